@@ -1,0 +1,80 @@
+/*
+ * The only file pair that knows libpq. A connection, small results, streamed
+ * binary results, COPY in, and libpq's errors as struct error: SQLSTATE,
+ * class, the server's own text, detail and hint, never a secret.
+ */
+#ifndef TIDEMARK_CLIENTS_PG_H
+#define TIDEMARK_CLIENTS_PG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/plugin/connection.h"
+
+struct pg;
+struct pg_result;
+
+struct pg_options {
+	bool read_only;     /* default_transaction_read_only=on */
+	bool pin;           /* search_path=pg_catalog, DateStyle, IntervalStyle, TimeZone=UTC,
+	                     * extra_float_digits=3, bytea_output, lc_monetary=C,
+	                     * standard_conforming_strings, client_encoding=UTF8,
+	                     * row_security as is */
+	const char *application; /* application_name: "tidemark/<this>" */
+};
+
+int pg_open(struct pg **out, const struct connection *conn,
+	    const struct pg_options *options, struct error *err);
+void pg_close(struct pg *pg); /* NULL is fine */
+/* Ask the server to cancel what is running; safe from another thread. */
+void pg_interrupt(struct pg *pg);
+int pg_server_version(const struct pg *pg); /* 150018 */
+int pg_backend_pid(const struct pg *pg);
+bool pg_alive(const struct pg *pg); /* false once the connection is lost */
+
+/* One or more commands, results dropped. */
+int pg_exec(struct pg *pg, const char *sql, struct error *err);
+/* printf-style pg_exec for assembled SQL. */
+int pg_execf(struct pg *pg, struct error *err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Rows a command touched: INSERT, UPDATE, DELETE, MERGE, COPY. */
+int pg_exec_count(struct pg *pg, const char *sql, int n,
+		  const char *const *params, int64_t *rows,
+		  struct error *err);
+
+/* A whole small result in text form. Parameters are text, NULL is NULL. */
+int pg_query(struct pg *pg, struct pg_result **out, const char *sql, int n,
+	     const char *const *params, struct error *err);
+void pg_result_free(struct pg_result *r); /* NULL is fine */
+int pg_rows(const struct pg_result *r);
+int pg_columns(const struct pg_result *r);
+const char *pg_name(const struct pg_result *r, int column);
+const char *pg_value(const struct pg_result *r, int row, int column); /* NULL: NULL */
+
+/* Column types of a query, without running it. */
+struct pg_field { char *name; uint32_t oid; int32_t modifier; uint32_t table_oid; int16_t attribute; };
+int pg_describe(struct pg *pg, const char *sql, struct pg_field **out,
+		size_t *n, struct error *err);
+void pg_fields_free(struct pg_field *fields, size_t n);
+
+/* Stream a query: binary columns, one row at a time, nothing buffered. Text
+ * parameters. Between begin and the end of the stream nothing else may run. */
+int pg_stream_begin(struct pg *pg, const char *sql, int n,
+		    const char *const *params, struct error *err);
+/* 1: a row is ready, valid until the next call; 0: the end; negative: error. */
+int pg_stream_next(struct pg *pg, struct error *err);
+/* Bytes of a column of the current row; NULL for NULL. */
+const uint8_t *pg_stream_value(const struct pg *pg, int column, size_t *n);
+/* Cancel and drain what is left; harmless after the end. */
+void pg_stream_abort(struct pg *pg);
+
+/* COPY ... FROM STDIN. */
+int pg_copy_begin(struct pg *pg, const char *sql, struct error *err);
+int pg_copy_data(struct pg *pg, const void *data, size_t n, struct error *err);
+/* `failure` non-NULL aborts the COPY with that text. */
+int pg_copy_end(struct pg *pg, const char *failure, int64_t *rows,
+		struct error *err);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * Memory that is always there: out of memory ends the program with exit
+ * status 1 and one line on stderr. The mark is durable, so a restart is safe;
+ * limits are enforced where data enters. Raw malloc, strdup and friends are
+ * not used elsewhere.
+ */
+#ifndef TIDEMARK_CORE_BASE_ALLOC_H
+#define TIDEMARK_CORE_BASE_ALLOC_H
+
+#include <stddef.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+void *xmalloc(size_t size);
+void *xcalloc(size_t n, size_t size);          /* zeroed; overflow checked */
+void *xrealloc(void *old, size_t size);
+void *xreallocarray(void *old, size_t n, size_t size); /* overflow checked */
+char *xstrdup(const char *src);                /* NULL gives NULL */
+char *xstrndup(const char *src, size_t n);
+char *xstrfmt(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Grow `*array` of `size`-byte items so that it holds at least `need`;
+ * doubles, `*capacity` counts items. */
+void *xgrow(void *array, size_t *capacity, size_t need, size_t size);
+
+#endif

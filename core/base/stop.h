@@ -1,0 +1,16 @@
+/*
+ * The stop flag: the only way a signal reaches the engine. The first SIGINT
+ * or SIGTERM asks for a clean stop (exit 8), the second ends the process at
+ * once with status 8 by _exit().
+ */
+#ifndef TIDEMARK_CORE_BASE_STOP_H
+#define TIDEMARK_CORE_BASE_STOP_H
+
+#include <stdbool.h>
+
+void stop_install_handlers(void); /* SIGINT, SIGTERM; ignores SIGPIPE */
+bool stop_requested(void);
+void stop_request(void);
+int stop_fd(void); /* becomes readable once a stop is requested; for poll() */
+
+#endif

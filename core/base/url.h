@@ -1,0 +1,28 @@
+/*
+ * Connection URLs: the scheme picks the engine, the rest belongs to it.
+ * postgres: postgresql mysql mariadb sqlite duckdb clickhouse clickhouses bigquery.
+ */
+#ifndef TIDEMARK_CORE_BASE_URL_H
+#define TIDEMARK_CORE_BASE_URL_H
+
+#include "core/base/error.h"
+#include "core/base/strbuf.h"
+
+struct url {
+	char *text;     /* whole, with its secrets: handed to the client library, never shown */
+	char *scheme;   /* as written, lower case: "postgresql" */
+	char *engine;   /* registry name: "postgres", "sqlite", "duckdb", "mysql", ... */
+	char *path;     /* sqlite:/duckdb: the file path, else "" */
+	char *shown;    /* safe to show: password=, :password@ replaced by *** */
+};
+
+/* Parse; CONFIG error on an unknown scheme (nearest one named) or an empty
+ * rest. Passwords found inside are given to secret_add(). libpq key/value
+ * strings ("host=... dbname=...") are not URLs: refused with the URL form. */
+int url_parse(struct url *out, const char *text, struct error *err);
+void url_copy(struct url *out, const struct url *src);
+void url_release(struct url *u);
+/* Is there a literal password in this (unexpanded) URL text? */
+int url_has_password(const char *text);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * Order-free digest of rows over canonical values: NULL is not '', 1.10 is
+ * 1.1, -0.0 is 0.0, timestamps in µs, JSON with sorted keys. The sum (not the
+ * XOR) of 128-bit row hashes (XXH3), plus the count.
+ */
+#ifndef TIDEMARK_CORE_DATA_DIGEST_H
+#define TIDEMARK_CORE_DATA_DIGEST_H
+
+#include <stdint.h>
+
+#include "core/data/batch.h"
+
+struct digest {
+	uint64_t low, high; /* sum modulo 2^128 */
+	uint64_t rows;
+};
+
+#define DIGEST_TEXT_SIZE 33
+void digest_add_batch(struct digest *d, const struct batch *b);
+void digest_add(struct digest *d, const struct digest *other);
+void digest_text(const struct digest *d, char out[DIGEST_TEXT_SIZE]); /* hex */
+/* Hex XXH128 of any text: batch and run identities. */
+void digest_hash_text(const char *text, size_t n, char out[DIGEST_TEXT_SIZE]);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * What rows look like: the columns a pipeline reads, their types, the key and
+ * the mark column. Filled by connector.describe, read by everyone.
+ */
+#ifndef TIDEMARK_CORE_DATA_SCHEMA_H
+#define TIDEMARK_CORE_DATA_SCHEMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/data/type.h"
+
+struct column {
+	char *name;
+	struct type type;
+	bool nullable;
+	char *expression; /* the user's SQL, or NULL for a plain column */
+};
+
+struct schema {
+	char *engine; /* registry name whose native type names these are */
+	char *table;  /* as the user wrote it, for messages */
+	struct column *columns;
+	size_t n_columns;
+	size_t columns_capacity;
+	size_t *key; /* indexes into columns, in key order */
+	size_t n_key;
+	long mark;   /* index of the mark column, -1: none (xmin, or not among the columns) */
+	int64_t row_estimate;  /* -1: unknown */
+	int64_t byte_estimate; /* -1: unknown */
+};
+
+void schema_init(struct schema *s);
+void schema_release(struct schema *s);
+void schema_copy(struct schema *dst, const struct schema *src);
+/* Appends a column (name and native copied); returns it. */
+struct column *schema_add(struct schema *s, const char *name,
+			  const struct type *type, bool nullable);
+/* Index of a column by its exact name, or -1. */
+long schema_find(const struct schema *s, const char *name);
+void schema_set_key(struct schema *s, const size_t *key, size_t n_key);
+bool schema_is_key(const struct schema *s, size_t column);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * Single values as text: for positions, keys in error texts and JSON, and
+ * destinations without a binary form. The text is what PostgreSQL prints under
+ * DateStyle ISO, TimeZone UTC, bytea_output hex, IntervalStyle postgres, and
+ * parses back to the same value.
+ */
+#ifndef TIDEMARK_CORE_DATA_VALUE_H
+#define TIDEMARK_CORE_DATA_VALUE_H
+
+#include <jansson.h>
+
+#include "core/base/strbuf.h"
+#include "core/data/batch.h"
+
+/* Append the text of a present value. Floats: shortest that round-trips;
+ * timestamps "2026-01-31 12:00:00.123456" (tz: "+00" behind), years BC as
+ * Postgres writes them; bytes "\x6869"; bool "true"/"false". */
+void value_print(struct strbuf *sb, const struct vector *v, size_t row);
+
+void value_print_date(struct strbuf *sb, int32_t days);
+void value_print_time(struct strbuf *sb, int64_t us);
+/* `zone` adds "+00". */
+void value_print_timestamp(struct strbuf *sb, int64_t us, bool zone);
+void value_print_interval(struct strbuf *sb, const struct interval_value *v);
+void value_print_uuid(struct strbuf *sb, const uint8_t bytes[16]);
+void value_print_float64(struct strbuf *sb, double x);
+void value_print_float32(struct strbuf *sb, float x);
+
+/* Inverse of value_print_timestamp, also of "T" between, "Z" or "+hh[:mm]"
+ * behind; false on anything else. */
+bool value_parse_timestamp(const char *text, int64_t *out_us);
+bool value_parse_date(const char *text, int32_t *out_days);
+
+/* {"id": 7, "name": "x"}: the key of a row; numbers that JSON and double hold
+ * exactly are numbers, all else text, NULL null. New reference. */
+json_t *value_key_json(const struct batch *b, size_t row);
+/* The same for messages: id=7, name=x (long values cut). */
+void value_print_key(struct strbuf *sb, const struct batch *b, size_t row);
+
+/* Civil calendar, proleptic Gregorian; days since 1970-01-01. */
+int64_t civil_to_days(int64_t year, unsigned month, unsigned day);
+void civil_from_days(int64_t days, int64_t *year, unsigned *month,
+		     unsigned *day);
+
+#endif

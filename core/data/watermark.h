@@ -1,0 +1,55 @@
+/*
+ * How far a pipeline has come: the settled position, whose mark it is, and
+ * what is pending. Text values are the source's own, at full precision. JSON
+ * for stores and people; compared part by part.
+ *
+ * JSON: {"strategy":"timestamp","column":"updated_at",
+ *        "value":"2026-01-31 12:00:00.123456+00","key":["7"],
+ *        "pending":{...},"identity":{...}}; absent parts are left out.
+ */
+#ifndef TIDEMARK_CORE_DATA_WATERMARK_H
+#define TIDEMARK_CORE_DATA_WATERMARK_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/error.h"
+#include "core/base/strlist.h"
+
+enum strategy { STRATEGY_TIMESTAMP, STRATEGY_XMIN, STRATEGY_SEQUENCE };
+const char *strategy_name(enum strategy s);
+bool strategy_parse(const char *text, enum strategy *out);
+
+struct watermark {
+	enum strategy strategy;
+	char *column;  /* NULL for xmin */
+	char *value;   /* NULL: nothing is settled yet. timestamp, sequence: the
+	                * column's value; xmin: 64-bit xid in decimal */
+	struct strlist key; /* key of the last settled row at `value`, as text;
+	                * empty: rows at `value` itself are still to be read */
+	json_t *pending;  /* the strategy's own (sequence: max and open
+	                * transactions; xmin: pass and block), or NULL */
+	json_t *identity; /* of the source: engine, cluster, timeline,
+	                * database, table oid, ...; or NULL */
+};
+
+void watermark_init(struct watermark *w);
+void watermark_release(struct watermark *w);
+void watermark_copy(struct watermark *dst, const struct watermark *src);
+bool watermark_equal(const struct watermark *a, const struct watermark *b);
+/* New reference; never NULL. */
+json_t *watermark_to_json(const struct watermark *w);
+/* Compact JSON text, keys in fixed order; caller frees. */
+char *watermark_to_text(const struct watermark *w);
+/* DATA error saying which member is wrong. */
+int watermark_from_json(struct watermark *out, const json_t *json,
+			struct error *err);
+int watermark_from_text(struct watermark *out, const char *text,
+			struct error *err);
+/* SCHEMA error (exit 4) naming the first member that differs,
+ * what was remembered and what is there now, if the identities disagree. */
+int watermark_check_identity(const struct watermark *w, const json_t *now,
+			     struct error *err);
+
+#endif

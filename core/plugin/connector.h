@@ -1,0 +1,134 @@
+/*
+ * The contract of a source: a table of functions. Called by core/sync from
+ * one thread at a time; only interrupt() may come from another thread.
+ * Sessions are read-only. Every error is set in `err` and the negative code
+ * returned; a lost connection is TRANSIENT and leaves the connector fit only
+ * for close().
+ */
+#ifndef TIDEMARK_CORE_PLUGIN_CONNECTOR_H
+#define TIDEMARK_CORE_PLUGIN_CONNECTOR_H
+
+#include <jansson.h>
+
+#include "core/base/strlist.h"
+#include "core/data/batch.h"
+#include "core/data/schema.h"
+#include "core/data/watermark.h"
+#include "core/plugin/connection.h"
+#include "core/plugin/problem.h"
+
+struct connector { const struct connector_ops *ops; };
+
+struct source_expression { char *name; char *sql; };
+
+/* Which rows and columns of which table. Not owned by the connector; outlives
+ * the calls. */
+struct source_spec {
+	const char *table;                   /* as written: schema.table */
+	const struct strlist *columns;       /* empty: all */
+	const struct source_expression *expressions; /* replace or add columns */
+	size_t n_expressions;
+	const char *where;                   /* SQL or NULL */
+	const struct strlist *key;           /* empty: the primary key */
+};
+
+enum nulls_policy { NULLS_ERROR, NULLS_INCLUDE, NULLS_SKIP };
+enum tail_policy { TAIL_DELIVER, TAIL_HOLD };
+
+struct watermark_spec {
+	enum strategy strategy;
+	const char *column;    /* NULL for xmin */
+	int64_t lag_us;        /* timestamp */
+	int64_t lag_count;     /* sequence */
+	const char *time_zone; /* "auto", "UTC", "+05:30", "Europe/Rome" */
+	bool settle;           /* false: settle: off (guarantee at most lag/none) */
+	enum tail_policy tail;
+	enum nulls_policy nulls;
+};
+
+enum guarantee { GUARANTEE_EXACT, GUARANTEE_LAG, GUARANTEE_NONE };
+const char *guarantee_name(enum guarantee g);
+
+/* What settle() found out, before any snapshot that serves rows. */
+struct settled {
+	char *value;  /* as watermark.value: up to and including this everything
+	               * is settled; NULL: nothing is */
+	json_t *pending; /* strategy's own, opaque to the engine, or NULL */
+	enum guarantee guarantee;
+	char *reason;     /* why the guarantee is what it is, and what to grant; "" */
+	json_t *held_by;  /* {"pid","since","state","application","query"...}
+	               * of the oldest transaction that holds the mark, or NULL */
+	int64_t lag_us;   /* source clock minus settled instant; -1 unknown */
+};
+void settled_init(struct settled *s);
+void settled_release(struct settled *s);
+
+struct scan {
+	const struct source_spec *source;
+	const struct schema *schema;       /* from describe */
+	const struct watermark_spec *mark;
+	const struct watermark *from;      /* value NULL: the whole table */
+	const struct settled *settled;
+	const json_t *identity;            /* put into each batch's watermark */
+};
+
+/* One table of the source, for init. */
+struct table_info {
+	char *name; /* quoted where needed: as the config takes it */
+	char *kind; /* "table", "partitioned", "view", "foreign" */
+	int64_t row_estimate;
+};
+struct table_list { struct table_info *items; size_t n; size_t capacity; };
+void table_list_release(struct table_list *list);
+
+struct connector_ops {
+	const char *name;
+	const struct url_option *options; /* ends with a NULL name; never NULL */
+
+	int (*open)(struct connector **out, const struct connection *conn,
+		    struct error *err);
+	/* User tables, sorted by name. */
+	int (*tables)(struct connector *c, struct table_list *out,
+		      struct error *err);
+	/* Columns with types, key, mark, estimates. No such table, column, or
+	 * usable key: SCHEMA, with the nearest name. */
+	int (*describe)(struct connector *c, const struct source_spec *source,
+			const struct watermark_spec *mark, struct schema *out,
+			struct error *err);
+	/* What `check` should say: index on the mark column (warning with the
+	 * statement), NULL marks, missing rights (with the GRANT), strategy
+	 * that cannot serve (error). Appends to `out`. */
+	int (*inspect)(struct connector *c, const struct source_spec *source,
+		       const struct watermark_spec *mark,
+		       const struct schema *schema, struct problems *out,
+		       struct error *err);
+	/* For init: suggested strategy and column for a table, with the reason
+	 * in a sentence. `column` "" for xmin. Caller frees all three. */
+	int (*suggest)(struct connector *c, const char *table,
+		       enum strategy *strategy, char **column, char **reason,
+		       struct error *err);
+	/* Whose mark is it: new reference to a flat object. */
+	int (*identity)(struct connector *c, const struct source_spec *source,
+			json_t **out, struct error *err);
+	/* `from`: the current mark (sequence looks at its pending part). A
+	 * mark that the source cannot have produced: SCHEMA. */
+	int (*settle)(struct connector *c, const struct source_spec *source,
+		      const struct schema *schema,
+		      const struct watermark_spec *mark,
+		      const struct watermark *from, struct settled *out,
+		      struct error *err);
+	/* Begin a pass; `scan` and all it points to outlive the pass. NULL
+	 * marks under NULLS_ERROR: DATA with count and a sample key. */
+	int (*scan)(struct connector *c, const struct scan *scan,
+		    struct error *err);
+	/* Fill the reset batch with the next rows, in position order, up to its
+	 * bounds; set watermark, n_tail, progress. n_rows == 0: end of the
+	 * pass, and watermark is then the pass's final mark (it may be newer
+	 * than the last batch's, e.g. xmin ceiling, sequence pending). */
+	int (*next)(struct connector *c, struct batch *out, struct error *err);
+	/* Make a call that is under way in another thread fail soon. */
+	void (*interrupt)(struct connector *c);
+	void (*close)(struct connector *c); /* NULL is fine */
+};
+
+#endif

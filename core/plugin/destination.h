@@ -1,0 +1,142 @@
+/*
+ * The contract of a destination: a table of functions, called by core/sync
+ * from one thread; only interrupt() may come from another.
+ *
+ * Order: open; inspect (no writes) or prepare; recover; load*; finish (only
+ * in a refresh); close. load() is all or nothing, with the checkpoint inside
+ * when the engine is TRANSACTIONAL. After an error load() has rolled back; if
+ * the code is TRANSIENT or ACCESS the destination is fit only for close().
+ */
+#ifndef TIDEMARK_CORE_PLUGIN_DESTINATION_H
+#define TIDEMARK_CORE_PLUGIN_DESTINATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/strlist.h"
+#include "core/data/batch.h"
+#include "core/data/schema.h"
+#include "core/data/watermark.h"
+#include "core/plugin/connection.h"
+#include "core/plugin/problem.h"
+
+struct destination { const struct destination_ops *ops; };
+
+enum load_mode {
+	LOAD_UPSERT,
+	LOAD_APPEND,        /* TABLE_raw + view TABLE */
+	LOAD_DELETE_INSERT,
+	LOAD_UPDATE,        /* not yet supported */
+	LOAD_REPLACE
+};
+const char *load_mode_name(enum load_mode mode);
+
+enum drift_action { DRIFT_ADD, DRIFT_WIDEN, DRIFT_KEEP, DRIFT_STOP };
+struct drift_policy {
+	enum drift_action on_new_column;     /* ADD or STOP */
+	enum drift_action on_type_change;    /* WIDEN or STOP */
+	enum drift_action on_dropped_column; /* KEEP or STOP */
+};
+
+/* What is to be kept equal. Not owned; outlives the destination's use. */
+struct target {
+	const char *pipeline;
+	const char *table;           /* as written */
+	enum load_mode mode;
+	const struct schema *schema; /* of the source; its key, its mark column
+	                              * (schema->mark: the version; -1: none) */
+	struct drift_policy drift;
+	bool refresh; /* replace, or --full-refresh: load beside, swap in finish() */
+	bool force;   /* --full-refresh: may replace a table that Tidemark did not create */
+};
+
+enum mapping { MAPPING_EXACT, MAPPING_WIDENED, MAPPING_LOSSY };
+const char *mapping_name(enum mapping m);
+
+struct column_mapping {
+	char *name;
+	char *destination_type;
+	enum mapping mapping;
+};
+
+/* What prepare would do. */
+struct inspection {
+	struct column_mapping *columns; /* schema->n_columns, in order */
+	size_t n_columns;
+	struct problems problems; /* an error here: run refuses before any row */
+	struct strlist ddl;       /* statements prepare will run */
+	struct strlist added;     /* columns that will be added to an existing table */
+	bool table_exists;
+};
+void inspection_init(struct inspection *i);
+void inspection_release(struct inspection *i);
+
+struct checkpoint {
+	char *watermark;  /* JSON text; NULL: no mark (fresh, or reset) */
+	char *batch_id;   /* of the last loaded batch; "" if none */
+	int64_t fence;    /* fencing token of the writer */
+	int64_t rows_total; /* rows loaded over all time: read from this by recover;
+	                   * also the base of _tidemark_seq in append */
+	bool found;       /* recover: the row exists */
+};
+void checkpoint_init(struct checkpoint *c);
+void checkpoint_release(struct checkpoint *c);
+
+struct load_counts {
+	int64_t inserted, updated, unchanged, deleted;
+};
+
+enum destination_traits {
+	DESTINATION_TRANSACTIONAL = 1 << 0, /* mark in the load's transaction */
+};
+
+struct destination_ops {
+	const char *name;
+	const struct url_option *options; /* ends with a NULL name; never NULL */
+	unsigned traits;
+
+	int (*open)(struct destination **out, const struct connection *conn,
+		    struct error *err);
+	/* Look, write nothing: mapping, drift, problems, DDL. */
+	int (*inspect)(struct destination *d, const struct target *target,
+		       struct inspection *out, struct error *err);
+	/* Refuse (problems_to_error of the inspection) or make ready: create
+	 * or alter tables, views, _tidemark_watermark. In one transaction. If a
+	 * column was added to an existing table (and not for refresh), the
+	 * stored watermark of the pipeline is set to NULL in that same
+	 * transaction, so that all rows are read again and the column fills.
+	 * Keeps `target` until close. */
+	int (*prepare)(struct destination *d, const struct target *target,
+		       struct error *err);
+	/* Remove what a crashed run left behind (stages of this pipeline), and
+	 * read where we are. `out` initialised by the caller. Also works
+	 * without prepare for `status` and `watermark show` given the table
+	 * (target->pipeline, table set; schema may be NULL): a missing table is
+	 * found = false, no error, and nothing is written then. */
+	int (*recover)(struct destination *d, const struct target *target,
+		       struct checkpoint *out, struct error *err);
+	/* Load the batch and move the mark from the checkpoint last seen by
+	 * recover/load to `next`, in one transaction. If the stored batch_id
+	 * is not the one last seen, another writer was here: STATE, nothing
+	 * written. Duplicate keys inside the batch: the last row wins, the
+	 * others count as unchanged. NULL or repeated keys, values that do not
+	 * fit: DATA naming column and row key. inserted + updated + unchanged
+	 * == n_rows or it rolls back (BUG). n_rows == 0 only moves the mark.
+	 * An unclear COMMIT is resolved by reconnecting and reading batch_id
+	 * back. */
+	int (*load)(struct destination *d, const struct batch *batch,
+		    const struct checkpoint *next, struct load_counts *out,
+		    struct error *err);
+	/* After the last load of a refresh: swap the new table in and write
+	 * `next`, in one transaction. */
+	int (*finish)(struct destination *d, const struct checkpoint *next,
+		      struct error *err);
+	/* Write just the mark (`watermark set|reset`; watermark NULL clears
+	 * it). Target as for recover. SCHEMA if the target table is missing. */
+	int (*set_watermark)(struct destination *d, const struct target *target,
+			     const char *watermark, struct error *err);
+	void (*interrupt)(struct destination *d);
+	void (*close)(struct destination *d); /* rolls back; NULL is fine */
+};
+
+#endif

@@ -1,0 +1,31 @@
+/* What `check` reports, and what `run` refuses: severity, code, text, fix. */
+#ifndef TIDEMARK_CORE_PLUGIN_PROBLEM_H
+#define TIDEMARK_CORE_PLUGIN_PROBLEM_H
+
+#include <stddef.h>
+
+#include "core/base/error.h"
+
+enum severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_INFO };
+const char *severity_name(enum severity s);
+
+struct problem {
+	enum severity severity;
+	enum error_code error; /* what run would fail with; ERROR_NONE below error */
+	char *code;    /* stable, kebab-case: "mark-without-index" */
+	char *message; /* what and where: table, column */
+	char *fix;     /* what to do: a statement, a grant, a config key; or "" */
+};
+
+struct problems { struct problem *items; size_t n; size_t capacity; };
+
+/* Texts copied. `fix` may be NULL. */
+void problems_add(struct problems *list, enum severity severity,
+		  enum error_code error, const char *code, const char *fix,
+		  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+void problems_release(struct problems *list);
+/* The first problem of severity error becomes `err` (message + fix); 0 if
+ * there is none. */
+int problems_to_error(const struct problems *list, struct error *err);
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * One run of one pipeline: describe, prepare, recover, settle, then read and
+ * load batch by batch (a reader thread and the calling writer thread, two
+ * batches between them) until the source has no more.
+ */
+#ifndef TIDEMARK_CORE_SYNC_PIPELINE_H
+#define TIDEMARK_CORE_SYNC_PIPELINE_H
+
+#include "core/plugin/store.h"
+#include "core/sync/settings.h"
+
+enum outcome { OUTCOME_CAUGHT_UP, OUTCOME_STOPPED, OUTCOME_FAILED, OUTCOME_BUSY };
+const char *outcome_name(enum outcome o);
+
+struct run_result;
+
+struct run_options {
+	int64_t max_batches; /* 0: no limit */
+	bool full_refresh;
+	/* Called from the writer thread after each batch and about ten times a
+	 * second while waiting; may be NULL. */
+	void (*progress)(const struct run_result *so_far, void *ctx);
+	void *progress_ctx;
+};
+
+/* All of `run --json` for one pipeline. */
+struct run_result {
+	const struct pipeline_settings *pipeline;
+	enum outcome outcome;
+	char *run_id, *attempt_id;
+	int64_t batches, rows_read, rows_inserted, rows_updated, rows_unchanged,
+		rows_deleted, rows_dead_lettered, bytes_read;
+	char *watermark_before, *watermark_after; /* JSON text or NULL */
+	enum guarantee guarantee;
+	char *guarantee_reason;
+	json_t *held_by;
+	double progress;      /* 0..1 or -1 */
+	int64_t last_batch_us; /* latency of the last load */
+	int64_t started_us, elapsed_us;
+	struct error error;
+};
+void run_result_init(struct run_result *r, const struct pipeline_settings *p);
+void run_result_release(struct run_result *r);
+json_t *run_result_json(const struct run_result *r); /* new reference */
+
+/* Run once, with retries of transient errors; each retry opens both ends anew
+ * and starts where the destination says we are. Never returns with a failure
+ * that `out->error` and `out->outcome` do not show. `store` may be NULL. */
+int pipeline_run(const struct pipeline_settings *p, struct store *store,
+		 const struct run_options *options, struct run_result *out,
+		 struct error *err);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * The config file, parsed and validated: every key of docs/config.md, from
+ * the option tables in settings.c, which also give `tidemark schema`, the
+ * reference page and the error texts.
+ */
+#ifndef TIDEMARK_CORE_SYNC_SETTINGS_H
+#define TIDEMARK_CORE_SYNC_SETTINGS_H
+
+#include <jansson.h>
+
+#include "core/base/retry.h"
+#include "core/base/strlist.h"
+#include "core/plugin/connector.h"
+#include "core/plugin/destination.h"
+
+struct pipeline_settings {
+	char *name;
+	int line; /* of the config, 0 for `copy` */
+	const struct connection *source;      /* owned by settings */
+	const struct connection *destination; /* owned by settings */
+	char *source_table, *destination_table;
+	struct strlist columns;
+	struct source_expression *expressions; size_t n_expressions;
+	char *where;
+	struct strlist key;
+	enum strategy strategy;
+	char *mark_column;
+	int64_t lag_us, lag_count;
+	char *time_zone;
+	bool settle;
+	enum tail_policy tail;
+	enum nulls_policy nulls;
+	enum load_mode mode;
+	struct drift_policy drift;
+	int64_t batch_rows, batch_bytes, batch_target_us;
+	struct retry_policy retry;
+	int64_t logic_version;
+	char *tenant;
+};
+
+struct settings {
+	char *file; /* "" for `copy` */
+	struct connection *state;
+	int64_t state_keep_us;
+	struct connection **connections; size_t n_connections;
+	struct pipeline_settings *pipelines; size_t n_pipelines;
+};
+
+/* Load, expand, validate. CONFIG errors carry file:line:column, what was
+ * found, what is allowed, and the nearest name. A key whose feature is not
+ * built yet (and whose value is not its default) is refused by name with
+ * "not supported yet". */
+int settings_load(struct settings *out, const char *path, struct error *err);
+
+/* `copy`: one pipeline without a file. `name` is derived from the arguments
+ * (stable, readable, with a short hash). */
+struct copy_arguments {
+	const char *source_url, *destination_url, *table, *to, *watermark,
+		*mode, *key, *lag, *state;
+};
+int settings_from_copy(struct settings *out, const struct copy_arguments *args,
+		       struct error *err);
+void settings_release(struct settings *s);
+
+/* By name; NULL with a CONFIG error naming the nearest. */
+const struct pipeline_settings *settings_pipeline(const struct settings *s,
+						  const char *name,
+						  struct error *err);
+
+/* The specs that connectors and destinations take, pointing into `p`. */
+void settings_source_spec(const struct pipeline_settings *p,
+			  struct source_spec *out);
+void settings_watermark_spec(const struct pipeline_settings *p,
+			     struct watermark_spec *out);
+
+json_t *settings_json_schema(void);              /* new reference */
+void settings_reference(struct strbuf *markdown); /* docs/config.md */
+
+#endif
