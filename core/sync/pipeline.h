@@ -9,7 +9,12 @@
 #include "core/plugin/store.h"
 #include "core/sync/settings.h"
 
-enum outcome { OUTCOME_CAUGHT_UP, OUTCOME_STOPPED, OUTCOME_FAILED, OUTCOME_BUSY };
+enum outcome {
+	OUTCOME_CAUGHT_UP,
+	OUTCOME_STOPPED,
+	OUTCOME_FAILED,
+	OUTCOME_BUSY
+};
 const char *outcome_name(enum outcome o);
 
 struct run_result;
@@ -34,9 +39,11 @@ struct run_result {
 	enum guarantee guarantee;
 	char *guarantee_reason;
 	json_t *held_by;
-	double progress;      /* 0..1 or -1 */
+	double progress; /* 0..1 or -1 */
 	int64_t last_batch_us; /* latency of the last load */
-	int64_t started_us, elapsed_us;
+	int64_t started_us; /* wall clock */
+	int64_t begun_us; /* monotonic clock */
+	int64_t elapsed_us;
 	struct error error;
 };
 void run_result_init(struct run_result *r, const struct pipeline_settings *p);
@@ -49,5 +56,9 @@ json_t *run_result_json(const struct run_result *r); /* new reference */
 int pipeline_run(const struct pipeline_settings *p, struct store *store,
 		 const struct run_options *options, struct run_result *out,
 		 struct error *err);
+
+/* Rows of the next batch after one of `loaded` rows took `load_us`. */
+size_t pipeline_adapt_rows(size_t rows, size_t loaded, int64_t load_us,
+			   int64_t target_us, size_t configured);
 
 #endif

@@ -23,9 +23,9 @@ struct runner_options {
  * until stop is requested (then 0... or STOPPED if a batch was cut short). A
  * pipeline that fails for good in a watch is logged and tried again next
  * round, except CONFIG errors. */
-int runner_run(const struct settings *s, const struct pipeline_settings *const *pipelines,
-	       size_t n, const struct runner_options *options,
-	       struct error *err);
+int runner_run(const struct settings *s,
+	       const struct pipeline_settings *const *pipelines, size_t n,
+	       const struct runner_options *options, struct error *err);
 
 /* Open s->state through the registry and migrate it. */
 int runner_open_store(const struct settings *s, struct store **out,

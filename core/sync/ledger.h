@@ -1,0 +1,36 @@
+/*
+ * What the state store is told about a run: its stable identity, one attempt
+ * per try, every batch. Called by pipeline.c; a NULL store records nothing.
+ */
+#ifndef TIDEMARK_CORE_SYNC_LEDGER_H
+#define TIDEMARK_CORE_SYNC_LEDGER_H
+
+#include "core/data/digest.h"
+#include "core/plugin/store.h"
+#include "core/sync/pipeline.h"
+
+/* Hash of pipeline, tenant, window start, logic version and the config that
+ * shapes rows; `from` is the mark the window starts at, NULL for the start. */
+void ledger_run_id(const struct pipeline_settings *p, const char *from,
+		   char out[DIGEST_TEXT_SIZE]);
+/* Unique, sortable by time. */
+void ledger_attempt_id(char out[DIGEST_TEXT_SIZE]);
+/* Identity of a batch: pipeline, logic version, window and what is in it. For
+ * a transactional destination `content` is attempt and number, which spares
+ * hashing every row; elsewhere it is the digest of the rows, so that a
+ * repeated batch is the same batch. */
+void ledger_batch_id(const struct pipeline_settings *p, const char *from,
+		     const char *to, const char *content,
+		     char out[DIGEST_TEXT_SIZE]);
+
+/* Record that the attempt is RUNNING; earlier attempts of this host whose
+ * process is gone are closed as FAILED. */
+int ledger_begin(struct store *store, const struct run_result *r,
+		 struct error *err);
+int ledger_batch(struct store *store, const struct run_result *r,
+		 const struct batch_record *b, struct error *err);
+/* Record the end: SUCCEEDED, or FAILED with r->error. */
+int ledger_end(struct store *store, const struct run_result *r,
+	       struct error *err);
+
+#endif

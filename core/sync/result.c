@@ -1,0 +1,75 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/sync/pipeline.h"
+
+const char *outcome_name(enum outcome o)
+{
+	static const char *const names[] = { "caught_up", "stopped", "failed",
+					     "busy" };
+
+	return names[o];
+}
+
+void run_result_init(struct run_result *r, const struct pipeline_settings *p)
+{
+	memset(r, 0, sizeof(*r));
+	r->pipeline = p;
+	r->outcome = OUTCOME_FAILED;
+	r->guarantee = GUARANTEE_NONE;
+	r->progress = -1;
+}
+
+void run_result_release(struct run_result *r)
+{
+	free(r->run_id);
+	free(r->attempt_id);
+	free(r->watermark_before);
+	free(r->watermark_after);
+	free(r->guarantee_reason);
+	json_decref(r->held_by);
+	memset(r, 0, sizeof(*r));
+}
+
+/* The mark as an object, or null. */
+static json_t *result_mark(const char *text)
+{
+	json_t *json = text ? json_loads(text, 0, NULL) : NULL;
+
+	return json ? json : json_null();
+}
+
+static json_t *result_error(const struct error *err)
+{
+	if (!err->code)
+		return json_null();
+	return json_pack("{s:s, s:s, s:i, s:s}", "code",
+			 error_code_name(err->code), "message", err->message,
+			 "exit_code", error_exit_status(err->code),
+			 "server_code", err->server_code);
+}
+
+json_t *run_result_json(const struct run_result *r)
+{
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
+		" s:o, s:o, s:s, s:s, s:O, s:f, s:o}",
+		"pipeline", r->pipeline->name, "outcome",
+		outcome_name(r->outcome), "run_id", r->run_id ? r->run_id : "",
+		"attempt_id", r->attempt_id ? r->attempt_id : "", "batches",
+		(json_int_t)r->batches, "rows_read", (json_int_t)r->rows_read,
+		"rows_inserted", (json_int_t)r->rows_inserted, "rows_updated",
+		(json_int_t)r->rows_updated, "rows_unchanged",
+		(json_int_t)r->rows_unchanged, "rows_deleted",
+		(json_int_t)r->rows_deleted, "rows_dead_lettered",
+		(json_int_t)r->rows_dead_lettered, "watermark_before",
+		result_mark(r->watermark_before), "watermark_after",
+		result_mark(r->watermark_after), "guarantee",
+		guarantee_name(r->guarantee), "guarantee_reason",
+		r->guarantee_reason ? r->guarantee_reason : "", "held_by",
+		r->held_by ? r->held_by : json_null(), "seconds",
+		(double)r->elapsed_us / (double)US_PER_SECOND, "error",
+		result_error(&r->error));
+}

@@ -1,0 +1,162 @@
+#include "core/sync/runner.h"
+
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/stop.h"
+#include "core/plugin/registry.h"
+
+int runner_open_store(const struct settings *s, struct store **out,
+		      struct error *err)
+{
+	const struct store_ops *ops;
+	struct store *store = NULL;
+	int applied, version;
+	int rc = registry_store(s->state->url.engine, &ops, err);
+
+	if (!rc)
+		rc = ops->open(&store, s->state, err);
+	if (!rc)
+		rc = ops->migrate(store, &applied, &version, err);
+	if (rc) {
+		if (store)
+			ops->close(store);
+		return error_prefix(err, "state %s", s->state->url.shown);
+	}
+	*out = store;
+	return 0;
+}
+
+int runner_open_source(const struct pipeline_settings *p,
+		       struct connector **out, struct error *err)
+{
+	const struct connector_ops *ops;
+	int rc = registry_connector(p->source->url.engine, &ops, err);
+
+	return rc ? rc : ops->open(out, p->source, err);
+}
+
+int runner_open_destination(const struct pipeline_settings *p,
+			    struct destination **out, struct error *err)
+{
+	const struct destination_ops *ops;
+	int rc = registry_destination(p->destination->url.engine, &ops, err);
+
+	return rc ? rc : ops->open(out, p->destination, err);
+}
+
+/* Opens the store for one round: a store that was away is found again. */
+static struct store *runner_store(const struct settings *s,
+				  const struct retry_policy *retry,
+				  struct error *err)
+{
+	struct store *store = NULL;
+	int64_t attempt = 0;
+
+	while (runner_open_store(s, &store, err)) {
+		attempt++;
+		if (err->code != ERROR_TRANSIENT ||
+		    attempt >= retry->attempts || stop_requested())
+			return NULL;
+		log_warn("%s", err->message);
+		error_clear(err);
+		clock_sleep_us(retry_delay_us(retry, attempt, retry_random()));
+	}
+	return store;
+}
+
+/* No store, no run: every pipeline says so. */
+static void runner_fail_all(const struct pipeline_settings *const *pipelines,
+			    size_t n, struct run_result *results,
+			    const struct error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		run_result_init(&results[i], pipelines[i]);
+		results[i].error = *err;
+	}
+}
+
+static void runner_one(const struct pipeline_settings *p, struct store *store,
+		       const struct runner_options *options,
+		       struct run_result *result)
+{
+	struct error err = ERROR_INIT;
+
+	if (!stop_requested()) {
+		pipeline_run(p, store, &options->run, result, &err);
+		return;
+	}
+	run_result_init(result, p);
+	result->outcome = OUTCOME_STOPPED;
+	error_set(&result->error, ERROR_STOPPED,
+		  "not started: stopped by a signal");
+}
+
+static void runner_round(const struct settings *s,
+			 const struct pipeline_settings *const *pipelines,
+			 size_t n, const struct runner_options *options,
+			 struct run_result *results)
+{
+	struct error err = ERROR_INIT;
+	struct store *store = runner_store(s, &pipelines[0]->retry, &err);
+
+	if (!store)
+		runner_fail_all(pipelines, n, results, &err);
+	for (size_t i = 0; i < n; i++) {
+		if (store)
+			runner_one(pipelines[i], store, options, &results[i]);
+		if (options->finished)
+			options->finished(&results[i], options->ctx);
+	}
+	if (store)
+		store->ops->close(store);
+	if (options->round)
+		options->round(results, n, options->ctx);
+}
+
+/* The first failure in config order. */
+static int runner_verdict(const struct run_result *results, size_t n,
+			  struct error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!results[i].error.code)
+			continue;
+		*err = results[i].error;
+		return error_prefix(err, "%s", results[i].pipeline->name);
+	}
+	return 0;
+}
+
+static bool runner_is_final(const struct run_result *results, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (results[i].error.code != ERROR_CONFIG)
+			return false;
+	return true;
+}
+
+int runner_run(const struct settings *s,
+	       const struct pipeline_settings *const *pipelines, size_t n,
+	       const struct runner_options *options, struct error *err)
+{
+	struct run_result *results = xcalloc(n ? n : 1, sizeof(*results));
+	bool again = n > 0;
+	int rc = 0;
+
+	while (again) {
+		runner_round(s, pipelines, n, options, results);
+		error_clear(err);
+		rc = runner_verdict(results, n, err);
+		again = options->watch_us && !stop_requested() &&
+			!runner_is_final(results, n);
+		for (size_t i = 0; i < n; i++)
+			run_result_release(&results[i]);
+		again = again && !clock_sleep_us(options->watch_us);
+	}
+	free(results);
+	if (!rc && options->watch_us && stop_requested())
+		rc = error_set(err, ERROR_STOPPED, "stopped by a signal");
+	return rc;
+}
