@@ -34,7 +34,7 @@ struct vector {
 
 struct batch {
 	const struct schema *schema; /* not owned; outlives the batch */
-	struct vector *vectors;      /* schema->n_columns of them */
+	struct vector *vectors; /* schema->n_columns of them */
 	size_t n_rows;
 	size_t rows_capacity;
 	size_t variable_bytes; /* bytes of variable data so far */
@@ -44,9 +44,11 @@ struct batch {
 	size_t max_bytes;
 
 	/* The connector sets these in connector.next. */
-	struct watermark watermark; /* where to go on once these rows are durable */
-	size_t n_tail;   /* rows past the settled point: they come again */
-	double progress; /* share of the pass done, 0..1, or -1 if it cannot be known */
+	struct watermark
+		watermark; /* where to go on once these rows are durable */
+	size_t n_tail; /* rows past the settled point: they come again */
+	double progress; /* share of the pass done, 0..1, or -1 if it cannot be
+			    known */
 };
 
 void batch_init(struct batch *b, const struct schema *schema);
@@ -78,17 +80,59 @@ static inline void vector_set_fixed(struct vector *v, size_t row,
 	memcpy(v->data + row * v->width, value, v->width);
 }
 
-/* NULL at `row` (fixed or variable); clears the validity bit. */
-void vector_set_null(struct vector *v, size_t row);
+/* NULL at `row` (fixed or variable): clears the validity bit, zeroes a fixed
+ * slot, gives a variable value no bytes. A column that a row never set is NULL
+ * too: batch_row_done() sees to it, and counts n_nulls. */
+static inline void vector_set_null(struct vector *v, size_t row)
+{
+	v->validity[row >> 3] &= (uint8_t) ~(1u << (row & 7));
+	if (v->width)
+		memset(v->data + row * v->width, 0, v->width);
+	else
+		v->offsets[row + 1] = v->offsets[row];
+}
+
+#define VECTOR_MAX_BYTES ((size_t)INT32_MAX)
+/* Make `data` hold at least `need` bytes: the slow half of vector_reserve. */
+int vector_grow(struct vector *v, size_t need, struct error *err);
 
 /* Room for `n` bytes of a variable value at `row` (the row being appended),
  * to be filled by the caller. DATA error when the column would pass 2 GiB. */
-int vector_reserve(struct vector *v, size_t row, size_t n, uint8_t **out,
-		   struct error *err);
+static inline int vector_reserve(struct vector *v, size_t row, size_t n,
+				 uint8_t **out, struct error *err)
+{
+	size_t start = (size_t)v->offsets[row];
+
+	if (n > v->data_capacity - start) {
+		int rc = n > VECTOR_MAX_BYTES ? vector_grow(v, SIZE_MAX, err)
+					      : vector_grow(v, start + n, err);
+		if (rc)
+			return rc;
+	}
+	*out = v->data + start;
+	return 0;
+}
+
 /* The value at `row` took `n` bytes (<= what was reserved). */
-void vector_commit(struct vector *v, size_t row, size_t n);
-int vector_set_bytes(struct vector *v, size_t row, const void *src, size_t n,
-		     struct error *err);
+static inline void vector_commit(struct vector *v, size_t row, size_t n)
+{
+	vector_set_present(v, row);
+	v->offsets[row + 1] = v->offsets[row] + (int32_t)n;
+}
+
+static inline int vector_set_bytes(struct vector *v, size_t row,
+				   const void *src, size_t n, struct error *err)
+{
+	uint8_t *out;
+	int rc = vector_reserve(v, row, n, &out, err);
+
+	if (rc)
+		return rc;
+	if (n)
+		memcpy(out, src, n);
+	vector_commit(v, row, n);
+	return 0;
+}
 
 static inline int64_t vector_i64(const struct vector *v, size_t row)
 {

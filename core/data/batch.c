@@ -1,0 +1,171 @@
+#include "core/data/batch.h"
+
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+
+#define BATCH_FIRST_ROWS   1024
+#define VECTOR_FIRST_BYTES 4096
+/* Variable data kept over a reset: one batch of giant rows must not hold
+ * memory for the rest of the run. */
+#define VECTOR_KEEP_BYTES ((size_t)64 << 20)
+
+void batch_init(struct batch *b, const struct schema *schema)
+{
+	memset(b, 0, sizeof(*b));
+	b->schema = schema;
+	b->vectors = xcalloc(schema->n_columns ? schema->n_columns : 1,
+			     sizeof(*b->vectors));
+	for (size_t i = 0; i < schema->n_columns; i++) {
+		struct vector *v = &b->vectors[i];
+		v->kind = schema->columns[i].type.kind;
+		v->width = (uint32_t)type_width(v->kind);
+	}
+	b->progress = -1;
+	watermark_init(&b->watermark);
+}
+
+void batch_release(struct batch *b)
+{
+	if (!b || !b->schema)
+		return;
+	for (size_t i = 0; i < b->schema->n_columns; i++) {
+		free(b->vectors[i].validity);
+		free(b->vectors[i].offsets);
+		free(b->vectors[i].data);
+	}
+	free(b->vectors);
+	watermark_release(&b->watermark);
+	memset(b, 0, sizeof(*b));
+}
+
+static void vector_reset(struct vector *v)
+{
+	v->n_nulls = 0;
+	if (v->width == 0 && v->data_capacity > VECTOR_KEEP_BYTES) {
+		free(v->data);
+		v->data = xmalloc(VECTOR_FIRST_BYTES);
+		v->data_capacity = VECTOR_FIRST_BYTES;
+	}
+}
+
+void batch_reset(struct batch *b)
+{
+	for (size_t i = 0; i < b->schema->n_columns; i++)
+		vector_reset(&b->vectors[i]);
+	watermark_release(&b->watermark);
+	watermark_init(&b->watermark);
+	b->n_rows = 0;
+	b->variable_bytes = 0;
+	b->n_tail = 0;
+	b->progress = -1;
+}
+
+/* A fixed row counts its widths, a variable value its bytes and its offset. */
+static size_t batch_fixed_row_bytes(const struct batch *b)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < b->schema->n_columns; i++) {
+		uint32_t width = b->vectors[i].width;
+		bytes += width ? width : sizeof(int32_t);
+	}
+	return bytes;
+}
+
+size_t batch_bytes(const struct batch *b)
+{
+	return b->variable_bytes + b->n_rows * batch_fixed_row_bytes(b);
+}
+
+bool batch_is_full(const struct batch *b)
+{
+	if (b->n_rows == 0)
+		return false;
+	if (b->max_rows && b->n_rows >= b->max_rows)
+		return true;
+	return b->max_bytes && batch_bytes(b) >= b->max_bytes;
+}
+
+static void vector_grow_rows(struct vector *v, size_t rows)
+{
+	v->validity = xrealloc(v->validity, (rows + 7) / 8);
+	if (v->width) {
+		v->data = xreallocarray(v->data, rows, v->width);
+		v->data_capacity = rows * v->width;
+		return;
+	}
+	v->offsets = xreallocarray(v->offsets, rows + 1, sizeof(*v->offsets));
+	v->offsets[0] = 0;
+	if (!v->data) {
+		v->data = xmalloc(VECTOR_FIRST_BYTES);
+		v->data_capacity = VECTOR_FIRST_BYTES;
+	}
+}
+
+static void batch_grow_rows(struct batch *b)
+{
+	size_t rows =
+		b->rows_capacity ? b->rows_capacity * 2 : BATCH_FIRST_ROWS;
+
+	if (b->max_rows && rows > b->max_rows && b->max_rows > b->n_rows)
+		rows = b->max_rows;
+	for (size_t i = 0; i < b->schema->n_columns; i++)
+		vector_grow_rows(&b->vectors[i], rows);
+	b->rows_capacity = rows;
+}
+
+void batch_reserve_row(struct batch *b)
+{
+	if (b->n_rows >= b->rows_capacity)
+		batch_grow_rows(b);
+	/* Validity starts as NULL, eight rows at a time. */
+	if ((b->n_rows & 7) == 0) {
+		for (size_t i = 0; i < b->schema->n_columns; i++)
+			b->vectors[i].validity[b->n_rows >> 3] = 0;
+	}
+}
+
+void batch_row_done(struct batch *b)
+{
+	size_t row = b->n_rows;
+
+	for (size_t i = 0; i < b->schema->n_columns; i++) {
+		struct vector *v = &b->vectors[i];
+		if (vector_is_null(v, row)) {
+			vector_set_null(v, row);
+			v->n_nulls++;
+		} else if (!v->width) {
+			b->variable_bytes +=
+				(size_t)(v->offsets[row + 1] - v->offsets[row]);
+		}
+	}
+	b->n_rows++;
+}
+
+void batch_row_undo(struct batch *b)
+{
+	size_t row = b->n_rows;
+
+	if (row >= b->rows_capacity)
+		return;
+	for (size_t i = 0; i < b->schema->n_columns; i++)
+		b->vectors[i].validity[row >> 3] &=
+			(uint8_t) ~(1u << (row & 7));
+}
+
+int vector_grow(struct vector *v, size_t need, struct error *err)
+{
+	size_t capacity =
+		v->data_capacity ? v->data_capacity : VECTOR_FIRST_BYTES;
+
+	if (need > VECTOR_MAX_BYTES)
+		return error_set(err, ERROR_DATA,
+				 "the values of one column in one batch pass "
+				 "2 GiB; lower batch.rows or batch.bytes");
+	while (capacity < need)
+		capacity *= 2;
+	v->data = xrealloc(v->data, capacity);
+	v->data_capacity = capacity;
+	return 0;
+}

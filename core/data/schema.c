@@ -1,0 +1,92 @@
+#include "core/data/schema.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+void schema_init(struct schema *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->mark = -1;
+	s->row_estimate = -1;
+	s->byte_estimate = -1;
+}
+
+void schema_release(struct schema *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->n_columns; i++) {
+		free(s->columns[i].name);
+		free(s->columns[i].type.native);
+		free(s->columns[i].expression);
+	}
+	free(s->columns);
+	free(s->key);
+	free(s->engine);
+	free(s->table);
+	schema_init(s);
+}
+
+struct column *schema_add(struct schema *s, const char *name,
+			  const struct type *type, bool nullable)
+{
+	struct column *column;
+
+	s->columns = xgrow(s->columns, &s->columns_capacity, s->n_columns + 1,
+			   sizeof(*s->columns));
+	column = &s->columns[s->n_columns++];
+	column->name = xstrdup(name);
+	column->type = *type;
+	column->type.native = xstrdup(type->native);
+	column->nullable = nullable;
+	column->expression = NULL;
+	return column;
+}
+
+void schema_copy(struct schema *dst, const struct schema *src)
+{
+	schema_init(dst);
+	dst->engine = xstrdup(src->engine);
+	dst->table = xstrdup(src->table);
+	for (size_t i = 0; i < src->n_columns; i++) {
+		const struct column *column = &src->columns[i];
+		schema_add(dst, column->name, &column->type, column->nullable)
+			->expression = xstrdup(column->expression);
+	}
+	schema_set_key(dst, src->key, src->n_key);
+	dst->mark = src->mark;
+	dst->row_estimate = src->row_estimate;
+	dst->byte_estimate = src->byte_estimate;
+}
+
+long schema_find(const struct schema *s, const char *name)
+{
+	for (size_t i = 0; i < s->n_columns; i++) {
+		if (!strcmp(s->columns[i].name, name))
+			return (long)i;
+	}
+	return -1;
+}
+
+void schema_set_key(struct schema *s, const size_t *key, size_t n_key)
+{
+	size_t *copy = n_key ? xcalloc(n_key, sizeof(*copy)) : NULL;
+
+	/* Copied before the old one goes: `key` may be the schema's own. */
+	if (n_key)
+		memcpy(copy, key, n_key * sizeof(*copy));
+	free(s->key);
+	s->key = copy;
+	s->n_key = n_key;
+}
+
+bool schema_is_key(const struct schema *s, size_t column)
+{
+	for (size_t i = 0; i < s->n_key; i++) {
+		if (s->key[i] == column)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,379 @@
+#include "core/data/watermark.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/nearest.h"
+#include "core/base/strbuf.h"
+
+static const char *const strategy_names[] = {
+	[STRATEGY_TIMESTAMP] = "timestamp",
+	[STRATEGY_XMIN] = "xmin",
+	[STRATEGY_SEQUENCE] = "sequence",
+};
+
+static const char *const watermark_members[] = {
+	"strategy", "column", "value", "key", "pending", "identity",
+};
+
+const char *strategy_name(enum strategy s)
+{
+	return strategy_names[s];
+}
+
+bool strategy_parse(const char *text, enum strategy *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(strategy_names); i++) {
+		if (!strcmp(text, strategy_names[i])) {
+			*out = (enum strategy)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+void watermark_init(struct watermark *w)
+{
+	memset(w, 0, sizeof(*w));
+}
+
+void watermark_release(struct watermark *w)
+{
+	if (!w)
+		return;
+	free(w->column);
+	free(w->value);
+	strlist_release(&w->key);
+	json_decref(w->pending);
+	json_decref(w->identity);
+	watermark_init(w);
+}
+
+void watermark_copy(struct watermark *dst, const struct watermark *src)
+{
+	watermark_init(dst);
+	dst->strategy = src->strategy;
+	dst->column = xstrdup(src->column);
+	dst->value = xstrdup(src->value);
+	for (size_t i = 0; i < src->key.n; i++)
+		strlist_add(&dst->key, src->key.items[i]);
+	/* Deep: a batch's mark is read in one thread while the connector
+	 * goes on changing its own in another. */
+	dst->pending = json_deep_copy(src->pending);
+	dst->identity = json_deep_copy(src->identity);
+}
+
+static bool watermark_text_equal(const char *a, const char *b)
+{
+	if (!a || !b)
+		return a == b;
+	return !strcmp(a, b);
+}
+
+static bool watermark_part_equal(const json_t *a, const json_t *b)
+{
+	if (!a || !b)
+		return a == b;
+	return json_equal(a, b);
+}
+
+static bool watermark_key_equal(const struct strlist *a,
+				const struct strlist *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++) {
+		if (strcmp(a->items[i], b->items[i]) != 0)
+			return false;
+	}
+	return true;
+}
+
+bool watermark_equal(const struct watermark *a, const struct watermark *b)
+{
+	return a->strategy == b->strategy &&
+	       watermark_text_equal(a->column, b->column) &&
+	       watermark_text_equal(a->value, b->value) &&
+	       watermark_key_equal(&a->key, &b->key) &&
+	       watermark_part_equal(a->pending, b->pending) &&
+	       watermark_part_equal(a->identity, b->identity);
+}
+
+/* NULL if a part is not UTF-8: without a key, rows at the value itself are
+ * read again, which loses nothing; an approximate key would. */
+static json_t *watermark_key_json(const struct strlist *key)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < key->n; i++) {
+		if (json_array_append_new(list, json_string(key->items[i]))) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+json_t *watermark_to_json(const struct watermark *w)
+{
+	json_t *json = json_object();
+
+	json_object_set_new(json, "strategy",
+			    json_string(strategy_name(w->strategy)));
+	if (w->column)
+		json_object_set_new(json, "column", json_string(w->column));
+	if (w->value)
+		json_object_set_new(json, "value", json_string(w->value));
+	if (w->value && w->key.n)
+		json_object_set_new(json, "key", watermark_key_json(&w->key));
+	if (w->pending)
+		json_object_set_new(json, "pending",
+				    json_deep_copy(w->pending));
+	if (w->identity)
+		json_object_set_new(json, "identity",
+				    json_deep_copy(w->identity));
+	return json;
+}
+
+char *watermark_to_text(const struct watermark *w)
+{
+	json_t *json = watermark_to_json(w);
+	char *dumped = json_dumps(json, JSON_COMPACT);
+	char *text = xstrdup(dumped);
+
+	free(dumped);
+	json_decref(json);
+	return text;
+}
+
+/* Text of a string, or of an integer as people write one; NULL otherwise. */
+static char *watermark_scalar_text(const json_t *json)
+{
+	if (json_is_string(json) && json_string_length(json) > 0)
+		return xstrdup(json_string_value(json));
+	if (json_is_integer(json))
+		return xstrfmt("%" JSON_INTEGER_FORMAT,
+			       json_integer_value(json));
+	return NULL;
+}
+
+static int watermark_read_text(char **out, const json_t *json,
+			       const char *member, struct error *err)
+{
+	const json_t *found = json_object_get(json, member);
+
+	if (!found || json_is_null(found))
+		return 0;
+	*out = watermark_scalar_text(found);
+	if (!*out)
+		return error_set(err, ERROR_DATA,
+				 "watermark: \"%s\" must be a text that is "
+				 "not empty",
+				 member);
+	return 0;
+}
+
+static int watermark_read_key(struct strlist *out, const json_t *json,
+			      struct error *err)
+{
+	const json_t *list = json_object_get(json, "key");
+
+	if (!list || json_is_null(list))
+		return 0;
+	if (!json_is_array(list))
+		return error_set(err, ERROR_DATA,
+				 "watermark: \"key\" must be a list of texts");
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *part = json_array_get(list, i);
+		char *text = json_is_string(part)
+				     ? xstrdup(json_string_value(part))
+				     : watermark_scalar_text(part);
+		if (!text)
+			return error_set(err, ERROR_DATA,
+					 "watermark: part %zu of \"key\" must "
+					 "be a text",
+					 i + 1);
+		strlist_add(out, text);
+		free(text);
+	}
+	return 0;
+}
+
+static int watermark_read_part(json_t **out, const json_t *json,
+			       const char *member, struct error *err)
+{
+	const json_t *found = json_object_get(json, member);
+
+	if (!found || json_is_null(found))
+		return 0;
+	if (!json_is_object(found))
+		return error_set(err, ERROR_DATA,
+				 "watermark: \"%s\" must be an object", member);
+	*out = json_deep_copy(found);
+	return 0;
+}
+
+static int watermark_check_members(const json_t *json, struct error *err)
+{
+	const char *member;
+	json_t *value;
+
+	json_object_foreach((json_t *)json, member, value)
+	{
+		const char *near;
+		bool known = false;
+
+		for (size_t i = 0; i < ARRAY_SIZE(watermark_members); i++)
+			known |= !strcmp(member, watermark_members[i]);
+		if (known)
+			continue;
+		near = nearest_name(member, watermark_members,
+				    ARRAY_SIZE(watermark_members));
+		error_set(err, ERROR_DATA,
+			  "watermark: unknown member \"%s\"; allowed are "
+			  "strategy, column, value, key, pending, identity",
+			  member);
+		return near ? error_hint(err, "(did you mean \"%s\"?)", near)
+			    : -ERROR_DATA;
+	}
+	return 0;
+}
+
+static int watermark_read_strategy(enum strategy *out, const json_t *json,
+				   struct error *err)
+{
+	const char *text = json_string_value(json_object_get(json, "strategy"));
+
+	if (text && strategy_parse(text, out))
+		return 0;
+	return error_set(err, ERROR_DATA,
+			 "watermark: \"strategy\" must be timestamp, xmin or "
+			 "sequence%s%s%s",
+			 text ? ", not \"" : "", text ? text : "",
+			 text ? "\"" : "");
+}
+
+static bool watermark_is_xid(const char *text)
+{
+	size_t n = strspn(text, "0123456789");
+
+	return n > 0 && n <= 20 && !text[n];
+}
+
+/* What the strategy asks of the parts. */
+static int watermark_validate(const struct watermark *w, struct error *err)
+{
+	const char *name = strategy_name(w->strategy);
+
+	if (w->strategy == STRATEGY_XMIN && w->column)
+		return error_set(err, ERROR_DATA,
+				 "watermark: strategy xmin has no \"column\"");
+	if (w->strategy != STRATEGY_XMIN && !w->column)
+		return error_set(err, ERROR_DATA,
+				 "watermark: strategy %s needs \"column\"",
+				 name);
+	if (w->strategy == STRATEGY_XMIN && w->value &&
+	    !watermark_is_xid(w->value))
+		return error_set(err, ERROR_DATA,
+				 "watermark: \"value\" of strategy xmin must "
+				 "be a transaction id in decimal, not \"%s\"",
+				 w->value);
+	if (w->key.n && !w->value)
+		return error_set(err, ERROR_DATA,
+				 "watermark: \"key\" without \"value\"");
+	return 0;
+}
+
+int watermark_from_json(struct watermark *out, const json_t *json,
+			struct error *err)
+{
+	struct watermark w;
+	int rc;
+
+	watermark_init(&w);
+	if (!json_is_object(json))
+		return error_set(err, ERROR_DATA,
+				 "watermark: expected a JSON object");
+	rc = watermark_check_members(json, err);
+	if (!rc)
+		rc = watermark_read_strategy(&w.strategy, json, err);
+	if (!rc)
+		rc = watermark_read_text(&w.column, json, "column", err);
+	if (!rc)
+		rc = watermark_read_text(&w.value, json, "value", err);
+	if (!rc)
+		rc = watermark_read_key(&w.key, json, err);
+	if (!rc)
+		rc = watermark_read_part(&w.pending, json, "pending", err);
+	if (!rc)
+		rc = watermark_read_part(&w.identity, json, "identity", err);
+	if (!rc)
+		rc = watermark_validate(&w, err);
+	if (rc)
+		watermark_release(&w);
+	else
+		*out = w;
+	return rc;
+}
+
+int watermark_from_text(struct watermark *out, const char *text,
+			struct error *err)
+{
+	json_error_t where;
+	json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &where);
+	int rc;
+
+	if (!json)
+		return error_set(err, ERROR_DATA,
+				 "watermark: not JSON: %s (line %d, column %d)",
+				 where.text, where.line, where.column);
+	rc = watermark_from_json(out, json, err);
+	json_decref(json);
+	return rc;
+}
+
+static void watermark_describe(struct strbuf *sb, const json_t *value)
+{
+	char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY)
+			   : NULL;
+
+	if (json_is_string(value))
+		strbuf_addstr(sb, json_string_value(value));
+	else
+		strbuf_addstr(sb, text ? text : "nothing");
+	free(text);
+}
+
+int watermark_check_identity(const struct watermark *w, const json_t *now,
+			     struct error *err)
+{
+	const char *member;
+	json_t *remembered;
+
+	if (!w->identity || !now)
+		return 0;
+	/* Members that only `now` has are new to this version: no judgement. */
+	json_object_foreach(w->identity, member, remembered)
+	{
+		struct strbuf texts = STRBUF_INIT;
+		const json_t *found = json_object_get(now, member);
+		int rc;
+
+		if (found && json_equal(found, remembered))
+			continue;
+		strbuf_addf(&texts, "the mark was taken when %s was ", member);
+		watermark_describe(&texts, remembered);
+		strbuf_addstr(&texts, ", now it is ");
+		watermark_describe(&texts, found);
+		rc = error_set(err, ERROR_SCHEMA,
+			       "the source is not the one the mark belongs "
+			       "to: %s; if that is meant, "
+			       "`tidemark watermark reset PIPELINE` makes the "
+			       "next run read everything again",
+			       texts.data);
+		strbuf_release(&texts);
+		return rc;
+	}
+	return 0;
+}

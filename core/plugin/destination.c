@@ -1,0 +1,62 @@
+#include "core/plugin/destination.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const load_mode_names[] = {
+	[LOAD_UPSERT] = "upsert",
+	[LOAD_APPEND] = "append",
+	[LOAD_DELETE_INSERT] = "delete_insert",
+	[LOAD_UPDATE] = "update",
+	[LOAD_REPLACE] = "replace",
+};
+
+static const char *const mapping_names[] = {
+	[MAPPING_EXACT] = "exact",
+	[MAPPING_WIDENED] = "widened",
+	[MAPPING_LOSSY] = "lossy",
+};
+
+const char *load_mode_name(enum load_mode mode)
+{
+	return load_mode_names[mode];
+}
+
+const char *mapping_name(enum mapping m)
+{
+	return mapping_names[m];
+}
+
+void inspection_init(struct inspection *i)
+{
+	memset(i, 0, sizeof(*i));
+}
+
+void inspection_release(struct inspection *i)
+{
+	if (!i)
+		return;
+	for (size_t k = 0; k < i->n_columns; k++) {
+		free(i->columns[k].name);
+		free(i->columns[k].destination_type);
+	}
+	free(i->columns);
+	problems_release(&i->problems);
+	strlist_release(&i->ddl);
+	strlist_release(&i->added);
+	inspection_init(i);
+}
+
+void checkpoint_init(struct checkpoint *c)
+{
+	memset(c, 0, sizeof(*c));
+}
+
+void checkpoint_release(struct checkpoint *c)
+{
+	if (!c)
+		return;
+	free(c->watermark);
+	free(c->batch_id);
+	checkpoint_init(c);
+}
