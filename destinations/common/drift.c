@@ -1,0 +1,173 @@
+#include "destinations/common/drift.h"
+
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+
+static void drift_refuse(struct inspection *out, const char *code,
+			 const char *fix, const struct target *target,
+			 const char *column, const char *what)
+{
+	problems_add(&out->problems, SEVERITY_ERROR, ERROR_SCHEMA, code, fix,
+		     "table %s: column %s %s", target->table, column, what);
+}
+
+static void drift_note_column(struct inspection *out, const struct column *c,
+			      const struct drift_column *d)
+{
+	struct column_mapping *m;
+	enum mapping mapping = d->mapping;
+
+	out->columns = xreallocarray(out->columns, out->n_columns + 1,
+				     sizeof(*out->columns));
+	m = &out->columns[out->n_columns++];
+	if (d->actual && d->fit == FIT_NARROW)
+		mapping = MAPPING_LOSSY;
+	else if (d->actual && d->fit == FIT_WIDER)
+		mapping = MAPPING_WIDENED;
+	m->name = xstrdup(c->name);
+	m->destination_type = xstrdup(d->actual ? d->actual : d->wanted);
+	m->mapping = mapping;
+	if (d->actual && d->fit == FIT_GROWS) {
+		free(m->destination_type);
+		m->destination_type = xstrdup(d->grown);
+	}
+}
+
+static enum drift_step drift_missing(const struct target *target,
+				     const struct drift_table *table,
+				     size_t column, struct inspection *out)
+{
+	const char *name = target->schema->columns[column].name;
+
+	if (schema_is_key(target->schema, column)) {
+		drift_refuse(
+			out, "key-column-missing",
+			"add it, or choose another key", target, name,
+			"is part of the key, and the table does not have it");
+		return STEP_REFUSED;
+	}
+	if (target->drift.on_new_column == DRIFT_STOP) {
+		drift_refuse(out, "new-column",
+			     "add it to the table, or set schema: "
+			     "{ on_new_column: add }",
+			     target, name,
+			     "is missing there, and on_new_column is stop");
+		return STEP_REFUSED;
+	}
+	if (table->columns[column].mapping == MAPPING_LOSSY) {
+		drift_refuse(out, "type-lossy",
+			     "leave the column out or convert it under "
+			     "source.expressions",
+			     target, name,
+			     "has no type there that holds all its values");
+		return STEP_REFUSED;
+	}
+	strlist_add(&out->added, name);
+	return STEP_ADD;
+}
+
+static enum drift_step drift_narrow(const struct target *target,
+				    const struct drift_table *table,
+				    size_t column, struct inspection *out)
+{
+	const struct drift_column *d = &table->columns[column];
+	const char *name = target->schema->columns[column].name;
+	bool may_widen = target->drift.on_type_change == DRIFT_WIDEN;
+	char *what = NULL, *fix = NULL;
+
+	if (d->fit == FIT_GROWS && may_widen && table->known)
+		return STEP_WIDEN;
+	what = xstrfmt("is %s there and cannot hold every %s%s", d->actual,
+		       d->wanted,
+		       d->fit == FIT_GROWS && table->known
+			       ? ", and on_type_change is stop"
+			       : "");
+	if (d->fit == FIT_GROWS)
+		fix = xstrfmt("alter the column to %s", d->grown);
+	else
+		fix = xstrdup("change the column's type, convert it under "
+			      "source.expressions, or run with "
+			      "--full-refresh");
+	drift_refuse(out, "type-too-narrow", fix, target, name, what);
+	free(what);
+	free(fix);
+	return STEP_REFUSED;
+}
+
+static enum drift_step drift_present(const struct target *target,
+				     const struct drift_table *table,
+				     size_t column, struct inspection *out)
+{
+	const struct drift_column *d = &table->columns[column];
+	const struct column *c = &target->schema->columns[column];
+
+	if (d->generated) {
+		drift_refuse(out, "column-generated",
+			     "leave it out under source.columns", target,
+			     c->name,
+			     "is computed there and cannot be written");
+		return STEP_REFUSED;
+	}
+	if (d->not_null && c->nullable &&
+	    !schema_is_key(target->schema, column))
+		problems_add(&out->problems, SEVERITY_WARNING, ERROR_NONE,
+			     "column-not-null",
+			     "allow NULL there, or forbid it at the source",
+			     "table %s: column %s is NOT NULL there but may be "
+			     "NULL at the source: such a row is refused",
+			     target->table, c->name);
+	if (d->fit == FIT_EXACT || d->fit == FIT_WIDER)
+		return STEP_NONE;
+	return drift_narrow(target, table, column, out);
+}
+
+static void drift_extras(const struct target *target,
+			 const struct drift_table *table,
+			 struct inspection *out)
+{
+	for (size_t i = 0; i < table->n_extras; i++) {
+		const struct drift_extra *x = &table->extras[i];
+
+		if (x->not_null && !x->has_default && !x->generated)
+			drift_refuse(out, "column-without-default",
+				     "give it a default, or allow NULL", target,
+				     x->name,
+				     "is NOT NULL without a default, and the "
+				     "source does not have it");
+		else if (table->created &&
+			 target->drift.on_dropped_column == DRIFT_STOP)
+			drift_refuse(out, "dropped-column",
+				     "drop it there too, or set schema: "
+				     "{ on_dropped_column: keep }",
+				     target, x->name,
+				     "is gone at the source, and "
+				     "on_dropped_column is stop");
+	}
+}
+
+void drift_decide(const struct target *target, const struct drift_table *table,
+		  enum drift_step *steps, struct inspection *out)
+{
+	const struct schema *s = target->schema;
+
+	for (size_t i = 0; i < s->n_columns; i++) {
+		const struct drift_column *d = &table->columns[i];
+
+		drift_note_column(out, &s->columns[i], d);
+		steps[i] = STEP_NONE;
+		if (table->exists && d->actual)
+			steps[i] = drift_present(target, table, i, out);
+		else if (table->exists)
+			steps[i] = drift_missing(target, table, i, out);
+		else if (d->mapping == MAPPING_LOSSY)
+			drift_refuse(out, "type-lossy",
+				     "leave the column out or convert it under "
+				     "source.expressions",
+				     target, s->columns[i].name,
+				     "has no type there that holds all its "
+				     "values");
+	}
+	if (table->exists)
+		drift_extras(target, table, out);
+}

@@ -1,0 +1,29 @@
+/*
+ * The names that Tidemark leaves or uses in a destination. They are part of
+ * what users see (product.md), the same in every engine.
+ */
+#ifndef TIDEMARK_DESTINATIONS_COMMON_NAMES_H
+#define TIDEMARK_DESTINATIONS_COMMON_NAMES_H
+
+#include "core/data/batch.h"
+#include "core/plugin/destination.h"
+
+#define NAME_WATERMARK_TABLE "_tidemark_watermark"
+#define NAME_STAGE_PREFIX    "_tidemark_stage_"
+#define NAME_RAW_SUFFIX	     "_raw"
+/* Columns of a raw table, behind the source's own. */
+#define NAME_RAW_BATCH	"_tidemark_batch"
+#define NAME_RAW_SEQ	"_tidemark_seq"
+#define NAME_RAW_LOADED "_tidemark_loaded_at"
+
+/* "_tidemark_stage_" and 16 hex digits of the pipeline's hash: a durable
+ * stage is found again by the next run, and by no other pipeline. Caller
+ * frees. */
+char *name_stage(const char *pipeline);
+
+/* Fail-closed accounting: BUG unless inserted + updated + unchanged is
+ * `n_rows`. */
+int counts_check(const struct load_counts *counts, size_t n_rows,
+		 const char *table, struct error *err);
+
+#endif
