@@ -1,0 +1,136 @@
+"""Fixtures of the suites that run the binary: servers, databases, ends."""
+
+import itertools
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+TESTS = pathlib.Path(__file__).resolve().parent
+ROOT = TESTS.parent
+sys.path.insert(0, str(TESTS / "lib"))
+
+import ends  # noqa: E402
+from bench import Tidemark  # noqa: E402
+from servers import CANARY, Cluster  # noqa: E402
+
+counter = itertools.count(1)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true",
+                     help="every combination, and the long soak")
+
+
+def binary(variable, default):
+    path = pathlib.Path(os.environ.get(variable, ROOT / default)).resolve()
+    if not os.access(path, os.X_OK):
+        pytest.exit(f"no binary at {path}: run tests/run, or set {variable}",
+                    returncode=3)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def tidemark_binary():
+    """The build that users get."""
+    return binary("TIDEMARK_BINARY", "build-test/plain/tidemark")
+
+
+@pytest.fixture(scope="session")
+def failpoint_binary():
+    """The build with failpoints."""
+    return binary("TIDEMARK_FAILPOINT_BINARY",
+                  "build-test/failpoints/tidemark")
+
+
+@pytest.fixture(scope="session")
+def full(request):
+    return request.config.getoption("--full")
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """The server that most tests share, each with its own databases."""
+    server = Cluster("e2e").create().start().prepare()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def own_cluster():
+    """Make a server for one test: to crash, wrap, fill up."""
+    made = []
+
+    def make(**options):
+        server = Cluster("own", **options).create().start().prepare()
+        made.append(server)
+        return server
+
+    yield make
+    for server in made:
+        server.remove()
+
+
+@pytest.fixture
+def work_dir():
+    """A short path: unix sockets and error messages like it."""
+    path = tempfile.mkdtemp(prefix="tidemark-test-")
+    yield pathlib.Path(path)
+    scan_for_secret(path)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def scan_for_secret(path):
+    """No file that Tidemark wrote holds the password."""
+    for directory, _, names in os.walk(path):
+        for name in names:
+            file = os.path.join(directory, name)
+            if name == "holds-secret" or not os.path.isfile(file):
+                continue
+            with open(file, "rb") as data:
+                assert CANARY.encode() not in data.read(), (
+                    f"the password is in {file}")
+
+
+@pytest.fixture
+def make_database(cluster):
+    made = []
+
+    def make(name="db"):
+        database = f"{name}_{next(counter)}"
+        cluster.create_database(database)
+        made.append(database)
+        return ends.PostgresEnd(cluster, database)
+
+    yield make
+    for database in made:
+        cluster.drop_database(database)
+
+
+@pytest.fixture
+def source(make_database):
+    """An empty source database."""
+    return make_database("source")
+
+
+@pytest.fixture
+def make_destination(make_database, work_dir):
+    def make(engine):
+        if engine == "postgres":
+            return make_database("warehouse")
+        kind = {"sqlite": ends.SqliteEnd, "duckdb": ends.DuckdbEnd}[engine]
+        return kind(work_dir / f"warehouse-{next(counter)}.{engine}")
+    return make
+
+
+@pytest.fixture
+def tidemark(tidemark_binary, work_dir):
+    return Tidemark(tidemark_binary, work_dir)
+
+
+@pytest.fixture
+def tidemark_failpoints(failpoint_binary, work_dir):
+    return Tidemark(failpoint_binary, work_dir)

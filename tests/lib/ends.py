@@ -1,0 +1,301 @@
+"""The two ends of a pipeline, read without any code of Tidemark's.
+
+An end answers: rows() of some columns as canonical Python values, the names
+of all its tables, the stored watermark, and a checksum that moves when any
+row is rewritten or changed.
+"""
+
+import datetime
+import decimal
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import struct
+import tempfile
+
+import duckdb
+import psycopg
+
+from bench import password_connection
+
+EPOCH = datetime.datetime(1970, 1, 1)
+
+
+def quote(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_table(table):
+    """A `schema.table` as the config writes it; parts may be quoted."""
+    return ".".join(quote(part) for part in split_table(table))
+
+
+def split_table(table):
+    parts, part, quoted = [], "", False
+    for char in table:
+        if char == '"':
+            quoted = not quoted
+        elif char == "." and not quoted:
+            parts.append(part)
+            part = ""
+        else:
+            part += char
+    return [*parts, part]
+
+
+def parse_instant(value):
+    """µs since 1970 of a timestamp as text, datetime or µs; inf as text."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str):
+        if value.lstrip("-").lower() in ("infinity", "inf"):
+            return "-infinity" if value.startswith("-") else "infinity"
+        if value.lstrip("-").isdigit():
+            return int(value)
+        text = value.replace("Z", "+00:00")
+        if len(text) > 3 and text[-3] in "+-":
+            text += ":00"
+        value = datetime.datetime.fromisoformat(text)
+    if value.tzinfo is not None:
+        value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return (value - EPOCH) // datetime.timedelta(microseconds=1)
+
+
+def canon_float(value):
+    value = float(value)
+    if value != value:
+        return "nan"
+    return struct.pack(">d", value)
+
+
+def canon_decimal(value):
+    value = decimal.Decimal(str(value))
+    return "nan" if value.is_nan() else value
+
+
+def canon_json(value):
+    if isinstance(value, (str, bytes)):
+        value = json.loads(value)
+    return json.dumps(value, sort_keys=True)
+
+
+CANON = {
+    "int": int,
+    "bool": bool,
+    "text": str,
+    "bytes": bytes,
+    "float": canon_float,
+    "decimal": canon_decimal,
+    "timestamp": parse_instant,
+    "timestamptz": parse_instant,
+    "date": str,
+    "uuid": lambda value: str(value).lower(),
+    "json": canon_json,
+}
+
+
+def canon_row(row, kinds):
+    return tuple(None if value is None else CANON[kind](value)
+                 for value, kind in zip(row, kinds))
+
+
+def rows_digest(rows):
+    digest = hashlib.sha256()
+    for row in sorted(rows, key=repr):
+        digest.update(repr(row).encode())
+    return digest.hexdigest()
+
+
+class PostgresEnd:
+    """A database of one of our clusters."""
+
+    engine = "postgres"
+    schema = "public"
+
+    def __init__(self, cluster, database):
+        self.cluster, self.database = cluster, database
+
+    def connection(self):
+        return password_connection(
+            self.cluster.url(self.database, password=None))
+
+    def url(self):
+        return self.cluster.url(self.database, password=None)
+
+    def connect(self, **more):
+        return psycopg.connect(
+            self.cluster.url(self.database, application_name="test"),
+            **{"autocommit": True, **more})
+
+    def query(self, sql):
+        with self.connect() as db:
+            return db.execute(sql).fetchall()
+
+    def execute(self, *statements):
+        with self.connect() as db:
+            for sql in statements:
+                db.execute(sql)
+
+    def rows(self, table, columns):
+        """`columns`: name -> kind; `table` may be a subquery."""
+        names = ", ".join(quote(name) for name in columns)
+        if not table.startswith("("):
+            table = quote_table(table)
+        fetched = self.query(f"SELECT {names} FROM {table}")
+        return [canon_row(row, columns.values()) for row in fetched]
+
+    def tables(self):
+        return [row[0] for row in self.query(
+            "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v', 'm', 'p')"
+            " AND relnamespace NOT IN ('pg_catalog'::regnamespace,"
+            " 'information_schema'::regnamespace,"
+            " 'pg_toast'::regnamespace) ")]
+
+    def columns_of(self, table):
+        """Column name -> declared type."""
+        return dict(self.query(
+            "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
+            f" WHERE attrelid = '{quote_table(table)}'::regclass"
+            " AND attnum > 0 AND NOT attisdropped"))
+
+    def physical(self, table):
+        """Where each row lies and who wrote it: moves when it is rewritten."""
+        if self.is_view(table):
+            table = self.raw(table)
+        return sorted(self.query(
+            "SELECT tableoid::bigint, ctid::text, xmin::text FROM "
+            + quote_table(table)))
+
+    def is_view(self, table):
+        return self.query("SELECT relkind = 'v' FROM pg_class WHERE oid = "
+                          f"'{quote_table(table)}'::regclass")[0][0]
+
+    @staticmethod
+    def raw(table):
+        *schema, name = split_table(table)
+        return ".".join(quote(part) for part in [*schema, name + "_raw"])
+
+    def watermark(self, pipeline, schema="public"):
+        found = self.query(
+            f"SELECT watermark::text FROM {schema}._tidemark_watermark "
+            f"WHERE pipeline = '{pipeline}'")
+        return json.loads(found[0][0]) if found and found[0][0] else None
+
+    def sessions(self):
+        """Sessions that are not the tests' own."""
+        with self.cluster.admin() as admin:
+            return admin.execute(
+                "SELECT pid, application_name, state, query FROM"
+                " pg_stat_activity WHERE datname = %s AND application_name"
+                " <> 'test' AND backend_type = 'client backend'",
+                [self.database]).fetchall()
+
+
+class FileEnd:
+    """What SQLite and DuckDB share: a file that only this process opens."""
+
+    schema = "main"
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def connection(self):
+        return self.url()
+
+    def url(self):
+        return f"{self.engine}:{self.path}"
+
+    def execute(self, *statements):
+        db = self.connect()
+        try:
+            for sql in statements:
+                db.execute(sql)
+            db.commit()
+        finally:
+            db.close()
+
+    def query(self, sql):
+        db = self.connect()
+        try:
+            return db.execute(sql).fetchall()
+        finally:
+            db.close()
+
+    def sessions(self):
+        return []
+
+    def raw(self, table):
+        return PostgresEnd.raw(table)
+
+    def watermark(self, pipeline, schema="main"):
+        found = self.query(f"SELECT watermark FROM {schema}._tidemark_watermark"
+                           f" WHERE pipeline = '{pipeline}'")
+        return json.loads(found[0][0]) if found and found[0][0] else None
+
+    def after_crash(self):
+        """A copy to look into, so that recovery is left to Tidemark."""
+        directory = tempfile.mkdtemp(dir=os.path.dirname(self.path))
+        for suffix in ("", "-wal", "-shm", "-journal", ".wal"):
+            if os.path.exists(self.path + suffix):
+                shutil.copy(self.path + suffix, directory)
+        return type(self)(os.path.join(directory, os.path.basename(self.path)))
+
+
+class SqliteEnd(FileEnd):
+    engine = "sqlite"
+
+    def connect(self):
+        return sqlite3.connect(self.path)
+
+    def rows(self, table, columns):
+        names = ", ".join(quote(name) for name in columns)
+        return [canon_row(row, columns.values()) for row in
+                self.query(f"SELECT {names} FROM {quote_table(table)}")]
+
+    def tables(self):
+        return [row[0] for row in self.query("SELECT name FROM sqlite_master"
+                                             " WHERE type IN ('table', 'view')")]
+
+    def columns_of(self, table):
+        name = split_table(table)[-1].replace("'", "''")
+        return dict(self.query(
+            f"SELECT name, type FROM pragma_table_info('{name}')"))
+
+
+class DuckdbEnd(FileEnd):
+    engine = "duckdb"
+
+    def connect(self):
+        return duckdb.connect(self.path)
+
+    @staticmethod
+    def expression(name, kind):
+        # The Python module needs pytz for timestamps with a zone.
+        column = quote(name)
+        if kind == "timestamptz":
+            return (f"CASE WHEN isinf({column}) THEN CAST({column} AS VARCHAR)"
+                    f" ELSE CAST(epoch_us({column}) AS VARCHAR) END")
+        return column
+
+    def rows(self, table, columns):
+        names = ", ".join(self.expression(*each) for each in columns.items())
+        return [canon_row(row, columns.values()) for row in
+                self.query(f"SELECT {names} FROM {quote_table(table)}")]
+
+    def tables(self):
+        return [row[0] for row in self.query(
+            "SELECT table_name FROM information_schema.tables")]
+
+    def columns_of(self, table):
+        schema, name = split_table(table)
+        return dict(self.query(
+            "SELECT column_name, data_type FROM information_schema.columns "
+            f"WHERE table_schema = '{schema}' AND table_name = "
+            + "'" + name.replace("'", "''") + "'"))
+
+
+def open_copy(end):
+    """`end` as it is on disk now, without touching what it would recover."""
+    return end.after_crash() if isinstance(end, FileEnd) else end

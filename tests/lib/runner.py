@@ -1,0 +1,327 @@
+"""What tests/run does once everything is installed: build, run the suites,
+add up, and close with `N passed, N failed, N skipped`.
+
+Suites run in two lanes, one a core. A suite alone shows its output as it
+comes; several show one line each, and the whole output of those that failed.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import xml.etree.ElementTree as xml
+
+import builds
+from servers import Cluster
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+FUZZ_SECONDS = 10
+
+# Suite -> builds it needs, in the order they are run.
+SUITES = {
+    "unit": ["sanitize"],
+    "contract": ["sanitize"],
+    "fuzz": ["fuzz"],
+    "idempotency": ["plain"],
+    "e2e": ["plain", "failpoints"],
+    "thread": ["thread"],
+    "crash": ["failpoints"],
+}
+LANES = (("e2e", "thread"), ("unit", "contract", "fuzz", "idempotency",
+                             "crash"))
+# What a thread sanitizer can see: the module of DuckDB is not built with it.
+THREAD_SELECTION = "postgres or sqlite"
+
+
+class Tally:
+    """How many tests did what, and what was skipped or failed."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+        self.reasons = collections.Counter()
+        self.failures = []
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.reasons.update(other.reasons)
+        self.failures += other.failures
+
+    def fail(self, name):
+        self.failed += 1
+        self.failures.append(name)
+
+    def skip(self, reason):
+        self.skipped += 1
+        self.reasons[reason] += 1
+
+    def case(self, element):
+        name = f"{element.get('classname', '')}.{element.get('name')}"
+        skipped = element.find("skipped")
+        if element.find("failure") is not None or \
+                element.find("error") is not None:
+            self.fail(name)
+        elif skipped is not None:
+            self.skip(skipped.get("message") or f"{name} says no reason")
+        else:
+            self.passed += 1
+
+    def junit(self, path):
+        """Add a JUnit file; False if the suite did not write one."""
+        if not path.exists():
+            return False
+        for element in xml.parse(path).iter("testcase"):
+            self.case(element)
+        return True
+
+    def line(self):
+        return (f"{self.passed} passed, {self.failed} failed, "
+                f"{self.skipped} skipped")
+
+
+class Suite:
+    """One suite's run: its output goes to a log, or straight through."""
+
+    def __init__(self, name, options, scratch, stream):
+        self.name, self.options, self.stream = name, options, stream
+        self.scratch = scratch / name
+        self.scratch.mkdir()
+        self.log = self.scratch / "log"
+        self.tally = Tally()
+        self.process = None
+        self.env = dict(os.environ, TIDEMARK_BINARY="", PYTHONUNBUFFERED="1")
+
+    def execute(self, command, **more):
+        """Run one command of the suite; its exit status is returned."""
+        with open(self.log, "ab") as log:
+            sink = {} if self.stream else {"stdout": log, "stderr": log}
+            self.process = subprocess.Popen(
+                [str(part) for part in command], stdin=subprocess.DEVNULL,
+                env=self.env, **sink, **more)
+            return self.process.wait()
+
+    def run(self):
+        runner = {"unit": self.run_unit, "contract": self.run_contract,
+                  "fuzz": self.run_fuzz}.get(self.name, self.run_pytest)
+        status = runner()
+        if status != 0 and self.tally.failed == 0:
+            self.tally.fail(f"{self.name} ended with status {status}")
+        return self.tally
+
+    def run_meson(self):
+        """The suite's cmocka programs, under ASan and UBSan."""
+        names = self.meson_names()
+        if not names:
+            return 0
+        directory = builds.BUILDS / "sanitize"
+        junit = directory / f"meson-logs/{self.name}.junit.xml"
+        junit.unlink(missing_ok=True)
+        status = self.execute(["meson", "test", "-C", directory, "--no-rebuild",
+                               "--logbase", self.name, "--print-errorlogs",
+                               "--suite", self.name, *names])
+        self.tally.junit(junit)
+        return status
+
+    def meson_names(self):
+        listed = subprocess.run(
+            ["meson", "test", "-C", builds.BUILDS / "sanitize", "--no-rebuild",
+             "--list", "--suite", self.name], capture_output=True, text=True,
+            check=False).stdout.splitlines()
+        names = [line.rsplit(" ", 1)[-1] for line in listed if " / " in line]
+        return [name for name in names if self.options.k in name]
+
+    def run_unit(self):
+        return self.run_meson()
+
+    def run_contract(self):
+        cluster = Cluster("contract").create().start().prepare()
+        try:
+            cluster.create_database("contract")
+            self.env["TIDEMARK_TEST_POSTGRES"] = cluster.url("contract")
+            self.env["TIDEMARK_TEST_POSTGRES_ADMIN"] = cluster.url(
+                "contract", user="postgres")
+            return self.run_meson()
+        finally:
+            cluster.remove()
+
+    def run_fuzz(self):
+        """Each libFuzzer target a few seconds, from its seed corpus."""
+        status = 0
+        found = sorted((builds.BUILDS / "fuzz/tests/fuzz").glob("fuzz_*"))
+        for target in found:
+            if not os.access(target, os.X_OK) or target.is_dir() \
+                    or self.options.k not in target.name:
+                continue
+            corpus = self.scratch / target.name
+            corpus.mkdir()
+            seeds = TESTS / "fuzz/corpus" / target.name.removeprefix("fuzz_")
+            code = self.execute([target, f"-max_total_time={FUZZ_SECONDS}",
+                                 "-verbosity=0", "-print_final_stats=1",
+                                 "-timeout=10", corpus,
+                                 *([seeds] if seeds.is_dir() else [])],
+                                cwd=corpus)
+            if code == 0:
+                self.tally.passed += 1
+            else:
+                self.tally.fail(target.name)
+                self.keep_findings(corpus)
+            status = status or code
+        return status
+
+    def keep_findings(self, corpus):
+        keep = builds.BUILDS / "findings"
+        keep.mkdir(exist_ok=True)
+        for path in corpus.iterdir():
+            if path.name.startswith(("crash-", "leak-", "oom-", "timeout-")):
+                shutil.copy(path, keep)
+                print(f"kept {keep / path.name}", flush=True)
+
+    def run_pytest(self):
+        """A suite of tests/<name>, or for `thread` a choice out of e2e."""
+        self.env["TIDEMARK_BINARY"] = str(builds.BUILDS / "plain/tidemark")
+        self.env["TIDEMARK_FAILPOINT_BINARY"] = str(
+            builds.BUILDS / "failpoints/tidemark")
+        junit = self.scratch / "junit.xml"
+        where, selection = TESTS / self.name, self.options.k
+        more = ["--full"] if self.options.full else []
+        if self.name == "thread":
+            where = TESTS / "e2e"
+            more += ["-m", "threads"]
+            selection = f"({selection or 'test'}) and ({THREAD_SELECTION})"
+            self.env["TIDEMARK_BINARY"] = str(builds.BUILDS / "thread/tidemark")
+            self.env["TSAN_OPTIONS"] = "halt_on_error=1:exitcode=66"
+        status = self.execute([sys.executable, "-m", "pytest", where,
+                               "-c", TESTS / "pytest.ini", "-q", "-rs",
+                               f"--junitxml={junit}", "-k", selection, *more])
+        self.tally.junit(junit)
+        nothing_selected = status == 5 and self.options.k
+        return 0 if nothing_selected else status
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+
+
+class Run:
+    """All suites that were asked for."""
+
+    def __init__(self, options, scratch):
+        names = [name for name in SUITES if name in options.suites]
+        self.stream = len(names) == 1
+        self.lanes = [[Suite(name, options, scratch, self.stream)
+                       for name in lane if name in names] for lane in LANES]
+        self.options = options
+        self.total = Tally()
+        self.lock = threading.Lock()
+        self.stopped = False
+
+    def needed(self):
+        suites = [suite.name for lane in self.lanes for suite in lane]
+        wanted = [name for suite in suites for name in SUITES[suite]]
+        return [name for name in builds.OPTIONS if name in wanted]
+
+    def build(self):
+        for name in self.needed():
+            start = time.monotonic()
+            builds.build(name, [self.options.duckdb])
+            if time.monotonic() - start > 1:
+                print(f"built {name} in {time.monotonic() - start:.0f} s",
+                      flush=True)
+
+    def run_lane(self, lane):
+        for suite in lane:
+            if self.stopped:
+                return
+            start = time.monotonic()
+            try:
+                tally = suite.run()
+            except Exception as error:  # a lane must report, not vanish
+                tally = suite.tally
+                tally.fail(f"{suite.name}: {error}")
+            with self.lock:
+                self.report(suite, tally, time.monotonic() - start)
+
+    def report(self, suite, tally, seconds):
+        if tally.failed and not self.stream:
+            print(f"---- {suite.name}", flush=True)
+            sys.stdout.write(suite.log.read_text(errors="replace"))
+        print(f"{suite.name}: {tally.line()} ({seconds:.0f} s)", flush=True)
+        for reason, times in tally.reasons.items():
+            print(f"  skipped {times}: {reason}", flush=True)
+        for name in tally.failures:
+            print(f"  failed: {name}", flush=True)
+        self.total.add(tally)
+
+    def run(self):
+        threads = [threading.Thread(target=self.run_lane, args=(lane,))
+                   for lane in self.lanes if lane]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        except KeyboardInterrupt:
+            self.stopped = True
+            for lane in self.lanes:
+                for suite in lane:
+                    suite.stop()
+            for thread in threads:
+                thread.join()
+            self.total.fail("interrupted")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        prog="tests/run", description="Suites: " + ", ".join(SUITES))
+    parser.add_argument("suites", nargs="*", metavar="SUITE",
+                        help="all of them when none is named")
+    parser.add_argument("-k", metavar="EXPR", default="",
+                        help="only tests whose name matches")
+    parser.add_argument("--full", action="store_true",
+                        help="every combination and the minute-long soak")
+    parser.add_argument("--duckdb", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    for name in options.suites:
+        if name not in SUITES:
+            parser.error(f"no suite '{name}': there are {', '.join(SUITES)}")
+    options.suites = options.suites or list(SUITES)
+    return options
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def main():
+    options = parse_arguments()
+    signal.signal(signal.SIGTERM, interrupt)
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="tidemark-run-"))
+    run = Run(options, scratch)
+    try:
+        run.build()
+        run.run()
+    except builds.BuildFailed as error:
+        print(error)
+        run.total.fail("build")
+    except KeyboardInterrupt:
+        run.total.fail("interrupted")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    total = run.total
+    nothing_ran = total.passed + total.failed == 0
+    if nothing_ran:
+        print("no test ran")
+    print(total.line())
+    return 1 if total.failed or nothing_ran else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

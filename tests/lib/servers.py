@@ -1,0 +1,192 @@
+"""PostgreSQL servers of the tests: started from Debian's packages in a
+temporary directory, on loopback and a free port, stopped at the end.
+
+As root the server runs as user postgres, because it refuses to run as root.
+"""
+
+import glob
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.parse
+
+import psycopg
+
+# Every output of every command is searched for this password.
+CANARY = "canary-5up3r-s3cret"
+ADMIN = "postgres"
+APP = "app"
+
+
+def server_bin():
+    """The directory of the newest installed server's programs."""
+    found = glob.glob("/usr/lib/postgresql/*/bin/initdb")
+    if not found:
+        raise RuntimeError("no PostgreSQL server: run tools/setup --tests")
+    newest = max(found, key=lambda path: int(path.split("/")[-3]))
+    return os.path.dirname(newest)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def as_server_user(command):
+    """The command line that runs `command` as a user the server accepts."""
+    if os.getuid() == 0:
+        return ["runuser", "-u", "postgres", "--", *command]
+    return list(command)
+
+
+class Cluster:
+    """One PostgreSQL server with its data directory."""
+
+    def __init__(self, name="pg", fsync=False, settings=None):
+        self.dir = tempfile.mkdtemp(prefix=f"tidemark-{name}-")
+        self.data = os.path.join(self.dir, "data")
+        self.log = os.path.join(self.dir, "log")
+        self.port = free_port()
+        self.bin = server_bin()
+        self.settings = {
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": self.dir,
+            "port": str(self.port),
+            "fsync": "on" if fsync else "off",
+            "max_prepared_transactions": "10",
+            "max_connections": "60",
+            "shared_buffers": "64MB",
+            "autovacuum": "off",
+            "timezone": "UTC",
+        }
+        self.settings.update(settings or {})
+        if os.getuid() == 0:
+            shutil.chown(self.dir, "postgres")
+        os.chmod(self.dir, 0o711)
+
+    def program(self, *command, check=True, **more):
+        """Run one of the server's programs as the server's user."""
+        line = as_server_user([os.path.join(self.bin, command[0]), *command[1:]])
+        done = subprocess.run(line, cwd=self.dir, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, **more)
+        if check and done.returncode != 0:
+            raise RuntimeError(f"{command[0]}: {done.stdout}{done.stderr}")
+        return done
+
+    def create(self):
+        password_file = os.path.join(self.dir, "password")
+        with open(password_file, "w", encoding="ascii") as out:
+            out.write(CANARY + "\n")
+        if os.getuid() == 0:
+            shutil.chown(password_file, "postgres")
+        self.program("initdb", "--no-sync", "-A", "scram-sha-256",
+                     "--auth-local=trust", f"--pwfile={password_file}",
+                     "-U", ADMIN, "-E", "UTF8", "--locale=C.UTF-8",
+                     "-D", self.data)
+        return self
+
+    def start(self):
+        options = " ".join(f"-c {k}='{v}'" for k, v in self.settings.items())
+        # The server inherits pg_ctl's output: a pipe would never close.
+        line = as_server_user([f"{self.bin}/pg_ctl", "-D", self.data, "-l",
+                               self.log, "-w", "-t", "60", "-s", "-o",
+                               options, "start"])
+        done = subprocess.run(line, cwd=self.dir, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
+        if done.returncode != 0:
+            with open(self.log, encoding="utf-8", errors="replace") as log:
+                raise RuntimeError("server did not start:\n" + log.read())
+        return self
+
+    def prepare(self):
+        """The unprivileged role that Tidemark signs in as."""
+        with self.admin() as admin:
+            admin.execute(f"CREATE ROLE {APP} LOGIN PASSWORD '{CANARY}'")
+            admin.execute(f"GRANT pg_read_all_stats TO {APP}")
+        return self
+
+    def stop(self, mode="fast"):
+        self.program("pg_ctl", "-D", self.data, "-m", mode, "-w", "-s",
+                     "stop", check=False)
+
+    def restart(self, mode="fast"):
+        self.stop(mode)
+        self.start()
+
+    def remove(self):
+        self.stop("immediate")
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def admin(self, database="postgres"):
+        return psycopg.connect(host=self.dir, port=self.port, user=ADMIN,
+                               dbname=database, autocommit=True)
+
+    def url(self, database, user=APP, password=CANARY, **parameters):
+        query = "?" + urllib.parse.urlencode(parameters) if parameters else ""
+        secret = f":{password}" if password else ""
+        return (f"postgresql://{user}{secret}@127.0.0.1:{self.port}/"
+                f"{database}{query}")
+
+    def create_database(self, name, template="template1"):
+        with self.admin() as admin:
+            admin.execute(f'CREATE DATABASE "{name}" OWNER {APP} '
+                          f'TEMPLATE "{template}"')
+        with self.admin(name) as admin:
+            admin.execute(f"ALTER SCHEMA public OWNER TO {APP}")
+
+    def drop_database(self, name):
+        with self.admin() as admin:
+            admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    def psql(self, database, sql):
+        """What psql prints for `sql`: unaligned, rows only."""
+        line = [os.path.join(self.bin, "psql"), "-XAtq", "-v",
+                "ON_ERROR_STOP=1", "-h", self.dir, "-p", str(self.port),
+                "-U", ADMIN, "-d", database, "-c", sql]
+        done = subprocess.run(line, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        return done.stdout
+
+
+def running(cluster_dir):
+    """Is a server running on this cluster's data directory?"""
+    try:
+        with open(os.path.join(cluster_dir, "data", "postmaster.pid"),
+                  encoding="ascii") as pid_file:
+            os.kill(int(pid_file.readline()), 0)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def wait_for(condition, seconds=10.0, step=0.02, what="condition"):
+    """Poll until `condition()` is true; its value is returned."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise TimeoutError(f"waited {seconds} s for {what}")
+        time.sleep(step)
+
+
+def kill_group(process, sig=signal.SIGKILL):
+    """Kill a process that was started with start_new_session."""
+    try:
+        os.killpg(process.pid, sig)
+    except ProcessLookupError:
+        pass
+
+
+def server_user():
+    return pwd.getpwnam("postgres") if os.getuid() == 0 else None
