@@ -43,12 +43,12 @@ struct batch {
 	size_t max_rows;
 	size_t max_bytes;
 
-	/* The connector sets these in connector.next. */
-	struct watermark
-		watermark; /* where to go on once these rows are durable */
-	size_t n_tail; /* rows past the settled point: they come again */
-	double progress; /* share of the pass done, 0..1, or -1 if it cannot be
-			    known */
+	/* The connector sets these in connector.next: where to go on once these
+	 * rows are durable; rows past the settled point, which come again; the
+	 * share of the pass done, 0..1, or -1 if it cannot be known. */
+	struct watermark watermark;
+	size_t n_tail;
+	double progress;
 };
 
 void batch_init(struct batch *b, const struct schema *schema);

@@ -56,8 +56,7 @@ void watermark_copy(struct watermark *dst, const struct watermark *src)
 	dst->strategy = src->strategy;
 	dst->column = xstrdup(src->column);
 	dst->value = xstrdup(src->value);
-	for (size_t i = 0; i < src->key.n; i++)
-		strlist_add(&dst->key, src->key.items[i]);
+	strlist_copy(&dst->key, &src->key);
 	/* Deep: a batch's mark is read in one thread while the connector
 	 * goes on changing its own in another. */
 	dst->pending = json_deep_copy(src->pending);
@@ -214,6 +213,20 @@ static int watermark_read_part(json_t **out, const json_t *json,
 	return 0;
 }
 
+static int watermark_refuse_member(const char *member, struct error *err)
+{
+	const char *near = nearest_name(member, watermark_members,
+					ARRAY_SIZE(watermark_members));
+	int rc = error_set(err, ERROR_DATA,
+			   "watermark: unknown member \"%s\"; allowed are "
+			   "strategy, column, value, key, pending, identity",
+			   member);
+
+	if (near)
+		error_hint(err, "(did you mean \"%s\"?)", near);
+	return rc;
+}
+
 static int watermark_check_members(const json_t *json, struct error *err)
 {
 	const char *member;
@@ -221,21 +234,12 @@ static int watermark_check_members(const json_t *json, struct error *err)
 
 	json_object_foreach((json_t *)json, member, value)
 	{
-		const char *near;
 		bool known = false;
 
 		for (size_t i = 0; i < ARRAY_SIZE(watermark_members); i++)
 			known |= !strcmp(member, watermark_members[i]);
-		if (known)
-			continue;
-		near = nearest_name(member, watermark_members,
-				    ARRAY_SIZE(watermark_members));
-		error_set(err, ERROR_DATA,
-			  "watermark: unknown member \"%s\"; allowed are "
-			  "strategy, column, value, key, pending, identity",
-			  member);
-		return near ? error_hint(err, "(did you mean \"%s\"?)", near)
-			    : -ERROR_DATA;
+		if (!known)
+			return watermark_refuse_member(member, err);
 	}
 	return 0;
 }

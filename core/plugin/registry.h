@@ -30,8 +30,9 @@ struct plugin {
 	const struct store_ops *store;             /* NULL: cannot keep state */
 };
 
-/* Built-in engines, ends with NULL; defined by the generated builtin.c. */
-extern const struct plugin *const plugin_builtin[];
+/* Built-in engines, ends with NULL; defined by the generated builtin.c. Weak:
+ * a program without engines (a unit test) may leave it out. */
+extern const struct plugin *const plugin_builtin[] __attribute__((weak));
 
 /* The engine of that name, loading its module if need be. CONFIG if there is
  * none (nearest name; where was looked), BUG if an ops table has a NULL slot

@@ -1,0 +1,16 @@
+/*
+ * What the registry asks of a plug-in before anyone calls it: the ABI, the
+ * size, the name, and that no slot of an ops table is NULL. Called by
+ * registry.c for built-in engines and modules alike.
+ */
+#ifndef TIDEMARK_CORE_PLUGIN_REGISTRY_CHECK_H
+#define TIDEMARK_CORE_PLUGIN_REGISTRY_CHECK_H
+
+#include "core/plugin/registry.h"
+
+/* `where` ("built in", or the module's file) is for the message. BUG saying
+ * which table and slot, or which ABI. */
+int registry_check(const struct plugin *plugin, const char *engine,
+		   const char *where, struct error *err);
+
+#endif
