@@ -20,19 +20,21 @@ struct column {
 
 struct schema {
 	char *engine; /* registry name whose native type names these are */
-	char *table;  /* as the user wrote it, for messages */
+	char *table; /* as the user wrote it, for messages */
 	struct column *columns;
 	size_t n_columns;
 	size_t columns_capacity;
 	size_t *key; /* indexes into columns, in key order */
 	size_t n_key;
-	long mark;   /* index of the mark column, -1: none (xmin, or not among the columns) */
-	int64_t row_estimate;  /* -1: unknown */
+	/* Index of the mark column; -1: none (xmin, or not a column). */
+	long mark;
+	int64_t row_estimate; /* -1: unknown */
 	int64_t byte_estimate; /* -1: unknown */
 };
 
 void schema_init(struct schema *s);
 void schema_release(struct schema *s);
+/* `dst` is overwritten: it holds nothing before. */
 void schema_copy(struct schema *dst, const struct schema *src);
 /* Appends a column (name and native copied); returns it. */
 struct column *schema_add(struct schema *s, const char *name,

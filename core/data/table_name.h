@@ -11,7 +11,7 @@
 
 struct table_name {
 	char *catalog; /* NULL unless three parts were given */
-	char *schema;  /* NULL unless two or more */
+	char *schema; /* NULL unless two or more */
 	char *name;
 };
 

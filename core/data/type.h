@@ -13,25 +13,38 @@
 
 #include "core/base/strbuf.h"
 
+/* How each kind lies in a vector:
+ *   BOOL        uint8_t 0 or 1 (bytes, not Arrow bits: loops stay simple)
+ *   FLOAT32/64  float, double, bits kept
+ *   DECIMAL     text: [-]digits[.digits], "NaN", "Infinity", "-Infinity";
+ *               scale as the source shows it
+ *   TEXT JSON   UTF-8
+ *   NATIVE      UTF-8 in the notation of `native`
+ *   DATE        int32_t days since 1970-01-01; INT32_MIN/MAX: -/+infinity
+ *   TIME        int64_t µs since midnight, 0 to 24:00:00
+ *   TIMESTAMP   int64_t µs, wall clock without zone; INT64_MIN/MAX: -/+infinity
+ *   TIMESTAMPTZ int64_t µs since 1970 UTC; INT64_MIN/MAX: -/+infinity
+ *   INTERVAL    struct interval_value, 16 bytes
+ *   UUID        16 bytes, network order */
 enum type_kind {
-	TYPE_BOOL,        /* uint8_t 0 or 1 (bytes, not Arrow bits: loops stay simple) */
-	TYPE_INT16,       /* int16_t */
-	TYPE_INT32,       /* int32_t */
-	TYPE_INT64,       /* int64_t */
-	TYPE_UINT64,      /* uint64_t */
-	TYPE_FLOAT32,     /* float, bits kept */
-	TYPE_FLOAT64,     /* double, bits kept */
-	TYPE_DECIMAL,     /* text: [-]digits[.digits], "NaN", "Infinity", "-Infinity"; scale as the source shows it */
-	TYPE_TEXT,        /* UTF-8 */
-	TYPE_BYTES,       /* any bytes */
-	TYPE_DATE,        /* int32_t days since 1970-01-01; INT32_MIN/MAX: -/+infinity */
-	TYPE_TIME,        /* int64_t µs since midnight, 0 to 24:00:00 */
-	TYPE_TIMESTAMP,   /* int64_t µs, wall clock without zone; INT64_MIN/MAX: -/+infinity */
-	TYPE_TIMESTAMPTZ, /* int64_t µs since 1970 UTC; INT64_MIN/MAX: -/+infinity */
-	TYPE_INTERVAL,    /* struct interval_value, 16 bytes */
-	TYPE_UUID,        /* 16 bytes, network order */
-	TYPE_JSON,        /* UTF-8 text */
-	TYPE_NATIVE,      /* UTF-8 text in the notation of `native` */
+	TYPE_BOOL,
+	TYPE_INT16,
+	TYPE_INT32,
+	TYPE_INT64,
+	TYPE_UINT64,
+	TYPE_FLOAT32,
+	TYPE_FLOAT64,
+	TYPE_DECIMAL,
+	TYPE_TEXT,
+	TYPE_BYTES,
+	TYPE_DATE,
+	TYPE_TIME,
+	TYPE_TIMESTAMP,
+	TYPE_TIMESTAMPTZ,
+	TYPE_INTERVAL,
+	TYPE_UUID,
+	TYPE_JSON,
+	TYPE_NATIVE,
 	TYPE_KINDS
 };
 
@@ -43,15 +56,20 @@ struct interval_value {
 
 struct type {
 	enum type_kind kind;
-	int precision; /* DECIMAL: digits in all, 0 if unbounded; TEXT/BYTES: length limit in characters/bytes, 0 if none; else 0 */
-	int scale;     /* DECIMAL: digits behind the point, meaningful if precision > 0 */
-	int digits;    /* TIME, TIMESTAMP, TIMESTAMPTZ: fraction digits 0..6 */
-	char *native;  /* the source's own spelling: "numeric(10,2)", "int4range"; owned by the holder of the struct */
+	/* DECIMAL: digits in all, 0 if unbounded; TEXT and BYTES: limit in
+	 * characters or bytes, 0 if none; else 0. */
+	int precision;
+	int scale; /* DECIMAL: digits behind the point, if precision > 0 */
+	int digits; /* TIME, TIMESTAMP, TIMESTAMPTZ: fraction digits 0..6 */
+	/* The source's own spelling, "numeric(10,2)", "int4range"; owned by the
+	 * holder of the struct. */
+	char *native;
 };
 
 /* Bytes of a fixed-width value; 0 for the variable ones (offsets + data). */
 size_t type_width(enum type_kind kind);
 bool type_is_variable(enum type_kind kind);
-const char *type_kind_name(enum type_kind kind); /* "int32", "timestamptz", ... */
+/* "int32", "timestamptz", ... */
+const char *type_kind_name(enum type_kind kind);
 
 #endif

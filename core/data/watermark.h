@@ -23,19 +23,24 @@ bool strategy_parse(const char *text, enum strategy *out);
 
 struct watermark {
 	enum strategy strategy;
-	char *column;  /* NULL for xmin */
-	char *value;   /* NULL: nothing is settled yet. timestamp, sequence: the
-	                * column's value; xmin: 64-bit xid in decimal */
-	struct strlist key; /* key of the last settled row at `value`, as text;
-	                * empty: rows at `value` itself are still to be read */
-	json_t *pending;  /* the strategy's own (sequence: max and open
-	                * transactions; xmin: pass and block), or NULL */
-	json_t *identity; /* of the source: engine, cluster, timeline,
-	                * database, table oid, ...; or NULL */
+	char *column; /* NULL for xmin */
+	/* NULL: nothing is settled yet. timestamp, sequence: the column's
+	 * value; xmin: 64-bit xid in decimal. */
+	char *value;
+	/* Key of the last settled row at `value`, as text; empty: rows at
+	 * `value` itself are still to be read. */
+	struct strlist key;
+	/* The strategy's own (sequence: max and open transactions; xmin: pass
+	 * and block), or NULL. */
+	json_t *pending;
+	/* Of the source: engine, cluster, timeline, database, table oid, ...;
+	 * or NULL. */
+	json_t *identity;
 };
 
 void watermark_init(struct watermark *w);
 void watermark_release(struct watermark *w);
+/* `dst` is overwritten: it holds nothing before. */
 void watermark_copy(struct watermark *dst, const struct watermark *src);
 bool watermark_equal(const struct watermark *a, const struct watermark *b);
 /* New reference; never NULL. */
