@@ -1,0 +1,93 @@
+/*
+ * The command line, parsed from const tables: the same tables give help,
+ * typo hints and parsing. Pure: reads no file, no environment, prints nothing.
+ *
+ * Global flags stand before or after the command; a command's own flags stand
+ * behind it. `--flag value`, `--flag=value`, `-c FILE`, `-cFILE`; `--` ends
+ * the flags.
+ */
+#ifndef TIDEMARK_CLI_ARGS_H
+#define TIDEMARK_CLI_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/base/strlist.h"
+
+enum flag_kind {
+	FLAG_SWITCH, /* takes no value */
+	FLAG_TEXT,
+	FLAG_COUNT, /* whole number >= 1 */
+	FLAG_DURATION, /* "30s", longer than nothing; kept in µs */
+	FLAG_PLANNED /* a name that is refused with "not supported yet" */
+};
+
+struct flag {
+	const char *name; /* without "--"; NULL ends a table */
+	char letter; /* of the short form, or 0 */
+	enum flag_kind kind;
+	const char *value; /* what help calls the value: "FILE"; NULL: none */
+	const char *doc;
+};
+
+struct arguments;
+
+struct command {
+	const char *name;
+	const char *operands; /* for help: "[PIPELINE...]" */
+	size_t min_operands, max_operands;
+	const char *summary;
+	const char *details; /* more for `help COMMAND`, or "" */
+	const char *example;
+	const struct flag *flags;
+	/* Does the command; prints results to stdout. An error that it has
+	 * already logged is cleared from `err`, the code returned all the
+	 * same. */
+	int (*run)(const struct arguments *args, struct error *err);
+};
+
+#define OPERANDS_ANY ((size_t)-1)
+
+/* What may stand on a command line. */
+struct syntax {
+	const struct command *const *commands; /* ends with NULL */
+	const char *const *planned; /* commands to come, ends with NULL */
+	const struct flag *flags; /* global */
+};
+
+struct flag_value {
+	const struct flag *flag;
+	const char *text; /* points into argv; NULL for a switch */
+	int64_t number; /* of a count or duration */
+};
+
+#define ARGUMENTS_MAX_FLAGS 32
+
+struct arguments {
+	const struct syntax *syntax;
+	const struct command *command; /* NULL: none was named */
+	struct flag_value flags[ARGUMENTS_MAX_FLAGS];
+	size_t n_flags;
+	struct strlist operands;
+};
+
+/* CONFIG error naming the word and the nearest valid one. `out` is to be
+ * released in any case. With --help among the flags, the number of operands
+ * is not checked. */
+int arguments_parse(struct arguments *out, const struct syntax *syntax,
+		    int argc, char *const *argv, struct error *err);
+void arguments_release(struct arguments *a);
+
+bool arguments_has(const struct arguments *a, const char *flag);
+/* The value of the flag, or NULL if it was not given. */
+const char *arguments_text(const struct arguments *a, const char *flag);
+/* The number of a count or duration, or 0 if it was not given. */
+int64_t arguments_number(const struct arguments *a, const char *flag);
+
+/* By name; NULL with a CONFIG error: nearest name, or "not supported yet". */
+const struct command *syntax_command(const struct syntax *s, const char *name,
+				     struct error *err);
+
+#endif

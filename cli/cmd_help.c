@@ -1,0 +1,32 @@
+#include "cli/commands.h"
+#include "cli/help.h"
+
+static int help_run(const struct arguments *args, struct error *err)
+{
+	const struct command *c;
+
+	if (!args->operands.n) {
+		help_overview(args->syntax);
+		return 0;
+	}
+	c = syntax_command(args->syntax, args->operands.items[0], err);
+	if (!c)
+		return -(int)err->code;
+	help_command(args->syntax, c);
+	return 0;
+}
+
+static const struct flag help_flags[] = {
+	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
+};
+
+const struct command command_help = {
+	.name = "help",
+	.operands = "[COMMAND]",
+	.max_operands = 1,
+	.summary = "list the commands, or show how one is used",
+	.details = "",
+	.example = "tidemark help run",
+	.flags = help_flags,
+	.run = help_run,
+};

@@ -1,0 +1,49 @@
+#include <stdlib.h>
+
+#include "cli/commands.h"
+#include "cli/config.h"
+#include "cli/sync_run.h"
+
+static int run_run(const struct arguments *args, struct error *err)
+{
+	struct settings s;
+	const struct pipeline_settings *const *pipelines;
+	size_t n;
+	int code = config_load(args, &s, err);
+
+	if (code)
+		return code;
+	code = config_select(args, 0, &s, &pipelines, &n, err);
+	if (!code) {
+		code = sync_run(args, &s, pipelines, n, err);
+		free((void *)pipelines);
+	}
+	settings_release(&s);
+	return code;
+}
+
+static const struct flag run_flags[] = {
+	{ "max-batches", 0, FLAG_COUNT, "N",
+	  "stop each pipeline after N batches" },
+	{ "watch", 0, FLAG_DURATION, "DURATION",
+	  "run again and again, this long apart, until a signal" },
+	{ "full-refresh", 0, FLAG_SWITCH, NULL,
+	  "read everything into a new table and swap it in" },
+	{ "dry-run", 0, FLAG_PLANNED, NULL, "" },
+	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
+};
+
+const struct command command_run = {
+	.name = "run",
+	.operands = "[PIPELINE...]",
+	.max_operands = OPERANDS_ANY,
+	.summary = "sync each pipeline until it has caught up",
+	.details =
+		"Without names, all pipelines of the config run, one after the "
+		"other, each\nwhatever happens to the others. The first Ctrl-C "
+		"ends after the batch in hand\n(exit 8), the second at once; "
+		"both lose nothing.",
+	.example = "tidemark run orders --watch 30s",
+	.flags = run_flags,
+	.run = run_run,
+};

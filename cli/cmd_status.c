@@ -1,0 +1,146 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/commands.h"
+#include "cli/config.h"
+#include "cli/output.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
+#include "core/sync/runner.h"
+#include "core/sync/status.h"
+
+static char *status_lag_text(int64_t lag_us)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	if (lag_us < 0)
+		return xstrdup("-");
+	/* Whole seconds are enough for the eye. */
+	units_print_duration(&sb, lag_us / US_PER_SECOND * US_PER_SECOND);
+	return strbuf_detach(&sb);
+}
+
+static char *status_last_text(const struct status_result *r)
+{
+	char when[CLOCK_TEXT_SIZE];
+	const struct attempt *a = &r->last;
+
+	if (!r->has_last)
+		return xstrdup("never");
+	clock_format_utc(a->ended_at ? a->ended_at : a->started_at, when);
+	return xstrfmt("%s at %s, %" PRId64 " rows%s%s",
+		       *a->outcome ? a->outcome : "running", when, a->rows_read,
+		       a->error_message ? ": " : "",
+		       a->error_message ? a->error_message : "");
+}
+
+static void status_add_row(struct output_table *t,
+			   const struct status_result *r)
+{
+	char *mark = output_watermark(r->watermark);
+	char *lag = status_lag_text(r->lag_us);
+	char *last = status_last_text(r);
+	const char *cells[] = {
+		r->pipeline->name, mark, r->from, lag, "0", last
+	};
+
+	output_table_row(t, cells);
+	free(mark);
+	free(lag);
+	free(last);
+}
+
+static void status_print(const struct status_result *results, size_t n)
+{
+	static const struct output_column columns[] = {
+		{ "PIPELINE", false },	  { "MARK", false },
+		{ "FROM", false },	  { "LAG", true },
+		{ "DEAD LETTERS", true }, { "LAST RUN", false },
+	};
+	struct output_table *t = output_table_new(columns, ARRAY_SIZE(columns));
+
+	for (size_t i = 0; i < n; i++)
+		status_add_row(t, &results[i]);
+	output_table_print(t);
+	output_table_free(t);
+}
+
+static void status_print_json(const struct status_result *results, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, status_result_json(&results[i]));
+	output_json(json_pack("{s:o}", "pipelines", list), false);
+}
+
+static void status_warn(const struct status_result *r)
+{
+	log_set_pipeline(r->pipeline->name);
+	for (size_t i = 0; i < r->notes.n; i++)
+		log_warn("not known, %s", r->notes.items[i]);
+	log_set_pipeline("");
+}
+
+/* What can be known is printed even if the store is away; the code still
+ * says that it is. */
+static int status_all(const struct arguments *args, const struct settings *s,
+		      const struct pipeline_settings *const *pipelines,
+		      size_t n, struct error *err)
+{
+	struct status_result *results = xcalloc(n + 1, sizeof(*results));
+	struct store *store = NULL;
+	int code = runner_open_store(s, &store, err);
+
+	for (size_t i = 0; i < n; i++) {
+		status_pipeline(pipelines[i], store, &results[i]);
+		status_warn(&results[i]);
+	}
+	if (arguments_has(args, "json"))
+		status_print_json(results, n);
+	else
+		status_print(results, n);
+	for (size_t i = 0; i < n; i++)
+		status_result_release(&results[i]);
+	free(results);
+	if (store)
+		store->ops->close(store);
+	return code;
+}
+
+static int status_run(const struct arguments *args, struct error *err)
+{
+	struct settings s;
+	const struct pipeline_settings *const *pipelines;
+	size_t n;
+	int code = config_load(args, &s, err);
+
+	if (code)
+		return code;
+	code = config_select(args, 0, &s, &pipelines, &n, err);
+	if (!code) {
+		code = status_all(args, &s, pipelines, n, err);
+		free((void *)pipelines);
+	}
+	settings_release(&s);
+	return code;
+}
+
+static const struct flag status_flags[] = {
+	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
+};
+
+const struct command command_status = {
+	.name = "status",
+	.operands = "[PIPELINE...]",
+	.max_operands = OPERANDS_ANY,
+	.summary = "show mark, lag behind the source and last run",
+	.details = "Prints what it can reach: the mark is the destination's "
+		   "own, or, if that is\naway, the mirror in the state store.",
+	.example = "tidemark status --json",
+	.flags = status_flags,
+	.run = status_run,
+};

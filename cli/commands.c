@@ -1,0 +1,32 @@
+#include "cli/commands.h"
+
+static const struct command *const commands[] = {
+	&command_run,	  &command_check,     &command_status,	&command_copy,
+	&command_init,	  &command_watermark, &command_migrate, &command_schema,
+	&command_plugins, &command_version,   &command_help,	NULL,
+};
+
+/* Named by the design, not built. */
+static const char *const planned[] = {
+	"verify", "backfill",	  "worker",	"runs",
+	"serve",  "dead-letters", "completion", NULL,
+};
+
+static const struct flag global_flags[] = {
+	{ "config", 'c', FLAG_TEXT, "FILE",
+	  "the config file (default: tidemark.yaml, then $TIDEMARK_CONFIG)" },
+	{ "log-format", 0, FLAG_TEXT, "FORMAT",
+	  "of the lines on stderr: text or json" },
+	{ "verbose", 'v', FLAG_SWITCH, NULL, "log more" },
+	{ "quiet", 'q', FLAG_SWITCH, NULL, "log errors only, no progress" },
+	{ "json", 0, FLAG_SWITCH, NULL, "print the result as JSON" },
+	{ "help", 'h', FLAG_SWITCH, NULL, "how the command is used" },
+	{ "version", 0, FLAG_SWITCH, NULL, "print the version" },
+	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
+};
+
+const struct syntax cli_syntax = {
+	.commands = commands,
+	.planned = planned,
+	.flags = global_flags,
+};

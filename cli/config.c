@@ -1,0 +1,58 @@
+#include "cli/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+
+#define CONFIG_FILE "tidemark.yaml"
+
+int config_load(const struct arguments *args, struct settings *out,
+		struct error *err)
+{
+	const char *path = arguments_text(args, "config");
+
+	if (!path && access(CONFIG_FILE, F_OK) == 0)
+		path = CONFIG_FILE;
+	if (!path)
+		path = getenv("TIDEMARK_CONFIG");
+	if (!path || !*path)
+		return error_set(
+			err, ERROR_CONFIG,
+			"there is no " CONFIG_FILE " here and $TIDEMARK_CONFIG "
+			"is not set: name a config file with -c, or write one "
+			"with \"tidemark init SOURCE_URL DESTINATION_URL\"");
+	return settings_load(out, path, err);
+}
+
+int config_select(const struct arguments *args, size_t first,
+		  const struct settings *s,
+		  const struct pipeline_settings *const **out, size_t *n,
+		  struct error *err)
+{
+	bool *wanted = xcalloc(s->n_pipelines + 1, sizeof(*wanted));
+	const struct pipeline_settings **list =
+		xcalloc(s->n_pipelines + 1, sizeof(const void *));
+	int code = 0;
+
+	*n = 0;
+	for (size_t i = first; !code && i < args->operands.n; i++) {
+		const struct pipeline_settings *p =
+			settings_pipeline(s, args->operands.items[i], err);
+
+		if (p)
+			wanted[p - s->pipelines] = true;
+		else
+			code = -(int)err->code;
+	}
+	for (size_t i = 0; i < s->n_pipelines; i++)
+		if (args->operands.n <= first || wanted[i])
+			list[(*n)++] = &s->pipelines[i];
+	free(wanted);
+	if (code)
+		free(list);
+	else
+		*out = list;
+	return code;
+}

@@ -1,0 +1,21 @@
+/* What commands with a config file share: find it, load it, pick pipelines. */
+#ifndef TIDEMARK_CLI_CONFIG_H
+#define TIDEMARK_CLI_CONFIG_H
+
+#include "cli/args.h"
+#include "core/sync/settings.h"
+
+/* -c, else tidemark.yaml if it is there, else $TIDEMARK_CONFIG. `out` is
+ * released by the caller only if 0 is returned. */
+int config_load(const struct arguments *args, struct settings *out,
+		struct error *err);
+
+/* Pipelines of the operands from number `first` on, each once, in config
+ * order; all of them if there are no such operands. Caller frees `*out`, the
+ * array only. CONFIG error with the nearest name. */
+int config_select(const struct arguments *args, size_t first,
+		  const struct settings *s,
+		  const struct pipeline_settings *const **out, size_t *n,
+		  struct error *err);
+
+#endif

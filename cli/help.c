@@ -1,0 +1,72 @@
+#include "cli/help.h"
+
+#include <string.h>
+
+#include "cli/output.h"
+#include "core/base/strbuf.h"
+
+#define HELP_INDENT 30
+
+static void help_flag(struct strbuf *sb, const struct flag *f)
+{
+	size_t begun = sb->len;
+
+	if (f->letter)
+		strbuf_addf(sb, "  -%c, --%s", f->letter, f->name);
+	else
+		strbuf_addf(sb, "      --%s", f->name);
+	if (f->value)
+		strbuf_addf(sb, " %s", f->value);
+	strbuf_addf(sb, "%*s  %s\n",
+		    (int)(HELP_INDENT > sb->len - begun
+				  ? HELP_INDENT - (sb->len - begun)
+				  : 0),
+		    "", f->doc);
+}
+
+static void help_flags(struct strbuf *sb, const char *title,
+		       const struct flag *flags)
+{
+	bool titled = false;
+
+	for (; flags->name; flags++) {
+		if (flags->kind == FLAG_PLANNED)
+			continue;
+		if (!titled)
+			strbuf_addf(sb, "\n%s\n", title);
+		titled = true;
+		help_flag(sb, flags);
+	}
+}
+
+void help_overview(const struct syntax *s)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addstr(&sb, "Keeps warehouse tables equal to database tables.\n"
+			   "\nusage: tidemark [FLAGS] COMMAND ...\n"
+			   "\nCommands:\n");
+	for (size_t i = 0; s->commands[i]; i++)
+		strbuf_addf(&sb, "  %-10s  %s\n", s->commands[i]->name,
+			    s->commands[i]->summary);
+	help_flags(&sb, "Flags, before or behind the command:", s->flags);
+	strbuf_addstr(&sb, "\nFlags and an example of one command: "
+			   "tidemark help COMMAND\n");
+	output_text(sb.data);
+	strbuf_release(&sb);
+}
+
+void help_command(const struct syntax *s, const struct command *c)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "tidemark %s: %s\n\nusage: tidemark %s%s%s\n", c->name,
+		    c->summary, c->name, *c->operands ? " " : "", c->operands);
+	if (*c->details)
+		strbuf_addf(&sb, "\n%s\n", c->details);
+	help_flags(&sb, "Flags:", c->flags);
+	help_flags(&sb, "Flags of every command:", s->flags);
+	strbuf_addf(&sb, "\nExample:\n  %s\n", c->example);
+	output_text(sb.data);
+	strbuf_release(&sb);
+}

@@ -1,0 +1,103 @@
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/output.h"
+#include "core/base/failpoint.h"
+#include "core/base/log.h"
+#include "core/base/stop.h"
+
+/* Tables need to know the width of characters; numbers stay those of C. */
+static void main_locale(void)
+{
+	const char *name = setlocale(LC_CTYPE, "");
+
+	if (!name || !strcmp(name, "C") || !strcmp(name, "POSIX"))
+		setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+static int main_log(const struct arguments *args, struct error *err)
+{
+	const char *format = arguments_text(args, "log-format");
+	bool json = format && !strcmp(format, "json");
+
+	if (format && !json && strcmp(format, "text") != 0)
+		return error_set(err, ERROR_CONFIG,
+				 "--log-format takes text or json, not \"%s\"",
+				 format);
+	log_set_json(json);
+	if (arguments_has(args, "verbose") && arguments_has(args, "quiet"))
+		return error_set(err, ERROR_CONFIG,
+				 "-v and -q exclude each other");
+	if (arguments_has(args, "verbose"))
+		log_set_level(LOG_DEBUG);
+	if (arguments_has(args, "quiet"))
+		log_set_level(LOG_ERROR);
+	return 0;
+}
+
+static int main_dispatch(const struct arguments *args, struct error *err)
+{
+	if (arguments_has(args, "version"))
+		return command_version.run(args, err);
+	if (arguments_has(args, "help") && args->command)
+		help_command(args->syntax, args->command);
+	else if (arguments_has(args, "help"))
+		help_overview(args->syntax);
+	else if (args->command)
+		return args->command->run(args, err);
+	else
+		return error_set(err, ERROR_CONFIG,
+				 "no command given; \"tidemark help\" lists "
+				 "them");
+	return 0;
+}
+
+static int main_run(int argc, char **argv, struct error *err)
+{
+	struct arguments args;
+	int code = arguments_parse(&args, &cli_syntax, argc, argv, err);
+
+	if (!code)
+		code = main_log(&args, err);
+	if (!code)
+		code = failpoint_init(err);
+	if (!code)
+		code = main_dispatch(&args, err);
+	arguments_release(&args);
+	return code;
+}
+
+/* A command that has reported its failure itself leaves `err` clear. */
+static void main_report(const struct error *err)
+{
+	if (!err->code)
+		return;
+	if (err->code == ERROR_STOPPED)
+		log_warn("%s", err->message);
+	else if (*err->server_code)
+		log_error("%s [%s]", err->message, err->server_code);
+	else
+		log_error("%s", err->message);
+}
+
+int main(int argc, char **argv)
+{
+	struct error err = ERROR_INIT, output_err = ERROR_INIT;
+	int code;
+
+	/* State and config files may hold what others should not read. */
+	umask(077);
+	main_locale();
+	stop_install_handlers();
+	code = main_run(argc, argv, &err);
+	main_report(&err);
+	if (output_finish(&output_err)) {
+		main_report(&output_err);
+		code = code ? code : -(int)output_err.code;
+	}
+	return error_exit_status((enum error_code) - code);
+}

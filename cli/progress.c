@@ -1,0 +1,237 @@
+#include "cli/progress.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
+#include "core/sync/pipeline.h"
+
+#define PROGRESS_DRAW_US   (US_PER_SECOND / 10)
+#define PROGRESS_LOG_US	   (10 * US_PER_SECOND)
+#define PROGRESS_SAMPLE_US US_PER_SECOND
+
+/* The log's hooks carry no context, so there is one of these. */
+static struct {
+	pthread_mutex_t lock;
+	bool on, terminal;
+	struct strbuf line; /* as drawn; "" if nothing is */
+	const struct pipeline_settings *pipeline;
+	int64_t shown_at;
+	/* Speed is that between the last two samples. */
+	int64_t sample_at, sample_rows, sample_bytes;
+	double rows_per_second, bytes_per_second;
+} progress = { .lock = PTHREAD_MUTEX_INITIALIZER, .line = STRBUF_INIT };
+
+static void progress_add_clean(struct strbuf *sb, const char *text)
+{
+	for (; *text; text++)
+		strbuf_addch(sb, (unsigned char)*text < 0x20 || *text == 0x7f
+					 ? ' '
+					 : *text);
+}
+
+/* Members of held_by are the source's own: those that are there are shown. */
+static void progress_add_holder(struct strbuf *sb, const json_t *held_by)
+{
+	static const char *const names[] = { "state", "application", "since" };
+	const json_t *pid = json_object_get(held_by, "pid");
+
+	strbuf_addstr(sb, ", mark held by");
+	if (json_is_integer(pid))
+		strbuf_addf(sb, " pid %lld",
+			    (long long)json_integer_value(pid));
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *text =
+			json_string_value(json_object_get(held_by, names[i]));
+
+		if (!text || !*text)
+			continue;
+		strbuf_addstr(sb, i == 2 ? " since " : " ");
+		progress_add_clean(sb, text);
+	}
+}
+
+void progress_render(struct strbuf *sb, const struct progress_view *v)
+{
+	if (*v->pipeline) {
+		progress_add_clean(sb, v->pipeline);
+		strbuf_addstr(sb, ": ");
+	}
+	units_print_short(sb, (double)v->rows);
+	strbuf_addstr(sb, " rows, ");
+	units_print_short(sb, v->rows_per_second);
+	strbuf_addf(sb, " rows/s, %.1f MB/s", v->bytes_per_second / 1e6);
+	if (v->last_batch_us)
+		strbuf_addf(sb, ", batch %.0f ms",
+			    (double)v->last_batch_us / 1e3);
+	if (v->share >= 0)
+		strbuf_addf(sb, ", %.0f%%", v->share * 100);
+	if (v->held_by && !json_is_null(v->held_by))
+		progress_add_holder(sb, v->held_by);
+}
+
+static bool progress_is_continuation(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+void progress_cut(struct strbuf *sb, size_t width)
+{
+	size_t seen = 0, keep = 0;
+
+	for (size_t i = 0; i < sb->len; i++) {
+		if (progress_is_continuation(sb->data[i]))
+			continue;
+		if (seen + 3 == width)
+			keep = i;
+		if (seen++ < width)
+			continue;
+		sb->len = keep;
+		sb->data[keep] = '\0';
+		if (width >= 3)
+			strbuf_addstr(sb, "...");
+		return;
+	}
+}
+
+static size_t progress_width(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_col < 20)
+		return 79;
+	return size.ws_col - 1u;
+}
+
+static void progress_put(const char *text, size_t n)
+{
+	/* A terminal that is gone is no reason to stop the run. */
+	ssize_t written = write(STDERR_FILENO, text, n);
+
+	(void)written;
+}
+
+static void progress_erase(void)
+{
+	if (progress.line.len)
+		progress_put("\r\033[K", 4);
+}
+
+static void progress_draw(void)
+{
+	struct strbuf out = STRBUF_INIT;
+
+	if (!progress.line.len)
+		return;
+	strbuf_addf(&out, "\r%s\033[K", progress.line.data);
+	progress_put(out.data, out.len);
+	strbuf_release(&out);
+}
+
+/* The lock is held while the log line is written, so that no redraw comes
+ * between. */
+static void progress_before_log(void)
+{
+	pthread_mutex_lock(&progress.lock);
+	progress_erase();
+}
+
+static void progress_after_log(void)
+{
+	progress_draw();
+	pthread_mutex_unlock(&progress.lock);
+}
+
+void progress_begin(bool quiet)
+{
+	progress.on = !quiet;
+	progress.terminal = isatty(STDERR_FILENO) && !log_is_json();
+	if (progress.on && progress.terminal)
+		log_set_hooks(progress_before_log, progress_after_log);
+}
+
+static void progress_measure(const struct run_result *r, int64_t now)
+{
+	double seconds;
+
+	if (progress.pipeline != r->pipeline) {
+		progress.pipeline = r->pipeline;
+		progress.sample_at = now;
+		progress.sample_rows = r->rows_read;
+		progress.sample_bytes = r->bytes_read;
+		progress.rows_per_second = progress.bytes_per_second = 0;
+		progress.shown_at = progress.terminal ? 0 : now;
+	}
+	if (now - progress.sample_at <
+	    (progress.terminal ? PROGRESS_SAMPLE_US : PROGRESS_LOG_US))
+		return;
+	seconds = (double)(now - progress.sample_at) / (double)US_PER_SECOND;
+	progress.rows_per_second =
+		(double)(r->rows_read - progress.sample_rows) / seconds;
+	progress.bytes_per_second =
+		(double)(r->bytes_read - progress.sample_bytes) / seconds;
+	progress.sample_at = now;
+	progress.sample_rows = r->rows_read;
+	progress.sample_bytes = r->bytes_read;
+}
+
+static void progress_show(const struct run_result *r)
+{
+	struct progress_view view = {
+		.pipeline = progress.terminal ? r->pipeline->name : "",
+		.rows = r->rows_read,
+		.rows_per_second = progress.rows_per_second,
+		.bytes_per_second = progress.bytes_per_second,
+		.last_batch_us = r->last_batch_us,
+		.share = r->progress,
+		.held_by = r->held_by,
+	};
+
+	strbuf_reset(&progress.line);
+	progress_render(&progress.line, &view);
+	if (progress.terminal) {
+		progress_cut(&progress.line, progress_width());
+		progress_draw();
+	} else {
+		log_info("%s", progress.line.data);
+	}
+}
+
+void progress_update(const struct run_result *so_far, void *ctx)
+{
+	int64_t now = clock_monotonic_us();
+	int64_t every = progress.terminal ? PROGRESS_DRAW_US : PROGRESS_LOG_US;
+
+	(void)ctx;
+	if (!progress.on)
+		return;
+	pthread_mutex_lock(&progress.lock);
+	progress_measure(so_far, now);
+	if (now - progress.shown_at >= every) {
+		progress.shown_at = now;
+		progress_show(so_far);
+	}
+	pthread_mutex_unlock(&progress.lock);
+}
+
+void progress_pipeline_end(void)
+{
+	pthread_mutex_lock(&progress.lock);
+	if (progress.on && progress.terminal)
+		progress_erase();
+	strbuf_reset(&progress.line);
+	progress.pipeline = NULL;
+	pthread_mutex_unlock(&progress.lock);
+}
+
+void progress_end(void)
+{
+	progress_pipeline_end();
+	log_set_hooks(NULL, NULL);
+	progress.on = false;
+	strbuf_release(&progress.line);
+}

@@ -1,0 +1,43 @@
+/*
+ * How far a run is: on a terminal one live line on stderr, redrawn at most ten
+ * times a second and taken away before every log line; without a terminal one
+ * log line every 10 s and no control characters. Fed by run_options.progress;
+ * one at a time in a process.
+ */
+#ifndef TIDEMARK_CLI_PROGRESS_H
+#define TIDEMARK_CLI_PROGRESS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/strbuf.h"
+
+struct run_result;
+
+/* What the line shows; speeds are per second. */
+struct progress_view {
+	const char *pipeline; /* "" if it is said elsewhere */
+	int64_t rows;
+	double rows_per_second, bytes_per_second;
+	int64_t last_batch_us; /* 0: no batch yet */
+	double share; /* 0..1, or -1 if it cannot be known */
+	const json_t *held_by; /* or NULL */
+};
+
+/* Append the line without newline or control characters. */
+void progress_render(struct strbuf *sb, const struct progress_view *v);
+/* Cut `sb` to `width` characters (UTF-8 kept whole); "..." at the end. */
+void progress_cut(struct strbuf *sb, size_t width);
+
+/* Draw from now on, unless `quiet`. */
+void progress_begin(bool quiet);
+/* As run_options.progress; `ctx` is not used. */
+void progress_update(const struct run_result *so_far, void *ctx);
+/* The pipeline is done: take its line away, forget its speeds. */
+void progress_pipeline_end(void);
+/* Take the line away for good. */
+void progress_end(void);
+
+#endif

@@ -1,0 +1,199 @@
+#include "cli/sync_run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/stop.h"
+#include "core/base/strbuf.h"
+#include "core/sync/runner.h"
+
+struct sync_view {
+	bool json, one_line, table;
+	bool failed; /* in the last round; it has been logged */
+};
+
+/* In words that tell an empty run from one that did not happen. */
+static const char *sync_outcome(const struct run_result *r)
+{
+	switch (r->outcome) {
+	case OUTCOME_CAUGHT_UP:
+		return r->rows_read ? "caught up" : "nothing new";
+	case OUTCOME_STOPPED:
+		if (!r->started_us)
+			return "did not run";
+		return r->error.code ? "stopped by a signal" : "stopped";
+	case OUTCOME_FAILED:
+		return r->started_us ? "failed" : "did not run";
+	case OUTCOME_BUSY:
+		return "busy";
+	}
+	return "failed";
+}
+
+static void sync_log_failure(const struct run_result *r)
+{
+	const struct error *e = &r->error;
+
+	log_set_pipeline(r->pipeline->name);
+	if (e->code == ERROR_STOPPED)
+		log_warn("%s", e->message);
+	else if (*e->server_code)
+		log_error("%s [%s]", e->message, e->server_code);
+	else
+		log_error("%s", e->message);
+	log_set_pipeline("");
+}
+
+static void sync_print_line(const struct run_result *r)
+{
+	char *mark = output_watermark(r->watermark_after);
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "%s: %s", r->pipeline->name, sync_outcome(r));
+	if (r->error.code)
+		strbuf_addf(&sb, ": %s", r->error.message);
+	if (r->started_us)
+		strbuf_addf(&sb,
+			    "%s %" PRId64 " rows read (%" PRId64
+			    " inserted, %" PRId64 " updated, %" PRId64
+			    " unchanged, %" PRId64 " deleted) in %" PRId64
+			    " batches, %.3f s; mark %s",
+			    r->error.code ? "; before that" : ":", r->rows_read,
+			    r->rows_inserted, r->rows_updated,
+			    r->rows_unchanged, r->rows_deleted, r->batches,
+			    (double)r->elapsed_us / (double)US_PER_SECOND,
+			    mark);
+	if (r->started_us && !r->error.code)
+		strbuf_addf(&sb, "; guarantee %s",
+			    guarantee_name(r->guarantee));
+	output_line("%s", sb.data);
+	strbuf_release(&sb);
+	free(mark);
+}
+
+static void sync_add_row(struct output_table *t, const struct run_result *r)
+{
+	char *mark = output_watermark(r->watermark_after);
+	char counts[6][24], seconds[24];
+	const int64_t values[] = { r->rows_read,    r->rows_inserted,
+				   r->rows_updated, r->rows_unchanged,
+				   r->rows_deleted, r->batches };
+	const char *cells[] = { r->pipeline->name,
+				sync_outcome(r),
+				counts[0],
+				counts[1],
+				counts[2],
+				counts[3],
+				counts[4],
+				counts[5],
+				seconds,
+				NULL,
+				mark };
+
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		snprintf(counts[i], sizeof(counts[i]), "%" PRId64, values[i]);
+	snprintf(seconds, sizeof(seconds), "%.3f",
+		 (double)r->elapsed_us / (double)US_PER_SECOND);
+	if (r->started_us && !r->error.code)
+		cells[9] = guarantee_name(r->guarantee);
+	output_table_row(t, cells);
+	free(mark);
+}
+
+static void sync_print_table(const struct run_result *results, size_t n)
+{
+	static const struct output_column columns[] = {
+		{ "PIPELINE", false }, { "OUTCOME", false },
+		{ "READ", true },      { "INSERTED", true },
+		{ "UPDATED", true },   { "UNCHANGED", true },
+		{ "DELETED", true },   { "BATCHES", true },
+		{ "SECONDS", true },   { "GUARANTEE", false },
+		{ "MARK", false },
+	};
+	struct output_table *t = output_table_new(columns, ARRAY_SIZE(columns));
+
+	for (size_t i = 0; i < n; i++)
+		sync_add_row(t, &results[i]);
+	output_table_print(t);
+	output_table_free(t);
+}
+
+static void sync_finished(const struct run_result *r, void *ctx)
+{
+	struct sync_view *view = ctx;
+
+	progress_pipeline_end();
+	if (r->error.code) {
+		sync_log_failure(r);
+	} else if (r->guarantee != GUARANTEE_EXACT && r->guarantee_reason &&
+		   *r->guarantee_reason) {
+		log_set_pipeline(r->pipeline->name);
+		log_warn("the guarantee is %s: %s",
+			 guarantee_name(r->guarantee), r->guarantee_reason);
+		log_set_pipeline("");
+	}
+	if (!view->json && !view->table)
+		sync_print_line(r);
+}
+
+static void sync_print_json(const struct run_result *results, size_t n,
+			    bool one_line)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, run_result_json(&results[i]));
+	output_json(json_pack("{s:o}", "pipelines", list), one_line);
+}
+
+static void sync_round(const struct run_result *results, size_t n, void *ctx)
+{
+	struct sync_view *view = ctx;
+
+	view->failed = false;
+	for (size_t i = 0; i < n; i++)
+		view->failed = view->failed || results[i].error.code;
+	if (view->json)
+		sync_print_json(results, n, view->one_line);
+	else if (view->table)
+		sync_print_table(results, n);
+	/* Nobody reads the results of a watch any more. */
+	if (output_has_failed())
+		stop_request();
+}
+
+int sync_run(const struct arguments *args, const struct settings *s,
+	     const struct pipeline_settings *const *pipelines, size_t n,
+	     struct error *err)
+{
+	struct sync_view view = {
+		.json = arguments_has(args, "json"),
+		.one_line = arguments_has(args, "watch"),
+		.table = output_is_terminal(),
+	};
+	struct runner_options options = {
+		.run = { .max_batches = arguments_number(args, "max-batches"),
+			 .full_refresh = arguments_has(args, "full-refresh"),
+			 .progress = progress_update },
+		.watch_us = arguments_number(args, "watch"),
+		.finished = sync_finished,
+		.round = sync_round,
+		.ctx = &view,
+	};
+	int code;
+
+	progress_begin(arguments_has(args, "quiet"));
+	code = runner_run(s, pipelines, n, &options, err);
+	progress_end();
+	if (view.failed || output_has_failed())
+		error_clear(err);
+	if (output_has_failed() && !view.failed)
+		return output_finish(err);
+	return code;
+}

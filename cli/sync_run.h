@@ -1,0 +1,18 @@
+/*
+ * What `run` and `copy` share: run the pipelines with live progress, log each
+ * failure once, print the results as a table, plain lines or JSON.
+ */
+#ifndef TIDEMARK_CLI_SYNC_RUN_H
+#define TIDEMARK_CLI_SYNC_RUN_H
+
+#include "cli/args.h"
+#include "core/sync/settings.h"
+
+/* Flags read: --json, --quiet, --max-batches, --watch, --full-refresh.
+ * Failures of pipelines are logged here; `err` is then clear and only the
+ * code returned. */
+int sync_run(const struct arguments *args, const struct settings *s,
+	     const struct pipeline_settings *const *pipelines, size_t n,
+	     struct error *err);
+
+#endif

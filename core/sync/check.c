@@ -1,0 +1,365 @@
+#include "core/sync/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/plugin/registry.h"
+#include "core/sync/runner.h"
+
+/* What one look has in hand. */
+struct look {
+	const struct pipeline_settings *p;
+	struct check_result *out;
+	struct connector *source;
+	struct destination *destination;
+	struct source_spec spec;
+	struct watermark_spec mark;
+	struct schema schema;
+	bool described;
+	struct target target;
+	struct watermark from;
+	json_t *identity;
+};
+
+/* An error met on the way becomes a problem: "source-access" and the like. */
+static void look_failed(struct look *l, const char *where, struct error *err)
+{
+	char *code = xstrfmt("%s-%s", where, error_code_name(err->code));
+
+	if (*err->server_code)
+		problems_add(&l->out->problems, SEVERITY_ERROR, err->code, code,
+			     NULL, "%s [%s]", err->message, err->server_code);
+	else
+		problems_add(&l->out->problems, SEVERITY_ERROR, err->code, code,
+			     NULL, "%s", err->message);
+	free(code);
+	error_clear(err);
+}
+
+static void look_take_problems(struct look *l, const struct problems *found)
+{
+	for (size_t i = 0; i < found->n; i++) {
+		const struct problem *p = &found->items[i];
+
+		problems_add(&l->out->problems, p->severity, p->error, p->code,
+			     p->fix, "%s", p->message);
+	}
+}
+
+/* Things that the config alone tells. */
+static void look_at_config(struct look *l)
+{
+	const struct pipeline_settings *p = l->p;
+	struct problems *list = &l->out->problems;
+
+	if (p->where || p->n_expressions)
+		problems_add(list, SEVERITY_INFO, ERROR_NONE, "sql-search-path",
+			     NULL,
+			     "%s runs with an empty search path: qualify the "
+			     "names of tables and functions in it",
+			     p->where ? "source.where" : "source.expressions");
+	if (!p->settle)
+		problems_add(list, SEVERITY_WARNING, ERROR_NONE, "settle-off",
+			     "watermark.settle: auto",
+			     "settle is off: rows of transactions that commit "
+			     "late can be missed");
+	if (p->mode == LOAD_APPEND && p->tail == TAIL_DELIVER)
+		problems_add(list, SEVERITY_INFO, ERROR_NONE, "append-tail",
+			     "watermark.tail: hold",
+			     "append with tail: deliver may keep more than one "
+			     "raw row of a version; the view shows one");
+}
+
+static void look_at_columns(struct look *l)
+{
+	struct check_result *out = l->out;
+
+	out->n_columns = l->schema.n_columns;
+	out->columns = xcalloc(out->n_columns + 1, sizeof(*out->columns));
+	for (size_t i = 0; i < out->n_columns; i++) {
+		const struct column *c = &l->schema.columns[i];
+
+		out->columns[i].name = xstrdup(c->name);
+		out->columns[i].source_type =
+			xstrdup(c->type.native ? c->type.native
+					       : type_kind_name(c->type.kind));
+	}
+	if (!l->schema.n_key && l->p->mode != LOAD_REPLACE)
+		problems_add(&out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
+			     "no-key", "key: [COLUMN, ...]",
+			     "table %s has no key; %s needs one",
+			     l->p->source_table, load_mode_name(l->p->mode));
+}
+
+static void look_at_source(struct look *l)
+{
+	const struct connector_ops *ops;
+	struct error err = ERROR_INIT;
+	int rc = runner_open_source(l->p, &l->source, &err);
+
+	if (rc) {
+		look_failed(l, "source", &err);
+		return;
+	}
+	ops = l->source->ops;
+	if (ops->describe(l->source, &l->spec, &l->mark, &l->schema, &err)) {
+		look_failed(l, "source", &err);
+		return;
+	}
+	l->described = true;
+	look_at_columns(l);
+	if (ops->inspect(l->source, &l->spec, &l->mark, &l->schema,
+			 &l->out->problems, &err))
+		look_failed(l, "source", &err);
+	if (ops->identity(l->source, &l->spec, &l->identity, &err))
+		look_failed(l, "source", &err);
+}
+
+/* A lossy column that the destination did not already speak of. */
+static void look_at_loss(struct look *l, const struct check_column *c)
+{
+	const struct problems *list = &l->out->problems;
+
+	if (c->mapping != MAPPING_LOSSY)
+		return;
+	for (size_t i = 0; i < list->n; i++)
+		if (strstr(list->items[i].message, c->name))
+			return;
+	problems_add(&l->out->problems, SEVERITY_WARNING, ERROR_NONE,
+		     "lossy-column", NULL,
+		     "column %s of %s: %s loses something as %s", c->name,
+		     l->p->source_table, c->source_type, c->destination_type);
+}
+
+static void look_at_mapping(struct look *l)
+{
+	struct inspection found;
+	struct error err = ERROR_INIT;
+	struct check_result *out = l->out;
+
+	inspection_init(&found);
+	if (l->destination->ops->inspect(l->destination, &l->target, &found,
+					 &err))
+		look_failed(l, "destination", &err);
+	look_take_problems(l, &found.problems);
+	strlist_copy(&out->ddl, &found.ddl);
+	for (size_t i = 0; i < out->n_columns && i < found.n_columns; i++) {
+		out->columns[i].destination_type =
+			xstrdup(found.columns[i].destination_type);
+		out->columns[i].mapping = found.columns[i].mapping;
+		look_at_loss(l, &out->columns[i]);
+	}
+	inspection_release(&found);
+}
+
+/* The stored mark: is it this pipeline's, and of this very source? */
+static void look_at_mark(struct look *l, const char *text)
+{
+	struct watermark seen;
+	struct error err = ERROR_INIT;
+	const char *column = l->p->mark_column ? l->p->mark_column : "";
+
+	watermark_init(&seen);
+	if (watermark_from_text(&seen, text, &err))
+		look_failed(l, "mark", &err);
+	else if (seen.strategy != l->p->strategy ||
+		 strcmp(seen.column ? seen.column : "", column) != 0)
+		problems_add(&l->out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
+			     "mark-of-other-strategy",
+			     "tidemark watermark reset, or run --full-refresh",
+			     "the stored mark belongs to strategy %s, column "
+			     "\"%s\"; the config says %s, column \"%s\"",
+			     strategy_name(seen.strategy),
+			     seen.column ? seen.column : "",
+			     strategy_name(l->p->strategy), column);
+	else if (seen.identity && l->identity &&
+		 watermark_check_identity(&seen, l->identity, &err))
+		look_failed(l, "mark", &err);
+	else
+		watermark_copy(&l->from, &seen);
+	watermark_release(&seen);
+}
+
+static void look_at_destination(struct look *l)
+{
+	struct checkpoint checkpoint;
+	struct error err = ERROR_INIT;
+
+	if (runner_open_destination(l->p, &l->destination, &err)) {
+		look_failed(l, "destination", &err);
+		return;
+	}
+	if (!l->described)
+		return;
+	look_at_mapping(l);
+	checkpoint_init(&checkpoint);
+	if (l->destination->ops->recover(l->destination, &l->target,
+					 &checkpoint, &err))
+		look_failed(l, "destination", &err);
+	else if (checkpoint.watermark && !l->target.refresh)
+		look_at_mark(l, checkpoint.watermark);
+	checkpoint_release(&checkpoint);
+}
+
+static void look_at_guarantee(struct look *l)
+{
+	struct settled settled;
+	struct error err = ERROR_INIT;
+	struct check_result *out = l->out;
+
+	if (!l->described)
+		return;
+	settled_init(&settled);
+	if (l->source->ops->settle(l->source, &l->spec, &l->schema, &l->mark,
+				   &l->from, &settled, &err)) {
+		look_failed(l, "mark", &err);
+	} else {
+		out->settled = true;
+		out->guarantee = settled.guarantee;
+		out->guarantee_reason = xstrdup(settled.reason);
+		out->held_by = json_incref(settled.held_by);
+	}
+	settled_release(&settled);
+}
+
+/* A run would make a SQLite file that is not there yet; a look does not. */
+static void look_at_state(struct look *l, const struct connection *state)
+{
+	const struct store_ops *ops;
+	struct store *store = NULL;
+	struct error err = ERROR_INIT;
+	int rc = registry_store(state->url.engine, &ops, &err);
+
+	if (!rc && *state->url.path && access(state->url.path, F_OK) != 0)
+		return;
+	if (!rc)
+		rc = ops->open(&store, state, &err);
+	if (rc) {
+		error_prefix(&err, "state %s", state->url.shown);
+		look_failed(l, "state", &err);
+	}
+	if (store)
+		ops->close(store);
+}
+
+static void look_init(struct look *l)
+{
+	const struct pipeline_settings *p = l->p;
+
+	settings_source_spec(p, &l->spec);
+	settings_watermark_spec(p, &l->mark);
+	schema_init(&l->schema);
+	watermark_init(&l->from);
+	l->from.strategy = p->strategy;
+	l->from.column = xstrdup(p->mark_column);
+	l->target.pipeline = p->name;
+	l->target.table = p->destination_table;
+	l->target.mode = p->mode;
+	l->target.drift = p->drift;
+	l->target.schema = &l->schema;
+	l->target.refresh = p->mode == LOAD_REPLACE;
+}
+
+static void look_release(struct look *l)
+{
+	if (l->destination)
+		l->destination->ops->close(l->destination);
+	if (l->source)
+		l->source->ops->close(l->source);
+	json_decref(l->identity);
+	watermark_release(&l->from);
+	schema_release(&l->schema);
+}
+
+void check_pipeline(const struct pipeline_settings *p,
+		    const struct connection *state, struct check_result *out)
+{
+	struct look l = { .p = p, .out = out };
+
+	memset(out, 0, sizeof(*out));
+	out->pipeline = p;
+	look_init(&l);
+	look_at_config(&l);
+	look_at_source(&l);
+	look_at_destination(&l);
+	look_at_guarantee(&l);
+	if (state)
+		look_at_state(&l, state);
+	look_release(&l);
+}
+
+void check_result_release(struct check_result *r)
+{
+	for (size_t i = 0; i < r->n_columns; i++) {
+		free(r->columns[i].name);
+		free(r->columns[i].source_type);
+		free(r->columns[i].destination_type);
+	}
+	free(r->columns);
+	problems_release(&r->problems);
+	strlist_release(&r->ddl);
+	free(r->guarantee_reason);
+	json_decref(r->held_by);
+	memset(r, 0, sizeof(*r));
+}
+
+enum error_code check_result_error(const struct check_result *r)
+{
+	for (size_t i = 0; i < r->problems.n; i++)
+		if (r->problems.items[i].severity == SEVERITY_ERROR)
+			return r->problems.items[i].error;
+	return ERROR_NONE;
+}
+
+static json_t *check_problems_json(const struct problems *list)
+{
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct problem *p = &list->items[i];
+
+		json_array_append_new(
+			out, json_pack("{s:s, s:s, s:s, s:s}", "severity",
+				       severity_name(p->severity), "code",
+				       p->code, "message", p->message, "fix",
+				       p->fix ? p->fix : ""));
+	}
+	return out;
+}
+
+static json_t *check_columns_json(const struct check_result *r)
+{
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < r->n_columns; i++) {
+		const struct check_column *c = &r->columns[i];
+
+		json_array_append_new(
+			out,
+			json_pack("{s:s, s:s, s:s?, s:s?}", "name", c->name,
+				  "source_type", c->source_type,
+				  "destination_type", c->destination_type,
+				  "mapping",
+				  c->destination_type ? mapping_name(c->mapping)
+						      : NULL));
+	}
+	return out;
+}
+
+json_t *check_result_json(const struct check_result *r)
+{
+	json_t *ddl = json_array();
+
+	for (size_t i = 0; i < r->ddl.n; i++)
+		json_array_append_new(ddl, json_string(r->ddl.items[i]));
+	return json_pack("{s:s, s:b, s:o, s:o, s:s?, s:s?, s:O?, s:o}",
+			 "pipeline", r->pipeline->name, "ok",
+			 check_result_error(r) == ERROR_NONE, "problems",
+			 check_problems_json(&r->problems), "columns",
+			 check_columns_json(r), "guarantee",
+			 r->settled ? guarantee_name(r->guarantee) : NULL,
+			 "guarantee_reason", r->guarantee_reason, "held_by",
+			 r->held_by, "ddl", ddl);
+}

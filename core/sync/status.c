@@ -1,0 +1,237 @@
+#include "core/sync/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/data/value.h"
+#include "core/sync/marks.h"
+#include "core/sync/runner.h"
+
+/* How many runs to look back for one that caught up. */
+#define STATUS_RUNS 50
+
+int64_t status_lag(int64_t mark_age_us, int64_t caught_up_age_us,
+		   int64_t held_us)
+{
+	int64_t lag = mark_age_us;
+
+	if (lag < 0 || (caught_up_age_us >= 0 && caught_up_age_us < lag))
+		lag = caught_up_age_us;
+	if (lag < 0)
+		return -1;
+	return held_us > lag ? held_us : lag;
+}
+
+static void status_note(struct status_result *r, const char *what,
+			const struct error *err)
+{
+	char *note = xstrfmt("%s: %s", what, err->message);
+
+	strlist_add(&r->notes, note);
+	free(note);
+}
+
+/* The mark at the destination, else its mirror. */
+static void status_mark(const struct pipeline_settings *p, struct store *store,
+			struct status_result *out)
+{
+	struct mark mark;
+	struct error err = ERROR_INIT;
+
+	mark_init(&mark);
+	if (!marks_get_destination(p, &mark, &err)) {
+		out->from = mark.from;
+	} else {
+		status_note(out, "destination", &err);
+		error_clear(&err);
+		if (store && store->ops->get_watermark(store, p->name,
+						       &mark.watermark, &err))
+			status_note(out, "state", &err);
+		else if (store)
+			out->from = "state";
+	}
+	out->watermark = mark.watermark;
+	mark.watermark = NULL;
+	mark_release(&mark);
+}
+
+/* The last run, and how long ago the last one that caught up began: what it
+ * found then is all at the destination. -1: none. */
+static int64_t status_runs(const struct pipeline_settings *p,
+			   struct store *store, struct status_result *out)
+{
+	struct attempt_list list = { NULL, 0, 0 };
+	struct error err = ERROR_INIT;
+	int64_t age = -1;
+
+	if (!store)
+		return -1;
+	if (store->ops->list_attempts(store, p->name, STATUS_RUNS, &list, &err))
+		status_note(out, "state", &err);
+	for (size_t i = 0; i < list.n && age < 0; i++)
+		if (!strcmp(list.items[i].outcome, "caught_up"))
+			age = clock_now_us() - list.items[i].started_at;
+	if (list.n) {
+		out->last = list.items[0];
+		out->has_last = true;
+		attempt_init(&list.items[0]);
+	}
+	attempt_list_release(&list);
+	return age;
+}
+
+static bool status_time(const char *text, int64_t *us)
+{
+	int32_t days;
+
+	if (!text)
+		return false;
+	if (value_parse_timestamp(text, us))
+		return true;
+	if (!value_parse_date(text, &days))
+		return false;
+	*us = (int64_t)days * US_PER_DAY;
+	return true;
+}
+
+/* The source's clock is its settled instant and how far that lies back. */
+static int64_t status_mark_age(const struct watermark *mark,
+			       const struct settled *settled)
+{
+	int64_t at, settled_at;
+
+	if (settled->lag_us < 0 || !mark->value || !settled->value)
+		return -1;
+	if (!strcmp(mark->value, settled->value))
+		return settled->lag_us;
+	if (mark->strategy != STRATEGY_TIMESTAMP ||
+	    !status_time(mark->value, &at) ||
+	    !status_time(settled->value, &settled_at) ||
+	    __builtin_sub_overflow(settled_at, at, &at) ||
+	    __builtin_add_overflow(at, settled->lag_us, &at))
+		return -1;
+	return at < 0 ? 0 : at;
+}
+
+static int status_ask_source(const struct pipeline_settings *p,
+			     const struct watermark *mark,
+			     struct settled *settled, struct error *err)
+{
+	struct connector *c = NULL;
+	struct source_spec spec;
+	struct watermark_spec mark_spec;
+	struct schema schema;
+	int rc = runner_open_source(p, &c, err);
+
+	if (rc)
+		return rc;
+	schema_init(&schema);
+	settings_source_spec(p, &spec);
+	settings_watermark_spec(p, &mark_spec);
+	rc = c->ops->describe(c, &spec, &mark_spec, &schema, err);
+	if (!rc)
+		rc = c->ops->settle(c, &spec, &schema, &mark_spec, mark,
+				    settled, err);
+	schema_release(&schema);
+	c->ops->close(c);
+	return rc;
+}
+
+static void status_lag_of(const struct pipeline_settings *p,
+			  int64_t caught_up_age, struct status_result *out)
+{
+	struct watermark mark;
+	struct settled settled;
+	struct error err = ERROR_INIT;
+	int64_t held;
+
+	watermark_init(&mark);
+	settled_init(&settled);
+	if (watermark_from_text(&mark, out->watermark, &err)) {
+		status_note(out, "mark", &err);
+	} else if (status_ask_source(p, &mark, &settled, &err)) {
+		status_note(out, "source", &err);
+	} else {
+		held = p->tail == TAIL_HOLD ? settled.lag_us : -1;
+		out->lag_us = status_lag(status_mark_age(&mark, &settled),
+					 caught_up_age, held);
+	}
+	settled_release(&settled);
+	watermark_release(&mark);
+}
+
+void status_pipeline(const struct pipeline_settings *p, struct store *store,
+		     struct status_result *out)
+{
+	int64_t caught_up_age;
+
+	memset(out, 0, sizeof(*out));
+	out->pipeline = p;
+	out->lag_us = -1;
+	attempt_init(&out->last);
+	status_mark(p, store, out);
+	caught_up_age = status_runs(p, store, out);
+	if (out->watermark)
+		status_lag_of(p, caught_up_age, out);
+}
+
+void status_result_release(struct status_result *r)
+{
+	free(r->watermark);
+	attempt_release(&r->last);
+	strlist_release(&r->notes);
+	memset(r, 0, sizeof(*r));
+}
+
+static json_t *status_time_json(int64_t us)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	if (!us)
+		return json_null();
+	clock_format_utc(us, text);
+	return json_string(text);
+}
+
+static json_t *status_last_json(const struct attempt *a)
+{
+	json_t *error = json_null();
+
+	if (a->error_message)
+		error = json_pack("{s:s, s:s}", "code",
+				  a->error_code ? a->error_code : "", "message",
+				  a->error_message);
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
+		"run_id", a->run_id, "attempt_id", a->attempt_id, "state",
+		a->state, "outcome", a->outcome, "started_at",
+		status_time_json(a->started_at), "ended_at",
+		status_time_json(a->ended_at), "batches",
+		(json_int_t)a->batches, "rows_read", (json_int_t)a->rows_read,
+		"rows_inserted", (json_int_t)a->rows_inserted, "rows_updated",
+		(json_int_t)a->rows_updated, "rows_unchanged",
+		(json_int_t)a->rows_unchanged, "error", error);
+}
+
+json_t *status_result_json(const struct status_result *r)
+{
+	json_t *notes = json_array();
+	json_t *mark = NULL;
+
+	if (r->watermark)
+		mark = json_loads(r->watermark, JSON_DECODE_ANY, NULL);
+	for (size_t i = 0; i < r->notes.n; i++)
+		json_array_append_new(notes, json_string(r->notes.items[i]));
+	return json_pack(
+		"{s:s, s:o, s:s?, s:o, s:o, s:n, s:n, s:i, s:o}", "pipeline",
+		r->pipeline->name, "watermark", mark ? mark : json_null(),
+		"from", r->from, "lag_seconds",
+		r->lag_us < 0
+			? json_null()
+			: json_real((double)r->lag_us / (double)US_PER_SECOND),
+		"last_run",
+		r->has_last ? status_last_json(&r->last) : json_null(), "lease",
+		"breaker", "dead_letters", 0, "notes", notes);
+}

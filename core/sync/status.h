@@ -1,0 +1,37 @@
+/*
+ * `status`: where a pipeline stands. Asks the destination for the mark, the
+ * source for how far behind it is, the state store for the last run, and
+ * prints what answers: an end that does not is a note, not an end.
+ */
+#ifndef TIDEMARK_CORE_SYNC_STATUS_H
+#define TIDEMARK_CORE_SYNC_STATUS_H
+
+#include "core/plugin/store.h"
+#include "core/sync/settings.h"
+
+struct status_result {
+	const struct pipeline_settings *pipeline;
+	char *watermark; /* JSON text, or NULL: none, or not known */
+	const char *from; /* "destination", "state", NULL: not known */
+	int64_t lag_us; /* -1: not known */
+	struct attempt last;
+	bool has_last;
+	struct strlist notes; /* what could not be reached, and why */
+};
+
+/* `store` may be NULL: it was not reached. `out` is filled in any case and to
+ * be released. */
+void status_pipeline(const struct pipeline_settings *p, struct store *store,
+		     struct status_result *out);
+void status_result_release(struct status_result *r);
+/* New reference. */
+json_t *status_result_json(const struct status_result *r);
+
+/* How far the destination is behind: the age of the mark, or, if that is less,
+ * the time since the begin of the last run that caught up (a table in which
+ * nothing changes has an old mark and is not behind), but never less than what
+ * the source itself holds back. All in µs, negative: not known. */
+int64_t status_lag(int64_t mark_age_us, int64_t caught_up_age_us,
+		   int64_t held_us);
+
+#endif
