@@ -7,37 +7,55 @@
 #include <string.h>
 #include <unistd.h>
 
-static void *alloc_check(void *p)
+static _Noreturn void alloc_die(void)
 {
-	static const char text[] = "error: out of memory\n";
+	static const char text[] = "tidemark: out of memory\n";
 
-	if (p)
-		return p;
+	/* stdio may want memory itself. */
 	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-		_exit(1);
-	_exit(1);
+		_exit(EXIT_FAILURE);
+	_exit(EXIT_FAILURE);
+}
+
+static size_t alloc_size(size_t n, size_t size)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(n, size, &total))
+		alloc_die();
+	return total;
 }
 
 void *xmalloc(size_t size)
 {
-	return alloc_check(malloc(size ? size : 1));
+	void *p = malloc(size ? size : 1);
+
+	if (!p)
+		alloc_die();
+	return p;
 }
 
 void *xcalloc(size_t n, size_t size)
 {
-	return alloc_check(calloc(n ? n : 1, size ? size : 1));
+	void *p = calloc(n ? n : 1, size ? size : 1);
+
+	if (!p)
+		alloc_die();
+	return p;
 }
 
 void *xrealloc(void *old, size_t size)
 {
-	return alloc_check(realloc(old, size ? size : 1));
+	void *p = realloc(old, size ? size : 1);
+
+	if (!p)
+		alloc_die();
+	return p;
 }
 
 void *xreallocarray(void *old, size_t n, size_t size)
 {
-	if (size && n > SIZE_MAX / size)
-		return alloc_check(NULL);
-	return xrealloc(old, n * size);
+	return xrealloc(old, alloc_size(n, size));
 }
 
 char *xstrdup(const char *src)
@@ -47,35 +65,39 @@ char *xstrdup(const char *src)
 
 char *xstrndup(const char *src, size_t n)
 {
-	char *copy;
+	size_t len = strnlen(src, n);
+	char *copy = xmalloc(len + 1);
 
-	n = strnlen(src, n);
-	copy = xmalloc(n + 1);
-	memcpy(copy, src, n);
-	copy[n] = '\0';
+	memcpy(copy, src, len);
+	copy[len] = '\0';
 	return copy;
 }
 
 char *xstrfmt(const char *fmt, ...)
 {
-	char *out = NULL;
 	va_list ap;
+	char *out;
 	int n;
 
 	va_start(ap, fmt);
 	n = vasprintf(&out, fmt, ap);
 	va_end(ap);
-	return alloc_check(n < 0 ? NULL : out);
+	if (n < 0)
+		alloc_die();
+	return out;
 }
 
 void *xgrow(void *array, size_t *capacity, size_t need, size_t size)
 {
-	size_t grown = *capacity ? *capacity : 8;
+	size_t n = *capacity;
 
-	if (need <= *capacity)
+	if (n >= need)
 		return array;
-	while (grown < need)
-		grown = grown > SIZE_MAX / 2 ? need : grown * 2;
-	*capacity = grown;
-	return xreallocarray(array, grown, size);
+	if (n < 8)
+		n = 8;
+	while (n < need)
+		n = n > SIZE_MAX / 2 ? need : n * 2;
+	array = xreallocarray(array, n, size);
+	*capacity = n;
+	return array;
 }

@@ -9,44 +9,64 @@
 
 #include "core/base/alloc.h"
 
-#define ARENA_BLOCK ((size_t)64 << 10)
-#define ARENA_ALIGN ((size_t)16)
+#define ARENA_ALIGN	  16
+#define ARENA_FIRST	  (64 * 1024)
+#define ARENA_BLOCK_LIMIT (64 * 1024 * 1024)
 
 struct arena_block {
 	struct arena_block *next;
-	size_t size, used;
-	alignas(16) unsigned char data[];
+	size_t size;
+	size_t used;
+	size_t dirty; /* bytes that may not be zero any more */
+	alignas(ARENA_ALIGN) char data[];
 };
+
+static size_t arena_block_size(const struct arena *a, size_t need)
+{
+	size_t size = a->head ? a->head->size : ARENA_FIRST / 2;
+
+	size = size < ARENA_BLOCK_LIMIT / 2 ? size * 2 : ARENA_BLOCK_LIMIT;
+	return size > need ? size : need;
+}
+
+/* calloc, because the pages of a large fresh block are zero for nothing. */
+static void arena_add_block(struct arena *a, size_t need)
+{
+	size_t size = arena_block_size(a, need);
+	struct arena_block *block = xcalloc(1, sizeof(*block) + size);
+
+	block->size = size;
+	block->next = a->head;
+	a->head = block;
+}
 
 void arena_init(struct arena *a)
 {
 	*a = (struct arena)ARENA_INIT;
 }
 
-static struct arena_block *arena_grow(struct arena *a, size_t need)
-{
-	size_t size = need > ARENA_BLOCK ? need : ARENA_BLOCK;
-	struct arena_block *block = xmalloc(sizeof(*block) + size);
-
-	block->next = a->head;
-	block->size = size;
-	block->used = 0;
-	a->head = block;
-	return block;
-}
-
 void *arena_alloc(struct arena *a, size_t size)
 {
-	size_t need = (size + ARENA_ALIGN - 1) & ~(ARENA_ALIGN - 1);
-	struct arena_block *block = a->head;
-	void *out;
+	struct arena_block *block;
+	char *out;
 
-	if (!block || block->size - block->used < need)
-		block = arena_grow(a, need);
+	if (size > SIZE_MAX / 2)
+		size = SIZE_MAX / 2;
+	size = (size + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+	if (!a->head || a->head->size - a->head->used < size)
+		arena_add_block(a, size);
+	block = a->head;
 	out = block->data + block->used;
-	block->used += need;
-	a->used += need;
-	return memset(out, 0, size);
+	if (block->dirty > block->used) {
+		size_t n = block->dirty - block->used;
+
+		memset(out, 0, n < size ? n : size);
+	}
+	block->used += size;
+	if (block->dirty < block->used)
+		block->dirty = block->used;
+	a->used += size;
+	return out;
 }
 
 char *arena_strdup(struct arena *a, const char *src)
@@ -56,12 +76,11 @@ char *arena_strdup(struct arena *a, const char *src)
 
 char *arena_strndup(struct arena *a, const char *src, size_t n)
 {
-	char *copy;
+	size_t len = strnlen(src, n);
+	char *out = arena_alloc(a, len + 1);
 
-	n = strnlen(src, n);
-	copy = arena_alloc(a, n + 1);
-	memcpy(copy, src, n);
-	return copy;
+	memcpy(out, src, len);
+	return out;
 }
 
 char *arena_fmt(struct arena *a, const char *fmt, ...)
@@ -72,33 +91,41 @@ char *arena_fmt(struct arena *a, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, again);
-	va_end(again);
-	out = arena_alloc(a, (size_t)(n < 0 ? 0 : n) + 1);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	out = arena_alloc(a, (n < 0 ? 0 : (size_t)n) + 1);
 	if (n > 0)
-		vsnprintf(out, (size_t)n + 1, fmt, ap);
+		vsnprintf(out, (size_t)n + 1, fmt, again);
+	va_end(again);
 	va_end(ap);
 	return out;
 }
 
 void arena_reset(struct arena *a)
 {
-	struct arena_block *block = a->head;
+	struct arena_block *keep = NULL, *next;
 
-	while (block && block->next) {
-		struct arena_block *next = block->next;
+	for (struct arena_block *b = a->head; b; b = next) {
+		struct arena_block *drop = b;
 
-		free(block);
-		block = next;
+		next = b->next;
+		if (!keep || b->size > keep->size) {
+			drop = keep;
+			keep = b;
+		}
+		free(drop);
 	}
-	if (block)
-		block->used = 0;
-	a->head = block;
+	if (keep) {
+		keep->next = NULL;
+		keep->used = 0;
+	}
+	a->head = keep;
 	a->used = 0;
 }
 
 void arena_release(struct arena *a)
 {
+	if (!a)
+		return;
 	arena_reset(a);
 	free(a->head);
 	arena_init(a);

@@ -21,7 +21,7 @@ char *arena_strdup(struct arena *a, const char *src); /* NULL gives NULL */
 char *arena_strndup(struct arena *a, const char *src, size_t n);
 char *arena_fmt(struct arena *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-void arena_reset(struct arena *a);   /* keep the first block */
+void arena_reset(struct arena *a); /* keep the largest block for reuse */
 void arena_release(struct arena *a);
 
 #endif

@@ -1,60 +1,45 @@
 #include "core/base/error.h"
 
-#include <stdbool.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "core/base/alloc.h"
 #include "core/base/secret.h"
+#include "core/base/strbuf.h"
+#include "core/base/utf8.h"
 
-static const struct {
-	const char *name;
-	int exit_status;
-} error_codes[] = {
-	[ERROR_NONE] = { "none", 0 },
-	[ERROR_CONFIG] = { "config", 2 },
-	[ERROR_ACCESS] = { "access", 3 },
-	[ERROR_TRANSIENT] = { "transient", 3 },
-	[ERROR_SCHEMA] = { "schema", 4 },
-	[ERROR_DATA] = { "data", 5 },
-	[ERROR_STATE] = { "state", 6 },
-	[ERROR_DIFFERENT] = { "different", 7 },
-	[ERROR_STOPPED] = { "stopped", 8 },
-	[ERROR_BUG] = { "bug", 1 },
-};
+#define ERROR_CUT "..."
 
-/* Ends a cut text in "...", never inside a UTF-8 sequence. */
-static void error_mark_cut(char *text, size_t size)
+/* Scrubbed whole before it is cut: half a secret would not be recognised. */
+static void error_store(struct error *err, char *text)
 {
-	size_t at = size - 4;
+	size_t room = sizeof(err->message) - 1;
+	size_t n = strlen(text);
 
-	while (at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80)
-		at--;
-	memcpy(text + at, "...", 4);
-}
-
-/* Replace the message by `text`, scrubbed. */
-static void error_put(struct error *err, const char *text)
-{
-	int n = snprintf(err->message, sizeof(err->message), "%s", text);
-
-	if (n >= (int)sizeof(err->message))
-		error_mark_cut(err->message, sizeof(err->message));
-	secret_scrub(err->message);
+	secret_scrub(text);
+	utf8_repair(text);
+	n = strlen(text);
+	if (n <= room) {
+		memcpy(err->message, text, n + 1);
+		return;
+	}
+	n = utf8_cut(text, room - strlen(ERROR_CUT));
+	memcpy(err->message, text, n);
+	memcpy(err->message + n, ERROR_CUT, sizeof(ERROR_CUT));
 }
 
 int error_vset(struct error *err, enum error_code code, const char *fmt,
 	       va_list ap)
 {
-	char text[sizeof(err->message) * 2];
+	struct strbuf text = STRBUF_INIT;
 
 	if (!err)
 		return -(int)code;
 	if (err->code)
 		return -(int)err->code;
-	vsnprintf(text, sizeof(text), fmt, ap);
+	strbuf_vaddf(&text, fmt, ap);
 	err->code = code;
-	error_put(err, text);
+	error_store(err, text.data);
+	strbuf_release(&text);
 	return -(int)code;
 }
 
@@ -71,49 +56,74 @@ int error_set(struct error *err, enum error_code code, const char *fmt, ...)
 
 int error_prefix(struct error *err, const char *fmt, ...)
 {
-	char text[sizeof(err->message) * 2];
+	struct strbuf text = STRBUF_INIT;
 	va_list ap;
-	int n;
 
 	if (!err || !err->code)
 		return 0;
 	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof(err->message), fmt, ap);
+	strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	if (n < 0 || n >= (int)sizeof(err->message))
-		n = (int)sizeof(err->message) - 1;
-	snprintf(text + n, sizeof(text) - (size_t)n, ": %s", err->message);
-	error_put(err, text);
+	strbuf_addstr(&text, ": ");
+	strbuf_addstr(&text, err->message);
+	error_store(err, text.data);
+	strbuf_release(&text);
 	return -(int)err->code;
 }
 
 int error_hint(struct error *err, const char *fmt, ...)
 {
-	char text[sizeof(err->message) * 2];
+	struct strbuf text = STRBUF_INIT;
 	va_list ap;
-	int n;
 
 	if (!err || !err->code)
 		return 0;
-	n = snprintf(text, sizeof(text), "%s ", err->message);
+	strbuf_addstr(&text, err->message);
+	strbuf_addch(&text, ' ');
 	va_start(ap, fmt);
-	vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
+	strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	error_put(err, text);
+	error_store(err, text.data);
+	strbuf_release(&text);
 	return -(int)err->code;
 }
 
 void error_clear(struct error *err)
 {
-	*err = (struct error)ERROR_INIT;
+	if (!err)
+		return;
+	err->code = ERROR_NONE;
+	err->server_code[0] = '\0';
+	err->message[0] = '\0';
+}
+
+static const struct {
+	const char *name;
+	int exit_status;
+} error_classes[] = {
+	[ERROR_NONE] = { "none", 0 },
+	[ERROR_CONFIG] = { "config", 2 },
+	[ERROR_ACCESS] = { "access", 3 },
+	[ERROR_TRANSIENT] = { "transient", 3 },
+	[ERROR_SCHEMA] = { "schema", 4 },
+	[ERROR_DATA] = { "data", 5 },
+	[ERROR_STATE] = { "state", 6 },
+	[ERROR_DIFFERENT] = { "different", 7 },
+	[ERROR_STOPPED] = { "stopped", 8 },
+	[ERROR_BUG] = { "bug", 1 },
+};
+
+static enum error_code error_known(enum error_code code)
+{
+	return (unsigned)code <= ERROR_BUG ? code : ERROR_BUG;
 }
 
 int error_exit_status(enum error_code code)
 {
-	return error_codes[code].exit_status;
+	return error_classes[error_known(code)].exit_status;
 }
 
 const char *error_code_name(enum error_code code)
 {
-	return error_codes[code].name;
+	return error_classes[error_known(code)].name;
 }

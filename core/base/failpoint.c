@@ -2,28 +2,21 @@
 
 #include <stdlib.h>
 
-#ifndef TIDEMARK_FAILPOINTS
+#define FAILPOINT_VARIABLE "TIDEMARK_FAILPOINTS"
 
-int failpoint_init(struct error *err)
-{
-	if (!getenv("TIDEMARK_FAILPOINTS"))
-		return 0;
-	return error_set(
-		err, ERROR_CONFIG,
-		"TIDEMARK_FAILPOINTS is set, but this build has no failpoints; "
-		"build with -Dfailpoints=true or unset it");
-}
-
-#else
+#ifdef TIDEMARK_FAILPOINTS
 
 #include <fiu-control.h>
 #include <fiu.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/nearest.h"
+#include "core/base/units.h"
 
 static const char *const failpoint_names[] = {
 	"config_loaded",   "lease_taken",     "run_recorded",
@@ -36,99 +29,155 @@ static const char *const failpoint_names[] = {
 	"mid_alter",	   "in_recovery",
 };
 
+static const char *const failpoint_actions[] = { "kill", "error", "hang",
+						 "exit" };
 enum failpoint_action {
-	FAILPOINT_KILL = 1,
+	FAILPOINT_KILL,
 	FAILPOINT_ERROR,
 	FAILPOINT_HANG,
 	FAILPOINT_EXIT
 };
 
-static const char *const failpoint_actions[] = { "", "kill", "error", "hang",
-						 "exit" };
+/* One per name; lives as long as the process. */
+static struct failpoint_rule {
+	bool set;
+	enum failpoint_action action;
+	int64_t at; /* 0: every time */
+	atomic_llong passed;
+} failpoint_rules[ARRAY_SIZE(failpoint_names)];
 
-/* Times each point has yet to pass before it acts. */
-static atomic_int failpoint_left[ARRAY_SIZE(failpoint_names)];
-
-static long failpoint_index(const char *const *names, size_t n,
-			    const char *name)
+static int failpoint_index(const char *const *names, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(names[i], name) == 0)
-			return (long)i;
+		if (!strcmp(names[i], name))
+			return (int)i;
 	return -1;
 }
 
-static int failpoint_act(int action, const char *name, struct error *err)
+static int failpoint_fires(const char *name, int *failnum, void **failinfo,
+			   unsigned int *flags)
 {
-	if (action == FAILPOINT_KILL)
-		raise(SIGKILL);
-	if (action == FAILPOINT_EXIT)
-		_exit(1);
-	while (action == FAILPOINT_HANG)
+	struct failpoint_rule *rule = *failinfo;
+	int64_t n = atomic_fetch_add(&rule->passed, 1) + 1;
+
+	(void)name;
+	(void)failnum;
+	(void)flags;
+	return !rule->at || rule->at == n;
+}
+
+static int failpoint_act(const struct failpoint_rule *rule, const char *name,
+			 struct error *err)
+{
+	switch (rule->action) {
+	case FAILPOINT_ERROR:
+		return error_set(err, ERROR_TRANSIENT, "failpoint %s", name);
+	case FAILPOINT_HANG:
+		for (;;)
+			pause();
+	case FAILPOINT_EXIT:
+		_exit(EXIT_FAILURE);
+	case FAILPOINT_KILL:
+		break;
+	}
+	kill(getpid(), SIGKILL);
+	for (;;)
 		pause();
-	return error_set(err, ERROR_TRANSIENT, "failpoint %s", name);
 }
 
 int failpoint(const char *name, struct error *err)
 {
-	int action = (int)fiu_fail(name);
-	long at;
-
-	if (!action)
+	if (!fiu_fail(name))
 		return 0;
-	at = failpoint_index(failpoint_names, ARRAY_SIZE(failpoint_names),
-			     name);
-	if (at >= 0 && atomic_fetch_sub(&failpoint_left[at], 1) != 1)
-		return 0;
-	return failpoint_act(action, name, err);
+	return failpoint_act(fiu_failinfo(), name, err);
 }
 
-/* "name=action" or "name=action@n". */
-static int failpoint_arm(char *part, struct error *err)
+static int failpoint_unknown(const char *what, const char *word,
+			     const char *const *names, size_t n,
+			     struct error *err)
 {
-	char *action = strchr(part, '=');
-	char *at = action ? strchr(action, '@') : NULL;
-	long name, what, times = 1;
+	const char *near = nearest_name(word, names, n);
+	int rc =
+		error_set(err, ERROR_CONFIG,
+			  FAILPOINT_VARIABLE ": unknown %s \"%s\"", what, word);
 
-	if (at) {
-		*at = '\0';
-		times = strtol(at + 1, NULL, 10);
-	}
-	if (!action || times < 1)
-		return error_set(
-			err, ERROR_CONFIG,
-			"TIDEMARK_FAILPOINTS: \"%s\" is not name=action[@n]",
-			part);
-	*action++ = '\0';
-	name = failpoint_index(failpoint_names, ARRAY_SIZE(failpoint_names),
-			       part);
-	what = failpoint_index(failpoint_actions, ARRAY_SIZE(failpoint_actions),
-			       action);
-	if (name < 0 || what < 1)
+	if (near)
+		error_hint(err, "(did you mean \"%s\"?)", near);
+	return rc;
+}
+
+/* "name=action" or "name=action@n"; cuts `text` up. */
+static int failpoint_add(char *text, struct error *err)
+{
+	char *action = strchr(text, '='), *at;
+	int64_t n = 0;
+	int name, verb;
+
+	if (!action)
 		return error_set(err, ERROR_CONFIG,
-				 "TIDEMARK_FAILPOINTS: unknown %s \"%s\"",
-				 name < 0 ? "failpoint" : "action",
-				 name < 0 ? part : action);
-	atomic_store(&failpoint_left[name], (int)times);
-	fiu_enable(failpoint_names[name], (int)what, NULL, 0);
+				 FAILPOINT_VARIABLE
+				 ": \"%s\": expected name=action or "
+				 "name=action@n",
+				 text);
+	*action++ = '\0';
+	at = strchr(action, '@');
+	if (at)
+		*at++ = '\0';
+	name = failpoint_index(failpoint_names, ARRAY_SIZE(failpoint_names),
+			       text);
+	if (name < 0)
+		return failpoint_unknown("failpoint", text, failpoint_names,
+					 ARRAY_SIZE(failpoint_names), err);
+	verb = failpoint_index(failpoint_actions, ARRAY_SIZE(failpoint_actions),
+			       action);
+	if (verb < 0)
+		return failpoint_unknown("action", action, failpoint_actions,
+					 ARRAY_SIZE(failpoint_actions), err);
+	if (at && (!units_parse_count(at, &n) || n < 1))
+		return error_set(err, ERROR_CONFIG,
+				 FAILPOINT_VARIABLE
+				 ": %s: \"@%s\" is not a count from 1",
+				 text, at);
+	if (failpoint_rules[name].set)
+		return error_set(err, ERROR_CONFIG,
+				 FAILPOINT_VARIABLE ": %s is given twice",
+				 text);
+	failpoint_rules[name].set = true;
+	failpoint_rules[name].action = (enum failpoint_action)verb;
+	failpoint_rules[name].at = n;
+	fiu_enable_external(failpoint_names[name], 1, &failpoint_rules[name], 0,
+			    failpoint_fires);
 	return 0;
 }
 
 int failpoint_init(struct error *err)
 {
-	const char *text = getenv("TIDEMARK_FAILPOINTS");
-	char *copy, *part, *save = NULL;
+	const char *text = getenv(FAILPOINT_VARIABLE);
+	char *copy, *rest, *item;
 	int rc = 0;
 
-	fiu_init(0);
-	if (!text)
+	if (!text || !*text)
 		return 0;
-	copy = xstrdup(text);
-	for (part = strtok_r(copy, ",", &save); part && !rc;
-	     part = strtok_r(NULL, ",", &save))
-		rc = failpoint_arm(part, err);
+	fiu_init(0);
+	copy = rest = xstrdup(text);
+	while (!rc && (item = strsep(&rest, ",")))
+		rc = failpoint_add(item, err);
 	free(copy);
 	return rc;
+}
+
+#else
+
+int failpoint_init(struct error *err)
+{
+	const char *text = getenv(FAILPOINT_VARIABLE);
+
+	if (!text || !*text)
+		return 0;
+	return error_set(err, ERROR_CONFIG,
+			 FAILPOINT_VARIABLE
+			 " is set, but this tidemark was built without "
+			 "failpoints (-Dfailpoints=true)");
 }
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * Named points where a test may kill, fail, hang or end the process:
  * TIDEMARK_FAILPOINTS="after_merge=kill@3,mid_load=error". Actions kill
- * (SIGKILL to itself), error (a TRANSIENT error), hang, exit; @n the n-th
- * time. Built on libfiu under -Dfailpoints=true; without it the points cost
- * nothing and the variable is refused at start.
+ * (SIGKILL to itself), error (a TRANSIENT error), hang (until killed), exit
+ * (at once, status 1); @n only the n-th time, else every time. Built on libfiu
+ * under -Dfailpoints=true; without it the points cost nothing and the variable
+ * is refused at start.
  */
 #ifndef TIDEMARK_CORE_BASE_FAILPOINT_H
 #define TIDEMARK_CORE_BASE_FAILPOINT_H

@@ -1,62 +1,73 @@
 #include "core/base/secret.h"
 
+#include <ctype.h>
 #include <pthread.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/base/strbuf.h"
 #include "core/base/strlist.h"
 
-/* Shorter values would blank ordinary text. */
-#define SECRET_SHORTEST 4
+#define SECRET_MIN  4
+#define SECRET_MASK "***"
 
-static pthread_mutex_t secret_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Longest first, so that a secret which begins with another goes whole. */
 static struct strlist secrets = STRLIST_INIT;
+static pthread_mutex_t secret_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void secret_remember(const char *value)
+static void secret_insert(const char *value)
 {
-	if (strlen(value) >= SECRET_SHORTEST && !strlist_has(&secrets, value))
-		strlist_add(&secrets, value);
+	size_t length = strlen(value), i;
+	char *item;
+
+	if (length < SECRET_MIN || strlist_has(&secrets, value))
+		return;
+	strlist_add(&secrets, value);
+	item = secrets.items[secrets.n - 1];
+	for (i = secrets.n - 1; i && strlen(secrets.items[i - 1]) < length; i--)
+		secrets.items[i] = secrets.items[i - 1];
+	secrets.items[i] = item;
 }
 
-/* As it stands in a URL: all but the unreserved characters of RFC 3986. */
-static void secret_percent_encode(struct strbuf *sb, const char *value)
+static char *secret_encoded(const char *value)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "abcdefghijklmnopqrstuvwxyz0123456789-._~";
+	struct strbuf sb = STRBUF_INIT;
 
-	for (; *value; value++) {
-		if (strchr(plain, *value))
-			strbuf_addch(sb, *value);
+	for (const char *p = value; *p; p++) {
+		unsigned char c = (unsigned char)*p;
+
+		if (isalnum(c) || strchr("-._~", c))
+			strbuf_addch(&sb, *p);
 		else
-			strbuf_addf(sb, "%%%02X", (unsigned char)*value);
+			strbuf_addf(&sb, "%%%02X", c);
 	}
+	return strbuf_detach(&sb);
 }
 
 void secret_add(const char *value)
 {
-	struct strbuf encoded = STRBUF_INIT;
+	char *encoded;
 
-	if (!value)
+	if (!value || strlen(value) < SECRET_MIN)
 		return;
-	secret_percent_encode(&encoded, value);
+	encoded = secret_encoded(value);
 	pthread_mutex_lock(&secret_lock);
-	secret_remember(value);
-	secret_remember(encoded.data);
+	secret_insert(value);
+	secret_insert(encoded);
 	pthread_mutex_unlock(&secret_lock);
-	strbuf_release(&encoded);
+	free(encoded);
 }
 
-static void secret_blank(char *text, const char *secret)
+static void secret_replace(char *text, const char *secret)
 {
-	size_t n = strlen(secret);
-	char *at = text;
+	size_t n = strlen(secret), mask = strlen(SECRET_MASK);
 
-	while ((at = strstr(at, secret))) {
-		memcpy(at, "***", 3);
-		memmove(at + 3, at + n, strlen(at + n) + 1);
-		at += 3;
+	while ((text = strstr(text, secret))) {
+		memcpy(text, SECRET_MASK, mask);
+		memmove(text + mask, text + n, strlen(text + n) + 1);
+		text += mask;
 	}
 }
 
@@ -64,7 +75,7 @@ void secret_scrub(char *text)
 {
 	pthread_mutex_lock(&secret_lock);
 	for (size_t i = 0; i < secrets.n; i++)
-		secret_blank(text, secrets.items[i]);
+		secret_replace(text, secrets.items[i]);
 	pthread_mutex_unlock(&secret_lock);
 }
 

@@ -1,61 +1,65 @@
 #include "core/base/stop.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
-#define STOP_EXIT_STATUS 8
+#include "core/base/error.h"
 
-static atomic_int stop_count;
+static atomic_bool stop_flag;
+static atomic_int stop_signals;
 static int stop_pipe[2] = { -1, -1 };
 static pthread_once_t stop_once = PTHREAD_ONCE_INIT;
 
 static void stop_open_pipe(void)
 {
-	if (pipe2(stop_pipe, O_CLOEXEC | O_NONBLOCK))
+	if (pipe2(stop_pipe, O_CLOEXEC | O_NONBLOCK) < 0)
 		stop_pipe[0] = stop_pipe[1] = -1;
-}
-
-/* Never read, so it stays readable. Async-signal-safe. */
-static void stop_wake(void)
-{
-	if (stop_pipe[1] >= 0 && write(stop_pipe[1], "", 1) < 0)
+	else if (atomic_load(&stop_flag) && write(stop_pipe[1], "", 1) < 0)
 		return;
 }
 
-static void stop_on_signal(int signal_number)
+static void stop_handler(int signal)
 {
-	(void)signal_number;
-	if (atomic_fetch_add(&stop_count, 1) > 0)
-		_exit(STOP_EXIT_STATUS);
-	stop_wake();
+	(void)signal;
+	if (atomic_fetch_add(&stop_signals, 1) > 0)
+		_exit(error_exit_status(ERROR_STOPPED));
+	stop_request();
 }
 
 void stop_install_handlers(void)
 {
-	struct sigaction action = { .sa_handler = stop_on_signal };
+	struct sigaction act;
 
 	pthread_once(&stop_once, stop_open_pipe);
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	action.sa_handler = SIG_IGN;
-	sigaction(SIGPIPE, &action, NULL);
+	memset(&act, 0, sizeof(act));
+	sigemptyset(&act.sa_mask);
+	act.sa_handler = stop_handler;
+	/* No SA_RESTART: a blocking call is to come back and see the flag. */
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	act.sa_handler = SIG_IGN;
+	sigaction(SIGPIPE, &act, NULL);
 }
 
 bool stop_requested(void)
 {
-	return atomic_load(&stop_count) > 0;
+	return atomic_load_explicit(&stop_flag, memory_order_relaxed);
 }
 
+/* Called by the signal handler too: async-signal-safe calls only. */
 void stop_request(void)
 {
-	pthread_once(&stop_once, stop_open_pipe);
-	atomic_fetch_add(&stop_count, 1);
-	stop_wake();
+	int saved = errno;
+
+	if (!atomic_exchange(&stop_flag, true) && stop_pipe[1] >= 0 &&
+	    write(stop_pipe[1], "", 1) < 0)
+		errno = saved;
+	errno = saved;
 }
 
 int stop_fd(void)

@@ -19,21 +19,23 @@ void strlist_copy(struct strlist *dst, const struct strlist *src)
 		strlist_add(dst, src->items[i]);
 }
 
-long strlist_index(const struct strlist *list, const char *item)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (strcmp(list->items[i], item) == 0)
-			return (long)i;
-	return -1;
-}
-
 bool strlist_has(const struct strlist *list, const char *item)
 {
 	return strlist_index(list, item) >= 0;
 }
 
+long strlist_index(const struct strlist *list, const char *item)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (!strcmp(list->items[i], item))
+			return (long)i;
+	return -1;
+}
+
 void strlist_release(struct strlist *list)
 {
+	if (!list)
+		return;
 	for (size_t i = 0; i < list->n; i++)
 		free(list->items[i]);
 	free(list->items);

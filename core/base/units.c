@@ -1,175 +1,168 @@
 #include "core/base/units.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 
 struct unit {
 	const char *name;
-	int64_t size;
+	int64_t factor;
 };
 
-static const struct unit units_durations[] = {
-	{ "d", INT64_C(86400000000) },
-	{ "h", INT64_C(3600000000) },
-	{ "m", 60000000 },
-	{ "s", 1000000 },
+/* Largest first: the order in which a duration is written. */
+static const struct unit units_of_time[] = {
+	{ "d", US_PER_DAY },
+	{ "h", 3600 * US_PER_SECOND },
+	{ "m", 60 * US_PER_SECOND },
+	{ "s", US_PER_SECOND },
 	{ "ms", 1000 },
 	{ "us", 1 },
 };
 
-static const struct unit units_sizes[] = {
+/* The printer takes the first that divides. */
+static const struct unit units_of_size[] = {
 	{ "TiB", INT64_C(1) << 40 },
-	{ "GiB", INT64_C(1) << 30 },
-	{ "MiB", INT64_C(1) << 20 },
-	{ "KiB", INT64_C(1) << 10 },
 	{ "TB", INT64_C(1000000000000) },
-	{ "GB", 1000000000 },
-	{ "MB", 1000000 },
-	{ "KB", 1000 },
+	{ "GiB", INT64_C(1) << 30 },
+	{ "GB", INT64_C(1000000000) },
+	{ "MiB", INT64_C(1) << 20 },
+	{ "MB", INT64_C(1000000) },
+	{ "KiB", INT64_C(1) << 10 },
+	{ "KB", INT64_C(1000) },
 	{ "B", 1 },
 };
 
-static const struct unit *units_find(const struct unit *units, size_t n,
-				     const char *name, size_t len)
+/* Digits at `*text`, moved behind them; false if there are none or too many. */
+static bool units_digits(const char **text, int64_t *out)
 {
-	for (size_t i = 0; i < n; i++)
-		if (strlen(units[i].name) == len &&
-		    strncmp(units[i].name, name, len) == 0)
-			return &units[i];
-	return NULL;
-}
-
-/* Digits and '_' between digits; moves `*at` behind them. */
-static bool units_digits(const char **at, int64_t *out)
-{
-	const char *p = *at;
-	int64_t value = 0;
+	const char *p = *text;
+	int64_t n = 0;
 
 	if (!isdigit((unsigned char)*p))
 		return false;
-	for (; isdigit((unsigned char)*p) ||
-	       (*p == '_' && isdigit((unsigned char)p[1]));
-	     p++) {
-		if (*p == '_')
-			continue;
-		if (__builtin_mul_overflow(value, 10, &value) ||
-		    __builtin_add_overflow(value, *p - '0', &value))
+	for (; isdigit((unsigned char)*p); p++)
+		if (__builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, *p - '0', &n))
 			return false;
-	}
-	*at = p;
-	*out = value;
+	*text = p;
+	*out = n;
 	return true;
 }
 
-static size_t units_letters(const char *text)
+static size_t units_find(const struct unit *units, size_t n, const char *text,
+			 size_t length)
 {
-	size_t n = 0;
+	size_t i;
 
-	while (isalpha((unsigned char)text[n]))
-		n++;
-	return n;
-}
-
-/* One "12ms" part; a bare 0 needs no unit. */
-static bool units_part(const struct unit *units, size_t n, const char **at,
-		       int64_t *out)
-{
-	const struct unit *unit;
-	int64_t value;
-	size_t len;
-
-	if (!units_digits(at, &value))
-		return false;
-	while (**at == ' ')
-		(*at)++;
-	len = units_letters(*at);
-	*out = 0;
-	if (!len)
-		return value == 0;
-	unit = units_find(units, n, *at, len);
-	*at += len;
-	return unit && !__builtin_mul_overflow(value, unit->size, out);
+	for (i = 0; i < n; i++)
+		if (strlen(units[i].name) == length &&
+		    !memcmp(units[i].name, text, length))
+			break;
+	return i;
 }
 
 bool units_parse_duration(const char *text, int64_t *out_us)
 {
-	int64_t sum = 0, part;
+	size_t last = 0, n = ARRAY_SIZE(units_of_time), unit, length;
+	int64_t total = 0, part;
 
+	if (!strcmp(text, "0")) {
+		*out_us = 0;
+		return true;
+	}
 	do {
-		if (!units_part(units_durations, ARRAY_SIZE(units_durations),
-				&text, &part) ||
-		    __builtin_add_overflow(sum, part, &sum))
+		if (!units_digits(&text, &part))
 			return false;
+		length = strspn(text, "dhmsu");
+		unit = units_find(units_of_time, n, text, length);
+		if (unit == n || unit < last ||
+		    __builtin_mul_overflow(part, units_of_time[unit].factor,
+					   &part) ||
+		    __builtin_add_overflow(total, part, &total))
+			return false;
+		last = unit + 1;
+		text += length;
 	} while (*text);
-	*out_us = sum;
+	*out_us = total;
 	return true;
 }
 
 bool units_parse_size(const char *text, int64_t *out_bytes)
 {
-	int64_t value;
+	size_t n = ARRAY_SIZE(units_of_size), unit;
+	int64_t bytes;
 
-	if (units_parse_count(text, out_bytes))
-		return true;
-	if (!units_part(units_sizes, ARRAY_SIZE(units_sizes), &text, &value) ||
-	    *text)
+	if (!units_digits(&text, &bytes))
 		return false;
-	*out_bytes = value;
+	if (*text) {
+		unit = units_find(units_of_size, n, text, strlen(text));
+		if (unit == n ||
+		    __builtin_mul_overflow(bytes, units_of_size[unit].factor,
+					   &bytes))
+			return false;
+	}
+	*out_bytes = bytes;
 	return true;
 }
 
 bool units_parse_count(const char *text, int64_t *out)
 {
-	int64_t value;
+	int64_t n = 0;
 
-	if (!units_digits(&text, &value) || *text)
+	if (!isdigit((unsigned char)*text))
 		return false;
-	*out = value;
+	for (; *text; text++) {
+		if (*text == '_' && isdigit((unsigned char)text[1]))
+			continue;
+		if (!isdigit((unsigned char)*text) ||
+		    __builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, *text - '0', &n))
+			return false;
+	}
+	*out = n;
 	return true;
 }
 
 void units_print_duration(struct strbuf *sb, int64_t us)
 {
-	if (!us)
+	if (us <= 0) {
 		strbuf_addstr(sb, "0s");
-	for (size_t i = 0; i < ARRAY_SIZE(units_durations) && us; i++) {
-		const struct unit *unit = &units_durations[i];
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(units_of_time); i++) {
+		const struct unit *unit = &units_of_time[i];
 
-		if (us >= unit->size)
-			strbuf_addf(sb, "%" PRId64 "%s", us / unit->size,
-				    unit->name);
-		us %= unit->size;
+		if (us >= unit->factor)
+			strbuf_addf(sb, "%lld%s",
+				    (long long)(us / unit->factor), unit->name);
+		us %= unit->factor;
 	}
 }
 
 void units_print_size(struct strbuf *sb, int64_t bytes)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(units_sizes); i++) {
-		const struct unit *unit = &units_sizes[i];
+	const struct unit *unit = units_of_size;
 
-		if (bytes % unit->size || (bytes == 0 && unit->size > 1))
-			continue;
-		strbuf_addf(sb, "%" PRId64 "%s", bytes / unit->size,
-			    unit->name);
-		return;
-	}
+	while (bytes % unit->factor || (!bytes && unit->factor > 1))
+		unit++;
+	strbuf_addf(sb, "%lld%s", (long long)(bytes / unit->factor),
+		    unit->name);
 }
 
 void units_print_short(struct strbuf *sb, double n)
 {
-	static const char suffixes[] = { 0, 'k', 'M', 'G', 'T', 'P' };
+	static const char *const suffixes[] = { "", "k", "M", "G", "T" };
 	size_t i = 0;
 
-	while (fabs(n) >= 999.5 && i + 1 < sizeof(suffixes)) {
+	/* Rounded first, or 999.96k would read 1000.0k. */
+	while (i + 1 < ARRAY_SIZE(suffixes) &&
+	       (i ? round(n * 10) / 10 : round(n)) >= 1000) {
 		n /= 1000;
 		i++;
 	}
-	if (!i)
-		strbuf_addf(sb, "%.0f", n);
-	else
-		strbuf_addf(sb, "%.1f%c", n, suffixes[i]);
+	strbuf_addf(sb, i ? "%.1f%s" : "%.0f%s", n, suffixes[i]);
 }

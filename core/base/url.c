@@ -4,199 +4,328 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/alloc.h"
 #include "core/base/nearest.h"
 #include "core/base/secret.h"
 
-static const struct {
-	const char *scheme, *engine;
-} url_schemes[] = {
-	{ "postgresql", "postgres" },	{ "postgres", "postgres" },
-	{ "mysql", "mysql" },		{ "mariadb", "mysql" },
-	{ "sqlite", "sqlite" },		{ "duckdb", "duckdb" },
-	{ "clickhouse", "clickhouse" }, { "clickhouses", "clickhouse" },
-	{ "bigquery", "bigquery" },
+static const char *const url_schemes[] = {
+	"postgres", "postgresql", "mysql",	 "mariadb",  "sqlite",
+	"duckdb",   "clickhouse", "clickhouses", "bigquery",
 };
 
-/* A run of bytes inside a text. */
-struct url_span {
-	const char *at;
-	size_t n;
+/* Engine of the scheme at the same place. */
+static const char *const url_engines[] = {
+	"postgres", "postgres",	  "mysql",	"mysql",    "sqlite",
+	"duckdb",   "clickhouse", "clickhouse", "bigquery",
 };
+
+/* Members of a query that hold a secret. */
+static const char *const url_secret_keys[] = {
+	"password", "sslpassword", "passwd",  "pwd",
+	"token",    "secret",	   "api_key", "motherduck_token",
+};
+
+/* A password inside a URL: [start, end). */
+struct url_span {
+	size_t start, end;
+};
+
+struct url_spans {
+	struct url_span *items;
+	size_t n, capacity;
+};
+
+static void url_spans_add(struct url_spans *spans, size_t start, size_t end)
+{
+	if (end <= start)
+		return;
+	spans->items = xgrow(spans->items, &spans->capacity, spans->n + 1,
+			     sizeof(*spans->items));
+	spans->items[spans->n++] = (struct url_span){ start, end };
+}
+
+/* The next character of `stops` at or behind `at`, or the end; in unexpanded
+ * text a ${...} is one opaque piece. */
+static size_t url_scan(const char *text, size_t at, const char *stops,
+		       bool unexpanded)
+{
+	while (text[at] && !strchr(stops, text[at])) {
+		const char *end = NULL;
+
+		if (unexpanded && text[at] == '$' && text[at + 1] == '{')
+			end = strchr(text + at, '}');
+		at = end ? (size_t)(end - text) + 1 : at + 1;
+	}
+	return at;
+}
+
+static size_t url_last_at(const char *text, size_t start, size_t end,
+			  bool unexpanded)
+{
+	size_t found = end;
+
+	for (size_t at = start; at < end; at++) {
+		at = url_scan(text, at, "@", unexpanded);
+		if (at < end)
+			found = at;
+	}
+	return found;
+}
+
+/* "host:port" or "a:1,b:2"; something else behind the colon in front of a
+ * later @ is a password with a slash that was not percent-encoded. */
+static bool url_is_port(const char *text, size_t start, size_t end)
+{
+	for (size_t i = start; i < end; i++)
+		if (!isdigit((unsigned char)text[i]) && text[i] != ',' &&
+		    text[i] != '.' && text[i] != ':' && text[i] != ']')
+			return false;
+	return true;
+}
+
+static void url_find_userinfo(struct url_spans *spans, const char *text,
+			      size_t start, bool unexpanded)
+{
+	size_t end = url_scan(text, start, "/?#", unexpanded);
+	size_t colon = url_scan(text, start, ":", unexpanded);
+	size_t sign = url_last_at(text, start, end, unexpanded);
+
+	if (sign == end && text[end] && colon < end && text[start] != '[' &&
+	    !url_is_port(text, colon + 1, end)) {
+		end = url_scan(text, start, "?", unexpanded);
+		sign = url_last_at(text, start, end, unexpanded);
+	}
+	if (sign < end && colon < sign)
+		url_spans_add(spans, colon + 1, sign);
+}
+
+static bool url_is_secret_key(const char *key, size_t n)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(url_secret_keys); i++)
+		if (strlen(url_secret_keys[i]) == n &&
+		    !strncasecmp(url_secret_keys[i], key, n))
+			return true;
+	return false;
+}
+
+static void url_find_query(struct url_spans *spans, const char *text, size_t at,
+			   bool unexpanded)
+{
+	while (text[at]) {
+		size_t start = at + 1;
+		size_t equals = url_scan(text, start, "=&", unexpanded);
+		size_t end = url_scan(text, equals, "&", unexpanded);
+
+		if (text[equals] == '=' &&
+		    url_is_secret_key(text + start, equals - start))
+			url_spans_add(spans, equals + 1, end);
+		at = end;
+	}
+}
+
+/* Where the passwords are, in order of appearance. */
+static struct url_spans url_find_passwords(const char *text, bool unexpanded)
+{
+	struct url_spans spans = { NULL, 0, 0 };
+	const char *rest = strstr(text, "://");
+
+	if (rest)
+		url_find_userinfo(&spans, text, (size_t)(rest - text) + 3,
+				  unexpanded);
+	url_find_query(&spans, text, url_scan(text, 0, "?", unexpanded),
+		       unexpanded);
+	return spans;
+}
+
+static int url_hex(char c)
+{
+	if (isdigit((unsigned char)c))
+		return c - '0';
+	c = (char)tolower((unsigned char)c);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static char *url_decode(const char *text, size_t n)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	for (size_t i = 0; i < n; i++) {
+		int high = -1, low = -1;
+
+		if (text[i] == '%' && i + 2 < n) {
+			high = url_hex(text[i + 1]);
+			low = high < 0 ? -1 : url_hex(text[i + 2]);
+		}
+		if (low >= 0 && (high || low)) {
+			strbuf_addch(&sb, (char)(high * 16 + low));
+			i += 2;
+		} else {
+			strbuf_addch(&sb, text[i]);
+		}
+	}
+	return strbuf_detach(&sb);
+}
+
+static void url_remember(const char *text, const struct url_spans *spans)
+{
+	for (size_t i = 0; i < spans->n; i++) {
+		const struct url_span *span = &spans->items[i];
+		size_t n = span->end - span->start;
+		char *written = xstrndup(text + span->start, n);
+		char *decoded = url_decode(text + span->start, n);
+
+		secret_add(written);
+		secret_add(decoded);
+		free(written);
+		free(decoded);
+	}
+}
+
+static char *url_masked(const char *text, const struct url_spans *spans)
+{
+	struct strbuf sb = STRBUF_INIT;
+	size_t at = 0;
+
+	for (size_t i = 0; i < spans->n; i++) {
+		strbuf_add(&sb, text + at, spans->items[i].start - at);
+		strbuf_addstr(&sb, "***");
+		at = spans->items[i].end;
+	}
+	strbuf_addstr(&sb, text + at);
+	return strbuf_detach(&sb);
+}
+
+/* The texts of these errors never hold what may be a password. */
+static int url_no_scheme(const char *text, struct error *err)
+{
+	if (strchr(text, '='))
+		return error_set(err, ERROR_CONFIG,
+				 "a libpq key=value string is no connection "
+				 "URL: write "
+				 "postgresql://user@host:port/database");
+	return error_set(err, ERROR_CONFIG,
+			 "a connection URL begins with its engine, as "
+			 "postgresql://user@host/database, sqlite:FILE or "
+			 "duckdb:FILE");
+}
+
+static int url_unknown_scheme(const char *scheme, struct error *err)
+{
+	const char *near =
+		nearest_name(scheme, url_schemes, ARRAY_SIZE(url_schemes));
+
+	error_set(err, ERROR_CONFIG, "unknown URL scheme \"%.40s\"", scheme);
+	if (near)
+		error_hint(err, "(did you mean \"%s\"?)", near);
+	return error_hint(err, "known: postgresql, mysql, mariadb, sqlite, "
+			       "duckdb, clickhouse, bigquery");
+}
+
+static int url_scheme_index(const char *text, char **scheme, struct error *err)
+{
+	size_t n = strcspn(text, ":");
+	char *word;
+	int rc = -1;
+
+	if (text[n] != ':' || !n || strcspn(text, "=/ ") < n)
+		return url_no_scheme(text, err);
+	word = xstrndup(text, n);
+	for (char *p = word; *p; p++)
+		*p = (char)tolower((unsigned char)*p);
+	for (size_t i = 0; i < ARRAY_SIZE(url_schemes); i++)
+		if (!strcmp(url_schemes[i], word))
+			rc = (int)i;
+	if (rc < 0)
+		rc = url_unknown_scheme(word, err);
+	if (rc < 0)
+		free(word);
+	else
+		*scheme = word;
+	return rc;
+}
 
 static bool url_is_file(const char *engine)
 {
-	return strcmp(engine, "sqlite") == 0 || strcmp(engine, "duckdb") == 0;
+	return !strcmp(engine, "sqlite") || !strcmp(engine, "duckdb");
 }
 
-/* The password of user:password@host. Its end is the last '@' before the
- * path, as libpq sees it. */
-static struct url_span url_userinfo_password(const char *text)
+/* sqlite:PATH, sqlite:/PATH and sqlite:///PATH; not sqlite://PATH. */
+static int url_file_path(const char *scheme, const char *rest, char **path,
+			 struct error *err)
 {
-	struct url_span none = { NULL, 0 };
-	const char *host = strstr(text, "://");
-	const char *end, *at, *colon;
+	size_t n = strcspn(rest, "?");
 
-	if (!host)
-		return none;
-	host += 3;
-	end = host + strcspn(host, "/?#");
-	at = memrchr(host, '@', (size_t)(end - host));
-	colon = at ? memchr(host, ':', (size_t)(at - host)) : NULL;
-	if (!colon || colon + 1 == at)
-		return none;
-	return (struct url_span){ colon + 1, (size_t)(at - colon - 1) };
-}
-
-/* The value of password= (also sslpassword=) in the query. */
-static struct url_span url_query_password(const char *text)
-{
-	const char *at = strchr(text, '?');
-
-	while (at && (at = strstr(at + 1, "password="))) {
-		at += strlen("password=");
-		if (strcspn(at, "&#"))
-			return (struct url_span){ at, strcspn(at, "&#") };
-	}
-	return (struct url_span){ NULL, 0 };
-}
-
-int url_has_password(const char *text)
-{
-	return url_userinfo_password(text).n || url_query_password(text).n;
-}
-
-static char *url_decode(struct url_span span)
-{
-	char *out = xstrndup(span.at, span.n), *to = out;
-
-	for (const char *p = out; *p; p++) {
-		char hex[3] = { 0 };
-
-		if (*p == '%' && isxdigit((unsigned char)p[1]) &&
-		    isxdigit((unsigned char)p[2])) {
-			memcpy(hex, p + 1, 2);
-			*to++ = (char)strtol(hex, NULL, 16);
-			p += 2;
-		} else {
-			*to++ = *p;
-		}
-	}
-	*to = '\0';
-	return out;
-}
-
-/* Remember the secret both as written and decoded. */
-static void url_remember(struct url_span span)
-{
-	char *raw, *decoded;
-
-	if (!span.n)
-		return;
-	raw = xstrndup(span.at, span.n);
-	decoded = url_decode(span);
-	secret_add(raw);
-	secret_add(decoded);
-	free(raw);
-	free(decoded);
-}
-
-static void url_show(struct strbuf *sb, const char *text, struct url_span first,
-		     struct url_span second)
-{
-	while (*text) {
-		struct url_span *hit = text == first.at	   ? &first
-				       : text == second.at ? &second
-							   : NULL;
-
-		if (hit) {
-			strbuf_addstr(sb, "***");
-			text += hit->n;
-		} else {
-			strbuf_addch(sb, *text++);
-		}
-	}
-}
-
-static int url_refuse_scheme(const char *scheme, struct error *err)
-{
-	const char *names[ARRAY_SIZE(url_schemes)], *near;
-
-	for (size_t i = 0; i < ARRAY_SIZE(url_schemes); i++)
-		names[i] = url_schemes[i].scheme;
-	near = nearest_name(scheme, names, ARRAY_SIZE(names));
-	error_set(err, ERROR_CONFIG, "unknown URL scheme \"%s\"", scheme);
-	if (near)
-		error_hint(err, "(did you mean \"%s\"?)", near);
-	return error_hint(
-		err,
-		"allowed: postgresql://, mysql://, mariadb://, sqlite:PATH, "
-		"duckdb:PATH, clickhouse://, clickhouses://, bigquery://");
-}
-
-static const char *url_engine(const char *scheme)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(url_schemes); i++)
-		if (strcmp(url_schemes[i].scheme, scheme) == 0)
-			return url_schemes[i].engine;
-	return NULL;
-}
-
-/* sqlite:PATH and duckdb:PATH, also with // or /// as people write them. */
-static char *url_path(const char *rest)
-{
-	if (strncmp(rest, "//", 2) == 0)
+	if (!strncmp(rest, "//", 2)) {
+		if (rest[2] != '/')
+			return error_set(
+				err, ERROR_CONFIG,
+				"%s://... names no file: write "
+				"%s:relative/path or %s:/absolute/path",
+				scheme, scheme, scheme);
 		rest += 2;
-	return xstrndup(rest, strcspn(rest, "?"));
+		n -= 2;
+	}
+	if (!n)
+		return error_set(err, ERROR_CONFIG,
+				 "%s: without a file path: write %s:FILE",
+				 scheme, scheme);
+	*path = xstrndup(rest, n);
+	return 0;
 }
 
-static int url_fill(struct url *out, const char *text, const char *engine,
-		    const char *rest, struct error *err)
+static int url_server_rest(const char *scheme, const char *rest,
+			   struct error *err)
 {
-	struct url_span first = url_userinfo_password(text);
-	struct url_span second = url_query_password(text);
-	struct strbuf shown = STRBUF_INIT;
-
-	out->engine = xstrdup(engine);
-	out->path = url_is_file(engine) ? url_path(rest) : xstrdup("");
-	out->text = xstrdup(text);
-	url_show(&shown, text, first, second);
-	out->shown = strbuf_detach(&shown);
-	url_remember(first);
-	url_remember(second);
-	if (url_is_file(engine) ? !*out->path : strncmp(rest, "//", 2) != 0)
+	if (strncmp(rest, "//", 2) != 0 || !rest[2])
 		return error_set(err, ERROR_CONFIG,
-				 url_is_file(engine)
-					 ? "\"%s\" names no file; write %s:PATH"
-					 : "\"%s\" is not a URL; write "
-					   "%s://user@host/database",
-				 out->shown, out->scheme);
+				 "%s: is to be followed by //: write "
+				 "%s://user@host:port/database",
+				 scheme, scheme);
+	return 0;
+}
+
+static int url_check_text(const char *text, struct error *err)
+{
+	for (const char *p = text; *p; p++)
+		if (iscntrl((unsigned char)*p))
+			return error_set(err, ERROR_CONFIG,
+					 "a connection URL holds a control "
+					 "character (a line break?)");
 	return 0;
 }
 
 int url_parse(struct url *out, const char *text, struct error *err)
 {
-	const char *colon = strchr(text, ':');
-	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz"
-				"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
-	const char *engine;
-	int rc;
+	struct url_spans spans;
+	char *scheme, *path = NULL;
+	const char *rest, *engine;
+	int rc = url_check_text(text, err);
 
-	memset(out, 0, sizeof(*out));
-	if (!colon || n == 0 || text + n != colon)
-		return error_set(
-			err, ERROR_CONFIG,
-			"a connection is a URL such as "
-			"postgresql://user@host/database or sqlite:PATH");
-	out->scheme = xstrndup(text, n);
-	for (char *p = out->scheme; *p; p++)
-		*p = (char)tolower((unsigned char)*p);
-	engine = url_engine(out->scheme);
-	rc = engine ? url_fill(out, text, engine, colon + 1, err)
-		    : url_refuse_scheme(out->scheme, err);
 	if (rc)
-		url_release(out);
+		return rc;
+	/* Before anything can fail and quote the text. */
+	spans = url_find_passwords(text, false);
+	url_remember(text, &spans);
+	rc = url_scheme_index(text, &scheme, err);
+	if (rc < 0)
+		goto out;
+	engine = url_engines[rc];
+	rest = strchr(text, ':') + 1;
+	rc = url_is_file(engine) ? url_file_path(scheme, rest, &path, err)
+				 : url_server_rest(scheme, rest, err);
+	if (rc) {
+		free(scheme);
+		goto out;
+	}
+	out->text = xstrdup(text);
+	out->scheme = scheme;
+	out->engine = xstrdup(engine);
+	out->path = path ? path : xstrdup("");
+	out->shown = url_masked(text, &spans);
+out:
+	free(spans.items);
 	return rc;
 }
 
@@ -211,10 +340,53 @@ void url_copy(struct url *out, const struct url *src)
 
 void url_release(struct url *u)
 {
+	if (!u)
+		return;
 	free(u->text);
 	free(u->scheme);
 	free(u->engine);
 	free(u->path);
 	free(u->shown);
 	memset(u, 0, sizeof(*u));
+}
+
+char *url_query_value(const struct url *u, const char *name)
+{
+	size_t at = strcspn(u->text, "?"), length = strlen(name);
+
+	while (u->text[at]) {
+		const char *item = u->text + at + 1;
+		size_t n = strcspn(item, "&");
+
+		if (n > length && item[length] == '=' &&
+		    !strncmp(item, name, length))
+			return url_decode(item + length + 1, n - length - 1);
+		at += 1 + n;
+	}
+	return NULL;
+}
+
+/* Wholly a variable or a file, and no text given for when it is not set. */
+static bool url_is_reference(const char *text, size_t n)
+{
+	const char *dash;
+
+	if (n < 4 || strncmp(text, "${", 2) != 0)
+		return false;
+	dash = strstr(text, ":-");
+	return !dash || dash >= text + n || dash[2] == '}';
+}
+
+int url_has_password(const char *text)
+{
+	struct url_spans spans = url_find_passwords(text, true);
+	int found = 0;
+
+	for (size_t i = 0; i < spans.n; i++)
+		if (!url_is_reference(text + spans.items[i].start,
+				      spans.items[i].end -
+					      spans.items[i].start))
+			found = 1;
+	free(spans.items);
+	return found;
 }

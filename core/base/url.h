@@ -12,7 +12,7 @@ struct url {
 	char *text;     /* whole, with its secrets: handed to the client library, never shown */
 	char *scheme;   /* as written, lower case: "postgresql" */
 	char *engine;   /* registry name: "postgres", "sqlite", "duckdb", "mysql", ... */
-	char *path;     /* sqlite:/duckdb: the file path, else "" */
+	char *path;     /* sqlite:/duckdb: the file path without ?query, else "" */
 	char *shown;    /* safe to show: password=, :password@ replaced by *** */
 };
 
@@ -22,7 +22,10 @@ struct url {
 int url_parse(struct url *out, const char *text, struct error *err);
 void url_copy(struct url *out, const struct url *src);
 void url_release(struct url *u);
-/* Is there a literal password in this (unexpanded) URL text? */
+/* The decoded value of `name` in the query behind "?", or NULL; caller frees. */
+char *url_query_value(const struct url *u, const char *name);
+/* Is there a literal password in this (unexpanded) URL text? ${VAR} and
+ * ${file:PATH} are none, ${VAR:-text} is one. */
 int url_has_password(const char *text);
 
 #endif
