@@ -6,7 +6,6 @@ As root the server runs as user postgres, because it refuses to run as root.
 
 import glob
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -78,6 +77,11 @@ class Cluster:
         if check and done.returncode != 0:
             raise RuntimeError(f"{command[0]}: {done.stdout}{done.stderr}")
         return done
+
+    def shell(self, script):
+        """Run a shell script as the server's user."""
+        subprocess.run(as_server_user(["sh", "-c", script]), cwd=self.dir,
+                       stdin=subprocess.DEVNULL, check=True)
 
     def create(self):
         password_file = os.path.join(self.dir, "password")
@@ -157,17 +161,6 @@ class Cluster:
         return done.stdout
 
 
-def running(cluster_dir):
-    """Is a server running on this cluster's data directory?"""
-    try:
-        with open(os.path.join(cluster_dir, "data", "postmaster.pid"),
-                  encoding="ascii") as pid_file:
-            os.kill(int(pid_file.readline()), 0)
-    except (OSError, ValueError):
-        return False
-    return True
-
-
 def wait_for(condition, seconds=10.0, step=0.02, what="condition"):
     """Poll until `condition()` is true; its value is returned."""
     end = time.monotonic() + seconds
@@ -186,7 +179,3 @@ def kill_group(process, sig=signal.SIGKILL):
         os.killpg(process.pid, sig)
     except ProcessLookupError:
         pass
-
-
-def server_user():
-    return pwd.getpwnam("postgres") if os.getuid() == 0 else None

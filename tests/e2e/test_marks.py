@@ -1,0 +1,281 @@
+"""Marks: ties, NULLs, wrap, whose they are, and what people do to them."""
+
+import json
+
+import pytest
+
+import oracle
+import workload
+from bench import EXIT_CONFIG, EXIT_DATA, EXIT_SCHEMA, sync_items, written
+from ends import PostgresEnd
+from servers import CANARY
+
+ENGINES = ("postgres", "sqlite", "duckdb")
+every_engine = pytest.mark.parametrize("engine", ENGINES)
+
+
+def check(source, destination, columns=oracle.ITEMS, pipeline="items"):
+    oracle.check_equal(source, destination, "items",
+                       f"{destination.schema}.items", columns,
+                       pipeline=pipeline)
+
+
+@every_engine
+def test_100_000_ties(tidemark, source, make_destination, engine):
+    """Equal marks over many batches, interrupted in the middle of the tie."""
+    destination = make_destination(engine)
+    workload.create_items(source)
+    workload.fill_items(source, 1, 100_000,
+                        stamp="timestamptz '2024-03-01 00:00:00+00'")
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 7001})
+    first = tidemark.run("--max-batches", "3").pipeline()
+    assert 0 < first["rows_inserted"] < 100_000
+    second = tidemark.run().pipeline()
+    assert first["rows_inserted"] + second["rows_inserted"] == 100_000
+    assert second["rows_read"] < 100_000, "the tie was read from its start"
+    check(source, destination)
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+@pytest.mark.parametrize("nulls", ("error", "include", "skip"))
+@every_engine
+def test_null_marks(tidemark, source, make_destination, engine, nulls):
+    destination = make_destination(engine)
+    workload.create_items(source, rows=100)
+    source.execute("ALTER TABLE items ALTER updated_at DROP NOT NULL",
+                   "UPDATE items SET updated_at = NULL WHERE id IN (7, 8)")
+    sync_items(tidemark, source, destination, "timestamp",
+               watermark={"nulls": nulls}, batch={"rows": 30})
+    if nulls == "error":
+        error = tidemark.run(expect=EXIT_DATA).pipeline()["error"]["message"]
+        assert "updated_at" in error and "2" in error and "NULL" in error
+        return
+    tidemark.run()
+    ids = {row[0] for row in destination.rows(
+        f"{destination.schema}.items", {"id": "int"})}
+    assert len(ids) == (100 if nulls == "include" else 98)
+    source.execute("UPDATE items SET name = 'touched' WHERE id = 7")
+    again = tidemark.run().pipeline()
+    if nulls == "include":
+        assert (again["rows_read"], written(again)) == (2, 1)
+        check(source, destination)
+    else:
+        assert again["rows_read"] == 0
+    oracle.check_leftovers(source)
+
+
+def test_skipped_nulls_are_reported(tidemark, source, make_destination):
+    workload.create_items(source, rows=100)
+    source.execute("ALTER TABLE items ALTER updated_at DROP NOT NULL",
+                   "UPDATE items SET updated_at = NULL WHERE id < 5")
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp",
+               watermark={"nulls": "skip"})
+    done = tidemark("run")
+    assert "4" in done.err + done.out and "NULL" in done.err + done.out
+
+
+def test_xid_wrap(tidemark, own_cluster, make_destination):
+    """32-bit xids start again from 3; the 64-bit mark goes on."""
+    server = own_cluster()
+    server.create_database("source")
+    source = PostgresEnd(server, "source")
+    destination = make_destination("sqlite")
+
+    def jump(xid):
+        # Everything frozen first, or the server refuses to go on.
+        with server.admin() as admin:
+            names = [row[0] for row in admin.execute(
+                "SELECT datname FROM pg_database").fetchall()]
+            admin.execute("ALTER DATABASE template0 ALLOW_CONNECTIONS true")
+        for name in names:
+            with server.admin(name) as admin:
+                admin.execute("VACUUM FREEZE")
+        server.stop()
+        server.program("pg_resetwal", "-x", str(xid), "-D", server.data)
+        segment = server.data + f"/pg_xact/{xid // (8192 * 4 * 32):04X}"
+        server.shell(f"test -e {segment} || "
+                     f"head -c 262144 /dev/zero > {segment}")
+        server.start()
+
+    workload.create_items(source, rows=100)
+    sync_items(tidemark, source, destination, "xmin")
+    for xid in (1_500_000_000, 3_000_000_000, 2 ** 32 - 300):
+        jump(xid)
+        workload.change_items(source, f"id < {xid % 37}")
+        tidemark.run()
+        check(source, destination)
+    before = source.query("SELECT pg_current_xact_id()::text::bigint")[0][0]
+    for _ in range(400):
+        source.execute("INSERT INTO items (name) VALUES ('wrapping')")
+    after = source.query("SELECT pg_current_xact_id()::text::bigint")[0][0]
+    assert before < 2 ** 32 < after
+    assert tidemark.run().pipeline()["rows_inserted"] == 400
+    check(source, destination)
+    workload.change_items(source, "id = 50")
+    assert written(tidemark.run().pipeline()) == 1
+    check(source, destination)
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    value = int(destination.watermark("items")["value"])
+    assert value > 2 ** 32, "the mark keeps its epoch"
+
+
+@pytest.mark.parametrize("strategy", ("timestamp", "xmin", "sequence"))
+def test_recreated_source_stops(tidemark, source, make_destination, strategy):
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, strategy)
+    tidemark.run()
+    source.execute("DROP TABLE items", "DROP SEQUENCE items_seq")
+    workload.create_items(source, rows=5)
+    done = tidemark.run(expect=EXIT_SCHEMA)
+    message = done.pipeline()["error"]["message"]
+    assert "reset" in message and "--full-refresh" in message
+    assert len(destination.rows("main.items", {"id": "int"})) == 20
+    tidemark.run("--full-refresh")
+    check(source, destination)
+
+
+def test_another_cluster_stops(tidemark, source, own_cluster,
+                               make_destination):
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    other = own_cluster()
+    other.create_database(source.database)
+    imposter = PostgresEnd(other, source.database)
+    workload.create_items(imposter, rows=3)
+    sync_items(tidemark, imposter, destination, "timestamp")
+    done = tidemark.run(expect=EXIT_SCHEMA)
+    assert "reset" in done.pipeline()["error"]["message"]
+    assert len(destination.rows("main.items", {"id": "int"})) == 20
+
+
+def set_mark(tidemark, **changes):
+    shown = tidemark("watermark", "show", "items", "--json").expect(0)
+    mark = shown.json()["pipelines"][0]["watermark"]
+    mark.update(changes)
+    return tidemark("watermark", "set", "items", json.dumps(mark))
+
+
+@pytest.mark.parametrize("strategy, value", (
+    ("timestamp", "2099-01-01 00:00:00+00"),
+    ("xmin", str(2 ** 40)),
+    ("sequence", "99999999"),
+))
+def test_impossible_mark_stops(tidemark, source, make_destination, strategy,
+                               value):
+    """A mark that the source cannot have produced."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=20)
+    source.execute("ALTER SEQUENCE items_seq OWNED BY items.seq")
+    sync_items(tidemark, source, destination, strategy)
+    tidemark.run()
+    set_mark(tidemark, value=value).expect(0)
+    done = tidemark.run(expect=EXIT_SCHEMA)
+    assert value in done.pipeline()["error"]["message"]
+
+
+def test_deleted_top_rows_are_no_reason_to_stop(tidemark, source,
+                                                make_destination):
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "sequence")
+    tidemark.run()
+    source.execute("DELETE FROM items WHERE id > 10")
+    assert tidemark.run().pipeline()["outcome"] == "caught_up"
+
+
+@pytest.mark.parametrize("stamp", (
+    "1970-01-01 00:00:00+00", "1969-07-20 20:17:40.000001+00",
+    "0001-01-01 00:00:00+00",
+))
+def test_epoch_and_before_are_marks_like_any_other(tidemark, source,
+                                                   make_destination, stamp):
+    destination = make_destination("sqlite")
+    workload.create_items(source)
+    workload.fill_items(source, 1, 10, stamp=f"timestamptz '{stamp}'")
+    sync_items(tidemark, source, destination, "timestamp")
+    assert tidemark.run().pipeline()["rows_inserted"] == 10
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    source.execute(f"UPDATE items SET name = 'x', updated_at = timestamptz "
+                   f"'{stamp}' + interval '1 us' WHERE id = 3")
+    assert tidemark.run().pipeline()["rows_updated"] == 1
+    check(source, destination)
+
+
+@pytest.mark.parametrize("first", (-5, 0))
+def test_negative_and_zero_sequences(tidemark, source, make_destination,
+                                     first):
+    destination = make_destination("sqlite")
+    workload.create_items(source)
+    workload.fill_items(source, 1, 3)
+    source.execute(f"UPDATE items SET seq = {first} - 3 + id",
+                   f"ALTER SEQUENCE items_seq MINVALUE -100 RESTART {first + 1}")
+    sync_items(tidemark, source, destination, "sequence")
+    assert tidemark.run().pipeline()["rows_inserted"] == 3
+    source.execute("INSERT INTO items (name) VALUES ('next')")
+    assert tidemark.run().pipeline()["rows_inserted"] == 1
+    tidemark.run()
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    check(source, destination)
+
+
+@every_engine
+def test_set_goes_back_and_forth(tidemark, source, make_destination, engine):
+    """What `show` prints, `set` takes; a mark that is set back re-reads."""
+    destination = make_destination(engine)
+    workload.create_items(source, rows=100)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    set_mark(tidemark).expect(0)
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    set_mark(tidemark, value="2024-03-01 00:00:00.51+00", key=[]).expect(0)
+    result = tidemark.run().pipeline()
+    assert 0 < result["rows_read"] < 100
+    assert written(result) == 0
+    check(source, destination)
+
+
+@pytest.mark.parametrize("text", ("{", "[]", '{"strategy":"xmin"}',
+                                  '{"strategy":"timestamp","value":7}'))
+def test_set_refuses_what_is_no_mark(tidemark, source, make_destination, text):
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=10)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    before = destination.watermark("items")
+    done = tidemark("watermark", "set", "items", text)
+    assert done.code in (EXIT_CONFIG, EXIT_DATA), done
+    assert destination.watermark("items") == before
+
+
+def test_guarantee_is_told(tidemark, source, make_destination, cluster):
+    """exact with the right to see others' transactions, lag without."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=10)
+    sync_items(tidemark, source, destination, "timestamp")
+    assert tidemark.run().pipeline()["guarantee"] == "exact"
+    with cluster.admin(source.database) as admin:
+        admin.execute("DROP ROLE IF EXISTS blind")
+        admin.execute(f"CREATE ROLE blind LOGIN PASSWORD '{CANARY}'")
+        admin.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO blind")
+    url = cluster.url(source.database, user="blind", password=None)
+    tidemark.connections["source"]["url"] = url
+    tidemark.write_config()
+    done = tidemark.run()
+    assert done.pipeline()["guarantee"] == "lag"
+    checked = tidemark("check", "--json")
+    assert "pg_read_all_stats" in checked.out, checked
+    with cluster.admin(source.database) as admin:
+        admin.execute("DROP OWNED BY blind")
+        admin.execute("DROP ROLE blind")
+
+
+def test_settle_off_promises_nothing(tidemark, source, make_destination):
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=10)
+    sync_items(tidemark, source, destination, "timestamp",
+               watermark={"settle": "off"})
+    assert tidemark.run().pipeline()["guarantee"] in ("lag", "none")
