@@ -5,6 +5,10 @@ static int help_run(const struct arguments *args, struct error *err)
 {
 	const struct command *c;
 
+	if (arguments_has(args, "reference")) {
+		help_reference(args->syntax);
+		return 0;
+	}
 	if (!args->operands.n) {
 		help_overview(args->syntax);
 		return 0;
@@ -17,6 +21,8 @@ static int help_run(const struct arguments *args, struct error *err)
 }
 
 static const struct flag help_flags[] = {
+	{ "reference", 0, FLAG_SWITCH, NULL,
+	  "print all commands as the page docs/commands.md" },
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 

@@ -4,21 +4,39 @@
 #include "cli/output.h"
 #include "core/sync/settings.h"
 
-static int schema_run(const struct arguments *args, struct error *err)
+static void schema_print(void)
 {
 	json_t *schema = settings_json_schema();
 	char *text = json_dumps(schema, JSON_INDENT(2));
 
-	(void)args;
-	(void)err;
 	output_text(text);
 	output_text("\n");
 	free(text);
 	json_decref(schema);
+}
+
+static void schema_print_reference(void)
+{
+	struct strbuf markdown = STRBUF_INIT;
+
+	settings_reference(&markdown);
+	output_text(markdown.data);
+	strbuf_release(&markdown);
+}
+
+static int schema_run(const struct arguments *args, struct error *err)
+{
+	(void)err;
+	if (arguments_has(args, "reference"))
+		schema_print_reference();
+	else
+		schema_print();
 	return 0;
 }
 
 static const struct flag schema_flags[] = {
+	{ "reference", 0, FLAG_SWITCH, NULL,
+	  "print every key as the page docs/config.md instead" },
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 

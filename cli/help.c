@@ -1,6 +1,6 @@
 #include "cli/help.h"
 
-#include <string.h>
+#include <ctype.h>
 
 #include "cli/output.h"
 #include "core/base/strbuf.h"
@@ -67,6 +67,56 @@ void help_command(const struct syntax *s, const struct command *c)
 	help_flags(&sb, "Flags:", c->flags);
 	help_flags(&sb, "Flags of every command:", s->flags);
 	strbuf_addf(&sb, "\nExample:\n  %s\n", c->example);
+	output_text(sb.data);
+	strbuf_release(&sb);
+}
+
+static void help_reference_flags(struct strbuf *sb, const struct flag *flags)
+{
+	bool any = false;
+
+	for (; flags->name; flags++) {
+		if (flags->kind == FLAG_PLANNED)
+			continue;
+		if (!any)
+			strbuf_addstr(sb, "\n| flag | what it does |\n"
+					  "| --- | --- |\n");
+		any = true;
+		strbuf_addstr(sb, "| `");
+		if (flags->letter)
+			strbuf_addf(sb, "-%c`, `", flags->letter);
+		strbuf_addf(sb, "--%s%s%s` | %s |\n", flags->name,
+			    flags->value ? " " : "",
+			    flags->value ? flags->value : "", flags->doc);
+	}
+}
+
+static void help_reference_command(struct strbuf *sb, const struct command *c)
+{
+	strbuf_addf(sb, "\n## %s\n\n", c->name);
+	/* A sentence of the summary. */
+	strbuf_addch(sb, (char)toupper((unsigned char)*c->summary));
+	strbuf_addf(sb, "%s.\n", c->summary + 1);
+	if (*c->details)
+		strbuf_addf(sb, "\n%s\n", c->details);
+	strbuf_addf(sb, "\n```\ntidemark %s%s%s\n```\n", c->name,
+		    *c->operands ? " " : "", c->operands);
+	help_reference_flags(sb, c->flags);
+	strbuf_addf(sb, "\nExample:\n\n```sh\n%s\n```\n", c->example);
+}
+
+void help_reference(const struct syntax *s)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addstr(&sb,
+		      "# Commands\n\n"
+		      "<!-- Printed by `tidemark help --reference`. -->\n\n"
+		      "Results go to stdout, logs and progress to stderr. "
+		      "These flags stand before or behind the command:\n");
+	help_reference_flags(&sb, s->flags);
+	for (size_t i = 0; s->commands[i]; i++)
+		help_reference_command(&sb, s->commands[i]);
 	output_text(sb.data);
 	strbuf_release(&sb);
 }

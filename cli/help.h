@@ -6,5 +6,7 @@
 
 void help_overview(const struct syntax *s);
 void help_command(const struct syntax *s, const struct command *c);
+/* All of it as the page docs/commands.md. */
+void help_reference(const struct syntax *s);
 
 #endif

@@ -1,0 +1,100 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/progress.h"
+#include "core/base/alloc.h"
+
+struct render_case {
+	struct progress_view view;
+	const char *held_by; /* JSON, or NULL */
+	const char *expected;
+};
+
+static const struct render_case renders[] = {
+	{ { "orders", 0, 0, 0, 0, -1, NULL },
+	  NULL,
+	  "orders: 0 rows, 0 rows/s, 0.0 MB/s" },
+	{ { "orders", 987, 12, 2.5e6, 240000, 0.374, NULL },
+	  NULL,
+	  "orders: 987 rows, 12 rows/s, 2.5 MB/s, batch 240 ms, 37%" },
+	{ { "", 12, 0, 0, 0, 1, NULL },
+	  NULL,
+	  "12 rows, 0 rows/s, 0.0 MB/s, 100%" },
+	{ { "o", 1, 0, 0, 0, -1, NULL },
+	  "null",
+	  "o: 1 rows, 0 rows/s, 0.0 MB/s" },
+	{ { "o", 1, 0, 0, 0, -1, NULL },
+	  "{\"pid\": 4711, \"since\": \"12:00\", \"state\": \"idle\"}",
+	  "o: 1 rows, 0 rows/s, 0.0 MB/s, mark held by pid 4711 idle "
+	  "since 12:00" },
+	/* What a client calls itself must not drive the terminal. */
+	{ { "o\n", 1, 0, 0, 0, -1, NULL },
+	  "{\"application\": \"\\u001b[2Jpsql\"}",
+	  "o : 1 rows, 0 rows/s, 0.0 MB/s, mark held by  [2Jpsql" },
+};
+
+static void test_render(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(renders); i++) {
+		const struct render_case *c = &renders[i];
+		struct progress_view view = c->view;
+		struct strbuf sb = STRBUF_INIT;
+		json_t *held_by = NULL;
+
+		if (c->held_by)
+			held_by = json_loads(c->held_by, JSON_DECODE_ANY, NULL);
+		view.held_by = held_by;
+		progress_render(&sb, &view);
+		assert_string_equal(sb.data, c->expected);
+		strbuf_release(&sb);
+		json_decref(held_by);
+	}
+}
+
+struct cut_case {
+	const char *text;
+	size_t width;
+	const char *expected;
+};
+
+static const struct cut_case cuts[] = {
+	{ "", 5, "" },
+	{ "abcde", 5, "abcde" },
+	{ "abcdef", 5, "ab..." },
+	{ "abcdef", 3, "..." },
+	{ "abcdef", 2, "" },
+	{ "h\xc3\xa9llo", 5, "h\xc3\xa9llo" },
+	{ "h\xc3\xa9llos", 5, "h\xc3\xa9..." },
+	{ "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 4,
+	  "\xe2\x82\xac..." },
+};
+
+static void test_cut(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cuts); i++) {
+		struct strbuf sb = STRBUF_INIT;
+
+		strbuf_addstr(&sb, cuts[i].text);
+		progress_cut(&sb, cuts[i].width);
+		assert_string_equal(sb.data, cuts[i].expected);
+		assert_int_equal(sb.len, strlen(cuts[i].expected));
+		strbuf_release(&sb);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_render),
+		cmocka_unit_test(test_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
