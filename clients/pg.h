@@ -17,11 +17,11 @@ struct pg;
 struct pg_result;
 
 struct pg_options {
-	bool read_only;     /* default_transaction_read_only=on */
-	bool pin;           /* search_path=pg_catalog, DateStyle, IntervalStyle, TimeZone=UTC,
-	                     * extra_float_digits=3, bytea_output, lc_monetary=C,
-	                     * standard_conforming_strings, client_encoding=UTF8,
-	                     * row_security as is */
+	bool read_only; /* default_transaction_read_only=on */
+	bool pin; /* search_path=pg_catalog, DateStyle, IntervalStyle,
+		   * TimeZone=UTC, extra_float_digits=3, bytea_output,
+		   * lc_monetary=C, standard_conforming_strings,
+		   * client_encoding=UTF8, row_security as is */
 	const char *application; /* application_name: "tidemark/<this>" */
 };
 
@@ -41,8 +41,7 @@ int pg_execf(struct pg *pg, struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Rows a command touched: INSERT, UPDATE, DELETE, MERGE, COPY. */
 int pg_exec_count(struct pg *pg, const char *sql, int n,
-		  const char *const *params, int64_t *rows,
-		  struct error *err);
+		  const char *const *params, int64_t *rows, struct error *err);
 
 /* A whole small result in text form. Parameters are text, NULL is NULL. */
 int pg_query(struct pg *pg, struct pg_result **out, const char *sql, int n,
@@ -51,10 +50,17 @@ void pg_result_free(struct pg_result *r); /* NULL is fine */
 int pg_rows(const struct pg_result *r);
 int pg_columns(const struct pg_result *r);
 const char *pg_name(const struct pg_result *r, int column);
-const char *pg_value(const struct pg_result *r, int row, int column); /* NULL: NULL */
+const char *pg_value(const struct pg_result *r, int row,
+		     int column); /* NULL: NULL */
 
 /* Column types of a query, without running it. */
-struct pg_field { char *name; uint32_t oid; int32_t modifier; uint32_t table_oid; int16_t attribute; };
+struct pg_field {
+	char *name;
+	uint32_t oid;
+	int32_t modifier;
+	uint32_t table_oid;
+	int16_t attribute;
+};
 int pg_describe(struct pg *pg, const char *sql, struct pg_field **out,
 		size_t *n, struct error *err);
 void pg_fields_free(struct pg_field *fields, size_t n);

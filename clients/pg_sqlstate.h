@@ -1,0 +1,28 @@
+/*
+ * What a PostgreSQL error means to Tidemark: SQLSTATE to error code, in one
+ * table with the reason of each line. Called by clients/pg.c alone; knows
+ * nothing of libpq.
+ */
+#ifndef TIDEMARK_CLIENTS_PG_SQLSTATE_H
+#define TIDEMARK_CLIENTS_PG_SQLSTATE_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+
+/* The class of a SQLSTATE; ERROR_BUG for one that is not in the table: the
+ * statement was ours, so was the mistake. */
+enum error_code pg_sqlstate_code(const char *sqlstate);
+/* What to do next about this one, as a sentence; "" if there is nothing. */
+const char *pg_sqlstate_hint(const char *sqlstate);
+
+/* The class of a connection attempt that failed without a SQLSTATE, by
+ * libpq's text: TLS that cannot be had and a missing password are ACCESS,
+ * everything about the network is TRANSIENT. */
+enum error_code pg_connect_code(const char *text);
+/* Copies the SQLSTATE out of libpq's verbose text ("FATAL:  28P01: ...") to
+ * `out` and takes it, and the lines about the server's source code, out of
+ * `text`. False, and `out` empty, if there is none. */
+bool pg_take_sqlstate(char *text, char out[6]);
+
+#endif
