@@ -1,0 +1,285 @@
+"""What each command prints for people and, with --json, for programs."""
+
+import json
+import os
+import sqlite3
+import subprocess
+
+import pytest
+
+import oracle
+import workload
+from bench import EXIT_CONFIG, EXIT_SCHEMA, sync_items
+
+RUN_KEYS = {
+    "pipeline", "outcome", "run_id", "attempt_id", "batches", "rows_read",
+    "rows_inserted", "rows_updated", "rows_unchanged", "rows_deleted",
+    "rows_dead_lettered", "watermark_before", "watermark_after", "guarantee",
+    "held_by", "seconds", "error"}
+STATUS_KEYS = {"pipeline", "watermark", "lag_seconds", "last_run", "lease",
+               "breaker", "dead_letters"}
+COMMANDS = ("run", "check", "status", "copy", "init", "watermark", "migrate",
+            "schema", "plugins", "version", "help")
+
+
+@pytest.fixture
+def synced(tidemark, source, make_destination):
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.destination = destination
+    return tidemark
+
+
+def test_run_json(synced):
+    result = synced.run().pipeline()
+    assert RUN_KEYS <= set(result)
+    assert result["error"] is None and result["watermark_before"] is None
+    assert result["watermark_after"]["strategy"] == "timestamp"
+    assert isinstance(result["seconds"], (int, float))
+    again = synced.run().pipeline()
+    assert again["watermark_before"] == result["watermark_after"]
+    assert again["attempt_id"] != result["attempt_id"]
+
+
+def test_run_id_is_stable_over_retries(synced, source):
+    """The same window, failed and tried again, is the same run."""
+    source.execute("ALTER TABLE items RENAME TO hidden")
+    first = synced.run(expect=EXIT_SCHEMA).pipeline()
+    second = synced.run(expect=EXIT_SCHEMA).pipeline()
+    assert first["attempt_id"] != second["attempt_id"]
+    assert first["run_id"] == second["run_id"]
+
+
+def test_failed_run_json(synced, source):
+    source.execute("DROP TABLE items")
+    result = synced.run(expect=EXIT_SCHEMA).pipeline()
+    assert result["outcome"] == "failed"
+    assert set(result["error"]) >= {"code", "message"}
+    assert result["error"]["code"] == "schema"
+
+
+def test_run_for_people(synced):
+    done = synced("run").expect(0)
+    assert "50" in done.out and "items" in done.out
+    assert "\x1b" not in done.out + done.err and "\r" not in done.out + done.err
+    again = synced("run").expect(0)
+    assert "0" in again.out and "items" in again.out
+
+
+def test_failure_never_looks_like_success(synced, source):
+    source.execute("DROP TABLE items")
+    done = synced("run").expect(EXIT_SCHEMA)
+    assert "items" in done.err
+    assert "caught up" not in done.out and "caught_up" not in done.out
+
+
+def test_json_logs(synced):
+    done = synced("-v", "--log-format", "json", "run", "--json").expect(0)
+    lines = [json.loads(line) for line in done.err.splitlines()]
+    assert lines and all(isinstance(line, dict) for line in lines)
+
+
+def test_quiet(synced):
+    assert synced("-q", "run").expect(0).err == ""
+
+
+def test_status(synced):
+    before = synced("status", "--json").expect(0).pipeline()
+    assert before["watermark"] is None and before["last_run"] is None
+    synced.run()
+    after = synced("status", "--json").expect(0).pipeline()
+    assert STATUS_KEYS <= set(after)
+    assert after["watermark"]["strategy"] == "timestamp"
+    assert after["last_run"] is not None and after["lease"] is None
+    assert after["dead_letters"] == 0
+    assert "items" in synced("status").expect(0).out
+
+
+def test_status_after_a_kill(synced, source, tidemark_failpoints):
+    """The ledger tells the truth about a run that died."""
+    tidemark_failpoints.connections = synced.connections
+    tidemark_failpoints.pipelines = synced.pipelines
+    assert tidemark_failpoints.killed(failpoints="before_watermark=kill")
+    synced.run()
+    db = sqlite3.connect(synced.state_file)
+    tables = [row[0] for row in db.execute(
+        "SELECT name FROM sqlite_master WHERE name LIKE '%attempt%' "
+        "AND type = 'table'")]
+    states = {row[0] for row in db.execute(
+        f"SELECT state FROM {tables[0]}").fetchall()}
+    db.close()
+    assert states == {"FAILED", "SUCCEEDED"}
+
+
+def test_check_writes_nothing(synced):
+    done = synced("check", "--json").expect(0)
+    result = done.pipeline()
+    assert result["ok"] is True
+    assert {each["name"] for each in result["columns"]} == set(oracle.ITEMS)
+    for column in result["columns"]:
+        assert set(column) >= {"name", "source_type", "destination_type",
+                               "mapping"}
+    assert not os.path.exists(synced.destination.path) or \
+        synced.destination.tables() == []
+    assert "items" in synced("check").expect(0).out
+
+
+def test_check_names_a_missing_index(synced, source):
+    source.execute("DROP INDEX items_updated_at_id_idx")
+    result = synced("check", "--json").expect(0).pipeline()
+    problem = [each for each in result["problems"]
+               if "index" in each["code"] + each["message"]]
+    assert problem and problem[0]["severity"] == "warning"
+    assert "CREATE INDEX" in problem[0]["fix"].upper()
+    assert "updated_at" in problem[0]["fix"]
+    source.execute(problem[0]["fix"].rstrip(";"))
+    result = synced("check", "--json").expect(0).pipeline()
+    assert not [each for each in result["problems"]
+                if "index" in each["code"]]
+
+
+def test_check_goes_on_after_a_bad_pipeline(synced, source):
+    pipelines = synced.pipelines
+    bad = json.loads(json.dumps(pipelines["items"]))
+    bad["source"]["table"] = "public.missing"
+    synced.pipelines = {"bad": bad, **pipelines}
+    synced.write_config()
+    done = synced("check", "--json").expect(EXIT_SCHEMA)
+    assert [each["ok"] for each in done.json()["pipelines"]] == [False, True]
+
+
+def test_watermark_show_set_reset(synced):
+    def show():
+        return synced("watermark", "show", "--json").expect(0).pipeline()
+
+    assert show()["watermark"] is None
+    synced.run()
+    shown = show()
+    assert shown["from"] in ("destination", "state")
+    assert shown["watermark"] == synced.destination.watermark("items")
+    synced("watermark", "reset", "items").expect(0)
+    assert show()["watermark"] is None
+    synced("watermark", "set", "items",
+           json.dumps(shown["watermark"])).expect(0)
+    assert show()["watermark"] == shown["watermark"]
+    assert "updated_at" in synced("watermark", "show").expect(0).out
+    assert synced.run().pipeline()["rows_read"] == 0
+
+
+def test_init_writes_a_config_that_runs(synced, source, make_destination):
+    destination = make_destination("duckdb")
+    source.execute(
+        "CREATE TABLE log (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+        " line text)", "INSERT INTO log (line) VALUES ('a'), ('b')",
+        "CREATE TABLE plain (code text PRIMARY KEY, label text)",
+        "INSERT INTO plain VALUES ('x', 'y')")
+    os.remove(synced.config)
+    password = {"PGPASSWORD": synced.env["TIDEMARK_TEST_PASSWORD"]}
+    done = synced("init", source.url(), destination.url(), env=password)
+    done.expect(0)
+    with open(synced.config, encoding="utf-8") as file:
+        text = file.read()
+    assert "#" in text
+    for table in ("items", "log", "plain"):
+        assert table in text
+    ran = synced("run", "--json", env=password).expect(0)
+    assert {each["outcome"] for each in ran.json()["pipelines"]} == {
+        "caught_up"}
+    assert sum(each["rows_inserted"] for each in ran.json()["pipelines"]) == 53
+    again = synced("init", source.url(), destination.url(), env=password)
+    assert again.code == EXIT_CONFIG, "init has overwritten a config"
+
+
+def test_migrate_twice(synced):
+    first = synced("migrate").expect(0)
+    second = synced("migrate").expect(0)
+    assert first.out != second.out
+    synced.run()
+
+
+def test_changed_migration_is_refused(synced):
+    """What was applied is not what this binary holds."""
+    synced.run()
+    db = sqlite3.connect(synced.state_file)
+    table = next(row[0] for row in db.execute(
+        "SELECT name FROM sqlite_master WHERE name LIKE '%migration%' "
+        "AND type = 'table'"))
+    columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+    checksum = next(name for name in columns if "checksum" in name)
+    db.execute(f"UPDATE {table} SET {checksum} = 'changed'")
+    db.commit()
+    db.close()
+    done = synced("run", "--json").expect(EXIT_CONFIG)
+    assert "migration" in (done.err + done.out).lower()
+    assert "1" in done.err + done.out
+
+
+def test_newer_state_is_refused(synced):
+    synced.run()
+    db = sqlite3.connect(synced.state_file)
+    table = next(row[0] for row in db.execute(
+        "SELECT name FROM sqlite_master WHERE name LIKE '%migration%' "
+        "AND type = 'table'"))
+    names = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+    number = names[0]
+    others = ", ".join(names[1:])
+    db.execute(f"INSERT INTO {table} ({number}, {others}) SELECT 9999, "
+               f"{others} FROM {table} LIMIT 1")
+    db.commit()
+    db.close()
+    done = synced("run", "--json").expect(EXIT_CONFIG)
+    assert "9999" in done.err + done.out
+
+
+def test_schema_is_a_json_schema(tidemark):
+    schema = json.loads(tidemark("schema").expect(0).out)
+    assert "$schema" in schema
+    text = json.dumps(schema)
+    for key in ("pipelines", "watermark", "strategy", "delete_insert",
+                "on_new_column"):
+        assert key in text
+
+
+def test_plugins(tidemark):
+    out = tidemark("plugins").expect(0).out
+    for engine in ("postgres", "sqlite", "duckdb"):
+        assert engine in out
+    listed = json.loads(tidemark("plugins", "--json").expect(0).out)
+    assert "duckdb" in json.dumps(listed)
+
+
+def test_version(tidemark):
+    out = tidemark("version").expect(0).out
+    assert "tidemark" in out and "0.1.0" in out
+    assert "0.1.0" in tidemark("--version").expect(0).out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(tidemark, command):
+    by_option = tidemark(command, "--help").expect(0).out
+    assert f"tidemark {command}" in by_option
+    assert "xample" in by_option
+    by_command = tidemark("help", command).expect(0).out
+    assert by_command == by_option
+
+
+def test_help_lists_every_command(tidemark):
+    out = tidemark("help").expect(0).out
+    for command in COMMANDS:
+        assert command in out
+
+
+@pytest.mark.parametrize("command", ("verify", "backfill", "worker", "serve"))
+def test_commands_to_come_are_not_pretended(tidemark, command):
+    tidemark(command).expect(EXIT_CONFIG)
+
+
+def test_unwritable_stdout_is_a_failure(synced):
+    """A full disk behind stdout is no success."""
+    synced.run()
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([synced.binary, "status", "--json"], stdout=full,
+                              stderr=subprocess.PIPE, cwd=synced.dir,
+                              env=synced.command_env(), check=False)
+    assert done.returncode != 0

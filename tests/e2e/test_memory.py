@@ -1,0 +1,48 @@
+"""Memory stays flat, whatever the table's size."""
+
+import pytest
+
+import workload
+from bench import sync_items
+
+MIB = 1024
+
+
+@pytest.mark.parametrize("engine", ("postgres", "sqlite"))
+@pytest.mark.parametrize("strategy", ("timestamp", "xmin", "sequence"))
+def test_first_load_stays_below_64_mib(tidemark, source, make_destination,
+                                       engine, strategy):
+    workload.create_items(source, rows=300_000)
+    sync_items(tidemark, source, make_destination(engine), strategy)
+    done = tidemark.run()
+    assert done.pipeline()["rows_inserted"] == 300_000
+    assert done.max_rss_kib < 64 * MIB, f"{done.max_rss_kib} KiB"
+
+
+def test_duckdb_is_bounded_by_its_memory_limit(tidemark, source,
+                                               make_destination):
+    destination = make_destination("duckdb")
+    workload.create_items(source, rows=300_000)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.connections["warehouse"] = destination.url() + "?memory_limit=200MB"
+    tidemark.write_config()
+    done = tidemark.run()
+    assert done.pipeline()["rows_inserted"] == 300_000
+    assert done.max_rss_kib < (200 + 200) * MIB, f"{done.max_rss_kib} KiB"
+
+
+def test_wide_rows_are_bounded_by_bytes(tidemark, source, make_destination):
+    """20 000 rows of 40 kB do not fit into one batch of rows."""
+    source.execute(
+        "CREATE TABLE wide (id int PRIMARY KEY, body text, updated_at "
+        "timestamptz NOT NULL DEFAULT '2024-01-01')",
+        "ALTER TABLE wide ALTER body SET STORAGE EXTERNAL",
+        "CREATE INDEX ON wide (updated_at, id)",
+        "INSERT INTO wide SELECT n, repeat(md5(n::text), 1250) "
+        "FROM generate_series(1, 3000) n")
+    sync_items(tidemark, source, make_destination("postgres"), "timestamp",
+               table="wide", batch={"bytes": "4MiB"})
+    done = tidemark.run()
+    assert done.pipeline()["rows_inserted"] == 3000
+    assert done.pipeline()["batches"] >= 3000 * 40_000 // (4 << 20)
+    assert done.max_rss_kib < 64 * MIB, f"{done.max_rss_kib} KiB"
