@@ -61,8 +61,11 @@ static int main_run(int argc, char **argv, struct error *err)
 	struct arguments args;
 	int code = arguments_parse(&args, &cli_syntax, argc, argv, err);
 
-	if (!code)
-		code = main_log(&args, err);
+	/* Also an error in what follows is logged as the flags before it say;
+	 * the first error wins. */
+	code = code ? code : main_log(&args, err);
+	if (code)
+		main_log(&args, NULL);
 	if (!code)
 		code = failpoint_init(err);
 	if (!code)

@@ -154,6 +154,19 @@ static void look_at_mapping(struct look *l)
 	inspection_release(&found);
 }
 
+static void look_refuse_mark(struct look *l, const struct watermark *seen)
+{
+	problems_add(&l->out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
+		     "mark-of-other-strategy",
+		     "tidemark watermark reset, or run --full-refresh",
+		     "the stored mark belongs to strategy %s, column \"%s\"; "
+		     "the config says %s, column \"%s\"",
+		     strategy_name(seen->strategy),
+		     seen->column ? seen->column : "",
+		     strategy_name(l->p->strategy),
+		     l->p->mark_column ? l->p->mark_column : "");
+}
+
 /* The stored mark: is it this pipeline's, and of this very source? */
 static void look_at_mark(struct look *l, const char *text)
 {
@@ -162,23 +175,18 @@ static void look_at_mark(struct look *l, const char *text)
 	const char *column = l->p->mark_column ? l->p->mark_column : "";
 
 	watermark_init(&seen);
-	if (watermark_from_text(&seen, text, &err))
+	if (watermark_from_text(&seen, text, &err)) {
 		look_failed(l, "mark", &err);
-	else if (seen.strategy != l->p->strategy ||
-		 strcmp(seen.column ? seen.column : "", column) != 0)
-		problems_add(&l->out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
-			     "mark-of-other-strategy",
-			     "tidemark watermark reset, or run --full-refresh",
-			     "the stored mark belongs to strategy %s, column "
-			     "\"%s\"; the config says %s, column \"%s\"",
-			     strategy_name(seen.strategy),
-			     seen.column ? seen.column : "",
-			     strategy_name(l->p->strategy), column);
-	else if (seen.identity && l->identity &&
-		 watermark_check_identity(&seen, l->identity, &err))
+	} else if (seen.strategy != l->p->strategy ||
+		   strcmp(seen.column ? seen.column : "", column) != 0) {
+		look_refuse_mark(l, &seen);
+	} else if (seen.identity && l->identity &&
+		   watermark_check_identity(&seen, l->identity, &err)) {
 		look_failed(l, "mark", &err);
-	else
+	} else {
+		watermark_release(&l->from);
 		watermark_copy(&l->from, &seen);
+	}
 	watermark_release(&seen);
 }
 
