@@ -61,12 +61,14 @@ void output_line(const char *fmt, ...)
 
 void output_json(json_t *json, bool one_line)
 {
+	/* 15 digits: what a double holds of any decimal, and no noise. */
 	size_t flags = JSON_COMPACT;
 	char *text;
 
 	if (!one_line && output_is_terminal())
 		flags = JSON_INDENT(2);
-	text = json_dumps(json, flags | JSON_ENCODE_ANY);
+	text = json_dumps(json,
+			  flags | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 	output_text(text ? text : "null");
 	output_text("\n");
 	errno = 0;

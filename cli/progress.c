@@ -164,7 +164,7 @@ static void progress_measure(const struct run_result *r, int64_t now)
 		progress.sample_rows = r->rows_read;
 		progress.sample_bytes = r->bytes_read;
 		progress.rows_per_second = progress.bytes_per_second = 0;
-		progress.shown_at = progress.terminal ? 0 : now;
+		progress.shown_at = now;
 	}
 	if (now - progress.sample_at <
 	    (progress.terminal ? PROGRESS_SAMPLE_US : PROGRESS_LOG_US))

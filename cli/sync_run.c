@@ -63,10 +63,11 @@ static void sync_print_line(const struct run_result *r)
 			    "%s %" PRId64 " rows read (%" PRId64
 			    " inserted, %" PRId64 " updated, %" PRId64
 			    " unchanged, %" PRId64 " deleted) in %" PRId64
-			    " batches, %.3f s; mark %s",
+			    " batch%s, %.3f s; mark %s",
 			    r->error.code ? "; before that" : ":", r->rows_read,
 			    r->rows_inserted, r->rows_updated,
 			    r->rows_unchanged, r->rows_deleted, r->batches,
+			    r->batches == 1 ? "" : "es",
 			    (double)r->elapsed_us / (double)US_PER_SECOND,
 			    mark);
 	if (r->started_us && !r->error.code)
