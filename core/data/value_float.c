@@ -5,9 +5,28 @@
 
 #include "core/data/value.h"
 
-/* A decimal number 0.d1d2d3... * 10^(exponent + 1). */
+/* What differs between float4 and float8. */
+struct float_format {
+	bool single;
+	/* Every decimal of so many digits survives the way through a normal
+	 * number, so the search starts there; subnormals hold fewer. */
+	int safe_digits;
+	int most_digits; /* with so many any number reads back */
+	/* The first power of ten that PostgreSQL writes with an exponent. */
+	int fixed_below;
+	/* Only numbers in this range can have a decimal of most_digits that
+	 * lies exactly half way to a neighbour. */
+	double ties_from, ties_below;
+};
+
+static const struct float_format float_single = { true, 6, 9, 6, 4e6, 1e20 };
+static const struct float_format float_double = {
+	false, 15, 17, 15, 4e15, 1e40
+};
+
+/* A decimal number d1.d2d3... * 10^exponent. */
 struct float_digits {
-	char digits[20];
+	char digits[48];
 	int n;
 	int exponent; /* of the first digit */
 };
@@ -56,22 +75,6 @@ static void float_put_exponent(struct strbuf *sb, const struct float_digits *f)
 		    abs(f->exponent));
 }
 
-/* `fixed_below`: the first power of ten that PostgreSQL writes with an
- * exponent: 15 for float8, 6 for float4. */
-static void float_put(struct strbuf *sb, const char *shortest, bool negative,
-		      int fixed_below)
-{
-	struct float_digits f;
-
-	if (negative)
-		strbuf_addch(sb, '-');
-	float_take_apart(&f, shortest);
-	if (f.exponent >= -4 && f.exponent < fixed_below)
-		float_put_fixed(sb, &f);
-	else
-		float_put_exponent(sb, &f);
-}
-
 static bool float_put_special(struct strbuf *sb, double x)
 {
 	if (isnan(x))
@@ -85,35 +88,92 @@ static bool float_put_special(struct strbuf *sb, double x)
 	return true;
 }
 
-/* Every decimal of up to 15 (6) digits survives the way through a normal
- * double (float), so the search starts there; subnormals hold fewer. */
-void value_print_float64(struct strbuf *sb, double x)
+/* Is the decimal exactly half way between `x` and `neighbour`? A long double
+ * holds that point exactly, and 46 digits print it exactly. */
+static bool float_is_tie(const struct float_digits *f, double x,
+			 double neighbour)
 {
-	char text[40];
-	double positive = fabs(x);
+	long double middle = ((long double)x + (long double)neighbour) / 2;
+	struct float_digits tie;
+	char text[80];
 
-	if (float_put_special(sb, x))
-		return;
-	for (int digits = isnormal(x) ? 15 : 1; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*e", digits - 1, positive);
-		if (digits == 17 || strtod(text, NULL) == positive)
+	snprintf(text, sizeof(text), "%.45Le", middle);
+	float_take_apart(&tie, text);
+	return tie.n == f->n && tie.exponent == f->exponent &&
+	       !memcmp(tie.digits, f->digits, (size_t)f->n);
+}
+
+/* Does `text` stand for `x` and nothing else? Like PostgreSQL, a decimal that
+ * only rounding to even would bring back does not count. */
+static bool float_reads_back(const char *text, const struct float_digits *f,
+			     double x, const struct float_format *format)
+{
+	double below, above;
+
+	if (format->single) {
+		if ((double)strtof(text, NULL) != x)
+			return false;
+		below = (double)nextafterf((float)x, 0);
+		above = (double)nextafterf((float)x, INFINITY);
+	} else {
+		if (strtod(text, NULL) != x)
+			return false;
+		below = nextafter(x, 0);
+		above = nextafter(x, INFINITY);
+	}
+	if (x < format->ties_from || x >= format->ties_below)
+		return true;
+	return !float_is_tie(f, x, below) && !float_is_tie(f, x, above);
+}
+
+/* Below a power of two the neighbour is half as far as above it, so the
+ * nearest decimal may miss while the next larger one still reads back. One
+ * that ends in 9 would grow shorter, and was tried already. */
+static bool float_round_up(char *text, struct float_digits *f, double x,
+			   const struct float_format *format)
+{
+	char *last = strchr(text, 'e') - 1;
+	int exponent;
+
+	if (frexp(x, &exponent) > 0.5 || *last == '9')
+		return false;
+	++*last;
+	float_take_apart(f, text);
+	return float_reads_back(text, f, x, format);
+}
+
+static void float_print(struct strbuf *sb, double x, bool normal,
+			const struct float_format *format)
+{
+	double positive = fabs(x);
+	int n = normal ? format->safe_digits : 1;
+	struct float_digits f;
+	char text[40];
+
+	for (;; n++) {
+		snprintf(text, sizeof(text), "%.*e", n - 1, positive);
+		float_take_apart(&f, text);
+		if (n == format->most_digits ||
+		    float_reads_back(text, &f, positive, format) ||
+		    float_round_up(text, &f, positive, format))
 			break;
 	}
-	float_put(sb, text, signbit(x), 15);
+	if (signbit(x))
+		strbuf_addch(sb, '-');
+	if (f.exponent >= -4 && f.exponent < format->fixed_below)
+		float_put_fixed(sb, &f);
+	else
+		float_put_exponent(sb, &f);
+}
+
+void value_print_float64(struct strbuf *sb, double x)
+{
+	if (!float_put_special(sb, x))
+		float_print(sb, x, isnormal(x), &float_double);
 }
 
 void value_print_float32(struct strbuf *sb, float x)
 {
-	char text[40];
-	float positive = fabsf(x);
-
-	if (float_put_special(sb, (double)x))
-		return;
-	for (int digits = isnormal(x) ? 6 : 1; digits <= 9; digits++) {
-		snprintf(text, sizeof(text), "%.*e", digits - 1,
-			 (double)positive);
-		if (digits == 9 || strtof(text, NULL) == positive)
-			break;
-	}
-	float_put(sb, text, signbit(x), 6);
+	if (!float_put_special(sb, (double)x))
+		float_print(sb, (double)x, isnormal(x), &float_single);
 }

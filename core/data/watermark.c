@@ -258,11 +258,15 @@ static int watermark_read_strategy(enum strategy *out, const json_t *json,
 			 text ? "\"" : "");
 }
 
+/* 1 to 20 digits that are no more than 2^64 - 1. */
 static bool watermark_is_xid(const char *text)
 {
+	static const char largest[] = "18446744073709551615";
 	size_t n = strspn(text, "0123456789");
 
-	return n > 0 && n <= 20 && !text[n];
+	if (n == 0 || text[n] || n > strlen(largest))
+		return false;
+	return n < strlen(largest) || strcmp(text, largest) <= 0;
 }
 
 /* What the strategy asks of the parts. */
