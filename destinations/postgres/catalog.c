@@ -1,0 +1,317 @@
+#include "destinations/postgres/catalog.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/strbuf.h"
+#include "core/data/table_name.h"
+
+static const char relation_sql[] =
+	"SELECT c.oid, c.relkind, c.relrowsecurity, c.relhasrules,\n"
+	"  EXISTS (SELECT FROM pg_trigger g\n"
+	"          WHERE g.tgrelid = c.oid AND NOT g.tgisinternal),\n"
+	"  EXISTS (SELECT FROM pg_constraint f\n"
+	"          WHERE f.confrelid = c.oid AND f.contype = 'f'),\n"
+	"  EXISTS (SELECT FROM pg_publication_tables p\n"
+	"          WHERE p.schemaname = n.nspname\n"
+	"            AND p.tablename = c.relname),\n"
+	"  has_table_privilege(c.oid, 'SELECT'),\n"
+	"  has_table_privilege(c.oid, 'INSERT'),\n"
+	"  has_table_privilege(c.oid, 'UPDATE'),\n"
+	"  has_table_privilege(c.oid, 'DELETE'),\n"
+	"  pg_has_role(c.relowner, 'USAGE')\n"
+	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
+	"WHERE n.nspname = $1 AND c.relname = $2";
+
+static const char columns_sql[] =
+	"SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid,\n"
+	"  CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END,\n"
+	"  CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE a.atttypmod END,\n"
+	"  coalesce(b.typtype, t.typtype),\n"
+	"  a.attnotnull OR t.typnotnull, a.atthasdef OR a.attidentity <> '',\n"
+	"  a.attgenerated <> '', a.attidentity = 'a',\n"
+	"  coalesce(NOT l.collisdeterministic, false)\n"
+	"FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid\n"
+	"LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typtype = 'd'\n"
+	"LEFT JOIN pg_collation l ON l.oid = a.attcollation\n"
+	"WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped\n"
+	"ORDER BY a.attnum";
+
+/* Unique indexes without predicate or expression, column by column, with the
+ * equality operator of the column's operator class (btree strategy 3). */
+static const char unique_sql[] =
+	"SELECT i.indexrelid, i.indnkeyatts, a.attname,\n"
+	"  quote_ident(n.nspname) || '.' || o.oprname\n"
+	"FROM pg_index i\n"
+	"CROSS JOIN LATERAL unnest(i.indkey::int2[], i.indclass::oid[])\n"
+	"  WITH ORDINALITY AS k(attnum, class, position)\n"
+	"JOIN pg_attribute a ON a.attrelid = i.indrelid\n"
+	"  AND a.attnum = k.attnum\n"
+	"JOIN pg_opclass c ON c.oid = k.class\n"
+	"JOIN pg_amop m ON m.amopfamily = c.opcfamily\n"
+	"  AND m.amoplefttype = c.opcintype AND m.amoprighttype = c.opcintype\n"
+	"  AND m.amopstrategy = 3\n"
+	"JOIN pg_operator o ON o.oid = m.amopopr\n"
+	"JOIN pg_namespace n ON n.oid = o.oprnamespace\n"
+	"WHERE i.indrelid = $1 AND i.indisunique AND i.indisvalid\n"
+	"  AND i.indpred IS NULL AND i.indexprs IS NULL\n"
+	"  AND k.position <= i.indnkeyatts\n"
+	"ORDER BY i.indexrelid, k.position";
+
+void catalog_table_init(struct catalog_table *t)
+{
+	*t = (struct catalog_table){ .exists = false };
+}
+
+void catalog_table_release(struct catalog_table *t)
+{
+	for (size_t i = 0; i < t->n_columns; i++) {
+		free(t->columns[i].name);
+		free(t->columns[i].type.name);
+	}
+	free(t->columns);
+	strlist_release(&t->operators);
+	catalog_table_init(t);
+}
+
+static bool catalog_bool(const struct pg_result *r, int row, int column)
+{
+	const char *value = pg_value(r, row, column);
+
+	return value && *value == 't';
+}
+
+static long catalog_number(const struct pg_result *r, int row, int column)
+{
+	const char *value = pg_value(r, row, column);
+
+	return value ? strtol(value, NULL, 10) : 0;
+}
+
+static int catalog_relation(struct pg *pg, const char *schema_name,
+			    const char *table, struct catalog_table *out,
+			    struct error *err)
+{
+	const char *params[] = { schema_name, table };
+	struct pg_result *r = NULL;
+	int rc = pg_query(pg, &r, relation_sql, 2, params, err);
+
+	if (rc || !pg_rows(r)) {
+		pg_result_free(r);
+		return rc;
+	}
+	out->exists = true;
+	out->oid = (uint32_t)catalog_number(r, 0, 0);
+	out->kind = *pg_value(r, 0, 1);
+	out->row_security = catalog_bool(r, 0, 2);
+	out->rules = catalog_bool(r, 0, 3);
+	out->triggers = catalog_bool(r, 0, 4);
+	out->referenced = catalog_bool(r, 0, 5);
+	out->published = catalog_bool(r, 0, 6);
+	out->may_read = catalog_bool(r, 0, 7);
+	out->may_insert = catalog_bool(r, 0, 8);
+	out->may_update = catalog_bool(r, 0, 9);
+	out->may_delete = catalog_bool(r, 0, 10);
+	out->is_owner = catalog_bool(r, 0, 11);
+	pg_result_free(r);
+	return 0;
+}
+
+static int catalog_columns(struct pg *pg, const char *oid,
+			   struct catalog_table *out, struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_query(pg, &r, columns_sql, 1, &oid, err);
+
+	if (rc)
+		return rc;
+	out->n_columns = (size_t)pg_rows(r);
+	out->columns = xcalloc(out->n_columns + 1, sizeof(*out->columns));
+	for (int i = 0; i < pg_rows(r); i++)
+		out->columns[i] = (struct catalog_column){
+			.name = xstrdup(pg_value(r, i, 0)),
+			.type = { .name = xstrdup(pg_value(r, i, 1)),
+				  .oid = (uint32_t)catalog_number(r, i, 2),
+				  .base = (uint32_t)catalog_number(r, i, 3),
+				  .modifier = (int32_t)catalog_number(r, i, 4),
+				  .kind = *pg_value(r, i, 5) },
+			.not_null = catalog_bool(r, i, 6),
+			.has_default = catalog_bool(r, i, 7),
+			.generated = catalog_bool(r, i, 8),
+			.identity_always = catalog_bool(r, i, 9),
+			.folds = catalog_bool(r, i, 10),
+		};
+	pg_result_free(r);
+	return 0;
+}
+
+/* Row of the index's rows [from, from + n) that is about `name`, or -1. */
+static int catalog_index_column(const struct pg_result *r, int from, int n,
+				const char *name)
+{
+	for (int i = from; i < from + n; i++)
+		if (!strcmp(pg_value(r, i, 2), name))
+			return i;
+	return -1;
+}
+
+static bool catalog_take_index(const struct pg_result *r, int from, int n,
+			       const struct schema *schema,
+			       struct catalog_table *out)
+{
+	struct strlist operators = STRLIST_INIT;
+
+	for (size_t i = 0; n == (int)schema->n_key && i < schema->n_key; i++) {
+		const char *name = schema->columns[schema->key[i]].name;
+		int at = catalog_index_column(r, from, n, name);
+
+		if (at >= 0)
+			strlist_add(&operators, pg_value(r, at, 3));
+	}
+	if (!schema->n_key || operators.n != schema->n_key) {
+		strlist_release(&operators);
+		return false;
+	}
+	strlist_release(&out->operators);
+	out->operators = operators;
+	return true;
+}
+
+static int catalog_unique(struct pg *pg, const char *oid,
+			  const struct schema *schema,
+			  struct catalog_table *out, struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_query(pg, &r, unique_sql, 1, &oid, err);
+
+	if (rc)
+		return rc;
+	for (int i = 0; i < pg_rows(r);) {
+		int n = (int)catalog_number(r, i, 1);
+
+		if (catalog_take_index(r, i, n, schema, out))
+			out->has_key = true;
+		else
+			out->other_unique = true;
+		i += n;
+	}
+	pg_result_free(r);
+	return 0;
+}
+
+int catalog_read(struct pg *pg, const char *schema_name, const char *table,
+		 const struct schema *schema, struct catalog_table *out,
+		 struct error *err)
+{
+	char *oid = NULL;
+	int rc;
+
+	catalog_table_release(out);
+	rc = catalog_relation(pg, schema_name, table, out, err);
+	if (rc || !out->exists)
+		return rc;
+	oid = xstrfmt("%u", out->oid);
+	rc = catalog_columns(pg, oid, out, err);
+	if (!rc && schema)
+		rc = catalog_unique(pg, oid, schema, out, err);
+	free(oid);
+	return rc;
+}
+
+const struct catalog_column *catalog_find(const struct catalog_table *t,
+					  const char *name)
+{
+	for (size_t i = 0; i < t->n_columns; i++)
+		if (!strcmp(t->columns[i].name, name))
+			return &t->columns[i];
+	return NULL;
+}
+
+static bool catalog_has_native(const struct schema *schema, size_t column)
+{
+	const char *native = schema->columns[column].type.native;
+
+	return native && *native;
+}
+
+/* One row for each native type name that is a type here. */
+static int catalog_resolve(struct pg *pg, const struct schema *schema,
+			   struct sql_type *types, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	struct pg_result *r = NULL;
+	int rc;
+
+	strbuf_addstr(&sql,
+		      "SELECT v.i, v.name, t.oid,\n"
+		      "  CASE t.typtype WHEN 'd' THEN t.typbasetype\n"
+		      "    ELSE t.oid END, coalesce(b.typtype, t.typtype)\n"
+		      "FROM (VALUES (-1, NULL)");
+	for (size_t i = 0; i < schema->n_columns; i++) {
+		if (!catalog_has_native(schema, i))
+			continue;
+		strbuf_addf(&sql, ", (%zu, ", i);
+		sql_quote_literal(&sql, schema->columns[i].type.native);
+		strbuf_addch(&sql, ')');
+	}
+	strbuf_addstr(&sql, ") AS v(i, name)\n"
+			    "JOIN pg_type t ON t.oid = to_regtype(v.name)\n"
+			    "LEFT JOIN pg_type b ON b.oid = t.typbasetype\n"
+			    "  AND t.typtype = 'd'\n"
+			    "WHERE t.typtype <> 'p'");
+	rc = pg_query(pg, &r, sql.data, 0, NULL, err);
+	for (int i = 0; !rc && i < pg_rows(r); i++)
+		types[catalog_number(r, i, 0)] = (struct sql_type){
+			.name = xstrdup(pg_value(r, i, 1)),
+			.oid = (uint32_t)catalog_number(r, i, 2),
+			.base = (uint32_t)catalog_number(r, i, 3),
+			.modifier = -1,
+			.kind = *pg_value(r, i, 4),
+		};
+	pg_result_free(r);
+	strbuf_release(&sql);
+	return rc;
+}
+
+/* to_regtype() drops the modifier; the description of a query has it. */
+static int catalog_modifiers(struct pg *pg, const struct schema *schema,
+			     struct sql_type *types, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	struct pg_field *fields = NULL;
+	size_t n_fields = 0, field = 1;
+	int rc;
+
+	strbuf_addstr(&sql, "SELECT NULL");
+	for (size_t i = 0; i < schema->n_columns; i++)
+		if (types[i].name)
+			strbuf_addf(&sql, ", NULL::%s", types[i].name);
+	rc = pg_describe(pg, sql.data, &fields, &n_fields, err);
+	for (size_t i = 0; !rc && i < schema->n_columns; i++)
+		if (types[i].name && field < n_fields)
+			types[i].modifier = fields[field++].modifier;
+	pg_fields_free(fields, n_fields);
+	strbuf_release(&sql);
+	return rc;
+}
+
+int catalog_wanted(struct pg *pg, const struct schema *schema,
+		   struct sql_type *types, enum mapping *mappings,
+		   struct error *err)
+{
+	int rc = 0;
+
+	if (schema->engine && !strcmp(schema->engine, "postgres")) {
+		rc = catalog_resolve(pg, schema, types, err);
+		if (!rc)
+			rc = catalog_modifiers(pg, schema, types, err);
+	}
+	for (size_t i = 0; i < schema->n_columns; i++) {
+		mappings[i] = MAPPING_EXACT;
+		if (!types[i].name)
+			mappings[i] = type_by_kind(&schema->columns[i].type,
+						   &types[i]);
+	}
+	return rc;
+}

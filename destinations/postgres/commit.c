@@ -1,0 +1,137 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/failpoint.h"
+#include "core/base/log.h"
+#include "destinations/postgres/postgres.h"
+
+#define RESOLVE_TRIES	 20
+#define RESOLVE_PAUSE_US (US_PER_SECOND / 2)
+
+/* The old session, if it is still there: it holds the row lock although
+ * nobody talks to it any more. The start time guards against a pid that has
+ * been given out again. */
+static const char terminate_sql[] =
+	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity\n"
+	"WHERE pid = $1 AND backend_start = $2::timestamp with time zone";
+
+static int commit_terminate(struct pg *pg, int pid, const char *started,
+			    struct error *err)
+{
+	char *text = xstrfmt("%d", pid);
+	const char *params[] = { text, started };
+	struct pg_result *r = NULL;
+	int rc = pg_query(pg, &r, terminate_sql, 2, params, err);
+
+	pg_result_free(r);
+	free(text);
+	return rc;
+}
+
+/* Reading under the row's lock waits until the old transaction is over, one
+ * way or the other. */
+static int commit_read(struct postgres_destination *d, struct pg *pg,
+		       int old_pid, struct checkpoint *now, struct error *err)
+{
+	int rc = pg_exec(pg, "SET lock_timeout = '5s'", err);
+
+	for (int try = 0; !rc && try < RESOLVE_TRIES; try++) {
+		error_clear(err);
+		rc = mark_read(pg, &d->place, d->target->pipeline, true, now,
+			       err);
+		if (!rc || strcmp(err->server_code, "55P03"))
+			break;
+		error_clear(err);
+		rc = commit_terminate(pg, old_pid, d->backend_started, err);
+	}
+	return rc ? rc : pg_exec(pg, "RESET lock_timeout", err);
+}
+
+/* A server that restarts takes some seconds. */
+static int commit_reconnect(struct postgres_destination *d, struct pg **out,
+			    struct error *err)
+{
+	int rc = -ERROR_TRANSIENT;
+
+	for (int try = 0; try < RESOLVE_TRIES; try++) {
+		error_clear(err);
+		rc = postgres_connect(d, out, err);
+		if (rc != -ERROR_TRANSIENT || clock_sleep_us(RESOLVE_PAUSE_US))
+			break;
+	}
+	return rc;
+}
+
+static int commit_take(struct postgres_destination *d, struct pg *pg,
+		       struct error *err)
+{
+	struct pg *old;
+	int rc;
+
+	pthread_mutex_lock(&d->swapping);
+	old = d->pg;
+	d->pg = pg;
+	pthread_mutex_unlock(&d->swapping);
+	pg_close(old);
+	rc = postgres_read_start(d, err);
+	return rc ? rc : stage_create(d, err);
+}
+
+/* The connection was lost between COMMIT and its answer: only the row knows
+ * what happened. */
+static int commit_resolve(struct postgres_destination *d,
+			  const struct checkpoint *next, struct error *err)
+{
+	int old_pid = pg_backend_pid(d->pg);
+	struct error lost = *err;
+	struct checkpoint now;
+	struct pg *pg = NULL;
+	int rc;
+
+	checkpoint_init(&now);
+	log_warn("%s: the answer to COMMIT was lost; asking what happened",
+		 d->target->table);
+	rc = commit_reconnect(d, &pg, err);
+	if (!rc)
+		rc = commit_read(d, pg, old_pid, &now, err);
+	if (!rc && now.found && next->batch_id &&
+	    !strcmp(now.batch_id, next->batch_id)) {
+		rc = commit_take(d, pg, err);
+		pg = NULL;
+	} else if (!rc && now.found && strcmp(now.batch_id, d->seen.batch_id)) {
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: another writer has loaded batch "
+			       "%s into %s",
+			       d->target->pipeline, now.batch_id,
+			       d->target->table);
+	} else if (!rc) {
+		*err = lost;
+		err->code = ERROR_TRANSIENT;
+		rc = error_prefix(err, "the batch was not committed");
+	}
+	pg_close(pg);
+	checkpoint_release(&now);
+	return rc;
+}
+
+int mark_commit(struct postgres_destination *d, const struct checkpoint *next,
+		struct error *err)
+{
+	int rc = pg_stream_begin(d->pg, "COMMIT", 0, NULL, err);
+	bool unclear = !pg_alive(d->pg);
+
+	/* Between the question and its answer. */
+	if (!rc) {
+		rc = failpoint("commit_sent", err);
+		unclear = rc != 0;
+	}
+	if (!rc) {
+		rc = pg_stream_next(d->pg, err);
+		unclear = rc < 0 && !pg_alive(d->pg);
+	}
+	if (unclear)
+		rc = commit_resolve(d, next, err);
+	return rc ? rc : failpoint("commit_acked", err);
+}

@@ -1,0 +1,140 @@
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+#include "destinations/postgres/postgres.h"
+
+static void ddl_add(struct plan *plan, struct strbuf *sb)
+{
+	strlist_add(&plan->inspection.ddl, sb->data);
+	strbuf_reset(sb);
+}
+
+static void ddl_key(struct strbuf *sb, const struct schema *s)
+{
+	for (size_t i = 0; i < s->n_key; i++) {
+		if (i)
+			strbuf_addstr(sb, ", ");
+		sql_quote_name(sb, s->columns[s->key[i]].name, '"');
+	}
+}
+
+static void ddl_create(struct plan *plan, struct strbuf *sb,
+		       const struct target *target, const char *table)
+{
+	const struct schema *s = target->schema;
+
+	strbuf_addf(sb, "CREATE TABLE %s (\n", table);
+	for (size_t i = 0; i < s->n_columns; i++) {
+		strbuf_addstr(sb, "  ");
+		sql_quote_name(sb, s->columns[i].name, '"');
+		strbuf_addf(sb, " %s%s,\n", plan->wanted[i].name,
+			    schema_is_key(s, i) ? " NOT NULL" : "");
+	}
+	if (target->mode == LOAD_APPEND) {
+		strbuf_addstr(sb, "  " NAME_RAW_BATCH " text NOT NULL,\n"
+				  "  " NAME_RAW_SEQ " bigint NOT NULL,\n"
+				  "  " NAME_RAW_LOADED
+				  " timestamp with time zone NOT NULL)");
+		ddl_add(plan, sb);
+		strbuf_addf(sb, "CREATE INDEX ON %s (", table);
+		ddl_key(sb, s);
+		strbuf_addstr(sb, ", " NAME_RAW_SEQ ")");
+	} else {
+		strbuf_addstr(sb, "  PRIMARY KEY (");
+		ddl_key(sb, s);
+		strbuf_addstr(sb, "))");
+	}
+	ddl_add(plan, sb);
+}
+
+static void ddl_step(struct plan *plan, struct strbuf *sb,
+		     const struct column *column, const char *table,
+		     const struct sql_type *type, enum drift_step step,
+		     bool empty)
+{
+	if (step != STEP_ADD && step != STEP_WIDEN)
+		return;
+	strbuf_addf(sb, "ALTER TABLE %s %s COLUMN ", table,
+		    step == STEP_ADD ? "ADD" : "ALTER");
+	sql_quote_name(sb, column->name, '"');
+	strbuf_addf(sb, "%s%s", step == STEP_ADD ? " " : " TYPE ", type->name);
+	/* Into an empty table: no cast between the types is needed. */
+	if (step == STEP_WIDEN && empty)
+		strbuf_addf(sb, " USING NULL::%s", type->name);
+	ddl_add(plan, sb);
+}
+
+static bool ddl_has(const enum drift_step *steps, size_t n,
+		    enum drift_step step)
+{
+	for (size_t i = 0; i < n; i++)
+		if (steps[i] == step)
+			return true;
+	return false;
+}
+
+/* The view of the raw table as it will be: its columns, then the new ones. */
+static void ddl_view(struct plan *plan, struct strbuf *sb,
+		     const struct place *place, const struct target *target,
+		     const enum drift_step *steps)
+{
+	bool added = ddl_has(steps, plan->n_wanted, STEP_ADD);
+	bool widened = ddl_has(steps, plan->n_wanted, STEP_WIDEN);
+
+	if (plan->table.exists && !added && !widened && plan->has_view)
+		return;
+	statement_view(sb, place, target, &plan->table);
+	ddl_add(plan, sb);
+}
+
+static void ddl_build(struct plan *plan, struct strbuf *sb,
+		      const struct place *place, const struct target *target)
+{
+	strbuf_addf(sb, "DROP TABLE IF EXISTS %s", place->building);
+	ddl_add(plan, sb);
+	if (!plan->table.exists) {
+		ddl_create(plan, sb, target, place->building);
+		return;
+	}
+	strbuf_addf(sb, "CREATE TABLE %s (LIKE %s INCLUDING ALL)",
+		    place->building, place->rows);
+	ddl_add(plan, sb);
+}
+
+void plan_ddl_schema(struct plan *plan, const struct place *place)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addstr(&sb, "CREATE SCHEMA IF NOT EXISTS ");
+	sql_quote_name(&sb, place->schema, '"');
+	ddl_add(plan, &sb);
+	strbuf_release(&sb);
+}
+
+void plan_ddl(struct plan *plan, const struct place *place,
+	      const struct target *target, const enum drift_step *steps)
+{
+	const char *table = target->refresh ? place->building : place->rows;
+	struct strbuf sb = STRBUF_INIT;
+	bool append = target->mode == LOAD_APPEND && !target->refresh;
+
+	if (!plan->has_watermark) {
+		mark_table_sql(&sb, place);
+		ddl_add(plan, &sb);
+	}
+	if (target->refresh)
+		ddl_build(plan, &sb, place, target);
+	else if (!plan->table.exists)
+		ddl_create(plan, &sb, target, table);
+	/* A column's type cannot change under a view. */
+	if (append && plan->has_view &&
+	    ddl_has(steps, plan->n_wanted, STEP_WIDEN)) {
+		strbuf_addf(&sb, "DROP VIEW %s", place->readable);
+		ddl_add(plan, &sb);
+	}
+	for (size_t i = 0; i < plan->n_wanted; i++)
+		ddl_step(plan, &sb, &target->schema->columns[i], table,
+			 &plan->wanted[i], steps[i], target->refresh);
+	if (append)
+		ddl_view(plan, &sb, place, target, steps);
+	strbuf_release(&sb);
+}

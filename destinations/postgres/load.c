@@ -1,0 +1,283 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "core/data/value.h"
+#include "destinations/postgres/postgres.h"
+
+/* What is encoded before it is sent. */
+#define COPY_PIECE (64 * 1024)
+
+#define UNIQUE_VIOLATION "23505"
+
+static int load_refuse_null(struct postgres_destination *d,
+			    const struct batch *b, size_t column,
+			    struct error *err)
+{
+	struct strbuf key = STRBUF_INIT;
+	size_t row = 0;
+
+	while (row + 1 < b->n_rows && !vector_is_null(&b->vectors[column], row))
+		row++;
+	value_print_key(&key, b, row);
+	error_set(err, ERROR_DATA,
+		  "table %s: column %s is NOT NULL there, and NULL in row %s",
+		  d->target->table, b->schema->columns[column].name, key.data);
+	strbuf_release(&key);
+	return -ERROR_DATA;
+}
+
+static int load_check_nulls(struct postgres_destination *d,
+			    const struct batch *b, struct error *err)
+{
+	for (size_t i = 0; i < b->schema->n_columns; i++) {
+		const struct catalog_column *c =
+			catalog_find(&d->table, b->schema->columns[i].name);
+
+		if (b->vectors[i].n_nulls && c->not_null)
+			return load_refuse_null(d, b, i, err);
+	}
+	return 0;
+}
+
+/* The server counts the rows of a COPY: "COPY t, line 3, column c". */
+static void load_explain(struct postgres_destination *d, const struct batch *b,
+			 struct error *err)
+{
+	const char *at = strstr(err->message, "COPY ");
+	const char *line = at ? strstr(at, ", line ") : NULL;
+	size_t number = line ? strtoul(line + strlen(", line "), NULL, 10) : 0;
+	struct strbuf key = STRBUF_INIT;
+
+	if (err->code != ERROR_DATA)
+		return;
+	if (number && number <= d->order.n) {
+		value_print_key(&key, b, d->order.rows[number - 1]);
+		error_prefix(err, "table %s: row %s", d->target->table,
+			     key.data);
+	} else {
+		error_prefix(err, "table %s", d->target->table);
+	}
+	strbuf_release(&key);
+}
+
+static int load_send(struct postgres_destination *d, const struct batch *b,
+		     struct error *err)
+{
+	struct encoder *e = &d->encoder;
+	int rc = 0;
+
+	strbuf_reset(&e->out);
+	encode_header(e);
+	for (size_t i = 0; !rc && i < d->order.n; i++) {
+		encode_row(e, b, d->order.rows[i]);
+		if (i == d->order.n / 2)
+			rc = failpoint("mid_load", err);
+		if (!rc && e->out.len >= COPY_PIECE) {
+			rc = pg_copy_data(d->pg, e->out.data, e->out.len, err);
+			strbuf_reset(&e->out);
+		}
+	}
+	encode_trailer(e);
+	if (!rc)
+		rc = pg_copy_data(d->pg, e->out.data, e->out.len, err);
+	return rc;
+}
+
+static int load_copy(struct postgres_destination *d, const struct batch *b,
+		     const char *table, struct error *err)
+{
+	struct error ignored = ERROR_INIT;
+	int64_t rows = 0;
+	char *sql =
+		xstrfmt("COPY %s (%s) FROM STDIN (FORMAT %s)", table,
+			d->columns.data, d->encoder.binary ? "binary" : "text");
+	int rc = pg_copy_begin(d->pg, sql, err);
+
+	free(sql);
+	if (rc)
+		return rc;
+	rc = load_send(d, b, err);
+	if (rc) {
+		pg_copy_end(d->pg, "the batch is given up", NULL, &ignored);
+		return rc;
+	}
+	rc = pg_copy_end(d->pg, NULL, &rows, err);
+	if (rc)
+		load_explain(d, b, err);
+	else if (rows != (int64_t)d->order.n)
+		rc = error_set(err, ERROR_BUG,
+			       "table %s: %zu rows sent, %" PRId64 " taken",
+			       d->target->table, d->order.n, rows);
+	return rc;
+}
+
+/* 1: the rows are in; 0: one of them is not new, nothing has happened. */
+static int load_straight(struct postgres_destination *d, const struct batch *b,
+			 struct load_counts *out, struct error *err)
+{
+	int rc = pg_exec(d->pg, "SAVEPOINT straight", err);
+
+	if (!rc)
+		rc = load_copy(d, b, d->rows, err);
+	if (!rc) {
+		out->inserted = (int64_t)d->order.n;
+		rc = failpoint("after_merge", err);
+		return rc ? rc : 1;
+	}
+	if (strcmp(err->server_code, UNIQUE_VIOLATION) || !pg_alive(d->pg))
+		return rc;
+	error_clear(err);
+	d->direct = false;
+	return pg_exec(d->pg, "ROLLBACK TO SAVEPOINT straight", err);
+}
+
+/* Would somebody notice that a changed row is deleted and inserted again? It
+ * is much faster than UPDATE, but fires other triggers, breaks references and
+ * forgets columns that the batch does not have. */
+static bool load_may_replace(const struct postgres_destination *d)
+{
+	const struct catalog_table *t = &d->table;
+	size_t written = 0;
+
+	if (d->target->mode == LOAD_DELETE_INSERT)
+		return true;
+	for (size_t i = 0; i < t->n_columns; i++)
+		written += !t->columns[i].generated;
+	return t->kind == 'r' && !t->rules && !t->triggers && !t->referenced &&
+	       !t->published && !t->row_security &&
+	       written == d->target->schema->n_columns;
+}
+
+/* Changed rows are deleted or updated first; what has no stored row after
+ * that is inserted. Both say how many, so that no look beforehand is needed. */
+static int load_merge(struct postgres_destination *d, struct load_counts *out,
+		      struct error *err)
+{
+	bool replace = load_may_replace(d);
+	int64_t n = (int64_t)d->order.n, changed = 0, inserted = 0;
+	const char *sql = replace ? d->sql_delete : d->sql_update;
+	int rc = 0;
+
+	if (*sql)
+		rc = pg_exec_count(d->pg, sql, 0, NULL, &changed, err);
+	if (!rc)
+		rc = failpoint("after_delete", err);
+	if (!rc && (replace || changed < n))
+		rc = pg_exec_count(d->pg,
+				   changed == n ? d->sql_insert_all
+						: d->sql_insert_new,
+				   0, NULL, &inserted, err);
+	if (rc)
+		return rc;
+	out->updated = changed;
+	out->inserted = replace ? inserted - changed : inserted;
+	out->unchanged = n - out->inserted - out->updated;
+	if (out->inserted < 0 || out->unchanged < 0)
+		return error_set(err, ERROR_BUG,
+				 "table %s: %" PRId64 " rows staged, %" PRId64
+				 " changed, %" PRId64 " inserted",
+				 d->target->table, n, changed, inserted);
+	d->direct = out->inserted == n && d->target->mode != LOAD_APPEND &&
+		    !d->table.rules && !d->table.row_security;
+	return 0;
+}
+
+static int load_append(struct postgres_destination *d, const char *batch_id,
+		       struct load_counts *out, struct error *err)
+{
+	char *base =
+		xstrfmt("%" PRId64, d->seen.rows_total + (int64_t)d->refreshed);
+	const char *params[] = { batch_id ? batch_id : "", base };
+	int rc = pg_exec_count(d->pg, d->sql_insert_new, 2, params,
+			       &out->inserted, err);
+
+	free(base);
+	out->unchanged = (int64_t)d->order.n - out->inserted;
+	return rc;
+}
+
+static int load_staged(struct postgres_destination *d, const struct batch *b,
+		       const char *batch_id, struct load_counts *out,
+		       struct error *err)
+{
+	int rc = load_copy(d, b, STAGE, err);
+
+	if (!rc)
+		rc = failpoint("stage_full", err);
+	if (!rc)
+		rc = failpoint("before_merge", err);
+	if (rc)
+		return rc;
+	if (d->target->mode == LOAD_APPEND)
+		rc = load_append(d, batch_id, out, err);
+	else
+		rc = load_merge(d, out, err);
+	if (rc)
+		load_explain(d, b, err);
+	return rc ? rc : failpoint("after_merge", err);
+}
+
+static int load_rows(struct postgres_destination *d, const struct batch *b,
+		     const char *batch_id, struct load_counts *out,
+		     struct error *err)
+{
+	int rc = 0;
+
+	if (!b->n_rows)
+		return 0;
+	if (d->direct)
+		rc = load_straight(d, b, out, err);
+	if (!rc)
+		rc = load_staged(d, b, batch_id, out, err);
+	if (rc < 0)
+		return rc;
+	out->unchanged += (int64_t)d->order.n_duplicates;
+	return counts_check(out, b->n_rows, d->target->table, err);
+}
+
+/* A refresh leaves the mark to finish(): the table it belongs to is not this
+ * one yet. */
+static int load_transaction(struct postgres_destination *d,
+			    const struct batch *b,
+			    const struct checkpoint *next,
+			    struct load_counts *out, struct error *err)
+{
+	bool refresh = d->target->refresh;
+	int rc = pg_exec(d->pg, "BEGIN", err);
+
+	if (!rc && !refresh)
+		rc = mark_lock(d, err);
+	if (!rc)
+		rc = load_rows(d, b, next->batch_id, out, err);
+	if (!rc && !refresh)
+		rc = mark_write(d, next, b->n_rows, err);
+	if (!rc)
+		rc = mark_commit(d, next, err);
+	if (rc)
+		postgres_rollback(d);
+	else if (!refresh)
+		mark_advance(d, next, b->n_rows);
+	else
+		d->refreshed += b->n_rows;
+	return rc;
+}
+
+int postgres_load(struct destination *base, const struct batch *batch,
+		  const struct checkpoint *next, struct load_counts *out,
+		  struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	struct load_counts counts = { 0, 0, 0, 0 };
+	int rc = row_order_build(&d->order, batch, err);
+
+	if (!rc)
+		rc = load_check_nulls(d, batch, err);
+	if (!rc)
+		rc = load_transaction(d, batch, next, &counts, err);
+	if (!rc)
+		*out = counts;
+	return rc;
+}

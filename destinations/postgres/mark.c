@@ -1,0 +1,246 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/failpoint.h"
+#include "destinations/postgres/postgres.h"
+
+/* json, not jsonb: `watermark show` prints the text that was written. */
+static const char table_sql[] =
+	"CREATE TABLE IF NOT EXISTS %s (\n"
+	"  pipeline text PRIMARY KEY,\n"
+	"  watermark json,\n"
+	"  batch_id text NOT NULL DEFAULT '',\n"
+	"  fence bigint NOT NULL DEFAULT 0,\n"
+	"  rows_total bigint NOT NULL DEFAULT 0,\n"
+	"  updated_at timestamp with time zone NOT NULL DEFAULT now(),\n"
+	"  created_target boolean NOT NULL DEFAULT false,\n"
+	"  target text NOT NULL DEFAULT '')";
+
+static const char write_sql[] =
+	"UPDATE %s SET watermark = $2::json, batch_id = $3, fence = $4,\n"
+	"  rows_total = rows_total + $5, updated_at = clock_timestamp(),\n"
+	"  created_target = created_target OR $6\n"
+	"WHERE pipeline = $1 AND batch_id = $7";
+
+static const char set_sql[] =
+	"INSERT INTO %s (pipeline, watermark, batch_id, target)\n"
+	"VALUES ($1, $2::json, $3, $4)\n"
+	"ON CONFLICT (pipeline) DO UPDATE SET watermark = $2::json,\n"
+	"  batch_id = $3, updated_at = clock_timestamp()";
+
+void mark_table_sql(struct strbuf *sb, const struct place *place)
+{
+	strbuf_addf(sb, table_sql, place->watermark);
+}
+
+static void mark_remember(struct mark_seen *seen, const char *batch_id,
+			  int64_t fence, int64_t rows_total)
+{
+	char *copy = xstrdup(batch_id ? batch_id : "");
+
+	free(seen->batch_id);
+	*seen = (struct mark_seen){ copy, fence, rows_total };
+}
+
+int mark_read(struct pg *pg, const struct place *place, const char *pipeline,
+	      bool lock, struct checkpoint *out, struct error *err)
+{
+	struct pg_result *r = NULL;
+	char *sql = xstrfmt("SELECT watermark::text, batch_id, fence, "
+			    "rows_total FROM %s WHERE pipeline = $1%s",
+			    place->watermark, lock ? " FOR UPDATE" : "");
+	int rc = pg_query(pg, &r, sql, 1, &pipeline, err);
+
+	free(sql);
+	if (!rc && pg_rows(r)) {
+		checkpoint_release(out);
+		checkpoint_init(out);
+		out->found = true;
+		out->watermark = xstrdup(pg_value(r, 0, 0));
+		out->batch_id = xstrdup(pg_value(r, 0, 1));
+		out->fence = strtoll(pg_value(r, 0, 2), NULL, 10);
+		out->rows_total = strtoll(pg_value(r, 0, 3), NULL, 10);
+	}
+	pg_result_free(r);
+	return rc;
+}
+
+int mark_lock(struct postgres_destination *d, struct error *err)
+{
+	const char *pipeline = d->target->pipeline;
+	struct checkpoint now;
+	int rc;
+
+	checkpoint_init(&now);
+	rc = mark_read(d->pg, &d->place, pipeline, true, &now, err);
+	if (!rc && !now.found)
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: its row in %s is gone", pipeline,
+			       d->place.watermark);
+	if (!rc && (strcmp(now.batch_id, d->seen.batch_id) ||
+		    now.fence != d->seen.fence))
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: another writer has loaded into %s "
+			       "since this run began (batch %s, not %s)",
+			       pipeline, d->target->table, now.batch_id,
+			       d->seen.batch_id);
+	if (!rc)
+		d->seen.rows_total = now.rows_total;
+	checkpoint_release(&now);
+	return rc;
+}
+
+int mark_write(struct postgres_destination *d, const struct checkpoint *next,
+	       size_t n_rows, struct error *err)
+{
+	const char *batch_id = next->batch_id ? next->batch_id : "";
+	char *fence = xstrfmt("%" PRId64, next->fence);
+	char *rows = xstrfmt("%zu", n_rows);
+	const char *params[] = { d->target->pipeline,
+				 next->watermark,
+				 batch_id,
+				 fence,
+				 rows,
+				 d->target->refresh ? "t" : "f",
+				 d->seen.batch_id };
+	char *sql = xstrfmt(write_sql, d->place.watermark);
+	int64_t touched = 0;
+	int rc = failpoint("before_watermark", err);
+
+	if (!rc)
+		rc = pg_exec_count(d->pg, sql, 7, params, &touched, err);
+	if (!rc && touched != 1)
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: its row in %s has changed hands",
+			       d->target->pipeline, d->place.watermark);
+	if (!rc)
+		rc = failpoint("after_watermark", err);
+	free(fence);
+	free(rows);
+	free(sql);
+	return rc;
+}
+
+void mark_advance(struct postgres_destination *d, const struct checkpoint *next,
+		  size_t n_rows)
+{
+	mark_remember(&d->seen, next->batch_id, next->fence,
+		      d->seen.rows_total + (int64_t)n_rows);
+}
+
+/* A stage of a run that was killed. This run's own, in a refresh, is the one
+ * that prepare has just made. */
+static int mark_drop_leftover(struct postgres_destination *d, struct error *err)
+{
+	const char *params[] = { d->place.building };
+	struct pg_result *r = NULL;
+	int rc = failpoint("in_recovery", err);
+
+	if (!rc && !d->target->refresh)
+		rc = pg_query(d->pg, &r, "SELECT to_regclass($1)", 1, params,
+			      err);
+	if (!rc && r && pg_value(r, 0, 0)) {
+		rc = pg_execf(d->pg, err, "DROP TABLE IF EXISTS %s",
+			      d->place.building);
+		if (!rc)
+			rc = failpoint("stage_dropped", err);
+	}
+	pg_result_free(r);
+	return rc;
+}
+
+/* FOR UPDATE outside of a transaction: the backend of a killed predecessor may
+ * still be committing; its row lock is waited for and let go at once. */
+static int mark_recover_own(struct postgres_destination *d,
+			    struct checkpoint *out, struct error *err)
+{
+	int rc = mark_drop_leftover(d, err);
+
+	if (!rc)
+		rc = mark_read(d->pg, &d->place, d->target->pipeline, true, out,
+			       err);
+	if (!rc)
+		mark_remember(&d->seen, out->batch_id, out->fence,
+			      out->rows_total);
+	return rc;
+}
+
+/* Both the table that readers use and _tidemark_watermark are there. */
+static int mark_has_tables(struct pg *pg, const struct place *place,
+			   bool *has_target, bool *has_watermark,
+			   struct error *err)
+{
+	const char *params[] = { place->readable, place->watermark };
+	struct pg_result *r = NULL;
+	int rc = pg_query(pg, &r, "SELECT to_regclass($1), to_regclass($2)", 2,
+			  params, err);
+
+	if (!rc) {
+		*has_target = pg_value(r, 0, 0) != NULL;
+		*has_watermark = pg_value(r, 0, 1) != NULL;
+	}
+	pg_result_free(r);
+	return rc;
+}
+
+int postgres_recover(struct destination *base, const struct target *target,
+		     struct checkpoint *out, struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	struct place place = { .schema = NULL };
+	bool has_target = false, has_watermark = false;
+	int rc;
+
+	if (d->target)
+		return mark_recover_own(d, out, err);
+	rc = place_set(&place, d->pg, target, err);
+	if (!rc)
+		rc = mark_has_tables(d->pg, &place, &has_target, &has_watermark,
+				     err);
+	if (!rc && has_target && has_watermark)
+		rc = mark_read(d->pg, &place, target->pipeline, false, out,
+			       err);
+	place_release(&place);
+	return rc;
+}
+
+int postgres_set_watermark(struct destination *base,
+			   const struct target *target, const char *watermark,
+			   struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	struct place place = { .schema = NULL };
+	bool has_target = false, has_watermark = false;
+	struct strbuf sql = STRBUF_INIT;
+	/* Another identity: a run that is under way notices. */
+	char *batch_id = xstrfmt("set-%" PRId64, clock_now_us());
+	int rc = place_set(&place, d->pg, target, err);
+
+	if (!rc)
+		rc = mark_has_tables(d->pg, &place, &has_target, &has_watermark,
+				     err);
+	if (!rc && !has_target)
+		rc = error_set(err, ERROR_SCHEMA,
+			       "table %s is not in the destination: there is "
+			       "no mark to set before a first run",
+			       target->table);
+	if (!rc && !has_watermark) {
+		mark_table_sql(&sql, &place);
+		rc = pg_exec(d->pg, sql.data, err);
+	}
+	if (!rc) {
+		const char *params[] = { target->pipeline, watermark, batch_id,
+					 place.table };
+
+		strbuf_reset(&sql);
+		strbuf_addf(&sql, set_sql, place.watermark);
+		rc = pg_exec_count(d->pg, sql.data, 4, params, NULL, err);
+	}
+	strbuf_release(&sql);
+	free(batch_id);
+	place_release(&place);
+	return rc;
+}

@@ -1,0 +1,96 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+#include "destinations/postgres/postgres.h"
+
+/* NAMEDATALEN - 1: the server cuts longer names with a mere notice. */
+#define NAME_LIMIT 63
+
+static char *place_quote(const char *schema, const char *name)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	sql_quote_name(&sb, schema, '"');
+	strbuf_addch(&sb, '.');
+	sql_quote_name(&sb, name, '"');
+	return strbuf_detach(&sb);
+}
+
+static int place_check_length(const char *what, const char *name,
+			      struct error *err)
+{
+	if (strlen(name) <= NAME_LIMIT)
+		return 0;
+	return error_set(err, ERROR_SCHEMA,
+			 "%s %s: PostgreSQL cuts names at %d bytes", what, name,
+			 NAME_LIMIT);
+}
+
+static int place_check_database(struct pg *pg, const char *catalog,
+				struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_query(pg, &r, "SELECT current_database()", 0, NULL, err);
+
+	if (!rc && strcmp(pg_value(r, 0, 0), catalog))
+		rc = error_set(err, ERROR_SCHEMA,
+			       "the connection is to database %s, not %s",
+			       pg_value(r, 0, 0), catalog);
+	pg_result_free(r);
+	return rc;
+}
+
+static int place_check(struct pg *pg, const struct place *p,
+		       const struct table_name *name,
+		       const struct target *target, struct error *err)
+{
+	int rc = place_check_length("table", p->base, err);
+
+	if (!rc)
+		rc = place_check_length("schema", p->schema, err);
+	for (size_t i = 0;
+	     !rc && target->schema && i < target->schema->n_columns; i++)
+		rc = place_check_length("column",
+					target->schema->columns[i].name, err);
+	if (!rc && name->catalog)
+		rc = place_check_database(pg, name->catalog, err);
+	return rc;
+}
+
+int place_set(struct place *out, struct pg *pg, const struct target *target,
+	      struct error *err)
+{
+	struct table_name name = { 0 };
+	int rc = table_name_parse(&name, target->table, err);
+
+	if (rc)
+		return rc;
+	place_release(out);
+	out->schema = xstrdup(name.schema ? name.schema : "public");
+	out->table = xstrdup(name.name);
+	out->base = xstrfmt("%s%s", name.name,
+			    target->mode == LOAD_APPEND ? NAME_RAW_SUFFIX : "");
+	out->build = name_stage(target->pipeline);
+	out->readable = place_quote(out->schema, out->table);
+	out->rows = place_quote(out->schema, out->base);
+	out->building = place_quote(out->schema, out->build);
+	out->watermark = place_quote(out->schema, NAME_WATERMARK_TABLE);
+	rc = place_check(pg, out, &name, target, err);
+	table_name_release(&name);
+	return rc;
+}
+
+void place_release(struct place *p)
+{
+	free(p->schema);
+	free(p->table);
+	free(p->base);
+	free(p->build);
+	free(p->readable);
+	free(p->rows);
+	free(p->building);
+	free(p->watermark);
+	*p = (struct place){ .schema = NULL };
+}

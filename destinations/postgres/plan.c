@@ -1,0 +1,365 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+#include "destinations/postgres/postgres.h"
+
+/* What surrounds the target; one row. */
+static const char surroundings_sql[] =
+	"SELECT n.oid IS NOT NULL,\n"
+	"  coalesce(has_schema_privilege(n.oid, 'CREATE'),\n"
+	"           has_database_privilege(current_database(), 'CREATE')),\n"
+	"  w.oid IS NOT NULL, v.relkind\n"
+	"FROM (VALUES (1)) AS one(i)\n"
+	"LEFT JOIN pg_namespace n ON n.nspname = $1\n"
+	"LEFT JOIN pg_class w ON w.relnamespace = n.oid\n"
+	"  AND w.relname = '" NAME_WATERMARK_TABLE "'\n"
+	"LEFT JOIN pg_class v ON v.relnamespace = n.oid AND v.relname = $2";
+
+struct surroundings {
+	bool has_schema;
+	bool may_create;
+	char readable; /* relkind of the name that readers use; 0: none */
+};
+
+static void plan_error(struct plan *plan, enum error_code error,
+		       const char *code, const char *fix,
+		       const struct target *target, const char *what)
+{
+	problems_add(&plan->inspection.problems, SEVERITY_ERROR, error, code,
+		     fix, "table %s: %s", target->table, what);
+}
+
+static int plan_surroundings(struct plan *plan, struct pg *pg,
+			     const struct place *place,
+			     struct surroundings *out, struct error *err)
+{
+	const char *params[] = { place->schema, place->table };
+	struct pg_result *r = NULL;
+	int rc = pg_query(pg, &r, surroundings_sql, 2, params, err);
+
+	if (!rc) {
+		out->has_schema = *pg_value(r, 0, 0) == 't';
+		out->may_create = *pg_value(r, 0, 1) == 't';
+		plan->has_watermark = *pg_value(r, 0, 2) == 't';
+		out->readable = pg_value(r, 0, 3) ? *pg_value(r, 0, 3) : '\0';
+	}
+	pg_result_free(r);
+	return rc;
+}
+
+/* The pipeline's row is about this target, or it says nothing about it. */
+static int plan_history(struct plan *plan, struct pg *pg,
+			const struct place *place, const struct target *target,
+			struct error *err)
+{
+	const char *params[] = { target->pipeline, place->table };
+	struct pg_result *r = NULL;
+	char *sql;
+	int rc;
+
+	if (!plan->has_watermark)
+		return 0;
+	sql = xstrfmt("SELECT created_target FROM %s\n"
+		      "WHERE pipeline = $1 AND target = $2",
+		      place->watermark);
+	rc = pg_query(pg, &r, sql, 2, params, err);
+	if (!rc && pg_rows(r)) {
+		plan->known = true;
+		plan->created = *pg_value(r, 0, 0) == 't';
+	}
+	pg_result_free(r);
+	free(sql);
+	return rc;
+}
+
+static void plan_check_rights(struct plan *plan, const struct place *place,
+			      const struct target *target,
+			      const struct surroundings *around)
+{
+	const struct catalog_table *t = &plan->table;
+	char *grant;
+
+	if (t->exists &&
+	    !(t->may_read && t->may_insert && t->may_update && t->may_delete)) {
+		grant = xstrfmt("GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO "
+				"the user of this connection",
+				place->rows);
+		plan_error(plan, ERROR_ACCESS, "missing-right", grant, target,
+			   "this user may not read and change it");
+		free(grant);
+	}
+	if ((!t->exists || !plan->has_watermark || target->refresh) &&
+	    !around->may_create) {
+		grant = xstrfmt("GRANT CREATE ON SCHEMA \"%s\" TO the user of "
+				"this connection",
+				place->schema);
+		plan_error(plan, ERROR_ACCESS, "missing-right", grant, target,
+			   "this user may not create tables in its schema");
+		free(grant);
+	}
+}
+
+static void plan_check_kind(struct plan *plan, const struct target *target,
+			    const struct surroundings *around)
+{
+	const struct catalog_table *t = &plan->table;
+
+	if (t->exists && t->kind != 'r' && t->kind != 'p')
+		plan_error(plan, ERROR_SCHEMA, "not-a-table",
+			   "name another destination table", target,
+			   "it is a view or another object that is not a "
+			   "table");
+	if (t->exists && t->kind == 'p' && target->refresh)
+		plan_error(plan, ERROR_SCHEMA, "partitioned-refresh",
+			   "load it with mode upsert", target,
+			   "a partitioned table cannot be swapped");
+	if (target->mode != LOAD_APPEND || !around->readable)
+		return;
+	if (around->readable != 'v')
+		plan_error(plan, ERROR_SCHEMA, "not-a-view",
+			   "rename the table, or name another destination",
+			   target,
+			   "mode append keeps its rows in a table with _raw "
+			   "behind its name and needs this one for its view");
+	else if (!t->exists)
+		plan_error(plan, ERROR_SCHEMA, "view-exists",
+			   "drop or rename the view", target,
+			   "mode append needs this name for its view, and a "
+			   "view of somebody else's has it");
+}
+
+/* "a", "b": the key as DDL writes it. */
+static void plan_key_list(struct strbuf *sb, const struct schema *schema)
+{
+	for (size_t i = 0; i < schema->n_key; i++) {
+		if (i)
+			strbuf_addstr(sb, ", ");
+		sql_quote_name(sb, schema->columns[schema->key[i]].name, '"');
+	}
+}
+
+static bool plan_has_key_columns(const struct plan *plan,
+				 const struct schema *schema)
+{
+	for (size_t i = 0; i < schema->n_key; i++)
+		if (!catalog_find(&plan->table,
+				  schema->columns[schema->key[i]].name))
+			return false;
+	return true;
+}
+
+static void plan_check_key(struct plan *plan, const struct place *place,
+			   const struct target *target)
+{
+	const struct schema *s = target->schema;
+	struct strbuf fix = STRBUF_INIT;
+
+	if (!s->n_key) {
+		plan_error(plan, ERROR_SCHEMA, "no-key",
+			   "name the key's columns under key", target,
+			   "rows cannot be told apart without a key");
+		return;
+	}
+	if (!plan->table.exists || target->mode == LOAD_APPEND ||
+	    !plan_has_key_columns(plan, s))
+		return;
+	if (!plan->table.has_key) {
+		strbuf_addf(&fix, "CREATE UNIQUE INDEX ON %s (", place->rows);
+		plan_key_list(&fix, s);
+		strbuf_addch(&fix, ')');
+		plan_error(plan, ERROR_SCHEMA, "key-not-unique", fix.data,
+			   target,
+			   "no unique index is on exactly the key's columns, "
+			   "so a key could come twice");
+		strbuf_release(&fix);
+	}
+	if (plan->table.other_unique)
+		problems_add(&plan->inspection.problems, SEVERITY_WARNING,
+			     ERROR_NONE, "other-unique-index", NULL,
+			     "table %s: it has another unique index; rows that "
+			     "exchange values of it at the source may be "
+			     "refused for a while",
+			     target->table);
+}
+
+static void plan_check_changes(struct plan *plan, const struct target *target)
+{
+	const struct schema *s = target->schema;
+	const struct catalog_column *c;
+
+	if (plan->table.referenced && target->mode == LOAD_DELETE_INSERT)
+		plan_error(plan, ERROR_SCHEMA, "referenced",
+			   "load it with mode upsert", target,
+			   "a foreign key of another table points at it, so "
+			   "its rows cannot be deleted and inserted again");
+	for (size_t i = 0; i < s->n_columns; i++) {
+		c = catalog_find(&plan->table, s->columns[i].name);
+		if (c && c->identity_always && !schema_is_key(s, i))
+			problems_add(&plan->inspection.problems, SEVERITY_ERROR,
+				     ERROR_SCHEMA, "column-generated",
+				     "alter it to GENERATED BY DEFAULT",
+				     "table %s: column %s is GENERATED ALWAYS "
+				     "AS IDENTITY and cannot be updated",
+				     target->table, c->name);
+		if (target->mode == LOAD_APPEND &&
+		    !strncmp(s->columns[i].name, "_tidemark_", 10))
+			plan_error(plan, ERROR_SCHEMA, "reserved-name",
+				   "leave the column out under source.columns",
+				   target,
+				   "names that begin with _tidemark_ are taken "
+				   "in a raw table");
+	}
+}
+
+static int plan_check_refresh(struct plan *plan, struct pg *pg,
+			      const struct place *place,
+			      const struct target *target, struct error *err)
+{
+	if (!target->refresh || !plan->table.exists)
+		return 0;
+	if (!plan->created && !target->force)
+		plan_error(plan, ERROR_SCHEMA, "not-ours",
+			   "run once with --full-refresh to replace it", target,
+			   "Tidemark did not create it, so it is not replaced");
+	return swap_inspect(pg, place, target, plan->table.oid,
+			    &plan->inspection.problems, err);
+}
+
+static void plan_fit(const struct plan *plan, const struct target *target,
+		     size_t i, struct drift_column *out, char **grown)
+{
+	bool postgres = target->schema->engine &&
+			!strcmp(target->schema->engine, "postgres");
+	const struct catalog_column *c =
+		catalog_find(&plan->table, target->schema->columns[i].name);
+
+	*out = (struct drift_column){ .wanted = plan->wanted[i].name,
+				      .mapping = plan->mappings[i] };
+	*grown = NULL;
+	if (!c)
+		return;
+	out->actual = c->type.name;
+	out->not_null = c->not_null;
+	out->generated = c->generated;
+	out->fit = type_fit(&plan->wanted[i], &c->type, postgres, grown);
+	/* A refresh fills an empty table: any type can become any other. */
+	if (out->fit == FIT_NARROW && target->refresh) {
+		out->fit = FIT_GROWS;
+		*grown = xstrdup(plan->wanted[i].name);
+	}
+	out->grown = *grown;
+}
+
+static size_t plan_extras(const struct plan *plan, const struct target *target,
+			  struct drift_extra *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->table.n_columns; i++) {
+		const struct catalog_column *c = &plan->table.columns[i];
+
+		if (schema_find(target->schema, c->name) >= 0 ||
+		    (target->mode == LOAD_APPEND &&
+		     !strncmp(c->name, "_tidemark_", 10)))
+			continue;
+		out[n++] = (struct drift_extra){ c->name, c->not_null,
+						 c->has_default, c->generated };
+	}
+	return n;
+}
+
+static void plan_drift(struct plan *plan, const struct target *target,
+		       enum drift_step *steps)
+{
+	size_t n = target->schema->n_columns;
+	struct drift_column *columns = xcalloc(n + 1, sizeof(*columns));
+	char **grown = xcalloc(n + 1, sizeof(*grown));
+	struct drift_extra *extras =
+		xcalloc(plan->table.n_columns + 1, sizeof(*extras));
+	struct drift_table table = {
+		.columns = columns,
+		.extras = extras,
+		.exists = plan->table.exists,
+		.known = plan->known || target->refresh,
+		.created = plan->created,
+	};
+
+	for (size_t i = 0; i < n; i++)
+		plan_fit(plan, target, i, &columns[i], &grown[i]);
+	table.n_extras = plan_extras(plan, target, extras);
+	drift_decide(target, &table, steps, &plan->inspection);
+	/* The type of a column that grows outlives this function as DDL. */
+	for (size_t i = 0; i < n; i++)
+		if (steps[i] == STEP_WIDEN) {
+			free(plan->wanted[i].name);
+			plan->wanted[i].name = grown[i];
+			grown[i] = NULL;
+		}
+	for (size_t i = 0; i < n; i++)
+		free(grown[i]);
+	free(grown);
+	free(columns);
+	free(extras);
+}
+
+void plan_init(struct plan *plan)
+{
+	*plan = (struct plan){ .n_wanted = 0 };
+	inspection_init(&plan->inspection);
+	catalog_table_init(&plan->table);
+}
+
+void plan_release(struct plan *plan)
+{
+	inspection_release(&plan->inspection);
+	catalog_table_release(&plan->table);
+	for (size_t i = 0; i < plan->n_wanted; i++)
+		free(plan->wanted[i].name);
+	free(plan->wanted);
+	free(plan->mappings);
+	plan_init(plan);
+}
+
+int plan_make(struct plan *plan, struct pg *pg, const struct place *place,
+	      const struct target *target, struct error *err)
+{
+	struct surroundings around = { .readable = '\0' };
+	enum drift_step *steps = NULL;
+	int rc;
+
+	if (target->mode == LOAD_UPDATE)
+		return error_set(err, ERROR_CONFIG,
+				 "load: mode update is not supported yet");
+	plan->n_wanted = target->schema->n_columns;
+	plan->wanted = xcalloc(plan->n_wanted + 1, sizeof(*plan->wanted));
+	plan->mappings = xcalloc(plan->n_wanted + 1, sizeof(*plan->mappings));
+	steps = xcalloc(plan->n_wanted + 1, sizeof(*steps));
+	rc = catalog_wanted(pg, target->schema, plan->wanted, plan->mappings,
+			    err);
+	if (!rc)
+		rc = catalog_read(pg, place->schema, place->base,
+				  target->schema, &plan->table, err);
+	if (!rc)
+		rc = plan_surroundings(plan, pg, place, &around, err);
+	if (!rc)
+		rc = plan_history(plan, pg, place, target, err);
+	if (!rc) {
+		plan->inspection.table_exists = plan->table.exists;
+		plan->has_view = around.readable == 'v';
+		plan_check_kind(plan, target, &around);
+		plan_check_rights(plan, place, target, &around);
+		plan_check_key(plan, place, target);
+		plan_check_changes(plan, target);
+		rc = plan_check_refresh(plan, pg, place, target, err);
+	}
+	if (!rc) {
+		plan_drift(plan, target, steps);
+		if (!around.has_schema)
+			plan_ddl_schema(plan, place);
+		plan_ddl(plan, place, target, steps);
+	}
+	free(steps);
+	return rc;
+}

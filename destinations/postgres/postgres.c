@@ -1,0 +1,180 @@
+#include "destinations/postgres/postgres.h"
+
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+
+/* The pinned session, and: the stage's schema last, so that nothing in it can
+ * stand for a catalog. The merge looks keys up in the target's index, in the
+ * stage's (key) order: a hash or merge join would read the whole target for
+ * each batch, which the planner, knowing nothing about the stage, may well
+ * choose. */
+static const char session_sql[] = "SET search_path = pg_catalog, pg_temp;\n"
+				  "SET enable_hashjoin = off;\n"
+				  "SET enable_mergejoin = off;\n"
+				  "SET jit = off;\n"
+				  "SET temp_buffers = '32MB'";
+
+/* A server whose client has died in the middle of a statement notices, and
+ * lets go of its locks. New in 14, and not on every system. */
+static void postgres_set_check(struct pg *pg)
+{
+	struct error ignored = ERROR_INIT;
+
+	if (pg_server_version(pg) >= 140000)
+		pg_exec(pg, "SET client_connection_check_interval = '10s'",
+			&ignored);
+}
+
+int postgres_read_start(struct postgres_destination *d, struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_query(d->pg, &r,
+			  "SELECT backend_start FROM pg_stat_activity "
+			  "WHERE pid = pg_backend_pid()",
+			  0, NULL, err);
+
+	if (!rc && pg_rows(r)) {
+		free(d->backend_started);
+		d->backend_started = xstrdup(pg_value(r, 0, 0));
+	}
+	pg_result_free(r);
+	return rc;
+}
+
+int postgres_connect(struct postgres_destination *d, struct pg **out,
+		     struct error *err)
+{
+	struct pg_options options = { .pin = true, .application = "load" };
+	struct pg *pg = NULL;
+	int rc = pg_open(&pg, &d->conn, &options, err);
+
+	if (!rc)
+		rc = pg_exec(pg, session_sql, err);
+	if (!rc)
+		postgres_set_check(pg);
+	if (rc) {
+		pg_close(pg);
+		return rc;
+	}
+	*out = pg;
+	return 0;
+}
+
+void postgres_rollback(struct postgres_destination *d)
+{
+	struct error ignored = ERROR_INIT;
+
+	if (pg_alive(d->pg))
+		pg_exec(d->pg, "ROLLBACK", &ignored);
+}
+
+static void postgres_copy_connection(struct connection *dst,
+				     const struct connection *src)
+{
+	*dst = *src;
+	dst->name = xstrdup(src->name);
+	dst->password = xstrdup(src->password);
+	dst->tls_ca = xstrdup(src->tls_ca);
+	dst->tls_cert = xstrdup(src->tls_cert);
+	dst->tls_key = xstrdup(src->tls_key);
+	url_copy(&dst->url, &src->url);
+}
+
+static void postgres_close(struct destination *base)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+
+	if (!d)
+		return;
+	pg_close(d->pg);
+	pthread_mutex_destroy(&d->swapping);
+	free(d->conn.name);
+	free(d->conn.password);
+	free(d->conn.tls_ca);
+	free(d->conn.tls_cert);
+	free(d->conn.tls_key);
+	url_release(&d->conn.url);
+	free(d->backend_started);
+	free(d->seen.batch_id);
+	place_release(&d->place);
+	catalog_table_release(&d->table);
+	encoder_release(&d->encoder);
+	row_order_release(&d->order);
+	strbuf_release(&d->columns);
+	statements_release(d);
+	free(d);
+}
+
+static int postgres_open(struct destination **out,
+			 const struct connection *conn, struct error *err)
+{
+	struct postgres_destination *d = xcalloc(1, sizeof(*d));
+	int rc;
+
+	d->base.ops = &postgres_destination;
+	d->encoder = (struct encoder)ENCODER_INIT;
+	strbuf_init(&d->columns);
+	catalog_table_init(&d->table);
+	d->seen.batch_id = xstrdup("");
+	pthread_mutex_init(&d->swapping, NULL);
+	postgres_copy_connection(&d->conn, conn);
+	rc = postgres_connect(d, &d->pg, err);
+	if (!rc)
+		rc = postgres_read_start(d, err);
+	if (rc)
+		postgres_close(&d->base);
+	else
+		*out = &d->base;
+	return rc;
+}
+
+static int postgres_inspect(struct destination *base,
+			    const struct target *target, struct inspection *out,
+			    struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	struct place place = { .schema = NULL };
+	struct plan plan;
+	int rc;
+
+	plan_init(&plan);
+	rc = place_set(&place, d->pg, target, err);
+	if (!rc)
+		rc = plan_make(&plan, d->pg, &place, target, err);
+	if (!rc) {
+		inspection_release(out);
+		*out = plan.inspection;
+		inspection_init(&plan.inspection);
+	}
+	plan_release(&plan);
+	place_release(&place);
+	return rc;
+}
+
+static void postgres_interrupt(struct destination *base)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+
+	pthread_mutex_lock(&d->swapping);
+	pg_interrupt(d->pg);
+	pthread_mutex_unlock(&d->swapping);
+}
+
+static const struct url_option postgres_url_options[] = { { NULL, NULL,
+							    NULL } };
+
+const struct destination_ops postgres_destination = {
+	.name = "postgres",
+	.options = postgres_url_options,
+	.traits = DESTINATION_TRANSACTIONAL,
+	.open = postgres_open,
+	.inspect = postgres_inspect,
+	.prepare = postgres_prepare,
+	.recover = postgres_recover,
+	.load = postgres_load,
+	.finish = postgres_finish,
+	.set_watermark = postgres_set_watermark,
+	.interrupt = postgres_interrupt,
+	.close = postgres_close,
+};

@@ -1,0 +1,152 @@
+/*
+ * What the files of this folder share: the open destination, and the steps of
+ * its work. postgres.c holds the ops table, catalog.c reads what exists,
+ * inspect.c decides, prepare.c alters, mark.c keeps _tidemark_watermark,
+ * statements.c writes SQL, load.c loads, swap.c replaces.
+ *
+ * The session runs under search_path = pg_catalog, pg_temp: every name is
+ * qualified, and a stage can only be ours.
+ */
+#ifndef TIDEMARK_DESTINATIONS_POSTGRES_POSTGRES_H
+#define TIDEMARK_DESTINATIONS_POSTGRES_POSTGRES_H
+
+#include <pthread.h>
+
+#include "clients/pg.h"
+#include "core/plugin/destination.h"
+#include "destinations/common/names.h"
+#include "destinations/common/row_order.h"
+#include "destinations/postgres/catalog.h"
+#include "destinations/postgres/encode.h"
+
+#define STAGE "pg_temp._tidemark_stage"
+
+/* The engine's table of functions; postgres.c. */
+extern const struct destination_ops postgres_destination;
+
+/* The names of a target; all owned. */
+struct place {
+	char *schema; /* plain: "public" unless the user says otherwise */
+	char *table; /* plain: what readers look at */
+	char *base; /* plain: the table with the rows: `table`, or in
+		     * append TABLE_raw */
+	char *build; /* plain: the table that a refresh fills */
+	char *readable; /* quoted: schema.table */
+	char *rows; /* quoted: schema.base */
+	char *building; /* quoted: schema.build */
+	char *watermark; /* quoted: schema._tidemark_watermark */
+};
+
+/* What this session last saw in the pipeline's row. */
+struct mark_seen {
+	char *batch_id;
+	int64_t fence;
+	int64_t rows_total;
+};
+
+struct postgres_destination {
+	struct destination base;
+	struct connection conn; /* a copy: an unclear COMMIT reconnects */
+	struct pg *pg;
+	pthread_mutex_t swapping; /* guards `pg` against interrupt() */
+	char *backend_started; /* of our session, for the unclear COMMIT */
+
+	const struct target *target; /* since prepare */
+	struct place place;
+	struct catalog_table table; /* the one that rows go into now */
+	const char *rows; /* its quoted name; in `place` */
+	struct encoder encoder;
+	struct row_order order;
+	struct strbuf columns; /* quoted list of the batch's columns */
+	char *sql_delete, *sql_update, *sql_insert_all, *sql_insert_new;
+	struct mark_seen seen;
+	/* Rows may go straight into the table: it was empty, or all of the
+	 * last batch were new. */
+	bool direct;
+	size_t refreshed; /* rows loaded since prepare, in a refresh */
+};
+
+/* place.c: SCHEMA error for another database, or a name that the server
+ * would cut. */
+int place_set(struct place *out, struct pg *pg, const struct target *target,
+	      struct error *err);
+void place_release(struct place *p);
+
+/* What stands there now and what has to be done; filled by plan_make, used by
+ * inspect and prepare. */
+struct plan {
+	struct inspection inspection;
+	struct catalog_table table; /* of place->base */
+	struct sql_type *wanted; /* one for each source column */
+	size_t n_wanted;
+	enum mapping *mappings; /* parallel to `wanted` */
+	bool has_watermark; /* the table _tidemark_watermark exists */
+	bool known; /* the pipeline's row exists, for this target */
+	bool created; /* Tidemark created the target */
+	bool has_view; /* append: the view that readers use is there */
+};
+int plan_make(struct plan *plan, struct pg *pg, const struct place *place,
+	      const struct target *target, struct error *err);
+void plan_init(struct plan *plan);
+void plan_release(struct plan *plan);
+/* Append the DDL to plan->inspection.ddl. */
+void plan_ddl_schema(struct plan *plan, const struct place *place);
+void plan_ddl(struct plan *plan, const struct place *place,
+	      const struct target *target, const enum drift_step *steps);
+
+/* prepare.c: the session's temporary table, of the columns of d->table. */
+int stage_create(struct postgres_destination *d, struct error *err);
+int postgres_prepare(struct destination *base, const struct target *target,
+		     struct error *err);
+
+/* mark.c */
+void mark_table_sql(struct strbuf *sb, const struct place *place);
+/* The row as it is, into `out`; `lock` waits for a writer that is still
+ * committing or rolling back. */
+int mark_read(struct pg *pg, const struct place *place, const char *pipeline,
+	      bool lock, struct checkpoint *out, struct error *err);
+/* In the load's transaction: lock the row and compare it with `seen`. */
+int mark_lock(struct postgres_destination *d, struct error *err);
+/* In the same transaction: `next`, and `n_rows` more. */
+int mark_write(struct postgres_destination *d, const struct checkpoint *next,
+	       size_t n_rows, struct error *err);
+/* After the COMMIT: this is what the next batch expects to find. */
+void mark_advance(struct postgres_destination *d, const struct checkpoint *next,
+		  size_t n_rows);
+/* commit.c: COMMIT; if its answer is lost, find out. */
+int mark_commit(struct postgres_destination *d, const struct checkpoint *next,
+		struct error *err);
+int postgres_recover(struct destination *base, const struct target *target,
+		     struct checkpoint *out, struct error *err);
+int postgres_set_watermark(struct destination *base,
+			   const struct target *target, const char *watermark,
+			   struct error *err);
+
+/* statements.c: from `wanted`, `table` and the target's schema. */
+void statements_make(struct postgres_destination *d, const struct plan *plan);
+void statements_release(struct postgres_destination *d);
+/* CREATE OR REPLACE VIEW of the newest row of each key. */
+void statement_view(struct strbuf *sb, const struct place *place,
+		    const struct target *target,
+		    const struct catalog_table *raw);
+void statement_column(struct strbuf *sb, const char *alias, const char *name);
+
+int postgres_load(struct destination *base, const struct batch *batch,
+		  const struct checkpoint *next, struct load_counts *out,
+		  struct error *err);
+int postgres_finish(struct destination *base, const struct checkpoint *next,
+		    struct error *err);
+/* swap.c: what a swap would lose: a SCHEMA problem naming it. */
+int swap_inspect(struct pg *pg, const struct place *place,
+		 const struct target *target, uint32_t oid,
+		 struct problems *out, struct error *err);
+
+/* postgres.c: open the session; also to reconnect. */
+int postgres_connect(struct postgres_destination *d, struct pg **out,
+		     struct error *err);
+/* When the session began: with its pid, whose transaction is waited for. */
+int postgres_read_start(struct postgres_destination *d, struct error *err);
+/* Roll back what is open, if the connection still lives. */
+void postgres_rollback(struct postgres_destination *d);
+
+#endif

@@ -1,0 +1,186 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "destinations/postgres/postgres.h"
+
+/* One key for all of Tidemark's DDL in a database ("tidm"): CREATE ... IF NOT
+ * EXISTS of two sessions at once fails on a catalog's unique index. */
+#define DDL_LOCK 0x7469646d
+
+/* A table that is new, is not the one the row was about, or has got a column:
+ * all rows have to be read again. */
+static const char row_sql[] =
+	"INSERT INTO %s AS w (pipeline, created_target, target, rows_total)\n"
+	"VALUES ($1, $2, $3, %s)\n"
+	"ON CONFLICT (pipeline) DO UPDATE SET watermark = NULL,\n"
+	"  created_target = $2 OR (w.created_target AND w.target = $3),\n"
+	"  target = $3, updated_at = clock_timestamp()";
+
+static bool prepare_needs_row(const struct plan *plan,
+			      const struct target *target)
+{
+	if (!plan->known)
+		return true;
+	return !target->refresh &&
+	       (!plan->table.exists || plan->inspection.added.n);
+}
+
+static int prepare_row(struct postgres_destination *d, const struct plan *plan,
+		       const struct target *target, struct error *err)
+{
+	bool created = !plan->table.exists && !target->refresh;
+	const char *params[] = { target->pipeline, created ? "t" : "f",
+				 d->place.table };
+	char *base, *sql;
+	int rc;
+
+	/* Numbers of a raw table go on where they were, whatever became of
+	 * the row. */
+	if (target->mode == LOAD_APPEND && plan->table.exists)
+		base = xstrfmt("(SELECT coalesce(max(" NAME_RAW_SEQ
+			       "), 0) FROM %s)",
+			       d->place.rows);
+	else
+		base = xstrdup("0");
+	sql = xstrfmt(row_sql, d->place.watermark, base);
+	rc = pg_exec_count(d->pg, sql, 3, params, NULL, err);
+	free(sql);
+	free(base);
+	return rc;
+}
+
+static int prepare_ddl(struct postgres_destination *d, const struct plan *plan,
+		       struct error *err)
+{
+	const struct strlist *ddl = &plan->inspection.ddl;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < ddl->n; i++) {
+		rc = pg_exec(d->pg, ddl->items[i], err);
+		if (rc && rc != -ERROR_TRANSIENT && rc != -ERROR_STOPPED &&
+		    rc != -ERROR_ACCESS) {
+			err->code = ERROR_SCHEMA;
+			rc = error_prefix(err, "%.200s", ddl->items[i]);
+		}
+		if (!rc)
+			rc = failpoint("mid_alter", err);
+	}
+	return rc;
+}
+
+static int prepare_apply(struct postgres_destination *d,
+			 const struct plan *plan, const struct target *target,
+			 struct error *err)
+{
+	bool row = prepare_needs_row(plan, target);
+	int rc;
+
+	if (!row && !plan->inspection.ddl.n)
+		return 0;
+	rc = pg_execf(d->pg, err, "BEGIN; SELECT pg_advisory_xact_lock(%d)",
+		      DDL_LOCK);
+	if (!rc)
+		rc = prepare_ddl(d, plan, err);
+	if (!rc && row)
+		rc = prepare_row(d, plan, target, err);
+	if (!rc)
+		rc = pg_exec(d->pg, "COMMIT", err);
+	if (rc)
+		postgres_rollback(d);
+	return rc;
+}
+
+static void prepare_encoder(struct postgres_destination *d)
+{
+	const struct schema *s = d->target->schema;
+	enum wire *wires = xcalloc(s->n_columns + 1, sizeof(*wires));
+
+	for (size_t i = 0; i < s->n_columns; i++)
+		wires[i] = type_wire(
+			s->columns[i].type.kind,
+			&catalog_find(&d->table, s->columns[i].name)->type);
+	encoder_set(&d->encoder, wires, s->n_columns);
+	free(wires);
+}
+
+/* Rows can go straight into an empty table that shows COPY the same face as
+ * INSERT: no rules, no row security (COPY FROM refuses it). */
+static int prepare_direct(struct postgres_destination *d, struct error *err)
+{
+	struct pg_result *r = NULL;
+	char *sql;
+	int rc;
+
+	d->direct = false;
+	if (d->target->mode == LOAD_APPEND || d->table.rules ||
+	    d->table.row_security)
+		return 0;
+	sql = xstrfmt("SELECT NOT EXISTS (SELECT FROM %s)", d->rows);
+	rc = pg_query(d->pg, &r, sql, 0, NULL, err);
+	if (!rc)
+		d->direct = *pg_value(r, 0, 0) == 't';
+	pg_result_free(r);
+	free(sql);
+	return rc;
+}
+
+int stage_create(struct postgres_destination *d, struct error *err)
+{
+	/* AS SELECT keeps types, domains and collations of the columns, and
+	 * neither constraints nor defaults. */
+	int rc = pg_execf(d->pg, err,
+			  "DROP TABLE IF EXISTS " STAGE ";\n"
+			  "CREATE TEMP TABLE _tidemark_stage\n"
+			  "ON COMMIT DELETE ROWS AS\n"
+			  "SELECT %s FROM %s WITH NO DATA",
+			  d->columns.data, d->rows);
+
+	return rc ? rc : failpoint("stage_created", err);
+}
+
+static int prepare_session(struct postgres_destination *d,
+			   const struct plan *plan, struct error *err)
+{
+	const char *table = d->target->refresh ? d->place.build : d->place.base;
+	int rc = catalog_read(d->pg, d->place.schema, table, d->target->schema,
+			      &d->table, err);
+
+	if (!rc && !d->table.exists)
+		rc = error_set(err, ERROR_SCHEMA, "table %s has disappeared",
+			       d->rows);
+	if (rc)
+		return rc;
+	prepare_encoder(d);
+	statements_make(d, plan);
+	rc = stage_create(d, err);
+	return rc ? rc : prepare_direct(d, err);
+}
+
+int postgres_prepare(struct destination *base, const struct target *target,
+		     struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	struct plan plan;
+	int rc;
+
+	plan_init(&plan);
+	d->target = NULL;
+	d->refreshed = 0;
+	rc = place_set(&d->place, d->pg, target, err);
+	if (!rc)
+		rc = plan_make(&plan, d->pg, &d->place, target, err);
+	if (!rc)
+		rc = problems_to_error(&plan.inspection.problems, err);
+	if (!rc)
+		rc = prepare_apply(d, &plan, target, err);
+	if (!rc) {
+		d->target = target;
+		d->rows = target->refresh ? d->place.building : d->place.rows;
+		rc = prepare_session(d, &plan, err);
+	}
+	plan_release(&plan);
+	return rc;
+}

@@ -1,0 +1,311 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+#include "destinations/postgres/postgres.h"
+
+void statement_column(struct strbuf *sb, const char *alias, const char *name)
+{
+	strbuf_addstr(sb, alias);
+	strbuf_addch(sb, '.');
+	sql_quote_name(sb, name, '"');
+}
+
+/* The list of the batch's columns, each behind `alias` if there is one. */
+static void statement_columns(struct strbuf *sb, const struct schema *s,
+			      const char *alias)
+{
+	for (size_t i = 0; i < s->n_columns; i++) {
+		if (i)
+			strbuf_addstr(sb, ", ");
+		if (alias)
+			statement_column(sb, alias, s->columns[i].name);
+		else
+			sql_quote_name(sb, s->columns[i].name, '"');
+	}
+}
+
+/* The operator is named in full: under search_path = pg_catalog a citext
+ * would be compared as text, which its index does not serve. */
+static void statement_key(struct strbuf *sb,
+			  const struct postgres_destination *d,
+			  const char *stored)
+{
+	const struct schema *s = d->target->schema;
+
+	for (size_t i = 0; i < s->n_key; i++) {
+		const char *name = s->columns[s->key[i]].name;
+
+		if (i)
+			strbuf_addstr(sb, " AND ");
+		statement_column(sb, stored, name);
+		strbuf_addf(sb, " OPERATOR(%s) ",
+			    d->table.operators.n == s->n_key
+				    ? d->table.operators.items[i]
+				    : "pg_catalog.=");
+		statement_column(sb, "s", name);
+	}
+}
+
+static void statement_wrapped(struct strbuf *sb, const char *stored,
+			      const char *name, const char *before,
+			      const char *behind)
+{
+	strbuf_addstr(sb, before);
+	statement_column(sb, stored, name);
+	strbuf_addf(sb, "%s IS DISTINCT FROM %s", behind, before);
+	statement_column(sb, "s", name);
+	strbuf_addstr(sb, behind);
+}
+
+static void statement_differs(struct strbuf *sb, const char *stored,
+			      const struct catalog_column *c)
+{
+	switch (type_compare(&c->type)) {
+	case COMPARE_TEXT:
+		statement_wrapped(sb, stored, c->name, "", "::text");
+		break;
+	case COMPARE_SCALE:
+		statement_wrapped(sb, stored, c->name, "", "");
+		strbuf_addstr(sb, " OR ");
+		statement_wrapped(sb, stored, c->name, "scale(", ")");
+		break;
+	default:
+		statement_wrapped(sb, stored, c->name, "",
+				  c->folds ? " COLLATE \"C\"" : "");
+		break;
+	}
+}
+
+/* Is the stored row another one than the stage's? The mark column first: it
+ * is what usually changes. false when all columns are the key's. */
+static void statement_changed(struct strbuf *sb,
+			      const struct postgres_destination *d,
+			      const char *stored)
+{
+	const struct schema *s = d->target->schema;
+	bool first = true;
+
+	strbuf_addch(sb, '(');
+	for (long i = -1; i < (long)s->n_columns; i++) {
+		long column = i < 0 ? s->mark : i;
+
+		if (column < 0 || (i >= 0 && i == s->mark) ||
+		    schema_is_key(s, (size_t)column))
+			continue;
+		if (!first)
+			strbuf_addstr(sb, "\n    OR ");
+		first = false;
+		statement_differs(
+			sb, stored,
+			catalog_find(&d->table, s->columns[column].name));
+	}
+	strbuf_addstr(sb, first ? "false)" : ")");
+}
+
+/* A mark kept as text is compared as what it is at the source. */
+static char *statement_mark(const struct postgres_destination *d,
+			    const struct plan *plan, const char *alias)
+{
+	const struct schema *s = d->target->schema;
+	const char *name = s->columns[s->mark].name;
+	const struct catalog_column *c = catalog_find(&d->table, name);
+	struct strbuf sb = STRBUF_INIT;
+
+	statement_column(&sb, alias, name);
+	if (!type_same_order(&plan->wanted[s->mark], &c->type))
+		strbuf_addf(&sb, "::%s", plan->wanted[s->mark].name);
+	return strbuf_detach(&sb);
+}
+
+/* The stage's row is not older than the stored one; NULL is oldest. */
+static void statement_not_older(struct strbuf *sb,
+				const struct postgres_destination *d,
+				const struct plan *plan, const char *stored)
+{
+	char *old, *new;
+
+	if (d->target->schema->mark < 0) {
+		strbuf_addstr(sb, "true");
+		return;
+	}
+	old = statement_mark(d, plan, stored);
+	new = statement_mark(d, plan, "s");
+	strbuf_addf(sb, "(%s IS NULL OR %s <= %s)", old, old, new);
+	free(old);
+	free(new);
+}
+
+static void statement_replaces(struct strbuf *sb,
+			       const struct postgres_destination *d,
+			       const struct plan *plan)
+{
+	strbuf_addstr(sb, "\nWHERE ");
+	statement_key(sb, d, "t");
+	strbuf_addstr(sb, "\n  AND ");
+	statement_not_older(sb, d, plan, "t");
+	strbuf_addstr(sb, "\n  AND ");
+	statement_changed(sb, d, "t");
+}
+
+/* The rows of the stage that replace a stored one: that one goes. */
+static char *statement_delete(const struct postgres_destination *d,
+			      const struct plan *plan)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "DELETE FROM %s t USING " STAGE " s", d->rows);
+	statement_replaces(&sb, d, plan);
+	return strbuf_detach(&sb);
+}
+
+static char *statement_update(const struct postgres_destination *d,
+			      const struct plan *plan)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf sb = STRBUF_INIT;
+	bool first = true;
+
+	strbuf_addf(&sb, "UPDATE %s t SET ", d->rows);
+	for (size_t i = 0; i < s->n_columns; i++) {
+		if (schema_is_key(s, i))
+			continue;
+		strbuf_addstr(&sb, first ? "" : ", ");
+		first = false;
+		sql_quote_name(&sb, s->columns[i].name, '"');
+		strbuf_addstr(&sb, " = ");
+		statement_column(&sb, "s", s->columns[i].name);
+	}
+	strbuf_addstr(&sb, "\nFROM " STAGE " s");
+	statement_replaces(&sb, d, plan);
+	if (first)
+		strbuf_reset(&sb);
+	return strbuf_detach(&sb);
+}
+
+static char *statement_insert(const struct postgres_destination *d,
+			      bool only_new)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb,
+		    "INSERT INTO %s (%s)\nOVERRIDING SYSTEM VALUE\nSELECT ",
+		    d->rows, d->columns.data);
+	statement_columns(&sb, s, "s");
+	strbuf_addstr(&sb, "\nFROM " STAGE " s");
+	if (only_new) {
+		strbuf_addf(&sb, "\nWHERE NOT EXISTS (SELECT FROM %s t\nWHERE ",
+			    d->rows);
+		statement_key(&sb, d, "t");
+		strbuf_addch(&sb, ')');
+	}
+	return strbuf_detach(&sb);
+}
+
+/* Of each key's raw rows the newest is what the view shows. The same content
+ * as that is not appended; nor is an older version that is already there. */
+static char *statement_insert_raw(const struct postgres_destination *d,
+				  const struct plan *plan)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb,
+		    "INSERT INTO %s (%s, " NAME_RAW_BATCH ", " NAME_RAW_SEQ
+		    ", " NAME_RAW_LOADED ")\nSELECT ",
+		    d->rows, d->columns.data);
+	statement_columns(&sb, s, "s");
+	strbuf_addf(&sb,
+		    ", $1, $2 + row_number() OVER (), now()\nFROM " STAGE
+		    " s\nLEFT JOIN LATERAL (SELECT r.* FROM %s r WHERE ",
+		    d->rows);
+	statement_key(&sb, d, "r");
+	strbuf_addstr(&sb, "\n  ORDER BY ");
+	if (s->mark >= 0) {
+		char *mark = statement_mark(d, plan, "r");
+
+		strbuf_addf(&sb, "%s DESC NULLS LAST, ", mark);
+		free(mark);
+	}
+	strbuf_addstr(&sb, "r." NAME_RAW_SEQ " DESC LIMIT 1) n ON true\n"
+			   "WHERE n." NAME_RAW_SEQ " IS NULL OR (");
+	statement_changed(&sb, d, "n");
+	strbuf_addstr(&sb, "\n  AND (");
+	statement_not_older(&sb, d, plan, "n");
+	strbuf_addf(&sb, " OR NOT EXISTS (SELECT FROM %s r WHERE ", d->rows);
+	statement_key(&sb, d, "r");
+	strbuf_addstr(&sb, " AND NOT ");
+	statement_changed(&sb, d, "r");
+	strbuf_addstr(&sb, ")))");
+	return strbuf_detach(&sb);
+}
+
+void statements_release(struct postgres_destination *d)
+{
+	free(d->sql_delete);
+	free(d->sql_update);
+	free(d->sql_insert_all);
+	free(d->sql_insert_new);
+	d->sql_delete = d->sql_update = NULL;
+	d->sql_insert_all = d->sql_insert_new = NULL;
+}
+
+void statements_make(struct postgres_destination *d, const struct plan *plan)
+{
+	strbuf_reset(&d->columns);
+	statement_columns(&d->columns, d->target->schema, NULL);
+	statements_release(d);
+	if (d->target->mode == LOAD_APPEND) {
+		d->sql_insert_new = statement_insert_raw(d, plan);
+		return;
+	}
+	d->sql_delete = statement_delete(d, plan);
+	d->sql_update = statement_update(d, plan);
+	d->sql_insert_all = statement_insert(d, false);
+	d->sql_insert_new = statement_insert(d, true);
+}
+
+/* `raw` as it is, or will be: its columns in their order, then what the
+ * source has beyond them, so that CREATE OR REPLACE can add to the view. */
+void statement_view(struct strbuf *sb, const struct place *place,
+		    const struct target *target,
+		    const struct catalog_table *raw)
+{
+	const struct schema *s = target->schema;
+	const char *separator = "";
+
+	strbuf_addf(sb, "CREATE OR REPLACE VIEW %s AS\nSELECT DISTINCT ON (",
+		    place->readable);
+	for (size_t i = 0; i < s->n_key; i++) {
+		strbuf_addstr(sb, i ? ", " : "");
+		sql_quote_name(sb, s->columns[s->key[i]].name, '"');
+	}
+	strbuf_addstr(sb, ") ");
+	for (size_t i = 0; i < raw->n_columns; i++) {
+		if (!strncmp(raw->columns[i].name, "_tidemark_", 10))
+			continue;
+		strbuf_addstr(sb, separator);
+		separator = ", ";
+		sql_quote_name(sb, raw->columns[i].name, '"');
+	}
+	for (size_t i = 0; i < s->n_columns; i++) {
+		if (catalog_find(raw, s->columns[i].name))
+			continue;
+		strbuf_addstr(sb, separator);
+		separator = ", ";
+		sql_quote_name(sb, s->columns[i].name, '"');
+	}
+	strbuf_addf(sb, "\nFROM %s\nORDER BY ", place->rows);
+	for (size_t i = 0; i < s->n_key; i++) {
+		sql_quote_name(sb, s->columns[s->key[i]].name, '"');
+		strbuf_addstr(sb, ", ");
+	}
+	if (s->mark >= 0) {
+		sql_quote_name(sb, s->columns[s->mark].name, '"');
+		strbuf_addstr(sb, " DESC NULLS LAST, ");
+	}
+	strbuf_addstr(sb, NAME_RAW_SEQ " DESC");
+}
