@@ -70,7 +70,7 @@ const struct command *syntax_command(const struct syntax *s, const char *name,
 			return NULL;
 		}
 	}
-	for (; s->commands[n] && n < ARRAY_SIZE(names); n++)
+	for (; n < ARRAY_SIZE(names) && s->commands[n]; n++)
 		names[n] = s->commands[n]->name;
 	near = nearest_name(name, names, n);
 	error_set(err, ERROR_CONFIG, "unknown command \"%s\"", name);

@@ -173,16 +173,19 @@ static void look_at_mark(struct look *l, const char *text)
 	struct watermark seen;
 	struct error err = ERROR_INIT;
 	const char *column = l->p->mark_column ? l->p->mark_column : "";
+	bool other;
+	int rc;
 
 	watermark_init(&seen);
-	if (watermark_from_text(&seen, text, &err)) {
+	rc = watermark_from_text(&seen, text, &err);
+	other = !rc && (seen.strategy != l->p->strategy ||
+			strcmp(seen.column ? seen.column : "", column) != 0);
+	if (!rc && !other && seen.identity && l->identity)
+		rc = watermark_check_identity(&seen, l->identity, &err);
+	if (rc) {
 		look_failed(l, "mark", &err);
-	} else if (seen.strategy != l->p->strategy ||
-		   strcmp(seen.column ? seen.column : "", column) != 0) {
+	} else if (other) {
 		look_refuse_mark(l, &seen);
-	} else if (seen.identity && l->identity &&
-		   watermark_check_identity(&seen, l->identity, &err)) {
-		look_failed(l, "mark", &err);
 	} else {
 		watermark_release(&l->from);
 		watermark_copy(&l->from, &seen);
