@@ -1,0 +1,304 @@
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+#include "core/base/strbuf.h"
+#include "core/data/table_name.h"
+#include "destinations/common/names.h"
+#include "destinations/duckdb/internal.h"
+
+/* What inspect works on. */
+struct ddl {
+	struct duckdb_destination *d;
+	const struct target *target;
+	const struct duckdb_place *place;
+	const struct duckdb_existing *existing;
+	const struct duckdb_type *types;
+	struct inspection *out;
+};
+
+static void ddl_refuse(struct ddl *x, const char *code, const char *fix,
+		       const char *what)
+{
+	problems_add(&x->out->problems, SEVERITY_ERROR, ERROR_SCHEMA, code, fix,
+		     "table %s: %s", x->target->table, what);
+}
+
+static void ddl_add_names(struct strbuf *sql, const struct schema *s,
+			  bool key_only)
+{
+	size_t n = key_only ? s->n_key : s->n_columns;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t column = key_only ? s->key[i] : i;
+
+		strbuf_addstr(sql, i ? ", " : "");
+		sql_quote_name(sql, s->columns[column].name, '"');
+	}
+}
+
+char *duckdb_view_sql(const struct target *target, const struct duckdb_place *p)
+{
+	const struct schema *s = target->schema;
+	struct strbuf sql = STRBUF_INIT;
+
+	strbuf_addf(&sql,
+		    "CREATE OR REPLACE VIEW %s AS SELECT * EXCLUDE (%s, %s, "
+		    "%s) FROM %s QUALIFY row_number() OVER (PARTITION BY ",
+		    p->quoted_name, NAME_RAW_BATCH, NAME_RAW_SEQ,
+		    NAME_RAW_LOADED, p->quoted_data);
+	ddl_add_names(&sql, s, true);
+	strbuf_addstr(&sql, " ORDER BY ");
+	if (s->mark >= 0) {
+		sql_quote_name(&sql, s->columns[s->mark].name, '"');
+		strbuf_addstr(&sql, " DESC NULLS LAST, ");
+	}
+	strbuf_addf(&sql, "%s DESC) = 1", NAME_RAW_SEQ);
+	return strbuf_detach(&sql);
+}
+
+static void ddl_push(struct ddl *x, struct strbuf *sql)
+{
+	strlist_add(&x->out->ddl, sql->data);
+	strbuf_release(sql);
+}
+
+static void ddl_create_table(struct ddl *x, const char *quoted)
+{
+	const struct schema *s = x->target->schema;
+	struct strbuf sql = STRBUF_INIT;
+
+	if (!x->existing->has_schema) {
+		strbuf_addf(&sql, "CREATE SCHEMA IF NOT EXISTS %s",
+			    x->place->quoted_schema);
+		ddl_push(x, &sql);
+	}
+	strbuf_addf(&sql, "CREATE %sTABLE %s (",
+		    x->target->refresh ? "OR REPLACE " : "", quoted);
+	for (size_t i = 0; i < s->n_columns; i++) {
+		strbuf_addstr(&sql, i ? ", " : "");
+		sql_quote_name(&sql, s->columns[i].name, '"');
+		strbuf_addf(&sql, " %s%s", x->types[i].text,
+			    schema_is_key(s, i) ? " NOT NULL" : "");
+	}
+	if (x->target->mode == LOAD_APPEND)
+		strbuf_addf(&sql,
+			    ", %s VARCHAR, %s BIGINT, %s TIMESTAMP WITH TIME "
+			    "ZONE",
+			    NAME_RAW_BATCH, NAME_RAW_SEQ, NAME_RAW_LOADED);
+	strbuf_addstr(&sql, ")");
+	ddl_push(x, &sql);
+}
+
+static void ddl_alter(struct ddl *x, const enum drift_step *steps,
+		      const struct drift_column *columns)
+{
+	const struct schema *s = x->target->schema;
+
+	for (size_t i = 0; i < s->n_columns; i++) {
+		struct strbuf sql = STRBUF_INIT;
+
+		if (steps[i] != STEP_ADD && steps[i] != STEP_WIDEN)
+			continue;
+		strbuf_addf(&sql, "ALTER TABLE %s %s COLUMN ",
+			    x->place->quoted_data,
+			    steps[i] == STEP_ADD ? "ADD" : "ALTER");
+		sql_quote_name(&sql, s->columns[i].name, '"');
+		if (steps[i] == STEP_ADD)
+			strbuf_addf(&sql, " %s", x->types[i].text);
+		else
+			strbuf_addf(&sql, " SET DATA TYPE %s",
+				    columns[i].grown);
+		ddl_push(x, &sql);
+	}
+}
+
+static bool ddl_is_raw_column(const struct ddl *x, const char *name)
+{
+	return x->target->mode == LOAD_APPEND &&
+	       (!strcasecmp(name, NAME_RAW_BATCH) ||
+		!strcasecmp(name, NAME_RAW_SEQ) ||
+		!strcasecmp(name, NAME_RAW_LOADED));
+}
+
+static bool ddl_in_schema(const struct schema *s, const char *name)
+{
+	for (size_t i = 0; i < s->n_columns; i++)
+		if (!strcasecmp(s->columns[i].name, name))
+			return true;
+	return false;
+}
+
+static size_t ddl_extras(const struct ddl *x, struct drift_extra *extras)
+{
+	const struct duckdb_existing *e = x->existing;
+	size_t n = 0;
+
+	for (size_t i = 0; i < e->n_columns; i++) {
+		const struct duckdb_existing_column *c = &e->columns[i];
+
+		if (ddl_in_schema(x->target->schema, c->name) ||
+		    ddl_is_raw_column(x, c->name))
+			continue;
+		extras[n].name = c->name;
+		extras[n].not_null = c->not_null;
+		extras[n++].has_default = c->has_default;
+	}
+	return n;
+}
+
+static void ddl_columns(const struct ddl *x, struct drift_column *columns,
+			char (*grown)[DUCKDB_TYPE_SIZE], bool exists)
+{
+	const struct schema *s = x->target->schema;
+
+	for (size_t i = 0; i < s->n_columns; i++) {
+		long at = exists ? duckdb_existing_find(x->existing,
+							s->columns[i].name)
+				 : -1;
+
+		columns[i].wanted = x->types[i].text;
+		columns[i].mapping = x->types[i].mapping;
+		columns[i].grown = grown[i];
+		if (at < 0)
+			continue;
+		columns[i].actual = x->existing->columns[at].type;
+		columns[i].not_null = x->existing->columns[at].not_null;
+		columns[i].fit = duckdb_type_fit(&x->types[i],
+						 columns[i].actual, grown[i]);
+	}
+}
+
+/* Names, kinds and owners of what is there. */
+static void ddl_check_place(struct ddl *x)
+{
+	const struct duckdb_existing *e = x->existing;
+	bool append = x->target->mode == LOAD_APPEND;
+	bool there =
+		e->has_data || e->data_is_view || (append && e->name_is_table);
+
+	if (x->target->refresh && there && !e->created && !x->target->force)
+		ddl_refuse(x, "not-ours",
+			   "run with --full-refresh to replace it, or choose "
+			   "another table",
+			   "exists and was not made by Tidemark, so it is not "
+			   "replaced");
+	if (e->data_is_view)
+		ddl_refuse(x, "target-is-view", "choose another table",
+			   "is a view and cannot be loaded");
+	if (append && e->name_is_table)
+		ddl_refuse(x, "view-is-table",
+			   "choose another table name, or mode upsert",
+			   "is a table, but mode append makes a view of that "
+			   "name");
+	if (append && !x->target->refresh && e->has_data &&
+	    duckdb_existing_find(e, NAME_RAW_SEQ) < 0)
+		ddl_refuse(x, "not-a-raw-table",
+			   "choose another table name, or rename the one "
+			   "that ends in _raw",
+			   "its _raw table exists and has no _tidemark_seq");
+}
+
+static void ddl_check_names(struct ddl *x)
+{
+	const struct schema *s = x->target->schema;
+
+	if (!s->n_key)
+		ddl_refuse(x, "no-key", "name one under key",
+			   "has no key to load by");
+	for (size_t i = 0; i < s->n_columns; i++)
+		for (size_t j = 0; j < i; j++)
+			if (!strcasecmp(s->columns[i].name, s->columns[j].name))
+				problems_add(
+					&x->out->problems, SEVERITY_ERROR,
+					ERROR_SCHEMA, "names-collide",
+					"rename one under source.expressions",
+					"table %s: columns %s and %s are one "
+					"name to DuckDB",
+					x->target->table, s->columns[j].name,
+					s->columns[i].name);
+}
+
+/* A table that others filled may hold a key twice. */
+static int ddl_check_keys(struct ddl *x, struct error *err)
+{
+	const struct duckdb_existing *e = x->existing;
+	struct strbuf sql = STRBUF_INIT;
+	struct duck_result *r = NULL;
+	int rc;
+
+	if (e->has_mark || x->target->mode == LOAD_APPEND || x->out->problems.n)
+		return 0;
+	strbuf_addf(&sql, "SELECT 1 FROM %s GROUP BY ", x->place->quoted_data);
+	ddl_add_names(&sql, x->target->schema, true);
+	strbuf_addstr(&sql, " HAVING count(*) > 1 LIMIT 1");
+	rc = duck_query(x->d->db, &r, sql.data, NULL, 0, err);
+	if (!rc && duck_next(r))
+		ddl_refuse(x, "key-repeats",
+			   "remove the duplicates, or choose another key",
+			   "holds a key more than once");
+	duck_result_free(r);
+	strbuf_release(&sql);
+	return rc;
+}
+
+static void ddl_drift(struct ddl *x, bool exists)
+{
+	const struct schema *s = x->target->schema;
+	struct drift_column *columns = xcalloc(s->n_columns, sizeof(*columns));
+	char(*grown)[DUCKDB_TYPE_SIZE] = xcalloc(s->n_columns, sizeof(*grown));
+	enum drift_step *steps = xcalloc(s->n_columns, sizeof(*steps));
+	struct drift_extra *extras =
+		xcalloc(x->existing->n_columns + 1, sizeof(*extras));
+	struct drift_table table = {
+		.columns = columns,
+		.extras = extras,
+		.n_extras = exists ? ddl_extras(x, extras) : 0,
+		.exists = exists,
+		.known = x->existing->has_mark,
+		.created = x->existing->created,
+	};
+
+	ddl_columns(x, columns, grown, exists);
+	drift_decide(x->target, &table, steps, x->out);
+	if (exists)
+		ddl_alter(x, steps, columns);
+	free(columns);
+	free(grown);
+	free(steps);
+	free(extras);
+}
+
+static void ddl_view(struct ddl *x)
+{
+	char *sql;
+
+	if (x->target->mode != LOAD_APPEND || x->target->refresh ||
+	    (x->existing->name_is_view && !x->out->ddl.n))
+		return;
+	sql = duckdb_view_sql(x->target, x->place);
+	strlist_add(&x->out->ddl, sql);
+	free(sql);
+}
+
+int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
+		   const struct duckdb_place *p,
+		   const struct duckdb_existing *e,
+		   const struct duckdb_type *types, struct inspection *out,
+		   struct error *err)
+{
+	struct ddl x = { d, target, p, e, types, out };
+	bool exists = e->has_data && !target->refresh;
+
+	out->table_exists = e->has_data;
+	ddl_check_names(&x);
+	ddl_check_place(&x);
+	ddl_drift(&x, exists);
+	if (target->refresh)
+		ddl_create_table(&x, p->quoted_stage);
+	else if (!exists)
+		ddl_create_table(&x, p->quoted_data);
+	ddl_view(&x);
+	return exists ? ddl_check_keys(&x, err) : 0;
+}

@@ -1,0 +1,353 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "core/base/strbuf.h"
+#include "core/data/table_name.h"
+#include "destinations/duckdb/internal.h"
+
+static struct duckdb_destination *duckdb_self(struct destination *d)
+{
+	return (struct duckdb_destination *)d;
+}
+
+static void duckdb_destination_close(struct destination *base)
+{
+	struct duckdb_destination *d = duckdb_self(base);
+
+	if (!d)
+		return;
+	duck_close(d->db);
+	pthread_mutex_destroy(&d->lock);
+	duckdb_place_release(&d->place);
+	checkpoint_release(&d->seen);
+	free(d->types);
+	free(d->matched);
+	free(d->rows);
+	free(d->path);
+	free(d->memory_limit);
+	free(d->threads);
+	free(d->catalog);
+	free(d->seen_stored);
+	free(d);
+}
+
+static int duckdb_destination_open(struct destination **out,
+				   const struct connection *conn,
+				   struct error *err)
+{
+	struct duckdb_destination *d = xcalloc(1, sizeof(*d));
+	int rc;
+
+	pthread_mutex_init(&d->lock, NULL);
+	d->base.ops = &duckdb_destination;
+	d->path = xstrdup(conn->url.path);
+	rc = duckdb_open_options(d, conn->url.text, err);
+	if (!rc && d->path[0] == ':')
+		rc = error_set(err, ERROR_CONFIG,
+			       "duckdb:%s would be gone after the run: name "
+			       "a file",
+			       d->path);
+	if (!rc)
+		rc = duckdb_open_database(d, false, err);
+	if (rc)
+		duckdb_destination_close(&d->base);
+	else
+		*out = &d->base;
+	return rc;
+}
+
+static int duckdb_destination_inspect(struct destination *base,
+				      const struct target *target,
+				      struct inspection *out, struct error *err)
+{
+	struct duckdb_destination *d = duckdb_self(base);
+	struct duckdb_place place;
+	struct duckdb_existing existing;
+	struct duckdb_type *types = NULL;
+	int rc;
+
+	memset(&place, 0, sizeof(place));
+	memset(&existing, 0, sizeof(existing));
+	rc = duckdb_place_init(&place, d, target, err);
+	if (!rc)
+		rc = duckdb_existing_look(&existing, d, &place,
+					  target->pipeline, err);
+	if (!rc) {
+		types = duckdb_types_new(d, target->schema);
+		rc = duckdb_inspect(d, target, &place, &existing, types, out,
+				    err);
+	}
+	duckdb_place_release(&place);
+	duckdb_existing_release(&existing);
+	free(types);
+	return rc;
+}
+
+static int duckdb_destination_prepare(struct destination *base,
+				      const struct target *target,
+				      struct error *err)
+{
+	return duckdb_prepare_target(duckdb_self(base), target, err);
+}
+
+/* The stage that a killed refresh left, once prepare has run. */
+static int duckdb_drop_leftovers(struct duckdb_destination *d,
+				 const struct duckdb_existing *e,
+				 const struct duckdb_place *p,
+				 struct error *err)
+{
+	int rc = failpoint("in_recovery", err);
+
+	if (rc || !e->has_stage || d->target->refresh)
+		return rc;
+	return duck_execf(d->db, err, "DROP TABLE %s", p->quoted_stage);
+}
+
+static int duckdb_destination_recover(struct destination *base,
+				      const struct target *target,
+				      struct checkpoint *out, struct error *err)
+{
+	struct duckdb_destination *d = duckdb_self(base);
+	struct duckdb_place place;
+	struct duckdb_existing existing;
+	int rc;
+
+	memset(&place, 0, sizeof(place));
+	memset(&existing, 0, sizeof(existing));
+	rc = duckdb_place_init(&place, d, target, err);
+	if (!rc)
+		rc = duckdb_existing_look(&existing, d, &place,
+					  target->pipeline, err);
+	if (!rc && d->target)
+		rc = duckdb_drop_leftovers(d, &existing, &place, err);
+	if (!rc && (existing.has_data || d->target)) {
+		duckdb_mark_copy(out, &existing.mark);
+		duckdb_mark_copy(&d->seen, &existing.mark);
+		free(d->seen_stored);
+		d->seen_stored = xstrdup(d->seen.batch_id);
+	}
+	duckdb_place_release(&place);
+	duckdb_existing_release(&existing);
+	return rc;
+}
+
+static int duckdb_move_mark(struct duckdb_destination *d,
+			    const struct checkpoint *next, struct error *err)
+{
+	int rc = failpoint("before_watermark", err);
+
+	if (!rc && !d->target->refresh)
+		rc = duckdb_mark_move(d, next, err);
+	return rc ? rc : failpoint("after_watermark", err);
+}
+
+/* A commit that failed may have been written all the same: what the row says
+ * now decides. */
+static bool duckdb_committed(struct duckdb_destination *d,
+			     const struct checkpoint *next)
+{
+	struct duckdb_existing existing;
+	bool same = false;
+
+	if (!duckdb_existing_look(&existing, d, &d->place, d->target->pipeline,
+				  NULL))
+		same = existing.has_mark && next->batch_id && *next->batch_id &&
+		       existing.mark.batch_id &&
+		       !strcmp(existing.mark.batch_id, next->batch_id);
+	duckdb_existing_release(&existing);
+	return same;
+}
+
+/* Ends the transaction either way. */
+static int duckdb_commit(struct duckdb_destination *d,
+			 const struct checkpoint *next, struct error *err)
+{
+	struct error refused = ERROR_INIT;
+	int rc = failpoint("commit_sent", err);
+
+	if (rc) {
+		duck_exec(d->db, "ROLLBACK", NULL);
+		return rc;
+	}
+	rc = duck_exec(d->db, "COMMIT", &refused);
+	if (rc)
+		duck_exec(d->db, "ROLLBACK", NULL);
+	if (rc && !duckdb_committed(d, next))
+		return error_set(err, refused.code, "%s", refused.message);
+	duckdb_mark_copy(&d->seen, next);
+	return failpoint("commit_acked", err);
+}
+
+static int duckdb_destination_load(struct destination *base,
+				   const struct batch *batch,
+				   const struct checkpoint *next,
+				   struct load_counts *out, struct error *err)
+{
+	struct duckdb_destination *d = duckdb_self(base);
+	int rc = duck_exec(d->db, "BEGIN", err);
+
+	if (rc)
+		return rc;
+	rc = duckdb_load_batch(d, batch, next, out, err);
+	if (!rc)
+		rc = duckdb_move_mark(d, next, err);
+	if (rc) {
+		duck_exec(d->db, "ROLLBACK", NULL);
+		return rc;
+	}
+	rc = duckdb_commit(d, next, err);
+	if (!rc && batch->n_rows)
+		rc = duckdb_load_drop_stages(d, err);
+	return rc ? rc : failpoint("stage_dropped", err);
+}
+
+static int duckdb_swap(struct duckdb_destination *d,
+		       const struct duckdb_existing *e, struct error *err)
+{
+	const struct duckdb_place *p = &d->place;
+	char *view = NULL;
+	int rc = 0;
+
+	if (e->has_data)
+		rc = duck_execf(d->db, err, "DROP TABLE %s", p->quoted_data);
+	if (!rc) {
+		struct strbuf sql = STRBUF_INIT;
+
+		strbuf_addf(&sql, "ALTER TABLE %s RENAME TO ", p->quoted_stage);
+		sql_quote_name(&sql, p->data, '"');
+		rc = duck_exec(d->db, sql.data, err);
+		strbuf_release(&sql);
+	}
+	if (!rc && d->target->mode == LOAD_APPEND) {
+		view = duckdb_view_sql(d->target, p);
+		rc = duck_exec(d->db, view, err);
+		free(view);
+	}
+	return rc;
+}
+
+static int duckdb_refresh(struct duckdb_destination *d,
+			  const struct checkpoint *next, struct error *err)
+{
+	struct duckdb_existing e;
+	int rc = duckdb_existing_look(&e, d, &d->place, d->target->pipeline,
+				      err);
+
+	if (!rc && e.has_mark && d->seen_stored &&
+	    strcmp(e.mark.batch_id, d->seen_stored) != 0)
+		rc = error_set(err, ERROR_STATE,
+			       "%s: another writer has moved the mark of %s "
+			       "in %s; nothing was replaced",
+			       d->target->table, d->target->pipeline, d->path);
+	if (!rc)
+		rc = duckdb_swap(d, &e, err);
+	if (!rc)
+		rc = failpoint("before_watermark", err);
+	if (!rc)
+		rc = duckdb_mark_put(d, &d->place, d->target->pipeline, next,
+				     true, err);
+	if (!rc)
+		rc = failpoint("after_watermark", err);
+	duckdb_existing_release(&e);
+	return rc;
+}
+
+static int duckdb_destination_finish(struct destination *base,
+				     const struct checkpoint *next,
+				     struct error *err)
+{
+	struct duckdb_destination *d = duckdb_self(base);
+	int rc;
+
+	if (!d->target->refresh)
+		return 0;
+	rc = duck_exec(d->db, "BEGIN", err);
+	if (rc)
+		return rc;
+	rc = duckdb_refresh(d, next, err);
+	if (rc) {
+		duck_exec(d->db, "ROLLBACK", NULL);
+		return rc;
+	}
+	return duckdb_commit(d, next, err);
+}
+
+/* An empty batch_id makes every writer that is under way find that it was
+ * moved. */
+static int duckdb_put_watermark(struct duckdb_destination *d,
+				const struct duckdb_place *p,
+				const struct duckdb_existing *e,
+				const char *pipeline, const char *watermark,
+				struct error *err)
+{
+	struct checkpoint mark = e->mark;
+	int rc = duck_exec(d->db, "BEGIN", err);
+
+	if (rc)
+		return rc;
+	mark.watermark = (char *)watermark;
+	mark.batch_id = (char *)"";
+	rc = duckdb_mark_create_table(d, p, err);
+	if (!rc)
+		rc = duckdb_mark_put(d, p, pipeline, &mark, e->created, err);
+	if (!rc)
+		rc = duck_exec(d->db, "COMMIT", err);
+	if (rc)
+		duck_exec(d->db, "ROLLBACK", NULL);
+	return rc;
+}
+
+static int duckdb_destination_set_watermark(struct destination *base,
+					    const struct target *target,
+					    const char *watermark,
+					    struct error *err)
+{
+	struct duckdb_destination *d = duckdb_self(base);
+	struct duckdb_place place;
+	struct duckdb_existing existing;
+	int rc;
+
+	memset(&place, 0, sizeof(place));
+	memset(&existing, 0, sizeof(existing));
+	rc = duckdb_place_init(&place, d, target, err);
+	if (!rc)
+		rc = duckdb_existing_look(&existing, d, &place,
+					  target->pipeline, err);
+	if (!rc && !existing.has_data)
+		rc = error_set(err, ERROR_SCHEMA,
+			       "table %s does not exist in %s", target->table,
+			       d->path);
+	if (!rc)
+		rc = duckdb_put_watermark(d, &place, &existing,
+					  target->pipeline, watermark, err);
+	duckdb_place_release(&place);
+	duckdb_existing_release(&existing);
+	return rc;
+}
+
+static void duckdb_destination_interrupt(struct destination *base)
+{
+	struct duckdb_destination *d = duckdb_self(base);
+
+	pthread_mutex_lock(&d->lock);
+	if (d->db)
+		duck_interrupt_all(d->db);
+	pthread_mutex_unlock(&d->lock);
+}
+
+const struct destination_ops duckdb_destination = {
+	.name = "duckdb",
+	.options = duckdb_url_options,
+	.traits = DESTINATION_TRANSACTIONAL,
+	.open = duckdb_destination_open,
+	.inspect = duckdb_destination_inspect,
+	.prepare = duckdb_destination_prepare,
+	.recover = duckdb_destination_recover,
+	.load = duckdb_destination_load,
+	.finish = duckdb_destination_finish,
+	.set_watermark = duckdb_destination_set_watermark,
+	.interrupt = duckdb_destination_interrupt,
+	.close = duckdb_destination_close,
+};

@@ -1,0 +1,157 @@
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+#include "core/base/strbuf.h"
+#include "destinations/common/names.h"
+#include "destinations/duckdb/internal.h"
+
+/* DuckDB's names are case-blind. */
+static const char existing_relations_sql[] =
+	"SELECT table_name, true, has_primary_key OR index_count > 0 OR "
+	"check_constraint_count > 0 FROM duckdb_tables() "
+	"WHERE lower(database_name) = lower($1) AND "
+	"lower(schema_name) = lower($2) AND lower(table_name) IN "
+	"(lower($3), lower($4), lower($5), lower($6)) "
+	"UNION ALL SELECT view_name, false, false FROM duckdb_views() "
+	"WHERE lower(database_name) = lower($1) AND "
+	"lower(schema_name) = lower($2) AND lower(view_name) IN "
+	"(lower($3), lower($4), lower($5), lower($6)) "
+	"UNION ALL SELECT NULL, false, false FROM duckdb_schemas() "
+	"WHERE lower(database_name) = lower($1) AND "
+	"lower(schema_name) = lower($2)";
+
+static const char existing_columns_sql[] =
+	"SELECT column_name, data_type, NOT is_nullable, "
+	"column_default IS NOT NULL FROM duckdb_columns() "
+	"WHERE lower(database_name) = lower($1) AND "
+	"lower(schema_name) = lower($2) AND lower(table_name) = lower($3) "
+	"ORDER BY column_index";
+
+static void existing_relation(struct duckdb_existing *e,
+			      const struct duckdb_place *p, const char *name,
+			      bool is_table, bool indexed)
+{
+	if (!name) {
+		e->has_schema = true;
+		return;
+	}
+	if (!strcasecmp(name, p->name)) {
+		e->name_is_table = is_table;
+		e->name_is_view = !is_table;
+	}
+	if (!strcasecmp(name, p->data)) {
+		e->has_data = is_table;
+		e->data_is_view = !is_table;
+		e->indexed = indexed;
+	}
+	if (!strcasecmp(name, p->stage))
+		e->has_stage = is_table;
+	if (!strcasecmp(name, NAME_WATERMARK_TABLE))
+		e->has_mark_table = is_table;
+}
+
+static int existing_relations(struct duckdb_existing *e, struct duck *db,
+			      const struct duckdb_place *p, struct error *err)
+{
+	const char *params[] = { p->catalog, p->schema, p->name,
+				 p->data,    p->stage,	NAME_WATERMARK_TABLE };
+	struct duck_result *r = NULL;
+	int rc = duck_query(db, &r, existing_relations_sql, params,
+			    ARRAY_SIZE(params), err);
+
+	while (!rc && duck_next(r)) {
+		char *name = duck_str(r, 0);
+
+		existing_relation(e, p, name, duck_bool(r, 1), duck_bool(r, 2));
+		free(name);
+	}
+	duck_result_free(r);
+	return rc;
+}
+
+static int existing_columns(struct duckdb_existing *e, struct duck *db,
+			    const struct duckdb_place *p, struct error *err)
+{
+	const char *params[] = { p->catalog, p->schema, p->data };
+	struct duck_result *r = NULL;
+	size_t capacity = 0;
+	int rc = duck_query(db, &r, existing_columns_sql, params,
+			    ARRAY_SIZE(params), err);
+
+	while (!rc && duck_next(r)) {
+		struct duckdb_existing_column *c;
+
+		e->columns = xgrow(e->columns, &capacity, e->n_columns + 1,
+				   sizeof(*e->columns));
+		c = &e->columns[e->n_columns++];
+		c->name = duck_str(r, 0);
+		c->type = duck_str(r, 1);
+		c->not_null = duck_bool(r, 2);
+		c->has_default = duck_bool(r, 3);
+	}
+	duck_result_free(r);
+	return rc;
+}
+
+static int existing_mark(struct duckdb_existing *e, struct duck *db,
+			 const struct duckdb_place *p, const char *pipeline,
+			 struct error *err)
+{
+	char *sql = xstrfmt("SELECT watermark, batch_id, fence, rows_total, "
+			    "created_target FROM %s WHERE pipeline = $1",
+			    p->quoted_mark);
+	struct duck_result *r = NULL;
+	int rc = duck_query(db, &r, sql, &pipeline, 1, err);
+
+	if (!rc && duck_next(r)) {
+		e->has_mark = true;
+		e->mark.watermark = duck_str(r, 0);
+		e->mark.batch_id =
+			duck_is_null(r, 1) ? xstrdup("") : duck_str(r, 1);
+		e->mark.fence = duck_i64(r, 2);
+		e->mark.rows_total = duck_i64(r, 3);
+		e->mark.found = true;
+		e->created = duck_bool(r, 4);
+	}
+	duck_result_free(r);
+	free(sql);
+	return rc;
+}
+
+int duckdb_existing_look(struct duckdb_existing *e,
+			 struct duckdb_destination *d,
+			 const struct duckdb_place *p, const char *pipeline,
+			 struct error *err)
+{
+	int rc;
+
+	memset(e, 0, sizeof(*e));
+	checkpoint_init(&e->mark);
+	rc = existing_relations(e, d->db, p, err);
+	if (!rc && (e->has_data || e->data_is_view))
+		rc = existing_columns(e, d->db, p, err);
+	if (!rc && e->has_mark_table)
+		rc = existing_mark(e, d->db, p, pipeline, err);
+	return rc;
+}
+
+void duckdb_existing_release(struct duckdb_existing *e)
+{
+	for (size_t i = 0; i < e->n_columns; i++) {
+		free(e->columns[i].name);
+		free(e->columns[i].type);
+	}
+	free(e->columns);
+	checkpoint_release(&e->mark);
+	memset(e, 0, sizeof(*e));
+}
+
+long duckdb_existing_find(const struct duckdb_existing *e, const char *name)
+{
+	for (size_t i = 0; i < e->n_columns; i++)
+		if (!strcasecmp(e->columns[i].name, name))
+			return (long)i;
+	return -1;
+}

@@ -1,0 +1,193 @@
+/*
+ * What the files of the DuckDB destination share: the open destination, the
+ * names of what it writes, and the steps of inspect, prepare and load. Nobody
+ * else includes this.
+ *
+ * Tables have no PRIMARY KEY: DuckDB's index costs three times the load time
+ * and must stay in memory. One row a key is kept by the load itself: the file
+ * has one writer at a time, and each batch looks its keys up in the target,
+ * inside its transaction, before it appends.
+ */
+#ifndef TIDEMARK_DESTINATIONS_DUCKDB_INTERNAL_H
+#define TIDEMARK_DESTINATIONS_DUCKDB_INTERNAL_H
+
+#include <pthread.h>
+
+#include "clients/duckdb.h"
+#include "core/data/batch.h"
+#include "core/plugin/destination.h"
+#include "destinations/common/drift.h"
+
+#define DUCKDB_TYPE_SIZE 32
+
+/* How a source's type is kept. */
+struct duckdb_type {
+	char text[DUCKDB_TYPE_SIZE]; /* "DECIMAL(10,2)" */
+	struct duck_type fill; /* what chunks hold */
+	enum mapping mapping;
+};
+
+/* The names for one target. Quoted ones are catalog.schema.name. */
+struct duckdb_place {
+	char *catalog, *schema;
+	char *name; /* what people read */
+	char *data; /* the table with the rows: `name`, or `name`_raw */
+	char *stage; /* the table that a refresh fills */
+	char *quoted_schema, *quoted_name, *quoted_data, *quoted_stage,
+		*quoted_mark;
+};
+
+struct duckdb_existing_column {
+	char *name;
+	char *type;
+	bool not_null;
+	bool has_default;
+};
+
+/* What is there now. */
+struct duckdb_existing {
+	bool has_schema;
+	bool name_is_table, name_is_view;
+	bool has_data, has_stage, has_mark_table;
+	bool data_is_view;
+	bool indexed; /* the data table has a key, an index or a check */
+	struct duckdb_existing_column *columns; /* of the data table */
+	size_t n_columns;
+	bool has_mark; /* this pipeline's row */
+	bool created; /* that row says Tidemark made the table */
+	struct checkpoint mark;
+};
+
+struct duckdb_destination {
+	struct destination base;
+	pthread_mutex_t lock; /* of `db`, for interrupt */
+	struct duck *db;
+	char *path;
+	char *memory_limit, *threads;
+	char *catalog;
+	bool on_disk; /* false: no file yet, `db` is an empty one in memory */
+
+	/* From prepare on. */
+	const struct target *target;
+	struct duckdb_place place;
+	struct duckdb_type *types; /* of target->schema's columns */
+	const char *into; /* quoted: the data table, or the stage */
+	const char *into_name;
+	bool in_place; /* changed rows are updated, not deleted and inserted */
+	struct checkpoint seen; /* the mark this handle last saw or wrote */
+	char *seen_stored; /* in a refresh: the row's batch_id at its start */
+	int64_t *matched; /* of each row of the batch; reused */
+	uint32_t *rows;
+	size_t matched_capacity, rows_capacity;
+};
+
+extern const struct destination_ops duckdb_destination;
+
+/* open.c */
+extern const struct url_option duckdb_url_options[];
+int duckdb_open_options(struct duckdb_destination *d, const char *url,
+			struct error *err);
+/* Without `create`, a file that is missing is not made: an empty database in
+ * memory stands for it. */
+int duckdb_open_database(struct duckdb_destination *d, bool create,
+			 struct error *err);
+
+/* prepare.c */
+/* One for each column; caller frees. */
+struct duckdb_type *duckdb_types_new(struct duckdb_destination *d,
+				     const struct schema *schema);
+int duckdb_prepare_target(struct duckdb_destination *d,
+			  const struct target *target, struct error *err);
+
+/* place.c */
+int duckdb_place_init(struct duckdb_place *p,
+		      const struct duckdb_destination *d,
+		      const struct target *target, struct error *err);
+void duckdb_place_release(struct duckdb_place *p);
+
+/* types.c */
+/* `is_json`: the library has the JSON type. */
+void duckdb_type_of(struct duckdb_type *out, const struct type *source,
+		    bool is_json);
+/* Does a column of type `actual` hold every value of `source`? FIT_GROWS puts
+ * the type that would into `grown`. */
+enum fit duckdb_type_fit(const struct duckdb_type *wanted, const char *actual,
+			 char grown[DUCKDB_TYPE_SIZE]);
+
+/* existing.c: look, never write. */
+int duckdb_existing_look(struct duckdb_existing *e,
+			 struct duckdb_destination *d,
+			 const struct duckdb_place *p, const char *pipeline,
+			 struct error *err);
+void duckdb_existing_release(struct duckdb_existing *e);
+long duckdb_existing_find(const struct duckdb_existing *e, const char *name);
+
+/* ddl.c */
+int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
+		   const struct duckdb_place *p,
+		   const struct duckdb_existing *e,
+		   const struct duckdb_type *types, struct inspection *out,
+		   struct error *err);
+/* "CREATE OR REPLACE VIEW ..." of the newest rows; caller frees. */
+char *duckdb_view_sql(const struct target *target,
+		      const struct duckdb_place *p);
+
+/* mark.c */
+int duckdb_mark_create_table(struct duckdb_destination *d,
+			     const struct duckdb_place *p, struct error *err);
+/* Write the row anew, whoever wrote it last. */
+int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
+		    const char *pipeline, const struct checkpoint *mark,
+		    bool created, struct error *err);
+/* Move the row from `seen` to `next`; STATE if it is no longer at `seen`. */
+int duckdb_mark_move(struct duckdb_destination *d,
+		     const struct checkpoint *next, struct error *err);
+void duckdb_mark_copy(struct checkpoint *dst, const struct checkpoint *src);
+
+/* fill.c: rows of a batch into a table. */
+enum duckdb_field_from {
+	FIELD_COLUMN, /* the batch's column `column` */
+	FIELD_ROW, /* BIGINT: the row's number in the batch */
+	FIELD_MATCHED, /* BIGINT: matched[row] */
+	FIELD_BATCH, /* VARCHAR: `batch_id` */
+	FIELD_SEQ, /* BIGINT: seq + row */
+	FIELD_LOADED, /* TIMESTAMPTZ: `loaded_at` */
+};
+
+struct duckdb_field {
+	const char *name;
+	enum duckdb_field_from from;
+	size_t column;
+};
+
+struct duckdb_fill {
+	const char *catalog, *schema, *table;
+	const struct duckdb_field *fields;
+	size_t n_fields;
+	const struct duckdb_type *types;
+	const struct batch *batch;
+	const uint32_t *rows; /* of the batch; NULL: all */
+	size_t n_rows;
+	const int64_t *matched;
+	const char *batch_id;
+	int64_t seq, loaded_at;
+};
+int duckdb_fill_table(struct duck *db, const struct duckdb_fill *fill,
+		      struct error *err);
+
+/* decimal.c: exact text to scaled integer. False unless it is a number whose
+ * digits fit `precision` and `scale`. */
+__extension__ typedef __int128 duckdb_hugeint;
+bool duckdb_decimal_parse(const uint8_t *text, size_t n, unsigned precision,
+			  unsigned scale, duckdb_hugeint *out);
+/* Length without the zeros behind the point that say nothing. */
+size_t duckdb_decimal_trim(const uint8_t *text, size_t n);
+
+/* load.c */
+int duckdb_load_batch(struct duckdb_destination *d, const struct batch *b,
+		      const struct checkpoint *next, struct load_counts *counts,
+		      struct error *err);
+/* The temporary tables of the last batch. */
+int duckdb_load_drop_stages(struct duckdb_destination *d, struct error *err);
+
+#endif

@@ -1,0 +1,545 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/failpoint.h"
+#include "core/base/strbuf.h"
+#include "core/data/table_name.h"
+#include "core/data/value.h"
+#include "destinations/common/names.h"
+#include "destinations/duckdb/internal.h"
+
+/* Temporary: they go with the connection, and with the transaction. */
+#define STAGE_KEYS    NAME_STAGE_PREFIX "keys"
+#define STAGE_ROWS    NAME_STAGE_PREFIX "rows"
+#define STAGE_CHANGED NAME_STAGE_PREFIX "changed"
+#define STAGE_ROW     "_tidemark_row"
+#define STAGE_MATCHED "_tidemark_matched"
+
+/* In `matched`, where a row of the target would be. */
+#define MATCHED_NONE   (-1)
+#define MATCHED_REPEAT (-2) /* a later row of the batch has the same key */
+
+/* One batch on its way. */
+struct load {
+	struct duckdb_destination *d;
+	const struct batch *b;
+	const struct schema *s;
+	const struct checkpoint *next;
+	struct load_counts *counts;
+	size_t n_new, n_matched, n_repeats;
+};
+
+static void load_add_name(struct strbuf *sql, const struct load *l,
+			  size_t column, const char *table)
+{
+	if (table)
+		strbuf_addf(sql, "%s.", table);
+	sql_quote_name(sql, l->s->columns[column].name, '"');
+}
+
+static void load_add_columns(struct strbuf *sql, const struct load *l,
+			     const char *table)
+{
+	for (size_t i = 0; i < l->s->n_columns; i++) {
+		strbuf_addstr(sql, i ? ", " : "");
+		load_add_name(sql, l, i, table);
+	}
+}
+
+static void load_add_keys(struct strbuf *sql, const struct load *l)
+{
+	for (size_t i = 0; i < l->s->n_key; i++) {
+		strbuf_addstr(sql, i ? ", " : "");
+		load_add_name(sql, l, l->s->key[i], NULL);
+	}
+}
+
+static void load_add_key_join(struct strbuf *sql, const struct load *l)
+{
+	for (size_t i = 0; i < l->s->n_key; i++) {
+		strbuf_addstr(sql, i ? " AND t." : "t.");
+		load_add_name(sql, l, l->s->key[i], NULL);
+		strbuf_addstr(sql, " = s.");
+		load_add_name(sql, l, l->s->key[i], NULL);
+	}
+}
+
+/* (a column of s differs from t's): keys are equal already. */
+static void load_add_different(struct strbuf *sql, const struct load *l)
+{
+	const char *between = "";
+
+	strbuf_addstr(sql, "(");
+	for (size_t i = 0; i < l->s->n_columns; i++) {
+		if (schema_is_key(l->s, i))
+			continue;
+		strbuf_addf(sql, "%st.", between);
+		load_add_name(sql, l, i, NULL);
+		strbuf_addstr(sql, " IS DISTINCT FROM s.");
+		load_add_name(sql, l, i, NULL);
+		between = " OR ";
+	}
+	strbuf_addstr(sql, *between ? ")" : "false)");
+}
+
+/* An older version never replaces a newer one. */
+static void load_add_newer(struct strbuf *sql, const struct load *l)
+{
+	if (l->s->mark < 0)
+		return;
+	strbuf_addstr(sql, " AND (");
+	load_add_name(sql, l, (size_t)l->s->mark, "s");
+	strbuf_addstr(sql, " < ");
+	load_add_name(sql, l, (size_t)l->s->mark, "t");
+	strbuf_addstr(sql, ") IS NOT TRUE");
+}
+
+static int load_exec(const struct load *l, struct strbuf *sql, int64_t *rows,
+		     struct error *err)
+{
+	int rc = duck_change(l->d->db, sql->data, NULL, 0, rows, err);
+
+	strbuf_release(sql);
+	return rc;
+}
+
+static int load_refuse_row(const struct load *l, size_t row, const char *what,
+			   struct error *err)
+{
+	struct strbuf key = STRBUF_INIT;
+	int rc;
+
+	value_print_key(&key, l->b, row);
+	rc = error_set(err, ERROR_DATA, "table %s, row %s: %s",
+		       l->d->target->table, key.data, what);
+	strbuf_release(&key);
+	return rc;
+}
+
+static int load_refuse_null_keys(const struct load *l, struct error *err)
+{
+	for (size_t i = 0; i < l->s->n_key; i++) {
+		const struct vector *v = &l->b->vectors[l->s->key[i]];
+		size_t row = 0;
+
+		if (!v->n_nulls)
+			continue;
+		while (!vector_is_null(v, row))
+			row++;
+		load_refuse_row(l, row, "the key column is NULL", err);
+		return error_prefix(err, "column %s",
+				    l->s->columns[l->s->key[i]].name);
+	}
+	return 0;
+}
+
+/* Into a temporary table: the generated column `first`, then `columns` of the
+ * batch. */
+static int load_stage(const struct load *l, const char *table,
+		      struct duckdb_field first, const size_t *columns,
+		      size_t n_columns, const uint32_t *rows, size_t n_rows,
+		      struct error *err)
+{
+	struct duckdb_field *fields = xcalloc(n_columns + 1, sizeof(*fields));
+	struct duckdb_fill fill = {
+		.catalog = "temp",
+		.schema = "main",
+		.table = table,
+		.fields = fields,
+		.n_fields = n_columns + 1,
+		.types = l->d->types,
+		.batch = l->b,
+		.rows = rows,
+		.n_rows = n_rows,
+		.matched = l->d->matched,
+	};
+	int rc;
+
+	fields[0] = first;
+	for (size_t i = 0; i < n_columns; i++) {
+		size_t column = columns ? columns[i] : i;
+
+		fields[i + 1].name = l->s->columns[column].name;
+		fields[i + 1].from = FIELD_COLUMN;
+		fields[i + 1].column = column;
+	}
+	rc = duckdb_fill_table(l->d->db, &fill, err);
+	free(fields);
+	return rc;
+}
+
+static int load_stage_keys(const struct load *l, struct error *err)
+{
+	const struct duckdb_field row = { STAGE_ROW, FIELD_ROW, 0 };
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	strbuf_addstr(&sql, "CREATE OR REPLACE TEMP TABLE " STAGE_KEYS
+			    " AS SELECT 0::BIGINT AS " STAGE_ROW ", ");
+	load_add_keys(&sql, l);
+	strbuf_addf(&sql, " FROM %s LIMIT 0", l->d->into);
+	rc = load_exec(l, &sql, NULL, err);
+	if (!rc)
+		rc = failpoint("stage_created", err);
+	if (!rc)
+		rc = load_stage(l, STAGE_KEYS, row, l->s->key, l->s->n_key,
+				NULL, l->b->n_rows, err);
+	return rc;
+}
+
+/* For each row of the result, its first column is a row of the batch and the
+ * second, if there is one, what to put into `matched`. */
+static int load_note(const struct load *l, const char *sql, bool has_value,
+		     int64_t value, struct error *err)
+{
+	struct duck_result *r = NULL;
+	int64_t *matched = l->d->matched;
+	int rc = duck_query(l->d->db, &r, sql, NULL, 0, err);
+
+	while (!rc && duck_next(r)) {
+		int64_t row = duck_i64(r, 0);
+
+		if (has_value && matched[row] >= 0)
+			rc = load_refuse_row(l, (size_t)row,
+					     "the table holds this key more "
+					     "than once",
+					     err);
+		if (matched[row] != MATCHED_REPEAT)
+			matched[row] = has_value ? duck_i64(r, 1) : value;
+	}
+	duck_result_free(r);
+	return rc;
+}
+
+/* DuckDB's own equality decides which keys are the same. */
+static int load_find_repeats(const struct load *l, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	struct duck_result *r = NULL;
+	int64_t distinct = 0;
+	int rc;
+
+	strbuf_addstr(&sql, "SELECT count(*) FROM (SELECT DISTINCT ");
+	load_add_keys(&sql, l);
+	strbuf_addstr(&sql, " FROM " STAGE_KEYS ")");
+	rc = duck_query(l->d->db, &r, sql.data, NULL, 0, err);
+	if (!rc && duck_next(r))
+		distinct = duck_i64(r, 0);
+	duck_result_free(r);
+	if (!rc && distinct != (int64_t)l->b->n_rows) {
+		strbuf_reset(&sql);
+		strbuf_addstr(&sql, "SELECT " STAGE_ROW " FROM " STAGE_KEYS
+				    " QUALIFY row_number() OVER (PARTITION "
+				    "BY ");
+		load_add_keys(&sql, l);
+		strbuf_addstr(&sql, " ORDER BY " STAGE_ROW " DESC) > 1");
+		rc = load_note(l, sql.data, false, MATCHED_REPEAT, err);
+	}
+	strbuf_release(&sql);
+	return rc;
+}
+
+/* Which rows of the batch are in the target already, and where. */
+static int load_find_matches(const struct load *l, struct error *err)
+{
+	bool append = l->d->target->mode == LOAD_APPEND;
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	strbuf_addf(&sql,
+		    "SELECT %s s." STAGE_ROW "%s FROM %s t JOIN " STAGE_KEYS
+		    " s ON ",
+		    append ? "DISTINCT" : "", append ? "" : ", t.rowid",
+		    l->d->into);
+	load_add_key_join(&sql, l);
+	rc = load_note(l, sql.data, !append, 0, err);
+	strbuf_release(&sql);
+	return rc;
+}
+
+/* Rows of the batch that are new (or not), as a list in d->rows. */
+static size_t load_list(const struct load *l, bool is_new)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->b->n_rows; i++) {
+		int64_t m = l->d->matched[i];
+
+		if (is_new ? m == MATCHED_NONE : m >= 0)
+			l->d->rows[n++] = (uint32_t)i;
+	}
+	return n;
+}
+
+static int load_classify(struct load *l, struct error *err)
+{
+	struct duckdb_destination *d = l->d;
+	size_t n = l->b->n_rows;
+	int rc;
+
+	d->matched =
+		xgrow(d->matched, &d->matched_capacity, n, sizeof(*d->matched));
+	d->rows = xgrow(d->rows, &d->rows_capacity, n, sizeof(*d->rows));
+	for (size_t i = 0; i < n; i++)
+		d->matched[i] = MATCHED_NONE;
+	rc = load_stage_keys(l, err);
+	if (!rc)
+		rc = load_find_repeats(l, err);
+	if (!rc)
+		rc = load_find_matches(l, err);
+	l->n_matched = load_list(l, false);
+	for (size_t i = 0; i < n; i++)
+		l->n_repeats += d->matched[i] == MATCHED_REPEAT;
+	return rc;
+}
+
+/* Rows that the target does not have go straight into it. */
+static int load_append_new(struct load *l, struct error *err)
+{
+	struct duckdb_destination *d = l->d;
+	size_t n = l->s->n_columns;
+	struct duckdb_field *fields = xcalloc(n + 3, sizeof(*fields));
+	bool raw = d->target->mode == LOAD_APPEND;
+	struct duckdb_fill fill = {
+		.catalog = d->place.catalog,
+		.schema = d->place.schema,
+		.table = d->into_name,
+		.fields = fields,
+		.n_fields = raw ? n + 3 : n,
+		.types = d->types,
+		.batch = l->b,
+		.rows = d->rows,
+		.n_rows = load_list(l, true),
+		.batch_id = l->next->batch_id ? l->next->batch_id : "",
+		.seq = d->seen.rows_total,
+		.loaded_at = clock_now_us(),
+	};
+	int rc;
+
+	if (fill.n_rows == l->b->n_rows)
+		fill.rows = NULL;
+	for (size_t i = 0; i < n; i++)
+		fields[i] = (struct duckdb_field){ l->s->columns[i].name,
+						   FIELD_COLUMN, i };
+	fields[n] = (struct duckdb_field){ NAME_RAW_BATCH, FIELD_BATCH, 0 };
+	fields[n + 1] = (struct duckdb_field){ NAME_RAW_SEQ, FIELD_SEQ, 0 };
+	fields[n + 2] =
+		(struct duckdb_field){ NAME_RAW_LOADED, FIELD_LOADED, 0 };
+	rc = duckdb_fill_table(d->db, &fill, err);
+	l->n_new += fill.n_rows;
+	free(fields);
+	return rc;
+}
+
+/* Rows whose key is there already, for the target to be compared with. */
+static int load_stage_matched(const struct load *l, struct error *err)
+{
+	const struct duckdb_field first = {
+		STAGE_MATCHED,
+		l->d->target->mode == LOAD_APPEND ? FIELD_ROW : FIELD_MATCHED, 0
+	};
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	strbuf_addstr(&sql, "CREATE OR REPLACE TEMP TABLE " STAGE_ROWS
+			    " AS SELECT 0::BIGINT AS " STAGE_MATCHED ", ");
+	load_add_columns(&sql, l, NULL);
+	strbuf_addf(&sql, " FROM %s LIMIT 0", l->d->into);
+	rc = load_exec(l, &sql, NULL, err);
+	if (!rc)
+		rc = load_stage(l, STAGE_ROWS, first, NULL, l->s->n_columns,
+				l->d->rows, load_list(l, false), err);
+	return rc;
+}
+
+/* Extra columns keep their values, and keys and indexes see no delete. */
+static int load_update(const struct load *l, int64_t *changed,
+		       struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	const char *between = " SET ";
+
+	strbuf_addf(&sql, "UPDATE %s AS t", l->d->into);
+	for (size_t i = 0; i < l->s->n_columns; i++) {
+		if (schema_is_key(l->s, i))
+			continue;
+		strbuf_addstr(&sql, between);
+		load_add_name(&sql, l, i, NULL);
+		strbuf_addstr(&sql, " = ");
+		load_add_name(&sql, l, i, "s");
+		between = ", ";
+	}
+	if (*between == ' ') { /* nothing but a key */
+		strbuf_release(&sql);
+		return 0;
+	}
+	strbuf_addstr(&sql, " FROM " STAGE_ROWS
+			    " s WHERE t.rowid = s." STAGE_MATCHED " AND ");
+	load_add_different(&sql, l);
+	load_add_newer(&sql, l);
+	return load_exec(l, &sql, changed, err);
+}
+
+static int load_find_changed(const struct load *l, int64_t *changed,
+			     struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	int rc = duck_exec(l->d->db,
+			   "CREATE OR REPLACE TEMP TABLE " STAGE_CHANGED
+			   " (" STAGE_MATCHED " BIGINT)",
+			   err);
+
+	if (rc)
+		return rc;
+	strbuf_addf(&sql,
+		    "INSERT INTO " STAGE_CHANGED " SELECT s." STAGE_MATCHED
+		    " FROM %s t JOIN " STAGE_ROWS
+		    " s ON t.rowid = s." STAGE_MATCHED " WHERE ",
+		    l->d->into);
+	load_add_different(&sql, l);
+	load_add_newer(&sql, l);
+	return load_exec(l, &sql, changed, err);
+}
+
+/* DuckDB rewrites every block that an UPDATE touches at the next checkpoint;
+ * a delete leaves a mark, and new rows go to the end. */
+static int load_delete_insert(const struct load *l, int64_t *changed,
+			      struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	int64_t deleted = 0, inserted = 0;
+	int rc = load_find_changed(l, changed, err);
+
+	if (rc || !*changed)
+		return rc;
+	strbuf_addf(&sql,
+		    "DELETE FROM %s WHERE rowid IN (FROM " STAGE_CHANGED ")",
+		    l->d->into);
+	rc = load_exec(l, &sql, &deleted, err);
+	if (!rc)
+		rc = failpoint("after_delete", err);
+	if (rc)
+		return rc;
+	strbuf_addf(&sql, "INSERT INTO %s (", l->d->into);
+	load_add_columns(&sql, l, NULL);
+	strbuf_addstr(&sql, ") SELECT ");
+	load_add_columns(&sql, l, NULL);
+	strbuf_addstr(&sql, " FROM " STAGE_ROWS " WHERE " STAGE_MATCHED
+			    " IN (FROM " STAGE_CHANGED ")");
+	rc = load_exec(l, &sql, &inserted, err);
+	if (!rc && (deleted != *changed || inserted != *changed))
+		rc = error_set(err, ERROR_BUG,
+			       "table %s: %" PRId64 " rows changed, %" PRId64
+			       " deleted, %" PRId64 " inserted",
+			       l->d->target->table, *changed, deleted,
+			       inserted);
+	return rc;
+}
+
+/* append: a version that the raw table has is not appended again. With a mark
+ * any equal version counts; without one only the newest, or a row that went
+ * back to an older content would be lost. */
+static int load_append_versions(struct load *l, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	strbuf_addstr(&sql, "SELECT s." STAGE_MATCHED " FROM " STAGE_ROWS
+			    " s WHERE NOT EXISTS (SELECT 1 FROM ");
+	if (l->s->mark < 0) {
+		strbuf_addf(&sql,
+			    "(SELECT * FROM %s t SEMI JOIN " STAGE_ROWS
+			    " s ON ",
+			    l->d->into);
+		load_add_key_join(&sql, l);
+		strbuf_addstr(&sql, " QUALIFY row_number() OVER (PARTITION "
+				    "BY ");
+		load_add_keys(&sql, l);
+		strbuf_addstr(&sql,
+			      " ORDER BY " NAME_RAW_SEQ " DESC) = 1) t WHERE ");
+	} else {
+		strbuf_addf(&sql, "%s t WHERE ", l->d->into);
+	}
+	load_add_key_join(&sql, l);
+	strbuf_addstr(&sql, " AND NOT ");
+	load_add_different(&sql, l);
+	strbuf_addstr(&sql, ")");
+	for (size_t i = 0; i < l->b->n_rows; i++)
+		if (l->d->matched[i] == MATCHED_NONE)
+			l->d->matched[i] = MATCHED_REPEAT;
+	rc = load_note(l, sql.data, false, MATCHED_NONE, err);
+	strbuf_release(&sql);
+	return rc ? rc : load_append_new(l, err);
+}
+
+static int load_merge(struct load *l, struct error *err)
+{
+	size_t before = l->n_new;
+	int64_t changed = 0;
+	int rc;
+
+	if (!l->n_matched)
+		return 0;
+	if (l->d->target->mode == LOAD_APPEND) {
+		rc = load_append_versions(l, err);
+		changed = (int64_t)(l->n_new - before);
+	} else {
+		rc = l->d->in_place ? load_update(l, &changed, err)
+				    : load_delete_insert(l, &changed, err);
+		l->counts->updated = changed;
+	}
+	l->counts->unchanged = (int64_t)l->n_matched - changed;
+	return rc;
+}
+
+static int load_rows(struct load *l, struct error *err)
+{
+	int rc = load_refuse_null_keys(l, err);
+
+	if (!rc)
+		rc = load_classify(l, err);
+	if (!rc)
+		rc = load_append_new(l, err);
+	if (!rc)
+		rc = failpoint("mid_load", err);
+	if (!rc && l->n_matched)
+		rc = load_stage_matched(l, err);
+	if (!rc)
+		rc = failpoint("stage_full", err);
+	if (!rc)
+		rc = failpoint("before_merge", err);
+	if (!rc)
+		rc = load_merge(l, err);
+	if (!rc)
+		rc = failpoint("after_merge", err);
+	l->counts->inserted = (int64_t)l->n_new;
+	l->counts->unchanged += (int64_t)l->n_repeats;
+	return rc;
+}
+
+int duckdb_load_batch(struct duckdb_destination *d, const struct batch *b,
+		      const struct checkpoint *next, struct load_counts *counts,
+		      struct error *err)
+{
+	struct load l = { d, b, d->target->schema, next, counts, 0, 0, 0 };
+	int rc = 0;
+
+	memset(counts, 0, sizeof(*counts));
+	if (b->n_rows)
+		rc = load_rows(&l, err);
+	if (!rc)
+		rc = counts_check(counts, b->n_rows, d->target->table, err);
+	return rc;
+}
+
+int duckdb_load_drop_stages(struct duckdb_destination *d, struct error *err)
+{
+	return duck_exec(d->db,
+			 "DROP TABLE IF EXISTS temp.main." STAGE_KEYS "; "
+			 "DROP TABLE IF EXISTS temp.main." STAGE_ROWS "; "
+			 "DROP TABLE IF EXISTS temp.main." STAGE_CHANGED,
+			 err);
+}

@@ -1,0 +1,103 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "destinations/duckdb/internal.h"
+
+#define MARK_NUMBER_SIZE 24
+
+int duckdb_mark_create_table(struct duckdb_destination *d,
+			     const struct duckdb_place *p, struct error *err)
+{
+	return duck_execf(d->db, err,
+			  "CREATE TABLE IF NOT EXISTS %s (pipeline VARCHAR "
+			  "PRIMARY KEY, watermark VARCHAR, batch_id VARCHAR, "
+			  "fence BIGINT, rows_total BIGINT, updated_at "
+			  "TIMESTAMP WITH TIME ZONE, created_target BOOLEAN)",
+			  p->quoted_mark);
+}
+
+/* Numbers and time as text parameters. */
+struct mark_texts {
+	char fence[MARK_NUMBER_SIZE];
+	char rows[MARK_NUMBER_SIZE];
+	char now[CLOCK_TEXT_SIZE];
+};
+
+static void mark_texts_init(struct mark_texts *t, const struct checkpoint *mark)
+{
+	snprintf(t->fence, sizeof(t->fence), "%" PRId64, mark->fence);
+	snprintf(t->rows, sizeof(t->rows), "%" PRId64, mark->rows_total);
+	clock_format_utc(clock_now_us(), t->now);
+}
+
+int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
+		    const char *pipeline, const struct checkpoint *mark,
+		    bool created, struct error *err)
+{
+	struct mark_texts t;
+	const char *params[] = { pipeline,
+				 mark->watermark,
+				 mark->batch_id ? mark->batch_id : "",
+				 t.fence,
+				 t.rows,
+				 t.now,
+				 created ? "true" : "false" };
+	char *sql = xstrfmt(
+		"INSERT INTO %s VALUES ($1, $2, $3, $4::BIGINT, $5::BIGINT, "
+		"$6::TIMESTAMPTZ, $7::BOOLEAN) ON CONFLICT (pipeline) DO "
+		"UPDATE SET watermark = excluded.watermark, batch_id = "
+		"excluded.batch_id, fence = excluded.fence, rows_total = "
+		"excluded.rows_total, updated_at = excluded.updated_at, "
+		"created_target = excluded.created_target",
+		p->quoted_mark);
+	int rc;
+
+	mark_texts_init(&t, mark);
+	rc = duck_change(d->db, sql, params, ARRAY_SIZE(params), NULL, err);
+	free(sql);
+	return rc;
+}
+
+int duckdb_mark_move(struct duckdb_destination *d,
+		     const struct checkpoint *next, struct error *err)
+{
+	struct mark_texts t;
+	const char *params[] = { d->target->pipeline,
+				 next->watermark,
+				 next->batch_id ? next->batch_id : "",
+				 t.fence,
+				 t.rows,
+				 t.now,
+				 d->seen.batch_id ? d->seen.batch_id : "" };
+	char *sql = xstrfmt(
+		"UPDATE %s SET watermark = $2, batch_id = $3, fence = "
+		"$4::BIGINT, rows_total = $5::BIGINT, updated_at = "
+		"$6::TIMESTAMPTZ WHERE pipeline = $1 AND batch_id = $7 AND "
+		"fence <= $4::BIGINT",
+		d->place.quoted_mark);
+	int64_t rows = 0;
+	int rc;
+
+	mark_texts_init(&t, next);
+	rc = duck_change(d->db, sql, params, ARRAY_SIZE(params), &rows, err);
+	free(sql);
+	if (!rc && rows != 1)
+		rc = error_set(err, ERROR_STATE,
+			       "%s: another writer has moved the mark of %s "
+			       "in %s; nothing was written",
+			       d->target->table, d->target->pipeline, d->path);
+	return rc;
+}
+
+void duckdb_mark_copy(struct checkpoint *dst, const struct checkpoint *src)
+{
+	struct checkpoint copy = *src;
+
+	copy.watermark = xstrdup(src->watermark);
+	copy.batch_id = xstrdup(src->batch_id ? src->batch_id : "");
+	checkpoint_release(dst);
+	*dst = copy;
+}

@@ -1,0 +1,116 @@
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/nearest.h"
+#include "destinations/duckdb/internal.h"
+
+#define MEMORY_LIMIT "512MB"
+
+const struct url_option duckdb_url_options[] = {
+	{ "memory_limit", MEMORY_LIMIT,
+	  "memory that DuckDB may use; what does not fit goes to files beside "
+	  "the database" },
+	{ "threads", "", "threads that DuckDB may use; empty: one a core" },
+	{ NULL, NULL, NULL },
+};
+
+static char **open_option_slot(struct duckdb_destination *d, const char *name)
+{
+	if (!strcmp(name, "memory_limit"))
+		return &d->memory_limit;
+	if (!strcmp(name, "threads"))
+		return &d->threads;
+	return NULL;
+}
+
+static int open_option(struct duckdb_destination *d, const char *text, size_t n,
+		       struct error *err)
+{
+	const char *names[] = { "memory_limit", "threads" };
+	const char *equals = memchr(text, '=', n);
+	size_t n_name = equals ? (size_t)(equals - text) : n;
+	char *name = xstrndup(text, n_name);
+	char **slot = open_option_slot(d, name);
+	const char *near = nearest_name(name, names, ARRAY_SIZE(names));
+	int rc = 0;
+
+	if (!slot) {
+		rc = error_set(err, ERROR_CONFIG,
+			       "duckdb: unknown option %s in the URL; allowed "
+			       "are memory_limit and threads",
+			       name);
+		if (near)
+			error_hint(err, "(did you mean %s?)", near);
+	} else if (!equals || equals + 1 == text + n) {
+		rc = error_set(err, ERROR_CONFIG,
+			       "duckdb: option %s in the URL has no value",
+			       name);
+	} else {
+		free(*slot);
+		*slot = xstrndup(equals + 1, n - n_name - 1);
+	}
+	free(name);
+	return rc;
+}
+
+int duckdb_open_options(struct duckdb_destination *d, const char *url,
+			struct error *err)
+{
+	const char *at = strchr(url, '?');
+	int rc = 0;
+
+	while (at && *++at && !rc) {
+		size_t n = strcspn(at, "&");
+
+		rc = open_option(d, at, n, err);
+		at = at[n] ? at + n : NULL;
+	}
+	return rc;
+}
+
+static int open_catalog(struct duckdb_destination *d, struct error *err)
+{
+	struct duck_result *r = NULL;
+	int rc = duck_query(d->db, &r, "SELECT current_database()", NULL, 0,
+			    err);
+
+	if (!rc && duck_next(r)) {
+		free(d->catalog);
+		d->catalog = duck_str(r, 0);
+	}
+	duck_result_free(r);
+	return rc;
+}
+
+int duckdb_open_database(struct duckdb_destination *d, bool create,
+			 struct error *err)
+{
+	struct duck_setting settings[] = {
+		{ "memory_limit",
+		  d->memory_limit ? d->memory_limit : MEMORY_LIMIT },
+		/* Nothing is fetched from the network. */
+		{ "autoinstall_known_extensions", "false" },
+		{ "autoload_known_extensions", "false" },
+		/* Costs memory; rows have no order here. */
+		{ "preserve_insertion_order", "false" },
+		{ "threads", d->threads },
+	};
+	size_t n = ARRAY_SIZE(settings) - (d->threads ? 0 : 1);
+	bool on_disk = create || access(d->path, F_OK) == 0;
+	struct duck *db = NULL;
+	int rc = duck_open(&db, on_disk ? d->path : NULL, settings, n, err);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&d->lock);
+	duck_close(d->db);
+	d->db = db;
+	pthread_mutex_unlock(&d->lock);
+	d->on_disk = on_disk;
+	/* For casts of instants to text; without the icu extension there are
+	 * none. */
+	duck_exec(db, "SET TimeZone = 'UTC'", NULL);
+	return open_catalog(d, err);
+}

@@ -1,0 +1,70 @@
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+#include "core/base/strbuf.h"
+#include "core/data/table_name.h"
+#include "destinations/common/names.h"
+#include "destinations/duckdb/internal.h"
+
+static char *place_quote(const struct duckdb_place *p, const char *name)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	sql_quote_name(&sb, p->catalog, '"');
+	strbuf_addch(&sb, '.');
+	sql_quote_name(&sb, p->schema, '"');
+	if (name) {
+		strbuf_addch(&sb, '.');
+		sql_quote_name(&sb, name, '"');
+	}
+	return strbuf_detach(&sb);
+}
+
+int duckdb_place_init(struct duckdb_place *p,
+		      const struct duckdb_destination *d,
+		      const struct target *target, struct error *err)
+{
+	struct table_name name = { NULL, NULL, NULL };
+	int rc = table_name_parse(&name, target->table, err);
+
+	if (rc)
+		return rc;
+	if (name.catalog && strcasecmp(name.catalog, d->catalog) != 0) {
+		rc = error_set(err, ERROR_CONFIG,
+			       "table %s: the database is %s, not %s",
+			       target->table, d->catalog, name.catalog);
+		goto out;
+	}
+	p->catalog = xstrdup(d->catalog);
+	p->schema = xstrdup(name.schema ? name.schema : "main");
+	p->name = xstrdup(name.name);
+	p->data = target->mode == LOAD_APPEND
+			  ? xstrfmt("%s%s", name.name, NAME_RAW_SUFFIX)
+			  : xstrdup(name.name);
+	p->stage = name_stage(target->pipeline);
+	p->quoted_schema = place_quote(p, NULL);
+	p->quoted_name = place_quote(p, p->name);
+	p->quoted_data = place_quote(p, p->data);
+	p->quoted_stage = place_quote(p, p->stage);
+	p->quoted_mark = place_quote(p, NAME_WATERMARK_TABLE);
+out:
+	table_name_release(&name);
+	return rc;
+}
+
+void duckdb_place_release(struct duckdb_place *p)
+{
+	free(p->catalog);
+	free(p->schema);
+	free(p->name);
+	free(p->data);
+	free(p->stage);
+	free(p->quoted_schema);
+	free(p->quoted_name);
+	free(p->quoted_data);
+	free(p->quoted_stage);
+	free(p->quoted_mark);
+	memset(p, 0, sizeof(*p));
+}

@@ -1,0 +1,172 @@
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "destinations/duckdb/internal.h"
+
+struct duckdb_type *duckdb_types_new(struct duckdb_destination *d,
+				     const struct schema *schema)
+{
+	struct duckdb_type *types = xcalloc(schema->n_columns, sizeof(*types));
+	bool asked = false, is_json = false;
+
+	for (size_t i = 0; i < schema->n_columns; i++) {
+		const struct type *t = &schema->columns[i].type;
+
+		if (t->kind == TYPE_JSON && !asked) {
+			asked = true;
+			is_json = !duck_exec(d->db, "SELECT NULL::JSON", NULL);
+		}
+		duckdb_type_of(&types[i], t, is_json);
+	}
+	return types;
+}
+
+/* Everything that prepare finds out before it writes. */
+struct preparation {
+	struct duckdb_place place;
+	struct duckdb_existing existing;
+	struct duckdb_type *types;
+	struct inspection inspection;
+};
+
+static void preparation_release(struct preparation *p)
+{
+	duckdb_place_release(&p->place);
+	duckdb_existing_release(&p->existing);
+	inspection_release(&p->inspection);
+	free(p->types);
+	memset(p, 0, sizeof(*p));
+}
+
+static int prepare_look(struct duckdb_destination *d,
+			const struct target *target, struct preparation *p,
+			struct error *err)
+{
+	int rc;
+
+	preparation_release(p);
+	rc = duckdb_place_init(&p->place, d, target, err);
+	if (rc)
+		return rc;
+	rc = duckdb_existing_look(&p->existing, d, &p->place, target->pipeline,
+				  err);
+	if (rc)
+		return rc;
+	p->types = duckdb_types_new(d, target->schema);
+	rc = duckdb_inspect(d, target, &p->place, &p->existing, p->types,
+			    &p->inspection, err);
+	return rc ? rc : problems_to_error(&p->inspection.problems, err);
+}
+
+static int prepare_ddl(struct duckdb_destination *d,
+		       const struct preparation *p, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < p->inspection.ddl.n; i++) {
+		rc = duck_exec(d->db, p->inspection.ddl.items[i], err);
+		if (!rc)
+			rc = failpoint("mid_alter", err);
+	}
+	return rc;
+}
+
+/* A table made anew, or a new column, has everything yet to come: the mark
+ * goes back. */
+static int prepare_mark(struct duckdb_destination *d,
+			const struct target *target, struct preparation *p,
+			struct error *err)
+{
+	bool made = !p->existing.has_data;
+	bool again = made || p->inspection.added.n;
+	int rc = 0;
+
+	if (!p->existing.has_mark_table)
+		rc = duckdb_mark_create_table(d, &p->place, err);
+	if (rc || target->refresh || (p->existing.has_mark && !again))
+		return rc;
+	if (again) {
+		free(p->existing.mark.watermark);
+		p->existing.mark.watermark = NULL;
+	}
+	return duckdb_mark_put(d, &p->place, target->pipeline,
+			       &p->existing.mark, made || p->existing.created,
+			       err);
+}
+
+static int prepare_write(struct duckdb_destination *d,
+			 const struct target *target, struct preparation *p,
+			 struct error *err)
+{
+	int rc;
+
+	if (!p->inspection.ddl.n && p->existing.has_mark_table &&
+	    (p->existing.has_mark || target->refresh))
+		return 0;
+	rc = duck_exec(d->db, "BEGIN", err);
+	if (rc)
+		return rc;
+	rc = prepare_ddl(d, p, err);
+	if (!rc)
+		rc = prepare_mark(d, target, p, err);
+	if (!rc)
+		rc = duck_exec(d->db, "COMMIT", err);
+	if (rc)
+		duck_exec(d->db, "ROLLBACK", NULL);
+	return rc;
+}
+
+/* Columns that a delete and insert would lose. */
+static bool prepare_has_extras(const struct duckdb_existing *e,
+			       const struct schema *s)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < s->n_columns; i++)
+		known += duckdb_existing_find(e, s->columns[i].name) >= 0;
+	return known < e->n_columns;
+}
+
+static void prepare_keep(struct duckdb_destination *d,
+			 const struct target *target, struct preparation *p)
+{
+	d->target = target;
+	d->in_place = target->mode == LOAD_UPSERT && !target->refresh &&
+		      (p->existing.indexed ||
+		       prepare_has_extras(&p->existing, target->schema));
+	duckdb_place_release(&d->place);
+	d->place = p->place;
+	memset(&p->place, 0, sizeof(p->place));
+	free(d->types);
+	d->types = p->types;
+	p->types = NULL;
+	d->into =
+		target->refresh ? d->place.quoted_stage : d->place.quoted_data;
+	d->into_name = target->refresh ? d->place.stage : d->place.data;
+	duckdb_mark_copy(&d->seen, &p->existing.mark);
+}
+
+int duckdb_prepare_target(struct duckdb_destination *d,
+			  const struct target *target, struct error *err)
+{
+	struct preparation p;
+	int rc;
+
+	memset(&p, 0, sizeof(p));
+	rc = prepare_look(d, target, &p, err);
+	if (!rc && !d->on_disk) {
+		/* Only now that nothing is refused is there to be a file. */
+		rc = duckdb_open_database(d, true, err);
+		if (!rc)
+			rc = prepare_look(d, target, &p, err);
+	}
+	if (!rc)
+		rc = prepare_write(d, target, &p, err);
+	if (!rc)
+		prepare_keep(d, target, &p);
+	preparation_release(&p);
+	return rc;
+}
