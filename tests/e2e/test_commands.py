@@ -103,11 +103,8 @@ def test_status_after_a_kill(synced, source, tidemark_failpoints):
     assert tidemark_failpoints.killed(failpoints="before_watermark=kill")
     synced.run()
     db = sqlite3.connect(synced.state_file)
-    tables = [row[0] for row in db.execute(
-        "SELECT name FROM sqlite_master WHERE name LIKE '%attempt%' "
-        "AND type = 'table'")]
     states = {row[0] for row in db.execute(
-        f"SELECT state FROM {tables[0]}").fetchall()}
+        "SELECT state FROM attempts").fetchall()}
     db.close()
     assert states == {"FAILED", "SUCCEEDED"}
 

@@ -36,12 +36,8 @@ def state_batches(tidemark):
     db = sqlite3.connect(f"file:{tidemark.state_file}?mode=ro", uri=True,
                          timeout=5)
     try:
-        names = [row[0] for row in db.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table'")]
-        table = next((name for name in names if "batch" in name), None)
-        return db.execute(f"SELECT count(*) FROM {table}"
-                          ).fetchone()[0] if table else 0
-    except sqlite3.OperationalError:
+        return db.execute("SELECT count(*) FROM batches").fetchone()[0]
+    except sqlite3.OperationalError:  # not migrated yet
         return 0
     finally:
         db.close()

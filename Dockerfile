@@ -1,0 +1,28 @@
+# Built from source on Debian 12; the runtime image holds the binary, the
+# DuckDB module with its library, and the client libraries, nothing else.
+FROM debian:12-slim AS build
+WORKDIR /src
+COPY tools/setup tools/paths.sh tools/get-duckdb tools/
+RUN tools/setup
+COPY . .
+RUN mkdir -p /opt/tidemark/lib \
+ && cp "$HOME"/.cache/tidemark/duckdb-*/libduckdb.so /opt/tidemark/lib/ \
+ && cp "$HOME"/.cache/tidemark/duckdb-*/duckdb.h /opt/tidemark/lib/ \
+ && meson setup /build . --buildtype=release --prefix=/opt/tidemark \
+      --libdir=lib -Dduckdb=enabled -Dduckdb_root=/opt/tidemark/lib \
+ && ninja -C /build \
+ && meson install -C /build --strip \
+ && rm /opt/tidemark/lib/duckdb.h
+
+FROM debian:12-slim
+RUN apt-get update -q \
+ && apt-get install -q -y --no-install-recommends ca-certificates libpq5 \
+      libsqlite3-0 libjansson4 libfyaml0 libxxhash0 libsmartcols1 \
+ && rm -rf /var/lib/apt/lists/* \
+ && useradd --system --uid 900 --create-home --home-dir /var/lib/tidemark tidemark
+COPY --from=build /opt/tidemark /opt/tidemark
+ENV PATH=/opt/tidemark/bin:$PATH
+USER tidemark
+WORKDIR /var/lib/tidemark
+ENTRYPOINT ["tidemark"]
+CMD ["help"]

@@ -1,0 +1,89 @@
+"""What ships around the binary: the demo, the compose file, examples."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from bench import EXIT_ACCESS, EXIT_CONFIG
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PASSWORDS = {f"{name}_PASSWORD": "secret"
+             for name in ("SHOP", "WAREHOUSE", "STATE")}
+
+
+def compose(*args, **env):
+    if not shutil.which("docker"):
+        pytest.skip("docker is not installed")
+    if subprocess.run(["docker", "compose", "version"], capture_output=True,
+                      check=False).returncode != 0:
+        pytest.skip("docker has no compose plug-in")
+    return subprocess.run(
+        ["docker", "compose", "--env-file", "/dev/null", "-f",
+         ROOT / "docker-compose.yml", *args], capture_output=True, text=True,
+        check=False, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent",
+                          **env})
+
+
+def test_compose_config_passes():
+    done = compose("config", **PASSWORDS)
+    assert done.returncode == 0, done.stderr
+    ports = re.findall(r"host_ip: (\S+)", done.stdout)
+    assert len(ports) == 3 and set(ports) == {"127.0.0.1"}
+
+
+def test_compose_wants_passwords():
+    done = compose("config")
+    assert done.returncode != 0 and "PASSWORD" in done.stderr
+
+
+def test_compose_publishes_on_loopback_only():
+    """The same rule where docker is not installed, by the file's text."""
+    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    ports = re.findall(r'ports: \["([^"]+)"\]', text)
+    assert len(ports) == 3
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+    assert not re.search(r"_PASSWORD: [^$\s]", text), "a password in the file"
+
+
+@pytest.mark.parametrize("name, env", (
+    ("shop.yaml", {"SHOP": "postgresql://shop@127.0.0.1:1/shop"}),
+    ("compose.yaml", PASSWORDS),
+))
+def test_examples_are_valid_configs(tidemark, name, env):
+    """Parsed and validated: only then is a server asked, which is not there."""
+    shutil.copy(ROOT / "examples" / name, tidemark.config)
+    os.chmod(tidemark.config, 0o600)
+    done = tidemark("check", env=env)
+    assert done.code == EXIT_ACCESS, done
+    without = tidemark("check")
+    assert without.code == EXIT_CONFIG, without
+
+
+def test_demo(tidemark_binary):
+    """It says what it shows, shows it, and leaves nothing behind."""
+    def leftovers():
+        return set(pathlib.Path("/tmp").glob("tidemark-demo.*"))
+
+    before = leftovers()
+    done = subprocess.run(
+        [ROOT / "demo"], capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL, timeout=200,
+        env={**os.environ, "TIDEMARK_BINARY": tidemark_binary})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("equal") == 3
+    assert "DIFFERENT" not in done.stdout
+    assert re.search(r"killed after [1-9]\d* of \d+", done.stdout)
+    assert "moves 0 rows" in done.stdout
+    assert done.stderr == "", done.stderr
+    assert leftovers() == before
+
+
+def test_setup_has_nothing_to_do():
+    """The fast path of a prepared machine is silent."""
+    done = subprocess.run([ROOT / "tools/setup", "--tests"],
+                          capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
