@@ -117,22 +117,6 @@ static void look_at_source(struct look *l)
 		look_failed(l, "source", &err);
 }
 
-/* A lossy column that the destination did not already speak of. */
-static void look_at_loss(struct look *l, const struct check_column *c)
-{
-	const struct problems *list = &l->out->problems;
-
-	if (c->mapping != MAPPING_LOSSY)
-		return;
-	for (size_t i = 0; i < list->n; i++)
-		if (strstr(list->items[i].message, c->name))
-			return;
-	problems_add(&l->out->problems, SEVERITY_WARNING, ERROR_NONE,
-		     "lossy-column", NULL,
-		     "column %s of %s: %s loses something as %s", c->name,
-		     l->p->source_table, c->source_type, c->destination_type);
-}
-
 static void look_at_mapping(struct look *l)
 {
 	struct inspection found;
@@ -149,7 +133,6 @@ static void look_at_mapping(struct look *l)
 		out->columns[i].destination_type =
 			xstrdup(found.columns[i].destination_type);
 		out->columns[i].mapping = found.columns[i].mapping;
-		look_at_loss(l, &out->columns[i]);
 	}
 	inspection_release(&found);
 }

@@ -65,6 +65,10 @@ static const struct check_case cases[] = {
 	{ "{\"strategy\":\"sequence\",\"column\":\"nr\",\"value\":\"7\"}",
 	  false, false, false, false, false, ERROR_SCHEMA,
 	  "mark-of-other-strategy", 1 },
+	{ "{\"strategy\":\"timestamp\",\"column\":\"id\",\"value\":"
+	  "\"2026-01-31 12:00:00+00\"}",
+	  false, false, false, false, false, ERROR_SCHEMA,
+	  "mark-of-other-strategy", 1 },
 	{ "{\"strategy\":\"xmin\",\"value\":\"7\"}", false, false, false, false,
 	  false, ERROR_SCHEMA, "mark-of-other-strategy", 1 },
 	{ "{", false, false, false, false, false, ERROR_DATA, "mark-data", 1 },
