@@ -5,14 +5,11 @@ WORKDIR /src
 COPY tools/setup tools/paths.sh tools/get-duckdb tools/
 RUN tools/setup
 COPY . .
-RUN mkdir -p /opt/tidemark/lib \
- && cp "$HOME"/.cache/tidemark/duckdb-*/libduckdb.so /opt/tidemark/lib/ \
- && cp "$HOME"/.cache/tidemark/duckdb-*/duckdb.h /opt/tidemark/lib/ \
+RUN . tools/paths.sh \
  && meson setup /build . --buildtype=release --prefix=/opt/tidemark \
-      --libdir=lib -Dduckdb=enabled -Dduckdb_root=/opt/tidemark/lib \
+      --libdir=lib -Dduckdb=enabled "$(duckdb_option)" \
  && ninja -C /build \
- && meson install -C /build --strip \
- && rm /opt/tidemark/lib/duckdb.h
+ && meson install -C /build --strip
 
 FROM debian:12-slim
 RUN apt-get update -q \
