@@ -10,6 +10,7 @@ import decimal
 import hashlib
 import json
 import os
+import re
 import shutil
 import sqlite3
 import struct
@@ -33,16 +34,8 @@ def quote_table(table):
 
 
 def split_table(table):
-    parts, part, quoted = [], "", False
-    for char in table:
-        if char == '"':
-            quoted = not quoted
-        elif char == "." and not quoted:
-            parts.append(part)
-            part = ""
-        else:
-            part += char
-    return [*parts, part]
+    found = re.findall(r'"((?:[^"]|"")*)"|([^."]+)', table)
+    return [quoted.replace('""', '"') or plain for quoted, plain in found]
 
 
 def parse_instant(value):
