@@ -1,0 +1,251 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/plugin/registry.h"
+
+/* Two engines without a role, and one whose connector has only a name. */
+static const struct url_option no_options[] = { { NULL, NULL, NULL } };
+static const struct connector_ops hollow_connector = {
+	.name = "hollow",
+	.options = no_options,
+};
+static const struct plugin plain = {
+	.abi = PLUGIN_ABI,
+	.size = sizeof(struct plugin),
+	.name = "postgres",
+	.version = "",
+};
+static const struct plugin second = {
+	.abi = PLUGIN_ABI,
+	.size = sizeof(struct plugin),
+	.name = "sqlite",
+	.version = "",
+};
+static const struct plugin hollow = {
+	.abi = PLUGIN_ABI,
+	.size = sizeof(struct plugin),
+	.name = "hollow",
+	.version = "",
+	.connector = &hollow_connector,
+};
+const struct plugin *const plugin_builtin[] = { &plain, &second, &hollow,
+						NULL };
+
+/* A directory of its own, whose modules are found before the good ones. */
+static char place[] = "/tmp/tidemark-registry-XXXXXX";
+
+static char *in_place(const char *name)
+{
+	return xstrfmt("%s/%s", place, name);
+}
+
+static int set_up(void **state)
+{
+	const char *modules = getenv("TIDEMARK_TEST_MODULES");
+	char *broken, *path;
+	FILE *file;
+
+	(void)state;
+	if (!modules || !mkdtemp(place))
+		return -1;
+	broken = in_place("tidemark-broken.so");
+	file = fopen(broken, "w");
+	fputs("not a module\n", file);
+	fclose(file);
+	free(broken);
+	path = xstrfmt("::%s:/nowhere:%s:", place, modules);
+	setenv("TIDEMARK_PLUGIN_PATH", path, 1);
+	free(path);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char *broken = in_place("tidemark-broken.so");
+
+	(void)state;
+	unlink(broken);
+	rmdir(place);
+	free(broken);
+	return 0;
+}
+
+/* engine, code, what the message must say */
+static const struct {
+	const char *engine;
+	enum error_code code;
+	const char *says[4];
+} refused[] = {
+	{ "mysql",
+	  ERROR_CONFIG,
+	  { "engine \"mysql\" is not built in",
+	    "no module tidemark-mysql.so found in", "/nowhere, ",
+	    "/tmp/tidemark-registry-" } },
+	{ "postgrse", ERROR_CONFIG, { "did you mean \"postgres\"?" } },
+	{ "goood", ERROR_CONFIG, { "did you mean \"good\"?" } },
+	{ "duckdb", ERROR_CONFIG, { "tools/get-duckdb", "-Dduckdb_root" } },
+	{ "../good", ERROR_CONFIG, { "is not built in" } },
+	{ "", ERROR_CONFIG, { "is not built in" } },
+	{ "broken", ERROR_CONFIG, { "cannot load", "tidemark-broken.so" } },
+	{ "abi", ERROR_BUG, { "ABI 99", "tidemark-abi.so" } },
+	{ "small", ERROR_BUG, { "8 bytes", "tidemark-small.so" } },
+	{ "hole", ERROR_BUG, { "\"get_watermark\"", "store", "hole.so" } },
+	{ "silent", ERROR_BUG, { "exports no tidemark_plugin" } },
+	{ "liar", ERROR_BUG, { "calls itself \"another\"" } },
+	{ "hollow", ERROR_BUG, { "\"open\"", "connector", "built in" } },
+};
+
+static void test_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		const struct plugin *plugin = NULL;
+		struct error err = ERROR_INIT;
+		int rc = registry_find(refused[i].engine, &plugin, &err);
+
+		if (rc != -(int)refused[i].code)
+			fail_msg("%s: %d %s", refused[i].engine, rc,
+				 err.message);
+		assert_null(plugin);
+		for (size_t k = 0; k < 4 && refused[i].says[k]; k++) {
+			if (!strstr(err.message, refused[i].says[k]))
+				fail_msg("\"%s\" is not in: %s",
+					 refused[i].says[k], err.message);
+		}
+	}
+}
+
+static void test_found(void **state)
+{
+	const struct plugin *plugin, *again;
+	const struct store_ops *store;
+
+	(void)state;
+	assert_int_equal(registry_find("postgres", &plugin, NULL), 0);
+	assert_ptr_equal(plugin, &plain);
+	assert_int_equal(registry_find("good", &plugin, NULL), 0);
+	assert_string_equal(plugin->version, "1.2");
+	assert_int_equal(registry_find("good", &again, NULL), 0);
+	assert_ptr_equal(plugin, again);
+	assert_int_equal(registry_store("good", &store, NULL), 0);
+	assert_string_equal(store->name, "good");
+}
+
+static void test_roles(void **state)
+{
+	const struct destination_ops *destination;
+	const struct connector_ops *connector;
+	const struct store_ops *store;
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(registry_connector("good", &connector, &err),
+			 -ERROR_CONFIG);
+	assert_string_equal(err.message, "engine \"good\" cannot be a source");
+	error_clear(&err);
+	assert_int_equal(registry_destination("good", &destination, &err),
+			 -ERROR_CONFIG);
+	assert_non_null(strstr(err.message, "destination"));
+	error_clear(&err);
+	assert_int_equal(registry_store("postgres", &store, &err),
+			 -ERROR_CONFIG);
+	assert_non_null(strstr(err.message, "state store"));
+}
+
+/* What is sound is listed in order of name; the rest is only logged. */
+static void test_all(void **state)
+{
+	static const char *const expected[] = { "good", "postgres", "sqlite",
+						"twin" };
+	struct strlist paths = STRLIST_INIT;
+	const struct plugin **all;
+	size_t n = 0;
+
+	(void)state;
+	log_set_level(LOG_SILENT);
+	all = registry_all(&paths);
+	for (; all[n]; n++) {
+		assert_true(n < ARRAY_SIZE(expected));
+		assert_string_equal(all[n]->name, expected[n]);
+	}
+	assert_int_equal(n, ARRAY_SIZE(expected));
+	assert_int_equal(paths.n, n);
+	assert_non_null(strstr(paths.items[0], "/tidemark-good.so"));
+	assert_string_equal(paths.items[1], "built in");
+	free(all);
+	strlist_release(&paths);
+	all = registry_all(NULL);
+	log_set_level(LOG_INFO);
+	assert_string_equal(all[0]->name, "good");
+	free(all);
+}
+
+static void *find_twin(void *out)
+{
+	const struct plugin *plugin = NULL;
+
+	registry_find("twin", &plugin, NULL);
+	*(const struct plugin **)out = plugin;
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	const struct plugin *found[8] = { NULL };
+	pthread_t threads[8];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_create(&threads[i], NULL, find_twin, &found[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_join(threads[i], NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+		assert_non_null(found[i]);
+		assert_ptr_equal(found[i], found[0]);
+	}
+}
+
+/* Without the variable only the binary's own directory and libdir are left. */
+static void test_own_directory(void **state)
+{
+	const struct plugin *plugin;
+	struct error err = ERROR_INIT;
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	(void)state;
+	assert_true(n > 0);
+	path[n] = '\0';
+	*strrchr(path, '/') = '\0';
+	unsetenv("TIDEMARK_PLUGIN_PATH");
+	assert_int_equal(registry_find("abi", &plugin, &err), -ERROR_CONFIG);
+	assert_non_null(strstr(err.message, path));
+	/* What was loaded stays. */
+	assert_int_equal(registry_find("good", &plugin, NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_found),
+		cmocka_unit_test(test_roles),
+		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_own_directory),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
