@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "core/base/alloc.h"
+#include "core/base/expand.h"
 #include "core/base/nearest.h"
 #include "core/base/secret.h"
 
@@ -366,26 +367,15 @@ char *url_query_value(const struct url *u, const char *name)
 	return NULL;
 }
 
-/* Wholly a variable or a file, and no text given for when it is not set. */
-static bool url_is_reference(const char *text, size_t n)
-{
-	const char *dash;
-
-	if (n < 4 || strncmp(text, "${", 2) != 0)
-		return false;
-	dash = strstr(text, ":-");
-	return !dash || dash >= text + n || dash[2] == '}';
-}
-
 int url_has_password(const char *text)
 {
 	struct url_spans spans = url_find_passwords(text, true);
 	int found = 0;
 
 	for (size_t i = 0; i < spans.n; i++)
-		if (!url_is_reference(text + spans.items[i].start,
-				      spans.items[i].end -
-					      spans.items[i].start))
+		if (!expand_is_reference(text + spans.items[i].start,
+					 spans.items[i].end -
+						 spans.items[i].start))
 			found = 1;
 	free(spans.items);
 	return found;

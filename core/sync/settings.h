@@ -1,13 +1,14 @@
 /*
  * The config file, parsed and validated: every key of docs/config.md, from
- * the option tables in settings.c, which also give `tidemark schema`, the
- * reference page and the error texts.
+ * the option tables in settings_options*.c, which also give `tidemark schema`,
+ * the reference page and the error texts.
  */
 #ifndef TIDEMARK_CORE_SYNC_SETTINGS_H
 #define TIDEMARK_CORE_SYNC_SETTINGS_H
 
 #include <jansson.h>
 
+#include "core/base/config.h"
 #include "core/base/retry.h"
 #include "core/base/strlist.h"
 #include "core/plugin/connector.h"
@@ -16,11 +17,12 @@
 struct pipeline_settings {
 	char *name;
 	int line; /* of the config, 0 for `copy` */
-	const struct connection *source;      /* owned by settings */
+	const struct connection *source; /* owned by settings */
 	const struct connection *destination; /* owned by settings */
 	char *source_table, *destination_table;
 	struct strlist columns;
-	struct source_expression *expressions; size_t n_expressions;
+	struct source_expression *expressions;
+	size_t n_expressions;
 	char *where;
 	struct strlist key;
 	enum strategy strategy;
@@ -42,8 +44,10 @@ struct settings {
 	char *file; /* "" for `copy` */
 	struct connection *state;
 	int64_t state_keep_us;
-	struct connection **connections; size_t n_connections;
-	struct pipeline_settings *pipelines; size_t n_pipelines;
+	struct connection **connections;
+	size_t n_connections;
+	struct pipeline_settings *pipelines;
+	size_t n_pipelines;
 };
 
 /* Load, expand, validate. CONFIG errors carry file:line:column, what was
@@ -51,9 +55,13 @@ struct settings {
  * built yet (and whose value is not its default) is refused by name with
  * "not supported yet". */
 int settings_load(struct settings *out, const char *path, struct error *err);
+/* The same from a tree that is already read. */
+int settings_parse(struct settings *out, const struct config_file *file,
+		   struct error *err);
 
 /* `copy`: one pipeline without a file. `name` is derived from the arguments
- * (stable, readable, with a short hash). */
+ * (stable, readable, with a short hash). Table `to` NULL: the same name, or
+ * without its schema in a database that is a file. URLs are expanded. */
 struct copy_arguments {
 	const char *source_url, *destination_url, *table, *to, *watermark,
 		*mode, *key, *lag, *state;
@@ -73,7 +81,8 @@ void settings_source_spec(const struct pipeline_settings *p,
 void settings_watermark_spec(const struct pipeline_settings *p,
 			     struct watermark_spec *out);
 
-json_t *settings_json_schema(void);              /* new reference */
+json_t *settings_json_schema(void); /* new reference */
 void settings_reference(struct strbuf *markdown); /* docs/config.md */
+const char *settings_example(void); /* the example in it, static */
 
 #endif

@@ -1,0 +1,174 @@
+#include "core/base/expand.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/secret.h"
+
+#define EXPAND_FILE_LIMIT (64 * 1024)
+#define FILE_READ_SIZE	  (16 * 1024)
+
+static int file_fail(const char *path, struct error *err)
+{
+	return error_set(err, ERROR_CONFIG, "cannot read %s: %s", path,
+			 strerror(errno));
+}
+
+static int file_read_all(struct strbuf *out, int fd, const char *path,
+			 size_t limit, struct error *err)
+{
+	size_t start = out->len;
+
+	for (;;) {
+		char *room = strbuf_reserve(out, FILE_READ_SIZE);
+		ssize_t n = room ? read(fd, room, FILE_READ_SIZE) : 0;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return file_fail(path, err);
+		if (n == 0)
+			return 0;
+		out->len += (size_t)n;
+		out->data[out->len] = '\0';
+		if (out->len - start > limit)
+			return error_set(err, ERROR_CONFIG,
+					 "%s is larger than %zu KiB", path,
+					 limit / 1024);
+	}
+}
+
+int file_read(struct strbuf *out, const char *path, size_t limit,
+	      unsigned *mode, struct error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	int rc;
+
+	if (fd < 0)
+		return file_fail(path, err);
+	if (fstat(fd, &st) < 0) {
+		rc = file_fail(path, err);
+		goto out;
+	}
+	if (mode)
+		*mode = st.st_mode & 07777;
+	rc = file_read_all(out, fd, path, limit, err);
+out:
+	close(fd);
+	return rc;
+}
+
+static int expand_file(struct strbuf *out, const char *path, struct error *err)
+{
+	struct strbuf content = STRBUF_INIT;
+	int rc = file_read(&content, path, EXPAND_FILE_LIMIT, NULL, err);
+
+	if (rc)
+		goto out;
+	if (content.len && content.data[content.len - 1] == '\n')
+		content.data[--content.len] = '\0';
+	if (content.len && content.data[content.len - 1] == '\r')
+		content.data[--content.len] = '\0';
+	if (strlen(content.data) != content.len) {
+		rc = error_set(err, ERROR_CONFIG, "%s holds a NUL byte", path);
+		goto out;
+	}
+	secret_add(content.data);
+	strbuf_addstr(out, content.data);
+out:
+	strbuf_release(&content);
+	return rc;
+}
+
+static bool expand_is_name(const char *name, size_t n)
+{
+	if (!n || isdigit((unsigned char)*name))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)name[i]) && name[i] != '_')
+			return false;
+	return true;
+}
+
+static int expand_variable(struct strbuf *out, char *inside, struct error *err)
+{
+	char *fallback = strstr(inside, ":-");
+	size_t n = fallback ? (size_t)(fallback - inside) : strlen(inside);
+	const char *value;
+
+	if (!expand_is_name(inside, n))
+		return error_set(err, ERROR_CONFIG,
+				 "${%.60s}: not a variable's name; expected "
+				 "${VAR}, ${VAR:-text} or ${file:PATH} "
+				 "($${ is a literal ${)",
+				 inside);
+	inside[n] = '\0';
+	value = getenv(inside);
+	if (value && (*value || !fallback))
+		strbuf_addstr(out, value);
+	else if (fallback)
+		strbuf_addstr(out, fallback + 2);
+	else
+		return error_set(err, ERROR_CONFIG,
+				 "${%s}: the environment variable %s is not "
+				 "set; set it, or write ${%s:-text}",
+				 inside, inside, inside);
+	return 0;
+}
+
+/* One reference, `*at` on its "${"; left behind its "}". */
+static int expand_reference(struct strbuf *out, const char **at,
+			    struct error *err)
+{
+	const char *end = strchr(*at, '}');
+	char *inside;
+	int rc;
+
+	if (!end)
+		return error_set(err, ERROR_CONFIG,
+				 "\"${\" without its \"}\" (a literal one is "
+				 "written $${)");
+	inside = xstrndup(*at + 2, (size_t)(end - *at - 2));
+	if (!strncmp(inside, "file:", 5))
+		rc = expand_file(out, inside + 5, err);
+	else
+		rc = expand_variable(out, inside, err);
+	free(inside);
+	*at = end + 1;
+	return rc;
+}
+
+int expand_text(struct strbuf *out, const char *raw, struct error *err)
+{
+	int rc = 0;
+
+	while (!rc && *raw) {
+		if (!strncmp(raw, "$${", 3)) {
+			strbuf_addstr(out, "${");
+			raw += 3;
+		} else if (!strncmp(raw, "${", 2)) {
+			rc = expand_reference(out, &raw, err);
+		} else {
+			strbuf_addch(out, *raw++);
+		}
+	}
+	return rc;
+}
+
+bool expand_is_reference(const char *text, size_t n)
+{
+	const char *end = memchr(text, '}', n);
+	const char *dash;
+
+	if (n < 4 || strncmp(text, "${", 2) != 0 || end != text + n - 1)
+		return false;
+	dash = memmem(text, n, ":-", 2);
+	return !dash || dash + 2 == end;
+}

@@ -1,0 +1,29 @@
+/*
+ * ${VAR}, ${VAR:-text} and ${file:PATH} inside the values of a config file.
+ * ":-text" stands in for a variable that is not set or empty; a file's last
+ * line break is dropped and its content is a secret (secret_add()). "$${"
+ * gives a literal "${"; a "$" before anything else is just a "$". What was
+ * put in is not looked at again.
+ */
+#ifndef TIDEMARK_CORE_BASE_EXPAND_H
+#define TIDEMARK_CORE_BASE_EXPAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/error.h"
+#include "core/base/strbuf.h"
+
+/* Append `raw` expanded. CONFIG error on a variable that is not set, a file
+ * that cannot be read, or a reference that is not closed. */
+int expand_text(struct strbuf *out, const char *raw, struct error *err);
+/* Is the text, of `n` bytes, one reference that holds no value itself? A
+ * default text behind ":-" is a value. */
+bool expand_is_reference(const char *text, size_t n);
+
+/* Append the content of a file of at most `limit` bytes; `mode` (may be NULL)
+ * gets its permission bits. CONFIG error naming the path. */
+int file_read(struct strbuf *out, const char *path, size_t limit,
+	      unsigned *mode, struct error *err);
+
+#endif

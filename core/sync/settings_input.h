@@ -1,0 +1,56 @@
+/*
+ * Between the option tables and struct settings: what the parser fills in,
+ * with the texts that only mean something together (a connection's name, a
+ * lag whose unit the strategy decides). Shared by the settings_*.c files.
+ */
+#ifndef TIDEMARK_CORE_SYNC_SETTINGS_INPUT_H
+#define TIDEMARK_CORE_SYNC_SETTINGS_INPUT_H
+
+#include "core/base/option.h"
+#include "core/sync/settings.h"
+
+#define SETTINGS_STATE_URL "sqlite:.tidemark/state.db"
+
+/* `c` comes first: the connection keys are written through either type. */
+struct state_input {
+	struct connection c;
+	int64_t keep_us;
+};
+
+struct pipeline_input {
+	struct pipeline_settings p;
+	char *source_name, *destination_name;
+	char *lag;
+};
+
+/* The parts of a file, in the order in which they are worked on. */
+struct settings_input {
+	int64_t version;
+	const struct config_node *state, *connections, *defaults, *pipelines;
+};
+
+extern const struct option settings_options[]; /* struct settings_input */
+extern const struct option state_options[]; /* struct state_input */
+extern const struct option connection_options[]; /* struct connection */
+extern const struct option pipeline_options[]; /* struct pipeline_input */
+
+/* Tables inside pipeline_options: what guards a pipeline's rows and servers. */
+extern const struct option gate_options[], on_bad_row_options[], pace_options[],
+	retry_options[];
+extern const struct option_choice on_bad_row_choices[];
+
+/* Resolve and judge one parsed pipeline: names of connections, tables, what
+ * the strategy takes. `node` is its merged map. */
+int settings_check_pipeline(struct option_context *ctx,
+			    const struct settings *s,
+			    const struct config_node *node,
+			    struct pipeline_input *in);
+/* Pipelines of one destination table exclude each other. `nodes` as the
+ * pipelines. */
+int settings_check_targets(struct option_context *ctx, const struct settings *s,
+			   struct config_node *const *nodes);
+int settings_check_connection(struct option_context *ctx,
+			      const struct config_node *node,
+			      const struct connection *c);
+
+#endif
