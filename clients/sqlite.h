@@ -1,8 +1,11 @@
 /*
  * The only file pair that knows sqlite3.h: a connection, statements, and
- * SQLite's errors as struct error (SQLITE_BUSY after the timeout: TRANSIENT;
- * FULL, IOERR, CANTOPEN, READONLY, PERM: ACCESS; CONSTRAINT, MISMATCH, TOOBIG:
- * DATA; NOTADB, CORRUPT: ACCESS naming the file).
+ * SQLite's errors as struct error (BUSY after the timeout: TRANSIENT naming
+ * the file; FULL, IOERR, CANTOPEN, READONLY, PERM: ACCESS; CONSTRAINT,
+ * MISMATCH, TOOBIG: DATA; NOTADB, CORRUPT: ACCESS saying what to do;
+ * INTERRUPT: STOPPED; no such table or column: SCHEMA). A connection and its
+ * statements are used by one thread; only sqlite_interrupt_all() may come from
+ * another.
  */
 #ifndef TIDEMARK_CLIENTS_SQLITE_H
 #define TIDEMARK_CLIENTS_SQLITE_H
@@ -17,37 +20,69 @@ struct sqlite;
 struct sqlite_statement;
 
 struct sqlite_options {
-	bool create;     /* make the file (0600) and its directory (0700) */
+	bool create; /* make the file if it is missing */
+	bool private; /* what is made is for its owner alone: file 0600,
+		       * missing directories made too, 0700 */
 	bool read_only;
+	bool wal; /* write-ahead log, synchronous NORMAL; not if read_only */
+	bool wal_if_new; /* the same, but only for a file that is made here or
+			  * empty: an existing one keeps its journal mode */
+	bool keep_log; /* closing leaves the log for the next one to open:
+			* saves two fsyncs, the file alone is not up to date */
 	int64_t busy_timeout_us;
 };
 
+/* Also asks for the schema, so that a file that is no database is refused
+ * here. */
 int sqlite_open(struct sqlite **out, const char *path,
 		const struct sqlite_options *options, struct error *err);
+/* Rolls back what is open. Statements are finalized before. NULL is fine. */
 void sqlite_close(struct sqlite *db);
 void sqlite_interrupt_all(struct sqlite *db); /* safe from another thread */
+const char *sqlite_path(const struct sqlite *db);
+const char *sqlite_library_version(void);
+
+/* One or more statements, rows dropped. */
 int sqlite_exec(struct sqlite *db, const char *sql, struct error *err);
 int sqlite_execf(struct sqlite *db, struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int64_t sqlite_changes_count(struct sqlite *db); /* of the last statement */
+/* BEGIN IMMEDIATE: no other process writes until the end. */
+int sqlite_begin(struct sqlite *db, struct error *err);
+int sqlite_commit(struct sqlite *db, struct error *err);
+void sqlite_rollback(struct sqlite *db); /* harmless outside a transaction */
 
 int sqlite_prepare(struct sqlite *db, struct sqlite_statement **out,
 		   const char *sql, struct error *err);
 void sqlite_finalize(struct sqlite_statement *st); /* NULL is fine */
-/* 1: a row; 0: done (and reset, ready to be bound again); negative: error. */
+/* 1: a row; 0: done (and reset, ready to be bound again); negative: error (and
+ * reset). */
 int sqlite_step(struct sqlite_statement *st, struct error *err);
 void sqlite_reset(struct sqlite_statement *st);
 /* Positions from 1. Text and bytes are not copied: they must live until the
- * next step has returned 0. */
+ * next step has returned 0. A text of more than 2 GiB makes the step fail. */
 void sqlite_bind_null_at(struct sqlite_statement *st, int at);
 void sqlite_bind_i64(struct sqlite_statement *st, int at, int64_t value);
 void sqlite_bind_f64(struct sqlite_statement *st, int at, double value);
-void sqlite_bind_str(struct sqlite_statement *st, int at, const char *value, int64_t n); /* n < 0: strlen; NULL: NULL */
-void sqlite_bind_bytes(struct sqlite_statement *st, int at, const void *value, size_t n);
+void sqlite_bind_str(struct sqlite_statement *st, int at, const char *value,
+		     int64_t n); /* n < 0: strlen; NULL: NULL */
+void sqlite_bind_bytes(struct sqlite_statement *st, int at, const void *value,
+		       size_t n);
 /* Columns from 0. */
+int sqlite_columns(struct sqlite_statement *st);
 bool sqlite_is_null(struct sqlite_statement *st, int column);
 int64_t sqlite_i64(struct sqlite_statement *st, int column);
 double sqlite_f64(struct sqlite_statement *st, int column);
-const char *sqlite_str(struct sqlite_statement *st, int column); /* NULL: NULL; valid until the next step */
+const char *sqlite_str(struct sqlite_statement *st,
+		       int column); /* NULL: NULL; valid until the next step */
+
+/* An SQL function name(a, b) of this connection: 1 or 0, as `newer` says of
+ * two texts (not terminated by NUL; NULL with 0 bytes: SQL NULL; a number
+ * comes as its text). Called each time it is met, never folded away. */
+typedef bool (*sqlite_predicate)(void *ctx, const char *a, size_t n_a,
+				 const char *b, size_t n_b);
+int sqlite_add_predicate(struct sqlite *db, const char *name,
+			 sqlite_predicate predicate, void *ctx,
+			 struct error *err);
 
 #endif

@@ -1,0 +1,385 @@
+#include "clients/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/strbuf.h"
+
+struct sqlite_function {
+	sqlite_predicate predicate;
+	void *ctx;
+};
+
+struct sqlite {
+	sqlite3 *handle;
+	char *path;
+};
+
+struct sqlite_statement {
+	struct sqlite *db;
+	sqlite3_stmt *handle;
+	bool too_big; /* a value was bound that SQLite cannot take */
+};
+
+static const struct {
+	int code;
+	enum error_code error;
+	const char *what_to_do;
+} sqlite_codes[] = {
+	{ SQLITE_BUSY, ERROR_TRANSIENT,
+	  "Another process is writing to this file." },
+	{ SQLITE_LOCKED, ERROR_TRANSIENT, NULL },
+	{ SQLITE_PROTOCOL, ERROR_TRANSIENT, NULL },
+	{ SQLITE_INTERRUPT, ERROR_STOPPED, NULL },
+	{ SQLITE_FULL, ERROR_ACCESS, "Make room on that disk." },
+	{ SQLITE_IOERR, ERROR_ACCESS, NULL },
+	{ SQLITE_CANTOPEN, ERROR_ACCESS,
+	  "Check the path and the rights on the file and its directory." },
+	{ SQLITE_READONLY, ERROR_ACCESS,
+	  "Check the rights on the file and its directory." },
+	{ SQLITE_PERM, ERROR_ACCESS, NULL },
+	{ SQLITE_AUTH, ERROR_ACCESS, NULL },
+	{ SQLITE_NOMEM, ERROR_ACCESS, NULL },
+	{ SQLITE_NOTADB, ERROR_ACCESS,
+	  "Point the URL at another path, or move that file away." },
+	{ SQLITE_CORRUPT, ERROR_ACCESS,
+	  "Restore it from a backup, save what is left with sqlite3's "
+	  ".recover, or move the file away." },
+	{ SQLITE_CONSTRAINT, ERROR_DATA, NULL },
+	{ SQLITE_MISMATCH, ERROR_DATA, NULL },
+	{ SQLITE_TOOBIG, ERROR_DATA, NULL },
+	{ SQLITE_ERROR, ERROR_SCHEMA, NULL },
+	{ SQLITE_SCHEMA, ERROR_SCHEMA, NULL },
+};
+
+static int sqlite_fail_code(struct error *err, const char *path, int code,
+			    const char *message)
+{
+	enum error_code error = ERROR_BUG;
+	const char *hint = NULL;
+	int rc;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sqlite_codes); i++) {
+		if (sqlite_codes[i].code == (code & 0xff)) {
+			error = sqlite_codes[i].error;
+			hint = sqlite_codes[i].what_to_do;
+		}
+	}
+	rc = error_set(err, error, "SQLite file %s: %s", path, message);
+	if (err && !err->server_code[0])
+		snprintf(err->server_code, sizeof(err->server_code), "%d",
+			 code);
+	if (hint)
+		error_hint(err, "%s", hint);
+	return rc;
+}
+
+static int sqlite_fail(struct sqlite *db, struct error *err)
+{
+	return sqlite_fail_code(err, db->path,
+				sqlite3_extended_errcode(db->handle),
+				sqlite3_errmsg(db->handle));
+}
+
+/* The directories above `path`, 0700 where they are missing. */
+static int sqlite_make_directories(const char *path, struct error *err)
+{
+	char *copy = xstrdup(path);
+	int rc = 0;
+
+	for (char *p = strchr(copy + 1, '/'); p && !rc;
+	     p = strchr(p + 1, '/')) {
+		*p = '\0';
+		if (mkdir(copy, 0700) && errno != EEXIST)
+			rc = error_set(err, ERROR_ACCESS,
+				       "cannot make directory %s: %s", copy,
+				       strerror(errno));
+		*p = '/';
+	}
+	free(copy);
+	return rc;
+}
+
+/* Made here and not by SQLite, so that the mode is right from the start; the
+ * log and shared-memory files take it over. */
+static int sqlite_make_file(const char *path,
+			    const struct sqlite_options *options,
+			    struct error *err)
+{
+	int fd;
+
+	if (access(path, F_OK) == 0)
+		return 0;
+	if (options->private && sqlite_make_directories(path, err))
+		return -ERROR_ACCESS;
+	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC,
+		  options->private ? 0600 : 0666);
+	if (fd < 0)
+		return error_set(err, ERROR_ACCESS,
+				 "cannot make SQLite file %s: %s. Check that "
+				 "its directory exists and can be written",
+				 path, strerror(errno));
+	close(fd);
+	return 0;
+}
+
+static int sqlite_set_up(struct sqlite *db,
+			 const struct sqlite_options *options, bool new_file,
+			 struct error *err)
+{
+	bool wal = options->wal || (options->wal_if_new && new_file);
+	int rc;
+
+	sqlite3_extended_result_codes(db->handle, 1);
+	sqlite3_busy_timeout(db->handle,
+			     (int)(options->busy_timeout_us / 1000));
+	/* A misspelt "column" is an error, not a text. */
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
+			  options->keep_log ? 1 : 0, NULL);
+	rc = sqlite_exec(db, "PRAGMA schema_version", err);
+	if (!rc && wal && !options->read_only)
+		rc = sqlite_exec(db,
+				 "PRAGMA journal_mode = WAL;"
+				 "PRAGMA synchronous = NORMAL",
+				 err);
+	return rc;
+}
+
+int sqlite_open(struct sqlite **out, const char *path,
+		const struct sqlite_options *options, struct error *err)
+{
+	struct sqlite *db;
+	struct stat st;
+	bool new_file = stat(path, &st) || st.st_size == 0;
+	int flags = SQLITE_OPEN_NOMUTEX |
+		    (options->read_only ? SQLITE_OPEN_READONLY
+					: SQLITE_OPEN_READWRITE);
+	int rc = 0;
+
+	if (options->create)
+		rc = sqlite_make_file(path, options, err);
+	if (rc)
+		return rc;
+	db = xcalloc(1, sizeof(*db));
+	db->path = xstrdup(path);
+	if (sqlite3_open_v2(path, &db->handle, flags, NULL) != SQLITE_OK)
+		rc = sqlite_fail(db, err);
+	if (!rc)
+		rc = sqlite_set_up(db, options, new_file, err);
+	if (rc) {
+		sqlite_close(db);
+		return rc;
+	}
+	*out = db;
+	return 0;
+}
+
+void sqlite_close(struct sqlite *db)
+{
+	if (!db)
+		return;
+	sqlite3_close_v2(db->handle);
+	free(db->path);
+	free(db);
+}
+
+void sqlite_interrupt_all(struct sqlite *db)
+{
+	sqlite3_interrupt(db->handle);
+}
+
+const char *sqlite_path(const struct sqlite *db)
+{
+	return db->path;
+}
+
+const char *sqlite_library_version(void)
+{
+	return sqlite3_libversion();
+}
+
+int sqlite_exec(struct sqlite *db, const char *sql, struct error *err)
+{
+	if (sqlite3_exec(db->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return sqlite_fail(db, err);
+	return 0;
+}
+
+int sqlite_execf(struct sqlite *db, struct error *err, const char *fmt, ...)
+{
+	struct strbuf sql = STRBUF_INIT;
+	va_list ap;
+	int rc;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(&sql, fmt, ap);
+	va_end(ap);
+	rc = sqlite_exec(db, sql.data, err);
+	strbuf_release(&sql);
+	return rc;
+}
+
+int64_t sqlite_changes_count(struct sqlite *db)
+{
+	return sqlite3_changes(db->handle);
+}
+
+int sqlite_begin(struct sqlite *db, struct error *err)
+{
+	return sqlite_exec(db, "BEGIN IMMEDIATE", err);
+}
+
+int sqlite_commit(struct sqlite *db, struct error *err)
+{
+	return sqlite_exec(db, "COMMIT", err);
+}
+
+void sqlite_rollback(struct sqlite *db)
+{
+	/* Some errors (a full disk) have rolled back already. */
+	if (!sqlite3_get_autocommit(db->handle))
+		sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+}
+
+int sqlite_prepare(struct sqlite *db, struct sqlite_statement **out,
+		   const char *sql, struct error *err)
+{
+	struct sqlite_statement *st;
+	sqlite3_stmt *handle = NULL;
+
+	if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT,
+			       &handle, NULL) != SQLITE_OK)
+		return sqlite_fail(db, err);
+	st = xcalloc(1, sizeof(*st));
+	st->db = db;
+	st->handle = handle;
+	*out = st;
+	return 0;
+}
+
+void sqlite_finalize(struct sqlite_statement *st)
+{
+	if (!st)
+		return;
+	sqlite3_finalize(st->handle);
+	free(st);
+}
+
+int sqlite_step(struct sqlite_statement *st, struct error *err)
+{
+	int code = st->too_big ? SQLITE_TOOBIG : sqlite3_step(st->handle);
+	int rc = 0;
+
+	if (code == SQLITE_ROW)
+		return 1;
+	if (st->too_big)
+		rc = sqlite_fail_code(err, st->db->path, code,
+				      "a value is too big");
+	else if (code != SQLITE_DONE)
+		rc = sqlite_fail(st->db, err);
+	sqlite_reset(st);
+	return rc;
+}
+
+void sqlite_reset(struct sqlite_statement *st)
+{
+	sqlite3_reset(st->handle);
+	st->too_big = false;
+}
+
+void sqlite_bind_null_at(struct sqlite_statement *st, int at)
+{
+	sqlite3_bind_null(st->handle, at);
+}
+
+void sqlite_bind_i64(struct sqlite_statement *st, int at, int64_t value)
+{
+	sqlite3_bind_int64(st->handle, at, value);
+}
+
+void sqlite_bind_f64(struct sqlite_statement *st, int at, double value)
+{
+	sqlite3_bind_double(st->handle, at, value);
+}
+
+void sqlite_bind_str(struct sqlite_statement *st, int at, const char *value,
+		     int64_t n)
+{
+	if (n > INT_MAX || sqlite3_bind_text(st->handle, at, value, (int)n,
+					     SQLITE_STATIC) != SQLITE_OK)
+		st->too_big = true;
+}
+
+void sqlite_bind_bytes(struct sqlite_statement *st, int at, const void *value,
+		       size_t n)
+{
+	/* A NULL pointer would be NULL; no bytes are a value. */
+	if (n > INT_MAX ||
+	    sqlite3_bind_blob(st->handle, at, n ? value : "", (int)n,
+			      SQLITE_STATIC) != SQLITE_OK)
+		st->too_big = true;
+}
+
+int sqlite_columns(struct sqlite_statement *st)
+{
+	return sqlite3_column_count(st->handle);
+}
+
+bool sqlite_is_null(struct sqlite_statement *st, int column)
+{
+	return sqlite3_column_type(st->handle, column) == SQLITE_NULL;
+}
+
+int64_t sqlite_i64(struct sqlite_statement *st, int column)
+{
+	return sqlite3_column_int64(st->handle, column);
+}
+
+double sqlite_f64(struct sqlite_statement *st, int column)
+{
+	return sqlite3_column_double(st->handle, column);
+}
+
+const char *sqlite_str(struct sqlite_statement *st, int column)
+{
+	return (const char *)sqlite3_column_text(st->handle, column);
+}
+
+static void sqlite_call_predicate(sqlite3_context *context, int n,
+				  sqlite3_value **values)
+{
+	const struct sqlite_function *f = sqlite3_user_data(context);
+	const char *a = (const char *)sqlite3_value_text(values[0]);
+	const char *b = (const char *)sqlite3_value_text(values[1]);
+
+	(void)n;
+	sqlite3_result_int(
+		context,
+		f->predicate(f->ctx, a, (size_t)sqlite3_value_bytes(values[0]),
+			     b, (size_t)sqlite3_value_bytes(values[1])));
+}
+
+int sqlite_add_predicate(struct sqlite *db, const char *name,
+			 sqlite_predicate predicate, void *ctx,
+			 struct error *err)
+{
+	struct sqlite_function *f = xcalloc(1, sizeof(*f));
+
+	f->predicate = predicate;
+	f->ctx = ctx;
+	/* SQLite frees `f` with the connection, and also when this fails. */
+	if (sqlite3_create_function_v2(db->handle, name, 2, SQLITE_UTF8, f,
+				       sqlite_call_predicate, NULL, NULL,
+				       free) != SQLITE_OK)
+		return sqlite_fail(db, err);
+	return 0;
+}

@@ -1,0 +1,27 @@
+/*
+ * The columns of an attempt as text parameters and back: one table for
+ * writing and reading, in the order of the statements of sql_store.c.
+ */
+#ifndef TIDEMARK_STORES_COMMON_ATTEMPT_FIELDS_H
+#define TIDEMARK_STORES_COMMON_ATTEMPT_FIELDS_H
+
+#include "core/plugin/store.h"
+
+#define FIELD_TEXT_SIZE 24
+#define ATTEMPT_FIELDS	25
+
+struct field_texts {
+	const char *values[ATTEMPT_FIELDS];
+	char numbers[ATTEMPT_FIELDS][FIELD_TEXT_SIZE];
+	char *owned[ATTEMPT_FIELDS]; /* texts that were scrubbed of secrets */
+};
+
+/* Values borrow from `a`; release frees what was copied. */
+void attempt_to_texts(const struct attempt *a, struct field_texts *out);
+void field_texts_release(struct field_texts *t);
+/* `out` fresh from attempt_init; texts are copied. */
+void attempt_from_texts(struct attempt *out, const char *const *values);
+/* Decimal text of a number, for parameters. */
+const char *field_number(char out[FIELD_TEXT_SIZE], int64_t value);
+
+#endif

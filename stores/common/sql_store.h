@@ -1,0 +1,65 @@
+/*
+ * A state store in an SQL database: the statements, the migrations and what
+ * they mean, the same for every engine. An engine (stores/sqlite,
+ * stores/postgres) opens a session, says how its statements are run, and uses
+ * the functions here as its ops.
+ *
+ * Statements take text parameters $1, $2, ... whose first uses are in that
+ * order, name tables without a schema, and keep to the SQL that all engines
+ * here share.
+ */
+#ifndef TIDEMARK_STORES_COMMON_SQL_STORE_H
+#define TIDEMARK_STORES_COMMON_SQL_STORE_H
+
+#include "core/plugin/store.h"
+#include "stores/common/migrations.h"
+
+struct sql_store;
+
+/* Called for each row; values are text or NULL and live until it returns. A
+ * negative code ends the query. */
+typedef int (*sql_row)(void *ctx, const char *const *values, struct error *err);
+
+struct sql_session {
+	/* Take the lock under which migrations are applied, in a transaction
+	 * of its own; make the place for the tables if it is missing. */
+	int (*begin_migration)(struct sql_store *s, struct error *err);
+	int (*begin)(struct sql_store *s, struct error *err);
+	int (*commit)(struct sql_store *s, struct error *err);
+	void (*rollback)(struct sql_store *s); /* harmless outside one */
+	/* Several statements without parameters. */
+	int (*script)(struct sql_store *s, const char *sql, struct error *err);
+	/* One statement; `row` NULL: rows dropped. */
+	int (*run)(struct sql_store *s, const char *sql,
+		   const char *const *params, int n_params, sql_row row,
+		   void *ctx, struct error *err);
+	/* Names of the tables where ours live, one a row. */
+	const char *tables_sql;
+};
+
+/* First member of an engine's store. */
+struct sql_store {
+	struct store base;
+	const struct sql_session *session;
+	const struct migrations *known;
+	char *where; /* of the store, safe to show; freed by its owner */
+};
+
+/* The ops of core/plugin/store.h, but for open and close. */
+int sql_store_migrate(struct store *s, int *applied, int *version,
+		      struct error *err);
+int sql_store_save_attempt(struct store *s, const struct attempt *a,
+			   struct error *err);
+int sql_store_save_batch(struct store *s, const struct batch_record *b,
+			 const struct attempt *a, struct error *err);
+int sql_store_list_attempts(struct store *s, const char *pipeline,
+			    int64_t limit, struct attempt_list *out,
+			    struct error *err);
+int sql_store_close_dead_attempts(struct store *s, const char *pipeline,
+				  struct error *err);
+int sql_store_get_watermark(struct store *s, const char *pipeline, char **out,
+			    struct error *err);
+int sql_store_set_watermark(struct store *s, const char *pipeline,
+			    const char *watermark, struct error *err);
+
+#endif

@@ -1,0 +1,173 @@
+#include <stdlib.h>
+
+#include "clients/pg.h"
+#include "core/base/alloc.h"
+#include "stores/common/sql_store.h"
+
+/* Any number that nobody else locks: "tidemark" in bytes. */
+#define POSTGRES_STORE_LOCK "8388068008457105771"
+
+extern const struct store_ops postgres_store;
+
+struct postgres_store {
+	struct sql_store common;
+	struct pg *pg;
+};
+
+static struct pg *postgres_store_pg(struct sql_store *s)
+{
+	return ((struct postgres_store *)s)->pg;
+}
+
+static int postgres_store_begin(struct sql_store *s, struct error *err)
+{
+	return pg_exec(postgres_store_pg(s), "BEGIN", err);
+}
+
+static int postgres_store_commit(struct sql_store *s, struct error *err)
+{
+	return pg_exec(postgres_store_pg(s), "COMMIT", err);
+}
+
+static void postgres_store_rollback(struct sql_store *s)
+{
+	struct error ignored = ERROR_INIT;
+
+	/* On a lost connection the server rolls back by itself. */
+	if (pg_alive(postgres_store_pg(s)))
+		pg_exec(postgres_store_pg(s), "ROLLBACK", &ignored);
+}
+
+static int postgres_store_script(struct sql_store *s, const char *sql,
+				 struct error *err)
+{
+	return pg_exec(postgres_store_pg(s), sql, err);
+}
+
+/* CREATE SCHEMA IF NOT EXISTS asks for the right to create one even where it
+ * exists, so it is looked for first. */
+static int postgres_store_make_schema(struct pg *pg, struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_query(pg, &r,
+			  "SELECT 1 FROM pg_namespace\n"
+			  "WHERE nspname = 'tidemark'",
+			  0, NULL, err);
+
+	if (!rc && pg_rows(r) == 0)
+		rc = pg_exec(pg, "CREATE SCHEMA tidemark", err);
+	pg_result_free(r);
+	return rc;
+}
+
+static int postgres_store_begin_migration(struct sql_store *s,
+					  struct error *err)
+{
+	struct pg *pg = postgres_store_pg(s);
+	int rc = pg_exec(
+		pg,
+		"BEGIN; SELECT pg_advisory_xact_lock(" POSTGRES_STORE_LOCK ")",
+		err);
+
+	return rc ? rc : postgres_store_make_schema(pg, err);
+}
+
+static int postgres_store_row(const struct pg_result *r, int row,
+			      sql_row callback, void *ctx, struct error *err)
+{
+	int n = pg_columns(r);
+	const char **values = xcalloc((size_t)n + 1, sizeof(*values));
+	int rc;
+
+	for (int i = 0; i < n; i++)
+		values[i] = pg_value(r, row, i);
+	rc = callback(ctx, values, err);
+	free(values);
+	return rc;
+}
+
+static int postgres_store_run(struct sql_store *s, const char *sql,
+			      const char *const *params, int n_params,
+			      sql_row row, void *ctx, struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_query(postgres_store_pg(s), &r, sql, n_params, params, err);
+
+	for (int i = 0; !rc && row && i < pg_rows(r); i++)
+		rc = postgres_store_row(r, i, row, ctx, err);
+	pg_result_free(r);
+	return rc;
+}
+
+static const struct sql_session postgres_store_session = {
+	.begin_migration = postgres_store_begin_migration,
+	.begin = postgres_store_begin,
+	.commit = postgres_store_commit,
+	.rollback = postgres_store_rollback,
+	.script = postgres_store_script,
+	.run = postgres_store_run,
+	.tables_sql = "SELECT c.relname FROM pg_class AS c\n"
+		      "JOIN pg_namespace AS n ON n.oid = c.relnamespace\n"
+		      "WHERE n.nspname = 'tidemark'\n"
+		      "  AND c.relkind IN ('r', 'p', 'v', 'm', 'f')",
+};
+
+static void postgres_store_close(struct store *base)
+{
+	struct postgres_store *s = (struct postgres_store *)base;
+
+	if (!s)
+		return;
+	pg_close(s->pg);
+	free(s->common.where);
+	free(s);
+}
+
+static int postgres_store_open(struct store **out,
+			       const struct connection *conn, struct error *err)
+{
+	/* The history may lose its last moments in a crash of the server: the
+	 * truth is in the destination, and a run that finds nothing to do
+	 * should not wait for a disk. */
+	static const char set_up_sql[] =
+		"SET search_path = tidemark, pg_catalog;"
+		"SET synchronous_commit = off";
+	static const struct pg_options options = { .pin = true,
+						   .application = "state" };
+	struct postgres_store *s;
+	struct pg *pg = NULL;
+	int rc = pg_open(&pg, conn, &options, err);
+
+	if (!rc)
+		rc = pg_exec(pg, set_up_sql, err);
+	if (rc) {
+		pg_close(pg);
+		return error_prefix(err, "state store");
+	}
+	s = xcalloc(1, sizeof(*s));
+	s->common.base.ops = &postgres_store;
+	s->common.session = &postgres_store_session;
+	s->common.known = &migrations_postgres;
+	s->common.where = xstrdup(conn->url.shown);
+	s->pg = pg;
+	*out = &s->common.base;
+	return 0;
+}
+
+static const struct url_option postgres_store_options[] = {
+	{ NULL, NULL, NULL },
+};
+
+const struct store_ops postgres_store = {
+	.name = "postgres",
+	.options = postgres_store_options,
+	.open = postgres_store_open,
+	.migrate = sql_store_migrate,
+	.save_attempt = sql_store_save_attempt,
+	.save_batch = sql_store_save_batch,
+	.list_attempts = sql_store_list_attempts,
+	.close_dead_attempts = sql_store_close_dead_attempts,
+	.get_watermark = sql_store_get_watermark,
+	.set_watermark = sql_store_set_watermark,
+	.close = postgres_store_close,
+};

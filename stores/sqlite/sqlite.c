@@ -1,0 +1,140 @@
+#include <stdlib.h>
+
+#include "clients/sqlite.h"
+#include "core/base/alloc.h"
+#include "stores/common/sql_store.h"
+
+#define SQLITE_STORE_BUSY_US	  (INT64_C(5) * 1000 * 1000)
+#define SQLITE_STORE_MOST_COLUMNS 32
+
+extern const struct store_ops sqlite_store;
+
+struct sqlite_store {
+	struct sql_store common;
+	struct sqlite *db;
+};
+
+static struct sqlite *sqlite_store_db(struct sql_store *s)
+{
+	return ((struct sqlite_store *)s)->db;
+}
+
+static int sqlite_store_begin(struct sql_store *s, struct error *err)
+{
+	return sqlite_begin(sqlite_store_db(s), err);
+}
+
+static int sqlite_store_commit(struct sql_store *s, struct error *err)
+{
+	return sqlite_commit(sqlite_store_db(s), err);
+}
+
+static void sqlite_store_rollback(struct sql_store *s)
+{
+	sqlite_rollback(sqlite_store_db(s));
+}
+
+static int sqlite_store_script(struct sql_store *s, const char *sql,
+			       struct error *err)
+{
+	return sqlite_exec(sqlite_store_db(s), sql, err);
+}
+
+static int sqlite_store_row(struct sqlite_statement *st, sql_row row, void *ctx,
+			    struct error *err)
+{
+	const char *values[SQLITE_STORE_MOST_COLUMNS] = { NULL };
+	int n = sqlite_columns(st);
+
+	for (int i = 0; i < n && i < SQLITE_STORE_MOST_COLUMNS; i++)
+		values[i] = sqlite_str(st, i);
+	return row ? row(ctx, values, err) : 0;
+}
+
+/* Numbers are bound as text: the columns' INTEGER affinity makes them
+ * numbers again. */
+static int sqlite_store_run(struct sql_store *s, const char *sql,
+			    const char *const *params, int n_params,
+			    sql_row row, void *ctx, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(sqlite_store_db(s), &st, sql, err);
+
+	for (int i = 0; !rc && i < n_params; i++)
+		sqlite_bind_str(st, i + 1, params[i], -1);
+	while (!rc && (rc = sqlite_step(st, err)) == 1)
+		rc = sqlite_store_row(st, row, ctx, err);
+	sqlite_finalize(st);
+	return rc;
+}
+
+static const struct sql_session sqlite_store_session = {
+	.begin_migration = sqlite_store_begin,
+	.begin = sqlite_store_begin,
+	.commit = sqlite_store_commit,
+	.rollback = sqlite_store_rollback,
+	.script = sqlite_store_script,
+	.run = sqlite_store_run,
+	.tables_sql = "SELECT name FROM sqlite_schema\n"
+		      "WHERE type IN ('table', 'view')\n"
+		      "  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+};
+
+static void sqlite_store_close(struct store *base)
+{
+	struct sqlite_store *s = (struct sqlite_store *)base;
+
+	if (!s)
+		return;
+	sqlite_close(s->db);
+	free(s->common.where);
+	free(s);
+}
+
+static int sqlite_store_open(struct store **out, const struct connection *conn,
+			     struct error *err)
+{
+	static const struct sqlite_options options = {
+		.create = true,
+		.private = true,
+		.wal = true,
+		.keep_log = true,
+		.busy_timeout_us = SQLITE_STORE_BUSY_US,
+	};
+	struct sqlite_store *s;
+	struct sqlite *db = NULL;
+	int rc = sqlite_open(&db, conn->url.path, &options, err);
+
+	if (!rc)
+		rc = sqlite_exec(db, "PRAGMA foreign_keys = ON", err);
+	if (rc) {
+		sqlite_close(db);
+		return error_prefix(err, "state store");
+	}
+	s = xcalloc(1, sizeof(*s));
+	s->common.base.ops = &sqlite_store;
+	s->common.session = &sqlite_store_session;
+	s->common.known = &migrations_sqlite;
+	s->common.where = xstrdup(conn->url.path);
+	s->db = db;
+	*out = &s->common.base;
+	return 0;
+}
+
+static const struct url_option sqlite_store_options[] = {
+	{ NULL, NULL, NULL },
+};
+
+const struct store_ops sqlite_store = {
+	.name = "sqlite",
+	.options = sqlite_store_options,
+	.open = sqlite_store_open,
+	.migrate = sql_store_migrate,
+	.save_attempt = sql_store_save_attempt,
+	.save_batch = sql_store_save_batch,
+	.list_attempts = sql_store_list_attempts,
+	.close_dead_attempts = sql_store_close_dead_attempts,
+	.get_watermark = sql_store_get_watermark,
+	.set_watermark = sql_store_set_watermark,
+	.close = sqlite_store_close,
+};

@@ -1,0 +1,703 @@
+/*
+ * One suite over every state store. The engine's place is made new for each
+ * test: a fresh directory, or a dropped schema. TIDEMARK_TEST_POSTGRES names
+ * a database that may be written to; without it that half is skipped.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clients/pg.h"
+#include "clients/sqlite.h"
+#include "core/base/alloc.h"
+#include "core/base/secret.h"
+#include "core/plugin/store.h"
+
+extern const struct store_ops sqlite_store, postgres_store;
+
+struct place {
+	const struct store_ops *ops;
+	struct connection conn;
+	char *directory; /* of a file, or NULL */
+};
+
+static void place_sql(const struct place *p, const char *sql)
+{
+	struct error err = ERROR_INIT;
+
+	if (p->directory) {
+		static const struct sqlite_options options = {
+			.busy_timeout_us = 1000000
+		};
+		struct sqlite *db = NULL;
+
+		assert_int_equal(
+			sqlite_open(&db, p->conn.url.path, &options, &err), 0);
+		if (sqlite_exec(db, sql, &err))
+			fail_msg("%s", err.message);
+		sqlite_close(db);
+	} else {
+		static const struct pg_options options = { .application =
+								   "test" };
+		struct pg *pg = NULL;
+
+		if (pg_open(&pg, &p->conn, &options, &err) ||
+		    pg_execf(pg, &err,
+			     "CREATE SCHEMA IF NOT EXISTS tidemark;"
+			     "SET search_path = tidemark; %s",
+			     sql))
+			fail_msg("%s", err.message);
+		pg_close(pg);
+	}
+}
+
+static int place_make_file(void **state)
+{
+	struct place *p = xcalloc(1, sizeof(*p));
+	struct error err = ERROR_INIT;
+	char template[] = "/tmp/tidemark-store-XXXXXX";
+	char *url;
+
+	p->ops = &sqlite_store;
+	p->directory = xstrdup(mkdtemp(template));
+	url = xstrfmt("sqlite:%s/made/state.db", p->directory);
+	p->conn.name = xstrdup("state");
+	assert_int_equal(url_parse(&p->conn.url, url, &err), 0);
+	free(url);
+	*state = p;
+	return 0;
+}
+
+static int place_make_postgres(void **state)
+{
+	const char *url = getenv("TIDEMARK_TEST_POSTGRES");
+	struct place *p;
+	struct error err = ERROR_INIT;
+
+	*state = NULL;
+	if (!url)
+		return 0;
+	p = xcalloc(1, sizeof(*p));
+	p->ops = &postgres_store;
+	p->conn.name = xstrdup("state");
+	p->conn.connect_timeout_us = 10000000;
+	p->conn.silence_timeout_us = 30000000;
+	assert_int_equal(url_parse(&p->conn.url, url, &err), 0);
+	place_sql(p, "DROP SCHEMA IF EXISTS tidemark CASCADE");
+	*state = p;
+	return 0;
+}
+
+static int place_unmake(void **state)
+{
+	struct place *p = *state;
+
+	if (!p)
+		return 0;
+	if (p->directory) {
+		char *command = xstrfmt("chmod -R u+w %s && rm -r %s",
+					p->directory, p->directory);
+		assert_int_equal(system(command), 0);
+		free(command);
+	}
+	url_release(&p->conn.url);
+	free(p->conn.name);
+	free(p->directory);
+	free(p);
+	return 0;
+}
+
+static struct place *place_of(void **state)
+{
+	if (!*state)
+		skip();
+	return *state;
+}
+
+static struct store *place_open(const struct place *p)
+{
+	struct error err = ERROR_INIT;
+	struct store *s = NULL;
+	int applied, version;
+
+	if (p->ops->open(&s, &p->conn, &err) ||
+	    p->ops->migrate(s, &applied, &version, &err))
+		fail_msg("%s", err.message);
+	return s;
+}
+
+static struct attempt attempt_of(const char *id, const char *run)
+{
+	struct attempt a;
+
+	attempt_init(&a);
+	a.attempt_id = (char *)id;
+	a.run_id = (char *)run;
+	a.pipeline = (char *)"orders";
+	a.tenant = (char *)"";
+	a.state = (char *)"RUNNING";
+	a.outcome = (char *)"";
+	a.host = (char *)"somewhere-else";
+	a.pid = 4711;
+	a.logic_version = 3;
+	a.started_at = 1000;
+	a.heartbeat_at = 1001;
+	a.guarantee = (char *)"exact";
+	a.guarantee_reason = (char *)"";
+	return a;
+}
+
+static void save(struct store *s, const struct attempt *a)
+{
+	struct error err = ERROR_INIT;
+
+	if (s->ops->save_attempt(s, a, &err))
+		fail_msg("%s", err.message);
+}
+
+static struct attempt_list list(struct store *s, const char *pipeline,
+				int64_t limit)
+{
+	struct attempt_list out = { NULL, 0, 0 };
+	struct error err = ERROR_INIT;
+
+	if (s->ops->list_attempts(s, pipeline, limit, &out, &err))
+		fail_msg("%s", err.message);
+	return out;
+}
+
+static void migrates_once(void **state)
+{
+	struct place *p = place_of(state);
+	struct error err = ERROR_INIT;
+	struct store *s = NULL;
+	int applied = -1, version = -1, newest;
+
+	assert_int_equal(p->ops->open(&s, &p->conn, &err), 0);
+	assert_int_equal(s->ops->migrate(s, &applied, &newest, &err), 0);
+	assert_true(newest >= 1);
+	assert_int_equal(applied, newest);
+	assert_int_equal(s->ops->migrate(s, &applied, &version, &err), 0);
+	assert_int_equal(applied, 0);
+	assert_int_equal(version, newest);
+	s->ops->close(s);
+}
+
+/* What is written comes back, every member. */
+static void keeps_attempts(void **state)
+{
+	struct place *p = place_of(state);
+	struct store *s = place_open(p);
+	struct attempt a = attempt_of("a1", "r1");
+	struct attempt_list got;
+
+	save(s, &a);
+	got = list(s, "orders", 10);
+	assert_int_equal(got.n, 1);
+	assert_null(got.items[0].watermark_before);
+	assert_null(got.items[0].error_code);
+	attempt_list_release(&got);
+
+	a.state = (char *)"FAILED";
+	a.outcome = (char *)"failed";
+	a.tenant = (char *)"";
+	a.ended_at = INT64_MAX;
+	a.heartbeat_at = 2;
+	a.batches = 3;
+	a.rows_read = 4;
+	a.rows_inserted = 5;
+	a.rows_updated = 6;
+	a.rows_unchanged = 7;
+	a.rows_deleted = 8;
+	a.rows_dead_lettered = 9;
+	a.watermark_before = (char *)"{\"value\":\"it's \\\"ü\\\"\"}";
+	a.watermark_after = (char *)"{\"value\":\"9007199254740993\"}";
+	a.guarantee = (char *)"lag";
+	a.guarantee_reason = (char *)"no rights";
+	a.error_code = (char *)"access";
+	a.error_message = (char *)"disk full; DROP TABLE runs";
+	save(s, &a);
+	s->ops->close(s);
+
+	s = place_open(p);
+	got = list(s, NULL, 10);
+	assert_int_equal(got.n, 1);
+	assert_string_equal(got.items[0].attempt_id, "a1");
+	assert_string_equal(got.items[0].run_id, "r1");
+	assert_string_equal(got.items[0].pipeline, "orders");
+	assert_string_equal(got.items[0].state, "FAILED");
+	assert_string_equal(got.items[0].outcome, "failed");
+	assert_string_equal(got.items[0].host, "somewhere-else");
+	assert_int_equal(got.items[0].pid, 4711);
+	assert_int_equal(got.items[0].logic_version, 3);
+	assert_int_equal(got.items[0].started_at, 1000);
+	assert_int_equal(got.items[0].ended_at, INT64_MAX);
+	assert_int_equal(got.items[0].heartbeat_at, 2);
+	assert_int_equal(got.items[0].batches, 3);
+	assert_int_equal(got.items[0].rows_read, 4);
+	assert_int_equal(got.items[0].rows_inserted, 5);
+	assert_int_equal(got.items[0].rows_updated, 6);
+	assert_int_equal(got.items[0].rows_unchanged, 7);
+	assert_int_equal(got.items[0].rows_deleted, 8);
+	assert_int_equal(got.items[0].rows_dead_lettered, 9);
+	assert_string_equal(got.items[0].watermark_before, a.watermark_before);
+	assert_string_equal(got.items[0].watermark_after, a.watermark_after);
+	assert_string_equal(got.items[0].guarantee, "lag");
+	assert_string_equal(got.items[0].guarantee_reason, "no rights");
+	assert_string_equal(got.items[0].error_code, "access");
+	assert_string_equal(got.items[0].error_message, a.error_message);
+	attempt_list_release(&got);
+	s->ops->close(s);
+}
+
+static void lists_newest_first(void **state)
+{
+	struct place *p = place_of(state);
+	struct store *s = place_open(p);
+	struct attempt a;
+	struct attempt_list got;
+	char id[24];
+
+	for (int i = 0; i < 5; i++) {
+		snprintf(id, sizeof(id), "a%d", i);
+		a = attempt_of(id, "r");
+		a.started_at = 100 * (i == 0 ? 9 : i);
+		a.pipeline = (char *)(i == 4 ? "other" : "orders");
+		save(s, &a);
+	}
+	got = list(s, "orders", 3);
+	assert_int_equal(got.n, 3);
+	assert_string_equal(got.items[0].attempt_id, "a0");
+	assert_string_equal(got.items[1].attempt_id, "a3");
+	assert_string_equal(got.items[2].attempt_id, "a2");
+	attempt_list_release(&got);
+	got = list(s, NULL, 2);
+	assert_int_equal(got.n, 2);
+	assert_string_equal(got.items[1].attempt_id, "a4");
+	attempt_list_release(&got);
+	got = list(s, "nobody", 2);
+	assert_int_equal(got.n, 0);
+	attempt_list_release(&got);
+	s->ops->close(s);
+}
+
+static void check_watermark(struct store *s, const char *pipeline,
+			    const char *expected)
+{
+	struct error err = ERROR_INIT;
+	char *got = NULL;
+
+	assert_int_equal(s->ops->get_watermark(s, pipeline, &got, &err), 0);
+	if (expected)
+		assert_string_equal(got, expected);
+	else
+		assert_null(got);
+	free(got);
+}
+
+static void mirrors_marks(void **state)
+{
+	struct place *p = place_of(state);
+	struct store *s = place_open(p);
+	struct error err = ERROR_INIT;
+	struct attempt a = attempt_of("a1", "r1");
+	struct batch_record b = { .attempt_id = "a1",
+				  .batch_id = "b1",
+				  .pipeline = "orders",
+				  .watermark = "{\"value\":\"1\"}",
+				  .number = 1,
+				  .rows = 10,
+				  .inserted = 10,
+				  .at = 5 };
+	struct attempt_list got;
+
+	check_watermark(s, "orders", NULL);
+	a.batches = 1;
+	a.rows_read = 10;
+	/* Twice, as after a commit whose answer was lost. */
+	assert_int_equal(s->ops->save_batch(s, &b, &a, &err), 0);
+	assert_int_equal(s->ops->save_batch(s, &b, &a, &err), 0);
+	check_watermark(s, "orders", "{\"value\":\"1\"}");
+	got = list(s, "orders", 1);
+	assert_int_equal(got.items[0].rows_read, 10);
+	attempt_list_release(&got);
+	assert_int_equal(s->ops->set_watermark(s, "orders", "{}", &err), 0);
+	check_watermark(s, "orders", "{}");
+	assert_int_equal(s->ops->set_watermark(s, "orders", NULL, &err), 0);
+	check_watermark(s, "orders", NULL);
+	check_watermark(s, "it's", NULL);
+	assert_int_equal(s->ops->set_watermark(s, "it's", "{}", &err), 0);
+	check_watermark(s, "it's", "{}");
+	s->ops->close(s);
+}
+
+/* A batch that cannot be saved leaves nothing of itself. */
+static void saves_batches_whole(void **state)
+{
+	struct place *p = place_of(state);
+	struct store *s = place_open(p);
+	struct error err = ERROR_INIT;
+	struct attempt a = attempt_of("a1", "r1");
+	struct batch_record b = { .attempt_id = "nobody",
+				  .batch_id = "b1",
+				  .pipeline = "orders",
+				  .watermark = "{}",
+				  .number = 1 };
+	struct attempt_list got;
+
+	assert_true(s->ops->save_batch(s, &b, &a, &err) < 0);
+	got = list(s, NULL, 10);
+	assert_int_equal(got.n, 0);
+	attempt_list_release(&got);
+	check_watermark(s, "orders", NULL);
+	s->ops->close(s);
+}
+
+static char *run_state(const struct place *p, const char *run_id)
+{
+	struct error err = ERROR_INIT;
+	char *sql = xstrfmt("SELECT state FROM %sruns WHERE run_id = '%s'",
+			    p->directory ? "" : "tidemark.", run_id);
+	char *out = NULL;
+
+	if (p->directory) {
+		static const struct sqlite_options options = { .read_only =
+								       true };
+		struct sqlite_statement *st = NULL;
+		struct sqlite *db = NULL;
+
+		sqlite_open(&db, p->conn.url.path, &options, &err);
+		sqlite_prepare(db, &st, sql, &err);
+		assert_int_equal(sqlite_step(st, &err), 1);
+		out = xstrdup(sqlite_str(st, 0));
+		sqlite_finalize(st);
+		sqlite_close(db);
+	} else {
+		static const struct pg_options options = { .application =
+								   "test" };
+		struct pg_result *r = NULL;
+		struct pg *pg = NULL;
+
+		pg_open(&pg, &p->conn, &options, &err);
+		assert_int_equal(pg_query(pg, &r, sql, 0, NULL, &err), 0);
+		assert_int_equal(pg_rows(r), 1);
+		out = xstrdup(pg_value(r, 0, 0));
+		pg_result_free(r);
+		pg_close(pg);
+	}
+	free(sql);
+	return out;
+}
+
+static void check_run_state(const struct place *p, const char *run_id,
+			    const char *expected)
+{
+	char *got = run_state(p, run_id);
+
+	assert_string_equal(got, expected);
+	free(got);
+}
+
+/* A run is in the state of its newest attempt, in whatever order they are
+ * saved. */
+static void derives_run_states(void **state)
+{
+	struct place *p = place_of(state);
+	struct store *s = place_open(p);
+	struct attempt first = attempt_of("a1", "r1");
+	struct attempt second = attempt_of("a2", "r1");
+
+	second.started_at = 2000;
+	save(s, &first);
+	check_run_state(p, "r1", "RUNNING");
+	save(s, &second);
+	second.state = (char *)"SUCCEEDED";
+	save(s, &second);
+	check_run_state(p, "r1", "SUCCEEDED");
+	first.state = (char *)"FAILED";
+	save(s, &first);
+	check_run_state(p, "r1", "SUCCEEDED");
+	s->ops->close(s);
+}
+
+static pid_t dead_pid(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	return pid;
+}
+
+static void closes_dead_attempts(void **state)
+{
+	struct place *p = place_of(state);
+	struct store *s = place_open(p);
+	struct error err = ERROR_INIT;
+	struct attempt dead = attempt_of("dead", "r-dead");
+	struct attempt alive = attempt_of("alive", "r-alive");
+	struct attempt elsewhere = attempt_of("elsewhere", "r-elsewhere");
+	struct attempt_list got;
+	char host[256] = "", pid[24];
+
+	gethostname(host, sizeof(host) - 1);
+	dead.host = alive.host = host;
+	dead.pid = elsewhere.pid = dead_pid();
+	dead.started_at = 3;
+	alive.pid = getpid();
+	alive.started_at = 2;
+	elsewhere.started_at = 1;
+	save(s, &dead);
+	save(s, &alive);
+	save(s, &elsewhere);
+	assert_int_equal(s->ops->close_dead_attempts(s, "another", &err), 0);
+	check_run_state(p, "r-dead", "RUNNING");
+	assert_int_equal(s->ops->close_dead_attempts(s, "orders", &err), 0);
+	got = list(s, "orders", 10);
+	assert_string_equal(got.items[0].state, "FAILED");
+	assert_string_equal(got.items[0].outcome, "failed");
+	assert_string_equal(got.items[0].error_code, "killed");
+	snprintf(pid, sizeof(pid), "%" PRId64, dead.pid);
+	assert_non_null(strstr(got.items[0].error_message, pid));
+	assert_true(got.items[0].ended_at > 0);
+	assert_string_equal(got.items[1].state, "RUNNING");
+	assert_string_equal(got.items[2].state, "RUNNING");
+	attempt_list_release(&got);
+	check_run_state(p, "r-dead", "FAILED");
+	check_run_state(p, "r-alive", "RUNNING");
+	/* The number of a live process that started at another time. */
+	place_sql(p, "UPDATE attempts SET process_start = 'other/1'"
+		     " WHERE attempt_id = 'alive'");
+	assert_int_equal(s->ops->close_dead_attempts(s, "orders", &err), 0);
+	check_run_state(p, "r-alive", "FAILED");
+	s->ops->close(s);
+}
+
+static void keeps_no_secret(void **state)
+{
+	struct place *p = place_of(state);
+	struct store *s = place_open(p);
+	struct attempt a = attempt_of("a1", "r1");
+	struct attempt_list got;
+
+	secret_add("hunter2-canary");
+	a.state = (char *)"FAILED";
+	a.error_code = (char *)"access";
+	a.error_message = (char *)"login with hunter2-canary failed";
+	save(s, &a);
+	got = list(s, "orders", 1);
+	assert_null(strstr(got.items[0].error_message, "hunter2"));
+	attempt_list_release(&got);
+	secret_forget_all();
+	s->ops->close(s);
+}
+
+static void check_refused(const struct place *p, const char *sql,
+			  enum error_code code, const char *says)
+{
+	struct error err = ERROR_INIT;
+	struct store *s = NULL;
+	int applied, version;
+
+	s = place_open(p);
+	s->ops->close(s);
+	place_sql(p, sql);
+	assert_int_equal(p->ops->open(&s, &p->conn, &err), 0);
+	assert_int_equal(s->ops->migrate(s, &applied, &version, &err),
+			 -(int)code);
+	if (!strstr(err.message, says))
+		fail_msg("\"%s\" does not say \"%s\"", err.message, says);
+	s->ops->close(s);
+}
+
+static void refuses_edited_migrations(void **state)
+{
+	check_refused(place_of(state),
+		      "UPDATE tidemark_migrations SET checksum = 'edited'",
+		      ERROR_CONFIG, "0001_run_history.sql");
+}
+
+static void refuses_newer_schemas(void **state)
+{
+	check_refused(place_of(state),
+		      "INSERT INTO tidemark_migrations (number, name,"
+		      " checksum, applied_at) VALUES (999, '0999_later.sql',"
+		      " 'x', 0)",
+		      ERROR_CONFIG, "999 (0999_later.sql)");
+}
+
+static void refuses_foreign_places(void **state)
+{
+	check_refused(place_of(state),
+		      "DROP TABLE tidemark_migrations;"
+		      "CREATE TABLE invoices (id int)",
+		      ERROR_CONFIG, "not a Tidemark state store");
+}
+
+/* Four processes migrate the same empty place at once. */
+static void migrates_under_a_lock(void **state)
+{
+	struct place *p = place_of(state);
+	struct error err = ERROR_INIT;
+	struct store *s = NULL;
+	int status, applied, version;
+	pid_t children[4];
+
+	for (int i = 0; i < 4; i++) {
+		children[i] = fork();
+		if (children[i] == 0) {
+			int rc = p->ops->open(&s, &p->conn, &err);
+			if (!rc)
+				rc = p->ops->migrate(s, &applied, &version,
+						     &err);
+			if (rc)
+				fprintf(stderr, "%s\n", err.message);
+			_exit(rc ? 1 : 0);
+		}
+	}
+	for (int i = 0; i < 4; i++) {
+		waitpid(children[i], &status, 0);
+		assert_int_equal(status, 0);
+	}
+	s = place_open(p);
+	s->ops->close(s);
+}
+
+static void makes_private_files(void **state)
+{
+	struct place *p = place_of(state);
+	struct store *s = place_open(p);
+	char *made = xstrfmt("%s/made", p->directory);
+	char *log = xstrfmt("%s-wal", p->conn.url.path);
+	struct attempt a = attempt_of("a1", "r1");
+	struct stat st;
+
+	save(s, &a);
+	assert_int_equal(stat(made, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	assert_int_equal(stat(p->conn.url.path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(stat(log, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	s->ops->close(s);
+	free(made);
+	free(log);
+}
+
+static void check_file_refused(struct place *p, const char *content,
+			       const char *says)
+{
+	struct error err = ERROR_INIT;
+	struct store *s = NULL;
+	int applied, version, rc;
+	FILE *f;
+
+	s = place_open(p);
+	s->ops->close(s);
+	place_sql(p, "PRAGMA journal_mode = DELETE");
+	f = fopen(p->conn.url.path, "w");
+	fputs(content, f);
+	fclose(f);
+	s = NULL;
+	rc = p->ops->open(&s, &p->conn, &err);
+	if (!rc)
+		rc = p->ops->migrate(s, &applied, &version, &err);
+	assert_int_equal(rc, -(int)ERROR_ACCESS);
+	assert_non_null(strstr(err.message, p->conn.url.path));
+	if (!strstr(err.message, says))
+		fail_msg("%s", err.message);
+	if (s)
+		s->ops->close(s);
+}
+
+static void refuses_other_files(void **state)
+{
+	char content[5000];
+
+	memset(content, 'x', sizeof(content) - 1);
+	content[sizeof(content) - 1] = '\0';
+	check_file_refused(place_of(state), content, "not a database");
+}
+
+static void refuses_paths_it_cannot_make(void **state)
+{
+	struct place *p = place_of(state);
+	struct error err = ERROR_INIT;
+	struct store *s = NULL;
+	char *url = xstrfmt("sqlite:%s/file/below/state.db", p->directory);
+	char *file = xstrfmt("%s/file", p->directory);
+	FILE *f = fopen(file, "w");
+
+	fclose(f);
+	url_release(&p->conn.url);
+	assert_int_equal(url_parse(&p->conn.url, url, &err), 0);
+	assert_int_equal(p->ops->open(&s, &p->conn, &err), -(int)ERROR_ACCESS);
+	assert_null(s);
+	free(url);
+	free(file);
+}
+
+/* Another process writes for longer than we wait. */
+static void waits_and_then_names_the_file(void **state)
+{
+	struct place *p = place_of(state);
+	struct store *s = place_open(p);
+	static const struct sqlite_options options = { .wal = true };
+	struct error err = ERROR_INIT;
+	struct attempt a = attempt_of("a1", "r1");
+	struct sqlite *db = NULL;
+
+	assert_int_equal(sqlite_open(&db, p->conn.url.path, &options, &err), 0);
+	assert_int_equal(sqlite_begin(db, &err), 0);
+	assert_int_equal(s->ops->save_attempt(s, &a, &err),
+			 -(int)ERROR_TRANSIENT);
+	assert_non_null(strstr(err.message, p->conn.url.path));
+	sqlite_rollback(db);
+	error_clear(&err);
+	assert_int_equal(s->ops->save_attempt(s, &a, &err), 0);
+	sqlite_close(db);
+	s->ops->close(s);
+}
+
+#define EACH(make, f)                                                          \
+	{                                                                      \
+		"store " #make ": " #f, f, place_make_##make, place_unmake,    \
+			NULL                                                   \
+	}
+#define SHARED(make)                                                           \
+	EACH(make, migrates_once), EACH(make, keeps_attempts),                 \
+		EACH(make, lists_newest_first), EACH(make, mirrors_marks),     \
+		EACH(make, saves_batches_whole),                               \
+		EACH(make, derives_run_states),                                \
+		EACH(make, closes_dead_attempts), EACH(make, keeps_no_secret), \
+		EACH(make, refuses_edited_migrations),                         \
+		EACH(make, refuses_newer_schemas),                             \
+		EACH(make, refuses_foreign_places),                            \
+		EACH(make, migrates_under_a_lock)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SHARED(file),
+		SHARED(postgres),
+		EACH(file, makes_private_files),
+		EACH(file, refuses_other_files),
+		EACH(file, refuses_paths_it_cannot_make),
+		EACH(file, waits_and_then_names_the_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
