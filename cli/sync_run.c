@@ -50,32 +50,37 @@ static void sync_log_failure(const struct run_result *r)
 	log_set_pipeline("");
 }
 
-static void sync_print_line(const struct run_result *r)
+static void sync_add_counts(struct strbuf *sb, const struct run_result *r)
 {
 	char *mark = output_watermark(r->watermark_after);
+
+	strbuf_addf(sb,
+		    " %" PRId64 " rows read (%" PRId64 " inserted, %" PRId64
+		    " updated, %" PRId64 " unchanged, %" PRId64
+		    " deleted) in %" PRId64 " batch%s, %.3f s; mark %s",
+		    r->rows_read, r->rows_inserted, r->rows_updated,
+		    r->rows_unchanged, r->rows_deleted, r->batches,
+		    r->batches == 1 ? "" : "es",
+		    (double)r->elapsed_us / (double)US_PER_SECOND, mark);
+	free(mark);
+}
+
+static void sync_print_line(const struct run_result *r)
+{
 	struct strbuf sb = STRBUF_INIT;
 
-	strbuf_addf(&sb, "%s: %s", r->pipeline->name, sync_outcome(r));
+	strbuf_addf(&sb, "%s: %s:", r->pipeline->name, sync_outcome(r));
 	if (r->error.code)
-		strbuf_addf(&sb, ": %s", r->error.message);
-	if (r->started_us)
-		strbuf_addf(&sb,
-			    "%s %" PRId64 " rows read (%" PRId64
-			    " inserted, %" PRId64 " updated, %" PRId64
-			    " unchanged, %" PRId64 " deleted) in %" PRId64
-			    " batch%s, %.3f s; mark %s",
-			    r->error.code ? "; before that" : ":", r->rows_read,
-			    r->rows_inserted, r->rows_updated,
-			    r->rows_unchanged, r->rows_deleted, r->batches,
-			    r->batches == 1 ? "" : "es",
-			    (double)r->elapsed_us / (double)US_PER_SECOND,
-			    mark);
-	if (r->started_us && !r->error.code)
+		strbuf_addf(&sb, " %s", r->error.message);
+	if (r->error.code && r->batches)
+		strbuf_addstr(&sb, "; before that");
+	if (!r->error.code || r->batches)
+		sync_add_counts(&sb, r);
+	if (!r->error.code)
 		strbuf_addf(&sb, "; guarantee %s",
 			    guarantee_name(r->guarantee));
 	output_line("%s", sb.data);
 	strbuf_release(&sb);
-	free(mark);
 }
 
 static void sync_add_row(struct output_table *t, const struct run_result *r)
