@@ -1,0 +1,78 @@
+/*
+ * One contract suite over every destination: destination_contract ENGINE.
+ * Ends with 77 (meson: skipped) when the engine cannot be tested here.
+ */
+#include "destination_suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+static const struct quirks *suite_quirks;
+
+int suite_setup(void **state)
+{
+	struct world *w = world_new(suite_quirks);
+
+	if (!w)
+		return -1;
+	if (suite_quirks->clean)
+		world_exec(w, suite_quirks->clean);
+	*state = w;
+	return 0;
+}
+
+int suite_teardown(void **state)
+{
+	world_free(*state);
+	return 0;
+}
+
+struct world *suite_world(void **state)
+{
+	return *state;
+}
+
+static void suite_add(struct CMUnitTest *all, size_t *n,
+		      const struct CMUnitTest *tests, size_t n_tests)
+{
+	memcpy(all + *n, tests, n_tests * sizeof(*tests));
+	*n += n_tests;
+}
+
+static int suite_run(void)
+{
+	struct CMUnitTest all[256];
+	size_t n = 0;
+
+	suite_add(all, &n, suite_load, suite_load_n);
+	suite_add(all, &n, suite_schema, suite_schema_n);
+	suite_add(all, &n, suite_refresh, suite_refresh_n);
+	suite_add(all, &n, suite_types, suite_types_n);
+	if (!strcmp(suite_quirks->engine, "postgres"))
+		suite_add(all, &n, suite_postgres, suite_postgres_n);
+	return _cmocka_run_group_tests(suite_quirks->engine, all, n, NULL,
+				       NULL);
+}
+
+int main(int argc, char **argv)
+{
+	struct world *w;
+
+	for (size_t i = 0; argc > 1 && world_quirks[i]; i++)
+		if (!strcmp(world_quirks[i]->engine, argv[1]))
+			suite_quirks = world_quirks[i];
+	if (!suite_quirks) {
+		fprintf(stderr, "usage: destination_contract ENGINE\n");
+		return 2;
+	}
+	if (argc > 2)
+		cmocka_set_test_filter(argv[2]);
+	w = world_new(suite_quirks);
+	if (!w)
+		return 77;
+	world_free(w);
+	return suite_run();
+}

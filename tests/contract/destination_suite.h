@@ -1,0 +1,35 @@
+/*
+ * The parts of the contract suite over destinations. Each test gets a world
+ * of its own: an empty database or file.
+ */
+#ifndef TIDEMARK_TESTS_CONTRACT_DESTINATION_SUITE_H
+#define TIDEMARK_TESTS_CONTRACT_DESTINATION_SUITE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "destination_world.h"
+
+int suite_setup(void **state);
+int suite_teardown(void **state);
+struct world *suite_world(void **state);
+
+#define SUITE_TEST(f)                                                          \
+	cmocka_unit_test_setup_teardown(f, suite_setup, suite_teardown)
+
+extern const struct CMUnitTest suite_load[];
+extern const size_t suite_load_n;
+extern const struct CMUnitTest suite_schema[];
+extern const size_t suite_schema_n;
+extern const struct CMUnitTest suite_refresh[];
+extern const size_t suite_refresh_n;
+extern const struct CMUnitTest suite_types[];
+extern const size_t suite_types_n;
+extern const struct CMUnitTest suite_postgres[];
+extern const size_t suite_postgres_n;
+
+#endif

@@ -1,0 +1,421 @@
+#include "destination_world.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/base/alloc.h"
+#include "core/data/value.h"
+#include "core/plugin/registry.h"
+
+static struct strbuf world_output = STRBUF_INIT;
+
+static const struct quirks postgres_quirks = {
+	.engine = "postgres",
+	.variable = "TIDEMARK_TEST_POSTGRES",
+	.client = "psql -XAtq -v ON_ERROR_STOP=1 -P null=NULL "
+		  "-c 'SET client_min_messages = warning' "
+		  "-d \"$TARGET\" -f -",
+	.schema = "public",
+	.null = "NULL",
+	.position = "ctid::text",
+	.list_tables = "SELECT relname FROM pg_class WHERE relkind = 'r';",
+	.text = "text",
+	.integer = "integer",
+	.bigint = "bigint",
+	.clean = "DROP SCHEMA IF EXISTS public, other CASCADE;"
+		 "CREATE SCHEMA public;",
+	.refuse_mark = "ALTER TABLE _tidemark_watermark ADD CHECK "
+		       "(watermark::text NOT LIKE '%refused%');",
+	.strict_types = true,
+	.other_writers = true,
+};
+
+static const struct quirks sqlite_quirks = {
+	.engine = "sqlite",
+	.client = "sqlite3 -batch -bail -list -nullvalue NULL \"$TARGET\"",
+	.schema = "main",
+	.null = "NULL",
+	.text = "TEXT",
+	.integer = "INTEGER",
+	.bigint = "INTEGER",
+	.list_tables = "SELECT name FROM sqlite_master;",
+	.refuse_mark = "CREATE TRIGGER refuse BEFORE UPDATE ON "
+		       "_tidemark_watermark "
+		       "WHEN NEW.watermark LIKE '%refused%' "
+		       "BEGIN SELECT RAISE(ABORT, 'refused'); END;",
+	.other_writers = true,
+};
+
+static const struct quirks duckdb_quirks = {
+	.engine = "duckdb",
+	.client = "\"${TIDEMARK_TEST_DUCKDB_PYTHON:-python3}\" "
+		  "\"$TIDEMARK_TEST_DIR\"/duckdb_client.py \"$TARGET\"",
+	.schema = "main",
+	.null = "NULL",
+	.text = "VARCHAR",
+	.integer = "INTEGER",
+	.bigint = "BIGINT",
+	.list_tables = "SELECT table_name FROM duckdb_tables();",
+	.strict_types = true,
+};
+
+const struct quirks *const world_quirks[] = { &postgres_quirks, &sqlite_quirks,
+					      &duckdb_quirks, NULL };
+
+static struct world *world_skip(struct world *w, const char *why)
+{
+	fprintf(stderr, "# SKIP %s: %s\n", w->quirks->engine, why);
+	world_free(w);
+	return NULL;
+}
+
+static char *world_place(struct world *w)
+{
+	char template[] = "/tmp/tidemark-contract-XXXXXX";
+	const char *url;
+
+	if (w->quirks->variable) {
+		url = getenv(w->quirks->variable);
+		return xstrdup(url);
+	}
+	w->directory = xstrdup(mkdtemp(template));
+	return xstrfmt("%s/target.db", w->directory);
+}
+
+/* Does the client run at all? */
+static bool world_has_client(struct world *w)
+{
+	char *command = xstrfmt("echo 'SELECT 1;' | %s >/dev/null 2>&1",
+				w->quirks->client);
+	bool works;
+
+	setenv("TARGET", w->place, 1);
+	works = system(command) == 0;
+	free(command);
+	if (w->directory)
+		unlink(w->place);
+	return works;
+}
+
+struct world *world_new(const struct quirks *quirks)
+{
+	struct world *w = xcalloc(1, sizeof(*w));
+	char *url;
+
+	w->quirks = quirks;
+	schema_init(&w->schema);
+	checkpoint_init(&w->seen);
+	w->place = world_place(w);
+	if (!w->place)
+		return world_skip(w, quirks->variable);
+	if (registry_destination(quirks->engine, &w->ops, &w->err))
+		return world_skip(w, w->err.message);
+	if (!world_has_client(w))
+		return world_skip(w, "its client does not run");
+	url = w->directory ? xstrfmt("%s:%s", quirks->engine, w->place)
+			   : xstrdup(w->place);
+	assert_int_equal(url_parse(&w->conn.url, url, &w->err), 0);
+	free(url);
+	w->conn.name = xstrdup("warehouse");
+	w->conn.connect_timeout_us = 10000000;
+	w->conn.silence_timeout_us = 60000000;
+	w->target = (struct target){
+		.pipeline = "contract",
+		.schema = &w->schema,
+		.drift = { DRIFT_ADD, DRIFT_WIDEN, DRIFT_KEEP },
+	};
+	return w;
+}
+
+void world_free(struct world *w)
+{
+	char *command;
+
+	if (!w)
+		return;
+	world_close(w);
+	if (w->directory) {
+		command = xstrfmt("rm -rf '%s'", w->directory);
+		if (system(command))
+			fprintf(stderr, "# cannot remove %s\n", w->directory);
+		free(command);
+	}
+	schema_release(&w->schema);
+	checkpoint_release(&w->seen);
+	url_release(&w->conn.url);
+	free(w->conn.name);
+	free(w->directory);
+	free(w->place);
+	free(w);
+}
+
+static enum type_kind world_kind(const char *name)
+{
+	for (int kind = 0; kind < TYPE_KINDS; kind++)
+		if (!strcmp(type_kind_name((enum type_kind)kind), name))
+			return (enum type_kind)kind;
+	fail_msg("no kind %s", name);
+	return TYPE_KINDS;
+}
+
+static void world_column(struct world *w, char *word)
+{
+	struct type type = { .kind = TYPE_TEXT };
+	char *colon = strchr(word, ':'), *paren = strchr(word, '(');
+	bool key = strchr(word, '!'), mark = strchr(word, '@');
+	size_t at = w->schema.n_columns;
+
+	assert_non_null(colon);
+	*colon = '\0';
+	if (paren) {
+		sscanf(paren, "(%d,%d)", &type.precision, &type.scale);
+		*paren = '\0';
+	}
+	colon[1 + strcspn(colon + 1, "!@")] = '\0';
+	type.kind = world_kind(colon + 1);
+	if (type.kind >= TYPE_TIME && type.kind <= TYPE_TIMESTAMPTZ)
+		type.digits = 6;
+	type.native = (char *)type_kind_name(type.kind);
+	schema_add(&w->schema, word, &type, !key);
+	if (key) {
+		size_t keys[8];
+		size_t n = w->schema.n_key;
+
+		for (size_t i = 0; i < n; i++)
+			keys[i] = w->schema.key[i];
+		keys[n] = at;
+		schema_set_key(&w->schema, keys, n + 1);
+	}
+	if (mark)
+		w->schema.mark = (long)at;
+}
+
+void world_schema(struct world *w, const char *spec)
+{
+	char *copy = xstrdup(spec), *rest = NULL;
+
+	schema_release(&w->schema);
+	schema_init(&w->schema);
+	w->schema.engine = xstrdup("elsewhere");
+	w->schema.table = xstrdup("source");
+	w->schema.mark = -1;
+	for (char *word = strtok_r(copy, " ", &rest); word;
+	     word = strtok_r(NULL, " ", &rest))
+		world_column(w, word);
+	free(copy);
+}
+
+void world_open(struct world *w)
+{
+	world_close(w);
+	error_clear(&w->err);
+	if (w->ops->open(&w->destination, &w->conn, &w->err))
+		fail_msg("open: %s", w->err.message);
+}
+
+void world_close(struct world *w)
+{
+	if (w->destination)
+		w->ops->close(w->destination);
+	w->destination = NULL;
+}
+
+int world_begin(struct world *w)
+{
+	int rc;
+
+	world_open(w);
+	checkpoint_release(&w->seen);
+	checkpoint_init(&w->seen);
+	rc = w->ops->prepare(w->destination, &w->target, &w->err);
+	if (!rc)
+		rc = w->ops->recover(w->destination, &w->target, &w->seen,
+				     &w->err);
+	return -rc;
+}
+
+static void world_fixed(struct vector *v, size_t row, const char *text)
+{
+	int64_t i64 = 0;
+	int32_t i32 = 0;
+	double f64;
+	float f32;
+
+	switch (v->kind) {
+	case TYPE_BOOL:
+		vector_set_fixed(v, row, &(uint8_t){ *text == 't' });
+		break;
+	case TYPE_INT16:
+		vector_set_fixed(v, row, &(int16_t){ (int16_t)atoi(text) });
+		break;
+	case TYPE_INT32:
+		vector_set_fixed(v, row, &(int32_t){ atoi(text) });
+		break;
+	case TYPE_INT64:
+	case TYPE_TIME:
+		i64 = strtoll(text, NULL, 10);
+		vector_set_fixed(v, row, &i64);
+		break;
+	case TYPE_UINT64:
+		vector_set_fixed(v, row,
+				 &(uint64_t){ strtoull(text, NULL, 10) });
+		break;
+	case TYPE_FLOAT32:
+		f32 = strtof(text, NULL);
+		vector_set_fixed(v, row, &f32);
+		break;
+	case TYPE_FLOAT64:
+		f64 = strtod(text, NULL);
+		vector_set_fixed(v, row, &f64);
+		break;
+	case TYPE_DATE:
+		assert_true(value_parse_date(text, &i32));
+		vector_set_fixed(v, row, &i32);
+		break;
+	case TYPE_TIMESTAMP:
+	case TYPE_TIMESTAMPTZ:
+		assert_true(value_parse_timestamp(text, &i64));
+		vector_set_fixed(v, row, &i64);
+		break;
+	default:
+		fail_msg("no text form for kind %d", (int)v->kind);
+	}
+}
+
+static void world_row(struct batch *b, char *line)
+{
+	struct error err = ERROR_INIT;
+	char *field;
+
+	batch_reserve_row(b);
+	for (size_t i = 0; i < b->schema->n_columns; i++) {
+		struct vector *v = &b->vectors[i];
+
+		field = strsep(&line, "|");
+		assert_non_null(field);
+		if (!strcmp(field, "NULL"))
+			vector_set_null(v, b->n_rows);
+		else if (type_is_variable(v->kind))
+			vector_set_bytes(v, b->n_rows, field, strlen(field),
+					 &err);
+		else
+			world_fixed(v, b->n_rows, field);
+	}
+	batch_row_done(b);
+}
+
+static void world_next(struct world *w, struct checkpoint *next,
+		       const char *mark)
+{
+	checkpoint_init(next);
+	next->watermark = xstrdup(mark);
+	next->batch_id = xstrfmt("batch-%d-%d", (int)getpid(), ++w->n_batches);
+	next->fence = w->seen.fence;
+	next->rows_total = w->seen.rows_total;
+}
+
+int world_load(struct world *w, const char *rows, const char *mark)
+{
+	char *copy = xstrdup(rows), *rest = copy, *line;
+	struct checkpoint next;
+	struct batch batch;
+	int rc;
+
+	batch_init(&batch, &w->schema);
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			world_row(&batch, line);
+	world_next(w, &next, mark);
+	next.rows_total += (int64_t)batch.n_rows;
+	w->counts = (struct load_counts){ -1, -1, -1, -1 };
+	error_clear(&w->err);
+	rc = w->ops->load(w->destination, &batch, &next, &w->counts, &w->err);
+	if (!rc)
+		w->seen.rows_total = next.rows_total;
+	checkpoint_release(&next);
+	batch_release(&batch);
+	free(copy);
+	return -rc;
+}
+
+int world_finish(struct world *w, const char *mark)
+{
+	struct checkpoint next;
+	int rc;
+
+	world_next(w, &next, mark);
+	error_clear(&w->err);
+	rc = w->ops->finish(w->destination, &next, &w->err);
+	checkpoint_release(&next);
+	return -rc;
+}
+
+void world_sync(struct world *w, const char *rows, const char *mark)
+{
+	if (world_begin(w))
+		fail_msg("begin: %s", w->err.message);
+	if (world_load(w, rows, mark))
+		fail_msg("load: %s", w->err.message);
+	world_close(w);
+}
+
+static int world_run(struct world *w, const char *sql)
+{
+	char path[] = "/tmp/tidemark-contract-sql-XXXXXX";
+	int fd = mkstemp(path), status;
+	char *command = xstrfmt("%s < %s 2>&1", w->quirks->client, path);
+	FILE *pipe;
+	char piece[4096];
+	size_t n;
+
+	setenv("TARGET", w->place, 1);
+	assert_true(fd >= 0 &&
+		    write(fd, sql, strlen(sql)) == (ssize_t)strlen(sql));
+	close(fd);
+	pipe = popen(command, "r");
+	assert_non_null(pipe);
+	strbuf_reset(&world_output);
+	while ((n = fread(piece, 1, sizeof(piece), pipe)) > 0)
+		strbuf_add(&world_output, piece, n);
+	status = pclose(pipe);
+	unlink(path);
+	free(command);
+	while (world_output.len &&
+	       world_output.data[world_output.len - 1] == '\n')
+		world_output.data[--world_output.len] = '\0';
+	return status;
+}
+
+const char *world_query(struct world *w, const char *sql)
+{
+	if (world_run(w, sql))
+		fail_msg("%s: %s", sql, world_output.data);
+	return world_output.data;
+}
+
+void world_exec(struct world *w, const char *sql)
+{
+	world_query(w, sql);
+}
+
+const char *world_mark(struct world *w)
+{
+	return world_query(w, "SELECT watermark FROM _tidemark_watermark "
+			      "WHERE pipeline = 'contract';");
+}
+
+void world_expect_counts(struct world *w, int inserted, int updated,
+			 int unchanged)
+{
+	assert_int_equal(w->counts.inserted, inserted);
+	assert_int_equal(w->counts.updated, updated);
+	assert_int_equal(w->counts.unchanged, unchanged);
+}

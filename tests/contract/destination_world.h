@@ -1,0 +1,78 @@
+/*
+ * What the contract suite over destinations stands on: an engine's quirks, a
+ * destination opened through the registry, rows written as text, and a look
+ * at the tables through the engine's own client, not through Tidemark.
+ */
+#ifndef TIDEMARK_TESTS_CONTRACT_DESTINATION_WORLD_H
+#define TIDEMARK_TESTS_CONTRACT_DESTINATION_WORLD_H
+
+#include <stdbool.h>
+
+#include "core/plugin/destination.h"
+
+/* What differs between engines, and nothing else. */
+struct quirks {
+	const char *engine; /* registry name */
+	const char *variable; /* environment variable with the URL; NULL: a
+			       * file in a temporary directory */
+	const char *client; /* shell command: SQL on standard input, file or
+			     * URL in $TARGET, rows as a|b lines */
+	const char *schema; /* of tables: "public" */
+	const char *null; /* how the client prints NULL */
+	const char
+		*position; /* SQL that moves when a row is rewritten, or NULL */
+	const char *text; /* names of types, for tables made by hand */
+	const char *integer, *bigint;
+	const char *clean; /* empties a server's database before a test */
+	const char *refuse_mark; /* makes marks with "refused" fail, or NULL */
+	const char *list_tables; /* one a line */
+	bool strict_types; /* a narrower column is refused, not ignored */
+	bool other_writers; /* the client may write while we have it open */
+};
+
+struct world {
+	const struct quirks *quirks;
+	char *directory; /* temporary, or NULL */
+	char *place; /* URL, or file */
+	struct connection conn;
+	const struct destination_ops *ops;
+	struct destination *destination;
+	struct schema schema;
+	struct target target;
+	struct checkpoint seen;
+	struct load_counts counts;
+	struct error err;
+	int n_batches;
+};
+
+/* NULL when the engine cannot be tested here; the reason goes to stderr. */
+struct world *world_new(const struct quirks *quirks);
+void world_free(struct world *w);
+
+/* A source schema: "id:int64! name:text at:timestamptz@"; "!" the key, "@"
+ * the mark, "decimal(10,2)", "text(5)". Everything but the key may be NULL. */
+void world_schema(struct world *w, const char *spec);
+/* Open, with the target as it stands in the world. */
+void world_open(struct world *w);
+void world_close(struct world *w);
+/* open, prepare, recover; the error's code, 0 if all went well. */
+int world_begin(struct world *w);
+/* A batch of rows, one a line, fields between "|", NULL for NULL; loaded with
+ * the mark given. The error's code. */
+int world_load(struct world *w, const char *rows, const char *mark);
+int world_finish(struct world *w, const char *mark);
+/* All of it in a session of its own, asserting success. */
+void world_sync(struct world *w, const char *rows, const char *mark);
+/* What the client prints for the SQL; static buffer of the world's process. */
+const char *world_query(struct world *w, const char *sql);
+/* Statements through the client, asserting success. */
+void world_exec(struct world *w, const char *sql);
+/* The pipeline's mark as the client sees it. */
+const char *world_mark(struct world *w);
+
+void world_expect_counts(struct world *w, int inserted, int updated,
+			 int unchanged);
+
+extern const struct quirks *const world_quirks[];
+
+#endif
