@@ -1,3 +1,5 @@
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +14,9 @@ const struct url_option duckdb_url_options[] = {
 	{ "memory_limit", MEMORY_LIMIT,
 	  "memory that DuckDB may use; what does not fit goes to files beside "
 	  "the database" },
-	{ "threads", "", "threads that DuckDB may use; empty: one a core" },
+	{ "threads", "",
+	  "threads that DuckDB may use; empty: half the cores, for the source "
+	  "and the reader need the others" },
 	{ NULL, NULL, NULL },
 };
 
@@ -84,9 +88,21 @@ static int open_catalog(struct duckdb_destination *d, struct error *err)
 	return rc;
 }
 
+static void open_default_threads(char *text, size_t size)
+{
+	cpu_set_t cpus;
+	int n = 2;
+
+	CPU_ZERO(&cpus);
+	if (!sched_getaffinity(0, sizeof(cpus), &cpus))
+		n = CPU_COUNT(&cpus);
+	snprintf(text, size, "%d", n > 1 ? n / 2 : 1);
+}
+
 int duckdb_open_database(struct duckdb_destination *d, bool create,
 			 struct error *err)
 {
+	char threads[16];
 	struct duck_setting settings[] = {
 		{ "memory_limit",
 		  d->memory_limit ? d->memory_limit : MEMORY_LIMIT },
@@ -95,13 +111,17 @@ int duckdb_open_database(struct duckdb_destination *d, bool create,
 		{ "autoload_known_extensions", "false" },
 		/* Costs memory; rows have no order here. */
 		{ "preserve_insertion_order", "false" },
-		{ "threads", d->threads },
+		/* A checkpoint writes the last, half full blocks again. */
+		{ "checkpoint_threshold", "64MB" },
+		{ "threads", d->threads ? d->threads : threads },
 	};
-	size_t n = ARRAY_SIZE(settings) - (d->threads ? 0 : 1);
 	bool on_disk = create || access(d->path, F_OK) == 0;
 	struct duck *db = NULL;
-	int rc = duck_open(&db, on_disk ? d->path : NULL, settings, n, err);
+	int rc;
 
+	open_default_threads(threads, sizeof(threads));
+	rc = duck_open(&db, on_disk ? d->path : NULL, settings,
+		       ARRAY_SIZE(settings), err);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&d->lock);

@@ -130,6 +130,18 @@ static bool prepare_has_extras(const struct duckdb_existing *e,
 	return known < e->n_columns;
 }
 
+/* At a checkpoint DuckDB merges blocks that are not full: a load of many
+ * batches would be written twice, at its end, so a first load leaves it be.
+ * Later, one merge a checkpoint takes away what updates have deleted. The
+ * setting is not known to every version. */
+static void prepare_vacuum(struct duckdb_destination *d,
+			   const struct target *target,
+			   const struct duckdb_existing *e)
+{
+	duck_execf(d->db, NULL, "SET max_vacuum_tasks = %d",
+		   target->refresh || !e->has_data ? 0 : 1);
+}
+
 static void prepare_keep(struct duckdb_destination *d,
 			 const struct target *target, struct preparation *p)
 {
@@ -165,8 +177,10 @@ int duckdb_prepare_target(struct duckdb_destination *d,
 	}
 	if (!rc)
 		rc = prepare_write(d, target, &p, err);
-	if (!rc)
+	if (!rc) {
+		prepare_vacuum(d, target, &p.existing);
 		prepare_keep(d, target, &p);
+	}
 	preparation_release(&p);
 	return rc;
 }
