@@ -29,7 +29,7 @@ static char *status_last_text(const struct status_result *r)
 	const struct attempt *a = &r->last;
 
 	if (!r->has_last)
-		return xstrdup("never");
+		return xstrdup(r->runs_known ? "never" : "-");
 	clock_format_utc(a->ended_at ? a->ended_at : a->started_at, when);
 	return xstrfmt("%s at %s, %" PRId64 " rows%s%s",
 		       *a->outcome ? a->outcome : "running", when, a->rows_read,

@@ -23,10 +23,14 @@ struct look {
 	json_t *identity;
 };
 
-/* An error met on the way becomes a problem: "source-access" and the like. */
+/* An error met on the way becomes a problem: "source-unreachable",
+ * "destination-access" and the like. */
 static void look_failed(struct look *l, const char *where, struct error *err)
 {
-	char *code = xstrfmt("%s-%s", where, error_code_name(err->code));
+	char *code = xstrfmt("%s-%s", where,
+			     err->code == ERROR_TRANSIENT
+				     ? "unreachable"
+				     : error_code_name(err->code));
 
 	if (*err->server_code)
 		problems_add(&l->out->problems, SEVERITY_ERROR, err->code, code,

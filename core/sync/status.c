@@ -57,6 +57,14 @@ static void status_mark(const struct pipeline_settings *p, struct store *store,
 	mark_release(&mark);
 }
 
+/* Did the run end where the mark still stands? A mark that was set or reset
+ * since then makes what the run reached worth nothing. */
+static bool status_caught_up(const struct attempt *a, const char *mark)
+{
+	return !strcmp(a->outcome, "caught_up") && a->watermark_after && mark &&
+	       !strcmp(a->watermark_after, mark);
+}
+
 /* The last run, and how long ago the last one that caught up began: what it
  * found then is all at the destination. -1: none. */
 static int64_t status_runs(const struct pipeline_settings *p,
@@ -66,12 +74,16 @@ static int64_t status_runs(const struct pipeline_settings *p,
 	struct error err = ERROR_INIT;
 	int64_t age = -1;
 
-	if (!store)
+	if (!store) {
+		strlist_add(&out->notes, "state: not reached");
 		return -1;
+	}
 	if (store->ops->list_attempts(store, p->name, STATUS_RUNS, &list, &err))
 		status_note(out, "state", &err);
+	else
+		out->runs_known = true;
 	for (size_t i = 0; i < list.n && age < 0; i++)
-		if (!strcmp(list.items[i].outcome, "caught_up"))
+		if (status_caught_up(&list.items[i], out->watermark))
 			age = clock_now_us() - list.items[i].started_at;
 	if (list.n) {
 		out->last = list.items[0];

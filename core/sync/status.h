@@ -15,7 +15,7 @@ struct status_result {
 	const char *from; /* "destination", "state", NULL: not known */
 	int64_t lag_us; /* -1: not known */
 	struct attempt last;
-	bool has_last;
+	bool runs_known, has_last;
 	struct strlist notes; /* what could not be reached, and why */
 };
 
