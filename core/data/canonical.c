@@ -366,11 +366,14 @@ static int canonical_compare_members(const void *left, const void *right,
 static void canonical_sort(struct canonical_reader *r, size_t first,
 			   size_t base)
 {
-	struct canonical_member *members = r->members + first;
+	struct canonical_member *members;
 	size_t n = r->n_members - first;
 	bool sorted = true;
 	const char *text;
 
+	if (n < 2)
+		return;
+	members = r->members + first;
 	for (size_t i = 1; i < n && sorted; i++)
 		sorted = canonical_compare_keys(&members[i - 1], &members[i],
 						r->out->data) < 0;
