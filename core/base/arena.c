@@ -3,11 +3,11 @@
 #include <stdalign.h>
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/strbuf.h"
 
 #define ARENA_ALIGN	  16
 #define ARENA_FIRST	  (64 * 1024)
@@ -85,18 +85,15 @@ char *arena_strndup(struct arena *a, const char *src, size_t n)
 
 char *arena_fmt(struct arena *a, const char *fmt, ...)
 {
-	va_list ap, again;
+	struct strbuf text = STRBUF_INIT;
+	va_list ap;
 	char *out;
-	int n;
 
 	va_start(ap, fmt);
-	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, ap);
-	out = arena_alloc(a, (n < 0 ? 0 : (size_t)n) + 1);
-	if (n > 0)
-		vsnprintf(out, (size_t)n + 1, fmt, again);
-	va_end(again);
+	strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
+	out = arena_strndup(a, text.data, text.len);
+	strbuf_release(&text);
 	return out;
 }
 

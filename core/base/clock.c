@@ -69,7 +69,7 @@ static struct clock_date clock_date_of(int64_t days)
 void clock_format_utc(int64_t us, char out[CLOCK_TEXT_SIZE])
 {
 	int64_t days = us / US_PER_DAY - (us % US_PER_DAY < 0);
-	int64_t rest = us - days * US_PER_DAY;
+	int64_t rest = us % US_PER_DAY + (us % US_PER_DAY < 0) * US_PER_DAY;
 	struct clock_date date = clock_date_of(days);
 	bool is_signed = date.year > 9999 || date.year < 1;
 	int seconds = (int)(rest / US_PER_SECOND);

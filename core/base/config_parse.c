@@ -157,14 +157,30 @@ static int config_parser_open(struct config_parser *p, enum config_kind kind)
 	return rc;
 }
 
+/* To the sign in front of a token whose mark points `behind` it. */
+static void config_parser_at_sign(struct config_parser *p,
+				  struct fy_token *token, int behind)
+{
+	const struct fy_mark *mark = fy_token_start_mark(token);
+
+	if (!mark)
+		return;
+	p->at.line = mark->line + 1;
+	p->at.column = mark->column + 1 - behind;
+}
+
 static int config_parser_plain_only(struct config_parser *p,
 				    struct fy_token *anchor,
 				    struct fy_token *tag)
 {
 	if (anchor)
+		config_parser_at_sign(p, anchor, 1);
+	if (anchor)
 		return config_parser_fail(p, "anchors (&name) are not "
 					     "allowed; shared settings go "
 					     "under defaults:");
+	if (tag)
+		config_parser_at_sign(p, tag, 0);
 	if (tag)
 		return config_parser_fail(p, "tags (!name) are not allowed");
 	return 0;
@@ -182,6 +198,7 @@ static int config_parser_event(struct config_parser *p, struct fy_event *e)
 				p, "a second document (---) in one file");
 		return 0;
 	case FYET_ALIAS:
+		config_parser_at_sign(p, e->alias.anchor, 1);
 		return config_parser_fail(p, "aliases (*name) are not "
 					     "allowed; shared settings go "
 					     "under defaults:");

@@ -56,7 +56,9 @@ int settings_check_connection(struct option_context *ctx,
 			      const struct config_node *node,
 			      const struct connection *c)
 {
-	if (settings_is_file(c) && c->password)
+	bool has_password = c->password && *c->password;
+
+	if (settings_is_file(c) && has_password)
 		return settings_fail(ctx, node, "password",
 				     "%s is a file and takes no password",
 				     c->url.shown);
@@ -64,7 +66,7 @@ int settings_check_connection(struct option_context *ctx,
 		return settings_fail(ctx, node, "tls",
 				     "%s is a file and takes no TLS",
 				     c->url.shown);
-	if (c->password && url_has_password(c->url.text))
+	if (has_password && url_has_password(c->url.text))
 		return settings_fail(ctx, node, "password",
 				     "the URL holds a password too; leave one "
 				     "of them out");

@@ -1,0 +1,119 @@
+#include "core/base/error.h"
+#include "core/base/secret.h"
+#include "core/base/strbuf.h"
+#include "core/base/utf8.h"
+#include "tests/unit/unit.h"
+
+static void test_first_error_wins(void **state)
+{
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(error_set(&err, ERROR_DATA, "row %d", 7), -ERROR_DATA);
+	assert_int_equal(error_set(&err, ERROR_BUG, "later"), -ERROR_DATA);
+	assert_string_equal(err.message, "row 7");
+	error_prefix(&err, "table %s", "t");
+	error_hint(&err, "(look %s)", "here");
+	assert_string_equal(err.message, "table t: row 7 (look here)");
+	error_clear(&err);
+	assert_int_equal(err.code, ERROR_NONE);
+	assert_int_equal(error_prefix(&err, "x"), 0);
+	assert_string_equal(err.message, "");
+	assert_int_equal(error_set(NULL, ERROR_STATE, "x"), -ERROR_STATE);
+}
+
+static void test_long_text_is_cut_whole(void **state)
+{
+	struct error err = ERROR_INIT;
+	struct strbuf text = STRBUF_INIT;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		strbuf_addstr(&text, "\xe2\x82\xac");
+	error_set(&err, ERROR_DATA, "%s", text.data);
+	assert_true(strlen(err.message) < sizeof(err.message));
+	assert_int_equal(strlen(err.message) % 3, 0);
+	assert_string_equal(err.message + strlen(err.message) - 6,
+			    "\xe2\x82\xac...");
+	strbuf_release(&text);
+}
+
+static void test_secret_at_the_cut(void **state)
+{
+	struct error err = ERROR_INIT;
+	char text[2100];
+
+	(void)state;
+	secret_add("hunter2hunter2");
+	memset(text, 'x', sizeof(text));
+	memcpy(text + 1985, "hunter2hunter2", 14);
+	text[2050] = '\0';
+	error_set(&err, ERROR_DATA, "%s", text);
+	assert_null(strstr(err.message, "hunt"));
+	secret_forget_all();
+}
+
+static const struct {
+	enum error_code code;
+	const char *name;
+	int status;
+} classes[] = {
+	{ ERROR_NONE, "none", 0 },	   { ERROR_CONFIG, "config", 2 },
+	{ ERROR_ACCESS, "access", 3 },	   { ERROR_TRANSIENT, "transient", 3 },
+	{ ERROR_SCHEMA, "schema", 4 },	   { ERROR_DATA, "data", 5 },
+	{ ERROR_STATE, "state", 6 },	   { ERROR_DIFFERENT, "different", 7 },
+	{ ERROR_STOPPED, "stopped", 8 },   { ERROR_BUG, "bug", 1 },
+	{ (enum error_code)99, "bug", 1 },
+};
+
+static void test_exit_status(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
+		assert_int_equal(error_exit_status(classes[i].code),
+				 classes[i].status);
+		assert_string_equal(error_code_name(classes[i].code),
+				    classes[i].name);
+	}
+}
+
+static const struct {
+	const char *raw, *repaired;
+} repairs[] = {
+	{ "plain", "plain" },
+	{ "\xc3\xa9\xf0\x9f\x98\x80", "\xc3\xa9\xf0\x9f\x98\x80" },
+	{ "a\xff"
+	  "b",
+	  "a?b" },
+	{ "\xc0\xaf", "??" }, /* overlong */
+	{ "\xed\xa0\x80", "???" }, /* surrogate */
+	{ "\xf4\x90\x80\x80", "????" }, /* > U+10FFFF */
+	{ "\xe2\x82", "??" }, /* cut */
+};
+
+static void test_utf8(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(repairs); i++) {
+		char *text = xstrdup(repairs[i].raw);
+
+		utf8_repair(text);
+		assert_string_equal(text, repairs[i].repaired);
+		free(text);
+	}
+	assert_int_equal(utf8_cut("a\xe2\x82\xac", 3), 1);
+	assert_int_equal(utf8_cut("a\xe2\x82\xac", 4), 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_error_wins),
+		cmocka_unit_test(test_long_text_is_cut_whole),
+		cmocka_unit_test(test_secret_at_the_cut),
+		cmocka_unit_test(test_exit_status),
+		cmocka_unit_test(test_utf8),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

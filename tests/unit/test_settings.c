@@ -1,0 +1,280 @@
+#include "tests/unit/unit.h"
+
+#include "core/base/clock.h"
+#include "tests/unit/config_text.h"
+
+static struct settings load(const char *text)
+{
+	struct settings s;
+	struct error err = ERROR_INIT;
+
+	if (config_text(&s, text, false, &err))
+		fail_msg("%s", err.message);
+	return s;
+}
+
+static void test_defaults(void **state)
+{
+	struct settings s = load(COMPLETE);
+	const struct pipeline_settings *p = &s.pipelines[0];
+
+	(void)state;
+	assert_int_equal(s.n_pipelines, 1);
+	assert_int_equal(s.n_connections, 3);
+	assert_string_equal(s.state->url.text, "sqlite:.tidemark/state.db");
+	assert_int_equal(s.state_keep_us, 30 * US_PER_DAY);
+	assert_string_equal(p->name, "p");
+	assert_int_equal(p->line, 3);
+	assert_string_equal(p->source->name, "s");
+	assert_string_equal(p->destination->name, "w");
+	assert_int_equal(p->source->tls_mode, TLS_AUTO);
+	assert_int_equal(p->source->connect_timeout_us, 10 * US_PER_SECOND);
+	assert_int_equal(p->source->silence_timeout_us, 300 * US_PER_SECOND);
+	assert_null(p->source->password);
+	assert_int_equal(p->columns.n, 0);
+	assert_int_equal(p->key.n, 0);
+	assert_null(p->where);
+	assert_null(p->mark_column);
+	assert_string_equal(p->time_zone, "auto");
+	assert_true(p->settle);
+	assert_int_equal(p->tail, TAIL_DELIVER);
+	assert_int_equal(p->nulls, NULLS_ERROR);
+	assert_int_equal(p->mode, LOAD_UPSERT);
+	assert_int_equal(p->drift.on_new_column, DRIFT_ADD);
+	assert_int_equal(p->drift.on_type_change, DRIFT_WIDEN);
+	assert_int_equal(p->drift.on_dropped_column, DRIFT_KEEP);
+	assert_int_equal(p->batch_rows, 20000);
+	assert_int_equal(p->batch_bytes, 32 << 20);
+	assert_int_equal(p->batch_target_us, US_PER_SECOND);
+	assert_int_equal(p->retry.attempts, 5);
+	assert_int_equal(p->retry.backoff_us, US_PER_SECOND);
+	assert_int_equal(p->retry.max_backoff_us, 60 * US_PER_SECOND);
+	assert_int_equal(p->logic_version, 1);
+	assert_string_equal(p->tenant, "");
+	settings_release(&s);
+	settings_release(NULL);
+}
+
+/* The values that product.md gives as the defaults, written out. */
+static void test_everything_written_out(void **state)
+{
+	struct settings s = load(
+		"version: 1\n"
+		"state: { url: 'sqlite:.tidemark/state.db', lease: 30s, "
+		"keep: 30d }\n"
+		"connections:\n"
+		"  shop: postgresql://app@db.example/shop\n"
+		"  legacy: { url: \"mysql://app@db2.example/erp\", password: "
+		"\"${T_PASSWORD}\", tls: { mode: verify-full, ca: ca.pem }, "
+		"timeout: { connect: 10s, silence: 5m } }\n"
+		"  warehouse: duckdb:warehouse.duckdb\n"
+		"defaults: { batch: { rows: 20000 } }\n"
+		"pipelines:\n"
+		"  orders:\n"
+		"    source: { connection: shop, table: public.orders, "
+		"columns: [id, amount], expressions: {total_cents: "
+		"\"round(amount*100)::bigint\"}, where: \"id > 0\" }\n"
+		"    destination: { connection: warehouse, table: main.orders "
+		"}\n"
+		"    key: [id]\n"
+		"    watermark:\n"
+		"      strategy: timestamp\n"
+		"      column: updated_at\n"
+		"      lag: 0s\n"
+		"      time_zone: auto\n"
+		"      settle: auto\n"
+		"      tail: deliver\n"
+		"      nulls: error\n"
+		"    load: { mode: upsert }\n"
+		"    schema: { on_new_column: add, on_type_change: widen, "
+		"on_dropped_column: keep }\n"
+		"    batch: { rows: 20000, bytes: 32MiB, target: 1s }\n"
+		"    gate:\n"
+		"      { not_null: [], min: {}, max: {}, match: {}, unique: "
+		"[], min_rows: 0, max_rows: 0 }\n"
+		"    on_bad_row: halt\n"
+		"    pace: { rows_per_second: 0, bytes_per_second: 0, "
+		"replica_lag: 0s, max_active: 0, pause_file: \"\" }\n"
+		"    retry: { attempts: 5, backoff: 1s, max_backoff: 60s, "
+		"breaker: { failures: 5, cool_down: 30s } }\n"
+		"    logic_version: 1\n"
+		"    schedule: every 5m\n"
+		"    tenant: \"\"\n");
+	const struct pipeline_settings *p = &s.pipelines[0];
+
+	(void)state;
+	assert_string_equal(p->columns.items[1], "amount");
+	assert_int_equal(p->n_expressions, 1);
+	assert_string_equal(p->expressions[0].name, "total_cents");
+	assert_string_equal(p->expressions[0].sql, "round(amount*100)::bigint");
+	assert_string_equal(p->where, "id > 0");
+	assert_string_equal(p->key.items[0], "id");
+	assert_string_equal(p->mark_column, "updated_at");
+	assert_string_equal(s.connections[1]->password, "hunter22");
+	assert_int_equal(s.connections[1]->tls_mode, TLS_VERIFY_FULL);
+	assert_string_equal(s.connections[1]->tls_ca, "ca.pem");
+	assert_string_equal(s.connections[1]->url.engine, "mysql");
+	settings_release(&s);
+}
+
+static void test_other_values(void **state)
+{
+	struct settings s = load(
+		PIPELINE "    watermark: {strategy: sequence, column: id, lag: "
+			 "1_000, settle: off, nulls: skip}\n"
+			 "    load: {mode: append}\n"
+			 "    schema: {on_new_column: stop, on_type_change: "
+			 "stop, on_dropped_column: stop}\n"
+			 "    batch: {rows: \"${T_ROWS}\", bytes: 1MB}\n"
+			 "    retry: {attempts: 1, backoff: 10ms}\n"
+			 "    tenant: 7\n"
+			 "state: {keep: 1d}\n");
+	const struct pipeline_settings *p = &s.pipelines[0];
+
+	(void)state;
+	assert_int_equal(p->strategy, STRATEGY_SEQUENCE);
+	assert_int_equal(p->lag_count, 1000);
+	assert_int_equal(p->lag_us, 0);
+	assert_false(p->settle);
+	assert_int_equal(p->nulls, NULLS_SKIP);
+	assert_int_equal(p->mode, LOAD_APPEND);
+	assert_int_equal(p->tail, TAIL_HOLD);
+	assert_int_equal(p->drift.on_new_column, DRIFT_STOP);
+	assert_int_equal(p->drift.on_type_change, DRIFT_STOP);
+	assert_int_equal(p->drift.on_dropped_column, DRIFT_STOP);
+	assert_int_equal(p->batch_rows, 77);
+	assert_int_equal(p->batch_bytes, 1000000);
+	assert_int_equal(p->retry.attempts, 1);
+	assert_string_equal(p->tenant, "7");
+	assert_string_equal(s.state->url.path, ".tidemark/state.db");
+	assert_int_equal(s.state_keep_us, US_PER_DAY);
+	settings_release(&s);
+}
+
+static void test_append_may_deliver(void **state)
+{
+	struct settings s = load(PIPELINE "    watermark: {strategy: xmin, "
+					  "tail: deliver}\n"
+					  "    load: {mode: append}\n");
+
+	(void)state;
+	assert_int_equal(s.pipelines[0].tail, TAIL_DELIVER);
+	settings_release(&s);
+}
+
+/* `defaults` are merged map by map; another strategy leaves the column, lag
+ * and zone that were meant for the default one. */
+static void test_merged_defaults(void **state)
+{
+	struct settings s = load(
+		CONNECTIONS
+		"defaults:\n"
+		"  source: {connection: s}\n"
+		"  destination: {connection: w}\n"
+		"  watermark: {strategy: timestamp, column: u, lag: 1m, "
+		"time_zone: UTC, nulls: include}\n"
+		"  batch: {rows: 5, bytes: 1MiB}\n"
+		"pipelines:\n"
+		"  a: {source: {table: a}, destination: {table: a}}\n"
+		"  b: {source: {table: b}, destination: {table: b}, watermark: "
+		"{strategy: xmin}, batch: {rows: 6}}\n"
+		"  c: {source: {table: c}, destination: {table: c}, watermark: "
+		"{strategy: sequence, column: id}}\n");
+
+	(void)state;
+	assert_int_equal(s.pipelines[0].lag_us, 60 * US_PER_SECOND);
+	assert_string_equal(s.pipelines[0].mark_column, "u");
+	assert_string_equal(s.pipelines[0].time_zone, "UTC");
+	assert_int_equal(s.pipelines[0].batch_rows, 5);
+	assert_null(s.pipelines[1].mark_column);
+	assert_int_equal(s.pipelines[1].lag_us, 0);
+	assert_int_equal(s.pipelines[1].nulls, NULLS_INCLUDE);
+	assert_int_equal(s.pipelines[1].batch_rows, 6);
+	assert_int_equal(s.pipelines[1].batch_bytes, 1 << 20);
+	assert_string_equal(s.pipelines[2].mark_column, "id");
+	assert_int_equal(s.pipelines[2].lag_count, 0);
+	assert_string_equal(s.pipelines[2].time_zone, "auto");
+	settings_release(&s);
+}
+
+/* A lag for all, where some strategies have none. */
+static void test_default_lag_of_no_strategy(void **state)
+{
+	struct settings s = load(
+		CONNECTIONS
+		"defaults: {watermark: {lag: 1m, column: u, time_zone: UTC}}\n"
+		"pipelines:\n"
+		"  a: {source: {connection: s, table: a}, destination: "
+		"{connection: w, table: a}, watermark: {strategy: xmin}}\n"
+		"  b: {source: {connection: s, table: b}, destination: "
+		"{connection: w, table: b}, watermark: {strategy: "
+		"timestamp}}\n");
+
+	(void)state;
+	assert_null(s.pipelines[0].mark_column);
+	assert_string_equal(s.pipelines[0].time_zone, "auto");
+	assert_int_equal(s.pipelines[1].lag_us, 60 * US_PER_SECOND);
+	assert_string_equal(s.pipelines[1].mark_column, "u");
+	settings_release(&s);
+}
+
+static const char *const zones[] = { "auto",	    "UTC",
+				     "+05:30",	    "-12:00",
+				     "Europe/Rome", "America/Port-au-Prince",
+				     "Etc/GMT+5" };
+
+static void test_time_zones(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(zones); i++) {
+		char *text =
+			xstrfmt(PIPELINE "    watermark: {strategy: timestamp, "
+					 "column: u, time_zone: '%s'}\n",
+				zones[i]);
+		struct settings s = load(text);
+
+		assert_string_equal(s.pipelines[0].time_zone, zones[i]);
+		settings_release(&s);
+		free(text);
+	}
+}
+
+static void test_lookup(void **state)
+{
+	struct settings s = load(COMPLETE);
+	struct error err = ERROR_INIT;
+	struct source_spec source;
+	struct watermark_spec mark;
+
+	(void)state;
+	assert_ptr_equal(settings_pipeline(&s, "p", &err), &s.pipelines[0]);
+	assert_null(settings_pipeline(&s, "q", &err));
+	assert_string_equal(err.message,
+			    "no pipeline \"q\" in t.yaml; did you mean \"p\"? "
+			    "there are: p");
+	settings_source_spec(&s.pipelines[0], &source);
+	assert_string_equal(source.table, "public.t");
+	assert_ptr_equal(source.key, &s.pipelines[0].key);
+	settings_watermark_spec(&s.pipelines[0], &mark);
+	assert_int_equal(mark.strategy, STRATEGY_XMIN);
+	assert_true(mark.settle);
+	settings_release(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_everything_written_out),
+		cmocka_unit_test(test_other_values),
+		cmocka_unit_test(test_append_may_deliver),
+		cmocka_unit_test(test_merged_defaults),
+		cmocka_unit_test(test_default_lag_of_no_strategy),
+		cmocka_unit_test(test_time_zones),
+		cmocka_unit_test(test_lookup),
+	};
+
+	setenv("T_PASSWORD", "hunter22", 1);
+	setenv("T_ROWS", "77", 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+#include "core/base/secret.h"
+#include "core/base/url.h"
+#include "tests/unit/unit.h"
+
+static const struct {
+	const char *text, *engine, *path, *shown;
+} good[] = {
+	{ "postgresql://app@db.example/shop", "postgres", "",
+	  "postgresql://app@db.example/shop" },
+	{ "postgres://app:hunter22@db/shop", "postgres", "",
+	  "postgres://app:***@db/shop" },
+	{ "POSTGRESQL://db", "postgres", "", "POSTGRESQL://db" },
+	{ "postgresql:///shop?host=/run&user=a&password=hunter22&x=1",
+	  "postgres", "",
+	  "postgresql:///shop?host=/run&user=a&password=***&x=1" },
+	{ "postgresql://a:hunter22@h1:5432,h2:5433/db?sslpassword=topsecret",
+	  "postgres", "",
+	  "postgresql://a:***@h1:5432,h2:5433/db?sslpassword=***" },
+	/* an @ and a slash that should have been encoded */
+	{ "postgresql://a:hun@ter22@h/db", "postgres", "",
+	  "postgresql://a:***@h/db" },
+	{ "postgresql://a:hun/ter22@h/db", "postgres", "",
+	  "postgresql://a:***@h/db" },
+	{ "postgresql://h:5432/d@b", "postgres", "",
+	  "postgresql://h:5432/d@b" },
+	{ "postgresql://[::1]:5432/d@b", "postgres", "",
+	  "postgresql://[::1]:5432/d@b" },
+	{ "postgresql://a:@h/db", "postgres", "", "postgresql://a:@h/db" },
+	{ "mariadb://a@h/db", "mysql", "", "mariadb://a@h/db" },
+	{ "clickhouses://h:8443/db", "clickhouse", "",
+	  "clickhouses://h:8443/db" },
+	{ "bigquery://project/dataset", "bigquery", "",
+	  "bigquery://project/dataset" },
+	{ "sqlite:a b.db", "sqlite", "a b.db", "sqlite:a b.db" },
+	{ "sqlite:/x/y.db", "sqlite", "/x/y.db", "sqlite:/x/y.db" },
+	{ "sqlite:///x/y.db", "sqlite", "/x/y.db", "sqlite:///x/y.db" },
+	{ "duckdb:w.duckdb?memory_limit=1GB&threads=2", "duckdb", "w.duckdb",
+	  "duckdb:w.duckdb?memory_limit=1GB&threads=2" },
+	{ "duckdb:w?motherduck_token=abcdef", "duckdb", "w",
+	  "duckdb:w?motherduck_token=***" },
+};
+
+static void test_good(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		struct error err = ERROR_INIT;
+		struct url u, copy;
+
+		if (url_parse(&u, good[i].text, &err))
+			fail_msg("%s: %s", good[i].text, err.message);
+		url_copy(&copy, &u);
+		url_release(&u);
+		assert_string_equal(copy.text, good[i].text);
+		assert_string_equal(copy.engine, good[i].engine);
+		assert_string_equal(copy.path, good[i].path);
+		assert_string_equal(copy.shown, good[i].shown);
+		url_release(&copy);
+	}
+	url_release(NULL);
+}
+
+static const struct {
+	const char *text, *error;
+} bad[] = {
+	{ "", "a connection URL begins with its engine" },
+	{ "shop.db", "a connection URL begins with its engine" },
+	{ "/x/y:z", "a connection URL begins with its engine" },
+	{ "host=db password=hunter22", "a libpq key=value string is no "
+				       "connection URL: write postgresql://" },
+	{ "postgre://a:hunter22@h/db",
+	  "unknown URL scheme \"postgre\" (did you mean \"postgres\"?)" },
+	{ "oracle://h/db", "unknown URL scheme \"oracle\" known: postgresql" },
+	{ "postgresql:", "is to be followed by //" },
+	{ "postgresql://", "is to be followed by //" },
+	{ "sqlite:", "without a file path" },
+	{ "duckdb:?x=1", "without a file path" },
+	{ "sqlite://rel.db", "names no file: write sqlite:relative/path" },
+	{ "postgresql://a:hunter22@h/db\n", "control character" },
+};
+
+static void test_bad(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct error err = ERROR_INIT;
+		struct url u;
+
+		assert_int_equal(url_parse(&u, bad[i].text, &err),
+				 -ERROR_CONFIG);
+		if (!strstr(err.message, bad[i].error))
+			fail_msg("%s: %s", bad[i].text, err.message);
+		assert_null(strstr(err.message, "hunter22"));
+	}
+}
+
+static void test_password_is_remembered(void **state)
+{
+	char text[] = "FATAL: p@ss w or p%40ss%20w, p%40ss%20w";
+	struct url u;
+
+	(void)state;
+	assert_int_equal(url_parse(&u, "postgresql://a:p%40ss%20w@h/db", NULL),
+			 0);
+	secret_scrub(text);
+	assert_string_equal(text, "FATAL: *** or ***, ***");
+	url_release(&u);
+	secret_forget_all();
+}
+
+static const struct {
+	const char *text;
+	int literal;
+} literals[] = {
+	{ "postgresql://app@h/db", 0 },
+	{ "postgresql://app:hunter22@h/db", 1 },
+	{ "postgresql://app:${PW}@h/db", 0 },
+	{ "postgresql://app:${file:/run/secrets/pw}@h/db", 0 },
+	{ "postgresql://app:${PW:-}@h/db", 0 },
+	{ "postgresql://app:${PW:-hunter22}@h/db", 1 },
+	{ "postgresql://app:x${PW}@h/db", 1 },
+	{ "postgresql://${USER}:${PW}@${HOST}:${PORT}/db", 0 },
+	{ "postgresql://h/db?password=${PW}", 0 },
+	{ "postgresql://h/db?password=x", 1 },
+	{ "postgresql://h/db?PASSWORD=x", 1 },
+	{ "${URL}", 0 },
+	{ "sqlite:x.db", 0 },
+};
+
+static void test_literal_password(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(literals); i++)
+		if (url_has_password(literals[i].text) != literals[i].literal)
+			fail_msg("%s", literals[i].text);
+}
+
+static void test_query(void **state)
+{
+	struct url u;
+	char *value;
+
+	(void)state;
+	url_parse(&u, "duckdb:w?memory_limit=1%20GB&threads=2&e=", NULL);
+	value = url_query_value(&u, "memory_limit");
+	assert_string_equal(value, "1 GB");
+	free(value);
+	value = url_query_value(&u, "e");
+	assert_string_equal(value, "");
+	free(value);
+	assert_null(url_query_value(&u, "thread"));
+	assert_null(url_query_value(&u, "hreads"));
+	url_release(&u);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_password_is_remembered),
+		cmocka_unit_test(test_literal_password),
+		cmocka_unit_test(test_query),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
