@@ -45,7 +45,7 @@ static int copy_suggest(struct copy_arguments *c, char **watermark,
 	int code;
 
 	/* Any strategy will do to open the source. */
-	guess.watermark = "xmin";
+	guess.watermark = "sequence:id";
 	guess.lag = NULL;
 	code = settings_from_copy(&s, &guess, err);
 	if (code)

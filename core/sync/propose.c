@@ -362,7 +362,7 @@ static int propose_settings(const char *source_url, const char *destination_url,
 	struct copy_arguments args = { .source_url = source_url,
 				       .destination_url = destination_url,
 				       .table = "t",
-				       .watermark = "xmin" };
+				       .watermark = "sequence:id" };
 
 	return settings_from_copy(out, &args, err);
 }
