@@ -187,6 +187,9 @@ static void ddl_check_place(struct ddl *x)
 	if (e->data_is_view)
 		ddl_refuse(x, "target-is-view", "choose another table",
 			   "is a view and cannot be loaded");
+	if (append && e->name_is_view && !e->has_data && !e->created)
+		ddl_refuse(x, "view-not-ours", "choose another table name",
+			   "is a view that Tidemark did not make");
 	if (append && e->name_is_table)
 		ddl_refuse(x, "view-is-table",
 			   "choose another table name, or mode upsert",

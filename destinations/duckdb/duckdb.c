@@ -23,6 +23,7 @@ static void duckdb_destination_close(struct destination *base)
 	duckdb_place_release(&d->place);
 	checkpoint_release(&d->seen);
 	free(d->types);
+	free(d->not_null);
 	free(d->matched);
 	free(d->rows);
 	free(d->path);

@@ -71,6 +71,7 @@ struct duckdb_destination {
 	const struct target *target;
 	struct duckdb_place place;
 	struct duckdb_type *types; /* of target->schema's columns */
+	bool *not_null; /* of the same: the table refuses NULL */
 	const char *into; /* quoted: the data table, or the stage */
 	const char *into_name;
 	bool in_place; /* changed rows are updated, not deleted and inserted */

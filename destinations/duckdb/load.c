@@ -85,16 +85,18 @@ static void load_add_different(struct strbuf *sql, const struct load *l)
 	strbuf_addstr(sql, *between ? ")" : "false)");
 }
 
-/* An older version never replaces a newer one. */
+/* An older version never replaces a newer one; NULL is older than any. */
 static void load_add_newer(struct strbuf *sql, const struct load *l)
 {
 	if (l->s->mark < 0)
 		return;
 	strbuf_addstr(sql, " AND (");
-	load_add_name(sql, l, (size_t)l->s->mark, "s");
-	strbuf_addstr(sql, " < ");
 	load_add_name(sql, l, (size_t)l->s->mark, "t");
-	strbuf_addstr(sql, ") IS NOT TRUE");
+	strbuf_addstr(sql, " IS NULL OR ");
+	load_add_name(sql, l, (size_t)l->s->mark, "s");
+	strbuf_addstr(sql, " >= ");
+	load_add_name(sql, l, (size_t)l->s->mark, "t");
+	strbuf_addstr(sql, ")");
 }
 
 static int load_exec(const struct load *l, struct strbuf *sql, int64_t *rows,
@@ -119,19 +121,23 @@ static int load_refuse_row(const struct load *l, size_t row, const char *what,
 	return rc;
 }
 
-static int load_refuse_null_keys(const struct load *l, struct error *err)
+/* Keys, and columns that the table wants filled. */
+static int load_refuse_nulls(const struct load *l, struct error *err)
 {
-	for (size_t i = 0; i < l->s->n_key; i++) {
-		const struct vector *v = &l->b->vectors[l->s->key[i]];
+	for (size_t i = 0; i < l->s->n_columns; i++) {
+		const struct vector *v = &l->b->vectors[i];
+		bool key = schema_is_key(l->s, i);
 		size_t row = 0;
 
-		if (!v->n_nulls)
+		if (!v->n_nulls || (!key && !l->d->not_null[i]))
 			continue;
 		while (!vector_is_null(v, row))
 			row++;
-		load_refuse_row(l, row, "the key column is NULL", err);
-		return error_prefix(err, "column %s",
-				    l->s->columns[l->s->key[i]].name);
+		load_refuse_row(l, row,
+				key ? "the key is NULL"
+				    : "NULL, which the table does not allow",
+				err);
+		return error_prefix(err, "column %s", l->s->columns[i].name);
 	}
 	return 0;
 }
@@ -439,30 +445,27 @@ static int load_delete_insert(const struct load *l, int64_t *changed,
 	return rc;
 }
 
-/* append: a version that the raw table has is not appended again. With a mark
- * any equal version counts; without one only the newest, or a row that went
- * back to an older content would be lost. */
+/* append: a version that the raw table has is not appended again. Of each
+ * version the newest row counts, or one that went back to an older content
+ * would be lost. */
 static int load_append_versions(struct load *l, struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
-	strbuf_addstr(&sql, "SELECT s." STAGE_MATCHED " FROM " STAGE_ROWS
-			    " s WHERE NOT EXISTS (SELECT 1 FROM ");
-	if (l->s->mark < 0) {
-		strbuf_addf(&sql,
-			    "(SELECT * FROM %s t SEMI JOIN " STAGE_ROWS
-			    " s ON ",
-			    l->d->into);
-		load_add_key_join(&sql, l);
-		strbuf_addstr(&sql, " QUALIFY row_number() OVER (PARTITION "
-				    "BY ");
-		load_add_keys(&sql, l);
-		strbuf_addstr(&sql,
-			      " ORDER BY " NAME_RAW_SEQ " DESC) = 1) t WHERE ");
-	} else {
-		strbuf_addf(&sql, "%s t WHERE ", l->d->into);
+	strbuf_addf(&sql,
+		    "SELECT s." STAGE_MATCHED " FROM " STAGE_ROWS
+		    " s WHERE NOT EXISTS (SELECT 1 FROM (SELECT * FROM %s t "
+		    "SEMI JOIN " STAGE_ROWS " s ON ",
+		    l->d->into);
+	load_add_key_join(&sql, l);
+	strbuf_addstr(&sql, " QUALIFY row_number() OVER (PARTITION BY ");
+	load_add_keys(&sql, l);
+	if (l->s->mark >= 0) {
+		strbuf_addstr(&sql, ", ");
+		load_add_name(&sql, l, (size_t)l->s->mark, NULL);
 	}
+	strbuf_addstr(&sql, " ORDER BY " NAME_RAW_SEQ " DESC) = 1) t WHERE ");
 	load_add_key_join(&sql, l);
 	strbuf_addstr(&sql, " AND NOT ");
 	load_add_different(&sql, l);
@@ -497,7 +500,7 @@ static int load_merge(struct load *l, struct error *err)
 
 static int load_rows(struct load *l, struct error *err)
 {
-	int rc = load_refuse_null_keys(l, err);
+	int rc = load_refuse_nulls(l, err);
 
 	if (!rc)
 		rc = load_classify(l, err);

@@ -130,6 +130,19 @@ static bool prepare_has_extras(const struct duckdb_existing *e,
 	return known < e->n_columns;
 }
 
+static void prepare_not_null(struct duckdb_destination *d,
+			     const struct schema *s,
+			     const struct duckdb_existing *e)
+{
+	free(d->not_null);
+	d->not_null = xcalloc(s->n_columns, sizeof(*d->not_null));
+	for (size_t i = 0; !d->target->refresh && i < s->n_columns; i++) {
+		long at = duckdb_existing_find(e, s->columns[i].name);
+
+		d->not_null[i] = at >= 0 && e->columns[at].not_null;
+	}
+}
+
 /* At a checkpoint DuckDB merges blocks that are not full: a load of many
  * batches would be written twice, at its end, so a first load leaves it be.
  * Later, one merge a checkpoint takes away what updates have deleted. The
@@ -146,6 +159,7 @@ static void prepare_keep(struct duckdb_destination *d,
 			 const struct target *target, struct preparation *p)
 {
 	d->target = target;
+	prepare_not_null(d, target->schema, &p->existing);
 	d->in_place = target->mode == LOAD_UPSERT && !target->refresh &&
 		      (p->existing.indexed ||
 		       prepare_has_extras(&p->existing, target->schema));

@@ -179,8 +179,7 @@ enum fit duckdb_type_fit(const struct duckdb_type *wanted, const char *actual,
 		return FIT_WIDER;
 	if (type_grow_number(wanted->text, actual, grown))
 		return FIT_GROWS;
-	if (!type_prints(wanted->text) || !type_prints(actual) ||
-	    strchr(actual, '[') || !strncmp(actual, "STRUCT", 6))
+	if (strcmp(wanted->text, "VARCHAR") != 0 || !type_prints(actual))
 		return FIT_NARROW;
 	snprintf(grown, DUCKDB_TYPE_SIZE, "VARCHAR");
 	return FIT_GROWS;

@@ -35,6 +35,7 @@ static const struct quirks postgres_quirks = {
 	.refuse_mark = "ALTER TABLE _tidemark_watermark ADD CHECK "
 		       "(watermark::text NOT LIKE '%refused%');",
 	.strict_types = true,
+	.key_index = true,
 	.other_writers = true,
 };
 
@@ -51,6 +52,7 @@ static const struct quirks sqlite_quirks = {
 		       "_tidemark_watermark "
 		       "WHEN NEW.watermark LIKE '%refused%' "
 		       "BEGIN SELECT RAISE(ABORT, 'refused'); END;",
+	.key_index = true,
 	.other_writers = true,
 };
 
