@@ -16,13 +16,14 @@ enum tls_mode {
 };
 
 struct connection {
-	char *name;     /* of the config, for messages; "source" in `copy` */
+	char *name; /* of the config, for messages; "source" in `copy` */
 	struct url url;
 	char *password; /* beside the URL, or NULL */
 	enum tls_mode tls_mode;
 	char *tls_ca, *tls_cert, *tls_key; /* file paths or NULL */
 	int64_t connect_timeout_us; /* default 10 s */
-	int64_t silence_timeout_us; /* default 5 min: a server that says nothing */
+	/* Default 5 min: a server that says nothing. */
+	int64_t silence_timeout_us;
 };
 
 /* An option in a URL's query that the engine itself understands

@@ -17,19 +17,25 @@
 #include "core/plugin/connection.h"
 #include "core/plugin/problem.h"
 
-struct connector { const struct connector_ops *ops; };
+struct connector {
+	const struct connector_ops *ops;
+};
 
-struct source_expression { char *name; char *sql; };
+struct source_expression {
+	char *name;
+	char *sql;
+};
 
 /* Which rows and columns of which table. Not owned by the connector; outlives
  * the calls. */
 struct source_spec {
-	const char *table;                   /* as written: schema.table */
-	const struct strlist *columns;       /* empty: all */
-	const struct source_expression *expressions; /* replace or add columns */
+	const char *table; /* as written: schema.table */
+	const struct strlist *columns; /* empty: all */
+	/* Replace or add columns. */
+	const struct source_expression *expressions;
 	size_t n_expressions;
-	const char *where;                   /* SQL or NULL */
-	const struct strlist *key;           /* empty: the primary key */
+	const char *where; /* SQL or NULL */
+	const struct strlist *key; /* empty: the primary key */
 };
 
 enum nulls_policy { NULLS_ERROR, NULLS_INCLUDE, NULLS_SKIP };
@@ -37,11 +43,11 @@ enum tail_policy { TAIL_DELIVER, TAIL_HOLD };
 
 struct watermark_spec {
 	enum strategy strategy;
-	const char *column;    /* NULL for xmin */
-	int64_t lag_us;        /* timestamp */
-	int64_t lag_count;     /* sequence */
+	const char *column; /* NULL for xmin */
+	int64_t lag_us; /* timestamp */
+	int64_t lag_count; /* sequence */
 	const char *time_zone; /* "auto", "UTC", "+05:30", "Europe/Rome" */
-	bool settle;           /* false: settle: off (guarantee at most lag/none) */
+	bool settle; /* false: settle: off (guarantee at most lag/none) */
 	enum tail_policy tail;
 	enum nulls_policy nulls;
 };
@@ -51,25 +57,28 @@ const char *guarantee_name(enum guarantee g);
 
 /* What settle() found out, before any snapshot that serves rows. */
 struct settled {
-	char *value;  /* as watermark.value: up to and including this everything
-	               * is settled; NULL: nothing is */
+	/* As watermark.value: up to and including this everything is settled;
+	 * NULL: nothing is. */
+	char *value;
 	json_t *pending; /* strategy's own, opaque to the engine, or NULL */
 	enum guarantee guarantee;
-	char *reason;     /* why the guarantee is what it is, and what to grant; "" */
-	json_t *held_by;  /* {"pid","since","state","application","query"...}
-	               * of the oldest transaction that holds the mark, or NULL */
-	int64_t lag_us;   /* source clock minus settled instant; -1 unknown */
+	/* Why the guarantee is what it is, and what to grant; "". */
+	char *reason;
+	/* {"pid","since","state","application","query"...} of the oldest
+	 * transaction that holds the mark, or NULL. */
+	json_t *held_by;
+	int64_t lag_us; /* source clock minus settled instant; -1 unknown */
 };
 void settled_init(struct settled *s);
 void settled_release(struct settled *s);
 
 struct scan {
 	const struct source_spec *source;
-	const struct schema *schema;       /* from describe */
+	const struct schema *schema; /* from describe */
 	const struct watermark_spec *mark;
-	const struct watermark *from;      /* value NULL: the whole table */
+	const struct watermark *from; /* value NULL: the whole table */
 	const struct settled *settled;
-	const json_t *identity;            /* put into each batch's watermark */
+	const json_t *identity; /* put into each batch's watermark */
 };
 
 /* One table of the source, for init. */
@@ -78,12 +87,17 @@ struct table_info {
 	char *kind; /* "table", "partitioned", "view", "foreign" */
 	int64_t row_estimate;
 };
-struct table_list { struct table_info *items; size_t n; size_t capacity; };
+struct table_list {
+	struct table_info *items;
+	size_t n;
+	size_t capacity;
+};
 void table_list_release(struct table_list *list);
 
 struct connector_ops {
 	const char *name;
-	const struct url_option *options; /* ends with a NULL name; never NULL */
+	/* Ends with a NULL name; never NULL. */
+	const struct url_option *options;
 
 	int (*open)(struct connector **out, const struct connection *conn,
 		    struct error *err);

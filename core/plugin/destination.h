@@ -20,34 +20,39 @@
 #include "core/plugin/connection.h"
 #include "core/plugin/problem.h"
 
-struct destination { const struct destination_ops *ops; };
+struct destination {
+	const struct destination_ops *ops;
+};
 
 enum load_mode {
 	LOAD_UPSERT,
-	LOAD_APPEND,        /* TABLE_raw + view TABLE */
+	LOAD_APPEND, /* TABLE_raw + view TABLE */
 	LOAD_DELETE_INSERT,
-	LOAD_UPDATE,        /* not yet supported */
+	LOAD_UPDATE, /* not yet supported */
 	LOAD_REPLACE
 };
 const char *load_mode_name(enum load_mode mode);
 
 enum drift_action { DRIFT_ADD, DRIFT_WIDEN, DRIFT_KEEP, DRIFT_STOP };
 struct drift_policy {
-	enum drift_action on_new_column;     /* ADD or STOP */
-	enum drift_action on_type_change;    /* WIDEN or STOP */
+	enum drift_action on_new_column; /* ADD or STOP */
+	enum drift_action on_type_change; /* WIDEN or STOP */
 	enum drift_action on_dropped_column; /* KEEP or STOP */
 };
 
 /* What is to be kept equal. Not owned; outlives the destination's use. */
 struct target {
 	const char *pipeline;
-	const char *table;           /* as written */
+	const char *table; /* as written */
 	enum load_mode mode;
-	const struct schema *schema; /* of the source; its key, its mark column
-	                              * (schema->mark: the version; -1: none) */
+	/* Of the source: its key, its mark column (schema->mark: the version;
+	 * -1: none). */
+	const struct schema *schema;
 	struct drift_policy drift;
-	bool refresh; /* replace, or --full-refresh: load beside, swap in finish() */
-	bool force;   /* --full-refresh: may replace a table that Tidemark did not create */
+	/* replace, or --full-refresh: load beside, swap in finish(). */
+	bool refresh;
+	/* --full-refresh: may replace a table that Tidemark did not create. */
+	bool force;
 };
 
 enum mapping { MAPPING_EXACT, MAPPING_WIDENED, MAPPING_LOSSY };
@@ -63,21 +68,22 @@ struct column_mapping {
 struct inspection {
 	struct column_mapping *columns; /* schema->n_columns, in order */
 	size_t n_columns;
-	struct problems problems; /* an error here: run refuses before any row */
-	struct strlist ddl;       /* statements prepare will run */
-	struct strlist added;     /* columns that will be added to an existing table */
+	struct problems problems; /* an error: run refuses before any row */
+	struct strlist ddl; /* statements prepare will run */
+	struct strlist added; /* columns for a table that exists already */
 	bool table_exists;
 };
 void inspection_init(struct inspection *i);
 void inspection_release(struct inspection *i);
 
 struct checkpoint {
-	char *watermark;  /* JSON text; NULL: no mark (fresh, or reset) */
-	char *batch_id;   /* of the last loaded batch; "" if none */
-	int64_t fence;    /* fencing token of the writer */
-	int64_t rows_total; /* rows loaded over all time: read from this by recover;
-	                   * also the base of _tidemark_seq in append */
-	bool found;       /* recover: the row exists */
+	char *watermark; /* JSON text; NULL: no mark (fresh, or reset) */
+	char *batch_id; /* of the last loaded batch; "" if none */
+	int64_t fence; /* fencing token of the writer */
+	/* Rows loaded over all time: read from this by recover; also the base
+	 * of _tidemark_seq in append. */
+	int64_t rows_total;
+	bool found; /* recover: the row exists */
 };
 void checkpoint_init(struct checkpoint *c);
 void checkpoint_release(struct checkpoint *c);
@@ -92,7 +98,8 @@ enum destination_traits {
 
 struct destination_ops {
 	const char *name;
-	const struct url_option *options; /* ends with a NULL name; never NULL */
+	/* Ends with a NULL name; never NULL. */
+	const struct url_option *options;
 	unsigned traits;
 
 	int (*open)(struct destination **out, const struct connection *conn,

@@ -11,13 +11,18 @@ const char *severity_name(enum severity s);
 
 struct problem {
 	enum severity severity;
-	enum error_code error; /* what run would fail with; ERROR_NONE below error */
-	char *code;    /* stable, kebab-case: "mark-without-index" */
+	/* What run would fail with; ERROR_NONE below severity error. */
+	enum error_code error;
+	char *code; /* stable, kebab-case: "mark-without-index" */
 	char *message; /* what and where: table, column */
-	char *fix;     /* what to do: a statement, a grant, a config key; or "" */
+	char *fix; /* what to do: a statement, a grant, a config key; or "" */
 };
 
-struct problems { struct problem *items; size_t n; size_t capacity; };
+struct problems {
+	struct problem *items;
+	size_t n;
+	size_t capacity;
+};
 
 /* Texts copied. `fix` may be NULL. */
 void problems_add(struct problems *list, enum severity severity,

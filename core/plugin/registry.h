@@ -5,7 +5,9 @@
  * the binary, libdir/tidemark) and loaded on first use.
  *
  * An outside plug-in is such a .so exporting one symbol:
- *   const struct plugin tidemark_plugin = { PLUGIN_ABI, sizeof(struct plugin), ... };
+ *   const struct plugin tidemark_plugin = {
+ *       .abi = PLUGIN_ABI, .size = sizeof(struct plugin), ...
+ *   };
  * abi and size are read first. The functions of core/base and core/data are
  * resolved from the tidemark binary.
  */
@@ -23,11 +25,11 @@
 struct plugin {
 	uint32_t abi;
 	uint32_t size; /* sizeof(struct plugin) of the builder */
-	const char *name;    /* engine */
+	const char *name; /* engine */
 	const char *version; /* of the engine's library, for `plugins` */
-	const struct connector_ops *connector;     /* NULL: cannot read */
+	const struct connector_ops *connector; /* NULL: cannot read */
 	const struct destination_ops *destination; /* NULL: cannot write */
-	const struct store_ops *store;             /* NULL: cannot keep state */
+	const struct store_ops *store; /* NULL: cannot keep state */
 };
 
 /* Built-in engines, ends with NULL; defined by the generated builtin.c. Weak:
@@ -42,8 +44,7 @@ int registry_find(const char *engine, const struct plugin **out,
 /* As above, and CONFIG if the engine cannot serve that way. */
 int registry_connector(const char *engine, const struct connector_ops **out,
 		       struct error *err);
-int registry_destination(const char *engine,
-			 const struct destination_ops **out,
+int registry_destination(const char *engine, const struct destination_ops **out,
 			 struct error *err);
 int registry_store(const char *engine, const struct store_ops **out,
 		   struct error *err);

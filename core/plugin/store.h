@@ -13,17 +13,19 @@
 
 #include "core/plugin/connection.h"
 
-struct store { const struct store_ops *ops; };
+struct store {
+	const struct store_ops *ops;
+};
 
 /* One try of one run. Texts owned by the caller when writing; by the list
  * when reading. Times in µs since 1970, 0: not yet. */
 struct attempt {
 	char *attempt_id; /* unique */
-	char *run_id;     /* stable over retries */
+	char *run_id; /* stable over retries */
 	char *pipeline;
 	char *tenant;
-	char *state;      /* RUNNING, SUCCEEDED, FAILED */
-	char *outcome;    /* caught_up, stopped, failed, busy; "" while running */
+	char *state; /* RUNNING, SUCCEEDED, FAILED */
+	char *outcome; /* caught_up, stopped, failed, busy; "" while running */
 	char *host;
 	int64_t pid;
 	int64_t logic_version;
@@ -31,11 +33,15 @@ struct attempt {
 	int64_t batches, rows_read, rows_inserted, rows_updated, rows_unchanged,
 		rows_deleted, rows_dead_lettered;
 	char *watermark_before, *watermark_after; /* JSON text or NULL */
-	char *guarantee;  /* exact, lag, none; "" unknown */
+	char *guarantee; /* exact, lag, none; "" unknown */
 	char *guarantee_reason;
 	char *error_code, *error_message; /* NULL unless FAILED */
 };
-struct attempt_list { struct attempt *items; size_t n; size_t capacity; };
+struct attempt_list {
+	struct attempt *items;
+	size_t n;
+	size_t capacity;
+};
 void attempt_init(struct attempt *a);
 void attempt_release(struct attempt *a);
 void attempt_list_release(struct attempt_list *list);
@@ -50,7 +56,8 @@ struct batch_record {
 
 struct store_ops {
 	const char *name;
-	const struct url_option *options; /* ends with a NULL name; never NULL */
+	/* Ends with a NULL name; never NULL. */
+	const struct url_option *options;
 
 	/* SQLite: creates directory (0700) and file (0600). */
 	int (*open)(struct store **out, const struct connection *conn,
