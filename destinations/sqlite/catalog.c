@@ -1,0 +1,218 @@
+#include "destinations/sqlite/catalog.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+
+static const char kind_sql[] =
+	"SELECT type, strict FROM pragma_table_list\n"
+	"WHERE schema = 'main' AND name = ?1 COLLATE NOCASE";
+
+/* hidden: 2 and 3 are generated columns. */
+static const char columns_sql[] =
+	"SELECT name, type, dflt_value, \"notnull\", hidden, pk\n"
+	"FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid";
+
+static const char unique_sql[] =
+	"SELECT name FROM pragma_index_list(?1, 'main')\n"
+	"WHERE \"unique\" AND NOT partial";
+
+/* The index's own collation counts: under NOCASE two keys would be one. */
+static const char index_sql[] =
+	"SELECT name FROM pragma_index_xinfo(?1, 'main')\n"
+	"WHERE key AND coll = 'BINARY' AND name IS NOT NULL";
+
+static const char index_width_sql[] =
+	"SELECT cid FROM pragma_index_xinfo(?1, 'main') WHERE key";
+
+static const char has_sql[] = "SELECT name FROM main.sqlite_schema\n"
+			      "WHERE name = ?1 COLLATE NOCASE";
+
+void catalog_init(struct catalog_table *t)
+{
+	memset(t, 0, sizeof(*t));
+}
+
+void catalog_release(struct catalog_table *t)
+{
+	for (size_t i = 0; i < t->n_columns; i++) {
+		free(t->columns[i].name);
+		free(t->columns[i].type);
+		free(t->columns[i].default_text);
+	}
+	free(t->columns);
+	catalog_init(t);
+}
+
+int catalog_list(struct sqlite *db, const char *sql, const char *param,
+		 struct strlist *out, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	const char *text;
+	int rc = sqlite_prepare(db, &st, sql, err);
+
+	if (!rc)
+		sqlite_bind_str(st, 1, param, -1);
+	while (!rc && (rc = sqlite_step(st, err)) == 1) {
+		text = sqlite_str(st, 0);
+		strlist_add(out, text ? text : "");
+		rc = 0;
+	}
+	sqlite_finalize(st);
+	return rc;
+}
+
+int catalog_has(struct sqlite *db, const char *name, bool *out,
+		struct error *err)
+{
+	struct strlist found = STRLIST_INIT;
+	int rc = catalog_list(db, has_sql, name, &found, err);
+
+	*out = found.n > 0;
+	strlist_release(&found);
+	return rc;
+}
+
+static int catalog_read_kind(struct sqlite *db, const char *table,
+			     struct catalog_table *out, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(db, &st, kind_sql, err);
+
+	if (!rc) {
+		sqlite_bind_str(st, 1, table, -1);
+		rc = sqlite_step(st, err);
+	}
+	if (rc == 1) {
+		out->exists = true;
+		out->plain = strcmp(sqlite_str(st, 0), "table") == 0;
+		out->is_view = strcmp(sqlite_str(st, 0), "view") == 0;
+		out->strict = sqlite_i64(st, 1) != 0;
+		rc = 0;
+	}
+	sqlite_finalize(st);
+	return rc;
+}
+
+static void catalog_add(struct catalog_table *t, struct sqlite_statement *st)
+{
+	const char *type = sqlite_str(st, 1);
+	struct catalog_column *c;
+
+	t->columns = xgrow(t->columns, &t->capacity, t->n_columns + 1,
+			   sizeof(*t->columns));
+	c = &t->columns[t->n_columns++];
+	c->name = xstrdup(sqlite_str(st, 0));
+	c->type = xstrdup(type ? type : "");
+	c->default_text = xstrdup(sqlite_str(st, 2));
+	c->not_null = sqlite_i64(st, 3) != 0;
+	c->generated = sqlite_i64(st, 4) >= 2;
+	c->primary = (int)sqlite_i64(st, 5);
+}
+
+static int catalog_read_columns(struct sqlite *db, const char *table,
+				struct catalog_table *out, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(db, &st, columns_sql, err);
+
+	if (!rc)
+		sqlite_bind_str(st, 1, table, -1);
+	while (!rc && (rc = sqlite_step(st, err)) == 1) {
+		catalog_add(out, st);
+		rc = 0;
+	}
+	sqlite_finalize(st);
+	return rc;
+}
+
+const struct catalog_column *catalog_find(const struct catalog_table *t,
+					  const char *name)
+{
+	for (size_t i = 0; i < t->n_columns; i++)
+		if (strcasecmp(t->columns[i].name, name) == 0)
+			return &t->columns[i];
+	return NULL;
+}
+
+static bool catalog_covers(const struct strlist *columns,
+			   const struct schema *schema)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < schema->n_key; i++)
+		for (size_t k = 0; k < columns->n; k++)
+			found += !strcasecmp(
+				columns->items[k],
+				schema->columns[schema->key[i]].name);
+	return schema->n_key && found == schema->n_key &&
+	       columns->n == schema->n_key;
+}
+
+static int catalog_read_index(struct sqlite *db, const char *index,
+			      const struct schema *schema,
+			      struct catalog_table *out, struct error *err)
+{
+	struct strlist columns = STRLIST_INIT, all = STRLIST_INIT;
+	int rc = catalog_list(db, index_sql, index, &columns, err);
+
+	if (!rc)
+		rc = catalog_list(db, index_width_sql, index, &all, err);
+	if (!rc && all.n == columns.n && catalog_covers(&columns, schema))
+		out->has_key = true;
+	else if (!rc)
+		out->other_unique = true;
+	strlist_release(&columns);
+	strlist_release(&all);
+	return rc;
+}
+
+/* INTEGER PRIMARY KEY is the row's own number and has no index. */
+static bool catalog_key_is_rowid(const struct catalog_table *t,
+				 const struct schema *schema)
+{
+	const struct catalog_column *c;
+	int primary = 0;
+
+	if (schema->n_key != 1)
+		return false;
+	for (size_t i = 0; i < t->n_columns; i++)
+		primary += t->columns[i].primary > 0;
+	c = catalog_find(t, schema->columns[schema->key[0]].name);
+	return c && c->primary && primary == 1 &&
+	       strcasecmp(c->type, "INTEGER") == 0;
+}
+
+static int catalog_read_indexes(struct sqlite *db, const char *table,
+				const struct schema *schema,
+				struct catalog_table *out, struct error *err)
+{
+	struct strlist names = STRLIST_INIT;
+	int rc = catalog_list(db, unique_sql, table, &names, err);
+
+	for (size_t i = 0; !rc && i < names.n; i++)
+		rc = catalog_read_index(db, names.items[i], schema, out, err);
+	if (catalog_key_is_rowid(out, schema))
+		out->has_key = true;
+	strlist_release(&names);
+	return rc;
+}
+
+int catalog_read(struct sqlite *db, const char *table,
+		 const struct schema *schema, struct catalog_table *out,
+		 struct error *err)
+{
+	int rc;
+
+	catalog_release(out);
+	if (!db)
+		return 0;
+	rc = catalog_read_kind(db, table, out, err);
+	if (!rc && out->exists)
+		rc = catalog_read_columns(db, table, out, err);
+	if (!rc && out->plain)
+		rc = catalog_read_indexes(db, table, schema, out, err);
+	return rc;
+}

@@ -1,0 +1,49 @@
+/* What a table of an SQLite file looks like. Read-only. */
+#ifndef TIDEMARK_DESTINATIONS_SQLITE_CATALOG_H
+#define TIDEMARK_DESTINATIONS_SQLITE_CATALOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "clients/sqlite.h"
+#include "core/base/strlist.h"
+#include "core/data/schema.h"
+
+struct catalog_column {
+	char *name;
+	char *type; /* as declared; may be "" */
+	char *default_text; /* SQL, or NULL */
+	bool not_null;
+	bool generated;
+	int primary; /* place in the primary key from 1, 0: none */
+};
+
+struct catalog_table {
+	bool exists;
+	bool plain; /* a table, not a view, virtual table or shadow */
+	bool is_view;
+	bool strict; /* CREATE TABLE ... STRICT */
+	struct catalog_column *columns;
+	size_t n_columns, capacity;
+	bool has_key; /* a unique index is on exactly the key's columns, and
+		       * tells apart what differs */
+	bool other_unique; /* there is another one */
+};
+
+void catalog_init(struct catalog_table *t);
+void catalog_release(struct catalog_table *t);
+/* `db` NULL: nothing exists. `schema` gives the key. */
+int catalog_read(struct sqlite *db, const char *table,
+		 const struct schema *schema, struct catalog_table *out,
+		 struct error *err);
+/* SQLite folds ASCII letters of names. NULL: no such column. */
+const struct catalog_column *catalog_find(const struct catalog_table *t,
+					  const char *name);
+/* Is there a table, view or index of that name? */
+int catalog_has(struct sqlite *db, const char *name, bool *out,
+		struct error *err);
+/* The first column of each row of a query with one text parameter. */
+int catalog_list(struct sqlite *db, const char *sql, const char *param,
+		 struct strlist *out, struct error *err);
+
+#endif

@@ -1,0 +1,136 @@
+/*
+ * What the files of this folder share: the open destination, and the steps of
+ * its work. sqlite.c holds the ops table, catalog.c reads what exists, types.c
+ * knows how values are stored, plan.c decides, prepare.c alters, mark.c keeps
+ * _tidemark_watermark, statements.c writes SQL, bind.c hands rows over,
+ * load.c loads, swap.c replaces.
+ *
+ * One file is one database: everything is in its schema `main`, and one
+ * transaction holds a batch and its mark.
+ */
+#ifndef TIDEMARK_DESTINATIONS_SQLITE_INTERNAL_H
+#define TIDEMARK_DESTINATIONS_SQLITE_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "clients/sqlite.h"
+#include "core/plugin/destination.h"
+#include "destinations/common/drift.h"
+#include "destinations/common/names.h"
+#include "destinations/common/row_order.h"
+#include "destinations/sqlite/catalog.h"
+#include "destinations/sqlite/types.h"
+
+/* The engine's table of functions; sqlite.c. */
+extern const struct destination_ops sqlite_destination;
+
+/* The names of a target; all owned. */
+struct place {
+	char *table; /* plain: what readers look at */
+	char *base; /* plain: the table with the rows: `table`, or in
+		     * append TABLE_raw */
+	char *stage; /* plain: the table that a refresh fills */
+	char *readable; /* quoted, with the schema: each of the three */
+	char *rows;
+	char *staging;
+};
+
+/* place.c: CONFIG for a name of another schema than main. */
+int place_set(struct place *out, const struct target *target,
+	      struct error *err);
+void place_release(struct place *p);
+
+struct sqlite_target {
+	struct destination base;
+	char *path;
+	struct sqlite *db; /* NULL: the file is not there yet */
+	atomic_bool interrupted;
+
+	const struct target *target; /* since prepare */
+	struct place place;
+	enum version_order version;
+	bool met; /* the row at hand was there already (statements.c) */
+	struct sqlite_statement *insert; /* upsert; append; the second half of
+					  * delete_insert */
+	struct sqlite_statement *remove; /* delete_insert: the first half */
+	struct row_order order;
+	struct strbuf texts; /* values of one row in text form */
+	char *batch_id; /* as last seen in the pipeline's row */
+	int64_t fence;
+	int64_t rows_total;
+	int64_t refreshed; /* rows loaded since prepare, in a refresh */
+};
+
+/* sqlite.c: open the file, making it if need be. */
+int sqlite_target_make(struct sqlite_target *d, struct error *err);
+
+/* What stands there now and what has to be done. */
+struct plan {
+	struct inspection inspection;
+	struct catalog_table table; /* of place->base */
+	bool has_watermark; /* _tidemark_watermark exists */
+	bool known; /* the pipeline's row exists, for this target */
+	bool created; /* Tidemark created the target */
+};
+int plan_make(struct plan *plan, const struct sqlite_target *d,
+	      const struct place *place, const struct target *target,
+	      struct error *err);
+void plan_init(struct plan *plan);
+void plan_release(struct plan *plan);
+/* ddl.c: append what has to be run to plan->inspection.ddl. `types`: of the
+ * source's columns as they are or will be declared. */
+int plan_ddl(struct plan *plan, const struct sqlite_target *d,
+	     const struct place *place, const struct target *target,
+	     const enum drift_step *steps, const char *const *types,
+	     struct error *err);
+/* Of a raw table: CREATE INDEX; CREATE VIEW over its columns as they are in
+ * `raw`, and the source's that are still to be added. */
+void ddl_raw_index(struct strbuf *sb, const struct place *place,
+		   const struct target *target);
+void ddl_view(struct strbuf *sb, const struct place *place,
+	      const struct target *target, const struct catalog_table *raw);
+
+int sqlite_target_prepare(struct destination *base, const struct target *target,
+			  struct error *err);
+
+/* mark.c */
+extern const char mark_table_sql[];
+/* Set the pipeline's watermark without loading; makes its row if there is
+ * none. A run that is under way notices. `created` < 0: as it is. */
+int mark_put(struct sqlite *db, const struct place *place, const char *pipeline,
+	     const char *watermark, int created, struct error *err);
+/* `known`, `created`: of the row, if it is about this target. */
+int mark_history(struct sqlite *db, const struct place *place,
+		 const char *pipeline, bool *known, bool *created,
+		 struct error *err);
+/* In the load's transaction: STATE if another writer was here. */
+int mark_lock(struct sqlite_target *d, struct error *err);
+int mark_write(struct sqlite_target *d, const struct checkpoint *next,
+	       int64_t n_rows, struct error *err);
+/* COMMIT, and remember `next` as seen; rolls back on an error before it. */
+int mark_commit(struct sqlite_target *d, const struct checkpoint *next,
+		int64_t n_rows, struct error *err);
+int sqlite_target_recover(struct destination *base, const struct target *target,
+			  struct checkpoint *out, struct error *err);
+int sqlite_target_set_watermark(struct destination *base,
+				const struct target *target,
+				const char *watermark, struct error *err);
+
+/* statements.c: d->insert and d->remove for d->target, into `table` (quoted).
+ * `there`: the target's columns. */
+int statements_make(struct sqlite_target *d, const char *table,
+		    const struct catalog_table *there, struct error *err);
+void statements_release(struct sqlite_target *d);
+
+/* bind.c: one row's columns at positions 1.. of the statement; texts live in
+ * d->texts until the next row. */
+void bind_row(struct sqlite_target *d, struct sqlite_statement *st,
+	      const struct batch *b, size_t row);
+
+int sqlite_target_load(struct destination *base, const struct batch *batch,
+		       const struct checkpoint *next, struct load_counts *out,
+		       struct error *err);
+int sqlite_target_finish(struct destination *base,
+			 const struct checkpoint *next, struct error *err);
+
+#endif

@@ -1,0 +1,219 @@
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/failpoint.h"
+#include "core/data/value.h"
+#include "destinations/sqlite/internal.h"
+
+/* How often a long load looks whether it is to end. */
+#define LOAD_LOOK_EVERY 1024
+
+static int load_row_failed(struct sqlite_target *d, const struct batch *b,
+			   size_t row, struct error *err)
+{
+	struct strbuf key = STRBUF_INIT;
+	int rc;
+
+	value_print_key(&key, b, row);
+	rc = error_prefix(err, "table %s, row %s", d->target->table, key.data);
+	strbuf_release(&key);
+	return rc;
+}
+
+static int load_look(struct sqlite_target *d, size_t i, struct error *err)
+{
+	if (i == d->order.n / 2 && failpoint("mid_load", err))
+		return -(int)err->code;
+	if (i % LOAD_LOOK_EVERY == 0 && atomic_load(&d->interrupted))
+		return error_set(err, ERROR_STOPPED, "interrupted");
+	return 0;
+}
+
+/* One statement says it all: a conflict is noted by the function in it, a
+ * change by SQLite's count. */
+static int load_upsert(struct sqlite_target *d, const struct batch *b,
+		       struct load_counts *out, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < d->order.n && !rc; i++) {
+		size_t row = d->order.rows[i];
+
+		rc = load_look(d, i, err);
+		if (rc)
+			return rc;
+		d->met = false;
+		bind_row(d, d->insert, b, row);
+		rc = sqlite_step(d->insert, err);
+		if (rc)
+			return load_row_failed(d, b, row, err);
+		if (!sqlite_changes_count(d->db))
+			out->unchanged++;
+		else if (d->met)
+			out->updated++;
+		else
+			out->inserted++;
+	}
+	return rc;
+}
+
+static int load_remove(struct sqlite_target *d, const struct batch *b,
+		       bool *removed, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < d->order.n && !rc; i++) {
+		size_t row = d->order.rows[i];
+
+		rc = load_look(d, i, err);
+		if (rc)
+			return rc;
+		bind_row(d, d->remove, b, row);
+		rc = sqlite_step(d->remove, err);
+		if (rc)
+			return load_row_failed(d, b, row, err);
+		removed[i] = sqlite_changes_count(d->db) > 0;
+	}
+	return rc;
+}
+
+static int load_insert(struct sqlite_target *d, const struct batch *b,
+		       const bool *removed, struct load_counts *out,
+		       struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < d->order.n && !rc; i++) {
+		size_t row = d->order.rows[i];
+
+		bind_row(d, d->insert, b, row);
+		rc = sqlite_step(d->insert, err);
+		if (rc)
+			return load_row_failed(d, b, row, err);
+		if (!sqlite_changes_count(d->db))
+			out->unchanged++;
+		else if (removed[i])
+			out->updated++;
+		else
+			out->inserted++;
+	}
+	return rc;
+}
+
+/* Only rows that have changed go and come again. */
+static int load_delete_insert(struct sqlite_target *d, const struct batch *b,
+			      struct load_counts *out, struct error *err)
+{
+	bool *removed = xcalloc(d->order.n + 1, sizeof(*removed));
+	int rc = load_remove(d, b, removed, err);
+
+	if (!rc)
+		rc = failpoint("after_delete", err);
+	if (!rc)
+		rc = load_insert(d, b, removed, out, err);
+	free(removed);
+	return rc;
+}
+
+static void load_bind_raw(struct sqlite_target *d, const struct batch *b,
+			  size_t row, const struct checkpoint *next,
+			  const struct strbuf *now)
+{
+	int at = (int)b->schema->n_columns;
+
+	bind_row(d, d->insert, b, row);
+	sqlite_bind_str(d->insert, at + 1, next->batch_id ? next->batch_id : "",
+			-1);
+	sqlite_bind_i64(d->insert, at + 2,
+			d->rows_total + d->refreshed + (int64_t)row + 1);
+	sqlite_bind_str(d->insert, at + 3, now->data, (int64_t)now->len);
+}
+
+static int load_append(struct sqlite_target *d, const struct batch *b,
+		       const struct checkpoint *next, struct load_counts *out,
+		       struct error *err)
+{
+	struct strbuf now = STRBUF_INIT;
+	int rc = 0;
+
+	value_print_timestamp(&now, clock_now_us(), false);
+	strbuf_addstr(&now, "+00:00");
+	for (size_t i = 0; i < d->order.n && !rc; i++) {
+		size_t row = d->order.rows[i];
+
+		rc = load_look(d, i, err);
+		if (rc)
+			break;
+		load_bind_raw(d, b, row, next, &now);
+		rc = sqlite_step(d->insert, err);
+		if (rc)
+			load_row_failed(d, b, row, err);
+		else if (sqlite_changes_count(d->db))
+			out->inserted++;
+		else
+			out->unchanged++;
+	}
+	strbuf_release(&now);
+	return rc;
+}
+
+static int load_rows(struct sqlite_target *d, const struct batch *b,
+		     const struct checkpoint *next, struct load_counts *out,
+		     struct error *err)
+{
+	int rc = failpoint("before_merge", err);
+
+	if (rc)
+		return rc;
+	if (d->target->mode == LOAD_APPEND)
+		rc = load_append(d, b, next, out, err);
+	else if (d->remove)
+		rc = load_delete_insert(d, b, out, err);
+	else
+		rc = load_upsert(d, b, out, err);
+	out->unchanged += (int64_t)d->order.n_duplicates;
+	if (!rc)
+		rc = counts_check(out, b->n_rows, d->target->table, err);
+	return rc ? rc : failpoint("after_merge", err);
+}
+
+/* A refresh leaves the mark alone until it is finished. */
+static int load_in_transaction(struct sqlite_target *d, const struct batch *b,
+			       const struct checkpoint *next,
+			       struct load_counts *out, struct error *err)
+{
+	int64_t n = (int64_t)b->n_rows;
+	bool refresh = d->target->refresh;
+	int rc = mark_lock(d, err);
+
+	if (!rc)
+		rc = load_rows(d, b, next, out, err);
+	if (!rc && !refresh)
+		rc = mark_write(d, next, n, err);
+	if (rc) {
+		sqlite_rollback(d->db);
+		return rc;
+	}
+	rc = mark_commit(d, refresh ? NULL : next, n, err);
+	if (!rc && refresh)
+		d->refreshed += n;
+	return rc;
+}
+
+int sqlite_target_load(struct destination *base, const struct batch *batch,
+		       const struct checkpoint *next, struct load_counts *out,
+		       struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)base;
+	struct load_counts counts = { 0, 0, 0, 0 };
+	int rc = row_order_build(&d->order, batch, err);
+
+	if (!rc)
+		rc = sqlite_begin(d->db, err);
+	if (!rc)
+		rc = load_in_transaction(d, batch, next, &counts, err);
+	if (!rc)
+		*out = counts;
+	return rc;
+}

@@ -1,0 +1,301 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/failpoint.h"
+#include "core/data/value.h"
+#include "destinations/sqlite/internal.h"
+
+const char mark_table_sql[] = "CREATE TABLE main." NAME_WATERMARK_TABLE " (\n"
+			      "  pipeline TEXT NOT NULL PRIMARY KEY,\n"
+			      "  watermark TEXT,\n"
+			      "  batch_id TEXT NOT NULL DEFAULT '',\n"
+			      "  fence INTEGER NOT NULL DEFAULT 0,\n"
+			      "  rows_total INTEGER NOT NULL DEFAULT 0,\n"
+			      "  updated_at TEXT NOT NULL,\n"
+			      "  created_target INTEGER NOT NULL DEFAULT 0,\n"
+			      "  target TEXT NOT NULL DEFAULT '')";
+
+static const char read_sql[] =
+	"SELECT watermark, batch_id, fence, rows_total\n"
+	"FROM main." NAME_WATERMARK_TABLE " WHERE pipeline = ?1";
+
+static const char history_sql[] =
+	"SELECT created_target FROM main." NAME_WATERMARK_TABLE "\n"
+	"WHERE pipeline = ?1 AND target = ?2";
+
+static const char put_sql[] =
+	"INSERT INTO main." NAME_WATERMARK_TABLE "\n"
+	"  (pipeline, watermark, batch_id, updated_at, created_target, "
+	"target)\n"
+	"VALUES (?1, ?2, ?3, ?4, max(?5, 0), ?6)\n"
+	"ON CONFLICT (pipeline) DO UPDATE SET watermark = ?2, batch_id = ?3,\n"
+	"  updated_at = ?4, target = ?6,\n"
+	"  created_target = CASE WHEN ?5 < 0 THEN created_target ELSE ?5 END";
+
+static const char write_sql[] =
+	"UPDATE main." NAME_WATERMARK_TABLE " SET watermark = ?2,\n"
+	"  batch_id = ?3, fence = ?4, rows_total = rows_total + ?5,\n"
+	"  updated_at = ?6, created_target = max(created_target, ?7)\n"
+	"WHERE pipeline = ?1";
+
+static void mark_now(struct strbuf *sb)
+{
+	value_print_timestamp(sb, clock_now_us(), false);
+	strbuf_addstr(sb, "+00:00");
+}
+
+static void mark_remember(struct sqlite_target *d, const char *batch_id,
+			  int64_t fence, int64_t rows_total)
+{
+	char *copy = xstrdup(batch_id ? batch_id : "");
+
+	free(d->batch_id);
+	d->batch_id = copy;
+	d->fence = fence;
+	d->rows_total = rows_total;
+}
+
+static int mark_read(struct sqlite *db, const char *pipeline,
+		     struct checkpoint *out, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(db, &st, read_sql, err);
+
+	if (!rc) {
+		sqlite_bind_str(st, 1, pipeline, -1);
+		rc = sqlite_step(st, err);
+	}
+	if (rc == 1) {
+		checkpoint_release(out);
+		out->found = true;
+		out->watermark = xstrdup(sqlite_str(st, 0));
+		out->batch_id = xstrdup(sqlite_str(st, 1));
+		out->fence = sqlite_i64(st, 2);
+		out->rows_total = sqlite_i64(st, 3);
+		rc = 0;
+	}
+	sqlite_finalize(st);
+	return rc;
+}
+
+int mark_history(struct sqlite *db, const struct place *place,
+		 const char *pipeline, bool *known, bool *created,
+		 struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(db, &st, history_sql, err);
+
+	if (!rc) {
+		sqlite_bind_str(st, 1, pipeline, -1);
+		sqlite_bind_str(st, 2, place->table, -1);
+		rc = sqlite_step(st, err);
+	}
+	if (rc == 1) {
+		*known = true;
+		*created = sqlite_i64(st, 0) != 0;
+		rc = 0;
+	}
+	sqlite_finalize(st);
+	return rc;
+}
+
+int mark_put(struct sqlite *db, const struct place *place, const char *pipeline,
+	     const char *watermark, int created, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	struct strbuf now = STRBUF_INIT;
+	char *batch_id = xstrfmt("set-%" PRId64, clock_now_us());
+	int rc = sqlite_prepare(db, &st, put_sql, err);
+
+	mark_now(&now);
+	if (!rc) {
+		sqlite_bind_str(st, 1, pipeline, -1);
+		sqlite_bind_str(st, 2, watermark, -1);
+		sqlite_bind_str(st, 3, batch_id, -1);
+		sqlite_bind_str(st, 4, now.data, (int64_t)now.len);
+		sqlite_bind_i64(st, 5, created);
+		sqlite_bind_str(st, 6, place->table, -1);
+		rc = sqlite_step(st, err);
+	}
+	sqlite_finalize(st);
+	strbuf_release(&now);
+	free(batch_id);
+	return rc;
+}
+
+int mark_lock(struct sqlite_target *d, struct error *err)
+{
+	const char *pipeline = d->target->pipeline;
+	struct checkpoint now;
+	int rc;
+
+	checkpoint_init(&now);
+	rc = mark_read(d->db, pipeline, &now, err);
+	if (!rc && !now.found)
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: its row in " NAME_WATERMARK_TABLE
+			       " of %s is gone",
+			       pipeline, d->path);
+	if (!rc && (strcmp(now.batch_id, d->batch_id) || now.fence != d->fence))
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: another writer has loaded into %s "
+			       "of %s since this run began (batch %s, not %s)",
+			       pipeline, d->target->table, d->path,
+			       now.batch_id, d->batch_id);
+	if (!rc)
+		d->rows_total = now.rows_total;
+	checkpoint_release(&now);
+	return rc;
+}
+
+static int mark_write_row(struct sqlite_target *d,
+			  const struct checkpoint *next, int64_t n_rows,
+			  struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	struct strbuf now = STRBUF_INIT;
+	int rc = sqlite_prepare(d->db, &st, write_sql, err);
+
+	mark_now(&now);
+	if (!rc) {
+		sqlite_bind_str(st, 1, d->target->pipeline, -1);
+		sqlite_bind_str(st, 2, next->watermark, -1);
+		sqlite_bind_str(st, 3, next->batch_id ? next->batch_id : "",
+				-1);
+		sqlite_bind_i64(st, 4, next->fence);
+		sqlite_bind_i64(st, 5, n_rows);
+		sqlite_bind_str(st, 6, now.data, (int64_t)now.len);
+		sqlite_bind_i64(st, 7, d->target->refresh);
+		rc = sqlite_step(st, err);
+	}
+	sqlite_finalize(st);
+	strbuf_release(&now);
+	return rc;
+}
+
+int mark_write(struct sqlite_target *d, const struct checkpoint *next,
+	       int64_t n_rows, struct error *err)
+{
+	int rc = failpoint("before_watermark", err);
+
+	if (!rc)
+		rc = mark_write_row(d, next, n_rows, err);
+	return rc ? rc : failpoint("after_watermark", err);
+}
+
+int mark_commit(struct sqlite_target *d, const struct checkpoint *next,
+		int64_t n_rows, struct error *err)
+{
+	int rc = failpoint("commit_sent", err);
+
+	if (!rc)
+		rc = sqlite_commit(d->db, err);
+	if (rc) {
+		sqlite_rollback(d->db);
+		return rc;
+	}
+	if (next)
+		mark_remember(d, next->batch_id, next->fence,
+			      d->rows_total + n_rows);
+	return failpoint("commit_acked", err);
+}
+
+/* The stage of a refresh that was killed. A refresh of our own has made its
+ * stage anew in prepare. */
+static int mark_drop_leftover(struct sqlite_target *d, struct error *err)
+{
+	bool there = false;
+	int rc = failpoint("in_recovery", err);
+
+	if (!rc && !d->target->refresh)
+		rc = catalog_has(d->db, d->place.stage, &there, err);
+	if (rc || !there)
+		return rc;
+	rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
+			  d->place.staging);
+	return rc ? rc : failpoint("stage_dropped", err);
+}
+
+static int mark_recover_own(struct sqlite_target *d, struct checkpoint *out,
+			    struct error *err)
+{
+	int rc = mark_drop_leftover(d, err);
+
+	if (!rc)
+		rc = mark_read(d->db, d->target->pipeline, out, err);
+	if (!rc)
+		mark_remember(d, out->batch_id, out->fence, out->rows_total);
+	return rc;
+}
+
+/* Both the table that readers use and _tidemark_watermark are there. */
+static int mark_has_tables(struct sqlite_target *d, const struct place *place,
+			   bool *has_target, bool *has_watermark,
+			   struct error *err)
+{
+	int rc;
+
+	*has_target = *has_watermark = false;
+	if (!d->db)
+		return 0;
+	rc = catalog_has(d->db, place->table, has_target, err);
+	if (!rc)
+		rc = catalog_has(d->db, NAME_WATERMARK_TABLE, has_watermark,
+				 err);
+	return rc;
+}
+
+int sqlite_target_recover(struct destination *base, const struct target *target,
+			  struct checkpoint *out, struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)base;
+	struct place place = { NULL, NULL, NULL, NULL, NULL, NULL };
+	bool has_target, has_watermark;
+	int rc;
+
+	if (d->target)
+		return mark_recover_own(d, out, err);
+	rc = place_set(&place, target, err);
+	if (!rc)
+		rc = mark_has_tables(d, &place, &has_target, &has_watermark,
+				     err);
+	if (!rc && has_target && has_watermark)
+		rc = mark_read(d->db, target->pipeline, out, err);
+	place_release(&place);
+	return rc;
+}
+
+int sqlite_target_set_watermark(struct destination *base,
+				const struct target *target,
+				const char *watermark, struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)base;
+	struct place place = { NULL, NULL, NULL, NULL, NULL, NULL };
+	bool has_target, has_watermark;
+	int rc = place_set(&place, target, err);
+
+	if (!rc)
+		rc = mark_has_tables(d, &place, &has_target, &has_watermark,
+				     err);
+	if (!rc && !has_target)
+		rc = error_set(err, ERROR_SCHEMA,
+			       "table %s is not in %s: there is no mark to set "
+			       "before a first run",
+			       target->table, d->path);
+	if (!rc)
+		rc = sqlite_begin(d->db, err);
+	if (!rc && !has_watermark)
+		rc = sqlite_exec(d->db, mark_table_sql, err);
+	if (!rc)
+		rc = mark_put(d->db, &place, target->pipeline, watermark, -1,
+			      err);
+	if (!rc)
+		rc = sqlite_commit(d->db, err);
+	if (rc && d->db)
+		sqlite_rollback(d->db);
+	place_release(&place);
+	return rc;
+}

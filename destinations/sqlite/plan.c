@@ -1,0 +1,309 @@
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+#include "destinations/sqlite/internal.h"
+
+static void plan_error(struct plan *plan, enum error_code error,
+		       const char *code, const char *fix,
+		       const struct target *target, const char *what)
+{
+	problems_add(&plan->inspection.problems, SEVERITY_ERROR, error, code,
+		     fix, "table %s: %s", target->table, what);
+}
+
+static void plan_check_access(struct plan *plan, const struct sqlite_target *d,
+			      const struct target *target)
+{
+	if (d->db && access(d->path, W_OK))
+		plan_error(plan, ERROR_ACCESS, "missing-right",
+			   "give this user the right to write the file and "
+			   "its directory",
+			   target, "the SQLite file cannot be written");
+}
+
+/* Append needs two names: the raw table's and the view's. */
+static int plan_check_view(struct plan *plan, const struct sqlite_target *d,
+			   const struct place *place,
+			   const struct target *target, struct error *err)
+{
+	struct catalog_table readable;
+	int rc;
+
+	if (target->mode != LOAD_APPEND)
+		return 0;
+	catalog_init(&readable);
+	rc = catalog_read(d->db, place->table, target->schema, &readable, err);
+	if (readable.exists && !readable.is_view)
+		plan_error(plan, ERROR_SCHEMA, "not-a-view",
+			   "rename the table, or name another destination",
+			   target,
+			   "mode append keeps its rows in a table with _raw "
+			   "behind its name and needs this one for its view");
+	else if (readable.exists && !plan->table.exists)
+		plan_error(plan, ERROR_SCHEMA, "view-exists",
+			   "drop or rename the view", target,
+			   "mode append needs this name for its view, and a "
+			   "view of somebody else's has it");
+	catalog_release(&readable);
+	return rc;
+}
+
+static void plan_check_raw(struct plan *plan, const struct target *target)
+{
+	static const char *const needed[] = { NAME_RAW_BATCH, NAME_RAW_SEQ,
+					      NAME_RAW_LOADED };
+
+	if (target->mode != LOAD_APPEND || !plan->table.plain)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+		if (!catalog_find(&plan->table, needed[i]))
+			problems_add(&plan->inspection.problems, SEVERITY_ERROR,
+				     ERROR_SCHEMA, "not-a-raw-table",
+				     "rename it, or name another destination",
+				     "table %s" NAME_RAW_SUFFIX
+				     " exists and has no column %s",
+				     target->table, needed[i]);
+}
+
+static bool plan_has_key_columns(const struct plan *plan,
+				 const struct schema *s)
+{
+	for (size_t i = 0; i < s->n_key; i++)
+		if (!catalog_find(&plan->table, s->columns[s->key[i]].name))
+			return false;
+	return true;
+}
+
+static void plan_check_unique(struct plan *plan, const struct place *place,
+			      const struct target *target)
+{
+	struct strbuf fix = STRBUF_INIT;
+	char *index = xstrfmt("%s_key", place->base);
+
+	strbuf_addstr(&fix, "CREATE UNIQUE INDEX ");
+	sql_quote_name(&fix, index, '"');
+	strbuf_addstr(&fix, " ON ");
+	sql_quote_name(&fix, place->base, '"');
+	for (size_t i = 0; i < target->schema->n_key; i++) {
+		strbuf_addstr(&fix, i ? ", " : " (");
+		sql_quote_name(
+			&fix,
+			target->schema->columns[target->schema->key[i]].name,
+			'"');
+	}
+	strbuf_addch(&fix, ')');
+	plan_error(plan, ERROR_SCHEMA, "key-not-unique", fix.data, target,
+		   "no unique index (of collation BINARY, without WHERE) is on "
+		   "exactly the key's columns, so a key could come twice");
+	strbuf_release(&fix);
+	free(index);
+}
+
+static void plan_check_key(struct plan *plan, const struct place *place,
+			   const struct target *target)
+{
+	if (!target->schema->n_key) {
+		plan_error(plan, ERROR_SCHEMA, "no-key",
+			   "name the key's columns under key", target,
+			   "rows cannot be told apart without a key");
+		return;
+	}
+	if (!plan->table.plain || target->mode == LOAD_APPEND ||
+	    target->refresh || !plan_has_key_columns(plan, target->schema))
+		return;
+	if (!plan->table.has_key)
+		plan_check_unique(plan, place, target);
+	if (plan->table.other_unique)
+		problems_add(&plan->inspection.problems, SEVERITY_WARNING,
+			     ERROR_NONE, "other-unique-index", NULL,
+			     "table %s: it has another unique index; rows that "
+			     "exchange values of it at the source may be "
+			     "refused for a while",
+			     target->table);
+}
+
+/* SQLite folds ASCII letters: two names may be one there. */
+static void plan_check_names(struct plan *plan, const struct target *target)
+{
+	const struct schema *s = target->schema;
+
+	for (size_t i = 0; i < s->n_columns; i++) {
+		const char *name = s->columns[i].name;
+
+		for (size_t k = 0; k < i; k++)
+			if (!strcasecmp(name, s->columns[k].name))
+				problems_add(
+					&plan->inspection.problems,
+					SEVERITY_ERROR, ERROR_SCHEMA,
+					"names-differ-by-case",
+					"leave one out under source.columns",
+					"table %s: columns %s and %s are one "
+					"name to SQLite",
+					target->table, s->columns[k].name,
+					name);
+		if (target->mode == LOAD_APPEND &&
+		    !strncasecmp(name, "_tidemark_", 10))
+			plan_error(plan, ERROR_SCHEMA, "reserved-name",
+				   "leave the column out under source.columns",
+				   target,
+				   "names that begin with _tidemark_ are taken "
+				   "in a raw table");
+	}
+}
+
+static void plan_check_table(struct plan *plan, const struct place *place,
+			     const struct target *target)
+{
+	if (plan->table.exists && !plan->table.plain)
+		plan_error(plan, ERROR_SCHEMA, "not-a-table",
+			   "name another destination table", target,
+			   "it is a view or a virtual table");
+	if (plan->table.plain && target->refresh && !plan->created &&
+	    !target->force)
+		plan_error(plan, ERROR_SCHEMA, "not-ours",
+			   "run once with --full-refresh to replace it", target,
+			   "Tidemark did not create it, so it is not replaced");
+	plan_check_key(plan, place, target);
+	plan_check_names(plan, target);
+	plan_check_raw(plan, target);
+}
+
+static void plan_fit(const struct plan *plan, const struct target *target,
+		     size_t i, struct drift_column *out)
+{
+	const struct column *source = &target->schema->columns[i];
+	const struct catalog_column *c =
+		catalog_find(&plan->table, source->name);
+	enum type_kind kind = source->type.kind;
+
+	*out = (struct drift_column){ .wanted = type_declared(kind),
+				      .mapping = type_mapping(kind) };
+	if (!c)
+		return;
+	out->actual = c->type[0] ? c->type : "a column without a type";
+	out->not_null = c->not_null;
+	out->generated = c->generated;
+	out->fit = type_fit(kind, c->type, plan->table.strict);
+	/* A table of our own making has the wanted type: the mapping of the
+	 * type says how well it holds the source's. */
+	if (out->fit == FIT_EXACT && out->mapping != MAPPING_EXACT)
+		out->fit = FIT_WIDER;
+	/* A refresh fills a new table: any type can become any other. */
+	if (out->fit == FIT_NARROW && target->refresh)
+		out->fit = FIT_GROWS;
+	out->grown = out->wanted;
+}
+
+static size_t plan_extras(const struct plan *plan, const struct target *target,
+			  struct drift_extra *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->table.n_columns; i++) {
+		const struct catalog_column *c = &plan->table.columns[i];
+		bool theirs = true;
+
+		for (size_t k = 0; k < target->schema->n_columns; k++)
+			if (!strcasecmp(target->schema->columns[k].name,
+					c->name))
+				theirs = false;
+		if (theirs && (target->mode != LOAD_APPEND ||
+			       strncasecmp(c->name, "_tidemark_", 10)))
+			out[n++] = (struct drift_extra){
+				.name = c->name,
+				.not_null = c->not_null,
+				.has_default = c->default_text != NULL,
+				.generated = c->generated,
+			};
+	}
+	return n;
+}
+
+/* A column keeps the type that it is declared with if that holds all. */
+static const char *plan_type(const struct plan *plan,
+			     const struct target *target, size_t i,
+			     const struct drift_column *d, enum drift_step step)
+{
+	const struct catalog_column *c =
+		catalog_find(&plan->table, target->schema->columns[i].name);
+
+	return c && step != STEP_WIDEN ? c->type : d->wanted;
+}
+
+static int plan_drift(struct plan *plan, const struct sqlite_target *d,
+		      const struct place *place, const struct target *target,
+		      struct error *err)
+{
+	size_t n = target->schema->n_columns;
+	struct drift_column *columns = xcalloc(n + 1, sizeof(*columns));
+	struct drift_extra *extras =
+		xcalloc(plan->table.n_columns + 1, sizeof(*extras));
+	enum drift_step *steps = xcalloc(n + 1, sizeof(*steps));
+	const char **types = xcalloc(n + 1, sizeof(*types));
+	struct drift_table table = {
+		.columns = columns,
+		.extras = extras,
+		.exists = plan->table.exists,
+		.known = plan->known || target->refresh,
+		.created = plan->created,
+	};
+	int rc;
+
+	for (size_t i = 0; i < n; i++)
+		plan_fit(plan, target, i, &columns[i]);
+	table.n_extras = plan_extras(plan, target, extras);
+	drift_decide(target, &table, steps, &plan->inspection);
+	for (size_t i = 0; i < n; i++)
+		types[i] = plan_type(plan, target, i, &columns[i], steps[i]);
+	rc = plan_ddl(plan, d, place, target, steps, types, err);
+	free(columns);
+	free(extras);
+	free(steps);
+	free(types);
+	return rc;
+}
+
+void plan_init(struct plan *plan)
+{
+	memset(plan, 0, sizeof(*plan));
+	inspection_init(&plan->inspection);
+	catalog_init(&plan->table);
+}
+
+void plan_release(struct plan *plan)
+{
+	inspection_release(&plan->inspection);
+	catalog_release(&plan->table);
+	plan_init(plan);
+}
+
+int plan_make(struct plan *plan, const struct sqlite_target *d,
+	      const struct place *place, const struct target *target,
+	      struct error *err)
+{
+	int rc;
+
+	if (target->mode == LOAD_UPDATE)
+		return error_set(err, ERROR_CONFIG,
+				 "load: mode update is not supported yet");
+	rc = catalog_read(d->db, place->base, target->schema, &plan->table,
+			  err);
+	if (!rc && d->db)
+		rc = catalog_has(d->db, NAME_WATERMARK_TABLE,
+				 &plan->has_watermark, err);
+	if (!rc && plan->has_watermark)
+		rc = mark_history(d->db, place, target->pipeline, &plan->known,
+				  &plan->created, err);
+	if (!rc)
+		rc = plan_check_view(plan, d, place, target, err);
+	if (rc)
+		return rc;
+	plan->inspection.table_exists = plan->table.exists;
+	plan_check_access(plan, d, target);
+	plan_check_table(plan, place, target);
+	return plan_drift(plan, d, place, target, err);
+}

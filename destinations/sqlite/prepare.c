@@ -1,0 +1,129 @@
+#include "core/base/failpoint.h"
+#include "destinations/sqlite/internal.h"
+
+/* A table that is new, is not the one that the row was about, or has got a
+ * column: all rows have to be read again. */
+static bool prepare_needs_row(const struct plan *plan,
+			      const struct target *target)
+{
+	if (!plan->known)
+		return true;
+	return !target->refresh &&
+	       (!plan->table.exists || plan->inspection.added.n);
+}
+
+static bool prepare_needs_write(const struct plan *plan,
+				const struct target *target)
+{
+	return target->refresh || plan->inspection.ddl.n ||
+	       prepare_needs_row(plan, target);
+}
+
+static int prepare_ddl(struct sqlite_target *d, const struct plan *plan,
+		       struct error *err)
+{
+	const struct strlist *ddl = &plan->inspection.ddl;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < ddl->n; i++) {
+		rc = sqlite_exec(d->db, ddl->items[i], err);
+		if (rc)
+			error_prefix(err, "%.200s", ddl->items[i]);
+		else
+			rc = failpoint("mid_alter", err);
+	}
+	return rc;
+}
+
+static int prepare_apply(struct sqlite_target *d, const struct plan *plan,
+			 const struct target *target, struct error *err)
+{
+	bool created =
+		plan->created || (!plan->table.exists && !target->refresh);
+	int rc = 0;
+
+	if (target->refresh)
+		rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
+				  d->place.staging);
+	if (!rc)
+		rc = prepare_ddl(d, plan, err);
+	if (!rc && target->refresh)
+		rc = failpoint("stage_created", err);
+	if (!rc && prepare_needs_row(plan, target))
+		rc = mark_put(d->db, &d->place, target->pipeline, NULL, created,
+			      err);
+	return rc;
+}
+
+static int prepare_plan(struct sqlite_target *d, const struct target *target,
+			struct plan *plan, struct error *err)
+{
+	int rc;
+
+	plan_release(plan);
+	rc = plan_make(plan, d, &d->place, target, err);
+	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
+}
+
+/* Planned again under the lock: another process may have been quicker. */
+static int prepare_write(struct sqlite_target *d, const struct target *target,
+			 struct plan *plan, struct error *err)
+{
+	int rc = sqlite_target_make(d, err);
+
+	if (!rc)
+		rc = sqlite_begin(d->db, err);
+	if (rc)
+		return rc;
+	rc = prepare_plan(d, target, plan, err);
+	if (!rc)
+		rc = prepare_apply(d, plan, target, err);
+	if (!rc)
+		rc = sqlite_commit(d->db, err);
+	if (rc)
+		sqlite_rollback(d->db);
+	return rc;
+}
+
+static int prepare_statements(struct sqlite_target *d,
+			      const struct target *target, struct error *err)
+{
+	struct catalog_table there;
+	int rc;
+
+	catalog_init(&there);
+	rc = catalog_read(d->db,
+			  target->refresh ? d->place.stage : d->place.base,
+			  target->schema, &there, err);
+	if (!rc)
+		rc = statements_make(
+			d, target->refresh ? d->place.staging : d->place.rows,
+			&there, err);
+	catalog_release(&there);
+	return rc;
+}
+
+int sqlite_target_prepare(struct destination *base, const struct target *target,
+			  struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)base;
+	struct plan plan;
+	int rc;
+
+	d->target = NULL;
+	d->refreshed = 0;
+	plan_init(&plan);
+	rc = place_set(&d->place, target, err);
+	if (!rc)
+		rc = prepare_plan(d, target, &plan, err);
+	if (!rc && (!d->db || prepare_needs_write(&plan, target)))
+		rc = prepare_write(d, target, &plan, err);
+	plan_release(&plan);
+	if (rc)
+		return rc;
+	d->target = target;
+	rc = prepare_statements(d, target, err);
+	if (rc)
+		d->target = NULL;
+	return rc;
+}

@@ -1,0 +1,160 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "destinations/sqlite/internal.h"
+
+#define SQLITE_TARGET_BUSY_US (INT64_C(5) * 1000 * 1000)
+
+/* legacy_alter_table: a rename leaves views and triggers that name the target
+ * as they are, so that they follow it to the new table. */
+static const char session_sql[] = "PRAGMA legacy_alter_table = ON;"
+				  "PRAGMA cache_size = -16384";
+
+/* The directory has to be there: a path with a slip in it should not make
+ * one. */
+static int sqlite_target_check_directory(const char *path, struct error *err)
+{
+	const char *slash = strrchr(path, '/');
+	char *directory =
+		slash ? xstrndup(path,
+				 slash == path ? 1 : (size_t)(slash - path))
+		      : xstrdup(".");
+	struct stat st;
+	int rc = 0;
+
+	if (stat(directory, &st) || !S_ISDIR(st.st_mode))
+		rc = error_set(err, ERROR_ACCESS,
+			       "SQLite file %s: its directory %s is not there. "
+			       "Make it, or correct the path",
+			       path, directory);
+	else if (access(directory, W_OK))
+		rc = error_set(err, ERROR_ACCESS,
+			       "SQLite file %s: its directory %s cannot be "
+			       "written",
+			       path, directory);
+	free(directory);
+	return rc;
+}
+
+static int sqlite_target_open_file(struct sqlite_target *d, bool create,
+				   struct error *err)
+{
+	/* A new file gets a write-ahead log: readers do not stop a load, nor a
+	 * load them. The user's own keeps what it has. */
+	struct sqlite_options options = {
+		.create = create,
+		.wal_if_new = create,
+		.busy_timeout_us = SQLITE_TARGET_BUSY_US,
+	};
+	struct sqlite *db = NULL;
+	int rc = sqlite_open(&db, d->path, &options, err);
+
+	if (!rc)
+		rc = sqlite_exec(db, session_sql, err);
+	if (rc) {
+		sqlite_close(db);
+		return rc;
+	}
+	d->db = db;
+	return 0;
+}
+
+int sqlite_target_make(struct sqlite_target *d, struct error *err)
+{
+	return d->db ? 0 : sqlite_target_open_file(d, true, err);
+}
+
+static void sqlite_target_close(struct destination *base)
+{
+	struct sqlite_target *d = (struct sqlite_target *)base;
+
+	if (!d)
+		return;
+	statements_release(d);
+	sqlite_close(d->db);
+	place_release(&d->place);
+	row_order_release(&d->order);
+	strbuf_release(&d->texts);
+	free(d->batch_id);
+	free(d->path);
+	free(d);
+}
+
+/* A file that is not there is made by prepare: looking makes none. */
+static int sqlite_target_open(struct destination **out,
+			      const struct connection *conn, struct error *err)
+{
+	struct sqlite_target *d = xcalloc(1, sizeof(*d));
+	struct stat st;
+	int rc;
+
+	d->base.ops = &sqlite_destination;
+	d->path = xstrdup(conn->url.path);
+	d->batch_id = xstrdup("");
+	strbuf_init(&d->texts);
+	d->order = (struct row_order)ROW_ORDER_INIT;
+	atomic_init(&d->interrupted, false);
+	if (stat(d->path, &st) || st.st_size == 0)
+		rc = sqlite_target_check_directory(d->path, err);
+	else
+		rc = sqlite_target_open_file(d, false, err);
+	if (rc)
+		sqlite_target_close(&d->base);
+	else
+		*out = &d->base;
+	return rc;
+}
+
+static int sqlite_target_inspect(struct destination *base,
+				 const struct target *target,
+				 struct inspection *out, struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)base;
+	struct place place = { NULL, NULL, NULL, NULL, NULL, NULL };
+	struct plan plan;
+	int rc = place_set(&place, target, err);
+
+	plan_init(&plan);
+	if (!rc)
+		rc = plan_make(&plan, d, &place, target, err);
+	if (!rc) {
+		inspection_release(out);
+		*out = plan.inspection;
+		inspection_init(&plan.inspection);
+	}
+	plan_release(&plan);
+	place_release(&place);
+	return rc;
+}
+
+static void sqlite_target_interrupt(struct destination *base)
+{
+	struct sqlite_target *d = (struct sqlite_target *)base;
+
+	/* Between two rows no statement runs that could be interrupted. */
+	atomic_store(&d->interrupted, true);
+	if (d->db)
+		sqlite_interrupt_all(d->db);
+}
+
+static const struct url_option sqlite_target_options[] = {
+	{ NULL, NULL, NULL },
+};
+
+const struct destination_ops sqlite_destination = {
+	.name = "sqlite",
+	.options = sqlite_target_options,
+	.traits = DESTINATION_TRANSACTIONAL,
+	.open = sqlite_target_open,
+	.inspect = sqlite_target_inspect,
+	.prepare = sqlite_target_prepare,
+	.recover = sqlite_target_recover,
+	.load = sqlite_target_load,
+	.finish = sqlite_target_finish,
+	.set_watermark = sqlite_target_set_watermark,
+	.interrupt = sqlite_target_interrupt,
+	.close = sqlite_target_close,
+};

@@ -1,0 +1,266 @@
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+#include "destinations/sqlite/internal.h"
+
+#define NEWER "tidemark_newer"
+
+struct statement {
+	struct strbuf sql;
+	const struct schema *schema;
+	enum version_order version;
+};
+
+static void statement_name(struct statement *s, const char *before, size_t i)
+{
+	strbuf_addstr(&s->sql, before);
+	sql_quote_name(&s->sql, s->schema->columns[i].name, '"');
+}
+
+static void statement_names(struct statement *s)
+{
+	for (size_t i = 0; i < s->schema->n_columns; i++)
+		statement_name(s, i ? ", " : "", i);
+}
+
+/* The new value of a column: a parameter, or a column of `excluded`. */
+static void statement_new(struct statement *s, bool excluded, size_t i)
+{
+	if (excluded)
+		statement_name(s, "excluded.", i);
+	else
+		strbuf_addf(&s->sql, "?%zu", i + 1);
+}
+
+static void statement_values(struct statement *s)
+{
+	for (size_t i = 0; i < s->schema->n_columns; i++) {
+		strbuf_addstr(&s->sql, i ? ", " : "");
+		statement_new(s, false, i);
+	}
+}
+
+static void statement_key(struct statement *s)
+{
+	for (size_t i = 0; i < s->schema->n_key; i++)
+		statement_name(s, i ? ", " : "", s->schema->key[i]);
+}
+
+/* A user's column may have a collation under which 'A' is 'a'. */
+static void statement_equal(struct statement *s, const char *operator, size_t i,
+			    bool excluded)
+{
+	statement_name(s, "t.", i);
+	strbuf_addf(&s->sql, " %s ", operator);
+	statement_new(s, excluded, i);
+	strbuf_addstr(&s->sql, " COLLATE BINARY");
+}
+
+static void statement_key_equal(struct statement *s)
+{
+	for (size_t i = 0; i < s->schema->n_key; i++) {
+		strbuf_addstr(&s->sql, i ? " AND " : "");
+		statement_equal(s, "=", s->schema->key[i], false);
+	}
+}
+
+/* Never older over newer; NULL is older than any. The function also notes
+ * that the row was there already, so it is called in any case. */
+static void statement_newer(struct statement *s, bool excluded)
+{
+	size_t mark = (size_t)s->schema->mark;
+
+	if (s->version == VERSION_NONE || s->version == VERSION_VALUE) {
+		strbuf_addstr(&s->sql, NEWER "(NULL, NULL)");
+		if (s->version == VERSION_NONE)
+			return;
+		statement_name(s, "\n  AND (t.", mark);
+		strbuf_addstr(&s->sql, " IS NULL OR ");
+		statement_new(s, excluded, mark);
+		statement_name(s, " >= t.", mark);
+	} else {
+		strbuf_addstr(&s->sql, NEWER "(");
+		statement_new(s, excluded, mark);
+		statement_name(s, ", t.", mark);
+	}
+	strbuf_addch(&s->sql, ')');
+}
+
+/* The mark first: it tells most rows apart. */
+static void statement_differs(struct statement *s, bool excluded)
+{
+	const struct schema *schema = s->schema;
+	const char *before = "";
+
+	if (schema->mark >= 0 && !schema_is_key(schema, (size_t)schema->mark)) {
+		statement_equal(s, "IS NOT", (size_t)schema->mark, excluded);
+		before = "\n    OR ";
+	}
+	for (size_t i = 0; i < schema->n_columns; i++) {
+		if (schema_is_key(schema, i) || (long)i == schema->mark)
+			continue;
+		strbuf_addstr(&s->sql, before);
+		statement_equal(s, "IS NOT", i, excluded);
+		before = "\n    OR ";
+	}
+}
+
+static void statement_set(struct statement *s)
+{
+	const char *before = "";
+
+	for (size_t i = 0; i < s->schema->n_columns; i++) {
+		if (schema_is_key(s->schema, i))
+			continue;
+		statement_name(s, before, i);
+		statement_name(s, " = excluded.", i);
+		before = ", ";
+	}
+}
+
+static void statement_insert(struct statement *s, const char *table)
+{
+	strbuf_addf(&s->sql, "INSERT INTO %s AS t (", table);
+	statement_names(s);
+	strbuf_addstr(&s->sql, ")\nVALUES (");
+	statement_values(s);
+	strbuf_addstr(&s->sql, ")\nON CONFLICT (");
+	statement_key(s);
+	strbuf_addstr(&s->sql, ") ");
+}
+
+static void statement_upsert(struct statement *s, const char *table)
+{
+	statement_insert(s, table);
+	if (s->schema->n_columns == s->schema->n_key) {
+		strbuf_addstr(&s->sql, "DO NOTHING");
+		return;
+	}
+	strbuf_addstr(&s->sql, "DO UPDATE SET ");
+	statement_set(s);
+	strbuf_addstr(&s->sql, "\nWHERE ");
+	statement_newer(s, true);
+	strbuf_addstr(&s->sql, "\n  AND (");
+	statement_differs(s, true);
+	strbuf_addch(&s->sql, ')');
+}
+
+static void statement_remove(struct statement *s, const char *table)
+{
+	strbuf_addf(&s->sql, "DELETE FROM %s AS t WHERE ", table);
+	statement_key_equal(s);
+	if (s->schema->n_columns == s->schema->n_key) {
+		strbuf_addstr(&s->sql, " AND false");
+		return;
+	}
+	strbuf_addstr(&s->sql, "\n  AND ");
+	statement_newer(s, false);
+	strbuf_addstr(&s->sql, "\n  AND (");
+	statement_differs(s, false);
+	strbuf_addch(&s->sql, ')');
+}
+
+/* A row whose newest of that version is there as it is, is not appended
+ * again. A refresh fills a table that has nothing yet, and no index. */
+static void statement_append(struct statement *s, const char *table,
+			     bool refresh)
+{
+	size_t n = s->schema->n_columns;
+	long mark = s->schema->mark;
+
+	strbuf_addf(&s->sql, "INSERT INTO %s (", table);
+	statement_names(s);
+	strbuf_addstr(&s->sql, ", " NAME_RAW_BATCH ", " NAME_RAW_SEQ
+			       ", " NAME_RAW_LOADED ")\nSELECT ");
+	statement_values(s);
+	strbuf_addf(&s->sql, ", ?%zu, ?%zu, ?%zu", n + 1, n + 2, n + 3);
+	if (refresh)
+		return;
+	strbuf_addf(&s->sql,
+		    "\nWHERE NOT EXISTS (SELECT 1 FROM (SELECT * FROM %s AS t"
+		    "\n  WHERE ",
+		    table);
+	statement_key_equal(s);
+	if (mark >= 0) {
+		strbuf_addstr(&s->sql, " AND ");
+		statement_equal(s, "IS", (size_t)mark, false);
+	}
+	strbuf_addstr(&s->sql, "\n  ORDER BY " NAME_RAW_SEQ
+			       " DESC LIMIT 1) AS t WHERE true");
+	for (size_t i = 0; i < n; i++) {
+		strbuf_addstr(&s->sql, "\n  AND ");
+		statement_equal(s, "IS", i, false);
+	}
+	strbuf_addch(&s->sql, ')');
+}
+
+static int statement_prepare(struct sqlite_target *d, struct statement *s,
+			     struct sqlite_statement **out, struct error *err)
+{
+	int rc = sqlite_prepare(d->db, out, s->sql.data, err);
+
+	if (rc)
+		error_prefix(err, "table %s", d->target->table);
+	strbuf_reset(&s->sql);
+	return rc;
+}
+
+static bool statement_note_newer(void *ctx, const char *a, size_t n_a,
+				 const char *b, size_t n_b)
+{
+	struct sqlite_target *d = ctx;
+
+	d->met = true;
+	return version_is_current(d->version, a, n_a, b, n_b);
+}
+
+static enum version_order statement_version(const struct schema *schema,
+					    const struct catalog_table *there)
+{
+	const struct column *mark;
+	const struct catalog_column *c;
+
+	if (schema->mark < 0)
+		return VERSION_NONE;
+	mark = &schema->columns[schema->mark];
+	c = catalog_find(there, mark->name);
+	return type_version(mark->type.kind, c ? c->type : "");
+}
+
+void statements_release(struct sqlite_target *d)
+{
+	sqlite_finalize(d->insert);
+	sqlite_finalize(d->remove);
+	d->insert = d->remove = NULL;
+}
+
+int statements_make(struct sqlite_target *d, const char *table,
+		    const struct catalog_table *there, struct error *err)
+{
+	struct statement s = { .sql = STRBUF_INIT,
+			       .schema = d->target->schema };
+	enum load_mode mode = d->target->mode;
+	bool both = mode == LOAD_DELETE_INSERT && !d->target->refresh;
+	int rc;
+
+	statements_release(d);
+	s.version = d->version = statement_version(s.schema, there);
+	rc = sqlite_add_predicate(d->db, NEWER, statement_note_newer, d, err);
+	if (!rc && both) {
+		statement_remove(&s, table);
+		rc = statement_prepare(d, &s, &d->remove, err);
+	}
+	if (mode == LOAD_APPEND) {
+		statement_append(&s, table, d->target->refresh);
+	} else if (both) {
+		statement_insert(&s, table);
+		strbuf_addstr(&s.sql, "DO NOTHING");
+	} else {
+		statement_upsert(&s, table);
+	}
+	if (!rc)
+		rc = statement_prepare(d, &s, &d->insert, err);
+	strbuf_release(&s.sql);
+	return rc;
+}

@@ -1,0 +1,106 @@
+#include "core/base/failpoint.h"
+#include "core/data/table_name.h"
+#include "destinations/sqlite/internal.h"
+
+/* What falls with a table and is made again on the new one. */
+static const char dependents_sql[] =
+	"SELECT sql FROM main.sqlite_schema\n"
+	"WHERE tbl_name = ?1 COLLATE NOCASE AND sql IS NOT NULL\n"
+	"  AND type IN ('index', 'trigger') ORDER BY rowid";
+
+static int swap_again(struct sqlite_target *d, const struct strlist *dependents,
+		      struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < dependents->n; i++) {
+		rc = sqlite_exec(d->db, dependents->items[i], err);
+		if (rc)
+			error_prefix(err,
+				     "table %s: cannot make again what was on "
+				     "the old one: %.200s",
+				     d->target->table, dependents->items[i]);
+	}
+	return rc;
+}
+
+static int swap_rename(struct sqlite_target *d, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	strbuf_addf(&sql, "ALTER TABLE %s RENAME TO ", d->place.staging);
+	sql_quote_name(&sql, d->place.base, '"');
+	rc = sqlite_exec(d->db, sql.data, err);
+	strbuf_release(&sql);
+	return rc;
+}
+
+static int swap_view(struct sqlite_target *d, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	struct catalog_table raw;
+	int rc;
+
+	if (d->target->mode != LOAD_APPEND)
+		return 0;
+	catalog_init(&raw);
+	rc = catalog_read(d->db, d->place.base, d->target->schema, &raw, err);
+	if (!rc)
+		rc = sqlite_execf(d->db, err, "DROP VIEW IF EXISTS %s",
+				  d->place.readable);
+	ddl_view(&sql, &d->place, d->target, &raw);
+	if (!rc)
+		rc = sqlite_exec(d->db, sql.data, err);
+	strbuf_reset(&sql);
+	ddl_raw_index(&sql, &d->place, d->target);
+	if (!rc)
+		rc = sqlite_exec(d->db, sql.data, err);
+	catalog_release(&raw);
+	strbuf_release(&sql);
+	return rc;
+}
+
+static int swap_tables(struct sqlite_target *d, struct error *err)
+{
+	struct strlist dependents = STRLIST_INIT;
+	int rc = catalog_list(d->db, dependents_sql, d->place.base, &dependents,
+			      err);
+
+	if (!rc)
+		rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
+				  d->place.rows);
+	if (!rc)
+		rc = failpoint("after_delete", err);
+	if (!rc)
+		rc = swap_rename(d, err);
+	if (!rc)
+		rc = swap_again(d, &dependents, err);
+	if (!rc)
+		rc = swap_view(d, err);
+	strlist_release(&dependents);
+	return rc;
+}
+
+int sqlite_target_finish(struct destination *base,
+			 const struct checkpoint *next, struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)base;
+	int rc = failpoint("stage_full", err);
+
+	statements_release(d);
+	if (!rc)
+		rc = sqlite_begin(d->db, err);
+	if (rc)
+		return rc;
+	rc = mark_lock(d, err);
+	if (!rc)
+		rc = swap_tables(d, err);
+	if (!rc)
+		rc = mark_write(d, next, d->refreshed, err);
+	if (rc) {
+		sqlite_rollback(d->db);
+		return rc;
+	}
+	return mark_commit(d, next, d->refreshed, err);
+}

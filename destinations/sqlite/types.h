@@ -1,0 +1,41 @@
+/*
+ * How values of our types live in SQLite, which has five kinds of value of
+ * its own and lets a column's declared type only nudge them (its affinity).
+ * Whole numbers are INTEGER, floats REAL, bytes BLOB; all else is TEXT in the
+ * form of core/data/value.h, with "+00:00" behind an instant, which SQLite's
+ * own date functions read.
+ */
+#ifndef TIDEMARK_DESTINATIONS_SQLITE_TYPES_H
+#define TIDEMARK_DESTINATIONS_SQLITE_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/data/type.h"
+#include "core/plugin/destination.h"
+#include "destinations/common/drift.h"
+
+/* Declared type of a new column, and how well it holds the source's. */
+const char *type_declared(enum type_kind kind);
+enum mapping type_mapping(enum type_kind kind);
+/* Does a column declared as `declared` hold every value as it is? */
+enum fit type_fit(enum type_kind kind, const char *declared, bool strict);
+
+/* How versions (values of the mark column) are compared. */
+enum version_order {
+	VERSION_NONE, /* there is no mark column */
+	VERSION_VALUE, /* by SQLite itself: numbers stored as such */
+	VERSION_INSTANT, /* dates and timestamps as text */
+	VERSION_NUMBER, /* numbers as text */
+	VERSION_TEXT /* by bytes */
+};
+/* `declared`: of the mark column in the target. */
+enum version_order type_version(enum type_kind kind, const char *declared);
+/* SQL terms for ORDER BY that put the newest first; `column` quoted. */
+void type_newest_first(struct strbuf *sb, enum version_order order,
+		       const char *column);
+/* Is version a as new as b, or newer? NULL is older than any. */
+bool version_is_current(enum version_order order, const char *a, size_t n_a,
+			const char *b, size_t n_b);
+
+#endif
