@@ -105,6 +105,9 @@ struct output_table *output_table_new(const struct output_column *columns,
 	t->n = n;
 	t->table = scols_new_table();
 	scols_table_set_stream(t->table, stdout);
+	/* No cell is cut or folded to the terminal's width: a mark or an error
+	 * must be whole to be copied. */
+	scols_table_set_termforce(t->table, SCOLS_TERMFORCE_NEVER);
 	for (size_t i = 0; i < n; i++) {
 		int flags = columns[i].number ? SCOLS_FL_RIGHT : 0;
 

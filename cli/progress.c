@@ -23,6 +23,7 @@ static struct {
 	int64_t shown_at;
 	/* Speed is that between the last two samples. */
 	int64_t sample_at, sample_rows, sample_bytes;
+	bool sampled;
 	double rows_per_second, bytes_per_second;
 } progress = { .lock = PTHREAD_MUTEX_INITIALIZER, .line = STRBUF_INIT };
 
@@ -154,26 +155,33 @@ void progress_begin(bool quiet)
 		log_set_hooks(progress_before_log, progress_after_log);
 }
 
+static void progress_restart(const struct run_result *r, int64_t now)
+{
+	progress.pipeline = r->pipeline;
+	progress.sampled = false;
+	progress.sample_at = progress.shown_at = now;
+	progress.sample_rows = r->rows_read;
+	progress.sample_bytes = r->bytes_read;
+	progress.rows_per_second = progress.bytes_per_second = 0;
+}
+
+/* Until the first sample is full, the speed is that since the begin. */
 static void progress_measure(const struct run_result *r, int64_t now)
 {
-	double seconds;
+	int64_t window =
+		progress.terminal ? PROGRESS_SAMPLE_US : PROGRESS_LOG_US;
+	int64_t passed = now - progress.sample_at;
+	double seconds = (double)passed / (double)US_PER_SECOND;
 
-	if (progress.pipeline != r->pipeline) {
-		progress.pipeline = r->pipeline;
-		progress.sample_at = now;
-		progress.sample_rows = r->rows_read;
-		progress.sample_bytes = r->bytes_read;
-		progress.rows_per_second = progress.bytes_per_second = 0;
-		progress.shown_at = now;
-	}
-	if (now - progress.sample_at <
-	    (progress.terminal ? PROGRESS_SAMPLE_US : PROGRESS_LOG_US))
+	if (passed < PROGRESS_DRAW_US || (progress.sampled && passed < window))
 		return;
-	seconds = (double)(now - progress.sample_at) / (double)US_PER_SECOND;
 	progress.rows_per_second =
 		(double)(r->rows_read - progress.sample_rows) / seconds;
 	progress.bytes_per_second =
 		(double)(r->bytes_read - progress.sample_bytes) / seconds;
+	if (passed < window)
+		return;
+	progress.sampled = true;
 	progress.sample_at = now;
 	progress.sample_rows = r->rows_read;
 	progress.sample_bytes = r->bytes_read;
@@ -210,6 +218,8 @@ void progress_update(const struct run_result *so_far, void *ctx)
 	if (!progress.on)
 		return;
 	pthread_mutex_lock(&progress.lock);
+	if (progress.pipeline != so_far->pipeline)
+		progress_restart(so_far, now);
 	progress_measure(so_far, now);
 	if (now - progress.shown_at >= every) {
 		progress.shown_at = now;
