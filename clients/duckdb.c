@@ -64,7 +64,9 @@ static const struct duck_error_class duck_error_classes[] = {
 
 static enum error_code duck_classify(const char *text)
 {
-	if (strstr(text, "PRIMARY KEY or UNIQUE constraint violat"))
+	/* Found at COMMIT, under the name of the transaction. */
+	if (strstr(text, "violates primary key constraint") ||
+	    strstr(text, "violates unique constraint"))
 		return ERROR_DATA;
 	for (size_t i = 0; i < ARRAY_SIZE(duck_error_classes); i++) {
 		const struct duck_error_class *c = &duck_error_classes[i];
@@ -362,10 +364,38 @@ static duckdb_data_chunk duck_chunk_new(const struct duck_type *types, size_t n)
 	return chunk;
 }
 
+/* An appender's text comes without the class in front. */
+static enum error_code duck_append_class(duckdb_error_data data,
+					 const char *text)
+{
+	switch (duckdb_error_data_error_type(data)) {
+	case DUCKDB_ERROR_IO:
+	case DUCKDB_ERROR_OUT_OF_MEMORY:
+	case DUCKDB_ERROR_PERMISSION:
+	case DUCKDB_ERROR_FATAL:
+		return ERROR_ACCESS;
+	case DUCKDB_ERROR_CATALOG:
+	case DUCKDB_ERROR_BINDER:
+		return ERROR_SCHEMA;
+	case DUCKDB_ERROR_INTERRUPT:
+		return ERROR_STOPPED;
+	case DUCKDB_ERROR_CONSTRAINT:
+	case DUCKDB_ERROR_CONVERSION:
+	case DUCKDB_ERROR_OUT_OF_RANGE:
+	case DUCKDB_ERROR_INVALID_INPUT:
+		return ERROR_DATA;
+	default:
+		return strstr(text, "constraint") ? ERROR_DATA
+						  : duck_classify(text);
+	}
+}
+
 static int duck_appender_failed(struct duck_appender *a, struct error *err)
 {
 	duckdb_error_data data = duckdb_appender_error_data(a->appender);
-	int rc = duck_error_text(duckdb_error_data_message(data), err);
+	const char *text = duckdb_error_data_message(data);
+	int rc = error_set(err, duck_append_class(data, text ? text : ""),
+			   "duckdb: %s", text ? text : "no reason given");
 
 	duckdb_destroy_error_data(&data);
 	return rc;
