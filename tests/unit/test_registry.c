@@ -51,34 +51,50 @@ static char *in_place(const char *name)
 	return xstrfmt("%s/%s", place, name);
 }
 
+static void write_broken(const char *name)
+{
+	char *file_name = in_place(name);
+	FILE *file = fopen(file_name, "w");
+
+	fputs("not a module\n", file);
+	fclose(file);
+	free(file_name);
+}
+
+static void remove_broken(const char *name)
+{
+	char *file_name = in_place(name);
+
+	remove(file_name);
+	free(file_name);
+}
+
 static int set_up(void **state)
 {
 	const char *modules = getenv("TIDEMARK_TEST_MODULES");
-	char *broken, *path;
-	FILE *file;
+	char *folder, *path;
 
 	(void)state;
 	if (!modules || !mkdtemp(place))
 		return -1;
-	broken = in_place("tidemark-broken.so");
-	file = fopen(broken, "w");
-	fputs("not a module\n", file);
-	fclose(file);
-	free(broken);
+	folder = in_place("tidemark-sub");
+	mkdir(folder, 0700);
+	write_broken("tidemark-broken.so");
+	write_broken("tidemark-sub/dir.so");
 	path = xstrfmt("::%s:/nowhere:%s:", place, modules);
 	setenv("TIDEMARK_PLUGIN_PATH", path, 1);
 	free(path);
+	free(folder);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	char *broken = in_place("tidemark-broken.so");
-
 	(void)state;
-	unlink(broken);
+	remove_broken("tidemark-sub/dir.so");
+	remove_broken("tidemark-sub");
+	remove_broken("tidemark-broken.so");
 	rmdir(place);
-	free(broken);
 	return 0;
 }
 
@@ -96,7 +112,7 @@ static const struct {
 	{ "postgrse", ERROR_CONFIG, { "did you mean \"postgres\"?" } },
 	{ "goood", ERROR_CONFIG, { "did you mean \"good\"?" } },
 	{ "duckdb", ERROR_CONFIG, { "tools/get-duckdb", "-Dduckdb_root" } },
-	{ "../good", ERROR_CONFIG, { "is not built in" } },
+	{ "sub/dir", ERROR_CONFIG, { "is not built in" } },
 	{ "", ERROR_CONFIG, { "is not built in" } },
 	{ "broken", ERROR_CONFIG, { "cannot load", "tidemark-broken.so" } },
 	{ "abi", ERROR_BUG, { "ABI 99", "tidemark-abi.so" } },
