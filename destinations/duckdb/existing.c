@@ -17,26 +17,13 @@ static const char existing_relations_sql[] =
 	"UNION ALL SELECT view_name, false, false FROM duckdb_views() "
 	"WHERE lower(database_name) = lower($1) AND "
 	"lower(schema_name) = lower($2) AND lower(view_name) IN "
-	"(lower($3), lower($4), lower($5), lower($6)) "
-	"UNION ALL SELECT NULL, false, false FROM duckdb_schemas() "
-	"WHERE lower(database_name) = lower($1) AND "
-	"lower(schema_name) = lower($2)";
-
-static const char existing_columns_sql[] =
-	"SELECT column_name, data_type, NOT is_nullable, "
-	"column_default IS NOT NULL FROM duckdb_columns() "
-	"WHERE lower(database_name) = lower($1) AND "
-	"lower(schema_name) = lower($2) AND lower(table_name) = lower($3) "
-	"ORDER BY column_index";
+	"(lower($3), lower($4), lower($5), lower($6)) ";
 
 static void existing_relation(struct duckdb_existing *e,
 			      const struct duckdb_place *p, const char *name,
 			      bool is_table, bool indexed)
 {
-	if (!name) {
-		e->has_schema = true;
-		return;
-	}
+	e->has_schema = true;
 	if (!strcasecmp(name, p->name)) {
 		e->name_is_table = is_table;
 		e->name_is_view = !is_table;
@@ -61,6 +48,7 @@ static int existing_relations(struct duckdb_existing *e, struct duck *db,
 	int rc = duck_query(db, &r, existing_relations_sql, params,
 			    ARRAY_SIZE(params), err);
 
+	e->has_schema = !strcasecmp(p->schema, "main");
 	while (!rc && duck_next(r)) {
 		char *name = duck_str(r, 0);
 
@@ -71,15 +59,19 @@ static int existing_relations(struct duckdb_existing *e, struct duck *db,
 	return rc;
 }
 
+/* Not from duckdb_columns(), which would first build every view that DuckDB
+ * has of its own: 10 ms. */
 static int existing_columns(struct duckdb_existing *e, struct duck *db,
 			    const struct duckdb_place *p, struct error *err)
 {
-	const char *params[] = { p->catalog, p->schema, p->data };
+	char *sql = xstrfmt("SELECT column_name, column_type, \"null\" = 'NO', "
+			    "\"default\" IS NOT NULL FROM (DESCRIBE %s)",
+			    p->quoted_data);
 	struct duck_result *r = NULL;
 	size_t capacity = 0;
-	int rc = duck_query(db, &r, existing_columns_sql, params,
-			    ARRAY_SIZE(params), err);
+	int rc = duck_query(db, &r, sql, NULL, 0, err);
 
+	free(sql);
 	while (!rc && duck_next(r)) {
 		struct duckdb_existing_column *c;
 

@@ -46,7 +46,7 @@ struct duckdb_existing_column {
 
 /* What is there now. */
 struct duckdb_existing {
-	bool has_schema;
+	bool has_schema; /* surely there */
 	bool name_is_table, name_is_view;
 	bool has_data, has_stage, has_mark_table;
 	bool data_is_view;
