@@ -12,10 +12,10 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 void *xmalloc(size_t size);
-void *xcalloc(size_t n, size_t size);          /* zeroed; overflow checked */
+void *xcalloc(size_t n, size_t size); /* zeroed; overflow checked */
 void *xrealloc(void *old, size_t size);
 void *xreallocarray(void *old, size_t n, size_t size); /* overflow checked */
-char *xstrdup(const char *src);                /* NULL gives NULL */
+char *xstrdup(const char *src); /* NULL gives NULL */
 char *xstrndup(const char *src, size_t n);
 char *xstrfmt(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

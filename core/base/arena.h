@@ -13,7 +13,10 @@ struct arena {
 	size_t used; /* bytes handed out since the last reset */
 };
 
-#define ARENA_INIT { NULL, 0 }
+#define ARENA_INIT                                                             \
+	{                                                                      \
+		NULL, 0                                                        \
+	}
 
 void arena_init(struct arena *a);
 void *arena_alloc(struct arena *a, size_t size); /* 16-byte aligned, zeroed */

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #define US_PER_SECOND INT64_C(1000000)
-#define US_PER_DAY (INT64_C(86400) * US_PER_SECOND)
+#define US_PER_DAY    (INT64_C(86400) * US_PER_SECOND)
 
-int64_t clock_now_us(void);       /* wall clock */
+int64_t clock_now_us(void); /* wall clock */
 int64_t clock_monotonic_us(void); /* for durations only */
 
 /* Sleep, but return early (true) as soon as stop_requested(). */

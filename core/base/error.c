@@ -13,7 +13,7 @@
 static void error_store(struct error *err, char *text)
 {
 	size_t room = sizeof(err->message) - 1;
-	size_t n = strlen(text);
+	size_t n;
 
 	secret_scrub(text);
 	utf8_repair(text);

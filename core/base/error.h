@@ -14,24 +14,27 @@
 /* Codes say what to do next; functions return them negated. */
 enum error_code {
 	ERROR_NONE = 0,
-	ERROR_CONFIG,    /* usage or configuration; exit 2 */
-	ERROR_ACCESS,    /* unreachable, denied, out of room; exit 3 */
+	ERROR_CONFIG, /* usage or configuration; exit 2 */
+	ERROR_ACCESS, /* unreachable, denied, out of room; exit 3 */
 	ERROR_TRANSIENT, /* worth another try (retried, then exit 3) */
-	ERROR_SCHEMA,    /* the tables disagree; exit 4 */
-	ERROR_DATA,      /* data refused; exit 5 */
-	ERROR_STATE,     /* lease held or lost, mark moved by another; exit 6 */
+	ERROR_SCHEMA, /* the tables disagree; exit 4 */
+	ERROR_DATA, /* data refused; exit 5 */
+	ERROR_STATE, /* lease held or lost, mark moved by another; exit 6 */
 	ERROR_DIFFERENT, /* verify found differences; exit 7 */
-	ERROR_STOPPED,   /* stopped by a signal; exit 8 */
-	ERROR_BUG,       /* internal; exit 1 */
+	ERROR_STOPPED, /* stopped by a signal; exit 8 */
+	ERROR_BUG, /* internal; exit 1 */
 };
 
 struct error {
 	enum error_code code;
 	char server_code[16]; /* SQLSTATE, errno or status as text, or "" */
-	char message[2000];   /* UTF-8, always terminated */
+	char message[2000]; /* UTF-8, always terminated */
 };
 
-#define ERROR_INIT { ERROR_NONE, "", "" }
+#define ERROR_INIT                                                             \
+	{                                                                      \
+		ERROR_NONE, "", ""                                             \
+	}
 
 /* Set code and formatted message; returns -code, so `return error_set(...)`.
  * A message that is too long is cut and ends in "...". First error wins: an

@@ -29,9 +29,10 @@ static json_t *option_either(json_t *a, json_t *b)
 
 static json_t *option_choices_schema(const struct option *option)
 {
+	const struct option_choice *c = option->choices;
 	json_t *names = json_array();
 
-	for (const struct option_choice *c = option->choices; c->name; c++)
+	for (; c && c->name; c++)
 		json_array_append_new(names, json_string(c->name));
 	return json_pack("{so}", "enum", names);
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct retry_policy {
-	int64_t attempts;       /* tries in all, >= 1 */
+	int64_t attempts; /* tries in all, >= 1 */
 	int64_t backoff_us;
 	int64_t max_backoff_us;
 };

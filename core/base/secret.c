@@ -10,8 +10,9 @@
 #include "core/base/strbuf.h"
 #include "core/base/strlist.h"
 
-#define SECRET_MIN  4
-#define SECRET_MASK "***"
+#define SECRET_MIN 4
+/* Shorter than any secret, so that it fits in the place of one. */
+#define SECRET_MASK 3
 
 /* Longest first, so that a secret which begins with another goes whole. */
 static struct strlist secrets = STRLIST_INIT;
@@ -62,10 +63,10 @@ void secret_add(const char *value)
 
 static void secret_replace(char *text, const char *secret)
 {
-	size_t n = strlen(secret), mask = strlen(SECRET_MASK);
+	size_t n = strlen(secret), mask = SECRET_MASK;
 
 	while ((text = strstr(text, secret))) {
-		memcpy(text, SECRET_MASK, mask);
+		memset(text, '*', mask);
 		memmove(text + mask, text + n, strlen(text + n) + 1);
 		text += mask;
 	}

@@ -6,8 +6,8 @@
 #ifndef TIDEMARK_CORE_BASE_STRBUF_H
 #define TIDEMARK_CORE_BASE_STRBUF_H
 
-#include <stdbool.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct strbuf {
@@ -19,7 +19,10 @@ struct strbuf {
 };
 
 extern char strbuf_empty[1];
-#define STRBUF_INIT { strbuf_empty, 0, 0, 0, false }
+#define STRBUF_INIT                                                            \
+	{                                                                      \
+		strbuf_empty, 0, 0, 0, false                                   \
+	}
 
 void strbuf_init(struct strbuf *sb);
 void strbuf_reset(struct strbuf *sb); /* len = 0, memory kept */

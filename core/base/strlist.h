@@ -11,7 +11,10 @@ struct strlist {
 	size_t capacity;
 };
 
-#define STRLIST_INIT { NULL, 0, 0 }
+#define STRLIST_INIT                                                           \
+	{                                                                      \
+		NULL, 0, 0                                                     \
+	}
 
 void strlist_add(struct strlist *list, const char *item); /* copied */
 void strlist_copy(struct strlist *dst, const struct strlist *src);

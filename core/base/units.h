@@ -12,12 +12,15 @@
 
 /* All return false (and leave `*out`) on text that is not wholly a value,
  * negative, or beyond int64. */
-bool units_parse_duration(const char *text, int64_t *out_us); /* us ms s m h d */
-bool units_parse_size(const char *text, int64_t *out_bytes);  /* B KB KiB MB MiB GB GiB TB TiB */
-bool units_parse_count(const char *text, int64_t *out);       /* digits, _ allowed between */
+bool units_parse_duration(const char *text,
+			  int64_t *out_us); /* us ms s m h d */
+bool units_parse_size(const char *text,
+		      int64_t *out_bytes); /* B KB KiB MB MiB GB GiB TB TiB */
+bool units_parse_count(const char *text,
+		       int64_t *out); /* digits, _ allowed between */
 
-void units_print_duration(struct strbuf *sb, int64_t us);  /* "1h30m" */
-void units_print_size(struct strbuf *sb, int64_t bytes);   /* "32MiB" */
+void units_print_duration(struct strbuf *sb, int64_t us); /* "1h30m" */
+void units_print_size(struct strbuf *sb, int64_t bytes); /* "32MiB" */
 /* For people: "12.3M", "4.5k", "987". */
 void units_print_short(struct strbuf *sb, double n);
 

@@ -300,7 +300,7 @@ static int url_check_text(const char *text, struct error *err)
 int url_parse(struct url *out, const char *text, struct error *err)
 {
 	struct url_spans spans;
-	char *scheme, *path = NULL;
+	char *scheme = NULL, *path = NULL;
 	const char *rest, *engine;
 	int rc = url_check_text(text, err);
 

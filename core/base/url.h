@@ -1,6 +1,7 @@
 /*
  * Connection URLs: the scheme picks the engine, the rest belongs to it.
- * postgres: postgresql mysql mariadb sqlite duckdb clickhouse clickhouses bigquery.
+ * postgres: postgresql mysql mariadb sqlite duckdb clickhouse clickhouses
+ * bigquery.
  */
 #ifndef TIDEMARK_CORE_BASE_URL_H
 #define TIDEMARK_CORE_BASE_URL_H
@@ -9,11 +10,13 @@
 #include "core/base/strbuf.h"
 
 struct url {
-	char *text;     /* whole, with its secrets: handed to the client library, never shown */
-	char *scheme;   /* as written, lower case: "postgresql" */
-	char *engine;   /* registry name: "postgres", "sqlite", "duckdb", "mysql", ... */
-	char *path;     /* sqlite:/duckdb: the file path without ?query, else "" */
-	char *shown;    /* safe to show: password=, :password@ replaced by *** */
+	char *text; /* whole, with its secrets: handed to the client library,
+		       never shown */
+	char *scheme; /* as written, lower case: "postgresql" */
+	char *engine; /* registry name: "postgres", "sqlite", "duckdb", "mysql",
+			 ... */
+	char *path; /* sqlite:/duckdb: the file path without ?query, else "" */
+	char *shown; /* safe to show: password=, :password@ replaced by *** */
 };
 
 /* Parse; CONFIG error on an unknown scheme (nearest one named) or an empty
@@ -22,7 +25,8 @@ struct url {
 int url_parse(struct url *out, const char *text, struct error *err);
 void url_copy(struct url *out, const struct url *src);
 void url_release(struct url *u);
-/* The decoded value of `name` in the query behind "?", or NULL; caller frees. */
+/* The decoded value of `name` in the query behind "?", or NULL; caller frees.
+ */
 char *url_query_value(const struct url *u, const char *name);
 /* Is there a literal password in this (unexpanded) URL text? ${VAR} and
  * ${file:PATH} are none, ${VAR:-text} is one. */
