@@ -136,8 +136,10 @@ static int run_check_mark(struct run *r, const char *text, struct error *err)
 	} else if (seen.identity) {
 		rc = watermark_check_identity(&seen, r->identity, err);
 	}
-	if (!rc)
+	if (!rc) {
+		watermark_release(&r->from);
 		watermark_copy(&r->from, &seen);
+	}
 	watermark_release(&seen);
 	return rc;
 }

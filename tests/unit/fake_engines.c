@@ -1,0 +1,435 @@
+#include "tests/unit/fake_engines.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/stop.h"
+
+struct fake fake;
+
+static struct connector fake_connector;
+static struct destination fake_destination;
+static struct store fake_store;
+static struct scan fake_scan_args;
+static int64_t fake_at; /* last id delivered in this pass */
+static const struct target *fake_target;
+
+static const struct url_option fake_options[] = { { NULL, NULL, NULL } };
+
+void fake_reset(int64_t source_rows)
+{
+	free(fake.watermark);
+	free(fake.batch_id);
+	free(fake.last_state);
+	free(fake.last_outcome);
+	memset(&fake, 0, sizeof(fake));
+	fake.source_rows = source_rows;
+}
+
+static int fake_open(struct connector **out, const struct connection *conn,
+		     struct error *err)
+{
+	extern const struct connector_ops fake_connector_ops;
+
+	(void)conn;
+	(void)err;
+	fake.opens++;
+	fake_connector.ops = &fake_connector_ops;
+	*out = &fake_connector;
+	return 0;
+}
+
+static int fake_tables(struct connector *c, struct table_list *out,
+		       struct error *err)
+{
+	(void)c;
+	(void)out;
+	(void)err;
+	return 0;
+}
+
+static int fake_describe(struct connector *c, const struct source_spec *source,
+			 const struct watermark_spec *mark, struct schema *out,
+			 struct error *err)
+{
+	struct type type = { .kind = TYPE_INT64 };
+	size_t key = 0;
+
+	(void)c;
+	(void)source;
+	(void)mark;
+	(void)err;
+	type.native = (char *)"bigint";
+	schema_add(out, "id", &type, false);
+	schema_set_key(out, &key, 1);
+	out->mark = 0;
+	out->engine = xstrdup("fake");
+	out->table = xstrdup("t");
+	return 0;
+}
+
+static int fake_inspect_source(struct connector *c,
+			       const struct source_spec *source,
+			       const struct watermark_spec *mark,
+			       const struct schema *schema,
+			       struct problems *out, struct error *err)
+{
+	(void)c;
+	(void)source;
+	(void)mark;
+	(void)schema;
+	(void)out;
+	(void)err;
+	return 0;
+}
+
+static int fake_suggest(struct connector *c, const char *table,
+			enum strategy *strategy, char **column, char **reason,
+			struct error *err)
+{
+	(void)c;
+	(void)table;
+	(void)err;
+	*strategy = STRATEGY_SEQUENCE;
+	*column = xstrdup("id");
+	*reason = xstrdup("");
+	return 0;
+}
+
+static int fake_identity(struct connector *c, const struct source_spec *source,
+			 json_t **out, struct error *err)
+{
+	(void)c;
+	(void)source;
+	(void)err;
+	*out = json_pack("{s:s}", "engine", "fake");
+	return 0;
+}
+
+static int fake_settle(struct connector *c, const struct source_spec *source,
+		       const struct schema *schema,
+		       const struct watermark_spec *mark,
+		       const struct watermark *from, struct settled *out,
+		       struct error *err)
+{
+	(void)c;
+	(void)source;
+	(void)schema;
+	(void)mark;
+	(void)from;
+	(void)err;
+	out->guarantee = GUARANTEE_EXACT;
+	out->reason = xstrdup("");
+	return 0;
+}
+
+static int fake_scan(struct connector *c, const struct scan *scan,
+		     struct error *err)
+{
+	(void)c;
+	(void)err;
+	fake_scan_args = *scan;
+	fake_at = scan->from->value ? atoll(scan->from->value) : 0;
+	return 0;
+}
+
+static void fake_mark(struct watermark *w)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRId64, fake_at);
+	watermark_release(w);
+	watermark_copy(w, fake_scan_args.from);
+	free(w->value);
+	w->value = fake_at ? xstrdup(text) : NULL;
+	json_decref(w->identity);
+	w->identity = json_incref((json_t *)fake_scan_args.identity);
+}
+
+static int fake_next(struct connector *c, struct batch *out, struct error *err)
+{
+	(void)c;
+	if (++fake.nexts == fake.fail_next_at)
+		return error_set(err, ERROR_TRANSIENT, "planted in next");
+	while (fake_at < fake.source_rows && !batch_is_full(out)) {
+		fake_at++;
+		batch_reserve_row(out);
+		vector_set_fixed(&out->vectors[0], out->n_rows, &fake_at);
+		batch_row_done(out);
+	}
+	fake_mark(&out->watermark);
+	out->progress = (double)fake_at / (double)(fake.source_rows + 1);
+	return 0;
+}
+
+static void fake_interrupt(struct connector *c)
+{
+	(void)c;
+}
+
+static void fake_close(struct connector *c)
+{
+	(void)c;
+}
+
+const struct connector_ops fake_connector_ops = {
+	.name = "fake",
+	.options = fake_options,
+	.open = fake_open,
+	.tables = fake_tables,
+	.describe = fake_describe,
+	.inspect = fake_inspect_source,
+	.suggest = fake_suggest,
+	.identity = fake_identity,
+	.settle = fake_settle,
+	.scan = fake_scan,
+	.next = fake_next,
+	.interrupt = fake_interrupt,
+	.close = fake_close,
+};
+
+static int fake_destination_open(struct destination **out,
+				 const struct connection *conn,
+				 struct error *err)
+{
+	extern const struct destination_ops fake_destination_ops;
+
+	(void)conn;
+	(void)err;
+	fake_destination.ops = &fake_destination_ops;
+	*out = &fake_destination;
+	return 0;
+}
+
+static int fake_destination_inspect(struct destination *d,
+				    const struct target *target,
+				    struct inspection *out, struct error *err)
+{
+	(void)d;
+	(void)target;
+	(void)out;
+	(void)err;
+	return 0;
+}
+
+static int fake_prepare(struct destination *d, const struct target *target,
+			struct error *err)
+{
+	(void)d;
+	(void)err;
+	fake_target = target;
+	return 0;
+}
+
+static int fake_recover(struct destination *d, const struct target *target,
+			struct checkpoint *out, struct error *err)
+{
+	(void)d;
+	(void)target;
+	(void)err;
+	out->found = fake.watermark != NULL;
+	out->watermark = xstrdup(fake.watermark);
+	out->batch_id = xstrdup(fake.batch_id ? fake.batch_id : "");
+	out->rows_total = fake.rows_total;
+	return 0;
+}
+
+static void fake_commit(const struct batch *b, const struct checkpoint *next)
+{
+	for (size_t row = 0; row < b->n_rows; row++)
+		fake.arrived[vector_i64(&b->vectors[0], row)]++;
+	if (fake_target->refresh)
+		return;
+	free(fake.watermark);
+	free(fake.batch_id);
+	fake.watermark = xstrdup(next->watermark);
+	fake.batch_id = xstrdup(next->batch_id);
+	fake.rows_total = next->rows_total;
+}
+
+static int fake_load(struct destination *d, const struct batch *batch,
+		     const struct checkpoint *next, struct load_counts *out,
+		     struct error *err)
+{
+	(void)d;
+	fake.loads++;
+	if (batch->n_rows > fake.largest_batch)
+		fake.largest_batch = batch->n_rows;
+	if (fake.loads == fake.stop_at_load)
+		stop_request();
+	if (fake.loads == fake.fail_load_at || fake.fail_load_every_time)
+		return error_set(err, fake.fail_load_with, "planted in load");
+	fake_commit(batch, next);
+	out->inserted = (int64_t)batch->n_rows;
+	if (fake.loads == fake.miscount_at)
+		out->inserted--;
+	if (fake.loads == fake.fail_after_commit_at)
+		return error_set(err, ERROR_TRANSIENT, "planted after commit");
+	return 0;
+}
+
+static int fake_finish(struct destination *d, const struct checkpoint *next,
+		       struct error *err)
+{
+	(void)d;
+	(void)err;
+	fake.finishes++;
+	free(fake.watermark);
+	fake.watermark = xstrdup(next->watermark);
+	return 0;
+}
+
+static int fake_set_watermark(struct destination *d,
+			      const struct target *target,
+			      const char *watermark, struct error *err)
+{
+	(void)d;
+	(void)target;
+	(void)watermark;
+	(void)err;
+	return 0;
+}
+
+static void fake_destination_interrupt(struct destination *d)
+{
+	(void)d;
+}
+
+static void fake_destination_close(struct destination *d)
+{
+	(void)d;
+}
+
+const struct destination_ops fake_destination_ops = {
+	.name = "fake",
+	.options = fake_options,
+	.traits = DESTINATION_TRANSACTIONAL,
+	.open = fake_destination_open,
+	.inspect = fake_destination_inspect,
+	.prepare = fake_prepare,
+	.recover = fake_recover,
+	.load = fake_load,
+	.finish = fake_finish,
+	.set_watermark = fake_set_watermark,
+	.interrupt = fake_destination_interrupt,
+	.close = fake_destination_close,
+};
+
+static int fake_store_open(struct store **out, const struct connection *conn,
+			   struct error *err)
+{
+	extern const struct store_ops fake_store_ops;
+
+	(void)conn;
+	(void)err;
+	fake_store.ops = &fake_store_ops;
+	*out = &fake_store;
+	return 0;
+}
+
+static int fake_migrate(struct store *s, int *applied, int *version,
+			struct error *err)
+{
+	(void)s;
+	(void)err;
+	*applied = 0;
+	*version = 1;
+	return 0;
+}
+
+static int fake_save_attempt(struct store *s, const struct attempt *a,
+			     struct error *err)
+{
+	(void)s;
+	(void)err;
+	free(fake.last_state);
+	free(fake.last_outcome);
+	fake.last_state = xstrdup(a->state);
+	fake.last_outcome = xstrdup(a->outcome);
+	return 0;
+}
+
+static int fake_save_batch(struct store *s, const struct batch_record *b,
+			   const struct attempt *a, struct error *err)
+{
+	(void)s;
+	(void)b;
+	(void)a;
+	fake.saves++;
+	if (fake.fail_save)
+		return error_set(err, ERROR_ACCESS, "planted in the store");
+	return 0;
+}
+
+static int fake_list_attempts(struct store *s, const char *pipeline,
+			      int64_t limit, struct attempt_list *out,
+			      struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)limit;
+	(void)out;
+	(void)err;
+	return 0;
+}
+
+static int fake_close_dead(struct store *s, const char *pipeline,
+			   struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)err;
+	return 0;
+}
+
+static int fake_get_mark(struct store *s, const char *pipeline, char **out,
+			 struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)err;
+	*out = NULL;
+	return 0;
+}
+
+static int fake_set_mark(struct store *s, const char *pipeline,
+			 const char *watermark, struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)watermark;
+	(void)err;
+	return 0;
+}
+
+static void fake_store_close(struct store *s)
+{
+	(void)s;
+}
+
+const struct store_ops fake_store_ops = {
+	.name = "fake",
+	.options = fake_options,
+	.open = fake_store_open,
+	.migrate = fake_migrate,
+	.save_attempt = fake_save_attempt,
+	.save_batch = fake_save_batch,
+	.list_attempts = fake_list_attempts,
+	.close_dead_attempts = fake_close_dead,
+	.get_watermark = fake_get_mark,
+	.set_watermark = fake_set_mark,
+	.close = fake_store_close,
+};
+
+static const struct plugin fake_plugin = {
+	.abi = PLUGIN_ABI,
+	.size = sizeof(struct plugin),
+	.name = "fake",
+	.version = "",
+	.connector = &fake_connector_ops,
+	.destination = &fake_destination_ops,
+	.store = &fake_store_ops,
+};
+
+const struct plugin *const plugin_builtin[] = { &fake_plugin, NULL };

@@ -1,0 +1,291 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/base/stop.h"
+#include "core/sync/pipeline.h"
+#include "core/sync/runner.h"
+#include "tests/unit/fake_engines.h"
+
+extern const struct store_ops fake_store_ops;
+static struct store test_store = { &fake_store_ops };
+
+static struct connection test_end = {
+	.name = (char *)"fake",
+	.url = { .engine = (char *)"fake", .shown = (char *)"fake:" },
+};
+
+static struct pipeline_settings test_settings(void)
+{
+	struct pipeline_settings p = {
+		.name = (char *)"p",
+		.source = &test_end,
+		.destination = &test_end,
+		.source_table = (char *)"t",
+		.destination_table = (char *)"t",
+		.strategy = STRATEGY_SEQUENCE,
+		.mark_column = (char *)"id",
+		.time_zone = (char *)"auto",
+		.settle = true,
+		.mode = LOAD_UPSERT,
+		.batch_rows = 100,
+		.batch_bytes = 32 << 20,
+		.batch_target_us = 1,
+		.retry = { .attempts = 3, .backoff_us = 1, .max_backoff_us = 2 },
+		.logic_version = 1,
+		.tenant = (char *)"",
+	};
+
+	return p;
+}
+
+static int test_run(struct run_result *out, const struct run_options *options)
+{
+	static struct pipeline_settings p;
+	struct error err = ERROR_INIT;
+
+	p = test_settings();
+	return pipeline_run(&p, &test_store, options, out, &err);
+}
+
+static void assert_each_once(int64_t n)
+{
+	for (int64_t id = 1; id <= n; id++)
+		if (fake.arrived[id] != 1)
+			fail_msg("id %d arrived %d times", (int)id,
+				 fake.arrived[id]);
+	assert_int_equal(fake.arrived[n + 1], 0);
+}
+
+static void test_moves_every_row_once(void **state)
+{
+	struct run_options options = { 0 };
+	struct run_result r;
+
+	(void)state;
+	fake_reset(1050);
+	assert_int_equal(test_run(&r, &options), 0);
+	assert_int_equal(r.outcome, OUTCOME_CAUGHT_UP);
+	assert_int_equal(r.rows_read, 1050);
+	assert_int_equal(r.rows_inserted, 1050);
+	assert_each_once(1050);
+	assert_non_null(strstr(fake.watermark, "\"value\":\"1050\""));
+	assert_string_equal(fake.last_state, "SUCCEEDED");
+	assert_int_equal(fake.saves, r.batches);
+	run_result_release(&r);
+}
+
+static void test_second_run_loads_nothing(void **state)
+{
+	struct run_options options = { 0 };
+	struct run_result r;
+
+	(void)state;
+	fake_reset(10);
+	assert_int_equal(test_run(&r, &options), 0);
+	run_result_release(&r);
+	fake.loads = 0;
+	assert_int_equal(test_run(&r, &options), 0);
+	assert_int_equal(fake.loads, 0);
+	assert_int_equal(r.rows_read, 0);
+	assert_int_equal(r.outcome, OUTCOME_CAUGHT_UP);
+	run_result_release(&r);
+}
+
+static void test_goes_on_from_the_destinations_mark(void **state)
+{
+	static const struct { int load, after, next; } cases[] = {
+		{ 3, 0, 0 }, { 1, 0, 0 }, { 0, 3, 0 }, { 0, 1, 0 }, { 0, 0, 4 },
+	};
+	struct run_options options = { 0 };
+	struct run_result r;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		fake_reset(1000);
+		fake.fail_load_at = cases[i].load;
+		fake.fail_load_with = ERROR_TRANSIENT;
+		fake.fail_after_commit_at = cases[i].after;
+		fake.fail_next_at = cases[i].next;
+		assert_int_equal(test_run(&r, &options), 0);
+		assert_int_equal(fake.opens, 2);
+		assert_each_once(1000);
+		run_result_release(&r);
+	}
+}
+
+static void test_gives_up(void **state)
+{
+	static const struct { enum error_code code; int opens; } cases[] = {
+		{ ERROR_TRANSIENT, 3 }, { ERROR_ACCESS, 1 },
+		{ ERROR_SCHEMA, 1 },    { ERROR_DATA, 1 },
+		{ ERROR_STATE, 1 },     { ERROR_BUG, 1 },
+	};
+	struct run_options options = { 0 };
+	struct run_result r;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		fake_reset(1000);
+		fake.fail_load_every_time = true;
+		fake.fail_load_with = cases[i].code;
+		assert_int_equal(test_run(&r, &options), -(int)cases[i].code);
+		assert_int_equal(r.error.code, cases[i].code);
+		assert_int_equal(r.outcome, cases[i].code == ERROR_STATE ?
+						    OUTCOME_BUSY :
+						    OUTCOME_FAILED);
+		assert_int_equal(fake.opens, cases[i].opens);
+		assert_string_equal(fake.last_state, "FAILED");
+		assert_null(fake.watermark);
+		run_result_release(&r);
+	}
+}
+
+static void test_max_batches(void **state)
+{
+	struct run_options options = { .max_batches = 2 };
+	struct run_result r;
+
+	(void)state;
+	fake_reset(1000);
+	assert_int_equal(test_run(&r, &options), 0);
+	assert_int_equal(r.outcome, OUTCOME_STOPPED);
+	assert_int_equal(r.batches, 2);
+	assert_int_equal(r.error.code, 0);
+	run_result_release(&r);
+}
+
+static void test_counts_must_add_up(void **state)
+{
+	struct run_options options = { 0 };
+	struct run_result r;
+
+	(void)state;
+	fake_reset(1000);
+	fake.miscount_at = 2;
+	assert_int_equal(test_run(&r, &options), -ERROR_BUG);
+	run_result_release(&r);
+}
+
+static void test_store_failure_is_a_failure(void **state)
+{
+	struct run_options options = { 0 };
+	struct run_result r;
+
+	(void)state;
+	fake_reset(1000);
+	fake.fail_save = true;
+	assert_int_equal(test_run(&r, &options), -ERROR_ACCESS);
+	assert_int_equal(r.outcome, OUTCOME_FAILED);
+	run_result_release(&r);
+}
+
+static void test_refuses_a_foreign_mark(void **state)
+{
+	static const char *const marks[] = {
+		"{\"strategy\":\"timestamp\",\"column\":\"id\",\"value\":\"7\"}",
+		"{\"strategy\":\"sequence\",\"column\":\"x\",\"value\":\"7\"}",
+		"{\"strategy\":\"sequence\",\"column\":\"id\",\"value\":\"7\","
+		"\"identity\":{\"engine\":\"other\"}}",
+	};
+	struct run_options options = { 0 };
+	struct run_result r;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+		fake_reset(10);
+		fake.watermark = xstrdup(marks[i]);
+		assert_int_equal(test_run(&r, &options), -ERROR_SCHEMA);
+		assert_int_equal(fake.loads, 0);
+		assert_non_null(strstr(r.error.message, "watermark reset"));
+		run_result_release(&r);
+	}
+}
+
+static void test_refresh_finishes_once(void **state)
+{
+	struct run_options options = { .full_refresh = true };
+	struct run_result r;
+
+	(void)state;
+	fake_reset(500);
+	fake.watermark = xstrdup("{\"strategy\":\"sequence\",\"column\":\"id\","
+				 "\"value\":\"400\"}");
+	assert_int_equal(test_run(&r, &options), 0);
+	assert_int_equal(r.rows_read, 500);
+	assert_int_equal(fake.finishes, 1);
+	run_result_release(&r);
+}
+
+static void test_adapt_rows(void **state)
+{
+	static const struct {
+		size_t rows, loaded;
+		int64_t load_us, target_us;
+		size_t configured, expected;
+	} cases[] = {
+		{ 1000, 1000, 1000, 1000, 1000, 1000 },
+		{ 1000, 1000, 500, 1000, 1000, 2000 },
+		{ 1000, 1000, 1, 1000, 1000, 2000 },    /* at most doubled */
+		{ 8000, 8000, 1, 1000, 1000, 8000 },    /* at most times 8 */
+		{ 1000, 1000, 9000, 1000, 1000, 500 },  /* at most halved */
+		{ 300, 300, 9000, 1000, 1000, 200 },    /* no fewer than 200 */
+		{ 50, 50, 9000, 1000, 50, 50 },         /* unless configured so */
+		{ 1000, 999, 1, 1000, 1000, 1000 },     /* not full: no news */
+		{ 1000, 1000, 0, 1000, 1000, 1000 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(
+			pipeline_adapt_rows(cases[i].rows, cases[i].loaded,
+					    cases[i].load_us,
+					    cases[i].target_us,
+					    cases[i].configured),
+			cases[i].expected);
+}
+
+/* Last: a stop cannot be taken back. */
+static void test_stop_ends_after_the_batch(void **state)
+{
+	struct run_options options = { 0 };
+	struct run_result r;
+
+	(void)state;
+	fake_reset(1000);
+	fake.stop_at_load = 2;
+	assert_int_equal(test_run(&r, &options), -ERROR_STOPPED);
+	assert_int_equal(r.outcome, OUTCOME_STOPPED);
+	assert_true(r.batches >= 2);
+	assert_true(r.batches < 10);
+	assert_each_once(r.rows_read);
+	assert_string_equal(fake.last_state, "SUCCEEDED");
+	run_result_release(&r);
+	fake_reset(0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_moves_every_row_once),
+		cmocka_unit_test(test_second_run_loads_nothing),
+		cmocka_unit_test(test_goes_on_from_the_destinations_mark),
+		cmocka_unit_test(test_gives_up),
+		cmocka_unit_test(test_max_batches),
+		cmocka_unit_test(test_counts_must_add_up),
+		cmocka_unit_test(test_store_failure_is_a_failure),
+		cmocka_unit_test(test_refuses_a_foreign_mark),
+		cmocka_unit_test(test_refresh_finishes_once),
+		cmocka_unit_test(test_adapt_rows),
+		cmocka_unit_test(test_stop_ends_after_the_batch),
+	};
+
+	log_set_level(LOG_SILENT);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
