@@ -121,8 +121,8 @@ static const char *settings_strategy_text(const struct config_node *node)
 }
 
 /* The pipeline's own keys, and what they leave to the defaults. Another
- * strategy does not take the column, lag and time zone meant for the default
- * one. */
+ * strategy does not take the column meant for the default one; a lag or time
+ * zone that it has no use for is passed over when it is checked. */
 static struct config_node *settings_merged(const struct config_node *own,
 					   const struct config_node *defaults)
 {
@@ -134,12 +134,9 @@ static struct config_node *settings_merged(const struct config_node *own,
 		return merged;
 	rest = config_node_copy(defaults);
 	mark = config_node_find(rest, "watermark");
-	if (mark && *mine && strcmp(mine, settings_strategy_text(rest)) != 0 &&
-	    *settings_strategy_text(rest)) {
+	if (mark && *mine && *settings_strategy_text(rest) &&
+	    strcmp(mine, settings_strategy_text(rest)) != 0)
 		config_node_remove(mark, "column");
-		config_node_remove(mark, "lag");
-		config_node_remove(mark, "time_zone");
-	}
 	config_node_merge(merged, rest);
 	config_node_free(rest);
 	return merged;
