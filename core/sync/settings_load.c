@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/failpoint.h"
 #include "core/base/nearest.h"
 #include "core/base/units.h"
 #include "core/sync/settings_input.h"
@@ -269,6 +270,11 @@ int settings_load(struct settings *out, const char *path, struct error *err)
 		return rc;
 	rc = settings_parse(out, &file, err);
 	config_file_release(&file);
+	if (rc)
+		return rc;
+	rc = failpoint("config_loaded", err);
+	if (rc)
+		settings_release(out);
 	return rc;
 }
 
