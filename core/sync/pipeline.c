@@ -392,6 +392,18 @@ static int run_pass(struct run *r, struct error *err)
 	return rc;
 }
 
+static int run_check_options(struct run *r, struct error *err)
+{
+	if (!r->target.refresh || !r->options->max_batches)
+		return 0;
+	return error_set(
+		err, ERROR_CONFIG,
+		"%s is loaded whole and swapped in at its end (%s), so "
+		"--max-batches would never let it end; run it without",
+		r->p->name,
+		r->p->mode == LOAD_REPLACE ? "mode replace" : "--full-refresh");
+}
+
 static int run_sync(struct run *r, struct error *err)
 {
 	struct scan scan = { .source = &r->spec,
@@ -400,8 +412,10 @@ static int run_sync(struct run *r, struct error *err)
 			     .from = &r->from,
 			     .settled = &r->settled };
 	int64_t left = 0;
-	int rc = run_open(r, err);
+	int rc = run_check_options(r, err);
 
+	if (!rc)
+		rc = run_open(r, err);
 	if (!rc)
 		rc = run_locate(r, err);
 	if (!rc)

@@ -11,19 +11,19 @@
 #define FAKE_MOST 10000
 
 struct fake {
-	int64_t source_rows;          /* ids 1..source_rows exist */
-	int arrived[FAKE_MOST + 1];   /* by id: times committed */
-	char *watermark;              /* as committed, or NULL */
+	int64_t source_rows; /* ids 1..source_rows exist */
+	int arrived[FAKE_MOST + 1]; /* by id: times committed */
+	char *watermark; /* as committed, or NULL */
 	char *batch_id;
 	int64_t rows_total;
 	int loads, opens, nexts, finishes, saves;
-	int fail_load_at;             /* number of the load that fails, 0: none */
+	int fail_load_at; /* number of the load that fails, 0: none */
 	enum error_code fail_load_with;
 	bool fail_load_every_time;
-	int fail_after_commit_at;     /* this load commits, then says TRANSIENT */
-	int fail_next_at;             /* number of the next() that fails */
-	int stop_at_load;             /* stop_request() during this load */
-	int miscount_at;              /* this load reports one row too few */
+	int fail_after_commit_at; /* this load commits, then says TRANSIENT */
+	int fail_next_at; /* number of the next() that fails */
+	int stop_at_load; /* stop_request() during this load */
+	int miscount_at; /* this load reports one row too few */
 	bool fail_save;
 	size_t largest_batch;
 	char *last_state, *last_outcome; /* of the last saved attempt */

@@ -37,7 +37,9 @@ static struct pipeline_settings test_settings(void)
 		.batch_rows = 100,
 		.batch_bytes = 32 << 20,
 		.batch_target_us = 1,
-		.retry = { .attempts = 3, .backoff_us = 1, .max_backoff_us = 2 },
+		.retry = { .attempts = 3,
+			   .backoff_us = 1,
+			   .max_backoff_us = 2 },
 		.logic_version = 1,
 		.tenant = (char *)"",
 	};
@@ -100,7 +102,9 @@ static void test_second_run_loads_nothing(void **state)
 
 static void test_goes_on_from_the_destinations_mark(void **state)
 {
-	static const struct { int load, after, next; } cases[] = {
+	static const struct {
+		int load, after, next;
+	} cases[] = {
 		{ 3, 0, 0 }, { 1, 0, 0 }, { 0, 3, 0 }, { 0, 1, 0 }, { 0, 0, 4 },
 	};
 	struct run_options options = { 0 };
@@ -122,10 +126,13 @@ static void test_goes_on_from_the_destinations_mark(void **state)
 
 static void test_gives_up(void **state)
 {
-	static const struct { enum error_code code; int opens; } cases[] = {
+	static const struct {
+		enum error_code code;
+		int opens;
+	} cases[] = {
 		{ ERROR_TRANSIENT, 3 }, { ERROR_ACCESS, 1 },
-		{ ERROR_SCHEMA, 1 },    { ERROR_DATA, 1 },
-		{ ERROR_STATE, 1 },     { ERROR_BUG, 1 },
+		{ ERROR_SCHEMA, 1 },	{ ERROR_DATA, 1 },
+		{ ERROR_STATE, 1 },	{ ERROR_BUG, 1 },
 	};
 	struct run_options options = { 0 };
 	struct run_result r;
@@ -137,9 +144,9 @@ static void test_gives_up(void **state)
 		fake.fail_load_with = cases[i].code;
 		assert_int_equal(test_run(&r, &options), -(int)cases[i].code);
 		assert_int_equal(r.error.code, cases[i].code);
-		assert_int_equal(r.outcome, cases[i].code == ERROR_STATE ?
-						    OUTCOME_BUSY :
-						    OUTCOME_FAILED);
+		assert_int_equal(r.outcome, cases[i].code == ERROR_STATE
+						    ? OUTCOME_BUSY
+						    : OUTCOME_FAILED);
 		assert_int_equal(fake.opens, cases[i].opens);
 		assert_string_equal(fake.last_state, "FAILED");
 		assert_null(fake.watermark);
@@ -189,7 +196,8 @@ static void test_store_failure_is_a_failure(void **state)
 static void test_refuses_a_foreign_mark(void **state)
 {
 	static const char *const marks[] = {
-		"{\"strategy\":\"timestamp\",\"column\":\"id\",\"value\":\"7\"}",
+		"{\"strategy\":\"timestamp\",\"column\":\"id\",\"value\":"
+		"\"7\"}",
 		"{\"strategy\":\"sequence\",\"column\":\"x\",\"value\":\"7\"}",
 		"{\"strategy\":\"sequence\",\"column\":\"id\",\"value\":\"7\","
 		"\"identity\":{\"engine\":\"other\"}}",
@@ -223,6 +231,18 @@ static void test_refresh_finishes_once(void **state)
 	run_result_release(&r);
 }
 
+static void test_refresh_is_not_cut(void **state)
+{
+	struct run_options options = { .full_refresh = true, .max_batches = 1 };
+	struct run_result r;
+
+	(void)state;
+	fake_reset(500);
+	assert_int_equal(test_run(&r, &options), -ERROR_CONFIG);
+	assert_int_equal(fake.loads, 0);
+	run_result_release(&r);
+}
+
 static void test_adapt_rows(void **state)
 {
 	static const struct {
@@ -232,23 +252,22 @@ static void test_adapt_rows(void **state)
 	} cases[] = {
 		{ 1000, 1000, 1000, 1000, 1000, 1000 },
 		{ 1000, 1000, 500, 1000, 1000, 2000 },
-		{ 1000, 1000, 1, 1000, 1000, 2000 },    /* at most doubled */
-		{ 8000, 8000, 1, 1000, 1000, 8000 },    /* at most times 8 */
-		{ 1000, 1000, 9000, 1000, 1000, 500 },  /* at most halved */
-		{ 300, 300, 9000, 1000, 1000, 200 },    /* no fewer than 200 */
-		{ 50, 50, 9000, 1000, 50, 50 },         /* unless configured so */
-		{ 1000, 999, 1, 1000, 1000, 1000 },     /* not full: no news */
+		{ 1000, 1000, 1, 1000, 1000, 2000 }, /* at most doubled */
+		{ 8000, 8000, 1, 1000, 1000, 8000 }, /* at most times 8 */
+		{ 1000, 1000, 9000, 1000, 1000, 500 }, /* at most halved */
+		{ 300, 300, 9000, 1000, 1000, 200 }, /* no fewer than 200 */
+		{ 50, 50, 9000, 1000, 50, 50 }, /* unless configured so */
+		{ 1000, 999, 1, 1000, 1000, 1000 }, /* not full: no news */
 		{ 1000, 1000, 0, 1000, 1000, 1000 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(
-			pipeline_adapt_rows(cases[i].rows, cases[i].loaded,
-					    cases[i].load_us,
-					    cases[i].target_us,
-					    cases[i].configured),
-			cases[i].expected);
+		assert_int_equal(pipeline_adapt_rows(
+					 cases[i].rows, cases[i].loaded,
+					 cases[i].load_us, cases[i].target_us,
+					 cases[i].configured),
+				 cases[i].expected);
 }
 
 /* Last: a stop cannot be taken back. */
@@ -282,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_store_failure_is_a_failure),
 		cmocka_unit_test(test_refuses_a_foreign_mark),
 		cmocka_unit_test(test_refresh_finishes_once),
+		cmocka_unit_test(test_refresh_is_not_cut),
 		cmocka_unit_test(test_adapt_rows),
 		cmocka_unit_test(test_stop_ends_after_the_batch),
 	};
