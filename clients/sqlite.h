@@ -76,9 +76,9 @@ double sqlite_f64(struct sqlite_statement *st, int column);
 const char *sqlite_str(struct sqlite_statement *st,
 		       int column); /* NULL: NULL; valid until the next step */
 
-/* An SQL function name(a, b) of this connection: 1 or 0, as `newer` says of
- * two texts (not terminated by NUL; NULL with 0 bytes: SQL NULL; a number
- * comes as its text). Called each time it is met, never folded away. */
+/* An SQL function name(a, b) of this connection: 1 or 0, as `predicate` says
+ * of two texts (NUL-terminated; NULL with 0 bytes: SQL NULL; a number comes as
+ * its text). Called each time it is met, never folded away. */
 typedef bool (*sqlite_predicate)(void *ctx, const char *a, size_t n_a,
 				 const char *b, size_t n_b);
 int sqlite_add_predicate(struct sqlite *db, const char *name,

@@ -44,6 +44,8 @@ struct sqlite_target {
 	struct destination base;
 	char *path;
 	struct sqlite *db; /* NULL: the file is not there yet */
+	/* For interrupt(), which comes from another thread: */
+	struct sqlite *_Atomic running;
 	atomic_bool interrupted;
 
 	const struct target *target; /* since prepare */

@@ -59,6 +59,7 @@ static int sqlite_target_open_file(struct sqlite_target *d, bool create,
 		return rc;
 	}
 	d->db = db;
+	atomic_store(&d->running, db);
 	return 0;
 }
 
@@ -96,6 +97,7 @@ static int sqlite_target_open(struct destination **out,
 	d->batch_id = xstrdup("");
 	strbuf_init(&d->texts);
 	d->order = (struct row_order)ROW_ORDER_INIT;
+	atomic_init(&d->running, NULL);
 	atomic_init(&d->interrupted, false);
 	if (stat(d->path, &st) || st.st_size == 0)
 		rc = sqlite_target_check_directory(d->path, err);
@@ -134,10 +136,12 @@ static void sqlite_target_interrupt(struct destination *base)
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
 
+	struct sqlite *db = atomic_load(&d->running);
+
 	/* Between two rows no statement runs that could be interrupted. */
 	atomic_store(&d->interrupted, true);
-	if (d->db)
-		sqlite_interrupt_all(d->db);
+	if (db)
+		sqlite_interrupt_all(db);
 }
 
 static const struct url_option sqlite_target_options[] = {
