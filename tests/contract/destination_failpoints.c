@@ -1,0 +1,178 @@
+/* A failure at each named point of a load: as if the batch had never been
+ * begun, and the next session loads it. Skipped by builds without failpoints.
+ */
+#include "destination_suite.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+
+#define DAY(d) "2026-01-" d " 12:00:00+00"
+#define ALL    "SELECT id, name FROM orders ORDER BY id;"
+
+#define NO_FAILPOINTS 77
+
+static const char *const load_points[] = {
+	"stage_created", "mid_load",	 "stage_full",	     "before_merge",
+	"after_delete",	 "after_merge",	 "before_watermark", "after_watermark",
+	"commit_sent",	 "commit_acked",
+};
+
+/* In a process of its own: a session that ends at the point, if it passes
+ * there. */
+static void failpoint_session(struct world *w, const char *point,
+			      const char *rows)
+{
+	struct error err = ERROR_INIT;
+	char *text = xstrfmt("%s=kill@1", point);
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		setenv("TIDEMARK_FAILPOINTS", text, 1);
+		if (failpoint_init(&err))
+			_exit(NO_FAILPOINTS);
+		world_begin(w);
+		world_load(w, rows, "{\"value\":\"2\"}");
+		_exit(0);
+	}
+	free(text);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FAILPOINTS)
+		skip();
+}
+
+/* The next session is the one that waits for what the killed one's server
+ * process still does. */
+static void failpoint_all_or_nothing(struct world *w)
+{
+	assert_int_equal(world_begin(w), 0);
+	world_close(w);
+	if (!strcmp(world_mark(w), "{\"value\":\"2\"}"))
+		assert_string_equal(world_query(w, ALL), "1|A\n2|b\n3|c");
+	else
+		assert_string_equal(world_query(w, ALL), "1|a\n2|b");
+}
+
+static void failpoint_check(struct world *w, const char *point)
+{
+	static const char batch[] =
+		"1|A|" DAY("02") "\n2|b|" DAY("01") "\n3|c|" DAY("02");
+
+	world_sync(w, "1|a|" DAY("01") "\n2|b|" DAY("01"), "{\"value\":\"1\"}");
+	failpoint_session(w, point, batch);
+	failpoint_all_or_nothing(w);
+	world_sync(w, batch, "{\"value\":\"2\"}");
+	world_sync(w, batch, "{\"value\":\"2\"}");
+	world_expect_counts(w, 0, 0, 3);
+	assert_string_equal(world_query(w, ALL), "1|A\n2|b\n3|c");
+	assert_string_equal(world_mark(w), "{\"value\":\"2\"}");
+}
+
+static void failpoint_check_all(void **state, enum load_mode mode)
+{
+	struct world *w = suite_world(state);
+
+	world_schema(w, "id:int64! name:text at:timestamptz@");
+	w->target.table = "orders";
+	w->target.mode = mode;
+	for (size_t i = 0; i < ARRAY_SIZE(load_points); i++) {
+		failpoint_check(w, load_points[i]);
+		world_exec(w, mode == LOAD_APPEND ? "DROP VIEW orders;"
+						    "DROP TABLE orders_raw;"
+						  : "DROP TABLE orders;");
+	}
+}
+
+static void test_failpoints_upsert(void **state)
+{
+	failpoint_check_all(state, LOAD_UPSERT);
+}
+
+static void test_failpoints_delete_insert(void **state)
+{
+	failpoint_check_all(state, LOAD_DELETE_INSERT);
+}
+
+static void test_failpoints_append(void **state)
+{
+	failpoint_check_all(state, LOAD_APPEND);
+}
+
+static void failpoint_refresh(struct world *w, const char *point,
+			      const char *rows, const char *mark)
+{
+	struct error err = ERROR_INIT;
+	char *text = xstrfmt("%s=kill@1", point);
+	bool armed = strcmp(point, "none") != 0;
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		setenv("TIDEMARK_FAILPOINTS", text, 1);
+		if (armed && failpoint_init(&err))
+			_exit(NO_FAILPOINTS);
+		_exit(world_begin(w) || world_load(w, rows, "{}") ||
+		      world_finish(w, mark));
+	}
+	free(text);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FAILPOINTS)
+		skip();
+	assert_true(armed || status == 0);
+}
+
+/* Nothing of a preparation that ends halfway is left. */
+static void test_failpoint_prepare(void **state)
+{
+	struct world *w = suite_world(state);
+
+	world_schema(w, "id:int64! name:text");
+	w->target.table = "orders";
+	w->target.mode = LOAD_UPSERT;
+	world_sync(w, "1|a", "{\"value\":\"1\"}");
+	world_schema(w, "id:int64! name:text x:int32 y:int32");
+	failpoint_session(w, "mid_alter", "");
+	assert_string_equal(world_query(w, "SELECT * FROM orders;"), "1|a");
+	assert_string_equal(world_mark(w), "{\"value\":\"1\"}");
+	world_sync(w, "1|a|2|3", "{}");
+	assert_string_equal(
+		world_query(w, "SELECT id, name, x, y FROM orders;"),
+		"1|a|2|3");
+}
+
+/* A refresh that ends at any point of its swap leaves the old table or the
+ * new one, and the next one works. */
+static void test_failpoints_finish(void **state)
+{
+	struct world *w = suite_world(state);
+	bool swapped;
+
+	world_schema(w, "id:int64! name:text");
+	w->target.table = "orders";
+	w->target.mode = LOAD_REPLACE;
+	w->target.refresh = true;
+	for (size_t i = 0; i < ARRAY_SIZE(load_points); i++) {
+		failpoint_refresh(w, "none", "1|a", "{\"value\":\"1\"}");
+		failpoint_refresh(w, load_points[i], "2|b",
+				  "{\"value\":\"2\"}");
+		assert_int_equal(world_begin(w), 0);
+		world_close(w);
+		swapped = strstr(world_mark(w), "\"2\"") != NULL;
+		assert_string_equal(world_query(w, ALL),
+				    swapped ? "2|b" : "1|a");
+	}
+}
+
+const struct CMUnitTest suite_failpoints[] = {
+	SUITE_TEST(test_failpoints_upsert),
+	SUITE_TEST(test_failpoints_delete_insert),
+	SUITE_TEST(test_failpoints_append),
+	SUITE_TEST(test_failpoint_prepare),
+	SUITE_TEST(test_failpoints_finish),
+};
+const size_t suite_failpoints_n = ARRAY_SIZE(suite_failpoints);
