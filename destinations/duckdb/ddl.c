@@ -25,19 +25,6 @@ static void ddl_refuse(struct ddl *x, const char *code, const char *fix,
 		     "table %s: %s", x->target->table, what);
 }
 
-static void ddl_add_names(struct strbuf *sql, const struct schema *s,
-			  bool key_only)
-{
-	size_t n = key_only ? s->n_key : s->n_columns;
-
-	for (size_t i = 0; i < n; i++) {
-		size_t column = key_only ? s->key[i] : i;
-
-		strbuf_addstr(sql, i ? ", " : "");
-		sql_quote_name(sql, s->columns[column].name, '"');
-	}
-}
-
 char *duckdb_view_sql(const struct target *target, const struct duckdb_place *p)
 {
 	const struct schema *s = target->schema;
@@ -48,7 +35,7 @@ char *duckdb_view_sql(const struct target *target, const struct duckdb_place *p)
 		    "%s) FROM %s QUALIFY row_number() OVER (PARTITION BY ",
 		    p->quoted_name, NAME_RAW_BATCH, NAME_RAW_SEQ,
 		    NAME_RAW_LOADED, p->quoted_data);
-	ddl_add_names(&sql, s, true);
+	duckdb_sql_keys(&sql, s);
 	strbuf_addstr(&sql, " ORDER BY ");
 	if (s->mark >= 0) {
 		sql_quote_name(&sql, s->columns[s->mark].name, '"');
@@ -234,7 +221,7 @@ static int ddl_check_keys(struct ddl *x, struct error *err)
 	if (e->has_mark || x->target->mode == LOAD_APPEND || x->out->problems.n)
 		return 0;
 	strbuf_addf(&sql, "SELECT 1 FROM %s GROUP BY ", x->place->quoted_data);
-	ddl_add_names(&sql, x->target->schema, true);
+	duckdb_sql_keys(&sql, x->target->schema);
 	strbuf_addstr(&sql, " HAVING count(*) > 1 LIMIT 1");
 	rc = duck_query(x->d->db, &r, sql.data, NULL, 0, err);
 	if (!rc && duck_next(r))

@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "clients/duckdb.h"
+#include "core/base/strbuf.h"
 #include "core/data/batch.h"
 #include "core/plugin/destination.h"
 #include "destinations/common/drift.h"
@@ -183,6 +184,17 @@ bool duckdb_decimal_parse(const uint8_t *text, size_t n, unsigned precision,
 			  unsigned scale, duckdb_hugeint *out);
 /* Length without the zeros behind the point that say nothing. */
 size_t duckdb_decimal_trim(const uint8_t *text, size_t n);
+
+/* sql.c: pieces of statements over a table `t` and rows `s` for it. */
+void duckdb_sql_name(struct strbuf *sql, const struct schema *s, size_t column,
+		     const char *table);
+void duckdb_sql_columns(struct strbuf *sql, const struct schema *s,
+			const char *table);
+void duckdb_sql_keys(struct strbuf *sql, const struct schema *s);
+void duckdb_sql_key_join(struct strbuf *sql, const struct schema *s);
+void duckdb_sql_different(struct strbuf *sql, const struct schema *s);
+/* " AND ...", or nothing without a mark. */
+void duckdb_sql_newer(struct strbuf *sql, const struct schema *s);
 
 /* load.c */
 int duckdb_load_batch(struct duckdb_destination *d, const struct batch *b,

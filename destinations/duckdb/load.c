@@ -6,7 +6,6 @@
 #include "core/base/clock.h"
 #include "core/base/failpoint.h"
 #include "core/base/strbuf.h"
-#include "core/data/table_name.h"
 #include "core/data/value.h"
 #include "destinations/common/names.h"
 #include "destinations/duckdb/internal.h"
@@ -31,73 +30,6 @@ struct load {
 	struct load_counts *counts;
 	size_t n_new, n_matched, n_repeats;
 };
-
-static void load_add_name(struct strbuf *sql, const struct load *l,
-			  size_t column, const char *table)
-{
-	if (table)
-		strbuf_addf(sql, "%s.", table);
-	sql_quote_name(sql, l->s->columns[column].name, '"');
-}
-
-static void load_add_columns(struct strbuf *sql, const struct load *l,
-			     const char *table)
-{
-	for (size_t i = 0; i < l->s->n_columns; i++) {
-		strbuf_addstr(sql, i ? ", " : "");
-		load_add_name(sql, l, i, table);
-	}
-}
-
-static void load_add_keys(struct strbuf *sql, const struct load *l)
-{
-	for (size_t i = 0; i < l->s->n_key; i++) {
-		strbuf_addstr(sql, i ? ", " : "");
-		load_add_name(sql, l, l->s->key[i], NULL);
-	}
-}
-
-static void load_add_key_join(struct strbuf *sql, const struct load *l)
-{
-	for (size_t i = 0; i < l->s->n_key; i++) {
-		strbuf_addstr(sql, i ? " AND t." : "t.");
-		load_add_name(sql, l, l->s->key[i], NULL);
-		strbuf_addstr(sql, " = s.");
-		load_add_name(sql, l, l->s->key[i], NULL);
-	}
-}
-
-/* (a column of s differs from t's): keys are equal already. */
-static void load_add_different(struct strbuf *sql, const struct load *l)
-{
-	const char *between = "";
-
-	strbuf_addstr(sql, "(");
-	for (size_t i = 0; i < l->s->n_columns; i++) {
-		if (schema_is_key(l->s, i))
-			continue;
-		strbuf_addf(sql, "%st.", between);
-		load_add_name(sql, l, i, NULL);
-		strbuf_addstr(sql, " IS DISTINCT FROM s.");
-		load_add_name(sql, l, i, NULL);
-		between = " OR ";
-	}
-	strbuf_addstr(sql, *between ? ")" : "false)");
-}
-
-/* An older version never replaces a newer one; NULL is older than any. */
-static void load_add_newer(struct strbuf *sql, const struct load *l)
-{
-	if (l->s->mark < 0)
-		return;
-	strbuf_addstr(sql, " AND (");
-	load_add_name(sql, l, (size_t)l->s->mark, "t");
-	strbuf_addstr(sql, " IS NULL OR ");
-	load_add_name(sql, l, (size_t)l->s->mark, "s");
-	strbuf_addstr(sql, " >= ");
-	load_add_name(sql, l, (size_t)l->s->mark, "t");
-	strbuf_addstr(sql, ")");
-}
 
 static int load_exec(const struct load *l, struct strbuf *sql, int64_t *rows,
 		     struct error *err)
@@ -185,7 +117,7 @@ static int load_stage_keys(const struct load *l, struct error *err)
 
 	strbuf_addstr(&sql, "CREATE OR REPLACE TEMP TABLE " STAGE_KEYS
 			    " AS SELECT 0::BIGINT AS " STAGE_ROW ", ");
-	load_add_keys(&sql, l);
+	duckdb_sql_keys(&sql, l->s);
 	strbuf_addf(&sql, " FROM %s LIMIT 0", l->d->into);
 	rc = load_exec(l, &sql, NULL, err);
 	if (!rc)
@@ -229,7 +161,7 @@ static int load_find_repeats(const struct load *l, struct error *err)
 	int rc;
 
 	strbuf_addstr(&sql, "SELECT count(*) FROM (SELECT DISTINCT ");
-	load_add_keys(&sql, l);
+	duckdb_sql_keys(&sql, l->s);
 	strbuf_addstr(&sql, " FROM " STAGE_KEYS ")");
 	rc = duck_query(l->d->db, &r, sql.data, NULL, 0, err);
 	if (!rc && duck_next(r))
@@ -240,7 +172,7 @@ static int load_find_repeats(const struct load *l, struct error *err)
 		strbuf_addstr(&sql, "SELECT " STAGE_ROW " FROM " STAGE_KEYS
 				    " QUALIFY row_number() OVER (PARTITION "
 				    "BY ");
-		load_add_keys(&sql, l);
+		duckdb_sql_keys(&sql, l->s);
 		strbuf_addstr(&sql, " ORDER BY " STAGE_ROW " DESC) > 1");
 		rc = load_note(l, sql.data, false, MATCHED_REPEAT, err);
 	}
@@ -260,7 +192,7 @@ static int load_find_matches(const struct load *l, struct error *err)
 		    " s ON ",
 		    append ? "DISTINCT" : "", append ? "" : ", t.rowid",
 		    l->d->into);
-	load_add_key_join(&sql, l);
+	duckdb_sql_key_join(&sql, l->s);
 	rc = load_note(l, sql.data, !append, 0, err);
 	strbuf_release(&sql);
 	return rc;
@@ -352,7 +284,7 @@ static int load_stage_matched(const struct load *l, struct error *err)
 
 	strbuf_addstr(&sql, "CREATE OR REPLACE TEMP TABLE " STAGE_ROWS
 			    " AS SELECT 0::BIGINT AS " STAGE_MATCHED ", ");
-	load_add_columns(&sql, l, NULL);
+	duckdb_sql_columns(&sql, l->s, NULL);
 	strbuf_addf(&sql, " FROM %s LIMIT 0", l->d->into);
 	rc = load_exec(l, &sql, NULL, err);
 	if (!rc)
@@ -373,9 +305,9 @@ static int load_update(const struct load *l, int64_t *changed,
 		if (schema_is_key(l->s, i))
 			continue;
 		strbuf_addstr(&sql, between);
-		load_add_name(&sql, l, i, NULL);
+		duckdb_sql_name(&sql, l->s, i, NULL);
 		strbuf_addstr(&sql, " = ");
-		load_add_name(&sql, l, i, "s");
+		duckdb_sql_name(&sql, l->s, i, "s");
 		between = ", ";
 	}
 	if (*between == ' ') { /* nothing but a key */
@@ -384,8 +316,8 @@ static int load_update(const struct load *l, int64_t *changed,
 	}
 	strbuf_addstr(&sql, " FROM " STAGE_ROWS
 			    " s WHERE t.rowid = s." STAGE_MATCHED " AND ");
-	load_add_different(&sql, l);
-	load_add_newer(&sql, l);
+	duckdb_sql_different(&sql, l->s);
+	duckdb_sql_newer(&sql, l->s);
 	return load_exec(l, &sql, changed, err);
 }
 
@@ -405,8 +337,8 @@ static int load_find_changed(const struct load *l, int64_t *changed,
 		    " FROM %s t JOIN " STAGE_ROWS
 		    " s ON t.rowid = s." STAGE_MATCHED " WHERE ",
 		    l->d->into);
-	load_add_different(&sql, l);
-	load_add_newer(&sql, l);
+	duckdb_sql_different(&sql, l->s);
+	duckdb_sql_newer(&sql, l->s);
 	return load_exec(l, &sql, changed, err);
 }
 
@@ -430,9 +362,9 @@ static int load_delete_insert(const struct load *l, int64_t *changed,
 	if (rc)
 		return rc;
 	strbuf_addf(&sql, "INSERT INTO %s (", l->d->into);
-	load_add_columns(&sql, l, NULL);
+	duckdb_sql_columns(&sql, l->s, NULL);
 	strbuf_addstr(&sql, ") SELECT ");
-	load_add_columns(&sql, l, NULL);
+	duckdb_sql_columns(&sql, l->s, NULL);
 	strbuf_addstr(&sql, " FROM " STAGE_ROWS " WHERE " STAGE_MATCHED
 			    " IN (FROM " STAGE_CHANGED ")");
 	rc = load_exec(l, &sql, &inserted, err);
@@ -458,17 +390,17 @@ static int load_append_versions(struct load *l, struct error *err)
 		    " s WHERE NOT EXISTS (SELECT 1 FROM (SELECT * FROM %s t "
 		    "SEMI JOIN " STAGE_ROWS " s ON ",
 		    l->d->into);
-	load_add_key_join(&sql, l);
+	duckdb_sql_key_join(&sql, l->s);
 	strbuf_addstr(&sql, " QUALIFY row_number() OVER (PARTITION BY ");
-	load_add_keys(&sql, l);
+	duckdb_sql_keys(&sql, l->s);
 	if (l->s->mark >= 0) {
 		strbuf_addstr(&sql, ", ");
-		load_add_name(&sql, l, (size_t)l->s->mark, NULL);
+		duckdb_sql_name(&sql, l->s, (size_t)l->s->mark, NULL);
 	}
 	strbuf_addstr(&sql, " ORDER BY " NAME_RAW_SEQ " DESC) = 1) t WHERE ");
-	load_add_key_join(&sql, l);
+	duckdb_sql_key_join(&sql, l->s);
 	strbuf_addstr(&sql, " AND NOT ");
-	load_add_different(&sql, l);
+	duckdb_sql_different(&sql, l->s);
 	strbuf_addstr(&sql, ")");
 	for (size_t i = 0; i < l->b->n_rows; i++)
 		if (l->d->matched[i] == MATCHED_NONE)
