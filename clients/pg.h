@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "core/plugin/connection.h"
+#include "core/base/connection.h"
 
 struct pg;
 struct pg_result;

@@ -17,7 +17,7 @@
 #include "core/data/batch.h"
 #include "core/data/schema.h"
 #include "core/data/watermark.h"
-#include "core/plugin/connection.h"
+#include "core/base/connection.h"
 #include "core/plugin/problem.h"
 
 struct destination {

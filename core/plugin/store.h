@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/plugin/connection.h"
+#include "core/base/connection.h"
 
 struct store {
 	const struct store_ops *ops;

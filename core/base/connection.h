@@ -1,6 +1,6 @@
 /* How to reach a server or file; what every open() gets. */
-#ifndef TIDEMARK_CORE_PLUGIN_CONNECTION_H
-#define TIDEMARK_CORE_PLUGIN_CONNECTION_H
+#ifndef TIDEMARK_CORE_BASE_CONNECTION_H
+#define TIDEMARK_CORE_BASE_CONNECTION_H
 
 #include <stdbool.h>
 #include <stdint.h>
