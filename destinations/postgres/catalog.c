@@ -59,12 +59,12 @@ static const char unique_sql[] =
 	"  AND k.position <= i.indnkeyatts\n"
 	"ORDER BY i.indexrelid, k.position";
 
-void catalog_table_init(struct catalog_table *t)
+void postgres_catalog_table_init(struct catalog_table *t)
 {
 	*t = (struct catalog_table){ .exists = false };
 }
 
-void catalog_table_release(struct catalog_table *t)
+void postgres_catalog_table_release(struct catalog_table *t)
 {
 	for (size_t i = 0; i < t->n_columns; i++) {
 		free(t->columns[i].name);
@@ -72,7 +72,7 @@ void catalog_table_release(struct catalog_table *t)
 	}
 	free(t->columns);
 	strlist_release(&t->operators);
-	catalog_table_init(t);
+	postgres_catalog_table_init(t);
 }
 
 static bool catalog_bool(const struct pg_result *r, int row, int column)
@@ -200,14 +200,14 @@ static int catalog_unique(struct pg *pg, const char *oid,
 	return 0;
 }
 
-int catalog_read(struct pg *pg, const char *schema_name, const char *table,
-		 const struct schema *schema, struct catalog_table *out,
-		 struct error *err)
+int postgres_catalog_read(struct pg *pg, const char *schema_name,
+			  const char *table, const struct schema *schema,
+			  struct catalog_table *out, struct error *err)
 {
 	char *oid = NULL;
 	int rc;
 
-	catalog_table_release(out);
+	postgres_catalog_table_release(out);
 	rc = catalog_relation(pg, schema_name, table, out, err);
 	if (rc || !out->exists)
 		return rc;
@@ -219,8 +219,8 @@ int catalog_read(struct pg *pg, const char *schema_name, const char *table,
 	return rc;
 }
 
-const struct catalog_column *catalog_find(const struct catalog_table *t,
-					  const char *name)
+const struct catalog_column *
+postgres_catalog_find(const struct catalog_table *t, const char *name)
 {
 	for (size_t i = 0; i < t->n_columns; i++)
 		if (!strcmp(t->columns[i].name, name))
@@ -296,9 +296,9 @@ static int catalog_modifiers(struct pg *pg, const struct schema *schema,
 	return rc;
 }
 
-int catalog_wanted(struct pg *pg, const struct schema *schema,
-		   struct sql_type *types, enum mapping *mappings,
-		   struct error *err)
+int postgres_catalog_wanted(struct pg *pg, const struct schema *schema,
+			    struct sql_type *types, enum mapping *mappings,
+			    struct error *err)
 {
 	int rc = 0;
 
@@ -310,8 +310,8 @@ int catalog_wanted(struct pg *pg, const struct schema *schema,
 	for (size_t i = 0; i < schema->n_columns; i++) {
 		mappings[i] = MAPPING_EXACT;
 		if (!types[i].name)
-			mappings[i] = type_by_kind(&schema->columns[i].type,
-						   &types[i]);
+			mappings[i] = postgres_type_by_kind(
+				&schema->columns[i].type, &types[i]);
 	}
 	return rc;
 }

@@ -36,22 +36,22 @@ struct catalog_table {
 	size_t n_columns;
 };
 
-void catalog_table_init(struct catalog_table *t);
-void catalog_table_release(struct catalog_table *t);
+void postgres_catalog_table_init(struct catalog_table *t);
+void postgres_catalog_table_release(struct catalog_table *t);
 
 /* `schema` may be NULL or without a key: no operators then. A table that is
  * not there is `exists` = false, no error. */
-int catalog_read(struct pg *pg, const char *schema_name, const char *table,
-		 const struct schema *schema, struct catalog_table *out,
-		 struct error *err);
-const struct catalog_column *catalog_find(const struct catalog_table *t,
-					  const char *name);
+int postgres_catalog_read(struct pg *pg, const char *schema_name,
+			  const char *table, const struct schema *schema,
+			  struct catalog_table *out, struct error *err);
+const struct catalog_column *
+postgres_catalog_find(const struct catalog_table *t, const char *name);
 
 /* The types that source columns get: those of the same name if the source is
  * PostgreSQL and they exist here, else by kind. `types` and `mappings` have
  * room for schema->n_columns. */
-int catalog_wanted(struct pg *pg, const struct schema *schema,
-		   struct sql_type *types, enum mapping *mappings,
-		   struct error *err);
+int postgres_catalog_wanted(struct pg *pg, const struct schema *schema,
+			    struct sql_type *types, enum mapping *mappings,
+			    struct error *err);
 
 #endif

@@ -39,8 +39,8 @@ static int commit_read(struct postgres_destination *d, struct pg *pg,
 
 	for (int try = 0; !rc && try < RESOLVE_TRIES; try++) {
 		error_clear(err);
-		rc = mark_read(pg, &d->place, d->target->pipeline, true, now,
-			       err);
+		rc = postgres_mark_read(pg, &d->place, d->target->pipeline,
+					true, now, err);
 		if (!rc || strcmp(err->server_code, "55P03"))
 			break;
 		error_clear(err);
@@ -57,7 +57,7 @@ static int commit_reconnect(struct postgres_destination *d, struct pg **out,
 
 	for (int try = 0; try < RESOLVE_TRIES; try++) {
 		error_clear(err);
-		rc = postgres_connect(d, out, err);
+		rc = postgres_session_open(d, out, err);
 		if (rc != -ERROR_TRANSIENT || clock_sleep_us(RESOLVE_PAUSE_US))
 			break;
 	}
@@ -75,8 +75,8 @@ static int commit_take(struct postgres_destination *d, struct pg *pg,
 	d->pg = pg;
 	pthread_mutex_unlock(&d->swapping);
 	pg_close(old);
-	rc = postgres_read_start(d, err);
-	return rc ? rc : stage_create(d, err);
+	rc = postgres_session_start(d, err);
+	return rc ? rc : postgres_stage_create(d, err);
 }
 
 /* The connection was lost between COMMIT and its answer: only the row knows
@@ -116,8 +116,8 @@ static int commit_resolve(struct postgres_destination *d,
 	return rc;
 }
 
-int mark_commit(struct postgres_destination *d, const struct checkpoint *next,
-		struct error *err)
+int postgres_mark_commit(struct postgres_destination *d,
+			 const struct checkpoint *next, struct error *err)
 {
 	int rc = pg_stream_begin(d->pg, "COMMIT", 0, NULL, err);
 	bool unclear = !pg_alive(d->pg);

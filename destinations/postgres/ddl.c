@@ -82,7 +82,7 @@ static void ddl_view(struct plan *plan, struct strbuf *sb,
 
 	if (plan->table.exists && !added && !widened && plan->has_view)
 		return;
-	statement_view(sb, place, target, &plan->table);
+	postgres_statement_view(sb, place, target, &plan->table);
 	ddl_add(plan, sb);
 }
 
@@ -100,7 +100,7 @@ static void ddl_build(struct plan *plan, struct strbuf *sb,
 	ddl_add(plan, sb);
 }
 
-void plan_ddl_schema(struct plan *plan, const struct place *place)
+void postgres_plan_ddl_schema(struct plan *plan, const struct place *place)
 {
 	struct strbuf sb = STRBUF_INIT;
 
@@ -110,15 +110,16 @@ void plan_ddl_schema(struct plan *plan, const struct place *place)
 	strbuf_release(&sb);
 }
 
-void plan_ddl(struct plan *plan, const struct place *place,
-	      const struct target *target, const enum drift_step *steps)
+void postgres_plan_ddl(struct plan *plan, const struct place *place,
+		       const struct target *target,
+		       const enum drift_step *steps)
 {
 	const char *table = target->refresh ? place->building : place->rows;
 	struct strbuf sb = STRBUF_INIT;
 	bool append = target->mode == LOAD_APPEND && !target->refresh;
 
 	if (!plan->has_watermark) {
-		mark_table_sql(&sb, place);
+		postgres_mark_table_sql(&sb, place);
 		ddl_add(plan, &sb);
 	}
 	if (target->refresh)

@@ -304,7 +304,7 @@ static void encode_text(struct encoder *e, const struct vector *v, size_t row)
 	encode_escaped(&e->out, bytes, n);
 }
 
-void encoder_set(struct encoder *e, const enum wire *wires, size_t n)
+void postgres_encoder_set(struct encoder *e, const enum wire *wires, size_t n)
 {
 	e->wires = xreallocarray(e->wires, n ? n : 1, sizeof(*wires));
 	e->n = n;
@@ -316,7 +316,7 @@ void encoder_set(struct encoder *e, const enum wire *wires, size_t n)
 	}
 }
 
-void encoder_release(struct encoder *e)
+void postgres_encoder_release(struct encoder *e)
 {
 	free(e->wires);
 	e->wires = NULL;
@@ -324,7 +324,7 @@ void encoder_release(struct encoder *e)
 	strbuf_release(&e->scratch);
 }
 
-void encode_header(struct encoder *e)
+void postgres_encode_header(struct encoder *e)
 {
 	static const char signature[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
 
@@ -332,7 +332,7 @@ void encode_header(struct encoder *e)
 		strbuf_add(&e->out, signature, 19);
 }
 
-void encode_row(struct encoder *e, const struct batch *b, size_t row)
+void postgres_encode_row(struct encoder *e, const struct batch *b, size_t row)
 {
 	if (e->binary)
 		encode_16(&e->out, (uint16_t)e->n);
@@ -353,7 +353,7 @@ void encode_row(struct encoder *e, const struct batch *b, size_t row)
 	}
 }
 
-void encode_trailer(struct encoder *e)
+void postgres_encode_trailer(struct encoder *e)
 {
 	if (e->binary)
 		encode_16(&e->out, UINT16_MAX);

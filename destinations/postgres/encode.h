@@ -26,10 +26,10 @@ struct encoder {
 		NULL, 0, true, STRBUF_INIT, STRBUF_INIT                        \
 	}
 
-void encoder_set(struct encoder *e, const enum wire *wires, size_t n);
-void encoder_release(struct encoder *e);
-void encode_header(struct encoder *e);
-void encode_row(struct encoder *e, const struct batch *b, size_t row);
-void encode_trailer(struct encoder *e);
+void postgres_encoder_set(struct encoder *e, const enum wire *wires, size_t n);
+void postgres_encoder_release(struct encoder *e);
+void postgres_encode_header(struct encoder *e);
+void postgres_encode_row(struct encoder *e, const struct batch *b, size_t row);
+void postgres_encode_trailer(struct encoder *e);
 
 #endif

@@ -33,8 +33,8 @@ static int load_check_nulls(struct postgres_destination *d,
 			    const struct batch *b, struct error *err)
 {
 	for (size_t i = 0; i < b->schema->n_columns; i++) {
-		const struct catalog_column *c =
-			catalog_find(&d->table, b->schema->columns[i].name);
+		const struct catalog_column *c = postgres_catalog_find(
+			&d->table, b->schema->columns[i].name);
 
 		if (b->vectors[i].n_nulls && c->not_null)
 			return load_refuse_null(d, b, i, err);
@@ -70,9 +70,9 @@ static int load_send(struct postgres_destination *d, const struct batch *b,
 	int rc = 0;
 
 	strbuf_reset(&e->out);
-	encode_header(e);
+	postgres_encode_header(e);
 	for (size_t i = 0; !rc && i < d->order.n; i++) {
-		encode_row(e, b, d->order.rows[i]);
+		postgres_encode_row(e, b, d->order.rows[i]);
 		if (i == d->order.n / 2)
 			rc = failpoint("mid_load", err);
 		if (!rc && e->out.len >= COPY_PIECE) {
@@ -80,7 +80,7 @@ static int load_send(struct postgres_destination *d, const struct batch *b,
 			strbuf_reset(&e->out);
 		}
 	}
-	encode_trailer(e);
+	postgres_encode_trailer(e);
 	if (!rc)
 		rc = pg_copy_data(d->pg, e->out.data, e->out.len, err);
 	return rc;
@@ -249,17 +249,17 @@ static int load_transaction(struct postgres_destination *d,
 	int rc = pg_exec(d->pg, "BEGIN", err);
 
 	if (!rc && !refresh)
-		rc = mark_lock(d, err);
+		rc = postgres_mark_lock(d, err);
 	if (!rc)
 		rc = load_rows(d, b, next->batch_id, out, err);
 	if (!rc && !refresh)
-		rc = mark_write(d, next, b->n_rows, err);
+		rc = postgres_mark_write(d, next, b->n_rows, err);
 	if (!rc)
-		rc = mark_commit(d, next, err);
+		rc = postgres_mark_commit(d, next, err);
 	if (rc)
-		postgres_rollback(d);
+		postgres_session_rollback(d);
 	else if (!refresh)
-		mark_advance(d, next, b->n_rows);
+		postgres_mark_advance(d, next, b->n_rows);
 	else
 		d->refreshed += b->n_rows;
 	return rc;

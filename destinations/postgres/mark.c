@@ -31,7 +31,7 @@ static const char set_sql[] =
 	"ON CONFLICT (pipeline) DO UPDATE SET watermark = $2::json,\n"
 	"  batch_id = $3, updated_at = clock_timestamp()";
 
-void mark_table_sql(struct strbuf *sb, const struct place *place)
+void postgres_mark_table_sql(struct strbuf *sb, const struct place *place)
 {
 	strbuf_addf(sb, table_sql, place->watermark);
 }
@@ -45,8 +45,9 @@ static void mark_remember(struct mark_seen *seen, const char *batch_id,
 	*seen = (struct mark_seen){ copy, fence, rows_total };
 }
 
-int mark_read(struct pg *pg, const struct place *place, const char *pipeline,
-	      bool lock, struct checkpoint *out, struct error *err)
+int postgres_mark_read(struct pg *pg, const struct place *place,
+		       const char *pipeline, bool lock, struct checkpoint *out,
+		       struct error *err)
 {
 	struct pg_result *r = NULL;
 	char *sql = xstrfmt("SELECT watermark::text, batch_id, fence, "
@@ -68,14 +69,14 @@ int mark_read(struct pg *pg, const struct place *place, const char *pipeline,
 	return rc;
 }
 
-int mark_lock(struct postgres_destination *d, struct error *err)
+int postgres_mark_lock(struct postgres_destination *d, struct error *err)
 {
 	const char *pipeline = d->target->pipeline;
 	struct checkpoint now;
 	int rc;
 
 	checkpoint_init(&now);
-	rc = mark_read(d->pg, &d->place, pipeline, true, &now, err);
+	rc = postgres_mark_read(d->pg, &d->place, pipeline, true, &now, err);
 	if (!rc && !now.found)
 		rc = error_set(err, ERROR_STATE,
 			       "pipeline %s: its row in %s is gone", pipeline,
@@ -93,8 +94,9 @@ int mark_lock(struct postgres_destination *d, struct error *err)
 	return rc;
 }
 
-int mark_write(struct postgres_destination *d, const struct checkpoint *next,
-	       size_t n_rows, struct error *err)
+int postgres_mark_write(struct postgres_destination *d,
+			const struct checkpoint *next, size_t n_rows,
+			struct error *err)
 {
 	const char *batch_id = next->batch_id ? next->batch_id : "";
 	char *fence = xstrfmt("%" PRId64, next->fence);
@@ -124,8 +126,8 @@ int mark_write(struct postgres_destination *d, const struct checkpoint *next,
 	return rc;
 }
 
-void mark_advance(struct postgres_destination *d, const struct checkpoint *next,
-		  size_t n_rows)
+void postgres_mark_advance(struct postgres_destination *d,
+			   const struct checkpoint *next, size_t n_rows)
 {
 	mark_remember(&d->seen, next->batch_id, next->fence,
 		      d->seen.rows_total + (int64_t)n_rows);
@@ -160,8 +162,8 @@ static int mark_recover_own(struct postgres_destination *d,
 	int rc = mark_drop_leftover(d, err);
 
 	if (!rc)
-		rc = mark_read(d->pg, &d->place, d->target->pipeline, true, out,
-			       err);
+		rc = postgres_mark_read(d->pg, &d->place, d->target->pipeline,
+					true, out, err);
 	if (!rc)
 		mark_remember(&d->seen, out->batch_id, out->fence,
 			      out->rows_total);
@@ -196,14 +198,14 @@ int postgres_recover(struct destination *base, const struct target *target,
 
 	if (d->target)
 		return mark_recover_own(d, out, err);
-	rc = place_set(&place, d->pg, target, err);
+	rc = postgres_place_set(&place, d->pg, target, err);
 	if (!rc)
 		rc = mark_has_tables(d->pg, &place, &has_target, &has_watermark,
 				     err);
 	if (!rc && has_target && has_watermark)
-		rc = mark_read(d->pg, &place, target->pipeline, false, out,
-			       err);
-	place_release(&place);
+		rc = postgres_mark_read(d->pg, &place, target->pipeline, false,
+					out, err);
+	postgres_place_release(&place);
 	return rc;
 }
 
@@ -217,7 +219,7 @@ int postgres_set_watermark(struct destination *base,
 	struct strbuf sql = STRBUF_INIT;
 	/* Another identity: a run that is under way notices. */
 	char *batch_id = xstrfmt("set-%" PRId64, clock_now_us());
-	int rc = place_set(&place, d->pg, target, err);
+	int rc = postgres_place_set(&place, d->pg, target, err);
 
 	if (!rc)
 		rc = mark_has_tables(d->pg, &place, &has_target, &has_watermark,
@@ -228,7 +230,7 @@ int postgres_set_watermark(struct destination *base,
 			       "no mark to set before a first run",
 			       target->table);
 	if (!rc && !has_watermark) {
-		mark_table_sql(&sql, &place);
+		postgres_mark_table_sql(&sql, &place);
 		rc = pg_exec(d->pg, sql.data, err);
 	}
 	if (!rc) {
@@ -241,6 +243,6 @@ int postgres_set_watermark(struct destination *base,
 	}
 	strbuf_release(&sql);
 	free(batch_id);
-	place_release(&place);
+	postgres_place_release(&place);
 	return rc;
 }

@@ -59,15 +59,15 @@ static int place_check(struct pg *pg, const struct place *p,
 	return rc;
 }
 
-int place_set(struct place *out, struct pg *pg, const struct target *target,
-	      struct error *err)
+int postgres_place_set(struct place *out, struct pg *pg,
+		       const struct target *target, struct error *err)
 {
 	struct table_name name = { 0 };
 	int rc = table_name_parse(&name, target->table, err);
 
 	if (rc)
 		return rc;
-	place_release(out);
+	postgres_place_release(out);
 	out->schema = xstrdup(name.schema ? name.schema : "public");
 	out->table = xstrdup(name.name);
 	out->base = xstrfmt("%s%s", name.name,
@@ -82,7 +82,7 @@ int place_set(struct place *out, struct pg *pg, const struct target *target,
 	return rc;
 }
 
-void place_release(struct place *p)
+void postgres_place_release(struct place *p)
 {
 	free(p->schema);
 	free(p->table);

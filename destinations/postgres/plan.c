@@ -144,8 +144,8 @@ static bool plan_has_key_columns(const struct plan *plan,
 				 const struct schema *schema)
 {
 	for (size_t i = 0; i < schema->n_key; i++)
-		if (!catalog_find(&plan->table,
-				  schema->columns[schema->key[i]].name))
+		if (!postgres_catalog_find(
+			    &plan->table, schema->columns[schema->key[i]].name))
 			return false;
 	return true;
 }
@@ -195,7 +195,7 @@ static void plan_check_changes(struct plan *plan, const struct target *target)
 			   "a foreign key of another table points at it, so "
 			   "its rows cannot be deleted and inserted again");
 	for (size_t i = 0; i < s->n_columns; i++) {
-		c = catalog_find(&plan->table, s->columns[i].name);
+		c = postgres_catalog_find(&plan->table, s->columns[i].name);
 		if (c && c->identity_always && !schema_is_key(s, i))
 			problems_add(&plan->inspection.problems, SEVERITY_ERROR,
 				     ERROR_SCHEMA, "column-generated",
@@ -223,8 +223,8 @@ static int plan_check_refresh(struct plan *plan, struct pg *pg,
 		plan_error(plan, ERROR_SCHEMA, "not-ours",
 			   "run once with --full-refresh to replace it", target,
 			   "Tidemark did not create it, so it is not replaced");
-	return swap_inspect(pg, place, target, plan->table.oid,
-			    &plan->inspection.problems, err);
+	return postgres_swap_inspect(pg, place, target, plan->table.oid,
+				     &plan->inspection.problems, err);
 }
 
 static void plan_fit(const struct plan *plan, const struct target *target,
@@ -232,8 +232,8 @@ static void plan_fit(const struct plan *plan, const struct target *target,
 {
 	bool postgres = target->schema->engine &&
 			!strcmp(target->schema->engine, "postgres");
-	const struct catalog_column *c =
-		catalog_find(&plan->table, target->schema->columns[i].name);
+	const struct catalog_column *c = postgres_catalog_find(
+		&plan->table, target->schema->columns[i].name);
 
 	*out = (struct drift_column){ .wanted = plan->wanted[i].name,
 				      .mapping = plan->mappings[i] };
@@ -243,7 +243,8 @@ static void plan_fit(const struct plan *plan, const struct target *target,
 	out->actual = c->type.name;
 	out->not_null = c->not_null;
 	out->generated = c->generated;
-	out->fit = type_fit(&plan->wanted[i], &c->type, postgres, grown);
+	out->fit =
+		postgres_type_fit(&plan->wanted[i], &c->type, postgres, grown);
 	/* A refresh fills an empty table: any type can become any other. */
 	if (out->fit == FIT_NARROW && target->refresh) {
 		out->fit = FIT_GROWS;
@@ -304,26 +305,27 @@ static void plan_drift(struct plan *plan, const struct target *target,
 	free(extras);
 }
 
-void plan_init(struct plan *plan)
+void postgres_plan_init(struct plan *plan)
 {
 	*plan = (struct plan){ .n_wanted = 0 };
 	inspection_init(&plan->inspection);
-	catalog_table_init(&plan->table);
+	postgres_catalog_table_init(&plan->table);
 }
 
-void plan_release(struct plan *plan)
+void postgres_plan_release(struct plan *plan)
 {
 	inspection_release(&plan->inspection);
-	catalog_table_release(&plan->table);
+	postgres_catalog_table_release(&plan->table);
 	for (size_t i = 0; i < plan->n_wanted; i++)
 		free(plan->wanted[i].name);
 	free(plan->wanted);
 	free(plan->mappings);
-	plan_init(plan);
+	postgres_plan_init(plan);
 }
 
-int plan_make(struct plan *plan, struct pg *pg, const struct place *place,
-	      const struct target *target, struct error *err)
+int postgres_plan_make(struct plan *plan, struct pg *pg,
+		       const struct place *place, const struct target *target,
+		       struct error *err)
 {
 	struct surroundings around = { .readable = '\0' };
 	enum drift_step *steps = NULL;
@@ -336,11 +338,11 @@ int plan_make(struct plan *plan, struct pg *pg, const struct place *place,
 	plan->wanted = xcalloc(plan->n_wanted + 1, sizeof(*plan->wanted));
 	plan->mappings = xcalloc(plan->n_wanted + 1, sizeof(*plan->mappings));
 	steps = xcalloc(plan->n_wanted + 1, sizeof(*steps));
-	rc = catalog_wanted(pg, target->schema, plan->wanted, plan->mappings,
-			    err);
+	rc = postgres_catalog_wanted(pg, target->schema, plan->wanted,
+				     plan->mappings, err);
 	if (!rc)
-		rc = catalog_read(pg, place->schema, place->base,
-				  target->schema, &plan->table, err);
+		rc = postgres_catalog_read(pg, place->schema, place->base,
+					   target->schema, &plan->table, err);
 	if (!rc)
 		rc = plan_surroundings(plan, pg, place, &around, err);
 	if (!rc)
@@ -357,8 +359,8 @@ int plan_make(struct plan *plan, struct pg *pg, const struct place *place,
 	if (!rc) {
 		plan_drift(plan, target, steps);
 		if (!around.has_schema)
-			plan_ddl_schema(plan, place);
-		plan_ddl(plan, place, target, steps);
+			postgres_plan_ddl_schema(plan, place);
+		postgres_plan_ddl(plan, place, target, steps);
 	}
 	free(steps);
 	return rc;

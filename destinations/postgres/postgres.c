@@ -26,7 +26,7 @@ static void postgres_set_check(struct pg *pg)
 			&ignored);
 }
 
-int postgres_read_start(struct postgres_destination *d, struct error *err)
+int postgres_session_start(struct postgres_destination *d, struct error *err)
 {
 	struct pg_result *r = NULL;
 	int rc = pg_query(d->pg, &r,
@@ -42,8 +42,8 @@ int postgres_read_start(struct postgres_destination *d, struct error *err)
 	return rc;
 }
 
-int postgres_connect(struct postgres_destination *d, struct pg **out,
-		     struct error *err)
+int postgres_session_open(struct postgres_destination *d, struct pg **out,
+			  struct error *err)
 {
 	struct pg_options options = { .pin = true, .application = "load" };
 	struct pg *pg = NULL;
@@ -61,7 +61,7 @@ int postgres_connect(struct postgres_destination *d, struct pg **out,
 	return 0;
 }
 
-void postgres_rollback(struct postgres_destination *d)
+void postgres_session_rollback(struct postgres_destination *d)
 {
 	struct error ignored = ERROR_INIT;
 
@@ -97,12 +97,12 @@ static void postgres_close(struct destination *base)
 	url_release(&d->conn.url);
 	free(d->backend_started);
 	free(d->seen.batch_id);
-	place_release(&d->place);
-	catalog_table_release(&d->table);
-	encoder_release(&d->encoder);
+	postgres_place_release(&d->place);
+	postgres_catalog_table_release(&d->table);
+	postgres_encoder_release(&d->encoder);
 	row_order_release(&d->order);
 	strbuf_release(&d->columns);
-	statements_release(d);
+	postgres_statements_release(d);
 	free(d);
 }
 
@@ -115,13 +115,13 @@ static int postgres_open(struct destination **out,
 	d->base.ops = &postgres_destination;
 	d->encoder = (struct encoder)ENCODER_INIT;
 	strbuf_init(&d->columns);
-	catalog_table_init(&d->table);
+	postgres_catalog_table_init(&d->table);
 	d->seen.batch_id = xstrdup("");
 	pthread_mutex_init(&d->swapping, NULL);
 	postgres_copy_connection(&d->conn, conn);
-	rc = postgres_connect(d, &d->pg, err);
+	rc = postgres_session_open(d, &d->pg, err);
 	if (!rc)
-		rc = postgres_read_start(d, err);
+		rc = postgres_session_start(d, err);
 	if (rc)
 		postgres_close(&d->base);
 	else
@@ -138,17 +138,17 @@ static int postgres_inspect(struct destination *base,
 	struct plan plan;
 	int rc;
 
-	plan_init(&plan);
-	rc = place_set(&place, d->pg, target, err);
+	postgres_plan_init(&plan);
+	rc = postgres_place_set(&place, d->pg, target, err);
 	if (!rc)
-		rc = plan_make(&plan, d->pg, &place, target, err);
+		rc = postgres_plan_make(&plan, d->pg, &place, target, err);
 	if (!rc) {
 		inspection_release(out);
 		*out = plan.inspection;
 		inspection_init(&plan.inspection);
 	}
-	plan_release(&plan);
-	place_release(&place);
+	postgres_plan_release(&plan);
+	postgres_place_release(&place);
 	return rc;
 }
 

@@ -68,12 +68,12 @@ struct postgres_destination {
 
 /* place.c: SCHEMA error for another database, or a name that the server
  * would cut. */
-int place_set(struct place *out, struct pg *pg, const struct target *target,
-	      struct error *err);
-void place_release(struct place *p);
+int postgres_place_set(struct place *out, struct pg *pg,
+		       const struct target *target, struct error *err);
+void postgres_place_release(struct place *p);
 
-/* What stands there now and what has to be done; filled by plan_make, used by
- * inspect and prepare. */
+/* What stands there now and what has to be done; filled by postgres_plan_make,
+ * used by inspect and prepare. */
 struct plan {
 	struct inspection inspection;
 	struct catalog_table table; /* of place->base */
@@ -85,37 +85,41 @@ struct plan {
 	bool created; /* Tidemark created the target */
 	bool has_view; /* append: the view that readers use is there */
 };
-int plan_make(struct plan *plan, struct pg *pg, const struct place *place,
-	      const struct target *target, struct error *err);
-void plan_init(struct plan *plan);
-void plan_release(struct plan *plan);
+int postgres_plan_make(struct plan *plan, struct pg *pg,
+		       const struct place *place, const struct target *target,
+		       struct error *err);
+void postgres_plan_init(struct plan *plan);
+void postgres_plan_release(struct plan *plan);
 /* Append the DDL to plan->inspection.ddl. */
-void plan_ddl_schema(struct plan *plan, const struct place *place);
-void plan_ddl(struct plan *plan, const struct place *place,
-	      const struct target *target, const enum drift_step *steps);
+void postgres_plan_ddl_schema(struct plan *plan, const struct place *place);
+void postgres_plan_ddl(struct plan *plan, const struct place *place,
+		       const struct target *target,
+		       const enum drift_step *steps);
 
 /* prepare.c: the session's temporary table, of the columns of d->table. */
-int stage_create(struct postgres_destination *d, struct error *err);
+int postgres_stage_create(struct postgres_destination *d, struct error *err);
 int postgres_prepare(struct destination *base, const struct target *target,
 		     struct error *err);
 
 /* mark.c */
-void mark_table_sql(struct strbuf *sb, const struct place *place);
+void postgres_mark_table_sql(struct strbuf *sb, const struct place *place);
 /* The row as it is, into `out`; `lock` waits for a writer that is still
  * committing or rolling back. */
-int mark_read(struct pg *pg, const struct place *place, const char *pipeline,
-	      bool lock, struct checkpoint *out, struct error *err);
+int postgres_mark_read(struct pg *pg, const struct place *place,
+		       const char *pipeline, bool lock, struct checkpoint *out,
+		       struct error *err);
 /* In the load's transaction: lock the row and compare it with `seen`. */
-int mark_lock(struct postgres_destination *d, struct error *err);
+int postgres_mark_lock(struct postgres_destination *d, struct error *err);
 /* In the same transaction: `next`, and `n_rows` more. */
-int mark_write(struct postgres_destination *d, const struct checkpoint *next,
-	       size_t n_rows, struct error *err);
+int postgres_mark_write(struct postgres_destination *d,
+			const struct checkpoint *next, size_t n_rows,
+			struct error *err);
 /* After the COMMIT: this is what the next batch expects to find. */
-void mark_advance(struct postgres_destination *d, const struct checkpoint *next,
-		  size_t n_rows);
+void postgres_mark_advance(struct postgres_destination *d,
+			   const struct checkpoint *next, size_t n_rows);
 /* commit.c: COMMIT; if its answer is lost, find out. */
-int mark_commit(struct postgres_destination *d, const struct checkpoint *next,
-		struct error *err);
+int postgres_mark_commit(struct postgres_destination *d,
+			 const struct checkpoint *next, struct error *err);
 int postgres_recover(struct destination *base, const struct target *target,
 		     struct checkpoint *out, struct error *err);
 int postgres_set_watermark(struct destination *base,
@@ -123,13 +127,15 @@ int postgres_set_watermark(struct destination *base,
 			   struct error *err);
 
 /* statements.c: from `wanted`, `table` and the target's schema. */
-void statements_make(struct postgres_destination *d, const struct plan *plan);
-void statements_release(struct postgres_destination *d);
+void postgres_statements_make(struct postgres_destination *d,
+			      const struct plan *plan);
+void postgres_statements_release(struct postgres_destination *d);
 /* CREATE OR REPLACE VIEW of the newest row of each key. */
-void statement_view(struct strbuf *sb, const struct place *place,
-		    const struct target *target,
-		    const struct catalog_table *raw);
-void statement_column(struct strbuf *sb, const char *alias, const char *name);
+void postgres_statement_view(struct strbuf *sb, const struct place *place,
+			     const struct target *target,
+			     const struct catalog_table *raw);
+void postgres_statement_column(struct strbuf *sb, const char *alias,
+			       const char *name);
 
 int postgres_load(struct destination *base, const struct batch *batch,
 		  const struct checkpoint *next, struct load_counts *out,
@@ -137,16 +143,16 @@ int postgres_load(struct destination *base, const struct batch *batch,
 int postgres_finish(struct destination *base, const struct checkpoint *next,
 		    struct error *err);
 /* swap.c: what a swap would lose: a SCHEMA problem naming it. */
-int swap_inspect(struct pg *pg, const struct place *place,
-		 const struct target *target, uint32_t oid,
-		 struct problems *out, struct error *err);
+int postgres_swap_inspect(struct pg *pg, const struct place *place,
+			  const struct target *target, uint32_t oid,
+			  struct problems *out, struct error *err);
 
 /* postgres.c: open the session; also to reconnect. */
-int postgres_connect(struct postgres_destination *d, struct pg **out,
-		     struct error *err);
+int postgres_session_open(struct postgres_destination *d, struct pg **out,
+			  struct error *err);
 /* When the session began: with its pid, whose transaction is waited for. */
-int postgres_read_start(struct postgres_destination *d, struct error *err);
+int postgres_session_start(struct postgres_destination *d, struct error *err);
 /* Roll back what is open, if the connection still lives. */
-void postgres_rollback(struct postgres_destination *d);
+void postgres_session_rollback(struct postgres_destination *d);
 
 #endif

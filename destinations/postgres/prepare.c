@@ -89,7 +89,7 @@ static int prepare_apply(struct postgres_destination *d,
 	if (!rc)
 		rc = pg_exec(d->pg, "COMMIT", err);
 	if (rc)
-		postgres_rollback(d);
+		postgres_session_rollback(d);
 	return rc;
 }
 
@@ -99,10 +99,11 @@ static void prepare_encoder(struct postgres_destination *d)
 	enum wire *wires = xcalloc(s->n_columns + 1, sizeof(*wires));
 
 	for (size_t i = 0; i < s->n_columns; i++)
-		wires[i] = type_wire(
+		wires[i] = postgres_type_wire(
 			s->columns[i].type.kind,
-			&catalog_find(&d->table, s->columns[i].name)->type);
-	encoder_set(&d->encoder, wires, s->n_columns);
+			&postgres_catalog_find(&d->table, s->columns[i].name)
+				 ->type);
+	postgres_encoder_set(&d->encoder, wires, s->n_columns);
 	free(wires);
 }
 
@@ -127,7 +128,7 @@ static int prepare_direct(struct postgres_destination *d, struct error *err)
 	return rc;
 }
 
-int stage_create(struct postgres_destination *d, struct error *err)
+int postgres_stage_create(struct postgres_destination *d, struct error *err)
 {
 	/* AS SELECT keeps types, domains and collations of the columns, and
 	 * neither constraints nor defaults. */
@@ -145,8 +146,8 @@ static int prepare_session(struct postgres_destination *d,
 			   const struct plan *plan, struct error *err)
 {
 	const char *table = d->target->refresh ? d->place.build : d->place.base;
-	int rc = catalog_read(d->pg, d->place.schema, table, d->target->schema,
-			      &d->table, err);
+	int rc = postgres_catalog_read(d->pg, d->place.schema, table,
+				       d->target->schema, &d->table, err);
 
 	if (!rc && !d->table.exists)
 		rc = error_set(err, ERROR_SCHEMA, "table %s has disappeared",
@@ -154,8 +155,8 @@ static int prepare_session(struct postgres_destination *d,
 	if (rc)
 		return rc;
 	prepare_encoder(d);
-	statements_make(d, plan);
-	rc = stage_create(d, err);
+	postgres_statements_make(d, plan);
+	rc = postgres_stage_create(d, err);
 	return rc ? rc : prepare_direct(d, err);
 }
 
@@ -166,12 +167,12 @@ int postgres_prepare(struct destination *base, const struct target *target,
 	struct plan plan;
 	int rc;
 
-	plan_init(&plan);
+	postgres_plan_init(&plan);
 	d->target = NULL;
 	d->refreshed = 0;
-	rc = place_set(&d->place, d->pg, target, err);
+	rc = postgres_place_set(&d->place, d->pg, target, err);
 	if (!rc)
-		rc = plan_make(&plan, d->pg, &d->place, target, err);
+		rc = postgres_plan_make(&plan, d->pg, &d->place, target, err);
 	if (!rc)
 		rc = problems_to_error(&plan.inspection.problems, err);
 	if (!rc)
@@ -181,6 +182,6 @@ int postgres_prepare(struct destination *base, const struct target *target,
 		d->rows = target->refresh ? d->place.building : d->place.rows;
 		rc = prepare_session(d, &plan, err);
 	}
-	plan_release(&plan);
+	postgres_plan_release(&plan);
 	return rc;
 }

@@ -6,7 +6,8 @@
 #include "core/data/table_name.h"
 #include "destinations/postgres/postgres.h"
 
-void statement_column(struct strbuf *sb, const char *alias, const char *name)
+void postgres_statement_column(struct strbuf *sb, const char *alias,
+			       const char *name)
 {
 	strbuf_addstr(sb, alias);
 	strbuf_addch(sb, '.');
@@ -21,7 +22,8 @@ static void statement_columns(struct strbuf *sb, const struct schema *s,
 		if (i)
 			strbuf_addstr(sb, ", ");
 		if (alias)
-			statement_column(sb, alias, s->columns[i].name);
+			postgres_statement_column(sb, alias,
+						  s->columns[i].name);
 		else
 			sql_quote_name(sb, s->columns[i].name, '"');
 	}
@@ -40,12 +42,12 @@ static void statement_key(struct strbuf *sb,
 
 		if (i)
 			strbuf_addstr(sb, " AND ");
-		statement_column(sb, stored, name);
+		postgres_statement_column(sb, stored, name);
 		strbuf_addf(sb, " OPERATOR(%s) ",
 			    d->table.operators.n == s->n_key
 				    ? d->table.operators.items[i]
 				    : "pg_catalog.=");
-		statement_column(sb, "s", name);
+		postgres_statement_column(sb, "s", name);
 	}
 }
 
@@ -54,16 +56,16 @@ static void statement_wrapped(struct strbuf *sb, const char *stored,
 			      const char *behind)
 {
 	strbuf_addstr(sb, before);
-	statement_column(sb, stored, name);
+	postgres_statement_column(sb, stored, name);
 	strbuf_addf(sb, "%s IS DISTINCT FROM %s", behind, before);
-	statement_column(sb, "s", name);
+	postgres_statement_column(sb, "s", name);
 	strbuf_addstr(sb, behind);
 }
 
 static void statement_differs(struct strbuf *sb, const char *stored,
 			      const struct catalog_column *c)
 {
-	switch (type_compare(&c->type)) {
+	switch (postgres_type_compare(&c->type)) {
 	case COMPARE_TEXT:
 		statement_wrapped(sb, stored, c->name, "", "::text");
 		break;
@@ -98,9 +100,9 @@ static void statement_changed(struct strbuf *sb,
 		if (!first)
 			strbuf_addstr(sb, "\n    OR ");
 		first = false;
-		statement_differs(
-			sb, stored,
-			catalog_find(&d->table, s->columns[column].name));
+		statement_differs(sb, stored,
+				  postgres_catalog_find(
+					  &d->table, s->columns[column].name));
 	}
 	strbuf_addstr(sb, first ? "false)" : ")");
 }
@@ -111,11 +113,11 @@ static char *statement_mark(const struct postgres_destination *d,
 {
 	const struct schema *s = d->target->schema;
 	const char *name = s->columns[s->mark].name;
-	const struct catalog_column *c = catalog_find(&d->table, name);
+	const struct catalog_column *c = postgres_catalog_find(&d->table, name);
 	struct strbuf sb = STRBUF_INIT;
 
-	statement_column(&sb, alias, name);
-	if (!type_same_order(&plan->wanted[s->mark], &c->type))
+	postgres_statement_column(&sb, alias, name);
+	if (!postgres_type_same_order(&plan->wanted[s->mark], &c->type))
 		strbuf_addf(&sb, "::%s", plan->wanted[s->mark].name);
 	return strbuf_detach(&sb);
 }
@@ -176,7 +178,7 @@ static char *statement_update(const struct postgres_destination *d,
 		first = false;
 		sql_quote_name(&sb, s->columns[i].name, '"');
 		strbuf_addstr(&sb, " = ");
-		statement_column(&sb, "s", s->columns[i].name);
+		postgres_statement_column(&sb, "s", s->columns[i].name);
 	}
 	strbuf_addstr(&sb, "\nFROM " STAGE " s");
 	statement_replaces(&sb, d, plan);
@@ -243,7 +245,7 @@ static char *statement_insert_raw(const struct postgres_destination *d,
 	return strbuf_detach(&sb);
 }
 
-void statements_release(struct postgres_destination *d)
+void postgres_statements_release(struct postgres_destination *d)
 {
 	free(d->sql_delete);
 	free(d->sql_update);
@@ -253,11 +255,12 @@ void statements_release(struct postgres_destination *d)
 	d->sql_insert_all = d->sql_insert_new = NULL;
 }
 
-void statements_make(struct postgres_destination *d, const struct plan *plan)
+void postgres_statements_make(struct postgres_destination *d,
+			      const struct plan *plan)
 {
 	strbuf_reset(&d->columns);
 	statement_columns(&d->columns, d->target->schema, NULL);
-	statements_release(d);
+	postgres_statements_release(d);
 	if (d->target->mode == LOAD_APPEND) {
 		d->sql_insert_new = statement_insert_raw(d, plan);
 		return;
@@ -270,9 +273,9 @@ void statements_make(struct postgres_destination *d, const struct plan *plan)
 
 /* `raw` as it is, or will be: its columns in their order, then what the
  * source has beyond them, so that CREATE OR REPLACE can add to the view. */
-void statement_view(struct strbuf *sb, const struct place *place,
-		    const struct target *target,
-		    const struct catalog_table *raw)
+void postgres_statement_view(struct strbuf *sb, const struct place *place,
+			     const struct target *target,
+			     const struct catalog_table *raw)
 {
 	const struct schema *s = target->schema;
 	const char *separator = "";
@@ -292,7 +295,7 @@ void statement_view(struct strbuf *sb, const struct place *place,
 		sql_quote_name(sb, raw->columns[i].name, '"');
 	}
 	for (size_t i = 0; i < s->n_columns; i++) {
-		if (catalog_find(raw, s->columns[i].name))
+		if (postgres_catalog_find(raw, s->columns[i].name))
 			continue;
 		strbuf_addstr(sb, separator);
 		separator = ", ";

@@ -111,9 +111,9 @@ static const char new_indexes_sql[] =
 	"    WHERE o.relnamespace = c.relnamespace\n"
 	"      AND o.relname = $3 || substr(c.relname, length($2) + 1))";
 
-int swap_inspect(struct pg *pg, const struct place *place,
-		 const struct target *target, uint32_t oid,
-		 struct problems *out, struct error *err)
+int postgres_swap_inspect(struct pg *pg, const struct place *place,
+			  const struct target *target, uint32_t oid,
+			  struct problems *out, struct error *err)
 {
 	char *id = xstrfmt("%u", oid);
 	const char *params[] = { id, target->mode == LOAD_APPEND
@@ -172,7 +172,7 @@ static int swap_view(struct postgres_destination *d, struct error *err)
 
 	if (d->target->mode != LOAD_APPEND)
 		return 0;
-	statement_view(&sql, &d->place, d->target, &d->table);
+	postgres_statement_view(&sql, &d->place, d->target, &d->table);
 	rc = pg_exec(d->pg, "SAVEPOINT view", err);
 	if (!rc)
 		rc = pg_exec(d->pg, sql.data, err);
@@ -232,16 +232,16 @@ static int swap_lock_old(struct postgres_destination *d,
 			 struct catalog_table *old, struct error *err)
 {
 	struct problems problems = { .items = NULL };
-	int rc = catalog_read(d->pg, d->place.schema, d->place.base, NULL, old,
-			      err);
+	int rc = postgres_catalog_read(d->pg, d->place.schema, d->place.base,
+				       NULL, old, err);
 
 	if (!rc && old->exists) {
 		rc = pg_execf(d->pg, err,
 			      "LOCK TABLE %s IN ACCESS EXCLUSIVE MODE",
 			      d->place.rows);
 		if (!rc)
-			rc = swap_inspect(d->pg, &d->place, d->target, old->oid,
-					  &problems, err);
+			rc = postgres_swap_inspect(d->pg, &d->place, d->target,
+						   old->oid, &problems, err);
 		if (!rc)
 			rc = problems_to_error(&problems, err);
 	}
@@ -273,7 +273,7 @@ static int swap_tables(struct postgres_destination *d, struct error *err)
 	struct catalog_table old;
 	int rc;
 
-	catalog_table_init(&old);
+	postgres_catalog_table_init(&old);
 	rc = swap_lock_old(d, &old, err);
 	if (!rc)
 		rc = swap_statements(d, &old, &statements, err);
@@ -288,7 +288,7 @@ static int swap_tables(struct postgres_destination *d, struct error *err)
 	for (size_t i = 0; !rc && i < statements.n; i++)
 		rc = pg_exec(d->pg, statements.items[i], err);
 	strlist_release(&statements);
-	catalog_table_release(&old);
+	postgres_catalog_table_release(&old);
 	return rc ? rc : failpoint("after_merge", err);
 }
 
@@ -301,18 +301,18 @@ int postgres_finish(struct destination *base, const struct checkpoint *next,
 	if (!rc)
 		rc = pg_exec(d->pg, "BEGIN", err);
 	if (!rc)
-		rc = mark_lock(d, err);
+		rc = postgres_mark_lock(d, err);
 	if (!rc)
 		rc = swap_tables(d, err);
 	if (!rc)
-		rc = mark_write(d, next, d->refreshed, err);
+		rc = postgres_mark_write(d, next, d->refreshed, err);
 	if (!rc)
-		rc = mark_commit(d, next, err);
+		rc = postgres_mark_commit(d, next, err);
 	if (rc) {
-		postgres_rollback(d);
+		postgres_session_rollback(d);
 		return rc;
 	}
-	mark_advance(d, next, d->refreshed);
+	postgres_mark_advance(d, next, d->refreshed);
 	d->refreshed = 0;
 	return failpoint("stage_dropped", err);
 }

@@ -60,7 +60,8 @@ static void type_set_numeric(struct sql_type *out, int precision, int scale)
 	out->modifier = numeric_modifier(precision, scale);
 }
 
-enum mapping type_by_kind(const struct type *type, struct sql_type *out)
+enum mapping postgres_type_by_kind(const struct type *type,
+				   struct sql_type *out)
 {
 	const struct kind_type *k = &kind_types[type->kind];
 
@@ -206,8 +207,9 @@ static enum fit fit_varchar(const struct sql_type *wanted,
 	return FIT_NARROW;
 }
 
-enum fit type_fit(const struct sql_type *wanted, const struct sql_type *actual,
-		  bool postgres, char **grown)
+enum fit postgres_type_fit(const struct sql_type *wanted,
+			   const struct sql_type *actual, bool postgres,
+			   char **grown)
 {
 	*grown = NULL;
 	if (wanted->base == actual->base)
@@ -225,7 +227,7 @@ enum fit type_fit(const struct sql_type *wanted, const struct sql_type *actual,
 	return fit_number(wanted, actual, grown);
 }
 
-enum compare type_compare(const struct sql_type *type)
+enum compare postgres_type_compare(const struct sql_type *type)
 {
 	if (type->kind == 'e')
 		return COMPARE_EQUAL;
@@ -267,8 +269,8 @@ enum compare type_compare(const struct sql_type *type)
 	}
 }
 
-bool type_same_order(const struct sql_type *wanted,
-		     const struct sql_type *actual)
+bool postgres_type_same_order(const struct sql_type *wanted,
+			      const struct sql_type *actual)
 {
 	return !type_is_string(actual->base) || type_is_string(wanted->base) ||
 	       wanted->base == OID_BPCHAR;
@@ -317,7 +319,7 @@ static enum wire wire_same(enum type_kind kind, uint32_t base)
 	return kind_types[kind].oid == base ? fixed[kind] : WIRE_NONE;
 }
 
-enum wire type_wire(enum type_kind kind, const struct sql_type *type)
+enum wire postgres_type_wire(enum type_kind kind, const struct sql_type *type)
 {
 	bool text = kind == TYPE_TEXT || kind == TYPE_JSON ||
 		    kind == TYPE_NATIVE || kind == TYPE_DECIMAL;

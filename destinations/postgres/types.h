@@ -57,13 +57,15 @@ struct sql_type {
 
 /* The type that a new column gets when the source's own type is not known
  * here: by the kind of its values. Name is the caller's. */
-enum mapping type_by_kind(const struct type *type, struct sql_type *out);
+enum mapping postgres_type_by_kind(const struct type *type,
+				   struct sql_type *out);
 
 /* Does `actual` hold every value of `wanted`? For FIT_GROWS `grown` is set to
  * the type to alter it to (caller frees), else to NULL. `postgres`: the source
  * is PostgreSQL, where json keeps its text. */
-enum fit type_fit(const struct sql_type *wanted, const struct sql_type *actual,
-		  bool postgres, char **grown);
+enum fit postgres_type_fit(const struct sql_type *wanted,
+			   const struct sql_type *actual, bool postgres,
+			   char **grown);
 
 /* How to tell whether a stored value is another one than the new. */
 enum compare {
@@ -71,11 +73,11 @@ enum compare {
 	COMPARE_SCALE, /* numeric without scale: 1.0 and 1.00 differ */
 	COMPARE_TEXT /* no =, or one that takes different values for equal */
 };
-enum compare type_compare(const struct sql_type *type);
+enum compare postgres_type_compare(const struct sql_type *type);
 /* Are stored marks ordered as the source's are? Not when an int8 is kept as
  * text. */
-bool type_same_order(const struct sql_type *wanted,
-		     const struct sql_type *actual);
+bool postgres_type_same_order(const struct sql_type *wanted,
+			      const struct sql_type *actual);
 
 /* The binary form of a value of `kind` for a column of `type`. */
 enum wire {
@@ -96,6 +98,6 @@ enum wire {
 	WIRE_UUID,
 	WIRE_PRINTED /* value_print, into a text column */
 };
-enum wire type_wire(enum type_kind kind, const struct sql_type *type);
+enum wire postgres_type_wire(enum type_kind kind, const struct sql_type *type);
 
 #endif
