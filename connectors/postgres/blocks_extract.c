@@ -1,0 +1,209 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "connectors/postgres/blocks.h"
+#include "connectors/postgres/query.h"
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+
+/* Extracts in blocks: the first of an incremental pass, the least, and the
+ * most (256 MiB). */
+#define BLOCKS_FIRST  2048
+#define BLOCKS_FEWEST 16
+#define BLOCKS_MOST   32768
+/* Rows of a batch that has no bound. */
+#define BLOCKS_BATCH 20000
+/* Rows of a block, for a table that was never counted. */
+#define BLOCKS_ROWS_GUESS 50.0
+/* TID range scans; a server without them reads a leaf as a whole. */
+#define BLOCKS_RANGE_VERSION 140000
+
+/* "age(xmin) BETWEEN 0 AND age(mark)": the distance on the circle of 32-bit
+ * ids, counted from the newest. Frozen rows keep their old xmin; those from
+ * before the last wrap come out with another age than they have, at worst
+ * among the rows to read. */
+static void blocks_write_since(struct query *q, const char *alias, uint64_t xid)
+{
+	char *text = xstrfmt("%" PRIu32, (uint32_t)xid);
+
+	strbuf_addf(&q->sql, "age(%s.xmin) BETWEEN 0 AND age(", alias);
+	query_value(q, "pg_catalog.xid", text);
+	strbuf_addch(&q->sql, ')');
+	free(text);
+}
+
+static void blocks_write_query(struct postgres *c, struct query *q)
+{
+	struct blocks *b = &c->pass.blocks;
+	const char *alias = c->layout.relation.alias;
+	char *begin = xstrfmt("(%" PRId64 ",0)", b->block);
+	char *end = xstrfmt("(%" PRId64 ",0)", b->end);
+	struct query tail;
+
+	query_init(&tail);
+	strbuf_addf(&tail.sql, ", %s.ctid, ", alias);
+	blocks_write_since(&tail, alias, b->ceiling);
+	query_adopt(q, &tail);
+	query_select(q, &c->layout, b->leaves.items[b->leaf].sql,
+		     tail.sql.data);
+	strbuf_addf(&q->sql, "%s.ctid >= ", alias);
+	query_value(q, "pg_catalog.tid", begin);
+	if (b->end >= 0) {
+		strbuf_addf(&q->sql, " AND %s.ctid < ", alias);
+		query_value(q, "pg_catalog.tid", end);
+	}
+	if (!b->whole[b->leaf]) {
+		strbuf_addstr(&q->sql, " AND ");
+		blocks_write_since(q, alias, b->mark);
+	}
+	if (c->pass.scan->mark->tail == TAIL_HOLD) {
+		strbuf_addstr(&q->sql, " AND NOT ");
+		blocks_write_since(q, alias, b->ceiling);
+	}
+	free(begin);
+	free(end);
+	query_release(&tail);
+}
+
+/* How many blocks will about fill the batch. */
+static int64_t blocks_count(const struct postgres *c, size_t wanted)
+{
+	const struct blocks *b = &c->pass.blocks;
+	const struct leaf *leaf = &b->leaves.items[b->leaf];
+	double rows = BLOCKS_ROWS_GUESS, count;
+
+	if (b->count)
+		return b->count;
+	if (!b->whole[b->leaf])
+		return BLOCKS_FIRST;
+	if (leaf->rows > 0 && leaf->blocks > 0)
+		rows = leaf->rows / (double)leaf->blocks;
+	count = (double)wanted / rows + 1;
+	return count < BLOCKS_FEWEST ? BLOCKS_FEWEST
+	       : count > BLOCKS_MOST ? BLOCKS_MOST
+				     : (int64_t)count;
+}
+
+int blocks_open_extract(struct postgres *c, const struct batch *out,
+			struct error *err)
+{
+	struct blocks *b = &c->pass.blocks;
+	const struct leaf *leaf = &b->leaves.items[b->leaf];
+	size_t wanted =
+		out->max_rows ? out->max_rows - out->n_rows : BLOCKS_BATCH;
+	struct query q;
+	int rc = 0;
+
+	b->end = b->block + blocks_count(c, wanted);
+	/* The last range has no end: what is appended meanwhile is newer than
+	 * the ceiling, and comes along. */
+	if (b->end >= leaf->blocks ||
+	    pg_server_version(c->pg) < BLOCKS_RANGE_VERSION)
+		b->end = -1;
+	b->matched = 0;
+	b->last_block = b->block;
+	b->extracts++;
+	if (!b->in_transaction)
+		rc = blocks_transaction(c, err);
+	if (rc)
+		return rc;
+	query_init(&q);
+	blocks_write_query(c, &q);
+	rc = pg_stream_begin(c->pg, q.sql.data, q.n,
+			     (const char *const *)q.params, err);
+	b->streaming = !rc;
+	query_release(&q);
+	return rc;
+}
+
+/* The next extract's size by what this one gave. */
+static void blocks_adapt(struct blocks *b, const struct batch *out)
+{
+	double read = (double)(b->end - b->block), count;
+	double wanted = out->max_rows ? (double)out->max_rows : BLOCKS_BATCH;
+
+	if (b->end < 0)
+		return;
+	count = b->matched ? read * wanted / (double)b->matched : read * 4;
+	if (count > read * 4)
+		count = read * 4;
+	b->count = count < BLOCKS_FEWEST ? BLOCKS_FEWEST
+		   : count > BLOCKS_MOST ? BLOCKS_MOST
+					 : (int64_t)count;
+}
+
+/* The extract's rows are all read. Its table may have been rewritten (VACUUM
+ * FULL, CLUSTER) since the pass began on it: rows then moved without a new
+ * xmin, and it is read from its first block again. The statement's lock keeps
+ * the answer true for this extract. */
+static int blocks_close_extract(struct postgres *c, struct batch *out,
+				struct error *err)
+{
+	struct blocks *b = &c->pass.blocks;
+	struct leaf *leaf = &b->leaves.items[b->leaf];
+	char *oid = xstrfmt("%u", leaf->oid);
+	const char *params[] = { oid };
+	struct pg_result *r = NULL;
+	uint32_t file;
+	int rc;
+
+	b->streaming = false;
+	rc = pg_query(c->pg, &r,
+		      "SELECT coalesce(pg_relation_filenode($1::oid), 0)", 1,
+		      params, err);
+	free(oid);
+	if (!rc)
+		rc = blocks_commit(c, err);
+	if (rc) {
+		pg_result_free(r);
+		return rc;
+	}
+	file = (uint32_t)strtoul(pg_value(r, 0, 0), NULL, 10);
+	pg_result_free(r);
+	blocks_adapt(b, out);
+	if (file != leaf->file) {
+		leaf->file = file;
+		b->block = 0;
+	} else if (b->end < 0) {
+		b->leaf++;
+		b->block = 0;
+	} else {
+		b->block = b->end;
+	}
+	return failpoint("page_end", err);
+}
+
+/* Behind the columns: the row's tid, and whether it is past the ceiling. */
+static void blocks_place_row(struct postgres *c, struct batch *out)
+{
+	int column = (int)c->layout.n_columns;
+	size_t n = 0, m = 0;
+	const uint8_t *tid = pg_stream_value(c->pg, column, &n);
+	const uint8_t *tail = pg_stream_value(c->pg, column + 1, &m);
+
+	if (tid && n >= 4)
+		c->pass.blocks.last_block = (int64_t)tid[0] << 24 |
+					    tid[1] << 16 | tid[2] << 8 | tid[3];
+	if (tail && m == 1 && *tail)
+		out->n_tail++;
+}
+
+int blocks_fill(struct postgres *c, struct batch *out, struct error *err)
+{
+	struct blocks *b = &c->pass.blocks;
+	int rc = 0;
+
+	while (!rc && !batch_is_full(out)) {
+		rc = pg_stream_next(c->pg, err);
+		if (rc <= 0)
+			break;
+		blocks_place_row(c, out);
+		b->matched++;
+		rc = rows_append(c, out, err);
+		if (!rc)
+			rc = rows_failpoints(c, (size_t)b->matched, err);
+	}
+	if (rc || batch_is_full(out))
+		return rc;
+	return blocks_close_extract(c, out, err);
+}

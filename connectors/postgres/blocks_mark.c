@@ -1,0 +1,129 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "connectors/postgres/blocks.h"
+#include "core/base/alloc.h"
+
+/* The leaves by which the next pass tells old ones from new; a table without
+ * partitions has none to tell apart. */
+json_t *blocks_list_leaves(const struct postgres *c)
+{
+	const struct leaves *leaves = &c->pass.blocks.leaves;
+	json_t *list;
+
+	if (!c->layout.relation.has_children &&
+	    c->layout.relation.kind != RELATION_PARTITIONED)
+		return NULL;
+	list = json_array();
+	for (size_t i = 0; i < leaves->n; i++)
+		json_array_append_new(list, json_integer(leaves->items[i].oid));
+	return list;
+}
+
+/* Where a pass that is cut short goes on. */
+void blocks_set_pending(struct postgres *c, int64_t block)
+{
+	struct blocks *b = &c->pass.blocks;
+	struct watermark *w = &c->pass.mark;
+	const struct leaf *leaf = &b->leaves.items[b->leaf];
+	json_t *list = blocks_list_leaves(c);
+	char *ceiling = xstrfmt("%" PRIu64, b->ceiling);
+
+	json_decref(w->pending);
+	w->pending = json_object();
+	json_object_set_new(w->pending, "ceiling", json_string(ceiling));
+	json_object_set_new(w->pending, "relation", json_integer(leaf->oid));
+	json_object_set_new(w->pending, "file", json_integer(leaf->file));
+	json_object_set_new(w->pending, "block", json_integer(block));
+	if (list)
+		json_object_set_new(w->pending, "leaves", list);
+	if (list && b->known)
+		json_object_set(w->pending, "known", b->known);
+	free(ceiling);
+}
+
+/* The pass is over: its ceiling is the mark. */
+void blocks_settle_mark(struct postgres *c)
+{
+	struct blocks *b = &c->pass.blocks;
+	struct watermark *w = &c->pass.mark;
+	json_t *list = blocks_list_leaves(c);
+
+	free(w->value);
+	w->value = xstrfmt("%" PRIu64, b->ceiling);
+	json_decref(w->pending);
+	w->pending = list ? json_pack("{s:o}", "leaves", list) : NULL;
+}
+
+/* In a pass that was cut short, "leaves" are its own and "known" those of the
+ * passes before it. A table that had no heirs knew only itself. */
+void blocks_read_known(struct postgres *c)
+{
+	struct blocks *b = &c->pass.blocks;
+	const struct watermark *from = c->pass.scan->from;
+	bool midway = json_object_get(from->pending, "ceiling") != NULL;
+
+	b->known = json_incref(
+		json_object_get(from->pending, midway ? "known" : "leaves"));
+	if (!b->known && from->value && c->layout.relation.has_children &&
+	    c->layout.relation.kind == RELATION_TABLE)
+		b->known = json_pack("[I]", (json_int_t)c->layout.relation.oid);
+}
+
+/* Take up a pass that was cut short, if its tables are still the same. */
+void blocks_resume(struct postgres *c)
+{
+	struct blocks *b = &c->pass.blocks;
+	const json_t *pending = c->pass.scan->from->pending;
+	const char *ceiling =
+		json_string_value(json_object_get(pending, "ceiling"));
+	json_int_t relation =
+		json_integer_value(json_object_get(pending, "relation"));
+	json_t *list = blocks_list_leaves(c);
+	bool same =
+		ceiling &&
+		(!list || json_equal(list, json_object_get(pending, "leaves")));
+
+	json_decref(list);
+	for (size_t i = 0; same && i < b->leaves.n; i++) {
+		struct leaf *leaf = &b->leaves.items[i];
+		if (leaf->oid != relation)
+			continue;
+		b->leaf = i;
+		b->ceiling = strtoull(ceiling, NULL, 10);
+		b->extracts = 1;
+		/* Of a file that is gone, no block has been read. */
+		if (leaf->file ==
+		    json_integer_value(json_object_get(pending, "file")))
+			b->block = json_integer_value(
+				json_object_get(pending, "block"));
+	}
+}
+
+static bool blocks_is_known(const json_t *known, uint32_t oid)
+{
+	size_t i;
+	json_t *item;
+
+	if (!known)
+		return true;
+	json_array_foreach(known, i, item)
+	{
+		if (json_integer_value(item) == oid)
+			return true;
+	}
+	return false;
+}
+
+/* A partition that was attached since holds rows of any age. */
+void blocks_mark_whole(struct postgres *c)
+{
+	struct blocks *b = &c->pass.blocks;
+
+	free(b->whole);
+	b->whole = xcalloc(b->leaves.n + 1, sizeof(*b->whole));
+	for (size_t i = 0; i < b->leaves.n; i++)
+		b->whole[i] =
+			b->everything ||
+			!blocks_is_known(b->known, b->leaves.items[i].oid);
+}

@@ -1,0 +1,47 @@
+/*
+ * PostgreSQL's binary wire values into batch vectors, one function a type;
+ * resolved once per pass by types.c, called for every value. Bytes come from
+ * a server that may be anything: every length is checked.
+ */
+#ifndef TIDEMARK_CONNECTORS_POSTGRES_DECODE_H
+#define TIDEMARK_CONNECTORS_POSTGRES_DECODE_H
+
+#include "core/data/batch.h"
+
+/* Store the `n` bytes of one present value at `row` of `v`. DATA error, which
+ * names neither column nor key, if they are not a value of the type or
+ * the vector cannot hold it. */
+typedef int (*decode_fn)(struct vector *v, size_t row, const uint8_t *bytes,
+			 size_t n, struct error *err);
+
+int decode_bool(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
+		struct error *err);
+int decode_int2(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
+		struct error *err);
+int decode_int4(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
+		struct error *err);
+int decode_int8(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
+		struct error *err);
+int decode_oid(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
+	       struct error *err);
+int decode_bytes(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
+		 struct error *err);
+/* Text of a server that does not vouch for its encoding (SQL_ASCII). */
+int decode_text_checked(struct vector *v, size_t row, const uint8_t *bytes,
+			size_t n, struct error *err);
+int decode_jsonb(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
+		 struct error *err);
+int decode_date(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
+		struct error *err);
+int decode_time(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
+		struct error *err);
+int decode_timestamp(struct vector *v, size_t row, const uint8_t *bytes,
+		     size_t n, struct error *err);
+int decode_interval(struct vector *v, size_t row, const uint8_t *bytes,
+		    size_t n, struct error *err);
+int decode_uuid(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
+		struct error *err);
+int decode_numeric(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
+		   struct error *err);
+
+#endif

@@ -1,0 +1,94 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/postgres/postgres.h"
+#include "core/base/alloc.h"
+
+static const char identity_cluster_sql[] =
+	"SELECT system_identifier::text FROM pg_control_system()";
+
+/* The control file learns of a new timeline at its next checkpoint, the name
+ * of the log file at once; a standby writes none. */
+static const char identity_primary_sql[] =
+	"SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))\n"
+	"  ::bit(32)::int";
+static const char identity_standby_sql[] =
+	"SELECT timeline_id FROM pg_control_checkpoint()";
+
+static const char identity_database_sql[] =
+	"SELECT current_database(), d.oid, pg_is_in_recovery()\n"
+	"FROM pg_database d WHERE datname = current_database()";
+
+/* Rights may be missing: that part is left out. */
+static int identity_ask(struct postgres *c, json_t *identity, const char *name,
+			const char *sql, bool number, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct pg_result *r = NULL;
+	int rc = pg_query(c->pg, &r, sql, 0, NULL, &why);
+
+	if (rc && strcmp(why.server_code, "42501") != 0) {
+		*err = why;
+		return rc;
+	}
+	if (!rc && pg_rows(r) && pg_value(r, 0, 0)) {
+		const char *text = pg_value(r, 0, 0);
+		json_object_set_new(
+			identity, name,
+			number ? json_integer(strtoll(text, NULL, 10))
+			       : json_string(text));
+	}
+	pg_result_free(r);
+	return 0;
+}
+
+static int identity_cluster(struct postgres *c, json_t *identity,
+			    struct error *err)
+{
+	struct pg_result *r = NULL;
+	bool standby;
+	int rc = identity_ask(c, identity, "system_identifier",
+			      identity_cluster_sql, false, err);
+
+	if (!rc)
+		rc = pg_query(c->pg, &r, identity_database_sql, 0, NULL, err);
+	if (rc)
+		return rc;
+	standby = *pg_value(r, 0, 2) == 't';
+	rc = identity_ask(c, identity, "timeline",
+			  standby ? identity_standby_sql : identity_primary_sql,
+			  true, err);
+	json_object_set_new(identity, "database",
+			    json_string(pg_value(r, 0, 0)));
+	json_object_set_new(identity, "database_oid",
+			    json_integer(strtoll(pg_value(r, 0, 1), NULL, 10)));
+	pg_result_free(r);
+	return rc;
+}
+
+int postgres_identity(struct connector *base, const struct source_spec *source,
+		      json_t **out, struct error *err)
+{
+	struct postgres *c = (struct postgres *)base;
+	const struct layout_column *mark;
+	struct relation relation = { .oid = 0 };
+	json_t *identity = json_pack("{s:s}", "engine", "postgres");
+	int rc = identity_cluster(c, identity, err);
+
+	if (!rc)
+		rc = relation_find(c->pg, source->table, &relation, err);
+	if (rc) {
+		json_decref(identity);
+		return rc;
+	}
+	json_object_set_new(identity, "table", json_string(source->table));
+	json_object_set_new(identity, "table_oid", json_integer(relation.oid));
+	/* A mark's text means something else once its column changes type. */
+	mark = c->described == source ? layout_mark(&c->layout) : NULL;
+	if (mark)
+		json_object_set_new(identity, "mark_type",
+				    json_string(mark->type.native));
+	relation_release(&relation);
+	*out = identity;
+	return 0;
+}

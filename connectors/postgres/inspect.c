@@ -1,0 +1,312 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/postgres/activity.h"
+#include "connectors/postgres/postgres.h"
+#include "connectors/postgres/query.h"
+#include "connectors/postgres/sequences.h"
+#include "connectors/postgres/zone.h"
+#include "core/data/table_name.h"
+
+static const char inspect_rights_sql[] =
+	"SELECT has_function_privilege('pg_control_system()', 'EXECUTE')\n"
+	"  AND has_function_privilege('pg_control_checkpoint()', 'EXECUTE')\n"
+	"  AND has_function_privilege('pg_current_wal_lsn()', 'EXECUTE'),\n"
+	"  quote_ident(current_user)";
+
+struct inspection_of {
+	struct postgres *c;
+	const struct source_spec *source;
+	const struct watermark_spec *mark;
+	struct problems *out;
+};
+
+/* "(mark, key...)" for a statement. */
+static void inspect_write_order(struct strbuf *sb, const struct layout *l)
+{
+	strbuf_addch(sb, '(');
+	for (size_t i = 0; i < l->n_order; i++) {
+		const struct layout_column *c = &l->columns[l->order[i]];
+		strbuf_addstr(sb, i ? ", " : "");
+		sql_quote_name(sb, c->name, '"');
+	}
+	strbuf_addch(sb, ')');
+}
+
+static void inspect_index(struct inspection_of *x)
+{
+	const struct layout *l = &x->c->layout;
+	const struct layout_column *mark = layout_mark(l);
+	enum relation_kind kind = l->relation.kind;
+	struct strbuf fix = STRBUF_INIT;
+
+	if (mark->expression || kind == RELATION_VIEW ||
+	    kind == RELATION_FOREIGN ||
+	    indexes_begin_with(&l->indexes, mark->name))
+		return;
+	strbuf_addf(&fix, "CREATE INDEX %sON %s ",
+		    kind == RELATION_PARTITIONED ? "" : "CONCURRENTLY ",
+		    l->relation.sql);
+	inspect_write_order(&fix, l);
+	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "mark-without-index",
+		     fix.data,
+		     "no index of %s begins with \"%s\": every page sorts the "
+		     "table anew",
+		     x->source->table, mark->name);
+	strbuf_release(&fix);
+}
+
+static int inspect_count_nulls(struct inspection_of *x, int64_t *count,
+			       struct error *err)
+{
+	const struct layout_column *mark = layout_mark(&x->c->layout);
+	struct pg_result *r = NULL;
+	struct query q;
+	int rc;
+
+	query_init(&q);
+	query_count(&q, &x->c->layout, "count(*)");
+	strbuf_addf(&q.sql, "%s IS NULL", mark->sql);
+	rc = pg_query(x->c->pg, &r, q.sql.data, 0, NULL, err);
+	if (!rc)
+		*count = strtoll(pg_value(r, 0, 0), NULL, 10);
+	pg_result_free(r);
+	query_release(&q);
+	return rc;
+}
+
+static int inspect_nulls(struct inspection_of *x, struct error *err)
+{
+	const struct layout_column *mark = layout_mark(&x->c->layout);
+	enum nulls_policy policy = x->mark->nulls;
+	int64_t count = 0;
+	int rc = 0;
+
+	if (mark->nullable)
+		rc = inspect_count_nulls(x, &count, err);
+	if (rc || !count)
+		return rc;
+	problems_add(x->out,
+		     policy == NULLS_ERROR  ? SEVERITY_ERROR
+		     : policy == NULLS_SKIP ? SEVERITY_WARNING
+					    : SEVERITY_INFO,
+		     policy == NULLS_ERROR ? ERROR_DATA : ERROR_NONE,
+		     "null-marks",
+		     policy == NULLS_ERROR ? "watermark.nulls: include, or skip"
+					   : NULL,
+		     "%" PRId64 " rows of %s have NULL in \"%s\"%s", count,
+		     x->source->table, mark->name,
+		     policy == NULLS_SKIP      ? ": they are left out"
+		     : policy == NULLS_INCLUDE ? ": they are read on every run"
+					       : "");
+	return 0;
+}
+
+static int inspect_activity(struct inspection_of *x, struct error *err)
+{
+	struct activity a;
+	struct strbuf fix = STRBUF_INIT;
+	int rc = activity_read(x->c->pg, &a, err);
+
+	if (rc)
+		return rc;
+	strbuf_addstr(&fix, "GRANT pg_read_all_stats TO ");
+	sql_quote_name(&fix, a.role, '"');
+	if (!a.may_see)
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+			     "missing-rights", fix.data,
+			     "role %s cannot see other sessions' transactions: "
+			     "rows that commit late can be missed",
+			     a.role);
+	if (a.standby)
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "standby",
+			     "connect to the primary, set watermark.lag, or "
+			     "use strategy xmin",
+			     "the source is a standby: the primary's open "
+			     "transactions do not show here");
+	if (a.prepared_us != INT64_MAX)
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+			     "prepared-transactions",
+			     "COMMIT PREPARED or ROLLBACK PREPARED it",
+			     "a prepared transaction is open: it holds the "
+			     "mark");
+	if (a.hidden)
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+			     "track-activities-off",
+			     "SET track_activities = on for every role",
+			     "a session has track_activities off: its "
+			     "transactions do not show");
+	strbuf_release(&fix);
+	activity_release(&a);
+	return 0;
+}
+
+static int inspect_zone(struct inspection_of *x, struct error *err)
+{
+	const struct layout_column *mark = layout_mark(&x->c->layout);
+	struct error why = ERROR_INIT;
+	int64_t wall;
+	int rc;
+
+	if (mark->wire->oid != WIRE_TIMESTAMP && mark->wire->oid != WIRE_DATE)
+		return 0;
+	if (zone_is_automatic(x->mark->time_zone)) {
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+			     "time-zone-unknown",
+			     "watermark.time_zone: UTC (or +05:30, "
+			     "Europe/Rome, ...)",
+			     "\"%s\" of %s has no time zone: say whose clock "
+			     "it holds, and the guarantee becomes exact",
+			     mark->name, x->source->table);
+		return 0;
+	}
+	rc = zone_wall_clock(x->c->pg, x->mark->time_zone, 0, &wall, &why);
+	if (rc && why.code == ERROR_CONFIG) {
+		problems_add(x->out, SEVERITY_ERROR, ERROR_CONFIG,
+			     "time-zone-unknown", "watermark.time_zone", "%s",
+			     why.message);
+		return 0;
+	}
+	if (rc)
+		*err = why;
+	return rc;
+}
+
+static int inspect_sequences(struct inspection_of *x, struct error *err)
+{
+	const struct layout_column *mark = layout_mark(&x->c->layout);
+	struct sequences found;
+	int rc = sequences_find(x->c->pg, &x->c->layout.relation, mark, &found,
+				err);
+
+	for (size_t i = 0; !rc && i < found.n; i++) {
+		const struct sequence_info *s = &found.items[i];
+		if (s->descending)
+			problems_add(x->out, SEVERITY_ERROR, ERROR_CONFIG,
+				     "sequence-descending", NULL,
+				     "sequence %s of \"%s\" counts down: "
+				     "strategy sequence cannot follow it",
+				     s->name, mark->name);
+		if (s->cycles)
+			problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+				     "sequence-cycles",
+				     "ALTER SEQUENCE ... NO CYCLE",
+				     "sequence %s starts over at its end: ids "
+				     "behind the mark would not be read",
+				     s->name);
+		if (s->cache > 1)
+			problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+				     "sequence-cache",
+				     "ALTER SEQUENCE ... CACHE 1, or set "
+				     "watermark.lag",
+				     "sequence %s has CACHE %" PRId64
+				     ": a session may use its ids late",
+				     s->name, s->cache);
+	}
+	sequences_release(&found);
+	return rc;
+}
+
+/* Reading leaf by leaf needs rights on each leaf. */
+static int inspect_leaves(struct inspection_of *x, struct error *err)
+{
+	struct leaves leaves = { NULL, 0 };
+	int rc = leaves_find(x->c->pg, x->c->layout.relation.oid, &leaves, err);
+
+	for (size_t i = 0; !rc && i < leaves.n; i++) {
+		const struct leaf *leaf = &leaves.items[i];
+		struct strbuf fix = STRBUF_INIT;
+		strbuf_addf(&fix, "GRANT SELECT ON %s", leaf->sql);
+		if (leaf->kind == RELATION_FOREIGN)
+			problems_add(x->out, SEVERITY_ERROR, ERROR_CONFIG,
+				     "xmin-of-foreign-table",
+				     "watermark.strategy: timestamp",
+				     "partition %s of %s is a foreign table, "
+				     "which has no xmin",
+				     leaf->sql, x->source->table);
+		else if (!leaf->readable)
+			problems_add(x->out, SEVERITY_ERROR, ERROR_ACCESS,
+				     "missing-rights", fix.data,
+				     "strategy xmin reads %s by its parts, and "
+				     "%s may not be read",
+				     x->source->table, leaf->sql);
+		strbuf_release(&fix);
+	}
+	leaves_release(&leaves);
+	return rc;
+}
+
+static void inspect_key(struct inspection_of *x)
+{
+	const struct layout *l = &x->c->layout;
+
+	if (l->n_key && !l->key_unique)
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+			     "key-not-unique", NULL,
+			     "no unique index of %s vouches for the key: a key "
+			     "that repeats stops the run",
+			     x->source->table);
+	for (size_t i = 0; i < l->n_key; i++) {
+		const struct layout_column *k = &l->columns[l->key[i]];
+		if (k->nullable && l->relation.kind != RELATION_VIEW)
+			problems_add(
+				x->out, SEVERITY_WARNING, ERROR_NONE,
+				"key-nullable", NULL,
+				"key column \"%s\" of %s may be NULL: such "
+				"a row stops the run",
+				k->name, x->source->table);
+	}
+}
+
+static int inspect_rights(struct inspection_of *x, struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_query(x->c->pg, &r, inspect_rights_sql, 0, NULL, err);
+
+	if (!rc && *pg_value(r, 0, 0) != 't') {
+		struct strbuf fix = STRBUF_INIT;
+		strbuf_addf(&fix,
+			    "GRANT EXECUTE ON FUNCTION pg_control_system(), "
+			    "pg_control_checkpoint(), pg_current_wal_lsn() "
+			    "TO %s",
+			    pg_value(r, 0, 1));
+		problems_add(x->out, SEVERITY_INFO, ERROR_NONE,
+			     "identity-incomplete", fix.data,
+			     "another server that takes this one's place may "
+			     "go unnoticed: the role may not ask for the "
+			     "cluster's identity");
+		strbuf_release(&fix);
+	}
+	pg_result_free(r);
+	return rc;
+}
+
+int postgres_inspect(struct connector *base, const struct source_spec *source,
+		     const struct watermark_spec *mark,
+		     const struct schema *schema, struct problems *out,
+		     struct error *err)
+{
+	struct postgres *c = (struct postgres *)base;
+	struct inspection_of x = { c, source, mark, out };
+	int rc = postgres_layout(c, source, mark, err);
+
+	(void)schema;
+	if (rc)
+		return rc;
+	inspect_key(&x);
+	rc = inspect_rights(&x, err);
+	if (!rc && mark->strategy == STRATEGY_XMIN)
+		return inspect_leaves(&x, err);
+	if (!rc)
+		inspect_index(&x);
+	if (!rc)
+		rc = inspect_nulls(&x, err);
+	if (!rc)
+		rc = inspect_activity(&x, err);
+	if (!rc && mark->strategy == STRATEGY_TIMESTAMP)
+		rc = inspect_zone(&x, err);
+	if (!rc && mark->strategy == STRATEGY_SEQUENCE)
+		rc = inspect_sequences(&x, err);
+	return rc;
+}

@@ -1,0 +1,270 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/postgres/keyset.h"
+#include "connectors/postgres/postgres.h"
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "core/data/value.h"
+
+/* Has this step anything to read? */
+static bool keyset_applies(const struct postgres *c, enum keyset_step step)
+{
+	const struct scan *scan = c->pass.scan;
+
+	switch (step) {
+	case KEYSET_NULLS:
+		return layout_mark(&c->layout)->nullable &&
+		       scan->mark->nulls == NULLS_INCLUDE &&
+		       c->layout.n_order > 1;
+	case KEYSET_LAG:
+		return scan->from->value && keyset_has_lag(c);
+	case KEYSET_SETTLED:
+		return scan->settled->value != NULL;
+	case KEYSET_TAIL:
+		return scan->mark->tail == TAIL_DELIVER;
+	case KEYSET_DONE:
+		break;
+	}
+	return true;
+}
+
+static void keyset_enter(struct postgres *c, enum keyset_step step)
+{
+	struct keyset *k = &c->pass.keyset;
+
+	while (!keyset_applies(c, step))
+		step++;
+	k->step = step;
+	strlist_release(&k->last);
+}
+
+int keyset_begin(struct postgres *c, struct error *err)
+{
+	struct pass *p = &c->pass;
+	int rc = keyset_check(c, err);
+
+	if (rc)
+		return rc;
+	/* What settle() found is pending until a later run has settled it. */
+	json_decref(p->mark.pending);
+	p->mark.pending = p->scan->settled->pending
+				  ? json_deep_copy(p->scan->settled->pending)
+				  : NULL;
+	keyset_enter(c, KEYSET_NULLS);
+	return 0;
+}
+
+/* So many rows that the byte bound is met about when the page ends. */
+static size_t keyset_page_rows(const struct keyset *k, const struct batch *b)
+{
+	size_t rows = b->max_rows ? b->max_rows : 1000000;
+	double by_bytes;
+
+	if (!b->max_bytes || k->row_bytes <= 0)
+		return rows;
+	by_bytes = (double)b->max_bytes / k->row_bytes * 1.125 + 1;
+	return by_bytes < (double)rows ? (size_t)by_bytes : rows;
+}
+
+/* One page is one statement and so one snapshot. A key that no index vouches
+ * for may repeat: then rows that tie with the last one belong to the page. */
+static int keyset_open_page(struct postgres *c, const struct batch *b,
+			    struct error *err)
+{
+	struct keyset *k = &c->pass.keyset;
+	size_t first = k->step == KEYSET_NULLS ? 1 : 0;
+	struct query q;
+	int rc;
+
+	query_init(&q);
+	query_select(&q, &c->layout, NULL, "");
+	/* Only one lower bound: of two, the server may start at the wrong
+	 * one and read the whole range again for each page. */
+	if (k->last.n)
+		query_compare(&q, &c->layout, first, ">", &k->last);
+	else
+		keyset_write_begin(c, &q);
+	keyset_write_end(c, &q);
+	query_order(&q, &c->layout, first);
+	k->limit = keyset_page_rows(k, b);
+	k->read = 0;
+	strbuf_addf(&q.sql, " FETCH FIRST %zu ROWS %s", k->limit,
+		    c->layout.key_unique ? "ONLY" : "WITH TIES");
+	rc = pg_stream_begin(c->pg, q.sql.data, q.n,
+			     (const char *const *)q.params, err);
+	k->streaming = !rc;
+	query_release(&q);
+	if (!rc && !c->pass.open)
+		rc = failpoint("snapshot_opened", err);
+	c->pass.open = true;
+	return rc;
+}
+
+static bool keyset_same_key(const struct layout *l, const struct batch *b,
+			    size_t row)
+{
+	for (size_t i = 0; i < l->n_key; i++) {
+		const struct vector *v = &b->vectors[l->key[i]];
+		size_t n = v->width, m = v->width;
+		const uint8_t *x = v->data + row * n;
+		const uint8_t *y = v->data + (row - 1) * m;
+		if (!v->width) {
+			x = vector_bytes(v, row, &n);
+			y = vector_bytes(v, row - 1, &m);
+		}
+		if (n != m || memcmp(x, y, n) != 0)
+			return false;
+	}
+	return true;
+}
+
+static int keyset_check_repeat(struct postgres *c, const struct batch *b,
+			       struct error *err)
+{
+	struct strbuf key = STRBUF_INIT;
+
+	if (c->layout.key_unique || b->n_rows < 2 ||
+	    !keyset_same_key(&c->layout, b, b->n_rows - 1))
+		return 0;
+	value_print_key(&key, b, b->n_rows - 1);
+	error_set(err, ERROR_SCHEMA,
+		  "the key of %s repeats: more than one row has %s; name "
+		  "columns in `key` that tell the rows apart",
+		  c->pass.scan->source->table, key.data);
+	strbuf_release(&key);
+	return -ERROR_SCHEMA;
+}
+
+/* Remember where the last row lies; the next page begins behind it. */
+static void keyset_remember(struct postgres *c, const struct batch *b)
+{
+	struct keyset *k = &c->pass.keyset;
+	const struct layout *l = &c->layout;
+	size_t first = k->step == KEYSET_NULLS ? 1 : 0;
+
+	strlist_release(&k->last);
+	/* From the mark on even where it is not compared: same places. */
+	for (size_t i = 0; i < l->n_order; i++) {
+		char *text =
+			i < first ? xstrdup("")
+				  : rows_text(c, b, b->n_rows - 1, l->order[i]);
+		strlist_add(&k->last, text);
+		free(text);
+	}
+}
+
+/* The page is over: the next one, or the next step if it was not full. */
+static int keyset_close_page(struct postgres *c, struct error *err)
+{
+	struct keyset *k = &c->pass.keyset;
+
+	k->streaming = false;
+	if (k->read < k->limit)
+		keyset_enter(c, k->step + 1);
+	return failpoint("page_end", err);
+}
+
+/* Read rows of the page under way until the batch is full or it ends. */
+static int keyset_fill(struct postgres *c, struct batch *b, struct error *err)
+{
+	struct keyset *k = &c->pass.keyset;
+	int rc = 0;
+
+	while (!rc && !batch_is_full(b)) {
+		rc = pg_stream_next(c->pg, err);
+		if (rc <= 0)
+			break;
+		rc = rows_append(c, b, err);
+		if (!rc)
+			rc = keyset_check_repeat(c, b, err);
+		k->read++;
+		if (!rc)
+			rc = rows_failpoints(c, k->read, err);
+	}
+	if (!rc && b->n_rows)
+		keyset_remember(c, b);
+	/* Full exactly at the page's end: let the statement end too, so that
+	 * no transaction waits while the batch is loaded. */
+	if (!rc && batch_is_full(b) && c->layout.key_unique &&
+	    k->read >= k->limit)
+		rc = pg_stream_next(c->pg, err);
+	else if (!rc && batch_is_full(b))
+		return 0;
+	return rc ? rc : keyset_close_page(c, err);
+}
+
+/* The mark as a number, for progress alone. */
+static double keyset_number(const char *text, uint32_t oid)
+{
+	int64_t us = 0;
+	int32_t days = 0;
+
+	if (oid == WIRE_DATE)
+		return value_parse_date(text, &days) ? days : 0;
+	if (oid == WIRE_TIMESTAMP || oid == WIRE_TIMESTAMPTZ)
+		return value_parse_timestamp(text, &us) ? (double)us : 0;
+	return strtod(text, NULL);
+}
+
+/* `step`: of the rows just read. */
+static double keyset_progress(struct postgres *c, enum keyset_step step)
+{
+	struct keyset *k = &c->pass.keyset;
+	const struct scan *scan = c->pass.scan;
+	uint32_t oid = layout_mark(&c->layout)->wire->oid;
+	double now, end;
+
+	if (!scan->from->value && scan->schema->row_estimate > 0) {
+		now = (double)c->pass.rows;
+		end = (double)scan->schema->row_estimate;
+		return now < end ? now / end : 1;
+	}
+	if (step != KEYSET_SETTLED)
+		return step == KEYSET_TAIL ? 1 : -1;
+	now = keyset_number(c->pass.mark.value, oid);
+	end = keyset_number(scan->settled->value, oid);
+	if (!k->measured)
+		k->first_mark = now;
+	k->measured = true;
+	return end > k->first_mark
+		       ? (now - k->first_mark) / (end - k->first_mark)
+		       : -1;
+}
+
+/* Only settled rows move the mark. */
+static void keyset_finish(struct postgres *c, struct batch *b,
+			  enum keyset_step step)
+{
+	struct keyset *k = &c->pass.keyset;
+
+	if (b->n_rows && step == KEYSET_SETTLED)
+		rows_advance(c, b, b->n_rows - 1);
+	if (b->n_rows) {
+		double bytes = (double)batch_bytes(b) / (double)b->n_rows;
+		k->row_bytes = k->row_bytes > 0 ? (3 * k->row_bytes + bytes) / 4
+						: bytes;
+		b->progress = keyset_progress(c, step);
+	}
+	if (step == KEYSET_TAIL)
+		b->n_tail = b->n_rows;
+	rows_hand_over(c, b);
+}
+
+int keyset_next(struct postgres *c, struct batch *out, struct error *err)
+{
+	struct keyset *k = &c->pass.keyset;
+	enum keyset_step step = k->step;
+	int rc = 0;
+
+	while (!rc && !out->n_rows && k->step != KEYSET_DONE) {
+		step = k->step;
+		if (!k->streaming)
+			rc = keyset_open_page(c, out, err);
+		if (!rc)
+			rc = keyset_fill(c, out, err);
+	}
+	if (!rc)
+		keyset_finish(c, out, step);
+	return rc;
+}

@@ -1,0 +1,151 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "connectors/postgres/keyset.h"
+#include "core/base/alloc.h"
+
+bool keyset_has_lag(const struct postgres *c)
+{
+	const struct watermark_spec *mark = c->pass.scan->mark;
+
+	return mark->strategy == STRATEGY_TIMESTAMP ? mark->lag_us > 0
+						    : mark->lag_count > 0;
+}
+
+/* The position where the run began, in the total order; false if only the
+ * mark is known: rows at the mark itself are still to be read. */
+static bool keyset_from(const struct postgres *c, struct strlist *out)
+{
+	const struct layout *l = &c->layout;
+	const struct watermark *from = c->pass.scan->from;
+
+	if (!from->value || from->key.n != l->n_key)
+		return false;
+	for (size_t i = 0; i < l->n_order; i++) {
+		const char *text = from->value;
+		for (size_t k = 0; k < l->n_key; k++) {
+			if (l->order[i] == l->key[k] &&
+			    (long)l->order[i] != l->mark)
+				text = from->key.items[k];
+		}
+		strlist_add(out, text);
+	}
+	return true;
+}
+
+static void keyset_compare_mark(const struct postgres *c, struct query *q,
+				const char *comparison, const char *value)
+{
+	const struct layout_column *mark = layout_mark(&c->layout);
+
+	strbuf_addf(&q->sql, "%s %s ", mark->sql, comparison);
+	query_value(q, mark->cast, value);
+}
+
+/* "mark >= value - lag", in the type's own arithmetic so that an index serves
+ * it; integers do not fall off the end of their type. */
+static void keyset_look_back(const struct postgres *c, struct query *q)
+{
+	const struct scan *scan = c->pass.scan;
+	const struct layout_column *mark = layout_mark(&c->layout);
+	char *lag = scan->mark->strategy == STRATEGY_TIMESTAMP
+			    ? xstrfmt("%" PRId64 " microseconds",
+				      scan->mark->lag_us)
+			    : xstrfmt("%" PRId64, scan->mark->lag_count);
+
+	strbuf_addf(&q->sql, "%s >= ", mark->sql);
+	switch (mark->wire->oid) {
+	case WIRE_TIMESTAMPTZ:
+	case WIRE_TIMESTAMP:
+	case WIRE_DATE:
+		strbuf_addch(&q->sql, '(');
+		query_value(q, mark->cast, scan->from->value);
+		strbuf_addstr(&q->sql, " - ");
+		query_value(q, "pg_catalog.interval", lag);
+		strbuf_addf(&q->sql, ")::%s", mark->cast);
+		break;
+	default:
+		strbuf_addstr(&q->sql, "greatest(");
+		query_value(q, "pg_catalog.numeric", scan->from->value);
+		strbuf_addstr(&q->sql, " - ");
+		query_value(q, "pg_catalog.numeric", lag);
+		strbuf_addstr(&q->sql, mark->wire->oid == WIRE_NUMERIC
+					       ? ", NULL)"
+				       : mark->wire->oid == WIRE_OID
+					       ? ", 0)::pg_catalog.int8::oid"
+					       : ", -9223372036854775808)"
+						 "::pg_catalog.int8");
+	}
+	free(lag);
+}
+
+void keyset_write_reach(const struct postgres *c, struct query *q)
+{
+	const struct scan *scan = c->pass.scan;
+
+	if (!scan->from->value)
+		strbuf_addstr(&q->sql, "true");
+	else if (keyset_has_lag(c))
+		keyset_look_back(c, q);
+	else
+		keyset_compare_mark(c, q, ">=", scan->from->value);
+	if (scan->from->value && scan->mark->nulls == NULLS_INCLUDE)
+		strbuf_addf(&q->sql, " OR %s IS NULL",
+			    layout_mark(&c->layout)->sql);
+}
+
+void keyset_write_begin(const struct postgres *c, struct query *q)
+{
+	const struct scan *scan = c->pass.scan;
+	struct strlist from = STRLIST_INIT;
+
+	switch (c->pass.keyset.step) {
+	case KEYSET_NULLS:
+		strbuf_addstr(&q->sql, "true");
+		break;
+	case KEYSET_LAG:
+		keyset_look_back(c, q);
+		break;
+	case KEYSET_TAIL:
+		if (scan->settled->value) {
+			keyset_compare_mark(c, q, ">", scan->settled->value);
+			break;
+		}
+		/* fall through */
+	default:
+		if (keyset_from(c, &from))
+			query_compare(q, &c->layout, 0, ">", &from);
+		else if (scan->from->value)
+			keyset_compare_mark(c, q, ">=", scan->from->value);
+		else
+			strbuf_addf(&q->sql, "%s IS NOT NULL",
+				    layout_mark(&c->layout)->sql);
+	}
+	strlist_release(&from);
+}
+
+void keyset_write_end(const struct postgres *c, struct query *q)
+{
+	const struct scan *scan = c->pass.scan;
+	struct strlist from = STRLIST_INIT;
+
+	strbuf_addstr(&q->sql, " AND ");
+	switch (c->pass.keyset.step) {
+	case KEYSET_NULLS:
+		strbuf_addf(&q->sql, "%s IS NULL",
+			    layout_mark(&c->layout)->sql);
+		break;
+	case KEYSET_LAG:
+		if (keyset_from(c, &from))
+			query_compare(q, &c->layout, 0, "<=", &from);
+		else
+			keyset_compare_mark(c, q, "<", scan->from->value);
+		break;
+	case KEYSET_SETTLED:
+		keyset_compare_mark(c, q, "<=", scan->settled->value);
+		break;
+	default:
+		strbuf_addstr(&q->sql, "true");
+	}
+	strlist_release(&from);
+}

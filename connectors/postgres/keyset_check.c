@@ -1,0 +1,161 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "connectors/postgres/keyset.h"
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+
+/* A query for one row, shown by its key; a condition is to follow. */
+static void keyset_sample_begin(const struct postgres *c, struct query *q)
+{
+	const struct layout *l = &c->layout;
+	struct strbuf what = STRBUF_INIT;
+
+	for (size_t i = 0; i < l->n_key; i++)
+		strbuf_addf(&what, "%s%s", i ? ", " : "",
+			    l->columns[l->key[i]].sql);
+	query_init(q);
+	query_count(q, l, what.data);
+	strbuf_release(&what);
+}
+
+/* NULL if there is no such row. Ends the query. */
+static int keyset_sample_end(struct postgres *c, struct query *q, char **out,
+			     struct error *err)
+{
+	const struct layout *l = &c->layout;
+	struct strbuf key = STRBUF_INIT;
+	struct pg_result *r = NULL;
+	int rc;
+
+	strbuf_addstr(&q->sql, " LIMIT 1");
+	rc = pg_query(c->pg, &r, q->sql.data, q->n,
+		      (const char *const *)q->params, err);
+	for (size_t i = 0; !rc && pg_rows(r) && i < l->n_key; i++) {
+		const char *text = pg_value(r, 0, (int)i);
+		strbuf_addf(&key, "%s%s=%.64s", i ? ", " : "",
+			    l->columns[l->key[i]].name, text ? text : "NULL");
+	}
+	*out = key.len ? strbuf_detach(&key) : NULL;
+	strbuf_release(&key);
+	pg_result_free(r);
+	query_release(q);
+	return rc;
+}
+
+static int keyset_count(struct postgres *c, const char *condition,
+			int64_t *count, struct error *err)
+{
+	struct pg_result *r = NULL;
+	struct query q;
+	int rc;
+
+	query_init(&q);
+	query_count(&q, &c->layout, "count(*)");
+	strbuf_addstr(&q.sql, condition);
+	rc = pg_query(c->pg, &r, q.sql.data, 0, NULL, err);
+	if (!rc)
+		*count = strtoll(pg_value(r, 0, 0), NULL, 10);
+	pg_result_free(r);
+	query_release(&q);
+	return rc;
+}
+
+static int keyset_refuse_nulls(struct postgres *c, const char *sample,
+			       const char *condition, struct error *err)
+{
+	const struct layout_column *mark = layout_mark(&c->layout);
+	const struct scan *scan = c->pass.scan;
+	int64_t count = 0;
+	int rc = keyset_count(c, condition, &count, err);
+
+	if (rc)
+		return rc;
+	if (scan->mark->nulls == NULLS_ERROR)
+		return error_set(err, ERROR_DATA,
+				 "%" PRId64 " rows of %s have NULL in the mark "
+				 "column \"%s\" (one of them: %s); "
+				 "watermark.nulls: include reads such rows on "
+				 "every run, skip leaves them out",
+				 count, scan->source->table, mark->name,
+				 sample);
+	log_warn("%" PRId64 " rows of %s have NULL in \"%s\" and are left out "
+		 "(watermark.nulls: skip)",
+		 count, scan->source->table, mark->name);
+	return 0;
+}
+
+/* One row first: with an index that is known at once; the count only when
+ * there is something to report. */
+static int keyset_check_nulls(struct postgres *c, struct error *err)
+{
+	const struct layout_column *mark = layout_mark(&c->layout);
+	char *condition, *sample = NULL;
+	struct query q;
+	int rc;
+
+	if (!mark->nullable || c->pass.scan->mark->nulls == NULLS_INCLUDE)
+		return 0;
+	condition = xstrfmt("%s IS NULL", mark->sql);
+	keyset_sample_begin(c, &q);
+	strbuf_addstr(&q.sql, condition);
+	rc = keyset_sample_end(c, &q, &sample, err);
+	if (!rc && sample)
+		rc = keyset_refuse_nulls(c, sample, condition, err);
+	free(condition);
+	free(sample);
+	return rc;
+}
+
+/* "(a IS NULL OR b IS NULL)"; false if no key column can be NULL. */
+static bool keyset_write_null_key(const struct postgres *c, struct query *q)
+{
+	const struct layout *l = &c->layout;
+	bool skip = c->pass.scan->mark->nulls == NULLS_SKIP;
+	const char *before = "(";
+
+	for (size_t i = 0; i < l->n_key; i++) {
+		const struct layout_column *k = &l->columns[l->key[i]];
+		if (!k->nullable || ((long)l->key[i] == l->mark && skip))
+			continue;
+		strbuf_addf(&q->sql, "%s%s IS NULL", before, k->sql);
+		before = " OR ";
+	}
+	if (*before == '(')
+		return false;
+	strbuf_addch(&q->sql, ')');
+	return true;
+}
+
+/* A row whose key has a NULL would be passed over by the row comparison: look
+ * for one where this pass is going to read. */
+static int keyset_check_key(struct postgres *c, struct error *err)
+{
+	char *sample = NULL;
+	struct query q;
+	int rc = 0;
+
+	keyset_sample_begin(c, &q);
+	if (keyset_write_null_key(c, &q)) {
+		strbuf_addstr(&q.sql, " AND (");
+		keyset_write_reach(c, &q);
+		strbuf_addch(&q.sql, ')');
+		rc = keyset_sample_end(c, &q, &sample, err);
+	}
+	query_release(&q);
+	if (!rc && sample)
+		rc = error_set(err, ERROR_DATA,
+			       "NULL in a key column of %s (%s): choose key "
+			       "columns that are always filled, or leave such "
+			       "rows out with `where`",
+			       c->pass.scan->source->table, sample);
+	free(sample);
+	return rc;
+}
+
+int keyset_check(struct postgres *c, struct error *err)
+{
+	int rc = keyset_check_nulls(c, err);
+
+	return rc ? rc : keyset_check_key(c, err);
+}

@@ -1,0 +1,205 @@
+#include "connectors/postgres/postgres.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+/* pg_current_snapshot(), FETCH ... WITH TIES, incremental sort */
+#define POSTGRES_OLDEST 130000
+
+static void pass_release(struct pass *p)
+{
+	watermark_release(&p->mark);
+	free(p->hidden.validity);
+	free(p->hidden.offsets);
+	free(p->hidden.data);
+	strlist_release(&p->keyset.last);
+	blocks_release(&p->blocks);
+	memset(p, 0, sizeof(*p));
+}
+
+static int postgres_open(struct connector **out, const struct connection *conn,
+			 struct error *err)
+{
+	const struct pg_options options = {
+		.read_only = true,
+		.pin = true,
+		.application = "source",
+	};
+	struct postgres *c = xcalloc(1, sizeof(*c));
+	int rc;
+
+	c->base.ops = &postgres_connector;
+	rc = pg_open(&c->pg, conn, &options, err);
+	if (!rc && pg_server_version(c->pg) < POSTGRES_OLDEST)
+		rc = error_set(err, ERROR_CONFIG,
+			       "connection %s: PostgreSQL %d is too old: "
+			       "13 or newer is needed",
+			       conn->name, pg_server_version(c->pg) / 10000);
+	/* Compiling a page's plan costs more than the page; a scan that joins
+	 * another one in the middle of the table comes out of order. */
+	if (!rc)
+		rc = pg_exec(c->pg,
+			     "SET jit = off; SET synchronize_seqscans = off",
+			     err);
+	if (rc) {
+		pg_close(c->pg);
+		free(c);
+		return rc;
+	}
+	*out = &c->base;
+	return 0;
+}
+
+int postgres_layout(struct postgres *c, const struct source_spec *source,
+		    const struct watermark_spec *mark, struct error *err)
+{
+	const char *column = mark ? mark->column : NULL;
+	enum strategy strategy = mark ? mark->strategy : STRATEGY_XMIN;
+	int rc;
+
+	if (c->described == source && c->strategy == strategy &&
+	    !strcmp(c->mark_column ? c->mark_column : "", column ? column : ""))
+		return 0;
+	layout_release(&c->layout);
+	c->described = NULL;
+	rc = layout_read(c->pg, source, mark, &c->layout, err);
+	if (rc)
+		return rc;
+	free(c->mark_column);
+	c->mark_column = xstrdup(column);
+	c->strategy = strategy;
+	c->described = source;
+	return 0;
+}
+
+/* Sum over the leaves; one that was never counted makes it unknown. */
+static int postgres_estimate(struct postgres *c, struct schema *out,
+			     struct error *err)
+{
+	struct leaves leaves = { NULL, 0 };
+	double rows = 0;
+	int64_t blocks = 0;
+	bool known;
+	int rc = leaves_find(c->pg, c->layout.relation.oid, &leaves, err);
+
+	if (rc)
+		return rc;
+	known = leaves.n > 0;
+	for (size_t i = 0; i < leaves.n; i++) {
+		known &= leaves.items[i].rows >= 0;
+		rows += leaves.items[i].rows;
+		blocks += leaves.items[i].blocks;
+	}
+	out->row_estimate = known ? (int64_t)rows : -1;
+	out->byte_estimate = leaves.n ? blocks * 8192 : -1;
+	leaves_release(&leaves);
+	return 0;
+}
+
+static int postgres_describe(struct connector *base,
+			     const struct source_spec *source,
+			     const struct watermark_spec *mark,
+			     struct schema *out, struct error *err)
+{
+	struct postgres *c = (struct postgres *)base;
+	int rc;
+
+	c->described = NULL;
+	rc = postgres_layout(c, source, mark, err);
+	if (rc)
+		return rc;
+	layout_to_schema(&c->layout, source->table, out);
+	rc = postgres_estimate(c, out, err);
+	if (rc)
+		schema_release(out);
+	return rc;
+}
+
+/* What an earlier pass left open. */
+static int postgres_end_pass(struct postgres *c, struct error *err)
+{
+	bool open = c->pass.blocks.in_transaction;
+
+	pg_stream_abort(c->pg);
+	pass_release(&c->pass);
+	return open ? pg_exec(c->pg, "ROLLBACK", err) : 0;
+}
+
+static int postgres_scan(struct connector *base, const struct scan *scan,
+			 struct error *err)
+{
+	struct postgres *c = (struct postgres *)base;
+	int rc = postgres_end_pass(c, err);
+
+	if (!rc)
+		rc = postgres_layout(c, scan->source, scan->mark, err);
+	if (rc)
+		return rc;
+	c->pass.scan = scan;
+	watermark_copy(&c->pass.mark, scan->from);
+	json_decref(c->pass.mark.identity);
+	c->pass.mark.identity =
+		scan->identity ? json_deep_copy(scan->identity) : NULL;
+	c->pass.mark.strategy = scan->mark->strategy;
+	if (!c->pass.mark.column && scan->mark->strategy != STRATEGY_XMIN)
+		c->pass.mark.column = xstrdup(scan->mark->column);
+	rc = rows_begin(c, err);
+	if (rc)
+		return rc;
+	return scan->mark->strategy == STRATEGY_XMIN ? blocks_begin(c, err)
+						     : keyset_begin(c, err);
+}
+
+static int postgres_next(struct connector *base, struct batch *out,
+			 struct error *err)
+{
+	struct postgres *c = (struct postgres *)base;
+
+	if (!c->pass.scan)
+		return error_set(err, ERROR_BUG, "next without scan");
+	return c->pass.scan->mark->strategy == STRATEGY_XMIN
+		       ? blocks_next(c, out, err)
+		       : keyset_next(c, out, err);
+}
+
+static void postgres_interrupt(struct connector *base)
+{
+	pg_interrupt(((struct postgres *)base)->pg);
+}
+
+static void postgres_close(struct connector *base)
+{
+	struct postgres *c = (struct postgres *)base;
+
+	if (!c)
+		return;
+	pass_release(&c->pass);
+	layout_release(&c->layout);
+	free(c->mark_column);
+	pg_close(c->pg);
+	free(c);
+}
+
+static const struct url_option postgres_options[] = {
+	{ "sslmode", "verify-full off loopback",
+	  "every parameter of libpq is passed on" },
+	{ NULL, NULL, NULL },
+};
+
+const struct connector_ops postgres_connector = {
+	.name = "postgres",
+	.options = postgres_options,
+	.open = postgres_open,
+	.tables = postgres_tables,
+	.describe = postgres_describe,
+	.inspect = postgres_inspect,
+	.suggest = postgres_suggest,
+	.identity = postgres_identity,
+	.settle = postgres_settle,
+	.scan = postgres_scan,
+	.next = postgres_next,
+	.interrupt = postgres_interrupt,
+	.close = postgres_close,
+};

@@ -1,0 +1,131 @@
+/*
+ * The PostgreSQL connector's own state, shared by its files: what describe
+ * found out, and the pass that scan began. postgres.c holds the ops table.
+ */
+#ifndef TIDEMARK_CONNECTORS_POSTGRES_POSTGRES_H
+#define TIDEMARK_CONNECTORS_POSTGRES_POSTGRES_H
+
+#include "clients/pg.h"
+#include "connectors/postgres/layout.h"
+#include "core/plugin/connector.h"
+
+/* Steps of a keyset pass, in this order; a batch never holds rows of two. */
+enum keyset_step {
+	KEYSET_NULLS, /* rows without a mark */
+	KEYSET_LAG, /* looking back behind the mark */
+	KEYSET_SETTLED, /* from the mark to the settled point: moves the mark */
+	KEYSET_TAIL, /* past the settled point: comes again */
+	KEYSET_DONE,
+};
+
+/* Pages by (mark, key): timestamp and sequence. */
+struct keyset {
+	enum keyset_step step;
+	struct strlist last; /* position of the last row; empty: step's begin */
+	size_t limit; /* of the page under way */
+	size_t read; /* its rows so far */
+	bool streaming;
+	double row_bytes; /* on average, so far; 0: unknown */
+	bool measured; /* first_mark is set */
+	double first_mark; /* for progress alone */
+};
+
+/* Ranges of blocks, leaf by leaf: xmin. */
+struct blocks {
+	struct leaves leaves;
+	json_t *known; /* leaves that earlier passes have read, or NULL */
+	bool *whole; /* by leaf: read without looking at xmin */
+	uint64_t mark; /* rows of this transaction or newer are read ... */
+	bool everything; /* ... or all of them */
+	uint64_t ceiling; /* the mark of the next pass; 0: not taken yet */
+	size_t leaf;
+	int64_t block; /* where the next extract begins */
+	int64_t end; /* of the extract under way; -1: no end */
+	int64_t last_block; /* of the last row delivered */
+	int64_t count; /* blocks of the next extract */
+	int64_t matched; /* rows of the extract under way */
+	int64_t extracts; /* of this pass */
+	bool streaming;
+	bool in_transaction;
+	bool again; /* this is the second pass of the run */
+	bool done;
+};
+
+struct pass {
+	const struct scan *scan;
+	struct watermark mark; /* as far as it has come */
+	struct vector hidden; /* one row: a mark that is not delivered */
+	int64_t rows; /* delivered so far */
+	bool open; /* failpoint snapshot_opened has been passed */
+	struct keyset keyset;
+	struct blocks blocks;
+};
+
+struct postgres {
+	struct connector base;
+	struct pg *pg;
+	struct layout layout;
+	const struct source_spec *described; /* whose layout it is, or NULL */
+	enum strategy strategy; /* it was made for */
+	char *mark_column;
+	struct pass pass;
+};
+
+extern const struct connector_ops postgres_connector;
+
+/* The layout for this source and mark; read anew if it is another's. */
+int postgres_layout(struct postgres *c, const struct source_spec *source,
+		    const struct watermark_spec *mark, struct error *err);
+
+/* rows.c */
+int rows_begin(struct postgres *c, struct error *err);
+/* Append the current row of the stream to the batch. */
+int rows_append(struct postgres *c, struct batch *b, struct error *err);
+/* Text of a column of row `row`, or of the hidden mark. */
+char *rows_text(const struct postgres *c, const struct batch *b, size_t row,
+		size_t column);
+/* Value and key of the running mark become those of row `row`. */
+void rows_advance(struct postgres *c, const struct batch *b, size_t row);
+/* The batch's watermark becomes the running mark. */
+void rows_hand_over(struct postgres *c, struct batch *b);
+/* The named failpoints of a stream; `read` counts the page's rows. */
+int rows_failpoints(struct postgres *c, size_t read, struct error *err);
+
+/* keyset.c */
+int keyset_begin(struct postgres *c, struct error *err);
+int keyset_next(struct postgres *c, struct batch *out, struct error *err);
+
+/* blocks.c */
+int blocks_begin(struct postgres *c, struct error *err);
+int blocks_next(struct postgres *c, struct batch *out, struct error *err);
+void blocks_release(struct blocks *b);
+
+/* settle.c and settle_*.c */
+int postgres_settle(struct connector *c, const struct source_spec *source,
+		    const struct schema *schema,
+		    const struct watermark_spec *mark,
+		    const struct watermark *from, struct settled *out,
+		    struct error *err);
+int settle_timestamp(struct postgres *c, const struct watermark_spec *mark,
+		     const struct watermark *from, struct settled *out,
+		     struct error *err);
+int settle_sequence(struct postgres *c, const struct watermark_spec *mark,
+		    const struct watermark *from, struct settled *out,
+		    struct error *err);
+int settle_xmin(struct postgres *c, const struct watermark *from,
+		struct settled *out, struct error *err);
+
+/* identity.c, inspect.c, suggest.c */
+int postgres_identity(struct connector *c, const struct source_spec *source,
+		      json_t **out, struct error *err);
+int postgres_inspect(struct connector *c, const struct source_spec *source,
+		     const struct watermark_spec *mark,
+		     const struct schema *schema, struct problems *out,
+		     struct error *err);
+int postgres_tables(struct connector *c, struct table_list *out,
+		    struct error *err);
+int postgres_suggest(struct connector *c, const char *table,
+		     enum strategy *strategy, char **column, char **reason,
+		     struct error *err);
+
+#endif

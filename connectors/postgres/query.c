@@ -1,0 +1,105 @@
+#include "connectors/postgres/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+void query_init(struct query *q)
+{
+	memset(q, 0, sizeof(*q));
+	strbuf_init(&q->sql);
+}
+
+void query_release(struct query *q)
+{
+	strbuf_release(&q->sql);
+	for (int i = 0; i < q->n; i++)
+		free(q->params[i]);
+	query_init(q);
+}
+
+void query_value(struct query *q, const char *cast, const char *value)
+{
+	q->params[q->n++] = xstrdup(value);
+	strbuf_addf(&q->sql, "$%d::%s", q->n, cast);
+}
+
+void query_adopt(struct query *q, struct query *part)
+{
+	memcpy(q->params, part->params, sizeof(q->params));
+	q->n = part->n;
+	part->n = 0;
+}
+
+/* Outputs get names that no bare name in the user's SQL or in ORDER BY can
+ * mean: ORDER BY prefers an output's name to a column's. */
+static void query_columns(struct query *q, const struct layout *l)
+{
+	size_t n = l->n_columns;
+
+	if (l->mark == (long)n)
+		n++;
+	for (size_t i = 0; i < n; i++) {
+		const struct layout_column *c = &l->columns[i];
+		strbuf_addf(&q->sql, "%s%s%s AS \"tidemark %zu\"",
+			    i ? ", " : "", c->sql,
+			    c->wire->as_text ? "::pg_catalog.text" : "", i);
+	}
+}
+
+static void query_from(struct query *q, const struct layout *l,
+		       const char *leaf)
+{
+	strbuf_addf(&q->sql, " FROM %s%s AS %s WHERE ", leaf ? "ONLY " : "",
+		    leaf ? leaf : l->relation.sql, l->relation.alias);
+	/* The user's SQL may end in a comment: the line's end closes it. */
+	if (l->where)
+		strbuf_addf(&q->sql, "(%s\n) AND ", l->where);
+}
+
+void query_select(struct query *q, const struct layout *l, const char *leaf,
+		  const char *extra)
+{
+	strbuf_addstr(&q->sql, "SELECT ");
+	query_columns(q, l);
+	strbuf_addstr(&q->sql, extra);
+	query_from(q, l, leaf);
+}
+
+void query_count(struct query *q, const struct layout *l, const char *what)
+{
+	strbuf_addf(&q->sql, "SELECT %s", what);
+	query_from(q, l, NULL);
+}
+
+static void query_ordered(struct query *q, const struct layout_column *c)
+{
+	strbuf_addf(&q->sql, "%s%s", c->sql,
+		    c->collate ? " COLLATE \"C\"" : "");
+}
+
+void query_compare(struct query *q, const struct layout *l, size_t first,
+		   const char *comparison, const struct strlist *values)
+{
+	strbuf_addch(&q->sql, '(');
+	for (size_t i = first; i < l->n_order; i++) {
+		strbuf_addstr(&q->sql, i > first ? ", " : "");
+		query_ordered(q, &l->columns[l->order[i]]);
+	}
+	strbuf_addf(&q->sql, ") %s (", comparison);
+	for (size_t i = first; i < l->n_order; i++) {
+		strbuf_addstr(&q->sql, i > first ? ", " : "");
+		query_value(q, l->columns[l->order[i]].cast, values->items[i]);
+	}
+	strbuf_addch(&q->sql, ')');
+}
+
+void query_order(struct query *q, const struct layout *l, size_t first)
+{
+	strbuf_addstr(&q->sql, " ORDER BY ");
+	for (size_t i = first; i < l->n_order; i++) {
+		strbuf_addstr(&q->sql, i > first ? ", " : "");
+		query_ordered(q, &l->columns[l->order[i]]);
+	}
+}

@@ -1,0 +1,44 @@
+/*
+ * The SQL of a pass: pages by (mark, key) and ranges of blocks. Assembles
+ * statements and their parameters; runs nothing.
+ */
+#ifndef TIDEMARK_CONNECTORS_POSTGRES_QUERY_H
+#define TIDEMARK_CONNECTORS_POSTGRES_QUERY_H
+
+#include "connectors/postgres/layout.h"
+#include "core/base/strbuf.h"
+#include "core/base/strlist.h"
+
+#define QUERY_MAX_PARAMETERS 128
+
+/* A statement under construction. Parameter texts are owned. */
+struct query {
+	struct strbuf sql;
+	char *params[QUERY_MAX_PARAMETERS];
+	int n;
+};
+
+void query_init(struct query *q);
+void query_release(struct query *q);
+
+/* Append "$3::pg_catalog.int8" for a value (copied). */
+void query_value(struct query *q, const char *cast, const char *value);
+
+/* Take over the parameters of a part that comes first in the statement; `q`
+ * has none yet. The part's text is the caller's to place. */
+void query_adopt(struct query *q, struct query *part);
+
+/* "SELECT <columns>, <extra> FROM [ONLY] <table> AS <alias> WHERE <user's>
+ * AND "; a condition must follow. `leaf` NULL: the table itself. */
+void query_select(struct query *q, const struct layout *l, const char *leaf,
+		  const char *extra);
+/* The same for other things than rows: `what` is what to select. */
+void query_count(struct query *q, const struct layout *l, const char *what);
+
+/* The total order's columns from number `first` (0: the mark; 1: the key
+ * alone): "(a, b) > ($1, $2)" and "ORDER BY a, b". `values` from `first`. */
+void query_compare(struct query *q, const struct layout *l, size_t first,
+		   const char *comparison, const struct strlist *values);
+void query_order(struct query *q, const struct layout *l, size_t first);
+
+#endif

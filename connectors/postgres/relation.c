@@ -1,0 +1,219 @@
+#include "connectors/postgres/relation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/nearest.h"
+#include "core/base/strlist.h"
+#include "core/data/table_name.h"
+
+static const char relation_sql[] =
+	"SELECT c.oid, c.relkind,\n"
+	"       EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid)\n"
+	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
+	"WHERE n.nspname = $1 AND c.relname = $2\n"
+	"  AND c.relkind IN ('r', 'p', 'v', 'm', 'f')";
+
+static const char relation_names_sql[] =
+	"SELECT n.nspname, c.relname\n"
+	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
+	"WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')\n"
+	"  AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'\n"
+	"ORDER BY c.relname = $1 DESC, 1, 2 LIMIT 10000";
+
+static const char leaves_sql[] =
+	"WITH RECURSIVE tree(oid) AS (\n"
+	"  SELECT $1::oid UNION\n"
+	"  SELECT i.inhrelid FROM pg_inherits i JOIN tree\n"
+	"    ON i.inhparent = tree.oid)\n"
+	"SELECT c.oid, n.nspname, c.relname, c.relkind,\n"
+	"       coalesce(pg_relation_filenode(c.oid), 0),\n"
+	"       CASE WHEN c.relkind = 'f' THEN 0 ELSE "
+	"coalesce(pg_relation_size(c.oid), 0)\n"
+	"         / current_setting('block_size')::bigint END,\n"
+	"       c.reltuples, has_table_privilege(c.oid, 'SELECT')\n"
+	"         OR has_any_column_privilege(c.oid, 'SELECT')\n"
+	"FROM tree JOIN pg_class c ON c.oid = tree.oid\n"
+	"  JOIN pg_namespace n ON n.oid = c.relnamespace\n"
+	"WHERE c.relkind IN ('r', 'm', 'f') ORDER BY c.oid";
+
+static uint32_t relation_u32(const char *text)
+{
+	return (uint32_t)strtoul(text, NULL, 10);
+}
+
+void relation_release(struct relation *r)
+{
+	if (!r)
+		return;
+	free(r->schema);
+	free(r->name);
+	free(r->sql);
+	free(r->alias);
+	memset(r, 0, sizeof(*r));
+}
+
+const char *relation_kind_name(enum relation_kind kind)
+{
+	switch (kind) {
+	case RELATION_PARTITIONED:
+		return "partitioned";
+	case RELATION_VIEW:
+		return "view";
+	case RELATION_MATERIALIZED:
+		return "materialized view";
+	case RELATION_FOREIGN:
+		return "foreign";
+	case RELATION_TABLE:
+		break;
+	}
+	return "table";
+}
+
+void relation_write_part(struct strbuf *sb, const char *part)
+{
+	if (!*part || strpbrk(part, ".\" \t\r\n"))
+		sql_quote_name(sb, part, '"');
+	else
+		strbuf_addstr(sb, part);
+}
+
+static char *relation_quote(const char *schema, const char *name)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	if (schema) {
+		sql_quote_name(&sb, schema, '"');
+		strbuf_addch(&sb, '.');
+	}
+	sql_quote_name(&sb, name, '"');
+	return strbuf_detach(&sb);
+}
+
+/* No such table: is there one of the same name in another schema, or one that
+ * was meant? */
+static int relation_missing(struct pg *pg, const char *table,
+			    const struct table_name *name, const char *schema,
+			    struct error *err)
+{
+	struct pg_result *r = NULL;
+	struct strlist names = STRLIST_INIT;
+	const char *params[] = { name->name }, *near = NULL;
+	char *wanted = xstrfmt("%s.%s", schema, name->name);
+	int rc = pg_query(pg, &r, relation_names_sql, 1, params, err);
+
+	if (rc)
+		goto out;
+	for (int i = 0; i < pg_rows(r); i++) {
+		struct strbuf sb = STRBUF_INIT;
+		relation_write_part(&sb, pg_value(r, i, 0));
+		strbuf_addch(&sb, '.');
+		relation_write_part(&sb, pg_value(r, i, 1));
+		strlist_add(&names, sb.data);
+		strbuf_release(&sb);
+	}
+	if (names.n && !strcmp(pg_value(r, 0, 1), name->name))
+		near = names.items[0];
+	else
+		near = nearest_name(wanted, (const char *const *)names.items,
+				    names.n);
+	rc = error_set(err, ERROR_SCHEMA, "there is no table %s in the source",
+		       table);
+	if (near)
+		error_hint(err, "(did you mean %s?)", near);
+out:
+	pg_result_free(r);
+	strlist_release(&names);
+	free(wanted);
+	return rc;
+}
+
+static int relation_check_catalog(struct pg *pg, const struct table_name *name,
+				  struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc;
+
+	if (!name->catalog)
+		return 0;
+	rc = pg_query(pg, &r, "SELECT current_database()", 0, NULL, err);
+	if (!rc && strcmp(pg_value(r, 0, 0), name->catalog) != 0)
+		rc = error_set(err, ERROR_CONFIG,
+			       "table %s.%s.%s: the connection is to database "
+			       "%s, and PostgreSQL reads no other",
+			       name->catalog, name->schema, name->name,
+			       pg_value(r, 0, 0));
+	pg_result_free(r);
+	return rc;
+}
+
+int relation_find(struct pg *pg, const char *table, struct relation *out,
+		  struct error *err)
+{
+	struct table_name name = { NULL, NULL, NULL };
+	struct pg_result *r = NULL;
+	const char *params[2];
+	int rc = table_name_parse(&name, table, err);
+
+	if (!rc)
+		rc = relation_check_catalog(pg, &name, err);
+	if (rc)
+		goto out;
+	params[0] = name.schema ? name.schema : "public";
+	params[1] = name.name;
+	rc = pg_query(pg, &r, relation_sql, 2, params, err);
+	if (rc)
+		goto out;
+	if (!pg_rows(r)) {
+		rc = relation_missing(pg, table, &name, params[0], err);
+		goto out;
+	}
+	out->oid = relation_u32(pg_value(r, 0, 0));
+	out->kind = (enum relation_kind) * pg_value(r, 0, 1);
+	out->has_children = *pg_value(r, 0, 2) == 't';
+	out->schema = xstrdup(params[0]);
+	out->name = xstrdup(name.name);
+	out->sql = relation_quote(out->schema, out->name);
+	out->alias = relation_quote(NULL, out->name);
+out:
+	pg_result_free(r);
+	table_name_release(&name);
+	return rc;
+}
+
+int leaves_find(struct pg *pg, uint32_t oid, struct leaves *out,
+		struct error *err)
+{
+	struct pg_result *r = NULL;
+	char *text = xstrfmt("%u", oid);
+	const char *params[] = { text };
+	int rc = pg_query(pg, &r, leaves_sql, 1, params, err);
+
+	free(text);
+	if (rc)
+		return rc;
+	out->n = (size_t)pg_rows(r);
+	out->items = xcalloc(out->n ? out->n : 1, sizeof(*out->items));
+	for (int i = 0; i < pg_rows(r); i++) {
+		struct leaf *leaf = &out->items[i];
+		leaf->oid = relation_u32(pg_value(r, i, 0));
+		leaf->sql =
+			relation_quote(pg_value(r, i, 1), pg_value(r, i, 2));
+		leaf->kind = (enum relation_kind) * pg_value(r, i, 3);
+		leaf->file = relation_u32(pg_value(r, i, 4));
+		leaf->blocks = strtoll(pg_value(r, i, 5), NULL, 10);
+		leaf->rows = strtod(pg_value(r, i, 6), NULL);
+		leaf->readable = *pg_value(r, i, 7) == 't';
+	}
+	pg_result_free(r);
+	return 0;
+}
+
+void leaves_release(struct leaves *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->items[i].sql);
+	free(l->items);
+	memset(l, 0, sizeof(*l));
+}

@@ -1,0 +1,62 @@
+/*
+ * What the catalog says about the table that is read, and about the tables
+ * that really hold its rows (partitions, heirs).
+ */
+#ifndef TIDEMARK_CONNECTORS_POSTGRES_RELATION_H
+#define TIDEMARK_CONNECTORS_POSTGRES_RELATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clients/pg.h"
+#include "core/base/strbuf.h"
+
+/* pg_class.relkind */
+enum relation_kind {
+	RELATION_TABLE = 'r',
+	RELATION_PARTITIONED = 'p',
+	RELATION_VIEW = 'v',
+	RELATION_MATERIALIZED = 'm',
+	RELATION_FOREIGN = 'f',
+};
+
+struct relation {
+	uint32_t oid;
+	enum relation_kind kind;
+	bool has_children; /* partitions or heirs */
+	char *schema;
+	char *name;
+	char *sql; /* "schema"."name" */
+	char *alias; /* "name": how columns are qualified */
+};
+
+/* A table that holds rows itself. */
+struct leaf {
+	uint32_t oid;
+	char *sql; /* "schema"."name" */
+	enum relation_kind kind;
+	uint32_t file; /* relfilenode: another one after every rewrite */
+	int64_t blocks;
+	double rows; /* reltuples; < 0: never counted */
+	bool readable; /* our role may SELECT */
+};
+struct leaves {
+	struct leaf *items;
+	size_t n;
+};
+
+/* `table` as the config writes it. SCHEMA error with the nearest name if there
+ * is none, CONFIG if the name is no name. */
+int relation_find(struct pg *pg, const char *table, struct relation *out,
+		  struct error *err);
+void relation_release(struct relation *r);
+const char *relation_kind_name(enum relation_kind kind); /* "view", ... */
+/* Append a part of a name as the config takes it: quoted where needed. */
+void relation_write_part(struct strbuf *sb, const char *part);
+
+/* In order of oid. A table without heirs is its own leaf. */
+int leaves_find(struct pg *pg, uint32_t oid, struct leaves *out,
+		struct error *err);
+void leaves_release(struct leaves *l);
+
+#endif

@@ -1,0 +1,140 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/postgres/postgres.h"
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "core/data/value.h"
+
+int rows_begin(struct postgres *c, struct error *err)
+{
+	struct pass *p = &c->pass;
+	struct vector *v = &p->hidden;
+	const struct layout_column *mark = layout_mark(&c->layout);
+
+	if (p->scan->schema->n_columns != c->layout.n_columns)
+		return error_set(err, ERROR_BUG,
+				 "scan: the schema is not that of describe");
+	memset(v, 0, sizeof(*v));
+	if (!mark || c->layout.mark < (long)c->layout.n_columns)
+		return 0;
+	v->kind = mark->type.kind;
+	v->width = (uint32_t)type_width(v->kind);
+	v->validity = xcalloc(1, 1);
+	v->offsets = xcalloc(2, sizeof(*v->offsets));
+	v->data_capacity = 64;
+	v->data = xcalloc(1, v->data_capacity);
+	return 0;
+}
+
+/* The row's key for a message, even if the trouble came before its columns
+ * were decoded. */
+static int rows_blame(struct postgres *c, struct batch *b, size_t column,
+		      struct error *err)
+{
+	const struct layout *l = &c->layout;
+	struct strbuf key = STRBUF_INIT;
+
+	for (size_t i = 0; i < l->n_key; i++) {
+		size_t k = l->key[i], n = 0;
+		const uint8_t *bytes = pg_stream_value(c->pg, (int)k, &n);
+		struct error ignored = ERROR_INIT;
+		if (bytes && k != column)
+			l->columns[k].decode(&b->vectors[k], b->n_rows, bytes,
+					     n, &ignored);
+	}
+	value_print_key(&key, b, b->n_rows);
+	error_prefix(err, "table %s, column \"%s\", key %s",
+		     c->pass.scan->source->table, l->columns[column].name,
+		     key.data);
+	strbuf_release(&key);
+	batch_row_undo(b);
+	return -(int)err->code;
+}
+
+static int rows_append_hidden(struct postgres *c, struct error *err)
+{
+	const struct layout_column *mark = layout_mark(&c->layout);
+	struct vector *v = &c->pass.hidden;
+	const uint8_t *bytes;
+	size_t n = 0;
+
+	if (!v->validity)
+		return 0;
+	v->validity[0] = 0;
+	bytes = pg_stream_value(c->pg, (int)c->layout.n_columns, &n);
+	return bytes ? mark->decode(v, 0, bytes, n, err) : 0;
+}
+
+int rows_append(struct postgres *c, struct batch *b, struct error *err)
+{
+	const struct layout *l = &c->layout;
+	size_t row = b->n_rows;
+	int rc;
+
+	batch_reserve_row(b);
+	for (size_t i = 0; i < l->n_columns; i++) {
+		size_t n = 0;
+		const uint8_t *bytes = pg_stream_value(c->pg, (int)i, &n);
+		if (!bytes)
+			vector_set_null(&b->vectors[i], row);
+		else if (l->columns[i].decode(&b->vectors[i], row, bytes, n,
+					      err))
+			return rows_blame(c, b, i, err);
+	}
+	rc = rows_append_hidden(c, err);
+	if (rc)
+		return rows_blame(c, b, l->n_columns, err);
+	for (size_t i = 0; i < l->n_key; i++) {
+		if (vector_is_null(&b->vectors[l->key[i]], row)) {
+			error_set(err, ERROR_DATA, "NULL in a key column");
+			return rows_blame(c, b, l->key[i], err);
+		}
+	}
+	batch_row_done(b);
+	c->pass.rows++;
+	return 0;
+}
+
+char *rows_text(const struct postgres *c, const struct batch *b, size_t row,
+		size_t column)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	if (column < c->layout.n_columns)
+		value_print(&sb, &b->vectors[column], row);
+	else
+		value_print(&sb, &c->pass.hidden, 0);
+	return strbuf_detach(&sb);
+}
+
+void rows_advance(struct postgres *c, const struct batch *b, size_t row)
+{
+	struct watermark *w = &c->pass.mark;
+
+	free(w->value);
+	w->value = rows_text(c, b, row, (size_t)c->layout.mark);
+	strlist_release(&w->key);
+	for (size_t i = 0; i < c->layout.n_key; i++) {
+		char *text = rows_text(c, b, row, c->layout.key[i]);
+		strlist_add(&w->key, text);
+		free(text);
+	}
+}
+
+void rows_hand_over(struct postgres *c, struct batch *b)
+{
+	watermark_release(&b->watermark);
+	watermark_copy(&b->watermark, &c->pass.mark);
+}
+
+int rows_failpoints(struct postgres *c, size_t read, struct error *err)
+{
+	int rc = 0;
+
+	if (c->pass.rows == 1)
+		rc = failpoint("first_row", err);
+	if (!rc && read == 2)
+		rc = failpoint("mid_page", err);
+	return rc;
+}

@@ -1,0 +1,111 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "connectors/postgres/activity.h"
+#include "connectors/postgres/postgres.h"
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "core/data/value.h"
+
+static const char settle_xmin_sql[] =
+	"SELECT pg_snapshot_xmin(s)::text, pg_snapshot_xmax(s)::text\n"
+	"FROM pg_current_snapshot() s";
+
+/* The transaction with the oldest id, in whatever database. */
+static const char settle_holder_sql[] =
+	"SELECT pid::text, application_name, state, xact_start, now(),\n"
+	"  age(backend_xid)\n"
+	"FROM pg_stat_activity\n"
+	"WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()\n"
+	"UNION ALL\n"
+	"SELECT NULL, gid, 'prepared', prepared, now(), age(transaction)\n"
+	"FROM pg_prepared_xacts ORDER BY 6 DESC LIMIT 1";
+
+static int64_t settle_time(const char *text)
+{
+	int64_t us;
+
+	return text && value_parse_timestamp(text, &us) ? us : 0;
+}
+
+static int settle_holder(struct postgres *c, struct settled *out,
+			 struct error *err)
+{
+	struct pg_result *r = NULL;
+	char since[CLOCK_TEXT_SIZE];
+	int rc = pg_query(c->pg, &r, settle_holder_sql, 0, NULL, err);
+
+	if (!rc && pg_rows(r)) {
+		const char *pid = pg_value(r, 0, 0);
+		int64_t since_us = settle_time(pg_value(r, 0, 3));
+		clock_format_utc(since_us, since);
+		out->lag_us = settle_time(pg_value(r, 0, 4)) - since_us;
+		out->held_by = json_pack(
+			"{s:o*, s:s*, s:s*, s:s}", "pid",
+			pid ? json_integer(strtol(pid, NULL, 10)) : NULL,
+			pid ? "application" : "prepared", pg_value(r, 0, 1),
+			"state", pg_value(r, 0, 2), "since", since);
+	}
+	pg_result_free(r);
+	return rc;
+}
+
+/* A snapshot knows of every transaction of the cluster, whoever may see it:
+ * xmin needs no rights and no margin. */
+int settle_xmin(struct postgres *c, const struct watermark *from,
+		struct settled *out, struct error *err)
+{
+	struct pg_result *r = NULL;
+	uint64_t xmax;
+	int rc = pg_query(c->pg, &r, settle_xmin_sql, 0, NULL, err);
+
+	if (rc)
+		return rc;
+	out->value = xstrdup(pg_value(r, 0, 0));
+	xmax = strtoull(pg_value(r, 0, 1), NULL, 10);
+	out->guarantee = GUARANTEE_EXACT;
+	out->lag_us = 0;
+	if (from->value && strtoull(from->value, NULL, 10) > xmax)
+		rc = error_set(
+			err, ERROR_SCHEMA,
+			"the mark, transaction %s, has not happened yet: "
+			"the source is at %" PRIu64 " (another server, "
+			"or a restored backup?)",
+			from->value, xmax);
+	else if (strtoull(out->value, NULL, 10) < xmax)
+		rc = settle_holder(c, out, err);
+	pg_result_free(r);
+	return rc;
+}
+
+int postgres_settle(struct connector *base, const struct source_spec *source,
+		    const struct schema *schema,
+		    const struct watermark_spec *mark,
+		    const struct watermark *from, struct settled *out,
+		    struct error *err)
+{
+	struct postgres *c = (struct postgres *)base;
+	int rc = postgres_layout(c, source, mark, err);
+
+	(void)schema;
+	settled_release(out);
+	if (rc)
+		return rc;
+	switch (mark->strategy) {
+	case STRATEGY_TIMESTAMP:
+		rc = settle_timestamp(c, mark, from, out, err);
+		break;
+	case STRATEGY_SEQUENCE:
+		rc = settle_sequence(c, mark, from, out, err);
+		break;
+	case STRATEGY_XMIN:
+		rc = settle_xmin(c, from, out, err);
+		break;
+	}
+	if (!out->reason)
+		out->reason = xstrdup("");
+	/* The ceiling of xmin is taken by the pass itself. */
+	if (!rc && mark->strategy != STRATEGY_XMIN)
+		rc = failpoint("ceiling_taken", err);
+	return rc;
+}

@@ -1,0 +1,234 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/postgres/activity.h"
+#include "connectors/postgres/postgres.h"
+#include "connectors/postgres/sequences.h"
+#include "core/base/alloc.h"
+
+/* Short transactions are often over at once: look again a few times before
+ * leaving the rest to the next run. */
+#define SETTLE_LOOKS	5
+#define SETTLE_PAUSE_US (20 * 1000)
+
+/* Ids come from sequences in order but commit out of order: every id up to the
+ * greatest one seen belongs to a transaction that is over, or to one that is
+ * open right after. So the maximum comes first, the transactions second. */
+struct settle_ids {
+	char *max; /* NULL: no row */
+	struct activity open;
+};
+
+static int settle_max(struct postgres *c, char **out, struct error *err)
+{
+	const struct layout_column *mark = layout_mark(&c->layout);
+	struct pg_result *r = NULL;
+	char *sql =
+		xstrfmt("SELECT max(%s)::text FROM %s AS %s%s%s%s", mark->sql,
+			c->layout.relation.sql, c->layout.relation.alias,
+			mark->wire->oid == WIRE_NUMERIC ? " WHERE " : "",
+			mark->wire->oid == WIRE_NUMERIC ? mark->sql : "",
+			mark->wire->oid == WIRE_NUMERIC ? " <> 'NaN'" : "");
+	int rc = pg_query(c->pg, &r, sql, 0, NULL, err);
+
+	free(sql);
+	if (!rc)
+		*out = xstrdup(pg_value(r, 0, 0));
+	pg_result_free(r);
+	return rc;
+}
+
+/* a > b as numbers, by the server's arithmetic. */
+static int settle_is_greater(struct postgres *c, const char *a, const char *b,
+			     bool *out, struct error *err)
+{
+	struct pg_result *r = NULL;
+	const char *params[] = { a, b };
+	int rc = pg_query(c->pg, &r, "SELECT $1::numeric > $2::numeric", 2,
+			  params, err);
+
+	if (!rc)
+		*out = *pg_value(r, 0, 0) == 't';
+	pg_result_free(r);
+	return rc;
+}
+
+static void settle_note(struct settled *out, enum guarantee guarantee)
+{
+	if (out->guarantee < guarantee)
+		out->guarantee = guarantee;
+}
+
+static int settle_sequence_ahead(struct postgres *c, const char *mark,
+				 const struct sequence_info *s, const char *max,
+				 struct error *err)
+{
+	bool ahead = false, beyond_rows = true;
+	int rc = settle_is_greater(c, mark, s->last, &ahead, err);
+
+	/* Ids that were not taken from the sequence are no proof. */
+	if (!rc && ahead && max)
+		rc = settle_is_greater(c, mark, max, &beyond_rows, err);
+	if (rc || !ahead || !beyond_rows)
+		return rc;
+	return error_set(err, ERROR_SCHEMA,
+			 "the mark, %s, is ahead of sequence %s, which is at "
+			 "%s: the source cannot have produced it",
+			 mark, s->name, s->last);
+}
+
+static int settle_check_sequences(struct postgres *c,
+				  const struct watermark *from, const char *max,
+				  struct settled *out, struct strbuf *reason,
+				  struct error *err)
+{
+	const struct layout_column *mark = layout_mark(&c->layout);
+	struct sequences found;
+	int rc = sequences_find(c->pg, &c->layout.relation, mark, &found, err);
+
+	for (size_t i = 0; !rc && i < found.n; i++) {
+		const struct sequence_info *s = &found.items[i];
+		if (s->descending)
+			rc = error_set(err, ERROR_CONFIG,
+				       "strategy sequence cannot serve \"%s\": "
+				       "sequence %s counts down",
+				       mark->name, s->name);
+		else if (from->value && s->last)
+			rc = settle_sequence_ahead(c, from->value, s, max, err);
+		if (s->cache > 1 || s->cycles) {
+			reason_add(reason,
+				   s->cycles
+					   ? "sequence %s cycles"
+					   : "sequence %s hands out ids in "
+					     "blocks (CACHE), which a session "
+					     "may use later (set "
+					     "watermark.lag, or ALTER "
+					     "SEQUENCE ... CACHE 1)",
+				   s->name);
+			settle_note(out, GUARANTEE_LAG);
+		}
+	}
+	sequences_release(&found);
+	return rc;
+}
+
+/* Wait a moment for those that are open now; true in `over` if all ended. */
+static int settle_wait(struct postgres *c, struct activity *open, bool *over,
+		       struct error *err)
+{
+	*over = json_array_size(open->open) == 0;
+	for (int i = 0; !*over && i < SETTLE_LOOKS; i++) {
+		struct activity now;
+		int rc;
+		if (clock_sleep_us(SETTLE_PAUSE_US))
+			return 0;
+		rc = activity_read(c->pg, &now, err);
+		if (rc)
+			return rc;
+		*over = !activity_has_any(&now, open->open);
+		activity_release(&now);
+	}
+	return 0;
+}
+
+/* The greatest id that is settled, and what is left to a later run. An older
+ * pending pair is kept until its transactions are over: one that is renewed
+ * on every run might never be. */
+static int settle_decide(struct postgres *c, const struct watermark *from,
+			 struct settle_ids *ids, struct settled *out,
+			 struct error *err)
+{
+	const json_t *set = json_object_get(from->pending, "open");
+	const char *max =
+		json_string_value(json_object_get(from->pending, "max"));
+	bool over = false;
+	int rc = settle_wait(c, &ids->open, &over, err);
+
+	if (rc)
+		return rc;
+	if (over) {
+		out->value = xstrdup(ids->max);
+		return 0;
+	}
+	if (set && max && activity_has_any(&ids->open, set)) {
+		out->pending = json_deep_copy(from->pending);
+		return 0;
+	}
+	out->value = xstrdup(max);
+	if (ids->max)
+		out->pending = json_pack("{s:s, s:O}", "max", ids->max, "open",
+					 ids->open.open);
+	return 0;
+}
+
+/* Nothing before the mark is open, and what is pending is beyond it. */
+static int settle_against_mark(struct postgres *c, const struct watermark *from,
+			       struct settled *out, struct error *err)
+{
+	const char *max =
+		json_string_value(json_object_get(out->pending, "max"));
+	bool greater = false;
+	int rc = 0;
+
+	if (from->value && out->value)
+		rc = settle_is_greater(c, out->value, from->value, &greater,
+				       err);
+	if (!rc && from->value && !greater) {
+		free(out->value);
+		out->value = xstrdup(from->value);
+	}
+	greater = true;
+	if (!rc && max && out->value)
+		rc = settle_is_greater(c, max, out->value, &greater, err);
+	if (!greater) {
+		json_decref(out->pending);
+		out->pending = NULL;
+	}
+	return rc;
+}
+
+static void settle_describe(const struct settle_ids *ids,
+			    const struct watermark_spec *mark,
+			    struct settled *out, struct strbuf *reason)
+{
+	const struct activity *a = &ids->open;
+
+	if (activity_explain(a, reason))
+		settle_note(out, GUARANTEE_LAG);
+	if (!mark->settle) {
+		reason_add(reason, "watermark.settle is off");
+		settle_note(out, mark->lag_count > 0 ? GUARANTEE_LAG
+						     : GUARANTEE_NONE);
+	}
+	out->held_by = json_incref(a->held_by);
+	out->lag_us = a->oldest_us == INT64_MAX ? 0 : a->now_us - a->oldest_us;
+}
+
+int settle_sequence(struct postgres *c, const struct watermark_spec *mark,
+		    const struct watermark *from, struct settled *out,
+		    struct error *err)
+{
+	struct settle_ids ids = { .max = NULL };
+	struct strbuf reason = STRBUF_INIT;
+	int rc;
+
+	out->guarantee = GUARANTEE_EXACT;
+	rc = settle_max(c, &ids.max, err);
+	if (!rc)
+		rc = activity_read(c->pg, &ids.open, err);
+	if (!rc)
+		rc = settle_check_sequences(c, from, ids.max, out, &reason,
+					    err);
+	if (!rc && mark->settle)
+		rc = settle_decide(c, from, &ids, out, err);
+	else if (!rc)
+		out->value = xstrdup(ids.max);
+	if (!rc)
+		rc = settle_against_mark(c, from, out, err);
+	if (!rc)
+		settle_describe(&ids, mark, out, &reason);
+	out->reason = strbuf_detach(&reason);
+	activity_release(&ids.open);
+	free(ids.max);
+	return rc;
+}

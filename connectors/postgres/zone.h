@@ -1,0 +1,19 @@
+/* Wall clocks: what a column without a time zone holds. Computed by the
+ * server, whose tables of zones count. */
+#ifndef TIDEMARK_CONNECTORS_POSTGRES_ZONE_H
+#define TIDEMARK_CONNECTORS_POSTGRES_ZONE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clients/pg.h"
+
+bool zone_is_automatic(const char *zone);
+/* The instant `us` as the wall clock of `zone` (watermark.time_zone), with the
+ * smallest offset the zone has within a day of it or of now; "auto": the
+ * earliest of UTC and the zones set for server, database and roles. CONFIG if
+ * the server does not know the zone. */
+int zone_wall_clock(struct pg *pg, const char *zone, int64_t us, int64_t *out,
+		    struct error *err);
+
+#endif
