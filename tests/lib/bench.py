@@ -50,7 +50,7 @@ class Outcome:
         assert self.code == code, f"exit {self.code}, expected {code}\n{self}"
         return self
 
-    def __str__(self):
+    def __repr__(self):
         return (f"$ {' '.join(self.command)}\nexit {self.code}\n"
                 f"--- stdout\n{self.out[-4000:]}\n"
                 f"--- stderr\n{self.err[-4000:]}")
