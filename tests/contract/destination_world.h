@@ -27,7 +27,8 @@ struct quirks {
 	const char *refuse_mark; /* makes marks with "refused" fail, or NULL */
 	const char *list_tables; /* one a line */
 	bool strict_types; /* a narrower column is refused, not ignored */
-	bool key_index; /* a table made by hand needs a unique index on the key */
+	bool key_index; /* a table made by hand needs a unique index on the key
+			 */
 	bool other_writers; /* the client may write while we have it open */
 };
 
