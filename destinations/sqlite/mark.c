@@ -238,7 +238,6 @@ static int mark_has_tables(struct sqlite_target *d, const struct place *place,
 {
 	int rc;
 
-	*has_target = *has_watermark = false;
 	if (!d->db)
 		return 0;
 	rc = catalog_has(d->db, place->table, has_target, err);
@@ -253,7 +252,7 @@ int sqlite_target_recover(struct destination *base, const struct target *target,
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
 	struct place place = { NULL, NULL, NULL, NULL, NULL, NULL };
-	bool has_target, has_watermark;
+	bool has_target = false, has_watermark = false;
 	int rc;
 
 	if (d->target)
@@ -274,7 +273,7 @@ int sqlite_target_set_watermark(struct destination *base,
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
 	struct place place = { NULL, NULL, NULL, NULL, NULL, NULL };
-	bool has_target, has_watermark;
+	bool has_target = false, has_watermark = false;
 	int rc = place_set(&place, target, err);
 
 	if (!rc)

@@ -12,7 +12,7 @@
 enum field_kind {
 	FIELD_TEXT, /* NULL is "" */
 	FIELD_NULLABLE, /* NULL stays NULL */
-	FIELD_SCRUBBED, /* NULL stays NULL; may quote a server */
+	FIELD_SERVER, /* NULL stays NULL; may quote a server */
 	FIELD_NUMBER
 };
 
@@ -44,7 +44,7 @@ static const struct attempt_field {
 	{ FIELD_TEXT, offsetof(struct attempt, guarantee) },
 	{ FIELD_TEXT, offsetof(struct attempt, guarantee_reason) },
 	{ FIELD_NULLABLE, offsetof(struct attempt, error_code) },
-	{ FIELD_SCRUBBED, offsetof(struct attempt, error_message) },
+	{ FIELD_SERVER, offsetof(struct attempt, error_message) },
 };
 
 const char *field_number(char out[FIELD_TEXT_SIZE], int64_t value)
@@ -68,7 +68,7 @@ void attempt_to_texts(const struct attempt *a, struct field_texts *out)
 			continue;
 		}
 		memcpy(&text, at, sizeof(text));
-		if (f->kind == FIELD_SCRUBBED && text) {
+		if (f->kind == FIELD_SERVER && text) {
 			out->owned[i] = xstrdup(text);
 			secret_scrub(out->owned[i]);
 			text = out->owned[i];

@@ -46,20 +46,20 @@ struct sql_store {
 };
 
 /* The ops of core/plugin/store.h, but for open and close. */
-int sql_store_migrate(struct store *s, int *applied, int *version,
+int sql_store_migrate(struct store *base, int *applied, int *version,
 		      struct error *err);
-int sql_store_save_attempt(struct store *s, const struct attempt *a,
+int sql_store_save_attempt(struct store *base, const struct attempt *a,
 			   struct error *err);
-int sql_store_save_batch(struct store *s, const struct batch_record *b,
+int sql_store_save_batch(struct store *base, const struct batch_record *b,
 			 const struct attempt *a, struct error *err);
-int sql_store_list_attempts(struct store *s, const char *pipeline,
+int sql_store_list_attempts(struct store *base, const char *pipeline,
 			    int64_t limit, struct attempt_list *out,
 			    struct error *err);
-int sql_store_close_dead_attempts(struct store *s, const char *pipeline,
+int sql_store_close_dead_attempts(struct store *base, const char *pipeline,
 				  struct error *err);
-int sql_store_get_watermark(struct store *s, const char *pipeline, char **out,
-			    struct error *err);
-int sql_store_set_watermark(struct store *s, const char *pipeline,
+int sql_store_get_watermark(struct store *base, const char *pipeline,
+			    char **out, struct error *err);
+int sql_store_set_watermark(struct store *base, const char *pipeline,
 			    const char *watermark, struct error *err);
 
 #endif
