@@ -283,6 +283,51 @@ static void test_value_refused(void **state)
 	}
 }
 
+/* The file's lock keeps other processes out; what is left is a second writer
+ * in this one. */
+static void test_other_writer(void **state)
+{
+	const struct destination_ops *ops = &duckdb_destination;
+	char directory[] = "/tmp/tidemark-duckdb-XXXXXX";
+	char *path = xstrfmt("%s/w.db", mkdtemp(directory));
+	char *url = xstrfmt("duckdb:%s", path);
+	struct connection conn = { .name = (char *)"w" };
+	struct checkpoint next = { .watermark = (char *)"{}",
+				   .batch_id = (char *)"first" };
+	struct destination *a = NULL, *b = NULL;
+	struct error err = ERROR_INIT;
+	struct load_counts counts;
+	struct values v;
+
+	(void)state;
+	values_init(&v, "1.00");
+	struct target target = { .pipeline = "p",
+				 .table = "v",
+				 .schema = &v.schema };
+	assert_int_equal(url_parse(&conn.url, url, &err), 0);
+	assert_int_equal(ops->open(&a, &conn, &err), 0);
+	assert_int_equal(ops->prepare(a, &target, &err), 0);
+	assert_int_equal(ops->open(&b, &conn, &err), 0);
+	assert_int_equal(ops->prepare(b, &target, &err), 0);
+	assert_int_equal(ops->load(a, &v.batch, &next, &counts, &err), 0);
+	assert_int_equal(counts.inserted, 1);
+	next.batch_id = (char *)"second";
+	assert_int_equal(ops->load(b, &v.batch, &next, &counts, &err),
+			 -ERROR_STATE);
+	error_clear(&err);
+	next.batch_id = (char *)"third";
+	assert_int_equal(ops->load(a, &v.batch, &next, &counts, &err), 0);
+	assert_int_equal(counts.unchanged, 1);
+	ops->close(a);
+	ops->close(b);
+	unlink(path);
+	rmdir(directory);
+	url_release(&conn.url);
+	free(url);
+	free(path);
+	values_release(&v);
+}
+
 static void test_url_options(void **state)
 {
 	static const char *const urls[] = {
@@ -316,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_fit),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_value_refused),
+		cmocka_unit_test(test_other_writer),
 		cmocka_unit_test(test_url_options),
 	};
 
