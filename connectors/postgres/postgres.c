@@ -19,6 +19,15 @@ static void pass_release(struct pass *p)
 	memset(p, 0, sizeof(*p));
 }
 
+int postgres_end_pass(struct postgres *c, struct error *err)
+{
+	bool open = c->pass.blocks.in_transaction;
+
+	pg_stream_abort(c->pg);
+	pass_release(&c->pass);
+	return open ? pg_exec(c->pg, "ROLLBACK", err) : 0;
+}
+
 static int postgres_open(struct connector **out, const struct connection *conn,
 			 struct error *err)
 {
@@ -107,7 +116,9 @@ static int postgres_describe(struct connector *base,
 	int rc;
 
 	c->described = NULL;
-	rc = postgres_layout(c, source, mark, err);
+	rc = postgres_end_pass(c, err);
+	if (!rc)
+		rc = postgres_layout(c, source, mark, err);
 	if (rc)
 		return rc;
 	layout_to_schema(&c->layout, source->table, out);
@@ -115,16 +126,6 @@ static int postgres_describe(struct connector *base,
 	if (rc)
 		schema_release(out);
 	return rc;
-}
-
-/* What an earlier pass left open. */
-static int postgres_end_pass(struct postgres *c, struct error *err)
-{
-	bool open = c->pass.blocks.in_transaction;
-
-	pg_stream_abort(c->pg);
-	pass_release(&c->pass);
-	return open ? pg_exec(c->pg, "ROLLBACK", err) : 0;
 }
 
 static int postgres_scan(struct connector *base, const struct scan *scan,
@@ -156,12 +157,17 @@ static int postgres_next(struct connector *base, struct batch *out,
 			 struct error *err)
 {
 	struct postgres *c = (struct postgres *)base;
+	struct error ignored = ERROR_INIT;
+	int rc;
 
 	if (!c->pass.scan)
 		return error_set(err, ERROR_BUG, "next without scan");
-	return c->pass.scan->mark->strategy == STRATEGY_XMIN
-		       ? blocks_next(c, out, err)
-		       : keyset_next(c, out, err);
+	rc = c->pass.scan->mark->strategy == STRATEGY_XMIN
+		     ? blocks_next(c, out, err)
+		     : keyset_next(c, out, err);
+	if (rc)
+		postgres_end_pass(c, &ignored);
+	return rc;
 }
 
 static void postgres_interrupt(struct connector *base)

@@ -73,6 +73,8 @@ struct postgres {
 
 extern const struct connector_ops postgres_connector;
 
+/* Leave what a pass has open: its statement, its transaction. */
+int postgres_end_pass(struct postgres *c, struct error *err);
 /* The layout for this source and mark; read anew if it is another's. */
 int postgres_layout(struct postgres *c, const struct source_spec *source,
 		    const struct watermark_spec *mark, struct error *err);

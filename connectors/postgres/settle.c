@@ -85,10 +85,12 @@ int postgres_settle(struct connector *base, const struct source_spec *source,
 		    struct error *err)
 {
 	struct postgres *c = (struct postgres *)base;
-	int rc = postgres_layout(c, source, mark, err);
+	int rc = postgres_end_pass(c, err);
 
 	(void)schema;
 	settled_release(out);
+	if (!rc)
+		rc = postgres_layout(c, source, mark, err);
 	if (rc)
 		return rc;
 	switch (mark->strategy) {

@@ -1,0 +1,81 @@
+/*
+ * One contract suite over every connector: connector_contract ENGINE [FILTER].
+ * Ends with 77 (meson: skipped) when the engine cannot be tested here.
+ */
+#include "connector_world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct quirks *suite_quirks;
+
+int suite_setup(void **state)
+{
+	struct world *w = world_new(suite_quirks);
+
+	if (!w)
+		return -1;
+	world_exec(w, "%s", suite_quirks->clean);
+	*state = w;
+	return 0;
+}
+
+int suite_teardown(void **state)
+{
+	world_free(*state);
+	return 0;
+}
+
+struct world *suite_world(void **state)
+{
+	return *state;
+}
+
+static void suite_add(struct CMUnitTest *all, size_t *n,
+		      const struct CMUnitTest *tests, size_t n_tests)
+{
+	memcpy(all + *n, tests, n_tests * sizeof(*tests));
+	*n += n_tests;
+}
+
+static int suite_run(void)
+{
+	struct CMUnitTest all[256];
+	size_t n = 0;
+
+	suite_add(all, &n, suite_pages, suite_pages_n);
+	suite_add(all, &n, suite_marks, suite_marks_n);
+	if (!strcmp(suite_quirks->engine, "postgres")) {
+		suite_add(all, &n, suite_postgres_pages,
+			  suite_postgres_pages_n);
+		suite_add(all, &n, suite_postgres_settle,
+			  suite_postgres_settle_n);
+		suite_add(all, &n, suite_postgres_xmin, suite_postgres_xmin_n);
+		suite_add(all, &n, suite_postgres_types,
+			  suite_postgres_types_n);
+		suite_add(all, &n, suite_postgres_catalog,
+			  suite_postgres_catalog_n);
+	}
+	return _cmocka_run_group_tests(suite_quirks->engine, all, n, NULL,
+				       NULL);
+}
+
+int main(int argc, char **argv)
+{
+	struct world *w;
+
+	for (size_t i = 0; argc > 1 && world_quirks[i]; i++)
+		if (!strcmp(world_quirks[i]->engine, argv[1]))
+			suite_quirks = world_quirks[i];
+	if (!suite_quirks) {
+		fprintf(stderr, "usage: connector_contract ENGINE [FILTER]\n");
+		return 2;
+	}
+	if (argc > 2)
+		cmocka_set_test_filter(argv[2]);
+	w = world_new(suite_quirks);
+	if (!w)
+		return 77;
+	world_free(w);
+	return suite_run();
+}

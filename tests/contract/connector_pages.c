@@ -1,0 +1,228 @@
+/* Paging: order, ties, resumption, bounds; the same for every engine. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "connector_world.h"
+
+#include "core/base/alloc.h"
+
+/* 23 rows with 4 marks, the same for 7, 9, 1 and 6 of them, stored in an order
+ * that is neither the mark's nor the key's. */
+static void pages_ties(struct world *w)
+{
+	world_exec(w, "CREATE TABLE %st (id int PRIMARY KEY, at %s NOT NULL)",
+		   w->quirks->prefix, w->quirks->mark_type);
+	for (int i = 0; i < 23; i++) {
+		int id = (i * 7) % 23;
+		int second = id < 7 ? 1 : id < 16 ? 2 : id < 17 ? 3 : 4;
+		world_exec(w,
+			   "INSERT INTO %st VALUES (%d, "
+			   "'2024-01-01 00:00:%02d.123456+00')",
+			   w->quirks->prefix, id, second);
+	}
+}
+
+static char *pages_ties_rows(int from)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	for (int id = from; id < 23; id++)
+		strbuf_addf(&sb, "%d|2024-01-01 00:00:%02d.123456+00\n", id,
+			    id < 7    ? 1
+			    : id < 16 ? 2
+			    : id < 17 ? 3
+				      : 4);
+	return strbuf_detach(&sb);
+}
+
+static void pages_empty_table(void **state)
+{
+	struct world *w = suite_world(state);
+
+	world_exec(w, "CREATE TABLE %st (id int PRIMARY KEY, at %s NOT NULL)",
+		   w->quirks->prefix, w->quirks->mark_type);
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_expect(w, 10, "");
+	assert_null(w->from.value);
+}
+
+static void pages_order(void **state)
+{
+	struct world *w = suite_world(state);
+
+	pages_ties(w);
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	for (size_t rows = 1; rows <= 25; rows++) {
+		char *all = pages_ties_rows(0);
+		world_reset(w);
+		world_expect(w, rows, all);
+		assert_string_equal(w->from.value,
+				    "2024-01-01 00:00:04.123456+00");
+		assert_string_equal(w->from.key.items[0], "22");
+		free(all);
+	}
+	world_expect(w, 10, "");
+}
+
+/* Killed after every number of batches: what comes next is what is missing,
+ * neither more nor less, in the middle of a tie too. */
+static void pages_resume_in_tie(void **state)
+{
+	struct world *w = suite_world(state);
+
+	pages_ties(w);
+	for (size_t rows = 1; rows <= 7; rows++) {
+		for (int batches = 1; (int)rows * batches < 23; batches++) {
+			char *rest = pages_ties_rows((int)rows * batches);
+			world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+			assert_int_equal(world_begin(w), 0);
+			for (int i = 0; i < batches; i++)
+				assert_int_equal(world_step(w, rows), 1);
+			watermark_release(&w->from);
+			watermark_copy(&w->from, &w->batch.watermark);
+			world_expect(w, rows + 1, rest);
+			free(rest);
+		}
+	}
+}
+
+/* A mark without a key (set by hand): rows at the mark itself come. */
+static void pages_mark_without_key(void **state)
+{
+	struct world *w = suite_world(state);
+	char *rest = pages_ties_rows(16);
+
+	pages_ties(w);
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	w->from.value = xstrdup("2024-01-01 00:00:03.123456+00");
+	world_expect(w, 3, rest);
+	free(rest);
+}
+
+static void pages_sequence(void **state)
+{
+	struct world *w = suite_world(state);
+
+	world_exec(w, "CREATE TABLE %st (id bigint PRIMARY KEY, v int)",
+		   w->quirks->prefix);
+	world_exec(w,
+		   "INSERT INTO %st VALUES (3, 30), (-5, 0), (0, 1), "
+		   "(9223372036854775807, 2), (-9223372036854775807, 3)",
+		   w->quirks->prefix);
+	world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
+	for (size_t rows = 1; rows < 7; rows++) {
+		world_reset(w);
+		world_expect(w, rows,
+			     "-9223372036854775807|3\n-5|0\n0|1\n3|30\n"
+			     "9223372036854775807|2\n");
+	}
+	assert_string_equal(w->from.value, "9223372036854775807");
+	world_expect(w, 2, "");
+}
+
+static void pages_byte_bound(void **state)
+{
+	struct world *w = suite_world(state);
+	const size_t bound = 20000;
+	int64_t n = 0;
+
+	world_exec(w,
+		   "CREATE TABLE %st (id int PRIMARY KEY, at %s NOT NULL, "
+		   "v text)",
+		   w->quirks->prefix, w->quirks->mark_type);
+	world_exec(w,
+		   "INSERT INTO %st SELECT n, '2024-01-01 00:00:00+00', "
+		   "repeat('x', n %% 1000) FROM generate_series(1, 3000) n",
+		   w->quirks->prefix);
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	assert_int_equal(world_begin(w), 0);
+	w->batch.max_bytes = bound;
+	w->quiet = true;
+	while (world_step(w, 1000) > 0) {
+		assert_true(batch_bytes(&w->batch) < bound + 1100);
+		n += (int64_t)w->batch.n_rows;
+	}
+	w->quiet = false;
+	assert_int_equal(n, 3000);
+	assert_int_equal(w->err.code, 0);
+	assert_true(w->n_batches > 3000 * 500 / (int64_t)bound);
+}
+
+static void pages_read_only(void **state)
+{
+	struct world *w = suite_world(state);
+
+	pages_ties(w);
+	world_exec(w, "CREATE SEQUENCE %swrites", w->quirks->prefix);
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	w->source.where = w->quirks->write;
+	world_refuse(w, ERROR_ACCESS, "read-only");
+}
+
+/* A statement that fails in the middle is no end of the rows. */
+static void pages_failed_statement(void **state)
+{
+	struct world *w = suite_world(state);
+
+	pages_ties(w);
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	w->source.where = w->quirks->fail_at_five;
+	world_refuse(w, ERROR_DATA, "division by zero");
+	assert_true(w->n_rows < 23);
+	w->source.where = NULL;
+	assert_int_equal(world_describe(w), 0);
+	world_expect_count(w, 100, 23);
+}
+
+static void pages_nasty_names(void **state)
+{
+	struct world *w = suite_world(state);
+
+	world_exec(w, "%s", w->quirks->nasty);
+	world_pipeline(w, w->quirks->nasty_table, STRATEGY_TIMESTAMP,
+		       w->quirks->nasty_mark);
+	world_expect(w, 1,
+		     "1|2024-01-01 00:00:00+00|a|NULL\n"
+		     "2|2024-01-01 00:00:00+00|b|c\n");
+	assert_string_equal(w->from.key.items[0], "2");
+	world_expect(w, 1, "");
+}
+
+static void pages_composite_key(void **state)
+{
+	struct world *w = suite_world(state);
+
+	world_exec(w,
+		   "CREATE TABLE %st (b int, a varchar(9), at %s NOT NULL, "
+		   "PRIMARY KEY (a, b))",
+		   w->quirks->prefix, w->quirks->mark_type);
+	world_exec(w,
+		   "INSERT INTO %st SELECT n %% 3, 'k' || n / 3, "
+		   "'2024-01-01 00:00:00+00' FROM generate_series(0, 8) n",
+		   w->quirks->prefix);
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	for (size_t rows = 1; rows <= 7; rows++) {
+		world_reset(w);
+		strlist_release(&w->columns);
+		strlist_add(&w->columns, "b");
+		strlist_add(&w->columns, "a");
+		assert_int_equal(world_describe(w), 0);
+		world_expect(w, rows,
+			     "0|k0\n1|k0\n2|k0\n0|k1\n1|k1\n2|k1\n0|k2\n1|k2\n"
+			     "2|k2\n");
+		assert_string_equal(w->from.key.items[0], "k2");
+		assert_string_equal(w->from.key.items[1], "2");
+		assert_int_equal(w->schema.mark, -1);
+		assert_string_equal(w->from.value, "2024-01-01 00:00:00+00");
+	}
+}
+
+const struct CMUnitTest suite_pages[] = {
+	SUITE_TEST(pages_empty_table),	 SUITE_TEST(pages_order),
+	SUITE_TEST(pages_resume_in_tie), SUITE_TEST(pages_mark_without_key),
+	SUITE_TEST(pages_sequence),	 SUITE_TEST(pages_byte_bound),
+	SUITE_TEST(pages_read_only),	 SUITE_TEST(pages_failed_statement),
+	SUITE_TEST(pages_nasty_names),	 SUITE_TEST(pages_composite_key),
+};
+const size_t suite_pages_n = ARRAY_SIZE(suite_pages);

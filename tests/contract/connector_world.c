@@ -1,0 +1,338 @@
+#include "connector_world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/pg.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/data/value.h"
+#include "core/plugin/registry.h"
+
+static void *postgres_session(const struct connection *conn)
+{
+	const struct pg_options options = { .application = "contract" };
+	struct error err = ERROR_INIT;
+	struct pg *pg = NULL;
+
+	if (pg_open(&pg, conn, &options, &err)) {
+		fprintf(stderr, "%s\n", err.message);
+		return NULL;
+	}
+	return pg;
+}
+
+static void postgres_leave(void *session)
+{
+	pg_close(session);
+}
+
+static void postgres_run(void *session, const char *sql)
+{
+	struct error err = ERROR_INIT;
+
+	if (pg_exec(session, sql, &err))
+		fail_msg("%s\n%s", err.message, sql);
+}
+
+static const struct quirks postgres_quirks = {
+	.engine = "postgres",
+	.variable = "TIDEMARK_TEST_POSTGRES",
+	.clean = "SET client_min_messages = warning;"
+		 "DROP SCHEMA IF EXISTS tm_source CASCADE;"
+		 "CREATE SCHEMA tm_source",
+	.prefix = "tm_source.",
+	.mark_type = "timestamptz",
+	.now = "clock_timestamp()",
+	.write = "nextval('tm_source.writes') > 0",
+	.fail_at_five = "1 / (id - 5) < 100",
+	.nasty = "CREATE TABLE tm_source.\"a \"\"b\"\".c;%s--\" ("
+		 "\"id\"\"; drop\" int PRIMARY KEY, \"mark 'x'.\\\" "
+		 "timestamptz, \"ünï $1\" text, \"select\" text);"
+		 "INSERT INTO tm_source.\"a \"\"b\"\".c;%s--\" VALUES"
+		 " (1, '2024-01-01 00:00:00+00', 'a', NULL),"
+		 " (2, '2024-01-01 00:00:00+00', 'b', 'c')",
+	.nasty_table = "tm_source.\"a \"\"b\"\".c;%s--\"",
+	.nasty_mark = "mark 'x'.\\",
+	.connect = postgres_session,
+	.disconnect = postgres_leave,
+	.exec = postgres_run,
+};
+
+const struct quirks *const world_quirks[] = { &postgres_quirks, NULL };
+
+static bool world_connect(struct world *w, const char *url)
+{
+	w->conn.name = xstrdup("source");
+	w->conn.connect_timeout_us = 10 * US_PER_SECOND;
+	w->conn.silence_timeout_us = 60 * US_PER_SECOND;
+	if (url_parse(&w->conn.url, url, &w->err) ||
+	    registry_connector(w->quirks->engine, &w->ops, &w->err))
+		return false;
+	w->sessions[0] = w->quirks->connect(&w->conn);
+	return w->sessions[0] &&
+	       !w->ops->open(&w->connector, &w->conn, &w->err);
+}
+
+struct world *world_new(const struct quirks *quirks)
+{
+	struct world *w;
+	const char *url = getenv(quirks->variable);
+
+	if (!url || !*url) {
+		fprintf(stderr, "SKIP %s: %s is not set\n", quirks->engine,
+			quirks->variable);
+		return NULL;
+	}
+	w = xcalloc(1, sizeof(*w));
+	w->quirks = quirks;
+	strbuf_init(&w->rows);
+	schema_init(&w->schema);
+	watermark_init(&w->from);
+	settled_init(&w->settled);
+	if (!world_connect(w, url)) {
+		fprintf(stderr, "%s: %s\n", quirks->engine, w->err.message);
+		world_free(w);
+		return NULL;
+	}
+	return w;
+}
+
+static void world_end_run(struct world *w)
+{
+	if (w->batch_ready)
+		batch_release(&w->batch);
+	w->batch_ready = false;
+	settled_release(&w->settled);
+	json_decref(w->identity);
+	w->identity = NULL;
+}
+
+void world_free(struct world *w)
+{
+	world_end_run(w);
+	if (w->connector)
+		w->ops->close(w->connector);
+	for (int i = 0; i < WORLD_SESSIONS; i++) {
+		if (w->sessions[i])
+			w->quirks->disconnect(w->sessions[i]);
+	}
+	schema_release(&w->schema);
+	watermark_release(&w->from);
+	strbuf_release(&w->rows);
+	strlist_release(&w->columns);
+	strlist_release(&w->key);
+	url_release(&w->conn.url);
+	free(w->conn.name);
+	free(w->table);
+	free(w);
+}
+
+void world_reopen(struct world *w)
+{
+	world_end_run(w);
+	w->ops->close(w->connector);
+	w->connector = NULL;
+	schema_release(&w->schema);
+	error_clear(&w->err);
+	if (w->ops->open(&w->connector, &w->conn, &w->err))
+		fail_msg("%s", w->err.message);
+}
+
+static void world_vexec(struct world *w, int n, const char *fmt, va_list ap)
+{
+	struct strbuf sql = STRBUF_INIT;
+
+	if (!w->sessions[n])
+		w->sessions[n] = w->quirks->connect(&w->conn);
+	assert_non_null(w->sessions[n]);
+	strbuf_vaddf(&sql, fmt, ap);
+	w->quirks->exec(w->sessions[n], sql.data);
+	strbuf_release(&sql);
+}
+
+void world_exec(struct world *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	world_vexec(w, 0, fmt, ap);
+	va_end(ap);
+}
+
+void world_other(struct world *w, int n, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	world_vexec(w, n, fmt, ap);
+	va_end(ap);
+}
+
+void world_reset(struct world *w)
+{
+	watermark_release(&w->from);
+	watermark_init(&w->from);
+	w->from.strategy = w->mark.strategy;
+	w->from.column = xstrdup(w->mark.column);
+}
+
+void world_pipeline(struct world *w, const char *table, enum strategy strategy,
+		    const char *column)
+{
+	world_end_run(w);
+	free(w->table);
+	w->table = strchr(table, '.')
+			   ? xstrdup(table)
+			   : xstrfmt("%s%s", w->quirks->prefix, table);
+	strlist_release(&w->columns);
+	strlist_release(&w->key);
+	w->source = (struct source_spec){ .table = w->table,
+					  .columns = &w->columns,
+					  .key = &w->key };
+	w->mark = (struct watermark_spec){ .strategy = strategy,
+					   .column = column,
+					   .time_zone = "auto",
+					   .settle = true };
+	schema_release(&w->schema);
+	world_reset(w);
+}
+
+void world_key(struct world *w, const char *a, const char *b)
+{
+	strlist_add(&w->key, a);
+	if (b)
+		strlist_add(&w->key, b);
+}
+
+int world_describe(struct world *w)
+{
+	world_end_run(w);
+	error_clear(&w->err);
+	schema_release(&w->schema);
+	return w->ops->describe(w->connector, &w->source, &w->mark, &w->schema,
+				&w->err);
+}
+
+static void world_clear_rows(struct world *w)
+{
+	strbuf_reset(&w->rows);
+	w->n_rows = w->n_tail = w->n_batches = 0;
+	w->sum = 0;
+}
+
+int world_begin(struct world *w)
+{
+	int rc = 0;
+
+	world_end_run(w);
+	error_clear(&w->err);
+	if (!w->schema.n_columns)
+		rc = world_describe(w);
+	if (!rc)
+		rc = w->ops->identity(w->connector, &w->source, &w->identity,
+				      &w->err);
+	if (!rc)
+		rc = w->ops->settle(w->connector, &w->source, &w->schema,
+				    &w->mark, &w->from, &w->settled, &w->err);
+	if (rc)
+		return rc;
+	w->scan = (struct scan){ .source = &w->source,
+				 .schema = &w->schema,
+				 .mark = &w->mark,
+				 .from = &w->from,
+				 .settled = &w->settled,
+				 .identity = w->identity };
+	batch_init(&w->batch, &w->schema);
+	w->batch_ready = true;
+	return w->ops->scan(w->connector, &w->scan, &w->err);
+}
+
+static void world_take_row(struct world *w, size_t row)
+{
+	const struct vector *first = &w->batch.vectors[0];
+
+	if (first->kind == TYPE_INT32)
+		w->sum += (uint64_t)vector_i32(first, row);
+	else if (first->kind == TYPE_INT64)
+		w->sum += (uint64_t)vector_i64(first, row);
+	for (size_t i = 0; !w->quiet && i < w->schema.n_columns; i++) {
+		if (i)
+			strbuf_addch(&w->rows, '|');
+		if (vector_is_null(&w->batch.vectors[i], row))
+			strbuf_addstr(&w->rows, "NULL");
+		else
+			value_print(&w->rows, &w->batch.vectors[i], row);
+	}
+	if (!w->quiet)
+		strbuf_addch(&w->rows, '\n');
+}
+
+int world_step(struct world *w, size_t rows)
+{
+	int rc;
+
+	batch_reset(&w->batch);
+	w->batch.max_rows = rows;
+	if (!w->batch.max_bytes)
+		w->batch.max_bytes = (size_t)16 << 20;
+	rc = w->ops->next(w->connector, &w->batch, &w->err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < w->batch.n_rows; i++)
+		world_take_row(w, i);
+	w->n_rows += (int64_t)w->batch.n_rows;
+	w->n_tail += (int64_t)w->batch.n_tail;
+	w->n_batches++;
+	return w->batch.n_rows > 0;
+}
+
+int world_run(struct world *w, size_t rows)
+{
+	int rc;
+
+	world_clear_rows(w);
+	rc = world_begin(w);
+	if (rc)
+		return rc;
+	while ((rc = world_step(w, rows)) > 0)
+		;
+	if (!rc) {
+		struct watermark end;
+		char *text = watermark_to_text(&w->batch.watermark);
+		/* What a store gives back is what went through JSON. */
+		watermark_init(&end);
+		if (watermark_from_text(&end, text, &w->err))
+			fail_msg("%s: %s", w->err.message, text);
+		free(text);
+		watermark_release(&w->from);
+		w->from = end;
+	}
+	return rc;
+}
+
+void world_expect(struct world *w, size_t rows, const char *expected)
+{
+	if (world_run(w, rows))
+		fail_msg("%s", w->err.message);
+	assert_string_equal(w->rows.data, expected);
+}
+
+void world_expect_count(struct world *w, size_t rows, int64_t n)
+{
+	w->quiet = true;
+	if (world_run(w, rows))
+		fail_msg("%s", w->err.message);
+	w->quiet = false;
+	assert_int_equal(w->n_rows, n);
+}
+
+void world_refuse(struct world *w, enum error_code code, const char *text)
+{
+	int rc = world_run(w, 100);
+
+	if (rc != -(int)code || !strstr(w->err.message, text))
+		fail_msg("%d, not %d with \"%s\": %s", rc, -(int)code, text,
+			 w->err.message);
+}

@@ -1,0 +1,118 @@
+/*
+ * What the contract suite over connectors stands on: an engine's quirks, a
+ * connector opened through the registry, sessions that write as others do,
+ * and passes whose rows come back as text.
+ */
+#ifndef TIDEMARK_TESTS_CONTRACT_CONNECTOR_WORLD_H
+#define TIDEMARK_TESTS_CONTRACT_CONNECTOR_WORLD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/base/strbuf.h"
+#include "core/plugin/connector.h"
+
+/* What differs between engines, and nothing else. */
+struct quirks {
+	const char *engine; /* registry name */
+	const char *variable; /* environment variable with the URL */
+	const char *clean; /* empties the place of the tests */
+	const char *prefix; /* of tables: "tm_source." */
+	const char *mark_type; /* of a mark that is an instant */
+	const char *now; /* the statement's clock as an expression */
+	const char *write; /* a where that writes when evaluated */
+	const char *fail_at_five; /* a where that fails for id 5 alone */
+	const char *nasty; /* CREATE TABLE with the worst of names */
+	const char *nasty_table, *nasty_mark; /* those names */
+	void *(*connect)(const struct connection *conn);
+	void (*disconnect)(void *session);
+	/* Statements; the test fails if the server refuses. */
+	void (*exec)(void *session, const char *sql);
+};
+
+#define WORLD_SESSIONS 3
+
+struct world {
+	const struct quirks *quirks;
+	struct connection conn;
+	void *sessions[WORLD_SESSIONS]; /* opened when first used */
+	const struct connector_ops *ops;
+	struct connector *connector;
+	struct source_spec source;
+	char *table;
+	struct strlist columns, key;
+	struct watermark_spec mark;
+	struct schema schema;
+	struct watermark from; /* as if the destination had kept it */
+	struct settled settled;
+	json_t *identity;
+	struct scan scan;
+	struct batch batch;
+	bool batch_ready;
+	struct error err;
+	/* Of the last run. */
+	struct strbuf rows; /* one a line, values between "|" */
+	bool quiet; /* rows are only counted */
+	int64_t n_rows, n_tail, n_batches;
+	uint64_t sum; /* of the first column, if it is an integer */
+};
+
+extern const struct quirks *const world_quirks[];
+
+/* NULL when the engine cannot be tested here; the reason goes to stderr. */
+struct world *world_new(const struct quirks *quirks);
+void world_free(struct world *w);
+
+void world_exec(struct world *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* In session `n` of its own, 1 or 2. */
+void world_other(struct world *w, int n, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Table (without the prefix), strategy and column: a new pipeline. */
+void world_pipeline(struct world *w, const char *table, enum strategy strategy,
+		    const char *column);
+void world_key(struct world *w, const char *a, const char *b);
+/* describe; the error's code. */
+int world_describe(struct world *w);
+/* settle and scan from where the last run ended. */
+int world_begin(struct world *w);
+/* One batch of at most `rows`; its rows are added to the run's, its mark is
+ * kept. 1: rows; 0: the end; negative: error. */
+int world_step(struct world *w, size_t rows);
+/* describe (once), begin, and steps to the end; the error's code. */
+int world_run(struct world *w, size_t rows);
+/* A run that ends well and brings just these rows. */
+void world_expect(struct world *w, size_t rows, const char *expected);
+void world_expect_count(struct world *w, size_t rows, int64_t n);
+/* A run that fails with this code and a text that holds `text`. */
+void world_refuse(struct world *w, enum error_code code, const char *text);
+void world_reset(struct world *w); /* no mark: from the beginning */
+void world_reopen(struct world *w); /* another process */
+
+struct world *suite_world(void **state);
+int suite_setup(void **state);
+int suite_teardown(void **state);
+#define SUITE_TEST(f)                                                          \
+	cmocka_unit_test_setup_teardown(f, suite_setup, suite_teardown)
+
+extern const struct CMUnitTest suite_pages[];
+extern const size_t suite_pages_n;
+extern const struct CMUnitTest suite_marks[];
+extern const size_t suite_marks_n;
+extern const struct CMUnitTest suite_postgres_pages[];
+extern const size_t suite_postgres_pages_n;
+extern const struct CMUnitTest suite_postgres_settle[];
+extern const size_t suite_postgres_settle_n;
+extern const struct CMUnitTest suite_postgres_xmin[];
+extern const size_t suite_postgres_xmin_n;
+extern const struct CMUnitTest suite_postgres_types[];
+extern const size_t suite_postgres_types_n;
+extern const struct CMUnitTest suite_postgres_catalog[];
+extern const size_t suite_postgres_catalog_n;
+
+#endif
