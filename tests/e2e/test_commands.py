@@ -74,8 +74,9 @@ def test_failure_never_looks_like_success(synced, source):
     assert "caught up" not in done.out and "caught_up" not in done.out
 
 
-def test_json_logs(synced):
-    done = synced("-v", "--log-format", "json", "run", "--json").expect(0)
+def test_json_logs(synced, source):
+    source.execute("DROP TABLE items")
+    done = synced("-v", "--log-format", "json", "run").expect(EXIT_SCHEMA)
     lines = [json.loads(line) for line in done.err.splitlines()]
     assert lines and all(isinstance(line, dict) for line in lines)
 
@@ -140,6 +141,7 @@ def test_check_goes_on_after_a_bad_pipeline(synced, source):
     pipelines = synced.pipelines
     bad = json.loads(json.dumps(pipelines["items"]))
     bad["source"]["table"] = "public.missing"
+    bad["destination"]["table"] = "main.missing"
     synced.pipelines = {"bad": bad, **pipelines}
     synced.write_config()
     done = synced("check", "--json").expect(EXIT_SCHEMA)

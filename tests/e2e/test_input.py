@@ -25,6 +25,7 @@ pipelines:
       column: updated_at
     load: { mode: upsert }
     batch: { rows: 20000 }
+    retry: { attempts: 1 }
 """
 
 # what to replace, by what, line, words that the answer must have
@@ -88,12 +89,13 @@ def test_bad_config(tidemark, old, new, line, words):
     assert not os.path.exists(tidemark.state_file)
 
 
-def test_engine_that_is_not_there(tidemark):
+def test_engine_that_is_not_there(tidemark, source, make_destination):
     """A module may bring it: so it is looked for, and named when missing."""
-    tidemark.write_config(CONFIG.replace("DIR", tidemark.dir).replace(
-        f"sqlite:{tidemark.dir}/warehouse.db", "mysql://app@db.invalid/x"))
-    done = tidemark("check").expect(EXIT_CONFIG)
-    assert "mysql" in done.out + done.err
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
+    tidemark.connections["warehouse"] = "mysql://app@db.invalid/x"
+    tidemark.write_config()
+    assert "mysql" in tidemark("check").expect(EXIT_CONFIG).out
     done = tidemark("run", "--json").expect(EXIT_CONFIG)
     assert "mysql" in done.pipeline()["error"]["message"]
 
@@ -237,9 +239,10 @@ def test_verbose_and_json_logs_hold_no_secret(tidemark, source,
 @pytest.mark.parametrize("change, code, words", (
     ({"table": "public.itmes"}, EXIT_SCHEMA, ["itmes", "items"]),
     ({"columns": ["id", "nmae", "updated_at"]}, EXIT_SCHEMA, ["nmae", "name"]),
-    ({"where": "no_such_column = 1"}, EXIT_SCHEMA, ["no_such_column"]),
-    ({"expressions": {"x": "no_such_function(id)"}}, EXIT_SCHEMA,
-     ["no_such_function"]),
+    ({"where": "no_such_column = 1"}, EXIT_CONFIG,
+     ["source.where", "no_such_column"]),
+    ({"expressions": {"x": "no_such_function(id)"}}, EXIT_CONFIG,
+     ["source.expressions.x", "no_such_function"]),
 ))
 def test_bad_names_at_the_source(tidemark, source, make_destination, change,
                                  code, words):

@@ -284,7 +284,7 @@ def test_foreign_keys_and_triggers_at_the_target(tidemark, source,
         "INSERT INTO child SELECT id FROM items",
         "CREATE TABLE seen (id bigint)",
         """CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
-           'BEGIN INSERT INTO seen VALUES (NEW.id); RETURN NEW; END'""",
+           'BEGIN INSERT INTO public.seen VALUES (NEW.id); RETURN NEW; END'""",
         """CREATE TRIGGER note AFTER UPDATE OR INSERT ON items FOR EACH ROW
            EXECUTE FUNCTION note()""")
     source.execute("UPDATE items SET name = 'x', updated_at = '2024-07-01' "

@@ -25,10 +25,9 @@ def assert_no_secret(text, where):
 class Outcome:
     """What one command did."""
 
-    def __init__(self, command, code, out, err, max_rss_kib=0):
+    def __init__(self, command, code, out, err):
         self.command, self.code = command, code
         self.out, self.err = out, err
-        self.max_rss_kib = max_rss_kib
         assert_no_secret(out, "stdout of " + " ".join(command))
         assert_no_secret(err, "stderr of " + " ".join(command))
 
@@ -94,7 +93,7 @@ class Running:
 
     def wait(self, timeout=60):
         try:
-            _, status, usage = wait4(self.process, timeout)
+            status = self.process.wait(timeout)
         except subprocess.TimeoutExpired as error:
             kill_group(self.process)
             self.process.wait()
@@ -105,28 +104,7 @@ class Running:
             reader.join(5)
         return Outcome(self.command, status,
                        self.text["out"].decode(errors="replace"),
-                       self.text["err"].decode(errors="replace"),
-                       usage.ru_maxrss if usage else 0)
-
-
-def wait4(process, timeout):
-    """Like wait4(2) with a timeout: pid, exit code, resource usage."""
-    if process.returncode is not None:
-        return process.pid, process.returncode, None
-    result = {}
-
-    def reap():
-        _, status, usage = os.wait4(process.pid, 0)
-        result["code"] = os.waitstatus_to_exitcode(status)
-        result["usage"] = usage
-
-    waiter = threading.Thread(target=reap, daemon=True)
-    waiter.start()
-    waiter.join(timeout)
-    if waiter.is_alive():
-        raise subprocess.TimeoutExpired(process.args, timeout)
-    process.returncode = result["code"]
-    return process.pid, result["code"], result["usage"]
+                       self.text["err"].decode(errors="replace"))
 
 
 class Tidemark:
@@ -182,8 +160,10 @@ class Tidemark:
         merged.update(env or {})
         return {k: v for k, v in merged.items() if v is not None}
 
-    def start(self, *args, failpoints=None, env=None, capture=True):
-        return Running([self.binary, *args],
+    def start(self, *args, failpoints=None, env=None, capture=True,
+              under=()):
+        """`under`: a program that runs the binary, with its arguments."""
+        return Running([*under, self.binary, *args],
                        self.command_env(failpoints, env), self.dir, capture)
 
     def __call__(self, *args, failpoints=None, env=None, timeout=120):
@@ -196,6 +176,16 @@ class Tidemark:
         for result in done.json()["pipelines"] if done.out else []:
             check_accounting(result)
         return done
+
+    def run_measured(self, *args):
+        """Run; its outcome and its peak resident memory in KiB."""
+        # Not getrusage here: a child starts with its parent's peak.
+        report = os.path.join(self.dir, "memory")
+        done = self.start("run", "--json", *args, under=(
+            "/usr/bin/time", "-f", "%M", "-o", report)).wait(200)
+        done.expect(EXIT_OK)
+        with open(report, encoding="ascii") as text:
+            return done, int(text.read())
 
     def killed(self, *args, failpoints, **more):
         """Run to a `kill` failpoint: True if it was reached."""
