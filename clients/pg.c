@@ -761,8 +761,14 @@ int pg_describe(struct pg *pg, const char *sql, struct pg_field **out,
 		rc = pg_sent(pg, PQsendDescribePrepared(pg->conn, ""), err);
 	if (!rc)
 		rc = pg_finish(pg, &result, err);
-	if (rc)
+	if (!rc && PQnparams(result) > 0)
+		rc = error_set(err, ERROR_CONFIG,
+			       "%s: parameters ($1) have no place here",
+			       pg->where);
+	if (rc) {
+		PQclear(result);
 		return rc;
+	}
 	*n = (size_t)PQnfields(result);
 	*out = xcalloc(*n ? *n : 1, sizeof(**out));
 	for (size_t i = 0; i < *n; i++) {

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/error.h"
 #include "core/base/connection.h"
+#include "core/base/error.h"
 
 struct pg;
 struct pg_result;
@@ -53,7 +53,8 @@ const char *pg_name(const struct pg_result *r, int column);
 const char *pg_value(const struct pg_result *r, int row,
 		     int column); /* NULL: NULL */
 
-/* Column types of a query, without running it. */
+/* Column types of a query, without running it. CONFIG if it has parameters.
+ */
 struct pg_field {
 	char *name;
 	uint32_t oid;
