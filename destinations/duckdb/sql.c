@@ -55,13 +55,16 @@ void duckdb_sql_different(struct strbuf *sql, const struct schema *s)
 	strbuf_addstr(sql, *between ? ")" : "false)");
 }
 
-/* An older version never replaces a newer one; NULL is older than any. */
+/* An older version never replaces a newer one; without a mark nothing says
+ * which is older, and the source's word counts. */
 void duckdb_sql_newer(struct strbuf *sql, const struct schema *s)
 {
 	if (s->mark < 0)
 		return;
 	strbuf_addstr(sql, " AND (");
 	duckdb_sql_name(sql, s, (size_t)s->mark, "t");
+	strbuf_addstr(sql, " IS NULL OR ");
+	duckdb_sql_name(sql, s, (size_t)s->mark, "s");
 	strbuf_addstr(sql, " IS NULL OR ");
 	duckdb_sql_name(sql, s, (size_t)s->mark, "s");
 	strbuf_addstr(sql, " >= ");

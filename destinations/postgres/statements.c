@@ -146,8 +146,16 @@ static void statement_replaces(struct strbuf *sb,
 {
 	strbuf_addstr(sb, "\nWHERE ");
 	statement_key(sb, d, "t");
-	strbuf_addstr(sb, "\n  AND ");
+	strbuf_addstr(sb, "\n  AND (");
 	statement_not_older(sb, d, plan, "t");
+	/* Without a mark nothing says which is older: the source's word. */
+	if (d->target->schema->mark >= 0) {
+		char *new = statement_mark(d, plan, "s");
+
+		strbuf_addf(sb, " OR %s IS NULL", new);
+		free(new);
+	}
+	strbuf_addch(sb, ')');
 	strbuf_addstr(sb, "\n  AND ");
 	statement_changed(sb, d, "t");
 }

@@ -65,8 +65,9 @@ static void statement_key_equal(struct statement *s)
 	}
 }
 
-/* Never older over newer; NULL is older than any. The function also notes
- * that the row was there already, so it is called in any case. */
+/* Never older over newer; without a mark nothing says which is older, and the
+ * source's word counts. The function also notes that the row was there
+ * already, so it is called in any case. */
 static void statement_newer(struct statement *s, bool excluded)
 {
 	size_t mark = (size_t)s->schema->mark;
@@ -80,11 +81,14 @@ static void statement_newer(struct statement *s, bool excluded)
 		statement_new(s, excluded, mark);
 		statement_name(s, " >= t.", mark);
 	} else {
-		strbuf_addstr(&s->sql, NEWER "(");
+		strbuf_addstr(&s->sql, "(" NEWER "(");
 		statement_new(s, excluded, mark);
 		statement_name(s, ", t.", mark);
+		strbuf_addch(&s->sql, ')');
 	}
-	strbuf_addch(&s->sql, ')');
+	strbuf_addstr(&s->sql, " OR ");
+	statement_new(s, excluded, mark);
+	strbuf_addstr(&s->sql, " IS NULL)");
 }
 
 /* The mark first: it tells most rows apart. */

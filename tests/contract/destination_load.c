@@ -120,8 +120,6 @@ static void load_older(struct world *w)
 	world_sync(w, "1|new|1|" DAY("05"), "{}");
 	world_sync(w, "1|old|1|" DAY("04"), "{}");
 	assert_string_equal(world_query(w, ALL), "1|new");
-	world_sync(w, "1|null|1|NULL", "{}");
-	assert_string_equal(world_query(w, ALL), "1|new");
 	world_sync(w, "1|newer|1|" DAY("06"), "{}");
 	assert_string_equal(world_query(w, ALL), "1|newer");
 }
@@ -146,17 +144,30 @@ static void test_append_older(void **state)
 	assert_string_equal(world_query(w, ALL), "1|newer");
 }
 
-/* A NULL version is older than any, and equal to itself. */
-static void test_null_version(void **state)
+/* Without a mark nothing says which is older: the source's word counts. */
+static void load_null_version(struct world *w)
 {
-	struct world *w = load_world(state, LOAD_UPSERT);
-
 	world_sync(w, "1|a|1|NULL", "{}");
 	world_sync(w, "1|b|1|NULL", "{}");
 	world_expect_counts(w, 0, 1, 0);
 	world_sync(w, "1|c|1|" DAY("01"), "{}");
 	world_expect_counts(w, 0, 1, 0);
 	assert_string_equal(world_query(w, ALL), "1|c");
+	world_sync(w, "1|d|1|NULL", "{}");
+	world_expect_counts(w, 0, 1, 0);
+	assert_string_equal(world_query(w, ALL), "1|d");
+	world_sync(w, "1|d|1|NULL", "{}");
+	world_expect_counts(w, 0, 0, 1);
+}
+
+static void test_null_version(void **state)
+{
+	load_null_version(load_world(state, LOAD_UPSERT));
+}
+
+static void test_null_version_delete_insert(void **state)
+{
+	load_null_version(load_world(state, LOAD_DELETE_INSERT));
 }
 
 static void load_repeats(struct world *w)
@@ -435,6 +446,7 @@ const struct CMUnitTest suite_load[] = {
 	SUITE_TEST(test_delete_insert_older),
 	SUITE_TEST(test_append_older),
 	SUITE_TEST(test_null_version),
+	SUITE_TEST(test_null_version_delete_insert),
 	SUITE_TEST(test_upsert_repeats),
 	SUITE_TEST(test_append_repeats),
 	SUITE_TEST(test_upsert_position),
