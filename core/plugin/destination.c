@@ -58,5 +58,6 @@ void checkpoint_release(struct checkpoint *c)
 		return;
 	free(c->watermark);
 	free(c->batch_id);
+	free(c->delivered);
 	checkpoint_init(c);
 }

@@ -84,6 +84,12 @@ struct checkpoint {
 	 * of _tidemark_seq in append. */
 	int64_t rows_total;
 	bool found; /* recover: the row exists */
+	/* load: the highest mark that this pipeline has delivered, this batch
+	 * included, as the source's text; NULL: unknown. A stored version up
+	 * to it is our own, and the row just read replaces it even if its
+	 * mark is lower: a long transaction that commits last leaves the
+	 * newest row with an older mark. Beyond it the stored one wins. */
+	char *delivered;
 };
 void checkpoint_init(struct checkpoint *c);
 void checkpoint_release(struct checkpoint *c);

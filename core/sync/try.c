@@ -207,6 +207,16 @@ static int run_settle(struct run *r, struct error *err)
 	return 0;
 }
 
+/* The highest mark delivered: rows past the settled point have lifted it
+ * beyond the mark itself, and the connector keeps it among what is pending. */
+static const char *run_delivered(const struct watermark *w)
+{
+	const char *beyond = json_string_value(
+		json_object_get(w->pending, "delivered"));
+
+	return beyond ? beyond : w->value;
+}
+
 /* The next checkpoint: the mark behind this batch and who the batch is. */
 static void run_checkpoint(struct run *r, const struct batch *b,
 			   struct checkpoint *next)
@@ -216,6 +226,7 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 
 	checkpoint_init(next);
 	next->watermark = watermark_to_text(&b->watermark);
+	next->delivered = xstrdup(run_delivered(&b->watermark));
 	next->fence = r->checkpoint.fence;
 	next->rows_total = r->checkpoint.rows_total + (int64_t)b->n_rows;
 	if (r->destination->ops->traits & DESTINATION_TRANSACTIONAL) {
