@@ -4,54 +4,22 @@ By default each failpoint meets every mode x destination with the strategies
 in turn (so every pair of choices occurs); --full runs all combinations.
 """
 
-import collections
-import itertools
-import pathlib
-import re
 import signal
 
 import pytest
 
+import failpoints
 import oracle
 import workload
 from bench import EXIT_ACCESS, EXIT_OK, sync_items
+from failpoints import ENGINES
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-STRATEGIES = ("timestamp", "xmin", "sequence")
-MODES = ("upsert", "append", "delete_insert", "replace")
-ENGINES = ("postgres", "sqlite", "duckdb")
 ROWS = 300
-
-# failpoint -> the cases that reached it and those that did not
-reached = collections.defaultdict(list)
-missed = collections.defaultdict(list)
-
-
-def failpoints():
-    """Every name that the code calls, in the order of their declaration."""
-    called = set()
-    for folder in ("cli", "clients", "connectors", "core", "destinations",
-                   "stores"):
-        for path in (ROOT / folder).rglob("*.c"):
-            called.update(re.findall(r'failpoint\(\s*"([a-z_]+)"',
-                                     path.read_text(encoding="utf-8")))
-    header = (ROOT / "core/base/failpoint.h").read_text(encoding="utf-8")
-    order = re.findall(r"[a-z_]+", header.split("The names are API:")[1])
-    return sorted(called, key=order.index)
-
-
-def choose(full):
-    every = list(itertools.product(failpoints(), MODES, ENGINES, STRATEGIES))
-    if full:
-        return every
-    return [case for case in every if STRATEGIES.index(case[3]) == (
-        failpoints().index(case[0]) + MODES.index(case[1])
-        + ENGINES.index(case[2])) % len(STRATEGIES)]
 
 
 def pytest_generate_tests(metafunc):
     if "case" in metafunc.fixturenames:
-        cases = choose(metafunc.config.getoption("--full"))
+        cases = failpoints.cases(metafunc.config.getoption("--full"))
         metafunc.parametrize("case", cases, ids="-".join)
 
 
@@ -110,7 +78,7 @@ def victim(tidemark_failpoints, source, make_destination):
     return make
 
 
-def test_killed_at(victim, case):
+def test_killed_at(victim, case, record_property):
     failpoint, mode, engine, strategy = case
     target = victim(mode, engine, strategy)
     hit = target.tidemark.killed(failpoints=f"{failpoint}=kill@2")
@@ -121,12 +89,12 @@ def test_killed_at(victim, case):
         hit = True
         target.check_crashed()
     target.recover()
-    (reached if hit else missed)[failpoint].append("-".join(case[1:]))
+    record_property("failpoint", (failpoint, "-".join(case[1:]), hit))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("mode", ("upsert", "append"))
-@pytest.mark.parametrize("failpoint", failpoints())
+@pytest.mark.parametrize("failpoint", failpoints.failpoints())
 def test_error_at(victim, failpoint, mode, engine):
     """A transient error there is retried, or exits 3 and loses nothing."""
     target = victim(mode, engine, "timestamp")
@@ -166,16 +134,3 @@ def test_exit_action_is_not_a_success(victim):
     done = target.tidemark("run", "--json", failpoints="mid_load=exit")
     assert done.code not in (EXIT_OK, -signal.SIGKILL), done
     target.recover()
-
-
-def test_every_failpoint_was_reached(request):
-    """Last: a failpoint that no case reached tests nothing."""
-    cases = {case for case in choose(request.config.getoption("--full"))}
-    seen = sum(map(len, reached.values())) + sum(map(len, missed.values()))
-    if seen < len(cases):
-        pytest.skip("only a part of the cases was run")
-    never = [name for name in failpoints() if not reached[name]]
-    for name in failpoints():
-        print(f"{name}: reached in {len(reached[name])} cases, "
-              f"not in {len(missed[name])}: {' '.join(missed[name][:12])}")
-    assert not never, f"no case reaches {never}"

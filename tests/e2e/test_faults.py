@@ -20,7 +20,7 @@ from servers import wait_for
 
 ENGINES = ("postgres", "sqlite", "duckdb")
 every_engine = pytest.mark.parametrize("engine", ENGINES)
-ROWS = 60_000
+ROWS = 30_000
 
 
 def check(source, destination):
@@ -117,7 +117,7 @@ def test_sigkill_in_mid_run(tidemark, source, prepared, engine):
     check(source, destination)
 
 
-RETRY = {"attempts": 8, "backoff": "100ms", "max_backoff": "500ms"}
+RETRY = {"attempts": 20, "backoff": "100ms", "max_backoff": "2s"}
 
 
 @pytest.mark.parametrize("end", ("source", "warehouse"))

@@ -21,6 +21,12 @@ OPTIONS = {
 }
 
 
+# What the suites need of a build: only sanitize runs the C tests.
+PROGRAMS = ["tidemark", "tidemark-duckdb.so"]
+TARGETS = {"plain": PROGRAMS, "failpoints": PROGRAMS, "thread": PROGRAMS,
+           "sanitize": ["all"], "fuzz": ["fuzz"]}
+
+
 class BuildFailed(Exception):
     """The build's own output is the message."""
 
@@ -48,8 +54,18 @@ def configure(name, extra):
     stamp.write_text(wanted)
 
 
+def fuzz_targets():
+    listed = subprocess.run(["ninja", "-C", BUILDS / "fuzz", "-t", "targets",
+                             "all"], capture_output=True, text=True,
+                            check=True).stdout.splitlines()
+    names = [line.split(":")[0] for line in listed]
+    return [name for name in names if name.startswith("tests/fuzz/fuzz_")
+            and "." not in name]
+
+
 def build(name, extra=(), targets=()):
-    """Configure and compile; the directory is returned."""
+    """Configure and compile `targets`, all if none is named."""
     configure(name, extra)
-    run_quietly(["ninja", "-C", BUILDS / name, *targets])
-    return BUILDS / name
+    if "fuzz" in targets:
+        targets = fuzz_targets()
+    run_quietly(["ninja", "--quiet", "-k", "0", "-C", BUILDS / name, *targets])

@@ -19,10 +19,11 @@ import time
 import xml.etree.ElementTree as xml
 
 import builds
-from servers import Cluster
+from servers import Cluster, stop_servers_below
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 FUZZ_SECONDS = 10
+WORKERS = {"e2e": 3, "idempotency": 2, "crash": 2, "thread": 2}
 
 # Suite -> builds it needs, in the order they are run.
 SUITES = {
@@ -97,7 +98,8 @@ class Suite:
         self.log = self.scratch / "log"
         self.tally = Tally()
         self.process = None
-        self.env = dict(os.environ, TIDEMARK_BINARY="", PYTHONUNBUFFERED="1")
+        # All that a suite makes lies in one place, to be found afterwards.
+        self.env = dict(os.environ, TMPDIR=str(scratch), PYTHONUNBUFFERED="1")
 
     def execute(self, command, **more):
         """Run one command of the suite; its exit status is returned."""
@@ -112,6 +114,9 @@ class Suite:
         runner = {"unit": self.run_unit, "contract": self.run_contract,
                   "fuzz": self.run_fuzz}.get(self.name, self.run_pytest)
         status = runner()
+        ran = self.tally.passed + self.tally.failed + self.tally.skipped
+        if ran == 0 and not self.options.k:
+            self.tally.fail(f"{self.name} has run nothing")
         if status != 0 and self.tally.failed == 0:
             self.tally.fail(f"{self.name} ended with status {status}")
         return self.tally
@@ -135,7 +140,7 @@ class Suite:
             ["meson", "test", "-C", builds.BUILDS / "sanitize", "--no-rebuild",
              "--list", "--suite", self.name], capture_output=True, text=True,
             check=False).stdout.splitlines()
-        names = [line.rsplit(" ", 1)[-1] for line in listed if " / " in line]
+        names = [line.split(" / ", 1)[1] for line in listed if " / " in line]
         return [name for name in names if self.options.k in name]
 
     def run_unit(self):
@@ -192,6 +197,8 @@ class Suite:
         junit = self.scratch / "junit.xml"
         where, selection = TESTS / self.name, self.options.k
         more = ["--full"] if self.options.full else []
+        # Tests mostly wait: for servers, for marks to settle.
+        more += ["-n", str(WORKERS[self.name])]
         if self.name == "thread":
             where = TESTS / "e2e"
             more += ["-m", "threads"]
@@ -231,7 +238,7 @@ class Run:
     def build(self):
         for name in self.needed():
             start = time.monotonic()
-            builds.build(name, [self.options.duckdb])
+            builds.build(name, [self.options.duckdb], builds.TARGETS[name])
             if time.monotonic() - start > 1:
                 print(f"built {name} in {time.monotonic() - start:.0f} s",
                       flush=True)
@@ -304,6 +311,8 @@ def main():
     options = parse_arguments()
     signal.signal(signal.SIGTERM, interrupt)
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="tidemark-run-"))
+    scratch.chmod(0o711)  # the servers run as another user
+    tempfile.tempdir = str(scratch)
     run = Run(options, scratch)
     try:
         run.build()
@@ -314,6 +323,7 @@ def main():
     except KeyboardInterrupt:
         run.total.fail("interrupted")
     finally:
+        stop_servers_below(scratch)
         shutil.rmtree(scratch, ignore_errors=True)
     total = run.total
     nothing_ran = total.passed + total.failed == 0

@@ -161,6 +161,15 @@ class Cluster:
         return done.stdout
 
 
+def stop_servers_below(directory):
+    """Stop what a killed test run has left running."""
+    for path in glob.glob(f"{directory}/*/data/postmaster.pid"):
+        data = os.path.dirname(path)
+        subprocess.run(as_server_user([f"{server_bin()}/pg_ctl", "-D", data,
+                                       "-m", "immediate", "-s", "stop"]),
+                       cwd="/", stdin=subprocess.DEVNULL, check=False)
+
+
 def wait_for(condition, seconds=10.0, step=0.02, what="condition"):
     """Poll until `condition()` is true; its value is returned."""
     end = time.monotonic() + seconds

@@ -152,9 +152,11 @@ class Writers:
 
     @staticmethod
     def _update(db, chance, table):
-        # SKIP LOCKED: writers that wait for each other would be one writer.
+        # A row's mark never steps back, though now() may be older than it: a
+        # lower mark is an older version, and those are not taken. SKIP LOCKED:
+        # writers that wait for each other would be one writer.
         db.execute(
-            f"UPDATE {table} SET quantity = quantity + 1, updated_at = now(), "
-            f"seq = nextval('{table}_seq') WHERE id IN (SELECT id FROM {table} "
+            f"UPDATE {table} SET quantity = quantity + 1, "
+            f"updated_at = greatest(updated_at, now()), seq = nextval('{table}_seq') WHERE id IN (SELECT id FROM {table} "
             f"WHERE id %% 97 = %s LIMIT 20 FOR UPDATE SKIP LOCKED)",
             [chance.randint(0, 96)])
