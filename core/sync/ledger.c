@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
@@ -9,6 +10,9 @@
 #include "core/base/failpoint.h"
 #include "core/base/retry.h"
 #include "core/base/strbuf.h"
+
+/* Attempts to look through for one that is running. */
+#define LEDGER_LOOK_BACK 20
 
 /* Parts are set apart by a byte that no name holds. */
 static void ledger_add(struct strbuf *sb, const char *text)
@@ -113,6 +117,49 @@ static void ledger_attempt(struct attempt *a, const struct run_result *r,
 	ledger_counts(a, r);
 }
 
+static int ledger_refuse_busy(struct run_result *r, const struct attempt *a,
+			      struct error *err)
+{
+	char since[CLOCK_TEXT_SIZE];
+
+	clock_format_utc(a->started_at, since);
+	json_decref(r->held_by);
+	r->held_by = json_pack("{s:s, s:I, s:s}", "host", a->host, "pid",
+			       (json_int_t)a->pid, "since", since);
+	return error_set(err, ERROR_STATE,
+			 "process %" PRId64
+			 " on %s has been running this pipeline since %s; "
+			 "wait for it, or stop it and run again",
+			 a->pid, a->host, since);
+}
+
+int ledger_check_busy(struct store *store, struct run_result *r,
+		      struct error *err)
+{
+	struct attempt_list list = { NULL, 0, 0 };
+	const char *name = r->pipeline->name;
+	char host[256] = "";
+	int rc;
+
+	if (!store)
+		return 0;
+	rc = store->ops->close_dead_attempts(store, name, err);
+	if (!rc)
+		rc = store->ops->list_attempts(store, name, LEDGER_LOOK_BACK,
+					       &list, err);
+	if (gethostname(host, sizeof(host) - 1))
+		host[0] = '\0';
+	for (size_t i = 0; !rc && i < list.n; i++) {
+		const struct attempt *a = &list.items[i];
+
+		if (strcmp(a->state, "RUNNING") == 0 && a->pid != getpid() &&
+		    strcmp(a->host, host) == 0)
+			rc = ledger_refuse_busy(r, a, err);
+	}
+	attempt_list_release(&list);
+	return rc;
+}
+
 int ledger_begin(struct store *store, const struct run_result *r,
 		 struct error *err)
 {
@@ -122,9 +169,6 @@ int ledger_begin(struct store *store, const struct run_result *r,
 
 	if (!store)
 		return 0;
-	rc = store->ops->close_dead_attempts(store, r->pipeline->name, err);
-	if (rc)
-		return rc;
 	ledger_attempt(&a, r, host, sizeof(host));
 	rc = store->ops->save_attempt(store, &a, err);
 	return rc ? rc : failpoint("run_recorded", err);

@@ -23,8 +23,13 @@ void ledger_batch_id(const struct pipeline_settings *p, const char *from,
 		     const char *to, const char *content,
 		     char out[DIGEST_TEXT_SIZE]);
 
-/* Record that the attempt is RUNNING; earlier attempts of this host whose
- * process is gone are closed as FAILED. */
+/* Is another process of this host running the pipeline? Attempts whose
+ * process is gone are closed as FAILED first. STATE naming the process, and
+ * r->held_by, if there is one. Two that look at the same moment both pass: the
+ * destination admits one writer all the same. */
+int ledger_check_busy(struct store *store, struct run_result *r,
+		      struct error *err);
+/* Record that the attempt is RUNNING. */
 int ledger_begin(struct store *store, const struct run_result *r,
 		 struct error *err);
 int ledger_batch(struct store *store, const struct run_result *r,

@@ -78,7 +78,9 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	ledger_run_id(p, NULL, id);
 	out->run_id = xstrdup(id);
 	log_set_pipeline(p->name);
-	rc = pipeline_tries(p, store, options, out, &recorded, err);
+	rc = ledger_check_busy(store, out, err);
+	if (!rc)
+		rc = pipeline_tries(p, store, options, out, &recorded, err);
 	pipeline_outcome(out, err);
 	out->elapsed_us = clock_monotonic_us() - out->begun_us;
 	if (ledger_end(store, out, rc ? NULL : err) && !rc) {
