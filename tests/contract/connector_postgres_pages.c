@@ -238,25 +238,26 @@ static void pages_expressions(void **state)
 	world_expect(w, 1, "");
 }
 
-/* A mark that is an expression, and one named like an output of another
- * type: the order is the column's, not the output's. */
+/* The mark as an expression, and the key as one that is no more than a name:
+ * the order is that of the column, not of the text that is put out. */
 static void pages_mark_expression(void **state)
 {
 	struct world *w = suite_world(state);
 	struct source_expression e[] = {
 		{ (char *)"at", (char *)"coalesce(at, made)" },
+		{ (char *)"k", (char *)"address" },
 	};
 
-	world_exec(w, "CREATE TABLE tm_source.t (k inet PRIMARY KEY,"
+	world_exec(w, "CREATE TABLE tm_source.t (address inet PRIMARY KEY,"
 		      " at timestamptz, made timestamptz NOT NULL);"
 		      "INSERT INTO tm_source.t SELECT '9.0.0.0'::inet"
 		      " + n * 10000000, NULL, '2024-01-01 00:00:00+00'"
 		      " FROM generate_series(0, 20) n");
-	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
-	w->source.expressions = e;
-	w->source.n_expressions = 1;
 	for (size_t rows = 1; rows < 5; rows++) {
-		world_reset(w);
+		world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+		world_key(w, "k", NULL);
+		w->source.expressions = e;
+		w->source.n_expressions = 2;
 		world_expect_count(w, rows, 21);
 		world_expect_count(w, rows, 0);
 	}

@@ -113,10 +113,14 @@ static void settle_open_tick(void **state)
 	assert_int_equal(w->n_tail, 1);
 	assert_string_equal(w->from.key.items[0], "2");
 	world_expect_count(w, 10, 1);
+	/* Early in a second, a row at the second that the margin ends in. */
 	world_exec(w, "DROP TABLE tm_source.t;"
 		      "CREATE TABLE tm_source.t (id int PRIMARY KEY,"
 		      " at timestamptz(0) NOT NULL);"
-		      "INSERT INTO tm_source.t VALUES (1, now()),"
+		      "SELECT pg_sleep(1.02 - mod(extract(second FROM"
+		      " clock_timestamp()), 1))");
+	world_exec(w, "INSERT INTO tm_source.t VALUES"
+		      " (1, date_trunc('second', now()) - '1 s'::interval),"
 		      " (2, now() - '3 s'::interval)");
 	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
 	world_expect_count(w, 10, 2);
