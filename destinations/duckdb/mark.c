@@ -98,6 +98,7 @@ void duckdb_mark_copy(struct checkpoint *dst, const struct checkpoint *src)
 
 	copy.watermark = xstrdup(src->watermark);
 	copy.batch_id = xstrdup(src->batch_id ? src->batch_id : "");
+	copy.delivered = xstrdup(src->delivered);
 	checkpoint_release(dst);
 	*dst = copy;
 }
