@@ -6,9 +6,9 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/process.h"
 #include "core/base/strlist.h"
 #include "stores/common/attempt_fields.h"
-#include "stores/common/process.h"
 
 #define ATTEMPT_COLUMNS                                                        \
 	"attempt_id, run_id, pipeline, tenant, state, outcome, host, pid, "    \

@@ -1,4 +1,4 @@
-#include "stores/common/process.h"
+#include "core/base/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /*
  * Who is running: this host, and a mark of a process that no later process
- * with the same number has. For attempts (and leases) left behind by a
+ * with the same number has. For attempts, leases and stages left behind by a
  * process that is gone.
  */
-#ifndef TIDEMARK_STORES_COMMON_PROCESS_H
-#define TIDEMARK_STORES_COMMON_PROCESS_H
+#ifndef TIDEMARK_CORE_BASE_PROCESS_H
+#define TIDEMARK_CORE_BASE_PROCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>
