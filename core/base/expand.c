@@ -145,6 +145,65 @@ static int expand_reference(struct strbuf *out, const char **at,
 	return rc;
 }
 
+/* Does an "@" come before the path begins? References are stepped over. */
+static bool expand_at_follows(const char *raw)
+{
+	for (; *raw && !strchr("/?#", *raw); raw++) {
+		const char *end =
+			strncmp(raw, "${", 2) ? NULL : strchr(raw, '}');
+		if (*raw == '@')
+			return true;
+		raw = end ? end : raw;
+	}
+	return false;
+}
+
+/* The user:password part of a URL, of which `out` is the beginning and `rest`
+ * what follows: NULL if this is not inside it. */
+static const char *expand_user_part(const struct strbuf *out, const char *rest)
+{
+	const char *start = strstr(out->data, "://");
+
+	if (!start || strpbrk(start + 3, "/?#@") || !expand_at_follows(rest))
+		return NULL;
+	return start + 3;
+}
+
+/* A "%" that already begins an escape is left alone. */
+static void expand_percent_encode(struct strbuf *out, const char *value)
+{
+	for (; *value; value++) {
+		bool escape = *value == '%' &&
+			      isxdigit((unsigned char)value[1]) &&
+			      isxdigit((unsigned char)value[2]);
+
+		if (!escape && strchr(":/?#[]@% &+", *value))
+			strbuf_addf(out, "%%%02X", (unsigned char)*value);
+		else
+			strbuf_addch(out, *value);
+	}
+}
+
+/* A password with an "@" or a "/" must neither end the user's part of a URL
+ * nor stand in an error text as if it were a host. */
+static int expand_into(struct strbuf *out, const char **at, struct error *err)
+{
+	struct strbuf value = STRBUF_INIT;
+	const char *end = strchr(*at, '}');
+	const char *user = end ? expand_user_part(out, end + 1) : NULL;
+	int rc = expand_reference(&value, at, err);
+
+	if (!rc && !user) {
+		strbuf_add(out, value.data, value.len);
+	} else if (!rc) {
+		if (strchr(user, ':'))
+			secret_add(value.data);
+		expand_percent_encode(out, value.data);
+	}
+	strbuf_release(&value);
+	return rc;
+}
+
 int expand_text(struct strbuf *out, const char *raw, struct error *err)
 {
 	int rc = 0;
@@ -154,7 +213,7 @@ int expand_text(struct strbuf *out, const char *raw, struct error *err)
 			strbuf_addstr(out, "${");
 			raw += 3;
 		} else if (!strncmp(raw, "${", 2)) {
-			rc = expand_reference(out, &raw, err);
+			rc = expand_into(out, &raw, err);
 		} else {
 			strbuf_addch(out, *raw++);
 		}

@@ -4,6 +4,9 @@
  * line break is dropped and its content is a secret (secret_add()). "$${"
  * gives a literal "${"; a "$" before anything else is just a "$". What was
  * put in is not looked at again.
+ *
+ * What is put into the user:password@ part of a URL is percent-encoded where
+ * it would otherwise end that part, and is a secret behind the colon.
  */
 #ifndef TIDEMARK_CORE_BASE_EXPAND_H
 #define TIDEMARK_CORE_BASE_EXPAND_H

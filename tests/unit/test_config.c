@@ -47,6 +47,15 @@ static const struct {
 	{ "a: ${T_EMPTY}\n", "a", "", 1, 4 },
 	{ "a: ${T_NESTED}\n", "a", "${T_VALUE}", 1, 4 },
 	{ "a: $${T_VALUE}\n", "a", "${T_VALUE}", 1, 4 },
+	/* In the user's part of a URL, what would end it is encoded. */
+	{ "a: x://u:${T_HARD}@h/d\n", "a", "x://u:s%40c%2Fr%23t%25@h/d", 1, 4 },
+	{ "a: x://${T_HARD}@h/d\n", "a", "x://s%40c%2Fr%23t%25@h/d", 1, 4 },
+	{ "a: x://u:p${T_HARD}q${T_VALUE}@h\n", "a",
+	  "x://u:ps%40c%2Fr%23t%25qvalue@h", 1, 4 },
+	{ "a: x://u:${T_CODED}@h/d\n", "a", "x://u:a%40b@h/d", 1, 4 },
+	{ "a: x://h/${T_HARD}\n", "a", "x://h/s@c/r#t%", 1, 4 },
+	{ "a: x://${T_VALUE}/d@e\n", "a", "x://value/d@e", 1, 4 },
+	{ "a: x://u@${T_VALUE}/d\n", "a", "x://u@value/d", 1, 4 },
 	{ "a: ^[A-Z]{3}$\n", "a", "^[A-Z]{3}$", 1, 4 },
 	{ "a: $T_VALUE\n", "a", "$T_VALUE", 1, 4 },
 };
@@ -57,6 +66,8 @@ static void test_values(void **state)
 	setenv("T_VALUE", "value", 1);
 	setenv("T_EMPTY", "", 1);
 	setenv("T_NESTED", "${T_VALUE}", 1);
+	setenv("T_HARD", "s@c/r#t%", 1);
+	setenv("T_CODED", "a%40b", 1);
 	unsetenv("T_NONE");
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		struct config_file file = parse(values[i].text);
