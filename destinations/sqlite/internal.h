@@ -17,6 +17,7 @@
 #include "core/plugin/destination.h"
 #include "destinations/common/drift.h"
 #include "destinations/common/names.h"
+#include "destinations/common/refresh.h"
 #include "destinations/common/row_order.h"
 #include "destinations/sqlite/catalog.h"
 #include "destinations/sqlite/types.h"
@@ -57,10 +58,12 @@ struct sqlite_target {
 	struct sqlite_statement *remove; /* delete_insert: the first half */
 	struct row_order order;
 	struct strbuf texts; /* values of one row in text form */
-	char *batch_id; /* as last seen in the pipeline's row */
+	char *batch_id; /* as last seen in the pipeline's row; in a refresh
+			 * that is under way, its own */
 	int64_t fence;
 	int64_t rows_total;
 	int64_t refreshed; /* rows loaded since prepare, in a refresh */
+	int64_t built; /* rows put into its stage by that */
 };
 
 /* sqlite.c: open the file, making it if need be. */
@@ -101,6 +104,15 @@ extern const char mark_table_sql[];
  * none. A run that is under way notices. `created` < 0: as it is. */
 int mark_put(struct sqlite *db, const struct place *place, const char *pipeline,
 	     const char *watermark, int created, struct error *err);
+/* In prepare's transaction: STATE if the refresh of another process on this
+ * host is under way. */
+int mark_check_free(struct sqlite *db, const char *pipeline, struct error *err);
+/* In the transaction that makes the stage: from now on any other run of the
+ * pipeline finds itself overtaken. */
+int mark_take_over(struct sqlite_target *d, const char *pipeline,
+		   struct error *err);
+/* Of a refresh that ends without finish(), as far as that can be done. */
+void mark_give_back(struct sqlite_target *d);
 /* `known`, `created`: of the row, if it is about this target. */
 int mark_history(struct sqlite *db, const struct place *place,
 		 const char *pipeline, bool *known, bool *created,

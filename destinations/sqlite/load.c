@@ -196,8 +196,10 @@ static int load_in_transaction(struct sqlite_target *d, const struct batch *b,
 		return rc;
 	}
 	rc = mark_commit(d, refresh ? NULL : next, n, err);
-	if (!rc && refresh)
+	if (!rc && refresh) {
 		d->refreshed += n;
+		d->built += out->inserted;
+	}
 	return rc;
 }
 

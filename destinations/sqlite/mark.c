@@ -35,6 +35,15 @@ static const char put_sql[] =
 	"  updated_at = ?4, target = ?6,\n"
 	"  created_target = CASE WHEN ?5 < 0 THEN created_target ELSE ?5 END";
 
+static const char take_sql[] =
+	"UPDATE main." NAME_WATERMARK_TABLE " SET batch_id = ?2\n"
+	"WHERE pipeline = ?1";
+
+/* The refresh that it names is over; whoever goes on with it is told. */
+static const char release_sql[] = "UPDATE main." NAME_WATERMARK_TABLE "\n"
+				  "SET batch_id = 'left-' || batch_id\n"
+				  "WHERE pipeline = ?1 AND batch_id = ?2";
+
 static const char write_sql[] =
 	"UPDATE main." NAME_WATERMARK_TABLE " SET watermark = ?2,\n"
 	"  batch_id = ?3, fence = ?4, rows_total = rows_total + ?5,\n"
@@ -126,6 +135,82 @@ int mark_put(struct sqlite *db, const struct place *place, const char *pipeline,
 	return rc;
 }
 
+static int mark_run(struct sqlite *db, const char *sql, const char *pipeline,
+		    const char *batch_id, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(db, &st, sql, err);
+
+	if (!rc) {
+		sqlite_bind_str(st, 1, pipeline, -1);
+		sqlite_bind_str(st, 2, batch_id, -1);
+		rc = sqlite_step(st, err);
+	}
+	sqlite_finalize(st);
+	return rc;
+}
+
+int mark_check_free(struct sqlite *db, const char *pipeline, struct error *err)
+{
+	struct checkpoint now;
+	bool there = false;
+	int rc;
+
+	if (!db)
+		return 0;
+	checkpoint_init(&now);
+	rc = catalog_has(db, NAME_WATERMARK_TABLE, &there, err);
+	if (!rc && there)
+		rc = mark_read(db, pipeline, &now, err);
+	if (!rc)
+		rc = refresh_id_check_free(now.batch_id, pipeline, err);
+	checkpoint_release(&now);
+	return rc;
+}
+
+int mark_take_over(struct sqlite_target *d, const char *pipeline,
+		   struct error *err)
+{
+	struct checkpoint now;
+	char *id = refresh_id_new();
+	int rc = mark_run(d->db, take_sql, pipeline, id, err);
+
+	checkpoint_init(&now);
+	if (!rc)
+		rc = mark_read(d->db, pipeline, &now, err);
+	if (!rc)
+		mark_remember(d, id, now.fence, now.rows_total);
+	checkpoint_release(&now);
+	free(id);
+	return rc;
+}
+
+void mark_give_back(struct sqlite_target *d)
+{
+	if (d->db && d->target && d->target->refresh &&
+	    refresh_id_is(d->batch_id))
+		mark_run(d->db, release_sql, d->target->pipeline, d->batch_id,
+			 NULL);
+}
+
+static int mark_overtaken(struct sqlite_target *d, const struct checkpoint *now,
+			  struct error *err)
+{
+	const char *pipeline = d->target->pipeline;
+
+	if (d->target->refresh)
+		return error_set(err, ERROR_STATE,
+				 "pipeline %s: another run of %s has taken "
+				 "over; this refresh of %s in %s is given up",
+				 pipeline, pipeline, d->target->table, d->path);
+	return error_set(err, ERROR_STATE,
+			 "pipeline %s: another run of %s has taken over: it "
+			 "has written to %s in %s since this run began (batch "
+			 "%s, not %s)",
+			 pipeline, pipeline, d->target->table, d->path,
+			 now->batch_id, d->batch_id);
+}
+
 int mark_lock(struct sqlite_target *d, struct error *err)
 {
 	const char *pipeline = d->target->pipeline;
@@ -140,11 +225,7 @@ int mark_lock(struct sqlite_target *d, struct error *err)
 			       " of %s is gone",
 			       pipeline, d->path);
 	if (!rc && (strcmp(now.batch_id, d->batch_id) || now.fence != d->fence))
-		rc = error_set(err, ERROR_STATE,
-			       "pipeline %s: another writer has loaded into %s "
-			       "of %s since this run began (batch %s, not %s)",
-			       pipeline, d->target->table, d->path,
-			       now.batch_id, d->batch_id);
+		rc = mark_overtaken(d, &now, err);
 	if (!rc)
 		d->rows_total = now.rows_total;
 	checkpoint_release(&now);
@@ -203,6 +284,33 @@ int mark_commit(struct sqlite_target *d, const struct checkpoint *next,
 	return failpoint("commit_acked", err);
 }
 
+/* Asked again under the lock, which no refresh can begin beside. The row goes
+ * with the stage: should the other one live after all, it finds out. */
+static int mark_drop_stage(struct sqlite_target *d, struct error *err)
+{
+	const char *pipeline = d->target->pipeline;
+	struct checkpoint now;
+	int rc = sqlite_begin(d->db, err);
+
+	if (rc)
+		return rc;
+	checkpoint_init(&now);
+	rc = mark_read(d->db, pipeline, &now, err);
+	if (!rc)
+		rc = refresh_id_check_free(now.batch_id, pipeline, err);
+	if (!rc && refresh_id_is(now.batch_id))
+		rc = mark_run(d->db, release_sql, pipeline, now.batch_id, err);
+	if (!rc)
+		rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
+				  d->place.staging);
+	if (!rc)
+		rc = sqlite_commit(d->db, err);
+	if (rc)
+		sqlite_rollback(d->db);
+	checkpoint_release(&now);
+	return rc ? rc : failpoint("stage_dropped", err);
+}
+
 /* The stage of a refresh that was killed. A refresh of our own has made its
  * stage anew in prepare. */
 static int mark_drop_leftover(struct sqlite_target *d, struct error *err)
@@ -212,13 +320,10 @@ static int mark_drop_leftover(struct sqlite_target *d, struct error *err)
 
 	if (!rc && !d->target->refresh)
 		rc = catalog_has(d->db, d->place.stage, &there, err);
-	if (rc || !there)
-		return rc;
-	rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
-			  d->place.staging);
-	return rc ? rc : failpoint("stage_dropped", err);
+	return rc || !there ? rc : mark_drop_stage(d, err);
 }
 
+/* A refresh holds on to what prepare wrote: the row may be another's by now. */
 static int mark_recover_own(struct sqlite_target *d, struct checkpoint *out,
 			    struct error *err)
 {
@@ -226,6 +331,8 @@ static int mark_recover_own(struct sqlite_target *d, struct checkpoint *out,
 
 	if (!rc)
 		rc = mark_read(d->db, d->target->pipeline, out, err);
+	if (!rc && d->target->refresh && refresh_id_is(d->batch_id))
+		return mark_lock(d, err);
 	if (!rc)
 		mark_remember(d, out->batch_id, out->fence, out->rows_total);
 	return rc;

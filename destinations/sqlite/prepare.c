@@ -52,6 +52,8 @@ static int prepare_apply(struct sqlite_target *d, const struct plan *plan,
 	if (!rc && prepare_needs_row(plan, target))
 		rc = mark_put(d->db, &d->place, target->pipeline, NULL, created,
 			      err);
+	if (!rc && target->refresh)
+		rc = mark_take_over(d, target->pipeline, err);
 	return rc;
 }
 
@@ -61,7 +63,9 @@ static int prepare_plan(struct sqlite_target *d, const struct target *target,
 	int rc;
 
 	plan_release(plan);
-	rc = plan_make(plan, d, &d->place, target, err);
+	rc = mark_check_free(d->db, target->pipeline, err);
+	if (!rc)
+		rc = plan_make(plan, d, &d->place, target, err);
 	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
 }
 
@@ -111,7 +115,7 @@ int sqlite_target_prepare(struct destination *base, const struct target *target,
 	int rc;
 
 	d->target = NULL;
-	d->refreshed = 0;
+	d->refreshed = d->built = 0;
 	plan_init(&plan);
 	rc = place_set(&d->place, target, err);
 	if (!rc)

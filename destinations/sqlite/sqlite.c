@@ -75,6 +75,7 @@ static void sqlite_target_close(struct destination *base)
 	if (!d)
 		return;
 	statements_release(d);
+	mark_give_back(d);
 	sqlite_close(d->db);
 	place_release(&d->place);
 	row_order_release(&d->order);

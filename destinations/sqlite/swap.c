@@ -1,3 +1,5 @@
+#include <inttypes.h>
+
 #include "core/base/failpoint.h"
 #include "core/data/table_name.h"
 #include "destinations/sqlite/internal.h"
@@ -82,6 +84,32 @@ static int swap_tables(struct sqlite_target *d, struct error *err)
 	return rc;
 }
 
+/* What is to replace the table has every row that was put into it. */
+static int swap_check(struct sqlite_target *d, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	strbuf_addf(&sql, "SELECT count(*) FROM %s", d->place.staging);
+	rc = sqlite_prepare(d->db, &st, sql.data, err);
+	if (!rc)
+		rc = sqlite_step(st, err);
+	if (rc == 1) {
+		rc = 0;
+		if (sqlite_i64(st, 0) != d->built)
+			rc = error_set(err, ERROR_BUG,
+				       "table %s: the new one has %" PRId64
+				       " rows, but %" PRId64
+				       " were put into it; the old one stays",
+				       d->target->table, sqlite_i64(st, 0),
+				       d->built);
+	}
+	sqlite_finalize(st);
+	strbuf_release(&sql);
+	return rc;
+}
+
 int sqlite_target_finish(struct destination *base,
 			 const struct checkpoint *next, struct error *err)
 {
@@ -94,6 +122,8 @@ int sqlite_target_finish(struct destination *base,
 	if (rc)
 		return rc;
 	rc = mark_lock(d, err);
+	if (!rc)
+		rc = swap_check(d, err);
 	if (!rc)
 		rc = swap_tables(d, err);
 	if (!rc)

@@ -1,0 +1,25 @@
+/*
+ * Whose refresh it is. The pipeline's row in _tidemark_watermark carries as
+ * batch_id, from the making of the stage to the swap, a word that no other
+ * attempt has and that names the process, so that a live one is told from one
+ * that was killed.
+ */
+#ifndef TIDEMARK_DESTINATIONS_COMMON_REFRESH_H
+#define TIDEMARK_DESTINATIONS_COMMON_REFRESH_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+
+#define REFRESH_PREFIX "refresh-"
+
+/* A new one, of this process. Caller frees. */
+char *refresh_id_new(void);
+/* Is a refresh under way, or was it killed? NULL is fine. */
+bool refresh_id_is(const char *batch_id);
+/* STATE naming the process when `batch_id` is the refresh of another process
+ * that is alive on this host. Of another host nobody can tell: 0. */
+int refresh_id_check_free(const char *batch_id, const char *pipeline,
+			  struct error *err);
+
+#endif
