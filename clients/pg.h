@@ -49,6 +49,7 @@ int pg_query(struct pg *pg, struct pg_result **out, const char *sql, int n,
 void pg_result_free(struct pg_result *r); /* NULL is fine */
 int pg_rows(const struct pg_result *r);
 int pg_columns(const struct pg_result *r);
+int64_t pg_touched(const struct pg_result *r); /* rows of a command */
 const char *pg_name(const struct pg_result *r, int column);
 const char *pg_value(const struct pg_result *r, int row,
 		     int column); /* NULL: NULL */

@@ -135,3 +135,15 @@ bool pg_take_sqlstate(char *text, char out[6])
 	}
 	return false;
 }
+
+void pg_one_line(char *text)
+{
+	size_t n = strlen(text);
+
+	while (n && (text[n - 1] == '\n' || text[n - 1] == ' '))
+		text[--n] = '\0';
+	for (char *p = text; *p; p++) {
+		if (*p == '\n' || *p == '\t')
+			*p = ' ';
+	}
+}

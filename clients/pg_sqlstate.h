@@ -24,5 +24,7 @@ enum error_code pg_connect_code(const char *text);
  * `out` and takes it, and the lines about the server's source code, out of
  * `text`. False, and `out` empty, if there is none. */
 bool pg_take_sqlstate(char *text, char out[6]);
+/* One line: libpq's texts end in a newline and may hold several. In place. */
+void pg_one_line(char *text);
 
 #endif

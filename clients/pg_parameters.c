@@ -1,0 +1,144 @@
+#include "clients/pg_parameters.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+
+void pg_target_note(struct pg_target *t, const char *keyword, const char *value)
+{
+	if (!value || !*value)
+		return;
+	if (!strcmp(keyword, "host") && !t->host)
+		t->host = xstrdup(value);
+	else if (!strcmp(keyword, "hostaddr") && !t->address)
+		t->address = xstrdup(value);
+	else if (!strcmp(keyword, "sslmode"))
+		t->has_sslmode = true;
+	else if (!strcmp(keyword, "sslrootcert"))
+		t->has_root_cert = true;
+}
+
+void pg_target_environment(struct pg_target *t)
+{
+	if (!t->address)
+		pg_target_note(t, "host", getenv("PGHOST"));
+	pg_target_note(t, "sslmode", getenv("PGSSLMODE"));
+	pg_target_note(t, "sslrootcert", getenv("PGSSLROOTCERT"));
+}
+
+void pg_target_release(struct pg_target *t)
+{
+	free(t->host);
+	free(t->address);
+	memset(t, 0, sizeof(*t));
+}
+
+static bool pg_is_local(const char *host, size_t n)
+{
+	return n == 0 || host[0] == '/' || host[0] == '@' ||
+	       (n == 9 && !strncmp(host, "localhost", n)) ||
+	       (n > 4 && !strncmp(host, "127.", 4)) ||
+	       (n == 3 && !strncmp(host, "::1", n));
+}
+
+/* Loopback and sockets only: hosts may be a list. */
+static bool pg_all_local(const char *hosts)
+{
+	for (;;) {
+		size_t n = strcspn(hosts, ",");
+		if (!pg_is_local(hosts, n))
+			return false;
+		if (!hosts[n])
+			return true;
+		hosts += n + 1;
+	}
+}
+
+static void pg_set(struct pg_parameters *p, const char *keyword,
+		   const char *value)
+{
+	if (!value)
+		return;
+	p->keywords[p->n] = keyword;
+	p->values[p->n++] = value;
+}
+
+/* libpq looks into ~/.postgresql/root.crt by itself; where there is none, the
+ * distribution's authorities are meant. sslrootcert=system is libpq 16's. */
+static const char *pg_default_authorities(int libpq)
+{
+	static const char *const bundles[] = {
+		"/etc/ssl/certs/ca-certificates.crt",
+		"/etc/pki/tls/certs/ca-bundle.crt",
+		"/etc/ssl/ca-bundle.pem",
+		"/etc/ssl/cert.pem",
+	};
+	const char *home = getenv("HOME");
+	char *own = xstrfmt("%s/.postgresql/root.crt", home ? home : "");
+	bool has_own = access(own, R_OK) == 0;
+
+	free(own);
+	if (has_own)
+		return NULL;
+	if (libpq >= 160000)
+		return "system";
+	for (size_t i = 0; i < ARRAY_SIZE(bundles); i++) {
+		if (access(bundles[i], R_OK) == 0)
+			return bundles[i];
+	}
+	return NULL;
+}
+
+static void pg_set_tls(struct pg_parameters *p, const struct connection *conn,
+		       const struct pg_target *target, int libpq)
+{
+	static const char *const modes[] = {
+		[TLS_DISABLED] = "disable",
+		[TLS_REQUIRED] = "require",
+		[TLS_VERIFY_CA] = "verify-ca",
+		[TLS_VERIFY_FULL] = "verify-full",
+	};
+	bool automatic = conn->tls_mode == TLS_AUTO && !target->has_sslmode;
+	const char *hosts = target->address ? target->address : target->host;
+	bool local = pg_all_local(hosts ? hosts : "");
+	bool verify = conn->tls_mode >= TLS_VERIFY_CA || (automatic && !local);
+
+	if (automatic)
+		pg_set(p, "sslmode", local ? "prefer" : "verify-full");
+	else if (conn->tls_mode != TLS_AUTO)
+		pg_set(p, "sslmode", modes[conn->tls_mode]);
+	if (conn->tls_ca)
+		pg_set(p, "sslrootcert", conn->tls_ca);
+	else if (verify && !target->has_root_cert)
+		pg_set(p, "sslrootcert", pg_default_authorities(libpq));
+	pg_set(p, "sslcert", conn->tls_cert);
+	pg_set(p, "sslkey", conn->tls_key);
+}
+
+void pg_parameters_fill(struct pg_parameters *p, const struct connection *conn,
+			const struct pg_target *target, const char *application,
+			int libpq)
+{
+	memset(p, 0, sizeof(*p));
+	p->silence =
+		xstrfmt("%lld", (long long)(conn->silence_timeout_us / 1000));
+	p->application = xstrfmt("tidemark/%s", application);
+	pg_set(p, "keepalives_idle", "30");
+	pg_set(p, "keepalives_interval", "10");
+	pg_set(p, "keepalives_count", "3");
+	pg_set(p, "tcp_user_timeout", p->silence);
+	pg_set(p, "dbname", conn->url.text);
+	pg_set(p, "password", conn->password);
+	pg_set_tls(p, conn, target, libpq);
+	pg_set(p, "application_name", p->application);
+	pg_set(p, "client_encoding", "UTF8");
+}
+
+void pg_parameters_release(struct pg_parameters *p)
+{
+	free(p->silence);
+	free(p->application);
+	memset(p, 0, sizeof(*p));
+}
