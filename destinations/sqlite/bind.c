@@ -15,7 +15,7 @@ static void bind_text(struct sqlite_target *d, struct sqlite_statement *st,
 }
 
 /* "+00:00" goes before "BC", as Postgres writes and reads it. */
-static void bind_print_instant(struct strbuf *sb, int64_t us)
+void bind_print_instant(struct strbuf *sb, int64_t us)
 {
 	if (us == INT64_MAX || us == INT64_MIN) {
 		value_print_timestamp(sb, us, false);

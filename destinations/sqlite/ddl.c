@@ -104,39 +104,20 @@ static void ddl_view_columns(struct strbuf *sb, const struct target *target,
 	}
 }
 
-static enum version_order ddl_version(const struct target *target,
-				      const struct catalog_table *raw)
-{
-	const struct schema *s = target->schema;
-	const struct catalog_column *c;
-	enum type_kind kind;
-
-	if (s->mark < 0)
-		return VERSION_NONE;
-	kind = s->columns[s->mark].type.kind;
-	c = catalog_find(raw, s->columns[s->mark].name);
-	return type_version(kind, c ? c->type : type_declared(kind));
-}
-
 void ddl_view(struct strbuf *sb, const struct place *place,
 	      const struct target *target, const struct catalog_table *raw)
 {
 	const struct schema *s = target->schema;
-	struct strbuf mark = STRBUF_INIT;
 
-	if (s->mark >= 0)
-		sql_quote_name(&mark, s->columns[s->mark].name, '"');
 	strbuf_addf(sb, "CREATE VIEW %s AS\nSELECT ", place->readable);
 	ddl_view_columns(sb, target, raw);
 	strbuf_addstr(sb, "\nFROM (SELECT *, row_number() OVER (\n"
 			  "  PARTITION BY ");
 	ddl_key(sb, s);
-	strbuf_addstr(sb, "\n  ORDER BY ");
-	type_newest_first(sb, ddl_version(target, raw), mark.data);
-	strbuf_addstr(sb, NAME_RAW_SEQ " DESC) AS _tidemark_age\n  FROM ");
+	strbuf_addstr(sb, "\n  ORDER BY " NAME_RAW_SEQ
+			  " DESC) AS _tidemark_age\n  FROM ");
 	sql_quote_name(sb, place->base, '"');
 	strbuf_addstr(sb, ")\nWHERE _tidemark_age = 1");
-	strbuf_release(&mark);
 }
 
 static void ddl_push(struct plan *plan, struct strbuf *sb)

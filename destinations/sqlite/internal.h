@@ -58,6 +58,7 @@ struct sqlite_target {
 	struct sqlite_statement *remove; /* delete_insert: the first half */
 	struct row_order order;
 	struct strbuf texts; /* values of one row in text form */
+	struct strbuf delivered; /* of the batch at hand, in stored form */
 	char *batch_id; /* as last seen in the pipeline's row; in a refresh
 			 * that is under way, its own */
 	int64_t fence;
@@ -135,11 +136,14 @@ int sqlite_target_set_watermark(struct destination *base,
 int statements_make(struct sqlite_target *d, const char *table,
 		    const struct catalog_table *there, struct error *err);
 void statements_release(struct sqlite_target *d);
+/* For the rows of one batch: the checkpoint's `delivered`. */
+void statements_set_delivered(struct sqlite_target *d, const char *text);
 
 /* bind.c: one row's columns at positions 1.. of the statement; texts live in
  * d->texts until the next row. */
 void bind_row(struct sqlite_target *d, struct sqlite_statement *st,
 	      const struct batch *b, size_t row);
+void bind_print_instant(struct strbuf *sb, int64_t us);
 
 int sqlite_target_load(struct destination *base, const struct batch *batch,
 		       const struct checkpoint *next, struct load_counts *out,

@@ -166,6 +166,7 @@ static int load_rows(struct sqlite_target *d, const struct batch *b,
 
 	if (rc)
 		return rc;
+	statements_set_delivered(d, next->delivered);
 	if (d->target->mode == LOAD_APPEND)
 		rc = load_append(d, b, next, out, err);
 	else if (d->remove)

@@ -80,6 +80,7 @@ static void sqlite_target_close(struct destination *base)
 	place_release(&d->place);
 	row_order_release(&d->order);
 	strbuf_release(&d->texts);
+	strbuf_release(&d->delivered);
 	free(d->batch_id);
 	free(d->path);
 	free(d);
@@ -97,6 +98,7 @@ static int sqlite_target_open(struct destination **out,
 	d->path = xstrdup(conn->url.path);
 	d->batch_id = xstrdup("");
 	strbuf_init(&d->texts);
+	strbuf_init(&d->delivered);
 	d->order = (struct row_order)ROW_ORDER_INIT;
 	atomic_init(&d->running, NULL);
 	atomic_init(&d->interrupted, false);

@@ -2,6 +2,7 @@
 
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
+#include "core/data/value.h"
 #include "destinations/sqlite/internal.h"
 
 #define NEWER "tidemark_newer"
@@ -47,6 +48,11 @@ static void statement_key(struct statement *s)
 		statement_name(s, i ? ", " : "", s->schema->key[i]);
 }
 
+static int statement_delivered_at(const struct schema *schema)
+{
+	return (int)schema->n_columns + 1;
+}
+
 /* A user's column may have a collation under which 'A' is 'a'. */
 static void statement_equal(struct statement *s, const char *operator, size_t i,
 			    bool excluded)
@@ -65,12 +71,14 @@ static void statement_key_equal(struct statement *s)
 	}
 }
 
-/* Never older over newer; without a mark nothing says which is older, and the
- * source's word counts. The function also notes that the row was there
- * already, so it is called in any case. */
+/* Never older over newer, unless the stored one is no newer than what this
+ * pipeline has delivered itself (the last parameter); without a mark nothing
+ * says which is older, and the source's word counts. The function also notes
+ * that the row was there already, so it is called in any case. */
 static void statement_newer(struct statement *s, bool excluded)
 {
 	size_t mark = (size_t)s->schema->mark;
+	int delivered = statement_delivered_at(s->schema);
 
 	if (s->version == VERSION_NONE || s->version == VERSION_VALUE) {
 		strbuf_addstr(&s->sql, NEWER "(NULL, NULL)");
@@ -80,9 +88,13 @@ static void statement_newer(struct statement *s, bool excluded)
 		strbuf_addstr(&s->sql, " IS NULL OR ");
 		statement_new(s, excluded, mark);
 		statement_name(s, " >= t.", mark);
+		strbuf_addf(&s->sql, " OR CAST(?%d AS NUMERIC)", delivered);
+		statement_name(s, " >= t.", mark);
 	} else {
 		strbuf_addstr(&s->sql, "(" NEWER "(");
 		statement_new(s, excluded, mark);
+		statement_name(s, ", t.", mark);
+		strbuf_addf(&s->sql, ") OR " NEWER "(?%d", delivered);
 		statement_name(s, ", t.", mark);
 		strbuf_addch(&s->sql, ')');
 	}
@@ -165,13 +177,13 @@ static void statement_remove(struct statement *s, const char *table)
 	strbuf_addch(&s->sql, ')');
 }
 
-/* A row whose newest of that version is there as it is, is not appended
- * again. A refresh fills a table that has nothing yet, and no index. */
+/* A pipeline appends in the order it reads, so a key's newest row is its last.
+ * One like it is not appended again. A refresh fills a table that has nothing
+ * yet, and no index. */
 static void statement_append(struct statement *s, const char *table,
 			     bool refresh)
 {
 	size_t n = s->schema->n_columns;
-	long mark = s->schema->mark;
 
 	strbuf_addf(&s->sql, "INSERT INTO %s (", table);
 	statement_names(s);
@@ -186,10 +198,6 @@ static void statement_append(struct statement *s, const char *table,
 		    "\n  WHERE ",
 		    table);
 	statement_key_equal(s);
-	if (mark >= 0) {
-		strbuf_addstr(&s->sql, " AND ");
-		statement_equal(s, "IS", (size_t)mark, false);
-	}
 	strbuf_addstr(&s->sql, "\n  ORDER BY " NAME_RAW_SEQ
 			       " DESC LIMIT 1) AS t WHERE true");
 	for (size_t i = 0; i < n; i++) {
@@ -230,6 +238,43 @@ static enum version_order statement_version(const struct schema *schema,
 	mark = &schema->columns[schema->mark];
 	c = catalog_find(there, mark->name);
 	return type_version(mark->type.kind, c ? c->type : "");
+}
+
+/* The source's text becomes what bind.c would have stored. */
+static bool statement_delivered_text(const struct sqlite_target *d,
+				     const char *text, struct strbuf *out)
+{
+	const struct schema *s = d->target->schema;
+	enum type_kind kind = s->columns[s->mark].type.kind;
+	int64_t us;
+
+	if (kind != TYPE_TIMESTAMP && kind != TYPE_TIMESTAMPTZ) {
+		strbuf_addstr(out, text);
+		return true;
+	}
+	if (!value_parse_timestamp(text, &us))
+		return false;
+	if (kind == TYPE_TIMESTAMPTZ)
+		bind_print_instant(out, us);
+	else
+		value_print_timestamp(out, us, false);
+	return true;
+}
+
+void statements_set_delivered(struct sqlite_target *d, const char *text)
+{
+	const struct schema *s = d->target->schema;
+	struct sqlite_statement *st = d->remove ? d->remove : d->insert;
+
+	strbuf_reset(&d->delivered);
+	if (d->target->mode == LOAD_APPEND || d->version == VERSION_NONE ||
+	    s->n_columns == s->n_key)
+		return;
+	if (text && statement_delivered_text(d, text, &d->delivered))
+		sqlite_bind_str(st, statement_delivered_at(s),
+				d->delivered.data, (int64_t)d->delivered.len);
+	else
+		sqlite_bind_null_at(st, statement_delivered_at(s));
 }
 
 void statements_release(struct sqlite_target *d)

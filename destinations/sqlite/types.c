@@ -166,25 +166,6 @@ enum version_order type_version(enum type_kind kind, const char *declared)
 	}
 }
 
-void type_newest_first(struct strbuf *sb, enum version_order order,
-		       const char *column)
-{
-	/* Text sorts within a year; CAST reads the year off the front. Years
-	 * BC count backwards. */
-	if (order == VERSION_INSTANT)
-		strbuf_addf(sb,
-			    "CASE WHEN %s = 'infinity' THEN 999999 "
-			    "WHEN %s = '-infinity' THEN -999999 "
-			    "WHEN %s LIKE '%% BC' THEN 1 - CAST(%s AS INTEGER) "
-			    "ELSE CAST(%s AS INTEGER) END DESC, ",
-			    column, column, column, column, column);
-	else if (order == VERSION_NUMBER)
-		strbuf_addf(sb, "CAST(%s AS REAL) DESC, length(%s) DESC, ",
-			    column, column);
-	if (order != VERSION_NONE)
-		strbuf_addf(sb, "%s DESC, ", column);
-}
-
 static int version_compare_bytes(const char *a, size_t n_a, const char *b,
 				 size_t n_b)
 {

@@ -31,9 +31,6 @@ enum version_order {
 };
 /* `declared`: of the mark column in the target. */
 enum version_order type_version(enum type_kind kind, const char *declared);
-/* SQL terms for ORDER BY that put the newest first; `column` quoted. */
-void type_newest_first(struct strbuf *sb, enum version_order order,
-		       const char *column);
 /* Is version a as new as b, or newer? NULL is older than any. */
 bool version_is_current(enum version_order order, const char *a, size_t n_a,
 			const char *b, size_t n_b);

@@ -34,6 +34,7 @@ struct file {
 	struct load_counts counts;
 	struct batch batch;
 	int n_batches;
+	const char *delivered;
 };
 
 static int file_make(void **state)
@@ -154,6 +155,7 @@ static int file_load(struct file *f)
 	checkpoint_init(&next);
 	next.watermark = xstrdup("{}");
 	next.batch_id = xstrfmt("batch-%d", ++f->n_batches);
+	next.delivered = xstrdup(f->delivered);
 	error_clear(&f->err);
 	rc = f->d->ops->load(f->d, &f->batch, &next, &f->counts, &f->err);
 	checkpoint_release(&next);
@@ -377,31 +379,112 @@ static void test_instants(void **state)
 	assert_int_equal(f->counts.unchanged, 1);
 }
 
-/* The view is plain SQL, for any client: no function of ours. */
-static void test_view_of_odd_years(void **state)
+/* Of rows read one after the other the last is the newest, whatever its
+ * mark. A row that is like it is not appended. */
+static void test_append_order(void **state)
 {
 	struct file *f = *state;
-	int64_t steps[] = { INT64_MIN, -2100 * YEAR, -2099 * YEAR,
-			    40 * YEAR, 9000 * YEAR,  INT64_MAX };
-	char expected[2] = "";
+	static const int64_t steps[] = { 5, 4, 4, 6, 4 };
+	static const char *const rows[] = { "1", "2", "2", "3", "4" };
 
 	f->target.mode = LOAD_APPEND;
-	file_schema(f, TYPE_INT64, TYPE_TIMESTAMPTZ);
-	/* Newest first: whatever comes later is older. */
-	for (size_t i = ARRAY_SIZE(steps); i-- > 0;)
+	file_schema(f, TYPE_INT64, TYPE_INT64);
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		char *expected = xstrfmt("%d", (int)steps[i]);
+
 		file_sync(f, 1, &steps[i], 8);
-	file_expect(f, "SELECT count(*) FROM orders_raw", "6");
-	file_expect(f, "SELECT v FROM orders", "infinity");
-	for (size_t i = ARRAY_SIZE(steps); i-- > 1;) {
-		file_exec(f, "DELETE FROM orders_raw WHERE _tidemark_seq ="
-			     " (SELECT min(_tidemark_seq) FROM orders_raw)");
-		snprintf(expected, sizeof(expected), "%d",
-			 (int)(ARRAY_SIZE(steps) - i + 1));
-		file_expect(f,
-			    "SELECT _tidemark_seq FROM orders_raw JOIN orders"
-			    " USING (v)",
-			    expected);
+		file_expect(f, "SELECT count(*) FROM orders_raw", rows[i]);
+		file_expect(f, "SELECT v FROM orders", expected);
+		free(expected);
 	}
+	file_sync(f, 1, NULL, 0);
+	file_expect(f, "SELECT v FROM orders", "NULL");
+}
+
+/* Written by a version of Tidemark that put the highest mark first. */
+static void test_older_view(void **state)
+{
+	struct file *f = *state;
+	int64_t five = 5, four = 4;
+
+	f->target.mode = LOAD_APPEND;
+	file_schema(f, TYPE_INT64, TYPE_INT64);
+	file_sync(f, 1, &five, 8);
+	file_exec(f, "DROP VIEW orders; CREATE VIEW orders AS\n"
+		     "SELECT id, v FROM orders_raw ORDER BY v DESC LIMIT 1");
+	file_sync(f, 1, &four, 8);
+	file_expect(f, "SELECT v FROM orders", "4");
+}
+
+/* The kind, texts of stored, new and delivered, and whether new replaces. */
+static const struct delivered_case {
+	enum type_kind kind;
+	const char *stored, *fresh, *delivered;
+	bool replaces;
+} delivered_cases[] = {
+	{ TYPE_INT64, "5", "4", "5", true },
+	{ TYPE_INT64, "5", "4", "40", true },
+	{ TYPE_INT64, "9", "6", "6", false },
+	{ TYPE_INT64, "10", "6", "9", false },
+	{ TYPE_INT64, "5", "4", NULL, false },
+	{ TYPE_INT64, "9007199254740993", "1", "9007199254740993", true },
+	{ TYPE_INT64, "9007199254740993", "1", "9007199254740992", false },
+	{ TYPE_UINT64, "10", "4", "10", true },
+	{ TYPE_UINT64, "10", "4", "9", false },
+	{ TYPE_TIMESTAMPTZ, "2026-01-31 12:00:00.5+00",
+	  "2026-01-31 11:00:00+00", "2026-01-31 12:00:00.5+00", true },
+	{ TYPE_TIMESTAMPTZ, "2026-01-31 12:00:00+00", "2026-01-31 11:00:00+00",
+	  "2026-01-31 12:00:00+00", true },
+	{ TYPE_TIMESTAMPTZ, "2026-01-31 12:00:00.500001+00",
+	  "2026-01-31 11:00:00+00", "2026-01-31 12:00:00.5+00", false },
+	{ TYPE_TIMESTAMPTZ, "2026-01-31 12:00:00+00", "2026-01-31 11:00:00+00",
+	  "no time", false },
+	{ TYPE_TIMESTAMP, "2026-01-31 12:00:00", "2026-01-31 11:00:00",
+	  "2026-01-31 12:00:00", true },
+	{ TYPE_TIMESTAMP, "2026-01-31 12:00:00.000001", "2026-01-31 11:00:00",
+	  "2026-01-31 12:00:00", false },
+};
+
+static void delivered_sync(struct file *f, enum type_kind kind,
+			   const char *text, const char *delivered)
+{
+	int64_t value;
+
+	if (kind == TYPE_INT64 || kind == TYPE_UINT64)
+		value = strtoll(text, NULL, 10);
+	else
+		assert_true(value_parse_timestamp(text, &value));
+	f->delivered = delivered;
+	file_sync(f, 1, &value, 8);
+	f->delivered = NULL;
+}
+
+static void check_delivered(struct file *f, enum load_mode mode)
+{
+	f->target.mode = mode;
+	for (size_t i = 0; i < ARRAY_SIZE(delivered_cases); i++) {
+		const struct delivered_case *c = &delivered_cases[i];
+
+		file_schema(f, TYPE_INT64, c->kind);
+		delivered_sync(f, c->kind, c->stored, NULL);
+		delivered_sync(f, c->kind, c->fresh, c->delivered);
+		if (f->counts.updated != c->replaces)
+			fail_msg("%s over %s, delivered %s", c->fresh,
+				 c->stored,
+				 c->delivered ? c->delivered : "nothing");
+		assert_int_equal(f->counts.unchanged, !c->replaces);
+		file_exec(f, "DROP TABLE orders");
+	}
+}
+
+static void test_delivered(void **state)
+{
+	check_delivered(*state, LOAD_UPSERT);
+}
+
+static void test_delivered_delete_insert(void **state)
+{
+	check_delivered(*state, LOAD_DELETE_INSERT);
 }
 
 static void test_blob_and_empty(void **state)
@@ -754,7 +837,10 @@ int main(void)
 		IN_FILE(test_floats),
 		IN_FILE(test_uint64),
 		IN_FILE(test_instants),
-		IN_FILE(test_view_of_odd_years),
+		IN_FILE(test_append_order),
+		IN_FILE(test_older_view),
+		IN_FILE(test_delivered),
+		IN_FILE(test_delivered_delete_insert),
 		IN_FILE(test_blob_and_empty),
 		IN_FILE(test_looking_makes_no_file),
 		IN_FILE(test_journal_mode),
