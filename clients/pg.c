@@ -258,7 +258,7 @@ static bool pg_failed(const PGresult *result)
  * handed out. `out` may be NULL. */
 static int pg_finish(struct pg *pg, PGresult **out, struct error *err)
 {
-	PGresult *last = NULL, *next;
+	PGresult *last = NULL, *next = NULL;
 	int rc = 0;
 
 	for (;;) {

@@ -178,7 +178,7 @@ static void columns_write_array(struct strbuf *sb,
 				bool modifiers)
 {
 	strbuf_addch(sb, '{');
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; fields && i < n; i++) {
 		strbuf_addstr(sb, i ? "," : "");
 		if (modifiers)
 			strbuf_addf(sb, "%d", fields[i].modifier);

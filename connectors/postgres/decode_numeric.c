@@ -108,7 +108,7 @@ static int numeric_special(struct vector *v, size_t row, unsigned sign,
 int decode_numeric(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
 		   struct error *err)
 {
-	struct numeric x;
+	struct numeric x = { .n = 0 };
 	uint8_t *begin, *out;
 	size_t room;
 	int rc = numeric_read(&x, bytes, n, err);

@@ -103,7 +103,7 @@ int blocks_next(struct postgres *c, struct batch *out, struct error *err);
 void blocks_release(struct blocks *b);
 
 /* settle.c and settle_*.c */
-int postgres_settle(struct connector *c, const struct source_spec *source,
+int postgres_settle(struct connector *base, const struct source_spec *source,
 		    const struct schema *schema,
 		    const struct watermark_spec *mark,
 		    const struct watermark *from, struct settled *out,
@@ -118,15 +118,15 @@ int settle_xmin(struct postgres *c, const struct watermark *from,
 		struct settled *out, struct error *err);
 
 /* identity.c, inspect.c, suggest.c */
-int postgres_identity(struct connector *c, const struct source_spec *source,
+int postgres_identity(struct connector *base, const struct source_spec *source,
 		      json_t **out, struct error *err);
-int postgres_inspect(struct connector *c, const struct source_spec *source,
+int postgres_inspect(struct connector *base, const struct source_spec *source,
 		     const struct watermark_spec *mark,
 		     const struct schema *schema, struct problems *out,
 		     struct error *err);
-int postgres_tables(struct connector *c, struct table_list *out,
+int postgres_tables(struct connector *base, struct table_list *out,
 		    struct error *err);
-int postgres_suggest(struct connector *c, const char *table,
+int postgres_suggest(struct connector *base, const char *table,
 		     enum strategy *strategy, char **column, char **reason,
 		     struct error *err);
 

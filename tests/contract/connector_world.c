@@ -140,7 +140,8 @@ void world_reopen(struct world *w)
 		fail_msg("%s", w->err.message);
 }
 
-static void world_vexec(struct world *w, int n, const char *fmt, va_list ap)
+static void __attribute__((format(printf, 3, 0)))
+world_vexec(struct world *w, int n, const char *fmt, va_list ap)
 {
 	struct strbuf sql = STRBUF_INIT;
 

@@ -1,0 +1,164 @@
+/* What needs no server of clients/pg: error classes, and how to connect. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit.h"
+
+#include "clients/pg_parameters.h"
+#include "clients/pg_sqlstate.h"
+#include "core/base/alloc.h"
+
+struct state_case {
+	const char *state;
+	enum error_code code;
+};
+
+static const struct state_case states[] = {
+	{ "08006", ERROR_TRANSIENT }, { "57P01", ERROR_TRANSIENT },
+	{ "57P03", ERROR_TRANSIENT }, { "40001", ERROR_TRANSIENT },
+	{ "40P01", ERROR_TRANSIENT }, { "55P03", ERROR_TRANSIENT },
+	{ "53300", ERROR_TRANSIENT }, { "57014", ERROR_TRANSIENT },
+	{ "28P01", ERROR_ACCESS },    { "28000", ERROR_ACCESS },
+	{ "3D000", ERROR_ACCESS },    { "42501", ERROR_ACCESS },
+	{ "53100", ERROR_ACCESS },    { "53200", ERROR_ACCESS },
+	{ "25006", ERROR_ACCESS },    { "22012", ERROR_DATA },
+	{ "22P02", ERROR_DATA },      { "23505", ERROR_DATA },
+	{ "23514", ERROR_DATA },      { "P0001", ERROR_DATA },
+	{ "42P01", ERROR_SCHEMA },    { "42703", ERROR_SCHEMA },
+	{ "42804", ERROR_SCHEMA },    { "42601", ERROR_BUG },
+	{ "XX000", ERROR_BUG },	      { "ZZZZZ", ERROR_BUG },
+};
+
+static void pg_states(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
+		if (pg_sqlstate_code(states[i].state) != states[i].code)
+			fail_msg("%s is %s", states[i].state,
+				 error_code_name(
+					 pg_sqlstate_code(states[i].state)));
+	}
+}
+
+static void pg_verbose_text(void **state)
+{
+	char text[] = "connection to server at \"h\", port 1 failed: FATAL:  "
+		      "28P01: no such luck\nLOCATION:  auth_failed, "
+		      "auth.c:331\nagain\n";
+	char plain[] = "could not connect: Connection refused\n";
+	char code[6];
+
+	(void)state;
+	assert_true(pg_take_sqlstate(text, code));
+	assert_string_equal(code, "28P01");
+	pg_one_line(text);
+	assert_string_equal(text, "connection to server at \"h\", port 1 "
+				  "failed: FATAL:  no such luck again");
+	assert_false(pg_take_sqlstate(plain, code));
+	assert_string_equal(code, "");
+	assert_int_equal(pg_connect_code(plain), ERROR_TRANSIENT);
+	assert_int_equal(pg_connect_code("server does not support SSL, but SSL "
+					 "was required"),
+			 ERROR_ACCESS);
+	assert_int_equal(pg_connect_code("SSL SYSCALL error: EOF detected"),
+			 ERROR_TRANSIENT);
+}
+
+struct tls_case {
+	const char *host;
+	enum tls_mode mode;
+	bool has_sslmode;
+	const char *expected; /* NULL: left to the URL */
+};
+
+static const struct tls_case tls_cases[] = {
+	{ NULL, TLS_AUTO, false, "prefer" },
+	{ "/run/postgresql", TLS_AUTO, false, "prefer" },
+	{ "localhost", TLS_AUTO, false, "prefer" },
+	{ "127.0.0.2", TLS_AUTO, false, "prefer" },
+	{ "::1", TLS_AUTO, false, "prefer" },
+	{ "db.example", TLS_AUTO, false, "verify-full" },
+	{ "localhost.example", TLS_AUTO, false, "verify-full" },
+	{ "127.", TLS_AUTO, false, "verify-full" },
+	{ "localhost,db.example", TLS_AUTO, false, "verify-full" },
+	{ "localhost,127.0.0.1", TLS_AUTO, false, "prefer" },
+	{ "db.example", TLS_AUTO, true, NULL },
+	{ "db.example", TLS_REQUIRED, true, "require" },
+	{ "localhost", TLS_VERIFY_CA, false, "verify-ca" },
+	{ "db.example", TLS_DISABLED, false, "disable" },
+};
+
+static const char *pg_given(const struct pg_parameters *p, const char *keyword)
+{
+	const char *value = NULL;
+
+	for (size_t i = 0; i < p->n; i++) {
+		if (!strcmp(p->keywords[i], keyword))
+			value = p->values[i];
+	}
+	return value;
+}
+
+static void pg_tls(void **state)
+{
+	struct connection conn = { .silence_timeout_us = 5000000 };
+
+	(void)state;
+	conn.url.text = (char *)"postgresql://x";
+	for (size_t i = 0; i < ARRAY_SIZE(tls_cases); i++) {
+		const struct tls_case *t = &tls_cases[i];
+		struct pg_target target = { .host = NULL };
+		struct pg_parameters p;
+		const char *mode;
+		pg_target_note(&target, "host", t->host);
+		pg_target_note(&target, "sslmode",
+			       t->has_sslmode ? "allow" : "");
+		conn.tls_mode = t->mode;
+		pg_parameters_fill(&p, &conn, &target, "source", 160000);
+		mode = pg_given(&p, "sslmode");
+		if (strcmp(mode ? mode : "", t->expected ? t->expected : ""))
+			fail_msg("case %zu: %s", i, mode);
+		pg_parameters_release(&p);
+		pg_target_release(&target);
+	}
+}
+
+static void pg_order(void **state)
+{
+	struct connection conn = { .silence_timeout_us = 5000000,
+				   .password = (char *)"secret-word",
+				   .tls_ca = (char *)"ca.pem" };
+	struct pg_target target = { .host = NULL };
+	struct pg_parameters p;
+	bool url = false;
+
+	(void)state;
+	conn.url.text = (char *)"postgresql://x";
+	pg_parameters_fill(&p, &conn, &target, "source", 150000);
+	assert_string_equal(pg_given(&p, "password"), "secret-word");
+	assert_string_equal(pg_given(&p, "application_name"),
+			    "tidemark/source");
+	assert_string_equal(pg_given(&p, "tcp_user_timeout"), "5000");
+	assert_string_equal(pg_given(&p, "sslrootcert"), "ca.pem");
+	/* The URL may change keepalives, but not what we must set. */
+	for (size_t i = 0; i < p.n; i++) {
+		url |= !strcmp(p.keywords[i], "dbname");
+		assert_int_equal(url, !strstr(p.keywords[i], "keepalives") &&
+					      !strstr(p.keywords[i], "tcp_"));
+	}
+	assert_null(p.keywords[p.n]);
+	pg_parameters_release(&p);
+	pg_target_release(&target);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pg_states),
+		cmocka_unit_test(pg_verbose_text),
+		cmocka_unit_test(pg_tls),
+		cmocka_unit_test(pg_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
