@@ -70,7 +70,6 @@ int postgres_identity(struct connector *base, const struct source_spec *source,
 		      json_t **out, struct error *err)
 {
 	struct postgres *c = (struct postgres *)base;
-	const struct layout_column *mark;
 	struct relation relation = { .oid = 0 };
 	json_t *identity = json_pack("{s:s}", "engine", "postgres");
 	int rc = identity_cluster(c, identity, err);
@@ -83,11 +82,6 @@ int postgres_identity(struct connector *base, const struct source_spec *source,
 	}
 	json_object_set_new(identity, "table", json_string(source->table));
 	json_object_set_new(identity, "table_oid", json_integer(relation.oid));
-	/* A mark's text means something else once its column changes type. */
-	mark = c->described == source ? layout_mark(&c->layout) : NULL;
-	if (mark)
-		json_object_set_new(identity, "mark_type",
-				    json_string(mark->type.native));
 	relation_release(&relation);
 	*out = identity;
 	return 0;

@@ -341,20 +341,82 @@ int watermark_from_text(struct watermark *out, const char *text,
 	return rc;
 }
 
-static void watermark_describe(struct strbuf *sb, const json_t *value)
-{
-	char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY)
-			   : NULL;
+/* What a member of the identity is to people, and what it means when it
+ * has changed. */
+static const struct {
+	const char *member;
+	const char *meaning;
+} watermark_changes[] = {
+	{ "system_identifier",
+	  "another cluster answers at this address (a restored backup, a "
+	  "server set up anew, or another host)" },
+	{ "timeline", "the cluster went over to another timeline (a standby "
+		      "was promoted, or a backup was restored)" },
+	{ "database", "this is another database" },
+	{ "database_oid",
+	  "the database was dropped and created again, or restored" },
+	{ "table", "this is another table" },
+};
 
+static char *watermark_describe(const json_t *value)
+{
+	char *text, *copy;
+
+	if (!value)
+		return xstrdup("nothing");
 	if (json_is_string(value))
-		strbuf_addstr(sb, json_string_value(value));
-	else
-		strbuf_addstr(sb, text ? text : "nothing");
+		return xstrdup(json_string_value(value));
+	text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	copy = xstrdup(text);
 	free(text);
+	return copy;
+}
+
+static void watermark_explain(struct strbuf *sb, const json_t *now,
+			      const char *member, const char *before,
+			      const char *after)
+{
+	const char *table = json_string_value(json_object_get(now, "table"));
+
+	if (table && !strcmp(member, "table_oid")) {
+		strbuf_addf(sb,
+			    "the table %s was dropped and created again since "
+			    "the mark was taken (oid %s, now %s)",
+			    table, before, after);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(watermark_changes); i++) {
+		if (!strcmp(member, watermark_changes[i].member))
+			strbuf_addf(sb, "%s: ", watermark_changes[i].meaning);
+	}
+	strbuf_addf(sb, "when the mark was taken %s was %s, now it is %s",
+		    member, before, after);
+}
+
+static int watermark_refuse_source(const char *pipeline, const json_t *now,
+				   const char *member, const json_t *remembered,
+				   struct error *err)
+{
+	struct strbuf what = STRBUF_INIT;
+	char *before = watermark_describe(remembered);
+	char *after = watermark_describe(json_object_get(now, member));
+
+	watermark_explain(&what, now, member, before, after);
+	error_set(err, ERROR_SCHEMA,
+		  "the source is not the one the mark belongs to: %s. "
+		  "`tidemark run --full-refresh %s` builds the target anew, as "
+		  "marks of another source do not compare; after `tidemark "
+		  "watermark reset %s` the next run reads everything again, "
+		  "and rows of the target with newer marks stay",
+		  what.data, pipeline, pipeline);
+	strbuf_release(&what);
+	free(before);
+	free(after);
+	return -ERROR_SCHEMA;
 }
 
 int watermark_check_identity(const struct watermark *w, const json_t *now,
-			     struct error *err)
+			     const char *pipeline, struct error *err)
 {
 	const char *member;
 	json_t *remembered;
@@ -364,24 +426,15 @@ int watermark_check_identity(const struct watermark *w, const json_t *now,
 	/* Members that only `now` has are new to this version: no judgement. */
 	json_object_foreach(w->identity, member, remembered)
 	{
-		struct strbuf texts = STRBUF_INIT;
 		const json_t *found = json_object_get(now, member);
-		int rc;
 
-		if (found && json_equal(found, remembered))
+		/* Older marks hold the column's type; one that was widened
+		 * keeps the meaning of every mark. */
+		if (!strcmp(member, "mark_type"))
 			continue;
-		strbuf_addf(&texts, "the mark was taken when %s was ", member);
-		watermark_describe(&texts, remembered);
-		strbuf_addstr(&texts, ", now it is ");
-		watermark_describe(&texts, found);
-		rc = error_set(err, ERROR_SCHEMA,
-			       "the source is not the one the mark belongs "
-			       "to: %s; if that is meant, "
-			       "`tidemark watermark reset PIPELINE` makes the "
-			       "next run read everything again",
-			       texts.data);
-		strbuf_release(&texts);
-		return rc;
+		if (!found || !json_equal(found, remembered))
+			return watermark_refuse_source(pipeline, now, member,
+						       remembered, err);
 	}
 	return 0;
 }

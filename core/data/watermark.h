@@ -52,9 +52,9 @@ int watermark_from_json(struct watermark *out, const json_t *json,
 			struct error *err);
 int watermark_from_text(struct watermark *out, const char *text,
 			struct error *err);
-/* SCHEMA error (exit 4) naming the first member that differs,
- * what was remembered and what is there now, if the identities disagree. */
+/* SCHEMA error (exit 4) saying what became of the source and how to go on with
+ * `pipeline`, if the identities disagree. */
 int watermark_check_identity(const struct watermark *w, const json_t *now,
-			     struct error *err);
+			     const char *pipeline, struct error *err);
 
 #endif

@@ -168,7 +168,8 @@ static void look_at_mark(struct look *l, const char *text)
 	other = !rc && (seen.strategy != l->p->strategy ||
 			strcmp(seen.column ? seen.column : "", column) != 0);
 	if (!rc && !other && seen.identity && l->identity)
-		rc = watermark_check_identity(&seen, l->identity, &err);
+		rc = watermark_check_identity(&seen, l->identity, l->p->name,
+					      &err);
 	if (rc) {
 		look_failed(l, "mark", &err);
 	} else if (other) {

@@ -20,7 +20,6 @@ struct run {
 	const struct run_options *options;
 	struct store *store;
 	struct run_result *out;
-	bool *recorded; /* the ledger knows the attempt */
 	struct connector *source;
 	struct destination *destination;
 	struct source_spec spec;
@@ -131,7 +130,8 @@ static int run_check_mark(struct run *r, const char *text, struct error *err)
 		   strcmp(seen.column ? seen.column : "", column) != 0) {
 		rc = run_refuse_other_mark(r, &seen, err);
 	} else if (seen.identity) {
-		rc = watermark_check_identity(&seen, r->identity, err);
+		rc = watermark_check_identity(&seen, r->identity, r->p->name,
+					      err);
 	}
 	if (!rc) {
 		watermark_release(&r->from);
@@ -166,13 +166,13 @@ static int run_record(struct run *r, struct error *err)
 {
 	char id[DIGEST_TEXT_SIZE];
 
-	if (*r->recorded)
+	if (r->out->recorded)
 		return 0;
 	run_set_text(&r->out->watermark_before, r->checkpoint.watermark);
 	run_set_text(&r->out->watermark_after, r->checkpoint.watermark);
 	ledger_run_id(r->p, r->checkpoint.watermark, id);
 	run_set_text(&r->out->run_id, id);
-	*r->recorded = true;
+	r->out->recorded = true;
 	return ledger_begin(r->store, r->out, err);
 }
 
@@ -211,8 +211,8 @@ static int run_settle(struct run *r, struct error *err)
  * beyond the mark itself, and the connector keeps it among what is pending. */
 static const char *run_delivered(const struct watermark *w)
 {
-	const char *beyond = json_string_value(
-		json_object_get(w->pending, "delivered"));
+	const char *beyond =
+		json_string_value(json_object_get(w->pending, "delivered"));
 
 	return beyond ? beyond : w->value;
 }
@@ -444,13 +444,12 @@ static int run_sync(struct run *r, struct error *err)
 
 int pipeline_try(const struct pipeline_settings *p, struct store *store,
 		 const struct run_options *options, struct run_result *out,
-		 bool *recorded, struct error *err)
+		 struct error *err)
 {
 	struct run r = { .p = p,
 			 .options = options,
 			 .store = store,
-			 .out = out,
-			 .recorded = recorded };
+			 .out = out };
 	int rc;
 
 	run_init(&r);

@@ -173,16 +173,18 @@ static void marks_identity(void **state)
 	assert_non_null(w->from.identity);
 	assert_int_equal(world_begin(w), 0);
 	assert_int_equal(
-		watermark_check_identity(&w->from, w->identity, &w->err), 0);
+		watermark_check_identity(&w->from, w->identity, "p", &w->err),
+		0);
 	world_exec(w, "DROP TABLE %st", w->quirks->prefix);
 	{
 		struct watermark from;
 		watermark_copy(&from, &w->from);
 		marks_table(w);
 		assert_int_equal(world_begin(w), 0);
-		assert_int_equal(
-			watermark_check_identity(&from, w->identity, &w->err),
-			-ERROR_SCHEMA);
+		assert_int_equal(watermark_check_identity(&from, w->identity,
+							  "p", &w->err),
+				 -ERROR_SCHEMA);
+		assert_non_null(strstr(w->err.message, "created again"));
 		watermark_release(&from);
 	}
 }

@@ -317,6 +317,26 @@ static void settle_sequence_ahead(void **state)
 	assert_string_equal(w->from.value, "100");
 }
 
+/* A wider type keeps the meaning of every mark. */
+static void settle_sequence_widened(void **state)
+{
+	struct world *w = suite_world(state);
+	struct watermark from;
+
+	world_exec(w, "CREATE TABLE tm_source.t (id serial PRIMARY KEY);"
+		      "INSERT INTO tm_source.t VALUES (DEFAULT), (DEFAULT)");
+	world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
+	world_expect_count(w, 10, 2);
+	watermark_copy(&from, &w->from);
+	world_exec(w, "ALTER TABLE tm_source.t ALTER id TYPE bigint;"
+		      "INSERT INTO tm_source.t VALUES (DEFAULT)");
+	assert_int_equal(world_describe(w), 0);
+	world_expect(w, 10, "3\n");
+	assert_int_equal(
+		watermark_check_identity(&from, w->identity, "p", &w->err), 0);
+	watermark_release(&from);
+}
+
 static void settle_sequence_cache(void **state)
 {
 	struct world *w = suite_world(state);
@@ -380,12 +400,13 @@ static void settle_infinity(void **state)
 }
 
 const struct CMUnitTest suite_postgres_settle[] = {
-	SUITE_TEST(settle_late_writer),	     SUITE_TEST(settle_late_reader),
-	SUITE_TEST(settle_late_savepoint),   SUITE_TEST(settle_prepared),
-	SUITE_TEST(settle_open_tick),	     SUITE_TEST(settle_zones),
-	SUITE_TEST(settle_rights),	     SUITE_TEST(settle_own_session),
-	SUITE_TEST(settle_sequence_late),    SUITE_TEST(settle_sequence_lag),
-	SUITE_TEST(settle_sequence_ahead),   SUITE_TEST(settle_sequence_cache),
-	SUITE_TEST(settle_numeric_sequence), SUITE_TEST(settle_infinity),
+	SUITE_TEST(settle_late_writer),	   SUITE_TEST(settle_late_reader),
+	SUITE_TEST(settle_late_savepoint), SUITE_TEST(settle_prepared),
+	SUITE_TEST(settle_open_tick),	   SUITE_TEST(settle_zones),
+	SUITE_TEST(settle_rights),	   SUITE_TEST(settle_own_session),
+	SUITE_TEST(settle_sequence_late),  SUITE_TEST(settle_sequence_lag),
+	SUITE_TEST(settle_sequence_ahead), SUITE_TEST(settle_sequence_widened),
+	SUITE_TEST(settle_sequence_cache), SUITE_TEST(settle_numeric_sequence),
+	SUITE_TEST(settle_infinity),
 };
 const size_t suite_postgres_settle_n = ARRAY_SIZE(suite_postgres_settle);

@@ -190,6 +190,17 @@ static const char *const identities[][3] = {
 	  "cluster was 7, now it is 8" },
 	{ "{\"cluster\":\"7\",\"table\":1}", "{\"cluster\":\"7\"}",
 	  "table was 1, now it is nothing" },
+	{ "{\"table\":\"public.t\",\"table_oid\":19946}",
+	  "{\"table\":\"public.t\",\"table_oid\":20011}",
+	  "the table public.t was dropped and created again since the mark was "
+	  "taken (oid 19946, now 20011)" },
+	{ "{\"system_identifier\":\"7\"}", "{\"system_identifier\":\"8\"}",
+	  "another cluster answers" },
+	{ "{\"timeline\":1}", "{\"timeline\":2}",
+	  "timeline was 1, now it is 2" },
+	{ "{\"table_oid\":9,\"mark_type\":\"integer\"}", "{\"table_oid\":9}",
+	  "" },
+	{ "{\"mark_type\":\"integer\"}", "{\"mark_type\":\"bigint\"}", "" },
 };
 
 static void test_identity(void **state)
@@ -204,11 +215,14 @@ static void test_identity(void **state)
 		int rc;
 
 		w.identity = json_loads(identities[i][0], 0, NULL);
-		rc = watermark_check_identity(&w, now, &err);
+		rc = watermark_check_identity(&w, now, "orders", &err);
 		if (*identities[i][2]) {
 			assert_int_equal(rc, -ERROR_SCHEMA);
 			assert_non_null(strstr(err.message, identities[i][2]));
-			assert_non_null(strstr(err.message, "watermark reset"));
+			assert_non_null(
+				strstr(err.message, "watermark reset orders"));
+			assert_non_null(
+				strstr(err.message, "--full-refresh orders"));
 		} else {
 			assert_int_equal(rc, 0);
 		}
@@ -216,7 +230,7 @@ static void test_identity(void **state)
 		json_decref(w.identity);
 		w.identity = NULL;
 	}
-	assert_int_equal(watermark_check_identity(&w, NULL, NULL), 0);
+	assert_int_equal(watermark_check_identity(&w, NULL, "orders", NULL), 0);
 }
 
 static void test_strategies(void **state)
