@@ -37,7 +37,7 @@ static void float_take_apart(struct float_digits *out, const char *text)
 {
 	const char *p = text;
 
-	out->n = 0;
+	*out = (struct float_digits){ .n = 0 };
 	for (; *p && *p != 'e'; p++) {
 		if (*p >= '0' && *p <= '9')
 			out->digits[out->n++] = *p;

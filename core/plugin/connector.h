@@ -10,11 +10,11 @@
 
 #include <jansson.h>
 
+#include "core/base/connection.h"
 #include "core/base/strlist.h"
 #include "core/data/batch.h"
 #include "core/data/schema.h"
 #include "core/data/watermark.h"
-#include "core/base/connection.h"
 #include "core/plugin/problem.h"
 
 struct connector {

@@ -13,11 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/connection.h"
 #include "core/base/strlist.h"
 #include "core/data/batch.h"
 #include "core/data/schema.h"
 #include "core/data/watermark.h"
-#include "core/base/connection.h"
 #include "core/plugin/problem.h"
 
 struct destination {

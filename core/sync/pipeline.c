@@ -33,8 +33,7 @@ static bool pipeline_again(const struct pipeline_settings *p, int64_t attempt,
 static int pipeline_tries(const struct pipeline_settings *p,
 			  struct store *store,
 			  const struct run_options *options,
-			  struct run_result *out, bool *recorded,
-			  struct error *err)
+			  struct run_result *out, struct error *err)
 {
 	int64_t attempt = 0, batches;
 	int rc;
@@ -42,7 +41,7 @@ static int pipeline_tries(const struct pipeline_settings *p,
 	do {
 		error_clear(err);
 		batches = out->batches;
-		rc = pipeline_try(p, store, options, out, recorded, err);
+		rc = pipeline_try(p, store, options, out, err);
 		attempt = out->batches > batches ? 1 : attempt + 1;
 	} while (rc && pipeline_again(p, attempt, err));
 	if (rc && stop_requested() && err->code == ERROR_TRANSIENT) {
@@ -67,7 +66,6 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 		 struct error *err)
 {
 	char id[DIGEST_TEXT_SIZE];
-	bool recorded = false;
 	int rc;
 
 	run_result_init(out, p);
@@ -80,7 +78,7 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	log_set_pipeline(p->name);
 	rc = ledger_check_busy(store, out, err);
 	if (!rc)
-		rc = pipeline_tries(p, store, options, out, &recorded, err);
+		rc = pipeline_tries(p, store, options, out, err);
 	pipeline_outcome(out, err);
 	out->elapsed_us = clock_monotonic_us() - out->begun_us;
 	if (ledger_end(store, out, rc ? NULL : err) && !rc) {

@@ -33,6 +33,7 @@ struct run_result {
 	const struct pipeline_settings *pipeline;
 	enum outcome outcome;
 	char *run_id, *attempt_id;
+	bool recorded; /* the ledger knows the attempt */
 	int64_t batches, rows_read, rows_inserted, rows_updated, rows_unchanged,
 		rows_deleted, rows_dead_lettered, bytes_read;
 	char *watermark_before, *watermark_after; /* JSON text or NULL */

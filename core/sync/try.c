@@ -446,10 +446,9 @@ int pipeline_try(const struct pipeline_settings *p, struct store *store,
 		 const struct run_options *options, struct run_result *out,
 		 struct error *err)
 {
-	struct run r = { .p = p,
-			 .options = options,
-			 .store = store,
-			 .out = out };
+	struct run r = {
+		.p = p, .options = options, .store = store, .out = out
+	};
 	int rc;
 
 	run_init(&r);

@@ -8,10 +8,9 @@
 #include "core/sync/pipeline.h"
 
 /* Adds to the counts of `out` and sets its marks, guarantee and outcome; an
- * error leaves them as they stood at the last durable batch. `*recorded`
- * remembers over all tries whether the ledger knows the attempt. Any code. */
+ * error leaves them as they stood at the last durable batch. Any code. */
 int pipeline_try(const struct pipeline_settings *p, struct store *store,
 		 const struct run_options *options, struct run_result *out,
-		 bool *recorded, struct error *err);
+		 struct error *err);
 
 #endif

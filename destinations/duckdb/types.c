@@ -101,7 +101,15 @@ static const struct type_integer *type_find_integer(const char *text)
 
 static bool type_parse_decimal(const char *text, int *precision, int *scale)
 {
-	return sscanf(text, "DECIMAL(%d,%d)", precision, scale) == 2;
+	char *end;
+
+	if (strncmp(text, "DECIMAL(", 8) != 0)
+		return false;
+	*precision = (int)strtol(text + 8, &end, 10);
+	if (*end != ',')
+		return false;
+	*scale = (int)strtol(end + 1, &end, 10);
+	return !strcmp(end, ")");
 }
 
 /* Whole digits and scale that the values of a number type may need. */
