@@ -1,0 +1,107 @@
+"""More than one run of a pipeline, and rows whose mark goes back."""
+
+import time
+
+import pytest
+
+import oracle
+import workload
+from bench import sync_items, written
+
+EXIT_OK, EXIT_BUSY = 0, 6
+ENGINES = ("postgres", "sqlite", "duckdb")
+
+
+@pytest.fixture(params=ENGINES)
+def destination(request, make_destination):
+    return make_destination(request.param)
+
+
+def check(source, destination):
+    oracle.check_equal(source, destination, "items",
+                       f"{destination.schema}.items", oracle.ITEMS,
+                       pipeline="items")
+
+
+@pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
+def test_newest_row_with_an_older_mark(tidemark, source, destination, mode):
+    """A long transaction commits last: its version is the newest, and its
+    mark, the now() of its beginning, is older than one delivered before."""
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp", mode,
+               watermark={"tail": "deliver"})
+    tidemark.run()
+    with source.connect(autocommit=False) as late:
+        late.execute("SELECT now()")
+        with source.connect() as early:
+            early.execute("UPDATE items SET name = 'early', "
+                          "updated_at = now() WHERE id = 7")
+        assert written(tidemark.run().pipeline()) == 1
+        late.execute("UPDATE items SET name = 'late', updated_at = now() "
+                     "WHERE id = 7")
+        late.commit()
+    tidemark.run()
+    workload.settle(source)
+    tidemark.run()
+    check(source, destination)
+    assert written(tidemark.run().pipeline()) == 0
+
+
+@pytest.mark.parametrize("mode", ("upsert", "delete_insert"))
+def test_newer_row_of_somebody_else_stays(tidemark, source, destination, mode):
+    """What the pipeline never delivered and is newer is not overwritten."""
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp", mode)
+    tidemark.run()
+    destination.execute(f"UPDATE {destination.schema}.items SET "
+                        "name = 'by hand', updated_at = "
+                        "'2099-01-01 00:00:00+00' WHERE id = 7")
+    source.execute("UPDATE items SET name = 'older', updated_at = now() "
+                   "WHERE id = 7")
+    workload.settle(source)
+    result = tidemark.run().pipeline()
+    assert (result["rows_read"], written(result)) == (1, 0)
+    rows = destination.rows(f"{destination.schema}.items", {"name": "text"})
+    assert ("by hand",) in [tuple(row) for row in rows]
+
+
+def test_second_run_is_told_who_runs(tidemark, source, make_destination):
+    """Two runs of a pipeline on one host: the second one says whose turn it
+    is, with exit 6, and changes nothing."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=4000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 20})
+    first = tidemark.start("run", "--json")
+    # The table is there once the first run is recorded.
+    for _ in range(200):
+        if "items" in destination.tables():
+            break
+        time.sleep(0.02)
+    busy = tidemark.run(expect=EXIT_BUSY).pipeline()
+    assert busy["outcome"] == "busy"
+    assert busy["held_by"]["pid"] == first.process.pid
+    assert busy["rows_read"] == 0
+    first.wait().expect(EXIT_OK)
+    check(source, destination)
+
+
+@pytest.mark.parametrize("engine", ("postgres", "sqlite"))
+def test_two_refreshes_lose_nothing(tidemark, source, make_destination,
+                                    engine):
+    """Two refreshes from two machines (two state stores): whichever ends
+    well has every row; none leaves half a table behind."""
+    destination = make_destination(engine)
+    workload.create_items(source, rows=6000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 200})
+    tidemark.run()
+    first = tidemark.start("run", "--json", "--full-refresh")
+    time.sleep(0.15)
+    tidemark.top["state"] = f"sqlite:{tidemark.dir}/other.db"
+    tidemark.write_config()
+    second = tidemark("run", "--json", "--full-refresh")
+    codes = {first.wait().code, second.code}
+    assert codes <= {EXIT_OK, EXIT_BUSY} and EXIT_OK in codes
+    check(source, destination)
+    assert written(tidemark.run().pipeline()) == 0
