@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "connectors/postgres/blocks.h"
+#include "connectors/postgres/repeats.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/base/log.h"
@@ -134,6 +135,25 @@ static void blocks_aim(struct postgres *c, uint64_t xmin, uint64_t xmax)
 		b->leaf = b->leaves.n;
 }
 
+/* Of the rows about to be read; in a table that is read whole, of all. */
+static int blocks_check_repeats(struct postgres *c, struct error *err)
+{
+	struct blocks *b = &c->pass.blocks;
+	bool some = blocks_none_whole(b);
+	struct query among;
+	int rc;
+
+	if (b->again || b->leaf >= b->leaves.n)
+		return 0;
+	query_init(&among);
+	if (some)
+		blocks_write_since(&among, c->layout.relation.alias, b->mark);
+	rc = repeats_check(c->pg, &c->layout, c->pass.scan->source->table,
+			   some ? &among : NULL, false, err);
+	query_release(&among);
+	return rc;
+}
+
 /* First extract of a pass: its snapshot gives the next pass's mark before
  * any row is read. The transaction stays open for the rows. */
 static int blocks_open_pass(struct postgres *c, struct error *err)
@@ -154,6 +174,9 @@ static int blocks_open_pass(struct postgres *c, struct error *err)
 	if (rc)
 		return rc;
 	blocks_aim(c, xmin, xmax);
+	rc = blocks_check_repeats(c, err);
+	if (rc)
+		return rc;
 	rc = failpoint("ceiling_taken", err);
 	if (!rc && !c->pass.open)
 		rc = failpoint("snapshot_opened", err);

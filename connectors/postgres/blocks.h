@@ -7,11 +7,14 @@
 #define TIDEMARK_CONNECTORS_POSTGRES_BLOCKS_H
 
 #include "connectors/postgres/postgres.h"
+#include "connectors/postgres/query.h"
 
 int blocks_transaction(struct postgres *c, struct error *err);
 int blocks_commit(struct postgres *c, struct error *err);
 
 /* blocks_extract.c */
+/* Append that a row's xmin is `xid` or newer. */
+void blocks_write_since(struct query *q, const char *alias, uint64_t xid);
 int blocks_open_extract(struct postgres *c, const struct batch *out,
 			struct error *err);
 /* Rows of the extract under way, until the batch is full or it ends; then

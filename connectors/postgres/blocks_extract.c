@@ -22,7 +22,7 @@
  * ids, counted from the newest. Frozen rows keep their old xmin; those from
  * before the last wrap come out with another age than they have, at worst
  * among the rows to read. */
-static void blocks_write_since(struct query *q, const char *alias, uint64_t xid)
+void blocks_write_since(struct query *q, const char *alias, uint64_t xid)
 {
 	char *text = xstrfmt("%" PRIu32, (uint32_t)xid);
 

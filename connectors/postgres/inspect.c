@@ -5,6 +5,7 @@
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/query.h"
+#include "connectors/postgres/repeats.h"
 #include "connectors/postgres/sequences.h"
 #include "connectors/postgres/zone.h"
 #include "core/data/table_name.h"
@@ -237,16 +238,64 @@ static int inspect_leaves(struct inspection_of *x, struct error *err)
 	return rc;
 }
 
-static void inspect_key(struct inspection_of *x)
+/* The index that would vouch for the key; none can for a view, an expression
+ * or a table with heirs. */
+static bool inspect_write_unique(struct strbuf *sb, const struct layout *l)
+{
+	bool heirs =
+		l->relation.kind == RELATION_TABLE && l->relation.has_children;
+
+	if (heirs || l->relation.kind == RELATION_VIEW ||
+	    l->relation.kind == RELATION_FOREIGN)
+		return false;
+	strbuf_addf(sb, "CREATE UNIQUE INDEX %sON %s ",
+		    l->relation.kind == RELATION_PARTITIONED ? ""
+							     : "CONCURRENTLY ",
+		    l->relation.sql);
+	for (size_t i = 0; i < l->n_key; i++) {
+		const struct layout_column *k = &l->columns[l->key[i]];
+		if (k->expression)
+			return false;
+		strbuf_addstr(sb, i ? ", " : "(");
+		sql_quote_name(sb, k->name, '"');
+	}
+	strbuf_addch(sb, ')');
+	return true;
+}
+
+static int inspect_repeats(struct inspection_of *x, struct error *err)
+{
+	const struct layout *l = &x->c->layout;
+	struct strbuf fix = STRBUF_INIT;
+	struct error found = ERROR_INIT;
+	char *key = NULL;
+	bool vouchable = inspect_write_unique(&fix, l);
+	int rc = 0;
+
+	if (l->n_key && !l->key_unique)
+		rc = repeats_find(x->c->pg, l, NULL,
+				  x->mark->nulls == NULLS_SKIP, &key, err);
+	if (key) {
+		repeats_refuse(x->source->table, key, &found);
+		problems_add(x->out, SEVERITY_ERROR, ERROR_SCHEMA,
+			     "key-repeats", NULL, "%s", found.message);
+	} else if (!rc && l->n_key && !l->key_unique) {
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+			     "key-without-unique-index",
+			     vouchable ? fix.data : NULL,
+			     "no unique index of %s vouches for the key: every "
+			     "run looks for keys that repeat, and one stops it",
+			     x->source->table);
+	}
+	strbuf_release(&fix);
+	free(key);
+	return rc;
+}
+
+static int inspect_key(struct inspection_of *x, struct error *err)
 {
 	const struct layout *l = &x->c->layout;
 
-	if (l->n_key && !l->key_unique)
-		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
-			     "key-not-unique", NULL,
-			     "no unique index of %s vouches for the key: a key "
-			     "that repeats stops the run",
-			     x->source->table);
 	for (size_t i = 0; i < l->n_key; i++) {
 		const struct layout_column *k = &l->columns[l->key[i]];
 		if (k->nullable && l->relation.kind != RELATION_VIEW)
@@ -257,6 +306,7 @@ static void inspect_key(struct inspection_of *x)
 				"a row stops the run",
 				k->name, x->source->table);
 	}
+	return inspect_repeats(x, err);
 }
 
 static int inspect_rights(struct inspection_of *x, struct error *err)
@@ -294,8 +344,9 @@ int postgres_inspect(struct connector *base, const struct source_spec *source,
 	(void)schema;
 	if (rc)
 		return rc;
-	inspect_key(&x);
-	rc = inspect_rights(&x, err);
+	rc = inspect_key(&x, err);
+	if (!rc)
+		rc = inspect_rights(&x, err);
 	if (!rc && mark->strategy == STRATEGY_XMIN)
 		return inspect_leaves(&x, err);
 	if (!rc)

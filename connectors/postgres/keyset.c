@@ -3,6 +3,7 @@
 
 #include "connectors/postgres/keyset.h"
 #include "connectors/postgres/postgres.h"
+#include "connectors/postgres/repeats.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/data/value.h"
@@ -128,10 +129,7 @@ static int keyset_check_repeat(struct postgres *c, const struct batch *b,
 	    !keyset_same_key(&c->layout, b, b->n_rows - 1))
 		return 0;
 	value_print_key(&key, b, b->n_rows - 1);
-	error_set(err, ERROR_SCHEMA,
-		  "the key of %s repeats: more than one row has %s; name "
-		  "columns in `key` that tell the rows apart",
-		  c->pass.scan->source->table, key.data);
+	repeats_refuse(c->pass.scan->source->table, key.data, err);
 	strbuf_release(&key);
 	return -ERROR_SCHEMA;
 }

@@ -11,12 +11,16 @@
 bool keyset_has_lag(const struct postgres *c);
 /* Append which rows the whole pass may read, by their mark. */
 void keyset_write_reach(const struct postgres *c, struct query *q);
+/* Append which rows the whole pass is going to read: nothing if none is new,
+ * unless it looks back. */
+void keyset_write_past(const struct postgres *c, struct query *q);
 /* Append where the step begins, before it has read a row. */
 void keyset_write_begin(const struct postgres *c, struct query *q);
 /* Append where the step ends. */
 void keyset_write_end(const struct postgres *c, struct query *q);
 
-/* NULL marks (by policy) and NULL in the key: DATA with a sample. */
+/* NULL marks (by policy) and NULL in the key: DATA with a sample; a key that
+ * repeats: SCHEMA. */
 int keyset_check(struct postgres *c, struct error *err);
 
 #endif

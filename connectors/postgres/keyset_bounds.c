@@ -94,6 +94,21 @@ void keyset_write_reach(const struct postgres *c, struct query *q)
 			    layout_mark(&c->layout)->sql);
 }
 
+void keyset_write_past(const struct postgres *c, struct query *q)
+{
+	struct strlist from = STRLIST_INIT;
+
+	if (keyset_has_lag(c) || !keyset_from(c, &from)) {
+		keyset_write_reach(c, q);
+	} else {
+		query_compare(q, &c->layout, 0, ">", &from);
+		if (c->pass.scan->mark->nulls == NULLS_INCLUDE)
+			strbuf_addf(&q->sql, " OR %s IS NULL",
+				    layout_mark(&c->layout)->sql);
+	}
+	strlist_release(&from);
+}
+
 void keyset_write_begin(const struct postgres *c, struct query *q)
 {
 	const struct scan *scan = c->pass.scan;

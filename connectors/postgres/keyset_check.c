@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "connectors/postgres/keyset.h"
+#include "connectors/postgres/repeats.h"
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 
@@ -153,9 +154,29 @@ static int keyset_check_key(struct postgres *c, struct error *err)
 	return rc;
 }
 
+/* Once per row that is new: without a mark all of them, else the keys of those
+ * that this pass is going to read. */
+static int keyset_check_repeats(struct postgres *c, struct error *err)
+{
+	const struct scan *scan = c->pass.scan;
+	bool marked = scan->mark->nulls == NULLS_SKIP;
+	struct query among;
+	int rc;
+
+	query_init(&among);
+	if (scan->from->value)
+		keyset_write_past(c, &among);
+	rc = repeats_check(c->pg, &c->layout, scan->source->table,
+			   scan->from->value ? &among : NULL, marked, err);
+	query_release(&among);
+	return rc;
+}
+
 int keyset_check(struct postgres *c, struct error *err)
 {
 	int rc = keyset_check_nulls(c, err);
 
-	return rc ? rc : keyset_check_key(c, err);
+	if (!rc)
+		rc = keyset_check_key(c, err);
+	return rc ? rc : keyset_check_repeats(c, err);
 }

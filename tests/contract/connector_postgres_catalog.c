@@ -144,6 +144,32 @@ static void catalog_problems(void **state)
 	problems_release(&found);
 }
 
+static void catalog_problems_of_keys(void **state)
+{
+	struct world *w = suite_world(state);
+	struct problems found = { NULL, 0, 0 };
+
+	world_exec(w, "CREATE TABLE tm_source.t (id int NOT NULL, v int);"
+		      "INSERT INTO tm_source.t VALUES (1, 1), (2, 1)");
+	world_pipeline(w, "t", STRATEGY_XMIN, NULL);
+	world_key(w, "id", NULL);
+	catalog_inspect(w, &found);
+	assert_true(catalog_has(&found, "key-without-unique-index",
+				SEVERITY_WARNING,
+				"CREATE UNIQUE INDEX CONCURRENTLY ON "
+				"\"tm_source\".\"t\" (\"id\")"));
+	world_exec(w, "INSERT INTO tm_source.t VALUES (2, 2)");
+	catalog_inspect(w, &found);
+	assert_true(catalog_has(&found, "key-repeats", SEVERITY_ERROR, ""));
+	assert_false(catalog_has(&found, "key-without-unique-index",
+				 SEVERITY_WARNING, ""));
+	world_exec(w, "DELETE FROM tm_source.t WHERE v = 2;"
+		      "CREATE UNIQUE INDEX ON tm_source.t (id)");
+	catalog_inspect(w, &found);
+	assert_int_equal(found.n, 0);
+	problems_release(&found);
+}
+
 static void catalog_problems_of_sequences(void **state)
 {
 	struct world *w = suite_world(state);
@@ -253,6 +279,7 @@ const struct CMUnitTest suite_postgres_catalog[] = {
 	SUITE_TEST(catalog_missing),
 	SUITE_TEST(catalog_users_sql),
 	SUITE_TEST(catalog_problems),
+	SUITE_TEST(catalog_problems_of_keys),
 	SUITE_TEST(catalog_problems_of_sequences),
 	SUITE_TEST(catalog_suggestions),
 	SUITE_TEST(catalog_tables),

@@ -1,0 +1,23 @@
+/*
+ * A key that more than one row has. Where no unique index vouches for the key
+ * the rows themselves are asked, before any of them moves: a destination holds
+ * one row a key and could only drop the others.
+ */
+#ifndef TIDEMARK_CONNECTORS_POSTGRES_REPEATS_H
+#define TIDEMARK_CONNECTORS_POSTGRES_REPEATS_H
+
+#include "connectors/postgres/layout.h"
+#include "connectors/postgres/query.h"
+
+/* One such key as text (caller frees), or NULL. `among`: a condition, whose
+ * parameters are taken over: only keys of the rows that it chooses count; NULL:
+ * all. `marked`: rows without a mark are left out. */
+int repeats_find(struct pg *pg, const struct layout *l, struct query *among,
+		 bool marked, char **out, struct error *err);
+/* SCHEMA error about a key that was found. */
+int repeats_refuse(const char *table, const char *key, struct error *err);
+/* Both, unless an index vouches for the key or there is none. */
+int repeats_check(struct pg *pg, const struct layout *l, const char *table,
+		  struct query *among, bool marked, struct error *err);
+
+#endif
