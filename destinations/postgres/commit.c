@@ -76,7 +76,8 @@ static int commit_take(struct postgres_destination *d, struct pg *pg,
 	pthread_mutex_unlock(&d->swapping);
 	pg_close(old);
 	rc = postgres_session_start(d, err);
-	return rc ? rc : postgres_stage_create(d, err);
+	/* Of a refresh only the last COMMIT is ever found to have happened. */
+	return rc || d->target->refresh ? rc : postgres_stage_create(d, err);
 }
 
 /* The connection was lost between COMMIT and its answer: only the row knows

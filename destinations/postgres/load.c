@@ -238,6 +238,13 @@ static int load_rows(struct postgres_destination *d, const struct batch *b,
 	return counts_check(out, b->n_rows, d->target->table, err);
 }
 
+static void load_advance_refresh(struct postgres_destination *d, size_t n_rows,
+				 const struct load_counts *counts)
+{
+	d->refreshed += n_rows;
+	d->built += counts->inserted;
+}
+
 /* A refresh leaves the mark to finish(): the table it belongs to is not this
  * one yet. */
 static int load_transaction(struct postgres_destination *d,
@@ -248,7 +255,7 @@ static int load_transaction(struct postgres_destination *d,
 	bool refresh = d->target->refresh;
 	int rc = pg_exec(d->pg, "BEGIN", err);
 
-	if (!rc && !refresh)
+	if (!rc)
 		rc = postgres_mark_lock(d, err);
 	if (!rc)
 		rc = load_rows(d, b, next->batch_id, out, err);
@@ -261,7 +268,7 @@ static int load_transaction(struct postgres_destination *d,
 	else if (!refresh)
 		postgres_mark_advance(d, next, b->n_rows);
 	else
-		d->refreshed += b->n_rows;
+		load_advance_refresh(d, b->n_rows, out);
 	return rc;
 }
 

@@ -36,13 +36,14 @@ void postgres_mark_table_sql(struct strbuf *sb, const struct place *place)
 	strbuf_addf(sb, table_sql, place->watermark);
 }
 
-static void mark_remember(struct mark_seen *seen, const char *batch_id,
-			  int64_t fence, int64_t rows_total)
+void postgres_mark_remember(struct postgres_destination *d,
+			    const char *batch_id, int64_t fence,
+			    int64_t rows_total)
 {
 	char *copy = xstrdup(batch_id ? batch_id : "");
 
-	free(seen->batch_id);
-	*seen = (struct mark_seen){ copy, fence, rows_total };
+	free(d->seen.batch_id);
+	d->seen = (struct mark_seen){ copy, fence, rows_total };
 }
 
 int postgres_mark_read(struct pg *pg, const struct place *place,
@@ -69,25 +70,47 @@ int postgres_mark_read(struct pg *pg, const struct place *place,
 	return rc;
 }
 
-int postgres_mark_lock(struct postgres_destination *d, struct error *err)
+static int mark_overtaken(struct postgres_destination *d,
+			  const struct checkpoint *now, struct error *err)
 {
 	const char *pipeline = d->target->pipeline;
+
+	if (d->target->refresh)
+		return error_set(err, ERROR_STATE,
+				 "pipeline %s: another run of %s has taken "
+				 "over; this refresh of %s is given up",
+				 pipeline, pipeline, d->target->table);
+	return error_set(err, ERROR_STATE,
+			 "pipeline %s: another run of %s has taken over: it "
+			 "has written to %s since this run began (batch %s, "
+			 "not %s)",
+			 pipeline, pipeline, d->target->table, now->batch_id,
+			 d->seen.batch_id);
+}
+
+static int mark_compare(struct postgres_destination *d,
+			const struct checkpoint *now, struct error *err)
+{
+	if (!now->found)
+		return error_set(err, ERROR_STATE,
+				 "pipeline %s: its row in %s is gone",
+				 d->target->pipeline, d->place.watermark);
+	if (strcmp(now->batch_id, d->seen.batch_id) ||
+	    now->fence != d->seen.fence)
+		return mark_overtaken(d, now, err);
+	return 0;
+}
+
+int postgres_mark_lock(struct postgres_destination *d, struct error *err)
+{
 	struct checkpoint now;
 	int rc;
 
 	checkpoint_init(&now);
-	rc = postgres_mark_read(d->pg, &d->place, pipeline, true, &now, err);
-	if (!rc && !now.found)
-		rc = error_set(err, ERROR_STATE,
-			       "pipeline %s: its row in %s is gone", pipeline,
-			       d->place.watermark);
-	if (!rc && (strcmp(now.batch_id, d->seen.batch_id) ||
-		    now.fence != d->seen.fence))
-		rc = error_set(err, ERROR_STATE,
-			       "pipeline %s: another writer has loaded into %s "
-			       "since this run began (batch %s, not %s)",
-			       pipeline, d->target->table, now.batch_id,
-			       d->seen.batch_id);
+	rc = postgres_mark_read(d->pg, &d->place, d->target->pipeline, true,
+				&now, err);
+	if (!rc)
+		rc = mark_compare(d, &now, err);
 	if (!rc)
 		d->seen.rows_total = now.rows_total;
 	checkpoint_release(&now);
@@ -129,8 +152,8 @@ int postgres_mark_write(struct postgres_destination *d,
 void postgres_mark_advance(struct postgres_destination *d,
 			   const struct checkpoint *next, size_t n_rows)
 {
-	mark_remember(&d->seen, next->batch_id, next->fence,
-		      d->seen.rows_total + (int64_t)n_rows);
+	postgres_mark_remember(d, next->batch_id, next->fence,
+			       d->seen.rows_total + (int64_t)n_rows);
 }
 
 /* A stage of a run that was killed. This run's own, in a refresh, is the one
@@ -144,18 +167,15 @@ static int mark_drop_leftover(struct postgres_destination *d, struct error *err)
 	if (!rc && !d->target->refresh)
 		rc = pg_query(d->pg, &r, "SELECT to_regclass($1)", 1, params,
 			      err);
-	if (!rc && r && pg_value(r, 0, 0)) {
-		rc = pg_execf(d->pg, err, "DROP TABLE IF EXISTS %s",
-			      d->place.building);
-		if (!rc)
-			rc = failpoint("stage_dropped", err);
-	}
+	if (!rc && r && pg_value(r, 0, 0))
+		rc = postgres_refresh_drop_leftover(d, err);
 	pg_result_free(r);
 	return rc;
 }
 
 /* FOR UPDATE outside of a transaction: the backend of a killed predecessor may
- * still be committing; its row lock is waited for and let go at once. */
+ * still be committing; its row lock is waited for and let go at once. A refresh
+ * holds on to what prepare wrote: the row may be another's by now. */
 static int mark_recover_own(struct postgres_destination *d,
 			    struct checkpoint *out, struct error *err)
 {
@@ -164,9 +184,11 @@ static int mark_recover_own(struct postgres_destination *d,
 	if (!rc)
 		rc = postgres_mark_read(d->pg, &d->place, d->target->pipeline,
 					true, out, err);
-	if (!rc)
-		mark_remember(&d->seen, out->batch_id, out->fence,
-			      out->rows_total);
+	if (!rc && d->target->refresh)
+		rc = mark_compare(d, out, err);
+	else if (!rc)
+		postgres_mark_remember(d, out->batch_id, out->fence,
+				       out->rows_total);
 	return rc;
 }
 

@@ -97,6 +97,7 @@ static void postgres_close(struct destination *base)
 	url_release(&d->conn.url);
 	free(d->backend_started);
 	free(d->seen.batch_id);
+	free(d->refresh_key);
 	postgres_place_release(&d->place);
 	postgres_catalog_table_release(&d->table);
 	postgres_encoder_release(&d->encoder);

@@ -1,8 +1,9 @@
 /*
  * What the files of this folder share: the open destination, and the steps of
  * its work. postgres.c holds the ops table, catalog.c reads what exists,
- * inspect.c decides, prepare.c alters, mark.c keeps _tidemark_watermark,
- * statements.c writes SQL, load.c loads, swap.c replaces.
+ * plan.c decides, prepare.c alters, mark.c keeps _tidemark_watermark,
+ * statements.c writes SQL, load.c loads, refresh.c guards a stage, swap.c
+ * replaces.
  *
  * The session runs under search_path = pg_catalog, pg_temp: every name is
  * qualified, and a stage can only be ours.
@@ -63,7 +64,10 @@ struct postgres_destination {
 	/* Rows may go straight into the table: it was empty, or all of the
 	 * last batch were new. */
 	bool direct;
-	size_t refreshed; /* rows loaded since prepare, in a refresh */
+	/* In a refresh, since prepare: */
+	size_t refreshed; /* rows loaded */
+	int64_t built; /* of them, rows put into its stage */
+	char *refresh_key; /* the advisory lock that this session holds */
 };
 
 /* place.c: SCHEMA error for another database, or a name that the server
@@ -108,6 +112,9 @@ void postgres_mark_table_sql(struct strbuf *sb, const struct place *place);
 int postgres_mark_read(struct pg *pg, const struct place *place,
 		       const char *pipeline, bool lock, struct checkpoint *out,
 		       struct error *err);
+void postgres_mark_remember(struct postgres_destination *d,
+			    const char *batch_id, int64_t fence,
+			    int64_t rows_total);
 /* In the load's transaction: lock the row and compare it with `seen`. */
 int postgres_mark_lock(struct postgres_destination *d, struct error *err);
 /* In the same transaction: `next`, and `n_rows` more. */
@@ -146,6 +153,23 @@ int postgres_finish(struct destination *base, const struct checkpoint *next,
 int postgres_swap_inspect(struct pg *pg, const struct place *place,
 			  const struct target *target, uint32_t oid,
 			  struct problems *out, struct error *err);
+
+/* refresh.c. From prepare to finish() the session of a refresh holds an
+ * advisory lock, so that nobody takes its stage for a left-over, and no second
+ * refresh begins: STATE naming the backend, after some seconds. */
+int postgres_refresh_lock(struct postgres_destination *d,
+			  const struct target *target, struct error *err);
+/* Of the lock that is held, if any. */
+void postgres_refresh_unlock(struct postgres_destination *d);
+/* In the transaction that makes the stage: from now on the pipeline's row has
+ * a batch_id of this refresh, and any other writer finds itself overtaken. */
+int postgres_refresh_take_over(struct postgres_destination *d,
+			       const struct target *target, struct error *err);
+/* The stage of a refresh that was killed; one that is under way is left. */
+int postgres_refresh_drop_leftover(struct postgres_destination *d,
+				   struct error *err);
+/* BUG unless the stage has every row that was put into it. */
+int postgres_refresh_check(struct postgres_destination *d, struct error *err);
 
 /* postgres.c: open the session; also to reconnect. */
 int postgres_session_open(struct postgres_destination *d, struct pg **out,

@@ -78,7 +78,7 @@ static int prepare_apply(struct postgres_destination *d,
 	bool row = prepare_needs_row(plan, target);
 	int rc;
 
-	if (!row && !plan->inspection.ddl.n)
+	if (!row && !target->refresh && !plan->inspection.ddl.n)
 		return 0;
 	rc = pg_execf(d->pg, err, "BEGIN; SELECT pg_advisory_xact_lock(%d)",
 		      DDL_LOCK);
@@ -86,6 +86,8 @@ static int prepare_apply(struct postgres_destination *d,
 		rc = prepare_ddl(d, plan, err);
 	if (!rc && row)
 		rc = prepare_row(d, plan, target, err);
+	if (!rc && target->refresh)
+		rc = postgres_refresh_take_over(d, target, err);
 	if (!rc)
 		rc = pg_exec(d->pg, "COMMIT", err);
 	if (rc)
@@ -168,9 +170,13 @@ int postgres_prepare(struct destination *base, const struct target *target,
 	int rc;
 
 	postgres_plan_init(&plan);
+	postgres_refresh_unlock(d);
 	d->target = NULL;
 	d->refreshed = 0;
+	d->built = 0;
 	rc = postgres_place_set(&d->place, d->pg, target, err);
+	if (!rc && target->refresh)
+		rc = postgres_refresh_lock(d, target, err);
 	if (!rc)
 		rc = postgres_plan_make(&plan, d->pg, &d->place, target, err);
 	if (!rc)

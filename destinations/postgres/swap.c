@@ -303,6 +303,8 @@ int postgres_finish(struct destination *base, const struct checkpoint *next,
 	if (!rc)
 		rc = postgres_mark_lock(d, err);
 	if (!rc)
+		rc = postgres_refresh_check(d, err);
+	if (!rc)
 		rc = swap_tables(d, err);
 	if (!rc)
 		rc = postgres_mark_write(d, next, d->refreshed, err);
@@ -314,5 +316,7 @@ int postgres_finish(struct destination *base, const struct checkpoint *next,
 	}
 	postgres_mark_advance(d, next, d->refreshed);
 	d->refreshed = 0;
+	d->built = 0;
+	postgres_refresh_unlock(d);
 	return failpoint("stage_dropped", err);
 }

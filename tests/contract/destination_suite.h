@@ -33,5 +33,7 @@ extern const struct CMUnitTest suite_failpoints[];
 extern const size_t suite_failpoints_n;
 extern const struct CMUnitTest suite_postgres[];
 extern const size_t suite_postgres_n;
+extern const struct CMUnitTest suite_rivals[];
+extern const size_t suite_rivals_n;
 
 #endif

@@ -1,0 +1,173 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/failpoint.h"
+#include "core/data/digest.h"
+#include "destinations/common/refresh.h"
+#include "destinations/postgres/postgres.h"
+
+/* The server process of a client that was killed lingers a moment. */
+#define LOCK_TRIES    25
+#define LOCK_PAUSE_US (US_PER_SECOND / 5)
+#define KEY_DIGITS    16
+
+/* Who holds the advisory lock $1: its halves are two oids. */
+static const char holder_sql[] =
+	"SELECT l.pid, coalesce(' from ' || host(a.client_addr), '')\n"
+	"FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid\n"
+	"WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1\n"
+	"  AND l.database = (SELECT oid FROM pg_database\n"
+	"                    WHERE datname = current_database())\n"
+	"  AND l.classid = (($1::bigint >> 32) & 4294967295)::oid\n"
+	"  AND l.objid = ($1::bigint & 4294967295)::oid\n"
+	"LIMIT 1";
+
+static const char take_sql[] =
+	"UPDATE %s SET batch_id = $2, updated_at = clock_timestamp()\n"
+	"WHERE pipeline = $1 RETURNING fence, rows_total";
+
+/* Of the stage's name with its schema. */
+static char *refresh_key(const struct place *place)
+{
+	char hash[DIGEST_TEXT_SIZE];
+
+	digest_hash_text(place->building, strlen(place->building), hash);
+	hash[KEY_DIGITS] = '\0';
+	return xstrfmt("%" PRId64, (int64_t)strtoull(hash, NULL, 16));
+}
+
+static int refresh_try(struct postgres_destination *d, const char *sql,
+		       const char *key, bool *got, struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_query(d->pg, &r, sql, 1, &key, err);
+
+	if (!rc)
+		*got = *pg_value(r, 0, 0) == 't';
+	pg_result_free(r);
+	return rc;
+}
+
+static int refresh_refuse(struct postgres_destination *d,
+			  const struct target *target, const char *key,
+			  struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_query(d->pg, &r, holder_sql, 1, &key, err);
+
+	if (!rc && pg_rows(r))
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: another run of %s is refreshing "
+			       "%s (PostgreSQL backend %s%s); wait for it, or "
+			       "stop it",
+			       target->pipeline, target->pipeline,
+			       target->table, pg_value(r, 0, 0),
+			       pg_value(r, 0, 1));
+	else if (!rc)
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: another run of %s was refreshing "
+			       "%s until now",
+			       target->pipeline, target->pipeline,
+			       target->table);
+	pg_result_free(r);
+	return rc;
+}
+
+int postgres_refresh_lock(struct postgres_destination *d,
+			  const struct target *target, struct error *err)
+{
+	char *key = refresh_key(&d->place);
+	bool got = false;
+	int rc = 0;
+
+	for (int try = 0; !rc && !got && try < LOCK_TRIES; try++) {
+		if (try && clock_sleep_us(LOCK_PAUSE_US))
+			break;
+		rc = refresh_try(d, "SELECT pg_try_advisory_lock($1)", key,
+				 &got, err);
+	}
+	if (!rc && !got)
+		rc = refresh_refuse(d, target, key, err);
+	free(d->refresh_key);
+	d->refresh_key = rc ? NULL : xstrdup(key);
+	free(key);
+	return rc;
+}
+
+/* The session's end lets go of it as well. */
+void postgres_refresh_unlock(struct postgres_destination *d)
+{
+	struct error ignored = ERROR_INIT;
+	bool held;
+
+	if (d->refresh_key && pg_alive(d->pg))
+		refresh_try(d, "SELECT pg_advisory_unlock($1)", d->refresh_key,
+			    &held, &ignored);
+	free(d->refresh_key);
+	d->refresh_key = NULL;
+}
+
+int postgres_refresh_take_over(struct postgres_destination *d,
+			       const struct target *target, struct error *err)
+{
+	char *id = refresh_id_new();
+	char *sql = xstrfmt(take_sql, d->place.watermark);
+	const char *params[] = { target->pipeline, id };
+	struct pg_result *r = NULL;
+	int rc = pg_query(d->pg, &r, sql, 2, params, err);
+
+	if (!rc && !pg_rows(r))
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: its row in %s is gone",
+			       target->pipeline, d->place.watermark);
+	if (!rc)
+		postgres_mark_remember(d, id,
+				       strtoll(pg_value(r, 0, 0), NULL, 10),
+				       strtoll(pg_value(r, 0, 1), NULL, 10));
+	pg_result_free(r);
+	free(sql);
+	free(id);
+	return rc;
+}
+
+/* The lock is what tells the stage of a killed refresh from that of one that
+ * is under way. */
+int postgres_refresh_drop_leftover(struct postgres_destination *d,
+				   struct error *err)
+{
+	char *key = refresh_key(&d->place);
+	bool got = false;
+	int rc = pg_exec(d->pg, "BEGIN", err);
+
+	if (!rc)
+		rc = refresh_try(d, "SELECT pg_try_advisory_xact_lock($1)", key,
+				 &got, err);
+	if (!rc && got)
+		rc = pg_execf(d->pg, err, "DROP TABLE IF EXISTS %s",
+			      d->place.building);
+	if (!rc)
+		rc = pg_exec(d->pg, "COMMIT", err);
+	if (rc)
+		postgres_session_rollback(d);
+	free(key);
+	return rc || !got ? rc : failpoint("stage_dropped", err);
+}
+
+int postgres_refresh_check(struct postgres_destination *d, struct error *err)
+{
+	struct pg_result *r = NULL;
+	char *sql = xstrfmt("SELECT count(*) FROM %s", d->place.building);
+	int rc = pg_query(d->pg, &r, sql, 0, NULL, err);
+
+	if (!rc && strtoll(pg_value(r, 0, 0), NULL, 10) != d->built)
+		rc = error_set(err, ERROR_BUG,
+			       "table %s: the new one has %s rows, but %" PRId64
+			       " were put into it; the old one stays",
+			       d->target->table, pg_value(r, 0, 0), d->built);
+	pg_result_free(r);
+	free(sql);
+	return rc;
+}
