@@ -31,8 +31,10 @@ FILL = """insert into orders
 select i, i % 100000, (array['new','paid','packed','sent'])[1 + i % 4],
   'order note number ' || i, (i % 100000) / 100.0, i % 17, i % 3 = 0,
   timestamptz '2025-01-01' + i * interval '1 second',
-  timestamptz '2025-01-01' + i * interval '1 second'
+  {stamp} + i * interval '1 microsecond'
 from generate_series({first}, {last}) i"""
+
+FIRST_STAMP = "timestamptz '2025-01-01' + i / 10 * interval '1 second'"
 
 # A checksum that each engine computes alike: integers and exact decimals.
 SUMS = """select count(*), sum(id), sum(customer_id), sum(quantity),
@@ -45,19 +47,17 @@ insert into orders select s.* from stage s
   where not exists (select from orders o where o.id = s.id);"""
 
 
-def peak_run(command, env, expect=0):
-    """Run `command`; seconds and peak RSS in MiB of that process alone."""
+def peak_run(command, env, report):
+    """Run `command`; seconds, peak RSS in MiB, output. GNU time asks: a
+    child's own getrusage begins at its parent's peak."""
     begun = time.monotonic()
-    child = subprocess.Popen(command, env=env, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True)
-    output = child.stdout.read()
-    errors = child.stderr.read()
-    _, status, usage = os.wait4(child.pid, 0)
+    done = subprocess.run(["/usr/bin/time", "-f", "%M", "-o", report, *command],
+                          env=env, capture_output=True, text=True)
     seconds = time.monotonic() - begun
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != expect:
-        sys.exit(f"{command} exited {child.returncode}:\n{output}{errors}")
-    return seconds, usage.ru_maxrss / 1024, output
+    if done.returncode != 0:
+        sys.exit(f"{command} exited {done.returncode}:\n{done.stdout}{done.stderr}")
+    with open(report, encoding="ascii") as text:
+        return seconds, int(text.read()) / 1024, done.stdout
 
 
 class Bench:
@@ -91,7 +91,8 @@ class Bench:
 
     def fill(self):
         self.sql("source", f"drop table if exists orders; create table orders ({COLUMNS})")
-        self.sql("source", FILL.format(first=1, last=self.rows))
+        self.sql("source", FILL.format(first=1, last=self.rows,
+                                       stamp=FIRST_STAMP))
         self.sql("source", "create index on orders (updated_at, id)")
         with self.cluster.admin("source") as admin:
             admin.execute("vacuum freeze analyze orders")
@@ -104,7 +105,9 @@ class Bench:
           where id % 10 = {generation % 10}""")
         self.sql("source", FILL.format(
             first=self.rows + 1 + generation * self.added,
-            last=self.rows + (generation + 1) * self.added))
+            last=self.rows + (generation + 1) * self.added,
+            stamp="timestamptz '2026-01-01' + interval "
+                  f"'{generation} days 12 hours'"))
 
     def reset_target(self):
         self.sql("target", f"drop schema public cascade; create schema public; create table orders ({COLUMNS})")
@@ -134,7 +137,8 @@ class Bench:
             [self.options.binary, "-q", "copy", self.url("source"), url,
              "--table", "public.orders", "--to", to,
              "--watermark", "timestamp:updated_at",
-             "--state", f"sqlite:{self.dir}/state.db", "--json"], self.env)
+             "--state", f"sqlite:{self.dir}/state.db", "--json"], self.env,
+            os.path.join(self.dir, "peak"))
         return seconds, rss
 
     def psql(self, script):
