@@ -8,6 +8,8 @@
 #include "destinations/common/names.h"
 #include "destinations/duckdb/internal.h"
 
+#define VIEW_PROBE "_tidemark_view"
+
 /* What inspect works on. */
 struct ddl {
 	struct duckdb_destination *d;
@@ -25,24 +27,26 @@ static void ddl_refuse(struct ddl *x, const char *code, const char *fix,
 		     "table %s: %s", x->target->table, what);
 }
 
-char *duckdb_view_sql(const struct target *target, const struct duckdb_place *p)
+static char *ddl_view_sql(const char *create, const char *name,
+			  const struct target *target,
+			  const struct duckdb_place *p)
 {
-	const struct schema *s = target->schema;
 	struct strbuf sql = STRBUF_INIT;
 
 	strbuf_addf(&sql,
-		    "CREATE OR REPLACE VIEW %s AS SELECT * EXCLUDE (%s, %s, "
-		    "%s) FROM %s QUALIFY row_number() OVER (PARTITION BY ",
-		    p->quoted_name, NAME_RAW_BATCH, NAME_RAW_SEQ,
-		    NAME_RAW_LOADED, p->quoted_data);
-	duckdb_sql_keys(&sql, s);
-	strbuf_addstr(&sql, " ORDER BY ");
-	if (s->mark >= 0) {
-		sql_quote_name(&sql, s->columns[s->mark].name, '"');
-		strbuf_addstr(&sql, " DESC NULLS LAST, ");
-	}
-	strbuf_addf(&sql, "%s DESC) = 1", NAME_RAW_SEQ);
+		    "%s %s AS SELECT * EXCLUDE (%s, %s, %s) FROM %s QUALIFY "
+		    "row_number() OVER (PARTITION BY ",
+		    create, name, NAME_RAW_BATCH, NAME_RAW_SEQ, NAME_RAW_LOADED,
+		    p->quoted_data);
+	duckdb_sql_keys(&sql, target->schema);
+	strbuf_addf(&sql, " ORDER BY %s DESC) = 1", NAME_RAW_SEQ);
 	return strbuf_detach(&sql);
+}
+
+char *duckdb_view_sql(const struct target *target, const struct duckdb_place *p)
+{
+	return ddl_view_sql("CREATE OR REPLACE VIEW", p->quoted_name, target,
+			    p);
 }
 
 static void ddl_push(struct ddl *x, struct strbuf *sql)
@@ -218,7 +222,8 @@ static int ddl_check_keys(struct ddl *x, struct error *err)
 	struct duck_result *r = NULL;
 	int rc;
 
-	if (e->has_mark || x->target->mode == LOAD_APPEND || x->out->problems.n)
+	if (e->created || e->mark.rows_total > 0 ||
+	    x->target->mode == LOAD_APPEND || x->out->problems.n)
 		return 0;
 	strbuf_addf(&sql, "SELECT 1 FROM %s GROUP BY ", x->place->quoted_data);
 	duckdb_sql_keys(&sql, x->target->schema);
@@ -260,16 +265,54 @@ static void ddl_drift(struct ddl *x, bool exists)
 	free(extras);
 }
 
-static void ddl_view(struct ddl *x)
+/* DuckDB keeps a view in words of its own: those of a temporary one with the
+ * text wanted tell whether they are the same. What stands in EXCLUDE comes in
+ * any order. */
+static int ddl_same_view(const struct ddl *x, bool *same, struct error *err)
 {
-	char *sql;
+	static const char text_sql[] =
+		"SELECT count(DISTINCT substr(sql, strpos(sql, ') FROM '))) "
+		"= 1 FROM duckdb_views() WHERE view_name = '" VIEW_PROBE "' OR "
+		"(lower(database_name) = lower($1) AND "
+		"lower(schema_name) = lower($2) AND "
+		"lower(view_name) = lower($3))";
+	const char *params[] = { x->place->catalog, x->place->schema,
+				 x->place->name };
+	char *sql = ddl_view_sql("CREATE OR REPLACE TEMP VIEW", VIEW_PROBE,
+				 x->target, x->place);
+	struct duck_result *r = NULL;
+	int rc = duck_exec(x->d->db, sql, err);
 
-	if (x->target->mode != LOAD_APPEND || x->target->refresh ||
-	    (x->existing->name_is_view && !x->out->ddl.n))
-		return;
+	if (!rc)
+		rc = duck_query(x->d->db, &r, text_sql, params,
+				ARRAY_SIZE(params), err);
+	if (!rc && duck_next(r))
+		*same = duck_bool(r, 0);
+	duck_result_free(r);
+	if (!rc)
+		rc = duck_exec(x->d->db, "DROP VIEW temp.main." VIEW_PROBE,
+			       err);
+	free(sql);
+	return rc;
+}
+
+static int ddl_view(struct ddl *x, struct error *err)
+{
+	const struct duckdb_existing *e = x->existing;
+	bool same = false;
+	char *sql;
+	int rc = 0;
+
+	if (x->target->mode != LOAD_APPEND || x->target->refresh)
+		return 0;
+	if (e->name_is_view && !x->out->ddl.n && !x->out->problems.n)
+		rc = ddl_same_view(x, &same, err);
+	if (rc || same)
+		return rc;
 	sql = duckdb_view_sql(x->target, x->place);
 	strlist_add(&x->out->ddl, sql);
 	free(sql);
+	return 0;
 }
 
 int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
@@ -280,6 +323,7 @@ int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
 {
 	struct ddl x = { d, target, p, e, types, out };
 	bool exists = e->has_data && !target->refresh;
+	int rc;
 
 	out->table_exists = e->has_data;
 	ddl_check_names(&x);
@@ -289,6 +333,6 @@ int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
 		ddl_create_table(&x, p->quoted_stage);
 	else if (!exists)
 		ddl_create_table(&x, p->quoted_data);
-	ddl_view(&x);
-	return exists ? ddl_check_keys(&x, err) : 0;
+	rc = ddl_view(&x, err);
+	return rc || !exists ? rc : ddl_check_keys(&x, err);
 }

@@ -30,7 +30,7 @@ static void duckdb_destination_close(struct destination *base)
 	free(d->memory_limit);
 	free(d->threads);
 	free(d->catalog);
-	free(d->seen_stored);
+	free(d->refresh_id);
 	free(d);
 }
 
@@ -93,9 +93,10 @@ static int duckdb_destination_prepare(struct destination *base,
 	return duckdb_prepare_target(duckdb_self(base), target, err);
 }
 
-/* The stage that a killed refresh left, once prepare has run. */
+/* The stage that a killed refresh left, once prepare has run. Its process is
+ * gone, or is ours: the file's lock keeps all others out. */
 static int duckdb_drop_leftovers(struct duckdb_destination *d,
-				 const struct duckdb_existing *e,
+				 struct duckdb_existing *e,
 				 const struct duckdb_place *p,
 				 struct error *err)
 {
@@ -103,7 +104,20 @@ static int duckdb_drop_leftovers(struct duckdb_destination *d,
 
 	if (rc || !e->has_stage || d->target->refresh)
 		return rc;
-	return duck_execf(d->db, err, "DROP TABLE %s", p->quoted_stage);
+	rc = duck_exec(d->db, "BEGIN", err);
+	if (rc)
+		return rc;
+	rc = duckdb_mark_release(d, p, d->target->pipeline, err);
+	if (!rc)
+		rc = duck_execf(d->db, err, "DROP TABLE %s", p->quoted_stage);
+	if (!rc)
+		rc = duck_exec(d->db, "COMMIT", err);
+	if (rc) {
+		duck_exec(d->db, "ROLLBACK", NULL);
+		return rc;
+	}
+	duckdb_existing_release(e);
+	return duckdb_existing_look(e, d, p, d->target->pipeline, err);
 }
 
 static int duckdb_destination_recover(struct destination *base,
@@ -126,8 +140,6 @@ static int duckdb_destination_recover(struct destination *base,
 	if (!rc && (existing.has_data || d->target)) {
 		duckdb_mark_copy(out, &existing.mark);
 		duckdb_mark_copy(&d->seen, &existing.mark);
-		free(d->seen_stored);
-		d->seen_stored = xstrdup(d->seen.batch_id);
 	}
 	duckdb_place_release(&place);
 	duckdb_existing_release(&existing);
@@ -191,7 +203,10 @@ static int duckdb_destination_load(struct destination *base,
 
 	if (rc)
 		return rc;
-	rc = duckdb_load_batch(d, batch, next, out, err);
+	if (d->target->refresh)
+		rc = duckdb_mark_hold(d, err);
+	if (!rc)
+		rc = duckdb_load_batch(d, batch, next, out, err);
 	if (!rc)
 		rc = duckdb_move_mark(d, next, err);
 	if (rc) {
@@ -199,60 +214,11 @@ static int duckdb_destination_load(struct destination *base,
 		return rc;
 	}
 	rc = duckdb_commit(d, next, err);
+	if (!rc && d->target->refresh)
+		d->built += out->inserted;
 	if (!rc && batch->n_rows)
 		rc = duckdb_load_drop_stages(d, err);
 	return rc ? rc : failpoint("stage_dropped", err);
-}
-
-static int duckdb_swap(struct duckdb_destination *d,
-		       const struct duckdb_existing *e, struct error *err)
-{
-	const struct duckdb_place *p = &d->place;
-	char *view = NULL;
-	int rc = 0;
-
-	if (e->has_data)
-		rc = duck_execf(d->db, err, "DROP TABLE %s", p->quoted_data);
-	if (!rc) {
-		struct strbuf sql = STRBUF_INIT;
-
-		strbuf_addf(&sql, "ALTER TABLE %s RENAME TO ", p->quoted_stage);
-		sql_quote_name(&sql, p->data, '"');
-		rc = duck_exec(d->db, sql.data, err);
-		strbuf_release(&sql);
-	}
-	if (!rc && d->target->mode == LOAD_APPEND) {
-		view = duckdb_view_sql(d->target, p);
-		rc = duck_exec(d->db, view, err);
-		free(view);
-	}
-	return rc;
-}
-
-static int duckdb_refresh(struct duckdb_destination *d,
-			  const struct checkpoint *next, struct error *err)
-{
-	struct duckdb_existing e;
-	int rc = duckdb_existing_look(&e, d, &d->place, d->target->pipeline,
-				      err);
-
-	if (!rc && e.has_mark && d->seen_stored &&
-	    strcmp(e.mark.batch_id, d->seen_stored) != 0)
-		rc = error_set(err, ERROR_STATE,
-			       "%s: another writer has moved the mark of %s "
-			       "in %s; nothing was replaced",
-			       d->target->table, d->target->pipeline, d->path);
-	if (!rc)
-		rc = duckdb_swap(d, &e, err);
-	if (!rc)
-		rc = failpoint("before_watermark", err);
-	if (!rc)
-		rc = duckdb_mark_put(d, &d->place, d->target->pipeline, next,
-				     true, err);
-	if (!rc)
-		rc = failpoint("after_watermark", err);
-	duckdb_existing_release(&e);
-	return rc;
 }
 
 static int duckdb_destination_finish(struct destination *base,
@@ -267,7 +233,7 @@ static int duckdb_destination_finish(struct destination *base,
 	rc = duck_exec(d->db, "BEGIN", err);
 	if (rc)
 		return rc;
-	rc = duckdb_refresh(d, next, err);
+	rc = duckdb_refresh_swap(d, next, err);
 	if (rc) {
 		duck_exec(d->db, "ROLLBACK", NULL);
 		return rc;

@@ -18,6 +18,7 @@
 #include "core/data/batch.h"
 #include "core/plugin/destination.h"
 #include "destinations/common/drift.h"
+#include "destinations/common/refresh.h"
 
 #define DUCKDB_TYPE_SIZE 32
 
@@ -77,7 +78,9 @@ struct duckdb_destination {
 	const char *into_name;
 	bool in_place; /* changed rows are updated, not deleted and inserted */
 	struct checkpoint seen; /* the mark this handle last saw or wrote */
-	char *seen_stored; /* in a refresh: the row's batch_id at its start */
+	char *refresh_id; /* in a refresh: the row's batch_id until it is done
+			   */
+	int64_t built; /* rows put into its stage */
 	int64_t *matched; /* of each row of the batch; reused */
 	uint32_t *rows;
 	size_t matched_capacity, rows_capacity;
@@ -130,6 +133,9 @@ int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
 		   const struct duckdb_existing *e,
 		   const struct duckdb_type *types, struct inspection *out,
 		   struct error *err);
+/* What a table holds. */
+int duckdb_count_rows(struct duckdb_destination *d, const char *quoted,
+		      int64_t *out, struct error *err);
 /* "CREATE OR REPLACE VIEW ..." of the newest rows; caller frees. */
 char *duckdb_view_sql(const struct target *target,
 		      const struct duckdb_place *p);
@@ -145,6 +151,12 @@ int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
 int duckdb_mark_move(struct duckdb_destination *d,
 		     const struct checkpoint *next, struct error *err);
 void duckdb_mark_copy(struct checkpoint *dst, const struct checkpoint *src);
+/* In a refresh's transaction: STATE if the row is no longer its own. */
+int duckdb_mark_hold(struct duckdb_destination *d, struct error *err);
+/* Whoever goes on with the refresh that was under way is told. */
+int duckdb_mark_release(struct duckdb_destination *d,
+			const struct duckdb_place *p, const char *pipeline,
+			struct error *err);
 
 /* fill.c: rows of a batch into a table. */
 enum duckdb_field_from {
@@ -193,8 +205,14 @@ void duckdb_sql_columns(struct strbuf *sql, const struct schema *s,
 void duckdb_sql_keys(struct strbuf *sql, const struct schema *s);
 void duckdb_sql_key_join(struct strbuf *sql, const struct schema *s);
 void duckdb_sql_different(struct strbuf *sql, const struct schema *s);
-/* " AND ...", or nothing without a mark. */
-void duckdb_sql_newer(struct strbuf *sql, const struct schema *s);
+/* " AND ...", or nothing without a mark. `delivered` (may be NULL) is the
+ * checkpoint's, and `type` the mark column's. */
+void duckdb_sql_newer(struct strbuf *sql, const struct schema *s,
+		      const char *delivered, const char *type);
+
+/* refresh.c: the swap, with `next`, in the caller's transaction. */
+int duckdb_refresh_swap(struct duckdb_destination *d,
+			const struct checkpoint *next, struct error *err);
 
 /* load.c */
 int duckdb_load_batch(struct duckdb_destination *d, const struct batch *b,

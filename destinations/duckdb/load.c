@@ -293,6 +293,13 @@ static int load_stage_matched(const struct load *l, struct error *err)
 	return rc;
 }
 
+static void load_newer(const struct load *l, struct strbuf *sql)
+{
+	if (l->s->mark >= 0)
+		duckdb_sql_newer(sql, l->s, l->next->delivered,
+				 l->d->types[l->s->mark].text);
+}
+
 /* Extra columns keep their values, and keys and indexes see no delete. */
 static int load_update(const struct load *l, int64_t *changed,
 		       struct error *err)
@@ -317,7 +324,7 @@ static int load_update(const struct load *l, int64_t *changed,
 	strbuf_addstr(&sql, " FROM " STAGE_ROWS
 			    " s WHERE t.rowid = s." STAGE_MATCHED " AND ");
 	duckdb_sql_different(&sql, l->s);
-	duckdb_sql_newer(&sql, l->s);
+	load_newer(l, &sql);
 	return load_exec(l, &sql, changed, err);
 }
 
@@ -338,7 +345,7 @@ static int load_find_changed(const struct load *l, int64_t *changed,
 		    " s ON t.rowid = s." STAGE_MATCHED " WHERE ",
 		    l->d->into);
 	duckdb_sql_different(&sql, l->s);
-	duckdb_sql_newer(&sql, l->s);
+	load_newer(l, &sql);
 	return load_exec(l, &sql, changed, err);
 }
 
@@ -377,10 +384,9 @@ static int load_delete_insert(const struct load *l, int64_t *changed,
 	return rc;
 }
 
-/* append: a version that the raw table has is not appended again. Of each
- * version the newest row counts, or one that went back to an older content
- * would be lost. */
-static int load_append_versions(struct load *l, struct error *err)
+/* A pipeline appends in the order it reads, so a key's newest row is its last.
+ * One like it is not appended again. */
+static int load_append_changed(struct load *l, struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
@@ -393,10 +399,6 @@ static int load_append_versions(struct load *l, struct error *err)
 	duckdb_sql_key_join(&sql, l->s);
 	strbuf_addstr(&sql, " QUALIFY row_number() OVER (PARTITION BY ");
 	duckdb_sql_keys(&sql, l->s);
-	if (l->s->mark >= 0) {
-		strbuf_addstr(&sql, ", ");
-		duckdb_sql_name(&sql, l->s, (size_t)l->s->mark, NULL);
-	}
 	strbuf_addstr(&sql, " ORDER BY " NAME_RAW_SEQ " DESC) = 1) t WHERE ");
 	duckdb_sql_key_join(&sql, l->s);
 	strbuf_addstr(&sql, " AND NOT ");
@@ -419,7 +421,7 @@ static int load_merge(struct load *l, struct error *err)
 	if (!l->n_matched)
 		return 0;
 	if (l->d->target->mode == LOAD_APPEND) {
-		rc = load_append_versions(l, err);
+		rc = load_append_changed(l, err);
 		changed = (int64_t)(l->n_new - before);
 	} else {
 		rc = l->d->in_place ? load_update(l, &changed, err)

@@ -86,9 +86,46 @@ int duckdb_mark_move(struct duckdb_destination *d,
 	free(sql);
 	if (!rc && rows != 1)
 		rc = error_set(err, ERROR_STATE,
-			       "%s: another writer has moved the mark of %s "
-			       "in %s; nothing was written",
-			       d->target->table, d->target->pipeline, d->path);
+			       "pipeline %s: another run of %s has taken over: "
+			       "it has moved the mark of %s in %s; nothing was "
+			       "written",
+			       d->target->pipeline, d->target->pipeline,
+			       d->target->table, d->path);
+	return rc;
+}
+
+/* A write, so that two transactions cannot both find the row their own. */
+int duckdb_mark_hold(struct duckdb_destination *d, struct error *err)
+{
+	const char *pipeline = d->target->pipeline;
+	const char *params[] = { pipeline, d->refresh_id };
+	char *sql = xstrfmt("UPDATE %s SET updated_at = updated_at WHERE "
+			    "pipeline = $1 AND batch_id = $2",
+			    d->place.quoted_mark);
+	int64_t rows = 0;
+	int rc =
+		duck_change(d->db, sql, params, ARRAY_SIZE(params), &rows, err);
+
+	free(sql);
+	if (!rc && rows != 1)
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: another run of %s has taken over; "
+			       "this refresh of %s in %s is given up",
+			       pipeline, pipeline, d->target->table, d->path);
+	return rc;
+}
+
+int duckdb_mark_release(struct duckdb_destination *d,
+			const struct duckdb_place *p, const char *pipeline,
+			struct error *err)
+{
+	char *sql = xstrfmt("UPDATE %s SET batch_id = 'left-' || batch_id "
+			    "WHERE pipeline = $1 AND "
+			    "starts_with(batch_id, '" REFRESH_PREFIX "')",
+			    p->quoted_mark);
+	int rc = duck_change(d->db, sql, &pipeline, 1, NULL, err);
+
+	free(sql);
 	return rc;
 }
 

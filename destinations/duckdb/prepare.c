@@ -74,6 +74,20 @@ static int prepare_ddl(struct duckdb_destination *d,
 	return rc;
 }
 
+/* The row is the refresh's own from now on, and otherwise as it is. */
+static int prepare_take_over(struct duckdb_destination *d,
+			     const struct target *target, struct preparation *p,
+			     struct error *err)
+{
+	free(d->refresh_id);
+	d->refresh_id = refresh_id_new();
+	d->built = 0;
+	free(p->existing.mark.batch_id);
+	p->existing.mark.batch_id = xstrdup(d->refresh_id);
+	return duckdb_mark_put(d, &p->place, target->pipeline,
+			       &p->existing.mark, p->existing.created, err);
+}
+
 /* A table made anew, or a new column, has everything yet to come: the mark
  * goes back. */
 static int prepare_mark(struct duckdb_destination *d,
@@ -86,7 +100,9 @@ static int prepare_mark(struct duckdb_destination *d,
 
 	if (!p->existing.has_mark_table)
 		rc = duckdb_mark_create_table(d, &p->place, err);
-	if (rc || target->refresh || (p->existing.has_mark && !again))
+	if (!rc && target->refresh)
+		return prepare_take_over(d, target, p, err);
+	if (rc || (p->existing.has_mark && !again))
 		return rc;
 	if (again) {
 		free(p->existing.mark.watermark);
@@ -104,7 +120,7 @@ static int prepare_write(struct duckdb_destination *d,
 	int rc;
 
 	if (!p->inspection.ddl.n && p->existing.has_mark_table &&
-	    (p->existing.has_mark || target->refresh))
+	    p->existing.has_mark && !target->refresh)
 		return 0;
 	rc = duck_exec(d->db, "BEGIN", err);
 	if (rc)

@@ -55,9 +55,12 @@ void duckdb_sql_different(struct strbuf *sql, const struct schema *s)
 	strbuf_addstr(sql, *between ? ")" : "false)");
 }
 
-/* An older version never replaces a newer one; without a mark nothing says
- * which is older, and the source's word counts. */
-void duckdb_sql_newer(struct strbuf *sql, const struct schema *s)
+/* An older version never replaces a newer one, unless that is no newer than
+ * what this pipeline has delivered itself; without a mark nothing says which
+ * is older, and the source's word counts. A text that DuckDB cannot read is
+ * NULL, and compares as nothing. */
+void duckdb_sql_newer(struct strbuf *sql, const struct schema *s,
+		      const char *delivered, const char *type)
 {
 	if (s->mark < 0)
 		return;
@@ -69,5 +72,11 @@ void duckdb_sql_newer(struct strbuf *sql, const struct schema *s)
 	duckdb_sql_name(sql, s, (size_t)s->mark, "s");
 	strbuf_addstr(sql, " >= ");
 	duckdb_sql_name(sql, s, (size_t)s->mark, "t");
+	if (delivered) {
+		strbuf_addstr(sql, " OR TRY_CAST(");
+		sql_quote_literal(sql, delivered);
+		strbuf_addf(sql, " AS %s) >= ", type);
+		duckdb_sql_name(sql, s, (size_t)s->mark, "t");
+	}
 	strbuf_addstr(sql, ")");
 }

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "core/data/value.h"
+#include "destinations/common/names.h"
 #include "destinations/duckdb/internal.h"
 #include "tests/unit/unit.h"
 
@@ -328,6 +330,353 @@ static void test_other_writer(void **state)
 	values_release(&v);
 }
 
+/* A file, a source's table (id; v, the mark), and what was loaded last. */
+struct file {
+	char *directory, *path;
+	struct connection conn;
+	struct schema schema;
+	struct target target;
+	struct destination *d;
+	struct error err;
+	struct load_counts counts;
+	int n_batches;
+};
+
+static int file_make(void **state)
+{
+	struct file *f = xcalloc(1, sizeof(*f));
+	char template[] = "/tmp/tidemark-duckdb-XXXXXX";
+	char *url;
+
+	f->directory = xstrdup(mkdtemp(template));
+	f->path = xstrfmt("%s/w.db", f->directory);
+	url = xstrfmt("duckdb:%s", f->path);
+	assert_int_equal(url_parse(&f->conn.url, url, &f->err), 0);
+	free(url);
+	f->target = (struct target){ .pipeline = "p",
+				     .table = "orders",
+				     .schema = &f->schema };
+	*state = f;
+	return 0;
+}
+
+static void file_close(struct file *f)
+{
+	duckdb_destination.close(f->d);
+	f->d = NULL;
+}
+
+static int file_unmake(void **state)
+{
+	struct file *f = *state;
+	char *command = xstrfmt("rm -r '%s'", f->directory);
+
+	file_close(f);
+	assert_int_equal(system(command), 0);
+	free(command);
+	schema_release(&f->schema);
+	url_release(&f->conn.url);
+	free(f->directory);
+	free(f->path);
+	free(f);
+	return 0;
+}
+
+static void file_schema(struct file *f, enum type_kind mark)
+{
+	struct type id = { .kind = TYPE_INT64, .native = (char *)"" };
+	struct type v = { .kind = mark, .digits = 6, .native = (char *)"" };
+	size_t key = 0;
+
+	schema_release(&f->schema);
+	schema_init(&f->schema);
+	schema_add(&f->schema, "id", &id, false);
+	schema_add(&f->schema, "v", &v, true);
+	schema_set_key(&f->schema, &key, 1);
+	f->schema.mark = 1;
+}
+
+static int file_begin(struct file *f)
+{
+	struct checkpoint seen;
+	int rc;
+
+	error_clear(&f->err);
+	checkpoint_init(&seen);
+	rc = duckdb_destination.open(&f->d, &f->conn, &f->err);
+	if (!rc)
+		rc = f->d->ops->prepare(f->d, &f->target, &f->err);
+	if (!rc)
+		rc = f->d->ops->recover(f->d, &f->target, &seen, &f->err);
+	checkpoint_release(&seen);
+	return -rc;
+}
+
+/* One row; `value` NULL: its mark is NULL. */
+static int file_load(struct file *f, int64_t id, const int64_t *value,
+		     const char *delivered)
+{
+	char *batch_id = xstrfmt("batch-%d", ++f->n_batches);
+	struct checkpoint next = { .watermark = (char *)"{}",
+				   .batch_id = batch_id,
+				   .rows_total = f->n_batches,
+				   .delivered = (char *)delivered };
+	struct batch b;
+	int rc;
+
+	batch_init(&b, &f->schema);
+	batch_reserve_row(&b);
+	vector_set_fixed(&b.vectors[0], 0, &id);
+	if (value)
+		vector_set_fixed(&b.vectors[1], 0, value);
+	else
+		vector_set_null(&b.vectors[1], 0);
+	batch_row_done(&b);
+	error_clear(&f->err);
+	rc = f->d->ops->load(f->d, &b, &next, &f->counts, &f->err);
+	batch_release(&b);
+	free(batch_id);
+	return -rc;
+}
+
+static int file_finish(struct file *f)
+{
+	struct checkpoint next = { .watermark = (char *)"{}",
+				   .batch_id = (char *)"finished" };
+
+	error_clear(&f->err);
+	return -f->d->ops->finish(f->d, &next, &f->err);
+}
+
+static void file_sync(struct file *f, int64_t id, const int64_t *value,
+		      const char *delivered)
+{
+	if (file_begin(f) || file_load(f, id, value, delivered))
+		fail_msg("%s", f->err.message);
+	file_close(f);
+}
+
+/* Through the destination's own handle while there is one. */
+static struct duck *file_look(struct file *f)
+{
+	struct duck *db = NULL;
+
+	error_clear(&f->err);
+	if (f->d)
+		return ((struct duckdb_destination *)f->d)->db;
+	if (duck_open(&db, f->path, NULL, 0, &f->err))
+		fail_msg("%s", f->err.message);
+	return db;
+}
+
+static void file_exec(struct file *f, const char *sql)
+{
+	struct duck *db = file_look(f);
+
+	if (duck_exec(db, sql, &f->err))
+		fail_msg("%s", f->err.message);
+	if (!f->d)
+		duck_close(db);
+}
+
+/* The first value of the first row. */
+static void file_expect(struct file *f, const char *sql, const char *expected)
+{
+	struct duck *db = file_look(f);
+	struct duck_result *r = NULL;
+	char *text;
+
+	if (duck_query(db, &r, sql, NULL, 0, &f->err))
+		fail_msg("%s", f->err.message);
+	assert_true(duck_next(r));
+	text = duck_is_null(r, 0) ? xstrdup("NULL") : duck_str(r, 0);
+	duck_result_free(r);
+	if (!f->d)
+		duck_close(db);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+#define ORDERS "SELECT string_agg(id || ':' || v, ' ' ORDER BY id) FROM orders"
+#define STAGES                                                                 \
+	"SELECT count(*)::VARCHAR FROM duckdb_tables() WHERE "                 \
+	"starts_with(table_name, '_tidemark_stage')"
+
+/* A table with the row 1:1, and a refresh of it that has read 1:2. */
+static void file_refresh(struct file *f)
+{
+	const int64_t one = 1, two = 2;
+
+	file_schema(f, TYPE_INT64);
+	file_sync(f, 1, &one, NULL);
+	f->target.refresh = true;
+	assert_int_equal(file_begin(f), 0);
+	assert_int_equal(file_load(f, 1, &two, NULL), 0);
+}
+
+static void test_refresh_overtaken(void **state)
+{
+	struct file *f = *state;
+	struct destination *first, *second;
+	const int64_t three = 3;
+
+	file_refresh(f);
+	first = f->d;
+	f->d = NULL;
+	assert_int_equal(file_begin(f), 0);
+	second = f->d;
+	assert_int_equal(file_load(f, 2, &three, NULL), 0);
+	f->d = first;
+	assert_int_equal(file_load(f, 3, &three, NULL), ERROR_STATE);
+	assert_non_null(strstr(f->err.message, "another run of p has taken"));
+	assert_int_equal(file_finish(f), ERROR_STATE);
+	file_close(f);
+	f->d = second;
+	file_expect(f, ORDERS, "1:1");
+	assert_int_equal(file_finish(f), 0);
+	file_expect(f, ORDERS, "2:3");
+	file_expect(f, "SELECT batch_id FROM _tidemark_watermark", "finished");
+}
+
+static void test_refresh_left_behind(void **state)
+{
+	struct file *f = *state;
+	const int64_t three = 3;
+
+	file_refresh(f);
+	file_close(f);
+	file_expect(f, STAGES, "1");
+	file_expect(f, "SELECT watermark FROM _tidemark_watermark", "{}");
+	f->target.refresh = false;
+	file_sync(f, 2, &three, NULL);
+	file_expect(f, STAGES, "0");
+	file_expect(f, ORDERS, "1:1 2:3");
+}
+
+static void test_refresh_counts_rows(void **state)
+{
+	struct file *f = *state;
+	char *stage = name_stage("p");
+	char *sql = xstrfmt("DELETE FROM %s", stage);
+
+	file_refresh(f);
+	file_exec(f, sql);
+	assert_int_equal(file_finish(f), ERROR_BUG);
+	assert_non_null(strstr(f->err.message, "0 rows, but 1"));
+	file_expect(f, ORDERS, "1:1");
+	free(sql);
+	free(stage);
+}
+
+/* The kind, texts of stored, new and delivered, and whether new replaces. */
+static const struct delivered_case {
+	enum type_kind kind;
+	const char *stored, *fresh, *delivered;
+	bool replaces;
+} delivered_cases[] = {
+	{ TYPE_INT64, "5", "4", "5", true },
+	{ TYPE_INT64, "9", "6", "6", false },
+	{ TYPE_INT64, "10", "6", "9", false },
+	{ TYPE_INT64, "5", "4", NULL, false },
+	{ TYPE_INT64, "5", "4", "no number", false },
+	{ TYPE_TIMESTAMPTZ, "2026-01-31 12:00:00.5+00",
+	  "2026-01-31 11:00:00+00", "2026-01-31 12:00:00.5+00", true },
+	{ TYPE_TIMESTAMPTZ, "2026-01-31 12:00:00.500001+00",
+	  "2026-01-31 11:00:00+00", "2026-01-31 12:00:00.5+00", false },
+	{ TYPE_TIMESTAMP, "2026-01-31 12:00:00", "2026-01-31 11:00:00",
+	  "2026-01-31 12:00:00", true },
+	{ TYPE_TIMESTAMP, "2026-01-31 12:00:00.000001", "2026-01-31 11:00:00",
+	  "2026-01-31 12:00:00", false },
+};
+
+static int64_t delivered_value(enum type_kind kind, const char *text)
+{
+	int64_t value = strtoll(text, NULL, 10);
+
+	if (kind != TYPE_INT64)
+		assert_true(value_parse_timestamp(text, &value));
+	return value;
+}
+
+/* A `mine` of the user's makes that rows are updated where they are. */
+static void check_delivered(struct file *f, bool in_place)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(delivered_cases); i++) {
+		const struct delivered_case *c = &delivered_cases[i];
+		int64_t stored = delivered_value(c->kind, c->stored);
+		int64_t fresh = delivered_value(c->kind, c->fresh);
+
+		file_schema(f, c->kind);
+		file_sync(f, 1, &stored, NULL);
+		if (in_place)
+			file_exec(f, "ALTER TABLE orders ADD mine VARCHAR");
+		file_sync(f, 1, &fresh, c->delivered);
+		if (f->counts.updated != c->replaces)
+			fail_msg("%s over %s, delivered %s", c->fresh,
+				 c->stored,
+				 c->delivered ? c->delivered : "nothing");
+		assert_int_equal(f->counts.unchanged, !c->replaces);
+		file_exec(f, "DROP TABLE orders");
+	}
+}
+
+static void test_delivered(void **state)
+{
+	check_delivered(*state, false);
+}
+
+static void test_delivered_in_place(void **state)
+{
+	check_delivered(*state, true);
+}
+
+/* Of rows read one after the other the last is the newest, whatever its
+ * mark. A row that is like it is not appended. */
+static void test_append_order(void **state)
+{
+	struct file *f = *state;
+	static const int64_t steps[] = { 5, 4, 4, 6, 4 };
+	static const char *const rows[] = { "1", "2", "2", "3", "4" };
+
+	f->target.mode = LOAD_APPEND;
+	file_schema(f, TYPE_INT64);
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		char *expected = xstrfmt("1:%d", (int)steps[i]);
+
+		file_sync(f, 1, &steps[i], NULL);
+		file_expect(f, "SELECT count(*)::VARCHAR FROM orders_raw",
+			    rows[i]);
+		file_expect(f, ORDERS, expected);
+		free(expected);
+	}
+	file_sync(f, 1, NULL, NULL);
+	file_expect(f, "SELECT v::VARCHAR FROM orders", "NULL");
+}
+
+/* Written by a version of Tidemark that put the highest mark first. */
+static void test_older_view(void **state)
+{
+	struct file *f = *state;
+	const int64_t five = 5, four = 4;
+	struct inspection found;
+
+	f->target.mode = LOAD_APPEND;
+	file_schema(f, TYPE_INT64);
+	file_sync(f, 1, &five, NULL);
+	file_exec(f, "CREATE OR REPLACE VIEW orders AS SELECT id, v FROM "
+		     "orders_raw QUALIFY row_number() OVER (PARTITION BY id "
+		     "ORDER BY v DESC NULLS LAST, _tidemark_seq DESC) = 1");
+	file_sync(f, 1, &four, NULL);
+	file_expect(f, ORDERS, "1:4");
+	/* One that is as it should be is let be. */
+	inspection_init(&found);
+	assert_int_equal(duckdb_destination.open(&f->d, &f->conn, &f->err), 0);
+	assert_int_equal(f->d->ops->inspect(f->d, &f->target, &found, &f->err),
+			 0);
+	assert_int_equal(found.ddl.n, 0);
+	inspection_release(&found);
+}
+
 static void test_url_options(void **state)
 {
 	static const char *const urls[] = {
@@ -353,6 +702,8 @@ static void test_url_options(void **state)
 	assert_int_not_equal(access("/tmp/x.db", F_OK), 0);
 }
 
+#define IN_FILE(f) cmocka_unit_test_setup_teardown(f, file_make, file_unmake)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -362,6 +713,13 @@ int main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_value_refused),
 		cmocka_unit_test(test_other_writer),
+		IN_FILE(test_refresh_overtaken),
+		IN_FILE(test_refresh_left_behind),
+		IN_FILE(test_refresh_counts_rows),
+		IN_FILE(test_delivered),
+		IN_FILE(test_delivered_in_place),
+		IN_FILE(test_append_order),
+		IN_FILE(test_older_view),
 		cmocka_unit_test(test_url_options),
 	};
 

@@ -1,0 +1,84 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "core/base/strbuf.h"
+#include "core/data/table_name.h"
+#include "destinations/duckdb/internal.h"
+
+int duckdb_count_rows(struct duckdb_destination *d, const char *quoted,
+		      int64_t *out, struct error *err)
+{
+	char *sql = xstrfmt("SELECT count(*) FROM %s", quoted);
+	struct duck_result *r = NULL;
+	int rc = duck_query(d->db, &r, sql, NULL, 0, err);
+
+	if (!rc && duck_next(r))
+		*out = duck_i64(r, 0);
+	duck_result_free(r);
+	free(sql);
+	return rc;
+}
+
+/* What is to replace the table has every row that was put into it. */
+static int refresh_check(struct duckdb_destination *d, struct error *err)
+{
+	int64_t rows = -1;
+	int rc = duckdb_count_rows(d, d->place.quoted_stage, &rows, err);
+
+	if (!rc && rows != d->built)
+		rc = error_set(err, ERROR_BUG,
+			       "table %s: the new one has %" PRId64
+			       " rows, but %" PRId64
+			       " were put into it; the old one stays",
+			       d->target->table, rows, d->built);
+	return rc;
+}
+
+static int refresh_rename(struct duckdb_destination *d,
+			  const struct duckdb_existing *e, struct error *err)
+{
+	const struct duckdb_place *p = &d->place;
+	struct strbuf sql = STRBUF_INIT;
+	char *view = NULL;
+	int rc = 0;
+
+	if (e->has_data)
+		rc = duck_execf(d->db, err, "DROP TABLE %s", p->quoted_data);
+	strbuf_addf(&sql, "ALTER TABLE %s RENAME TO ", p->quoted_stage);
+	sql_quote_name(&sql, p->data, '"');
+	if (!rc)
+		rc = duck_exec(d->db, sql.data, err);
+	if (!rc && d->target->mode == LOAD_APPEND) {
+		view = duckdb_view_sql(d->target, p);
+		rc = duck_exec(d->db, view, err);
+	}
+	strbuf_release(&sql);
+	free(view);
+	return rc;
+}
+
+int duckdb_refresh_swap(struct duckdb_destination *d,
+			const struct checkpoint *next, struct error *err)
+{
+	struct duckdb_existing e;
+	int rc = duckdb_existing_look(&e, d, &d->place, d->target->pipeline,
+				      err);
+
+	if (!rc)
+		rc = duckdb_mark_hold(d, err);
+	if (!rc)
+		rc = refresh_check(d, err);
+	if (!rc)
+		rc = refresh_rename(d, &e, err);
+	if (!rc)
+		rc = failpoint("before_watermark", err);
+	if (!rc)
+		rc = duckdb_mark_put(d, &d->place, d->target->pipeline, next,
+				     true, err);
+	if (!rc)
+		rc = failpoint("after_watermark", err);
+	duckdb_existing_release(&e);
+	return rc;
+}
