@@ -52,6 +52,7 @@ int keyset_begin(struct postgres *c, struct error *err)
 	p->mark.pending = p->scan->settled->pending
 				  ? json_deep_copy(p->scan->settled->pending)
 				  : NULL;
+	keyset_deliver_begin(c);
 	keyset_enter(c, KEYSET_NULLS);
 	return 0;
 }
@@ -236,8 +237,12 @@ static void keyset_finish(struct postgres *c, struct batch *b,
 {
 	struct keyset *k = &c->pass.keyset;
 
-	if (b->n_rows && step == KEYSET_SETTLED)
+	if (b->n_rows && step == KEYSET_SETTLED) {
 		rows_advance(c, b, b->n_rows - 1);
+		keyset_deliver_settle(c);
+	}
+	if (step == KEYSET_TAIL)
+		keyset_deliver_tail(c, b);
 	if (b->n_rows) {
 		double bytes = (double)batch_bytes(b) / (double)b->n_rows;
 		k->row_bytes = k->row_bytes > 0 ? (3 * k->row_bytes + bytes) / 4

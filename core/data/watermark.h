@@ -30,8 +30,9 @@ struct watermark {
 	/* Key of the last settled row at `value`, as text; empty: rows at
 	 * `value` itself are still to be read. */
 	struct strlist key;
-	/* The strategy's own (sequence: max and open transactions; xmin: pass
-	 * and block), or NULL. */
+	/* The strategy's own (timestamp: the highest mark delivered, if that is
+	 * beyond `value`; sequence: max and open transactions; xmin: pass and
+	 * block), or NULL. */
 	json_t *pending;
 	/* Of the source: engine, cluster, timeline, database, table oid, ...;
 	 * or NULL. */

@@ -71,6 +71,77 @@ static void settle_late_savepoint(void **state)
 		    "RELEASE b; COMMIT");
 }
 
+static void settle_expect_delivered(struct world *w, const char *mark)
+{
+	const char *text = json_string_value(
+		json_object_get(w->from.pending, "delivered"));
+
+	if (!text || strcmp(text, mark) != 0)
+		fail_msg("delivered is %s, not %s", text ? text : "missing",
+			 mark);
+}
+
+/* A transaction that began early changes a row last: its version is the newest
+ * and carries the older mark. */
+static void settle_mark_goes_back(void **state)
+{
+	struct world *w = suite_world(state);
+	char *delivered;
+
+	settle_table(w, "timestamptz");
+	world_exec(w, "INSERT INTO tm_source.t VALUES"
+		      " (2, '2024-01-02 00:00:00+00')");
+	world_expect_count(w, 10, 1);
+	assert_null(w->from.pending);
+	world_other(w, 1, "BEGIN; SELECT 1");
+	settle_pause();
+	world_exec(w, "UPDATE tm_source.t SET at = now() WHERE id = 2");
+	world_expect_count(w, 10, 1);
+	assert_int_equal(w->n_tail, 1);
+	assert_string_equal(w->from.value, "2024-01-02 00:00:00+00");
+	assert_non_null(w->from.pending);
+	delivered = xstrdup(json_string_value(
+		json_object_get(w->from.pending, "delivered")));
+	world_other(w, 1,
+		    "UPDATE tm_source.t SET at = now() WHERE id = 2;"
+		    "COMMIT");
+	settle_pause();
+	world_expect_count(w, 10, 1);
+	assert_int_equal(w->n_tail, 0);
+	assert_true(strcmp(w->from.value, delivered) < 0);
+	settle_expect_delivered(w, delivered);
+	/* It stays, for rows that step back later, and changes nothing. */
+	world_expect_count(w, 10, 0);
+	settle_expect_delivered(w, delivered);
+	world_exec(w, "INSERT INTO tm_source.t VALUES (3)");
+	settle_pause();
+	settle_pause();
+	world_expect_count(w, 10, 1);
+	assert_null(w->from.pending);
+	free(delivered);
+}
+
+static void settle_delivered_infinity(void **state)
+{
+	struct world *w = suite_world(state);
+
+	settle_table(w, "timestamptz");
+	world_exec(w, "INSERT INTO tm_source.t VALUES"
+		      " (2, '2099-01-01 00:00:00+00')");
+	world_expect_count(w, 1, 1);
+	settle_expect_delivered(w, "2099-01-01 00:00:00+00");
+	world_exec(w, "INSERT INTO tm_source.t VALUES (3, 'infinity')");
+	world_expect_count(w, 1, 2);
+	settle_expect_delivered(w, "infinity");
+	w->mark.tail = TAIL_HOLD;
+	world_exec(w, "DELETE FROM tm_source.t WHERE id = 3");
+	world_expect_count(w, 1, 0);
+	settle_expect_delivered(w, "infinity");
+	world_reset(w);
+	world_expect_count(w, 1, 1);
+	assert_null(w->from.pending);
+}
+
 static void settle_prepared(void **state)
 {
 	struct world *w = suite_world(state);
@@ -400,13 +471,22 @@ static void settle_infinity(void **state)
 }
 
 const struct CMUnitTest suite_postgres_settle[] = {
-	SUITE_TEST(settle_late_writer),	   SUITE_TEST(settle_late_reader),
-	SUITE_TEST(settle_late_savepoint), SUITE_TEST(settle_prepared),
-	SUITE_TEST(settle_open_tick),	   SUITE_TEST(settle_zones),
-	SUITE_TEST(settle_rights),	   SUITE_TEST(settle_own_session),
-	SUITE_TEST(settle_sequence_late),  SUITE_TEST(settle_sequence_lag),
-	SUITE_TEST(settle_sequence_ahead), SUITE_TEST(settle_sequence_widened),
-	SUITE_TEST(settle_sequence_cache), SUITE_TEST(settle_numeric_sequence),
+	SUITE_TEST(settle_mark_goes_back),
+	SUITE_TEST(settle_delivered_infinity),
+	SUITE_TEST(settle_late_writer),
+	SUITE_TEST(settle_late_reader),
+	SUITE_TEST(settle_late_savepoint),
+	SUITE_TEST(settle_prepared),
+	SUITE_TEST(settle_open_tick),
+	SUITE_TEST(settle_zones),
+	SUITE_TEST(settle_rights),
+	SUITE_TEST(settle_own_session),
+	SUITE_TEST(settle_sequence_late),
+	SUITE_TEST(settle_sequence_lag),
+	SUITE_TEST(settle_sequence_ahead),
+	SUITE_TEST(settle_sequence_widened),
+	SUITE_TEST(settle_sequence_cache),
+	SUITE_TEST(settle_numeric_sequence),
 	SUITE_TEST(settle_infinity),
 };
 const size_t suite_postgres_settle_n = ARRAY_SIZE(suite_postgres_settle);
