@@ -80,7 +80,8 @@ static void ddl_view(struct plan *plan, struct strbuf *sb,
 	bool added = ddl_has(steps, plan->n_wanted, STEP_ADD);
 	bool widened = ddl_has(steps, plan->n_wanted, STEP_WIDEN);
 
-	if (plan->table.exists && !added && !widened && plan->has_view)
+	if (plan->table.exists && !added && !widened && plan->has_view &&
+	    !plan->old_view)
 		return;
 	postgres_statement_view(sb, place, target, &plan->table);
 	ddl_add(plan, sb);

@@ -153,16 +153,18 @@ static bool load_may_replace(const struct postgres_destination *d)
 
 /* Changed rows are deleted or updated first; what has no stored row after
  * that is inserted. Both say how many, so that no look beforehand is needed. */
-static int load_merge(struct postgres_destination *d, struct load_counts *out,
-		      struct error *err)
+static int load_merge(struct postgres_destination *d, const char *delivered,
+		      struct load_counts *out, struct error *err)
 {
+	int n_params = d->target->schema->mark < 0 ? 0 : 1;
 	bool replace = load_may_replace(d);
 	int64_t n = (int64_t)d->order.n, changed = 0, inserted = 0;
 	const char *sql = replace ? d->sql_delete : d->sql_update;
 	int rc = 0;
 
 	if (*sql)
-		rc = pg_exec_count(d->pg, sql, 0, NULL, &changed, err);
+		rc = pg_exec_count(d->pg, sql, n_params, &delivered, &changed,
+				   err);
 	if (!rc)
 		rc = failpoint("after_delete", err);
 	if (!rc && (replace || changed < n))
@@ -200,7 +202,7 @@ static int load_append(struct postgres_destination *d, const char *batch_id,
 }
 
 static int load_staged(struct postgres_destination *d, const struct batch *b,
-		       const char *batch_id, struct load_counts *out,
+		       const struct checkpoint *next, struct load_counts *out,
 		       struct error *err)
 {
 	int rc = load_copy(d, b, STAGE, err);
@@ -212,16 +214,16 @@ static int load_staged(struct postgres_destination *d, const struct batch *b,
 	if (rc)
 		return rc;
 	if (d->target->mode == LOAD_APPEND)
-		rc = load_append(d, batch_id, out, err);
+		rc = load_append(d, next->batch_id, out, err);
 	else
-		rc = load_merge(d, out, err);
+		rc = load_merge(d, next->delivered, out, err);
 	if (rc)
 		load_explain(d, b, err);
 	return rc ? rc : failpoint("after_merge", err);
 }
 
 static int load_rows(struct postgres_destination *d, const struct batch *b,
-		     const char *batch_id, struct load_counts *out,
+		     const struct checkpoint *next, struct load_counts *out,
 		     struct error *err)
 {
 	int rc = 0;
@@ -231,7 +233,7 @@ static int load_rows(struct postgres_destination *d, const struct batch *b,
 	if (d->direct)
 		rc = load_straight(d, b, out, err);
 	if (!rc)
-		rc = load_staged(d, b, batch_id, out, err);
+		rc = load_staged(d, b, next, out, err);
 	if (rc < 0)
 		return rc;
 	out->unchanged += (int64_t)d->order.n_duplicates;
@@ -258,7 +260,7 @@ static int load_transaction(struct postgres_destination *d,
 	if (!rc)
 		rc = postgres_mark_lock(d, err);
 	if (!rc)
-		rc = load_rows(d, b, next->batch_id, out, err);
+		rc = load_rows(d, b, next, out, err);
 	if (!rc && !refresh)
 		rc = postgres_mark_write(d, next, b->n_rows, err);
 	if (!rc)

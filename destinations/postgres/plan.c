@@ -10,7 +10,9 @@ static const char surroundings_sql[] =
 	"SELECT n.oid IS NOT NULL,\n"
 	"  coalesce(has_schema_privilege(n.oid, 'CREATE'),\n"
 	"           has_database_privilege(current_database(), 'CREATE')),\n"
-	"  w.oid IS NOT NULL, v.relkind\n"
+	"  w.oid IS NOT NULL, v.relkind,\n"
+	"  v.relkind = 'v' AND pg_get_viewdef(v.oid)\n"
+	"    LIKE '%DESC NULLS LAST, %" NAME_RAW_SEQ " DESC%'\n"
 	"FROM (VALUES (1)) AS one(i)\n"
 	"LEFT JOIN pg_namespace n ON n.nspname = $1\n"
 	"LEFT JOIN pg_class w ON w.relnamespace = n.oid\n"
@@ -44,6 +46,7 @@ static int plan_surroundings(struct plan *plan, struct pg *pg,
 		out->may_create = *pg_value(r, 0, 1) == 't';
 		plan->has_watermark = *pg_value(r, 0, 2) == 't';
 		out->readable = pg_value(r, 0, 3) ? *pg_value(r, 0, 3) : '\0';
+		plan->old_view = pg_value(r, 0, 4) && *pg_value(r, 0, 4) == 't';
 	}
 	pg_result_free(r);
 	return rc;

@@ -88,6 +88,7 @@ struct plan {
 	bool known; /* the pipeline's row exists, for this target */
 	bool created; /* Tidemark created the target */
 	bool has_view; /* append: the view that readers use is there */
+	bool old_view; /* ... of a version that put the highest mark first */
 };
 int postgres_plan_make(struct plan *plan, struct pg *pg,
 		       const struct place *place, const struct target *target,

@@ -108,36 +108,65 @@ static void statement_changed(struct strbuf *sb,
 }
 
 /* A mark kept as text is compared as what it is at the source. */
+static const char *statement_mark_cast(const struct postgres_destination *d,
+				       const struct plan *plan)
+{
+	const struct schema *s = d->target->schema;
+	const struct catalog_column *c =
+		postgres_catalog_find(&d->table, s->columns[s->mark].name);
+	const struct sql_type *wanted = &plan->wanted[s->mark];
+
+	return postgres_type_same_order(wanted, &c->type) ? NULL : wanted->name;
+}
+
 static char *statement_mark(const struct postgres_destination *d,
 			    const struct plan *plan, const char *alias)
 {
 	const struct schema *s = d->target->schema;
-	const char *name = s->columns[s->mark].name;
-	const struct catalog_column *c = postgres_catalog_find(&d->table, name);
+	const char *cast = statement_mark_cast(d, plan);
 	struct strbuf sb = STRBUF_INIT;
 
-	postgres_statement_column(&sb, alias, name);
-	if (!postgres_type_same_order(&plan->wanted[s->mark], &c->type))
-		strbuf_addf(&sb, "::%s", plan->wanted[s->mark].name);
+	postgres_statement_column(&sb, alias, s->columns[s->mark].name);
+	if (cast)
+		strbuf_addf(&sb, "::%s", cast);
 	return strbuf_detach(&sb);
 }
 
-/* The stage's row is not older than the stored one; NULL is oldest. */
+/* The checkpoint's `delivered`, as the type in which marks are compared. */
+static char *statement_delivered(const struct postgres_destination *d,
+				 const struct plan *plan)
+{
+	const struct schema *s = d->target->schema;
+	const char *cast = statement_mark_cast(d, plan);
+
+	return xstrfmt("$1::%s",
+		       cast ? cast
+			    : postgres_catalog_find(&d->table,
+						    s->columns[s->mark].name)
+				       ->type.name);
+}
+
+/* The stage's row is not older than the stored one, or that one is no newer
+ * than what this pipeline has delivered itself. NULL: nothing says which is
+ * older, and the source's word counts. */
 static void statement_not_older(struct strbuf *sb,
 				const struct postgres_destination *d,
-				const struct plan *plan, const char *stored)
+				const struct plan *plan)
 {
-	char *old, *new;
+	char *old, *new, *delivered;
 
-	if (d->target->schema->mark < 0) {
-		strbuf_addstr(sb, "true");
+	if (d->target->schema->mark < 0)
 		return;
-	}
-	old = statement_mark(d, plan, stored);
+	old = statement_mark(d, plan, "t");
 	new = statement_mark(d, plan, "s");
-	strbuf_addf(sb, "(%s IS NULL OR %s <= %s)", old, old, new);
+	delivered = statement_delivered(d, plan);
+	strbuf_addf(sb,
+		    "\n  AND (%s IS NULL OR %s IS NULL OR %s <= %s\n"
+		    "    OR %s <= %s)",
+		    old, new, old, new, old, delivered);
 	free(old);
 	free(new);
+	free(delivered);
 }
 
 static void statement_replaces(struct strbuf *sb,
@@ -146,16 +175,7 @@ static void statement_replaces(struct strbuf *sb,
 {
 	strbuf_addstr(sb, "\nWHERE ");
 	statement_key(sb, d, "t");
-	strbuf_addstr(sb, "\n  AND (");
-	statement_not_older(sb, d, plan, "t");
-	/* Without a mark nothing says which is older: the source's word. */
-	if (d->target->schema->mark >= 0) {
-		char *new = statement_mark(d, plan, "s");
-
-		strbuf_addf(sb, " OR %s IS NULL", new);
-		free(new);
-	}
-	strbuf_addch(sb, ')');
+	statement_not_older(sb, d, plan);
 	strbuf_addstr(sb, "\n  AND ");
 	statement_changed(sb, d, "t");
 }
@@ -215,41 +235,26 @@ static char *statement_insert(const struct postgres_destination *d,
 	return strbuf_detach(&sb);
 }
 
-/* Of each key's raw rows the newest is what the view shows. The same content
- * as that is not appended; nor is an older version that is already there. */
-static char *statement_insert_raw(const struct postgres_destination *d,
-				  const struct plan *plan)
+/* A pipeline appends in the order it reads, so a key's newest row is its last;
+ * the view shows that. One like it is not appended again. */
+static char *statement_insert_raw(const struct postgres_destination *d)
 {
-	const struct schema *s = d->target->schema;
 	struct strbuf sb = STRBUF_INIT;
 
 	strbuf_addf(&sb,
 		    "INSERT INTO %s (%s, " NAME_RAW_BATCH ", " NAME_RAW_SEQ
 		    ", " NAME_RAW_LOADED ")\nSELECT ",
 		    d->rows, d->columns.data);
-	statement_columns(&sb, s, "s");
+	statement_columns(&sb, d->target->schema, "s");
 	strbuf_addf(&sb,
 		    ", $1, $2 + row_number() OVER (), now()\nFROM " STAGE
 		    " s\nLEFT JOIN LATERAL (SELECT r.* FROM %s r WHERE ",
 		    d->rows);
 	statement_key(&sb, d, "r");
-	strbuf_addstr(&sb, "\n  ORDER BY ");
-	if (s->mark >= 0) {
-		char *mark = statement_mark(d, plan, "r");
-
-		strbuf_addf(&sb, "%s DESC NULLS LAST, ", mark);
-		free(mark);
-	}
-	strbuf_addstr(&sb, "r." NAME_RAW_SEQ " DESC LIMIT 1) n ON true\n"
-			   "WHERE n." NAME_RAW_SEQ " IS NULL OR (");
+	strbuf_addstr(&sb, "\n  ORDER BY r." NAME_RAW_SEQ
+			   " DESC LIMIT 1) n ON true\n"
+			   "WHERE n." NAME_RAW_SEQ " IS NULL OR ");
 	statement_changed(&sb, d, "n");
-	strbuf_addstr(&sb, "\n  AND (");
-	statement_not_older(&sb, d, plan, "n");
-	strbuf_addf(&sb, " OR NOT EXISTS (SELECT FROM %s r WHERE ", d->rows);
-	statement_key(&sb, d, "r");
-	strbuf_addstr(&sb, " AND NOT ");
-	statement_changed(&sb, d, "r");
-	strbuf_addstr(&sb, ")))");
 	return strbuf_detach(&sb);
 }
 
@@ -270,7 +275,7 @@ void postgres_statements_make(struct postgres_destination *d,
 	statement_columns(&d->columns, d->target->schema, NULL);
 	postgres_statements_release(d);
 	if (d->target->mode == LOAD_APPEND) {
-		d->sql_insert_new = statement_insert_raw(d, plan);
+		d->sql_insert_new = statement_insert_raw(d);
 		return;
 	}
 	d->sql_delete = statement_delete(d, plan);
@@ -313,10 +318,6 @@ void postgres_statement_view(struct strbuf *sb, const struct place *place,
 	for (size_t i = 0; i < s->n_key; i++) {
 		sql_quote_name(sb, s->columns[s->key[i]].name, '"');
 		strbuf_addstr(sb, ", ");
-	}
-	if (s->mark >= 0) {
-		sql_quote_name(sb, s->columns[s->mark].name, '"');
-		strbuf_addstr(sb, " DESC NULLS LAST, ");
 	}
 	strbuf_addstr(sb, NAME_RAW_SEQ " DESC");
 }

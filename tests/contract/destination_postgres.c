@@ -367,6 +367,35 @@ static void test_unclear_commit(void **state)
 	assert_string_equal(world_mark(w), "{\"value\":\"3\"}");
 }
 
+/* A view of the time when the highest mark came first is made anew. */
+static void test_older_view(void **state)
+{
+	struct world *w = postgres_world(state, "id:int64! v:int64@");
+
+	w->target.mode = LOAD_APPEND;
+	world_sync(w, "1|5", "{}");
+	world_exec(w, "CREATE OR REPLACE VIEW orders AS SELECT DISTINCT ON (id)"
+		      " id, v FROM orders_raw "
+		      "ORDER BY id, v DESC NULLS LAST, _tidemark_seq DESC;");
+	world_sync(w, "1|4", "{}");
+	assert_string_equal(world_query(w, ALL), "1|4");
+}
+
+/* A mark that the target keeps as text is compared as what it is. */
+static void test_delivered_as_text(void **state)
+{
+	struct world *w = postgres_world(state, "id:int64! v:int64@");
+
+	world_exec(w, "CREATE TABLE orders (id bigint PRIMARY KEY, v text);");
+	world_sync(w, "1|10", "{}");
+	w->delivered = "9";
+	world_sync(w, "1|4", "{}");
+	world_expect_counts(w, 0, 0, 1);
+	w->delivered = "100";
+	world_sync(w, "1|4", "{}");
+	world_expect_counts(w, 0, 1, 0);
+}
+
 const struct CMUnitTest suite_postgres[] = {
 	SUITE_TEST(test_native_types),
 	SUITE_TEST(test_unknown_type),
@@ -382,5 +411,7 @@ const struct CMUnitTest suite_postgres[] = {
 	SUITE_TEST(test_swap_refused),
 	SUITE_TEST(test_killed_backend),
 	SUITE_TEST(test_unclear_commit),
+	SUITE_TEST(test_older_view),
+	SUITE_TEST(test_delivered_as_text),
 };
 const size_t suite_postgres_n = ARRAY_SIZE(suite_postgres);

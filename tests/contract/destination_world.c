@@ -321,6 +321,7 @@ static void world_next(struct world *w, struct checkpoint *next,
 	next->watermark = xstrdup(mark);
 	next->batch_id = xstrfmt("batch-%d-%d", (int)getpid(), ++w->n_batches);
 	next->fence = w->seen.fence;
+	next->delivered = xstrdup(w->delivered);
 	next->rows_total = w->seen.rows_total;
 }
 

@@ -42,6 +42,7 @@ struct world {
 	struct schema schema;
 	struct target target;
 	struct checkpoint seen;
+	const char *delivered; /* of the batches to come; NULL at first */
 	struct load_counts counts;
 	struct error err;
 	int n_batches;
