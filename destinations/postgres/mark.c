@@ -5,6 +5,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/failpoint.h"
+#include "core/base/log.h"
 #include "destinations/postgres/postgres.h"
 
 /* json, not jsonb: `watermark show` prints the text that was written. */
@@ -173,6 +174,29 @@ static int mark_drop_leftover(struct postgres_destination *d, struct error *err)
 	return rc;
 }
 
+/* Somebody has emptied the table, and the mark says that all is done. */
+static int mark_warn_empty(struct postgres_destination *d,
+			   const struct checkpoint *seen, struct error *err)
+{
+	struct pg_result *r = NULL;
+	char *sql;
+	int rc;
+
+	if (d->target->refresh || !seen->watermark || !seen->rows_total)
+		return 0;
+	sql = xstrfmt("SELECT EXISTS (SELECT FROM %s)", d->rows);
+	rc = pg_query(d->pg, &r, sql, 0, NULL, err);
+	if (!rc && *pg_value(r, 0, 0) != 't')
+		log_warn("the target %s is empty though %" PRId64
+			 " rows were loaded into it; tidemark run "
+			 "--full-refresh %s fills it again",
+			 d->target->table, seen->rows_total,
+			 d->target->pipeline);
+	pg_result_free(r);
+	free(sql);
+	return rc;
+}
+
 /* FOR UPDATE outside of a transaction: the backend of a killed predecessor may
  * still be committing; its row lock is waited for and let go at once. A refresh
  * holds on to what prepare wrote: the row may be another's by now. */
@@ -189,7 +213,7 @@ static int mark_recover_own(struct postgres_destination *d,
 	else if (!rc)
 		postgres_mark_remember(d, out->batch_id, out->fence,
 				       out->rows_total);
-	return rc;
+	return rc ? rc : mark_warn_empty(d, out, err);
 }
 
 /* Both the table that readers use and _tidemark_watermark are there. */
