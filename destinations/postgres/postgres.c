@@ -9,7 +9,11 @@
  * stage's (key) order: a hash or merge join would read the whole target for
  * each batch, which the planner, knowing nothing about the stage, may well
  * choose. */
+/* A process that is paused inside a transaction must not hold its locks for
+ * ever: the server ends such a session, and the next run goes on. */
 static const char session_sql[] = "SET search_path = pg_catalog, pg_temp;\n"
+				  "SET idle_in_transaction_session_timeout = "
+				  "'30s';\n"
 				  "SET enable_hashjoin = off;\n"
 				  "SET enable_mergejoin = off;\n"
 				  "SET jit = off;\n"
