@@ -21,6 +21,13 @@
  * frees. */
 char *name_stage(const char *pipeline);
 
+/* What a run says when the target has no row and the mark says otherwise. */
+void target_warn_emptied(const struct target *target,
+			 const struct checkpoint *seen);
+/* Is that worth a look at the target? */
+bool target_may_be_emptied(const struct target *target,
+			   const struct checkpoint *seen);
+
 /* Fail-closed accounting: BUG unless inserted + updated + unchanged is
  * `n_rows`. */
 int counts_check(const struct load_counts *counts, size_t n_rows,

@@ -5,6 +5,7 @@
 #include "core/base/failpoint.h"
 #include "core/base/strbuf.h"
 #include "core/data/table_name.h"
+#include "destinations/common/names.h"
 #include "destinations/duckdb/internal.h"
 
 static struct duckdb_destination *duckdb_self(struct destination *d)
@@ -120,6 +121,22 @@ static int duckdb_drop_leftovers(struct duckdb_destination *d,
 	return duckdb_existing_look(e, d, p, d->target->pipeline, err);
 }
 
+/* Somebody has emptied it by hand: what was loaded is not read again. */
+static int duckdb_check_emptied(struct duckdb_destination *d,
+				const struct checkpoint *seen,
+				struct error *err)
+{
+	int64_t rows = 0;
+	int rc;
+
+	if (!target_may_be_emptied(d->target, seen))
+		return 0;
+	rc = duckdb_count_rows(d, d->place.quoted_data, &rows, err);
+	if (!rc && !rows)
+		target_warn_emptied(d->target, seen);
+	return rc;
+}
+
 static int duckdb_destination_recover(struct destination *base,
 				      const struct target *target,
 				      struct checkpoint *out, struct error *err)
@@ -137,6 +154,8 @@ static int duckdb_destination_recover(struct destination *base,
 					  target->pipeline, err);
 	if (!rc && d->target)
 		rc = duckdb_drop_leftovers(d, &existing, &place, err);
+	if (!rc && d->target)
+		rc = duckdb_check_emptied(d, &existing.mark, err);
 	if (!rc && (existing.has_data || d->target)) {
 		duckdb_mark_copy(out, &existing.mark);
 		duckdb_mark_copy(&d->seen, &existing.mark);

@@ -323,6 +323,28 @@ static int mark_drop_leftover(struct sqlite_target *d, struct error *err)
 	return rc || !there ? rc : mark_drop_stage(d, err);
 }
 
+/* Somebody has emptied it by hand: what was loaded is not read again. */
+static int mark_check_emptied(struct sqlite_target *d,
+			      const struct checkpoint *seen, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	struct sqlite_statement *st = NULL;
+	int rc;
+
+	if (!target_may_be_emptied(d->target, seen))
+		return 0;
+	strbuf_addf(&sql, "SELECT 1 FROM %s LIMIT 1", d->place.rows);
+	rc = sqlite_prepare(d->db, &st, sql.data, err);
+	if (!rc) {
+		rc = sqlite_step(st, err);
+		if (!rc)
+			target_warn_emptied(d->target, seen);
+	}
+	sqlite_finalize(st);
+	strbuf_release(&sql);
+	return rc < 0 ? rc : 0;
+}
+
 /* A refresh holds on to what prepare wrote: the row may be another's by now. */
 static int mark_recover_own(struct sqlite_target *d, struct checkpoint *out,
 			    struct error *err)
@@ -333,6 +355,8 @@ static int mark_recover_own(struct sqlite_target *d, struct checkpoint *out,
 		rc = mark_read(d->db, d->target->pipeline, out, err);
 	if (!rc && d->target->refresh && refresh_id_is(d->batch_id))
 		return mark_lock(d, err);
+	if (!rc)
+		rc = mark_check_emptied(d, out, err);
 	if (!rc)
 		mark_remember(d, out->batch_id, out->fence, out->rows_total);
 	return rc;
