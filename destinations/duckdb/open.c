@@ -2,13 +2,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/nearest.h"
 #include "destinations/duckdb/internal.h"
 
 #define MEMORY_LIMIT "512MB"
+
+/* A file that another process is just making. */
+#define OPEN_YOUNG_S 30
+#define OPEN_WAIT_US (2 * US_PER_SECOND)
+#define OPEN_LOOK_US (US_PER_SECOND / 20)
 
 const struct url_option duckdb_url_options[] = {
 	{ "memory_limit", MEMORY_LIMIT,
@@ -99,6 +106,39 @@ static void open_default_threads(char *text, size_t size)
 	snprintf(text, size, "%d", n > 1 ? n / 2 : 1);
 }
 
+/* Whoever makes the file has not locked it yet, nor written its head. */
+static bool open_in_making(const char *path, int rc, const struct error *err)
+{
+	struct stat st;
+
+	return rc == -ERROR_ACCESS &&
+	       strstr(err->message, "not a valid DuckDB database file") &&
+	       !stat(path, &st) &&
+	       (st.st_size == 0 ||
+		clock_now_us() / US_PER_SECOND - st.st_mtime < OPEN_YOUNG_S);
+}
+
+/* The second of two first runs waits until it can tell that it is locked. */
+static int open_patiently(struct duck **out, const char *path,
+			  const struct duck_setting *settings, size_t n,
+			  struct error *err)
+{
+	int64_t until = clock_monotonic_us() + OPEN_WAIT_US;
+
+	for (;;) {
+		struct error failed = ERROR_INIT;
+		int rc = duck_open(out, path, settings, n, &failed);
+
+		if (!rc)
+			return 0;
+		if (!path || !open_in_making(path, rc, &failed) ||
+		    clock_monotonic_us() >= until ||
+		    clock_sleep_us(OPEN_LOOK_US))
+			return error_set(err, failed.code, "%s",
+					 failed.message);
+	}
+}
+
 int duckdb_open_database(struct duckdb_destination *d, bool create,
 			 struct error *err)
 {
@@ -120,8 +160,8 @@ int duckdb_open_database(struct duckdb_destination *d, bool create,
 	int rc;
 
 	open_default_threads(threads, sizeof(threads));
-	rc = duck_open(&db, on_disk ? d->path : NULL, settings,
-		       ARRAY_SIZE(settings), err);
+	rc = open_patiently(&db, on_disk ? d->path : NULL, settings,
+			    ARRAY_SIZE(settings), err);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&d->lock);
