@@ -4,6 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
+#include "destinations/common/names.h"
 #include "destinations/duckdb/internal.h"
 
 struct duckdb_type *duckdb_types_new(struct duckdb_destination *d,
@@ -88,6 +89,28 @@ static int prepare_take_over(struct duckdb_destination *d,
 			       &p->existing.mark, p->existing.created, err);
 }
 
+/* The order of a raw table is that of its numbers: they go on where they were,
+ * whatever became of the pipeline's row. */
+static int prepare_numbers(struct duckdb_destination *d,
+			   const struct target *target, struct preparation *p,
+			   struct error *err)
+{
+	struct duck_result *r = NULL;
+	char *sql;
+	int rc;
+
+	if (target->mode != LOAD_APPEND || !p->existing.has_data)
+		return 0;
+	sql = xstrfmt("SELECT coalesce(max(" NAME_RAW_SEQ "), 0) FROM %s",
+		      p->place.quoted_data);
+	rc = duck_query(d->db, &r, sql, NULL, 0, err);
+	if (!rc && duck_next(r) && duck_i64(r, 0) > p->existing.mark.rows_total)
+		p->existing.mark.rows_total = duck_i64(r, 0);
+	duck_result_free(r);
+	free(sql);
+	return rc;
+}
+
 /* A table made anew, or a new column, has everything yet to come: the mark
  * goes back. */
 static int prepare_mark(struct duckdb_destination *d,
@@ -108,9 +131,11 @@ static int prepare_mark(struct duckdb_destination *d,
 		free(p->existing.mark.watermark);
 		p->existing.mark.watermark = NULL;
 	}
-	return duckdb_mark_put(d, &p->place, target->pipeline,
-			       &p->existing.mark, made || p->existing.created,
-			       err);
+	rc = prepare_numbers(d, target, p, err);
+	return rc ? rc
+		  : duckdb_mark_put(d, &p->place, target->pipeline,
+				    &p->existing.mark,
+				    made || p->existing.created, err);
 }
 
 static int prepare_write(struct duckdb_destination *d,

@@ -1,4 +1,5 @@
 #include "core/base/failpoint.h"
+#include "core/data/table_name.h"
 #include "destinations/sqlite/internal.h"
 
 /* A table that is new, is not the one that the row was about, or has got a
@@ -35,6 +36,28 @@ static int prepare_ddl(struct sqlite_target *d, const struct plan *plan,
 	return rc;
 }
 
+/* The order of a raw table is that of its numbers: they go on where they were,
+ * whatever became of the pipeline's row, or whichever pipeline wrote them. */
+static int prepare_numbers(struct sqlite_target *d, const struct plan *plan,
+			   const struct target *target, struct error *err)
+{
+	struct strbuf name = STRBUF_INIT;
+	int rc;
+
+	if (target->mode != LOAD_APPEND || target->refresh ||
+	    !plan->table.exists)
+		return 0;
+	sql_quote_literal(&name, target->pipeline);
+	rc = sqlite_execf(d->db, err,
+			  "UPDATE main." NAME_WATERMARK_TABLE
+			  " SET rows_total = max(rows_total,\n"
+			  "  (SELECT coalesce(max(" NAME_RAW_SEQ
+			  "), 0) FROM %s))\nWHERE pipeline = %s",
+			  d->place.rows, name.data);
+	strbuf_release(&name);
+	return rc;
+}
+
 static int prepare_apply(struct sqlite_target *d, const struct plan *plan,
 			 const struct target *target, struct error *err)
 {
@@ -52,6 +75,8 @@ static int prepare_apply(struct sqlite_target *d, const struct plan *plan,
 	if (!rc && prepare_needs_row(plan, target))
 		rc = mark_put(d->db, &d->place, target->pipeline, NULL, created,
 			      err);
+	if (!rc)
+		rc = prepare_numbers(d, plan, target, err);
 	if (!rc && target->refresh)
 		rc = mark_take_over(d, target->pipeline, err);
 	return rc;

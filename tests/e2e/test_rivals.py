@@ -105,3 +105,21 @@ def test_two_refreshes_lose_nothing(tidemark, source, make_destination,
     assert codes <= {EXIT_OK, EXIT_BUSY} and EXIT_OK in codes
     check(source, destination)
     assert written(tidemark.run().pipeline()) == 0
+
+
+def test_numbers_of_a_raw_table_go_on(tidemark, source, destination):
+    """Another pipeline (a `copy` with other arguments, say) that appends to
+    the same table: the view shows the newest row all the same."""
+    workload.create_items(source, rows=5)
+    sync_items(tidemark, source, destination, "xmin", "append")
+    for _ in range(3):
+        tidemark.run()
+        source.execute("UPDATE items SET name = name || '.'")
+    tidemark.run()
+    settings = tidemark.pipelines.pop("items")
+    tidemark.pipeline("renamed", **settings).write_config()
+    source.execute("UPDATE items SET name = 'new'")
+    tidemark.run()
+    oracle.check_equal(source, destination, "items",
+                       f"{destination.schema}.items", oracle.ITEMS,
+                       pipeline="renamed")

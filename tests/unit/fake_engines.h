@@ -25,7 +25,7 @@ struct fake {
 	int stop_at_load; /* stop_request() during this load */
 	int miscount_at; /* this load reports one row too few */
 	bool fail_save;
-	int64_t running_pid;          /* of an attempt in the store, 0: none */
+	int64_t running_pid; /* of an attempt in the store, 0: none */
 	const char *running_host;
 	size_t largest_batch;
 	char *last_state, *last_outcome; /* of the last saved attempt */
