@@ -151,8 +151,7 @@ class Suite:
         try:
             cluster.create_database("contract")
             self.env["TIDEMARK_TEST_POSTGRES"] = cluster.url("contract")
-            self.env["TIDEMARK_TEST_POSTGRES_ADMIN"] = cluster.url(
-                "contract", user="postgres")
+            self.env["TIDEMARK_TEST_DUCKDB_PYTHON"] = sys.executable
             return self.run_meson()
         finally:
             cluster.remove()
