@@ -5,6 +5,7 @@ import pytest
 import oracle
 import workload
 from bench import sync_items, written
+from servers import wait_for
 
 STRATEGIES = ("timestamp", "xmin", "sequence")
 ENGINES = ("postgres", "sqlite", "duckdb")
@@ -134,6 +135,37 @@ def test_late_commit_of_a_prepared_transaction(synced, source, destination,
     workload.settle(source)
     tidemark.run()
     assert {"prepared", "early"} <= names(destination)
+    check(source, destination)
+
+
+@every_strategy
+def test_late_commit_while_a_page_is_read(tidemark, source, make_destination,
+                                          strategy):
+    """The page's snapshot does not see the row, and its transaction is over
+    when the page ends: only a settled point from before the snapshot knows
+    that the row was still to come."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, destination, strategy)
+    tidemark.pipelines["items"]["source"]["where"] = (
+        "pg_catalog.pg_sleep(0.01)::text IS NOT NULL")
+    tidemark.write_config().run()
+    with source.connect(autocommit=False) as late:
+        insert(late, "late")
+        with source.connect() as early:
+            early.execute("INSERT INTO items (name) SELECT 'early ' || n "
+                          "FROM generate_series(1, 150) n")
+        workload.settle(source)
+        running = tidemark.start("run", "--json")
+        wait_for(lambda: source.query(
+            "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' "
+            "AND application_name <> 'test' AND state = 'active' "
+            "AND query_start < clock_timestamp() - interval '300 ms'"),
+            20, what="a page under way")
+        late.commit()
+        assert running.alive(), "the page was over too soon"
+        running.wait(60).expect(0)
+    tidemark.run()
     check(source, destination)
 
 

@@ -35,8 +35,8 @@ SUITES = {
     "thread": ["thread"],
     "crash": ["failpoints"],
 }
-LANES = (("e2e", "thread"), ("unit", "contract", "fuzz", "idempotency",
-                             "crash"))
+LANES = (("e2e", "thread", "contract"), ("unit", "fuzz", "idempotency",
+                                         "crash"))
 # What a thread sanitizer can see: the module of DuckDB is not built with it.
 THREAD_SELECTION = "postgres or sqlite"
 
