@@ -1,5 +1,6 @@
 #include "core/base/error.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,20 +72,34 @@ int error_prefix(struct error *err, const char *fmt, ...)
 	return -(int)err->code;
 }
 
+/* What stands between a message, which may be a server's own, and a hint. */
+static const char *error_joint(const char *message, const char *hint)
+{
+	size_t n = strlen(message);
+
+	if (*hint == '(' || (n && strchr(".!?:;", message[n - 1])))
+		return " ";
+	return isupper((unsigned char)*hint) ? ". " : "; ";
+}
+
 int error_hint(struct error *err, const char *fmt, ...)
 {
-	struct strbuf text = STRBUF_INIT;
+	struct strbuf text = STRBUF_INIT, hint = STRBUF_INIT;
 	va_list ap;
 
 	if (!err || !err->code)
 		return 0;
-	strbuf_addstr(&text, err->message);
-	strbuf_addch(&text, ' ');
 	va_start(ap, fmt);
-	strbuf_vaddf(&text, fmt, ap);
+	strbuf_vaddf(&hint, fmt, ap);
 	va_end(ap);
+	strbuf_addstr(&text, err->message);
+	while (text.len && isspace((unsigned char)text.data[text.len - 1]))
+		text.data[--text.len] = '\0';
+	strbuf_addstr(&text, error_joint(text.data, hint.data));
+	strbuf_addstr(&text, hint.data);
 	error_store(err, text.data);
 	strbuf_release(&text);
+	strbuf_release(&hint);
 	return -(int)err->code;
 }
 

@@ -50,7 +50,8 @@ int error_vset(struct error *err, enum error_code code, const char *fmt,
 int error_prefix(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Append " formatted" behind the message: the hint what to do next. */
+/* Append the hint what to do next. Whatever the message ends with, a sentence
+ * begins anew: ". Formatted", "; formatted", " (formatted)". */
 int error_hint(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -22,6 +22,32 @@ static void test_first_error_wins(void **state)
 	assert_int_equal(error_set(NULL, ERROR_STATE, "x"), -ERROR_STATE);
 }
 
+static const struct {
+	const char *message, *hint, *joined;
+} hints[] = {
+	{ "file is not a database", "Point the URL at another path.",
+	  "file is not a database. Point the URL at another path." },
+	{ "disk full.", "Make room.", "disk full. Make room." },
+	{ "why?", "Look there.", "why? Look there." },
+	{ "unknown scheme \"x\"", "known: a, b",
+	  "unknown scheme \"x\"; known: a, b" },
+	{ "server says\n", "Look there.", "server says. Look there." },
+	{ "no such thing", "(did you mean that?)",
+	  "no such thing (did you mean that?)" },
+};
+
+static void test_hint_is_a_sentence_of_its_own(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(hints); i++) {
+		struct error err = ERROR_INIT;
+
+		error_set(&err, ERROR_ACCESS, "%s", hints[i].message);
+		error_hint(&err, "%s", hints[i].hint);
+		assert_string_equal(err.message, hints[i].joined);
+	}
+}
+
 static void test_long_text_is_cut_whole(void **state)
 {
 	struct error err = ERROR_INIT;
@@ -109,6 +135,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_first_error_wins),
+		cmocka_unit_test(test_hint_is_a_sentence_of_its_own),
 		cmocka_unit_test(test_long_text_is_cut_whole),
 		cmocka_unit_test(test_secret_at_the_cut),
 		cmocka_unit_test(test_exit_status),

@@ -70,7 +70,7 @@ static const struct {
 				       "connection URL: write postgresql://" },
 	{ "postgre://a:hunter22@h/db",
 	  "unknown URL scheme \"postgre\" (did you mean \"postgres\"?)" },
-	{ "oracle://h/db", "unknown URL scheme \"oracle\" known: postgresql" },
+	{ "oracle://h/db", "unknown URL scheme \"oracle\"; known: postgresql" },
 	{ "postgresql:", "is to be followed by //" },
 	{ "postgresql://", "is to be followed by //" },
 	{ "sqlite:", "without a file path" },
