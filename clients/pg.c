@@ -42,7 +42,7 @@ static int pg_connect_error(struct pg *pg, struct error *err)
 	int rc;
 
 	pg_one_line(text);
-	rc = known ? pg_refused(pg, state, text, err)
+	rc = known ? pg_turned_away(pg, state, text, err)
 		   : error_set(err, pg_connect_code(text), "%s: %s", pg->where,
 			       text);
 	free(text);

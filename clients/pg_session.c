@@ -61,6 +61,21 @@ int pg_refused(struct pg *pg, const char *state, const char *text,
 	return -(int)code;
 }
 
+/* A server that has let nobody in yet knows no tables: names and values that
+ * it refuses are those of the URL (options=-c ...). */
+int pg_turned_away(struct pg *pg, const char *state, const char *text,
+		   struct error *err)
+{
+	switch (pg_sqlstate_code(state)) {
+	case ERROR_SCHEMA:
+	case ERROR_DATA:
+	case ERROR_BUG:
+		return error_set(err, ERROR_CONFIG, "%s: %s", pg->where, text);
+	default:
+		return pg_refused(pg, state, text, err);
+	}
+}
+
 int pg_connect_wait(struct pg *pg, int fd, bool reading, int64_t deadline_us,
 		    struct error *err)
 {

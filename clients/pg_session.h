@@ -37,6 +37,9 @@ int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err);
 int pg_stopped(struct pg *pg, struct error *err);
 int pg_refused(struct pg *pg, const char *state, const char *text,
 	       struct error *err);
+/* The same while connecting. */
+int pg_turned_away(struct pg *pg, const char *state, const char *text,
+		   struct error *err);
 /* May a command begin? */
 int pg_ready(struct pg *pg, struct error *err);
 /* Until the socket can be read, or also written; the same while connecting. */

@@ -84,6 +84,23 @@ const char *pg_sqlstate_hint(const char *sqlstate)
 	return found ? found->hint : "";
 }
 
+/* libpq's words for a parameter that it cannot take. Nearly all come before a
+ * host is tried; what has been tried at a host begins with that host. */
+static bool pg_is_parameter(const char *text)
+{
+	static const char *const begins[] = {
+		"invalid ",	  "could not match ",
+		"sslmode value ", "definition of service ",
+		"service file ",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++) {
+		if (!strncmp(text, begins[i], strlen(begins[i])))
+			return true;
+	}
+	return strstr(text, "for connection option") != NULL;
+}
+
 enum error_code pg_connect_code(const char *text)
 {
 	static const char *const lasting[] = {
@@ -91,6 +108,8 @@ enum error_code pg_connect_code(const char *text)
 		"GSSAPI", "authentication",
 	};
 
+	if (pg_is_parameter(text))
+		return ERROR_CONFIG;
 	/* "SSL SYSCALL error": the network, under TLS. */
 	if (strstr(text, "SSL SYSCALL"))
 		return ERROR_TRANSIENT;

@@ -17,8 +17,9 @@ enum error_code pg_sqlstate_code(const char *sqlstate);
 const char *pg_sqlstate_hint(const char *sqlstate);
 
 /* The class of a connection attempt that failed without a SQLSTATE, by
- * libpq's text: TLS that cannot be had and a missing password are ACCESS,
- * everything about the network is TRANSIENT. */
+ * libpq's text: a parameter of the URL that it refuses is CONFIG, TLS that
+ * cannot be had and a missing password are ACCESS, everything about the network
+ * is TRANSIENT. */
 enum error_code pg_connect_code(const char *text);
 /* Copies the SQLSTATE out of libpq's verbose text ("FATAL:  28P01: ...") to
  * `out` and takes it, and the lines about the server's source code, out of

@@ -3,6 +3,7 @@ no secret in any answer."""
 
 import os
 import re
+import time
 
 import pytest
 
@@ -202,6 +203,28 @@ def test_unreachable(tidemark, source, make_destination, end, fault, word):
     assert word in error and done.pipeline()["outcome"] == "failed"
     assert "wrong-pass" not in done.out + done.err
     assert "items" not in destination.tables()
+
+
+@pytest.mark.parametrize("end", ("source", "warehouse"))
+@pytest.mark.parametrize("more, words", (
+    ("port=99999999", "port"),
+    ("keepalives_idle=soon", "keepalives_idle"),
+    ("sslmode=maybe", "sslmode"),
+    ("no_such_option=1", "no_such_option"),
+    ("options=-c%20no_such%3Don", "no_such"),
+    ("options=-c%20DateStyle%3Dyesterday", "DateStyle"),
+))
+def test_bad_connection_parameter(tidemark, source, make_destination, end,
+                                  more, words):
+    """What is wrong in the config is not tried again."""
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, make_destination("postgres"), "timestamp")
+    tidemark.connections[end]["url"] += "?" + more
+    tidemark.write_config()
+    started = time.monotonic()
+    done = tidemark("run", "--json").expect(EXIT_CONFIG)
+    assert words in done.pipeline()["error"]["message"]
+    assert time.monotonic() - started < 5, done
 
 
 def test_no_secret_on_the_command_line(tidemark, source, make_destination):

@@ -64,6 +64,29 @@ static void pg_verbose_text(void **state)
 			 ERROR_TRANSIENT);
 }
 
+static const char *const refused_parameters[] = {
+	"invalid port number: \"99999999\"",
+	"invalid integer value \"soon\" for connection option "
+	"\"connect_timeout\"",
+	"connection to server at \"h\", port 1 failed: invalid integer value "
+	"\"soon\" for connection option \"keepalives_idle\"",
+	"invalid sslmode value: \"maybe\"",
+	"could not match 2 port numbers to 3 hosts",
+	"definition of service \"x\" not found",
+};
+
+static void pg_bad_parameters(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(refused_parameters); i++)
+		assert_int_equal(pg_connect_code(refused_parameters[i]),
+				 ERROR_CONFIG);
+	assert_int_equal(pg_connect_code("connection to server at \"h\", port "
+					 "5432 failed: received invalid "
+					 "response to SSL negotiation: H"),
+			 ERROR_ACCESS);
+}
+
 struct tls_case {
 	const char *host;
 	enum tls_mode mode;
@@ -156,6 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pg_states),
 		cmocka_unit_test(pg_verbose_text),
+		cmocka_unit_test(pg_bad_parameters),
 		cmocka_unit_test(pg_tls),
 		cmocka_unit_test(pg_order),
 	};
