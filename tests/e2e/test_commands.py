@@ -9,6 +9,7 @@ import pytest
 
 import oracle
 import workload
+from conftest import ROOT
 from bench import EXIT_CONFIG, EXIT_SCHEMA, sync_items
 
 RUN_KEYS = {
@@ -267,6 +268,13 @@ def test_help_lists_every_command(tidemark):
     out = tidemark("help").expect(0).out
     for command in COMMANDS:
         assert command in out
+
+
+def test_reference_is_what_help_says(tidemark):
+    """docs/commands.md is written by the tables that parse the flags."""
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert tidemark("help", "--reference").expect(0).out == page, \
+        "write docs/commands.md with: tidemark help --reference"
 
 
 @pytest.mark.parametrize("command", ("verify", "backfill", "worker", "serve"))
