@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/output.h"
+#include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
@@ -92,6 +93,7 @@ int main(int argc, char **argv)
 	struct error err = ERROR_INIT, output_err = ERROR_INIT;
 	int code;
 
+	alloc_install();
 	/* State and config files may hold what others should not read. */
 	umask(077);
 	main_locale();

@@ -1,5 +1,6 @@
 #include "core/base/alloc.h"
 
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,6 +34,11 @@ void *xmalloc(size_t size)
 	if (!p)
 		alloc_die();
 	return p;
+}
+
+void alloc_install(void)
+{
+	json_set_alloc_funcs(xmalloc, free);
 }
 
 void *xcalloc(size_t n, size_t size)

@@ -9,6 +9,10 @@
 
 #include <stddef.h>
 
+/* From now on jansson takes its memory here too: what json_pack and friends
+ * return is never NULL for want of it. Called by main, before any JSON. */
+void alloc_install(void);
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 void *xmalloc(size_t size);
