@@ -217,6 +217,15 @@ const char *sqlite_library_version(void)
 	return sqlite3_libversion();
 }
 
+bool sqlite_is_repeat(const struct error *err)
+{
+	long code = strtol(err->server_code, NULL, 10);
+
+	return code == SQLITE_CONSTRAINT_UNIQUE ||
+	       code == SQLITE_CONSTRAINT_PRIMARYKEY ||
+	       code == SQLITE_CONSTRAINT_ROWID;
+}
+
 int sqlite_exec(struct sqlite *db, const char *sql, struct error *err)
 {
 	if (sqlite3_exec(db->handle, sql, NULL, NULL, NULL) != SQLITE_OK)

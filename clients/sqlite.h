@@ -42,6 +42,9 @@ void sqlite_interrupt_all(struct sqlite *db); /* safe from another thread */
 const char *sqlite_path(const struct sqlite *db);
 const char *sqlite_library_version(void);
 
+/* Is it that a row has what another has already, where that may not be? */
+bool sqlite_is_repeat(const struct error *err);
+
 /* One or more statements, rows dropped. */
 int sqlite_exec(struct sqlite *db, const char *sql, struct error *err);
 int sqlite_execf(struct sqlite *db, struct error *err, const char *fmt, ...)

@@ -30,6 +30,10 @@ static const char index_width_sql[] =
 static const char has_sql[] = "SELECT name FROM main.sqlite_schema\n"
 			      "WHERE name = ?1 COLLATE NOCASE";
 
+static const char triggers_sql[] =
+	"SELECT name FROM main.sqlite_schema\n"
+	"WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE";
+
 void catalog_init(struct catalog_table *t)
 {
 	memset(t, 0, sizeof(*t));
@@ -170,33 +174,49 @@ static int catalog_read_index(struct sqlite *db, const char *index,
 }
 
 /* INTEGER PRIMARY KEY is the row's own number and has no index. */
-static bool catalog_key_is_rowid(const struct catalog_table *t,
-				 const struct schema *schema)
+static const struct catalog_column *catalog_rowid(const struct catalog_table *t)
 {
-	const struct catalog_column *c;
+	const struct catalog_column *found = NULL;
 	int primary = 0;
 
-	if (schema->n_key != 1)
-		return false;
-	for (size_t i = 0; i < t->n_columns; i++)
+	for (size_t i = 0; i < t->n_columns; i++) {
 		primary += t->columns[i].primary > 0;
-	c = catalog_find(t, schema->columns[schema->key[0]].name);
-	return c && c->primary && primary == 1 &&
-	       strcasecmp(c->type, "INTEGER") == 0;
+		if (t->columns[i].primary &&
+		    strcasecmp(t->columns[i].type, "INTEGER") == 0)
+			found = &t->columns[i];
+	}
+	return primary == 1 ? found : NULL;
+}
+
+static void catalog_note_rowid(struct catalog_table *t,
+			       const struct schema *schema)
+{
+	const struct catalog_column *c = catalog_rowid(t);
+
+	if (!c)
+		return;
+	if (schema->n_key == 1 &&
+	    !strcasecmp(c->name, schema->columns[schema->key[0]].name))
+		t->has_key = true;
+	else
+		t->other_unique = true;
 }
 
 static int catalog_read_indexes(struct sqlite *db, const char *table,
 				const struct schema *schema,
 				struct catalog_table *out, struct error *err)
 {
-	struct strlist names = STRLIST_INIT;
+	struct strlist names = STRLIST_INIT, triggers = STRLIST_INIT;
 	int rc = catalog_list(db, unique_sql, table, &names, err);
 
 	for (size_t i = 0; !rc && i < names.n; i++)
 		rc = catalog_read_index(db, names.items[i], schema, out, err);
-	if (catalog_key_is_rowid(out, schema))
-		out->has_key = true;
+	catalog_note_rowid(out, schema);
+	if (!rc)
+		rc = catalog_list(db, triggers_sql, table, &triggers, err);
+	out->triggers = triggers.n > 0;
 	strlist_release(&names);
+	strlist_release(&triggers);
 	return rc;
 }
 

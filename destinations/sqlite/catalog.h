@@ -27,7 +27,8 @@ struct catalog_table {
 	size_t n_columns, capacity;
 	bool has_key; /* a unique index is on exactly the key's columns, and
 		       * tells apart what differs */
-	bool other_unique; /* there is another one */
+	bool other_unique; /* there is another one, or a row number */
+	bool triggers;
 };
 
 void catalog_init(struct catalog_table *t);

@@ -53,9 +53,10 @@ struct sqlite_target {
 	struct place place;
 	enum version_order version;
 	bool met; /* the row at hand was there already (statements.c) */
-	struct sqlite_statement *insert; /* upsert; append; the second half of
-					  * delete_insert */
-	struct sqlite_statement *remove; /* delete_insert: the first half */
+	struct sqlite_statement *insert; /* upsert; append */
+	/* The halves of delete_insert; also of upsert, where rows may exchange
+	 * the values of another unique index. */
+	struct sqlite_statement *remove, *add;
 	struct row_order order;
 	struct strbuf texts; /* values of one row in text form */
 	struct strbuf delivered; /* of the batch at hand, in stored form */
@@ -131,7 +132,8 @@ int sqlite_target_set_watermark(struct destination *base,
 				const struct target *target,
 				const char *watermark, struct error *err);
 
-/* statements.c: d->insert and d->remove for d->target, into `table` (quoted).
+/* statements.c: d->insert, or d->remove and d->add, or all of them, for
+ * d->target, into `table` (quoted).
  * `there`: the target's columns. */
 int statements_make(struct sqlite_target *d, const char *table,
 		    const struct catalog_table *there, struct error *err);

@@ -87,8 +87,8 @@ static int load_insert(struct sqlite_target *d, const struct batch *b,
 	for (size_t i = 0; i < d->order.n && !rc; i++) {
 		size_t row = d->order.rows[i];
 
-		bind_row(d, d->insert, b, row);
-		rc = sqlite_step(d->insert, err);
+		bind_row(d, d->add, b, row);
+		rc = sqlite_step(d->add, err);
 		if (rc)
 			return load_row_failed(d, b, row, err);
 		if (!sqlite_changes_count(d->db))
@@ -114,6 +114,27 @@ static int load_delete_insert(struct sqlite_target *d, const struct batch *b,
 		rc = load_insert(d, b, removed, out, err);
 	free(removed);
 	return rc;
+}
+
+/* Rows may exchange the values of another unique index, which does not look
+ * away until both have theirs: then all that have changed go first. */
+static int load_upsert_or_replace(struct sqlite_target *d,
+				  const struct batch *b,
+				  struct load_counts *out, struct error *err)
+{
+	int rc = sqlite_exec(d->db, "SAVEPOINT upsert", err);
+
+	if (rc)
+		return rc;
+	rc = load_upsert(d, b, out, err);
+	if (!rc)
+		return sqlite_exec(d->db, "RELEASE upsert", err);
+	if (!sqlite_is_repeat(err))
+		return rc;
+	error_clear(err);
+	*out = (struct load_counts){ 0, 0, 0, 0 };
+	rc = sqlite_exec(d->db, "ROLLBACK TO upsert; RELEASE upsert", err);
+	return rc ? rc : load_delete_insert(d, b, out, err);
 }
 
 static void load_bind_raw(struct sqlite_target *d, const struct batch *b,
@@ -169,8 +190,10 @@ static int load_rows(struct sqlite_target *d, const struct batch *b,
 	statements_set_delivered(d, next->delivered);
 	if (d->target->mode == LOAD_APPEND)
 		rc = load_append(d, b, next, out, err);
-	else if (d->remove)
+	else if (!d->insert)
 		rc = load_delete_insert(d, b, out, err);
+	else if (d->remove)
+		rc = load_upsert_or_replace(d, b, out, err);
 	else
 		rc = load_upsert(d, b, out, err);
 	out->unchanged += (int64_t)d->order.n_duplicates;

@@ -264,24 +264,55 @@ static bool statement_delivered_text(const struct sqlite_target *d,
 void statements_set_delivered(struct sqlite_target *d, const char *text)
 {
 	const struct schema *s = d->target->schema;
-	struct sqlite_statement *st = d->remove ? d->remove : d->insert;
+	struct sqlite_statement *all[] = { d->insert, d->remove };
+	bool known;
 
 	strbuf_reset(&d->delivered);
 	if (d->target->mode == LOAD_APPEND || d->version == VERSION_NONE ||
 	    s->n_columns == s->n_key)
 		return;
-	if (text && statement_delivered_text(d, text, &d->delivered))
-		sqlite_bind_str(st, statement_delivered_at(s),
-				d->delivered.data, (int64_t)d->delivered.len);
-	else
-		sqlite_bind_null_at(st, statement_delivered_at(s));
+	known = text && statement_delivered_text(d, text, &d->delivered);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i])
+			sqlite_bind_str(all[i], statement_delivered_at(s),
+					known ? d->delivered.data : NULL,
+					(int64_t)d->delivered.len);
 }
 
 void statements_release(struct sqlite_target *d)
 {
 	sqlite_finalize(d->insert);
 	sqlite_finalize(d->remove);
-	d->insert = d->remove = NULL;
+	sqlite_finalize(d->add);
+	d->insert = d->remove = d->add = NULL;
+}
+
+/* Would somebody notice that a changed row is deleted and inserted again? Its
+ * triggers, and columns that the source does not have. */
+static bool statement_may_replace(const struct target *target,
+				  const struct catalog_table *there)
+{
+	size_t written = 0;
+
+	for (size_t i = 0; i < there->n_columns; i++)
+		written += !there->columns[i].generated;
+	return target->mode == LOAD_UPSERT && !target->refresh &&
+	       there->other_unique && !there->triggers &&
+	       written == target->schema->n_columns;
+}
+
+static int statement_halves(struct sqlite_target *d, struct statement *s,
+			    const char *table, struct error *err)
+{
+	int rc;
+
+	statement_remove(s, table);
+	rc = statement_prepare(d, s, &d->remove, err);
+	statement_insert(s, table);
+	strbuf_addstr(&s->sql, "DO NOTHING");
+	if (!rc)
+		rc = statement_prepare(d, s, &d->add, err);
+	return rc;
 }
 
 int statements_make(struct sqlite_target *d, const char *table,
@@ -290,25 +321,20 @@ int statements_make(struct sqlite_target *d, const char *table,
 	struct statement s = { .sql = STRBUF_INIT,
 			       .schema = d->target->schema };
 	enum load_mode mode = d->target->mode;
-	bool both = mode == LOAD_DELETE_INSERT && !d->target->refresh;
+	bool refresh = d->target->refresh;
+	bool in_halves = mode == LOAD_DELETE_INSERT && !refresh;
 	int rc;
 
 	statements_release(d);
 	s.version = d->version = statement_version(s.schema, there);
 	rc = sqlite_add_predicate(d->db, NEWER, statement_note_newer, d, err);
-	if (!rc && both) {
-		statement_remove(&s, table);
-		rc = statement_prepare(d, &s, &d->remove, err);
-	}
-	if (mode == LOAD_APPEND) {
-		statement_append(&s, table, d->target->refresh);
-	} else if (both) {
-		statement_insert(&s, table);
-		strbuf_addstr(&s.sql, "DO NOTHING");
-	} else {
+	if (!rc && (in_halves || statement_may_replace(d->target, there)))
+		rc = statement_halves(d, &s, table, err);
+	if (mode == LOAD_APPEND)
+		statement_append(&s, table, refresh);
+	else
 		statement_upsert(&s, table);
-	}
-	if (!rc)
+	if (!rc && !in_halves)
 		rc = statement_prepare(d, &s, &d->insert, err);
 	strbuf_release(&s.sql);
 	return rc;

@@ -117,6 +117,28 @@ static void test_other_column_order(void **state)
 			    "mine|5|A|1\nmine|6|b|2");
 }
 
+/* Neither row can have its new name while the other one still has it. */
+static void test_unique_values_exchanged(void **state)
+{
+	struct world *w = schema_world(state);
+
+	world_schema(w, "id:int64! name:text n:int32");
+	schema_exec(w, "CREATE TABLE orders (id $b PRIMARY KEY, name $t UNIQUE,"
+		       " n $i);");
+	world_sync(w, "1|a|5\n2|b|6\n3|c|7", "{}");
+	world_sync(w, "1|b|5\n2|a|6\n3|c|7\n4|d|8", "{}");
+	world_expect_counts(w, 1, 2, 1);
+	assert_string_equal(world_query(w, "SELECT * FROM orders ORDER BY id;"),
+			    "1|b|5\n2|a|6\n3|c|7\n4|d|8");
+	/* Two rows that are to have one name are refused all the same. */
+	assert_int_equal(world_begin(w), 0);
+	assert_int_equal(world_load(w, "1|a|5", "{}"), ERROR_DATA);
+	world_close(w);
+	assert_string_equal(world_query(w, "SELECT name FROM orders "
+					   "WHERE id < 3 ORDER BY id;"),
+			    "b\na");
+}
+
 static void test_extra_without_default(void **state)
 {
 	struct world *w = schema_world(state);
@@ -380,6 +402,7 @@ const struct CMUnitTest suite_schema[] = {
 	SUITE_TEST(test_creates_table),
 	SUITE_TEST(test_inspect_writes_nothing),
 	SUITE_TEST(test_other_column_order),
+	SUITE_TEST(test_unique_values_exchanged),
 	SUITE_TEST(test_extra_without_default),
 	SUITE_TEST(test_no_unique_key),
 	SUITE_TEST(test_key_column_missing),
