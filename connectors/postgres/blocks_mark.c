@@ -2,22 +2,12 @@
 #include <stdlib.h>
 
 #include "connectors/postgres/blocks.h"
+#include "connectors/postgres/leaf_list.h"
 #include "core/base/alloc.h"
 
-/* The leaves by which the next pass tells old ones from new; a table without
- * partitions has none to tell apart. */
 json_t *blocks_list_leaves(const struct postgres *c)
 {
-	const struct leaves *leaves = &c->pass.blocks.leaves;
-	json_t *list;
-
-	if (!c->layout.relation.has_children &&
-	    c->layout.relation.kind != RELATION_PARTITIONED)
-		return NULL;
-	list = json_array();
-	for (size_t i = 0; i < leaves->n; i++)
-		json_array_append_new(list, json_integer(leaves->items[i].oid));
-	return list;
+	return leaf_list_new(&c->layout.relation, &c->pass.blocks.leaves);
 }
 
 /* Where a pass that is cut short goes on. */
@@ -36,7 +26,7 @@ void blocks_set_pending(struct postgres *c, int64_t block)
 	json_object_set_new(w->pending, "file", json_integer(leaf->file));
 	json_object_set_new(w->pending, "block", json_integer(block));
 	if (list)
-		json_object_set_new(w->pending, "leaves", list);
+		json_object_set_new(w->pending, LEAF_LIST, list);
 	if (list && b->known)
 		json_object_set(w->pending, "known", b->known);
 	free(ceiling);
@@ -52,22 +42,19 @@ void blocks_settle_mark(struct postgres *c)
 	free(w->value);
 	w->value = xstrfmt("%" PRIu64, b->ceiling);
 	json_decref(w->pending);
-	w->pending = list ? json_pack("{s:o}", "leaves", list) : NULL;
+	w->pending = list ? json_pack("{s:o}", LEAF_LIST, list) : NULL;
 }
 
-/* In a pass that was cut short, "leaves" are its own and "known" those of the
- * passes before it. A table that had no heirs knew only itself. */
+/* In a pass that was cut short, LEAF_LIST are its own and "known" those of the
+ * passes before it. */
 void blocks_read_known(struct postgres *c)
 {
 	struct blocks *b = &c->pass.blocks;
 	const struct watermark *from = c->pass.scan->from;
 	bool midway = json_object_get(from->pending, "ceiling") != NULL;
 
-	b->known = json_incref(
-		json_object_get(from->pending, midway ? "known" : "leaves"));
-	if (!b->known && from->value && c->layout.relation.has_children &&
-	    c->layout.relation.kind == RELATION_TABLE)
-		b->known = json_pack("[I]", (json_int_t)c->layout.relation.oid);
+	b->known = leaf_list_known(&c->layout.relation, from,
+				   midway ? "known" : LEAF_LIST);
 }
 
 /* Take up a pass that was cut short, if its tables are still the same. */
@@ -80,9 +67,9 @@ void blocks_resume(struct postgres *c)
 	json_int_t relation =
 		json_integer_value(json_object_get(pending, "relation"));
 	json_t *list = blocks_list_leaves(c);
-	bool same =
-		ceiling &&
-		(!list || json_equal(list, json_object_get(pending, "leaves")));
+	bool same = ceiling &&
+		    (!list ||
+		     json_equal(list, json_object_get(pending, LEAF_LIST)));
 
 	json_decref(list);
 	for (size_t i = 0; same && i < b->leaves.n; i++) {
@@ -100,21 +87,6 @@ void blocks_resume(struct postgres *c)
 	}
 }
 
-static bool blocks_is_known(const json_t *known, uint32_t oid)
-{
-	size_t i;
-	json_t *item;
-
-	if (!known)
-		return true;
-	json_array_foreach(known, i, item)
-	{
-		if (json_integer_value(item) == oid)
-			return true;
-	}
-	return false;
-}
-
 /* A partition that was attached since holds rows of any age. */
 void blocks_mark_whole(struct postgres *c)
 {
@@ -123,7 +95,6 @@ void blocks_mark_whole(struct postgres *c)
 	free(b->whole);
 	b->whole = xcalloc(b->leaves.n + 1, sizeof(*b->whole));
 	for (size_t i = 0; i < b->leaves.n; i++)
-		b->whole[i] =
-			b->everything ||
-			!blocks_is_known(b->known, b->leaves.items[i].oid);
+		b->whole[i] = b->everything ||
+			      !leaf_list_has(b->known, b->leaves.items[i].oid);
 }

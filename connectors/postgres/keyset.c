@@ -14,6 +14,8 @@ static bool keyset_applies(const struct postgres *c, enum keyset_step step)
 	const struct scan *scan = c->pass.scan;
 
 	switch (step) {
+	case KEYSET_LEAVES:
+		return keyset_has_leaf(c);
 	case KEYSET_NULLS:
 		return layout_mark(&c->layout)->nullable &&
 		       scan->mark->nulls == NULLS_INCLUDE &&
@@ -43,8 +45,10 @@ static void keyset_enter(struct postgres *c, enum keyset_step step)
 int keyset_begin(struct postgres *c, struct error *err)
 {
 	struct pass *p = &c->pass;
-	int rc = keyset_check(c, err);
+	int rc = keyset_leaves_begin(c, err);
 
+	if (!rc)
+		rc = keyset_check(c, err);
 	if (rc)
 		return rc;
 	/* What settle() found is pending until a later run has settled it. */
@@ -53,7 +57,9 @@ int keyset_begin(struct postgres *c, struct error *err)
 				  ? json_deep_copy(p->scan->settled->pending)
 				  : NULL;
 	keyset_deliver_begin(c);
-	keyset_enter(c, KEYSET_NULLS);
+	keyset_enter(c, KEYSET_LEAVES);
+	keyset_leaves_resume(c);
+	keyset_leaves_note(c);
 	return 0;
 }
 
@@ -76,11 +82,16 @@ static int keyset_open_page(struct postgres *c, const struct batch *b,
 {
 	struct keyset *k = &c->pass.keyset;
 	size_t first = k->step == KEYSET_NULLS ? 1 : 0;
+	const struct leaf *leaf = keyset_leaf(c);
 	struct query q;
 	int rc;
 
 	query_init(&q);
-	query_select(&q, &c->layout, NULL, "");
+	query_select(&q, &c->layout, leaf && leaf->direct ? leaf->sql : NULL,
+		     "");
+	if (leaf && !leaf->direct)
+		strbuf_addf(&q.sql, "%s.tableoid = %u AND ",
+			    c->layout.relation.alias, leaf->oid);
 	/* Only one lower bound: of two, the server may start at the wrong
 	 * one and read the whole range again for each page. */
 	if (k->last.n)
@@ -153,13 +164,18 @@ static void keyset_remember(struct postgres *c, const struct batch *b)
 	}
 }
 
-/* The page is over: the next one, or the next step if it was not full. */
+/* The page is over: the next one, or the next leaf or step if it was not
+ * full. */
 static int keyset_close_page(struct postgres *c, struct error *err)
 {
 	struct keyset *k = &c->pass.keyset;
 
+	bool over = k->read < k->limit;
+
 	k->streaming = false;
-	if (k->read < k->limit)
+	if (over && k->step == KEYSET_LEAVES)
+		keyset_leaves_next(c);
+	if (over && !keyset_leaf(c))
 		keyset_enter(c, k->step + 1);
 	return failpoint("page_end", err);
 }
@@ -243,6 +259,8 @@ static void keyset_finish(struct postgres *c, struct batch *b,
 	}
 	if (step == KEYSET_TAIL)
 		keyset_deliver_tail(c, b);
+	if (step == KEYSET_LEAVES)
+		keyset_leaves_note(c);
 	if (b->n_rows) {
 		double bytes = (double)batch_bytes(b) / (double)b->n_rows;
 		k->row_bytes = k->row_bytes > 0 ? (3 * k->row_bytes + bytes) / 4

@@ -19,6 +19,18 @@ void keyset_write_begin(const struct postgres *c, struct query *q);
 /* Append where the step ends. */
 void keyset_write_end(const struct postgres *c, struct query *q);
 
+/* Leaves (partitions, heirs) that the mark does not know hold rows of any age:
+ * they are read one after another up to the mark, before anything else. The
+ * running mark's pending lists those that are read, and where the pass is in
+ * the one under way. */
+int keyset_leaves_begin(struct postgres *c, struct error *err);
+void keyset_leaves_resume(struct postgres *c); /* where a run was cut short */
+void keyset_leaves_note(struct postgres *c); /* into the running mark */
+void keyset_leaves_next(struct postgres *c); /* the one under way is read */
+bool keyset_has_leaf(const struct postgres *c); /* is one to be read? */
+/* The one that the step reads; NULL in any other step. */
+const struct leaf *keyset_leaf(const struct postgres *c);
+
 /* NULL marks (by policy) and NULL in the key: DATA with a sample; a key that
  * repeats: SCHEMA. */
 int keyset_check(struct postgres *c, struct error *err);

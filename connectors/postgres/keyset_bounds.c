@@ -83,7 +83,7 @@ void keyset_write_reach(const struct postgres *c, struct query *q)
 {
 	const struct scan *scan = c->pass.scan;
 
-	if (!scan->from->value)
+	if (!scan->from->value || keyset_has_leaf(c))
 		strbuf_addstr(&q->sql, "true");
 	else if (keyset_has_lag(c))
 		keyset_look_back(c, q);
@@ -118,6 +118,10 @@ void keyset_write_begin(const struct postgres *c, struct query *q)
 	case KEYSET_NULLS:
 		strbuf_addstr(&q->sql, "true");
 		break;
+	case KEYSET_LEAVES:
+		strbuf_addf(&q->sql, "%s IS NOT NULL",
+			    layout_mark(&c->layout)->sql);
+		break;
 	case KEYSET_LAG:
 		keyset_look_back(c, q);
 		break;
@@ -150,6 +154,7 @@ void keyset_write_end(const struct postgres *c, struct query *q)
 		strbuf_addf(&q->sql, "%s IS NULL",
 			    layout_mark(&c->layout)->sql);
 		break;
+	case KEYSET_LEAVES:
 	case KEYSET_LAG:
 		if (keyset_from(c, &from))
 			query_compare(q, &c->layout, 0, "<=", &from);

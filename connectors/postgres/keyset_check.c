@@ -154,20 +154,21 @@ static int keyset_check_key(struct postgres *c, struct error *err)
 	return rc;
 }
 
-/* Once per row that is new: without a mark all of them, else the keys of those
- * that this pass is going to read. */
+/* Once per row that is new: without a mark (or with a leaf that is read whole)
+ * all of them, else the keys of those that this pass is going to read. */
 static int keyset_check_repeats(struct postgres *c, struct error *err)
 {
 	const struct scan *scan = c->pass.scan;
 	bool marked = scan->mark->nulls == NULLS_SKIP;
+	bool some = scan->from->value && !keyset_has_leaf(c);
 	struct query among;
 	int rc;
 
 	query_init(&among);
-	if (scan->from->value)
+	if (some)
 		keyset_write_past(c, &among);
 	rc = repeats_check(c->pg, &c->layout, scan->source->table,
-			   scan->from->value ? &among : NULL, marked, err);
+			   some ? &among : NULL, marked, err);
 	query_release(&among);
 	return rc;
 }

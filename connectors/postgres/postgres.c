@@ -14,7 +14,7 @@ static void pass_release(struct pass *p)
 	free(p->hidden.validity);
 	free(p->hidden.offsets);
 	free(p->hidden.data);
-	strlist_release(&p->keyset.last);
+	keyset_release(&p->keyset);
 	blocks_release(&p->blocks);
 	memset(p, 0, sizeof(*p));
 }

@@ -11,6 +11,7 @@
 
 /* Steps of a keyset pass, in this order; a batch never holds rows of two. */
 enum keyset_step {
+	KEYSET_LEAVES, /* up to the mark, in tables attached since */
 	KEYSET_NULLS, /* rows without a mark */
 	KEYSET_LAG, /* looking back behind the mark */
 	KEYSET_SETTLED, /* from the mark to the settled point: moves the mark */
@@ -25,6 +26,9 @@ struct keyset {
 	size_t limit; /* of the page under way */
 	size_t read; /* its rows so far */
 	bool streaming;
+	struct leaves leaves; /* of a table that has several */
+	json_t *known; /* those that are read up to the mark, or NULL: all */
+	size_t leaf; /* the first that is not; leaves.n: none */
 	double row_bytes; /* on average, so far; 0: unknown */
 	bool measured; /* first_mark is set */
 	double first_mark; /* for progress alone */
@@ -93,9 +97,10 @@ void rows_hand_over(struct postgres *c, struct batch *b);
 /* The named failpoints of a stream; `read` counts the page's rows. */
 int rows_failpoints(struct postgres *c, size_t read, struct error *err);
 
-/* keyset.c */
+/* keyset.c, keyset_leaves.c */
 int keyset_begin(struct postgres *c, struct error *err);
 int keyset_next(struct postgres *c, struct batch *out, struct error *err);
+void keyset_release(struct keyset *k);
 
 /* blocks.c */
 int blocks_begin(struct postgres *c, struct error *err);

@@ -33,7 +33,10 @@ static const char leaves_sql[] =
 	"coalesce(pg_relation_size(c.oid), 0)\n"
 	"         / current_setting('block_size')::bigint END,\n"
 	"       c.reltuples, has_table_privilege(c.oid, 'SELECT')\n"
-	"         OR has_any_column_privilege(c.oid, 'SELECT')\n"
+	"         OR has_any_column_privilege(c.oid, 'SELECT'),\n"
+	"       has_table_privilege(c.oid, 'SELECT')\n"
+	"         AND NOT row_security_active(c.oid)\n"
+	"         AND NOT row_security_active($1::oid)\n"
 	"FROM tree JOIN pg_class c ON c.oid = tree.oid\n"
 	"  JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 	"WHERE c.relkind IN ('r', 'm', 'f') ORDER BY c.oid";
@@ -205,6 +208,7 @@ int leaves_find(struct pg *pg, uint32_t oid, struct leaves *out,
 		leaf->blocks = strtoll(pg_value(r, i, 5), NULL, 10);
 		leaf->rows = strtod(pg_value(r, i, 6), NULL);
 		leaf->readable = *pg_value(r, i, 7) == 't';
+		leaf->direct = *pg_value(r, i, 8) == 't';
 	}
 	pg_result_free(r);
 	return 0;

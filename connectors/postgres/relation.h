@@ -39,6 +39,9 @@ struct leaf {
 	int64_t blocks;
 	double rows; /* reltuples; < 0: never counted */
 	bool readable; /* our role may SELECT */
+	/* Read by itself it shows our role all that it shows through its
+	 * parent. */
+	bool direct;
 };
 struct leaves {
 	struct leaf *items;

@@ -151,7 +151,8 @@ static int settle_decide(struct postgres *c, const struct watermark *from,
 		return 0;
 	}
 	if (set && max && activity_has_any(&ids->open, set)) {
-		out->pending = json_deep_copy(from->pending);
+		out->pending = json_pack("{s:s, s:o}", "max", max, "open",
+					 json_deep_copy(set));
 		return 0;
 	}
 	out->value = xstrdup(max);

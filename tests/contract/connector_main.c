@@ -48,6 +48,8 @@ static int suite_run(void)
 	if (!strcmp(suite_quirks->engine, "postgres")) {
 		suite_add(all, &n, suite_postgres_pages,
 			  suite_postgres_pages_n);
+		suite_add(all, &n, suite_postgres_leaves,
+			  suite_postgres_leaves_n);
 		suite_add(all, &n, suite_postgres_settle,
 			  suite_postgres_settle_n);
 		suite_add(all, &n, suite_postgres_xmin, suite_postgres_xmin_n);

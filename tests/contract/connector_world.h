@@ -106,6 +106,8 @@ extern const struct CMUnitTest suite_marks[];
 extern const size_t suite_marks_n;
 extern const struct CMUnitTest suite_postgres_pages[];
 extern const size_t suite_postgres_pages_n;
+extern const struct CMUnitTest suite_postgres_leaves[];
+extern const size_t suite_postgres_leaves_n;
 extern const struct CMUnitTest suite_postgres_settle[];
 extern const size_t suite_postgres_settle_n;
 extern const struct CMUnitTest suite_postgres_xmin[];

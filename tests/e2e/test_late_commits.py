@@ -250,3 +250,32 @@ def test_sequence_lag_covers_reserved_ids(synced, source, destination):
     source.execute("INSERT INTO items (name, seq) VALUES ('reserved', 980)")
     tidemark.run()
     assert "reserved" in names(destination)
+
+
+@pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
+@every_strategy
+def test_partition_attached_with_old_rows(tidemark, source, destination,
+                                          strategy, mode):
+    """Rows below the mark that come with a partition of their own."""
+    source.execute(
+        "CREATE TABLE parts (id bigint PRIMARY KEY, seq bigint NOT NULL, "
+        "updated_at timestamptz NOT NULL) PARTITION BY RANGE (id)",
+        "CREATE TABLE parts1 PARTITION OF parts FOR VALUES FROM (0) TO (100)",
+        "CREATE TABLE old (LIKE parts INCLUDING ALL)",
+        "INSERT INTO old SELECT n, n - 150, timestamptz '2023-01-01 00:00:00Z'"
+        " + n * interval '1 s' FROM generate_series(100, 199) n",
+        "INSERT INTO parts SELECT n, n, timestamptz '2024-01-01 00:00:00Z'"
+        " + n * interval '1 s' FROM generate_series(0, 99) n")
+    sync_items(tidemark, source, destination, strategy, mode, table="parts",
+               name="parts", batch={"rows": 30})
+    tidemark.run()
+    source.execute("ALTER TABLE parts ATTACH PARTITION old "
+                   "FOR VALUES FROM (100) TO (200)")
+    tidemark.run("--max-batches", "1")
+    tidemark.run("--max-batches", "1")
+    tidemark.run()
+    columns = {"id": "int", "seq": "int", "updated_at": "timestamptz"}
+    oracle.check_equal(source, destination, "parts",
+                       f"{destination.schema}.parts", columns,
+                       pipeline="parts")
+    assert tidemark.run().pipeline()["rows_read"] == 0
