@@ -30,6 +30,11 @@ static const char index_width_sql[] =
 static const char has_sql[] = "SELECT name FROM main.sqlite_schema\n"
 			      "WHERE name = ?1 COLLATE NOCASE";
 
+static const char dependents_sql[] =
+	"SELECT sql FROM main.sqlite_schema\n"
+	"WHERE tbl_name = ?1 COLLATE NOCASE AND sql IS NOT NULL\n"
+	"  AND type IN ('index', 'trigger') ORDER BY rowid";
+
 static const char triggers_sql[] =
 	"SELECT name FROM main.sqlite_schema\n"
 	"WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE";
@@ -77,6 +82,12 @@ int catalog_has(struct sqlite *db, const char *name, bool *out,
 	*out = found.n > 0;
 	strlist_release(&found);
 	return rc;
+}
+
+int catalog_dependents(struct sqlite *db, const char *table,
+		       struct strlist *out, struct error *err)
+{
+	return catalog_list(db, dependents_sql, table, out, err);
 }
 
 static int catalog_read_kind(struct sqlite *db, const char *table,

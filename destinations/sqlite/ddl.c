@@ -144,6 +144,58 @@ static void ddl_add_columns(struct plan *plan, const struct place *place,
 	strbuf_release(&sb);
 }
 
+static void ddl_copy(struct strbuf *sb, const struct place *place,
+		     const struct catalog_table *old)
+{
+	struct strbuf names = STRBUF_INIT;
+
+	for (size_t i = 0; i < old->n_columns; i++) {
+		if (old->columns[i].generated)
+			continue;
+		strbuf_addstr(&names, names.len ? ", " : "");
+		sql_quote_name(&names, old->columns[i].name, '"');
+	}
+	strbuf_addf(sb, "INSERT INTO %s (%s)\nSELECT %s FROM %s",
+		    place->staging, names.data, names.data, place->rows);
+	strbuf_release(&names);
+}
+
+/* SQLite cannot alter a column's type: the table is built anew, and each value
+ * takes its column's new affinity on the way. */
+static int ddl_rebuild(struct plan *plan, const struct sqlite_target *d,
+		       const struct place *place, const struct target *target,
+		       const char *const *types, struct error *err)
+{
+	struct strbuf sb = STRBUF_INIT;
+	struct strlist dependents = STRLIST_INIT;
+	int rc = catalog_dependents(d->db, place->base, &dependents, err);
+
+	strbuf_addf(&sb, "DROP TABLE IF EXISTS %s", place->staging);
+	ddl_push(plan, &sb);
+	ddl_create(&sb, place->staging, target, &plan->table, types);
+	ddl_push(plan, &sb);
+	ddl_copy(&sb, place, &plan->table);
+	ddl_push(plan, &sb);
+	strbuf_addf(&sb, "DROP TABLE %s", place->rows);
+	ddl_push(plan, &sb);
+	strbuf_addf(&sb, "ALTER TABLE %s RENAME TO ", place->staging);
+	sql_quote_name(&sb, place->base, '"');
+	ddl_push(plan, &sb);
+	for (size_t i = 0; i < dependents.n; i++)
+		strlist_add(&plan->inspection.ddl, dependents.items[i]);
+	strlist_release(&dependents);
+	strbuf_release(&sb);
+	return rc;
+}
+
+static bool ddl_widens(const enum drift_step *steps, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (steps[i] == STEP_WIDEN)
+			return true;
+	return false;
+}
+
 static int ddl_same_view(struct sqlite *db, const struct place *place,
 			 const char *sql, bool *exists, bool *same,
 			 struct error *err)
@@ -208,6 +260,7 @@ int plan_ddl(struct plan *plan, const struct sqlite_target *d,
 	     struct error *err)
 {
 	struct strbuf sb = STRBUF_INIT;
+	int rc = 0;
 
 	if (plan->inspection.problems.n &&
 	    problems_to_error(&plan->inspection.problems, NULL))
@@ -218,12 +271,14 @@ int plan_ddl(struct plan *plan, const struct sqlite_target *d,
 		ddl_create(&sb, place->staging, target, &plan->table, types);
 	else if (!plan->table.exists)
 		ddl_create(&sb, place->rows, target, &plan->table, types);
+	else if (ddl_widens(steps, target->schema->n_columns))
+		rc = ddl_rebuild(plan, d, place, target, types, err);
 	else
 		ddl_add_columns(plan, place, target, steps, types);
 	if (sb.len)
 		ddl_push(plan, &sb);
 	strbuf_release(&sb);
-	if (target->mode != LOAD_APPEND || target->refresh)
-		return 0;
+	if (rc || target->mode != LOAD_APPEND || target->refresh)
+		return rc;
 	return ddl_raw(plan, d, place, target, err);
 }

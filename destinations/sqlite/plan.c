@@ -192,6 +192,10 @@ static void plan_fit(const struct plan *plan, const struct target *target,
 	 * type says how well it holds the source's. */
 	if (out->fit == FIT_EXACT && out->mapping != MAPPING_EXACT)
 		out->fit = FIT_WIDER;
+	/* SQLite cannot alter a type, and what hangs on a table that is built
+	 * anew is known of our own ones only. */
+	if (out->fit == FIT_GROWS && !plan->created)
+		out->fit = FIT_NARROW;
 	/* A refresh fills a new table: any type can become any other. */
 	if (out->fit == FIT_NARROW && target->refresh)
 		out->fit = FIT_GROWS;

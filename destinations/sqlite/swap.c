@@ -4,12 +4,6 @@
 #include "core/data/table_name.h"
 #include "destinations/sqlite/internal.h"
 
-/* What falls with a table and is made again on the new one. */
-static const char dependents_sql[] =
-	"SELECT sql FROM main.sqlite_schema\n"
-	"WHERE tbl_name = ?1 COLLATE NOCASE AND sql IS NOT NULL\n"
-	"  AND type IN ('index', 'trigger') ORDER BY rowid";
-
 static int swap_again(struct sqlite_target *d, const struct strlist *dependents,
 		      struct error *err)
 {
@@ -66,8 +60,7 @@ static int swap_view(struct sqlite_target *d, struct error *err)
 static int swap_tables(struct sqlite_target *d, struct error *err)
 {
 	struct strlist dependents = STRLIST_INIT;
-	int rc = catalog_list(d->db, dependents_sql, d->place.base, &dependents,
-			      err);
+	int rc = catalog_dependents(d->db, d->place.base, &dependents, err);
 
 	if (!rc)
 		rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",

@@ -136,8 +136,12 @@ enum fit type_fit(enum type_kind kind, const char *declared, bool strict)
 			       ? FIT_NARROW
 			       : FIT_WIDER;
 	default:
-		return affinity == AFFINITY_TEXT || affinity == AFFINITY_NONE
-			       ? FIT_WIDER
+		if (affinity == AFFINITY_TEXT || affinity == AFFINITY_NONE)
+			return FIT_WIDER;
+		/* A whole number prints as itself. */
+		return storage == STORAGE_NUMERAL &&
+				       affinity == AFFINITY_INTEGER
+			       ? FIT_GROWS
 			       : FIT_NARROW;
 	}
 }

@@ -18,7 +18,8 @@
 /* Declared type of a new column, and how well it holds the source's. */
 const char *type_declared(enum type_kind kind);
 enum mapping type_mapping(enum type_kind kind);
-/* Does a column declared as `declared` hold every value as it is? */
+/* Does a column declared as `declared` hold every value as it is? FIT_GROWS:
+ * type_declared() does, and all that the column has now. */
 enum fit type_fit(enum type_kind kind, const char *declared, bool strict);
 
 /* How versions (values of the mark column) are compared. */

@@ -322,6 +322,30 @@ static void test_widen_integer(void **state)
 		    "1|2147483647\n2|9223372036854775807");
 }
 
+static void test_widen_to_decimal(void **state)
+{
+	struct world *w = schema_world(state);
+
+	for (int append = 0; append < 2; append++) {
+		w->target.table = append ? "appended" : "orders";
+		w->target.mode = append ? LOAD_APPEND : LOAD_UPSERT;
+		world_schema(w, "id:int32! v:int64");
+		world_sync(w, "1|9223372036854775807\n2|2", "{}");
+		world_schema(w, "id:decimal(12,0)! v:decimal(20,0)");
+		assert_int_equal(world_begin(w), 0);
+		assert_int_equal(
+			world_load(w, "2|-2\n3|99999999999999999999", "{}"), 0);
+		world_expect_counts(w, append ? 2 : 1, append ? 0 : 1, 0);
+		world_close(w);
+		assert_string_equal(
+			world_query(w, append ? "SELECT v FROM appended "
+						"ORDER BY id;"
+					      : "SELECT v FROM orders "
+						"ORDER BY id;"),
+			"9223372036854775807\n-2\n99999999999999999999");
+	}
+}
+
 static void test_widen_text(void **state)
 {
 	drift_widen(schema_world(state), "id:int64! v:text(3)",
@@ -416,6 +440,7 @@ const struct CMUnitTest suite_schema[] = {
 	SUITE_TEST(test_new_column_append),
 	SUITE_TEST(test_new_column_stop),
 	SUITE_TEST(test_widen_integer),
+	SUITE_TEST(test_widen_to_decimal),
 	SUITE_TEST(test_widen_text),
 	SUITE_TEST(test_widen_decimal),
 	SUITE_TEST(test_widen_append),

@@ -233,7 +233,9 @@ static void test_fit(void **state)
 		{ TYPE_DECIMAL, "NUMERIC(10,2)", false, FIT_NARROW },
 		{ TYPE_DECIMAL, "DECIMAL", false, FIT_NARROW },
 		{ TYPE_DECIMAL, "BLOB", false, FIT_WIDER },
-		{ TYPE_UINT64, "INTEGER", false, FIT_NARROW },
+		{ TYPE_UINT64, "INTEGER", false, FIT_GROWS },
+		{ TYPE_DECIMAL, "INTEGER", false, FIT_GROWS },
+		{ TYPE_DECIMAL, "INTEGER", true, FIT_NARROW },
 		{ TYPE_TEXT, "varchar(10)", false, FIT_WIDER },
 		{ TYPE_TEXT, "INTEGER", false, FIT_NARROW },
 		{ TYPE_TEXT, "STRING", false, FIT_NARROW },
@@ -791,6 +793,34 @@ static void test_emptied_by_hand(void **state)
 	log_set_hooks(NULL, NULL);
 }
 
+/* A table that is built anew for a wider type keeps what hangs on it. */
+static void test_widened_table_is_whole(void **state)
+{
+	struct file *f = *state;
+	int64_t big = INT64_MAX;
+
+	file_schema(f, TYPE_INT64, TYPE_INT64);
+	f->schema.mark = -1;
+	file_sync(f, 1, &big, 8);
+	file_exec(f, "ALTER TABLE orders ADD COLUMN note TEXT DEFAULT 'mine';"
+		     "CREATE INDEX by_v ON orders (v);"
+		     "CREATE VIEW seen AS SELECT note, v FROM orders;"
+		     "CREATE TRIGGER t AFTER INSERT ON orders "
+		     "BEGIN UPDATE orders SET note = 'new' WHERE id = NEW.id; "
+		     "END");
+	file_schema(f, TYPE_INT64, TYPE_DECIMAL);
+	f->schema.mark = -1;
+	file_sync(f, 2, "9223372036854775807.01", 22);
+	file_expect(f, "SELECT group_concat(v || note) FROM seen",
+		    "9223372036854775807mine,9223372036854775807.01new");
+	file_expect(f,
+		    "SELECT group_concat(typeof(v)) FROM orders INDEXED BY "
+		    "by_v WHERE v > ''",
+		    "text,text");
+	file_expect(f, "SELECT count(*) FROM sqlite_schema", "6");
+	assert_int_equal(file_begin(f), 0);
+}
+
 static void test_full_disk(void **state)
 {
 	struct file *f = *state;
@@ -892,6 +922,7 @@ int main(void)
 		IN_FILE(test_refresh_ends_early),
 		IN_FILE(test_refresh_counts_rows),
 		IN_FILE(test_emptied_by_hand),
+		IN_FILE(test_widened_table_is_whole),
 		IN_FILE(test_full_disk),
 		IN_FILE(test_busy_file),
 		IN_FILE(test_other_files),
