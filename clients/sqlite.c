@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -12,7 +14,15 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/process.h"
+#include "core/base/stop.h"
 #include "core/base/strbuf.h"
+
+/* The longest pause between two looks at a lock. */
+#define SQLITE_WAIT_MOST_MS 20
+/* What a lock is still waited for once the process is to end. */
+#define SQLITE_STOP_PATIENCE_US (2 * US_PER_SECOND)
 
 struct sqlite_function {
 	sqlite_predicate predicate;
@@ -22,6 +32,8 @@ struct sqlite_function {
 struct sqlite {
 	sqlite3 *handle;
 	char *path;
+	int64_t busy_timeout_us;
+	int64_t busy_since_us; /* monotonic, of the wait at hand */
 };
 
 struct sqlite_statement {
@@ -35,8 +47,7 @@ static const struct {
 	enum error_code error;
 	const char *what_to_do;
 } sqlite_codes[] = {
-	{ SQLITE_BUSY, ERROR_TRANSIENT,
-	  "Another process is writing to this file." },
+	{ SQLITE_BUSY, ERROR_STATE, NULL },
 	{ SQLITE_LOCKED, ERROR_TRANSIENT, NULL },
 	{ SQLITE_PROTOCOL, ERROR_TRANSIENT, NULL },
 	{ SQLITE_INTERRUPT, ERROR_STOPPED, NULL },
@@ -61,6 +72,35 @@ static const struct {
 	{ SQLITE_SCHEMA, ERROR_SCHEMA, NULL },
 };
 
+/* In a write-ahead log the locks of writers are on the file beside it; without
+ * one a reader stands in the way as well. */
+static int64_t sqlite_holder(const char *path)
+{
+	char *index = xstrfmt("%s-shm", path);
+	int64_t pid = process_locking(path, true);
+
+	if (!pid)
+		pid = process_locking(index, true);
+	free(index);
+	return pid ? pid : process_locking(path, false);
+}
+
+static void sqlite_explain_busy(const char *path, struct error *err)
+{
+	int64_t pid = sqlite_holder(path);
+	char *name = process_name(pid);
+
+	if (pid)
+		error_hint(err,
+			   "Process %" PRId64 " (%s) is using it; wait for it, "
+			   "or stop it",
+			   pid, name);
+	else
+		error_hint(err, "Another process is using it; wait for it, or "
+				"stop it");
+	free(name);
+}
+
 static int sqlite_fail_code(struct error *err, const char *path, int code,
 			    const char *message)
 {
@@ -80,6 +120,8 @@ static int sqlite_fail_code(struct error *err, const char *path, int code,
 			 code);
 	if (hint)
 		error_hint(err, "%s", hint);
+	if ((code & 0xff) == SQLITE_BUSY)
+		sqlite_explain_busy(path, err);
 	return rc;
 }
 
@@ -132,6 +174,25 @@ static int sqlite_make_file(const char *path,
 	return 0;
 }
 
+/* SQLite's own waiting ends neither early after a signal nor, between two short
+ * transactions of another process, soon enough. */
+static int sqlite_wait(void *ctx, int tries)
+{
+	struct sqlite *db = ctx;
+	int64_t now = clock_monotonic_us();
+	int64_t patience = db->busy_timeout_us;
+
+	if (tries == 0)
+		db->busy_since_us = now;
+	if (stop_requested() && patience > SQLITE_STOP_PATIENCE_US)
+		patience = SQLITE_STOP_PATIENCE_US;
+	if (now - db->busy_since_us >= patience)
+		return 0;
+	poll(NULL, 0,
+	     tries < SQLITE_WAIT_MOST_MS ? tries + 1 : SQLITE_WAIT_MOST_MS);
+	return 1;
+}
+
 static int sqlite_set_up(struct sqlite *db,
 			 const struct sqlite_options *options, bool new_file,
 			 struct error *err)
@@ -140,8 +201,8 @@ static int sqlite_set_up(struct sqlite *db,
 	int rc;
 
 	sqlite3_extended_result_codes(db->handle, 1);
-	sqlite3_busy_timeout(db->handle,
-			     (int)(options->busy_timeout_us / 1000));
+	db->busy_timeout_us = options->busy_timeout_us;
+	sqlite3_busy_handler(db->handle, sqlite_wait, db);
 	/* A misspelt "column" is an error, not a text. */
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,

@@ -1,11 +1,11 @@
 /*
  * The only file pair that knows sqlite3.h: a connection, statements, and
- * SQLite's errors as struct error (BUSY after the timeout: TRANSIENT naming
- * the file; FULL, IOERR, CANTOPEN, READONLY, PERM: ACCESS; CONSTRAINT,
- * MISMATCH, TOOBIG: DATA; NOTADB, CORRUPT: ACCESS saying what to do;
- * INTERRUPT: STOPPED; no such table or column: SCHEMA). A connection and its
- * statements are used by one thread; only sqlite_interrupt_all() may come from
- * another.
+ * SQLite's errors as struct error (BUSY after the timeout: STATE naming the
+ * file and who uses it; FULL, IOERR, CANTOPEN, READONLY, PERM: ACCESS;
+ * CONSTRAINT, MISMATCH, TOOBIG: DATA; NOTADB, CORRUPT: ACCESS saying what to
+ * do; INTERRUPT: STOPPED; no such table or column: SCHEMA). A connection and
+ * its statements are used by one thread; only sqlite_interrupt_all() may come
+ * from another.
  */
 #ifndef TIDEMARK_CLIENTS_SQLITE_H
 #define TIDEMARK_CLIENTS_SQLITE_H
@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 
 struct sqlite;
@@ -29,8 +30,11 @@ struct sqlite_options {
 			  * empty: an existing one keeps its journal mode */
 	bool keep_log; /* closing leaves the log for the next one to open:
 			* saves two fsyncs, the file alone is not up to date */
-	int64_t busy_timeout_us;
+	int64_t busy_timeout_us; /* a lock of another process is waited for */
 };
+
+/* What a short transaction of another process may take. */
+#define SQLITE_BUSY_US (10 * US_PER_SECOND)
 
 /* Also asks for the schema, so that a file that is no database is refused
  * here. */

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
@@ -72,4 +74,59 @@ bool process_is_gone(int64_t pid, const char *start)
 	gone = start[0] && now[0] && strcmp(start, now) != 0;
 	free(now);
 	return gone;
+}
+
+/* proc(5), /proc/locks: "1: POSIX ADVISORY WRITE PID MAJOR:MINOR:INODE START
+ * END"; "->" behind the number is one that waits. */
+static int64_t process_of_lock(char *line, const char *file, bool writing)
+{
+	char *save = NULL, *fields[6];
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		fields[i] = strtok_r(i ? NULL : line, " ", &save);
+		if (!fields[i])
+			return 0;
+	}
+	if (!strcmp(fields[1], "->") || strcmp(fields[5], file) != 0 ||
+	    (writing && strcmp(fields[3], "WRITE") != 0))
+		return 0;
+	return strtoll(fields[4], NULL, 10);
+}
+
+int64_t process_locking(const char *path, bool writing)
+{
+	FILE *locks = fopen("/proc/locks", "re");
+	int64_t found = 0;
+	char *line = NULL, *file;
+	size_t size = 0;
+	struct stat st;
+
+	if (!locks || stat(path, &st)) {
+		if (locks)
+			fclose(locks);
+		return 0;
+	}
+	file = xstrfmt("%02x:%02x:%ju", major(st.st_dev), minor(st.st_dev),
+		       (uintmax_t)st.st_ino);
+	while (!found && getline(&line, &size, locks) > 0) {
+		found = process_of_lock(line, file, writing);
+		/* Locks of open files, not of processes, have -1. */
+		if (found < 0 || found == getpid())
+			found = 0;
+	}
+	fclose(locks);
+	free(line);
+	free(file);
+	return found;
+}
+
+char *process_name(int64_t pid)
+{
+	char path[64], name[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRId64 "/comm", pid);
+	if (process_read(path, name, sizeof(name)) <= 0)
+		return xstrdup("");
+	name[strcspn(name, "\n")] = '\0';
+	return xstrdup(name);
 }

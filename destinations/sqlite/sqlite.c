@@ -6,8 +6,6 @@
 #include "core/base/alloc.h"
 #include "destinations/sqlite/internal.h"
 
-#define SQLITE_TARGET_BUSY_US (INT64_C(5) * 1000 * 1000)
-
 /* legacy_alter_table: a rename leaves views and triggers that name the target
  * as they are, so that they follow it to the new table. */
 static const char session_sql[] = "PRAGMA legacy_alter_table = ON;"
@@ -47,7 +45,7 @@ static int sqlite_target_open_file(struct sqlite_target *d, bool create,
 	struct sqlite_options options = {
 		.create = create,
 		.wal_if_new = create,
-		.busy_timeout_us = SQLITE_TARGET_BUSY_US,
+		.busy_timeout_us = SQLITE_BUSY_US,
 	};
 	struct sqlite *db = NULL;
 	int rc = sqlite_open(&db, d->path, &options, err);

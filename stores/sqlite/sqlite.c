@@ -4,7 +4,6 @@
 #include "core/base/alloc.h"
 #include "stores/common/sql_store.h"
 
-#define SQLITE_STORE_BUSY_US	  (INT64_C(5) * 1000 * 1000)
 #define SQLITE_STORE_MOST_COLUMNS 32
 
 extern const struct store_ops sqlite_store;
@@ -99,7 +98,9 @@ static int sqlite_store_open(struct store **out, const struct connection *conn,
 		.private = true,
 		.wal = true,
 		.keep_log = true,
-		.busy_timeout_us = SQLITE_STORE_BUSY_US,
+		/* Transactions here are short, and a failed run comes back
+		 * to say that it has failed. */
+		.busy_timeout_us = SQLITE_BUSY_US / 2,
 	};
 	struct sqlite_store *s;
 	struct sqlite *db = NULL;

@@ -650,8 +650,7 @@ static void waits_and_then_names_the_file(void **state)
 
 	assert_int_equal(sqlite_open(&db, p->conn.url.path, &options, &err), 0);
 	assert_int_equal(sqlite_begin(db, &err), 0);
-	assert_int_equal(s->ops->save_attempt(s, &a, &err),
-			 -(int)ERROR_TRANSIENT);
+	assert_int_equal(s->ops->save_attempt(s, &a, &err), -(int)ERROR_STATE);
 	assert_non_null(strstr(err.message, p->conn.url.path));
 	sqlite_rollback(db);
 	error_clear(&err);

@@ -1,5 +1,7 @@
 """More than one run of a pipeline, and rows whose mark goes back."""
 
+import os
+import sqlite3
 import time
 
 import pytest
@@ -105,6 +107,32 @@ def test_two_refreshes_lose_nothing(tidemark, source, make_destination,
     assert codes <= {EXIT_OK, EXIT_BUSY} and EXIT_OK in codes
     check(source, destination)
     assert written(tidemark.run().pipeline()) == 0
+
+
+@pytest.mark.parametrize("file, journal", (
+    ("warehouse", "wal"), ("warehouse", "delete"), ("state", "wal")))
+def test_file_that_another_process_holds(tidemark, source, make_destination,
+                                         file, journal):
+    """After some seconds: who it is, and exit 6; then all is as before."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    source.execute("UPDATE items SET updated_at = now() WHERE id = 1")
+    path = tidemark.state_file if file == "state" else destination.path
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute(f"PRAGMA journal_mode = {journal}")
+    holder.execute("BEGIN IMMEDIATE")
+    started = time.monotonic()
+    busy = tidemark.run(expect=EXIT_BUSY).pipeline()
+    assert time.monotonic() - started < 20
+    assert busy["outcome"] == "busy" and busy["rows_read"] == 0
+    for word in (path, f"rocess {os.getpid()}", "wait for it"):
+        assert word in busy["error"]["message"], busy
+    holder.execute("ROLLBACK")
+    holder.close()
+    tidemark.run()
+    check(source, destination)
 
 
 def test_numbers_of_a_raw_table_go_on(tidemark, source, destination):

@@ -854,7 +854,7 @@ static void test_busy_file(void **state)
 	db = file_look(f);
 	assert_int_equal(sqlite_begin(db, &f->err), 0);
 	file_row(f, 1, "a", 1);
-	assert_int_equal(file_load(f), ERROR_TRANSIENT);
+	assert_int_equal(file_load(f), ERROR_STATE);
 	assert_non_null(strstr(f->err.message, f->path));
 	sqlite_close(db);
 	file_row(f, 1, "a", 1);
