@@ -105,7 +105,8 @@ void pg_close(struct pg *pg)
 {
 	if (!pg)
 		return;
-	PQclear(pg->row);
+	pg_stream_abort(pg);
+	pg_row_release(&pg->row);
 	pthread_mutex_lock(&pg->cancel_lock);
 	PQfreeCancel(pg->cancel);
 	pthread_mutex_unlock(&pg->cancel_lock);
@@ -160,7 +161,7 @@ bool pg_alive(const struct pg *pg)
 	return !pg->lost && PQstatus(pg->conn) == CONNECTION_OK;
 }
 
-static int pg_lost(struct pg *pg, struct error *err)
+int pg_lost(struct pg *pg, struct error *err)
 {
 	char *text = xstrdup(PQerrorMessage(pg->conn));
 	int rc;
@@ -192,8 +193,7 @@ int pg_flush(struct pg *pg, struct error *err)
 	return rc < 0 ? pg_lost(pg, err) : 0;
 }
 
-/* The next result, NULL at the end of the command. */
-static int pg_take(struct pg *pg, PGresult **out, struct error *err)
+int pg_take(struct pg *pg, PGresult **out, struct error *err)
 {
 	while (PQisBusy(pg->conn)) {
 		int rc = pg_wait(pg, PQsocket(pg->conn), false, err);
@@ -225,8 +225,7 @@ static void pg_describe_error(struct strbuf *sb, const PGresult *result)
 	}
 }
 
-static int pg_result_error(struct pg *pg, const PGresult *result,
-			   struct error *err)
+int pg_result_error(struct pg *pg, const PGresult *result, struct error *err)
 {
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	struct strbuf text = STRBUF_INIT;
@@ -246,7 +245,7 @@ static int pg_result_error(struct pg *pg, const PGresult *result,
 	return rc;
 }
 
-static bool pg_failed(const PGresult *result)
+bool pg_failed(const PGresult *result)
 {
 	ExecStatusType status = PQresultStatus(result);
 
@@ -254,9 +253,7 @@ static bool pg_failed(const PGresult *result)
 	       status == PGRES_NONFATAL_ERROR;
 }
 
-/* Read a command to its end: the first error counts, the last result is
- * handed out. `out` may be NULL. */
-static int pg_finish(struct pg *pg, PGresult **out, struct error *err)
+int pg_finish(struct pg *pg, PGresult **out, struct error *err)
 {
 	PGresult *last = NULL, *next = NULL;
 	int rc = 0;
@@ -281,39 +278,40 @@ static int pg_finish(struct pg *pg, PGresult **out, struct error *err)
 	return rc;
 }
 
-/* `sent`: what PQsend... returned. */
-static int pg_sent(struct pg *pg, int sent, struct error *err)
+int pg_sent(struct pg *pg, int sent, struct error *err)
 {
 	return sent ? pg_flush(pg, err) : pg_lost(pg, err);
 }
 
-static int pg_send(struct pg *pg, const char *sql, int n,
-		   const char *const *params, int format, struct error *err)
+int pg_exec_begin(struct pg *pg, const char *sql, struct error *err)
+{
+	int rc = pg_ready(pg, err);
+
+	return rc ? rc : pg_sent(pg, PQsendQuery(pg->conn, sql), err);
+}
+
+int pg_exec_end(struct pg *pg, struct error *err)
+{
+	return pg_finish(pg, NULL, err);
+}
+
+int pg_exec(struct pg *pg, const char *sql, struct error *err)
+{
+	int rc = pg_exec_begin(pg, sql, err);
+
+	return rc ? rc : pg_exec_end(pg, err);
+}
+
+int pg_query(struct pg *pg, struct pg_result **out, const char *sql, int n,
+	     const char *const *params, struct error *err)
 {
 	int rc = pg_ready(pg, err);
 
 	if (!rc)
 		rc = pg_sent(pg,
 			     PQsendQueryParams(pg->conn, sql, n, NULL, params,
-					       NULL, NULL, format),
+					       NULL, NULL, 0),
 			     err);
-	return rc;
-}
-
-int pg_exec(struct pg *pg, const char *sql, struct error *err)
-{
-	int rc = pg_ready(pg, err);
-
-	if (!rc)
-		rc = pg_sent(pg, PQsendQuery(pg->conn, sql), err);
-	return rc ? rc : pg_finish(pg, NULL, err);
-}
-
-int pg_query(struct pg *pg, struct pg_result **out, const char *sql, int n,
-	     const char *const *params, struct error *err)
-{
-	int rc = pg_send(pg, sql, n, params, 0, err);
-
 	return rc ? rc : pg_finish(pg, out, err);
 }
 
@@ -384,83 +382,11 @@ int pg_describe(struct pg *pg, const char *sql, struct pg_field **out,
 	return 0;
 }
 
-int pg_stream_begin(struct pg *pg, const char *sql, int n,
-		    const char *const *params, struct error *err)
-{
-	int rc = pg_send(pg, sql, n, params, 1, err);
-
-	pg->streaming = !rc;
-	if (!rc)
-		PQsetSingleRowMode(pg->conn);
-	return rc;
-}
-
-int pg_stream_next(struct pg *pg, struct error *err)
-{
-	int rc;
-
-	if (!pg->streaming)
-		return 0;
-	PQclear(pg->row);
-	pg->row = NULL;
-	/* Rows that libpq holds already would never reach the wait. */
-	if (atomic_load(&pg->waiter.interrupted)) {
-		pg_stream_abort(pg);
-		return pg_stopped(pg, err);
-	}
-	rc = pg_take(pg, &pg->row, err);
-	if (!rc && PQresultStatus(pg->row) == PGRES_SINGLE_TUPLE)
-		return 1;
-	if (!rc && pg_failed(pg->row))
-		rc = pg_result_error(pg, pg->row, err);
-	pg_stream_abort(pg);
-	return rc;
-}
-
-const uint8_t *pg_stream_value(const struct pg *pg, int column, size_t *n)
-{
-	if (PQgetisnull(pg->row, 0, column))
-		return NULL;
-	*n = (size_t)PQgetlength(pg->row, 0, column);
-	return (const uint8_t *)PQgetvalue(pg->row, 0, column);
-}
-
-/* Cancelling is worth a connection only if rows are still to come. */
-static void pg_stream_cancel(struct pg *pg)
-{
-	char text[256];
-
-	if (!PQisBusy(pg->conn))
-		return;
-	pthread_mutex_lock(&pg->cancel_lock);
-	if (pg->cancel)
-		PQcancel(pg->cancel, text, sizeof(text));
-	pthread_mutex_unlock(&pg->cancel_lock);
-}
-
-void pg_stream_abort(struct pg *pg)
-{
-	struct error ignored = ERROR_INIT;
-
-	if (!pg->streaming)
-		return;
-	pg->streaming = false;
-	/* At the end of a stream only the closing NULL is left to take. */
-	if (pg->row && PQresultStatus(pg->row) == PGRES_SINGLE_TUPLE)
-		pg_stream_cancel(pg);
-	PQclear(pg->row);
-	pg->row = NULL;
-	if (!pg->lost)
-		pg_finish(pg, NULL, &ignored);
-}
-
 int pg_copy_begin(struct pg *pg, const char *sql, struct error *err)
 {
 	PGresult *result = NULL;
-	int rc = pg_ready(pg, err);
+	int rc = pg_exec_begin(pg, sql, err);
 
-	if (!rc)
-		rc = pg_sent(pg, PQsendQuery(pg->conn, sql), err);
 	if (!rc)
 		rc = pg_take(pg, &result, err);
 	if (!rc && PQresultStatus(result) != PGRES_COPY_IN) {

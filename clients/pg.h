@@ -36,6 +36,9 @@ bool pg_alive(const struct pg *pg); /* false once the connection is lost */
 
 /* One or more commands, results dropped. */
 int pg_exec(struct pg *pg, const char *sql, struct error *err);
+/* The same in two steps, the question and its answer. */
+int pg_exec_begin(struct pg *pg, const char *sql, struct error *err);
+int pg_exec_end(struct pg *pg, struct error *err);
 /* printf-style pg_exec for assembled SQL. */
 int pg_execf(struct pg *pg, struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -67,10 +70,15 @@ int pg_describe(struct pg *pg, const char *sql, struct pg_field **out,
 		size_t *n, struct error *err);
 void pg_fields_free(struct pg_field *fields, size_t n);
 
-/* Stream a query: binary columns, one row at a time, nothing buffered. Text
- * parameters. Between begin and the end of the stream nothing else may run. */
+/* Stream a query's rows by COPY (...) TO STDOUT (FORMAT binary): one row at a
+ * time, nothing buffered, and a quarter of the work of libpq's single-row mode.
+ * COPY takes no parameters: the query reads value i (from 1) as PG_STREAM_VALUE
+ * with i, a text. So the statement's text is the same each time, and so is its
+ * entry in pg_stat_statements. Between begin and the end of the stream nothing
+ * else may run. */
+#define PG_STREAM_VALUE "pg_catalog.current_setting('tidemark.v%d')"
 int pg_stream_begin(struct pg *pg, const char *sql, int n,
-		    const char *const *params, struct error *err);
+		    const char *const *values, struct error *err);
 /* 1: a row is ready, valid until the next call; 0: the end; negative: error. */
 int pg_stream_next(struct pg *pg, struct error *err);
 /* Bytes of a column of the current row; NULL for NULL. */

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "clients/pg.h"
+#include "clients/pg_row.h"
 #include "clients/pg_wait.h"
 
 struct pg_conn;
@@ -17,8 +18,9 @@ struct pg_cancel;
 struct pg {
 	struct pg_conn *conn;
 	char *where; /* "connection shop (postgresql://...)" */
-	struct pg_result *row; /* of the stream */
 	bool streaming;
+	struct pg_row row; /* of the stream */
+	char *row_bytes; /* libpq's, that `row` points into; NULL: none */
 	bool lost; /* given up: fit only for pg_close */
 	size_t unflushed;
 	struct pg_waiter waiter;
@@ -46,6 +48,17 @@ int pg_ready(struct pg *pg, struct error *err);
 int pg_wait(struct pg *pg, int fd, bool writing, struct error *err);
 int pg_connect_wait(struct pg *pg, int fd, bool reading, int64_t deadline_us,
 		    struct error *err);
+/* In pg.c: a command's answers. `sent`: what PQsend... returned. */
+int pg_sent(struct pg *pg, int sent, struct error *err);
+/* The next result, NULL at the end of the command. */
+int pg_take(struct pg *pg, struct pg_result **out, struct error *err);
+/* Read a command to its end: the first error counts, the last result is
+ * handed out. `out` may be NULL. */
+int pg_finish(struct pg *pg, struct pg_result **out, struct error *err);
+bool pg_failed(const struct pg_result *result);
+int pg_result_error(struct pg *pg, const struct pg_result *result,
+		    struct error *err);
+int pg_lost(struct pg *pg, struct error *err);
 /* In pg.c: hand COPY data to libpq; send everything handed to it. */
 int pg_copy_put(struct pg *pg, const char *data, size_t n, struct error *err);
 int pg_flush(struct pg *pg, struct error *err);

@@ -145,7 +145,7 @@ static int blocks_check_repeats(struct postgres *c, struct error *err)
 
 	if (b->again || b->leaf >= b->leaves.n)
 		return 0;
-	query_init(&among);
+	query_init(&among, QUERY_PARAMETERS);
 	if (some)
 		blocks_write_since(&among, c->layout.relation.alias, b->mark);
 	rc = repeats_check(c->pg, &c->layout, c->pass.scan->source->table,

@@ -21,14 +21,15 @@
 /* "age(xmin) BETWEEN 0 AND age(mark)": the distance on the circle of 32-bit
  * ids, counted from the newest. Frozen rows keep their old xmin; those from
  * before the last wrap come out with another age than they have, at worst
- * among the rows to read. */
+ * among the rows to read. The mark's age is asked once a statement, not once a
+ * row. */
 void blocks_write_since(struct query *q, const char *alias, uint64_t xid)
 {
 	char *text = xstrfmt("%" PRIu32, (uint32_t)xid);
 
-	strbuf_addf(&q->sql, "age(%s.xmin) BETWEEN 0 AND age(", alias);
+	strbuf_addf(&q->sql, "age(%s.xmin) BETWEEN 0 AND (SELECT age(", alias);
 	query_value(q, "pg_catalog.xid", text);
-	strbuf_addch(&q->sql, ')');
+	strbuf_addstr(&q->sql, "))");
 	free(text);
 }
 
@@ -40,7 +41,7 @@ static void blocks_write_query(struct postgres *c, struct query *q)
 	char *end = xstrfmt("(%" PRId64 ",0)", b->end);
 	struct query tail;
 
-	query_init(&tail);
+	query_init(&tail, QUERY_STREAM);
 	strbuf_addf(&tail.sql, ", %s.ctid, ", alias);
 	blocks_write_since(&tail, alias, b->ceiling);
 	query_adopt(q, &tail);
@@ -107,7 +108,7 @@ int blocks_open_extract(struct postgres *c, const struct batch *out,
 		rc = blocks_transaction(c, err);
 	if (rc)
 		return rc;
-	query_init(&q);
+	query_init(&q, QUERY_STREAM);
 	blocks_write_query(c, &q);
 	rc = pg_stream_begin(c->pg, q.sql.data, q.n,
 			     (const char *const *)q.params, err);

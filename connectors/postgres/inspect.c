@@ -66,7 +66,7 @@ static int inspect_count_nulls(struct inspection_of *x, int64_t *count,
 	struct query q;
 	int rc;
 
-	query_init(&q);
+	query_init(&q, QUERY_PARAMETERS);
 	query_count(&q, &x->c->layout, "count(*)");
 	strbuf_addf(&q.sql, "%s IS NULL", mark->sql);
 	rc = pg_query(x->c->pg, &r, q.sql.data, 0, NULL, err);

@@ -84,9 +84,10 @@ static int keyset_open_page(struct postgres *c, const struct batch *b,
 	size_t first = k->step == KEYSET_NULLS ? 1 : 0;
 	const struct leaf *leaf = keyset_leaf(c);
 	struct query q;
+	char *limit;
 	int rc;
 
-	query_init(&q);
+	query_init(&q, QUERY_STREAM);
 	query_select(&q, &c->layout, leaf && leaf->direct ? leaf->sql : NULL,
 		     "");
 	if (leaf && !leaf->direct)
@@ -102,8 +103,12 @@ static int keyset_open_page(struct postgres *c, const struct batch *b,
 	query_order(&q, &c->layout, first);
 	k->limit = keyset_page_rows(k, b);
 	k->read = 0;
-	strbuf_addf(&q.sql, " FETCH FIRST %zu ROWS %s", k->limit,
+	limit = xstrfmt("%zu", k->limit);
+	strbuf_addstr(&q.sql, " FETCH FIRST (");
+	query_value(&q, "pg_catalog.int8", limit);
+	strbuf_addf(&q.sql, ") ROWS %s",
 		    c->layout.key_unique ? "ONLY" : "WITH TIES");
+	free(limit);
 	rc = pg_stream_begin(c->pg, q.sql.data, q.n,
 			     (const char *const *)q.params, err);
 	k->streaming = !rc;

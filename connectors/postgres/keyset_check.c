@@ -15,7 +15,7 @@ static void keyset_sample_begin(const struct postgres *c, struct query *q)
 	for (size_t i = 0; i < l->n_key; i++)
 		strbuf_addf(&what, "%s%s", i ? ", " : "",
 			    l->columns[l->key[i]].sql);
-	query_init(q);
+	query_init(q, QUERY_PARAMETERS);
 	query_count(q, l, what.data);
 	strbuf_release(&what);
 }
@@ -51,7 +51,7 @@ static int keyset_count(struct postgres *c, const char *condition,
 	struct query q;
 	int rc;
 
-	query_init(&q);
+	query_init(&q, QUERY_PARAMETERS);
 	query_count(&q, &c->layout, "count(*)");
 	strbuf_addstr(&q.sql, condition);
 	rc = pg_query(c->pg, &r, q.sql.data, 0, NULL, err);
@@ -164,7 +164,7 @@ static int keyset_check_repeats(struct postgres *c, struct error *err)
 	struct query among;
 	int rc;
 
-	query_init(&among);
+	query_init(&among, QUERY_PARAMETERS);
 	if (some)
 		keyset_write_past(c, &among);
 	rc = repeats_check(c->pg, &c->layout, scan->source->table,

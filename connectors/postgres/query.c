@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg.h"
 #include "core/base/alloc.h"
 
-void query_init(struct query *q)
+void query_init(struct query *q, enum query_values values)
 {
 	memset(q, 0, sizeof(*q));
+	q->values = values;
 	strbuf_init(&q->sql);
 }
 
@@ -16,13 +18,15 @@ void query_release(struct query *q)
 	strbuf_release(&q->sql);
 	for (int i = 0; i < q->n; i++)
 		free(q->params[i]);
-	query_init(q);
+	query_init(q, q->values);
 }
 
 void query_value(struct query *q, const char *cast, const char *value)
 {
 	q->params[q->n++] = xstrdup(value);
-	strbuf_addf(&q->sql, "$%d::%s", q->n, cast);
+	strbuf_addf(&q->sql,
+		    q->values == QUERY_STREAM ? PG_STREAM_VALUE : "$%d", q->n);
+	strbuf_addf(&q->sql, "::%s", cast);
 }
 
 void query_adopt(struct query *q, struct query *part)

@@ -11,17 +11,26 @@
 
 #define QUERY_MAX_PARAMETERS 128
 
-/* A statement under construction. Parameter texts are owned. */
+/* How the statement reads its values: as parameters of pg_query, or as
+ * pg_stream_begin's. */
+enum query_values {
+	QUERY_PARAMETERS,
+	QUERY_STREAM,
+};
+
+/* A statement under construction. Value texts are owned. */
 struct query {
 	struct strbuf sql;
+	enum query_values values;
 	char *params[QUERY_MAX_PARAMETERS];
 	int n;
 };
 
-void query_init(struct query *q);
+void query_init(struct query *q, enum query_values values);
 void query_release(struct query *q);
 
-/* Append "$3::pg_catalog.int8" for a value (copied). */
+/* Append "$3::pg_catalog.int8", or a setting's value in its place, for a value
+ * (copied). */
 void query_value(struct query *q, const char *cast, const char *value);
 
 /* Take over the parameters of a part that comes first in the statement; `q`

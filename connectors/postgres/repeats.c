@@ -38,7 +38,7 @@ static void repeats_write_where(struct query *q, const struct layout *l,
 static void repeats_write(struct query *q, const struct layout *l,
 			  struct query *among, bool marked, const char *key)
 {
-	query_init(q);
+	query_init(q, QUERY_PARAMETERS);
 	if (among)
 		query_adopt(q, among);
 	query_count(q, l, key);

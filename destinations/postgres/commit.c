@@ -120,7 +120,7 @@ static int commit_resolve(struct postgres_destination *d,
 int postgres_mark_commit(struct postgres_destination *d,
 			 const struct checkpoint *next, struct error *err)
 {
-	int rc = pg_stream_begin(d->pg, "COMMIT", 0, NULL, err);
+	int rc = pg_exec_begin(d->pg, "COMMIT", err);
 	bool unclear = !pg_alive(d->pg);
 
 	/* Between the question and its answer. */
@@ -129,7 +129,7 @@ int postgres_mark_commit(struct postgres_destination *d,
 		unclear = rc != 0;
 	}
 	if (!rc) {
-		rc = pg_stream_next(d->pg, err);
+		rc = pg_exec_end(d->pg, err);
 		unclear = rc < 0 && !pg_alive(d->pg);
 	}
 	if (unclear)

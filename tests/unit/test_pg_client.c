@@ -5,8 +5,10 @@
 #include "unit.h"
 
 #include "clients/pg_parameters.h"
+#include "clients/pg_row.h"
 #include "clients/pg_sqlstate.h"
 #include "core/base/alloc.h"
+#include "core/base/strbuf.h"
 
 struct state_case {
 	const char *state;
@@ -174,12 +176,70 @@ static void pg_order(void **state)
 	pg_target_release(&target);
 }
 
+/* Bytes of one message, and its fields joined with '|', NULL as '-'. */
+#define ROW_HEADER	"PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0"
+#define ROW_BYTES(text) (text), sizeof(text) - 1
+
+struct row_case {
+	bool begun;
+	const char *bytes;
+	size_t n;
+	const char *fields; /* "end": the trailer; NULL: refused */
+};
+
+static const struct row_case row_cases[] = {
+	{ true, ROW_BYTES("\0\2\0\0\0\1a\0\0\0\2bc"), "a|bc" },
+	{ true, ROW_BYTES("\0\2\0\0\0\0\377\377\377\377"), "|-" },
+	{ true, ROW_BYTES("\0\0"), "" },
+	{ true, ROW_BYTES("\377\377"), "end" },
+	{ false, ROW_BYTES(ROW_HEADER "\0\1\0\0\0\1a"), "a" },
+	{ false, ROW_BYTES(ROW_HEADER "\377\377"), "end" },
+	/* cut, too long, and not of this format */
+	{ true, ROW_BYTES(""), NULL },
+	{ true, ROW_BYTES("\0\1\0\0\0\2a"), NULL },
+	{ true, ROW_BYTES("\0\1\0\0\0\1ab"), NULL },
+	{ true, ROW_BYTES("\0\2\0\0\0\1a"), NULL },
+	{ true, ROW_BYTES("\0\1\377\377\377\376"), NULL },
+	{ true, ROW_BYTES("\377\376"), NULL },
+	{ false, ROW_BYTES("\0\1\0\0\0\1a"), NULL },
+	{ false, ROW_BYTES("PGCOPY\n\377\r\n\0\0\1\0\0\0\0\0\0\0\0"), NULL },
+};
+
+static void pg_copy_rows(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row_cases); i++) {
+		const struct row_case *c = &row_cases[i];
+		struct pg_row row = { .begun = c->begun };
+		struct strbuf got = STRBUF_INIT;
+		struct error err = ERROR_INIT;
+		int rc = pg_row_read(&row, (const uint8_t *)c->bytes, c->n,
+				     &err);
+
+		for (size_t k = 0; k < row.n_fields; k++)
+			strbuf_addf(&got, "%s%.*s", k ? "|" : "",
+				    row.fields[k].data ? (int)row.fields[k].n
+						       : 1,
+				    row.fields[k].data
+					    ? (const char *)row.fields[k].data
+					    : "-");
+		if (!rc)
+			strbuf_addstr(&got, "end");
+		if (c->fields ? rc < 0 || strcmp(got.data, c->fields) != 0
+			      : rc != -ERROR_TRANSIENT)
+			fail_msg("case %zu: %d, %s", i, rc, got.data);
+		strbuf_release(&got);
+		pg_row_release(&row);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pg_states),
 		cmocka_unit_test(pg_verbose_text),
 		cmocka_unit_test(pg_bad_parameters),
+		cmocka_unit_test(pg_copy_rows),
 		cmocka_unit_test(pg_tls),
 		cmocka_unit_test(pg_order),
 	};

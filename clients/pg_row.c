@@ -1,0 +1,99 @@
+#include "clients/pg_row.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+static const uint8_t row_signature[11] = "PGCOPY\n\377\r\n";
+
+/* What is left of a message. */
+struct row_bytes {
+	const uint8_t *at;
+	size_t n;
+};
+
+static bool row_take(struct row_bytes *b, size_t n, const uint8_t **out)
+{
+	if (b->n < n)
+		return false;
+	*out = b->at;
+	b->at += n;
+	b->n -= n;
+	return true;
+}
+
+static bool row_take_int(struct row_bytes *b, size_t width, int32_t *out)
+{
+	const uint8_t *p;
+	uint32_t x = 0;
+
+	if (!row_take(b, width, &p))
+		return false;
+	for (size_t i = 0; i < width; i++)
+		x = x << 8 | p[i];
+	*out = width == 2 ? (int16_t)x : (int32_t)x;
+	return true;
+}
+
+static bool row_take_header(struct row_bytes *b)
+{
+	const uint8_t *signature, *extension;
+	int32_t flags, n;
+
+	/* The flags' upper half is what a reader must understand. */
+	return row_take(b, sizeof(row_signature), &signature) &&
+	       !memcmp(signature, row_signature, sizeof(row_signature)) &&
+	       row_take_int(b, 4, &flags) && !(flags & ~0xffff) &&
+	       row_take_int(b, 4, &n) && n >= 0 &&
+	       row_take(b, (size_t)n, &extension);
+}
+
+static bool row_take_fields(struct row_bytes *b, struct pg_row *row)
+{
+	for (size_t i = 0; i < row->n_fields; i++) {
+		struct pg_field_bytes *f = &row->fields[i];
+		int32_t n;
+
+		if (!row_take_int(b, 4, &n) || n < -1)
+			return false;
+		f->data = NULL;
+		f->n = n < 0 ? 0 : (size_t)n;
+		if (n >= 0 && !row_take(b, f->n, &f->data))
+			return false;
+	}
+	return !b->n;
+}
+
+int pg_row_read(struct pg_row *row, const uint8_t *data, size_t n,
+		struct error *err)
+{
+	struct row_bytes b = { data, n };
+	int32_t count = 0;
+	bool ok = row->begun || row_take_header(&b);
+
+	row->begun = true;
+	row->n_fields = 0;
+	ok = ok && row_take_int(&b, 2, &count);
+	if (ok && count == -1 && !b.n)
+		return 0;
+	if (ok && count >= 0) {
+		row->n_fields = (size_t)count;
+		row->fields = xgrow(row->fields, &row->capacity, row->n_fields,
+				    sizeof(*row->fields));
+	}
+	if (!ok || count < 0 || !row_take_fields(&b, row)) {
+		row->n_fields = 0;
+		return error_set(err, ERROR_TRANSIENT,
+				 "the server sent %zu bytes that are no row of "
+				 "a binary COPY",
+				 n);
+	}
+	return 1;
+}
+
+void pg_row_release(struct pg_row *row)
+{
+	free(row->fields);
+	memset(row, 0, sizeof(*row));
+}

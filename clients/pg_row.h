@@ -1,0 +1,34 @@
+/*
+ * Rows as COPY (FORMAT binary) sends them: a header before the first one, then
+ * for each a count of columns and the bytes of each, then a trailer. Takes any
+ * bytes; knows nothing of libpq. Format: "Binary Format" in PostgreSQL's page
+ * on COPY.
+ */
+#ifndef TIDEMARK_CLIENTS_PG_ROW_H
+#define TIDEMARK_CLIENTS_PG_ROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+
+struct pg_field_bytes {
+	const uint8_t *data; /* borrowed; NULL: NULL */
+	size_t n;
+};
+
+struct pg_row {
+	bool begun; /* the header has been seen */
+	struct pg_field_bytes *fields;
+	size_t n_fields;
+	size_t capacity;
+};
+
+/* 1: `fields` are those of the row in `data`, which must outlive them; 0: the
+ * trailer; negative: TRANSIENT, not what a server sends. */
+int pg_row_read(struct pg_row *row, const uint8_t *data, size_t n,
+		struct error *err);
+void pg_row_release(struct pg_row *row);
+
+#endif

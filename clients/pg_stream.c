@@ -1,0 +1,173 @@
+#include <libpq-fe.h>
+#include <string.h>
+
+#include "clients/pg_session.h"
+#include "core/base/alloc.h"
+#include "core/base/strbuf.h"
+
+/* The settings that the query reads: gone with the transaction, which is this
+ * message's own unless there is one. */
+static int pg_stream_write_values(struct pg *pg, struct strbuf *sql, int n,
+				  const char *const *values, struct error *err)
+{
+	for (int i = 0; i < n; i++) {
+		char *literal =
+			PQescapeLiteral(pg->conn, values[i], strlen(values[i]));
+
+		if (!literal)
+			return error_set(
+				err, ERROR_BUG, "%s: value %d of a stream: %s",
+				pg->where, i + 1, PQerrorMessage(pg->conn));
+		strbuf_addf(
+			sql,
+			"%s pg_catalog.set_config('tidemark.v%d', %s, true)",
+			i ? "," : "SELECT", i + 1, literal);
+		PQfreemem(literal);
+	}
+	strbuf_addstr(sql, n ? "; " : "");
+	return 0;
+}
+
+/* Answers up to the beginning of COPY. */
+static int pg_stream_enter(struct pg *pg, struct error *err)
+{
+	struct error ignored = ERROR_INIT;
+	PGresult *result = NULL;
+	int rc = pg_take(pg, &result, err);
+
+	while (!rc && result && PQresultStatus(result) == PGRES_TUPLES_OK) {
+		PQclear(result);
+		rc = pg_take(pg, &result, err);
+	}
+	if (rc)
+		return rc;
+	if (!result || PQresultStatus(result) != PGRES_COPY_OUT) {
+		rc = result && pg_failed(result)
+			     ? pg_result_error(pg, result, err)
+			     : error_set(err, ERROR_BUG, "%s: not a COPY",
+					 pg->where);
+		if (!pg->lost)
+			pg_finish(pg, NULL, &ignored);
+	}
+	PQclear(result);
+	return rc;
+}
+
+int pg_stream_begin(struct pg *pg, const char *sql, int n,
+		    const char *const *values, struct error *err)
+{
+	struct strbuf text = STRBUF_INIT;
+	int rc = pg_ready(pg, err);
+
+	if (!rc)
+		rc = pg_stream_write_values(pg, &text, n, values, err);
+	if (!rc) {
+		/* The user's SQL may end in a comment. */
+		strbuf_addf(&text, "COPY (%s\n) TO STDOUT (FORMAT binary)",
+			    sql);
+		rc = pg_exec_begin(pg, text.data, err);
+	}
+	strbuf_release(&text);
+	if (!rc)
+		rc = pg_stream_enter(pg, err);
+	pg->row.begun = false;
+	pg->streaming = !rc;
+	return rc;
+}
+
+/* The next message of the COPY: its length, 0 at the end of all. */
+static int pg_stream_take(struct pg *pg, size_t *n, struct error *err)
+{
+	int got;
+
+	PQfreemem(pg->row_bytes);
+	pg->row_bytes = NULL;
+	*n = 0;
+	while (!(got = PQgetCopyData(pg->conn, &pg->row_bytes, 1))) {
+		int rc = pg_wait(pg, PQsocket(pg->conn), false, err);
+		if (rc)
+			return rc;
+		if (!PQconsumeInput(pg->conn))
+			return pg_lost(pg, err);
+	}
+	if (got < -1)
+		return pg_lost(pg, err);
+	*n = got > 0 ? (size_t)got : 0;
+	return 0;
+}
+
+int pg_stream_next(struct pg *pg, struct error *err)
+{
+	int rc = 0;
+
+	while (pg->streaming && !rc) {
+		size_t n = 0;
+
+		/* Rows that libpq holds already would never reach the wait. */
+		if (atomic_load(&pg->waiter.interrupted))
+			rc = pg_stopped(pg, err);
+		else
+			rc = pg_stream_take(pg, &n, err);
+		if (!rc && !n) {
+			/* The statement may have failed after its last row. */
+			pg->streaming = false;
+			return pg_finish(pg, NULL, err);
+		}
+		if (!rc)
+			rc = pg_row_read(&pg->row,
+					 (const uint8_t *)pg->row_bytes, n,
+					 err);
+	}
+	if (rc < 0)
+		pg_stream_abort(pg);
+	return rc;
+}
+
+const uint8_t *pg_stream_value(const struct pg *pg, int column, size_t *n)
+{
+	const struct pg_field_bytes *f = &pg->row.fields[column];
+
+	*n = f->n;
+	return f->data;
+}
+
+/* Cancelling is worth a connection only if rows are still to come. */
+static void pg_stream_cancel(struct pg *pg)
+{
+	char text[256];
+
+	pthread_mutex_lock(&pg->cancel_lock);
+	if (pg->cancel)
+		PQcancel(pg->cancel, text, sizeof(text));
+	pthread_mutex_unlock(&pg->cancel_lock);
+}
+
+/* True if the end has arrived already. */
+static bool pg_stream_drop_arrived(struct pg *pg)
+{
+	char *bytes = NULL;
+	int got;
+
+	while ((got = PQgetCopyData(pg->conn, &bytes, 1)) > 0)
+		PQfreemem(bytes);
+	return got < 0;
+}
+
+void pg_stream_abort(struct pg *pg)
+{
+	struct error ignored = ERROR_INIT;
+	size_t n = 1;
+
+	PQfreemem(pg->row_bytes);
+	pg->row_bytes = NULL;
+	if (!pg->streaming || pg->lost)
+		return;
+	pg->streaming = false;
+	if (!pg_stream_drop_arrived(pg)) {
+		pg_stream_cancel(pg);
+		while (n && !pg_stream_take(pg, &n, &ignored))
+			;
+	}
+	if (!pg->lost)
+		pg_finish(pg, NULL, &ignored);
+}
