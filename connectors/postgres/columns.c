@@ -37,7 +37,7 @@ static const char columns_sql[] =
 	"  quote_ident(s.nspname) || '.' || quote_ident(t.typname),\n"
 	"  t.typcollation <> 0 AND w.coll NOT IN (950, 951)\n"
 	"    AND NOT (w.coll = 100 AND own.is_c),\n"
-	"  b.filled, current_setting('server_encoding') = 'SQL_ASCII'\n"
+	"  b.filled, current_setting('server_encoding') = 'SQL_ASCII', w.n\n"
 	"FROM wanted w JOIN base b USING (n)\n"
 	"  JOIN pg_type t ON t.oid = b.type AND t.typtype <> 'd'\n"
 	"  JOIN pg_namespace s ON s.oid = t.typnamespace\n"
@@ -213,6 +213,7 @@ static void column_fill(struct layout_column *column, const struct pg_result *r,
 	} else {
 		column->name = xstrdup(pg_value(r, row, 0));
 		column->sql = columns_qualified(relation, column->name);
+		column->number = strtoll(pg_value(r, row, 8), NULL, 10);
 	}
 	column->wire = wire_type_find(oid);
 	column->decode = column->wire->decode;

@@ -348,8 +348,10 @@ void layout_to_schema(const struct layout *l, const char *table,
 {
 	for (size_t i = 0; i < l->n_columns; i++) {
 		const struct layout_column *c = &l->columns[i];
-		schema_add(out, c->name, &c->type, c->nullable)->expression =
-			xstrdup(c->expression);
+		struct column *column =
+			schema_add(out, c->name, &c->type, c->nullable);
+		column->expression = xstrdup(c->expression);
+		column->number = c->number;
 	}
 	schema_set_key(out, l->key, l->n_key);
 	out->mark = l->mark < (long)l->n_columns ? l->mark : -1;

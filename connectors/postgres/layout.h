@@ -19,6 +19,7 @@ struct layout_column {
 	const struct wire_type *wire;
 	decode_fn decode;
 	struct type type; /* native owned */
+	int64_t number; /* attnum; 0: an expression */
 	bool nullable;
 	bool collate; /* ordered by COLLATE "C", unlike its own collation */
 };

@@ -42,6 +42,7 @@ struct column *schema_add(struct schema *s, const char *name,
 	column->type.native = xstrdup(type->native);
 	column->nullable = nullable;
 	column->expression = NULL;
+	column->number = 0;
 	return column;
 }
 
@@ -52,8 +53,10 @@ void schema_copy(struct schema *dst, const struct schema *src)
 	dst->table = xstrdup(src->table);
 	for (size_t i = 0; i < src->n_columns; i++) {
 		const struct column *column = &src->columns[i];
-		schema_add(dst, column->name, &column->type, column->nullable)
-			->expression = xstrdup(column->expression);
+		struct column *copy = schema_add(
+			dst, column->name, &column->type, column->nullable);
+		copy->expression = xstrdup(column->expression);
+		copy->number = column->number;
 	}
 	schema_set_key(dst, src->key, src->n_key);
 	dst->mark = src->mark;

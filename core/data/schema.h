@@ -16,6 +16,9 @@ struct column {
 	struct type type;
 	bool nullable;
 	char *expression; /* the user's SQL, or NULL for a plain column */
+	/* The source's own: a column that is dropped and added again gets
+	 * another one. 0: it has none (an expression). */
+	int64_t number;
 };
 
 struct schema {

@@ -14,7 +14,7 @@ static const char *const strategy_names[] = {
 };
 
 static const char *const watermark_members[] = {
-	"strategy", "column", "value", "key", "pending", "identity",
+	"strategy", "column", "value", "key", "pending", "columns", "identity",
 };
 
 const char *strategy_name(enum strategy s)
@@ -46,6 +46,7 @@ void watermark_release(struct watermark *w)
 	free(w->value);
 	strlist_release(&w->key);
 	json_decref(w->pending);
+	json_decref(w->columns);
 	json_decref(w->identity);
 	watermark_init(w);
 }
@@ -60,6 +61,7 @@ void watermark_copy(struct watermark *dst, const struct watermark *src)
 	/* Deep: a batch's mark is read in one thread while the connector
 	 * goes on changing its own in another. */
 	dst->pending = json_deep_copy(src->pending);
+	dst->columns = json_deep_copy(src->columns);
 	dst->identity = json_deep_copy(src->identity);
 }
 
@@ -96,6 +98,7 @@ bool watermark_equal(const struct watermark *a, const struct watermark *b)
 	       watermark_text_equal(a->value, b->value) &&
 	       watermark_key_equal(&a->key, &b->key) &&
 	       watermark_part_equal(a->pending, b->pending) &&
+	       watermark_part_equal(a->columns, b->columns) &&
 	       watermark_part_equal(a->identity, b->identity);
 }
 
@@ -129,6 +132,9 @@ json_t *watermark_to_json(const struct watermark *w)
 	if (w->pending)
 		json_object_set_new(json, "pending",
 				    json_deep_copy(w->pending));
+	if (w->columns)
+		json_object_set_new(json, "columns",
+				    json_deep_copy(w->columns));
 	if (w->identity)
 		json_object_set_new(json, "identity",
 				    json_deep_copy(w->identity));
@@ -219,7 +225,8 @@ static int watermark_refuse_member(const char *member, struct error *err)
 					ARRAY_SIZE(watermark_members));
 	int rc = error_set(err, ERROR_DATA,
 			   "watermark: unknown member \"%s\"; allowed are "
-			   "strategy, column, value, key, pending, identity",
+			   "strategy, column, value, key, pending, "
+			   "columns, identity",
 			   member);
 
 	if (near)
@@ -314,6 +321,8 @@ int watermark_from_json(struct watermark *out, const json_t *json,
 		rc = watermark_read_key(&w.key, json, err);
 	if (!rc)
 		rc = watermark_read_part(&w.pending, json, "pending", err);
+	if (!rc)
+		rc = watermark_read_part(&w.columns, json, "columns", err);
 	if (!rc)
 		rc = watermark_read_part(&w.identity, json, "identity", err);
 	if (!rc)

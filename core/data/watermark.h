@@ -5,7 +5,8 @@
  *
  * JSON: {"strategy":"timestamp","column":"updated_at",
  *        "value":"2026-01-31 12:00:00.123456+00","key":["7"],
- *        "pending":{...},"identity":{...}}; absent parts are left out.
+ *        "pending":{...},"columns":{"id":1},"identity":{...}}; absent parts
+ *        are left out.
  */
 #ifndef TIDEMARK_CORE_DATA_WATERMARK_H
 #define TIDEMARK_CORE_DATA_WATERMARK_H
@@ -16,6 +17,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strlist.h"
+#include "core/data/schema.h"
 
 enum strategy { STRATEGY_TIMESTAMP, STRATEGY_XMIN, STRATEGY_SEQUENCE };
 const char *strategy_name(enum strategy s);
@@ -34,6 +36,9 @@ struct watermark {
 	 * beyond `value`; sequence: max and open transactions; xmin: pass and
 	 * block), or NULL. */
 	json_t *pending;
+	/* The columns delivered: each one's number at the source. NULL: a mark
+	 * of an older version. */
+	json_t *columns;
 	/* Of the source: engine, cluster, timeline, database, table oid, ...;
 	 * or NULL. */
 	json_t *identity;
@@ -57,5 +62,17 @@ int watermark_from_text(struct watermark *out, const char *text,
  * `pipeline`, if the identities disagree. */
 int watermark_check_identity(const struct watermark *w, const json_t *now,
 			     const char *pipeline, struct error *err);
+
+/* Every column of `s` is delivered. */
+void watermark_set_columns(struct watermark *w, const struct schema *s);
+/* A column whose values the mark says nothing about: it was dropped and added
+ * again, or left out for a while. NULL: none. Caller frees. */
+char *watermark_new_column(const struct watermark *w, const struct schema *s);
+/* The highest mark delivered: rows past the settled point have lifted it
+ * beyond the value. NULL: unknown. */
+const char *watermark_delivered(const struct watermark *w);
+/* Everything is to be read again; what was delivered stays known, so that
+ * rows that carry older marks now replace it. */
+void watermark_forget(struct watermark *w);
 
 #endif

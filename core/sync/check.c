@@ -154,6 +154,26 @@ static void look_refuse_mark(struct look *l, const struct watermark *seen)
 		     l->p->mark_column ? l->p->mark_column : "");
 }
 
+/* A column that comes (again): what a run does about it. */
+static void look_at_new_column(struct look *l, struct watermark *seen)
+{
+	char *column = watermark_new_column(seen, &l->schema);
+	bool stop = l->p->drift.on_new_column == DRIFT_STOP;
+
+	if (!column)
+		return;
+	problems_add(&l->out->problems, stop ? SEVERITY_ERROR : SEVERITY_INFO,
+		     stop ? ERROR_SCHEMA : ERROR_NONE, "column-again",
+		     stop ? "schema: { on_new_column: add }" : NULL,
+		     "column \"%s\" of %s is new, or was dropped or left out "
+		     "for a while: %s",
+		     column, l->p->source_table,
+		     stop ? "on_new_column is stop"
+			  : "the next run reads every row again");
+	watermark_forget(seen);
+	free(column);
+}
+
 /* The stored mark: is it this pipeline's, and of this very source? */
 static void look_at_mark(struct look *l, const char *text)
 {
@@ -175,6 +195,7 @@ static void look_at_mark(struct look *l, const char *text)
 	} else if (other) {
 		look_refuse_mark(l, &seen);
 	} else {
+		look_at_new_column(l, &seen);
 		watermark_release(&l->from);
 		watermark_copy(&l->from, &seen);
 	}

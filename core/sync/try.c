@@ -6,6 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/sync/ledger.h"
 #include "core/sync/reader.h"
 #include "core/sync/runner.h"
@@ -30,6 +31,7 @@ struct run {
 	struct settled settled;
 	struct checkpoint checkpoint; /* as it stands in the destination */
 	json_t *identity;
+	bool again; /* a column has made every row new */
 	struct reader reader;
 	size_t rows; /* of the next batch */
 };
@@ -115,6 +117,32 @@ static int run_refuse_other_mark(struct run *r, const struct watermark *seen,
 			 strategy_name(r->p->strategy), column, r->p->name);
 }
 
+/* A column that the mark's rows were delivered without: all are read again. */
+static int run_check_columns(struct run *r, struct watermark *seen,
+			     struct error *err)
+{
+	char *column = watermark_new_column(seen, &r->schema);
+	int rc = 0;
+
+	if (column && r->p->drift.on_new_column == DRIFT_STOP)
+		rc = error_set(err, ERROR_SCHEMA,
+			       "table %s: column \"%s\" is new at the source, "
+			       "or was dropped or left out for a while, and "
+			       "on_new_column is stop; set schema: "
+			       "{ on_new_column: add } or run --full-refresh",
+			       r->p->source_table, column);
+	else if (column && !r->again)
+		log_info("column \"%s\" of %s is new, or was dropped or left "
+			 "out for a while: every row is read again",
+			 column, r->p->source_table);
+	if (column && !rc) {
+		r->again = true;
+		watermark_forget(seen);
+	}
+	free(column);
+	return rc;
+}
+
 /* Is the stored mark this pipeline's, of this very source? */
 static int run_check_mark(struct run *r, const char *text, struct error *err)
 {
@@ -133,6 +161,8 @@ static int run_check_mark(struct run *r, const char *text, struct error *err)
 		rc = watermark_check_identity(&seen, r->identity, r->p->name,
 					      err);
 	}
+	if (!rc)
+		rc = run_check_columns(r, &seen, err);
 	if (!rc) {
 		watermark_release(&r->from);
 		watermark_copy(&r->from, &seen);
@@ -152,9 +182,11 @@ static int run_recover(struct run *r, struct error *err)
 					  &r->checkpoint, err);
 	if (rc)
 		return rc;
-	watermark_release(&r->from);
-	watermark_init(&r->from);
+	/* What this run has seen as delivered stays so when prepare clears the
+	 * mark. */
+	watermark_forget(&r->from);
 	r->from.strategy = r->p->strategy;
+	free(r->from.column);
 	r->from.column = xstrdup(r->p->mark_column);
 	if (r->target.refresh || !r->checkpoint.watermark)
 		return 0;
@@ -207,26 +239,20 @@ static int run_settle(struct run *r, struct error *err)
 	return 0;
 }
 
-/* The highest mark delivered: rows past the settled point have lifted it
- * beyond the mark itself, and the connector keeps it among what is pending. */
-static const char *run_delivered(const struct watermark *w)
-{
-	const char *beyond =
-		json_string_value(json_object_get(w->pending, "delivered"));
-
-	return beyond ? beyond : w->value;
-}
-
 /* The next checkpoint: the mark behind this batch and who the batch is. */
 static void run_checkpoint(struct run *r, const struct batch *b,
 			   struct checkpoint *next)
 {
 	char id[DIGEST_TEXT_SIZE], content[2 * DIGEST_TEXT_SIZE];
 	struct digest digest = { 0, 0, 0 };
+	struct watermark mark;
 
+	watermark_copy(&mark, &b->watermark);
+	watermark_set_columns(&mark, &r->schema);
 	checkpoint_init(next);
-	next->watermark = watermark_to_text(&b->watermark);
-	next->delivered = xstrdup(run_delivered(&b->watermark));
+	next->watermark = watermark_to_text(&mark);
+	next->delivered = xstrdup(watermark_delivered(&mark));
+	watermark_release(&mark);
 	next->fence = r->checkpoint.fence;
 	next->rows_total = r->checkpoint.rows_total + (int64_t)b->n_rows;
 	if (r->destination->ops->traits & DESTINATION_TRANSACTIONAL) {

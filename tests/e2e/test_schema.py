@@ -37,6 +37,61 @@ def test_new_column_is_added_and_filled(tidemark, source, make_destination,
 
 
 @every_engine
+@every_mode
+def test_column_that_comes_again_is_filled(tidemark, source, make_destination,
+                                           engine, mode):
+    """Dropped and added again, with a run in between or without."""
+    destination = make_destination(engine)
+    columns = {**oracle.ITEMS, "color": "text"}
+    workload.create_items(source, rows=50)
+    source.execute("ALTER TABLE items ADD color text DEFAULT 'old'")
+    sync_items(tidemark, source, destination, "timestamp", mode)
+    tidemark.run()
+    for value in ("with a run", "at once"):
+        source.execute("ALTER TABLE items DROP color")
+        if value == "with a run":
+            tidemark.run()
+        source.execute(f"ALTER TABLE items ADD color text DEFAULT '{value}'")
+        tidemark.run()
+        check(source, destination, columns)
+        assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+@every_engine
+def test_column_left_out_for_a_while(tidemark, source, make_destination,
+                                     engine):
+    """`columns:` without it; what happened meanwhile comes with it."""
+    destination = make_destination(engine)
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, destination, "xmin")
+    tidemark.run()
+    there = tidemark.pipelines["items"]["source"]
+    there["columns"] = [name for name in oracle.ITEMS if name != "amount"]
+    tidemark.write_config()
+    source.execute("UPDATE items SET amount = 7.77")
+    tidemark.run()
+    del there["columns"]
+    tidemark.write_config().run()
+    check(source, destination)
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+def test_column_that_comes_again_may_stop(tidemark, source, make_destination):
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp",
+               schema={"on_new_column": "stop"})
+    tidemark.run()
+    source.execute("ALTER TABLE items DROP ratio",
+                   "ALTER TABLE items ADD ratio double precision DEFAULT 2")
+    before = destination.watermark("items")
+    for done in (tidemark("check", "--json"), tidemark("run", "--json")):
+        done.expect(EXIT_SCHEMA)
+        assert "ratio" in done.out and "on_new_column" in done.out
+    assert destination.watermark("items") == before
+
+
+@every_engine
 def test_new_column_in_replace(tidemark, source, make_destination, engine):
     destination = make_destination(engine)
     workload.create_items(source, rows=100)

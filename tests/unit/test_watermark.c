@@ -25,6 +25,7 @@ static const char *const exact[] = {
 	"{\"strategy\":\"xmin\",\"value\":\"18446744073709551615\"}",
 	"{\"strategy\":\"xmin\",\"value\":\"4294967300\","
 	"\"pending\":{\"z\":1,\"a\":2}}",
+	"{\"strategy\":\"xmin\",\"columns\":{\"id\":1,\"größe\":0}}",
 };
 
 /* What people write, and the same in fixed order. */
@@ -233,6 +234,72 @@ static void test_identity(void **state)
 	assert_int_equal(watermark_check_identity(&w, NULL, "orders", NULL), 0);
 }
 
+/* remembered columns of id, which is number 1 now, and an expression; which of
+ * them is new ("": none) */
+static const char *const columns[][2] = {
+	{ "{\"strategy\":\"xmin\"}", "" },
+	{ "{\"strategy\":\"xmin\",\"columns\":{\"id\":1,\"e\":0}}", "" },
+	{ "{\"strategy\":\"xmin\",\"columns\":{\"x\":2,\"e\":0,\"id\":1}}",
+	  "" },
+	{ "{\"strategy\":\"xmin\",\"columns\":{\"id\":7,\"e\":0}}", "id" },
+	{ "{\"strategy\":\"xmin\",\"columns\":{\"id\":1,\"e\":2}}", "e" },
+	{ "{\"strategy\":\"xmin\",\"columns\":{\"id\":1}}", "e" },
+};
+
+static void test_columns(void **state)
+{
+	struct type type = { .kind = TYPE_INT64 };
+	struct schema s;
+
+	(void)state;
+	schema_init(&s);
+	schema_add(&s, "id", &type, false)->number = 1;
+	schema_add(&s, "e", &type, false);
+	schema_add(&s, "\xff", &type, false)->number = 3;
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		struct watermark w;
+		char *found;
+
+		parse(&w, columns[i][0]);
+		found = watermark_new_column(&w, &s);
+		assert_string_equal(found ? found : "", columns[i][1]);
+		free(found);
+		watermark_set_columns(&w, &s);
+		assert_null(watermark_new_column(&w, &s));
+		watermark_release(&w);
+	}
+	schema_release(&s);
+}
+
+/* a mark, and what is left of it */
+static const char *const forgotten[][2] = {
+	{ "{\"strategy\":\"xmin\",\"value\":\"7\",\"pending\":{\"a\":1}}",
+	  "{\"strategy\":\"xmin\"}" },
+	{ "{\"strategy\":\"timestamp\",\"column\":\"c\",\"columns\":{}}",
+	  "{\"strategy\":\"timestamp\",\"column\":\"c\"}" },
+	{ "{\"strategy\":\"timestamp\",\"column\":\"c\",\"value\":\"7\","
+	  "\"key\":[\"1\"],\"identity\":{}}",
+	  "{\"strategy\":\"timestamp\",\"column\":\"c\","
+	  "\"pending\":{\"delivered\":\"7\"}}" },
+	{ "{\"strategy\":\"sequence\",\"column\":\"c\",\"value\":\"7\","
+	  "\"pending\":{\"max\":\"8\",\"delivered\":\"9\"}}",
+	  "{\"strategy\":\"sequence\",\"column\":\"c\","
+	  "\"pending\":{\"delivered\":\"9\"}}" },
+};
+
+static void test_forget(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(forgotten); i++) {
+		struct watermark w;
+
+		parse(&w, forgotten[i][0]);
+		watermark_forget(&w);
+		check_prints(&w, forgotten[i][1]);
+		watermark_release(&w);
+	}
+}
+
 static void test_strategies(void **state)
 {
 	static const char *const names[] = { "timestamp", "xmin", "sequence" };
@@ -256,6 +323,8 @@ int main(void)
 		cmocka_unit_test(test_difference),
 		cmocka_unit_test(test_key_not_utf8),
 		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_forget),
 		cmocka_unit_test(test_strategies),
 	};
 
