@@ -66,6 +66,22 @@ static int identity_cluster(struct postgres *c, json_t *identity,
 	return rc;
 }
 
+/* What the mark's values mean: a type that changes within one of these keeps
+ * their meaning. */
+static const char *identity_meaning(const struct layout_column *mark)
+{
+	switch (mark->wire->oid) {
+	case WIRE_TIMESTAMPTZ:
+		return "instant";
+	case WIRE_TIMESTAMP:
+		return "wall clock";
+	case WIRE_DATE:
+		return "day";
+	default:
+		return "number";
+	}
+}
+
 int postgres_identity(struct connector *base, const struct source_spec *source,
 		      json_t **out, struct error *err)
 {
@@ -83,6 +99,10 @@ int postgres_identity(struct connector *base, const struct source_spec *source,
 	json_object_set_new(identity, "table", json_string(source->table));
 	json_object_set_new(identity, "table_oid", json_integer(relation.oid));
 	relation_release(&relation);
+	if (c->described == source && layout_mark(&c->layout))
+		json_object_set_new(
+			identity, "mark_meaning",
+			json_string(identity_meaning(layout_mark(&c->layout))));
 	*out = identity;
 	return 0;
 }

@@ -365,6 +365,8 @@ static const struct {
 	{ "database_oid",
 	  "the database was dropped and created again, or restored" },
 	{ "table", "this is another table" },
+	{ "mark_meaning",
+	  "the mark column got a type whose values mean something else" },
 };
 
 static char *watermark_describe(const json_t *value)

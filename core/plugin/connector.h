@@ -121,7 +121,8 @@ struct connector_ops {
 	int (*suggest)(struct connector *c, const char *table,
 		       enum strategy *strategy, char **column, char **reason,
 		       struct error *err);
-	/* Whose mark is it: new reference to a flat object. */
+	/* Whose mark is it: new reference to a flat object. After describe of
+	 * the same source. */
 	int (*identity)(struct connector *c, const struct source_spec *source,
 			json_t **out, struct error *err);
 	/* `from`: the current mark (sequence looks at its pending part). A

@@ -212,7 +212,8 @@ static const struct option schema_options[] = {
 	  OPTION_FIELD(struct pipeline_input, p.drift.on_new_column),
 	  .default_text = "add",
 	  .choices = on_new_column,
-	  .doc = "A column that the destination does not have, or that comes again." },
+	  .doc = "A column that the destination does not have, or that comes "
+		 "again." },
 	{ .name = "on_type_change",
 	  .type = OPTION_CHOICE,
 	  OPTION_FIELD(struct pipeline_input, p.drift.on_type_change),

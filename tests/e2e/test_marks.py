@@ -136,6 +136,46 @@ def test_recreated_source_stops(tidemark, source, make_destination, strategy):
     check(source, destination)
 
 
+@pytest.mark.parametrize("before, after", (
+    ("timestamp", "timestamptz"), ("timestamptz", "timestamp"),
+    ("timestamptz", "date"),
+))
+def test_mark_column_of_another_meaning_stops(tidemark, source,
+                                              make_destination, before, after):
+    """The stored text would be read as another point in time."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=20)
+    source.execute(f"ALTER TABLE items ALTER updated_at TYPE {before}")
+    sync_items(tidemark, source, destination, "timestamp",
+               watermark={"time_zone": "UTC"})
+    tidemark.pipelines["items"]["source"]["columns"] = ["id", "name"]
+    tidemark.write_config().run()
+    source.execute(f"ALTER TABLE items ALTER updated_at TYPE {after}")
+    for done in (tidemark("check", "--json"), tidemark("run", "--json")):
+        done.expect(EXIT_SCHEMA)
+        assert "reset" in done.out and "--full-refresh" in done.out
+    tidemark.run("--full-refresh")
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+@pytest.mark.parametrize("strategy, column, before, after", (
+    ("sequence", "seq", "int", "bigint"),
+    ("sequence", "seq", "bigint", "numeric(30)"),
+    ("timestamp", "updated_at", "timestamptz(3)", "timestamptz"),
+))
+def test_wider_mark_column_goes_on(tidemark, source, make_destination,
+                                   strategy, column, before, after):
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=20)
+    source.execute(f"ALTER TABLE items ALTER {column} TYPE {before}")
+    sync_items(tidemark, source, destination, strategy)
+    tidemark.pipelines["items"]["source"]["columns"] = ["id", "name"]
+    tidemark.write_config().run()
+    source.execute(f"ALTER TABLE items ALTER {column} TYPE {after}",
+                   "INSERT INTO items (name) VALUES ('new')")
+    assert tidemark.run().pipeline()["rows_inserted"] == 1
+
+
 def test_another_cluster_stops(tidemark, source, own_cluster,
                                make_destination):
     destination = make_destination("sqlite")

@@ -199,6 +199,8 @@ static const char *const identities[][3] = {
 	  "another cluster answers" },
 	{ "{\"timeline\":1}", "{\"timeline\":2}",
 	  "timeline was 1, now it is 2" },
+	{ "{\"mark_meaning\":\"instant\"}", "{\"mark_meaning\":\"day\"}",
+	  "mark_meaning was instant, now it is day" },
 	{ "{\"table_oid\":9,\"mark_type\":\"integer\"}", "{\"table_oid\":9}",
 	  "" },
 	{ "{\"mark_type\":\"integer\"}", "{\"mark_type\":\"bigint\"}", "" },
