@@ -25,8 +25,12 @@ static const char sequences_sql[] =
 	"SELECT s.seqrelid::regclass, s.seqcache, s.seqincrement < 0,\n"
 	"  s.seqcycle,\n"
 	"  CASE WHEN has_sequence_privilege(s.seqrelid, 'USAGE, SELECT')\n"
-	"       THEN pg_sequence_last_value(s.seqrelid) END\n"
-	"FROM pg_sequence s JOIN seq ON seq.oid = s.seqrelid ORDER BY 1";
+	"       THEN pg_sequence_last_value(s.seqrelid) END,\n"
+	"  pg_relation_filenode(s.seqrelid),\n"
+	"  concat_ws(' ', s.seqtypid, s.seqstart, s.seqincrement, s.seqmin,\n"
+	"    s.seqmax, s.seqcache, s.seqcycle, c.relpersistence)\n"
+	"FROM pg_sequence s JOIN seq ON seq.oid = s.seqrelid\n"
+	"  JOIN pg_class c ON c.oid = s.seqrelid ORDER BY 1";
 
 int sequences_find(struct pg *pg, const struct relation *relation,
 		   const struct layout_column *column, struct sequences *out,
@@ -52,9 +56,34 @@ int sequences_find(struct pg *pg, const struct relation *relation,
 		s->descending = *pg_value(r, i, 2) == 't';
 		s->cycles = *pg_value(r, i, 3) == 't';
 		s->last = xstrdup(pg_value(r, i, 4));
+		s->file = strtoll(pg_value(r, i, 5), NULL, 10);
+		s->definition = xstrdup(pg_value(r, i, 6));
 	}
 	pg_result_free(r);
 	return 0;
+}
+
+json_t *sequences_note(const struct sequences *s)
+{
+	json_t *note = json_object();
+
+	for (size_t i = 0; i < s->n; i++)
+		json_object_set_new(note, s->items[i].name,
+				    json_pack("[I, s]",
+					      (json_int_t)s->items[i].file,
+					      s->items[i].definition));
+	return note;
+}
+
+/* RESTART gives a sequence another file, and so does every change of its
+ * definition, which leaves its position; setval() changes neither. */
+bool sequence_restarted(const struct sequence_info *s, const json_t *note)
+{
+	const json_t *before = json_object_get(note, s->name);
+	const char *definition = json_string_value(json_array_get(before, 1));
+
+	return definition && !strcmp(definition, s->definition) &&
+	       json_integer_value(json_array_get(before, 0)) != s->file;
 }
 
 void sequences_release(struct sequences *s)
@@ -62,6 +91,7 @@ void sequences_release(struct sequences *s)
 	for (size_t i = 0; i < s->n; i++) {
 		free(s->items[i].name);
 		free(s->items[i].last);
+		free(s->items[i].definition);
 	}
 	free(s->items);
 	memset(s, 0, sizeof(*s));

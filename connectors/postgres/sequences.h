@@ -3,6 +3,8 @@
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_SEQUENCES_H
 #define TIDEMARK_CONNECTORS_POSTGRES_SEQUENCES_H
 
+#include <jansson.h>
+
 #include "connectors/postgres/layout.h"
 
 struct sequence_info {
@@ -11,6 +13,8 @@ struct sequence_info {
 	bool descending;
 	bool cycles;
 	char *last; /* NULL: never used, or not ours to see */
+	int64_t file; /* relfilenode */
+	char *definition; /* all but where it stands */
 };
 struct sequences {
 	struct sequence_info *items;
@@ -23,5 +27,9 @@ int sequences_find(struct pg *pg, const struct relation *relation,
 		   const struct layout_column *column, struct sequences *out,
 		   struct error *err);
 void sequences_release(struct sequences *s);
+/* What a mark keeps of them, to know later that one was set back to its start
+ * in between, however far it has come again since. New reference. */
+json_t *sequences_note(const struct sequences *s);
+bool sequence_restarted(const struct sequence_info *s, const json_t *note);
 
 #endif

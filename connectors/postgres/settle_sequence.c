@@ -10,6 +10,8 @@
  * leaving the rest to the next run. */
 #define SETTLE_LOOKS	5
 #define SETTLE_PAUSE_US (20 * 1000)
+/* In pending: what is known of the column's sequences. */
+#define SEQUENCES "sequences"
 
 /* Ids come from sequences in order but commit out of order: every id up to the
  * greatest one seen belongs to a transaction that is over, or to one that is
@@ -59,6 +61,24 @@ static void settle_note(struct settled *out, enum guarantee guarantee)
 		out->guarantee = guarantee;
 }
 
+/* For a source whose ids begin anew. */
+#define SETTLE_WAY_OUT                                                         \
+	"`tidemark run --full-refresh` builds the target anew; after "         \
+	"`tidemark watermark reset` the next run reads everything again, and " \
+	"rows of the target with higher marks stay"
+
+static int settle_sequence_restarted(const struct watermark *from,
+				     const struct sequence_info *s,
+				     struct error *err)
+{
+	return error_set(err, ERROR_SCHEMA,
+			 "sequence %s was restarted since the mark was taken "
+			 "(TRUNCATE ... RESTART IDENTITY, ALTER SEQUENCE ... "
+			 "RESTART, or made anew): rows that get ids up to the "
+			 "mark, %s, again would never be read. " SETTLE_WAY_OUT,
+			 s->name, from->value);
+}
+
 static int settle_sequence_ahead(struct postgres *c, const char *mark,
 				 const struct sequence_info *s, const char *max,
 				 struct error *err)
@@ -71,18 +91,20 @@ static int settle_sequence_ahead(struct postgres *c, const char *mark,
 		rc = settle_is_greater(c, mark, max, &beyond_rows, err);
 	if (rc || !ahead || !beyond_rows)
 		return rc;
-	return error_set(err, ERROR_SCHEMA,
-			 "the mark, %s, is ahead of sequence %s, which is at "
-			 "%s: the source cannot have produced it",
-			 mark, s->name, s->last);
+	return error_set(
+		err, ERROR_SCHEMA,
+		"the mark, %s, is ahead of sequence %s, which is at "
+		"%s: the source cannot have produced it. " SETTLE_WAY_OUT,
+		mark, s->name, s->last);
 }
 
 static int settle_check_sequences(struct postgres *c,
 				  const struct watermark *from, const char *max,
-				  struct settled *out, struct strbuf *reason,
-				  struct error *err)
+				  struct settled *out, json_t **noted,
+				  struct strbuf *reason, struct error *err)
 {
 	const struct layout_column *mark = layout_mark(&c->layout);
+	const json_t *note = json_object_get(from->pending, SEQUENCES);
 	struct sequences found;
 	int rc = sequences_find(c->pg, &c->layout.relation, mark, &found, err);
 
@@ -93,6 +115,8 @@ static int settle_check_sequences(struct postgres *c,
 				       "strategy sequence cannot serve \"%s\": "
 				       "sequence %s counts down",
 				       mark->name, s->name);
+		else if (from->value && sequence_restarted(s, note))
+			rc = settle_sequence_restarted(from, s, err);
 		else if (from->value && s->last)
 			rc = settle_sequence_ahead(c, from->value, s, max, err);
 		if (s->cache > 1 || s->cycles) {
@@ -108,6 +132,8 @@ static int settle_check_sequences(struct postgres *c,
 			settle_note(out, GUARANTEE_LAG);
 		}
 	}
+	if (!rc && found.n && (max || from->value))
+		*noted = sequences_note(&found);
 	sequences_release(&found);
 	return rc;
 }
@@ -188,6 +214,15 @@ static int settle_against_mark(struct postgres *c, const struct watermark *from,
 	return rc;
 }
 
+static void settle_note_sequences(struct settled *out, json_t *sequences)
+{
+	if (!sequences)
+		return;
+	if (!out->pending)
+		out->pending = json_object();
+	json_object_set(out->pending, SEQUENCES, sequences);
+}
+
 static void settle_describe(const struct settle_ids *ids,
 			    const struct watermark_spec *mark,
 			    struct settled *out, struct strbuf *reason)
@@ -211,6 +246,7 @@ int settle_sequence(struct postgres *c, const struct watermark_spec *mark,
 {
 	struct settle_ids ids = { .max = NULL };
 	struct strbuf reason = STRBUF_INIT;
+	json_t *sequences = NULL;
 	int rc;
 
 	out->guarantee = GUARANTEE_EXACT;
@@ -218,8 +254,8 @@ int settle_sequence(struct postgres *c, const struct watermark_spec *mark,
 	if (!rc)
 		rc = activity_read(c->pg, &ids.open, err);
 	if (!rc)
-		rc = settle_check_sequences(c, from, ids.max, out, &reason,
-					    err);
+		rc = settle_check_sequences(c, from, ids.max, out, &sequences,
+					    &reason, err);
 	if (!rc && mark->settle)
 		rc = settle_decide(c, from, &ids, out, err);
 	else if (!rc)
@@ -227,8 +263,11 @@ int settle_sequence(struct postgres *c, const struct watermark_spec *mark,
 	if (!rc)
 		rc = settle_against_mark(c, from, out, err);
 	if (!rc)
+		settle_note_sequences(out, sequences);
+	if (!rc)
 		settle_describe(&ids, mark, out, &reason);
 	out->reason = strbuf_detach(&reason);
+	json_decref(sequences);
 	activity_release(&ids.open);
 	free(ids.max);
 	return rc;

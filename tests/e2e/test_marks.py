@@ -227,6 +227,62 @@ def test_deleted_top_rows_are_no_reason_to_stop(tidemark, source,
     assert tidemark.run().pipeline()["outcome"] == "caught_up"
 
 
+def refuses(tidemark):
+    message = tidemark.run(expect=EXIT_SCHEMA).pipeline()["error"]["message"]
+    assert "reset" in message and "--full-refresh" in message
+    return message
+
+
+@every_engine
+def test_restarted_sequence_stays_refused(tidemark, source, make_destination,
+                                          engine):
+    """However far the new ids have come: they began at 1 again."""
+    destination = make_destination(engine)
+    workload.create_items(source, rows=50)
+    source.execute("ALTER SEQUENCE items_seq OWNED BY items.seq")
+    sync_items(tidemark, source, destination, "sequence")
+    tidemark.run()
+    source.execute("TRUNCATE items RESTART IDENTITY")
+    for first, last in ((1, 20), (21, 70), (71, 71)):
+        workload.fill_items(source, first, last)
+        assert "items_seq was restarted" in refuses(tidemark)
+    assert not tidemark("check", "--json").pipeline()["ok"]
+    tidemark.run("--full-refresh")
+    check(source, destination)
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+@pytest.mark.parametrize("change", (
+    "ALTER SEQUENCE items_seq CACHE 1 INCREMENT 2 OWNED BY items.seq",
+    "ALTER SEQUENCE items_seq AS bigint MAXVALUE 1000000",
+    "ALTER TABLE items ALTER seq TYPE numeric(20)",
+    "VACUUM FULL items", "CLUSTER items USING items_pkey",
+    "SELECT setval('items_seq', 500)", "DELETE FROM items WHERE id > 25",
+    "ALTER SEQUENCE items_seq RENAME TO other",
+))
+def test_changed_sequence_goes_on(tidemark, source, make_destination, change):
+    """What leaves the ids that were given out as they are."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, destination, "sequence")
+    tidemark.pipelines["items"]["source"]["columns"] = ["id", "name"]
+    tidemark.write_config().run()
+    source.execute(change, "INSERT INTO items (name) VALUES ('new')")
+    assert tidemark.run().pipeline()["rows_inserted"] == 1
+
+
+def test_wider_identity_goes_on(tidemark, source, make_destination):
+    """Its sequence is altered along with the column."""
+    source.execute("CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY "
+                   "PRIMARY KEY, v text)", "INSERT INTO t (v) VALUES ('a')")
+    sync_items(tidemark, source, make_destination("sqlite"), "sequence",
+               table="t", watermark={"column": "id"})
+    tidemark.run()
+    source.execute("ALTER TABLE t ALTER id TYPE bigint",
+                   "INSERT INTO t (v) VALUES ('b')")
+    assert tidemark.run().pipeline()["rows_inserted"] == 1
+
+
 @pytest.mark.parametrize("stamp", (
     "1970-01-01 00:00:00+00", "1969-07-20 20:17:40.000001+00",
     "0001-01-01 00:00:00+00",
