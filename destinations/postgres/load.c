@@ -255,10 +255,8 @@ static int load_transaction(struct postgres_destination *d,
 			    struct load_counts *out, struct error *err)
 {
 	bool refresh = d->target->refresh;
-	int rc = pg_exec(d->pg, "BEGIN", err);
+	int rc = postgres_mark_begin(d, err);
 
-	if (!rc)
-		rc = postgres_mark_lock(d, err);
 	if (!rc)
 		rc = load_rows(d, b, next, out, err);
 	if (!rc && !refresh)

@@ -102,14 +102,16 @@ static int mark_compare(struct postgres_destination *d,
 	return 0;
 }
 
-int postgres_mark_lock(struct postgres_destination *d, struct error *err)
+int postgres_mark_begin(struct postgres_destination *d, struct error *err)
 {
+	const char *pipeline = d->target->pipeline;
 	struct checkpoint now;
-	int rc;
+	int rc = postgres_lock_begin(d, pipeline, LOCK_ROW, err);
 
 	checkpoint_init(&now);
-	rc = postgres_mark_read(d->pg, &d->place, d->target->pipeline, true,
-				&now, err);
+	if (!rc)
+		rc = postgres_mark_read(d->pg, &d->place, pipeline, false, &now,
+					err);
 	if (!rc)
 		rc = mark_compare(d, &now, err);
 	if (!rc)
@@ -197,17 +199,28 @@ static int mark_warn_empty(struct postgres_destination *d,
 	return rc;
 }
 
-/* FOR UPDATE outside of a transaction: the backend of a killed predecessor may
- * still be committing; its row lock is waited for and let go at once. A refresh
- * holds on to what prepare wrote: the row may be another's by now. */
+/* The backend of a killed predecessor may still be committing. */
+static int mark_read_settled(struct postgres_destination *d,
+			     struct checkpoint *out, struct error *err)
+{
+	const char *pipeline = d->target->pipeline;
+	int rc = postgres_lock_begin(d, pipeline, LOCK_ROW, err);
+
+	if (!rc)
+		rc = postgres_mark_read(d->pg, &d->place, pipeline, false, out,
+					err);
+	postgres_session_rollback(d);
+	return rc;
+}
+
+/* A refresh holds on to what prepare wrote: the row may be another's by now. */
 static int mark_recover_own(struct postgres_destination *d,
 			    struct checkpoint *out, struct error *err)
 {
 	int rc = mark_drop_leftover(d, err);
 
 	if (!rc)
-		rc = postgres_mark_read(d->pg, &d->place, d->target->pipeline,
-					true, out, err);
+		rc = mark_read_settled(d, out, err);
 	if (!rc && d->target->refresh)
 		rc = mark_compare(d, out, err);
 	else if (!rc)

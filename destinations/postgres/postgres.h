@@ -2,8 +2,8 @@
  * What the files of this folder share: the open destination, and the steps of
  * its work. postgres.c holds the ops table, catalog.c reads what exists,
  * plan.c decides, prepare.c alters, mark.c keeps _tidemark_watermark,
- * statements.c writes SQL, load.c loads, refresh.c guards a stage, swap.c
- * replaces.
+ * statements.c writes SQL, load.c loads, lock.c waits for others, refresh.c
+ * guards a stage, swap.c replaces.
  *
  * The session runs under search_path = pg_catalog, pg_temp: every name is
  * qualified, and a stage can only be ours.
@@ -106,6 +106,14 @@ int postgres_stage_create(struct postgres_destination *d, struct error *err);
 int postgres_prepare(struct destination *base, const struct target *target,
 		     struct error *err);
 
+/* lock.c: BEGIN, with locks that are not waited for for ever: STATE naming the
+ * session that has one. Rolled back when it fails. */
+enum { LOCK_DDL = 1, LOCK_ROW = 2 };
+int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
+			unsigned what, struct error *err);
+/* The pid that has the advisory lock $1. */
+extern const char postgres_lock_advisory_sql[];
+
 /* mark.c */
 void postgres_mark_table_sql(struct strbuf *sb, const struct place *place);
 /* The row as it is, into `out`; `lock` waits for a writer that is still
@@ -116,8 +124,8 @@ int postgres_mark_read(struct pg *pg, const struct place *place,
 void postgres_mark_remember(struct postgres_destination *d,
 			    const char *batch_id, int64_t fence,
 			    int64_t rows_total);
-/* In the load's transaction: lock the row and compare it with `seen`. */
-int postgres_mark_lock(struct postgres_destination *d, struct error *err);
+/* Begin the load's transaction: lock the row and compare it with `seen`. */
+int postgres_mark_begin(struct postgres_destination *d, struct error *err);
 /* In the same transaction: `next`, and `n_rows` more. */
 int postgres_mark_write(struct postgres_destination *d,
 			const struct checkpoint *next, size_t n_rows,

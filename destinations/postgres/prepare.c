@@ -6,10 +6,6 @@
 #include "core/base/failpoint.h"
 #include "destinations/postgres/postgres.h"
 
-/* One key for all of Tidemark's DDL in a database ("tidm"): CREATE ... IF NOT
- * EXISTS of two sessions at once fails on a catalog's unique index. */
-#define DDL_LOCK 0x7469646d
-
 /* A table that is new, is not the one the row was about, or has got a column:
  * all rows have to be read again. */
 static const char row_sql[] =
@@ -80,8 +76,9 @@ static int prepare_apply(struct postgres_destination *d,
 
 	if (!row && !target->refresh && !plan->inspection.ddl.n)
 		return 0;
-	rc = pg_execf(d->pg, err, "BEGIN; SELECT pg_advisory_xact_lock(%d)",
-		      DDL_LOCK);
+	rc = postgres_lock_begin(
+		d, target->pipeline,
+		plan->has_watermark ? LOCK_DDL | LOCK_ROW : LOCK_DDL, err);
 	if (!rc)
 		rc = prepare_ddl(d, plan, err);
 	if (!rc && row)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_lock.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/failpoint.h"
@@ -13,17 +14,6 @@
 #define LOCK_TRIES    25
 #define LOCK_PAUSE_US (US_PER_SECOND / 5)
 #define KEY_DIGITS    16
-
-/* Who holds the advisory lock $1: its halves are two oids. */
-static const char holder_sql[] =
-	"SELECT l.pid, coalesce(' from ' || host(a.client_addr), '')\n"
-	"FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid\n"
-	"WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1\n"
-	"  AND l.database = (SELECT oid FROM pg_database\n"
-	"                    WHERE datname = current_database())\n"
-	"  AND l.classid = (($1::bigint >> 32) & 4294967295)::oid\n"
-	"  AND l.objid = ($1::bigint & 4294967295)::oid\n"
-	"LIMIT 1";
 
 static const char take_sql[] =
 	"UPDATE %s SET batch_id = $2, updated_at = clock_timestamp()\n"
@@ -55,24 +45,23 @@ static int refresh_refuse(struct postgres_destination *d,
 			  const struct target *target, const char *key,
 			  struct error *err)
 {
-	struct pg_result *r = NULL;
-	int rc = pg_query(d->pg, &r, holder_sql, 1, &key, err);
+	char *holder =
+		pg_lock_holder(d->pg, postgres_lock_advisory_sql, 1, &key);
+	int rc;
 
-	if (!rc && pg_rows(r))
+	if (holder)
 		rc = error_set(err, ERROR_STATE,
 			       "pipeline %s: another run of %s is refreshing "
-			       "%s (PostgreSQL backend %s%s); wait for it, or "
-			       "stop it",
+			       "%s: %s; wait for it, or stop it",
 			       target->pipeline, target->pipeline,
-			       target->table, pg_value(r, 0, 0),
-			       pg_value(r, 0, 1));
-	else if (!rc)
+			       target->table, holder);
+	else
 		rc = error_set(err, ERROR_STATE,
 			       "pipeline %s: another run of %s was refreshing "
 			       "%s until now",
 			       target->pipeline, target->pipeline,
 			       target->table);
-	pg_result_free(r);
+	free(holder);
 	return rc;
 }
 

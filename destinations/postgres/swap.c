@@ -299,9 +299,7 @@ int postgres_finish(struct destination *base, const struct checkpoint *next,
 	int rc = failpoint("before_merge", err);
 
 	if (!rc)
-		rc = pg_exec(d->pg, "BEGIN", err);
-	if (!rc)
-		rc = postgres_mark_lock(d, err);
+		rc = postgres_mark_begin(d, err);
 	if (!rc)
 		rc = postgres_refresh_check(d, err);
 	if (!rc)

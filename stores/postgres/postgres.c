@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "clients/pg.h"
+#include "clients/pg_lock.h"
 #include "core/base/alloc.h"
 #include "stores/common/sql_store.h"
 
@@ -60,6 +61,36 @@ static int postgres_store_make_schema(struct pg *pg, struct error *err)
 	return rc;
 }
 
+/* Whoever has had one of its tables, or the migrations' lock, the longest. */
+static const char postgres_store_holder_sql[] =
+	"SELECT l.pid FROM pg_locks AS l\n"
+	"JOIN pg_database AS d ON d.oid = l.database\n"
+	"  AND d.datname = current_database()\n"
+	"LEFT JOIN pg_class AS c ON c.oid = l.relation\n"
+	"LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid\n"
+	"WHERE l.granted AND l.pid <> pg_backend_pid()\n"
+	"  AND (l.locktype = 'advisory' AND l.objsubid = 1\n"
+	"       AND (l.classid::bigint << 32 | l.objid::bigint)\n"
+	"         = " POSTGRES_STORE_LOCK "\n"
+	"    OR c.relnamespace = to_regnamespace('tidemark')\n"
+	"       AND l.mode <> 'AccessShareLock')\n"
+	"ORDER BY a.xact_start";
+
+/* What a failed statement returns; `err` may be NULL. */
+static int postgres_store_failed(struct sql_store *s, int rc, struct error *err)
+{
+	char *what;
+
+	if (!err || !pg_lock_missed(err))
+		return rc;
+	postgres_store_rollback(s);
+	what = xstrfmt("state store %s is locked by another process", s->where);
+	rc = pg_lock_explain(postgres_store_pg(s), what,
+			     postgres_store_holder_sql, 0, NULL, err);
+	free(what);
+	return rc;
+}
+
 static int postgres_store_begin_migration(struct sql_store *s,
 					  struct error *err)
 {
@@ -69,7 +100,8 @@ static int postgres_store_begin_migration(struct sql_store *s,
 		"BEGIN; SELECT pg_advisory_xact_lock(" POSTGRES_STORE_LOCK ")",
 		err);
 
-	return rc ? rc : postgres_store_make_schema(pg, err);
+	return rc ? postgres_store_failed(s, rc, err)
+		  : postgres_store_make_schema(pg, err);
 }
 
 static int postgres_store_row(const struct pg_result *r, int row,
@@ -93,6 +125,8 @@ static int postgres_store_run(struct sql_store *s, const char *sql,
 	struct pg_result *r = NULL;
 	int rc = pg_query(postgres_store_pg(s), &r, sql, n_params, params, err);
 
+	if (rc)
+		return postgres_store_failed(s, rc, err);
 	for (int i = 0; !rc && row && i < pg_rows(r); i++)
 		rc = postgres_store_row(r, i, row, ctx, err);
 	pg_result_free(r);
@@ -128,10 +162,13 @@ static int postgres_store_open(struct store **out,
 {
 	/* The history may lose its last moments in a crash of the server: the
 	 * truth is in the destination, and a run that finds nothing to do
-	 * should not wait for a disk. */
+	 * should not wait for a disk. Nor is anybody waited for for long: all
+	 * transactions here are short, unless a process was paused in one. */
 	static const char set_up_sql[] =
 		"SET search_path = tidemark, pg_catalog;"
-		"SET synchronous_commit = off";
+		"SET synchronous_commit = off;"
+		"SET lock_timeout = '" PG_LOCK_WAIT "';"
+		"SET idle_in_transaction_session_timeout = '30s'";
 	static const struct pg_options options = { .pin = true,
 						   .application = "state" };
 	struct postgres_store *s;

@@ -9,6 +9,7 @@ import pytest
 import oracle
 import workload
 from bench import sync_items, written
+from servers import wait_for
 
 EXIT_OK, EXIT_BUSY = 0, 6
 ENGINES = ("postgres", "sqlite", "duckdb")
@@ -133,6 +134,67 @@ def test_file_that_another_process_holds(tidemark, source, make_destination,
     holder.close()
     tidemark.run()
     check(source, destination)
+
+
+def backend(destination):
+    """The server process of a run that has a transaction open."""
+    found = destination.query(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = "
+        "'tidemark/load' AND datname = current_database() "
+        "AND xact_start IS NOT NULL")
+    return found[0][0] if found else None
+
+
+@pytest.mark.parametrize("point", ("mid_load", "after_watermark",
+                                   "mid_alter"))
+def test_paused_run_does_not_block_for_ever(tidemark_failpoints, source,
+                                            make_destination, point):
+    """A process that stands still holds its session's locks: the next run
+    says which session that is, with exit 6."""
+    tidemark = tidemark_failpoints
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    source.execute("ALTER TABLE items ADD more integer",
+                   "UPDATE items SET more = 1, updated_at = now()")
+    paused = tidemark.start("run", failpoints=f"{point}=hang")
+    wait_for(lambda: backend(destination), what="the paused run")
+    time.sleep(0.5)
+    tidemark.top["state"] = f"sqlite:{tidemark.dir}/other.db"
+    tidemark.write_config()
+    started = time.monotonic()
+    busy = tidemark.run(expect=EXIT_BUSY).pipeline()
+    assert time.monotonic() - started < 20
+    assert f"backend {backend(destination)} " in busy["error"]["message"]
+    assert "wait for it" in busy["error"]["message"].lower()
+    paused.kill()
+    workload.settle(source)
+    tidemark.run()
+    check(source, destination)
+
+
+@pytest.mark.parametrize("sql", (
+    "LOCK TABLE tidemark.attempts IN SHARE MODE",
+    "SELECT pg_advisory_xact_lock(8388068008457105771)"))
+def test_locked_state_store(tidemark, source, make_destination, sql):
+    """A session that stands still in the state store does not block for
+    ever either."""
+    state = make_destination("postgres")
+    workload.create_items(source, rows=20)
+    tidemark.top["state"] = state.connection()
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
+    if "LOCK TABLE" in sql:
+        tidemark.run()
+    with state.connect(autocommit=False) as holder:
+        holder.execute(sql)
+        started = time.monotonic()
+        done = tidemark("run", "--json").expect(EXIT_BUSY)
+        assert time.monotonic() - started < 25
+        message = done.pipeline()["error"]["message"]
+        assert f"backend {holder.info.backend_pid} " in message
+        assert "state store" in message
+    tidemark.run()
 
 
 def test_numbers_of_a_raw_table_go_on(tidemark, source, destination):
