@@ -14,6 +14,7 @@
 #include "core/base/alloc.h"
 #include "core/data/value.h"
 #include "core/plugin/registry.h"
+#include "destination_client.h"
 
 static struct strbuf world_output = STRBUF_INIT;
 
@@ -59,7 +60,8 @@ static const struct quirks sqlite_quirks = {
 static const struct quirks duckdb_quirks = {
 	.engine = "duckdb",
 	.client = "\"${TIDEMARK_TEST_DUCKDB_PYTHON:-python3}\" "
-		  "\"$TIDEMARK_TEST_DIR\"/duckdb_client.py \"$TARGET\"",
+		  "\"$TIDEMARK_TEST_DIR\"/duckdb_client.py",
+	.lasting = true,
 	.schema = "main",
 	.null = "NULL",
 	.text = "VARCHAR",
@@ -95,13 +97,9 @@ static char *world_place(struct world *w)
 /* Does the client run at all? */
 static bool world_has_client(struct world *w)
 {
-	char *command = xstrfmt("echo 'SELECT 1;' | %s >/dev/null 2>&1",
-				w->quirks->client);
-	bool works;
+	bool works =
+		!client_run(w->quirks, w->place, "SELECT 1;", &world_output);
 
-	setenv("TARGET", w->place, 1);
-	works = system(command) == 0;
-	free(command);
 	if (w->directory)
 		unlink(w->place);
 	return works;
@@ -370,36 +368,9 @@ void world_sync(struct world *w, const char *rows, const char *mark)
 	world_close(w);
 }
 
-static int world_run(struct world *w, const char *sql)
-{
-	char path[] = "/tmp/tidemark-contract-sql-XXXXXX";
-	int fd = mkstemp(path), status;
-	char *command = xstrfmt("%s < %s 2>&1", w->quirks->client, path);
-	FILE *pipe;
-	char piece[4096];
-	size_t n;
-
-	setenv("TARGET", w->place, 1);
-	assert_true(fd >= 0 &&
-		    write(fd, sql, strlen(sql)) == (ssize_t)strlen(sql));
-	close(fd);
-	pipe = popen(command, "r");
-	assert_non_null(pipe);
-	strbuf_reset(&world_output);
-	while ((n = fread(piece, 1, sizeof(piece), pipe)) > 0)
-		strbuf_add(&world_output, piece, n);
-	status = pclose(pipe);
-	unlink(path);
-	free(command);
-	while (world_output.len &&
-	       world_output.data[world_output.len - 1] == '\n')
-		world_output.data[--world_output.len] = '\0';
-	return status;
-}
-
 const char *world_query(struct world *w, const char *sql)
 {
-	if (world_run(w, sql))
+	if (client_run(w->quirks, w->place, sql, &world_output))
 		fail_msg("%s: %s", sql, world_output.data);
 	return world_output.data;
 }

@@ -17,6 +17,8 @@ struct quirks {
 			       * file in a temporary directory */
 	const char *client; /* shell command: SQL on standard input, file or
 			     * URL in $TARGET, rows as a|b lines */
+	bool lasting; /* the client is slow to start: one answers all requests
+		       * of a program, as destination_client.h has it */
 	const char *schema; /* of tables: "public" */
 	const char *null; /* how the client prints NULL */
 	const char

@@ -1,10 +1,29 @@
-"""SQL on standard input against a DuckDB file: rows as a|b lines, NULL for NULL."""
+"""SQL against DuckDB files, as destination_client.h has it for a lasting
+client: rows as a|b lines, NULL for NULL, what went wrong as text."""
 import sys
 
 import duckdb
 
-connection = duckdb.connect(sys.argv[1])
-connection.execute("SET TimeZone = 'UTC'")
-for statement in duckdb.extract_statements(sys.stdin.read()):
-    for row in connection.execute(statement).fetchall():
-        print("|".join("NULL" if value is None else str(value) for value in row))
+
+def rows(place, sql):
+    with duckdb.connect(place) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for statement in duckdb.extract_statements(sql):
+            for row in connection.execute(statement).fetchall():
+                yield "|".join("NULL" if value is None else str(value)
+                               for value in row)
+
+
+def answer(place, sql):
+    try:
+        return 0, "\n".join(rows(place, sql))
+    except duckdb.Error as error:
+        return 1, str(error)
+
+
+for line in sys.stdin.buffer:
+    length, place = line.decode().rstrip("\n").split(" ", 1)
+    status, text = answer(place, sys.stdin.buffer.read(int(length)).decode())
+    data = text.encode()
+    sys.stdout.buffer.write(b"%d %d\n%b" % (status, len(data), data))
+    sys.stdout.buffer.flush()

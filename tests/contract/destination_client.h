@@ -1,0 +1,20 @@
+/*
+ * The engines' own clients, which the contract suite over destinations looks
+ * at tables with: a process for each request, or one for all of a program.
+ */
+#ifndef TIDEMARK_TESTS_CONTRACT_DESTINATION_CLIENT_H
+#define TIDEMARK_TESTS_CONTRACT_DESTINATION_CLIENT_H
+
+#include "core/base/strbuf.h"
+#include "destination_world.h"
+
+/* Run SQL at a place. `out` gets what the client says, errors too, without
+ * newlines at the end; 0 if the client is content.
+ *
+ * A lasting client reads "LENGTH PLACE\n" and LENGTH bytes of SQL, answers
+ * "STATUS LENGTH\n" and LENGTH bytes of output, and lets go of the place
+ * before it answers. */
+int client_run(const struct quirks *quirks, const char *place, const char *sql,
+	       struct strbuf *out);
+
+#endif
