@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -66,7 +67,7 @@ def test_examples_are_valid_configs(tidemark, name, env):
 def test_demo(tidemark_binary):
     """It says what it shows, shows it, and leaves nothing behind."""
     def leftovers():
-        return set(pathlib.Path("/tmp").glob("tidemark-demo.*"))
+        return set(pathlib.Path(tempfile.gettempdir()).glob("tidemark-demo.*"))
 
     before = leftovers()
     done = subprocess.run(

@@ -9,6 +9,7 @@ import argparse
 import collections
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,8 @@ from servers import Cluster, stop_servers_below
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 FUZZ_SECONDS = 10
+# Twice what the suites were seen to hold at once.
+SCRATCH_BYTES = 2 << 30
 WORKERS = {"e2e": 3, "idempotency": 2, "crash": 2, "thread": 2}
 
 # Suite -> builds it needs, in the order they are run.
@@ -290,6 +293,16 @@ class Run:
             self.total.fail("interrupted")
 
 
+def scratch_parent():
+    """Memory, where there is plenty: the servers make and drop thousands of
+    small files, which costs a disk's file system as much as the tests."""
+    with open("/proc/meminfo", encoding="ascii") as text:
+        memory = int(re.search(r"MemAvailable: +(\d+)", text.read())[1]) * 1024
+    shared = pathlib.Path("/dev/shm")
+    room = shutil.disk_usage(shared).free if shared.is_mount() else 0
+    return shared if min(memory, room) >= SCRATCH_BYTES else None
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(
         prog="tests/run", description="Suites: " + ", ".join(SUITES))
@@ -315,7 +328,8 @@ def interrupt(*_):
 def main():
     options = parse_arguments()
     signal.signal(signal.SIGTERM, interrupt)
-    scratch = pathlib.Path(tempfile.mkdtemp(prefix="tidemark-run-"))
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="tidemark-run-",
+                                            dir=scratch_parent()))
     scratch.chmod(0o711)  # the servers run as another user
     tempfile.tempdir = str(scratch)
     run = Run(options, scratch)
