@@ -125,6 +125,7 @@ static void blocks_aim(struct postgres *c, uint64_t xmin, uint64_t xmax)
 	b->leaf = 0;
 	b->block = 0;
 	b->extracts = 0;
+	b->held = 0;
 	b->count = 0;
 	b->ceiling = b->everything || xmin > b->mark ? xmin : b->mark;
 	if (!b->again)
@@ -238,6 +239,7 @@ int blocks_next(struct postgres *c, struct batch *out, struct error *err)
 		return rc;
 	if (!b->done && b->leaf < b->leaves.n)
 		blocks_set_pending(c, b->streaming ? b->last_block : b->block);
+	out->n_held = b->done ? b->held : 0;
 	out->progress = b->done ? 1 : blocks_progress(b);
 	rows_hand_over(c, out);
 	return 0;

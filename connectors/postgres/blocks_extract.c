@@ -57,10 +57,6 @@ static void blocks_write_query(struct postgres *c, struct query *q)
 		strbuf_addstr(&q->sql, " AND ");
 		blocks_write_since(q, alias, b->mark);
 	}
-	if (c->pass.scan->mark->tail == TAIL_HOLD) {
-		strbuf_addstr(&q->sql, " AND NOT ");
-		blocks_write_since(q, alias, b->ceiling);
-	}
 	free(begin);
 	free(end);
 	query_release(&tail);
@@ -174,8 +170,10 @@ static int blocks_close_extract(struct postgres *c, struct batch *out,
 	return failpoint("page_end", err);
 }
 
-/* Behind the columns: the row's tid, and whether it is past the ceiling. */
-static void blocks_place_row(struct postgres *c, struct batch *out)
+/* Behind the columns: the row's tid, and whether it is past the ceiling. False
+ * if it is held back for that: sent all the same, as counting it by itself
+ * would read the table once more. */
+static bool blocks_place_row(struct postgres *c, struct batch *out)
 {
 	int column = (int)c->layout.n_columns;
 	size_t n = 0, m = 0;
@@ -185,8 +183,14 @@ static void blocks_place_row(struct postgres *c, struct batch *out)
 	if (tid && n >= 4)
 		c->pass.blocks.last_block = (int64_t)tid[0] << 24 |
 					    tid[1] << 16 | tid[2] << 8 | tid[3];
-	if (tail && m == 1 && *tail)
-		out->n_tail++;
+	if (!tail || m != 1 || !*tail)
+		return true;
+	if (c->pass.scan->mark->tail == TAIL_HOLD) {
+		c->pass.blocks.held++;
+		return false;
+	}
+	out->n_tail++;
+	return true;
 }
 
 int blocks_fill(struct postgres *c, struct batch *out, struct error *err)
@@ -198,9 +202,8 @@ int blocks_fill(struct postgres *c, struct batch *out, struct error *err)
 		rc = pg_stream_next(c->pg, err);
 		if (rc <= 0)
 			break;
-		blocks_place_row(c, out);
 		b->matched++;
-		rc = rows_append(c, out, err);
+		rc = blocks_place_row(c, out) ? rows_append(c, out, err) : 0;
 		if (!rc)
 			rc = rows_failpoints(c, (size_t)b->matched, err);
 	}

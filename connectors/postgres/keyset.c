@@ -25,7 +25,6 @@ static bool keyset_applies(const struct postgres *c, enum keyset_step step)
 	case KEYSET_SETTLED:
 		return scan->settled->value != NULL;
 	case KEYSET_TAIL:
-		return scan->mark->tail == TAIL_DELIVER;
 	case KEYSET_DONE:
 		break;
 	}
@@ -285,6 +284,12 @@ int keyset_next(struct postgres *c, struct batch *out, struct error *err)
 
 	while (!rc && !out->n_rows && k->step != KEYSET_DONE) {
 		step = k->step;
+		if (step == KEYSET_TAIL &&
+		    c->pass.scan->mark->tail == TAIL_HOLD) {
+			rc = keyset_count_tail(c, out, err);
+			keyset_enter(c, KEYSET_DONE);
+			break;
+		}
 		if (!k->streaming)
 			rc = keyset_open_page(c, out, err);
 		if (!rc)

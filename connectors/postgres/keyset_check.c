@@ -181,3 +181,26 @@ int keyset_check(struct postgres *c, struct error *err)
 		rc = keyset_check_key(c, err);
 	return rc ? rc : keyset_check_repeats(c, err);
 }
+
+int keyset_count_tail(struct postgres *c, struct batch *out, struct error *err)
+{
+	const struct layout_column *mark = layout_mark(&c->layout);
+	struct pg_result *r = NULL;
+	char *what = xstrfmt("count(*), max(%s)::text", mark->sql);
+	struct query q;
+	int rc;
+
+	query_init(&q, QUERY_PARAMETERS);
+	query_count(&q, &c->layout, what);
+	keyset_write_begin(c, &q);
+	rc = pg_query(c->pg, &r, q.sql.data, q.n, (const char *const *)q.params,
+		      err);
+	if (!rc) {
+		out->n_held = strtoll(pg_value(r, 0, 0), NULL, 10);
+		out->newest_held = xstrdup(pg_value(r, 0, 1));
+	}
+	pg_result_free(r);
+	query_release(&q);
+	free(what);
+	return rc;
+}

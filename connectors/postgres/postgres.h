@@ -49,6 +49,7 @@ struct blocks {
 	int64_t count; /* blocks of the next extract */
 	int64_t matched; /* rows of the extract under way */
 	int64_t extracts; /* of this pass */
+	int64_t held; /* rows of this pass that tail: hold keeps back */
 	bool streaming;
 	bool in_transaction;
 	bool again; /* this is the second pass of the run */

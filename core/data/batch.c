@@ -36,6 +36,7 @@ void batch_release(struct batch *b)
 	}
 	free(b->vectors);
 	watermark_release(&b->watermark);
+	free(b->newest_held);
 	memset(b, 0, sizeof(*b));
 }
 
@@ -58,6 +59,9 @@ void batch_reset(struct batch *b)
 	b->n_rows = 0;
 	b->variable_bytes = 0;
 	b->n_tail = 0;
+	b->n_held = 0;
+	free(b->newest_held);
+	b->newest_held = NULL;
 	b->progress = -1;
 }
 

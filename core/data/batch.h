@@ -49,6 +49,10 @@ struct batch {
 	struct watermark watermark;
 	size_t n_tail;
 	double progress;
+	/* At the end of the pass: rows past the settled point that tail: hold
+	 * keeps back, and the highest of their marks (owned) or NULL. */
+	int64_t n_held;
+	char *newest_held;
 };
 
 void batch_init(struct batch *b, const struct schema *schema);

@@ -36,6 +36,7 @@ struct run_result {
 	bool recorded; /* the ledger knows the attempt */
 	int64_t batches, rows_read, rows_inserted, rows_updated, rows_unchanged,
 		rows_deleted, rows_dead_lettered, bytes_read;
+	int64_t rows_held; /* past the settled mark, left to a later run */
 	char *watermark_before, *watermark_after; /* JSON text or NULL */
 	enum guarantee guarantee;
 	char *guarantee_reason;
@@ -49,6 +50,9 @@ struct run_result {
 };
 void run_result_init(struct run_result *r, const struct pipeline_settings *p);
 void run_result_release(struct run_result *r);
+/* Rows that the pass's last batch says are held back: told in the log and in
+ * the reason of the guarantee. */
+void run_result_hold(struct run_result *r, const struct batch *last);
 json_t *run_result_json(const struct run_result *r); /* new reference */
 
 /* Run once, with retries of transient errors; each retry opens both ends anew

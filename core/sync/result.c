@@ -1,8 +1,10 @@
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/sync/pipeline.h"
 
 const char *outcome_name(enum outcome o)
@@ -33,6 +35,27 @@ void run_result_release(struct run_result *r)
 	memset(r, 0, sizeof(*r));
 }
 
+void run_result_hold(struct run_result *r, const struct batch *last)
+{
+	const char *newest = last->newest_held;
+	char *text, *reason = r->guarantee_reason;
+	bool more = reason && *reason;
+
+	r->rows_held = last->n_held;
+	if (!last->n_held)
+		return;
+	text = xstrfmt("%" PRId64 " %s past the settled mark %s held back "
+		       "(watermark.tail: hold)%s%s",
+		       last->n_held, last->n_held == 1 ? "row" : "rows",
+		       last->n_held == 1 ? "is" : "are",
+		       newest ? ", the newest at " : "", newest ? newest : "");
+	log_info("%s", text);
+	r->guarantee_reason =
+		xstrfmt("%s%s%s", more ? reason : "", more ? "; " : "", text);
+	free(reason);
+	free(text);
+}
+
 /* The mark as an object, or null. */
 static json_t *result_mark(const char *text)
 {
@@ -54,7 +77,7 @@ static json_t *result_error(const struct error *err)
 json_t *run_result_json(const struct run_result *r)
 {
 	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
+		"{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
 		" s:o, s:o, s:s, s:s, s:O, s:f, s:o}",
 		"pipeline", r->pipeline->name, "outcome",
 		outcome_name(r->outcome), "run_id", r->run_id ? r->run_id : "",
@@ -64,7 +87,8 @@ json_t *run_result_json(const struct run_result *r)
 		(json_int_t)r->rows_updated, "rows_unchanged",
 		(json_int_t)r->rows_unchanged, "rows_deleted",
 		(json_int_t)r->rows_deleted, "rows_dead_lettered",
-		(json_int_t)r->rows_dead_lettered, "watermark_before",
+		(json_int_t)r->rows_dead_lettered, "rows_held",
+		(json_int_t)r->rows_held, "watermark_before",
 		result_mark(r->watermark_before), "watermark_after",
 		result_mark(r->watermark_after), "guarantee",
 		guarantee_name(r->guarantee), "guarantee_reason",

@@ -391,6 +391,7 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 			rc = r->store->ops->set_watermark(r->store, r->p->name,
 							  next.watermark, err);
 	}
+	run_result_hold(r->out, &rb->batch);
 	r->out->outcome = OUTCOME_CAUGHT_UP;
 	r->out->progress = 1;
 	checkpoint_release(&next);

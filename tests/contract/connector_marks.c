@@ -48,8 +48,11 @@ static void marks_tail_hold(void **state)
 	w->mark.tail = TAIL_HOLD;
 	world_expect_count(w, 2, 3);
 	assert_int_equal(w->n_tail, 0);
+	assert_int_equal(w->batch.n_held, 1);
+	assert_non_null(w->batch.newest_held);
 	clock_sleep_us(1200 * 1000);
 	world_expect_count(w, 2, 1);
+	assert_int_equal(w->batch.n_held, 0);
 	world_expect_count(w, 2, 0);
 }
 

@@ -101,9 +101,12 @@ static void xmin_tail_hold(void **state)
 	world_other(w, 1, "BEGIN; INSERT INTO tm_source.t VALUES (3, 'late')");
 	world_exec(w, "INSERT INTO tm_source.t VALUES (5, 'early')");
 	world_expect(w, 10, "1|a\n2|b\n");
+	assert_int_equal(w->batch.n_held, 1);
 	world_expect(w, 10, "");
+	assert_int_equal(w->batch.n_held, 1);
 	world_other(w, 1, "COMMIT");
 	world_expect(w, 10, "3|late\n5|early\n");
+	assert_int_equal(w->batch.n_held, 0);
 	world_expect(w, 10, "");
 }
 

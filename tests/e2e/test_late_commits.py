@@ -208,6 +208,37 @@ def test_a_row_from_the_future_drags_nothing(synced, source, destination):
     oracle.check_rows(source.rows("items", oracle.ITEMS), check_rows)
 
 
+@every_strategy
+def test_rows_held_back_are_reported(synced, source, destination, strategy):
+    """tail: hold, which append defaults to: how many wait, and for what."""
+    tidemark = synced(strategy, "append")
+    assert tidemark.run().pipeline()["rows_held"] == 0
+    with source.connect(autocommit=False) as late:
+        insert(late, "late")
+        source.execute("INSERT INTO items (name) VALUES ('a'), ('b')")
+        workload.settle(source)
+        done = tidemark.run()
+        held = done.pipeline()
+        assert held["rows_held"] == 2 and "a" not in names(destination)
+        assert held["held_by"]["pid"] == late.info.backend_pid
+        for text in (held["guarantee_reason"], done.err):
+            assert "2 rows past the settled mark are held back" in text
+        late.rollback()
+    workload.settle(source)
+    assert tidemark.run().pipeline()["rows_held"] == 0
+    check(source, destination)
+
+
+def test_row_from_the_future_that_is_held(synced, source, destination):
+    tidemark = synced("timestamp", "append")
+    source.execute("INSERT INTO items (name, updated_at) VALUES "
+                   "('future', '2099-01-01 00:00:00+00')")
+    held = tidemark.run().pipeline()
+    assert held["rows_held"] == 1 and held["held_by"] is None
+    assert "1 row " in held["guarantee_reason"]
+    assert "2099-01-01" in held["guarantee_reason"]
+
+
 def test_open_second_of_a_coarse_column(synced, source, destination, tidemark):
     """timestamp(0) rounds: the current second may still get rows."""
     source.execute(
