@@ -6,6 +6,7 @@
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/query.h"
 #include "connectors/postgres/repeats.h"
+#include "connectors/postgres/row_security.h"
 #include "connectors/postgres/sequences.h"
 #include "connectors/postgres/zone.h"
 #include "core/data/table_name.h"
@@ -332,6 +333,25 @@ static int inspect_rights(struct inspection_of *x, struct error *err)
 	return rc;
 }
 
+static int inspect_row_security(struct inspection_of *x, struct error *err)
+{
+	struct row_security hiding;
+	char *fix;
+	int rc = row_security_find(x->c->pg, x->c->layout.relation.oid,
+				   x->mark->strategy, &hiding, err);
+
+	if (rc || !hiding.table)
+		return rc;
+	fix = row_security_fix(&hiding);
+	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "row-security", fix,
+		     "row level security of %s hides rows from role %s: those "
+		     "rows are not copied",
+		     hiding.table, hiding.role);
+	free(fix);
+	row_security_release(&hiding);
+	return 0;
+}
+
 int postgres_inspect(struct connector *base, const struct source_spec *source,
 		     const struct watermark_spec *mark,
 		     const struct schema *schema, struct problems *out,
@@ -347,6 +367,8 @@ int postgres_inspect(struct connector *base, const struct source_spec *source,
 	rc = inspect_key(&x, err);
 	if (!rc)
 		rc = inspect_rights(&x, err);
+	if (!rc)
+		rc = inspect_row_security(&x, err);
 	if (!rc && mark->strategy == STRATEGY_XMIN)
 		return inspect_leaves(&x, err);
 	if (!rc)

@@ -3,6 +3,7 @@
 
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/postgres.h"
+#include "connectors/postgres/row_security.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/data/value.h"
@@ -78,6 +79,31 @@ int settle_xmin(struct postgres *c, const struct watermark *from,
 	return rc;
 }
 
+/* Rows that are not shown cannot be promised. */
+static int settle_row_security(struct postgres *c, enum strategy strategy,
+			       struct settled *out, struct error *err)
+{
+	struct row_security hiding;
+	struct strbuf reason = STRBUF_INIT;
+	char *fix;
+	int rc = row_security_find(c->pg, c->layout.relation.oid, strategy,
+				   &hiding, err);
+
+	if (rc || !hiding.table)
+		return rc;
+	fix = row_security_fix(&hiding);
+	strbuf_addstr(&reason, out->reason);
+	reason_add(&reason,
+		   "row level security of %s hides rows from role %s (%s)",
+		   hiding.table, hiding.role, fix);
+	free(out->reason);
+	out->reason = strbuf_detach(&reason);
+	out->guarantee = GUARANTEE_NONE;
+	free(fix);
+	row_security_release(&hiding);
+	return 0;
+}
+
 int postgres_settle(struct connector *base, const struct source_spec *source,
 		    const struct schema *schema,
 		    const struct watermark_spec *mark,
@@ -106,6 +132,8 @@ int postgres_settle(struct connector *base, const struct source_spec *source,
 	}
 	if (!out->reason)
 		out->reason = xstrdup("");
+	if (!rc)
+		rc = settle_row_security(c, mark->strategy, out, err);
 	/* The ceiling of xmin is taken by the pass itself. */
 	if (!rc && mark->strategy != STRATEGY_XMIN)
 		rc = failpoint("ceiling_taken", err);

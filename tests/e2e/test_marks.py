@@ -369,6 +369,34 @@ def test_guarantee_is_told(tidemark, source, make_destination, cluster):
         admin.execute("DROP ROLE blind")
 
 
+@pytest.mark.parametrize("strategy", ("timestamp", "xmin", "sequence"))
+def test_row_security_is_told(tidemark, source, make_destination, strategy):
+    """Policies that hide rows from the role, and what to do about it."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=20)
+    source.execute("ALTER TABLE items ENABLE ROW LEVEL SECURITY",
+                   "CREATE POLICY even ON items USING (id % 2 = 0)")
+    sync_items(tidemark, source, destination, strategy)
+    # Its owner sees every row, until told otherwise.
+    tidemark.run()
+    source.execute("ALTER TABLE items FORCE ROW LEVEL SECURITY")
+    checked = tidemark("check", "--json").pipeline()
+    problem = [each for each in checked["problems"]
+               if each["code"] == "row-security"][0]
+    assert problem["severity"] == "warning"
+    assert "BYPASSRLS" in problem["fix"] and "POLICY" in problem["fix"]
+    done = tidemark.run().pipeline()
+    assert done["guarantee"] == "none"
+    assert "public.items" in done["guarantee_reason"]
+    assert "BYPASSRLS" in done["guarantee_reason"]
+    source.execute("CREATE POLICY tidemark ON items FOR SELECT TO app "
+                   "USING (true)")
+    assert tidemark.run().pipeline()["guarantee"] == "exact"
+    source.execute("CREATE POLICY odd ON items AS RESTRICTIVE "
+                   "USING (id % 2 = 1)")
+    assert tidemark.run().pipeline()["guarantee"] == "none"
+
+
 def test_settle_off_promises_nothing(tidemark, source, make_destination):
     destination = make_destination("sqlite")
     workload.create_items(source, rows=10)
