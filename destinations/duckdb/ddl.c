@@ -222,7 +222,7 @@ static int ddl_check_keys(struct ddl *x, struct error *err)
 	struct duck_result *r = NULL;
 	int rc;
 
-	if (e->created || e->mark.rows_total > 0 ||
+	if (e->created || (e->known && e->mark.rows_total > 0) ||
 	    x->target->mode == LOAD_APPEND || x->out->problems.n)
 		return 0;
 	strbuf_addf(&sql, "SELECT 1 FROM %s GROUP BY ", x->place->quoted_data);
@@ -251,7 +251,7 @@ static void ddl_drift(struct ddl *x, bool exists)
 		.extras = extras,
 		.n_extras = exists ? ddl_extras(x, extras) : 0,
 		.exists = exists,
-		.known = x->existing->has_mark,
+		.known = x->existing->known,
 		.created = x->existing->created,
 	};
 

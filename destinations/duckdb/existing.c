@@ -91,21 +91,30 @@ static int existing_mark(struct duckdb_existing *e, struct duck *db,
 			 const struct duckdb_place *p, const char *pipeline,
 			 struct error *err)
 {
-	char *sql = xstrfmt("SELECT watermark, batch_id, fence, rows_total, "
-			    "created_target FROM %s WHERE pipeline = $1",
-			    p->quoted_mark);
+	/* Pipelines that append to one table share its numbers, which
+	 * rows_total is the highest of. */
+	char *sql = xstrfmt("SELECT watermark, batch_id, fence, CASE WHEN "
+			    "$3::BOOLEAN THEN (SELECT max(rows_total) FROM %s "
+			    "t WHERE t.target = w.target) ELSE rows_total END, "
+			    "created_target, target = $2 FROM %s w WHERE "
+			    "pipeline = $1",
+			    p->quoted_mark, p->quoted_mark);
+	const char *params[] = { pipeline, p->name,
+				 strcmp(p->name, p->data) ? "true" : "false" };
 	struct duck_result *r = NULL;
-	int rc = duck_query(db, &r, sql, &pipeline, 1, err);
+	int rc = duck_query(db, &r, sql, params, ARRAY_SIZE(params), err);
 
 	if (!rc && duck_next(r)) {
 		e->has_mark = true;
-		e->mark.watermark = duck_str(r, 0);
 		e->mark.batch_id =
 			duck_is_null(r, 1) ? xstrdup("") : duck_str(r, 1);
 		e->mark.fence = duck_i64(r, 2);
 		e->mark.rows_total = duck_i64(r, 3);
 		e->mark.found = true;
-		e->created = duck_bool(r, 4);
+		e->known = duck_bool(r, 5);
+		if (e->known)
+			e->mark.watermark = duck_str(r, 0);
+		e->created = e->known && duck_bool(r, 4);
 	}
 	duck_result_free(r);
 	free(sql);

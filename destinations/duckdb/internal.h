@@ -56,7 +56,8 @@ struct duckdb_existing {
 	struct duckdb_existing_column *columns; /* of the data table */
 	size_t n_columns;
 	bool has_mark; /* this pipeline's row */
-	bool created; /* that row says Tidemark made the table */
+	bool known; /* that row is about this target */
+	bool created; /* and says that Tidemark made the table */
 	struct checkpoint mark;
 };
 

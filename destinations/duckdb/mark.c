@@ -15,7 +15,8 @@ int duckdb_mark_create_table(struct duckdb_destination *d,
 			  "CREATE TABLE IF NOT EXISTS %s (pipeline VARCHAR "
 			  "PRIMARY KEY, watermark VARCHAR, batch_id VARCHAR, "
 			  "fence BIGINT, rows_total BIGINT, updated_at "
-			  "TIMESTAMP WITH TIME ZONE, created_target BOOLEAN)",
+			  "TIMESTAMP WITH TIME ZONE, created_target BOOLEAN, "
+			  "target VARCHAR)",
 			  p->quoted_mark);
 }
 
@@ -44,14 +45,16 @@ int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
 				 t.fence,
 				 t.rows,
 				 t.now,
-				 created ? "true" : "false" };
+				 created ? "true" : "false",
+				 p->name };
 	char *sql = xstrfmt(
 		"INSERT INTO %s VALUES ($1, $2, $3, $4::BIGINT, $5::BIGINT, "
-		"$6::TIMESTAMPTZ, $7::BOOLEAN) ON CONFLICT (pipeline) DO "
+		"$6::TIMESTAMPTZ, $7::BOOLEAN, $8) ON CONFLICT (pipeline) DO "
 		"UPDATE SET watermark = excluded.watermark, batch_id = "
 		"excluded.batch_id, fence = excluded.fence, rows_total = "
 		"excluded.rows_total, updated_at = excluded.updated_at, "
-		"created_target = excluded.created_target",
+		"created_target = excluded.created_target, target = "
+		"excluded.target",
 		p->quoted_mark);
 	int rc;
 

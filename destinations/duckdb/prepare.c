@@ -111,26 +111,24 @@ static int prepare_numbers(struct duckdb_destination *d,
 	return rc;
 }
 
-/* A table made anew, or a new column, has everything yet to come: the mark
- * goes back. */
+/* A table made anew, or another one than before, or a new column, has
+ * everything yet to come: the mark goes back. */
 static int prepare_mark(struct duckdb_destination *d,
 			const struct target *target, struct preparation *p,
 			struct error *err)
 {
 	bool made = !p->existing.has_data;
-	bool again = made || p->inspection.added.n;
+	bool again = made || !p->existing.known || p->inspection.added.n;
 	int rc = 0;
 
 	if (!p->existing.has_mark_table)
 		rc = duckdb_mark_create_table(d, &p->place, err);
 	if (!rc && target->refresh)
 		return prepare_take_over(d, target, p, err);
-	if (rc || (p->existing.has_mark && !again))
+	if (rc || !again)
 		return rc;
-	if (again) {
-		free(p->existing.mark.watermark);
-		p->existing.mark.watermark = NULL;
-	}
+	free(p->existing.mark.watermark);
+	p->existing.mark.watermark = NULL;
 	rc = prepare_numbers(d, target, p, err);
 	return rc ? rc
 		  : duckdb_mark_put(d, &p->place, target->pipeline,
@@ -145,7 +143,7 @@ static int prepare_write(struct duckdb_destination *d,
 	int rc;
 
 	if (!p->inspection.ddl.n && p->existing.has_mark_table &&
-	    p->existing.has_mark && !target->refresh)
+	    p->existing.known && !target->refresh)
 		return 0;
 	rc = duck_exec(d->db, "BEGIN", err);
 	if (rc)

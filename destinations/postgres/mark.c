@@ -20,9 +20,17 @@ static const char table_sql[] =
 	"  created_target boolean NOT NULL DEFAULT false,\n"
 	"  target text NOT NULL DEFAULT '')";
 
+/* Pipelines that append to one table share its numbers, which rows_total is
+ * the highest of. */
+static const char read_sql[] =
+	"SELECT watermark::text, batch_id, fence,\n"
+	"  CASE WHEN $2 THEN (SELECT max(rows_total) FROM %s t\n"
+	"                     WHERE t.target = w.target) ELSE rows_total END\n"
+	"FROM %s w WHERE pipeline = $1%s";
+
 static const char write_sql[] =
 	"UPDATE %s SET watermark = $2::json, batch_id = $3, fence = $4,\n"
-	"  rows_total = rows_total + $5, updated_at = clock_timestamp(),\n"
+	"  rows_total = $5, updated_at = clock_timestamp(),\n"
 	"  created_target = created_target OR $6\n"
 	"WHERE pipeline = $1 AND batch_id = $7";
 
@@ -52,10 +60,11 @@ int postgres_mark_read(struct pg *pg, const struct place *place,
 		       struct error *err)
 {
 	struct pg_result *r = NULL;
-	char *sql = xstrfmt("SELECT watermark::text, batch_id, fence, "
-			    "rows_total FROM %s WHERE pipeline = $1%s",
-			    place->watermark, lock ? " FOR UPDATE" : "");
-	int rc = pg_query(pg, &r, sql, 1, &pipeline, err);
+	bool shared = strcmp(place->table, place->base) != 0;
+	const char *params[] = { pipeline, shared ? "t" : "f" };
+	char *sql = xstrfmt(read_sql, place->watermark, place->watermark,
+			    lock ? " FOR UPDATE" : "");
+	int rc = pg_query(pg, &r, sql, 2, params, err);
 
 	free(sql);
 	if (!rc && pg_rows(r)) {
@@ -126,7 +135,7 @@ int postgres_mark_write(struct postgres_destination *d,
 {
 	const char *batch_id = next->batch_id ? next->batch_id : "";
 	char *fence = xstrfmt("%" PRId64, next->fence);
-	char *rows = xstrfmt("%zu", n_rows);
+	char *rows = xstrfmt("%" PRId64, d->seen.rows_total + (int64_t)n_rows);
 	const char *params[] = { d->target->pipeline,
 				 next->watermark,
 				 batch_id,

@@ -108,7 +108,8 @@ int mark_put(struct sqlite *db, const struct place *place, const char *pipeline,
 	     const char *watermark, int created, struct error *err);
 /* In prepare's transaction: STATE if the refresh of another process on this
  * host is under way. */
-int mark_check_free(struct sqlite *db, const char *pipeline, struct error *err);
+int mark_check_free(struct sqlite *db, const struct place *place,
+		    const char *pipeline, struct error *err);
 /* In the transaction that makes the stage: from now on any other run of the
  * pipeline finds itself overtaken. */
 int mark_take_over(struct sqlite_target *d, const char *pipeline,

@@ -18,9 +18,13 @@ const char mark_table_sql[] = "CREATE TABLE main." NAME_WATERMARK_TABLE " (\n"
 			      "  created_target INTEGER NOT NULL DEFAULT 0,\n"
 			      "  target TEXT NOT NULL DEFAULT '')";
 
+/* Pipelines that append to one table share its numbers, which rows_total is
+ * the highest of. */
 static const char read_sql[] =
-	"SELECT watermark, batch_id, fence, rows_total\n"
-	"FROM main." NAME_WATERMARK_TABLE " WHERE pipeline = ?1";
+	"SELECT watermark, batch_id, fence, CASE WHEN ?2 THEN\n"
+	"  (SELECT max(rows_total) FROM main." NAME_WATERMARK_TABLE " AS t\n"
+	"   WHERE t.target = w.target) ELSE rows_total END\n"
+	"FROM main." NAME_WATERMARK_TABLE " AS w WHERE pipeline = ?1";
 
 static const char history_sql[] =
 	"SELECT created_target FROM main." NAME_WATERMARK_TABLE "\n"
@@ -46,7 +50,7 @@ static const char release_sql[] = "UPDATE main." NAME_WATERMARK_TABLE "\n"
 
 static const char write_sql[] =
 	"UPDATE main." NAME_WATERMARK_TABLE " SET watermark = ?2,\n"
-	"  batch_id = ?3, fence = ?4, rows_total = rows_total + ?5,\n"
+	"  batch_id = ?3, fence = ?4, rows_total = ?5,\n"
 	"  updated_at = ?6, created_target = max(created_target, ?7)\n"
 	"WHERE pipeline = ?1";
 
@@ -67,14 +71,16 @@ static void mark_remember(struct sqlite_target *d, const char *batch_id,
 	d->rows_total = rows_total;
 }
 
-static int mark_read(struct sqlite *db, const char *pipeline,
-		     struct checkpoint *out, struct error *err)
+static int mark_read(struct sqlite *db, const struct place *place,
+		     const char *pipeline, struct checkpoint *out,
+		     struct error *err)
 {
 	struct sqlite_statement *st = NULL;
 	int rc = sqlite_prepare(db, &st, read_sql, err);
 
 	if (!rc) {
 		sqlite_bind_str(st, 1, pipeline, -1);
+		sqlite_bind_i64(st, 2, strcmp(place->table, place->base) != 0);
 		rc = sqlite_step(st, err);
 	}
 	if (rc == 1) {
@@ -150,7 +156,8 @@ static int mark_run(struct sqlite *db, const char *sql, const char *pipeline,
 	return rc;
 }
 
-int mark_check_free(struct sqlite *db, const char *pipeline, struct error *err)
+int mark_check_free(struct sqlite *db, const struct place *place,
+		    const char *pipeline, struct error *err)
 {
 	struct checkpoint now;
 	bool there = false;
@@ -161,7 +168,7 @@ int mark_check_free(struct sqlite *db, const char *pipeline, struct error *err)
 	checkpoint_init(&now);
 	rc = catalog_has(db, NAME_WATERMARK_TABLE, &there, err);
 	if (!rc && there)
-		rc = mark_read(db, pipeline, &now, err);
+		rc = mark_read(db, place, pipeline, &now, err);
 	if (!rc)
 		rc = refresh_id_check_free(now.batch_id, pipeline, err);
 	checkpoint_release(&now);
@@ -177,7 +184,7 @@ int mark_take_over(struct sqlite_target *d, const char *pipeline,
 
 	checkpoint_init(&now);
 	if (!rc)
-		rc = mark_read(d->db, pipeline, &now, err);
+		rc = mark_read(d->db, &d->place, pipeline, &now, err);
 	if (!rc)
 		mark_remember(d, id, now.fence, now.rows_total);
 	checkpoint_release(&now);
@@ -218,7 +225,7 @@ int mark_lock(struct sqlite_target *d, struct error *err)
 	int rc;
 
 	checkpoint_init(&now);
-	rc = mark_read(d->db, pipeline, &now, err);
+	rc = mark_read(d->db, &d->place, pipeline, &now, err);
 	if (!rc && !now.found)
 		rc = error_set(err, ERROR_STATE,
 			       "pipeline %s: its row in " NAME_WATERMARK_TABLE
@@ -247,7 +254,7 @@ static int mark_write_row(struct sqlite_target *d,
 		sqlite_bind_str(st, 3, next->batch_id ? next->batch_id : "",
 				-1);
 		sqlite_bind_i64(st, 4, next->fence);
-		sqlite_bind_i64(st, 5, n_rows);
+		sqlite_bind_i64(st, 5, d->rows_total + n_rows);
 		sqlite_bind_str(st, 6, now.data, (int64_t)now.len);
 		sqlite_bind_i64(st, 7, d->target->refresh);
 		rc = sqlite_step(st, err);
@@ -295,7 +302,7 @@ static int mark_drop_stage(struct sqlite_target *d, struct error *err)
 	if (rc)
 		return rc;
 	checkpoint_init(&now);
-	rc = mark_read(d->db, pipeline, &now, err);
+	rc = mark_read(d->db, &d->place, pipeline, &now, err);
 	if (!rc)
 		rc = refresh_id_check_free(now.batch_id, pipeline, err);
 	if (!rc && refresh_id_is(now.batch_id))
@@ -352,7 +359,7 @@ static int mark_recover_own(struct sqlite_target *d, struct checkpoint *out,
 	int rc = mark_drop_leftover(d, err);
 
 	if (!rc)
-		rc = mark_read(d->db, d->target->pipeline, out, err);
+		rc = mark_read(d->db, &d->place, d->target->pipeline, out, err);
 	if (!rc && d->target->refresh && refresh_id_is(d->batch_id))
 		return mark_lock(d, err);
 	if (!rc)
@@ -393,7 +400,7 @@ int sqlite_target_recover(struct destination *base, const struct target *target,
 		rc = mark_has_tables(d, &place, &has_target, &has_watermark,
 				     err);
 	if (!rc && has_target && has_watermark)
-		rc = mark_read(d->db, target->pipeline, out, err);
+		rc = mark_read(d->db, &place, target->pipeline, out, err);
 	place_release(&place);
 	return rc;
 }

@@ -88,7 +88,7 @@ static int prepare_plan(struct sqlite_target *d, const struct target *target,
 	int rc;
 
 	plan_release(plan);
-	rc = mark_check_free(d->db, target->pipeline, err);
+	rc = mark_check_free(d->db, &d->place, target->pipeline, err);
 	if (!rc)
 		rc = plan_make(plan, d, &d->place, target, err);
 	return rc ? rc : problems_to_error(&plan->inspection.problems, err);

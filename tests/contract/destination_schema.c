@@ -396,6 +396,20 @@ static void test_other_type(void **state)
 	schema_refused(w, " v ");
 }
 
+/* The mark is that of the table it was written for. */
+static void test_other_target(void **state)
+{
+	struct world *w = schema_world(state);
+
+	world_schema(w, "id:int64! v:int64");
+	schema_exec(w, "CREATE TABLE other (id $b PRIMARY KEY, v $b);");
+	world_sync(w, "1|1", "{\"value\":\"1\"}");
+	w->target.table = "other";
+	assert_int_equal(world_begin(w), 0);
+	assert_null(w->seen.watermark);
+	world_close(w);
+}
+
 static void test_dropped_column(void **state)
 {
 	struct world *w = schema_world(state);
@@ -446,6 +460,7 @@ const struct CMUnitTest suite_schema[] = {
 	SUITE_TEST(test_widen_append),
 	SUITE_TEST(test_widen_stop),
 	SUITE_TEST(test_other_type),
+	SUITE_TEST(test_other_target),
 	SUITE_TEST(test_dropped_column),
 	SUITE_TEST(test_table_was_dropped),
 };

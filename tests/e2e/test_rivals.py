@@ -20,10 +20,10 @@ def destination(request, make_destination):
     return make_destination(request.param)
 
 
-def check(source, destination):
+def check(source, destination, pipeline="items"):
     oracle.check_equal(source, destination, "items",
                        f"{destination.schema}.items", oracle.ITEMS,
-                       pipeline="items")
+                       pipeline=pipeline)
 
 
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
@@ -213,3 +213,10 @@ def test_numbers_of_a_raw_table_go_on(tidemark, source, destination):
     oracle.check_equal(source, destination, "items",
                        f"{destination.schema}.items", oracle.ITEMS,
                        pipeline="renamed")
+    # And back: the first one's own count is behind by now.
+    for name in ("items", "renamed", "items"):
+        tidemark.pipelines.clear()
+        tidemark.pipeline(name, **settings).write_config()
+        source.execute(f"UPDATE items SET name = 'by {name}'")
+        tidemark.run()
+        check(source, destination, name)
