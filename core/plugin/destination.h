@@ -107,6 +107,9 @@ struct destination_ops {
 	/* Ends with a NULL name; never NULL. */
 	const struct url_option *options;
 	unsigned traits;
+	/* Rows that its storage takes as one piece: the engine keeps to
+	 * multiples of it where its bounds allow. 0: any number is as good. */
+	size_t batch_rows;
 
 	int (*open)(struct destination **out, const struct connection *conn,
 		    struct error *err);

@@ -44,7 +44,6 @@ static void run_init(struct run *r)
 	checkpoint_init(&r->checkpoint);
 	settings_source_spec(r->p, &r->spec);
 	settings_watermark_spec(r->p, &r->mark);
-	r->rows = (size_t)r->p->batch_rows;
 	r->target.pipeline = r->p->name;
 	r->target.table = r->p->destination_table;
 	r->target.mode = r->p->mode;
@@ -98,6 +97,9 @@ static int run_open(struct run *r, struct error *err)
 					      err);
 	if (!rc)
 		rc = runner_open_destination(r->p, &r->destination, err);
+	if (!rc)
+		r->rows = pipeline_first_rows((size_t)r->p->batch_rows,
+					      r->destination->ops->batch_rows);
 	r->target.schema = &r->schema;
 	return rc;
 }
@@ -350,7 +352,7 @@ static int run_load(struct run *r, const struct read_batch *rb,
  * doubling, within the configured bounds. A batch that was not full says
  * nothing. */
 size_t pipeline_adapt_rows(size_t rows, size_t loaded, int64_t load_us,
-			   int64_t target_us, size_t configured)
+			   int64_t target_us, size_t configured, size_t piece)
 {
 	size_t fewest = configured < PIPELINE_FEWEST_ROWS
 				? configured
@@ -363,7 +365,16 @@ size_t pipeline_adapt_rows(size_t rows, size_t loaded, int64_t load_us,
 	factor = (double)target_us / (double)load_us;
 	factor = factor > 2 ? 2 : factor < 0.5 ? 0.5 : factor;
 	rows = (size_t)((double)rows * factor);
-	return rows < fewest ? fewest : rows > most ? most : rows;
+	rows = rows < fewest ? fewest : rows > most ? most : rows;
+	return piece && rows > piece ? rows - rows % piece : rows;
+}
+
+size_t pipeline_first_rows(size_t configured, size_t piece)
+{
+	bool fits = piece && configured < piece &&
+		    piece <= configured * PIPELINE_MOST_TIMES;
+
+	return fits ? piece : configured;
 }
 
 /* The last, empty batch carries the pass's final mark: it may be newer than
@@ -420,7 +431,8 @@ static int run_pass(struct run *r, struct error *err)
 			return rc;
 		r->rows = pipeline_adapt_rows(
 			r->rows, loaded, r->out->last_batch_us,
-			r->p->batch_target_us, (size_t)r->p->batch_rows);
+			r->p->batch_target_us, (size_t)r->p->batch_rows,
+			r->destination->ops->batch_rows);
 		reader_give_back(&r->reader, r->rows);
 		run_tick(r);
 	}

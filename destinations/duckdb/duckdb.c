@@ -25,6 +25,7 @@ static void duckdb_destination_close(struct destination *base)
 	checkpoint_release(&d->seen);
 	free(d->types);
 	free(d->not_null);
+	duckdb_known_release(&d->known);
 	free(d->matched);
 	free(d->rows);
 	free(d->path);
@@ -327,6 +328,7 @@ const struct destination_ops duckdb_destination = {
 	.name = "duckdb",
 	.options = duckdb_url_options,
 	.traits = DESTINATION_TRANSACTIONAL,
+	.batch_rows = DUCKDB_ROW_GROUP,
 	.open = duckdb_destination_open,
 	.inspect = duckdb_destination_inspect,
 	.prepare = duckdb_destination_prepare,

@@ -21,6 +21,9 @@
 #include "destinations/common/refresh.h"
 
 #define DUCKDB_TYPE_SIZE 32
+/* Rows of a row group: a batch of fewer is written twice, to the log and, with
+ * others, at a checkpoint. */
+#define DUCKDB_ROW_GROUP 122880
 
 /* How a source's type is kept. */
 struct duckdb_type {
@@ -61,6 +64,21 @@ struct duckdb_existing {
 	struct checkpoint mark;
 };
 
+/* Keys that a table may hold, while it holds none but those that this handle
+ * has put there: what is surely not among them need not be looked up. */
+#define DUCKDB_FILTERS 3
+struct duckdb_known {
+	bool all; /* the table holds no other keys */
+	struct duckdb_filter {
+		uint32_t *words;
+		size_t bytes;
+		size_t room; /* keys still to be added */
+	} filters[DUCKDB_FILTERS];
+	size_t n_filters;
+	uint64_t *hashes, *table; /* of one batch; reused */
+	size_t hashes_capacity, table_capacity;
+};
+
 struct duckdb_destination {
 	struct destination base;
 	pthread_mutex_t lock; /* of `db`, for interrupt */
@@ -82,6 +100,7 @@ struct duckdb_destination {
 	char *refresh_id; /* in a refresh: the row's batch_id until it is done
 			   */
 	int64_t built; /* rows put into its stage */
+	struct duckdb_known known;
 	int64_t *matched; /* of each row of the batch; reused */
 	uint32_t *rows;
 	size_t matched_capacity, rows_capacity;
@@ -110,6 +129,15 @@ int duckdb_place_init(struct duckdb_place *p,
 		      const struct duckdb_destination *d,
 		      const struct target *target, struct error *err);
 void duckdb_place_release(struct duckdb_place *p);
+
+/* known.c */
+void duckdb_known_begin(struct duckdb_known *k, const struct schema *s,
+			bool empty);
+void duckdb_known_release(struct duckdb_known *k);
+/* The batch's rows whose keys the table may hold; its keys are known from now
+ * on. False: nothing is known of its rows, look all of them up. */
+bool duckdb_known_batch(struct duckdb_known *k, const struct batch *b,
+			uint32_t *maybe, size_t *n_maybe);
 
 /* types.c */
 /* `is_json`: the library has the JSON type. */

@@ -109,7 +109,8 @@ static int load_stage(const struct load *l, const char *table,
 	return rc;
 }
 
-static int load_stage_keys(const struct load *l, struct error *err)
+static int load_stage_keys(const struct load *l, const uint32_t *rows,
+			   size_t n_rows, struct error *err)
 {
 	const struct duckdb_field row = { STAGE_ROW, FIELD_ROW, 0 };
 	struct strbuf sql = STRBUF_INIT;
@@ -124,7 +125,7 @@ static int load_stage_keys(const struct load *l, struct error *err)
 		rc = failpoint("stage_created", err);
 	if (!rc)
 		rc = load_stage(l, STAGE_KEYS, row, l->s->key, l->s->n_key,
-				NULL, l->b->n_rows, err);
+				rows, n_rows, err);
 	return rc;
 }
 
@@ -153,7 +154,8 @@ static int load_note(const struct load *l, const char *sql, bool has_value,
 }
 
 /* DuckDB's own equality decides which keys are the same. */
-static int load_find_repeats(const struct load *l, struct error *err)
+static int load_find_repeats(const struct load *l, size_t n_staged,
+			     struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
 	struct duck_result *r = NULL;
@@ -167,7 +169,7 @@ static int load_find_repeats(const struct load *l, struct error *err)
 	if (!rc && duck_next(r))
 		distinct = duck_i64(r, 0);
 	duck_result_free(r);
-	if (!rc && distinct != (int64_t)l->b->n_rows) {
+	if (!rc && distinct != (int64_t)n_staged) {
 		strbuf_reset(&sql);
 		strbuf_addstr(&sql, "SELECT " STAGE_ROW " FROM " STAGE_KEYS
 				    " QUALIFY row_number() OVER (PARTITION "
@@ -212,6 +214,25 @@ static size_t load_list(const struct load *l, bool is_new)
 	return n;
 }
 
+/* Only rows whose keys may be in the target, or twice in the batch, are looked
+ * up: in a table that is just being filled, hardly any. */
+static int load_look_up(struct load *l, struct error *err)
+{
+	struct duckdb_destination *d = l->d;
+	size_t n = l->b->n_rows, n_maybe;
+	bool known = duckdb_known_batch(&d->known, l->b, d->rows, &n_maybe);
+	int rc;
+
+	if (known && !n_maybe)
+		return failpoint("stage_created", err);
+	if (!known)
+		n_maybe = n;
+	rc = load_stage_keys(l, known ? d->rows : NULL, n_maybe, err);
+	if (!rc)
+		rc = load_find_repeats(l, n_maybe, err);
+	return rc ? rc : load_find_matches(l, err);
+}
+
 static int load_classify(struct load *l, struct error *err)
 {
 	struct duckdb_destination *d = l->d;
@@ -223,11 +244,7 @@ static int load_classify(struct load *l, struct error *err)
 	d->rows = xgrow(d->rows, &d->rows_capacity, n, sizeof(*d->rows));
 	for (size_t i = 0; i < n; i++)
 		d->matched[i] = MATCHED_NONE;
-	rc = load_stage_keys(l, err);
-	if (!rc)
-		rc = load_find_repeats(l, err);
-	if (!rc)
-		rc = load_find_matches(l, err);
+	rc = load_look_up(l, err);
 	l->n_matched = load_list(l, false);
 	for (size_t i = 0; i < n; i++)
 		l->n_repeats += d->matched[i] == MATCHED_REPEAT;

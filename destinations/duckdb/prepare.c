@@ -212,6 +212,8 @@ static void prepare_keep(struct duckdb_destination *d,
 		target->refresh ? d->place.quoted_stage : d->place.quoted_data;
 	d->into_name = target->refresh ? d->place.stage : d->place.data;
 	duckdb_mark_copy(&d->seen, &p->existing.mark);
+	duckdb_known_begin(&d->known, target->schema,
+			   target->refresh || !p->existing.has_data);
 }
 
 int duckdb_prepare_target(struct duckdb_destination *d,

@@ -273,17 +273,21 @@ static void test_adapt_rows(void **state)
 	static const struct {
 		size_t rows, loaded;
 		int64_t load_us, target_us;
-		size_t configured, expected;
+		size_t configured, piece, expected;
 	} cases[] = {
-		{ 1000, 1000, 1000, 1000, 1000, 1000 },
-		{ 1000, 1000, 500, 1000, 1000, 2000 },
-		{ 1000, 1000, 1, 1000, 1000, 2000 }, /* at most doubled */
-		{ 8000, 8000, 1, 1000, 1000, 8000 }, /* at most times 8 */
-		{ 1000, 1000, 9000, 1000, 1000, 500 }, /* at most halved */
-		{ 300, 300, 9000, 1000, 1000, 200 }, /* no fewer than 200 */
-		{ 50, 50, 9000, 1000, 50, 50 }, /* unless configured so */
-		{ 1000, 999, 1, 1000, 1000, 1000 }, /* not full: no news */
-		{ 1000, 1000, 0, 1000, 1000, 1000 },
+		{ 1000, 1000, 1000, 1000, 1000, 0, 1000 },
+		{ 1000, 1000, 500, 1000, 1000, 0, 2000 },
+		{ 1000, 1000, 1, 1000, 1000, 0, 2000 }, /* at most doubled */
+		{ 8000, 8000, 1, 1000, 1000, 0, 8000 }, /* at most times 8 */
+		{ 1000, 1000, 9000, 1000, 1000, 0, 500 }, /* at most halved */
+		{ 300, 300, 9000, 1000, 1000, 0, 200 }, /* no fewer than 200 */
+		{ 50, 50, 9000, 1000, 50, 0, 50 }, /* unless configured so */
+		{ 1000, 999, 1, 1000, 1000, 0, 1000 }, /* not full: no news */
+		{ 1000, 1000, 0, 1000, 1000, 0, 1000 },
+		/* whole pieces, once there is one */
+		{ 1000, 1000, 1, 1000, 1000, 1500, 1500 },
+		{ 3000, 3000, 1, 1000, 1000, 2500, 5000 },
+		{ 3000, 3000, 9000, 1000, 1000, 2500, 1500 },
 	};
 
 	(void)state;
@@ -291,8 +295,18 @@ static void test_adapt_rows(void **state)
 		assert_int_equal(pipeline_adapt_rows(
 					 cases[i].rows, cases[i].loaded,
 					 cases[i].load_us, cases[i].target_us,
-					 cases[i].configured),
+					 cases[i].configured, cases[i].piece),
 				 cases[i].expected);
+}
+
+static void test_first_rows(void **state)
+{
+	(void)state;
+	assert_int_equal(pipeline_first_rows(1000, 0), 1000);
+	assert_int_equal(pipeline_first_rows(1000, 3000), 3000);
+	assert_int_equal(pipeline_first_rows(1000, 8000), 8000);
+	assert_int_equal(pipeline_first_rows(1000, 8001), 1000);
+	assert_int_equal(pipeline_first_rows(5000, 3000), 5000);
 }
 
 /* Last: a stop cannot be taken back. */
@@ -329,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_refresh_is_not_cut),
 		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_adapt_rows),
+		cmocka_unit_test(test_first_rows),
 		cmocka_unit_test(test_stop_ends_after_the_batch),
 	};
 
