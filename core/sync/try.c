@@ -8,12 +8,9 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/sync/ledger.h"
+#include "core/sync/opening.h"
 #include "core/sync/reader.h"
 #include "core/sync/runner.h"
-
-/* Bounds of the adaptive batch size, from batch.rows of the config. */
-#define PIPELINE_FEWEST_ROWS 200
-#define PIPELINE_MOST_TIMES  8
 
 /* One try: both ends opened anew, from the destination's mark to the end. */
 struct run {
@@ -84,8 +81,7 @@ static void run_set_text(char **dst, const char *src)
 	*dst = copy;
 }
 
-/* Open both ends and learn what the source looks like; nothing is written. */
-static int run_open(struct run *r, struct error *err)
+static int run_open_source(struct run *r, struct error *err)
 {
 	int rc = runner_open_source(r->p, &r->source, err);
 
@@ -95,12 +91,25 @@ static int run_open(struct run *r, struct error *err)
 	if (!rc)
 		rc = r->source->ops->identity(r->source, &r->spec, &r->identity,
 					      err);
-	if (!rc)
-		rc = runner_open_destination(r->p, &r->destination, err);
+	r->target.schema = &r->schema;
+	return rc;
+}
+
+/* Open both ends and learn what the source looks like; nothing is written.
+ * What the source says goes before what the destination says. */
+static int run_open(struct run *r, struct error *err)
+{
+	struct error ignored = ERROR_INIT;
+	struct opening opening;
+	int rc, opened;
+
+	opening_begin(&opening, r->p);
+	rc = run_open_source(r, err);
+	opened = opening_end(&opening, &r->destination, rc ? &ignored : err);
+	rc = rc ? rc : opened;
 	if (!rc)
 		r->rows = pipeline_first_rows((size_t)r->p->batch_rows,
 					      r->destination->ops->batch_rows);
-	r->target.schema = &r->schema;
 	return rc;
 }
 
@@ -346,35 +355,6 @@ static int run_load(struct run *r, const struct read_batch *rb,
 		rc = run_loaded(r, rb, &next, &counts, load_us, err);
 	checkpoint_release(&next);
 	return rc;
-}
-
-/* Rows of the next batch: towards the target latency, at most halving or
- * doubling, within the configured bounds. A batch that was not full says
- * nothing. */
-size_t pipeline_adapt_rows(size_t rows, size_t loaded, int64_t load_us,
-			   int64_t target_us, size_t configured, size_t piece)
-{
-	size_t fewest = configured < PIPELINE_FEWEST_ROWS
-				? configured
-				: PIPELINE_FEWEST_ROWS;
-	size_t most = configured * PIPELINE_MOST_TIMES;
-	double factor;
-
-	if (loaded < rows || load_us <= 0)
-		return rows;
-	factor = (double)target_us / (double)load_us;
-	factor = factor > 2 ? 2 : factor < 0.5 ? 0.5 : factor;
-	rows = (size_t)((double)rows * factor);
-	rows = rows < fewest ? fewest : rows > most ? most : rows;
-	return piece && rows > piece ? rows - rows % piece : rows;
-}
-
-size_t pipeline_first_rows(size_t configured, size_t piece)
-{
-	bool fits = piece && configured < piece &&
-		    piece <= configured * PIPELINE_MOST_TIMES;
-
-	return fits ? piece : configured;
 }
 
 /* The last, empty batch carries the pass's final mark: it may be newer than
