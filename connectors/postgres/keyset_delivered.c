@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "connectors/postgres/keyset.h"
 #include "core/base/alloc.h"
@@ -23,11 +24,40 @@ static bool delivered_read(const struct postgres *c, const char *text,
 	return true;
 }
 
+/* A whole number of any length. */
+static bool delivered_is_number(const char *text)
+{
+	size_t sign = text && *text == '-';
+
+	return text && text[sign] &&
+	       !text[sign + strspn(text + sign, "0123456789")];
+}
+
+static bool delivered_is_greater(const char *a, const char *b)
+{
+	bool below = *a == '-', other = *b == '-';
+	size_t n, m;
+	int c;
+
+	if (below != other)
+		return other;
+	a += below + strspn(a + below, "0");
+	b += below + strspn(b + below, "0");
+	n = strlen(a);
+	m = strlen(b);
+	c = n == m ? strcmp(a, b) : n > m ? 1 : -1;
+	return below ? c < 0 : c > 0;
+}
+
 /* One that cannot be read (set by hand) is below every other. */
 static bool delivered_is_beyond(const struct postgres *c, const char *a,
 				const char *b)
 {
 	int64_t x = 0, y = 0;
+
+	if (c->pass.mark.strategy == STRATEGY_SEQUENCE)
+		return delivered_is_number(a) &&
+		       (!delivered_is_number(b) || delivered_is_greater(a, b));
 
 	if (!delivered_read(c, a, &x))
 		return false;
@@ -50,7 +80,7 @@ void keyset_deliver_begin(struct postgres *c)
 {
 	const char *before = delivered_now(c->pass.scan->from);
 
-	if (c->pass.mark.strategy == STRATEGY_TIMESTAMP && before)
+	if (before)
 		delivered_set(&c->pass.mark, before);
 	keyset_deliver_settle(c);
 }
@@ -60,7 +90,7 @@ void keyset_deliver_tail(struct postgres *c, const struct batch *b)
 	struct watermark *w = &c->pass.mark;
 	char *last;
 
-	if (w->strategy != STRATEGY_TIMESTAMP || !b->n_rows)
+	if (!b->n_rows)
 		return;
 	last = rows_text(c, b, b->n_rows - 1, (size_t)c->layout.mark);
 	if (delivered_is_beyond(c, last, w->value) &&

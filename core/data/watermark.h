@@ -32,9 +32,10 @@ struct watermark {
 	/* Key of the last settled row at `value`, as text; empty: rows at
 	 * `value` itself are still to be read. */
 	struct strlist key;
-	/* The strategy's own, or NULL. timestamp: the highest mark delivered,
-	 * if that is beyond `value`; sequence: max and open transactions, the
-	 * column's sequences; xmin: pass and block; each: the leaves read. */
+	/* The strategy's own, or NULL. timestamp, sequence: the highest mark
+	 * delivered, if that is beyond `value`; sequence: max and open
+	 * transactions, the column's sequences; xmin: pass and block; each: the
+	 * leaves read. */
 	json_t *pending;
 	/* The columns delivered: each one's number at the source. NULL: a mark
 	 * of an older version. */

@@ -50,6 +50,8 @@ static int suite_run(void)
 			  suite_postgres_pages_n);
 		suite_add(all, &n, suite_postgres_leaves,
 			  suite_postgres_leaves_n);
+		suite_add(all, &n, suite_postgres_sequence,
+			  suite_postgres_sequence_n);
 		suite_add(all, &n, suite_postgres_settle,
 			  suite_postgres_settle_n);
 		suite_add(all, &n, suite_postgres_xmin, suite_postgres_xmin_n);

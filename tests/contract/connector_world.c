@@ -337,3 +337,13 @@ void world_refuse(struct world *w, enum error_code code, const char *text)
 		fail_msg("%d, not %d with \"%s\": %s", rc, -(int)code, text,
 			 w->err.message);
 }
+
+void world_expect_delivered(struct world *w, const char *mark)
+{
+	const char *text = json_string_value(
+		json_object_get(w->from.pending, "delivered"));
+
+	if (!text || strcmp(text, mark) != 0)
+		fail_msg("delivered is %s, not %s", text ? text : "missing",
+			 mark);
+}

@@ -91,6 +91,8 @@ void world_expect(struct world *w, size_t rows, const char *expected);
 void world_expect_count(struct world *w, size_t rows, int64_t n);
 /* A run that fails with this code and a text that holds `text`. */
 void world_refuse(struct world *w, enum error_code code, const char *text);
+/* The mark's pending.delivered. */
+void world_expect_delivered(struct world *w, const char *mark);
 void world_reset(struct world *w); /* no mark: from the beginning */
 void world_reopen(struct world *w); /* another process */
 
@@ -108,6 +110,8 @@ extern const struct CMUnitTest suite_postgres_pages[];
 extern const size_t suite_postgres_pages_n;
 extern const struct CMUnitTest suite_postgres_leaves[];
 extern const size_t suite_postgres_leaves_n;
+extern const struct CMUnitTest suite_postgres_sequence[];
+extern const size_t suite_postgres_sequence_n;
 extern const struct CMUnitTest suite_postgres_settle[];
 extern const size_t suite_postgres_settle_n;
 extern const struct CMUnitTest suite_postgres_xmin[];

@@ -50,6 +50,26 @@ def test_newest_row_with_an_older_mark(tidemark, source, destination, mode):
     assert written(tidemark.run().pipeline()) == 0
 
 
+@pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
+def test_newest_row_with_a_lower_number(tidemark, source, destination, mode):
+    """As above with a sequence: the number was taken first and written last."""
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "sequence", mode,
+               watermark={"tail": "deliver"})
+    tidemark.run()
+    with source.connect(autocommit=False) as late:
+        number = late.execute("SELECT nextval('items_seq')").fetchone()[0]
+        workload.change_items(source, "id = 7")
+        assert written(tidemark.run().pipeline()) == 1
+        late.execute("UPDATE items SET name = 'late', seq = %s WHERE id = 7",
+                     [number])
+        late.commit()
+    tidemark.run()
+    tidemark.run()
+    check(source, destination)
+    assert written(tidemark.run().pipeline()) == 0
+
+
 @pytest.mark.parametrize("mode", ("upsert", "delete_insert"))
 def test_newer_row_of_somebody_else_stays(tidemark, source, destination, mode):
     """What the pipeline never delivered and is newer is not overwritten."""
