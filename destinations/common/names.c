@@ -1,6 +1,7 @@
 #include "destinations/common/names.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -17,19 +18,29 @@ char *name_stage(const char *pipeline)
 	return xstrfmt("%s%.*s", NAME_STAGE_PREFIX, STAGE_HASH_DIGITS, hash);
 }
 
-bool target_may_be_emptied(const struct target *target,
-			   const struct checkpoint *seen)
+void target_refuse_emptied(const struct target *target, int64_t rows,
+			   struct problems *out)
 {
-	return !target->refresh && seen->watermark && seen->rows_total > 0;
+	const char *p = target->pipeline;
+	char *fix = xstrfmt("tidemark run --full-refresh %s, or tidemark "
+			    "watermark reset %s, reads all rows again; if it "
+			    "is meant to be empty, tidemark watermark set %s "
+			    "MARK goes on from the mark that tidemark "
+			    "watermark show %s prints",
+			    p, p, p, p);
+
+	problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "target-emptied", fix,
+		     "table %s: it is empty, but %" PRId64 " rows were "
+		     "delivered to it: somebody has emptied it, and by the "
+		     "mark of %s they would never come again",
+		     target->table, rows, p);
+	free(fix);
 }
 
-void target_warn_emptied(const struct target *target,
-			 const struct checkpoint *seen)
+void target_say_again(const struct target *target, const char *what)
 {
-	log_warn("the target %s is empty though %" PRId64
-		 " rows were loaded into it; tidemark run --full-refresh %s "
-		 "fills it again",
-		 target->table, seen->rows_total, target->pipeline);
+	log_warn("the target %s %s: all rows of %s are read again",
+		 target->table, what, target->pipeline);
 }
 
 int counts_check(const struct load_counts *counts, size_t n_rows,

@@ -21,12 +21,12 @@
  * frees. */
 char *name_stage(const char *pipeline);
 
-/* What a run says when the target has no row and the mark says otherwise. */
-void target_warn_emptied(const struct target *target,
-			 const struct checkpoint *seen);
-/* Is that worth a look at the target? */
-bool target_may_be_emptied(const struct target *target,
-			   const struct checkpoint *seen);
+/* An error: the target has no row, although `rows` were delivered to it since
+ * the pipeline's mark began. */
+void target_refuse_emptied(const struct target *target, int64_t rows,
+			   struct problems *out);
+/* To the log: all rows are read again, for the target `what` ("is gone"). */
+void target_say_again(const struct target *target, const char *what);
 
 /* Fail-closed accounting: BUG unless inserted + updated + unchanged is
  * `n_rows`. */

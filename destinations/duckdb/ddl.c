@@ -238,6 +238,22 @@ static int ddl_check_keys(struct ddl *x, struct error *err)
 	return rc;
 }
 
+/* Worth a look only when the mark says that rows are there. */
+static int ddl_check_emptied(struct ddl *x, struct error *err)
+{
+	const struct duckdb_existing *e = x->existing;
+	int64_t rows = 0;
+	int rc;
+
+	if (!e->mark.watermark || !e->delivered || x->out->added.n)
+		return 0;
+	rc = duckdb_count_rows(x->d, x->place->quoted_data, &rows, err);
+	if (!rc && !rows)
+		target_refuse_emptied(x->target, e->delivered,
+				      &x->out->problems);
+	return rc;
+}
+
 static void ddl_drift(struct ddl *x, bool exists)
 {
 	const struct schema *s = x->target->schema;
@@ -334,5 +350,7 @@ int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
 	else if (!exists)
 		ddl_create_table(&x, p->quoted_data);
 	rc = ddl_view(&x, err);
+	if (!rc && exists)
+		rc = ddl_check_emptied(&x, err);
 	return rc || !exists ? rc : ddl_check_keys(&x, err);
 }

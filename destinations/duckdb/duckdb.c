@@ -122,22 +122,6 @@ static int duckdb_drop_leftovers(struct duckdb_destination *d,
 	return duckdb_existing_look(e, d, p, d->target->pipeline, err);
 }
 
-/* Somebody has emptied it by hand: what was loaded is not read again. */
-static int duckdb_check_emptied(struct duckdb_destination *d,
-				const struct checkpoint *seen,
-				struct error *err)
-{
-	int64_t rows = 0;
-	int rc;
-
-	if (!target_may_be_emptied(d->target, seen))
-		return 0;
-	rc = duckdb_count_rows(d, d->place.quoted_data, &rows, err);
-	if (!rc && !rows)
-		target_warn_emptied(d->target, seen);
-	return rc;
-}
-
 static int duckdb_destination_recover(struct destination *base,
 				      const struct target *target,
 				      struct checkpoint *out, struct error *err)
@@ -155,8 +139,6 @@ static int duckdb_destination_recover(struct destination *base,
 					  target->pipeline, err);
 	if (!rc && d->target)
 		rc = duckdb_drop_leftovers(d, &existing, &place, err);
-	if (!rc && d->target)
-		rc = duckdb_check_emptied(d, &existing.mark, err);
 	if (!rc && (existing.has_data || d->target)) {
 		duckdb_mark_copy(out, &existing.mark);
 		duckdb_mark_copy(&d->seen, &existing.mark);
@@ -269,16 +251,17 @@ static int duckdb_put_watermark(struct duckdb_destination *d,
 				const char *pipeline, const char *watermark,
 				struct error *err)
 {
-	struct checkpoint mark = e->mark;
+	struct duckdb_existing put = *e;
 	int rc = duck_exec(d->db, "BEGIN", err);
 
 	if (rc)
 		return rc;
-	mark.watermark = (char *)watermark;
-	mark.batch_id = (char *)"";
+	put.mark.watermark = (char *)watermark;
+	put.mark.batch_id = (char *)"";
+	put.delivered = 0;
 	rc = duckdb_mark_create_table(d, p, err);
 	if (!rc)
-		rc = duckdb_mark_put(d, p, pipeline, &mark, e->created, err);
+		rc = duckdb_mark_put(d, p, pipeline, &put, err);
 	if (!rc)
 		rc = duck_exec(d->db, "COMMIT", err);
 	if (rc)

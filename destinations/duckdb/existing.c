@@ -93,12 +93,13 @@ static int existing_mark(struct duckdb_existing *e, struct duck *db,
 {
 	/* Pipelines that append to one table share its numbers, which
 	 * rows_total is the highest of. */
-	char *sql = xstrfmt("SELECT watermark, batch_id, fence, CASE WHEN "
-			    "$3::BOOLEAN THEN (SELECT max(rows_total) FROM %s "
-			    "t WHERE t.target = w.target) ELSE rows_total END, "
-			    "created_target, target = $2 FROM %s w WHERE "
-			    "pipeline = $1",
-			    p->quoted_mark, p->quoted_mark);
+	char *sql = xstrfmt(
+		"SELECT watermark, batch_id, fence, CASE WHEN "
+		"$3::BOOLEAN THEN (SELECT max(rows_total) FROM %s "
+		"t WHERE t.target = w.target) ELSE rows_total END, "
+		"created_target, target = $2, target_rows FROM %s w WHERE "
+		"pipeline = $1",
+		p->quoted_mark, p->quoted_mark);
 	const char *params[] = { pipeline, p->name,
 				 strcmp(p->name, p->data) ? "true" : "false" };
 	struct duck_result *r = NULL;
@@ -112,8 +113,10 @@ static int existing_mark(struct duckdb_existing *e, struct duck *db,
 		e->mark.rows_total = duck_i64(r, 3);
 		e->mark.found = true;
 		e->known = duck_bool(r, 5);
-		if (e->known)
+		if (e->known) {
 			e->mark.watermark = duck_str(r, 0);
+			e->delivered = duck_i64(r, 6);
+		}
 		e->created = e->known && duck_bool(r, 4);
 	}
 	duck_result_free(r);

@@ -61,6 +61,7 @@ struct duckdb_existing {
 	bool has_mark; /* this pipeline's row */
 	bool known; /* that row is about this target */
 	bool created; /* and says that Tidemark made the table */
+	int64_t delivered; /* rows, to the table as it is */
 	struct checkpoint mark;
 };
 
@@ -172,10 +173,11 @@ char *duckdb_view_sql(const struct target *target,
 /* mark.c */
 int duckdb_mark_create_table(struct duckdb_destination *d,
 			     const struct duckdb_place *p, struct error *err);
-/* Write the row anew, whoever wrote it last. */
+/* Write the row anew, whoever wrote it last: `mark`, `created` and `delivered`
+ * of `e`. */
 int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
-		    const char *pipeline, const struct checkpoint *mark,
-		    bool created, struct error *err);
+		    const char *pipeline, const struct duckdb_existing *e,
+		    struct error *err);
 /* Move the row from `seen` to `next`; STATE if it is no longer at `seen`. */
 int duckdb_mark_move(struct duckdb_destination *d,
 		     const struct checkpoint *next, struct error *err);

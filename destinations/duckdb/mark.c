@@ -16,7 +16,7 @@ int duckdb_mark_create_table(struct duckdb_destination *d,
 			  "PRIMARY KEY, watermark VARCHAR, batch_id VARCHAR, "
 			  "fence BIGINT, rows_total BIGINT, updated_at "
 			  "TIMESTAMP WITH TIME ZONE, created_target BOOLEAN, "
-			  "target VARCHAR)",
+			  "target VARCHAR, target_rows BIGINT)",
 			  p->quoted_mark);
 }
 
@@ -24,20 +24,24 @@ int duckdb_mark_create_table(struct duckdb_destination *d,
 struct mark_texts {
 	char fence[MARK_NUMBER_SIZE];
 	char rows[MARK_NUMBER_SIZE];
+	char delivered[MARK_NUMBER_SIZE];
 	char now[CLOCK_TEXT_SIZE];
 };
 
-static void mark_texts_init(struct mark_texts *t, const struct checkpoint *mark)
+static void mark_texts_init(struct mark_texts *t, const struct checkpoint *mark,
+			    int64_t delivered)
 {
+	snprintf(t->delivered, sizeof(t->delivered), "%" PRId64, delivered);
 	snprintf(t->fence, sizeof(t->fence), "%" PRId64, mark->fence);
 	snprintf(t->rows, sizeof(t->rows), "%" PRId64, mark->rows_total);
 	clock_format_utc(clock_now_us(), t->now);
 }
 
 int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
-		    const char *pipeline, const struct checkpoint *mark,
-		    bool created, struct error *err)
+		    const char *pipeline, const struct duckdb_existing *e,
+		    struct error *err)
 {
+	const struct checkpoint *mark = &e->mark;
 	struct mark_texts t;
 	const char *params[] = { pipeline,
 				 mark->watermark,
@@ -45,20 +49,22 @@ int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
 				 t.fence,
 				 t.rows,
 				 t.now,
-				 created ? "true" : "false",
-				 p->name };
+				 e->created ? "true" : "false",
+				 p->name,
+				 t.delivered };
 	char *sql = xstrfmt(
 		"INSERT INTO %s VALUES ($1, $2, $3, $4::BIGINT, $5::BIGINT, "
-		"$6::TIMESTAMPTZ, $7::BOOLEAN, $8) ON CONFLICT (pipeline) DO "
+		"$6::TIMESTAMPTZ, $7::BOOLEAN, $8, $9::BIGINT) ON CONFLICT "
+		"(pipeline) DO "
 		"UPDATE SET watermark = excluded.watermark, batch_id = "
 		"excluded.batch_id, fence = excluded.fence, rows_total = "
 		"excluded.rows_total, updated_at = excluded.updated_at, "
 		"created_target = excluded.created_target, target = "
-		"excluded.target",
+		"excluded.target, target_rows = excluded.target_rows",
 		p->quoted_mark);
 	int rc;
 
-	mark_texts_init(&t, mark);
+	mark_texts_init(&t, mark, e->delivered);
 	rc = duck_change(d->db, sql, params, ARRAY_SIZE(params), NULL, err);
 	free(sql);
 	return rc;
@@ -74,17 +80,19 @@ int duckdb_mark_move(struct duckdb_destination *d,
 				 t.fence,
 				 t.rows,
 				 t.now,
-				 d->seen.batch_id ? d->seen.batch_id : "" };
+				 d->seen.batch_id ? d->seen.batch_id : "",
+				 t.delivered };
 	char *sql = xstrfmt(
 		"UPDATE %s SET watermark = $2, batch_id = $3, fence = "
 		"$4::BIGINT, rows_total = $5::BIGINT, updated_at = "
-		"$6::TIMESTAMPTZ WHERE pipeline = $1 AND batch_id = $7 AND "
+		"$6::TIMESTAMPTZ, target_rows = target_rows + $8::BIGINT "
+		"WHERE pipeline = $1 AND batch_id = $7 AND "
 		"fence <= $4::BIGINT",
 		d->place.quoted_mark);
 	int64_t rows = 0;
 	int rc;
 
-	mark_texts_init(&t, next);
+	mark_texts_init(&t, next, next->rows_total - d->seen.rows_total);
 	rc = duck_change(d->db, sql, params, ARRAY_SIZE(params), &rows, err);
 	free(sql);
 	if (!rc && rows != 1)

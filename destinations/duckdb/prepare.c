@@ -31,6 +31,7 @@ struct preparation {
 	struct duckdb_existing existing;
 	struct duckdb_type *types;
 	struct inspection inspection;
+	bool gone; /* what the mark was about is not there any more */
 };
 
 static void preparation_release(struct preparation *p)
@@ -85,8 +86,8 @@ static int prepare_take_over(struct duckdb_destination *d,
 	d->built = 0;
 	free(p->existing.mark.batch_id);
 	p->existing.mark.batch_id = xstrdup(d->refresh_id);
-	return duckdb_mark_put(d, &p->place, target->pipeline,
-			       &p->existing.mark, p->existing.created, err);
+	return duckdb_mark_put(d, &p->place, target->pipeline, &p->existing,
+			       err);
 }
 
 /* The order of a raw table is that of its numbers: they go on where they were,
@@ -127,13 +128,15 @@ static int prepare_mark(struct duckdb_destination *d,
 		return prepare_take_over(d, target, p, err);
 	if (rc || !again)
 		return rc;
+	p->gone = made && p->existing.mark.watermark;
 	free(p->existing.mark.watermark);
 	p->existing.mark.watermark = NULL;
+	p->existing.delivered = 0;
+	p->existing.created = made || p->existing.created;
 	rc = prepare_numbers(d, target, p, err);
 	return rc ? rc
 		  : duckdb_mark_put(d, &p->place, target->pipeline,
-				    &p->existing.mark,
-				    made || p->existing.created, err);
+				    &p->existing, err);
 }
 
 static int prepare_write(struct duckdb_destination *d,
@@ -155,6 +158,8 @@ static int prepare_write(struct duckdb_destination *d,
 		rc = duck_exec(d->db, "COMMIT", err);
 	if (rc)
 		duck_exec(d->db, "ROLLBACK", NULL);
+	else if (p->gone)
+		target_say_again(target, "is gone");
 	return rc;
 }
 

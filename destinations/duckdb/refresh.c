@@ -59,6 +59,18 @@ static int refresh_rename(struct duckdb_destination *d,
 	return rc;
 }
 
+static int refresh_put(struct duckdb_destination *d,
+		       const struct checkpoint *next, struct error *err)
+{
+	const struct duckdb_existing made = {
+		.mark = *next,
+		.created = true,
+		.delivered = d->built,
+	};
+
+	return duckdb_mark_put(d, &d->place, d->target->pipeline, &made, err);
+}
+
 int duckdb_refresh_swap(struct duckdb_destination *d,
 			const struct checkpoint *next, struct error *err)
 {
@@ -75,8 +87,7 @@ int duckdb_refresh_swap(struct duckdb_destination *d,
 	if (!rc)
 		rc = failpoint("before_watermark", err);
 	if (!rc)
-		rc = duckdb_mark_put(d, &d->place, d->target->pipeline, next,
-				     true, err);
+		rc = refresh_put(d, next, err);
 	if (!rc)
 		rc = failpoint("after_watermark", err);
 	duckdb_existing_release(&e);

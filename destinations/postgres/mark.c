@@ -5,7 +5,6 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/failpoint.h"
-#include "core/base/log.h"
 #include "destinations/postgres/postgres.h"
 
 /* json, not jsonb: `watermark show` prints the text that was written. */
@@ -18,7 +17,9 @@ static const char table_sql[] =
 	"  rows_total bigint NOT NULL DEFAULT 0,\n"
 	"  updated_at timestamp with time zone NOT NULL DEFAULT now(),\n"
 	"  created_target boolean NOT NULL DEFAULT false,\n"
-	"  target text NOT NULL DEFAULT '')";
+	"  target text NOT NULL DEFAULT '',\n"
+	"  target_id text NOT NULL DEFAULT '',\n"
+	"  target_rows bigint NOT NULL DEFAULT 0)";
 
 /* Pipelines that append to one table share its numbers, which rows_total is
  * the highest of. */
@@ -31,14 +32,17 @@ static const char read_sql[] =
 static const char write_sql[] =
 	"UPDATE %s SET watermark = $2::json, batch_id = $3, fence = $4,\n"
 	"  rows_total = $5, updated_at = clock_timestamp(),\n"
-	"  created_target = created_target OR $6\n"
+	"  created_target = created_target OR $6, target_id = $8,\n"
+	"  target_rows = CASE WHEN $6 THEN 0 ELSE target_rows END + $9\n"
 	"WHERE pipeline = $1 AND batch_id = $7";
 
 static const char set_sql[] =
-	"INSERT INTO %s (pipeline, watermark, batch_id, target)\n"
+	"INSERT INTO %s AS w (pipeline, watermark, batch_id, target)\n"
 	"VALUES ($1, $2::json, $3, $4)\n"
 	"ON CONFLICT (pipeline) DO UPDATE SET watermark = $2::json,\n"
-	"  batch_id = $3, updated_at = clock_timestamp()";
+	"  batch_id = $3, updated_at = clock_timestamp(), target = $4,\n"
+	"  created_target = w.created_target AND w.target = $4,\n"
+	"  target_id = '', target_rows = 0";
 
 void postgres_mark_table_sql(struct strbuf *sb, const struct place *place)
 {
@@ -136,19 +140,24 @@ int postgres_mark_write(struct postgres_destination *d,
 	const char *batch_id = next->batch_id ? next->batch_id : "";
 	char *fence = xstrfmt("%" PRId64, next->fence);
 	char *rows = xstrfmt("%" PRId64, d->seen.rows_total + (int64_t)n_rows);
+	char *id = xstrfmt("%u", d->table.oid);
+	char *more = xstrfmt("%zu", n_rows);
 	const char *params[] = { d->target->pipeline,
 				 next->watermark,
 				 batch_id,
 				 fence,
 				 rows,
 				 d->target->refresh ? "t" : "f",
-				 d->seen.batch_id };
+				 d->seen.batch_id,
+				 id,
+				 more };
 	char *sql = xstrfmt(write_sql, d->place.watermark);
 	int64_t touched = 0;
 	int rc = failpoint("before_watermark", err);
 
 	if (!rc)
-		rc = pg_exec_count(d->pg, sql, 7, params, &touched, err);
+		rc = pg_exec_count(d->pg, sql, ARRAY_SIZE(params), params,
+				   &touched, err);
 	if (!rc && touched != 1)
 		rc = error_set(err, ERROR_STATE,
 			       "pipeline %s: its row in %s has changed hands",
@@ -157,6 +166,8 @@ int postgres_mark_write(struct postgres_destination *d,
 		rc = failpoint("after_watermark", err);
 	free(fence);
 	free(rows);
+	free(id);
+	free(more);
 	free(sql);
 	return rc;
 }
@@ -182,29 +193,6 @@ static int mark_drop_leftover(struct postgres_destination *d, struct error *err)
 	if (!rc && r && pg_value(r, 0, 0))
 		rc = postgres_refresh_drop_leftover(d, err);
 	pg_result_free(r);
-	return rc;
-}
-
-/* Somebody has emptied the table, and the mark says that all is done. */
-static int mark_warn_empty(struct postgres_destination *d,
-			   const struct checkpoint *seen, struct error *err)
-{
-	struct pg_result *r = NULL;
-	char *sql;
-	int rc;
-
-	if (d->target->refresh || !seen->watermark || !seen->rows_total)
-		return 0;
-	sql = xstrfmt("SELECT EXISTS (SELECT FROM %s)", d->rows);
-	rc = pg_query(d->pg, &r, sql, 0, NULL, err);
-	if (!rc && *pg_value(r, 0, 0) != 't')
-		log_warn("the target %s is empty though %" PRId64
-			 " rows were loaded into it; tidemark run "
-			 "--full-refresh %s fills it again",
-			 d->target->table, seen->rows_total,
-			 d->target->pipeline);
-	pg_result_free(r);
-	free(sql);
 	return rc;
 }
 
@@ -235,7 +223,7 @@ static int mark_recover_own(struct postgres_destination *d,
 	else if (!rc)
 		postgres_mark_remember(d, out->batch_id, out->fence,
 				       out->rows_total);
-	return rc ? rc : mark_warn_empty(d, out, err);
+	return rc;
 }
 
 /* Both the table that readers use and _tidemark_watermark are there. */

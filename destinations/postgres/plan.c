@@ -52,6 +52,13 @@ static int plan_surroundings(struct plan *plan, struct pg *pg,
 	return rc;
 }
 
+/* "": nothing was loaded yet. */
+static bool plan_is_replaced(const struct plan *plan, const char *id)
+{
+	return plan->table.exists && *id &&
+	       strtoul(id, NULL, 10) != plan->table.oid;
+}
+
 /* The pipeline's row is about this target, or it says nothing about it. */
 static int plan_history(struct plan *plan, struct pg *pg,
 			const struct place *place, const struct target *target,
@@ -64,13 +71,17 @@ static int plan_history(struct plan *plan, struct pg *pg,
 
 	if (!plan->has_watermark)
 		return 0;
-	sql = xstrfmt("SELECT created_target FROM %s\n"
+	sql = xstrfmt("SELECT created_target, watermark IS NOT NULL,\n"
+		      "  target_rows, target_id FROM %s\n"
 		      "WHERE pipeline = $1 AND target = $2",
 		      place->watermark);
 	rc = pg_query(pg, &r, sql, 2, params, err);
 	if (!rc && pg_rows(r)) {
-		plan->known = true;
-		plan->created = *pg_value(r, 0, 0) == 't';
+		plan->marked = *pg_value(r, 0, 1) == 't';
+		plan->delivered = strtoll(pg_value(r, 0, 2), NULL, 10);
+		plan->replaced = plan_is_replaced(plan, pg_value(r, 0, 3));
+		plan->known = !plan->replaced;
+		plan->created = plan->known && *pg_value(r, 0, 0) == 't';
 	}
 	pg_result_free(r);
 	free(sql);
@@ -214,6 +225,30 @@ static void plan_check_changes(struct plan *plan, const struct target *target)
 				   "names that begin with _tidemark_ are taken "
 				   "in a raw table");
 	}
+}
+
+/* Worth a look only when the mark says that rows are there. Policies may hide
+ * them all. */
+static int plan_check_emptied(struct plan *plan, struct pg *pg,
+			      const struct place *place,
+			      const struct target *target, struct error *err)
+{
+	struct pg_result *r = NULL;
+	char *sql;
+	int rc;
+
+	if (target->refresh || !plan->known || !plan->marked ||
+	    !plan->delivered || !plan->table.exists || !plan->table.may_read ||
+	    plan->table.row_security || plan->inspection.added.n)
+		return 0;
+	sql = xstrfmt("SELECT EXISTS (SELECT FROM %s)", place->rows);
+	rc = pg_query(pg, &r, sql, 0, NULL, err);
+	if (!rc && *pg_value(r, 0, 0) != 't')
+		target_refuse_emptied(target, plan->delivered,
+				      &plan->inspection.problems);
+	pg_result_free(r);
+	free(sql);
+	return rc;
 }
 
 static int plan_check_refresh(struct plan *plan, struct pg *pg,
@@ -364,6 +399,7 @@ int postgres_plan_make(struct plan *plan, struct pg *pg,
 		if (!around.has_schema)
 			postgres_plan_ddl_schema(plan, place);
 		postgres_plan_ddl(plan, place, target, steps);
+		rc = plan_check_emptied(plan, pg, place, target, err);
 	}
 	free(steps);
 	return rc;

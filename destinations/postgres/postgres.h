@@ -87,6 +87,9 @@ struct plan {
 	bool has_watermark; /* the table _tidemark_watermark exists */
 	bool known; /* the pipeline's row exists, for this target */
 	bool created; /* Tidemark created the target */
+	bool marked; /* and has a mark of it */
+	bool replaced; /* there is another table of that name by now */
+	int64_t delivered; /* rows, to this very table */
 	bool has_view; /* append: the view that readers use is there */
 	bool old_view; /* ... of a version that put the highest mark first */
 };

@@ -12,8 +12,10 @@ static const char row_sql[] =
 	"INSERT INTO %s AS w (pipeline, created_target, target, rows_total)\n"
 	"VALUES ($1, $2, $3, %s)\n"
 	"ON CONFLICT (pipeline) DO UPDATE SET watermark = NULL,\n"
-	"  created_target = $2 OR (w.created_target AND w.target = $3),\n"
-	"  target = $3, updated_at = clock_timestamp()";
+	"  created_target = $2 OR\n"
+	"    (w.created_target AND w.target = $3 AND $4),\n"
+	"  target = $3, target_id = '', target_rows = 0,\n"
+	"  updated_at = clock_timestamp()";
 
 static bool prepare_needs_row(const struct plan *plan,
 			      const struct target *target)
@@ -29,7 +31,7 @@ static int prepare_row(struct postgres_destination *d, const struct plan *plan,
 {
 	bool created = !plan->table.exists && !target->refresh;
 	const char *params[] = { target->pipeline, created ? "t" : "f",
-				 d->place.table };
+				 d->place.table, plan->known ? "t" : "f" };
 	char *base, *sql;
 	int rc;
 
@@ -42,7 +44,7 @@ static int prepare_row(struct postgres_destination *d, const struct plan *plan,
 	else
 		base = xstrdup("0");
 	sql = xstrfmt(row_sql, d->place.watermark, base);
-	rc = pg_exec_count(d->pg, sql, 3, params, NULL, err);
+	rc = pg_exec_count(d->pg, sql, 4, params, NULL, err);
 	free(sql);
 	free(base);
 	return rc;
@@ -67,6 +69,18 @@ static int prepare_ddl(struct postgres_destination *d, const struct plan *plan,
 	return rc;
 }
 
+/* What the mark was about is not there any more. */
+static void prepare_say(const struct plan *plan, const struct target *target)
+{
+	if (target->refresh || !plan->marked)
+		return;
+	if (plan->replaced)
+		target_say_again(target, "is another table than the one that "
+					 "was loaded");
+	else if (plan->known && !plan->table.exists)
+		target_say_again(target, "is gone");
+}
+
 static int prepare_apply(struct postgres_destination *d,
 			 const struct plan *plan, const struct target *target,
 			 struct error *err)
@@ -89,6 +103,8 @@ static int prepare_apply(struct postgres_destination *d,
 		rc = pg_exec(d->pg, "COMMIT", err);
 	if (rc)
 		postgres_session_rollback(d);
+	else
+		prepare_say(plan, target);
 	return rc;
 }
 

@@ -78,6 +78,8 @@ struct plan {
 	bool has_watermark; /* _tidemark_watermark exists */
 	bool known; /* the pipeline's row exists, for this target */
 	bool created; /* Tidemark created the target */
+	bool marked; /* and has a mark of it */
+	int64_t delivered; /* rows, to the table as it is */
 };
 int plan_make(struct plan *plan, const struct sqlite_target *d,
 	      const struct place *place, const struct target *target,
@@ -116,10 +118,9 @@ int mark_take_over(struct sqlite_target *d, const char *pipeline,
 		   struct error *err);
 /* Of a refresh that ends without finish(), as far as that can be done. */
 void mark_give_back(struct sqlite_target *d);
-/* `known`, `created`: of the row, if it is about this target. */
+/* The row, if it is about this target: `known` and what comes with it. */
 int mark_history(struct sqlite *db, const struct place *place,
-		 const char *pipeline, bool *known, bool *created,
-		 struct error *err);
+		 const char *pipeline, struct plan *out, struct error *err);
 /* In the load's transaction: STATE if another writer was here. */
 int mark_lock(struct sqlite_target *d, struct error *err);
 int mark_write(struct sqlite_target *d, const struct checkpoint *next,

@@ -16,7 +16,8 @@ const char mark_table_sql[] = "CREATE TABLE main." NAME_WATERMARK_TABLE " (\n"
 			      "  rows_total INTEGER NOT NULL DEFAULT 0,\n"
 			      "  updated_at TEXT NOT NULL,\n"
 			      "  created_target INTEGER NOT NULL DEFAULT 0,\n"
-			      "  target TEXT NOT NULL DEFAULT '')";
+			      "  target TEXT NOT NULL DEFAULT '',\n"
+			      "  target_rows INTEGER NOT NULL DEFAULT 0)";
 
 /* Pipelines that append to one table share its numbers, which rows_total is
  * the highest of. */
@@ -27,8 +28,9 @@ static const char read_sql[] =
 	"FROM main." NAME_WATERMARK_TABLE " AS w WHERE pipeline = ?1";
 
 static const char history_sql[] =
-	"SELECT created_target FROM main." NAME_WATERMARK_TABLE "\n"
-	"WHERE pipeline = ?1 AND target = ?2";
+	"SELECT created_target, watermark IS NOT NULL, target_rows\n"
+	"FROM main." NAME_WATERMARK_TABLE
+	" WHERE pipeline = ?1 AND target = ?2";
 
 static const char put_sql[] =
 	"INSERT INTO main." NAME_WATERMARK_TABLE "\n"
@@ -36,8 +38,9 @@ static const char put_sql[] =
 	"target)\n"
 	"VALUES (?1, ?2, ?3, ?4, max(?5, 0), ?6)\n"
 	"ON CONFLICT (pipeline) DO UPDATE SET watermark = ?2, batch_id = ?3,\n"
-	"  updated_at = ?4, target = ?6,\n"
-	"  created_target = CASE WHEN ?5 < 0 THEN created_target ELSE ?5 END";
+	"  updated_at = ?4, target = ?6, target_rows = 0,\n"
+	"  created_target = CASE WHEN ?5 < 0\n"
+	"    THEN created_target AND target = ?6 ELSE ?5 END";
 
 static const char take_sql[] =
 	"UPDATE main." NAME_WATERMARK_TABLE " SET batch_id = ?2\n"
@@ -51,7 +54,8 @@ static const char release_sql[] = "UPDATE main." NAME_WATERMARK_TABLE "\n"
 static const char write_sql[] =
 	"UPDATE main." NAME_WATERMARK_TABLE " SET watermark = ?2,\n"
 	"  batch_id = ?3, fence = ?4, rows_total = ?5,\n"
-	"  updated_at = ?6, created_target = max(created_target, ?7)\n"
+	"  updated_at = ?6, created_target = max(created_target, ?7),\n"
+	"  target_rows = CASE WHEN ?7 THEN 0 ELSE target_rows END + ?8\n"
 	"WHERE pipeline = ?1";
 
 static void mark_now(struct strbuf *sb)
@@ -97,8 +101,7 @@ static int mark_read(struct sqlite *db, const struct place *place,
 }
 
 int mark_history(struct sqlite *db, const struct place *place,
-		 const char *pipeline, bool *known, bool *created,
-		 struct error *err)
+		 const char *pipeline, struct plan *out, struct error *err)
 {
 	struct sqlite_statement *st = NULL;
 	int rc = sqlite_prepare(db, &st, history_sql, err);
@@ -109,8 +112,10 @@ int mark_history(struct sqlite *db, const struct place *place,
 		rc = sqlite_step(st, err);
 	}
 	if (rc == 1) {
-		*known = true;
-		*created = sqlite_i64(st, 0) != 0;
+		out->known = true;
+		out->created = sqlite_i64(st, 0) != 0;
+		out->marked = sqlite_i64(st, 1) != 0;
+		out->delivered = sqlite_i64(st, 2);
 		rc = 0;
 	}
 	sqlite_finalize(st);
@@ -257,6 +262,7 @@ static int mark_write_row(struct sqlite_target *d,
 		sqlite_bind_i64(st, 5, d->rows_total + n_rows);
 		sqlite_bind_str(st, 6, now.data, (int64_t)now.len);
 		sqlite_bind_i64(st, 7, d->target->refresh);
+		sqlite_bind_i64(st, 8, n_rows);
 		rc = sqlite_step(st, err);
 	}
 	sqlite_finalize(st);
@@ -330,28 +336,6 @@ static int mark_drop_leftover(struct sqlite_target *d, struct error *err)
 	return rc || !there ? rc : mark_drop_stage(d, err);
 }
 
-/* Somebody has emptied it by hand: what was loaded is not read again. */
-static int mark_check_emptied(struct sqlite_target *d,
-			      const struct checkpoint *seen, struct error *err)
-{
-	struct strbuf sql = STRBUF_INIT;
-	struct sqlite_statement *st = NULL;
-	int rc;
-
-	if (!target_may_be_emptied(d->target, seen))
-		return 0;
-	strbuf_addf(&sql, "SELECT 1 FROM %s LIMIT 1", d->place.rows);
-	rc = sqlite_prepare(d->db, &st, sql.data, err);
-	if (!rc) {
-		rc = sqlite_step(st, err);
-		if (!rc)
-			target_warn_emptied(d->target, seen);
-	}
-	sqlite_finalize(st);
-	strbuf_release(&sql);
-	return rc < 0 ? rc : 0;
-}
-
 /* A refresh holds on to what prepare wrote: the row may be another's by now. */
 static int mark_recover_own(struct sqlite_target *d, struct checkpoint *out,
 			    struct error *err)
@@ -362,8 +346,6 @@ static int mark_recover_own(struct sqlite_target *d, struct checkpoint *out,
 		rc = mark_read(d->db, &d->place, d->target->pipeline, out, err);
 	if (!rc && d->target->refresh && refresh_id_is(d->batch_id))
 		return mark_lock(d, err);
-	if (!rc)
-		rc = mark_check_emptied(d, out, err);
 	if (!rc)
 		mark_remember(d, out->batch_id, out->fence, out->rows_total);
 	return rc;

@@ -172,6 +172,31 @@ static void plan_check_table(struct plan *plan, const struct place *place,
 	plan_check_raw(plan, target);
 }
 
+/* Worth a look only when the mark says that rows are there. */
+static int plan_check_emptied(struct plan *plan, const struct sqlite_target *d,
+			      const struct place *place,
+			      const struct target *target, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	if (target->refresh || !plan->known || !plan->marked ||
+	    !plan->delivered || !plan->table.plain || plan->inspection.added.n)
+		return 0;
+	strbuf_addf(&sql, "SELECT 1 FROM %s LIMIT 1", place->rows);
+	rc = sqlite_prepare(d->db, &st, sql.data, err);
+	if (!rc) {
+		rc = sqlite_step(st, err);
+		if (!rc)
+			target_refuse_emptied(target, plan->delivered,
+					      &plan->inspection.problems);
+	}
+	sqlite_finalize(st);
+	strbuf_release(&sql);
+	return rc < 0 ? rc : 0;
+}
+
 static void plan_fit(const struct plan *plan, const struct target *target,
 		     size_t i, struct drift_column *out)
 {
@@ -300,8 +325,7 @@ int plan_make(struct plan *plan, const struct sqlite_target *d,
 		rc = catalog_has(d->db, NAME_WATERMARK_TABLE,
 				 &plan->has_watermark, err);
 	if (!rc && plan->has_watermark)
-		rc = mark_history(d->db, place, target->pipeline, &plan->known,
-				  &plan->created, err);
+		rc = mark_history(d->db, place, target->pipeline, plan, err);
 	if (!rc)
 		rc = plan_check_view(plan, d, place, target, err);
 	if (rc)
@@ -309,5 +333,6 @@ int plan_make(struct plan *plan, const struct sqlite_target *d,
 	plan->inspection.table_exists = plan->table.exists;
 	plan_check_access(plan, d, target);
 	plan_check_table(plan, place, target);
-	return plan_drift(plan, d, place, target, err);
+	rc = plan_drift(plan, d, place, target, err);
+	return rc ? rc : plan_check_emptied(plan, d, place, target, err);
 }

@@ -111,6 +111,8 @@ static int prepare_write(struct sqlite_target *d, const struct target *target,
 		rc = sqlite_commit(d->db, err);
 	if (rc)
 		sqlite_rollback(d->db);
+	else if (!target->refresh && plan->marked && !plan->table.exists)
+		target_say_again(target, "is gone");
 	return rc;
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/log.h"
 
 #define ALL "SELECT id, name FROM orders ORDER BY id;"
 
@@ -137,43 +136,10 @@ static void test_refresh_counts(void **state)
 	assert_string_equal(world_mark(w), "{\"value\":\"1\"}");
 }
 
-static int rivals_lines;
-
-static void rivals_count_line(void)
-{
-	rivals_lines++;
-}
-
-/* How many lines the log gets while a run begins. */
-static int rivals_begin_lines(struct world *w)
-{
-	rivals_lines = 0;
-	log_set_hooks(rivals_count_line, NULL);
-	assert_int_equal(world_begin(w), 0);
-	log_set_hooks(NULL, NULL);
-	world_close(w);
-	return rivals_lines;
-}
-
-/* Emptied by hand: the mark says that all is done, so somebody is told. */
-static void test_emptied_by_hand(void **state)
-{
-	struct world *w = rivals_world(state);
-
-	assert_int_equal(rivals_begin_lines(w), 0);
-	world_sync(w, "1|a", "{\"value\":\"1\"}");
-	assert_int_equal(rivals_begin_lines(w), 0);
-	world_exec(w, "TRUNCATE orders;");
-	assert_int_equal(rivals_begin_lines(w), 1);
-	w->target.refresh = true;
-	assert_int_equal(rivals_begin_lines(w), 0);
-}
-
 const struct CMUnitTest suite_rivals[] = {
 	SUITE_TEST(test_refresh_refuses_second),
 	SUITE_TEST(test_refresh_and_run),
 	SUITE_TEST(test_refresh_overtakes_run),
 	SUITE_TEST(test_refresh_counts),
-	SUITE_TEST(test_emptied_by_hand),
 };
 const size_t suite_rivals_n = ARRAY_SIZE(suite_rivals);

@@ -37,6 +37,7 @@ static const struct quirks postgres_quirks = {
 		       "(watermark::text NOT LIKE '%refused%');",
 	.strict_types = true,
 	.key_index = true,
+	.table_identity = true,
 	.other_writers = true,
 };
 

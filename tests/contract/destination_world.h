@@ -31,6 +31,7 @@ struct quirks {
 	bool strict_types; /* a narrower column is refused, not ignored */
 	bool key_index; /* a table made by hand needs a unique index on the key
 			 */
+	bool table_identity; /* a table made anew is told from the old one */
 	bool other_writers; /* the client may write while we have it open */
 };
 

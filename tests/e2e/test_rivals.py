@@ -1,5 +1,6 @@
 """More than one run of a pipeline, and rows whose mark goes back."""
 
+import json
 import os
 import sqlite3
 import time
@@ -11,7 +12,7 @@ import workload
 from bench import sync_items, written
 from servers import wait_for
 
-EXIT_OK, EXIT_BUSY = 0, 6
+EXIT_OK, EXIT_SCHEMA, EXIT_BUSY = 0, 4, 6
 ENGINES = ("postgres", "sqlite", "duckdb")
 
 
@@ -153,6 +154,65 @@ def test_file_that_another_process_holds(tidemark, source, make_destination,
     holder.execute("ROLLBACK")
     holder.close()
     tidemark.run()
+    check(source, destination)
+
+
+def test_target_emptied_by_hand(tidemark, source, destination):
+    """The run stops and names the ways to go on; each of them does."""
+    target = f"{destination.schema}.items"
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    workload.settle(source)
+    tidemark.run()
+
+    def refused():
+        destination.execute(f"DELETE FROM {target}")
+        error = tidemark.run(expect=EXIT_SCHEMA).pipeline()["error"]
+        for word in ("20 rows", "watermark reset items",
+                     "run --full-refresh items", "watermark set items"):
+            assert word in error["message"]
+        assert "target-emptied" in tidemark("check", "--json").out
+
+    refused()
+    tidemark("watermark", "reset", "items").expect(EXIT_OK)
+    assert written(tidemark.run().pipeline()) == 20
+    check(source, destination)
+    refused()
+    tidemark.run("--full-refresh")
+    check(source, destination)
+    refused()
+    mark = tidemark("watermark", "show", "--json").pipeline()["watermark"]
+    tidemark("watermark", "set", "items", json.dumps(mark)).expect(EXIT_OK)
+    source.execute("UPDATE items SET updated_at = now() WHERE id = 7")
+    workload.settle(source)
+    tidemark.run()
+    assert destination.rows(target, {"id": "int"}) == [(7,)]
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+def test_target_made_anew_by_hand(tidemark, source, destination):
+    """As a target that is gone, where the engine tells; else as an empty
+    one."""
+    target = f"{destination.schema}.items"
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    destination.execute(
+        f"CREATE TABLE {destination.schema}.copy AS SELECT * FROM {target} "
+        "WHERE id < 5", f"DROP TABLE {target}",
+        f"ALTER TABLE {destination.schema}.copy RENAME TO items",
+        f"CREATE UNIQUE INDEX by_id ON {target} (id)"
+        if destination.engine == "postgres" else "SELECT 1")
+    if destination.engine == "postgres":
+        done = tidemark.run()
+        assert "another table" in done.err
+        assert written(done.pipeline()) == 16
+        check(source, destination)
+        return
+    destination.execute(f"DROP TABLE {target}")
+    done = tidemark.run()
+    assert "is gone" in done.err
     check(source, destination)
 
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "core/base/log.h"
 #include "core/data/value.h"
 #include "destinations/common/names.h"
 #include "destinations/duckdb/internal.h"
@@ -678,40 +677,6 @@ static void test_older_view(void **state)
 	inspection_release(&found);
 }
 
-static int log_lines;
-
-static void log_count(void)
-{
-	log_lines++;
-}
-
-static void log_ignore(void)
-{
-}
-
-static void test_emptied_by_hand(void **state)
-{
-	struct file *f = *state;
-	const int64_t one = 1;
-
-	file_schema(f, TYPE_INT64);
-	log_lines = 0;
-	log_set_hooks(log_count, log_ignore);
-	file_sync(f, 1, &one, NULL);
-	assert_int_equal(file_begin(f), 0);
-	assert_int_equal(log_lines, 0);
-	file_exec(f, "DELETE FROM orders");
-	file_close(f);
-	assert_int_equal(file_begin(f), 0);
-	assert_int_equal(log_lines, 1);
-	assert_int_equal(file_load(f, 1, &one, NULL), 0);
-	file_close(f);
-	assert_int_equal(file_begin(f), 0);
-	assert_int_equal(log_lines, 1);
-	file_close(f);
-	log_set_hooks(NULL, NULL);
-}
-
 /* Filled by another process a moment later, or by none. */
 static void test_file_in_making(void **state)
 {
@@ -769,7 +734,6 @@ int main(void)
 		IN_FILE(test_refresh_overtaken),
 		IN_FILE(test_refresh_left_behind),
 		IN_FILE(test_refresh_counts_rows),
-		IN_FILE(test_emptied_by_hand),
 		IN_FILE(test_delivered),
 		IN_FILE(test_delivered_in_place),
 		IN_FILE(test_append_order),

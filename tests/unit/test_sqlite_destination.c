@@ -17,7 +17,6 @@
 
 #include "clients/sqlite.h"
 #include "core/base/alloc.h"
-#include "core/base/log.h"
 #include "core/base/process.h"
 #include "core/data/value.h"
 #include "destinations/sqlite/internal.h"
@@ -758,41 +757,6 @@ static void test_refresh_counts_rows(void **state)
 	free(stage);
 }
 
-static int log_lines;
-
-static void log_count(void)
-{
-	log_lines++;
-}
-
-static void log_ignore(void)
-{
-}
-
-static void test_emptied_by_hand(void **state)
-{
-	struct file *f = *state;
-	const int64_t one = 1;
-
-	file_schema(f, TYPE_INT64, TYPE_INT64);
-	log_lines = 0;
-	log_set_hooks(log_count, log_ignore);
-	file_sync(f, 1, &one, 8);
-	assert_int_equal(file_begin(f), 0);
-	assert_int_equal(log_lines, 0);
-	file_exec(f, "DELETE FROM orders");
-	file_close(f);
-	assert_int_equal(file_begin(f), 0);
-	assert_int_equal(log_lines, 1);
-	file_row(f, 1, &one, 8);
-	assert_int_equal(file_load(f), 0);
-	file_close(f);
-	assert_int_equal(file_begin(f), 0);
-	assert_int_equal(log_lines, 1);
-	file_close(f);
-	log_set_hooks(NULL, NULL);
-}
-
 /* A table that is built anew for a wider type keeps what hangs on it. */
 static void test_widened_table_is_whole(void **state)
 {
@@ -921,7 +885,6 @@ int main(void)
 		IN_FILE(test_refresh_of_dead_process),
 		IN_FILE(test_refresh_ends_early),
 		IN_FILE(test_refresh_counts_rows),
-		IN_FILE(test_emptied_by_hand),
 		IN_FILE(test_widened_table_is_whole),
 		IN_FILE(test_full_disk),
 		IN_FILE(test_busy_file),
