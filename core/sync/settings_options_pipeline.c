@@ -237,7 +237,9 @@ static const struct option batch_options[] = {
 	  .min = 1,
 	  .max = BATCH_ROWS_MAX,
 	  .doc = "Rows of the first batch; later ones adapt, between the "
-		 "smaller of 200 and this, and 8 times this." },
+		 "smaller of 200 and this, and 8 times this. Into DuckDB the "
+		 "first is a row group, 122880, if that is within 8 times "
+		 "this." },
 	{ .name = "bytes",
 	  .type = OPTION_SIZE,
 	  OPTION_FIELD(struct pipeline_input, p.batch_bytes),
