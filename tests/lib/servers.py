@@ -6,6 +6,7 @@ As root the server runs as user postgres, because it refuses to run as root.
 
 import glob
 import os
+import random
 import shutil
 import signal
 import socket
@@ -32,9 +33,17 @@ def server_bin():
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below those that the system gives to outgoing connections: one of them
+    could take it before the server does, or while it is down."""
+    while True:
+        port = random.randrange(15000, 32000)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def as_server_user(command):
