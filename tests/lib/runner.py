@@ -1,7 +1,7 @@
 """What tests/run does once everything is installed: build, run the suites,
 add up, and close with `N passed, N failed, N skipped`.
 
-Suites run in two lanes, one a core. A suite alone shows its output as it
+Two suites run at a time, one a core. A suite alone shows its output as it
 comes; several show one line each, and the whole output of those that failed.
 """
 
@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 import xml.etree.ElementTree as xml
+from concurrent.futures import ThreadPoolExecutor
 
 import builds
 from servers import Cluster, stop_servers_below
@@ -28,18 +29,19 @@ FUZZ_SECONDS = 10
 SCRATCH_BYTES = 2 << 30
 WORKERS = {"e2e": 3, "idempotency": 2, "crash": 2, "thread": 2}
 
-# Suite -> builds it needs, in the order they are run.
+LANES = 2
+STOPPED = 130
+
+# Suite -> builds it needs, in the order they are begun: long ones first.
 SUITES = {
-    "unit": ["sanitize"],
-    "contract": ["sanitize"],
-    "fuzz": ["fuzz"],
-    "idempotency": ["plain"],
     "e2e": ["plain", "failpoints"],
-    "thread": ["thread"],
     "crash": ["failpoints"],
+    "contract": ["sanitize"],
+    "idempotency": ["plain"],
+    "thread": ["thread"],
+    "fuzz": ["fuzz"],
+    "unit": ["sanitize"],
 }
-LANES = (("e2e", "thread", "contract"), ("unit", "fuzz", "idempotency",
-                                         "crash"))
 # What a thread sanitizer can see: the module of DuckDB is not built with it.
 THREAD_SELECTION = "postgres or sqlite"
 
@@ -100,18 +102,23 @@ class Suite:
         self.scratch.mkdir()
         self.log = self.scratch / "log"
         self.tally = Tally()
-        self.process = None
+        self.processes = []
+        self.stopped = False
+        self.lock = threading.Lock()
         # All that a suite makes lies in one place, to be found afterwards.
         self.env = dict(os.environ, TMPDIR=str(scratch), PYTHONUNBUFFERED="1")
 
-    def execute(self, command, **more):
+    def execute(self, command, env=None, **more):
         """Run one command of the suite; its exit status is returned."""
+        if self.stopped:
+            return STOPPED
         with open(self.log, "ab") as log:
             sink = {} if self.stream else {"stdout": log, "stderr": log}
-            self.process = subprocess.Popen(
+            process = subprocess.Popen(
                 [str(part) for part in command], stdin=subprocess.DEVNULL,
-                env=self.env, **sink, **more)
-            return self.process.wait()
+                env={**self.env, **(env or {})}, **sink, **more)
+            self.processes.append(process)
+            return process.wait()
 
     def run(self):
         runner = {"unit": self.run_unit, "contract": self.run_contract,
@@ -124,16 +131,18 @@ class Suite:
             self.tally.fail(f"{self.name} ended with status {status}")
         return self.tally
 
-    def run_meson(self, names):
+    def run_meson(self, names, log_name=None, env=None):
         """Some of the suite's cmocka programs, under ASan and UBSan."""
         directory = builds.BUILDS / "sanitize"
-        junit = directory / f"meson-logs/{self.name}.junit.xml"
+        log_name = log_name or self.name
+        junit = directory / f"meson-logs/{log_name}.junit.xml"
         junit.unlink(missing_ok=True)
         status = self.execute(["meson", "test", "-C", directory, "--no-rebuild",
-                               "--logbase", self.name, "--print-errorlogs",
+                               "--logbase", log_name, "--print-errorlogs",
                                "--timeout-multiplier", "4",
-                               "--suite", self.name, *names])
-        self.tally.junit(junit)
+                               "--suite", self.name, *names], env)
+        with self.lock:
+            self.tally.junit(junit)
         return status
 
     def meson_names(self):
@@ -149,21 +158,26 @@ class Suite:
         return self.run_meson(names) if names else 0
 
     def run_contract(self):
-        """Each program with a database of its own: it may empty it."""
-        cluster = Cluster("contract").create().start().prepare()
-        status = 0
-        self.env["TIDEMARK_TEST_DUCKDB_PYTHON"] = sys.executable
+        """Two programs at a time, because they wait for servers."""
+        with ThreadPoolExecutor(LANES) as pool:
+            every = list(pool.map(self.run_contract_program,
+                                  self.meson_names()))
+        return next((status for status in every if status != 0), 0)
+
+    def run_contract_program(self, name):
+        """With a server of its own: it may empty it, and a transaction left
+        open there by another program would hold its marks back."""
+        log_name = "contract-" + name.replace(" ", "-")
+        cluster = Cluster(log_name).create().start().prepare()
         try:
-            for number, name in enumerate(self.meson_names()):
-                database = f"contract{number}"
-                cluster.create_database(database)
-                self.env["TIDEMARK_TEST_POSTGRES"] = cluster.url(database)
-                self.env["TIDEMARK_TEST_POSTGRES_ADMIN"] = cluster.url(
-                    database, user="postgres")
-                status = self.run_meson([name]) or status
+            cluster.create_database("contract")
+            return self.run_meson([name], log_name, {
+                "TIDEMARK_TEST_POSTGRES": cluster.url("contract"),
+                "TIDEMARK_TEST_POSTGRES_ADMIN": cluster.url(
+                    "contract", user="postgres"),
+                "TIDEMARK_TEST_DUCKDB_PYTHON": sys.executable})
         finally:
             cluster.remove()
-        return status
 
     def run_fuzz(self):
         """Each libFuzzer target a few seconds, from its seed corpus."""
@@ -221,8 +235,10 @@ class Suite:
         return 0 if nothing_selected else status
 
     def stop(self):
-        if self.process and self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
+        self.stopped = True
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
 
 
 class Run:
@@ -231,16 +247,16 @@ class Run:
     def __init__(self, options, scratch):
         names = [name for name in SUITES if name in options.suites]
         self.stream = len(names) == 1
-        self.lanes = [[Suite(name, options, scratch, self.stream)
-                       for name in lane if name in names] for lane in LANES]
+        self.suites = [Suite(name, options, scratch, self.stream)
+                       for name in names]
+        self.waiting = collections.deque(self.suites)
         self.options = options
         self.total = Tally()
         self.lock = threading.Lock()
         self.stopped = False
 
     def needed(self):
-        suites = [suite.name for lane in self.lanes for suite in lane]
-        wanted = [name for suite in suites for name in SUITES[suite]]
+        wanted = [name for suite in self.suites for name in SUITES[suite.name]]
         return [name for name in builds.OPTIONS if name in wanted]
 
     def build(self):
@@ -251,10 +267,13 @@ class Run:
                 print(f"built {name} in {time.monotonic() - start:.0f} s",
                       flush=True)
 
-    def run_lane(self, lane):
-        for suite in lane:
-            if self.stopped:
-                return
+    def run_lane(self):
+        """Take suite after suite until none is waiting."""
+        while not self.stopped:
+            with self.lock:
+                if not self.waiting:
+                    return
+                suite = self.waiting.popleft()
             start = time.monotonic()
             try:
                 tally = suite.run()
@@ -276,8 +295,8 @@ class Run:
         self.total.add(tally)
 
     def run(self):
-        threads = [threading.Thread(target=self.run_lane, args=(lane,))
-                   for lane in self.lanes if lane]
+        threads = [threading.Thread(target=self.run_lane)
+                   for _ in range(LANES)]
         for thread in threads:
             thread.start()
         try:
@@ -285,9 +304,8 @@ class Run:
                 thread.join()
         except KeyboardInterrupt:
             self.stopped = True
-            for lane in self.lanes:
-                for suite in lane:
-                    suite.stop()
+            for suite in self.suites:
+                suite.stop()
             for thread in threads:
                 thread.join()
             self.total.fail("interrupted")
