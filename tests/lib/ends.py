@@ -17,9 +17,9 @@ import struct
 import tempfile
 
 import duckdb
-import psycopg
 
 from bench import password_connection
+from servers import APP
 
 EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -118,9 +118,9 @@ class PostgresEnd:
         return self.cluster.url(self.database, password=None)
 
     def connect(self, **more):
-        return psycopg.connect(
-            self.cluster.url(self.database, application_name="test"),
-            **{"autocommit": True, **more})
+        """By the socket, where no password has to be worked out."""
+        return self.cluster.connect(self.database, APP,
+                                    application_name="test", **more)
 
     def query(self, sql):
         with self.connect() as db:

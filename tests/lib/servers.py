@@ -138,9 +138,12 @@ class Cluster:
         self.stop("immediate")
         shutil.rmtree(self.dir, ignore_errors=True)
 
+    def connect(self, database, user, **more):
+        return psycopg.connect(host=self.dir, port=self.port, user=user,
+                               dbname=database, **{"autocommit": True, **more})
+
     def admin(self, database="postgres"):
-        return psycopg.connect(host=self.dir, port=self.port, user=ADMIN,
-                               dbname=database, autocommit=True)
+        return self.connect(database, ADMIN)
 
     def url(self, database, user=APP, password=CANARY, **parameters):
         query = "?" + urllib.parse.urlencode(parameters) if parameters else ""
