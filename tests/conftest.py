@@ -25,6 +25,16 @@ def pytest_addoption(parser):
                      help="every combination, and the long soak")
 
 
+def pytest_terminal_summary(terminalreporter, config):
+    """What a long run has been through."""
+    if not config.getoption("--full"):
+        return
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name == "figures":
+                terminalreporter.write_line(f"{report.nodeid}: {value}")
+
+
 def binary(variable, default):
     path = pathlib.Path(os.environ.get(variable, ROOT / default)).resolve()
     if not os.access(path, os.X_OK):

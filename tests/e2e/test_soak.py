@@ -2,6 +2,7 @@
 when the writers stop, two more runs leave both sides equal."""
 
 import random
+import sqlite3
 import time
 
 import oracle
@@ -11,56 +12,89 @@ from servers import wait_for
 
 STRATEGIES = ("timestamp", "xmin", "sequence")
 ENGINES = ("postgres", "sqlite", "duckdb")
+MODES = ("upsert", "append", "delete_insert")
+ROWS = 5000
 
 
-def configure(tidemark, source, destinations):
-    """Three strategies into three destinations: nine pipelines."""
+def target(destination, strategy):
+    return f"{destination.schema}.items_{strategy}"
+
+
+def configure(tidemark, source, destinations, turn):
+    """Three strategies into three destinations: nine pipelines, the modes
+    dealt out so that each meets every strategy and every destination; in
+    three turns, every pair of them."""
     tidemark.connect("source", source.connection())
-    for destination in destinations:
+    for column, destination in enumerate(destinations):
         tidemark.connect(destination.engine, destination.connection())
-        for strategy in STRATEGIES:
+        for row, strategy in enumerate(STRATEGIES):
             settings = items_settings(
-                destination, strategy, table="items",
-                to=f"{destination.schema}.items_{strategy}",
-                batch={"rows": 500})
+                destination, strategy, MODES[(row + column + turn) % 3],
+                to=target(destination, strategy), batch={"rows": 500})
             settings["destination"]["connection"] = destination.engine
             tidemark.pipeline(f"{destination.engine}_{strategy}", **settings)
     tidemark.write_config()
 
 
+def ledger(tidemark, sql):
+    with sqlite3.connect(f"file:{tidemark.state_file}?mode=ro",
+                         uri=True) as db:
+        return db.execute(sql).fetchall()
+
+
 def watch_and_kill(tidemark, seconds, chance):
-    """Returns how many times it was killed, and how often while alive."""
+    """How many times it was killed, and how many of these in mid-run."""
     end = time.monotonic() + seconds
-    kills = 0
+    kills = in_run = 0
     while time.monotonic() < end:
         running = tidemark.start("run", "--watch", "1s")
         time.sleep(chance.uniform(0.7, 4.0))
         assert running.alive(), running.wait()
         running.kill()
         kills += 1
-    return kills
+        in_run += ledger(tidemark, "SELECT count(*) > 0 FROM attempts WHERE "
+                                   "state = 'RUNNING'")[0][0]
+    return kills, in_run
 
 
-def test_soak(tidemark, source, make_destination, full):
+def check_worked(tidemark, kills, in_run, seconds):
+    """It was killed while it worked, and every pipeline got on meanwhile."""
+    assert kills >= seconds / 5 and in_run > kills / 5, (kills, in_run)
+    passes = dict(ledger(
+        tidemark, "SELECT pipeline, count(*) FROM attempts "
+                  "WHERE state = 'SUCCEEDED' GROUP BY 1"))
+    assert set(passes) == set(tidemark.pipelines)
+    assert min(passes.values()) >= seconds / 10, passes
+
+
+def pytest_generate_tests(metafunc):
+    if "turn" in metafunc.fixturenames:
+        full = metafunc.config.getoption("--full")
+        metafunc.parametrize("turn", range(3) if full else (0,))
+
+
+def test_soak(tidemark, source, make_destination, full, turn,
+              record_property):
     seconds = 60 if full else 20
     destinations = [make_destination(engine) for engine in ENGINES]
-    workload.create_items(source, rows=5000)
-    configure(tidemark, source, destinations)
-    with workload.Writers(source, threads=3) as writers:
-        kills = watch_and_kill(tidemark, seconds, random.Random(7))
-    assert kills >= seconds / 5 and writers.committed > 50
+    workload.create_items(source, rows=ROWS)
+    configure(tidemark, source, destinations, turn)
+    with workload.Writers(source, threads=3, seed=turn + 1) as writers:
+        kills, in_run = watch_and_kill(tidemark, seconds,
+                                       random.Random(turn + 7))
+    check_worked(tidemark, kills, in_run, seconds)
     workload.settle(source)
-    tidemark.run()
-    second = tidemark.run()
-    for result in second.json()["pipelines"]:
-        assert result["rows_read"] == 0, result
-        assert written(result) == 0
+    rest = tidemark.run().json()["pipelines"]
+    for result in tidemark.run().json()["pipelines"]:
+        assert result["rows_read"] == written(result) == 0, result
     for destination in destinations:
         for strategy in STRATEGIES:
             oracle.check_equal(
-                source, destination, "items",
-                f"{destination.schema}.items_{strategy}", oracle.ITEMS,
-                pipeline=f"{destination.engine}_{strategy}")
+                source, destination, "items", target(destination, strategy),
+                oracle.ITEMS, pipeline=f"{destination.engine}_{strategy}")
+    record_property("figures", f"{seconds} s: {writers.figures()}; {kills} "
+                    f"kills, {in_run} in mid-run; left for the end: "
+                    f"{sum(each['rows_read'] for each in rest)} rows")
 
 
 def test_append_soak(tidemark, source, make_destination):

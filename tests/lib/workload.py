@@ -82,8 +82,9 @@ class Writers:
     def __init__(self, source, tables=("items",), threads=3, seed=1):
         self.source, self.tables = source, tables
         self.stopping = threading.Event()
+        self.lock = threading.Lock()
         self.errors = []
-        self.committed = 0
+        self.committed = self.late = self.rows = 0
         self.threads = [
             threading.Thread(target=self._work, args=(seed * 1000 + n,))
             for n in range(threads)]
@@ -103,6 +104,10 @@ class Writers:
         if self.errors:
             raise self.errors[0]
 
+    def figures(self):
+        return (f"{self.committed} transactions, {self.late} of them long, "
+                f"wrote {self.rows} rows")
+
     def _work(self, seed):
         chance = random.Random(seed)
         try:
@@ -117,46 +122,53 @@ class Writers:
         db.execute("SELECT 1")  # now() is fixed from here on
         if long:
             self.stopping.wait(chance.uniform(0.3, 2.5))
+        rows = 0
         for _ in range(chance.randint(1, 4)):
-            self._statement(db, chance, chance.choice(self.tables))
+            rows += self._statement(db, chance, chance.choice(self.tables))
         if long:
             self.stopping.wait(chance.uniform(0, 1.0))
         if chance.random() < 0.1:
             db.rollback()  # leaves a gap in the sequence
         else:
             db.commit()
-            self.committed += 1
+            with self.lock:
+                self.committed += 1
+                self.late += long
+                self.rows += rows
         self.stopping.wait(chance.uniform(0, 0.05))
 
     def _statement(self, db, chance, table):
+        """How many rows it wrote."""
         kind = chance.random()
         if kind < 0.35:
-            self._insert(db, chance, table)
-        elif kind < 0.75:
-            self._update(db, chance, table)
+            return self._insert(db, chance, table)
+        if kind < 0.75:
+            return self._update(db, chance, table)
+        db.execute("SAVEPOINT here")
+        rows = self._update(db, chance, table)
+        if chance.random() < 0.3:
+            db.execute("ROLLBACK TO here")
+            rows = 0
         else:
-            db.execute("SAVEPOINT here")
-            self._update(db, chance, table)
-            if chance.random() < 0.3:
-                db.execute("ROLLBACK TO here")
-            else:
-                self._insert(db, chance, table)
-            db.execute("RELEASE here")
+            rows += self._insert(db, chance, table)
+        db.execute("RELEASE here")
+        return rows
 
     @staticmethod
     def _insert(db, chance, table):
-        db.execute(
+        return db.execute(
             f"INSERT INTO {table} (name, amount, quantity) "
             f"SELECT 'live ' || n, n / 3.0, n FROM generate_series(1, %s) n",
-            [chance.randint(1, 20)])
+            [chance.randint(1, 20)]).rowcount
 
     @staticmethod
     def _update(db, chance, table):
-        # A row's mark never steps back, though now() may be older than it: a
-        # lower mark is an older version, and those are not taken. SKIP LOCKED:
-        # writers that wait for each other would be one writer.
-        db.execute(
+        # As applications stamp: a long transaction that comes last sets a
+        # row's mark back. SKIP LOCKED: writers that wait for each other would
+        # be one writer.
+        return db.execute(
             f"UPDATE {table} SET quantity = quantity + 1, "
-            f"updated_at = greatest(updated_at, now()), seq = nextval('{table}_seq') WHERE id IN (SELECT id FROM {table} "
+            f"updated_at = now(), seq = nextval('{table}_seq') "
+            f"WHERE id IN (SELECT id FROM {table} "
             f"WHERE id %% 97 = %s LIMIT 20 FOR UPDATE SKIP LOCKED)",
-            [chance.randint(0, 96)])
+            [chance.randint(0, 96)]).rowcount
