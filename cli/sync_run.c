@@ -27,7 +27,7 @@ static const char *sync_outcome(const struct run_result *r)
 	case OUTCOME_STOPPED:
 		if (!r->started_us)
 			return "did not run";
-		return r->error.code ? "stopped by a signal" : "stopped";
+		return "stopped";
 	case OUTCOME_FAILED:
 		return r->started_us ? "failed" : "did not run";
 	case OUTCOME_BUSY:

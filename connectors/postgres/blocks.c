@@ -124,6 +124,7 @@ static void blocks_aim(struct postgres *c, uint64_t xmin, uint64_t xmax)
 
 	b->leaf = 0;
 	b->block = 0;
+	b->offset = 0;
 	b->extracts = 0;
 	b->held = 0;
 	b->count = 0;
@@ -238,7 +239,7 @@ int blocks_next(struct postgres *c, struct batch *out, struct error *err)
 	if (rc)
 		return rc;
 	if (!b->done && b->leaf < b->leaves.n)
-		blocks_set_pending(c, b->streaming ? b->last_block : b->block);
+		blocks_set_pending(c);
 	out->n_held = b->done ? b->held : 0;
 	out->progress = b->done ? 1 : blocks_progress(b);
 	rows_hand_over(c, out);

@@ -29,7 +29,7 @@ void blocks_resume(struct postgres *c);
 /* Decide which leaves are read whole: all, or those attached since. */
 void blocks_mark_whole(struct postgres *c);
 /* The running mark: in the middle of a pass at `block`, or at its end. */
-void blocks_set_pending(struct postgres *c, int64_t block);
+void blocks_set_pending(struct postgres *c);
 void blocks_settle_mark(struct postgres *c);
 /* New reference, or NULL: nothing to tell apart. */
 json_t *blocks_list_leaves(const struct postgres *c);

@@ -37,7 +37,7 @@ static void blocks_write_query(struct postgres *c, struct query *q)
 {
 	struct blocks *b = &c->pass.blocks;
 	const char *alias = c->layout.relation.alias;
-	char *begin = xstrfmt("(%" PRId64 ",0)", b->block);
+	char *begin = xstrfmt("(%" PRId64 ",%d)", b->block, b->offset);
 	char *end = xstrfmt("(%" PRId64 ",0)", b->end);
 	struct query tail;
 
@@ -99,6 +99,7 @@ int blocks_open_extract(struct postgres *c, const struct batch *out,
 		b->end = -1;
 	b->matched = 0;
 	b->last_block = b->block;
+	b->last_offset = b->offset - 1;
 	b->extracts++;
 	if (!b->in_transaction)
 		rc = blocks_transaction(c, err);
@@ -158,6 +159,7 @@ static int blocks_close_extract(struct postgres *c, struct batch *out,
 	file = (uint32_t)strtoul(pg_value(r, 0, 0), NULL, 10);
 	pg_result_free(r);
 	blocks_adapt(b, out);
+	b->offset = 0;
 	if (file != leaf->file) {
 		leaf->file = file;
 		b->block = 0;
@@ -180,9 +182,11 @@ static bool blocks_place_row(struct postgres *c, struct batch *out)
 	const uint8_t *tid = pg_stream_value(c->pg, column, &n);
 	const uint8_t *tail = pg_stream_value(c->pg, column + 1, &m);
 
-	if (tid && n >= 4)
+	if (tid && n == 6) {
 		c->pass.blocks.last_block = (int64_t)tid[0] << 24 |
 					    tid[1] << 16 | tid[2] << 8 | tid[3];
+		c->pass.blocks.last_offset = tid[4] << 8 | tid[5];
+	}
 	if (!tail || m != 1 || !*tail)
 		return true;
 	if (c->pass.scan->mark->tail == TAIL_HOLD) {
@@ -200,7 +204,9 @@ int blocks_fill(struct postgres *c, struct batch *out, struct error *err)
 
 	while (!rc && !batch_is_full(out)) {
 		rc = pg_stream_next(c->pg, err);
-		if (rc <= 0)
+		if (rc < 0)
+			return rows_stream_failed(c, out, err);
+		if (!rc)
 			break;
 		b->matched++;
 		rc = blocks_place_row(c, out) ? rows_append(c, out, err) : 0;

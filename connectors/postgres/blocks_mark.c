@@ -10,14 +10,17 @@ json_t *blocks_list_leaves(const struct postgres *c)
 	return leaf_list_new(&c->layout.relation, &c->pass.blocks.leaves);
 }
 
-/* Where a pass that is cut short goes on. */
-void blocks_set_pending(struct postgres *c, int64_t block)
+/* Where a pass that is cut short goes on: a batch may end within a block, whose
+ * rows keep their line numbers until the file is another. */
+void blocks_set_pending(struct postgres *c)
 {
 	struct blocks *b = &c->pass.blocks;
 	struct watermark *w = &c->pass.mark;
 	const struct leaf *leaf = &b->leaves.items[b->leaf];
 	json_t *list = blocks_list_leaves(c);
 	char *ceiling = xstrfmt("%" PRIu64, b->ceiling);
+	int64_t block = b->streaming ? b->last_block : b->block;
+	int offset = b->streaming ? b->last_offset + 1 : b->offset;
 
 	json_decref(w->pending);
 	w->pending = json_object();
@@ -25,6 +28,8 @@ void blocks_set_pending(struct postgres *c, int64_t block)
 	json_object_set_new(w->pending, "relation", json_integer(leaf->oid));
 	json_object_set_new(w->pending, "file", json_integer(leaf->file));
 	json_object_set_new(w->pending, "block", json_integer(block));
+	if (offset)
+		json_object_set_new(w->pending, "offset", json_integer(offset));
 	if (list)
 		json_object_set_new(w->pending, LEAF_LIST, list);
 	if (list && b->known)
@@ -80,10 +85,13 @@ void blocks_resume(struct postgres *c)
 		b->ceiling = strtoull(ceiling, NULL, 10);
 		b->extracts = 1;
 		/* Of a file that is gone, no block has been read. */
-		if (leaf->file ==
+		if (leaf->file !=
 		    json_integer_value(json_object_get(pending, "file")))
-			b->block = json_integer_value(
-				json_object_get(pending, "block"));
+			continue;
+		b->block =
+			json_integer_value(json_object_get(pending, "block"));
+		b->offset = (int)json_integer_value(
+			json_object_get(pending, "offset"));
 	}
 }
 

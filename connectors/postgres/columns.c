@@ -92,7 +92,8 @@ int columns_missing(const struct column_set *set, const char *what,
 }
 
 /* The user's SQL ends at a line's end: a comment in it must not swallow what
- * follows. */
+ * follows. In WHERE the server refuses what does not give one value for each
+ * row: sets, aggregates, window functions. */
 static void columns_write_probe(struct strbuf *sb,
 				const struct relation *relation,
 				const struct source_expression *expressions,
@@ -103,8 +104,9 @@ static void columns_write_probe(struct strbuf *sb,
 		strbuf_addf(sb, "%s(%s\n)", i ? ", " : "", expressions[i].sql);
 	strbuf_addf(sb, "%s FROM %s AS %s", n ? "" : "1", relation->sql,
 		    relation->alias);
-	if (where)
-		strbuf_addf(sb, " WHERE (%s\n)", where);
+	strbuf_addf(sb, " WHERE (%s\n)", where ? where : "true");
+	for (size_t i = 0; i < n; i++)
+		strbuf_addf(sb, " AND (%s\n) IS NULL", expressions[i].sql);
 }
 
 /* Types of the expressions; whether the server takes `where`. */
@@ -165,7 +167,9 @@ static int columns_blame(struct pg *pg, const struct relation *relation,
 	}
 	error_set(err, columns_is_users_fault(&why) ? ERROR_CONFIG : why.code,
 		  "%s: %s", key, why.message);
-	if (columns_is_users_fault(&why))
+	if (strstr(why.message, "not allowed in WHERE"))
+		error_hint(err, "(it must give one value for each row)");
+	else if (columns_is_users_fault(&why))
 		error_hint(err, "(it runs with an empty search path: qualify "
 				"the names of tables, functions and types)");
 	free(key);

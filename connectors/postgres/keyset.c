@@ -192,7 +192,9 @@ static int keyset_fill(struct postgres *c, struct batch *b, struct error *err)
 
 	while (!rc && !batch_is_full(b)) {
 		rc = pg_stream_next(c->pg, err);
-		if (rc <= 0)
+		if (rc < 0)
+			return rows_stream_failed(c, b, err);
+		if (!rc)
 			break;
 		rc = rows_append(c, b, err);
 		if (!rc)

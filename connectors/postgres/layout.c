@@ -308,6 +308,44 @@ static int layout_check_order(struct pg *pg, const struct layout *l,
 	return rc;
 }
 
+/* What the server takes without a table says nothing about a row: now() as a
+ * mark would run ahead of itself for ever. */
+static int layout_check_constant(struct pg *pg, const struct layout_column *c,
+				 const char *key, struct error *err)
+{
+	struct error ignored = ERROR_INIT;
+	struct pg_field *fields = NULL;
+	size_t n = 0;
+	char *sql;
+	int rc;
+
+	if (!c->expression)
+		return 0;
+	sql = xstrfmt("SELECT (%s\n)", c->expression);
+	rc = pg_describe(pg, sql, &fields, &n, &ignored);
+	free(sql);
+	pg_fields_free(fields, n);
+	return rc ? 0
+		  : error_set(err, ERROR_CONFIG,
+			      "%s: source.expressions.%s does not depend on "
+			      "the row: %s",
+			      key, c->name, c->expression);
+}
+
+static int layout_check_constants(struct pg *pg, const struct layout *l,
+				  struct error *err)
+{
+	int rc = 0;
+
+	if (l->mark >= 0)
+		rc = layout_check_constant(pg, layout_mark(l),
+					   "watermark.column", err);
+	for (size_t i = 0; !rc && i < l->n_key; i++)
+		rc = layout_check_constant(pg, &l->columns[l->key[i]], "key",
+					   err);
+	return rc;
+}
+
 int layout_read(struct pg *pg, const struct source_spec *source,
 		const struct watermark_spec *mark, struct layout *out,
 		struct error *err)
@@ -330,6 +368,8 @@ int layout_read(struct pg *pg, const struct source_spec *source,
 		rc = layout_check_strategy(out, source->table, mark, err);
 	if (!rc)
 		rc = layout_find_mark(out, &set, source, mark, err);
+	if (!rc)
+		rc = layout_check_constants(pg, out, err);
 	if (!rc)
 		rc = layout_check_order(pg, out, source->table, err);
 	columns_release(&set);

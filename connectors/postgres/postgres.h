@@ -43,9 +43,11 @@ struct blocks {
 	bool everything; /* ... or all of them */
 	uint64_t ceiling; /* the mark of the next pass; 0: not taken yet */
 	size_t leaf;
-	int64_t block; /* where the next extract begins */
+	int64_t block; /* where the next extract begins ... */
+	int offset; /* ... and in it, the first line number */
 	int64_t end; /* of the extract under way; -1: no end */
 	int64_t last_block; /* of the last row delivered */
+	int last_offset;
 	int64_t count; /* blocks of the next extract */
 	int64_t matched; /* rows of the extract under way */
 	int64_t extracts; /* of this pass */
@@ -88,6 +90,9 @@ int postgres_layout(struct postgres *c, const struct source_spec *source,
 int rows_begin(struct postgres *c, struct error *err);
 /* Append the current row of the stream to the batch. */
 int rows_append(struct postgres *c, struct batch *b, struct error *err);
+/* The server gave up on the statement: name the table, and the row before. */
+int rows_stream_failed(const struct postgres *c, const struct batch *b,
+		       struct error *err);
 /* Text of a column of row `row`, or of the hidden mark. */
 char *rows_text(const struct postgres *c, const struct batch *b, size_t row,
 		size_t column);

@@ -52,6 +52,21 @@ static int rows_blame(struct postgres *c, struct batch *b, size_t column,
 	return -(int)err->code;
 }
 
+int rows_stream_failed(const struct postgres *c, const struct batch *b,
+		       struct error *err)
+{
+	struct strbuf key = STRBUF_INIT;
+
+	if (b->n_rows)
+		value_print_key(&key, b, b->n_rows - 1);
+	if (err->code == ERROR_DATA || err->code == ERROR_SCHEMA)
+		error_prefix(err, "table %s%s%s", c->pass.scan->source->table,
+			     key.len ? ", in a row after key " : "",
+			     key.len ? key.data : "");
+	strbuf_release(&key);
+	return -(int)err->code;
+}
+
 static int rows_append_hidden(struct postgres *c, struct error *err)
 {
 	const struct layout_column *mark = layout_mark(&c->layout);

@@ -103,13 +103,19 @@ static void statement_newer(struct statement *s, bool excluded)
 	strbuf_addstr(&s->sql, " IS NULL)");
 }
 
+/* SQLite takes no expression deeper than 1000: a chain of OR is as deep as it
+ * is long, one of groups is not. */
+#define STATEMENT_GROUP 64
+
 /* The mark first: it tells most rows apart. */
 static void statement_differs(struct statement *s, bool excluded)
 {
 	const struct schema *schema = s->schema;
-	const char *before = "";
+	const char *before = "(";
+	size_t n = 0;
 
 	if (schema->mark >= 0 && !schema_is_key(schema, (size_t)schema->mark)) {
+		strbuf_addstr(&s->sql, before);
 		statement_equal(s, "IS NOT", (size_t)schema->mark, excluded);
 		before = "\n    OR ";
 	}
@@ -118,8 +124,9 @@ static void statement_differs(struct statement *s, bool excluded)
 			continue;
 		strbuf_addstr(&s->sql, before);
 		statement_equal(s, "IS NOT", i, excluded);
-		before = "\n    OR ";
+		before = ++n % STATEMENT_GROUP ? "\n    OR " : ")\n    OR (";
 	}
+	strbuf_addch(&s->sql, *before == '(' ? ' ' : ')');
 }
 
 static void statement_set(struct statement *s)

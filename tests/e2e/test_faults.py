@@ -13,8 +13,8 @@ import pytest
 import ends
 import oracle
 import workload
-from bench import (EXIT_ACCESS, EXIT_OK, EXIT_STOPPED, check_accounting,
-                   sync_items)
+from bench import (EXIT_ACCESS, EXIT_DATA, EXIT_OK, EXIT_STOPPED,
+                   check_accounting, sync_items)
 from ends import PostgresEnd, SqliteEnd
 from servers import wait_for
 
@@ -318,3 +318,22 @@ def test_another_writer_moved_the_mark(tidemark, source, make_destination):
     tidemark.run()
     check(source, destination)
     assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+@pytest.mark.parametrize("strategy", ("timestamp", "xmin"))
+def test_failed_statement_names_the_row_before(tidemark, source,
+                                               make_destination, strategy):
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=300)
+    sync_items(tidemark, source, destination, strategy, batch={"rows": 40})
+    tidemark.pipelines["items"]["source"]["expressions"] = {
+        "share": "1000 / (id - 250)"}
+    tidemark.write_config()
+    message = tidemark.run(expect=EXIT_DATA).pipeline()["error"]["message"]
+    assert "table public.items" in message
+    # A page that the server sorts first has no row before it.
+    assert strategy != "xmin" or "in a row after key id=249" in message
+    assert "division by zero" in message
+    source.execute("UPDATE items SET id = 1000 WHERE id = 250")
+    assert tidemark.run().pipeline()["outcome"] == "caught_up"
+    assert len(destination.rows("items", {"id": "int"})) == 300

@@ -266,6 +266,14 @@ def test_verbose_and_json_logs_hold_no_secret(tidemark, source,
      ["source.where", "no_such_column"]),
     ({"expressions": {"x": "no_such_function(id)"}}, EXIT_CONFIG,
      ["source.expressions.x", "no_such_function"]),
+    # one value for each row, or rows would be made up or left out
+    ({"expressions": {"x": "generate_series(1, id)"}}, EXIT_CONFIG,
+     ["source.expressions.x", "one value for each row"]),
+    ({"expressions": {"x": "count(*)"}}, EXIT_CONFIG,
+     ["source.expressions.x", "one value for each row"]),
+    # a mark that runs ahead of itself
+    ({"expressions": {"updated_at": "now()"}}, EXIT_CONFIG,
+     ["watermark.column", "does not depend on the row"]),
 ))
 def test_bad_names_at_the_source(tidemark, source, make_destination, change,
                                  code, words):

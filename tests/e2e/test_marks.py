@@ -120,6 +120,19 @@ def test_xid_wrap(tidemark, own_cluster, make_destination):
     assert value > 2 ** 32, "the mark keeps its epoch"
 
 
+def test_xmin_stops_within_a_block(tidemark, source, make_destination):
+    """A block holds more rows than a batch: the next run goes on in it."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=500)
+    sync_items(tidemark, source, destination, "xmin", batch={"rows": 7})
+    for _ in range(3):
+        stopped = tidemark.run("--max-batches", "2").pipeline()
+        assert stopped["rows_read"] == stopped["rows_inserted"] > 0
+    assert "offset" in destination.watermark("items")["pending"]
+    tidemark.run()
+    check(source, destination)
+
+
 @pytest.mark.parametrize("strategy", ("timestamp", "xmin", "sequence"))
 def test_recreated_source_stops(tidemark, source, make_destination, strategy):
     destination = make_destination("sqlite")

@@ -353,3 +353,28 @@ def test_foreign_keys_and_triggers_at_the_target(tidemark, source,
         done = tidemark("run", "--json")
         lost = destination.query("SELECT 50 - count(*) FROM child")[0][0]
         assert lost == 0 or done.code != 0, "rows of others were cascaded away"
+
+
+@pytest.mark.parametrize("engine, option", (
+    ("postgres", ""), ("sqlite", ""),
+    # DuckDB takes a block of 256 KiB for each column
+    ("duckdb", "?memory_limit=2GB")))
+def test_as_many_columns_as_a_source_has(tidemark, source, make_destination,
+                                         engine, option):
+    names = [f"c{n}" for n in range(1200)]
+    source.execute(
+        "CREATE TABLE many (id int PRIMARY KEY, updated_at timestamptz, "
+        + ", ".join(f"{name} int" for name in names) + ")",
+        "INSERT INTO many (id, updated_at, c1199) VALUES "
+        "(1, '2024-01-01', 5), (2, '2024-01-01', 6)")
+    destination = make_destination(engine)
+    sync_items(tidemark, source, destination, "timestamp", table="many")
+    if option:
+        tidemark.connections["warehouse"] += option
+        tidemark.write_config()
+    assert tidemark.run().pipeline()["rows_inserted"] == 2
+    source.execute("UPDATE many SET c1199 = 7, updated_at = '2024-01-02' "
+                   "WHERE id = 2")
+    assert written(tidemark.run().pipeline()) == 1
+    assert sorted(destination.rows(
+        "many", {"id": "int", "c1199": "int"})) == [(1, 5), (2, 7)]
