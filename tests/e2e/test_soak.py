@@ -42,18 +42,27 @@ def ledger(tidemark, sql):
         return db.execute(sql).fetchall()
 
 
+def at_work(tidemark, running):
+    return ledger(tidemark, "SELECT count(*) > 0 FROM attempts WHERE state = "
+                            f"'RUNNING' AND pid = {running.process.pid}")[0][0]
+
+
 def watch_and_kill(tidemark, seconds, chance):
-    """How many times it was killed, and how many of these in mid-run."""
+    """How many times it was killed, and how many of these in mid-run: most
+    are aimed there, because a watch mostly rests."""
     end = time.monotonic() + seconds
     kills = in_run = 0
     while time.monotonic() < end:
         running = tidemark.start("run", "--watch", "1s")
         time.sleep(chance.uniform(0.7, 4.0))
+        if chance.random() < 0.75:
+            wait_for(lambda: at_work(tidemark, running), 20,
+                     what="a run to kill")
+            time.sleep(chance.uniform(0, 0.1))
         assert running.alive(), running.wait()
         running.kill()
         kills += 1
-        in_run += ledger(tidemark, "SELECT count(*) > 0 FROM attempts WHERE "
-                                   "state = 'RUNNING'")[0][0]
+        in_run += at_work(tidemark, running)
     return kills, in_run
 
 
