@@ -1,6 +1,7 @@
 """Writers never rest, `run --watch` syncs and is killed every few seconds;
 when the writers stop, two more runs leave both sides equal."""
 
+import contextlib
 import random
 import sqlite3
 import time
@@ -36,15 +37,20 @@ def configure(tidemark, source, destinations, turn):
     tidemark.write_config()
 
 
-def ledger(tidemark, sql):
-    with sqlite3.connect(f"file:{tidemark.state_file}?mode=ro",
-                         uri=True) as db:
+def ledger(tidemark, sql, mode="ro"):
+    with contextlib.closing(sqlite3.connect(
+            f"file:{tidemark.state_file}?mode={mode}", uri=True)) as db:
         return db.execute(sql).fetchall()
 
 
 def at_work(tidemark, running):
-    return ledger(tidemark, "SELECT count(*) > 0 FROM attempts WHERE state = "
-                            f"'RUNNING' AND pid = {running.process.pid}")[0][0]
+    """Only looks: a writer would tidy up what the kill has left."""
+    try:
+        return ledger(tidemark,
+                      "SELECT count(*) > 0 FROM attempts WHERE state = "
+                      f"'RUNNING' AND pid = {running.process.pid}")[0][0]
+    except sqlite3.OperationalError:
+        return False  # not made yet, or nobody has it open
 
 
 def watch_and_kill(tidemark, seconds, chance):
@@ -71,9 +77,9 @@ def check_worked(tidemark, kills, in_run, seconds):
     assert kills >= seconds / 5 and in_run > kills / 5, (kills, in_run)
     passes = dict(ledger(
         tidemark, "SELECT pipeline, count(*) FROM attempts "
-                  "WHERE state = 'SUCCEEDED' GROUP BY 1"))
+                  "WHERE state = 'SUCCEEDED' GROUP BY 1", mode="rw"))
     assert set(passes) == set(tidemark.pipelines)
-    assert min(passes.values()) >= seconds / 10, passes
+    assert min(passes.values()) >= seconds / 10 + 2, passes
 
 
 def pytest_generate_tests(metafunc):
@@ -91,11 +97,11 @@ def test_soak(tidemark, source, make_destination, full, turn,
     with workload.Writers(source, threads=3, seed=turn + 1) as writers:
         kills, in_run = watch_and_kill(tidemark, seconds,
                                        random.Random(turn + 7))
-    check_worked(tidemark, kills, in_run, seconds)
     workload.settle(source)
     rest = tidemark.run().json()["pipelines"]
     for result in tidemark.run().json()["pipelines"]:
         assert result["rows_read"] == written(result) == 0, result
+    check_worked(tidemark, kills, in_run, seconds)
     for destination in destinations:
         for strategy in STRATEGIES:
             oracle.check_equal(
