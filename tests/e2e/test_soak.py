@@ -62,8 +62,8 @@ def watch_and_kill(tidemark, seconds, chance):
         running = tidemark.start("run", "--watch", "1s")
         time.sleep(chance.uniform(0.7, 4.0))
         if chance.random() < 0.75:
-            wait_for(lambda: at_work(tidemark, running), 20,
-                     what="a run to kill")
+            wait_for(lambda: at_work(tidemark, running) or
+                     not running.alive(), 20, what="a run to kill")
             time.sleep(chance.uniform(0, 0.1))
         assert running.alive(), running.wait()
         running.kill()
