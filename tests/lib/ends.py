@@ -119,8 +119,8 @@ class PostgresEnd:
 
     def connect(self, **more):
         """By the socket, where no password has to be worked out."""
-        return self.cluster.connect(self.database, APP,
-                                    application_name="test", **more)
+        more.setdefault("application_name", "test")
+        return self.cluster.connect(self.database, APP, **more)
 
     def query(self, sql):
         with self.connect() as db:
