@@ -193,6 +193,24 @@ static int sqlite_wait(void *ctx, int tries)
 	return 1;
 }
 
+/* Two that switch a new file at once would each wait for a lock that the other
+ * holds, to the end of their patience: SQLite's own waiting keeps the lock it
+ * has. Trying anew lets go of it. */
+static int sqlite_use_wal(struct sqlite *db, struct error *err)
+{
+	int code, tries = 0, rc = 0;
+
+	sqlite3_busy_handler(db->handle, NULL, NULL);
+	do
+		code = sqlite3_exec(db->handle, "PRAGMA journal_mode = WAL",
+				    NULL, NULL, NULL);
+	while ((code & 0xff) == SQLITE_BUSY && sqlite_wait(db, tries++));
+	if (code != SQLITE_OK)
+		rc = sqlite_fail(db, err);
+	sqlite3_busy_handler(db->handle, sqlite_wait, db);
+	return rc ? rc : sqlite_exec(db, "PRAGMA synchronous = NORMAL", err);
+}
+
 static int sqlite_set_up(struct sqlite *db,
 			 const struct sqlite_options *options, bool new_file,
 			 struct error *err)
@@ -209,10 +227,7 @@ static int sqlite_set_up(struct sqlite *db,
 			  options->keep_log ? 1 : 0, NULL);
 	rc = sqlite_exec(db, "PRAGMA schema_version", err);
 	if (!rc && wal && !options->read_only)
-		rc = sqlite_exec(db,
-				 "PRAGMA journal_mode = WAL;"
-				 "PRAGMA synchronous = NORMAL",
-				 err);
+		rc = sqlite_use_wal(db, err);
 	return rc;
 }
 
