@@ -14,6 +14,7 @@ ROOT = TESTS.parent
 sys.path.insert(0, str(TESTS / "lib"))
 
 import ends  # noqa: E402
+import mysql_servers  # noqa: E402
 from bench import Tidemark  # noqa: E402
 from servers import CANARY, Cluster  # noqa: E402
 
@@ -84,6 +85,24 @@ def own_cluster():
         server.remove()
 
 
+@pytest.fixture(scope="session")
+def mysql_family():
+    """MariaDB or MySQL by name, started when first asked for."""
+    running = {}
+
+    def get(name):
+        kind = mysql_servers.SERVERS[name]
+        if kind.missing():
+            pytest.skip(kind.missing())
+        if name not in running:
+            running[name] = kind().create().start().prepare()
+        return running[name]
+
+    yield get
+    for server in running.values():
+        server.remove()
+
+
 @pytest.fixture
 def work_dir():
     """A short path: unix sockets and error messages like it."""
@@ -118,6 +137,22 @@ def make_database(cluster):
     yield make
     for database in made:
         cluster.drop_database(database)
+
+
+@pytest.fixture
+def make_mysql(mysql_family):
+    """An empty database of one of the family."""
+    made = []
+
+    def make(name):
+        server, database = mysql_family(name), f"source_{next(counter)}"
+        server.create_database(database)
+        made.append((server, database))
+        return ends.MysqlEnd(server, database)
+
+    yield make
+    for server, database in made:
+        server.drop_database(database)
 
 
 @pytest.fixture

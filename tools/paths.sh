@@ -4,6 +4,7 @@ duckdb_version=1.5.6
 duckdb_dir=$cache/tidemark/duckdb-$duckdb_version
 venv_dir=$cache/tidemark-tests/venv
 venv_python=$venv_dir/bin/python
+mysql_dir=$cache/tidemark-tests/mysql
 
 # The DuckDB option for meson setup: a system DuckDB comes first.
 duckdb_option() {

@@ -186,6 +186,50 @@ class PostgresEnd:
                 [self.database]).fetchall()
 
 
+class MysqlEnd:
+    """A database of a MariaDB or MySQL server."""
+
+    def __init__(self, server, database):
+        self.server, self.database = server, database
+        self.engine, self.schema = server.name, database
+
+    def connection(self):
+        return password_connection(
+            self.server.url(self.database, password=None))
+
+    def url(self, **more):
+        return self.server.url(self.database, password=None, **more)
+
+    def connect(self):
+        db = self.server.admin(self.database)
+        with db.cursor() as cursor:
+            cursor.execute("SET time_zone = '+00:00'")
+        return db
+
+    def query(self, sql):
+        with self.connect() as db, db.cursor() as cursor:
+            cursor.execute(sql)
+            return cursor.fetchall()
+
+    def execute(self, *statements):
+        with self.connect() as db, db.cursor() as cursor:
+            for sql in statements:
+                cursor.execute(sql)
+
+    def rows(self, table, columns):
+        names = ", ".join(f"`{name}`" for name in columns)
+        if not table.startswith("("):
+            table = f"`{split_table(table)[-1]}`"
+        return [canon_row(row, columns.values()) for row in
+                self.query(f"SELECT {names} FROM {table}")]
+
+    def sessions(self):
+        """Sessions that are not the tests' own."""
+        return self.query(
+            "SELECT id, command, state FROM information_schema.processlist "
+            f"WHERE user = '{APP}'")
+
+
 class FileEnd:
     """What SQLite and DuckDB share: a file that only this process opens."""
 

@@ -21,6 +21,7 @@ import xml.etree.ElementTree as xml
 from concurrent.futures import ThreadPoolExecutor
 
 import builds
+import mysql_servers
 from servers import Cluster, stop_servers_below
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -167,6 +168,9 @@ class Suite:
     def run_contract_program(self, name):
         """With a server of its own: it may empty it, and a transaction left
         open there by another program would hold its marks back."""
+        kind = mysql_servers.SERVERS.get(name.split()[-1])
+        if kind:
+            return self.run_contract_mysql(name, kind)
         log_name = "contract-" + name.replace(" ", "-")
         cluster = Cluster(log_name).create().start().prepare()
         try:
@@ -178,6 +182,20 @@ class Suite:
                 "TIDEMARK_TEST_DUCKDB_PYTHON": sys.executable})
         finally:
             cluster.remove()
+
+    def run_contract_mysql(self, name, kind):
+        if kind.missing():  # the program says so, and skips
+            return self.run_meson([name], "contract-" + kind.name, {})
+        server = kind().create().start().prepare()
+        variable = f"TIDEMARK_TEST_{kind.name.upper()}"
+        try:
+            server.create_database("tm_source")
+            return self.run_meson([name], "contract-" + kind.name, {
+                variable: server.url("tm_source"),
+                variable + "_ADMIN": server.url(
+                    "tm_source", user=mysql_servers.BOSS)})
+        finally:
+            server.remove()
 
     def run_fuzz(self):
         """Each libFuzzer target a few seconds, from its seed corpus."""
@@ -361,6 +379,7 @@ def main():
         run.total.fail("interrupted")
     finally:
         stop_servers_below(scratch)
+        mysql_servers.stop_servers_below(scratch)
         shutil.rmtree(scratch, ignore_errors=True)
     total = run.total
     nothing_ran = total.passed + total.failed == 0
