@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/settle.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 #include "core/data/value.h"
@@ -153,17 +154,6 @@ bool activity_has_any(const struct activity *a, const json_t *set)
 		}
 	}
 	return false;
-}
-
-void reason_add(struct strbuf *reason, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (reason->len)
-		strbuf_addstr(reason, "; ");
-	va_start(ap, fmt);
-	strbuf_vaddf(reason, fmt, ap);
-	va_end(ap);
 }
 
 bool activity_explain(const struct activity *a, struct strbuf *reason)

@@ -32,8 +32,5 @@ void activity_release(struct activity *a);
 bool activity_has_any(const struct activity *a, const json_t *set);
 /* Why transactions may go unseen, each with what to do; false: they cannot. */
 bool activity_explain(const struct activity *a, struct strbuf *reason);
-/* Append a sentence to a list of reasons. */
-void reason_add(struct strbuf *reason, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
 
 #endif

@@ -242,6 +242,6 @@ int blocks_next(struct postgres *c, struct batch *out, struct error *err)
 		blocks_set_pending(c);
 	out->n_held = b->done ? b->held : 0;
 	out->progress = b->done ? 1 : blocks_progress(b);
-	rows_hand_over(c, out);
+	running_mark_hand_over(&c->pass.mark, out);
 	return 0;
 }

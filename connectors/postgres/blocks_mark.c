@@ -15,7 +15,7 @@ json_t *blocks_list_leaves(const struct postgres *c)
 void blocks_set_pending(struct postgres *c)
 {
 	struct blocks *b = &c->pass.blocks;
-	struct watermark *w = &c->pass.mark;
+	struct watermark *w = &c->pass.mark.at;
 	const struct leaf *leaf = &b->leaves.items[b->leaf];
 	json_t *list = blocks_list_leaves(c);
 	char *ceiling = xstrfmt("%" PRIu64, b->ceiling);
@@ -41,7 +41,7 @@ void blocks_set_pending(struct postgres *c)
 void blocks_settle_mark(struct postgres *c)
 {
 	struct blocks *b = &c->pass.blocks;
-	struct watermark *w = &c->pass.mark;
+	struct watermark *w = &c->pass.mark.at;
 	json_t *list = blocks_list_leaves(c);
 
 	free(w->value);

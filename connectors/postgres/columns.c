@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/names.h"
 #include "core/base/alloc.h"
-#include "core/base/nearest.h"
 #include "core/data/table_name.h"
 
 /* $1: the table; $2, $3: types and modifiers of the expressions, whose numbers
@@ -75,20 +75,16 @@ int columns_missing(const struct column_set *set, const char *what,
 		    const char *name, const char *table, struct error *err)
 {
 	const char **names = xcalloc(set->n ? set->n : 1, sizeof(*names));
-	const char *near;
 	size_t n = 0;
+	int rc;
 
 	for (size_t i = 0; i < set->n; i++) {
 		if (set->items[i].name)
 			names[n++] = set->items[i].name;
 	}
-	near = nearest_name(name, names, n);
-	error_set(err, ERROR_SCHEMA, "%s: table %s has no column \"%s\"", what,
-		  table, name);
-	if (near)
-		error_hint(err, "(did you mean \"%s\"?)", near);
+	rc = column_missing(names, n, what, name, table, err);
 	free(names);
-	return -ERROR_SCHEMA;
+	return rc;
 }
 
 /* The user's SQL ends at a line's end: a comment in it must not swallow what

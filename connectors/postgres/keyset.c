@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/delivered.h"
 #include "connectors/postgres/keyset.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/repeats.h"
@@ -51,11 +52,11 @@ int keyset_begin(struct postgres *c, struct error *err)
 	if (rc)
 		return rc;
 	/* What settle() found is pending until a later run has settled it. */
-	json_decref(p->mark.pending);
-	p->mark.pending = p->scan->settled->pending
-				  ? json_deep_copy(p->scan->settled->pending)
-				  : NULL;
-	keyset_deliver_begin(c);
+	json_decref(p->mark.at.pending);
+	p->mark.at.pending = p->scan->settled->pending
+				     ? json_deep_copy(p->scan->settled->pending)
+				     : NULL;
+	delivered_begin(&p->mark.at, p->scan->from);
 	keyset_enter(c, KEYSET_LEAVES);
 	keyset_leaves_resume(c);
 	keyset_leaves_note(c);
@@ -160,9 +161,10 @@ static void keyset_remember(struct postgres *c, const struct batch *b)
 	strlist_release(&k->last);
 	/* From the mark on even where it is not compared: same places. */
 	for (size_t i = 0; i < l->n_order; i++) {
-		char *text =
-			i < first ? xstrdup("")
-				  : rows_text(c, b, b->n_rows - 1, l->order[i]);
+		char *text = i < first ? xstrdup("")
+				       : running_mark_text(&c->pass.mark, b,
+							   b->n_rows - 1,
+							   l->order[i]);
 		strlist_add(&k->last, text);
 		free(text);
 	}
@@ -243,7 +245,7 @@ static double keyset_progress(struct postgres *c, enum keyset_step step)
 	}
 	if (step != KEYSET_SETTLED)
 		return step == KEYSET_TAIL ? 1 : -1;
-	now = keyset_number(c->pass.mark.value, oid);
+	now = keyset_number(c->pass.mark.at.value, oid);
 	end = keyset_number(scan->settled->value, oid);
 	if (!k->measured)
 		k->first_mark = now;
@@ -260,11 +262,16 @@ static void keyset_finish(struct postgres *c, struct batch *b,
 	struct keyset *k = &c->pass.keyset;
 
 	if (b->n_rows && step == KEYSET_SETTLED) {
-		rows_advance(c, b, b->n_rows - 1);
-		keyset_deliver_settle(c);
+		running_mark_advance(&c->pass.mark, b, b->n_rows - 1,
+				     (size_t)c->layout.mark);
+		delivered_settle(&c->pass.mark.at);
 	}
-	if (step == KEYSET_TAIL)
-		keyset_deliver_tail(c, b);
+	if (step == KEYSET_TAIL && b->n_rows) {
+		char *last = running_mark_text(&c->pass.mark, b, b->n_rows - 1,
+					       (size_t)c->layout.mark);
+		delivered_tail(&c->pass.mark.at, last);
+		free(last);
+	}
 	if (step == KEYSET_LEAVES)
 		keyset_leaves_note(c);
 	if (b->n_rows) {
@@ -275,7 +282,7 @@ static void keyset_finish(struct postgres *c, struct batch *b,
 	}
 	if (step == KEYSET_TAIL)
 		b->n_tail = b->n_rows;
-	rows_hand_over(c, b);
+	running_mark_hand_over(&c->pass.mark, b);
 }
 
 int keyset_next(struct postgres *c, struct batch *out, struct error *err)

@@ -38,10 +38,4 @@ int keyset_check(struct postgres *c, struct error *err);
 /* What tail: hold keeps back, in the step of the tail. */
 int keyset_count_tail(struct postgres *c, struct batch *out, struct error *err);
 
-/* The highest mark delivered, as pending.delivered of the running mark for as
- * long as it is beyond the mark's own value. */
-void keyset_deliver_begin(struct postgres *c); /* what earlier runs left */
-void keyset_deliver_tail(struct postgres *c, const struct batch *b);
-void keyset_deliver_settle(struct postgres *c); /* the value has moved */
-
 #endif

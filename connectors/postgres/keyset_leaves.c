@@ -117,7 +117,7 @@ static json_t *leaves_position(const struct strlist *last)
 void keyset_leaves_note(struct postgres *c)
 {
 	struct keyset *k = &c->pass.keyset;
-	struct watermark *w = &c->pass.mark;
+	struct watermark *w = &c->pass.mark.at;
 	const struct leaf *leaf = keyset_leaf(c);
 	json_t *list, *at;
 

@@ -10,10 +10,7 @@
 
 static void pass_release(struct pass *p)
 {
-	watermark_release(&p->mark);
-	free(p->hidden.validity);
-	free(p->hidden.offsets);
-	free(p->hidden.data);
+	running_mark_release(&p->mark);
 	keyset_release(&p->keyset);
 	blocks_release(&p->blocks);
 	memset(p, 0, sizeof(*p));
@@ -139,13 +136,7 @@ static int postgres_scan(struct connector *base, const struct scan *scan,
 	if (rc)
 		return rc;
 	c->pass.scan = scan;
-	watermark_copy(&c->pass.mark, scan->from);
-	json_decref(c->pass.mark.identity);
-	c->pass.mark.identity =
-		scan->identity ? json_deep_copy(scan->identity) : NULL;
-	c->pass.mark.strategy = scan->mark->strategy;
-	if (!c->pass.mark.column && scan->mark->strategy != STRATEGY_XMIN)
-		c->pass.mark.column = xstrdup(scan->mark->column);
+	running_mark_begin(&c->pass.mark, scan);
 	rc = rows_begin(c, err);
 	if (rc)
 		return rc;

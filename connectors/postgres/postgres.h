@@ -6,6 +6,7 @@
 #define TIDEMARK_CONNECTORS_POSTGRES_POSTGRES_H
 
 #include "clients/pg.h"
+#include "connectors/common/running_mark.h"
 #include "connectors/postgres/layout.h"
 #include "core/plugin/connector.h"
 
@@ -60,8 +61,7 @@ struct blocks {
 
 struct pass {
 	const struct scan *scan;
-	struct watermark mark; /* as far as it has come */
-	struct vector hidden; /* one row: a mark that is not delivered */
+	struct running_mark mark;
 	int64_t rows; /* delivered so far */
 	bool open; /* failpoint snapshot_opened has been passed */
 	struct keyset keyset;
@@ -93,13 +93,6 @@ int rows_append(struct postgres *c, struct batch *b, struct error *err);
 /* The server gave up on the statement: name the table, and the row before. */
 int rows_stream_failed(const struct postgres *c, const struct batch *b,
 		       struct error *err);
-/* Text of a column of row `row`, or of the hidden mark. */
-char *rows_text(const struct postgres *c, const struct batch *b, size_t row,
-		size_t column);
-/* Value and key of the running mark become those of row `row`. */
-void rows_advance(struct postgres *c, const struct batch *b, size_t row);
-/* The batch's watermark becomes the running mark. */
-void rows_hand_over(struct postgres *c, struct batch *b);
 /* The named failpoints of a stream; `read` counts the page's rows. */
 int rows_failpoints(struct postgres *c, size_t read, struct error *err);
 

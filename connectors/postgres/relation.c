@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/names.h"
 #include "core/base/alloc.h"
 #include "core/base/nearest.h"
 #include "core/base/strlist.h"
@@ -74,14 +75,6 @@ const char *relation_kind_name(enum relation_kind kind)
 	return "table";
 }
 
-void relation_write_part(struct strbuf *sb, const char *part)
-{
-	if (!*part || strpbrk(part, ".\" \t\r\n"))
-		sql_quote_name(sb, part, '"');
-	else
-		strbuf_addstr(sb, part);
-}
-
 static char *relation_quote(const char *schema, const char *name)
 {
 	struct strbuf sb = STRBUF_INIT;
@@ -110,9 +103,7 @@ static int relation_missing(struct pg *pg, const char *table,
 		goto out;
 	for (int i = 0; i < pg_rows(r); i++) {
 		struct strbuf sb = STRBUF_INIT;
-		relation_write_part(&sb, pg_value(r, i, 0));
-		strbuf_addch(&sb, '.');
-		relation_write_part(&sb, pg_value(r, i, 1));
+		table_write(&sb, pg_value(r, i, 0), pg_value(r, i, 1));
 		strlist_add(&names, sb.data);
 		strbuf_release(&sb);
 	}

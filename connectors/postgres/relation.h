@@ -54,8 +54,6 @@ int relation_find(struct pg *pg, const char *table, struct relation *out,
 		  struct error *err);
 void relation_release(struct relation *r);
 const char *relation_kind_name(enum relation_kind kind); /* "view", ... */
-/* Append a part of a name as the config takes it: quoted where needed. */
-void relation_write_part(struct strbuf *sb, const char *part);
 
 /* In order of oid. A table without heirs is its own leaf. */
 int leaves_find(struct pg *pg, uint32_t oid, struct leaves *out,

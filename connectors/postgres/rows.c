@@ -9,21 +9,13 @@
 int rows_begin(struct postgres *c, struct error *err)
 {
 	struct pass *p = &c->pass;
-	struct vector *v = &p->hidden;
 	const struct layout_column *mark = layout_mark(&c->layout);
 
 	if (p->scan->schema->n_columns != c->layout.n_columns)
 		return error_set(err, ERROR_BUG,
 				 "scan: the schema is not that of describe");
-	memset(v, 0, sizeof(*v));
-	if (!mark || c->layout.mark < (long)c->layout.n_columns)
-		return 0;
-	v->kind = mark->type.kind;
-	v->width = (uint32_t)type_width(v->kind);
-	v->validity = xcalloc(1, 1);
-	v->offsets = xcalloc(2, sizeof(*v->offsets));
-	v->data_capacity = 64;
-	v->data = xcalloc(1, v->data_capacity);
+	if (mark && c->layout.mark >= (long)c->layout.n_columns)
+		running_mark_hide(&p->mark, mark->type.kind);
 	return 0;
 }
 
@@ -70,7 +62,7 @@ int rows_stream_failed(const struct postgres *c, const struct batch *b,
 static int rows_append_hidden(struct postgres *c, struct error *err)
 {
 	const struct layout_column *mark = layout_mark(&c->layout);
-	struct vector *v = &c->pass.hidden;
+	struct vector *v = &c->pass.mark.hidden;
 	const uint8_t *bytes;
 	size_t n = 0;
 
@@ -109,38 +101,6 @@ int rows_append(struct postgres *c, struct batch *b, struct error *err)
 	batch_row_done(b);
 	c->pass.rows++;
 	return 0;
-}
-
-char *rows_text(const struct postgres *c, const struct batch *b, size_t row,
-		size_t column)
-{
-	struct strbuf sb = STRBUF_INIT;
-
-	if (column < c->layout.n_columns)
-		value_print(&sb, &b->vectors[column], row);
-	else
-		value_print(&sb, &c->pass.hidden, 0);
-	return strbuf_detach(&sb);
-}
-
-void rows_advance(struct postgres *c, const struct batch *b, size_t row)
-{
-	struct watermark *w = &c->pass.mark;
-
-	free(w->value);
-	w->value = rows_text(c, b, row, (size_t)c->layout.mark);
-	strlist_release(&w->key);
-	for (size_t i = 0; i < c->layout.n_key; i++) {
-		char *text = rows_text(c, b, row, c->layout.key[i]);
-		strlist_add(&w->key, text);
-		free(text);
-	}
-}
-
-void rows_hand_over(struct postgres *c, struct batch *b)
-{
-	watermark_release(&b->watermark);
-	watermark_copy(&b->watermark, &c->pass.mark);
 }
 
 int rows_failpoints(struct postgres *c, size_t read, struct error *err)

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "connectors/common/settle.h"
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/row_security.h"

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/settle.h"
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/sequences.h"

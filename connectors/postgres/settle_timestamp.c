@@ -1,16 +1,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/settle.h"
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/zone.h"
 #include "core/base/alloc.h"
 #include "core/data/value.h"
-
-/* A transaction takes its now() a moment before pg_stat_activity shows it. */
-#define SETTLE_MARGIN_US US_PER_SECOND
-/* How far a wall clock can be before UTC. */
-#define SETTLE_ZONE_MOST_US (INT64_C(15) * 3600 * US_PER_SECOND)
 
 static int64_t settle_least(int64_t a, int64_t b)
 {
@@ -33,32 +29,6 @@ static int64_t settle_instant(const struct activity *a,
 			     ? INT64_MIN
 			     : settle_least(us, a->replayed_us);
 	return us == INT64_MIN ? us : us - SETTLE_MARGIN_US;
-}
-
-static int64_t settle_floor(int64_t us, int64_t unit_us)
-{
-	int64_t rest = us % unit_us;
-
-	return us - (rest < 0 ? rest + unit_us : rest);
-}
-
-/* The tick that holds the instant is open: what is written now may carry a
- * mark at its beginning. */
-static char *settle_text(const struct layout_column *mark, int64_t us)
-{
-	struct strbuf sb = STRBUF_INIT;
-	int64_t tick_us = 1;
-
-	if (mark->wire->oid == WIRE_DATE) {
-		us = settle_floor(us, US_PER_DAY) - US_PER_DAY;
-		value_print_date(&sb, (int32_t)(us / US_PER_DAY));
-		return strbuf_detach(&sb);
-	}
-	for (int digits = mark->type.digits; digits < 6; digits++)
-		tick_us *= 10;
-	value_print_timestamp(&sb, settle_floor(us, tick_us) - 1,
-			      mark->wire->oid == WIRE_TIMESTAMPTZ);
-	return strbuf_detach(&sb);
 }
 
 /* The stored mark as µs; a text in another notation than ours (set by hand)
@@ -90,13 +60,10 @@ static int settle_parse(struct postgres *c, const char *text, int64_t *out,
 	return rc;
 }
 
-/* The mark never goes back by itself, and cannot be ahead of the clock. */
 static int settle_against_mark(struct postgres *c, const struct activity *a,
 			       const struct watermark *from,
 			       struct settled *out, struct error *err)
 {
-	bool instant = layout_mark(&c->layout)->wire->oid == WIRE_TIMESTAMPTZ;
-	int64_t latest = a->now_us + (instant ? 0 : SETTLE_ZONE_MOST_US);
 	int64_t value, settled = INT64_MIN;
 	int rc;
 
@@ -105,21 +72,9 @@ static int settle_against_mark(struct postgres *c, const struct activity *a,
 	rc = settle_parse(c, from->value, &value, err);
 	if (!rc && out->value)
 		rc = settle_parse(c, out->value, &settled, err);
-	if (rc)
-		return rc;
-	if (value > latest) {
-		char now[CLOCK_TEXT_SIZE];
-		clock_format_utc(a->now_us, now);
-		return error_set(err, ERROR_SCHEMA,
-				 "the mark, %s, is ahead of the source's clock "
-				 "(%s): the source cannot have produced it",
-				 from->value, now);
-	}
-	if (settled < value) {
-		free(out->value);
-		out->value = xstrdup(from->value);
-	}
-	return 0;
+	return rc ? rc
+		  : settle_keep_mark(&layout_mark(&c->layout)->type, a->now_us,
+				     value, settled, from, out, err);
 }
 
 static int settle_value(struct postgres *c, const struct watermark_spec *mark,
@@ -133,7 +88,7 @@ static int settle_value(struct postgres *c, const struct watermark_spec *mark,
 	if (column->wire->oid != WIRE_TIMESTAMPTZ)
 		rc = zone_wall_clock(c->pg, mark->time_zone, us, &us, err);
 	if (!rc)
-		out->value = settle_text(column, us);
+		out->value = settle_text(&column->type, us);
 	return rc;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "connectors/common/names.h"
 #include "connectors/postgres/postgres.h"
 #include "core/base/alloc.h"
 
@@ -28,21 +29,6 @@ static const char suggest_counts_sql[] =
 	"  AND pg_stat_get_tuples_updated($1::oid) = 0\n"
 	"  AND pg_stat_get_tuples_deleted($1::oid) = 0";
 
-/* Names that mean "changed at", best first. */
-static const char *const suggest_changed[] = {
-	"updated_at",	 "modified_at",	 "changed_at",	  "updated_on",
-	"modified_on",	 "updated",	 "modified",	  "last_modified",
-	"last_updated",	 "updated_date", "modified_date", "last_update",
-	"lastmodified",	 "updatedat",	 "modifiedat",	  "update_time",
-	"date_modified", "mtime",
-};
-
-/* Names that mean "made at": enough where rows never change. */
-static const char *const suggest_made[] = {
-	"created_at", "inserted_at", "created_on", "occurred_at",
-	"logged_at",  "created",     "event_time", "recorded_at",
-};
-
 struct suggestion {
 	enum strategy strategy;
 	char *column;
@@ -65,9 +51,7 @@ int postgres_tables(struct connector *base, struct table_list *out,
 		out->items = xgrow(out->items, &out->capacity, out->n + 1,
 				   sizeof(*out->items));
 		t = &out->items[out->n++];
-		relation_write_part(&name, pg_value(r, i, 0));
-		strbuf_addch(&name, '.');
-		relation_write_part(&name, pg_value(r, i, 1));
+		table_write(&name, pg_value(r, i, 0), pg_value(r, i, 1));
 		t->name = strbuf_detach(&name);
 		t->kind = xstrdup(relation_kind_name((enum relation_kind) *
 						     pg_value(r, i, 2)));
@@ -90,11 +74,10 @@ static bool suggest_is_id(const struct layout_column *c)
 
 /* The first of `names` that is a column with a time, best one with an index;
  * NULL if there is none. */
-static const struct layout_column *suggest_find(const struct layout *l,
-						const char *const *names,
-						size_t n, bool indexed)
+static const struct layout_column *
+suggest_find(const struct layout *l, const char *const *names, bool indexed)
 {
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; names[i]; i++) {
 		for (size_t j = 0; j < l->n_columns; j++) {
 			const struct layout_column *c = &l->columns[j];
 			if (!strcasecmp(c->name, names[i]) &&
@@ -117,16 +100,14 @@ static void suggest_timestamp(struct suggestion *s,
 
 static void suggest_for_table(struct suggestion *s, const struct layout *l)
 {
-	size_t n = ARRAY_SIZE(suggest_changed);
-	const struct layout_column *c =
-		suggest_find(l, suggest_changed, n, true);
+	const struct layout_column *c = suggest_find(l, changed_names, true);
 
 	if (c) {
 		suggest_timestamp(s, c,
 				  "says when a row changed, and has an index");
 		return;
 	}
-	c = suggest_find(l, suggest_changed, n, false);
+	c = suggest_find(l, changed_names, false);
 	s->strategy = STRATEGY_XMIN;
 	s->column = xstrdup("");
 	s->reason = c ? xstrfmt("xmin needs no column; %s would do too, with "
@@ -141,9 +122,8 @@ static void suggest_for_table(struct suggestion *s, const struct layout *l)
 static bool suggest_looks_like_log(const struct layout *l)
 {
 	return l->n_key == 1 && suggest_is_id(&l->columns[l->key[0]]) &&
-	       !suggest_find(l, suggest_changed, ARRAY_SIZE(suggest_changed),
-			     false) &&
-	       suggest_find(l, suggest_made, ARRAY_SIZE(suggest_made), false);
+	       !suggest_find(l, changed_names, false) &&
+	       suggest_find(l, made_names, false);
 }
 
 /* The looks are not enough: the server has counted what happened. */
@@ -167,12 +147,10 @@ static int suggest_is_log(struct postgres *c, const struct layout *l, bool *log,
 
 static void suggest_for_view(struct suggestion *s, const struct layout *l)
 {
-	const struct layout_column *c = suggest_find(
-		l, suggest_changed, ARRAY_SIZE(suggest_changed), false);
+	const struct layout_column *c = suggest_find(l, changed_names, false);
 
 	if (!c)
-		c = suggest_find(l, suggest_made, ARRAY_SIZE(suggest_made),
-				 false);
+		c = suggest_find(l, made_names, false);
 	for (size_t i = 0; !c && i < l->n_columns; i++) {
 		if (suggest_is_time(&l->columns[i]))
 			c = &l->columns[i];

@@ -1,0 +1,99 @@
+#include "connectors/common/delivered.h"
+
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/data/value.h"
+
+#define DELIVERED "delivered"
+
+static bool delivered_read(const char *text, int64_t *out)
+{
+	int32_t days;
+
+	if (!text)
+		return false;
+	if (!value_parse_date(text, &days))
+		return value_parse_timestamp(text, out);
+	*out = days * US_PER_DAY;
+	return true;
+}
+
+bool number_is_whole(const char *text)
+{
+	size_t sign = text && *text == '-';
+
+	return text && text[sign] &&
+	       !text[sign + strspn(text + sign, "0123456789")];
+}
+
+bool number_is_greater(const char *a, const char *b)
+{
+	bool below = *a == '-', other = *b == '-';
+	size_t n, m;
+	int c;
+
+	if (below != other)
+		return other;
+	a += below + strspn(a + below, "0");
+	b += below + strspn(b + below, "0");
+	n = strlen(a);
+	m = strlen(b);
+	c = n == m ? strcmp(a, b) : n > m ? 1 : -1;
+	return below ? c < 0 : c > 0;
+}
+
+/* One that cannot be read (set by hand) is below every other. */
+static bool delivered_is_beyond(const struct watermark *w, const char *a,
+				const char *b)
+{
+	int64_t x = 0, y = 0;
+
+	if (w->strategy == STRATEGY_SEQUENCE)
+		return number_is_whole(a) &&
+		       (!number_is_whole(b) || number_is_greater(a, b));
+	if (!delivered_read(a, &x))
+		return false;
+	return !delivered_read(b, &y) || x > y;
+}
+
+static const char *delivered_now(const struct watermark *w)
+{
+	return json_string_value(json_object_get(w->pending, DELIVERED));
+}
+
+static void delivered_set(struct watermark *w, const char *text)
+{
+	if (!w->pending)
+		w->pending = json_object();
+	json_object_set_new(w->pending, DELIVERED, json_string(text));
+}
+
+void delivered_begin(struct watermark *now, const struct watermark *from)
+{
+	const char *before = delivered_now(from);
+
+	if (before)
+		delivered_set(now, before);
+	delivered_settle(now);
+}
+
+void delivered_tail(struct watermark *now, const char *last)
+{
+	if (delivered_is_beyond(now, last, now->value) &&
+	    delivered_is_beyond(now, last, delivered_now(now)))
+		delivered_set(now, last);
+}
+
+void delivered_settle(struct watermark *now)
+{
+	const char *text = delivered_now(now);
+
+	if (!text || delivered_is_beyond(now, text, now->value))
+		return;
+	json_object_del(now->pending, DELIVERED);
+	if (json_object_size(now->pending))
+		return;
+	json_decref(now->pending);
+	now->pending = NULL;
+}

@@ -1,0 +1,26 @@
+/*
+ * The tail is delivered ahead of the mark. Its highest value is kept, as
+ * pending.delivered for as long as it is beyond the mark's own value: a
+ * transaction that began early and commits late may leave the newest version
+ * of a row with an older mark than the one delivered, and up to here, what
+ * the source says now goes, whatever the row's mark.
+ */
+#ifndef TIDEMARK_CONNECTORS_COMMON_DELIVERED_H
+#define TIDEMARK_CONNECTORS_COMMON_DELIVERED_H
+
+#include <stdbool.h>
+
+#include "core/data/watermark.h"
+
+/* What earlier runs left. */
+void delivered_begin(struct watermark *now, const struct watermark *from);
+/* A row of the tail with this mark was delivered. */
+void delivered_tail(struct watermark *now, const char *last);
+/* The value has moved. */
+void delivered_settle(struct watermark *now);
+
+/* Whole numbers of any length, as text. */
+bool number_is_whole(const char *text);
+bool number_is_greater(const char *a, const char *b);
+
+#endif

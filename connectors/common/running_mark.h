@@ -1,0 +1,31 @@
+/*
+ * The mark of a pass that is under way: how far it has come, and the mark
+ * column's value of the current row where that column is not delivered. For
+ * every connector that pages by (mark, key).
+ */
+#ifndef TIDEMARK_CONNECTORS_COMMON_RUNNING_MARK_H
+#define TIDEMARK_CONNECTORS_COMMON_RUNNING_MARK_H
+
+#include "core/plugin/connector.h"
+
+struct running_mark {
+	struct watermark at;
+	struct vector hidden; /* one row; without validity: none is hidden */
+	size_t n_columns; /* delivered; this one and beyond is `hidden` */
+};
+
+/* Where `scan` begins; nothing is hidden. Release first. */
+void running_mark_begin(struct running_mark *m, const struct scan *scan);
+/* The mark column, of this kind, is read but not delivered. */
+void running_mark_hide(struct running_mark *m, enum type_kind kind);
+void running_mark_release(struct running_mark *m);
+/* Text of a column of row `row`, or of the hidden mark. Caller frees. */
+char *running_mark_text(const struct running_mark *m, const struct batch *b,
+			size_t row, size_t column);
+/* Value (of column `mark`) and key become those of row `row`. */
+void running_mark_advance(struct running_mark *m, const struct batch *b,
+			  size_t row, size_t mark);
+/* The batch's watermark becomes this one. */
+void running_mark_hand_over(const struct running_mark *m, struct batch *b);
+
+#endif

@@ -1,0 +1,63 @@
+#include "connectors/common/settle.h"
+
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/data/value.h"
+
+static int64_t settle_floor(int64_t us, int64_t unit_us)
+{
+	int64_t rest = us % unit_us;
+
+	return us - (rest < 0 ? rest + unit_us : rest);
+}
+
+char *settle_text(const struct type *type, int64_t us)
+{
+	struct strbuf sb = STRBUF_INIT;
+	int64_t tick_us = 1;
+
+	if (type->kind == TYPE_DATE) {
+		us = settle_floor(us, US_PER_DAY) - US_PER_DAY;
+		value_print_date(&sb, (int32_t)(us / US_PER_DAY));
+		return strbuf_detach(&sb);
+	}
+	for (int digits = type->digits; digits < 6; digits++)
+		tick_us *= 10;
+	value_print_timestamp(&sb, settle_floor(us, tick_us) - 1,
+			      type->kind == TYPE_TIMESTAMPTZ);
+	return strbuf_detach(&sb);
+}
+
+int settle_keep_mark(const struct type *type, int64_t now_us, int64_t value_us,
+		     int64_t settled_us, const struct watermark *from,
+		     struct settled *out, struct error *err)
+{
+	bool instant = type->kind == TYPE_TIMESTAMPTZ;
+
+	if (value_us > now_us + (instant ? 0 : SETTLE_ZONE_MOST_US)) {
+		char now[CLOCK_TEXT_SIZE];
+		clock_format_utc(now_us, now);
+		return error_set(err, ERROR_SCHEMA,
+				 "the mark, %s, is ahead of the source's clock "
+				 "(%s): the source cannot have produced it",
+				 from->value, now);
+	}
+	if (settled_us < value_us) {
+		free(out->value);
+		out->value = xstrdup(from->value);
+	}
+	return 0;
+}
+
+void reason_add(struct strbuf *reason, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (reason->len)
+		strbuf_addstr(reason, "; ");
+	va_start(ap, fmt);
+	strbuf_vaddf(reason, fmt, ap);
+	va_end(ap);
+}

@@ -1,0 +1,29 @@
+/* What every connector's settle() needs: the open tick of a mark column, the
+ * reasons of a guarantee. */
+#ifndef TIDEMARK_CONNECTORS_COMMON_SETTLE_H
+#define TIDEMARK_CONNECTORS_COMMON_SETTLE_H
+
+#include "core/base/strbuf.h"
+#include "core/plugin/connector.h"
+
+/* A transaction takes its now() a moment before the server's lists show it. */
+#define SETTLE_MARGIN_US US_PER_SECOND
+/* How far a wall clock can be before UTC. */
+#define SETTLE_ZONE_MOST_US (INT64_C(15) * 3600 * US_PER_SECOND)
+
+/* The last value of a column of this type (DATE, TIMESTAMP, TIMESTAMPTZ) that
+ * lies before the instant `us` or, for one without a zone, before that wall
+ * clock. The tick that holds it is open: what is written now may carry a mark
+ * at its beginning. Caller frees. */
+char *settle_text(const struct type *type, int64_t us);
+/* The mark `from` against what is settled: the mark never goes back by itself,
+ * and cannot be ahead of the clock (SCHEMA error). `value_us`: the mark's value
+ * in the notation of settle_text; `settled_us` that of out->value. */
+int settle_keep_mark(const struct type *type, int64_t now_us, int64_t value_us,
+		     int64_t settled_us, const struct watermark *from,
+		     struct settled *out, struct error *err);
+/* Append a sentence to a list of reasons. */
+void reason_add(struct strbuf *reason, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif
