@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clients/tls.h"
 #include "core/base/alloc.h"
 
 void pg_target_note(struct pg_target *t, const char *keyword, const char *value)
@@ -35,20 +36,12 @@ void pg_target_release(struct pg_target *t)
 	memset(t, 0, sizeof(*t));
 }
 
-static bool pg_is_local(const char *host, size_t n)
-{
-	return n == 0 || host[0] == '/' || host[0] == '@' ||
-	       (n == 9 && !strncmp(host, "localhost", n)) ||
-	       (n > 4 && !strncmp(host, "127.", 4)) ||
-	       (n == 3 && !strncmp(host, "::1", n));
-}
-
 /* Loopback and sockets only: hosts may be a list. */
 static bool pg_all_local(const char *hosts)
 {
 	for (;;) {
 		size_t n = strcspn(hosts, ",");
-		if (!pg_is_local(hosts, n))
+		if (!tls_is_local(hosts, n))
 			return false;
 		if (!hosts[n])
 			return true;
@@ -69,12 +62,6 @@ static void pg_set(struct pg_parameters *p, const char *keyword,
  * distribution's authorities are meant. sslrootcert=system is libpq 16's. */
 static const char *pg_default_authorities(int libpq)
 {
-	static const char *const bundles[] = {
-		"/etc/ssl/certs/ca-certificates.crt",
-		"/etc/pki/tls/certs/ca-bundle.crt",
-		"/etc/ssl/ca-bundle.pem",
-		"/etc/ssl/cert.pem",
-	};
 	const char *home = getenv("HOME");
 	char *own = xstrfmt("%s/.postgresql/root.crt", home ? home : "");
 	bool has_own = access(own, R_OK) == 0;
@@ -84,11 +71,7 @@ static const char *pg_default_authorities(int libpq)
 		return NULL;
 	if (libpq >= 160000)
 		return "system";
-	for (size_t i = 0; i < ARRAY_SIZE(bundles); i++) {
-		if (access(bundles[i], R_OK) == 0)
-			return bundles[i];
-	}
-	return NULL;
+	return tls_authorities();
 }
 
 static void pg_set_tls(struct pg_parameters *p, const struct connection *conn,

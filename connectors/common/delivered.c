@@ -13,8 +13,11 @@ static bool delivered_read(const char *text, int64_t *out)
 
 	if (!text)
 		return false;
+	/* Infinity is a timestamp's, of whatever type it was. */
+	if (value_parse_timestamp(text, out))
+		return true;
 	if (!value_parse_date(text, &days))
-		return value_parse_timestamp(text, out);
+		return false;
 	*out = days * US_PER_DAY;
 	return true;
 }

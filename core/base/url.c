@@ -148,7 +148,7 @@ static int url_hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static char *url_decode(const char *text, size_t n)
+char *url_decode(const char *text, size_t n)
 {
 	struct strbuf sb = STRBUF_INIT;
 

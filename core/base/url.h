@@ -28,6 +28,19 @@ void url_release(struct url *u);
 /* The decoded value of `name` in the query behind "?", or NULL; caller frees.
  */
 char *url_query_value(const struct url *u, const char *name);
+/* `n` bytes with their percent escapes resolved; caller frees. */
+char *url_decode(const char *text, size_t n);
+
+/* scheme://user:password@host:port/database, for engines whose client takes
+ * the parts. What is not there is NULL (port: 0). */
+struct url_server {
+	char *user, *password, *host, *database;
+	unsigned port;
+};
+/* CONFIG error on a bad port or an unclosed bracket. */
+int url_server_parse(struct url_server *out, const struct url *u,
+		     struct error *err);
+void url_server_release(struct url_server *s);
 /* Is there a literal password in this (unexpanded) URL text? ${VAR} and
  * ${file:PATH} are none, ${VAR:-text} is one. */
 int url_has_password(const char *text);

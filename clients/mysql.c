@@ -1,0 +1,476 @@
+#include "clients/mysql.h"
+
+#include <mysql.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "clients/mysql_session.h"
+#include "core/base/alloc.h"
+
+#ifdef MARIADB_PACKAGE_VERSION_ID
+typedef my_bool mydb_bool;
+#else
+typedef bool mydb_bool;
+#endif
+
+/* What a value of a stream may take before its buffer grows. */
+#define MYDB_FIRST_BYTES 256
+/* The number of the character set "binary". */
+#define MYDB_BINARY 63
+
+struct mydb_column {
+	union {
+		int64_t integer;
+		float float32;
+		double float64;
+		MYSQL_TIME time;
+	} value;
+	mydb_bool null, error;
+	unsigned long length;
+	uint8_t *bytes;
+	size_t capacity;
+};
+
+static pthread_once_t mydb_once = PTHREAD_ONCE_INIT;
+
+static void mydb_library_begin(void)
+{
+	mysql_library_init(0, NULL, NULL);
+}
+
+static int mydb_fail(struct mydb *db, struct error *err)
+{
+	return mydb_refused(db, mysql_errno(db->conn), mysql_sqlstate(db->conn),
+			    mysql_error(db->conn), err);
+}
+
+static int mydb_stmt_fail(struct mydb *db, MYSQL_STMT *stmt, struct error *err)
+{
+	return mydb_refused(db, mysql_stmt_errno(stmt),
+			    mysql_stmt_sqlstate(stmt), mysql_stmt_error(stmt),
+			    err);
+}
+
+#ifdef MARIADB_PACKAGE_VERSION_ID
+/* verify-ca is verify-full here: the library checks both or none. */
+static void mydb_set_tls(MYSQL *conn, enum tls_mode mode)
+{
+	mydb_bool on = mode >= TLS_REQUIRED, verify = mode >= TLS_VERIFY_CA;
+
+	mysql_options(conn, MYSQL_OPT_SSL_ENFORCE, &on);
+	mysql_options(conn, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
+}
+
+static int mydb_socket(MYSQL *conn)
+{
+	return (int)mysql_get_socket(conn);
+}
+#else
+static void mydb_set_tls(MYSQL *conn, enum tls_mode mode)
+{
+	static const unsigned modes[] = {
+		[TLS_DISABLED] = SSL_MODE_DISABLED,
+		[TLS_REQUIRED] = SSL_MODE_REQUIRED,
+		[TLS_VERIFY_CA] = SSL_MODE_VERIFY_CA,
+		[TLS_VERIFY_FULL] = SSL_MODE_VERIFY_IDENTITY,
+	};
+	/* Without TLS, and so on loopback alone. */
+	mydb_bool key = mode == TLS_DISABLED;
+
+	mysql_options(conn, MYSQL_OPT_SSL_MODE, &modes[mode]);
+	mysql_options(conn, MYSQL_OPT_GET_SERVER_PUBLIC_KEY, &key);
+}
+
+static int mydb_socket(MYSQL *conn)
+{
+	return (int)conn->net.fd;
+}
+#endif
+
+/* One attempt; NULL conn is never left behind, an error is in it. */
+static MYSQL *mydb_connect(const struct mydb_target *t, enum tls_mode mode,
+			   bool *ok)
+{
+	MYSQL *conn = mysql_init(NULL);
+	unsigned off = 0, tcp = MYSQL_PROTOCOL_TCP;
+
+	if (!conn)
+		abort(); /* out of memory, as everywhere */
+	mysql_options(conn, MYSQL_OPT_CONNECT_TIMEOUT, &t->connect_s);
+	mysql_options(conn, MYSQL_OPT_READ_TIMEOUT, &t->silence_s);
+	mysql_options(conn, MYSQL_OPT_WRITE_TIMEOUT, &t->silence_s);
+	mysql_options(conn, MYSQL_OPT_LOCAL_INFILE, &off);
+	mysql_options(conn, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+	mysql_options4(conn, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name",
+		       t->application);
+	if (!t->socket)
+		mysql_options(conn, MYSQL_OPT_PROTOCOL, &tcp);
+	if (mode != TLS_DISABLED) {
+		mysql_options(conn, MYSQL_OPT_SSL_KEY, t->tls_key);
+		mysql_options(conn, MYSQL_OPT_SSL_CERT, t->tls_cert);
+		mysql_options(conn, MYSQL_OPT_SSL_CA, t->tls_ca);
+	}
+	mydb_set_tls(conn, mode);
+	*ok = mysql_real_connect(conn,
+				 t->socket	  ? NULL
+				 : t->server.host ? t->server.host
+						  : "127.0.0.1",
+				 t->server.user, t->password,
+				 t->server.database, t->server.port, t->socket,
+				 0) != NULL;
+	return conn;
+}
+
+/* 3159: the server takes TLS only; 1045: it may be that the user does. */
+static int mydb_sign_in(struct mydb *db, struct error *err)
+{
+	struct mydb_target *t = &db->target;
+	bool ok;
+
+	db->conn = mydb_connect(t, t->tls, &ok);
+	if (!ok && t->tls_if_asked &&
+	    (mysql_errno(db->conn) == 3159 || mysql_errno(db->conn) == 1045 ||
+	     mysql_errno(db->conn) == 2061)) {
+		MYSQL *again = mydb_connect(t, TLS_REQUIRED, &ok);
+		if (ok) {
+			t->tls = TLS_REQUIRED;
+			mysql_close(db->conn);
+			db->conn = again;
+		} else {
+			mysql_close(again);
+		}
+	}
+	return ok ? 0 : mydb_fail(db, err);
+}
+
+int mydb_open(struct mydb **out, const struct connection *conn,
+	      const struct mydb_options *options, struct error *err)
+{
+	struct mydb *db = xcalloc(1, sizeof(*db));
+	int rc;
+
+	pthread_once(&mydb_once, mydb_library_begin);
+	rc = mydb_target_fill(&db->target, conn, options->application, err);
+	if (!rc)
+		rc = mydb_sign_in(db, err);
+	if (!rc) {
+		db->mariadb = strstr(mysql_get_server_info(db->conn),
+				     "MariaDB") != NULL;
+		db->version = mysql_get_server_version(db->conn);
+		db->id = mysql_thread_id(db->conn);
+		rc = mydb_pin(db, options, err);
+	}
+	if (rc)
+		mydb_close(db);
+	else
+		*out = db;
+	return rc;
+}
+
+void mydb_close(struct mydb *db)
+{
+	if (!db)
+		return;
+	mydb_stream_abort(db);
+	if (db->conn)
+		mysql_close(db->conn);
+	mydb_target_release(&db->target);
+	free(db);
+}
+
+/* A connection that the kill does not end is cut: the reader's next byte is
+ * an error. */
+void mydb_interrupt(struct mydb *db)
+{
+	struct mydb_target *t = &db->target;
+	char sql[48];
+	MYSQL *other;
+	bool ok;
+
+	atomic_store(&db->interrupted, true);
+	other = mydb_connect(t, t->tls, &ok);
+	snprintf(sql, sizeof(sql), "KILL QUERY %lu", db->id);
+	if (!ok || mysql_query(other, sql) != 0)
+		shutdown(mydb_socket(db->conn), SHUT_RDWR);
+	mysql_close(other);
+}
+
+int mydb_plain(struct mydb *db, const char *sql, struct mydb_result **out,
+	       struct error *err)
+{
+	MYSQL_RES *res;
+	MYSQL_ROW row;
+	int rc = mydb_ready(db, err);
+
+	if (rc)
+		return rc;
+	if (mysql_real_query(db->conn, sql, strlen(sql)) != 0)
+		return mydb_fail(db, err);
+	res = mysql_store_result(db->conn);
+	if (!res && mysql_errno(db->conn))
+		return mydb_fail(db, err);
+	if (out)
+		*out = mydb_result_new(res ? mysql_num_fields(res) : 0);
+	while (out && res && (row = mysql_fetch_row(res)) != NULL) {
+		unsigned long *lengths = mysql_fetch_lengths(res);
+		for (unsigned i = 0; i < mysql_num_fields(res); i++)
+			mydb_result_add(*out, row[i], lengths[i]);
+	}
+	if (res)
+		mysql_free_result(res);
+	return 0;
+}
+
+int mydb_exec(struct mydb *db, const char *sql, struct error *err)
+{
+	return mydb_plain(db, sql, NULL, err);
+}
+
+int mydb_prepare(struct mydb *db, const char *sql, struct error *err)
+{
+	int rc = mydb_ready(db, err);
+
+	if (rc)
+		return rc;
+	db->stmt = mysql_stmt_init(db->conn);
+	if (!db->stmt)
+		return mydb_fail(db, err);
+	if (mysql_stmt_prepare(db->stmt, sql, strlen(sql)) == 0)
+		return 0;
+	rc = mydb_stmt_fail(db, db->stmt, err);
+	mydb_stream_abort(db);
+	return rc;
+}
+
+unsigned long mydb_parameters(struct mydb *db)
+{
+	return mysql_stmt_param_count(db->stmt);
+}
+
+int mydb_execute(struct mydb *db, int n, const char *const *params,
+		 struct error *err)
+{
+	MYSQL_BIND *binds = xcalloc((size_t)n + 1, sizeof(*binds));
+	mydb_bool null = 1;
+	int rc = 0;
+
+	if (mydb_parameters(db) != (unsigned long)n)
+		rc = error_set(err, ERROR_CONFIG,
+			       "%s: a \"?\" outside of quotes in the user's "
+			       "SQL",
+			       db->target.where);
+	for (int i = 0; !rc && i < n; i++) {
+		binds[i].buffer_type = MYSQL_TYPE_STRING;
+		binds[i].buffer = (void *)params[i];
+		binds[i].buffer_length = params[i] ? strlen(params[i]) : 0;
+		binds[i].is_null = params[i] ? NULL : &null;
+	}
+	if (!rc && n && mysql_stmt_bind_param(db->stmt, binds))
+		rc = mydb_stmt_fail(db, db->stmt, err);
+	if (!rc && mysql_stmt_execute(db->stmt))
+		rc = mydb_stmt_fail(db, db->stmt, err);
+	free(binds);
+	return rc;
+}
+
+static void mydb_bind(struct mydb_column *c, enum mydb_form form,
+		      MYSQL_BIND *bind)
+{
+	static const enum enum_field_types types[] = {
+		[MYDB_INTEGER] = MYSQL_TYPE_LONGLONG,
+		[MYDB_UNSIGNED] = MYSQL_TYPE_LONGLONG,
+		[MYDB_FLOAT] = MYSQL_TYPE_FLOAT,
+		[MYDB_DOUBLE] = MYSQL_TYPE_DOUBLE,
+		[MYDB_TIME] = MYSQL_TYPE_DATETIME,
+		[MYDB_BYTES] = MYSQL_TYPE_STRING,
+	};
+
+	bind->buffer_type = types[form];
+	bind->is_unsigned = form == MYDB_UNSIGNED;
+	bind->is_null = &c->null;
+	bind->error = &c->error;
+	bind->length = &c->length;
+	bind->buffer = &c->value;
+	bind->buffer_length = sizeof(c->value);
+	if (form != MYDB_BYTES)
+		return;
+	if (!c->bytes) {
+		c->capacity = MYDB_FIRST_BYTES;
+		c->bytes = xmalloc(c->capacity);
+	}
+	bind->buffer = c->bytes;
+	bind->buffer_length = c->capacity;
+}
+
+enum mydb_form mydb_form_of(const struct mydb *db, size_t column)
+{
+	return db->forms ? db->forms[column] : MYDB_BYTES;
+}
+
+struct mydb_field *mydb_fields_read(struct mydb *db, size_t *n)
+{
+	MYSQL_RES *meta = mysql_stmt_result_metadata(db->stmt);
+	struct mydb_field *fields;
+
+	*n = meta ? mysql_num_fields(meta) : 0;
+	fields = xcalloc(*n + 1, sizeof(*fields));
+	for (size_t i = 0; i < *n; i++) {
+		const MYSQL_FIELD *f =
+			mysql_fetch_field_direct(meta, (unsigned)i);
+		fields[i] = (struct mydb_field){
+			.name = xstrdup(f->name),
+			.type = (int)f->type,
+			.is_unsigned = f->flags & UNSIGNED_FLAG,
+			.nullable = !(f->flags & NOT_NULL_FLAG),
+			.binary = f->charsetnr == MYDB_BINARY,
+			.is_enum = f->flags & ENUM_FLAG,
+			.is_set = f->flags & SET_FLAG,
+			.length = f->length,
+			.decimals = f->decimals,
+		};
+	}
+	if (meta)
+		mysql_free_result(meta);
+	return fields;
+}
+
+/* TIME is bound as itself: as a DATETIME the library would add today. */
+int mydb_bind_all(struct mydb *db, struct error *err)
+{
+	struct mydb_field *fields = mydb_fields_read(db, &db->n_columns);
+	MYSQL_BIND *binds;
+
+	db->columns = xcalloc(db->n_columns + 1, sizeof(*db->columns));
+	db->cells = xcalloc(db->n_columns + 1, sizeof(*db->cells));
+	binds = xcalloc(db->n_columns + 1, sizeof(*binds));
+	db->binds = binds;
+	for (size_t i = 0; i < db->n_columns; i++) {
+		mydb_bind(&db->columns[i], mydb_form_of(db, i), &binds[i]);
+		if (mydb_form_of(db, i) == MYDB_TIME)
+			binds[i].buffer_type =
+				(enum enum_field_types)fields[i].type;
+	}
+	mydb_fields_free(fields, db->n_columns);
+	if (db->n_columns && mysql_stmt_bind_result(db->stmt, binds))
+		return mydb_stmt_fail(db, db->stmt, err);
+	return 0;
+}
+
+static void mydb_cell_fill(struct mydb_cell *cell, const struct mydb_column *c,
+			   enum mydb_form form)
+{
+	const MYSQL_TIME *t = &c->value.time;
+
+	cell->null = c->null;
+	switch (form) {
+	case MYDB_INTEGER:
+	case MYDB_UNSIGNED:
+		cell->integer = c->value.integer;
+		break;
+	case MYDB_FLOAT:
+		cell->float32 = c->value.float32;
+		break;
+	case MYDB_DOUBLE:
+		cell->float64 = c->value.float64;
+		break;
+	case MYDB_TIME:
+		cell->time = (struct mydb_time){
+			t->year,
+			t->month,
+			t->day,
+			t->hour,
+			t->minute,
+			t->second,
+			(unsigned)t->second_part,
+			t->neg != 0,
+		};
+		break;
+	case MYDB_BYTES:
+		cell->bytes = c->bytes;
+		cell->n = c->length;
+		break;
+	}
+}
+
+/* A value longer than its buffer: a larger buffer, and that value again. */
+static int mydb_fetch_rest(struct mydb *db, size_t column, struct error *err)
+{
+	struct mydb_column *c = &db->columns[column];
+	MYSQL_BIND *binds = db->binds;
+
+	c->bytes = xgrow(c->bytes, &c->capacity, c->length, 1);
+	mydb_bind(c, MYDB_BYTES, &binds[column]);
+	if (mysql_stmt_fetch_column(db->stmt, &binds[column], (unsigned)column,
+				    0))
+		return mydb_stmt_fail(db, db->stmt, err);
+	return 1;
+}
+
+static int mydb_take_row(struct mydb *db, struct error *err)
+{
+	bool grown = false;
+	int rc = 1;
+
+	for (size_t i = 0; rc > 0 && i < db->n_columns; i++) {
+		struct mydb_column *c = &db->columns[i];
+		enum mydb_form form = mydb_form_of(db, i);
+		if (form == MYDB_BYTES && !c->null && c->length > c->capacity) {
+			rc = mydb_fetch_rest(db, i, err);
+			grown = true;
+		} else if (form != MYDB_BYTES && !c->null && c->error) {
+			rc = error_set(err, ERROR_SCHEMA,
+				       "%s: column %zu of the rows changed its "
+				       "type while it was read",
+				       db->target.where, i + 1);
+		}
+		if (rc > 0)
+			mydb_cell_fill(&db->cells[i], c, form);
+	}
+	if (rc > 0 && grown && mysql_stmt_bind_result(db->stmt, db->binds))
+		rc = mydb_stmt_fail(db, db->stmt, err);
+	return rc;
+}
+
+int mydb_stream_next(struct mydb *db, struct error *err)
+{
+	int rc;
+
+	if (!db->stmt)
+		return 0;
+	rc = mysql_stmt_fetch(db->stmt);
+	if (rc == 0 || rc == MYSQL_DATA_TRUNCATED) {
+		rc = mydb_take_row(db, err);
+	} else if (rc == MYSQL_NO_DATA && !mysql_stmt_errno(db->stmt) &&
+		   !mysql_errno(db->conn)) {
+		rc = 0;
+	} else {
+		rc = mydb_stmt_fail(db, db->stmt, err);
+	}
+	if (rc <= 0)
+		mydb_stream_abort(db);
+	return rc;
+}
+
+const struct mydb_cell *mydb_stream_row(const struct mydb *db)
+{
+	return db->cells;
+}
+
+void mydb_stream_abort(struct mydb *db)
+{
+	if (db->stmt)
+		mysql_stmt_close(db->stmt);
+	for (size_t i = 0; i < db->n_columns; i++)
+		free(db->columns[i].bytes);
+	free(db->columns);
+	free(db->cells);
+	free(db->binds);
+	db->stmt = db->binds = NULL;
+	db->columns = NULL;
+	db->cells = NULL;
+	db->forms = NULL;
+	db->n_columns = 0;
+}

@@ -1,0 +1,125 @@
+/*
+ * The only file pair that knows libmysqlclient's API, in MariaDB's or Oracle's
+ * edition. A connection, small results, streamed binary results, and the
+ * library's errors as struct error: errno, class, the server's own text, never
+ * a secret. Names begin with mydb_, since the library owns mysql_.
+ */
+#ifndef TIDEMARK_CLIENTS_MYSQL_H
+#define TIDEMARK_CLIENTS_MYSQL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/connection.h"
+#include "core/base/error.h"
+
+struct mydb;
+struct mydb_result;
+
+struct mydb_options {
+	bool read_only; /* SET SESSION TRANSACTION READ ONLY */
+	const char *application; /* program_name: "tidemark/<this>" */
+};
+
+/* The session is pinned: utf8mb4, time_zone +00:00, MYDB_SQL_MODE, repeatable
+ * read, autocommit, no LOCAL INFILE. */
+#define MYDB_SQL_MODE                                                          \
+	"NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,"       \
+	"ERROR_FOR_DIVISION_BY_ZERO"
+int mydb_open(struct mydb **out, const struct connection *conn,
+	      const struct mydb_options *options, struct error *err);
+void mydb_close(struct mydb *db); /* NULL is fine */
+/* End what is running by KILL QUERY from a second connection, or else cut the
+ * connection; safe from another thread. */
+void mydb_interrupt(struct mydb *db);
+bool mydb_is_mariadb(const struct mydb *db);
+unsigned long mydb_version(const struct mydb *db); /* 101115, 90704 */
+unsigned long mydb_session(const struct mydb *db); /* CONNECTION_ID() */
+const char *mydb_database(const struct mydb *db); /* of the URL; or "" */
+bool mydb_alive(const struct mydb *db); /* false once the connection is lost */
+bool mydb_failed_with(const struct error *err, unsigned number);
+
+/* One command, its rows dropped. */
+int mydb_exec(struct mydb *db, const char *sql, struct error *err);
+/* A whole small result in text form. Parameters ("?") are text, NULL is NULL;
+ * without any the statement is not prepared. */
+int mydb_query(struct mydb *db, struct mydb_result **out, const char *sql,
+	       int n, const char *const *params, struct error *err);
+void mydb_result_free(struct mydb_result *r); /* NULL is fine */
+size_t mydb_rows(const struct mydb_result *r);
+const char *mydb_value(const struct mydb_result *r, size_t row,
+		       size_t column); /* NULL: NULL */
+
+/* The columns of a query, without running it. */
+struct mydb_field {
+	char *name;
+	int type; /* the protocol's: MYDB_TYPE_... */
+	bool is_unsigned, nullable, binary, is_enum, is_set;
+	unsigned long length; /* bytes at most */
+	unsigned decimals;
+};
+enum mydb_type {
+	MYDB_TYPE_DECIMAL = 0,
+	MYDB_TYPE_TINY = 1,
+	MYDB_TYPE_SHORT = 2,
+	MYDB_TYPE_LONG = 3,
+	MYDB_TYPE_FLOAT = 4,
+	MYDB_TYPE_DOUBLE = 5,
+	MYDB_TYPE_NULL = 6,
+	MYDB_TYPE_TIMESTAMP = 7,
+	MYDB_TYPE_LONGLONG = 8,
+	MYDB_TYPE_INT24 = 9,
+	MYDB_TYPE_DATE = 10,
+	MYDB_TYPE_TIME = 11,
+	MYDB_TYPE_DATETIME = 12,
+	MYDB_TYPE_YEAR = 13,
+	MYDB_TYPE_BIT = 16,
+	MYDB_TYPE_JSON = 245,
+	MYDB_TYPE_NEWDECIMAL = 246,
+	MYDB_TYPE_GEOMETRY = 255,
+};
+/* `parameters`: how many "?" it has, or NULL. */
+int mydb_describe(struct mydb *db, const char *sql, struct mydb_field **out,
+		  size_t *n, unsigned long *parameters, struct error *err);
+void mydb_fields_free(struct mydb_field *fields, size_t n);
+
+/* How a column of a stream is handed out. */
+enum mydb_form {
+	MYDB_INTEGER, /* int64_t */
+	MYDB_UNSIGNED, /* the same, as uint64_t */
+	MYDB_FLOAT,
+	MYDB_DOUBLE,
+	MYDB_TIME, /* DATE, TIME, DATETIME, TIMESTAMP */
+	MYDB_BYTES, /* everything else: text in utf8mb4, or bytes */
+};
+struct mydb_time {
+	unsigned year, month, day, hour, minute, second, microsecond;
+	bool negative;
+};
+struct mydb_cell {
+	bool null;
+	union {
+		int64_t integer;
+		float float32;
+		double float64;
+		struct mydb_time time;
+	};
+	const uint8_t *bytes; /* MYDB_BYTES */
+	size_t n;
+};
+
+/* Stream a query's rows from a prepared statement, binary and unbuffered: one
+ * row at a time. SCHEMA error if a column's type is not of its form (the table
+ * was altered). Between begin and the end nothing else may run. */
+int mydb_stream_begin(struct mydb *db, const char *sql, int n,
+		      const char *const *params, const enum mydb_form *forms,
+		      size_t n_columns, struct error *err);
+/* 1: a row is ready, valid until the next call; 0: the end; negative: error.
+ * The end is only the end if the server said so. */
+int mydb_stream_next(struct mydb *db, struct error *err);
+const struct mydb_cell *mydb_stream_row(const struct mydb *db);
+/* Drop what is left; harmless after the end. */
+void mydb_stream_abort(struct mydb *db);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * What an error of MySQL or MariaDB means to Tidemark: errno to error code, in
+ * one table with the reason of each line. Called by clients/mysql.c alone;
+ * knows nothing of the client library.
+ */
+#ifndef TIDEMARK_CLIENTS_MYSQL_ERRNO_H
+#define TIDEMARK_CLIENTS_MYSQL_ERRNO_H
+
+#include "core/base/error.h"
+
+/* The class of an errno (of server or client library); for one that is not in
+ * the table, that of its SQLSTATE's class; ERROR_BUG for what is in neither:
+ * the statement was ours, so was the mistake. */
+enum error_code mydb_errno_code(unsigned number, const char *sqlstate);
+/* What to do next about this one, as a sentence; "" if there is nothing. */
+const char *mydb_errno_hint(unsigned number);
+
+#endif

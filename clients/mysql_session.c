@@ -1,0 +1,265 @@
+#include "clients/mysql_session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "clients/mysql_errno.h"
+#include "core/base/alloc.h"
+
+/* After these the connection is gone, whatever the library says. */
+static bool mydb_is_lost(unsigned number)
+{
+	switch (number) {
+	case 1053: /* server shutdown */
+	case 1927: /* connection killed */
+	case 2006: /* server gone away */
+	case 2013: /* lost connection */
+	case 2055: /* lost connection, extended */
+	case 4031: /* idle session ended */
+		return true;
+	default:
+		return false;
+	}
+}
+
+int mydb_refused(struct mydb *db, unsigned number, const char *state,
+		 const char *text, struct error *err)
+{
+	enum error_code code = mydb_errno_code(number, state);
+
+	db->lost |= mydb_is_lost(number);
+	if (atomic_load(&db->interrupted))
+		return error_set(err, ERROR_STOPPED, "%s: interrupted",
+				 db->target.where);
+	if (err && !err->code)
+		snprintf(err->server_code, sizeof(err->server_code), "%u",
+			 number);
+	error_set(err, code, "%s: %s", db->target.where, text);
+	if (*mydb_errno_hint(number))
+		error_hint(err, "%s", mydb_errno_hint(number));
+	return -(int)code;
+}
+
+bool mydb_failed_with(const struct error *err, unsigned number)
+{
+	return strtoul(err->server_code, NULL, 10) == number;
+}
+
+int mydb_ready(struct mydb *db, struct error *err)
+{
+	if (atomic_load(&db->interrupted))
+		return error_set(err, ERROR_STOPPED, "%s: interrupted",
+				 db->target.where);
+	if (db->lost)
+		return error_set(err, ERROR_TRANSIENT,
+				 "%s: the connection was lost",
+				 db->target.where);
+	if (db->stmt)
+		return error_set(err, ERROR_BUG,
+				 "%s: a statement inside a stream",
+				 db->target.where);
+	return 0;
+}
+
+int mydb_pin(struct mydb *db, const struct mydb_options *options,
+	     struct error *err)
+{
+	int rc = mydb_exec(db,
+			   "SET SESSION time_zone = '+00:00', "
+			   "sql_mode = '" MYDB_SQL_MODE "', "
+			   "autocommit = 1, sql_select_limit = DEFAULT, "
+			   "sql_big_selects = 1, net_write_timeout = 600, "
+			   "net_read_timeout = 600, wait_timeout = 28800",
+			   err);
+
+	if (!rc)
+		rc = mydb_exec(db,
+			       "SET SESSION TRANSACTION ISOLATION LEVEL "
+			       "REPEATABLE READ",
+			       err);
+	if (!rc && options->read_only)
+		rc = mydb_exec(db, "SET SESSION TRANSACTION READ ONLY", err);
+	return rc;
+}
+
+bool mydb_is_mariadb(const struct mydb *db)
+{
+	return db->mariadb;
+}
+
+unsigned long mydb_version(const struct mydb *db)
+{
+	return db->version;
+}
+
+unsigned long mydb_session(const struct mydb *db)
+{
+	return db->id;
+}
+
+const char *mydb_database(const struct mydb *db)
+{
+	return db->target.server.database ? db->target.server.database : "";
+}
+
+bool mydb_alive(const struct mydb *db)
+{
+	return !db->lost;
+}
+
+bool mydb_form_fits(enum mydb_form form, int type)
+{
+	switch (type) {
+	case MYDB_TYPE_TINY:
+	case MYDB_TYPE_SHORT:
+	case MYDB_TYPE_INT24:
+	case MYDB_TYPE_LONG:
+	case MYDB_TYPE_LONGLONG:
+	case MYDB_TYPE_YEAR:
+		return form == MYDB_INTEGER || form == MYDB_UNSIGNED;
+	case MYDB_TYPE_FLOAT:
+		return form == MYDB_FLOAT;
+	case MYDB_TYPE_DOUBLE:
+		return form == MYDB_DOUBLE;
+	case MYDB_TYPE_DATE:
+	case MYDB_TYPE_TIME:
+	case MYDB_TYPE_DATETIME:
+	case MYDB_TYPE_TIMESTAMP:
+		return form == MYDB_TIME;
+	case MYDB_TYPE_NULL:
+		return true;
+	default:
+		return form == MYDB_BYTES;
+	}
+}
+
+void mydb_fields_free(struct mydb_field *fields, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(fields[i].name);
+	free(fields);
+}
+
+struct mydb_result *mydb_result_new(size_t n_columns)
+{
+	struct mydb_result *r = xcalloc(1, sizeof(*r));
+
+	r->n_columns = n_columns;
+	return r;
+}
+
+void mydb_result_add(struct mydb_result *r, const char *text, size_t n)
+{
+	size_t at = r->n_values++;
+
+	r->values = xgrow(r->values, &r->capacity, at + 1, sizeof(*r->values));
+	r->values[at] = text ? xstrndup(text, n) : NULL;
+}
+
+void mydb_result_free(struct mydb_result *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n_values; i++)
+		free(r->values[i]);
+	free(r->values);
+	free(r);
+}
+
+size_t mydb_rows(const struct mydb_result *r)
+{
+	return r->n_columns ? r->n_values / r->n_columns : 0;
+}
+
+const char *mydb_value(const struct mydb_result *r, size_t row, size_t column)
+{
+	return r->values[row * r->n_columns + column];
+}
+
+static int mydb_check_forms(struct mydb *db, const enum mydb_form *forms,
+			    size_t n, struct error *err)
+{
+	size_t got = 0;
+	struct mydb_field *fields = mydb_fields_read(db, &got);
+	int rc = 0;
+
+	if (got != n)
+		rc = error_set(err, ERROR_CONFIG,
+			       "%s: an expression gives more than one column",
+			       db->target.where);
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (!mydb_form_fits(forms[i], fields[i].type))
+			rc = error_set(err, ERROR_SCHEMA,
+				       "%s: the table was altered since it was "
+				       "looked at: column %zu has another type",
+				       db->target.where, i + 1);
+	}
+	mydb_fields_free(fields, got);
+	return rc;
+}
+
+int mydb_stream_begin(struct mydb *db, const char *sql, int n,
+		      const char *const *params, const enum mydb_form *forms,
+		      size_t n_columns, struct error *err)
+{
+	int rc = mydb_prepare(db, sql, err);
+
+	if (rc)
+		return rc;
+	rc = mydb_check_forms(db, forms, n_columns, err);
+	if (!rc)
+		rc = mydb_execute(db, n, params, err);
+	db->forms = forms;
+	if (!rc)
+		rc = mydb_bind_all(db, err);
+	if (rc)
+		mydb_stream_abort(db);
+	return rc;
+}
+
+int mydb_query(struct mydb *db, struct mydb_result **out, const char *sql,
+	       int n, const char *const *params, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	int rc;
+
+	if (!n)
+		return mydb_plain(db, sql, out, err);
+	rc = mydb_prepare(db, sql, err);
+	if (!rc)
+		rc = mydb_execute(db, n, params, err);
+	if (!rc)
+		rc = mydb_bind_all(db, err);
+	if (!rc)
+		r = mydb_result_new(db->n_columns);
+	while (!rc && (rc = mydb_stream_next(db, err)) > 0) {
+		for (size_t i = 0; i < db->n_columns; i++)
+			mydb_result_add(
+				r,
+				db->cells[i].null
+					? NULL
+					: (const char *)db->cells[i].bytes,
+				db->cells[i].n);
+		rc = 0;
+	}
+	mydb_stream_abort(db);
+	if (rc)
+		mydb_result_free(r);
+	else
+		*out = r;
+	return rc;
+}
+
+int mydb_describe(struct mydb *db, const char *sql, struct mydb_field **out,
+		  size_t *n, unsigned long *parameters, struct error *err)
+{
+	int rc = mydb_prepare(db, sql, err);
+
+	if (rc)
+		return rc;
+	if (parameters)
+		*parameters = mydb_parameters(db);
+	*out = mydb_fields_read(db, n);
+	mydb_stream_abort(db);
+	return 0;
+}

@@ -1,0 +1,64 @@
+/*
+ * A session as clients/mysql.c keeps it, and what it does without the client
+ * library: errors, settings, small results. Nobody else includes this.
+ */
+#ifndef TIDEMARK_CLIENTS_MYSQL_SESSION_H
+#define TIDEMARK_CLIENTS_MYSQL_SESSION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "clients/mysql.h"
+#include "clients/mysql_target.h"
+
+struct mydb_column; /* of a stream */
+
+struct mydb {
+	void *conn; /* MYSQL */
+	struct mydb_target target;
+	bool mariadb;
+	bool lost; /* fit only for mydb_close */
+	unsigned long version, id;
+	atomic_bool interrupted;
+	/* The stream. */
+	void *stmt; /* MYSQL_STMT; NULL: none is open */
+	void *binds; /* MYSQL_BIND, one a column */
+	struct mydb_column *columns;
+	struct mydb_cell *cells;
+	const enum mydb_form *forms; /* NULL: bytes */
+	size_t n_columns;
+};
+
+/* An error of the server or the library as ours. */
+int mydb_refused(struct mydb *db, unsigned number, const char *state,
+		 const char *text, struct error *err);
+/* May a command begin? */
+int mydb_ready(struct mydb *db, struct error *err);
+int mydb_pin(struct mydb *db, const struct mydb_options *options,
+	     struct error *err);
+/* Is a column of this type what the form was chosen for? */
+bool mydb_form_fits(enum mydb_form form, int type);
+
+/* In mysql.c: a statement without parameters; the steps of one with them, whose
+ * end is mydb_stream_abort. */
+int mydb_plain(struct mydb *db, const char *sql, struct mydb_result **out,
+	       struct error *err);
+int mydb_prepare(struct mydb *db, const char *sql, struct error *err);
+unsigned long mydb_parameters(struct mydb *db);
+struct mydb_field *mydb_fields_read(struct mydb *db, size_t *n);
+int mydb_execute(struct mydb *db, int n, const char *const *params,
+		 struct error *err);
+int mydb_bind_all(struct mydb *db, struct error *err);
+enum mydb_form mydb_form_of(const struct mydb *db, size_t column);
+
+struct mydb_result {
+	size_t n_columns, n_values;
+	char **values; /* row by row; owned */
+	size_t capacity;
+};
+
+struct mydb_result *mydb_result_new(size_t n_columns);
+/* Append the next value, row by row; NULL is NULL. */
+void mydb_result_add(struct mydb_result *r, const char *text, size_t n);
+
+#endif
