@@ -364,7 +364,13 @@ static const struct {
 	{ "database", "this is another database" },
 	{ "database_oid",
 	  "the database was dropped and created again, or restored" },
+	{ "server", "another server answers at this address (a restored "
+		    "backup, a failover, or another host)" },
 	{ "table", "this is another table" },
+	{ "table_id", "the table was dropped and created again, truncated or "
+		      "rebuilt (OPTIMIZE, or an ALTER that copies)" },
+	{ "table_created", "the table was dropped and created again, truncated "
+			   "or rebuilt (OPTIMIZE, or an ALTER that copies)" },
 	{ "mark_meaning",
 	  "the mark column got a type whose values mean something else" },
 };

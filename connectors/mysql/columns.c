@@ -1,0 +1,237 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/mysql/layout.h"
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+
+/* MariaDB keeps JSON as text with a check. */
+static const char columns_mariadb_sql[] =
+	"SELECT c.column_name, c.data_type, c.column_type, c.is_nullable,\n"
+	"  c.numeric_precision, c.numeric_scale, c.datetime_precision,\n"
+	"  c.character_maximum_length, c.character_set_name, EXISTS (\n"
+	"    SELECT 1 FROM information_schema.check_constraints k\n"
+	"    WHERE k.constraint_schema = c.table_schema\n"
+	"      AND k.table_name = c.table_name\n"
+	"      AND k.check_clause =\n"
+	"        CONCAT('json_valid(`', c.column_name, '`)'))\n"
+	"FROM information_schema.columns c\n"
+	"WHERE c.table_schema = ? AND c.table_name = ?\n"
+	"ORDER BY c.ordinal_position";
+
+static const char columns_mysql_sql[] =
+	"SELECT column_name, data_type, column_type, is_nullable,\n"
+	"  numeric_precision, numeric_scale, datetime_precision,\n"
+	"  character_maximum_length, character_set_name, 0\n"
+	"FROM information_schema.columns\n"
+	"WHERE table_schema = ? AND table_name = ?\n"
+	"ORDER BY ordinal_position";
+
+void mysrc_column_release(struct mysrc_column *c)
+{
+	free(c->name);
+	free(c->expression);
+	free(c->sql);
+	free(c->output);
+	free(c->type.native);
+	memset(c, 0, sizeof(*c));
+}
+
+static int columns_number(const char *text)
+{
+	return text ? (int)strtol(text, NULL, 10) : 0;
+}
+
+/* What the catalog says of precision and the like. */
+static void columns_describe(struct mysrc_column *c,
+			     const struct mydb_result *r, size_t row)
+{
+	const char *limit = mydb_value(r, row, 7);
+	bool sized = c->how->name && (!strcmp(c->how->name, "char") ||
+				      !strcmp(c->how->name, "varchar") ||
+				      !strcmp(c->how->name, "binary") ||
+				      !strcmp(c->how->name, "varbinary"));
+
+	c->type = (struct type){ .kind = c->how->kind };
+	switch (c->type.kind) {
+	case TYPE_DECIMAL:
+		c->type.precision = columns_number(mydb_value(r, row, 4));
+		c->type.scale = columns_number(mydb_value(r, row, 5));
+		break;
+	case TYPE_TIMESTAMP:
+	case TYPE_TIMESTAMPTZ:
+		c->type.digits = columns_number(mydb_value(r, row, 6));
+		break;
+	case TYPE_TEXT:
+	case TYPE_BYTES:
+		if (sized)
+			c->type.precision = columns_number(limit);
+		break;
+	default:
+		break;
+	}
+	c->type.native = xstrdup(mydb_value(r, row, 2));
+}
+
+static const struct mysrc_type *columns_type(const struct mydb_result *r,
+					     size_t row)
+{
+	const char *type = mydb_value(r, row, 1);
+	const char *whole = mydb_value(r, row, 2);
+
+	if (!strcmp(type, "bit"))
+		return mysrc_type_bits(columns_number(mydb_value(r, row, 4)));
+	if (*mydb_value(r, row, 9) == '1')
+		return mysrc_type_find("json", false);
+	return mysrc_type_find(type, strstr(whole, " unsigned") != NULL);
+}
+
+/* The server would put "?" for bytes that are not valid in utf8mb3 or ascii:
+ * they are read as they are, and checked here. What nobody here knows is read
+ * as the server's text. */
+static char *columns_output(const struct mysrc_column *c, const char *charset)
+{
+	if (c->type.kind == TYPE_NATIVE)
+		return xstrfmt("CAST(%s AS CHAR)", c->sql);
+	if (charset &&
+	    (!strcmp(charset, "utf8") || !strcmp(charset, "utf8mb3") ||
+	     !strcmp(charset, "ascii")))
+		return xstrfmt("CAST(%s AS BINARY)", c->sql);
+	return xstrdup(c->sql);
+}
+
+static void columns_fill(struct mysrc_column *c, const struct mysrc_table *t,
+			 const struct mydb_result *r, size_t row)
+{
+	struct strbuf sql = STRBUF_INIT;
+
+	c->name = xstrdup(mydb_value(r, row, 0));
+	strbuf_addf(&sql, "%s.", t->alias);
+	sql_quote_name(&sql, c->name, '`');
+	c->sql = strbuf_detach(&sql);
+	c->how = columns_type(r, row);
+	columns_describe(c, r, row);
+	c->output = columns_output(c, mydb_value(r, row, 8));
+	c->nullable = *mydb_value(r, row, 3) == 'Y';
+}
+
+static void columns_fill_expression(struct mysrc_column *c,
+				    const struct source_expression *e,
+				    const struct mydb_field *f)
+{
+	c->name = xstrdup(e->name);
+	c->expression = xstrdup(e->sql);
+	c->sql = xstrfmt("(%s\n)", e->sql);
+	c->output = xstrdup(c->sql);
+	c->how = mysrc_type_of_field(f);
+	c->type = (struct type){ .kind = c->how->kind };
+	if (c->type.kind == TYPE_DECIMAL) {
+		/* A sign, and a point. */
+		c->type.scale = (int)f->decimals;
+		c->type.precision =
+			(int)f->length - !f->is_unsigned - (f->decimals > 0);
+	} else if (c->type.kind == TYPE_TIMESTAMP ||
+		   c->type.kind == TYPE_TIMESTAMPTZ) {
+		c->type.digits = f->decimals <= 6 ? (int)f->decimals : 6;
+	}
+	c->type.native = xstrdup(c->how->name ? c->how->name : "text");
+	c->nullable = f->nullable;
+}
+
+/* The user's SQL ends at a line's end: a comment in it must not swallow what
+ * follows. */
+static int columns_probe(struct mydb *db, const struct mysrc_table *t,
+			 const struct source_expression *e,
+			 size_t n_expressions, const char *where,
+			 struct mydb_field **fields, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	unsigned long parameters = 0;
+	size_t n = 0;
+	int rc;
+
+	strbuf_addstr(&sql, "SELECT 1");
+	for (size_t i = 0; i < n_expressions; i++)
+		strbuf_addf(&sql, ", (%s\n)", e[i].sql);
+	strbuf_addf(&sql, " FROM %s AS %s", t->sql, t->alias);
+	if (where)
+		strbuf_addf(&sql, " WHERE (%s\n)", where);
+	rc = mydb_describe(db, sql.data, fields, &n, &parameters, err);
+	strbuf_release(&sql);
+	if (!rc && (parameters || n != n_expressions + 1)) {
+		mydb_fields_free(*fields, n);
+		*fields = NULL;
+		rc = error_set(err, ERROR_CONFIG,
+			       parameters ? "a \"?\" outside of quotes"
+					  : "it gives more than one column");
+	}
+	return rc;
+}
+
+/* Which key of the config holds the SQL that fails? */
+static int columns_blame(struct mydb *db, const struct mysrc_table *t,
+			 const struct source_spec *source,
+			 const struct error *first, struct error *err)
+{
+	struct error why = *first;
+	char *key =
+		xstrdup(source->where ? "source.where" : "source.expressions");
+	bool found = false;
+
+	for (size_t i = 0; !found && i < source->n_expressions; i++) {
+		struct mydb_field *fields = NULL;
+		struct error one = ERROR_INIT;
+		found = columns_probe(db, t, &source->expressions[i], 1, NULL,
+				      &fields, &one) != 0;
+		mydb_fields_free(fields, found ? 0 : 2);
+		if (!found)
+			continue;
+		why = one;
+		free(key);
+		key = xstrfmt("source.expressions.%s",
+			      source->expressions[i].name);
+	}
+	error_set(err,
+		  why.code == ERROR_TRANSIENT || why.code == ERROR_ACCESS ||
+				  why.code == ERROR_STOPPED
+			  ? why.code
+			  : ERROR_CONFIG,
+		  "%s: %s", key, why.message);
+	free(key);
+	return -(int)err->code;
+}
+
+int mysrc_columns_read(struct mydb *db, const struct source_spec *source,
+		       struct mysrc_layout *l, struct error *err)
+{
+	const char *params[] = { l->table.schema, l->table.name };
+	struct mydb_field *fields = NULL;
+	struct mydb_result *r = NULL;
+	struct error why = ERROR_INIT;
+	size_t n = source->n_expressions, own;
+	int rc = 0;
+
+	if (n || source->where)
+		rc = columns_probe(db, &l->table, source->expressions, n,
+				   source->where, &fields, &why);
+	if (rc)
+		return columns_blame(db, &l->table, source, &why, err);
+	rc = mydb_query(db, &r,
+			mydb_is_mariadb(db) ? columns_mariadb_sql
+					    : columns_mysql_sql,
+			2, params, err);
+	if (rc)
+		goto out;
+	own = mydb_rows(r);
+	l->all = xcalloc(own + n + 1, sizeof(*l->all));
+	for (size_t i = 0; i < own; i++)
+		columns_fill(&l->all[l->n_all++], &l->table, r, i);
+	for (size_t i = 0; i < n; i++)
+		columns_fill_expression(&l->all[l->n_all++],
+					&source->expressions[i],
+					&fields[i + 1]);
+out:
+	mydb_result_free(r);
+	mydb_fields_free(fields, fields ? n + 1 : 0);
+	return rc;
+}

@@ -1,0 +1,118 @@
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/mysql/source.h"
+#include "core/base/alloc.h"
+
+/* Rights may be missing, or the server too old: that part is left out. NULL in
+ * `out`: there is no answer. */
+static int identity_ask(struct mysrc *c, const char *sql, int n,
+			const char *const *params, char **out,
+			struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(c->db, &r, sql, n, params, &why);
+
+	if (rc && !mydb_failed_with(&why, 1227) &&
+	    !mydb_failed_with(&why, 1193) && !mydb_failed_with(&why, 1142)) {
+		*err = why;
+		return rc;
+	}
+	if (!rc && mydb_rows(r))
+		*out = xstrdup(mydb_value(r, 0, 0));
+	mydb_result_free(r);
+	return 0;
+}
+
+static void identity_put(json_t *identity, const char *name, char *text)
+{
+	if (text)
+		json_object_set_new(identity, name, json_string(text));
+	free(text);
+}
+
+/* InnoDB's list spells other characters in a notation of its own. */
+static bool identity_is_plain(const char *name)
+{
+	for (; *name; name++) {
+		if (!isalnum((unsigned char)*name) && *name != '_')
+			return false;
+	}
+	return true;
+}
+
+/* The id that InnoDB gave the table: it lasts over ALTERs in place. The time
+ * of creation changes with each of MariaDB's, so it only serves elsewhere. */
+static int identity_table(struct mysrc *c, const struct mysrc_table *t,
+			  json_t *identity, struct error *err)
+{
+	bool mariadb = mydb_is_mariadb(c->db);
+	char *name = xstrfmt("%s/%s", t->schema, t->name), *id = NULL;
+	const char *params[] = { name };
+	int rc = 0;
+
+	if (t->engine && !t->partitioned && identity_is_plain(t->schema) &&
+	    identity_is_plain(t->name))
+		rc = identity_ask(c,
+				  mariadb ? "SELECT table_id FROM "
+					    "information_schema.innodb_sys_"
+					    "tables WHERE name = ?"
+					  : "SELECT table_id FROM "
+					    "information_schema.innodb_tables "
+					    "WHERE name = ?",
+				  1, params, &id, err);
+	if (!rc && !id && !mariadb && !t->partitioned)
+		identity_put(identity, "table_created", xstrdup(t->created));
+	identity_put(identity, "table_id", id);
+	free(name);
+	return rc;
+}
+
+static const char *identity_meaning(const struct mysrc_column *mark)
+{
+	switch (mark->type.kind) {
+	case TYPE_TIMESTAMPTZ:
+		return "instant";
+	case TYPE_TIMESTAMP:
+		return "wall clock";
+	case TYPE_DATE:
+		return "day";
+	default:
+		return "number";
+	}
+}
+
+int mysrc_identity(struct connector *base, const struct source_spec *source,
+		   json_t **out, struct error *err)
+{
+	struct mysrc *c = (struct mysrc *)base;
+	struct mysrc_table table;
+	json_t *identity;
+	char *server = NULL;
+	int rc = mysrc_table_find(c->db, source->table, &table, err);
+
+	if (rc)
+		return rc;
+	identity = json_pack("{s:s, s:s, s:s}", "engine", "mysql", "database",
+			     table.schema, "table", source->table);
+	rc = identity_ask(c,
+			  mydb_is_mariadb(c->db) ? "SELECT @@server_uid"
+						 : "SELECT @@server_uuid",
+			  0, NULL, &server, err);
+	identity_put(identity, "server", server);
+	if (!rc)
+		rc = identity_table(c, &table, identity, err);
+	mysrc_table_release(&table);
+	if (rc) {
+		json_decref(identity);
+		return rc;
+	}
+	if (c->described == source && mysrc_mark(&c->layout))
+		json_object_set_new(
+			identity, "mark_meaning",
+			json_string(identity_meaning(mysrc_mark(&c->layout))));
+	*out = identity;
+	return 0;
+}

@@ -1,0 +1,218 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "connectors/mysql/activity.h"
+#include "connectors/mysql/source.h"
+#include "connectors/mysql/zone.h"
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+
+struct inspection {
+	struct mysrc *c;
+	const struct source_spec *source;
+	const struct watermark_spec *mark;
+	struct problems *out;
+};
+
+static void inspect_index(struct inspection *x)
+{
+	const struct mysrc_layout *l = &x->c->layout;
+	const struct mysrc_column *mark = mysrc_mark(l);
+	struct strbuf fix = STRBUF_INIT;
+
+	if (mark->expression || !l->table.engine ||
+	    mysrc_index_begins_with(l, mark->name))
+		return;
+	strbuf_addf(&fix, "ALTER TABLE %s ADD INDEX (", l->table.sql);
+	for (size_t i = 0; i < l->n_order; i++) {
+		strbuf_addstr(&fix, i ? ", " : "");
+		sql_quote_name(&fix, l->columns[l->order[i]]->name, '`');
+	}
+	strbuf_addch(&fix, ')');
+	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "mark-without-index",
+		     fix.data,
+		     "no index of %s begins with \"%s\": every page sorts the "
+		     "table anew",
+		     x->source->table, mark->name);
+	strbuf_release(&fix);
+}
+
+static int inspect_nulls(struct inspection *x, struct error *err)
+{
+	const struct mysrc_column *mark = mysrc_mark(&x->c->layout);
+	enum nulls_policy policy = x->mark->nulls;
+	int64_t count = 0;
+	int rc = 0;
+
+	if (mark->nullable)
+		rc = mysrc_count_nulls(x->c, &count, err);
+	if (rc || !count)
+		return rc;
+	problems_add(x->out,
+		     policy == NULLS_ERROR  ? SEVERITY_ERROR
+		     : policy == NULLS_SKIP ? SEVERITY_WARNING
+					    : SEVERITY_INFO,
+		     policy == NULLS_ERROR ? ERROR_DATA : ERROR_NONE,
+		     "null-marks",
+		     policy == NULLS_ERROR ? "watermark.nulls: include, or skip"
+					   : NULL,
+		     "%" PRId64 " rows of %s have NULL in \"%s\"%s", count,
+		     x->source->table, mark->name,
+		     policy == NULLS_SKIP      ? ": they are left out"
+		     : policy == NULLS_INCLUDE ? ": they are read on every run"
+					       : "");
+	return 0;
+}
+
+static void inspect_right(struct inspection *x, const char *right,
+			  const char *user, const char *what)
+{
+	char *fix = xstrfmt("GRANT %s ON *.* TO %s", right, user);
+
+	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "missing-rights",
+		     fix,
+		     "user %s cannot see %s: rows that commit late can be "
+		     "missed",
+		     user, what);
+	free(fix);
+}
+
+static int inspect_activity(struct inspection *x, struct error *err)
+{
+	struct mysrc_activity a;
+	int rc = mysrc_activity_read(x->c->db, false, &a, err);
+
+	if (rc)
+		return rc;
+	if (!a.may_see)
+		inspect_right(x, "PROCESS", a.user,
+			      "other sessions' transactions");
+	if (!a.may_see_xa)
+		inspect_right(x, "XA_RECOVER_ADMIN", a.user, "XA transactions");
+	if (a.replica)
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "standby",
+			     "connect to the primary, or set watermark.lag",
+			     "the source is a replica: the primary's open "
+			     "transactions do not show here");
+	if (a.xa)
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+			     "prepared-transactions",
+			     "XA COMMIT or XA ROLLBACK it",
+			     "an XA transaction is prepared: it holds the "
+			     "mark");
+	mysrc_activity_release(&a);
+	return 0;
+}
+
+static void inspect_engine(struct inspection *x)
+{
+	const struct mysrc_table *t = &x->c->layout.table;
+	char *fix;
+
+	if (t->engine && !strcasecmp(t->engine, "InnoDB"))
+		return;
+	fix = t->engine ? xstrfmt("ALTER TABLE %s ENGINE = InnoDB", t->sql)
+			: NULL;
+	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+		     "engine-not-transactional", fix,
+		     t->engine ? "%s is of engine %s: who has written to it "
+				 "without commit does not show, so the "
+				 "guarantee is not exact"
+			       : "%s is a view%s: the engines of its tables "
+				 "are not known, so the guarantee is lag",
+		     x->source->table, t->engine ? t->engine : "");
+	free(fix);
+}
+
+static int inspect_zone(struct inspection *x, struct error *err)
+{
+	const struct mysrc_column *mark = mysrc_mark(&x->c->layout);
+	struct error why = ERROR_INIT;
+	int64_t wall;
+	int rc;
+
+	if (mark->type.kind == TYPE_TIMESTAMPTZ)
+		return 0;
+	if (mysrc_zone_is_automatic(x->mark->time_zone)) {
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+			     "time-zone-unknown",
+			     "watermark.time_zone: UTC (or +05:30, "
+			     "Europe/Rome, ...)",
+			     "\"%s\" of %s has no time zone: say whose clock "
+			     "it holds, and the guarantee becomes exact",
+			     mark->name, x->source->table);
+		return 0;
+	}
+	rc = mysrc_zone_wall_clock(x->c->db, x->mark->time_zone, 0, &wall,
+				   &why);
+	if (rc && why.code == ERROR_CONFIG) {
+		problems_add(x->out, SEVERITY_ERROR, ERROR_CONFIG,
+			     "time-zone-unknown", "watermark.time_zone", "%s",
+			     why.message);
+		return 0;
+	}
+	if (rc)
+		*err = why;
+	return rc;
+}
+
+static int inspect_key(struct inspection *x, struct error *err)
+{
+	const struct mysrc_layout *l = &x->c->layout;
+	struct error found = ERROR_INIT;
+	char *key = NULL;
+	int rc = 0;
+
+	for (size_t i = 0; i < l->n_key; i++) {
+		const struct mysrc_column *k = l->columns[l->key[i]];
+		if (k->nullable && l->table.engine)
+			problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+				     "key-nullable", NULL,
+				     "key column \"%s\" of %s may be NULL: "
+				     "such a row stops the run",
+				     k->name, x->source->table);
+	}
+	if (l->key_unique)
+		return 0;
+	rc = mysrc_find_repeat(x->c, &key, err);
+	if (key) {
+		mysrc_refuse_repeat(x->source->table, key, &found);
+		problems_add(x->out, SEVERITY_ERROR, ERROR_SCHEMA,
+			     "key-repeats", NULL, "%s", found.message);
+	} else if (!rc) {
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+			     "key-without-unique-index", NULL,
+			     "no unique index of %s vouches for the key: every "
+			     "run looks for keys that repeat, and one stops it",
+			     x->source->table);
+	}
+	free(key);
+	return rc;
+}
+
+int mysrc_inspect(struct connector *base, const struct source_spec *source,
+		  const struct watermark_spec *mark,
+		  const struct schema *schema, struct problems *out,
+		  struct error *err)
+{
+	struct mysrc *c = (struct mysrc *)base;
+	struct inspection x = { c, source, mark, out };
+	int rc;
+
+	(void)schema;
+	mysrc_end_pass(c);
+	rc = mysrc_layout_for(c, source, mark, err);
+	if (rc)
+		return rc;
+	inspect_engine(&x);
+	inspect_index(&x);
+	rc = inspect_key(&x, err);
+	if (!rc)
+		rc = inspect_nulls(&x, err);
+	if (!rc)
+		rc = inspect_activity(&x, err);
+	if (!rc && mark->strategy == STRATEGY_TIMESTAMP)
+		rc = inspect_zone(&x, err);
+	return rc;
+}

@@ -1,0 +1,316 @@
+#include <stdlib.h>
+#include <strings.h>
+
+#include "connectors/common/delivered.h"
+#include "connectors/common/settle.h"
+#include "connectors/mysql/activity.h"
+#include "connectors/mysql/source.h"
+#include "connectors/mysql/zone.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/failpoint.h"
+#include "core/data/value.h"
+
+/* Short transactions are often over at once: look again a few times before
+ * leaving the rest to the next run. */
+#define SETTLE_LOOKS	3
+#define SETTLE_PAUSE_US (20 * 1000)
+
+/* For a source whose ids begin anew. */
+#define SETTLE_WAY_OUT                                                         \
+	"`tidemark run --full-refresh` builds the target anew; after "         \
+	"`tidemark watermark reset` the next run reads everything again, and " \
+	"rows of the target with higher marks stay"
+
+static void settle_weaken(struct settled *out, enum guarantee guarantee)
+{
+	if (out->guarantee < guarantee)
+		out->guarantee = guarantee;
+}
+
+/* Only InnoDB's transactions are in the list. An engine without transactions
+ * commits row by row, in statements that show; what another engine with
+ * transactions of its own has open cannot be seen. */
+static void settle_engine(const struct mysrc_table *t, struct settled *out,
+			  struct strbuf *reason)
+{
+	static const char *const plain[] = { "MyISAM", "Aria",	  "MEMORY",
+					     "CSV",    "ARCHIVE", "BLACKHOLE" };
+
+	if (!t->engine) {
+		reason_add(reason,
+			   "%s is a view: the engines of its tables "
+			   "are not known",
+			   t->name);
+		settle_weaken(out, GUARANTEE_LAG);
+		return;
+	}
+	if (!strcasecmp(t->engine, "InnoDB"))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
+		if (strcasecmp(t->engine, plain[i]) != 0)
+			continue;
+		reason_add(reason,
+			   "%s is of engine %s, which has no transactions "
+			   "(ALTER TABLE %s ENGINE = InnoDB)",
+			   t->name, t->engine, t->sql);
+		settle_weaken(out, GUARANTEE_LAG);
+		return;
+	}
+	reason_add(reason,
+		   "%s is of engine %s, whose open transactions do not show",
+		   t->name, t->engine);
+	settle_weaken(out, GUARANTEE_NONE);
+}
+
+static bool settle_parse(const struct mysrc_column *mark, const char *text,
+			 int64_t *out)
+{
+	int32_t days;
+
+	if (mark->type.kind != TYPE_DATE || !value_parse_date(text, &days))
+		return value_parse_timestamp(text, out);
+	*out = days * US_PER_DAY;
+	return true;
+}
+
+static int settle_against_mark(struct mysrc *c, const struct mysrc_activity *a,
+			       const struct watermark *from,
+			       struct settled *out, struct error *err)
+{
+	const struct mysrc_column *mark = mysrc_mark(&c->layout);
+	int64_t value, settled = INT64_MIN;
+
+	if (!from->value)
+		return 0;
+	if (!settle_parse(mark, from->value, &value) ||
+	    (out->value && !settle_parse(mark, out->value, &settled)))
+		return error_set(err, ERROR_SCHEMA,
+				 "the mark's value '%s' is no point in time",
+				 from->value);
+	return settle_keep_mark(&mark->type, a->now_us, value, settled, from,
+				out, err);
+}
+
+static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,
+			    const struct watermark *from, struct settled *out,
+			    struct strbuf *reason, struct error *err)
+{
+	const struct mysrc_column *column = mysrc_mark(&c->layout);
+	struct mysrc_activity a;
+	int64_t us, wall;
+	int rc = mysrc_activity_read(c->db, true, &a, err);
+
+	if (rc)
+		return rc;
+	us = a.now_us < a.oldest_us ? a.now_us : a.oldest_us;
+	/* When a prepared transaction began may not be recorded. */
+	us = mark->settle ? us - SETTLE_MARGIN_US - (a.xa ? mark->lag_us : 0)
+			  : a.now_us;
+	wall = us;
+	if (column->type.kind != TYPE_TIMESTAMPTZ)
+		rc = mysrc_zone_wall_clock(c->db, mark->time_zone, us, &wall,
+					   err);
+	if (!rc)
+		out->value = settle_text(&column->type, wall);
+	if (!rc)
+		rc = settle_against_mark(c, &a, from, out, err);
+	if (mysrc_activity_explain(&a, reason))
+		settle_weaken(out, GUARANTEE_LAG);
+	if (column->type.kind != TYPE_TIMESTAMPTZ &&
+	    mysrc_zone_is_automatic(mark->time_zone)) {
+		reason_add(reason,
+			   "\"%s\" has no time zone, and watermark.time_zone "
+			   "does not say whose clock it holds",
+			   column->name);
+		settle_weaken(out, GUARANTEE_LAG);
+	}
+	out->held_by = json_incref(a.held_by);
+	out->lag_us = a.now_us - us;
+	mysrc_activity_release(&a);
+	return rc;
+}
+
+static int settle_max(struct mysrc *c, char **out, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	char *sql = xstrfmt("SELECT max(%s) FROM %s AS %s",
+			    mysrc_mark(&c->layout)->sql, c->layout.table.sql,
+			    c->layout.table.alias);
+	int rc = mydb_query(c->db, &r, sql, 0, NULL, err);
+
+	free(sql);
+	if (!rc)
+		*out = xstrdup(mydb_value(r, 0, 0));
+	mydb_result_free(r);
+	return rc;
+}
+
+/* Wait a moment for those that are open now; true in `over` if all ended. */
+static int settle_wait(struct mysrc *c, struct mysrc_activity *open, bool *over,
+		       struct error *err)
+{
+	*over = json_array_size(open->open) == 0;
+	for (int i = 0; !*over && i < SETTLE_LOOKS; i++) {
+		struct mysrc_activity now;
+		int rc;
+		if (clock_sleep_us(SETTLE_PAUSE_US))
+			return 0;
+		rc = mysrc_activity_read(c->db, false, &now, err);
+		if (rc)
+			return rc;
+		*over = !mysrc_activity_has_any(&now, open->open);
+		mysrc_activity_release(&now);
+	}
+	return 0;
+}
+
+/* The greatest id that is settled, and what is left to a later run. An older
+ * pending pair is kept until its transactions are over: one that is renewed
+ * on every run might never be. */
+static int settle_decide(struct mysrc *c, const struct watermark *from,
+			 const char *greatest, struct mysrc_activity *open,
+			 struct settled *out, struct error *err)
+{
+	const json_t *set = json_object_get(from->pending, "open");
+	const char *max =
+		json_string_value(json_object_get(from->pending, "max"));
+	bool over = false;
+	int rc = settle_wait(c, open, &over, err);
+
+	if (rc)
+		return rc;
+	if (over) {
+		out->value = xstrdup(greatest);
+	} else if (set && max && mysrc_activity_has_any(open, set)) {
+		out->pending = json_pack("{s:s, s:o}", "max", max, "open",
+					 json_deep_copy(set));
+	} else {
+		out->value = xstrdup(max);
+		if (greatest)
+			out->pending = json_pack("{s:s, s:O}", "max", greatest,
+						 "open", open->open);
+	}
+	return 0;
+}
+
+/* Nothing before the mark is open, and what is pending is beyond it. */
+static void settle_keep_id(const struct watermark *from, struct settled *out)
+{
+	const char *max =
+		json_string_value(json_object_get(out->pending, "max"));
+
+	if (from->value &&
+	    (!out->value || !number_is_greater(out->value, from->value))) {
+		free(out->value);
+		out->value = xstrdup(from->value);
+	}
+	if (max && out->value && !number_is_greater(max, out->value)) {
+		json_decref(out->pending);
+		out->pending = NULL;
+	}
+}
+
+/* The next id to be given out, or NULL. */
+static int settle_counter(struct mysrc *c, char **out, struct error *err)
+{
+	const struct mysrc_table *t = &c->layout.table;
+	const char *params[] = { t->schema, t->name };
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(c->db, &r,
+			    "SELECT auto_increment "
+			    "FROM information_schema.tables "
+			    "WHERE table_schema = ? AND table_name = ?",
+			    2, params, err);
+
+	if (!rc && mydb_rows(r))
+		*out = xstrdup(mydb_value(r, 0, 0));
+	mydb_result_free(r);
+	return rc;
+}
+
+/* Ids begin anew after TRUNCATE, or when AUTO_INCREMENT is set back; rows
+ * deleted at the top are no proof. */
+static int settle_check_counter(struct mysrc *c, const struct watermark *from,
+				const char *greatest, struct error *err)
+{
+	char *next = NULL;
+	int rc = 0;
+
+	if (!from->value ||
+	    (greatest && !number_is_greater(from->value, greatest)))
+		return 0;
+	rc = settle_counter(c, &next, err);
+	if (!rc && next && !number_is_greater(next, from->value))
+		rc = error_set(err, ERROR_SCHEMA,
+			       "the mark, %s, is ahead of the AUTO_INCREMENT "
+			       "of %s, which goes on with %s: the source "
+			       "cannot have produced it (TRUNCATE begins the "
+			       "ids anew). " SETTLE_WAY_OUT,
+			       from->value, c->layout.table.name, next);
+	free(next);
+	return rc;
+}
+
+/* Ids are given out in order but commit out of order: every id up to the
+ * greatest one seen belongs to a transaction that is over, or to one that is
+ * open right after. So the maximum comes first, the transactions second. */
+static int settle_sequence(struct mysrc *c, const struct watermark_spec *mark,
+			   const struct watermark *from, struct settled *out,
+			   struct strbuf *reason, struct error *err)
+{
+	struct mysrc_activity open;
+	char *greatest = NULL;
+	int rc = settle_max(c, &greatest, err);
+
+	if (!rc)
+		rc = settle_check_counter(c, from, greatest, err);
+	if (!rc)
+		rc = mysrc_activity_read(c->db, false, &open, err);
+	if (rc) {
+		free(greatest);
+		return rc;
+	}
+	if (mark->settle)
+		rc = settle_decide(c, from, greatest, &open, out, err);
+	else
+		out->value = xstrdup(greatest);
+	settle_keep_id(from, out);
+	if (mysrc_activity_explain(&open, reason))
+		settle_weaken(out, GUARANTEE_LAG);
+	out->held_by = json_incref(open.held_by);
+	out->lag_us =
+		open.oldest_us == INT64_MAX ? 0 : open.now_us - open.oldest_us;
+	mysrc_activity_release(&open);
+	free(greatest);
+	return rc;
+}
+
+int mysrc_settle(struct connector *base, const struct source_spec *source,
+		 const struct schema *schema, const struct watermark_spec *mark,
+		 const struct watermark *from, struct settled *out,
+		 struct error *err)
+{
+	struct mysrc *c = (struct mysrc *)base;
+	struct strbuf reason = STRBUF_INIT;
+	int rc;
+
+	(void)schema;
+	mysrc_end_pass(c);
+	settled_release(out);
+	rc = mysrc_layout_for(c, source, mark, err);
+	if (rc)
+		return rc;
+	out->guarantee = GUARANTEE_EXACT;
+	settle_engine(&c->layout.table, out, &reason);
+	rc = mark->strategy == STRATEGY_TIMESTAMP
+		     ? settle_timestamp(c, mark, from, out, &reason, err)
+		     : settle_sequence(c, mark, from, out, &reason, err);
+	if (!mark->settle) {
+		bool lag = mark->lag_us > 0 || mark->lag_count > 0;
+		reason_add(&reason, "watermark.settle is off");
+		settle_weaken(out, lag ? GUARANTEE_LAG : GUARANTEE_NONE);
+	}
+	out->reason = strbuf_detach(&reason);
+	return rc ? rc : failpoint("ceiling_taken", err);
+}

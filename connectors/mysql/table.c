@@ -1,0 +1,178 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/common/names.h"
+#include "connectors/mysql/layout.h"
+#include "core/base/alloc.h"
+#include "core/base/nearest.h"
+#include "core/base/strlist.h"
+#include "core/data/table_name.h"
+
+static const char table_sql[] =
+	"SELECT table_name, table_type, engine, table_rows, data_length,\n"
+	"  create_time,\n"
+	"  create_options LIKE '%partitioned%'\n"
+	"FROM information_schema.tables\n"
+	"WHERE table_schema = ? AND table_name = ?";
+
+static const char table_names_sql[] =
+	"SELECT table_schema, table_name FROM information_schema.tables\n"
+	"WHERE table_schema NOT IN ('mysql', 'information_schema',\n"
+	"  'performance_schema', 'sys')\n"
+	"ORDER BY table_name = ? DESC, 1, 2 LIMIT 10000";
+
+static const char table_indexes_sql[] =
+	"SELECT index_name, non_unique, sub_part, column_name\n"
+	"FROM information_schema.statistics\n"
+	"WHERE table_schema = ? AND table_name = ?\n"
+	"  AND index_type IN ('BTREE', 'RTREE', 'HASH')\n"
+	"ORDER BY index_name, seq_in_index";
+
+void mysrc_table_release(struct mysrc_table *t)
+{
+	free(t->schema);
+	free(t->name);
+	free(t->sql);
+	free(t->alias);
+	free(t->engine);
+	free(t->created);
+	memset(t, 0, sizeof(*t));
+}
+
+static int table_missing(struct mydb *db, const char *table,
+			 const struct table_name *name, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	struct strlist names = STRLIST_INIT;
+	const char *params[] = { name->name }, *near = NULL;
+	char *wanted = xstrfmt("%s.%s", name->schema, name->name);
+	int rc = mydb_query(db, &r, table_names_sql, 1, params, err);
+
+	if (rc)
+		goto out;
+	for (size_t i = 0; i < mydb_rows(r); i++) {
+		struct strbuf sb = STRBUF_INIT;
+		table_write(&sb, mydb_value(r, i, 0), mydb_value(r, i, 1));
+		strlist_add(&names, sb.data);
+		strbuf_release(&sb);
+	}
+	near = names.n && !strcmp(mydb_value(r, 0, 1), name->name)
+		       ? names.items[0]
+		       : nearest_name(wanted, (const char *const *)names.items,
+				      names.n);
+	rc = error_set(err, ERROR_SCHEMA, "there is no table %s in the source",
+		       table);
+	if (near)
+		error_hint(err, "(did you mean %s?)", near);
+out:
+	mydb_result_free(r);
+	strlist_release(&names);
+	free(wanted);
+	return rc;
+}
+
+/* schema.table, or table in the URL's database. */
+static int table_parse(struct mydb *db, const char *table,
+		       struct table_name *out, struct error *err)
+{
+	int rc = table_name_parse(out, table, err);
+
+	if (rc)
+		return rc;
+	if (out->catalog)
+		return error_set(err, ERROR_CONFIG,
+				 "table %s: a name in MySQL has two parts, "
+				 "database.table",
+				 table);
+	if (!out->schema && !*mydb_database(db))
+		return error_set(err, ERROR_CONFIG,
+				 "table %s: write database.table, or name the "
+				 "database in the URL",
+				 table);
+	if (!out->schema)
+		out->schema = xstrdup(mydb_database(db));
+	return 0;
+}
+
+static int64_t table_number(const char *text)
+{
+	return text ? strtoll(text, NULL, 10) : -1;
+}
+
+static void table_fill(struct mysrc_table *t, const struct table_name *name,
+		       const struct mydb_result *r)
+{
+	const char *flag = mydb_value(r, 0, 6);
+	struct strbuf sql = STRBUF_INIT, alias = STRBUF_INIT;
+
+	t->schema = xstrdup(name->schema);
+	t->name = xstrdup(name->name);
+	table_name_quote(&sql, name, '`');
+	sql_quote_name(&alias, name->name, '`');
+	t->sql = strbuf_detach(&sql);
+	t->alias = strbuf_detach(&alias);
+	t->engine = xstrdup(mydb_value(r, 0, 2));
+	t->rows = table_number(mydb_value(r, 0, 3));
+	t->bytes = table_number(mydb_value(r, 0, 4));
+	t->created = xstrdup(mydb_value(r, 0, 5));
+	t->partitioned = flag && *flag == '1';
+}
+
+int mysrc_table_find(struct mydb *db, const char *table,
+		     struct mysrc_table *out, struct error *err)
+{
+	struct table_name name = { NULL, NULL, NULL };
+	struct mydb_result *r = NULL;
+	const char *params[2];
+	int rc = table_parse(db, table, &name, err);
+
+	memset(out, 0, sizeof(*out));
+	if (rc)
+		goto out;
+	params[0] = name.schema;
+	params[1] = name.name;
+	rc = mydb_query(db, &r, table_sql, 2, params, err);
+	if (rc)
+		goto out;
+	/* The catalog's comparison may ignore case. */
+	if (!mydb_rows(r) ||
+	    (mydb_rows(r) > 1 && strcmp(mydb_value(r, 0, 0), name.name) != 0))
+		rc = table_missing(db, table, &name, err);
+	else
+		table_fill(out, &name, r);
+out:
+	mydb_result_free(r);
+	table_name_release(&name);
+	return rc;
+}
+
+int mysrc_indexes_find(struct mydb *db, struct mysrc_layout *l,
+		       struct error *err)
+{
+	const char *params[] = { l->table.schema, l->table.name };
+	struct mydb_result *r = NULL;
+	struct mysrc_index *x = NULL;
+	const char *last = "";
+	int rc = mydb_query(db, &r, table_indexes_sql, 2, params, err);
+
+	if (rc)
+		return rc;
+	l->indexes = xcalloc(mydb_rows(r) + 1, sizeof(*l->indexes));
+	for (size_t i = 0; i < mydb_rows(r); i++) {
+		const char *name = mydb_value(r, i, 0);
+		const char *column = mydb_value(r, i, 3);
+		if (!x || strcmp(name, last) != 0) {
+			x = &l->indexes[l->n_indexes++];
+			x->primary = !strcmp(name, "PRIMARY");
+			x->unique = *mydb_value(r, i, 1) == '0';
+			x->columns = json_array();
+			last = name;
+		}
+		/* A prefix is no order of the whole; unique it still is. */
+		json_array_append_new(x->columns, column && !mydb_value(r, i, 2)
+							  ? json_string(column)
+							  : json_null());
+	}
+	mydb_result_free(r);
+	return 0;
+}

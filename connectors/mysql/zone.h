@@ -1,0 +1,16 @@
+/* Wall clocks: what a DATETIME or DATE column holds. Computed by the server,
+ * whose tables of zones count. */
+#ifndef TIDEMARK_CONNECTORS_MYSQL_ZONE_H
+#define TIDEMARK_CONNECTORS_MYSQL_ZONE_H
+
+#include "clients/mysql.h"
+
+bool mysrc_zone_is_automatic(const char *zone);
+/* The instant `us` as the wall clock of `zone` (watermark.time_zone), with the
+ * smallest offset the zone has within a day of it or of now; "auto": the
+ * earliest of UTC, the server's zone and its system's. CONFIG if the server
+ * does not know the zone. */
+int mysrc_zone_wall_clock(struct mydb *db, const char *zone, int64_t us,
+			  int64_t *out, struct error *err);
+
+#endif
