@@ -47,8 +47,11 @@ static int mydb_fail(struct mydb *db, struct error *err)
 			    mysql_error(db->conn), err);
 }
 
+/* A connection that breaks while rows are read is the connection's error. */
 static int mydb_stmt_fail(struct mydb *db, MYSQL_STMT *stmt, struct error *err)
 {
+	if (!mysql_stmt_errno(stmt))
+		return mydb_fail(db, err);
 	return mydb_refused(db, mysql_stmt_errno(stmt),
 			    mysql_stmt_sqlstate(stmt), mysql_stmt_error(stmt),
 			    err);
@@ -270,6 +273,8 @@ int mydb_execute(struct mydb *db, int n, const char *const *params,
 	}
 	if (!rc && n && mysql_stmt_bind_param(db->stmt, binds))
 		rc = mydb_stmt_fail(db, db->stmt, err);
+	/* What an earlier command left there is not this one's. */
+	((MYSQL *)db->conn)->net.last_errno = 0;
 	if (!rc && mysql_stmt_execute(db->stmt))
 		rc = mydb_stmt_fail(db, db->stmt, err);
 	free(binds);

@@ -37,6 +37,7 @@ static const char activity_statements_sql[] =
 	"FROM %s.processlist\n"
 	"WHERE id <> CONNECTION_ID() AND command NOT IN ('Sleep', 'Daemon',\n"
 	"    'Binlog Dump', 'Binlog Dump GTID')\n"
+	"  AND (info IS NOT NULL OR user = 'system user')\n"
 	"  AND COALESCE(info, '') NOT LIKE 'SELECT /* tidemark source */%%'\n"
 	"ORDER BY 2";
 

@@ -60,6 +60,10 @@ static int suite_run(void)
 		suite_add(all, &n, suite_postgres_catalog,
 			  suite_postgres_catalog_n);
 	}
+	if (!strcmp(suite_quirks->connector, "mysql")) {
+		suite_add(all, &n, suite_mysql, suite_mysql_n);
+		suite_add(all, &n, suite_mysql_types, suite_mysql_types_n);
+	}
 	return _cmocka_run_group_tests(suite_quirks->engine, all, n, NULL,
 				       NULL);
 }

@@ -25,12 +25,12 @@ static void marks_future_row(void **state)
 	struct world *w = suite_world(state);
 
 	marks_table(w);
-	world_exec(w, "INSERT INTO %st VALUES (4, '2099-01-01 00:00:00+00')",
+	world_exec(w, "INSERT INTO %st VALUES (4, '2037-01-01 00:00:00+00')",
 		   w->quirks->prefix);
 	world_expect_count(w, 2, 4);
 	assert_int_equal(w->n_tail, 1);
 	assert_string_equal(w->from.value, "2024-01-01 00:02:00+00");
-	world_expect(w, 2, "4|2099-01-01 00:00:00+00\n");
+	world_expect(w, 2, "4|2037-01-01 00:00:00+00\n");
 	assert_string_equal(w->from.value, "2024-01-01 00:02:00+00");
 	world_exec(w, "INSERT INTO %st VALUES (5, '2024-01-01 00:03:00+00')",
 		   w->quirks->prefix);
@@ -146,7 +146,7 @@ static void marks_from_the_future(void **state)
 	struct world *w = suite_world(state);
 
 	marks_table(w);
-	w->from.value = xstrdup("2099-01-01 00:00:00+00");
+	w->from.value = xstrdup("2037-01-01 00:00:00+00");
 	world_refuse(w, ERROR_SCHEMA, "ahead of the source's clock");
 }
 
@@ -157,7 +157,7 @@ static void marks_settle_off(void **state)
 	marks_table(w);
 	world_exec(w, "INSERT INTO %st VALUES (4, %s)", w->quirks->prefix,
 		   w->quirks->now);
-	world_exec(w, "INSERT INTO %st VALUES (5, '2099-01-01 00:00:00+00')",
+	world_exec(w, "INSERT INTO %st VALUES (5, '2037-01-01 00:00:00+00')",
 		   w->quirks->prefix);
 	w->mark.settle = false;
 	world_expect_count(w, 2, 5);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/mysql.h"
 #include "clients/pg.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -38,6 +39,7 @@ static void postgres_run(void *session, const char *sql)
 
 static const struct quirks postgres_quirks = {
 	.engine = "postgres",
+	.connector = "postgres",
 	.variable = "TIDEMARK_TEST_POSTGRES",
 	.clean = "SET client_min_messages = warning;"
 		 "DROP SCHEMA IF EXISTS tm_source CASCADE;"
@@ -45,8 +47,11 @@ static const struct quirks postgres_quirks = {
 	.prefix = "tm_source.",
 	.mark_type = "timestamptz",
 	.now = "clock_timestamp()",
+	.series = "generate_series(%d, %d) n",
+	.make_writer = "CREATE SEQUENCE tm_source.writes",
 	.write = "nextval('tm_source.writes') > 0",
 	.fail_at_five = "1 / (id - 5) < 100",
+	.fail_text = "division by zero",
 	.nasty = "CREATE TABLE tm_source.\"a \"\"b\"\".c;%s--\" ("
 		 "\"id\"\"; drop\" int PRIMARY KEY, \"mark 'x'.\\\" "
 		 "timestamptz, \"ünï $1\" text, \"select\" text);"
@@ -60,7 +65,94 @@ static const struct quirks postgres_quirks = {
 	.exec = postgres_run,
 };
 
-const struct quirks *const world_quirks[] = { &postgres_quirks, NULL };
+static void *mysql_session(const struct connection *conn)
+{
+	const struct mydb_options options = { .application = "contract" };
+	struct error err = ERROR_INIT;
+	struct mydb *db = NULL;
+
+	if (mydb_open(&db, conn, &options, &err)) {
+		fprintf(stderr, "%s\n", err.message);
+		return NULL;
+	}
+	return db;
+}
+
+static void mysql_leave(void *session)
+{
+	mydb_close(session);
+}
+
+/* One statement a line's end behind ";". The suite's instants carry "+00",
+ * which these servers do not read: the session's zone is UTC. */
+static void mysql_run(void *session, const char *sql)
+{
+	struct error err = ERROR_INIT;
+	struct strbuf one = STRBUF_INIT;
+
+	for (const char *at = sql; *at;) {
+		const char *end = strstr(at, ";\n");
+		size_t n = end ? (size_t)(end - at) : strlen(at);
+		strbuf_reset(&one);
+		for (size_t i = 0; i < n; i++) {
+			if (!strncmp(at + i, "+00'", 4))
+				i += 3;
+			strbuf_addch(&one, at[i]);
+		}
+		if (mydb_exec(session, one.data, &err))
+			fail_msg("%s\n%s", err.message, one.data);
+		at = end ? end + 2 : at + n;
+	}
+	strbuf_release(&one);
+}
+
+#define MYSQL_DIGITS                                                           \
+	"(SELECT 0 d UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 "            \
+	"UNION SELECT 4 UNION SELECT 5 UNION SELECT 6 UNION SELECT 7 "         \
+	"UNION SELECT 8 UNION SELECT 9) "
+
+#define MYSQL_QUIRKS(name_of, variable_of)                                     \
+	{                                                                      \
+		.engine = name_of, .connector = "mysql",                       \
+		.variable = variable_of,                                       \
+		.clean = "DROP DATABASE IF EXISTS tm_source;\n"                \
+			 "CREATE DATABASE tm_source CHARACTER SET utf8mb4;\n"  \
+			 "USE tm_source;\n"                                    \
+			 "CREATE TABLE series (n int PRIMARY KEY);\n"          \
+			 "INSERT INTO series SELECT a.d + 10 * b.d + "         \
+			 "100 * c.d + 1000 * e.d FROM " MYSQL_DIGITS           \
+			 "a, " MYSQL_DIGITS "b, " MYSQL_DIGITS                 \
+			 "c, " MYSQL_DIGITS "e",                               \
+		.prefix = "tm_source.", .mark_type = "timestamp(6)",           \
+		.now = "NOW(6)",                                               \
+		.series = "(SELECT n FROM tm_source.series "                   \
+			  "WHERE n BETWEEN %d AND %d) s",                      \
+		.make_writer = "CREATE TABLE tm_source.w (n int);\n"           \
+			       "CREATE FUNCTION tm_source.writes() "           \
+			       "RETURNS int MODIFIES SQL DATA BEGIN INSERT "   \
+			       "INTO tm_source.w VALUES (1); RETURN 1; END",   \
+		.write = "tm_source.writes() > 0",                             \
+		.fail_at_five = "1 = (SELECT 1 FROM (SELECT 1 AS x UNION "     \
+				"SELECT 2) two WHERE x = 1 OR id = 5)",        \
+		.fail_text = "more than 1 row",                                \
+		.nasty = "CREATE TABLE tm_source.`a \"b``.c;%s--` ("           \
+			 "`id\"; drop` int PRIMARY KEY, `mark 'x'.\\` "        \
+			 "timestamp(6), `ünï $1 ?` text, `select` text);\n"  \
+			 "INSERT INTO tm_source.`a \"b``.c;%s--` VALUES "      \
+			 "(1, '2024-01-01 00:00:00', 'a', NULL), "             \
+			 "(2, '2024-01-01 00:00:00', 'b', 'c')",               \
+		.nasty_table = "tm_source.\"a \"\"b`.c;%s--\"",                \
+		.nasty_mark = "mark 'x'.\\", .connect = mysql_session,         \
+		.disconnect = mysql_leave, .exec = mysql_run,                  \
+	}
+
+static const struct quirks mariadb_quirks =
+	MYSQL_QUIRKS("mariadb", "TIDEMARK_TEST_MARIADB");
+static const struct quirks mysql_quirks =
+	MYSQL_QUIRKS("mysql", "TIDEMARK_TEST_MYSQL");
+
+const struct quirks *const world_quirks[] = { &postgres_quirks, &mariadb_quirks,
+					      &mysql_quirks, NULL };
 
 static bool world_connect(struct world *w, const char *url)
 {
@@ -68,7 +160,7 @@ static bool world_connect(struct world *w, const char *url)
 	w->conn.connect_timeout_us = 10 * US_PER_SECOND;
 	w->conn.silence_timeout_us = 60 * US_PER_SECOND;
 	if (url_parse(&w->conn.url, url, &w->err) ||
-	    registry_connector(w->quirks->engine, &w->ops, &w->err))
+	    registry_connector(w->quirks->connector, &w->ops, &w->err))
 		return false;
 	w->sessions[0] = w->quirks->connect(&w->conn);
 	return w->sessions[0] &&
@@ -169,6 +261,19 @@ void world_other(struct world *w, int n, const char *fmt, ...)
 	va_start(ap, fmt);
 	world_vexec(w, n, fmt, ap);
 	va_end(ap);
+}
+
+const char *world_series(struct world *w, int from, int to)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	strbuf_addf(&sb, w->quirks->series, from, to);
+#pragma GCC diagnostic pop
+	snprintf(w->series, sizeof(w->series), "%s", sb.data);
+	strbuf_release(&sb);
+	return w->series;
 }
 
 void world_reset(struct world *w)

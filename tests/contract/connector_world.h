@@ -18,14 +18,18 @@
 
 /* What differs between engines, and nothing else. */
 struct quirks {
-	const char *engine; /* registry name */
+	const char *engine; /* as the suite is called for it */
+	const char *connector; /* registry name */
 	const char *variable; /* environment variable with the URL */
 	const char *clean; /* empties the place of the tests */
 	const char *prefix; /* of tables: "tm_source." */
 	const char *mark_type; /* of a mark that is an instant */
 	const char *now; /* the statement's clock as an expression */
+	const char *series; /* numbers "n" from %d to %d as a table */
+	const char *make_writer; /* makes what `write` needs */
 	const char *write; /* a where that writes when evaluated */
-	const char *fail_at_five; /* a where that fails for id 5 alone */
+	const char *fail_at_five; /* a where that fails for id 5 alone ... */
+	const char *fail_text; /* ... and how */
 	const char *nasty; /* CREATE TABLE with the worst of names */
 	const char *nasty_table, *nasty_mark; /* those names */
 	void *(*connect)(const struct connection *conn);
@@ -38,6 +42,7 @@ struct quirks {
 
 struct world {
 	const struct quirks *quirks;
+	char series[200];
 	struct connection conn;
 	void *sessions[WORLD_SESSIONS]; /* opened when first used */
 	const struct connector_ops *ops;
@@ -96,6 +101,10 @@ void world_expect_delivered(struct world *w, const char *mark);
 void world_reset(struct world *w); /* no mark: from the beginning */
 void world_reopen(struct world *w); /* another process */
 
+/* Numbers from `from` to `to` as the engine's FROM item, column n; the text is
+ * good until the next call. */
+const char *world_series(struct world *w, int from, int to);
+
 struct world *suite_world(void **state);
 int suite_setup(void **state);
 int suite_teardown(void **state);
@@ -106,6 +115,10 @@ extern const struct CMUnitTest suite_pages[];
 extern const size_t suite_pages_n;
 extern const struct CMUnitTest suite_marks[];
 extern const size_t suite_marks_n;
+extern const struct CMUnitTest suite_mysql[];
+extern const size_t suite_mysql_n;
+extern const struct CMUnitTest suite_mysql_types[];
+extern const size_t suite_mysql_types_n;
 extern const struct CMUnitTest suite_postgres_pages[];
 extern const size_t suite_postgres_pages_n;
 extern const struct CMUnitTest suite_postgres_leaves[];

@@ -1,0 +1,341 @@
+/* What only MySQL and MariaDB do: settling, rights, engines, collations, cut
+ * streams. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "connector_world.h"
+
+#include "clients/mysql.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+
+static void mysql_table(struct world *w)
+{
+	world_exec(w, "CREATE TABLE tm_source.t (id int AUTO_INCREMENT PRIMARY "
+		      "KEY, v int, at timestamp(6) DEFAULT "
+		      "CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6), "
+		      "INDEX (at))");
+}
+
+/* NOW() taken early, committed late: delivered, and the mark waits for it. */
+static void mysql_late_commit(void **state)
+{
+	struct world *w = suite_world(state);
+
+	mysql_table(w);
+	world_other(w, 1, "START TRANSACTION");
+	world_other(w, 1, "INSERT INTO tm_source.t (v) VALUES (1)");
+	clock_sleep_us(1500 * 1000);
+	world_exec(w, "INSERT INTO tm_source.t (v) VALUES (2)");
+	clock_sleep_us(2500 * 1000);
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_expect_count(w, 10, 1);
+	assert_int_equal(w->n_tail, 1);
+	assert_null(w->from.value);
+	assert_int_equal(w->settled.guarantee, GUARANTEE_EXACT);
+	assert_non_null(w->settled.held_by);
+	world_other(w, 1, "COMMIT");
+	world_expect_count(w, 10, 2);
+	assert_int_equal(w->n_tail, 0);
+	world_expect_count(w, 10, 0);
+}
+
+/* Ids are given out in order and commit out of order. */
+static void mysql_late_id(void **state)
+{
+	struct world *w = suite_world(state);
+
+	mysql_table(w);
+	world_exec(w, "INSERT INTO tm_source.t (v) VALUES (0)");
+	world_other(w, 1, "START TRANSACTION");
+	world_other(w, 1, "INSERT INTO tm_source.t (v) VALUES (1)");
+	world_exec(w, "INSERT INTO tm_source.t (v) VALUES (2)");
+	world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
+	world_expect_count(w, 10, 2);
+	assert_int_equal(w->n_tail, 2);
+	world_other(w, 1, "COMMIT");
+	world_expect_count(w, 10, 3);
+	assert_string_equal(w->from.value, "3");
+	world_expect_count(w, 10, 0);
+}
+
+static void *mysql_insert(void *world)
+{
+	world_other(world, 2, "INSERT INTO tm_source.t (v) VALUES (1)");
+	return NULL;
+}
+
+/* A statement that waits for a lock on the table has taken its NOW(), and no
+ * transaction shows it. */
+static void mysql_waiting_statement(void **state)
+{
+	struct world *w = suite_world(state);
+	pthread_t thread;
+
+	mysql_table(w);
+	world_exec(w, "INSERT INTO tm_source.t (v) VALUES (0)");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	assert_int_equal(world_describe(w), 0);
+	world_other(w, 2, "DO 1");
+	world_other(w, 1, "LOCK TABLES tm_source.t WRITE");
+	assert_int_equal(pthread_create(&thread, NULL, mysql_insert, w), 0);
+	clock_sleep_us(2500 * 1000);
+	assert_int_equal(w->ops->settle(w->connector, &w->source, &w->schema,
+					&w->mark, &w->from, &w->settled,
+					&w->err),
+			 0);
+	world_other(w, 1, "UNLOCK TABLES");
+	pthread_join(thread, NULL);
+	assert_non_null(w->settled.held_by);
+	assert_true(w->settled.lag_us > 2 * US_PER_SECOND);
+	assert_int_equal(w->settled.guarantee, GUARANTEE_EXACT);
+}
+
+static void mysql_xa(void **state)
+{
+	struct world *w = suite_world(state);
+
+	mysql_table(w);
+	world_other(w, 1, "XA START 'tm'");
+	world_other(w, 1, "INSERT INTO tm_source.t (v) VALUES (1)");
+	world_other(w, 1, "XA END 'tm'");
+	world_other(w, 1, "XA PREPARE 'tm'");
+	clock_sleep_us(2200 * 1000);
+	world_exec(w, "INSERT INTO tm_source.t (v) VALUES (2)");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_expect_count(w, 10, 1);
+	assert_null(w->from.value);
+	assert_int_equal(w->settled.guarantee, GUARANTEE_LAG);
+	assert_non_null(strstr(w->settled.reason, "XA"));
+	world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
+	world_expect_count(w, 10, 1);
+	assert_null(w->from.value);
+	world_other(w, 1, "XA COMMIT 'tm'");
+	world_expect_count(w, 10, 2);
+	assert_string_equal(w->from.value, "2");
+}
+
+/* Without PROCESS: lag, and the GRANT that is missing. */
+static void mysql_no_rights(void **state)
+{
+	struct world *w = suite_world(state);
+	const char *url = getenv(!strcmp(w->quirks->engine, "mysql")
+					 ? "TIDEMARK_TEST_MYSQL_ADMIN"
+					 : "TIDEMARK_TEST_MARIADB_ADMIN");
+	struct problems found = { NULL, 0, 0 };
+	struct connection boss = w->conn;
+	void *session;
+	bool named = false;
+
+	if (!url)
+		skip();
+	mysql_table(w);
+	memset(&boss.url, 0, sizeof(boss.url));
+	assert_int_equal(url_parse(&boss.url, url, &w->err), 0);
+	session = w->quirks->connect(&boss);
+	assert_non_null(session);
+	w->quirks->exec(session, "REVOKE PROCESS ON *.* FROM app@'%'");
+	world_reopen(w);
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_expect_count(w, 10, 0);
+	assert_int_equal(w->settled.guarantee, GUARANTEE_LAG);
+	assert_non_null(
+		strstr(w->settled.reason, "GRANT PROCESS ON *.* TO 'app'@'%'"));
+	assert_int_equal(w->ops->inspect(w->connector, &w->source, &w->mark,
+					 &w->schema, &found, &w->err),
+			 0);
+	for (size_t i = 0; i < found.n; i++)
+		named |= !strcmp(found.items[i].code, "missing-rights") &&
+			 strstr(found.items[i].fix, "GRANT PROCESS ON *.* TO");
+	problems_release(&found);
+	w->quirks->exec(session, "GRANT PROCESS ON *.* TO app@'%'");
+	w->quirks->disconnect(session);
+	url_release(&boss.url);
+	assert_true(named);
+}
+
+static void mysql_not_transactional(void **state)
+{
+	struct world *w = suite_world(state);
+
+	world_exec(w, "CREATE TABLE tm_source.t (id int PRIMARY KEY, at "
+		      "timestamp(6)) ENGINE = MyISAM");
+	world_exec(w, "INSERT INTO tm_source.t VALUES (1, '2024-01-01')");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_expect_count(w, 10, 1);
+	assert_int_equal(w->settled.guarantee, GUARANTEE_LAG);
+	assert_non_null(strstr(w->settled.reason, "MyISAM"));
+}
+
+static void mysql_xmin(void **state)
+{
+	struct world *w = suite_world(state);
+
+	mysql_table(w);
+	world_pipeline(w, "t", STRATEGY_XMIN, NULL);
+	assert_int_equal(world_describe(w), -ERROR_CONFIG);
+	assert_non_null(strstr(w->err.message, "use timestamp or sequence"));
+}
+
+/* A wall clock of unknown zone: lag, until the config says whose. */
+static void mysql_zone(void **state)
+{
+	struct world *w = suite_world(state);
+
+	world_exec(w, "CREATE TABLE tm_source.t (id int PRIMARY KEY, at "
+		      "datetime(3))");
+	world_exec(w, "INSERT INTO tm_source.t VALUES (1, UTC_TIMESTAMP(3) - "
+		      "INTERVAL 3 HOUR), (2, UTC_TIMESTAMP(3) - INTERVAL 1 "
+		      "HOUR)");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_expect_count(w, 10, 2);
+	assert_int_equal(w->settled.guarantee, GUARANTEE_LAG);
+	assert_non_null(strstr(w->settled.reason, "watermark.time_zone"));
+	world_reset(w);
+	w->mark.time_zone = "-02:00";
+	world_expect_count(w, 10, 2);
+	assert_int_equal(w->settled.guarantee, GUARANTEE_EXACT);
+	assert_int_equal(w->n_tail, 1);
+	w->mark.time_zone = "Mars/Olympus";
+	world_refuse(w, ERROR_CONFIG, "Mars/Olympus");
+}
+
+/* Each collation pages every key once; a key without an index by its bytes. */
+static void mysql_text_keys(void **state)
+{
+	static const char *const collations[] = { "utf8mb4_bin",
+						  "utf8mb4_general_ci",
+						  "utf8mb4_unicode_ci",
+						  "latin1_swedish_ci" };
+	struct world *w = suite_world(state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(collations); i++) {
+		char charset[16];
+		snprintf(charset, sizeof(charset), "%.*s",
+			 (int)strcspn(collations[i], "_"), collations[i]);
+		world_exec(w, "DROP TABLE IF EXISTS tm_source.t");
+		world_exec(w,
+			   "CREATE TABLE tm_source.t (k varchar(20) CHARACTER "
+			   "SET %s COLLATE %s PRIMARY KEY, at timestamp(6) "
+			   "NOT NULL)",
+			   charset, collations[i]);
+		world_exec(w, "INSERT INTO tm_source.t (k, at) SELECT v, "
+			      "'2024-01-01' FROM (SELECT 'b' v UNION SELECT "
+			      "'A' UNION SELECT 'é1' UNION SELECT '' UNION "
+			      "SELECT 'z%%' UNION SELECT 'C''' UNION SELECT "
+			      "'aa' UNION SELECT 'Z1') x");
+		world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+		for (size_t rows = 1; rows < 4; rows++) {
+			world_reset(w);
+			world_expect_count(w, rows, 8);
+			world_expect_count(w, rows, 0);
+		}
+	}
+	world_exec(w, "CREATE TABLE tm_source.u (k varchar(9) COLLATE "
+		      "utf8mb4_general_ci NOT NULL, at timestamp NOT NULL)");
+	world_exec(w, "INSERT INTO tm_source.u VALUES ('a', '2024-01-01'), "
+		      "('B', '2024-01-01'), ('A', '2024-01-01')");
+	world_pipeline(w, "u", STRATEGY_TIMESTAMP, "at");
+	world_key(w, "k", NULL);
+	world_expect(w, 1,
+		     "A|2024-01-01 00:00:00+00\nB|2024-01-01 00:00:00+00\n"
+		     "a|2024-01-01 00:00:00+00\n");
+	world_exec(w, "INSERT INTO tm_source.u VALUES ('B', '2024-01-02')");
+	world_refuse(w, ERROR_SCHEMA, "repeats");
+}
+
+/* KILL in mid-stream: an error, and a new connection reads the rest. */
+static void mysql_killed_stream(void **state)
+{
+	struct world *w = suite_world(state);
+	struct mydb_result *r = NULL;
+	int rc = 1;
+
+	world_exec(w, "CREATE TABLE tm_source.t (id int PRIMARY KEY, at "
+		      "timestamp(6) NOT NULL, v longtext)");
+	world_exec(w,
+		   "INSERT INTO tm_source.t SELECT n, '2024-01-01', "
+		   "repeat('x', 60000) FROM %s",
+		   world_series(w, 1, 1000));
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	w->quiet = true;
+	assert_int_equal(world_begin(w), 0);
+	w->batch.max_bytes = 200000;
+	assert_int_equal(world_step(w, 1000), 1);
+	assert_int_equal(mydb_query(w->sessions[0], &r,
+				    "SELECT id FROM "
+				    "information_schema.processlist WHERE info "
+				    "LIKE 'SELECT /* tidemark source%'",
+				    0, NULL, &w->err),
+			 0);
+	assert_int_equal(mydb_rows(r), 1);
+	world_exec(w, "KILL %s", mydb_value(r, 0, 0));
+	mydb_result_free(r);
+	while (rc > 0)
+		rc = world_step(w, 1000);
+	assert_int_equal(rc, -ERROR_TRANSIENT);
+	assert_true(w->n_rows < 1000);
+	watermark_release(&w->from);
+	watermark_init(&w->from);
+	w->n_rows = 0;
+	world_reset(w);
+	world_reopen(w);
+	world_expect_count(w, 1000, 1000);
+}
+
+static void mysql_interrupted(void **state)
+{
+	struct world *w = suite_world(state);
+
+	mysql_table(w);
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	assert_int_equal(world_describe(w), 0);
+	w->ops->interrupt(w->connector);
+	world_refuse(w, ERROR_STOPPED, "interrupted");
+}
+
+static void mysql_truncated(void **state)
+{
+	struct world *w = suite_world(state);
+
+	mysql_table(w);
+	world_exec(w, "INSERT INTO tm_source.t (v) VALUES (1), (2), (3)");
+	world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
+	world_expect_count(w, 10, 3);
+	world_exec(w, "DELETE FROM tm_source.t WHERE id = 3");
+	world_expect_count(w, 10, 0);
+	world_exec(w, "TRUNCATE tm_source.t");
+	world_refuse(w, ERROR_SCHEMA, "AUTO_INCREMENT");
+}
+
+static void mysql_altered(void **state)
+{
+	struct world *w = suite_world(state);
+
+	mysql_table(w);
+	world_exec(w, "INSERT INTO tm_source.t (v) VALUES (1)");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	assert_int_equal(world_begin(w), 0);
+	world_exec(w, "ALTER TABLE tm_source.t MODIFY v varchar(10)");
+	assert_int_equal(world_step(w, 10), -ERROR_SCHEMA);
+	assert_non_null(strstr(w->err.message, "altered"));
+}
+
+const struct CMUnitTest suite_mysql[] = {
+	SUITE_TEST(mysql_late_commit),
+	SUITE_TEST(mysql_late_id),
+	SUITE_TEST(mysql_waiting_statement),
+	SUITE_TEST(mysql_xa),
+	SUITE_TEST(mysql_no_rights),
+	SUITE_TEST(mysql_not_transactional),
+	SUITE_TEST(mysql_xmin),
+	SUITE_TEST(mysql_zone),
+	SUITE_TEST(mysql_text_keys),
+	SUITE_TEST(mysql_killed_stream),
+	SUITE_TEST(mysql_interrupted),
+	SUITE_TEST(mysql_truncated),
+	SUITE_TEST(mysql_altered),
+};
+const size_t suite_mysql_n = ARRAY_SIZE(suite_mysql);
