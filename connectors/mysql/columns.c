@@ -226,7 +226,7 @@ int mysrc_columns_read(struct mydb *db, const struct source_spec *source,
 	l->all = xcalloc(own + n + 1, sizeof(*l->all));
 	for (size_t i = 0; i < own; i++)
 		columns_fill(&l->all[l->n_all++], &l->table, r, i);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; fields && i < n; i++)
 		columns_fill_expression(&l->all[l->n_all++],
 					&source->expressions[i],
 					&fields[i + 1]);

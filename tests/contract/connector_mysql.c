@@ -246,12 +246,27 @@ static void mysql_text_keys(void **state)
 	world_refuse(w, ERROR_SCHEMA, "repeats");
 }
 
-/* KILL in mid-stream: an error, and a new connection reads the rest. */
+static void mysql_kill(struct world *w, const char *command)
+{
+	struct mydb_result *r = NULL;
+
+	assert_int_equal(mydb_query(w->sessions[0], &r,
+				    "SELECT id FROM "
+				    "information_schema.processlist WHERE info "
+				    "LIKE 'SELECT /* tidemark source%'",
+				    0, NULL, &w->err),
+			 0);
+	assert_int_equal(mydb_rows(r), 1);
+	world_exec(w, "%s %s", command, mydb_value(r, 0, 0));
+	mydb_result_free(r);
+}
+
+/* KILL in mid-stream, of the statement alone too: an error, never the end, and
+ * a new connection reads it all. */
 static void mysql_killed_stream(void **state)
 {
+	static const char *const commands[] = { "KILL QUERY", "KILL" };
 	struct world *w = suite_world(state);
-	struct mydb_result *r = NULL;
-	int rc = 1;
 
 	world_exec(w, "CREATE TABLE tm_source.t (id int PRIMARY KEY, at "
 		      "timestamp(6) NOT NULL, v longtext)");
@@ -261,28 +276,21 @@ static void mysql_killed_stream(void **state)
 		   world_series(w, 1, 1000));
 	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
 	w->quiet = true;
-	assert_int_equal(world_begin(w), 0);
-	w->batch.max_bytes = 200000;
-	assert_int_equal(world_step(w, 1000), 1);
-	assert_int_equal(mydb_query(w->sessions[0], &r,
-				    "SELECT id FROM "
-				    "information_schema.processlist WHERE info "
-				    "LIKE 'SELECT /* tidemark source%'",
-				    0, NULL, &w->err),
-			 0);
-	assert_int_equal(mydb_rows(r), 1);
-	world_exec(w, "KILL %s", mydb_value(r, 0, 0));
-	mydb_result_free(r);
-	while (rc > 0)
-		rc = world_step(w, 1000);
-	assert_int_equal(rc, -ERROR_TRANSIENT);
-	assert_true(w->n_rows < 1000);
-	watermark_release(&w->from);
-	watermark_init(&w->from);
-	w->n_rows = 0;
-	world_reset(w);
-	world_reopen(w);
-	world_expect_count(w, 1000, 1000);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		int rc = 1;
+		world_reset(w);
+		assert_int_equal(world_begin(w), 0);
+		w->batch.max_bytes = 200000;
+		assert_int_equal(world_step(w, 1000), 1);
+		mysql_kill(w, commands[i]);
+		while (rc > 0)
+			rc = world_step(w, 1000);
+		assert_int_equal(rc, -ERROR_TRANSIENT);
+		world_reopen(w);
+		world_reset(w);
+		world_expect_count(w, 1000, 1000);
+		w->quiet = true;
+	}
 }
 
 static void mysql_interrupted(void **state)

@@ -98,7 +98,9 @@ def test_late_commit(tidemark, source, destination):
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 
-def test_cut_stream_is_no_short_success(tidemark, source, make_destination):
+@pytest.mark.parametrize("command", ("KILL", "KILL QUERY"))
+def test_cut_stream_is_no_short_success(tidemark, source, make_destination,
+                                        command):
     destination = make_destination("sqlite")
     fill(source, 10000, size=6000)
     set_up(tidemark, source, destination, batch={"rows": 10000},
@@ -113,7 +115,7 @@ def test_cut_stream_is_no_short_success(tidemark, source, make_destination):
                 " LIKE 'SELECT /* tidemark source%'")]
         try:
             found = wait_for(session, seconds=5)
-            source.execute(f"KILL {found[0]}")
+            source.execute(f"{command} {found[0]}")
         except Exception:  # it was over before
             pass
         done = running.wait()
