@@ -138,23 +138,34 @@ static int keyset_check_repeat(struct mysrc *c, const struct batch *b,
 	return -ERROR_SCHEMA;
 }
 
-/* Remember where the last row lies; the next page begins behind it. */
-static void keyset_remember(struct mysrc *c, const struct batch *b)
+/* Remember where the last row lies; the next page begins behind it. One that
+ * ends where it began would be read for ever: the server compares otherwise
+ * than it orders. */
+static int keyset_remember(struct mysrc *c, const struct batch *b,
+			   struct error *err)
 {
 	struct mysrc_pass *p = &c->pass;
 	const struct mysrc_layout *l = &c->layout;
 	size_t first = p->step == STEP_NULLS ? 1 : 0;
+	struct strlist last = STRLIST_INIT;
+	bool moved = p->last.n != l->n_order;
 
-	strlist_release(&p->last);
 	/* From the mark on even where it is not compared: same places. */
 	for (size_t i = 0; i < l->n_order; i++) {
 		char *text = i < first ? xstrdup("")
 				       : running_mark_text(&p->mark, b,
 							   b->n_rows - 1,
 							   l->order[i]);
-		strlist_add(&p->last, text);
+		strlist_add(&last, text);
+		moved |= i < p->last.n && strcmp(text, p->last.items[i]) != 0;
 		free(text);
 	}
+	strlist_release(&p->last);
+	p->last = last;
+	return moved ? 0
+		     : error_set(err, ERROR_BUG,
+				 "the pages of %s do not advance",
+				 p->scan->source->table);
 }
 
 static int keyset_close_page(struct mysrc *c, struct error *err)
@@ -196,7 +207,7 @@ static int keyset_fill(struct mysrc *c, struct batch *b, struct error *err)
 			rc = keyset_failpoints(c, err);
 	}
 	if (!rc && b->n_rows)
-		keyset_remember(c, b);
+		rc = keyset_remember(c, b, err);
 	/* Full exactly at the page's end: let the statement end too. */
 	if (!rc && batch_is_full(b) && p->read >= p->limit)
 		rc = mydb_stream_next(c->db, err);

@@ -57,8 +57,10 @@ static const struct mysrc_type types_table[] = {
 	  ORDER_PLAIN, "CAST(? AS DATETIME(6))" },
 	{ "timestamp", TYPE_TIMESTAMPTZ, MYDB_TIME, mysrc_decode_datetime,
 	  ORDER_PLAIN, "CAST(? AS DATETIME(6))" },
+	/* MySQL 9 takes a parameter under this cast for a TIME of its own, and
+	 * a text in it for 00:00:00. */
 	{ "time", TYPE_INTERVAL, MYDB_TIME, mysrc_decode_time, ORDER_PLAIN,
-	  "CAST(? AS TIME(6))" },
+	  "CAST(CAST(? AS CHAR) AS TIME(6))" },
 	TEXT("char"),
 	TEXT("varchar"),
 	TEXT("tinytext"),
