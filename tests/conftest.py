@@ -156,6 +156,16 @@ def make_mysql(mysql_family):
 
 
 @pytest.fixture
+def make_source(make_database, make_mysql):
+    """An empty source database of an engine."""
+    def make(engine):
+        if engine == "postgres":
+            return make_database("source")
+        return make_mysql(engine)
+    return make
+
+
+@pytest.fixture
 def source(make_database):
     """An empty source database."""
     return make_database("source")

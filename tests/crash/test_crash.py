@@ -1,7 +1,7 @@
 """Die at every failpoint that the code has, run again, compare.
 
-By default each failpoint meets every mode x destination with the strategies
-in turn (so every pair of choices occurs); --full runs all combinations.
+By default each failpoint meets every mode x destination, the sources and
+their strategies taking turns; --full runs all combinations.
 """
 
 import signal
@@ -37,13 +37,12 @@ class Victim:
 
     def change(self):
         """A delta with a new column, so that the target is altered too."""
-        self.source.execute(
-            "ALTER TABLE items ADD color text",
-            "UPDATE items SET quantity = quantity + 100, color = 'c' || id, "
-            "seq = nextval('items_seq'), updated_at = '2024-06-01' "
-            "WHERE id % 4 = 0",
-            "INSERT INTO items (name, updated_at) SELECT 'new ' || n, "
-            "'2024-06-02' FROM generate_series(1, 80) n")
+        at = workload.dialect(self.source).instant("2024-06-02 00:00:00")
+        self.source.execute("ALTER TABLE items ADD color text")
+        workload.update_items(
+            self.source, "id % 4 = 0", "quantity = quantity + 100, "
+            "color = concat('c', id)", "2024-06-01 00:00:00")
+        workload.fill_items(self.source, ROWS + 1, ROWS + 80, stamp=at)
         self.columns["color"] = "text"
 
     def check_crashed(self):
@@ -70,8 +69,9 @@ class Victim:
 
 
 @pytest.fixture
-def victim(tidemark_failpoints, source, make_destination):
-    def make(mode, engine, strategy):
+def victim(tidemark_failpoints, make_source, make_destination):
+    def make(mode, engine, kind="postgres", strategy="timestamp"):
+        source = make_source(kind)
         workload.create_items(source, rows=ROWS)
         return Victim(tidemark_failpoints, source, make_destination(engine),
                       mode, strategy)
@@ -79,8 +79,8 @@ def victim(tidemark_failpoints, source, make_destination):
 
 
 def test_killed_at(victim, case, record_property):
-    failpoint, mode, engine, strategy = case
-    target = victim(mode, engine, strategy)
+    failpoint, *choices = case
+    target = victim(*choices)
     hit = target.tidemark.killed(failpoints=f"{failpoint}=kill@2")
     target.check_crashed()
     target.recover()
@@ -97,7 +97,7 @@ def test_killed_at(victim, case, record_property):
 @pytest.mark.parametrize("failpoint", failpoints.failpoints())
 def test_error_at(victim, failpoint, mode, engine):
     """A transient error there is retried, or exits 3 and loses nothing."""
-    target = victim(mode, engine, "timestamp")
+    target = victim(mode, engine)
     done = target.tidemark("run", "--json", failpoints=f"{failpoint}=error")
     assert done.code in (EXIT_OK, EXIT_ACCESS), done
     if done.code == EXIT_ACCESS and done.out:
@@ -108,7 +108,7 @@ def test_error_at(victim, failpoint, mode, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_killed_again_and_again(victim, engine):
     """A run that dies at every third batch still gets there."""
-    target = victim("upsert", engine, "timestamp")
+    target = victim("upsert", engine)
     kills = 0
     while target.tidemark.killed(failpoints="after_watermark=kill@3"):
         target.check_crashed()
@@ -122,7 +122,7 @@ def test_killed_again_and_again(victim, engine):
 def test_unclear_commit(victim, engine):
     """Killed after COMMIT was sent: whether it took effect or not, the next
     run finds out from the destination itself."""
-    target = victim("upsert", engine, "timestamp")
+    target = victim("upsert", engine)
     assert target.tidemark.killed(failpoints="commit_sent=kill@2") or \
         target.tidemark.killed(failpoints="commit_acked=kill@2")
     target.check_crashed()
@@ -130,7 +130,7 @@ def test_unclear_commit(victim, engine):
 
 
 def test_exit_action_is_not_a_success(victim):
-    target = victim("upsert", "sqlite", "timestamp")
+    target = victim("upsert", "sqlite")
     done = target.tidemark("run", "--json", failpoints="mid_load=exit")
     assert done.code not in (EXIT_OK, -signal.SIGKILL), done
     target.recover()

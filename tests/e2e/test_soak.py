@@ -30,7 +30,8 @@ def configure(tidemark, source, destinations, turn):
         tidemark.connect(destination.engine, destination.connection())
         for row, strategy in enumerate(STRATEGIES):
             settings = items_settings(
-                destination, strategy, MODES[(row + column + turn) % 3],
+                source, destination, strategy,
+                MODES[(row + column + turn) % 3],
                 to=target(destination, strategy), batch={"rows": 500})
             settings["destination"]["connection"] = destination.engine
             tidemark.pipeline(f"{destination.engine}_{strategy}", **settings)
@@ -119,7 +120,7 @@ def test_append_soak(tidemark, source, make_destination):
     tidemark.connect("source", source.connection())
     tidemark.connect("warehouse", destination.connection())
     tidemark.pipeline("items", **items_settings(
-        destination, "timestamp", "append", batch={"rows": 100}))
+        source, destination, "timestamp", "append", batch={"rows": 100}))
     tidemark.write_config()
     with workload.Writers(source, threads=2, seed=9):
         watch_and_kill(tidemark, 6, random.Random(3))

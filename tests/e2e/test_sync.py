@@ -345,7 +345,8 @@ def test_append_holds_the_tail(tidemark, source, make_destination, engine):
     assert tidemark.run().pipeline()["rows_inserted"] == 10
     assert tidemark.run().pipeline()["rows_read"] == 0
     tidemark.pipelines["items"] = items_settings(
-        destination, "timestamp", "append", watermark={"tail": "deliver"})
+        source, destination, "timestamp", "append",
+        watermark={"tail": "deliver"})
     tidemark.write_config()
     assert tidemark.run().pipeline()["rows_inserted"] == 5
     assert tidemark.run().pipeline()["rows_inserted"] == 0

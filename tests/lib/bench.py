@@ -212,8 +212,8 @@ def check_accounting(result):
     assert result["rows_read"] == told, result
 
 
-def items_settings(destination, strategy, mode="upsert", table="items",
-                   to=None, **settings):
+def items_settings(source, destination, strategy, mode="upsert",
+                   table="items", to=None, **settings):
     """The config of a pipeline over a table of workload.py."""
     watermark = {"strategy": strategy}
     column = {"timestamp": "updated_at", "sequence": "seq"}.get(strategy)
@@ -221,7 +221,8 @@ def items_settings(destination, strategy, mode="upsert", table="items",
         watermark["column"] = column
     watermark.update(settings.pop("watermark", {}))
     to = to or f"{destination.schema}.{table}"
-    return {"source": {"connection": "source", "table": f"public.{table}"},
+    return {"source": {"connection": "source",
+                       "table": f"{source.schema}.{table}"},
             "destination": {"connection": "warehouse", "table": to},
             "watermark": watermark, "load": {"mode": mode}, **settings}
 
@@ -231,6 +232,6 @@ def sync_items(tidemark, source, destination, strategy, mode="upsert",
     """Write a config with one pipeline over `items`; returns tidemark."""
     tidemark.connect("source", source.connection())
     tidemark.connect("warehouse", destination.connection())
-    tidemark.pipeline(name, **items_settings(destination, strategy, mode,
-                                             **settings))
+    tidemark.pipeline(name, **items_settings(source, destination, strategy,
+                                             mode, **settings))
     return tidemark.write_config()

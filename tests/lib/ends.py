@@ -161,6 +161,10 @@ class PostgresEnd:
             "SELECT tableoid::bigint, ctid::text, xmin::text FROM "
             + quote_table(table)))
 
+    def literal(self, kind, value):
+        """A mark as SQL; `kind`: timestamptz or bigint."""
+        return f"'{value}'::{kind}"
+
     def is_view(self, table):
         return self.query("SELECT relkind = 'v' FROM pg_class WHERE oid = "
                           f"'{quote_table(table)}'::regclass")[0][0]
@@ -222,6 +226,15 @@ class MysqlEnd:
             table = f"`{split_table(table)[-1]}`"
         return [canon_row(row, columns.values()) for row in
                 self.query(f"SELECT {names} FROM {table}")]
+
+    def tables(self):
+        return [row[0] for row in self.query("SHOW TABLES")]
+
+    def literal(self, kind, value):
+        """A mark as SQL; `kind`: timestamptz or bigint."""
+        if kind == "bigint":
+            return str(int(value))
+        return "timestamp '%s'" % value.removesuffix("+00")
 
     def sessions(self):
         """Sessions that are not the tests' own."""

@@ -4,8 +4,9 @@ import itertools
 import pathlib
 import re
 
+from workload import SOURCES
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-STRATEGIES = ("timestamp", "xmin", "sequence")
 MODES = ("upsert", "append", "delete_insert", "replace")
 ENGINES = ("postgres", "sqlite", "duckdb")
 
@@ -24,12 +25,12 @@ def failpoints():
 
 
 def cases(full):
-    """(failpoint, mode, engine, strategy): every failpoint meets every mode x
-    destination, the strategies take turns; `full`: all combinations."""
+    """(failpoint, mode, engine, source, strategy): every failpoint meets
+    every mode x destination, the sources and their strategies take turns;
+    `full`: all combinations."""
     names = failpoints()
-    every = itertools.product(names, MODES, ENGINES, STRATEGIES)
-    if full:
-        return list(every)
-    return [case for case in every if STRATEGIES.index(case[3]) == (
-        names.index(case[0]) + MODES.index(case[1])
-        + ENGINES.index(case[2])) % len(STRATEGIES)]
+    every = itertools.product(names, MODES, ENGINES, SOURCES)
+    return [(*case[:3], *case[3]) for case in every
+            if full or SOURCES.index(case[3]) == (
+                names.index(case[0]) + MODES.index(case[1])
+                + 3 * ENGINES.index(case[2])) % len(SOURCES)]

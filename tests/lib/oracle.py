@@ -4,7 +4,7 @@ DuckDB, never Tidemark, and compares whole rows as canonical values.
 
 import collections
 
-from ends import PostgresEnd, open_copy
+from ends import open_copy
 from servers import wait_for
 
 # name -> kind of every column of workload.Items, in order
@@ -67,8 +67,9 @@ def check_mark(source, table, columns, watermark, column="updated_at"):
         assert ahead >= 0, f"the mark {value} is an xid not given out yet"
         return
     kind = "timestamptz" if strategy == "timestamp" else "bigint"
+    bound = source.literal(kind, value)
     beyond = source.query(f"SELECT count(*) FROM {table} HAVING "
-                          f"max({watermark['column']}) < '{value}'::{kind}")
+                          f"max({watermark['column']}) < {bound}")
     assert not beyond, f"the mark {value} is past every row"
 
 
@@ -83,7 +84,8 @@ def check_covered(source, destination, table, to, columns, watermark):
         kind = ("timestamptz" if watermark["strategy"] == "timestamp"
                 else "bigint")
         # The rows at the mark itself are covered only up to the key in it.
-        bound = f"{watermark['column']} < '{watermark['value']}'::{kind}"
+        mark = source.literal(kind, watermark["value"])
+        bound = f"{watermark['column']} < {mark}"
     here = source.rows(f"(SELECT * FROM {table} WHERE {bound}) AS covered",
                        columns)
     lost = set(here) - set(destination.rows(to, columns))
@@ -94,7 +96,6 @@ def check_covered(source, destination, table, to, columns, watermark):
 def check_equal(source, destination, table, to, columns, n_key=1,
                 pipeline=None, leftovers=True):
     """Both sides are equal, one row a key, nothing else left behind."""
-    assert isinstance(source, PostgresEnd)
     here = source.rows(table, columns)
     there = destination.rows(to, columns)
     check_keys(there, n_key)
