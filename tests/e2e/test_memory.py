@@ -9,9 +9,10 @@ MIB = 1024
 
 
 @pytest.mark.parametrize("engine", ("postgres", "sqlite"))
-@pytest.mark.parametrize("strategy", ("timestamp", "xmin", "sequence"))
-def test_first_load_stays_below_64_mib(tidemark, source, make_destination,
-                                       engine, strategy):
+@pytest.mark.parametrize("kind,strategy", workload.SOURCES)
+def test_first_load_stays_below_64_mib(tidemark, make_source, make_destination,
+                                       engine, kind, strategy):
+    source = make_source(kind)
     workload.create_items(source, rows=300_000)
     sync_items(tidemark, source, make_destination(engine), strategy)
     done, peak = tidemark.run_measured()

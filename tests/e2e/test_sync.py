@@ -23,10 +23,10 @@ def check(source, destination, columns=oracle.ITEMS, pipeline="items"):
 
 @pytest.mark.threads
 @every_engine
-@every_strategy
-def test_first_load_then_delta_then_nothing(tidemark, source, make_destination,
-                                            engine, strategy):
-    destination = make_destination(engine)
+@pytest.mark.parametrize("kind,strategy", workload.SOURCES)
+def test_first_load_then_delta_then_nothing(
+        tidemark, make_source, make_destination, engine, kind, strategy):
+    source, destination = make_source(kind), make_destination(engine)
     workload.create_items(source, rows=3000)
     sync_items(tidemark, source, destination, strategy, batch={"rows": 500})
     first = tidemark.run().pipeline()
@@ -36,7 +36,8 @@ def test_first_load_then_delta_then_nothing(tidemark, source, make_destination,
     check(source, destination)
 
     workload.change_items(source, "id % 100 < 7")
-    workload.fill_items(source, 3001, 3100, stamp="now()")
+    workload.fill_items(source, 3001, 3100,
+                        stamp=workload.dialect(source).now)
     delta = tidemark.run().pipeline()
     assert delta["rows_inserted"] == 100
     assert delta["rows_updated"] == 210

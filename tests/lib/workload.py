@@ -101,6 +101,7 @@ class PostgresDialect:
     # A handful of equal marks in a row, in the past so that they are settled.
     old_stamp = ("timestamptz '2024-03-01 00:00:00.5+00'"
                  " + n / 5 * interval '1 ms'")
+    now = "now()"
 
     @staticmethod
     def instant(text):
@@ -119,6 +120,7 @@ class MysqlDialect:
     ddl, fill = MYSQL_DDL, MYSQL_FILL
     old_stamp = ("timestamp '2024-03-01 00:00:00.5'"
                  " + INTERVAL (n DIV 5) * 1000 MICROSECOND")
+    now = "now(6)"
 
     @staticmethod
     def instant(text):
@@ -169,9 +171,11 @@ def update_items(source, where, changes, at, table="items"):
 
 def change_items(source, where, table="items"):
     """Update rows as an application does: new mark, new sequence value."""
+    of = dialect(source)
     source.execute(
-        f"UPDATE {table} SET quantity = quantity + 1, name = name || '!', "
-        f"updated_at = now(), seq = nextval('{table}_seq') WHERE {where}")
+        f"UPDATE {table} SET quantity = quantity + 1, "
+        f"name = concat(name, '!'), updated_at = {of.now}, "
+        f"seq = {of.next_seq(source, table)} WHERE {where}")
 
 
 def settle(source):
