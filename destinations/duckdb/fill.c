@@ -34,7 +34,8 @@ static int fill_refuse(const struct fill_cells *c, size_t row, const char *why,
 	value_print_key(&key, b, row);
 	if (c->type->fill.kind == DUCK_DECIMAL)
 		value_print(&value, c->v, row);
-	rc = error_set(err, ERROR_DATA, "column %s, row %s: %s %s %s",
+	rc = error_set(err, ERROR_DATA, "table %s, column %s, row %s: %s %s %s",
+		       c->fill->d->target->table,
 		       b->schema->columns[c->column].name, key.data, value.data,
 		       why, c->type->text);
 	strbuf_release(&key);
@@ -254,7 +255,7 @@ static int fill_column(struct duck_appender *a, const struct duckdb_fill *f,
 		.n = n,
 		.v = &f->batch->vectors[column],
 		.column = column,
-		.type = &f->types[column],
+		.type = &f->d->types[column],
 		.data = duck_chunk_data(a, field),
 	};
 
@@ -321,7 +322,7 @@ static int fill_open(struct duck *db, struct duck_appender **out,
 
 		names[i] = field->name;
 		types[i] = field->from == FIELD_COLUMN
-				   ? f->types[field->column].fill
+				   ? f->d->types[field->column].fill
 				   : generated[field->from];
 	}
 	rc = duck_appender_open(db, out, f->catalog, f->schema, f->table, names,

@@ -209,7 +209,7 @@ struct duckdb_fill {
 	const char *catalog, *schema, *table;
 	const struct duckdb_field *fields;
 	size_t n_fields;
-	const struct duckdb_type *types;
+	const struct duckdb_destination *d;
 	const struct batch *batch;
 	const uint32_t *rows; /* of the batch; NULL: all */
 	size_t n_rows;

@@ -55,8 +55,7 @@ static int numeric_scale(int32_t modifier)
 static void type_set_numeric(struct sql_type *out, int precision, int scale)
 {
 	free(out->name);
-	out->name = scale ? xstrfmt("numeric(%d,%d)", precision, scale)
-			  : xstrfmt("numeric(%d)", precision);
+	out->name = xstrfmt("numeric(%d,%d)", precision, scale);
 	out->modifier = numeric_modifier(precision, scale);
 }
 
