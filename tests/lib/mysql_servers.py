@@ -48,8 +48,9 @@ class MysqlFamily:
         self.process = None
 
     def base(self):
+        # A server that starts empties its directory for temporary tables.
         return ["--no-defaults", f"--user={getpass.getuser()}",
-                f"--datadir={self.data}"]
+                f"--datadir={self.data}", f"--tmpdir={self.dir}"]
 
     def run_quietly(self, command):
         done = subprocess.run(command, stdin=subprocess.DEVNULL,
