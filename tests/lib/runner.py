@@ -28,7 +28,7 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 FUZZ_SECONDS = 10
 # Twice what the suites were seen to hold at once.
 SCRATCH_BYTES = 2 << 30
-WORKERS = {"e2e": 3, "idempotency": 2, "crash": 2, "thread": 2}
+WORKERS = {"e2e": 3, "idempotency": 2, "fidelity": 2, "crash": 2, "thread": 2}
 
 LANES = 2
 STOPPED = 130
@@ -39,6 +39,7 @@ SUITES = {
     "crash": ["failpoints"],
     "contract": ["sanitize"],
     "idempotency": ["plain"],
+    "fidelity": ["plain"],
     "thread": ["thread"],
     "fuzz": ["fuzz"],
     "unit": ["sanitize"],
@@ -238,7 +239,7 @@ class Suite:
         where, selection = TESTS / self.name, self.options.k
         more = ["--full"] if self.options.full else []
         # Tests mostly wait: for servers, for marks to settle.
-        more += ["-n", str(WORKERS[self.name])]
+        more += ["-n", str(WORKERS[self.name]), "--dist", "loadgroup"]
         if self.name == "thread":
             where = TESTS / "e2e"
             more += ["-m", "threads"]

@@ -1,0 +1,140 @@
+"""Each source is filled once; each pair of source and destination is synced
+once, and all tests look at what that gave."""
+
+import itertools
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import ends  # noqa: E402
+from bench import (EXIT_DATA, EXIT_OK, Tidemark,  # noqa: E402
+                   password_connection)  # noqa: E402
+from from_postgres import EXTENSIONS, TYPES  # noqa: E402
+from sides import FILLINGS, READERS, TABLE, ZEROS  # noqa: E402
+from sources import SOURCES  # noqa: E402
+from table import DESTINATIONS, Refused  # noqa: E402
+
+PAIRS = [pytest.param((source, destination), id=f"{source}-{destination}",
+                      marks=pytest.mark.xdist_group(source))
+         for source in SOURCES for destination in DESTINATIONS]
+counter = itertools.count(1)
+
+
+def expects_refusal(value, destination):
+    return isinstance(value.at(destination), Refused)
+
+
+class Pair:
+    """One source, synced into one destination."""
+
+    def __init__(self, source, source_end, end, tidemark):
+        self.source, self.source_end = source, source_end
+        self.end, self.tidemark = end, tidemark
+        self.destination = end.engine
+        self.checked = self.results = None
+
+    def target(self, table):
+        return f"{self.end.schema}.{table}"
+
+    def pipeline(self, table, connection="source"):
+        self.tidemark.pipeline(
+            table,
+            source={"connection": connection,
+                    "table": f"{self.source_end.schema}.{table}"},
+            destination={"connection": "warehouse",
+                         "table": self.target(table)},
+            key=["id"], watermark={"strategy": "timestamp",
+                                   "column": "updated_at"})
+
+    def sync(self):
+        """One check and one run of all: a pipeline for the table of types,
+        and one for each value that is refused somewhere."""
+        self.tidemark.connect("source", self.source_end.connection())
+        self.tidemark.connect("warehouse", self.end.connection())
+        self.pipeline(TABLE)
+        refused = self.source.refused()
+        for table, _, _ in refused:
+            self.pipeline(table)
+        if self.source.nulled():
+            self.tidemark.connect("nulls", password_connection(
+                self.source_end.url(zero_dates="null")))
+            self.pipeline(ZEROS, connection="nulls")
+        self.tidemark.write_config()
+        self.checked = {
+            column["name"]: column for column in
+            self.tidemark("check", TABLE, "--json").expect(EXIT_OK)
+            .pipeline()["columns"]}
+        fails = any(expects_refusal(value, self.destination)
+                    for _, _, value in refused)
+        ran = self.tidemark.run(expect=EXIT_DATA if fails else EXIT_OK)
+        self.results = {each["pipeline"]: each
+                        for each in ran.json()["pipelines"]}
+        return self
+
+    def read(self, table):
+        return READERS[self.destination](self.end, self.target(table))
+
+
+@pytest.fixture(scope="session")
+def scratch():
+    path = tempfile.mkdtemp(prefix="tidemark-fidelity-")
+    yield pathlib.Path(path)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def make_end(cluster, mysql_family, scratch):
+    """An empty end of an engine, gone with its server or directory."""
+    def make(engine):
+        name = f"fidelity_{next(counter)}"
+        if engine == "postgres":
+            cluster.create_database(name)
+            with cluster.admin(name) as admin:
+                for extension in EXTENSIONS:
+                    admin.execute(f"CREATE EXTENSION {extension}")
+            return ends.PostgresEnd(cluster, name)
+        if engine in ("mariadb", "mysql"):
+            server = mysql_family(engine)
+            server.create_database(name)
+            return ends.MysqlEnd(server, name)
+        kind = {"sqlite": ends.SqliteEnd, "duckdb": ends.DuckdbEnd}[engine]
+        return kind(scratch / f"{name}.{engine}")
+    return make
+
+
+def shift_zone(end):
+    """A server whose own time is not UTC."""
+    if end.engine in ("mariadb", "mysql"):
+        with end.server.admin() as db, db.cursor() as cursor:
+            cursor.execute("SET GLOBAL time_zone = '-09:30'")
+
+
+@pytest.fixture(scope="session")
+def filled(make_end):
+    """The end of a source with its table, filled when first asked for."""
+    made = {}
+
+    def get(name):
+        if name not in made:
+            made[name] = make_end(name)
+            shift_zone(made[name])
+            made[name].execute(*FILLINGS[name].statements(SOURCES[name]))
+        return made[name]
+    return get
+
+
+@pytest.fixture(scope="module", params=PAIRS)
+def pair(request, filled, make_end, scratch, tidemark_binary):
+    source, destination = request.param
+    directory = scratch / f"{source}-{destination}"
+    directory.mkdir()
+    end = make_end(destination)
+    if source == destination == "postgres":
+        end.execute(*TYPES)
+    return Pair(SOURCES[source], filled(source), end,
+                Tidemark(tidemark_binary, directory)).sync()

@@ -1,0 +1,112 @@
+"""docs/types.md, written from the fidelity table: `page.py --write`."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from sources import SOURCES  # noqa: E402
+from table import (DESTINATIONS, EXACT, TITLES, Refused,  # noqa: E402
+                   Spelt)
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/types.md"
+LONGEST = 48
+
+HEAD = """\
+# Types
+
+What each type of a source becomes in each destination. This page is written
+from the table in `tests/fidelity` (`tests/fidelity/page.py --write`): the
+tests sync every value below, read it back with the destination's own client,
+and compare numbers by digits, floats by bits, texts and bytes byte for byte,
+and times to the microsecond. `tidemark check` tells the same for the columns
+of a table of yours.
+
+- No word behind a type: **exact**, the destination's type holds the same
+  values.
+- **widened**: it holds all of them, and more, or in another form: text of a
+  number is no number to the destination's SQL.
+- **lossy**: something of the value does not arrive.
+
+SQLite holds as text what it has no type for, in forms that sort and that its
+date functions read: `2024-02-29`, `23:59:59.999999`, `2024-02-29 23:59:59.5`,
+and instants in UTC as `2024-02-29 23:59:59.5+00:00`. Years before 1 end in
+`BC`. A type that only the source's engine has arrives in its own notation.
+
+A value that a destination has no room for is never changed or left out: the
+run ends with exit code 5 and names the table, the column and the row's key.
+"""
+
+
+def code(text):
+    if len(text) > LONGEST:
+        text = text[:LONGEST - 8] + "…"
+    return "`" + text.replace("|", "\\|") + "`"
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
+
+
+def landing(column, destination):
+    found = column.landing(destination)
+    word = "" if found.mapping == EXACT else " " + found.mapping
+    return code(found.type) + word
+
+
+def columns_table(source):
+    head = [f"in {TITLES[source.name]}", *map(TITLES.get, DESTINATIONS),
+            "tested with"]
+    return table(head, [
+        [code(column.declared),
+         *(landing(column, destination) for destination in DESTINATIONS),
+         ", ".join(code(value.sql) for value in column.values
+                   if not column.every)]
+        for column in source.columns])
+
+
+def outcome(source, value, destination):
+    """What is worth telling of a value there; None: it just arrives."""
+    found = value.at(destination)
+    if isinstance(found, Refused):
+        return "refused" + (", or NULL with `?zero_dates=null`"
+                            if found.nulled else "")
+    if found is value.expected or isinstance(found, Spelt):
+        return None
+    return "arrives as " + code(repr(found))
+
+
+def exceptions_table(source):
+    rows = []
+    for column in source.columns:
+        for value in column.values:
+            told = {destination: outcome(source, value, destination)
+                    for destination in DESTINATIONS}
+            if len(set(told.values())) == 1 and None not in told.values():
+                told = {"": told[DESTINATIONS[0]]}
+            rows += [[code(column.declared), code(value.sql),
+                      TITLES.get(destination, "all"), text]
+                     for destination, text in told.items() if text]
+    return table(["type", "value", "destination", ""], rows)
+
+
+def notes(source):
+    return "".join(f"- {code(column.declared)}: {column.note}.\n"
+                   for column in source.columns if column.note) + "\n"
+
+
+def page():
+    parts = [HEAD]
+    for source in SOURCES.values():
+        title = TITLES[source.name]
+        parts += [f"\n## From {title}\n\n", columns_table(source),
+                  notes(source), f"From {title}, these differ:\n\n",
+                  exceptions_table(source)]
+    return "".join(parts).rstrip("\n") + "\n"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit("usage: page.py --write")
+    PAGE.write_text(page(), encoding="utf-8")

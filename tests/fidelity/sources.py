@@ -1,0 +1,7 @@
+"""Every source with its table, in the order of docs/types.md."""
+
+from from_mysql import MARIADB_SOURCE, MYSQL_SOURCE
+from from_postgres import POSTGRES_SOURCE
+
+SOURCES = {source.name: source for source in (
+    POSTGRES_SOURCE, MARIADB_SOURCE, MYSQL_SOURCE)}
