@@ -1,6 +1,5 @@
-#include "connectors/mysql/activity.h"
+#include "connectors/mysql/transactions.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,24 +9,6 @@
 #include "core/base/utf8.h"
 #include "core/data/table_name.h"
 #include "core/data/value.h"
-
-/*
- * innodb_trx shows trx_started in the zone of the server's system, whatever
- * the session's; an hour that comes twice is taken for its first time. The
- * table is a copy that is renewed only when nobody has looked for 0.1 s: that
- * it is fresh is known when it shows this very statement, by its tag.
- */
-static const char activity_trx_sql[] =
-	"SELECT /* tidemark %s */ t.thread,\n"
-	"  IF(CONVERT_TZ(t.utc - INTERVAL 1 HOUR, '+00:00', 'SYSTEM')\n"
-	"       = t.started, t.utc - INTERVAL 1 HOUR, t.utc) AS since,\n"
-	"  t.thread = CONNECTION_ID() AND t.query LIKE '%%tidemark %s%%',\n"
-	"  t.thread = CONNECTION_ID() OR t.read_only, t.state, t.query\n"
-	"FROM (SELECT trx_mysql_thread_id AS thread, trx_started AS started,\n"
-	"    CONVERT_TZ(trx_started, 'SYSTEM', '+00:00') AS utc,\n"
-	"    trx_query AS query, trx_is_read_only AS read_only,\n"
-	"    trx_state AS state\n"
-	"  FROM information_schema.innodb_trx) t ORDER BY since";
 
 /* A statement that waits for a metadata lock has taken its NOW(), and its
  * transaction does not show yet. Whole seconds, rounded down. */
@@ -41,18 +22,15 @@ static const char activity_statements_sql[] =
 	"  AND COALESCE(info, '') NOT LIKE 'SELECT /* tidemark source */%%'\n"
 	"ORDER BY 2";
 
-#define ACTIVITY_LOOKS	  12
-#define ACTIVITY_PAUSE_US (110 * 1000)
-
-static int64_t activity_time(const char *text, int64_t missing)
+int64_t mysrc_activity_time(const char *text)
 {
 	int64_t us;
 
-	return text && value_parse_timestamp(text, &us) ? us : missing;
+	return text && value_parse_timestamp(text, &us) ? us : INT64_MIN;
 }
 
-static void activity_hold(struct mysrc_activity *a, int64_t since_us,
-			  const char *id, const char *state, const char *query)
+void mysrc_activity_hold(struct mysrc_activity *a, int64_t since_us,
+			 const char *id, const char *state, const char *query)
 {
 	char since[CLOCK_TEXT_SIZE];
 	char *text = query ? xstrdup(query) : NULL;
@@ -87,87 +65,15 @@ static int activity_statements(struct mydb *db, struct mysrc_activity *a,
 	for (size_t i = 0; i < mydb_rows(r); i++) {
 		const char *system = mydb_value(r, i, 2);
 		if (system && *system == '1')
-			a->replica = true;
+			a->applies = true;
 		else if (hold)
-			activity_hold(
-				a,
-				activity_time(mydb_value(r, i, 1), INT64_MIN),
+			mysrc_activity_hold(
+				a, mysrc_activity_time(mydb_value(r, i, 1)),
 				mydb_value(r, i, 0), mydb_value(r, i, 3),
 				mydb_value(r, i, 4));
 	}
 	mydb_result_free(r);
 	return 0;
-}
-
-/* One look; `fresh` says whether it can be believed. */
-static int activity_look(struct mydb *db, struct mydb_result **out, bool *fresh,
-			 struct error *err)
-{
-	static atomic_uint looks;
-	char *tag = xstrfmt("%lu.%u", mydb_session(db),
-			    atomic_fetch_add(&looks, 1));
-	char *sql = xstrfmt(activity_trx_sql, tag, tag);
-	int rc = mydb_query(db, out, sql, 0, NULL, err);
-
-	*fresh = false;
-	for (size_t i = 0; !rc && i < mydb_rows(*out); i++) {
-		const char *mine = mydb_value(*out, i, 2);
-		*fresh |= mine && *mine == '1';
-	}
-	free(tag);
-	free(sql);
-	return rc;
-}
-
-static void activity_take(struct mysrc_activity *a, const struct mydb_result *r)
-{
-	for (size_t i = 0; i < mydb_rows(r); i++) {
-		const char *since = mydb_value(r, i, 1);
-		const char *harmless = mydb_value(r, i, 3);
-		char *text;
-		if (harmless && *harmless == '1')
-			continue;
-		activity_hold(a, activity_time(since, INT64_MIN),
-			      mydb_value(r, i, 0), mydb_value(r, i, 4),
-			      mydb_value(r, i, 5));
-		text = xstrfmt("%s since %s", mydb_value(r, i, 0),
-			       since ? since : "?");
-		json_array_append_new(a->open, json_string(text));
-		free(text);
-	}
-}
-
-/* Our own transaction is in the list: that is how its age is known. */
-static int activity_transactions(struct mydb *db, struct mysrc_activity *a,
-				 struct error *err)
-{
-	struct mydb_result *r = NULL;
-	struct error why = ERROR_INIT;
-	bool fresh = false;
-	int rc = mydb_exec(db,
-			   "START TRANSACTION WITH CONSISTENT SNAPSHOT, "
-			   "READ ONLY",
-			   err);
-
-	if (rc)
-		return rc;
-	for (int i = 0; !rc && !fresh && i < ACTIVITY_LOOKS; i++) {
-		mydb_result_free(r);
-		r = NULL;
-		if (i && clock_sleep_us(ACTIVITY_PAUSE_US))
-			break;
-		rc = activity_look(db, &r, &fresh, &why);
-	}
-	a->may_see = !rc;
-	a->stale = !rc && !fresh;
-	if (!rc && r)
-		activity_take(a, r);
-	mydb_result_free(r);
-	if (rc && !mydb_failed_with(&why, 1227)) {
-		*err = why;
-		return rc;
-	}
-	return mydb_exec(db, "COMMIT", err);
 }
 
 /* Asked after the others: one that is prepared in between was seen there. */
@@ -222,7 +128,7 @@ static int activity_begin(struct mydb *db, struct mysrc_activity *a,
 
 	if (rc)
 		return rc;
-	a->now_us = activity_time(mydb_value(r, 0, 0), INT64_MIN);
+	a->now_us = mysrc_activity_time(mydb_value(r, 0, 0));
 	a->user = activity_quote_user(mydb_value(r, 0, 1));
 	mydb_result_free(r);
 	return 0;
@@ -240,7 +146,7 @@ int mysrc_activity_read(struct mydb *db, bool statements,
 	if (!rc)
 		rc = activity_statements(db, out, statements, err);
 	if (!rc)
-		rc = activity_transactions(db, out, err);
+		rc = mysrc_transactions_read(db, out, err);
 	if (!rc)
 		rc = activity_xa(db, out, err);
 	if (rc)
@@ -291,11 +197,10 @@ bool mysrc_activity_explain(const struct mysrc_activity *a,
 		reason_add(reason, "an XA transaction is prepared, and when it "
 				   "began may not be known (XA COMMIT or XA "
 				   "ROLLBACK it)");
-	if (a->replica)
-		reason_add(reason, "the source is a replica, where the "
-				   "primary's open transactions do not show");
 	if (a->stale)
 		reason_add(reason, "information_schema.innodb_trx is read so "
-				   "often by others that it is never fresh");
+				   "often by others that it is never fresh, "
+				   "and SHOW ENGINE INNODB STATUS is too long "
+				   "to be whole");
 	return reason->len > before;
 }

@@ -16,7 +16,7 @@ struct mysrc_activity {
 	bool may_see; /* PROCESS: all sessions and transactions */
 	bool may_see_xa; /* XA_RECOVER_ADMIN, where the server asks for it */
 	bool xa; /* an XA transaction is prepared */
-	bool replica; /* a thread applies another server's changes */
+	bool applies; /* a thread applies another server's changes */
 	bool stale; /* the list of transactions did not become fresh */
 	char *user; /* ours, quoted for GRANT */
 	json_t *held_by; /* the oldest, or NULL */

@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "connectors/mysql/activity.h"
+#include "connectors/mysql/server.h"
 #include "connectors/mysql/source.h"
 #include "connectors/mysql/zone.h"
 #include "core/base/alloc.h"
@@ -80,21 +81,28 @@ static void inspect_right(struct inspection *x, const char *right,
 
 static int inspect_activity(struct inspection *x, struct error *err)
 {
+	struct mysrc_server server;
 	struct mysrc_activity a;
-	int rc = mysrc_activity_read(x->c->db, false, &a, err);
+	const char *shares;
+	int rc = mysrc_server_read(x->c->db, &server, err);
 
 	if (rc)
 		return rc;
+	rc = mysrc_activity_read(x->c->db, false, &a, err);
+	if (rc)
+		goto out;
 	if (!a.may_see)
 		inspect_right(x, "PROCESS", a.user,
 			      "other sessions' transactions");
 	if (!a.may_see_xa)
 		inspect_right(x, "XA_RECOVER_ADMIN", a.user, "XA transactions");
-	if (a.replica)
+	shares = mysrc_server_shares(&server, a.applies);
+	if (shares)
 		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "standby",
-			     "connect to the primary, or set watermark.lag",
-			     "the source is a replica: the primary's open "
-			     "transactions do not show here");
+			     "read from where all writes go, or set "
+			     "watermark.lag to how late they may arrive",
+			     "the source is %s, so the guarantee is lag",
+			     shares);
 	if (a.xa)
 		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
 			     "prepared-transactions",
@@ -102,7 +110,9 @@ static int inspect_activity(struct inspection *x, struct error *err)
 			     "an XA transaction is prepared: it holds the "
 			     "mark");
 	mysrc_activity_release(&a);
-	return 0;
+out:
+	mysrc_server_release(&server);
+	return rc;
 }
 
 static void inspect_engine(struct inspection *x)

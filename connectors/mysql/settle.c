@@ -4,6 +4,7 @@
 #include "connectors/common/delivered.h"
 #include "connectors/common/settle.h"
 #include "connectors/mysql/activity.h"
+#include "connectors/mysql/server.h"
 #include "connectors/mysql/source.h"
 #include "connectors/mysql/zone.h"
 #include "core/base/alloc.h"
@@ -63,6 +64,26 @@ static void settle_engine(const struct mysrc_table *t, struct settled *out,
 	settle_weaken(out, GUARANTEE_NONE);
 }
 
+/* What may go unseen of others, and why. */
+static int settle_judge(struct mysrc *c, const struct mysrc_activity *a,
+			struct settled *out, struct strbuf *reason,
+			struct error *err)
+{
+	struct mysrc_server server;
+	const char *shares;
+	int rc = mysrc_server_read(c->db, &server, err);
+
+	if (rc)
+		return rc;
+	shares = mysrc_server_shares(&server, a->applies);
+	if (shares)
+		reason_add(reason, "the source is %s", shares);
+	if (mysrc_activity_explain(a, reason) || shares)
+		settle_weaken(out, GUARANTEE_LAG);
+	mysrc_server_release(&server);
+	return 0;
+}
+
 static bool settle_parse(const struct mysrc_column *mark, const char *text,
 			 int64_t *out)
 {
@@ -115,8 +136,8 @@ static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,
 		out->value = settle_text(&column->type, wall);
 	if (!rc)
 		rc = settle_against_mark(c, &a, from, out, err);
-	if (mysrc_activity_explain(&a, reason))
-		settle_weaken(out, GUARANTEE_LAG);
+	if (!rc)
+		rc = settle_judge(c, &a, out, reason, err);
 	if (column->type.kind != TYPE_TIMESTAMPTZ &&
 	    mysrc_zone_is_automatic(mark->time_zone)) {
 		reason_add(reason,
@@ -276,8 +297,8 @@ static int settle_sequence(struct mysrc *c, const struct watermark_spec *mark,
 	else
 		out->value = xstrdup(greatest);
 	settle_keep_id(from, out);
-	if (mysrc_activity_explain(&open, reason))
-		settle_weaken(out, GUARANTEE_LAG);
+	if (!rc)
+		rc = settle_judge(c, &open, out, reason, err);
 	out->held_by = json_incref(open.held_by);
 	out->lag_us =
 		open.oldest_us == INT64_MAX ? 0 : open.now_us - open.oldest_us;

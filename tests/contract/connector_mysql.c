@@ -117,58 +117,6 @@ static void mysql_xa(void **state)
 	assert_string_equal(w->from.value, "2");
 }
 
-/* Without PROCESS: lag, and the GRANT that is missing. */
-static void mysql_no_rights(void **state)
-{
-	struct world *w = suite_world(state);
-	const char *url = getenv(!strcmp(w->quirks->engine, "mysql")
-					 ? "TIDEMARK_TEST_MYSQL_ADMIN"
-					 : "TIDEMARK_TEST_MARIADB_ADMIN");
-	struct problems found = { NULL, 0, 0 };
-	struct connection boss = w->conn;
-	void *session;
-	bool named = false;
-
-	if (!url)
-		skip();
-	mysql_table(w);
-	memset(&boss.url, 0, sizeof(boss.url));
-	assert_int_equal(url_parse(&boss.url, url, &w->err), 0);
-	session = w->quirks->connect(&boss);
-	assert_non_null(session);
-	w->quirks->exec(session, "REVOKE PROCESS ON *.* FROM app@'%'");
-	world_reopen(w);
-	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
-	world_expect_count(w, 10, 0);
-	assert_int_equal(w->settled.guarantee, GUARANTEE_LAG);
-	assert_non_null(
-		strstr(w->settled.reason, "GRANT PROCESS ON *.* TO 'app'@'%'"));
-	assert_int_equal(w->ops->inspect(w->connector, &w->source, &w->mark,
-					 &w->schema, &found, &w->err),
-			 0);
-	for (size_t i = 0; i < found.n; i++)
-		named |= !strcmp(found.items[i].code, "missing-rights") &&
-			 strstr(found.items[i].fix, "GRANT PROCESS ON *.* TO");
-	problems_release(&found);
-	w->quirks->exec(session, "GRANT PROCESS ON *.* TO app@'%'");
-	w->quirks->disconnect(session);
-	url_release(&boss.url);
-	assert_true(named);
-}
-
-static void mysql_not_transactional(void **state)
-{
-	struct world *w = suite_world(state);
-
-	world_exec(w, "CREATE TABLE tm_source.t (id int PRIMARY KEY, at "
-		      "timestamp(6)) ENGINE = MyISAM");
-	world_exec(w, "INSERT INTO tm_source.t VALUES (1, '2024-01-01')");
-	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
-	world_expect_count(w, 10, 1);
-	assert_int_equal(w->settled.guarantee, GUARANTEE_LAG);
-	assert_non_null(strstr(w->settled.reason, "MyISAM"));
-}
-
 static void mysql_xmin(void **state)
 {
 	struct world *w = suite_world(state);
@@ -336,8 +284,6 @@ const struct CMUnitTest suite_mysql[] = {
 	SUITE_TEST(mysql_late_id),
 	SUITE_TEST(mysql_waiting_statement),
 	SUITE_TEST(mysql_xa),
-	SUITE_TEST(mysql_no_rights),
-	SUITE_TEST(mysql_not_transactional),
 	SUITE_TEST(mysql_xmin),
 	SUITE_TEST(mysql_zone),
 	SUITE_TEST(mysql_text_keys),

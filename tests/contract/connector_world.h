@@ -117,6 +117,8 @@ extern const struct CMUnitTest suite_marks[];
 extern const size_t suite_marks_n;
 extern const struct CMUnitTest suite_mysql[];
 extern const size_t suite_mysql_n;
+extern const struct CMUnitTest suite_mysql_guarantee[];
+extern const size_t suite_mysql_guarantee_n;
 extern const struct CMUnitTest suite_mysql_types[];
 extern const size_t suite_mysql_types_n;
 extern const struct CMUnitTest suite_postgres_pages[];

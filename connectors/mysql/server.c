@@ -1,0 +1,123 @@
+#include "connectors/mysql/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+
+/* 1193: no such variable; 1227, 1064: no right to ask, or too old a server to
+ * understand. */
+static int server_ask(struct mydb *db, const char *sql,
+		      struct mydb_result **out, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int rc = mydb_query(db, out, sql, 0, NULL, &why);
+
+	if (!rc || mydb_failed_with(&why, 1193) ||
+	    mydb_failed_with(&why, 1227) || mydb_failed_with(&why, 1064))
+		return 0;
+	*err = why;
+	return rc;
+}
+
+static int server_ask_pair(struct mydb *db, const char *sql, char **first,
+			   char **second, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	int rc = server_ask(db, sql, &r, err);
+
+	if (r && mydb_rows(r)) {
+		*first = xstrdup(mydb_value(r, 0, 0));
+		*second = xstrdup(mydb_value(r, 0, 1));
+	}
+	mydb_result_free(r);
+	return rc;
+}
+
+static int server_ask_primary(struct mydb *db, struct mysrc_server *s,
+			      struct error *err)
+{
+	struct mydb_result *r = NULL;
+	int rc = server_ask(db,
+			    mydb_is_mariadb(db) ? "SHOW ALL SLAVES STATUS"
+						: "SHOW REPLICA STATUS",
+			    &r, err);
+
+	s->has_primary = r && mydb_rows(r);
+	mydb_result_free(r);
+	return rc;
+}
+
+int mysrc_server_read(struct mydb *db, struct mysrc_server *out,
+		      struct error *err)
+{
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = server_ask_pair(db,
+			     "SELECT @@global.read_only, "
+			     "@@global.innodb_read_only",
+			     &out->read_only, &out->innodb_read_only, err);
+	if (!rc)
+		rc = server_ask_pair(db,
+				     "SELECT @@global.wsrep_on, "
+				     "@@global.wsrep_provider",
+				     &out->wsrep_on, &out->wsrep_provider, err);
+	if (!rc && !mydb_is_mariadb(db))
+		rc = server_ask_pair(
+			db,
+			"SELECT @@global.group_replication_group_name, "
+			"@@global.group_replication_single_primary_mode",
+			&out->group_name, &out->group_single_primary, err);
+	if (!rc)
+		rc = server_ask_primary(db, out, err);
+	if (rc)
+		mysrc_server_release(out);
+	return rc;
+}
+
+void mysrc_server_release(struct mysrc_server *s)
+{
+	free(s->wsrep_on);
+	free(s->wsrep_provider);
+	free(s->group_name);
+	free(s->group_single_primary);
+	free(s->read_only);
+	free(s->innodb_read_only);
+	memset(s, 0, sizeof(*s));
+}
+
+/* MariaDB 12 has words for numbers: OFF, READ_ONLY, ... */
+static bool server_is_on(const char *value)
+{
+	return value && *value && strcmp(value, "0") != 0 &&
+	       strcasecmp(value, "OFF") != 0;
+}
+
+static bool server_is_galera(const struct mysrc_server *s)
+{
+	return server_is_on(s->wsrep_on) && s->wsrep_provider &&
+	       *s->wsrep_provider && strcasecmp(s->wsrep_provider, "none") != 0;
+}
+
+const char *mysrc_server_shares(const struct mysrc_server *s, bool applies)
+{
+	bool group = s->group_name && *s->group_name;
+
+	if (server_is_galera(s))
+		return "a node of a Galera cluster, where the other nodes' "
+		       "open transactions do not show";
+	if (group && !server_is_on(s->group_single_primary))
+		return "a member of a replication group with more than one "
+		       "primary, where the other members' open transactions "
+		       "do not show";
+	/* The primary of a group has threads that apply, but nothing to. */
+	if (!group && (s->has_primary || applies))
+		return "a replica, where the primary's open transactions do "
+		       "not show";
+	if (server_is_on(s->read_only) || server_is_on(s->innodb_read_only))
+		return "read-only, as replicas are, where the primary's open "
+		       "transactions do not show";
+	return NULL;
+}

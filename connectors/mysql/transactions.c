@@ -1,0 +1,205 @@
+#include "connectors/mysql/transactions.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+
+/*
+ * innodb_trx shows trx_started in the zone of the server's system, whatever
+ * the session's; an hour that comes twice is taken for its first time. The
+ * table is a copy that is renewed only when nobody has looked for 0.1 s: that
+ * it is fresh is known when it shows this very statement, by its tag.
+ */
+static const char transactions_sql[] =
+	"SELECT /* tidemark %s */ t.thread,\n"
+	"  IF(CONVERT_TZ(t.utc - INTERVAL 1 HOUR, '+00:00', 'SYSTEM')\n"
+	"       = t.started, t.utc - INTERVAL 1 HOUR, t.utc) AS since,\n"
+	"  t.thread = CONNECTION_ID() AND t.query LIKE '%%tidemark %s%%',\n"
+	"  t.thread = CONNECTION_ID() OR t.read_only, t.state, t.query, t.id\n"
+	"FROM (SELECT trx_mysql_thread_id AS thread, trx_started AS started,\n"
+	"    CONVERT_TZ(trx_started, 'SYSTEM', '+00:00') AS utc,\n"
+	"    trx_query AS query, trx_is_read_only AS read_only,\n"
+	"    trx_state AS state, trx_id AS id\n"
+	"  FROM information_schema.innodb_trx) t ORDER BY since";
+
+/* Only if both lists cannot be used: once is enough as a rule. */
+#define TRANSACTIONS_LOOKS    12
+#define TRANSACTIONS_PAUSE_US (110 * 1000)
+/* Ids of those that have not written yet are addresses, or 0. */
+#define TRANSACTIONS_MOST_ID (INT64_C(1) << 46)
+
+#define STATUS_LIST  "LIST OF TRANSACTIONS FOR EACH SESSION:"
+#define STATUS_ONE   "\n---TRANSACTION "
+#define STATUS_CUT   "... truncated..."
+#define STATUS_END   "END OF INNODB MONITOR OUTPUT"
+#define STATUS_IDLE  "not started"
+#define STATUS_AGE   "ACTIVE "
+#define STATUS_WHOSE " thread id "
+
+static void transactions_add(struct mysrc_activity *a, int64_t id,
+			     const char *thread, const char *since)
+{
+	char *text = id > 0 && id < TRANSACTIONS_MOST_ID
+			     ? xstrfmt("transaction %" PRId64, id)
+			     : xstrfmt("%s since %s", thread, since);
+
+	json_array_append_new(a->open, json_string(text));
+	free(text);
+}
+
+/* One look; `fresh` says whether it can be believed. */
+static int transactions_look(struct mydb *db, struct mydb_result **out,
+			     bool *fresh, struct error *err)
+{
+	static atomic_uint looks;
+	char *tag = xstrfmt("%lu.%u", mydb_session(db),
+			    atomic_fetch_add(&looks, 1));
+	char *sql = xstrfmt(transactions_sql, tag, tag);
+	int rc = mydb_query(db, out, sql, 0, NULL, err);
+
+	*fresh = false;
+	for (size_t i = 0; !rc && i < mydb_rows(*out); i++) {
+		const char *mine = mydb_value(*out, i, 2);
+		*fresh |= mine && *mine == '1';
+	}
+	free(tag);
+	free(sql);
+	return rc;
+}
+
+static void transactions_take(struct mysrc_activity *a,
+			      const struct mydb_result *r)
+{
+	for (size_t i = 0; i < mydb_rows(r); i++) {
+		const char *thread = mydb_value(r, i, 0);
+		const char *since = mydb_value(r, i, 1);
+		const char *harmless = mydb_value(r, i, 3);
+		const char *id = mydb_value(r, i, 6);
+		if (harmless && *harmless == '1')
+			continue;
+		mysrc_activity_hold(a, mysrc_activity_time(since), thread,
+				    mydb_value(r, i, 4), mydb_value(r, i, 5));
+		transactions_add(a, id ? strtoll(id, NULL, 10) : 0, thread,
+				 since ? since : "?");
+	}
+}
+
+/* "7698, ACTIVE (PREPARED) 2 sec", then lines of which one may hold
+ * "thread id 97". Ages are in whole seconds, of starts rounded down. */
+static bool transactions_parse_one(struct mysrc_activity *a, const char *text,
+				   size_t n, unsigned long mine, bool take)
+{
+	char *one = xstrndup(text, n), *age = strstr(one, STATUS_AGE);
+	char *whose = strstr(one, STATUS_WHOSE), *line = strchr(one, '\n');
+	int64_t since = a->now_us - a->now_us % US_PER_SECOND;
+	unsigned long thread = 0;
+	bool good = true;
+
+	if (line)
+		*line = '\0';
+	if (whose)
+		thread = strtoul(whose + strlen(STATUS_WHOSE), NULL, 10);
+	if ((whose && thread == mine) || strstr(one, STATUS_IDLE))
+		goto out;
+	if (age)
+		age = age + strcspn(age, "0123456789");
+	good = age && (!line || age < line) && strstr(age, " sec");
+	if (good && take) {
+		char *pid = xstrfmt("%lu", thread);
+		since -= strtoll(age, NULL, 10) * US_PER_SECOND;
+		mysrc_activity_hold(a, since, pid, "RUNNING", NULL);
+		transactions_add(a, strtoll(one, NULL, 10), pid, "?");
+		free(pid);
+	}
+out:
+	free(one);
+	return good;
+}
+
+/* The text of somebody's statement is in there too, and may hold anything: it
+ * can make a transaction up, but not hide one. */
+bool mysrc_transactions_parse(struct mysrc_activity *a, const char *status,
+			      unsigned long mine)
+{
+	const char *list = strstr(status, STATUS_LIST);
+	bool good =
+		list && !strstr(status, STATUS_CUT) && strstr(list, STATUS_END);
+
+	for (int take = 0; good && take < 2; take++) {
+		const char *at = strstr(list, STATUS_ONE);
+		while (good && at) {
+			const char *next;
+			at += strlen(STATUS_ONE);
+			next = strstr(at, STATUS_ONE);
+			good = transactions_parse_one(
+				a, at, next ? (size_t)(next - at) : strlen(at),
+				mine, take);
+			at = next;
+		}
+	}
+	return good;
+}
+
+static int transactions_status(struct mydb *db, struct mysrc_activity *a,
+			       bool *fresh, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(db, &r, "SHOW ENGINE INNODB STATUS", 0, NULL, err);
+
+	if (!rc && mydb_rows(r) && mydb_value(r, 0, 2))
+		*fresh = mysrc_transactions_parse(a, mydb_value(r, 0, 2),
+						  mydb_session(db));
+	mydb_result_free(r);
+	return rc;
+}
+
+static int transactions_look_all(struct mydb *db, struct mysrc_activity *a,
+				 struct error *err)
+{
+	struct mydb_result *r = NULL;
+	bool fresh = false;
+	int rc = 0;
+
+	for (int i = 0; !rc && !fresh && i < TRANSACTIONS_LOOKS; i++) {
+		mydb_result_free(r);
+		r = NULL;
+		if (i && clock_sleep_us(TRANSACTIONS_PAUSE_US))
+			break;
+		rc = transactions_look(db, &r, &fresh, err);
+		if (!rc && fresh)
+			transactions_take(a, r);
+		else if (!rc)
+			rc = transactions_status(db, a, &fresh, err);
+	}
+	/* An old copy names some who hold the mark, if not all. */
+	if (!rc && r && !fresh)
+		transactions_take(a, r);
+	mydb_result_free(r);
+	a->stale = !rc && !fresh;
+	return rc;
+}
+
+/* Our own transaction is in the list: that is how its age is known. */
+int mysrc_transactions_read(struct mydb *db, struct mysrc_activity *a,
+			    struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int rc = mydb_exec(db,
+			   "START TRANSACTION WITH CONSISTENT SNAPSHOT, "
+			   "READ ONLY",
+			   err);
+
+	if (rc)
+		return rc;
+	rc = transactions_look_all(db, a, &why);
+	a->may_see = !rc;
+	if (rc && !mydb_failed_with(&why, 1227)) {
+		*err = why;
+		return rc;
+	}
+	return mydb_exec(db, "COMMIT", err);
+}

@@ -1,0 +1,25 @@
+/*
+ * The transactions that InnoDB has open: by information_schema.innodb_trx, or
+ * by SHOW ENGINE INNODB STATUS while that table is an old copy. Of
+ * mysrc_activity_read; nobody else calls this.
+ */
+#ifndef TIDEMARK_CONNECTORS_MYSQL_TRANSACTIONS_H
+#define TIDEMARK_CONNECTORS_MYSQL_TRANSACTIONS_H
+
+#include "connectors/mysql/activity.h"
+
+/* Fills may_see, stale, held_by, oldest_us, open. */
+int mysrc_transactions_read(struct mydb *db, struct mysrc_activity *a,
+			    struct error *err);
+/* Take what SHOW ENGINE INNODB STATUS says into `a`, but for thread `mine`;
+ * false, and nothing is taken: the text is not whole. */
+bool mysrc_transactions_parse(struct mysrc_activity *a, const char *status,
+			      unsigned long mine);
+
+/* In activity.c: an instant of the server's, INT64_MIN if it has none; one
+ * more that holds the mark. */
+int64_t mysrc_activity_time(const char *text);
+void mysrc_activity_hold(struct mysrc_activity *a, int64_t since_us,
+			 const char *id, const char *state, const char *query);
+
+#endif
