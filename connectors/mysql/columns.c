@@ -5,17 +5,18 @@
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
-/* MariaDB keeps JSON as text with a check. */
+/* MariaDB keeps JSON as text with a check. It looks checks up by names only if
+ * these are no columns of another table: else it opens all tables there are. */
 static const char columns_mariadb_sql[] =
 	"SELECT c.column_name, c.data_type, c.column_type, c.is_nullable,\n"
 	"  c.numeric_precision, c.numeric_scale, c.datetime_precision,\n"
-	"  c.character_maximum_length, c.character_set_name, EXISTS (\n"
-	"    SELECT 1 FROM information_schema.check_constraints k\n"
-	"    WHERE k.constraint_schema = c.table_schema\n"
-	"      AND k.table_name = c.table_name\n"
-	"      AND k.check_clause =\n"
-	"        CONCAT('json_valid(`', c.column_name, '`)'))\n"
-	"FROM information_schema.columns c\n"
+	"  c.character_maximum_length, c.character_set_name,\n"
+	"  k.check_clause IS NOT NULL\n"
+	"FROM information_schema.columns c LEFT JOIN (\n"
+	"  SELECT DISTINCT check_clause\n"
+	"  FROM information_schema.check_constraints\n"
+	"  WHERE constraint_schema = ? AND table_name = ?) k\n"
+	"  ON k.check_clause = CONCAT('json_valid(`', c.column_name, '`)')\n"
 	"WHERE c.table_schema = ? AND c.table_name = ?\n"
 	"ORDER BY c.ordinal_position";
 
@@ -204,11 +205,13 @@ static int columns_blame(struct mydb *db, const struct mysrc_table *t,
 int mysrc_columns_read(struct mydb *db, const struct source_spec *source,
 		       struct mysrc_layout *l, struct error *err)
 {
-	const char *params[] = { l->table.schema, l->table.name };
+	const char *params[] = { l->table.schema, l->table.name,
+				 l->table.schema, l->table.name };
 	struct mydb_field *fields = NULL;
 	struct mydb_result *r = NULL;
 	struct error why = ERROR_INIT;
 	size_t n = source->n_expressions, own;
+	bool mariadb = mydb_is_mariadb(db);
 	int rc = 0;
 
 	if (n || source->where)
@@ -217,9 +220,8 @@ int mysrc_columns_read(struct mydb *db, const struct source_spec *source,
 	if (rc)
 		return columns_blame(db, &l->table, source, &why, err);
 	rc = mydb_query(db, &r,
-			mydb_is_mariadb(db) ? columns_mariadb_sql
-					    : columns_mysql_sql,
-			2, params, err);
+			mariadb ? columns_mariadb_sql : columns_mysql_sql,
+			mariadb ? 4 : 2, params, err);
 	if (rc)
 		goto out;
 	own = mydb_rows(r);

@@ -33,40 +33,46 @@ static void identity_put(json_t *identity, const char *name, char *text)
 	free(text);
 }
 
-/* InnoDB's list spells other characters in a notation of its own. */
-static bool identity_is_plain(const char *name)
+/* As InnoDB's list spells it; false for letters beyond ASCII, some of which
+ * have short forms there. */
+static bool identity_spell(struct strbuf *sb, const char *name)
 {
 	for (; *name; name++) {
-		if (!isalnum((unsigned char)*name) && *name != '_')
+		if (isalnum((unsigned char)*name) || *name == '_')
+			strbuf_addch(sb, *name);
+		else if ((unsigned char)*name < 0x80)
+			strbuf_addf(sb, "@%04x", (unsigned)*name);
+		else
 			return false;
 	}
 	return true;
 }
 
 /* The id that InnoDB gave the table: it lasts over ALTERs in place. The time
- * of creation changes with each of MariaDB's, so it only serves elsewhere. */
+ * of creation changes with more of them, so it only serves elsewhere. */
 static int identity_table(struct mysrc *c, const struct mysrc_table *t,
 			  json_t *identity, struct error *err)
 {
-	bool mariadb = mydb_is_mariadb(c->db);
-	char *name = xstrfmt("%s/%s", t->schema, t->name), *id = NULL;
-	const char *params[] = { name };
+	const char *sql = mydb_is_mariadb(c->db)
+				  ? "SELECT table_id FROM information_schema."
+				    "innodb_sys_tables WHERE name = ?"
+				  : "SELECT table_id FROM information_schema."
+				    "innodb_tables WHERE name = ?";
+	struct strbuf name = STRBUF_INIT;
+	const char *params[1];
+	char *id = NULL;
+	bool plain = identity_spell(&name, t->schema);
 	int rc = 0;
 
-	if (t->engine && !t->partitioned && identity_is_plain(t->schema) &&
-	    identity_is_plain(t->name))
-		rc = identity_ask(c,
-				  mariadb ? "SELECT table_id FROM "
-					    "information_schema.innodb_sys_"
-					    "tables WHERE name = ?"
-					  : "SELECT table_id FROM "
-					    "information_schema.innodb_tables "
-					    "WHERE name = ?",
-				  1, params, &id, err);
-	if (!rc && !id && !mariadb && !t->partitioned)
+	strbuf_addch(&name, '/');
+	plain = plain && identity_spell(&name, t->name);
+	params[0] = name.data;
+	if (t->engine && !t->partitioned && plain)
+		rc = identity_ask(c, sql, 1, params, &id, err);
+	strbuf_release(&name);
+	if (!rc && !id)
 		identity_put(identity, "table_created", xstrdup(t->created));
 	identity_put(identity, "table_id", id);
-	free(name);
 	return rc;
 }
 
@@ -113,6 +119,8 @@ int mysrc_identity(struct connector *base, const struct source_spec *source,
 		json_object_set_new(
 			identity, "mark_meaning",
 			json_string(identity_meaning(mysrc_mark(&c->layout))));
+	json_decref(c->identity);
+	c->identity = json_incref(identity);
 	*out = identity;
 	return 0;
 }

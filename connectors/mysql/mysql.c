@@ -57,6 +57,7 @@ static void mysql_close_source(struct connector *base)
 	if (c->db)
 		mysrc_end_pass(c);
 	mysrc_layout_release(&c->layout);
+	json_decref(c->identity);
 	free(c->mark_column);
 	free(c->name);
 	mydb_close(c->db);

@@ -81,9 +81,9 @@ void mysrc_query_select(struct mysrc_query *q, const struct mysrc_layout *l,
 		strbuf_addf(&q->sql, "(%s\n) AND ", l->where);
 }
 
-static void query_compare(struct mysrc_query *q, const struct mysrc_layout *l,
-			  const struct mysrc_column *c, const char *comparison,
-			  const char *value)
+void mysrc_query_compare(struct mysrc_query *q, const struct mysrc_layout *l,
+			 const struct mysrc_column *c, const char *comparison,
+			 const char *value)
 {
 	mysrc_query_ordered(&q->sql, l, c);
 	strbuf_addf(&q->sql, " %s ", comparison);
@@ -93,7 +93,7 @@ static void query_compare(struct mysrc_query *q, const struct mysrc_layout *l,
 void mysrc_query_mark(struct mysrc_query *q, const struct mysrc_layout *l,
 		      const char *comparison, const char *value)
 {
-	query_compare(q, l, mysrc_mark(l), comparison, value);
+	mysrc_query_compare(q, l, mysrc_mark(l), comparison, value);
 }
 
 /* a >= 1 AND (a > 1 OR (a = 1 AND (b > 2 OR (b = 2 AND c > 3)))) */
@@ -105,21 +105,21 @@ void mysrc_query_beyond(struct mysrc_query *q, const struct mysrc_layout *l,
 
 	strbuf_addch(&q->sql, '(');
 	if (l->n_order - first > 1) {
-		query_compare(q, l, l->columns[l->order[first]], loose,
-			      values[first]);
+		mysrc_query_compare(q, l, l->columns[l->order[first]], loose,
+				    values[first]);
 		strbuf_addstr(&q->sql, " AND ");
 	}
 	for (size_t i = first; i < l->n_order; i++) {
 		const struct mysrc_column *c = l->columns[l->order[i]];
 		if (i + 1 == l->n_order) {
-			query_compare(q, l, c, above ? strict : loose,
-				      values[i]);
+			mysrc_query_compare(q, l, c, above ? strict : loose,
+					    values[i]);
 			break;
 		}
 		strbuf_addch(&q->sql, '(');
-		query_compare(q, l, c, strict, values[i]);
+		mysrc_query_compare(q, l, c, strict, values[i]);
 		strbuf_addstr(&q->sql, " OR (");
-		query_compare(q, l, c, "=", values[i]);
+		mysrc_query_compare(q, l, c, "=", values[i]);
 		strbuf_addstr(&q->sql, " AND ");
 		opened += 2;
 	}

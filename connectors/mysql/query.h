@@ -30,6 +30,10 @@ void mysrc_query_value(struct mysrc_query *q, const struct mysrc_layout *l,
  * follow. `what` NULL: the rows' columns. */
 void mysrc_query_select(struct mysrc_query *q, const struct mysrc_layout *l,
 			const char *what);
+/* "column > ?" */
+void mysrc_query_compare(struct mysrc_query *q, const struct mysrc_layout *l,
+			 const struct mysrc_column *c, const char *comparison,
+			 const char *value);
 /* "mark > ?" */
 void mysrc_query_mark(struct mysrc_query *q, const struct mysrc_layout *l,
 		      const char *comparison, const char *value);

@@ -17,12 +17,6 @@
 #define SETTLE_LOOKS	3
 #define SETTLE_PAUSE_US (20 * 1000)
 
-/* For a source whose ids begin anew. */
-#define SETTLE_WAY_OUT                                                         \
-	"`tidemark run --full-refresh` builds the target anew; after "         \
-	"`tidemark watermark reset` the next run reads everything again, and " \
-	"rows of the target with higher marks stay"
-
 static void settle_weaken(struct settled *out, enum guarantee guarantee)
 {
 	if (out->guarantee < guarantee)
@@ -267,7 +261,7 @@ static int settle_check_counter(struct mysrc *c, const struct watermark *from,
 			       "the mark, %s, is ahead of the AUTO_INCREMENT "
 			       "of %s, which goes on with %s: the source "
 			       "cannot have produced it (TRUNCATE begins the "
-			       "ids anew). " SETTLE_WAY_OUT,
+			       "ids anew). " MYSRC_WAY_OUT,
 			       from->value, c->layout.table.name, next);
 	free(next);
 	return rc;
@@ -320,6 +314,8 @@ int mysrc_settle(struct connector *base, const struct source_spec *source,
 	mysrc_end_pass(c);
 	settled_release(out);
 	rc = mysrc_layout_for(c, source, mark, err);
+	if (!rc)
+		rc = mysrc_check_lineage(c, mark, from, err);
 	if (rc)
 		return rc;
 	out->guarantee = GUARANTEE_EXACT;

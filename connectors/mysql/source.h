@@ -44,6 +44,7 @@ struct mysrc {
 	const struct source_spec *described; /* whose layout it is, or NULL */
 	enum strategy strategy; /* it was made for */
 	char *mark_column;
+	json_t *identity; /* as last told, or NULL */
 	struct mysrc_pass pass;
 };
 
@@ -82,6 +83,15 @@ int mysrc_settle(struct connector *base, const struct source_spec *source,
 		 struct error *err);
 int mysrc_identity(struct connector *base, const struct source_spec *source,
 		   json_t **out, struct error *err);
+/* lineage.c: is it still the table of the mark `from`? SCHEMA if it may be
+ * another. */
+int mysrc_check_lineage(struct mysrc *c, const struct watermark_spec *mark,
+			const struct watermark *from, struct error *err);
+/* For a source that is not, or whose ids begin anew. */
+#define MYSRC_WAY_OUT                                                          \
+	"`tidemark run --full-refresh` builds the target anew; after "         \
+	"`tidemark watermark reset` the next run reads everything again, and " \
+	"rows of the target with higher marks stay"
 int mysrc_inspect(struct connector *base, const struct source_spec *source,
 		  const struct watermark_spec *mark,
 		  const struct schema *schema, struct problems *out,

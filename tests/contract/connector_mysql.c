@@ -266,6 +266,49 @@ static void mysql_truncated(void **state)
 	world_refuse(w, ERROR_SCHEMA, "AUTO_INCREMENT");
 }
 
+/* OPTIMIZE and the like make another table of the same rows: the mark goes on.
+ * A table that may hold others stops. */
+static void mysql_rebuilt(void **state)
+{
+	static const char *const rebuilds[] = {
+		"OPTIMIZE TABLE tm_source.t",
+		"ALTER TABLE tm_source.t MODIFY v bigint, ALGORITHM = COPY",
+		"ALTER TABLE tm_source.t ENGINE = InnoDB",
+	};
+	struct world *w = suite_world(state);
+
+	mysql_table(w);
+	world_exec(w, "INSERT INTO tm_source.t (v, at) VALUES (1, "
+		      "'2024-01-01'), (2, '2024-01-02'), (3, '2024-01-03')");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_expect_count(w, 10, 3);
+	for (size_t i = 0; i < ARRAY_SIZE(rebuilds); i++) {
+		world_exec(w, "%s", rebuilds[i]);
+		world_reopen(w);
+		world_expect_count(w, 10, 0);
+	}
+	/* The row of the mark is gone as well: nobody can tell. */
+	world_exec(w, "DELETE FROM tm_source.t WHERE id = 3");
+	world_expect_count(w, 10, 0);
+	world_exec(w, "%s", rebuilds[0]);
+	world_refuse(w, ERROR_SCHEMA, "watermark set");
+	json_decref(w->from.identity);
+	w->from.identity = NULL;
+	world_expect_count(w, 10, 0);
+	/* Whatever is in an empty table comes later. */
+	world_exec(w, "TRUNCATE tm_source.t");
+	world_exec(w, "INSERT INTO tm_source.t (v, at) VALUES (1, "
+		      "'2024-02-01')");
+	world_expect_count(w, 10, 1);
+	/* Another table with the same ids. */
+	world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
+	world_expect_count(w, 10, 1);
+	world_exec(w, "DROP TABLE tm_source.t");
+	mysql_table(w);
+	world_exec(w, "INSERT INTO tm_source.t (v) VALUES (5), (6), (7)");
+	world_refuse(w, ERROR_SCHEMA, "created again");
+}
+
 static void mysql_altered(void **state)
 {
 	struct world *w = suite_world(state);
@@ -290,6 +333,7 @@ const struct CMUnitTest suite_mysql[] = {
 	SUITE_TEST(mysql_killed_stream),
 	SUITE_TEST(mysql_interrupted),
 	SUITE_TEST(mysql_truncated),
+	SUITE_TEST(mysql_rebuilt),
 	SUITE_TEST(mysql_altered),
 };
 const size_t suite_mysql_n = ARRAY_SIZE(suite_mysql);

@@ -1,0 +1,109 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/mysql/source.h"
+#include "core/base/alloc.h"
+
+/* What changes when the table is made anew, and also when it is rebuilt. */
+static const char *const lineage_members[] = { "table_id", "table_created" };
+
+static bool lineage_is_other(const json_t *before, const json_t *now)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(lineage_members); i++) {
+		const char *was = json_string_value(
+			json_object_get(before, lineage_members[i]));
+		const char *is = json_string_value(
+			json_object_get(now, lineage_members[i]));
+		if (was && is && strcmp(was, is) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* The row where the mark stands: its mark and its key. */
+static void lineage_write_position(struct mysrc_query *q,
+				   const struct mysrc_layout *l,
+				   const struct watermark *from)
+{
+	mysrc_query_mark(q, l, "=", from->value);
+	for (size_t i = 0; i < l->n_key; i++) {
+		if ((long)l->key[i] == l->mark)
+			continue;
+		strbuf_addstr(&q->sql, " AND ");
+		mysrc_query_compare(q, l, l->columns[l->key[i]], "=",
+				    from->key.items[i]);
+	}
+}
+
+/* Is there a row at the mark's position, or else at or below the mark? */
+static int lineage_look(struct mysrc *c, const struct watermark *from,
+			bool position, bool *found, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	struct mysrc_query q;
+	int rc;
+
+	mysrc_query_init(&q);
+	mysrc_query_select(&q, &c->layout, "1");
+	if (position)
+		lineage_write_position(&q, &c->layout, from);
+	else
+		mysrc_query_mark(&q, &c->layout, "<=", from->value);
+	strbuf_addstr(&q.sql, " LIMIT 1");
+	rc = mydb_query(c->db, &r, q.sql.data, q.n,
+			(const char *const *)q.params, err);
+	*found = !rc && mydb_rows(r) > 0;
+	mydb_result_free(r);
+	mysrc_query_release(&q);
+	return rc;
+}
+
+static int lineage_refuse(const struct mysrc *c, const struct watermark *from,
+			  struct error *err)
+{
+	struct watermark plain;
+	char *text;
+
+	watermark_init(&plain);
+	watermark_copy(&plain, from);
+	json_decref(plain.identity);
+	plain.identity = NULL;
+	text = watermark_to_text(&plain);
+	error_set(err, ERROR_SCHEMA,
+		  "%s is not the table that the mark was taken of: it was "
+		  "dropped and created again, truncated, or rebuilt (OPTIMIZE, "
+		  "or an ALTER that copies), and its rows do not tell which. "
+		  "If it was just rebuilt, `tidemark watermark set PIPELINE "
+		  "'%s'` keeps the mark. Else " MYSRC_WAY_OUT,
+		  c->layout.table.name, text);
+	free(text);
+	watermark_release(&plain);
+	return -ERROR_SCHEMA;
+}
+
+/*
+ * These servers know no table that is the same after OPTIMIZE and another
+ * after DROP and CREATE. So the rows are asked: if none lies at or below the
+ * mark, all of them are going to be read; if the very row where the mark stands
+ * is still there, with its time, these are the rows that were read. An id
+ * proves nothing: another table has it too.
+ */
+int mysrc_check_lineage(struct mysrc *c, const struct watermark_spec *mark,
+			const struct watermark *from, struct error *err)
+{
+	bool found = false;
+	int rc;
+
+	if (!from->value || !lineage_is_other(from->identity, c->identity))
+		return 0;
+	rc = lineage_look(c, from, false, &found, err);
+	if (rc || !found)
+		return rc;
+	if (mark->strategy == STRATEGY_TIMESTAMP &&
+	    from->key.n == c->layout.n_key) {
+		rc = lineage_look(c, from, true, &found, err);
+		if (rc || found)
+			return rc;
+	}
+	return lineage_refuse(c, from, err);
+}
