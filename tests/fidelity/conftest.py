@@ -15,7 +15,8 @@ import ends  # noqa: E402
 from bench import (EXIT_DATA, EXIT_OK, Tidemark,  # noqa: E402
                    password_connection)  # noqa: E402
 from from_postgres import EXTENSIONS, TYPES  # noqa: E402
-from sides import FILLINGS, READERS, TABLE, ZEROS  # noqa: E402
+from sides import (FILLINGS, READERS, TABLE, ZEROS,  # noqa: E402
+                   quote_at)  # noqa: E402
 from sources import SOURCES  # noqa: E402
 from table import DESTINATIONS, Refused  # noqa: E402
 
@@ -41,15 +42,22 @@ class Pair:
     def target(self, table):
         return f"{self.end.schema}.{table}"
 
-    def pipeline(self, table, connection="source"):
+    def pipeline(self, table, connection="source", target=None, mode="upsert"):
+        target = target or table
         self.tidemark.pipeline(
-            table,
+            target,
             source={"connection": connection,
                     "table": f"{self.source_end.schema}.{table}"},
             destination={"connection": "warehouse",
-                         "table": self.target(table)},
-            key=["id"], watermark={"strategy": "timestamp",
-                                   "column": "updated_at"})
+                         "table": self.target(target)},
+            key=["id"], load={"mode": mode},
+            watermark={"strategy": "timestamp", "column": "updated_at"})
+
+    def modes(self):
+        """Other ways into a table: for the sources whose types differ."""
+        if self.source.name not in ("postgres", "mysql"):
+            return ()
+        return ("append", "delete_insert", "replace")
 
     def sync(self):
         """One check and one run of all: a pipeline for the table of types,
@@ -57,6 +65,8 @@ class Pair:
         self.tidemark.connect("source", self.source_end.connection())
         self.tidemark.connect("warehouse", self.end.connection())
         self.pipeline(TABLE)
+        for mode in self.modes():
+            self.pipeline(TABLE, target=f"{TABLE}_{mode}", mode=mode)
         refused = self.source.refused()
         for table, _, _ in refused:
             self.pipeline(table)
@@ -75,6 +85,14 @@ class Pair:
         self.results = {each["pipeline"]: each
                         for each in ran.json()["pipelines"]}
         return self
+
+    def spoil(self, table):
+        """No row, but that of NULLs, is left as it was."""
+        columns = ", ".join(f"{quote_at(self.end, column.name)} = NULL"
+                            for column in self.source.columns
+                            if not column.every)
+        self.end.execute(f"UPDATE {table} SET {columns}",
+                         f"DELETE FROM {table} WHERE id = 0")
 
     def read(self, table):
         return READERS[self.destination](self.end, self.target(table))

@@ -14,6 +14,10 @@ def backtick(name):
     return f"`{name}`"
 
 
+def quote_at(end, name):
+    return backtick(name) if end.engine in ("mariadb", "mysql") else quote(name)
+
+
 class Filling:
     """How one engine declares the tables. `lenient` comes before values that
     the server itself would refuse."""
