@@ -37,36 +37,48 @@ class Pair:
         self.source, self.source_end = source, source_end
         self.end, self.tidemark = end, tidemark
         self.destination = end.engine
-        self.checked = self.results = None
+        self.checked = self.results = self.targets = None
 
     def target(self, table):
         return f"{self.end.schema}.{table}"
 
-    def pipeline(self, table, connection="source", target=None, mode="upsert"):
-        target = target or table
+    def pipeline(self, table, connection="source", target=None, mode="upsert",
+                 columns=None):
         self.tidemark.pipeline(
-            target,
+            target or table,
             source={"connection": connection,
-                    "table": f"{self.source_end.schema}.{table}"},
+                    "table": f"{self.source_end.schema}.{table}",
+                    **({"columns": ["id", *columns, "updated_at"]}
+                       if columns else {})},
             destination={"connection": "warehouse",
-                         "table": self.target(target)},
+                         "table": self.target(target or table)},
             key=["id"], load={"mode": mode},
             watermark={"strategy": "timestamp", "column": "updated_at"})
 
-    def modes(self):
-        """Other ways into a table: for the sources whose types differ."""
-        if self.source.name not in ("postgres", "mysql"):
-            return ()
-        return ("append", "delete_insert", "replace")
+    def pipelines(self):
+        """All ways of the table of types: its targets are returned."""
+        self.pipeline(TABLE)
+        targets = [TABLE]
+        # The modes differ at the destination: these two have all types.
+        for mode in (("append", "delete_insert", "replace")
+                     if self.source.name in ("postgres", "mysql") else ()):
+            targets.append(f"{TABLE}_{mode}")
+            self.pipeline(TABLE, target=targets[-1], mode=mode)
+        # Natives travel as text between servers of a kind, and take the whole
+        # row with them.
+        plain = [column.name for column in self.source.columns
+                 if not column.native]
+        if len(plain) < len(self.source.columns):
+            targets.append(f"{TABLE}_plain")
+            self.pipeline(TABLE, target=targets[-1], columns=plain)
+        return targets
 
     def sync(self):
         """One check and one run of all: a pipeline for the table of types,
         and one for each value that is refused somewhere."""
         self.tidemark.connect("source", self.source_end.connection())
         self.tidemark.connect("warehouse", self.end.connection())
-        self.pipeline(TABLE)
-        for mode in self.modes():
-            self.pipeline(TABLE, target=f"{TABLE}_{mode}", mode=mode)
+        self.targets = self.pipelines()
         refused = self.source.refused()
         for table, _, _ in refused:
             self.pipeline(table)

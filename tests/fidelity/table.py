@@ -62,15 +62,17 @@ class Value:
 class Column:
     """A type as the source declares it. `every`: each row holds the one
     value (generated columns). `only`: the servers of a family that have it.
-    `note`: a sentence for people."""
+    `native`: the source's engine alone has such a type. `note`: a sentence for
+    people."""
 
     # pylint: disable-next=too-many-arguments
     def __init__(self, declared, landings, *values, every=False, only=None,
-                 note=None, name=None):
+                 native=False, note=None, name=None):
         self.declared, self.landings = declared, landings
         self.values = [each if isinstance(each, Value) else Value(*each)
                        for each in values]
-        self.every, self.only, self.note = every, only, note
+        self.every, self.only = every, only
+        self.native, self.note = native, note
         self.name = name or re.sub(r"[^a-z0-9]+", "_",
                                    declared.lower().replace("[]", " array")
                                    ).strip("_")[:50]
