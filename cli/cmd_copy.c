@@ -17,6 +17,7 @@ static void copy_arguments_fill(const struct arguments *args,
 	out->mode = arguments_text(args, "mode");
 	out->key = arguments_text(args, "key");
 	out->lag = arguments_text(args, "lag");
+	out->zero_dates = arguments_text(args, "zero-dates");
 	out->state = arguments_text(args, "state");
 }
 
@@ -95,6 +96,8 @@ static const struct flag copy_flags[] = {
 	{ "key", 0, FLAG_TEXT, "COLUMN,...",
 	  "the key (default: the primary key)" },
 	{ "lag", 0, FLAG_TEXT, "LAG", "look back this far behind the mark" },
+	{ "zero-dates", 0, FLAG_TEXT, "error|null",
+	  "MySQL's dates such as 0000-00-00: refuse them, or read NULL" },
 	{ "state", 0, FLAG_TEXT, "URL", "the state store" },
 	{ "max-batches", 0, FLAG_COUNT, "N", "stop after N batches" },
 	{ "watch", 0, FLAG_DURATION, "DURATION",

@@ -15,6 +15,12 @@ struct errno_class {
 #define CHECK_USER                                                             \
 	"(check user and password, and from which hosts the user may connect)"
 #define GRANT_IT "(grant it to the user of the connection)"
+/* MariaDB's servers have no other one that both libraries know. */
+#define CHECK_PLUGIN                                                           \
+	"(install the client library's plugins; Oracle's library has no "      \
+	"mysql_native_password from version 9 on: build with "                 \
+	"-Dmysql=mariadb, "                                                    \
+	"or give the user another plugin)"
 #define CHECK_TLS                                                              \
 	"(tls.ca names the authority that signed the server's certificate, "   \
 	"tls.mode how much is checked)"
@@ -154,9 +160,9 @@ static const struct errno_class errno_classes[] = {
 	{ 2048, ERROR_TRANSIENT, "the connection is not usable", "" },
 	{ 2055, ERROR_TRANSIENT, "the connection was lost", "" },
 	{ 2058, ERROR_ACCESS, "the client lacks the authentication plugin",
-	  "(install the client library's plugins)" },
+	  CHECK_PLUGIN },
 	{ 2059, ERROR_ACCESS, "the client lacks the authentication plugin",
-	  "(install the client library's plugins)" },
+	  CHECK_PLUGIN },
 	{ 2061, ERROR_ACCESS, "authentication needs TLS", CHECK_TLS },
 	{ 3024, ERROR_TRANSIENT, "max_execution_time exceeded", "" },
 	{ 3118, ERROR_ACCESS, "the account is locked", CHECK_USER },

@@ -1,6 +1,7 @@
 #include "connectors/mysql/decode.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -92,17 +93,22 @@ static int decode_zero_date(struct vector *v, size_t row,
 			    const struct mydb_time *t, enum zero_dates zero,
 			    struct error *err)
 {
+	char clock[40] = "";
+
 	if (t->month && t->day)
 		return 0;
 	if (zero == ZERO_DATES_NULL) {
 		vector_set_null(v, row);
 		return 1;
 	}
+	if (v->kind != TYPE_DATE)
+		snprintf(clock, sizeof(clock), " %02u:%02u:%02u", t->hour,
+			 t->minute, t->second);
 	return error_set(err, ERROR_DATA,
-			 "the zero date %04u-%02u-%02u is no date elsewhere "
-			 "(?zero_dates=null in the source's URL reads such "
-			 "dates as NULL)",
-			 t->year, t->month, t->day);
+			 "the zero date %04u-%02u-%02u%s is no date elsewhere "
+			 "(zero_dates: null under the pipeline's source, or "
+			 "copy --zero-dates null, reads such dates as NULL)",
+			 t->year, t->month, t->day, clock);
 }
 
 MYSRC_DECODE(mysrc_decode_date)

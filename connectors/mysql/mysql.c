@@ -32,22 +32,6 @@ static int mysql_check_version(const struct mysrc *c, struct error *err)
 			 oldest / 100 % 100);
 }
 
-static int mysql_read_options(struct mysrc *c, const struct connection *conn,
-			      struct error *err)
-{
-	char *text = url_query_value(&conn->url, "zero_dates");
-	int rc = 0;
-
-	if (text && !strcmp(text, "null"))
-		c->zero_dates = ZERO_DATES_NULL;
-	else if (text && strcmp(text, "error") != 0)
-		rc = error_set(err, ERROR_CONFIG,
-			       "%s: zero_dates=%.40s: expected error or null",
-			       conn->url.shown, text);
-	free(text);
-	return rc;
-}
-
 static void mysql_close_source(struct connector *base)
 {
 	struct mysrc *c = (struct mysrc *)base;
@@ -74,9 +58,7 @@ static int mysql_open_source(struct connector **out,
 
 	c->base.ops = &mysql_connector;
 	c->name = xstrdup(conn->name);
-	rc = mysql_read_options(c, conn, err);
-	if (!rc)
-		rc = mydb_open(&c->db, conn, &options, err);
+	rc = mydb_open(&c->db, conn, &options, err);
 	if (!rc)
 		rc = mysql_check_version(c, err);
 	/* A day old is what AUTO_INCREMENT would be otherwise. */
@@ -164,9 +146,6 @@ static void mysql_interrupt(struct connector *base)
 }
 
 static const struct url_option mysql_url_options[] = {
-	{ "zero_dates", "error",
-	  "what dates like 0000-00-00 become: `error` names row and column, "
-	  "`null` reads them as NULL" },
 	{ "tls", "verify-full off loopback",
 	  "disabled, required, verify-ca or verify-full, where the "
 	  "connection's "

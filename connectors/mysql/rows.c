@@ -10,8 +10,8 @@ static int rows_decode(struct mysrc *c, struct vector *v, size_t row,
 		vector_set_null(v, row);
 		return 0;
 	}
-	return c->layout.columns[column]->how->decode(v, row, cell,
-						      c->zero_dates, err);
+	return c->layout.columns[column]->how->decode(
+		v, row, cell, c->pass.scan->source->zero_dates, err);
 }
 
 /* The row's key for a message, even if the trouble came before its columns

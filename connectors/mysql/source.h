@@ -39,7 +39,6 @@ struct mysrc {
 	struct connector base;
 	struct mydb *db;
 	char *name; /* of the connection, for messages */
-	enum zero_dates zero_dates;
 	struct mysrc_layout layout;
 	const struct source_spec *described; /* whose layout it is, or NULL */
 	enum strategy strategy; /* it was made for */

@@ -7,9 +7,7 @@
 #define TIDEMARK_CONNECTORS_MYSQL_TYPES_H
 
 #include "clients/mysql.h"
-#include "core/data/batch.h"
-
-enum zero_dates { ZERO_DATES_ERROR, ZERO_DATES_NULL };
+#include "core/plugin/connector.h"
 
 /* Store one present value at `row` of `v`. DATA error, which names neither
  * column nor key, if the vector cannot hold it. */

@@ -32,8 +32,11 @@ static json_t *option_choices_schema(const struct option *option)
 	const struct option_choice *c = option->choices;
 	json_t *names = json_array();
 
-	for (; c && c->name; c++)
+	for (; c && c->name; c++) {
 		json_array_append_new(names, json_string(c->name));
+		if (!strcmp(c->name, "null"))
+			json_array_append_new(names, json_null());
+	}
 	return json_pack("{so}", "enum", names);
 }
 

@@ -201,18 +201,34 @@ static bool option_choice_unsupported(const struct option *option,
 	return c->unsupported;
 }
 
+/* A choice may be named null, which YAML takes for nothing. */
+static const char *option_scalar_text(const struct option *option,
+				      const struct config_node *node)
+{
+	int64_t value;
+
+	if (!config_node_is_null(node))
+		return node->text;
+	return option->type == OPTION_CHOICE && *node->text &&
+			       option_scan(option, "null", &value)
+		       ? "null"
+		       : NULL;
+}
+
 /* Types that are kept as an int64. */
 static int option_parse_scalar(struct option_context *ctx,
 			       const struct option *option,
 			       const struct config_node *node, void *base)
 {
 	int64_t value, standard = 0;
+	const char *text;
 	bool is_default;
 	int rc;
 
-	if (node->kind != CONFIG_SCALAR || config_node_is_null(node))
+	if (node->kind != CONFIG_SCALAR ||
+	    !(text = option_scalar_text(option, node)))
 		return option_value_wrong(ctx, option, node);
-	if (!option_scan(option, node->text, &value)) {
+	if (!option_scan(option, text, &value)) {
 		if (option->type == OPTION_CHOICE)
 			return option_bad_choice(ctx, option, node, false);
 		return option_value_wrong(ctx, option, node);
@@ -222,7 +238,7 @@ static int option_parse_scalar(struct option_context *ctx,
 		     value == standard;
 	if (option_is_unsupported(ctx, option) && !is_default)
 		return option_value_not_yet(ctx, option, node);
-	if (option_choice_unsupported(option, node->text))
+	if (option_choice_unsupported(option, text))
 		return option_bad_choice(ctx, option, node, true);
 	rc = option_check_range(ctx, option, node, value);
 	if (!rc && option->size)

@@ -26,6 +26,9 @@ struct source_expression {
 	char *sql;
 };
 
+/* What a date without month or day becomes (0000-00-00, MySQL). */
+enum zero_dates { ZERO_DATES_ERROR, ZERO_DATES_NULL };
+
 /* Which rows and columns of which table. Not owned by the connector; outlives
  * the calls. */
 struct source_spec {
@@ -36,6 +39,7 @@ struct source_spec {
 	size_t n_expressions;
 	const char *where; /* SQL or NULL */
 	const struct strlist *key; /* empty: the primary key */
+	enum zero_dates zero_dates;
 };
 
 enum nulls_policy { NULLS_ERROR, NULLS_INCLUDE, NULLS_SKIP };

@@ -40,6 +40,8 @@ static void ledger_add_shape(struct strbuf *sb,
 	}
 	ledger_add(sb, p->where);
 	ledger_add_list(sb, &p->key);
+	if (p->zero_dates == ZERO_DATES_NULL)
+		ledger_add(sb, "zero_dates: null");
 	ledger_add(sb, strategy_name(p->strategy));
 	ledger_add(sb, p->mark_column);
 	ledger_add(sb, load_mode_name(p->mode));

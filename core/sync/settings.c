@@ -48,6 +48,7 @@ void settings_source_spec(const struct pipeline_settings *p,
 		.n_expressions = p->n_expressions,
 		.where = p->where,
 		.key = &p->key,
+		.zero_dates = p->zero_dates,
 	};
 }
 

@@ -25,6 +25,7 @@ struct pipeline_settings {
 	size_t n_expressions;
 	char *where;
 	struct strlist key;
+	enum zero_dates zero_dates;
 	enum strategy strategy;
 	char *mark_column;
 	int64_t lag_us, lag_count;
@@ -64,7 +65,7 @@ int settings_parse(struct settings *out, const struct config_file *file,
  * without its schema in a database that is a file. URLs are expanded. */
 struct copy_arguments {
 	const char *source_url, *destination_url, *table, *to, *watermark,
-		*mode, *key, *lag, *state;
+		*mode, *key, *lag, *zero_dates, *state;
 };
 int settings_from_copy(struct settings *out, const struct copy_arguments *args,
 		       struct error *err);

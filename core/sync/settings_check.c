@@ -274,6 +274,22 @@ static int settings_check_watermark(struct option_context *ctx,
 	return rc;
 }
 
+static int settings_check_zero_dates(struct option_context *ctx,
+				     const struct config_node *node,
+				     const struct pipeline_settings *p)
+{
+	static const char path[] = "source.zero_dates";
+
+	if (p->zero_dates == ZERO_DATES_ERROR ||
+	    settings_inherited(node, path) ||
+	    !strcmp(p->source->url.engine, "mysql"))
+		return 0;
+	return settings_fail(ctx, node, path,
+			     "only MySQL and MariaDB have zero dates, and this "
+			     "source is %s",
+			     p->source->url.engine);
+}
+
 int settings_check_pipeline(struct option_context *ctx,
 			    const struct settings *s,
 			    const struct config_node *node,
@@ -295,6 +311,8 @@ int settings_check_pipeline(struct option_context *ctx,
 	if (!rc && p->where && !*p->where)
 		rc = settings_fail(ctx, node, "source.where",
 				   "must not be empty");
+	if (!rc)
+		rc = settings_check_zero_dates(ctx, node, p);
 	if (!rc)
 		rc = settings_check_watermark(ctx, node, in);
 	if (!rc && p->retry.backoff_us > p->retry.max_backoff_us)

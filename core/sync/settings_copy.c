@@ -165,8 +165,10 @@ static struct config_node *copy_pipeline(const struct copy_arguments *args,
 					 const char *to)
 {
 	struct config_node *p = copy_map("copy"), *load = copy_map("--mode");
+	struct config_node *source = copy_end("source", "--table", args->table);
 
-	copy_add_map(p, "source", copy_end("source", "--table", args->table));
+	copy_add(source, "zero_dates", "--zero-dates", args->zero_dates);
+	copy_add_map(p, "source", source);
 	copy_add_map(p, "destination", copy_end("destination", "--to", to));
 	copy_add_map(p, "watermark", copy_watermark(args));
 	copy_add(load, "mode", "--mode", args->mode);

@@ -31,6 +31,12 @@ static int settings_parse_expressions(struct option_context *ctx,
 	return 0;
 }
 
+static const struct option_choice zero_dates_choices[] = {
+	{ "error", ZERO_DATES_ERROR, false },
+	{ "null", ZERO_DATES_NULL, false },
+	{ NULL, 0, false },
+};
+
 static const struct option source_options[] = {
 	{ .name = "connection",
 	  .type = OPTION_TEXT,
@@ -63,6 +69,14 @@ static const struct option source_options[] = {
 	  OPTION_FIELD(struct pipeline_input, p.where),
 	  .expects = "an SQL condition",
 	  .doc = "Only rows for which this holds. Qualify names here too." },
+	{ .name = "zero_dates",
+	  .type = OPTION_CHOICE,
+	  OPTION_FIELD(struct pipeline_input, p.zero_dates),
+	  .default_text = "error",
+	  .choices = zero_dates_choices,
+	  .doc = "Dates of MySQL and MariaDB with a month or day of 0, such as "
+		 "0000-00-00: refuse them, naming row and column, or read them "
+		 "as NULL." },
 	{ .name = NULL },
 };
 

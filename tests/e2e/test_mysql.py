@@ -153,7 +153,19 @@ def test_zero_date_names_the_row(tidemark, source, make_destination):
                    " ('x', '0000-00-00', '2024-01-01')")
     set_up(tidemark, source, destination)
     done = tidemark("run").expect(EXIT_DATA)
-    assert 'column "d"' in done.err and "id=1" in done.err
+    for part in ("orders", 'column "d"', "id=1", "0000-00-00", "zero_dates"):
+        assert part in done.err, part
+    tidemark.pipelines["orders"]["source"]["zero_dates"] = None
+    tidemark.write_config().run()
+    assert destination.rows("main.orders", {"id": "int", "d": "date"}) == [
+        (1, None)]
+    copied = make_destination("sqlite")
+    command = ("copy", source.url(), copied.url(), "--table",
+               f"{source.schema}.orders", "--watermark", "sequence:id")
+    password = {"MYSQL_PWD": tidemark.env["TIDEMARK_TEST_PASSWORD"]}
+    assert "--zero-dates" in tidemark(*command, env=password).expect(
+        EXIT_DATA).err
+    tidemark(*command, "--zero-dates", "null", env=password).expect(EXIT_OK)
 
 
 def test_xmin_is_postgres_only(tidemark, source, make_destination):

@@ -12,8 +12,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import ends  # noqa: E402
-from bench import (EXIT_DATA, EXIT_OK, Tidemark,  # noqa: E402
-                   password_connection)  # noqa: E402
+from bench import EXIT_DATA, EXIT_OK, Tidemark  # noqa: E402
 from from_postgres import EXTENSIONS, TYPES  # noqa: E402
 from sides import (FILLINGS, READERS, TABLE, ZEROS,  # noqa: E402
                    quote_at)  # noqa: E402
@@ -42,14 +41,14 @@ class Pair:
     def target(self, table):
         return f"{self.end.schema}.{table}"
 
-    def pipeline(self, table, connection="source", target=None, mode="upsert",
-                 columns=None):
+    def pipeline(self, table, target=None, mode="upsert", columns=None,
+                 **options):
+        if columns:
+            options["columns"] = ["id", *columns, "updated_at"]
         self.tidemark.pipeline(
             target or table,
-            source={"connection": connection,
-                    "table": f"{self.source_end.schema}.{table}",
-                    **({"columns": ["id", *columns, "updated_at"]}
-                       if columns else {})},
+            source={"connection": "source",
+                    "table": f"{self.source_end.schema}.{table}", **options},
             destination={"connection": "warehouse",
                          "table": self.target(target or table)},
             key=["id"], load={"mode": mode},
@@ -83,9 +82,7 @@ class Pair:
         for table, _, _ in refused:
             self.pipeline(table)
         if self.source.nulled():
-            self.tidemark.connect("nulls", password_connection(
-                self.source_end.url(zero_dates="null")))
-            self.pipeline(ZEROS, connection="nulls")
+            self.pipeline(ZEROS, zero_dates=None)
         self.tidemark.write_config()
         self.checked = {
             column["name"]: column for column in

@@ -70,7 +70,7 @@ def outcome(source, value, destination):
     """What is worth telling of a value there; None: it just arrives."""
     found = value.at(destination)
     if isinstance(found, Refused):
-        return "refused" + (", or NULL with `?zero_dates=null`"
+        return "refused" + (", or NULL with `zero_dates: null`"
                             if found.nulled else "")
     if found is value.expected or isinstance(found, Spelt):
         return None

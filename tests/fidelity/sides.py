@@ -54,7 +54,7 @@ class Filling:
             yield from self.zeros(source.nulled())
 
     def zeros(self, nulled):
-        """One table of all that ?zero_dates=null makes NULL."""
+        """One table of all that `zero_dates: null` makes NULL."""
         yield self.create(ZEROS, [column for column, _ in nulled])
         for row in range(max(len(values) for _, values in nulled)):
             yield self.insert(ZEROS, row, [

@@ -32,7 +32,7 @@ class Landing(NamedTuple):
 
 class Refused(NamedTuple):
     """The run ends with exit 5, naming table, column and key, and this.
-    `nulled`: it is NULL when the source's URL says ?zero_dates=null."""
+    `nulled`: it is NULL under `zero_dates: null`."""
 
     words: str
     nulled: bool = False
@@ -129,7 +129,7 @@ class Source:
                     for value in column.refused())]
 
     def nulled(self):
-        """(column, values) of what ?zero_dates=null makes NULL."""
+        """(column, values) of what `zero_dates: null` makes NULL."""
         return [(column, column.nulled()) for column in self.columns
                 if column.nulled()]
 

@@ -75,7 +75,7 @@ def test_refused_values(pair):
 
 
 def test_zero_dates_as_null(pair):
-    """What is refused by default is NULL if the source's URL says so."""
+    """What is refused by default is NULL if the config says so."""
     nulled = [column.name for column, _ in pair.source.nulled()]
     if not nulled:
         return

@@ -239,6 +239,40 @@ static void test_time_zones(void **state)
 	}
 }
 
+static void test_zero_dates(void **state)
+{
+	static const struct {
+		const char *text;
+		enum zero_dates expected;
+	} cases[] = {
+		{ "", ZERO_DATES_ERROR },
+		{ ", zero_dates: error", ZERO_DATES_ERROR },
+		{ ", zero_dates: null", ZERO_DATES_NULL },
+		{ ", zero_dates: ~", ZERO_DATES_NULL },
+		{ ", zero_dates: 'null'", ZERO_DATES_NULL },
+		{ ", \"zero_dates\": null", ZERO_DATES_NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct source_spec spec;
+		struct settings s;
+		struct error err = ERROR_INIT;
+		char *text = xstrfmt(
+			CONNECTIONS
+			"pipelines:\n  p:\n    source: {connection: m, table: t"
+			"%s}\n    destination: {connection: w, table: t}\n"
+			"    watermark: {strategy: sequence, column: id}\n",
+			cases[i].text);
+		if (config_text(&s, text, false, &err))
+			fail_msg("%s", err.message);
+		settings_source_spec(&s.pipelines[0], &spec);
+		assert_int_equal(spec.zero_dates, cases[i].expected);
+		settings_release(&s);
+		free(text);
+	}
+}
+
 static void test_lookup(void **state)
 {
 	struct settings s = load(COMPLETE);
@@ -271,6 +305,7 @@ int main(void)
 		cmocka_unit_test(test_merged_defaults),
 		cmocka_unit_test(test_default_lag_of_no_strategy),
 		cmocka_unit_test(test_time_zones),
+		cmocka_unit_test(test_zero_dates),
 		cmocka_unit_test(test_lookup),
 	};
 

@@ -172,6 +172,21 @@ static const struct {
 	  "    watermark: {strategy: xmin}\n",
 	  "t.yaml:6:27: pipelines.p.watermark.strategy: xmin is PostgreSQL's "
 	  "own row version and a mysql source has none; use timestamp" },
+	{ CONNECTIONS "pipelines:\n  p:\n    source: {connection: m, table: t, "
+		      "zero_dates: skip}\n",
+	  "t.yaml:4:49: pipelines.p.source.zero_dates: \"skip\" is not "
+	  "allowed; "
+	  "allowed: error, null" },
+	{ CONNECTIONS "pipelines:\n  p:\n    source: {connection: m, table: t, "
+		      "zero_dates: }\n",
+	  "pipelines.p.source.zero_dates: expected " },
+	{ CONNECTIONS
+	  "pipelines:\n  p:\n"
+	  "    source: {connection: s, table: t, zero_dates: null}\n"
+	  "    destination: {connection: w, table: t}\n"
+	  "    watermark: {strategy: xmin}\n",
+	  "t.yaml:4:51: pipelines.p.source.zero_dates: only MySQL and MariaDB "
+	  "have zero dates, and this source is postgres" },
 	/* what is not built yet */
 	{ COMPLETE "    load: {mode: update}\n",
 	  "t.yaml:7:18: pipelines.p.load.mode: \"update\" is not supported "

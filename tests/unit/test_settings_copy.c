@@ -77,6 +77,8 @@ static void test_settings(void **state)
 
 	(void)state;
 	args.destination_url = "duckdb:w.duckdb";
+	args.source_url = "mysql://h/d";
+	args.zero_dates = "null";
 	args.key = "a,b";
 	args.lag = "1m";
 	args.mode = "append";
@@ -85,8 +87,8 @@ static void test_settings(void **state)
 	p = &s.pipelines[0];
 	assert_string_equal(s.file, "");
 	assert_int_equal(p->line, 0);
-	assert_string_equal(p->source->url.text,
-			    "postgresql://app:hunter22@db/shop");
+	assert_string_equal(p->source->url.text, "mysql://h/d");
+	assert_int_equal(p->zero_dates, ZERO_DATES_NULL);
 	assert_string_equal(p->source->name, "source");
 	assert_string_equal(p->source_table, "public.Orders");
 	assert_string_equal(p->destination_table, "Orders");
