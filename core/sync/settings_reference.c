@@ -32,7 +32,7 @@ static const char settings_example_text[] =
 	"connections:\n"
 	"  shop: postgresql://app@db.example/shop\n"
 	"  legacy:\n"
-	"    url: postgresql://app@db2.example/erp\n"
+	"    url: mysql://app@db2.example/erp\n"
 	"    password: ${LEGACY_PASSWORD:-}\n"
 	"    tls: { mode: verify-full, ca: ca.pem, cert: me.pem, "
 	"key: me.key }\n"
@@ -79,9 +79,12 @@ static const char settings_example_text[] =
 	"    schedule: every 5m\n"
 	"    soft_delete: \"\"\n"
 	"  audit:\n"
-	"    source: { connection: legacy, table: 'sales.\"Audit.Log\"' }\n"
+	"    source:\n"
+	"      connection: legacy\n"
+	"      table: 'sales.\"Audit.Log\"'\n"
+	"      zero_dates: null     # error | null: MySQL's 0000-00-00\n"
 	"    destination: { connection: warehouse, table: main.audit }\n"
-	"    watermark: { strategy: xmin }\n";
+	"    watermark: { strategy: sequence, column: id }\n";
 
 const char *settings_example(void)
 {

@@ -174,7 +174,7 @@ static const struct {
 	  "own row version and a mysql source has none; use timestamp" },
 	{ CONNECTIONS "pipelines:\n  p:\n    source: {connection: m, table: t, "
 		      "zero_dates: skip}\n",
-	  "t.yaml:4:49: pipelines.p.source.zero_dates: \"skip\" is not "
+	  "t.yaml:4:51: pipelines.p.source.zero_dates: \"skip\" is not "
 	  "allowed; "
 	  "allowed: error, null" },
 	{ CONNECTIONS "pipelines:\n  p:\n    source: {connection: m, table: t, "
