@@ -2,12 +2,17 @@
 engines' own clients, without any code of Tidemark's.
 """
 
+import re
 import struct
 
-from ends import quote, quote_table
+from ends import quote, quote_table, split_table
 
 TABLE, ZEROS = "fidelity", "zeros"
-REFUSED_KEY = 7
+
+
+def refused_table(key):
+    """Where the row with a value that is refused would go."""
+    return f"refused_{key}"
 
 
 def backtick(name):
@@ -15,51 +20,41 @@ def backtick(name):
 
 
 def quote_at(end, name):
-    return backtick(name) if end.engine in ("mariadb", "mysql") else quote(name)
+    family = end.engine in ("mariadb", "mysql")
+    return backtick(name) if family else quote(name)
 
 
 class Filling:
-    """How one engine declares the tables. `lenient` comes before values that
+    """How one engine declares the table. `lenient` comes before values that
     the server itself would refuse."""
 
     def __init__(self, key, mark, quote_name, lenient=()):
         self.key, self.mark, self.quote = key, mark, quote_name
         self.lenient = lenient
 
-    def create(self, table, columns):
+    def create(self, columns):
         cells = "".join(f"{self.quote(each.name)} {each.declared}, "
                         for each in columns)
-        return f"CREATE TABLE {table} (id {self.key}, {cells}{self.mark})"
+        return f"CREATE TABLE {TABLE} (id {self.key}, {cells}{self.mark})"
 
-    def insert(self, table, key, cells):
-        """`cells`: columns and their values, None for NULL."""
-        names = ["id", *(self.quote(column.name) for column, _ in cells)]
-        values = [str(key), *(value.sql if value else "NULL"
-                              for _, value in cells)]
-        return (f"INSERT INTO {table} ({', '.join(names)})"
-                f" VALUES ({', '.join(values)})")
+    def insert(self, source, key):
+        """What the server works out itself is left out, as are NULLs."""
+        cells = {self.quote(column.name): value.sql
+                 for column in source.columns
+                 if (value := source.cell(key, column))
+                 and value.sql != "DEFAULT"}
+        return (f"INSERT INTO {TABLE} ({', '.join(['id', *cells])})"
+                f" VALUES ({', '.join([str(key), *cells.values()])})")
 
     def statements(self, source):
         """All that fills an empty database."""
         yield from source.preparation
-        yield self.create(TABLE, source.columns)
-        for row in range(source.n_rows()):
-            yield self.insert(TABLE, row, [
-                (column, column.in_row(row)) for column in source.columns])
+        yield self.create(source.columns)
+        for key in range(source.n_plain):
+            yield self.insert(source, key)
         yield from self.lenient
-        for table, column, value in source.refused():
-            yield self.create(table, [column])
-            yield self.insert(table, REFUSED_KEY, [(column, value)])
-        if source.nulled():
-            yield from self.zeros(source.nulled())
-
-    def zeros(self, nulled):
-        """One table of all that `zero_dates: null` makes NULL."""
-        yield self.create(ZEROS, [column for column, _ in nulled])
-        for row in range(max(len(values) for _, values in nulled)):
-            yield self.insert(ZEROS, row, [
-                (column, values[min(row, len(values) - 1)])
-                for column, values in nulled])
+        for key in source.special_keys():
+            yield self.insert(source, key)
 
 
 MYSQL_FILLING = Filling(
@@ -70,8 +65,12 @@ MYSQL_FILLING = Filling(
 POSTGRES_FILLING = Filling(
     "integer PRIMARY KEY",
     "updated_at timestamptz NOT NULL DEFAULT '2024-01-01'", quote)
+FILE_FILLING = Filling(
+    "INTEGER PRIMARY KEY",
+    "updated_at TIMESTAMP NOT NULL DEFAULT '2024-01-01 00:00:00'", quote)
 FILLINGS = {"mariadb": MYSQL_FILLING, "mysql": MYSQL_FILLING,
-            "postgres": POSTGRES_FILLING}
+            "postgres": POSTGRES_FILLING, "sqlite": FILE_FILLING,
+            "duckdb": FILE_FILLING}
 
 
 def read_postgres(end, table):
@@ -101,8 +100,9 @@ def read_postgres(end, table):
         db.execute("SET TimeZone = 'UTC'")
         db.execute("SET search_path = ''")
         types = dict(db.execute(
-            "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
-            f" WHERE attrelid = '{quote_table(table)}'::regclass"
+            "SELECT attname, format_type(atttypid, atttypmod)"
+            " FROM pg_attribute WHERE attrelid ="
+            f" '{quote_table(table)}'::regclass"
             " AND attnum > 0 AND NOT attisdropped").fetchall())
         rows = db.execute(
             "SELECT " + ", ".join(map(expression, types, types.values()))
@@ -146,5 +146,53 @@ def read_duckdb(end, table):
     return types, [dict(zip(types, row)) for row in rows]
 
 
-READERS = {"postgres": read_postgres, "sqlite": read_sqlite,
+def declared_mysql(db, table):
+    """Column types without the display widths that MariaDB still has; its
+    JSON is text with a check."""
+    with db.cursor() as cursor:
+        cursor.execute(
+            "SELECT column_name, column_type FROM information_schema.columns"
+            " WHERE table_schema = DATABASE() AND table_name = %s"
+            " ORDER BY ordinal_position", [split_table(table)[-1]])
+        types = {name: re.sub(r"int\((?!1\))\d+\)", "int", declared)
+                 for name, declared in cursor.fetchall()}
+        cursor.execute(
+            "SELECT check_clause FROM information_schema.check_constraints"
+            " WHERE constraint_schema = DATABASE()")
+        for (clause,) in cursor.fetchall():
+            name = re.fullmatch(r"json_valid\(`(.*)`\)", clause)
+            if name and types.get(name[1]) == "longtext":
+                types[name[1]] = "json"
+    return types
+
+
+def read_mysql(end, table):
+    """Numbers, texts and bytes as such, floats as the double that equals
+    them, times without zeros at the end."""
+    def expression(name, declared):
+        column = backtick(name)
+        if declared.startswith("bit"):
+            return f"{column} + 0"
+        if declared == "float":
+            return f"CAST({column} AS DOUBLE)"
+        if declared.startswith(("decimal", "date", "time", "inet", "uuid")):
+            return f"CAST({column} AS CHAR)"
+        return column
+
+    def value(found, declared):
+        if found is None or not declared.startswith(("date", "time")):
+            return found
+        return re.sub(r"\.?0+$", "", found) if "." in found else found
+
+    with end.connect() as db, db.cursor() as cursor:
+        types = declared_mysql(db, table)
+        cursor.execute(
+            "SELECT " + ", ".join(map(expression, types, types.values()))
+            + f" FROM {backtick(split_table(table)[-1])} ORDER BY id")
+        return types, [dict(zip(types, map(value, row, types.values())))
+                       for row in cursor.fetchall()]
+
+
+READERS = {"mariadb": read_mysql, "mysql": read_mysql,
+           "postgres": read_postgres, "sqlite": read_sqlite,
            "duckdb": read_duckdb}

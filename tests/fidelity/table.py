@@ -15,6 +15,8 @@ DESTINATIONS = ("postgres", "sqlite", "duckdb")
 TITLES = {"postgres": "PostgreSQL", "mariadb": "MariaDB", "mysql": "MySQL",
           "sqlite": "SQLite", "duckdb": "DuckDB"}
 EXACT, WIDENED, LOSSY = "exact", "widened", "lossy"
+# Keys of the rows with a value that is refused somewhere.
+SPECIAL = 1000
 
 
 class Landing(NamedTuple):
@@ -32,7 +34,7 @@ class Landing(NamedTuple):
 
 class Refused(NamedTuple):
     """The run ends with exit 5, naming table, column and key, and this.
-    `nulled`: it is NULL under `zero_dates: null`."""
+    `nulled`: it is NULL when the config says `zero_dates: null`."""
 
     words: str
     nulled: bool = False
@@ -90,21 +92,6 @@ class Column:
     def kept(self):
         return [value for value in self.values if not value.is_refused()]
 
-    def refused(self):
-        return [value for value in self.values if value.is_refused()]
-
-    def nulled(self):
-        return [value for value in self.values
-                if isinstance(value.expected, Refused)
-                and value.expected.nulled]
-
-    def in_row(self, row):
-        """The value in row `row` of the table; None: NULL."""
-        kept = self.kept()
-        if self.every:
-            return kept[0]
-        return kept[row] if row < len(kept) else None
-
 
 class Source:
     """All that is known of one source."""
@@ -117,21 +104,40 @@ class Source:
         twice = {each for each in names if names.count(each) > 1}
         assert not twice, f"{name}: columns of one name: {twice}"
 
-    def n_rows(self):
-        """As many as the longest column has values, and one of NULLs."""
-        return 1 + max(len(each.kept()) for each in self.columns)
+        self.special = [(column, value) for column in self.columns
+                        for value in column.values if value.is_refused()]
+        self.n_plain = 1 + max(len(each.kept()) for each in self.columns)
 
-    def refused(self):
-        """(name of a table, column, value) of what cannot go everywhere."""
-        return [(f"refused_{number}", column, value)
-                for number, (column, value) in enumerate(
-                    (column, value) for column in self.columns
-                    for value in column.refused())]
+    def cell(self, key, column):
+        """The value of a column in the row with that key; None: NULL. The
+        n-th row has the n-th value of each column, the last of these NULLs
+        alone; behind them each value that is refused somewhere has a row for
+        itself."""
+        kept = column.kept()
+        if column.every:
+            return kept[0]
+        if key >= SPECIAL:
+            own, value = self.special[key - SPECIAL]
+            return value if own is column else None
+        return kept[key] if key < len(kept) else None
+
+    def keys(self):
+        return [*range(self.n_plain), *self.special_keys()]
+
+    def special_keys(self):
+        return range(SPECIAL, SPECIAL + len(self.special))
+
+    def refused_at(self, destination):
+        """Keys of the rows that have no equal there."""
+        return [key for key in self.special_keys()
+                if isinstance(self.special[key - SPECIAL][1].at(destination),
+                              Refused)]
 
     def nulled(self):
-        """(column, values) of what `zero_dates: null` makes NULL."""
-        return [(column, column.nulled()) for column in self.columns
-                if column.nulled()]
+        """Keys of the rows whose value `zero_dates: null` makes NULL."""
+        return [key for key in self.special_keys()
+                if getattr(self.special[key - SPECIAL][1].expected, "nulled",
+                           False)]
 
 
 def f4(bits):
