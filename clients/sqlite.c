@@ -1,4 +1,4 @@
-#include "clients/sqlite.h"
+#include "clients/sqlite_handle.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,19 +26,6 @@
 struct sqlite_function {
 	sqlite_predicate predicate;
 	void *ctx;
-};
-
-struct sqlite {
-	sqlite3 *handle;
-	char *path;
-	int64_t busy_timeout_us;
-	int64_t busy_since_us; /* monotonic, of the wait at hand */
-};
-
-struct sqlite_statement {
-	struct sqlite *db;
-	sqlite3_stmt *handle;
-	bool too_big; /* a value was bound that SQLite cannot take */
 };
 
 static const struct {
@@ -101,8 +87,8 @@ static void sqlite_explain_busy(const char *path, struct error *err)
 	free(name);
 }
 
-static int sqlite_fail_code(struct error *err, const char *path, int code,
-			    const char *message)
+int sqlite_fail_code(struct error *err, const char *path, int code,
+		     const char *message)
 {
 	enum error_code error = ERROR_BUG;
 	const char *hint = NULL;
@@ -125,7 +111,7 @@ static int sqlite_fail_code(struct error *err, const char *path, int code,
 	return rc;
 }
 
-static int sqlite_fail(struct sqlite *db, struct error *err)
+int sqlite_fail(struct sqlite *db, struct error *err)
 {
 	return sqlite_fail_code(err, db->path,
 				sqlite3_extended_errcode(db->handle),
@@ -288,6 +274,11 @@ const char *sqlite_path(const struct sqlite *db)
 	return db->path;
 }
 
+int64_t sqlite_user(const struct sqlite *db)
+{
+	return sqlite_holder(db->path);
+}
+
 const char *sqlite_library_version(void)
 {
 	return sqlite3_libversion();
@@ -343,110 +334,6 @@ void sqlite_rollback(struct sqlite *db)
 	/* Some errors (a full disk) have rolled back already. */
 	if (!sqlite3_get_autocommit(db->handle))
 		sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
-}
-
-int sqlite_prepare(struct sqlite *db, struct sqlite_statement **out,
-		   const char *sql, struct error *err)
-{
-	struct sqlite_statement *st;
-	sqlite3_stmt *handle = NULL;
-
-	if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT,
-			       &handle, NULL) != SQLITE_OK)
-		return sqlite_fail(db, err);
-	st = xcalloc(1, sizeof(*st));
-	st->db = db;
-	st->handle = handle;
-	*out = st;
-	return 0;
-}
-
-void sqlite_finalize(struct sqlite_statement *st)
-{
-	if (!st)
-		return;
-	sqlite3_finalize(st->handle);
-	free(st);
-}
-
-int sqlite_step(struct sqlite_statement *st, struct error *err)
-{
-	int code = st->too_big ? SQLITE_TOOBIG : sqlite3_step(st->handle);
-	int rc = 0;
-
-	if (code == SQLITE_ROW)
-		return 1;
-	if (st->too_big)
-		rc = sqlite_fail_code(err, st->db->path, code,
-				      "a value is too big");
-	else if (code != SQLITE_DONE)
-		rc = sqlite_fail(st->db, err);
-	sqlite_reset(st);
-	return rc;
-}
-
-void sqlite_reset(struct sqlite_statement *st)
-{
-	sqlite3_reset(st->handle);
-	st->too_big = false;
-}
-
-void sqlite_bind_null_at(struct sqlite_statement *st, int at)
-{
-	sqlite3_bind_null(st->handle, at);
-}
-
-void sqlite_bind_i64(struct sqlite_statement *st, int at, int64_t value)
-{
-	sqlite3_bind_int64(st->handle, at, value);
-}
-
-void sqlite_bind_f64(struct sqlite_statement *st, int at, double value)
-{
-	sqlite3_bind_double(st->handle, at, value);
-}
-
-void sqlite_bind_str(struct sqlite_statement *st, int at, const char *value,
-		     int64_t n)
-{
-	if (n > INT_MAX || sqlite3_bind_text(st->handle, at, value, (int)n,
-					     SQLITE_STATIC) != SQLITE_OK)
-		st->too_big = true;
-}
-
-void sqlite_bind_bytes(struct sqlite_statement *st, int at, const void *value,
-		       size_t n)
-{
-	/* A NULL pointer would be NULL; no bytes are a value. */
-	if (n > INT_MAX ||
-	    sqlite3_bind_blob(st->handle, at, n ? value : "", (int)n,
-			      SQLITE_STATIC) != SQLITE_OK)
-		st->too_big = true;
-}
-
-int sqlite_columns(struct sqlite_statement *st)
-{
-	return sqlite3_column_count(st->handle);
-}
-
-bool sqlite_is_null(struct sqlite_statement *st, int column)
-{
-	return sqlite3_column_type(st->handle, column) == SQLITE_NULL;
-}
-
-int64_t sqlite_i64(struct sqlite_statement *st, int column)
-{
-	return sqlite3_column_int64(st->handle, column);
-}
-
-double sqlite_f64(struct sqlite_statement *st, int column)
-{
-	return sqlite3_column_double(st->handle, column);
-}
-
-const char *sqlite_str(struct sqlite_statement *st, int column)
-{
-	return (const char *)sqlite3_column_text(st->handle, column);
 }
 
 static void sqlite_call_predicate(sqlite3_context *context, int n,

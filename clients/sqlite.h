@@ -44,6 +44,9 @@ int sqlite_open(struct sqlite **out, const char *path,
 void sqlite_close(struct sqlite *db);
 void sqlite_interrupt_all(struct sqlite *db); /* safe from another thread */
 const char *sqlite_path(const struct sqlite *db);
+/* Another process that has the file locked, one that writes first; 0: none, or
+ * the system does not tell. */
+int64_t sqlite_user(const struct sqlite *db);
 const char *sqlite_library_version(void);
 
 /* Is it that a row has what another has already, where that may not be? */
@@ -75,6 +78,9 @@ void sqlite_bind_str(struct sqlite_statement *st, int at, const char *value,
 		     int64_t n); /* n < 0: strlen; NULL: NULL */
 void sqlite_bind_bytes(struct sqlite_statement *st, int at, const void *value,
 		       size_t n);
+/* A text, or bytes, that is copied. */
+void sqlite_bind_copy(struct sqlite_statement *st, int at, bool text,
+		      const void *value, size_t n);
 /* Columns from 0. */
 int sqlite_columns(struct sqlite_statement *st);
 bool sqlite_is_null(struct sqlite_statement *st, int column);
@@ -82,6 +88,24 @@ int64_t sqlite_i64(struct sqlite_statement *st, int column);
 double sqlite_f64(struct sqlite_statement *st, int column);
 const char *sqlite_str(struct sqlite_statement *st,
 		       int column); /* NULL: NULL; valid until the next step */
+
+/* What a value is, whatever its column was declared as. */
+enum sqlite_class {
+	SQLITE_CLASS_NULL,
+	SQLITE_CLASS_INTEGER,
+	SQLITE_CLASS_REAL,
+	SQLITE_CLASS_TEXT,
+	SQLITE_CLASS_BLOB,
+};
+enum sqlite_class sqlite_class_of(struct sqlite_statement *st, int column);
+/* Of a text or blob; never NULL; valid until the next step. */
+const void *sqlite_bytes(struct sqlite_statement *st, int column, size_t *n);
+/* As sqlite_step, for a statement that only reads: one that fails on the way
+ * (an overflow in the user's SQL) is a DATA error. */
+int sqlite_read(struct sqlite_statement *st, struct error *err);
+/* The type a result's column was declared with; NULL: it is no column. */
+const char *sqlite_declared(struct sqlite_statement *st, int column);
+int sqlite_parameters(struct sqlite_statement *st);
 
 /* An SQL function name(a, b) of this connection: 1 or 0, as `predicate` says
  * of two texts (NUL-terminated; NULL with 0 bytes: SQL NULL; a number comes as

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/strbuf.h"
 #include "core/data/value.h"
 
 #define DELIVERED "delivered"
@@ -99,4 +101,34 @@ void delivered_settle(struct watermark *now)
 		return;
 	json_decref(now->pending);
 	now->pending = NULL;
+}
+
+char *number_less(const char *text, int64_t less)
+{
+	__extension__ typedef __int128 wide;
+	const wide most = ((wide)1 << 126) - 1;
+	bool below = *text == '-';
+	struct strbuf sb = STRBUF_INIT;
+	char digits[48];
+	size_t n = 0;
+	wide value = 0;
+
+	if (!number_is_whole(text))
+		return xstrdup(text);
+	for (const char *p = text + below; *p; p++) {
+		if (value > most / 10)
+			return below ? xstrfmt("%s0", text) : xstrdup("0");
+		value = value * 10 + (*p - '0');
+	}
+	value = (below ? -value : value) - less;
+	below = value < 0;
+	do
+		digits[n++] =
+			(char)('0' + (int)(value % 10) * (below ? -1 : 1));
+	while ((value /= 10) != 0);
+	if (below)
+		strbuf_addch(&sb, '-');
+	while (n)
+		strbuf_addch(&sb, digits[--n]);
+	return strbuf_detach(&sb);
 }

@@ -22,5 +22,8 @@ void delivered_settle(struct watermark *now);
 /* Whole numbers of any length, as text. */
 bool number_is_whole(const char *text);
 bool number_is_greater(const char *a, const char *b);
+/* `text` less a count; one of more digits than can be reckoned with becomes
+ * something that is lower. Caller frees. */
+char *number_less(const char *text, int64_t less);
 
 #endif

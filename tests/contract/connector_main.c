@@ -66,6 +66,8 @@ static int suite_run(void)
 			  suite_mysql_guarantee_n);
 		suite_add(all, &n, suite_mysql_types, suite_mysql_types_n);
 	}
+	if (!strcmp(suite_quirks->engine, "sqlite"))
+		suite_add(all, &n, suite_sqlite, suite_sqlite_n);
 	return _cmocka_run_group_tests(suite_quirks->engine, all, n, NULL,
 				       NULL);
 }

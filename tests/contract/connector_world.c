@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clients/mysql.h"
 #include "clients/pg.h"
+#include "clients/sqlite.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/data/value.h"
@@ -48,6 +50,8 @@ static const struct quirks postgres_quirks = {
 	.mark_type = "timestamptz",
 	.now = "clock_timestamp()",
 	.series = "generate_series(%d, %d) n",
+	.third = "concat('k', floor(n / 3))",
+	.long_text = "repeat('x', n % 1000)",
 	.make_writer = "CREATE SEQUENCE tm_source.writes",
 	.write = "nextval('tm_source.writes') > 0",
 	.fail_at_five = "1 / (id - 5) < 100",
@@ -127,6 +131,8 @@ static void mysql_run(void *session, const char *sql)
 		.now = "NOW(6)",                                               \
 		.series = "(SELECT n FROM tm_source.series "                   \
 			  "WHERE n BETWEEN %d AND %d) s",                      \
+		.third = "concat('k', floor(n / 3))",                          \
+		.long_text = "repeat('x', n % 1000)",                          \
 		.make_writer = "CREATE TABLE tm_source.w (n int);\n"           \
 			       "CREATE FUNCTION tm_source.writes() "           \
 			       "RETURNS int MODIFIES SQL DATA BEGIN INSERT "   \
@@ -151,8 +157,65 @@ static const struct quirks mariadb_quirks =
 static const struct quirks mysql_quirks =
 	MYSQL_QUIRKS("mysql", "TIDEMARK_TEST_MYSQL");
 
+static void *sqlite_session(const struct connection *conn)
+{
+	const struct sqlite_options options = {
+		.create = true,
+		.busy_timeout_us = 10 * US_PER_SECOND,
+	};
+	struct error err = ERROR_INIT;
+	struct sqlite *db = NULL;
+
+	if (sqlite_open(&db, conn->url.path, &options, &err)) {
+		fprintf(stderr, "%s\n", err.message);
+		return NULL;
+	}
+	return db;
+}
+
+static void sqlite_leave(void *session)
+{
+	sqlite_close(session);
+}
+
+static void sqlite_run(void *session, const char *sql)
+{
+	struct error err = ERROR_INIT;
+
+	if (sqlite_exec(session, sql, &err))
+		fail_msg("%s\n%s", err.message, sql);
+}
+
+static const struct quirks sqlite_quirks = {
+	.engine = "sqlite",
+	.connector = "sqlite",
+	.clean = "",
+	.prefix = "",
+	.mark_type = "timestamptz",
+	.now = "strftime('%Y-%m-%d %H:%M:%f+00', 'now')",
+	.series = "(WITH RECURSIVE s(n) AS (VALUES (%d) UNION ALL SELECT n + 1 "
+		  "FROM s WHERE n < %d) SELECT n FROM s)",
+	.third = "'k' || (n / 3)",
+	.long_text = "substr(hex(zeroblob(500)), 1, n % 1000)",
+	.table_unnamed = true,
+	.fail_at_five = "abs(-9223372036854775803 - id) > 0",
+	.fail_text = "integer overflow",
+	.nasty = "CREATE TABLE \"a \"\"b\"\".c;%s--\" ("
+		 "\"id\"\"; drop\" int PRIMARY KEY, \"mark 'x'.\\\" "
+		 "timestamptz, \"ünï $1 ?\" text, \"select\" text);"
+		 "INSERT INTO \"a \"\"b\"\".c;%s--\" VALUES"
+		 " (1, '2024-01-01 00:00:00+00', 'a', NULL),"
+		 " (2, '2024-01-01 00:00:00+00', 'b', 'c')",
+	.nasty_table = "main.\"a \"\"b\"\".c;%s--\"",
+	.nasty_mark = "mark 'x'.\\",
+	.connect = sqlite_session,
+	.disconnect = sqlite_leave,
+	.exec = sqlite_run,
+};
+
 const struct quirks *const world_quirks[] = { &postgres_quirks, &mariadb_quirks,
-					      &mysql_quirks, NULL };
+					      &mysql_quirks, &sqlite_quirks,
+					      NULL };
 
 static bool world_connect(struct world *w, const char *url)
 {
@@ -167,12 +230,40 @@ static bool world_connect(struct world *w, const char *url)
 	       !w->ops->open(&w->connector, &w->conn, &w->err);
 }
 
+/* The URL of a file that is not there yet. */
+static char *world_file(const struct quirks *quirks)
+{
+	char path[] = "/tmp/tidemark-source-XXXXXX";
+
+	assert_non_null(mkdtemp(path));
+	return xstrfmt("%s:%s/source.db", quirks->connector, path);
+}
+
+/* The file, what its engine put beside it, and the directory. */
+static void world_remove_file(struct world *w)
+{
+	static const char *const beside[] = { "", "-wal", "-shm", "-journal",
+					      ".wal" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(beside); i++) {
+		char *path = xstrfmt("%s%s", w->file, beside[i]);
+		unlink(path);
+		free(path);
+	}
+	*strrchr(w->file, '/') = '\0';
+	rmdir(w->file);
+	free(w->file);
+}
+
 struct world *world_new(const struct quirks *quirks)
 {
 	struct world *w;
-	const char *url = getenv(quirks->variable);
+	bool connected;
+	char *url = quirks->variable ? xstrdup(getenv(quirks->variable))
+				     : world_file(quirks);
 
 	if (!url || !*url) {
+		free(url);
 		fprintf(stderr, "SKIP %s: %s is not set\n", quirks->engine,
 			quirks->variable);
 		return NULL;
@@ -183,7 +274,11 @@ struct world *world_new(const struct quirks *quirks)
 	schema_init(&w->schema);
 	watermark_init(&w->from);
 	settled_init(&w->settled);
-	if (!world_connect(w, url)) {
+	if (!quirks->variable)
+		w->file = xstrdup(strchr(url, ':') + 1);
+	connected = world_connect(w, url);
+	free(url);
+	if (!connected) {
 		fprintf(stderr, "%s: %s\n", quirks->engine, w->err.message);
 		world_free(w);
 		return NULL;
@@ -210,6 +305,8 @@ void world_free(struct world *w)
 		if (w->sessions[i])
 			w->quirks->disconnect(w->sessions[i]);
 	}
+	if (w->file)
+		world_remove_file(w);
 	schema_release(&w->schema);
 	watermark_release(&w->from);
 	strbuf_release(&w->rows);

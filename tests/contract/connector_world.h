@@ -20,14 +20,18 @@
 struct quirks {
 	const char *engine; /* as the suite is called for it */
 	const char *connector; /* registry name */
-	const char *variable; /* environment variable with the URL */
+	const char *variable; /* environment variable with the URL, or NULL: a
+			       * temporary file serves */
 	const char *clean; /* empties the place of the tests */
 	const char *prefix; /* of tables: "tm_source." */
 	const char *mark_type; /* of a mark that is an instant */
 	const char *now; /* the statement's clock as an expression */
 	const char *series; /* numbers "n" from %d to %d as a table */
+	const char *third; /* 'k' and a third of n, as text */
+	const char *long_text; /* a text of n modulo 1000 characters */
+	bool table_unnamed; /* a table made anew is not told from the old one */
 	const char *make_writer; /* makes what `write` needs */
-	const char *write; /* a where that writes when evaluated */
+	const char *write; /* a where that writes when evaluated, or NULL */
 	const char *fail_at_five; /* a where that fails for id 5 alone ... */
 	const char *fail_text; /* ... and how */
 	const char *nasty; /* CREATE TABLE with the worst of names */
@@ -43,6 +47,7 @@ struct quirks {
 struct world {
 	const struct quirks *quirks;
 	char series[200];
+	char *file; /* the temporary one, or NULL */
 	struct connection conn;
 	void *sessions[WORLD_SESSIONS]; /* opened when first used */
 	const struct connector_ops *ops;
@@ -121,6 +126,8 @@ extern const struct CMUnitTest suite_mysql_guarantee[];
 extern const size_t suite_mysql_guarantee_n;
 extern const struct CMUnitTest suite_mysql_types[];
 extern const size_t suite_mysql_types_n;
+extern const struct CMUnitTest suite_sqlite[];
+extern const size_t suite_sqlite_n;
 extern const struct CMUnitTest suite_postgres_pages[];
 extern const size_t suite_postgres_pages_n;
 extern const struct CMUnitTest suite_postgres_leaves[];

@@ -1,0 +1,27 @@
+/* What the files of the SQLite client share. */
+#ifndef TIDEMARK_CLIENTS_SQLITE_HANDLE_H
+#define TIDEMARK_CLIENTS_SQLITE_HANDLE_H
+
+#include <sqlite3.h>
+
+#include "clients/sqlite.h"
+
+struct sqlite {
+	sqlite3 *handle;
+	char *path;
+	int64_t busy_timeout_us;
+	int64_t busy_since_us; /* monotonic, of the wait at hand */
+};
+
+struct sqlite_statement {
+	struct sqlite *db;
+	sqlite3_stmt *handle;
+	bool too_big; /* a value was bound that SQLite cannot take */
+};
+
+/* Set `err` from a result code, or from what the connection says. */
+int sqlite_fail_code(struct error *err, const char *path, int code,
+		     const char *message);
+int sqlite_fail(struct sqlite *db, struct error *err);
+
+#endif

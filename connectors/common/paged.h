@@ -1,0 +1,171 @@
+/*
+ * A source that is read in pages by (mark, key): `column > t OR (column = t
+ * AND (key) > (k))` with ORDER BY and LIMIT, in steps that follow the mark.
+ * What is the same for every such engine is here; an engine brings its catalog,
+ * its way of comparing values and its loop over a statement's rows (struct
+ * paged_dialect). Files: paged.c the pages, paged_bounds.c where steps begin
+ * and end, paged_sql.c statements, paged_check.c what is looked at before the
+ * first row, paged_inspect.c for `check` and `init`.
+ */
+#ifndef TIDEMARK_CONNECTORS_COMMON_PAGED_H
+#define TIDEMARK_CONNECTORS_COMMON_PAGED_H
+
+#include "connectors/common/running_mark.h"
+#include "connectors/common/source_layout.h"
+#include "core/base/strbuf.h"
+#include "core/plugin/connector.h"
+
+struct paged_source;
+
+/* A position of 33 values may stand in a statement four times, each value as
+ * often as it is compared. */
+#define PAGED_MAX_PARAMETERS 400
+
+/* A statement under construction: `?` for each parameter. */
+struct paged_query {
+	struct strbuf sql;
+	char *params[PAGED_MAX_PARAMETERS]; /* owned */
+	/* Whose values they are; NULL: plain text. */
+	const struct source_column *columns[PAGED_MAX_PARAMETERS];
+	int n;
+};
+
+/* The rows of a small statement, as text. */
+struct paged_answer {
+	size_t n_rows, n_columns;
+	char **cells; /* by rows; NULL is NULL */
+};
+
+struct paged_dialect {
+	struct source_rules rules;
+	/* The statement ends with each batch: it holds a lock that writers
+	 * wait for. */
+	bool page_a_batch;
+	/* Rows of a page at least, whatever a batch takes; 0: as the batch. */
+	size_t page_rows;
+
+	/* Fill table, indexes and `all`. */
+	int (*look)(struct paged_source *s, const struct source_spec *source,
+		    struct source_layout *out, struct error *err);
+	/* Append what orders and compares a column ("t"."a" COLLATE BINARY). */
+	void (*ordered)(struct strbuf *sb, const struct source_column *c);
+	/* Append the placeholder of a value that is compared with it, and the
+	 * value with paged_push. */
+	void (*value)(struct paged_query *q, const struct paged_source *s,
+		      const struct source_column *c, const char *value);
+	int (*query)(struct paged_source *s, const struct paged_query *q,
+		     struct paged_answer *out, struct error *err);
+	/* Begin the statement of a page; append its rows until the batch is
+	 * full (0) or there are no more (1; p->read counts them); close it. */
+	int (*page_open)(struct paged_source *s, const struct paged_query *q,
+			 struct error *err);
+	int (*page_read)(struct paged_source *s, struct batch *b,
+			 struct error *err);
+	void (*page_close)(struct paged_source *s);
+	/* Append a column of the row appended last, as it is compared. */
+	void (*position)(const struct paged_source *s, const struct batch *b,
+			 size_t column, struct strbuf *out);
+};
+
+/* Steps of a pass, in this order; a batch never holds rows of two. */
+enum paged_step {
+	PAGED_NULLS, /* rows without a mark */
+	PAGED_LAG, /* looking back behind the mark */
+	PAGED_SETTLED, /* from the mark to the settled point: moves it */
+	PAGED_TAIL, /* past the settled point: comes again */
+	PAGED_DONE,
+};
+
+struct paged_pass {
+	const struct scan *scan;
+	struct running_mark mark;
+	enum paged_step step;
+	struct strlist last; /* position of the last row; empty: step's begin */
+	struct strlist reached; /* position of the last batch's last row */
+	size_t limit; /* of the page under way */
+	size_t read; /* its rows so far */
+	bool streaming;
+	bool open; /* failpoint snapshot_opened has been passed */
+	int64_t rows; /* delivered so far */
+	double row_bytes; /* on average, so far; 0: unknown */
+	bool measured; /* first_mark is set */
+	double first_mark; /* for progress alone */
+};
+
+struct paged_source {
+	struct connector base;
+	const struct paged_dialect *dialect;
+	struct source_layout layout;
+	const struct source_spec *described; /* whose layout it is, or NULL */
+	enum strategy strategy; /* it was made for */
+	char *mark_column;
+	struct paged_pass pass;
+};
+
+void paged_init(struct paged_source *s, const struct connector_ops *ops,
+		const struct paged_dialect *dialect);
+void paged_release(struct paged_source *s);
+/* Leave what a pass has open. */
+void paged_end_pass(struct paged_source *s);
+/* The layout for this source and mark; read anew if it is another's. */
+int paged_layout_for(struct paged_source *s, const struct source_spec *source,
+		     const struct watermark_spec *mark, struct error *err);
+
+/* As the contract says (core/plugin/connector.h). */
+int paged_describe(struct paged_source *s, const struct source_spec *source,
+		   const struct watermark_spec *mark, struct schema *out,
+		   struct error *err);
+int paged_scan(struct paged_source *s, const struct scan *scan,
+	       struct error *err);
+int paged_next(struct paged_source *s, struct batch *out, struct error *err);
+int paged_suggest(struct paged_source *s, const char *table,
+		  enum strategy *strategy, char **column, char **reason,
+		  struct error *err);
+/* Index on the mark, NULL marks, the key; the engine adds its own. */
+int paged_inspect(struct paged_source *s, const struct source_spec *source,
+		  const struct watermark_spec *mark, struct problems *out,
+		  struct error *err);
+
+/* paged_sql.c */
+void paged_query_init(struct paged_query *q);
+void paged_query_release(struct paged_query *q);
+void paged_push(struct paged_query *q, const struct source_column *c,
+		const char *value);
+/* "SELECT <what> FROM <table> WHERE <user's> AND "; a condition must follow.
+ * `what` NULL: the rows' columns. */
+void paged_write_select(struct paged_query *q, const struct paged_source *s,
+			const char *what);
+/* "mark > ?" */
+void paged_write_mark(struct paged_query *q, const struct paged_source *s,
+		      const char *comparison, const char *value);
+/* The total order's columns from number `first` (0: the mark; 1: the key
+ * alone) beyond (`above`), or up to and including, the position `values`. */
+void paged_write_beyond(struct paged_query *q, const struct paged_source *s,
+			size_t first, bool above, char *const *values);
+void paged_write_order(struct paged_query *q, const struct paged_source *s,
+		       size_t first);
+/* The key's columns in a list. */
+void paged_write_key(struct strbuf *sb, const struct paged_source *s,
+		     bool ordered);
+const char *paged_cell(const struct paged_answer *a, size_t row, size_t column);
+void paged_answer_release(struct paged_answer *a);
+
+/* paged_bounds.c: where a step begins and ends; what a pass may read. */
+bool paged_has_lag(const struct paged_source *s);
+void paged_write_begin(const struct paged_source *s, struct paged_query *q);
+void paged_write_end(const struct paged_source *s, struct paged_query *q);
+void paged_write_reach(const struct paged_source *s, struct paged_query *q);
+
+/* paged_check.c: NULL marks (by policy) and NULL in the key: DATA with a
+ * sample; a key that repeats: SCHEMA. */
+int paged_check(struct paged_source *s, struct error *err);
+int paged_count_nulls(struct paged_source *s, int64_t *count,
+		      struct error *err);
+/* A key that more than one row has, as text (caller frees), or NULL. */
+int paged_find_repeat(struct paged_source *s, char **out, struct error *err);
+int paged_refuse_repeat(const char *table, const char *key, struct error *err);
+/* What tail: hold keeps back, in the step of the tail. */
+int paged_count_tail(struct paged_source *s, struct batch *out,
+		     struct error *err);
+
+#endif

@@ -1,0 +1,130 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/common/delivered.h"
+#include "connectors/common/paged.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/data/value.h"
+
+bool paged_has_lag(const struct paged_source *s)
+{
+	const struct watermark_spec *mark = s->pass.scan->mark;
+
+	return mark->strategy == STRATEGY_TIMESTAMP ? mark->lag_us > 0
+						    : mark->lag_count > 0;
+}
+
+/* The position where the run began, in the total order; false if only the
+ * mark is known: rows at the mark itself are still to be read. */
+static bool bounds_from(const struct paged_source *s, struct strlist *out)
+{
+	const struct source_layout *l = &s->layout;
+	const struct watermark *from = s->pass.scan->from;
+
+	if (!from->value || from->key.n != l->n_key)
+		return false;
+	for (size_t i = 0; i < l->n_order; i++) {
+		const char *text = from->value;
+		for (size_t k = 0; k < l->n_key; k++) {
+			if (l->order[i] == l->key[k] &&
+			    (long)l->order[i] != l->mark)
+				text = from->key.items[k];
+		}
+		strlist_add(out, text);
+	}
+	return true;
+}
+
+/* The mark less the lag, as text. */
+static char *bounds_earlier(const struct paged_source *s)
+{
+	const struct scan *scan = s->pass.scan;
+	const char *text = scan->from->value;
+	struct strbuf sb = STRBUF_INIT;
+	int64_t us;
+	int32_t days;
+
+	if (scan->mark->strategy == STRATEGY_SEQUENCE)
+		return number_less(text, scan->mark->lag_count);
+	if (source_mark(&s->layout)->type.kind == TYPE_DATE &&
+	    value_parse_date(text, &days)) {
+		us = days * US_PER_DAY - scan->mark->lag_us;
+		days = (int32_t)(us / US_PER_DAY - (us % US_PER_DAY < 0));
+		value_print_date(&sb, days);
+	} else if (value_parse_timestamp(text, &us)) {
+		value_print_timestamp(&sb, us - scan->mark->lag_us,
+				      source_mark(&s->layout)->type.kind ==
+					      TYPE_TIMESTAMPTZ);
+	} else {
+		strbuf_addstr(&sb, text);
+	}
+	return strbuf_detach(&sb);
+}
+
+static void bounds_look_back(const struct paged_source *s,
+			     struct paged_query *q)
+{
+	char *text = bounds_earlier(s);
+
+	paged_write_mark(q, s, ">=", text);
+	free(text);
+}
+
+void paged_write_reach(const struct paged_source *s, struct paged_query *q)
+{
+	const struct scan *scan = s->pass.scan;
+
+	strbuf_addch(&q->sql, '(');
+	if (!scan->from->value)
+		strbuf_addstr(&q->sql, "true");
+	else if (paged_has_lag(s))
+		bounds_look_back(s, q);
+	else
+		paged_write_mark(q, s, ">=", scan->from->value);
+	if (scan->from->value && scan->mark->nulls == NULLS_INCLUDE)
+		strbuf_addf(&q->sql, " OR %s IS NULL",
+			    source_mark(&s->layout)->sql);
+	strbuf_addch(&q->sql, ')');
+}
+
+void paged_write_begin(const struct paged_source *s, struct paged_query *q)
+{
+	const struct scan *scan = s->pass.scan;
+	const struct source_layout *l = &s->layout;
+	struct strlist from = STRLIST_INIT;
+
+	if (s->pass.step == PAGED_NULLS)
+		strbuf_addstr(&q->sql, "true");
+	else if (s->pass.step == PAGED_LAG)
+		bounds_look_back(s, q);
+	else if (s->pass.step == PAGED_TAIL && scan->settled->value)
+		paged_write_mark(q, s, ">", scan->settled->value);
+	else if (bounds_from(s, &from))
+		paged_write_beyond(q, s, 0, true, from.items);
+	else if (scan->from->value)
+		paged_write_mark(q, s, ">=", scan->from->value);
+	else
+		strbuf_addf(&q->sql, "%s IS NOT NULL", source_mark(l)->sql);
+	strlist_release(&from);
+}
+
+void paged_write_end(const struct paged_source *s, struct paged_query *q)
+{
+	const struct scan *scan = s->pass.scan;
+	const struct source_layout *l = &s->layout;
+	struct strlist from = STRLIST_INIT;
+
+	strbuf_addstr(&q->sql, " AND ");
+	if (s->pass.step == PAGED_NULLS)
+		strbuf_addf(&q->sql, "%s IS NULL", source_mark(l)->sql);
+	else if (s->pass.step == PAGED_SETTLED)
+		paged_write_mark(q, s, "<=", scan->settled->value);
+	else if (s->pass.step != PAGED_LAG)
+		strbuf_addstr(&q->sql, "true");
+	else if (bounds_from(s, &from))
+		paged_write_beyond(q, s, 0, false, from.items);
+	else
+		paged_write_mark(q, s, "<", scan->from->value);
+	strlist_release(&from);
+}

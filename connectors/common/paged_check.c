@@ -1,0 +1,248 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "connectors/common/paged.h"
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+
+static int check_run(struct paged_source *s, const struct paged_query *q,
+		     struct paged_answer *out, struct error *err)
+{
+	return s->dialect->query(s, q, out, err);
+}
+
+static char *check_key_text(const struct source_layout *l,
+			    const struct paged_answer *r)
+{
+	struct strbuf key = STRBUF_INIT;
+
+	for (size_t i = 0; i < l->n_key; i++) {
+		const char *text = paged_cell(r, 0, i);
+		strbuf_addf(&key, "%s%s=%.64s", i ? ", " : "",
+			    l->columns[l->key[i]]->name, text ? text : "NULL");
+	}
+	return strbuf_detach(&key);
+}
+
+/* The key of one row that meets the condition written to `q`, or NULL. */
+static int check_sample(struct paged_source *s, struct paged_query *q,
+			char **out, struct error *err)
+{
+	struct paged_answer r = { 0 };
+	int rc;
+
+	strbuf_addstr(&q->sql, " LIMIT 1");
+	rc = check_run(s, q, &r, err);
+	*out = !rc && r.n_rows ? check_key_text(&s->layout, &r) : NULL;
+	paged_answer_release(&r);
+	return rc;
+}
+
+static void check_begin(const struct paged_source *s, struct paged_query *q)
+{
+	struct strbuf key = STRBUF_INIT;
+
+	paged_write_key(&key, s, false);
+	paged_query_init(q);
+	paged_write_select(q, s, key.data);
+	strbuf_release(&key);
+}
+
+int paged_count_nulls(struct paged_source *s, int64_t *count, struct error *err)
+{
+	struct paged_answer r = { 0 };
+	struct paged_query q;
+	int rc;
+
+	paged_query_init(&q);
+	paged_write_select(&q, s, "count(*)");
+	strbuf_addf(&q.sql, "%s IS NULL", source_mark(&s->layout)->sql);
+	rc = check_run(s, &q, &r, err);
+	if (!rc)
+		*count = strtoll(paged_cell(&r, 0, 0), NULL, 10);
+	paged_answer_release(&r);
+	paged_query_release(&q);
+	return rc;
+}
+
+static int check_refuse_nulls(struct paged_source *s, const char *sample,
+			      struct error *err)
+{
+	const struct source_column *mark = source_mark(&s->layout);
+	const struct scan *scan = s->pass.scan;
+	int64_t count = 0;
+	int rc = paged_count_nulls(s, &count, err);
+
+	if (rc)
+		return rc;
+	if (scan->mark->nulls == NULLS_ERROR)
+		return error_set(err, ERROR_DATA,
+				 "%" PRId64 " rows of %s have NULL in the mark "
+				 "column \"%s\" (one of them: %s); "
+				 "watermark.nulls: include reads such rows on "
+				 "every run, skip leaves them out",
+				 count, scan->source->table, mark->name,
+				 sample);
+	log_warn("%" PRId64 " rows of %s have NULL in \"%s\" and are left out "
+		 "(watermark.nulls: skip)",
+		 count, scan->source->table, mark->name);
+	return 0;
+}
+
+/* One row first: with an index that is known at once; the count only when
+ * there is something to report. */
+static int check_nulls(struct paged_source *s, struct error *err)
+{
+	const struct source_column *mark = source_mark(&s->layout);
+	char *sample = NULL;
+	struct paged_query q;
+	int rc;
+
+	if (!mark->nullable || s->pass.scan->mark->nulls == NULLS_INCLUDE)
+		return 0;
+	check_begin(s, &q);
+	strbuf_addf(&q.sql, "%s IS NULL", mark->sql);
+	rc = check_sample(s, &q, &sample, err);
+	paged_query_release(&q);
+	if (!rc && sample)
+		rc = check_refuse_nulls(s, sample, err);
+	free(sample);
+	return rc;
+}
+
+/* "(a IS NULL OR b IS NULL)"; false if no key column can be NULL. */
+static bool check_write_null_key(const struct paged_source *s,
+				 struct paged_query *q)
+{
+	const struct source_layout *l = &s->layout;
+	bool skip = s->pass.scan->mark->nulls == NULLS_SKIP;
+	const char *before = "(";
+
+	for (size_t i = 0; i < l->n_key; i++) {
+		const struct source_column *k = l->columns[l->key[i]];
+		if (!k->nullable || ((long)l->key[i] == l->mark && skip))
+			continue;
+		strbuf_addf(&q->sql, "%s%s IS NULL", before, k->sql);
+		before = " OR ";
+	}
+	if (*before == '(')
+		return false;
+	strbuf_addch(&q->sql, ')');
+	return true;
+}
+
+/* A row whose key has a NULL would be passed over by the comparison: look for
+ * one where this pass is going to read. */
+static int check_key(struct paged_source *s, struct error *err)
+{
+	char *sample = NULL;
+	struct paged_query q;
+	int rc = 0;
+
+	check_begin(s, &q);
+	if (check_write_null_key(s, &q)) {
+		strbuf_addstr(&q.sql, " AND ");
+		paged_write_reach(s, &q);
+		rc = check_sample(s, &q, &sample, err);
+	}
+	paged_query_release(&q);
+	if (!rc && sample)
+		rc = error_set(err, ERROR_DATA,
+			       "NULL in a key column of %s (%s): choose key "
+			       "columns that are always filled, or leave such "
+			       "rows out with `where`",
+			       s->pass.scan->source->table, sample);
+	free(sample);
+	return rc;
+}
+
+static void check_write_filled(struct paged_query *q,
+			       const struct source_layout *l)
+{
+	strbuf_addstr(&q->sql, "true");
+	for (size_t i = 0; i < l->n_key; i++) {
+		if (l->columns[l->key[i]]->nullable)
+			strbuf_addf(&q->sql, " AND %s IS NOT NULL",
+				    l->columns[l->key[i]]->sql);
+	}
+}
+
+/* Once per row that is new: only keys of rows that this pass is going to read
+ * count, if it has a mark. */
+int paged_find_repeat(struct paged_source *s, char **out, struct error *err)
+{
+	const struct source_layout *l = &s->layout;
+	const struct scan *scan = s->pass.scan;
+	struct paged_answer r = { 0 };
+	struct strbuf key = STRBUF_INIT;
+	struct paged_query q;
+	int rc;
+
+	paged_write_key(&key, s, true);
+	paged_query_init(&q);
+	paged_write_select(&q, s, key.data);
+	check_write_filled(&q, l);
+	if (scan && scan->from->value) {
+		strbuf_addf(&q.sql, " AND (%s) IN (", key.data);
+		paged_write_select(&q, s, key.data);
+		paged_write_reach(s, &q);
+		strbuf_addch(&q.sql, ')');
+	}
+	strbuf_addf(&q.sql, " GROUP BY %s HAVING count(*) > 1 LIMIT 1",
+		    key.data);
+	rc = check_run(s, &q, &r, err);
+	*out = !rc && r.n_rows ? check_key_text(l, &r) : NULL;
+	paged_answer_release(&r);
+	paged_query_release(&q);
+	strbuf_release(&key);
+	return rc;
+}
+
+int paged_refuse_repeat(const char *table, const char *key, struct error *err)
+{
+	return error_set(err, ERROR_SCHEMA,
+			 "the key of %s repeats: more than one row has %s; "
+			 "name columns in `key` that tell the rows apart, or "
+			 "leave rows out with `where`",
+			 table, key);
+}
+
+int paged_check(struct paged_source *s, struct error *err)
+{
+	char *key = NULL;
+	int rc = check_nulls(s, err);
+
+	if (!rc)
+		rc = check_key(s, err);
+	if (!rc && !s->layout.key_unique)
+		rc = paged_find_repeat(s, &key, err);
+	if (!rc && key)
+		rc = paged_refuse_repeat(s->pass.scan->source->table, key, err);
+	free(key);
+	return rc;
+}
+
+int paged_count_tail(struct paged_source *s, struct batch *out,
+		     struct error *err)
+{
+	const struct source_column *mark = source_mark(&s->layout);
+	struct paged_answer r = { 0 };
+	char *what = xstrfmt("count(*), max(%s)", mark->sql);
+	struct paged_query q;
+	int rc;
+
+	paged_query_init(&q);
+	paged_write_select(&q, s, what);
+	paged_write_begin(s, &q);
+	rc = check_run(s, &q, &r, err);
+	if (!rc) {
+		const char *newest = paged_cell(&r, 0, 1);
+		out->n_held = strtoll(paged_cell(&r, 0, 0), NULL, 10);
+		if (newest)
+			out->newest_held = xstrdup(newest);
+	}
+	paged_answer_release(&r);
+	paged_query_release(&q);
+	free(what);
+	return rc;
+}

@@ -1,0 +1,322 @@
+#include "connectors/common/source_layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/common/names.h"
+#include "core/base/alloc.h"
+
+#define LAYOUT_MOST_KEYS 32
+
+static void layout_release_column(struct source_column *c)
+{
+	free(c->name);
+	free(c->expression);
+	free(c->sql);
+	free(c->output);
+	free(c->type.native);
+}
+
+void source_layout_release(struct source_layout *l)
+{
+	free(l->table.schema);
+	free(l->table.name);
+	free(l->table.sql);
+	free(l->table.alias);
+	for (size_t i = 0; i < l->n_indexes; i++)
+		strlist_release(&l->indexes[i].columns);
+	for (size_t i = 0; i < l->n_all; i++)
+		layout_release_column(&l->all[i]);
+	free(l->indexes);
+	free(l->all);
+	free(l->columns);
+	free(l->key);
+	free(l->order);
+	free(l->where);
+	memset(l, 0, sizeof(*l));
+	l->mark = -1;
+}
+
+const struct source_column *source_mark(const struct source_layout *l)
+{
+	return l->mark < 0 ? NULL : l->columns[l->mark];
+}
+
+size_t source_layout_width(const struct source_layout *l)
+{
+	return l->n_columns + (l->mark == (long)l->n_columns);
+}
+
+bool source_index_begins_with(const struct source_layout *l, const char *column)
+{
+	for (size_t i = 0; i < l->n_indexes; i++) {
+		const struct strlist *columns = &l->indexes[i].columns;
+		if (columns->n && !strcmp(columns->items[0], column))
+			return true;
+	}
+	return false;
+}
+
+static long layout_find(const struct source_layout *l, const char *name)
+{
+	for (size_t i = 0; i < l->n_columns; i++) {
+		if (!strcmp(l->columns[i]->name, name))
+			return (long)i;
+	}
+	return -1;
+}
+
+/* An expression takes the place of a column of its name. */
+static struct source_column *layout_among_all(const struct source_layout *l,
+					      const char *name,
+					      bool expressions)
+{
+	for (size_t i = 0; i < l->n_all; i++) {
+		struct source_column *c = &l->all[i];
+		if (!!c->expression == expressions && !strcmp(c->name, name))
+			return c;
+	}
+	return NULL;
+}
+
+static int layout_missing(const struct source_layout *l, const char *what,
+			  const char *name, const char *table,
+			  struct error *err)
+{
+	const char **names = xcalloc(l->n_all + 1, sizeof(*names));
+	int rc;
+
+	for (size_t i = 0; i < l->n_all; i++)
+		names[i] = l->all[i].name;
+	rc = column_missing(names, l->n_all, what, name, table, err);
+	free(names);
+	return rc;
+}
+
+static int layout_take(struct source_layout *l, const char *name,
+		       const char *table, struct error *err)
+{
+	struct source_column *c = layout_among_all(l, name, true);
+
+	if (!c)
+		c = layout_among_all(l, name, false);
+	if (!c)
+		return layout_missing(l, "source.columns", name, table, err);
+	if (layout_find(l, name) >= 0)
+		return error_set(err, ERROR_CONFIG,
+				 "source.columns: \"%s\" is named twice", name);
+	l->columns[l->n_columns++] = c;
+	return 0;
+}
+
+/* The chosen columns, in the config's order or else the table's, then the
+ * expressions that replace none. */
+static int layout_choose(struct source_layout *l,
+			 const struct source_spec *source, struct error *err)
+{
+	size_t chosen = source->columns ? source->columns->n : 0;
+	int rc = 0;
+
+	l->columns = xcalloc(l->n_all + chosen + 1, sizeof(*l->columns));
+	for (size_t i = 0; !rc && i < chosen; i++)
+		rc = layout_take(l, source->columns->items[i], source->table,
+				 err);
+	for (size_t i = 0; !rc && !chosen && i < l->n_all; i++) {
+		if (!l->all[i].expression)
+			rc = layout_take(l, l->all[i].name, source->table, err);
+	}
+	for (size_t i = 0; !rc && i < l->n_all; i++) {
+		if (l->all[i].expression && layout_find(l, l->all[i].name) < 0)
+			l->columns[l->n_columns++] = &l->all[i];
+	}
+	return rc;
+}
+
+static int layout_add_key(struct source_layout *l, const char *name,
+			  const char *table, struct error *err)
+{
+	long at = layout_find(l, name);
+
+	if (at < 0 && !layout_among_all(l, name, false))
+		return layout_missing(l, "key", name, table, err);
+	if (at < 0)
+		return error_set(err, ERROR_SCHEMA,
+				 "key column \"%s\" of %s is not among "
+				 "source.columns: add it there",
+				 name, table);
+	for (size_t i = 0; i < l->n_key; i++) {
+		if (l->key[i] == (size_t)at)
+			return error_set(err, ERROR_CONFIG,
+					 "key: \"%s\" is named twice", name);
+	}
+	if (!l->columns[at]->ordered)
+		return error_set(err, ERROR_SCHEMA,
+				 "key column \"%s\" of %s has type %s, which "
+				 "has no exact order",
+				 name, table, l->columns[at]->type.native);
+	l->key[l->n_key++] = (size_t)at;
+	return 0;
+}
+
+static int layout_find_key(struct source_layout *l,
+			   const struct source_spec *source, struct error *err)
+{
+	const struct strlist *names = source->key;
+	int rc = 0;
+
+	for (size_t i = 0; (!names || !names->n) && i < l->n_indexes; i++) {
+		if (l->indexes[i].primary)
+			names = &l->indexes[i].columns;
+	}
+	if (names && names->n > LAYOUT_MOST_KEYS)
+		return error_set(err, ERROR_CONFIG, "key: more than %d columns",
+				 LAYOUT_MOST_KEYS);
+	l->key = xcalloc(LAYOUT_MOST_KEYS, sizeof(*l->key));
+	for (size_t i = 0; !rc && names && i < names->n; i++)
+		rc = layout_add_key(l, names->items[i], source->table, err);
+	return rc;
+}
+
+static bool layout_covers(const struct source_layout *l,
+			  const struct source_index *x)
+{
+	for (size_t i = 0; i < x->columns.n; i++) {
+		bool in = false;
+		for (size_t k = 0; k < l->n_key; k++) {
+			const struct source_column *c = l->columns[l->key[k]];
+			in |= !c->expression &&
+			      !strcmp(c->name, x->columns.items[i]);
+		}
+		if (!in)
+			return false;
+	}
+	return x->unique && x->columns.n > 0;
+}
+
+bool source_mark_fits(const struct source_column *c, enum strategy strategy)
+{
+	switch (c->type.kind) {
+	case TYPE_TIMESTAMP:
+	case TYPE_TIMESTAMPTZ:
+	case TYPE_DATE:
+		return strategy == STRATEGY_TIMESTAMP;
+	case TYPE_INT16:
+	case TYPE_INT32:
+	case TYPE_INT64:
+	case TYPE_UINT64:
+		return strategy == STRATEGY_SEQUENCE;
+	case TYPE_DECIMAL:
+		return strategy == STRATEGY_SEQUENCE && c->type.precision > 0 &&
+		       c->type.scale == 0;
+	default:
+		return false;
+	}
+}
+
+static int layout_find_mark(struct source_layout *l,
+			    const struct source_rules *rules,
+			    const struct source_spec *source,
+			    const struct watermark_spec *mark,
+			    struct error *err)
+{
+	const struct source_column *c;
+
+	if (!mark->column)
+		return error_set(err, ERROR_CONFIG,
+				 "watermark.column is missing: strategy %s "
+				 "needs one",
+				 strategy_name(mark->strategy));
+	l->mark = layout_find(l, mark->column);
+	if (l->mark < 0) {
+		/* Hidden: read, but not delivered. */
+		struct source_column *hidden =
+			layout_among_all(l, mark->column, false);
+		if (!hidden)
+			return layout_missing(l, "watermark.column",
+					      mark->column, source->table, err);
+		l->mark = (long)l->n_columns;
+		l->columns[l->mark] = hidden;
+	}
+	c = source_mark(l);
+	if (rules->mark_fits(c, mark->strategy))
+		return 0;
+	return error_set(err, ERROR_CONFIG,
+			 "watermark.column: \"%s\" of %s is of type %s; "
+			 "strategy %s needs %s",
+			 c->name, source->table,
+			 *c->type.native ? c->type.native : "(none)",
+			 strategy_name(mark->strategy),
+			 mark->strategy == STRATEGY_TIMESTAMP
+				 ? rules->time_types
+				 : "whole numbers");
+}
+
+static int layout_check_strategy(const struct source_layout *l,
+				 const struct source_rules *rules,
+				 const struct source_spec *source,
+				 const struct watermark_spec *mark,
+				 struct error *err)
+{
+	if (mark->strategy == STRATEGY_XMIN)
+		return error_set(err, ERROR_CONFIG,
+				 "strategy xmin cannot serve %s: rows of %s "
+				 "have no xmin; use timestamp or sequence",
+				 source->table, rules->title);
+	if (!l->n_key)
+		return error_set(err, ERROR_SCHEMA,
+				 "%s has no primary key: name the columns that "
+				 "tell its rows apart, as in `key: [id]`",
+				 source->table);
+	return 0;
+}
+
+static void layout_finish(struct source_layout *l)
+{
+	l->order = xcalloc(l->n_key + 1, sizeof(*l->order));
+	if (l->mark >= 0)
+		l->order[l->n_order++] = (size_t)l->mark;
+	for (size_t i = 0; i < l->n_key; i++) {
+		if ((long)l->key[i] != l->mark)
+			l->order[l->n_order++] = l->key[i];
+	}
+	for (size_t i = 0; i < l->n_indexes; i++)
+		l->key_unique |= layout_covers(l, &l->indexes[i]);
+}
+
+int source_layout_choose(struct source_layout *l,
+			 const struct source_rules *rules,
+			 const struct source_spec *source,
+			 const struct watermark_spec *mark, struct error *err)
+{
+	int rc = layout_choose(l, source, err);
+
+	l->mark = -1;
+	if (!rc)
+		rc = layout_find_key(l, source, err);
+	if (!rc && mark)
+		rc = layout_check_strategy(l, rules, source, mark, err);
+	if (!rc && mark)
+		rc = layout_find_mark(l, rules, source, mark, err);
+	if (rc)
+		return rc;
+	layout_finish(l);
+	l->where = xstrdup(source->where);
+	return 0;
+}
+
+void source_layout_to_schema(const struct source_layout *l,
+			     const struct source_rules *rules,
+			     const char *table, struct schema *out)
+{
+	for (size_t i = 0; i < l->n_columns; i++) {
+		const struct source_column *c = l->columns[i];
+		struct column *column =
+			schema_add(out, c->name, &c->type, c->nullable);
+		column->expression = xstrdup(c->expression);
+	}
+	schema_set_key(out, l->key, l->n_key);
+	out->mark = l->mark < (long)l->n_columns ? l->mark : -1;
+	out->engine = xstrdup(rules->engine);
+	out->table = xstrdup(table);
+	out->row_estimate = l->table.rows;
+}

@@ -1,0 +1,83 @@
+/*
+ * How a pipeline's rows are read from a table: each column's SQL, type and
+ * place, the key, the mark. An engine fills in what its catalog says; what the
+ * pipeline chose is put on top here, the same for every engine.
+ */
+#ifndef TIDEMARK_CONNECTORS_COMMON_SOURCE_LAYOUT_H
+#define TIDEMARK_CONNECTORS_COMMON_SOURCE_LAYOUT_H
+
+#include "core/plugin/connector.h"
+
+struct source_column {
+	char *name;
+	char *expression; /* the user's, or NULL */
+	char *sql; /* "table"."name", or the expression in parentheses */
+	char *output; /* what is selected for it */
+	struct type type; /* native owned */
+	bool nullable;
+	bool ordered; /* its values have one exact order: fit for a key */
+	const void *how; /* the engine's own */
+};
+
+struct source_table {
+	char *schema, *name;
+	char *sql, *alias; /* "schema"."name", "name" */
+	bool view;
+	int64_t rows; /* -1: unknown */
+};
+
+struct source_index {
+	bool primary, unique;
+	/* In order, "" for an expression. One with a WHERE has none: it says
+	 * nothing of the other rows. */
+	struct strlist columns;
+};
+
+struct source_layout {
+	struct source_table table;
+	struct source_index *indexes;
+	size_t n_indexes;
+	struct source_column *all; /* the table's own, then expressions */
+	size_t n_all;
+	struct source_column **columns; /* visible ones, then a hidden mark */
+	size_t n_columns; /* visible */
+	size_t *key;
+	size_t n_key;
+	bool key_unique; /* an index vouches for it */
+	long mark; /* among `columns`, may be n_columns (hidden); -1 */
+	size_t *order; /* of a pass: the mark, then the key */
+	size_t n_order;
+	char *where; /* the user's, or NULL */
+};
+
+/* What engines differ in. */
+struct source_rules {
+	const char *engine; /* registry name */
+	const char *title; /* for messages: "SQLite" */
+	const char *time_types; /* what strategy timestamp takes */
+	bool (*mark_fits)(const struct source_column *c,
+			  enum strategy strategy);
+};
+
+/* Choose columns, key and mark of a layout whose table, indexes and `all` are
+ * filled. `mark` may be NULL. SCHEMA: no such column, no usable key; CONFIG:
+ * the strategy cannot serve this table. */
+int source_layout_choose(struct source_layout *l,
+			 const struct source_rules *rules,
+			 const struct source_spec *source,
+			 const struct watermark_spec *mark, struct error *err);
+void source_layout_release(struct source_layout *l);
+void source_layout_to_schema(const struct source_layout *l,
+			     const struct source_rules *rules,
+			     const char *table, struct schema *out);
+/* NULL: none. */
+const struct source_column *source_mark(const struct source_layout *l);
+/* Columns that a pass reads: the visible ones, and a hidden mark. */
+size_t source_layout_width(const struct source_layout *l);
+bool source_index_begins_with(const struct source_layout *l,
+			      const char *column);
+/* The kinds that every engine's marks may be of: dates and timestamps, or
+ * whole numbers. */
+bool source_mark_fits(const struct source_column *c, enum strategy strategy);
+
+#endif

@@ -1,0 +1,354 @@
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "connectors/common/names.h"
+#include "connectors/sqlite/source.h"
+#include "core/base/alloc.h"
+#include "core/base/nearest.h"
+#include "core/data/table_name.h"
+
+static const char catalog_tables_sql[] =
+	"SELECT name, type FROM main.sqlite_schema\n"
+	"WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%'\n"
+	"  ESCAPE '\\' AND name NOT LIKE '\\_tidemark\\_%' ESCAPE '\\'\n"
+	"ORDER BY name";
+
+/* hidden 1: of a virtual table's own, not a column. */
+static const char catalog_columns_sql[] =
+	"SELECT name, type, \"notnull\", pk\n"
+	"FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1 ORDER BY cid";
+
+static const char catalog_indexes_sql[] =
+	"SELECT x.name, x.\"unique\", x.partial, i.name\n"
+	"FROM pragma_index_list(?, 'main') x\n"
+	"CROSS JOIN pragma_index_info(x.name, 'main') i\n"
+	"ORDER BY x.seq, i.seqno";
+
+static int catalog_query(struct sqsrc *s, const char *sql, const char *name,
+			 struct paged_answer *out, struct error *err)
+{
+	struct paged_query q;
+	int rc;
+
+	paged_query_init(&q);
+	strbuf_addstr(&q.sql, sql);
+	if (name)
+		paged_push(&q, NULL, name);
+	rc = sqsrc_query(&s->paged, &q, out, err);
+	paged_query_release(&q);
+	return rc;
+}
+
+int sqsrc_tables(struct connector *base, struct table_list *out,
+		 struct error *err)
+{
+	struct sqsrc *s = (struct sqsrc *)base;
+	struct paged_answer a = { 0 };
+	int rc;
+
+	paged_end_pass(&s->paged);
+	rc = catalog_query(s, catalog_tables_sql, NULL, &a, err);
+	for (size_t i = 0; !rc && i < a.n_rows; i++) {
+		struct strbuf name = STRBUF_INIT;
+		struct table_info *t;
+		out->items = xgrow(out->items, &out->capacity, out->n + 1,
+				   sizeof(*out->items));
+		t = &out->items[out->n++];
+		table_write(&name, "main", paged_cell(&a, i, 0));
+		t->name = strbuf_detach(&name);
+		t->kind = xstrdup(paged_cell(&a, i, 1));
+		t->row_estimate = -1;
+	}
+	paged_answer_release(&a);
+	return rc;
+}
+
+static int catalog_parse(const char *table, struct table_name *out,
+			 struct error *err)
+{
+	int rc = table_name_parse(out, table, err);
+
+	if (!rc && (out->catalog ||
+		    (out->schema && strcasecmp(out->schema, "main") != 0)))
+		rc = error_set(err, ERROR_CONFIG,
+			       "table %s: an SQLite file has the one schema "
+			       "main: write main.%s, or just the table's name",
+			       table, out->name);
+	return rc;
+}
+
+static int catalog_missing(const char *table, const char *name,
+			   const struct paged_answer *all, struct error *err)
+{
+	const char **names = xcalloc(all->n_rows + 1, sizeof(*names));
+	const char *near;
+
+	for (size_t i = 0; i < all->n_rows; i++)
+		names[i] = paged_cell(all, i, 0);
+	near = nearest_name(name, names, all->n_rows);
+	error_set(err, ERROR_SCHEMA, "there is no table %s in the source",
+		  table);
+	if (near)
+		error_hint(err, "(did you mean %s?)", near);
+	free(names);
+	return -ERROR_SCHEMA;
+}
+
+static char *catalog_quote(const char *schema, const char *name)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	if (schema)
+		strbuf_addf(&sb, "%s.", schema);
+	sql_quote_name(&sb, name, '"');
+	return strbuf_detach(&sb);
+}
+
+static int catalog_find(struct sqsrc *s, const char *table,
+			struct source_table *out, struct error *err)
+{
+	struct table_name name = { NULL, NULL, NULL };
+	struct paged_answer all = { 0 };
+	bool found = false;
+	int rc = catalog_parse(table, &name, err);
+
+	if (!rc)
+		rc = catalog_query(s, catalog_tables_sql, NULL, &all, err);
+	for (size_t i = 0; !rc && !found && i < all.n_rows; i++) {
+		found = !strcmp(paged_cell(&all, i, 0), name.name);
+		out->view = found && !strcmp(paged_cell(&all, i, 1), "view");
+	}
+	if (!rc && !found)
+		rc = catalog_missing(table, name.name, &all, err);
+	if (!rc) {
+		out->schema = xstrdup("main");
+		out->name = xstrdup(name.name);
+		out->sql = catalog_quote("main", name.name);
+		out->alias = catalog_quote(NULL, name.name);
+		out->rows = -1;
+	}
+	paged_answer_release(&all);
+	table_name_release(&name);
+	return rc;
+}
+
+static void catalog_fill(struct source_column *c, const struct source_table *t,
+			 const struct paged_answer *a, size_t row)
+{
+	struct strbuf sql = STRBUF_INIT;
+	const struct sqsrc_type *how;
+
+	c->name = xstrdup(paged_cell(a, row, 0));
+	strbuf_addf(&sql, "%s.", t->alias);
+	sql_quote_name(&sql, c->name, '"');
+	c->sql = strbuf_detach(&sql);
+	c->output = xstrdup(c->sql);
+	how = sqsrc_type_of(paged_cell(a, row, 1), &c->type);
+	c->how = how;
+	c->ordered = how->ordered;
+	c->nullable = *paged_cell(a, row, 2) == '0';
+}
+
+static struct source_index *catalog_add_index(struct source_layout *l)
+{
+	l->indexes = xreallocarray(l->indexes, l->n_indexes + 1,
+				   sizeof(*l->indexes));
+	memset(&l->indexes[l->n_indexes], 0, sizeof(*l->indexes));
+	return &l->indexes[l->n_indexes++];
+}
+
+/* The primary key by its columns' numbers; INTEGER PRIMARY KEY, the rowid,
+ * shows in no list of indexes, and is never NULL. */
+static void catalog_primary(struct source_layout *l,
+			    const struct paged_answer *a)
+{
+	struct source_index *x = catalog_add_index(l);
+	long rowid = -1;
+
+	for (size_t n = 1; n <= a->n_rows; n++) {
+		for (size_t i = 0; i < a->n_rows; i++) {
+			if ((size_t)strtol(paged_cell(a, i, 3), NULL, 10) != n)
+				continue;
+			strlist_add(&x->columns, paged_cell(a, i, 0));
+			rowid = strcasecmp(paged_cell(a, i, 1), "INTEGER")
+					? -1
+					: (long)i;
+		}
+	}
+	x->primary = x->unique = x->columns.n > 0;
+	if (x->columns.n == 1 && rowid >= 0)
+		l->all[rowid].nullable = false;
+}
+
+static int catalog_indexes(struct sqsrc *s, struct source_layout *l,
+			   struct error *err)
+{
+	struct paged_answer a = { 0 };
+	struct source_index *x = NULL;
+	const char *last = NULL;
+	int rc = catalog_query(s, catalog_indexes_sql, l->table.name, &a, err);
+
+	for (size_t i = 0; !rc && i < a.n_rows; i++) {
+		const char *name = paged_cell(&a, i, 0);
+		const char *column = paged_cell(&a, i, 3);
+		/* A partial one knows only some of the rows. */
+		if (*paged_cell(&a, i, 2) != '0')
+			continue;
+		if (!last || strcmp(name, last) != 0) {
+			x = catalog_add_index(l);
+			x->unique = *paged_cell(&a, i, 1) == '1';
+			last = name;
+		}
+		strlist_add(&x->columns, column ? column : "");
+	}
+	paged_answer_release(&a);
+	return rc;
+}
+
+/* "CAST(... AS INTEGER)": the one way to say what an expression gives. */
+static char *catalog_cast(const char *sql)
+{
+	size_t n = strlen(sql);
+	const char *as = NULL;
+
+	while (n && strchr(" \t\n", sql[n - 1]))
+		n--;
+	if (strncasecmp(sql, "CAST(", 5) != 0 || !n || sql[n - 1] != ')')
+		return NULL;
+	for (const char *p = sql; (p = strcasestr(p, " AS ")); p++)
+		as = p + 4;
+	if (!as || memchr(as, ')', (size_t)(sql + n - 1 - as)))
+		return NULL;
+	return xstrndup(as, (size_t)(sql + n - 1 - as));
+}
+
+static void catalog_fill_expression(struct source_column *c,
+				    const struct source_expression *e,
+				    const char *declared)
+{
+	char *cast = declared ? NULL : catalog_cast(e->sql);
+	const struct sqsrc_type *how =
+		sqsrc_type_of(declared ? declared : cast, &c->type);
+
+	c->name = xstrdup(e->name);
+	c->expression = xstrdup(e->sql);
+	c->sql = xstrfmt("(%s\n)", e->sql);
+	c->output = xstrdup(c->sql);
+	c->how = how;
+	c->ordered = how->ordered;
+	c->nullable = true;
+	free(cast);
+}
+
+/* The user's SQL, prepared: `key` of the config is to blame if it fails. */
+static int catalog_probe(struct sqsrc *s, const struct source_table *t,
+			 const char *key, const char *what, const char *where,
+			 struct sqlite_statement **out, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char *sql = xstrfmt("SELECT (%s\n) FROM %s AS %s WHERE (%s\n)", what,
+			    t->sql, t->alias, where);
+	int rc = sqlite_prepare(s->db, out, sql, &why);
+
+	free(sql);
+	if (!rc && (sqlite_parameters(*out) || sqlite_columns(*out) != 1))
+		rc = error_set(&why, ERROR_SCHEMA, "%s",
+			       sqlite_parameters(*out)
+				       ? "a \"?\" or \":name\" outside of "
+					 "quotes"
+				       : "it gives more than one column");
+	if (rc)
+		rc = error_set(
+			err, why.code == ERROR_SCHEMA ? ERROR_CONFIG : why.code,
+			"%s: %s", key, why.message);
+	return rc;
+}
+
+static int catalog_expressions(struct sqsrc *s,
+			       const struct source_spec *source,
+			       struct source_layout *l, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	int rc = 0;
+
+	if (source->where)
+		rc = catalog_probe(s, &l->table, "source.where", "1",
+				   source->where, &st, err);
+	sqlite_finalize(st);
+	for (size_t i = 0; !rc && i < source->n_expressions; i++) {
+		const struct source_expression *e = &source->expressions[i];
+		char *key = xstrfmt("source.expressions.%s", e->name);
+		st = NULL;
+		rc = catalog_probe(s, &l->table, key, e->sql, "true", &st, err);
+		if (!rc)
+			catalog_fill_expression(&l->all[l->n_all++], e,
+						sqlite_declared(st, 0));
+		sqlite_finalize(st);
+		free(key);
+	}
+	return rc;
+}
+
+/* For progress: ids are seldom far apart. A table without rowids says nothing.
+ */
+static void catalog_estimate(struct sqsrc *s, struct source_table *t)
+{
+	char *sql =
+		xstrfmt("SELECT max(rowid) - min(rowid) + 1 FROM %s", t->sql);
+	char *text = NULL;
+
+	if (!t->view && !sqsrc_value(s, sql, &text, NULL) && text)
+		t->rows = strtoll(text, NULL, 10);
+	free(text);
+	free(sql);
+}
+
+int sqsrc_look(struct paged_source *base, const struct source_spec *source,
+	       struct source_layout *out, struct error *err)
+{
+	struct sqsrc *s = (struct sqsrc *)base;
+	struct paged_answer a = { 0 };
+	int rc = catalog_find(s, source->table, &out->table, err);
+
+	if (!rc)
+		rc = catalog_query(s, catalog_columns_sql, out->table.name, &a,
+				   err);
+	if (rc)
+		return rc;
+	out->all = xcalloc(a.n_rows + source->n_expressions + 1,
+			   sizeof(*out->all));
+	for (size_t i = 0; i < a.n_rows; i++)
+		catalog_fill(&out->all[out->n_all++], &out->table, &a, i);
+	catalog_primary(out, &a);
+	paged_answer_release(&a);
+	rc = catalog_indexes(s, out, err);
+	if (!rc)
+		rc = catalog_expressions(s, source, out, err);
+	catalog_estimate(s, &out->table);
+	return rc;
+}
+
+int sqsrc_last_id(struct sqsrc *s, bool *known, int64_t *out, struct error *err)
+{
+	struct paged_answer a = { 0 };
+	char *there = NULL;
+	int rc = sqsrc_value(s,
+			     "SELECT 1 FROM main.sqlite_schema "
+			     "WHERE name = 'sqlite_sequence'",
+			     &there, err);
+
+	*known = false;
+	if (!rc && there)
+		rc = catalog_query(s,
+				   "SELECT seq FROM main.sqlite_sequence "
+				   "WHERE name = ?",
+				   s->paged.layout.table.name, &a, err);
+	if (!rc && a.n_rows && paged_cell(&a, 0, 0)) {
+		*known = true;
+		*out = strtoll(paged_cell(&a, 0, 0), NULL, 10);
+	}
+	paged_answer_release(&a);
+	free(there);
+	return rc;
+}

@@ -1,0 +1,121 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/common/wall_clock.h"
+#include "connectors/sqlite/source.h"
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+
+/* SQLite gives a table nothing that would tell it from one of its name made
+ * anew: its numbers are used again. */
+int sqsrc_identity(struct connector *base, const struct source_spec *source,
+		   json_t **out, struct error *err)
+{
+	struct sqsrc *s = (struct sqsrc *)base;
+
+	(void)err;
+	*out = json_pack("{s:s, s:s}", "engine", "sqlite", "table",
+			 source->table);
+	if (s->paged.described == source && source_mark(&s->paged.layout))
+		json_object_set_new(
+			*out, "mark_meaning",
+			json_string(sqsrc_mark_is_text(s) ? "date" : "number"));
+	return 0;
+}
+
+static void inspect_index(struct sqsrc *s, const struct source_spec *source,
+			  struct problems *out)
+{
+	const struct source_layout *l = &s->paged.layout;
+	const struct source_column *mark = source_mark(l);
+	struct strbuf fix = STRBUF_INIT;
+
+	if (mark->expression || l->table.view ||
+	    source_index_begins_with(l, mark->name))
+		return;
+	strbuf_addf(&fix, "CREATE INDEX %s_%s ON %s (", l->table.name,
+		    mark->name, l->table.alias);
+	for (size_t i = 0; i < l->n_order; i++) {
+		strbuf_addstr(&fix, i ? ", " : "");
+		sql_quote_name(&fix, l->columns[l->order[i]]->name, '"');
+	}
+	strbuf_addch(&fix, ')');
+	problems_add(out, SEVERITY_WARNING, ERROR_NONE, "mark-without-index",
+		     fix.data,
+		     "no index of %s begins with \"%s\": every page sorts the "
+		     "table anew",
+		     source->table, mark->name);
+	strbuf_release(&fix);
+}
+
+static int inspect_time(struct sqsrc *s, const struct source_spec *source,
+			const struct watermark_spec *mark, struct problems *out,
+			struct error *err)
+{
+	const struct watermark none = { .strategy = mark->strategy };
+	struct error why = ERROR_INIT;
+	int64_t wall;
+	int rc = sqsrc_find_notation(s, &none, &why);
+
+	if (rc && why.code == ERROR_DATA) {
+		problems_add(out, SEVERITY_ERROR, ERROR_DATA, "mark-notation",
+			     NULL, "%s", why.message);
+		return 0;
+	}
+	if (rc) {
+		*err = why;
+		return rc;
+	}
+	if (notation_is_instant(&s->notation))
+		return 0;
+	if (wall_clock_is_unknown(mark->time_zone))
+		problems_add(
+			out, SEVERITY_WARNING, ERROR_NONE, "time-zone-unknown",
+			"watermark.time_zone: UTC (or +05:30, "
+			"Europe/Rome, ...)",
+			"\"%s\" of %s has no time zone: say whose clock "
+			"it holds (SQLite's own is UTC), and the "
+			"guarantee becomes exact",
+			source_mark(&s->paged.layout)->name, source->table);
+	else if (wall_clock_at(mark->time_zone, 0, &wall, &why))
+		problems_add(out, SEVERITY_ERROR, ERROR_CONFIG,
+			     "time-zone-unknown", "watermark.time_zone", "%s",
+			     why.message);
+	return 0;
+}
+
+static int inspect_ids(struct sqsrc *s, const struct source_spec *source,
+		       struct problems *out, struct error *err)
+{
+	bool known;
+	int64_t last;
+	int rc = sqsrc_last_id(s, &known, &last, err);
+
+	if (!rc && !known)
+		problems_add(
+			out, SEVERITY_WARNING, ERROR_NONE, "ids-come-again",
+			"INTEGER PRIMARY KEY "
+			"AUTOINCREMENT, or strategy timestamp",
+			"\"%s\" of %s is not AUTOINCREMENT: a new row may "
+			"take the id of a deleted one and is not seen "
+			"then, so the guarantee is lag",
+			source_mark(&s->paged.layout)->name, source->table);
+	return rc;
+}
+
+int sqsrc_inspect(struct connector *base, const struct source_spec *source,
+		  const struct watermark_spec *mark,
+		  const struct schema *schema, struct problems *out,
+		  struct error *err)
+{
+	struct sqsrc *s = (struct sqsrc *)base;
+	int rc = paged_inspect(&s->paged, source, mark, out, err);
+
+	(void)schema;
+	if (rc)
+		return rc;
+	inspect_index(s, source, out);
+	return mark->strategy == STRATEGY_TIMESTAMP
+		       ? inspect_time(s, source, mark, out, err)
+		       : inspect_ids(s, source, out, err);
+}

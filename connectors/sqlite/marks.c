@@ -1,0 +1,166 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/sqlite/source.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/data/value.h"
+
+bool sqsrc_mark_is_text(const struct sqsrc *s)
+{
+	return s->paged.layout.mark >= 0 &&
+	       s->paged.strategy == STRATEGY_TIMESTAMP;
+}
+
+int sqsrc_refuse_notation(const struct sqsrc *s, const char *text,
+			  struct error *err)
+{
+	struct strbuf like = STRBUF_INIT;
+	int rc;
+
+	notation_print(&like, &s->notation, clock_now_us());
+	rc = error_set(err, ERROR_DATA,
+		       "the mark '%.40s' is not written as the others, such as "
+		       "%s: marks are compared as texts. Write all of them "
+		       "alike, or name an expression, such as datetime(...), "
+		       "as watermark.column",
+		       text, like.data);
+	strbuf_release(&like);
+	return rc;
+}
+
+/* Of the greatest value; infinity and numbers are none. NUMERIC columns would
+ * take '0' for the number. */
+static int marks_greatest(struct sqsrc *s, char **out, struct error *err)
+{
+	const struct source_layout *l = &s->paged.layout;
+	const char *mark = source_mark(l)->sql;
+	char *sql =
+		xstrfmt("SELECT %s FROM %s AS %s WHERE %s > '/' AND %s < ':'"
+			" ORDER BY %s COLLATE BINARY DESC LIMIT 1",
+			mark, l->table.sql, l->table.alias, mark, mark, mark);
+	int rc = sqsrc_value(s, sql, out, err);
+
+	free(sql);
+	return rc;
+}
+
+/* " UNION ALL SELECT mark, key WHERE mark >= low AND mark < high" */
+static void marks_range(struct sqsrc *s, struct paged_query *q, const char *low,
+			const char *high)
+{
+	const struct source_layout *l = &s->paged.layout;
+	const char *mark = source_mark(l)->sql;
+
+	strbuf_addf(&q->sql, "%sSELECT %s, ", q->sql.len ? " UNION ALL " : "",
+		    mark);
+	paged_write_key(&q->sql, &s->paged, false);
+	strbuf_addf(&q->sql, " FROM %s AS %s WHERE %s < ?", l->table.sql,
+		    l->table.alias, mark);
+	paged_push(q, NULL, high);
+	if (!low)
+		return;
+	strbuf_addf(&q->sql, " AND %s >= ?", mark);
+	paged_push(q, NULL, low);
+}
+
+/* Where rows can lie that sort below the mark and may be later. */
+static void marks_write_ranges(struct sqsrc *s, struct paged_query *q,
+			       const char *from)
+{
+	struct strbuf low = STRBUF_INIT, day = STRBUF_INIT, next = STRBUF_INIT;
+	int64_t us = 0;
+
+	/* Numbers; then what no date begins with. */
+	marks_range(s, q, NULL, "");
+	marks_range(s, q, "", "/");
+	if (s->notation.separator && !notation_is_endless(from) &&
+	    notation_parse(from, &us)) {
+		us += s->notation.zone_us;
+		value_print_timestamp(&day, us, false);
+		value_print_timestamp(&low, us - 2 * US_PER_DAY, false);
+		day.data[day.len = 10] = '\0';
+		strbuf_addf(&next, "%s ", day.data);
+		/* A day alone; then other zones, "13:00" before "T09:00", or
+		 * fractions of another length in the same second. */
+		marks_range(s, q, day.data, next.data);
+		if (*s->notation.zone)
+			low.data[low.len = 10] = '\0';
+		else
+			strbuf_reset(&low);
+		if (!*s->notation.zone)
+			strbuf_add(&low, from,
+				   s->notation.separator == 'T' ? 10 : 19);
+		marks_range(s, q, low.data, from);
+	}
+	strbuf_release(&low);
+	strbuf_release(&day);
+	strbuf_release(&next);
+}
+
+static int marks_refuse_row(struct sqsrc *s, struct sqlite_statement *st,
+			    struct error *err)
+{
+	const struct source_layout *l = &s->paged.layout;
+	struct strbuf key = STRBUF_INIT;
+
+	for (size_t i = 0; i < l->n_key; i++) {
+		const char *text = sqlite_str(st, (int)i + 1);
+		strbuf_addf(&key, "%s%s=%.64s", i ? ", " : "",
+			    l->columns[l->key[i]]->name, text ? text : "NULL");
+	}
+	sqsrc_refuse_notation(s, sqlite_str(st, 0), err);
+	error_prefix(err, "table %s, column \"%s\", key %s",
+		     s->paged.described->table, source_mark(l)->name, key.data);
+	strbuf_release(&key);
+	return -ERROR_DATA;
+}
+
+static int marks_check_hidden(struct sqsrc *s, const char *from,
+			      struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	struct paged_query q;
+	int rc;
+
+	paged_query_init(&q);
+	marks_write_ranges(s, &q, from);
+	rc = sqlite_prepare(s->db, &st, q.sql.data, err);
+	for (int i = 0; !rc && i < q.n; i++)
+		sqsrc_bind(st, i + 1, TYPE_TEXT, q.params[i]);
+	while (!rc && (rc = sqlite_read(st, err)) > 0) {
+		bool text = sqlite_class_of(st, 0) == SQLITE_CLASS_TEXT;
+		rc = text && notation_fits(&s->notation, sqlite_str(st, 0))
+			     ? 0
+			     : marks_refuse_row(s, st, err);
+	}
+	sqlite_finalize(st);
+	paged_query_release(&q);
+	return rc;
+}
+
+int sqsrc_find_notation(struct sqsrc *s, const struct watermark *from,
+			struct error *err)
+{
+	const struct source_column *mark = source_mark(&s->paged.layout);
+	struct strbuf value = STRBUF_INIT;
+	char *text = NULL;
+	int rc = marks_greatest(s, &text, err);
+
+	if (rc)
+		return rc;
+	notation_default(mark->type.kind, &s->notation);
+	if (text && !notation_of(text, &s->notation)) {
+		notation_default(mark->type.kind, &s->notation);
+		sqsrc_refuse_notation(s, text, err);
+		rc = error_prefix(err, "table %s, column \"%s\"",
+				  s->paged.described->table, mark->name);
+	}
+	free(text);
+	if (!rc && from->value) {
+		notation_convert(&value, &s->notation, from->value);
+		rc = marks_check_hidden(s, value.data, err);
+	}
+	strbuf_release(&value);
+	return rc;
+}

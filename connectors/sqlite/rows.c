@@ -1,0 +1,223 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/sqlite/source.h"
+#include "core/base/alloc.h"
+#include "core/data/value.h"
+
+static struct sqsrc *rows_self(struct paged_source *s)
+{
+	return (struct sqsrc *)s;
+}
+
+static enum type_kind rows_kind(const struct source_column *c)
+{
+	return c ? c->type.kind : TYPE_TEXT;
+}
+
+static int rows_prepare(struct sqsrc *s, const struct paged_query *q,
+			struct sqlite_statement **out, struct error *err)
+{
+	int rc = sqlite_prepare(s->db, out, q->sql.data, err);
+
+	for (int i = 0; !rc && i < q->n; i++)
+		sqsrc_bind(*out, i + 1, rows_kind(q->columns[i]), q->params[i]);
+	return rc;
+}
+
+int sqsrc_query(struct paged_source *base, const struct paged_query *q,
+		struct paged_answer *out, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	size_t capacity = 0;
+	int rc = rows_prepare(rows_self(base), q, &st, err);
+
+	memset(out, 0, sizeof(*out));
+	while (!rc && (rc = sqlite_read(st, err)) > 0) {
+		size_t n = (size_t)sqlite_columns(st);
+		out->n_columns = n;
+		out->cells = xgrow(out->cells, &capacity, (out->n_rows + 1) * n,
+				   sizeof(*out->cells));
+		for (size_t i = 0; i < n; i++)
+			out->cells[out->n_rows * n + i] =
+				xstrdup(sqlite_str(st, (int)i));
+		out->n_rows++;
+		rc = 0;
+	}
+	sqlite_finalize(st);
+	if (rc)
+		paged_answer_release(out);
+	return rc;
+}
+
+int sqsrc_value(struct sqsrc *s, const char *sql, char **out, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(s->db, &st, sql, err);
+
+	*out = NULL;
+	if (!rc)
+		rc = sqlite_read(st, err);
+	if (rc > 0)
+		*out = xstrdup(sqlite_str(st, 0));
+	sqlite_finalize(st);
+	return rc < 0 ? rc : 0;
+}
+
+int sqsrc_page_open(struct paged_source *base, const struct paged_query *q,
+		    struct error *err)
+{
+	struct sqsrc *s = rows_self(base);
+
+	while (s->n_raw < base->layout.n_order) {
+		s->raw = xreallocarray(s->raw, s->n_raw + 1, sizeof(*s->raw));
+		strbuf_init(&s->raw[s->n_raw++]);
+	}
+	return rows_prepare(s, q, &s->page, err);
+}
+
+void sqsrc_page_close(struct paged_source *base)
+{
+	struct sqsrc *s = rows_self(base);
+
+	sqlite_finalize(s->page);
+	s->page = NULL;
+}
+
+static int rows_decode(struct sqsrc *s, struct vector *v, size_t row,
+		       size_t column, struct error *err)
+{
+	const struct source_column *c = s->paged.layout.columns[column];
+	const struct sqsrc_type *how = c->how;
+
+	if (sqlite_is_null(s->page, (int)column)) {
+		vector_set_null(v, row);
+		return 0;
+	}
+	return how->decode(v, row, s->page, (int)column, &c->type, err);
+}
+
+/* The row's key for a message, even if the trouble came before its columns
+ * were decoded. */
+static int rows_blame(struct sqsrc *s, struct batch *b, size_t column,
+		      struct error *err)
+{
+	const struct source_layout *l = &s->paged.layout;
+	struct strbuf key = STRBUF_INIT;
+
+	for (size_t i = 0; i < l->n_key; i++) {
+		struct error ignored = ERROR_INIT;
+		if (l->key[i] != column)
+			rows_decode(s, &b->vectors[l->key[i]], b->n_rows,
+				    l->key[i], &ignored);
+	}
+	value_print_key(&key, b, b->n_rows);
+	error_prefix(err, "table %s, column \"%s\", key %s",
+		     s->paged.pass.scan->source->table,
+		     l->columns[column]->name, key.data);
+	strbuf_release(&key);
+	batch_row_undo(b);
+	return -(int)err->code;
+}
+
+/* The stored form of the columns that a position consists of, where the batch
+ * has another. */
+static void rows_keep_raw(struct sqsrc *s)
+{
+	const struct source_layout *l = &s->paged.layout;
+
+	for (size_t i = 0; i < l->n_order; i++) {
+		int column = (int)l->order[i];
+		const struct sqsrc_type *how = l->columns[column]->how;
+		const unsigned char *bytes;
+		size_t n;
+
+		if (!how->raw)
+			continue;
+		strbuf_reset(&s->raw[i]);
+		bytes = sqlite_bytes(s->page, column, &n);
+		if (sqlite_class_of(s->page, column) != SQLITE_CLASS_BLOB) {
+			strbuf_add(&s->raw[i], bytes, n);
+			continue;
+		}
+		strbuf_addstr(&s->raw[i], "\\x");
+		for (size_t k = 0; k < n; k++)
+			strbuf_addf(&s->raw[i], "%02x", bytes[k]);
+	}
+}
+
+static int rows_check_mark(struct sqsrc *s, struct error *err)
+{
+	int column = (int)s->paged.layout.mark;
+	const char *text;
+
+	if (!sqsrc_mark_is_text(s) || sqlite_is_null(s->page, column))
+		return 0;
+	text = sqlite_str(s->page, column);
+	return notation_fits(&s->notation, text)
+		       ? 0
+		       : sqsrc_refuse_notation(s, text, err);
+}
+
+static int rows_append(struct sqsrc *s, struct batch *b, struct error *err)
+{
+	const struct source_layout *l = &s->paged.layout;
+	struct vector *hidden = &s->paged.pass.mark.hidden;
+	size_t row = b->n_rows;
+
+	batch_reserve_row(b);
+	for (size_t i = 0; i < l->n_columns; i++) {
+		if (rows_decode(s, &b->vectors[i], row, i, err))
+			return rows_blame(s, b, i, err);
+	}
+	if (hidden->validity && rows_decode(s, hidden, 0, l->n_columns, err))
+		return rows_blame(s, b, l->n_columns, err);
+	for (size_t i = 0; i < l->n_key; i++) {
+		if (vector_is_null(&b->vectors[l->key[i]], row)) {
+			error_set(err, ERROR_DATA, "NULL in a key column");
+			return rows_blame(s, b, l->key[i], err);
+		}
+	}
+	if (rows_check_mark(s, err))
+		return rows_blame(s, b, (size_t)l->mark, err);
+	rows_keep_raw(s);
+	batch_row_done(b);
+	return 0;
+}
+
+int sqsrc_page_read(struct paged_source *base, struct batch *b,
+		    struct error *err)
+{
+	struct sqsrc *s = rows_self(base);
+
+	while (!batch_is_full(b)) {
+		int rc = sqlite_read(s->page, err);
+		if (rc <= 0)
+			return rc < 0 ? rc : 1;
+		rc = rows_append(s, b, err);
+		if (rc)
+			return rc;
+		base->pass.read++;
+	}
+	return 0;
+}
+
+void sqsrc_position(const struct paged_source *base, const struct batch *b,
+		    size_t column, struct strbuf *out)
+{
+	const struct sqsrc *s = (const struct sqsrc *)base;
+	const struct source_layout *l = &base->layout;
+	const struct sqsrc_type *how = l->columns[column]->how;
+	char *text;
+	size_t i = 0;
+
+	while (l->order[i] != column)
+		i++;
+	if (how->raw) {
+		strbuf_add(out, s->raw[i].data, s->raw[i].len);
+		return;
+	}
+	text = running_mark_text(&base->pass.mark, b, b->n_rows - 1, column);
+	strbuf_addstr(out, text);
+	free(text);
+}

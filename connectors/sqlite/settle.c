@@ -1,0 +1,293 @@
+/*
+ * What is settled in an SQLite file.
+ *
+ * SQLite has one writer at a time, and a writer's statement takes its
+ * CURRENT_TIMESTAMP (and its rowid) while it holds the write lock: the lock is
+ * taken before any of the statement's expressions is evaluated. So whoever
+ * holds that lock for a moment, and takes the time, knows: all that was written
+ * before is committed and will be seen by the statements that follow, and what
+ * is written later carries a time that is not earlier. BEGIN IMMEDIATE is that
+ * moment, in a write-ahead log as with a rollback journal; ROLLBACK at once, so
+ * nothing is written. CURRENT_TIMESTAMP has whole seconds, so a later writer
+ * may stamp the beginning of the second in which it runs: the margin of a
+ * second covers that, and the milliseconds of strftime('%f').
+ *
+ * - Somebody holds the lock (an open transaction that has written): nothing
+ *   new is settled, the mark stays, rows are delivered as the tail and come
+ *   again. Exact, and the run names the process.
+ * - The lock cannot be had (a file that may only be read): the time alone
+ *   counts, and the guarantee is `lag`.
+ * - Times that the application takes before it asks for the lock are older
+ *   than their transaction by as long as it waits: watermark.lag covers that,
+ *   as with every engine. Numbers (unixepoch()) are read by an expression that
+ *   makes them dates; the same rule holds for it.
+ *
+ * sequence: the maximum is read first, then the proof: all lower ids are
+ * committed. Rows deleted at the top free their ids for new rows unless the
+ * column is AUTOINCREMENT: without it the guarantee is `lag`.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "connectors/common/delivered.h"
+#include "connectors/common/settle.h"
+#include "connectors/common/wall_clock.h"
+#include "connectors/sqlite/source.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/failpoint.h"
+#include "core/base/process.h"
+
+/* What another writer's short transaction may take. */
+#define SETTLE_WAIT_US US_PER_SECOND
+
+struct probe {
+	int64_t now_us; /* while nobody wrote; else just now */
+	bool held; /* somebody holds the write lock */
+	char why[300]; /* it cannot be had at all; "" */
+};
+
+static int settle_open_prober(struct sqsrc *s, struct error *err)
+{
+	const struct sqlite_options options = {
+		.keep_log = true,
+		.busy_timeout_us = SETTLE_WAIT_US,
+	};
+
+	return s->prober ? 0 : sqlite_open(&s->prober, s->path, &options, err);
+}
+
+static int settle_probe(struct sqsrc *s, struct probe *out, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int rc = settle_open_prober(s, &why);
+
+	*out = (struct probe){ .now_us = clock_now_us() };
+	if (!rc)
+		rc = sqlite_begin(s->prober, &why);
+	if (!rc) {
+		out->now_us = clock_now_us();
+		sqlite_rollback(s->prober);
+		return 0;
+	}
+	if (why.code == ERROR_STATE) {
+		out->held = true;
+		return 0;
+	}
+	if (why.code == ERROR_ACCESS) {
+		snprintf(out->why, sizeof(out->why), "%.200s", why.message);
+		return 0;
+	}
+	if (err)
+		*err = why;
+	return rc;
+}
+
+static json_t *settle_holder(struct sqsrc *s)
+{
+	int64_t pid = sqlite_user(s->db);
+	char *name = pid ? process_name(pid) : xstrdup("");
+	json_t *holder = json_pack("{s:s, s:s}", "state", "write transaction",
+				   "application", name);
+
+	if (pid)
+		json_object_set_new(holder, "pid",
+				    json_integer((json_int_t)pid));
+	free(name);
+	return holder;
+}
+
+static void settle_weaken(struct settled *out, enum guarantee guarantee)
+{
+	if (out->guarantee < guarantee)
+		out->guarantee = guarantee;
+}
+
+/* Of a mark as it is written now. */
+static struct type settle_type(const struct sqsrc *s)
+{
+	return (struct type){
+		.kind = notation_is_instant(&s->notation) ? TYPE_TIMESTAMPTZ
+							  : TYPE_TIMESTAMP,
+		.digits = 6,
+	};
+}
+
+/* The instant as a mark: a day that has not ended is open. */
+static int settle_print(const struct sqsrc *s,
+			const struct watermark_spec *mark, int64_t us,
+			char **out, int64_t *value_us, struct error *err)
+{
+	struct strbuf sb = STRBUF_INIT;
+	int rc = 0;
+
+	if (!notation_is_instant(&s->notation))
+		rc = wall_clock_at(mark->time_zone, us, &us, err);
+	if (!s->notation.separator && mark->settle)
+		us -= US_PER_DAY;
+	if (!rc) {
+		notation_print(&sb, &s->notation, us);
+		notation_parse(sb.data, value_us);
+	}
+	*out = rc ? NULL : strbuf_detach(&sb);
+	strbuf_release(&sb);
+	return rc;
+}
+
+static int settle_timestamp(struct sqsrc *s, const struct watermark_spec *mark,
+			    const struct watermark *from,
+			    const struct probe *probe, struct settled *out,
+			    struct error *err)
+{
+	const struct type type = settle_type(s);
+	int64_t us = probe->now_us - (mark->settle ? SETTLE_MARGIN_US : 0);
+	int64_t settled_us = INT64_MIN, value_us;
+	int rc = settle_print(s, mark, us, &out->value, &settled_us, err);
+
+	if (rc)
+		return rc;
+	if (probe->held && mark->settle) {
+		free(out->value);
+		out->value = xstrdup(from->value);
+		settled_us = INT64_MAX;
+	}
+	if (!from->value)
+		return 0;
+	if (!notation_parse(from->value, &value_us))
+		return error_set(err, ERROR_SCHEMA,
+				 "the mark's value '%s' is no point in time",
+				 from->value);
+	return settle_keep_mark(&type, probe->now_us, value_us, settled_us,
+				from, out, err);
+}
+
+static int settle_greatest(struct sqsrc *s, char **out, struct error *err)
+{
+	const struct source_layout *l = &s->paged.layout;
+	char *sql = xstrfmt("SELECT max(%s) FROM %s AS %s", source_mark(l)->sql,
+			    l->table.sql, l->table.alias);
+	int rc = sqsrc_value(s, sql, out, err);
+
+	free(sql);
+	return rc;
+}
+
+/* Ids begin anew where a table with AUTOINCREMENT was made anew. */
+static int settle_check_ids(const struct sqsrc *s, const char *greatest,
+			    const struct watermark *from, bool known,
+			    int64_t last, struct error *err)
+{
+	if (!known || !from->value || !number_is_whole(from->value) ||
+	    (greatest && !number_is_greater(from->value, greatest)) ||
+	    strtoll(from->value, NULL, 10) <= last)
+		return 0;
+	return error_set(err, ERROR_SCHEMA,
+			 "the mark, %s, is ahead of the last id that %s has "
+			 "given out, %" PRId64 ": the source cannot have "
+			 "produced it. `tidemark run --full-refresh` builds "
+			 "the target anew; after `tidemark watermark reset` "
+			 "the next run reads everything again, and rows of the "
+			 "target with higher marks stay",
+			 from->value, s->paged.described->table, last);
+}
+
+static int settle_sequence(struct sqsrc *s, const struct watermark_spec *mark,
+			   const struct watermark *from,
+			   const struct probe *probe, char *greatest,
+			   struct settled *out, struct strbuf *reason,
+			   struct error *err)
+{
+	bool known = false;
+	int64_t last = 0;
+	int rc = sqsrc_last_id(s, &known, &last, err);
+
+	if (!rc)
+		rc = settle_check_ids(s, greatest, from, known, last, err);
+	if (rc)
+		return rc;
+	if (!known) {
+		reason_add(reason,
+			   "\"%s\" is not AUTOINCREMENT: a new row may take "
+			   "the id of a deleted one, and is not seen then",
+			   source_mark(&s->paged.layout)->name);
+		settle_weaken(out, GUARANTEE_LAG);
+	}
+	out->value =
+		xstrdup(probe->held && mark->settle ? from->value : greatest);
+	if (from->value &&
+	    (!out->value || number_is_greater(from->value, out->value))) {
+		free(out->value);
+		out->value = xstrdup(from->value);
+	}
+	return 0;
+}
+
+static void settle_explain(struct sqsrc *s, const struct watermark_spec *mark,
+			   const struct probe *probe, struct settled *out,
+			   struct strbuf *reason)
+{
+	bool text = sqsrc_mark_is_text(s);
+
+	if (*probe->why) {
+		reason_add(reason,
+			   "whether a transaction is open cannot be told of a "
+			   "file that may only be read (%s)",
+			   probe->why);
+		settle_weaken(out, GUARANTEE_LAG);
+	}
+	if (text && !notation_is_instant(&s->notation) &&
+	    wall_clock_is_unknown(mark->time_zone)) {
+		reason_add(reason,
+			   "\"%s\" has no time zone, and watermark.time_zone "
+			   "does not say whose clock it holds",
+			   source_mark(&s->paged.layout)->name);
+		settle_weaken(out, GUARANTEE_LAG);
+	}
+	if (!mark->settle) {
+		bool lag = mark->lag_us > 0 || mark->lag_count > 0;
+		reason_add(reason, "watermark.settle is off");
+		settle_weaken(out, lag ? GUARANTEE_LAG : GUARANTEE_NONE);
+	}
+	if (probe->held)
+		out->held_by = settle_holder(s);
+	else if (text)
+		out->lag_us = SETTLE_MARGIN_US;
+	else
+		out->lag_us = 0;
+}
+
+int sqsrc_settle(struct connector *base, const struct source_spec *source,
+		 const struct schema *schema, const struct watermark_spec *mark,
+		 const struct watermark *from, struct settled *out,
+		 struct error *err)
+{
+	struct sqsrc *s = (struct sqsrc *)base;
+	struct strbuf reason = STRBUF_INIT;
+	char *greatest = NULL;
+	struct probe probe;
+	int rc;
+
+	(void)schema;
+	paged_end_pass(&s->paged);
+	settled_release(out);
+	rc = paged_layout_for(&s->paged, source, mark, err);
+	if (rc)
+		return rc;
+	out->guarantee = GUARANTEE_EXACT;
+	if (sqsrc_mark_is_text(s))
+		rc = sqsrc_find_notation(s, from, err);
+	else
+		rc = settle_greatest(s, &greatest, err);
+	if (!rc)
+		rc = settle_probe(s, &probe, err);
+	if (!rc && sqsrc_mark_is_text(s))
+		rc = settle_timestamp(s, mark, from, &probe, out, err);
+	else if (!rc)
+		rc = settle_sequence(s, mark, from, &probe, greatest, out,
+				     &reason, err);
+	if (!rc)
+		settle_explain(s, mark, &probe, out, &reason);
+	out->reason = strbuf_detach(&reason);
+	free(greatest);
+	return rc ? rc : failpoint("ceiling_taken", err);
+}

@@ -1,0 +1,78 @@
+/*
+ * The SQLite connector's own state, shared by its files. sqlite.c holds the ops
+ * table; pages, steps and marks are those of connectors/common/paged.h.
+ *
+ * The file is opened read-only, and each batch is a statement of its own that
+ * has ended before the batch is handed over: without a write-ahead log, a
+ * statement under way keeps writers from committing.
+ */
+#ifndef TIDEMARK_CONNECTORS_SQLITE_SOURCE_H
+#define TIDEMARK_CONNECTORS_SQLITE_SOURCE_H
+
+#include "clients/sqlite.h"
+#include "connectors/common/paged.h"
+#include "connectors/sqlite/notation.h"
+#include "connectors/sqlite/types.h"
+
+struct sqsrc {
+	struct paged_source paged; /* first: it is the connector */
+	struct sqlite *db;
+	struct sqlite *prober; /* settle.c; opened when first needed */
+	char *path;
+	struct sqlite_statement *page;
+	struct notation notation; /* of the mark, since settle */
+	/* The last row's values as they are stored, by place in the order. */
+	struct strbuf *raw;
+	size_t n_raw;
+};
+
+extern const struct connector_ops sqlite_connector;
+extern const struct paged_dialect sqsrc_dialect;
+
+/* catalog.c */
+int sqsrc_look(struct paged_source *s, const struct source_spec *source,
+	       struct source_layout *out, struct error *err);
+int sqsrc_tables(struct connector *base, struct table_list *out,
+		 struct error *err);
+/* The last id that AUTOINCREMENT gave out in this table; *known false: its ids
+ * are not given out so. */
+int sqsrc_last_id(struct sqsrc *s, bool *known, int64_t *out,
+		  struct error *err);
+
+/* rows.c: of the dialect. */
+int sqsrc_query(struct paged_source *s, const struct paged_query *q,
+		struct paged_answer *out, struct error *err);
+int sqsrc_page_open(struct paged_source *s, const struct paged_query *q,
+		    struct error *err);
+int sqsrc_page_read(struct paged_source *s, struct batch *b, struct error *err);
+void sqsrc_page_close(struct paged_source *s);
+void sqsrc_position(const struct paged_source *s, const struct batch *b,
+		    size_t column, struct strbuf *out);
+/* One value of one row; NULL if there is none. Caller frees. */
+int sqsrc_value(struct sqsrc *s, const char *sql, char **out,
+		struct error *err);
+
+/* marks.c */
+/* Find the mark's notation; DATA if a row written otherwise hides below the
+ * mark `from`. */
+int sqsrc_find_notation(struct sqsrc *s, const struct watermark *from,
+			struct error *err);
+int sqsrc_refuse_notation(const struct sqsrc *s, const char *text,
+			  struct error *err);
+/* Is the mark kept as a text of a date? */
+bool sqsrc_mark_is_text(const struct sqsrc *s);
+
+/* settle.c */
+int sqsrc_settle(struct connector *base, const struct source_spec *source,
+		 const struct schema *schema, const struct watermark_spec *mark,
+		 const struct watermark *from, struct settled *out,
+		 struct error *err);
+/* identity and inspect */
+int sqsrc_identity(struct connector *base, const struct source_spec *source,
+		   json_t **out, struct error *err);
+int sqsrc_inspect(struct connector *base, const struct source_spec *source,
+		  const struct watermark_spec *mark,
+		  const struct schema *schema, struct problems *out,
+		  struct error *err);
+
+#endif

@@ -1,0 +1,160 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/sqlite/source.h"
+#include "core/base/alloc.h"
+
+static struct sqsrc *sqlite_self(struct connector *base)
+{
+	return (struct sqsrc *)base;
+}
+
+static void sqlite_source_close(struct connector *base)
+{
+	struct sqsrc *s = sqlite_self(base);
+
+	if (!s)
+		return;
+	paged_release(&s->paged);
+	for (size_t i = 0; i < s->n_raw; i++)
+		strbuf_release(&s->raw[i]);
+	free(s->raw);
+	sqlite_close(s->prober);
+	sqlite_close(s->db);
+	free(s->path);
+	free(s);
+}
+
+static int sqlite_source_open(struct connector **out,
+			      const struct connection *conn, struct error *err)
+{
+	const struct sqlite_options options = {
+		.read_only = true,
+		.busy_timeout_us = SQLITE_BUSY_US,
+	};
+	struct sqsrc *s = xcalloc(1, sizeof(*s));
+	int rc = 0;
+
+	paged_init(&s->paged, &sqlite_connector, &sqsrc_dialect);
+	s->path = xstrdup(conn->url.path);
+	if (s->path[0] == ':')
+		rc = error_set(err, ERROR_CONFIG,
+			       "sqlite:%s has no tables to read: name a file",
+			       s->path);
+	if (!rc)
+		rc = sqlite_open(&s->db, s->path, &options, err);
+	if (!rc)
+		rc = sqlite_exec(s->db, "PRAGMA query_only = ON", err);
+	if (rc)
+		sqlite_source_close(&s->paged.base);
+	else
+		*out = &s->paged.base;
+	return rc;
+}
+
+static int sqlite_describe(struct connector *base,
+			   const struct source_spec *source,
+			   const struct watermark_spec *mark,
+			   struct schema *out, struct error *err)
+{
+	return paged_describe(&sqlite_self(base)->paged, source, mark, out,
+			      err);
+}
+
+static int sqlite_suggest(struct connector *base, const char *table,
+			  enum strategy *strategy, char **column, char **reason,
+			  struct error *err)
+{
+	return paged_suggest(&sqlite_self(base)->paged, table, strategy, column,
+			     reason, err);
+}
+
+static int sqlite_scan(struct connector *base, const struct scan *scan,
+		       struct error *err)
+{
+	return paged_scan(&sqlite_self(base)->paged, scan, err);
+}
+
+static int sqlite_next(struct connector *base, struct batch *out,
+		       struct error *err)
+{
+	return paged_next(&sqlite_self(base)->paged, out, err);
+}
+
+static void sqlite_interrupt(struct connector *base)
+{
+	sqlite_interrupt_all(sqlite_self(base)->db);
+}
+
+/* The collation is said so that a key that another one calls equal is told
+ * apart; where it is the column's own, its index serves. */
+static void sqlite_ordered(struct strbuf *sb, const struct source_column *c)
+{
+	const struct sqsrc_type *how = c->how;
+
+	strbuf_addstr(sb, c->sql);
+	if (how->kind != TYPE_INT64 && how->kind != TYPE_FLOAT64)
+		strbuf_addstr(sb, " COLLATE BINARY");
+}
+
+static void sqlite_write_value(struct paged_query *q,
+			       const struct paged_source *base,
+			       const struct source_column *c, const char *value)
+{
+	const struct sqsrc *s = (const struct sqsrc *)base;
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addch(&q->sql, '?');
+	if (c == source_mark(&base->layout) && sqsrc_mark_is_text(s))
+		notation_convert(&sb, &s->notation, value);
+	else
+		strbuf_addstr(&sb, value);
+	paged_push(q, c, sb.data);
+	strbuf_release(&sb);
+}
+
+/* Texts may be dates: their values are looked at when they are used. */
+static bool sqlite_mark_fits(const struct source_column *c,
+			     enum strategy strategy)
+{
+	return source_mark_fits(c, strategy) ||
+	       (strategy == STRATEGY_TIMESTAMP && c->type.kind == TYPE_TEXT);
+}
+
+const struct paged_dialect sqsrc_dialect = {
+	.rules = { .engine = "sqlite",
+		   .title = "SQLite",
+		   .time_types = "dates as text (DATE, DATETIME, TIMESTAMP, "
+				 "TEXT); of a number, name an expression such "
+				 "as datetime(changed, 'unixepoch')",
+		   .mark_fits = sqlite_mark_fits },
+	.page_a_batch = true,
+	.look = sqsrc_look,
+	.ordered = sqlite_ordered,
+	.value = sqlite_write_value,
+	.query = sqsrc_query,
+	.page_open = sqsrc_page_open,
+	.page_read = sqsrc_page_read,
+	.page_close = sqsrc_page_close,
+	.position = sqsrc_position,
+};
+
+static const struct url_option sqlite_source_options[] = {
+	{ NULL, NULL, NULL },
+};
+
+const struct connector_ops sqlite_connector = {
+	.name = "sqlite",
+	.options = sqlite_source_options,
+	.open = sqlite_source_open,
+	.tables = sqsrc_tables,
+	.describe = sqlite_describe,
+	.inspect = sqsrc_inspect,
+	.suggest = sqlite_suggest,
+	.identity = sqsrc_identity,
+	.settle = sqsrc_settle,
+	.scan = sqlite_scan,
+	.next = sqlite_next,
+	.interrupt = sqlite_interrupt,
+	.close = sqlite_source_close,
+};

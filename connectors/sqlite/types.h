@@ -1,0 +1,35 @@
+/*
+ * SQLite's columns: what the declared type says, and the values that may then
+ * lie in one. SQLite itself lets nearly any value into any column; one that
+ * does not fit is a DATA error that says what it is and what to do, never a
+ * guess. What destinations/sqlite writes comes back as it was.
+ */
+#ifndef TIDEMARK_CONNECTORS_SQLITE_TYPES_H
+#define TIDEMARK_CONNECTORS_SQLITE_TYPES_H
+
+#include "clients/sqlite.h"
+#include "core/data/batch.h"
+
+/* Store one present value, column `column` of the row at hand, at `row` of
+ * `v`. DATA error, which names neither table nor key, if it does not fit. */
+typedef int (*sqsrc_decode)(struct vector *v, size_t row,
+			    struct sqlite_statement *st, int column,
+			    const struct type *type, struct error *err);
+
+struct sqsrc_type {
+	enum type_kind kind;
+	sqsrc_decode decode;
+	/* The stored form may be another one than ours: positions keep it. */
+	bool raw;
+	bool ordered;
+};
+
+/* Of a declared type, "" or NULL if there is none; fills `out` (native owned
+ * by the caller). */
+const struct sqsrc_type *sqsrc_type_of(const char *declared, struct type *out);
+/* Bind a value of that kind, given as text, in the form in which a column
+ * stores it. Copied. */
+void sqsrc_bind(struct sqlite_statement *st, int at, enum type_kind kind,
+		const char *text);
+
+#endif
