@@ -19,6 +19,7 @@ from bench import Tidemark  # noqa: E402
 from servers import CANARY, Cluster  # noqa: E402
 
 counter = itertools.count(1)
+FILE_ENDS = {"sqlite": ends.SqliteEnd, "duckdb": ends.DuckdbEnd}
 
 
 def pytest_addoption(parser):
@@ -156,11 +157,13 @@ def make_mysql(mysql_family):
 
 
 @pytest.fixture
-def make_source(make_database, make_mysql):
+def make_source(make_database, make_mysql, work_dir):
     """An empty source database of an engine."""
     def make(engine):
         if engine == "postgres":
             return make_database("source")
+        if engine in FILE_ENDS:
+            return FILE_ENDS[engine](work_dir / f"source-{next(counter)}.db")
         return make_mysql(engine)
     return make
 
@@ -176,8 +179,7 @@ def make_destination(make_database, work_dir):
     def make(engine):
         if engine == "postgres":
             return make_database("warehouse")
-        kind = {"sqlite": ends.SqliteEnd, "duckdb": ends.DuckdbEnd}[engine]
-        return kind(work_dir / f"warehouse-{next(counter)}.{engine}")
+        return FILE_ENDS[engine](work_dir / f"warehouse-{next(counter)}.{engine}")
     return make
 
 

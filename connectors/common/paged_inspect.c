@@ -132,13 +132,17 @@ static enum strategy suggest_choose(const struct paged_source *s,
 				  indexed ? ", and has an index" : "");
 		return STRATEGY_TIMESTAMP;
 	}
-	*column = xstrdup(id && suggest_is_id(id) ? id->name : "");
-	*reason = **column ? xstrfmt("no column says when a row changed; %s "
-				     "only finds rows that are new",
-				     id->name)
-			   : xstrdup("no column says when a row changed, and "
-				     "none counts up: mode replace copies the "
-				     "table anew");
+	if (id && suggest_is_id(id)) {
+		*column = xstrdup(id->name);
+		*reason = xstrfmt("no column says when a row changed; %s only "
+				  "finds rows that are new",
+				  id->name);
+	} else {
+		*column = xstrdup("");
+		*reason = xstrdup("no column says when a row changed, and none "
+				  "counts up: mode replace copies the table "
+				  "anew");
+	}
 	return STRATEGY_SEQUENCE;
 }
 

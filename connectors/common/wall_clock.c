@@ -104,12 +104,15 @@ static bool zone_from_file(const char *zone, int64_t *seconds)
 /* "+05:30", "-03" */
 static bool zone_from_offset(const char *zone, int64_t *seconds)
 {
-	int hours = 0, minutes = 0, n = 0;
+	char *end;
+	long hours, minutes = 0;
 
-	if ((*zone != '+' && *zone != '-') ||
-	    !isdigit((unsigned char)zone[1]) ||
-	    sscanf(zone + 1, "%2d%n:%2d%n", &hours, &n, &minutes, &n) < 1 ||
-	    zone[1 + n])
+	if ((*zone != '+' && *zone != '-') || !isdigit((unsigned char)zone[1]))
+		return false;
+	hours = strtol(zone + 1, &end, 10);
+	if (*end == ':')
+		minutes = strtol(end + 1, &end, 10);
+	if (*end || hours > 15 || minutes < 0 || minutes > 59)
 		return false;
 	*seconds = (hours * 60 + minutes) * 60;
 	if (*zone == '-')

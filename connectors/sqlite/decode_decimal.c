@@ -70,7 +70,9 @@ static bool decimal_fits(const char *text, const struct type *type)
 	       whole <= (size_t)(type->precision - type->scale);
 }
 
-SQSRC_DECODE(sqsrc_decode_decimal)
+int sqsrc_decode_decimal(struct vector *v, size_t row,
+			 struct sqlite_statement *st, int column,
+			 const struct type *type, struct error *err)
 {
 	struct strbuf sb = STRBUF_INIT;
 	bool ok = true;

@@ -30,7 +30,7 @@ extern const struct connector_ops sqlite_connector;
 extern const struct paged_dialect sqsrc_dialect;
 
 /* catalog.c */
-int sqsrc_look(struct paged_source *s, const struct source_spec *source,
+int sqsrc_look(struct paged_source *base, const struct source_spec *source,
 	       struct source_layout *out, struct error *err);
 int sqsrc_tables(struct connector *base, struct table_list *out,
 		 struct error *err);
@@ -40,13 +40,14 @@ int sqsrc_last_id(struct sqsrc *s, bool *known, int64_t *out,
 		  struct error *err);
 
 /* rows.c: of the dialect. */
-int sqsrc_query(struct paged_source *s, const struct paged_query *q,
+int sqsrc_query(struct paged_source *base, const struct paged_query *q,
 		struct paged_answer *out, struct error *err);
-int sqsrc_page_open(struct paged_source *s, const struct paged_query *q,
+int sqsrc_page_open(struct paged_source *base, const struct paged_query *q,
 		    struct error *err);
-int sqsrc_page_read(struct paged_source *s, struct batch *b, struct error *err);
-void sqsrc_page_close(struct paged_source *s);
-void sqsrc_position(const struct paged_source *s, const struct batch *b,
+int sqsrc_page_read(struct paged_source *base, struct batch *b,
+		    struct error *err);
+void sqsrc_page_close(struct paged_source *base);
+void sqsrc_position(const struct paged_source *base, const struct batch *b,
 		    size_t column, struct strbuf *out);
 /* One value of one row; NULL if there is none. Caller frees. */
 int sqsrc_value(struct sqsrc *s, const char *sql, char **out,
