@@ -3,7 +3,8 @@
 from landings import (BYTES, DATE, FLOAT32, FLOAT64, INT16, INT32, INT64,
                       INTERVAL, JSON, NATIVE, NO_MYSQL, TEXT, UINT64, UUID,
                       decimal, family, timestamp, timestamptz, varchar)
-from table import EXACT, WIDENED, Column, Refused, Source, Spelt, Value, f4
+from table import (EXACT, WIDENED, Column, Landing, Refused,
+                   Source, Spelt, Value, f4)
 
 MARIADB, MYSQL = ("mariadb",), ("mysql",)
 UNASSIGNED = Refused("not valid in the column's character set")
@@ -29,7 +30,7 @@ INTEGERS = (
            mine="tinyint unsigned"),
     column("TINYINT(1)", INT16, ("-1", -1), ("0", 0), ("1", 1), ("2", 2),
            ("127", 127), note="what `BOOL` stands for; it holds more than "
-           "true and false, so it is a number", mine="tinyint(1)"),
+           "true and false, so it is a number", mine="tinyint"),
     column("SMALLINT", INT16, ("-32768", -32768), ("32767", 32767)),
     column("SMALLINT UNSIGNED", INT32, ("0", 0), ("65535", 65535),
            mine="smallint unsigned"),
@@ -223,9 +224,11 @@ TEXTS = (
     column("LONGTEXT", TEXT, ("REPEAT('🐘', 100000)", "🐘" * 100000)),
     column("ENUM('small','so ''big''','größer','')", TEXT,
            ("'small'", "small"), (r"'so \'big\''", "so 'big'"),
-           ("'größer'", "größer"), ("''", ""), name="enum"),
+           ("'größer'", "größer"), ("''", ""),
+           name="enum", mine="varchar(40)", mapping=WIDENED),
     column("SET('a','b','c d')", TEXT, ("''", ""), ("'b'", "b"),
-           ("'c d,a'", "a,c d"), ("7", "a,b,c d"), name="set"),
+           ("'c d,a'", "a,c d"), ("7", "a,b,c d"),
+           name="set", mine="varchar(18)", mapping=WIDENED),
 )
 
 BINARIES = (
@@ -246,9 +249,11 @@ BINARIES = (
             "ffffffff-ffff-ffff-ffff-ffffffffffff"),
            ("'00000000-0000-0000-0000-000000000000'",
             "00000000-0000-0000-0000-000000000000"), only=MARIADB),
-    column("INET4", NATIVE, ("'0.0.0.0'", "0.0.0.0"),
+    column("INET4", {**NATIVE, "mariadb": Landing("inet4")},
+           ("'0.0.0.0'", "0.0.0.0"),
            ("'255.255.255.255'", "255.255.255.255"), only=MARIADB),
-    column("INET6", NATIVE, ("'::'", "::"), ("'2001:db8::ff00:42:8329'",
+    column("INET6", {**NATIVE, "mariadb": Landing("inet6")},
+           ("'::'", "::"), ("'2001:db8::ff00:42:8329'",
                                              "2001:db8::ff00:42:8329"),
            ("'::ffff:192.0.2.1'", "::ffff:192.0.2.1"), only=MARIADB),
 )
@@ -261,7 +266,7 @@ JSONS = (
                                 "18446744073709551615"),
            only=MARIADB, name="json",
            note="text with a check; it travels byte for byte"),
-    column("JSON", JSON,
+    column("JSON", {**JSON, "mysql": Landing("json")},
            ("'{\"b\": 1,  \"a\": [1, 2.50, \"é\\\\u0041\"], \"b\": 2}'",
             "{\"a\": [1, 2.5, \"éA\"], \"b\": 2}"),
            ("'null'", "null"), ("'\"🐘\"'", "\"🐘\""),
@@ -277,28 +282,29 @@ JSONS = (
            note="as the server prints it: it has sorted the members"),
 )
 
+SHAPE = {**BYTES, **family("longblob", WIDENED)}
 SHAPES = (
-    column("GEOMETRY", BYTES, ("ST_GeomFromText('POINT(1.5 -2.25)')",
+    column("GEOMETRY", SHAPE, ("ST_GeomFromText('POINT(1.5 -2.25)')",
                                bytes.fromhex("0101000000000000000000f83f"
                                              "00000000000002c0"))),
-    column("POINT", BYTES, ("ST_GeomFromText('POINT(0 1)')",
+    column("POINT", SHAPE, ("ST_GeomFromText('POINT(0 1)')",
                             bytes.fromhex("01010000000000000000000000"
                                           "000000000000f03f"))),
-    column("LINESTRING", BYTES,
+    column("LINESTRING", SHAPE,
            ("ST_GeomFromText('LINESTRING(0 0,1 1)')",
             bytes.fromhex("010200000002000000" + "00" * 16
                           + "000000000000f03f" * 2))),
-    column("POLYGON", BYTES,
+    column("POLYGON", SHAPE,
            ("ST_GeomFromText('POLYGON((0 0,0 1,1 1,0 0))')",
             bytes.fromhex("01030000000100000004000000" + "00" * 16
                           + "0000000000000000" + "000000000000f03f" * 3
                           + "00" * 16))),
-    column("MULTIPOINT", BYTES,
+    column("MULTIPOINT", SHAPE,
            ("ST_GeomFromText('MULTIPOINT(0 0,1 1)')",
             bytes.fromhex("010400000002000000"
                           + "0101000000" + "00" * 16
                           + "0101000000" + "000000000000f03f" * 2))),
-    column("GEOMETRYCOLLECTION", BYTES,
+    column("GEOMETRYCOLLECTION", SHAPE,
            ("ST_GeomFromText('GEOMETRYCOLLECTION(POINT(0 0))')",
             bytes.fromhex("010700000001000000" + "0101000000" + "00" * 16))),
 )

@@ -154,7 +154,7 @@ def declared_mysql(db, table):
             "SELECT column_name, column_type FROM information_schema.columns"
             " WHERE table_schema = DATABASE() AND table_name = %s"
             " ORDER BY ordinal_position", [split_table(table)[-1]])
-        types = {name: re.sub(r"int\((?!1\))\d+\)", "int", declared)
+        types = {name: re.sub(r"(int|year)\((?!1\))\d+\)", r"\1", declared)
                  for name, declared in cursor.fetchall()}
         cursor.execute(
             "SELECT check_clause FROM information_schema.check_constraints"

@@ -2,6 +2,7 @@
 
 from from_mysql import MARIADB_SOURCE, MYSQL_SOURCE
 from from_postgres import POSTGRES_SOURCE
+from from_sqlite import SQLITE_SOURCE
 
 SOURCES = {source.name: source for source in (
-    POSTGRES_SOURCE, MARIADB_SOURCE, MYSQL_SOURCE)}
+    POSTGRES_SOURCE, MARIADB_SOURCE, MYSQL_SOURCE, SQLITE_SOURCE)}
