@@ -87,18 +87,53 @@ static const struct mysrc_type *columns_type(const struct mydb_result *r,
 	return mysrc_type_find(type, strstr(whole, " unsigned") != NULL);
 }
 
-/* The server would put "?" for bytes that are not valid in utf8mb3 or ascii:
- * they are read as they are, and checked here. What nobody here knows is read
- * as the server's text. */
+/* Is `charset` one of these? */
+static bool columns_among(const char *charset, const char *const *names)
+{
+	while (*names && strcmp(charset, *names) != 0)
+		names++;
+	return *names;
+}
+
+/* The server puts "?" for a code that the character set leaves open, TIS-620 a
+ * U+FFFD: more of those than the column holds, and 0xFF comes instead, which is
+ * no text. Comparing the way there and back would refuse good texts, since some
+ * sets have a character twice. */
+static char *columns_converted(const char *sql, bool has_fffd)
+{
+	char *text = xstrfmt("CONVERT(%s USING utf8mb4)", sql);
+	char *output = xstrfmt(
+		"CASE WHEN CHAR_LENGTH(%s) - CHAR_LENGTH(REPLACE(%s, '?', ''))"
+		" <> CHAR_LENGTH(%s) - CHAR_LENGTH(REPLACE(%s, '?', ''))"
+		" OR %s LOCATE(_utf8mb4 X'EFBFBD', %s) > 0"
+		" OR (%s IS NULL) <> (%s IS NULL)"
+		" THEN X'FF' ELSE CAST(%s AS BINARY) END",
+		text, text, sql, sql, has_fffd ? "0 *" : "", text, text, sql,
+		text);
+
+	free(text);
+	return output;
+}
+
+/* Bytes that are not valid in utf8mb3 or ascii are read as they are, and
+ * checked here: they too would come as "?". What nobody here knows is read as
+ * the server's text; the library does not know a VECTOR. */
 static char *columns_output(const struct mysrc_column *c, const char *charset)
 {
+	static const char *const raw[] = { "utf8", "utf8mb3", "ascii", NULL };
+	static const char *const whole[] = { "utf8mb4", "latin1",  "ucs2",
+					     "utf16",	"utf16le", "utf32",
+					     "binary",	NULL };
+
 	if (c->type.kind == TYPE_NATIVE)
 		return xstrfmt("CAST(%s AS CHAR)", c->sql);
-	if (charset &&
-	    (!strcmp(charset, "utf8") || !strcmp(charset, "utf8mb3") ||
-	     !strcmp(charset, "ascii")))
+	if (c->how->name && !strcmp(c->how->name, "vector"))
 		return xstrfmt("CAST(%s AS BINARY)", c->sql);
-	return xstrdup(c->sql);
+	if (!charset || columns_among(charset, whole))
+		return xstrdup(c->sql);
+	if (columns_among(charset, raw))
+		return xstrfmt("CAST(%s AS BINARY)", c->sql);
+	return columns_converted(c->sql, !strcmp(charset, "gb18030"));
 }
 
 static void columns_fill(struct mysrc_column *c, const struct mysrc_table *t,

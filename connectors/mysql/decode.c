@@ -88,14 +88,29 @@ MYSRC_DECODE(mysrc_decode_bits)
 	return 0;
 }
 
-/* A month or day of 0: no day of any calendar. 1: NULL was stored. */
+/* A month or day of 0, or one that ALLOW_INVALID_DATES let in. */
+static bool decode_is_day(const struct mydb_time *t)
+{
+	int64_t year;
+	unsigned month, day;
+
+	if (!t->month || !t->day)
+		return false;
+	if (t->day <= 28)
+		return true;
+	civil_from_days(civil_to_days(t->year, t->month, t->day), &year, &month,
+			&day);
+	return day == t->day;
+}
+
+/* No day of any calendar? 1: NULL was stored. */
 static int decode_zero_date(struct vector *v, size_t row,
 			    const struct mydb_time *t, enum zero_dates zero,
 			    struct error *err)
 {
 	char clock[40] = "";
 
-	if (t->month && t->day)
+	if (decode_is_day(t))
 		return 0;
 	if (zero == ZERO_DATES_NULL) {
 		vector_set_null(v, row);
@@ -105,10 +120,11 @@ static int decode_zero_date(struct vector *v, size_t row,
 		snprintf(clock, sizeof(clock), " %02u:%02u:%02u", t->hour,
 			 t->minute, t->second);
 	return error_set(err, ERROR_DATA,
-			 "the zero date %04u-%02u-%02u%s is no date elsewhere "
+			 "the %sdate %04u-%02u-%02u%s is no date elsewhere "
 			 "(zero_dates: null under the pipeline's source, or "
 			 "copy --zero-dates null, reads such dates as NULL)",
-			 t->year, t->month, t->day, clock);
+			 t->month && t->day ? "" : "zero ", t->year, t->month,
+			 t->day, clock);
 }
 
 MYSRC_DECODE(mysrc_decode_date)

@@ -75,8 +75,8 @@ static const struct option source_options[] = {
 	  .default_text = "error",
 	  .choices = zero_dates_choices,
 	  .doc = "Dates of MySQL and MariaDB with a month or day of 0, such as "
-		 "0000-00-00: refuse them, naming row and column, or read them "
-		 "as NULL." },
+		 "0000-00-00, or that no calendar has, such as 2021-02-31: "
+		 "refuse them, naming row and column, or read them as NULL." },
 	{ .name = NULL },
 };
 
