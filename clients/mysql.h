@@ -48,6 +48,7 @@ int mydb_query(struct mydb *db, struct mydb_result **out, const char *sql,
 	       int n, const char *const *params, struct error *err);
 void mydb_result_free(struct mydb_result *r); /* NULL is fine */
 size_t mydb_rows(const struct mydb_result *r);
+size_t mydb_columns(const struct mydb_result *r);
 const char *mydb_value(const struct mydb_result *r, size_t row,
 		       size_t column); /* NULL: NULL */
 

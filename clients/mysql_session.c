@@ -6,6 +6,9 @@
 #include "clients/mysql_errno.h"
 #include "core/base/alloc.h"
 
+/* As long as InnoDB waits for a row. */
+#define MYDB_MOST_WAIT_S 50
+
 /* After these the connection is gone, whatever the library says. */
 static bool mydb_is_lost(unsigned number)
 {
@@ -64,14 +67,21 @@ int mydb_ready(struct mydb *db, struct error *err)
 int mydb_pin(struct mydb *db, const struct mydb_options *options,
 	     struct error *err)
 {
-	int rc = mydb_exec(db,
-			   "SET SESSION time_zone = '+00:00', "
-			   "sql_mode = '" MYDB_SQL_MODE "', "
-			   "autocommit = 1, sql_select_limit = DEFAULT, "
-			   "sql_big_selects = 1, net_write_timeout = 600, "
-			   "net_read_timeout = 600, wait_timeout = 28800",
-			   err);
+	/* Who waits for a lock on the table for long says so, rather than
+	 * being taken for a connection that went silent. */
+	unsigned wait_s = db->target.silence_s / 2;
+	char *sql = xstrfmt("SET SESSION time_zone = '+00:00', "
+			    "sql_mode = '" MYDB_SQL_MODE "', "
+			    "autocommit = 1, sql_select_limit = DEFAULT, "
+			    "sql_big_selects = 1, net_write_timeout = 600, "
+			    "net_read_timeout = 600, wait_timeout = 28800, "
+			    "lock_wait_timeout = %u",
+			    wait_s < 1			? 1
+			    : wait_s > MYDB_MOST_WAIT_S ? MYDB_MOST_WAIT_S
+							: wait_s);
+	int rc = mydb_exec(db, sql, err);
 
+	free(sql);
 	if (!rc)
 		rc = mydb_exec(db,
 			       "SET SESSION TRANSACTION ISOLATION LEVEL "
@@ -169,6 +179,11 @@ void mydb_result_free(struct mydb_result *r)
 size_t mydb_rows(const struct mydb_result *r)
 {
 	return r->n_columns ? r->n_values / r->n_columns : 0;
+}
+
+size_t mydb_columns(const struct mydb_result *r)
+{
+	return r->n_columns;
 }
 
 const char *mydb_value(const struct mydb_result *r, size_t row, size_t column)

@@ -22,8 +22,7 @@ static void inspect_index(struct inspection *x)
 	const struct mysrc_column *mark = mysrc_mark(l);
 	struct strbuf fix = STRBUF_INIT;
 
-	if (mark->expression || !l->table.engine ||
-	    mysrc_index_begins_with(l, mark->name))
+	if (mark->expression || !l->table.engine || l->hint)
 		return;
 	strbuf_addf(&fix, "ALTER TABLE %s ADD INDEX (", l->table.sql);
 	for (size_t i = 0; i < l->n_order; i++) {
@@ -33,8 +32,8 @@ static void inspect_index(struct inspection *x)
 	strbuf_addch(&fix, ')');
 	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "mark-without-index",
 		     fix.data,
-		     "no index of %s begins with \"%s\": every page sorts the "
-		     "table anew",
+		     "no index of %s is in the order of \"%s\" and then the "
+		     "key: every page sorts what is left of the table",
 		     x->source->table, mark->name);
 	strbuf_release(&fix);
 }

@@ -100,6 +100,8 @@ static int keyset_open_page(struct mysrc *c, const struct batch *b,
 		l->n_columns + (l->mark == (long)l->n_columns), err);
 	p->streaming = !rc;
 	mysrc_query_release(&q);
+	if (rc)
+		error_prefix(err, "table %s", p->scan->source->table);
 	if (!rc && !p->open)
 		rc = failpoint("snapshot_opened", err);
 	p->open = true;
@@ -197,6 +199,10 @@ static int keyset_fill(struct mysrc *c, struct batch *b, struct error *err)
 
 	while (!rc && !batch_is_full(b)) {
 		rc = mydb_stream_next(c->db, err);
+		if (rc < 0)
+			error_prefix(err, "table %s, after row %lld of a page",
+				     p->scan->source->table,
+				     (long long)p->read);
 		if (rc <= 0)
 			break;
 		rc = mysrc_append(c, b, err);

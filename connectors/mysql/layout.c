@@ -1,18 +1,23 @@
 #include "connectors/mysql/layout.h"
+#include "connectors/mysql/query.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "connectors/common/names.h"
 #include "core/base/alloc.h"
+#include "core/data/table_name.h"
 
 #define LAYOUT_MOST_KEYS 32
 
 void mysrc_layout_release(struct mysrc_layout *l)
 {
 	mysrc_table_release(&l->table);
-	for (size_t i = 0; i < l->n_indexes; i++)
+	for (size_t i = 0; i < l->n_indexes; i++) {
 		json_decref(l->indexes[i].columns);
+		free(l->indexes[i].name);
+	}
 	for (size_t i = 0; i < l->n_all; i++)
 		mysrc_column_release(&l->all[i]);
 	free(l->indexes);
@@ -22,23 +27,13 @@ void mysrc_layout_release(struct mysrc_layout *l)
 	free(l->order);
 	free(l->forms);
 	free(l->where);
+	free(l->hint);
 	memset(l, 0, sizeof(*l));
 }
 
 const struct mysrc_column *mysrc_mark(const struct mysrc_layout *l)
 {
 	return l->mark < 0 ? NULL : l->columns[l->mark];
-}
-
-bool mysrc_index_begins_with(const struct mysrc_layout *l, const char *column)
-{
-	for (size_t i = 0; i < l->n_indexes; i++) {
-		const char *first = json_string_value(
-			json_array_get(l->indexes[i].columns, 0));
-		if (first && !strcmp(first, column))
-			return true;
-	}
-	return false;
 }
 
 static long layout_find(const struct mysrc_layout *l, const char *name)
@@ -265,6 +260,58 @@ static int layout_check_strategy(const struct mysrc_layout *l,
 	return 0;
 }
 
+/* The n-th column by which an index is sorted: its own, and then InnoDB's
+ * primary key. */
+static const char *layout_sorted_by(const struct mysrc_layout *l,
+				    const struct mysrc_index *x, size_t n)
+{
+	size_t own = json_array_size(x->columns);
+	bool innodb = l->table.engine && !strcasecmp(l->table.engine, "InnoDB");
+
+	if (n < own)
+		return json_string_value(json_array_get(x->columns, n));
+	for (size_t i = 0; innodb && i < l->n_indexes; i++) {
+		if (l->indexes[i].primary)
+			return json_string_value(
+				json_array_get(l->indexes[i].columns, n - own));
+	}
+	return NULL;
+}
+
+/* Are its entries in the total order? */
+static bool layout_serves(const struct mysrc_layout *l,
+			  const struct mysrc_index *x)
+{
+	for (size_t i = 0; i < l->n_order; i++) {
+		const struct mysrc_column *c = l->columns[l->order[i]];
+		const char *name = layout_sorted_by(l, x, i);
+		if (!name || c->expression || mysrc_ordered_by_bytes(l, c) ||
+		    c->how->order == ORDER_BITS || strcmp(name, c->name) != 0)
+			return false;
+	}
+	return x->sorted && l->n_order > 0;
+}
+
+/* MySQL rather reads the whole table and sorts it, once a page, when a page is
+ * a few percent of what is left. */
+static void layout_find_hint(struct mysrc_layout *l)
+{
+	const struct mysrc_index *found = NULL;
+	struct strbuf sb = STRBUF_INIT;
+
+	for (size_t i = 0; i < l->n_indexes; i++) {
+		if (layout_serves(l, &l->indexes[i]) &&
+		    (!found || l->indexes[i].primary))
+			found = &l->indexes[i];
+	}
+	if (!found)
+		return;
+	strbuf_addstr(&sb, " FORCE INDEX (");
+	sql_quote_name(&sb, found->name, '`');
+	strbuf_addch(&sb, ')');
+	l->hint = strbuf_detach(&sb);
+}
+
 static void layout_finish(struct mysrc_layout *l)
 {
 	size_t n = l->n_columns + (l->mark == (long)l->n_columns);
@@ -281,6 +328,41 @@ static void layout_finish(struct mysrc_layout *l)
 	l->forms = xcalloc(n + 1, sizeof(*l->forms));
 	for (size_t i = 0; i < n; i++)
 		l->forms[i] = l->columns[i]->how->form;
+	if (l->mark >= 0)
+		layout_find_hint(l);
+}
+
+/* A column that the catalog does not show may be one that the user may not
+ * read. */
+static int layout_probe_name(struct mydb *db, const struct mysrc_layout *l,
+			     const char *name, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	if (!name || layout_among_all(l, name, false) ||
+	    layout_among_all(l, name, true))
+		return 0;
+	sql_quote_name(&sql, name, '`');
+	rc = mysrc_probe(db, &l->table, sql.data, err);
+	strbuf_release(&sql);
+	return rc;
+}
+
+static int layout_probe(struct mydb *db, const struct source_spec *source,
+			const struct watermark_spec *mark,
+			const struct mysrc_layout *l, struct error *err)
+{
+	size_t n = source->columns ? source->columns->n : 0;
+	int rc = n ? 0 : mysrc_probe(db, &l->table, "*", err);
+
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = layout_probe_name(db, l, source->columns->items[i], err);
+	for (size_t i = 0; !rc && source->key && i < source->key->n; i++)
+		rc = layout_probe_name(db, l, source->key->items[i], err);
+	if (!rc && mark)
+		rc = layout_probe_name(db, l, mark->column, err);
+	return rc;
 }
 
 int mysrc_layout_read(struct mydb *db, const struct source_spec *source,
@@ -296,6 +378,8 @@ int mysrc_layout_read(struct mydb *db, const struct source_spec *source,
 		rc = mysrc_indexes_find(db, out, err);
 	if (!rc)
 		rc = mysrc_columns_read(db, source, out, err);
+	if (!rc)
+		rc = layout_probe(db, source, mark, out, err);
 	if (!rc)
 		rc = layout_choose(out, source, err);
 	if (!rc)

@@ -26,12 +26,14 @@ struct mysrc_table {
 	char *sql, *alias; /* `schema`.`name`, `name` */
 	char *engine; /* "InnoDB"; NULL: a view */
 	char *created; /* or NULL */
-	bool partitioned;
+	bool partitioned, found;
 	int64_t rows, bytes; /* -1: unknown */
 };
 
 struct mysrc_index {
+	char *name;
 	bool primary, unique;
+	bool sorted; /* ascending, and the optimizer may use it */
 	json_t *columns; /* names in order, null for an expression or prefix */
 };
 
@@ -51,6 +53,7 @@ struct mysrc_layout {
 	size_t n_order;
 	enum mydb_form *forms; /* of what is selected */
 	char *where; /* the user's, or NULL */
+	char *hint; /* for pages: " FORCE INDEX (...)"; NULL: none serves */
 };
 
 /* `mark` may be NULL. SCHEMA: no such table or column, no usable key; CONFIG:
@@ -62,11 +65,14 @@ void mysrc_layout_release(struct mysrc_layout *l);
 void mysrc_layout_to_schema(const struct mysrc_layout *l, const char *table,
 			    struct schema *out);
 const struct mysrc_column *mysrc_mark(const struct mysrc_layout *l);
-bool mysrc_index_begins_with(const struct mysrc_layout *l, const char *column);
 
 /* table.c */
 int mysrc_table_find(struct mydb *db, const char *table,
 		     struct mysrc_table *out, struct error *err);
+/* The catalog shows only what the user may use. ACCESS error if the user may
+ * not read the columns (SQL); 0 also if there is no such table or column. */
+int mysrc_probe(struct mydb *db, const struct mysrc_table *t,
+		const char *columns, struct error *err);
 void mysrc_table_release(struct mysrc_table *t);
 int mysrc_indexes_find(struct mydb *db, struct mysrc_layout *l,
 		       struct error *err);

@@ -21,8 +21,8 @@ void mysrc_query_release(struct mysrc_query *q)
 
 /* A unique index under the column's own collation has told its values apart
  * already: the collation is a total order of them, and the index's. */
-static bool query_by_bytes(const struct mysrc_layout *l,
-			   const struct mysrc_column *c)
+bool mysrc_ordered_by_bytes(const struct mysrc_layout *l,
+			    const struct mysrc_column *c)
 {
 	return c->how->order == ORDER_LABEL ||
 	       (c->how->order == ORDER_TEXT && !l->key_unique);
@@ -31,7 +31,7 @@ static bool query_by_bytes(const struct mysrc_layout *l,
 void mysrc_query_ordered(struct strbuf *sb, const struct mysrc_layout *l,
 			 const struct mysrc_column *c)
 {
-	if (query_by_bytes(l, c))
+	if (mysrc_ordered_by_bytes(l, c))
 		strbuf_addf(sb, "CAST(CONVERT(%s USING utf8mb4) AS BINARY)",
 			    c->sql);
 	else
@@ -59,7 +59,7 @@ void mysrc_query_value(struct mysrc_query *q, const struct mysrc_layout *l,
 		return;
 	}
 	query_parameter(q, value, n);
-	if (query_by_bytes(l, c))
+	if (mysrc_ordered_by_bytes(l, c))
 		strbuf_addstr(&q->sql, "CAST(? AS BINARY)");
 	else
 		strbuf_addstr(&q->sql, c->how->cast ? c->how->cast : "?");
@@ -74,8 +74,9 @@ void mysrc_query_select(struct mysrc_query *q, const struct mysrc_layout *l,
 	for (size_t i = 0; !what && i < n; i++)
 		strbuf_addf(&q->sql, "%s%s", i ? ", " : "",
 			    l->columns[i]->output);
-	strbuf_addf(&q->sql, "%s FROM %s AS %s WHERE ", what ? what : "",
-		    l->table.sql, l->table.alias);
+	strbuf_addf(&q->sql, "%s FROM %s AS %s%s WHERE ", what ? what : "",
+		    l->table.sql, l->table.alias,
+		    !what && l->hint ? l->hint : "");
 	/* The user's SQL may end in a comment: the line's end closes it. */
 	if (l->where)
 		strbuf_addf(&q->sql, "(%s\n) AND ", l->where);

@@ -44,6 +44,9 @@ void mysrc_query_beyond(struct mysrc_query *q, const struct mysrc_layout *l,
 			size_t first, bool above, char *const *values);
 void mysrc_query_order(struct mysrc_query *q, const struct mysrc_layout *l,
 		       size_t first);
+/* By the bytes of its text, where its collation is no total order. */
+bool mysrc_ordered_by_bytes(const struct mysrc_layout *l,
+			    const struct mysrc_column *c);
 /* How a column is compared: "`t`.`id`", or by its bytes. */
 void mysrc_query_ordered(struct strbuf *sb, const struct mysrc_layout *l,
 			 const struct mysrc_column *c);

@@ -65,6 +65,17 @@ static bool suggest_is_id(const struct mysrc_column *c)
 		c->type.kind == TYPE_UINT64);
 }
 
+static bool suggest_has_index(const struct mysrc_layout *l, const char *column)
+{
+	for (size_t i = 0; i < l->n_indexes; i++) {
+		const char *first = json_string_value(
+			json_array_get(l->indexes[i].columns, 0));
+		if (first && !strcmp(first, column))
+			return true;
+	}
+	return false;
+}
+
 static const struct mysrc_column *suggest_find(const struct mysrc_layout *l,
 					       const char *const *names,
 					       bool indexed)
@@ -74,7 +85,7 @@ static const struct mysrc_column *suggest_find(const struct mysrc_layout *l,
 			const struct mysrc_column *c = l->columns[j];
 			if (!strcasecmp(c->name, names[i]) &&
 			    suggest_is_time(c) &&
-			    (!indexed || mysrc_index_begins_with(l, c->name)))
+			    (!indexed || suggest_has_index(l, c->name)))
 				return c;
 		}
 	}

@@ -22,11 +22,13 @@ static const char table_names_sql[] =
 	"ORDER BY table_name = ? DESC, 1, 2 LIMIT 10000";
 
 static const char table_indexes_sql[] =
-	"SELECT index_name, non_unique, sub_part, column_name\n"
+	"SELECT index_name, non_unique, sub_part, column_name, collation, %s\n"
 	"FROM information_schema.statistics\n"
 	"WHERE table_schema = ? AND table_name = ?\n"
 	"  AND index_type IN ('BTREE', 'RTREE', 'HASH')\n"
 	"ORDER BY index_name, seq_in_index";
+
+#define TABLE_FIRST_IGNORED 100600
 
 void mysrc_table_release(struct mysrc_table *t)
 {
@@ -37,6 +39,22 @@ void mysrc_table_release(struct mysrc_table *t)
 	free(t->engine);
 	free(t->created);
 	memset(t, 0, sizeof(*t));
+}
+
+int mysrc_probe(struct mydb *db, const struct mysrc_table *t,
+		const char *columns, struct error *err)
+{
+	char *sql = xstrfmt("SELECT %s FROM %s", columns, t->sql);
+	struct mydb_field *fields = NULL;
+	struct error why = ERROR_INIT;
+	size_t n = 0;
+	int rc = mydb_describe(db, sql, &fields, &n, NULL, &why);
+
+	mydb_fields_free(fields, n);
+	free(sql);
+	if (rc && why.code != ERROR_SCHEMA)
+		*err = why;
+	return rc && why.code != ERROR_SCHEMA ? rc : 0;
 }
 
 static int table_missing(struct mydb *db, const char *table,
@@ -99,10 +117,9 @@ static int64_t table_number(const char *text)
 	return text ? strtoll(text, NULL, 10) : -1;
 }
 
-static void table_fill(struct mysrc_table *t, const struct table_name *name,
-		       const struct mydb_result *r)
+static void table_fill_names(struct mysrc_table *t,
+			     const struct table_name *name)
 {
-	const char *flag = mydb_value(r, 0, 6);
 	struct strbuf sql = STRBUF_INIT, alias = STRBUF_INIT;
 
 	t->schema = xstrdup(name->schema);
@@ -111,6 +128,13 @@ static void table_fill(struct mysrc_table *t, const struct table_name *name,
 	sql_quote_name(&alias, name->name, '`');
 	t->sql = strbuf_detach(&sql);
 	t->alias = strbuf_detach(&alias);
+}
+
+static void table_fill(struct mysrc_table *t, const struct mydb_result *r)
+{
+	const char *flag = mydb_value(r, 0, 6);
+
+	t->found = true;
 	t->engine = xstrdup(mydb_value(r, 0, 2));
 	t->rows = table_number(mydb_value(r, 0, 3));
 	t->bytes = table_number(mydb_value(r, 0, 4));
@@ -134,16 +158,29 @@ int mysrc_table_find(struct mydb *db, const char *table,
 	rc = mydb_query(db, &r, table_sql, 2, params, err);
 	if (rc)
 		goto out;
+	table_fill_names(out, &name);
 	/* The catalog's comparison may ignore case. */
 	if (!mydb_rows(r) ||
 	    (mydb_rows(r) > 1 && strcmp(mydb_value(r, 0, 0), name.name) != 0))
-		rc = table_missing(db, table, &name, err);
+		rc = mysrc_probe(db, out, "1", err);
 	else
-		table_fill(out, &name, r);
+		table_fill(out, r);
+	if (!rc && !out->found)
+		rc = table_missing(db, table, &name, err);
 out:
+	if (rc)
+		mysrc_table_release(out);
 	mydb_result_free(r);
 	table_name_release(&name);
 	return rc;
+}
+
+/* Indexes can be hidden from the optimizer; a hint that names one fails. */
+static const char *table_index_is_usable(struct mydb *db)
+{
+	if (!mydb_is_mariadb(db))
+		return "is_visible = 'YES'";
+	return mydb_version(db) >= TABLE_FIRST_IGNORED ? "ignored = 'NO'" : "1";
 }
 
 int mysrc_indexes_find(struct mydb *db, struct mysrc_layout *l,
@@ -153,21 +190,27 @@ int mysrc_indexes_find(struct mydb *db, struct mysrc_layout *l,
 	struct mydb_result *r = NULL;
 	struct mysrc_index *x = NULL;
 	const char *last = "";
-	int rc = mydb_query(db, &r, table_indexes_sql, 2, params, err);
+	char *sql = xstrfmt(table_indexes_sql, table_index_is_usable(db));
+	int rc = mydb_query(db, &r, sql, 2, params, err);
 
+	free(sql);
 	if (rc)
 		return rc;
 	l->indexes = xcalloc(mydb_rows(r) + 1, sizeof(*l->indexes));
 	for (size_t i = 0; i < mydb_rows(r); i++) {
 		const char *name = mydb_value(r, i, 0);
 		const char *column = mydb_value(r, i, 3);
+		const char *order = mydb_value(r, i, 4);
 		if (!x || strcmp(name, last) != 0) {
 			x = &l->indexes[l->n_indexes++];
+			x->name = xstrdup(name);
+			x->sorted = *mydb_value(r, i, 5) == '1';
 			x->primary = !strcmp(name, "PRIMARY");
 			x->unique = *mydb_value(r, i, 1) == '0';
 			x->columns = json_array();
 			last = name;
 		}
+		x->sorted &= order && *order == 'A';
 		/* A prefix is no order of the whole; unique it still is. */
 		json_array_append_new(x->columns, column && !mydb_value(r, i, 2)
 							  ? json_string(column)

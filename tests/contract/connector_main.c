@@ -62,6 +62,8 @@ static int suite_run(void)
 	}
 	if (!strcmp(suite_quirks->connector, "mysql")) {
 		suite_add(all, &n, suite_mysql, suite_mysql_n);
+		suite_add(all, &n, suite_mysql_keyset, suite_mysql_keyset_n);
+		suite_add(all, &n, suite_mysql_faults, suite_mysql_faults_n);
 		suite_add(all, &n, suite_mysql_guarantee,
 			  suite_mysql_guarantee_n);
 		suite_add(all, &n, suite_mysql_types, suite_mysql_types_n);

@@ -150,108 +150,6 @@ static void mysql_zone(void **state)
 	world_refuse(w, ERROR_CONFIG, "Mars/Olympus");
 }
 
-/* Each collation pages every key once; a key without an index by its bytes. */
-static void mysql_text_keys(void **state)
-{
-	static const char *const collations[] = { "utf8mb4_bin",
-						  "utf8mb4_general_ci",
-						  "utf8mb4_unicode_ci",
-						  "latin1_swedish_ci" };
-	struct world *w = suite_world(state);
-
-	for (size_t i = 0; i < ARRAY_SIZE(collations); i++) {
-		char charset[16];
-		snprintf(charset, sizeof(charset), "%.*s",
-			 (int)strcspn(collations[i], "_"), collations[i]);
-		world_exec(w, "DROP TABLE IF EXISTS tm_source.t");
-		world_exec(w,
-			   "CREATE TABLE tm_source.t (k varchar(20) CHARACTER "
-			   "SET %s COLLATE %s PRIMARY KEY, at timestamp(6) "
-			   "NOT NULL)",
-			   charset, collations[i]);
-		world_exec(w, "INSERT INTO tm_source.t (k, at) SELECT v, "
-			      "'2024-01-01' FROM (SELECT 'b' v UNION SELECT "
-			      "'A' UNION SELECT 'é1' UNION SELECT '' UNION "
-			      "SELECT 'z%%' UNION SELECT 'C''' UNION SELECT "
-			      "'aa' UNION SELECT 'Z1') x");
-		world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
-		for (size_t rows = 1; rows < 4; rows++) {
-			world_reset(w);
-			world_expect_count(w, rows, 8);
-			world_expect_count(w, rows, 0);
-		}
-	}
-	world_exec(w, "CREATE TABLE tm_source.u (k varchar(9) COLLATE "
-		      "utf8mb4_general_ci NOT NULL, at timestamp NOT NULL)");
-	world_exec(w, "INSERT INTO tm_source.u VALUES ('a', '2024-01-01'), "
-		      "('B', '2024-01-01'), ('A', '2024-01-01')");
-	world_pipeline(w, "u", STRATEGY_TIMESTAMP, "at");
-	world_key(w, "k", NULL);
-	world_expect(w, 1,
-		     "A|2024-01-01 00:00:00+00\nB|2024-01-01 00:00:00+00\n"
-		     "a|2024-01-01 00:00:00+00\n");
-	world_exec(w, "INSERT INTO tm_source.u VALUES ('B', '2024-01-02')");
-	world_refuse(w, ERROR_SCHEMA, "repeats");
-}
-
-static void mysql_kill(struct world *w, const char *command)
-{
-	struct mydb_result *r = NULL;
-
-	assert_int_equal(mydb_query(w->sessions[0], &r,
-				    "SELECT id FROM "
-				    "information_schema.processlist WHERE info "
-				    "LIKE 'SELECT /* tidemark source%'",
-				    0, NULL, &w->err),
-			 0);
-	assert_int_equal(mydb_rows(r), 1);
-	world_exec(w, "%s %s", command, mydb_value(r, 0, 0));
-	mydb_result_free(r);
-}
-
-/* KILL in mid-stream, of the statement alone too: an error, never the end, and
- * a new connection reads it all. */
-static void mysql_killed_stream(void **state)
-{
-	static const char *const commands[] = { "KILL QUERY", "KILL" };
-	struct world *w = suite_world(state);
-
-	world_exec(w, "CREATE TABLE tm_source.t (id int PRIMARY KEY, at "
-		      "timestamp(6) NOT NULL, v longtext)");
-	world_exec(w,
-		   "INSERT INTO tm_source.t SELECT n, '2024-01-01', "
-		   "repeat('x', 60000) FROM %s",
-		   world_series(w, 1, 1000));
-	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
-	w->quiet = true;
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		int rc = 1;
-		world_reset(w);
-		assert_int_equal(world_begin(w), 0);
-		w->batch.max_bytes = 200000;
-		assert_int_equal(world_step(w, 1000), 1);
-		mysql_kill(w, commands[i]);
-		while (rc > 0)
-			rc = world_step(w, 1000);
-		assert_int_equal(rc, -ERROR_TRANSIENT);
-		world_reopen(w);
-		world_reset(w);
-		world_expect_count(w, 1000, 1000);
-		w->quiet = true;
-	}
-}
-
-static void mysql_interrupted(void **state)
-{
-	struct world *w = suite_world(state);
-
-	mysql_table(w);
-	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
-	assert_int_equal(world_describe(w), 0);
-	w->ops->interrupt(w->connector);
-	world_refuse(w, ERROR_STOPPED, "interrupted");
-}
-
 static void mysql_truncated(void **state)
 {
 	struct world *w = suite_world(state);
@@ -309,19 +207,6 @@ static void mysql_rebuilt(void **state)
 	world_refuse(w, ERROR_SCHEMA, "created again");
 }
 
-static void mysql_altered(void **state)
-{
-	struct world *w = suite_world(state);
-
-	mysql_table(w);
-	world_exec(w, "INSERT INTO tm_source.t (v) VALUES (1)");
-	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
-	assert_int_equal(world_begin(w), 0);
-	world_exec(w, "ALTER TABLE tm_source.t MODIFY v varchar(10)");
-	assert_int_equal(world_step(w, 10), -ERROR_SCHEMA);
-	assert_non_null(strstr(w->err.message, "altered"));
-}
-
 const struct CMUnitTest suite_mysql[] = {
 	SUITE_TEST(mysql_late_commit),
 	SUITE_TEST(mysql_late_id),
@@ -329,11 +214,7 @@ const struct CMUnitTest suite_mysql[] = {
 	SUITE_TEST(mysql_xa),
 	SUITE_TEST(mysql_xmin),
 	SUITE_TEST(mysql_zone),
-	SUITE_TEST(mysql_text_keys),
-	SUITE_TEST(mysql_killed_stream),
-	SUITE_TEST(mysql_interrupted),
 	SUITE_TEST(mysql_truncated),
 	SUITE_TEST(mysql_rebuilt),
-	SUITE_TEST(mysql_altered),
 };
 const size_t suite_mysql_n = ARRAY_SIZE(suite_mysql);

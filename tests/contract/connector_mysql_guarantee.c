@@ -25,26 +25,6 @@ static bool guarantee_is_mysql(const struct world *w)
 	return !strcmp(w->quirks->engine, "mysql");
 }
 
-/* A session that may do everything; NULL, and the test is skipped, without its
- * URL. */
-static void *guarantee_boss(struct world *w)
-{
-	const char *url =
-		getenv(guarantee_is_mysql(w) ? "TIDEMARK_TEST_MYSQL_ADMIN"
-					     : "TIDEMARK_TEST_MARIADB_ADMIN");
-	struct connection boss = w->conn;
-	void *session;
-
-	if (!url)
-		skip();
-	memset(&boss.url, 0, sizeof(boss.url));
-	assert_int_equal(url_parse(&boss.url, url, &w->err), 0);
-	session = w->quirks->connect(&boss);
-	url_release(&boss.url);
-	assert_non_null(session);
-	return session;
-}
-
 /* Says `check` so, with this fix? */
 static bool guarantee_checked(struct world *w, const char *code,
 			      const char *fix)
@@ -65,7 +45,7 @@ static bool guarantee_checked(struct world *w, const char *code,
 /* Without a right: lag, and the GRANT that is missing. */
 static void guarantee_without(struct world *w, const char *right)
 {
-	void *session = guarantee_boss(w);
+	void *session = world_boss(w);
 	char *sql = xstrfmt("REVOKE %s ON *.* FROM app@'%%'", right);
 	char *grant = xstrfmt("GRANT %s ON *.* TO 'app'@'%%'", right);
 	bool named, checked;
@@ -132,7 +112,7 @@ static void guarantee_engines(void **state)
 static void guarantee_replica(void **state)
 {
 	struct world *w = suite_world(state);
-	void *session = guarantee_boss(w);
+	void *session = world_boss(w);
 	bool mysql = guarantee_is_mysql(w), named;
 
 	guarantee_table(w, "");
@@ -161,7 +141,7 @@ static void guarantee_replica(void **state)
 static void guarantee_read_only(void **state)
 {
 	struct world *w = suite_world(state);
-	void *session = guarantee_boss(w);
+	void *session = world_boss(w);
 
 	guarantee_table(w, "");
 	w->quirks->exec(session, "SET GLOBAL read_only = 1");

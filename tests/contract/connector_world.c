@@ -118,7 +118,7 @@ static void mysql_run(void *session, const char *sql)
 #define MYSQL_QUIRKS(name_of, variable_of)                                     \
 	{                                                                      \
 		.engine = name_of, .connector = "mysql",                       \
-		.variable = variable_of,                                       \
+		.variable = variable_of, .admin = variable_of "_ADMIN",        \
 		.clean = "DROP DATABASE IF EXISTS tm_source;\n"                \
 			 "CREATE DATABASE tm_source CHARACTER SET utf8mb4;\n"  \
 			 "USE tm_source;\n"                                    \
@@ -284,6 +284,37 @@ struct world *world_new(const struct quirks *quirks)
 		return NULL;
 	}
 	return w;
+}
+
+void *world_boss(struct world *w)
+{
+	const char *url = w->quirks->admin ? getenv(w->quirks->admin) : NULL;
+	struct connection boss = w->conn;
+	void *session;
+
+	if (!url)
+		skip();
+	memset(&boss.url, 0, sizeof(boss.url));
+	assert_int_equal(url_parse(&boss.url, url, &w->err), 0);
+	session = w->quirks->connect(&boss);
+	url_release(&boss.url);
+	assert_non_null(session);
+	return session;
+}
+
+void world_keep_log(struct world *w, bool keep)
+{
+	void *boss = world_boss(w);
+
+	if (keep) {
+		w->quirks->exec(boss, "SET GLOBAL log_output = 'TABLE'");
+		w->quirks->exec(boss, "TRUNCATE mysql.general_log");
+		w->quirks->exec(boss, "GRANT SELECT ON mysql.general_log TO "
+				      "app@'%'");
+	}
+	w->quirks->exec(boss, keep ? "SET GLOBAL general_log = 1"
+				   : "SET GLOBAL general_log = 0");
+	w->quirks->disconnect(boss);
 }
 
 static void world_end_run(struct world *w)

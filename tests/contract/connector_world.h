@@ -22,6 +22,7 @@ struct quirks {
 	const char *connector; /* registry name */
 	const char *variable; /* environment variable with the URL, or NULL: a
 			       * temporary file serves */
+	const char *admin; /* with that of one who may do all, or NULL */
 	const char *clean; /* empties the place of the tests */
 	const char *prefix; /* of tables: "tm_source." */
 	const char *mark_type; /* of a mark that is an instant */
@@ -83,6 +84,11 @@ void world_exec(struct world *w, const char *fmt, ...)
 void world_other(struct world *w, int n, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* A session that may do everything; without its URL the test is skipped. */
+void *world_boss(struct world *w);
+/* MySQL and MariaDB: keep what is run in mysql.general_log. */
+void world_keep_log(struct world *w, bool keep);
+
 /* Table (without the prefix), strategy and column: a new pipeline. */
 void world_pipeline(struct world *w, const char *table, enum strategy strategy,
 		    const char *column);
@@ -122,6 +128,10 @@ extern const struct CMUnitTest suite_marks[];
 extern const size_t suite_marks_n;
 extern const struct CMUnitTest suite_mysql[];
 extern const size_t suite_mysql_n;
+extern const struct CMUnitTest suite_mysql_faults[];
+extern const size_t suite_mysql_faults_n;
+extern const struct CMUnitTest suite_mysql_keyset[];
+extern const size_t suite_mysql_keyset_n;
 extern const struct CMUnitTest suite_mysql_guarantee[];
 extern const size_t suite_mysql_guarantee_n;
 extern const struct CMUnitTest suite_mysql_types[];
