@@ -41,14 +41,14 @@ static void mydb_library_begin(void)
 	mysql_library_init(0, NULL, NULL);
 }
 
-static int mydb_fail(struct mydb *db, struct error *err)
+int mydb_fail(struct mydb *db, struct error *err)
 {
 	return mydb_refused(db, mysql_errno(db->conn), mysql_sqlstate(db->conn),
 			    mysql_error(db->conn), err);
 }
 
 /* A connection that breaks while rows are read is the connection's error. */
-static int mydb_stmt_fail(struct mydb *db, MYSQL_STMT *stmt, struct error *err)
+int mydb_stmt_fail(struct mydb *db, void *stmt, struct error *err)
 {
 	if (!mysql_stmt_errno(stmt))
 		return mydb_fail(db, err);
@@ -95,17 +95,17 @@ static int mydb_socket(MYSQL *conn)
 
 /* One attempt; NULL conn is never left behind, an error is in it. */
 static MYSQL *mydb_connect(const struct mydb_target *t, enum tls_mode mode,
-			   bool *ok)
+			   struct mydb_local *local, bool *ok)
 {
 	MYSQL *conn = mysql_init(NULL);
-	unsigned off = 0, tcp = MYSQL_PROTOCOL_TCP;
+	unsigned tcp = MYSQL_PROTOCOL_TCP;
 
 	if (!conn)
 		abort(); /* out of memory, as everywhere */
 	mysql_options(conn, MYSQL_OPT_CONNECT_TIMEOUT, &t->connect_s);
 	mysql_options(conn, MYSQL_OPT_READ_TIMEOUT, &t->silence_s);
 	mysql_options(conn, MYSQL_OPT_WRITE_TIMEOUT, &t->silence_s);
-	mysql_options(conn, MYSQL_OPT_LOCAL_INFILE, &off);
+	mydb_local_offer(conn, local);
 	mysql_options(conn, MYSQL_SET_CHARSET_NAME, "utf8mb4");
 	mysql_options4(conn, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name",
 		       t->application);
@@ -133,11 +133,11 @@ static int mydb_sign_in(struct mydb *db, struct error *err)
 	struct mydb_target *t = &db->target;
 	bool ok;
 
-	db->conn = mydb_connect(t, t->tls, &ok);
+	db->conn = mydb_connect(t, t->tls, db->local, &ok);
 	if (!ok && t->tls_if_asked &&
 	    (mysql_errno(db->conn) == 3159 || mysql_errno(db->conn) == 1045 ||
 	     mysql_errno(db->conn) == 2061)) {
-		MYSQL *again = mydb_connect(t, TLS_REQUIRED, &ok);
+		MYSQL *again = mydb_connect(t, TLS_REQUIRED, db->local, &ok);
 		if (ok) {
 			t->tls = TLS_REQUIRED;
 			mysql_close(db->conn);
@@ -156,6 +156,8 @@ int mydb_open(struct mydb **out, const struct connection *conn,
 	int rc;
 
 	pthread_once(&mydb_once, mydb_library_begin);
+	if (options->load)
+		db->local = mydb_local_new();
 	rc = mydb_target_fill(&db->target, conn, options->application, err);
 	if (!rc)
 		rc = mydb_sign_in(db, err);
@@ -178,8 +180,10 @@ void mydb_close(struct mydb *db)
 	if (!db)
 		return;
 	mydb_stream_abort(db);
+	mydb_insert_end(db);
 	if (db->conn)
 		mysql_close(db->conn);
+	mydb_local_free(db->local);
 	mydb_target_release(&db->target);
 	free(db);
 }
@@ -194,7 +198,7 @@ void mydb_interrupt(struct mydb *db)
 	bool ok;
 
 	atomic_store(&db->interrupted, true);
-	other = mydb_connect(t, t->tls, &ok);
+	other = mydb_connect(t, t->tls, NULL, &ok);
 	snprintf(sql, sizeof(sql), "KILL QUERY %lu", db->id);
 	if (!ok || mysql_query(other, sql) != 0)
 		shutdown(mydb_socket(db->conn), SHUT_RDWR);

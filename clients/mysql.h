@@ -19,11 +19,12 @@ struct mydb_result;
 
 struct mydb_options {
 	bool read_only; /* SET SESSION TRANSACTION READ ONLY */
+	bool load; /* for mysql_load.h: LOCAL INFILE, from memory alone */
 	const char *application; /* program_name: "tidemark/<this>" */
 };
 
 /* The session is pinned: utf8mb4, time_zone +00:00, MYDB_SQL_MODE, repeatable
- * read, autocommit, no LOCAL INFILE. */
+ * read, autocommit; LOCAL INFILE never opens a file. */
 #define MYDB_SQL_MODE                                                          \
 	"NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,"       \
 	"ERROR_FOR_DIVISION_BY_ZERO"

@@ -12,6 +12,7 @@
 #include "clients/mysql_target.h"
 
 struct mydb_column; /* of a stream */
+struct mydb_local; /* what LOAD DATA LOCAL is served from */
 
 struct mydb {
 	void *conn; /* MYSQL */
@@ -27,6 +28,10 @@ struct mydb {
 	struct mydb_cell *cells;
 	const enum mydb_form *forms; /* NULL: bytes */
 	size_t n_columns;
+	/* Of mysql_load.c. */
+	struct mydb_local *local; /* NULL: no LOCAL INFILE at all */
+	void *insert; /* MYSQL_STMT that stays prepared, or NULL */
+	char *insert_sql;
 };
 
 /* An error of the server or the library as ours. */
@@ -39,8 +44,18 @@ int mydb_pin(struct mydb *db, const struct mydb_options *options,
 /* Is a column of this type what the form was chosen for? */
 bool mydb_form_fits(enum mydb_form form, int type);
 
-/* In mysql.c: a statement without parameters; the steps of one with them, whose
- * end is mydb_stream_abort. */
+/* In mysql_load.c. Before the connection is made: NULL switches LOCAL INFILE
+ * off, else it is only ever served from memory. */
+struct mydb_local *mydb_local_new(void);
+void mydb_local_free(struct mydb_local *l); /* NULL is fine */
+void mydb_local_offer(void *conn, struct mydb_local *l);
+void mydb_insert_end(struct mydb *db); /* harmless without any */
+
+/* In mysql.c: the last error of the connection, or of a MYSQL_STMT; a
+ * statement without parameters; the steps of one with them, whose end is
+ * mydb_stream_abort. */
+int mydb_fail(struct mydb *db, struct error *err);
+int mydb_stmt_fail(struct mydb *db, void *stmt, struct error *err);
 int mydb_plain(struct mydb *db, const char *sql, struct mydb_result **out,
 	       struct error *err);
 int mydb_prepare(struct mydb *db, const char *sql, struct error *err);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "destinations/common/connection.h"
 
 /* The pinned session, and: the stage's schema last, so that nothing in it can
  * stand for a catalog. The merge looks keys up in the target's index, in the
@@ -73,18 +74,6 @@ void postgres_session_rollback(struct postgres_destination *d)
 		pg_exec(d->pg, "ROLLBACK", &ignored);
 }
 
-static void postgres_copy_connection(struct connection *dst,
-				     const struct connection *src)
-{
-	*dst = *src;
-	dst->name = xstrdup(src->name);
-	dst->password = xstrdup(src->password);
-	dst->tls_ca = xstrdup(src->tls_ca);
-	dst->tls_cert = xstrdup(src->tls_cert);
-	dst->tls_key = xstrdup(src->tls_key);
-	url_copy(&dst->url, &src->url);
-}
-
 static void postgres_close(struct destination *base)
 {
 	struct postgres_destination *d = (struct postgres_destination *)base;
@@ -93,12 +82,7 @@ static void postgres_close(struct destination *base)
 		return;
 	pg_close(d->pg);
 	pthread_mutex_destroy(&d->swapping);
-	free(d->conn.name);
-	free(d->conn.password);
-	free(d->conn.tls_ca);
-	free(d->conn.tls_cert);
-	free(d->conn.tls_key);
-	url_release(&d->conn.url);
+	connection_release(&d->conn);
 	free(d->backend_started);
 	free(d->seen.batch_id);
 	free(d->refresh_key);
@@ -123,7 +107,7 @@ static int postgres_open(struct destination **out,
 	postgres_catalog_table_init(&d->table);
 	d->seen.batch_id = xstrdup("");
 	pthread_mutex_init(&d->swapping, NULL);
-	postgres_copy_connection(&d->conn, conn);
+	connection_copy(&d->conn, conn);
 	rc = postgres_session_open(d, &d->pg, err);
 	if (!rc)
 		rc = postgres_session_start(d, err);

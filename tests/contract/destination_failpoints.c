@@ -126,7 +126,8 @@ static void failpoint_refresh(struct world *w, const char *point,
 	assert_true(armed || status == 0);
 }
 
-/* Nothing of a preparation that ends halfway is left. */
+/* Nothing of a preparation that ends halfway is left; or where DDL commits, it
+ * is known what is. */
 static void test_failpoint_prepare(void **state)
 {
 	struct world *w = suite_world(state);
@@ -137,8 +138,14 @@ static void test_failpoint_prepare(void **state)
 	world_sync(w, "1|a", "{\"value\":\"1\"}");
 	world_schema(w, "id:int64! name:text x:int32 y:int32");
 	failpoint_session(w, "mid_alter", "");
-	assert_string_equal(world_query(w, "SELECT * FROM orders;"), "1|a");
-	assert_string_equal(world_mark(w), "{\"value\":\"1\"}");
+	if (w->quirks->ddl_commits) {
+		/* The columns may be there: all rows are read for them. */
+		assert_string_equal(world_mark(w), w->quirks->null);
+	} else {
+		assert_string_equal(world_query(w, "SELECT * FROM orders;"),
+				    "1|a");
+		assert_string_equal(world_mark(w), "{\"value\":\"1\"}");
+	}
 	world_sync(w, "1|a|2|3", "{}");
 	assert_string_equal(
 		world_query(w, "SELECT id, name, x, y FROM orders;"),

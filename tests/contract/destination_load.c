@@ -257,6 +257,8 @@ static void load_keeps_position(struct world *w)
 	sql = xstrfmt("SELECT %s FROM orders WHERE id = 1;",
 		      w->quirks->position);
 	world_sync(w, "1|a|1|" DAY("01") "\n2|b|1|" DAY("01"), "{}");
+	if (w->quirks->watch)
+		world_exec(w, w->quirks->watch);
 	before = xstrdup(world_query(w, sql));
 	world_sync(w, "1|a|1|" DAY("01") "\n2|B|1|" DAY("02"), "{}");
 	world_expect_counts(w, 0, 1, 1);
@@ -483,13 +485,14 @@ static void test_key_only(void **state)
 	struct world *w = suite_world(state);
 
 	world_schema(w, "id:int64!");
-	w->target.table = "keys";
+	w->target.table = "key_only";
 	w->target.mode = LOAD_UPSERT;
 	world_sync(w, "1\n2", "{}");
 	world_sync(w, "2\n3", "{}");
 	world_expect_counts(w, 1, 0, 1);
-	assert_string_equal(world_query(w, "SELECT id FROM keys ORDER BY id;"),
-			    "1\n2\n3");
+	assert_string_equal(
+		world_query(w, "SELECT id FROM key_only ORDER BY id;"),
+		"1\n2\n3");
 }
 
 const struct CMUnitTest suite_load[] = {

@@ -46,9 +46,7 @@ static void test_refresh_refuses_second(void **state)
 {
 	struct world *w = rivals_refresh(state);
 	struct destination *first = rivals_swap(w, NULL);
-	char *pid = xstrdup(world_query(
-		w, "SELECT 'backend ' || pid FROM pg_locks WHERE locktype = "
-		   "'advisory' AND granted;"));
+	char *pid = xstrdup(world_query(w, w->quirks->refresher));
 
 	assert_int_equal(world_begin(w), ERROR_STATE);
 	if (!strstr(w->err.message, pid))
@@ -125,11 +123,7 @@ static void test_refresh_counts(void **state)
 {
 	struct world *w = rivals_refresh(state);
 
-	world_exec(w,
-		   "DO $$ BEGIN EXECUTE (SELECT 'DELETE FROM ' || "
-		   "oid::regclass FROM pg_class WHERE relpersistence = 'p' AND "
-		   "relkind = 'r' AND relname LIKE '\\_tidemark\\_stage%'); "
-		   "END $$;");
+	world_exec(w, w->quirks->empty_stage);
 	assert_int_equal(world_finish(w, "{}"), ERROR_BUG);
 	world_close(w);
 	assert_string_equal(world_query(w, ALL), "1|a");

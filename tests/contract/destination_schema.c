@@ -19,8 +19,8 @@ static struct world *schema_world(void **state)
 	return w;
 }
 
-/* CREATE TABLE with the engine's own words for bigint, integer and text: $b,
- * $i and $t. */
+/* CREATE TABLE with the engine's own words for bigint, integer, text and a text
+ * that is indexed: $b, $i, $t and $k. */
 static void schema_exec(struct world *w, const char *sql)
 {
 	struct strbuf sb = STRBUF_INIT;
@@ -33,6 +33,7 @@ static void schema_exec(struct world *w, const char *sql)
 		p++;
 		strbuf_addstr(&sb, *p == 'b'   ? w->quirks->bigint
 				   : *p == 'i' ? w->quirks->integer
+				   : *p == 'k' ? w->quirks->key_text
 					       : w->quirks->text);
 	}
 	world_exec(w, sb.data);
@@ -105,7 +106,7 @@ static void test_other_column_order(void **state)
 	struct world *w = schema_world(state);
 
 	world_schema(w, "id:int64! name:text n:int32");
-	schema_exec(w, "CREATE TABLE orders (extra $t DEFAULT 'd', n $i, "
+	schema_exec(w, "CREATE TABLE orders (extra $k DEFAULT 'd', n $i, "
 		       "name $t, id $b PRIMARY KEY);");
 	world_sync(w, "1|a|5\n2|b|6", "{}");
 	assert_string_equal(world_query(w, "SELECT * FROM orders ORDER BY id;"),
@@ -122,8 +123,8 @@ static void test_unique_values_exchanged(void **state)
 {
 	struct world *w = schema_world(state);
 
-	world_schema(w, "id:int64! name:text n:int32");
-	schema_exec(w, "CREATE TABLE orders (id $b PRIMARY KEY, name $t UNIQUE,"
+	world_schema(w, "id:int64! name:text(40) n:int32");
+	schema_exec(w, "CREATE TABLE orders (id $b PRIMARY KEY, name $k UNIQUE,"
 		       " n $i);");
 	world_sync(w, "1|a|5\n2|b|6\n3|c|7", "{}");
 	world_sync(w, "1|b|5\n2|a|6\n3|c|7\n4|d|8", "{}");
@@ -168,7 +169,7 @@ static void test_key_column_missing(void **state)
 	struct world *w = schema_world(state);
 
 	world_schema(w, "id:int64! name:text");
-	schema_exec(w, "CREATE TABLE orders (name $t PRIMARY KEY);");
+	schema_exec(w, "CREATE TABLE orders (name $k PRIMARY KEY);");
 	schema_refused(w, "id");
 }
 

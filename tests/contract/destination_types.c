@@ -12,33 +12,38 @@
 struct value_case {
 	const char *spec;
 	const char *values; /* one a line */
-	const char *sqlite, *duckdb; /* NULL: as `values`; "": not looked at */
+	/* NULL: as `values`; "": not looked at. */
+	const char *sqlite, *duckdb, *mysql;
 };
 
 static const struct value_case value_cases[] = {
-	{ "v:bool", "t\nf\nNULL", "1\n0\nNULL", "True\nFalse\nNULL" },
-	{ "v:int16", "-32768\n32767\n0", NULL, NULL },
-	{ "v:int32", "-2147483648\n2147483647", NULL, NULL },
-	{ "v:int64", "-9223372036854775808\n9223372036854775807", NULL, NULL },
-	{ "v:uint64", "0\n18446744073709551615", "", NULL },
-	{ "v:float32", "1.5\n-0.25\n3.4028235e+38", "", "" },
-	{ "v:float64", "0.1\n1.7976931348623157e+308\n5e-324", "", NULL },
-	{ "v:decimal(12,2)", "0.00\n-1.50\n9999999999.99\n0.01", "", NULL },
+	{ "v:bool", "t\nf\nNULL", "1\n0\nNULL", "True\nFalse\nNULL",
+	  "1\n0\nNULL" },
+	{ "v:int16", "-32768\n32767\n0", NULL, NULL, NULL },
+	{ "v:int32", "-2147483648\n2147483647", NULL, NULL, NULL },
+	{ "v:int64", "-9223372036854775808\n9223372036854775807", NULL, NULL,
+	  NULL },
+	{ "v:uint64", "0\n18446744073709551615", "", NULL, NULL },
+	{ "v:float32", "1.5\n-0.25\n3.4028235e+38", "", "", "" },
+	{ "v:float64", "0.1\n1.7976931348623157e+308\n5e-324", "", NULL, NULL },
+	{ "v:decimal(12,2)", "0.00\n-1.50\n9999999999.99\n0.01", "", NULL,
+	  NULL },
 	{ "v:decimal", "0\n1.10\n-12345678901234567890.0987654321\n0.00001",
-	  NULL, "" },
+	  NULL, "", NULL },
 	{ "v:text", "\n\\N\n\\\nünïcödé\n\t\n'; --\n\xf0\x9f\x98\x80", NULL,
-	  NULL },
-	{ "v:text(5)", "abcde\nüüüüü", NULL, NULL },
-	{ "v:date", "1970-01-01\n2026-02-28\n0001-01-01\n9999-12-31", NULL,
-	  NULL },
-	{ "v:timestamp", "1970-01-01 00:00:00\n2026-01-31 12:00:00.000001",
 	  NULL, NULL },
+	{ "v:text(5)", "abcde\nüüüüü", NULL, NULL, NULL },
+	{ "v:date", "1970-01-01\n2026-02-28\n0001-01-01\n9999-12-31", NULL,
+	  NULL, NULL },
+	{ "v:timestamp", "1970-01-01 00:00:00\n2026-01-31 12:00:00.000001",
+	  NULL, NULL, NULL },
 	{ "v:timestamptz",
 	  "1970-01-01 00:00:00+00\n2026-01-31 12:00:00.000001+00", "",
-	  "1970-01-01 00:00:00+00:00\n2026-01-31 12:00:00.000001+00:00" },
+	  "1970-01-01 00:00:00+00:00\n2026-01-31 12:00:00.000001+00:00",
+	  "1970-01-01 00:00:00\n2026-01-31 12:00:00.000001" },
 	{ "v:json", "{\"b\": 1, \"a\": [null, \"x\"]}\nnull\n\"\\\\\"", NULL,
-	  NULL },
-	{ "v:native", "[1,5)\n{a,b}", NULL, NULL },
+	  NULL, NULL },
+	{ "v:native", "[1,5)\n{a,b}", NULL, NULL, NULL },
 };
 
 static const char *value_expected(const struct world *w,
@@ -46,6 +51,7 @@ static const char *value_expected(const struct world *w,
 {
 	const char *own = !strcmp(w->quirks->engine, "sqlite")	 ? c->sqlite
 			  : !strcmp(w->quirks->engine, "duckdb") ? c->duckdb
+			  : w->quirks->plugin			 ? c->mysql
 								 : NULL;
 
 	return own ? own : c->values;

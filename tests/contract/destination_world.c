@@ -28,7 +28,15 @@ static const struct quirks postgres_quirks = {
 	.null = "NULL",
 	.position = "ctid::text",
 	.list_tables = "SELECT relname FROM pg_class WHERE relkind = 'r';",
+	.refresher = "SELECT 'backend ' || pid FROM pg_locks WHERE locktype = "
+		     "'advisory' AND granted;",
+	.empty_stage =
+		"DO $$ BEGIN EXECUTE (SELECT 'DELETE FROM ' || "
+		"oid::regclass FROM pg_class WHERE relpersistence = 'p' AND "
+		"relkind = 'r' AND relname LIKE '\\_tidemark\\_stage%'); "
+		"END $$;",
 	.text = "text",
+	.key_text = "text",
 	.integer = "integer",
 	.bigint = "bigint",
 	.clean = "DROP SCHEMA IF EXISTS public, other CASCADE;"
@@ -47,6 +55,7 @@ static const struct quirks sqlite_quirks = {
 	.schema = "main",
 	.null = "NULL",
 	.text = "TEXT",
+	.key_text = "TEXT",
 	.integer = "INTEGER",
 	.bigint = "INTEGER",
 	.list_tables = "SELECT name FROM sqlite_master;",
@@ -66,14 +75,61 @@ static const struct quirks duckdb_quirks = {
 	.schema = "main",
 	.null = "NULL",
 	.text = "VARCHAR",
+	.key_text = "VARCHAR",
 	.integer = "INTEGER",
 	.bigint = "BIGINT",
 	.list_tables = "SELECT table_name FROM duckdb_tables();",
 	.strict_types = true,
 };
 
+#define MYSQL_CLIENT                                                           \
+	"\"${TIDEMARK_TEST_PYTHON:-python3}\" "                                \
+	"\"$TIDEMARK_TEST_DIR\"/mysql_client.py"
+#define MYSQL_QUIRKS                                                           \
+	.plugin = "mysql", .client = MYSQL_CLIENT, .lasting = true,            \
+	.schema = "tm_source", .null = "NULL", .position = "touched",          \
+	.watch = "ALTER TABLE orders ADD COLUMN touched datetime(6) "          \
+		 "DEFAULT CURRENT_TIMESTAMP(6) "                               \
+		 "ON UPDATE CURRENT_TIMESTAMP(6);",                            \
+	.text = "longtext", .key_text = "varchar(40)", .integer = "int",       \
+	.bigint = "bigint",                                                    \
+	.refuse_mark = "ALTER TABLE _tidemark_watermark ADD CHECK "            \
+		       "(watermark NOT LIKE '%refused%');",                    \
+	.list_tables = "SELECT table_name FROM information_schema.tables "     \
+		       "WHERE table_schema = DATABASE();",                     \
+	.refresher = "SELECT CONCAT('connection ', id) "                       \
+		     "FROM information_schema.processlist "                    \
+		     "WHERE user = 'boss' AND id <> CONNECTION_ID();",         \
+	.empty_stage = "SET @q = (SELECT CONCAT('DELETE FROM ', table_name) "  \
+		       "FROM information_schema.tables "                       \
+		       "WHERE table_schema = DATABASE() "                      \
+		       "AND table_name LIKE '!_tidemark!_stage%' ESCAPE '!');" \
+		       "PREPARE p FROM @q; EXECUTE p;",                        \
+	.strict_types = true, .key_index = true, .other_writers = true,        \
+	.ddl_commits = true
+
+/* A database of another character set must not matter. */
+static const struct quirks mariadb_quirks = {
+	.engine = "mariadb",
+	.variable = "TIDEMARK_TEST_MARIADB_ADMIN",
+	.clean = "DROP DATABASE IF EXISTS tm_source;"
+		 "DROP DATABASE IF EXISTS other;"
+		 "CREATE DATABASE tm_source CHARACTER SET latin1;",
+	MYSQL_QUIRKS,
+};
+
+static const struct quirks mysql_quirks = {
+	.engine = "mysql",
+	.variable = "TIDEMARK_TEST_MYSQL_ADMIN",
+	.clean = "DROP DATABASE IF EXISTS tm_source;"
+		 "DROP DATABASE IF EXISTS other;"
+		 "CREATE DATABASE tm_source CHARACTER SET utf8mb4;",
+	MYSQL_QUIRKS,
+};
+
 const struct quirks *const world_quirks[] = { &postgres_quirks, &sqlite_quirks,
-					      &duckdb_quirks, NULL };
+					      &duckdb_quirks,	&mariadb_quirks,
+					      &mysql_quirks,	NULL };
 
 static struct world *world_skip(struct world *w, const char *why)
 {
@@ -117,7 +173,9 @@ struct world *world_new(const struct quirks *quirks)
 	w->place = world_place(w);
 	if (!w->place)
 		return world_skip(w, quirks->variable);
-	if (registry_destination(quirks->engine, &w->ops, &w->err))
+	if (registry_destination(quirks->plugin ? quirks->plugin
+						: quirks->engine,
+				 &w->ops, &w->err))
 		return world_skip(w, w->err.message);
 	if (!world_has_client(w))
 		return world_skip(w, "its client does not run");

@@ -12,7 +12,8 @@
 
 /* What differs between engines, and nothing else. */
 struct quirks {
-	const char *engine; /* registry name */
+	const char *engine; /* its name here, and in the registry ... */
+	const char *plugin; /* ... but for this one */
 	const char *variable; /* environment variable with the URL; NULL: a
 			       * file in a temporary directory */
 	const char *client; /* shell command: SQL on standard input, file or
@@ -23,11 +24,18 @@ struct quirks {
 	const char *null; /* how the client prints NULL */
 	const char
 		*position; /* SQL that moves when a row is rewritten, or NULL */
+	/* What a table needs so that `position` is there, or NULL. */
+	const char *watch;
 	const char *text; /* names of types, for tables made by hand */
+	const char *key_text; /* one that an index can be on */
 	const char *integer, *bigint;
 	const char *clean; /* empties a server's database before a test */
 	const char *refuse_mark; /* makes marks with "refused" fail, or NULL */
 	const char *list_tables; /* one a line */
+	/* SQL: how a refusal names the session that refreshes; and that loses
+	 * the rows of the table it builds. NULL: files have no rivals. */
+	const char *refresher, *empty_stage;
+	bool ddl_commits; /* a preparation may end halfway */
 	bool strict_types; /* a narrower column is refused, not ignored */
 	bool key_index; /* a table made by hand needs a unique index on the key
 			 */

@@ -43,6 +43,9 @@ class MysqlFamily:
         self.data = os.path.join(self.dir, "data")
         self.socket = os.path.join(self.dir, "s")
         self.log = os.path.join(self.dir, "log.err")
+        # A server that starts clears its directory of temporary tables.
+        self.tmp = os.path.join(self.dir, "tmp")
+        os.mkdir(self.tmp)
         self.port = free_port()
         self.settings = list(settings or [])
         self.process = None
@@ -61,7 +64,7 @@ class MysqlFamily:
     def start(self):
         line = [*self.program(), *self.base(), *FAST, *self.own_settings(),
                 f"--port={self.port}", "--bind-address=127.0.0.1",
-                f"--socket={self.socket}",
+                f"--socket={self.socket}", f"--tmpdir={self.tmp}",
                 f"--pid-file={self.dir}/pid", *self.settings]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(

@@ -186,15 +186,16 @@ class Suite:
 
     def run_contract_mysql(self, name, kind):
         if kind.missing():  # the program says so, and skips
-            return self.run_meson([name], "contract-" + kind.name, {})
+            return self.run_meson([name], "contract-" + name.replace(" ", "-"), {})
         server = kind().create().start().prepare()
         variable = f"TIDEMARK_TEST_{kind.name.upper()}"
         try:
             server.create_database("tm_source")
-            return self.run_meson([name], "contract-" + kind.name, {
+            return self.run_meson([name], "contract-" + name.replace(" ", "-"), {
                 variable: server.url("tm_source"),
                 variable + "_ADMIN": server.url(
-                    "tm_source", user=mysql_servers.BOSS)})
+                    "tm_source", user=mysql_servers.BOSS),
+                "TIDEMARK_TEST_PYTHON": sys.executable})
         finally:
             server.remove()
 

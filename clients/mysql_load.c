@@ -1,0 +1,402 @@
+#include "clients/mysql_load.h"
+
+#include <inttypes.h>
+#include <mysql.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/mysql_session.h"
+#include "core/base/alloc.h"
+#include "core/base/retry.h"
+
+/* "?" in one statement are counted in 16 bits. */
+#define INSERT_PARAMETERS 65535
+#define INSERT_ROWS	  1000
+#define TOKEN_SIZE	  33
+/* Bulk execution: MariaDB 10.2.6. */
+#define ARRAYS_SINCE 100206
+
+#define ERRNO_REFUSED 2000 /* CR_UNKNOWN_ERROR: no other code means it */
+
+struct mydb_local {
+	char token[TOKEN_SIZE];
+	bool armed; /* for one file, of this name */
+	mydb_piece next;
+	void *ctx;
+	struct strbuf piece;
+	size_t at; /* sent of the piece */
+	int rc; /* of `next` */
+	struct error *err;
+};
+
+static int local_begin(void **out, const char *name, void *ctx)
+{
+	struct mydb_local *l = ctx;
+	bool ours = l->armed && strcmp(name, l->token) == 0;
+
+	*out = l;
+	l->armed = false;
+	return ours ? 0 : 1;
+}
+
+/* An error ends the text: the caller rolls back what the server took. */
+static int local_read(void *ctx, char *out, unsigned room)
+{
+	struct mydb_local *l = ctx;
+	size_t n;
+
+	while (l->at == l->piece.len && l->rc > 0) {
+		strbuf_reset(&l->piece);
+		l->at = 0;
+		l->rc = l->next(l->ctx, &l->piece, l->err);
+	}
+	n = l->piece.len - l->at;
+	if (l->rc < 0)
+		return 0;
+	if (n > room)
+		n = room;
+	memcpy(out, l->piece.data + l->at, n);
+	l->at += n;
+	return (int)n;
+}
+
+static void local_end(void *ctx)
+{
+	(void)ctx;
+}
+
+static int local_refuse(void *ctx, char *out, unsigned room)
+{
+	(void)ctx;
+	snprintf(out, room,
+		 "the server asked for a file that was not offered to it: "
+		 "refused");
+	return ERRNO_REFUSED;
+}
+
+struct mydb_local *mydb_local_new(void)
+{
+	struct mydb_local *l = xcalloc(1, sizeof(*l));
+
+	strbuf_init(&l->piece);
+	return l;
+}
+
+void mydb_local_free(struct mydb_local *l)
+{
+	if (!l)
+		return;
+	strbuf_release(&l->piece);
+	free(l);
+}
+
+void mydb_local_offer(void *conn, struct mydb_local *l)
+{
+	unsigned on = l != NULL;
+
+	mysql_options(conn, MYSQL_OPT_LOCAL_INFILE, &on);
+	if (l)
+		mysql_set_local_infile_handler(conn, local_begin, local_read,
+					       local_end, local_refuse, l);
+}
+
+static void local_arm(struct mydb_local *l, mydb_piece next, void *ctx,
+		      struct error *err)
+{
+	snprintf(l->token, sizeof(l->token), "%016" PRIx64 "%016" PRIx64,
+		 retry_random(), retry_random());
+	strbuf_reset(&l->piece);
+	l->next = next;
+	l->ctx = ctx;
+	l->err = err;
+	l->at = 0;
+	l->rc = 1;
+	l->armed = true;
+}
+
+/* The first of the warnings that the last command left. */
+static int load_warnings(struct mydb *db, struct mydb_loaded *out,
+			 struct error *err)
+{
+	struct mydb_result *r = NULL;
+	int rc;
+
+	out->warnings = mysql_warning_count(db->conn);
+	if (!out->warnings)
+		return 0;
+	rc = mydb_plain(db, "SHOW WARNINGS LIMIT 1", &r, err);
+	if (!rc && mydb_rows(r)) {
+		out->number = (unsigned)strtoul(mydb_value(r, 0, 1), NULL, 10);
+		snprintf(out->message, sizeof(out->message), "%s",
+			 mydb_value(r, 0, 2));
+	}
+	mydb_result_free(r);
+	return rc;
+}
+
+/* Rows that were left out without any warning are one as well. */
+static void load_skipped(struct mydb *db, struct mydb_loaded *out)
+{
+	const char *info = mysql_info(db->conn);
+	const char *skipped = info ? strstr(info, "Skipped: ") : NULL;
+
+	if (skipped && !out->warnings)
+		out->warnings = (unsigned)strtoul(skipped + strlen("Skipped: "),
+						  NULL, 10);
+}
+
+int mydb_load(struct mydb *db, const char *into, mydb_piece next, void *ctx,
+	      struct mydb_loaded *out, struct error *err)
+{
+	struct mydb_local *l = db->local;
+	struct error given_up = ERROR_INIT;
+	char *sql;
+	int rc = mydb_ready(db, err);
+
+	if (rc)
+		return rc;
+	*out = (struct mydb_loaded){ .rows = 0 };
+	local_arm(l, next, ctx, &given_up);
+	sql = xstrfmt("LOAD DATA LOCAL INFILE '%s' %s", l->token, into);
+	rc = mysql_real_query(db->conn, sql, strlen(sql)) ? mydb_fail(db, err)
+							  : 0;
+	l->armed = false;
+	free(sql);
+	if (l->rc < 0 && (!rc || mydb_alive(db))) {
+		error_clear(err);
+		return error_set(err, given_up.code, "%s", given_up.message);
+	}
+	if (rc)
+		return rc;
+	out->rows = (int64_t)mysql_affected_rows(db->conn);
+	load_skipped(db, out);
+	return load_warnings(db, out, err);
+}
+
+bool mydb_load_forbidden(const struct error *err)
+{
+	static const unsigned numbers[] = {
+		1148, /* MySQL 5.7, MariaDB before 10.5 */
+		2068, /* the client library */
+		3948, /* MySQL 8 */
+		4166, /* MariaDB 10.5 */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (mydb_failed_with(err, numbers[i]))
+			return true;
+	return false;
+}
+
+int mydb_exec_begin(struct mydb *db, const char *sql, struct error *err)
+{
+	int rc = mydb_ready(db, err);
+
+	if (!rc && mysql_send_query(db->conn, sql, strlen(sql)))
+		rc = mydb_fail(db, err);
+	return rc;
+}
+
+int mydb_exec_end(struct mydb *db, struct error *err)
+{
+	if (mysql_read_query_result(db->conn))
+		return mydb_fail(db, err);
+	return 0;
+}
+
+int mydb_exec_count(struct mydb *db, const char *sql, int n,
+		    const char *const *params, int64_t *affected,
+		    struct error *err)
+{
+	int rc;
+
+	if (!n) {
+		rc = mydb_plain(db, sql, NULL, err);
+		if (!rc && affected)
+			*affected = (int64_t)mysql_affected_rows(db->conn);
+		return rc;
+	}
+	rc = mydb_prepare(db, sql, err);
+	if (!rc)
+		rc = mydb_execute(db, n, params, err);
+	if (!rc && affected)
+		*affected = (int64_t)mysql_stmt_affected_rows(db->stmt);
+	mydb_stream_abort(db);
+	return rc;
+}
+
+/* A new row counts once, a changed one twice; the library's text tells them
+ * apart. */
+int mydb_exec_merge(struct mydb *db, const char *sql, int64_t *inserted,
+		    int64_t *updated, struct error *err)
+{
+	int rc = mydb_plain(db, sql, NULL, err);
+	const char *info, *at;
+
+	if (rc)
+		return rc;
+	info = mysql_info(db->conn);
+	at = info ? strstr(info, "Duplicates: ") : NULL;
+	if (!at)
+		return error_set(err, ERROR_BUG, "%s: counts of a merge: %s",
+				 db->target.where, info ? info : "none");
+	*updated = strtoll(at + strlen("Duplicates: "), NULL, 10);
+	*inserted = (int64_t)mysql_affected_rows(db->conn) - 2 * *updated;
+	return 0;
+}
+
+#ifdef MARIADB_PACKAGE_VERSION_ID
+static bool insert_has_arrays(const struct mydb *db)
+{
+	return db->mariadb && db->version >= ARRAYS_SINCE;
+}
+
+/* One column's values, as the library takes them. */
+struct insert_column {
+	const char **values;
+	unsigned long *lengths;
+	char *nulls;
+};
+
+static void insert_column_fill(struct insert_column *c, MYSQL_BIND *bind,
+			       const struct mydb_value *values, size_t stride,
+			       size_t n_rows)
+{
+	c->values = xcalloc(n_rows, sizeof(*c->values));
+	c->lengths = xcalloc(n_rows, sizeof(*c->lengths));
+	c->nulls = xcalloc(n_rows, 1);
+	for (size_t row = 0; row < n_rows; row++) {
+		const struct mydb_value *v = &values[row * stride];
+
+		c->values[row] = v->bytes ? v->bytes : "";
+		c->lengths[row] = v->n;
+		c->nulls[row] =
+			v->bytes ? STMT_INDICATOR_NONE : STMT_INDICATOR_NULL;
+	}
+	bind->buffer_type =
+		values->binary ? MYSQL_TYPE_BLOB : MYSQL_TYPE_STRING;
+	bind->buffer = (void *)c->values;
+	bind->length = c->lengths;
+	bind->u.indicator = c->nulls;
+}
+
+static int insert_arrays(struct mydb *db, const struct mydb_value *values,
+			 size_t n_columns, size_t n_rows, struct error *err)
+{
+	MYSQL_BIND *binds = xcalloc(n_columns, sizeof(*binds));
+	struct insert_column *columns = xcalloc(n_columns, sizeof(*columns));
+	unsigned n = (unsigned)n_rows;
+	int rc = 0;
+
+	for (size_t i = 0; i < n_columns; i++)
+		insert_column_fill(&columns[i], &binds[i], &values[i],
+				   n_columns, n_rows);
+	if (mysql_stmt_attr_set(db->insert, STMT_ATTR_ARRAY_SIZE, &n) ||
+	    mysql_stmt_bind_param(db->insert, binds) ||
+	    mysql_stmt_execute(db->insert))
+		rc = mydb_stmt_fail(db, db->insert, err);
+	for (size_t i = 0; i < n_columns; i++) {
+		free(columns[i].values);
+		free(columns[i].lengths);
+		free(columns[i].nulls);
+	}
+	free(columns);
+	free(binds);
+	return rc;
+}
+#else
+static bool insert_has_arrays(const struct mydb *db)
+{
+	(void)db;
+	return false;
+}
+
+static int insert_arrays(struct mydb *db, const struct mydb_value *values,
+			 size_t n_columns, size_t n_rows, struct error *err)
+{
+	(void)db;
+	(void)values;
+	return error_set(err, ERROR_BUG, "%zu x %zu values, and no arrays",
+			 n_columns, n_rows);
+}
+#endif
+
+static int insert_many(struct mydb *db, const struct mydb_value *values,
+		       size_t n, struct error *err)
+{
+	MYSQL_BIND *binds = xcalloc(n, sizeof(*binds));
+	int rc = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct mydb_value *v = &values[i];
+
+		binds[i].buffer_type = !v->bytes   ? MYSQL_TYPE_NULL
+				       : v->binary ? MYSQL_TYPE_BLOB
+						   : MYSQL_TYPE_STRING;
+		binds[i].buffer = (void *)(uintptr_t)v->bytes;
+		binds[i].buffer_length = v->n;
+	}
+	if (mysql_stmt_bind_param(db->insert, binds) ||
+	    mysql_stmt_execute(db->insert))
+		rc = mydb_stmt_fail(db, db->insert, err);
+	free(binds);
+	return rc;
+}
+
+void mydb_insert_end(struct mydb *db)
+{
+	if (db->insert)
+		mysql_stmt_close(db->insert);
+	free(db->insert_sql);
+	db->insert = NULL;
+	db->insert_sql = NULL;
+}
+
+static int insert_prepare(struct mydb *db, const char *sql, struct error *err)
+{
+	int rc = mydb_ready(db, err);
+
+	if (rc || (db->insert && strcmp(db->insert_sql, sql) == 0))
+		return rc;
+	mydb_insert_end(db);
+	db->insert = mysql_stmt_init(db->conn);
+	if (!db->insert)
+		return mydb_fail(db, err);
+	db->insert_sql = xstrdup(sql);
+	if (!mysql_stmt_prepare(db->insert, sql, strlen(sql)))
+		return 0;
+	rc = mydb_stmt_fail(db, db->insert, err);
+	mydb_insert_end(db);
+	return rc;
+}
+
+size_t mydb_insert_rows(const struct mydb *db, size_t n_columns)
+{
+	size_t rows = INSERT_PARAMETERS / (n_columns ? n_columns : 1);
+
+	return insert_has_arrays(db) || rows > INSERT_ROWS ? INSERT_ROWS : rows;
+}
+
+int mydb_insert(struct mydb *db, const char *head, const char *row,
+		const struct mydb_value *values, size_t n_columns,
+		size_t n_rows, struct mydb_loaded *out, struct error *err)
+{
+	bool arrays = insert_has_arrays(db);
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	*out = (struct mydb_loaded){ .rows = 0 };
+	strbuf_addf(&sql, "%s VALUES %s", head, row);
+	for (size_t i = 1; !arrays && i < n_rows; i++)
+		strbuf_addf(&sql, ", %s", row);
+	rc = insert_prepare(db, sql.data, err);
+	strbuf_release(&sql);
+	if (!rc)
+		rc = arrays ? insert_arrays(db, values, n_columns, n_rows, err)
+			    : insert_many(db, values, n_columns * n_rows, err);
+	if (rc)
+		return rc;
+	out->rows = (int64_t)mysql_stmt_affected_rows(db->insert);
+	return load_warnings(db, out, err);
+}

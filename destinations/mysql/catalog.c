@@ -1,0 +1,223 @@
+#include "destinations/mysql/catalog.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+
+static const char relation_sql[] =
+	"SELECT table_type, COALESCE(engine, ''),\n"
+	"  (SELECT COUNT(*) FROM information_schema.triggers\n"
+	"   WHERE event_object_schema = ? AND event_object_table = ?),\n"
+	"  (SELECT COUNT(*) FROM information_schema.referential_constraints\n"
+	"   WHERE unique_constraint_schema = ? AND referenced_table_name = ?\n"
+	"     AND NOT (constraint_schema = unique_constraint_schema\n"
+	"              AND table_name = referenced_table_name)),\n"
+	"  (SELECT COUNT(*) FROM information_schema.referential_constraints\n"
+	"   WHERE constraint_schema = ? AND table_name = ?)\n"
+	"FROM information_schema.tables\n"
+	"WHERE table_schema = ? AND table_name = ?";
+
+static const char columns_sql[] =
+	"SELECT column_name, data_type, column_type, is_nullable,\n"
+	"  column_default, extra, column_comment, character_set_name,\n"
+	"  collation_name, character_maximum_length, numeric_precision,\n"
+	"  numeric_scale, datetime_precision\n"
+	"FROM information_schema.columns\n"
+	"WHERE table_schema = ? AND table_name = ?\n"
+	"ORDER BY ordinal_position";
+
+static const char unique_sql[] =
+	"SELECT index_name, column_name, sub_part\n"
+	"FROM information_schema.statistics\n"
+	"WHERE table_schema = ? AND table_name = ? AND non_unique = 0\n"
+	"ORDER BY index_name, seq_in_index";
+
+void my_catalog_release(struct catalog_table *t)
+{
+	for (size_t i = 0; i < t->n_columns; i++) {
+		struct catalog_column *c = &t->columns[i];
+
+		free(c->name);
+		my_type_release(&c->type);
+		free(c->charset);
+		free(c->collation);
+		free(c->default_text);
+		free(c->comment);
+	}
+	free(t->columns);
+	free(t->engine);
+	memset(t, 0, sizeof(*t));
+}
+
+static int64_t catalog_number(const struct mydb_result *r, size_t row,
+			      size_t column)
+{
+	const char *text = mydb_value(r, row, column);
+
+	return text ? strtoll(text, NULL, 10) : -1;
+}
+
+static char *catalog_text(const struct mydb_result *r, size_t row,
+			  size_t column)
+{
+	const char *text = mydb_value(r, row, column);
+
+	return xstrdup(text ? text : "");
+}
+
+static int catalog_relation(struct mydb *db, const char *database,
+			    const char *table, struct catalog_table *out,
+			    struct error *err)
+{
+	const char *params[] = { database, table, database, table,
+				 database, table, database, table };
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(db, &r, relation_sql, ARRAY_SIZE(params), params,
+			    err);
+
+	if (!rc && mydb_rows(r)) {
+		const char *kind = mydb_value(r, 0, 0);
+
+		out->exists = true;
+		out->is_view = strstr(kind, "VIEW") != NULL;
+		out->plain = !strcmp(kind, "BASE TABLE") ||
+			     !strcmp(kind, "SYSTEM VERSIONED");
+		out->engine = catalog_text(r, 0, 1);
+		out->triggers = catalog_number(r, 0, 2) > 0;
+		out->referenced = catalog_number(r, 0, 3) > 0;
+		out->references = catalog_number(r, 0, 4) > 0;
+	}
+	mydb_result_free(r);
+	return rc;
+}
+
+/* MariaDB writes the default NULL as a word. */
+static char *catalog_default(const struct mydb_result *r, size_t row,
+			     bool not_null)
+{
+	const char *text = mydb_value(r, row, 4);
+
+	return text && (not_null || strcmp(text, "NULL") != 0) ? xstrdup(text)
+							       : NULL;
+}
+
+static void catalog_column(struct catalog_column *c,
+			   const struct mydb_result *r, size_t row)
+{
+	const char *extra = mydb_value(r, row, 5);
+
+	c->name = catalog_text(r, row, 0);
+	my_type_read(&c->type, mydb_value(r, row, 1), mydb_value(r, row, 2),
+		     catalog_number(r, row, 9), catalog_number(r, row, 10),
+		     catalog_number(r, row, 11), catalog_number(r, row, 12));
+	c->not_null = *mydb_value(r, row, 3) == 'N';
+	c->default_text = catalog_default(r, row, c->not_null);
+	c->generated = strstr(extra, " GENERATED") != NULL;
+	c->auto_increment = strcasestr(extra, "auto_increment") != NULL;
+	c->default_is_sql = strstr(extra, "DEFAULT_GENERATED") != NULL;
+	c->comment = catalog_text(r, row, 6);
+	c->charset = catalog_text(r, row, 7);
+	c->collation = catalog_text(r, row, 8);
+}
+
+static int catalog_columns(struct mydb *db, const char *const params[2],
+			   struct catalog_table *out, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(db, &r, columns_sql, 2, params, err);
+
+	if (rc)
+		return rc;
+	out->n_columns = mydb_rows(r);
+	out->columns = xcalloc(out->n_columns + 1, sizeof(*out->columns));
+	for (size_t i = 0; i < out->n_columns; i++)
+		catalog_column(&out->columns[i], r, i);
+	mydb_result_free(r);
+	return 0;
+}
+
+static bool catalog_is_key(const struct schema *s, const char *name)
+{
+	for (size_t i = 0; i < s->n_key; i++)
+		if (!strcasecmp(s->columns[s->key[i]].name, name))
+			return true;
+	return false;
+}
+
+/* Rows [from, from + n) are one index. */
+static void catalog_index(struct catalog_table *out, const struct schema *s,
+			  const struct mydb_result *r, size_t from, size_t n)
+{
+	bool key = n == s->n_key;
+
+	for (size_t i = from; i < from + n; i++) {
+		const char *name = mydb_value(r, i, 1);
+
+		if (!name || mydb_value(r, i, 2) || !catalog_is_key(s, name))
+			key = false;
+	}
+	if (key)
+		out->has_key = true;
+	else
+		out->other_unique = true;
+}
+
+static int catalog_unique(struct mydb *db, const char *const params[2],
+			  const struct schema *s, struct catalog_table *out,
+			  struct error *err)
+{
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(db, &r, unique_sql, 2, params, err);
+	size_t n;
+
+	for (size_t i = 0; !rc && i < mydb_rows(r); i += n) {
+		n = 1;
+		while (i + n < mydb_rows(r) &&
+		       !strcmp(mydb_value(r, i, 0), mydb_value(r, i + n, 0)))
+			n++;
+		catalog_index(out, s, r, i, n);
+	}
+	mydb_result_free(r);
+	return rc;
+}
+
+int my_catalog_read(struct mydb *db, const char *database, const char *table,
+		    const struct schema *schema, struct catalog_table *out,
+		    struct error *err)
+{
+	const char *params[2] = { database, table };
+	int rc;
+
+	my_catalog_release(out);
+	rc = catalog_relation(db, database, table, out, err);
+	if (!rc && out->exists)
+		rc = catalog_columns(db, params, out, err);
+	if (!rc && out->exists && schema)
+		rc = catalog_unique(db, params, schema, out, err);
+	return rc;
+}
+
+const struct catalog_column *my_catalog_find(const struct catalog_table *t,
+					     const char *name)
+{
+	for (size_t i = 0; i < t->n_columns; i++)
+		if (!strcasecmp(t->columns[i].name, name))
+			return &t->columns[i];
+	return NULL;
+}
+
+bool my_catalog_is_exact(const struct catalog_column *c)
+{
+	size_t n = strlen(c->collation);
+
+	return !n || !strcmp(c->collation, "binary") ||
+	       !strcmp(c->collation, "utf8mb4_0900_bin") ||
+	       (n > 10 && !strcmp(c->collation + n - 10, "_nopad_bin"));
+}
+
+bool my_catalog_is_transactional(const struct catalog_table *t)
+{
+	return !strcasecmp(t->engine, "InnoDB");
+}

@@ -1,0 +1,51 @@
+/*
+ * What the server's catalog says about a table: columns, the unique index on
+ * the key, and who would notice how rows change. Read-only.
+ */
+#ifndef TIDEMARK_DESTINATIONS_MYSQL_CATALOG_H
+#define TIDEMARK_DESTINATIONS_MYSQL_CATALOG_H
+
+#include "clients/mysql.h"
+#include "destinations/mysql/types.h"
+
+struct catalog_column {
+	char *name;
+	struct my_type type;
+	char *charset, *collation; /* "" for what is no text */
+	char *default_text; /* as the catalog writes it, or NULL */
+	char *comment;
+	bool not_null;
+	bool generated;
+	bool auto_increment;
+	bool default_is_sql; /* MySQL: an expression, not a text */
+};
+
+struct catalog_table {
+	bool exists;
+	bool is_view;
+	bool plain; /* a base table */
+	char *engine; /* "InnoDB"; "" for a view */
+	bool triggers;
+	bool referenced; /* by a foreign key */
+	bool references; /* has a foreign key */
+	bool other_unique; /* a unique index that is not on the key */
+	bool has_key; /* a unique index on exactly the key */
+	struct catalog_column *columns; /* in the table's order */
+	size_t n_columns;
+};
+
+void my_catalog_release(struct catalog_table *t);
+/* `schema` may be NULL or without a key. A table that is not there is
+ * `exists` = false, no error. */
+int my_catalog_read(struct mydb *db, const char *database, const char *table,
+		    const struct schema *schema, struct catalog_table *out,
+		    struct error *err);
+/* The server folds letters of names. NULL: no such column. */
+const struct catalog_column *my_catalog_find(const struct catalog_table *t,
+					     const char *name);
+/* Texts that differ are never equal in its collation. */
+bool my_catalog_is_exact(const struct catalog_column *c);
+/* Would the engine take part in a transaction? */
+bool my_catalog_is_transactional(const struct catalog_table *t);
+
+#endif

@@ -1,0 +1,134 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/failpoint.h"
+#include "core/base/log.h"
+#include "destinations/mysql/internal.h"
+
+#define RESOLVE_TRIES	 20
+#define RESOLVE_PAUSE_US (US_PER_SECOND / 2)
+#define RESOLVE_WAIT	 5 /* seconds, for the old session's lock */
+
+/* The old session holds the lock until it is over, one way or the other. It
+ * may be there for long although nobody talks to it any more; numbers of
+ * sessions are not given out again before the server restarts. */
+static int commit_wait(struct mydst *d, struct mydb *db, unsigned long old,
+		       struct error *err)
+{
+	char *name = my_lock_name(&d->place, LOCK_LOAD, d->target->pipeline);
+	char *wait = xstrfmt("%d", RESOLVE_WAIT);
+	const char *params[] = { name, wait }, *got = NULL;
+	struct error ignored = ERROR_INIT;
+	struct mydb_result *r = NULL;
+	int rc = 0;
+
+	for (int try = 0; !rc && !got && try < RESOLVE_TRIES; try++) {
+		rc = mydb_query(db, &r, "SELECT NULLIF(GET_LOCK(?, ?), 0)", 2,
+				params, err);
+		got = rc ? NULL : mydb_value(r, 0, 0) ? "1" : NULL;
+		mydb_result_free(r);
+		r = NULL;
+		if (!rc && !got)
+			my_execf(db, &ignored, "KILL %lu", old);
+		error_clear(&ignored);
+	}
+	if (got)
+		mydb_query(db, &r, "SELECT RELEASE_LOCK(?)", 1, params,
+			   &ignored);
+	mydb_result_free(r);
+	free(name);
+	free(wait);
+	return rc;
+}
+
+/* A server that restarts takes some seconds. */
+static int commit_reconnect(struct mydst *d, struct mydb **out,
+			    struct error *err)
+{
+	int rc = -ERROR_TRANSIENT;
+
+	for (int try = 0; try < RESOLVE_TRIES; try++) {
+		error_clear(err);
+		rc = my_session_open(d, out, err);
+		if (rc != -ERROR_TRANSIENT || clock_sleep_us(RESOLVE_PAUSE_US))
+			break;
+	}
+	return rc;
+}
+
+static int commit_take(struct mydst *d, struct mydb *db, struct error *err)
+{
+	struct mydb *old;
+
+	pthread_mutex_lock(&d->swapping);
+	old = d->db;
+	d->db = db;
+	pthread_mutex_unlock(&d->swapping);
+	mydb_close(old);
+	my_lock_forget(d);
+	return my_stage_create(d, err);
+}
+
+/* The connection was lost between COMMIT and its answer: only the row knows
+ * what happened. */
+static int commit_resolve(struct mydst *d, const struct checkpoint *next,
+			  struct error *err)
+{
+	unsigned long old = mydb_session(d->db);
+	struct error lost = *err;
+	struct checkpoint now;
+	struct mydb *db = NULL;
+	int rc;
+
+	checkpoint_init(&now);
+	log_warn("%s: the answer to COMMIT was lost; asking what happened",
+		 d->target->table);
+	rc = commit_reconnect(d, &db, err);
+	if (!rc)
+		rc = commit_wait(d, db, old, err);
+	if (!rc)
+		rc = my_mark_read(db, &d->place, d->target->pipeline, &now,
+				  err);
+	if (!rc && now.found && next->batch_id && !d->target->refresh &&
+	    !strcmp(now.batch_id, next->batch_id)) {
+		rc = commit_take(d, db, err);
+		db = NULL;
+	} else if (!rc && now.found && strcmp(now.batch_id, d->seen.batch_id)) {
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: another writer has loaded batch "
+			       "%s into %s",
+			       d->target->pipeline, now.batch_id,
+			       d->target->table);
+	} else if (!rc) {
+		*err = lost;
+		err->code = ERROR_TRANSIENT;
+		rc = error_prefix(err, "the batch was not committed");
+	}
+	mydb_close(db);
+	checkpoint_release(&now);
+	return rc;
+}
+
+int my_mark_commit(struct mydst *d, const struct checkpoint *next,
+		   struct error *err)
+{
+	int rc = mydb_exec_begin(d->db, "COMMIT", err);
+	bool unclear = !mydb_alive(d->db);
+
+	/* Between the question and its answer. */
+	if (!rc) {
+		rc = failpoint("commit_sent", err);
+		unclear = rc != 0;
+	}
+	if (!rc) {
+		rc = mydb_exec_end(d->db, err);
+		unclear = rc < 0 && !mydb_alive(d->db);
+	}
+	if (unclear)
+		rc = commit_resolve(d, next, err);
+	if (!rc)
+		my_session_end(d);
+	return rc ? rc : failpoint("commit_acked", err);
+}

@@ -1,0 +1,260 @@
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+#include "destinations/mysql/internal.h"
+
+/* next_...: a refresh that is just swapping its table in; see refresh.c. */
+static const char mark_table_sql[] =
+	"CREATE TABLE IF NOT EXISTS %s (\n"
+	"  pipeline varchar(700) NOT NULL PRIMARY KEY,\n"
+	"  watermark longtext,\n"
+	"  batch_id varchar(255) NOT NULL DEFAULT '',\n"
+	"  fence bigint NOT NULL DEFAULT 0,\n"
+	"  rows_total bigint NOT NULL DEFAULT 0,\n"
+	"  updated_at datetime(6) NOT NULL,\n"
+	"  created_target tinyint(1) NOT NULL DEFAULT 0,\n"
+	"  target varchar(64) NOT NULL DEFAULT '',\n"
+	"  target_rows bigint NOT NULL DEFAULT 0,\n"
+	"  next_watermark longtext,\n"
+	"  next_batch_id varchar(255),\n"
+	"  next_fence bigint,\n"
+	"  next_rows bigint)\n";
+
+static void ddl_options(struct strbuf *sb, const struct mydst *d)
+{
+	strbuf_addf(sb,
+		    "ENGINE = InnoDB ROW_FORMAT = DYNAMIC\n"
+		    "DEFAULT CHARACTER SET = utf8mb4 COLLATE = %s",
+		    d->dialect.collation);
+}
+
+void my_ddl_mark_table(struct strbuf *sb, const struct mydst *d,
+		       const struct place *place)
+{
+	strbuf_addf(sb, mark_table_sql, place->watermark);
+	ddl_options(sb, d);
+}
+
+static void ddl_add(struct plan *plan, struct strbuf *sb)
+{
+	strlist_add(&plan->inspection.ddl, sb->data);
+	strbuf_reset(sb);
+}
+
+void my_ddl_key(struct strbuf *sb, const struct schema *s)
+{
+	for (size_t i = 0; i < s->n_key; i++) {
+		strbuf_addstr(sb, i ? ", " : "");
+		sql_quote_name(sb, s->columns[s->key[i]].name, '`');
+	}
+}
+
+/* Said even where NULL is the rule: old servers give the first TIMESTAMP of a
+ * table a default of their own. */
+static void ddl_null(struct strbuf *sb, const struct my_type *type,
+		     bool not_null)
+{
+	strbuf_addstr(sb, not_null ? " NOT NULL" : " NULL");
+	if (not_null && type->base == MY_TIMESTAMP)
+		strbuf_addstr(sb, " DEFAULT '2000-01-01 00:00:00'");
+}
+
+static void ddl_create(struct strbuf *sb, const struct plan *plan,
+		       const struct mydst *d, const struct target *target,
+		       const char *table)
+{
+	const struct schema *s = target->schema;
+	bool append = target->mode == LOAD_APPEND;
+
+	strbuf_addf(sb, "CREATE TABLE %s (\n", table);
+	for (size_t i = 0; i < s->n_columns; i++) {
+		strbuf_addstr(sb, "  ");
+		sql_quote_name(sb, s->columns[i].name, '`');
+		strbuf_addf(sb, " %s", plan->wanted[i].name);
+		ddl_null(sb, &plan->wanted[i], schema_is_key(s, i));
+		strbuf_addstr(sb, ",\n");
+	}
+	if (append)
+		strbuf_addstr(sb,
+			      "  " NAME_RAW_BATCH " varchar(255) NOT NULL,\n"
+			      "  " NAME_RAW_SEQ " bigint NOT NULL,\n"
+			      "  " NAME_RAW_LOADED " datetime(6) NOT NULL,\n");
+	strbuf_addstr(sb, "  PRIMARY KEY (");
+	my_ddl_key(sb, s);
+	strbuf_addstr(sb, append ? ", " NAME_RAW_SEQ "))\n" : "))\n");
+	ddl_options(sb, d);
+}
+
+static bool ddl_has_charset(const struct my_type *type)
+{
+	return type->base == MY_CHAR || type->base == MY_VARCHAR ||
+	       type->base == MY_TEXT;
+}
+
+static void ddl_default(struct strbuf *sb, const struct mydst *d,
+			const struct catalog_column *c)
+{
+	strbuf_addstr(sb, " DEFAULT ");
+	if (d->dialect.mariadb)
+		strbuf_addstr(sb, c->default_text);
+	else if (c->default_is_sql)
+		strbuf_addf(sb, "(%s)", c->default_text);
+	else
+		sql_quote_literal(sb, c->default_text);
+}
+
+/* MODIFY takes away whatever it does not say again. */
+static void ddl_modify(struct strbuf *sb, const struct mydst *d,
+		       const struct catalog_column *c,
+		       const struct my_type *wanted, const char *type)
+{
+	strbuf_addstr(sb, "MODIFY COLUMN ");
+	sql_quote_name(sb, c->name, '`');
+	strbuf_addf(sb, " %s", type);
+	if (ddl_has_charset(wanted) && *c->charset)
+		strbuf_addf(sb, " CHARACTER SET %s COLLATE %s", c->charset,
+			    c->collation);
+	strbuf_addstr(sb, c->not_null ? " NOT NULL" : " NULL");
+	if (c->default_text)
+		ddl_default(sb, d, c);
+	if (c->auto_increment)
+		strbuf_addstr(sb, " AUTO_INCREMENT");
+	if (*c->comment) {
+		strbuf_addstr(sb, " COMMENT ");
+		sql_quote_literal(sb, c->comment);
+	}
+}
+
+static void ddl_add_column(struct strbuf *sb, const struct mydst *d,
+			   const char *name, const struct my_type *wanted)
+{
+	strbuf_addstr(sb, "ADD COLUMN ");
+	sql_quote_name(sb, name, '`');
+	strbuf_addf(sb, " %s", wanted->name);
+	if (ddl_has_charset(wanted))
+		strbuf_addf(sb, " CHARACTER SET utf8mb4 COLLATE %s",
+			    d->dialect.collation);
+	strbuf_addstr(sb, " NULL");
+}
+
+/* All of it in one statement, which happens or does not. */
+static void ddl_alter(struct plan *plan, struct strbuf *sb,
+		      const struct mydst *d, const struct target *target,
+		      const char *table, const enum drift_step *steps,
+		      char *const *grown)
+{
+	const char *separator = "\n  ";
+
+	strbuf_addf(sb, "ALTER TABLE %s", table);
+	for (size_t i = 0; i < plan->n_wanted; i++) {
+		const char *name = target->schema->columns[i].name;
+
+		if (steps[i] != STEP_ADD && steps[i] != STEP_WIDEN)
+			continue;
+		strbuf_addstr(sb, separator);
+		separator = ",\n  ";
+		if (steps[i] == STEP_ADD)
+			ddl_add_column(sb, d, name, &plan->wanted[i]);
+		else
+			ddl_modify(sb, d, my_catalog_find(&plan->table, name),
+				   &plan->wanted[i], grown[i]);
+	}
+	if (*separator == ',')
+		ddl_add(plan, sb);
+	strbuf_reset(sb);
+}
+
+static bool ddl_is_ours(const char *name)
+{
+	return !strncasecmp(name, "_tidemark_", 10);
+}
+
+static void ddl_view_column(struct strbuf *sb, const char **separator,
+			    const char *name)
+{
+	strbuf_addstr(sb, *separator);
+	*separator = ", ";
+	strbuf_addstr(sb, "r.");
+	sql_quote_name(sb, name, '`');
+}
+
+/* No window function: this one is merged into the reader's query, and looks
+ * up just the keys that it asks for. `raw` as it is, or will be: its columns,
+ * then what the source has beyond them. */
+void my_ddl_view(struct strbuf *sb, const struct place *place,
+		 const struct target *target, const struct catalog_table *raw)
+{
+	const struct schema *s = target->schema;
+	const char *separator = "";
+
+	strbuf_addf(sb, "CREATE OR REPLACE VIEW %s AS\nSELECT ",
+		    place->readable);
+	for (size_t i = 0; i < raw->n_columns; i++)
+		if (!ddl_is_ours(raw->columns[i].name))
+			ddl_view_column(sb, &separator, raw->columns[i].name);
+	for (size_t i = 0; i < s->n_columns; i++)
+		if (!my_catalog_find(raw, s->columns[i].name))
+			ddl_view_column(sb, &separator, s->columns[i].name);
+	strbuf_addf(sb,
+		    "\nFROM %s r\n"
+		    "WHERE NOT EXISTS (SELECT 1 FROM %s n\n  WHERE ",
+		    place->rows, place->rows);
+	for (size_t i = 0; i < s->n_key; i++) {
+		strbuf_addstr(sb, "n.");
+		sql_quote_name(sb, s->columns[s->key[i]].name, '`');
+		strbuf_addstr(sb, " = r.");
+		sql_quote_name(sb, s->columns[s->key[i]].name, '`');
+		strbuf_addstr(sb, " AND ");
+	}
+	strbuf_addstr(sb, "n." NAME_RAW_SEQ " > r." NAME_RAW_SEQ ")");
+}
+
+static void ddl_build(struct plan *plan, struct strbuf *sb,
+		      const struct mydst *d, const struct place *place,
+		      const struct target *target)
+{
+	strbuf_addf(sb, "DROP TABLE IF EXISTS %s", place->building);
+	ddl_add(plan, sb);
+	if (plan->table.exists)
+		strbuf_addf(sb, "CREATE TABLE %s LIKE %s", place->building,
+			    place->rows);
+	else
+		ddl_create(sb, plan, d, target, place->building);
+	ddl_add(plan, sb);
+}
+
+void my_ddl(struct plan *plan, const struct mydst *d, const struct place *place,
+	    const struct target *target, const enum drift_step *steps,
+	    char *const *grown)
+{
+	const char *table = target->refresh ? place->building : place->rows;
+	struct strbuf sb = STRBUF_INIT;
+
+	if (!plan->has_database) {
+		strbuf_addstr(&sb, "CREATE DATABASE IF NOT EXISTS ");
+		sql_quote_name(&sb, place->database, '`');
+		strbuf_addstr(&sb, " CHARACTER SET utf8mb4");
+		ddl_add(plan, &sb);
+	}
+	if (!plan->has_watermark) {
+		my_ddl_mark_table(&sb, d, place);
+		ddl_add(plan, &sb);
+	}
+	if (target->refresh) {
+		ddl_build(plan, &sb, d, place, target);
+	} else if (!plan->table.exists) {
+		ddl_create(&sb, plan, d, target, table);
+		ddl_add(plan, &sb);
+	}
+	if (plan->table.exists)
+		ddl_alter(plan, &sb, d, target, table, steps, grown);
+	if (target->mode == LOAD_APPEND && !target->refresh &&
+	    (!plan->has_view || plan->inspection.added.n)) {
+		my_ddl_view(&sb, place, target, &plan->table);
+		ddl_add(plan, &sb);
+	}
+	strbuf_release(&sb);
+}

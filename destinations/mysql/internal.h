@@ -1,0 +1,226 @@
+/*
+ * What the files of this folder share: the open destination, and the steps of
+ * its work. mysql.c holds the ops table, catalog.c reads what exists, plan.c
+ * decides, ddl.c and statements.c write SQL, prepare.c alters, mark.c keeps
+ * _tidemark_watermark, commit.c finds out about a COMMIT, format.c and stage.c
+ * bring rows to the server, load.c merges them, lock.c waits for others,
+ * refresh.c guards a table that is built aside, swap.c puts it in place.
+ *
+ * Two things differ from other servers. DDL commits: whatever is altered is
+ * altered before a transaction begins, in an order in which every step may be
+ * the last. And LOAD DATA LOCAL turns errors into warnings: see stage.c.
+ */
+#ifndef TIDEMARK_DESTINATIONS_MYSQL_INTERNAL_H
+#define TIDEMARK_DESTINATIONS_MYSQL_INTERNAL_H
+
+#include <pthread.h>
+
+#include "clients/mysql.h"
+#include "clients/mysql_load.h"
+#include "core/plugin/destination.h"
+#include "destinations/common/names.h"
+#include "destinations/common/row_order.h"
+#include "destinations/mysql/catalog.h"
+#include "destinations/mysql/format.h"
+
+/* The engine's table of functions; mysql.c. */
+extern const struct destination_ops mysql_destination;
+
+/* The names of a target; all owned. */
+struct place {
+	char *database; /* plain */
+	char *table; /* plain: what readers look at */
+	char *base; /* plain: the table with the rows: `table`, or in
+		     * append TABLE_raw */
+	char *build; /* plain: the table that a refresh fills */
+	char *readable; /* quoted: database.table, and so on */
+	char *rows;
+	char *building;
+	char *retired; /* what the refresh replaces, until it is dropped */
+	char *stage; /* the session's temporary table */
+	char *watermark;
+};
+
+/* What this session last saw in the pipeline's row. */
+struct mark_seen {
+	char *batch_id;
+	int64_t fence;
+	int64_t rows_total;
+};
+
+/* The server's named locks; lock.c. */
+enum my_lock {
+	LOCK_DDL, /* all of Tidemark's in a database */
+	LOCK_LOAD, /* a pipeline's transactions */
+	LOCK_REFRESH, /* a pipeline's refresh, from prepare to finish */
+	LOCK_KINDS
+};
+
+struct mydst {
+	struct destination base;
+	struct connection conn; /* a copy: an unclear COMMIT reconnects */
+	struct mydb *db;
+	pthread_mutex_t swapping; /* guards `db` against interrupt() */
+	struct my_dialect dialect;
+	bool local; /* LOAD DATA LOCAL is not forbidden, as far as is known */
+	size_t packet; /* max_allowed_packet */
+	char *held[LOCK_KINDS]; /* names of locks that this session has */
+
+	const struct target *target; /* since prepare */
+	struct place place;
+	struct catalog_table table; /* the one that rows go into now */
+	const char *rows; /* its quoted name; in `place` */
+	struct row_order order;
+	enum my_form *forms; /* of the batch's columns */
+	char *columns; /* quoted list of them */
+	char *load_columns; /* the same for LOAD DATA, with what it SETs */
+	char *insert_row; /* (?, ?, ...) */
+	bool dirty; /* the stage has rows */
+	struct mark_seen seen;
+	/* Rows may go straight into the table: it was empty, or all of the
+	 * last batch were new. */
+	bool direct;
+	/* In a refresh, since prepare: */
+	size_t refreshed; /* rows loaded */
+	int64_t built; /* of them, rows put into its table */
+};
+
+/* place.c: CONFIG error for three parts or without a database, SCHEMA for a
+ * name that the server does not take. */
+int my_place_set(struct place *out, struct mydb *db,
+		 const struct target *target, struct error *err);
+void my_place_release(struct place *p);
+
+/* What stands there now and what has to be done; filled by my_plan_make, used
+ * by inspect and prepare. */
+struct plan {
+	struct inspection inspection;
+	struct catalog_table table; /* of place->base */
+	struct my_type *wanted; /* one for each source column */
+	size_t n_wanted;
+	enum mapping *mappings; /* parallel to `wanted` */
+	bool has_database;
+	bool has_watermark; /* the table _tidemark_watermark exists */
+	bool known; /* the pipeline's row exists, for this target */
+	bool created; /* Tidemark created the target */
+	bool marked; /* and has a mark of it */
+	int64_t delivered; /* rows, to this target */
+	bool has_view; /* append: the view that readers use is up to date */
+};
+void my_plan_init(struct plan *plan);
+void my_plan_release(struct plan *plan);
+int my_plan_make(struct plan *plan, struct mydst *d, const struct place *place,
+		 const struct target *target, struct error *err);
+
+/* ddl.c: append the DDL to plan->inspection.ddl. */
+void my_ddl(struct plan *plan, const struct mydst *d, const struct place *place,
+	    const struct target *target, const enum drift_step *steps,
+	    char *const *grown);
+void my_ddl_mark_table(struct strbuf *sb, const struct mydst *d,
+		       const struct place *place);
+/* CREATE OR REPLACE VIEW of the newest row of each key. */
+void my_ddl_view(struct strbuf *sb, const struct place *place,
+		 const struct target *target, const struct catalog_table *raw);
+/* `a`, `b`: the key. */
+void my_ddl_key(struct strbuf *sb, const struct schema *s);
+
+int my_prepare(struct destination *base, const struct target *target,
+	       struct error *err);
+
+/* lock.c: STATE naming the session that has it, after `seconds`. A lock that is
+ * held already is had again. */
+int my_lock_take(struct mydst *d, enum my_lock kind, const char *pipeline,
+		 int seconds, struct error *err);
+void my_lock_release(struct mydst *d, enum my_lock kind);
+/* Of a session that has ended. */
+void my_lock_forget(struct mydst *d);
+/* The name, of LOCK_LOAD's say; caller frees. */
+char *my_lock_name(const struct place *place, enum my_lock kind,
+		   const char *pipeline);
+
+/* mark.c */
+/* The row as it is, into `out`. */
+int my_mark_read(struct mydb *db, const struct place *place,
+		 const char *pipeline, struct checkpoint *out,
+		 struct error *err);
+void my_mark_remember(struct mydst *d, const char *batch_id, int64_t fence,
+		      int64_t rows_total);
+/* Begin the load's transaction: lock the row and compare it with `seen`. */
+int my_mark_begin(struct mydst *d, struct error *err);
+/* In the same transaction: `next`, and `n_rows` more. */
+int my_mark_write(struct mydst *d, const struct checkpoint *next, size_t n_rows,
+		  struct error *err);
+/* After the COMMIT: this is what the next batch expects to find. */
+void my_mark_advance(struct mydst *d, const struct checkpoint *next,
+		     size_t n_rows);
+int my_recover(struct destination *base, const struct target *target,
+	       struct checkpoint *out, struct error *err);
+int my_set_watermark(struct destination *base, const struct target *target,
+		     const char *watermark, struct error *err);
+
+/* commit.c: COMMIT; if its answer is lost, find out. */
+int my_mark_commit(struct mydst *d, const struct checkpoint *next,
+		   struct error *err);
+
+/* stage.c: the session's temporary table, of the columns of d->table; the
+ * batch's rows, in key order, into it or straight into the table. */
+void my_stage_describe(struct mydst *d);
+int my_stage_create(struct mydst *d, struct error *err);
+int my_stage_empty(struct mydst *d, struct error *err);
+/* 1: all rows are in; 0: at least one key was there already, and the caller
+ * rolls back; DATA naming column and row for what does not fit. */
+int my_stage_fill(struct mydst *d, const struct batch *b, const char *table,
+		  struct error *err);
+
+/* statements.c: caller frees. `delivered`: of the checkpoint, or NULL. */
+char *my_statement_merge(const struct mydst *d, const char *delivered);
+char *my_statement_update(const struct mydst *d, const char *delivered);
+char *my_statement_delete(const struct mydst *d, const char *delivered);
+char *my_statement_insert(const struct mydst *d);
+char *my_statement_append(const struct mydst *d, const char *batch_id,
+			  int64_t base);
+/* One row of the stage whose key is another text than the stored one that its
+ * collation takes for the same; NULL: no collation does that. */
+char *my_statement_clash(const struct mydst *d);
+
+int my_load(struct destination *base, const struct batch *batch,
+	    const struct checkpoint *next, struct load_counts *out,
+	    struct error *err);
+
+/* refresh.c. In prepare, once the table is made: from now on the pipeline's
+ * row has a batch_id of this refresh, and any other writer finds itself
+ * overtaken. */
+int my_refresh_take_over(struct mydst *d, const struct target *target,
+			 struct error *err);
+/* What a killed refresh has left behind: a swap that has happened gets its
+ * mark, and the tables aside are dropped. One that is under way is left. */
+int my_refresh_settle(struct mydst *d, const struct place *place,
+		      const char *pipeline, struct error *err);
+/* BUG unless the table has every row that was put into it. */
+int my_refresh_check(struct mydst *d, struct error *err);
+/* The next mark is written down beside the old one, in a transaction of its
+ * own, before the tables are swapped; and takes its place behind that. */
+int my_refresh_announce(struct mydst *d, const struct checkpoint *next,
+			struct error *err);
+int my_refresh_conclude(struct mydb *db, const struct place *place,
+			const char *pipeline, struct error *err);
+
+/* swap.c: what a swap would lose: a SCHEMA problem naming it. */
+void my_swap_inspect(const struct catalog_table *table,
+		     const struct target *target, struct problems *out);
+int my_finish(struct destination *base, const struct checkpoint *next,
+	      struct error *err);
+
+/* mysql.c: open the session; also to reconnect. */
+int my_session_open(struct mydst *d, struct mydb **out, struct error *err);
+/* BEGIN with a server that does not wait for us for ever, and its end. */
+int my_session_begin(struct mydst *d, struct error *err);
+/* Behind COMMIT: as my_session_rollback, without ROLLBACK. */
+void my_session_end(struct mydst *d);
+/* Roll back what is open, if the connection still lives. */
+void my_session_rollback(struct mydst *d);
+/* A statement with names in it. */
+int my_execf(struct mydb *db, struct error *err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,283 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "core/data/value.h"
+#include "destinations/mysql/internal.h"
+
+#define ERRNO_REPEATED 1062
+
+static int load_refuse_null(struct mydst *d, const struct batch *b,
+			    size_t column, struct error *err)
+{
+	struct strbuf key = STRBUF_INIT;
+	size_t row = 0;
+
+	while (row + 1 < b->n_rows && !vector_is_null(&b->vectors[column], row))
+		row++;
+	value_print_key(&key, b, row);
+	error_set(err, ERROR_DATA,
+		  "table %s: column %s is NOT NULL there, and NULL in row %s",
+		  d->target->table, b->schema->columns[column].name, key.data);
+	strbuf_release(&key);
+	return -ERROR_DATA;
+}
+
+static int load_check_nulls(struct mydst *d, const struct batch *b,
+			    struct error *err)
+{
+	for (size_t i = 0; i < b->schema->n_columns; i++) {
+		const struct catalog_column *c =
+			my_catalog_find(&d->table, b->schema->columns[i].name);
+
+		if (b->vectors[i].n_nulls && c->not_null)
+			return load_refuse_null(d, b, i, err);
+	}
+	return 0;
+}
+
+/* 1: the rows are in; 0: one of them is not new, nothing has happened. */
+static int load_straight(struct mydst *d, const struct batch *b,
+			 struct load_counts *out, struct error *err)
+{
+	int rc = mydb_exec(d->db, "SAVEPOINT straight", err);
+
+	if (!rc)
+		rc = my_stage_fill(d, b, d->rows, err);
+	if (rc > 0) {
+		out->inserted = (int64_t)d->order.n;
+		rc = failpoint("after_merge", err);
+		return rc ? rc : 1;
+	}
+	d->direct = false;
+	return rc ? rc
+		  : mydb_exec(d->db, "ROLLBACK TO SAVEPOINT straight", err);
+}
+
+/* The table's collation takes keys for the same that the source tells apart:
+ * one of them would be lost. */
+static int load_check_clash(struct mydst *d, struct error *err)
+{
+	char *sql = my_statement_clash(d);
+	struct mydb_result *r = NULL;
+	int rc = sql ? mydb_query(d->db, &r, sql, 0, NULL, err) : 0;
+
+	if (!rc && r && mydb_rows(r))
+		rc = error_set(err, ERROR_DATA,
+			       "table %s: the keys %.200s and %.200s are one "
+			       "in the key column's collation: give it one "
+			       "that tells them apart, as %s",
+			       d->target->table, mydb_value(r, 0, 0),
+			       mydb_value(r, 0, 1), d->dialect.collation);
+	mydb_result_free(r);
+	free(sql);
+	return rc;
+}
+
+static int load_stage(struct mydst *d, const struct batch *b, struct error *err)
+{
+	int rc = my_stage_fill(d, b, d->place.stage, err);
+
+	if (!rc)
+		return error_set(err, ERROR_DATA,
+				 "table %s: two keys of the source are one in "
+				 "the key column's collation or type: give it "
+				 "one that tells them apart, as %s",
+				 d->target->table, d->dialect.collation);
+	if (rc > 0)
+		rc = failpoint("stage_full", err);
+	if (!rc)
+		rc = failpoint("before_merge", err);
+	return rc ? rc : load_check_clash(d, err);
+}
+
+/* Would somebody notice that a changed row is deleted and inserted again? Its
+ * triggers, those who point at it, and columns that the batch has not. */
+static bool load_may_replace(const struct mydst *d)
+{
+	size_t written = 0;
+
+	for (size_t i = 0; i < d->table.n_columns; i++)
+		written += !d->table.columns[i].generated;
+	return !d->table.triggers && !d->table.referenced &&
+	       written == d->target->schema->n_columns;
+}
+
+static int load_count(struct mydst *d, char *sql, int64_t *count,
+		      struct error *err)
+{
+	int rc = mydb_exec_count(d->db, sql, 0, NULL, count, err);
+
+	free(sql);
+	return rc;
+}
+
+/* Changed rows go, and come again with those that are new. */
+static int load_delete_insert(struct mydst *d, const char *delivered,
+			      struct load_counts *out, struct error *err)
+{
+	int64_t gone = 0, inserted = 0;
+	int rc = load_count(d, my_statement_delete(d, delivered), &gone, err);
+
+	if (!rc)
+		rc = failpoint("after_delete", err);
+	if (!rc)
+		rc = load_count(d, my_statement_insert(d), &inserted, err);
+	out->updated = gone;
+	out->inserted = inserted - gone;
+	return rc;
+}
+
+static int load_update_insert(struct mydst *d, const char *delivered,
+			      struct load_counts *out, struct error *err)
+{
+	const struct schema *s = d->target->schema;
+	int rc = 0;
+
+	if (s->n_columns > s->n_key)
+		rc = load_count(d, my_statement_update(d, delivered),
+				&out->updated, err);
+	if (!rc)
+		rc = failpoint("after_delete", err);
+	if (!rc)
+		rc = load_count(d, my_statement_insert(d), &out->inserted, err);
+	return rc;
+}
+
+/* ON DUPLICATE KEY means any unique index, and fires other triggers: then in
+ * two steps. Rows may exchange the values of another unique index, which does
+ * not look away until both have theirs: then all that have changed go first. */
+static int load_by_steps(struct mydst *d, const char *delivered,
+			 struct load_counts *out, struct error *err)
+{
+	int rc = mydb_exec(d->db, "SAVEPOINT merge", err);
+
+	if (!rc)
+		rc = load_update_insert(d, delivered, out, err);
+	if (!rc || !mydb_failed_with(err, ERRNO_REPEATED) ||
+	    !load_may_replace(d))
+		return rc;
+	error_clear(err);
+	*out = (struct load_counts){ 0, 0, 0, 0 };
+	rc = mydb_exec(d->db, "ROLLBACK TO SAVEPOINT merge", err);
+	return rc ? rc : load_delete_insert(d, delivered, out, err);
+}
+
+static int load_at_once(struct mydst *d, const char *delivered,
+			struct load_counts *out, struct error *err)
+{
+	char *sql = my_statement_merge(d, delivered);
+	int rc = failpoint("after_delete", err);
+
+	if (!rc)
+		rc = mydb_exec_merge(d->db, sql, &out->inserted, &out->updated,
+				     err);
+	free(sql);
+	return rc;
+}
+
+static int load_merge(struct mydst *d, const struct checkpoint *next,
+		      struct load_counts *out, struct error *err)
+{
+	int64_t n = (int64_t)d->order.n;
+	bool other = d->table.other_unique || d->table.triggers;
+	int rc;
+
+	if (d->target->mode == LOAD_APPEND)
+		rc = load_count(
+			d,
+			my_statement_append(d, next->batch_id,
+					    d->seen.rows_total +
+						    (int64_t)d->refreshed),
+			&out->inserted, err);
+	else if (d->target->mode == LOAD_DELETE_INSERT)
+		rc = load_delete_insert(d, next->delivered, out, err);
+	else if (other)
+		rc = load_by_steps(d, next->delivered, out, err);
+	else
+		rc = load_at_once(d, next->delivered, out, err);
+	if (rc)
+		return error_prefix(err, "table %s", d->target->table);
+	out->unchanged = n - out->inserted - out->updated;
+	if (out->inserted < 0 || out->unchanged < 0)
+		return error_set(err, ERROR_BUG,
+				 "table %s: %" PRId64 " rows staged, %" PRId64
+				 " updated, %" PRId64 " inserted",
+				 d->target->table, n, out->updated,
+				 out->inserted);
+	d->direct = out->inserted == n && d->target->mode != LOAD_APPEND &&
+		    !d->table.triggers;
+	return failpoint("after_merge", err);
+}
+
+static int load_rows(struct mydst *d, const struct batch *b,
+		     const struct checkpoint *next, struct load_counts *out,
+		     struct error *err)
+{
+	int rc = 0;
+
+	if (!b->n_rows)
+		return 0;
+	rc = load_check_nulls(d, b, err);
+	if (!rc && d->direct)
+		rc = load_straight(d, b, out, err);
+	if (!rc)
+		rc = load_stage(d, b, err);
+	if (!rc)
+		rc = load_merge(d, next, out, err);
+	if (rc < 0)
+		return rc;
+	out->unchanged += (int64_t)d->order.n_duplicates;
+	return counts_check(out, b->n_rows, d->target->table, err);
+}
+
+static void load_advance_refresh(struct mydst *d, size_t n_rows,
+				 const struct load_counts *counts)
+{
+	d->refreshed += n_rows;
+	d->built += counts->inserted;
+}
+
+/* A refresh leaves the mark to finish(): the table it belongs to is not this
+ * one yet. */
+static int load_transaction(struct mydst *d, const struct batch *b,
+			    const struct checkpoint *next,
+			    struct load_counts *out, struct error *err)
+{
+	bool refresh = d->target->refresh;
+	int rc = my_mark_begin(d, err);
+
+	if (!rc)
+		rc = load_rows(d, b, next, out, err);
+	if (!rc && !refresh)
+		rc = my_mark_write(d, next, b->n_rows, err);
+	if (!rc)
+		rc = my_mark_commit(d, next, err);
+	if (rc)
+		my_session_rollback(d);
+	else if (!refresh)
+		my_mark_advance(d, next, b->n_rows);
+	else
+		load_advance_refresh(d, b->n_rows, out);
+	return rc;
+}
+
+/* The stage is emptied before the transaction begins: TRUNCATE commits. */
+int my_load(struct destination *base, const struct batch *batch,
+	    const struct checkpoint *next, struct load_counts *out,
+	    struct error *err)
+{
+	struct mydst *d = (struct mydst *)base;
+	struct load_counts counts = { 0, 0, 0, 0 };
+	int rc = row_order_build(&d->order, batch, err);
+
+	if (!rc)
+		rc = my_stage_empty(d, err);
+	if (!rc)
+		rc = load_transaction(d, batch, next, &counts, err);
+	if (!rc)
+		*out = counts;
+	return rc;
+}

@@ -1,0 +1,282 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/failpoint.h"
+#include "core/data/table_name.h"
+#include "destinations/mysql/internal.h"
+
+/* The server process of a client that was killed lingers a moment. */
+#define LOAD_WAIT 10
+
+/* Pipelines that append to one table share its numbers, which rows_total is
+ * the highest of. */
+static const char read_sql[] =
+	"SELECT w.watermark, w.batch_id, w.fence, CASE WHEN ? = '1' THEN\n"
+	"  (SELECT MAX(t.rows_total) FROM %s t WHERE t.target = w.target)\n"
+	"  ELSE w.rows_total END\n"
+	"FROM %s w WHERE w.pipeline = ?";
+
+static const char write_sql[] =
+	"UPDATE %s SET watermark = ?, batch_id = ?, fence = ?,\n"
+	"  rows_total = ?, updated_at = UTC_TIMESTAMP(6),\n"
+	"  target_rows = target_rows + ?\n"
+	"WHERE pipeline = ? AND batch_id = ?";
+
+static const char set_sql[] =
+	"INSERT INTO %s (pipeline, watermark, batch_id, updated_at, target)\n"
+	"VALUES (?, ?, ?, UTC_TIMESTAMP(6), ?)\n"
+	"ON DUPLICATE KEY UPDATE watermark = ?, batch_id = ?,\n"
+	"  updated_at = UTC_TIMESTAMP(6),\n"
+	"  created_target = created_target AND target = ?, target = ?,\n"
+	"  target_rows = 0, next_batch_id = NULL";
+
+void my_mark_remember(struct mydst *d, const char *batch_id, int64_t fence,
+		      int64_t rows_total)
+{
+	char *copy = xstrdup(batch_id ? batch_id : "");
+
+	free(d->seen.batch_id);
+	d->seen = (struct mark_seen){ copy, fence, rows_total };
+}
+
+int my_mark_read(struct mydb *db, const struct place *place,
+		 const char *pipeline, struct checkpoint *out,
+		 struct error *err)
+{
+	struct mydb_result *r = NULL;
+	const char *params[] = { strcmp(place->table, place->base) ? "1" : "0",
+				 pipeline };
+	char *sql = xstrfmt(read_sql, place->watermark, place->watermark);
+	int rc = mydb_query(db, &r, sql, 2, params, err);
+
+	free(sql);
+	if (!rc && mydb_rows(r)) {
+		checkpoint_release(out);
+		out->found = true;
+		out->watermark = xstrdup(mydb_value(r, 0, 0));
+		out->batch_id = xstrdup(mydb_value(r, 0, 1));
+		out->fence = strtoll(mydb_value(r, 0, 2), NULL, 10);
+		out->rows_total = strtoll(mydb_value(r, 0, 3), NULL, 10);
+	}
+	mydb_result_free(r);
+	return rc;
+}
+
+static int mark_overtaken(struct mydst *d, const struct checkpoint *now,
+			  struct error *err)
+{
+	const char *pipeline = d->target->pipeline;
+
+	if (d->target->refresh)
+		return error_set(err, ERROR_STATE,
+				 "pipeline %s: another run of %s has taken "
+				 "over; this refresh of %s is given up",
+				 pipeline, pipeline, d->target->table);
+	return error_set(err, ERROR_STATE,
+			 "pipeline %s: another run of %s has taken over: it "
+			 "has written to %s since this run began (batch %s, "
+			 "not %s)",
+			 pipeline, pipeline, d->target->table, now->batch_id,
+			 d->seen.batch_id);
+}
+
+static int mark_compare(struct mydst *d, const struct checkpoint *now,
+			struct error *err)
+{
+	if (!now->found)
+		return error_set(err, ERROR_STATE,
+				 "pipeline %s: its row in %s is gone",
+				 d->target->pipeline, d->place.watermark);
+	if (strcmp(now->batch_id, d->seen.batch_id) ||
+	    now->fence != d->seen.fence)
+		return mark_overtaken(d, now, err);
+	return 0;
+}
+
+/* The row, against whoever changes it by hand. */
+static int mark_lock_row(struct mydst *d, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	char *sql = xstrfmt("SELECT pipeline FROM %s WHERE pipeline = ? "
+			    "FOR UPDATE",
+			    d->place.watermark);
+	int rc = mydb_query(d->db, &r, sql, 1, &d->target->pipeline, err);
+
+	mydb_result_free(r);
+	free(sql);
+	return rc;
+}
+
+int my_mark_begin(struct mydst *d, struct error *err)
+{
+	const char *pipeline = d->target->pipeline;
+	struct checkpoint now;
+	int rc = my_lock_take(d, LOCK_LOAD, pipeline, LOAD_WAIT, err);
+
+	checkpoint_init(&now);
+	if (!rc)
+		rc = my_session_begin(d, err);
+	if (!rc)
+		rc = mark_lock_row(d, err);
+	if (!rc)
+		rc = my_mark_read(d->db, &d->place, pipeline, &now, err);
+	if (!rc)
+		rc = mark_compare(d, &now, err);
+	if (!rc)
+		d->seen.rows_total = now.rows_total;
+	checkpoint_release(&now);
+	return rc;
+}
+
+int my_mark_write(struct mydst *d, const struct checkpoint *next, size_t n_rows,
+		  struct error *err)
+{
+	char *fence = xstrfmt("%" PRId64, next->fence);
+	char *total = xstrfmt("%" PRId64, d->seen.rows_total + (int64_t)n_rows);
+	char *more = xstrfmt("%zu", n_rows);
+	const char *params[] = { next->watermark,
+				 next->batch_id ? next->batch_id : "",
+				 fence,
+				 total,
+				 more,
+				 d->target->pipeline,
+				 d->seen.batch_id };
+	char *sql = xstrfmt(write_sql, d->place.watermark);
+	int64_t touched = 0;
+	int rc = failpoint("before_watermark", err);
+
+	if (!rc)
+		rc = mydb_exec_count(d->db, sql, ARRAY_SIZE(params), params,
+				     &touched, err);
+	if (!rc && touched != 1)
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: its row in %s has changed hands",
+			       d->target->pipeline, d->place.watermark);
+	if (!rc)
+		rc = failpoint("after_watermark", err);
+	free(fence);
+	free(total);
+	free(more);
+	free(sql);
+	return rc;
+}
+
+void my_mark_advance(struct mydst *d, const struct checkpoint *next,
+		     size_t n_rows)
+{
+	my_mark_remember(d, next->batch_id, next->fence,
+			 d->seen.rows_total + (int64_t)n_rows);
+}
+
+/* The server may still be busy with what a killed predecessor has sent. A
+ * refresh holds on to what prepare wrote: the row may be another's by now. */
+static int mark_recover_own(struct mydst *d, struct checkpoint *out,
+			    struct error *err)
+{
+	const char *pipeline = d->target->pipeline;
+	int rc = failpoint("in_recovery", err);
+
+	if (!rc)
+		rc = my_lock_take(d, LOCK_LOAD, pipeline, LOAD_WAIT, err);
+	if (!rc)
+		rc = my_mark_read(d->db, &d->place, pipeline, out, err);
+	my_lock_release(d, LOCK_LOAD);
+	if (!rc && d->target->refresh)
+		rc = mark_compare(d, out, err);
+	else if (!rc)
+		my_mark_remember(d, out->batch_id, out->fence, out->rows_total);
+	return rc;
+}
+
+/* Both the table that readers use and _tidemark_watermark are there. */
+static int mark_has_tables(struct mydb *db, const struct place *place,
+			   bool *has_target, bool *has_watermark,
+			   struct error *err)
+{
+	const char *params[] = { place->table, place->database, place->table };
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(db, &r,
+			    "SELECT COALESCE(SUM(table_name = ?), 0),\n"
+			    "  COUNT(CASE WHEN table_name = "
+			    "'" NAME_WATERMARK_TABLE "' THEN 1 END)\n"
+			    "FROM information_schema.tables\n"
+			    "WHERE table_schema = ? AND table_name IN\n"
+			    "  (?, '" NAME_WATERMARK_TABLE "')",
+			    3, params, err);
+
+	if (!rc) {
+		*has_target = *mydb_value(r, 0, 0) != '0';
+		*has_watermark = *mydb_value(r, 0, 1) != '0';
+	}
+	mydb_result_free(r);
+	return rc;
+}
+
+int my_recover(struct destination *base, const struct target *target,
+	       struct checkpoint *out, struct error *err)
+{
+	struct mydst *d = (struct mydst *)base;
+	struct place place = { .database = NULL };
+	bool has_target = false, has_watermark = false;
+	int rc;
+
+	if (d->target)
+		return mark_recover_own(d, out, err);
+	rc = my_place_set(&place, d->db, target, err);
+	if (!rc)
+		rc = mark_has_tables(d->db, &place, &has_target, &has_watermark,
+				     err);
+	if (!rc && has_target && has_watermark)
+		rc = my_mark_read(d->db, &place, target->pipeline, out, err);
+	my_place_release(&place);
+	return rc;
+}
+
+static int mark_set(struct mydst *d, const struct place *place,
+		    const char *pipeline, const char *watermark,
+		    struct error *err)
+{
+	/* Another identity: a run that is under way notices. */
+	char *batch_id = xstrfmt("set-%" PRId64, clock_now_us());
+	char *sql = xstrfmt(set_sql, place->watermark);
+	const char *params[] = { pipeline,     watermark,   batch_id,
+				 place->table, watermark,   batch_id,
+				 place->table, place->table };
+	int rc = mydb_exec_count(d->db, sql, ARRAY_SIZE(params), params, NULL,
+				 err);
+
+	free(sql);
+	free(batch_id);
+	return rc;
+}
+
+int my_set_watermark(struct destination *base, const struct target *target,
+		     const char *watermark, struct error *err)
+{
+	struct mydst *d = (struct mydst *)base;
+	struct place place = { .database = NULL };
+	bool has_target = false, has_watermark = false;
+	struct strbuf sql = STRBUF_INIT;
+	int rc = my_place_set(&place, d->db, target, err);
+
+	if (!rc)
+		rc = mark_has_tables(d->db, &place, &has_target, &has_watermark,
+				     err);
+	if (!rc && !has_target)
+		rc = error_set(err, ERROR_SCHEMA,
+			       "table %s is not in the destination: there is "
+			       "no mark to set before a first run",
+			       target->table);
+	if (!rc && !has_watermark) {
+		my_ddl_mark_table(&sql, d, &place);
+		rc = mydb_exec(d->db, sql.data, err);
+	}
+	if (!rc)
+		rc = mark_set(d, &place, target->pipeline, watermark, err);
+	strbuf_release(&sql);
+	my_place_release(&place);
+	return rc;
+}

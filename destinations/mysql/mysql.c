@@ -1,0 +1,232 @@
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "destinations/common/connection.h"
+#include "destinations/mysql/internal.h"
+
+/* A process that is paused inside a transaction, or in the middle of its rows,
+ * must not hold locks for ever: the server ends such a session, and the next
+ * run goes on. */
+#define IDLE_SECONDS "30"
+
+/* 0 is a key like any other. Errors of a load are warnings, so all of those
+ * are wanted. */
+static const char session_sql[] =
+	"SET SESSION sql_mode = '" MYDB_SQL_MODE ",NO_AUTO_VALUE_ON_ZERO',\n"
+	"  net_read_timeout = " IDLE_SECONDS ", lock_wait_timeout = 20,\n"
+	"  innodb_lock_wait_timeout = 20, foreign_key_checks = 1,\n"
+	"  unique_checks = 1, sql_notes = 1, max_error_count = 64";
+
+static const char facts_sql[] =
+	"SELECT @@local_infile, @@max_allowed_packet,\n"
+	"  @@log_bin AND @@SESSION.binlog_format = 'STATEMENT'";
+
+int my_execf(struct mydb *db, struct error *err, const char *fmt, ...)
+{
+	struct strbuf sql = STRBUF_INIT;
+	va_list ap;
+	int rc;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(&sql, fmt, ap);
+	va_end(ap);
+	rc = mydb_exec(db, sql.data, err);
+	strbuf_release(&sql);
+	return rc;
+}
+
+static int session_facts(struct mydst *d, struct mydb *db, bool *by_statement,
+			 struct error *err)
+{
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(db, &r, facts_sql, 0, NULL, err);
+
+	if (!rc) {
+		d->local = *mydb_value(r, 0, 0) == '1';
+		d->packet = strtoull(mydb_value(r, 0, 1), NULL, 10);
+		*by_statement = *mydb_value(r, 0, 2) == '1';
+	}
+	mydb_result_free(r);
+	return rc;
+}
+
+static void session_dialect(struct mydst *d, struct mydb *db)
+{
+	d->dialect.mariadb = mydb_is_mariadb(db);
+	d->dialect.version = mydb_version(db);
+	if (d->dialect.mariadb)
+		d->dialect.collation = "utf8mb4_nopad_bin";
+	else if (d->dialect.version >= 80017)
+		d->dialect.collation = "utf8mb4_0900_bin";
+	else
+		d->dialect.collation = "utf8mb4_bin";
+}
+
+/* A temporary table's rows have no place in the binary log, which row format
+ * leaves out; not everybody may choose it. Under statement format InnoDB
+ * refuses READ COMMITTED, which locks no more than what is written. */
+static int session_pin(struct mydst *d, struct mydb *db, struct error *err)
+{
+	struct error ignored = ERROR_INIT;
+	bool by_statement = false;
+	int rc = mydb_exec(db, session_sql, err);
+
+	session_dialect(d, db);
+	if (!rc && d->dialect.mariadb) {
+		mydb_exec(db, "SET SESSION binlog_format = 'ROW'", &ignored);
+		rc = mydb_exec(db,
+			       "SET SESSION idle_transaction_timeout "
+			       "= " IDLE_SECONDS,
+			       err);
+	}
+	if (!rc)
+		rc = session_facts(d, db, &by_statement, err);
+	if (!rc && !by_statement)
+		rc = mydb_exec(db,
+			       "SET SESSION TRANSACTION ISOLATION LEVEL "
+			       "READ COMMITTED",
+			       err);
+	return rc;
+}
+
+int my_session_open(struct mydst *d, struct mydb **out, struct error *err)
+{
+	struct mydb_options options = { .application = "load", .load = true };
+	struct mydb *db = NULL;
+	int rc = mydb_open(&db, &d->conn, &options, err);
+
+	if (!rc)
+		rc = session_pin(d, db, err);
+	if (rc) {
+		mydb_close(db);
+		return rc;
+	}
+	*out = db;
+	return 0;
+}
+
+/* MySQL knows no other end of an idle transaction than that of the session. */
+int my_session_begin(struct mydst *d, struct error *err)
+{
+	int rc = 0;
+
+	if (!d->dialect.mariadb)
+		rc = mydb_exec(d->db,
+			       "SET SESSION wait_timeout = " IDLE_SECONDS, err);
+	return rc ? rc : mydb_exec(d->db, "START TRANSACTION", err);
+}
+
+void my_session_end(struct mydst *d)
+{
+	struct error ignored = ERROR_INIT;
+
+	if (!d->dialect.mariadb && mydb_alive(d->db))
+		mydb_exec(d->db, "SET SESSION wait_timeout = 28800", &ignored);
+	my_lock_release(d, LOCK_LOAD);
+}
+
+void my_session_rollback(struct mydst *d)
+{
+	struct error ignored = ERROR_INIT;
+
+	if (mydb_alive(d->db))
+		mydb_exec(d->db, "ROLLBACK", &ignored);
+	my_session_end(d);
+}
+
+static void mysql_close_target(struct destination *base)
+{
+	struct mydst *d = (struct mydst *)base;
+
+	if (!d)
+		return;
+	mydb_close(d->db);
+	my_lock_forget(d);
+	pthread_mutex_destroy(&d->swapping);
+	connection_release(&d->conn);
+	free(d->seen.batch_id);
+	my_place_release(&d->place);
+	my_catalog_release(&d->table);
+	row_order_release(&d->order);
+	free(d->forms);
+	free(d->columns);
+	free(d->load_columns);
+	free(d->insert_row);
+	free(d);
+}
+
+static int mysql_open_target(struct destination **out,
+			     const struct connection *conn, struct error *err)
+{
+	struct mydst *d = xcalloc(1, sizeof(*d));
+	int rc;
+
+	d->base.ops = &mysql_destination;
+	d->seen.batch_id = xstrdup("");
+	pthread_mutex_init(&d->swapping, NULL);
+	connection_copy(&d->conn, conn);
+	rc = my_session_open(d, &d->db, err);
+	if (rc)
+		mysql_close_target(&d->base);
+	else
+		*out = &d->base;
+	return rc;
+}
+
+static int mysql_inspect(struct destination *base, const struct target *target,
+			 struct inspection *out, struct error *err)
+{
+	struct mydst *d = (struct mydst *)base;
+	struct place place = { .database = NULL };
+	struct plan plan;
+	int rc;
+
+	my_plan_init(&plan);
+	rc = my_place_set(&place, d->db, target, err);
+	if (!rc)
+		rc = my_plan_make(&plan, d, &place, target, err);
+	if (!rc) {
+		inspection_release(out);
+		*out = plan.inspection;
+		inspection_init(&plan.inspection);
+	}
+	my_plan_release(&plan);
+	my_place_release(&place);
+	return rc;
+}
+
+static void mysql_interrupt_target(struct destination *base)
+{
+	struct mydst *d = (struct mydst *)base;
+
+	pthread_mutex_lock(&d->swapping);
+	mydb_interrupt(d->db);
+	pthread_mutex_unlock(&d->swapping);
+}
+
+static const struct url_option mysql_url_options[] = {
+	{ "tls", "verify-full off loopback",
+	  "disabled, required, verify-ca or verify-full, where the "
+	  "connection's tls.mode says nothing" },
+	{ "ssl-ca", "the system's authorities",
+	  "file with the authority that signed the server's certificate" },
+	{ "socket", "", "path of the server's socket instead of TCP" },
+	{ NULL, NULL, NULL },
+};
+
+const struct destination_ops mysql_destination = {
+	.name = "mysql",
+	.options = mysql_url_options,
+	.traits = DESTINATION_TRANSACTIONAL,
+	.open = mysql_open_target,
+	.inspect = mysql_inspect,
+	.prepare = my_prepare,
+	.recover = my_recover,
+	.load = my_load,
+	.finish = my_finish,
+	.set_watermark = my_set_watermark,
+	.interrupt = mysql_interrupt_target,
+	.close = mysql_close_target,
+};

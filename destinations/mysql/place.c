@@ -1,0 +1,130 @@
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+#include "destinations/mysql/internal.h"
+
+/* Characters; the server refuses longer names. */
+#define NAME_LIMIT 64
+
+static char *place_quote(const char *database, const char *name)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	sql_quote_name(&sb, database, '`');
+	strbuf_addch(&sb, '.');
+	sql_quote_name(&sb, name, '`');
+	return strbuf_detach(&sb);
+}
+
+static size_t place_length(const char *name)
+{
+	size_t n = 0;
+
+	for (; *name; name++)
+		n += (*name & 0xC0) != 0x80;
+	return n;
+}
+
+static int place_check_name(const char *what, const char *name,
+			    struct error *err)
+{
+	size_t n = strlen(name);
+
+	if (place_length(name) > NAME_LIMIT)
+		return error_set(err, ERROR_SCHEMA,
+				 "%s %s: MySQL takes names of %d characters",
+				 what, name, NAME_LIMIT);
+	if (n && name[n - 1] == ' ')
+		return error_set(err, ERROR_SCHEMA,
+				 "%s \"%s\": MySQL takes no name that ends "
+				 "with a blank",
+				 what, name);
+	return 0;
+}
+
+static int place_check(const struct place *p, const struct target *target,
+		       struct error *err)
+{
+	int rc = place_check_name("table", p->base, err);
+
+	if (!rc)
+		rc = place_check_name("database", p->database, err);
+	if (!rc && !strncasecmp(p->table, "_tidemark_", 10))
+		rc = error_set(err, ERROR_CONFIG,
+			       "table %s: names that begin with _tidemark_ are "
+			       "taken",
+			       target->table);
+	for (size_t i = 0;
+	     !rc && target->schema && i < target->schema->n_columns; i++)
+		rc = place_check_name("column", target->schema->columns[i].name,
+				      err);
+	return rc;
+}
+
+static int place_database(const struct table_name *name, struct mydb *db,
+			  const struct target *target, const char **out,
+			  struct error *err)
+{
+	*out = name->schema ? name->schema : mydb_database(db);
+	if (name->catalog)
+		return error_set(err, ERROR_CONFIG,
+				 "table %s: MySQL has databases and no schemas "
+				 "in them: write %s.%s",
+				 target->table, name->schema, name->name);
+	if (!**out)
+		return error_set(err, ERROR_CONFIG,
+				 "table %s: in which database? Write "
+				 "DATABASE.%s, or name it in the URL",
+				 target->table, name->name);
+	return 0;
+}
+
+int my_place_set(struct place *out, struct mydb *db,
+		 const struct target *target, struct error *err)
+{
+	struct table_name name = { 0 };
+	const char *database = NULL;
+	char *retired;
+	int rc = table_name_parse(&name, target->table, err);
+
+	if (!rc)
+		rc = place_database(&name, db, target, &database, err);
+	if (!rc) {
+		my_place_release(out);
+		out->database = xstrdup(database);
+		out->table = xstrdup(name.name);
+		out->base = xstrfmt(
+			"%s%s", name.name,
+			target->mode == LOAD_APPEND ? NAME_RAW_SUFFIX : "");
+		out->build = name_stage(target->pipeline);
+		retired = xstrfmt("%s_old", out->build);
+		out->readable = place_quote(database, out->table);
+		out->rows = place_quote(database, out->base);
+		out->building = place_quote(database, out->build);
+		out->retired = place_quote(database, retired);
+		out->stage = place_quote(database, "_tidemark_stage");
+		out->watermark = place_quote(database, NAME_WATERMARK_TABLE);
+		free(retired);
+		rc = place_check(out, target, err);
+	}
+	table_name_release(&name);
+	return rc;
+}
+
+void my_place_release(struct place *p)
+{
+	free(p->database);
+	free(p->table);
+	free(p->base);
+	free(p->build);
+	free(p->readable);
+	free(p->rows);
+	free(p->building);
+	free(p->retired);
+	free(p->stage);
+	free(p->watermark);
+	*p = (struct place){ .database = NULL };
+}

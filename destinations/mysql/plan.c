@@ -1,0 +1,409 @@
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+#include "destinations/mysql/internal.h"
+
+struct surroundings {
+	char *watermark_engine;
+	bool readable; /* something has the name that readers use */
+	bool readable_is_view;
+	int64_t view_columns;
+};
+
+static void plan_error(struct plan *plan, enum error_code error,
+		       const char *code, const char *fix,
+		       const struct target *target, const char *what)
+{
+	problems_add(&plan->inspection.problems, SEVERITY_ERROR, error, code,
+		     fix, "table %s: %s", target->table, what);
+}
+
+static const char surroundings_sql[] =
+	"SELECT COUNT(*),\n"
+	"  (SELECT engine FROM information_schema.tables\n"
+	"   WHERE table_schema = ?\n"
+	"     AND table_name = '" NAME_WATERMARK_TABLE "'),\n"
+	"  (SELECT table_type FROM information_schema.tables\n"
+	"   WHERE table_schema = ? AND table_name = ?),\n"
+	"  (SELECT COUNT(*) FROM information_schema.columns\n"
+	"   WHERE table_schema = ? AND table_name = ?)\n"
+	"FROM information_schema.schemata WHERE schema_name = ?";
+
+static int plan_surroundings(struct plan *plan, struct mydb *db,
+			     const struct place *place,
+			     struct surroundings *out, struct error *err)
+{
+	const char *params[] = { place->database, place->database,
+				 place->table,	  place->database,
+				 place->table,	  place->database };
+	struct mydb_result *r = NULL;
+	const char *readable;
+	int rc = mydb_query(db, &r, surroundings_sql, ARRAY_SIZE(params),
+			    params, err);
+
+	if (!rc) {
+		plan->has_database = *mydb_value(r, 0, 0) != '0';
+		out->watermark_engine = xstrdup(mydb_value(r, 0, 1));
+		plan->has_watermark = out->watermark_engine != NULL;
+		readable = mydb_value(r, 0, 2);
+		out->readable = readable != NULL;
+		out->readable_is_view =
+			readable && strstr(readable, "VIEW") != NULL;
+		out->view_columns = strtoll(mydb_value(r, 0, 3), NULL, 10);
+	}
+	mydb_result_free(r);
+	return rc;
+}
+
+/* The pipeline's row is about this target, or it says nothing about it. */
+static int plan_history(struct plan *plan, struct mydb *db,
+			const struct place *place, const struct target *target,
+			struct error *err)
+{
+	const char *params[] = { target->pipeline, place->table };
+	struct mydb_result *r = NULL;
+	char *sql;
+	int rc;
+
+	if (!plan->has_watermark)
+		return 0;
+	sql = xstrfmt("SELECT created_target, watermark IS NOT NULL,\n"
+		      "  target_rows FROM %s\n"
+		      "WHERE pipeline = ? AND target = ?",
+		      place->watermark);
+	rc = mydb_query(db, &r, sql, 2, params, err);
+	if (!rc && mydb_rows(r)) {
+		plan->known = true;
+		plan->created = *mydb_value(r, 0, 0) == '1';
+		plan->marked = *mydb_value(r, 0, 1) == '1';
+		plan->delivered = strtoll(mydb_value(r, 0, 2), NULL, 10);
+	}
+	mydb_result_free(r);
+	free(sql);
+	return rc;
+}
+
+static void plan_check_engine(struct plan *plan, const char *engine,
+			      const char *name, const struct target *target)
+{
+	char *fix, *what;
+
+	if (!engine || !strcasecmp(engine, "InnoDB"))
+		return;
+	fix = xstrfmt("ALTER TABLE %s ENGINE=InnoDB", name);
+	what = xstrfmt("%s is kept by the engine %s, which has no "
+		       "transactions: a batch could be there without its "
+		       "mark, or by half",
+		       name, engine);
+	plan_error(plan, ERROR_SCHEMA, "not-transactional", fix, target, what);
+	free(fix);
+	free(what);
+}
+
+static void plan_check_kind(struct plan *plan, const struct place *place,
+			    const struct target *target,
+			    const struct surroundings *around)
+{
+	const struct catalog_table *t = &plan->table;
+
+	if (t->exists && !t->plain)
+		plan_error(plan, ERROR_SCHEMA, "not-a-table",
+			   "name another destination table", target,
+			   "it is a view or another object that is not a "
+			   "table");
+	else if (t->exists)
+		plan_check_engine(plan, t->engine, place->rows, target);
+	plan_check_engine(plan, around->watermark_engine, place->watermark,
+			  target);
+	if (target->mode != LOAD_APPEND || !around->readable)
+		return;
+	if (!around->readable_is_view)
+		plan_error(plan, ERROR_SCHEMA, "not-a-view",
+			   "rename the table, or name another destination",
+			   target,
+			   "mode append keeps its rows in a table with _raw "
+			   "behind its name and needs this one for its view");
+	else if (!t->exists)
+		plan_error(plan, ERROR_SCHEMA, "view-exists",
+			   "drop or rename the view", target,
+			   "mode append needs this name for its view, and a "
+			   "view of somebody else's has it");
+}
+
+/* What a unique index on the key would be of: no text without a bound. */
+static bool plan_has_key_columns(const struct plan *plan,
+				 const struct schema *s)
+{
+	for (size_t i = 0; i < s->n_key; i++)
+		if (!my_catalog_find(&plan->table, s->columns[s->key[i]].name))
+			return false;
+	return true;
+}
+
+static bool plan_key_is_open(const struct plan *plan, const struct schema *s)
+{
+	for (size_t i = 0; i < s->n_key; i++) {
+		const struct catalog_column *c = my_catalog_find(
+			&plan->table, s->columns[s->key[i]].name);
+
+		if (c && (c->type.base == MY_TEXT || c->type.base == MY_BLOB))
+			return true;
+	}
+	return false;
+}
+
+static void plan_check_key(struct plan *plan, const struct place *place,
+			   const struct target *target)
+{
+	const struct schema *s = target->schema;
+	struct strbuf fix = STRBUF_INIT;
+
+	if (!s->n_key) {
+		plan_error(plan, ERROR_SCHEMA, "no-key",
+			   "name the key's columns under key", target,
+			   "rows cannot be told apart without a key");
+		return;
+	}
+	if (!plan->table.exists || target->mode == LOAD_APPEND ||
+	    !plan_has_key_columns(plan, s))
+		return;
+	if (!plan->table.has_key || plan_key_is_open(plan, s)) {
+		strbuf_addf(&fix, "CREATE UNIQUE INDEX tidemark_key ON %s (",
+			    place->rows);
+		my_ddl_key(&fix, s);
+		strbuf_addstr(&fix, ")");
+		plan_error(plan, ERROR_SCHEMA, "key-not-unique", fix.data,
+			   target,
+			   "no unique index is on exactly the key's columns "
+			   "and all of their values, so a key could come "
+			   "twice");
+		strbuf_release(&fix);
+	}
+	if (plan->table.other_unique)
+		problems_add(&plan->inspection.problems, SEVERITY_WARNING,
+			     ERROR_NONE, "other-unique-index", NULL,
+			     "table %s: it has another unique index; rows that "
+			     "exchange values of it at the source may be "
+			     "refused for a while",
+			     target->table);
+}
+
+static void plan_check_changes(struct plan *plan, const struct target *target)
+{
+	const struct schema *s = target->schema;
+
+	if (plan->table.referenced && target->mode == LOAD_DELETE_INSERT)
+		plan_error(plan, ERROR_SCHEMA, "referenced",
+			   "load it with mode upsert", target,
+			   "a foreign key of another table points at it, so "
+			   "its rows cannot be deleted and inserted again");
+	for (size_t i = 0; i < s->n_columns; i++)
+		if (target->mode == LOAD_APPEND &&
+		    !strncasecmp(s->columns[i].name, "_tidemark_", 10))
+			plan_error(plan, ERROR_SCHEMA, "reserved-name",
+				   "leave the column out under source.columns",
+				   target,
+				   "names that begin with _tidemark_ are taken "
+				   "in a raw table");
+}
+
+/* Worth a look only when the mark says that rows are there. */
+static int plan_check_emptied(struct plan *plan, struct mydb *db,
+			      const struct place *place,
+			      const struct target *target, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	char *sql;
+	int rc;
+
+	if (target->refresh || !plan->known || !plan->marked ||
+	    !plan->delivered || !plan->table.exists || plan->inspection.added.n)
+		return 0;
+	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1", place->rows);
+	rc = mydb_query(db, &r, sql, 0, NULL, err);
+	if (!rc && !mydb_rows(r))
+		target_refuse_emptied(target, plan->delivered,
+				      &plan->inspection.problems);
+	mydb_result_free(r);
+	free(sql);
+	return rc;
+}
+
+static void plan_check_refresh(struct plan *plan, const struct target *target)
+{
+	if (!target->refresh || !plan->table.exists)
+		return;
+	if (!plan->created && !target->force)
+		plan_error(plan, ERROR_SCHEMA, "not-ours",
+			   "run once with --full-refresh to replace it", target,
+			   "Tidemark did not create it, so it is not replaced");
+	my_swap_inspect(&plan->table, target, &plan->inspection.problems);
+}
+
+static void plan_fit(const struct plan *plan, const struct target *target,
+		     size_t i, struct drift_column *out, char **grown)
+{
+	const struct column *source = &target->schema->columns[i];
+	const struct catalog_column *c =
+		my_catalog_find(&plan->table, source->name);
+
+	*out = (struct drift_column){ .wanted = plan->wanted[i].name,
+				      .mapping = plan->mappings[i] };
+	*grown = NULL;
+	if (!c)
+		return;
+	out->actual = c->type.name;
+	out->not_null = c->not_null;
+	out->generated = c->generated;
+	out->fit = my_type_fit(&plan->wanted[i], &c->type, grown);
+	/* A key without a bound fits whatever a key can be. */
+	if (schema_is_key(target->schema, i) && out->fit == FIT_GROWS &&
+	    plan->wanted[i].base == MY_VARCHAR && source->type.precision <= 0 &&
+	    c->type.base == MY_VARCHAR)
+		out->fit = FIT_WIDER;
+	if ((long)i == target->schema->mark && out->fit == FIT_WIDER &&
+	    !my_type_keeps_order(source->type.kind, &c->type))
+		out->fit = FIT_NARROW;
+	/* A refresh fills an empty table: any type can become any other. */
+	if (out->fit == FIT_NARROW && target->refresh) {
+		out->fit = FIT_GROWS;
+		*grown = xstrdup(plan->wanted[i].name);
+	}
+	out->grown = *grown;
+}
+
+static size_t plan_extras(const struct plan *plan, const struct target *target,
+			  struct drift_extra *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->table.n_columns; i++) {
+		const struct catalog_column *c = &plan->table.columns[i];
+		bool theirs = true;
+
+		for (size_t k = 0; k < target->schema->n_columns; k++)
+			if (!strcasecmp(target->schema->columns[k].name,
+					c->name))
+				theirs = false;
+		if (theirs && (target->mode != LOAD_APPEND ||
+			       strncasecmp(c->name, "_tidemark_", 10)))
+			out[n++] = (struct drift_extra){
+				.name = c->name,
+				.not_null = c->not_null,
+				.has_default =
+					c->default_text || c->auto_increment,
+				.generated = c->generated,
+			};
+	}
+	return n;
+}
+
+static void plan_drift(struct plan *plan, const struct mydst *d,
+		       const struct place *place, const struct target *target)
+{
+	size_t n = target->schema->n_columns;
+	struct drift_column *columns = xcalloc(n + 1, sizeof(*columns));
+	char **grown = xcalloc(n + 1, sizeof(*grown));
+	struct drift_extra *extras =
+		xcalloc(plan->table.n_columns + 1, sizeof(*extras));
+	enum drift_step *steps = xcalloc(n + 1, sizeof(*steps));
+	struct drift_table table = {
+		.columns = columns,
+		.extras = extras,
+		.exists = plan->table.exists,
+		.known = plan->known || target->refresh,
+		.created = plan->created,
+	};
+
+	for (size_t i = 0; i < n; i++)
+		plan_fit(plan, target, i, &columns[i], &grown[i]);
+	table.n_extras = plan_extras(plan, target, extras);
+	drift_decide(target, &table, steps, &plan->inspection);
+	my_ddl(plan, d, place, target, steps, grown);
+	for (size_t i = 0; i < n; i++)
+		free(grown[i]);
+	free(columns);
+	free(grown);
+	free(extras);
+	free(steps);
+}
+
+/* The view shows each column that the raw table has from the source. */
+static bool plan_view_is_whole(const struct plan *plan,
+			       const struct surroundings *around)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < plan->table.n_columns; i++)
+		n += strncasecmp(plan->table.columns[i].name, "_tidemark_",
+				 10) != 0;
+	return around->readable_is_view && around->view_columns == n;
+}
+
+void my_plan_init(struct plan *plan)
+{
+	memset(plan, 0, sizeof(*plan));
+	inspection_init(&plan->inspection);
+}
+
+void my_plan_release(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n_wanted; i++)
+		my_type_release(&plan->wanted[i]);
+	free(plan->wanted);
+	free(plan->mappings);
+	inspection_release(&plan->inspection);
+	my_catalog_release(&plan->table);
+	my_plan_init(plan);
+}
+
+static void plan_wanted(struct plan *plan, const struct mydst *d,
+			const struct target *target)
+{
+	const struct schema *s = target->schema;
+
+	plan->n_wanted = s->n_columns;
+	plan->wanted = xcalloc(s->n_columns + 1, sizeof(*plan->wanted));
+	plan->mappings = xcalloc(s->n_columns + 1, sizeof(*plan->mappings));
+	if (!my_types_wanted(s, &d->dialect, plan->wanted, plan->mappings) &&
+	    !plan->table.exists)
+		plan_error(plan, ERROR_SCHEMA, "key-too-long",
+			   "choose a shorter key, or shorten it under "
+			   "source.expressions",
+			   target,
+			   "its key columns are longer than the 3072 bytes "
+			   "that an index takes");
+}
+
+int my_plan_make(struct plan *plan, struct mydst *d, const struct place *place,
+		 const struct target *target, struct error *err)
+{
+	struct surroundings around = { .watermark_engine = NULL };
+	int rc;
+
+	if (target->mode == LOAD_UPDATE)
+		return error_set(err, ERROR_CONFIG,
+				 "load: mode update is not supported yet");
+	rc = my_catalog_read(d->db, place->database, place->base,
+			     target->schema, &plan->table, err);
+	if (!rc)
+		rc = plan_surroundings(plan, d->db, place, &around, err);
+	if (!rc)
+		rc = plan_history(plan, d->db, place, target, err);
+	if (!rc) {
+		plan_wanted(plan, d, target);
+		plan->inspection.table_exists = plan->table.exists;
+		plan->has_view = plan_view_is_whole(plan, &around);
+		plan_check_kind(plan, place, target, &around);
+		plan_check_key(plan, place, target);
+		plan_check_changes(plan, target);
+		plan_check_refresh(plan, target);
+		plan_drift(plan, d, place, target);
+		rc = plan_check_emptied(plan, d->db, place, target, err);
+	}
+	free(around.watermark_engine);
+	return rc;
+}

@@ -1,0 +1,200 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "destinations/mysql/internal.h"
+
+/* Seconds that another one's DDL may take, or a killed one's transaction. */
+#define PREPARE_WAIT 10
+#define REFRESH_WAIT 5
+
+/* A table that is new, is not the one the row was about, or has got a column:
+ * all rows have to be read again. */
+static const char row_sql[] =
+	"INSERT INTO %s\n"
+	"  (pipeline, created_target, target, rows_total, updated_at)\n"
+	"VALUES (?, ? = '1', ?, 0, UTC_TIMESTAMP(6))\n"
+	"ON DUPLICATE KEY UPDATE watermark = NULL,\n"
+	"  created_target = ? = '1' OR\n"
+	"    (created_target AND target = ? AND ? = '1'),\n"
+	"  target = ?, target_rows = 0, updated_at = UTC_TIMESTAMP(6)";
+
+/* Numbers of a raw table go on where they were, whatever became of the row, or
+ * whichever pipeline wrote them. */
+static const char numbers_sql[] =
+	"UPDATE %s SET rows_total = GREATEST(rows_total,\n"
+	"  (SELECT COALESCE(MAX(" NAME_RAW_SEQ "), 0) FROM %s))\n"
+	"WHERE pipeline = ?";
+
+static bool prepare_needs_row(const struct plan *plan,
+			      const struct target *target)
+{
+	if (!plan->known)
+		return true;
+	return !target->refresh &&
+	       (!plan->table.exists || plan->inspection.added.n);
+}
+
+static int prepare_row(struct mydst *d, const struct plan *plan,
+		       const struct target *target, struct error *err)
+{
+	const char *created =
+		!plan->table.exists && !target->refresh ? "1" : "0";
+	const char *params[] = { target->pipeline, created,
+				 d->place.table,   created,
+				 d->place.table,   plan->known ? "1" : "0",
+				 d->place.table };
+	char *sql = xstrfmt(row_sql, d->place.watermark);
+	int rc = mydb_exec_count(d->db, sql, ARRAY_SIZE(params), params, NULL,
+				 err);
+
+	free(sql);
+	if (rc || target->mode != LOAD_APPEND || !plan->table.exists)
+		return rc;
+	sql = xstrfmt(numbers_sql, d->place.watermark, d->place.rows);
+	rc = mydb_exec_count(d->db, sql, 1, params, NULL, err);
+	free(sql);
+	return rc;
+}
+
+static int prepare_statement(struct mydst *d, const char *sql,
+			     struct error *err)
+{
+	int rc = mydb_exec(d->db, sql, err);
+
+	if (rc && rc != -ERROR_TRANSIENT && rc != -ERROR_STOPPED &&
+	    rc != -ERROR_ACCESS) {
+		err->code = ERROR_SCHEMA;
+		rc = error_prefix(err, "%.200s", sql);
+	}
+	return rc ? rc : failpoint("mid_alter", err);
+}
+
+/* Each statement commits, so their order has to be one in which any of them
+ * may be the last. The mark is forgotten before a column is added that it
+ * would be taken to speak of; and the row says that a table is Tidemark's
+ * before that is made. */
+static int prepare_ddl(struct mydst *d, const struct plan *plan,
+		       const struct target *target, struct error *err)
+{
+	const struct strlist *ddl = &plan->inspection.ddl;
+	size_t first = !plan->has_database + !plan->has_watermark;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < first; i++)
+		rc = prepare_statement(d, ddl->items[i], err);
+	if (!rc && prepare_needs_row(plan, target))
+		rc = prepare_row(d, plan, target, err);
+	for (size_t i = first; !rc && i < ddl->n; i++)
+		rc = prepare_statement(d, ddl->items[i], err);
+	return rc;
+}
+
+static int prepare_plan(struct mydst *d, const struct target *target,
+			struct plan *plan, struct error *err)
+{
+	int rc;
+
+	my_plan_release(plan);
+	rc = my_plan_make(plan, d, &d->place, target, err);
+	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
+}
+
+/* Planned again under the lock: another process may have been quicker. */
+static int prepare_write(struct mydst *d, const struct target *target,
+			 struct plan *plan, struct error *err)
+{
+	const char *pipeline = target->pipeline;
+	int rc = my_lock_take(d, LOCK_DDL, pipeline, PREPARE_WAIT, err);
+
+	if (!rc)
+		rc = my_lock_take(d, LOCK_LOAD, pipeline, PREPARE_WAIT, err);
+	if (!rc)
+		rc = prepare_plan(d, target, plan, err);
+	if (!rc)
+		rc = prepare_ddl(d, plan, target, err);
+	if (!rc && target->refresh)
+		rc = my_refresh_take_over(d, target, err);
+	my_lock_release(d, LOCK_LOAD);
+	my_lock_release(d, LOCK_DDL);
+	if (!rc && !target->refresh && plan->marked && !plan->table.exists)
+		target_say_again(target, "is gone");
+	return rc;
+}
+
+/* Rows can go straight into an empty table. */
+static int prepare_direct(struct mydst *d, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	char *sql;
+	int rc;
+
+	d->direct = false;
+	if (d->target->mode == LOAD_APPEND || d->table.triggers)
+		return 0;
+	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1", d->rows);
+	rc = mydb_query(d->db, &r, sql, 0, NULL, err);
+	if (!rc)
+		d->direct = mydb_rows(r) == 0;
+	mydb_result_free(r);
+	free(sql);
+	return rc;
+}
+
+static int prepare_session(struct mydst *d, struct error *err)
+{
+	const char *table = d->target->refresh ? d->place.build : d->place.base;
+	int rc = my_catalog_read(d->db, d->place.database, table,
+				 d->target->schema, &d->table, err);
+
+	if (!rc && !d->table.exists)
+		rc = error_set(err, ERROR_SCHEMA, "table %s has disappeared",
+			       d->rows);
+	if (rc)
+		return rc;
+	my_stage_describe(d);
+	rc = my_stage_create(d, err);
+	return rc ? rc : prepare_direct(d, err);
+}
+
+static int prepare_tables(struct mydst *d, const struct target *target,
+			  struct error *err)
+{
+	struct plan plan;
+	int rc;
+
+	my_plan_init(&plan);
+	rc = prepare_plan(d, target, &plan, err);
+	if (!rc && (target->refresh || plan.inspection.ddl.n ||
+		    prepare_needs_row(&plan, target)))
+		rc = prepare_write(d, target, &plan, err);
+	my_plan_release(&plan);
+	return rc;
+}
+
+int my_prepare(struct destination *base, const struct target *target,
+	       struct error *err)
+{
+	struct mydst *d = (struct mydst *)base;
+	int rc;
+
+	my_lock_release(d, LOCK_REFRESH);
+	d->target = NULL;
+	d->refreshed = 0;
+	d->built = 0;
+	rc = my_place_set(&d->place, d->db, target, err);
+	if (!rc && target->refresh)
+		rc = my_lock_take(d, LOCK_REFRESH, target->pipeline,
+				  REFRESH_WAIT, err);
+	if (!rc)
+		rc = my_refresh_settle(d, &d->place, target->pipeline, err);
+	if (!rc)
+		rc = prepare_tables(d, target, err);
+	if (!rc) {
+		d->target = target;
+		d->rows = target->refresh ? d->place.building : d->place.rows;
+		rc = prepare_session(d, err);
+	}
+	return rc;
+}

@@ -1,0 +1,215 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "core/base/log.h"
+#include "destinations/common/refresh.h"
+#include "destinations/mysql/internal.h"
+
+static const char announce_sql[] =
+	"UPDATE %s SET next_watermark = ?, next_batch_id = ?, next_fence = ?,\n"
+	"  next_rows = ?\n"
+	"WHERE pipeline = ? AND batch_id = ?";
+
+static const char conclude_sql[] =
+	"UPDATE %s SET watermark = next_watermark, batch_id = next_batch_id,\n"
+	"  fence = next_fence, rows_total = rows_total + next_rows,\n"
+	"  target_rows = next_rows, created_target = 1,\n"
+	"  updated_at = UTC_TIMESTAMP(6),\n"
+	"  next_watermark = NULL, next_batch_id = NULL\n"
+	"WHERE pipeline = ? AND next_batch_id IS NOT NULL";
+
+static const char forget_sql[] =
+	"UPDATE %s SET next_watermark = NULL, next_batch_id = NULL\n"
+	"WHERE pipeline = ?";
+
+static const char aside_sql[] =
+	"SELECT COALESCE(SUM(table_name = ?), 0), COUNT(*)\n"
+	"FROM information_schema.tables\n"
+	"WHERE table_schema = ? AND table_name IN (?, ?)";
+
+int my_refresh_take_over(struct mydst *d, const struct target *target,
+			 struct error *err)
+{
+	char *id = refresh_id_new();
+	char *sql = xstrfmt("UPDATE %s SET batch_id = ?,\n"
+			    "  updated_at = UTC_TIMESTAMP(6)\n"
+			    "WHERE pipeline = ?",
+			    d->place.watermark);
+	const char *params[] = { id, target->pipeline };
+	struct checkpoint now;
+	int rc = mydb_exec_count(d->db, sql, 2, params, NULL, err);
+
+	checkpoint_init(&now);
+	if (!rc)
+		rc = my_mark_read(d->db, &d->place, target->pipeline, &now,
+				  err);
+	if (!rc && !now.found)
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: its row in %s is gone",
+			       target->pipeline, d->place.watermark);
+	if (!rc)
+		my_mark_remember(d, id, now.fence, now.rows_total);
+	checkpoint_release(&now);
+	free(sql);
+	free(id);
+	return rc;
+}
+
+/* Which of the two tables aside are there? */
+static int refresh_look(struct mydb *db, const struct place *place,
+			bool *building, bool *any, struct error *err)
+{
+	char *retired = xstrfmt("%s_old", place->build);
+	const char *params[] = { place->build, place->database, place->build,
+				 retired };
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(db, &r, aside_sql, ARRAY_SIZE(params), params, err);
+
+	if (!rc) {
+		*building = *mydb_value(r, 0, 0) != '0';
+		*any = *mydb_value(r, 0, 1) != '0';
+	}
+	mydb_result_free(r);
+	free(retired);
+	return rc;
+}
+
+/* Is there a mark that was to be that of a table swapped in? */
+static int refresh_announced(struct mydb *db, const struct place *place,
+			     const char *pipeline, bool *out, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	char *sql = xstrfmt("SELECT next_batch_id IS NOT NULL FROM %s\n"
+			    "WHERE pipeline = ?",
+			    place->watermark);
+	int rc = mydb_query(db, &r, sql, 1, &pipeline, err);
+
+	if (!rc && mydb_rows(r))
+		*out = *mydb_value(r, 0, 0) == '1';
+	mydb_result_free(r);
+	free(sql);
+	/* No table of marks, or no database, yet. */
+	if (rc &&
+	    (mydb_failed_with(err, 1146) || mydb_failed_with(err, 1049))) {
+		error_clear(err);
+		rc = 0;
+	}
+	return rc;
+}
+
+static int refresh_forget(struct mydb *db, const struct place *place,
+			  const char *pipeline, struct error *err)
+{
+	char *sql = xstrfmt(forget_sql, place->watermark);
+	int rc = mydb_exec_count(db, sql, 1, &pipeline, NULL, err);
+
+	free(sql);
+	return rc;
+}
+
+int my_refresh_conclude(struct mydb *db, const struct place *place,
+			const char *pipeline, struct error *err)
+{
+	char *sql = xstrfmt(conclude_sql, place->watermark);
+	int rc = mydb_exec_count(db, sql, 1, &pipeline, NULL, err);
+
+	free(sql);
+	return rc;
+}
+
+/* One statement swaps the tables: the one aside is there, or has become the
+ * target. */
+static int refresh_mend(struct mydb *db, const struct place *place,
+			const char *pipeline, bool building, bool announced,
+			struct error *err)
+{
+	int rc = 0;
+
+	if (announced && building)
+		rc = refresh_forget(db, place, pipeline, err);
+	else if (announced)
+		rc = my_refresh_conclude(db, place, pipeline, err);
+	if (!rc)
+		rc = my_execf(db, err, "DROP TABLE IF EXISTS %s, %s",
+			      place->building, place->retired);
+	return rc ? rc : failpoint("stage_dropped", err);
+}
+
+/* The lock is what tells a killed refresh from one that is under way. */
+int my_refresh_settle(struct mydst *d, const struct place *place,
+		      const char *pipeline, struct error *err)
+{
+	struct error taken = ERROR_INIT;
+	bool building = false, any = false, announced = false;
+	bool own = d->held[LOCK_REFRESH] != NULL;
+	int rc = refresh_look(d->db, place, &building, &any, err);
+
+	if (!rc)
+		rc = refresh_announced(d->db, place, pipeline, &announced, err);
+	if (rc || (!any && !announced))
+		return rc;
+	rc = my_lock_take(d, LOCK_REFRESH, pipeline, 0, &taken);
+	if (rc == -ERROR_STATE)
+		return 0;
+	if (rc) {
+		*err = taken;
+		return rc;
+	}
+	/* Again: the other one has just finished, or the server with it. */
+	rc = refresh_look(d->db, place, &building, &any, err);
+	if (!rc)
+		rc = refresh_announced(d->db, place, pipeline, &announced, err);
+	if (!rc)
+		rc = refresh_mend(d->db, place, pipeline, building, announced,
+				  err);
+	if (!own)
+		my_lock_release(d, LOCK_REFRESH);
+	return rc;
+}
+
+int my_refresh_check(struct mydst *d, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	char *sql = xstrfmt("SELECT COUNT(*) FROM %s", d->place.building);
+	int rc = mydb_query(d->db, &r, sql, 0, NULL, err);
+
+	if (!rc && strtoll(mydb_value(r, 0, 0), NULL, 10) != d->built)
+		rc = error_set(err, ERROR_BUG,
+			       "table %s: the new one has %s rows, but %" PRId64
+			       " were put into it; the old one stays",
+			       d->target->table, mydb_value(r, 0, 0), d->built);
+	mydb_result_free(r);
+	free(sql);
+	return rc;
+}
+
+int my_refresh_announce(struct mydst *d, const struct checkpoint *next,
+			struct error *err)
+{
+	char *fence = xstrfmt("%" PRId64, next->fence);
+	char *rows = xstrfmt("%zu", d->refreshed);
+	const char *params[] = { next->watermark,
+				 next->batch_id ? next->batch_id : "",
+				 fence,
+				 rows,
+				 d->target->pipeline,
+				 d->seen.batch_id };
+	char *sql = xstrfmt(announce_sql, d->place.watermark);
+	int64_t touched = 0;
+	int rc = mydb_exec_count(d->db, sql, ARRAY_SIZE(params), params,
+				 &touched, err);
+
+	if (!rc && touched != 1)
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: its row in %s has changed hands",
+			       d->target->pipeline, d->place.watermark);
+	if (!rc)
+		rc = mydb_exec(d->db, "COMMIT", err);
+	free(fence);
+	free(rows);
+	free(sql);
+	return rc;
+}

@@ -1,0 +1,370 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "core/base/log.h"
+#include "core/data/table_name.h"
+#include "core/data/value.h"
+#include "destinations/mysql/internal.h"
+
+/* What is written down before it is sent. */
+#define STAGE_PIECE (64 * 1024)
+/* What one INSERT carries at most, and beside its values. */
+#define INSERT_BYTES ((size_t)1 << 20)
+#define INSERT_EXTRA ((size_t)4096)
+
+#define ERRNO_REPEATED 1062
+
+/* ---- what the statements need to know about the columns */
+
+static void stage_describe_column(struct strbuf *names, struct strbuf *load,
+				  struct strbuf *set, struct strbuf *row,
+				  const struct catalog_column *c, size_t i)
+{
+	const char *separator = i ? ", " : "";
+	char *variable = xstrfmt("@tidemark_%zu", i);
+
+	strbuf_addstr(names, separator);
+	sql_quote_name(names, c->name, '`');
+	strbuf_addstr(load, separator);
+	strbuf_addstr(row, separator);
+	my_type_cast(row, &c->type, c->charset, "?");
+	if (my_type_needs_cast(&c->type, c->charset)) {
+		strbuf_addstr(load, variable);
+		strbuf_addstr(set, set->len ? ", " : "\nSET ");
+		sql_quote_name(set, c->name, '`');
+		strbuf_addstr(set, " = ");
+		my_type_cast(set, &c->type, c->charset, variable);
+	} else {
+		sql_quote_name(load, c->name, '`');
+	}
+	free(variable);
+}
+
+void my_stage_describe(struct mydst *d)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf names = STRBUF_INIT, load = STRBUF_INIT;
+	struct strbuf set = STRBUF_INIT, row = STRBUF_INIT;
+
+	d->forms = xreallocarray(d->forms, s->n_columns + 1, sizeof(*d->forms));
+	strbuf_addch(&load, '(');
+	strbuf_addch(&row, '(');
+	for (size_t i = 0; i < s->n_columns; i++) {
+		const struct catalog_column *c =
+			my_catalog_find(&d->table, s->columns[i].name);
+
+		d->forms[i] = my_type_form(s->columns[i].type.kind, &c->type);
+		stage_describe_column(&names, &load, &set, &row, c, i);
+	}
+	strbuf_addch(&load, ')');
+	strbuf_addch(&row, ')');
+	strbuf_addstr(&load, set.data);
+	free(d->columns);
+	free(d->load_columns);
+	free(d->insert_row);
+	d->columns = strbuf_detach(&names);
+	d->load_columns = strbuf_detach(&load);
+	d->insert_row = strbuf_detach(&row);
+	strbuf_release(&set);
+}
+
+/* Types and collations of the table's own: what does not fit there does not
+ * fit here, where the row is known; and keys that are one there are one
+ * here. */
+int my_stage_create(struct mydst *d, struct error *err)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	strbuf_addf(&sql, "CREATE TEMPORARY TABLE %s (", d->place.stage);
+	for (size_t i = 0; i < s->n_columns; i++) {
+		const struct catalog_column *c =
+			my_catalog_find(&d->table, s->columns[i].name);
+
+		sql_quote_name(&sql, c->name, '`');
+		strbuf_addf(&sql, " %s", c->type.name);
+		if (*c->charset)
+			strbuf_addf(&sql, " CHARACTER SET %s COLLATE %s",
+				    c->charset, c->collation);
+		strbuf_addstr(&sql, !schema_is_key(s, i) ? " NULL,\n"
+				    : c->type.base == MY_TIMESTAMP
+					    ? " NOT NULL DEFAULT "
+					      "'2000-01-01 00:00:00',\n"
+					    : " NOT NULL,\n");
+	}
+	strbuf_addstr(&sql, "PRIMARY KEY (");
+	my_ddl_key(&sql, s);
+	strbuf_addstr(&sql, ")) ENGINE = InnoDB ROW_FORMAT = DYNAMIC");
+	rc = my_execf(d->db, err, "DROP TEMPORARY TABLE IF EXISTS %s",
+		      d->place.stage);
+	if (!rc)
+		rc = mydb_exec(d->db, sql.data, err);
+	if (rc)
+		error_prefix(err, "table %s: its stage", d->target->table);
+	d->dirty = false;
+	strbuf_release(&sql);
+	return rc ? rc : failpoint("stage_created", err);
+}
+
+int my_stage_empty(struct mydst *d, struct error *err)
+{
+	int rc = 0;
+
+	if (d->dirty)
+		rc = my_execf(d->db, err, "TRUNCATE TABLE %s", d->place.stage);
+	if (!rc)
+		d->dirty = false;
+	return rc;
+}
+
+/* ---- rows on their way */
+
+struct stage_rows {
+	struct mydst *d;
+	const struct batch *b;
+	size_t at; /* of d->order */
+};
+
+static int stage_blame(const struct stage_rows *rows, size_t at,
+		       const char *column, struct error *err)
+{
+	struct strbuf key = STRBUF_INIT;
+	int rc;
+
+	value_print_key(&key, rows->b, rows->d->order.rows[at]);
+	rc = error_prefix(err, "table %s, row %s%s%s", rows->d->target->table,
+			  key.data, column ? ": column " : "",
+			  column ? column : "");
+	strbuf_release(&key);
+	return rc;
+}
+
+static int stage_look(const struct stage_rows *rows, struct error *err)
+{
+	return rows->at == rows->d->order.n / 2 ? failpoint("mid_load", err)
+						: 0;
+}
+
+static int stage_next(void *ctx, struct strbuf *out, struct error *err)
+{
+	struct stage_rows *rows = ctx;
+	const struct mydst *d = rows->d;
+	size_t column = 0;
+	int rc = 0;
+
+	while (!rc && rows->at < d->order.n && out->len < STAGE_PIECE) {
+		rc = stage_look(rows, err);
+		if (rc)
+			return rc;
+		rc = my_format_row(out, d->forms, rows->b,
+				   d->order.rows[rows->at], &column, err);
+		if (rc)
+			return stage_blame(
+				rows, rows->at,
+				rows->b->schema->columns[column].name, err);
+		rows->at++;
+	}
+	return rows->at < d->order.n;
+}
+
+/* "... for column 'v' at row 3", of the rows from `first` on. */
+static int stage_explain(const struct stage_rows *rows, size_t first,
+			 const char *text, struct error *err)
+{
+	const char *at = strstr(text, " at row ");
+	size_t number = at ? strtoul(at + strlen(" at row "), NULL, 10) : 0;
+
+	if (err->code != ERROR_DATA)
+		return error_prefix(err, "table %s", rows->d->target->table);
+	if (number && first + number <= rows->d->order.n)
+		return stage_blame(rows, first + number - 1, NULL, err);
+	return error_prefix(err, "table %s", rows->d->target->table);
+}
+
+/* 1: all are in; 0: a key was there already. */
+static int stage_judge(const struct stage_rows *rows, size_t first,
+		       size_t n_rows, const struct mydb_loaded *got,
+		       struct error *err)
+{
+	if (got->number == ERRNO_REPEATED)
+		return 0;
+	if (got->warnings) {
+		error_set(err, ERROR_DATA,
+			  "a value does not fit the column: %s",
+			  got->number ? got->message
+				      : "the server left rows out");
+		return stage_explain(rows, first, got->message, err);
+	}
+	if (got->rows != (int64_t)n_rows)
+		return error_set(err, ERROR_BUG,
+				 "table %s: %zu rows sent, %" PRId64 " taken",
+				 rows->d->target->table, n_rows, got->rows);
+	return 1;
+}
+
+static int stage_load(struct mydst *d, const struct batch *b, const char *table,
+		      struct error *err)
+{
+	struct stage_rows rows = { .d = d, .b = b };
+	struct mydb_loaded got = { .rows = 0 };
+	char *into = xstrfmt("INTO TABLE %s " MY_FORMAT_SQL " %s", table,
+			     d->load_columns);
+	int rc = mydb_load(d->db, into, stage_next, &rows, &got, err);
+
+	free(into);
+	return rc ? rc : stage_judge(&rows, 0, d->order.n, &got, err);
+}
+
+/* ---- where LOCAL is forbidden */
+
+struct insert_chunk {
+	struct strbuf text; /* of the values, one behind the other */
+	struct mydb_value *values; /* `bytes` NULL or not, until all are in */
+	size_t n_rows;
+};
+
+static int insert_add(struct insert_chunk *c, const struct stage_rows *rows,
+		      struct error *err)
+{
+	size_t n = rows->b->schema->n_columns;
+	size_t row = rows->d->order.rows[rows->at];
+
+	for (size_t i = 0; i < n; i++) {
+		const struct vector *v = &rows->b->vectors[i];
+		struct mydb_value *value = &c->values[c->n_rows * n + i];
+		size_t start = c->text.len;
+		bool null = vector_is_null(v, row);
+		int rc = null ? 0
+			      : my_format_value(&c->text, rows->d->forms[i], v,
+						row, err);
+
+		if (rc)
+			return stage_blame(rows, rows->at,
+					   rows->b->schema->columns[i].name,
+					   err);
+		*value = (struct mydb_value){
+			.bytes = null ? NULL : "",
+			.n = c->text.len - start,
+			.binary = v->kind == TYPE_BYTES,
+		};
+	}
+	c->n_rows++;
+	return 0;
+}
+
+static int insert_check(const struct insert_chunk *c,
+			const struct stage_rows *rows, struct error *err)
+{
+	size_t room = rows->d->packet - INSERT_EXTRA;
+
+	if (c->n_rows > 1 || c->text.len <= room)
+		return 0;
+	error_set(err, ERROR_DATA,
+		  "a row of %zu bytes, and max_allowed_packet is %zu (raise it "
+		  "on the server, or switch local_infile on there)",
+		  c->text.len, rows->d->packet);
+	return stage_blame(rows, rows->at - 1, NULL, err);
+}
+
+/* Buffers may have moved while they grew. */
+static void insert_point(struct insert_chunk *c, size_t n_values)
+{
+	const char *at = c->text.data;
+
+	for (size_t i = 0; i < n_values; i++) {
+		if (!c->values[i].bytes)
+			continue;
+		c->values[i].bytes = at;
+		at += c->values[i].n;
+	}
+}
+
+static int insert_send(struct insert_chunk *c, const struct stage_rows *rows,
+		       const char *head, struct error *err)
+{
+	size_t n = rows->b->schema->n_columns, first = rows->at - c->n_rows;
+	struct mydb_loaded got = { .rows = 0 };
+	int rc = insert_check(c, rows, err);
+
+	if (rc)
+		return rc;
+	insert_point(c, c->n_rows * n);
+	rc = mydb_insert(rows->d->db, head, rows->d->insert_row, c->values, n,
+			 c->n_rows, &got, err);
+	if (!rc)
+		return stage_judge(rows, first, c->n_rows, &got, err);
+	if (mydb_failed_with(err, ERRNO_REPEATED)) {
+		error_clear(err);
+		return 0;
+	}
+	return stage_explain(rows, first, err->message, err);
+}
+
+/* A row that does not fit beside the others begins the next chunk. */
+static int insert_collect(struct insert_chunk *c, struct stage_rows *rows,
+			  size_t most, size_t bytes, struct error *err)
+{
+	int rc = 0;
+
+	c->n_rows = 0;
+	strbuf_reset(&c->text);
+	while (!rc && rows->at < rows->d->order.n && c->n_rows < most) {
+		size_t before = c->text.len;
+
+		rc = stage_look(rows, err);
+		if (!rc)
+			rc = insert_add(c, rows, err);
+		if (!rc && c->n_rows > 1 && c->text.len > bytes) {
+			c->text.len = before;
+			c->n_rows--;
+			break;
+		}
+		rows->at++;
+	}
+	return rc;
+}
+
+static int stage_insert(struct mydst *d, const struct batch *b,
+			const char *table, struct error *err)
+{
+	struct stage_rows rows = { .d = d, .b = b };
+	size_t n = b->schema->n_columns, most = mydb_insert_rows(d->db, n);
+	size_t bytes =
+		d->packet / 2 < INSERT_BYTES ? d->packet / 2 : INSERT_BYTES;
+	struct insert_chunk c = { .text = STRBUF_INIT };
+	char *head = xstrfmt("INSERT INTO %s (%s)", table, d->columns);
+	int rc = 1;
+
+	c.values = xcalloc(most * n, sizeof(*c.values));
+	while (rc > 0 && rows.at < d->order.n) {
+		rc = insert_collect(&c, &rows, most, bytes, err);
+		if (!rc)
+			rc = insert_send(&c, &rows, head, err);
+	}
+	free(c.values);
+	strbuf_release(&c.text);
+	free(head);
+	return rc;
+}
+
+int my_stage_fill(struct mydst *d, const struct batch *b, const char *table,
+		  struct error *err)
+{
+	int rc;
+
+	d->dirty |= table == d->place.stage;
+	if (!d->local)
+		return stage_insert(d, b, table, err);
+	rc = stage_load(d, b, table, err);
+	if (rc >= 0 || !mydb_load_forbidden(err))
+		return rc;
+	log_debug("%s: LOAD DATA LOCAL is forbidden: rows go by INSERT",
+		  d->target->table);
+	error_clear(err);
+	d->local = false;
+	return stage_insert(d, b, table, err);
+}

@@ -1,0 +1,318 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+#include "core/data/value.h"
+#include "destinations/mysql/internal.h"
+
+static void statement_column(struct strbuf *sb, const char *alias,
+			     const char *name)
+{
+	strbuf_addf(sb, "%s.", alias);
+	sql_quote_name(sb, name, '`');
+}
+
+static void statement_columns(struct strbuf *sb, const struct schema *s)
+{
+	for (size_t i = 0; i < s->n_columns; i++) {
+		strbuf_addstr(sb, i ? ", " : "");
+		statement_column(sb, "s", s->columns[i].name);
+	}
+}
+
+static void statement_key(struct strbuf *sb, const struct schema *s,
+			  const char *stored)
+{
+	for (size_t i = 0; i < s->n_key; i++) {
+		const char *name = s->columns[s->key[i]].name;
+
+		strbuf_addstr(sb, i ? " AND " : "");
+		statement_column(sb, stored, name);
+		strbuf_addstr(sb, " = ");
+		statement_column(sb, "s", name);
+	}
+}
+
+/* The value in a form in which = means the same bytes: collations take 'a' for
+ * 'A', or for 'a '; JSON takes 1 for 1.0. */
+static void statement_exact(struct strbuf *sb, const struct catalog_column *c,
+			    const char *alias)
+{
+	const char *before = "", *behind = "";
+
+	if (c->type.base == MY_JSON) {
+		before = "CAST(CAST(";
+		behind = " AS CHAR) AS BINARY)";
+	} else if (my_type_is_text(c->type.base) && !my_catalog_is_exact(c)) {
+		before = "CAST(";
+		behind = " AS BINARY)";
+	}
+	strbuf_addstr(sb, before);
+	statement_column(sb, alias, c->name);
+	strbuf_addstr(sb, behind);
+}
+
+static void statement_same(struct strbuf *sb, const struct catalog_column *c,
+			   const char *stored)
+{
+	statement_exact(sb, c, stored);
+	strbuf_addstr(sb, " <=> ");
+	statement_exact(sb, c, "s");
+}
+
+/* Is the stored row another one than the stage's? The mark column first: it
+ * is what usually changes. FALSE when all columns are the key's. */
+static void statement_changed(struct strbuf *sb, const struct mydst *d,
+			      const char *stored)
+{
+	const struct schema *s = d->target->schema;
+	const char *before = "NOT (";
+
+	for (long i = -1; i < (long)s->n_columns; i++) {
+		long column = i < 0 ? s->mark : i;
+
+		if (column < 0 || (i >= 0 && i == s->mark) ||
+		    schema_is_key(s, (size_t)column))
+			continue;
+		strbuf_addstr(sb, before);
+		before = "\n    AND ";
+		statement_same(
+			sb, my_catalog_find(&d->table, s->columns[column].name),
+			stored);
+	}
+	strbuf_addstr(sb, *before == 'N' ? "FALSE" : ")");
+}
+
+static bool statement_is_number(const char *text)
+{
+	return *text && !text[strspn(text, "0123456789.-")];
+}
+
+/* The source's text of a mark as SQL; NULL if there is none that compares. */
+static void statement_delivered(struct strbuf *sb, enum type_kind kind,
+				const char *text)
+{
+	int64_t us;
+
+	switch (kind) {
+	case TYPE_TIMESTAMP:
+	case TYPE_TIMESTAMPTZ:
+		if (!value_parse_timestamp(text, &us) || us == INT64_MIN ||
+		    us == INT64_MAX) {
+			strbuf_addstr(sb, "NULL");
+			break;
+		}
+		strbuf_addstr(sb, "CAST('");
+		value_print_timestamp(sb, us, false);
+		strbuf_addstr(sb, "' AS DATETIME(6))");
+		break;
+	case TYPE_INT16:
+	case TYPE_INT32:
+	case TYPE_INT64:
+	case TYPE_UINT64:
+	case TYPE_DECIMAL:
+		strbuf_addstr(sb, statement_is_number(text) ? text : "NULL");
+		break;
+	default:
+		sql_quote_literal(sb, text);
+	}
+}
+
+/* The stage's row is not older than the stored one, or that one is no newer
+ * than what this pipeline has delivered itself. NULL: nothing says which is
+ * older, and the source's word counts. */
+static void statement_not_older(struct strbuf *sb, const struct mydst *d,
+				const char *delivered)
+{
+	const struct schema *s = d->target->schema;
+	const struct column *mark;
+
+	if (s->mark < 0)
+		return;
+	mark = &s->columns[s->mark];
+	strbuf_addch(sb, '(');
+	statement_column(sb, "t", mark->name);
+	strbuf_addstr(sb, " IS NULL OR ");
+	statement_column(sb, "s", mark->name);
+	strbuf_addstr(sb, " IS NULL OR ");
+	statement_column(sb, "t", mark->name);
+	strbuf_addstr(sb, " <= ");
+	statement_column(sb, "s", mark->name);
+	if (delivered) {
+		strbuf_addstr(sb, "\n    OR ");
+		statement_column(sb, "t", mark->name);
+		strbuf_addstr(sb, " <= ");
+		statement_delivered(sb, mark->type.kind, delivered);
+	}
+	strbuf_addstr(sb, ")\n  AND ");
+}
+
+static void statement_replaces(struct strbuf *sb, const struct mydst *d,
+			       const char *delivered)
+{
+	statement_not_older(sb, d, delivered);
+	statement_changed(sb, d, "t");
+}
+
+static void statement_set(struct strbuf *sb, const struct schema *s,
+			  const char *stored)
+{
+	const char *before = "";
+
+	for (size_t i = 0; i < s->n_columns; i++) {
+		const char *name = s->columns[i].name;
+
+		if (schema_is_key(s, i))
+			continue;
+		strbuf_addstr(sb, before);
+		before = ", ";
+		strbuf_addstr(sb, stored);
+		sql_quote_name(sb, name, '`');
+		strbuf_addstr(sb, " = ");
+		statement_column(sb, "s", name);
+	}
+}
+
+static void statement_insert_new(struct strbuf *sb, const struct mydst *d)
+{
+	const struct schema *s = d->target->schema;
+
+	strbuf_addf(sb, "INSERT INTO %s (%s)\nSELECT ", d->rows, d->columns);
+	statement_columns(sb, s);
+	strbuf_addf(sb, "\nFROM %s s LEFT JOIN %s t ON ", d->place.stage,
+		    d->rows);
+	statement_key(sb, s, "t");
+	strbuf_addstr(sb, "\nWHERE ");
+	statement_column(sb, "t", s->columns[s->key[0]].name);
+	strbuf_addstr(sb, " IS NULL");
+}
+
+char *my_statement_insert(const struct mydst *d)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	statement_insert_new(&sb, d);
+	return strbuf_detach(&sb);
+}
+
+/* One pass over both: a row that is stored and the same is not even looked at
+ * again; what is left is new or changed, and the conflict tells which. */
+char *my_statement_merge(const struct mydst *d, const char *delivered)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf sb = STRBUF_INIT;
+
+	statement_insert_new(&sb, d);
+	if (s->n_columns > s->n_key) {
+		strbuf_addstr(&sb, "\n  OR (");
+		statement_replaces(&sb, d, delivered);
+		strbuf_addstr(&sb, ")\nON DUPLICATE KEY UPDATE ");
+		statement_set(&sb, s, "");
+	}
+	return strbuf_detach(&sb);
+}
+
+/* The stage first: the optimizer knows nothing about it. */
+char *my_statement_update(const struct mydst *d, const char *delivered)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "UPDATE %s s STRAIGHT_JOIN %s t ON ", d->place.stage,
+		    d->rows);
+	statement_key(&sb, s, "t");
+	strbuf_addstr(&sb, "\nSET ");
+	statement_set(&sb, s, "t.");
+	strbuf_addstr(&sb, "\nWHERE ");
+	statement_replaces(&sb, d, delivered);
+	return strbuf_detach(&sb);
+}
+
+char *my_statement_delete(const struct mydst *d, const char *delivered)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "DELETE t FROM %s s STRAIGHT_JOIN %s t ON ",
+		    d->place.stage, d->rows);
+	statement_key(&sb, d->target->schema, "t");
+	strbuf_addstr(&sb, "\nWHERE ");
+	statement_replaces(&sb, d, delivered);
+	return strbuf_detach(&sb);
+}
+
+/* A pipeline appends in the order it reads, so a key's newest row is its last;
+ * one like it is not appended again. */
+char *my_statement_append(const struct mydst *d, const char *batch_id,
+			  int64_t base)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb,
+		    "INSERT INTO %s (%s, " NAME_RAW_BATCH ", " NAME_RAW_SEQ
+		    ", " NAME_RAW_LOADED ")\nSELECT ",
+		    d->rows, d->columns);
+	statement_columns(&sb, s);
+	strbuf_addstr(&sb, ", ");
+	sql_quote_literal(&sb, batch_id ? batch_id : "");
+	strbuf_addf(&sb,
+		    ", %" PRId64 " + ROW_NUMBER() OVER (), UTC_TIMESTAMP(6)\n"
+		    "FROM %s s LEFT JOIN %s n ON ",
+		    base, d->place.stage, d->rows);
+	statement_key(&sb, s, "n");
+	strbuf_addf(&sb,
+		    "\n  AND n." NAME_RAW_SEQ " = (SELECT MAX(m." NAME_RAW_SEQ
+		    ") FROM %s m WHERE ",
+		    d->rows);
+	statement_key(&sb, s, "m");
+	strbuf_addstr(&sb, ")\nWHERE n." NAME_RAW_SEQ " IS NULL OR ");
+	statement_changed(&sb, d, "n");
+	return strbuf_detach(&sb);
+}
+
+static bool statement_may_clash(const struct mydst *d, size_t key)
+{
+	const struct schema *s = d->target->schema;
+	const struct catalog_column *c =
+		my_catalog_find(&d->table, s->columns[s->key[key]].name);
+
+	return my_type_is_text(c->type.base) && !my_catalog_is_exact(c);
+}
+
+char *my_statement_clash(const struct mydst *d)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf sb = STRBUF_INIT;
+	const char *before = "\nWHERE NOT (";
+
+	strbuf_addstr(&sb, "SELECT CONCAT_WS(', ', ");
+	for (size_t i = 0; i < s->n_key; i++) {
+		strbuf_addstr(&sb, i ? ", " : "");
+		statement_column(&sb, "s", s->columns[s->key[i]].name);
+	}
+	strbuf_addstr(&sb, "), CONCAT_WS(', ', ");
+	for (size_t i = 0; i < s->n_key; i++) {
+		strbuf_addstr(&sb, i ? ", " : "");
+		statement_column(&sb, "t", s->columns[s->key[i]].name);
+	}
+	strbuf_addf(&sb, ")\nFROM %s s STRAIGHT_JOIN %s t ON ", d->place.stage,
+		    d->rows);
+	statement_key(&sb, s, "t");
+	for (size_t i = 0; i < s->n_key; i++) {
+		if (!statement_may_clash(d, i))
+			continue;
+		strbuf_addstr(&sb, before);
+		before = " AND ";
+		statement_same(
+			&sb,
+			my_catalog_find(&d->table, s->columns[s->key[i]].name),
+			"t");
+	}
+	strbuf_addstr(&sb, ") LIMIT 1");
+	if (*before == ' ')
+		return strbuf_detach(&sb);
+	strbuf_release(&sb);
+	return NULL;
+}

@@ -1,0 +1,435 @@
+#include "destinations/mysql/types.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+
+#define LONG_BYTES    INT64_C(4294967295)
+#define VARCHAR_MOST  16383 /* characters of utf8mb4 */
+#define CHAR_BYTES    4 /* utf8mb4 */
+#define DECIMAL_MOST  65
+#define SCALE_MOST    30
+#define TIME_KEPT     100 /* characters of an interval */
+#define UUID_KEPT     36
+#define INET_KEPT     43 /* an IPv6 address with its prefix */
+#define UUID_SINCE    100700
+#define INET6_SINCE   100500
+#define INET4_SINCE   101000
+#define KEY_TEXT_MOST 700 /* characters of a text key without a bound */
+/* Of the 65535 bytes of a row, for text columns that are no key. */
+#define ROW_BYTES 40000
+
+void my_type_release(struct my_type *t)
+{
+	free(t->name);
+	t->name = NULL;
+}
+
+struct base_name {
+	const char *name;
+	enum my_base base;
+	int width; /* of integers and INET */
+};
+
+static const struct base_name base_names[] = {
+	{ "tinyint", MY_INT, 1 },
+	{ "smallint", MY_INT, 2 },
+	{ "mediumint", MY_INT, 3 },
+	{ "int", MY_INT, 4 },
+	{ "bigint", MY_INT, 8 },
+	{ "decimal", MY_DECIMAL, 0 },
+	{ "float", MY_FLOAT, 0 },
+	{ "double", MY_DOUBLE, 0 },
+	{ "bit", MY_BIT, 0 },
+	{ "year", MY_YEAR, 0 },
+	{ "char", MY_CHAR, 0 },
+	{ "varchar", MY_VARCHAR, 0 },
+	{ "tinytext", MY_TEXT, 0 },
+	{ "text", MY_TEXT, 0 },
+	{ "mediumtext", MY_TEXT, 0 },
+	{ "longtext", MY_TEXT, 0 },
+	{ "enum", MY_ENUM, 0 },
+	{ "set", MY_ENUM, 0 },
+	{ "binary", MY_BINARY, 0 },
+	{ "varbinary", MY_VARBINARY, 0 },
+	{ "tinyblob", MY_BLOB, 0 },
+	{ "blob", MY_BLOB, 0 },
+	{ "mediumblob", MY_BLOB, 0 },
+	{ "longblob", MY_BLOB, 0 },
+	{ "date", MY_DATE, 0 },
+	{ "datetime", MY_DATETIME, 0 },
+	{ "timestamp", MY_TIMESTAMP, 0 },
+	{ "time", MY_TIME, 0 },
+	{ "json", MY_JSON, 0 },
+	{ "uuid", MY_UUID, 0 },
+	{ "inet4", MY_INET, 4 },
+	{ "inet6", MY_INET, 6 },
+};
+
+static const struct base_name *base_find(const char *data_type, size_t n)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(base_names); i++)
+		if (strlen(base_names[i].name) == n &&
+		    !strncasecmp(base_names[i].name, data_type, n))
+			return &base_names[i];
+	return NULL;
+}
+
+void my_type_read(struct my_type *out, const char *data_type,
+		  const char *column_type, int64_t characters,
+		  int64_t precision, int64_t scale, int64_t digits)
+{
+	const struct base_name *b = base_find(data_type, strlen(data_type));
+
+	*out = (struct my_type){
+		.name = xstrdup(column_type),
+		.base = b ? b->base : MY_OTHER,
+		.width = b ? b->width : 0,
+		.is_unsigned = strstr(column_type, " unsigned") != NULL,
+		.length = characters >= 0 ? characters : precision,
+		.scale = (int)(digits >= 0 ? digits : scale),
+	};
+}
+
+/* ---- what a new column gets */
+
+static void wanted_set(struct my_type *out, enum my_base base, int64_t length,
+		       int scale, char *name)
+{
+	*out = (struct my_type){
+		.name = name, .base = base, .length = length, .scale = scale
+	};
+}
+
+static void wanted_integer(struct my_type *out, const char *name, int width,
+			   bool is_unsigned)
+{
+	wanted_set(out, MY_INT, 0, 0, xstrdup(name));
+	out->width = width;
+	out->is_unsigned = is_unsigned;
+}
+
+static void wanted_long(struct my_type *out, bool bytes)
+{
+	wanted_set(out, bytes ? MY_BLOB : MY_TEXT, LONG_BYTES, 0,
+		   xstrdup(bytes ? "longblob" : "longtext"));
+}
+
+static void wanted_varchar(struct my_type *out, int64_t length)
+{
+	wanted_set(out, MY_VARCHAR, length, 0,
+		   xstrfmt("varchar(%d)", (int)length));
+}
+
+/* "datetime", "datetime(3)". */
+static void wanted_clock(struct my_type *out, enum my_base base,
+			 const char *name, int digits)
+{
+	wanted_set(out, base, 0, digits,
+		   digits ? xstrfmt("%s(%d)", name, digits) : xstrdup(name));
+}
+
+/* Scales below 0 and above the precision are PostgreSQL's. */
+static enum mapping wanted_decimal(struct my_type *out, const struct type *t)
+{
+	int precision = t->precision, scale = t->scale;
+
+	if (scale < 0) {
+		precision -= scale;
+		scale = 0;
+	}
+	if (scale > precision)
+		precision = scale;
+	if (t->precision <= 0 || precision > DECIMAL_MOST ||
+	    scale > SCALE_MOST) {
+		wanted_long(out, false);
+		return MAPPING_WIDENED;
+	}
+	wanted_set(out, MY_DECIMAL, precision, scale,
+		   xstrfmt("decimal(%d,%d)", precision, scale));
+	return MAPPING_EXACT;
+}
+
+static enum mapping wanted_text(struct my_type *out, const struct type *t)
+{
+	if (t->precision > 0 && t->precision <= VARCHAR_MOST)
+		wanted_varchar(out, t->precision);
+	else
+		wanted_long(out, false);
+	return MAPPING_EXACT;
+}
+
+static enum mapping wanted_bytes(struct my_type *out, const struct type *t)
+{
+	if (t->precision > 0 && t->precision <= VARCHAR_MOST)
+		wanted_set(out, MY_VARBINARY, t->precision, 0,
+			   xstrfmt("varbinary(%d)", t->precision));
+	else
+		wanted_long(out, true);
+	return MAPPING_EXACT;
+}
+
+static enum mapping wanted_uuid(struct my_type *out, const struct my_dialect *d)
+{
+	if (d->mariadb && d->version >= UUID_SINCE) {
+		wanted_set(out, MY_UUID, 0, 0, xstrdup("uuid"));
+		return MAPPING_EXACT;
+	}
+	wanted_set(out, MY_CHAR, UUID_KEPT, 0, xstrdup("char(36)"));
+	return MAPPING_WIDENED;
+}
+
+/* MySQL's JSON takes large numbers for doubles and sorts members: it holds what
+ * was JSON there, and no other's. MariaDB's is text with a check. */
+static enum mapping wanted_json(struct my_type *out, const struct my_dialect *d,
+				const char *native)
+{
+	if (d->mariadb || (native && !strcmp(native, "json"))) {
+		wanted_set(out, MY_JSON, LONG_BYTES, 0, xstrdup("json"));
+		return MAPPING_EXACT;
+	}
+	wanted_long(out, false);
+	return MAPPING_WIDENED;
+}
+
+static enum mapping wanted_by_kind(struct my_type *out, const struct type *t,
+				   const struct my_dialect *d,
+				   const char *native)
+{
+	switch (t->kind) {
+	case TYPE_BOOL:
+		wanted_integer(out, "tinyint(1)", 1, false);
+		return MAPPING_EXACT;
+	case TYPE_INT16:
+		wanted_integer(out, "smallint", 2, false);
+		return MAPPING_EXACT;
+	case TYPE_INT32:
+		wanted_integer(out, "int", 4, false);
+		return MAPPING_EXACT;
+	case TYPE_INT64:
+		wanted_integer(out, "bigint", 8, false);
+		return MAPPING_EXACT;
+	case TYPE_UINT64:
+		wanted_integer(out, "bigint unsigned", 8, true);
+		return MAPPING_EXACT;
+	case TYPE_FLOAT32:
+		wanted_set(out, MY_FLOAT, 0, 0, xstrdup("float"));
+		return MAPPING_EXACT;
+	case TYPE_FLOAT64:
+		wanted_set(out, MY_DOUBLE, 0, 0, xstrdup("double"));
+		return MAPPING_EXACT;
+	case TYPE_DECIMAL:
+		return wanted_decimal(out, t);
+	case TYPE_TEXT:
+		return wanted_text(out, t);
+	case TYPE_BYTES:
+		return wanted_bytes(out, t);
+	case TYPE_DATE:
+		wanted_set(out, MY_DATE, 0, 0, xstrdup("date"));
+		return MAPPING_EXACT;
+	case TYPE_TIME:
+		wanted_clock(out, MY_TIME, "time", t->digits);
+		return MAPPING_EXACT;
+	case TYPE_TIMESTAMP:
+		wanted_clock(out, MY_DATETIME, "datetime", t->digits);
+		return MAPPING_EXACT;
+	case TYPE_TIMESTAMPTZ:
+		/* In UTC: TIMESTAMP ends in 2038. */
+		wanted_clock(out, MY_DATETIME, "datetime", t->digits);
+		return MAPPING_WIDENED;
+	case TYPE_INTERVAL:
+		wanted_varchar(out, TIME_KEPT);
+		return MAPPING_WIDENED;
+	case TYPE_UUID:
+		return wanted_uuid(out, d);
+	case TYPE_JSON:
+		return wanted_json(out, d, native);
+	default:
+		wanted_long(out, false);
+		return MAPPING_WIDENED;
+	}
+}
+
+/* "3" of "time(3)". */
+static int native_number(const char *native)
+{
+	const char *paren = strchr(native, '(');
+
+	return paren ? (int)strtol(paren + 1, NULL, 10) : 0;
+}
+
+static bool native_inet(struct my_type *out, const struct my_dialect *d,
+			const struct base_name *b)
+{
+	unsigned long since = b->width == 4 ? INET4_SINCE : INET6_SINCE;
+
+	if (!d->mariadb || d->version < since)
+		return false;
+	wanted_set(out, MY_INET, 0, 0, xstrdup(b->name));
+	out->width = b->width;
+	return true;
+}
+
+/* The labels' own text is longer than any of them. */
+static enum mapping native_label(struct my_type *out, const char *native)
+{
+	size_t n = strlen(native);
+
+	if (n > VARCHAR_MOST)
+		wanted_long(out, false);
+	else
+		wanted_varchar(out, (int64_t)n);
+	return MAPPING_WIDENED;
+}
+
+/* The type of the same name, where the source is MySQL or MariaDB and the
+ * value that travels has kept all of it. */
+static bool wanted_native(struct my_type *out, const struct type *t,
+			  const struct my_dialect *d, enum mapping *mapping)
+{
+	const char *native = t->native ? t->native : "";
+	size_t n = strcspn(native, "( ");
+	const struct base_name *b = base_find(native, n);
+	bool is_unsigned = strstr(native, " unsigned") != NULL;
+
+	*mapping = MAPPING_EXACT;
+	switch (b ? b->base : MY_OTHER) {
+	case MY_INT:
+		wanted_integer(out, b->name, b->width, is_unsigned);
+		if (is_unsigned) {
+			free(out->name);
+			out->name = xstrfmt("%s unsigned", b->name);
+		}
+		return true;
+	case MY_BIT:
+		wanted_set(out, MY_BIT, native_number(native), 0,
+			   xstrdup(native));
+		return true;
+	case MY_YEAR:
+		wanted_set(out, MY_YEAR, 0, 0, xstrdup("year"));
+		return true;
+	case MY_CHAR:
+	case MY_BINARY:
+		wanted_set(out, b->base, t->precision, 0,
+			   xstrfmt("%s(%d)", b->name, t->precision));
+		return t->precision > 0;
+	case MY_TIMESTAMP:
+		wanted_clock(out, MY_TIMESTAMP, "timestamp", t->digits);
+		return true;
+	case MY_TIME:
+		wanted_clock(out, MY_TIME, "time", native_number(native));
+		return true;
+	case MY_ENUM:
+		*mapping = native_label(out, native);
+		return true;
+	case MY_INET:
+		return native_inet(out, d, b);
+	default:
+		return false;
+	}
+}
+
+static int64_t key_bytes(const struct my_type *t)
+{
+	switch (t->base) {
+	case MY_CHAR:
+	case MY_VARCHAR:
+		return t->length * CHAR_BYTES;
+	case MY_BINARY:
+	case MY_VARBINARY:
+		return t->length;
+	case MY_DECIMAL:
+		return t->length / 2 + 2;
+	case MY_UUID:
+	case MY_INET:
+		return 16;
+	default:
+		return 8;
+	}
+}
+
+static bool key_is_open(const struct my_type *t)
+{
+	return t->base == MY_TEXT || t->base == MY_BLOB || t->base == MY_JSON;
+}
+
+/* A part without a bound gets an equal share of what the others leave. */
+static bool wanted_keys(const struct schema *s, struct my_type *types)
+{
+	int64_t left = MY_KEY_BYTES, share;
+	size_t open = 0;
+
+	for (size_t i = 0; i < s->n_key; i++) {
+		const struct my_type *t = &types[s->key[i]];
+
+		if (key_is_open(t))
+			open++;
+		else
+			left -= key_bytes(t);
+	}
+	share = open ? left / (int64_t)open : 0;
+	for (size_t i = 0; left >= 0 && i < s->n_key; i++) {
+		struct my_type *t = &types[s->key[i]];
+		bool blob = t->base == MY_BLOB;
+		int64_t n = share / (blob ? 1 : CHAR_BYTES);
+
+		if (!key_is_open(t))
+			continue;
+		n = n > KEY_TEXT_MOST ? KEY_TEXT_MOST : n;
+		free(t->name);
+		if (blob)
+			wanted_set(t, MY_VARBINARY, n, 0,
+				   xstrfmt("varbinary(%d)", (int)n));
+		else
+			wanted_varchar(t, n);
+		if (n < 1)
+			return false;
+	}
+	return left >= 0;
+}
+
+/* A row takes 65535 bytes; long texts are kept beside it. */
+static void wanted_room(const struct schema *s, struct my_type *types)
+{
+	int64_t left = ROW_BYTES;
+
+	for (size_t i = 0; i < s->n_columns; i++) {
+		struct my_type *t = &types[i];
+		bool bytes = t->base == MY_VARBINARY;
+		int64_t n = key_bytes(t) + 2;
+
+		if (schema_is_key(s, i) || (t->base != MY_VARCHAR && !bytes))
+			continue;
+		if (n > left) {
+			free(t->name);
+			wanted_long(t, bytes);
+		} else {
+			left -= n;
+		}
+	}
+}
+
+bool my_types_wanted(const struct schema *s, const struct my_dialect *dialect,
+		     struct my_type *types, enum mapping *mappings)
+{
+	bool ours = s->engine && !strcmp(s->engine, "mysql");
+
+	for (size_t i = 0; i < s->n_columns; i++) {
+		const struct type *t = &s->columns[i].type;
+
+		types[i] = (struct my_type){ .name = NULL };
+		if (ours && wanted_native(&types[i], t, dialect, &mappings[i]))
+			continue;
+		my_type_release(&types[i]);
+		mappings[i] = wanted_by_kind(&types[i], t, dialect,
+					     ours ? t->native : NULL);
+		if (ours && t->kind == TYPE_BYTES && !t->precision &&
+		    !strstr(t->native ? t->native : "", "blob"))
+			mappings[i] = MAPPING_WIDENED; /* a geometry's WKB */
+	}
+	wanted_room(s, types);
+	return wanted_keys(s, types);
+}
