@@ -175,10 +175,12 @@ def source(make_database):
 
 
 @pytest.fixture
-def make_destination(make_database, work_dir):
+def make_destination(make_database, make_mysql, work_dir):
     def make(engine):
         if engine == "postgres":
             return make_database("warehouse")
+        if engine in mysql_servers.SERVERS:
+            return make_mysql(engine)
         return FILE_ENDS[engine](work_dir / f"warehouse-{next(counter)}.{engine}")
     return make
 

@@ -167,8 +167,9 @@ int my_mark_commit(struct mydst *d, const struct checkpoint *next,
 void my_stage_describe(struct mydst *d);
 int my_stage_create(struct mydst *d, struct error *err);
 int my_stage_empty(struct mydst *d, struct error *err);
-/* 1: all rows are in; 0: at least one key was there already, and the caller
- * rolls back; DATA naming column and row for what does not fit. */
+/* 1: all rows are in; 0: at least one key was there already (or, straight into
+ * the table, something did not fit), and the caller rolls back; DATA naming
+ * column and row for what does not fit the stage. */
 int my_stage_fill(struct mydst *d, const struct batch *b, const char *table,
 		  struct error *err);
 

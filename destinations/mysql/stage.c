@@ -127,6 +127,7 @@ struct stage_rows {
 	struct mydst *d;
 	const struct batch *b;
 	size_t at; /* of d->order */
+	bool straight; /* into the table, not the stage */
 };
 
 static int stage_blame(const struct stage_rows *rows, size_t at,
@@ -185,12 +186,13 @@ static int stage_explain(const struct stage_rows *rows, size_t first,
 	return error_prefix(err, "table %s", rows->d->target->table);
 }
 
-/* 1: all are in; 0: a key was there already. */
+/* 1: all are in; 0: a key was there already, or the stage is to say which value
+ * it is that does not fit. */
 static int stage_judge(const struct stage_rows *rows, size_t first,
 		       size_t n_rows, const struct mydb_loaded *got,
 		       struct error *err)
 {
-	if (got->number == ERRNO_REPEATED)
+	if (got->number == ERRNO_REPEATED || (got->warnings && rows->straight))
 		return 0;
 	if (got->warnings) {
 		error_set(err, ERROR_DATA,
@@ -209,7 +211,9 @@ static int stage_judge(const struct stage_rows *rows, size_t first,
 static int stage_load(struct mydst *d, const struct batch *b, const char *table,
 		      struct error *err)
 {
-	struct stage_rows rows = { .d = d, .b = b };
+	struct stage_rows rows = { .d = d,
+				   .b = b,
+				   .straight = table != d->place.stage };
 	struct mydb_loaded got = { .rows = 0 };
 	char *into = xstrfmt("INTO TABLE %s " MY_FORMAT_SQL " %s", table,
 			     d->load_columns);
@@ -331,7 +335,9 @@ static int insert_collect(struct insert_chunk *c, struct stage_rows *rows,
 static int stage_insert(struct mydst *d, const struct batch *b,
 			const char *table, struct error *err)
 {
-	struct stage_rows rows = { .d = d, .b = b };
+	struct stage_rows rows = { .d = d,
+				   .b = b,
+				   .straight = table != d->place.stage };
 	size_t n = b->schema->n_columns, most = mydb_insert_rows(d->db, n);
 	size_t bytes =
 		d->packet / 2 < INSERT_BYTES ? d->packet / 2 : INSERT_BYTES;

@@ -14,7 +14,6 @@
 #define SCALE_MOST    30
 #define TIME_KEPT     100 /* characters of an interval */
 #define UUID_KEPT     36
-#define INET_KEPT     43 /* an IPv6 address with its prefix */
 #define UUID_SINCE    100700
 #define INET6_SINCE   100500
 #define INET4_SINCE   101000
@@ -172,9 +171,13 @@ static enum mapping wanted_bytes(struct my_type *out, const struct type *t)
 	return MAPPING_EXACT;
 }
 
-static enum mapping wanted_uuid(struct my_type *out, const struct my_dialect *d)
+/* MariaDB's UUID refuses some of the versions and variants that others keep: it
+ * holds what was one there. */
+static enum mapping wanted_uuid(struct my_type *out, const struct my_dialect *d,
+				const char *native)
 {
-	if (d->mariadb && d->version >= UUID_SINCE) {
+	if (d->mariadb && d->version >= UUID_SINCE && native &&
+	    !strcmp(native, "uuid")) {
 		wanted_set(out, MY_UUID, 0, 0, xstrdup("uuid"));
 		return MAPPING_EXACT;
 	}
@@ -244,7 +247,7 @@ static enum mapping wanted_by_kind(struct my_type *out, const struct type *t,
 		wanted_varchar(out, TIME_KEPT);
 		return MAPPING_WIDENED;
 	case TYPE_UUID:
-		return wanted_uuid(out, d);
+		return wanted_uuid(out, d, native);
 	case TYPE_JSON:
 		return wanted_json(out, d, native);
 	default:

@@ -99,7 +99,7 @@ static const struct quirks duckdb_quirks = {
 		       "WHERE table_schema = DATABASE();",                     \
 	.refresher = "SELECT CONCAT('connection ', id) "                       \
 		     "FROM information_schema.processlist "                    \
-		     "WHERE user = 'boss' AND id <> CONNECTION_ID();",         \
+		     "WHERE user = 'app' AND id <> CONNECTION_ID();",          \
 	.empty_stage = "SET @q = (SELECT CONCAT('DELETE FROM ', table_name) "  \
 		       "FROM information_schema.tables "                       \
 		       "WHERE table_schema = DATABASE() "                      \
@@ -111,7 +111,7 @@ static const struct quirks duckdb_quirks = {
 /* A database of another character set must not matter. */
 static const struct quirks mariadb_quirks = {
 	.engine = "mariadb",
-	.variable = "TIDEMARK_TEST_MARIADB_ADMIN",
+	.variable = "TIDEMARK_TEST_MARIADB",
 	.clean = "DROP DATABASE IF EXISTS tm_source;"
 		 "DROP DATABASE IF EXISTS other;"
 		 "CREATE DATABASE tm_source CHARACTER SET latin1;",
@@ -120,7 +120,7 @@ static const struct quirks mariadb_quirks = {
 
 static const struct quirks mysql_quirks = {
 	.engine = "mysql",
-	.variable = "TIDEMARK_TEST_MYSQL_ADMIN",
+	.variable = "TIDEMARK_TEST_MYSQL",
 	.clean = "DROP DATABASE IF EXISTS tm_source;"
 		 "DROP DATABASE IF EXISTS other;"
 		 "CREATE DATABASE tm_source CHARACTER SET utf8mb4;",

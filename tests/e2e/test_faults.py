@@ -18,7 +18,7 @@ from bench import (EXIT_ACCESS, EXIT_DATA, EXIT_OK, EXIT_STOPPED,
 from ends import PostgresEnd, SqliteEnd
 from servers import wait_for
 
-ENGINES = ("postgres", "sqlite", "duckdb")
+ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql")
 every_engine = pytest.mark.parametrize("engine", ENGINES)
 ROWS = 30_000
 

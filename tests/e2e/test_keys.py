@@ -5,7 +5,7 @@ import pytest
 import oracle
 from bench import EXIT_DATA, EXIT_SCHEMA, sync_items, written
 
-ENGINES = ("postgres", "sqlite", "duckdb")
+ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql")
 every_engine = pytest.mark.parametrize("engine", ENGINES)
 
 KEYS = {

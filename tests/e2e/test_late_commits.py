@@ -8,7 +8,7 @@ from bench import sync_items, written
 from servers import wait_for
 
 STRATEGIES = ("timestamp", "xmin", "sequence")
-ENGINES = ("postgres", "sqlite", "duckdb")
+ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql")
 
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 

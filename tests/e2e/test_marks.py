@@ -10,7 +10,7 @@ from bench import EXIT_CONFIG, EXIT_DATA, EXIT_SCHEMA, sync_items, written
 from ends import PostgresEnd
 from servers import CANARY
 
-ENGINES = ("postgres", "sqlite", "duckdb")
+ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql")
 every_engine = pytest.mark.parametrize("engine", ENGINES)
 
 

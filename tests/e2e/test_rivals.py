@@ -13,7 +13,7 @@ from bench import sync_items, written
 from servers import wait_for
 
 EXIT_OK, EXIT_SCHEMA, EXIT_BUSY = 0, 4, 6
-ENGINES = ("postgres", "sqlite", "duckdb")
+ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql")
 
 
 @pytest.fixture(params=ENGINES)
@@ -77,9 +77,12 @@ def test_newer_row_of_somebody_else_stays(tidemark, source, destination, mode):
     workload.create_items(source, rows=20)
     sync_items(tidemark, source, destination, "timestamp", mode)
     tidemark.run()
+    stamp = "2099-01-01 00:00:00"
+    if destination.engine not in ("mariadb", "mysql"):  # no zones there
+        stamp += "+00"
     destination.execute(f"UPDATE {destination.schema}.items SET "
-                        "name = 'by hand', updated_at = "
-                        "'2099-01-01 00:00:00+00' WHERE id = 7")
+                        f"name = 'by hand', updated_at = '{stamp}' "
+                        "WHERE id = 7")
     source.execute("UPDATE items SET name = 'older', updated_at = now() "
                    "WHERE id = 7")
     workload.settle(source)

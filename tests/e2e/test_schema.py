@@ -6,7 +6,7 @@ import oracle
 import workload
 from bench import EXIT_SCHEMA, sync_items, written
 
-ENGINES = ("postgres", "sqlite", "duckdb")
+ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql")
 every_engine = pytest.mark.parametrize("engine", ENGINES)
 every_mode = pytest.mark.parametrize("mode", ("upsert", "append",
                                               "delete_insert"))

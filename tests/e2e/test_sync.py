@@ -8,7 +8,7 @@ import oracle
 import workload
 from bench import EXIT_DATA, items_settings, sync_items, written
 
-ENGINES = ("postgres", "sqlite", "duckdb")
+ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql")
 STRATEGIES = ("timestamp", "xmin", "sequence")
 
 every_engine = pytest.mark.parametrize("engine", ENGINES)
@@ -229,7 +229,8 @@ def test_copy_needs_no_config_and_resumes(tidemark, source, make_destination,
                                           engine):
     destination = make_destination(engine)
     workload.create_items(source, rows=100)
-    password = {"PGPASSWORD": tidemark.env["TIDEMARK_TEST_PASSWORD"]}
+    password = dict.fromkeys(("PGPASSWORD", "MYSQL_PWD"),
+                             tidemark.env["TIDEMARK_TEST_PASSWORD"])
 
     def copy():
         return tidemark("copy", source.url(), destination.url(), "--table",

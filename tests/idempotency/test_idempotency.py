@@ -12,7 +12,7 @@ from bench import sync_items, written
 from ends import rows_digest
 
 MODES = ("upsert", "append", "delete_insert", "replace")
-ENGINES = ("postgres", "sqlite", "duckdb")
+ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql")
 ROWS = 700
 CHANGED_AT = "2024-06-01 10:00:00.25"
 
@@ -44,7 +44,7 @@ class Case:
 
     def physical(self):
         """Where the rows lie, where that can be seen from outside."""
-        if self.destination.engine != "postgres" or self.mode == "replace":
+        if not hasattr(self.destination, "physical") or self.mode == "replace":
             return None
         return self.destination.physical(self.to)
 

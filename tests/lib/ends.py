@@ -213,7 +213,7 @@ class MysqlEnd:
     def query(self, sql):
         with self.connect() as db, db.cursor() as cursor:
             cursor.execute(sql)
-            return cursor.fetchall()
+            return list(cursor.fetchall())
 
     def execute(self, *statements):
         with self.connect() as db, db.cursor() as cursor:
@@ -230,6 +230,40 @@ class MysqlEnd:
     def tables(self):
         return [row[0] for row in self.query("SHOW TABLES")]
 
+    def columns_of(self, table):
+        """Column name -> declared type."""
+        return dict(self.query(
+            "SELECT column_name, column_type FROM information_schema.columns"
+            f" WHERE table_schema = '{self.database}'"
+            f" AND table_name = '{split_table(table)[-1]}'"))
+
+    def physical(self, table):
+        """How many rows of the table the engine has written so far: the one
+        thing that moves when a row is rewritten as it was. What the server
+        itself finds to be the same it does not count, nor write."""
+        if self.is_view(table):
+            table = self.raw(table)
+        name = split_table(table)[-1]
+        counter = self.server.written_sql % (self.database, name)
+        return [int(row[0]) for row in self.query(counter)]
+
+    def is_view(self, table):
+        found = self.query(
+            "SELECT table_type FROM information_schema.tables"
+            f" WHERE table_schema = '{self.database}'"
+            f" AND table_name = '{split_table(table)[-1]}'")
+        return found[0][0] == "VIEW"
+
+    @staticmethod
+    def raw(table):
+        return PostgresEnd.raw(table)
+
+    def watermark(self, pipeline, schema=None):
+        found = self.query(
+            f"SELECT watermark FROM `{schema or self.schema}`"
+            f"._tidemark_watermark WHERE pipeline = '{pipeline}'")
+        return json.loads(found[0][0]) if found and found[0][0] else None
+
     def literal(self, kind, value):
         """A mark as SQL; `kind`: timestamptz or bigint."""
         if kind == "bigint":
@@ -240,7 +274,7 @@ class MysqlEnd:
         """Sessions that are not the tests' own."""
         return self.query(
             "SELECT id, command, state FROM information_schema.processlist "
-            f"WHERE user = '{APP}'")
+            f"WHERE user = '{APP}' AND db = '{self.database}'")
 
 
 class FileEnd:

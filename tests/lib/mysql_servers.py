@@ -131,6 +131,10 @@ class MariadbServer(MysqlFamily):
     name = "mariadb"
     plugin = ""
     more_grants = ()
+    # Rows that were really written to a table: database, name.
+    written_sql = ("SELECT rows_changed FROM"
+                   " information_schema.table_statistics"
+                   " WHERE table_schema = '%s' AND table_name = '%s'")
 
     @staticmethod
     def missing():
@@ -145,7 +149,7 @@ class MariadbServer(MysqlFamily):
 
     @staticmethod
     def own_settings():
-        return ["--innodb-log-file-size=64M"]
+        return ["--innodb-log-file-size=64M", "--userstat=1"]
 
     def create(self):
         self.run_quietly(["mariadb-install-db", *self.base(),
@@ -158,6 +162,9 @@ class MysqlServer(MysqlFamily):
     name = "mysql"
     plugin = "WITH caching_sha2_password "
     more_grants = (f"GRANT XA_RECOVER_ADMIN ON *.* TO {APP}@'%'",)
+    written_sql = ("SELECT count_write FROM performance_schema"
+                   ".table_io_waits_summary_by_table"
+                   " WHERE object_schema = '%s' AND object_name = '%s'")
 
     @staticmethod
     def missing():

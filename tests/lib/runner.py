@@ -190,7 +190,8 @@ class Suite:
         server = kind().create().start().prepare()
         variable = f"TIDEMARK_TEST_{kind.name.upper()}"
         try:
-            server.create_database("tm_source")
+            for database in ("tm_source", "other"):
+                server.create_database(database)
             return self.run_meson([name], "contract-" + name.replace(" ", "-"), {
                 variable: server.url("tm_source"),
                 variable + "_ADMIN": server.url(
