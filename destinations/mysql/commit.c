@@ -12,8 +12,9 @@
 #define RESOLVE_WAIT	 5 /* seconds, for the old session's lock */
 
 /* The old session holds the lock until it is over, one way or the other. It
- * may be there for long although nobody talks to it any more; numbers of
- * sessions are not given out again before the server restarts. */
+ * may be there for long although nobody talks to it any more, so it is ended:
+ * a COMMIT that is under way ends as it would. Numbers of sessions are not
+ * given out again before the server restarts. */
 static int commit_wait(struct mydst *d, struct mydb *db, unsigned long old,
 		       struct error *err)
 {
@@ -25,14 +26,13 @@ static int commit_wait(struct mydst *d, struct mydb *db, unsigned long old,
 	int rc = 0;
 
 	for (int try = 0; !rc && !got && try < RESOLVE_TRIES; try++) {
+		my_execf(db, &ignored, "KILL %lu", old);
+		error_clear(&ignored);
 		rc = mydb_query(db, &r, "SELECT NULLIF(GET_LOCK(?, ?), 0)", 2,
 				params, err);
 		got = rc ? NULL : mydb_value(r, 0, 0) ? "1" : NULL;
 		mydb_result_free(r);
 		r = NULL;
-		if (!rc && !got)
-			my_execf(db, &ignored, "KILL %lu", old);
-		error_clear(&ignored);
 	}
 	if (got)
 		mydb_query(db, &r, "SELECT RELEASE_LOCK(?)", 1, params,

@@ -92,9 +92,7 @@ def test_killed_at(victim, case, record_property):
     record_property("failpoint", (failpoint, "-".join(case[1:]), hit))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("mode", ("upsert", "append"))
-@pytest.mark.parametrize("failpoint", failpoints.failpoints())
+@pytest.mark.parametrize("failpoint,mode,engine", failpoints.errors())
 def test_error_at(victim, failpoint, mode, engine):
     """A transient error there is retried, or exits 3 and loses nothing."""
     target = victim(mode, engine)
