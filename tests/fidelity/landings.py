@@ -89,8 +89,8 @@ BYTES = plain("bytea", "BLOB", "BLOB", "longblob")
 DATE = as_text("date", "DATE", "date")
 INTERVAL = {**as_text("interval", "INTERVAL", "varchar(100)"),
             **family("varchar(100)", WIDENED)}
-UUID = {**as_text("uuid", "UUID", "uuid"),
-        "mysql": Landing("char(36)", WIDENED)}
+UUID = {**as_text("uuid", "UUID", "char(36)"),
+        **family("char(36)", WIDENED)}
 # MySQL's own JSON would change it: it sorts members and rounds numbers.
 JSON = {**as_text("json", "JSON", "json"),
         "mysql": Landing("longtext", WIDENED)}
