@@ -70,9 +70,11 @@ int mydb_pin(struct mydb *db, const struct mydb_options *options,
 	/* Who waits for a lock on the table for long says so, rather than
 	 * being taken for a connection that went silent. */
 	unsigned wait_s = db->target.silence_s / 2;
+	/* DEFAULT would be what the server has for everybody. */
 	char *sql = xstrfmt("SET SESSION time_zone = '+00:00', "
 			    "sql_mode = '" MYDB_SQL_MODE "', "
-			    "autocommit = 1, sql_select_limit = DEFAULT, "
+			    "autocommit = 1, "
+			    "sql_select_limit = 18446744073709551615, "
 			    "sql_big_selects = 1, net_write_timeout = 600, "
 			    "net_read_timeout = 600, wait_timeout = 28800, "
 			    "lock_wait_timeout = %u",

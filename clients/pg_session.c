@@ -142,6 +142,9 @@ int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err)
 				    "SET extra_float_digits = 3;"
 				    "SET bytea_output = hex;"
 				    "SET lc_monetary = 'C';"
+				    "SET array_nulls = on;"
+				    "SET xmloption = content;"
+				    "SET quote_all_identifiers = off;"
 				    "SET standard_conforming_strings = on;"
 				    "SET client_encoding = UTF8;");
 	if (options->read_only)

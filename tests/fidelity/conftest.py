@@ -16,6 +16,7 @@ from bench import EXIT_DATA, EXIT_OK, Tidemark  # noqa: E402
 from from_postgres import EXTENSIONS, TYPES  # noqa: E402
 from sides import (FILLINGS, READERS, TABLE, ZEROS,  # noqa: E402
                    quote_at, refused_table)  # noqa: E402
+from settings import unsettle  # noqa: E402
 from sources import SOURCES  # noqa: E402
 from table import DESTINATIONS, SPECIAL  # noqa: E402
 
@@ -104,8 +105,9 @@ class Pair:
         columns = ", ".join(f"{quote_at(self.end, column.name)} = NULL"
                             for column in self.source.columns
                             if not column.every)
-        self.end.execute(f"UPDATE {table} SET {columns}",
-                         f"DELETE FROM {table} WHERE id = 0")
+        target = quote_at(self.end, self.end.schema, table)
+        self.end.execute(f"UPDATE {target} SET {columns}",
+                         f"DELETE FROM {target} WHERE id = 0")
 
     def read(self, table):
         return READERS[self.destination](self.end, self.target(table))
@@ -138,13 +140,6 @@ def make_end(cluster, mysql_family, scratch):
     return make
 
 
-def shift_zone(end):
-    """A server whose own time is not UTC."""
-    if end.engine in ("mariadb", "mysql"):
-        with end.server.admin() as db, db.cursor() as cursor:
-            cursor.execute("SET GLOBAL time_zone = '-09:30'")
-
-
 @pytest.fixture(scope="session")
 def filled(make_end):
     """The end of a source with its table, filled when first asked for."""
@@ -153,8 +148,8 @@ def filled(make_end):
     def get(name):
         if name not in made:
             made[name] = make_end(name)
-            shift_zone(made[name])
             made[name].execute(*FILLINGS[name].statements(SOURCES[name]))
+            unsettle(made[name])
         return made[name]
     return get
 
@@ -167,5 +162,6 @@ def pair(request, filled, make_end, scratch, tidemark_binary):
     end = make_end(destination)
     if source == destination == "postgres":
         end.execute(*TYPES)
+    unsettle(end)
     return Pair(SOURCES[source], filled(source), end,
                 Tidemark(tidemark_binary, directory)).sync()

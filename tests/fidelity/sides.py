@@ -6,6 +6,7 @@ import re
 import struct
 
 from ends import quote, quote_table, split_table
+from settings import MYSQL_SETTLED, POSTGRES_SETTLED
 
 TABLE, ZEROS = "fidelity", "zeros"
 
@@ -19,18 +20,19 @@ def backtick(name):
     return f"`{name}`"
 
 
-def quote_at(end, name):
+def quote_at(end, *names):
+    """A name, or a table with its schema, as the engine of `end` quotes."""
     family = end.engine in ("mariadb", "mysql")
-    return backtick(name) if family else quote(name)
+    return ".".join(map(backtick if family else quote, names))
 
 
 class Filling:
-    """How one engine declares the table. `lenient` comes before values that
-    the server itself would refuse."""
+    """How one engine declares the table. `settle` undoes what is set at the
+    server; `lenient` comes before values that it would refuse."""
 
-    def __init__(self, key, mark, quote_name, lenient=()):
+    def __init__(self, key, mark, quote_name, settle=(), lenient=()):
         self.key, self.mark, self.quote = key, mark, quote_name
-        self.lenient = lenient
+        self.settle, self.lenient = settle, lenient
 
     def create(self, columns):
         cells = "".join(f"{self.quote(each.name)} {each.declared}, "
@@ -48,6 +50,7 @@ class Filling:
 
     def statements(self, source):
         """All that fills an empty database."""
+        yield from self.settle
         yield from source.preparation
         yield self.create(source.columns)
         for key in range(source.n_plain):
@@ -60,7 +63,7 @@ class Filling:
 MYSQL_FILLING = Filling(
     "int NOT NULL PRIMARY KEY",
     "updated_at timestamp(6) NOT NULL DEFAULT '2024-01-01 00:00:00.000000',"
-    " INDEX (updated_at)", backtick,
+    " INDEX (updated_at)", backtick, [MYSQL_SETTLED],
     ["SET sql_mode = 'ALLOW_INVALID_DATES'"])
 POSTGRES_FILLING = Filling(
     "integer PRIMARY KEY",
@@ -97,8 +100,8 @@ def read_postgres(end, table):
         return found
 
     with end.connect() as db:
-        db.execute("SET TimeZone = 'UTC'")
-        db.execute("SET search_path = ''")
+        for statement in POSTGRES_SETTLED:
+            db.execute(statement)
         types = dict(db.execute(
             "SELECT attname, format_type(atttypid, atttypmod)"
             " FROM pg_attribute WHERE attrelid ="
@@ -185,6 +188,7 @@ def read_mysql(end, table):
         return re.sub(r"\.?0+$", "", found) if "." in found else found
 
     with end.connect() as db, db.cursor() as cursor:
+        cursor.execute(MYSQL_SETTLED)
         types = declared_mysql(db, table)
         cursor.execute(
             "SELECT " + ", ".join(map(expression, types, types.values()))
