@@ -177,18 +177,21 @@ static void encode_float64(struct strbuf *out, const struct vector *v,
 	encode_field_64(out, bits);
 }
 
-/* Infinities are the extremes in both calendars. */
+/* Infinities are the extremes in both calendars. What lies before the server's
+ * first day has to stay there, for the server to refuse it. */
 static void encode_date(struct strbuf *out, int32_t days)
 {
-	if (days != INT32_MIN && days != INT32_MAX)
-		days = (int32_t)((uint32_t)days - (uint32_t)EPOCH_DAYS);
+	if (days != INT32_MIN && days != INT32_MAX &&
+	    __builtin_sub_overflow(days, EPOCH_DAYS, &days))
+		days = INT32_MIN + 1;
 	encode_field_32(out, (uint32_t)days);
 }
 
 static void encode_timestamp(struct strbuf *out, int64_t us)
 {
-	if (us != INT64_MIN && us != INT64_MAX)
-		us = (int64_t)((uint64_t)us - (uint64_t)EPOCH_US);
+	if (us != INT64_MIN && us != INT64_MAX &&
+	    __builtin_sub_overflow(us, EPOCH_US, &us))
+		us = INT64_MIN + 1;
 	encode_field_64(out, (uint64_t)us);
 }
 

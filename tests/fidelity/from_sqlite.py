@@ -2,9 +2,9 @@
 any column: what does not fit the declared type is refused, never guessed."""
 
 from landings import (BOOL, BYTES, DATE, FLOAT64, INT64, JSON, NO_MYSQL,
-                      NUMERIC, TEXT, UUID, decimal, time, timestamp,
+                      NO_SERVER, NUMERIC, TEXT, UUID, decimal, time, timestamp,
                       timestamptz)
-from table import Column, Refused, Source, Value
+from table import Column, Refused, Source, Spelt, Value
 
 INFINITY, NAN = float("inf"), float("nan")
 
@@ -73,6 +73,8 @@ TIMES = (
     Column("DATE", DATE, ("'2024-02-29'", "2024-02-29"),
            ("'0001-01-01'", "0001-01-01"), ("'9999-12-31'", "9999-12-31"),
            Value("'2023-02-29'", Refused("2023-02-29")),
+           Value("'5877642-06-25 BC'", "5877642-06-25 BC",
+                 duckdb=Spelt("5877642-06-25 (BC)"), **NO_SERVER),
            Value("'soon'", Refused("the text 'soon'")),
            Value("20240229", Refused("the integer 20240229"))),
     Column("TIME", time(6), ("'00:00:00'", "00:00:00"),
@@ -81,6 +83,8 @@ TIMES = (
     Column("DATETIME", timestamp(6),
            ("'2024-02-29 23:59:59'", "2024-02-29 23:59:59"),
            ("'1969-12-31T23:59:59.999999'", "1969-12-31 23:59:59.999999"),
+           Value("'290309-12-22 00:00:00 BC'", "290309-12-22 00:00:00 BC",
+                 duckdb=Spelt("290309-12-22 (BC) 00:00:00"), **NO_SERVER),
            Value("'2024-02-29 12:34'", Refused("2024-02-29 12:34")),
            Value("'2024-02-29 12:34:56.1234567'", Refused("1234567")),
            Value("'2024-02-29 12:34:56+02:00'", Refused("time zone")),

@@ -8,6 +8,8 @@ DECIMAL_DIGITS = {"duckdb": 38, "mysql": 65}
 MYSQL_SCALE = 30
 # Not in MariaDB and MySQL: no year but 1 to 9999, no infinity, no NaN.
 NO_MYSQL = {"mariadb": Refused("no equal"), "mysql": Refused("no equal")}
+# Nor in PostgreSQL: a time before 4713 BC.
+NO_SERVER = {"postgres": Refused("out of range"), **NO_MYSQL}
 
 
 def family(type_, mapping=EXACT, form=None):
