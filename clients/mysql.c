@@ -58,10 +58,22 @@ int mydb_stmt_fail(struct mydb *db, void *stmt, struct error *err)
 }
 
 #ifdef MARIADB_PACKAGE_VERSION_ID
-/* verify-ca is verify-full here: the library checks both or none. */
+/* Before 3.4, the authority is checked if one is given, and the host's name
+ * with this option; since then it turns both off. There verify-ca is
+ * verify-full. */
+static bool mydb_can_verify_ca_alone(void)
+{
+	const char *version = mysql_get_client_info();
+
+	return !strncmp(version, "3.", 2) && strtoul(version + 2, NULL, 10) < 4;
+}
+
 static void mydb_set_tls(MYSQL *conn, enum tls_mode mode)
 {
-	mydb_bool on = mode >= TLS_REQUIRED, verify = mode >= TLS_VERIFY_CA;
+	mydb_bool on = mode >= TLS_REQUIRED;
+	mydb_bool verify =
+		mode == TLS_VERIFY_FULL ||
+		(mode == TLS_VERIFY_CA && !mydb_can_verify_ca_alone());
 
 	mysql_options(conn, MYSQL_OPT_SSL_ENFORCE, &on);
 	mysql_options(conn, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);

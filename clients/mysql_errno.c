@@ -22,8 +22,9 @@ struct errno_class {
 	"-Dmysql=mariadb, "                                                    \
 	"or give the user another plugin)"
 #define CHECK_TLS                                                              \
-	"(tls.ca names the authority that signed the server's certificate, "   \
-	"tls.mode how much is checked)"
+	"(tls.ca names the authority that signed the server's certificate; "   \
+	"under tls.mode verify-full it must be made out to the host of the "   \
+	"URL)"
 
 /* Numbers up to 1999 and from 3000 are the server's and mean the same to MySQL
  * and MariaDB; 19xx and 4xxx are MariaDB's, 2xxx the client library's. */

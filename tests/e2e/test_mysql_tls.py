@@ -1,0 +1,195 @@
+"""TLS to MariaDB and MySQL: who is trusted, and what is said if nobody is.
+
+One server each; its certificate is changed under it. The host 2130706433 is
+127.0.0.1 written as one number, and so is not known to be loopback.
+"""
+
+import subprocess
+
+import pytest
+
+import mysql_servers
+from bench import EXIT_ACCESS, EXIT_OK, password_connection
+from servers import APP, CANARY
+
+FAR = "2130706433"
+# What the server shows: signed by which authority, for which names, until when.
+CERTIFICATES = {
+    "good": ("ours", f"DNS:localhost,DNS:{FAR},IP:127.0.0.1",
+             "20990101000000Z"),
+    "elsewhere": ("ours", "DNS:other.example", "20990101000000Z"),
+    "expired": ("ours", f"DNS:localhost,DNS:{FAR},IP:127.0.0.1",
+                "20200101000000Z"),
+    "foreign": ("theirs", f"DNS:localhost,DNS:{FAR},IP:127.0.0.1",
+               "20990101000000Z"),
+}
+
+
+def openssl(*command, cwd):
+    subprocess.run(["openssl", *command], cwd=cwd, check=True,
+                   capture_output=True, stdin=subprocess.DEVNULL)
+
+
+def make_authority(name, cwd):
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt",
+            "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{name}.key",
+            "-out", f"{name}.pem", "-subj", f"/CN={name} authority", "-days",
+            "36500", cwd=cwd)
+
+
+def make_certificate(name, authority, names, until, cwd):
+    (cwd / "ca.cnf").write_text(
+        "[ca]\ndefault_ca = a\n[a]\nnew_certs_dir = .\ndatabase = index\n"
+        "serial = serial\ndefault_md = sha256\npolicy = p\n"
+        "unique_subject = no\nemail_in_dn = no\n[p]\ncommonName = supplied\n")
+    (cwd / "index").write_text("")
+    (cwd / "serial").write_text("01\n")
+    (cwd / "ext").write_text(f"subjectAltName = {names}\n")
+    openssl("req", "-new", "-newkey", "rsa:2048", "-nodes", "-keyout",
+            f"{name}.key", "-out", f"{name}.csr", "-subj", "/CN=tidemark test",
+            cwd=cwd)
+    openssl("ca", "-batch", "-notext", "-config", "ca.cnf", "-cert",
+            f"{authority}.pem", "-keyfile", f"{authority}.key", "-in",
+            f"{name}.csr", "-out", f"{name}.pem", "-extfile", "ext",
+            "-startdate", "20190101000000Z", "-enddate", until, cwd=cwd)
+
+
+class TlsServer:
+    """A server with a table, and a user that it takes over TLS alone."""
+
+    def __init__(self, engine, certs):
+        self.certs, self.shown = certs, None
+        self.put("good")
+        (certs / "both.pem").write_bytes(
+            (certs / "ours.pem").read_bytes() +
+            (certs / "theirs.pem").read_bytes())
+        self.server = mysql_servers.SERVERS[engine]([
+            f"--ssl-ca={certs}/both.pem", f"--ssl-cert={certs}/server.pem",
+            f"--ssl-key={certs}/server.key"])
+        self.server.create().start().prepare()
+        self.server.create_database("shop")
+        self.execute(
+            f"CREATE USER secure@'%' IDENTIFIED {self.server.plugin}"
+            f"BY '{CANARY}' REQUIRE SSL",
+            "GRANT ALL ON shop.* TO secure@'%'",
+            "GRANT PROCESS ON *.* TO secure@'%'",
+            "CREATE TABLE shop.t (id int PRIMARY KEY)",
+            "INSERT INTO shop.t VALUES (1)")
+
+    def execute(self, *statements):
+        with self.server.admin() as db, db.cursor() as cursor:
+            for sql in statements:
+                cursor.execute(sql)
+
+    def put(self, name):
+        for kind in ("pem", "key"):
+            (self.certs / f"server.{kind}").write_bytes(
+                (self.certs / f"{name}.{kind}").read_bytes())
+        self.shown = name
+
+    def show(self, name):
+        if name != self.shown:
+            self.put(name)
+            self.execute("ALTER INSTANCE RELOAD TLS"
+                         if self.server.name == "mysql" else "FLUSH SSL")
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    cwd = tmp_path_factory.mktemp("tls")
+    for name in ("ours", "theirs"):
+        make_authority(name, cwd)
+    for name, (authority, names, until) in CERTIFICATES.items():
+        make_certificate(name, authority, names, until, cwd)
+    return cwd
+
+
+@pytest.fixture(scope="module", params=("mariadb", "mysql"))
+def tls_server(request, certificates, tmp_path_factory):
+    missing = mysql_servers.SERVERS[request.param].missing()
+    if missing:
+        pytest.skip(missing)
+    certs = tmp_path_factory.mktemp(request.param)
+    for path in certificates.iterdir():
+        (certs / path.name).write_bytes(path.read_bytes())
+    made = TlsServer(request.param, certs)
+    yield made
+    made.server.remove()
+
+
+def connect(tidemark, tls_server, work_dir, user=APP, host="127.0.0.1",
+            tls=None):
+    url = tls_server.server.url("shop", user=user, password=None).replace(
+        "127.0.0.1", host)
+    connection = password_connection(url)
+    if tls:
+        connection["tls"] = tls
+    tidemark.connect("source", connection)
+    tidemark.connect("warehouse", f"sqlite:{work_dir}/w.db")
+    tidemark.pipeline(
+        "t", source={"connection": "source", "table": "shop.t"},
+        destination={"connection": "warehouse", "table": "main.t"},
+        watermark={"strategy": "sequence", "column": "id"},
+        retry={"attempts": 1})
+    return tidemark.write_config()("run")
+
+
+CASES = [
+    # mode, certificate, trusted authority, host, what a refusal says
+    ("required", "good", None, "127.0.0.1", None),
+    ("required", "foreign", None, "127.0.0.1", None),
+    ("required", "expired", None, "127.0.0.1", None),
+    ("verify-ca", "good", "ours", "127.0.0.1", None),
+    ("verify-ca", "elsewhere", "ours", "127.0.0.1", None),
+    ("verify-ca", "good", "theirs", "127.0.0.1", "TLS"),
+    ("verify-ca", "expired", "ours", "127.0.0.1", "expired"),
+    ("verify-full", "good", "ours", "127.0.0.1", None),
+    ("verify-full", "good", "ours", "localhost", None),
+    ("verify-full", "elsewhere", "ours", "127.0.0.1", "TLS"),
+    ("verify-full", "good", "theirs", "127.0.0.1", "TLS"),
+    ("verify-full", "foreign", "ours", "127.0.0.1", "TLS"),
+    ("verify-full", "expired", "ours", "127.0.0.1", "expired"),
+    ("verify-full", "good", None, "127.0.0.1", "TLS"),
+    (None, "good", "ours", FAR, None),
+    (None, "elsewhere", "ours", FAR, "TLS"),
+    (None, "good", None, FAR, "TLS"),
+    (None, "foreign", None, "127.0.0.1", None),
+]
+
+
+@pytest.mark.parametrize("mode, shown, trusted, host, refusal", CASES)
+def test_who_is_trusted(tidemark, tls_server, work_dir, mode, shown, trusted,
+                        host, refusal):
+    """The user is taken over TLS alone: without it none of these passes."""
+    if shown == "expired" and tls_server.server.name == "mysql":
+        return  # the server itself takes none
+    tls_server.show(shown)
+    tls = {}
+    if mode:
+        tls["mode"] = mode
+    if trusted:
+        tls["ca"] = str(tls_server.certs / f"{trusted}.pem")
+    done = connect(tidemark, tls_server, work_dir, "secure", host, tls)
+    done.expect(EXIT_ACCESS if refusal else EXIT_OK)
+    if refusal:
+        assert refusal in done.err and "tls." in done.err
+
+
+def test_disabled_is_without(tidemark, tls_server, work_dir):
+    connect(tidemark, tls_server, work_dir, "secure",
+            tls={"mode": "disabled"}).expect(EXIT_ACCESS)
+    connect(tidemark, tls_server, work_dir,
+            tls={"mode": "disabled"}).expect(EXIT_OK)
+
+
+def test_password_that_the_server_has_not_cached(tidemark, tls_server,
+                                                 work_dir):
+    """caching_sha2_password sends it whole then, under TLS or a key."""
+    if tls_server.server.name != "mysql":
+        return
+    tls_server.show("good")
+    ca = str(tls_server.certs / "ours.pem")
+    for tls in ({"mode": "verify-full", "ca": ca}, None,
+                {"mode": "disabled"}):
+        tls_server.execute("FLUSH PRIVILEGES")
+        connect(tidemark, tls_server, work_dir, tls=tls).expect(EXIT_OK)
