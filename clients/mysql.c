@@ -1,12 +1,12 @@
 #include "clients/mysql.h"
 
 #include <mysql.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "clients/mysql_connect.h"
 #include "clients/mysql_session.h"
 #include "core/base/alloc.h"
 
@@ -18,6 +18,8 @@ typedef bool mydb_bool;
 
 /* What a value of a stream may take before its buffer grows. */
 #define MYDB_FIRST_BYTES 256
+/* So long may a KILL take before the connection is cut. */
+#define MYDB_KILL_S 1
 /* The number of the character set "binary". */
 #define MYDB_BINARY 63
 
@@ -33,13 +35,6 @@ struct mydb_column {
 	uint8_t *bytes;
 	size_t capacity;
 };
-
-static pthread_once_t mydb_once = PTHREAD_ONCE_INIT;
-
-static void mydb_library_begin(void)
-{
-	mysql_library_init(0, NULL, NULL);
-}
 
 int mydb_fail(struct mydb *db, struct error *err)
 {
@@ -57,108 +52,39 @@ int mydb_stmt_fail(struct mydb *db, void *stmt, struct error *err)
 			    err);
 }
 
-#ifdef MARIADB_PACKAGE_VERSION_ID
-/* Before 3.4, the authority is checked if one is given, and the host's name
- * with this option; since then it turns both off. There verify-ca is
- * verify-full. */
-static bool mydb_can_verify_ca_alone(void)
+static int mydb_stopped(struct mydb *db, struct error *err)
 {
-	const char *version = mysql_get_client_info();
-
-	return !strncmp(version, "3.", 2) && strtoul(version + 2, NULL, 10) < 4;
-}
-
-static void mydb_set_tls(MYSQL *conn, enum tls_mode mode)
-{
-	mydb_bool on = mode >= TLS_REQUIRED;
-	mydb_bool verify =
-		mode == TLS_VERIFY_FULL ||
-		(mode == TLS_VERIFY_CA && !mydb_can_verify_ca_alone());
-
-	mysql_options(conn, MYSQL_OPT_SSL_ENFORCE, &on);
-	mysql_options(conn, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
-}
-
-static int mydb_socket(MYSQL *conn)
-{
-	return (int)mysql_get_socket(conn);
-}
-#else
-static void mydb_set_tls(MYSQL *conn, enum tls_mode mode)
-{
-	static const unsigned modes[] = {
-		[TLS_DISABLED] = SSL_MODE_DISABLED,
-		[TLS_REQUIRED] = SSL_MODE_REQUIRED,
-		[TLS_VERIFY_CA] = SSL_MODE_VERIFY_CA,
-		[TLS_VERIFY_FULL] = SSL_MODE_VERIFY_IDENTITY,
-	};
-	/* Without TLS, and so on loopback alone. */
-	mydb_bool key = mode == TLS_DISABLED;
-
-	mysql_options(conn, MYSQL_OPT_SSL_MODE, &modes[mode]);
-	mysql_options(conn, MYSQL_OPT_GET_SERVER_PUBLIC_KEY, &key);
-}
-
-static int mydb_socket(MYSQL *conn)
-{
-	return (int)conn->net.fd;
-}
-#endif
-
-/* One attempt; NULL conn is never left behind, an error is in it. */
-static MYSQL *mydb_connect(const struct mydb_target *t, enum tls_mode mode,
-			   struct mydb_local *local, bool *ok)
-{
-	MYSQL *conn = mysql_init(NULL);
-	unsigned tcp = MYSQL_PROTOCOL_TCP;
-
-	if (!conn)
-		abort(); /* out of memory, as everywhere */
-	mysql_options(conn, MYSQL_OPT_CONNECT_TIMEOUT, &t->connect_s);
-	mysql_options(conn, MYSQL_OPT_READ_TIMEOUT, &t->silence_s);
-	mysql_options(conn, MYSQL_OPT_WRITE_TIMEOUT, &t->silence_s);
-	mydb_local_offer(conn, local);
-	mysql_options(conn, MYSQL_SET_CHARSET_NAME, "utf8mb4");
-	mysql_options4(conn, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name",
-		       t->application);
-	if (!t->socket)
-		mysql_options(conn, MYSQL_OPT_PROTOCOL, &tcp);
-	if (mode != TLS_DISABLED) {
-		mysql_options(conn, MYSQL_OPT_SSL_KEY, t->tls_key);
-		mysql_options(conn, MYSQL_OPT_SSL_CERT, t->tls_cert);
-		mysql_options(conn, MYSQL_OPT_SSL_CA, t->tls_ca);
-	}
-	mydb_set_tls(conn, mode);
-	*ok = mysql_real_connect(conn,
-				 t->socket	  ? NULL
-				 : t->server.host ? t->server.host
-						  : "127.0.0.1",
-				 t->server.user, t->password,
-				 t->server.database, t->server.port, t->socket,
-				 0) != NULL;
-	return conn;
+	return error_set(err, ERROR_STOPPED, "%s: stopped while connecting",
+			 db->target.where);
 }
 
 /* 3159: the server takes TLS only; 1045: it may be that the user does. */
 static int mydb_sign_in(struct mydb *db, struct error *err)
 {
 	struct mydb_target *t = &db->target;
+	MYSQL *again;
 	bool ok;
 
-	db->conn = mydb_connect(t, t->tls, db->local, &ok);
-	if (!ok && t->tls_if_asked &&
-	    (mysql_errno(db->conn) == 3159 || mysql_errno(db->conn) == 1045 ||
-	     mysql_errno(db->conn) == 2061)) {
-		MYSQL *again = mydb_connect(t, TLS_REQUIRED, db->local, &ok);
-		if (ok) {
-			t->tls = TLS_REQUIRED;
-			mysql_close(db->conn);
-			db->conn = again;
-		} else {
-			mysql_close(again);
-		}
+	db->conn = mydb_connect(t, t->tls, db->local, true, -1, &ok);
+	if (!db->conn)
+		return mydb_stopped(db, err);
+	if (ok)
+		return 0;
+	if (!t->tls_if_asked ||
+	    (mysql_errno(db->conn) != 3159 && mysql_errno(db->conn) != 1045 &&
+	     mysql_errno(db->conn) != 2061))
+		return mydb_fail(db, err);
+	again = mydb_connect(t, TLS_REQUIRED, db->local, true, -1, &ok);
+	if (!again)
+		return mydb_stopped(db, err);
+	if (!ok) {
+		mysql_close(again);
+		return mydb_fail(db, err);
 	}
-	return ok ? 0 : mydb_fail(db, err);
+	t->tls = TLS_REQUIRED;
+	mysql_close(db->conn);
+	db->conn = again;
+	return 0;
 }
 
 int mydb_open(struct mydb **out, const struct connection *conn,
@@ -167,7 +93,6 @@ int mydb_open(struct mydb **out, const struct connection *conn,
 	struct mydb *db = xcalloc(1, sizeof(*db));
 	int rc;
 
-	pthread_once(&mydb_once, mydb_library_begin);
 	if (options->load)
 		db->local = mydb_local_new();
 	rc = mydb_target_fill(&db->target, conn, options->application, err);
@@ -204,17 +129,20 @@ void mydb_close(struct mydb *db)
  * an error. */
 void mydb_interrupt(struct mydb *db)
 {
-	struct mydb_target *t = &db->target;
+	struct mydb_target quick = db->target;
 	char sql[48];
 	MYSQL *other;
 	bool ok;
 
 	atomic_store(&db->interrupted, true);
-	other = mydb_connect(t, t->tls, NULL, &ok);
+	quick.silence_s = MYDB_KILL_S;
+	other = mydb_connect(&quick, quick.tls, NULL, false, MYDB_KILL_S * 1000,
+			     &ok);
 	snprintf(sql, sizeof(sql), "KILL QUERY %lu", db->id);
 	if (!ok || mysql_query(other, sql) != 0)
 		shutdown(mydb_socket(db->conn), SHUT_RDWR);
-	mysql_close(other);
+	if (other)
+		mysql_close(other);
 }
 
 int mydb_plain(struct mydb *db, const char *sql, struct mydb_result **out,

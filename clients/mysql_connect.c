@@ -1,0 +1,200 @@
+#include "clients/mysql_connect.h"
+
+#include <mysql.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/stop.h"
+
+#ifdef MARIADB_PACKAGE_VERSION_ID
+typedef my_bool mydb_bool;
+#else
+typedef bool mydb_bool;
+#endif
+
+/* Owned by the one of the two that is done with it last. */
+struct mydb_attempt {
+	MYSQL *conn;
+	struct url_server server;
+	char *password, *socket;
+	bool ok;
+	int done_fd; /* readable once it is over */
+	atomic_int left; /* of the two */
+};
+
+static pthread_once_t mydb_once = PTHREAD_ONCE_INIT;
+
+static void mydb_library_begin(void)
+{
+	mysql_library_init(0, NULL, NULL);
+}
+
+#ifdef MARIADB_PACKAGE_VERSION_ID
+/* Before 3.4, the authority is checked if one is given, and the host's name
+ * with this option; since then it turns both off. There verify-ca is
+ * verify-full. */
+static bool mydb_can_verify_ca_alone(void)
+{
+	const char *version = mysql_get_client_info();
+
+	return !strncmp(version, "3.", 2) && strtoul(version + 2, NULL, 10) < 4;
+}
+
+static void mydb_set_tls(MYSQL *conn, enum tls_mode mode)
+{
+	mydb_bool on = mode >= TLS_REQUIRED;
+	mydb_bool verify =
+		mode == TLS_VERIFY_FULL ||
+		(mode == TLS_VERIFY_CA && !mydb_can_verify_ca_alone());
+
+	mysql_options(conn, MYSQL_OPT_SSL_ENFORCE, &on);
+	mysql_options(conn, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
+}
+
+int mydb_socket(void *conn)
+{
+	return (int)mysql_get_socket(conn);
+}
+#else
+static void mydb_set_tls(MYSQL *conn, enum tls_mode mode)
+{
+	static const unsigned modes[] = {
+		[TLS_DISABLED] = SSL_MODE_DISABLED,
+		[TLS_REQUIRED] = SSL_MODE_REQUIRED,
+		[TLS_VERIFY_CA] = SSL_MODE_VERIFY_CA,
+		[TLS_VERIFY_FULL] = SSL_MODE_VERIFY_IDENTITY,
+	};
+	/* Without TLS, and so on loopback alone. */
+	mydb_bool key = mode == TLS_DISABLED;
+
+	mysql_options(conn, MYSQL_OPT_SSL_MODE, &modes[mode]);
+	mysql_options(conn, MYSQL_OPT_GET_SERVER_PUBLIC_KEY, &key);
+}
+
+int mydb_socket(void *conn)
+{
+	return (int)((MYSQL *)conn)->net.fd;
+}
+#endif
+
+static MYSQL *mydb_prepare_connection(const struct mydb_target *t,
+				      enum tls_mode mode,
+				      struct mydb_local *local)
+{
+	MYSQL *conn = mysql_init(NULL);
+	unsigned tcp = MYSQL_PROTOCOL_TCP;
+
+	if (!conn)
+		abort(); /* out of memory, as everywhere */
+	mysql_options(conn, MYSQL_OPT_CONNECT_TIMEOUT, &t->connect_s);
+	mysql_options(conn, MYSQL_OPT_READ_TIMEOUT, &t->silence_s);
+	mysql_options(conn, MYSQL_OPT_WRITE_TIMEOUT, &t->silence_s);
+	mydb_local_offer(conn, local);
+	mysql_options(conn, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+	mysql_options4(conn, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name",
+		       t->application);
+	if (!t->socket)
+		mysql_options(conn, MYSQL_OPT_PROTOCOL, &tcp);
+	if (mode != TLS_DISABLED) {
+		mysql_options(conn, MYSQL_OPT_SSL_KEY, t->tls_key);
+		mysql_options(conn, MYSQL_OPT_SSL_CERT, t->tls_cert);
+		mysql_options(conn, MYSQL_OPT_SSL_CA, t->tls_ca);
+	}
+	mydb_set_tls(conn, mode);
+	return conn;
+}
+
+static struct mydb_attempt *mydb_attempt_new(const struct mydb_target *t,
+					     MYSQL *conn)
+{
+	struct mydb_attempt *a = xcalloc(1, sizeof(*a));
+
+	a->conn = conn;
+	a->server.host = xstrdup(t->server.host ? t->server.host : "127.0.0.1");
+	a->server.user = xstrdup(t->server.user);
+	a->server.database = xstrdup(t->server.database);
+	a->server.port = t->server.port;
+	a->password = xstrdup(t->password);
+	a->socket = xstrdup(t->socket);
+	a->done_fd = eventfd(0, EFD_CLOEXEC);
+	atomic_init(&a->left, 2);
+	return a;
+}
+
+/* The connection goes to whoever took it before. */
+static void mydb_attempt_leave(struct mydb_attempt *a)
+{
+	if (atomic_fetch_sub(&a->left, 1) > 1)
+		return;
+	if (a->conn)
+		mysql_close(a->conn);
+	if (a->done_fd >= 0)
+		close(a->done_fd);
+	url_server_release(&a->server);
+	free(a->password);
+	free(a->socket);
+	free(a);
+}
+
+static void *mydb_attempt_main(void *arg)
+{
+	struct mydb_attempt *a = arg;
+	const uint64_t one = 1;
+
+	mysql_thread_init();
+	a->ok = mysql_real_connect(a->conn, a->socket ? NULL : a->server.host,
+				   a->server.user, a->password,
+				   a->server.database, a->server.port,
+				   a->socket, 0) != NULL;
+	if (a->done_fd >= 0 && write(a->done_fd, &one, sizeof(one)) < 0)
+		abort(); /* a counter of 1 always has room */
+	mydb_attempt_leave(a);
+	mysql_thread_end();
+	return NULL;
+}
+
+/* False: given up. */
+static bool mydb_attempt_wait(struct mydb_attempt *a, bool heed_stop,
+			      int limit_ms)
+{
+	struct pollfd fds[] = { { .fd = a->done_fd, .events = POLLIN },
+				{ .fd = stop_fd(), .events = POLLIN } };
+	int n;
+
+	do {
+		n = poll(fds, heed_stop ? 2 : 1, limit_ms);
+	} while (n < 0 || (n && !fds[0].revents && !stop_requested()));
+	return fds[0].revents != 0;
+}
+
+void *mydb_connect(const struct mydb_target *t, enum tls_mode mode,
+		   struct mydb_local *local, bool heed_stop, int limit_ms,
+		   bool *ok)
+{
+	struct mydb_attempt *a;
+	pthread_t thread;
+	MYSQL *conn = NULL;
+
+	pthread_once(&mydb_once, mydb_library_begin);
+	a = mydb_attempt_new(t, mydb_prepare_connection(t, mode, local));
+	if (a->done_fd >= 0 &&
+	    !pthread_create(&thread, NULL, mydb_attempt_main, a)) {
+		pthread_detach(thread);
+	} else {
+		mydb_attempt_main(a);
+	}
+	*ok = false;
+	if (a->done_fd < 0 || mydb_attempt_wait(a, heed_stop, limit_ms)) {
+		conn = a->conn;
+		a->conn = NULL;
+		*ok = a->ok;
+	}
+	mydb_attempt_leave(a);
+	return conn;
+}

@@ -1,0 +1,140 @@
+"""Bad days at a MariaDB or MySQL source, as the binary tells of them."""
+
+import signal
+import socket
+import time
+
+import pytest
+
+import ends
+import mysql_servers
+import oracle
+import workload
+from bench import (EXIT_ACCESS, EXIT_OK, EXIT_STOPPED, items_settings,
+                   sync_items)
+from servers import wait_for
+
+ENGINES = ("mariadb", "mysql")
+
+
+def points_at(tidemark, work_dir, port):
+    tidemark.connect("source", f"mysql://app@127.0.0.1:{port}/shop")
+    tidemark.connect("warehouse", f"sqlite:{work_dir}/w.db")
+    tidemark.pipeline(
+        "t", source={"connection": "source", "table": "shop.t"},
+        destination={"connection": "warehouse", "table": "main.t"},
+        watermark={"strategy": "sequence", "column": "id"})
+    return tidemark.write_config()
+
+
+def full_listener():
+    """Nobody gets through: the queue of connections is full."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(0)
+    waiting = []
+    for _ in range(4):
+        one = socket.socket()
+        one.setblocking(False)
+        one.connect_ex(listener.getsockname())
+        waiting.append(one)
+    return listener, waiting
+
+
+def silent_listener():
+    """Connections are taken, and then nothing is said."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(16)
+    return listener, []
+
+
+@pytest.mark.parametrize("listen", (full_listener, silent_listener))
+def test_stop_while_connecting(tidemark, work_dir, listen):
+    listener, waiting = listen()
+    points_at(tidemark, work_dir, listener.getsockname()[1])
+    running = tidemark.start("run")
+    time.sleep(1)
+    assert running.alive(), running.wait()
+    running.signal(signal.SIGINT)
+    begun = time.monotonic()
+    done = running.wait().expect(EXIT_STOPPED)
+    assert time.monotonic() - begun < 2, done
+    for each in (*waiting, listener):
+        each.close()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_stop_while_the_source_hangs(tidemark, make_mysql, make_destination,
+                                     engine):
+    """A statement waits at the server: the stop ends it there."""
+    source, destination = make_mysql(engine), make_destination("sqlite")
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, destination, "timestamp")
+    with source.connect() as other, other.cursor() as cursor:
+        cursor.execute("LOCK TABLES items WRITE")
+        running = tidemark.start("run")
+        time.sleep(1.5)
+        assert running.alive(), running.wait()
+        running.signal(signal.SIGINT)
+        begun = time.monotonic()
+        running.wait().expect(EXIT_STOPPED)
+        assert time.monotonic() - begun < 3
+        assert not source.query(
+            "SELECT id FROM information_schema.processlist WHERE info LIKE"
+            " 'SELECT /* tidemark source%'"), "the statement goes on"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_locked_table_is_named(tidemark, make_mysql, make_destination,
+                               engine):
+    source, destination = make_mysql(engine), make_destination("sqlite")
+    workload.create_items(source, rows=50)
+    tidemark.connect("source", {**source.connection(),
+                                "timeout": {"silence": "2s"}})
+    tidemark.connect("warehouse", destination.connection())
+    tidemark.pipeline("items", **items_settings(
+        source, destination, "timestamp",
+        retry={"attempts": 2, "backoff": "100ms"}))
+    tidemark.write_config()
+    with source.connect() as other, other.cursor() as cursor:
+        cursor.execute("LOCK TABLES items WRITE")
+        done = tidemark.run(expect=EXIT_ACCESS)
+        message = done.pipeline()["error"]["message"]
+        assert "items" in message and "LOCK TABLES" in message, message
+        assert done.pipeline()["watermark_after"] is None
+        assert "try 1 of 2" in done.err, "not retried"
+    tidemark.run()
+    oracle.check_equal(source, destination, "items", "main.items",
+                       oracle.ITEMS)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_restarted_server(tidemark, make_destination, engine):
+    """Killed and started again in mid-run: retried, and nothing is missing."""
+    kind = mysql_servers.SERVERS[engine]
+    if kind.missing():
+        pytest.skip(kind.missing())
+    server = kind().create().start().prepare()
+    try:
+        server.create_database("shop")
+        source = ends.MysqlEnd(server, "shop")
+        destination = make_destination("sqlite")
+        workload.create_items(source, rows=20000)
+        tidemark.connect("source", source.connection())
+        tidemark.connect("warehouse", destination.connection())
+        tidemark.pipeline("items", **items_settings(
+            source, destination, "timestamp", batch={"rows": 200},
+            retry={"attempts": 30, "backoff": "200ms", "max_backoff": "1s"}))
+        tidemark.write_config()
+        running = tidemark.start("run", "--json")
+        wait_for(lambda: "_tidemark_watermark" in destination.tables(), 20,
+                 what="the first batch")
+        server.restart(signal.SIGKILL)
+        done = running.wait(90).expect(EXIT_OK)
+        assert "try 1 of 30" in done.err, done
+        oracle.check_equal(source, destination, "items", "main.items",
+                           oracle.ITEMS)
+        assert tidemark.run().pipeline()["rows_read"] == 0
+    finally:
+        server.remove()
