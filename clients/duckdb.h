@@ -32,10 +32,18 @@ const char *duck_version(void); /* of the library: "v1.5.6" */
 
 /* Open or make the file; NULL: a database in memory. A setting that DuckDB
  * refuses is a CONFIG error. A file that is open in this process already is
- * shared with its other opener (same settings, or it is refused). */
+ * shared with its other opener, as that one set it up; readers that rest give
+ * way, one at work is waited for (STATE after 10 s). */
 int duck_open(struct duck **out, const char *path,
 	      const struct duck_setting *settings, size_t n_settings,
 	      struct error *err);
+/* A reader of a file, at rest. Between duck_wake and duck_rest the file is
+ * open: read-only, which shuts out other processes that would write, or as a
+ * writer of this process has it. At rest it may be closed. */
+struct duck *duck_reader(const char *path);
+int duck_wake(struct duck *db, const struct duck_setting *settings,
+	      size_t n_settings, struct error *err);
+void duck_rest(struct duck *db);
 /* Rolls back what is open and, as the last to leave, writes the log into the
  * file. NULL is fine. */
 void duck_close(struct duck *db);
@@ -57,6 +65,7 @@ int duck_query(struct duck *db, struct duck_result **out, const char *sql,
 /* Step to the next row; false behind the last. Columns from 0; the value must
  * have the type asked for (BIGINT, BOOLEAN, VARCHAR). */
 bool duck_next(struct duck_result *r);
+size_t duck_columns(const struct duck_result *r);
 bool duck_is_null(const struct duck_result *r, size_t column);
 int64_t duck_i64(const struct duck_result *r, size_t column);
 bool duck_bool(const struct duck_result *r, size_t column);
@@ -64,8 +73,8 @@ bool duck_bool(const struct duck_result *r, size_t column);
 char *duck_str(const struct duck_result *r, size_t column);
 void duck_result_free(struct duck_result *r); /* NULL is fine */
 
-/* What a column of an appender is filled with; DuckDB casts it to the table's
- * own type. */
+/* What a column of a scan holds, or one of an appender is filled with; DuckDB
+ * casts it to the table's own type. */
 enum duck_kind {
 	DUCK_BOOL,
 	DUCK_INT16,
@@ -83,6 +92,15 @@ enum duck_kind {
 	DUCK_TIMESTAMPTZ,
 	DUCK_INTERVAL, /* int32 months, int32 days, int64 µs */
 	DUCK_UUID, /* 128 bits, sign flipped, low half first */
+	/* Only read: */
+	DUCK_INT8,
+	DUCK_UINT8,
+	DUCK_UINT16,
+	DUCK_UINT32,
+	DUCK_HUGEINT, /* 128 bits, low half first */
+	DUCK_UHUGEINT,
+	DUCK_TIMESTAMP_S, /* seconds */
+	DUCK_TIMESTAMP_MS, /* milliseconds */
 	DUCK_KINDS
 };
 
@@ -115,5 +133,22 @@ int duck_appender_finish(struct duck_appender *a, struct error *err);
 /* Close after a failure, when the transaction will be rolled back; what is
  * buffered may or may not be handed over. NULL is fine. */
 void duck_appender_drop(struct duck_appender *a);
+
+/* A statement whose rows come in chunks, column by column, as DuckDB holds
+ * them. `types`: what its columns are; TRANSIENT if they are others by now. */
+struct duck_scan;
+int duck_scan_open(struct duck *db, struct duck_scan **out, const char *sql,
+		   const char *const *params, size_t n_params,
+		   const struct duck_type *types, size_t n_columns,
+		   struct error *err);
+/* The next chunk: *rows of it, 0 at the end. */
+int duck_scan_next(struct duck_scan *s, size_t *rows, struct error *err);
+/* A column of the chunk, until the next one: its values, and its validity bits
+ * (64 rows a word, 1 is present; NULL: all are). */
+const void *duck_scan_data(const struct duck_scan *s, size_t column);
+const uint64_t *duck_scan_validity(const struct duck_scan *s, size_t column);
+/* Of a text or bytes column. */
+const char *duck_cell_text(const void *data, size_t row, size_t *n);
+void duck_scan_close(struct duck_scan *s); /* NULL is fine */
 
 #endif

@@ -127,20 +127,25 @@ static int paged_begin(struct paged_source *s, struct error *err)
 	return 0;
 }
 
+/* What a page of many batches may hold. */
+#define PAGED_BYTES ((double)(64 << 20))
+
 /* So many rows that the byte bound is met about when the page ends. */
 static size_t paged_page_rows(const struct paged_source *s,
 			      const struct batch *b)
 {
 	const struct paged_pass *p = &s->pass;
 	size_t rows = b->max_rows ? b->max_rows : 1000000;
-	double by_bytes;
+	double most = (double)b->max_bytes;
 
-	if (rows < s->dialect->page_rows)
-		return s->dialect->page_rows;
+	if (rows < s->dialect->page_rows && p->row_bytes > 0) {
+		rows = s->dialect->page_rows;
+		most = most > PAGED_BYTES ? most : PAGED_BYTES;
+	}
 	if (!b->max_bytes || p->row_bytes <= 0)
 		return rows;
-	by_bytes = (double)b->max_bytes / p->row_bytes * 1.125 + 1;
-	return by_bytes < (double)rows ? (size_t)by_bytes : rows;
+	most = most / p->row_bytes * 1.125 + 1;
+	return most < (double)rows ? (size_t)most : rows;
 }
 
 /* One page is one statement and so one snapshot; nothing is kept locked, and

@@ -41,7 +41,7 @@ struct paged_dialect {
 	/* The statement ends with each batch: it holds a lock that writers
 	 * wait for. */
 	bool page_a_batch;
-	/* Rows of a page at least, whatever a batch takes; 0: as the batch. */
+	/* Rows of a page, where a batch takes fewer; 0: as the batch. */
 	size_t page_rows;
 
 	/* Fill table, indexes and `all`. */

@@ -147,6 +147,30 @@ void batch_row_done(struct batch *b)
 	b->n_rows++;
 }
 
+void batch_reserve_rows(struct batch *b, size_t n)
+{
+	size_t first = (b->n_rows + 7) / 8, end = (b->n_rows + n + 7) / 8;
+
+	while (b->n_rows + n > b->rows_capacity)
+		batch_grow_rows(b);
+	for (size_t i = 0; end > first && i < b->schema->n_columns; i++)
+		memset(b->vectors[i].validity + first, 0, end - first);
+}
+
+void batch_rows_done(struct batch *b, size_t n)
+{
+	for (size_t i = 0; i < b->schema->n_columns; i++) {
+		struct vector *v = &b->vectors[i];
+		for (size_t row = b->n_rows; row < b->n_rows + n; row++)
+			v->n_nulls += vector_is_null(v, row);
+		if (!v->width)
+			b->variable_bytes +=
+				(size_t)(v->offsets[b->n_rows + n] -
+					 v->offsets[b->n_rows]);
+	}
+	b->n_rows += n;
+}
+
 void batch_row_undo(struct batch *b)
 {
 	size_t row = b->n_rows;

@@ -65,6 +65,10 @@ bool batch_is_full(const struct batch *b); /* n_rows > 0 and a bound reached */
 void batch_reserve_row(struct batch *b);
 void batch_row_done(struct batch *b);
 void batch_row_undo(struct batch *b);
+/* The same for `n` rows that are filled column by column: each of them is set,
+ * or set to NULL, in each column, in order. */
+void batch_reserve_rows(struct batch *b, size_t n);
+void batch_rows_done(struct batch *b, size_t n);
 
 static inline bool vector_is_null(const struct vector *v, size_t row)
 {

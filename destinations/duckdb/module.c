@@ -1,6 +1,9 @@
 #include "core/plugin/registry.h"
 #include "destinations/duckdb/internal.h"
 
+/* The other half of the module. */
+extern const struct connector_ops duckdb_connector;
+
 /* The one symbol that the module exports; not const because the version is
  * that of the library found at run time. */
 extern struct plugin tidemark_plugin;
@@ -10,6 +13,7 @@ __attribute__((visibility("default"))) struct plugin tidemark_plugin = {
 	.size = sizeof(struct plugin),
 	.name = "duckdb",
 	.version = "",
+	.connector = &duckdb_connector,
 	.destination = &duckdb_destination,
 };
 

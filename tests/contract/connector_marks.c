@@ -9,14 +9,14 @@
 
 static void marks_table(struct world *w)
 {
-	world_exec(w, "CREATE TABLE %st (id int PRIMARY KEY, at %s)",
+	world_exec(w, "CREATE TABLE %st (id int PRIMARY KEY, stamp %s)",
 		   w->quirks->prefix, w->quirks->mark_type);
 	world_exec(w,
 		   "INSERT INTO %st VALUES (1, '2024-01-01 00:00:00+00'), "
 		   "(2, '2024-01-01 00:01:00+00'), "
 		   "(3, '2024-01-01 00:02:00+00')",
 		   w->quirks->prefix);
-	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "stamp");
 }
 
 /* A row from the future comes on every run and does not drag the mark. */

@@ -11,7 +11,8 @@
  * that is neither the mark's nor the key's. */
 static void pages_ties(struct world *w)
 {
-	world_exec(w, "CREATE TABLE %st (id int PRIMARY KEY, at %s NOT NULL)",
+	world_exec(w,
+		   "CREATE TABLE %st (id int PRIMARY KEY, stamp %s NOT NULL)",
 		   w->quirks->prefix, w->quirks->mark_type);
 	for (int i = 0; i < 23; i++) {
 		int id = (i * 7) % 23;
@@ -40,9 +41,10 @@ static void pages_empty_table(void **state)
 {
 	struct world *w = suite_world(state);
 
-	world_exec(w, "CREATE TABLE %st (id int PRIMARY KEY, at %s NOT NULL)",
+	world_exec(w,
+		   "CREATE TABLE %st (id int PRIMARY KEY, stamp %s NOT NULL)",
 		   w->quirks->prefix, w->quirks->mark_type);
-	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "stamp");
 	world_expect(w, 10, "");
 	assert_null(w->from.value);
 }
@@ -52,7 +54,7 @@ static void pages_order(void **state)
 	struct world *w = suite_world(state);
 
 	pages_ties(w);
-	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "stamp");
 	for (size_t rows = 1; rows <= 25; rows++) {
 		char *all = pages_ties_rows(0);
 		world_reset(w);
@@ -75,7 +77,7 @@ static void pages_resume_in_tie(void **state)
 	for (size_t rows = 1; rows <= 7; rows++) {
 		for (int batches = 1; (int)rows * batches < 23; batches++) {
 			char *rest = pages_ties_rows((int)rows * batches);
-			world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+			world_pipeline(w, "t", STRATEGY_TIMESTAMP, "stamp");
 			assert_int_equal(world_begin(w), 0);
 			for (int i = 0; i < batches; i++)
 				assert_int_equal(world_step(w, rows), 1);
@@ -94,7 +96,7 @@ static void pages_mark_without_key(void **state)
 	char *rest = pages_ties_rows(16);
 
 	pages_ties(w);
-	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "stamp");
 	w->from.value = xstrdup("2024-01-01 00:00:03.123456+00");
 	world_expect(w, 3, rest);
 	free(rest);
@@ -128,7 +130,7 @@ static void pages_byte_bound(void **state)
 	int64_t n = 0;
 
 	world_exec(w,
-		   "CREATE TABLE %st (id int PRIMARY KEY, at %s NOT NULL, "
+		   "CREATE TABLE %st (id int PRIMARY KEY, stamp %s NOT NULL, "
 		   "v text)",
 		   w->quirks->prefix, w->quirks->mark_type);
 	world_exec(w,
@@ -136,7 +138,7 @@ static void pages_byte_bound(void **state)
 		   "%s FROM %s",
 		   w->quirks->prefix, w->quirks->long_text,
 		   world_series(w, 1, 3000));
-	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "stamp");
 	assert_int_equal(world_begin(w), 0);
 	w->batch.max_bytes = bound;
 	w->quiet = true;
@@ -158,7 +160,7 @@ static void pages_read_only(void **state)
 		skip();
 	pages_ties(w);
 	world_exec(w, "%s", w->quirks->make_writer);
-	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "stamp");
 	w->source.where = w->quirks->write;
 	world_refuse(w, ERROR_ACCESS, "read-only");
 }
@@ -169,7 +171,7 @@ static void pages_failed_statement(void **state)
 	struct world *w = suite_world(state);
 
 	pages_ties(w);
-	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "stamp");
 	w->source.where = w->quirks->fail_at_five;
 	world_refuse(w, ERROR_DATA, w->quirks->fail_text);
 	assert_true(w->n_rows < 23);
@@ -197,14 +199,14 @@ static void pages_composite_key(void **state)
 	struct world *w = suite_world(state);
 
 	world_exec(w,
-		   "CREATE TABLE %st (b int, a varchar(9), at %s NOT NULL, "
+		   "CREATE TABLE %st (b int, a varchar(9), stamp %s NOT NULL, "
 		   "PRIMARY KEY (a, b))",
 		   w->quirks->prefix, w->quirks->mark_type);
 	world_exec(w,
 		   "INSERT INTO %st SELECT n %% 3, %s, "
 		   "'2024-01-01 00:00:00+00' FROM %s",
 		   w->quirks->prefix, w->quirks->third, world_series(w, 0, 8));
-	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "stamp");
 	for (size_t rows = 1; rows <= 7; rows++) {
 		world_reset(w);
 		strlist_release(&w->columns);

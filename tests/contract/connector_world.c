@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/data/value.h"
 #include "core/plugin/registry.h"
+#include "lasting_client.h"
 
 static void *postgres_session(const struct connection *conn)
 {
@@ -213,9 +214,58 @@ static const struct quirks sqlite_quirks = {
 	.exec = sqlite_run,
 };
 
+static void duckdb_run(void *session, const char *sql)
+{
+	struct strbuf said = STRBUF_INIT;
+
+	if (lasting_ask("\"${TIDEMARK_TEST_DUCKDB_PYTHON:-python3}\" "
+			"\"$TIDEMARK_TEST_DIR\"/duckdb_client.py",
+			session, sql, &said))
+		fail_msg("%s\n%s", said.data, sql);
+	strbuf_release(&said);
+}
+
+/* Each statement opens the file and closes it again. */
+static void *duckdb_session(const struct connection *conn)
+{
+	char *path = xstrdup(conn->url.path);
+
+	duckdb_run(path, "SELECT 1");
+	return path;
+}
+
+static const struct quirks duckdb_quirks = {
+	.engine = "duckdb",
+	.connector = "duckdb",
+	.clean = "SELECT 1",
+	.prefix = "main.",
+	.mark_type = "timestamptz",
+	.now = "now()",
+	.series = "range(%d, 1 + %d) r(n)",
+	.third = "'k' || (n // 3)",
+	.long_text = "repeat('x', n % 1000)",
+	.alone = true,
+	.table_unnamed = true,
+	.make_writer = "CREATE SEQUENCE writes",
+	.write = "nextval('writes') > 0",
+	.fail_at_five = "CASE WHEN id = 5 THEN error('five') END IS NULL",
+	.fail_text = "five",
+	.nasty = "CREATE TABLE \"a \"\"b\"\".c;%s--\" ("
+		 "\"id\"\"; drop\" int PRIMARY KEY, \"mark 'x'.\\\" "
+		 "timestamptz, \"ünï $1 ?\" text, \"select\" text);"
+		 "INSERT INTO \"a \"\"b\"\".c;%s--\" VALUES"
+		 " (1, '2024-01-01 00:00:00+00', 'a', NULL),"
+		 " (2, '2024-01-01 00:00:00+00', 'b', 'c')",
+	.nasty_table = "main.\"a \"\"b\"\".c;%s--\"",
+	.nasty_mark = "mark 'x'.\\",
+	.connect = duckdb_session,
+	.disconnect = free,
+	.exec = duckdb_run,
+};
+
 const struct quirks *const world_quirks[] = { &postgres_quirks, &mariadb_quirks,
-					      &mysql_quirks, &sqlite_quirks,
-					      NULL };
+					      &mysql_quirks,	&sqlite_quirks,
+					      &duckdb_quirks,	NULL };
 
 static bool world_connect(struct world *w, const char *url)
 {
@@ -349,12 +399,18 @@ void world_free(struct world *w)
 	free(w);
 }
 
-void world_reopen(struct world *w)
+static void world_close(struct world *w)
 {
 	world_end_run(w);
-	w->ops->close(w->connector);
+	if (w->connector)
+		w->ops->close(w->connector);
 	w->connector = NULL;
 	schema_release(&w->schema);
+}
+
+void world_reopen(struct world *w)
+{
+	world_close(w);
 	error_clear(&w->err);
 	if (w->ops->open(&w->connector, &w->conn, &w->err))
 		fail_msg("%s", w->err.message);
@@ -365,6 +421,8 @@ world_vexec(struct world *w, int n, const char *fmt, va_list ap)
 {
 	struct strbuf sql = STRBUF_INIT;
 
+	if (w->quirks->alone)
+		world_close(w);
 	if (!w->sessions[n])
 		w->sessions[n] = w->quirks->connect(&w->conn);
 	assert_non_null(w->sessions[n]);
@@ -442,6 +500,8 @@ void world_key(struct world *w, const char *a, const char *b)
 
 int world_describe(struct world *w)
 {
+	if (!w->connector)
+		world_reopen(w);
 	world_end_run(w);
 	error_clear(&w->err);
 	schema_release(&w->schema);

@@ -30,6 +30,7 @@ struct quirks {
 	const char *series; /* numbers "n" from %d to %d as a table */
 	const char *third; /* 'k' and a third of n, as text */
 	const char *long_text; /* a text of n modulo 1000 characters */
+	bool alone; /* who writes must be the only one that has the file open */
 	bool table_unnamed; /* a table made anew is not told from the old one */
 	const char *make_writer; /* makes what `write` needs */
 	const char *write; /* a where that writes when evaluated, or NULL */
@@ -136,6 +137,8 @@ extern const struct CMUnitTest suite_mysql_guarantee[];
 extern const size_t suite_mysql_guarantee_n;
 extern const struct CMUnitTest suite_mysql_types[];
 extern const size_t suite_mysql_types_n;
+extern const struct CMUnitTest suite_duckdb[];
+extern const size_t suite_duckdb_n;
 extern const struct CMUnitTest suite_sqlite[];
 extern const size_t suite_sqlite_n;
 extern const struct CMUnitTest suite_postgres_pages[];

@@ -9,11 +9,7 @@
 #include "destination_world.h"
 
 /* Run SQL at a place. `out` gets what the client says, errors too, without
- * newlines at the end; 0 if the client is content.
- *
- * A lasting client reads "LENGTH PLACE\n" and LENGTH bytes of SQL, answers
- * "STATUS LENGTH\n" and LENGTH bytes of output, and lets go of the place
- * before it answers. */
+ * newlines at the end; 0 if the client is content. */
 int client_run(const struct quirks *quirks, const char *place, const char *sql,
 	       struct strbuf *out);
 

@@ -1,0 +1,28 @@
+/* What the files of the DuckDB client share. */
+#ifndef TIDEMARK_CLIENTS_DUCKDB_HANDLE_H
+#define TIDEMARK_CLIENTS_DUCKDB_HANDLE_H
+
+#include <duckdb.h>
+
+#include "clients/duckdb.h"
+
+struct duck_database;
+
+struct duck {
+	duckdb_connection connection;
+	struct duck_database *database; /* NULL: closed for another opener */
+	struct duck *next; /* of the same database */
+	char *path; /* of a reader, to open it again; else NULL */
+	bool busy; /* a reader at work: nobody may take its database away */
+};
+
+/* By enum duck_kind. */
+extern const duckdb_type duck_types[];
+
+enum error_code duck_classify(const char *text);
+/* Set `err` from DuckDB's text. */
+int duck_error_text(const char *text, struct error *err);
+void duck_bind(duckdb_prepared_statement st, const char *const *params,
+	       size_t n);
+
+#endif

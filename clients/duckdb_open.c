@@ -1,0 +1,267 @@
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "clients/duckdb_handle.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+
+/* What a writer waits for readers of this process. */
+#define DUCK_READERS_PATIENCE_S 10
+
+/* A database that is open in this process. DuckDB's lock on the file does not
+ * keep a process from opening it twice, which would ruin it: whoever comes
+ * second gets the same one. */
+struct duck_database {
+	duckdb_database handle;
+	dev_t device;
+	ino_t inode;
+	bool shared; /* a file: others may join */
+	bool read_only;
+	struct duck *users;
+	struct duck_database *next;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t rested; /* a reader has */
+	struct duck_database *open;
+} duck_all = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL };
+
+/* All below: with the lock held. */
+
+static struct duck_database *duck_find(const char *path)
+{
+	struct stat st;
+
+	if (!path || stat(path, &st))
+		return NULL;
+	for (struct duck_database *d = duck_all.open; d; d = d->next) {
+		if (d->shared && d->device == st.st_dev &&
+		    d->inode == st.st_ino)
+			return d;
+	}
+	return NULL;
+}
+
+static void duck_join(struct duck *db, struct duck_database *d)
+{
+	db->database = d;
+	db->next = d->users;
+	d->users = db;
+}
+
+/* The last to leave closes. */
+static void duck_leave(struct duck *db)
+{
+	struct duck_database *d = db->database;
+	struct duck **user = &d->users;
+	struct duck_database **open = &duck_all.open;
+
+	duckdb_disconnect(&db->connection);
+	while (*user != db)
+		user = &(*user)->next;
+	*user = db->next;
+	db->database = NULL;
+	if (d->users)
+		return;
+	while (*open != d)
+		open = &(*open)->next;
+	*open = d->next;
+	duckdb_close(&d->handle);
+	free(d);
+}
+
+static int duck_configure(duckdb_config config, bool read_only,
+			  const struct duck_setting *settings, size_t n,
+			  struct error *err)
+{
+	if (read_only)
+		duckdb_set_config(config, "access_mode", "READ_ONLY");
+	for (size_t i = 0; i < n; i++)
+		if (duckdb_set_config(config, settings[i].name,
+				      settings[i].value) == DuckDBError)
+			return error_set(err, ERROR_CONFIG,
+					 "duckdb: %s cannot be %s",
+					 settings[i].name, settings[i].value);
+	return 0;
+}
+
+static int duck_open_failed(const char *path, const char *text,
+			    struct error *err)
+{
+	bool setting = text && !strncmp(text, "Parser Error", 12);
+	enum error_code code =
+		text && !setting ? duck_classify(text) : ERROR_CONFIG;
+
+	/* Settings are parsed only here. */
+	if (text && !strncmp(text, "Invalid Input Error", 19))
+		code = ERROR_CONFIG;
+	return error_set(err, code, "duckdb: cannot open %s: %s",
+			 path ? path : "a database in memory",
+			 text ? text : "no reason given");
+}
+
+static int duck_open_new(const char *path, bool read_only,
+			 const struct duck_setting *settings, size_t n_settings,
+			 struct duck_database **out, struct error *err)
+{
+	struct duck_database *d = xcalloc(1, sizeof(*d));
+	duckdb_config config = NULL;
+	struct stat st;
+	char *text = NULL;
+	int rc;
+
+	if (duckdb_create_config(&config) == DuckDBError)
+		rc = error_set(err, ERROR_BUG, "duckdb: no configuration");
+	else
+		rc = duck_configure(config, read_only, settings, n_settings,
+				    err);
+	if (!rc &&
+	    duckdb_open_ext(path, &d->handle, config, &text) == DuckDBError)
+		rc = duck_open_failed(path, text, err);
+	duckdb_free(text);
+	duckdb_destroy_config(&config);
+	if (rc) {
+		free(d);
+		return rc;
+	}
+	if (path && !stat(path, &st)) {
+		d->device = st.st_dev;
+		d->inode = st.st_ino;
+		d->shared = true;
+	}
+	d->read_only = read_only;
+	d->next = duck_all.open;
+	duck_all.open = d;
+	*out = d;
+	return 0;
+}
+
+static bool duck_is_read(const struct duck_database *d)
+{
+	for (const struct duck *user = d->users; user; user = user->next) {
+		if (user->busy)
+			return true;
+	}
+	return false;
+}
+
+/* Readers of this process hold the file open; one that rests gives it up, and
+ * comes back to the writer's. */
+static int duck_send_readers_away(const char *path, struct error *err)
+{
+	struct duck_database *d;
+	struct timespec until;
+	int timed_out = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += DUCK_READERS_PATIENCE_S;
+	while ((d = duck_find(path)) && d->read_only && duck_is_read(d)) {
+		if (timed_out)
+			return error_set(err, ERROR_STATE,
+					 "duckdb: %s is being read by this "
+					 "process",
+					 path);
+		timed_out = pthread_cond_timedwait(&duck_all.rested,
+						   &duck_all.lock, &until);
+	}
+	for (struct duck *user = d && d->read_only ? d->users : NULL; user;) {
+		struct duck *next = user->next;
+		duck_leave(user);
+		user = next;
+	}
+	return 0;
+}
+
+static int duck_connect(struct duck *db, const char *path, bool read_only,
+			const struct duck_setting *settings, size_t n_settings,
+			struct error *err)
+{
+	struct duck_database *d = NULL;
+	int rc = read_only ? 0 : duck_send_readers_away(path, err);
+
+	if (!rc)
+		d = duck_find(path);
+	if (!rc && !d)
+		rc = duck_open_new(path, read_only, settings, n_settings, &d,
+				   err);
+	if (rc)
+		return rc;
+	duck_join(db, d);
+	if (duckdb_connect(d->handle, &db->connection) == DuckDBError) {
+		duck_leave(db);
+		return error_set(err, ERROR_ACCESS, "duckdb: cannot connect");
+	}
+	return 0;
+}
+
+int duck_open(struct duck **out, const char *path,
+	      const struct duck_setting *settings, size_t n_settings,
+	      struct error *err)
+{
+	struct duck *db = xcalloc(1, sizeof(*db));
+	int rc;
+
+	pthread_mutex_lock(&duck_all.lock);
+	rc = duck_connect(db, path, false, settings, n_settings, err);
+	pthread_mutex_unlock(&duck_all.lock);
+	if (rc)
+		free(db);
+	else
+		*out = db;
+	return rc;
+}
+
+struct duck *duck_reader(const char *path)
+{
+	struct duck *db = xcalloc(1, sizeof(*db));
+
+	db->path = xstrdup(path);
+	return db;
+}
+
+int duck_wake(struct duck *db, const struct duck_setting *settings,
+	      size_t n_settings, struct error *err)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&duck_all.lock);
+	if (!db->database)
+		rc = duck_connect(db, db->path, true, settings, n_settings,
+				  err);
+	db->busy = !rc;
+	pthread_mutex_unlock(&duck_all.lock);
+	return rc;
+}
+
+void duck_rest(struct duck *db)
+{
+	pthread_mutex_lock(&duck_all.lock);
+	db->busy = false;
+	pthread_cond_broadcast(&duck_all.rested);
+	pthread_mutex_unlock(&duck_all.lock);
+}
+
+void duck_close(struct duck *db)
+{
+	if (!db)
+		return;
+	pthread_mutex_lock(&duck_all.lock);
+	if (db->database)
+		duck_leave(db);
+	pthread_cond_broadcast(&duck_all.rested);
+	pthread_mutex_unlock(&duck_all.lock);
+	free(db->path);
+	free(db);
+}
+
+void duck_interrupt_all(struct duck *db)
+{
+	pthread_mutex_lock(&duck_all.lock);
+	if (db->database)
+		duckdb_interrupt(db->connection);
+	pthread_mutex_unlock(&duck_all.lock);
+}

@@ -1,0 +1,299 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/common/names.h"
+#include "connectors/duckdb/source.h"
+#include "core/base/alloc.h"
+#include "core/base/nearest.h"
+#include "core/data/table_name.h"
+
+static const char catalog_tables_sql[] =
+	"SELECT schema_name AS s, table_name AS t, 'table' AS kind,\n"
+	"  estimated_size AS n FROM duckdb_tables()\n"
+	"WHERE database_name = current_database() AND NOT internal\n"
+	"  AND NOT starts_with(table_name, '_tidemark_')\n"
+	"UNION ALL SELECT schema_name, view_name, 'view', NULL\n"
+	"FROM duckdb_views()\n"
+	"WHERE database_name = current_database() AND NOT internal\n"
+	"ORDER BY 1, 2";
+
+/* $1, $2: schema and table. Primary key first; then unique ones, each with its
+ * columns in order. */
+static const char catalog_keys_sql[] =
+	"SELECT constraint_type = 'PRIMARY KEY' AS p, constraint_index AS i,\n"
+	"  unnest(constraint_column_names) AS c FROM duckdb_constraints()\n"
+	"WHERE database_name = current_database() AND schema_name = ?\n"
+	"  AND table_name = ? AND constraint_type IN ('PRIMARY KEY', "
+	"'UNIQUE')\n"
+	"UNION ALL SELECT false, index_oid,\n"
+	"  unnest(string_split(trim(expressions, '[]'), ', '))\n"
+	"FROM duckdb_indexes()\n"
+	"WHERE database_name = current_database() AND schema_name = ?\n"
+	"  AND table_name = ? AND is_unique";
+
+static const char catalog_nulls_sql[] =
+	"SELECT column_name AS c FROM duckdb_columns()\n"
+	"WHERE database_name = current_database() AND schema_name = ?\n"
+	"  AND table_name = ? AND NOT is_nullable";
+
+static int catalog_ask(struct dksrc *s, const char *sql, int n,
+		       const char *const *params, struct paged_answer *out,
+		       struct error *err)
+{
+	struct paged_query q;
+	int rc;
+
+	paged_query_init(&q);
+	strbuf_addstr(&q.sql, sql);
+	for (int i = 0; i < n; i++)
+		paged_push(&q, NULL, params[i]);
+	rc = dksrc_query(&s->paged, &q, out, err);
+	paged_query_release(&q);
+	return rc;
+}
+
+int dksrc_tables(struct connector *base, struct table_list *out,
+		 struct error *err)
+{
+	struct dksrc *s = (struct dksrc *)base;
+	struct paged_answer a = { 0 };
+	int rc = dksrc_enter(s, err);
+
+	if (!rc)
+		rc = catalog_ask(s, catalog_tables_sql, 0, NULL, &a, err);
+	for (size_t i = 0; !rc && i < a.n_rows; i++) {
+		struct strbuf name = STRBUF_INIT;
+		const char *rows = paged_cell(&a, i, 3);
+		struct table_info *t;
+		out->items = xgrow(out->items, &out->capacity, out->n + 1,
+				   sizeof(*out->items));
+		t = &out->items[out->n++];
+		table_write(&name, paged_cell(&a, i, 0), paged_cell(&a, i, 1));
+		t->name = strbuf_detach(&name);
+		t->kind = xstrdup(paged_cell(&a, i, 2));
+		t->row_estimate = rows ? strtoll(rows, NULL, 10) : -1;
+	}
+	paged_answer_release(&a);
+	dksrc_leave(s);
+	return rc;
+}
+
+static int catalog_missing(const char *table, const struct table_name *name,
+			   const struct paged_answer *all, struct error *err)
+{
+	struct strlist names = STRLIST_INIT;
+	char *wanted = xstrfmt("%s.%s", name->schema, name->name);
+	const char *near = NULL;
+
+	for (size_t i = 0; i < all->n_rows; i++) {
+		struct strbuf sb = STRBUF_INIT;
+		table_write(&sb, paged_cell(all, i, 0), paged_cell(all, i, 1));
+		strlist_add(&names, sb.data);
+		if (!near && !strcmp(paged_cell(all, i, 1), name->name))
+			near = names.items[i];
+		strbuf_release(&sb);
+	}
+	if (!near)
+		near = nearest_name(wanted, (const char *const *)names.items,
+				    names.n);
+	error_set(err, ERROR_SCHEMA, "there is no table %s in the source",
+		  table);
+	if (near)
+		error_hint(err, "(did you mean %s?)", near);
+	strlist_release(&names);
+	free(wanted);
+	return -ERROR_SCHEMA;
+}
+
+static void catalog_fill_table(struct source_table *t,
+			       const struct table_name *name,
+			       const struct paged_answer *all, size_t row)
+{
+	const char *rows = paged_cell(all, row, 3);
+	struct strbuf sql = STRBUF_INIT, alias = STRBUF_INIT;
+
+	t->schema = xstrdup(name->schema);
+	t->name = xstrdup(name->name);
+	table_name_quote(&sql, name, '"');
+	sql_quote_name(&alias, name->name, '"');
+	t->sql = strbuf_detach(&sql);
+	t->alias = strbuf_detach(&alias);
+	t->view = !strcmp(paged_cell(all, row, 2), "view");
+	t->rows = rows ? strtoll(rows, NULL, 10) : -1;
+}
+
+static int catalog_find(struct dksrc *s, const char *table,
+			struct source_table *out, struct error *err)
+{
+	struct table_name name = { NULL, NULL, NULL };
+	struct paged_answer all = { 0 };
+	size_t row = 0;
+	int rc = table_name_parse(&name, table, err);
+
+	if (!rc && name.catalog)
+		rc = error_set(err, ERROR_CONFIG,
+			       "table %s: write schema.table, or just the "
+			       "table's name: the URL names the database",
+			       table);
+	if (!rc && !name.schema)
+		name.schema = xstrdup("main");
+	if (!rc)
+		rc = catalog_ask(s, catalog_tables_sql, 0, NULL, &all, err);
+	while (!rc && row < all.n_rows &&
+	       (strcmp(paged_cell(&all, row, 0), name.schema) != 0 ||
+		strcmp(paged_cell(&all, row, 1), name.name) != 0))
+		row++;
+	if (!rc && row == all.n_rows)
+		rc = catalog_missing(table, &name, &all, err);
+	if (!rc)
+		catalog_fill_table(out, &name, &all, row);
+	paged_answer_release(&all);
+	table_name_release(&name);
+	return rc;
+}
+
+/* Names and types of what a SELECT gives; the rest of it as from FROM on. */
+static int catalog_describe(struct dksrc *s, const struct source_table *t,
+			    const char *what, const char *where,
+			    struct paged_answer *out, struct error *err)
+{
+	char *sql = xstrfmt("SELECT column_name AS c, column_type AS t FROM "
+			    "(DESCRIBE SELECT %s FROM %s AS %s WHERE (%s\n))",
+			    what, t->sql, t->alias, where);
+	int rc = catalog_ask(s, sql, 0, NULL, out, err);
+
+	free(sql);
+	return rc;
+}
+
+static void catalog_set_type(struct source_column *c, const char *declared)
+{
+	struct duck_type duck;
+	const struct dksrc_type *how = dksrc_type_of(declared, &c->type, &duck);
+	bool plain = how->duck != DUCK_TEXT || !strcmp(declared, "VARCHAR");
+
+	c->how = how;
+	c->ordered = how->cast != NULL;
+	c->output = plain ? xstrdup(c->sql)
+			  : xstrfmt("CAST(%s AS VARCHAR)", c->sql);
+}
+
+static void catalog_fill(struct source_column *c, const struct source_table *t,
+			 const char *name, const char *declared)
+{
+	struct strbuf sql = STRBUF_INIT;
+
+	c->name = xstrdup(name);
+	strbuf_addf(&sql, "%s.", t->alias);
+	sql_quote_name(&sql, name, '"');
+	c->sql = strbuf_detach(&sql);
+	c->nullable = true;
+	catalog_set_type(c, declared);
+}
+
+/* The user's SQL: `key` of the config is to blame if it fails. */
+static int catalog_probe(struct dksrc *s, const struct source_table *t,
+			 const char *key, const char *what, const char *where,
+			 struct paged_answer *out, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char *wrapped = xstrfmt("(%s\n)", what);
+	int rc = catalog_describe(s, t, wrapped, where, out, &why);
+
+	free(wrapped);
+	if (rc)
+		rc = error_set(err,
+			       why.code == ERROR_STOPPED ||
+					       why.code == ERROR_ACCESS
+				       ? why.code
+				       : ERROR_CONFIG,
+			       "%s: %s", key, why.message);
+	return rc;
+}
+
+static int catalog_expressions(struct dksrc *s,
+			       const struct source_spec *source,
+			       struct source_layout *l, struct error *err)
+{
+	struct paged_answer a = { 0 };
+	int rc = 0;
+
+	if (source->where)
+		rc = catalog_probe(s, &l->table, "source.where", "1",
+				   source->where, &a, err);
+	paged_answer_release(&a);
+	for (size_t i = 0; !rc && i < source->n_expressions; i++) {
+		const struct source_expression *e = &source->expressions[i];
+		char *key = xstrfmt("source.expressions.%s", e->name);
+		struct source_column *c;
+		rc = catalog_probe(s, &l->table, key, e->sql, "true", &a, err);
+		if (!rc) {
+			c = &l->all[l->n_all++];
+			c->name = xstrdup(e->name);
+			c->expression = xstrdup(e->sql);
+			c->sql = xstrfmt("(%s\n)", e->sql);
+			c->nullable = true;
+			catalog_set_type(c, paged_cell(&a, 0, 1));
+		}
+		paged_answer_release(&a);
+		free(key);
+	}
+	return rc;
+}
+
+static int catalog_keys(struct dksrc *s, struct source_layout *l,
+			struct error *err)
+{
+	const char *params[] = { l->table.schema, l->table.name,
+				 l->table.schema, l->table.name };
+	struct paged_answer a = { 0 };
+	struct source_index *x = NULL;
+	const char *last = "";
+	int rc = catalog_ask(s, catalog_keys_sql, 4, params, &a, err);
+
+	l->indexes = xcalloc(a.n_rows + 1, sizeof(*l->indexes));
+	for (size_t i = 0; !rc && i < a.n_rows; i++) {
+		const char *name = paged_cell(&a, i, 1);
+		if (!x || strcmp(name, last) != 0) {
+			x = &l->indexes[l->n_indexes++];
+			x->unique = true;
+			x->primary = *paged_cell(&a, i, 0) == 't';
+			last = name;
+		}
+		strlist_add(&x->columns, paged_cell(&a, i, 2));
+	}
+	paged_answer_release(&a);
+	if (!rc)
+		rc = catalog_ask(s, catalog_nulls_sql, 2, params, &a, err);
+	for (size_t i = 0; !rc && i < a.n_rows; i++) {
+		for (size_t k = 0; k < l->n_all; k++) {
+			if (!strcmp(l->all[k].name, paged_cell(&a, i, 0)))
+				l->all[k].nullable = false;
+		}
+	}
+	paged_answer_release(&a);
+	return rc;
+}
+
+int dksrc_look(struct paged_source *base, const struct source_spec *source,
+	       struct source_layout *out, struct error *err)
+{
+	struct dksrc *s = (struct dksrc *)base;
+	struct paged_answer a = { 0 };
+	int rc = catalog_find(s, source->table, &out->table, err);
+
+	if (!rc)
+		rc = catalog_describe(s, &out->table, "*", "true", &a, err);
+	if (rc)
+		return rc;
+	out->all = xcalloc(a.n_rows + source->n_expressions + 1,
+			   sizeof(*out->all));
+	for (size_t i = 0; i < a.n_rows; i++)
+		catalog_fill(&out->all[out->n_all++], &out->table,
+			     paged_cell(&a, i, 0), paged_cell(&a, i, 1));
+	paged_answer_release(&a);
+	rc = catalog_keys(s, out, err);
+	if (!rc)
+		rc = catalog_expressions(s, source, out, err);
+	return rc;
+}

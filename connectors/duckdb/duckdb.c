@@ -1,0 +1,191 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/duckdb/source.h"
+#include "core/base/alloc.h"
+
+static struct dksrc *duckdb_self(struct connector *base)
+{
+	return (struct dksrc *)base;
+}
+
+static void duckdb_source_close(struct connector *base)
+{
+	struct dksrc *s = duckdb_self(base);
+
+	if (!s)
+		return;
+	dksrc_leave(s);
+	paged_release(&s->paged);
+	duck_close(s->db);
+	free(s->cells);
+	free(s->path);
+	free(s->memory_limit);
+	free(s->threads);
+	free(s);
+}
+
+static int duckdb_source_open(struct connector **out,
+			      const struct connection *conn, struct error *err)
+{
+	struct dksrc *s = xcalloc(1, sizeof(*s));
+	int rc;
+
+	paged_init(&s->paged, &duckdb_connector, &dksrc_dialect);
+	s->path = xstrdup(conn->url.path);
+	s->db = duck_reader(s->path);
+	rc = dksrc_read_options(s, &conn->url, err);
+	if (!rc && s->path[0] == ':')
+		rc = error_set(err, ERROR_CONFIG,
+			       "duckdb:%s has no tables to read: name a file",
+			       s->path);
+	if (!rc)
+		rc = dksrc_enter(s, err);
+	dksrc_leave(s);
+	if (rc)
+		duckdb_source_close(&s->paged.base);
+	else
+		*out = &s->paged.base;
+	return rc;
+}
+
+static int duckdb_describe(struct connector *base,
+			   const struct source_spec *source,
+			   const struct watermark_spec *mark,
+			   struct schema *out, struct error *err)
+{
+	struct dksrc *s = duckdb_self(base);
+	int rc = dksrc_enter(s, err);
+
+	if (!rc)
+		rc = paged_describe(&s->paged, source, mark, out, err);
+	dksrc_leave(s);
+	return rc;
+}
+
+static int duckdb_suggest(struct connector *base, const char *table,
+			  enum strategy *strategy, char **column, char **reason,
+			  struct error *err)
+{
+	struct dksrc *s = duckdb_self(base);
+	int rc = dksrc_enter(s, err);
+
+	if (!rc)
+		rc = paged_suggest(&s->paged, table, strategy, column, reason,
+				   err);
+	dksrc_leave(s);
+	return rc;
+}
+
+static int duckdb_scan(struct connector *base, const struct scan *scan,
+		       struct error *err)
+{
+	struct dksrc *s = duckdb_self(base);
+	int rc;
+
+	dksrc_leave(s);
+	rc = dksrc_enter(s, err);
+	if (!rc)
+		rc = paged_scan(&s->paged, scan, err);
+	if (rc)
+		dksrc_leave(s);
+	return rc;
+}
+
+static int duckdb_next(struct connector *base, struct batch *out,
+		       struct error *err)
+{
+	struct dksrc *s = duckdb_self(base);
+	int rc = paged_next(&s->paged, out, err);
+
+	if (rc || !out->n_rows)
+		dksrc_leave(s);
+	return rc;
+}
+
+static void duckdb_interrupt(struct connector *base)
+{
+	duck_interrupt_all(duckdb_self(base)->db);
+}
+
+static bool duckdb_is_text(const struct source_column *c)
+{
+	const struct dksrc_type *how = c->how;
+
+	return how->kind == TYPE_TEXT;
+}
+
+/* By bytes, whatever the column's collation; an ENUM by its text. */
+static void duckdb_ordered(struct strbuf *sb, const struct source_column *c)
+{
+	strbuf_addf(sb, "%s%s", duckdb_is_text(c) ? c->output : c->sql,
+		    duckdb_is_text(c) ? " COLLATE \"binary\"" : "");
+}
+
+/* "0044-03-15 00:00:00 BC" as DuckDB reads it: "0044-03-15 (BC) 00:00:00". */
+static char *duckdb_date_text(const char *value)
+{
+	size_t n = strlen(value), day = strcspn(value, " ");
+
+	if (n < 3 || strcmp(value + n - 3, " BC") != 0)
+		return xstrdup(value);
+	return xstrfmt("%.*s (BC)%.*s", (int)day, value, (int)(n - 3 - day),
+		       value + day);
+}
+
+static void duckdb_write_value(struct paged_query *q,
+			       const struct paged_source *base,
+			       const struct source_column *c, const char *value)
+{
+	const struct dksrc_type *how = c->how;
+	char *text = how->kind == TYPE_DATE || how->kind == TYPE_TIMESTAMP ||
+				     how->kind == TYPE_TIMESTAMPTZ
+			     ? duckdb_date_text(value)
+			     : xstrdup(how->kind == TYPE_BYTES &&
+						       !strncmp(value, "\\x", 2)
+					       ? value + 2
+					       : value);
+
+	(void)base;
+	if (how->duck == DUCK_DECIMAL)
+		strbuf_addf(&q->sql, "CAST(? AS DECIMAL(38,%d))",
+			    c->type.scale);
+	else
+		strbuf_addstr(&q->sql, how->cast);
+	paged_push(q, c, text);
+	free(text);
+}
+
+const struct paged_dialect dksrc_dialect = {
+	.rules = { .engine = "duckdb",
+		   .title = "DuckDB",
+		   .time_types = "TIMESTAMP, TIMESTAMP WITH TIME ZONE or DATE "
+				 "(of another type, name an expression that "
+				 "casts it)",
+		   .mark_fits = source_mark_fits },
+	.page_rows = 250000,
+	.look = dksrc_look,
+	.ordered = duckdb_ordered,
+	.value = duckdb_write_value,
+	.query = dksrc_query,
+	.page_open = dksrc_page_open,
+	.page_read = dksrc_page_read,
+	.page_close = dksrc_page_close,
+	.position = dksrc_position,
+};
+
+const struct connector_ops duckdb_connector = {
+	.name = "duckdb",
+	.options = dksrc_options,
+	.open = duckdb_source_open,
+	.tables = dksrc_tables,
+	.describe = duckdb_describe,
+	.inspect = dksrc_inspect,
+	.suggest = duckdb_suggest,
+	.identity = dksrc_identity,
+	.settle = dksrc_settle,
+	.scan = duckdb_scan,
+	.next = duckdb_next,
+	.interrupt = duckdb_interrupt,
+	.close = duckdb_source_close,
+};

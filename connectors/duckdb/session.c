@@ -1,0 +1,89 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/duckdb/source.h"
+#include "core/base/alloc.h"
+#include "core/base/nearest.h"
+
+#define SESSION_MEMORY "512MB"
+
+const struct url_option dksrc_options[] = {
+	{ "memory_limit", SESSION_MEMORY,
+	  "memory that DuckDB may use; what does not fit goes to files beside "
+	  "the database" },
+	{ "threads", "", "threads that DuckDB may use; empty: as it likes" },
+	{ NULL, NULL, NULL },
+};
+
+static int session_check_option(const char *name, struct error *err)
+{
+	const char *names[] = { "memory_limit", "threads" };
+	const char *near = nearest_name(name, names, ARRAY_SIZE(names));
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!strcmp(name, names[i]))
+			return 0;
+	}
+	error_set(err, ERROR_CONFIG,
+		  "duckdb: unknown option %s in the URL; allowed are "
+		  "memory_limit and threads",
+		  name);
+	if (near)
+		error_hint(err, "(did you mean %s?)", near);
+	return -ERROR_CONFIG;
+}
+
+int dksrc_read_options(struct dksrc *s, const struct url *url,
+		       struct error *err)
+{
+	const char *at = strchr(url->text, '?');
+	int rc = 0;
+
+	while (!rc && at && at[1]) {
+		char *name = xstrndup(at + 1, strcspn(at + 1, "=&"));
+		rc = session_check_option(name, err);
+		free(name);
+		at = strchr(at + 1, '&');
+	}
+	s->memory_limit = url_query_value(url, "memory_limit");
+	s->threads = url_query_value(url, "threads");
+	return rc;
+}
+
+int dksrc_enter(struct dksrc *s, struct error *err)
+{
+	struct duck_setting settings[] = {
+		{ "memory_limit",
+		  s->memory_limit ? s->memory_limit : SESSION_MEMORY },
+		/* Nothing is fetched from the network. */
+		{ "autoinstall_known_extensions", "false" },
+		{ "autoload_known_extensions", "false" },
+		{ "threads", s->threads },
+	};
+	int rc;
+
+	if (s->awake)
+		return 0;
+	rc = duck_wake(s->db, settings,
+		       ARRAY_SIZE(settings) - (s->threads ? 0 : 1), err);
+	if (rc)
+		return rc;
+	s->awake = true;
+	/* For casts of instants to text. */
+	duck_exec(s->db, "SET TimeZone = 'UTC'", NULL);
+	/* The file may be open for a destination of this process. */
+	rc = duck_exec(s->db, "BEGIN TRANSACTION READ ONLY", err);
+	if (rc)
+		dksrc_leave(s);
+	return rc;
+}
+
+void dksrc_leave(struct dksrc *s)
+{
+	paged_end_pass(&s->paged);
+	if (!s->awake)
+		return;
+	duck_exec(s->db, "ROLLBACK", NULL);
+	duck_rest(s->db);
+	s->awake = false;
+}

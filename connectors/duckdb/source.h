@@ -1,0 +1,69 @@
+/*
+ * The DuckDB connector's own state, shared by its files. duckdb.c holds the ops
+ * table; pages, steps and marks are those of connectors/common/paged.h.
+ *
+ * The file is open, read-only, from the beginning of each call to its end, and
+ * from scan to the end of the pass; in between it may be closed if a
+ * destination of this process wants to write it. Rows come from one read-only
+ * transaction a pass. DuckDB has no use for an index here: a page is a sorted
+ * part of one scan, so pages are larger than batches.
+ */
+#ifndef TIDEMARK_CONNECTORS_DUCKDB_SOURCE_H
+#define TIDEMARK_CONNECTORS_DUCKDB_SOURCE_H
+
+#include "clients/duckdb.h"
+#include "connectors/common/paged.h"
+#include "connectors/duckdb/types.h"
+
+struct dksrc {
+	struct paged_source paged; /* first: it is the connector */
+	struct duck *db;
+	bool awake; /* in a transaction */
+	char *path, *memory_limit, *threads;
+	struct duck_scan *page;
+	size_t chunk_rows, chunk_at; /* of the page's chunk */
+	struct dksrc_cells *cells; /* its columns */
+	size_t n_cells;
+};
+
+extern const struct connector_ops duckdb_connector;
+extern const struct paged_dialect dksrc_dialect;
+
+/* session.c: the file is open and a transaction begun; undone by dksrc_leave,
+ * which is harmless when there is nothing to undo. */
+int dksrc_enter(struct dksrc *s, struct error *err);
+void dksrc_leave(struct dksrc *s);
+extern const struct url_option dksrc_options[];
+int dksrc_read_options(struct dksrc *s, const struct url *url,
+		       struct error *err);
+
+/* catalog.c */
+int dksrc_look(struct paged_source *base, const struct source_spec *source,
+	       struct source_layout *out, struct error *err);
+int dksrc_tables(struct connector *base, struct table_list *out,
+		 struct error *err);
+
+/* pages.c: of the dialect. */
+int dksrc_query(struct paged_source *base, const struct paged_query *q,
+		struct paged_answer *out, struct error *err);
+int dksrc_page_open(struct paged_source *base, const struct paged_query *q,
+		    struct error *err);
+int dksrc_page_read(struct paged_source *base, struct batch *b,
+		    struct error *err);
+void dksrc_page_close(struct paged_source *base);
+void dksrc_position(const struct paged_source *base, const struct batch *b,
+		    size_t column, struct strbuf *out);
+
+/* settle.c */
+int dksrc_settle(struct connector *base, const struct source_spec *source,
+		 const struct schema *schema, const struct watermark_spec *mark,
+		 const struct watermark *from, struct settled *out,
+		 struct error *err);
+int dksrc_identity(struct connector *base, const struct source_spec *source,
+		   json_t **out, struct error *err);
+int dksrc_inspect(struct connector *base, const struct source_spec *source,
+		  const struct watermark_spec *mark,
+		  const struct schema *schema, struct problems *out,
+		  struct error *err);
+
+#endif
