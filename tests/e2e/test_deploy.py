@@ -9,11 +9,13 @@ import tempfile
 
 import pytest
 
+import ends
 from bench import EXIT_ACCESS, EXIT_CONFIG
+from servers import CANARY
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PASSWORDS = {f"{name}_PASSWORD": "secret"
-             for name in ("SHOP", "WAREHOUSE", "STATE")}
+             for name in ("SHOP", "ERP", "WAREHOUSE", "STATE")}
 
 
 def compose_command():
@@ -44,8 +46,8 @@ def compose(tmp_path):
 def test_compose_config_passes(compose):
     done = compose("config", **PASSWORDS)
     assert done.returncode == 0, done.stderr
-    ports = re.findall(r"host_ip: (\S+)|- ([\d.]+):\d+:5432", done.stdout)
-    assert ["".join(port) for port in ports] == 3 * ["127.0.0.1"], done.stdout
+    ports = re.findall(r"host_ip: (\S+)|- ([\d.]+):\d+:\d+", done.stdout)
+    assert ["".join(port) for port in ports] == 4 * ["127.0.0.1"], done.stdout
 
 
 def test_compose_wants_passwords(compose):
@@ -57,14 +59,21 @@ def test_compose_publishes_on_loopback_only():
     """The same rule by the file's text, whatever the environment says."""
     text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
     ports = re.findall(r'ports: \["([^"]+)"\]', text)
-    assert len(ports) == 3
+    assert len(ports) == 4
     assert all(port.startswith("127.0.0.1:") for port in ports)
-    assert not re.search(r"_PASSWORD: [^$\s]", text), "a password in the file"
+    assert not re.search(r"(?<!RANDOM_ROOT)_PASSWORD: [^$\s]", text), "a password in the file"
 
 
 @pytest.mark.parametrize("name, env", (
     ("shop.yaml", {"SHOP": "postgresql://shop@127.0.0.1:1/shop"}),
     ("compose.yaml", PASSWORDS),
+    ("mysql-to-postgres.yaml", {
+        **PASSWORDS, "ERP": "mysql://erp@127.0.0.1:1/erp",
+        "WAREHOUSE": "postgresql://warehouse@127.0.0.1:1/warehouse"}),
+    ("postgres-to-mysql.yaml", {
+        **PASSWORDS, "SHOP": "postgresql://shop@127.0.0.1:1/shop",
+        "MIRROR": "mysql://tidemark@127.0.0.1:1/shop",
+        "MIRROR_PASSWORD": "secret"}),
 ))
 def test_examples_are_valid_configs(tidemark, name, env):
     """Parsed and validated: only then is a server asked, which is not there."""
@@ -74,6 +83,55 @@ def test_examples_are_valid_configs(tidemark, name, env):
     assert done.code == EXIT_ACCESS, done
     without = tidemark("check")
     assert without.code == EXIT_CONFIG, without
+
+
+@pytest.fixture
+def named_database(mysql_family):
+    """A database of the name that an example has."""
+    made = []
+
+    def make(server, database):
+        mysql_family(server).create_database(database)
+        made.append((server, database))
+        return ends.MysqlEnd(mysql_family(server), database)
+
+    yield make
+    for server, database in made:
+        mysql_family(server).drop_database(database)
+
+
+def run_example(tidemark, name, env):
+    """Twice: everything, then nothing."""
+    shutil.copy(ROOT / "examples" / name, tidemark.config)
+    os.chmod(tidemark.config, 0o600)
+    env = {**env, "STATE": os.path.join(tidemark.dir, "example.db")}
+    first = tidemark.run(env=env).json()["pipelines"]
+    second = tidemark.run(env=env).json()["pipelines"]
+    assert all(each["outcome"] == "caught_up" for each in first), first
+    return ({each["pipeline"]: each["rows_inserted"] for each in first},
+            {each["pipeline"]: each["rows_read"] for each in second})
+
+
+STOCK = {"warehouse": "text", "product": "int", "quantity": "int",
+         "price": "decimal", "updated_at": "timestamptz"}
+LINES = {"id": "int", "order_id": "int", "product": "text", "quantity": "int",
+         "price": "decimal"}
+
+
+@pytest.mark.parametrize("server", ("mariadb", "mysql"))
+def test_example_mysql_to_postgres(tidemark, named_database, make_database,
+                                   server):
+    erp, warehouse = named_database(server, "erp"), make_database("warehouse")
+    text = (ROOT / "examples/erp.sql").read_text(encoding="utf-8")
+    text = re.sub(r"^--.*$", "", text, flags=re.M)
+    erp.execute(*(sql for sql in text.split(";\n") if sql.strip()))
+    first, second = run_example(tidemark, "mysql-to-postgres.yaml", {
+        "ERP": erp.url(), "ERP_PASSWORD": CANARY,
+        "WAREHOUSE": warehouse.url(), "WAREHOUSE_PASSWORD": CANARY})
+    assert first == {"suppliers": 200, "stock": 1000, "movements": 900}
+    assert second == {"suppliers": 0, "stock": 0, "movements": 0}
+    assert (sorted(erp.rows("stock", STOCK)) ==
+            sorted(warehouse.rows("public.stock", STOCK)))
 
 
 def test_demo(tidemark_binary):
