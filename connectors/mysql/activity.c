@@ -10,6 +10,8 @@
 #include "core/data/table_name.h"
 #include "core/data/value.h"
 
+#define ACTIVITY_SESSION "session "
+
 /* A statement that waits for a metadata lock has taken its NOW(), and its
  * transaction does not show yet. Whole seconds, rounded down. */
 static const char activity_statements_sql[] =
@@ -50,8 +52,9 @@ void mysrc_activity_hold(struct mysrc_activity *a, int64_t since_us,
 	free(text);
 }
 
+/* `running`: the sessions that run one. */
 static int activity_statements(struct mydb *db, struct mysrc_activity *a,
-			       bool hold, struct error *err)
+			       bool hold, json_t *running, struct error *err)
 {
 	struct mydb_result *r = NULL;
 	char *sql = xstrfmt(activity_statements_sql,
@@ -66,14 +69,37 @@ static int activity_statements(struct mydb *db, struct mysrc_activity *a,
 		const char *system = mydb_value(r, i, 2);
 		if (system && *system == '1')
 			a->applies = true;
-		else if (hold)
+		else
+			json_array_append_new(running,
+					      json_string(mydb_value(r, i, 0)));
+		if (hold && !(system && *system == '1'))
 			mysrc_activity_hold(
 				a, mysrc_activity_time(mydb_value(r, i, 1)),
 				mydb_value(r, i, 0), mydb_value(r, i, 3),
 				mydb_value(r, i, 4));
 	}
 	mydb_result_free(r);
+	a->statements_us = a->oldest_us;
 	return 0;
+}
+
+/* A statement may have been given an id that InnoDB's list does not show yet:
+ * its transaction begins with the row. */
+static void activity_add_running(struct mysrc_activity *a,
+				 const json_t *running)
+{
+	json_t *id;
+	size_t i;
+
+	json_array_foreach(running, i, id)
+	{
+		const char *thread = json_string_value(id);
+		if (json_object_get(a->sessions, thread))
+			continue;
+		json_object_set_new(a->sessions, thread, json_true());
+		json_array_append_new(
+			a->open, json_sprintf(ACTIVITY_SESSION "%s", thread));
+	}
 }
 
 /* Asked after the others: one that is prepared in between was seen there. */
@@ -137,18 +163,24 @@ static int activity_begin(struct mydb *db, struct mysrc_activity *a,
 int mysrc_activity_read(struct mydb *db, bool statements,
 			struct mysrc_activity *out, struct error *err)
 {
+	json_t *running = json_array();
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	out->oldest_us = INT64_MAX;
+	out->statements_us = INT64_MAX;
 	out->open = json_array();
+	out->writers = json_object();
+	out->sessions = json_object();
 	rc = activity_begin(db, out, err);
 	if (!rc)
-		rc = activity_statements(db, out, statements, err);
+		rc = activity_statements(db, out, statements, running, err);
 	if (!rc)
 		rc = mysrc_transactions_read(db, out, err);
 	if (!rc)
 		rc = activity_xa(db, out, err);
+	activity_add_running(out, running);
+	json_decref(running);
 	if (rc)
 		mysrc_activity_release(out);
 	return rc;
@@ -159,21 +191,37 @@ void mysrc_activity_release(struct mysrc_activity *a)
 	free(a->user);
 	json_decref(a->held_by);
 	json_decref(a->open);
+	json_decref(a->writers);
+	json_decref(a->sessions);
 	memset(a, 0, sizeof(*a));
+}
+
+/* A session's statement goes on as its transaction. */
+static bool activity_has(const struct mysrc_activity *a, const json_t *wanted)
+{
+	const char *text = json_string_value(wanted);
+	size_t n = strlen(ACTIVITY_SESSION), i;
+	json_t *open;
+
+	if (text && !strncmp(text, ACTIVITY_SESSION, n))
+		return json_object_get(a->sessions, text + n) != NULL;
+	json_array_foreach(a->open, i, open)
+	{
+		if (json_equal(wanted, open))
+			return true;
+	}
+	return false;
 }
 
 bool mysrc_activity_has_any(const struct mysrc_activity *a, const json_t *set)
 {
-	size_t i, j;
-	json_t *wanted, *open;
+	size_t i;
+	json_t *wanted;
 
 	json_array_foreach(set, i, wanted)
 	{
-		json_array_foreach(a->open, j, open)
-		{
-			if (json_equal(wanted, open))
-				return true;
-		}
+		if (activity_has(a, wanted))
+			return true;
 	}
 	return false;
 }

@@ -13,6 +13,7 @@
 struct mysrc_activity {
 	int64_t now_us; /* the server's clock, taken first */
 	int64_t oldest_us; /* start of the oldest; INT64_MAX: none is open */
+	int64_t statements_us; /* of the statements alone */
 	bool may_see; /* PROCESS: all sessions and transactions */
 	bool may_see_xa; /* XA_RECOVER_ADMIN, where the server asks for it */
 	bool xa; /* an XA transaction is prepared */
@@ -20,7 +21,10 @@ struct mysrc_activity {
 	bool stale; /* the list of transactions did not become fresh */
 	char *user; /* ours, quoted for GRANT */
 	json_t *held_by; /* the oldest, or NULL */
-	json_t *open; /* each transaction as text, stable over its life */
+	json_t *open; /* each transaction as text, stable over its life, and
+		       * the session of each statement that has none yet */
+	json_t *writers; /* those that have written: text -> start, µs */
+	json_t *sessions; /* of all transactions and statements: id -> true */
 };
 
 /* `statements`: also those that run without a transaction yet, which have

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "connectors/common/delivered.h"
+#include "connectors/mysql/looks.h"
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
@@ -277,6 +278,9 @@ static void keyset_finish(struct mysrc *c, struct batch *b,
 		free(text);
 		b->n_tail = b->n_rows;
 	}
+	/* A run that reads nothing leaves the mark as it is. */
+	if (b->n_rows && c->looked)
+		mysrc_looks_store(c->looked, &p->mark.at);
 	if (b->n_rows) {
 		double bytes = (double)batch_bytes(b) / (double)b->n_rows;
 		p->row_bytes = p->row_bytes > 0 ? (3 * p->row_bytes + bytes) / 4

@@ -42,6 +42,7 @@ static void mysql_close_source(struct connector *base)
 		mysrc_end_pass(c);
 	mysrc_layout_release(&c->layout);
 	json_decref(c->identity);
+	json_decref(c->looked);
 	free(c->mark_column);
 	free(c->name);
 	mydb_close(c->db);

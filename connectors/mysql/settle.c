@@ -4,6 +4,7 @@
 #include "connectors/common/delivered.h"
 #include "connectors/common/settle.h"
 #include "connectors/mysql/activity.h"
+#include "connectors/mysql/looks.h"
 #include "connectors/mysql/server.h"
 #include "connectors/mysql/source.h"
 #include "connectors/mysql/zone.h"
@@ -14,8 +15,8 @@
 
 /* Short transactions are often over at once: look again a few times before
  * leaving the rest to the next run. */
-#define SETTLE_LOOKS	3
-#define SETTLE_PAUSE_US (20 * 1000)
+#define SETTLE_LOOKS	5
+#define SETTLE_PAUSE_US (10 * 1000) /* doubled each time */
 
 static void settle_weaken(struct settled *out, enum guarantee guarantee)
 {
@@ -107,21 +108,47 @@ static int settle_against_mark(struct mysrc *c, const struct mysrc_activity *a,
 				out, err);
 }
 
+/* Look until nobody who has written holds the mark more than others do. */
+static int settle_look(struct mysrc *c, const struct watermark_spec *mark,
+		       struct mysrc_looks *looks, struct mysrc_activity *a,
+		       int64_t *us, struct error *err)
+{
+	int64_t margin_us = SETTLE_MARGIN_US, pause_us = SETTLE_PAUSE_US;
+	int rc = mysrc_activity_read(c->db, true, a, err);
+
+	for (int i = 0; !rc; i++) {
+		bool held;
+		/* When a prepared transaction began may not be recorded. */
+		margin_us = SETTLE_MARGIN_US + (a->xa ? mark->lag_us : 0);
+		mysrc_looks_add(looks, a, margin_us);
+		*us = mysrc_looks_settled(looks, a, margin_us, &held);
+		if (!held || i >= SETTLE_LOOKS || clock_sleep_us(pause_us))
+			break;
+		pause_us *= 2;
+		mysrc_activity_release(a);
+		rc = mysrc_activity_read(c->db, true, a, err);
+	}
+	return rc;
+}
+
 static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,
 			    const struct watermark *from, struct settled *out,
 			    struct strbuf *reason, struct error *err)
 {
 	const struct mysrc_column *column = mysrc_mark(&c->layout);
+	struct mysrc_looks looks;
 	struct mysrc_activity a;
-	int64_t us, wall;
-	int rc = mysrc_activity_read(c->db, true, &a, err);
+	int64_t us = 0, wall;
+	int rc;
 
+	mysrc_looks_read(&looks, from->pending);
+	out->pending = mysrc_looks_json(&looks);
+	rc = settle_look(c, mark, &looks, &a, &us, err);
 	if (rc)
-		return rc;
-	us = a.now_us < a.oldest_us ? a.now_us : a.oldest_us;
-	/* When a prepared transaction began may not be recorded. */
-	us = mark->settle ? us - SETTLE_MARGIN_US - (a.xa ? mark->lag_us : 0)
-			  : a.now_us;
+		goto out;
+	c->looked = mysrc_looks_json(&looks);
+	if (!mark->settle)
+		us = a.now_us;
 	wall = us;
 	if (column->type.kind != TYPE_TIMESTAMPTZ)
 		rc = mysrc_zone_wall_clock(c->db, mark->time_zone, us, &wall,
@@ -140,9 +167,18 @@ static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,
 			   column->name);
 		settle_weaken(out, GUARANTEE_LAG);
 	}
+	if (looks.guessed) {
+		reason_add(reason,
+			   "a transaction that has written was open before "
+			   "the first look; that it had not waited for a "
+			   "lock on the table is not known");
+		settle_weaken(out, GUARANTEE_LAG);
+	}
 	out->held_by = json_incref(a.held_by);
 	out->lag_us = a.now_us - us;
 	mysrc_activity_release(&a);
+out:
+	mysrc_looks_release(&looks);
 	return rc;
 }
 
@@ -169,7 +205,7 @@ static int settle_wait(struct mysrc *c, struct mysrc_activity *open, bool *over,
 	for (int i = 0; !*over && i < SETTLE_LOOKS; i++) {
 		struct mysrc_activity now;
 		int rc;
-		if (clock_sleep_us(SETTLE_PAUSE_US))
+		if (clock_sleep_us(SETTLE_PAUSE_US << i))
 			return 0;
 		rc = mysrc_activity_read(c->db, false, &now, err);
 		if (rc)
@@ -312,6 +348,8 @@ int mysrc_settle(struct connector *base, const struct source_spec *source,
 
 	(void)schema;
 	mysrc_end_pass(c);
+	json_decref(c->looked);
+	c->looked = NULL;
 	settled_release(out);
 	rc = mysrc_layout_for(c, source, mark, err);
 	if (!rc)

@@ -44,6 +44,7 @@ struct mysrc {
 	enum strategy strategy; /* it was made for */
 	char *mark_column;
 	json_t *identity; /* as last told, or NULL */
+	json_t *looked; /* what settle() saw, for the next run; or NULL */
 	struct mysrc_pass pass;
 };
 

@@ -19,11 +19,13 @@ static const char transactions_sql[] =
 	"  IF(CONVERT_TZ(t.utc - INTERVAL 1 HOUR, '+00:00', 'SYSTEM')\n"
 	"       = t.started, t.utc - INTERVAL 1 HOUR, t.utc) AS since,\n"
 	"  t.thread = CONNECTION_ID() AND t.query LIKE '%%tidemark %s%%',\n"
-	"  t.thread = CONNECTION_ID() OR t.read_only, t.state, t.query, t.id\n"
+	"  t.thread = CONNECTION_ID() OR t.read_only, t.state, t.query, t.id,\n"
+	"  t.modified > 0\n"
 	"FROM (SELECT trx_mysql_thread_id AS thread, trx_started AS started,\n"
 	"    CONVERT_TZ(trx_started, 'SYSTEM', '+00:00') AS utc,\n"
 	"    trx_query AS query, trx_is_read_only AS read_only,\n"
-	"    trx_state AS state, trx_id AS id\n"
+	"    trx_state AS state, trx_id AS id,\n"
+	"    trx_rows_modified AS modified\n"
 	"  FROM information_schema.innodb_trx) t ORDER BY since";
 
 /* Only if both lists cannot be used: once is enough as a rule. */
@@ -40,14 +42,19 @@ static const char transactions_sql[] =
 #define STATUS_AGE   "ACTIVE "
 #define STATUS_WHOSE " thread id "
 
+/* Before it has written, a transaction is known by its thread and start. */
 static void transactions_add(struct mysrc_activity *a, int64_t id,
-			     const char *thread, const char *since)
+			     const char *thread, const char *since,
+			     int64_t writes_since_us)
 {
 	char *text = id > 0 && id < TRANSACTIONS_MOST_ID
 			     ? xstrfmt("transaction %" PRId64, id)
 			     : xstrfmt("%s since %s", thread, since);
 
 	json_array_append_new(a->open, json_string(text));
+	if (writes_since_us != INT64_MAX)
+		json_object_set_new(a->writers, text,
+				    json_integer(writes_since_us));
 	free(text);
 }
 
@@ -79,12 +86,16 @@ static void transactions_take(struct mysrc_activity *a,
 		const char *since = mydb_value(r, i, 1);
 		const char *harmless = mydb_value(r, i, 3);
 		const char *id = mydb_value(r, i, 6);
+		const char *wrote = mydb_value(r, i, 7);
+		int64_t us = mysrc_activity_time(since);
+		json_object_set_new(a->sessions, thread, json_true());
 		if (harmless && *harmless == '1')
 			continue;
-		mysrc_activity_hold(a, mysrc_activity_time(since), thread,
-				    mydb_value(r, i, 4), mydb_value(r, i, 5));
+		mysrc_activity_hold(a, us, thread, mydb_value(r, i, 4),
+				    mydb_value(r, i, 5));
 		transactions_add(a, id ? strtoll(id, NULL, 10) : 0, thread,
-				 since ? since : "?");
+				 since ? since : "?",
+				 wrote && *wrote == '1' ? us : INT64_MAX);
 	}
 }
 
@@ -112,7 +123,8 @@ static bool transactions_parse_one(struct mysrc_activity *a, const char *text,
 		char *pid = xstrfmt("%lu", thread);
 		since -= strtoll(age, NULL, 10) * US_PER_SECOND;
 		mysrc_activity_hold(a, since, pid, "RUNNING", NULL);
-		transactions_add(a, strtoll(one, NULL, 10), pid, "?");
+		transactions_add(a, strtoll(one, NULL, 10), pid, "?", since);
+		json_object_set_new(a->sessions, pid, json_true());
 		free(pid);
 	}
 out:

@@ -1,0 +1,40 @@
+/*
+ * What one look at the open transactions proves to the next: up to where
+ * every NOW() belongs to a transaction that is over.
+ *
+ * A transaction's trx_started is no bound: it is set after its first statement
+ * has waited for a metadata lock, with its NOW() taken before (seen on MariaDB
+ * 10.11 and MySQL 9.7). But whatever begins after a look has its NOW() after
+ * that look's point, so one that an earlier look did not show is bounded by
+ * that look. Of settle.c; the memory travels in the watermark's "pending".
+ */
+#ifndef TIDEMARK_CONNECTORS_MYSQL_LOOKS_H
+#define TIDEMARK_CONNECTORS_MYSQL_LOOKS_H
+
+#include "connectors/mysql/activity.h"
+#include "core/data/watermark.h"
+
+struct mysrc_looks {
+	bool any; /* point_us holds */
+	int64_t point_us; /* of the last look */
+	json_t *seen; /* transaction -> µs: before its first NOW() */
+	bool guessed; /* one was open before the first look */
+};
+
+/* From a watermark's pending, which may be NULL, or hold nothing of ours. */
+void mysrc_looks_read(struct mysrc_looks *looks, const json_t *pending);
+/* As `pending` of a watermark; new reference, NULL: nothing was looked at. */
+json_t *mysrc_looks_json(const struct mysrc_looks *looks);
+/* Put what mysrc_looks_json gave into a mark that moves. */
+void mysrc_looks_store(json_t *looked, struct watermark *mark);
+void mysrc_looks_release(struct mysrc_looks *looks);
+/* One more look, `margin_us` less than what it shows. */
+void mysrc_looks_add(struct mysrc_looks *looks, const struct mysrc_activity *a,
+		     int64_t margin_us);
+/* The settled instant after the look `a` was added; `held`: it would be later
+ * if those that have written were over. */
+int64_t mysrc_looks_settled(const struct mysrc_looks *looks,
+			    const struct mysrc_activity *a, int64_t margin_us,
+			    bool *held);
+
+#endif
