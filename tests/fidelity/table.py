@@ -11,7 +11,7 @@ import re
 import struct
 from typing import Callable, NamedTuple, Optional
 
-DESTINATIONS = ("postgres", "sqlite", "duckdb")
+DESTINATIONS = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
 TITLES = {"postgres": "PostgreSQL", "mariadb": "MariaDB", "mysql": "MySQL",
           "sqlite": "SQLite", "duckdb": "DuckDB"}
 EXACT, WIDENED, LOSSY = "exact", "widened", "lossy"
