@@ -275,14 +275,16 @@ bool my_type_needs_cast(const struct my_type *actual, const char *charset)
 	}
 }
 
-/* A number as text is no bits, and the year "0" is 2000. */
+/* A number as text is no bits, and the year "0" is 2000. MySQL reads no text as
+ * a number beyond 63 bits. */
 void my_type_cast(struct strbuf *sb, const struct my_type *actual,
 		  const char *charset, const char *value)
 {
 	if (!my_type_needs_cast(actual, charset))
 		strbuf_addstr(sb, value);
 	else if (actual->base == MY_BIT)
-		strbuf_addf(sb, "CAST(%s AS UNSIGNED)", value);
+		strbuf_addf(sb, "CAST(CAST(%s AS DECIMAL(20)) AS UNSIGNED)",
+			    value);
 	else if (actual->base == MY_YEAR)
 		strbuf_addf(sb, "CAST(%s AS SIGNED)", value);
 	else

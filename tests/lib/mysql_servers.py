@@ -31,7 +31,7 @@ MYSQL_TREE = CACHE / "tidemark-tests/mysql"
 FAST = ["--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0",
         "--innodb-buffer-pool-size=64M", "--sync-binlog=0",
         "--skip-log-bin", "--skip-name-resolve", "--secure-file-priv=",
-        "--max-connections=60"]
+        "--max-connections=60", "--local-infile=1"]
 
 
 class MysqlFamily:

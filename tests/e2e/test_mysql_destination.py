@@ -1,0 +1,122 @@
+"""MariaDB and MySQL as destinations: what only they can get wrong."""
+
+import re
+import socket
+import threading
+
+import pytest
+
+import oracle
+import workload
+from bench import (EXIT_ACCESS, EXIT_SCHEMA, PASSWORD_VARIABLE, sync_items,
+                   written)
+
+ENGINES = ("mariadb", "mysql")
+OFFER = re.compile(rb"\xfb[0-9a-f]{32}")
+
+
+@pytest.fixture(params=ENGINES)
+def destination(request, make_mysql):
+    return make_mysql(request.param)
+
+
+class Rogue:
+    """A server that asks for another file than the statement names: what the
+    real one says, but for that packet."""
+
+    def __init__(self, port, name):
+        self.port, self.name = port, name
+        self.heard = b""
+        self.asked = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self.port))
+            for job in ((client, server, self.listen),
+                        (server, client, self.speak)):
+                threading.Thread(target=self.copy, args=job,
+                                 daemon=True).start()
+
+    @staticmethod
+    def copy(src, dst, change):
+        try:
+            while data := src.recv(65536):
+                dst.sendall(change(data))
+        except OSError:
+            pass
+        finally:
+            dst.close()
+
+    def listen(self, data):
+        self.heard += data
+        return data
+
+    def speak(self, data):
+        found = OFFER.search(data)
+        if not found:
+            return data
+        self.asked += 1
+        start, end = found.span()
+        packet = b"\xfb" + self.name.encode()
+        header = len(packet).to_bytes(3, "little") + data[start - 1:start]
+        return data[:start - 4] + header + packet + data[end:]
+
+    def url(self, end):
+        return end.url().replace(f":{self.port}/",
+                                 f":{self.listener.getsockname()[1]}/")
+
+
+def test_server_asks_for_another_file(tidemark, source, destination, work_dir):
+    """It gets nothing: neither the file, nor the rows under its name."""
+    secret = work_dir / "private"
+    secret.write_text("do not show this to anybody\n", encoding="utf-8")
+    workload.create_items(source, rows=50)
+    rogue = Rogue(destination.server.port, str(secret))
+    sync_items(tidemark, source, destination, "timestamp",
+               retry={"attempts": 1})
+    tidemark.connect("warehouse", {
+        "url": rogue.url(destination),
+        "password": "${%s}" % PASSWORD_VARIABLE}).write_config()
+    done = tidemark.run(expect=EXIT_ACCESS)
+    rogue.listener.close()
+    assert rogue.asked, "the load did not go by LOCAL INFILE"
+    assert "not offered" in done.err
+    assert b"do not show" not in rogue.heard
+    assert b"item 7" not in rogue.heard
+    assert destination.rows(f"{destination.schema}.items",
+                            {"id": "int"}) == []
+
+
+@pytest.mark.parametrize("mode", ("upsert", "delete_insert", "append"))
+def test_unchanged_rows_are_not_written(tidemark, source, destination, mode):
+    """500 rows come again, one of them has changed: the engine writes one."""
+    to = f"{destination.schema}.items"
+    workload.create_items(source, rows=500)
+    sync_items(tidemark, source, destination, "timestamp", mode)
+    tidemark.run()
+    before = destination.physical(to)
+    workload.update_items(source, "id = 3", "quantity = 7777",
+                          "2024-06-01 10:00:00")
+    tidemark("watermark", "reset", "items").expect(0)
+    result = tidemark.run().pipeline()
+    assert (result["rows_read"], written(result)) == (500, 1)
+    # An update may be counted as the attempt to insert, and the update.
+    assert 1 <= destination.physical(to)[0] - before[0] <= 2
+    oracle.check_equal(source, destination, "items", to, oracle.ITEMS)
+
+
+def test_engine_without_transactions_is_refused(tidemark, source, destination):
+    workload.create_items(source, rows=5)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    destination.execute("ALTER TABLE items ENGINE=MyISAM")
+    done = tidemark("run", "--json").expect(EXIT_SCHEMA)
+    assert "MyISAM" in done.err
+    assert "ENGINE=InnoDB" in done.err
+    assert "MyISAM" in tidemark("check").out
