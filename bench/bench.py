@@ -20,7 +20,8 @@ import time
 
 import duckdb
 
-from tests.lib.servers import CANARY, Cluster
+import mysql_servers
+from servers import CANARY, Cluster
 
 COLUMNS = """id bigint primary key, customer_id bigint not null,
 status text not null, note text, amount numeric(12,2) not null,
@@ -35,6 +36,17 @@ select i, i % 100000, (array['new','paid','packed','sent'])[1 + i % 4],
 from generate_series({first}, {last}) i"""
 
 FIRST_STAMP = "timestamptz '2025-01-01' + i / 10 * interval '1 second'"
+
+MYSQL_COLUMNS = """id bigint primary key, customer_id bigint not null,
+status longtext not null, note longtext, amount decimal(12,2) not null,
+quantity int not null, paid tinyint(1) not null,
+created_at datetime(6) not null, updated_at datetime(6) not null"""
+# As LOAD DATA reads it.
+MYSQL_COPY = """copy (select id, customer_id, status, note, amount, quantity,
+paid::int, created_at at time zone 'utc', updated_at at time zone 'utc'
+from orders) to stdout"""
+MYSQL_SETTINGS = ["--innodb-buffer-pool-size=512M", "--innodb-doublewrite=1",
+                  "--innodb-flush-log-at-trx-commit=1"]
 
 # A checksum that each engine computes alike: integers and exact decimals.
 SUMS = """select count(*), sum(id), sum(customer_id), sum(quantity),
@@ -72,12 +84,15 @@ class Bench:
             "shared_buffers": "512MB", "max_wal_size": "8GB",
             "checkpoint_timeout": "30min"}).create().start().prepare()
         self.results = []
+        self.mysql = {}
         self.env = dict(os.environ, BENCH_PASSWORD=CANARY)
         for name in ("source", "target"):
             self.cluster.create_database(name)
 
     def close(self):
         self.cluster.remove()
+        for server in self.mysql.values():
+            server.remove()
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def sql(self, database, sql):
@@ -116,7 +131,25 @@ class Bench:
     def url(self, database):
         return self.cluster.url(database, password="${BENCH_PASSWORD}")
 
+    def server(self, engine):
+        """MariaDB or MySQL, started when first asked for."""
+        if engine not in self.mysql:
+            kind = mysql_servers.SERVERS[engine]
+            self.mysql[engine] = kind(MYSQL_SETTINGS).create().start().prepare()
+        return self.mysql[engine]
+
+    def reset_mysql(self, engine, columns=None):
+        server = self.server(engine)
+        server.drop_database("target")
+        server.create_database("target")
+        if columns:
+            with server.admin("target") as db, db.cursor() as cursor:
+                cursor.execute(f"create table orders ({columns})")
+
     def destination(self, engine):
+        if engine in mysql_servers.SERVERS:
+            return self.server(engine).url(
+                "target", password="${BENCH_PASSWORD}"), None
         path = os.path.join(self.dir, f"target.{engine}")
         return {"postgres": self.url("target"), "duckdb": f"duckdb:{path}",
                 "sqlite": f"sqlite:{path}"}[engine], path
@@ -124,6 +157,8 @@ class Bench:
     def drop(self, engine):
         if engine == "postgres":
             self.reset_target()
+        if engine in mysql_servers.SERVERS:
+            self.reset_mysql(engine)
         for leftover in os.listdir(self.dir):
             if leftover.startswith(f"target.{engine}") or leftover.startswith("state"):
                 os.remove(os.path.join(self.dir, leftover))
@@ -132,7 +167,7 @@ class Bench:
         """One `tidemark copy`; seconds, MiB."""
         url, _ = self.destination(engine)
         to = {"postgres": "public.orders", "duckdb": "main.orders",
-              "sqlite": "orders"}[engine]
+              "sqlite": "orders"}.get(engine, "target.orders")
         seconds, rss, _ = peak_run(
             [self.options.binary, "-q", "copy", self.url("source"), url,
              "--table", "public.orders", "--to", to,
@@ -155,6 +190,11 @@ class Bench:
             database = "source" if engine == "source" else "target"
             with self.cluster.admin(database) as admin:
                 return tuple(int(x) for x in admin.execute(query).fetchone())
+        if engine in mysql_servers.SERVERS:
+            with self.server(engine).admin("target") as db, \
+                    db.cursor() as cursor:
+                cursor.execute(query.replace("bigint", "signed"))
+                return tuple(int(x) for x in cursor.fetchone())
         _, path = self.destination(engine)
         if engine == "sqlite":
             # Decimals are text there.
@@ -219,6 +259,25 @@ class Bench:
             "tidemark": (lambda: self.drop("sqlite"),
                          lambda: self.copy("sqlite"), "sqlite")}, self.rows)
 
+    def local(self, engine):
+        """The rows from memory into the keyed table, by the client that the
+        server's people wrote."""
+        load = ("load data local infile '/dev/stdin' into table orders "
+                "character set utf8mb4")
+        return self.psql(
+            f'psql -qXc "{" ".join(MYSQL_COPY.split())}" source | mysql '
+            f"--no-defaults --socket={self.server(engine).socket} --user=root "
+            f'--local-infile=1 target -e "{load}"')
+
+    def family(self):
+        for engine in mysql_servers.SERVERS:
+            self.measure(f"full load, {engine}", {
+                "psql into LOAD DATA LOCAL": (
+                    lambda e=engine: self.reset_mysql(e, MYSQL_COLUMNS),
+                    lambda e=engine: self.local(e), engine),
+                "tidemark": (lambda e=engine: self.drop(e),
+                             lambda e=engine: self.copy(e), engine)}, self.rows)
+
     def plan(self):
         """The best hand-written plan: stage, delete what changed, insert."""
         since = "(select max(updated_at) from orders)"
@@ -255,7 +314,7 @@ class Bench:
         }, self.changed + self.added)
 
     def nothing(self):
-        for engine in ("postgres", "duckdb", "sqlite"):
+        for engine in ("postgres", "duckdb", "sqlite", *self.mysql):
             self.drop(engine)
             self.copy(engine)
             self.measure(f"nothing changed, {engine}", {
@@ -294,7 +353,7 @@ def main():
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--jobs", default="full,delta,nothing")
+    parser.add_argument("--jobs", default="full,family,delta,nothing")
     options = parser.parse_args()
     bench = Bench(options)
     try:
