@@ -58,7 +58,7 @@ static int commit_reconnect(struct mydst *d, struct mydb **out,
 	return rc;
 }
 
-static int commit_take(struct mydst *d, struct mydb *db, struct error *err)
+static void commit_take(struct mydst *d, struct mydb *db)
 {
 	struct mydb *old;
 
@@ -68,7 +68,7 @@ static int commit_take(struct mydst *d, struct mydb *db, struct error *err)
 	pthread_mutex_unlock(&d->swapping);
 	mydb_close(old);
 	my_lock_forget(d);
-	return my_stage_create(d, err);
+	d->staged = false;
 }
 
 /* The connection was lost between COMMIT and its answer: only the row knows
@@ -93,7 +93,7 @@ static int commit_resolve(struct mydst *d, const struct checkpoint *next,
 				  err);
 	if (!rc && now.found && next->batch_id && !d->target->refresh &&
 	    !strcmp(now.batch_id, next->batch_id)) {
-		rc = commit_take(d, db, err);
+		commit_take(d, db);
 		db = NULL;
 	} else if (!rc && now.found && strcmp(now.batch_id, d->seen.batch_id)) {
 		rc = error_set(err, ERROR_STATE,

@@ -75,7 +75,8 @@ struct mydst {
 	char *columns; /* quoted list of them */
 	char *load_columns; /* the same for LOAD DATA, with what it SETs */
 	char *insert_row; /* (?, ?, ...) */
-	bool dirty; /* the stage has rows */
+	bool staged; /* the stage is there, */
+	bool dirty; /* and has rows */
 	struct mark_seen seen;
 	/* Rows may go straight into the table: it was empty, or all of the
 	 * last batch were new. */
@@ -165,7 +166,7 @@ int my_mark_commit(struct mydst *d, const struct checkpoint *next,
 /* stage.c: the session's temporary table, of the columns of d->table; the
  * batch's rows, in key order, into it or straight into the table. */
 void my_stage_describe(struct mydst *d);
-int my_stage_create(struct mydst *d, struct error *err);
+/* Make it, or empty it, before a transaction: a run without rows has none. */
 int my_stage_empty(struct mydst *d, struct error *err);
 /* 1: all rows are in; 0: at least one key was there already (or, straight into
  * the table, something did not fit), and the caller rolls back; DATA naming

@@ -273,7 +273,7 @@ int my_load(struct destination *base, const struct batch *batch,
 	struct load_counts counts = { 0, 0, 0, 0 };
 	int rc = row_order_build(&d->order, batch, err);
 
-	if (!rc)
+	if (!rc && batch->n_rows)
 		rc = my_stage_empty(d, err);
 	if (!rc)
 		rc = load_transaction(d, batch, next, &counts, err);

@@ -145,30 +145,38 @@ static int prepare_direct(struct mydst *d, struct error *err)
 static int prepare_session(struct mydst *d, struct error *err)
 {
 	const char *table = d->target->refresh ? d->place.build : d->place.base;
-	int rc = my_catalog_read(d->db, d->place.database, table,
-				 d->target->schema, &d->table, err);
+	int rc = 0;
 
+	if (!d->table.exists)
+		rc = my_catalog_read(d->db, d->place.database, table,
+				     d->target->schema, &d->table, err);
 	if (!rc && !d->table.exists)
 		rc = error_set(err, ERROR_SCHEMA, "table %s has disappeared",
 			       d->rows);
 	if (rc)
 		return rc;
 	my_stage_describe(d);
-	rc = my_stage_create(d, err);
-	return rc ? rc : prepare_direct(d, err);
+	d->staged = false;
+	return prepare_direct(d, err);
 }
 
+/* A table that stays as it is is not asked about again. */
 static int prepare_tables(struct mydst *d, const struct target *target,
 			  struct error *err)
 {
 	struct plan plan;
 	int rc;
 
+	my_catalog_release(&d->table);
 	my_plan_init(&plan);
 	rc = prepare_plan(d, target, &plan, err);
 	if (!rc && (target->refresh || plan.inspection.ddl.n ||
-		    prepare_needs_row(&plan, target)))
+		    prepare_needs_row(&plan, target))) {
 		rc = prepare_write(d, target, &plan, err);
+	} else if (!rc) {
+		d->table = plan.table;
+		memset(&plan.table, 0, sizeof(plan.table));
+	}
 	my_plan_release(&plan);
 	return rc;
 }

@@ -74,7 +74,7 @@ void my_stage_describe(struct mydst *d)
 /* Types and collations of the table's own: what does not fit there does not
  * fit here, where the row is known; and keys that are one there are one
  * here. */
-int my_stage_create(struct mydst *d, struct error *err)
+static int stage_create(struct mydst *d, struct error *err)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf sql = STRBUF_INIT;
@@ -105,6 +105,7 @@ int my_stage_create(struct mydst *d, struct error *err)
 		rc = mydb_exec(d->db, sql.data, err);
 	if (rc)
 		error_prefix(err, "table %s: its stage", d->target->table);
+	d->staged = rc == 0;
 	d->dirty = false;
 	strbuf_release(&sql);
 	return rc ? rc : failpoint("stage_created", err);
@@ -114,6 +115,8 @@ int my_stage_empty(struct mydst *d, struct error *err)
 {
 	int rc = 0;
 
+	if (!d->staged)
+		return stage_create(d, err);
 	if (d->dirty)
 		rc = my_execf(d->db, err, "TRUNCATE TABLE %s", d->place.stage);
 	if (!rc)
