@@ -10,7 +10,9 @@
 /* Room for the digits of any 64-bit number. */
 #define DIGITS_MOST  20
 #define STAMP_LENGTH 26 /* 2026-01-31 12:00:00.000001 */
-#define TIME_MOST_US (((INT64_C(838) * 60 + 59) * 60 + 59) * US_PER_SECOND)
+/* MariaDB's TIME ends a microsecond before this, MySQL's a second, and says
+ * so. */
+#define TIME_END_US (INT64_C(839) * 3600 * US_PER_SECOND)
 
 static void format_unsigned(struct strbuf *out, uint64_t x)
 {
@@ -184,8 +186,8 @@ static int format_clock(struct strbuf *out, const struct vector *v, size_t row,
 	uint64_t us;
 
 	memcpy(&x, v->data + row * sizeof(x), sizeof(x));
-	if (x.months || x.days || x.microseconds > TIME_MOST_US ||
-	    x.microseconds < -TIME_MOST_US)
+	if (x.months || x.days || x.microseconds >= TIME_END_US ||
+	    x.microseconds <= -TIME_END_US)
 		return error_set(err, ERROR_DATA,
 				 "an interval that is no TIME (838:59:59 at "
 				 "most)");

@@ -19,7 +19,9 @@ struct errno_case {
 static const struct errno_case numbers[] = {
 	/* transient: worth another try */
 	{ 1040, "08004", ERROR_TRANSIENT },
+	{ 1047, "08S01", ERROR_TRANSIENT },
 	{ 1053, "08S01", ERROR_TRANSIENT },
+	{ 1180, "HY000", ERROR_TRANSIENT },
 	{ 1205, "HY000", ERROR_TRANSIENT },
 	{ 1213, "40001", ERROR_TRANSIENT },
 	{ 1317, "70100", ERROR_TRANSIENT },
@@ -35,6 +37,15 @@ static const struct errno_case numbers[] = {
 	{ 1045, "28000", ERROR_ACCESS },
 	{ 1049, "42000", ERROR_ACCESS },
 	{ 1114, "HY000", ERROR_ACCESS },
+	{ 1148, "42000", ERROR_ACCESS },
+	{ 1197, "HY000", ERROR_ACCESS },
+	{ 1665, "HY000", ERROR_ACCESS },
+	{ 1836, "HY000", ERROR_ACCESS },
+	{ 1878, "HY000", ERROR_ACCESS },
+	{ 2000, "HY000", ERROR_ACCESS },
+	{ 3675, "HY000", ERROR_ACCESS },
+	{ 3948, "42000", ERROR_ACCESS },
+	{ 4166, "HY000", ERROR_ACCESS },
 	{ 1142, "42000", ERROR_ACCESS },
 	{ 1227, "42000", ERROR_ACCESS },
 	{ 1290, "HY000", ERROR_ACCESS },
@@ -52,6 +63,8 @@ static const struct errno_case numbers[] = {
 	/* schema */
 	{ 1054, "42S22", ERROR_SCHEMA },
 	{ 1146, "42S02", ERROR_SCHEMA },
+	{ 1170, "42000", ERROR_SCHEMA },
+	{ 3750, "HY000", ERROR_SCHEMA },
 	{ 1356, "HY000", ERROR_SCHEMA },
 	/* ours */
 	{ 1046, "3D000", ERROR_CONFIG },
