@@ -144,7 +144,8 @@ static void duckdb_keys(void **state)
 				    i, keys[i][n]);
 		strbuf_addf(&sql,
 			    "CREATE TABLE r%zu AS FROM t%zu UNION ALL "
-			    "(FROM t%zu LIMIT 1);",
+			    "(SELECT k, stamp + INTERVAL 1 DAY FROM t%zu LIMIT "
+			    "1);",
 			    i, i, i);
 	}
 	world_exec(w, "%s", sql.data);
@@ -182,6 +183,27 @@ static void duckdb_chunks(void **state)
 		assert_int_equal(w->sum, 20000LL * 19999 / 2);
 		world_expect_count(w, sizes[i], 0);
 	}
+}
+
+/* A statement that is stopped on the way is no end of the rows. */
+static void duckdb_stopped_statement(void **state)
+{
+	struct world *w = suite_world(state);
+	int rc;
+
+	world_exec(w, "CREATE TABLE t AS SELECT n AS id, TIMESTAMPTZ "
+		      "'2024-01-01 00:00:00+00' AS stamp "
+		      "FROM range(100000) r(n)");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "stamp");
+	world_key(w, "id", NULL);
+	assert_int_equal(world_begin(w), 0);
+	assert_int_equal(world_step(w, 1000), 1);
+	assert_int_equal(world_step(w, 1000), 1);
+	w->ops->interrupt(w->connector);
+	while ((rc = world_step(w, 1000)) > 0)
+		;
+	assert_int_equal(rc, -ERROR_STOPPED);
+	assert_true(w->n_rows < 100000);
 }
 
 static void duckdb_expressions(void **state)
@@ -234,8 +256,8 @@ static void duckdb_refusals(void **state)
 }
 
 const struct CMUnitTest suite_duckdb[] = {
-	SUITE_TEST(duckdb_values),   SUITE_TEST(duckdb_keys),
-	SUITE_TEST(duckdb_chunks),   SUITE_TEST(duckdb_expressions),
-	SUITE_TEST(duckdb_refusals),
+	SUITE_TEST(duckdb_values),	SUITE_TEST(duckdb_keys),
+	SUITE_TEST(duckdb_chunks),	SUITE_TEST(duckdb_stopped_statement),
+	SUITE_TEST(duckdb_expressions), SUITE_TEST(duckdb_refusals),
 };
 const size_t suite_duckdb_n = ARRAY_SIZE(suite_duckdb);

@@ -359,7 +359,8 @@ static void sqlite_keys(void **state)
 		world_key(w, "k", NULL);
 		world_expect_count(w, 1, keys[i].c ? 3 : 2);
 		world_expect(w, 1, "");
-		world_exec(w, "INSERT INTO t SELECT k, at, 9 FROM t LIMIT 1");
+		world_exec(w, "INSERT INTO t SELECT k, '2024-01-02 00:00:00Z', "
+			      "9 FROM t LIMIT 1");
 		world_reset(w);
 		world_refuse(w, ERROR_SCHEMA, "repeats");
 	}

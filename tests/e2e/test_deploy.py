@@ -134,6 +134,22 @@ def test_example_mysql_to_postgres(tidemark, named_database, make_database,
             sorted(warehouse.rows("public.stock", STOCK)))
 
 
+@pytest.mark.parametrize("server", ("mariadb", "mysql"))
+def test_example_postgres_to_mysql(tidemark, named_database, make_database,
+                                   server):
+    shop, mirror = make_database("shop"), named_database(server, "shop")
+    text = (ROOT / "examples/shop.sql").read_text(encoding="utf-8")
+    text = re.sub(r"^\\.*$", "", text, flags=re.M)  # psql's own
+    shop.execute(text.replace(":customers", "300").replace(":orders", "500"))
+    first, second = run_example(tidemark, "postgres-to-mysql.yaml", {
+        "SHOP": shop.url(), "SHOP_PASSWORD": CANARY,
+        "MIRROR": mirror.url(), "MIRROR_PASSWORD": CANARY})
+    assert first == {"customers": 300, "orders": 500, "order_lines": 1500}
+    assert second == {"customers": 0, "orders": 0, "order_lines": 0}
+    assert (sorted(shop.rows("public.order_lines", LINES)) ==
+            sorted(mirror.rows("order_lines", LINES)))
+
+
 def test_demo(tidemark_binary):
     """It says what it shows, shows it, and leaves nothing behind."""
     def leftovers():
