@@ -6,6 +6,7 @@
 
 #include "core/base/clock.h"
 #include "core/data/value.h"
+#include "destinations/mysql/json.h"
 
 /* Room for the digits of any 64-bit number. */
 #define DIGITS_MOST  20
@@ -201,36 +202,6 @@ static int format_clock(struct strbuf *out, const struct vector *v, size_t row,
 	return 0;
 }
 
-int my_format_value(struct strbuf *out, enum my_form form,
-		    const struct vector *v, size_t row, struct error *err)
-{
-	const uint8_t *bytes;
-	size_t n;
-
-	switch (form) {
-	case FORM_BYTES:
-		bytes = vector_bytes(v, row, &n);
-		strbuf_add(out, bytes, n);
-		return 0;
-	case FORM_INTEGER:
-		format_integer(out, v, row);
-		return 0;
-	case FORM_FLOAT:
-		return format_float(out, v, row, err);
-	case FORM_DECIMAL:
-		return format_decimal(out, v, row, err);
-	case FORM_DATE:
-		return format_date(out, v, row, err);
-	case FORM_INSTANT:
-		return format_instant(out, v, row, err);
-	case FORM_CLOCK:
-		return format_clock(out, v, row, err);
-	default:
-		value_print(out, v, row);
-		return 0;
-	}
-}
-
 /* What means something to LOAD DATA, and NUL, for the sake of old servers. */
 static char format_escape(uint8_t c)
 {
@@ -265,21 +236,58 @@ static void format_escaped(struct strbuf *out, const uint8_t *src, size_t n)
 	out->len += (size_t)(to - start);
 }
 
+static int format_bytes(struct strbuf *out, enum my_form form,
+			const struct vector *v, size_t row, bool escape,
+			struct error *err)
+{
+	size_t n;
+	const uint8_t *bytes = vector_bytes(v, row, &n);
+
+	if (form == FORM_JSON && my_json_check((const char *)bytes, n, err))
+		return -(int)err->code;
+	if (escape)
+		format_escaped(out, bytes, n);
+	else
+		strbuf_add(out, bytes, n);
+	return 0;
+}
+
+int my_format_value(struct strbuf *out, enum my_form form,
+		    const struct vector *v, size_t row, struct error *err)
+{
+	switch (form) {
+	case FORM_BYTES:
+	case FORM_JSON:
+		return format_bytes(out, form, v, row, false, err);
+	case FORM_INTEGER:
+		format_integer(out, v, row);
+		return 0;
+	case FORM_FLOAT:
+		return format_float(out, v, row, err);
+	case FORM_DECIMAL:
+		return format_decimal(out, v, row, err);
+	case FORM_DATE:
+		return format_date(out, v, row, err);
+	case FORM_INSTANT:
+		return format_instant(out, v, row, err);
+	case FORM_CLOCK:
+		return format_clock(out, v, row, err);
+	default:
+		value_print(out, v, row);
+		return 0;
+	}
+}
+
 static int format_field(struct strbuf *out, enum my_form form,
 			const struct vector *v, size_t row, struct error *err)
 {
-	const uint8_t *bytes;
-	size_t n;
-
 	if (vector_is_null(v, row)) {
 		strbuf_add(out, "\\N", 2);
 		return 0;
 	}
-	if (form != FORM_BYTES)
-		return my_format_value(out, form, v, row, err);
-	bytes = vector_bytes(v, row, &n);
-	format_escaped(out, bytes, n);
-	return 0;
+	if (form == FORM_BYTES || form == FORM_JSON)
+		return format_bytes(out, form, v, row, true, err);
+	return my_format_value(out, form, v, row, err);
 }
 
 int my_format_row(struct strbuf *out, const enum my_form *forms,

@@ -82,6 +82,7 @@ bool my_type_keeps_order(enum type_kind kind, const struct my_type *actual);
 /* How a value is written. */
 enum my_form {
 	FORM_BYTES, /* as they are: text and bytes */
+	FORM_JSON, /* the same, into MySQL's own JSON */
 	FORM_PRINTED, /* value_print */
 	FORM_INTEGER, /* digits; a bool is 0 or 1 */
 	FORM_FLOAT, /* no NaN, no infinity */

@@ -254,6 +254,8 @@ enum my_form my_type_form(enum type_kind kind, const struct my_type *actual)
 	bool text = kind == TYPE_TEXT || kind == TYPE_JSON ||
 		    kind == TYPE_NATIVE || kind == TYPE_DECIMAL;
 
+	if (actual->base == MY_JSON && text)
+		return FORM_JSON;
 	if (my_type_is_text(actual->base))
 		return text ? FORM_BYTES : FORM_PRINTED;
 	return form_of_kind(kind, actual->base);

@@ -56,7 +56,8 @@ INTEGERS = (
     column("BIT(63)", INT64, ("0x7fffffffffffffff", 9223372036854775807),
            mine="bit(63)"),
     column("BIT(64)", UINT64, ("0", 0), ("1", 1),
-           mine="bit(64)"),
+           ("0x8000000000000000", 9223372036854775808),
+           ("0xffffffffffffffff", 18446744073709551615), mine="bit(64)"),
     column("INT AS (7 * 6) VIRTUAL", INT32, ("DEFAULT", 42), every=True),
     column("INT AS (6 * 9) STORED", INT32, ("DEFAULT", 54), every=True),
     column("INT INVISIBLE", INT32, ("13", 13)),
@@ -179,7 +180,11 @@ TIMES = (
            mine="time(5)"),
     column("TIME(6)", INTERVAL, ("'-837:59:59.999999'", "-837:59:59.999999"),
            ("'837:59:59.999999'", "837:59:59.999999"),
-           ("'-00:00:00.000001'", "-00:00:00.000001"), mine="time(6)"),
+           ("'-00:00:00.000001'", "-00:00:00.000001"),
+           Value("'838:59:59.999999'", "838:59:59.999999", only=MARIADB,
+                 mysql=Refused("does not fit")),
+           Value("'-838:59:59.999999'", "-838:59:59.999999", only=MARIADB,
+                 mysql=Refused("does not fit")), mine="time(6)"),
 )
 
 TEXTS = (
@@ -285,6 +290,11 @@ JSONS = (
            ("'-9223372036854775808'", "-9223372036854775808"),
            ("'[0.30000000000000004, 5e-324, 1.7976931348623157e308]'",
             "[0.30000000000000004, 5e-324, 1.7976931348623157e308]"),
+           Value("JSON_ARRAY(CAST('12345678901234567890123.4500' AS"
+                 " DECIMAL(40,4)))", "[12345678901234567890123.4500]",
+                 mysql=Refused("would round")),
+           Value("JSON_ARRAY(CAST('1.50' AS DECIMAL(4,2)), '\"1.50\"')",
+                 '[1.50, "\\"1.50\\""]', mysql='[1.5, "\\"1.50\\""]'),
            ("JSON_ARRAY(TIMESTAMP'2024-02-29 12:00:00.5')",
             "[\"2024-02-29 12:00:00.500000\"]"),
            only=MYSQL, name="json_binary",

@@ -1,0 +1,16 @@
+/*
+ * What MySQL's JSON type would change without a word. It reads a number that
+ * is no integer of 64 bits as a double; inside the type it may be a DECIMAL,
+ * which its text does not tell. Called by format.c for each value.
+ */
+#ifndef TIDEMARK_DESTINATIONS_MYSQL_JSON_H
+#define TIDEMARK_DESTINATIONS_MYSQL_JSON_H
+
+#include <stddef.h>
+
+#include "core/base/error.h"
+
+/* DATA error that names the number. 1.50 for 1.5 is no change. */
+int my_json_check(const char *text, size_t n, struct error *err);
+
+#endif
