@@ -116,7 +116,8 @@ static char *columns_converted(const char *sql, bool has_fffd)
 }
 
 /* Bytes that are not valid in utf8mb3 or ascii are read as they are, and
- * checked here: they too would come as "?". What nobody here knows is read as
+ * checked here: they too would come as "?", on MariaDB 10.11 even under a CAST
+ * AS BINARY. What nobody here knows is read as
  * the server's text; the library does not know a VECTOR. */
 static char *columns_output(const struct mysrc_column *c, const char *charset)
 {
@@ -132,7 +133,7 @@ static char *columns_output(const struct mysrc_column *c, const char *charset)
 	if (!charset || columns_among(charset, whole))
 		return xstrdup(c->sql);
 	if (columns_among(charset, raw))
-		return xstrfmt("CAST(%s AS BINARY)", c->sql);
+		return xstrfmt("CONVERT(%s USING binary)", c->sql);
 	return columns_converted(c->sql, !strcmp(charset, "gb18030"));
 }
 

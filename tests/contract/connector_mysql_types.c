@@ -215,35 +215,6 @@ static void types_zero_dates(void **state)
 	world_expect(w, 10, "1|2024-01-01|NULL\n7|NULL|NULL\n");
 }
 
-/* Bytes that are no text: named, never replaced in silence. */
-static void types_bad_text(void **state)
-{
-	static const char *const charsets[] = { "utf8mb4", "utf8mb3" };
-	struct world *w = suite_world(state);
-
-	for (size_t i = 0; i < ARRAY_SIZE(charsets); i++) {
-		world_exec(w, "DROP TABLE IF EXISTS tm_source.t");
-		world_exec(w, "CREATE TABLE tm_source.t (id int PRIMARY KEY, "
-			      "v varbinary(9))");
-		world_exec(w, "INSERT INTO tm_source.t VALUES (1, 'a'), "
-			      "(2, 0xff41)");
-		world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
-		{
-			struct source_expression e = {
-				(char *)"v",
-				xstrfmt("CONVERT(v USING %s)", charsets[i])
-			};
-			w->source.expressions = &e;
-			w->source.n_expressions = 1;
-			/* The server itself refuses or marks such a cast. */
-			if (!world_run(w, 10))
-				assert_null(strstr(w->rows.data, "\xff"));
-			free(e.sql);
-			w->source.n_expressions = 0;
-		}
-	}
-}
-
 static void types_long_values(void **state)
 {
 	struct world *w = suite_world(state);
@@ -298,8 +269,8 @@ static void types_columns(void **state)
 }
 
 const struct CMUnitTest suite_mysql_types[] = {
-	SUITE_TEST(types_all),	       SUITE_TEST(types_as_keys),
-	SUITE_TEST(types_zero_dates),  SUITE_TEST(types_bad_text),
-	SUITE_TEST(types_long_values), SUITE_TEST(types_columns),
+	SUITE_TEST(types_all),	      SUITE_TEST(types_as_keys),
+	SUITE_TEST(types_zero_dates), SUITE_TEST(types_long_values),
+	SUITE_TEST(types_columns),
 };
 const size_t suite_mysql_types_n = ARRAY_SIZE(suite_mysql_types);

@@ -1,5 +1,6 @@
 """MariaDB and MySQL as sources, into every destination."""
 
+import pathlib
 import time
 
 import pytest
@@ -166,6 +167,36 @@ def test_zero_date_names_the_row(tidemark, source, make_destination):
     assert "--zero-dates" in tidemark(*command, env=password).expect(
         EXIT_DATA).err
     tidemark(*command, "--zero-dates", "null", env=password).expect(EXIT_OK)
+
+
+@pytest.mark.parametrize("charset", ("utf8mb4", "utf8mb3", "ascii", "cp932"))
+def test_bytes_that_are_no_text(tidemark, source, make_destination, charset):
+    """The server lets none in, but a damaged or copied file holds some."""
+    destination = make_destination("sqlite")
+    source.execute(
+        "CREATE TABLE notes (id int PRIMARY KEY, v varchar(20) CHARACTER SET"
+        f" {charset}, at timestamp NOT NULL) ENGINE = MyISAM",
+        "INSERT INTO notes VALUES (1, 'fine', '2024-01-01'), (7, 'MARKER',"
+        " '2024-01-02'), (8, 'fine', '2024-01-03')", "FLUSH TABLES notes")
+    file = pathlib.Path(source.server.data, source.database, "notes.MYD")
+    data = file.read_bytes()
+    assert data.count(b"MARKER") == 1
+    file.write_bytes(data.replace(b"MARKER", b"MA\xff\xfeER"))
+    source.execute("FLUSH TABLES")
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    tidemark.pipeline(
+        "notes",
+        source={"connection": "source", "table": f"{source.schema}.notes"},
+        destination={"connection": "warehouse", "table": "main.notes"},
+        watermark={"strategy": "timestamp", "column": "at"},
+        batch={"rows": 1})
+    done = tidemark.write_config().run(expect=EXIT_DATA).pipeline()
+    for part in (f"{source.schema}.notes", 'column "v"', "id=7",
+                 "not valid in the column's character set"):
+        assert part in done["error"]["message"], done
+    assert done["watermark_after"]["key"] == ["1"], done
+    assert destination.rows("main.notes", {"id": "int"}) == [(1,)]
 
 
 def test_xmin_is_postgres_only(tidemark, source, make_destination):
