@@ -20,6 +20,7 @@ import time
 
 import duckdb
 
+import mysql_read
 import mysql_servers
 from servers import CANARY, Cluster
 
@@ -73,6 +74,8 @@ def peak_run(command, env, report):
 
 
 class Bench:
+    peak_run = staticmethod(peak_run)
+
     def __init__(self, options):
         self.options = options
         self.rows = 20000 if options.smoke else options.rows
@@ -320,6 +323,9 @@ class Bench:
             self.measure(f"nothing changed, {engine}", {
                 "tidemark": (lambda: None, lambda e=engine: self.copy(e), engine)}, 0)
 
+    def read(self):
+        mysql_read.read(self)
+
     def report(self):
         cpu = "unknown CPU"
         with open("/proc/cpuinfo", encoding="utf-8") as info:
@@ -353,7 +359,7 @@ def main():
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--jobs", default="full,family,delta,nothing")
+    parser.add_argument("--jobs", default="full,family,delta,nothing,read")
     options = parser.parse_args()
     bench = Bench(options)
     try:
