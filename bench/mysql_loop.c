@@ -75,7 +75,8 @@ int main(int argc, char **argv)
 
 	if (argc != 6 ||
 	    !mysql_real_connect(db, argv[1], argv[3], getenv("MYSQL_PWD"),
-				argv[4], (unsigned)atoi(argv[2]), NULL, 0)) {
+				argv[4], (unsigned)strtoul(argv[2], NULL, 10),
+				NULL, 0)) {
 		fprintf(stderr, "mysql_loop: %s\n", mysql_error(db));
 		return 2;
 	}

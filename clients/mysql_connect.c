@@ -142,21 +142,41 @@ static void mydb_attempt_leave(struct mydb_attempt *a)
 	free(a);
 }
 
+static void mydb_attempt_run(struct mydb_attempt *a)
+{
+	a->ok = mysql_real_connect(a->conn, a->socket ? NULL : a->server.host,
+				   a->server.user, a->password,
+				   a->server.database, a->server.port,
+				   a->socket, 0) != NULL;
+}
+
 static void *mydb_attempt_main(void *arg)
 {
 	struct mydb_attempt *a = arg;
 	const uint64_t one = 1;
 
 	mysql_thread_init();
-	a->ok = mysql_real_connect(a->conn, a->socket ? NULL : a->server.host,
-				   a->server.user, a->password,
-				   a->server.database, a->server.port,
-				   a->socket, 0) != NULL;
-	if (a->done_fd >= 0 && write(a->done_fd, &one, sizeof(one)) < 0)
+	mydb_attempt_run(a);
+	if (write(a->done_fd, &one, sizeof(one)) < 0)
 		abort(); /* a counter of 1 always has room */
 	mydb_attempt_leave(a);
 	mysql_thread_end();
 	return NULL;
+}
+
+/* False: it is over already. */
+static bool mydb_attempt_begin(struct mydb_attempt *a)
+{
+	pthread_t thread;
+
+	if (a->done_fd >= 0 &&
+	    !pthread_create(&thread, NULL, mydb_attempt_main, a)) {
+		pthread_detach(thread);
+		return true;
+	}
+	atomic_fetch_sub(&a->left, 1);
+	mydb_attempt_run(a);
+	return false;
 }
 
 /* False: given up. */
@@ -178,19 +198,13 @@ void *mydb_connect(const struct mydb_target *t, enum tls_mode mode,
 		   bool *ok)
 {
 	struct mydb_attempt *a;
-	pthread_t thread;
 	MYSQL *conn = NULL;
 
 	pthread_once(&mydb_once, mydb_library_begin);
 	a = mydb_attempt_new(t, mydb_prepare_connection(t, mode, local));
-	if (a->done_fd >= 0 &&
-	    !pthread_create(&thread, NULL, mydb_attempt_main, a)) {
-		pthread_detach(thread);
-	} else {
-		mydb_attempt_main(a);
-	}
 	*ok = false;
-	if (a->done_fd < 0 || mydb_attempt_wait(a, heed_stop, limit_ms)) {
+	if (!mydb_attempt_begin(a) ||
+	    mydb_attempt_wait(a, heed_stop, limit_ms)) {
 		conn = a->conn;
 		a->conn = NULL;
 		*ok = a->ok;
