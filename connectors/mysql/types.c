@@ -6,6 +6,9 @@
 #include "connectors/mysql/decode.h"
 #include "core/base/alloc.h"
 
+/* MySQL takes the text of a parameter under CAST AS UNSIGNED for a signed
+ * number, and cuts it off at 2^63 - 1. */
+#define UNSIGNED_VALUE "CAST(CAST(? AS DECIMAL(20)) AS UNSIGNED)"
 #define INTEGER(name, kind)                                                    \
 	{                                                                      \
 		name, kind, MYDB_INTEGER, mysrc_decode_integer, ORDER_PLAIN,   \
@@ -38,12 +41,12 @@ static const struct mysrc_type types_table[] = {
 	INTEGER("int unsigned", TYPE_INT64),
 	INTEGER("bigint", TYPE_INT64),
 	{ "bigint unsigned", TYPE_UINT64, MYDB_UNSIGNED, mysrc_decode_integer,
-	  ORDER_PLAIN, "CAST(? AS UNSIGNED)" },
+	  ORDER_PLAIN, UNSIGNED_VALUE },
 	INTEGER("year", TYPE_INT16),
 	{ "bit", TYPE_INT64, MYDB_BYTES, mysrc_decode_bits, ORDER_BITS,
-	  "CAST(? AS UNSIGNED)" },
+	  UNSIGNED_VALUE },
 	{ "bit unsigned", TYPE_UINT64, MYDB_BYTES, mysrc_decode_bits,
-	  ORDER_BITS, "CAST(? AS UNSIGNED)" },
+	  ORDER_BITS, UNSIGNED_VALUE },
 	{ "decimal", TYPE_DECIMAL, MYDB_BYTES, mysrc_decode_decimal,
 	  ORDER_PLAIN, "CAST(? AS DECIMAL(65,30))" },
 	/* The text of a float, read as a double, is another number. */
