@@ -45,9 +45,10 @@ static int marks_greatest(struct sqsrc *s, char **out, struct error *err)
 	return rc;
 }
 
-/* " UNION ALL SELECT mark, key WHERE mark >= low AND mark < high" */
+/* " UNION ALL SELECT mark, key WHERE mark >= low AND mark < high"; `zone`: and
+ * those alone that end otherwise. */
 static void marks_range(struct sqsrc *s, struct paged_query *q, const char *low,
-			const char *high)
+			const char *high, const char *zone)
 {
 	const struct source_layout *l = &s->paged.layout;
 	const char *mark = source_mark(l)->sql;
@@ -58,41 +59,46 @@ static void marks_range(struct sqsrc *s, struct paged_query *q, const char *low,
 	strbuf_addf(&q->sql, " FROM %s AS %s WHERE %s < ?", l->table.sql,
 		    l->table.alias, mark);
 	paged_push(q, NULL, high);
-	if (!low)
-		return;
-	strbuf_addf(&q->sql, " AND %s >= ?", mark);
-	paged_push(q, NULL, low);
+	if (low) {
+		strbuf_addf(&q->sql, " AND %s >= ?", mark);
+		paged_push(q, NULL, low);
+	}
+	if (zone) {
+		strbuf_addf(&q->sql, " AND substr(%s, -%zu) <> ?", mark,
+			    strlen(zone));
+		paged_push(q, NULL, zone);
+	}
 }
 
 /* Where rows can lie that sort below the mark and may be later. */
 static void marks_write_ranges(struct sqsrc *s, struct paged_query *q,
 			       const char *from)
 {
+	const struct notation *n = &s->notation;
 	struct strbuf low = STRBUF_INIT, day = STRBUF_INIT, next = STRBUF_INIT;
 	int64_t us = 0;
 
 	/* Numbers; then what no date begins with. */
-	marks_range(s, q, NULL, "");
-	marks_range(s, q, "", "/");
-	if (s->notation.separator && !notation_is_endless(from) &&
-	    notation_parse(from, &us)) {
-		us += s->notation.zone_us;
-		value_print_timestamp(&day, us, false);
-		value_print_timestamp(&low, us - 2 * US_PER_DAY, false);
-		day.data[day.len = 10] = '\0';
-		strbuf_addf(&next, "%s ", day.data);
-		/* A day alone; then other zones, "13:00" before "T09:00", or
-		 * fractions of another length in the same second. */
-		marks_range(s, q, day.data, next.data);
-		if (*s->notation.zone)
-			low.data[low.len = 10] = '\0';
-		else
-			strbuf_reset(&low);
-		if (!*s->notation.zone)
-			strbuf_add(&low, from,
-				   s->notation.separator == 'T' ? 10 : 19);
-		marks_range(s, q, low.data, from);
-	}
+	marks_range(s, q, NULL, "", NULL);
+	marks_range(s, q, "", "/", NULL);
+	if (!n->separator || notation_is_endless(from) ||
+	    !notation_parse(from, &us))
+		return;
+	us += n->zone_us;
+	value_print_timestamp(&day, us, false);
+	day.data[day.len = 10] = '\0';
+	strbuf_addf(&next, "%s%c", day.data, n->separator);
+	/* A day alone, and "13:00" before "T09:00". */
+	marks_range(s, q, day.data, next.data, NULL);
+	/* In the same second: fractions of another length. */
+	strbuf_add(&low, from, 19);
+	marks_range(s, q, low.data, from, NULL);
+	/* Other zones: they differ by 26 hours at most. */
+	strbuf_reset(&low);
+	value_print_timestamp(&low, us - 2 * US_PER_DAY, false);
+	low.data[low.len = 10] = '\0';
+	if (*n->zone)
+		marks_range(s, q, low.data, from, n->zone);
 	strbuf_release(&low);
 	strbuf_release(&day);
 	strbuf_release(&next);

@@ -44,7 +44,10 @@ static int sqlite_source_open(struct connector **out,
 	if (!rc)
 		rc = sqlite_open(&s->db, s->path, &options, err);
 	if (!rc)
-		rc = sqlite_exec(s->db, "PRAGMA query_only = ON", err);
+		rc = sqlite_exec(s->db,
+				 "PRAGMA query_only = ON;"
+				 "PRAGMA cache_size = -16384",
+				 err);
 	if (rc)
 		sqlite_source_close(&s->paged.base);
 	else
