@@ -123,6 +123,11 @@ static bool number_survives(const char *text, size_t n)
 	return same;
 }
 
+static bool number_goes_on(char c)
+{
+	return c && strchr("0123456789.eE+-", c);
+}
+
 static size_t string_length(const char *text, size_t n)
 {
 	size_t i = 1;
@@ -142,7 +147,7 @@ int my_json_check(const char *text, size_t n, struct error *err)
 		} else if (text[i] == '-' ||
 			   (text[i] >= '0' && text[i] <= '9')) {
 			while (i + length < n &&
-			       memchr("0123456789.eE+-", text[i + length], 15))
+			       number_goes_on(text[i + length]))
 				length++;
 			if (!number_survives(text + i, length))
 				return error_set(
