@@ -303,9 +303,19 @@ JSONS = (
 
 SHAPE = {**BYTES, **family("longblob", WIDENED)}
 SHAPES = (
-    column("GEOMETRY", SHAPE, ("ST_GeomFromText('POINT(1.5 -2.25)')",
-                               bytes.fromhex("0101000000000000000000f83f"
-                                             "00000000000002c0"))),
+    column("GEOMETRY", SHAPE,
+           ("ST_GeomFromText('POINT(1.5 -2.25)')",
+            bytes.fromhex("0101000000000000000000f83f00000000000002c0")),
+           Value("ST_GeomFromText('POINT(1 2)', 4326)",
+                 bytes.fromhex("0101000000000000000000004000"
+                               "0000000000f03f"), only=MYSQL),
+           Value("ST_GeomFromText('POINT(1 2)', 4326)",
+                 bytes.fromhex("0101000000000000000000f03f"
+                               "0000000000000040"), only=MARIADB),
+           note="WKB, x before y as the server keeps them (MySQL turns the "
+           "latitudes and longitudes of SRID 4326 round); the SRID itself "
+           "does not travel: add `ST_SRID(column)` under "
+           "`source.expressions`"),
     column("POINT", SHAPE, ("ST_GeomFromText('POINT(0 1)')",
                             bytes.fromhex("01010000000000000000000000"
                                           "000000000000f03f"))),

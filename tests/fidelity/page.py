@@ -26,7 +26,8 @@ of a table of yours.
   values.
 - **widened**: it holds all of them, and more, or in another form: text of a
   number is no number to the destination's SQL.
-- **lossy**: something of the value does not arrive.
+- **lossy**: it cannot hold all of them. Such a column is refused (exit code
+  4); of the types below none is, but an existing table's column may be.
 
 SQLite holds as text what it has no type for, in forms that sort and that its
 date functions read: `2024-02-29`, `23:59:59.999999`, `2024-02-29 23:59:59.5`,
