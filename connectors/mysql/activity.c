@@ -13,16 +13,24 @@
 #define ACTIVITY_SESSION "session "
 
 /* A statement that waits for a metadata lock has taken its NOW(), and its
- * transaction does not show yet. Whole seconds, rounded down. */
+ * transaction does not show yet. Whole seconds, rounded down. A list without
+ * ourselves is none. */
 static const char activity_statements_sql[] =
 	"SELECT id, UTC_TIMESTAMP() - INTERVAL GREATEST(time, 0) SECOND,\n"
-	"  user = 'system user', state, LEFT(info, 200)\n"
+	"  user = 'system user', state, LEFT(info, 200),\n"
+	"  id = CONNECTION_ID()\n"
 	"FROM %s.processlist\n"
-	"WHERE id <> CONNECTION_ID() AND command NOT IN ('Sleep', 'Daemon',\n"
+	"WHERE id = CONNECTION_ID() OR command NOT IN ('Sleep', 'Daemon',\n"
 	"    'Binlog Dump', 'Binlog Dump GTID')\n"
 	"  AND (info IS NOT NULL OR user = 'system user')\n"
 	"  AND COALESCE(info, '') NOT LIKE 'SELECT /* tidemark source */%%'\n"
 	"ORDER BY 2";
+
+/* The first is whole, but MySQL counts the time of a CALL anew with each of its
+ * statements, and means to drop the list one day. The second counts from the
+ * CALL, but is empty, or has holes, as the performance schema is set up. */
+static const char *const activity_lists[] = { "information_schema",
+					      "performance_schema" };
 
 int64_t mysrc_activity_time(const char *text)
 {
@@ -52,33 +60,50 @@ void mysrc_activity_hold(struct mysrc_activity *a, int64_t since_us,
 	free(text);
 }
 
+static void activity_statement(struct mysrc_activity *a,
+			       const struct mydb_result *r, size_t row,
+			       bool hold, json_t *running)
+{
+	const char *id = mydb_value(r, row, 0);
+	const char *system = mydb_value(r, row, 2);
+	const char *own = mydb_value(r, row, 5);
+
+	if (own && *own == '1') {
+		a->lists = true;
+		return;
+	}
+	if (system && *system == '1') {
+		a->applies = true;
+		return;
+	}
+	json_array_append_new(running, json_string(id));
+	if (hold)
+		mysrc_activity_hold(
+			a, mysrc_activity_time(mydb_value(r, row, 1)), id,
+			mydb_value(r, row, 3), mydb_value(r, row, 4));
+}
+
 /* `running`: the sessions that run one. */
 static int activity_statements(struct mydb *db, struct mysrc_activity *a,
 			       bool hold, json_t *running, struct error *err)
 {
-	struct mydb_result *r = NULL;
-	char *sql = xstrfmt(activity_statements_sql,
-			    mydb_is_mariadb(db) ? "information_schema"
-						: "performance_schema");
-	int rc = mydb_query(db, &r, sql, 0, NULL, err);
+	size_t n = mydb_is_mariadb(db) ? 1 : ARRAY_SIZE(activity_lists);
 
-	free(sql);
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < mydb_rows(r); i++) {
-		const char *system = mydb_value(r, i, 2);
-		if (system && *system == '1')
-			a->applies = true;
-		else
-			json_array_append_new(running,
-					      json_string(mydb_value(r, i, 0)));
-		if (hold && !(system && *system == '1'))
-			mysrc_activity_hold(
-				a, mysrc_activity_time(mydb_value(r, i, 1)),
-				mydb_value(r, i, 0), mydb_value(r, i, 3),
-				mydb_value(r, i, 4));
+	for (size_t i = 0; i < n; i++) {
+		char *sql = xstrfmt(activity_statements_sql, activity_lists[i]);
+		struct mydb_result *r = NULL;
+		struct error why = ERROR_INIT;
+		int rc = mydb_query(db, &r, sql, 0, NULL, &why);
+
+		free(sql);
+		if (rc && rc != -ERROR_SCHEMA && rc != -ERROR_ACCESS) {
+			*err = why;
+			return rc;
+		}
+		for (size_t k = 0; !rc && k < mydb_rows(r); k++)
+			activity_statement(a, r, k, hold, running);
+		mydb_result_free(r);
 	}
-	mydb_result_free(r);
 	a->statements_us = a->oldest_us;
 	return 0;
 }
@@ -236,6 +261,10 @@ bool mysrc_activity_explain(const struct mysrc_activity *a,
 			   "the user cannot see the transactions of others "
 			   "(GRANT PROCESS ON *.* TO %s)",
 			   a->user);
+	if (!a->lists)
+		reason_add(reason, "the server lists no sessions: neither "
+				   "information_schema.processlist nor that "
+				   "of performance_schema shows ours");
 	if (!a->may_see_xa)
 		reason_add(reason,
 			   "the user cannot see XA transactions "

@@ -15,6 +15,7 @@ struct mysrc_activity {
 	int64_t oldest_us; /* start of the oldest; INT64_MAX: none is open */
 	int64_t statements_us; /* of the statements alone */
 	bool may_see; /* PROCESS: all sessions and transactions */
+	bool lists; /* statements: we are in the list ourselves */
 	bool may_see_xa; /* XA_RECOVER_ADMIN, where the server asks for it */
 	bool xa; /* an XA transaction is prepared */
 	bool applies; /* a thread applies another server's changes */
