@@ -98,9 +98,10 @@ void my_type_read(struct my_type *out, const char *data_type,
 static void wanted_set(struct my_type *out, enum my_base base, int64_t length,
 		       int scale, char *name)
 {
-	*out = (struct my_type){
-		.name = name, .base = base, .length = length, .scale = scale
-	};
+	*out = (struct my_type){ .base = base };
+	out->name = name;
+	out->length = length;
+	out->scale = scale;
 }
 
 static void wanted_integer(struct my_type *out, const char *name, int width,

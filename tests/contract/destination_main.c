@@ -55,8 +55,10 @@ static int suite_run(void)
 	suite_add(all, &n, suite_failpoints, suite_failpoints_n);
 	if (suite_quirks->refresher)
 		suite_add(all, &n, suite_rivals, suite_rivals_n);
-	if (suite_quirks->plugin)
+	if (suite_quirks->plugin) {
 		suite_add(all, &n, suite_mysql, suite_mysql_n);
+		suite_add(all, &n, suite_mysql_tables, suite_mysql_tables_n);
+	}
 	if (!strcmp(suite_quirks->engine, "postgres"))
 		suite_add(all, &n, suite_postgres, suite_postgres_n);
 	return _cmocka_run_group_tests(suite_quirks->engine, all, n, NULL,

@@ -35,6 +35,8 @@ extern const struct CMUnitTest suite_failpoints[];
 extern const size_t suite_failpoints_n;
 extern const struct CMUnitTest suite_mysql[];
 extern const size_t suite_mysql_n;
+extern const struct CMUnitTest suite_mysql_tables[];
+extern const size_t suite_mysql_tables_n;
 extern const struct CMUnitTest suite_postgres[];
 extern const size_t suite_postgres_n;
 extern const struct CMUnitTest suite_rivals[];

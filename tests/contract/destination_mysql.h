@@ -1,0 +1,17 @@
+/* What the two files over MariaDB and MySQL share. */
+#ifndef TIDEMARK_TESTS_CONTRACT_DESTINATION_MYSQL_H
+#define TIDEMARK_TESTS_CONTRACT_DESTINATION_MYSQL_H
+
+#include "destination_suite.h"
+
+#define ALL  "SELECT * FROM orders ORDER BY id;"
+#define MARK "{\"value\":\"1\"}"
+
+/* An upsert into `orders`. */
+struct world *mysql_world(void **state, const char *spec);
+/* The world's error has the word in it. */
+void mysql_refused(struct world *w, const char *word);
+/* "1|row 1\n..."; caller frees. */
+char *mysql_many_rows(int n);
+
+#endif
