@@ -51,7 +51,7 @@ struct mark_seen {
 /* The server's named locks; lock.c. */
 enum my_lock {
 	LOCK_DDL, /* all of Tidemark's in a database */
-	LOCK_LOAD, /* a pipeline's transactions */
+	LOCK_LOAD, /* a pipeline's transactions, or a raw table's */
 	LOCK_REFRESH, /* a pipeline's refresh, from prepare to finish */
 	LOCK_KINDS
 };

@@ -17,7 +17,7 @@ static const char *const lock_words[LOCK_KINDS] = {
 static const char *const lock_doing[LOCK_KINDS] = {
 	[LOCK_DDL] = "another run is just making or altering tables in this "
 		     "database",
-	[LOCK_LOAD] = "another run of it is just loading",
+	[LOCK_LOAD] = "another run is just loading its table",
 	[LOCK_REFRESH] = "another run of it is refreshing its table",
 };
 
@@ -31,8 +31,12 @@ char *my_lock_name(const struct place *place, enum my_lock kind,
 		   const char *pipeline)
 {
 	char hash[DIGEST_TEXT_SIZE], *name;
+	/* Who appends to a raw table takes the next of its numbers. */
+	bool raw = kind == LOCK_LOAD && strcmp(place->table, place->base) != 0;
 	char *text = xstrfmt("%s.%s", place->database,
-			     kind == LOCK_DDL ? "" : pipeline);
+			     kind == LOCK_DDL ? ""
+			     : raw	      ? place->rows
+					      : pipeline);
 
 	digest_hash_text(text, strlen(text), hash);
 	name = xstrfmt("tidemark.%s.%.*s", lock_words[kind], HASH_DIGITS, hash);

@@ -19,9 +19,11 @@ static const char session_sql[] =
 	"  innodb_lock_wait_timeout = 20, foreign_key_checks = 1,\n"
 	"  unique_checks = 1, sql_notes = 1";
 
-static const char facts_sql[] =
-	"SELECT @@local_infile, @@max_allowed_packet,\n"
-	"  @@log_bin AND @@SESSION.binlog_format = 'STATEMENT'";
+static const char facts_sql[] = "SELECT @@local_infile, @@max_allowed_packet";
+
+/* Not every server of the future has the variable. */
+static const char by_statement_sql[] =
+	"SELECT @@log_bin AND @@SESSION.binlog_format = 'STATEMENT'";
 
 int my_execf(struct mydb *db, struct error *err, const char *fmt, ...)
 {
@@ -37,8 +39,18 @@ int my_execf(struct mydb *db, struct error *err, const char *fmt, ...)
 	return rc;
 }
 
-static int session_facts(struct mydst *d, struct mydb *db, bool *by_statement,
-			 struct error *err)
+static bool session_by_statement(struct mydb *db)
+{
+	struct mydb_result *r = NULL;
+	struct error ignored = ERROR_INIT;
+	bool yes = !mydb_query(db, &r, by_statement_sql, 0, NULL, &ignored) &&
+		   *mydb_value(r, 0, 0) == '1';
+
+	mydb_result_free(r);
+	return yes;
+}
+
+static int session_facts(struct mydst *d, struct mydb *db, struct error *err)
 {
 	struct mydb_result *r = NULL;
 	int rc = mydb_query(db, &r, facts_sql, 0, NULL, err);
@@ -46,7 +58,6 @@ static int session_facts(struct mydst *d, struct mydb *db, bool *by_statement,
 	if (!rc) {
 		d->local = *mydb_value(r, 0, 0) == '1';
 		d->packet = strtoull(mydb_value(r, 0, 1), NULL, 10);
-		*by_statement = *mydb_value(r, 0, 2) == '1';
 	}
 	mydb_result_free(r);
 	return rc;
@@ -70,7 +81,6 @@ static void session_dialect(struct mydst *d, struct mydb *db)
 static int session_pin(struct mydst *d, struct mydb *db, struct error *err)
 {
 	struct error ignored = ERROR_INIT;
-	bool by_statement = false;
 	int rc = mydb_exec(db, session_sql, err);
 
 	session_dialect(d, db);
@@ -82,8 +92,8 @@ static int session_pin(struct mydst *d, struct mydb *db, struct error *err)
 			       err);
 	}
 	if (!rc)
-		rc = session_facts(d, db, &by_statement, err);
-	if (!rc && !by_statement)
+		rc = session_facts(d, db, err);
+	if (!rc && !session_by_statement(db))
 		rc = mydb_exec(db,
 			       "SET SESSION TRANSACTION ISOLATION LEVEL "
 			       "READ COMMITTED",

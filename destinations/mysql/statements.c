@@ -35,31 +35,46 @@ static void statement_key(struct strbuf *sb, const struct schema *s,
 	}
 }
 
-/* The value in a form in which = means the same bytes: collations take 'a' for
- * 'A', or for 'a '; JSON takes 1 for 1.0. */
-static void statement_exact(struct strbuf *sb, const struct catalog_column *c,
-			    const char *alias)
+static void statement_equal(struct strbuf *sb, const struct catalog_column *c,
+			    const char *stored, const char *before,
+			    const char *behind)
 {
-	const char *before = "", *behind = "";
-
-	if (c->type.base == MY_JSON) {
-		before = "CAST(CAST(";
-		behind = " AS CHAR) AS BINARY)";
-	} else if (my_type_is_text(c->type.base) && !my_catalog_is_exact(c)) {
-		before = "CAST(";
-		behind = " AS BINARY)";
-	}
 	strbuf_addstr(sb, before);
-	statement_column(sb, alias, c->name);
+	statement_column(sb, stored, c->name);
+	strbuf_addf(sb, "%s <=> %s", behind, before);
+	statement_column(sb, "s", c->name);
 	strbuf_addstr(sb, behind);
 }
 
+/* "utf8mb4_bin" for a column in utf8mb4_general_ci. */
+static char *statement_binary(const struct catalog_column *c)
+{
+	return xstrfmt(" COLLATE %.*s_bin", (int)strcspn(c->collation, "_"),
+		       c->collation);
+}
+
+/* The same bytes: collations take 'a' for 'A', or for 'a '; JSON takes 1 for
+ * 1.0. Never by a CAST alone, which is NULL, and so the same, for what is
+ * larger than max_allowed_packet. */
 static void statement_same(struct strbuf *sb, const struct catalog_column *c,
 			   const char *stored)
 {
-	statement_exact(sb, c, stored);
-	strbuf_addstr(sb, " <=> ");
-	statement_exact(sb, c, "s");
+	char *binary;
+
+	if (c->type.base == MY_JSON) {
+		statement_equal(sb, c, stored, "", "");
+		strbuf_addstr(sb, " AND ");
+		statement_equal(sb, c, stored, "CAST(",
+				" AS CHAR) COLLATE utf8mb4_bin");
+	} else if (my_type_is_text(c->type.base) && !my_catalog_is_exact(c)) {
+		binary = statement_binary(c);
+		statement_equal(sb, c, stored, "", binary);
+		strbuf_addstr(sb, " AND ");
+		statement_equal(sb, c, stored, "LENGTH(", ")");
+		free(binary);
+	} else {
+		statement_equal(sb, c, stored, "", "");
+	}
 }
 
 /* Is the stored row another one than the stage's? The mark column first: it

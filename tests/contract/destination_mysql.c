@@ -20,8 +20,7 @@ struct world *mysql_world(void **state, const char *spec)
 	return w;
 }
 
-/* As somebody who may do everything. */
-static void mysql_admin(struct world *w, const char *sql)
+void mysql_admin(struct world *w, const char *sql)
 {
 	struct strbuf out = STRBUF_INIT;
 	char *variable = xstrfmt("%s_ADMIN", w->quirks->variable);
@@ -41,7 +40,7 @@ void mysql_refused(struct world *w, const char *word)
 		fail_msg("no %s in: %s", word, w->err.message);
 }
 
-static void mysql_back_to_normal(struct world *w)
+void mysql_back_to_normal(struct world *w)
 {
 	mysql_admin(w, "SET GLOBAL local_infile = 1;");
 	mysql_admin(w, "SET GLOBAL max_allowed_packet = 16777216;");

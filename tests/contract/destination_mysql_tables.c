@@ -72,6 +72,26 @@ static void test_values_that_fold(void **state)
 			    "41\n6120\n61");
 }
 
+/* The last character of what is larger than max_allowed_packet. */
+static void test_large_values_compare(void **state)
+{
+	struct world *w = mysql_world(state, "id:int64! v:text j:json");
+	struct strbuf row = STRBUF_INIT;
+
+	world_exec(w, "CREATE TABLE orders (id bigint PRIMARY KEY, v "
+		      "longtext " FOLDING ", j longtext " FOLDING ");");
+	mysql_admin(w, "SET GLOBAL max_allowed_packet = 1048576;");
+	for (int i = 0; i < 3; i++) {
+		strbuf_reset(&row);
+		strbuf_addf(&row, "1|%0*d%d|\"%0*d%d\"", 2 << 20, 0, i == 1,
+			    2 << 20, 0, i == 2);
+		world_sync(w, row.data, MARK);
+		world_expect_counts(w, i == 0, i > 0, 0);
+	}
+	mysql_back_to_normal(w);
+	strbuf_release(&row);
+}
+
 /* What a column's character set lacks is refused, with its row. */
 static void test_other_character_set(void **state)
 {
@@ -222,6 +242,7 @@ const struct CMUnitTest suite_mysql_tables[] = {
 	SUITE_TEST(test_keys_that_fold),
 	SUITE_TEST(test_keys_are_exact),
 	SUITE_TEST(test_values_that_fold),
+	SUITE_TEST(test_large_values_compare),
 	SUITE_TEST(test_other_character_set),
 	SUITE_TEST(test_key_zero),
 	SUITE_TEST(test_trigger),
