@@ -23,7 +23,7 @@ struct mydb_attempt {
 	MYSQL *conn;
 	struct url_server server;
 	char *password, *socket;
-	bool ok;
+	bool tls, ok;
 	int done_fd; /* readable once it is over */
 	atomic_int left; /* of the two */
 };
@@ -33,6 +33,7 @@ static pthread_once_t mydb_once = PTHREAD_ONCE_INIT;
 static void mydb_library_begin(void)
 {
 	mysql_library_init(0, NULL, NULL);
+	mydb_guard_library();
 }
 
 #ifdef MARIADB_PACKAGE_VERSION_ID
@@ -105,17 +106,19 @@ static MYSQL *mydb_prepare_connection(const struct mydb_target *t,
 		mysql_options(conn, MYSQL_OPT_SSL_KEY, t->tls_key);
 		mysql_options(conn, MYSQL_OPT_SSL_CERT, t->tls_cert);
 		mysql_options(conn, MYSQL_OPT_SSL_CA, t->tls_ca);
+		mydb_guard_set(conn);
 	}
 	mydb_set_tls(conn, mode);
 	return conn;
 }
 
 static struct mydb_attempt *mydb_attempt_new(const struct mydb_target *t,
-					     MYSQL *conn)
+					     MYSQL *conn, bool tls)
 {
 	struct mydb_attempt *a = xcalloc(1, sizeof(*a));
 
 	a->conn = conn;
+	a->tls = tls;
 	a->server.host = xstrdup(t->server.host ? t->server.host : "127.0.0.1");
 	a->server.user = xstrdup(t->server.user);
 	a->server.database = xstrdup(t->server.database);
@@ -144,10 +147,14 @@ static void mydb_attempt_leave(struct mydb_attempt *a)
 
 static void mydb_attempt_run(struct mydb_attempt *a)
 {
+	const char *password =
+		a->tls ? mydb_guard_take(a->password) : a->password;
+
 	a->ok = mysql_real_connect(a->conn, a->socket ? NULL : a->server.host,
-				   a->server.user, a->password,
-				   a->server.database, a->server.port,
-				   a->socket, 0) != NULL;
+				   a->server.user, password, a->server.database,
+				   a->server.port, a->socket, 0) != NULL;
+	mydb_guard_take(NULL);
+	a->ok = a->ok && (!a->tls || mydb_guard_holds(a->conn));
 }
 
 static void *mydb_attempt_main(void *arg)
@@ -201,7 +208,8 @@ void *mydb_connect(const struct mydb_target *t, enum tls_mode mode,
 	MYSQL *conn = NULL;
 
 	pthread_once(&mydb_once, mydb_library_begin);
-	a = mydb_attempt_new(t, mydb_prepare_connection(t, mode, local));
+	a = mydb_attempt_new(t, mydb_prepare_connection(t, mode, local),
+			     mode >= TLS_REQUIRED);
 	*ok = false;
 	if (!mydb_attempt_begin(a) ||
 	    mydb_attempt_wait(a, heed_stop, limit_ms)) {

@@ -4,7 +4,9 @@ One server each; its certificate is changed under it. The host 2130706433 is
 127.0.0.1 written as one number, and so is not known to be loopback.
 """
 
+import socket
 import subprocess
+import threading
 
 import pytest
 
@@ -118,9 +120,11 @@ def tls_server(request, certificates, tmp_path_factory):
 
 
 def connect(tidemark, tls_server, work_dir, user=APP, host="127.0.0.1",
-            tls=None):
-    url = tls_server.server.url("shop", user=user, password=None).replace(
-        "127.0.0.1", host)
+            tls=None, port=None):
+    server = tls_server.server
+    url = server.url("shop", user=user, password=None).replace(
+        "127.0.0.1", host).replace(f":{server.port}/",
+                                   f":{port or server.port}/")
     connection = password_connection(url)
     if tls:
         connection["tls"] = tls
@@ -173,6 +177,75 @@ def test_who_is_trusted(tidemark, tls_server, work_dir, mode, shown, trusted,
     done.expect(EXIT_ACCESS if refusal else EXIT_OK)
     if refusal:
         assert refusal in done.err and "tls." in done.err
+
+
+class Stripper:
+    """Between us and a server with TLS: tells that it has none; and, if `old`,
+    that it knows one way of signing in alone."""
+
+    def __init__(self, port, old):
+        self.port, self.old, self.sent = port, old, b""
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+            except OSError:
+                return
+            with client, socket.create_connection(
+                    ("127.0.0.1", self.port)) as server:
+                client.sendall(self.without(server.recv(4096)))
+                client.settimeout(2)
+                try:
+                    self.sent += client.recv(4096)
+                except OSError:
+                    pass
+
+    def without(self, greeting):
+        lower = greeting.index(b"\0", 5) + 1 + 4 + 8 + 1
+        changed = bytearray(greeting)
+        changed[lower + 1] &= ~0x08  # CLIENT_SSL
+        if self.old:
+            changed[lower + 5] &= ~0x08  # CLIENT_PLUGIN_AUTH
+        return bytes(changed)
+
+
+@pytest.mark.parametrize("old", (False, True))
+@pytest.mark.parametrize("mode", ("required", "verify-ca", "verify-full"))
+def test_no_password_without_tls(tidemark, tls_server, work_dir, mode, old):
+    """Not even what proves it, to one that takes TLS out of the way."""
+    tls_server.show("good")
+    between = Stripper(tls_server.server.port, old)
+    tls = {"mode": mode}
+    if mode != "required":
+        tls["ca"] = str(tls_server.certs / "ours.pem")
+    done = connect(tidemark, tls_server, work_dir, tls=tls,
+                   port=between.listener.getsockname()[1])
+    between.listener.close()
+    assert done.code == EXIT_ACCESS and not between.sent, done
+    assert old or "TLS" in done.err, done
+
+
+@pytest.mark.parametrize("mode", ("required", "verify-ca"))
+def test_server_without_tls(tidemark, make_mysql, work_dir, mode):
+    """MariaDB as it comes has none, and takes a user without a password."""
+    end = make_mysql("mariadb")
+    end.execute("CREATE USER IF NOT EXISTS open@'%'")
+    for user in (APP, "open"):
+        tidemark.connect("source", {
+            **password_connection(end.server.url(end.schema, user=user,
+                                                 password=None)),
+            "tls": {"mode": mode}})
+        tidemark.connect("warehouse", f"sqlite:{work_dir}/w.db")
+        tidemark.pipeline(
+            "t", source={"connection": "source", "table": "x.t"},
+            destination={"connection": "warehouse", "table": "main.t"},
+            watermark={"strategy": "sequence", "column": "id"},
+            retry={"attempts": 1})
+        done = tidemark.write_config()("run")
+        assert done.code == EXIT_ACCESS and "TLS" in done.err, done
 
 
 def test_disabled_is_without(tidemark, tls_server, work_dir):

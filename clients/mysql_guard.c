@@ -1,0 +1,122 @@
+#include "clients/mysql_connect.h"
+
+#include <mysql.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+
+#ifdef MARIADB_PACKAGE_VERSION_ID
+#include <mysql/plugin_auth.h>
+
+/* Of <mysql/client_plugin.h>, which includes a file that is not installed. */
+#define GUARD_KIND    2 /* MYSQL_CLIENT_AUTHENTICATION_PLUGIN */
+#define GUARD_VERSION 0x0100
+
+struct guard_plugin {
+	int type;
+	unsigned interface_version;
+	const char *name, *author, *desc;
+	unsigned version[3];
+	const char *license;
+	void *mysql_api;
+	int (*init)(char *, size_t, int, va_list);
+	int (*deinit)(void);
+	int (*options)(const char *option, const void *);
+	int (*authenticate_user)(MYSQL_PLUGIN_VIO *vio, MYSQL *conn);
+};
+
+#define GUARD_NAME    "tidemark_tls"
+#define GUARD_REFUSED 2026 /* the library's number for what TLS fails at */
+
+/* A connection is made by one thread. */
+static _Thread_local const char *guard_password;
+
+static bool guard_refuse(MYSQL *conn)
+{
+	conn->net.last_errno = GUARD_REFUSED;
+	snprintf(conn->net.last_error, sizeof(conn->net.last_error),
+		 "the server offers no TLS");
+	snprintf(conn->net.sqlstate, sizeof(conn->net.sqlstate), "HY000");
+	return false;
+}
+
+/*
+ * The library signs in without TLS to a server, or to somebody between, that
+ * claims to have none, whatever was asked for. So it is given no password, and
+ * what speaks first is this: nothing of ours is sent before the server has said
+ * that it has TLS, and the first packet begins it. The server does not know the
+ * name, and goes on with the user's own way of signing in.
+ */
+static int guard_speak(MYSQL_PLUGIN_VIO *vio, MYSQL *conn)
+{
+	if (!(conn->server_capabilities & CLIENT_SSL)) {
+		guard_refuse(conn);
+		return CR_ERROR;
+	}
+	free(conn->passwd);
+	conn->passwd = xstrdup(guard_password ? guard_password : "");
+	return vio->write_packet(vio, (const unsigned char *)"", 0) ? CR_ERROR
+								    : CR_OK;
+}
+
+static struct guard_plugin guard_ours = {
+	.type = GUARD_KIND,
+	.interface_version = GUARD_VERSION,
+	.name = GUARD_NAME,
+	.author = "Tidemark",
+	.desc = "no sign-in before TLS",
+	.version = { 1, 0, 0 },
+	.license = "Apache-2.0",
+	.authenticate_user = guard_speak,
+};
+
+void mydb_guard_library(void)
+{
+	MYSQL *conn = mysql_init(NULL);
+
+	if (!conn || !mysql_client_register_plugin(conn, (void *)&guard_ours))
+		abort(); /* out of memory, as everywhere */
+	mysql_close(conn);
+}
+
+void mydb_guard_set(void *conn)
+{
+	mysql_options(conn, MYSQL_DEFAULT_AUTH, GUARD_NAME);
+}
+
+const char *mydb_guard_take(const char *password)
+{
+	guard_password = password;
+	return "";
+}
+
+/* One that claims to know no plugins is not met by ours: it gets the user's
+ * name and an empty password. */
+bool mydb_guard_holds(void *conn)
+{
+	return mysql_get_ssl_cipher(conn) || guard_refuse(conn);
+}
+#else
+/* Oracle's library ends such a connection itself. */
+void mydb_guard_library(void)
+{
+}
+
+void mydb_guard_set(void *conn)
+{
+	(void)conn;
+}
+
+const char *mydb_guard_take(const char *password)
+{
+	return password;
+}
+
+bool mydb_guard_holds(void *conn)
+{
+	(void)conn;
+	return true;
+}
+#endif
