@@ -15,8 +15,8 @@ static const char *const lock_words[LOCK_KINDS] = {
 };
 
 static const char *const lock_doing[LOCK_KINDS] = {
-	[LOCK_DDL] = "another run is just making or altering tables in this "
-		     "database",
+	[LOCK_DDL] = ("another run is just making or altering tables in this "
+		      "database"),
 	[LOCK_LOAD] = "another run is just loading its table",
 	[LOCK_REFRESH] = "another run of it is refreshing its table",
 };

@@ -20,6 +20,15 @@ def test_first_load_stays_below_64_mib(tidemark, make_source, make_destination,
     assert peak < 64 * MIB, f"{peak} KiB"
 
 
+def test_first_load_into_mariadb_stays_below_64_mib(tidemark, source,
+                                                    make_destination):
+    workload.create_items(source, rows=300_000)
+    sync_items(tidemark, source, make_destination("mariadb"), "timestamp")
+    done, peak = tidemark.run_measured()
+    assert done.pipeline()["rows_inserted"] == 300_000
+    assert peak < 64 * MIB, f"{peak} KiB"
+
+
 def test_duckdb_is_bounded_by_its_memory_limit(tidemark, source,
                                                make_destination):
     destination = make_destination("duckdb")
