@@ -88,8 +88,7 @@ MYSRC_DECODE(mysrc_decode_bits)
 	return 0;
 }
 
-/* A month or day of 0, or one that ALLOW_INVALID_DATES let in. */
-static bool decode_is_day(const struct mydb_time *t)
+bool mysrc_is_day(const struct mydb_time *t)
 {
 	int64_t year;
 	unsigned month, day;
@@ -110,7 +109,7 @@ static int decode_zero_date(struct vector *v, size_t row,
 {
 	char clock[40] = "";
 
-	if (decode_is_day(t))
+	if (mysrc_is_day(t))
 		return 0;
 	if (zero == ZERO_DATES_NULL) {
 		vector_set_null(v, row);

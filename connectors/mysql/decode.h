@@ -4,6 +4,10 @@
 
 #include "connectors/mysql/types.h"
 
+/* Is it a day of the calendar? Not with a month or day of 0, nor one that
+ * ALLOW_INVALID_DATES let in. */
+bool mysrc_is_day(const struct mydb_time *t);
+
 #define MYSRC_DECODE(name)                                                     \
 	int name(struct vector *v, size_t row, const struct mydb_cell *cell,   \
 		 enum zero_dates zero, struct error *err)

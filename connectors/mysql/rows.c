@@ -1,15 +1,37 @@
+#include "connectors/mysql/decode.h"
 #include "connectors/mysql/source.h"
 #include "core/data/value.h"
+
+/* As NULL it would say nothing of where the next page begins. */
+static int rows_check_mark(enum type_kind kind, const struct mydb_cell *cell,
+			   struct error *err)
+{
+	if ((kind != TYPE_DATE && kind != TYPE_TIMESTAMP &&
+	     kind != TYPE_TIMESTAMPTZ) ||
+	    mysrc_is_day(&cell->time))
+		return 0;
+	return error_set(err, ERROR_DATA,
+			 "the date %04u-%02u-%02u in the watermark's column is "
+			 "none, and has no place in the order of rows: correct "
+			 "such rows, or leave them out (source.where)",
+			 cell->time.year, cell->time.month, cell->time.day);
+}
 
 static int rows_decode(struct mysrc *c, struct vector *v, size_t row,
 		       size_t column, struct error *err)
 {
 	const struct mydb_cell *cell = &mydb_stream_row(c->db)[column];
+	int rc;
 
 	if (cell->null) {
 		vector_set_null(v, row);
 		return 0;
 	}
+	rc = (long)column == c->layout.mark
+		     ? rows_check_mark(v->kind, cell, err)
+		     : 0;
+	if (rc)
+		return rc;
 	return c->layout.columns[column]->how->decode(
 		v, row, cell, c->pass.scan->source->zero_dates, err);
 }

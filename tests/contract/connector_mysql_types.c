@@ -213,6 +213,11 @@ static void types_zero_dates(void **state)
 	world_refuse(w, ERROR_DATA, "2024-00-15 10:00:00");
 	w->source.zero_dates = ZERO_DATES_NULL;
 	world_expect(w, 10, "1|2024-01-01|NULL\n7|NULL|NULL\n");
+	/* A mark has to have a place in the order, in the row or not. */
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "d");
+	world_exec(w, "UPDATE tm_source.t SET d = '0000-00-00' WHERE id = 7");
+	world_refuse(w, ERROR_DATA, "source.where");
+	assert_non_null(strstr(w->err.message, "column \"d\", key id=7"));
 }
 
 static void types_long_values(void **state)
