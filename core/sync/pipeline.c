@@ -32,6 +32,17 @@ static bool pipeline_again(const struct pipeline_settings *p, int64_t attempt,
 	return !clock_sleep_us(wait);
 }
 
+/* A table that is built anew begins at its first row again: the batches of a
+ * failed try were for nothing. */
+static bool pipeline_got_on(const struct pipeline_settings *p,
+			    const struct run_options *options,
+			    int64_t batches_before,
+			    const struct run_result *out)
+{
+	return p->mode != LOAD_REPLACE && !options->full_refresh &&
+	       out->batches > batches_before;
+}
+
 /* Tries until one ends well, or badly for good. Progress starts the count of
  * tries anew. */
 static int pipeline_tries(const struct pipeline_settings *p,
@@ -46,7 +57,9 @@ static int pipeline_tries(const struct pipeline_settings *p,
 		error_clear(err);
 		batches = out->batches;
 		rc = pipeline_try(p, store, options, out, err);
-		attempt = out->batches > batches ? 1 : attempt + 1;
+		attempt = pipeline_got_on(p, options, batches, out)
+				  ? 1
+				  : attempt + 1;
 	} while (rc && pipeline_again(p, attempt, err));
 	if (rc && stop_requested() && err->code == ERROR_TRANSIENT) {
 		error_clear(err);

@@ -337,3 +337,22 @@ def test_failed_statement_names_the_row_before(tidemark, source,
     source.execute("UPDATE items SET id = 1000 WHERE id = 250")
     assert tidemark.run().pipeline()["outcome"] == "caught_up"
     assert len(destination.rows("items", {"id": "int"})) == 300
+
+
+@pytest.mark.parametrize("how", ("replace", "full refresh"))
+def test_refresh_that_fails_at_its_end_gives_up(
+        tidemark_failpoints, source, make_destination, how):
+    """Each try builds the table anew, so its batches are no progress."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=100)
+    tidemark = sync_items(tidemark_failpoints, source, destination,
+                          "timestamp",
+                          "replace" if how == "replace" else "upsert",
+                          retry={"attempts": 3, "backoff": "5ms"})
+    more = () if how == "replace" else ("--full-refresh",)
+    done = tidemark("run", *more, failpoints="stage_full=error", timeout=20)
+    done.expect(EXIT_ACCESS)
+    assert "try 2 of 3" in done.err
+    tidemark.run(*more)
+    oracle.check_equal(source, destination, "items", "main.items",
+                       oracle.ITEMS, pipeline="items")
