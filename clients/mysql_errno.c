@@ -190,6 +190,8 @@ static const struct errno_class errno_classes[] = {
 	{ 3170, ERROR_TRANSIENT, "the server's memory limit for ranges", "" },
 	{ 3675, ERROR_ACCESS, "the server's disk is full", MAKE_ROOM },
 	{ 3685, ERROR_DATA, "a regular expression that is none", "" },
+	{ 3730, ERROR_SCHEMA, "a foreign key of another table points at it",
+	  "" },
 	{ 3750, ERROR_SCHEMA, "the server wants a primary key", "" },
 	{ 3819, ERROR_DATA, "a check constraint refuses the row", "" },
 	{ 3948, ERROR_ACCESS, "LOCAL INFILE is switched off", "" },

@@ -10,10 +10,10 @@ static const char relation_sql[] =
 	"SELECT table_type, COALESCE(engine, ''),\n"
 	"  (SELECT COUNT(*) FROM information_schema.triggers\n"
 	"   WHERE event_object_schema = ? AND event_object_table = ?),\n"
-	"  (SELECT COUNT(*) FROM information_schema.referential_constraints\n"
-	"   WHERE unique_constraint_schema = ? AND referenced_table_name = ?\n"
-	"     AND NOT (constraint_schema = unique_constraint_schema\n"
-	"              AND table_name = referenced_table_name)),\n"
+	"  (SELECT MIN(CONCAT(constraint_schema, '.', table_name))\n"
+	"   FROM information_schema.referential_constraints\n"
+	"   WHERE unique_constraint_schema = ? AND referenced_table_name = "
+	"?),\n"
 	"  (SELECT COUNT(*) FROM information_schema.referential_constraints\n"
 	"   WHERE constraint_schema = ? AND table_name = ?)\n"
 	"FROM information_schema.tables\n"
@@ -48,6 +48,7 @@ void my_catalog_release(struct catalog_table *t)
 	}
 	free(t->columns);
 	free(t->engine);
+	free(t->referenced_by);
 	memset(t, 0, sizeof(*t));
 }
 
@@ -86,7 +87,7 @@ static int catalog_relation(struct mydb *db, const char *database,
 			     !strcmp(kind, "SYSTEM VERSIONED");
 		out->engine = catalog_text(r, 0, 1);
 		out->triggers = catalog_number(r, 0, 2) > 0;
-		out->referenced = catalog_number(r, 0, 3) > 0;
+		out->referenced_by = xstrdup(mydb_value(r, 0, 3));
 		out->references = catalog_number(r, 0, 4) > 0;
 	}
 	mydb_result_free(r);

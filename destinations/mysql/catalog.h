@@ -26,7 +26,9 @@ struct catalog_table {
 	bool plain; /* a base table */
 	char *engine; /* "InnoDB"; "" for a view */
 	bool triggers;
-	bool referenced; /* by a foreign key */
+	bool triggers_unseen; /* there may be some */
+	char *referenced_by; /* a table with a foreign key to it, or NULL */
+	bool keys_unseen; /* there may be some in other databases */
 	bool references; /* has a foreign key */
 	bool other_unique; /* a unique index that is not on the key */
 	bool has_key; /* a unique index on exactly the key */

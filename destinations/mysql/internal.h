@@ -4,7 +4,8 @@
  * decides, ddl.c and statements.c write SQL, prepare.c alters, mark.c keeps
  * _tidemark_watermark, commit.c finds out about a COMMIT, format.c and stage.c
  * bring rows to the server, load.c merges them, lock.c waits for others,
- * refresh.c guards a table that is built aside, swap.c puts it in place.
+ * refresh.c guards a table that is built aside, swap.c puts it in place,
+ * watchers.c knows who depends on a table.
  *
  * Two things differ from other servers. DDL commits: whatever is altered is
  * altered before a transaction begins, in an order in which every step may be
@@ -207,8 +208,23 @@ int my_refresh_announce(struct mydst *d, const struct checkpoint *next,
 int my_refresh_conclude(struct mydb *db, const struct place *place,
 			const char *pipeline, struct error *err);
 
+/* Drop the table that was replaced, before the new one's mark is in place. If
+ * a foreign key that nobody showed us is on it: all is as it was before, and a
+ * SCHEMA error. */
+int my_refresh_retire(struct mydb *db, const struct place *place,
+		      const char *pipeline, struct error *err);
+
+/* watchers.c: who would notice what becomes of the table's rows, where the
+ * catalog does not show them to everybody; only what the target asks for. */
+int my_watchers_read(struct mydb *db, const char *database, const char *table,
+		     const struct target *target, struct catalog_table *out,
+		     struct error *err);
+/* GRANT `right` ON `on` TO our user; caller frees. */
+char *my_watchers_grant(struct mydb *db, const char *right, const char *on);
+
 /* swap.c: what a swap would lose: a SCHEMA problem naming it. */
-void my_swap_inspect(const struct catalog_table *table,
+void my_swap_inspect(struct mydst *d, const struct place *place,
+		     const struct catalog_table *table,
 		     const struct target *target, struct problems *out);
 int my_finish(struct destination *base, const struct checkpoint *next,
 	      struct error *err);

@@ -101,7 +101,8 @@ static bool load_may_replace(const struct mydst *d)
 
 	for (size_t i = 0; i < d->table.n_columns; i++)
 		written += !d->table.columns[i].generated;
-	return !d->table.triggers && !d->table.referenced &&
+	return !d->table.triggers && !d->table.triggers_unseen &&
+	       !d->table.referenced_by && !d->table.keys_unseen &&
 	       written == d->target->schema->n_columns;
 }
 
@@ -182,7 +183,8 @@ static int load_merge(struct mydst *d, const struct checkpoint *next,
 		      struct load_counts *out, struct error *err)
 {
 	int64_t n = (int64_t)d->order.n;
-	bool other = d->table.other_unique || d->table.triggers;
+	bool other = d->table.other_unique || d->table.triggers ||
+		     d->table.triggers_unseen || d->table.keys_unseen;
 	int rc;
 
 	if (d->target->mode == LOAD_APPEND)
@@ -192,7 +194,7 @@ static int load_merge(struct mydst *d, const struct checkpoint *next,
 					    d->seen.rows_total +
 						    (int64_t)d->refreshed),
 			&out->inserted, err);
-	else if (d->target->mode == LOAD_DELETE_INSERT)
+	else if (d->target->mode == LOAD_DELETE_INSERT && !d->table.keys_unseen)
 		rc = load_delete_insert(d, next->delivered, out, err);
 	else if (other)
 		rc = load_by_steps(d, next->delivered, out, err);

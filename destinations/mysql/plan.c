@@ -191,15 +191,39 @@ static void plan_check_key(struct plan *plan, const struct place *place,
 			     target->table);
 }
 
-static void plan_check_changes(struct plan *plan, const struct target *target)
+/* A row that is deleted takes along, or is held by, those that point at it. */
+static void plan_check_referenced(struct plan *plan, const struct mydst *d,
+				  const struct target *target)
+{
+	char *what, *grant;
+
+	if (plan->table.referenced_by) {
+		what = xstrfmt("a foreign key of %s points at it, so its rows "
+			       "cannot be deleted and inserted again",
+			       plan->table.referenced_by);
+		plan_error(plan, ERROR_SCHEMA, "referenced",
+			   "load it with mode upsert", target, what);
+		free(what);
+	} else if (plan->table.keys_unseen) {
+		grant = my_watchers_grant(d->db, "PROCESS", "*.*");
+		problems_add(&plan->inspection.problems, SEVERITY_WARNING,
+			     ERROR_NONE, "references-unseen", grant,
+			     "table %s: foreign keys of other databases do not "
+			     "show without the right PROCESS; so that none of "
+			     "them deletes rows elsewhere, changed rows are "
+			     "updated in place",
+			     target->table);
+		free(grant);
+	}
+}
+
+static void plan_check_changes(struct plan *plan, const struct mydst *d,
+			       const struct target *target)
 {
 	const struct schema *s = target->schema;
 
-	if (plan->table.referenced && target->mode == LOAD_DELETE_INSERT)
-		plan_error(plan, ERROR_SCHEMA, "referenced",
-			   "load it with mode upsert", target,
-			   "a foreign key of another table points at it, so "
-			   "its rows cannot be deleted and inserted again");
+	if (target->mode == LOAD_DELETE_INSERT)
+		plan_check_referenced(plan, d, target);
 	for (size_t i = 0; i < s->n_columns; i++)
 		if (target->mode == LOAD_APPEND &&
 		    !strncasecmp(s->columns[i].name, "_tidemark_", 10))
@@ -232,7 +256,9 @@ static int plan_check_emptied(struct plan *plan, struct mydb *db,
 	return rc;
 }
 
-static void plan_check_refresh(struct plan *plan, const struct target *target)
+static void plan_check_refresh(struct plan *plan, struct mydst *d,
+			       const struct place *place,
+			       const struct target *target)
 {
 	if (!target->refresh || !plan->table.exists)
 		return;
@@ -240,7 +266,8 @@ static void plan_check_refresh(struct plan *plan, const struct target *target)
 		plan_error(plan, ERROR_SCHEMA, "not-ours",
 			   "run once with --full-refresh to replace it", target,
 			   "Tidemark did not create it, so it is not replaced");
-	my_swap_inspect(&plan->table, target, &plan->inspection.problems);
+	my_swap_inspect(d, place, &plan->table, target,
+			&plan->inspection.problems);
 }
 
 static void plan_fit(const struct plan *plan, const struct target *target,
@@ -390,6 +417,9 @@ int my_plan_make(struct plan *plan, struct mydst *d, const struct place *place,
 	rc = my_catalog_read(d->db, place->database, place->base,
 			     target->schema, &plan->table, err);
 	if (!rc)
+		rc = my_watchers_read(d->db, place->database, place->base,
+				      target, &plan->table, err);
+	if (!rc)
 		rc = plan_surroundings(plan, d->db, place, &around, err);
 	if (!rc)
 		rc = plan_history(plan, d->db, place, target, err);
@@ -399,8 +429,8 @@ int my_plan_make(struct plan *plan, struct mydst *d, const struct place *place,
 		plan->has_view = plan_view_is_whole(plan, &around);
 		plan_check_kind(plan, place, target, &around);
 		plan_check_key(plan, place, target);
-		plan_check_changes(plan, target);
-		plan_check_refresh(plan, target);
+		plan_check_changes(plan, d, target);
+		plan_check_refresh(plan, d, place, target);
 		plan_drift(plan, d, place, target);
 		rc = plan_check_emptied(plan, d->db, place, target, err);
 	}

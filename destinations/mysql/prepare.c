@@ -147,9 +147,13 @@ static int prepare_session(struct mydst *d, struct error *err)
 	const char *table = d->target->refresh ? d->place.build : d->place.base;
 	int rc = 0;
 
-	if (!d->table.exists)
+	if (!d->table.exists) {
 		rc = my_catalog_read(d->db, d->place.database, table,
 				     d->target->schema, &d->table, err);
+		if (!rc && !d->target->refresh)
+			rc = my_watchers_read(d->db, d->place.database, table,
+					      d->target, &d->table, err);
+	}
 	if (!rc && !d->table.exists)
 		rc = error_set(err, ERROR_SCHEMA, "table %s has disappeared",
 			       d->rows);

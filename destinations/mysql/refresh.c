@@ -8,6 +8,10 @@
 #include "destinations/common/refresh.h"
 #include "destinations/mysql/internal.h"
 
+/* A foreign key is on a table that is to be dropped. */
+#define ERRNO_KEY_MARIADB 1451
+#define ERRNO_KEY_MYSQL	  3730
+
 static const char announce_sql[] =
 	"UPDATE %s SET next_watermark = ?, next_batch_id = ?, next_fence = ?,\n"
 	"  next_rows = ?\n"
@@ -120,6 +124,45 @@ int my_refresh_conclude(struct mydb *db, const struct place *place,
 	return rc;
 }
 
+/* The one that was to be replaced takes its place again. */
+static int refresh_put_back(struct mydb *db, const struct place *place,
+			    const char *pipeline, struct error *err)
+{
+	int rc = my_execf(db, err, "RENAME TABLE %s TO %s, %s TO %s",
+			  place->rows, place->building, place->retired,
+			  place->rows);
+
+	if (!rc)
+		rc = refresh_forget(db, place, pipeline, err);
+	return rc ? rc
+		  : my_execf(db, err, "DROP TABLE IF EXISTS %s",
+			     place->building);
+}
+
+int my_refresh_retire(struct mydb *db, const struct place *place,
+		      const char *pipeline, struct error *err)
+{
+	char *grant;
+	int rc = my_execf(db, err, "DROP TABLE IF EXISTS %s", place->retired);
+
+	if (!rc || (!mydb_failed_with(err, ERRNO_KEY_MARIADB) &&
+		    !mydb_failed_with(err, ERRNO_KEY_MYSQL)))
+		return rc;
+	error_clear(err);
+	rc = refresh_put_back(db, place, pipeline, err);
+	if (rc)
+		return rc;
+	grant = my_watchers_grant(db, "PROCESS", "*.*");
+	rc = error_set(err, ERROR_SCHEMA,
+		       "table %s: a foreign key of a table in another database "
+		       "points at it, so it was not replaced: the old rows are "
+		       "in place. %s shows which; drop the key, or load with "
+		       "mode upsert",
+		       place->rows, grant);
+	free(grant);
+	return rc;
+}
+
 /* One statement swaps the tables: the one aside is there, or has become the
  * target. */
 static int refresh_mend(struct mydb *db, const struct place *place,
@@ -131,6 +174,8 @@ static int refresh_mend(struct mydb *db, const struct place *place,
 	if (announced && building)
 		rc = refresh_forget(db, place, pipeline, err);
 	else if (announced)
+		rc = my_refresh_retire(db, place, pipeline, err);
+	if (!rc && announced && !building)
 		rc = my_refresh_conclude(db, place, pipeline, err);
 	if (!rc)
 		rc = my_execf(db, err, "DROP TABLE IF EXISTS %s, %s",

@@ -1,19 +1,23 @@
+#include <stdlib.h>
+
 #include "core/base/failpoint.h"
 #include "destinations/mysql/internal.h"
 
-void my_swap_inspect(const struct catalog_table *table,
+void my_swap_inspect(struct mydst *d, const struct place *place,
+		     const struct catalog_table *table,
 		     const struct target *target, struct problems *out)
 {
 	struct strbuf what = STRBUF_INIT;
+	char *grant;
 
 	if (table->triggers)
 		strbuf_addstr(&what, "triggers");
 	if (table->references)
 		strbuf_addf(&what, "%sforeign keys of its own",
 			    what.len ? ", " : "");
-	if (table->referenced)
-		strbuf_addf(&what, "%sforeign keys of other tables",
-			    what.len ? ", " : "");
+	if (table->referenced_by)
+		strbuf_addf(&what, "%sforeign keys of other tables (%s)",
+			    what.len ? ", " : "", table->referenced_by);
 	if (what.len)
 		problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "dependents",
 			     "drop them and create them again behind the run, "
@@ -22,6 +26,18 @@ void my_swap_inspect(const struct catalog_table *table,
 			     "on it: %s",
 			     target->table, what.data);
 	strbuf_release(&what);
+	if (!table->triggers_unseen)
+		return;
+	grant = my_watchers_grant(d->db, "TRIGGER", place->rows);
+	strbuf_addf(&what, "%s, or load with mode upsert", grant);
+	problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "triggers-unseen",
+		     what.data,
+		     "table %s: to replace it would lose its triggers, and "
+		     "without the right TRIGGER on it the server does not "
+		     "show whether it has any",
+		     target->table);
+	strbuf_release(&what);
+	free(grant);
 }
 
 /* Something may have come to depend on the table since prepare. */
@@ -32,8 +48,11 @@ static int swap_look(struct mydst *d, bool *exists, struct error *err)
 	int rc = my_catalog_read(d->db, d->place.database, d->place.base, NULL,
 				 &old, err);
 
+	if (!rc)
+		rc = my_watchers_read(d->db, d->place.database, d->place.base,
+				      d->target, &old, err);
 	if (!rc && old.exists) {
-		my_swap_inspect(&old, d->target, &problems);
+		my_swap_inspect(d, &d->place, &old, d->target, &problems);
 		rc = problems_to_error(&problems, err);
 	}
 	*exists = old.exists;
@@ -66,9 +85,9 @@ static int swap_view(struct mydst *d, struct error *err)
 	return rc;
 }
 
-/* RENAME commits. So the next mark is written down before it, and takes its
- * place behind it; whoever comes after a crash sees by the tables which it was
- * (my_refresh_settle). */
+/* RENAME commits, and so does DROP. So the next mark is written down before it,
+ * and takes its place behind it; whoever comes after a crash sees by the tables
+ * which it was (my_refresh_settle). */
 static int swap_tables(struct mydst *d, const struct checkpoint *next,
 		       struct error *err)
 {
@@ -85,6 +104,9 @@ static int swap_tables(struct mydst *d, const struct checkpoint *next,
 		rc = swap_rename(d, exists, err);
 	if (!rc)
 		rc = failpoint("after_merge", err);
+	if (!rc && exists)
+		rc = my_refresh_retire(d->db, &d->place, d->target->pipeline,
+				       err);
 	if (!rc)
 		rc = swap_view(d, err);
 	if (!rc)
@@ -115,9 +137,8 @@ int my_finish(struct destination *base, const struct checkpoint *next,
 	}
 	my_session_end(d);
 	my_mark_advance(d, next, d->refreshed);
-	rc = my_execf(d->db, err, "DROP TABLE IF EXISTS %s", d->place.retired);
 	my_lock_release(d, LOCK_REFRESH);
 	d->refreshed = 0;
 	d->built = 0;
-	return rc ? rc : failpoint("stage_dropped", err);
+	return failpoint("stage_dropped", err);
 }

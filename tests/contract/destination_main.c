@@ -58,6 +58,8 @@ static int suite_run(void)
 	if (suite_quirks->plugin) {
 		suite_add(all, &n, suite_mysql, suite_mysql_n);
 		suite_add(all, &n, suite_mysql_tables, suite_mysql_tables_n);
+		suite_add(all, &n, suite_mysql_watchers,
+			  suite_mysql_watchers_n);
 	}
 	if (!strcmp(suite_quirks->engine, "postgres"))
 		suite_add(all, &n, suite_postgres, suite_postgres_n);

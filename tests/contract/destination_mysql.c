@@ -20,7 +20,7 @@ struct world *mysql_world(void **state, const char *spec)
 	return w;
 }
 
-void mysql_admin(struct world *w, const char *sql)
+char *mysql_admin_says(struct world *w, const char *sql)
 {
 	struct strbuf out = STRBUF_INIT;
 	char *variable = xstrfmt("%s_ADMIN", w->quirks->variable);
@@ -31,7 +31,12 @@ void mysql_admin(struct world *w, const char *sql)
 		skip();
 	if (client_run(w->quirks, place, sql, &out))
 		fail_msg("%s: %s", sql, out.data);
-	strbuf_release(&out);
+	return strbuf_detach(&out);
+}
+
+void mysql_admin(struct world *w, const char *sql)
+{
+	free(mysql_admin_says(w, sql));
 }
 
 void mysql_refused(struct world *w, const char *word)

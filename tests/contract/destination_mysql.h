@@ -1,4 +1,4 @@
-/* What the two files over MariaDB and MySQL share. */
+/* What the files over MariaDB and MySQL share. */
 #ifndef TIDEMARK_TESTS_CONTRACT_DESTINATION_MYSQL_H
 #define TIDEMARK_TESTS_CONTRACT_DESTINATION_MYSQL_H
 
@@ -11,6 +11,8 @@
 struct world *mysql_world(void **state, const char *spec);
 /* SQL as somebody who may do everything. */
 void mysql_admin(struct world *w, const char *sql);
+/* And what it prints; caller frees. */
+char *mysql_admin_says(struct world *w, const char *sql);
 /* local_infile and max_allowed_packet as the suite found them. */
 void mysql_back_to_normal(struct world *w);
 /* The world's error has the word in it. */

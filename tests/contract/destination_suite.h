@@ -37,6 +37,8 @@ extern const struct CMUnitTest suite_mysql[];
 extern const size_t suite_mysql_n;
 extern const struct CMUnitTest suite_mysql_tables[];
 extern const size_t suite_mysql_tables_n;
+extern const struct CMUnitTest suite_mysql_watchers[];
+extern const size_t suite_mysql_watchers_n;
 extern const struct CMUnitTest suite_postgres[];
 extern const size_t suite_postgres_n;
 extern const struct CMUnitTest suite_rivals[];
