@@ -51,6 +51,31 @@ static int target_url_mode(const struct connection *conn, enum tls_mode *out,
 	return rc;
 }
 
+/* Somebody else's spelling of an option, taken in silence, might have been the
+ * one that asks for TLS. */
+static int target_check_options(const struct url *url, struct error *err)
+{
+	static const char *const known[] = { "tls", "ssl-mode", "ssl-ca",
+					     "socket" };
+	const char *at = strchr(url->text, '?');
+
+	for (; at && at[1]; at = strchr(at + 1, '&')) {
+		size_t n = strcspn(at + 1, "=&"), i = 0;
+
+		while (i < ARRAY_SIZE(known) &&
+		       (strlen(known[i]) != n ||
+			strncmp(at + 1, known[i], n) != 0))
+			i++;
+		if (n && i == ARRAY_SIZE(known))
+			return error_set(err, ERROR_CONFIG,
+					 "%s: unknown option %.*s; known: tls, "
+					 "ssl-mode, ssl-ca, socket",
+					 url->shown, n > 40 ? 40 : (int)n,
+					 at + 1);
+	}
+	return 0;
+}
+
 static int target_tls(struct mydb_target *t, const struct connection *conn,
 		      struct error *err)
 {
@@ -81,7 +106,9 @@ int mydb_target_fill(struct mydb_target *t, const struct connection *conn,
 	int rc;
 
 	memset(t, 0, sizeof(*t));
-	rc = url_server_parse(&t->server, &conn->url, err);
+	rc = target_check_options(&conn->url, err);
+	if (!rc)
+		rc = url_server_parse(&t->server, &conn->url, err);
 	if (rc)
 		return rc;
 	t->where = xstrfmt("connection %s (%s)", conn->name, conn->url.shown);

@@ -112,6 +112,8 @@ static const struct target_case targets[] = {
 	{ "mysql://a@db:http/x", TLS_AUTO, NULL },
 	{ "mysql://a@[::1/x", TLS_AUTO, NULL },
 	{ "mysql://a@db/x?tls=maybe", TLS_AUTO, NULL },
+	{ "mysql://a@db/x?sslmode=require", TLS_AUTO, NULL },
+	{ "mysql://a@db/x?tls=required&ssl_mode=REQUIRED", TLS_AUTO, NULL },
 };
 
 static void mysql_print_target(struct strbuf *sb, const struct mydb_target *t)
