@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "core/base/alloc.h"
+#include "core/data/table_name.h"
 
 static const char relation_sql[] =
 	"SELECT table_type, COALESCE(engine, ''),\n"
@@ -21,7 +22,7 @@ static const char relation_sql[] =
 
 static const char columns_sql[] =
 	"SELECT column_name, data_type, column_type, is_nullable,\n"
-	"  column_default, extra, column_comment, character_set_name,\n"
+	"  column_default, extra, character_set_name,\n"
 	"  collation_name, character_maximum_length, numeric_precision,\n"
 	"  numeric_scale, datetime_precision\n"
 	"FROM information_schema.columns\n"
@@ -44,7 +45,7 @@ void my_catalog_release(struct catalog_table *t)
 		free(c->charset);
 		free(c->collation);
 		free(c->default_text);
-		free(c->comment);
+		free(c->clause);
 	}
 	free(t->columns);
 	free(t->engine);
@@ -111,16 +112,14 @@ static void catalog_column(struct catalog_column *c,
 
 	c->name = catalog_text(r, row, 0);
 	my_type_read(&c->type, mydb_value(r, row, 1), mydb_value(r, row, 2),
-		     catalog_number(r, row, 9), catalog_number(r, row, 10),
-		     catalog_number(r, row, 11), catalog_number(r, row, 12));
+		     catalog_number(r, row, 8), catalog_number(r, row, 9),
+		     catalog_number(r, row, 10), catalog_number(r, row, 11));
 	c->not_null = *mydb_value(r, row, 3) == 'N';
 	c->default_text = catalog_default(r, row, c->not_null);
 	c->generated = strstr(extra, " GENERATED") != NULL;
 	c->auto_increment = strcasestr(extra, "auto_increment") != NULL;
-	c->default_is_sql = strstr(extra, "DEFAULT_GENERATED") != NULL;
-	c->comment = catalog_text(r, row, 6);
-	c->charset = catalog_text(r, row, 7);
-	c->collation = catalog_text(r, row, 8);
+	c->charset = catalog_text(r, row, 6);
+	c->collation = catalog_text(r, row, 7);
 }
 
 static int catalog_columns(struct mydb *db, const char *const params[2],
@@ -181,6 +180,93 @@ static int catalog_unique(struct mydb *db, const char *const params[2],
 		catalog_index(out, s, r, i, n);
 	}
 	mydb_result_free(r);
+	return rc;
+}
+
+/* The server writes literals with backslashes, which mean themselves to our
+ * sessions. */
+static char *catalog_plain_quotes(const char *text, size_t n)
+{
+	struct strbuf sb = STRBUF_INIT;
+	bool quoted = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (text[i] == '\'')
+			quoted = !quoted;
+		if (!quoted || text[i] != '\\' || i + 1 == n) {
+			strbuf_addch(&sb, text[i]);
+			continue;
+		}
+		i++;
+		if (text[i] == '\'')
+			strbuf_addstr(&sb, "''");
+		else if (text[i] == 'n' || text[i] == 'r' || text[i] == 't')
+			strbuf_addch(&sb, text[i] == 'n'   ? '\n'
+					  : text[i] == 'r' ? '\r'
+							   : '\t');
+		else
+			strbuf_addch(&sb, text[i]);
+	}
+	return strbuf_detach(&sb);
+}
+
+static size_t catalog_type_length(const char *text)
+{
+	bool quoted = false;
+	size_t n = 0;
+	int depth = 0;
+
+	for (; text[n] && (depth || quoted || !strchr(" ,\n", text[n])); n++) {
+		quoted ^= text[n] == '\'';
+		if (!quoted)
+			depth += (text[n] == '(') - (text[n] == ')');
+	}
+	while (!strncmp(text + n, " unsigned", 9) ||
+	       !strncmp(text + n, " zerofill", 9))
+		n += 9;
+	return n;
+}
+
+/* A column is a line of SHOW CREATE TABLE: "  `name` type ...,". */
+static void catalog_clause(struct catalog_column *c, const char *create)
+{
+	struct strbuf start = STRBUF_INIT;
+	const char *at;
+	size_t n;
+
+	strbuf_addstr(&start, "\n  ");
+	sql_quote_name(&start, c->name, '`');
+	strbuf_addch(&start, ' ');
+	at = strstr(create, start.data);
+	if (at) {
+		at += start.len;
+		at += catalog_type_length(at);
+		n = strcspn(at, "\n");
+		if (n && at[n - 1] == ',')
+			n--;
+		free(c->clause);
+		c->clause = catalog_plain_quotes(at, n);
+	}
+	strbuf_release(&start);
+}
+
+int my_catalog_clauses(struct mydb *db, const char *table,
+		       struct catalog_table *t, struct error *err)
+{
+	char *sql = xstrfmt("SHOW CREATE TABLE %s", table);
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(db, &r, sql, 0, NULL, err);
+
+	for (size_t i = 0; !rc && i < t->n_columns; i++)
+		catalog_clause(&t->columns[i], mydb_value(r, 0, 1));
+	for (size_t i = 0; !rc && i < t->n_columns; i++)
+		if (!t->columns[i].clause)
+			rc = error_set(err, ERROR_SCHEMA,
+				       "SHOW CREATE TABLE %s says nothing of "
+				       "column %s: alter it by hand",
+				       table, t->columns[i].name);
+	mydb_result_free(r);
+	free(sql);
 	return rc;
 }
 

@@ -13,11 +13,10 @@ struct catalog_column {
 	struct my_type type;
 	char *charset, *collation; /* "" for what is no text */
 	char *default_text; /* as the catalog writes it, or NULL */
-	char *comment;
+	char *clause; /* behind its type: my_catalog_clauses(), or NULL */
 	bool not_null;
 	bool generated;
 	bool auto_increment;
-	bool default_is_sql; /* MySQL: an expression, not a text */
 };
 
 struct catalog_table {
@@ -42,6 +41,10 @@ void my_catalog_release(struct catalog_table *t);
 int my_catalog_read(struct mydb *db, const char *database, const char *table,
 		    const struct schema *schema, struct catalog_table *out,
 		    struct error *err);
+/* Fill the columns' `clause`: all that the server says of a column behind its
+ * type, in quotes as our sessions write them. `table`: quoted. */
+int my_catalog_clauses(struct mydb *db, const char *table,
+		       struct catalog_table *t, struct error *err);
 /* The server folds letters of names. NULL: no such column. */
 const struct catalog_column *my_catalog_find(const struct catalog_table *t,
 					     const char *name);

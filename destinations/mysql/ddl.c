@@ -94,38 +94,31 @@ static bool ddl_has_charset(const struct my_type *type)
 	       type->base == MY_TEXT;
 }
 
-static void ddl_default(struct strbuf *sb, const struct mydst *d,
-			const struct catalog_column *c)
+/* " CHARACTER SET latin1 COLLATE latin1_bin" is of texts alone. */
+static const char *ddl_behind_charset(const char *clause)
 {
-	strbuf_addstr(sb, " DEFAULT ");
-	if (d->dialect.mariadb)
-		strbuf_addstr(sb, c->default_text);
-	else if (c->default_is_sql)
-		strbuf_addf(sb, "(%s)", c->default_text);
-	else
-		sql_quote_literal(sb, c->default_text);
+	static const char *const words[] = { " CHARACTER SET ", " COLLATE " };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		size_t n = strlen(words[i]);
+
+		if (!strncmp(clause, words[i], n))
+			clause += n + strcspn(clause + n, " ");
+	}
+	return clause;
 }
 
 /* MODIFY takes away whatever it does not say again. */
-static void ddl_modify(struct strbuf *sb, const struct mydst *d,
-		       const struct catalog_column *c,
+static void ddl_modify(struct strbuf *sb, const struct catalog_column *c,
 		       const struct my_type *wanted, const char *type)
 {
+	const char *clause = c->clause ? c->clause : "";
+
 	strbuf_addstr(sb, "MODIFY COLUMN ");
 	sql_quote_name(sb, c->name, '`');
-	strbuf_addf(sb, " %s", type);
-	if (ddl_has_charset(wanted) && *c->charset)
-		strbuf_addf(sb, " CHARACTER SET %s COLLATE %s", c->charset,
-			    c->collation);
-	strbuf_addstr(sb, c->not_null ? " NOT NULL" : " NULL");
-	if (c->default_text)
-		ddl_default(sb, d, c);
-	if (c->auto_increment)
-		strbuf_addstr(sb, " AUTO_INCREMENT");
-	if (*c->comment) {
-		strbuf_addstr(sb, " COMMENT ");
-		sql_quote_literal(sb, c->comment);
-	}
+	strbuf_addf(sb, " %s%s", type,
+		    ddl_has_charset(wanted) ? clause
+					    : ddl_behind_charset(clause));
 }
 
 static void ddl_add_column(struct strbuf *sb, const struct mydst *d,
@@ -159,7 +152,7 @@ static void ddl_alter(struct plan *plan, struct strbuf *sb,
 		if (steps[i] == STEP_ADD)
 			ddl_add_column(sb, d, name, &plan->wanted[i]);
 		else
-			ddl_modify(sb, d, my_catalog_find(&plan->table, name),
+			ddl_modify(sb, my_catalog_find(&plan->table, name),
 				   &plan->wanted[i], grown[i]);
 	}
 	if (*separator == ',')

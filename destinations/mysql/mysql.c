@@ -17,7 +17,7 @@ static const char session_sql[] =
 	"SET SESSION sql_mode = '" MYDB_SQL_MODE ",NO_AUTO_VALUE_ON_ZERO',\n"
 	"  net_read_timeout = " IDLE_SECONDS ", lock_wait_timeout = 20,\n"
 	"  innodb_lock_wait_timeout = 20, foreign_key_checks = 1,\n"
-	"  unique_checks = 1, sql_notes = 1";
+	"  unique_checks = 1, sql_notes = 1, sql_quote_show_create = 1";
 
 static const char facts_sql[] = "SELECT @@local_infile, @@max_allowed_packet";
 

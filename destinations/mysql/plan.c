@@ -328,8 +328,9 @@ static size_t plan_extras(const struct plan *plan, const struct target *target,
 	return n;
 }
 
-static void plan_drift(struct plan *plan, const struct mydst *d,
-		       const struct place *place, const struct target *target)
+static int plan_drift(struct plan *plan, const struct mydst *d,
+		      const struct place *place, const struct target *target,
+		      struct error *err)
 {
 	size_t n = target->schema->n_columns;
 	struct drift_column *columns = xcalloc(n + 1, sizeof(*columns));
@@ -344,11 +345,17 @@ static void plan_drift(struct plan *plan, const struct mydst *d,
 		.known = plan->known || target->refresh,
 		.created = plan->created,
 	};
+	bool widens = false;
+	int rc = 0;
 
 	for (size_t i = 0; i < n; i++)
 		plan_fit(plan, target, i, &columns[i], &grown[i]);
 	table.n_extras = plan_extras(plan, target, extras);
 	drift_decide(target, &table, steps, &plan->inspection);
+	for (size_t i = 0; i < n; i++)
+		widens |= steps[i] == STEP_WIDEN;
+	if (widens && plan->table.exists)
+		rc = my_catalog_clauses(d->db, place->rows, &plan->table, err);
 	my_ddl(plan, d, place, target, steps, grown);
 	for (size_t i = 0; i < n; i++)
 		free(grown[i]);
@@ -356,6 +363,7 @@ static void plan_drift(struct plan *plan, const struct mydst *d,
 	free(grown);
 	free(extras);
 	free(steps);
+	return rc;
 }
 
 /* The view shows each column that the raw table has from the source. */
@@ -431,9 +439,10 @@ int my_plan_make(struct plan *plan, struct mydst *d, const struct place *place,
 		plan_check_key(plan, place, target);
 		plan_check_changes(plan, d, target);
 		plan_check_refresh(plan, d, place, target);
-		plan_drift(plan, d, place, target);
-		rc = plan_check_emptied(plan, d->db, place, target, err);
+		rc = plan_drift(plan, d, place, target, err);
 	}
+	if (!rc)
+		rc = plan_check_emptied(plan, d->db, place, target, err);
 	free(around.watermark_engine);
 	return rc;
 }

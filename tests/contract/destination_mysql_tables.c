@@ -179,6 +179,56 @@ static void test_widen_keeps(void **state)
 		"|utf8mb4_general_ci\nit's|NULL");
 }
 
+/* Also what only one of the servers has; and quotes as it writes them. */
+static void test_widen_keeps_the_clause(void **state)
+{
+	struct world *w = mysql_world(state, "id:int64! n:int16 t:text(9)");
+	bool mysql = !strcmp(w->quirks->engine, "mysql");
+	const char *now = "SHOW CREATE TABLE orders;";
+	char *before, *after;
+
+	world_exec(w, mysql ? "CREATE TABLE orders (id bigint PRIMARY KEY, "
+			      "n smallint INVISIBLE DEFAULT 7 COMMENT "
+			      "'it''s `t` varchar(9),', t varchar(9) NOT NULL "
+			      "DEFAULT (concat('a', char(65))));"
+			    : "CREATE TABLE orders (id bigint PRIMARY KEY, "
+			      "n smallint INVISIBLE DEFAULT 7 COMMENT "
+			      "'it''s `t` varchar(9),' CHECK (n < 100), "
+			      "t varchar(9) CHARACTER SET ascii NOT NULL "
+			      "DEFAULT 'a''\\\\');");
+	world_sync(w, "1|1|a", MARK);
+	world_exec(w, "INSERT INTO orders (id) VALUES (2);");
+	before = xstrdup(world_query(w, now));
+	world_schema(w, "id:int64! n:int64 t:text(30)");
+	world_sync(w, "1|1|a", MARK);
+	after = xstrdup(world_query(w, now));
+	if (!strstr(after, "varchar(30)"))
+		fail_msg("not widened: %s", after);
+	for (const char *p = before; *p; p++) {
+		static const char *const kept[] = {
+			"INVISIBLE",
+			"CHECK",
+			"DEFAULT '7'",
+			"DEFAULT 7",
+			"COMMENT 'it''s `t` varchar(9),'",
+			"DEFAULT (concat",
+			"DEFAULT 'a''",
+			"CHARACTER SET ascii",
+			"NOT NULL"
+		};
+		for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+			if (!strncmp(p, kept[i], strlen(kept[i])) &&
+			    !strstr(after, kept[i]))
+				fail_msg("%s is gone from %s", kept[i], after);
+	}
+	world_exec(w, "INSERT INTO orders (id) VALUES (3);");
+	assert_string_equal(world_query(w, "SELECT COUNT(DISTINCT HEX(t)), "
+					   "MAX(n) FROM orders WHERE id > 1;"),
+			    "1|7");
+	free(before);
+	free(after);
+}
+
 static void test_swap_refused(void **state)
 {
 	struct world *w = mysql_world(state, "id:int64! v:text");
@@ -248,6 +298,7 @@ const struct CMUnitTest suite_mysql_tables[] = {
 	SUITE_TEST(test_trigger),
 	SUITE_TEST(test_trigger_delete_insert),
 	SUITE_TEST(test_widen_keeps),
+	SUITE_TEST(test_widen_keeps_the_clause),
 	SUITE_TEST(test_swap_refused),
 	SUITE_TEST(test_swap_keeps),
 	SUITE_TEST(test_view_uses_the_key),
