@@ -219,6 +219,10 @@ int my_refresh_retire(struct mydb *db, const struct place *place,
 int my_watchers_read(struct mydb *db, const char *database, const char *table,
 		     const struct target *target, struct catalog_table *out,
 		     struct error *err);
+/* For inspect: a warning that names the rights which no grant gives. */
+int my_watchers_rights(struct mydst *d, const struct place *place,
+		       const struct target *target, struct problems *out,
+		       struct error *err);
 /* GRANT `right` ON `on` TO our user; caller frees. */
 char *my_watchers_grant(struct mydb *db, const char *right, const char *on);
 

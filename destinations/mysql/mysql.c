@@ -197,6 +197,9 @@ static int mysql_inspect(struct destination *base, const struct target *target,
 	rc = my_place_set(&place, d->db, target, err);
 	if (!rc)
 		rc = my_plan_make(&plan, d, &place, target, err);
+	if (!rc)
+		rc = my_watchers_rights(d, &place, target,
+					&plan.inspection.problems, err);
 	if (!rc) {
 		inspection_release(out);
 		*out = plan.inspection;

@@ -9,7 +9,7 @@
 #define ERRNO_NO_RIGHT 1227
 #define ERRNO_NO_TABLE 1109
 
-/* Where the right TRIGGER is granted, and where it is missing. */
+/* Where a right is granted, and where it is missing. */
 struct sight {
 	bool everywhere, database, table;
 	bool not_database; /* a grant for the database is without it */
@@ -103,8 +103,23 @@ static const char *grant_object(const char *line)
 	return NULL;
 }
 
+/* "GRANT SELECT, CREATE VIEW ON " */
+static bool grant_has(const char *rights, const char *right)
+{
+	size_t n = strlen(right);
+
+	for (const char *at = strchr(rights, ' '); at; at = strchr(at, ',')) {
+		at += strspn(at, ", ");
+		if ((!strncmp(at, right, n) &&
+		     (at[n] == ',' || !at[n] || !strcmp(at + n, " ON "))) ||
+		    !strncmp(at, "ALL PRIVILEGES", 14))
+			return true;
+	}
+	return false;
+}
+
 /* One line of SHOW GRANTS. */
-static void grant_take(struct sight *sight, const char *line,
+static void grant_take(struct sight *sight, const char *line, const char *right,
 		       const char *const params[2])
 {
 	const char *object = grant_object(line), *at;
@@ -116,7 +131,7 @@ static void grant_take(struct sight *sight, const char *line,
 	at = grant_name(object, &database);
 	grant_name(*at ? at + 1 : at, &table);
 	rights = xstrndup(line, (size_t)(object - line));
-	has = strstr(rights, "TRIGGER") || strstr(rights, "ALL PRIVILEGES");
+	has = grant_has(rights, right);
 	if (!database)
 		sight->everywhere |= has;
 	else if (!grant_matches(database, params[0]))
@@ -134,21 +149,28 @@ static void grant_take(struct sight *sight, const char *line,
 	free(table);
 }
 
-/* MySQL shows triggers to those alone who may make some. Of several patterns
- * that match a database the server heeds one: then all have to have it. */
+/* Of several patterns that match a database the server heeds one: then all
+ * have to have it. */
+static bool grants_give(const struct mydb_result *r, const char *right,
+			const char *const params[2])
+{
+	struct sight sight = { .table = false };
+
+	for (size_t i = 0; i < mydb_rows(r); i++)
+		grant_take(&sight, mydb_value(r, i, 0), right, params);
+	return sight.table || (sight.everywhere && !sight.revoked) ||
+	       (sight.database && !sight.not_database);
+}
+
+/* MySQL shows triggers to those alone who may make some. */
 static int watchers_triggers(struct mydb *db, const char *const params[2],
 			     struct catalog_table *out, struct error *err)
 {
-	struct sight sight = { .table = false };
 	struct mydb_result *r = NULL;
 	int rc = mydb_query(db, &r, "SHOW GRANTS", 0, NULL, err);
 
-	for (size_t i = 0; !rc && i < mydb_rows(r); i++)
-		grant_take(&sight, mydb_value(r, i, 0), params);
+	out->triggers_unseen = !rc && !grants_give(r, "TRIGGER", params);
 	mydb_result_free(r);
-	out->triggers_unseen = !rc && !sight.table &&
-			       !(sight.everywhere && !sight.revoked) &&
-			       !(sight.database && !sight.not_database);
 	return rc;
 }
 
@@ -188,4 +210,50 @@ char *my_watchers_grant(struct mydb *db, const char *right, const char *on)
 	free(name);
 	mydb_result_free(r);
 	return strbuf_detach(&sb);
+}
+
+int my_watchers_rights(struct mydst *d, const struct place *place,
+		       const struct target *target, struct problems *out,
+		       struct error *err)
+{
+	static const struct {
+		const char *right;
+		bool refresh, append; /* only then */
+	} needed[] = {
+		{ "SELECT", false, false },
+		{ "INSERT", false, false },
+		{ "UPDATE", false, false },
+		{ "CREATE", false, false },
+		{ "CREATE TEMPORARY TABLES", false, false },
+		{ "ALTER", true, false },
+		{ "DROP", true, false },
+		{ "CREATE VIEW", false, true },
+	};
+	const char *params[2] = { place->database, place->base };
+	struct strbuf missing = STRBUF_INIT, on = STRBUF_INIT;
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(d->db, &r, "SHOW GRANTS", 0, NULL, err);
+	char *grant;
+
+	for (size_t i = 0; !rc && i < ARRAY_SIZE(needed); i++)
+		if ((!needed[i].refresh || target->refresh) &&
+		    (!needed[i].append || target->mode == LOAD_APPEND) &&
+		    !grants_give(r, needed[i].right, params))
+			strbuf_addf(&missing, "%s%s", missing.len ? ", " : "",
+				    needed[i].right);
+	mydb_result_free(r);
+	if (missing.len) {
+		sql_quote_name(&on, place->database, '`');
+		strbuf_addstr(&on, ".*");
+		grant = my_watchers_grant(d->db, missing.data, on.data);
+		problems_add(out, SEVERITY_WARNING, ERROR_NONE,
+			     "missing-rights", grant,
+			     "table %s: the user has no grant of %s, which "
+			     "loading takes",
+			     target->table, missing.data);
+		free(grant);
+	}
+	strbuf_release(&missing);
+	strbuf_release(&on);
+	return rc;
 }

@@ -204,6 +204,34 @@ static void test_unseen_triggers(void **state)
 	}
 }
 
+/* `check` names the right that a run will miss, and none else. */
+static void test_missing_right(void **state)
+{
+	struct world *w = mysql_world(state, "id:int64! v:text");
+	struct inspection found[2];
+	const char *name = NULL;
+
+	for (int i = 0; i < 2; i++) {
+		inspection_init(&found[i]);
+		if (i)
+			mysql_admin(w, "REVOKE CREATE TEMPORARY TABLES ON "
+				       "tm_source.* FROM app@'%'");
+		world_open(w);
+		w->ops->inspect(w->destination, &w->target, &found[i], &w->err);
+		world_close(w);
+	}
+	mysql_admin(w, "GRANT ALL ON tm_source.* TO app@'%'");
+	for (size_t i = 0; i < found[1].problems.n; i++)
+		if (!strcmp(found[1].problems.items[i].code, "missing-rights"))
+			name = found[1].problems.items[i].fix;
+	assert_int_equal(found[0].problems.n, 0);
+	assert_non_null(name);
+	assert_string_equal(name, "GRANT CREATE TEMPORARY TABLES ON "
+				  "`tm_source`.* TO 'app'@'%'");
+	for (int i = 0; i < 2; i++)
+		inspection_release(&found[i]);
+}
+
 const struct CMUnitTest suite_mysql_watchers[] = {
 	SUITE_TEST(test_referenced_by_itself),
 	SUITE_TEST(test_unseen_key),
@@ -211,5 +239,6 @@ const struct CMUnitTest suite_mysql_watchers[] = {
 	SUITE_TEST(test_swap_with_unseen_key),
 	SUITE_TEST(test_swap_with_unseen_key_killed),
 	SUITE_TEST(test_unseen_triggers),
+	SUITE_TEST(test_missing_right),
 };
 const size_t suite_mysql_watchers_n = ARRAY_SIZE(suite_mysql_watchers);
