@@ -270,6 +270,20 @@ static void plan_check_refresh(struct plan *plan, struct mydst *d,
 			&plan->inspection.problems);
 }
 
+/* Made by the source's own words: what fits there fits here. */
+static bool plan_is_same_type(const struct target *target,
+			      const struct column *source,
+			      const struct my_type *actual)
+{
+	const char *engine = target->schema->engine;
+	const char *native = source->type.native;
+	bool words = actual->base == MY_TEXT || actual->base == MY_BLOB ||
+		     actual->base == MY_ENUM;
+
+	return words && engine && !strcmp(engine, "mysql") && native &&
+	       !strcmp(native, actual->name);
+}
+
 static void plan_fit(const struct plan *plan, const struct target *target,
 		     size_t i, struct drift_column *out, char **grown)
 {
@@ -285,6 +299,11 @@ static void plan_fit(const struct plan *plan, const struct target *target,
 	out->actual = c->type.name;
 	out->not_null = c->not_null;
 	out->generated = c->generated;
+	if (plan_is_same_type(target, source, &c->type)) {
+		out->fit = FIT_EXACT;
+		out->mapping = MAPPING_EXACT;
+		return;
+	}
 	out->fit = my_type_fit(&plan->wanted[i], &c->type, grown);
 	/* A key without a bound fits whatever a key can be. */
 	if (schema_is_key(target->schema, i) && out->fit == FIT_GROWS &&

@@ -120,3 +120,31 @@ def test_engine_without_transactions_is_refused(tidemark, source, destination):
     assert "MyISAM" in done.err
     assert "ENGINE=InnoDB" in done.err
     assert "MyISAM" in tidemark("check").out
+
+
+def test_target_made_by_the_source_s_own_words(tidemark, destination,
+                                               make_mysql):
+    """ENUM and the sizes of TEXT and BLOB hold what they hold there."""
+    source = make_mysql(destination.engine)
+    words = ("CREATE TABLE items (id int PRIMARY KEY, a tinytext, b text,"
+             " c mediumtext, d longtext, e tinyblob, f blob,"
+             " g enum('x','it''s') NOT NULL, h set('p','q'), seq int NOT NULL,"
+             " updated_at timestamp(6) NOT NULL)")
+    for end in (source, destination):
+        end.execute(words)
+    source.execute(
+        "INSERT INTO items VALUES (1, 'ä', repeat('ä', 30000), 'c', 'd',"
+        " repeat('e', 255), repeat(0x00ff, 30000), 'it''s', 'p,q', 1,"
+        " '2024-01-01'), (2, NULL, '', NULL, '', '', NULL, 'x', '', 2,"
+        " '2024-01-02')")
+    sync_items(tidemark, source, destination, "timestamp")
+    done = tidemark("check", "--json").expect(0)
+    assert {column["mapping"] for column in
+            done.pipeline()["columns"]} == {"exact"}
+    assert tidemark.run().pipeline()["rows_inserted"] == 2
+    columns = dict.fromkeys("abcdgh", "text") | {"id": "int", "e": "bytes",
+                                                 "f": "bytes"}
+    oracle.check_equal(source, destination, "items",
+                       f"{destination.schema}.items", columns)
+    tidemark("watermark", "reset", "items").expect(0)
+    assert tidemark.run().pipeline()["rows_unchanged"] == 2
