@@ -192,12 +192,14 @@ static bool mydb_attempt_wait(struct mydb_attempt *a, bool heed_stop,
 {
 	struct pollfd fds[] = { { .fd = a->done_fd, .events = POLLIN },
 				{ .fd = stop_fd(), .events = POLLIN } };
+	uint64_t done;
 	int n;
 
 	do {
 		n = poll(fds, heed_stop ? 2 : 1, limit_ms);
 	} while (n < 0 || (n && !fds[0].revents && !stop_requested()));
-	return fds[0].revents != 0;
+	/* Reading is what orders the other thread's writes before ours. */
+	return fds[0].revents && read(a->done_fd, &done, sizeof(done)) > 0;
 }
 
 void *mydb_connect(const struct mydb_target *t, enum tls_mode mode,

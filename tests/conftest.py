@@ -37,6 +37,20 @@ def pytest_terminal_summary(terminalreporter, config):
                 terminalreporter.write_line(f"{report.nodeid}: {value}")
 
 
+def pytest_collection_modifyitems(config, items):
+    """Of a test marked `thinned(n)` every n-th combination, spread so that
+    two choices still meet; --full runs them all."""
+    def stays(item):
+        mark = item.get_closest_marker("thinned")
+        return (not mark or config.getoption("--full") or
+                sum(item.callspec.indices.values()) % mark.args[0] == 0)
+
+    left = [item for item in items if not stays(item)]
+    if left:
+        items[:] = [item for item in items if stays(item)]
+        config.hook.pytest_deselected(items=left)
+
+
 def binary(variable, default):
     path = pathlib.Path(os.environ.get(variable, ROOT / default)).resolve()
     if not os.access(path, os.X_OK):

@@ -94,11 +94,11 @@ def test_engine_that_is_not_there(tidemark, source, make_destination):
     """A module may bring it: so it is looked for, and named when missing."""
     workload.create_items(source, rows=3)
     sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
-    tidemark.connections["warehouse"] = "mysql://app@db.invalid/x"
+    tidemark.connections["warehouse"] = "clickhouse://app@db.invalid/x"
     tidemark.write_config()
-    assert "mysql" in tidemark("check").expect(EXIT_CONFIG).out
+    assert "clickhouse" in tidemark("check").expect(EXIT_CONFIG).out
     done = tidemark("run", "--json").expect(EXIT_CONFIG)
-    assert "mysql" in done.pipeline()["error"]["message"]
+    assert "clickhouse" in done.pipeline()["error"]["message"]
 
 
 @pytest.mark.parametrize("args, words", (

@@ -25,6 +25,7 @@ KEYS = {
 }
 
 
+@pytest.mark.thinned(3)
 @every_engine
 @pytest.mark.parametrize("strategy", ("timestamp", "sequence", "xmin"))
 @pytest.mark.parametrize("kind", KEYS)
@@ -77,6 +78,7 @@ NAMES = ('Order.Lines', 'say "hi"', "it's", 'with space', 'UPPER', 'ünïcödé'
          'select', 'back\\slash', '$1 %s %n {}')
 
 
+@pytest.mark.thinned(2)
 @every_engine
 @pytest.mark.parametrize("name", NAMES)
 def test_names_that_need_quoting(tidemark, source, make_destination, name,

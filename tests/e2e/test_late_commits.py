@@ -44,6 +44,7 @@ def synced(tidemark, source, destination):
     return make
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
 @every_strategy
 def test_late_commit(synced, source, destination, strategy, mode):
@@ -68,6 +69,7 @@ def test_late_commit(synced, source, destination, strategy, mode):
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 
+@pytest.mark.thinned(3)
 @every_strategy
 def test_late_commit_with_no_xid_yet(synced, source, destination, strategy):
     """A transaction that has only read so far may still write its old now()."""
@@ -87,6 +89,7 @@ def test_late_commit_with_no_xid_yet(synced, source, destination, strategy):
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 
+@pytest.mark.thinned(3)
 @every_strategy
 def test_late_commit_of_a_savepoint(synced, source, destination, strategy):
     """The row's xmin is the subtransaction's, higher than its parent's."""
@@ -116,6 +119,7 @@ def test_late_commit_of_a_savepoint(synced, source, destination, strategy):
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 
+@pytest.mark.thinned(3)
 @every_strategy
 def test_late_commit_of_a_prepared_transaction(synced, source, destination,
                                                strategy):
@@ -138,6 +142,7 @@ def test_late_commit_of_a_prepared_transaction(synced, source, destination,
     check(source, destination)
 
 
+@pytest.mark.thinned(3)
 @every_strategy
 def test_late_commit_while_a_page_is_read(tidemark, source, make_destination,
                                           strategy):
@@ -169,6 +174,7 @@ def test_late_commit_while_a_page_is_read(tidemark, source, make_destination,
     check(source, destination)
 
 
+@pytest.mark.thinned(3)
 @every_strategy
 def test_held_by_names_the_transaction(tidemark, source, make_destination,
                                        strategy):
@@ -208,6 +214,7 @@ def test_a_row_from_the_future_drags_nothing(synced, source, destination):
     oracle.check_rows(source.rows("items", oracle.ITEMS), check_rows)
 
 
+@pytest.mark.thinned(3)
 @every_strategy
 def test_rows_held_back_are_reported(synced, source, destination, strategy):
     """tail: hold, which append defaults to: how many wait, and for what."""
@@ -283,6 +290,7 @@ def test_sequence_lag_covers_reserved_ids(synced, source, destination):
     assert "reserved" in names(destination)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
 @every_strategy
 def test_partition_attached_with_old_rows(tidemark, source, destination,

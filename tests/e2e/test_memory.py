@@ -8,6 +8,7 @@ from bench import sync_items
 MIB = 1024
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("engine", ("postgres", "sqlite"))
 @pytest.mark.parametrize("kind,strategy", workload.SOURCES)
 def test_first_load_stays_below_64_mib(tidemark, make_source, make_destination,
