@@ -122,7 +122,8 @@ static int settle_look(struct mysrc *c, const struct watermark_spec *mark,
 		margin_us = SETTLE_MARGIN_US + (a->xa ? mark->lag_us : 0);
 		mysrc_looks_add(looks, a, margin_us);
 		*us = mysrc_looks_settled(looks, a, margin_us, &held);
-		if (!held || i >= SETTLE_LOOKS || clock_sleep_us(pause_us))
+		if (!held || !mark->settle || i >= SETTLE_LOOKS ||
+		    clock_sleep_us(pause_us))
 			break;
 		pause_us *= 2;
 		mysrc_activity_release(a);
