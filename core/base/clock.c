@@ -24,6 +24,11 @@ int64_t clock_monotonic_us(void)
 	return clock_read(CLOCK_MONOTONIC);
 }
 
+int64_t clock_boot_us(void)
+{
+	return clock_read(CLOCK_BOOTTIME);
+}
+
 bool clock_sleep_us(int64_t us)
 {
 	int64_t start = clock_monotonic_us(), slept = 0;

@@ -15,6 +15,8 @@
 
 int64_t clock_now_us(void); /* wall clock */
 int64_t clock_monotonic_us(void); /* for durations only */
+int64_t clock_boot_us(void); /* as monotonic; goes on while the machine sleeps
+			      */
 
 /* Sleep, but return early (true) as soon as stop_requested(). */
 bool clock_sleep_us(int64_t us);

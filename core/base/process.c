@@ -76,6 +76,50 @@ bool process_is_gone(int64_t pid, const char *start)
 	return gone;
 }
 
+/* "boot-id/pid-namespace/"; "" when the system does not tell. */
+static char *process_place(void)
+{
+	char boot[64], space[64];
+	ssize_t n = readlink("/proc/self/ns/pid", space, sizeof(space) - 1);
+
+	if (n <= 0 || process_read("/proc/sys/kernel/random/boot_id", boot,
+				   sizeof(boot)) <= 0)
+		return xstrdup("");
+	space[n] = '\0';
+	boot[strcspn(boot, "\n")] = '\0';
+	return xstrfmt("%s/%s/", boot, space);
+}
+
+char *process_mark(void)
+{
+	char *place = process_place(), *start = process_start(getpid());
+	const char *slash = strrchr(start, '/');
+	char *mark = xstrfmt("%s%s", place, slash ? slash + 1 : "");
+
+	free(place);
+	free(start);
+	return mark;
+}
+
+bool process_mark_is_gone(int64_t pid, const char *mark)
+{
+	char *place = process_place();
+	size_t n = strlen(place);
+	char *start = NULL;
+	bool gone = false;
+
+	if (n && !strncmp(mark, place, n)) {
+		start = mark[n] ? xstrfmt("%.*s%s",
+					  (int)(strchr(place, '/') - place + 1),
+					  place, mark + n)
+				: xstrdup("");
+		gone = process_is_gone(pid, start);
+	}
+	free(start);
+	free(place);
+	return gone;
+}
+
 /* proc(5), /proc/locks: "1: POSIX ADVISORY WRITE PID MAJOR:MINOR:INODE START
  * END"; "->" behind the number is one that waits. */
 static int64_t process_of_lock(char *line, const char *file, bool writing)

@@ -17,6 +17,12 @@ char *process_start(int64_t pid);
  * unknown start ("") alone says nothing. */
 bool process_is_gone(int64_t pid, const char *start);
 
+/* "boot-id/pid-namespace/start-time" of this process, for others to judge by:
+ * a number means nothing in another container. Caller frees. */
+char *process_mark(void);
+/* The process that left this mark ran here, and is gone: surely. */
+bool process_mark_is_gone(int64_t pid, const char *mark);
+
 /* Another process that has a lock of fcntl(2) on the file, for writing or for
  * any purpose; 0 when there is none or the system does not tell. */
 int64_t process_locking(const char *path, bool writing);

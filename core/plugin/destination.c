@@ -1,5 +1,6 @@
 #include "core/plugin/destination.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,4 +61,21 @@ void checkpoint_release(struct checkpoint *c)
 	free(c->batch_id);
 	free(c->delivered);
 	checkpoint_init(c);
+}
+
+int writer_check(const struct writer *w, struct error *err)
+{
+	return w->check ? w->check(w->ctx, err) : 0;
+}
+
+int writer_check_fence(const struct writer *w, const char *pipeline,
+		       int64_t stored, struct error *err)
+{
+	if (!w->fence || stored <= w->fence)
+		return 0;
+	return error_set(err, ERROR_STATE,
+			 "pipeline %s: another run of %s has taken over: the "
+			 "fencing token at the destination is %" PRId64
+			 ", this run's is %" PRId64 "; nothing was written",
+			 pipeline, pipeline, stored, w->fence);
 }

@@ -40,6 +40,28 @@ struct drift_policy {
 	enum drift_action on_dropped_column; /* KEEP or STOP */
 };
 
+/* By what right a run writes: the lease of its pipeline. All zero: by none, as
+ * only tests do; then nothing is fenced. */
+struct writer {
+	/* Its fencing token. Where the pipeline's row has a higher one, nothing
+	 * is written: STATE. */
+	int64_t fence;
+	/* A run before this one may not know that it is over: prepare raises
+	 * the row's fence before anything else. */
+	bool claim;
+	const char *predecessor; /* its session, to be ended; NULL or "" */
+	int64_t lease_us; /* a server ends what stands still for so long */
+	/* STATE once the lease has run out. Asked inside each transaction that
+	 * loads, before the mark is written; NULL: never runs out. */
+	int (*check)(void *ctx, struct error *err);
+	void *ctx;
+};
+/* Ask `check`. */
+int writer_check(const struct writer *w, struct error *err);
+/* STATE when the row of `pipeline` has a higher fence than this writer's. */
+int writer_check_fence(const struct writer *w, const char *pipeline,
+		       int64_t stored, struct error *err);
+
 /* What is to be kept equal. Not owned; outlives the destination's use. */
 struct target {
 	const char *pipeline;
@@ -53,6 +75,7 @@ struct target {
 	bool refresh;
 	/* --full-refresh: may replace a table that Tidemark did not create. */
 	bool force;
+	struct writer writer;
 };
 
 enum mapping { MAPPING_EXACT, MAPPING_WIDENED, MAPPING_LOSSY };
@@ -116,8 +139,10 @@ struct destination_ops {
 	/* Look, write nothing: mapping, drift, problems, DDL. */
 	int (*inspect)(struct destination *d, const struct target *target,
 		       struct inspection *out, struct error *err);
-	/* Refuse (problems_to_error of the inspection) or make ready: create
-	 * or alter tables, views, _tidemark_watermark. In one transaction. If a
+	/* End target->writer.predecessor. Refuse (problems_to_error of the
+	 * inspection) or make ready: create or alter tables, views,
+	 * _tidemark_watermark; raise the row's fence if the writer is to claim
+	 * it. In one transaction. If a
 	 * column was added to an existing table (and not for refresh), the
 	 * stored watermark of the pipeline is set to NULL in that same
 	 * transaction, so that all rows are read again and the column fills.
@@ -132,11 +157,12 @@ struct destination_ops {
 	int (*recover)(struct destination *d, const struct target *target,
 		       struct checkpoint *out, struct error *err);
 	/* Load the batch and move the mark from the checkpoint last seen by
-	 * recover/load to `next`, in one transaction. If the stored batch_id
-	 * is not the one last seen, another writer was here: STATE, nothing
-	 * written. Duplicate keys inside the batch: the last row wins, the
-	 * others count as unchanged. NULL or repeated keys, values that do not
-	 * fit: DATA naming column and row key. inserted + updated + unchanged
+	 * recover/load to `next`, in one transaction. If the stored fence is
+	 * higher than the writer's, the stored batch_id not the one last seen,
+	 * or the writer's check fails: STATE, nothing written. Duplicate keys
+	 * inside the batch: the last row wins, the others count as unchanged.
+	 * NULL or repeated keys, values that do not fit: DATA naming column and
+	 * row key. inserted + updated + unchanged
 	 * == n_rows or it rolls back (BUG). n_rows == 0 only moves the mark.
 	 * An unclear COMMIT is resolved by reconnecting and reading batch_id
 	 * back. */
@@ -151,6 +177,10 @@ struct destination_ops {
 	 * it). Target as for recover. SCHEMA if the target table is missing. */
 	int (*set_watermark)(struct destination *d, const struct target *target,
 			     const char *watermark, struct error *err);
+	/* What a successor's `predecessor` is to be: a name of this handle's
+	 * session at a server that can end it; "" for a file. Lives until
+	 * close. */
+	const char *(*session)(struct destination *d);
 	void (*interrupt)(struct destination *d);
 	void (*close)(struct destination *d); /* rolls back; NULL is fine */
 };

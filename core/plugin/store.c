@@ -37,3 +37,53 @@ void attempt_list_release(struct attempt_list *list)
 	free(list->items);
 	memset(list, 0, sizeof(*list));
 }
+
+void run_list_release(struct run_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		struct run_record *r = &list->items[i];
+
+		free(r->run_id);
+		free(r->pipeline);
+		free(r->tenant);
+		free(r->window_from);
+		free(r->window_to);
+		free(r->state);
+	}
+	free(list->items);
+	memset(list, 0, sizeof(*list));
+}
+
+void batch_list_release(struct batch_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		struct batch_record *b = &list->items[i];
+
+		free(b->attempt_id);
+		free(b->batch_id);
+		free(b->pipeline);
+		free(b->window_from);
+		free(b->watermark);
+		free(b->error_code);
+		free(b->error_message);
+	}
+	free(list->items);
+	memset(list, 0, sizeof(*list));
+}
+
+void lease_init(struct lease *l)
+{
+	memset(l, 0, sizeof(*l));
+}
+
+void lease_release(struct lease *l)
+{
+	if (!l)
+		return;
+	free(l->name);
+	free(l->holder);
+	free(l->host);
+	free(l->process);
+	free(l->session);
+	lease_init(l);
+}

@@ -1,8 +1,8 @@
 /*
- * The contract of a state store: run history and the mirror of marks (leases,
- * chunks and dead letters join it later). Called by core/sync; a handle is
+ * The contract of a state store: leases, run history and the mirror of marks
+ * (chunks and dead letters join it later). Called by core/sync; a handle is
  * used by one thread at a time. Nothing here decides what is loaded: a
- * transactional destination's own mark wins.
+ * transactional destination's own mark, and the fence beside it, win.
  */
 #ifndef TIDEMARK_CORE_PLUGIN_STORE_H
 #define TIDEMARK_CORE_PLUGIN_STORE_H
@@ -15,6 +15,52 @@
 
 struct store {
 	const struct store_ops *ops;
+};
+
+/* Who may write a pipeline, and until when. All times are µs by the store's
+ * clock, whose "now" comes with what is read. Owned texts. */
+struct lease {
+	char *name; /* the pipeline */
+	char *holder; /* no two holdings have the same */
+	char *host;
+	int64_t pid;
+	char *process; /* process_mark() of the holder */
+	char *session; /* at the destination, as its session() said; "" */
+	int64_t since, until; /* until 0: given back */
+	int64_t fence; /* only grows */
+	int64_t now;
+};
+void lease_init(struct lease *l);
+void lease_release(struct lease *l);
+
+enum lease_answer {
+	LEASE_BUSY, /* `before` has it */
+	LEASE_TAKEN, /* from nobody: `before` was given back */
+	LEASE_INHERITED, /* `before` may not know that it is over; or nothing
+			  * is known of who was before (host "") */
+};
+
+/* One run: a window, under a config. Owned texts. */
+struct run_record {
+	char *run_id;
+	char *pipeline;
+	char *tenant;
+	int64_t logic_version;
+	char *window_from, *window_to; /* marks, JSON text, or NULL */
+	char *state; /* QUEUED, RUNNING, SUCCEEDED, FAILED */
+	int64_t created_at, updated_at;
+};
+struct run_list {
+	struct run_record *items;
+	size_t n;
+	size_t capacity;
+};
+void run_list_release(struct run_list *list);
+
+/* Which of them; NULL: any. */
+struct run_filter {
+	const char *pipeline, *run_id;
+	int64_t limit;
 };
 
 /* One try of one run. Texts owned by the caller when writing; by the list
@@ -46,13 +92,21 @@ void attempt_init(struct attempt *a);
 void attempt_release(struct attempt *a);
 void attempt_list_release(struct attempt_list *list);
 
-/* One loaded batch, for the ledger. */
+/* One batch: loaded, or refused (error_code set). Texts as in an attempt. */
 struct batch_record {
-	const char *attempt_id, *batch_id, *pipeline, *watermark;
+	char *attempt_id, *batch_id, *pipeline;
+	char *window_from, *watermark; /* marks before and behind it */
+	char *error_code, *error_message;
 	int64_t number; /* from 1 in the attempt */
 	int64_t rows, inserted, updated, unchanged, deleted;
 	int64_t read_us, load_us, at;
 };
+struct batch_list {
+	struct batch_record *items;
+	size_t n;
+	size_t capacity;
+};
+void batch_list_release(struct batch_list *list);
 
 struct store_ops {
 	const char *name;
@@ -67,21 +121,54 @@ struct store_ops {
 	 * binary: CONFIG saying which number. */
 	int (*migrate)(struct store *s, int *applied, int *version,
 		       struct error *err);
+	/* Take the lease `wanted` names (name, holder, host, pid, process) for
+	 * `lease_us`, if it is free, has run out, or its holder is surely gone;
+	 * its fence is one more than any before. `*before`: who had it; `now`
+	 * is set in any case. CONFIG when the store is a file and another
+	 * machine has a lease in it. */
+	int (*take_lease)(struct store *s, const struct lease *wanted,
+			  int64_t lease_us, enum lease_answer *answer,
+			  struct lease *out, struct lease *before,
+			  struct error *err);
+	/* `lease_us` from now on; `*held` false once it has run out or is
+	 * another's: it never comes back. */
+	int (*renew_lease)(struct store *s, const struct lease *l,
+			   int64_t lease_us, bool *held, struct error *err);
+	/* Write down a higher fence, and the session; `*held` as above. */
+	int (*amend_lease)(struct store *s, const struct lease *l, bool *held,
+			   struct error *err);
+	/* Give it back with `until` and `session` as in `l`: 0 and "", or,
+	 * when the one before it may still live, 1 and that one's session.
+	 * Harmless when it is another's by now. */
+	int (*give_lease)(struct store *s, const struct lease *l,
+			  struct error *err);
+	/* Who has it: `*held` false when nobody, or no longer. */
+	int (*get_lease)(struct store *s, const char *name, bool *held,
+			 struct lease *out, struct error *err);
 	/* Insert or update by attempt_id; prunes nothing. */
 	int (*save_attempt)(struct store *s, const struct attempt *a,
 			    struct error *err);
-	/* Record the batch, mirror the mark, refresh the attempt's counters
-	 * and heartbeat, in one transaction. */
+	/* Record the batch, refresh the attempt's counters and heartbeat, and
+	 * mirror `mark` (NULL: leave the mirror), in one transaction. */
 	int (*save_batch)(struct store *s, const struct batch_record *b,
-			  const struct attempt *a, struct error *err);
-	/* Newest first; `pipeline` NULL: of all; at most `limit`. */
-	int (*list_attempts)(struct store *s, const char *pipeline,
-			     int64_t limit, struct attempt_list *out,
-			     struct error *err);
-	/* A RUNNING attempt of this pipeline on this host whose process is
-	 * gone is set to FAILED with error "killed". */
-	int (*close_dead_attempts)(struct store *s, const char *pipeline,
-				   struct error *err);
+			  const struct attempt *a, const char *mark,
+			  struct error *err);
+	/* Newest first. */
+	int (*list_attempts)(struct store *s, const struct run_filter *filter,
+			     struct attempt_list *out, struct error *err);
+	int (*list_runs)(struct store *s, const struct run_filter *filter,
+			 struct run_list *out, struct error *err);
+	/* Of all attempts of a run, in the order in which they were made. */
+	int (*list_batches)(struct store *s, const char *run_id,
+			    struct batch_list *out, struct error *err);
+	/* For the holder of the pipeline's lease: no attempt that is RUNNING
+	 * can be. Each is set to FAILED, "killed" when its process is surely
+	 * gone, else "lost". */
+	int (*close_attempts)(struct store *s, const char *pipeline,
+			      struct error *err);
+	/* Forget runs and attempts that began more than `keep_us` ago, but for
+	 * the newest of each pipeline. */
+	int (*prune)(struct store *s, int64_t keep_us, struct error *err);
 	/* The mirror of the mark: JSON text or NULL; caller frees. */
 	int (*get_watermark)(struct store *s, const char *pipeline, char **out,
 			     struct error *err);

@@ -11,9 +11,6 @@
 #include "core/base/retry.h"
 #include "core/base/strbuf.h"
 
-/* Attempts to look through for one that is running. */
-#define LEDGER_LOOK_BACK 20
-
 /* Parts are set apart by a byte that no name holds. */
 static void ledger_add(struct strbuf *sb, const char *text)
 {
@@ -84,13 +81,15 @@ void ledger_batch_id(const struct pipeline_settings *p, const char *from,
 
 static void ledger_counts(struct attempt *a, const struct run_result *r)
 {
-	a->batches = r->batches;
-	a->rows_read = r->rows_read;
-	a->rows_inserted = r->rows_inserted;
-	a->rows_updated = r->rows_updated;
-	a->rows_unchanged = r->rows_unchanged;
-	a->rows_deleted = r->rows_deleted;
-	a->rows_dead_lettered = r->rows_dead_lettered;
+	const struct run_counts *e = &r->earlier;
+
+	a->batches = r->batches - e->batches;
+	a->rows_read = r->rows_read - e->rows_read;
+	a->rows_inserted = r->rows_inserted - e->rows_inserted;
+	a->rows_updated = r->rows_updated - e->rows_updated;
+	a->rows_unchanged = r->rows_unchanged - e->rows_unchanged;
+	a->rows_deleted = r->rows_deleted - e->rows_deleted;
+	a->rows_dead_lettered = r->rows_dead_lettered - e->rows_dead_lettered;
 }
 
 /* `a` borrows every text: it is never released. */
@@ -110,7 +109,7 @@ static void ledger_attempt(struct attempt *a, const struct run_result *r,
 	a->host = host;
 	a->pid = getpid();
 	a->logic_version = r->pipeline->logic_version;
-	a->started_at = r->started_us;
+	a->started_at = r->attempt_us;
 	a->heartbeat_at = clock_now_us();
 	a->watermark_before = r->watermark_before;
 	a->watermark_after = r->watermark_after;
@@ -119,47 +118,12 @@ static void ledger_attempt(struct attempt *a, const struct run_result *r,
 	ledger_counts(a, r);
 }
 
-static int ledger_refuse_busy(struct run_result *r, const struct attempt *a,
-			      struct error *err)
+int ledger_close_others(struct store *store, const struct run_result *r,
+			struct error *err)
 {
-	char since[CLOCK_TEXT_SIZE];
-
-	clock_format_utc(a->started_at, since);
-	json_decref(r->held_by);
-	r->held_by = json_pack("{s:s, s:I, s:s}", "host", a->host, "pid",
-			       (json_int_t)a->pid, "since", since);
-	return error_set(err, ERROR_STATE,
-			 "process %" PRId64
-			 " on %s has been running this pipeline since %s; "
-			 "wait for it, or stop it and run again",
-			 a->pid, a->host, since);
-}
-
-int ledger_check_busy(struct store *store, struct run_result *r,
-		      struct error *err)
-{
-	struct attempt_list list = { NULL, 0, 0 };
-	const char *name = r->pipeline->name;
-	char host[256] = "";
-	int rc;
-
 	if (!store)
 		return 0;
-	rc = store->ops->close_dead_attempts(store, name, err);
-	if (!rc)
-		rc = store->ops->list_attempts(store, name, LEDGER_LOOK_BACK,
-					       &list, err);
-	if (gethostname(host, sizeof(host) - 1))
-		host[0] = '\0';
-	for (size_t i = 0; !rc && i < list.n; i++) {
-		const struct attempt *a = &list.items[i];
-
-		if (strcmp(a->state, "RUNNING") == 0 && a->pid != getpid() &&
-		    strcmp(a->host, host) == 0)
-			rc = ledger_refuse_busy(r, a, err);
-	}
-	attempt_list_release(&list);
-	return rc;
+	return store->ops->close_attempts(store, r->pipeline->name, err);
 }
 
 int ledger_begin(struct store *store, const struct run_result *r,
@@ -177,7 +141,8 @@ int ledger_begin(struct store *store, const struct run_result *r,
 }
 
 int ledger_batch(struct store *store, const struct run_result *r,
-		 const struct batch_record *b, struct error *err)
+		 const struct batch_record *b, const char *mark,
+		 struct error *err)
 {
 	struct attempt a;
 	char host[256];
@@ -186,20 +151,42 @@ int ledger_batch(struct store *store, const struct run_result *r,
 	if (!store)
 		return 0;
 	ledger_attempt(&a, r, host, sizeof(host));
-	rc = store->ops->save_batch(store, b, &a, err);
+	rc = store->ops->save_batch(store, b, &a, mark, err);
 	return rc ? rc : failpoint("state_saved", err);
 }
 
-int ledger_end(struct store *store, const struct run_result *r,
-	       struct error *err)
+/* An attempt that failed before it could ask: its window begins where the
+ * last one is known to have ended. */
+static int ledger_locate(struct store *store, struct run_result *r,
+			 struct error *err)
+{
+	char id[DIGEST_TEXT_SIZE];
+	int rc = store->ops->get_watermark(store, r->pipeline->name,
+					   &r->watermark_before, err);
+
+	if (rc)
+		return rc;
+	r->watermark_after = xstrdup(r->watermark_before);
+	ledger_run_id(r->pipeline, r->watermark_before, id);
+	free(r->run_id);
+	r->run_id = xstrdup(id);
+	r->located = true;
+	return 0;
+}
+
+int ledger_end(struct store *store, struct run_result *r, struct error *err)
 {
 	bool failed =
 		r->outcome == OUTCOME_FAILED || r->outcome == OUTCOME_BUSY;
 	struct attempt a;
 	char host[256];
+	int rc;
 
 	if (!store)
 		return 0;
+	rc = r->located ? 0 : ledger_locate(store, r, err);
+	if (rc)
+		return rc;
 	ledger_attempt(&a, r, host, sizeof(host));
 	a.state = (char *)(failed ? "FAILED" : "SUCCEEDED");
 	a.outcome = (char *)outcome_name(r->outcome);

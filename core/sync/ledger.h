@@ -23,19 +23,19 @@ void ledger_batch_id(const struct pipeline_settings *p, const char *from,
 		     const char *to, const char *content,
 		     char out[DIGEST_TEXT_SIZE]);
 
-/* Is another process of this host running the pipeline? Attempts whose
- * process is gone are closed as FAILED first. STATE naming the process, and
- * r->held_by, if there is one. Two that look at the same moment both pass: the
- * destination admits one writer all the same. */
-int ledger_check_busy(struct store *store, struct run_result *r,
-		      struct error *err);
+/* The holder of the pipeline's lease sees to what those before it left: no
+ * attempt that is RUNNING can be. */
+int ledger_close_others(struct store *store, const struct run_result *r,
+			struct error *err);
 /* Record that the attempt is RUNNING. */
 int ledger_begin(struct store *store, const struct run_result *r,
 		 struct error *err);
+/* Record the batch; `mark` is mirrored, unless it is NULL. */
 int ledger_batch(struct store *store, const struct run_result *r,
-		 const struct batch_record *b, struct error *err);
-/* Record the end: SUCCEEDED, or FAILED with r->error. */
-int ledger_end(struct store *store, const struct run_result *r,
-	       struct error *err);
+		 const struct batch_record *b, const char *mark,
+		 struct error *err);
+/* Record the attempt's end: SUCCEEDED, or FAILED with r->error. One that did
+ * not come to see the destination's mark goes by its mirror. */
+int ledger_end(struct store *store, struct run_result *r, struct error *err);
 
 #endif

@@ -1,6 +1,8 @@
 #include "core/sync/pipeline.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -8,6 +10,7 @@
 #include "core/base/stop.h"
 #include "core/base/units.h"
 #include "core/sync/ledger.h"
+#include "core/sync/replay.h"
 #include "core/sync/try.h"
 
 /* Bounds of what a batch adapts to: rows, and times the configured ones. */
@@ -32,6 +35,49 @@ static bool pipeline_again(const struct pipeline_settings *p, int64_t attempt,
 	return !clock_sleep_us(wait);
 }
 
+static void pipeline_outcome(struct run_result *out, const struct error *err)
+{
+	if (!err->code)
+		return;
+	out->error = *err;
+	out->outcome = err->code == ERROR_STOPPED ? OUTCOME_STOPPED
+		       : err->code == ERROR_STATE ? OUTCOME_BUSY
+						  : OUTCOME_FAILED;
+}
+
+static void pipeline_new_attempt(struct run_result *out)
+{
+	char id[DIGEST_TEXT_SIZE];
+
+	ledger_attempt_id(id);
+	free(out->attempt_id);
+	out->attempt_id = xstrdup(id);
+	out->attempt_us = clock_now_us();
+	out->recorded = false;
+	out->earlier = (struct run_counts){
+		.batches = out->batches,
+		.rows_read = out->rows_read,
+		.rows_inserted = out->rows_inserted,
+		.rows_updated = out->rows_updated,
+		.rows_unchanged = out->rows_unchanged,
+		.rows_deleted = out->rows_deleted,
+		.rows_dead_lettered = out->rows_dead_lettered,
+	};
+}
+
+/* The try that failed is an attempt of its own. That it could not be recorded
+ * is the next one's to meet. */
+static void pipeline_close_attempt(struct store *store, struct run_result *out,
+				   const struct error *err)
+{
+	struct error ignored = ERROR_INIT;
+
+	pipeline_outcome(out, err);
+	ledger_end(store, out, &ignored);
+	error_clear(&out->error);
+	pipeline_new_attempt(out);
+}
+
 /* A table that is built anew begins at its first row again: the batches of a
  * failed try were for nothing. */
 static bool pipeline_got_on(const struct pipeline_settings *p,
@@ -45,22 +91,23 @@ static bool pipeline_got_on(const struct pipeline_settings *p,
 
 /* Tries until one ends well, or badly for good. Progress starts the count of
  * tries anew. */
-static int pipeline_tries(const struct pipeline_settings *p,
-			  struct store *store,
-			  const struct run_options *options,
-			  struct run_result *out, struct error *err)
+static int pipeline_tries(struct run_context *c, struct run_result *out,
+			  struct error *err)
 {
 	int64_t attempt = 0, batches;
 	int rc;
 
-	do {
-		error_clear(err);
+	for (;;) {
 		batches = out->batches;
-		rc = pipeline_try(p, store, options, out, err);
-		attempt = pipeline_got_on(p, options, batches, out)
+		rc = pipeline_try(c, out, err);
+		attempt = pipeline_got_on(c->p, c->options, batches, out)
 				  ? 1
 				  : attempt + 1;
-	} while (rc && pipeline_again(p, attempt, err));
+		if (!rc || !pipeline_again(c->p, attempt, err))
+			break;
+		pipeline_close_attempt(c->store, out, err);
+		error_clear(err);
+	}
 	if (rc && stop_requested() && err->code == ERROR_TRANSIENT) {
 		error_clear(err);
 		rc = error_set(err, ERROR_STOPPED, "stopped by a signal");
@@ -68,40 +115,72 @@ static int pipeline_tries(const struct pipeline_settings *p,
 	return rc;
 }
 
-static void pipeline_outcome(struct run_result *out, const struct error *err)
+/* Overtaken: by whom. */
+static void pipeline_find_holder(struct run_context *c, struct run_result *out)
 {
-	if (!err->code)
-		return;
-	out->error = *err;
-	out->outcome = err->code == ERROR_STOPPED ? OUTCOME_STOPPED
-		       : err->code == ERROR_STATE ? OUTCOME_BUSY
-						  : OUTCOME_FAILED;
+	const struct lease *own = &c->keeper.lease;
+	struct error ignored = ERROR_INIT;
+	struct lease now;
+	bool held = false;
+
+	lease_init(&now);
+	if (c->store &&
+	    !c->store->ops->get_lease(c->store, c->p->name, &held, &now,
+				      &ignored) &&
+	    held && (!own->holder || strcmp(own->holder, now.holder) != 0)) {
+		json_decref(out->held_by);
+		out->held_by = lease_json(&now);
+	}
+	lease_release(&now);
+}
+
+/* With the lease; what is done with it is on record. */
+static int pipeline_held(struct run_context *c, struct run_result *out,
+			 struct error *err)
+{
+	int rc = ledger_close_others(c->store, out, err);
+
+	if (!rc)
+		rc = pipeline_tries(c, out, err);
+	pipeline_outcome(out, err);
+	if (out->outcome == OUTCOME_BUSY)
+		pipeline_find_holder(c, out);
+	out->elapsed_us = clock_monotonic_us() - out->begun_us;
+	if (ledger_end(c->store, out, rc ? NULL : err) && !rc)
+		rc = -(int)err->code;
+	return rc;
+}
+
+static void pipeline_replay(struct run_result *out,
+			    const struct run_record *run)
+{
+	out->run_id = xstrdup(run->run_id);
+	out->watermark_before = xstrdup(run->window_from);
+	out->watermark_after = xstrdup(run->window_to);
+	out->located = true;
 }
 
 int pipeline_run(const struct pipeline_settings *p, struct store *store,
 		 const struct run_options *options, struct run_result *out,
 		 struct error *err)
 {
-	char id[DIGEST_TEXT_SIZE];
+	struct run_context c = { .p = p, .store = store, .options = options };
 	int rc;
 
 	run_result_init(out, p);
 	out->started_us = clock_now_us();
 	out->begun_us = clock_monotonic_us();
-	ledger_attempt_id(id);
-	out->attempt_id = xstrdup(id);
-	ledger_run_id(p, NULL, id);
-	out->run_id = xstrdup(id);
+	pipeline_new_attempt(out);
+	if (options->replay)
+		pipeline_replay(out, &options->replay->runs.items[0]);
 	log_set_pipeline(p->name);
-	rc = ledger_check_busy(store, out, err);
+	rc = lease_keeper_take(&c.keeper, store, p->name, &options->lease,
+			       &out->held_by, err);
 	if (!rc)
-		rc = pipeline_tries(p, store, options, out, err);
+		rc = pipeline_held(&c, out, err);
 	pipeline_outcome(out, err);
+	lease_keeper_give(&c.keeper, store);
 	out->elapsed_us = clock_monotonic_us() - out->begun_us;
-	if (ledger_end(store, out, rc ? NULL : err) && !rc) {
-		rc = -(int)err->code;
-		pipeline_outcome(out, err);
-	}
 	log_set_pipeline("");
 	return rc;
 }

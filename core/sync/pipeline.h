@@ -7,6 +7,7 @@
 #define TIDEMARK_CORE_SYNC_PIPELINE_H
 
 #include "core/plugin/store.h"
+#include "core/sync/lease.h"
 #include "core/sync/settings.h"
 
 enum outcome {
@@ -18,22 +19,34 @@ enum outcome {
 const char *outcome_name(enum outcome o);
 
 struct run_result;
+struct replay;
 
 struct run_options {
 	int64_t max_batches; /* 0: no limit */
 	bool full_refresh;
+	struct lease_terms lease;
+	const struct replay *replay; /* NULL: from the mark on */
 	/* Called from the writer thread after each batch and about ten times a
 	 * second while waiting; may be NULL. */
 	void (*progress)(const struct run_result *so_far, void *ctx);
 	void *progress_ctx;
 };
 
+struct run_counts {
+	int64_t batches, rows_read, rows_inserted, rows_updated, rows_unchanged,
+		rows_deleted, rows_dead_lettered;
+};
+
 /* All of `run --json` for one pipeline. */
 struct run_result {
 	const struct pipeline_settings *pipeline;
 	enum outcome outcome;
-	char *run_id, *attempt_id;
+	char *run_id, *attempt_id; /* of the last attempt */
+	bool located; /* the window's start, and so run_id, is known */
 	bool recorded; /* the ledger knows the attempt */
+	/* Of the attempts before this one; below are the sums. */
+	struct run_counts earlier;
+	int64_t attempt_us; /* wall clock, when this one began */
 	int64_t batches, rows_read, rows_inserted, rows_updated, rows_unchanged,
 		rows_deleted, rows_dead_lettered, bytes_read;
 	int64_t rows_held; /* past the settled mark, left to a later run */

@@ -44,8 +44,10 @@ static bool reader_fill(struct reader *r, struct read_batch *slot)
 	int rc;
 
 	batch_reset(&slot->batch);
-	slot->batch.max_rows = r->max_rows;
-	slot->batch.max_bytes = r->max_bytes;
+	slot->batch.max_rows = r->filled < r->bounds.n_sizes
+				       ? r->bounds.sizes[r->filled]
+				       : r->bounds.max_rows;
+	slot->batch.max_bytes = r->bounds.max_bytes;
 	pthread_mutex_unlock(&r->lock);
 	rc = r->source->ops->next(r->source, &slot->batch, &err);
 	pthread_mutex_lock(&r->lock);
@@ -123,8 +125,8 @@ static void reader_release(struct reader *r)
 
 int reader_start(struct reader *r, struct connector *source,
 		 struct destination *destination, const struct schema *schema,
-		 const char *pipeline, size_t max_rows, size_t max_bytes,
-		 int64_t max_batches, struct error *err)
+		 const char *pipeline, const struct reader_bounds *bounds,
+		 struct error *err)
 {
 	int rc;
 
@@ -132,9 +134,8 @@ int reader_start(struct reader *r, struct connector *source,
 	r->source = source;
 	r->destination = destination;
 	r->pipeline = xstrdup(pipeline);
-	r->max_rows = max_rows;
-	r->max_bytes = max_bytes;
-	r->batches_left = max_batches > 0 ? max_batches : -1;
+	r->bounds = *bounds;
+	r->batches_left = bounds->max_batches > 0 ? bounds->max_batches : -1;
 	for (size_t i = 0; i < READER_SLOTS; i++)
 		batch_init(&r->slots[i].batch, schema);
 	reader_init_sync(r);
@@ -190,7 +191,7 @@ void reader_give_back(struct reader *r, size_t max_rows)
 {
 	pthread_mutex_lock(&r->lock);
 	r->returned++;
-	r->max_rows = max_rows;
+	r->bounds.max_rows = max_rows;
 	pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
 }

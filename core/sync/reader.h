@@ -20,6 +20,13 @@ struct read_batch {
 	int64_t read_us; /* time that next() took */
 };
 
+struct reader_bounds {
+	size_t max_rows, max_bytes; /* of each batch */
+	const size_t *sizes; /* in place of max_rows, for the first n_sizes */
+	size_t n_sizes;
+	int64_t max_batches; /* 0: no limit */
+};
+
 struct reader {
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -31,19 +38,18 @@ struct reader {
 	struct read_batch slots[READER_SLOTS];
 	size_t filled, taken; /* batches read and handed out so far */
 	size_t returned; /* batches that came back */
-	size_t max_rows, max_bytes;
+	struct reader_bounds bounds;
 	int64_t batches_left; /* -1: no limit */
 	bool ended; /* the last batch is in its slot, or an error is set */
 	bool aborted; /* the writer wants no more */
 	struct error error;
 };
 
-/* The pass must have been begun by scan(). `max_bytes` bounds each batch.
- * `max_batches` 0: no limit. */
+/* The pass must have been begun by scan(). `bounds->sizes` outlives it. */
 int reader_start(struct reader *r, struct connector *source,
 		 struct destination *destination, const struct schema *schema,
-		 const char *pipeline, size_t max_rows, size_t max_bytes,
-		 int64_t max_batches, struct error *err);
+		 const char *pipeline, const struct reader_bounds *bounds,
+		 struct error *err);
 
 /* The next batch in order, or NULL: at the end of what was allowed (0 in
  * `*rc`), when the source failed or a stop was requested (negative code and

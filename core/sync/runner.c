@@ -94,6 +94,15 @@ static void runner_one(const struct pipeline_settings *p, struct store *store,
 		  "not started: stopped by a signal");
 }
 
+/* History that could not be pruned now is pruned by the next run. */
+static void runner_prune(struct store *store, int64_t keep_us)
+{
+	struct error err = ERROR_INIT;
+
+	if (keep_us && store->ops->prune(store, keep_us, &err))
+		log_debug("%s", err.message);
+}
+
 static void runner_round(const struct settings *s,
 			 const struct pipeline_settings *const *pipelines,
 			 size_t n, const struct runner_options *options,
@@ -110,8 +119,10 @@ static void runner_round(const struct settings *s,
 		if (options->finished)
 			options->finished(&results[i], options->ctx);
 	}
-	if (store)
+	if (store) {
+		runner_prune(store, s->state_keep_us);
 		store->ops->close(store);
+	}
 	if (options->round)
 		options->round(results, n, options->ctx);
 }
@@ -142,11 +153,15 @@ int runner_run(const struct settings *s,
 	       const struct runner_options *options, struct error *err)
 {
 	struct run_result *results = xcalloc(n ? n : 1, sizeof(*results));
+	struct runner_options own = *options;
 	bool again = n > 0;
 	int rc = 0;
 
+	own.run.lease.state = s->state;
+	own.run.lease.lease_us = s->state_lease_us;
+
 	while (again) {
-		runner_round(s, pipelines, n, options, results);
+		runner_round(s, pipelines, n, &own, results);
 		error_clear(err);
 		rc = runner_verdict(results, n, err);
 		again = options->watch_us && !stop_requested() &&

@@ -44,7 +44,7 @@ struct pipeline_settings {
 struct settings {
 	char *file; /* "" for `copy` */
 	struct connection *state;
-	int64_t state_keep_us;
+	int64_t state_lease_us, state_keep_us;
 	struct connection **connections;
 	size_t n_connections;
 	struct pipeline_settings *pipelines;

@@ -60,7 +60,7 @@ static int settings_parse_state(struct option_context *ctx, struct settings *s,
 					     .shorthand = "url",
 					     .expects = "a connection URL or a "
 							"map" };
-	struct state_input in = { .keep_us = 0 };
+	struct state_input in = { .lease_us = 0 };
 	size_t length = option_path_push(ctx, "state");
 	int rc = 0;
 
@@ -74,6 +74,7 @@ static int settings_parse_state(struct option_context *ctx, struct settings *s,
 		rc = settings_check_connection(ctx, node, &in.c);
 	s->state = xmalloc(sizeof(*s->state));
 	*s->state = in.c;
+	s->state_lease_us = in.lease_us;
 	s->state_keep_us = in.keep_us;
 	option_path_pop(ctx, length);
 	return rc;

@@ -130,9 +130,13 @@ const struct option state_options[] = {
 	CONNECTION_KEYS(0, SETTINGS_STATE_URL),
 	{ .name = "lease",
 	  .type = OPTION_DURATION,
-	  .flags = OPTION_UNSUPPORTED,
+	  OPTION_FIELD(struct state_input, lease_us),
 	  .default_text = "30s",
-	  .doc = "How long a run holds its pipeline without a heartbeat." },
+	  .min = US_PER_SECOND,
+	  .max = US_PER_DAY,
+	  .doc = "How long a run holds its pipeline without a heartbeat; it "
+		 "has one at each third of that. Another run waits no longer "
+		 "for one that was paused or cut off." },
 	{ .name = "keep",
 	  .type = OPTION_DURATION,
 	  OPTION_FIELD(struct state_input, keep_us),

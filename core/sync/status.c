@@ -6,6 +6,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/data/value.h"
+#include "core/sync/lease.h"
 #include "core/sync/marks.h"
 #include "core/sync/runner.h"
 
@@ -70,6 +71,8 @@ static bool status_caught_up(const struct attempt *a, const char *mark)
 static int64_t status_runs(const struct pipeline_settings *p,
 			   struct store *store, struct status_result *out)
 {
+	const struct run_filter filter = { .pipeline = p->name,
+					   .limit = STATUS_RUNS };
 	struct attempt_list list = { NULL, 0, 0 };
 	struct error err = ERROR_INIT;
 	int64_t age = -1;
@@ -78,7 +81,7 @@ static int64_t status_runs(const struct pipeline_settings *p,
 		strlist_add(&out->notes, "state: not reached");
 		return -1;
 	}
-	if (store->ops->list_attempts(store, p->name, STATUS_RUNS, &list, &err))
+	if (store->ops->list_attempts(store, &filter, &list, &err))
 		status_note(out, "state", &err);
 	else
 		out->runs_known = true;
@@ -174,6 +177,16 @@ static void status_lag_of(const struct pipeline_settings *p,
 	watermark_release(&mark);
 }
 
+static void status_lease(const struct pipeline_settings *p, struct store *store,
+			 struct status_result *out)
+{
+	struct error err = ERROR_INIT;
+
+	if (store && store->ops->get_lease(store, p->name, &out->leased,
+					   &out->lease, &err))
+		status_note(out, "state", &err);
+}
+
 void status_pipeline(const struct pipeline_settings *p, struct store *store,
 		     struct status_result *out)
 {
@@ -185,6 +198,7 @@ void status_pipeline(const struct pipeline_settings *p, struct store *store,
 	attempt_init(&out->last);
 	status_mark(p, store, out);
 	caught_up_age = status_runs(p, store, out);
+	status_lease(p, store, out);
 	if (out->watermark)
 		status_lag_of(p, caught_up_age, out);
 }
@@ -193,6 +207,7 @@ void status_result_release(struct status_result *r)
 {
 	free(r->watermark);
 	attempt_release(&r->last);
+	lease_release(&r->lease);
 	strlist_release(&r->notes);
 	memset(r, 0, sizeof(*r));
 }
@@ -237,7 +252,7 @@ json_t *status_result_json(const struct status_result *r)
 	for (size_t i = 0; i < r->notes.n; i++)
 		json_array_append_new(notes, json_string(r->notes.items[i]));
 	return json_pack(
-		"{s:s, s:o, s:s?, s:o, s:o, s:n, s:n, s:i, s:o}", "pipeline",
+		"{s:s, s:o, s:s?, s:o, s:o, s:o, s:n, s:i, s:o}", "pipeline",
 		r->pipeline->name, "watermark", mark ? mark : json_null(),
 		"from", r->from, "lag_seconds",
 		r->lag_us < 0
@@ -245,5 +260,6 @@ json_t *status_result_json(const struct status_result *r)
 			: json_real((double)r->lag_us / (double)US_PER_SECOND),
 		"last_run",
 		r->has_last ? status_last_json(&r->last) : json_null(), "lease",
-		"breaker", "dead_letters", 0, "notes", notes);
+		r->leased ? lease_json(&r->lease) : json_null(), "breaker",
+		"dead_letters", 0, "notes", notes);
 }

@@ -16,6 +16,8 @@ struct status_result {
 	int64_t lag_us; /* -1: not known */
 	struct attempt last;
 	bool runs_known, has_last;
+	struct lease lease;
+	bool leased;
 	struct strlist notes; /* what could not be reached, and why */
 };
 

@@ -9,29 +9,9 @@
 #include "core/base/log.h"
 #include "core/sync/ledger.h"
 #include "core/sync/opening.h"
-#include "core/sync/reader.h"
+#include "core/sync/replay.h"
+#include "core/sync/run.h"
 #include "core/sync/runner.h"
-
-/* One try: both ends opened anew, from the destination's mark to the end. */
-struct run {
-	const struct pipeline_settings *p;
-	const struct run_options *options;
-	struct store *store;
-	struct run_result *out;
-	struct connector *source;
-	struct destination *destination;
-	struct source_spec spec;
-	struct watermark_spec mark;
-	struct schema schema;
-	struct target target;
-	struct watermark from;
-	struct settled settled;
-	struct checkpoint checkpoint; /* as it stands in the destination */
-	json_t *identity;
-	bool again; /* a column has made every row new */
-	struct reader reader;
-	size_t rows; /* of the next batch */
-};
 
 static void run_init(struct run *r)
 {
@@ -62,9 +42,13 @@ static void run_release(struct run *r)
 	settled_release(&r->settled);
 	checkpoint_release(&r->checkpoint);
 	json_decref(r->identity);
+	free(r->window_from);
+	free(r->window_to);
+	free(r->delivered);
+	free(r->sizes);
 }
 
-static void run_tick(void *ctx)
+void run_tick(void *ctx)
 {
 	struct run *r = ctx;
 
@@ -73,7 +57,7 @@ static void run_tick(void *ctx)
 		r->options->progress(r->out, r->options->progress_ctx);
 }
 
-static void run_set_text(char **dst, const char *src)
+void run_set_text(char **dst, const char *src)
 {
 	char *copy = xstrdup(src);
 
@@ -204,17 +188,20 @@ static int run_recover(struct run *r, struct error *err)
 	return run_check_mark(r, r->checkpoint.watermark, err);
 }
 
-/* Tell the ledger once, as soon as the window's start is known. */
+/* Tell the ledger as soon as the window's start is known: that of the first
+ * attempt, whatever the others find. */
 static int run_record(struct run *r, struct error *err)
 {
 	char id[DIGEST_TEXT_SIZE];
 
-	if (r->out->recorded)
-		return 0;
-	run_set_text(&r->out->watermark_before, r->checkpoint.watermark);
-	run_set_text(&r->out->watermark_after, r->checkpoint.watermark);
-	ledger_run_id(r->p, r->checkpoint.watermark, id);
-	run_set_text(&r->out->run_id, id);
+	if (!r->out->located) {
+		run_set_text(&r->out->watermark_before,
+			     r->checkpoint.watermark);
+		run_set_text(&r->out->watermark_after, r->checkpoint.watermark);
+		ledger_run_id(r->p, r->checkpoint.watermark, id);
+		run_set_text(&r->out->run_id, id);
+		r->out->located = true;
+	}
 	r->out->recorded = true;
 	return ledger_begin(r->store, r->out, err);
 }
@@ -223,16 +210,23 @@ static int run_record(struct run *r, struct error *err)
  * and made anew, or another server at that address, changes nothing here. */
 static int run_locate(struct run *r, struct error *err)
 {
+	const struct destination_ops *ops = r->destination->ops;
 	int rc = run_recover(r, err);
 
 	if (!rc)
+		rc = lease_keeper_meet(r->keeper, r->store, r->checkpoint.fence,
+				       ops->session(r->destination), err);
+	lease_keeper_writer(r->keeper, &r->target.writer);
+	if (!rc)
 		rc = run_record(r, err);
 	if (!rc)
-		rc = r->destination->ops->prepare(r->destination, &r->target,
-						  err);
-	if (!rc)
-		rc = run_recover(r, err);
-	return rc;
+		rc = ops->prepare(r->destination, &r->target, err);
+	if (rc)
+		return rc;
+	lease_keeper_claimed(r->keeper);
+	r->target.writer.claim = false;
+	r->target.writer.predecessor = NULL;
+	return run_recover(r, err);
 }
 
 /* The settled point comes before the snapshot that serves the first row. */
@@ -250,175 +244,6 @@ static int run_settle(struct run *r, struct error *err)
 	return 0;
 }
 
-/* The next checkpoint: the mark behind this batch and who the batch is. */
-static void run_checkpoint(struct run *r, const struct batch *b,
-			   struct checkpoint *next)
-{
-	char id[DIGEST_TEXT_SIZE], content[2 * DIGEST_TEXT_SIZE];
-	struct digest digest = { 0, 0, 0 };
-	struct watermark mark;
-
-	watermark_copy(&mark, &b->watermark);
-	watermark_set_columns(&mark, &r->schema);
-	checkpoint_init(next);
-	next->watermark = watermark_to_text(&mark);
-	next->delivered = xstrdup(watermark_delivered(&mark));
-	watermark_release(&mark);
-	next->fence = r->checkpoint.fence;
-	next->rows_total = r->checkpoint.rows_total + (int64_t)b->n_rows;
-	if (r->destination->ops->traits & DESTINATION_TRANSACTIONAL) {
-		snprintf(content, sizeof(content), "%s:%" PRId64,
-			 r->out->attempt_id, r->out->batches);
-	} else {
-		digest_add_batch(&digest, b);
-		digest_text(&digest, content);
-	}
-	ledger_batch_id(r->p, r->checkpoint.watermark, next->watermark, content,
-			id);
-	next->batch_id = xstrdup(id);
-}
-
-static void run_count(struct run *r, const struct batch *b,
-		      const struct load_counts *counts)
-{
-	r->out->batches++;
-	r->out->rows_read += (int64_t)b->n_rows;
-	r->out->bytes_read += (int64_t)batch_bytes(b);
-	r->out->rows_inserted += counts->inserted;
-	r->out->rows_updated += counts->updated;
-	r->out->rows_unchanged += counts->unchanged;
-	r->out->rows_deleted += counts->deleted;
-	r->out->progress = b->progress;
-}
-
-static int run_account(const struct batch *b, const struct load_counts *counts,
-		       struct error *err)
-{
-	int64_t sum = counts->inserted + counts->updated + counts->unchanged;
-
-	if (sum == (int64_t)b->n_rows)
-		return 0;
-	return error_set(err, ERROR_BUG,
-			 "accounting: %zu rows read but %" PRId64
-			 " inserted + %" PRId64 " updated + %" PRId64
-			 " unchanged",
-			 b->n_rows, counts->inserted, counts->updated,
-			 counts->unchanged);
-}
-
-/* The batch is durable: mirror the mark, count, remember. Takes `next`. */
-static int run_loaded(struct run *r, const struct read_batch *rb,
-		      struct checkpoint *next, const struct load_counts *counts,
-		      int64_t load_us, struct error *err)
-{
-	struct batch_record record = {
-		.attempt_id = r->out->attempt_id,
-		.batch_id = next->batch_id,
-		.pipeline = r->p->name,
-		.watermark = next->watermark,
-		.rows = (int64_t)rb->batch.n_rows,
-		.inserted = counts->inserted,
-		.updated = counts->updated,
-		.unchanged = counts->unchanged,
-		.deleted = counts->deleted,
-		.read_us = rb->read_us,
-		.load_us = load_us,
-		.at = clock_now_us(),
-	};
-
-	run_count(r, &rb->batch, counts);
-	record.number = r->out->batches;
-	r->out->last_batch_us = load_us;
-	checkpoint_release(&r->checkpoint);
-	r->checkpoint = *next;
-	checkpoint_init(next);
-	if (!r->target.refresh)
-		run_set_text(&r->out->watermark_after, r->checkpoint.watermark);
-	return ledger_batch(r->store, r->out, &record, err);
-}
-
-static int run_load(struct run *r, const struct read_batch *rb,
-		    struct error *err)
-{
-	struct load_counts counts = { 0, 0, 0, 0 };
-	struct checkpoint next;
-	int64_t begun = clock_monotonic_us(), load_us;
-	int rc;
-
-	run_checkpoint(r, &rb->batch, &next);
-	rc = r->destination->ops->load(r->destination, &rb->batch, &next,
-				       &counts, err);
-	load_us = clock_monotonic_us() - begun;
-	if (!rc)
-		rc = run_account(&rb->batch, &counts, err);
-	if (!rc)
-		rc = run_loaded(r, rb, &next, &counts, load_us, err);
-	checkpoint_release(&next);
-	return rc;
-}
-
-/* The last, empty batch carries the pass's final mark: it may be newer than
- * the last rows' own (xmin, pending sequences). */
-static int run_end_pass(struct run *r, const struct read_batch *rb,
-			struct error *err)
-{
-	struct load_counts counts = { 0, 0, 0, 0 };
-	struct checkpoint next;
-	bool moved;
-	int rc = 0;
-
-	run_checkpoint(r, &rb->batch, &next);
-	moved = rb->batch.watermark.value || rb->batch.watermark.pending;
-	moved = moved && (!r->checkpoint.watermark ||
-			  strcmp(r->checkpoint.watermark, next.watermark) != 0);
-	if (r->target.refresh)
-		rc = r->destination->ops->finish(r->destination, &next, err);
-	else if (moved)
-		rc = r->destination->ops->load(r->destination, &rb->batch,
-					       &next, &counts, err);
-	if (!rc && (moved || r->target.refresh)) {
-		run_set_text(&r->out->watermark_after, next.watermark);
-		if (r->store)
-			rc = r->store->ops->set_watermark(r->store, r->p->name,
-							  next.watermark, err);
-	}
-	run_result_hold(r->out, &rb->batch);
-	r->out->outcome = OUTCOME_CAUGHT_UP;
-	r->out->progress = 1;
-	checkpoint_release(&next);
-	return rc;
-}
-
-/* Load what the reader hands over until the pass ends. */
-static int run_pass(struct run *r, struct error *err)
-{
-	int rc = 0;
-
-	while (!rc) {
-		struct read_batch *rb =
-			reader_take(&r->reader, run_tick, r, &rc, err);
-		size_t loaded;
-
-		if (!rb) {
-			r->out->outcome = OUTCOME_STOPPED;
-			return rc;
-		}
-		loaded = rb->batch.n_rows;
-		if (!loaded)
-			return run_end_pass(r, rb, err);
-		rc = run_load(r, rb, err);
-		if (rc)
-			return rc;
-		r->rows = pipeline_adapt_rows(
-			r->rows, loaded, r->out->last_batch_us,
-			r->p->batch_target_us, (size_t)r->p->batch_rows,
-			r->destination->ops->batch_rows);
-		reader_give_back(&r->reader, r->rows);
-		run_tick(r);
-	}
-	return rc;
-}
-
 static int run_check_options(struct run *r, struct error *err)
 {
 	if (!r->target.refresh || !r->options->max_batches)
@@ -431,6 +256,22 @@ static int run_check_options(struct run *r, struct error *err)
 		r->p->mode == LOAD_REPLACE ? "mode replace" : "--full-refresh");
 }
 
+static int run_start_reader(struct run *r, struct error *err)
+{
+	/* Two batches are in memory at once: each gets half of the bound. */
+	struct reader_bounds bounds = {
+		.max_rows = r->rows,
+		.max_bytes = (size_t)r->p->batch_bytes / READER_SLOTS,
+		.sizes = r->sizes,
+		.n_sizes = r->n_sizes,
+	};
+
+	if (r->options->max_batches)
+		bounds.max_batches = r->options->max_batches - r->out->batches;
+	return reader_start(&r->reader, r->source, r->destination, &r->schema,
+			    r->p->name, &bounds, err);
+}
+
 static int run_sync(struct run *r, struct error *err)
 {
 	struct scan scan = { .source = &r->spec,
@@ -438,35 +279,37 @@ static int run_sync(struct run *r, struct error *err)
 			     .mark = &r->mark,
 			     .from = &r->from,
 			     .settled = &r->settled };
-	int64_t left = 0;
 	int rc = run_check_options(r, err);
 
 	if (!rc)
 		rc = run_open(r, err);
 	if (!rc)
 		rc = run_locate(r, err);
+	if (!rc && r->options->replay)
+		rc = replay_locate(r, err);
+	else
+		run_set_text(&r->window_from, r->checkpoint.watermark);
 	if (!rc)
 		rc = run_settle(r, err);
+	if (!rc && r->options->replay)
+		rc = replay_bound(r, err);
 	scan.identity = r->identity;
 	if (!rc)
 		rc = r->source->ops->scan(r->source, &scan, err);
-	if (r->options->max_batches)
-		left = r->options->max_batches - r->out->batches;
-	/* Two batches are in memory at once: each gets half of the bound. */
 	if (!rc)
-		rc = reader_start(&r->reader, r->source, r->destination,
-				  &r->schema, r->p->name, r->rows,
-				  (size_t)r->p->batch_bytes / READER_SLOTS,
-				  left, err);
+		rc = run_start_reader(r, err);
 	return rc ? rc : run_pass(r, err);
 }
 
-int pipeline_try(const struct pipeline_settings *p, struct store *store,
-		 const struct run_options *options, struct run_result *out,
+int pipeline_try(struct run_context *c, struct run_result *out,
 		 struct error *err)
 {
 	struct run r = {
-		.p = p, .options = options, .store = store, .out = out
+		.p = c->p,
+		.options = c->options,
+		.store = c->store,
+		.keeper = &c->keeper,
+		.out = out,
 	};
 	int rc;
 

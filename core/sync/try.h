@@ -7,10 +7,17 @@
 
 #include "core/sync/pipeline.h"
 
+/* What all tries of a run share. */
+struct run_context {
+	const struct pipeline_settings *p;
+	struct store *store; /* may be NULL */
+	const struct run_options *options;
+	struct lease_keeper keeper;
+};
+
 /* Adds to the counts of `out` and sets its marks, guarantee and outcome; an
  * error leaves them as they stood at the last durable batch. Any code. */
-int pipeline_try(const struct pipeline_settings *p, struct store *store,
-		 const struct run_options *options, struct run_result *out,
+int pipeline_try(struct run_context *c, struct run_result *out,
 		 struct error *err);
 
 #endif

@@ -139,6 +139,9 @@ static int duckdb_destination_recover(struct destination *base,
 					  target->pipeline, err);
 	if (!rc && d->target)
 		rc = duckdb_drop_leftovers(d, &existing, &place, err);
+	if (!rc && d->target)
+		rc = writer_check_fence(&d->target->writer, target->pipeline,
+					existing.mark.fence, err);
 	if (!rc && (existing.has_data || d->target)) {
 		duckdb_mark_copy(out, &existing.mark);
 		duckdb_mark_copy(&d->seen, &existing.mark);
@@ -166,6 +169,11 @@ static bool duckdb_committed(struct duckdb_destination *d,
 	struct duckdb_existing existing;
 	bool same = false;
 
+	/* An identity that was there before (a batch that is replayed) says
+	 * nothing. */
+	if (next->batch_id && d->seen.batch_id &&
+	    !strcmp(next->batch_id, d->seen.batch_id))
+		return false;
 	if (!duckdb_existing_look(&existing, d, &d->place, d->target->pipeline,
 				  NULL))
 		same = existing.has_mark && next->batch_id && *next->batch_id &&
@@ -180,8 +188,10 @@ static int duckdb_commit(struct duckdb_destination *d,
 			 const struct checkpoint *next, struct error *err)
 {
 	struct error refused = ERROR_INIT;
-	int rc = failpoint("commit_sent", err);
+	int rc = writer_check(&d->target->writer, err);
 
+	if (!rc)
+		rc = failpoint("commit_sent", err);
 	if (rc) {
 		duck_exec(d->db, "ROLLBACK", NULL);
 		return rc;
@@ -297,6 +307,13 @@ static int duckdb_destination_set_watermark(struct destination *base,
 	return rc;
 }
 
+/* A file has no server that could end it. */
+static const char *duckdb_destination_session(struct destination *base)
+{
+	(void)base;
+	return "";
+}
+
 static void duckdb_destination_interrupt(struct destination *base)
 {
 	struct duckdb_destination *d = duckdb_self(base);
@@ -319,6 +336,7 @@ const struct destination_ops duckdb_destination = {
 	.load = duckdb_destination_load,
 	.finish = duckdb_destination_finish,
 	.set_watermark = duckdb_destination_set_watermark,
+	.session = duckdb_destination_session,
 	.interrupt = duckdb_destination_interrupt,
 	.close = duckdb_destination_close,
 };

@@ -120,12 +120,18 @@ static int prepare_mark(struct duckdb_destination *d,
 {
 	bool made = !p->existing.has_data;
 	bool again = made || !p->existing.known || p->inspection.added.n;
-	int rc = 0;
+	int rc = writer_check_fence(&target->writer, target->pipeline,
+				    p->existing.mark.fence, err);
 
-	if (!p->existing.has_mark_table)
+	if (!rc && !p->existing.has_mark_table)
 		rc = duckdb_mark_create_table(d, &p->place, err);
+	if (target->writer.fence)
+		p->existing.mark.fence = target->writer.fence;
 	if (!rc && target->refresh)
 		return prepare_take_over(d, target, p, err);
+	if (!rc && !again && target->writer.claim)
+		return duckdb_mark_put(d, &p->place, target->pipeline,
+				       &p->existing, err);
 	if (rc || !again)
 		return rc;
 	p->gone = made && p->existing.mark.watermark;
@@ -146,7 +152,7 @@ static int prepare_write(struct duckdb_destination *d,
 	int rc;
 
 	if (!p->inspection.ddl.n && p->existing.has_mark_table &&
-	    p->existing.known && !target->refresh)
+	    p->existing.known && !target->refresh && !target->writer.claim)
 		return 0;
 	rc = duck_exec(d->db, "BEGIN", err);
 	if (rc)

@@ -10,30 +10,10 @@
 #define RESOLVE_TRIES	 20
 #define RESOLVE_PAUSE_US (US_PER_SECOND / 2)
 
-/* The old session, if it is still there: it holds the row lock although
- * nobody talks to it any more. The start time guards against a pid that has
- * been given out again. */
-static const char terminate_sql[] =
-	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity\n"
-	"WHERE pid = $1 AND backend_start = $2::timestamp with time zone";
-
-static int commit_terminate(struct pg *pg, int pid, const char *started,
-			    struct error *err)
-{
-	char *text = xstrfmt("%d", pid);
-	const char *params[] = { text, started };
-	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, terminate_sql, 2, params, err);
-
-	pg_result_free(r);
-	free(text);
-	return rc;
-}
-
 /* Reading under the row's lock waits until the old transaction is over, one
  * way or the other. */
 static int commit_read(struct postgres_destination *d, struct pg *pg,
-		       int old_pid, struct checkpoint *now, struct error *err)
+		       struct checkpoint *now, struct error *err)
 {
 	int rc = pg_exec(pg, "SET lock_timeout = '5s'", err);
 
@@ -44,7 +24,7 @@ static int commit_read(struct postgres_destination *d, struct pg *pg,
 		if (!rc || strcmp(err->server_code, "55P03"))
 			break;
 		error_clear(err);
-		rc = commit_terminate(pg, old_pid, d->backend_started, err);
+		rc = postgres_session_end(pg, d->session, err);
 	}
 	return rc ? rc : pg_exec(pg, "RESET lock_timeout", err);
 }
@@ -80,12 +60,21 @@ static int commit_take(struct postgres_destination *d, struct pg *pg,
 	return rc || d->target->refresh ? rc : postgres_stage_create(d, err);
 }
 
+/* An identity that was there before (a batch that is replayed) says nothing.
+ */
+static bool commit_is_there(const struct postgres_destination *d,
+			    const struct checkpoint *next,
+			    const struct checkpoint *now)
+{
+	return next->batch_id && !strcmp(now->batch_id, next->batch_id) &&
+	       strcmp(d->seen.batch_id, next->batch_id) != 0;
+}
+
 /* The connection was lost between COMMIT and its answer: only the row knows
  * what happened. */
 static int commit_resolve(struct postgres_destination *d,
 			  const struct checkpoint *next, struct error *err)
 {
-	int old_pid = pg_backend_pid(d->pg);
 	struct error lost = *err;
 	struct checkpoint now;
 	struct pg *pg = NULL;
@@ -96,9 +85,8 @@ static int commit_resolve(struct postgres_destination *d,
 		 d->target->table);
 	rc = commit_reconnect(d, &pg, err);
 	if (!rc)
-		rc = commit_read(d, pg, old_pid, &now, err);
-	if (!rc && now.found && next->batch_id &&
-	    !strcmp(now.batch_id, next->batch_id)) {
+		rc = commit_read(d, pg, &now, err);
+	if (!rc && now.found && commit_is_there(d, next, &now)) {
 		rc = commit_take(d, pg, err);
 		pg = NULL;
 	} else if (!rc && now.found && strcmp(now.batch_id, d->seen.batch_id)) {
@@ -120,8 +108,13 @@ static int commit_resolve(struct postgres_destination *d,
 int postgres_mark_commit(struct postgres_destination *d,
 			 const struct checkpoint *next, struct error *err)
 {
-	int rc = pg_exec_begin(d->pg, "COMMIT", err);
-	bool unclear = !pg_alive(d->pg);
+	int rc = writer_check(&d->target->writer, err);
+	bool unclear;
+
+	if (rc)
+		return rc;
+	rc = pg_exec_begin(d->pg, "COMMIT", err);
+	unclear = !pg_alive(d->pg);
 
 	/* Between the question and its answer. */
 	if (!rc) {

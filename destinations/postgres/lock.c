@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "clients/pg_lock.h"
@@ -62,6 +63,11 @@ int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
 
 	strbuf_addstr(&sql,
 		      "BEGIN; SET LOCAL lock_timeout = '" PG_LOCK_WAIT "';\n");
+	if (d->lease_us)
+		strbuf_addf(&sql,
+			    "SET LOCAL idle_in_transaction_session_timeout = "
+			    "%" PRId64 ";\n",
+			    d->lease_us / 1000);
 	if (what & LOCK_DDL)
 		strbuf_addf(&sql, "SELECT pg_advisory_xact_lock(%d);\n",
 			    DDL_LOCK);

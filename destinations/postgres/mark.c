@@ -34,7 +34,11 @@ static const char write_sql[] =
 	"  rows_total = $5, updated_at = clock_timestamp(),\n"
 	"  created_target = created_target OR $6, target_id = $8,\n"
 	"  target_rows = CASE WHEN $6 THEN 0 ELSE target_rows END + $9\n"
-	"WHERE pipeline = $1 AND batch_id = $7";
+	"WHERE pipeline = $1 AND batch_id = $7 AND fence <= $4";
+
+static const char claim_sql[] =
+	"UPDATE %s SET fence = greatest(fence, $2) WHERE pipeline = $1\n"
+	"RETURNING fence";
 
 static const char set_sql[] =
 	"INSERT INTO %s AS w (pipeline, watermark, batch_id, target)\n"
@@ -109,10 +113,33 @@ static int mark_compare(struct postgres_destination *d,
 		return error_set(err, ERROR_STATE,
 				 "pipeline %s: its row in %s is gone",
 				 d->target->pipeline, d->place.watermark);
+	if (writer_check_fence(&d->target->writer, d->target->pipeline,
+			       now->fence, err))
+		return -ERROR_STATE;
 	if (strcmp(now->batch_id, d->seen.batch_id) ||
 	    now->fence != d->seen.fence)
 		return mark_overtaken(d, now, err);
 	return 0;
+}
+
+int postgres_mark_claim(struct postgres_destination *d,
+			const struct target *target, struct error *err)
+{
+	const struct writer *w = &target->writer;
+	char *fence = xstrfmt("%" PRId64, w->fence);
+	char *sql = xstrfmt(claim_sql, d->place.watermark);
+	const char *params[] = { target->pipeline, fence };
+	struct pg_result *r = NULL;
+	int rc = pg_query(d->pg, &r, sql, 2, params, err);
+
+	if (!rc && pg_rows(r))
+		rc = writer_check_fence(w, target->pipeline,
+					strtoll(pg_value(r, 0, 0), NULL, 10),
+					err);
+	pg_result_free(r);
+	free(sql);
+	free(fence);
+	return rc;
 }
 
 int postgres_mark_begin(struct postgres_destination *d, struct error *err)
@@ -218,6 +245,9 @@ static int mark_recover_own(struct postgres_destination *d,
 
 	if (!rc)
 		rc = mark_read_settled(d, out, err);
+	if (!rc)
+		rc = writer_check_fence(&d->target->writer, d->target->pipeline,
+					out->fence, err);
 	if (!rc && d->target->refresh)
 		rc = mark_compare(d, out, err);
 	else if (!rc)

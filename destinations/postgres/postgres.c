@@ -35,14 +35,29 @@ int postgres_session_start(struct postgres_destination *d, struct error *err)
 {
 	struct pg_result *r = NULL;
 	int rc = pg_query(d->pg, &r,
-			  "SELECT backend_start FROM pg_stat_activity "
+			  "SELECT pid || ' ' || backend_start "
+			  "FROM pg_stat_activity "
 			  "WHERE pid = pg_backend_pid()",
 			  0, NULL, err);
 
 	if (!rc && pg_rows(r)) {
-		free(d->backend_started);
-		d->backend_started = xstrdup(pg_value(r, 0, 0));
+		free(d->session);
+		d->session = xstrdup(pg_value(r, 0, 0));
 	}
+	pg_result_free(r);
+	return rc;
+}
+
+/* The start guards against a pid that has been given out again. */
+int postgres_session_end(struct pg *pg, const char *session, struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_query(pg, &r,
+			  "SELECT pg_terminate_backend(pid) "
+			  "FROM pg_stat_activity "
+			  "WHERE pid || ' ' || backend_start = $1",
+			  1, &session, err);
+
 	pg_result_free(r);
 	return rc;
 }
@@ -83,7 +98,7 @@ static void postgres_close(struct destination *base)
 	pg_close(d->pg);
 	pthread_mutex_destroy(&d->swapping);
 	connection_release(&d->conn);
-	free(d->backend_started);
+	free(d->session);
 	free(d->seen.batch_id);
 	free(d->refresh_key);
 	postgres_place_release(&d->place);
@@ -106,6 +121,7 @@ static int postgres_open(struct destination **out,
 	strbuf_init(&d->columns);
 	postgres_catalog_table_init(&d->table);
 	d->seen.batch_id = xstrdup("");
+	d->session = xstrdup("");
 	pthread_mutex_init(&d->swapping, NULL);
 	connection_copy(&d->conn, conn);
 	rc = postgres_session_open(d, &d->pg, err);
@@ -141,6 +157,11 @@ static int postgres_inspect(struct destination *base,
 	return rc;
 }
 
+static const char *postgres_session(struct destination *base)
+{
+	return ((struct postgres_destination *)base)->session;
+}
+
 static void postgres_interrupt(struct destination *base)
 {
 	struct postgres_destination *d = (struct postgres_destination *)base;
@@ -164,6 +185,7 @@ const struct destination_ops postgres_destination = {
 	.load = postgres_load,
 	.finish = postgres_finish,
 	.set_watermark = postgres_set_watermark,
+	.session = postgres_session,
 	.interrupt = postgres_interrupt,
 	.close = postgres_close,
 };

@@ -50,7 +50,8 @@ struct postgres_destination {
 	struct connection conn; /* a copy: an unclear COMMIT reconnects */
 	struct pg *pg;
 	pthread_mutex_t swapping; /* guards `pg` against interrupt() */
-	char *backend_started; /* of our session, for the unclear COMMIT */
+	char *session; /* "PID START" of ours: for whoever has to end it */
+	int64_t lease_us; /* of the writer; 0: none */
 
 	const struct target *target; /* since prepare */
 	struct place place;
@@ -127,6 +128,10 @@ int postgres_mark_read(struct pg *pg, const struct place *place,
 void postgres_mark_remember(struct postgres_destination *d,
 			    const char *batch_id, int64_t fence,
 			    int64_t rows_total);
+/* In prepare's transaction: the row's fence is at least the writer's; STATE if
+ * it is higher. */
+int postgres_mark_claim(struct postgres_destination *d,
+			const struct target *target, struct error *err);
 /* Begin the load's transaction: lock the row and compare it with `seen`. */
 int postgres_mark_begin(struct postgres_destination *d, struct error *err);
 /* In the same transaction: `next`, and `n_rows` more. */
@@ -186,8 +191,11 @@ int postgres_refresh_check(struct postgres_destination *d, struct error *err);
 /* postgres.c: open the session; also to reconnect. */
 int postgres_session_open(struct postgres_destination *d, struct pg **out,
 			  struct error *err);
-/* When the session began: with its pid, whose transaction is waited for. */
+/* Who the session is: its pid and when it began. */
 int postgres_session_start(struct postgres_destination *d, struct error *err);
+/* End the one of that name, if it is still there: it may hold locks although
+ * nobody talks to it any more. Through any connection. */
+int postgres_session_end(struct pg *pg, const char *session, struct error *err);
 /* Roll back what is open, if the connection still lives. */
 void postgres_session_rollback(struct postgres_destination *d);
 

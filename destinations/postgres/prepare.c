@@ -4,6 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
+#include "core/base/log.h"
 #include "destinations/postgres/postgres.h"
 
 /* A table that is new, is not the one the row was about, or has got a column:
@@ -88,7 +89,8 @@ static int prepare_apply(struct postgres_destination *d,
 	bool row = prepare_needs_row(plan, target);
 	int rc;
 
-	if (!row && !target->refresh && !plan->inspection.ddl.n)
+	if (!row && !target->refresh && !plan->inspection.ddl.n &&
+	    !target->writer.claim)
 		return 0;
 	rc = postgres_lock_begin(
 		d, target->pipeline,
@@ -97,6 +99,8 @@ static int prepare_apply(struct postgres_destination *d,
 		rc = prepare_ddl(d, plan, err);
 	if (!rc && row)
 		rc = prepare_row(d, plan, target, err);
+	if (!rc && target->writer.fence)
+		rc = postgres_mark_claim(d, target, err);
 	if (!rc && target->refresh)
 		rc = postgres_refresh_take_over(d, target, err);
 	if (!rc)
@@ -175,6 +179,19 @@ static int prepare_session(struct postgres_destination *d,
 	return rc ? rc : prepare_direct(d, err);
 }
 
+/* It writes nothing any more, and is not to hold what it has locked. Where
+ * the role may not end it, its locks are waited for. */
+static void prepare_end_predecessor(struct postgres_destination *d,
+				    const struct writer *w)
+{
+	struct error err = ERROR_INIT;
+
+	if (w->claim && w->predecessor && *w->predecessor &&
+	    postgres_session_end(d->pg, w->predecessor, &err))
+		log_debug("session %s of the run before: %s", w->predecessor,
+			  err.message);
+}
+
 int postgres_prepare(struct destination *base, const struct target *target,
 		     struct error *err)
 {
@@ -187,6 +204,8 @@ int postgres_prepare(struct destination *base, const struct target *target,
 	d->target = NULL;
 	d->refreshed = 0;
 	d->built = 0;
+	d->lease_us = target->writer.lease_us;
+	prepare_end_predecessor(d, &target->writer);
 	rc = postgres_place_set(&d->place, d->pg, target, err);
 	if (!rc && target->refresh)
 		rc = postgres_refresh_lock(d, target, err);

@@ -112,6 +112,10 @@ int mark_put(struct sqlite *db, const struct place *place, const char *pipeline,
  * host is under way. */
 int mark_check_free(struct sqlite *db, const struct place *place,
 		    const char *pipeline, struct error *err);
+/* In prepare's transaction: the row's fence is at least the writer's, STATE if
+ * it is higher; a refresh before it is over. */
+int mark_claim(struct sqlite_target *d, const struct target *target,
+	       struct error *err);
 /* In the transaction that makes the stage: from now on any other run of the
  * pipeline finds itself overtaken. */
 int mark_take_over(struct sqlite_target *d, const char *pipeline,

@@ -46,6 +46,10 @@ static const char take_sql[] =
 	"UPDATE main." NAME_WATERMARK_TABLE " SET batch_id = ?2\n"
 	"WHERE pipeline = ?1";
 
+static const char claim_sql[] =
+	"UPDATE main." NAME_WATERMARK_TABLE " SET fence = max(fence, ?2)\n"
+	"WHERE pipeline = ?1";
+
 /* The refresh that it names is over; whoever goes on with it is told. */
 static const char release_sql[] = "UPDATE main." NAME_WATERMARK_TABLE "\n"
 				  "SET batch_id = 'left-' || batch_id\n"
@@ -161,6 +165,40 @@ static int mark_run(struct sqlite *db, const char *sql, const char *pipeline,
 	return rc;
 }
 
+static int mark_raise(struct sqlite *db, const char *pipeline, int64_t fence,
+		      struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(db, &st, claim_sql, err);
+
+	if (!rc) {
+		sqlite_bind_str(st, 1, pipeline, -1);
+		sqlite_bind_i64(st, 2, fence);
+		rc = sqlite_step(st, err);
+	}
+	sqlite_finalize(st);
+	return rc;
+}
+
+int mark_claim(struct sqlite_target *d, const struct target *target,
+	       struct error *err)
+{
+	const struct writer *w = &target->writer;
+	struct checkpoint now;
+	int rc = mark_raise(d->db, target->pipeline, w->fence, err);
+
+	checkpoint_init(&now);
+	if (!rc)
+		rc = mark_read(d->db, &d->place, target->pipeline, &now, err);
+	if (!rc)
+		rc = writer_check_fence(w, target->pipeline, now.fence, err);
+	if (!rc && w->claim && refresh_id_is(now.batch_id))
+		rc = mark_run(d->db, release_sql, target->pipeline,
+			      now.batch_id, err);
+	checkpoint_release(&now);
+	return rc;
+}
+
 int mark_check_free(struct sqlite *db, const struct place *place,
 		    const char *pipeline, struct error *err)
 {
@@ -236,6 +274,9 @@ int mark_lock(struct sqlite_target *d, struct error *err)
 			       "pipeline %s: its row in " NAME_WATERMARK_TABLE
 			       " of %s is gone",
 			       pipeline, d->path);
+	if (!rc)
+		rc = writer_check_fence(&d->target->writer, pipeline, now.fence,
+					err);
 	if (!rc && (strcmp(now.batch_id, d->batch_id) || now.fence != d->fence))
 		rc = mark_overtaken(d, &now, err);
 	if (!rc)
@@ -283,8 +324,10 @@ int mark_write(struct sqlite_target *d, const struct checkpoint *next,
 int mark_commit(struct sqlite_target *d, const struct checkpoint *next,
 		int64_t n_rows, struct error *err)
 {
-	int rc = failpoint("commit_sent", err);
+	int rc = writer_check(&d->target->writer, err);
 
+	if (!rc)
+		rc = failpoint("commit_sent", err);
 	if (!rc)
 		rc = sqlite_commit(d->db, err);
 	if (rc) {
@@ -346,6 +389,9 @@ static int mark_recover_own(struct sqlite_target *d, struct checkpoint *out,
 		rc = mark_read(d->db, &d->place, d->target->pipeline, out, err);
 	if (!rc && d->target->refresh && refresh_id_is(d->batch_id))
 		return mark_lock(d, err);
+	if (!rc)
+		rc = writer_check_fence(&d->target->writer, d->target->pipeline,
+					out->fence, err);
 	if (!rc)
 		mark_remember(d, out->batch_id, out->fence, out->rows_total);
 	return rc;

@@ -16,8 +16,8 @@ static bool prepare_needs_row(const struct plan *plan,
 static bool prepare_needs_write(const struct plan *plan,
 				const struct target *target)
 {
-	return target->refresh || plan->inspection.ddl.n ||
-	       prepare_needs_row(plan, target);
+	return target->refresh || target->writer.claim ||
+	       plan->inspection.ddl.n || prepare_needs_row(plan, target);
 }
 
 static int prepare_ddl(struct sqlite_target *d, const struct plan *plan,
@@ -77,6 +77,8 @@ static int prepare_apply(struct sqlite_target *d, const struct plan *plan,
 			      err);
 	if (!rc)
 		rc = prepare_numbers(d, plan, target, err);
+	if (!rc && target->writer.fence)
+		rc = mark_claim(d, target, err);
 	if (!rc && target->refresh)
 		rc = mark_take_over(d, target->pipeline, err);
 	return rc;
@@ -85,10 +87,12 @@ static int prepare_apply(struct sqlite_target *d, const struct plan *plan,
 static int prepare_plan(struct sqlite_target *d, const struct target *target,
 			struct plan *plan, struct error *err)
 {
-	int rc;
+	int rc = 0;
 
 	plan_release(plan);
-	rc = mark_check_free(d->db, &d->place, target->pipeline, err);
+	/* Who claims the pipeline knows that no refresh of it is alive. */
+	if (!target->writer.claim)
+		rc = mark_check_free(d->db, &d->place, target->pipeline, err);
 	if (!rc)
 		rc = plan_make(plan, d, &d->place, target, err);
 	return rc ? rc : problems_to_error(&plan->inspection.problems, err);

@@ -133,6 +133,13 @@ static int sqlite_target_inspect(struct destination *base,
 	return rc;
 }
 
+/* A file has no server that could end it. */
+static const char *sqlite_target_session(struct destination *base)
+{
+	(void)base;
+	return "";
+}
+
 static void sqlite_target_interrupt(struct destination *base)
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
@@ -160,6 +167,7 @@ const struct destination_ops sqlite_destination = {
 	.load = sqlite_target_load,
 	.finish = sqlite_target_finish,
 	.set_watermark = sqlite_target_set_watermark,
+	.session = sqlite_target_session,
 	.interrupt = sqlite_target_interrupt,
 	.close = sqlite_target_close,
 };

@@ -10,6 +10,14 @@
 #define FIELD_TEXT_SIZE 24
 #define ATTEMPT_FIELDS	25
 
+#define ATTEMPT_COLUMNS                                                        \
+	"attempt_id, run_id, pipeline, tenant, state, outcome, host, pid, "    \
+	"logic_version, started_at, ended_at, heartbeat_at, batches, "         \
+	"rows_read, rows_inserted, rows_updated, rows_unchanged, "             \
+	"rows_deleted, rows_dead_lettered, watermark_before, "                 \
+	"watermark_after, guarantee, guarantee_reason, error_code, "           \
+	"error_message"
+
 struct field_texts {
 	const char *values[ATTEMPT_FIELDS];
 	char numbers[ATTEMPT_FIELDS][FIELD_TEXT_SIZE];

@@ -7,16 +7,8 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/process.h"
-#include "core/base/strlist.h"
+#include "core/base/secret.h"
 #include "stores/common/attempt_fields.h"
-
-#define ATTEMPT_COLUMNS                                                        \
-	"attempt_id, run_id, pipeline, tenant, state, outcome, host, pid, "    \
-	"logic_version, started_at, ended_at, heartbeat_at, batches, "         \
-	"rows_read, rows_inserted, rows_updated, rows_unchanged, "             \
-	"rows_deleted, rows_dead_lettered, watermark_before, "                 \
-	"watermark_after, guarantee, guarantee_reason, error_code, "           \
-	"error_message"
 
 /* A run's state is that of its newest attempt. */
 static const char save_run_sql[] =
@@ -25,8 +17,8 @@ static const char save_run_sql[] =
 	"                  updated_at)\n"
 	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)\n"
 	"ON CONFLICT (run_id) DO UPDATE SET\n"
-	"  window_to = excluded.window_to, updated_at = excluded.updated_at,\n"
-	"  state = excluded.state\n"
+	"  window_to = coalesce(excluded.window_to, runs.window_to),\n"
+	"  updated_at = excluded.updated_at, state = excluded.state\n"
 	"WHERE NOT EXISTS (SELECT 1 FROM attempts AS a\n"
 	"                  WHERE a.run_id = excluded.run_id\n"
 	"                    AND a.started_at > excluded.created_at)";
@@ -58,8 +50,10 @@ static const char save_batch_sql[] =
 	"INSERT INTO batches (attempt_id, number, batch_id, pipeline,\n"
 	"                     watermark, rows_read, rows_inserted,\n"
 	"                     rows_updated, rows_unchanged, rows_deleted,\n"
-	"                     read_us, load_us, loaded_at)\n"
-	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)\n"
+	"                     read_us, load_us, loaded_at, window_from,\n"
+	"                     error_code, error_message)\n"
+	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,\n"
+	"        $14, $15, $16)\n"
 	"ON CONFLICT (attempt_id, number) DO UPDATE SET\n"
 	"  batch_id = excluded.batch_id, watermark = excluded.watermark,\n"
 	"  rows_read = excluded.rows_read,\n"
@@ -68,7 +62,10 @@ static const char save_batch_sql[] =
 	"  rows_unchanged = excluded.rows_unchanged,\n"
 	"  rows_deleted = excluded.rows_deleted,\n"
 	"  read_us = excluded.read_us, load_us = excluded.load_us,\n"
-	"  loaded_at = excluded.loaded_at";
+	"  loaded_at = excluded.loaded_at,\n"
+	"  window_from = excluded.window_from,\n"
+	"  error_code = excluded.error_code,\n"
+	"  error_message = excluded.error_message";
 
 static const char save_watermark_sql[] =
 	"INSERT INTO watermarks (pipeline, watermark, updated_at)\n"
@@ -78,29 +75,6 @@ static const char save_watermark_sql[] =
 
 static const char get_watermark_sql[] =
 	"SELECT watermark FROM watermarks WHERE pipeline = $1";
-
-static const char list_all_sql[] =
-	"SELECT " ATTEMPT_COLUMNS " FROM attempts\n"
-	"ORDER BY started_at DESC, attempt_id DESC LIMIT $1";
-
-static const char list_pipeline_sql[] =
-	"SELECT " ATTEMPT_COLUMNS " FROM attempts WHERE pipeline = $1\n"
-	"ORDER BY started_at DESC, attempt_id DESC LIMIT $2";
-
-static const char running_here_sql[] =
-	"SELECT attempt_id, run_id, pid, process_start FROM attempts\n"
-	"WHERE state = 'RUNNING' AND pipeline = $1 AND host = $2";
-
-static const char close_attempt_sql[] =
-	"UPDATE attempts SET state = 'FAILED', outcome = 'failed',\n"
-	"  ended_at = $1, error_code = 'killed', error_message = $2\n"
-	"WHERE attempt_id = $3 AND state = 'RUNNING'";
-
-static const char close_run_sql[] =
-	"UPDATE runs SET state = 'FAILED', updated_at = $1\n"
-	"WHERE run_id = $2 AND state = 'RUNNING' AND NOT EXISTS (\n"
-	"  SELECT 1 FROM attempts AS a\n"
-	"  WHERE a.run_id = runs.run_id AND a.state = 'RUNNING')";
 
 static const char create_migrations_sql[] =
 	"CREATE TABLE IF NOT EXISTS tidemark_migrations (\n"
@@ -257,7 +231,7 @@ static int sql_store_put_attempt(struct sql_store *s, const struct attempt *a,
 {
 	const char *params[ATTEMPT_FIELDS + 1];
 	struct field_texts texts;
-	char *start = a->pid == getpid() ? process_start(a->pid) : xstrdup("");
+	char *start = a->pid == getpid() ? process_mark() : xstrdup("");
 	int rc = sql_store_put_run(s, a, err);
 
 	attempt_to_texts(a, &texts);
@@ -271,7 +245,7 @@ static int sql_store_put_attempt(struct sql_store *s, const struct attempt *a,
 	return rc;
 }
 
-static int sql_store_end(struct sql_store *s, int rc, struct error *err)
+int sql_store_end(struct sql_store *s, int rc, struct error *err)
 {
 	if (!rc)
 		rc = s->session->commit(s, err);
@@ -294,6 +268,7 @@ int sql_store_save_attempt(struct store *base, const struct attempt *a,
 static int sql_store_put_batch(struct sql_store *s,
 			       const struct batch_record *b, struct error *err)
 {
+	char *message = xstrdup(b->error_message);
 	char n[9][FIELD_TEXT_SIZE];
 	const char *params[] = {
 		b->attempt_id,
@@ -309,10 +284,18 @@ static int sql_store_put_batch(struct sql_store *s,
 		field_number(n[6], b->read_us),
 		field_number(n[7], b->load_us),
 		field_number(n[8], b->at),
+		b->window_from,
+		b->error_code,
+		message,
 	};
+	int rc;
 
-	return s->session->run(s, save_batch_sql, params, ARRAY_SIZE(params),
-			       NULL, NULL, err);
+	if (message)
+		secret_scrub(message);
+	rc = s->session->run(s, save_batch_sql, params, ARRAY_SIZE(params),
+			     NULL, NULL, err);
+	free(message);
+	return rc;
 }
 
 static int sql_store_put_watermark(struct sql_store *s, const char *pipeline,
@@ -327,7 +310,8 @@ static int sql_store_put_watermark(struct sql_store *s, const char *pipeline,
 }
 
 int sql_store_save_batch(struct store *base, const struct batch_record *b,
-			 const struct attempt *a, struct error *err)
+			 const struct attempt *a, const char *mark,
+			 struct error *err)
 {
 	struct sql_store *s = (struct sql_store *)base;
 	int rc = s->session->begin(s, err);
@@ -337,113 +321,9 @@ int sql_store_save_batch(struct store *base, const struct batch_record *b,
 	rc = sql_store_put_attempt(s, a, err);
 	if (!rc)
 		rc = sql_store_put_batch(s, b, err);
-	if (!rc)
-		rc = sql_store_put_watermark(s, b->pipeline, b->watermark, err);
+	if (!rc && mark)
+		rc = sql_store_put_watermark(s, b->pipeline, mark, err);
 	return sql_store_end(s, rc, err);
-}
-
-static int sql_store_note_attempt(void *ctx, const char *const *values,
-				  struct error *err)
-{
-	struct attempt_list *list = ctx;
-	struct attempt *a;
-
-	(void)err;
-	list->items = xgrow(list->items, &list->capacity, list->n + 1,
-			    sizeof(*list->items));
-	a = &list->items[list->n++];
-	attempt_init(a);
-	attempt_from_texts(a, values);
-	return 0;
-}
-
-int sql_store_list_attempts(struct store *base, const char *pipeline,
-			    int64_t limit, struct attempt_list *out,
-			    struct error *err)
-{
-	struct sql_store *s = (struct sql_store *)base;
-	char most[FIELD_TEXT_SIZE];
-	const char *params[] = { pipeline, field_number(most, limit) };
-
-	if (pipeline)
-		return s->session->run(s, list_pipeline_sql, params, 2,
-				       sql_store_note_attempt, out, err);
-	return s->session->run(s, list_all_sql, params + 1, 1,
-			       sql_store_note_attempt, out, err);
-}
-
-struct dead_attempts {
-	struct strlist attempt_ids, run_ids, pids;
-};
-
-static int sql_store_note_dead(void *ctx, const char *const *values,
-			       struct error *err)
-{
-	struct dead_attempts *dead = ctx;
-
-	(void)err;
-	if (!process_is_gone(strtoll(values[2], NULL, 10), values[3]))
-		return 0;
-	strlist_add(&dead->attempt_ids, values[0]);
-	strlist_add(&dead->run_ids, values[1]);
-	strlist_add(&dead->pids, values[2]);
-	return 0;
-}
-
-static int sql_store_close_one(struct sql_store *s, const char *attempt_id,
-			       const char *run_id, const char *pid,
-			       const char *host, struct error *err)
-{
-	char now[FIELD_TEXT_SIZE];
-	char *message = xstrfmt("process %s on %s ended without a word: killed",
-				pid, host);
-	const char *attempt[] = { field_number(now, clock_now_us()), message,
-				  attempt_id };
-	const char *run[] = { now, run_id };
-	int rc = s->session->run(s, close_attempt_sql, attempt, 3, NULL, NULL,
-				 err);
-
-	if (!rc)
-		rc = s->session->run(s, close_run_sql, run, 2, NULL, NULL, err);
-	free(message);
-	return rc;
-}
-
-static int sql_store_close_all(struct sql_store *s,
-			       const struct dead_attempts *dead,
-			       const char *host, struct error *err)
-{
-	int rc = s->session->begin(s, err);
-
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < dead->attempt_ids.n && !rc; i++)
-		rc = sql_store_close_one(s, dead->attempt_ids.items[i],
-					 dead->run_ids.items[i],
-					 dead->pids.items[i], host, err);
-	return sql_store_end(s, rc, err);
-}
-
-int sql_store_close_dead_attempts(struct store *base, const char *pipeline,
-				  struct error *err)
-{
-	struct sql_store *s = (struct sql_store *)base;
-	struct dead_attempts dead = { STRLIST_INIT, STRLIST_INIT,
-				      STRLIST_INIT };
-	char host[256] = "";
-	const char *params[] = { pipeline, host };
-	int rc;
-
-	if (gethostname(host, sizeof(host) - 1))
-		host[0] = '\0';
-	rc = s->session->run(s, running_here_sql, params, 2,
-			     sql_store_note_dead, &dead, err);
-	if (!rc && dead.attempt_ids.n)
-		rc = sql_store_close_all(s, &dead, host, err);
-	strlist_release(&dead.attempt_ids);
-	strlist_release(&dead.run_ids);
-	strlist_release(&dead.pids);
-	return rc;
 }
 
 static int sql_store_note_watermark(void *ctx, const char *const *values,

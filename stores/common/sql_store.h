@@ -1,8 +1,9 @@
 /*
  * A state store in an SQL database: the statements, the migrations and what
- * they mean, the same for every engine. An engine (stores/sqlite,
- * stores/postgres) opens a session, says how its statements are run, and uses
- * the functions here as its ops.
+ * they mean, the same for every engine (sql_lease.c: leases; sql_runs.c:
+ * looking at the history and ending it; sql_store.c: the rest). An engine
+ * (stores/sqlite, stores/postgres) opens a session, says how its statements are
+ * run, and uses the functions here as its ops.
  *
  * Statements take text parameters $1, $2, ... whose first uses are in that
  * order, name tables without a schema, and keep to the SQL that all engines
@@ -35,6 +36,10 @@ struct sql_session {
 		   void *ctx, struct error *err);
 	/* Names of the tables where ours live, one a row. */
 	const char *tables_sql;
+	/* The store's clock as an expression: µs since 1970. */
+	const char *now_sql;
+	const char *for_update; /* behind a SELECT: locks its rows */
+	bool is_file; /* for the processes of one machine */
 };
 
 /* First member of an engine's store. */
@@ -48,18 +53,38 @@ struct sql_store {
 /* The ops of core/plugin/store.h, but for open and close. */
 int sql_store_migrate(struct store *base, int *applied, int *version,
 		      struct error *err);
+int sql_store_take_lease(struct store *base, const struct lease *wanted,
+			 int64_t lease_us, enum lease_answer *answer,
+			 struct lease *out, struct lease *before,
+			 struct error *err);
+int sql_store_renew_lease(struct store *base, const struct lease *l,
+			  int64_t lease_us, bool *held, struct error *err);
+int sql_store_amend_lease(struct store *base, const struct lease *l, bool *held,
+			  struct error *err);
+int sql_store_give_lease(struct store *base, const struct lease *l,
+			 struct error *err);
+int sql_store_get_lease(struct store *base, const char *name, bool *held,
+			struct lease *out, struct error *err);
 int sql_store_save_attempt(struct store *base, const struct attempt *a,
 			   struct error *err);
 int sql_store_save_batch(struct store *base, const struct batch_record *b,
-			 const struct attempt *a, struct error *err);
-int sql_store_list_attempts(struct store *base, const char *pipeline,
-			    int64_t limit, struct attempt_list *out,
-			    struct error *err);
-int sql_store_close_dead_attempts(struct store *base, const char *pipeline,
-				  struct error *err);
+			 const struct attempt *a, const char *mark,
+			 struct error *err);
+int sql_store_list_attempts(struct store *base, const struct run_filter *filter,
+			    struct attempt_list *out, struct error *err);
+int sql_store_list_runs(struct store *base, const struct run_filter *filter,
+			struct run_list *out, struct error *err);
+int sql_store_list_batches(struct store *base, const char *run_id,
+			   struct batch_list *out, struct error *err);
+int sql_store_close_attempts(struct store *base, const char *pipeline,
+			     struct error *err);
+int sql_store_prune(struct store *base, int64_t keep_us, struct error *err);
 int sql_store_get_watermark(struct store *base, const char *pipeline,
 			    char **out, struct error *err);
 int sql_store_set_watermark(struct store *base, const char *pipeline,
 			    const char *watermark, struct error *err);
+
+/* For the files here: commit if `rc` is 0, else roll back. */
+int sql_store_end(struct sql_store *s, int rc, struct error *err);
 
 #endif

@@ -144,6 +144,8 @@ static const struct sql_session postgres_store_session = {
 		      "JOIN pg_namespace AS n ON n.oid = c.relnamespace\n"
 		      "WHERE n.nspname = 'tidemark'\n"
 		      "  AND c.relkind IN ('r', 'p', 'v', 'm', 'f')",
+	.now_sql = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+	.for_update = " FOR UPDATE",
 };
 
 static void postgres_store_close(struct store *base)
@@ -200,10 +202,18 @@ const struct store_ops postgres_store = {
 	.options = postgres_store_options,
 	.open = postgres_store_open,
 	.migrate = sql_store_migrate,
+	.take_lease = sql_store_take_lease,
+	.renew_lease = sql_store_renew_lease,
+	.amend_lease = sql_store_amend_lease,
+	.give_lease = sql_store_give_lease,
+	.get_lease = sql_store_get_lease,
 	.save_attempt = sql_store_save_attempt,
 	.save_batch = sql_store_save_batch,
 	.list_attempts = sql_store_list_attempts,
-	.close_dead_attempts = sql_store_close_dead_attempts,
+	.list_runs = sql_store_list_runs,
+	.list_batches = sql_store_list_batches,
+	.close_attempts = sql_store_close_attempts,
+	.prune = sql_store_prune,
 	.get_watermark = sql_store_get_watermark,
 	.set_watermark = sql_store_set_watermark,
 	.close = postgres_store_close,

@@ -77,6 +77,11 @@ static const struct sql_session sqlite_store_session = {
 	.tables_sql = "SELECT name FROM sqlite_schema\n"
 		      "WHERE type IN ('table', 'view')\n"
 		      "  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+	/* To the millisecond; %f is the second with its fraction. */
+	.now_sql = "(CAST(strftime('%s', 'now') AS INTEGER) * 1000000 + "
+		   "CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000)",
+	.for_update = "",
+	.is_file = true,
 };
 
 static void sqlite_store_close(struct store *base)
@@ -131,10 +136,18 @@ const struct store_ops sqlite_store = {
 	.options = sqlite_store_options,
 	.open = sqlite_store_open,
 	.migrate = sql_store_migrate,
+	.take_lease = sql_store_take_lease,
+	.renew_lease = sql_store_renew_lease,
+	.amend_lease = sql_store_amend_lease,
+	.give_lease = sql_store_give_lease,
+	.get_lease = sql_store_get_lease,
 	.save_attempt = sql_store_save_attempt,
 	.save_batch = sql_store_save_batch,
 	.list_attempts = sql_store_list_attempts,
-	.close_dead_attempts = sql_store_close_dead_attempts,
+	.list_runs = sql_store_list_runs,
+	.list_batches = sql_store_list_batches,
+	.close_attempts = sql_store_close_attempts,
+	.prune = sql_store_prune,
 	.get_watermark = sql_store_get_watermark,
 	.set_watermark = sql_store_set_watermark,
 	.close = sqlite_store_close,

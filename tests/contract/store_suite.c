@@ -1,14 +1,9 @@
 /*
- * One suite over every state store. The engine's place is made new for each
- * test: a fresh directory, or a dropped schema. TIDEMARK_TEST_POSTGRES names
- * a database that may be written to; without it that engine is skipped.
+ * One suite over every state store. TIDEMARK_TEST_POSTGRES names a database
+ * that may be written to; without it that engine is skipped.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "store_world.h"
 
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,152 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clients/pg.h"
 #include "clients/sqlite.h"
 #include "core/base/alloc.h"
 #include "core/base/secret.h"
-#include "core/plugin/store.h"
-
-extern const struct store_ops sqlite_store, postgres_store;
-
-struct place {
-	const struct store_ops *ops;
-	struct connection conn;
-	char *directory; /* of a file, or NULL */
-};
-
-static void place_sql(const struct place *p, const char *sql)
-{
-	struct error err = ERROR_INIT;
-
-	if (p->directory) {
-		static const struct sqlite_options options = {
-			.busy_timeout_us = 1000000
-		};
-		struct sqlite *db = NULL;
-
-		assert_int_equal(
-			sqlite_open(&db, p->conn.url.path, &options, &err), 0);
-		if (sqlite_exec(db, sql, &err))
-			fail_msg("%s", err.message);
-		sqlite_close(db);
-	} else {
-		static const struct pg_options options = { .application =
-								   "test" };
-		struct pg *pg = NULL;
-
-		if (pg_open(&pg, &p->conn, &options, &err) ||
-		    pg_execf(pg, &err,
-			     "CREATE SCHEMA IF NOT EXISTS tidemark;"
-			     "SET search_path = tidemark; %s",
-			     sql))
-			fail_msg("%s", err.message);
-		pg_close(pg);
-	}
-}
-
-static int place_make_file(void **state)
-{
-	struct place *p = xcalloc(1, sizeof(*p));
-	struct error err = ERROR_INIT;
-	char template[] = "/tmp/tidemark-store-XXXXXX";
-	char *url;
-
-	p->ops = &sqlite_store;
-	p->directory = xstrdup(mkdtemp(template));
-	url = xstrfmt("sqlite:%s/made/state.db", p->directory);
-	p->conn.name = xstrdup("state");
-	assert_int_equal(url_parse(&p->conn.url, url, &err), 0);
-	free(url);
-	*state = p;
-	return 0;
-}
-
-static int place_make_postgres(void **state)
-{
-	const char *url = getenv("TIDEMARK_TEST_POSTGRES");
-	struct place *p;
-	struct error err = ERROR_INIT;
-
-	p = xcalloc(1, sizeof(*p));
-	p->ops = &postgres_store;
-	p->conn.name = xstrdup("state");
-	p->conn.connect_timeout_us = 10000000;
-	p->conn.silence_timeout_us = 30000000;
-	assert_int_equal(url_parse(&p->conn.url, url, &err), 0);
-	place_sql(p, "DROP SCHEMA IF EXISTS tidemark CASCADE");
-	*state = p;
-	return 0;
-}
-
-static int place_unmake(void **state)
-{
-	struct place *p = *state;
-
-	if (p->directory) {
-		char *command = xstrfmt("chmod -R u+w %s && rm -r %s",
-					p->directory, p->directory);
-		assert_int_equal(system(command), 0);
-		free(command);
-	}
-	url_release(&p->conn.url);
-	free(p->conn.name);
-	free(p->directory);
-	free(p);
-	return 0;
-}
-
-static struct store *place_open(const struct place *p)
-{
-	struct error err = ERROR_INIT;
-	struct store *s = NULL;
-	int applied, version;
-
-	if (p->ops->open(&s, &p->conn, &err) ||
-	    p->ops->migrate(s, &applied, &version, &err))
-		fail_msg("%s", err.message);
-	return s;
-}
-
-static struct attempt attempt_of(const char *id, const char *run)
-{
-	struct attempt a;
-
-	attempt_init(&a);
-	a.attempt_id = (char *)id;
-	a.run_id = (char *)run;
-	a.pipeline = (char *)"orders";
-	a.tenant = (char *)"";
-	a.state = (char *)"RUNNING";
-	a.outcome = (char *)"";
-	a.host = (char *)"somewhere-else";
-	a.pid = 4711;
-	a.logic_version = 3;
-	a.started_at = 1000;
-	a.heartbeat_at = 1001;
-	a.guarantee = (char *)"exact";
-	a.guarantee_reason = (char *)"";
-	return a;
-}
-
-static void save(struct store *s, const struct attempt *a)
-{
-	struct error err = ERROR_INIT;
-
-	if (s->ops->save_attempt(s, a, &err))
-		fail_msg("%s", err.message);
-}
-
-static struct attempt_list list(struct store *s, const char *pipeline,
-				int64_t limit)
-{
-	struct attempt_list out = { NULL, 0, 0 };
-	struct error err = ERROR_INIT;
-
-	if (s->ops->list_attempts(s, pipeline, limit, &out, &err))
-		fail_msg("%s", err.message);
-	return out;
-}
 
 static void migrates_once(void **state)
 {
@@ -191,8 +43,8 @@ static void keeps_attempts(void **state)
 	struct attempt a = attempt_of("a1", "r1");
 	struct attempt_list got;
 
-	save(s, &a);
-	got = list(s, "orders", 10);
+	place_save(s, &a);
+	got = place_list(s, "orders", 10);
 	assert_int_equal(got.n, 1);
 	assert_null(got.items[0].watermark_before);
 	assert_null(got.items[0].error_code);
@@ -216,11 +68,11 @@ static void keeps_attempts(void **state)
 	a.guarantee_reason = (char *)"no rights";
 	a.error_code = (char *)"access";
 	a.error_message = (char *)"disk full; DROP TABLE runs";
-	save(s, &a);
+	place_save(s, &a);
 	s->ops->close(s);
 
 	s = place_open(p);
-	got = list(s, NULL, 10);
+	got = place_list(s, NULL, 10);
 	assert_int_equal(got.n, 1);
 	assert_string_equal(got.items[0].attempt_id, "a1");
 	assert_string_equal(got.items[0].run_id, "r1");
@@ -263,19 +115,19 @@ static void lists_newest_first(void **state)
 		a = attempt_of(id, "r");
 		a.started_at = 100 * (i == 0 ? 9 : i);
 		a.pipeline = (char *)(i == 4 ? "other" : "orders");
-		save(s, &a);
+		place_save(s, &a);
 	}
-	got = list(s, "orders", 3);
+	got = place_list(s, "orders", 3);
 	assert_int_equal(got.n, 3);
 	assert_string_equal(got.items[0].attempt_id, "a0");
 	assert_string_equal(got.items[1].attempt_id, "a3");
 	assert_string_equal(got.items[2].attempt_id, "a2");
 	attempt_list_release(&got);
-	got = list(s, NULL, 2);
+	got = place_list(s, NULL, 2);
 	assert_int_equal(got.n, 2);
 	assert_string_equal(got.items[1].attempt_id, "a4");
 	attempt_list_release(&got);
-	got = list(s, "nobody", 2);
+	got = place_list(s, "nobody", 2);
 	assert_int_equal(got.n, 0);
 	attempt_list_release(&got);
 	s->ops->close(s);
@@ -301,10 +153,10 @@ static void mirrors_marks(void **state)
 	struct store *s = place_open(p);
 	struct error err = ERROR_INIT;
 	struct attempt a = attempt_of("a1", "r1");
-	struct batch_record b = { .attempt_id = "a1",
-				  .batch_id = "b1",
-				  .pipeline = "orders",
-				  .watermark = "{\"value\":\"1\"}",
+	struct batch_record b = { .attempt_id = (char *)"a1",
+				  .batch_id = (char *)"b1",
+				  .pipeline = (char *)"orders",
+				  .watermark = (char *)"{\"value\":\"1\"}",
 				  .number = 1,
 				  .rows = 10,
 				  .inserted = 10,
@@ -315,10 +167,10 @@ static void mirrors_marks(void **state)
 	a.batches = 1;
 	a.rows_read = 10;
 	/* Twice, as after a commit whose answer was lost. */
-	assert_int_equal(s->ops->save_batch(s, &b, &a, &err), 0);
-	assert_int_equal(s->ops->save_batch(s, &b, &a, &err), 0);
+	assert_int_equal(s->ops->save_batch(s, &b, &a, b.watermark, &err), 0);
+	assert_int_equal(s->ops->save_batch(s, &b, &a, b.watermark, &err), 0);
 	check_watermark(s, "orders", "{\"value\":\"1\"}");
-	got = list(s, "orders", 1);
+	got = place_list(s, "orders", 1);
 	assert_int_equal(got.items[0].rows_read, 10);
 	attempt_list_release(&got);
 	assert_int_equal(s->ops->set_watermark(s, "orders", "{}", &err), 0);
@@ -338,64 +190,19 @@ static void saves_batches_whole(void **state)
 	struct store *s = place_open(p);
 	struct error err = ERROR_INIT;
 	struct attempt a = attempt_of("a1", "r1");
-	struct batch_record b = { .attempt_id = "nobody",
-				  .batch_id = "b1",
-				  .pipeline = "orders",
-				  .watermark = "{}",
+	struct batch_record b = { .attempt_id = (char *)"nobody",
+				  .batch_id = (char *)"b1",
+				  .pipeline = (char *)"orders",
+				  .watermark = (char *)"{}",
 				  .number = 1 };
 	struct attempt_list got;
 
-	assert_true(s->ops->save_batch(s, &b, &a, &err) < 0);
-	got = list(s, NULL, 10);
+	assert_true(s->ops->save_batch(s, &b, &a, b.watermark, &err) < 0);
+	got = place_list(s, NULL, 10);
 	assert_int_equal(got.n, 0);
 	attempt_list_release(&got);
 	check_watermark(s, "orders", NULL);
 	s->ops->close(s);
-}
-
-static char *run_state(const struct place *p, const char *run_id)
-{
-	struct error err = ERROR_INIT;
-	char *sql = xstrfmt("SELECT state FROM %sruns WHERE run_id = '%s'",
-			    p->directory ? "" : "tidemark.", run_id);
-	char *out = NULL;
-
-	if (p->directory) {
-		static const struct sqlite_options options = { .read_only =
-								       true };
-		struct sqlite_statement *st = NULL;
-		struct sqlite *db = NULL;
-
-		sqlite_open(&db, p->conn.url.path, &options, &err);
-		sqlite_prepare(db, &st, sql, &err);
-		assert_int_equal(sqlite_step(st, &err), 1);
-		out = xstrdup(sqlite_str(st, 0));
-		sqlite_finalize(st);
-		sqlite_close(db);
-	} else {
-		static const struct pg_options options = { .application =
-								   "test" };
-		struct pg_result *r = NULL;
-		struct pg *pg = NULL;
-
-		pg_open(&pg, &p->conn, &options, &err);
-		assert_int_equal(pg_query(pg, &r, sql, 0, NULL, &err), 0);
-		assert_int_equal(pg_rows(r), 1);
-		out = xstrdup(pg_value(r, 0, 0));
-		pg_result_free(r);
-		pg_close(pg);
-	}
-	free(sql);
-	return out;
-}
-
-static void check_run_state(const struct place *p, const char *run_id,
-			    const char *expected)
-{
-	char *got = run_state(p, run_id);
-
-	assert_string_equal(got, expected);
-	free(got);
 }
 
 /* A run is in the state of its newest attempt, in whatever order they are
@@ -408,69 +215,15 @@ static void derives_run_states(void **state)
 	struct attempt second = attempt_of("a2", "r1");
 
 	second.started_at = 2000;
-	save(s, &first);
+	place_save(s, &first);
 	check_run_state(p, "r1", "RUNNING");
-	save(s, &second);
+	place_save(s, &second);
 	second.state = (char *)"SUCCEEDED";
-	save(s, &second);
+	place_save(s, &second);
 	check_run_state(p, "r1", "SUCCEEDED");
 	first.state = (char *)"FAILED";
-	save(s, &first);
+	place_save(s, &first);
 	check_run_state(p, "r1", "SUCCEEDED");
-	s->ops->close(s);
-}
-
-static pid_t dead_pid(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0)
-		_exit(0);
-	waitpid(pid, NULL, 0);
-	return pid;
-}
-
-static void closes_dead_attempts(void **state)
-{
-	struct place *p = *state;
-	struct store *s = place_open(p);
-	struct error err = ERROR_INIT;
-	struct attempt dead = attempt_of("dead", "r-dead");
-	struct attempt alive = attempt_of("alive", "r-alive");
-	struct attempt elsewhere = attempt_of("elsewhere", "r-elsewhere");
-	struct attempt_list got;
-	char host[256] = "", pid[24];
-
-	gethostname(host, sizeof(host) - 1);
-	dead.host = alive.host = host;
-	dead.pid = elsewhere.pid = dead_pid();
-	dead.started_at = 3;
-	alive.pid = getpid();
-	alive.started_at = 2;
-	elsewhere.started_at = 1;
-	save(s, &dead);
-	save(s, &alive);
-	save(s, &elsewhere);
-	assert_int_equal(s->ops->close_dead_attempts(s, "another", &err), 0);
-	check_run_state(p, "r-dead", "RUNNING");
-	assert_int_equal(s->ops->close_dead_attempts(s, "orders", &err), 0);
-	got = list(s, "orders", 10);
-	assert_string_equal(got.items[0].state, "FAILED");
-	assert_string_equal(got.items[0].outcome, "failed");
-	assert_string_equal(got.items[0].error_code, "killed");
-	snprintf(pid, sizeof(pid), "%" PRId64, dead.pid);
-	assert_non_null(strstr(got.items[0].error_message, pid));
-	assert_true(got.items[0].ended_at > 0);
-	assert_string_equal(got.items[1].state, "RUNNING");
-	assert_string_equal(got.items[2].state, "RUNNING");
-	attempt_list_release(&got);
-	check_run_state(p, "r-dead", "FAILED");
-	check_run_state(p, "r-alive", "RUNNING");
-	/* The number of a live process that started at another time. */
-	place_sql(p, "UPDATE attempts SET process_start = 'other/1'"
-		     " WHERE attempt_id = 'alive'");
-	assert_int_equal(s->ops->close_dead_attempts(s, "orders", &err), 0);
-	check_run_state(p, "r-alive", "FAILED");
 	s->ops->close(s);
 }
 
@@ -485,8 +238,8 @@ static void keeps_no_secret(void **state)
 	a.state = (char *)"FAILED";
 	a.error_code = (char *)"access";
 	a.error_message = (char *)"login with hunter2-canary failed";
-	save(s, &a);
-	got = list(s, "orders", 1);
+	place_save(s, &a);
+	got = place_list(s, "orders", 1);
 	assert_null(strstr(got.items[0].error_message, "hunter2"));
 	attempt_list_release(&got);
 	secret_forget_all();
@@ -573,7 +326,7 @@ static void makes_private_files(void **state)
 	struct attempt a = attempt_of("a1", "r1");
 	struct stat st;
 
-	save(s, &a);
+	place_save(s, &a);
 	assert_int_equal(stat(made, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
 	assert_int_equal(stat(p->conn.url.path, &st), 0);
@@ -659,21 +412,30 @@ static void waits_and_then_names_the_file(void **state)
 	s->ops->close(s);
 }
 
-#define EACH(make, f)                                                          \
-	{                                                                      \
-		"store " #make ": " #f, f, place_make_##make, place_unmake,    \
-			NULL                                                   \
-	}
 #define SHARED(make)                                                           \
 	EACH(make, migrates_once), EACH(make, keeps_attempts),                 \
 		EACH(make, lists_newest_first), EACH(make, mirrors_marks),     \
 		EACH(make, saves_batches_whole),                               \
-		EACH(make, derives_run_states),                                \
-		EACH(make, closes_dead_attempts), EACH(make, keeps_no_secret), \
+		EACH(make, derives_run_states), EACH(make, keeps_no_secret),   \
 		EACH(make, refuses_edited_migrations),                         \
 		EACH(make, refuses_newer_schemas),                             \
 		EACH(make, refuses_foreign_places),                            \
 		EACH(make, migrates_under_a_lock)
+
+static int run(const struct CMUnitTest *own, size_t n,
+	       const struct CMUnitTest *leases, const struct CMUnitTest *runs)
+{
+	size_t all = n + store_leases_n + store_runs_n;
+	struct CMUnitTest *tests = xcalloc(all, sizeof(*tests));
+	int failed;
+
+	memcpy(tests, own, n * sizeof(*tests));
+	memcpy(tests + n, leases, store_leases_n * sizeof(*tests));
+	memcpy(tests + n + store_leases_n, runs, store_runs_n * sizeof(*tests));
+	failed = _cmocka_run_group_tests("store", tests, all, NULL, NULL);
+	free(tests);
+	return failed;
+}
 
 int main(int argc, char **argv)
 {
@@ -687,7 +449,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest servers[] = { SHARED(postgres) };
 
 	if (argc == 2 && !strcmp(argv[1], "sqlite"))
-		return cmocka_run_group_tests(files, NULL, NULL);
+		return run(files, ARRAY_SIZE(files), store_leases_file,
+			   store_runs_file);
 	if (argc != 2 || strcmp(argv[1], "postgres")) {
 		fprintf(stderr, "usage: store_contract sqlite|postgres\n");
 		return 2;
@@ -697,5 +460,6 @@ int main(int argc, char **argv)
 				"not set\n");
 		return 77;
 	}
-	return cmocka_run_group_tests(servers, NULL, NULL);
+	return run(servers, ARRAY_SIZE(servers), store_leases_postgres,
+		   store_runs_postgres);
 }

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/stop.h"
 
 struct fake fake;
+pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct connector fake_connector;
 static struct destination fake_destination;
@@ -33,8 +35,9 @@ static int fake_open(struct connector **out, const struct connection *conn,
 	extern const struct connector_ops fake_connector_ops;
 
 	(void)conn;
-	(void)err;
 	fake.opens++;
+	if (fake.source_rows < 0)
+		return error_set(err, ERROR_ACCESS, "planted: no source");
 	fake_connector.ops = &fake_connector_ops;
 	*out = &fake_connector;
 	return 0;
@@ -217,8 +220,11 @@ static int fake_prepare(struct destination *d, const struct target *target,
 			struct error *err)
 {
 	(void)d;
-	(void)err;
 	fake_target = target;
+	fake.claims += target->writer.claim;
+	if (writer_check_fence(&target->writer, target->pipeline,
+			       fake.stored_fence, err))
+		return -ERROR_STATE;
 	return 0;
 }
 
@@ -232,6 +238,7 @@ static int fake_recover(struct destination *d, const struct target *target,
 	out->watermark = xstrdup(fake.watermark);
 	out->batch_id = xstrdup(fake.batch_id ? fake.batch_id : "");
 	out->rows_total = fake.rows_total;
+	out->fence = fake.stored_fence;
 	return 0;
 }
 
@@ -260,6 +267,11 @@ static int fake_load(struct destination *d, const struct batch *batch,
 		stop_request();
 	if (fake.loads == fake.fail_load_at || fake.fail_load_every_time)
 		return error_set(err, fake.fail_load_with, "planted in load");
+	if (fake.in_load)
+		fake.in_load();
+	if (writer_check(&fake_target->writer, err))
+		return -ERROR_STATE;
+	fake.lease_at_load = fake.stored_fence = next->fence;
 	fake_commit(batch, next);
 	out->inserted = (int64_t)batch->n_rows;
 	if (fake.loads == fake.miscount_at)
@@ -291,6 +303,12 @@ static int fake_set_watermark(struct destination *d,
 	return 0;
 }
 
+static const char *fake_session(struct destination *d)
+{
+	(void)d;
+	return "fake session";
+}
+
 static void fake_destination_interrupt(struct destination *d)
 {
 	(void)d;
@@ -312,6 +330,7 @@ const struct destination_ops fake_destination_ops = {
 	.load = fake_load,
 	.finish = fake_finish,
 	.set_watermark = fake_set_watermark,
+	.session = fake_session,
 	.interrupt = fake_destination_interrupt,
 	.close = fake_destination_close,
 };
@@ -343,6 +362,16 @@ static int fake_save_attempt(struct store *s, const struct attempt *a,
 {
 	(void)s;
 	(void)err;
+	if (strcmp(fake.last_attempt, a->attempt_id) != 0) {
+		fake.attempts++;
+		fake.attempt_rows = 0;
+	}
+	fake.runs += strcmp(fake.last_run, a->run_id) != 0;
+	snprintf(fake.last_attempt, sizeof(fake.last_attempt), "%s",
+		 a->attempt_id);
+	snprintf(fake.last_run, sizeof(fake.last_run), "%s", a->run_id);
+	fake.recorded_rows += a->rows_read - fake.attempt_rows;
+	fake.attempt_rows = a->rows_read;
 	free(fake.last_state);
 	free(fake.last_outcome);
 	fake.last_state = xstrdup(a->state);
@@ -351,44 +380,169 @@ static int fake_save_attempt(struct store *s, const struct attempt *a,
 }
 
 static int fake_save_batch(struct store *s, const struct batch_record *b,
-			   const struct attempt *a, struct error *err)
+			   const struct attempt *a, const char *mark,
+			   struct error *err)
 {
 	(void)s;
-	(void)b;
 	(void)a;
+	(void)mark;
+	if (b->error_code) {
+		fake.refused++;
+		return 0;
+	}
 	fake.saves++;
 	if (fake.fail_save)
 		return error_set(err, ERROR_ACCESS, "planted in the store");
 	return 0;
 }
 
-static int fake_list_attempts(struct store *s, const char *pipeline,
-			      int64_t limit, struct attempt_list *out,
-			      struct error *err)
+static int fake_list_attempts(struct store *s, const struct run_filter *filter,
+			      struct attempt_list *out, struct error *err)
 {
-	struct attempt *a;
-
 	(void)s;
-	(void)limit;
+	(void)filter;
+	(void)out;
 	(void)err;
-	if (!fake.running_pid)
-		return 0;
-	out->items = xgrow(out->items, &out->capacity, 1, sizeof(*out->items));
-	a = &out->items[out->n++];
-	attempt_init(a);
-	a->pipeline = xstrdup(pipeline);
-	a->state = xstrdup("RUNNING");
-	a->host = xstrdup(fake.running_host);
-	a->pid = fake.running_pid;
 	return 0;
 }
 
-static int fake_close_dead(struct store *s, const char *pipeline,
-			   struct error *err)
+static int fake_list_runs(struct store *s, const struct run_filter *filter,
+			  struct run_list *out, struct error *err)
+{
+	(void)s;
+	(void)filter;
+	(void)out;
+	(void)err;
+	return 0;
+}
+
+static int fake_list_batches(struct store *s, const char *run_id,
+			     struct batch_list *out, struct error *err)
+{
+	(void)s;
+	(void)run_id;
+	(void)out;
+	(void)err;
+	return 0;
+}
+
+static int fake_close_attempts(struct store *s, const char *pipeline,
+			       struct error *err)
 {
 	(void)s;
 	(void)pipeline;
 	(void)err;
+	return 0;
+}
+
+static int fake_prune(struct store *s, int64_t keep_us, struct error *err)
+{
+	(void)s;
+	(void)keep_us;
+	(void)err;
+	return 0;
+}
+
+static void fake_lease_copy(struct lease *out, const char *name)
+{
+	lease_release(out);
+	out->name = xstrdup(name);
+	out->holder = xstrdup(fake.lease.holder);
+	out->host = xstrdup("somewhere");
+	out->process = xstrdup("");
+	out->session = xstrdup("");
+	out->pid = fake.lease.pid;
+	out->fence = fake.lease.fence;
+	out->until = fake.lease.until;
+	out->now = clock_now_us();
+}
+
+static int fake_take_lease(struct store *s, const struct lease *wanted,
+			   int64_t lease_us, enum lease_answer *answer,
+			   struct lease *out, struct lease *before,
+			   struct error *err)
+{
+	struct fake_lease *l = &fake.lease;
+
+	(void)s;
+	(void)err;
+	pthread_mutex_lock(&fake_lock);
+	l->takes++;
+	fake_lease_copy(before, wanted->name);
+	*answer = l->until > clock_now_us() ? LEASE_BUSY
+		  : l->unclean		    ? LEASE_INHERITED
+					    : LEASE_TAKEN;
+	if (*answer != LEASE_BUSY) {
+		snprintf(l->holder, sizeof(l->holder), "%s", wanted->holder);
+		l->pid = wanted->pid;
+		l->fence++;
+		l->until = clock_now_us() + lease_us;
+		fake_lease_copy(out, wanted->name);
+	}
+	pthread_mutex_unlock(&fake_lock);
+	return 0;
+}
+
+static bool fake_holds(const struct lease *l)
+{
+	return !strcmp(fake.lease.holder, l->holder) &&
+	       fake.lease.until > clock_now_us();
+}
+
+static int fake_renew_lease(struct store *s, const struct lease *l,
+			    int64_t lease_us, bool *held, struct error *err)
+{
+	int rc = 0;
+
+	(void)s;
+	pthread_mutex_lock(&fake_lock);
+	fake.lease.renewals++;
+	*held = fake_holds(l);
+	if (fake.lease.fail_renew)
+		rc = error_set(err, ERROR_TRANSIENT, "planted in the store");
+	else if (*held)
+		fake.lease.until = clock_now_us() + lease_us;
+	pthread_mutex_unlock(&fake_lock);
+	return rc;
+}
+
+static int fake_amend_lease(struct store *s, const struct lease *l, bool *held,
+			    struct error *err)
+{
+	(void)s;
+	(void)err;
+	pthread_mutex_lock(&fake_lock);
+	*held = fake_holds(l);
+	if (*held)
+		fake.lease.fence = l->fence;
+	pthread_mutex_unlock(&fake_lock);
+	return 0;
+}
+
+static int fake_give_lease(struct store *s, const struct lease *l,
+			   struct error *err)
+{
+	(void)s;
+	(void)err;
+	pthread_mutex_lock(&fake_lock);
+	fake.lease.gives++;
+	if (!strcmp(fake.lease.holder, l->holder)) {
+		fake.lease.unclean = l->until != 0;
+		fake.lease.until = l->until;
+	}
+	pthread_mutex_unlock(&fake_lock);
+	return 0;
+}
+
+static int fake_get_lease(struct store *s, const char *name, bool *held,
+			  struct lease *out, struct error *err)
+{
+	(void)s;
+	(void)err;
+	pthread_mutex_lock(&fake_lock);
+	fake_lease_copy(out, name);
+	*held = fake.lease.until > clock_now_us();
+	pthread_mutex_unlock(&fake_lock);
 	return 0;
 }
 
@@ -422,10 +576,18 @@ const struct store_ops fake_store_ops = {
 	.options = fake_options,
 	.open = fake_store_open,
 	.migrate = fake_migrate,
+	.take_lease = fake_take_lease,
+	.renew_lease = fake_renew_lease,
+	.amend_lease = fake_amend_lease,
+	.give_lease = fake_give_lease,
+	.get_lease = fake_get_lease,
 	.save_attempt = fake_save_attempt,
 	.save_batch = fake_save_batch,
 	.list_attempts = fake_list_attempts,
-	.close_dead_attempts = fake_close_dead,
+	.list_runs = fake_list_runs,
+	.list_batches = fake_list_batches,
+	.close_attempts = fake_close_attempts,
+	.prune = fake_prune,
 	.get_watermark = fake_get_mark,
 	.set_watermark = fake_set_mark,
 	.close = fake_store_close,

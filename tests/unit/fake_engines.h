@@ -6,12 +6,14 @@
 #ifndef TIDEMARK_TESTS_UNIT_FAKE_ENGINES_H
 #define TIDEMARK_TESTS_UNIT_FAKE_ENGINES_H
 
+#include <pthread.h>
+
 #include "core/plugin/registry.h"
 
 #define FAKE_MOST 10000
 
 struct fake {
-	int64_t source_rows; /* ids 1..source_rows exist */
+	int64_t source_rows; /* ids 1..source_rows exist; < 0: no source */
 	int arrived[FAKE_MOST + 1]; /* by id: times committed */
 	char *watermark; /* as committed, or NULL */
 	char *batch_id;
@@ -25,13 +27,30 @@ struct fake {
 	int stop_at_load; /* stop_request() during this load */
 	int miscount_at; /* this load reports one row too few */
 	bool fail_save;
-	int64_t running_pid; /* of an attempt in the store, 0: none */
-	const char *running_host;
+	/* The lease in the store; times by the wall clock. */
+	struct fake_lease {
+		char holder[64];
+		int64_t pid, fence, until;
+		int takes, renewals, gives;
+		bool unclean; /* the one before it may still live */
+		bool fail_renew; /* TRANSIENT */
+	} lease;
+	int64_t lease_at_load; /* the fence that the last load came with */
+	int64_t stored_fence; /* at the destination */
+	int claims; /* prepares that were to claim the row */
+	void (*in_load)(void); /* called in each, before it commits */
 	size_t largest_batch;
 	char *last_state, *last_outcome; /* of the last saved attempt */
+	char last_attempt[64], last_run[64];
+	int attempts, runs; /* ids that followed one another */
+	int64_t attempt_rows; /* of the last one */
+	int64_t recorded_rows; /* of all, together */
+	int refused; /* batches on record with an error */
 };
 
 extern struct fake fake;
+/* Around what a lease's thread may look at meanwhile. */
+extern pthread_mutex_t fake_lock;
 void fake_reset(int64_t source_rows);
 
 #endif

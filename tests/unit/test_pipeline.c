@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -244,30 +243,6 @@ static void test_refresh_is_not_cut(void **state)
 	run_result_release(&r);
 }
 
-/* One that runs on this host keeps others out; of another host only the
- * destination can tell. */
-static void test_busy(void **state)
-{
-	struct run_options options = { 0 };
-	struct run_result r;
-	char host[256] = "";
-
-	(void)state;
-	gethostname(host, sizeof(host) - 1);
-	fake_reset(10);
-	fake.running_pid = getppid();
-	fake.running_host = host;
-	assert_int_equal(test_run(&r, &options), -ERROR_STATE);
-	assert_int_equal(r.outcome, OUTCOME_BUSY);
-	assert_int_equal(fake.opens, 0);
-	assert_int_equal(json_integer_value(json_object_get(r.held_by, "pid")),
-			 getppid());
-	run_result_release(&r);
-	fake.running_host = "elsewhere.example";
-	assert_int_equal(test_run(&r, &options), 0);
-	run_result_release(&r);
-}
-
 static void test_adapt_rows(void **state)
 {
 	static const struct {
@@ -341,7 +316,6 @@ int main(void)
 		cmocka_unit_test(test_refuses_a_foreign_mark),
 		cmocka_unit_test(test_refresh_finishes_once),
 		cmocka_unit_test(test_refresh_is_not_cut),
-		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_adapt_rows),
 		cmocka_unit_test(test_first_rows),
 		cmocka_unit_test(test_stop_ends_after_the_batch),

@@ -34,26 +34,93 @@ static int module_save_attempt(struct store *s, const struct attempt *a,
 }
 
 static int module_save_batch(struct store *s, const struct batch_record *b,
-			     const struct attempt *a, struct error *err)
+			     const struct attempt *a, const char *mark,
+			     struct error *err)
 {
 	(void)b;
+	(void)mark;
 	return module_save_attempt(s, a, err);
 }
 
-static int module_list_attempts(struct store *s, const char *pipeline,
-				int64_t limit, struct attempt_list *out,
-				struct error *err)
+static int module_take_lease(struct store *s, const struct lease *wanted,
+			     int64_t lease_us, enum lease_answer *answer,
+			     struct lease *out, struct lease *before,
+			     struct error *err)
 {
 	(void)s;
-	(void)pipeline;
-	(void)limit;
+	(void)wanted;
+	(void)lease_us;
+	(void)answer;
+	(void)out;
+	(void)before;
+	(void)err;
+	return 0;
+}
+
+static int module_renew_lease(struct store *s, const struct lease *l,
+			      int64_t lease_us, bool *held, struct error *err)
+{
+	(void)s;
+	(void)l;
+	(void)lease_us;
+	(void)held;
+	(void)err;
+	return 0;
+}
+
+static int module_amend_lease(struct store *s, const struct lease *l,
+			      bool *held, struct error *err)
+{
+	return module_renew_lease(s, l, 0, held, err);
+}
+
+static int module_give_lease(struct store *s, const struct lease *l,
+			     struct error *err)
+{
+	return module_renew_lease(s, l, 0, NULL, err);
+}
+
+static int module_get_lease(struct store *s, const char *name, bool *held,
+			    struct lease *out, struct error *err)
+{
+	(void)name;
+	return module_renew_lease(s, out, 0, held, err);
+}
+
+static int module_list_attempts(struct store *s,
+				const struct run_filter *filter,
+				struct attempt_list *out, struct error *err)
+{
+	(void)s;
+	(void)filter;
 	(void)out;
 	(void)err;
 	return 0;
 }
 
-static int module_close_dead_attempts(struct store *s, const char *pipeline,
-				      struct error *err)
+static int module_list_runs(struct store *s, const struct run_filter *filter,
+			    struct run_list *out, struct error *err)
+{
+	(void)out;
+	return module_list_attempts(s, filter, NULL, err);
+}
+
+static int module_list_batches(struct store *s, const char *run_id,
+			       struct batch_list *out, struct error *err)
+{
+	(void)run_id;
+	(void)out;
+	return module_list_attempts(s, NULL, NULL, err);
+}
+
+static int module_prune(struct store *s, int64_t keep_us, struct error *err)
+{
+	(void)keep_us;
+	return module_list_attempts(s, NULL, NULL, err);
+}
+
+static int module_close_attempts(struct store *s, const char *pipeline,
+				 struct error *err)
 {
 	(void)s;
 	(void)pipeline;
@@ -66,7 +133,7 @@ static int module_get_watermark(struct store *s, const char *pipeline,
 				char **out, struct error *err)
 {
 	(void)out;
-	return module_close_dead_attempts(s, pipeline, err);
+	return module_close_attempts(s, pipeline, err);
 }
 #endif
 
@@ -74,7 +141,7 @@ static int module_set_watermark(struct store *s, const char *pipeline,
 				const char *watermark, struct error *err)
 {
 	(void)watermark;
-	return module_close_dead_attempts(s, pipeline, err);
+	return module_close_attempts(s, pipeline, err);
 }
 
 static void module_close(struct store *s)
@@ -87,10 +154,18 @@ static const struct store_ops module_store = {
 	.options = module_options,
 	.open = module_open,
 	.migrate = module_migrate,
+	.take_lease = module_take_lease,
+	.renew_lease = module_renew_lease,
+	.amend_lease = module_amend_lease,
+	.give_lease = module_give_lease,
+	.get_lease = module_get_lease,
 	.save_attempt = module_save_attempt,
 	.save_batch = module_save_batch,
 	.list_attempts = module_list_attempts,
-	.close_dead_attempts = module_close_dead_attempts,
+	.list_runs = module_list_runs,
+	.list_batches = module_list_batches,
+	.close_attempts = module_close_attempts,
+	.prune = module_prune,
 #ifndef MODULE_HOLE
 	.get_watermark = module_get_watermark,
 #endif

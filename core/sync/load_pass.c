@@ -1,0 +1,235 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/sync/ledger.h"
+#include "core/sync/replay.h"
+#include "core/sync/run.h"
+
+/* Of a transactional destination who made the batch is enough, and spares
+ * hashing every row. */
+static void run_identity(struct run *r, const struct batch *b,
+			 struct checkpoint *next)
+{
+	char id[DIGEST_TEXT_SIZE], content[2 * DIGEST_TEXT_SIZE];
+	struct digest digest = { 0, 0, 0 };
+	const char *again = NULL;
+
+	if (r->options->replay)
+		again = replay_batch_id(r->options->replay, r->window_from,
+					r->window_to);
+	if (again) {
+		next->batch_id = xstrdup(again);
+		return;
+	}
+	if (r->destination->ops->traits & DESTINATION_TRANSACTIONAL) {
+		snprintf(content, sizeof(content), "%s:%" PRId64,
+			 r->out->attempt_id, r->out->batches);
+	} else {
+		digest_add_batch(&digest, b);
+		digest_text(&digest, content);
+	}
+	ledger_batch_id(r->p, r->window_from, r->window_to, content, id);
+	next->batch_id = xstrdup(id);
+}
+
+/* The next checkpoint: the mark behind this batch and who the batch is. */
+static void run_checkpoint(struct run *r, const struct batch *b,
+			   struct checkpoint *next)
+{
+	struct watermark mark;
+
+	watermark_copy(&mark, &b->watermark);
+	watermark_set_columns(&mark, &r->schema);
+	checkpoint_init(next);
+	free(r->window_to);
+	r->window_to = watermark_to_text(&mark);
+	if (r->options->replay) {
+		next->watermark = xstrdup(r->checkpoint.watermark);
+		next->delivered = xstrdup(r->delivered);
+	} else {
+		next->watermark = xstrdup(r->window_to);
+		next->delivered = xstrdup(watermark_delivered(&mark));
+	}
+	watermark_release(&mark);
+	next->fence = r->target.writer.fence ? r->target.writer.fence
+					     : r->checkpoint.fence;
+	next->rows_total = r->checkpoint.rows_total + (int64_t)b->n_rows;
+	run_identity(r, b, next);
+}
+
+static void run_count(struct run *r, const struct batch *b,
+		      const struct load_counts *counts)
+{
+	r->out->batches++;
+	r->out->rows_read += (int64_t)b->n_rows;
+	r->out->bytes_read += (int64_t)batch_bytes(b);
+	r->out->rows_inserted += counts->inserted;
+	r->out->rows_updated += counts->updated;
+	r->out->rows_unchanged += counts->unchanged;
+	r->out->rows_deleted += counts->deleted;
+	r->out->progress = b->progress;
+}
+
+static int run_account(const struct batch *b, const struct load_counts *counts,
+		       struct error *err)
+{
+	int64_t sum = counts->inserted + counts->updated + counts->unchanged;
+
+	if (sum == (int64_t)b->n_rows)
+		return 0;
+	return error_set(err, ERROR_BUG,
+			 "accounting: %zu rows read but %" PRId64
+			 " inserted + %" PRId64 " updated + %" PRId64
+			 " unchanged",
+			 b->n_rows, counts->inserted, counts->updated,
+			 counts->unchanged);
+}
+
+static struct batch_record run_batch_record(struct run *r,
+					    const struct read_batch *rb,
+					    const struct checkpoint *next,
+					    const struct load_counts *counts,
+					    int64_t load_us)
+{
+	return (struct batch_record){
+		.attempt_id = r->out->attempt_id,
+		.batch_id = next->batch_id,
+		.pipeline = r->p->name,
+		.window_from = r->window_from,
+		.watermark = r->window_to,
+		.number = r->out->batches - r->out->earlier.batches + 1,
+		.rows = (int64_t)rb->batch.n_rows,
+		.inserted = counts->inserted,
+		.updated = counts->updated,
+		.unchanged = counts->unchanged,
+		.deleted = counts->deleted,
+		.read_us = rb->read_us,
+		.load_us = load_us,
+		.at = clock_now_us(),
+	};
+}
+
+/* The batch is durable: mirror the mark, count, remember. Takes `next`. */
+static int run_loaded(struct run *r, const struct read_batch *rb,
+		      struct checkpoint *next, const struct load_counts *counts,
+		      int64_t load_us, struct error *err)
+{
+	struct batch_record record =
+		run_batch_record(r, rb, next, counts, load_us);
+	const char *mark = r->options->replay ? NULL : next->watermark;
+	int rc;
+
+	run_count(r, &rb->batch, counts);
+	r->out->last_batch_us = load_us;
+	if (!r->target.refresh && !r->options->replay)
+		run_set_text(&r->out->watermark_after, next->watermark);
+	rc = ledger_batch(r->store, r->out, &record, mark, err);
+	checkpoint_release(&r->checkpoint);
+	r->checkpoint = *next;
+	checkpoint_init(next);
+	run_set_text(&r->window_from, r->window_to);
+	return rc;
+}
+
+/* A batch that was not loaded is on record with the reason. */
+static void run_refused(struct run *r, const struct read_batch *rb,
+			const struct checkpoint *next, int64_t load_us,
+			const struct error *err)
+{
+	const struct load_counts none = { 0, 0, 0, 0 };
+	struct batch_record record =
+		run_batch_record(r, rb, next, &none, load_us);
+	struct error ignored = ERROR_INIT;
+
+	record.error_code = (char *)error_code_name(err->code);
+	record.error_message = (char *)err->message;
+	ledger_batch(r->store, r->out, &record, NULL, &ignored);
+}
+
+static int run_load(struct run *r, const struct read_batch *rb,
+		    struct error *err)
+{
+	struct load_counts counts = { 0, 0, 0, 0 };
+	struct checkpoint next;
+	int64_t begun = clock_monotonic_us(), load_us;
+	int rc;
+
+	run_checkpoint(r, &rb->batch, &next);
+	rc = r->destination->ops->load(r->destination, &rb->batch, &next,
+				       &counts, err);
+	load_us = clock_monotonic_us() - begun;
+	if (!rc)
+		rc = run_account(&rb->batch, &counts, err);
+	if (rc)
+		run_refused(r, rb, &next, load_us, err);
+	else
+		rc = run_loaded(r, rb, &next, &counts, load_us, err);
+	checkpoint_release(&next);
+	return rc;
+}
+
+/* The last, empty batch carries the pass's final mark: it may be newer than
+ * the last rows' own (xmin, pending sequences). */
+static int run_end_pass(struct run *r, const struct read_batch *rb,
+			struct error *err)
+{
+	struct load_counts counts = { 0, 0, 0, 0 };
+	struct checkpoint next;
+	bool moved;
+	int rc = 0;
+
+	r->out->outcome = OUTCOME_CAUGHT_UP;
+	r->out->progress = 1;
+	if (r->options->replay)
+		return 0;
+	run_checkpoint(r, &rb->batch, &next);
+	moved = rb->batch.watermark.value || rb->batch.watermark.pending;
+	moved = moved && (!r->checkpoint.watermark ||
+			  strcmp(r->checkpoint.watermark, next.watermark) != 0);
+	if (r->target.refresh)
+		rc = r->destination->ops->finish(r->destination, &next, err);
+	else if (moved)
+		rc = r->destination->ops->load(r->destination, &rb->batch,
+					       &next, &counts, err);
+	if (!rc && (moved || r->target.refresh)) {
+		run_set_text(&r->out->watermark_after, next.watermark);
+		if (r->store)
+			rc = r->store->ops->set_watermark(r->store, r->p->name,
+							  next.watermark, err);
+	}
+	run_result_hold(r->out, &rb->batch);
+	checkpoint_release(&next);
+	return rc;
+}
+
+int run_pass(struct run *r, struct error *err)
+{
+	int rc = 0;
+
+	while (!rc) {
+		struct read_batch *rb =
+			reader_take(&r->reader, run_tick, r, &rc, err);
+		size_t loaded;
+
+		if (!rb) {
+			r->out->outcome = OUTCOME_STOPPED;
+			return rc;
+		}
+		loaded = rb->batch.n_rows;
+		if (!loaded)
+			return run_end_pass(r, rb, err);
+		rc = run_load(r, rb, err);
+		if (rc)
+			return rc;
+		r->rows = pipeline_adapt_rows(
+			r->rows, loaded, r->out->last_batch_us,
+			r->p->batch_target_us, (size_t)r->p->batch_rows,
+			r->destination->ops->batch_rows);
+		reader_give_back(&r->reader, r->rows);
+		run_tick(r);
+	}
+	return rc;
+}

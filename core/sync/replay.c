@@ -1,0 +1,175 @@
+#include "core/sync/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/sync/ledger.h"
+#include "core/sync/run.h"
+#include "core/sync/runner.h"
+
+static int replay_check_config(const struct replay *p, struct error *err)
+{
+	const struct run_record *run = &p->runs.items[0];
+	char id[DIGEST_TEXT_SIZE];
+
+	if (p->pipeline->mode == LOAD_REPLACE)
+		return error_set(err, ERROR_CONFIG,
+				 "pipeline %s is in mode replace: every run "
+				 "loads all of it; tidemark run %s does",
+				 run->pipeline, run->pipeline);
+	ledger_run_id(p->pipeline, run->window_from, id);
+	if (!strcmp(id, run->run_id))
+		return 0;
+	return error_set(err, ERROR_CONFIG,
+			 "the config of pipeline %s has changed since run %s "
+			 "(its tables, columns, where, key, watermark, mode, "
+			 "tenant or logic_version): its window would be "
+			 "another run now. Set the config back, or read "
+			 "everything under the new one: tidemark watermark "
+			 "reset %s",
+			 run->pipeline, run->run_id, run->pipeline);
+}
+
+static int replay_look(struct replay *out, struct store *store,
+		       const char *run_id, struct error *err)
+{
+	const struct run_filter filter = { .run_id = run_id, .limit = 1 };
+	int rc = store->ops->list_runs(store, &filter, &out->runs, err);
+
+	if (!rc && !out->runs.n)
+		rc = error_set(err, ERROR_CONFIG,
+			       "there is no run %s on record; \"tidemark runs "
+			       "list\" shows those that are (for as long as "
+			       "state.keep says)",
+			       run_id);
+	if (!rc)
+		rc = store->ops->list_batches(store, run_id, &out->batches,
+					      err);
+	return rc;
+}
+
+int replay_find(struct replay *out, const struct settings *s,
+		const char *run_id, struct error *err)
+{
+	struct store *store = NULL;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = runner_open_store(s, &store, err);
+	if (rc)
+		return rc;
+	rc = replay_look(out, store, run_id, err);
+	store->ops->close(store);
+	if (rc)
+		return rc;
+	out->pipeline = settings_pipeline(s, out->runs.items[0].pipeline, err);
+	return out->pipeline ? replay_check_config(out, err) : -(int)err->code;
+}
+
+void replay_release(struct replay *p)
+{
+	run_list_release(&p->runs);
+	batch_list_release(&p->batches);
+}
+
+/* Of the batches of the first attempt that loaded any. */
+static void replay_sizes(struct run *r)
+{
+	const struct batch_list *list = &r->options->replay->batches;
+	const char *attempt = NULL;
+
+	r->sizes = xcalloc(list->n + 1, sizeof(*r->sizes));
+	for (size_t i = 0; i < list->n; i++) {
+		const struct batch_record *b = &list->items[i];
+
+		if (b->error_code || b->rows < 1)
+			continue;
+		attempt = attempt ? attempt : b->attempt_id;
+		if (!strcmp(attempt, b->attempt_id))
+			r->sizes[r->n_sizes++] = (size_t)b->rows;
+	}
+}
+
+int replay_locate(struct run *r, struct error *err)
+{
+	const struct run_record *run = &r->options->replay->runs.items[0];
+	struct watermark now;
+	int rc = 0;
+
+	watermark_init(&now);
+	if (r->checkpoint.watermark)
+		rc = watermark_from_text(&now, r->checkpoint.watermark, err);
+	if (!rc)
+		run_set_text(&r->delivered, watermark_delivered(&now));
+	watermark_release(&now);
+	run_set_text(&r->window_from, run->window_from);
+	replay_sizes(r);
+	if (rc || !run->window_from) {
+		watermark_forget(&r->from);
+		return rc;
+	}
+	watermark_release(&r->from);
+	watermark_init(&r->from);
+	rc = watermark_from_text(&r->from, run->window_from, err);
+	if (!rc && r->from.identity)
+		rc = watermark_check_identity(&r->from, r->identity, r->p->name,
+					      err);
+	return rc;
+}
+
+int replay_bound(struct run *r, struct error *err)
+{
+	const struct run_record *run = &r->options->replay->runs.items[0];
+	struct watermark to;
+	int rc;
+
+	if (!run->window_to || r->p->strategy == STRATEGY_XMIN)
+		return 0;
+	watermark_init(&to);
+	rc = watermark_from_text(&to, run->window_to, err);
+	if (!rc && to.value) {
+		run_set_text(&r->settled.value, to.value);
+		r->mark.tail = TAIL_HOLD;
+	}
+	watermark_release(&to);
+	return rc;
+}
+
+/* The position alone: what is pending is of each pass its own. */
+static bool replay_same(const char *a, const char *b)
+{
+	struct error ignored = ERROR_INIT;
+	struct watermark x, y;
+	bool same;
+
+	if (!a || !b)
+		return a == b;
+	watermark_init(&x);
+	watermark_init(&y);
+	same = !watermark_from_text(&x, a, &ignored) &&
+	       !watermark_from_text(&y, b, &ignored);
+	json_decref(x.pending);
+	json_decref(y.pending);
+	x.pending = y.pending = NULL;
+	same = same && watermark_equal(&x, &y);
+	watermark_release(&x);
+	watermark_release(&y);
+	return same;
+}
+
+const char *replay_batch_id(const struct replay *p, const char *from,
+			    const char *to)
+{
+	/* Rows past the settled mark alone: any such batch looks like it. */
+	if (replay_same(from, to))
+		return NULL;
+	for (size_t i = 0; i < p->batches.n; i++) {
+		const struct batch_record *b = &p->batches.items[i];
+
+		if (!b->error_code && replay_same(b->window_from, from) &&
+		    replay_same(b->watermark, to))
+			return b->batch_id;
+	}
+	return NULL;
+}

@@ -1,0 +1,47 @@
+/*
+ * One try as it goes: what try.c opens and finds out, and load_pass.c loads.
+ * Nobody else includes this.
+ */
+#ifndef TIDEMARK_CORE_SYNC_RUN_H
+#define TIDEMARK_CORE_SYNC_RUN_H
+
+#include "core/plugin/connector.h"
+#include "core/sync/reader.h"
+#include "core/sync/try.h"
+
+/* One try: both ends opened anew, from the destination's mark to the end. */
+struct run {
+	const struct pipeline_settings *p;
+	const struct run_options *options;
+	struct store *store;
+	struct lease_keeper *keeper;
+	struct run_result *out;
+	struct connector *source;
+	struct destination *destination;
+	struct source_spec spec;
+	struct watermark_spec mark;
+	struct schema schema;
+	struct target target;
+	struct watermark from;
+	struct settled settled;
+	struct checkpoint checkpoint; /* as it stands in the destination */
+	json_t *identity;
+	bool again; /* a column has made every row new */
+	struct reader reader;
+	size_t rows; /* of the next batch */
+	/* Of the batch at hand: the marks before and behind it. In a replay
+	 * those of its window, while the destination's stays. */
+	char *window_from, *window_to;
+	/* In a replay: by the destination's mark; rows of its batches. */
+	char *delivered;
+	size_t *sizes;
+	size_t n_sizes;
+};
+
+void run_tick(void *run);
+/* Replace `*dst` by a copy. */
+void run_set_text(char **dst, const char *src);
+/* Load what the reader hands over until the pass ends. */
+int run_pass(struct run *r, struct error *err);
+
+#endif

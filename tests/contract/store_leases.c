@@ -1,0 +1,363 @@
+/* Leases: one holder at a time, by the store's clock, with a fence that only
+ * grows. */
+#include "store_world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/process.h"
+
+#define MINUTE_US (60 * US_PER_SECOND)
+
+/* One take, and what came of it. */
+struct taken {
+	enum lease_answer answer;
+	struct lease lease, before;
+};
+
+static void taken_release(struct taken *t)
+{
+	lease_release(&t->lease);
+	lease_release(&t->before);
+}
+
+static struct lease wanted_by(const char *holder)
+{
+	static char *mark;
+	struct lease l;
+
+	if (!mark)
+		mark = process_mark();
+	lease_init(&l);
+	l.name = (char *)"orders";
+	l.holder = (char *)holder;
+	l.host = (char *)"here";
+	l.pid = getpid();
+	l.process = mark;
+	return l;
+}
+
+static struct taken take(struct store *s, const struct lease *wanted,
+			 int64_t lease_us)
+{
+	struct error err = ERROR_INIT;
+	struct taken t;
+
+	memset(&t, 0, sizeof(t));
+	if (s->ops->take_lease(s, wanted, lease_us, &t.answer, &t.lease,
+			       &t.before, &err))
+		fail_msg("%s", err.message);
+	return t;
+}
+
+/* Takes, and hands out the lease alone. */
+static struct lease take_as(struct store *s, const char *holder,
+			    int64_t lease_us, enum lease_answer expected)
+{
+	struct lease wanted = wanted_by(holder);
+	struct taken t = take(s, &wanted, lease_us);
+
+	assert_int_equal(t.answer, expected);
+	lease_release(&t.before);
+	return t.lease;
+}
+
+static bool renew(struct store *s, const struct lease *l, int64_t lease_us)
+{
+	struct error err = ERROR_INIT;
+	bool held = false;
+
+	if (s->ops->renew_lease(s, l, lease_us, &held, &err))
+		fail_msg("%s", err.message);
+	return held;
+}
+
+static void give(struct store *s, struct lease *l)
+{
+	struct error err = ERROR_INIT;
+
+	l->until = 0;
+	if (s->ops->give_lease(s, l, &err))
+		fail_msg("%s", err.message);
+	lease_release(l);
+}
+
+static bool is_held(struct store *s, int64_t fence)
+{
+	struct error err = ERROR_INIT;
+	struct lease now;
+	bool held = false;
+
+	lease_init(&now);
+	if (s->ops->get_lease(s, "orders", &held, &now, &err))
+		fail_msg("%s", err.message);
+	if (held)
+		assert_int_equal(now.fence, fence);
+	lease_release(&now);
+	return held;
+}
+
+static void goes_from_hand_to_hand(void **state)
+{
+	struct store *s = place_open(*state);
+	/* Nothing is known of who was here before the store was. */
+	struct lease l = take_as(s, "a", MINUTE_US, LEASE_INHERITED);
+	struct lease wanted = wanted_by("b");
+	struct taken t;
+
+	assert_int_equal(l.fence, 1);
+	assert_string_equal(l.holder, "a");
+	assert_string_equal(l.host, "here");
+	assert_int_equal(l.pid, getpid());
+	assert_in_range(l.until - l.since, MINUTE_US, MINUTE_US + 1000);
+	assert_true(is_held(s, 1));
+	t = take(s, &wanted, MINUTE_US);
+	assert_int_equal(t.answer, LEASE_BUSY);
+	assert_null(t.lease.name);
+	assert_string_equal(t.before.holder, "a");
+	assert_int_equal(t.before.fence, 1);
+	assert_int_equal(t.before.until, l.until);
+	taken_release(&t);
+	give(s, &l);
+	assert_false(is_held(s, 1));
+	for (int fence = 2; fence < 5; fence++) {
+		l = take_as(s, "b", MINUTE_US, LEASE_TAKEN);
+		assert_int_equal(l.fence, fence);
+		give(s, &l);
+	}
+	s->ops->close(s);
+}
+
+/* Another pipeline's lease is another one. */
+static void is_one_a_name(void **state)
+{
+	struct store *s = place_open(*state);
+	struct lease l = take_as(s, "a", MINUTE_US, LEASE_INHERITED);
+	struct lease other = wanted_by("b");
+	struct taken t;
+
+	other.name = (char *)"it's";
+	t = take(s, &other, MINUTE_US);
+	assert_int_equal(t.answer, LEASE_INHERITED);
+	assert_int_equal(t.lease.fence, 1);
+	taken_release(&t);
+	lease_release(&l);
+	s->ops->close(s);
+}
+
+static void runs_out(void **state)
+{
+	struct store *s = place_open(*state);
+	struct lease l = take_as(s, "a", 50000, LEASE_INHERITED), next;
+
+	usleep(60000);
+	assert_false(is_held(s, 1));
+	next = take_as(s, "b", MINUTE_US, LEASE_INHERITED);
+	assert_int_equal(next.fence, 2);
+	/* The first one wakes up, and takes nothing from the second. */
+	assert_false(renew(s, &l, MINUTE_US));
+	give(s, &l);
+	assert_true(is_held(s, 2));
+	assert_true(renew(s, &next, MINUTE_US));
+	give(s, &next);
+	s->ops->close(s);
+}
+
+/* Not even while nobody else has taken it. */
+static void is_not_renewed_once_it_is_over(void **state)
+{
+	struct store *s = place_open(*state);
+	struct lease l = take_as(s, "a", 200000, LEASE_INHERITED);
+	struct error err = ERROR_INIT;
+	bool held = true;
+
+	for (int i = 0; i < 4; i++) {
+		assert_true(renew(s, &l, 200000));
+		usleep(70000);
+	}
+	usleep(150000);
+	assert_false(renew(s, &l, MINUTE_US));
+	assert_false(is_held(s, 1));
+	assert_int_equal(s->ops->amend_lease(s, &l, &held, &err), 0);
+	assert_false(held);
+	lease_release(&l);
+	s->ops->close(s);
+}
+
+static void is_amended(void **state)
+{
+	struct store *s = place_open(*state);
+	struct lease l = take_as(s, "a", 50000, LEASE_INHERITED);
+	struct lease wanted = wanted_by("b");
+	struct error err = ERROR_INIT;
+	struct taken t;
+	bool held = false;
+
+	free(l.session);
+	l.session = xstrdup("17 today");
+	l.fence = 90;
+	assert_int_equal(s->ops->amend_lease(s, &l, &held, &err), 0);
+	assert_true(held);
+	usleep(60000);
+	t = take(s, &wanted, MINUTE_US);
+	assert_int_equal(t.answer, LEASE_INHERITED);
+	assert_string_equal(t.before.session, "17 today");
+	assert_int_equal(t.lease.fence, 91);
+	/* Given back before the one before it could be ended. */
+	t.lease.until = 1;
+	assert_int_equal(s->ops->give_lease(s, &t.lease, &err), 0);
+	taken_release(&t);
+	assert_false(is_held(s, 91));
+	t = take(s, &wanted, MINUTE_US);
+	assert_int_equal(t.answer, LEASE_INHERITED);
+	assert_string_equal(t.before.session, "17 today");
+	assert_int_equal(t.lease.fence, 92);
+	taken_release(&t);
+	lease_release(&l);
+	s->ops->close(s);
+}
+
+static void is_inherited_from_the_dead(void **state)
+{
+	static const struct {
+		bool dead, elsewhere;
+		const char *start; /* NULL: as it is */
+		enum lease_answer answer;
+	} cases[] = {
+		{ true, false, NULL, LEASE_INHERITED },
+		{ false, false, "1", LEASE_INHERITED },
+		{ false, false, NULL, LEASE_BUSY },
+		/* Of another machine or container nothing is known. */
+		{ true, true, NULL, LEASE_BUSY },
+	};
+	struct store *s = place_open(*state);
+	char *mark = process_mark();
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct lease first = wanted_by("a"), second = wanted_by("b");
+		struct taken t;
+
+		first.pid = cases[i].dead ? dead_pid() : getppid();
+		first.process =
+			xstrfmt("%s%.*s/%s", cases[i].elsewhere ? "other" : "",
+				(int)(strrchr(mark, '/') - mark), mark,
+				cases[i].start ? cases[i].start : "");
+		/* A start that is not known says nothing. */
+		t = take(s, &first, MINUTE_US);
+		taken_release(&t);
+		free(first.process);
+		t = take(s, &second, MINUTE_US);
+		if (t.answer != cases[i].answer)
+			fail_msg("case %zu: %d", i, (int)t.answer);
+		taken_release(&t);
+		place_sql(*state, "UPDATE leases SET until = 0");
+	}
+	free(mark);
+	s->ops->close(s);
+}
+
+/* Eight processes at once: one gets it. */
+static void is_taken_by_one(void **state)
+{
+	struct place *p = *state;
+	pid_t children[8];
+	int status, taken = 0;
+	struct store *s = place_open(p);
+
+	s->ops->close(s);
+	for (int i = 0; i < 8; i++) {
+		children[i] = fork();
+		if (children[i] == 0) {
+			struct lease wanted = wanted_by("child");
+			struct error err = ERROR_INIT;
+			enum lease_answer answer = LEASE_BUSY;
+			struct lease out, before;
+
+			/* Of none of them is it known that it ends. */
+			wanted.process = (char *)"";
+			lease_init(&out);
+			lease_init(&before);
+			s = NULL;
+			if (p->ops->open(&s, &p->conn, &err) ||
+			    s->ops->take_lease(s, &wanted, MINUTE_US, &answer,
+					       &out, &before, &err)) {
+				fprintf(stderr, "%s\n", err.message);
+				_exit(2);
+			}
+			_exit(answer != LEASE_BUSY);
+		}
+	}
+	for (int i = 0; i < 8; i++) {
+		waitpid(children[i], &status, 0);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+		taken += WEXITSTATUS(status);
+	}
+	assert_int_equal(taken, 1);
+}
+
+/* A file knows no other machine; a server does. */
+static void check_machines(void **state, bool refused)
+{
+	struct place *p = *state;
+	struct store *s = place_open(p);
+	struct lease first = wanted_by("a"), second = wanted_by("b");
+	struct error err = ERROR_INIT;
+	struct taken t;
+	int rc;
+
+	first.name = (char *)"invoices";
+	first.host = (char *)"far-away";
+	first.process = (char *)"another-boot/pid:[1]/77";
+	t = take(s, &first, 300000);
+	taken_release(&t);
+	rc = s->ops->take_lease(s, &second, MINUTE_US, &t.answer, &t.lease,
+				&t.before, &err);
+	assert_int_equal(rc, refused ? -(int)ERROR_CONFIG : 0);
+	if (refused) {
+		assert_non_null(strstr(err.message, "far-away"));
+		assert_non_null(strstr(err.message, "invoices"));
+		assert_non_null(strstr(err.message, "postgresql://"));
+	}
+	taken_release(&t);
+	if (refused) {
+		usleep(310000);
+		t = take(s, &second, MINUTE_US);
+		assert_int_equal(t.answer, LEASE_INHERITED);
+		taken_release(&t);
+	}
+	s->ops->close(s);
+}
+
+static void refuses_another_machine(void **state)
+{
+	check_machines(state, true);
+}
+
+static void serves_many_machines(void **state)
+{
+	check_machines(state, false);
+}
+
+#define SHARED(make)                                                           \
+	EACH(make, goes_from_hand_to_hand), EACH(make, is_one_a_name),         \
+		EACH(make, runs_out),                                          \
+		EACH(make, is_not_renewed_once_it_is_over),                    \
+		EACH(make, is_amended),                                        \
+		EACH(make, is_inherited_from_the_dead),                        \
+		EACH(make, is_taken_by_one)
+
+const struct CMUnitTest store_leases_file[] = {
+	SHARED(file),
+	EACH(file, refuses_another_machine),
+};
+const struct CMUnitTest store_leases_postgres[] = {
+	SHARED(postgres),
+	EACH(postgres, serves_many_machines),
+};
+const size_t store_leases_n = ARRAY_SIZE(store_leases_file);

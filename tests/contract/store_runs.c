@@ -1,0 +1,217 @@
+/* The history of runs: what is looked up, closed and forgotten. */
+#include "store_world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+
+/* Whoever has the lease knows that no attempt before it can be running. */
+static void closes_attempts(void **state)
+{
+	struct place *p = *state;
+	struct store *s = place_open(p);
+	struct error err = ERROR_INIT;
+	struct attempt killed = attempt_of("killed", "r-killed");
+	struct attempt lost = attempt_of("lost", "r-lost");
+	struct attempt done = attempt_of("done", "r-done");
+	struct attempt_list got;
+
+	killed.pid = getpid();
+	killed.started_at = 3;
+	lost.started_at = 2;
+	done.started_at = 1;
+	done.state = (char *)"SUCCEEDED";
+	place_save(s, &killed);
+	place_save(s, &lost);
+	place_save(s, &done);
+	/* The number of a process that began at another time. */
+	place_sql(p, "UPDATE attempts SET process_start ="
+		     " process_start || '0' WHERE attempt_id = 'killed'");
+	assert_int_equal(s->ops->close_attempts(s, "another", &err), 0);
+	check_run_state(p, "r-killed", "RUNNING");
+	assert_int_equal(s->ops->close_attempts(s, "orders", &err), 0);
+	got = place_list(s, "orders", 10);
+	assert_string_equal(got.items[0].state, "FAILED");
+	assert_string_equal(got.items[0].outcome, "failed");
+	assert_string_equal(got.items[0].error_code, "killed");
+	assert_non_null(strstr(got.items[0].error_message, "somewhere-else"));
+	assert_true(got.items[0].ended_at > 0);
+	assert_string_equal(got.items[1].error_code, "lost");
+	assert_non_null(strstr(got.items[1].error_message, "process 4711"));
+	assert_string_equal(got.items[2].state, "SUCCEEDED");
+	attempt_list_release(&got);
+	check_run_state(p, "r-killed", "FAILED");
+	check_run_state(p, "r-lost", "FAILED");
+	check_run_state(p, "r-done", "SUCCEEDED");
+	s->ops->close(s);
+}
+
+static size_t count_runs(struct store *s, const char *pipeline,
+			 const char *run_id, int64_t limit)
+{
+	const struct run_filter filter = { pipeline, run_id, limit };
+	struct run_list list = { NULL, 0, 0 };
+	struct error err = ERROR_INIT;
+	size_t n;
+
+	if (s->ops->list_runs(s, &filter, &list, &err))
+		fail_msg("%s", err.message);
+	n = list.n;
+	run_list_release(&list);
+	return n;
+}
+
+static void lists_runs(void **state)
+{
+	struct store *s = place_open(*state);
+	struct attempt a = attempt_of("a1", "r1");
+	const struct run_filter filter = { "orders", NULL, 10 };
+	struct run_list list = { NULL, 0, 0 };
+	struct error err = ERROR_INIT;
+
+	a.watermark_before = (char *)"{\"value\":\"1\"}";
+	place_save(s, &a);
+	a.attempt_id = (char *)"a2";
+	a.state = (char *)"SUCCEEDED";
+	a.watermark_after = (char *)"{\"value\":\"2\"}";
+	a.started_at = 1500;
+	place_save(s, &a);
+	a = attempt_of("b1", "r2");
+	a.started_at = 2000;
+	place_save(s, &a);
+	a = attempt_of("c1", "r3");
+	a.pipeline = (char *)"it's";
+	place_save(s, &a);
+	assert_int_equal(s->ops->list_runs(s, &filter, &list, &err), 0);
+	assert_int_equal(list.n, 2);
+	assert_string_equal(list.items[0].run_id, "r2");
+	assert_null(list.items[0].window_from);
+	assert_string_equal(list.items[1].run_id, "r1");
+	assert_string_equal(list.items[1].pipeline, "orders");
+	assert_string_equal(list.items[1].state, "SUCCEEDED");
+	assert_string_equal(list.items[1].window_from, "{\"value\":\"1\"}");
+	assert_string_equal(list.items[1].window_to, "{\"value\":\"2\"}");
+	assert_int_equal(list.items[1].logic_version, 3);
+	assert_int_equal(list.items[1].created_at, 1000);
+	run_list_release(&list);
+	assert_int_equal(count_runs(s, NULL, NULL, 10), 3);
+	assert_int_equal(count_runs(s, NULL, NULL, 1), 1);
+	assert_int_equal(count_runs(s, "it's", NULL, 10), 1);
+	assert_int_equal(count_runs(s, NULL, "r1", 10), 1);
+	assert_int_equal(count_runs(s, "orders", "r3", 10), 0);
+	s->ops->close(s);
+}
+
+static void save_batch(struct store *s, const struct attempt *a, int64_t number,
+		       const char *error)
+{
+	struct error err = ERROR_INIT;
+	struct batch_record b = {
+		.attempt_id = a->attempt_id,
+		.batch_id = (char *)"b",
+		.pipeline = (char *)"orders",
+		.window_from = (char *)"{\"value\":\"1\"}",
+		.watermark = (char *)"{\"value\":\"2\"}",
+		.error_code = (char *)(error ? "data" : NULL),
+		.error_message = (char *)error,
+		.number = number,
+		.rows = 9,
+		.inserted = 4,
+		.updated = 3,
+		.unchanged = 2,
+		.deleted = 1,
+		.read_us = 11,
+		.load_us = 12,
+		.at = 13,
+	};
+
+	if (s->ops->save_batch(s, &b, a, NULL, &err))
+		fail_msg("%s", err.message);
+}
+
+static void lists_batches(void **state)
+{
+	struct store *s = place_open(*state);
+	struct attempt first = attempt_of("z-first", "r1");
+	struct attempt second = attempt_of("a-second", "r1");
+	struct batch_list list = { NULL, 0, 0 };
+	struct error err = ERROR_INIT;
+	char *mark = NULL;
+
+	second.started_at = 2000;
+	save_batch(s, &second, 1, NULL);
+	save_batch(s, &first, 2, "no room for it");
+	save_batch(s, &first, 1, NULL);
+	/* The mirror is left alone. */
+	assert_int_equal(s->ops->get_watermark(s, "orders", &mark, &err), 0);
+	assert_null(mark);
+	assert_int_equal(s->ops->list_batches(s, "r1", &list, &err), 0);
+	assert_int_equal(list.n, 3);
+	assert_string_equal(list.items[0].attempt_id, "z-first");
+	assert_int_equal(list.items[0].number, 1);
+	assert_null(list.items[0].error_code);
+	assert_string_equal(list.items[0].window_from, "{\"value\":\"1\"}");
+	assert_string_equal(list.items[0].watermark, "{\"value\":\"2\"}");
+	assert_int_equal(list.items[0].rows, 9);
+	assert_int_equal(list.items[0].inserted, 4);
+	assert_int_equal(list.items[0].updated, 3);
+	assert_int_equal(list.items[0].unchanged, 2);
+	assert_int_equal(list.items[0].deleted, 1);
+	assert_int_equal(list.items[0].read_us, 11);
+	assert_int_equal(list.items[0].load_us, 12);
+	assert_int_equal(list.items[0].at, 13);
+	assert_string_equal(list.items[1].error_code, "data");
+	assert_string_equal(list.items[1].error_message, "no room for it");
+	assert_string_equal(list.items[2].attempt_id, "a-second");
+	batch_list_release(&list);
+	assert_int_equal(s->ops->list_batches(s, "nobody", &list, &err), 0);
+	assert_int_equal(list.n, 0);
+	s->ops->close(s);
+}
+
+/* What is old goes, with its batches; the newest of a pipeline stays. */
+static void prunes(void **state)
+{
+	struct store *s = place_open(*state);
+	struct error err = ERROR_INIT;
+	struct attempt a;
+	struct attempt_list got;
+	char id[24], run[24];
+
+	for (int64_t day = 1; day <= 5; day++) {
+		snprintf(id, sizeof(id), "a%" PRId64, day);
+		snprintf(run, sizeof(run), "r%" PRId64, day);
+		a = attempt_of(id, run);
+		a.started_at = clock_now_us() - day * US_PER_DAY;
+		save_batch(s, &a, 1, NULL);
+	}
+	a = attempt_of("lonely", "r-lonely");
+	a.pipeline = (char *)"lonely";
+	place_save(s, &a);
+	assert_int_equal(s->ops->prune(s, 10 * US_PER_DAY, &err), 0);
+	assert_int_equal(count_runs(s, NULL, NULL, 10), 6);
+	assert_int_equal(s->ops->prune(s, 5 * US_PER_DAY / 2, &err), 0);
+	got = place_list(s, NULL, 10);
+	assert_int_equal(got.n, 3);
+	assert_string_equal(got.items[1].attempt_id, "a2");
+	assert_string_equal(got.items[2].attempt_id, "lonely");
+	attempt_list_release(&got);
+	assert_int_equal(count_runs(s, NULL, NULL, 10), 3);
+	assert_int_equal(s->ops->prune(s, 1, &err), 0);
+	assert_int_equal(count_runs(s, NULL, NULL, 10), 2);
+	place_sql(*state, "DELETE FROM attempts WHERE attempt_id = 'lonely'");
+	s->ops->close(s);
+}
+
+#define SHARED(make)                                                           \
+	EACH(make, closes_attempts), EACH(make, lists_runs),                   \
+		EACH(make, lists_batches), EACH(make, prunes)
+
+const struct CMUnitTest store_runs_file[] = { SHARED(file) };
+const struct CMUnitTest store_runs_postgres[] = { SHARED(postgres) };
+const size_t store_runs_n = ARRAY_SIZE(store_runs_file);
