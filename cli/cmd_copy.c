@@ -79,7 +79,7 @@ static int copy_run(const struct arguments *args, struct error *err)
 	if (!code) {
 		const struct pipeline_settings *p = &s.pipelines[0];
 
-		code = sync_run(args, &s, &p, 1, err);
+		code = sync_run(args, &s, &p, 1, NULL, err);
 		settings_release(&s);
 	}
 	free(watermark);
@@ -102,6 +102,8 @@ static const struct flag copy_flags[] = {
 	{ "max-batches", 0, FLAG_COUNT, "N", "stop after N batches" },
 	{ "watch", 0, FLAG_DURATION, "DURATION",
 	  "run again and again, this long apart, until a signal" },
+	{ "wait", 0, FLAG_DURATION, "DURATION",
+	  "for another run of a pipeline to end (else exit 6 at once)" },
 	{ "full-refresh", 0, FLAG_SWITCH, NULL,
 	  "read everything into a new table and swap it in" },
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },

@@ -15,7 +15,7 @@ static int run_run(const struct arguments *args, struct error *err)
 		return code;
 	code = config_select(args, 0, &s, &pipelines, &n, err);
 	if (!code) {
-		code = sync_run(args, &s, pipelines, n, err);
+		code = sync_run(args, &s, pipelines, n, NULL, err);
 		free((void *)pipelines);
 	}
 	settings_release(&s);
@@ -27,6 +27,8 @@ static const struct flag run_flags[] = {
 	  "stop each pipeline after N batches" },
 	{ "watch", 0, FLAG_DURATION, "DURATION",
 	  "run again and again, this long apart, until a signal" },
+	{ "wait", 0, FLAG_DURATION, "DURATION",
+	  "for another run of a pipeline to end (else exit 6 at once)" },
 	{ "full-refresh", 0, FLAG_SWITCH, NULL,
 	  "read everything into a new table and swap it in" },
 	{ "dry-run", 0, FLAG_PLANNED, NULL, "" },
@@ -42,7 +44,8 @@ const struct command command_run = {
 		"Without names, all pipelines of the config run, one after the "
 		"other, each\nwhatever happens to the others. The first Ctrl-C "
 		"ends after the batch in hand\n(exit 8), the second at once; "
-		"both lose nothing.",
+		"both lose nothing. A pipeline that another process\nruns is "
+		"left to it: exit 6, and who that is.",
 	.example = "tidemark run orders --watch 30s",
 	.flags = run_flags,
 	.run = run_run,

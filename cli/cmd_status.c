@@ -37,28 +37,37 @@ static char *status_last_text(const struct status_result *r)
 		       a->error_message ? a->error_message : "");
 }
 
+static char *status_lease_text(const struct status_result *r)
+{
+	return r->leased ? xstrfmt("%s:%" PRId64, r->lease.host, r->lease.pid)
+			 : xstrdup("-");
+}
+
 static void status_add_row(struct output_table *t,
 			   const struct status_result *r)
 {
 	char *mark = output_watermark(r->watermark);
 	char *lag = status_lag_text(r->lag_us);
 	char *last = status_last_text(r);
+	char *lease = status_lease_text(r);
 	const char *cells[] = {
-		r->pipeline->name, mark, r->from, lag, "0", last
+		r->pipeline->name, mark, r->from, lag, lease, "0", last
 	};
 
 	output_table_row(t, cells);
 	free(mark);
 	free(lag);
 	free(last);
+	free(lease);
 }
 
 static void status_print(const struct status_result *results, size_t n)
 {
 	static const struct output_column columns[] = {
-		{ "PIPELINE", false },	  { "MARK", false },
-		{ "FROM", false },	  { "LAG", true },
-		{ "DEAD LETTERS", true }, { "LAST RUN", false },
+		{ "PIPELINE", false }, { "MARK", false },
+		{ "FROM", false },     { "LAG", true },
+		{ "RUN BY", false },   { "DEAD LETTERS", true },
+		{ "LAST RUN", false },
 	};
 	struct output_table *t = output_table_new(columns, ARRAY_SIZE(columns));
 

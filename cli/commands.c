@@ -1,15 +1,25 @@
 #include "cli/commands.h"
 
 static const struct command *const commands[] = {
-	&command_run,	  &command_check,     &command_status,	&command_copy,
-	&command_init,	  &command_watermark, &command_migrate, &command_schema,
-	&command_plugins, &command_version,   &command_help,	NULL,
+	&command_run,
+	&command_check,
+	&command_status,
+	&command_runs,
+	&command_copy,
+	&command_init,
+	&command_watermark,
+	&command_migrate,
+	&command_schema,
+	&command_plugins,
+	&command_version,
+	&command_help,
+	NULL,
 };
 
 /* Named by the design, not built. */
 static const char *const planned[] = {
-	"verify", "backfill",	  "worker",	"runs",
-	"serve",  "dead-letters", "completion", NULL,
+	"verify",	"backfill",   "worker", "serve",
+	"dead-letters", "completion", NULL,
 };
 
 static const struct flag global_flags[] = {

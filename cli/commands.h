@@ -14,6 +14,7 @@ extern const struct command command_init;
 extern const struct command command_migrate;
 extern const struct command command_plugins;
 extern const struct command command_run;
+extern const struct command command_runs;
 extern const struct command command_schema;
 extern const struct command command_status;
 extern const struct command command_version;

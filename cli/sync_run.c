@@ -176,7 +176,7 @@ static void sync_round(const struct run_result *results, size_t n, void *ctx)
 
 int sync_run(const struct arguments *args, const struct settings *s,
 	     const struct pipeline_settings *const *pipelines, size_t n,
-	     struct error *err)
+	     const struct replay *replay, struct error *err)
 {
 	struct sync_view view = {
 		.json = arguments_has(args, "json"),
@@ -186,6 +186,8 @@ int sync_run(const struct arguments *args, const struct settings *s,
 	struct runner_options options = {
 		.run = { .max_batches = arguments_number(args, "max-batches"),
 			 .full_refresh = arguments_has(args, "full-refresh"),
+			 .lease = { .wait_us = arguments_number(args, "wait") },
+			 .replay = replay,
 			 .progress = progress_update },
 		.watch_us = arguments_number(args, "watch"),
 		.finished = sync_finished,

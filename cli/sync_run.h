@@ -8,11 +8,13 @@
 #include "cli/args.h"
 #include "core/sync/settings.h"
 
-/* Flags read: --json, --quiet, --max-batches, --watch, --full-refresh.
- * Failures of pipelines are logged here; `err` is then clear and only the
- * code returned. */
+struct replay;
+
+/* Flags read: --json, --quiet, --max-batches, --watch, --wait, --full-refresh.
+ * `replay` (NULL: none) is of the one pipeline. Failures of pipelines are
+ * logged here; `err` is then clear and only the code returned. */
 int sync_run(const struct arguments *args, const struct settings *s,
 	     const struct pipeline_settings *const *pipelines, size_t n,
-	     struct error *err);
+	     const struct replay *replay, struct error *err);
 
 #endif

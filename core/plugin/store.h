@@ -113,7 +113,8 @@ struct store_ops {
 	/* Ends with a NULL name; never NULL. */
 	const struct url_option *options;
 
-	/* SQLite: creates directory (0700) and file (0600). */
+	/* SQLite: creates directory (0700) and file (0600). `conn` outlives the
+	 * handle: a server that was away is connected to again. */
 	int (*open)(struct store **out, const struct connection *conn,
 		    struct error *err);
 	/* Apply pending migrations under a lock; `applied` counts them. An

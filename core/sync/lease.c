@@ -284,11 +284,13 @@ int lease_keeper_take(struct lease_keeper *k, struct store *store,
 	return rc ? rc : failpoint("lease_taken", err);
 }
 
-static int lease_keeper_check(void *ctx, struct error *err)
+int lease_keeper_check(void *keeper, struct error *err)
 {
-	struct lease_keeper *k = ctx;
+	struct lease_keeper *k = keeper;
 	struct strbuf lasts = STRBUF_INIT;
 
+	if (!k->lease.name)
+		return 0;
 	if (!atomic_load(&k->lost) &&
 	    clock_boot_us() < atomic_load(&k->deadline_us))
 		return 0;

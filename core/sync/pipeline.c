@@ -78,15 +78,28 @@ static void pipeline_close_attempt(struct store *store, struct run_result *out,
 	pipeline_new_attempt(out);
 }
 
-/* A table that is built anew begins at its first row again: the batches of a
- * failed try were for nothing. */
+/* A table that is built anew begins at its first row again, and a window that
+ * is replayed too: the batches of a failed try were for nothing. */
 static bool pipeline_got_on(const struct pipeline_settings *p,
 			    const struct run_options *options,
 			    int64_t batches_before,
 			    const struct run_result *out)
 {
 	return p->mode != LOAD_REPLACE && !options->full_refresh &&
-	       out->batches > batches_before;
+	       !options->replay && out->batches > batches_before;
+}
+
+/* A server may have ended the sessions of a process that was paused: that is
+ * what it notices first. */
+static int pipeline_explain_loss(struct run_context *c, int rc,
+				 struct error *err)
+{
+	struct error lost = ERROR_INIT;
+
+	if (rc != -ERROR_TRANSIENT || !lease_keeper_check(&c->keeper, &lost))
+		return rc;
+	*err = lost;
+	return -ERROR_STATE;
 }
 
 /* Tries until one ends well, or badly for good. Progress starts the count of
@@ -100,6 +113,7 @@ static int pipeline_tries(struct run_context *c, struct run_result *out,
 	for (;;) {
 		batches = out->batches;
 		rc = pipeline_try(c, out, err);
+		rc = pipeline_explain_loss(c, rc, err);
 		attempt = pipeline_got_on(c->p, c->options, batches, out)
 				  ? 1
 				  : attempt + 1;

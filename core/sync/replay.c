@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/sync/history.h"
 #include "core/sync/ledger.h"
 #include "core/sync/run.h"
 #include "core/sync/runner.h"
@@ -38,11 +39,7 @@ static int replay_look(struct replay *out, struct store *store,
 	int rc = store->ops->list_runs(store, &filter, &out->runs, err);
 
 	if (!rc && !out->runs.n)
-		rc = error_set(err, ERROR_CONFIG,
-			       "there is no run %s on record; \"tidemark runs "
-			       "list\" shows those that are (for as long as "
-			       "state.keep says)",
-			       run_id);
+		rc = history_no_run(run_id, err);
 	if (!rc)
 		rc = store->ops->list_batches(store, run_id, &out->batches,
 					      err);

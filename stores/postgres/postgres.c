@@ -12,7 +12,9 @@ extern const struct store_ops postgres_store;
 
 struct postgres_store {
 	struct sql_store common;
+	const struct connection *conn; /* to connect again */
 	struct pg *pg;
+	bool in_transaction;
 };
 
 static struct pg *postgres_store_pg(struct sql_store *s)
@@ -20,13 +22,73 @@ static struct pg *postgres_store_pg(struct sql_store *s)
 	return ((struct postgres_store *)s)->pg;
 }
 
+static int postgres_store_connect(struct pg **out,
+				  const struct connection *conn,
+				  struct error *err)
+{
+	/* The history may lose its last moments in a crash of the server: the
+	 * truth is in the destination, and a run that finds nothing to do
+	 * should not wait for a disk. All transactions here are short, unless
+	 * a process was paused in one: that one is ended before others, who
+	 * wait for its locks, lose patience. */
+	static const char set_up_sql[] =
+		"SET search_path = tidemark, pg_catalog;"
+		"SET synchronous_commit = off;"
+		"SET lock_timeout = '" PG_LOCK_WAIT "';"
+		"SET idle_in_transaction_session_timeout = '4s'";
+	static const struct pg_options options = { .pin = true,
+						   .application = "state" };
+	struct pg *pg = NULL;
+	int rc = pg_open(&pg, conn, &options, err);
+
+	if (!rc)
+		rc = pg_exec(pg, set_up_sql, err);
+	if (rc) {
+		pg_close(pg);
+		return error_prefix(err, "state store");
+	}
+	*out = pg;
+	return 0;
+}
+
+/* A server that was restarted, or has ended our session, is back: what was
+ * under way has failed, what begins now need not. */
+static int postgres_store_ready(struct sql_store *base, struct error *err)
+{
+	struct postgres_store *s = (struct postgres_store *)base;
+	struct pg *pg = NULL;
+	int rc;
+
+	if (pg_alive(s->pg) || s->in_transaction)
+		return 0;
+	rc = postgres_store_connect(&pg, s->conn, err);
+	if (rc)
+		return rc;
+	pg_close(s->pg);
+	s->pg = pg;
+	return 0;
+}
+
+static int postgres_store_start(struct sql_store *base, const char *sql,
+				struct error *err)
+{
+	struct postgres_store *s = (struct postgres_store *)base;
+	int rc = postgres_store_ready(base, err);
+
+	if (!rc)
+		rc = pg_exec(s->pg, sql, err);
+	s->in_transaction = !rc;
+	return rc;
+}
+
 static int postgres_store_begin(struct sql_store *s, struct error *err)
 {
-	return pg_exec(postgres_store_pg(s), "BEGIN", err);
+	return postgres_store_start(s, "BEGIN", err);
 }
 
 static int postgres_store_commit(struct sql_store *s, struct error *err)
 {
+	((struct postgres_store *)s)->in_transaction = false;
 	return pg_exec(postgres_store_pg(s), "COMMIT", err);
 }
 
@@ -34,6 +96,7 @@ static void postgres_store_rollback(struct sql_store *s)
 {
 	struct error ignored = ERROR_INIT;
 
+	((struct postgres_store *)s)->in_transaction = false;
 	/* On a lost connection the server rolls back by itself. */
 	if (pg_alive(postgres_store_pg(s)))
 		pg_exec(postgres_store_pg(s), "ROLLBACK", &ignored);
@@ -94,14 +157,13 @@ static int postgres_store_failed(struct sql_store *s, int rc, struct error *err)
 static int postgres_store_begin_migration(struct sql_store *s,
 					  struct error *err)
 {
-	struct pg *pg = postgres_store_pg(s);
-	int rc = pg_exec(
-		pg,
+	int rc = postgres_store_start(
+		s,
 		"BEGIN; SELECT pg_advisory_xact_lock(" POSTGRES_STORE_LOCK ")",
 		err);
 
 	return rc ? postgres_store_failed(s, rc, err)
-		  : postgres_store_make_schema(pg, err);
+		  : postgres_store_make_schema(postgres_store_pg(s), err);
 }
 
 static int postgres_store_row(const struct pg_result *r, int row,
@@ -123,8 +185,11 @@ static int postgres_store_run(struct sql_store *s, const char *sql,
 			      sql_row row, void *ctx, struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(postgres_store_pg(s), &r, sql, n_params, params, err);
+	int rc = postgres_store_ready(s, err);
 
+	if (!rc)
+		rc = pg_query(postgres_store_pg(s), &r, sql, n_params, params,
+			      err);
 	if (rc)
 		return postgres_store_failed(s, rc, err);
 	for (int i = 0; !rc && row && i < pg_rows(r); i++)
@@ -162,32 +227,18 @@ static void postgres_store_close(struct store *base)
 static int postgres_store_open(struct store **out,
 			       const struct connection *conn, struct error *err)
 {
-	/* The history may lose its last moments in a crash of the server: the
-	 * truth is in the destination, and a run that finds nothing to do
-	 * should not wait for a disk. Nor is anybody waited for for long: all
-	 * transactions here are short, unless a process was paused in one. */
-	static const char set_up_sql[] =
-		"SET search_path = tidemark, pg_catalog;"
-		"SET synchronous_commit = off;"
-		"SET lock_timeout = '" PG_LOCK_WAIT "';"
-		"SET idle_in_transaction_session_timeout = '30s'";
-	static const struct pg_options options = { .pin = true,
-						   .application = "state" };
 	struct postgres_store *s;
 	struct pg *pg = NULL;
-	int rc = pg_open(&pg, conn, &options, err);
+	int rc = postgres_store_connect(&pg, conn, err);
 
-	if (!rc)
-		rc = pg_exec(pg, set_up_sql, err);
-	if (rc) {
-		pg_close(pg);
-		return error_prefix(err, "state store");
-	}
+	if (rc)
+		return rc;
 	s = xcalloc(1, sizeof(*s));
 	s->common.base.ops = &postgres_store;
 	s->common.session = &postgres_store_session;
 	s->common.known = &migrations_postgres;
 	s->common.where = xstrdup(conn->url.shown);
+	s->conn = conn;
 	s->pg = pg;
 	*out = &s->common.base;
 	return 0;

@@ -19,8 +19,8 @@ RUN_KEYS = {
     "held_by", "seconds", "error"}
 STATUS_KEYS = {"pipeline", "watermark", "lag_seconds", "last_run", "lease",
                "breaker", "dead_letters"}
-COMMANDS = ("run", "check", "status", "copy", "init", "watermark", "migrate",
-            "schema", "plugins", "version", "help")
+COMMANDS = ("run", "check", "status", "runs", "copy", "init", "watermark",
+            "migrate", "schema", "plugins", "version", "help")
 
 
 @pytest.fixture

@@ -1,0 +1,325 @@
+"""One writer at a time, and what becomes of one that is paused, cut off or
+killed."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import time
+
+import pytest
+
+import oracle
+import workload
+from bench import (EXIT_CONFIG, EXIT_OK, EXIT_STATE, Tidemark, sync_items,
+                   written)
+from servers import wait_for
+from state import StateStore
+
+ENGINES = ("postgres", "sqlite", "duckdb")
+STORES = ("sqlite", "postgres")
+PAIRS = (("postgres", "sqlite"), ("postgres", "postgres"),
+         ("sqlite", "postgres"), ("duckdb", "sqlite"))
+LEASE = 2
+
+
+@pytest.fixture
+def make_state(make_database):
+    def make(tidemark, kind, lease=f"{LEASE}s"):
+        end = make_database("state") if kind == "postgres" else None
+        state = StateStore(tidemark, end)
+        tidemark.top["state"] = state.terms(lease)
+        return state
+    return make
+
+
+def check(source, destination):
+    oracle.check_equal(source, destination, "items",
+                       f"{destination.schema}.items", oracle.ITEMS,
+                       pipeline="items")
+
+
+def fence(destination):
+    return destination.query("SELECT fence FROM "
+                             f"{destination.schema}._tidemark_watermark")[0][0]
+
+
+def in_transaction(end):
+    """A session of a run is in the middle of something."""
+    if end is None or end.engine == "duckdb":
+        return False
+    if end.engine == "postgres":
+        return bool(end.query(
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name IN ('tidemark/load', 'tidemark/state')"
+            " AND state <> 'idle'"))
+    return is_locked(end.path)
+
+
+def is_locked(path):
+    db = sqlite3.connect(path, timeout=0, isolation_level=None)
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        return False
+    except sqlite3.OperationalError:
+        return True
+    finally:
+        db.close()
+
+
+def stop_after(run, state, batches, destination=None):
+    """SIGSTOP, once some of the work is done and much is left; with a
+    destination: between two transactions, there and in the store."""
+    wait_for(lambda: state.batches() >= batches, 60, what="some batches")
+    while True:
+        assert run.alive(), run.wait()
+        run.signal(signal.SIGSTOP)
+        time.sleep(0.02)
+        if destination is None or not (
+                in_transaction(destination) or in_transaction(state.end)
+                or state.end is None and is_locked(state.tidemark.state_file)):
+            return
+        run.signal(signal.SIGCONT)
+        time.sleep(0.003)
+
+
+def count(destination, work_dir):
+    """Rows that are committed, also while a paused process has the file."""
+    if destination.engine == "postgres":
+        return destination.query("SELECT count(*) FROM items")[0][0]
+    copy = work_dir / f"copy-{time.monotonic_ns()}.{destination.engine}"
+    for suffix in ("", ".wal", "-wal"):
+        if os.path.exists(f"{destination.path}{suffix}"):
+            shutil.copy(f"{destination.path}{suffix}", f"{copy}{suffix}")
+    return type(destination)(copy).query("SELECT count(*) FROM items")[0][0]
+
+
+@pytest.mark.parametrize("engine, store", PAIRS)
+def test_eight_at_once(tidemark, source, make_destination, make_state, work_dir,
+                       engine, store):
+    """One of eight does the work; it is stopped for longer than its lease and
+    one that waits goes on; woken up, the first commits nothing."""
+    destination = make_destination(engine)
+    state = make_state(tidemark, store)
+    workload.create_items(source, rows=6000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 20})
+    first = tidemark.start("run", "--json")
+    stop_after(first, state, 5, destination)
+    at_once = [tidemark.start("run", "--json") for _ in range(4)]
+    waiting = [tidemark.start("run", "--json", "--wait", "60s")
+               for _ in range(3)]
+    for run in at_once:
+        busy = run.wait().expect(EXIT_STATE).pipeline()
+        assert busy["outcome"] == "busy" and busy["rows_read"] == 0
+        assert busy["held_by"]["pid"] == first.process.pid
+        assert set(busy["held_by"]) == {"host", "pid", "since", "until",
+                                        "fence"}
+        assert busy["error"]["exit_code"] == EXIT_STATE
+    done = [run.wait(120) for run in waiting]
+    before = count(destination, work_dir)
+    first.signal(signal.SIGCONT)
+    woken = first.wait().expect(EXIT_STATE).pipeline()
+    assert woken["outcome"] == "busy" and woken["error"], woken
+    assert count(destination, work_dir) == before
+    if engine != "duckdb":
+        assert [each.code for each in done] == [EXIT_OK] * 3
+        assert sum(each.pipeline()["rows_read"] for each in done) < 6000
+        check(source, destination)
+    # A file that a paused process holds locked cannot be taken from it.
+    for each in done:
+        assert each.code in (EXIT_OK, EXIT_STATE), each
+        if each.code == EXIT_STATE:
+            message = each.pipeline()["error"]["message"]
+            assert str(first.process.pid) in message, message
+    tidemark.run()
+    check(source, destination)
+    assert written(tidemark.run().pipeline()) == 0
+    by_pid = {pid: (status, code) for status, code, pid in state.attempts()}
+    assert by_pid[first.process.pid] == ("FAILED", "state")
+    assert "RUNNING" not in {status for status, _, _ in state.attempts()}
+    assert tidemark("status", "--json").pipeline()["lease"] is None
+
+
+@pytest.mark.parametrize("engine, store", PAIRS)
+def test_sleeper_commits_nothing(tidemark, source, make_destination,
+                                 make_state, work_dir, engine, store):
+    """Also if nobody has taken its place."""
+    destination = make_destination(engine)
+    state = make_state(tidemark, store, lease="1s")
+    workload.create_items(source, rows=6000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 20})
+    run = tidemark.start("run", "--json")
+    stop_after(run, state, 5, destination)
+    lease = tidemark("status", "--json").pipeline()["lease"]
+    time.sleep(1.5)
+    before = count(destination, work_dir)
+    assert 0 < before < 6000
+    run.signal(signal.SIGCONT)
+    woken = run.wait().expect(EXIT_STATE).pipeline()
+    assert "lease of this run" in woken["error"]["message"]
+    assert count(destination, work_dir) == before
+    if lease:  # it may have run out before we asked
+        assert lease["pid"] == run.process.pid and lease["fence"] == 1
+    tidemark.run()
+    check(source, destination)
+
+
+def test_backend_of_a_paused_run_is_ended(tidemark_failpoints, source,
+                                          make_destination, make_state):
+    """It is stopped inside its transaction, with the row locked: the next one
+    does not wait for its locks."""
+    tidemark = tidemark_failpoints
+    destination = make_destination("postgres")
+    state = make_state(tidemark, "sqlite", lease="1s")
+    workload.create_items(source, rows=200)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run("--max-batches", "1")
+    source.execute("UPDATE items SET updated_at = now()")
+    paused = tidemark.start("run", failpoints="mid_load=hang")
+    wait_for(lambda: destination.query(
+        "SELECT 1 FROM pg_stat_activity WHERE application_name = "
+        "'tidemark/load' AND datname = current_database() AND state LIKE "
+        "'idle in tr%'  OR wait_event = 'ClientRead' AND state = 'active' "
+        "AND datname = current_database()"), what="the paused run")
+    paused.signal(signal.SIGSTOP)
+    started = time.monotonic()
+    done = tidemark.run("--wait", "20s").pipeline()
+    assert time.monotonic() - started < 8
+    assert done["rows_read"] >= 200
+    paused.kill()
+    check(source, destination)
+    assert fence(destination) == state.lease()[0]
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_dead_holder_is_replaced_at_once(tidemark, source, make_destination,
+                                         make_state, store):
+    destination = make_destination("sqlite")
+    state = make_state(tidemark, store, lease="1h")
+    workload.create_items(source, rows=6000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 20})
+    run = tidemark.start("run", "--json")
+    wait_for(lambda: state.batches() >= 5, 60, what="some batches")
+    lease = tidemark("status", "--json").pipeline()["lease"]
+    assert lease["pid"] == run.process.pid and lease["fence"] == 1
+    assert set(lease) == {"host", "pid", "since", "until", "fence"}
+    run.kill()
+    started = time.monotonic()
+    tidemark.run()
+    assert time.monotonic() - started < 30
+    check(source, destination)
+    assert state.attempts()[0][:2] == ("FAILED", "killed")
+    assert state.lease()[0] == 2 and state.lease()[3] == 0
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_holder_elsewhere_is_waited_for(tidemark, source, make_destination,
+                                        make_state, store):
+    """Of another machine nothing is known but what its lease says. A file is
+    not for two machines at all."""
+    destination = make_destination("sqlite")
+    state = make_state(tidemark, store)
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    until = int((time.time() + 4) * 1000000)
+    state.execute("UPDATE {t}leases SET host = 'far-away', pid = 4711, "
+                  f"process = 'other/pid:[1]/1', until = {until}")
+    if store == "sqlite":
+        error = tidemark("run", "--json").expect(EXIT_CONFIG).pipeline()
+        for word in ("far-away", "4711", "one machine", "postgresql://"):
+            assert word in error["error"]["message"]
+    else:
+        busy = tidemark.run(expect=EXIT_STATE).pipeline()
+        assert busy["held_by"]["host"] == "far-away"
+        assert "4711 on far-away" in busy["error"]["message"]
+        assert tidemark("status", "--json").pipeline()["lease"]["pid"] == 4711
+    assert tidemark("run", "--wait", "10s").code == (
+        EXIT_CONFIG if store == "sqlite" else EXIT_OK)
+    time.sleep(max(0, until / 1000000 - time.time()))
+    tidemark.run()
+    check(source, destination)
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("store", STORES)
+def test_long_load_keeps_its_lease(tidemark, source, make_destination,
+                                   make_state, store):
+    """The heart beats while the load waits for a lock."""
+    destination = make_destination("postgres")
+    make_state(tidemark, store, lease="1s")
+    workload.create_items(source, rows=200)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    source.execute("UPDATE items SET quantity = 7, updated_at = now()")
+    with destination.connect(autocommit=False) as holder:
+        holder.execute("LOCK TABLE items IN EXCLUSIVE MODE")
+        run = tidemark.start("run", "--json")
+        time.sleep(3)
+        busy = tidemark.run(expect=EXIT_STATE).pipeline()
+        assert busy["held_by"]["pid"] == run.process.pid
+        holder.rollback()
+    run.wait().expect(EXIT_OK)
+    workload.settle(source)
+    tidemark.run()
+    check(source, destination)
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("engine", ENGINES)
+def test_lost_store_costs_nothing(tidemark, source, make_destination,
+                                  work_dir, engine):
+    """The fence goes on from the destination's. One that runs on by the old
+    store is told; its lease is not renewed in the new one."""
+    destination = make_destination(engine)
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp")
+    fences = []
+    for _ in range(3):
+        tidemark.run()
+        fences.append(fence(destination))
+        for path in work_dir.glob("state.db*"):
+            path.unlink()
+        source.execute("UPDATE items SET updated_at = now()")
+    assert fences == sorted(set(fences)), fences
+    workload.settle(source)
+    tidemark.run()
+    check(source, destination)
+
+
+@pytest.mark.parametrize("engine", ("postgres", "sqlite"))
+def test_two_stores_are_fenced(tidemark, source, make_destination, work_dir,
+                               make_state, engine):
+    """Two that share a destination and not a store: the newer one goes on, the
+    other is told, and nothing is lost."""
+    destination = make_destination(engine)
+    state = make_state(tidemark, "sqlite")
+    workload.create_items(source, rows=4000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 20})
+    first = tidemark.start("run", "--json")
+    stop_after(first, state, 5, destination)
+    (work_dir / "other").mkdir()
+    other = Tidemark(tidemark.binary, work_dir / "other")
+    sync_items(other, source, destination, "timestamp", batch={"rows": 20})
+    other.run()
+    first.signal(signal.SIGCONT)
+    overtaken = first.wait().expect(EXIT_STATE).pipeline()
+    assert "another run of items has taken over" in \
+        overtaken["error"]["message"]
+    check(source, destination)
+    tidemark.run()
+    other.run()
+    check(source, destination)
+
+
+def test_wait_is_a_duration(tidemark, source, make_destination):
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
+    tidemark("run", "--wait", "soon").expect(EXIT_CONFIG)
+    tidemark.top["state"] = {"url": f"sqlite:{tidemark.state_file}",
+                             "lease": "10ms"}
+    tidemark.write_config()
+    assert "lease" in tidemark("run").expect(EXIT_CONFIG).err
