@@ -41,6 +41,8 @@ extern const struct CMUnitTest suite_mysql_watchers[];
 extern const size_t suite_mysql_watchers_n;
 extern const struct CMUnitTest suite_postgres[];
 extern const size_t suite_postgres_n;
+extern const struct CMUnitTest suite_fence[];
+extern const size_t suite_fence_n;
 extern const struct CMUnitTest suite_rivals[];
 extern const size_t suite_rivals_n;
 

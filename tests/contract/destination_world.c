@@ -43,6 +43,8 @@ static const struct quirks postgres_quirks = {
 		 "CREATE SCHEMA public;",
 	.refuse_mark = "ALTER TABLE _tidemark_watermark ADD CHECK "
 		       "(watermark::text NOT LIKE '%refused%');",
+	.slow_fence = "BEGIN; UPDATE _tidemark_watermark SET fence = 99;"
+		      "SELECT pg_sleep(1); COMMIT;",
 	.strict_types = true,
 	.key_index = true,
 	.table_identity = true,
@@ -63,6 +65,8 @@ static const struct quirks sqlite_quirks = {
 		       "_tidemark_watermark "
 		       "WHEN NEW.watermark LIKE '%refused%' "
 		       "BEGIN SELECT RAISE(ABORT, 'refused'); END;",
+	.slow_fence = "BEGIN; UPDATE _tidemark_watermark SET fence = 99;\n"
+		      ".shell sleep 1\nCOMMIT;",
 	.key_index = true,
 	.other_writers = true,
 };
@@ -377,7 +381,8 @@ static void world_next(struct world *w, struct checkpoint *next,
 	checkpoint_init(next);
 	next->watermark = xstrdup(mark);
 	next->batch_id = xstrfmt("batch-%d-%d", (int)getpid(), ++w->n_batches);
-	next->fence = w->seen.fence;
+	next->fence =
+		w->target.writer.fence ? w->target.writer.fence : w->seen.fence;
 	next->delivered = xstrdup(w->delivered);
 	next->rows_total = w->seen.rows_total;
 }

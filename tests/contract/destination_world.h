@@ -31,6 +31,8 @@ struct quirks {
 	const char *integer, *bigint;
 	const char *clean; /* empties a server's database before a test */
 	const char *refuse_mark; /* makes marks with "refused" fail, or NULL */
+	const char *slow_fence; /* a transaction of a second that raises the
+				 * fence to 99, or NULL */
 	const char *list_tables; /* one a line */
 	/* SQL: how a refusal names the session that refreshes; and that loses
 	 * the rows of the table it builds. NULL: files have no rivals. */
