@@ -21,6 +21,7 @@ STORES = ("sqlite", "postgres")
 PAIRS = (("postgres", "sqlite"), ("postgres", "postgres"),
          ("sqlite", "postgres"), ("duckdb", "sqlite"))
 LEASE = 2
+ROWS = 2000
 
 
 @pytest.fixture
@@ -37,6 +38,16 @@ def check(source, destination):
     oracle.check_equal(source, destination, "items",
                        f"{destination.schema}.items", oracle.ITEMS,
                        pipeline="items")
+
+
+def slow_items(tidemark, source, destination, make=True):
+    """A millisecond a row: time enough to be stopped in."""
+    if make:
+        workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, destination, "timestamp", batch={"rows": 20})
+    tidemark.pipelines["items"]["source"]["where"] = \
+        "pg_catalog.pg_sleep(0.001) IS NOT NULL"
+    tidemark.write_config()
 
 
 def fence(destination):
@@ -101,9 +112,7 @@ def test_eight_at_once(tidemark, source, make_destination, make_state, work_dir,
     one that waits goes on; woken up, the first commits nothing."""
     destination = make_destination(engine)
     state = make_state(tidemark, store)
-    workload.create_items(source, rows=6000)
-    sync_items(tidemark, source, destination, "timestamp",
-               batch={"rows": 20})
+    slow_items(tidemark, source, destination)
     first = tidemark.start("run", "--json")
     stop_after(first, state, 5, destination)
     at_once = [tidemark.start("run", "--json") for _ in range(4)]
@@ -124,7 +133,7 @@ def test_eight_at_once(tidemark, source, make_destination, make_state, work_dir,
     assert count(destination, work_dir) == before
     if engine != "duckdb":
         assert [each.code for each in done] == [EXIT_OK] * 3
-        assert sum(each.pipeline()["rows_read"] for each in done) < 6000
+        assert sum(each.pipeline()["rows_read"] for each in done) < ROWS
         check(source, destination)
     # A file that a paused process holds locked cannot be taken from it.
     for each in done:
@@ -147,15 +156,13 @@ def test_sleeper_commits_nothing(tidemark, source, make_destination,
     """Also if nobody has taken its place."""
     destination = make_destination(engine)
     state = make_state(tidemark, store, lease="1s")
-    workload.create_items(source, rows=6000)
-    sync_items(tidemark, source, destination, "timestamp",
-               batch={"rows": 20})
+    slow_items(tidemark, source, destination)
     run = tidemark.start("run", "--json")
     stop_after(run, state, 5, destination)
     lease = tidemark("status", "--json").pipeline()["lease"]
     time.sleep(1.5)
     before = count(destination, work_dir)
-    assert 0 < before < 6000
+    assert 0 < before < ROWS
     run.signal(signal.SIGCONT)
     woken = run.wait().expect(EXIT_STATE).pipeline()
     assert "lease of this run" in woken["error"]["message"]
@@ -198,9 +205,7 @@ def test_dead_holder_is_replaced_at_once(tidemark, source, make_destination,
                                          make_state, store):
     destination = make_destination("sqlite")
     state = make_state(tidemark, store, lease="1h")
-    workload.create_items(source, rows=6000)
-    sync_items(tidemark, source, destination, "timestamp",
-               batch={"rows": 20})
+    slow_items(tidemark, source, destination)
     run = tidemark.start("run", "--json")
     wait_for(lambda: state.batches() >= 5, 60, what="some batches")
     lease = tidemark("status", "--json").pipeline()["lease"]
@@ -297,14 +302,12 @@ def test_two_stores_are_fenced(tidemark, source, make_destination, work_dir,
     other is told, and nothing is lost."""
     destination = make_destination(engine)
     state = make_state(tidemark, "sqlite")
-    workload.create_items(source, rows=4000)
-    sync_items(tidemark, source, destination, "timestamp",
-               batch={"rows": 20})
+    slow_items(tidemark, source, destination)
     first = tidemark.start("run", "--json")
     stop_after(first, state, 5, destination)
     (work_dir / "other").mkdir()
     other = Tidemark(tidemark.binary, work_dir / "other")
-    sync_items(other, source, destination, "timestamp", batch={"rows": 20})
+    slow_items(other, source, destination, make=False)
     other.run()
     first.signal(signal.SIGCONT)
     overtaken = first.wait().expect(EXIT_STATE).pipeline()

@@ -1,0 +1,270 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "tests/unit/fake_engines.h"
+
+pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct store fake_store;
+static const struct url_option fake_store_options[] = { { NULL, NULL, NULL } };
+
+static int fake_store_open(struct store **out, const struct connection *conn,
+			   struct error *err)
+{
+	extern const struct store_ops fake_store_ops;
+
+	(void)conn;
+	(void)err;
+	fake_store.ops = &fake_store_ops;
+	*out = &fake_store;
+	return 0;
+}
+
+static int fake_migrate(struct store *s, int *applied, int *version,
+			struct error *err)
+{
+	(void)s;
+	(void)err;
+	*applied = 0;
+	*version = 1;
+	return 0;
+}
+
+static int fake_save_attempt(struct store *s, const struct attempt *a,
+			     struct error *err)
+{
+	(void)s;
+	(void)err;
+	if (strcmp(fake.last_attempt, a->attempt_id) != 0) {
+		fake.attempts++;
+		fake.attempt_rows = 0;
+	}
+	fake.runs += strcmp(fake.last_run, a->run_id) != 0;
+	snprintf(fake.last_attempt, sizeof(fake.last_attempt), "%s",
+		 a->attempt_id);
+	snprintf(fake.last_run, sizeof(fake.last_run), "%s", a->run_id);
+	fake.recorded_rows += a->rows_read - fake.attempt_rows;
+	fake.attempt_rows = a->rows_read;
+	free(fake.last_state);
+	free(fake.last_outcome);
+	fake.last_state = xstrdup(a->state);
+	fake.last_outcome = xstrdup(a->outcome);
+	return 0;
+}
+
+static int fake_save_batch(struct store *s, const struct batch_record *b,
+			   const struct attempt *a, const char *mark,
+			   struct error *err)
+{
+	(void)s;
+	(void)a;
+	(void)mark;
+	if (b->error_code) {
+		fake.refused++;
+		return 0;
+	}
+	fake.saves++;
+	if (fake.fail_save)
+		return error_set(err, ERROR_ACCESS, "planted in the store");
+	return 0;
+}
+
+static int fake_list_attempts(struct store *s, const struct run_filter *filter,
+			      struct attempt_list *out, struct error *err)
+{
+	(void)s;
+	(void)filter;
+	(void)out;
+	(void)err;
+	return 0;
+}
+
+static int fake_list_runs(struct store *s, const struct run_filter *filter,
+			  struct run_list *out, struct error *err)
+{
+	(void)s;
+	(void)filter;
+	(void)out;
+	(void)err;
+	return 0;
+}
+
+static int fake_list_batches(struct store *s, const char *run_id,
+			     struct batch_list *out, struct error *err)
+{
+	(void)s;
+	(void)run_id;
+	(void)out;
+	(void)err;
+	return 0;
+}
+
+static int fake_close_attempts(struct store *s, const char *pipeline,
+			       struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)err;
+	return 0;
+}
+
+static int fake_prune(struct store *s, int64_t keep_us, struct error *err)
+{
+	(void)s;
+	(void)keep_us;
+	(void)err;
+	return 0;
+}
+
+static void fake_lease_copy(struct lease *out, const char *name)
+{
+	lease_release(out);
+	out->name = xstrdup(name);
+	out->holder = xstrdup(fake.lease.holder);
+	out->host = xstrdup("somewhere");
+	out->process = xstrdup("");
+	out->session = xstrdup("");
+	out->pid = fake.lease.pid;
+	out->fence = fake.lease.fence;
+	out->until = fake.lease.until;
+	out->now = clock_now_us();
+}
+
+static int fake_take_lease(struct store *s, const struct lease *wanted,
+			   int64_t lease_us, enum lease_answer *answer,
+			   struct lease *out, struct lease *before,
+			   struct error *err)
+{
+	struct fake_lease *l = &fake.lease;
+
+	(void)s;
+	(void)err;
+	pthread_mutex_lock(&fake_lock);
+	l->takes++;
+	fake_lease_copy(before, wanted->name);
+	*answer = l->until > clock_now_us() ? LEASE_BUSY
+		  : l->unclean		    ? LEASE_INHERITED
+					    : LEASE_TAKEN;
+	if (*answer != LEASE_BUSY) {
+		snprintf(l->holder, sizeof(l->holder), "%s", wanted->holder);
+		l->pid = wanted->pid;
+		l->fence++;
+		l->until = clock_now_us() + lease_us;
+		fake_lease_copy(out, wanted->name);
+	}
+	pthread_mutex_unlock(&fake_lock);
+	return 0;
+}
+
+static bool fake_holds(const struct lease *l)
+{
+	return !strcmp(fake.lease.holder, l->holder) &&
+	       fake.lease.until > clock_now_us();
+}
+
+static int fake_renew_lease(struct store *s, const struct lease *l,
+			    int64_t lease_us, bool *held, struct error *err)
+{
+	int rc = 0;
+
+	(void)s;
+	pthread_mutex_lock(&fake_lock);
+	fake.lease.renewals++;
+	*held = fake_holds(l);
+	if (fake.lease.fail_renew)
+		rc = error_set(err, ERROR_TRANSIENT, "planted in the store");
+	else if (*held)
+		fake.lease.until = clock_now_us() + lease_us;
+	pthread_mutex_unlock(&fake_lock);
+	return rc;
+}
+
+static int fake_amend_lease(struct store *s, const struct lease *l, bool *held,
+			    struct error *err)
+{
+	(void)s;
+	(void)err;
+	pthread_mutex_lock(&fake_lock);
+	*held = fake_holds(l);
+	if (*held)
+		fake.lease.fence = l->fence;
+	pthread_mutex_unlock(&fake_lock);
+	return 0;
+}
+
+static int fake_give_lease(struct store *s, const struct lease *l,
+			   struct error *err)
+{
+	(void)s;
+	(void)err;
+	pthread_mutex_lock(&fake_lock);
+	fake.lease.gives++;
+	if (!strcmp(fake.lease.holder, l->holder)) {
+		fake.lease.unclean = l->until != 0;
+		fake.lease.until = l->until;
+	}
+	pthread_mutex_unlock(&fake_lock);
+	return 0;
+}
+
+static int fake_get_lease(struct store *s, const char *name, bool *held,
+			  struct lease *out, struct error *err)
+{
+	(void)s;
+	(void)err;
+	pthread_mutex_lock(&fake_lock);
+	fake_lease_copy(out, name);
+	*held = fake.lease.until > clock_now_us();
+	pthread_mutex_unlock(&fake_lock);
+	return 0;
+}
+
+static int fake_get_mark(struct store *s, const char *pipeline, char **out,
+			 struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)err;
+	*out = NULL;
+	return 0;
+}
+
+static int fake_set_mark(struct store *s, const char *pipeline,
+			 const char *watermark, struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)watermark;
+	(void)err;
+	return 0;
+}
+
+static void fake_store_close(struct store *s)
+{
+	(void)s;
+}
+
+const struct store_ops fake_store_ops = {
+	.name = "fake",
+	.options = fake_store_options,
+	.open = fake_store_open,
+	.migrate = fake_migrate,
+	.take_lease = fake_take_lease,
+	.renew_lease = fake_renew_lease,
+	.amend_lease = fake_amend_lease,
+	.give_lease = fake_give_lease,
+	.get_lease = fake_get_lease,
+	.save_attempt = fake_save_attempt,
+	.save_batch = fake_save_batch,
+	.list_attempts = fake_list_attempts,
+	.list_runs = fake_list_runs,
+	.list_batches = fake_list_batches,
+	.close_attempts = fake_close_attempts,
+	.prune = fake_prune,
+	.get_watermark = fake_get_mark,
+	.set_watermark = fake_set_mark,
+	.close = fake_store_close,
+};
