@@ -71,6 +71,17 @@ static void commit_take(struct mydst *d, struct mydb *db)
 	d->staged = false;
 }
 
+/* An identity that was there before (a batch that is replayed) says nothing.
+ */
+static bool commit_is_there(const struct mydst *d,
+			    const struct checkpoint *next,
+			    const struct checkpoint *now)
+{
+	return next->batch_id && !d->target->refresh &&
+	       !strcmp(now->batch_id, next->batch_id) &&
+	       strcmp(d->seen.batch_id, next->batch_id) != 0;
+}
+
 /* The connection was lost between COMMIT and its answer: only the row knows
  * what happened. */
 static int commit_resolve(struct mydst *d, const struct checkpoint *next,
@@ -91,8 +102,7 @@ static int commit_resolve(struct mydst *d, const struct checkpoint *next,
 	if (!rc)
 		rc = my_mark_read(db, &d->place, d->target->pipeline, &now,
 				  err);
-	if (!rc && now.found && next->batch_id && !d->target->refresh &&
-	    !strcmp(now.batch_id, next->batch_id)) {
+	if (!rc && now.found && commit_is_there(d, next, &now)) {
 		commit_take(d, db);
 		db = NULL;
 	} else if (!rc && now.found && strcmp(now.batch_id, d->seen.batch_id)) {
@@ -114,8 +124,13 @@ static int commit_resolve(struct mydst *d, const struct checkpoint *next,
 int my_mark_commit(struct mydst *d, const struct checkpoint *next,
 		   struct error *err)
 {
-	int rc = mydb_exec_begin(d->db, "COMMIT", err);
-	bool unclear = !mydb_alive(d->db);
+	int rc = writer_check(&d->target->writer, err);
+	bool unclear;
+
+	if (rc)
+		return rc;
+	rc = mydb_exec_begin(d->db, "COMMIT", err);
+	unclear = !mydb_alive(d->db);
 
 	/* Between the question and its answer. */
 	if (!rc) {

@@ -63,6 +63,8 @@ struct mydst {
 	struct mydb *db;
 	pthread_mutex_t swapping; /* guards `db` against interrupt() */
 	struct my_dialect dialect;
+	int idle_seconds; /* inside a transaction, before the server ends it */
+	char *session; /* its number: CONNECTION_ID() */
 	bool local; /* LOAD DATA LOCAL is not forbidden, as far as is known */
 	size_t packet; /* max_allowed_packet */
 	char *held[LOCK_KINDS]; /* names of locks that this session has */
@@ -134,6 +136,11 @@ int my_prepare(struct destination *base, const struct target *target,
 int my_lock_take(struct mydst *d, enum my_lock kind, const char *pipeline,
 		 int seconds, struct error *err);
 void my_lock_release(struct mydst *d, enum my_lock kind);
+/* End the session of that number (a text), if it has one of the pipeline's
+ * locks: another that got the number after a restart of the server has none,
+ * and without one it stands in nobody's way. */
+int my_lock_end_holder(struct mydst *d, const char *session,
+		       const char *pipeline, struct error *err);
 /* Of a session that has ended. */
 void my_lock_forget(struct mydst *d);
 /* The name, of LOCK_LOAD's say; caller frees. */
@@ -147,6 +154,12 @@ int my_mark_read(struct mydb *db, const struct place *place,
 		 struct error *err);
 void my_mark_remember(struct mydst *d, const char *batch_id, int64_t fence,
 		      int64_t rows_total);
+/* In prepare, which has the pipeline's lock, as all do who write its row: STATE
+ * if the row has a higher fence than the writer; raise it to the writer's. */
+int my_mark_check_fence(struct mydst *d, const struct target *target,
+			struct error *err);
+int my_mark_claim(struct mydst *d, const struct target *target,
+		  struct error *err);
 /* Begin the load's transaction: lock the row and compare it with `seen`. */
 int my_mark_begin(struct mydst *d, struct error *err);
 /* In the same transaction: `next`, and `n_rows` more. */
@@ -237,6 +250,8 @@ int my_finish(struct destination *base, const struct checkpoint *next,
 int my_session_open(struct mydst *d, struct mydb **out, struct error *err);
 /* BEGIN with a server that does not wait for us for ever, and its end. */
 int my_session_begin(struct mydst *d, struct error *err);
+/* What the server takes for ever: the lease; 0: leave it. */
+int my_session_lease(struct mydst *d, int64_t lease_us, struct error *err);
 /* Behind COMMIT: as my_session_rollback, without ROLLBACK. */
 void my_session_end(struct mydst *d);
 /* Roll back what is open, if the connection still lives. */

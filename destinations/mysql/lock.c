@@ -93,6 +93,30 @@ int my_lock_take(struct mydst *d, enum my_lock kind, const char *pipeline,
 	return rc;
 }
 
+int my_lock_end_holder(struct mydst *d, const char *session,
+		       const char *pipeline, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	char *names[LOCK_KINDS];
+	const char *params[LOCK_KINDS + 1] = { session };
+	int rc;
+
+	for (int kind = 0; kind < LOCK_KINDS; kind++)
+		params[kind + 1] = names[kind] =
+			my_lock_name(&d->place, (enum my_lock)kind, pipeline);
+	rc = mydb_query(d->db, &r,
+			"SELECT ? IN (IS_USED_LOCK(?), IS_USED_LOCK(?),\n"
+			"  IS_USED_LOCK(?))",
+			ARRAY_SIZE(params), params, err);
+	if (!rc && mydb_value(r, 0, 0) && *mydb_value(r, 0, 0) == '1')
+		rc = my_execf(d->db, err, "KILL %lu",
+			      strtoul(session, NULL, 10));
+	mydb_result_free(r);
+	for (int kind = 0; kind < LOCK_KINDS; kind++)
+		free(names[kind]);
+	return rc;
+}
+
 void my_lock_release(struct mydst *d, enum my_lock kind)
 {
 	struct mydb_result *r = NULL;

@@ -23,7 +23,7 @@ static const char write_sql[] =
 	"UPDATE %s SET watermark = ?, batch_id = ?, fence = ?,\n"
 	"  rows_total = ?, updated_at = UTC_TIMESTAMP(6),\n"
 	"  target_rows = target_rows + ?\n"
-	"WHERE pipeline = ? AND batch_id = ?";
+	"WHERE pipeline = ? AND batch_id = ? AND fence <= ?";
 
 static const char set_sql[] =
 	"INSERT INTO %s (pipeline, watermark, batch_id, updated_at, target)\n"
@@ -90,10 +90,43 @@ static int mark_compare(struct mydst *d, const struct checkpoint *now,
 		return error_set(err, ERROR_STATE,
 				 "pipeline %s: its row in %s is gone",
 				 d->target->pipeline, d->place.watermark);
+	if (writer_check_fence(&d->target->writer, d->target->pipeline,
+			       now->fence, err))
+		return -ERROR_STATE;
 	if (strcmp(now->batch_id, d->seen.batch_id) ||
 	    now->fence != d->seen.fence)
 		return mark_overtaken(d, now, err);
 	return 0;
+}
+
+int my_mark_check_fence(struct mydst *d, const struct target *target,
+			struct error *err)
+{
+	struct checkpoint now;
+	int rc;
+
+	checkpoint_init(&now);
+	rc = my_mark_read(d->db, &d->place, target->pipeline, &now, err);
+	if (!rc)
+		rc = writer_check_fence(&target->writer, target->pipeline,
+					now.fence, err);
+	checkpoint_release(&now);
+	return rc;
+}
+
+int my_mark_claim(struct mydst *d, const struct target *target,
+		  struct error *err)
+{
+	char *fence = xstrfmt("%" PRId64, target->writer.fence);
+	char *sql = xstrfmt("UPDATE %s SET fence = GREATEST(fence, ?)\n"
+			    "WHERE pipeline = ?",
+			    d->place.watermark);
+	const char *params[] = { fence, target->pipeline };
+	int rc = mydb_exec_count(d->db, sql, 2, params, NULL, err);
+
+	free(sql);
+	free(fence);
+	return rc;
 }
 
 /* The row, against whoever changes it by hand. */
@@ -143,7 +176,8 @@ int my_mark_write(struct mydst *d, const struct checkpoint *next, size_t n_rows,
 				 total,
 				 more,
 				 d->target->pipeline,
-				 d->seen.batch_id };
+				 d->seen.batch_id,
+				 fence };
 	char *sql = xstrfmt(write_sql, d->place.watermark);
 	int64_t touched = 0;
 	int rc = failpoint("before_watermark", err);
@@ -184,6 +218,9 @@ static int mark_recover_own(struct mydst *d, struct checkpoint *out,
 	if (!rc)
 		rc = my_mark_read(d->db, &d->place, pipeline, out, err);
 	my_lock_release(d, LOCK_LOAD);
+	if (!rc)
+		rc = writer_check_fence(&d->target->writer, pipeline,
+					out->fence, err);
 	if (!rc && d->target->refresh)
 		rc = mark_compare(d, out, err);
 	else if (!rc)

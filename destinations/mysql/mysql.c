@@ -3,19 +3,20 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "destinations/common/connection.h"
 #include "destinations/mysql/internal.h"
 
 /* A process that is paused inside a transaction, or in the middle of its rows,
  * must not hold locks for ever: the server ends such a session, and the next
  * run goes on. */
-#define IDLE_SECONDS "30"
+#define IDLE_SECONDS 30
 
 /* 0 is a key like any other. Errors of a load are warnings, so all of those
  * are wanted. */
 static const char session_sql[] =
 	"SET SESSION sql_mode = '" MYDB_SQL_MODE ",NO_AUTO_VALUE_ON_ZERO',\n"
-	"  net_read_timeout = " IDLE_SECONDS ", lock_wait_timeout = 20,\n"
+	"  net_read_timeout = 30, lock_wait_timeout = 20,\n"
 	"  innodb_lock_wait_timeout = 20, foreign_key_checks = 1,\n"
 	"  unique_checks = 1, sql_notes = 1, sql_quote_show_create = 1";
 
@@ -86,10 +87,9 @@ static int session_pin(struct mydst *d, struct mydb *db, struct error *err)
 	session_dialect(d, db);
 	if (!rc && d->dialect.mariadb) {
 		mydb_exec(db, "SET SESSION binlog_format = 'ROW'", &ignored);
-		rc = mydb_exec(db,
-			       "SET SESSION idle_transaction_timeout "
-			       "= " IDLE_SECONDS,
-			       err);
+		rc = my_execf(db, err,
+			      "SET SESSION idle_transaction_timeout = %d",
+			      d->idle_seconds);
 	}
 	if (!rc)
 		rc = session_facts(d, db, err);
@@ -123,9 +123,22 @@ int my_session_begin(struct mydst *d, struct error *err)
 	int rc = 0;
 
 	if (!d->dialect.mariadb)
-		rc = mydb_exec(d->db,
-			       "SET SESSION wait_timeout = " IDLE_SECONDS, err);
+		rc = my_execf(d->db, err, "SET SESSION wait_timeout = %d",
+			      d->idle_seconds);
 	return rc ? rc : mydb_exec(d->db, "START TRANSACTION", err);
+}
+
+int my_session_lease(struct mydst *d, int64_t lease_us, struct error *err)
+{
+	int seconds = (int)((lease_us + US_PER_SECOND - 1) / US_PER_SECOND);
+
+	if (!lease_us || seconds == d->idle_seconds)
+		return 0;
+	d->idle_seconds = seconds;
+	if (!d->dialect.mariadb)
+		return 0;
+	return my_execf(d->db, err, "SET SESSION idle_transaction_timeout = %d",
+			seconds);
 }
 
 void my_session_end(struct mydst *d)
@@ -157,6 +170,7 @@ static void mysql_close_target(struct destination *base)
 	pthread_mutex_destroy(&d->swapping);
 	connection_release(&d->conn);
 	free(d->seen.batch_id);
+	free(d->session);
 	my_place_release(&d->place);
 	my_catalog_release(&d->table);
 	row_order_release(&d->order);
@@ -175,14 +189,17 @@ static int mysql_open_target(struct destination **out,
 
 	d->base.ops = &mysql_destination;
 	d->seen.batch_id = xstrdup("");
+	d->idle_seconds = IDLE_SECONDS;
 	pthread_mutex_init(&d->swapping, NULL);
 	connection_copy(&d->conn, conn);
 	rc = my_session_open(d, &d->db, err);
-	if (rc)
+	if (rc) {
 		mysql_close_target(&d->base);
-	else
-		*out = &d->base;
-	return rc;
+		return rc;
+	}
+	d->session = xstrfmt("%lu", mydb_session(d->db));
+	*out = &d->base;
+	return 0;
 }
 
 static int mysql_inspect(struct destination *base, const struct target *target,
@@ -208,6 +225,11 @@ static int mysql_inspect(struct destination *base, const struct target *target,
 	my_plan_release(&plan);
 	my_place_release(&place);
 	return rc;
+}
+
+static const char *mysql_session_name(struct destination *base)
+{
+	return ((struct mydst *)base)->session;
 }
 
 static void mysql_interrupt_target(struct destination *base)
@@ -240,6 +262,7 @@ const struct destination_ops mysql_destination = {
 	.load = my_load,
 	.finish = my_finish,
 	.set_watermark = my_set_watermark,
+	.session = mysql_session_name,
 	.interrupt = mysql_interrupt_target,
 	.close = mysql_close_target,
 };

@@ -3,6 +3,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
+#include "core/base/log.h"
 #include "destinations/mysql/internal.h"
 
 /* Seconds that another one's DDL may take, or a killed one's transaction. */
@@ -112,8 +113,12 @@ static int prepare_write(struct mydst *d, const struct target *target,
 		rc = my_lock_take(d, LOCK_LOAD, pipeline, PREPARE_WAIT, err);
 	if (!rc)
 		rc = prepare_plan(d, target, plan, err);
+	if (!rc && plan->has_watermark)
+		rc = my_mark_check_fence(d, target, err);
 	if (!rc)
 		rc = prepare_ddl(d, plan, target, err);
+	if (!rc && target->writer.fence)
+		rc = my_mark_claim(d, target, err);
 	if (!rc && target->refresh)
 		rc = my_refresh_take_over(d, target, err);
 	my_lock_release(d, LOCK_LOAD);
@@ -174,8 +179,9 @@ static int prepare_tables(struct mydst *d, const struct target *target,
 	my_catalog_release(&d->table);
 	my_plan_init(&plan);
 	rc = prepare_plan(d, target, &plan, err);
-	if (!rc && (target->refresh || plan.inspection.ddl.n ||
-		    prepare_needs_row(&plan, target))) {
+	if (!rc &&
+	    (target->refresh || target->writer.claim || plan.inspection.ddl.n ||
+	     prepare_needs_row(&plan, target))) {
 		rc = prepare_write(d, target, &plan, err);
 	} else if (!rc) {
 		d->table = plan.table;
@@ -183,6 +189,19 @@ static int prepare_tables(struct mydst *d, const struct target *target,
 	}
 	my_plan_release(&plan);
 	return rc;
+}
+
+/* It writes nothing any more, and is not to hold what it has locked. */
+static void prepare_end_predecessor(struct mydst *d,
+				    const struct target *target)
+{
+	const struct writer *w = &target->writer;
+	struct error err = ERROR_INIT;
+
+	if (w->claim && w->predecessor && *w->predecessor &&
+	    my_lock_end_holder(d, w->predecessor, target->pipeline, &err))
+		log_debug("session %s of the run before: %s", w->predecessor,
+			  err.message);
 }
 
 int my_prepare(struct destination *base, const struct target *target,
@@ -196,6 +215,10 @@ int my_prepare(struct destination *base, const struct target *target,
 	d->refreshed = 0;
 	d->built = 0;
 	rc = my_place_set(&d->place, d->db, target, err);
+	if (!rc)
+		prepare_end_predecessor(d, target);
+	if (!rc)
+		rc = my_session_lease(d, target->writer.lease_us, err);
 	if (!rc && target->refresh)
 		rc = my_lock_take(d, LOCK_REFRESH, target->pipeline,
 				  REFRESH_WAIT, err);

@@ -244,9 +244,11 @@ int my_refresh_announce(struct mydst *d, const struct checkpoint *next,
 				 d->seen.batch_id };
 	char *sql = xstrfmt(announce_sql, d->place.watermark);
 	int64_t touched = 0;
-	int rc = mydb_exec_count(d->db, sql, ARRAY_SIZE(params), params,
-				 &touched, err);
+	int rc = writer_check(&d->target->writer, err);
 
+	if (!rc)
+		rc = mydb_exec_count(d->db, sql, ARRAY_SIZE(params), params,
+				     &touched, err);
 	if (!rc && touched != 1)
 		rc = error_set(err, ERROR_STATE,
 			       "pipeline %s: its row in %s has changed hands",

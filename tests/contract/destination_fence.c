@@ -235,13 +235,15 @@ static void test_lease_that_is_over(void **state)
 	assert_string_equal(fence_all(w), "1|a");
 }
 
-/* What a successor is given to end the session by. */
+/* What a successor is given to end the session by: it has the lock of a
+ * refresh, and the next one does not wait for it. */
 static void test_predecessor_is_ended(void **state)
 {
 	struct world *w = fence_world(state);
 	struct destination *first;
 	char *session;
 
+	w->target.refresh = true;
 	assert_int_equal(world_begin(w), 0);
 	session = xstrdup(w->ops->session(w->destination));
 	if (!w->quirks->variable) {

@@ -92,6 +92,8 @@ static const struct quirks duckdb_quirks = {
 #define MYSQL_QUIRKS                                                           \
 	.plugin = "mysql", .client = MYSQL_CLIENT, .lasting = true,            \
 	.schema = "tm_source", .null = "NULL", .position = "touched",          \
+	.slow_fence = "BEGIN; UPDATE _tidemark_watermark SET fence = 99;"      \
+		      "SELECT SLEEP(1); COMMIT;",                              \
 	.watch = "ALTER TABLE orders ADD COLUMN touched datetime(6) "          \
 		 "DEFAULT CURRENT_TIMESTAMP(6) "                               \
 		 "ON UPDATE CURRENT_TIMESTAMP(6);",                            \
