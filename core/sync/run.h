@@ -38,7 +38,7 @@ struct run {
 	size_t n_sizes;
 };
 
-void run_tick(void *run);
+void run_tick(void *ctx); /* a struct run */
 /* Replace `*dst` by a copy. */
 void run_set_text(char **dst, const char *src);
 /* Load what the reader hands over until the pass ends. */
