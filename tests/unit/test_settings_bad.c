@@ -47,9 +47,8 @@ static const struct {
 	  "found a list" },
 	{ COMPLETE "state: 'sqlite:'\n",
 	  "t.yaml:7:8: state: sqlite: without a file path" },
-	{ COMPLETE "state: {url: 'sqlite:s', lease: 31s}\n",
-	  "t.yaml:7:33: state.lease: not supported yet; only its default 30s "
-	  "is accepted" },
+	{ COMPLETE "state: {url: 'sqlite:s', lease: 10ms}\n",
+	  "t.yaml:7:33: state.lease: must be between 1s and 1d, found 10ms" },
 	{ COMPLETE "state: {keep: 30}\n",
 	  "t.yaml:7:15: state.keep: expected a duration such as 500ms, 10s or "
 	  "1h30m, found \"30\"" },
