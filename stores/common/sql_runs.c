@@ -45,19 +45,22 @@ static const char old_sql[] =
 
 /* $1: what began before is old. The newest of a pipeline stays: `status` and
  * `runs` show it however long ago it was. */
-static const char *const prune_sql[] = {
+static const char prune_batches_sql[] =
 	"DELETE FROM batches WHERE attempt_id IN (\n"
 	"  SELECT attempt_id FROM attempts AS a WHERE a.started_at < $1\n"
 	"    AND EXISTS (SELECT 1 FROM attempts AS n\n"
 	"                WHERE n.pipeline = a.pipeline\n"
-	"                  AND n.started_at > a.started_at))",
+	"                  AND n.started_at > a.started_at))";
+
+static const char prune_attempts_sql[] =
 	"DELETE FROM attempts WHERE started_at < $1\n"
 	"  AND EXISTS (SELECT 1 FROM attempts AS n\n"
 	"              WHERE n.pipeline = attempts.pipeline\n"
-	"                AND n.started_at > attempts.started_at)",
+	"                AND n.started_at > attempts.started_at)";
+
+static const char prune_runs_sql[] =
 	"DELETE FROM runs WHERE created_at < $1 AND NOT EXISTS (\n"
-	"  SELECT 1 FROM attempts AS a WHERE a.run_id = runs.run_id)",
-};
+	"  SELECT 1 FROM attempts AS a WHERE a.run_id = runs.run_id)";
 
 /* The filter behind "WHERE 1 = 1", newest first. */
 static int runs_query(struct sql_store *s, const char *select,
@@ -264,14 +267,15 @@ int sql_store_prune(struct store *base, int64_t keep_us, struct error *err)
 	char before[FIELD_TEXT_SIZE];
 	const char *params[] = { field_number(before,
 					      clock_now_us() - keep_us) };
+	const char *steps[] = { prune_batches_sql, prune_attempts_sql,
+				prune_runs_sql };
 	int old = 0;
 	int rc = s->session->run(s, old_sql, params, 1, runs_count, &old, err);
 
 	if (rc || !old)
 		return rc;
 	rc = s->session->begin(s, err);
-	for (size_t i = 0; !rc && i < ARRAY_SIZE(prune_sql); i++)
-		rc = s->session->run(s, prune_sql[i], params, 1, NULL, NULL,
-				     err);
+	for (size_t i = 0; !rc && i < ARRAY_SIZE(steps); i++)
+		rc = s->session->run(s, steps[i], params, 1, NULL, NULL, err);
 	return sql_store_end(s, rc, err);
 }
