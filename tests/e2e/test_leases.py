@@ -20,6 +20,7 @@ ENGINES = ("postgres", "sqlite", "duckdb")
 STORES = ("sqlite", "postgres")
 PAIRS = (("postgres", "sqlite"), ("postgres", "postgres"),
          ("sqlite", "postgres"), ("duckdb", "sqlite"))
+FILES = ("sqlite", "duckdb")
 LEASE = 2
 ROWS = 2000
 
@@ -57,7 +58,7 @@ def fence(destination):
 
 def in_transaction(end):
     """A session of a run is in the middle of something."""
-    if end is None or end.engine == "duckdb":
+    if end is None or end.engine not in ("postgres", "sqlite"):
         return False
     if end.engine == "postgres":
         return bool(end.query(
@@ -96,7 +97,7 @@ def stop_after(run, state, batches, destination=None):
 
 def count(destination, work_dir):
     """Rows that are committed, also while a paused process has the file."""
-    if destination.engine == "postgres":
+    if destination.engine not in FILES:
         return destination.query("SELECT count(*) FROM items")[0][0]
     copy = work_dir / f"copy-{time.monotonic_ns()}.{destination.engine}"
     for suffix in ("", ".wal", "-wal"):
@@ -105,7 +106,7 @@ def count(destination, work_dir):
     return type(destination)(copy).query("SELECT count(*) FROM items")[0][0]
 
 
-@pytest.mark.parametrize("engine, store", PAIRS)
+@pytest.mark.parametrize("engine, store", (*PAIRS, ("mariadb", "sqlite")))
 def test_eight_at_once(tidemark, source, make_destination, make_state, work_dir,
                        engine, store):
     """One of eight does the work; it is stopped for longer than its lease and
@@ -150,7 +151,7 @@ def test_eight_at_once(tidemark, source, make_destination, make_state, work_dir,
     assert tidemark("status", "--json").pipeline()["lease"] is None
 
 
-@pytest.mark.parametrize("engine, store", PAIRS)
+@pytest.mark.parametrize("engine, store", (*PAIRS, ("mysql", "postgres")))
 def test_sleeper_commits_nothing(tidemark, source, make_destination,
                                  make_state, work_dir, engine, store):
     """Also if nobody has taken its place."""
