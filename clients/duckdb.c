@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/duckdb_errors.h"
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
 
@@ -16,55 +17,11 @@ struct duck_result {
 	uint64_t **validity;
 };
 
-struct duck_error_class {
-	const char *prefix;
-	enum error_code code;
-};
-
-/* The first that the text begins with. */
-static const struct duck_error_class duck_error_classes[] = {
-	{ "IO Error: Could not set lock", ERROR_STATE },
-	{ "IO Error", ERROR_ACCESS },
-	{ "Out of Memory Error", ERROR_ACCESS },
-	{ "Permission Error", ERROR_ACCESS },
-	{ "Serialization Error", ERROR_ACCESS },
-	{ "FATAL Error", ERROR_ACCESS },
-	{ "Conversion Error", ERROR_DATA },
-	{ "Constraint Error", ERROR_DATA },
-	{ "Out of Range Error", ERROR_DATA },
-	{ "Invalid Input Error", ERROR_DATA },
-	{ "Mismatch Type Error", ERROR_DATA },
-	{ "Catalog Error", ERROR_SCHEMA },
-	{ "Binder Error", ERROR_SCHEMA },
-	{ "Dependency Error", ERROR_SCHEMA },
-	{ "INTERRUPT Error", ERROR_STOPPED },
-	{ "Interrupt", ERROR_STOPPED },
-	{ "TransactionContext Error: Conflict", ERROR_TRANSIENT },
-	{ "TransactionContext Error", ERROR_ACCESS },
-};
-
-enum error_code duck_classify(const char *text)
-{
-	if (strstr(text, "read-only mode"))
-		return ERROR_ACCESS;
-	/* Found at COMMIT, under the name of the transaction. */
-	if (strstr(text, "violates primary key constraint") ||
-	    strstr(text, "violates unique constraint"))
-		return ERROR_DATA;
-	for (size_t i = 0; i < ARRAY_SIZE(duck_error_classes); i++) {
-		const struct duck_error_class *c = &duck_error_classes[i];
-
-		if (!strncmp(text, c->prefix, strlen(c->prefix)))
-			return c->code;
-	}
-	return ERROR_BUG;
-}
-
 int duck_error_text(const char *text, struct error *err)
 {
 	const char *said = text ? text : "no reason given";
 
-	return error_set(err, duck_classify(said), "duckdb: %s", said);
+	return error_set(err, duck_error_code(said), "duckdb: %s", said);
 }
 
 const char *duck_version(void)

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/duckdb_errors.h"
 #include "clients/duckdb_handle.h"
 #include "core/base/alloc.h"
 
@@ -56,30 +57,17 @@ static duckdb_data_chunk duck_chunk_new(const struct duck_type *types, size_t n)
 	return chunk;
 }
 
-/* An appender's text comes without the class in front. */
+/* An appender's text comes without the type in front, at times even without
+ * the type beside it. */
 static enum error_code duck_append_class(duckdb_error_data data,
 					 const char *text)
 {
-	switch (duckdb_error_data_error_type(data)) {
-	case DUCKDB_ERROR_IO:
-	case DUCKDB_ERROR_OUT_OF_MEMORY:
-	case DUCKDB_ERROR_PERMISSION:
-	case DUCKDB_ERROR_FATAL:
-		return ERROR_ACCESS;
-	case DUCKDB_ERROR_CATALOG:
-	case DUCKDB_ERROR_BINDER:
-		return ERROR_SCHEMA;
-	case DUCKDB_ERROR_INTERRUPT:
-		return ERROR_STOPPED;
-	case DUCKDB_ERROR_CONSTRAINT:
-	case DUCKDB_ERROR_CONVERSION:
-	case DUCKDB_ERROR_OUT_OF_RANGE:
-	case DUCKDB_ERROR_INVALID_INPUT:
+	duckdb_error_type type = duckdb_error_data_error_type(data);
+	enum error_code code = duck_error_type_code((int)type, text);
+
+	if (code == ERROR_UNKNOWN && strstr(text, "constraint"))
 		return ERROR_DATA;
-	default:
-		return strstr(text, "constraint") ? ERROR_DATA
-						  : duck_classify(text);
-	}
+	return code;
 }
 
 static int duck_appender_failed(struct duck_appender *a, struct error *err)

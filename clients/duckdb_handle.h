@@ -19,7 +19,6 @@ struct duck {
 /* By enum duck_kind. */
 extern const duckdb_type duck_types[];
 
-enum error_code duck_classify(const char *text);
 /* Set `err` from DuckDB's text. */
 int duck_error_text(const char *text, struct error *err);
 void duck_bind(duckdb_prepared_statement st, const char *const *params,

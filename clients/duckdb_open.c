@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "clients/duckdb_errors.h"
 #include "clients/duckdb_handle.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -94,7 +95,7 @@ static int duck_open_failed(const char *path, const char *text,
 {
 	bool setting = text && !strncmp(text, "Parser Error", 12);
 	enum error_code code =
-		text && !setting ? duck_classify(text) : ERROR_CONFIG;
+		text && !setting ? duck_error_code(text) : ERROR_CONFIG;
 
 	/* Settings are parsed only here. */
 	if (text && !strncmp(text, "Invalid Input Error", 19))

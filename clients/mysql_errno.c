@@ -29,6 +29,8 @@ struct errno_class {
 /* Numbers up to 1999 and from 3000 are the server's and mean the same to MySQL
  * and MariaDB; 19xx and 4xxx are MariaDB's, 2xxx the client library's. */
 static const struct errno_class errno_classes[] = {
+	{ 1020, ERROR_CONFLICT, "a row changed since the snapshot was taken",
+	  "" },
 	{ 1021, ERROR_ACCESS, "the server's disk is full", MAKE_ROOM },
 	{ 1022, ERROR_DATA, "a key that is there already", "" },
 	{ 1030, ERROR_ACCESS, "the storage engine failed, often a full disk",
@@ -63,7 +65,7 @@ static const struct errno_class errno_classes[] = {
 	{ 1080, ERROR_TRANSIENT, "the server ends our thread", "" },
 	{ 1102, ERROR_CONFIG, "no name of a database", "" },
 	{ 1103, ERROR_CONFIG, "no name of a table", "" },
-	{ 1105, ERROR_TRANSIENT, "unknown error of the server", "" },
+	{ 1105, ERROR_UNKNOWN, "the server does not know either", "" },
 	{ 1114, ERROR_ACCESS, "the table is full", MAKE_ROOM },
 	{ 1116, ERROR_SCHEMA, "too many tables in a join", "" },
 	{ 1117, ERROR_SCHEMA, "too many columns", "" },
@@ -94,11 +96,11 @@ static const struct errno_class errno_classes[] = {
 	  "a transaction larger than the binary log's cache",
 	  "(raise max_binlog_cache_size, or lower batch.rows)" },
 	{ 1203, ERROR_TRANSIENT, "this user has too many connections", "" },
-	{ 1205, ERROR_TRANSIENT, "a lock was not to be had in time",
+	{ 1205, ERROR_CONFLICT, "a lock was not to be had in time",
 	  "(another session holds it: a transaction, LOCK TABLES, or an ALTER "
 	  "TABLE under way; SHOW FULL PROCESSLIST shows who)" },
 	{ 1206, ERROR_TRANSIENT, "too many locks for the buffer pool", "" },
-	{ 1213, ERROR_TRANSIENT, "deadlock: try again", "" },
+	{ 1213, ERROR_CONFLICT, "deadlock", "" },
 	{ 1216, ERROR_DATA, "a foreign key refuses the row", "" },
 	{ 1217, ERROR_DATA, "a foreign key refuses the row", "" },
 	{ 1226, ERROR_TRANSIENT, "the user's quota is used up for now", "" },
@@ -181,6 +183,8 @@ static const struct errno_class errno_classes[] = {
 	{ 2061, ERROR_ACCESS, "authentication needs TLS", CHECK_TLS },
 	{ 2068, ERROR_ACCESS, "the client does not serve LOCAL files", "" },
 	{ 3024, ERROR_TRANSIENT, "max_execution_time exceeded", "" },
+	{ 3101, ERROR_CONFLICT, "another member of the group won at COMMIT",
+	  "" },
 	{ 3118, ERROR_ACCESS, "the account is locked", CHECK_USER },
 	{ 3098, ERROR_SCHEMA, "the cluster wants a primary key", "" },
 	{ 3100, ERROR_TRANSIENT, "the cluster refused the COMMIT", "" },
@@ -212,7 +216,7 @@ static const struct {
 	{ "23", ERROR_DATA }, /* a constraint */
 	{ "25", ERROR_ACCESS }, /* read-only */
 	{ "28", ERROR_ACCESS }, /* user or password */
-	{ "40", ERROR_TRANSIENT }, /* deadlock */
+	{ "40", ERROR_CONFLICT }, /* deadlock, or not to be serialized */
 	{ "45", ERROR_DATA }, /* SIGNAL of a trigger */
 	{ "42S", ERROR_SCHEMA }, /* tables and columns */
 	{ "70100", ERROR_TRANSIENT }, /* KILL */
@@ -238,7 +242,7 @@ enum error_code mydb_errno_code(unsigned number, const char *sqlstate)
 		if (!strncmp(sqlstate, prefix, strlen(prefix)))
 			return sqlstate_rules[i].code;
 	}
-	return ERROR_BUG;
+	return ERROR_UNKNOWN;
 }
 
 const char *mydb_errno_hint(unsigned number)

@@ -9,8 +9,8 @@
 #include "core/base/error.h"
 
 /* The class of an errno (of server or client library); for one that is not in
- * the table, that of its SQLSTATE's class; ERROR_BUG for what is in neither:
- * the statement was ours, so was the mistake. */
+ * the table, that of its SQLSTATE's class; ERROR_UNKNOWN for what is in
+ * neither. */
 enum error_code mydb_errno_code(unsigned number, const char *sqlstate);
 /* What to do next about this one, as a sentence; "" if there is nothing. */
 const char *mydb_errno_hint(unsigned number);

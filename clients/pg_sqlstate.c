@@ -30,7 +30,11 @@ static const struct sqlstate_class sqlstate_classes[] = {
 	{ "3D", ERROR_ACCESS, "no such database",
 	  "(check the database name in the URL)" },
 	{ "3F", ERROR_SCHEMA, "no such schema", "" },
-	{ "40", ERROR_TRANSIENT, "deadlock or serialization: try again", "" },
+	{ "40002", ERROR_DATA, "a value that a constraint refuses at COMMIT",
+	  "" },
+	{ "40003", ERROR_TRANSIENT, "whether it was committed is not known",
+	  "" },
+	{ "40", ERROR_CONFLICT, "deadlock, or not to be serialized", "" },
 	{ "42501", ERROR_ACCESS, "no right to do that",
 	  "(grant it to the role of the connection)" },
 	{ "42601", ERROR_BUG, "a syntax error in our own SQL", "" },
@@ -42,8 +46,8 @@ static const struct sqlstate_class sqlstate_classes[] = {
 	  "(make room on the server)" },
 	{ "54011", ERROR_SCHEMA, "too many columns", "" },
 	{ "54", ERROR_DATA, "a row or value beyond the server's limits", "" },
-	{ "55P03", ERROR_TRANSIENT, "a lock was not to be had in time", "" },
-	{ "55006", ERROR_TRANSIENT, "the object is in use", "" },
+	{ "55P03", ERROR_CONFLICT, "a lock was not to be had in time", "" },
+	{ "55006", ERROR_CONFLICT, "the object is in use", "" },
 	{ "55", ERROR_SCHEMA, "the object is not in the state needed", "" },
 	{ "57P01", ERROR_TRANSIENT, "the server is going down", "" },
 	{ "57P02", ERROR_TRANSIENT, "a server process crashed", "" },
@@ -74,7 +78,7 @@ enum error_code pg_sqlstate_code(const char *sqlstate)
 {
 	const struct sqlstate_class *found = sqlstate_find(sqlstate);
 
-	return found ? found->code : ERROR_BUG;
+	return found ? found->code : ERROR_UNKNOWN;
 }
 
 const char *pg_sqlstate_hint(const char *sqlstate)

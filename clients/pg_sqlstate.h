@@ -10,8 +10,7 @@
 
 #include "core/base/error.h"
 
-/* The class of a SQLSTATE; ERROR_BUG for one that is not in the table: the
- * statement was ours, so was the mistake. */
+/* The class of a SQLSTATE; ERROR_UNKNOWN for one that is not in the table. */
 enum error_code pg_sqlstate_code(const char *sqlstate);
 /* What to do next about this one, as a sentence; "" if there is nothing. */
 const char *pg_sqlstate_hint(const char *sqlstate);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clients/sqlite_errors.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/process.h"
@@ -26,36 +27,6 @@
 struct sqlite_function {
 	sqlite_predicate predicate;
 	void *ctx;
-};
-
-static const struct {
-	int code;
-	enum error_code error;
-	const char *what_to_do;
-} sqlite_codes[] = {
-	{ SQLITE_BUSY, ERROR_STATE, NULL },
-	{ SQLITE_LOCKED, ERROR_TRANSIENT, NULL },
-	{ SQLITE_PROTOCOL, ERROR_TRANSIENT, NULL },
-	{ SQLITE_INTERRUPT, ERROR_STOPPED, NULL },
-	{ SQLITE_FULL, ERROR_ACCESS, "Make room on that disk." },
-	{ SQLITE_IOERR, ERROR_ACCESS, NULL },
-	{ SQLITE_CANTOPEN, ERROR_ACCESS,
-	  "Check the path and the rights on the file and its directory." },
-	{ SQLITE_READONLY, ERROR_ACCESS,
-	  "Check the rights on the file and its directory." },
-	{ SQLITE_PERM, ERROR_ACCESS, NULL },
-	{ SQLITE_AUTH, ERROR_ACCESS, NULL },
-	{ SQLITE_NOMEM, ERROR_ACCESS, NULL },
-	{ SQLITE_NOTADB, ERROR_ACCESS,
-	  "Point the URL at another path, or move that file away." },
-	{ SQLITE_CORRUPT, ERROR_ACCESS,
-	  "Restore it from a backup, save what is left with sqlite3's "
-	  ".recover, or move the file away." },
-	{ SQLITE_CONSTRAINT, ERROR_DATA, NULL },
-	{ SQLITE_MISMATCH, ERROR_DATA, NULL },
-	{ SQLITE_TOOBIG, ERROR_DATA, NULL },
-	{ SQLITE_ERROR, ERROR_SCHEMA, NULL },
-	{ SQLITE_SCHEMA, ERROR_SCHEMA, NULL },
 };
 
 /* In a write-ahead log the locks of writers are on the file beside it; without
@@ -90,21 +61,14 @@ static void sqlite_explain_busy(const char *path, struct error *err)
 int sqlite_fail_code(struct error *err, const char *path, int code,
 		     const char *message)
 {
-	enum error_code error = ERROR_BUG;
-	const char *hint = NULL;
-	int rc;
+	const char *hint = sqlite_error_hint(code);
+	int rc = error_set(err, sqlite_error_code(code), "SQLite file %s: %s",
+			   path, message);
 
-	for (size_t i = 0; i < ARRAY_SIZE(sqlite_codes); i++) {
-		if (sqlite_codes[i].code == (code & 0xff)) {
-			error = sqlite_codes[i].error;
-			hint = sqlite_codes[i].what_to_do;
-		}
-	}
-	rc = error_set(err, error, "SQLite file %s: %s", path, message);
 	if (err && !err->server_code[0])
 		snprintf(err->server_code, sizeof(err->server_code), "%d",
 			 code);
-	if (hint)
+	if (*hint)
 		error_hint(err, "%s", hint);
 	if ((code & 0xff) == SQLITE_BUSY)
 		sqlite_explain_busy(path, err);

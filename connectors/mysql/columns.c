@@ -229,7 +229,8 @@ static int columns_blame(struct mydb *db, const struct mysrc_table *t,
 			      source->expressions[i].name);
 	}
 	error_set(err,
-		  why.code == ERROR_TRANSIENT || why.code == ERROR_ACCESS ||
+		  why.code == ERROR_TRANSIENT || why.code == ERROR_CONFLICT ||
+				  why.code == ERROR_ACCESS ||
 				  why.code == ERROR_STOPPED
 			  ? why.code
 			  : ERROR_CONFIG,

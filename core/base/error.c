@@ -126,11 +126,13 @@ static const struct {
 	[ERROR_DIFFERENT] = { "different", 7 },
 	[ERROR_STOPPED] = { "stopped", 8 },
 	[ERROR_BUG] = { "bug", 1 },
+	[ERROR_CONFLICT] = { "conflict", 3 },
+	[ERROR_UNKNOWN] = { "unknown", 1 },
 };
 
 static enum error_code error_known(enum error_code code)
 {
-	return (unsigned)code <= ERROR_BUG ? code : ERROR_BUG;
+	return (unsigned)code <= ERROR_UNKNOWN ? code : ERROR_BUG;
 }
 
 int error_exit_status(enum error_code code)
@@ -141,4 +143,10 @@ int error_exit_status(enum error_code code)
 const char *error_code_name(enum error_code code)
 {
 	return error_classes[error_known(code)].name;
+}
+
+bool error_may_pass(enum error_code code)
+{
+	return code == ERROR_TRANSIENT || code == ERROR_CONFLICT ||
+	       code == ERROR_UNKNOWN;
 }

@@ -10,6 +10,7 @@
 #define TIDEMARK_CORE_BASE_ERROR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 /* Codes say what to do next; functions return them negated. */
 enum error_code {
@@ -23,6 +24,11 @@ enum error_code {
 	ERROR_DIFFERENT, /* verify found differences; exit 7 */
 	ERROR_STOPPED, /* stopped by a signal; exit 8 */
 	ERROR_BUG, /* internal; exit 1 */
+	/* Lost against another transaction and rolled back; the session is
+	 * fine: the same again (then exit 3). */
+	ERROR_CONFLICT,
+	/* The other side's code is in no table: retried less; exit 1. */
+	ERROR_UNKNOWN,
 };
 
 struct error {
@@ -59,6 +65,9 @@ void error_clear(struct error *err);
 
 /* Process exit status of product.md for a code. */
 int error_exit_status(enum error_code code);
+
+/* Is another try worth it? TRANSIENT, CONFLICT, UNKNOWN. */
+bool error_may_pass(enum error_code code);
 
 /* Stable lower-case name: "config", "access", "transient", ... */
 const char *error_code_name(enum error_code code);

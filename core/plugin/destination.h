@@ -5,7 +5,8 @@
  * Order: open; inspect (no writes) or prepare; recover; load*; finish (only
  * in a refresh); close. load() is all or nothing, with the checkpoint inside
  * when the engine is TRANSACTIONAL. After an error load() has rolled back; if
- * the code is TRANSIENT or ACCESS the destination is fit only for close().
+ * the code is CONFLICT the same batch may be loaded again, if it is TRANSIENT,
+ * UNKNOWN or ACCESS the destination is fit only for close().
  */
 #ifndef TIDEMARK_CORE_PLUGIN_DESTINATION_H
 #define TIDEMARK_CORE_PLUGIN_DESTINATION_H

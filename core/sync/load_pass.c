@@ -149,6 +149,31 @@ static void run_refused(struct run *r, const struct read_batch *rb,
 	ledger_batch(r->store, r->out, &record, NULL, &ignored);
 }
 
+/* A deadlock is nobody's fault, and its loser has lost one transaction only:
+ * the same batch again, under the same name. */
+static int run_load_batch(struct run *r, const struct batch *b,
+			  const struct checkpoint *next,
+			  struct load_counts *counts, struct error *err)
+{
+	/* Nothing of a refresh lasts before its end, and a replay begins its
+	 * window again: a batch of them is no progress, nor do the conflicts
+	 * of all its batches add up. */
+	struct tries batch_tries = *r->tries;
+	int rc;
+
+	do {
+		error_clear(err);
+		rc = r->destination->ops->load(r->destination, b, next, counts,
+					       err);
+	} while (rc == -ERROR_CONFLICT && tries_again(&batch_tries, err));
+	if (rc)
+		*r->tries = batch_tries;
+	else
+		tries_progress(r->tries,
+			       !r->target.refresh && !r->options->replay);
+	return rc;
+}
+
 static int run_load(struct run *r, const struct read_batch *rb,
 		    struct error *err)
 {
@@ -158,8 +183,7 @@ static int run_load(struct run *r, const struct read_batch *rb,
 	int rc;
 
 	run_checkpoint(r, &rb->batch, &next);
-	rc = r->destination->ops->load(r->destination, &rb->batch, &next,
-				       &counts, err);
+	rc = run_load_batch(r, &rb->batch, &next, &counts, err);
 	load_us = clock_monotonic_us() - begun;
 	if (!rc)
 		rc = run_account(&rb->batch, &counts, err);
@@ -192,8 +216,7 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 	if (r->target.refresh)
 		rc = r->destination->ops->finish(r->destination, &next, err);
 	else if (moved)
-		rc = r->destination->ops->load(r->destination, &rb->batch,
-					       &next, &counts, err);
+		rc = run_load_batch(r, &rb->batch, &next, &counts, err);
 	if (!rc && (moved || r->target.refresh)) {
 		run_set_text(&r->out->watermark_after, next.watermark);
 		if (r->store)

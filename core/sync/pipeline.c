@@ -1,6 +1,5 @@
 #include "core/sync/pipeline.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +7,6 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
-#include "core/base/units.h"
 #include "core/sync/ledger.h"
 #include "core/sync/replay.h"
 #include "core/sync/try.h"
@@ -16,24 +14,6 @@
 /* Bounds of what a batch adapts to: rows, and times the configured ones. */
 #define PIPELINE_FEWEST_ROWS 200
 #define PIPELINE_MOST_TIMES  8
-
-/* Is another try worth it? Sleeps before it; a stop ends the waiting. */
-static bool pipeline_again(const struct pipeline_settings *p, int64_t attempt,
-			   const struct error *err)
-{
-	int64_t wait;
-	struct strbuf sb = STRBUF_INIT;
-
-	if (err->code != ERROR_TRANSIENT || attempt >= p->retry.attempts ||
-	    stop_requested())
-		return false;
-	wait = retry_delay_us(&p->retry, attempt, retry_random());
-	units_print_duration(&sb, wait / 1000 * 1000);
-	log_warn("try %" PRId64 " of %" PRId64 " failed, next in %s: %s",
-		 attempt, p->retry.attempts, sb.data, err->message);
-	strbuf_release(&sb);
-	return !clock_sleep_us(wait);
-}
 
 static void pipeline_outcome(struct run_result *out, const struct error *err)
 {
@@ -78,17 +58,6 @@ static void pipeline_close_attempt(struct store *store, struct run_result *out,
 	pipeline_new_attempt(out);
 }
 
-/* A table that is built anew begins at its first row again, and a window that
- * is replayed too: the batches of a failed try were for nothing. */
-static bool pipeline_got_on(const struct pipeline_settings *p,
-			    const struct run_options *options,
-			    int64_t batches_before,
-			    const struct run_result *out)
-{
-	return p->mode != LOAD_REPLACE && !options->full_refresh &&
-	       !options->replay && out->batches > batches_before;
-}
-
 /* A server may have ended the sessions of a process that was paused: that is
  * what it notices first. */
 static int pipeline_explain_loss(struct run_context *c, int rc,
@@ -96,33 +65,24 @@ static int pipeline_explain_loss(struct run_context *c, int rc,
 {
 	struct error lost = ERROR_INIT;
 
-	if (rc != -ERROR_TRANSIENT || !lease_keeper_check(&c->keeper, &lost))
+	if (!error_may_pass((enum error_code)-rc) || !lease_keeper_check(&c->keeper, &lost))
 		return rc;
 	*err = lost;
 	return -ERROR_STATE;
 }
 
-/* Tries until one ends well, or badly for good. Progress starts the count of
- * tries anew. */
+/* Tries until one ends well, or badly for good. */
 static int pipeline_tries(struct run_context *c, struct run_result *out,
 			  struct error *err)
 {
-	int64_t attempt = 0, batches;
-	int rc;
+	int rc = pipeline_explain_loss(c, pipeline_try(c, out, err), err);
 
-	for (;;) {
-		batches = out->batches;
-		rc = pipeline_try(c, out, err);
-		rc = pipeline_explain_loss(c, rc, err);
-		attempt = pipeline_got_on(c->p, c->options, batches, out)
-				  ? 1
-				  : attempt + 1;
-		if (!rc || !pipeline_again(c->p, attempt, err))
-			break;
+	while (rc && tries_again(&c->tries, err)) {
 		pipeline_close_attempt(c->store, out, err);
 		error_clear(err);
+		rc = pipeline_explain_loss(c, pipeline_try(c, out, err), err);
 	}
-	if (rc && stop_requested() && err->code == ERROR_TRANSIENT) {
+	if (rc && stop_requested() && error_may_pass(err->code)) {
 		error_clear(err);
 		rc = error_set(err, ERROR_STOPPED, "stopped by a signal");
 	}
@@ -178,7 +138,10 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 		 const struct run_options *options, struct run_result *out,
 		 struct error *err)
 {
-	struct run_context c = { .p = p, .store = store, .options = options };
+	struct run_context c = { .p = p,
+				 .store = store,
+				 .options = options,
+				 .tries = { .policy = &p->retry } };
 	int rc;
 
 	run_result_init(out, p);

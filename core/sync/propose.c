@@ -308,7 +308,7 @@ static int sketch_table(struct sketch *s, const struct table_info *table,
 		rc = table_name_parse(&name, table->name, &why);
 	if (!rc)
 		sketch_write(s, &c, &name);
-	else if (why.code == ERROR_TRANSIENT || why.code == ERROR_BUG)
+	else if (error_may_pass(why.code) || why.code == ERROR_BUG)
 		*err = why;
 	else
 		sketch_skip(s, table, &why);

@@ -15,6 +15,7 @@ struct run {
 	const struct run_options *options;
 	struct store *store;
 	struct lease_keeper *keeper;
+	struct tries *tries;
 	struct run_result *out;
 	struct connector *source;
 	struct destination *destination;

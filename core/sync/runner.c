@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/plugin/registry.h"
+#include "core/sync/tries.h"
 
 int runner_open_store(const struct settings *s, struct store **out,
 		      struct error *err)
@@ -52,18 +53,12 @@ static struct store *runner_store(const struct settings *s,
 				  const struct retry_policy *retry,
 				  struct error *err)
 {
+	struct tries tries = { .policy = retry };
 	struct store *store = NULL;
-	int64_t attempt = 0;
 
-	while (runner_open_store(s, &store, err)) {
-		attempt++;
-		if (err->code != ERROR_TRANSIENT ||
-		    attempt >= retry->attempts || stop_requested())
-			return NULL;
-		log_warn("%s", err->message);
+	do
 		error_clear(err);
-		clock_sleep_us(retry_delay_us(retry, attempt, retry_random()));
-	}
+	while (runner_open_store(s, &store, err) && tries_again(&tries, err));
 	return store;
 }
 

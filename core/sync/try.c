@@ -309,6 +309,7 @@ int pipeline_try(struct run_context *c, struct run_result *out,
 		.options = c->options,
 		.store = c->store,
 		.keeper = &c->keeper,
+		.tries = &c->tries,
 		.out = out,
 	};
 	int rc;

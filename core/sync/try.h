@@ -6,6 +6,7 @@
 #define TIDEMARK_CORE_SYNC_TRY_H
 
 #include "core/sync/pipeline.h"
+#include "core/sync/tries.h"
 
 /* What all tries of a run share. */
 struct run_context {
@@ -13,10 +14,12 @@ struct run_context {
 	struct store *store; /* may be NULL */
 	const struct run_options *options;
 	struct lease_keeper keeper;
+	struct tries tries;
 };
 
 /* Adds to the counts of `out` and sets its marks, guarantee and outcome; an
- * error leaves them as they stood at the last durable batch. Any code. */
+ * error leaves them as they stood at the last durable batch. A batch that a
+ * CONFLICT rolled back is loaded again here, counted by the tries. Any code. */
 int pipeline_try(struct run_context *c, struct run_result *out,
 		 struct error *err);
 

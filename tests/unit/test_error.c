@@ -89,6 +89,7 @@ static const struct {
 	{ ERROR_SCHEMA, "schema", 4 },	   { ERROR_DATA, "data", 5 },
 	{ ERROR_STATE, "state", 6 },	   { ERROR_DIFFERENT, "different", 7 },
 	{ ERROR_STOPPED, "stopped", 8 },   { ERROR_BUG, "bug", 1 },
+	{ ERROR_CONFLICT, "conflict", 3 }, { ERROR_UNKNOWN, "unknown", 1 },
 	{ (enum error_code)99, "bug", 1 },
 };
 

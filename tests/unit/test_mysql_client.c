@@ -22,8 +22,6 @@ static const struct errno_case numbers[] = {
 	{ 1047, "08S01", ERROR_TRANSIENT },
 	{ 1053, "08S01", ERROR_TRANSIENT },
 	{ 1180, "HY000", ERROR_TRANSIENT },
-	{ 1205, "HY000", ERROR_TRANSIENT },
-	{ 1213, "40001", ERROR_TRANSIENT },
 	{ 1317, "70100", ERROR_TRANSIENT },
 	{ 1412, "HY000", ERROR_TRANSIENT },
 	{ 1927, "70100", ERROR_TRANSIENT },
@@ -32,6 +30,11 @@ static const struct errno_case numbers[] = {
 	{ 2006, "HY000", ERROR_TRANSIENT },
 	{ 2013, "HY000", ERROR_TRANSIENT },
 	{ 3024, "HY000", ERROR_TRANSIENT },
+	/* conflict: the same transaction again */
+	{ 1020, "HY000", ERROR_CONFLICT },
+	{ 1205, "HY000", ERROR_CONFLICT },
+	{ 1213, "40001", ERROR_CONFLICT },
+	{ 9999, "40001", ERROR_CONFLICT },
 	/* access: rights, room, read-only servers */
 	{ 1021, "HY000", ERROR_ACCESS },
 	{ 1045, "28000", ERROR_ACCESS },
@@ -70,11 +73,11 @@ static const struct errno_case numbers[] = {
 	{ 1046, "3D000", ERROR_CONFIG },
 	{ 1298, "HY000", ERROR_CONFIG },
 	{ 1064, "42000", ERROR_BUG },
-	/* not in the table: by SQLSTATE, or a bug */
+	/* not in the table: by SQLSTATE, or unknown */
 	{ 9999, "08S01", ERROR_TRANSIENT },
 	{ 9999, "23000", ERROR_DATA },
 	{ 9999, "42S99", ERROR_SCHEMA },
-	{ 9999, "HY000", ERROR_BUG },
+	{ 9999, "HY000", ERROR_UNKNOWN },
 };
 
 static void mysql_numbers(void **state)

@@ -17,8 +17,8 @@ struct state_case {
 
 static const struct state_case states[] = {
 	{ "08006", ERROR_TRANSIENT }, { "57P01", ERROR_TRANSIENT },
-	{ "57P03", ERROR_TRANSIENT }, { "40001", ERROR_TRANSIENT },
-	{ "40P01", ERROR_TRANSIENT }, { "55P03", ERROR_TRANSIENT },
+	{ "57P03", ERROR_TRANSIENT }, { "40001", ERROR_CONFLICT },
+	{ "40P01", ERROR_CONFLICT },  { "55P03", ERROR_CONFLICT },
 	{ "53300", ERROR_TRANSIENT }, { "57014", ERROR_TRANSIENT },
 	{ "28P01", ERROR_ACCESS },    { "28000", ERROR_ACCESS },
 	{ "3D000", ERROR_ACCESS },    { "42501", ERROR_ACCESS },
@@ -28,7 +28,8 @@ static const struct state_case states[] = {
 	{ "23514", ERROR_DATA },      { "P0001", ERROR_DATA },
 	{ "42P01", ERROR_SCHEMA },    { "42703", ERROR_SCHEMA },
 	{ "42804", ERROR_SCHEMA },    { "42601", ERROR_BUG },
-	{ "XX000", ERROR_BUG },	      { "ZZZZZ", ERROR_BUG },
+	{ "40002", ERROR_DATA },      { "40003", ERROR_TRANSIENT },
+	{ "XX000", ERROR_UNKNOWN },   { "ZZZZZ", ERROR_UNKNOWN },
 };
 
 static void pg_states(void **state)

@@ -1,0 +1,16 @@
+/*
+ * What an error of DuckDB means to Tidemark: one table of its error types,
+ * with the reason of each line. Called by clients/duckdb.c alone.
+ */
+#ifndef TIDEMARK_CLIENTS_DUCKDB_ERRORS_H
+#define TIDEMARK_CLIENTS_DUCKDB_ERRORS_H
+
+#include "core/base/error.h"
+
+/* The class of an error text, which begins with the name of its type;
+ * ERROR_UNKNOWN if that is not in the table. */
+enum error_code duck_error_code(const char *text);
+/* The same where the type comes beside the text (a duckdb_error_type). */
+enum error_code duck_error_type_code(int type, const char *text);
+
+#endif

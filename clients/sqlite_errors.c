@@ -1,0 +1,74 @@
+#include "clients/sqlite_errors.h"
+
+#include <sqlite3.h>
+
+#include "core/base/alloc.h"
+
+struct sqlite_error_class {
+	int code; /* extended, or primary: any of its kind */
+	enum error_code error;
+	const char *why;
+	const char *hint;
+};
+
+/* The first line that fits counts: extended codes before their primary one. */
+static const struct sqlite_error_class sqlite_error_classes[] = {
+	{ SQLITE_BUSY_SNAPSHOT, ERROR_CONFLICT,
+	  "another process wrote since the snapshot was taken", "" },
+	{ SQLITE_BUSY, ERROR_STATE,
+	  "another process holds the file, longer than we wait", "" },
+	{ SQLITE_LOCKED, ERROR_CONFLICT,
+	  "another connection of this process holds the table", "" },
+	{ SQLITE_PROTOCOL, ERROR_TRANSIENT,
+	  "lost the race for a lock of the log too often", "" },
+	{ SQLITE_INTERRUPT, ERROR_STOPPED, "we were asked to stop", "" },
+	{ SQLITE_FULL, ERROR_ACCESS, "the disk is full",
+	  "Make room on that disk." },
+	{ SQLITE_IOERR, ERROR_ACCESS, "the disk or the file system fails", "" },
+	{ SQLITE_CANTOPEN, ERROR_ACCESS, "no such file, or no right to open it",
+	  "Check the path and the rights on the file and its directory." },
+	{ SQLITE_READONLY, ERROR_ACCESS, "no right to write",
+	  "Check the rights on the file and its directory." },
+	{ SQLITE_PERM, ERROR_ACCESS, "no right to open it so", "" },
+	{ SQLITE_AUTH, ERROR_ACCESS, "the library forbids the statement", "" },
+	{ SQLITE_NOMEM, ERROR_ACCESS, "out of memory", "" },
+	{ SQLITE_NOTADB, ERROR_ACCESS, "the file is no database",
+	  "Point the URL at another path, or move that file away." },
+	{ SQLITE_CORRUPT, ERROR_ACCESS, "the file is damaged",
+	  "Restore it from a backup, save what is left with sqlite3's "
+	  ".recover, or move the file away." },
+	{ SQLITE_CONSTRAINT, ERROR_DATA, "a value that a constraint refuses",
+	  "" },
+	{ SQLITE_MISMATCH, ERROR_DATA, "a value of another type", "" },
+	{ SQLITE_TOOBIG, ERROR_DATA, "a value beyond SQLite's limit", "" },
+	{ SQLITE_ERROR, ERROR_SCHEMA, "no such table or column", "" },
+	{ SQLITE_SCHEMA, ERROR_SCHEMA, "the tables keep changing under us",
+	  "" },
+	{ SQLITE_MISUSE, ERROR_BUG, "the library was called wrongly", "" },
+	{ SQLITE_RANGE, ERROR_BUG, "a parameter that is not there", "" },
+};
+
+static const struct sqlite_error_class *sqlite_error_find(int code)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sqlite_error_classes); i++) {
+		int known = sqlite_error_classes[i].code;
+
+		if (known == code || known == (code & 0xff))
+			return &sqlite_error_classes[i];
+	}
+	return NULL;
+}
+
+enum error_code sqlite_error_code(int code)
+{
+	const struct sqlite_error_class *found = sqlite_error_find(code);
+
+	return found ? found->error : ERROR_UNKNOWN;
+}
+
+const char *sqlite_error_hint(int code)
+{
+	const struct sqlite_error_class *found = sqlite_error_find(code);
+
+	return found ? found->hint : "";
+}

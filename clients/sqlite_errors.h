@@ -1,0 +1,16 @@
+/*
+ * What a result code of SQLite means to Tidemark: one table with the reason of
+ * each line. Called by clients/sqlite.c alone.
+ */
+#ifndef TIDEMARK_CLIENTS_SQLITE_ERRORS_H
+#define TIDEMARK_CLIENTS_SQLITE_ERRORS_H
+
+#include "core/base/error.h"
+
+/* The class of an (extended) result code; ERROR_UNKNOWN if neither it nor its
+ * primary code is in the table. */
+enum error_code sqlite_error_code(int code);
+/* What to do next about this one, as a sentence; "" if there is nothing. */
+const char *sqlite_error_hint(int code);
+
+#endif
