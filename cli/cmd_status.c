@@ -25,15 +25,19 @@ static char *status_lag_text(int64_t lag_us)
 
 static char *status_last_text(const struct status_result *r)
 {
-	char when[CLOCK_TEXT_SIZE];
+	char when[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE] = "";
 	const struct attempt *a = &r->last;
+	bool open = breaker_is_open(&r->breaker, clock_now_us());
 
 	if (!r->has_last)
 		return xstrdup(r->runs_known ? "never" : "-");
 	clock_format_utc(a->ended_at ? a->ended_at : a->started_at, when);
-	return xstrfmt("%s at %s, %" PRId64 " rows%s%s",
-		       *a->outcome ? a->outcome : "running", when, a->rows_read,
-		       a->error_message ? ": " : "",
+	if (open)
+		clock_format_utc(r->breaker.open_until, until);
+	return xstrfmt("%s%s%s%s at %s, %" PRId64 " rows%s%s",
+		       open ? "breaker open until " : "", until,
+		       open ? "; " : "", *a->outcome ? a->outcome : "running",
+		       when, a->rows_read, a->error_message ? ": " : "",
 		       a->error_message ? a->error_message : "");
 }
 

@@ -29,6 +29,7 @@ static const char *sync_outcome(const struct run_result *r)
 			return "did not run";
 		return "stopped";
 	case OUTCOME_FAILED:
+	case OUTCOME_RETRIED:
 		return r->started_us ? "failed" : "did not run";
 	case OUTCOME_BUSY:
 		return "busy";

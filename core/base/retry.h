@@ -14,6 +14,12 @@ struct retry_policy {
 	int64_t max_backoff_us;
 };
 
+/* When runs that keep failing are left alone for a while. */
+struct breaker_policy {
+	int64_t failures; /* runs in a row; 0: never */
+	int64_t cool_down_us;
+};
+
 /* Delay before try `attempt` + 1 (attempt counts from 1), in µs; `random` is
  * any 64-bit random number. Never overflows. */
 int64_t retry_delay_us(const struct retry_policy *policy, int64_t attempt,

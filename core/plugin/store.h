@@ -71,7 +71,9 @@ struct attempt {
 	char *pipeline;
 	char *tenant;
 	char *state; /* RUNNING, SUCCEEDED, FAILED */
-	char *outcome; /* caught_up, stopped, failed, busy; "" while running */
+	/* caught_up, stopped, failed, busy, retried (another attempt followed);
+	 * "" while running. */
+	char *outcome;
 	char *host;
 	int64_t pid;
 	int64_t logic_version;

@@ -176,8 +176,8 @@ static int ledger_locate(struct store *store, struct run_result *r,
 
 int ledger_end(struct store *store, struct run_result *r, struct error *err)
 {
-	bool failed =
-		r->outcome == OUTCOME_FAILED || r->outcome == OUTCOME_BUSY;
+	bool failed = r->outcome != OUTCOME_CAUGHT_UP &&
+		      r->outcome != OUTCOME_STOPPED;
 	struct attempt a;
 	char host[256];
 	int rc;

@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
+#include "core/sync/breaker.h"
 #include "core/sync/ledger.h"
 #include "core/sync/replay.h"
 #include "core/sync/try.h"
@@ -53,6 +54,7 @@ static void pipeline_close_attempt(struct store *store, struct run_result *out,
 	struct error ignored = ERROR_INIT;
 
 	pipeline_outcome(out, err);
+	out->outcome = OUTCOME_RETRIED;
 	ledger_end(store, out, &ignored);
 	error_clear(&out->error);
 	pipeline_new_attempt(out);
@@ -114,6 +116,10 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 {
 	int rc = ledger_close_others(c->store, out, err);
 
+	/* A run that is not tried is none: it leaves no trace in the ledger,
+	 * which would keep the breaker open. */
+	if (!rc && breaker_check(c->store, c->p, &c->tries.single, err))
+		return -(int)err->code;
 	if (!rc)
 		rc = pipeline_tries(c, out, err);
 	pipeline_outcome(out, err);

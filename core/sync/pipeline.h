@@ -14,7 +14,8 @@ enum outcome {
 	OUTCOME_CAUGHT_UP,
 	OUTCOME_STOPPED,
 	OUTCOME_FAILED,
-	OUTCOME_BUSY
+	OUTCOME_BUSY,
+	OUTCOME_RETRIED /* of an attempt that another one followed */
 };
 const char *outcome_name(enum outcome o);
 

@@ -10,7 +10,7 @@
 const char *outcome_name(enum outcome o)
 {
 	static const char *const names[] = { "caught_up", "stopped", "failed",
-					     "busy" };
+					     "busy", "retried" };
 
 	return names[o];
 }

@@ -37,6 +37,7 @@ struct pipeline_settings {
 	struct drift_policy drift;
 	int64_t batch_rows, batch_bytes, batch_target_us;
 	struct retry_policy retry;
+	struct breaker_policy breaker;
 	int64_t logic_version;
 	char *tenant;
 };

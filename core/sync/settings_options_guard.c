@@ -116,12 +116,19 @@ const struct option pace_options[] = {
 static const struct option breaker_options[] = {
 	{ .name = "failures",
 	  .type = OPTION_COUNT,
+	  OPTION_FIELD(struct pipeline_input, p.breaker.failures),
 	  .default_text = "5",
-	  .doc = "Failures in a row that open it." },
+	  .max = 1000,
+	  .doc = "Runs that failed in a row (exit 1 or 3) and open it; 0 is "
+		 "off." },
 	{ .name = "cool_down",
 	  .type = OPTION_DURATION,
+	  OPTION_FIELD(struct pipeline_input, p.breaker.cool_down_us),
 	  .default_text = "30s",
-	  .doc = "How long it stays open." },
+	  .max = US_PER_DAY,
+	  .doc = "How long it stays open: runs end at once with exit 3. The "
+		 "first one after that makes one try; it closes, or opens "
+		 "again." },
 	{ .name = NULL },
 };
 
@@ -132,7 +139,9 @@ const struct option retry_options[] = {
 	  .default_text = "5",
 	  .min = 1,
 	  .max = 1000,
-	  .doc = "Tries in all, of what is worth another try." },
+	  .doc = "Tries in a row of what is worth another try, until a batch "
+		 "is loaded; 2 if what went wrong is in no table. A batch "
+		 "that lost a deadlock is loaded again by itself." },
 	{ .name = "backoff",
 	  .type = OPTION_DURATION,
 	  OPTION_FIELD(struct pipeline_input, p.retry.backoff_us),
@@ -147,7 +156,6 @@ const struct option retry_options[] = {
 	  .doc = "Longest wait of all." },
 	{ .name = "breaker",
 	  .type = OPTION_TABLE,
-	  .flags = OPTION_UNSUPPORTED,
 	  .table = breaker_options,
 	  .doc = "Rest after failures in a row." },
 	{ .name = NULL },

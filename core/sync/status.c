@@ -72,7 +72,8 @@ static int64_t status_runs(const struct pipeline_settings *p,
 			   struct store *store, struct status_result *out)
 {
 	const struct run_filter filter = { .pipeline = p->name,
-					   .limit = STATUS_RUNS };
+					   .limit = STATUS_RUNS +
+						    breaker_looks(p) };
 	struct attempt_list list = { NULL, 0, 0 };
 	struct error err = ERROR_INIT;
 	int64_t age = -1;
@@ -85,6 +86,7 @@ static int64_t status_runs(const struct pipeline_settings *p,
 		status_note(out, "state", &err);
 	else
 		out->runs_known = true;
+	breaker_judge(&out->breaker, &p->breaker, &list, clock_now_us());
 	for (size_t i = 0; i < list.n && age < 0; i++)
 		if (status_caught_up(&list.items[i], out->watermark))
 			age = clock_now_us() - list.items[i].started_at;
@@ -208,6 +210,7 @@ void status_result_release(struct status_result *r)
 	free(r->watermark);
 	attempt_release(&r->last);
 	lease_release(&r->lease);
+	breaker_release(&r->breaker);
 	strlist_release(&r->notes);
 	memset(r, 0, sizeof(*r));
 }
@@ -242,6 +245,15 @@ static json_t *status_last_json(const struct attempt *a)
 		(json_int_t)a->rows_unchanged, "error", error);
 }
 
+static json_t *status_breaker_json(const struct breaker *b)
+{
+	if (!breaker_is_open(b, clock_now_us()))
+		return json_null();
+	return json_pack("{s:o, s:I}", "open_until",
+			 status_time_json(b->open_until), "failures",
+			 (json_int_t)b->failures);
+}
+
 json_t *status_result_json(const struct status_result *r)
 {
 	json_t *notes = json_array();
@@ -252,7 +264,7 @@ json_t *status_result_json(const struct status_result *r)
 	for (size_t i = 0; i < r->notes.n; i++)
 		json_array_append_new(notes, json_string(r->notes.items[i]));
 	return json_pack(
-		"{s:s, s:o, s:s?, s:o, s:o, s:o, s:n, s:i, s:o}", "pipeline",
+		"{s:s, s:o, s:s?, s:o, s:o, s:o, s:o, s:i, s:o}", "pipeline",
 		r->pipeline->name, "watermark", mark ? mark : json_null(),
 		"from", r->from, "lag_seconds",
 		r->lag_us < 0
@@ -261,5 +273,6 @@ json_t *status_result_json(const struct status_result *r)
 		"last_run",
 		r->has_last ? status_last_json(&r->last) : json_null(), "lease",
 		r->leased ? lease_json(&r->lease) : json_null(), "breaker",
-		"dead_letters", 0, "notes", notes);
+		status_breaker_json(&r->breaker), "dead_letters", 0, "notes",
+		notes);
 }

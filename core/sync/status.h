@@ -6,7 +6,7 @@
 #ifndef TIDEMARK_CORE_SYNC_STATUS_H
 #define TIDEMARK_CORE_SYNC_STATUS_H
 
-#include "core/plugin/store.h"
+#include "core/sync/breaker.h"
 #include "core/sync/settings.h"
 
 struct status_result {
@@ -18,6 +18,7 @@ struct status_result {
 	bool runs_known, has_last;
 	struct lease lease;
 	bool leased;
+	struct breaker breaker;
 	struct strlist notes; /* what could not be reached, and why */
 };
 

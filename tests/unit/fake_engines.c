@@ -36,6 +36,8 @@ static int fake_open(struct connector **out, const struct connection *conn,
 	fake.opens++;
 	if (fake.source_rows < 0)
 		return error_set(err, ERROR_ACCESS, "planted: no source");
+	if (fake.opens <= fake.fail_opens)
+		return error_set(err, ERROR_TRANSIENT, "planted in open");
 	fake_connector.ops = &fake_connector_ops;
 	*out = &fake_connector;
 	return 0;
@@ -253,6 +255,12 @@ static void fake_commit(const struct batch *b, const struct checkpoint *next)
 	fake.rows_total = next->rows_total;
 }
 
+static bool fake_reaches(const struct batch *b, int64_t id)
+{
+	return id && b->n_rows &&
+	       vector_i64(&b->vectors[0], b->n_rows - 1) >= id;
+}
+
 static int fake_load(struct destination *d, const struct batch *batch,
 		     const struct checkpoint *next, struct load_counts *out,
 		     struct error *err)
@@ -263,7 +271,8 @@ static int fake_load(struct destination *d, const struct batch *batch,
 		fake.largest_batch = batch->n_rows;
 	if (fake.loads == fake.stop_at_load)
 		stop_request();
-	if (fake.loads == fake.fail_load_at || fake.fail_load_every_time)
+	if (fake.loads == fake.fail_load_at || fake.fail_load_every_time ||
+	    fake_reaches(batch, fake.fail_load_from))
 		return error_set(err, fake.fail_load_with, "planted in load");
 	if (fake.in_load)
 		fake.in_load();

@@ -22,6 +22,8 @@ struct fake {
 	int fail_load_at; /* number of the load that fails, 0: none */
 	enum error_code fail_load_with;
 	bool fail_load_every_time;
+	int64_t fail_load_from; /* every load that has this id or a later one */
+	int fail_opens; /* so many opens of the source fail: TRANSIENT */
 	int fail_after_commit_at; /* this load commits, then says TRANSIENT */
 	int fail_next_at; /* number of the next() that fails */
 	int stop_at_load; /* stop_request() during this load */
@@ -39,6 +41,8 @@ struct fake {
 	int64_t stored_fence; /* at the destination */
 	int claims; /* prepares that were to claim the row */
 	void (*in_load)(void); /* called in each, before it commits */
+	int failed_runs; /* attempts in the store that failed: TRANSIENT */
+	int64_t failed_at; /* their end */
 	size_t largest_batch;
 	char *last_state, *last_outcome; /* of the last saved attempt */
 	char last_attempt[64], last_run[64];

@@ -72,13 +72,29 @@ static int fake_save_batch(struct store *s, const struct batch_record *b,
 	return 0;
 }
 
+static void fake_list_failed(struct attempt_list *out, const char *pipeline)
+{
+	struct attempt *a;
+
+	out->items = xgrow(out->items, &out->capacity, out->n + 1,
+			   sizeof(*out->items));
+	a = &out->items[out->n++];
+	attempt_init(a);
+	a->pipeline = xstrdup(pipeline);
+	a->state = xstrdup("FAILED");
+	a->outcome = xstrdup("failed");
+	a->ended_at = fake.failed_at;
+	a->error_code = xstrdup("transient");
+	a->error_message = xstrdup("planted");
+}
+
 static int fake_list_attempts(struct store *s, const struct run_filter *filter,
 			      struct attempt_list *out, struct error *err)
 {
 	(void)s;
-	(void)filter;
-	(void)out;
 	(void)err;
+	for (int i = 0; i < fake.failed_runs; i++)
+		fake_list_failed(out, filter->pipeline);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/sync/pipeline.h"
@@ -133,6 +134,7 @@ static void test_gives_up(void **state)
 		{ ERROR_TRANSIENT, 3 }, { ERROR_ACCESS, 1 },
 		{ ERROR_SCHEMA, 1 },	{ ERROR_DATA, 1 },
 		{ ERROR_STATE, 1 },	{ ERROR_BUG, 1 },
+		{ ERROR_CONFLICT, 1 },	{ ERROR_UNKNOWN, 2 },
 	};
 	struct run_options options = { 0 };
 	struct run_result r;
@@ -152,6 +154,99 @@ static void test_gives_up(void **state)
 		assert_null(fake.watermark);
 		run_result_release(&r);
 	}
+}
+
+/* The batch that lost a deadlock, not the run: nothing is opened anew, and no
+ * more tries than the policy has. */
+static void test_conflict_is_the_same_batch_again(void **state)
+{
+	static const int at[] = { 1, 3 };
+	struct run_options options = { 0 };
+	struct run_result r;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
+		fake_reset(1000);
+		fake.fail_load_at = at[i];
+		fake.fail_load_with = ERROR_CONFLICT;
+		assert_int_equal(test_run(&r, &options), 0);
+		assert_int_equal(fake.opens, 1);
+		assert_each_once(1000);
+		assert_int_equal(fake.loads, r.batches + 1);
+		run_result_release(&r);
+	}
+	fake_reset(1000);
+	fake.fail_load_every_time = true;
+	fake.fail_load_with = ERROR_CONFLICT;
+	assert_int_equal(test_run(&r, &options), -ERROR_CONFLICT);
+	assert_int_equal(fake.loads, 3);
+	run_result_release(&r);
+}
+
+/* A refresh that gets as far every time gets nowhere. */
+static void test_refresh_gives_up(void **state)
+{
+	struct run_options options = { .full_refresh = true };
+	struct run_result r;
+
+	(void)state;
+	fake_reset(1000);
+	fake.fail_load_from = 500;
+	fake.fail_load_with = ERROR_TRANSIENT;
+	assert_int_equal(test_run(&r, &options), -ERROR_TRANSIENT);
+	assert_int_equal(fake.opens, 3);
+	assert_int_equal(fake.finishes, 0);
+	run_result_release(&r);
+}
+
+static int test_run_after(int64_t ended_us_ago, struct run_result *r)
+{
+	struct pipeline_settings p = test_settings();
+	struct run_options options = { 0 };
+	struct error err = ERROR_INIT;
+
+	p.breaker.failures = 3;
+	p.breaker.cool_down_us = 30 * US_PER_SECOND;
+	fake.failed_runs = 3;
+	fake.failed_at = clock_now_us() - ended_us_ago;
+	return pipeline_run(&p, &test_store, &options, r, &err);
+}
+
+static void test_open_breaker_tries_nothing(void **state)
+{
+	struct run_result r;
+
+	(void)state;
+	fake_reset(10);
+	assert_int_equal(test_run_after(US_PER_SECOND, &r), -ERROR_ACCESS);
+	assert_int_equal(r.outcome, OUTCOME_FAILED);
+	assert_non_null(strstr(r.error.message, "the breaker is open until"));
+	assert_int_equal(fake.opens, 0);
+	/* The ledger does not hear of it. */
+	assert_null(fake.last_state);
+	run_result_release(&r);
+}
+
+static void test_half_open_breaker_tries_once(void **state)
+{
+	struct run_result r;
+
+	(void)state;
+	fake_reset(10);
+	fake.fail_opens = 1;
+	assert_int_equal(test_run_after((60 * US_PER_SECOND), &r),
+			 -ERROR_TRANSIENT);
+	assert_int_equal(fake.opens, 1);
+	assert_string_equal(fake.last_state, "FAILED");
+	run_result_release(&r);
+	/* What works is retried as ever. */
+	fake_reset(1000);
+	fake.fail_load_at = 2;
+	fake.fail_load_with = ERROR_TRANSIENT;
+	assert_int_equal(test_run_after((60 * US_PER_SECOND), &r), 0);
+	assert_int_equal(fake.opens, 2);
+	assert_each_once(1000);
+	run_result_release(&r);
 }
 
 static void test_max_batches(void **state)
@@ -310,6 +405,10 @@ int main(void)
 		cmocka_unit_test(test_second_run_loads_nothing),
 		cmocka_unit_test(test_goes_on_from_the_destinations_mark),
 		cmocka_unit_test(test_gives_up),
+		cmocka_unit_test(test_conflict_is_the_same_batch_again),
+		cmocka_unit_test(test_refresh_gives_up),
+		cmocka_unit_test(test_open_breaker_tries_nothing),
+		cmocka_unit_test(test_half_open_breaker_tries_once),
 		cmocka_unit_test(test_max_batches),
 		cmocka_unit_test(test_counts_must_add_up),
 		cmocka_unit_test(test_store_failure_is_a_failure),
