@@ -49,7 +49,6 @@ const char *option_expects(const struct option *option)
 		[OPTION_SIZE] = "a size such as 32MiB",
 		[OPTION_DURATION] = "a duration such as 500ms, 10s or 1h30m",
 		[OPTION_CHOICE] = "one of its choices",
-		[OPTION_NUMBER] = "a number",
 		[OPTION_LIST] = "a list such as [a, b]",
 		[OPTION_TABLE] = "a map",
 		[OPTION_MAP] = "a map",

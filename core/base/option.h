@@ -23,7 +23,6 @@ enum option_type {
 	OPTION_SIZE, /* int64_t bytes */
 	OPTION_DURATION, /* int64_t µs */
 	OPTION_CHOICE, /* an enum, bool or int64_t; may also have a table */
-	OPTION_NUMBER, /* checked only */
 	OPTION_LIST, /* struct strlist of distinct texts */
 	OPTION_TABLE, /* nested keys, fields of the same struct */
 	OPTION_MAP, /* names of the user's own, each with a table or an
@@ -36,7 +35,8 @@ enum option_flags {
 	OPTION_SECRET = 1 << 2, /* not to be written out in an exposed file */
 	OPTION_URL = 1 << 3, /* the same for the password inside */
 	OPTION_PARTIAL = 1 << 4, /* nothing inside is required */
-	OPTION_OR_COUNT = 1 << 5, /* a text that may be a bare number */
+	OPTION_OR_COUNT = 1 << 5, /* a text that may be a bare integer */
+	OPTION_OR_NUMBER = 1 << 6, /* TEXT, MAP of them: a bare number */
 };
 
 struct option_choice {

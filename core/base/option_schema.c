@@ -57,8 +57,6 @@ static json_t *option_scalar_schema(const struct option *option)
 			json_pack("{si}", "const", 0),
 			option_pattern("^(([0-9]+(d|h|m|s|ms|us))+"
 				       "|0)$|" OPTION_REFERENCE_PATTERN));
-	case OPTION_NUMBER:
-		return json_pack("{ss}", "type", "number");
 	case OPTION_CHOICE:
 		return option_choices_schema(option);
 	case OPTION_LIST:
@@ -68,6 +66,8 @@ static json_t *option_scalar_schema(const struct option *option)
 		if (option->flags & OPTION_OR_COUNT)
 			return json_pack("{s[ss]}", "type", "string",
 					 "integer");
+		if (option->flags & OPTION_OR_NUMBER)
+			return json_pack("{s[ss]}", "type", "string", "number");
 		return json_pack("{ss}", "type", "string");
 	}
 }
@@ -78,6 +78,7 @@ static json_t *option_schema(const struct option *option, unsigned flags);
 static json_t *option_map_schema(const struct option *option, unsigned flags)
 {
 	struct option element = { .name = option->name,
+				  .flags = option->flags & OPTION_OR_NUMBER,
 				  .type = option->table ? OPTION_TABLE
 							: option->element,
 				  .table = option->table,

@@ -75,16 +75,6 @@ static int option_bad_choice(struct option_context *ctx,
 	return -ERROR_CONFIG;
 }
 
-static bool option_is_number(const char *text)
-{
-	char *end;
-
-	if (strspn(text, "+-.0123456789eE") != strlen(text))
-		return false;
-	strtod(text, &end);
-	return end != text && !*end;
-}
-
 /* The text as the int64 that the type stores; false if it is none. */
 static bool option_scan(const struct option *option, const char *text,
 			int64_t *out)
@@ -98,9 +88,6 @@ static bool option_scan(const struct option *option, const char *text,
 		return units_parse_size(text, out);
 	case OPTION_DURATION:
 		return units_parse_duration(text, out);
-	case OPTION_NUMBER:
-		*out = 0;
-		return option_is_number(text);
 	case OPTION_CHOICE:
 		for (c = option->choices; c->name; c++)
 			if (!strcmp(c->name, text)) {

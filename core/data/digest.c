@@ -161,8 +161,8 @@ static void digest_put_variable(struct strbuf *sb, const struct vector *v,
 			  sb->len - start - sizeof(header));
 }
 
-static void digest_put_value(struct strbuf *sb, const struct vector *v,
-			     size_t row, size_t column)
+void digest_add_value(struct strbuf *sb, const struct vector *v, size_t row,
+		      size_t column)
 {
 	uint8_t bytes[DIGEST_HEADER + 16];
 	size_t n = 0;
@@ -195,7 +195,7 @@ void digest_add_batch(struct digest *d, const struct batch *b)
 
 		strbuf_reset(&row_bytes);
 		for (size_t i = 0; i < b->schema->n_columns; i++)
-			digest_put_value(&row_bytes, &b->vectors[i], row, i);
+			digest_add_value(&row_bytes, &b->vectors[i], row, i);
 		hash = XXH3_128bits(row_bytes.data, row_bytes.len);
 		digest_add_hash(d, hash.low64, hash.high64);
 	}

@@ -16,6 +16,10 @@ struct digest {
 };
 
 #define DIGEST_TEXT_SIZE 33
+/* The canonical bytes of one value, as they are hashed: equal for equal values
+ * of the column with this ordinal. */
+void digest_add_value(struct strbuf *sb, const struct vector *v, size_t row,
+		      size_t column);
 void digest_add_batch(struct digest *d, const struct batch *b);
 void digest_add(struct digest *d, const struct digest *other);
 void digest_text(const struct digest *d, char out[DIGEST_TEXT_SIZE]); /* hex */

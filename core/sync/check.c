@@ -6,6 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "core/plugin/registry.h"
+#include "core/sync/gate.h"
 #include "core/sync/runner.h"
 
 /* What one look has in hand. */
@@ -97,6 +98,11 @@ static void look_at_columns(struct look *l)
 			     l->p->source_table, load_mode_name(l->p->mode));
 }
 
+static void look_at_gate(struct look *l)
+{
+	gate_free(gate_new(l->p, &l->schema, &l->out->problems));
+}
+
 static void look_at_source(struct look *l)
 {
 	const struct connector_ops *ops;
@@ -114,6 +120,7 @@ static void look_at_source(struct look *l)
 	}
 	l->described = true;
 	look_at_columns(l);
+	look_at_gate(l);
 	if (ops->inspect(l->source, &l->spec, &l->mark, &l->schema,
 			 &l->out->problems, &err))
 		look_failed(l, "source", &err);

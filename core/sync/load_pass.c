@@ -4,7 +4,9 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/sync/gate.h"
 #include "core/sync/ledger.h"
+#include "core/sync/load.h"
 #include "core/sync/replay.h"
 #include "core/sync/run.h"
 
@@ -60,34 +62,6 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 	run_identity(r, b, next);
 }
 
-static void run_count(struct run *r, const struct batch *b,
-		      const struct load_counts *counts)
-{
-	r->out->batches++;
-	r->out->rows_read += (int64_t)b->n_rows;
-	r->out->bytes_read += (int64_t)batch_bytes(b);
-	r->out->rows_inserted += counts->inserted;
-	r->out->rows_updated += counts->updated;
-	r->out->rows_unchanged += counts->unchanged;
-	r->out->rows_deleted += counts->deleted;
-	r->out->progress = b->progress;
-}
-
-static int run_account(const struct batch *b, const struct load_counts *counts,
-		       struct error *err)
-{
-	int64_t sum = counts->inserted + counts->updated + counts->unchanged;
-
-	if (sum == (int64_t)b->n_rows)
-		return 0;
-	return error_set(err, ERROR_BUG,
-			 "accounting: %zu rows read but %" PRId64
-			 " inserted + %" PRId64 " updated + %" PRId64
-			 " unchanged",
-			 b->n_rows, counts->inserted, counts->updated,
-			 counts->unchanged);
-}
-
 static struct batch_record run_batch_record(struct run *r,
 					    const struct read_batch *rb,
 					    const struct checkpoint *next,
@@ -122,7 +96,7 @@ static int run_loaded(struct run *r, const struct read_batch *rb,
 	const char *mark = r->options->replay ? NULL : next->watermark;
 	int rc;
 
-	run_count(r, &rb->batch, counts);
+	run_result_count(r->out, &rb->batch, counts);
 	r->out->last_batch_us = load_us;
 	if (!r->target.refresh && !r->options->replay)
 		run_set_text(&r->out->watermark_after, next->watermark);
@@ -149,29 +123,15 @@ static void run_refused(struct run *r, const struct read_batch *rb,
 	ledger_batch(r->store, r->out, &record, NULL, &ignored);
 }
 
-/* A deadlock is nobody's fault, and its loser has lost one transaction only:
- * the same batch again, under the same name. */
+/* Nothing of a refresh lasts before its end, and a replay begins its window
+ * again: a batch of them is no progress. */
 static int run_load_batch(struct run *r, const struct batch *b,
 			  const struct checkpoint *next,
 			  struct load_counts *counts, struct error *err)
 {
-	/* Nothing of a refresh lasts before its end, and a replay begins its
-	 * window again: a batch of them is no progress, nor do the conflicts
-	 * of all its batches add up. */
-	struct tries batch_tries = *r->tries;
-	int rc;
-
-	do {
-		error_clear(err);
-		rc = r->destination->ops->load(r->destination, b, next, counts,
-					       err);
-	} while (rc == -ERROR_CONFLICT && tries_again(&batch_tries, err));
-	if (rc)
-		*r->tries = batch_tries;
-	else
-		tries_progress(r->tries,
-			       !r->target.refresh && !r->options->replay);
-	return rc;
+	return load_batch(r->destination, b, next,
+			  !r->target.refresh && !r->options->replay, r->tries,
+			  counts, err);
 }
 
 static int run_load(struct run *r, const struct read_batch *rb,
@@ -183,10 +143,12 @@ static int run_load(struct run *r, const struct read_batch *rb,
 	int rc;
 
 	run_checkpoint(r, &rb->batch, &next);
-	rc = run_load_batch(r, &rb->batch, &next, &counts, err);
-	load_us = clock_monotonic_us() - begun;
+	rc = gate_check(r->gate, &rb->batch, err);
 	if (!rc)
-		rc = run_account(&rb->batch, &counts, err);
+		rc = window_check_next(&r->window, rb->batch.n_rows, err);
+	if (!rc)
+		rc = run_load_batch(r, &rb->batch, &next, &counts, err);
+	load_us = clock_monotonic_us() - begun;
 	if (rc)
 		run_refused(r, rb, &next, load_us, err);
 	else
@@ -203,8 +165,10 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 	struct load_counts counts = { 0, 0, 0, 0 };
 	struct checkpoint next;
 	bool moved;
-	int rc = 0;
+	int rc = window_check_end(&r->window, err);
 
+	if (rc)
+		return rc;
 	r->out->outcome = OUTCOME_CAUGHT_UP;
 	r->out->progress = 1;
 	if (r->options->replay)

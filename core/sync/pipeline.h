@@ -67,6 +67,9 @@ void run_result_release(struct run_result *r);
 /* Rows that the pass's last batch says are held back: told in the log and in
  * the reason of the guarantee. */
 void run_result_hold(struct run_result *r, const struct batch *last);
+/* A batch that was loaded. */
+void run_result_count(struct run_result *r, const struct batch *b,
+		      const struct load_counts *counts);
 json_t *run_result_json(const struct run_result *r); /* new reference */
 
 /* Run once, with retries of transient errors; each retry opens both ends anew

@@ -35,6 +35,19 @@ void run_result_release(struct run_result *r)
 	memset(r, 0, sizeof(*r));
 }
 
+void run_result_count(struct run_result *r, const struct batch *b,
+		      const struct load_counts *counts)
+{
+	r->batches++;
+	r->rows_read += (int64_t)b->n_rows;
+	r->bytes_read += (int64_t)batch_bytes(b);
+	r->rows_inserted += counts->inserted;
+	r->rows_updated += counts->updated;
+	r->rows_unchanged += counts->unchanged;
+	r->rows_deleted += counts->deleted;
+	r->progress = b->progress;
+}
+
 void run_result_hold(struct run_result *r, const struct batch *last)
 {
 	const char *newest = last->newest_held;

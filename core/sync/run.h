@@ -8,6 +8,7 @@
 #include "core/plugin/connector.h"
 #include "core/sync/reader.h"
 #include "core/sync/try.h"
+#include "core/sync/window.h"
 
 /* One try: both ends opened anew, from the destination's mark to the end. */
 struct run {
@@ -28,6 +29,8 @@ struct run {
 	struct checkpoint checkpoint; /* as it stands in the destination */
 	json_t *identity;
 	bool again; /* a column has made every row new */
+	struct gate *gate;
+	struct window window;
 	struct reader reader;
 	size_t rows; /* of the next batch */
 	/* Of the batch at hand: the marks before and behind it. In a replay

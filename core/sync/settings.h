@@ -14,6 +14,22 @@
 #include "core/plugin/connector.h"
 #include "core/plugin/destination.h"
 
+/* Conditions that rows have to meet; core/sync/gate.h says how. */
+enum gate_kind { GATE_NOT_NULL, GATE_MIN, GATE_MAX, GATE_MATCH, GATE_UNIQUE };
+
+struct gate_limit {
+	enum gate_kind kind; /* MIN, MAX, MATCH */
+	char *column;
+	char *text; /* the bound or pattern as written */
+};
+
+struct gate_settings {
+	struct strlist not_null, unique;
+	struct gate_limit *limits;
+	size_t n_limits;
+	int64_t min_rows, max_rows; /* 0: off */
+};
+
 struct pipeline_settings {
 	char *name;
 	int line; /* of the config, 0 for `copy` */
@@ -36,6 +52,7 @@ struct pipeline_settings {
 	enum load_mode mode;
 	struct drift_policy drift;
 	int64_t batch_rows, batch_bytes, batch_target_us;
+	struct gate_settings gate;
 	struct retry_policy retry;
 	struct breaker_policy breaker;
 	int64_t logic_version;

@@ -53,4 +53,13 @@ int settings_check_connection(struct option_context *ctx,
 			      const struct config_node *node,
 			      const struct connection *c);
 
+/* The keys gate.min, gate.max and gate.match (parse of an option). */
+int settings_parse_limits(struct option_context *ctx,
+			  const struct option *option,
+			  const struct config_node *node, void *base);
+void settings_release_gate(struct gate_settings *gate);
+int settings_check_gate(struct option_context *ctx,
+			const struct config_node *node,
+			const struct gate_settings *gate);
+
 #endif

@@ -312,9 +312,10 @@ const struct option pipeline_options[] = {
 	  .doc = "How much is read, loaded and marked at a time." },
 	{ .name = "gate",
 	  .type = OPTION_TABLE,
-	  .flags = OPTION_UNSUPPORTED,
 	  .table = gate_options,
-	  .doc = "Conditions that rows have to meet." },
+	  .doc = "Conditions that rows have to meet before they are loaded: a "
+		 "batch that breaks one is not, the mark stays before it, and "
+		 "the run ends with exit 5." },
 	{ .name = "on_bad_row",
 	  .type = OPTION_CHOICE,
 	  .flags = OPTION_UNSUPPORTED,

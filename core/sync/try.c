@@ -7,6 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/sync/gate.h"
 #include "core/sync/ledger.h"
 #include "core/sync/opening.h"
 #include "core/sync/replay.h"
@@ -33,6 +34,7 @@ static void run_init(struct run *r)
 static void run_release(struct run *r)
 {
 	reader_stop(&r->reader);
+	gate_free(r->gate);
 	if (r->destination)
 		r->destination->ops->close(r->destination);
 	if (r->source)
@@ -91,6 +93,8 @@ static int run_open(struct run *r, struct error *err)
 	rc = run_open_source(r, err);
 	opened = opening_end(&opening, &r->destination, rc ? &ignored : err);
 	rc = rc ? rc : opened;
+	if (!rc)
+		rc = gate_open(&r->gate, r->p, &r->schema, err);
 	if (!rc)
 		r->rows = pipeline_first_rows((size_t)r->p->batch_rows,
 					      r->destination->ops->batch_rows);
@@ -256,6 +260,19 @@ static int run_check_options(struct run *r, struct error *err)
 		r->p->mode == LOAD_REPLACE ? "mode replace" : "--full-refresh");
 }
 
+/* How many rows there are is asked before the first is loaded; a refresh is
+ * not seen before its end, and a replay's window was let through once. */
+static int run_open_window(struct run *r, const struct scan *scan,
+			   struct error *err)
+{
+	window_init(&r->window, r->p, r->target.refresh,
+		    r->options->replay ? 0 : r->out->rows_read);
+	if (r->target.refresh || r->options->replay)
+		return 0;
+	return window_count(&r->window, scan, r->destination, r->rows, run_tick,
+			    r, err);
+}
+
 static int run_start_reader(struct run *r, struct error *err)
 {
 	/* Two batches are in memory at once: each gets half of the bound. */
@@ -294,6 +311,8 @@ static int run_sync(struct run *r, struct error *err)
 	if (!rc && r->options->replay)
 		rc = replay_bound(r, err);
 	scan.identity = r->identity;
+	if (!rc)
+		rc = run_open_window(r, &scan, err);
 	if (!rc)
 		rc = r->source->ops->scan(r->source, &scan, err);
 	if (!rc)

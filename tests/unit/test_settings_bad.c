@@ -192,16 +192,36 @@ static const struct {
 	  "yet; allowed: upsert, append, delete_insert, replace" },
 	{ COMPLETE "    load: {keep_raw: 30d}\n",
 	  "t.yaml:7:22: pipelines.p.load.keep_raw: not supported yet" },
-	{ COMPLETE "    gate: {min_rows: 1}\n",
-	  "t.yaml:7:22: pipelines.p.gate.min_rows: not supported yet; only its "
-	  "default 0 is accepted" },
-	{ COMPLETE "    gate: {not_null: [a]}\n",
-	  "t.yaml:7:22: pipelines.p.gate.not_null: not supported yet" },
-	{ COMPLETE "    gate: {min: {amount: 0}}\n",
-	  "t.yaml:7:17: pipelines.p.gate.min: not supported yet" },
-	{ COMPLETE "    gate: {min: {amount: x}}\n",
-	  "t.yaml:7:26: pipelines.p.gate.min.amount: expected a number, found "
-	  "\"x\"" },
+	/* gates */
+	{ COMPLETE "    gate: {min_rows: -1}\n",
+	  "t.yaml:7:22: pipelines.p.gate.min_rows: expected a count" },
+	{ COMPLETE "    gate: {min_rows: 3, max_rows: 2}\n",
+	  "t.yaml:7:22: pipelines.p.gate.min_rows: 3 is more than the largest "
+	  "allowed, 2, of rows: nothing would pass" },
+	{ COMPLETE "    gate: {not_null: a}\n",
+	  "t.yaml:7:22: pipelines.p.gate.not_null: expected a list such as "
+	  "[a, b], found \"a\"" },
+	{ COMPLETE "    gate: {unique: [a, a]}\n",
+	  "t.yaml:7:24: pipelines.p.gate.unique: \"a\" is given twice" },
+	{ COMPLETE "    gate: {min: 0}\n",
+	  "t.yaml:7:17: pipelines.p.gate.min: expected a map of columns to "
+	  "bounds, found \"0\"" },
+	{ COMPLETE "    gate: {min: {amount: }}\n",
+	  "t.yaml:7:18: pipelines.p.gate.min.amount: expected text, found "
+	  "nothing" },
+	{ COMPLETE "    gate: {min: {amount: [1]}}\n",
+	  "t.yaml:7:26: pipelines.p.gate.min.amount: expected text, found a "
+	  "list" },
+	{ COMPLETE "    gate: {max: {amount: NaN}}\n",
+	  "t.yaml:7:26: pipelines.p.gate.max.amount: expected a number, a "
+	  "date, a time or a text, found \"NaN\"" },
+	{ COMPLETE "    gate: {max: {a: 1.5, b: 9}, min: {a: 1.50, b: 10}}\n",
+	  "t.yaml:7:38: pipelines.p.gate.min: 10 is more than the largest "
+	  "allowed, 9, of column b: nothing would pass" },
+	{ COMPLETE "    gate: {match: {code: '[A-'}}\n",
+	  "t.yaml:7:26: pipelines.p.gate.match.code: \"[A-\" is no regular "
+	  "expression: missing terminating ] for character class (at character "
+	  "4)" },
 	{ COMPLETE "    gate: {min_row: 0}\n",
 	  "unknown key \"min_row\" in pipelines.p.gate; did you mean "
 	  "\"min_rows\"?" },
@@ -216,9 +236,9 @@ static const struct {
 	  "t.yaml:7:29: pipelines.p.pace.rows_per_second: not supported yet" },
 	{ COMPLETE "    pace: {probe: {connection: s}}\n",
 	  "t.yaml:7:32: pipelines.p.pace.probe.connection: not supported yet" },
-	{ COMPLETE "    retry: {breaker: {failures: 6}}\n",
-	  "t.yaml:7:33: pipelines.p.retry.breaker.failures: not supported "
-	  "yet; only its default 5 is accepted" },
+	{ COMPLETE "    retry: {breaker: {failures: 1001}}\n",
+	  "t.yaml:7:33: pipelines.p.retry.breaker.failures: must be between 0 "
+	  "and 1000, found 1001" },
 	{ COMPLETE "    schedule: every 1m\n",
 	  "t.yaml:7:15: pipelines.p.schedule: not supported yet; only its "
 	  "default every 5m is accepted" },
@@ -254,8 +274,9 @@ static const struct {
 	{ COMPLETE "defaults: {btch: {}}\n",
 	  "t.yaml:7:12: unknown key \"btch\" in defaults; did you mean "
 	  "\"batch\"?" },
-	{ COMPLETE "defaults: {gate: {max_rows: 1}}\n",
-	  "t.yaml:7:29: defaults.gate.max_rows: not supported yet" },
+	{ COMPLETE "defaults: {gate: {match: {a: '('}}}\n",
+	  "t.yaml:7:30: defaults.gate.match.a: \"(\" is no regular "
+	  "expression" },
 	/* one table, one writer */
 	{ COMPLETE "  q:\n"
 		   "    source: {connection: s, table: public.u}\n"

@@ -1,0 +1,167 @@
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "core/base/alloc.h"
+#include "core/base/retry.h"
+#include "core/data/digest.h"
+#include "core/sync/gate_rule.h"
+
+#define VALUES_FIRST 1024 /* a power of two */
+
+/* Both hashed with a seed of the run: a chance equality, one in 2^64, is gone
+ * the next time. */
+struct values_slot {
+	uint64_t value; /* 0: free */
+	uint64_t key; /* of the row that had it first */
+};
+
+struct values_table {
+	struct values_slot *slots;
+	size_t capacity, n; /* open addressing, at most half full */
+};
+
+/* Two generations: when the younger is full, the older is forgotten. */
+struct gate_values {
+	struct values_table young, old;
+	uint64_t seed;
+	uint64_t rows; /* stands for the key where there is none */
+	struct strbuf scratch;
+};
+
+struct gate_values *gate_values_new(void)
+{
+	struct gate_values *v = xcalloc(1, sizeof(*v));
+
+	v->seed = retry_random();
+	strbuf_init(&v->scratch);
+	return v;
+}
+
+void gate_values_free(struct gate_values *v)
+{
+	if (!v)
+		return;
+	free(v->young.slots);
+	free(v->old.slots);
+	strbuf_release(&v->scratch);
+	free(v);
+}
+
+/* The slot that has this value, or the free one where it belongs. */
+static struct values_slot *values_find(const struct values_table *t,
+				       uint64_t value)
+{
+	size_t at = value & (t->capacity - 1);
+
+	while (t->slots[at].value && t->slots[at].value != value)
+		at = (at + 1) & (t->capacity - 1);
+	return &t->slots[at];
+}
+
+static void values_grow(struct values_table *t)
+{
+	struct values_table larger = {
+		.capacity = t->capacity ? t->capacity * 2 : VALUES_FIRST,
+		.n = t->n,
+	};
+
+	larger.slots = xcalloc(larger.capacity, sizeof(*larger.slots));
+	for (size_t i = 0; i < t->capacity; i++)
+		if (t->slots[i].value)
+			*values_find(&larger, t->slots[i].value) = t->slots[i];
+	free(t->slots);
+	*t = larger;
+}
+
+/* Never in the middle of a batch: the rows of one are all compared. */
+static void values_age(struct gate_values *v)
+{
+	if (v->young.n < GATE_UNIQUE_ROWS)
+		return;
+	free(v->old.slots);
+	v->old = v->young;
+	memset(&v->young, 0, sizeof(v->young));
+}
+
+/* Kinds in which equal values may be written in more than one way. */
+static bool values_has_spellings(enum type_kind kind)
+{
+	return kind == TYPE_DECIMAL || kind == TYPE_JSON ||
+	       kind == TYPE_FLOAT32 || kind == TYPE_FLOAT64;
+}
+
+static uint64_t values_hash(struct gate_values *v, const struct vector *column,
+			    size_t row, uint64_t seed)
+{
+	size_t n = column->width;
+	const void *bytes;
+
+	if (values_has_spellings(column->kind)) {
+		strbuf_reset(&v->scratch);
+		digest_add_value(&v->scratch, column, row, 0);
+		bytes = v->scratch.data;
+		n = v->scratch.len;
+	} else if (n) {
+		bytes = column->data + row * n;
+	} else {
+		bytes = vector_bytes(column, row, &n);
+	}
+	return XXH3_64bits_withSeed(bytes, n, seed);
+}
+
+static uint64_t values_hash_key(struct gate_values *v, const struct batch *b,
+				size_t row)
+{
+	const struct schema *schema = b->schema;
+	uint64_t hash = v->seed;
+
+	if (!schema->n_key)
+		return v->rows;
+	for (size_t i = 0; i < schema->n_key; i++)
+		hash = values_hash(v, &b->vectors[schema->key[i]], row, hash);
+	return hash;
+}
+
+/* Has another row of the run had this value? */
+static bool values_repeat(struct gate_values *v, uint64_t value, uint64_t key)
+{
+	struct values_slot *slot;
+
+	if (v->old.n) {
+		slot = values_find(&v->old, value);
+		if (slot->value && slot->key != key)
+			return true;
+	}
+	if (v->young.n * 2 >= v->young.capacity)
+		values_grow(&v->young);
+	slot = values_find(&v->young, value);
+	if (slot->value)
+		return slot->key != key;
+	slot->value = value;
+	slot->key = key;
+	v->young.n++;
+	return false;
+}
+
+int gate_unique_scan(struct gate_rule *rule, const struct batch *b,
+		     struct gate_found *found, struct error *err)
+{
+	const struct vector *column = &b->vectors[rule->column];
+	struct gate_values *v = rule->values;
+
+	(void)err;
+	values_age(v);
+	for (size_t row = 0; row < b->n_rows; row++) {
+		uint64_t value;
+
+		v->rows++;
+		if (vector_is_null(column, row))
+			continue;
+		value = values_hash(v, column, row, v->seed);
+		if (values_repeat(v, value ? value : 1,
+				  values_hash_key(v, b, row)))
+			gate_note(found, row);
+	}
+	return 0;
+}
