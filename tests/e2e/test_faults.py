@@ -290,7 +290,8 @@ def test_watch_outlives_a_server_restart(tidemark, own_cluster,
     destination = make_destination("sqlite")
     workload.create_items(source, rows=100)
     sync_items(tidemark, source, destination, "timestamp",
-               retry={"attempts": 2, "backoff": "50ms"})
+               retry={"attempts": 2, "backoff": "50ms",
+                      "breaker": {"cool_down": "1s"}})
     running = tidemark.start("run", "--watch", "100ms")
     wait_for(lambda: state_batches(tidemark) >= 1, 20, what="the first load")
     server.stop("immediate")

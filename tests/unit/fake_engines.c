@@ -132,6 +132,8 @@ static int fake_scan(struct connector *c, const struct scan *scan,
 {
 	(void)c;
 	(void)err;
+	if (++fake.scans == fake.grow_at_scan)
+		fake.source_rows += fake.grow_by;
 	fake_scan_args = *scan;
 	fake_at = scan->from->value ? atoll(scan->from->value) : 0;
 	return 0;

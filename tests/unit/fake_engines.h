@@ -23,6 +23,8 @@ struct fake {
 	enum error_code fail_load_with;
 	bool fail_load_every_time;
 	int64_t fail_load_from; /* every load that has this id or a later one */
+	int scans, grow_at_scan; /* rows that come just before it */
+	int64_t grow_by;
 	int fail_opens; /* so many opens of the source fail: TRANSIENT */
 	int fail_after_commit_at; /* this load commits, then says TRANSIENT */
 	int fail_next_at; /* number of the next() that fails */

@@ -249,6 +249,74 @@ static void test_half_open_breaker_tries_once(void **state)
 	run_result_release(&r);
 }
 
+static const struct {
+	int64_t rows, min, max;
+	bool refresh;
+	int64_t grow; /* between the count and the pass */
+	int fail_load_at; /* TRANSIENT */
+	enum error_code code;
+	int scans;
+	int64_t loaded; /* at least, and less than a batch more */
+} windows[] = {
+	{ 1000, 0, 0, false, 0, 0, ERROR_NONE, 1, 1000 },
+	{ 1000, 1000, 1000, false, 0, 0, ERROR_NONE, 2, 1000 },
+	{ 1000, 1001, 0, false, 0, 0, ERROR_DATA, 1, 0 },
+	{ 1000, 0, 999, false, 0, 0, ERROR_DATA, 1, 0 },
+	{ 0, 0, 1, false, 0, 0, ERROR_NONE, 2, 0 },
+	{ 0, 1, 0, false, 0, 0, ERROR_DATA, 1, 0 },
+	{ 10, 0, 9, false, 0, 0, ERROR_DATA, 1, 0 },
+	/* more than was counted, but never more than may be */
+	{ 1000, 0, 1000, false, 500, 0, ERROR_DATA, 2, 1000 },
+	{ 1000, 1000, 0, false, 500, 0, ERROR_NONE, 2, 1500 },
+	/* a second try goes on counting */
+	{ 1000, 1000, 1000, false, 0, 3, ERROR_NONE, 4, 1000 },
+	/* a refresh is counted on its way */
+	{ 1000, 1000, 1000, true, 0, 0, ERROR_NONE, 1, 1000 },
+	{ 1000, 0, 999, true, 0, 0, ERROR_DATA, 1, 900 },
+	{ 1000, 1001, 0, true, 0, 0, ERROR_DATA, 1, 1000 },
+	{ 0, 1, 0, true, 0, 0, ERROR_DATA, 1, 0 },
+	{ 1000, 1000, 1000, true, 0, 5, ERROR_NONE, 2, 1000 },
+};
+
+static int64_t test_arrived(void)
+{
+	int64_t n = 0;
+
+	for (int64_t id = 1; id <= FAKE_MOST; id++)
+		n += fake.arrived[id] > 0;
+	return n;
+}
+
+static void test_rows_of_the_window(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(windows); i++) {
+		struct pipeline_settings p = test_settings();
+		struct run_options options = { .full_refresh =
+						       windows[i].refresh };
+		struct error err = ERROR_INIT;
+		struct run_result r;
+		int64_t over;
+
+		fake_reset(windows[i].rows);
+		p.gate.min_rows = windows[i].min;
+		p.gate.max_rows = windows[i].max;
+		fake.grow_at_scan = windows[i].grow ? 2 : 0;
+		fake.grow_by = windows[i].grow;
+		fake.fail_load_at = windows[i].fail_load_at;
+		fake.fail_load_with = ERROR_TRANSIENT;
+		pipeline_run(&p, &test_store, &options, &r, &err);
+		over = test_arrived() - windows[i].loaded;
+		if (r.error.code != windows[i].code || over < 0 || over >= 100)
+			fail_msg("%zu: %s, %d rows", i, r.error.message,
+				 (int)test_arrived());
+		assert_int_equal(fake.scans, windows[i].scans);
+		if (windows[i].refresh)
+			assert_int_equal(fake.finishes, !r.error.code);
+		run_result_release(&r);
+	}
+}
+
 static void test_max_batches(void **state)
 {
 	struct run_options options = { .max_batches = 2 };
@@ -409,6 +477,7 @@ int main(void)
 		cmocka_unit_test(test_refresh_gives_up),
 		cmocka_unit_test(test_open_breaker_tries_nothing),
 		cmocka_unit_test(test_half_open_breaker_tries_once),
+		cmocka_unit_test(test_rows_of_the_window),
 		cmocka_unit_test(test_max_batches),
 		cmocka_unit_test(test_counts_must_add_up),
 		cmocka_unit_test(test_store_failure_is_a_failure),
