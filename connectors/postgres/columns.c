@@ -135,8 +135,8 @@ static int columns_probe(struct pg *pg, const struct relation *relation,
 static bool columns_is_users_fault(const struct error *err)
 {
 	return err->code == ERROR_SCHEMA || err->code == ERROR_BUG ||
-	       err->code == ERROR_UNKNOWN ||
-	       err->code == ERROR_DATA || err->code == ERROR_CONFIG;
+	       err->code == ERROR_UNKNOWN || err->code == ERROR_DATA ||
+	       err->code == ERROR_CONFIG;
 }
 
 /* Which key of the config holds the SQL that fails? */

@@ -59,8 +59,8 @@ static int prepare_ddl(struct postgres_destination *d, const struct plan *plan,
 
 	for (size_t i = 0; !rc && i < ddl->n; i++) {
 		rc = pg_exec(d->pg, ddl->items[i], err);
-		if (rc && !error_may_pass(err->code) &&
-		    rc != -ERROR_STOPPED && rc != -ERROR_ACCESS) {
+		if (rc && !error_may_pass(err->code) && rc != -ERROR_STOPPED &&
+		    rc != -ERROR_ACCESS) {
 			err->code = ERROR_SCHEMA;
 			rc = error_prefix(err, "%.200s", ddl->items[i]);
 		}

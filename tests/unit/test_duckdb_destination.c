@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "clients/duckdb_errors.h"
 #include "core/data/value.h"
 #include "destinations/common/names.h"
 #include "destinations/duckdb/internal.h"
@@ -43,6 +44,50 @@ static const struct decimal_case {
 	{ "+1", 10, 2, NULL },
 	{ " 1", 10, 2, NULL },
 };
+
+/* What DuckDB says, and as an appender says it: type and text apart. */
+static const struct {
+	const char *text;
+	int type; /* of enum duckdb_error_type */
+	enum error_code code, appended;
+} errors[] = {
+	{ "IO Error: Could not set lock on file \"w\": Conflicting lock is "
+	  "held in python3 (PID 7)",
+	  28, ERROR_STATE, ERROR_STATE },
+	{ "IO Error: No space left on device", 28, ERROR_ACCESS, ERROR_ACCESS },
+	{ "TransactionContext Error: Conflict on update!", 10, ERROR_CONFLICT,
+	  ERROR_CONFLICT },
+	{ "TransactionContext Error: Catalog write-write conflict on alter "
+	  "with \"t\"",
+	  10, ERROR_CONFLICT, ERROR_CONFLICT },
+	{ "TransactionContext Error: Failed to commit: PRIMARY KEY or UNIQUE "
+	  "constraint violation: violates primary key constraint",
+	  10, ERROR_DATA, ERROR_DATA },
+	{ "TransactionContext Error: Failed to commit: no room", 10,
+	  ERROR_ACCESS, ERROR_ACCESS },
+	{ "Constraint Error: NOT NULL constraint failed: t.v", 18, ERROR_DATA,
+	  ERROR_DATA },
+	{ "Catalog Error: Table with name t does not exist!", 13, ERROR_SCHEMA,
+	  ERROR_SCHEMA },
+	{ "INTERRUPT Error: Interrupted!", 29, ERROR_STOPPED, ERROR_STOPPED },
+	{ "HTTP Error: 503", 38, ERROR_UNKNOWN, ERROR_UNKNOWN },
+	{ "no reason given", 0, ERROR_UNKNOWN, ERROR_UNKNOWN },
+	{ "no reason given", 33, ERROR_UNKNOWN, ERROR_ACCESS },
+};
+
+static void test_errors(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		const char *text = errors[i].text;
+
+		if (duck_error_code(text) != errors[i].code ||
+		    duck_error_type_code(errors[i].type, text) !=
+			    errors[i].appended)
+			fail_msg("%s: %s", text,
+				 error_code_name(duck_error_code(text)));
+	}
+}
 
 static const char *decimal_text(duckdb_hugeint x, char out[48])
 {
@@ -725,6 +770,7 @@ static void test_url_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_decimal),
 		cmocka_unit_test(test_trim),
 		cmocka_unit_test(test_fit),

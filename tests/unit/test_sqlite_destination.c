@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "clients/sqlite.h"
+#include "clients/sqlite_errors.h"
 #include "core/base/alloc.h"
 #include "core/base/process.h"
 #include "core/data/value.h"
@@ -859,9 +860,42 @@ static void test_interrupt(void **state)
 
 #define IN_FILE(f) cmocka_unit_test_setup_teardown(f, file_make, file_unmake)
 
+static const struct {
+	int code;
+	enum error_code error;
+} errors[] = {
+	{ 5, ERROR_STATE }, /* BUSY */
+	{ 261, ERROR_STATE }, /* BUSY_RECOVERY */
+	{ 517, ERROR_CONFLICT }, /* BUSY_SNAPSHOT */
+	{ 6, ERROR_CONFLICT }, /* LOCKED */
+	{ 262, ERROR_CONFLICT }, /* LOCKED_SHAREDCACHE */
+	{ 15, ERROR_TRANSIENT }, /* PROTOCOL */
+	{ 9, ERROR_STOPPED }, /* INTERRUPT */
+	{ 13, ERROR_ACCESS }, /* FULL */
+	{ 778, ERROR_ACCESS }, /* IOERR_WRITE */
+	{ 1032, ERROR_ACCESS }, /* READONLY_DBMOVED */
+	{ 11, ERROR_ACCESS }, /* CORRUPT */
+	{ 19, ERROR_DATA }, /* CONSTRAINT */
+	{ 2067, ERROR_DATA }, /* CONSTRAINT_UNIQUE */
+	{ 1, ERROR_SCHEMA }, /* ERROR */
+	{ 21, ERROR_BUG }, /* MISUSE */
+	{ 99, ERROR_UNKNOWN },
+};
+
+static void test_errors(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
+		if (sqlite_error_code(errors[i].code) != errors[i].error)
+			fail_msg("%d is %s", errors[i].code,
+				 error_code_name(
+					 sqlite_error_code(errors[i].code)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_fit),
 		cmocka_unit_test(test_versions),
 		IN_FILE(test_floats),
