@@ -4,10 +4,10 @@
  * source has, then checked column by column; nothing is allocated for a row.
  *
  * NULL meets every condition but not_null; NaN is within no bound. Texts are
- * compared by their bytes. `unique` looks back over the run, as far as
- * GATE_UNIQUE_ROWS rows and the batch in hand: beyond that a repeated value
- * is not seen, and memory stays flat. One row that comes twice in a run (a
- * re-read) repeats nothing.
+ * compared by their bytes. `unique` compares a row with those before it in the
+ * run, at least GATE_UNIQUE_ROWS of them: further back a repeated value is not
+ * seen, and memory stays flat. One row that comes twice in a run (a re-read)
+ * repeats nothing.
  *
  * Called by try.c and check.c. It knows nothing of destinations; how many rows
  * a run may bring is window.h's.

@@ -21,7 +21,8 @@ struct values_table {
 	size_t capacity, n; /* open addressing, at most half full */
 };
 
-/* Two generations: when the younger is full, the older is forgotten. */
+/* Two generations: when the younger is full, the older is forgotten. Each
+ * takes 4 MiB at most. */
 struct gate_values {
 	struct values_table young, old;
 	uint64_t seed;
@@ -74,14 +75,16 @@ static void values_grow(struct values_table *t)
 	*t = larger;
 }
 
-/* Never in the middle of a batch: the rows of one are all compared. */
 static void values_age(struct gate_values *v)
 {
-	if (v->young.n < GATE_UNIQUE_ROWS)
-		return;
-	free(v->old.slots);
+	struct values_table forgotten = v->old;
+
+	if (forgotten.slots)
+		memset(forgotten.slots, 0,
+		       forgotten.capacity * sizeof(*forgotten.slots));
+	forgotten.n = 0;
 	v->old = v->young;
-	memset(&v->young, 0, sizeof(v->young));
+	v->young = forgotten;
 }
 
 /* Kinds in which equal values may be written in more than one way. */
@@ -133,6 +136,8 @@ static bool values_repeat(struct gate_values *v, uint64_t value, uint64_t key)
 		if (slot->value && slot->key != key)
 			return true;
 	}
+	if (v->young.n == GATE_UNIQUE_ROWS)
+		values_age(v);
 	if (v->young.n * 2 >= v->young.capacity)
 		values_grow(&v->young);
 	slot = values_find(&v->young, value);
@@ -151,7 +156,6 @@ int gate_unique_scan(struct gate_rule *rule, const struct batch *b,
 	struct gate_values *v = rule->values;
 
 	(void)err;
-	values_age(v);
 	for (size_t row = 0; row < b->n_rows; row++) {
 		uint64_t value;
 

@@ -38,9 +38,9 @@ const struct option gate_options[] = {
 	  OPTION_FIELD(struct pipeline_input, p.gate.unique),
 	  .default_text = "[]",
 	  .doc = "Columns, each for itself, whose value no two rows of a run "
-		 "may share. Looked for among the batch and at least the "
-		 "131072 rows before it, not among rows of earlier runs: a "
-		 "UNIQUE constraint of the target holds for all." },
+		 "may share. A row is compared with at least the 131072 "
+		 "before it, not with rows of earlier runs: a UNIQUE "
+		 "constraint of the target holds for all." },
 	{ .name = "min_rows",
 	  .type = OPTION_COUNT,
 	  OPTION_FIELD(struct pipeline_input, p.gate.min_rows),
