@@ -64,7 +64,7 @@ static int prepare_statement(struct mydst *d, const char *sql,
 {
 	int rc = mydb_exec(d->db, sql, err);
 
-	if (rc && rc != -ERROR_TRANSIENT && rc != -ERROR_STOPPED &&
+	if (rc && !error_may_pass(err->code) && rc != -ERROR_STOPPED &&
 	    rc != -ERROR_ACCESS) {
 		err->code = ERROR_SCHEMA;
 		rc = error_prefix(err, "%.200s", sql);
