@@ -133,7 +133,7 @@ static void faults_locked_table(void **state)
 	assert_int_equal(world_begin(w), 0);
 	world_other(w, 1, "LOCK TABLES tm_source.t WRITE");
 	begun = clock_monotonic_us();
-	assert_int_equal(world_step(w, 10), -ERROR_TRANSIENT);
+	assert_int_equal(world_step(w, 10), -ERROR_CONFLICT);
 	assert_true(clock_monotonic_us() - begun < 5 * US_PER_SECOND);
 	world_other(w, 1, "UNLOCK TABLES");
 	assert_non_null(strstr(w->err.message, "table tm_source.t"));
