@@ -100,12 +100,16 @@ def test_batches_before_it_stay(tidemark, source, make_destination, engine,
     check_accounting(result)
     assert ids(destination) == set(range(1, result["rows_read"] + 1))
     assert 0 < result["rows_read"] < 210
+    # A batch may have grown over the bad row; the next run's first one is
+    # small again and may still fit before it.
     again = refused(tidemark, "id=210")
-    assert again["rows_read"] == 0
-    assert again["watermark_after"] == result["watermark_after"]
+    loaded = result["rows_read"] + again["rows_read"]
+    assert ids(destination) == set(range(1, loaded + 1)) and loaded < 210
+    if not again["rows_read"]:
+        assert again["watermark_after"] == result["watermark_after"]
     source.execute("UPDATE items SET quantity = 0 WHERE quantity < 0")
     rest = tidemark.run().pipeline()
-    assert rest["rows_read"] == 400 - result["rows_read"]
+    assert rest["rows_read"] == 400 - loaded
     check(source, destination)
 
 
