@@ -13,6 +13,7 @@
 
 #include "core/base/connection.h"
 #include "core/base/error.h"
+#include "core/base/strbuf.h"
 
 struct mydb;
 struct mydb_result;
@@ -24,10 +25,14 @@ struct mydb_options {
 };
 
 /* The session is pinned: utf8mb4, time_zone +00:00, MYDB_SQL_MODE, repeatable
- * read, autocommit; LOCAL INFILE never opens a file. */
+ * read, autocommit; LOCAL INFILE never opens a file. Backslashes in literals
+ * are escapes: MySQL 9.7 keeps the expressions of columns and constraints as
+ * they are written that way, and under NO_BACKSLASH_ESCAPES reads them wrongly,
+ * so that a generated column has other values, or its table is out of reach. */
 #define MYDB_SQL_MODE                                                          \
-	"NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,"       \
-	"ERROR_FOR_DIVISION_BY_ZERO"
+	"STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO"
+/* Append a text as a literal of such a session. */
+void mydb_quote(struct strbuf *sb, const char *text);
 int mydb_open(struct mydb **out, const struct connection *conn,
 	      const struct mydb_options *options, struct error *err);
 void mydb_close(struct mydb *db); /* NULL is fine */

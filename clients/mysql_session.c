@@ -94,6 +94,17 @@ int mydb_pin(struct mydb *db, const struct mydb_options *options,
 	return rc;
 }
 
+void mydb_quote(struct strbuf *sb, const char *text)
+{
+	strbuf_addch(sb, '\'');
+	for (; *text; text++) {
+		if (*text == '\'' || *text == '\\')
+			strbuf_addch(sb, *text);
+		strbuf_addch(sb, *text);
+	}
+	strbuf_addch(sb, '\'');
+}
+
 bool mydb_is_mariadb(const struct mydb *db)
 {
 	return db->mariadb;

@@ -161,10 +161,10 @@ static char *activity_quote_user(const char *user)
 	char *name =
 		xstrndup(user, sign ? (size_t)(sign - user) : strlen(user));
 
-	sql_quote_literal(&sb, name);
+	mydb_quote(&sb, name);
 	if (sign) {
 		strbuf_addch(&sb, '@');
-		sql_quote_literal(&sb, sign + 1);
+		mydb_quote(&sb, sign + 1);
 	}
 	free(name);
 	return strbuf_detach(&sb);

@@ -11,7 +11,7 @@ static const char suggest_tables_sql[] =
 	"FROM information_schema.tables\n"
 	"WHERE table_schema NOT IN ('mysql', 'information_schema',\n"
 	"    'performance_schema', 'sys')\n"
-	"  AND table_name NOT LIKE '\\_tidemark\\_%' ESCAPE '\\'\n"
+	"  AND table_name NOT LIKE '|_tidemark|_%' ESCAPE '|'\n"
 	"  AND table_type IN ('BASE TABLE', 'VIEW', 'SYSTEM VERSIONED')\n"
 	"ORDER BY BINARY table_schema, BINARY table_name";
 

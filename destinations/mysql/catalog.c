@@ -183,33 +183,6 @@ static int catalog_unique(struct mydb *db, const char *const params[2],
 	return rc;
 }
 
-/* The server writes literals with backslashes, which mean themselves to our
- * sessions. */
-static char *catalog_plain_quotes(const char *text, size_t n)
-{
-	struct strbuf sb = STRBUF_INIT;
-	bool quoted = false;
-
-	for (size_t i = 0; i < n; i++) {
-		if (text[i] == '\'')
-			quoted = !quoted;
-		if (!quoted || text[i] != '\\' || i + 1 == n) {
-			strbuf_addch(&sb, text[i]);
-			continue;
-		}
-		i++;
-		if (text[i] == '\'')
-			strbuf_addstr(&sb, "''");
-		else if (text[i] == 'n' || text[i] == 'r' || text[i] == 't')
-			strbuf_addch(&sb, text[i] == 'n'   ? '\n'
-					  : text[i] == 'r' ? '\r'
-							   : '\t');
-		else
-			strbuf_addch(&sb, text[i]);
-	}
-	return strbuf_detach(&sb);
-}
-
 static size_t catalog_type_length(const char *text)
 {
 	bool quoted = false;
@@ -245,7 +218,7 @@ static void catalog_clause(struct catalog_column *c, const char *create)
 		if (n && at[n - 1] == ',')
 			n--;
 		free(c->clause);
-		c->clause = catalog_plain_quotes(at, n);
+		c->clause = xstrndup(at, n);
 	}
 	strbuf_release(&start);
 }

@@ -42,7 +42,7 @@ int my_catalog_read(struct mydb *db, const char *database, const char *table,
 		    const struct schema *schema, struct catalog_table *out,
 		    struct error *err);
 /* Fill the columns' `clause`: all that the server says of a column behind its
- * type, in quotes as our sessions write them. `table`: quoted. */
+ * type. `table`: quoted. */
 int my_catalog_clauses(struct mydb *db, const char *table,
 		       struct catalog_table *t, struct error *err);
 /* The server folds letters of names. NULL: no such column. */

@@ -268,9 +268,25 @@ static void types_columns(void **state)
 	assert_non_null(strstr(w->err.message, "source.where"));
 }
 
+/* MySQL reads what a column is made of in the manner of the session that first
+ * opens the table. */
+static void types_quotes_in_expressions(void **state)
+{
+	struct world *w = suite_world(state);
+	void *boss = world_boss(w);
+
+	world_exec(w, "CREATE TABLE tm_source.t (id int PRIMARY KEY, g "
+		      "varchar(9) AS (concat('''\\\\', id)) VIRTUAL)");
+	world_exec(w, "INSERT INTO tm_source.t (id) VALUES (1)");
+	w->quirks->exec(boss, "FLUSH TABLES");
+	w->quirks->disconnect(boss);
+	world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
+	world_expect(w, 10, "1|'\\1\n");
+}
+
 const struct CMUnitTest suite_mysql_types[] = {
 	SUITE_TEST(types_all),	      SUITE_TEST(types_as_keys),
 	SUITE_TEST(types_zero_dates), SUITE_TEST(types_long_values),
-	SUITE_TEST(types_columns),
+	SUITE_TEST(types_columns),    SUITE_TEST(types_quotes_in_expressions),
 };
 const size_t suite_mysql_types_n = ARRAY_SIZE(suite_mysql_types);

@@ -179,25 +179,29 @@ static void test_widen_keeps(void **state)
 		"|utf8mb4_general_ci\nit's|NULL");
 }
 
+/* The client's own mode has MySQL misread its expressions. */
+#define OWN_MODE "SET sql_mode = '';"
+
 /* Also what only one of the servers has; and quotes as it writes them. */
 static void test_widen_keeps_the_clause(void **state)
 {
 	struct world *w = mysql_world(state, "id:int64! n:int16 t:text(9)");
 	bool mysql = !strcmp(w->quirks->engine, "mysql");
-	const char *now = "SHOW CREATE TABLE orders;";
+	const char *now = OWN_MODE "SHOW CREATE TABLE orders;";
 	char *before, *after;
 
-	world_exec(w, mysql ? "CREATE TABLE orders (id bigint PRIMARY KEY, "
+	world_exec(w, mysql ? OWN_MODE
+			      "CREATE TABLE orders (id bigint PRIMARY KEY, "
 			      "n smallint INVISIBLE DEFAULT 7 COMMENT "
 			      "'it''s `t` varchar(9),', t varchar(9) NOT NULL "
-			      "DEFAULT (concat('a', char(65))));"
+			      "DEFAULT (concat('a''\\\\', char(65))));"
 			    : "CREATE TABLE orders (id bigint PRIMARY KEY, "
 			      "n smallint INVISIBLE DEFAULT 7 COMMENT "
 			      "'it''s `t` varchar(9),' CHECK (n < 100), "
 			      "t varchar(9) CHARACTER SET ascii NOT NULL "
 			      "DEFAULT 'a''\\\\');");
 	world_sync(w, "1|1|a", MARK);
-	world_exec(w, "INSERT INTO orders (id) VALUES (2);");
+	world_exec(w, OWN_MODE "INSERT INTO orders (id) VALUES (2);");
 	before = xstrdup(world_query(w, now));
 	world_schema(w, "id:int64! n:int64 t:text(30)");
 	world_sync(w, "1|1|a", MARK);
@@ -221,9 +225,10 @@ static void test_widen_keeps_the_clause(void **state)
 			    !strstr(after, kept[i]))
 				fail_msg("%s is gone from %s", kept[i], after);
 	}
-	world_exec(w, "INSERT INTO orders (id) VALUES (3);");
-	assert_string_equal(world_query(w, "SELECT COUNT(DISTINCT HEX(t)), "
-					   "MAX(n) FROM orders WHERE id > 1;"),
+	world_exec(w, OWN_MODE "INSERT INTO orders (id) VALUES (3);");
+	assert_string_equal(world_query(w, OWN_MODE
+					"SELECT COUNT(DISTINCT HEX(t)), "
+					"MAX(n) FROM orders WHERE id > 1;"),
 			    "1|7");
 	free(before);
 	free(after);
