@@ -12,6 +12,7 @@ struct errno_class {
 };
 
 #define MAKE_ROOM "(make room on the server)"
+#define SEE_LOG	  "(see the server's error log)"
 #define CHECK_USER                                                             \
 	"(check user and password, and from which hosts the user may connect)"
 #define GRANT_IT "(grant it to the user of the connection)"
@@ -29,12 +30,21 @@ struct errno_class {
 /* Numbers up to 1999 and from 3000 are the server's and mean the same to MySQL
  * and MariaDB; 19xx and 4xxx are MariaDB's, 2xxx the client library's. */
 static const struct errno_class errno_classes[] = {
+	{ 1, ERROR_ACCESS, "the server cannot write a file", SEE_LOG },
+	{ 3, ERROR_ACCESS, "the server cannot write a file, often a full disk",
+	  SEE_LOG },
+	{ 1004, ERROR_ACCESS, "the server cannot make a file", SEE_LOG },
+	{ 1005, ERROR_ACCESS, "the server cannot make the table's file",
+	  SEE_LOG },
 	{ 1020, ERROR_CONFLICT, "a row changed since the snapshot was taken",
 	  "" },
 	{ 1021, ERROR_ACCESS, "the server's disk is full", MAKE_ROOM },
+	{ 1025, ERROR_ACCESS, "the server cannot rename the table's file",
+	  SEE_LOG },
+	{ 1026, ERROR_ACCESS, "the server cannot write a file", SEE_LOG },
 	{ 1022, ERROR_DATA, "a key that is there already", "" },
 	{ 1030, ERROR_ACCESS, "the storage engine failed, often a full disk",
-	  "(see the server's error log)" },
+	  SEE_LOG },
 	{ 1034, ERROR_ACCESS, "a damaged index", "(REPAIR TABLE)" },
 	{ 1035, ERROR_ACCESS, "a table file of an old server",
 	  "(REPAIR TABLE)" },
@@ -145,6 +155,7 @@ static const struct errno_class errno_classes[] = {
 	{ 1558, ERROR_ACCESS, "system tables of another version",
 	  "(run mariadb-upgrade)" },
 	{ 1615, ERROR_TRANSIENT, "the statement must be prepared again", "" },
+	{ 1637, ERROR_TRANSIENT, "no room for one more transaction", "" },
 	{ 1644, ERROR_DATA, "a trigger or routine refused (SIGNAL)", "" },
 	{ 1665, ERROR_ACCESS, "the binary log is kept by statement",
 	  "(set binlog_format = ROW or MIXED on the server)" },

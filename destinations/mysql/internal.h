@@ -5,7 +5,8 @@
  * _tidemark_watermark, commit.c finds out about a COMMIT, format.c and stage.c
  * bring rows to the server, load.c merges them, lock.c waits for others,
  * refresh.c guards a table that is built aside, swap.c puts it in place,
- * watchers.c knows who depends on a table.
+ * watchers.c knows who depends on a table, rights.c what the user may do, and
+ * blame.c says which table, row, or right an error is about.
  *
  * Two things differ from other servers. DDL commits: whatever is altered is
  * altered before a transaction begins, in an order in which every step may be
@@ -198,6 +199,8 @@ char *my_statement_append(const struct mydst *d, const char *batch_id,
 /* One row of the stage whose key is another text than the stored one that its
  * collation takes for the same; NULL: no collation does that. */
 char *my_statement_clash(const struct mydst *d);
+/* The key of one row, "id=7", that the merge (or append) still has to bring. */
+char *my_statement_pending(const struct mydst *d, const char *delivered);
 
 int my_load(struct destination *base, const struct batch *batch,
 	    const struct checkpoint *next, struct load_counts *out,
@@ -232,12 +235,29 @@ int my_refresh_retire(struct mydb *db, const struct place *place,
 int my_watchers_read(struct mydb *db, const char *database, const char *table,
 		     const struct target *target, struct catalog_table *out,
 		     struct error *err);
-/* For inspect: a warning that names the rights which no grant gives. */
-int my_watchers_rights(struct mydst *d, const struct place *place,
-		       const struct target *target, struct problems *out,
-		       struct error *err);
+
+/* rights.c. Does a grant give `right` on a table; `params`: its database and
+ * name? */
+int my_rights_give(struct mydb *db, const char *right,
+		   const char *const params[2], bool *out, struct error *err);
+/* Append those that loading takes and no grant gives: "INSERT, UPDATE". */
+int my_rights_missing(struct mydst *d, const struct place *place,
+		      const struct target *target, struct strbuf *out,
+		      struct error *err);
+/* For inspect: a warning that names them. */
+int my_rights_inspect(struct mydst *d, const struct place *place,
+		      const struct target *target, struct problems *out,
+		      struct error *err);
 /* GRANT `right` ON `on` TO our user; caller frees. */
-char *my_watchers_grant(struct mydb *db, const char *right, const char *on);
+char *my_rights_grant(struct mydb *db, const char *right, const char *on);
+
+/* blame.c: to an error of ours, add the table, and which right is missing.
+ * Returns rc. */
+int my_blame(struct mydst *d, const struct target *target, int rc,
+	     struct error *err);
+/* Of a merge that the table has refused: add the row. To be rolled back. */
+int my_blame_row(struct mydst *d, const struct checkpoint *next,
+		 struct error *err);
 
 /* swap.c: what a swap would lose: a SCHEMA problem naming it. */
 void my_swap_inspect(struct mydst *d, const struct place *place,

@@ -201,7 +201,7 @@ static int load_merge(struct mydst *d, const struct checkpoint *next,
 	else
 		rc = load_at_once(d, next->delivered, out, err);
 	if (rc)
-		return error_prefix(err, "table %s", d->target->table);
+		return my_blame_row(d, next, err);
 	out->unchanged = n - out->inserted - out->updated;
 	if (out->inserted < 0 || out->unchanged < 0)
 		return error_set(err, ERROR_BUG,
@@ -281,5 +281,5 @@ int my_load(struct destination *base, const struct batch *batch,
 		rc = load_transaction(d, batch, next, &counts, err);
 	if (!rc)
 		*out = counts;
-	return rc;
+	return my_blame(d, d->target, rc, err);
 }

@@ -13,11 +13,16 @@
 #define IDLE_SECONDS 30
 
 /* 0 is a key like any other. Errors of a load are warnings, so all of those
- * are wanted. */
+ * are wanted. The wait for a lock that the session has is one that ends before
+ * the connection counts as silent. */
 static const char session_sql[] =
 	"SET SESSION sql_mode = '" MYDB_SQL_MODE ",NO_AUTO_VALUE_ON_ZERO',\n"
-	"  net_read_timeout = 30, lock_wait_timeout = 20,\n"
-	"  innodb_lock_wait_timeout = 20, foreign_key_checks = 1,\n"
+	"  net_read_timeout = 30,\n"
+	"  lock_wait_timeout =\n"
+	"    CAST(LEAST(@@lock_wait_timeout, 20) AS UNSIGNED),\n"
+	"  innodb_lock_wait_timeout =\n"
+	"    CAST(LEAST(@@lock_wait_timeout, 20) AS UNSIGNED),\n"
+	"  foreign_key_checks = 1,\n"
 	"  unique_checks = 1, sql_notes = 1, sql_quote_show_create = 1";
 
 static const char facts_sql[] = "SELECT @@local_infile, @@max_allowed_packet";
@@ -215,8 +220,8 @@ static int mysql_inspect(struct destination *base, const struct target *target,
 	if (!rc)
 		rc = my_plan_make(&plan, d, &place, target, err);
 	if (!rc)
-		rc = my_watchers_rights(d, &place, target,
-					&plan.inspection.problems, err);
+		rc = my_rights_inspect(d, &place, target,
+				       &plan.inspection.problems, err);
 	if (!rc) {
 		inspection_release(out);
 		*out = plan.inspection;

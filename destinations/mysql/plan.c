@@ -205,7 +205,7 @@ static void plan_check_referenced(struct plan *plan, const struct mydst *d,
 			   "load it with mode upsert", target, what);
 		free(what);
 	} else if (plan->table.keys_unseen) {
-		grant = my_watchers_grant(d->db, "PROCESS", "*.*");
+		grant = my_rights_grant(d->db, "PROCESS", "*.*");
 		problems_add(&plan->inspection.problems, SEVERITY_WARNING,
 			     ERROR_NONE, "references-unseen", grant,
 			     "table %s: foreign keys of other databases do not "

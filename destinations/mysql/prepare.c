@@ -92,6 +92,21 @@ static int prepare_ddl(struct mydst *d, const struct plan *plan,
 	return rc;
 }
 
+/* The swap takes rights that to build does not: better said now than when all
+ * rows are there. */
+static int prepare_try_swap(struct mydst *d, struct error *err)
+{
+	const struct place *p = &d->place;
+	struct error ignored = ERROR_INIT;
+	int rc = my_execf(d->db, err, "RENAME TABLE %s TO %s, %s TO %s",
+			  p->building, p->retired, p->retired, p->building);
+
+	if (rc)
+		my_execf(d->db, &ignored, "DROP TABLE IF EXISTS %s",
+			 p->building);
+	return rc;
+}
+
 static int prepare_plan(struct mydst *d, const struct target *target,
 			struct plan *plan, struct error *err)
 {
@@ -119,6 +134,8 @@ static int prepare_write(struct mydst *d, const struct target *target,
 		rc = prepare_ddl(d, plan, target, err);
 	if (!rc && target->writer.fence)
 		rc = my_mark_claim(d, target, err);
+	if (!rc && target->refresh)
+		rc = prepare_try_swap(d, err);
 	if (!rc && target->refresh)
 		rc = my_refresh_take_over(d, target, err);
 	my_lock_release(d, LOCK_LOAD);
@@ -231,5 +248,5 @@ int my_prepare(struct destination *base, const struct target *target,
 		d->rows = target->refresh ? d->place.building : d->place.rows;
 		rc = prepare_session(d, err);
 	}
-	return rc;
+	return my_blame(d, target, rc, err);
 }

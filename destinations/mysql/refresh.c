@@ -152,7 +152,7 @@ int my_refresh_retire(struct mydb *db, const struct place *place,
 	rc = refresh_put_back(db, place, pipeline, err);
 	if (rc)
 		return rc;
-	grant = my_watchers_grant(db, "PROCESS", "*.*");
+	grant = my_rights_grant(db, "PROCESS", "*.*");
 	rc = error_set(err, ERROR_SCHEMA,
 		       "table %s: a foreign key of a table in another database "
 		       "points at it, so it was not replaced: the old rows are "

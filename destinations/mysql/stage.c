@@ -304,7 +304,8 @@ static int insert_send(struct insert_chunk *c, const struct stage_rows *rows,
 			 c->n_rows, &got, err);
 	if (!rc)
 		return stage_judge(rows, first, c->n_rows, &got, err);
-	if (mydb_failed_with(err, ERRNO_REPEATED)) {
+	if (mydb_failed_with(err, ERRNO_REPEATED) ||
+	    (rows->straight && err->code == ERROR_DATA)) {
 		error_clear(err);
 		return 0;
 	}

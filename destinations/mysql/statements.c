@@ -131,7 +131,7 @@ static void statement_delivered(struct strbuf *sb, enum type_kind kind,
 		strbuf_addstr(sb, statement_is_number(text) ? text : "NULL");
 		break;
 	default:
-		sql_quote_literal(sb, text);
+		mydb_quote(sb, text);
 	}
 }
 
@@ -190,18 +190,23 @@ static void statement_set(struct strbuf *sb, const struct schema *s,
 	}
 }
 
-static void statement_insert_new(struct strbuf *sb, const struct mydst *d)
+static void statement_from_new(struct strbuf *sb, const struct mydst *d)
 {
 	const struct schema *s = d->target->schema;
 
-	strbuf_addf(sb, "INSERT INTO %s (%s)\nSELECT ", d->rows, d->columns);
-	statement_columns(sb, s);
 	strbuf_addf(sb, "\nFROM %s s LEFT JOIN %s t ON ", d->place.stage,
 		    d->rows);
 	statement_key(sb, s, "t");
 	strbuf_addstr(sb, "\nWHERE ");
 	statement_column(sb, "t", s->columns[s->key[0]].name);
 	strbuf_addstr(sb, " IS NULL");
+}
+
+static void statement_insert_new(struct strbuf *sb, const struct mydst *d)
+{
+	strbuf_addf(sb, "INSERT INTO %s (%s)\nSELECT ", d->rows, d->columns);
+	statement_columns(sb, d->target->schema);
+	statement_from_new(sb, d);
 }
 
 char *my_statement_insert(const struct mydst *d)
@@ -259,6 +264,22 @@ char *my_statement_delete(const struct mydst *d, const char *delivered)
 
 /* A pipeline appends in the order it reads, so a key's newest row is its last;
  * one like it is not appended again. */
+static void statement_from_newest(struct strbuf *sb, const struct mydst *d)
+{
+	const struct schema *s = d->target->schema;
+
+	strbuf_addf(sb, "\nFROM %s s LEFT JOIN %s n ON ", d->place.stage,
+		    d->rows);
+	statement_key(sb, s, "n");
+	strbuf_addf(sb,
+		    "\n  AND n." NAME_RAW_SEQ " = (SELECT MAX(m." NAME_RAW_SEQ
+		    ") FROM %s m WHERE ",
+		    d->rows);
+	statement_key(sb, s, "m");
+	strbuf_addstr(sb, ")\nWHERE n." NAME_RAW_SEQ " IS NULL OR ");
+	statement_changed(sb, d, "n");
+}
+
 char *my_statement_append(const struct mydst *d, const char *batch_id,
 			  int64_t base)
 {
@@ -271,19 +292,39 @@ char *my_statement_append(const struct mydst *d, const char *batch_id,
 		    d->rows, d->columns);
 	statement_columns(&sb, s);
 	strbuf_addstr(&sb, ", ");
-	sql_quote_literal(&sb, batch_id ? batch_id : "");
+	mydb_quote(&sb, batch_id ? batch_id : "");
 	strbuf_addf(&sb,
-		    ", %" PRId64 " + ROW_NUMBER() OVER (), UTC_TIMESTAMP(6)\n"
-		    "FROM %s s LEFT JOIN %s n ON ",
-		    base, d->place.stage, d->rows);
-	statement_key(&sb, s, "n");
-	strbuf_addf(&sb,
-		    "\n  AND n." NAME_RAW_SEQ " = (SELECT MAX(m." NAME_RAW_SEQ
-		    ") FROM %s m WHERE ",
-		    d->rows);
-	statement_key(&sb, s, "m");
-	strbuf_addstr(&sb, ")\nWHERE n." NAME_RAW_SEQ " IS NULL OR ");
-	statement_changed(&sb, d, "n");
+		    ", %" PRId64 " + ROW_NUMBER() OVER (), UTC_TIMESTAMP(6)",
+		    base);
+	statement_from_newest(&sb, d);
+	return strbuf_detach(&sb);
+}
+
+char *my_statement_pending(const struct mydst *d, const char *delivered)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addstr(&sb, "SELECT CONCAT_WS(', '");
+	for (size_t i = 0; i < s->n_key; i++) {
+		const char *name = s->columns[s->key[i]].name;
+
+		strbuf_addstr(&sb, ", CONCAT(");
+		mydb_quote(&sb, name);
+		strbuf_addstr(&sb, ", '=', ");
+		statement_column(&sb, "s", name);
+		strbuf_addch(&sb, ')');
+	}
+	strbuf_addch(&sb, ')');
+	if (d->target->mode == LOAD_APPEND) {
+		statement_from_newest(&sb, d);
+	} else {
+		statement_from_new(&sb, d);
+		strbuf_addstr(&sb, "\n  OR (");
+		statement_replaces(&sb, d, delivered);
+		strbuf_addch(&sb, ')');
+	}
+	strbuf_addstr(&sb, "\nORDER BY 1 LIMIT 1");
 	return strbuf_detach(&sb);
 }
 

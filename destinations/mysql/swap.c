@@ -28,7 +28,7 @@ void my_swap_inspect(struct mydst *d, const struct place *place,
 	strbuf_release(&what);
 	if (!table->triggers_unseen)
 		return;
-	grant = my_watchers_grant(d->db, "TRIGGER", place->rows);
+	grant = my_rights_grant(d->db, "TRIGGER", place->rows);
 	strbuf_addf(&what, "%s, or load with mode upsert", grant);
 	problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "triggers-unseen",
 		     what.data,
@@ -133,7 +133,7 @@ int my_finish(struct destination *base, const struct checkpoint *next,
 		rc = swap_tables(d, next, err);
 	if (rc) {
 		my_session_rollback(d);
-		return rc;
+		return my_blame(d, d->target, rc, err);
 	}
 	my_session_end(d);
 	my_mark_advance(d, next, d->refreshed);

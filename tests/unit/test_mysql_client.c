@@ -36,6 +36,8 @@ static const struct errno_case numbers[] = {
 	{ 1213, "40001", ERROR_CONFLICT },
 	{ 9999, "40001", ERROR_CONFLICT },
 	/* access: rights, room, read-only servers */
+	{ 3, "HY000", ERROR_ACCESS },
+	{ 1005, "HY000", ERROR_ACCESS },
 	{ 1021, "HY000", ERROR_ACCESS },
 	{ 1045, "28000", ERROR_ACCESS },
 	{ 1049, "42000", ERROR_ACCESS },
