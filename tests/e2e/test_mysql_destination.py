@@ -8,7 +8,7 @@ import pytest
 
 import oracle
 import workload
-from bench import (EXIT_ACCESS, EXIT_SCHEMA, PASSWORD_VARIABLE, sync_items,
+from bench import (EXIT_ACCESS, EXIT_DATA, EXIT_SCHEMA, PASSWORD_VARIABLE, sync_items,
                    written)
 
 ENGINES = ("mariadb", "mysql")
@@ -148,3 +148,64 @@ def test_target_made_by_the_source_s_own_words(tidemark, destination,
                        f"{destination.schema}.items", columns)
     tidemark("watermark", "reset", "items").expect(0)
     assert tidemark.run().pipeline()["rows_unchanged"] == 2
+
+
+@pytest.mark.parametrize("mode", ("upsert", "delete_insert", "append"))
+def test_refused_row_is_named(tidemark, source, destination, mode):
+    """By the constraint, which knows no stage; in a new table, too."""
+    table = "items_raw" if mode == "append" else "items"
+    workload.create_items(source, rows=300)
+    sync_items(tidemark, source, destination, "timestamp", mode)
+    tidemark.run()
+    destination.execute(f"ALTER TABLE {table} ADD CONSTRAINT few "
+                        "CHECK (quantity < 100)")
+    workload.update_items(source, "id IN (30, 31)", "quantity = id * 5",
+                          "2024-06-01 10:00:00")
+    # MySQL gives a copy's constraint another name.
+    for more, name in (([], "few"), (["--full-refresh"], "constraint")):
+        result = tidemark.run(*more, expect=EXIT_DATA).pipeline()
+        assert result["watermark_after"] == result["watermark_before"]
+        for part in (f"{destination.schema}.items", "row id=30", name):
+            assert part in result["error"]["message"].lower(), result
+    workload.update_items(source, "id IN (30, 31)", "quantity = id",
+                          "2024-06-01 10:00:00")
+    tidemark.run()
+    oracle.check_equal(source, destination, "items",
+                       f"{destination.schema}.items", oracle.ITEMS)
+
+
+# A right, and a mode that takes it: when it begins, or behind that.
+RIGHTS = (("INSERT", "upsert", False), ("UPDATE", "upsert", False),
+          ("CREATE TEMPORARY TABLES", "append", False),
+          ("DELETE", "delete_insert", False), ("CREATE", "upsert", True),
+          ("CREATE VIEW", "append", True), ("DROP", "append", True),
+          ("DROP", "replace", False), ("ALTER", "replace", False),
+          ("ALTER", "replace", True))
+
+
+def test_missing_right(tidemark, source, destination):
+    """Named by the check and by the run, with the GRANT, before any row has
+    been read in vain."""
+    workload.create_items(source, rows=20)
+    for n, (right, mode, first) in enumerate(RIGHTS):
+        tidemark.pipelines.clear()
+        sync_items(tidemark, source, destination, "timestamp", mode,
+                   name=f"p{n}", to=f"{destination.schema}.t{n}")
+        if not first:
+            tidemark.run()
+            workload.update_items(source, "true", f"quantity = {n}",
+                                  f"2024-06-{n + 1:02} 10:00:00")
+        where = f"`{destination.database}`.*"
+        destination.execute(f"REVOKE {right} ON {where} FROM app@'%'")
+        checked = tidemark("check", "--json").json()["pipelines"][0]
+        result = tidemark.run(expect=EXIT_ACCESS).pipeline()
+        destination.execute(f"GRANT ALL ON {where} TO app@'%'")
+        grant = f"GRANT {right} ON {where} TO 'app'@'%'"
+        assert grant in [one["fix"] for one in checked["problems"]], checked
+        assert grant in result["error"]["message"], result
+        assert f"{destination.schema}.t{n}" in result["error"]["message"]
+        assert mode != "replace" or result["rows_read"] == 0, result
+        oracle.check_leftovers(destination)
+        tidemark.run()
+        oracle.check_equal(source, destination, "items",
+                           f"{destination.schema}.t{n}", oracle.ITEMS)

@@ -8,7 +8,6 @@ import time
 import pytest
 
 import ends
-import mysql_servers
 import oracle
 import workload
 from bench import (EXIT_ACCESS, EXIT_OK, EXIT_STOPPED, items_settings,
@@ -110,25 +109,12 @@ def test_locked_table_is_named(tidemark, make_mysql, make_destination,
                        oracle.ITEMS)
 
 
-@pytest.fixture(scope="module", params=ENGINES)
-def small_server(request):
-    """One of its own, without performance schema, as small ones are."""
-    kind = mysql_servers.SERVERS[request.param]
-    if kind.missing():
-        pytest.skip(kind.missing())
-    server = kind(["--performance-schema=OFF",
-                   "--innodb-flush-log-at-trx-commit=1"])
-    server.create().start().prepare()
-    server.create_database("shop")
-    yield server
-    server.remove()
-
-
 def test_running_statement_without_performance_schema(
         tidemark, small_server, make_destination):
     """It has taken its NOW(), and no transaction shows yet."""
     source = ends.MysqlEnd(small_server, "shop")
     destination = make_destination("sqlite")
+    source.execute("DROP TABLE IF EXISTS items")
     workload.create_items(source, rows=50)
     sync_items(tidemark, source, destination, "timestamp")
     tidemark.run()

@@ -1,0 +1,229 @@
+"""Bad days at a MariaDB or MySQL destination: what goes wrong there is told
+with the table, nothing is half loaded, the mark stays, and the next run goes
+on."""
+
+import contextlib
+import time
+
+import pymysql
+import pytest
+
+import ends
+import oracle
+import workload
+from bench import (EXIT_ACCESS, EXIT_DATA, EXIT_OK, EXIT_SCHEMA,
+                   items_settings, sync_items)
+from servers import wait_for
+
+ENGINES = ("mariadb", "mysql")
+RETRY = {"attempts": 2, "backoff": "100ms"}
+
+
+@pytest.fixture(params=ENGINES)
+def destination(request, make_mysql):
+    return make_mysql(request.param)
+
+
+def rows(destination):
+    return destination.rows("items", oracle.ITEMS)
+
+
+def check(source, destination):
+    oracle.check_equal(source, destination, "items",
+                       f"{destination.schema}.items", oracle.ITEMS,
+                       pipeline="items")
+
+
+def loaded(tidemark, source, destination, n=100, **settings):
+    """Both sides equal; then every row of the source changes."""
+    workload.create_items(source, rows=n)
+    settings.setdefault("retry", RETRY)
+    sync_items(tidemark, source, destination, "timestamp", **settings)
+    tidemark.run()
+    workload.change_items(source, "true")
+
+
+def impatient(tidemark, destination):
+    tidemark.connect("warehouse", {**destination.connection(),
+                                   "timeout": {"silence": "2s"}})
+    return tidemark.write_config()
+
+
+@contextlib.contextmanager
+def unmoved(destination):
+    """Rows and mark are what they were."""
+    before = rows(destination), destination.watermark("items")
+    yield
+    assert (rows(destination), destination.watermark("items")) == before
+    oracle.check_leftovers(destination)
+
+
+def failure(done):
+    result = done.pipeline()
+    assert result["watermark_after"] == result["watermark_before"], result
+    return result["error"]["message"]
+
+
+@contextlib.contextmanager
+def variable(destination, name, value):
+    """A global variable of the server has another value."""
+    with destination.server.admin() as db, db.cursor() as cursor:
+        cursor.execute(f"SELECT @@GLOBAL.{name}")
+        before = cursor.fetchone()[0]
+        cursor.execute(f"SET GLOBAL {name} = {value}")
+    try:
+        yield
+    finally:
+        with destination.server.admin() as db, db.cursor() as cursor:
+            cursor.execute(f"SET GLOBAL {name} = {before}")
+
+
+@pytest.mark.parametrize("lock", ("UPDATE items SET quantity = 7 WHERE id = 50",
+                                  "LOCK TABLES items READ"))
+def test_others_lock(tidemark, source, destination, lock):
+    """Another session holds a row, or the table: we do not wait for ever."""
+    loaded(tidemark, source, destination)
+    impatient(tidemark, destination)
+    with unmoved(destination), destination.connect() as other, \
+            other.cursor() as cursor:
+        cursor.execute("SET autocommit = 0")
+        cursor.execute(lock)
+        done = tidemark.run(expect=EXIT_ACCESS)
+        message = failure(done)
+        assert f"{destination.schema}.items" in message, message
+        assert "Lock wait timeout" in message, message
+        assert "PROCESSLIST" in message, message
+        assert "try 1 of 2" in done.err, "not retried"
+        other.rollback()
+    tidemark.run()
+    check(source, destination)
+
+
+@contextlib.contextmanager
+def no_room(destination):
+    """For the table in MySQL; for the stage in MariaDB, which does not outlive
+    a full tablespace of tables."""
+    if destination.engine == "mariadb":
+        yield
+        return
+    destination.execute("CREATE TABLE ballast (b longblob)")
+    with pytest.raises(pymysql.err.OperationalError, match="full"):
+        while True:
+            destination.execute("INSERT INTO ballast VALUES "
+                                "(repeat('x', 1 << 20))")
+    yield
+    destination.execute("DROP TABLE ballast")
+
+
+def test_disk_full(tidemark, source, small_server):
+    destination = ends.MysqlEnd(small_server, "warehouse")
+    small_server.create_database("warehouse")
+    workload.create_items(source, rows=200)
+    sync_items(tidemark, source, destination, "timestamp", retry=RETRY)
+    with variable(destination, "innodb_file_per_table", 0):
+        tidemark.run()
+        workload.fill_items(source, 201, 7_000)
+        source.execute("UPDATE items SET payload = decode(repeat('00ff', 500),"
+                       " 'hex') WHERE id > 200")
+        with no_room(destination), unmoved(destination):
+            message = failure(tidemark.run(expect=EXIT_ACCESS))
+            for part in ("warehouse.items", "is full", "make room"):
+                assert part in message, message
+    tidemark.pipelines["items"]["batch"] = {"rows": 100}
+    tidemark.write_config().run()
+    check(source, destination)
+    small_server.drop_database("warehouse")
+
+
+def test_read_only_server(tidemark, source, destination):
+    """As a replica is, or one whose failover is under way."""
+    workload.create_items(source, rows=100)
+    sync_items(tidemark, source, destination, "timestamp", retry=RETRY)
+    with variable(destination, "read_only", 1):
+        message = failure(tidemark.run(expect=EXIT_ACCESS))
+        assert f"{destination.schema}.items" in message, message
+    assert destination.tables() == []
+    tidemark.run()
+    workload.change_items(source, "true")
+    with unmoved(destination), variable(destination, "read_only", 1):
+        message = failure(tidemark.run(expect=EXIT_ACCESS))
+        assert f"{destination.schema}.items" in message, message
+        assert "read" in message and "replica" in message, message
+    tidemark.run()
+    check(source, destination)
+
+
+@pytest.mark.parametrize("local", (1, 0))
+def test_packet_too_small(tidemark, source, destination, local):
+    """LOAD DATA takes any row, an INSERT only what fits a packet."""
+    loaded(tidemark, source, destination)
+    source.execute("UPDATE items SET payload = decode(repeat('00ff', 100000),"
+                   " 'hex') WHERE id = 70")
+    with variable(destination, "local_infile", local), \
+            variable(destination, "max_allowed_packet", 65536):
+        if not local:
+            with unmoved(destination):
+                message = failure(tidemark.run(expect=EXIT_DATA))
+            for part in (f"{destination.schema}.items", "id=70",
+                         "max_allowed_packet"):
+                assert part in message, message
+            source.execute("UPDATE items SET payload = '' WHERE id = 70")
+        tidemark.run()
+    check(source, destination)
+
+
+# Of each: what the run says.
+ALTERED = {
+    "DROP TABLE items": (EXIT_SCHEMA, "doesn't exist"),
+    "ALTER TABLE items DROP COLUMN ratio": (EXIT_SCHEMA, "ratio'"),
+    "ALTER TABLE items MODIFY seq tinyint unsigned": (EXIT_DATA, "id=156"),
+    "ALTER TABLE items MODIFY seq decimal(30)": (EXIT_OK, ""),
+    "ALTER TABLE items ADD extra int NOT NULL": (EXIT_SCHEMA, "'extra'"),
+}
+
+
+@pytest.mark.parametrize("change", ALTERED)
+def test_altered_in_mid_run(tidemark, source, destination, change):
+    """Between the look at the table and the rows: there the run waits for
+    somebody who looks at its mark."""
+    loaded(tidemark, source, destination)
+    workload.fill_items(source, 101, 160, stamp="now()")
+    with destination.connect() as other, other.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT * FROM _tidemark_watermark FOR UPDATE")
+        running = tidemark.start("run", "--json")
+        wait_for(lambda: destination.query(
+            "SELECT count(*) FROM information_schema.innodb_trx "
+            "WHERE trx_state = 'LOCK WAIT'")[0][0] == 1, 20, 0.3, "the load")
+        destination.execute(change)
+        other.rollback()
+    code, text = ALTERED[change]
+    done = running.wait().expect(code)
+    if code != EXIT_OK:
+        message = failure(done)
+        assert f"{destination.schema}.items" in message, message
+        assert text in message, message
+    if "extra" in change:
+        destination.execute("ALTER TABLE items DROP COLUMN extra")
+    tidemark.run(*["--full-refresh"] * (code == EXIT_DATA))
+    check(source, destination)
+
+
+@pytest.mark.parametrize("command", ("KILL", "KILL QUERY"))
+def test_killed_in_mid_load(tidemark, source, destination, command):
+    """Again and again, wherever the load happens to be."""
+    workload.create_items(source, rows=5_000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 200, "target": "1ms"},
+               retry={"attempts": 20, "backoff": "100ms",
+                      "max_backoff": "100ms"})
+    running = tidemark.start("run", "--json")
+    while running.alive() and b"try 2 of" not in running.text["err"]:
+        for row in destination.sessions():
+            with contextlib.suppress(pymysql.err.OperationalError):
+                destination.execute(f"{command} {row[0]}")
+        time.sleep(0.02)
+    done = running.wait().expect(EXIT_OK)
+    assert "try 2 of 20" in done.err, done
+    check(source, destination)
+    assert tidemark.run().pipeline()["rows_read"] == 0
