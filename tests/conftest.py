@@ -40,10 +40,22 @@ def pytest_terminal_summary(terminalreporter, config):
 def pytest_collection_modifyitems(config, items):
     """Of a test marked `thinned(n)` every n-th combination, spread so that
     two choices still meet; --full runs them all."""
+    seen = {}
+
+    def choice(item, name):
+        """The how manieth of its values: the callspec's own indices number
+        the combinations."""
+        values = seen.setdefault((item.function, name), [])
+        value = repr(item.callspec.params[name])
+        if value not in values:
+            values.append(value)
+        return values.index(value)
+
     def stays(item):
         mark = item.get_closest_marker("thinned")
         return (not mark or config.getoption("--full") or
-                sum(item.callspec.indices.values()) % mark.args[0] == 0)
+                sum(choice(item, name) for name in item.callspec.params)
+                % mark.args[0] == 0)
 
     left = [item for item in items if not stays(item)]
     if left:
@@ -116,6 +128,29 @@ def mysql_family():
     yield get
     for server in running.values():
         server.remove()
+
+
+# In one worker each, which starts it once.
+@pytest.fixture(scope="session", params=[
+    pytest.param(engine, marks=pytest.mark.xdist_group("small-" + engine))
+    for engine in mysql_servers.SERVERS])
+def small_server(request):
+    """A MariaDB or MySQL of its own, to be killed or filled up: without
+    performance schema, as small ones are, and with little room: in MariaDB for
+    temporary tables, in MySQL for those that are made under
+    innodb_file_per_table = 0."""
+    kind = mysql_servers.SERVERS[request.param]
+    if kind.missing():
+        pytest.skip(kind.missing())
+    settings = ["--performance-schema=OFF",
+                "--innodb-flush-log-at-trx-commit=1",
+                "--innodb-data-file-path=ibdata1:12M:autoextend:max:24M"
+                if request.param == "mysql" else
+                "--innodb-temp-data-file-path=ibtmp1:8M:autoextend:max:10M"]
+    server = kind(settings).create().start().prepare()
+    server.create_database("shop")
+    yield server
+    server.remove()
 
 
 @pytest.fixture

@@ -103,6 +103,7 @@ def test_names_that_need_quoting(tidemark, source, make_destination, name,
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 
+@pytest.mark.thinned(3)
 @every_engine
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
 def test_pipelines_with_odd_names(tidemark, source, make_destination, engine,

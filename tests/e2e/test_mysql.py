@@ -59,24 +59,6 @@ def check(source, destination):
             sorted(destination.rows(f"{destination.schema}.orders", ORDERS)))
 
 
-@pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert",
-                                  "replace"))
-@pytest.mark.parametrize("strategy", ("timestamp", "sequence"))
-def test_second_run_writes_nothing(tidemark, source, destination, strategy,
-                                   mode):
-    fill(source, 700)
-    set_up(tidemark, source, destination, strategy, mode,
-           batch={"rows": 200})
-    first = tidemark.run().pipeline()
-    assert first["rows_inserted"] == 700
-    assert first["guarantee"] == "exact"
-    check(source, destination)
-    second = tidemark.run().pipeline()
-    if mode != "replace":
-        assert second["rows_read"] == 0
-    check(source, destination)
-
-
 def test_late_commit(tidemark, source, destination):
     """One has taken its NOW() and its id; another commits before it."""
     fill(source, 50)

@@ -22,6 +22,7 @@ def check(source, destination, columns=oracle.ITEMS, pipeline="items"):
 
 
 @pytest.mark.threads
+@pytest.mark.thinned(3)
 @every_engine
 @pytest.mark.parametrize("kind,strategy", workload.SOURCES)
 def test_first_load_then_delta_then_nothing(

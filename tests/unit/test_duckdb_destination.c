@@ -728,7 +728,7 @@ static void test_file_in_making(void **state)
 	struct file *f = *state;
 	const int64_t one = 1;
 	char *half = xstrfmt("head -c 4096 /dev/zero >'%s'", f->path);
-	char *made = xstrfmt("(sleep 0.3; rm '%s') &", f->path);
+	char *made = xstrfmt("(sleep 0.1; rm '%s') &", f->path);
 
 	file_schema(f, TYPE_INT64);
 	assert_int_equal(system(half), 0);
