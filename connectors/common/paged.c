@@ -44,7 +44,7 @@ int paged_layout_for(struct paged_source *s, const struct source_spec *source,
 		return 0;
 	source_layout_release(&s->layout);
 	s->described = NULL;
-	rc = s->dialect->look(s, source, &s->layout, err);
+	rc = s->dialect->look(s, source, mark, &s->layout, err);
 	if (!rc)
 		rc = source_layout_choose(&s->layout, &s->dialect->rules,
 					  source, mark, err);

@@ -38,21 +38,32 @@ struct paged_answer {
 
 struct paged_dialect {
 	struct source_rules rules;
+	/* How a statement begins: "SELECT ", with what a list of the server's
+	 * statements is to show of it. */
+	const char *select;
+	/* What `init` says of a mark without an index. */
+	const char *unindexed;
 	/* The statement ends with each batch: it holds a lock that writers
 	 * wait for. */
 	bool page_a_batch;
 	/* Rows of a page, where a batch takes fewer; 0: as the batch. */
 	size_t page_rows;
 
-	/* Fill table, indexes and `all`. */
+	/* Fill table, indexes and `all`; `mark` may be NULL. */
 	int (*look)(struct paged_source *s, const struct source_spec *source,
+		    const struct watermark_spec *mark,
 		    struct source_layout *out, struct error *err);
 	/* Append what orders and compares a column ("t"."a" COLLATE BINARY). */
-	void (*ordered)(struct strbuf *sb, const struct source_column *c);
+	void (*ordered)(struct strbuf *sb, const struct paged_source *s,
+			const struct source_column *c);
 	/* Append the placeholder of a value that is compared with it, and the
 	 * value with paged_push. */
 	void (*value)(struct paged_query *q, const struct paged_source *s,
 		      const struct source_column *c, const char *value);
+	/* Append what names the index of a page, behind the table. */
+	void (*hint)(struct strbuf *sb, const struct paged_source *s);
+	/* Append the greatest mark, whose text is as a watermark has it. */
+	void (*newest)(struct strbuf *sb, const struct source_column *mark);
 	int (*query)(struct paged_source *s, const struct paged_query *q,
 		     struct paged_answer *out, struct error *err);
 	/* Begin the statement of a page; append its rows until the batch is
@@ -135,6 +146,10 @@ void paged_push(struct paged_query *q, const struct source_column *c,
  * `what` NULL: the rows' columns. */
 void paged_write_select(struct paged_query *q, const struct paged_source *s,
 			const char *what);
+/* "column > ?" */
+void paged_write_compare(struct paged_query *q, const struct paged_source *s,
+			 const struct source_column *c, const char *comparison,
+			 const char *value);
 /* "mark > ?" */
 void paged_write_mark(struct paged_query *q, const struct paged_source *s,
 		      const char *comparison, const char *value);
@@ -147,6 +162,12 @@ void paged_write_order(struct paged_query *q, const struct paged_source *s,
 /* The key's columns in a list. */
 void paged_write_key(struct strbuf *sb, const struct paged_source *s,
 		     bool ordered);
+/* Slots that most dialects share: no hint, max(column), the value as the batch
+ * has it. */
+void paged_no_hint(struct strbuf *sb, const struct paged_source *s);
+void paged_newest(struct strbuf *sb, const struct source_column *mark);
+void paged_position(const struct paged_source *s, const struct batch *b,
+		    size_t column, struct strbuf *out);
 const char *paged_cell(const struct paged_answer *a, size_t row, size_t column);
 void paged_answer_release(struct paged_answer *a);
 

@@ -225,14 +225,15 @@ int paged_check(struct paged_source *s, struct error *err)
 int paged_count_tail(struct paged_source *s, struct batch *out,
 		     struct error *err)
 {
-	const struct source_column *mark = source_mark(&s->layout);
 	struct paged_answer r = { 0 };
-	char *what = xstrfmt("count(*), max(%s)", mark->sql);
+	struct strbuf what = STRBUF_INIT;
 	struct paged_query q;
 	int rc;
 
+	strbuf_addstr(&what, "count(*), ");
+	s->dialect->newest(&what, source_mark(&s->layout));
 	paged_query_init(&q);
-	paged_write_select(&q, s, what);
+	paged_write_select(&q, s, what.data);
 	paged_write_begin(s, &q);
 	rc = check_run(s, &q, &r, err);
 	if (!rc) {
@@ -243,6 +244,6 @@ int paged_count_tail(struct paged_source *s, struct batch *out,
 	}
 	paged_answer_release(&r);
 	paged_query_release(&q);
-	free(what);
+	strbuf_release(&what);
 	return rc;
 }

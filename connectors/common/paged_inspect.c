@@ -90,10 +90,12 @@ int paged_inspect(struct paged_source *s, const struct source_spec *source,
 	return rc ? rc : inspect_nulls(&x, err);
 }
 
-static bool suggest_is_id(const struct source_column *c)
+static bool suggest_is_id(const struct paged_source *s,
+			  const struct source_column *c)
 {
-	return c->type.kind == TYPE_INT32 || c->type.kind == TYPE_INT64 ||
-	       c->type.kind == TYPE_UINT64;
+	return (c->type.kind == TYPE_INT32 || c->type.kind == TYPE_INT64 ||
+		c->type.kind == TYPE_UINT64) &&
+	       s->dialect->rules.mark_fits(c, STRATEGY_SEQUENCE);
 }
 
 static const struct source_column *suggest_find(const struct paged_source *s,
@@ -129,10 +131,11 @@ static enum strategy suggest_choose(const struct paged_source *s,
 	if (c) {
 		*column = xstrdup(c->name);
 		*reason = xstrfmt("%s says when a row changed%s", c->name,
-				  indexed ? ", and has an index" : "");
+				  indexed ? ", and has an index"
+					  : s->dialect->unindexed);
 		return STRATEGY_TIMESTAMP;
 	}
-	if (id && suggest_is_id(id)) {
+	if (id && suggest_is_id(s, id)) {
 		*column = xstrdup(id->name);
 		*reason = xstrfmt("no column says when a row changed; %s only "
 				  "finds rows that are new",
@@ -158,7 +161,7 @@ int paged_suggest(struct paged_source *s, const char *table,
 	int rc;
 
 	paged_end_pass(s);
-	rc = s->dialect->look(s, &source, &l, err);
+	rc = s->dialect->look(s, &source, NULL, &l, err);
 	if (!rc)
 		rc = source_layout_choose(&l, &s->dialect->rules, &source, NULL,
 					  err);

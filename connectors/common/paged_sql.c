@@ -31,22 +31,25 @@ void paged_write_select(struct paged_query *q, const struct paged_source *s,
 	const struct source_layout *l = &s->layout;
 	size_t n = source_layout_width(l);
 
-	strbuf_addstr(&q->sql, "SELECT ");
+	strbuf_addstr(&q->sql, s->dialect->select);
 	for (size_t i = 0; !what && i < n; i++)
 		strbuf_addf(&q->sql, "%s%s", i ? ", " : "",
 			    l->columns[i]->output);
-	strbuf_addf(&q->sql, "%s FROM %s AS %s WHERE ", what ? what : "",
-		    l->table.sql, l->table.alias);
+	strbuf_addf(&q->sql, "%s FROM %s AS %s", what ? what : "", l->table.sql,
+		    l->table.alias);
+	if (!what)
+		s->dialect->hint(&q->sql, s);
+	strbuf_addstr(&q->sql, " WHERE ");
 	/* The user's SQL may end in a comment: the line's end closes it. */
 	if (l->where)
 		strbuf_addf(&q->sql, "(%s\n) AND ", l->where);
 }
 
-static void sql_compare(struct paged_query *q, const struct paged_source *s,
-			const struct source_column *c, const char *comparison,
-			const char *value)
+void paged_write_compare(struct paged_query *q, const struct paged_source *s,
+			 const struct source_column *c, const char *comparison,
+			 const char *value)
 {
-	s->dialect->ordered(&q->sql, c);
+	s->dialect->ordered(&q->sql, s, c);
 	strbuf_addf(&q->sql, " %s ", comparison);
 	s->dialect->value(q, s, c, value);
 }
@@ -54,7 +57,7 @@ static void sql_compare(struct paged_query *q, const struct paged_source *s,
 void paged_write_mark(struct paged_query *q, const struct paged_source *s,
 		      const char *comparison, const char *value)
 {
-	sql_compare(q, s, source_mark(&s->layout), comparison, value);
+	paged_write_compare(q, s, source_mark(&s->layout), comparison, value);
 }
 
 /* a >= 1 AND (a > 1 OR (a = 1 AND (b > 2 OR (b = 2 AND c > 3)))) */
@@ -67,20 +70,21 @@ void paged_write_beyond(struct paged_query *q, const struct paged_source *s,
 
 	strbuf_addch(&q->sql, '(');
 	if (l->n_order - first > 1) {
-		sql_compare(q, s, l->columns[l->order[first]], loose,
-			    values[first]);
+		paged_write_compare(q, s, l->columns[l->order[first]], loose,
+				    values[first]);
 		strbuf_addstr(&q->sql, " AND ");
 	}
 	for (size_t i = first; i < l->n_order; i++) {
 		const struct source_column *c = l->columns[l->order[i]];
 		if (i + 1 == l->n_order) {
-			sql_compare(q, s, c, above ? strict : loose, values[i]);
+			paged_write_compare(q, s, c, above ? strict : loose,
+					    values[i]);
 			break;
 		}
 		strbuf_addch(&q->sql, '(');
-		sql_compare(q, s, c, strict, values[i]);
+		paged_write_compare(q, s, c, strict, values[i]);
 		strbuf_addstr(&q->sql, " OR (");
-		sql_compare(q, s, c, "=", values[i]);
+		paged_write_compare(q, s, c, "=", values[i]);
 		strbuf_addstr(&q->sql, " AND ");
 		opened += 2;
 	}
@@ -97,7 +101,7 @@ void paged_write_order(struct paged_query *q, const struct paged_source *s,
 	strbuf_addstr(&q->sql, " ORDER BY ");
 	for (size_t i = first; i < l->n_order; i++) {
 		strbuf_addstr(&q->sql, i > first ? ", " : "");
-		s->dialect->ordered(&q->sql, l->columns[l->order[i]]);
+		s->dialect->ordered(&q->sql, s, l->columns[l->order[i]]);
 	}
 }
 
@@ -110,10 +114,30 @@ void paged_write_key(struct strbuf *sb, const struct paged_source *s,
 		const struct source_column *k = l->columns[l->key[i]];
 		strbuf_addstr(sb, i ? ", " : "");
 		if (ordered)
-			s->dialect->ordered(sb, k);
+			s->dialect->ordered(sb, s, k);
 		else
 			strbuf_addstr(sb, k->sql);
 	}
+}
+
+void paged_no_hint(struct strbuf *sb, const struct paged_source *s)
+{
+	(void)sb;
+	(void)s;
+}
+
+void paged_newest(struct strbuf *sb, const struct source_column *mark)
+{
+	strbuf_addf(sb, "max(%s)", mark->sql);
+}
+
+void paged_position(const struct paged_source *s, const struct batch *b,
+		    size_t column, struct strbuf *out)
+{
+	char *text = running_mark_text(&s->pass.mark, b, b->n_rows - 1, column);
+
+	strbuf_addstr(out, text);
+	free(text);
 }
 
 const char *paged_cell(const struct paged_answer *a, size_t row, size_t column)

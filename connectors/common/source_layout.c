@@ -17,14 +17,24 @@ static void layout_release_column(struct source_column *c)
 	free(c->type.native);
 }
 
+void source_table_release(struct source_table *t)
+{
+	free(t->schema);
+	free(t->name);
+	free(t->sql);
+	free(t->alias);
+	free(t->engine);
+	free(t->created);
+	memset(t, 0, sizeof(*t));
+}
+
 void source_layout_release(struct source_layout *l)
 {
-	free(l->table.schema);
-	free(l->table.name);
-	free(l->table.sql);
-	free(l->table.alias);
-	for (size_t i = 0; i < l->n_indexes; i++)
+	source_table_release(&l->table);
+	for (size_t i = 0; i < l->n_indexes; i++) {
+		free(l->indexes[i].name);
 		strlist_release(&l->indexes[i].columns);
+	}
 	for (size_t i = 0; i < l->n_all; i++)
 		layout_release_column(&l->all[i]);
 	free(l->indexes);
@@ -66,14 +76,12 @@ static long layout_find(const struct source_layout *l, const char *name)
 	return -1;
 }
 
-/* An expression takes the place of a column of its name. */
-static struct source_column *layout_among_all(const struct source_layout *l,
-					      const char *name,
-					      bool expressions)
+struct source_column *source_column_find(const struct source_layout *l,
+					 const char *name, bool expression)
 {
 	for (size_t i = 0; i < l->n_all; i++) {
 		struct source_column *c = &l->all[i];
-		if (!!c->expression == expressions && !strcmp(c->name, name))
+		if (!!c->expression == expression && !strcmp(c->name, name))
 			return c;
 	}
 	return NULL;
@@ -93,13 +101,14 @@ static int layout_missing(const struct source_layout *l, const char *what,
 	return rc;
 }
 
+/* An expression takes the place of a column of its name. */
 static int layout_take(struct source_layout *l, const char *name,
 		       const char *table, struct error *err)
 {
-	struct source_column *c = layout_among_all(l, name, true);
+	struct source_column *c = source_column_find(l, name, true);
 
 	if (!c)
-		c = layout_among_all(l, name, false);
+		c = source_column_find(l, name, false);
 	if (!c)
 		return layout_missing(l, "source.columns", name, table, err);
 	if (layout_find(l, name) >= 0)
@@ -137,7 +146,12 @@ static int layout_add_key(struct source_layout *l, const char *name,
 {
 	long at = layout_find(l, name);
 
-	if (at < 0 && !layout_among_all(l, name, false))
+	if (!*name)
+		return error_set(err, ERROR_SCHEMA,
+				 "the primary key of %s is over the beginning "
+				 "of a column: name `key`",
+				 table);
+	if (at < 0 && !source_column_find(l, name, false))
 		return layout_missing(l, "key", name, table, err);
 	if (at < 0)
 		return error_set(err, ERROR_SCHEMA,
@@ -230,7 +244,7 @@ static int layout_find_mark(struct source_layout *l,
 	if (l->mark < 0) {
 		/* Hidden: read, but not delivered. */
 		struct source_column *hidden =
-			layout_among_all(l, mark->column, false);
+			source_column_find(l, mark->column, false);
 		if (!hidden)
 			return layout_missing(l, "watermark.column",
 					      mark->column, source->table, err);
@@ -248,7 +262,7 @@ static int layout_find_mark(struct source_layout *l,
 			 strategy_name(mark->strategy),
 			 mark->strategy == STRATEGY_TIMESTAMP
 				 ? rules->time_types
-				 : "whole numbers");
+				 : rules->number_types);
 }
 
 static int layout_check_strategy(const struct source_layout *l,
@@ -319,4 +333,5 @@ void source_layout_to_schema(const struct source_layout *l,
 	out->engine = xstrdup(rules->engine);
 	out->table = xstrdup(table);
 	out->row_estimate = l->table.rows;
+	out->byte_estimate = l->table.bytes;
 }

@@ -23,13 +23,19 @@ struct source_table {
 	char *schema, *name;
 	char *sql, *alias; /* "schema"."name", "name" */
 	bool view;
-	int64_t rows; /* -1: unknown */
+	int64_t rows, bytes; /* -1: unknown */
+	/* Where a server has several kinds of tables: */
+	char *engine; /* of storage; NULL: not known */
+	char *created; /* as the server writes it, or NULL */
+	bool partitioned;
 };
 
 struct source_index {
+	char *name; /* or NULL */
 	bool primary, unique;
-	/* In order, "" for an expression. One with a WHERE has none: it says
-	 * nothing of the other rows. */
+	bool sorted; /* ascending, and may be named in a hint */
+	/* In order, "" for an expression or the beginning of a column. One with
+	 * a WHERE has none: it says nothing of the other rows. */
 	struct strlist columns;
 };
 
@@ -55,6 +61,7 @@ struct source_rules {
 	const char *engine; /* registry name */
 	const char *title; /* for messages: "SQLite" */
 	const char *time_types; /* what strategy timestamp takes */
+	const char *number_types; /* and sequence */
 	bool (*mark_fits)(const struct source_column *c,
 			  enum strategy strategy);
 };
@@ -67,9 +74,13 @@ int source_layout_choose(struct source_layout *l,
 			 const struct source_spec *source,
 			 const struct watermark_spec *mark, struct error *err);
 void source_layout_release(struct source_layout *l);
+void source_table_release(struct source_table *t);
 void source_layout_to_schema(const struct source_layout *l,
 			     const struct source_rules *rules,
 			     const char *table, struct schema *out);
+/* A column of that name, before or after the choice; or NULL. */
+struct source_column *source_column_find(const struct source_layout *l,
+					 const char *name, bool expression);
 /* NULL: none. */
 const struct source_column *source_mark(const struct source_layout *l);
 /* Columns that a pass reads: the visible ones, and a hidden mark. */

@@ -120,6 +120,7 @@ static void catalog_fill_table(struct source_table *t,
 	t->alias = strbuf_detach(&alias);
 	t->view = !strcmp(paged_cell(all, row, 2), "view");
 	t->rows = rows ? strtoll(rows, NULL, 10) : -1;
+	t->bytes = -1;
 }
 
 static int catalog_find(struct dksrc *s, const char *table,
@@ -276,12 +277,14 @@ static int catalog_keys(struct dksrc *s, struct source_layout *l,
 }
 
 int dksrc_look(struct paged_source *base, const struct source_spec *source,
-	       struct source_layout *out, struct error *err)
+	       const struct watermark_spec *mark, struct source_layout *out,
+	       struct error *err)
 {
 	struct dksrc *s = (struct dksrc *)base;
 	struct paged_answer a = { 0 };
 	int rc = catalog_find(s, source->table, &out->table, err);
 
+	(void)mark;
 	if (!rc)
 		rc = catalog_describe(s, &out->table, "*", "true", &a, err);
 	if (rc)

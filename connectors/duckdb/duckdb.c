@@ -116,8 +116,10 @@ static bool duckdb_is_text(const struct source_column *c)
 }
 
 /* By bytes, whatever the column's collation; an ENUM by its text. */
-static void duckdb_ordered(struct strbuf *sb, const struct source_column *c)
+static void duckdb_ordered(struct strbuf *sb, const struct paged_source *base,
+			   const struct source_column *c)
 {
+	(void)base;
 	strbuf_addf(sb, "%s%s", duckdb_is_text(c) ? c->output : c->sql,
 		    duckdb_is_text(c) ? " COLLATE \"binary\"" : "");
 }
@@ -162,16 +164,21 @@ const struct paged_dialect dksrc_dialect = {
 		   .time_types = "TIMESTAMP, TIMESTAMP WITH TIME ZONE or DATE "
 				 "(of another type, name an expression that "
 				 "casts it)",
+		   .number_types = "whole numbers",
 		   .mark_fits = source_mark_fits },
+	.select = "SELECT ",
+	.unindexed = "",
 	.page_rows = 250000,
 	.look = dksrc_look,
 	.ordered = duckdb_ordered,
 	.value = duckdb_write_value,
+	.hint = paged_no_hint,
+	.newest = paged_newest,
 	.query = dksrc_query,
 	.page_open = dksrc_page_open,
 	.page_read = dksrc_page_read,
 	.page_close = dksrc_page_close,
-	.position = dksrc_position,
+	.position = paged_position,
 };
 
 const struct connector_ops duckdb_connector = {

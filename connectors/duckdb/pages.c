@@ -214,13 +214,3 @@ int dksrc_page_read(struct paged_source *base, struct batch *b,
 	}
 	return 0;
 }
-
-void dksrc_position(const struct paged_source *base, const struct batch *b,
-		    size_t column, struct strbuf *out)
-{
-	char *text =
-		running_mark_text(&base->pass.mark, b, b->n_rows - 1, column);
-
-	strbuf_addstr(out, text);
-	free(text);
-}

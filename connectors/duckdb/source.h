@@ -39,7 +39,8 @@ int dksrc_read_options(struct dksrc *s, const struct url *url,
 
 /* catalog.c */
 int dksrc_look(struct paged_source *base, const struct source_spec *source,
-	       struct source_layout *out, struct error *err);
+	       const struct watermark_spec *mark, struct source_layout *out,
+	       struct error *err);
 int dksrc_tables(struct connector *base, struct table_list *out,
 		 struct error *err);
 
@@ -51,8 +52,6 @@ int dksrc_page_open(struct paged_source *base, const struct paged_query *q,
 int dksrc_page_read(struct paged_source *base, struct batch *b,
 		    struct error *err);
 void dksrc_page_close(struct paged_source *base);
-void dksrc_position(const struct paged_source *base, const struct batch *b,
-		    size_t column, struct strbuf *out);
 
 /* settle.c */
 int dksrc_settle(struct connector *base, const struct source_spec *source,

@@ -126,7 +126,7 @@ static int catalog_find(struct sqsrc *s, const char *table,
 		out->name = xstrdup(name.name);
 		out->sql = catalog_quote("main", name.name);
 		out->alias = catalog_quote(NULL, name.name);
-		out->rows = -1;
+		out->rows = out->bytes = -1;
 	}
 	paged_answer_release(&all);
 	table_name_release(&name);
@@ -305,12 +305,14 @@ static void catalog_estimate(struct sqsrc *s, struct source_table *t)
 }
 
 int sqsrc_look(struct paged_source *base, const struct source_spec *source,
-	       struct source_layout *out, struct error *err)
+	       const struct watermark_spec *mark, struct source_layout *out,
+	       struct error *err)
 {
 	struct sqsrc *s = (struct sqsrc *)base;
 	struct paged_answer a = { 0 };
 	int rc = catalog_find(s, source->table, &out->table, err);
 
+	(void)mark;
 	if (!rc)
 		rc = catalog_query(s, catalog_columns_sql, out->table.name, &a,
 				   err);

@@ -208,16 +208,12 @@ void sqsrc_position(const struct paged_source *base, const struct batch *b,
 	const struct sqsrc *s = (const struct sqsrc *)base;
 	const struct source_layout *l = &base->layout;
 	const struct sqsrc_type *how = l->columns[column]->how;
-	char *text;
 	size_t i = 0;
 
 	while (l->order[i] != column)
 		i++;
-	if (how->raw) {
+	if (how->raw)
 		strbuf_add(out, s->raw[i].data, s->raw[i].len);
-		return;
-	}
-	text = running_mark_text(&base->pass.mark, b, b->n_rows - 1, column);
-	strbuf_addstr(out, text);
-	free(text);
+	else
+		paged_position(base, b, column, out);
 }

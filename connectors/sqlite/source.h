@@ -31,7 +31,8 @@ extern const struct paged_dialect sqsrc_dialect;
 
 /* catalog.c */
 int sqsrc_look(struct paged_source *base, const struct source_spec *source,
-	       struct source_layout *out, struct error *err);
+	       const struct watermark_spec *mark, struct source_layout *out,
+	       struct error *err);
 int sqsrc_tables(struct connector *base, struct table_list *out,
 		 struct error *err);
 /* The last id that AUTOINCREMENT gave out in this table; *known false: its ids

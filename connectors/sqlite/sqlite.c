@@ -91,10 +91,12 @@ static void sqlite_interrupt(struct connector *base)
 
 /* The collation is said so that a key that another one calls equal is told
  * apart; where it is the column's own, its index serves. */
-static void sqlite_ordered(struct strbuf *sb, const struct source_column *c)
+static void sqlite_ordered(struct strbuf *sb, const struct paged_source *base,
+			   const struct source_column *c)
 {
 	const struct sqsrc_type *how = c->how;
 
+	(void)base;
 	strbuf_addstr(sb, c->sql);
 	if (how->kind != TYPE_INT64 && how->kind != TYPE_FLOAT64)
 		strbuf_addstr(sb, " COLLATE BINARY");
@@ -130,11 +132,16 @@ const struct paged_dialect sqsrc_dialect = {
 		   .time_types = "dates as text (DATE, DATETIME, TIMESTAMP, "
 				 "TEXT); of a number, name an expression such "
 				 "as datetime(changed, 'unixepoch')",
+		   .number_types = "whole numbers",
 		   .mark_fits = sqlite_mark_fits },
+	.select = "SELECT ",
+	.unindexed = "",
 	.page_a_batch = true,
 	.look = sqsrc_look,
 	.ordered = sqlite_ordered,
 	.value = sqlite_write_value,
+	.hint = paged_no_hint,
+	.newest = paged_newest,
 	.query = sqsrc_query,
 	.page_open = sqsrc_page_open,
 	.page_read = sqsrc_page_read,
