@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "connectors/mysql/layout.h"
+#include "connectors/mysql/catalog.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
@@ -28,32 +28,29 @@ static const char columns_mysql_sql[] =
 	"WHERE table_schema = ? AND table_name = ?\n"
 	"ORDER BY ordinal_position";
 
-void mysrc_column_release(struct mysrc_column *c)
-{
-	free(c->name);
-	free(c->expression);
-	free(c->sql);
-	free(c->output);
-	free(c->type.native);
-	memset(c, 0, sizeof(*c));
-}
-
 static int columns_number(const char *text)
 {
 	return text ? (int)strtol(text, NULL, 10) : 0;
 }
 
+static void columns_set_type(struct source_column *c,
+			     const struct mysrc_type *how)
+{
+	c->how = how;
+	c->ordered = how->order != ORDER_NONE;
+	c->type = (struct type){ .kind = how->kind };
+}
+
 /* What the catalog says of precision and the like. */
-static void columns_describe(struct mysrc_column *c,
+static void columns_describe(struct source_column *c,
 			     const struct mydb_result *r, size_t row)
 {
 	const char *limit = mydb_value(r, row, 7);
-	bool sized = c->how->name && (!strcmp(c->how->name, "char") ||
-				      !strcmp(c->how->name, "varchar") ||
-				      !strcmp(c->how->name, "binary") ||
-				      !strcmp(c->how->name, "varbinary"));
+	const char *name = mysrc_how(c)->name;
+	bool sized =
+		name && (!strcmp(name, "char") || !strcmp(name, "varchar") ||
+			 !strcmp(name, "binary") || !strcmp(name, "varbinary"));
 
-	c->type = (struct type){ .kind = c->how->kind };
 	switch (c->type.kind) {
 	case TYPE_DECIMAL:
 		c->type.precision = columns_number(mydb_value(r, row, 4));
@@ -119,16 +116,17 @@ static char *columns_converted(const char *sql, bool has_fffd)
  * checked here: they too would come as "?", on MariaDB 10.11 even under a CAST
  * AS BINARY. What nobody here knows is read as
  * the server's text; the library does not know a VECTOR. */
-static char *columns_output(const struct mysrc_column *c, const char *charset)
+static char *columns_output(const struct source_column *c, const char *charset)
 {
 	static const char *const raw[] = { "utf8", "utf8mb3", "ascii", NULL };
 	static const char *const whole[] = { "utf8mb4", "latin1",  "ucs2",
 					     "utf16",	"utf16le", "utf32",
 					     "binary",	NULL };
+	const char *name = mysrc_how(c)->name;
 
 	if (c->type.kind == TYPE_NATIVE)
 		return xstrfmt("CAST(%s AS CHAR)", c->sql);
-	if (c->how->name && !strcmp(c->how->name, "vector"))
+	if (name && !strcmp(name, "vector"))
 		return xstrfmt("CAST(%s AS BINARY)", c->sql);
 	if (!charset || columns_among(charset, whole))
 		return xstrdup(c->sql);
@@ -137,7 +135,7 @@ static char *columns_output(const struct mysrc_column *c, const char *charset)
 	return columns_converted(c->sql, !strcmp(charset, "gb18030"));
 }
 
-static void columns_fill(struct mysrc_column *c, const struct mysrc_table *t,
+static void columns_fill(struct source_column *c, const struct source_table *t,
 			 const struct mydb_result *r, size_t row)
 {
 	struct strbuf sql = STRBUF_INIT;
@@ -146,13 +144,13 @@ static void columns_fill(struct mysrc_column *c, const struct mysrc_table *t,
 	strbuf_addf(&sql, "%s.", t->alias);
 	sql_quote_name(&sql, c->name, '`');
 	c->sql = strbuf_detach(&sql);
-	c->how = columns_type(r, row);
+	columns_set_type(c, columns_type(r, row));
 	columns_describe(c, r, row);
 	c->output = columns_output(c, mydb_value(r, row, 8));
 	c->nullable = *mydb_value(r, row, 3) == 'Y';
 }
 
-static void columns_fill_expression(struct mysrc_column *c,
+static void columns_fill_expression(struct source_column *c,
 				    const struct source_expression *e,
 				    const struct mydb_field *f)
 {
@@ -160,8 +158,7 @@ static void columns_fill_expression(struct mysrc_column *c,
 	c->expression = xstrdup(e->sql);
 	c->sql = xstrfmt("(%s\n)", e->sql);
 	c->output = xstrdup(c->sql);
-	c->how = mysrc_type_of_field(f);
-	c->type = (struct type){ .kind = c->how->kind };
+	columns_set_type(c, mysrc_type_of_field(f));
 	if (c->type.kind == TYPE_DECIMAL) {
 		/* A sign, and a point. */
 		c->type.scale = (int)f->decimals;
@@ -171,13 +168,14 @@ static void columns_fill_expression(struct mysrc_column *c,
 		   c->type.kind == TYPE_TIMESTAMPTZ) {
 		c->type.digits = f->decimals <= 6 ? (int)f->decimals : 6;
 	}
-	c->type.native = xstrdup(c->how->name ? c->how->name : "text");
+	c->type.native =
+		xstrdup(mysrc_how(c)->name ? mysrc_how(c)->name : "text");
 	c->nullable = f->nullable;
 }
 
 /* The user's SQL ends at a line's end: a comment in it must not swallow what
  * follows. */
-static int columns_probe(struct mydb *db, const struct mysrc_table *t,
+static int columns_probe(struct mydb *db, const struct source_table *t,
 			 const struct source_expression *e,
 			 size_t n_expressions, const char *where,
 			 struct mydb_field **fields, struct error *err)
@@ -206,7 +204,7 @@ static int columns_probe(struct mydb *db, const struct mysrc_table *t,
 }
 
 /* Which key of the config holds the SQL that fails? */
-static int columns_blame(struct mydb *db, const struct mysrc_table *t,
+static int columns_blame(struct mydb *db, const struct source_table *t,
 			 const struct source_spec *source,
 			 const struct error *first, struct error *err)
 {
@@ -240,7 +238,7 @@ static int columns_blame(struct mydb *db, const struct mysrc_table *t,
 }
 
 int mysrc_columns_read(struct mydb *db, const struct source_spec *source,
-		       struct mysrc_layout *l, struct error *err)
+		       struct source_layout *l, struct error *err)
 {
 	const char *params[] = { l->table.schema, l->table.name,
 				 l->table.schema, l->table.name };

@@ -50,7 +50,7 @@ static bool identity_spell(struct strbuf *sb, const char *name)
 
 /* The id that InnoDB gave the table: it lasts over ALTERs in place. The time
  * of creation changes with more of them, so it only serves elsewhere. */
-static int identity_table(struct mysrc *c, const struct mysrc_table *t,
+static int identity_table(struct mysrc *c, const struct source_table *t,
 			  json_t *identity, struct error *err)
 {
 	const char *sql = mydb_is_mariadb(c->db)
@@ -76,7 +76,7 @@ static int identity_table(struct mysrc *c, const struct mysrc_table *t,
 	return rc;
 }
 
-static const char *identity_meaning(const struct mysrc_column *mark)
+static const char *identity_meaning(const struct source_column *mark)
 {
 	switch (mark->type.kind) {
 	case TYPE_TIMESTAMPTZ:
@@ -94,7 +94,7 @@ int mysrc_identity(struct connector *base, const struct source_spec *source,
 		   json_t **out, struct error *err)
 {
 	struct mysrc *c = (struct mysrc *)base;
-	struct mysrc_table table;
+	struct source_table table;
 	json_t *identity;
 	char *server = NULL;
 	int rc = mysrc_table_find(c->db, source->table, &table, err);
@@ -110,15 +110,15 @@ int mysrc_identity(struct connector *base, const struct source_spec *source,
 	identity_put(identity, "server", server);
 	if (!rc)
 		rc = identity_table(c, &table, identity, err);
-	mysrc_table_release(&table);
+	source_table_release(&table);
 	if (rc) {
 		json_decref(identity);
 		return rc;
 	}
-	if (c->described == source && mysrc_mark(&c->layout))
-		json_object_set_new(
-			identity, "mark_meaning",
-			json_string(identity_meaning(mysrc_mark(&c->layout))));
+	if (c->paged.described == source && source_mark(&c->paged.layout))
+		json_object_set_new(identity, "mark_meaning",
+				    json_string(identity_meaning(
+					    source_mark(&c->paged.layout))));
 	json_decref(c->identity);
 	c->identity = json_incref(identity);
 	*out = identity;

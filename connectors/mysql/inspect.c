@@ -18,11 +18,11 @@ struct inspection {
 
 static void inspect_index(struct inspection *x)
 {
-	const struct mysrc_layout *l = &x->c->layout;
-	const struct mysrc_column *mark = mysrc_mark(l);
+	const struct source_layout *l = &x->c->paged.layout;
+	const struct source_column *mark = source_mark(l);
 	struct strbuf fix = STRBUF_INIT;
 
-	if (mark->expression || !l->table.engine || l->hint)
+	if (mark->expression || l->table.view || mysrc_page_index(l))
 		return;
 	strbuf_addf(&fix, "ALTER TABLE %s ADD INDEX (", l->table.sql);
 	for (size_t i = 0; i < l->n_order; i++) {
@@ -36,33 +36,6 @@ static void inspect_index(struct inspection *x)
 		     "key: every page sorts what is left of the table",
 		     x->source->table, mark->name);
 	strbuf_release(&fix);
-}
-
-static int inspect_nulls(struct inspection *x, struct error *err)
-{
-	const struct mysrc_column *mark = mysrc_mark(&x->c->layout);
-	enum nulls_policy policy = x->mark->nulls;
-	int64_t count = 0;
-	int rc = 0;
-
-	if (mark->nullable)
-		rc = mysrc_count_nulls(x->c, &count, err);
-	if (rc || !count)
-		return rc;
-	problems_add(x->out,
-		     policy == NULLS_ERROR  ? SEVERITY_ERROR
-		     : policy == NULLS_SKIP ? SEVERITY_WARNING
-					    : SEVERITY_INFO,
-		     policy == NULLS_ERROR ? ERROR_DATA : ERROR_NONE,
-		     "null-marks",
-		     policy == NULLS_ERROR ? "watermark.nulls: include, or skip"
-					   : NULL,
-		     "%" PRId64 " rows of %s have NULL in \"%s\"%s", count,
-		     x->source->table, mark->name,
-		     policy == NULLS_SKIP      ? ": they are left out"
-		     : policy == NULLS_INCLUDE ? ": they are read on every run"
-					       : "");
-	return 0;
 }
 
 static void inspect_right(struct inspection *x, const char *right,
@@ -116,7 +89,7 @@ out:
 
 static void inspect_engine(struct inspection *x)
 {
-	const struct mysrc_table *t = &x->c->layout.table;
+	const struct source_table *t = &x->c->paged.layout.table;
 	char *fix;
 
 	if (t->engine && !strcasecmp(t->engine, "InnoDB"))
@@ -136,7 +109,7 @@ static void inspect_engine(struct inspection *x)
 
 static int inspect_zone(struct inspection *x, struct error *err)
 {
-	const struct mysrc_column *mark = mysrc_mark(&x->c->layout);
+	const struct source_column *mark = source_mark(&x->c->paged.layout);
 	struct error why = ERROR_INIT;
 	int64_t wall;
 	int rc;
@@ -166,40 +139,6 @@ static int inspect_zone(struct inspection *x, struct error *err)
 	return rc;
 }
 
-static int inspect_key(struct inspection *x, struct error *err)
-{
-	const struct mysrc_layout *l = &x->c->layout;
-	struct error found = ERROR_INIT;
-	char *key = NULL;
-	int rc = 0;
-
-	for (size_t i = 0; i < l->n_key; i++) {
-		const struct mysrc_column *k = l->columns[l->key[i]];
-		if (k->nullable && l->table.engine)
-			problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
-				     "key-nullable", NULL,
-				     "key column \"%s\" of %s may be NULL: "
-				     "such a row stops the run",
-				     k->name, x->source->table);
-	}
-	if (l->key_unique)
-		return 0;
-	rc = mysrc_find_repeat(x->c, &key, err);
-	if (key) {
-		mysrc_refuse_repeat(x->source->table, key, &found);
-		problems_add(x->out, SEVERITY_ERROR, ERROR_SCHEMA,
-			     "key-repeats", NULL, "%s", found.message);
-	} else if (!rc) {
-		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
-			     "key-without-unique-index", NULL,
-			     "no unique index of %s vouches for the key: every "
-			     "run looks for keys that repeat, and one stops it",
-			     x->source->table);
-	}
-	free(key);
-	return rc;
-}
-
 int mysrc_inspect(struct connector *base, const struct source_spec *source,
 		  const struct watermark_spec *mark,
 		  const struct schema *schema, struct problems *out,
@@ -210,15 +149,13 @@ int mysrc_inspect(struct connector *base, const struct source_spec *source,
 	int rc;
 
 	(void)schema;
-	mysrc_end_pass(c);
-	rc = mysrc_layout_for(c, source, mark, err);
+	paged_end_pass(&c->paged);
+	rc = paged_layout_for(&c->paged, source, mark, err);
 	if (rc)
 		return rc;
 	inspect_engine(&x);
 	inspect_index(&x);
-	rc = inspect_key(&x, err);
-	if (!rc)
-		rc = inspect_nulls(&x, err);
+	rc = paged_inspect(&c->paged, source, mark, out, err);
 	if (!rc)
 		rc = inspect_activity(&x, err);
 	if (!rc && mark->strategy == STRATEGY_TIMESTAMP)

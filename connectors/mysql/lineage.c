@@ -21,16 +21,18 @@ static bool lineage_is_other(const json_t *before, const json_t *now)
 }
 
 /* The row where the mark stands: its mark and its key. */
-static void lineage_write_position(struct mysrc_query *q,
-				   const struct mysrc_layout *l,
+static void lineage_write_position(struct paged_query *q,
+				   const struct paged_source *s,
 				   const struct watermark *from)
 {
-	mysrc_query_mark(q, l, "=", from->value);
+	const struct source_layout *l = &s->layout;
+
+	paged_write_mark(q, s, "=", from->value);
 	for (size_t i = 0; i < l->n_key; i++) {
 		if ((long)l->key[i] == l->mark)
 			continue;
 		strbuf_addstr(&q->sql, " AND ");
-		mysrc_query_compare(q, l, l->columns[l->key[i]], "=",
+		paged_write_compare(q, s, l->columns[l->key[i]], "=",
 				    from->key.items[i]);
 	}
 }
@@ -39,22 +41,21 @@ static void lineage_write_position(struct mysrc_query *q,
 static int lineage_look(struct mysrc *c, const struct watermark *from,
 			bool position, bool *found, struct error *err)
 {
-	struct mydb_result *r = NULL;
-	struct mysrc_query q;
+	struct paged_answer r = { 0 };
+	struct paged_query q;
 	int rc;
 
-	mysrc_query_init(&q);
-	mysrc_query_select(&q, &c->layout, "1");
+	paged_query_init(&q);
+	paged_write_select(&q, &c->paged, "1");
 	if (position)
-		lineage_write_position(&q, &c->layout, from);
+		lineage_write_position(&q, &c->paged, from);
 	else
-		mysrc_query_mark(&q, &c->layout, "<=", from->value);
+		paged_write_mark(&q, &c->paged, "<=", from->value);
 	strbuf_addstr(&q.sql, " LIMIT 1");
-	rc = mydb_query(c->db, &r, q.sql.data, q.n,
-			(const char *const *)q.params, err);
-	*found = !rc && mydb_rows(r) > 0;
-	mydb_result_free(r);
-	mysrc_query_release(&q);
+	rc = mysrc_query(&c->paged, &q, &r, err);
+	*found = !rc && r.n_rows > 0;
+	paged_answer_release(&r);
+	paged_query_release(&q);
 	return rc;
 }
 
@@ -75,7 +76,7 @@ static int lineage_refuse(const struct mysrc *c, const struct watermark *from,
 		  "or an ALTER that copies), and its rows do not tell which. "
 		  "If it was just rebuilt, `tidemark watermark set PIPELINE "
 		  "'%s'` keeps the mark. Else " MYSRC_WAY_OUT,
-		  c->layout.table.name, text);
+		  c->paged.layout.table.name, text);
 	free(text);
 	watermark_release(&plain);
 	return -ERROR_SCHEMA;
@@ -100,7 +101,7 @@ int mysrc_check_lineage(struct mysrc *c, const struct watermark_spec *mark,
 	if (rc || !found)
 		return rc;
 	if (mark->strategy == STRATEGY_TIMESTAMP &&
-	    from->key.n == c->layout.n_key) {
+	    from->key.n == c->paged.layout.n_key) {
 		rc = lineage_look(c, from, true, &found, err);
 		if (rc || found)
 			return rc;

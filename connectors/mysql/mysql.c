@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/mysql/looks.h"
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
 
@@ -8,12 +9,9 @@
 #define MYSQL_OLDEST   80000
 #define MARIADB_OLDEST 100400
 
-void mysrc_end_pass(struct mysrc *c)
+static struct mysrc *mysql_self(struct connector *base)
 {
-	mydb_stream_abort(c->db);
-	running_mark_release(&c->pass.mark);
-	strlist_release(&c->pass.last);
-	memset(&c->pass, 0, sizeof(c->pass));
+	return (struct mysrc *)base;
 }
 
 static int mysql_check_version(const struct mysrc *c, struct error *err)
@@ -34,18 +32,16 @@ static int mysql_check_version(const struct mysrc *c, struct error *err)
 
 static void mysql_close_source(struct connector *base)
 {
-	struct mysrc *c = (struct mysrc *)base;
+	struct mysrc *c = mysql_self(base);
 
 	if (!c)
 		return;
-	if (c->db)
-		mysrc_end_pass(c);
-	mysrc_layout_release(&c->layout);
+	paged_release(&c->paged);
 	json_decref(c->identity);
 	json_decref(c->looked);
-	free(c->mark_column);
-	free(c->name);
 	mydb_close(c->db);
+	free(c->forms);
+	free(c->name);
 	free(c);
 }
 
@@ -57,7 +53,7 @@ static int mysql_open_source(struct connector **out,
 	struct mysrc *c = xcalloc(1, sizeof(*c));
 	int rc;
 
-	c->base.ops = &mysql_connector;
+	paged_init(&c->paged, &mysql_connector, &mysrc_dialect);
 	c->name = xstrdup(conn->name);
 	rc = mydb_open(&c->db, conn, &options, err);
 	if (!rc)
@@ -69,31 +65,10 @@ static int mysql_open_source(struct connector **out,
 			       "= 0",
 			       err);
 	if (rc)
-		mysql_close_source(&c->base);
+		mysql_close_source(&c->paged.base);
 	else
-		*out = &c->base;
+		*out = &c->paged.base;
 	return rc;
-}
-
-int mysrc_layout_for(struct mysrc *c, const struct source_spec *source,
-		     const struct watermark_spec *mark, struct error *err)
-{
-	const char *column = mark->column ? mark->column : "";
-	int rc;
-
-	if (c->described == source && c->strategy == mark->strategy &&
-	    !strcmp(c->mark_column ? c->mark_column : "", column))
-		return 0;
-	mysrc_layout_release(&c->layout);
-	c->described = NULL;
-	rc = mysrc_layout_read(c->db, source, mark, &c->layout, err);
-	if (rc)
-		return rc;
-	free(c->mark_column);
-	c->mark_column = xstrdup(column);
-	c->strategy = mark->strategy;
-	c->described = source;
-	return 0;
 }
 
 static int mysql_describe(struct connector *base,
@@ -101,50 +76,67 @@ static int mysql_describe(struct connector *base,
 			  const struct watermark_spec *mark, struct schema *out,
 			  struct error *err)
 {
-	struct mysrc *c = (struct mysrc *)base;
-	int rc;
+	return paged_describe(&mysql_self(base)->paged, source, mark, out, err);
+}
 
-	c->described = NULL;
-	mysrc_end_pass(c);
-	rc = mysrc_layout_for(c, source, mark, err);
-	if (!rc)
-		mysrc_layout_to_schema(&c->layout, source->table, out);
-	return rc;
+static int mysql_suggest(struct connector *base, const char *table,
+			 enum strategy *strategy, char **column, char **reason,
+			 struct error *err)
+{
+	return paged_suggest(&mysql_self(base)->paged, table, strategy, column,
+			     reason, err);
 }
 
 static int mysql_scan(struct connector *base, const struct scan *scan,
 		      struct error *err)
 {
-	struct mysrc *c = (struct mysrc *)base;
-	int rc;
-
-	mysrc_end_pass(c);
-	rc = mysrc_layout_for(c, scan->source, scan->mark, err);
-	if (rc)
-		return rc;
-	c->pass.scan = scan;
-	running_mark_begin(&c->pass.mark, scan);
-	return mysrc_keyset_begin(c, err);
+	return paged_scan(&mysql_self(base)->paged, scan, err);
 }
 
 static int mysql_next(struct connector *base, struct batch *out,
 		      struct error *err)
 {
-	struct mysrc *c = (struct mysrc *)base;
-	int rc;
+	struct mysrc *c = mysql_self(base);
+	int rc = paged_next(&c->paged, out, err);
 
-	if (!c->pass.scan)
-		return error_set(err, ERROR_BUG, "next without scan");
-	rc = mysrc_keyset_next(c, out, err);
-	if (rc)
-		mysrc_end_pass(c);
+	/* A run that reads nothing leaves the mark as it is. */
+	if (!rc && c->looked && c->paged.pass.rows)
+		mysrc_looks_store(c->looked, &out->watermark);
 	return rc;
 }
 
 static void mysql_interrupt(struct connector *base)
 {
-	mydb_interrupt(((struct mysrc *)base)->db);
+	mydb_interrupt(mysql_self(base)->db);
 }
+
+/* A BIT counts as a number, but is put in order by an expression. */
+static bool mysql_mark_fits(const struct source_column *c,
+			    enum strategy strategy)
+{
+	return source_mark_fits(c, strategy) &&
+	       mysrc_how(c)->order == ORDER_PLAIN;
+}
+
+const struct paged_dialect mysrc_dialect = {
+	.rules = { .engine = "mysql",
+		   .title = "MySQL and MariaDB",
+		   .time_types = "timestamp, datetime or date",
+		   .number_types = "an integer (or decimal without fraction)",
+		   .mark_fits = mysql_mark_fits },
+	.select = "SELECT " MYSRC_TAG " ",
+	.unindexed = "; give it an index",
+	.look = mysrc_look,
+	.ordered = mysrc_ordered,
+	.value = mysrc_write_value,
+	.hint = mysrc_hint,
+	.newest = mysrc_newest,
+	.query = mysrc_query,
+	.page_open = mysrc_page_open,
+	.page_read = mysrc_page_read,
+	.page_close = mysrc_page_close,
+	.position = paged_position,
+};
 
 static const struct url_option mysql_url_options[] = {
 	{ "tls", "verify-full off loopback",
@@ -164,7 +156,7 @@ const struct connector_ops mysql_connector = {
 	.tables = mysrc_tables,
 	.describe = mysql_describe,
 	.inspect = mysrc_inspect,
-	.suggest = mysrc_suggest,
+	.suggest = mysql_suggest,
 	.identity = mysrc_identity,
 	.settle = mysrc_settle,
 	.scan = mysql_scan,

@@ -1,140 +1,128 @@
-#include "connectors/mysql/query.h"
-
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
+#include "core/data/table_name.h"
 
-void mysrc_query_init(struct mysrc_query *q)
+/* By the bytes of its text, where its collation is no total order. A unique
+ * index under the column's own collation has told its values apart already: the
+ * collation is a total order of them, and the index's. */
+static bool query_by_bytes(const struct source_layout *l,
+			   const struct source_column *c)
 {
-	memset(q, 0, sizeof(*q));
-	strbuf_init(&q->sql);
+	enum mysrc_order order = mysrc_how(c)->order;
+
+	return order == ORDER_LABEL || (order == ORDER_TEXT && !l->key_unique);
 }
 
-void mysrc_query_release(struct mysrc_query *q)
+void mysrc_ordered(struct strbuf *sb, const struct paged_source *base,
+		   const struct source_column *c)
 {
-	strbuf_release(&q->sql);
-	for (int i = 0; i < q->n; i++)
-		free(q->params[i]);
-	mysrc_query_init(q);
-}
-
-/* A unique index under the column's own collation has told its values apart
- * already: the collation is a total order of them, and the index's. */
-bool mysrc_ordered_by_bytes(const struct mysrc_layout *l,
-			    const struct mysrc_column *c)
-{
-	return c->how->order == ORDER_LABEL ||
-	       (c->how->order == ORDER_TEXT && !l->key_unique);
-}
-
-void mysrc_query_ordered(struct strbuf *sb, const struct mysrc_layout *l,
-			 const struct mysrc_column *c)
-{
-	if (mysrc_ordered_by_bytes(l, c))
+	if (query_by_bytes(&base->layout, c))
 		strbuf_addf(sb, "CAST(CONVERT(%s USING utf8mb4) AS BINARY)",
 			    c->sql);
 	else
 		strbuf_addf(sb, "%s%s", c->sql,
-			    c->how->order == ORDER_BITS ? " + 0" : "");
+			    mysrc_how(c)->order == ORDER_BITS ? " + 0" : "");
 }
 
-static void query_parameter(struct mysrc_query *q, const char *text, size_t n)
+static const char *query_placeholder(const struct paged_source *base,
+				     const struct source_column *c)
 {
-	q->params[q->n++] = xstrndup(text, n);
+	if (query_by_bytes(&base->layout, c))
+		return "CAST(? AS BINARY)";
+	return mysrc_how(c)->cast ? mysrc_how(c)->cast : "?";
 }
 
-void mysrc_query_value(struct mysrc_query *q, const struct mysrc_layout *l,
-		       const struct mysrc_column *c, const char *value)
+void mysrc_write_value(struct paged_query *q, const struct paged_source *base,
+		       const struct source_column *c, const char *value)
 {
-	size_t n = strlen(value);
+	bool hex =
+		mysrc_how(c)->order == ORDER_BYTES && !strncmp(value, "\\x", 2);
+	size_t n;
+	char *text;
 
+	/* A look back by more than the mark: MySQL makes a large number of what
+	 * is below zero. */
+	if (c->type.kind == TYPE_UINT64 && *value == '-')
+		value = "0";
+	n = strlen(value);
 	/* The session's zone is UTC, and the server takes no "+00". */
 	if (c->type.kind == TYPE_TIMESTAMPTZ && n > 3 &&
 	    !strcmp(value + n - 3, "+00"))
 		n -= 3;
-	if (c->how->order == ORDER_BYTES && !strncmp(value, "\\x", 2)) {
-		query_parameter(q, value + 2, n - 2);
-		strbuf_addstr(&q->sql, "UNHEX(?)");
+	text = hex ? xstrdup(value + 2) : xstrndup(value, n);
+	strbuf_addstr(&q->sql, hex ? "UNHEX(?)" : query_placeholder(base, c));
+	paged_push(q, c, text);
+	free(text);
+}
+
+/* In a watermark the zone is said. */
+void mysrc_newest(struct strbuf *sb, const struct source_column *mark)
+{
+	strbuf_addf(sb,
+		    mark->type.kind == TYPE_TIMESTAMPTZ
+			    ? "CONCAT(max(%s), '+00')"
+			    : "max(%s)",
+		    mark->sql);
+}
+
+/* The n-th column by which an index is sorted: its own, and then InnoDB's
+ * primary key. */
+static const char *query_sorted_by(const struct source_layout *l,
+				   const struct source_index *x, size_t n)
+{
+	bool innodb = l->table.engine && !strcasecmp(l->table.engine, "InnoDB");
+
+	if (n < x->columns.n)
+		return x->columns.items[n];
+	n -= x->columns.n;
+	for (size_t i = 0; innodb && i < l->n_indexes; i++) {
+		const struct strlist *primary = &l->indexes[i].columns;
+		if (l->indexes[i].primary)
+			return n < primary->n ? primary->items[n] : NULL;
+	}
+	return NULL;
+}
+
+/* Are its entries in the total order? */
+static bool query_serves(const struct source_layout *l,
+			 const struct source_index *x)
+{
+	for (size_t i = 0; i < l->n_order; i++) {
+		const struct source_column *c = l->columns[l->order[i]];
+		const char *name = query_sorted_by(l, x, i);
+		if (!name || c->expression || query_by_bytes(l, c) ||
+		    mysrc_how(c)->order == ORDER_BITS ||
+		    strcmp(name, c->name) != 0)
+			return false;
+	}
+	return x->sorted && l->n_order > 0;
+}
+
+const struct source_index *mysrc_page_index(const struct source_layout *l)
+{
+	const struct source_index *found = NULL;
+
+	for (size_t i = 0; i < l->n_indexes; i++) {
+		if (query_serves(l, &l->indexes[i]) &&
+		    (!found || l->indexes[i].primary))
+			found = &l->indexes[i];
+	}
+	return found;
+}
+
+/* MySQL rather reads the whole table and sorts it, once a page, when a page is
+ * a few percent of what is left. */
+void mysrc_hint(struct strbuf *sb, const struct paged_source *base)
+{
+	const struct source_index *found = mysrc_page_index(&base->layout);
+
+	if (!found)
 		return;
-	}
-	query_parameter(q, value, n);
-	if (mysrc_ordered_by_bytes(l, c))
-		strbuf_addstr(&q->sql, "CAST(? AS BINARY)");
-	else
-		strbuf_addstr(&q->sql, c->how->cast ? c->how->cast : "?");
-}
-
-void mysrc_query_select(struct mysrc_query *q, const struct mysrc_layout *l,
-			const char *what)
-{
-	size_t n = l->n_columns + (l->mark == (long)l->n_columns);
-
-	strbuf_addstr(&q->sql, "SELECT " MYSRC_TAG " ");
-	for (size_t i = 0; !what && i < n; i++)
-		strbuf_addf(&q->sql, "%s%s", i ? ", " : "",
-			    l->columns[i]->output);
-	strbuf_addf(&q->sql, "%s FROM %s AS %s%s WHERE ", what ? what : "",
-		    l->table.sql, l->table.alias,
-		    !what && l->hint ? l->hint : "");
-	/* The user's SQL may end in a comment: the line's end closes it. */
-	if (l->where)
-		strbuf_addf(&q->sql, "(%s\n) AND ", l->where);
-}
-
-void mysrc_query_compare(struct mysrc_query *q, const struct mysrc_layout *l,
-			 const struct mysrc_column *c, const char *comparison,
-			 const char *value)
-{
-	mysrc_query_ordered(&q->sql, l, c);
-	strbuf_addf(&q->sql, " %s ", comparison);
-	mysrc_query_value(q, l, c, value);
-}
-
-void mysrc_query_mark(struct mysrc_query *q, const struct mysrc_layout *l,
-		      const char *comparison, const char *value)
-{
-	mysrc_query_compare(q, l, mysrc_mark(l), comparison, value);
-}
-
-/* a >= 1 AND (a > 1 OR (a = 1 AND (b > 2 OR (b = 2 AND c > 3)))) */
-void mysrc_query_beyond(struct mysrc_query *q, const struct mysrc_layout *l,
-			size_t first, bool above, char *const *values)
-{
-	const char *strict = above ? ">" : "<", *loose = above ? ">=" : "<=";
-	size_t opened = 0;
-
-	strbuf_addch(&q->sql, '(');
-	if (l->n_order - first > 1) {
-		mysrc_query_compare(q, l, l->columns[l->order[first]], loose,
-				    values[first]);
-		strbuf_addstr(&q->sql, " AND ");
-	}
-	for (size_t i = first; i < l->n_order; i++) {
-		const struct mysrc_column *c = l->columns[l->order[i]];
-		if (i + 1 == l->n_order) {
-			mysrc_query_compare(q, l, c, above ? strict : loose,
-					    values[i]);
-			break;
-		}
-		strbuf_addch(&q->sql, '(');
-		mysrc_query_compare(q, l, c, strict, values[i]);
-		strbuf_addstr(&q->sql, " OR (");
-		mysrc_query_compare(q, l, c, "=", values[i]);
-		strbuf_addstr(&q->sql, " AND ");
-		opened += 2;
-	}
-	while (opened--)
-		strbuf_addch(&q->sql, ')');
-	strbuf_addch(&q->sql, ')');
-}
-
-void mysrc_query_order(struct mysrc_query *q, const struct mysrc_layout *l,
-		       size_t first)
-{
-	strbuf_addstr(&q->sql, " ORDER BY ");
-	for (size_t i = first; i < l->n_order; i++) {
-		strbuf_addstr(&q->sql, i > first ? ", " : "");
-		mysrc_query_ordered(&q->sql, l, l->columns[l->order[i]]);
-	}
+	strbuf_addstr(sb, " FORCE INDEX (");
+	sql_quote_name(sb, found->name, '`');
+	strbuf_addch(sb, ')');
 }

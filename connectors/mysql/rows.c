@@ -1,6 +1,63 @@
+#include <stdlib.h>
+#include <string.h>
+
 #include "connectors/mysql/decode.h"
 #include "connectors/mysql/source.h"
+#include "core/base/alloc.h"
 #include "core/data/value.h"
+
+static struct mysrc *rows_self(struct paged_source *base)
+{
+	return (struct mysrc *)base;
+}
+
+int mysrc_query(struct paged_source *base, const struct paged_query *q,
+		struct paged_answer *out, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(rows_self(base)->db, &r, q->sql.data, q->n,
+			    (const char *const *)q->params, err);
+
+	memset(out, 0, sizeof(*out));
+	if (rc)
+		return rc;
+	out->n_rows = mydb_rows(r);
+	out->n_columns = mydb_columns(r);
+	out->cells =
+		xcalloc(out->n_rows * out->n_columns + 1, sizeof(*out->cells));
+	for (size_t i = 0; i < out->n_rows * out->n_columns; i++)
+		out->cells[i] = xstrdup(
+			mydb_value(r, i / out->n_columns, i % out->n_columns));
+	mydb_result_free(r);
+	return 0;
+}
+
+int mysrc_page_open(struct paged_source *base, const struct paged_query *q,
+		    struct error *err)
+{
+	struct mysrc *c = rows_self(base);
+	const struct source_layout *l = &base->layout;
+	size_t n = source_layout_width(l);
+	int rc;
+
+	c->forms = xreallocarray(c->forms, n, sizeof(*c->forms));
+	for (size_t i = 0; i < n; i++)
+		c->forms[i] = mysrc_how(l->columns[i])->form;
+	rc = mydb_stream_begin(c->db, q->sql.data, q->n,
+			       (const char *const *)q->params, c->forms, n,
+			       err);
+	if (rc)
+		error_prefix(err, "table %s", base->pass.scan->source->table);
+	return rc;
+}
+
+void mysrc_page_close(struct paged_source *base)
+{
+	struct mysrc *c = rows_self(base);
+
+	if (c->db)
+		mydb_stream_abort(c->db);
+}
 
 /* As NULL it would say nothing of where the next page begins. */
 static int rows_check_mark(enum type_kind kind, const struct mydb_cell *cell,
@@ -21,19 +78,19 @@ static int rows_decode(struct mysrc *c, struct vector *v, size_t row,
 		       size_t column, struct error *err)
 {
 	const struct mydb_cell *cell = &mydb_stream_row(c->db)[column];
+	const struct source_layout *l = &c->paged.layout;
 	int rc;
 
 	if (cell->null) {
 		vector_set_null(v, row);
 		return 0;
 	}
-	rc = (long)column == c->layout.mark
-		     ? rows_check_mark(v->kind, cell, err)
-		     : 0;
+	rc = (long)column == l->mark ? rows_check_mark(v->kind, cell, err) : 0;
 	if (rc)
 		return rc;
-	return c->layout.columns[column]->how->decode(
-		v, row, cell, c->pass.scan->source->zero_dates, err);
+	return mysrc_how(l->columns[column])
+		->decode(v, row, cell, c->paged.pass.scan->source->zero_dates,
+			 err);
 }
 
 /* The row's key for a message, even if the trouble came before its columns
@@ -41,7 +98,7 @@ static int rows_decode(struct mysrc *c, struct vector *v, size_t row,
 static int rows_blame(struct mysrc *c, struct batch *b, size_t column,
 		      struct error *err)
 {
-	const struct mysrc_layout *l = &c->layout;
+	const struct source_layout *l = &c->paged.layout;
 	struct strbuf key = STRBUF_INIT;
 
 	for (size_t i = 0; i < l->n_key; i++) {
@@ -52,17 +109,17 @@ static int rows_blame(struct mysrc *c, struct batch *b, size_t column,
 	}
 	value_print_key(&key, b, b->n_rows);
 	error_prefix(err, "table %s, column \"%s\", key %s",
-		     c->pass.scan->source->table, l->columns[column]->name,
-		     key.data);
+		     c->paged.pass.scan->source->table,
+		     l->columns[column]->name, key.data);
 	strbuf_release(&key);
 	batch_row_undo(b);
 	return -(int)err->code;
 }
 
-int mysrc_append(struct mysrc *c, struct batch *b, struct error *err)
+static int rows_append(struct mysrc *c, struct batch *b, struct error *err)
 {
-	const struct mysrc_layout *l = &c->layout;
-	struct vector *hidden = &c->pass.mark.hidden;
+	const struct source_layout *l = &c->paged.layout;
+	struct vector *hidden = &c->paged.pass.mark.hidden;
 	size_t row = b->n_rows;
 
 	batch_reserve_row(b);
@@ -79,6 +136,27 @@ int mysrc_append(struct mysrc *c, struct batch *b, struct error *err)
 		}
 	}
 	batch_row_done(b);
-	c->pass.rows++;
+	return 0;
+}
+
+int mysrc_page_read(struct paged_source *base, struct batch *b,
+		    struct error *err)
+{
+	struct mysrc *c = rows_self(base);
+	struct paged_pass *p = &base->pass;
+
+	/* Full exactly at the page's end: let the statement end too. */
+	while (!batch_is_full(b) || p->read >= p->limit) {
+		int rc = mydb_stream_next(c->db, err);
+		if (rc < 0)
+			error_prefix(err, "table %s, after row %zu of a page",
+				     p->scan->source->table, p->read);
+		if (rc <= 0)
+			return rc < 0 ? rc : 1;
+		rc = rows_append(c, b, err);
+		if (rc)
+			return rc;
+		p->read++;
+	}
 	return 0;
 }

@@ -27,7 +27,7 @@ static void settle_weaken(struct settled *out, enum guarantee guarantee)
 /* Only InnoDB's transactions are in the list. An engine without transactions
  * commits row by row, in statements that show; what another engine with
  * transactions of its own has open cannot be seen. */
-static void settle_engine(const struct mysrc_table *t, struct settled *out,
+static void settle_engine(const struct source_table *t, struct settled *out,
 			  struct strbuf *reason)
 {
 	static const char *const plain[] = { "MyISAM", "Aria",	  "MEMORY",
@@ -79,7 +79,7 @@ static int settle_judge(struct mysrc *c, const struct mysrc_activity *a,
 	return 0;
 }
 
-static bool settle_parse(const struct mysrc_column *mark, const char *text,
+static bool settle_parse(const struct source_column *mark, const char *text,
 			 int64_t *out)
 {
 	int32_t days;
@@ -94,7 +94,7 @@ static int settle_against_mark(struct mysrc *c, const struct mysrc_activity *a,
 			       const struct watermark *from,
 			       struct settled *out, struct error *err)
 {
-	const struct mysrc_column *mark = mysrc_mark(&c->layout);
+	const struct source_column *mark = source_mark(&c->paged.layout);
 	int64_t value, settled = INT64_MIN;
 
 	if (!from->value)
@@ -136,7 +136,7 @@ static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,
 			    const struct watermark *from, struct settled *out,
 			    struct strbuf *reason, struct error *err)
 {
-	const struct mysrc_column *column = mysrc_mark(&c->layout);
+	const struct source_column *column = source_mark(&c->paged.layout);
 	struct mysrc_looks looks;
 	struct mysrc_activity a;
 	int64_t us = 0, wall;
@@ -186,9 +186,10 @@ out:
 static int settle_max(struct mysrc *c, char **out, struct error *err)
 {
 	struct mydb_result *r = NULL;
-	char *sql = xstrfmt("SELECT max(%s) FROM %s AS %s",
-			    mysrc_mark(&c->layout)->sql, c->layout.table.sql,
-			    c->layout.table.alias);
+	char *sql =
+		xstrfmt("SELECT max(%s) FROM %s AS %s",
+			source_mark(&c->paged.layout)->sql,
+			c->paged.layout.table.sql, c->paged.layout.table.alias);
 	int rc = mydb_query(c->db, &r, sql, 0, NULL, err);
 
 	free(sql);
@@ -266,7 +267,7 @@ static void settle_keep_id(const struct watermark *from, struct settled *out)
 /* The next id to be given out, or NULL. */
 static int settle_counter(struct mysrc *c, char **out, struct error *err)
 {
-	const struct mysrc_table *t = &c->layout.table;
+	const struct source_table *t = &c->paged.layout.table;
 	const char *params[] = { t->schema, t->name };
 	struct mydb_result *r = NULL;
 	int rc = mydb_query(c->db, &r,
@@ -299,7 +300,7 @@ static int settle_check_counter(struct mysrc *c, const struct watermark *from,
 			       "of %s, which goes on with %s: the source "
 			       "cannot have produced it (TRUNCATE begins the "
 			       "ids anew). " MYSRC_WAY_OUT,
-			       from->value, c->layout.table.name, next);
+			       from->value, c->paged.layout.table.name, next);
 	free(next);
 	return rc;
 }
@@ -348,17 +349,17 @@ int mysrc_settle(struct connector *base, const struct source_spec *source,
 	int rc;
 
 	(void)schema;
-	mysrc_end_pass(c);
+	paged_end_pass(&c->paged);
 	json_decref(c->looked);
 	c->looked = NULL;
 	settled_release(out);
-	rc = mysrc_layout_for(c, source, mark, err);
+	rc = paged_layout_for(&c->paged, source, mark, err);
 	if (!rc)
 		rc = mysrc_check_lineage(c, mark, from, err);
 	if (rc)
 		return rc;
 	out->guarantee = GUARANTEE_EXACT;
-	settle_engine(&c->layout.table, out, &reason);
+	settle_engine(&c->paged.layout.table, out, &reason);
 	rc = mark->strategy == STRATEGY_TIMESTAMP
 		     ? settle_timestamp(c, mark, from, out, &reason, err)
 		     : settle_sequence(c, mark, from, out, &reason, err);

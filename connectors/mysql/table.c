@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "connectors/common/names.h"
-#include "connectors/mysql/layout.h"
+#include "connectors/mysql/catalog.h"
 #include "core/base/alloc.h"
 #include "core/base/nearest.h"
 #include "core/base/strlist.h"
@@ -30,18 +30,7 @@ static const char table_indexes_sql[] =
 
 #define TABLE_FIRST_IGNORED 100600
 
-void mysrc_table_release(struct mysrc_table *t)
-{
-	free(t->schema);
-	free(t->name);
-	free(t->sql);
-	free(t->alias);
-	free(t->engine);
-	free(t->created);
-	memset(t, 0, sizeof(*t));
-}
-
-int mysrc_probe(struct mydb *db, const struct mysrc_table *t,
+int mysrc_probe(struct mydb *db, const struct source_table *t,
 		const char *columns, struct error *err)
 {
 	char *sql = xstrfmt("SELECT %s FROM %s", columns, t->sql);
@@ -117,7 +106,7 @@ static int64_t table_number(const char *text)
 	return text ? strtoll(text, NULL, 10) : -1;
 }
 
-static void table_fill_names(struct mysrc_table *t,
+static void table_fill_names(struct source_table *t,
 			     const struct table_name *name)
 {
 	struct strbuf sql = STRBUF_INIT, alias = STRBUF_INIT;
@@ -130,11 +119,11 @@ static void table_fill_names(struct mysrc_table *t,
 	t->alias = strbuf_detach(&alias);
 }
 
-static void table_fill(struct mysrc_table *t, const struct mydb_result *r)
+static void table_fill(struct source_table *t, const struct mydb_result *r)
 {
 	const char *flag = mydb_value(r, 0, 6);
 
-	t->found = true;
+	t->view = !mydb_value(r, 0, 2);
 	t->engine = xstrdup(mydb_value(r, 0, 2));
 	t->rows = table_number(mydb_value(r, 0, 3));
 	t->bytes = table_number(mydb_value(r, 0, 4));
@@ -143,11 +132,12 @@ static void table_fill(struct mysrc_table *t, const struct mydb_result *r)
 }
 
 int mysrc_table_find(struct mydb *db, const char *table,
-		     struct mysrc_table *out, struct error *err)
+		     struct source_table *out, struct error *err)
 {
 	struct table_name name = { NULL, NULL, NULL };
 	struct mydb_result *r = NULL;
 	const char *params[2];
+	bool found;
 	int rc = table_parse(db, table, &name, err);
 
 	memset(out, 0, sizeof(*out));
@@ -160,16 +150,17 @@ int mysrc_table_find(struct mydb *db, const char *table,
 		goto out;
 	table_fill_names(out, &name);
 	/* The catalog's comparison may ignore case. */
-	if (!mydb_rows(r) ||
-	    (mydb_rows(r) > 1 && strcmp(mydb_value(r, 0, 0), name.name) != 0))
-		rc = mysrc_probe(db, out, "1", err);
-	else
+	found = mydb_rows(r) == 1 ||
+		(mydb_rows(r) && !strcmp(mydb_value(r, 0, 0), name.name));
+	if (found)
 		table_fill(out, r);
-	if (!rc && !out->found)
+	else
+		rc = mysrc_probe(db, out, "1", err);
+	if (!rc && !found)
 		rc = table_missing(db, table, &name, err);
 out:
 	if (rc)
-		mysrc_table_release(out);
+		source_table_release(out);
 	mydb_result_free(r);
 	table_name_release(&name);
 	return rc;
@@ -183,12 +174,12 @@ static const char *table_index_is_usable(struct mydb *db)
 	return mydb_version(db) >= TABLE_FIRST_IGNORED ? "ignored = 'NO'" : "1";
 }
 
-int mysrc_indexes_find(struct mydb *db, struct mysrc_layout *l,
+int mysrc_indexes_find(struct mydb *db, struct source_layout *l,
 		       struct error *err)
 {
 	const char *params[] = { l->table.schema, l->table.name };
 	struct mydb_result *r = NULL;
-	struct mysrc_index *x = NULL;
+	struct source_index *x = NULL;
 	const char *last = "";
 	char *sql = xstrfmt(table_indexes_sql, table_index_is_usable(db));
 	int rc = mydb_query(db, &r, sql, 2, params, err);
@@ -207,14 +198,12 @@ int mysrc_indexes_find(struct mydb *db, struct mysrc_layout *l,
 			x->sorted = *mydb_value(r, i, 5) == '1';
 			x->primary = !strcmp(name, "PRIMARY");
 			x->unique = *mydb_value(r, i, 1) == '0';
-			x->columns = json_array();
 			last = name;
 		}
 		x->sorted &= order && *order == 'A';
 		/* A prefix is no order of the whole; unique it still is. */
-		json_array_append_new(x->columns, column && !mydb_value(r, i, 2)
-							  ? json_string(column)
-							  : json_null());
+		strlist_add(&x->columns,
+			    column && !mydb_value(r, i, 2) ? column : "");
 	}
 	mydb_result_free(r);
 	return 0;

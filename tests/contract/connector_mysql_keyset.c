@@ -82,6 +82,34 @@ static void keyset_beyond_signed(void **state)
 	world_expect_count(w, 2, 0);
 }
 
+/* A look back by more than the mark ends at nothing: an unsigned number below
+ * zero would be a very large one. */
+static void keyset_look_back(void **state)
+{
+	static const char *const types[] = { "tinyint", "bigint unsigned",
+					     "decimal(65,0)" };
+	struct world *w = suite_world(state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		world_exec(w, "DROP TABLE IF EXISTS tm_source.t");
+		world_exec(w, "CREATE TABLE tm_source.t (id %s PRIMARY KEY)",
+			   types[i]);
+		world_exec(w, "INSERT INTO tm_source.t VALUES (1), (5), (9)");
+		world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
+		world_expect_count(w, 2, 3);
+		world_exec(w, "INSERT INTO tm_source.t VALUES (6), (2)");
+		world_expect_count(w, 2, 0);
+		w->mark.lag_count = 4;
+		world_expect(w, 1, "5\n6\n9\n");
+		assert_string_equal(w->from.value, "9");
+		w->mark.lag_count = 10;
+		world_expect_count(w, 2, 5);
+		w->mark.lag_count = INT64_MAX;
+		world_expect_count(w, 1, 5);
+		w->mark.lag_count = 0;
+	}
+}
+
 /* What our session runs, or ran last, for the pages of a table with this
  * index: the plan that the server chooses for it. */
 static char *keyset_plan(struct world *w, const char *sql)
@@ -282,6 +310,7 @@ static void keyset_snapshot_a_page(void **state)
 const struct CMUnitTest suite_mysql_keyset[] = {
 	SUITE_TEST(keyset_text_keys),
 	SUITE_TEST(keyset_beyond_signed),
+	SUITE_TEST(keyset_look_back),
 	SUITE_TEST(keyset_plan_is_range),
 	SUITE_TEST(keyset_repeat_across_pages),
 	SUITE_TEST(keyset_snapshot_a_page),

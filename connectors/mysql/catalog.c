@@ -1,0 +1,96 @@
+#include "connectors/mysql/catalog.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/common/names.h"
+#include "connectors/mysql/source.h"
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+
+static const char catalog_tables_sql[] =
+	"SELECT table_schema, table_name, table_type, table_rows\n"
+	"FROM information_schema.tables\n"
+	"WHERE table_schema NOT IN ('mysql', 'information_schema',\n"
+	"    'performance_schema', 'sys')\n"
+	"  AND table_name NOT LIKE '|_tidemark|_%' ESCAPE '|'\n"
+	"  AND table_type IN ('BASE TABLE', 'VIEW', 'SYSTEM VERSIONED')\n"
+	"ORDER BY BINARY table_schema, BINARY table_name";
+
+int mysrc_tables(struct connector *base, struct table_list *out,
+		 struct error *err)
+{
+	struct mysrc *c = (struct mysrc *)base;
+	const char *database = mydb_database(c->db);
+	struct mydb_result *r = NULL;
+	int rc;
+
+	paged_end_pass(&c->paged);
+	rc = mydb_query(c->db, &r, catalog_tables_sql, 0, NULL, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < mydb_rows(r); i++) {
+		struct strbuf name = STRBUF_INIT;
+		struct table_info *t;
+		const char *rows = mydb_value(r, i, 3);
+		if (*database && strcmp(mydb_value(r, i, 0), database) != 0)
+			continue;
+		out->items = xgrow(out->items, &out->capacity, out->n + 1,
+				   sizeof(*out->items));
+		t = &out->items[out->n++];
+		table_write(&name, mydb_value(r, i, 0), mydb_value(r, i, 1));
+		t->name = strbuf_detach(&name);
+		t->kind = xstrdup(strcmp(mydb_value(r, i, 2), "VIEW") ? "table"
+								      : "view");
+		t->row_estimate = rows ? strtoll(rows, NULL, 10) : -1;
+	}
+	mydb_result_free(r);
+	return 0;
+}
+
+/* A column that the catalog does not show may be one that the user may not
+ * read. */
+static int catalog_probe_name(struct mydb *db, const struct source_layout *l,
+			      const char *name, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	if (!name || source_column_find(l, name, false) ||
+	    source_column_find(l, name, true))
+		return 0;
+	sql_quote_name(&sql, name, '`');
+	rc = mysrc_probe(db, &l->table, sql.data, err);
+	strbuf_release(&sql);
+	return rc;
+}
+
+static int catalog_probe(struct mydb *db, const struct source_spec *source,
+			 const struct watermark_spec *mark,
+			 const struct source_layout *l, struct error *err)
+{
+	size_t n = source->columns ? source->columns->n : 0;
+	int rc = n ? 0 : mysrc_probe(db, &l->table, "*", err);
+
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = catalog_probe_name(db, l, source->columns->items[i], err);
+	for (size_t i = 0; !rc && source->key && i < source->key->n; i++)
+		rc = catalog_probe_name(db, l, source->key->items[i], err);
+	if (!rc && mark)
+		rc = catalog_probe_name(db, l, mark->column, err);
+	return rc;
+}
+
+int mysrc_look(struct paged_source *base, const struct source_spec *source,
+	       const struct watermark_spec *mark, struct source_layout *out,
+	       struct error *err)
+{
+	struct mydb *db = ((struct mysrc *)base)->db;
+	int rc = mysrc_table_find(db, source->table, &out->table, err);
+
+	if (!rc)
+		rc = mysrc_indexes_find(db, out, err);
+	if (!rc)
+		rc = mysrc_columns_read(db, source, out, err);
+	return rc ? rc : catalog_probe(db, source, mark, out, err);
+}
