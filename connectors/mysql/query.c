@@ -28,34 +28,48 @@ void mysrc_ordered(struct strbuf *sb, const struct paged_source *base,
 			    mysrc_how(c)->order == ORDER_BITS ? " + 0" : "");
 }
 
-static const char *query_placeholder(const struct paged_source *base,
-				     const struct source_column *c)
+static void query_placeholder(struct strbuf *sb,
+			      const struct paged_source *base,
+			      const struct source_column *c)
 {
+	const struct mysrc_type *how = mysrc_how(c);
+
 	if (query_by_bytes(&base->layout, c))
-		return "CAST(? AS BINARY)";
-	return mysrc_how(c)->cast ? mysrc_how(c)->cast : "?";
+		strbuf_addstr(sb, "CAST(? AS BINARY)");
+	else if (c->type.kind == TYPE_DECIMAL)
+		strbuf_addf(sb, "CAST(? AS DECIMAL(65,%d))", c->type.scale);
+	else
+		strbuf_addstr(sb, how->cast ? how->cast : "?");
+}
+
+/* A value as the server takes it. */
+static char *query_value(const struct source_column *c, const char *value)
+{
+	size_t n = strlen(value);
+
+	/* A look back by more than the mark: MySQL makes a large number of what
+	 * is below zero. */
+	if (c->type.kind == TYPE_UINT64 && *value == '-')
+		return xstrdup("0");
+	/* The session's zone is UTC, and there is no "+00". */
+	if (c->type.kind == TYPE_TIMESTAMPTZ && n > 3 &&
+	    !strcmp(value + n - 3, "+00"))
+		n -= 3;
+	return xstrndup(value, n);
 }
 
 void mysrc_write_value(struct paged_query *q, const struct paged_source *base,
 		       const struct source_column *c, const char *value)
 {
-	bool hex =
-		mysrc_how(c)->order == ORDER_BYTES && !strncmp(value, "\\x", 2);
-	size_t n;
-	char *text;
+	char *text = query_value(c, value);
 
-	/* A look back by more than the mark: MySQL makes a large number of what
-	 * is below zero. */
-	if (c->type.kind == TYPE_UINT64 && *value == '-')
-		value = "0";
-	n = strlen(value);
-	/* The session's zone is UTC, and the server takes no "+00". */
-	if (c->type.kind == TYPE_TIMESTAMPTZ && n > 3 &&
-	    !strcmp(value + n - 3, "+00"))
-		n -= 3;
-	text = hex ? xstrdup(value + 2) : xstrndup(value, n);
-	strbuf_addstr(&q->sql, hex ? "UNHEX(?)" : query_placeholder(base, c));
-	paged_push(q, c, text);
+	if (mysrc_how(c)->order == ORDER_BYTES && !strncmp(text, "\\x", 2)) {
+		strbuf_addstr(&q->sql, "UNHEX(?)");
+		paged_push(q, c, text + 2);
+	} else {
+		query_placeholder(&q->sql, base, c);
+		paged_push(q, c, text);
+	}
 	free(text);
 }
 

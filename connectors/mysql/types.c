@@ -48,7 +48,7 @@ static const struct mysrc_type types_table[] = {
 	{ "bit unsigned", TYPE_UINT64, MYDB_BYTES, mysrc_decode_bits,
 	  ORDER_BITS, UNSIGNED_VALUE },
 	{ "decimal", TYPE_DECIMAL, MYDB_BYTES, mysrc_decode_decimal,
-	  ORDER_PLAIN, "CAST(? AS DECIMAL(65,30))" },
+	  ORDER_PLAIN, NULL },
 	/* The text of a float, read as a double, is another number. */
 	{ "float", TYPE_FLOAT32, MYDB_FLOAT, mysrc_decode_float, ORDER_NONE,
 	  NULL },

@@ -33,7 +33,8 @@ struct mysrc_type {
 	enum mydb_form form;
 	mysrc_decode decode;
 	enum mysrc_order order;
-	const char *cast; /* of a compared text; NULL: none */
+	/* Of a compared text; NULL: none, or one that depends on the column. */
+	const char *cast;
 };
 
 /* Never NULL: what is not in the table is read as text (TYPE_NATIVE). */

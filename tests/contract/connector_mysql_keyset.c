@@ -82,6 +82,31 @@ static void keyset_beyond_signed(void **state)
 	world_expect_count(w, 2, 0);
 }
 
+/* A number of 65 digits is compared whole. */
+static void keyset_long_decimals(void **state)
+{
+	static const char *const ends[] = { "1", "2" };
+	struct world *w = suite_world(state);
+	char nines[65];
+
+	memset(nines, '9', 64);
+	nines[64] = '\0';
+	world_exec(w, "CREATE TABLE tm_source.t (id decimal(65,0) PRIMARY KEY, "
+		      "at timestamp NOT NULL DEFAULT '2024-01-01')");
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		world_exec(w,
+			   "INSERT INTO tm_source.t (id) VALUES (%s), "
+			   "(%s%s)",
+			   ends[i], ends[i], nines);
+	for (size_t rows = 1; rows < 3; rows++) {
+		world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+		world_expect_count(w, rows, 4);
+		world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
+		world_expect_count(w, rows, 4);
+		world_expect_count(w, rows, 0);
+	}
+}
+
 /* A look back by more than the mark ends at nothing: an unsigned number below
  * zero would be a very large one. */
 static void keyset_look_back(void **state)
@@ -310,6 +335,7 @@ static void keyset_snapshot_a_page(void **state)
 const struct CMUnitTest suite_mysql_keyset[] = {
 	SUITE_TEST(keyset_text_keys),
 	SUITE_TEST(keyset_beyond_signed),
+	SUITE_TEST(keyset_long_decimals),
 	SUITE_TEST(keyset_look_back),
 	SUITE_TEST(keyset_plan_is_range),
 	SUITE_TEST(keyset_repeat_across_pages),
