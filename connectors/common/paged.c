@@ -59,10 +59,11 @@ int paged_layout_for(struct paged_source *s, const struct source_spec *source,
 	return 0;
 }
 
-int paged_describe(struct paged_source *s, const struct source_spec *source,
+int paged_describe(struct connector *base, const struct source_spec *source,
 		   const struct watermark_spec *mark, struct schema *out,
 		   struct error *err)
 {
+	struct paged_source *s = (struct paged_source *)base;
 	int rc;
 
 	s->described = NULL;
@@ -365,9 +366,10 @@ static void paged_finish(struct paged_source *s, struct batch *b,
 	running_mark_hand_over(&p->mark, b);
 }
 
-int paged_scan(struct paged_source *s, const struct scan *scan,
+int paged_scan(struct connector *base, const struct scan *scan,
 	       struct error *err)
 {
+	struct paged_source *s = (struct paged_source *)base;
 	int rc;
 
 	paged_end_pass(s);
@@ -403,8 +405,9 @@ static int paged_batch(struct paged_source *s, struct batch *out,
 	return rc;
 }
 
-int paged_next(struct paged_source *s, struct batch *out, struct error *err)
+int paged_next(struct connector *base, struct batch *out, struct error *err)
 {
+	struct paged_source *s = (struct paged_source *)base;
 	int rc;
 
 	if (!s->pass.scan)

@@ -122,14 +122,14 @@ void paged_end_pass(struct paged_source *s);
 int paged_layout_for(struct paged_source *s, const struct source_spec *source,
 		     const struct watermark_spec *mark, struct error *err);
 
-/* As the contract says (core/plugin/connector.h). */
-int paged_describe(struct paged_source *s, const struct source_spec *source,
+/* Slots of struct connector_ops, of one that begins with a paged_source. */
+int paged_describe(struct connector *base, const struct source_spec *source,
 		   const struct watermark_spec *mark, struct schema *out,
 		   struct error *err);
-int paged_scan(struct paged_source *s, const struct scan *scan,
+int paged_scan(struct connector *base, const struct scan *scan,
 	       struct error *err);
-int paged_next(struct paged_source *s, struct batch *out, struct error *err);
-int paged_suggest(struct paged_source *s, const char *table,
+int paged_next(struct connector *base, struct batch *out, struct error *err);
+int paged_suggest(struct connector *base, const char *table,
 		  enum strategy *strategy, char **column, char **reason,
 		  struct error *err);
 /* Index on the mark, NULL marks, the key; the engine adds its own. */

@@ -149,10 +149,11 @@ static enum strategy suggest_choose(const struct paged_source *s,
 	return STRATEGY_SEQUENCE;
 }
 
-int paged_suggest(struct paged_source *s, const char *table,
+int paged_suggest(struct connector *base, const char *table,
 		  enum strategy *strategy, char **column, char **reason,
 		  struct error *err)
 {
+	struct paged_source *s = (struct paged_source *)base;
 	const struct strlist none = STRLIST_INIT;
 	const struct source_spec source = { .table = table,
 					    .columns = &none,

@@ -58,7 +58,7 @@ static int duckdb_describe(struct connector *base,
 	int rc = dksrc_enter(s, err);
 
 	if (!rc)
-		rc = paged_describe(&s->paged, source, mark, out, err);
+		rc = paged_describe(base, source, mark, out, err);
 	dksrc_leave(s);
 	return rc;
 }
@@ -71,8 +71,7 @@ static int duckdb_suggest(struct connector *base, const char *table,
 	int rc = dksrc_enter(s, err);
 
 	if (!rc)
-		rc = paged_suggest(&s->paged, table, strategy, column, reason,
-				   err);
+		rc = paged_suggest(base, table, strategy, column, reason, err);
 	dksrc_leave(s);
 	return rc;
 }
@@ -86,7 +85,7 @@ static int duckdb_scan(struct connector *base, const struct scan *scan,
 	dksrc_leave(s);
 	rc = dksrc_enter(s, err);
 	if (!rc)
-		rc = paged_scan(&s->paged, scan, err);
+		rc = paged_scan(base, scan, err);
 	if (rc)
 		dksrc_leave(s);
 	return rc;
@@ -96,7 +95,7 @@ static int duckdb_next(struct connector *base, struct batch *out,
 		       struct error *err)
 {
 	struct dksrc *s = duckdb_self(base);
-	int rc = paged_next(&s->paged, out, err);
+	int rc = paged_next(base, out, err);
 
 	if (rc || !out->n_rows)
 		dksrc_leave(s);

@@ -71,33 +71,11 @@ static int mysql_open_source(struct connector **out,
 	return rc;
 }
 
-static int mysql_describe(struct connector *base,
-			  const struct source_spec *source,
-			  const struct watermark_spec *mark, struct schema *out,
-			  struct error *err)
-{
-	return paged_describe(&mysql_self(base)->paged, source, mark, out, err);
-}
-
-static int mysql_suggest(struct connector *base, const char *table,
-			 enum strategy *strategy, char **column, char **reason,
-			 struct error *err)
-{
-	return paged_suggest(&mysql_self(base)->paged, table, strategy, column,
-			     reason, err);
-}
-
-static int mysql_scan(struct connector *base, const struct scan *scan,
-		      struct error *err)
-{
-	return paged_scan(&mysql_self(base)->paged, scan, err);
-}
-
 static int mysql_next(struct connector *base, struct batch *out,
 		      struct error *err)
 {
 	struct mysrc *c = mysql_self(base);
-	int rc = paged_next(&c->paged, out, err);
+	int rc = paged_next(base, out, err);
 
 	/* A run that reads nothing leaves the mark as it is. */
 	if (!rc && c->looked && c->paged.pass.rows)
@@ -154,12 +132,12 @@ const struct connector_ops mysql_connector = {
 	.options = mysql_url_options,
 	.open = mysql_open_source,
 	.tables = mysrc_tables,
-	.describe = mysql_describe,
+	.describe = paged_describe,
 	.inspect = mysrc_inspect,
-	.suggest = mysql_suggest,
+	.suggest = paged_suggest,
 	.identity = mysrc_identity,
 	.settle = mysrc_settle,
-	.scan = mysql_scan,
+	.scan = paged_scan,
 	.next = mysql_next,
 	.interrupt = mysql_interrupt,
 	.close = mysql_close_source,

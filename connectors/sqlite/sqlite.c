@@ -55,35 +55,6 @@ static int sqlite_source_open(struct connector **out,
 	return rc;
 }
 
-static int sqlite_describe(struct connector *base,
-			   const struct source_spec *source,
-			   const struct watermark_spec *mark,
-			   struct schema *out, struct error *err)
-{
-	return paged_describe(&sqlite_self(base)->paged, source, mark, out,
-			      err);
-}
-
-static int sqlite_suggest(struct connector *base, const char *table,
-			  enum strategy *strategy, char **column, char **reason,
-			  struct error *err)
-{
-	return paged_suggest(&sqlite_self(base)->paged, table, strategy, column,
-			     reason, err);
-}
-
-static int sqlite_scan(struct connector *base, const struct scan *scan,
-		       struct error *err)
-{
-	return paged_scan(&sqlite_self(base)->paged, scan, err);
-}
-
-static int sqlite_next(struct connector *base, struct batch *out,
-		       struct error *err)
-{
-	return paged_next(&sqlite_self(base)->paged, out, err);
-}
-
 static void sqlite_interrupt(struct connector *base)
 {
 	sqlite_interrupt_all(sqlite_self(base)->db);
@@ -158,13 +129,13 @@ const struct connector_ops sqlite_connector = {
 	.options = sqlite_source_options,
 	.open = sqlite_source_open,
 	.tables = sqsrc_tables,
-	.describe = sqlite_describe,
+	.describe = paged_describe,
 	.inspect = sqsrc_inspect,
-	.suggest = sqlite_suggest,
+	.suggest = paged_suggest,
 	.identity = sqsrc_identity,
 	.settle = sqsrc_settle,
-	.scan = sqlite_scan,
-	.next = sqlite_next,
+	.scan = paged_scan,
+	.next = paged_next,
 	.interrupt = sqlite_interrupt,
 	.close = sqlite_source_close,
 };
