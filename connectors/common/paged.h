@@ -5,7 +5,8 @@
  * its way of comparing values and its loop over a statement's rows (struct
  * paged_dialect). Files: paged.c the pages, paged_bounds.c where steps begin
  * and end, paged_sql.c statements, paged_check.c what is looked at before the
- * first row, paged_inspect.c for `check` and `init`.
+ * first row, paged_rows.c rows that do not fit, paged_inspect.c for `check` and
+ * `init`.
  */
 #ifndef TIDEMARK_CONNECTORS_COMMON_PAGED_H
 #define TIDEMARK_CONNECTORS_COMMON_PAGED_H
@@ -136,6 +137,18 @@ int paged_suggest(struct connector *base, const char *table,
 int paged_inspect(struct paged_source *s, const struct source_spec *source,
 		  const struct watermark_spec *mark, struct problems *out,
 		  struct error *err);
+
+/* paged_rows.c: for engines that append row by row. Decode a column of the
+ * row at hand at `row` of `v`. */
+typedef int (*paged_decode)(struct paged_source *s, struct vector *v,
+			    size_t row, size_t column, struct error *err);
+/* The row under construction is to blame, for this column: put table, column
+ * and key before the message, and undo the row. Returns the error's code. */
+int paged_blame(struct paged_source *s, struct batch *b, size_t column,
+		paged_decode decode, struct error *err);
+/* The same if its key has a NULL. */
+int paged_check_row(struct paged_source *s, struct batch *b,
+		    paged_decode decode, struct error *err);
 
 /* paged_sql.c */
 void paged_query_init(struct paged_query *q);

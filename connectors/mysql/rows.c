@@ -4,7 +4,6 @@
 #include "connectors/mysql/decode.h"
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
-#include "core/data/value.h"
 
 static struct mysrc *rows_self(struct paged_source *base)
 {
@@ -74,11 +73,12 @@ static int rows_check_mark(enum type_kind kind, const struct mydb_cell *cell,
 			 cell->time.year, cell->time.month, cell->time.day);
 }
 
-static int rows_decode(struct mysrc *c, struct vector *v, size_t row,
+static int rows_decode(struct paged_source *base, struct vector *v, size_t row,
 		       size_t column, struct error *err)
 {
-	const struct mydb_cell *cell = &mydb_stream_row(c->db)[column];
-	const struct source_layout *l = &c->paged.layout;
+	const struct mydb_cell *cell =
+		&mydb_stream_row(rows_self(base)->db)[column];
+	const struct source_layout *l = &base->layout;
 	int rc;
 
 	if (cell->null) {
@@ -89,54 +89,29 @@ static int rows_decode(struct mysrc *c, struct vector *v, size_t row,
 	if (rc)
 		return rc;
 	return mysrc_how(l->columns[column])
-		->decode(v, row, cell, c->paged.pass.scan->source->zero_dates,
+		->decode(v, row, cell, base->pass.scan->source->zero_dates,
 			 err);
 }
 
-/* The row's key for a message, even if the trouble came before its columns
- * were decoded. */
-static int rows_blame(struct mysrc *c, struct batch *b, size_t column,
-		      struct error *err)
+static int rows_append(struct paged_source *base, struct batch *b,
+		       struct error *err)
 {
-	const struct source_layout *l = &c->paged.layout;
-	struct strbuf key = STRBUF_INIT;
-
-	for (size_t i = 0; i < l->n_key; i++) {
-		struct error ignored = ERROR_INIT;
-		if (l->key[i] != column)
-			rows_decode(c, &b->vectors[l->key[i]], b->n_rows,
-				    l->key[i], &ignored);
-	}
-	value_print_key(&key, b, b->n_rows);
-	error_prefix(err, "table %s, column \"%s\", key %s",
-		     c->paged.pass.scan->source->table,
-		     l->columns[column]->name, key.data);
-	strbuf_release(&key);
-	batch_row_undo(b);
-	return -(int)err->code;
-}
-
-static int rows_append(struct mysrc *c, struct batch *b, struct error *err)
-{
-	const struct source_layout *l = &c->paged.layout;
-	struct vector *hidden = &c->paged.pass.mark.hidden;
+	const struct source_layout *l = &base->layout;
+	struct vector *hidden = &base->pass.mark.hidden;
 	size_t row = b->n_rows;
+	int rc;
 
 	batch_reserve_row(b);
 	for (size_t i = 0; i < l->n_columns; i++) {
-		if (rows_decode(c, &b->vectors[i], row, i, err))
-			return rows_blame(c, b, i, err);
+		if (rows_decode(base, &b->vectors[i], row, i, err))
+			return paged_blame(base, b, i, rows_decode, err);
 	}
-	if (hidden->validity && rows_decode(c, hidden, 0, l->n_columns, err))
-		return rows_blame(c, b, l->n_columns, err);
-	for (size_t i = 0; i < l->n_key; i++) {
-		if (vector_is_null(&b->vectors[l->key[i]], row)) {
-			error_set(err, ERROR_DATA, "NULL in a key column");
-			return rows_blame(c, b, l->key[i], err);
-		}
-	}
-	batch_row_done(b);
-	return 0;
+	if (hidden->validity && rows_decode(base, hidden, 0, l->n_columns, err))
+		return paged_blame(base, b, l->n_columns, rows_decode, err);
+	rc = paged_check_row(base, b, rows_decode, err);
+	if (!rc)
+		batch_row_done(b);
+	return rc;
 }
 
 int mysrc_page_read(struct paged_source *base, struct batch *b,
@@ -153,7 +128,7 @@ int mysrc_page_read(struct paged_source *base, struct batch *b,
 				     p->scan->source->table, p->read);
 		if (rc <= 0)
 			return rc < 0 ? rc : 1;
-		rc = rows_append(c, b, err);
+		rc = rows_append(base, b, err);
 		if (rc)
 			return rc;
 		p->read++;

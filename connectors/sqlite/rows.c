@@ -3,7 +3,6 @@
 
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
-#include "core/data/value.h"
 
 static struct sqsrc *rows_self(struct paged_source *s)
 {
@@ -84,40 +83,18 @@ void sqsrc_page_close(struct paged_source *base)
 	s->page = NULL;
 }
 
-static int rows_decode(struct sqsrc *s, struct vector *v, size_t row,
+static int rows_decode(struct paged_source *base, struct vector *v, size_t row,
 		       size_t column, struct error *err)
 {
-	const struct source_column *c = s->paged.layout.columns[column];
+	struct sqlite_statement *page = rows_self(base)->page;
+	const struct source_column *c = base->layout.columns[column];
 	const struct sqsrc_type *how = c->how;
 
-	if (sqlite_is_null(s->page, (int)column)) {
+	if (sqlite_is_null(page, (int)column)) {
 		vector_set_null(v, row);
 		return 0;
 	}
-	return how->decode(v, row, s->page, (int)column, &c->type, err);
-}
-
-/* The row's key for a message, even if the trouble came before its columns
- * were decoded. */
-static int rows_blame(struct sqsrc *s, struct batch *b, size_t column,
-		      struct error *err)
-{
-	const struct source_layout *l = &s->paged.layout;
-	struct strbuf key = STRBUF_INIT;
-
-	for (size_t i = 0; i < l->n_key; i++) {
-		struct error ignored = ERROR_INIT;
-		if (l->key[i] != column)
-			rows_decode(s, &b->vectors[l->key[i]], b->n_rows,
-				    l->key[i], &ignored);
-	}
-	value_print_key(&key, b, b->n_rows);
-	error_prefix(err, "table %s, column \"%s\", key %s",
-		     s->paged.pass.scan->source->table,
-		     l->columns[column]->name, key.data);
-	strbuf_release(&key);
-	batch_row_undo(b);
-	return -(int)err->code;
+	return how->decode(v, row, page, (int)column, &c->type, err);
 }
 
 /* The stored form of the columns that a position consists of, where the batch
@@ -159,27 +136,27 @@ static int rows_check_mark(struct sqsrc *s, struct error *err)
 		       : sqsrc_refuse_notation(s, text, err);
 }
 
-static int rows_append(struct sqsrc *s, struct batch *b, struct error *err)
+static int rows_append(struct paged_source *base, struct batch *b,
+		       struct error *err)
 {
-	const struct source_layout *l = &s->paged.layout;
-	struct vector *hidden = &s->paged.pass.mark.hidden;
+	struct sqsrc *s = rows_self(base);
+	const struct source_layout *l = &base->layout;
+	struct vector *hidden = &base->pass.mark.hidden;
 	size_t row = b->n_rows;
+	int rc;
 
 	batch_reserve_row(b);
 	for (size_t i = 0; i < l->n_columns; i++) {
-		if (rows_decode(s, &b->vectors[i], row, i, err))
-			return rows_blame(s, b, i, err);
+		if (rows_decode(base, &b->vectors[i], row, i, err))
+			return paged_blame(base, b, i, rows_decode, err);
 	}
-	if (hidden->validity && rows_decode(s, hidden, 0, l->n_columns, err))
-		return rows_blame(s, b, l->n_columns, err);
-	for (size_t i = 0; i < l->n_key; i++) {
-		if (vector_is_null(&b->vectors[l->key[i]], row)) {
-			error_set(err, ERROR_DATA, "NULL in a key column");
-			return rows_blame(s, b, l->key[i], err);
-		}
-	}
+	if (hidden->validity && rows_decode(base, hidden, 0, l->n_columns, err))
+		return paged_blame(base, b, l->n_columns, rows_decode, err);
+	rc = paged_check_row(base, b, rows_decode, err);
+	if (rc)
+		return rc;
 	if (rows_check_mark(s, err))
-		return rows_blame(s, b, (size_t)l->mark, err);
+		return paged_blame(base, b, (size_t)l->mark, rows_decode, err);
 	rows_keep_raw(s);
 	batch_row_done(b);
 	return 0;
@@ -194,7 +171,7 @@ int sqsrc_page_read(struct paged_source *base, struct batch *b,
 		int rc = sqlite_read(s->page, err);
 		if (rc <= 0)
 			return rc < 0 ? rc : 1;
-		rc = rows_append(s, b, err);
+		rc = rows_append(base, b, err);
 		if (rc)
 			return rc;
 		base->pass.read++;
