@@ -51,6 +51,55 @@ int settle_keep_mark(const struct type *type, int64_t now_us, int64_t value_us,
 	return 0;
 }
 
+bool settle_read(const struct type *type, const char *text, int64_t *out_us)
+{
+	int32_t days;
+
+	if (type->kind != TYPE_DATE || !value_parse_date(text, &days))
+		return value_parse_timestamp(text, out_us);
+	*out_us = days * US_PER_DAY;
+	return true;
+}
+
+const char *settle_meaning(enum type_kind mark)
+{
+	switch (mark) {
+	case TYPE_TIMESTAMPTZ:
+		return "instant";
+	case TYPE_TIMESTAMP:
+		return "wall clock";
+	case TYPE_DATE:
+		return "day";
+	default:
+		return "number";
+	}
+}
+
+void settle_weaken(struct settled *out, enum guarantee guarantee)
+{
+	if (out->guarantee < guarantee)
+		out->guarantee = guarantee;
+}
+
+void settle_explain_off(const struct watermark_spec *mark, struct settled *out,
+			struct strbuf *reason)
+{
+	bool lag = mark->lag_us > 0 || mark->lag_count > 0;
+
+	reason_add(reason, "watermark.settle is off");
+	settle_weaken(out, lag ? GUARANTEE_LAG : GUARANTEE_NONE);
+}
+
+void settle_explain_zone(const char *column, struct settled *out,
+			 struct strbuf *reason)
+{
+	reason_add(reason,
+		   "\"%s\" has no time zone, and watermark.time_zone does not "
+		   "say whose clock it holds",
+		   column);
+	settle_weaken(out, GUARANTEE_LAG);
+}
+
 void reason_add(struct strbuf *reason, const char *fmt, ...)
 {
 	va_list ap;

@@ -10,6 +10,11 @@
 #define SETTLE_MARGIN_US US_PER_SECOND
 /* How far a wall clock can be before UTC. */
 #define SETTLE_ZONE_MOST_US (INT64_C(15) * 3600 * US_PER_SECOND)
+/* For a source that is another one, or whose ids begin anew. */
+#define SETTLE_WAY_OUT                                                         \
+	"`tidemark run --full-refresh` builds the target anew; after "         \
+	"`tidemark watermark reset` the next run reads everything again, and " \
+	"rows of the target with higher marks stay"
 
 /* The last value of a column of this type (DATE, TIMESTAMP, TIMESTAMPTZ) that
  * lies before the instant `us` or, for one without a zone, before that wall
@@ -22,6 +27,20 @@ char *settle_text(const struct type *type, int64_t us);
 int settle_keep_mark(const struct type *type, int64_t now_us, int64_t value_us,
 		     int64_t settled_us, const struct watermark *from,
 		     struct settled *out, struct error *err);
+/* A mark's value of such a column, DATE too, as µs; false: no point in time. */
+bool settle_read(const struct type *type, const char *text, int64_t *out_us);
+/* What the mark means, for an identity: "instant", "wall clock", "day",
+ * "number". A type that changes within one of these keeps its meaning. */
+const char *settle_meaning(enum type_kind mark);
+
+/* The guarantee is this at most. */
+void settle_weaken(struct settled *out, enum guarantee guarantee);
+/* Of watermark.settle: off. */
+void settle_explain_off(const struct watermark_spec *mark, struct settled *out,
+			struct strbuf *reason);
+/* Of a mark whose clock nobody names. */
+void settle_explain_zone(const char *column, struct settled *out,
+			 struct strbuf *reason);
 /* Append a sentence to a list of reasons. */
 void reason_add(struct strbuf *reason, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -20,17 +20,6 @@
 #include "core/base/failpoint.h"
 #include "core/data/value.h"
 
-static bool settle_parse(const struct source_column *mark, const char *text,
-			 int64_t *out)
-{
-	int32_t days;
-
-	if (mark->type.kind != TYPE_DATE || !value_parse_date(text, &days))
-		return value_parse_timestamp(text, out);
-	*out = days * US_PER_DAY;
-	return true;
-}
-
 static int settle_timestamp(struct dksrc *s, const struct watermark_spec *mark,
 			    const struct watermark *from, struct settled *out,
 			    struct error *err)
@@ -48,8 +37,8 @@ static int settle_timestamp(struct dksrc *s, const struct watermark_spec *mark,
 	out->value = settle_text(&column->type, us);
 	if (!from->value)
 		return 0;
-	if (!settle_parse(column, from->value, &value_us) ||
-	    !settle_parse(column, out->value, &settled_us))
+	if (!settle_read(&column->type, from->value, &value_us) ||
+	    !settle_read(&column->type, out->value, &settled_us))
 		return error_set(err, ERROR_SCHEMA,
 				 "the mark's value '%s' is no point in time",
 				 from->value);
@@ -92,18 +81,10 @@ static void settle_explain(const struct dksrc *s,
 	out->guarantee = GUARANTEE_EXACT;
 	if (mark->strategy == STRATEGY_TIMESTAMP &&
 	    column->type.kind != TYPE_TIMESTAMPTZ &&
-	    wall_clock_is_unknown(mark->time_zone)) {
-		reason_add(&reason,
-			   "\"%s\" has no time zone, and watermark.time_zone "
-			   "does not say whose clock it holds",
-			   column->name);
-		out->guarantee = GUARANTEE_LAG;
-	}
-	if (!mark->settle) {
-		bool lag = mark->lag_us > 0 || mark->lag_count > 0;
-		reason_add(&reason, "watermark.settle is off");
-		out->guarantee = lag ? GUARANTEE_LAG : GUARANTEE_NONE;
-	}
+	    wall_clock_is_unknown(mark->time_zone))
+		settle_explain_zone(column->name, out, &reason);
+	if (!mark->settle)
+		settle_explain_off(mark, out, &reason);
 	out->reason = strbuf_detach(&reason);
 }
 
@@ -136,20 +117,14 @@ int dksrc_identity(struct connector *base, const struct source_spec *source,
 {
 	struct dksrc *s = (struct dksrc *)base;
 	const struct source_column *mark = source_mark(&s->paged.layout);
-	const char *meaning = "number";
 
 	(void)err;
 	*out = json_pack("{s:s, s:s}", "engine", "duckdb", "table",
 			 source->table);
-	if (s->paged.described != source || !mark)
-		return 0;
-	if (mark->type.kind == TYPE_TIMESTAMPTZ)
-		meaning = "instant";
-	else if (mark->type.kind == TYPE_TIMESTAMP)
-		meaning = "wall clock";
-	else if (mark->type.kind == TYPE_DATE)
-		meaning = "day";
-	json_object_set_new(*out, "mark_meaning", json_string(meaning));
+	if (s->paged.described == source && mark)
+		json_object_set_new(
+			*out, "mark_meaning",
+			json_string(settle_meaning(mark->type.kind)));
 	return 0;
 }
 

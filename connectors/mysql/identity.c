@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/settle.h"
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
 
@@ -76,24 +77,11 @@ static int identity_table(struct mysrc *c, const struct source_table *t,
 	return rc;
 }
 
-static const char *identity_meaning(const struct source_column *mark)
-{
-	switch (mark->type.kind) {
-	case TYPE_TIMESTAMPTZ:
-		return "instant";
-	case TYPE_TIMESTAMP:
-		return "wall clock";
-	case TYPE_DATE:
-		return "day";
-	default:
-		return "number";
-	}
-}
-
 int mysrc_identity(struct connector *base, const struct source_spec *source,
 		   json_t **out, struct error *err)
 {
 	struct mysrc *c = (struct mysrc *)base;
+	const struct source_column *mark = source_mark(&c->paged.layout);
 	struct source_table table;
 	json_t *identity;
 	char *server = NULL;
@@ -115,10 +103,10 @@ int mysrc_identity(struct connector *base, const struct source_spec *source,
 		json_decref(identity);
 		return rc;
 	}
-	if (c->paged.described == source && source_mark(&c->paged.layout))
-		json_object_set_new(identity, "mark_meaning",
-				    json_string(identity_meaning(
-					    source_mark(&c->paged.layout))));
+	if (c->paged.described == source && mark)
+		json_object_set_new(
+			identity, "mark_meaning",
+			json_string(settle_meaning(mark->type.kind)));
 	json_decref(c->identity);
 	c->identity = json_incref(identity);
 	*out = identity;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "connectors/common/wall_clock.h"
 #include "connectors/mysql/activity.h"
 #include "connectors/mysql/server.h"
 #include "connectors/mysql/source.h"
@@ -116,7 +117,7 @@ static int inspect_zone(struct inspection *x, struct error *err)
 
 	if (mark->type.kind == TYPE_TIMESTAMPTZ)
 		return 0;
-	if (mysrc_zone_is_automatic(x->mark->time_zone)) {
+	if (wall_clock_is_unknown(x->mark->time_zone)) {
 		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
 			     "time-zone-unknown",
 			     "watermark.time_zone: UTC (or +05:30, "

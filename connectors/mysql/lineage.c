@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/settle.h"
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
 
@@ -75,7 +76,7 @@ static int lineage_refuse(const struct mysrc *c, const struct watermark *from,
 		  "dropped and created again, truncated, or rebuilt (OPTIMIZE, "
 		  "or an ALTER that copies), and its rows do not tell which. "
 		  "If it was just rebuilt, `tidemark watermark set PIPELINE "
-		  "'%s'` keeps the mark. Else " MYSRC_WAY_OUT,
+		  "'%s'` keeps the mark. Else " SETTLE_WAY_OUT,
 		  c->paged.layout.table.name, text);
 	free(text);
 	watermark_release(&plain);

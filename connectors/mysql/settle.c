@@ -3,6 +3,7 @@
 
 #include "connectors/common/delivered.h"
 #include "connectors/common/settle.h"
+#include "connectors/common/wall_clock.h"
 #include "connectors/mysql/activity.h"
 #include "connectors/mysql/looks.h"
 #include "connectors/mysql/server.h"
@@ -17,12 +18,6 @@
  * leaving the rest to the next run. */
 #define SETTLE_LOOKS	5
 #define SETTLE_PAUSE_US (10 * 1000) /* doubled each time */
-
-static void settle_weaken(struct settled *out, enum guarantee guarantee)
-{
-	if (out->guarantee < guarantee)
-		out->guarantee = guarantee;
-}
 
 /* Only InnoDB's transactions are in the list. An engine without transactions
  * commits row by row, in statements that show; what another engine with
@@ -79,17 +74,6 @@ static int settle_judge(struct mysrc *c, const struct mysrc_activity *a,
 	return 0;
 }
 
-static bool settle_parse(const struct source_column *mark, const char *text,
-			 int64_t *out)
-{
-	int32_t days;
-
-	if (mark->type.kind != TYPE_DATE || !value_parse_date(text, &days))
-		return value_parse_timestamp(text, out);
-	*out = days * US_PER_DAY;
-	return true;
-}
-
 static int settle_against_mark(struct mysrc *c, const struct mysrc_activity *a,
 			       const struct watermark *from,
 			       struct settled *out, struct error *err)
@@ -99,8 +83,8 @@ static int settle_against_mark(struct mysrc *c, const struct mysrc_activity *a,
 
 	if (!from->value)
 		return 0;
-	if (!settle_parse(mark, from->value, &value) ||
-	    (out->value && !settle_parse(mark, out->value, &settled)))
+	if (!settle_read(&mark->type, from->value, &value) ||
+	    (out->value && !settle_read(&mark->type, out->value, &settled)))
 		return error_set(err, ERROR_SCHEMA,
 				 "the mark's value '%s' is no point in time",
 				 from->value);
@@ -161,13 +145,8 @@ static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,
 	if (!rc)
 		rc = settle_judge(c, &a, out, reason, err);
 	if (column->type.kind != TYPE_TIMESTAMPTZ &&
-	    mysrc_zone_is_automatic(mark->time_zone)) {
-		reason_add(reason,
-			   "\"%s\" has no time zone, and watermark.time_zone "
-			   "does not say whose clock it holds",
-			   column->name);
-		settle_weaken(out, GUARANTEE_LAG);
-	}
+	    wall_clock_is_unknown(mark->time_zone))
+		settle_explain_zone(column->name, out, reason);
 	if (looks.guessed) {
 		reason_add(reason,
 			   "a transaction that has written was open before "
@@ -299,7 +278,7 @@ static int settle_check_counter(struct mysrc *c, const struct watermark *from,
 			       "the mark, %s, is ahead of the AUTO_INCREMENT "
 			       "of %s, which goes on with %s: the source "
 			       "cannot have produced it (TRUNCATE begins the "
-			       "ids anew). " MYSRC_WAY_OUT,
+			       "ids anew). " SETTLE_WAY_OUT,
 			       from->value, c->paged.layout.table.name, next);
 	free(next);
 	return rc;
@@ -363,11 +342,8 @@ int mysrc_settle(struct connector *base, const struct source_spec *source,
 	rc = mark->strategy == STRATEGY_TIMESTAMP
 		     ? settle_timestamp(c, mark, from, out, &reason, err)
 		     : settle_sequence(c, mark, from, out, &reason, err);
-	if (!mark->settle) {
-		bool lag = mark->lag_us > 0 || mark->lag_count > 0;
-		reason_add(&reason, "watermark.settle is off");
-		settle_weaken(out, lag ? GUARANTEE_LAG : GUARANTEE_NONE);
-	}
+	if (!mark->settle)
+		settle_explain_off(mark, out, &reason);
 	out->reason = strbuf_detach(&reason);
 	return rc ? rc : failpoint("ceiling_taken", err);
 }

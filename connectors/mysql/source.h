@@ -60,11 +60,6 @@ int mysrc_identity(struct connector *base, const struct source_spec *source,
  * another. */
 int mysrc_check_lineage(struct mysrc *c, const struct watermark_spec *mark,
 			const struct watermark *from, struct error *err);
-/* For a source that is not, or whose ids begin anew. */
-#define MYSRC_WAY_OUT                                                          \
-	"`tidemark run --full-refresh` builds the target anew; after "         \
-	"`tidemark watermark reset` the next run reads everything again, and " \
-	"rows of the target with higher marks stay"
 int mysrc_inspect(struct connector *base, const struct source_spec *source,
 		  const struct watermark_spec *mark,
 		  const struct schema *schema, struct problems *out,

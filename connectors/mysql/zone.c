@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/wall_clock.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/data/value.h"
@@ -21,15 +22,10 @@ static const char zone_sql[] =
 	"    CROSS JOIN (SELECT -1 AS day UNION SELECT 0 UNION SELECT 1) d) m\n"
 	"  WHERE z.name = ? OR (? AND z.name IS NOT NULL)) o";
 
-bool mysrc_zone_is_automatic(const char *zone)
-{
-	return !zone || !strcmp(zone, "auto");
-}
-
 /* "UTC" works without the tables of zones. */
 static const char *zone_for_server(const char *zone)
 {
-	if (mysrc_zone_is_automatic(zone))
+	if (wall_clock_is_unknown(zone))
 		return NULL;
 	return strcasecmp(zone, "UTC") ? zone : "+00:00";
 }

@@ -5,7 +5,6 @@
 
 #include "clients/mysql.h"
 
-bool mysrc_zone_is_automatic(const char *zone);
 /* The instant `us` as the wall clock of `zone` (watermark.time_zone), with the
  * smallest offset the zone has within a day of it or of now; "auto": the
  * earliest of UTC, the server's zone and its system's. CONFIG if the server

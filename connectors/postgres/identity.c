@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/settle.h"
 #include "connectors/postgres/postgres.h"
 #include "core/base/alloc.h"
 
@@ -66,26 +67,11 @@ static int identity_cluster(struct postgres *c, json_t *identity,
 	return rc;
 }
 
-/* What the mark's values mean: a type that changes within one of these keeps
- * their meaning. */
-static const char *identity_meaning(const struct layout_column *mark)
-{
-	switch (mark->wire->oid) {
-	case WIRE_TIMESTAMPTZ:
-		return "instant";
-	case WIRE_TIMESTAMP:
-		return "wall clock";
-	case WIRE_DATE:
-		return "day";
-	default:
-		return "number";
-	}
-}
-
 int postgres_identity(struct connector *base, const struct source_spec *source,
 		      json_t **out, struct error *err)
 {
 	struct postgres *c = (struct postgres *)base;
+	const struct layout_column *mark = layout_mark(&c->layout);
 	struct relation relation = { .oid = 0 };
 	json_t *identity = json_pack("{s:s}", "engine", "postgres");
 	int rc = identity_cluster(c, identity, err);
@@ -99,10 +85,10 @@ int postgres_identity(struct connector *base, const struct source_spec *source,
 	json_object_set_new(identity, "table", json_string(source->table));
 	json_object_set_new(identity, "table_oid", json_integer(relation.oid));
 	relation_release(&relation);
-	if (c->described == source && layout_mark(&c->layout))
+	if (c->described == source && mark)
 		json_object_set_new(
 			identity, "mark_meaning",
-			json_string(identity_meaning(layout_mark(&c->layout))));
+			json_string(settle_meaning(mark->type.kind)));
 	*out = identity;
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/wall_clock.h"
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/query.h"
@@ -153,7 +154,7 @@ static int inspect_zone(struct inspection_of *x, struct error *err)
 
 	if (mark->wire->oid != WIRE_TIMESTAMP && mark->wire->oid != WIRE_DATE)
 		return 0;
-	if (zone_is_automatic(x->mark->time_zone)) {
+	if (wall_clock_is_unknown(x->mark->time_zone)) {
 		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
 			     "time-zone-unknown",
 			     "watermark.time_zone: UTC (or +05:30, "

@@ -56,18 +56,6 @@ static int settle_is_greater(struct postgres *c, const char *a, const char *b,
 	return rc;
 }
 
-static void settle_note(struct settled *out, enum guarantee guarantee)
-{
-	if (out->guarantee < guarantee)
-		out->guarantee = guarantee;
-}
-
-/* For a source whose ids begin anew. */
-#define SETTLE_WAY_OUT                                                         \
-	"`tidemark run --full-refresh` builds the target anew; after "         \
-	"`tidemark watermark reset` the next run reads everything again, and " \
-	"rows of the target with higher marks stay"
-
 static int settle_sequence_restarted(const struct watermark *from,
 				     const struct sequence_info *s,
 				     struct error *err)
@@ -130,7 +118,7 @@ static int settle_check_sequences(struct postgres *c,
 					     "watermark.lag, or ALTER "
 					     "SEQUENCE ... CACHE 1)",
 				   s->name);
-			settle_note(out, GUARANTEE_LAG);
+			settle_weaken(out, GUARANTEE_LAG);
 		}
 	}
 	if (!rc && found.n && (max || from->value))
@@ -231,12 +219,9 @@ static void settle_describe(const struct settle_ids *ids,
 	const struct activity *a = &ids->open;
 
 	if (activity_explain(a, reason))
-		settle_note(out, GUARANTEE_LAG);
-	if (!mark->settle) {
-		reason_add(reason, "watermark.settle is off");
-		settle_note(out, mark->lag_count > 0 ? GUARANTEE_LAG
-						     : GUARANTEE_NONE);
-	}
+		settle_weaken(out, GUARANTEE_LAG);
+	if (!mark->settle)
+		settle_explain_off(mark, out, reason);
 	out->held_by = json_incref(a->held_by);
 	out->lag_us = a->oldest_us == INT64_MAX ? 0 : a->now_us - a->oldest_us;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "connectors/common/settle.h"
+#include "connectors/common/wall_clock.h"
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/zone.h"
@@ -98,28 +99,22 @@ static void settle_guarantee(struct postgres *c, const struct activity *a,
 {
 	const struct layout_column *column = layout_mark(&c->layout);
 	struct strbuf reason = STRBUF_INIT;
-	bool weak = activity_explain(a, &reason);
 
+	out->guarantee = GUARANTEE_EXACT;
+	if (activity_explain(a, &reason))
+		settle_weaken(out, GUARANTEE_LAG);
 	if (a->prepared_us != INT64_MAX) {
 		reason_add(&reason, "a prepared transaction is open, and when "
 				    "it began is not recorded (COMMIT PREPARED "
 				    "or ROLLBACK PREPARED it)");
-		weak = true;
+		settle_weaken(out, GUARANTEE_LAG);
 	}
 	if (column->wire->oid != WIRE_TIMESTAMPTZ &&
-	    zone_is_automatic(mark->time_zone)) {
-		reason_add(&reason,
-			   "\"%s\" has no time zone, and watermark.time_zone "
-			   "does not say whose clock it holds",
-			   column->name);
-		weak = true;
-	}
-	out->guarantee = weak ? GUARANTEE_LAG : GUARANTEE_EXACT;
+	    wall_clock_is_unknown(mark->time_zone))
+		settle_explain_zone(column->name, out, &reason);
 	if (!mark->settle) {
 		strbuf_reset(&reason);
-		reason_add(&reason, "watermark.settle is off");
-		out->guarantee =
-			mark->lag_us > 0 ? GUARANTEE_LAG : GUARANTEE_NONE;
+		settle_explain_off(mark, out, &reason);
 	}
 	out->reason = strbuf_detach(&reason);
 }

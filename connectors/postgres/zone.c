@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/wall_clock.h"
 #include "core/base/alloc.h"
 #include "core/data/value.h"
 
@@ -28,16 +29,11 @@ static const char zone_sql[] =
 	"  (at AT TIME ZONE name) - (at AT TIME ZONE 'UTC')))::text\n"
 	"FROM zone CROSS JOIN moment";
 
-bool zone_is_automatic(const char *zone)
-{
-	return !zone || !strcmp(zone, "auto");
-}
-
 /* "+05:30" is east of Greenwich to people and ISO 8601, and west of it to
  * POSIX, whose notation the server takes it for. */
 static char *zone_for_server(const char *zone)
 {
-	if (zone_is_automatic(zone))
+	if (wall_clock_is_unknown(zone))
 		return NULL;
 	if (*zone == '+' || *zone == '-')
 		return xstrfmt("<offset>%c%s", *zone == '+' ? '-' : '+',

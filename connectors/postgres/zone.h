@@ -8,7 +8,6 @@
 
 #include "clients/pg.h"
 
-bool zone_is_automatic(const char *zone);
 /* The instant `us` as the wall clock of `zone` (watermark.time_zone), with the
  * smallest offset the zone has within a day of it or of now; "auto": the
  * earliest of UTC and the zones set for server, database and roles. CONFIG if

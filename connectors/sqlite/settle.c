@@ -97,12 +97,6 @@ static json_t *settle_holder(struct sqsrc *s)
 	return holder;
 }
 
-static void settle_weaken(struct settled *out, enum guarantee guarantee)
-{
-	if (out->guarantee < guarantee)
-		out->guarantee = guarantee;
-}
-
 /* Of a mark as it is written now. */
 static struct type settle_type(const struct sqsrc *s)
 {
@@ -184,10 +178,7 @@ static int settle_check_ids(const struct sqsrc *s, const char *greatest,
 	return error_set(err, ERROR_SCHEMA,
 			 "the mark, %s, is ahead of the last id that %s has "
 			 "given out, %" PRId64 ": the source cannot have "
-			 "produced it. `tidemark run --full-refresh` builds "
-			 "the target anew; after `tidemark watermark reset` "
-			 "the next run reads everything again, and rows of the "
-			 "target with higher marks stay",
+			 "produced it. " SETTLE_WAY_OUT,
 			 from->value, s->paged.described->table, last);
 }
 
@@ -236,18 +227,11 @@ static void settle_explain(struct sqsrc *s, const struct watermark_spec *mark,
 		settle_weaken(out, GUARANTEE_LAG);
 	}
 	if (text && !notation_is_instant(&s->notation) &&
-	    wall_clock_is_unknown(mark->time_zone)) {
-		reason_add(reason,
-			   "\"%s\" has no time zone, and watermark.time_zone "
-			   "does not say whose clock it holds",
-			   source_mark(&s->paged.layout)->name);
-		settle_weaken(out, GUARANTEE_LAG);
-	}
-	if (!mark->settle) {
-		bool lag = mark->lag_us > 0 || mark->lag_count > 0;
-		reason_add(reason, "watermark.settle is off");
-		settle_weaken(out, lag ? GUARANTEE_LAG : GUARANTEE_NONE);
-	}
+	    wall_clock_is_unknown(mark->time_zone))
+		settle_explain_zone(source_mark(&s->paged.layout)->name, out,
+				    reason);
+	if (!mark->settle)
+		settle_explain_off(mark, out, reason);
 	if (probe->held)
 		out->held_by = settle_holder(s);
 	else if (text)
