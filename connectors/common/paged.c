@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "connectors/common/delivered.h"
+#include "connectors/common/trouble.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/data/value.h"
@@ -179,39 +180,15 @@ static int paged_open_page(struct paged_source *s, const struct batch *b,
 	return rc;
 }
 
-static bool paged_same_key(const struct source_layout *l, const struct batch *b,
-			   size_t row)
-{
-	for (size_t i = 0; i < l->n_key; i++) {
-		const struct vector *v = &b->vectors[l->key[i]];
-		size_t n = v->width, m = v->width;
-		const uint8_t *x = v->data + row * n;
-		const uint8_t *y = v->data + (row - 1) * m;
-		if (!v->width) {
-			x = vector_bytes(v, row, &n);
-			y = vector_bytes(v, row - 1, &m);
-		}
-		if (n != m || memcmp(x, y, n) != 0)
-			return false;
-	}
-	return true;
-}
-
 /* Rows of a batch lie in order: the same key would come twice in a row. */
 static int paged_check_repeats(struct paged_source *s, const struct batch *b,
 			       struct error *err)
 {
-	struct strbuf key = STRBUF_INIT;
+	int rc = 0;
 
-	for (size_t row = 1; !s->layout.key_unique && row < b->n_rows; row++) {
-		if (!paged_same_key(&s->layout, b, row))
-			continue;
-		value_print_key(&key, b, row);
-		paged_refuse_repeat(s->pass.scan->source->table, key.data, err);
-		strbuf_release(&key);
-		return -ERROR_SCHEMA;
-	}
-	return 0;
+	for (size_t i = 1; !rc && !s->layout.key_unique && i < b->n_rows; i++)
+		rc = refuse_repeat_row(s->pass.scan->source->table, b, i, err);
+	return rc;
 }
 
 /* Remember where the last row lies; the next page begins behind it. One that

@@ -197,7 +197,6 @@ int paged_count_nulls(struct paged_source *s, int64_t *count,
 		      struct error *err);
 /* A key that more than one row has, as text (caller frees), or NULL. */
 int paged_find_repeat(struct paged_source *s, char **out, struct error *err);
-int paged_refuse_repeat(const char *table, const char *key, struct error *err);
 /* What tail: hold keeps back, in the step of the tail. */
 int paged_count_tail(struct paged_source *s, struct batch *out,
 		     struct error *err);

@@ -1,9 +1,8 @@
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "connectors/common/paged.h"
+#include "connectors/common/trouble.h"
 #include "core/base/alloc.h"
-#include "core/base/log.h"
 
 static int check_run(struct paged_source *s, const struct paged_query *q,
 		     struct paged_answer *out, struct error *err)
@@ -68,25 +67,13 @@ int paged_count_nulls(struct paged_source *s, int64_t *count, struct error *err)
 static int check_refuse_nulls(struct paged_source *s, const char *sample,
 			      struct error *err)
 {
-	const struct source_column *mark = source_mark(&s->layout);
-	const struct scan *scan = s->pass.scan;
 	int64_t count = 0;
 	int rc = paged_count_nulls(s, &count, err);
 
-	if (rc)
-		return rc;
-	if (scan->mark->nulls == NULLS_ERROR)
-		return error_set(err, ERROR_DATA,
-				 "%" PRId64 " rows of %s have NULL in the mark "
-				 "column \"%s\" (one of them: %s); "
-				 "watermark.nulls: include reads such rows on "
-				 "every run, skip leaves them out",
-				 count, scan->source->table, mark->name,
-				 sample);
-	log_warn("%" PRId64 " rows of %s have NULL in \"%s\" and are left out "
-		 "(watermark.nulls: skip)",
-		 count, scan->source->table, mark->name);
-	return 0;
+	return rc ? rc
+		  : refuse_null_marks(s->pass.scan,
+				      source_mark(&s->layout)->name, count,
+				      sample, err);
 }
 
 /* One row first: with an index that is known at once; the count only when
@@ -147,11 +134,7 @@ static int check_key(struct paged_source *s, struct error *err)
 	}
 	paged_query_release(&q);
 	if (!rc && sample)
-		rc = error_set(err, ERROR_DATA,
-			       "NULL in a key column of %s (%s): choose key "
-			       "columns that are always filled, or leave such "
-			       "rows out with `where`",
-			       s->pass.scan->source->table, sample);
+		rc = refuse_null_key(s->pass.scan->source->table, sample, err);
 	free(sample);
 	return rc;
 }
@@ -198,15 +181,6 @@ int paged_find_repeat(struct paged_source *s, char **out, struct error *err)
 	return rc;
 }
 
-int paged_refuse_repeat(const char *table, const char *key, struct error *err)
-{
-	return error_set(err, ERROR_SCHEMA,
-			 "the key of %s repeats: more than one row has %s; "
-			 "name columns in `key` that tell the rows apart, or "
-			 "leave rows out with `where`",
-			 table, key);
-}
-
 int paged_check(struct paged_source *s, struct error *err)
 {
 	char *key = NULL;
@@ -217,7 +191,7 @@ int paged_check(struct paged_source *s, struct error *err)
 	if (!rc && !s->layout.key_unique)
 		rc = paged_find_repeat(s, &key, err);
 	if (!rc && key)
-		rc = paged_refuse_repeat(s->pass.scan->source->table, key, err);
+		rc = refuse_repeat(s->pass.scan->source->table, key, err);
 	free(key);
 	return rc;
 }

@@ -1,64 +1,23 @@
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "connectors/common/names.h"
 #include "connectors/common/paged.h"
+#include "connectors/common/trouble.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
-struct paged_look {
-	struct paged_source *s;
-	const struct source_spec *source;
-	const struct watermark_spec *mark;
-	struct problems *out;
-};
-
-static int inspect_nulls(struct paged_look *x, struct error *err)
+static int inspect_repeats(struct paged_source *s, const char *table,
+			   struct problems *out, struct error *err)
 {
-	const struct source_column *mark = source_mark(&x->s->layout);
-	enum nulls_policy policy = x->mark->nulls;
-	int64_t count = 0;
-	int rc = 0;
-
-	if (mark->nullable)
-		rc = paged_count_nulls(x->s, &count, err);
-	if (rc || !count)
-		return rc;
-	problems_add(x->out,
-		     policy == NULLS_ERROR  ? SEVERITY_ERROR
-		     : policy == NULLS_SKIP ? SEVERITY_WARNING
-					    : SEVERITY_INFO,
-		     policy == NULLS_ERROR ? ERROR_DATA : ERROR_NONE,
-		     "null-marks",
-		     policy == NULLS_ERROR ? "watermark.nulls: include, or skip"
-					   : NULL,
-		     "%" PRId64 " rows of %s have NULL in \"%s\"%s", count,
-		     x->source->table, mark->name,
-		     policy == NULLS_SKIP      ? ": they are left out"
-		     : policy == NULLS_INCLUDE ? ": they are read on every run"
-					       : "");
-	return 0;
-}
-
-static int inspect_repeats(struct paged_look *x, struct error *err)
-{
-	struct error found = ERROR_INIT;
 	char *key = NULL;
-	int rc = paged_find_repeat(x->s, &key, err);
+	int rc = paged_find_repeat(s, &key, err);
 
-	if (key) {
-		paged_refuse_repeat(x->source->table, key, &found);
-		problems_add(x->out, SEVERITY_ERROR, ERROR_SCHEMA,
-			     "key-repeats", NULL, "%s", found.message);
-	} else if (!rc) {
-		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
-			     "key-without-unique-index", NULL,
-			     "no unique index of %s vouches for the key: every "
-			     "run looks for keys that repeat, and one stops it",
-			     x->source->table);
-	}
+	if (key)
+		report_repeat(out, table, key);
+	else if (!rc)
+		report_unvouched(out, table, NULL);
 	free(key);
 	return rc;
 }
@@ -67,27 +26,29 @@ int paged_inspect(struct paged_source *s, const struct source_spec *source,
 		  const struct watermark_spec *mark, struct problems *out,
 		  struct error *err)
 {
-	struct paged_look x = { s, source, mark, out };
-	const struct source_layout *l;
+	const struct source_layout *l = &s->layout;
+	const struct source_column *c;
+	int64_t nulls = 0;
 	int rc;
 
 	paged_end_pass(s);
 	rc = paged_layout_for(s, source, mark, err);
 	if (rc)
 		return rc;
-	l = &s->layout;
 	for (size_t i = 0; i < l->n_key; i++) {
 		const struct source_column *k = l->columns[l->key[i]];
 		if (k->nullable && !l->table.view)
-			problems_add(out, SEVERITY_WARNING, ERROR_NONE,
-				     "key-nullable", NULL,
-				     "key column \"%s\" of %s may be NULL: "
-				     "such a row stops the run",
-				     k->name, source->table);
+			report_nullable_key(out, source->table, k->name);
 	}
 	if (!l->key_unique)
-		rc = inspect_repeats(&x, err);
-	return rc ? rc : inspect_nulls(&x, err);
+		rc = inspect_repeats(s, source->table, out, err);
+	c = source_mark(l);
+	if (!rc && c->nullable)
+		rc = paged_count_nulls(s, &nulls, err);
+	if (!rc && nulls)
+		report_null_marks(out, source->table, c->name, mark->nulls,
+				  nulls);
+	return rc;
 }
 
 static bool suggest_is_id(const struct paged_source *s,

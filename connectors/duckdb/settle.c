@@ -13,6 +13,7 @@
 
 #include "connectors/common/delivered.h"
 #include "connectors/common/settle.h"
+#include "connectors/common/trouble.h"
 #include "connectors/common/wall_clock.h"
 #include "connectors/duckdb/source.h"
 #include "core/base/alloc.h"
@@ -128,30 +129,24 @@ int dksrc_identity(struct connector *base, const struct source_spec *source,
 	return 0;
 }
 
-static void settle_inspect_zone(const struct dksrc *s,
-				const struct source_spec *source,
-				const struct watermark_spec *mark,
-				struct problems *out)
+static int settle_inspect_zone(const struct dksrc *s, const char *table,
+			       const struct watermark_spec *mark,
+			       struct problems *out, struct error *err)
 {
 	const struct source_column *column = source_mark(&s->paged.layout);
 	struct error why = ERROR_INIT;
 	int64_t wall;
+	int rc;
 
 	if (mark->strategy != STRATEGY_TIMESTAMP ||
 	    column->type.kind == TYPE_TIMESTAMPTZ)
-		return;
-	if (wall_clock_is_unknown(mark->time_zone))
-		problems_add(out, SEVERITY_WARNING, ERROR_NONE,
-			     "time-zone-unknown",
-			     "watermark.time_zone: UTC (or +05:30, "
-			     "Europe/Rome, ...)",
-			     "\"%s\" of %s has no time zone: say whose clock "
-			     "it holds, and the guarantee becomes exact",
-			     column->name, source->table);
-	else if (wall_clock_at(mark->time_zone, 0, &wall, &why))
-		problems_add(out, SEVERITY_ERROR, ERROR_CONFIG,
-			     "time-zone-unknown", "watermark.time_zone", "%s",
-			     why.message);
+		return 0;
+	if (wall_clock_is_unknown(mark->time_zone)) {
+		report_zone_unknown(out, table, column->name, "");
+		return 0;
+	}
+	rc = wall_clock_at(mark->time_zone, 0, &wall, &why);
+	return report_zone(out, rc, &why, err);
 }
 
 int dksrc_inspect(struct connector *base, const struct source_spec *source,
@@ -166,7 +161,7 @@ int dksrc_inspect(struct connector *base, const struct source_spec *source,
 	if (!rc)
 		rc = paged_inspect(&s->paged, source, mark, out, err);
 	if (!rc)
-		settle_inspect_zone(s, source, mark, out);
+		rc = settle_inspect_zone(s, source->table, mark, out, err);
 	dksrc_leave(s);
 	return rc;
 }

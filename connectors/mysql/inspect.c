@@ -1,7 +1,7 @@
-#include <inttypes.h>
 #include <stdlib.h>
 #include <strings.h>
 
+#include "connectors/common/trouble.h"
 #include "connectors/common/wall_clock.h"
 #include "connectors/mysql/activity.h"
 #include "connectors/mysql/server.h"
@@ -118,26 +118,12 @@ static int inspect_zone(struct inspection *x, struct error *err)
 	if (mark->type.kind == TYPE_TIMESTAMPTZ)
 		return 0;
 	if (wall_clock_is_unknown(x->mark->time_zone)) {
-		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
-			     "time-zone-unknown",
-			     "watermark.time_zone: UTC (or +05:30, "
-			     "Europe/Rome, ...)",
-			     "\"%s\" of %s has no time zone: say whose clock "
-			     "it holds, and the guarantee becomes exact",
-			     mark->name, x->source->table);
+		report_zone_unknown(x->out, x->source->table, mark->name, "");
 		return 0;
 	}
 	rc = mysrc_zone_wall_clock(x->c->db, x->mark->time_zone, 0, &wall,
 				   &why);
-	if (rc && why.code == ERROR_CONFIG) {
-		problems_add(x->out, SEVERITY_ERROR, ERROR_CONFIG,
-			     "time-zone-unknown", "watermark.time_zone", "%s",
-			     why.message);
-		return 0;
-	}
-	if (rc)
-		*err = why;
-	return rc;
+	return report_zone(x->out, rc, &why, err);
 }
 
 int mysrc_inspect(struct connector *base, const struct source_spec *source,

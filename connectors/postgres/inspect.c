@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/trouble.h"
 #include "connectors/common/wall_clock.h"
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/postgres.h"
@@ -82,7 +83,6 @@ static int inspect_count_nulls(struct inspection_of *x, int64_t *count,
 static int inspect_nulls(struct inspection_of *x, struct error *err)
 {
 	const struct layout_column *mark = layout_mark(&x->c->layout);
-	enum nulls_policy policy = x->mark->nulls;
 	int64_t count = 0;
 	int rc = 0;
 
@@ -90,19 +90,8 @@ static int inspect_nulls(struct inspection_of *x, struct error *err)
 		rc = inspect_count_nulls(x, &count, err);
 	if (rc || !count)
 		return rc;
-	problems_add(x->out,
-		     policy == NULLS_ERROR  ? SEVERITY_ERROR
-		     : policy == NULLS_SKIP ? SEVERITY_WARNING
-					    : SEVERITY_INFO,
-		     policy == NULLS_ERROR ? ERROR_DATA : ERROR_NONE,
-		     "null-marks",
-		     policy == NULLS_ERROR ? "watermark.nulls: include, or skip"
-					   : NULL,
-		     "%" PRId64 " rows of %s have NULL in \"%s\"%s", count,
-		     x->source->table, mark->name,
-		     policy == NULLS_SKIP      ? ": they are left out"
-		     : policy == NULLS_INCLUDE ? ": they are read on every run"
-					       : "");
+	report_null_marks(x->out, x->source->table, mark->name, x->mark->nulls,
+			  count);
 	return 0;
 }
 
@@ -155,25 +144,11 @@ static int inspect_zone(struct inspection_of *x, struct error *err)
 	if (mark->wire->oid != WIRE_TIMESTAMP && mark->wire->oid != WIRE_DATE)
 		return 0;
 	if (wall_clock_is_unknown(x->mark->time_zone)) {
-		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
-			     "time-zone-unknown",
-			     "watermark.time_zone: UTC (or +05:30, "
-			     "Europe/Rome, ...)",
-			     "\"%s\" of %s has no time zone: say whose clock "
-			     "it holds, and the guarantee becomes exact",
-			     mark->name, x->source->table);
+		report_zone_unknown(x->out, x->source->table, mark->name, "");
 		return 0;
 	}
 	rc = zone_wall_clock(x->c->pg, x->mark->time_zone, 0, &wall, &why);
-	if (rc && why.code == ERROR_CONFIG) {
-		problems_add(x->out, SEVERITY_ERROR, ERROR_CONFIG,
-			     "time-zone-unknown", "watermark.time_zone", "%s",
-			     why.message);
-		return 0;
-	}
-	if (rc)
-		*err = why;
-	return rc;
+	return report_zone(x->out, rc, &why, err);
 }
 
 static int inspect_sequences(struct inspection_of *x, struct error *err)
@@ -269,7 +244,6 @@ static int inspect_repeats(struct inspection_of *x, struct error *err)
 {
 	const struct layout *l = &x->c->layout;
 	struct strbuf fix = STRBUF_INIT;
-	struct error found = ERROR_INIT;
 	char *key = NULL;
 	bool vouchable = inspect_write_unique(&fix, l);
 	int rc = 0;
@@ -277,18 +251,11 @@ static int inspect_repeats(struct inspection_of *x, struct error *err)
 	if (l->n_key && !l->key_unique)
 		rc = repeats_find(x->c->pg, l, NULL,
 				  x->mark->nulls == NULLS_SKIP, &key, err);
-	if (key) {
-		repeats_refuse(x->source->table, key, &found);
-		problems_add(x->out, SEVERITY_ERROR, ERROR_SCHEMA,
-			     "key-repeats", NULL, "%s", found.message);
-	} else if (!rc && l->n_key && !l->key_unique) {
-		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
-			     "key-without-unique-index",
-			     vouchable ? fix.data : NULL,
-			     "no unique index of %s vouches for the key: every "
-			     "run looks for keys that repeat, and one stops it",
-			     x->source->table);
-	}
+	if (key)
+		report_repeat(x->out, x->source->table, key);
+	else if (!rc && l->n_key && !l->key_unique)
+		report_unvouched(x->out, x->source->table,
+				 vouchable ? fix.data : NULL);
 	strbuf_release(&fix);
 	free(key);
 	return rc;
@@ -301,12 +268,7 @@ static int inspect_key(struct inspection_of *x, struct error *err)
 	for (size_t i = 0; i < l->n_key; i++) {
 		const struct layout_column *k = &l->columns[l->key[i]];
 		if (k->nullable && l->relation.kind != RELATION_VIEW)
-			problems_add(
-				x->out, SEVERITY_WARNING, ERROR_NONE,
-				"key-nullable", NULL,
-				"key column \"%s\" of %s may be NULL: such "
-				"a row stops the run",
-				k->name, x->source->table);
+			report_nullable_key(x->out, x->source->table, k->name);
 	}
 	return inspect_repeats(x, err);
 }

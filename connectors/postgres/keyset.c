@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "connectors/common/delivered.h"
+#include "connectors/common/trouble.h"
 #include "connectors/postgres/keyset.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/repeats.h"
@@ -119,38 +120,6 @@ static int keyset_open_page(struct postgres *c, const struct batch *b,
 	return rc;
 }
 
-static bool keyset_same_key(const struct layout *l, const struct batch *b,
-			    size_t row)
-{
-	for (size_t i = 0; i < l->n_key; i++) {
-		const struct vector *v = &b->vectors[l->key[i]];
-		size_t n = v->width, m = v->width;
-		const uint8_t *x = v->data + row * n;
-		const uint8_t *y = v->data + (row - 1) * m;
-		if (!v->width) {
-			x = vector_bytes(v, row, &n);
-			y = vector_bytes(v, row - 1, &m);
-		}
-		if (n != m || memcmp(x, y, n) != 0)
-			return false;
-	}
-	return true;
-}
-
-static int keyset_check_repeat(struct postgres *c, const struct batch *b,
-			       struct error *err)
-{
-	struct strbuf key = STRBUF_INIT;
-
-	if (c->layout.key_unique || b->n_rows < 2 ||
-	    !keyset_same_key(&c->layout, b, b->n_rows - 1))
-		return 0;
-	value_print_key(&key, b, b->n_rows - 1);
-	repeats_refuse(c->pass.scan->source->table, key.data, err);
-	strbuf_release(&key);
-	return -ERROR_SCHEMA;
-}
-
 /* Remember where the last row lies; the next page begins behind it. */
 static void keyset_remember(struct postgres *c, const struct batch *b)
 {
@@ -190,6 +159,7 @@ static int keyset_close_page(struct postgres *c, struct error *err)
 static int keyset_fill(struct postgres *c, struct batch *b, struct error *err)
 {
 	struct keyset *k = &c->pass.keyset;
+	const char *table = c->pass.scan->source->table;
 	int rc = 0;
 
 	while (!rc && !batch_is_full(b)) {
@@ -199,8 +169,8 @@ static int keyset_fill(struct postgres *c, struct batch *b, struct error *err)
 		if (!rc)
 			break;
 		rc = rows_append(c, b, err);
-		if (!rc)
-			rc = keyset_check_repeat(c, b, err);
+		if (!rc && !c->layout.key_unique)
+			rc = refuse_repeat_row(table, b, b->n_rows - 1, err);
 		k->read++;
 		if (!rc)
 			rc = rows_failpoints(c, k->read, err);

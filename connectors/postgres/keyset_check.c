@@ -1,10 +1,9 @@
-#include <inttypes.h>
 #include <stdlib.h>
 
+#include "connectors/common/trouble.h"
 #include "connectors/postgres/keyset.h"
 #include "connectors/postgres/repeats.h"
 #include "core/base/alloc.h"
-#include "core/base/log.h"
 
 /* A query for one row, shown by its key; a condition is to follow. */
 static void keyset_sample_begin(const struct postgres *c, struct query *q)
@@ -65,25 +64,13 @@ static int keyset_count(struct postgres *c, const char *condition,
 static int keyset_refuse_nulls(struct postgres *c, const char *sample,
 			       const char *condition, struct error *err)
 {
-	const struct layout_column *mark = layout_mark(&c->layout);
-	const struct scan *scan = c->pass.scan;
 	int64_t count = 0;
 	int rc = keyset_count(c, condition, &count, err);
 
-	if (rc)
-		return rc;
-	if (scan->mark->nulls == NULLS_ERROR)
-		return error_set(err, ERROR_DATA,
-				 "%" PRId64 " rows of %s have NULL in the mark "
-				 "column \"%s\" (one of them: %s); "
-				 "watermark.nulls: include reads such rows on "
-				 "every run, skip leaves them out",
-				 count, scan->source->table, mark->name,
-				 sample);
-	log_warn("%" PRId64 " rows of %s have NULL in \"%s\" and are left out "
-		 "(watermark.nulls: skip)",
-		 count, scan->source->table, mark->name);
-	return 0;
+	return rc ? rc
+		  : refuse_null_marks(c->pass.scan,
+				      layout_mark(&c->layout)->name, count,
+				      sample, err);
 }
 
 /* One row first: with an index that is known at once; the count only when
@@ -145,11 +132,7 @@ static int keyset_check_key(struct postgres *c, struct error *err)
 	}
 	query_release(&q);
 	if (!rc && sample)
-		rc = error_set(err, ERROR_DATA,
-			       "NULL in a key column of %s (%s): choose key "
-			       "columns that are always filled, or leave such "
-			       "rows out with `where`",
-			       c->pass.scan->source->table, sample);
+		rc = refuse_null_key(c->pass.scan->source->table, sample, err);
 	free(sample);
 	return rc;
 }

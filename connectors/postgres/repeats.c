@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "connectors/common/trouble.h"
 #include "core/base/strbuf.h"
 
 /* As the destination tells keys apart: a type it takes as text, by that text.
@@ -78,15 +79,6 @@ int repeats_find(struct pg *pg, const struct layout *l, struct query *among,
 	return rc;
 }
 
-int repeats_refuse(const char *table, const char *key, struct error *err)
-{
-	return error_set(err, ERROR_SCHEMA,
-			 "the key of %s repeats: more than one row has %s; "
-			 "name columns in `key` that tell the rows apart, or "
-			 "leave rows out with `where`",
-			 table, key);
-}
-
 int repeats_check(struct pg *pg, const struct layout *l, const char *table,
 		  struct query *among, bool marked, struct error *err)
 {
@@ -97,7 +89,7 @@ int repeats_check(struct pg *pg, const struct layout *l, const char *table,
 		return 0;
 	rc = repeats_find(pg, l, among, marked, &key, err);
 	if (!rc && key)
-		rc = repeats_refuse(table, key, err);
+		rc = refuse_repeat(table, key, err);
 	free(key);
 	return rc;
 }

@@ -14,9 +14,8 @@
  * all. `marked`: rows without a mark are left out. */
 int repeats_find(struct pg *pg, const struct layout *l, struct query *among,
 		 bool marked, char **out, struct error *err);
-/* SCHEMA error about a key that was found. */
-int repeats_refuse(const char *table, const char *key, struct error *err);
-/* Both, unless an index vouches for the key or there is none. */
+/* SCHEMA error about one that is found, unless an index vouches for the key or
+ * there is none. */
 int repeats_check(struct pg *pg, const struct layout *l, const char *table,
 		  struct query *among, bool marked, struct error *err);
 

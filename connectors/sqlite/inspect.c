@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/trouble.h"
 #include "connectors/common/wall_clock.h"
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
@@ -68,20 +69,14 @@ static int inspect_time(struct sqsrc *s, const struct source_spec *source,
 	}
 	if (notation_is_instant(&s->notation))
 		return 0;
-	if (wall_clock_is_unknown(mark->time_zone))
-		problems_add(
-			out, SEVERITY_WARNING, ERROR_NONE, "time-zone-unknown",
-			"watermark.time_zone: UTC (or +05:30, "
-			"Europe/Rome, ...)",
-			"\"%s\" of %s has no time zone: say whose clock "
-			"it holds (SQLite's own is UTC), and the "
-			"guarantee becomes exact",
-			source_mark(&s->paged.layout)->name, source->table);
-	else if (wall_clock_at(mark->time_zone, 0, &wall, &why))
-		problems_add(out, SEVERITY_ERROR, ERROR_CONFIG,
-			     "time-zone-unknown", "watermark.time_zone", "%s",
-			     why.message);
-	return 0;
+	if (wall_clock_is_unknown(mark->time_zone)) {
+		report_zone_unknown(out, source->table,
+				    source_mark(&s->paged.layout)->name,
+				    " (SQLite's own is UTC)");
+		return 0;
+	}
+	rc = wall_clock_at(mark->time_zone, 0, &wall, &why);
+	return report_zone(out, rc, &why, err);
 }
 
 static int inspect_ids(struct sqsrc *s, const struct source_spec *source,

@@ -1,0 +1,39 @@
+/*
+ * What every engine may find wrong with marks and keys, in the same words: as
+ * the error that stops a run (refuse_), as a problem that `check` shows
+ * (report_).
+ */
+#ifndef TIDEMARK_CONNECTORS_COMMON_TROUBLE_H
+#define TIDEMARK_CONNECTORS_COMMON_TROUBLE_H
+
+#include "core/plugin/connector.h"
+
+/* `count` rows have no mark, one of them with the key `sample`: DATA, or a line
+ * in the log if they are to be left out. */
+int refuse_null_marks(const struct scan *scan, const char *column,
+		      int64_t count, const char *sample, struct error *err);
+/* DATA */
+int refuse_null_key(const char *table, const char *sample, struct error *err);
+/* More than one row has this key: SCHEMA. */
+int refuse_repeat(const char *table, const char *key, struct error *err);
+/* The same if row `row` of a batch has the key of the one before it. */
+int refuse_repeat_row(const char *table, const struct batch *b, size_t row,
+		      struct error *err);
+
+void report_null_marks(struct problems *out, const char *table,
+		       const char *column, enum nulls_policy policy,
+		       int64_t count);
+void report_nullable_key(struct problems *out, const char *table,
+			 const char *column);
+void report_repeat(struct problems *out, const char *table, const char *key);
+/* No index says that keys do not repeat; `fix` may be NULL. */
+void report_unvouched(struct problems *out, const char *table, const char *fix);
+/* Nobody says whose clock a mark holds; `own`: of the engine's, or "". */
+void report_zone_unknown(struct problems *out, const char *table,
+			 const char *column, const char *own);
+/* The zone was asked for with `rc` and `why`: one that there is none of is a
+ * problem, all else an error. */
+int report_zone(struct problems *out, int rc, const struct error *why,
+		struct error *err);
+
+#endif
