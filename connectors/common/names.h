@@ -5,11 +5,19 @@
 
 #include <stddef.h>
 
-#include "core/base/error.h"
 #include "core/base/strbuf.h"
+#include "core/plugin/connector.h"
 
 /* Append schema.name as the config takes it: parts quoted where needed. */
 void table_write(struct strbuf *sb, const char *schema, const char *name);
+/* Append a table, named as the config takes it; `rows`: a number, or NULL. */
+void table_list_add(struct table_list *list, const char *schema,
+		    const char *name, const char *kind, const char *rows);
+/* SCHEMA error: there is no schema.name, written as `table`. `near`: schema,
+ * name, schema, name, ... of those there are; one of that very name is meant,
+ * or else the nearest. */
+int table_missing(const char *table, const char *schema, const char *name,
+		  const struct strlist *near, struct error *err);
 /* SCHEMA error: `what` (a key of the config) names no column of the table;
  * with the nearest of its `n` names. */
 int column_missing(const char *const *names, size_t n, const char *what,

@@ -4,7 +4,6 @@
 #include "connectors/common/names.h"
 #include "connectors/duckdb/source.h"
 #include "core/base/alloc.h"
-#include "core/base/nearest.h"
 #include "core/data/table_name.h"
 
 static const char catalog_tables_sql[] =
@@ -61,18 +60,9 @@ int dksrc_tables(struct connector *base, struct table_list *out,
 
 	if (!rc)
 		rc = catalog_ask(s, catalog_tables_sql, 0, NULL, &a, err);
-	for (size_t i = 0; !rc && i < a.n_rows; i++) {
-		struct strbuf name = STRBUF_INIT;
-		const char *rows = paged_cell(&a, i, 3);
-		struct table_info *t;
-		out->items = xgrow(out->items, &out->capacity, out->n + 1,
-				   sizeof(*out->items));
-		t = &out->items[out->n++];
-		table_write(&name, paged_cell(&a, i, 0), paged_cell(&a, i, 1));
-		t->name = strbuf_detach(&name);
-		t->kind = xstrdup(paged_cell(&a, i, 2));
-		t->row_estimate = rows ? strtoll(rows, NULL, 10) : -1;
-	}
+	for (size_t i = 0; !rc && i < a.n_rows; i++)
+		table_list_add(out, paged_cell(&a, i, 0), paged_cell(&a, i, 1),
+			       paged_cell(&a, i, 2), paged_cell(&a, i, 3));
 	paged_answer_release(&a);
 	dksrc_leave(s);
 	return rc;
@@ -81,28 +71,16 @@ int dksrc_tables(struct connector *base, struct table_list *out,
 static int catalog_missing(const char *table, const struct table_name *name,
 			   const struct paged_answer *all, struct error *err)
 {
-	struct strlist names = STRLIST_INIT;
-	char *wanted = xstrfmt("%s.%s", name->schema, name->name);
-	const char *near = NULL;
+	struct strlist near = STRLIST_INIT;
+	int rc;
 
 	for (size_t i = 0; i < all->n_rows; i++) {
-		struct strbuf sb = STRBUF_INIT;
-		table_write(&sb, paged_cell(all, i, 0), paged_cell(all, i, 1));
-		strlist_add(&names, sb.data);
-		if (!near && !strcmp(paged_cell(all, i, 1), name->name))
-			near = names.items[i];
-		strbuf_release(&sb);
+		strlist_add(&near, paged_cell(all, i, 0));
+		strlist_add(&near, paged_cell(all, i, 1));
 	}
-	if (!near)
-		near = nearest_name(wanted, (const char *const *)names.items,
-				    names.n);
-	error_set(err, ERROR_SCHEMA, "there is no table %s in the source",
-		  table);
-	if (near)
-		error_hint(err, "(did you mean %s?)", near);
-	strlist_release(&names);
-	free(wanted);
-	return -ERROR_SCHEMA;
+	rc = table_missing(table, name->schema, name->name, &near, err);
+	strlist_release(&near);
+	return rc;
 }
 
 static void catalog_fill_table(struct source_table *t,

@@ -1,11 +1,9 @@
 #include "connectors/mysql/catalog.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "connectors/common/names.h"
 #include "connectors/mysql/source.h"
-#include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
 static const char catalog_tables_sql[] =
@@ -30,19 +28,12 @@ int mysrc_tables(struct connector *base, struct table_list *out,
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < mydb_rows(r); i++) {
-		struct strbuf name = STRBUF_INIT;
-		struct table_info *t;
-		const char *rows = mydb_value(r, i, 3);
-		if (*database && strcmp(mydb_value(r, i, 0), database) != 0)
-			continue;
-		out->items = xgrow(out->items, &out->capacity, out->n + 1,
-				   sizeof(*out->items));
-		t = &out->items[out->n++];
-		table_write(&name, mydb_value(r, i, 0), mydb_value(r, i, 1));
-		t->name = strbuf_detach(&name);
-		t->kind = xstrdup(strcmp(mydb_value(r, i, 2), "VIEW") ? "table"
-								      : "view");
-		t->row_estimate = rows ? strtoll(rows, NULL, 10) : -1;
+		const char *schema = mydb_value(r, i, 0);
+		bool view = !strcmp(mydb_value(r, i, 2), "VIEW");
+		if (!*database || !strcmp(schema, database))
+			table_list_add(out, schema, mydb_value(r, i, 1),
+				       view ? "view" : "table",
+				       mydb_value(r, i, 3));
 	}
 	mydb_result_free(r);
 	return 0;

@@ -4,8 +4,6 @@
 #include "connectors/common/names.h"
 #include "connectors/mysql/catalog.h"
 #include "core/base/alloc.h"
-#include "core/base/nearest.h"
-#include "core/base/strlist.h"
 #include "core/data/table_name.h"
 
 static const char table_sql[] =
@@ -46,35 +44,22 @@ int mysrc_probe(struct mydb *db, const struct source_table *t,
 	return rc && why.code != ERROR_SCHEMA ? rc : 0;
 }
 
-static int table_missing(struct mydb *db, const char *table,
-			 const struct table_name *name, struct error *err)
+static int table_refuse(struct mydb *db, const char *table,
+			const struct table_name *name, struct error *err)
 {
 	struct mydb_result *r = NULL;
-	struct strlist names = STRLIST_INIT;
-	const char *params[] = { name->name }, *near = NULL;
-	char *wanted = xstrfmt("%s.%s", name->schema, name->name);
+	struct strlist near = STRLIST_INIT;
+	const char *params[] = { name->name };
 	int rc = mydb_query(db, &r, table_names_sql, 1, params, err);
 
-	if (rc)
-		goto out;
-	for (size_t i = 0; i < mydb_rows(r); i++) {
-		struct strbuf sb = STRBUF_INIT;
-		table_write(&sb, mydb_value(r, i, 0), mydb_value(r, i, 1));
-		strlist_add(&names, sb.data);
-		strbuf_release(&sb);
+	for (size_t i = 0; !rc && i < mydb_rows(r); i++) {
+		strlist_add(&near, mydb_value(r, i, 0));
+		strlist_add(&near, mydb_value(r, i, 1));
 	}
-	near = names.n && !strcmp(mydb_value(r, 0, 1), name->name)
-		       ? names.items[0]
-		       : nearest_name(wanted, (const char *const *)names.items,
-				      names.n);
-	rc = error_set(err, ERROR_SCHEMA, "there is no table %s in the source",
-		       table);
-	if (near)
-		error_hint(err, "(did you mean %s?)", near);
-out:
+	if (!rc)
+		rc = table_missing(table, name->schema, name->name, &near, err);
 	mydb_result_free(r);
-	strlist_release(&names);
-	free(wanted);
+	strlist_release(&near);
 	return rc;
 }
 
@@ -157,7 +142,7 @@ int mysrc_table_find(struct mydb *db, const char *table,
 	else
 		rc = mysrc_probe(db, out, "1", err);
 	if (!rc && !found)
-		rc = table_missing(db, table, &name, err);
+		rc = table_refuse(db, table, &name, err);
 out:
 	if (rc)
 		source_table_release(out);

@@ -5,7 +5,6 @@
 
 #include "connectors/common/names.h"
 #include "core/base/alloc.h"
-#include "core/base/nearest.h"
 #include "core/base/strlist.h"
 #include "core/data/table_name.h"
 
@@ -94,32 +93,18 @@ static int relation_missing(struct pg *pg, const char *table,
 			    struct error *err)
 {
 	struct pg_result *r = NULL;
-	struct strlist names = STRLIST_INIT;
-	const char *params[] = { name->name }, *near = NULL;
-	char *wanted = xstrfmt("%s.%s", schema, name->name);
+	struct strlist near = STRLIST_INIT;
+	const char *params[] = { name->name };
 	int rc = pg_query(pg, &r, relation_names_sql, 1, params, err);
 
-	if (rc)
-		goto out;
-	for (int i = 0; i < pg_rows(r); i++) {
-		struct strbuf sb = STRBUF_INIT;
-		table_write(&sb, pg_value(r, i, 0), pg_value(r, i, 1));
-		strlist_add(&names, sb.data);
-		strbuf_release(&sb);
+	for (int i = 0; !rc && i < pg_rows(r); i++) {
+		strlist_add(&near, pg_value(r, i, 0));
+		strlist_add(&near, pg_value(r, i, 1));
 	}
-	if (names.n && !strcmp(pg_value(r, 0, 1), name->name))
-		near = names.items[0];
-	else
-		near = nearest_name(wanted, (const char *const *)names.items,
-				    names.n);
-	rc = error_set(err, ERROR_SCHEMA, "there is no table %s in the source",
-		       table);
-	if (near)
-		error_hint(err, "(did you mean %s?)", near);
-out:
+	if (!rc)
+		rc = table_missing(table, schema, name->name, &near, err);
 	pg_result_free(r);
-	strlist_release(&names);
-	free(wanted);
+	strlist_release(&near);
 	return rc;
 }
 

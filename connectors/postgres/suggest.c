@@ -44,19 +44,11 @@ int postgres_tables(struct connector *base, struct table_list *out,
 
 	if (rc)
 		return rc;
-	for (int i = 0; i < pg_rows(r); i++) {
-		struct table_info *t;
-		struct strbuf name = STRBUF_INIT;
-		const char *rows = pg_value(r, i, 3);
-		out->items = xgrow(out->items, &out->capacity, out->n + 1,
-				   sizeof(*out->items));
-		t = &out->items[out->n++];
-		table_write(&name, pg_value(r, i, 0), pg_value(r, i, 1));
-		t->name = strbuf_detach(&name);
-		t->kind = xstrdup(relation_kind_name((enum relation_kind) *
-						     pg_value(r, i, 2)));
-		t->row_estimate = rows ? strtoll(rows, NULL, 10) : -1;
-	}
+	for (int i = 0; i < pg_rows(r); i++)
+		table_list_add(out, pg_value(r, i, 0), pg_value(r, i, 1),
+			       relation_kind_name((enum relation_kind) *
+						  pg_value(r, i, 2)),
+			       pg_value(r, i, 3));
 	pg_result_free(r);
 	return 0;
 }

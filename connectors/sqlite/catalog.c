@@ -49,17 +49,9 @@ int sqsrc_tables(struct connector *base, struct table_list *out,
 
 	paged_end_pass(&s->paged);
 	rc = catalog_query(s, catalog_tables_sql, NULL, &a, err);
-	for (size_t i = 0; !rc && i < a.n_rows; i++) {
-		struct strbuf name = STRBUF_INIT;
-		struct table_info *t;
-		out->items = xgrow(out->items, &out->capacity, out->n + 1,
-				   sizeof(*out->items));
-		t = &out->items[out->n++];
-		table_write(&name, "main", paged_cell(&a, i, 0));
-		t->name = strbuf_detach(&name);
-		t->kind = xstrdup(paged_cell(&a, i, 1));
-		t->row_estimate = -1;
-	}
+	for (size_t i = 0; !rc && i < a.n_rows; i++)
+		table_list_add(out, "main", paged_cell(&a, i, 0),
+			       paged_cell(&a, i, 1), NULL);
 	paged_answer_release(&a);
 	return rc;
 }
