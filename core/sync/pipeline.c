@@ -67,7 +67,8 @@ static int pipeline_explain_loss(struct run_context *c, int rc,
 {
 	struct error lost = ERROR_INIT;
 
-	if (!error_may_pass((enum error_code)-rc) || !lease_keeper_check(&c->keeper, &lost))
+	if (!error_may_pass((enum error_code) - rc) ||
+	    !lease_keeper_check(&c->keeper, &lost))
 		return rc;
 	*err = lost;
 	return -ERROR_STATE;

@@ -71,9 +71,9 @@ static bool status_caught_up(const struct attempt *a, const char *mark)
 static int64_t status_runs(const struct pipeline_settings *p,
 			   struct store *store, struct status_result *out)
 {
-	const struct run_filter filter = { .pipeline = p->name,
-					   .limit = STATUS_RUNS +
-						    breaker_looks(p) };
+	const struct run_filter filter = {
+		.pipeline = p->name, .limit = STATUS_RUNS + breaker_looks(p)
+	};
 	struct attempt_list list = { NULL, 0, 0 };
 	struct error err = ERROR_INIT;
 	int64_t age = -1;
