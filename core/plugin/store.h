@@ -124,6 +124,9 @@ struct store_ops {
 	 * binary: CONFIG saying which number. */
 	int (*migrate)(struct store *s, int *applied, int *version,
 		       struct error *err);
+	/* The last migration that is applied, 0: none; errors as migrate.
+	 * Writes nothing. */
+	int (*version)(struct store *s, int *version, struct error *err);
 	/* Take the lease `wanted` names (name, holder, host, pid, process) for
 	 * `lease_us`, if it is free, has run out, or its holder is surely gone;
 	 * its fence is one more than any before. `*before`: who had it; `now`

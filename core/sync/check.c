@@ -257,12 +257,15 @@ static void look_at_state(struct look *l, const struct connection *state)
 	const struct store_ops *ops;
 	struct store *store = NULL;
 	struct error err = ERROR_INIT;
+	int version;
 	int rc = registry_store(state->url.engine, &ops, &err);
 
 	if (!rc && *state->url.path && access(state->url.path, F_OK) != 0)
 		return;
 	if (!rc)
 		rc = ops->open(&store, state, &err);
+	if (!rc)
+		rc = ops->version(store, &version, &err);
 	if (rc) {
 		error_prefix(&err, "state %s", state->url.shown);
 		look_failed(l, "state", &err);

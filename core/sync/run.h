@@ -26,6 +26,7 @@ struct run {
 	struct target target;
 	struct watermark from;
 	struct settled settled;
+	struct scan scan; /* the reader reads by it until it is stopped */
 	struct checkpoint checkpoint; /* as it stands in the destination */
 	json_t *identity;
 	bool again; /* a column has made every row new */

@@ -22,6 +22,11 @@ static void run_init(struct run *r)
 	checkpoint_init(&r->checkpoint);
 	settings_source_spec(r->p, &r->spec);
 	settings_watermark_spec(r->p, &r->mark);
+	r->scan = (struct scan){ .source = &r->spec,
+				 .schema = &r->schema,
+				 .mark = &r->mark,
+				 .from = &r->from,
+				 .settled = &r->settled };
 	r->target.pipeline = r->p->name;
 	r->target.table = r->p->destination_table;
 	r->target.mode = r->p->mode;
@@ -262,15 +267,14 @@ static int run_check_options(struct run *r, struct error *err)
 
 /* How many rows there are is asked before the first is loaded; a refresh is
  * not seen before its end, and a replay's window was let through once. */
-static int run_open_window(struct run *r, const struct scan *scan,
-			   struct error *err)
+static int run_open_window(struct run *r, struct error *err)
 {
 	window_init(&r->window, r->p, r->target.refresh,
 		    r->options->replay ? 0 : r->out->rows_read);
 	if (r->target.refresh || r->options->replay)
 		return 0;
-	return window_count(&r->window, scan, r->destination, r->rows, run_tick,
-			    r, err);
+	return window_count(&r->window, &r->scan, r->destination, r->rows,
+			    run_tick, r, err);
 }
 
 static int run_start_reader(struct run *r, struct error *err)
@@ -291,11 +295,6 @@ static int run_start_reader(struct run *r, struct error *err)
 
 static int run_sync(struct run *r, struct error *err)
 {
-	struct scan scan = { .source = &r->spec,
-			     .schema = &r->schema,
-			     .mark = &r->mark,
-			     .from = &r->from,
-			     .settled = &r->settled };
 	int rc = run_check_options(r, err);
 
 	if (!rc)
@@ -310,11 +309,11 @@ static int run_sync(struct run *r, struct error *err)
 		rc = run_settle(r, err);
 	if (!rc && r->options->replay)
 		rc = replay_bound(r, err);
-	scan.identity = r->identity;
+	r->scan.identity = r->identity;
 	if (!rc)
-		rc = run_open_window(r, &scan, err);
+		rc = run_open_window(r, err);
 	if (!rc)
-		rc = r->source->ops->scan(r->source, &scan, err);
+		rc = r->source->ops->scan(r->source, &r->scan, err);
 	if (!rc)
 		rc = run_start_reader(r, err);
 	return rc ? rc : run_pass(r, err);

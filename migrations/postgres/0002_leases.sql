@@ -19,3 +19,9 @@ ALTER TABLE tidemark.batches ADD COLUMN error_message text;
 
 CREATE INDEX runs_by_pipeline ON tidemark.runs (pipeline, created_at);
 CREATE INDEX runs_by_time ON tidemark.runs (created_at);
+
+-- Of the attempts of a pipeline, which came after which, whatever a client's
+-- clock says.
+ALTER TABLE tidemark.attempts ADD COLUMN seq bigint NOT NULL DEFAULT 0;
+DROP INDEX tidemark.attempts_by_pipeline;
+CREATE INDEX attempts_by_pipeline ON tidemark.attempts (pipeline, seq);

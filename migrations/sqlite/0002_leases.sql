@@ -19,3 +19,9 @@ ALTER TABLE batches ADD COLUMN error_message TEXT;
 
 CREATE INDEX runs_by_pipeline ON runs (pipeline, created_at);
 CREATE INDEX runs_by_time ON runs (created_at);
+
+-- Of the attempts of a pipeline, which came after which, whatever a client's
+-- clock says.
+ALTER TABLE attempts ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;
+DROP INDEX attempts_by_pipeline;
+CREATE INDEX attempts_by_pipeline ON attempts (pipeline, seq);

@@ -23,7 +23,7 @@ static const char batches_sql[] =
 	"  b.load_us, b.loaded_at, b.error_code, b.error_message\n"
 	"FROM batches AS b JOIN attempts AS a USING (attempt_id)\n"
 	"WHERE a.run_id = $1\n"
-	"ORDER BY a.started_at, a.attempt_id, b.number";
+	"ORDER BY a.seq, b.number";
 
 static const char running_sql[] =
 	"SELECT attempt_id, run_id, host, pid, process_start FROM attempts\n"
@@ -50,13 +50,13 @@ static const char prune_batches_sql[] =
 	"  SELECT attempt_id FROM attempts AS a WHERE a.started_at < $1\n"
 	"    AND EXISTS (SELECT 1 FROM attempts AS n\n"
 	"                WHERE n.pipeline = a.pipeline\n"
-	"                  AND n.started_at > a.started_at))";
+	"                  AND n.seq > a.seq))";
 
 static const char prune_attempts_sql[] =
 	"DELETE FROM attempts WHERE started_at < $1\n"
 	"  AND EXISTS (SELECT 1 FROM attempts AS n\n"
 	"              WHERE n.pipeline = attempts.pipeline\n"
-	"                AND n.started_at > attempts.started_at)";
+	"                AND n.seq > attempts.seq)";
 
 static const char prune_runs_sql[] =
 	"DELETE FROM runs WHERE created_at < $1 AND NOT EXISTS (\n"
@@ -107,8 +107,9 @@ int sql_store_list_attempts(struct store *base, const struct run_filter *filter,
 			    struct attempt_list *out, struct error *err)
 {
 	return runs_query((struct sql_store *)base, attempts_sql,
-			  "started_at DESC, attempt_id DESC", filter,
-			  runs_note_attempt, out, err);
+			  filter->pipeline ? "seq DESC"
+					   : "started_at DESC, attempt_id DESC",
+			  filter, runs_note_attempt, out, err);
 }
 
 static int64_t runs_number(const char *text)

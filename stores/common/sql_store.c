@@ -21,13 +21,15 @@ static const char save_run_sql[] =
 	"  updated_at = excluded.updated_at, state = excluded.state\n"
 	"WHERE NOT EXISTS (SELECT 1 FROM attempts AS a\n"
 	"                  WHERE a.run_id = excluded.run_id\n"
-	"                    AND a.started_at > excluded.created_at)";
+	"                    AND a.seq > (SELECT seq FROM attempts\n"
+	"                                 WHERE attempt_id = $10))";
 
 static const char save_attempt_sql[] =
-	"INSERT INTO attempts (" ATTEMPT_COLUMNS ", process_start)\n"
+	"INSERT INTO attempts (" ATTEMPT_COLUMNS ", process_start, seq)\n"
 	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,\n"
 	"        $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,\n"
-	"        $26)\n"
+	"        $26, (SELECT coalesce(max(a.seq), 0) + 1\n"
+	"              FROM attempts AS a WHERE a.pipeline = $3))\n"
 	"ON CONFLICT (attempt_id) DO UPDATE SET\n"
 	"  state = excluded.state, outcome = excluded.outcome,\n"
 	"  ended_at = excluded.ended_at,\n"
@@ -125,8 +127,7 @@ static int sql_store_note_migration(void *ctx, const char *const *values,
 }
 
 /* Which migrations has this database seen, and may we go on? */
-static int sql_store_version(struct sql_store *s, int *version,
-			     struct error *err)
+static int sql_store_look(struct sql_store *s, int *version, struct error *err)
 {
 	struct migration_state m = { .store = s };
 	int rc = s->session->run(s, s->session->tables_sql, NULL, 0,
@@ -146,13 +147,18 @@ static int sql_store_version(struct sql_store *s, int *version,
 	return rc;
 }
 
+int sql_store_version(struct store *base, int *version, struct error *err)
+{
+	return sql_store_look((struct sql_store *)base, version, err);
+}
+
 static int sql_store_apply_locked(struct sql_store *s, int *version,
 				  bool *applied, struct error *err)
 {
 	const struct migration *m;
 	char number[FIELD_TEXT_SIZE], now[FIELD_TEXT_SIZE];
 	const char *params[] = { number, NULL, NULL, now };
-	int rc = sql_store_version(s, version, err);
+	int rc = sql_store_look(s, version, err);
 
 	if (rc || *version >= s->known->n)
 		return rc;
@@ -199,7 +205,7 @@ int sql_store_migrate(struct store *base, int *applied, int *version,
 
 	*applied = 0;
 	/* Without the lock: nearly always there is nothing to do. */
-	rc = sql_store_version(s, version, err);
+	rc = sql_store_look(s, version, err);
 	while (!rc && *version < s->known->n)
 		rc = sql_store_apply_next(s, applied, version, err);
 	return rc;
@@ -220,6 +226,7 @@ static int sql_store_put_run(struct sql_store *s, const struct attempt *a,
 		a->state,
 		field_number(created, a->started_at),
 		field_number(now, clock_now_us()),
+		a->attempt_id,
 	};
 
 	return s->session->run(s, save_run_sql, params, ARRAY_SIZE(params),

@@ -53,6 +53,7 @@ struct sql_store {
 /* The ops of core/plugin/store.h, but for open and close. */
 int sql_store_migrate(struct store *base, int *applied, int *version,
 		      struct error *err);
+int sql_store_version(struct store *base, int *version, struct error *err);
 int sql_store_take_lease(struct store *base, const struct lease *wanted,
 			 int64_t lease_us, enum lease_answer *answer,
 			 struct lease *out, struct lease *before,

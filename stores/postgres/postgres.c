@@ -151,7 +151,9 @@ static int postgres_store_failed(struct sql_store *s, int rc, struct error *err)
 	rc = pg_lock_explain(postgres_store_pg(s), what,
 			     postgres_store_holder_sql, 0, NULL, err);
 	free(what);
-	return rc;
+	/* A lock on the tables says nothing about a lease in them. */
+	err->code = ERROR_TRANSIENT;
+	return -ERROR_TRANSIENT;
 }
 
 static int postgres_store_begin_migration(struct sql_store *s,
@@ -253,6 +255,7 @@ const struct store_ops postgres_store = {
 	.options = postgres_store_options,
 	.open = postgres_store_open,
 	.migrate = sql_store_migrate,
+	.version = sql_store_version,
 	.take_lease = sql_store_take_lease,
 	.renew_lease = sql_store_renew_lease,
 	.amend_lease = sql_store_amend_lease,

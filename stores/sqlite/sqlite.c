@@ -18,14 +18,26 @@ static struct sqlite *sqlite_store_db(struct sql_store *s)
 	return ((struct sqlite_store *)s)->db;
 }
 
+/* A lock on the file says nothing about a lease in it: whoever has it, a
+ * backup or a shell, lets go in a while. `err` may be NULL. */
+static int sqlite_store_failed(int rc, struct error *err)
+{
+	if (rc != -ERROR_STATE || !err)
+		return rc;
+	err->code = ERROR_TRANSIENT;
+	return error_hint(err, "let it finish, or stop it; the mark is where "
+			       "the destination has it, and the next run goes "
+			       "on from there");
+}
+
 static int sqlite_store_begin(struct sql_store *s, struct error *err)
 {
-	return sqlite_begin(sqlite_store_db(s), err);
+	return sqlite_store_failed(sqlite_begin(sqlite_store_db(s), err), err);
 }
 
 static int sqlite_store_commit(struct sql_store *s, struct error *err)
 {
-	return sqlite_commit(sqlite_store_db(s), err);
+	return sqlite_store_failed(sqlite_commit(sqlite_store_db(s), err), err);
 }
 
 static void sqlite_store_rollback(struct sql_store *s)
@@ -36,7 +48,8 @@ static void sqlite_store_rollback(struct sql_store *s)
 static int sqlite_store_script(struct sql_store *s, const char *sql,
 			       struct error *err)
 {
-	return sqlite_exec(sqlite_store_db(s), sql, err);
+	return sqlite_store_failed(sqlite_exec(sqlite_store_db(s), sql, err),
+				   err);
 }
 
 static int sqlite_store_row(struct sqlite_statement *st, sql_row row, void *ctx,
@@ -64,7 +77,7 @@ static int sqlite_store_run(struct sql_store *s, const char *sql,
 	while (!rc && (rc = sqlite_step(st, err)) == 1)
 		rc = sqlite_store_row(st, row, ctx, err);
 	sqlite_finalize(st);
-	return rc;
+	return sqlite_store_failed(rc, err);
 }
 
 static const struct sql_session sqlite_store_session = {
@@ -115,6 +128,7 @@ static int sqlite_store_open(struct store **out, const struct connection *conn,
 		rc = sqlite_exec(db, "PRAGMA foreign_keys = ON", err);
 	if (rc) {
 		sqlite_close(db);
+		sqlite_store_failed(rc, err);
 		return error_prefix(err, "state store");
 	}
 	s = xcalloc(1, sizeof(*s));
@@ -136,6 +150,7 @@ const struct store_ops sqlite_store = {
 	.options = sqlite_store_options,
 	.open = sqlite_store_open,
 	.migrate = sql_store_migrate,
+	.version = sql_store_version,
 	.take_lease = sql_store_take_lease,
 	.renew_lease = sql_store_renew_lease,
 	.amend_lease = sql_store_amend_lease,

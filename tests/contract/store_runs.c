@@ -26,9 +26,9 @@ static void closes_attempts(void **state)
 	lost.started_at = 2;
 	done.started_at = 1;
 	done.state = (char *)"SUCCEEDED";
-	place_save(s, &killed);
-	place_save(s, &lost);
 	place_save(s, &done);
+	place_save(s, &lost);
+	place_save(s, &killed);
 	/* The number of a process that began at another time. */
 	place_sql(p, "UPDATE attempts SET process_start ="
 		     " process_start || '0' WHERE attempt_id = 'killed'");
@@ -143,9 +143,9 @@ static void lists_batches(void **state)
 	struct error err = ERROR_INIT;
 	char *mark = NULL;
 
-	second.started_at = 2000;
-	save_batch(s, &second, 1, NULL);
+	second.started_at = first.started_at - 2000;
 	save_batch(s, &first, 2, "no room for it");
+	save_batch(s, &second, 1, NULL);
 	save_batch(s, &first, 1, NULL);
 	/* The mirror is left alone. */
 	assert_int_equal(s->ops->get_watermark(s, "orders", &mark, &err), 0);
@@ -183,7 +183,7 @@ static void prunes(void **state)
 	struct attempt_list got;
 	char id[24], run[24];
 
-	for (int64_t day = 1; day <= 5; day++) {
+	for (int64_t day = 5; day >= 1; day--) {
 		snprintf(id, sizeof(id), "a%" PRId64, day);
 		snprintf(run, sizeof(run), "r%" PRId64, day);
 		a = attempt_of(id, run);

@@ -33,6 +33,14 @@ static int fake_migrate(struct store *s, int *applied, int *version,
 	return 0;
 }
 
+static int fake_version(struct store *s, int *version, struct error *err)
+{
+	(void)s;
+	(void)err;
+	*version = 1;
+	return 0;
+}
+
 static int fake_save_attempt(struct store *s, const struct attempt *a,
 			     struct error *err)
 {
@@ -268,6 +276,7 @@ const struct store_ops fake_store_ops = {
 	.options = fake_store_options,
 	.open = fake_store_open,
 	.migrate = fake_migrate,
+	.version = fake_version,
 	.take_lease = fake_take_lease,
 	.renew_lease = fake_renew_lease,
 	.amend_lease = fake_amend_lease,

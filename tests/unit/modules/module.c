@@ -14,6 +14,14 @@ static int module_open(struct store **out, const struct connection *conn,
 	return error_set(err, ERROR_ACCESS, "nothing here");
 }
 
+static int module_version(struct store *s, int *version, struct error *err)
+{
+	(void)s;
+	(void)err;
+	*version = 1;
+	return 0;
+}
+
 static int module_migrate(struct store *s, int *applied, int *version,
 			  struct error *err)
 {
@@ -154,6 +162,7 @@ static const struct store_ops module_store = {
 	.options = module_options,
 	.open = module_open,
 	.migrate = module_migrate,
+	.version = module_version,
 	.take_lease = module_take_lease,
 	.renew_lease = module_renew_lease,
 	.amend_lease = module_amend_lease,
