@@ -153,11 +153,14 @@ static int format_date(struct strbuf *out, const struct vector *v, size_t row,
 	return 0;
 }
 
+/* The server reads byte by byte: what says nothing is left out. */
 static char *format_seconds(char *to, uint64_t us)
 {
 	to = format_padded(to, us / (60 * US_PER_SECOND) % 60, 2);
 	*to++ = ':';
 	to = format_padded(to, us / US_PER_SECOND % 60, 2);
+	if (us % US_PER_SECOND == 0)
+		return to;
 	*to++ = '.';
 	return format_padded(to, us % US_PER_SECOND, 6);
 }
