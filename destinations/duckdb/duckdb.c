@@ -75,8 +75,8 @@ static int duckdb_destination_inspect(struct destination *base,
 	memset(&existing, 0, sizeof(existing));
 	rc = duckdb_place_init(&place, d, target, err);
 	if (!rc)
-		rc = duckdb_existing_look(&existing, d, &place,
-					  target->pipeline, err);
+		rc = duckdb_existing_look_closely(&existing, d, &place,
+						  target->pipeline, err);
 	if (!rc) {
 		types = duckdb_types_new(d, target->schema);
 		rc = duckdb_inspect(d, target, &place, &existing, types, out,

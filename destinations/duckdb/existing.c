@@ -134,10 +134,20 @@ int duckdb_existing_look(struct duckdb_existing *e,
 	memset(e, 0, sizeof(*e));
 	checkpoint_init(&e->mark);
 	rc = existing_relations(e, d->db, p, err);
-	if (!rc && (e->has_data || e->data_is_view))
-		rc = existing_columns(e, d->db, p, err);
 	if (!rc && e->has_mark_table)
 		rc = existing_mark(e, d->db, p, pipeline, err);
+	return rc;
+}
+
+int duckdb_existing_look_closely(struct duckdb_existing *e,
+				 struct duckdb_destination *d,
+				 const struct duckdb_place *p,
+				 const char *pipeline, struct error *err)
+{
+	int rc = duckdb_existing_look(e, d, p, pipeline, err);
+
+	if (!rc && (e->has_data || e->data_is_view))
+		rc = existing_columns(e, d->db, p, err);
 	return rc;
 }
 

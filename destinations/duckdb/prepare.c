@@ -53,8 +53,8 @@ static int prepare_look(struct duckdb_destination *d,
 	rc = duckdb_place_init(&p->place, d, target, err);
 	if (rc)
 		return rc;
-	rc = duckdb_existing_look(&p->existing, d, &p->place, target->pipeline,
-				  err);
+	rc = duckdb_existing_look_closely(&p->existing, d, &p->place,
+					  target->pipeline, err);
 	if (rc)
 		return rc;
 	p->types = duckdb_types_new(d, target->schema);
