@@ -159,7 +159,6 @@ static int keyset_close_page(struct postgres *c, struct error *err)
 static int keyset_fill(struct postgres *c, struct batch *b, struct error *err)
 {
 	struct keyset *k = &c->pass.keyset;
-	const char *table = c->pass.scan->source->table;
 	int rc = 0;
 
 	while (!rc && !batch_is_full(b)) {
@@ -170,7 +169,8 @@ static int keyset_fill(struct postgres *c, struct batch *b, struct error *err)
 			break;
 		rc = rows_append(c, b, err);
 		if (!rc && !c->layout.key_unique)
-			rc = refuse_repeat_row(table, b, b->n_rows - 1, err);
+			rc = refuse_repeat_row(c->pass.scan->source->table, b,
+					       b->n_rows - 1, err);
 		k->read++;
 		if (!rc)
 			rc = rows_failpoints(c, k->read, err);
