@@ -26,6 +26,7 @@ struct mydb_attempt {
 	bool tls, ok;
 	int done_fd; /* readable once it is over */
 	atomic_int left; /* of the two */
+	pthread_t thread;
 };
 
 static pthread_once_t mydb_once = PTHREAD_ONCE_INIT;
@@ -194,32 +195,31 @@ static void *mydb_attempt_main(void *arg)
 /* False: it is over already. */
 static bool mydb_attempt_begin(struct mydb_attempt *a)
 {
-	pthread_t thread;
-
 	if (a->done_fd >= 0 &&
-	    !pthread_create(&thread, NULL, mydb_attempt_main, a)) {
-		pthread_detach(thread);
+	    !pthread_create(&a->thread, NULL, mydb_attempt_main, a))
 		return true;
-	}
 	atomic_fetch_sub(&a->left, 1);
 	mydb_attempt_run(a);
 	return false;
 }
 
-/* False: given up. */
+/* False: given up. Else its thread is gone too: one that outlives main has what
+ * the TLS library keeps for it counted as lost. */
 static bool mydb_attempt_wait(struct mydb_attempt *a, bool heed_stop,
 			      int limit_ms)
 {
 	struct pollfd fds[] = { { .fd = a->done_fd, .events = POLLIN },
 				{ .fd = stop_fd(), .events = POLLIN } };
-	uint64_t done;
 	int n;
 
 	do {
 		n = poll(fds, heed_stop ? 2 : 1, limit_ms);
 	} while (n < 0 || (n && !fds[0].revents && !stop_requested()));
-	/* Reading is what orders the other thread's writes before ours. */
-	return fds[0].revents && read(a->done_fd, &done, sizeof(done)) > 0;
+	if (fds[0].revents)
+		pthread_join(a->thread, NULL);
+	else
+		pthread_detach(a->thread);
+	return fds[0].revents != 0;
 }
 
 void *mydb_connect(const struct mydb_target *t, enum tls_mode mode,
