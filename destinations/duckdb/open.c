@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,16 +107,19 @@ static void open_default_threads(char *text, size_t size)
 	snprintf(text, size, "%d", n > 1 ? n / 2 : 1);
 }
 
-/* Whoever makes the file has not locked it yet, nor written its head. */
+/* Whoever makes the file has not locked it yet, nor written its head; or has
+ * just given up and removed it. */
 static bool open_in_making(const char *path, int rc, const struct error *err)
 {
 	struct stat st;
 
-	return rc == -ERROR_ACCESS &&
-	       strstr(err->message, "not a valid DuckDB database file") &&
-	       !stat(path, &st) &&
-	       (st.st_size == 0 ||
-		clock_now_us() / US_PER_SECOND - st.st_mtime < OPEN_YOUNG_S);
+	if (rc != -ERROR_ACCESS ||
+	    !strstr(err->message, "not a valid DuckDB database file"))
+		return false;
+	if (stat(path, &st))
+		return errno == ENOENT;
+	return st.st_size == 0 ||
+	       clock_now_us() / US_PER_SECOND - st.st_mtime < OPEN_YOUNG_S;
 }
 
 /* The second of two first runs waits until it can tell that it is locked. */
