@@ -113,7 +113,7 @@ static MYSQL *mydb_prepare_connection(const struct mydb_target *t,
 	unsigned tcp = MYSQL_PROTOCOL_TCP;
 
 	if (!conn)
-		abort(); /* out of memory, as everywhere */
+		alloc_die();
 	mysql_options(conn, MYSQL_OPT_CONNECT_TIMEOUT, &t->connect_s);
 	mysql_options(conn, MYSQL_OPT_READ_TIMEOUT, &t->silence_s);
 	mysql_options(conn, MYSQL_OPT_WRITE_TIMEOUT, &t->silence_s);

@@ -77,7 +77,7 @@ void mydb_guard_library(void)
 	MYSQL *conn = mysql_init(NULL);
 
 	if (!conn || !mysql_client_register_plugin(conn, (void *)&guard_ours))
-		abort(); /* out of memory, as everywhere */
+		alloc_die();
 	mysql_close(conn);
 }
 

@@ -37,7 +37,11 @@ int mydb_refused(struct mydb *db, unsigned number, const char *state,
 	if (err && !err->code)
 		snprintf(err->server_code, sizeof(err->server_code), "%u",
 			 number);
-	error_set(err, code, "%s: %s", db->target.where, text);
+	/* The library says nothing when memory fails it. */
+	error_set(err, code, "%s: %s", db->target.where,
+		  *text ? text
+			: "the client library gave no reason; was there "
+			  "no memory left?");
 	if (*mydb_errno_hint(number))
 		error_hint(err, "%s", mydb_errno_hint(number));
 	return -(int)code;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static _Noreturn void alloc_die(void)
+void alloc_die(void)
 {
 	static const char text[] = "tidemark: out of memory\n";
 

@@ -13,6 +13,9 @@
  * return is never NULL for want of it. Called by main, before any JSON. */
 void alloc_install(void);
 
+/* For memory that a foreign library did not get. */
+_Noreturn void alloc_die(void);
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 void *xmalloc(size_t size);

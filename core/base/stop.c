@@ -44,6 +44,8 @@ void stop_install_handlers(void)
 	sigaction(SIGTERM, &act, NULL);
 	act.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &act, NULL);
+	/* A file at its limit (ulimit -f) is told as a full disk is. */
+	sigaction(SIGXFSZ, &act, NULL);
 }
 
 bool stop_requested(void)

@@ -8,7 +8,8 @@
 
 #include <stdbool.h>
 
-void stop_install_handlers(void); /* SIGINT, SIGTERM; ignores SIGPIPE */
+/* SIGINT, SIGTERM; ignores SIGPIPE and SIGXFSZ, which write() reports. */
+void stop_install_handlers(void);
 bool stop_requested(void);
 void stop_request(void);
 int stop_fd(void); /* becomes readable once a stop is requested; for poll() */

@@ -45,7 +45,9 @@ static int postgres_store_connect(struct pg **out,
 		rc = pg_exec(pg, set_up_sql, err);
 	if (rc) {
 		pg_close(pg);
-		return error_prefix(err, "state store");
+		/* Without an error to prefix, that would be a success. */
+		error_prefix(err, "state store");
+		return rc;
 	}
 	*out = pg;
 	return 0;
