@@ -85,6 +85,12 @@ def failpoint_binary():
 
 
 @pytest.fixture(scope="session")
+def sanitized_binary():
+    """The build with the address sanitizer."""
+    return binary("TIDEMARK_SANITIZED_BINARY", "build-test/sanitize/tidemark")
+
+
+@pytest.fixture(scope="session")
 def full(request):
     return request.config.getoption("--full")
 

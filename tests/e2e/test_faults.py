@@ -1,24 +1,18 @@
-"""Bad days: servers that restart, backends that die, disks that fill up,
-signals. The batch rolls back, the mark stays, the next run goes on."""
+"""Signals, kills, locks, statements that fail: the batch rolls back, the mark
+stays, the next run goes on. Servers, disks, clocks: tests/faults."""
 
-import os
-import shutil
 import signal
-import sqlite3
-import subprocess
 import time
 
 import pytest
 
-import ends
 import oracle
 import workload
+from bad_days import ENGINES, start_and_wait, state_batches
 from bench import (EXIT_ACCESS, EXIT_DATA, EXIT_OK, EXIT_STOPPED,
                    check_accounting, sync_items)
-from ends import PostgresEnd, SqliteEnd
 from servers import wait_for
 
-ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql")
 every_engine = pytest.mark.parametrize("engine", ENGINES)
 ROWS = 30_000
 
@@ -27,29 +21,6 @@ def check(source, destination):
     oracle.check_equal(source, destination, "items",
                        f"{destination.schema}.items", oracle.ITEMS,
                        pipeline="items")
-
-
-def state_batches(tidemark):
-    """How many batches the ledger has, while a run is under way."""
-    if not os.path.exists(tidemark.state_file):
-        return 0
-    db = sqlite3.connect(f"file:{tidemark.state_file}?mode=ro", uri=True,
-                         timeout=5)
-    try:
-        return db.execute("SELECT count(*) FROM batches").fetchone()[0]
-    except sqlite3.OperationalError:  # not migrated yet
-        return 0
-    finally:
-        db.close()
-
-
-def start_and_wait(tidemark, batches=3, **more):
-    """Start a run and wait until it has loaded some batches."""
-    running = tidemark.start("run", "--json", **more)
-    wait_for(lambda: state_batches(tidemark) >= batches
-             or not running.alive(), 60, 0.005, "the first batches")
-    assert running.alive(), running.wait()
-    return running
 
 
 @pytest.fixture
@@ -120,67 +91,6 @@ def test_sigkill_in_mid_run(tidemark, source, prepared, engine):
 RETRY = {"attempts": 20, "backoff": "100ms", "max_backoff": "2s"}
 
 
-@pytest.mark.parametrize("end", ("source", "warehouse"))
-def test_server_crash_in_mid_run(tidemark, own_cluster, make_destination,
-                                 source, end):
-    """`pg_ctl restart -m immediate`: retried, from where it was."""
-    server = own_cluster(fsync=True)
-    server.create_database("data")
-    data = PostgresEnd(server, "data")
-    source = data if end == "source" else source
-    destination = data if end == "warehouse" else make_destination("sqlite")
-    workload.create_items(source, rows=ROWS)
-    sync_items(tidemark, source, destination, "timestamp",
-               batch={"rows": 200, "target": "1ms"}, retry=RETRY)
-    running = start_and_wait(tidemark)
-    server.restart("immediate")
-    done = running.wait(60)
-    assert done.code in (EXIT_OK, EXIT_ACCESS), done
-    assert done.code == EXIT_OK, f"was not retried\n{done}"
-    check(source, destination)
-    assert tidemark.run().pipeline()["rows_read"] == 0
-
-
-@pytest.mark.parametrize("end", ("source", "warehouse"))
-def test_backend_killed_in_mid_batch(tidemark, cluster, source,
-                                     make_destination, end):
-    destination = make_destination("postgres")
-    workload.create_items(source, rows=ROWS)
-    sync_items(tidemark, source, destination, "timestamp",
-               batch={"rows": 200, "target": "1ms"}, retry=RETRY)
-    running = start_and_wait(tidemark)
-    victim = source if end == "source" else destination
-    with cluster.admin() as admin:
-        killed = admin.execute(
-            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-            "WHERE datname = %s AND application_name <> 'test'",
-            [victim.database]).fetchone()[0]
-    assert killed > 0
-    done = running.wait(60).expect(EXIT_OK)
-    check_accounting(done.pipeline())
-    check(source, destination)
-
-
-def test_server_gone_for_good(tidemark, own_cluster, source):
-    """Exit 3 after the retries, and the mark stays."""
-    server = own_cluster()
-    server.create_database("data")
-    destination = PostgresEnd(server, "data")
-    workload.create_items(source, rows=ROWS)
-    sync_items(tidemark, source, destination, "timestamp",
-               batch={"rows": 200, "target": "1ms"},
-               retry={"attempts": 2, "backoff": "50ms"})
-    running = start_and_wait(tidemark)
-    server.stop("immediate")
-    done = running.wait(60).expect(EXIT_ACCESS)
-    assert done.pipeline()["outcome"] == "failed"
-    assert "127.0.0.1" in done.pipeline()["error"]["message"]
-    server.start()
-    rest = tidemark.run().pipeline()
-    assert rest["rows_read"] < ROWS
-    check(source, destination)
-
-
 def test_deadlock_is_retried(tidemark, source, make_destination, cluster):
     """A transient error by SQLSTATE: the batch is tried again."""
     destination = make_destination("postgres")
@@ -200,73 +110,6 @@ def test_deadlock_is_retried(tidemark, source, make_destination, cluster):
     check(source, destination)
 
 
-@pytest.fixture
-def small_disk(work_dir):
-    """A tmpfs of 24 MiB."""
-    if os.getuid() != 0:
-        pytest.skip("mounting a small tmpfs needs root")
-    path = work_dir / "disk"
-    path.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m",
-                           "tmpfs", path], capture_output=True, text=True,
-                          check=False)
-    if done.returncode != 0:
-        pytest.skip(f"this machine does not let root mount: {done.stderr}")
-    yield path
-    subprocess.run(["umount", "-l", path], check=True)
-
-
-@pytest.mark.parametrize("engine", ("sqlite", "duckdb"))
-def test_disk_full(tidemark, source, small_disk, engine):
-    kind = {"sqlite": SqliteEnd, "duckdb": ends.DuckdbEnd}[engine]
-    destination = kind(small_disk / "warehouse.db")
-    ballast = small_disk / "ballast"
-    ballast.write_bytes(bytes(18 << 20))
-    workload.create_items(source, rows=40_000)
-    source.execute("UPDATE items SET payload = decode(repeat(md5(id::text) "
-                   "|| md5(name), 6), 'hex') WHERE id > 200")
-    sync_items(tidemark, source, destination, "timestamp",
-               batch={"rows": 2000}, retry={"attempts": 2, "backoff": "10ms"})
-    done = tidemark.run(expect=EXIT_ACCESS)
-    error = done.pipeline()["error"]["message"].lower()
-    assert "full" in error or "space" in error or "room" in error, error
-    loaded = done.pipeline()["rows_inserted"]
-    ballast.unlink()
-    rest = tidemark.run().pipeline()
-    assert rest["rows_read"] <= 40_000 - loaded + 1
-    check(source, destination)
-
-
-def test_disk_full_of_a_server(tidemark, source, small_disk, cluster,
-                               make_destination):
-    """The warehouse's tablespace is full."""
-    place = small_disk / "space"
-    place.mkdir()
-    shutil.chown(place, "postgres")
-    os.chmod(small_disk.parent, 0o711)
-    destination = make_destination("postgres")
-    with cluster.admin() as admin:
-        admin.execute(f"CREATE TABLESPACE small LOCATION '{place}'")
-        admin.execute("GRANT CREATE ON TABLESPACE small TO app")
-        admin.execute(f"ALTER DATABASE {destination.database} "
-                      "SET default_tablespace = 'small'")
-    ballast = small_disk / "ballast"
-    ballast.write_bytes(bytes(18 << 20))
-    workload.create_items(source, rows=40_000)
-    sync_items(tidemark, source, destination, "timestamp",
-               batch={"rows": 1000}, retry={"attempts": 2, "backoff": "10ms"})
-    try:
-        done = tidemark.run(expect=EXIT_ACCESS)
-        assert "space" in done.pipeline()["error"]["message"].lower()
-        ballast.unlink()
-        tidemark.run()
-        check(source, destination)
-    finally:
-        cluster.drop_database(destination.database)
-        with cluster.admin() as admin:
-            admin.execute("DROP TABLESPACE small")
-
-
 @every_engine
 def test_watch_syncs_until_stopped(tidemark, source, make_destination, engine):
     destination = make_destination(engine)
@@ -279,30 +122,6 @@ def test_watch_syncs_until_stopped(tidemark, source, make_destination, engine):
     running.signal(signal.SIGTERM)
     done = running.wait(20)
     assert done.code in (EXIT_OK, EXIT_STOPPED), done
-    check(source, destination)
-
-
-def test_watch_outlives_a_server_restart(tidemark, own_cluster,
-                                         make_destination):
-    server = own_cluster()
-    server.create_database("source")
-    source = PostgresEnd(server, "source")
-    destination = make_destination("sqlite")
-    workload.create_items(source, rows=100)
-    sync_items(tidemark, source, destination, "timestamp",
-               retry={"attempts": 2, "backoff": "50ms",
-                      "breaker": {"cool_down": "1s"}})
-    running = tidemark.start("run", "--watch", "100ms")
-    wait_for(lambda: state_batches(tidemark) >= 1, 20, what="the first load")
-    server.stop("immediate")
-    time.sleep(1)
-    server.start()
-    workload.fill_items(source, 101, 150, stamp="now()")
-    wait_for(lambda: len(destination.rows("main.items", {"id": "int"})) == 150,
-             30, what="the rows after the restart")
-    assert running.alive()
-    running.signal(signal.SIGTERM)
-    running.wait(20)
     check(source, destination)
 
 

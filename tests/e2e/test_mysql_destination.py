@@ -1,15 +1,13 @@
 """MariaDB and MySQL as destinations: what only they can get wrong."""
 
 import re
-import socket
-import threading
 
 import pytest
 
 import oracle
 import workload
-from bench import (EXIT_ACCESS, EXIT_DATA, EXIT_SCHEMA, PASSWORD_VARIABLE, sync_items,
-                   written)
+from bench import EXIT_ACCESS, EXIT_DATA, EXIT_SCHEMA, sync_items, written
+from proxy import UP, Proxy
 
 ENGINES = ("mariadb", "mysql")
 OFFER = re.compile(rb"\xfb[0-9a-f]{32}")
@@ -20,44 +18,20 @@ def destination(request, make_mysql):
     return make_mysql(request.param)
 
 
-class Rogue:
+class Rogue(Proxy):
     """A server that asks for another file than the statement names: what the
     real one says, but for that packet."""
 
     def __init__(self, port, name):
-        self.port, self.name = port, name
+        self.name = name
         self.heard = b""
         self.asked = 0
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        threading.Thread(target=self.accept, daemon=True).start()
+        super().__init__(port)
 
-    def accept(self):
-        while True:
-            try:
-                client = self.listener.accept()[0]
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self.port))
-            for job in ((client, server, self.listen),
-                        (server, client, self.speak)):
-                threading.Thread(target=self.copy, args=job,
-                                 daemon=True).start()
-
-    @staticmethod
-    def copy(src, dst, change):
-        try:
-            while data := src.recv(65536):
-                dst.sendall(change(data))
-        except OSError:
-            pass
-        finally:
-            dst.close()
-
-    def listen(self, data):
-        self.heard += data
-        return data
-
-    def speak(self, data):
+    def change(self, way, data):
+        if way == UP:
+            self.heard += data
+            return data
         found = OFFER.search(data)
         if not found:
             return data
@@ -67,24 +41,18 @@ class Rogue:
         header = len(packet).to_bytes(3, "little") + data[start - 1:start]
         return data[:start - 4] + header + packet + data[end:]
 
-    def url(self, end):
-        return end.url().replace(f":{self.port}/",
-                                 f":{self.listener.getsockname()[1]}/")
-
 
 def test_server_asks_for_another_file(tidemark, source, destination, work_dir):
     """It gets nothing: neither the file, nor the rows under its name."""
     secret = work_dir / "private"
     secret.write_text("do not show this to anybody\n", encoding="utf-8")
     workload.create_items(source, rows=50)
-    rogue = Rogue(destination.server.port, str(secret))
     sync_items(tidemark, source, destination, "timestamp",
                retry={"attempts": 1})
-    tidemark.connect("warehouse", {
-        "url": rogue.url(destination),
-        "password": "${%s}" % PASSWORD_VARIABLE}).write_config()
-    done = tidemark.run(expect=EXIT_ACCESS)
-    rogue.listener.close()
+    with Rogue(destination.server.port, str(secret)) as rogue:
+        tidemark.connect("warehouse", rogue.connection(
+            destination, silence="5m")).write_config()
+        done = tidemark.run(expect=EXIT_ACCESS)
     assert rogue.asked, "the load did not go by LOCAL INFILE"
     assert "not offered" in done.err
     assert b"do not show" not in rogue.heard

@@ -131,26 +131,3 @@ def test_running_statement_without_performance_schema(
     tidemark.run()
     oracle.check_equal(source, destination, "items", "main.items",
                        oracle.ITEMS)
-
-
-def test_restarted_server(tidemark, small_server, make_destination):
-    """Killed and started again in mid-run: retried, and nothing is missing."""
-    source = ends.MysqlEnd(small_server, "shop")
-    destination = make_destination("sqlite")
-    source.execute("DROP TABLE IF EXISTS items")
-    workload.create_items(source, rows=20000)
-    tidemark.connect("source", source.connection())
-    tidemark.connect("warehouse", destination.connection())
-    tidemark.pipeline("items", **items_settings(
-        source, destination, "timestamp", batch={"rows": 200},
-        retry={"attempts": 30, "backoff": "200ms", "max_backoff": "1s"}))
-    tidemark.write_config()
-    running = tidemark.start("run", "--json")
-    wait_for(lambda: "_tidemark_watermark" in destination.tables(), 20,
-             what="the first batch")
-    small_server.restart(signal.SIGKILL)
-    done = running.wait(90).expect(EXIT_OK)
-    assert "try 1 of 30" in done.err, done
-    oracle.check_equal(source, destination, "items", "main.items",
-                       oracle.ITEMS)
-    assert tidemark.run().pipeline()["rows_read"] == 0

@@ -142,7 +142,8 @@ class PostgresEnd:
     def tables(self):
         return [row[0] for row in self.query(
             "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v', 'm', 'p')"
-            " AND relnamespace NOT IN ('pg_catalog'::regnamespace,"
+            # A crash leaves temporary tables to autovacuum.
+            " AND relpersistence <> 't' AND relnamespace NOT IN ('pg_catalog'::regnamespace,"
             " 'information_schema'::regnamespace,"
             " 'pg_toast'::regnamespace) ")]
 
@@ -320,11 +321,14 @@ class FileEnd:
 
     def after_crash(self):
         """A copy to look into, so that recovery is left to Tidemark."""
-        directory = tempfile.mkdtemp(dir=os.path.dirname(self.path))
+        place = tempfile.TemporaryDirectory()  # its own disk may be full
         for suffix in ("", "-wal", "-shm", "-journal", ".wal"):
             if os.path.exists(self.path + suffix):
-                shutil.copy(self.path + suffix, directory)
-        return type(self)(os.path.join(directory, os.path.basename(self.path)))
+                shutil.copy(self.path + suffix, place.name)
+        copy = type(self)(os.path.join(place.name,
+                                       os.path.basename(self.path)))
+        copy.place = place  # goes with the copy
+        return copy
 
 
 class SqliteEnd(FileEnd):

@@ -28,7 +28,8 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 FUZZ_SECONDS = 10
 # Twice what the suites were seen to hold at once.
 SCRATCH_BYTES = 2 << 30
-WORKERS = {"e2e": 3, "idempotency": 2, "fidelity": 2, "crash": 2, "thread": 2}
+WORKERS = {"e2e": 3, "idempotency": 2, "fidelity": 2, "crash": 2, "thread": 2,
+           "faults": 3}
 
 LANES = 2
 STOPPED = 130
@@ -37,6 +38,7 @@ STOPPED = 130
 SUITES = {
     "e2e": ["plain", "failpoints"],
     "crash": ["failpoints"],
+    "faults": ["plain", "sanitize"],
     "contract": ["sanitize"],
     "idempotency": ["plain"],
     "fidelity": ["plain"],
@@ -237,6 +239,8 @@ class Suite:
         self.env["TIDEMARK_BINARY"] = str(builds.BUILDS / "plain/tidemark")
         self.env["TIDEMARK_FAILPOINT_BINARY"] = str(
             builds.BUILDS / "failpoints/tidemark")
+        self.env["TIDEMARK_SANITIZED_BINARY"] = str(
+            builds.BUILDS / "sanitize/tidemark")
         junit = self.scratch / "junit.xml"
         where, selection = TESTS / self.name, self.options.k
         more = ["--full"] if self.options.full else []

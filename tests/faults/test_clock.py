@@ -1,0 +1,167 @@
+"""The client's wall clock jumps by hours, during runs and between them: marks
+come from the source's clock, so nothing is lost and nothing stands still.
+
+Files as sources have no clock but the client's; a source here is a server.
+"""
+
+import glob
+import signal
+import time
+
+import pytest
+
+import workload
+from bad_days import MANY_BATCHES, NEVER_OPEN, start_and_wait, state_batches
+from bench import EXIT_OK, EXIT_STATE, EXIT_STOPPED
+from servers import wait_for
+from state import StateStore
+
+HOUR = 3600
+SOURCES = ("postgres", "mariadb", "mysql")
+DESTINATIONS = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
+
+
+class Clock:
+    """What the client takes for the time of day: off by so many seconds."""
+
+    def __init__(self, path):
+        found = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+        assert found, "libfaketime is missing: run tools/setup --tests"
+        self.path = path
+        self.env = {"LD_PRELOAD": found[0],
+                    "FAKETIME_TIMESTAMP_FILE": str(path),
+                    "FAKETIME_NO_CACHE": "1",
+                    "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        self.set(0)
+
+    def set(self, seconds):
+        whole = self.path.with_suffix(".new")
+        whole.write_text(f"{seconds:+d}s\n", encoding="ascii")
+        whole.rename(self.path)
+
+
+@pytest.fixture
+def clock(work_dir):
+    return Clock(work_dir / "clock")
+
+
+def write_now(day, first, last):
+    """Rows with the server's own time of now."""
+    workload.fill_items(day.source, first, last,
+                        stamp=workload.dialect(day.source).now)
+
+
+@pytest.mark.thinned(6)
+@pytest.mark.parametrize("mode", ("upsert", "append"))
+@pytest.mark.parametrize("strategy", ("timestamp", "sequence"))
+@pytest.mark.parametrize("destination", DESTINATIONS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_jumps_between_runs(make_day, clock, source, destination, strategy,
+                            mode):
+    """Ahead, back, far back: each run brings what has been written."""
+    day = make_day(source, destination, rows=50, strategy=strategy, mode=mode)
+    day.tidemark.env.update(clock.env)
+    for n, hours in enumerate((5, -400 * 24)):
+        clock.set(hours * HOUR)
+        write_now(day, 51 + 10 * n, 60 + 10 * n)
+        workload.settle(day.source)
+        done = day.tidemark.run()
+        assert done.pipeline()["guarantee"] == "exact", done
+        assert day.count() == 60 + 10 * n
+        day.check()
+    clock.set(0)
+    day.recovers()
+
+
+@pytest.mark.parametrize("hours", (9, -9), ids=("ahead", "back"))
+@pytest.mark.parametrize("source,store", (("postgres", "postgres"),
+                                          ("mysql", "sqlite")))
+def test_jump_in_mid_run(make_day, make_database, clock, source, store, hours):
+    """With rows that are written before and after the jump."""
+    day = make_day(source, rows=4000, batch=MANY_BATCHES)
+    state = StateStore(day.tidemark,
+                       make_database("state") if store == "postgres" else None)
+    day.tidemark.top["state"] = state.terms("30s")
+    day.tidemark.write_config()
+    running = start_and_wait(day.tidemark, count=lambda _: state.batches(),
+                             env=clock.env)
+    clock.set(hours * HOUR)
+    write_now(day, 4001, 4010)
+    done = running.wait(60)
+    # The clock of a store in a file is the client's: its lease may be over.
+    assert done.code == EXIT_OK or store == "sqlite" and \
+        done.code == EXIT_STATE, done
+    workload.settle(day.source)
+    day.tidemark.run(env=clock.env)
+    clock.set(-hours * HOUR)
+    write_now(day, 4011, 4020)
+    workload.settle(day.source)
+    day.tidemark.run(env=clock.env)
+    day.check()
+    day.recovers()
+
+
+@pytest.mark.parametrize("hours", (9, -9), ids=("ahead", "back"))
+def test_watch_goes_on_over_a_jump(make_day, clock, hours):
+    """Its interval is no matter of the time of day."""
+    day = make_day(rows=50)
+    running = day.tidemark.start("run", "--watch", "200ms", env=clock.env)
+    wait_for(lambda: state_batches(day.tidemark) >= 1, 20, what="a load")
+    clock.set(hours * HOUR)
+    time.sleep(0.3)
+    write_now(day, 51, 60)
+    wait_for(lambda: day.count() == 60, 15, what="the rows after the jump")
+    running.signal(signal.SIGTERM)
+    assert running.wait(20).code in (EXIT_OK, EXIT_STOPPED)
+    day.check()
+
+
+@pytest.mark.parametrize("hours", (9, -9), ids=("ahead", "back"))
+def test_retry_waits_no_longer_for_a_jump(make_day, make_database, clock,
+                                          make_proxy, hours):
+    """The pause before the next try is measured, not read off a clock."""
+    day = make_day("postgres", "sqlite", rows=500,
+                   retry={"attempts": 60, "backoff": "100ms",
+                          "max_backoff": "200ms", "breaker": NEVER_OPEN})
+    proxy = make_proxy(day.source)
+    day.tidemark.connect("source", proxy.connection(day.source))
+    day.tidemark.top["state"] = make_database("state").connection()
+    day.tidemark.write_config()
+    proxy.refuse()
+    running = day.tidemark.start("run", "--json", env=clock.env)
+    wait_for(lambda: b"try 1 of 60" in running.text["err"], 20,
+             what="the first failure")
+    clock.set(hours * HOUR)
+    time.sleep(0.3)
+    proxy.heal()
+    running.wait(15).expect(EXIT_OK)
+    day.check()
+
+
+def test_history_of_a_clock_that_went_back(make_day, clock):
+    """`status` shows the newest run, not the one with the latest time."""
+    day = make_day(rows=50)
+    clock.set(9 * HOUR)
+    day.tidemark.run(env=clock.env)
+    clock.set(0)
+    workload.fill_items(day.source, 51, 60)
+    day.tidemark.run(env=clock.env)
+    status = day.tidemark("status", "--json").expect(EXIT_OK).json()
+    assert status["pipelines"][0]["last_run"]["rows_read"] == 10, status
+
+
+@pytest.mark.parametrize("hours", (9, -9), ids=("ahead", "back"))
+def test_breaker_of_a_clock_that_jumped(make_day, clock, make_proxy, hours):
+    """It rests for its cool-down, and not until a time that was wrong."""
+    day = make_day(rows=50, retry={"attempts": 1, "breaker": {
+        "failures": 1, "cool_down": "1s"}})
+    proxy = make_proxy(day.source)
+    day.tidemark.connect("source", proxy.connection(day.source)).write_config()
+    proxy.refuse()
+    clock.set(hours * HOUR)
+    day.fails(env=clock.env)
+    proxy.heal()
+    clock.set(0)
+    time.sleep(1.1)
+    day.tidemark.run(env=clock.env)
+    day.check()

@@ -1,0 +1,89 @@
+"""Connections that are cut, that stall, that work one way only, at chosen
+bytes: of the source, of the destination, of the state store."""
+
+import time
+
+import pytest
+
+from bad_days import HASTY
+from bench import EXIT_ACCESS, EXIT_OK
+from proxy import DOWN, KINDS, UP, Fault
+
+# Who has the bad connection. The other end is a PostgreSQL or a file.
+PLACES = ("source-postgres", "source-mariadb", "source-mysql",
+          "warehouse-postgres", "warehouse-mariadb", "warehouse-mysql",
+          "state-postgres")
+# The way, and how far into what goes over it in a whole run.
+MOMENTS = ((DOWN, 0), (DOWN, 0.3), (UP, 0.55), (DOWN, 0.8), (UP, 0.9))
+# A silence of 1 s, twice, and what the attempts at a connection take.
+LONGEST = 20
+measured = {}
+
+
+class Spoilt:
+    """A pipeline one of whose connections goes through a proxy."""
+
+    def __init__(self, make_day, make_proxy, make_database, place, **more):
+        self.part, engine = place.split("-")
+        engines = {self.part: engine} if self.part != "state" else {}
+        self.day = make_day(engines.get("source", "postgres"),
+                            engines.get("warehouse", "sqlite"),
+                            batch={"rows": 250}, retry=HASTY, **more)
+        end = {"source": self.day.source, "warehouse": self.day.destination,
+               "state": None}[self.part] or make_database("state")
+        self.proxy = make_proxy(end)
+        self.connect(self.proxy.connection(end))
+        self.key = (place, tuple(more.items()))
+
+    def connect(self, connection):
+        if self.part == "state":
+            self.day.tidemark.top["state"] = connection
+        else:
+            self.day.tidemark.connect(self.part, connection)
+        self.day.tidemark.write_config()
+
+    def may_give_up(self, kind):
+        """A run that loses its store goes without another try; a destination
+        that has not heard of the end keeps the old session and its locks."""
+        return self.part == "state" or (
+            self.part == "warehouse" and kind in ("stall", "deaf"))
+
+    def arm(self, kind, moment, lasting):
+        way, share = moment
+        return self.proxy.arm(Fault(
+            kind, way, int(measured[self.key][way] * share) + 1, lasting))
+
+
+@pytest.fixture
+def spoil(make_day, make_proxy, make_database):
+    def make(place, **more):
+        spoilt = Spoilt(make_day, make_proxy, make_database, place, **more)
+        if spoilt.key not in measured:
+            spoilt.day.tidemark.run()
+            measured[spoilt.key] = dict(spoilt.proxy.passed)
+            return make(place, **more)
+        return spoilt
+    return make
+
+
+@pytest.mark.thinned(6)
+@pytest.mark.parametrize("lasting", (False, True), ids=("once", "lasting"))
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("moment", MOMENTS,
+                         ids=[f"{way}-{share}" for way, share in MOMENTS])
+@pytest.mark.parametrize("place", PLACES)
+def test_connection_goes_bad(spoil, place, moment, kind, lasting):
+    """Retried, or told with exit 3; in time, and nothing is lost."""
+    spoilt = spoil(place)
+    fault = spoilt.arm(kind, moment, lasting)
+    begun = time.monotonic()
+    done = spoilt.day.tidemark("run", "--json", timeout=60)
+    assert fault.struck, "the fault's byte was never reached"
+    assert time.monotonic() - begun < LONGEST, done
+    assert done.code in (EXIT_OK, EXIT_ACCESS), done
+    if done.code == EXIT_ACCESS:
+        message = done.pipeline()["error"]["message"]
+        assert str(spoilt.proxy.port) in message, message
+    spoilt.proxy.heal()
+    retried = spoilt.day.survives(done)
+    assert retried or lasting or spoilt.may_give_up(kind), done
