@@ -132,6 +132,19 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 	return rc;
 }
 
+static int pipeline_take_lease(struct run_context *c, struct run_result *out,
+			       struct error *err)
+{
+	int rc;
+
+	do {
+		error_clear(err);
+		rc = lease_keeper_take(&c->keeper, c->store, c->p->name,
+				       &c->options->lease, &out->held_by, err);
+	} while (rc && tries_again(&c->tries, err));
+	return rc;
+}
+
 static void pipeline_replay(struct run_result *out,
 			    const struct run_record *run)
 {
@@ -158,8 +171,7 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	if (options->replay)
 		pipeline_replay(out, &options->replay->runs.items[0]);
 	log_set_pipeline(p->name);
-	rc = lease_keeper_take(&c.keeper, store, p->name, &options->lease,
-			       &out->held_by, err);
+	rc = pipeline_take_lease(&c, out, err);
 	if (!rc)
 		rc = pipeline_held(&c, out, err);
 	pipeline_outcome(out, err);

@@ -25,9 +25,8 @@ static int sqlite_store_failed(int rc, struct error *err)
 	if (rc != -ERROR_STATE || !err)
 		return rc;
 	err->code = ERROR_TRANSIENT;
-	return error_hint(err, "let it finish, or stop it; the mark is where "
-			       "the destination has it, and the next run goes "
-			       "on from there");
+	return error_hint(err, "no mark is lost: the next run goes on from "
+			       "the one at the destination");
 }
 
 static int sqlite_store_begin(struct sql_store *s, struct error *err)
