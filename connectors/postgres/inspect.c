@@ -315,6 +315,17 @@ static int inspect_row_security(struct inspection_of *x, struct error *err)
 	return 0;
 }
 
+static void inspect_own_sql(const struct inspection_of *x)
+{
+	if (x->source->where || x->source->n_expressions)
+		problems_add(x->out, SEVERITY_INFO, ERROR_NONE,
+			     "sql-search-path", NULL,
+			     "%s runs with an empty search path: qualify the "
+			     "names of tables and functions in it",
+			     x->source->where ? "source.where"
+					      : "source.expressions");
+}
+
 int postgres_inspect(struct connector *base, const struct source_spec *source,
 		     const struct watermark_spec *mark,
 		     const struct schema *schema, struct problems *out,
@@ -327,6 +338,7 @@ int postgres_inspect(struct connector *base, const struct source_spec *source,
 	(void)schema;
 	if (rc)
 		return rc;
+	inspect_own_sql(&x);
 	rc = inspect_key(&x, err);
 	if (!rc)
 		rc = inspect_rights(&x, err);

@@ -59,12 +59,6 @@ static void look_at_config(struct look *l)
 	const struct pipeline_settings *p = l->p;
 	struct problems *list = &l->out->problems;
 
-	if (p->where || p->n_expressions)
-		problems_add(list, SEVERITY_INFO, ERROR_NONE, "sql-search-path",
-			     NULL,
-			     "%s runs with an empty search path: qualify the "
-			     "names of tables and functions in it",
-			     p->where ? "source.where" : "source.expressions");
 	if (!p->settle)
 		problems_add(list, SEVERITY_WARNING, ERROR_NONE, "settle-off",
 			     "watermark.settle: auto",

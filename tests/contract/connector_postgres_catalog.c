@@ -141,6 +141,9 @@ static void catalog_problems(void **state)
 	w->mark.time_zone = "UTC";
 	catalog_inspect(w, &found);
 	assert_int_equal(found.n, 0);
+	w->source.where = "true";
+	catalog_inspect(w, &found);
+	assert_true(catalog_has(&found, "sql-search-path", SEVERITY_INFO, ""));
 	problems_release(&found);
 }
 

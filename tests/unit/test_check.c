@@ -48,39 +48,35 @@ static struct pipeline_settings test_settings(void)
 
 struct check_case {
 	const char *stored; /* the mark at the destination, or NULL */
-	bool no_source, no_destination, unsettled, append, where;
+	bool no_source, no_destination, unsettled, append;
 	enum error_code error;
 	const char *problem; /* a code that must be among them, or NULL */
 	size_t n_columns;
 };
 
 static const struct check_case cases[] = {
-	{ NULL, false, false, false, false, false, ERROR_NONE, NULL, 1 },
+	{ NULL, false, false, false, false, ERROR_NONE, NULL, 1 },
 	{ "{\"strategy\":\"sequence\",\"column\":\"id\",\"value\":\"7\","
 	  "\"identity\":{\"engine\":\"fake\"}}",
-	  false, false, false, false, false, ERROR_NONE, NULL, 1 },
+	  false, false, false, false, ERROR_NONE, NULL, 1 },
 	{ "{\"strategy\":\"sequence\",\"column\":\"id\",\"value\":\"7\","
 	  "\"identity\":{\"engine\":\"another\"}}",
-	  false, false, false, false, false, ERROR_SCHEMA, "mark-schema", 1 },
+	  false, false, false, false, ERROR_SCHEMA, "mark-schema", 1 },
 	{ "{\"strategy\":\"sequence\",\"column\":\"nr\",\"value\":\"7\"}",
-	  false, false, false, false, false, ERROR_SCHEMA,
-	  "mark-of-other-strategy", 1 },
+	  false, false, false, false, ERROR_SCHEMA, "mark-of-other-strategy",
+	  1 },
 	{ "{\"strategy\":\"timestamp\",\"column\":\"id\",\"value\":"
 	  "\"2026-01-31 12:00:00+00\"}",
-	  false, false, false, false, false, ERROR_SCHEMA,
-	  "mark-of-other-strategy", 1 },
+	  false, false, false, false, ERROR_SCHEMA, "mark-of-other-strategy",
+	  1 },
 	{ "{\"strategy\":\"xmin\",\"value\":\"7\"}", false, false, false, false,
-	  false, ERROR_SCHEMA, "mark-of-other-strategy", 1 },
-	{ "{", false, false, false, false, false, ERROR_DATA, "mark-data", 1 },
-	{ NULL, true, false, false, false, false, ERROR_CONFIG, "source-config",
-	  0 },
-	{ NULL, false, true, false, false, false, ERROR_CONFIG,
-	  "destination-config", 1 },
-	{ NULL, false, false, true, false, false, ERROR_NONE, "settle-off", 1 },
-	{ NULL, false, false, false, true, false, ERROR_NONE, "append-tail",
+	  ERROR_SCHEMA, "mark-of-other-strategy", 1 },
+	{ "{", false, false, false, false, ERROR_DATA, "mark-data", 1 },
+	{ NULL, true, false, false, false, ERROR_CONFIG, "source-config", 0 },
+	{ NULL, false, true, false, false, ERROR_CONFIG, "destination-config",
 	  1 },
-	{ NULL, false, false, false, false, true, ERROR_NONE, "sql-search-path",
-	  1 },
+	{ NULL, false, false, true, false, ERROR_NONE, "settle-off", 1 },
+	{ NULL, false, false, false, true, ERROR_NONE, "append-tail", 1 },
 };
 
 static bool check_has(const struct check_result *r, const char *code)
@@ -103,7 +99,6 @@ static void check_one(const struct check_case *c)
 	p.destination = c->no_destination ? &nowhere : &here;
 	p.settle = !c->unsettled;
 	p.mode = c->append ? LOAD_APPEND : LOAD_UPSERT;
-	p.where = c->where ? (char *)"true" : NULL;
 	check_pipeline(&p, &here, &r);
 	json = check_result_json(&r);
 	assert_int_equal(check_result_error(&r), c->error);
