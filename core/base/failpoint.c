@@ -26,7 +26,8 @@ static const char *const failpoint_names[] = {
 	"after_delete",	   "after_merge",     "before_watermark",
 	"after_watermark", "commit_sent",     "commit_acked",
 	"state_saved",	   "stage_dropped",   "lease_released",
-	"mid_alter",	   "in_recovery",
+	"mid_alter",	   "in_recovery",     "piece_loaded",
+	"letters_saved",
 };
 
 static const char *const failpoint_actions[] = { "kill", "error", "hang",

@@ -204,7 +204,7 @@ static int option_parse_map(struct option_context *ctx,
 	return rc;
 }
 
-/* A map where a bare choice may stand. */
+/* A map where a bare choice may stand, which its key is. */
 static int option_parse_variant(struct option_context *ctx,
 				const struct option *option,
 				const struct config_node *node, void *base)
@@ -213,6 +213,8 @@ static int option_parse_variant(struct option_context *ctx,
 
 	if (!rc && option_is_unsupported(ctx, option))
 		rc = option_value_not_yet(ctx, option, node);
+	if (!rc && node->n)
+		option_value_choose(option, node->entries[0].key, base);
 	return rc;
 }
 

@@ -331,6 +331,15 @@ int option_value_parse(struct option_context *ctx, const struct option *option,
 	return option_parse_scalar(ctx, option, node, base);
 }
 
+void option_value_choose(const struct option *option, const char *name,
+			 void *base)
+{
+	int64_t value;
+
+	if (option->size && option_scan(option, name, &value))
+		option_store(option, value, base);
+}
+
 void option_value_default(const struct option *option, void *base)
 {
 	int64_t value;

@@ -14,6 +14,9 @@ void option_value_default(const struct option *option, void *base);
 /* "expected ..., found ..." */
 int option_value_wrong(struct option_context *ctx, const struct option *option,
 		       const struct config_node *node);
+/* Store the choice of this name, if it is one and is kept. */
+void option_value_choose(const struct option *option, const char *name,
+			 void *base);
 /* "not supported yet" */
 int option_value_not_yet(struct option_context *ctx,
 			 const struct option *option,

@@ -171,6 +171,59 @@ void batch_rows_done(struct batch *b, size_t n)
 	b->n_rows += n;
 }
 
+static void vector_copy_fixed(struct vector *dst, const struct vector *src,
+			      const uint32_t *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (vector_is_null(src, rows[i]))
+			vector_set_null(dst, i);
+		else
+			vector_set_fixed(dst, i,
+					 src->data +
+						 (size_t)rows[i] * src->width);
+	}
+}
+
+/* What fits in `src` fits here: nothing can fail. */
+static void vector_copy_variable(struct vector *dst, const struct vector *src,
+				 const uint32_t *rows, size_t n)
+{
+	size_t bytes = 0, size;
+
+	for (size_t i = 0; i < n; i++) {
+		vector_bytes(src, rows[i], &size);
+		bytes += size;
+	}
+	if (bytes > dst->data_capacity)
+		vector_grow(dst, bytes, NULL);
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *from = vector_bytes(src, rows[i], &size);
+
+		if (vector_is_null(src, rows[i]))
+			vector_set_null(dst, i);
+		else
+			vector_set_bytes(dst, i, from, size, NULL);
+	}
+}
+
+void batch_copy_rows(struct batch *dst, const struct batch *src,
+		     const uint32_t *rows, size_t n)
+{
+	batch_reset(dst);
+	if (!n)
+		return;
+	batch_reserve_rows(dst, n);
+	for (size_t i = 0; i < src->schema->n_columns; i++) {
+		if (src->vectors[i].width)
+			vector_copy_fixed(&dst->vectors[i], &src->vectors[i],
+					  rows, n);
+		else
+			vector_copy_variable(&dst->vectors[i], &src->vectors[i],
+					     rows, n);
+	}
+	batch_rows_done(dst, n);
+}
+
 void batch_row_undo(struct batch *b)
 {
 	size_t row = b->n_rows;

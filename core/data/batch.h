@@ -69,6 +69,10 @@ void batch_row_undo(struct batch *b);
  * or set to NULL, in each column, in order. */
 void batch_reserve_rows(struct batch *b, size_t n);
 void batch_rows_done(struct batch *b, size_t n);
+/* `dst`, of the same schema, holds just the rows `rows[0..n)` of `src`, in that
+ * order; they are not more than src has. */
+void batch_copy_rows(struct batch *dst, const struct batch *src,
+		     const uint32_t *rows, size_t n);
 
 static inline bool vector_is_null(const struct vector *v, size_t row)
 {

@@ -226,3 +226,15 @@ void digest_hash_text(const char *text, size_t n, char out[DIGEST_TEXT_SIZE])
 
 	digest_hex(out, hash.high64, hash.low64);
 }
+
+void digest_row(const struct batch *b, size_t row, const size_t *columns,
+		size_t n, char out[DIGEST_TEXT_SIZE])
+{
+	struct strbuf bytes = STRBUF_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		digest_add_value(&bytes, &b->vectors[columns ? columns[i] : i],
+				 row, i);
+	digest_hash_text(bytes.data, bytes.len, out);
+	strbuf_release(&bytes);
+}

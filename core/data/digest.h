@@ -20,6 +20,10 @@ struct digest {
  * of the column with this ordinal. */
 void digest_add_value(struct strbuf *sb, const struct vector *v, size_t row,
 		      size_t column);
+/* Hex XXH128 of the values of one row in these `n` columns, in their order;
+ * NULL: in the first n. */
+void digest_row(const struct batch *b, size_t row, const size_t *columns,
+		size_t n, char out[DIGEST_TEXT_SIZE]);
 void digest_add_batch(struct digest *d, const struct batch *b);
 void digest_add(struct digest *d, const struct digest *other);
 void digest_text(const struct digest *d, char out[DIGEST_TEXT_SIZE]); /* hex */

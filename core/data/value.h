@@ -34,6 +34,9 @@ bool value_parse_date(const char *text, int32_t *out_days);
 /* {"id": 7, "name": "x"}: the key of a row; numbers that JSON and double hold
  * exactly are numbers, all else text, NULL null. New reference. */
 json_t *value_key_json(const struct batch *b, size_t row);
+/* All columns of a row. `most`: of a longer text just so many bytes, rounded
+ * down to a character (SIZE_MAX: all of it). */
+json_t *value_row_json(const struct batch *b, size_t row, size_t most);
 /* The same for messages: id=7, name=x (long values cut). */
 void value_print_key(struct strbuf *sb, const struct batch *b, size_t row);
 

@@ -8,20 +8,31 @@
 /* Integers up to here are the same number to every JSON reader. */
 #define VALUE_JSON_EXACT (INT64_C(1) << 53)
 
-static json_t *value_text_json(const struct vector *v, size_t row)
+/* Up to `most` bytes, whole characters. */
+static size_t value_cut(const char *text, size_t n, size_t most)
+{
+	if (n <= most)
+		return n;
+	while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80)
+		most--;
+	return most;
+}
+
+static json_t *value_text_json(const struct vector *v, size_t row, size_t most)
 {
 	struct strbuf text = STRBUF_INIT;
 	json_t *json;
 
 	value_print(&text, v, row);
-	json = json_stringn(text.data, text.len);
+	json = json_stringn(text.data, value_cut(text.data, text.len, most));
 	if (!json) {
 		/* Not UTF-8: shown as bytes rather than not at all. */
 		struct vector raw = *v;
 		strbuf_reset(&text);
 		raw.kind = TYPE_BYTES;
 		value_print(&text, &raw, row);
-		json = json_stringn(text.data, text.len);
+		json = json_stringn(text.data,
+				    value_cut(text.data, text.len, most));
 	}
 	strbuf_release(&text);
 	return json;
@@ -30,16 +41,17 @@ static json_t *value_text_json(const struct vector *v, size_t row)
 static json_t *value_integer_json(const struct vector *v, size_t row, int64_t n)
 {
 	if (n > VALUE_JSON_EXACT || n < -VALUE_JSON_EXACT)
-		return value_text_json(v, row);
+		return value_text_json(v, row, SIZE_MAX);
 	return json_integer(n);
 }
 
 static json_t *value_float_json(const struct vector *v, size_t row, double x)
 {
-	return isfinite(x) ? json_real(x) : value_text_json(v, row);
+	return isfinite(x) ? json_real(x) : value_text_json(v, row, SIZE_MAX);
 }
 
-static json_t *value_json(const struct vector *v, size_t row)
+static json_t *value_present_json(const struct vector *v, size_t row,
+				  size_t most)
 {
 	const uint8_t *at = v->data + row * v->width;
 	int16_t i16;
@@ -58,7 +70,7 @@ static json_t *value_json(const struct vector *v, size_t row)
 		return value_integer_json(v, row, vector_i64(v, row));
 	case TYPE_UINT64:
 		return vector_i64(v, row) < 0
-			       ? value_text_json(v, row)
+			       ? value_text_json(v, row, most)
 			       : value_integer_json(v, row, vector_i64(v, row));
 	case TYPE_FLOAT32:
 		memcpy(&f32, at, sizeof(f32));
@@ -67,8 +79,14 @@ static json_t *value_json(const struct vector *v, size_t row)
 		memcpy(&f64, at, sizeof(f64));
 		return value_float_json(v, row, f64);
 	default:
-		return value_text_json(v, row);
+		return value_text_json(v, row, most);
 	}
+}
+
+static json_t *value_json(const struct vector *v, size_t row, size_t most)
+{
+	return vector_is_null(v, row) ? json_null()
+				      : value_present_json(v, row, most);
 }
 
 json_t *value_key_json(const struct batch *b, size_t row)
@@ -77,26 +95,29 @@ json_t *value_key_json(const struct batch *b, size_t row)
 	json_t *key = json_object();
 
 	for (size_t i = 0; i < schema->n_key; i++) {
-		const struct vector *v = &b->vectors[schema->key[i]];
-		json_object_set_new(key, schema->columns[schema->key[i]].name,
-				    vector_is_null(v, row)
-					    ? json_null()
-					    : value_json(v, row));
+		size_t k = schema->key[i];
+		json_object_set_new(key, schema->columns[k].name,
+				    value_json(&b->vectors[k], row, SIZE_MAX));
 	}
 	return key;
+}
+
+json_t *value_row_json(const struct batch *b, size_t row, size_t most)
+{
+	json_t *json = json_object();
+
+	for (size_t i = 0; i < b->schema->n_columns; i++)
+		json_object_set_new(json, b->schema->columns[i].name,
+				    value_json(&b->vectors[i], row, most));
+	return json;
 }
 
 /* Cut between characters, control characters as \xNN: a key is the user's
  * data and may end up on a terminal. */
 static void value_put_shown(struct strbuf *sb, const char *text, size_t n)
 {
-	size_t shown = n;
+	size_t shown = value_cut(text, n, VALUE_KEY_SHOWN);
 
-	if (n > VALUE_KEY_SHOWN) {
-		shown = VALUE_KEY_SHOWN;
-		while (shown > 0 && ((unsigned char)text[shown] & 0xc0) == 0x80)
-			shown--;
-	}
 	for (size_t i = 0; i < shown; i++) {
 		unsigned char c = (unsigned char)text[i];
 		if (c < 0x20 || c == 0x7f)

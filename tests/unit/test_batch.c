@@ -262,6 +262,39 @@ static void test_two_gib_is_refused(void **state)
 	schema_release(&schema);
 }
 
+static void test_copies_rows(void **state)
+{
+	static const uint32_t some[] = { 9, 3, 3, 70, 8 };
+	struct schema schema;
+	struct batch src, dst;
+
+	(void)state;
+	build_schema(&schema);
+	batch_init(&src, &schema);
+	batch_init(&dst, &schema);
+	for (int i = 0; i < 100; i++)
+		append(&src, i);
+	append(&dst, 1);
+	batch_copy_rows(&dst, &src, some, ARRAY_SIZE(some));
+	assert_int_equal(dst.n_rows, ARRAY_SIZE(some));
+	for (size_t i = 0; i < ARRAY_SIZE(some); i++)
+		check_row(&dst, i, (int)some[i]);
+	/* Counts and bytes are those of the same rows, appended. */
+	batch_reset(&src);
+	for (size_t i = 0; i < ARRAY_SIZE(some); i++)
+		append(&src, (int)some[i]);
+	assert_int_equal(batch_bytes(&dst), batch_bytes(&src));
+	for (size_t i = 0; i < schema.n_columns; i++)
+		assert_int_equal(dst.vectors[i].n_nulls,
+				 src.vectors[i].n_nulls);
+	batch_copy_rows(&dst, &src, some, 0);
+	assert_int_equal(dst.n_rows, 0);
+	assert_int_equal(batch_bytes(&dst), 0);
+	batch_release(&src);
+	batch_release(&dst);
+	schema_release(&schema);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +305,7 @@ int main(void)
 		cmocka_unit_test(test_reset_clears_what_next_sets),
 		cmocka_unit_test(test_memory_is_given_back),
 		cmocka_unit_test(test_two_gib_is_refused),
+		cmocka_unit_test(test_copies_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
