@@ -83,6 +83,15 @@ struct scan {
 	const struct watermark *from; /* value NULL: the whole table */
 	const struct settled *settled;
 	const json_t *identity; /* put into each batch's watermark */
+	/* NULL: what is past the mark. Else the rows that have these keys now,
+	 * wherever their marks are (none but where nulls: include has NULL), in
+	 * no particular order; a key without a row is passed over. Texts as
+	 * value_print() writes them, schema->n_key for each key, key after key;
+	 * thousands of them are fine. Rows of other keys may come along (an
+	 * engine that compares more loosely than by bytes). Each batch's
+	 * watermark is `from`, knowing what was delivered by now; `settled` may
+	 * be NULL. */
+	const struct strlist *keys;
 };
 
 /* One table of the source, for init. */

@@ -45,15 +45,28 @@ static const struct registry_slot destination_slots[] = {
 SLOTS_COMPLETE(destination_ops, open, destination_slots);
 
 static const struct registry_slot store_slots[] = {
-	SLOT(store_ops, open),		SLOT(store_ops, migrate),
-	SLOT(store_ops, version),	SLOT(store_ops, take_lease),
-	SLOT(store_ops, renew_lease),	SLOT(store_ops, amend_lease),
-	SLOT(store_ops, give_lease),	SLOT(store_ops, get_lease),
-	SLOT(store_ops, save_attempt),	SLOT(store_ops, save_batch),
-	SLOT(store_ops, list_attempts), SLOT(store_ops, list_runs),
-	SLOT(store_ops, list_batches),	SLOT(store_ops, close_attempts),
-	SLOT(store_ops, prune),		SLOT(store_ops, get_watermark),
-	SLOT(store_ops, set_watermark), SLOT(store_ops, close),
+	SLOT(store_ops, open),
+	SLOT(store_ops, migrate),
+	SLOT(store_ops, version),
+	SLOT(store_ops, take_lease),
+	SLOT(store_ops, renew_lease),
+	SLOT(store_ops, amend_lease),
+	SLOT(store_ops, give_lease),
+	SLOT(store_ops, get_lease),
+	SLOT(store_ops, save_attempt),
+	SLOT(store_ops, save_batch),
+	SLOT(store_ops, list_attempts),
+	SLOT(store_ops, list_runs),
+	SLOT(store_ops, list_batches),
+	SLOT(store_ops, close_attempts),
+	SLOT(store_ops, prune),
+	SLOT(store_ops, save_dead_letters),
+	SLOT(store_ops, list_dead_letters),
+	SLOT(store_ops, count_dead_letters),
+	SLOT(store_ops, delete_dead_letters),
+	SLOT(store_ops, get_watermark),
+	SLOT(store_ops, set_watermark),
+	SLOT(store_ops, close),
 };
 SLOTS_COMPLETE(store_ops, open, store_slots);
 

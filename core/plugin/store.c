@@ -71,6 +71,32 @@ void batch_list_release(struct batch_list *list)
 	memset(list, 0, sizeof(*list));
 }
 
+static void dead_letter_release(struct dead_letter *l)
+{
+	free(l->id);
+	free(l->pipeline);
+	free(l->run_id);
+	free(l->attempt_id);
+	free(l->batch_id);
+	free(l->key);
+	free(l->key_digest);
+	free(l->row);
+	free(l->row_digest);
+	free(l->category);
+	free(l->error_code);
+	free(l->server_code);
+	free(l->error_message);
+	free(l->checkpoint);
+}
+
+void dead_letter_list_release(struct dead_letter_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		dead_letter_release(&list->items[i]);
+	free(list->items);
+	memset(list, 0, sizeof(*list));
+}
+
 void lease_init(struct lease *l)
 {
 	memset(l, 0, sizeof(*l));

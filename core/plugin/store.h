@@ -1,6 +1,6 @@
 /*
- * The contract of a state store: leases, run history and the mirror of marks
- * (chunks and dead letters join it later). Called by core/sync; a handle is
+ * The contract of a state store: leases, run history, dead letters and the
+ * mirror of marks (chunks join it later). Called by core/sync; a handle is
  * used by one thread at a time. Nothing here decides what is loaded: a
  * transactional destination's own mark, and the fence beside it, win.
  */
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "core/base/connection.h"
+#include "core/base/strlist.h"
 
 struct store {
 	const struct store_ops *ops;
@@ -100,7 +101,7 @@ struct batch_record {
 	char *window_from, *watermark; /* marks before and behind it */
 	char *error_code, *error_message;
 	int64_t number; /* from 1 in the attempt */
-	int64_t rows, inserted, updated, unchanged, deleted;
+	int64_t rows, inserted, updated, unchanged, deleted, dead_lettered;
 	int64_t read_us, load_us, at;
 };
 struct batch_list {
@@ -109,6 +110,36 @@ struct batch_list {
 	size_t capacity;
 };
 void batch_list_release(struct batch_list *list);
+
+/* A row that the destination refused. Owned texts, none NULL but as said. */
+struct dead_letter {
+	char *id; /* of pipeline and key, or of the row if it has no key */
+	char *pipeline, *run_id, *attempt_id, *batch_id;
+	char *key; /* JSON object: value_key_json() */
+	char *key_digest; /* "": there is no key */
+	char *row; /* JSON object; NULL in a list of just the names */
+	bool truncated; /* of long values only the beginning is kept */
+	char *row_digest;
+	char *category; /* permanent, transient, unknown */
+	char *error_code, *server_code, *error_message; /* server_code: "" */
+	char *checkpoint; /* the mark before its batch, JSON; or NULL */
+	int64_t attempts; /* how often it was refused */
+	int64_t next_try_at; /* 0: not by itself */
+	int64_t created_at, updated_at; /* first and last refused */
+};
+struct dead_letter_list {
+	struct dead_letter *items;
+	size_t n;
+	size_t capacity;
+};
+void dead_letter_list_release(struct dead_letter_list *list);
+
+/* Which of them; NULL: any. */
+struct dead_letter_filter {
+	const char *pipeline, *id;
+	int64_t limit; /* 0: all */
+	bool names; /* without their rows */
+};
 
 struct store_ops {
 	const char *name;
@@ -173,8 +204,23 @@ struct store_ops {
 	int (*close_attempts)(struct store *s, const char *pipeline,
 			      struct error *err);
 	/* Forget runs and attempts that began more than `keep_us` ago, but for
-	 * the newest of each pipeline. */
+	 * the newest of each pipeline. Dead letters stay. */
 	int (*prune)(struct store *s, int64_t keep_us, struct error *err);
+	/* In one transaction. One that is there already (the same id) counts
+	 * an attempt more and takes all but created_at from the new. */
+	int (*save_dead_letters)(struct store *s,
+				 const struct dead_letter_list *letters,
+				 struct error *err);
+	/* Newest first, by created_at. */
+	int (*list_dead_letters)(struct store *s,
+				 const struct dead_letter_filter *filter,
+				 struct dead_letter_list *out,
+				 struct error *err);
+	int (*count_dead_letters)(struct store *s, const char *pipeline,
+				  int64_t *out, struct error *err);
+	/* By id, in one transaction; harmless where there is none. */
+	int (*delete_dead_letters)(struct store *s, const struct strlist *ids,
+				   struct error *err);
 	/* The mirror of the mark: JSON text or NULL; caller frees. */
 	int (*get_watermark)(struct store *s, const char *pipeline, char **out,
 			     struct error *err);

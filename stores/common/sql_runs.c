@@ -20,7 +20,8 @@ static const char batches_sql[] =
 	"SELECT b.attempt_id, b.number, b.batch_id, b.pipeline,\n"
 	"  b.window_from, b.watermark, b.rows_read, b.rows_inserted,\n"
 	"  b.rows_updated, b.rows_unchanged, b.rows_deleted, b.read_us,\n"
-	"  b.load_us, b.loaded_at, b.error_code, b.error_message\n"
+	"  b.load_us, b.loaded_at, b.error_code, b.error_message,\n"
+	"  b.rows_dead_lettered\n"
 	"FROM batches AS b JOIN attempts AS a USING (attempt_id)\n"
 	"WHERE a.run_id = $1\n"
 	"ORDER BY a.seq, b.number";
@@ -172,6 +173,7 @@ static int runs_note_batch(void *ctx, const char *const *values,
 		.at = runs_number(values[13]),
 		.error_code = xstrdup(values[14]),
 		.error_message = xstrdup(values[15]),
+		.dead_lettered = runs_number(values[16]),
 	};
 	return 0;
 }

@@ -53,9 +53,10 @@ static const char save_batch_sql[] =
 	"                     watermark, rows_read, rows_inserted,\n"
 	"                     rows_updated, rows_unchanged, rows_deleted,\n"
 	"                     read_us, load_us, loaded_at, window_from,\n"
-	"                     error_code, error_message)\n"
+	"                     error_code, error_message,\n"
+	"                     rows_dead_lettered)\n"
 	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,\n"
-	"        $14, $15, $16)\n"
+	"        $14, $15, $16, $17)\n"
 	"ON CONFLICT (attempt_id, number) DO UPDATE SET\n"
 	"  batch_id = excluded.batch_id, watermark = excluded.watermark,\n"
 	"  rows_read = excluded.rows_read,\n"
@@ -67,7 +68,8 @@ static const char save_batch_sql[] =
 	"  loaded_at = excluded.loaded_at,\n"
 	"  window_from = excluded.window_from,\n"
 	"  error_code = excluded.error_code,\n"
-	"  error_message = excluded.error_message";
+	"  error_message = excluded.error_message,\n"
+	"  rows_dead_lettered = excluded.rows_dead_lettered";
 
 static const char save_watermark_sql[] =
 	"INSERT INTO watermarks (pipeline, watermark, updated_at)\n"
@@ -276,7 +278,7 @@ static int sql_store_put_batch(struct sql_store *s,
 			       const struct batch_record *b, struct error *err)
 {
 	char *message = xstrdup(b->error_message);
-	char n[9][FIELD_TEXT_SIZE];
+	char n[10][FIELD_TEXT_SIZE];
 	const char *params[] = {
 		b->attempt_id,
 		field_number(n[0], b->number),
@@ -294,6 +296,7 @@ static int sql_store_put_batch(struct sql_store *s,
 		b->window_from,
 		b->error_code,
 		message,
+		field_number(n[9], b->dead_lettered),
 	};
 	int rc;
 

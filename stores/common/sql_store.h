@@ -1,7 +1,8 @@
 /*
  * A state store in an SQL database: the statements, the migrations and what
  * they mean, the same for every engine (sql_lease.c: leases; sql_runs.c:
- * looking at the history and ending it; sql_store.c: the rest). An engine
+ * looking at the history and ending it; sql_letters.c: dead letters;
+ * sql_store.c: the rest). An engine
  * (stores/sqlite, stores/postgres) opens a session, says how its statements are
  * run, and uses the functions here as its ops.
  *
@@ -80,6 +81,17 @@ int sql_store_list_batches(struct store *base, const char *run_id,
 int sql_store_close_attempts(struct store *base, const char *pipeline,
 			     struct error *err);
 int sql_store_prune(struct store *base, int64_t keep_us, struct error *err);
+int sql_store_save_dead_letters(struct store *base,
+				const struct dead_letter_list *letters,
+				struct error *err);
+int sql_store_list_dead_letters(struct store *base,
+				const struct dead_letter_filter *filter,
+				struct dead_letter_list *out,
+				struct error *err);
+int sql_store_count_dead_letters(struct store *base, const char *pipeline,
+				 int64_t *out, struct error *err);
+int sql_store_delete_dead_letters(struct store *base, const struct strlist *ids,
+				  struct error *err);
 int sql_store_get_watermark(struct store *base, const char *pipeline,
 			    char **out, struct error *err);
 int sql_store_set_watermark(struct store *base, const char *pipeline,

@@ -125,6 +125,7 @@ static void save_batch(struct store *s, const struct attempt *a, int64_t number,
 		.updated = 3,
 		.unchanged = 2,
 		.deleted = 1,
+		.dead_lettered = 6,
 		.read_us = 11,
 		.load_us = 12,
 		.at = 13,
@@ -162,6 +163,7 @@ static void lists_batches(void **state)
 	assert_int_equal(list.items[0].updated, 3);
 	assert_int_equal(list.items[0].unchanged, 2);
 	assert_int_equal(list.items[0].deleted, 1);
+	assert_int_equal(list.items[0].dead_lettered, 6);
 	assert_int_equal(list.items[0].read_us, 11);
 	assert_int_equal(list.items[0].load_us, 12);
 	assert_int_equal(list.items[0].at, 13);

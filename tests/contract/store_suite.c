@@ -427,15 +427,19 @@ static void waits_and_then_names_the_file(void **state)
 		EACH(make, migrates_under_a_lock)
 
 static int run(const struct CMUnitTest *own, size_t n,
-	       const struct CMUnitTest *leases, const struct CMUnitTest *runs)
+	       const struct CMUnitTest *leases, const struct CMUnitTest *runs,
+	       const struct CMUnitTest *letters)
 {
-	size_t all = n + store_leases_n + store_runs_n;
+	size_t all = n + store_leases_n + store_runs_n + store_letters_n;
 	struct CMUnitTest *tests = xcalloc(all, sizeof(*tests));
 	int failed;
 
 	memcpy(tests, own, n * sizeof(*tests));
 	memcpy(tests + n, leases, store_leases_n * sizeof(*tests));
-	memcpy(tests + n + store_leases_n, runs, store_runs_n * sizeof(*tests));
+	n += store_leases_n;
+	memcpy(tests + n, runs, store_runs_n * sizeof(*tests));
+	n += store_runs_n;
+	memcpy(tests + n, letters, store_letters_n * sizeof(*tests));
 	failed = _cmocka_run_group_tests("store", tests, all, NULL, NULL);
 	free(tests);
 	return failed;
@@ -454,7 +458,7 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && !strcmp(argv[1], "sqlite"))
 		return run(files, ARRAY_SIZE(files), store_leases_file,
-			   store_runs_file);
+			   store_runs_file, store_letters_file);
 	if (argc != 2 || strcmp(argv[1], "postgres")) {
 		fprintf(stderr, "usage: store_contract sqlite|postgres\n");
 		return 2;
@@ -465,5 +469,5 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	return run(servers, ARRAY_SIZE(servers), store_leases_postgres,
-		   store_runs_postgres);
+		   store_runs_postgres, store_letters_postgres);
 }

@@ -263,6 +263,31 @@ static bool fake_reaches(const struct batch *b, int64_t id)
 	       vector_i64(&b->vectors[0], b->n_rows - 1) >= id;
 }
 
+static bool fake_is_there(const struct batch *b, int64_t id)
+{
+	if (fake.arrived[id])
+		return true;
+	for (size_t row = 0; row < b->n_rows; row++)
+		if (vector_i64(&b->vectors[0], row) == id)
+			return true;
+	return false;
+}
+
+static int fake_refuse(const struct batch *b, struct error *err)
+{
+	for (size_t row = 0; row < b->n_rows; row++) {
+		int64_t id = vector_i64(&b->vectors[0], row);
+		bool bad = fake.bad[id] || (fake.needs[id] &&
+					    !fake_is_there(b, fake.needs[id]));
+
+		if (!bad)
+			continue;
+		fake.refused_rows += (int64_t)b->n_rows;
+		return error_set(err, ERROR_DATA, "row %" PRId64 " is bad", id);
+	}
+	return 0;
+}
+
 static int fake_load(struct destination *d, const struct batch *batch,
 		     const struct checkpoint *next, struct load_counts *out,
 		     struct error *err)
@@ -276,6 +301,8 @@ static int fake_load(struct destination *d, const struct batch *batch,
 	if (fake.loads == fake.fail_load_at || fake.fail_load_every_time ||
 	    fake_reaches(batch, fake.fail_load_from))
 		return error_set(err, fake.fail_load_with, "planted in load");
+	if (fake_refuse(batch, err))
+		return -ERROR_DATA;
 	if (fake.in_load)
 		fake.in_load();
 	if (writer_check(&fake_target->writer, err))

@@ -46,11 +46,22 @@ struct fake {
 	int failed_runs; /* attempts in the store that failed: TRANSIENT */
 	int64_t failed_at; /* their end */
 	size_t largest_batch;
+	/* Ids that are refused (DATA), alone and in company. */
+	bool bad[FAKE_MOST + 1];
+	int64_t needs[FAKE_MOST + 1]; /* refused until this id is there */
+	int64_t refused_rows; /* rows of all refused loads together */
+	struct fake_letter {
+		char id[64], digest[64], key[64];
+		int attempts;
+	} letters[FAKE_MOST + 1];
+	size_t n_letters;
+	bool fail_letters;
 	char *last_state, *last_outcome; /* of the last saved attempt */
 	char last_attempt[64], last_run[64];
 	int attempts, runs; /* ids that followed one another */
 	int64_t attempt_rows; /* of the last one */
 	int64_t recorded_rows; /* of all, together */
+	int64_t dead_on_record; /* in batches */
 	int refused; /* batches on record with an error */
 };
 

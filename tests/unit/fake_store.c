@@ -75,6 +75,7 @@ static int fake_save_batch(struct store *s, const struct batch_record *b,
 		return 0;
 	}
 	fake.saves++;
+	fake.dead_on_record += b->dead_lettered;
 	if (fake.fail_save)
 		return error_set(err, ERROR_ACCESS, "planted in the store");
 	return 0;
@@ -246,6 +247,79 @@ static int fake_get_lease(struct store *s, const char *name, bool *held,
 	return 0;
 }
 
+static struct fake_letter *fake_letter_find(const char *id)
+{
+	for (size_t i = 0; i < fake.n_letters; i++)
+		if (!strcmp(fake.letters[i].id, id))
+			return &fake.letters[i];
+	return NULL;
+}
+
+static int fake_save_letters(struct store *s,
+			     const struct dead_letter_list *letters,
+			     struct error *err)
+{
+	(void)s;
+	if (fake.fail_letters)
+		return error_set(err, ERROR_ACCESS, "planted in the store");
+	for (size_t i = 0; i < letters->n; i++) {
+		const struct dead_letter *l = &letters->items[i];
+		struct fake_letter *f = fake_letter_find(l->id);
+
+		if (!f)
+			f = &fake.letters[fake.n_letters++];
+		snprintf(f->id, sizeof(f->id), "%s", l->id);
+		snprintf(f->digest, sizeof(f->digest), "%s", l->key_digest);
+		snprintf(f->key, sizeof(f->key), "%s", l->key);
+		f->attempts++;
+	}
+	return 0;
+}
+
+static int fake_list_letters(struct store *s,
+			     const struct dead_letter_filter *filter,
+			     struct dead_letter_list *out, struct error *err)
+{
+	(void)s;
+	(void)filter;
+	(void)err;
+	for (size_t i = 0; i < fake.n_letters; i++) {
+		out->items = xgrow(out->items, &out->capacity, out->n + 1,
+				   sizeof(*out->items));
+		out->items[out->n++] = (struct dead_letter){
+			.id = xstrdup(fake.letters[i].id),
+			.pipeline = xstrdup("p"),
+			.key_digest = xstrdup(fake.letters[i].digest),
+			.key = xstrdup(fake.letters[i].key),
+		};
+	}
+	return 0;
+}
+
+static int fake_count_letters(struct store *s, const char *pipeline,
+			      int64_t *out, struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)err;
+	*out = (int64_t)fake.n_letters;
+	return 0;
+}
+
+static int fake_delete_letters(struct store *s, const struct strlist *ids,
+			       struct error *err)
+{
+	(void)s;
+	(void)err;
+	for (size_t i = 0; i < ids->n; i++) {
+		struct fake_letter *f = fake_letter_find(ids->items[i]);
+
+		if (f)
+			*f = fake.letters[--fake.n_letters];
+	}
+	return 0;
+}
+
 static int fake_get_mark(struct store *s, const char *pipeline, char **out,
 			 struct error *err)
 {
@@ -289,6 +363,10 @@ const struct store_ops fake_store_ops = {
 	.list_batches = fake_list_batches,
 	.close_attempts = fake_close_attempts,
 	.prune = fake_prune,
+	.save_dead_letters = fake_save_letters,
+	.list_dead_letters = fake_list_letters,
+	.count_dead_letters = fake_count_letters,
+	.delete_dead_letters = fake_delete_letters,
 	.get_watermark = fake_get_mark,
 	.set_watermark = fake_set_mark,
 	.close = fake_store_close,

@@ -136,6 +136,37 @@ static int module_close_attempts(struct store *s, const char *pipeline,
 	return 0;
 }
 
+static int module_save_letters(struct store *s,
+			       const struct dead_letter_list *letters,
+			       struct error *err)
+{
+	(void)letters;
+	return module_close_attempts(s, NULL, err);
+}
+
+static int module_list_letters(struct store *s,
+			       const struct dead_letter_filter *filter,
+			       struct dead_letter_list *out, struct error *err)
+{
+	(void)filter;
+	(void)out;
+	return module_close_attempts(s, NULL, err);
+}
+
+static int module_count_letters(struct store *s, const char *pipeline,
+				int64_t *out, struct error *err)
+{
+	(void)out;
+	return module_close_attempts(s, pipeline, err);
+}
+
+static int module_delete_letters(struct store *s, const struct strlist *ids,
+				 struct error *err)
+{
+	(void)ids;
+	return module_close_attempts(s, NULL, err);
+}
+
 #ifndef MODULE_HOLE
 static int module_get_watermark(struct store *s, const char *pipeline,
 				char **out, struct error *err)
@@ -175,6 +206,10 @@ static const struct store_ops module_store = {
 	.list_batches = module_list_batches,
 	.close_attempts = module_close_attempts,
 	.prune = module_prune,
+	.save_dead_letters = module_save_letters,
+	.list_dead_letters = module_list_letters,
+	.count_dead_letters = module_count_letters,
+	.delete_dead_letters = module_delete_letters,
 #ifndef MODULE_HOLE
 	.get_watermark = module_get_watermark,
 #endif
