@@ -116,6 +116,8 @@ static int paged_begin(struct paged_source *s, struct error *err)
 				 "scan: the schema is not that of describe");
 	if (s->layout.mark >= (long)s->layout.n_columns)
 		running_mark_hide(&p->mark, mark->type.kind);
+	if (p->scan->keys)
+		return 0;
 	rc = paged_check(s, err);
 	if (rc)
 		return rc;
@@ -389,7 +391,8 @@ int paged_next(struct connector *base, struct batch *out, struct error *err)
 
 	if (!s->pass.scan)
 		return error_set(err, ERROR_BUG, "next without scan");
-	rc = paged_batch(s, out, err);
+	rc = s->pass.scan->keys ? paged_lookup(s, out, err)
+				: paged_batch(s, out, err);
 	if (rc)
 		paged_end_pass(s);
 	return rc;

@@ -5,8 +5,8 @@
  * its way of comparing values and its loop over a statement's rows (struct
  * paged_dialect). Files: paged.c the pages, paged_bounds.c where steps begin
  * and end, paged_sql.c statements, paged_check.c what is looked at before the
- * first row, paged_rows.c rows that do not fit, paged_inspect.c for `check` and
- * `init`.
+ * first row, paged_rows.c rows that do not fit, paged_lookup.c rows of given
+ * keys, paged_inspect.c for `check` and `init`.
  */
 #ifndef TIDEMARK_CONNECTORS_COMMON_PAGED_H
 #define TIDEMARK_CONNECTORS_COMMON_PAGED_H
@@ -91,6 +91,7 @@ enum paged_step {
 struct paged_pass {
 	const struct scan *scan;
 	struct running_mark mark;
+	size_t asked; /* of a scan of keys: so many so far */
 	enum paged_step step;
 	struct strlist last; /* position of the last row; empty: step's begin */
 	struct strlist reached; /* position of the last batch's last row */
@@ -149,6 +150,9 @@ int paged_blame(struct paged_source *s, struct batch *b, size_t column,
 /* The same if its key has a NULL. */
 int paged_check_row(struct paged_source *s, struct batch *b,
 		    paged_decode decode, struct error *err);
+
+/* paged_lookup.c: rows of given keys, in place of paged steps. */
+int paged_lookup(struct paged_source *s, struct batch *out, struct error *err);
 
 /* paged_sql.c */
 void paged_query_init(struct paged_query *q);

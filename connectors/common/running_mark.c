@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/delivered.h"
 #include "core/base/alloc.h"
 #include "core/data/value.h"
 
@@ -63,6 +64,22 @@ void running_mark_advance(struct running_mark *m, const struct batch *b,
 		strlist_add(&w->key, text);
 		free(text);
 	}
+}
+
+void running_mark_ahead(struct running_mark *m, const struct batch *b,
+			long mark)
+{
+	size_t column = (size_t)mark, last = b->n_rows - 1;
+	char *text;
+
+	if (mark < 0 || !b->n_rows || m->at.strategy == STRATEGY_XMIN)
+		return;
+	if (column < m->n_columns ? vector_is_null(&b->vectors[column], last)
+				  : vector_is_null(&m->hidden, 0))
+		return;
+	text = running_mark_text(m, b, last, column);
+	delivered_tail(&m->at, text);
+	free(text);
 }
 
 void running_mark_hand_over(const struct running_mark *m, struct batch *b)

@@ -25,6 +25,10 @@ char *running_mark_text(const struct running_mark *m, const struct batch *b,
 /* Value (of column `mark`) and key become those of row `row`. */
 void running_mark_advance(struct running_mark *m, const struct batch *b,
 			  size_t row, size_t mark);
+/* Rows of a batch in the order of their marks (column `mark`, -1: none) that
+ * do not move the value: the last one may be the highest delivered. */
+void running_mark_ahead(struct running_mark *m, const struct batch *b,
+			long mark);
 /* The batch's watermark becomes this one. */
 void running_mark_hand_over(const struct running_mark *m, struct batch *b);
 

@@ -138,7 +138,7 @@ static int postgres_scan(struct connector *base, const struct scan *scan,
 	c->pass.scan = scan;
 	running_mark_begin(&c->pass.mark, scan);
 	rc = rows_begin(c, err);
-	if (rc)
+	if (rc || scan->keys)
 		return rc;
 	return scan->mark->strategy == STRATEGY_XMIN ? blocks_begin(c, err)
 						     : keyset_begin(c, err);
@@ -153,9 +153,12 @@ static int postgres_next(struct connector *base, struct batch *out,
 
 	if (!c->pass.scan)
 		return error_set(err, ERROR_BUG, "next without scan");
-	rc = c->pass.scan->mark->strategy == STRATEGY_XMIN
-		     ? blocks_next(c, out, err)
-		     : keyset_next(c, out, err);
+	if (c->pass.scan->keys)
+		rc = lookup_next(c, out, err);
+	else if (c->pass.scan->mark->strategy == STRATEGY_XMIN)
+		rc = blocks_next(c, out, err);
+	else
+		rc = keyset_next(c, out, err);
 	if (rc)
 		postgres_end_pass(c, &ignored);
 	return rc;

@@ -59,6 +59,12 @@ struct blocks {
 	bool done;
 };
 
+/* Rows of given keys. */
+struct lookup {
+	size_t asked; /* keys so far */
+	bool streaming;
+};
+
 struct pass {
 	const struct scan *scan;
 	struct running_mark mark;
@@ -66,6 +72,7 @@ struct pass {
 	bool open; /* failpoint snapshot_opened has been passed */
 	struct keyset keyset;
 	struct blocks blocks;
+	struct lookup lookup;
 };
 
 struct postgres {
@@ -105,6 +112,9 @@ void keyset_release(struct keyset *k);
 int blocks_begin(struct postgres *c, struct error *err);
 int blocks_next(struct postgres *c, struct batch *out, struct error *err);
 void blocks_release(struct blocks *b);
+
+/* lookup.c */
+int lookup_next(struct postgres *c, struct batch *out, struct error *err);
 
 /* settle.c and settle_*.c */
 int postgres_settle(struct connector *base, const struct source_spec *source,

@@ -1,0 +1,113 @@
+#include <stdlib.h>
+
+#include "connectors/common/paged.h"
+#include "core/base/failpoint.h"
+
+/* Parameters of one statement. */
+#define LOOKUP_PARAMETERS 256
+
+static size_t lookup_left(const struct paged_source *s)
+{
+	return s->pass.scan->keys->n / s->layout.n_key - s->pass.asked;
+}
+
+/* Where a statement ends with its batch, what did not fit would be lost: a
+ * statement for each key. */
+static size_t lookup_keys(const struct paged_source *s, const struct batch *b)
+{
+	size_t n = LOOKUP_PARAMETERS / s->layout.n_key;
+
+	if (s->dialect->page_a_batch || !n)
+		return 1;
+	if (b->max_rows && n > b->max_rows)
+		n = b->max_rows;
+	return n < lookup_left(s) ? n : lookup_left(s);
+}
+
+static void lookup_write_key(struct paged_query *q,
+			     const struct paged_source *s, size_t key)
+{
+	const struct source_layout *l = &s->layout;
+
+	for (size_t i = 0; i < l->n_key; i++) {
+		strbuf_addstr(&q->sql, i ? " AND " : "");
+		paged_write_compare(
+			q, s, l->columns[l->key[i]], "=",
+			s->pass.scan->keys->items[key * l->n_key + i]);
+	}
+}
+
+/* In the mark's order, so that the last row's is the highest; NULL first. */
+static void lookup_write_mark(struct paged_query *q,
+			      const struct paged_source *s)
+{
+	const struct source_column *mark = source_mark(&s->layout);
+
+	if (!mark)
+		return;
+	if (s->pass.scan->mark->nulls != NULLS_INCLUDE)
+		strbuf_addf(&q->sql, " AND %s IS NOT NULL", mark->sql);
+	strbuf_addf(&q->sql, " ORDER BY %s IS NOT NULL, %s", mark->sql,
+		    mark->sql);
+}
+
+static int lookup_open(struct paged_source *s, const struct batch *b,
+		       struct error *err)
+{
+	struct paged_pass *p = &s->pass;
+	size_t n = lookup_keys(s, b);
+	struct paged_query q;
+	int rc;
+
+	paged_query_init(&q);
+	paged_write_select(&q, s, NULL);
+	strbuf_addch(&q.sql, '(');
+	for (size_t i = 0; i < n; i++) {
+		strbuf_addstr(&q.sql, i ? " OR " : "");
+		lookup_write_key(&q, s, p->asked + i);
+	}
+	strbuf_addch(&q.sql, ')');
+	lookup_write_mark(&q, s);
+	rc = s->dialect->page_open(s, &q, err);
+	paged_query_release(&q);
+	if (rc)
+		return rc;
+	p->asked += n;
+	p->streaming = true;
+	return 0;
+}
+
+static int lookup_fill(struct paged_source *s, struct batch *b,
+		       struct error *err)
+{
+	struct paged_pass *p = &s->pass;
+	size_t before = b->n_rows;
+	int ended = s->dialect->page_read(s, b, err);
+
+	if (ended < 0)
+		return ended;
+	if (b->n_rows > before)
+		running_mark_ahead(&p->mark, b, s->layout.mark);
+	p->rows += (int64_t)(b->n_rows - before);
+	if (!ended && !s->dialect->page_a_batch)
+		return 0;
+	s->dialect->page_close(s);
+	p->streaming = false;
+	return failpoint("page_end", err);
+}
+
+int paged_lookup(struct paged_source *s, struct batch *out, struct error *err)
+{
+	struct paged_pass *p = &s->pass;
+	int rc = 0;
+
+	while (!rc && !batch_is_full(out) && (p->streaming || lookup_left(s))) {
+		if (!p->streaming)
+			rc = lookup_open(s, out, err);
+		if (!rc)
+			rc = lookup_fill(s, out, err);
+	}
+	if (!rc)
+		running_mark_hand_over(&p->mark, out);
+	return rc;
+}

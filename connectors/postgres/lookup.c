@@ -1,0 +1,135 @@
+#include <stdlib.h>
+
+#include "connectors/common/delivered.h"
+#include "connectors/postgres/postgres.h"
+#include "connectors/postgres/query.h"
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+
+/* Keys of one statement. */
+#define LOOKUP_KEYS 1000
+
+static size_t lookup_left(const struct postgres *c)
+{
+	return c->pass.scan->keys->n / c->layout.n_key - c->pass.lookup.asked;
+}
+
+/* Value `i` of `n` keys from `first` on, as an array's text. */
+static char *lookup_array(const struct postgres *c, size_t first, size_t n,
+			  size_t i)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addch(&sb, '{');
+	for (size_t key = first; key < first + n; key++) {
+		const char *text =
+			c->pass.scan->keys->items[key * c->layout.n_key + i];
+
+		strbuf_addstr(&sb, key > first ? ",\"" : "\"");
+		for (; *text; text++) {
+			if (*text == '"' || *text == '\\')
+				strbuf_addch(&sb, '\\');
+			strbuf_addch(&sb, *text);
+		}
+		strbuf_addch(&sb, '"');
+	}
+	strbuf_addch(&sb, '}');
+	return strbuf_detach(&sb);
+}
+
+/* (a, b) IN (SELECT * FROM ROWS FROM (unnest(...), unnest(...))) */
+static void lookup_write_keys(const struct postgres *c, struct query *q,
+			      size_t n)
+{
+	const struct layout *l = &c->layout;
+
+	strbuf_addch(&q->sql, '(');
+	for (size_t i = 0; i < l->n_key; i++)
+		strbuf_addf(&q->sql, "%s%s", i ? ", " : "",
+			    l->columns[l->key[i]].sql);
+	strbuf_addstr(&q->sql, ") IN (SELECT * FROM ROWS FROM (");
+	for (size_t i = 0; i < l->n_key; i++) {
+		char *array = lookup_array(c, c->pass.lookup.asked, n, i);
+		char *cast = xstrfmt("%s[]", l->columns[l->key[i]].cast);
+
+		strbuf_addstr(&q->sql, i ? ", pg_catalog.unnest("
+					 : "pg_catalog.unnest(");
+		query_value(q, cast, array);
+		strbuf_addch(&q->sql, ')');
+		free(cast);
+		free(array);
+	}
+	strbuf_addstr(&q->sql, "))");
+}
+
+/* In the mark's order, so that the last row's is the highest. */
+static void lookup_write_mark(const struct postgres *c, struct query *q)
+{
+	const struct layout_column *mark = layout_mark(&c->layout);
+
+	if (!mark)
+		return;
+	if (c->pass.scan->mark->nulls != NULLS_INCLUDE)
+		strbuf_addf(&q->sql, " AND %s IS NOT NULL", mark->sql);
+	strbuf_addf(&q->sql, " ORDER BY %s NULLS FIRST", mark->sql);
+}
+
+static int lookup_open(struct postgres *c, const struct batch *b,
+		       struct error *err)
+{
+	size_t n = lookup_left(c);
+	struct query q;
+	int rc;
+
+	if (n > LOOKUP_KEYS)
+		n = LOOKUP_KEYS;
+	if (b->max_rows && n > b->max_rows)
+		n = b->max_rows;
+	query_init(&q, QUERY_STREAM);
+	query_select(&q, &c->layout, NULL, "");
+	lookup_write_keys(c, &q, n);
+	lookup_write_mark(c, &q);
+	rc = pg_stream_begin(c->pg, q.sql.data, q.n,
+			     (const char *const *)q.params, err);
+	query_release(&q);
+	if (rc)
+		return rc;
+	c->pass.lookup.asked += n;
+	c->pass.lookup.streaming = true;
+	return 0;
+}
+
+static int lookup_fill(struct postgres *c, struct batch *b, struct error *err)
+{
+	while (!batch_is_full(b)) {
+		int rc = pg_stream_next(c->pg, err);
+
+		if (rc < 0)
+			return rows_stream_failed(c, b, err);
+		c->pass.lookup.streaming = rc > 0;
+		if (!rc)
+			return failpoint("page_end", err);
+		rc = rows_append(c, b, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int lookup_next(struct postgres *c, struct batch *out, struct error *err)
+{
+	struct lookup *l = &c->pass.lookup;
+	int rc = 0;
+
+	while (!rc && !out->n_rows && (l->streaming || lookup_left(c))) {
+		if (!l->streaming)
+			rc = lookup_open(c, out, err);
+		if (!rc)
+			rc = lookup_fill(c, out, err);
+	}
+	if (rc)
+		return rc;
+	running_mark_ahead(&c->pass.mark, out, c->layout.mark);
+	running_mark_hand_over(&c->pass.mark, out);
+	return 0;
+}
