@@ -100,22 +100,23 @@ static void runs_print_batches(const struct history_run *r)
 		{ "ATTEMPT", false },  { "BATCH", true },
 		{ "AT", false },       { "ROWS", true },
 		{ "INSERTED", true },  { "UPDATED", true },
-		{ "UNCHANGED", true }, { "READ", true },
-		{ "LOAD", true },      { "TO", false },
-		{ "ERROR", false },
+		{ "UNCHANGED", true }, { "DEAD LETTERS", true },
+		{ "READ", true },      { "LOAD", true },
+		{ "TO", false },       { "ERROR", false },
 	};
 	struct output_table *t = output_table_new(columns, ARRAY_SIZE(columns));
 
 	for (size_t i = 0; i < r->batches.n; i++) {
 		const struct batch_record *b = &r->batches.items[i];
-		const int64_t numbers[] = { b->number, b->rows, b->inserted,
-					    b->updated, b->unchanged };
-		char texts[5][24], at[CLOCK_TEXT_SIZE], read[24], load[24];
+		const int64_t numbers[] = { b->number,	  b->rows,
+					    b->inserted,  b->updated,
+					    b->unchanged, b->dead_lettered };
+		char texts[6][24], at[CLOCK_TEXT_SIZE], read[24], load[24];
 		char *to = output_watermark(b->watermark);
 		const char *cells[] = {
-			b->attempt_id,	 texts[0], at,	 texts[1], texts[2],
-			texts[3],	 texts[4], read, load,	   to,
-			b->error_message
+			b->attempt_id, texts[0], at,	   texts[1],
+			texts[2],      texts[3], texts[4], texts[5],
+			read,	       load,	 to,	   b->error_message
 		};
 
 		for (size_t k = 0; k < ARRAY_SIZE(numbers); k++)
@@ -200,13 +201,14 @@ static int runs_replay(const struct arguments *args, const struct settings *s,
 		       struct error *err)
 {
 	struct replay replay;
+	const struct sync_again again = { .replay = &replay };
 	int code = runs_need_one(args, err);
 
 	if (code)
 		return code;
 	code = replay_find(&replay, s, args->operands.items[1], err);
 	if (!code)
-		code = sync_run(args, s, &replay.pipeline, 1, &replay, err);
+		code = sync_run(args, s, &replay.pipeline, 1, &again, err);
 	replay_release(&replay);
 	return code;
 }

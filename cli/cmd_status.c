@@ -54,15 +54,16 @@ static void status_add_row(struct output_table *t,
 	char *lag = status_lag_text(r->lag_us);
 	char *last = status_last_text(r);
 	char *lease = status_lease_text(r);
-	const char *cells[] = {
-		r->pipeline->name, mark, r->from, lag, lease, "0", last
-	};
+	char *letters = r->letters < 0 ? NULL : xstrfmt("%" PRId64, r->letters);
+	const char *cells[] = { r->pipeline->name, mark, r->from, lag, lease,
+				letters,	   last };
 
 	output_table_row(t, cells);
 	free(mark);
 	free(lag);
 	free(last);
 	free(lease);
+	free(letters);
 }
 
 static void status_print(const struct status_result *results, size_t n)
@@ -150,7 +151,8 @@ const struct command command_status = {
 	.name = "status",
 	.operands = "[PIPELINE...]",
 	.max_operands = OPERANDS_ANY,
-	.summary = "show mark, lag behind the source and last run",
+	.summary =
+		"show mark, lag behind the source, last run and dead letters",
 	.details = "Prints what it can reach: the mark is the destination's "
 		   "own, or, if that is\naway, the mirror in the state store.",
 	.example = "tidemark status --json",

@@ -57,10 +57,13 @@ static void sync_add_counts(struct strbuf *sb, const struct run_result *r)
 
 	strbuf_addf(sb,
 		    " %" PRId64 " rows read (%" PRId64 " inserted, %" PRId64
-		    " updated, %" PRId64 " unchanged, %" PRId64
-		    " deleted) in %" PRId64 " batch%s, %.3f s; mark %s",
+		    " updated, %" PRId64 " unchanged, %" PRId64 " deleted",
 		    r->rows_read, r->rows_inserted, r->rows_updated,
-		    r->rows_unchanged, r->rows_deleted, r->batches,
+		    r->rows_unchanged, r->rows_deleted);
+	if (r->rows_dead_lettered)
+		strbuf_addf(sb, ", %" PRId64 " dead letters",
+			    r->rows_dead_lettered);
+	strbuf_addf(sb, ") in %" PRId64 " batch%s, %.3f s; mark %s", r->batches,
 		    r->batches == 1 ? "" : "es",
 		    (double)r->elapsed_us / (double)US_PER_SECOND, mark);
 	free(mark);
@@ -87,28 +90,23 @@ static void sync_print_line(const struct run_result *r)
 static void sync_add_row(struct output_table *t, const struct run_result *r)
 {
 	char *mark = output_watermark(r->watermark_after);
-	char counts[6][24], seconds[24];
+	char counts[7][24], seconds[24];
 	const int64_t values[] = { r->rows_read,    r->rows_inserted,
 				   r->rows_updated, r->rows_unchanged,
-				   r->rows_deleted, r->batches };
-	const char *cells[] = { r->pipeline->name,
-				sync_outcome(r),
-				counts[0],
-				counts[1],
-				counts[2],
-				counts[3],
-				counts[4],
-				counts[5],
-				seconds,
-				NULL,
-				mark };
+				   r->rows_deleted, r->rows_dead_lettered,
+				   r->batches };
+	const char *cells[] = {
+		r->pipeline->name, sync_outcome(r), counts[0], counts[1],
+		counts[2],	   counts[3],	    counts[4], counts[5],
+		counts[6],	   seconds,	    NULL,      mark
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		snprintf(counts[i], sizeof(counts[i]), "%" PRId64, values[i]);
 	snprintf(seconds, sizeof(seconds), "%.3f",
 		 (double)r->elapsed_us / (double)US_PER_SECOND);
 	if (r->started_us && !r->error.code)
-		cells[9] = guarantee_name(r->guarantee);
+		cells[10] = guarantee_name(r->guarantee);
 	output_table_row(t, cells);
 	free(mark);
 }
@@ -116,12 +114,12 @@ static void sync_add_row(struct output_table *t, const struct run_result *r)
 static void sync_print_table(const struct run_result *results, size_t n)
 {
 	static const struct output_column columns[] = {
-		{ "PIPELINE", false }, { "OUTCOME", false },
-		{ "READ", true },      { "INSERTED", true },
-		{ "UPDATED", true },   { "UNCHANGED", true },
-		{ "DELETED", true },   { "BATCHES", true },
-		{ "SECONDS", true },   { "GUARANTEE", false },
-		{ "MARK", false },
+		{ "PIPELINE", false },	{ "OUTCOME", false },
+		{ "READ", true },	{ "INSERTED", true },
+		{ "UPDATED", true },	{ "UNCHANGED", true },
+		{ "DELETED", true },	{ "DEAD LETTERS", true },
+		{ "BATCHES", true },	{ "SECONDS", true },
+		{ "GUARANTEE", false }, { "MARK", false },
 	};
 	struct output_table *t = output_table_new(columns, ARRAY_SIZE(columns));
 
@@ -131,11 +129,25 @@ static void sync_print_table(const struct run_result *results, size_t n)
 	output_table_free(t);
 }
 
+static void sync_log_letters(const struct run_result *r)
+{
+	if (!r->rows_dead_lettered)
+		return;
+	log_set_pipeline(r->pipeline->name);
+	log_warn("%" PRId64 " %s refused by %s and kept as dead letters: "
+		 "tidemark dead-letters list %s",
+		 r->rows_dead_lettered,
+		 r->rows_dead_lettered == 1 ? "row was" : "rows were",
+		 r->pipeline->destination_table, r->pipeline->name);
+	log_set_pipeline("");
+}
+
 static void sync_finished(const struct run_result *r, void *ctx)
 {
 	struct sync_view *view = ctx;
 
 	progress_pipeline_end();
+	sync_log_letters(r);
 	if (r->error.code) {
 		sync_log_failure(r);
 	} else if (r->guarantee != GUARANTEE_EXACT && r->guarantee_reason &&
@@ -177,7 +189,7 @@ static void sync_round(const struct run_result *results, size_t n, void *ctx)
 
 int sync_run(const struct arguments *args, const struct settings *s,
 	     const struct pipeline_settings *const *pipelines, size_t n,
-	     const struct replay *replay, struct error *err)
+	     const struct sync_again *again, struct error *err)
 {
 	struct sync_view view = {
 		.json = arguments_has(args, "json"),
@@ -188,7 +200,8 @@ int sync_run(const struct arguments *args, const struct settings *s,
 		.run = { .max_batches = arguments_number(args, "max-batches"),
 			 .full_refresh = arguments_has(args, "full-refresh"),
 			 .lease = { .wait_us = arguments_number(args, "wait") },
-			 .replay = replay,
+			 .replay = again ? again->replay : NULL,
+			 .letters = again ? again->letters : NULL,
 			 .progress = progress_update },
 		.watch_us = arguments_number(args, "watch"),
 		.finished = sync_finished,

@@ -9,12 +9,19 @@
 #include "core/sync/settings.h"
 
 struct replay;
+struct dead_letter_list;
+
+/* What is to be loaded once more; one of them. */
+struct sync_again {
+	const struct replay *replay; /* of the one pipeline */
+	const struct dead_letter_list *letters; /* of those pipelines */
+};
 
 /* Flags read: --json, --quiet, --max-batches, --watch, --wait, --full-refresh.
- * `replay` (NULL: none) is of the one pipeline. Failures of pipelines are
- * logged here; `err` is then clear and only the code returned. */
+ * `again` NULL: from the mark on. Failures of pipelines are logged here; `err`
+ * is then clear and only the code returned. */
 int sync_run(const struct arguments *args, const struct settings *s,
 	     const struct pipeline_settings *const *pipelines, size_t n,
-	     const struct replay *replay, struct error *err);
+	     const struct sync_again *again, struct error *err);
 
 #endif

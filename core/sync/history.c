@@ -144,13 +144,15 @@ static json_t *history_seconds(int64_t us)
 static json_t *history_batch_json(const struct batch_record *b)
 {
 	return json_pack(
-		"{s:I, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+		"{s:I, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o,"
+		" s:o}",
 		"number", (json_int_t)b->number, "batch_id", b->batch_id,
 		"window", history_window(b->window_from, b->watermark),
 		"rows_read", (json_int_t)b->rows, "rows_inserted",
 		(json_int_t)b->inserted, "rows_updated", (json_int_t)b->updated,
 		"rows_unchanged", (json_int_t)b->unchanged, "rows_deleted",
-		(json_int_t)b->deleted, "read_seconds",
+		(json_int_t)b->deleted, "rows_dead_lettered",
+		(json_int_t)b->dead_lettered, "read_seconds",
 		history_seconds(b->read_us), "load_seconds",
 		history_seconds(b->load_us), "at", history_time(b->at), "error",
 		history_error(b->error_code, b->error_message));

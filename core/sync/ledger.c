@@ -58,6 +58,18 @@ void ledger_run_id(const struct pipeline_settings *p, const char *from,
 	strbuf_release(&sb);
 }
 
+void ledger_letters_id(const struct pipeline_settings *p, const char *attempt,
+		       char out[DIGEST_TEXT_SIZE])
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	ledger_add(&sb, p->name);
+	ledger_add(&sb, "dead letters");
+	ledger_add(&sb, attempt);
+	digest_hash_text(sb.data, sb.len, out);
+	strbuf_release(&sb);
+}
+
 void ledger_attempt_id(char out[DIGEST_TEXT_SIZE])
 {
 	snprintf(out, DIGEST_TEXT_SIZE, "%016" PRIx64 "%016" PRIx64,
@@ -112,7 +124,9 @@ static void ledger_attempt(struct attempt *a, const struct run_result *r,
 	a->started_at = r->attempt_us;
 	a->heartbeat_at = clock_now_us();
 	a->watermark_before = r->watermark_before;
-	a->watermark_after = r->watermark_after;
+	/* The source was not looked at past the mark: nobody may take this
+	 * attempt for one that has caught up with it. */
+	a->watermark_after = r->aside ? NULL : r->watermark_after;
 	a->guarantee = (char *)guarantee_name(r->guarantee);
 	a->guarantee_reason = r->guarantee_reason;
 	ledger_counts(a, r);

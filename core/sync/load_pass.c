@@ -4,11 +4,48 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/sync/dead_letter.h"
 #include "core/sync/gate.h"
 #include "core/sync/ledger.h"
+#include "core/sync/letter_replay.h"
 #include "core/sync/load.h"
 #include "core/sync/replay.h"
 #include "core/sync/run.h"
+
+bool run_moves_mark(const struct run *r)
+{
+	return !r->target.refresh && !r->options->replay &&
+	       !r->options->letters;
+}
+
+/* Rows are loaded that the mark's next place knows of: if that never comes to
+ * be, what was delivered has to be known all the same. */
+char *run_mark_standing(const struct run *r, const char *delivered)
+{
+	const char *stands = r->checkpoint.watermark;
+	struct error ignored = ERROR_INIT;
+	struct watermark mark;
+	const char *before;
+	char *text;
+
+	if (!delivered || r->p->strategy == STRATEGY_XMIN)
+		return xstrdup(stands);
+	watermark_init(&mark);
+	if (!stands || watermark_from_text(&mark, stands, &ignored)) {
+		mark.strategy = r->p->strategy;
+		mark.column = xstrdup(r->p->mark_column);
+	}
+	before = watermark_delivered(&mark);
+	if (!before || strcmp(before, delivered) != 0) {
+		if (!mark.pending)
+			mark.pending = json_object();
+		json_object_set_new(mark.pending, "delivered",
+				    json_string(delivered));
+	}
+	text = watermark_to_text(&mark);
+	watermark_release(&mark);
+	return text;
+}
 
 /* Of a transactional destination who made the batch is enough, and spares
  * hashing every row. */
@@ -48,13 +85,14 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 	checkpoint_init(next);
 	free(r->window_to);
 	r->window_to = watermark_to_text(&mark);
-	if (r->options->replay) {
+	next->delivered = xstrdup(
+		r->options->replay ? r->delivered : watermark_delivered(&mark));
+	if (r->options->replay)
 		next->watermark = xstrdup(r->checkpoint.watermark);
-		next->delivered = xstrdup(r->delivered);
-	} else {
+	else if (r->options->letters)
+		next->watermark = run_mark_standing(r, next->delivered);
+	else
 		next->watermark = xstrdup(r->window_to);
-		next->delivered = xstrdup(watermark_delivered(&mark));
-	}
 	watermark_release(&mark);
 	next->fence = r->target.writer.fence ? r->target.writer.fence
 					     : r->checkpoint.fence;
@@ -66,7 +104,7 @@ static struct batch_record run_batch_record(struct run *r,
 					    const struct read_batch *rb,
 					    const struct checkpoint *next,
 					    const struct load_counts *counts,
-					    int64_t load_us)
+					    int64_t dead, int64_t load_us)
 {
 	return (struct batch_record){
 		.attempt_id = r->out->attempt_id,
@@ -80,6 +118,7 @@ static struct batch_record run_batch_record(struct run *r,
 		.updated = counts->updated,
 		.unchanged = counts->unchanged,
 		.deleted = counts->deleted,
+		.dead_lettered = dead,
 		.read_us = rb->read_us,
 		.load_us = load_us,
 		.at = clock_now_us(),
@@ -89,18 +128,20 @@ static struct batch_record run_batch_record(struct run *r,
 /* The batch is durable: mirror the mark, count, remember. Takes `next`. */
 static int run_loaded(struct run *r, const struct read_batch *rb,
 		      struct checkpoint *next, const struct load_counts *counts,
-		      int64_t load_us, struct error *err)
+		      int64_t dead, int64_t load_us, struct error *err)
 {
 	struct batch_record record =
-		run_batch_record(r, rb, next, counts, load_us);
+		run_batch_record(r, rb, next, counts, dead, load_us);
 	const char *mark = r->options->replay ? NULL : next->watermark;
 	int rc;
 
-	run_result_count(r->out, &rb->batch, counts);
+	run_result_count(r->out, &rb->batch, counts, dead);
 	r->out->last_batch_us = load_us;
 	if (!r->target.refresh && !r->options->replay)
 		run_set_text(&r->out->watermark_after, next->watermark);
 	rc = ledger_batch(r->store, r->out, &record, mark, err);
+	if (!rc)
+		rc = letters_loaded(r, &rb->batch, err);
 	checkpoint_release(&r->checkpoint);
 	r->checkpoint = *next;
 	checkpoint_init(next);
@@ -115,7 +156,7 @@ static void run_refused(struct run *r, const struct read_batch *rb,
 {
 	const struct load_counts none = { 0, 0, 0, 0 };
 	struct batch_record record =
-		run_batch_record(r, rb, next, &none, load_us);
+		run_batch_record(r, rb, next, &none, 0, load_us);
 	struct error ignored = ERROR_INIT;
 
 	record.error_code = (char *)error_code_name(err->code);
@@ -126,12 +167,19 @@ static void run_refused(struct run *r, const struct read_batch *rb,
 /* Nothing of a refresh lasts before its end, and a replay begins its window
  * again: a batch of them is no progress. */
 static int run_load_batch(struct run *r, const struct batch *b,
-			  const struct checkpoint *next,
-			  struct load_counts *counts, struct error *err)
+			  struct checkpoint *next, struct load_counts *counts,
+			  int64_t *dead, struct error *err)
 {
-	return load_batch(r->destination, b, next,
-			  !r->target.refresh && !r->options->replay, r->tries,
-			  counts, err);
+	struct error why = ERROR_INIT;
+	int rc = load_batch(r->destination, b, next, run_moves_mark(r),
+			    r->tries, counts, &why);
+
+	if (rc == -ERROR_DATA && b->n_rows &&
+	    (r->p->bad_rows.keep || r->options->letters))
+		return dead_letter_load(r, b, next, &why, counts, dead, err);
+	if (rc)
+		*err = why;
+	return rc;
 }
 
 static int run_load(struct run *r, const struct read_batch *rb,
@@ -139,7 +187,7 @@ static int run_load(struct run *r, const struct read_batch *rb,
 {
 	struct load_counts counts = { 0, 0, 0, 0 };
 	struct checkpoint next;
-	int64_t begun = clock_monotonic_us(), load_us;
+	int64_t begun = clock_monotonic_us(), load_us, dead = 0;
 	int rc;
 
 	run_checkpoint(r, &rb->batch, &next);
@@ -147,12 +195,12 @@ static int run_load(struct run *r, const struct read_batch *rb,
 	if (!rc)
 		rc = window_check_next(&r->window, rb->batch.n_rows, err);
 	if (!rc)
-		rc = run_load_batch(r, &rb->batch, &next, &counts, err);
+		rc = run_load_batch(r, &rb->batch, &next, &counts, &dead, err);
 	load_us = clock_monotonic_us() - begun;
 	if (rc)
 		run_refused(r, rb, &next, load_us, err);
 	else
-		rc = run_loaded(r, rb, &next, &counts, load_us, err);
+		rc = run_loaded(r, rb, &next, &counts, dead, load_us, err);
 	checkpoint_release(&next);
 	return rc;
 }
@@ -164,6 +212,7 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 {
 	struct load_counts counts = { 0, 0, 0, 0 };
 	struct checkpoint next;
+	int64_t dead = 0;
 	bool moved;
 	int rc = window_check_end(&r->window, err);
 
@@ -173,6 +222,8 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 	r->out->progress = 1;
 	if (r->options->replay)
 		return 0;
+	if (r->options->letters)
+		return letter_replay_end(r, err);
 	run_checkpoint(r, &rb->batch, &next);
 	moved = rb->batch.watermark.value || rb->batch.watermark.pending;
 	moved = moved && (!r->checkpoint.watermark ||
@@ -180,7 +231,9 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 	if (r->target.refresh)
 		rc = r->destination->ops->finish(r->destination, &next, err);
 	else if (moved)
-		rc = run_load_batch(r, &rb->batch, &next, &counts, err);
+		rc = run_load_batch(r, &rb->batch, &next, &counts, &dead, err);
+	if (!rc && r->target.refresh)
+		rc = letters_refreshed(r, err);
 	if (!rc && (moved || r->target.refresh)) {
 		run_set_text(&r->out->watermark_after, next.watermark);
 		if (r->store)

@@ -27,6 +27,9 @@ struct run_options {
 	bool full_refresh;
 	struct lease_terms lease;
 	const struct replay *replay; /* NULL: from the mark on */
+	/* Not NULL: nothing but the rows of these, of whichever pipeline, once
+	 * more by their keys. */
+	const struct dead_letter_list *letters;
 	/* Called from the writer thread after each batch and about ten times a
 	 * second while waiting; may be NULL. */
 	void (*progress)(const struct run_result *so_far, void *ctx);
@@ -45,6 +48,7 @@ struct run_result {
 	char *run_id, *attempt_id; /* of the last attempt */
 	bool located; /* the window's start, and so run_id, is known */
 	bool recorded; /* the ledger knows the attempt */
+	bool aside; /* rows of dead letters, not those past the mark */
 	/* Of the attempts before this one; below are the sums. */
 	struct run_counts earlier;
 	int64_t attempt_us; /* wall clock, when this one began */
@@ -67,9 +71,9 @@ void run_result_release(struct run_result *r);
 /* Rows that the pass's last batch says are held back: told in the log and in
  * the reason of the guarantee. */
 void run_result_hold(struct run_result *r, const struct batch *last);
-/* A batch that was loaded. */
+/* A batch that was loaded, but for its dead letters. */
 void run_result_count(struct run_result *r, const struct batch *b,
-		      const struct load_counts *counts);
+		      const struct load_counts *counts, int64_t dead);
 json_t *run_result_json(const struct run_result *r); /* new reference */
 
 /* Run once, with retries of transient errors; each retry opens both ends anew

@@ -36,7 +36,7 @@ void run_result_release(struct run_result *r)
 }
 
 void run_result_count(struct run_result *r, const struct batch *b,
-		      const struct load_counts *counts)
+		      const struct load_counts *counts, int64_t dead)
 {
 	r->batches++;
 	r->rows_read += (int64_t)b->n_rows;
@@ -45,6 +45,7 @@ void run_result_count(struct run_result *r, const struct batch *b,
 	r->rows_updated += counts->updated;
 	r->rows_unchanged += counts->unchanged;
 	r->rows_deleted += counts->deleted;
+	r->rows_dead_lettered += dead;
 	r->progress = b->progress;
 }
 

@@ -6,6 +6,7 @@
 #define TIDEMARK_CORE_SYNC_RUN_H
 
 #include "core/plugin/connector.h"
+#include "core/sync/letters.h"
 #include "core/sync/reader.h"
 #include "core/sync/try.h"
 #include "core/sync/window.h"
@@ -31,6 +32,8 @@ struct run {
 	json_t *identity;
 	bool again; /* a column has made every row new */
 	struct gate *gate;
+	struct letters letters;
+	struct strlist keys; /* of the letters that are replayed */
 	struct window window;
 	struct reader reader;
 	size_t rows; /* of the next batch */
@@ -46,6 +49,11 @@ struct run {
 void run_tick(void *ctx); /* a struct run */
 /* Replace `*dst` by a copy. */
 void run_set_text(char **dst, const char *src);
+/* Of a run from the mark on, whose batches last: no refresh, no replay. */
+bool run_moves_mark(const struct run *r);
+/* The mark as it stands at the destination, with `delivered` (NULL: unknown)
+ * as the highest that was; caller frees. NULL: no mark. */
+char *run_mark_standing(const struct run *r, const char *delivered);
 /* Load what the reader hands over until the pass ends. */
 int run_pass(struct run *r, struct error *err);
 

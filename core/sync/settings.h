@@ -30,6 +30,17 @@ struct gate_settings {
 	int64_t min_rows, max_rows; /* 0: off */
 };
 
+/* Rows that the destination refuses. */
+struct bad_row_settings {
+	bool keep; /* as dead letters; false: halt */
+	int64_t limit; /* of a run: rows, or */
+	int64_t share; /* parts per million of its rows; -1: rows are meant */
+};
+/* As the config says it, "100" or "0.1%": false on anything else. */
+bool bad_row_parse_limit(struct bad_row_settings *out, const char *text);
+/* So many of so many rows are allowed. */
+int64_t bad_row_allowed(const struct bad_row_settings *s, int64_t rows);
+
 struct pipeline_settings {
 	char *name;
 	int line; /* of the config, 0 for `copy` */
@@ -53,6 +64,7 @@ struct pipeline_settings {
 	struct drift_policy drift;
 	int64_t batch_rows, batch_bytes, batch_target_us;
 	struct gate_settings gate;
+	struct bad_row_settings bad_rows;
 	struct retry_policy retry;
 	struct breaker_policy breaker;
 	int64_t logic_version;

@@ -317,6 +317,7 @@ int settings_check_pipeline(struct option_context *ctx,
 		rc = settings_check_watermark(ctx, node, in);
 	if (!rc)
 		rc = settings_check_gate(ctx, node, &p->gate);
+	settings_default_bad_rows(in);
 	if (!rc && p->retry.backoff_us > p->retry.max_backoff_us)
 		rc = settings_fail(ctx, node, "retry.backoff",
 				   "is longer than retry.max_backoff");

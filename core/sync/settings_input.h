@@ -21,7 +21,11 @@ struct pipeline_input {
 	struct pipeline_settings p;
 	char *source_name, *destination_name;
 	char *lag;
+	bool bad_rows_said; /* how many are allowed */
 };
+
+/* on_bad_row.dead_letter.limit, if it is not said. */
+#define SETTINGS_BAD_ROWS "100"
 
 /* The parts of a file, in the order in which they are worked on. */
 struct settings_input {
@@ -57,6 +61,11 @@ int settings_check_connection(struct option_context *ctx,
 int settings_parse_limits(struct option_context *ctx,
 			  const struct option *option,
 			  const struct config_node *node, void *base);
+/* The key on_bad_row.dead_letter.limit, and what it is if left out. */
+int settings_parse_bad_rows(struct option_context *ctx,
+			    const struct option *option,
+			    const struct config_node *node, void *base);
+void settings_default_bad_rows(struct pipeline_input *in);
 void settings_release_gate(struct gate_settings *gate);
 int settings_check_gate(struct option_context *ctx,
 			const struct config_node *node,

@@ -60,9 +60,12 @@ static const struct option dead_letter_options[] = {
 	{ .name = "limit",
 	  .type = OPTION_TEXT,
 	  .flags = OPTION_OR_COUNT,
-	  .default_text = "100",
+	  .default_text = SETTINGS_BAD_ROWS,
 	  .expects = "a count or a share such as 0.1%",
-	  .doc = "Bad rows after which the run stops all the same." },
+	  .doc = "Bad rows that a run may have, or their share of the rows "
+		 "it has read so far; with more it ends with exit 5, and the "
+		 "mark stays before the batch.",
+	  .parse = settings_parse_bad_rows },
 	{ .name = NULL },
 };
 
@@ -71,13 +74,14 @@ const struct option on_bad_row_options[] = {
 	  .type = OPTION_TABLE,
 	  .flags = OPTION_REQUIRED,
 	  .table = dead_letter_options,
-	  .doc = "Keep bad rows aside." },
+	  .doc = "Keep bad rows aside in the state store, load the others and "
+		 "go on." },
 	{ .name = NULL },
 };
 
 const struct option_choice on_bad_row_choices[] = {
 	{ "halt", 0, false },
-	{ "dead_letter", 1, true },
+	{ "dead_letter", 1, false },
 	{ NULL, 0, false },
 };
 

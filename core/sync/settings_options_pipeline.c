@@ -318,12 +318,14 @@ const struct option pipeline_options[] = {
 		 "the run ends with exit 5." },
 	{ .name = "on_bad_row",
 	  .type = OPTION_CHOICE,
-	  .flags = OPTION_UNSUPPORTED,
+	  OPTION_FIELD(struct pipeline_input, p.bad_rows.keep),
 	  .default_text = "halt",
 	  .choices = on_bad_row_choices,
 	  .table = on_bad_row_options,
 	  .expects = "halt, dead_letter or {dead_letter: {limit: 100}}",
-	  .doc = "A row that the destination or the gate refuses." },
+	  .doc = "What becomes of a row that the destination refuses. One "
+		 "that the gate refuses, or that the source cannot deliver, "
+		 "ends the run in any case." },
 	{ .name = "pace",
 	  .type = OPTION_TABLE,
 	  .flags = OPTION_UNSUPPORTED,

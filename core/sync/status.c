@@ -189,6 +189,19 @@ static void status_lease(const struct pipeline_settings *p, struct store *store,
 		status_note(out, "state", &err);
 }
 
+static void status_letters(const struct pipeline_settings *p,
+			   struct store *store, struct status_result *out)
+{
+	struct error err = ERROR_INIT;
+
+	if (store && !store->ops->count_dead_letters(store, p->name,
+						     &out->letters, &err))
+		return;
+	out->letters = -1;
+	if (store)
+		status_note(out, "state", &err);
+}
+
 void status_pipeline(const struct pipeline_settings *p, struct store *store,
 		     struct status_result *out)
 {
@@ -201,6 +214,7 @@ void status_pipeline(const struct pipeline_settings *p, struct store *store,
 	status_mark(p, store, out);
 	caught_up_age = status_runs(p, store, out);
 	status_lease(p, store, out);
+	status_letters(p, store, out);
 	if (out->watermark)
 		status_lag_of(p, caught_up_age, out);
 }
@@ -264,7 +278,7 @@ json_t *status_result_json(const struct status_result *r)
 	for (size_t i = 0; i < r->notes.n; i++)
 		json_array_append_new(notes, json_string(r->notes.items[i]));
 	return json_pack(
-		"{s:s, s:o, s:s?, s:o, s:o, s:o, s:o, s:i, s:o}", "pipeline",
+		"{s:s, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o}", "pipeline",
 		r->pipeline->name, "watermark", mark ? mark : json_null(),
 		"from", r->from, "lag_seconds",
 		r->lag_us < 0
@@ -273,6 +287,8 @@ json_t *status_result_json(const struct status_result *r)
 		"last_run",
 		r->has_last ? status_last_json(&r->last) : json_null(), "lease",
 		r->leased ? lease_json(&r->lease) : json_null(), "breaker",
-		status_breaker_json(&r->breaker), "dead_letters", 0, "notes",
-		notes);
+		status_breaker_json(&r->breaker), "dead_letters",
+		r->letters < 0 ? json_null()
+			       : json_integer((json_int_t)r->letters),
+		"notes", notes);
 }

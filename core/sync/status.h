@@ -19,6 +19,7 @@ struct status_result {
 	struct lease lease;
 	bool leased;
 	struct breaker breaker;
+	int64_t letters; /* dead letters that are open; -1: not known */
 	struct strlist notes; /* what could not be reached, and why */
 };
 

@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/sync/gate.h"
 #include "core/sync/ledger.h"
+#include "core/sync/letter_replay.h"
 #include "core/sync/opening.h"
 #include "core/sync/replay.h"
 #include "core/sync/run.h"
@@ -40,6 +41,8 @@ static void run_release(struct run *r)
 {
 	reader_stop(&r->reader);
 	gate_free(r->gate);
+	letters_release(&r->letters);
+	strlist_release(&r->keys);
 	if (r->destination)
 		r->destination->ops->close(r->destination);
 	if (r->source)
@@ -207,7 +210,10 @@ static int run_record(struct run *r, struct error *err)
 		run_set_text(&r->out->watermark_before,
 			     r->checkpoint.watermark);
 		run_set_text(&r->out->watermark_after, r->checkpoint.watermark);
-		ledger_run_id(r->p, r->checkpoint.watermark, id);
+		if (r->options->letters)
+			ledger_letters_id(r->p, r->out->attempt_id, id);
+		else
+			ledger_run_id(r->p, r->checkpoint.watermark, id);
 		run_set_text(&r->out->run_id, id);
 		r->out->located = true;
 	}
@@ -228,6 +234,8 @@ static int run_locate(struct run *r, struct error *err)
 	lease_keeper_writer(r->keeper, &r->target.writer);
 	if (!rc)
 		rc = run_record(r, err);
+	if (!rc)
+		rc = letters_open(r, err);
 	if (!rc)
 		rc = ops->prepare(r->destination, &r->target, err);
 	if (rc)
@@ -271,7 +279,7 @@ static int run_open_window(struct run *r, struct error *err)
 {
 	window_init(&r->window, r->p, r->target.refresh,
 		    r->options->replay ? 0 : r->out->rows_read);
-	if (r->target.refresh || r->options->replay)
+	if (!run_moves_mark(r))
 		return 0;
 	return window_count(&r->window, &r->scan, r->destination, r->rows,
 			    run_tick, r, err);
@@ -309,6 +317,10 @@ static int run_sync(struct run *r, struct error *err)
 		rc = run_settle(r, err);
 	if (!rc && r->options->replay)
 		rc = replay_bound(r, err);
+	if (!rc && r->options->letters) {
+		r->scan.keys = &r->keys;
+		rc = letter_replay_keys(r, err);
+	}
 	r->scan.identity = r->identity;
 	if (!rc)
 		rc = run_open_window(r, err);

@@ -8,6 +8,8 @@ from workload import SOURCES
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODES = ("upsert", "append", "delete_insert", "replace")
+# Met only where rows are refused: test_crash_dead_letters.py.
+ELSEWHERE = {"piece_loaded", "letters_saved"}
 ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql")
 
 
@@ -21,7 +23,7 @@ def failpoints():
                                      path.read_text(encoding="utf-8")))
     header = (ROOT / "core/base/failpoint.h").read_text(encoding="utf-8")
     order = re.findall(r"[a-z_]+", header.split("The names are API:")[1])
-    return sorted(called, key=order.index)
+    return sorted(called - ELSEWHERE, key=order.index)
 
 
 def is_met(names, name, mode, engine):

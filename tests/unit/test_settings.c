@@ -151,6 +151,41 @@ static void test_other_values(void **state)
 	settings_release(&s);
 }
 
+static void test_bad_rows(void **state)
+{
+	static const struct {
+		const char *text;
+		bool keep;
+		int64_t limit, share;
+	} cases[] = {
+		{ "halt", false, 100, -1 },
+		{ "dead_letter", true, 100, -1 },
+		{ "{dead_letter: }", true, 100, -1 },
+		{ "{dead_letter: {limit: 0}}", true, 0, -1 },
+		{ "{dead_letter: {limit: 2_000}}", true, 2000, -1 },
+		{ "{dead_letter: {limit: 0.1%}}", true, 0, 1000 },
+		{ "{dead_letter: {limit: 100%}}", true, 0, 1000000 },
+		{ "{dead_letter: {limit: \"0.0001%\"}}", true, 0, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char *text = xstrfmt(PIPELINE "    watermark: {strategy: "
+					      "xmin}\n    on_bad_row: %s\n",
+				     cases[i].text);
+		struct settings s = load(text);
+		const struct bad_row_settings *b = &s.pipelines[0].bad_rows;
+
+		assert_int_equal(b->keep, cases[i].keep);
+		assert_int_equal(b->limit, cases[i].limit);
+		assert_int_equal(b->share, cases[i].share);
+		assert_int_equal(bad_row_allowed(b, 3000000),
+				 b->share < 0 ? b->limit : 3 * b->share);
+		settings_release(&s);
+		free(text);
+	}
+}
+
 static void test_append_may_deliver(void **state)
 {
 	struct settings s = load(PIPELINE "    watermark: {strategy: xmin, "
@@ -301,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_everything_written_out),
 		cmocka_unit_test(test_other_values),
+		cmocka_unit_test(test_bad_rows),
 		cmocka_unit_test(test_append_may_deliver),
 		cmocka_unit_test(test_merged_defaults),
 		cmocka_unit_test(test_default_lag_of_no_strategy),

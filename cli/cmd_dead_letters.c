@@ -1,0 +1,276 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/config.h"
+#include "cli/output.h"
+#include "cli/sync_run.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/nearest.h"
+#include "core/sync/letter_desk.h"
+#include "core/sync/letters.h"
+
+static void letters_add_row(struct output_table *t, const struct dead_letter *l)
+{
+	char attempts[24], created[CLOCK_TEXT_SIZE];
+	const char *cells[] = { l->id,		 l->pipeline, l->key,
+				l->category,	 attempts,    created,
+				l->error_message };
+
+	snprintf(attempts, sizeof(attempts), "%" PRId64, l->attempts);
+	clock_format_utc(l->created_at, created);
+	output_table_row(t, cells);
+}
+
+static void letters_print(const struct dead_letter_list *list)
+{
+	static const struct output_column columns[] = {
+		{ "ID", false },      { "PIPELINE", false },
+		{ "KEY", false },     { "CATEGORY", false },
+		{ "ATTEMPTS", true }, { "SINCE", false },
+		{ "ERROR", false },
+	};
+	struct output_table *t = output_table_new(columns, ARRAY_SIZE(columns));
+
+	for (size_t i = 0; i < list->n; i++)
+		letters_add_row(t, &list->items[i]);
+	output_table_print(t);
+	output_table_free(t);
+}
+
+static void letters_print_json(const struct dead_letter_list *list, bool rows)
+{
+	json_t *json = json_array();
+
+	for (size_t i = 0; i < list->n; i++)
+		json_array_append_new(json, letter_json(&list->items[i], rows));
+	output_json(json_pack("{s:o}", "dead_letters", json), false);
+}
+
+/* The operands behind the action, and --pipeline. */
+static void letters_words(const struct arguments *args, bool pipelines,
+			  struct strlist *names, struct strlist *ids)
+{
+	const char *pipeline = arguments_text(args, "pipeline");
+
+	for (size_t i = 1; i < args->operands.n; i++)
+		strlist_add(pipelines ? names : ids, args->operands.items[i]);
+	if (pipeline)
+		strlist_add(names, pipeline);
+}
+
+static int letters_list(const struct arguments *args, const struct settings *s,
+			struct error *err)
+{
+	struct strlist names = STRLIST_INIT, ids = STRLIST_INIT;
+	const struct letter_wish wish = {
+		.pipelines = &names,
+		.ids = &ids,
+		.limit = arguments_number(args, "limit"),
+	};
+	struct dead_letter_list list = { NULL, 0, 0 };
+	int code;
+
+	letters_words(args, true, &names, &ids);
+	code = letter_desk_find(&list, s, &wish, err);
+	if (!code && arguments_has(args, "json"))
+		letters_print_json(&list, false);
+	else if (!code)
+		letters_print(&list);
+	dead_letter_list_release(&list);
+	strlist_release(&names);
+	strlist_release(&ids);
+	return code;
+}
+
+/* Those that are named, each of which must be there. */
+static int letters_named(const struct arguments *args, const struct settings *s,
+			 bool rows, struct dead_letter_list *out,
+			 struct error *err)
+{
+	struct strlist names = STRLIST_INIT, ids = STRLIST_INIT;
+	const struct letter_wish wish = {
+		.pipelines = &names,
+		.ids = &ids,
+		.rows = rows,
+		.some = true,
+	};
+	int code = 0;
+
+	letters_words(args, false, &names, &ids);
+	if (!names.n && !ids.n)
+		code = error_set(err, ERROR_CONFIG,
+				 "dead-letters %s needs an ID, or --pipeline "
+				 "for all of one; \"tidemark dead-letters "
+				 "list\" shows them",
+				 args->operands.items[0]);
+	if (!code)
+		code = letter_desk_find(out, s, &wish, err);
+	strlist_release(&names);
+	strlist_release(&ids);
+	return code;
+}
+
+static char *letters_pretty(const char *json)
+{
+	json_t *value = json_loads(json, JSON_ALLOW_NUL, NULL);
+	char *dumped = value ? json_dumps(value, JSON_INDENT(2)) : NULL;
+	char *text = xstrdup(dumped ? dumped : json);
+
+	free(dumped);
+	json_decref(value);
+	return text;
+}
+
+static void letters_print_one(const struct dead_letter *l)
+{
+	char *row = letters_pretty(l->row);
+	char created[CLOCK_TEXT_SIZE], updated[CLOCK_TEXT_SIZE];
+
+	clock_format_utc(l->created_at, created);
+	clock_format_utc(l->updated_at, updated);
+	output_line("dead letter %s of pipeline %s", l->id, l->pipeline);
+	output_line("key:     %s", l->key);
+	output_line("error:   %s%s%s%s (%s)", l->error_message,
+		    *l->server_code ? " [" : "", l->server_code,
+		    *l->server_code ? "]" : "", l->category);
+	output_line("refused: %" PRId64 " times, first %s, last %s",
+		    l->attempts, created, updated);
+	output_line("run:     %s, attempt %s, batch %s", l->run_id,
+		    l->attempt_id, l->batch_id);
+	output_text(l->truncated ? "row (long values are cut):\n" : "row:\n");
+	output_text(row);
+	output_text("\n");
+	free(row);
+}
+
+static int letters_show(const struct arguments *args, const struct settings *s,
+			struct error *err)
+{
+	struct dead_letter_list list = { NULL, 0, 0 };
+	int code = letters_named(args, s, true, &list, err);
+
+	if (!code && arguments_has(args, "json"))
+		letters_print_json(&list, true);
+	for (size_t i = 0; !code && !arguments_has(args, "json") && i < list.n;
+	     i++)
+		letters_print_one(&list.items[i]);
+	dead_letter_list_release(&list);
+	return code;
+}
+
+static int letters_discard(const struct arguments *args,
+			   const struct settings *s, struct error *err)
+{
+	struct dead_letter_list list = { NULL, 0, 0 };
+	int code = letters_named(args, s, false, &list, err);
+
+	if (!code)
+		code = letter_desk_discard(s, &list, err);
+	if (!code && arguments_has(args, "json")) {
+		letters_print_json(&list, false);
+	} else if (!code) {
+		for (size_t i = 0; i < list.n; i++)
+			output_line("%s discarded: row %s of %s stays away "
+				    "until it changes at the source",
+				    list.items[i].id, list.items[i].key,
+				    list.items[i].pipeline);
+	}
+	dead_letter_list_release(&list);
+	return code;
+}
+
+static int letters_replay(const struct arguments *args,
+			  const struct settings *s, struct error *err)
+{
+	struct dead_letter_list list = { NULL, 0, 0 };
+	const struct sync_again again = { .letters = &list };
+	const struct pipeline_settings **pipelines = NULL;
+	size_t n = 0;
+	int code = letters_named(args, s, false, &list, err);
+
+	if (!code)
+		code = letter_desk_pipelines(s, &list, &pipelines, &n, err);
+	if (!code)
+		code = sync_run(args, s, pipelines, n, &again, err);
+	free((void *)pipelines);
+	dead_letter_list_release(&list);
+	return code;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(const struct arguments *args, const struct settings *s,
+		   struct error *err);
+} letters_actions[] = {
+	{ "list", letters_list },
+	{ "show", letters_show },
+	{ "replay", letters_replay },
+	{ "discard", letters_discard },
+};
+
+static int letters_unknown(const char *word, struct error *err)
+{
+	const char *names[ARRAY_SIZE(letters_actions)], *near;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		names[i] = letters_actions[i].name;
+	near = nearest_name(word, names, ARRAY_SIZE(names));
+	error_set(err, ERROR_CONFIG,
+		  "dead-letters does not know \"%s\"; it takes list, show, "
+		  "replay or discard",
+		  word);
+	if (near)
+		error_hint(err, "(did you mean \"%s\"?)", near);
+	return -(int)err->code;
+}
+
+static int letters_run(const struct arguments *args, struct error *err)
+{
+	const char *word = args->operands.n ? args->operands.items[0] : "list";
+	struct settings s;
+	size_t i = 0;
+	int code;
+
+	while (i < ARRAY_SIZE(letters_actions) &&
+	       strcmp(letters_actions[i].name, word) != 0)
+		i++;
+	if (i == ARRAY_SIZE(letters_actions))
+		return letters_unknown(word, err);
+	code = config_load(args, &s, err);
+	if (code)
+		return code;
+	code = letters_actions[i].run(args, &s, err);
+	settings_release(&s);
+	return code;
+}
+
+static const struct flag letters_flags[] = {
+	{ "pipeline", 0, FLAG_TEXT, "PIPELINE", "the letters of this one" },
+	{ "limit", 0, FLAG_COUNT, "N", "list: the newest N (default: all)" },
+	{ "wait", 0, FLAG_DURATION, "DURATION",
+	  "replay: for a run of the pipeline to end" },
+	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
+};
+
+const struct command command_dead_letters = {
+	.name = "dead-letters",
+	.operands = "[list [PIPELINE...] | show ID | replay ID... | "
+		    "discard ID...]",
+	.max_operands = OPERANDS_ANY,
+	.summary = "rows that the destination refused, kept aside",
+	.details = "Under on_bad_row: dead_letter they are kept while the "
+		   "others are loaded. replay\nreads each from the source by "
+		   "its key, as it is today, and loads it: one that goes\nin, "
+		   "or is not there any more, leaves the list, one that is "
+		   "refused again stays on\nit (exit 5). A row that was mended "
+		   "at the source and is loaded by a run leaves the\nlist by "
+		   "itself. discard only forgets the letter: the row stays "
+		   "away until it changes\nat the source.",
+	.example = "tidemark dead-letters replay --pipeline orders",
+	.flags = letters_flags,
+	.run = letters_run,
+};

@@ -1,0 +1,80 @@
+"""Die while a batch with bad rows is loaded in pieces, or between its letters
+and its mark: no row is lost, none is doubled, none is both."""
+
+import pytest
+
+import oracle
+import poison
+import workload
+from bench import EXIT_OK, sync_items
+from failpoints import ENGINES
+
+ROWS, BAD = 120, (7, 8, 70)
+
+
+def ids(end, table):
+    return sorted(row[0] for row in end.rows(table, {"id": "int"}))
+
+
+def letters(tidemark):
+    found = tidemark("dead-letters", "list", "--json").expect(EXIT_OK)
+    return sorted(each["key"]["id"] for each in found.json()["dead_letters"])
+
+
+@pytest.fixture
+def victim(tidemark_failpoints, source, make_destination):
+    def make(engine, mode):
+        destination = make_destination(engine)
+        workload.create_items(source, rows=2)
+        source.execute("UPDATE items SET amount = 1")
+        sync_items(tidemark_failpoints, source, destination, "timestamp", mode,
+                   on_bad_row="dead_letter", batch={"rows": 50},
+                   retry={"attempts": 2, "backoff": "5ms"})
+        tidemark_failpoints.run()
+        table = f"{destination.schema}.items"
+        raw = destination.raw(table) if mode == "append" else table
+        poison.refuse_below_zero(destination, raw)
+        workload.fill_items(source, 3, ROWS)
+        source.execute("UPDATE items SET amount = 1 WHERE amount IS NULL",
+                       "UPDATE items SET quantity = -1, amount = NULL "
+                       f"WHERE id IN {BAD}")
+        return destination, table, raw
+    return make
+
+
+# Between pieces early and late, before and after the mark's move.
+DEATHS = ("piece_loaded=kill@1", "piece_loaded=kill@5", "letters_saved=kill@1",
+          "commit_sent=kill@3", "after_watermark=kill@4",
+          "letters_saved=kill@2")
+
+
+def cases():
+    """Deaths and engines pairwise, modes taking turns."""
+    modes = ("upsert", "append", "delete_insert")
+    return [(death, engine, modes[(i + k) % 3])
+            for i, death in enumerate(DEATHS)
+            for k, engine in enumerate(ENGINES)
+            if engine == "sqlite" or (i + k) % 3 == 0]
+
+
+@pytest.mark.parametrize("death,engine,mode", cases())
+def test_killed_on_the_way(victim, tidemark_failpoints, source, death, engine,
+                           mode):
+    tidemark = tidemark_failpoints
+    destination, table, raw = victim(engine, mode)
+    assert tidemark.killed(failpoints=death)
+    result = tidemark.run().pipeline()
+    assert result["outcome"] == "caught_up"
+    assert letters(tidemark) == sorted(BAD)
+    assert ids(destination, table) == [n for n in range(1, ROWS + 1)
+                                       if n not in BAD]
+    if mode == "append":
+        rows = destination.rows(raw, oracle.ITEMS)
+        assert len(rows) == len(set(rows)), "a version was appended twice"
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    poison.mend(source, f"id IN {BAD}")
+    workload.settle(source)
+    tidemark.run()
+    assert letters(tidemark) == []
+    oracle.check_equal(source, destination, "items", table, oracle.ITEMS,
+                       pipeline="items")

@@ -1,0 +1,338 @@
+"""Bad rows under on_bad_row: dead_letter: kept aside and named, the others
+loaded, and loaded when they are mended."""
+
+import os
+
+import pytest
+
+import oracle
+import poison
+import workload
+from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_OK, EXIT_STATE, items_settings,
+                   sync_items, written)
+from state import StateStore
+
+ENGINES = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
+every_engine = pytest.mark.parametrize("engine", ENGINES)
+BAD = (3, 60, 61, 137, 200)
+
+
+def check(source, destination):
+    oracle.check_equal(source, destination, "items",
+                       f"{destination.schema}.items", oracle.ITEMS,
+                       pipeline="items")
+
+
+def ids(destination):
+    return sorted(row[0] for row in destination.rows(
+        f"{destination.schema}.items", {"id": "int"}))
+
+
+def letters(tidemark, *args):
+    return tidemark("dead-letters", *(args or ("list",)), "--json").expect(
+        EXIT_OK).json()["dead_letters"]
+
+
+def open_letters(tidemark):
+    return tidemark("status", "--json").expect(EXIT_OK).pipeline()[
+        "dead_letters"]
+
+
+@pytest.fixture
+def target(tidemark, make_source, make_destination):
+    """A pipeline whose target refuses some rows, with two good ones in it."""
+    def make(engine, mode="upsert", limit=None, kind="postgres",
+             strategy="timestamp", **settings):
+        source, destination = make_source(kind), make_destination(engine)
+        workload.create_items(source, rows=2)
+        source.execute("UPDATE items SET amount = 1")
+        on_bad_row = ("dead_letter" if limit is None
+                      else {"dead_letter": {"limit": limit}})
+        settings.setdefault("batch", {"rows": 100})
+        sync_items(tidemark, source, destination, strategy, mode,
+                   on_bad_row=on_bad_row, **settings)
+        tidemark.run()
+        table = f"{destination.schema}.items"
+        poison.refuse_below_zero(
+            destination, destination.raw(table) if mode == "append" else table)
+        if kind != "postgres":
+            source.execute("ALTER TABLE items AUTO_INCREMENT = 3")
+        workload.fill_items(source, 3, 200)
+        source.execute("UPDATE items SET amount = 1 WHERE amount IS NULL")
+        return source, destination
+    return make
+
+
+def poison_some(source, bad=BAD):
+    poison.poison(source, f"id IN ({', '.join(map(str, bad))})")
+    workload.settle(source)
+
+
+@every_engine
+@pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
+@pytest.mark.thinned(2)
+def test_bad_rows_are_kept_and_mended(tidemark, target, engine, mode):
+    source, destination = target(engine, mode)
+    poison_some(source)
+    done = tidemark.run()
+    result = done.pipeline()
+    assert result["outcome"] == "caught_up" and result["error"] is None
+    assert result["rows_dead_lettered"] == len(BAD)
+    assert "5 rows were refused" in done.err and "dead-letters list" in done.err
+    assert ids(destination) == [n for n in range(1, 201) if n not in BAD]
+    found = letters(tidemark)
+    assert {letter["key"]["id"] for letter in found} == set(BAD)
+    for letter in found:
+        assert poison.REASON[engine] in letter["error"]["message"], letter
+        assert letter["pipeline"] == "items" and letter["attempts"] == 1
+        assert letter["category"] == "permanent"
+        assert letter["next_try_at"] is None and letter["created_at"]
+        assert letter["run_id"] == result["run_id"]
+        assert letter["attempt_id"] == result["attempt_id"]
+        assert "row" not in letter
+    shown, = letters(tidemark, "show", found[0]["id"])
+    assert shown["row"]["id"] == found[0]["key"]["id"]
+    assert shown["row"]["quantity"] == -1 and shown["row"]["amount"] is None
+    assert open_letters(tidemark) == len(BAD)
+    # Nothing new: nothing is read, nothing changes.
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    assert letters(tidemark) == found
+    poison.mend(source, f"id IN {BAD}")
+    workload.settle(source)
+    assert written(tidemark.run().pipeline()) == len(BAD)
+    assert letters(tidemark) == [] and open_letters(tidemark) == 0
+    check(source, destination)
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+@pytest.mark.parametrize("limit,passes", [
+    (5, True), (4, False), ("2.6%", True), ("2.4%", False), (0, False)])
+def test_limit(tidemark, target, limit, passes):
+    """Over it the run halts before the batch, and says which rows."""
+    source, destination = target("sqlite", limit=limit, batch={"rows": 1000})
+    poison_some(source)
+    result = tidemark.run(expect=EXIT_OK if passes else EXIT_DATA).pipeline()
+    if passes:
+        assert result["rows_dead_lettered"] == len(BAD)
+        return
+    assert result["error"]["code"] == "data"
+    message = result["error"]["message"]
+    for word in (str(limit), "id=3: ", "CHECK", "dead-letters list items",
+                 "refuses 5 rows"):
+        assert word in message, message
+    assert result["watermark_after"] == result["watermark_before"]
+    assert len(letters(tidemark)) == len(BAD)
+    tidemark.run(expect=EXIT_DATA)
+    assert {letter["attempts"] for letter in letters(tidemark)} == {2}
+    poison.mend(source, "quantity < 0")
+    tidemark.run()
+    assert letters(tidemark) == []
+    check(source, destination)
+
+
+def test_halt_is_the_default(tidemark, target):
+    source, destination = target("postgres")
+    poison_some(source)
+    del tidemark.pipelines["items"]["on_bad_row"]
+    tidemark.write_config()
+    result = tidemark.run(expect=EXIT_DATA).pipeline()
+    assert "quantity_not_below_zero" in result["error"]["message"]
+    assert letters(tidemark) == []
+
+
+@pytest.mark.parametrize("engine", ("postgres", "mariadb", "sqlite"))
+def test_a_refresh_renews_the_letters(tidemark, target, engine):
+    """Built beside, the new table has no constraint of the old one's: its
+    rows go in, and what was a letter is none any more."""
+    source, destination = target(engine)
+    poison_some(source)
+    tidemark.run()
+    assert len(letters(tidemark)) == len(BAD)
+    tidemark.run("--full-refresh")
+    if ids(destination) == list(range(1, 201)):
+        assert letters(tidemark) == []
+    else:
+        assert len(letters(tidemark)) == len(BAD)
+
+
+def test_discard(tidemark, target):
+    source, destination = target("sqlite")
+    poison_some(source)
+    tidemark.run()
+    found = letters(tidemark)
+    unknown = tidemark("dead-letters", "discard", found[0]["id"], "0badc0de")
+    unknown.expect(EXIT_CONFIG)
+    assert "0badc0de" in unknown.err and len(letters(tidemark)) == len(BAD)
+    gone = tidemark("dead-letters", "discard", found[0]["id"], "--json")
+    assert [each["id"] for each in gone.expect(EXIT_OK).json()["dead_letters"]
+            ] == [found[0]["id"]]
+    assert letters(tidemark) == found[1:]
+    done = tidemark("dead-letters", "discard", "--pipeline", "items")
+    assert "stays away" in done.expect(EXIT_OK).out
+    assert letters(tidemark) == []
+    again = tidemark("dead-letters", "discard", "--pipeline", "items")
+    assert "no dead letters" in again.expect(EXIT_CONFIG).err
+    # They stay away until they change.
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    assert not set(BAD) & set(ids(destination))
+
+
+def test_what_is_asked_for_must_be_there(tidemark, target):
+    target("sqlite")
+    assert letters(tidemark, "list", "items") == []
+    for args, word in ((("list", "itmes"), '"items"'),
+                       (("list", "--pipeline", "itmes"), '"items"'),
+                       (("show", "0badc0de"), "0badc0de"),
+                       (("replay", "0badc0de"), "0badc0de"),
+                       (("replay", "--pipeline", "items"), "no dead letters"),
+                       (("replay",), "needs an ID"),
+                       (("discart", "x"), '"discard"')):
+        done = tidemark("dead-letters", *args).expect(EXIT_CONFIG)
+        assert word in done.err and not done.out, done
+
+
+def test_large_rows_are_cut(tidemark, target):
+    """A letter keeps the beginning of what is too large for the store."""
+    source, destination = target("postgres")
+    source.execute("UPDATE items SET name = repeat('ä', 3000000), "
+                   "payload = decode(repeat('00ff', 500000), 'hex') "
+                   "WHERE id = 60")
+    poison_some(source, (60,))
+    tidemark.run()
+    (letter,) = letters(tidemark)
+    (shown,) = letters(tidemark, "show", letter["id"])
+    assert shown["truncated"] and shown["row"]["quantity"] == -1
+    assert set(shown["row"]["name"]) == {"ä"}
+    assert 1000 < len(shown["row"]["name"]) < 1000000
+    assert shown["row"]["payload"].startswith("\\x00ff")
+    assert "\nrow (long values are cut):" in tidemark(
+        "dead-letters", "show", letter["id"]).expect(EXIT_OK).out
+
+
+def test_letters_are_not_pruned(tidemark, target):
+    source, destination = target("sqlite")
+    poison_some(source)
+    tidemark.top["state"] = {"url": tidemark.top["state"], "keep": "1s"}
+    tidemark.write_config()
+    tidemark.run()
+    workload.settle(source)
+    tidemark.run()
+    assert len(letters(tidemark)) == len(BAD)
+
+
+SOURCES = (("postgres", "timestamp"), ("postgres", "xmin"),
+           ("postgres", "sequence"), ("mariadb", "timestamp"),
+           ("mysql", "sequence"))
+
+
+def replay(tidemark, *args, expect=EXIT_OK):
+    return tidemark("dead-letters", "replay", *args, "--json").expect(expect)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind,strategy", SOURCES)
+@pytest.mark.thinned(3)
+def test_replay_loads_todays_version(tidemark, target, engine, kind, strategy):
+    """Mended without a new mark, so that no run would see them; one is gone
+    from the source, one is still bad."""
+    source, destination = target(engine, kind=kind, strategy=strategy)
+    poison_some(source)
+    tidemark.run()
+    before = tidemark.run().pipeline()["watermark_after"]
+    source.execute("UPDATE items SET quantity = 7, amount = 7, name = 'today' "
+                   "WHERE id IN (3, 60, 61)", "DELETE FROM items WHERE id = 137")
+    by_id = {letter["key"]["id"]: letter["id"] for letter in letters(tidemark)}
+    one = replay(tidemark, by_id[3]).pipeline()
+    assert (one["rows_read"], one["rows_inserted"]) == (1, 1)
+    assert one["watermark_after"] == before, "the mark was moved"
+    assert len(letters(tidemark)) == 4
+    rest = replay(tidemark, "--pipeline", "items", expect=EXIT_DATA)
+    assert "137" in rest.err and "not at the source any more" in rest.err
+    result = rest.pipeline()
+    assert (result["rows_read"], result["rows_inserted"],
+            result["rows_dead_lettered"]) == (3, 2, 1)
+    assert "1 of 3 rows again" in result["error"]["message"]
+    (letter,) = letters(tidemark)
+    assert letter["key"]["id"] == 200 and letter["attempts"] == 2
+    poison.mend(source, "id = 200")
+    workload.settle(source)
+    replay(tidemark, letter["id"])
+    assert letters(tidemark) == [] and ids(destination) == [
+        n for n in range(1, 201) if n != 137]
+    tidemark.run()
+    check(source, destination)
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+def test_replay_never_brings_an_old_version(tidemark, target):
+    """A letter whose row has been loaded since, by whatever way: what is at
+    the destination stays."""
+    source, destination = target("sqlite")
+    poison_some(source, (60,))
+    tidemark.run()
+    kept = StateStore(tidemark).query("SELECT * FROM dead_letters")[0]
+    source.execute("UPDATE items SET quantity = 5, amount = 5, "
+                   "updated_at = now() WHERE id = 60")
+    workload.settle(source)
+    tidemark.run()
+    assert letters(tidemark) == []
+    values = ", ".join("NULL" if value is None else
+                       str(value) if isinstance(value, int) else
+                       "'" + value.replace("'", "''") + "'" for value in kept)
+    StateStore(tidemark).execute("INSERT INTO dead_letters VALUES ("
+                                 + values.replace("{", "{{").replace("}", "}}")
+                                 + ")")
+    result = replay(tidemark, kept[0]).pipeline()
+    assert (result["rows_read"], result["rows_unchanged"]) == (1, 1)
+    assert letters(tidemark) == []
+    check(source, destination)
+
+
+def test_replay_waits_its_turn(tidemark, target):
+    source, destination = target("sqlite")
+    poison_some(source, (60,))
+    tidemark.run()
+    poison.mend(source, "id = 60")
+    state = StateStore(tidemark)
+    # Held by this very process, which lives.
+    state.execute(f"UPDATE leases SET pid = {os.getpid()}, process = '', "
+                  "until = 4000000000000000")
+    busy = replay(tidemark, "--pipeline", "items", expect=EXIT_STATE)
+    assert busy.pipeline()["outcome"] == "busy"
+    assert len(letters(tidemark)) == 1
+    state.execute("UPDATE leases SET until = 0")
+    replay(tidemark, "--pipeline", "items")
+    assert letters(tidemark) == []
+
+
+def test_replay_refuses_mode_replace(tidemark, target):
+    source, destination = target("sqlite")
+    poison_some(source, (60,))
+    tidemark.run()
+    tidemark.pipelines["items"]["load"]["mode"] = "replace"
+    tidemark.write_config()
+    (letter,) = letters(tidemark)
+    done = tidemark("dead-letters", "replay", letter["id"])
+    assert "mode replace" in done.expect(EXIT_CONFIG).err
+    assert letters(tidemark) == [letter]
+    del tidemark.pipelines["items"]
+    tidemark.pipeline("others", **items_settings(source, destination,
+                                                 "timestamp"))
+    tidemark.write_config()
+    done = tidemark("dead-letters", "replay", letter["id"])
+    assert 'no pipeline "items"' in done.expect(EXIT_CONFIG).err
+    assert letters(tidemark, "list", "items") == [letter]
+
+
+def test_replay_is_no_catching_up(tidemark, target):
+    """`status` does not take it for a run that has seen all of the source."""
+    source, destination = target("sqlite")
+    poison_some(source, (60,))
+    tidemark.run()
+    lag = tidemark("status", "--json").pipeline()["lag_seconds"]
+    workload.settle(source)
+    poison.mend(source, "id = 60")
+    replay(tidemark, "--pipeline", "items")
+    assert tidemark("status", "--json").pipeline()["lag_seconds"] > lag
+    newest = tidemark("runs", "list", "--json").json()["runs"][0]
+    assert newest["attempts"][0]["rows_inserted"] == 1

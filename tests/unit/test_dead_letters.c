@@ -1,0 +1,272 @@
+/* Bad rows of a run, over engines in memory. */
+#include "unit.h"
+
+#include "core/base/log.h"
+#include "core/sync/pipeline.h"
+#include "tests/unit/fake_engines.h"
+
+extern const struct store_ops fake_store_ops;
+static struct store test_store = { &fake_store_ops };
+
+static struct connection test_end = {
+	.name = (char *)"fake",
+	.url = { .engine = (char *)"fake", .shown = (char *)"fake:" },
+};
+
+static struct pipeline_settings test_pipeline;
+
+static void test_begin(int64_t rows, const char *limit)
+{
+	fake_reset(rows);
+	test_pipeline = (struct pipeline_settings){
+		.name = (char *)"p",
+		.source = &test_end,
+		.destination = &test_end,
+		.source_table = (char *)"t",
+		.destination_table = (char *)"t",
+		.strategy = STRATEGY_SEQUENCE,
+		.mark_column = (char *)"id",
+		.time_zone = (char *)"auto",
+		.settle = true,
+		.mode = LOAD_UPSERT,
+		.batch_rows = 100,
+		.batch_bytes = 32 << 20,
+		.batch_target_us = 1,
+		.bad_rows = { .keep = true },
+		.retry = { .attempts = 3,
+			   .backoff_us = 1,
+			   .max_backoff_us = 2 },
+		.logic_version = 1,
+		.tenant = (char *)"",
+	};
+	assert_true(bad_row_parse_limit(&test_pipeline.bad_rows, limit));
+}
+
+static int test_run_with(struct store *store, struct run_result *out,
+			 const struct run_options *options)
+{
+	struct error err = ERROR_INIT;
+
+	return pipeline_run(&test_pipeline, store, options, out, &err);
+}
+
+static int test_run(struct run_result *out)
+{
+	const struct run_options options = { 0 };
+
+	return test_run_with(&test_store, out, &options);
+}
+
+static const struct fake_letter *find_letter(int64_t id)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "{\"id\":%d}", (int)id);
+	for (size_t i = 0; i < fake.n_letters; i++)
+		if (!strcmp(fake.letters[i].key, key))
+			return &fake.letters[i];
+	return NULL;
+}
+
+/* Every row is at the destination or a letter, none is both. */
+static void check_rows(int64_t n)
+{
+	for (int64_t id = 1; id <= n; id++) {
+		if (!fake.arrived[id] != fake.bad[id])
+			fail_msg("row %d arrived %d times", (int)id,
+				 fake.arrived[id]);
+		if (fake.bad[id] != (find_letter(id) != NULL))
+			fail_msg("row %d: letter missing or wrong", (int)id);
+	}
+}
+
+static void test_bad_rows_are_kept(void **state)
+{
+	static const int64_t bad[] = { 1, 100, 101, 555, 999, 1000 };
+	struct run_result r;
+
+	(void)state;
+	test_begin(1000, "6");
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		fake.bad[bad[i]] = true;
+	assert_int_equal(test_run(&r), 0);
+	assert_int_equal(r.outcome, OUTCOME_CAUGHT_UP);
+	assert_int_equal(r.rows_read, 1000);
+	assert_int_equal(r.rows_inserted, 994);
+	assert_int_equal(r.rows_dead_lettered, 6);
+	assert_int_equal(fake.dead_on_record, 6);
+	check_rows(1000);
+	assert_int_equal(fake.n_letters, 6);
+	assert_non_null(strstr(fake.watermark, "\"value\":\"1000\""));
+	assert_int_equal(fake.rows_total, 994);
+	run_result_release(&r);
+}
+
+static void test_limit(void **state)
+{
+	static const struct {
+		const char *limit;
+		int64_t bad, rows;
+		bool passes;
+	} cases[] = {
+		{ "3", 3, 100, true },	    { "3", 4, 100, false },
+		{ "0", 1, 100, false },	    { "3%", 3, 100, true },
+		{ "3%", 4, 100, false },    { "2.5%", 2, 100, true },
+		{ "2.5%", 3, 100, false },  { "100%", 100, 100, true },
+		{ "0.1%", 1, 999, false },  { "0%", 1, 100, false },
+		{ "100", 400, 400, false },
+	};
+	struct run_result r;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		test_begin(cases[i].rows, cases[i].limit);
+		test_pipeline.batch_rows = 1000;
+		for (int64_t id = 1; id <= cases[i].bad; id++)
+			fake.bad[id] = true;
+		assert_int_equal(test_run(&r),
+				 cases[i].passes ? 0 : -ERROR_DATA);
+		if (cases[i].passes) {
+			assert_int_equal(r.rows_dead_lettered, cases[i].bad);
+		} else {
+			/* The letters found are kept, the mark is not moved. */
+			assert_true(fake.n_letters > 0);
+			assert_int_equal(r.rows_read, 0);
+			assert_null(strstr(fake.watermark ? fake.watermark : "",
+					   "\"value\""));
+			assert_non_null(
+				strstr(r.error.message, cases[i].limit));
+			assert_non_null(strstr(r.error.message, "id=1: "));
+		}
+		run_result_release(&r);
+	}
+}
+
+/* Over batches, a count is of the run. */
+static void test_limit_is_of_the_run(void **state)
+{
+	struct run_result r;
+
+	(void)state;
+	test_begin(1000, "2");
+	fake.bad[10] = fake.bad[310] = fake.bad[610] = true;
+	assert_int_equal(test_run(&r), -ERROR_DATA);
+	assert_int_equal(r.rows_dead_lettered, 2);
+	assert_true(r.rows_read >= 310 && r.rows_read < 610);
+	assert_int_equal(r.rows_read, r.rows_inserted + 2);
+	run_result_release(&r);
+	/* The next run begins before the third, and may have two more. */
+	assert_int_equal(test_run(&r), 0);
+	assert_int_equal(r.rows_dead_lettered, 1);
+	assert_int_equal(fake.n_letters, 3);
+	assert_int_equal(find_letter(610)->attempts, 2);
+	check_rows(1000);
+	run_result_release(&r);
+}
+
+/* The letter goes when its row is loaded. */
+static void test_mended_row_leaves_the_list(void **state)
+{
+	struct run_result r;
+
+	(void)state;
+	test_begin(300, "5");
+	fake.bad[7] = fake.bad[8] = true;
+	assert_int_equal(test_run(&r), 0);
+	run_result_release(&r);
+	assert_int_equal(fake.n_letters, 2);
+	/* Both come again, one of them mended. */
+	free(fake.watermark);
+	fake.watermark = NULL;
+	fake.bad[7] = false;
+	assert_int_equal(test_run(&r), 0);
+	assert_int_equal(r.rows_dead_lettered, 1);
+	run_result_release(&r);
+	assert_int_equal(fake.n_letters, 1);
+	assert_int_equal(find_letter(8)->attempts, 2);
+}
+
+static void test_refresh_renews_the_list(void **state)
+{
+	const struct run_options options = { .full_refresh = true };
+	struct run_result r;
+
+	(void)state;
+	test_begin(300, "5");
+	fake.bad[7] = fake.bad[8] = true;
+	assert_int_equal(test_run(&r), 0);
+	run_result_release(&r);
+	fake.bad[8] = false;
+	fake.source_rows = 5;
+	fake.bad[3] = true;
+	assert_int_equal(test_run_with(&test_store, &r, &options), 0);
+	run_result_release(&r);
+	assert_int_equal(fake.n_letters, 1);
+	assert_non_null(find_letter(3));
+	assert_int_equal(fake.finishes, 1);
+}
+
+/* Wherever it ends: the mark is before the row, or its letter is stored. */
+static void test_failures_on_the_way(void **state)
+{
+	struct run_result r;
+
+	(void)state;
+	for (int at = 1; at < 40; at++) {
+		test_begin(200, "5");
+		fake.bad[60] = fake.bad[61] = fake.bad[150] = true;
+		fake.fail_load_at = at;
+		fake.fail_load_with = at % 2 ? ERROR_TRANSIENT : ERROR_CONFLICT;
+		assert_int_equal(test_run(&r), 0);
+		check_rows(200);
+		assert_int_equal(r.rows_read, r.rows_inserted + 3);
+		run_result_release(&r);
+	}
+	test_begin(200, "5");
+	fake.bad[60] = true;
+	fake.fail_letters = true;
+	assert_int_equal(test_run(&r), -ERROR_ACCESS);
+	assert_null(strstr(fake.watermark, "\"value\":\"100\""));
+	run_result_release(&r);
+	fake.fail_letters = false;
+	assert_int_equal(test_run(&r), 0);
+	check_rows(200);
+	run_result_release(&r);
+}
+
+static void test_without_a_place_for_letters(void **state)
+{
+	const struct run_options options = { 0 };
+	struct run_result r;
+
+	(void)state;
+	test_begin(100, "5");
+	fake.bad[60] = true;
+	assert_int_equal(test_run_with(NULL, &r, &options), -ERROR_DATA);
+	assert_non_null(strstr(r.error.message, "no state store"));
+	assert_non_null(strstr(r.error.message, "row 60 is bad"));
+	run_result_release(&r);
+	test_begin(100, "5");
+	test_pipeline.bad_rows.keep = false;
+	fake.bad[60] = true;
+	assert_int_equal(test_run(&r), -ERROR_DATA);
+	assert_int_equal(fake.n_letters, 0);
+	run_result_release(&r);
+	fake_reset(0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bad_rows_are_kept),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_limit_is_of_the_run),
+		cmocka_unit_test(test_mended_row_leaves_the_list),
+		cmocka_unit_test(test_refresh_renews_the_list),
+		cmocka_unit_test(test_failures_on_the_way),
+		cmocka_unit_test(test_without_a_place_for_letters),
+	};
+
+	log_set_level(LOG_SILENT);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
