@@ -8,6 +8,9 @@
 #include "core/sync/gate_rule.h"
 
 #define VALUES_FIRST 1024 /* a power of two */
+/* Rows hashed ahead of looking them up: their slots come from memory meanwhile.
+ */
+#define VALUES_AHEAD 32
 
 /* Both hashed with a seed of the run: a chance equality, one in 2^64, is gone
  * the next time. */
@@ -149,22 +152,47 @@ static bool values_repeat(struct gate_values *v, uint64_t value, uint64_t key)
 	return false;
 }
 
+static void values_fetch(const struct values_table *t, uint64_t value)
+{
+	if (t->capacity)
+		__builtin_prefetch(&t->slots[value & (t->capacity - 1)]);
+}
+
+/* Hash rows from `row` on; 0: NULL, which repeats nothing. */
+static void values_hash_ahead(struct gate_values *v,
+			      const struct vector *column, size_t row, size_t n,
+			      uint64_t *values)
+{
+	for (size_t i = 0; i < n; i++) {
+		values[i] = 0;
+		if (vector_is_null(column, row + i))
+			continue;
+		values[i] = values_hash(v, column, row + i, v->seed);
+		values[i] = values[i] ? values[i] : 1;
+		values_fetch(&v->old, values[i]);
+		values_fetch(&v->young, values[i]);
+	}
+}
+
 int gate_unique_scan(struct gate_rule *rule, const struct batch *b,
 		     struct gate_found *found, struct error *err)
 {
 	const struct vector *column = &b->vectors[rule->column];
 	struct gate_values *v = rule->values;
+	uint64_t values[VALUES_AHEAD];
 
 	(void)err;
 	for (size_t row = 0; row < b->n_rows; row++) {
-		uint64_t value;
+		size_t ahead = row % VALUES_AHEAD, left = b->n_rows - row;
 
+		if (!ahead)
+			values_hash_ahead(v, column, row,
+					  left < VALUES_AHEAD ? left
+							      : VALUES_AHEAD,
+					  values);
 		v->rows++;
-		if (vector_is_null(column, row))
-			continue;
-		value = values_hash(v, column, row, v->seed);
-		if (values_repeat(v, value ? value : 1,
-				  values_hash_key(v, b, row)))
+		if (values[ahead] &&
+		    values_repeat(v, values[ahead], values_hash_key(v, b, row)))
 			gate_note(found, row);
 	}
 	return 0;

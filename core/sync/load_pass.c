@@ -5,7 +5,6 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/sync/dead_letter.h"
-#include "core/sync/gate.h"
 #include "core/sync/ledger.h"
 #include "core/sync/letter_replay.h"
 #include "core/sync/load.h"
@@ -191,7 +190,9 @@ static int run_load(struct run *r, const struct read_batch *rb,
 	int rc;
 
 	run_checkpoint(r, &rb->batch, &next);
-	rc = gate_check(r->gate, &rb->batch, err);
+	rc = -(int)rb->refused.code;
+	if (rc)
+		*err = rb->refused;
 	if (!rc)
 		rc = window_check_next(&r->window, rb->batch.n_rows, err);
 	if (!rc)

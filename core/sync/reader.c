@@ -36,6 +36,14 @@ static struct read_batch *reader_free_slot(struct reader *r)
 	return NULL;
 }
 
+static void reader_look(struct reader *r, struct read_batch *slot)
+{
+	error_clear(&slot->refused);
+	if (r->bounds.look && slot->batch.n_rows)
+		r->bounds.look(r->bounds.look_ctx, &slot->batch,
+			       &slot->refused);
+}
+
 /* Fill one slot without the lock; false at the end of the pass. */
 static bool reader_fill(struct reader *r, struct read_batch *slot)
 {
@@ -50,8 +58,10 @@ static bool reader_fill(struct reader *r, struct read_batch *slot)
 	slot->batch.max_bytes = r->bounds.max_bytes;
 	pthread_mutex_unlock(&r->lock);
 	rc = r->source->ops->next(r->source, &slot->batch, &err);
-	pthread_mutex_lock(&r->lock);
 	slot->read_us = clock_monotonic_us() - begun;
+	if (!rc)
+		reader_look(r, slot);
+	pthread_mutex_lock(&r->lock);
 	if (rc) {
 		r->error = err;
 		return false;

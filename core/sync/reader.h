@@ -18,6 +18,7 @@
 struct read_batch {
 	struct batch batch;
 	int64_t read_us; /* time that next() took */
+	struct error refused; /* what `look` said; ERROR_NONE: nothing */
 };
 
 struct reader_bounds {
@@ -25,6 +26,10 @@ struct reader_bounds {
 	const size_t *sizes; /* in place of max_rows, for the first n_sizes */
 	size_t n_sizes;
 	int64_t max_batches; /* 0: no limit */
+	/* Called in the reader's thread with each batch that has rows, in
+	 * order, while another one is loaded; NULL: not at all. */
+	int (*look)(void *ctx, const struct batch *b, struct error *err);
+	void *look_ctx;
 };
 
 struct reader {

@@ -31,7 +31,7 @@ struct run {
 	struct checkpoint checkpoint; /* as it stands in the destination */
 	json_t *identity;
 	bool again; /* a column has made every row new */
-	struct gate *gate;
+	struct gate *gate; /* the reader's thread looks through it */
 	struct letters letters;
 	struct strlist keys; /* of the letters that are replayed */
 	struct window window;

@@ -285,6 +285,13 @@ static int run_open_window(struct run *r, struct error *err)
 			    run_tick, r, err);
 }
 
+static int run_look(void *ctx, const struct batch *b, struct error *err)
+{
+	struct run *r = ctx;
+
+	return gate_check(r->gate, b, err);
+}
+
 static int run_start_reader(struct run *r, struct error *err)
 {
 	/* Two batches are in memory at once: each gets half of the bound. */
@@ -293,6 +300,8 @@ static int run_start_reader(struct run *r, struct error *err)
 		.max_bytes = (size_t)r->p->batch_bytes / READER_SLOTS,
 		.sizes = r->sizes,
 		.n_sizes = r->n_sizes,
+		.look = run_look,
+		.look_ctx = r,
 	};
 
 	if (r->options->max_batches)
