@@ -79,7 +79,9 @@ int sql_store_save_dead_letters(struct store *base,
 				struct error *err)
 {
 	struct sql_store *s = (struct sql_store *)base;
-	int rc = s->session->begin(s, err);
+	/* The mark is about to go past these rows: only the letters have them.
+	 */
+	int rc = s->session->begin_durable(s, err);
 
 	if (rc)
 		return rc;

@@ -27,6 +27,8 @@ struct sql_session {
 	 * of its own; make the place for the tables if it is missing. */
 	int (*begin_migration)(struct sql_store *s, struct error *err);
 	int (*begin)(struct sql_store *s, struct error *err);
+	/* The same, and its commit outlives a crash of the machine. */
+	int (*begin_durable)(struct sql_store *s, struct error *err);
 	int (*commit)(struct sql_store *s, struct error *err);
 	void (*rollback)(struct sql_store *s); /* harmless outside one */
 	/* Several statements without parameters. */

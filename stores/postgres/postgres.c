@@ -88,6 +88,12 @@ static int postgres_store_begin(struct sql_store *s, struct error *err)
 	return postgres_store_start(s, "BEGIN", err);
 }
 
+static int postgres_store_begin_durable(struct sql_store *s, struct error *err)
+{
+	return postgres_store_start(
+		s, "BEGIN; SET LOCAL synchronous_commit = on", err);
+}
+
 static int postgres_store_commit(struct sql_store *s, struct error *err)
 {
 	((struct postgres_store *)s)->in_transaction = false;
@@ -205,6 +211,7 @@ static int postgres_store_run(struct sql_store *s, const char *sql,
 static const struct sql_session postgres_store_session = {
 	.begin_migration = postgres_store_begin_migration,
 	.begin = postgres_store_begin,
+	.begin_durable = postgres_store_begin_durable,
 	.commit = postgres_store_commit,
 	.rollback = postgres_store_rollback,
 	.script = postgres_store_script,

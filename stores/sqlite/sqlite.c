@@ -34,6 +34,16 @@ static int sqlite_store_begin(struct sql_store *s, struct error *err)
 	return sqlite_store_failed(sqlite_begin(sqlite_store_db(s), err), err);
 }
 
+/* It cannot be changed inside a transaction, and stays: a run that has written
+ * a dead letter may write more. */
+static int sqlite_store_begin_durable(struct sql_store *s, struct error *err)
+{
+	int rc = sqlite_exec(sqlite_store_db(s), "PRAGMA synchronous = FULL",
+			     err);
+
+	return rc ? sqlite_store_failed(rc, err) : sqlite_store_begin(s, err);
+}
+
 static int sqlite_store_commit(struct sql_store *s, struct error *err)
 {
 	return sqlite_store_failed(sqlite_commit(sqlite_store_db(s), err), err);
@@ -82,6 +92,7 @@ static int sqlite_store_run(struct sql_store *s, const char *sql,
 static const struct sql_session sqlite_store_session = {
 	.begin_migration = sqlite_store_begin,
 	.begin = sqlite_store_begin,
+	.begin_durable = sqlite_store_begin_durable,
 	.commit = sqlite_store_commit,
 	.rollback = sqlite_store_rollback,
 	.script = sqlite_store_script,
