@@ -393,6 +393,7 @@ void world_free(struct world *w)
 	strbuf_release(&w->rows);
 	strlist_release(&w->columns);
 	strlist_release(&w->key);
+	strlist_release(&w->asked);
 	url_release(&w->conn.url);
 	free(w->conn.name);
 	free(w->table);
@@ -537,7 +538,8 @@ int world_begin(struct world *w)
 				 .mark = &w->mark,
 				 .from = &w->from,
 				 .settled = &w->settled,
-				 .identity = w->identity };
+				 .identity = w->identity,
+				 .keys = w->asked.n ? &w->asked : NULL };
 	batch_init(&w->batch, &w->schema);
 	w->batch_ready = true;
 	return w->ops->scan(w->connector, &w->scan, &w->err);

@@ -62,6 +62,7 @@ struct world {
 	struct watermark from; /* as if the destination had kept it */
 	struct settled settled;
 	json_t *identity;
+	struct strlist asked; /* keys; empty: what is past the mark */
 	struct scan scan;
 	struct batch batch;
 	bool batch_ready;
@@ -125,6 +126,8 @@ int suite_teardown(void **state);
 
 extern const struct CMUnitTest suite_pages[];
 extern const size_t suite_pages_n;
+extern const struct CMUnitTest suite_lookup[];
+extern const size_t suite_lookup_n;
 extern const struct CMUnitTest suite_marks[];
 extern const size_t suite_marks_n;
 extern const struct CMUnitTest suite_mysql[];
