@@ -89,13 +89,17 @@ def test_pieces_are_known_as_delivered(victim, tidemark_failpoints, source,
     destination, table, _ = victim(engine, "upsert")
     assert tidemark.killed(failpoints="piece_loaded=kill@3")
     end = destination if engine == "postgres" else destination.after_crash()
-    loaded = [row for row in ids(end, table) if row > 20]
+    loaded = [row for row in ids(end, table) if row >= 10]
     assert loaded, "no piece was loaded"
     source.execute("UPDATE items SET quantity = 99, updated_at = timestamptz "
                    "'2024-03-01 00:00:00.501+00' WHERE id = "
                    f"{loaded[-1]}")
+    # In a batch of its own: nothing beside it that is newer.
+    tidemark.pipelines["items"]["batch"] = {"rows": 1, "target": "1ms"}
+    tidemark.write_config().run("--max-batches", "12")
+    tidemark.pipelines["items"]["batch"] = {"rows": 50}
     poison.mend(source, f"id IN {BAD}")
     workload.settle(source)
-    tidemark.run()
+    tidemark.write_config().run()
     oracle.check_equal(source, destination, "items", table, oracle.ITEMS,
                        pipeline="items")
