@@ -132,13 +132,18 @@ static int64_t dead_letter_so_far(const struct run *r, int64_t all,
 	return r->target.refresh ? all - earlier : all;
 }
 
+static int64_t dead_letter_dead(const struct run *r)
+{
+	return dead_letter_so_far(r, r->out->rows_dead_lettered,
+				  r->out->earlier.rows_dead_lettered);
+}
+
 static int64_t dead_letter_allowed(const struct run *r, const struct batch *b)
 {
 	const struct run_result *out = r->out;
 	int64_t rows =
 		dead_letter_so_far(r, out->rows_read, out->earlier.rows_read);
-	int64_t dead = dead_letter_so_far(r, out->rows_dead_lettered,
-					  out->earlier.rows_dead_lettered);
+	int64_t dead = dead_letter_dead(r);
 	int64_t most =
 		bad_row_allowed(&r->p->bad_rows, rows + (int64_t)b->n_rows);
 
@@ -162,8 +167,7 @@ static void dead_letter_show(struct strbuf *sb, const struct batch *b,
 }
 
 static int dead_letter_too_many(const struct run *r, const struct batch *b,
-				const struct bad_rows *bad, int64_t before,
-				struct error *err)
+				const struct bad_rows *bad, struct error *err)
 {
 	const struct bad_row_settings *limit = &r->p->bad_rows;
 	struct strbuf rows = STRBUF_INIT;
@@ -180,7 +184,8 @@ static int dead_letter_too_many(const struct run *r, const struct batch *b,
 		  "\"tidemark dead-letters list %s\" shows them; mend them or "
 		  "the table, or raise the limit, and run again",
 		  r->p->destination_table, bad->more ? "at least " : "",
-		  before + (int64_t)bad->n, allowed, rows.data, r->p->name);
+		  dead_letter_dead(r) + (int64_t)bad->n, allowed, rows.data,
+		  r->p->name);
 	strbuf_release(&rows);
 	free(allowed);
 	return -ERROR_DATA;
@@ -258,8 +263,7 @@ static int dead_letter_settle(struct pieces *p, struct checkpoint *next,
 	int rc = dead_letter_save(p->r, p->b, next, bad, err);
 
 	if (!rc && (bad->more || (int64_t)bad->n > allowed))
-		return dead_letter_too_many(p->r, p->b, bad,
-					    p->r->out->rows_dead_lettered, err);
+		return dead_letter_too_many(p->r, p->b, bad, err);
 	if (!rc)
 		rc = dead_letter_account(p->b, p->counts, (int64_t)bad->n, err);
 	return rc ? rc : dead_letter_advance(p, next, err);
