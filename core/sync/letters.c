@@ -6,7 +6,6 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
-#include "core/base/failpoint.h"
 #include "core/base/strbuf.h"
 #include "core/data/value.h"
 #include "core/sync/run.h"

@@ -193,7 +193,8 @@ static int run_load(struct run *r, const struct read_batch *rb,
 	rc = -(int)rb->refused.code;
 	if (rc)
 		*err = rb->refused;
-	if (!rc)
+	/* Letters are no window. */
+	if (!rc && !r->options->letters)
 		rc = window_check_next(&r->window, rb->batch.n_rows, err);
 	if (!rc)
 		rc = run_load_batch(r, &rb->batch, &next, &counts, &dead, err);

@@ -397,3 +397,32 @@ def test_a_million_rows(tidemark, make_database, full, record_property):
             "FROM items")
     assert source.query(sums) == destination.query(sums)
     assert one < 2 * clean
+
+
+@pytest.mark.parametrize("kind", ("sqlite", "duckdb"))
+def test_replay_from_a_file(tidemark, make_source, make_destination, kind):
+    source, destination = make_source(kind), make_destination("sqlite")
+    source.execute(
+        "CREATE TABLE items (part varchar NOT NULL, id bigint NOT NULL, "
+        "quantity int, seq bigint NOT NULL, PRIMARY KEY (part, id))",
+        "INSERT INTO items VALUES ('a', 1, 1, 1), ('a', 2, 1, 2)")
+    sync_items(tidemark, source, destination, "sequence",
+               on_bad_row="dead_letter")
+    tidemark.run()
+    poison.refuse_below_zero(destination, "main.items")
+    source.execute("INSERT INTO items VALUES ('a', 3, 1, 3), "
+                   "('it''s \"b\"', 3, -1, 4), ('b', 1, -1, 5), "
+                   "('b', 2, 1, 6), ('c', 3, -1, 7)")
+    assert tidemark.run().pipeline()["rows_dead_lettered"] == 3
+    # Bounds of a window are not those of its letters.
+    tidemark.pipelines["items"]["gate"] = {"max_rows": 1}
+    tidemark.write_config()
+    source.execute("UPDATE items SET quantity = 9 WHERE id = 3",
+                   "DELETE FROM items WHERE part = 'b' AND id = 1")
+    result = replay(tidemark, "--pipeline", "items").pipeline()
+    assert (result["rows_read"], result["rows_inserted"]) == (2, 2)
+    assert letters(tidemark) == []
+    columns = {"part": "text", "id": "int", "quantity": "int"}
+    assert sorted(destination.rows("main.items", columns)) == [
+        ("a", 1, 1), ("a", 2, 1), ("a", 3, 1), ("b", 2, 1), ("c", 3, 9),
+        ("it's \"b\"", 3, 9)]
