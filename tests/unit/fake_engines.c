@@ -13,6 +13,7 @@ static struct connector fake_connector;
 static struct destination fake_destination;
 static struct scan fake_scan_args;
 static int64_t fake_at; /* last id delivered in this pass */
+static size_t fake_at_key; /* of a pass over keys: so many are done */
 static const struct target *fake_target;
 
 static const struct url_option fake_options[] = { { NULL, NULL, NULL } };
@@ -135,6 +136,7 @@ static int fake_scan(struct connector *c, const struct scan *scan,
 	if (++fake.scans == fake.grow_at_scan)
 		fake.source_rows += fake.grow_by;
 	fake_scan_args = *scan;
+	fake_at_key = 0;
 	fake_at = scan->from->value ? atoll(scan->from->value) : 0;
 	return 0;
 }
@@ -152,9 +154,31 @@ static void fake_mark(struct watermark *w)
 	w->identity = json_incref((json_t *)fake_scan_args.identity);
 }
 
+/* Rows of the keys that were asked for, one after the other. */
+static void fake_next_keys(struct batch *out)
+{
+	const struct strlist *keys = fake_scan_args.keys;
+
+	while (fake_at_key < keys->n && !batch_is_full(out)) {
+		int64_t id = atoll(keys->items[fake_at_key++]);
+
+		if (id > fake.source_rows)
+			continue;
+		batch_reserve_row(out);
+		vector_set_fixed(&out->vectors[0], out->n_rows, &id);
+		batch_row_done(out);
+	}
+	watermark_release(&out->watermark);
+	watermark_copy(&out->watermark, fake_scan_args.from);
+}
+
 static int fake_next(struct connector *c, struct batch *out, struct error *err)
 {
 	(void)c;
+	if (fake_scan_args.keys) {
+		fake_next_keys(out);
+		return 0;
+	}
 	if (++fake.nexts == fake.fail_next_at)
 		return error_set(err, ERROR_TRANSIENT, "planted in next");
 	while (fake_at < fake.source_rows && !batch_is_full(out)) {

@@ -234,6 +234,51 @@ static void test_failures_on_the_way(void **state)
 	run_result_release(&r);
 }
 
+/* One goes in, one is bad still, one is gone; a fourth is not asked for. */
+static void test_replay(void **state)
+{
+	struct dead_letter_list all = { NULL, 0, 0 }, some;
+	struct dead_letter_filter any = { .names = true };
+	struct run_options options = { .letters = &some };
+	struct error err = ERROR_INIT;
+	struct run_result r;
+	char *mark;
+
+	(void)state;
+	test_begin(300, "5");
+	fake.bad[7] = fake.bad[8] = fake.bad[9] = fake.bad[300] = true;
+	assert_int_equal(test_run(&r), 0);
+	run_result_release(&r);
+	mark = xstrdup(fake.watermark);
+	fake.bad[7] = fake.bad[9] = false;
+	fake.source_rows = 299;
+	assert_int_equal(test_store.ops->list_dead_letters(&test_store, &any,
+							   &all, &err),
+			 0);
+	/* All but that of row 9, in the order in which they were stored. */
+	some = all;
+	some.items = xcalloc(3, sizeof(*some.items));
+	some.n = 0;
+	for (size_t i = 0; i < all.n; i++)
+		if (strcmp(all.items[i].key, "{\"id\":9}") != 0)
+			some.items[some.n++] = all.items[i];
+	assert_int_equal(some.n, 3);
+	assert_int_equal(test_run_with(&test_store, &r, &options), -ERROR_DATA);
+	assert_non_null(strstr(r.error.message, "1 of 2 rows again"));
+	assert_int_equal(r.rows_read, 2);
+	assert_int_equal(r.rows_inserted, 1);
+	assert_int_equal(fake.arrived[7], 1);
+	assert_int_equal(fake.arrived[9], 0);
+	assert_int_equal(fake.n_letters, 2);
+	assert_int_equal(find_letter(8)->attempts, 2);
+	assert_int_equal(find_letter(9)->attempts, 1);
+	assert_string_equal(fake.watermark, mark);
+	run_result_release(&r);
+	free(some.items);
+	dead_letter_list_release(&all);
+	free(mark);
+}
+
 static void test_without_a_place_for_letters(void **state)
 {
 	const struct run_options options = { 0 };
@@ -264,6 +309,7 @@ int main(void)
 		cmocka_unit_test(test_mended_row_leaves_the_list),
 		cmocka_unit_test(test_refresh_renews_the_list),
 		cmocka_unit_test(test_failures_on_the_way),
+		cmocka_unit_test(test_replay),
 		cmocka_unit_test(test_without_a_place_for_letters),
 	};
 
