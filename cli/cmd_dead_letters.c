@@ -137,8 +137,8 @@ static void letters_print_one(const struct dead_letter *l)
 	output_line("error:   %s%s%s%s (%s)", l->error_message,
 		    *l->server_code ? " [" : "", l->server_code,
 		    *l->server_code ? "]" : "", l->category);
-	output_line("refused: %" PRId64 " times, first %s, last %s",
-		    l->attempts, created, updated);
+	output_line("tries:   %" PRId64 ", first %s, last %s", l->attempts,
+		    created, updated);
 	output_line("run:     %s, attempt %s, batch %s", l->run_id,
 		    l->attempt_id, l->batch_id);
 	output_text(l->truncated ? "row (long values are cut):\n" : "row:\n");

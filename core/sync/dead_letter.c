@@ -157,12 +157,16 @@ static void dead_letter_show(struct strbuf *sb, const struct batch *b,
 			     const struct bad_rows *bad)
 {
 	for (size_t i = 0; i < bad->n && i < DEAD_LETTER_SHOWN; i++) {
+		const char *message = bad->items[i].message;
+		struct strbuf key = STRBUF_INIT;
+
+		value_print_key(&key, b, bad->items[i].row);
 		strbuf_addstr(sb, i ? "; " : "");
-		if (b->schema->n_key) {
-			value_print_key(sb, b, bad->items[i].row);
-			strbuf_addstr(sb, ": ");
-		}
-		strbuf_addf(sb, "%.400s", bad->items[i].message);
+		/* Most destinations have named it already. */
+		if (key.len && !strstr(message, key.data))
+			strbuf_addf(sb, "%s: ", key.data);
+		strbuf_addf(sb, "%.400s", message);
+		strbuf_release(&key);
 	}
 }
 
