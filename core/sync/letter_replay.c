@@ -89,23 +89,16 @@ static int replay_refused(const struct run *r, struct error *err)
 int letter_replay_end(struct run *r, struct error *err)
 {
 	const struct dead_letter_list *list = r->options->letters;
-	struct strlist gone = STRLIST_INIT;
-	int rc = 0;
 
 	for (size_t i = 0; i < list->n; i++) {
 		const struct dead_letter *l = &list->items[i];
 
-		if (!replay_is_of(r, l) ||
-		    !letters_wait(&r->letters, l->key_digest))
-			continue;
-		log_info(
-			"row %s is not at the source any more (or source.where "
-			"leaves it out): its letter %s is removed",
-			l->key, l->id);
-		strlist_add(&gone, l->id);
+		if (replay_is_of(r, l) &&
+		    letters_wait(&r->letters, l->key_digest))
+			log_warn("row %s is not at the source any more (or "
+				 "source.where leaves it out): its letter %s "
+				 "stays; discard it if that is as it should be",
+				 l->key, l->id);
 	}
-	if (gone.n)
-		rc = r->store->ops->delete_dead_letters(r->store, &gone, err);
-	strlist_release(&gone);
-	return rc ? rc : replay_refused(r, err);
+	return replay_refused(r, err);
 }

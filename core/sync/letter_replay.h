@@ -14,7 +14,7 @@ struct run;
  * that are the key now. */
 int letter_replay_keys(struct run *r, struct error *err);
 /* All that came is loaded, or a letter again. The letters of rows that did not
- * come are deleted: the source has them no more. DATA: some were refused. */
+ * come stay, and are named: nobody else has them. DATA: some were refused. */
 int letter_replay_end(struct run *r, struct error *err);
 
 #endif
