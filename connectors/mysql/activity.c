@@ -96,7 +96,8 @@ static int activity_statements(struct mydb *db, struct mysrc_activity *a,
 		int rc = mydb_query(db, &r, sql, 0, NULL, &why);
 
 		free(sql);
-		if (rc && rc != -ERROR_SCHEMA && rc != -ERROR_ACCESS) {
+		if (rc && rc != -ERROR_SCHEMA && rc != -ERROR_ACCESS &&
+		    !mydb_failed_with(&why, MYSRC_ERRNO_NARROW)) {
 			*err = why;
 			return rc;
 		}

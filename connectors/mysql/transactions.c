@@ -69,7 +69,11 @@ static int transactions_look(struct mydb *db, struct mydb_result **out,
 	int rc = mydb_query(db, out, sql, 0, NULL, err);
 
 	*fresh = false;
-	for (size_t i = 0; !rc && i < mydb_rows(*out); i++) {
+	if (rc && mydb_failed_with(err, MYSRC_ERRNO_NARROW)) {
+		error_clear(err);
+		rc = 0;
+	}
+	for (size_t i = 0; !rc && *out && i < mydb_rows(*out); i++) {
 		const char *mine = mydb_value(*out, i, 2);
 		*fresh |= mine && *mine == '1';
 	}

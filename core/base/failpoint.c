@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/units.h"
 
@@ -31,12 +32,14 @@ static const char *const failpoint_names[] = {
 };
 
 static const char *const failpoint_actions[] = { "kill", "error", "hang",
-						 "exit" };
+						 "exit", "stop",  "note" };
 enum failpoint_action {
 	FAILPOINT_KILL,
 	FAILPOINT_ERROR,
 	FAILPOINT_HANG,
-	FAILPOINT_EXIT
+	FAILPOINT_EXIT,
+	FAILPOINT_STOP,
+	FAILPOINT_NOTE
 };
 
 /* One per name; lives as long as the process. */
@@ -74,10 +77,16 @@ static int failpoint_act(const struct failpoint_rule *rule, const char *name,
 	case FAILPOINT_ERROR:
 		return error_set(err, ERROR_TRANSIENT, "failpoint %s", name);
 	case FAILPOINT_HANG:
+		log_warn("failpoint %s: hangs", name);
 		for (;;)
 			pause();
 	case FAILPOINT_EXIT:
 		_exit(EXIT_FAILURE);
+	case FAILPOINT_STOP:
+		return raise(SIGSTOP);
+	case FAILPOINT_NOTE:
+		log_warn("failpoint %s: passed", name);
+		return 0;
 	case FAILPOINT_KILL:
 		break;
 	}

@@ -1,10 +1,11 @@
 /*
  * Named points where a test may kill, fail, hang or end the process:
  * TIDEMARK_FAILPOINTS="after_merge=kill@3,mid_load=error". Actions kill
- * (SIGKILL to itself), error (a TRANSIENT error), hang (until killed), exit
- * (at once, status 1); @n only the n-th time, else every time. Built on libfiu
- * under -Dfailpoints=true; without it the points cost nothing and the variable
- * is refused at start.
+ * (SIGKILL to itself), error (a TRANSIENT error), hang (this thread, until the
+ * process is killed), exit (at once, status 1), stop (SIGSTOP to itself: goes
+ * on after SIGCONT), note (says so and goes on); @n only the n-th time, else
+ * every time. Built on libfiu under -Dfailpoints=true; without it the points
+ * cost nothing and the variable is refused at start.
  */
 #ifndef TIDEMARK_CORE_BASE_FAILPOINT_H
 #define TIDEMARK_CORE_BASE_FAILPOINT_H

@@ -1,134 +1,178 @@
-"""Die at every failpoint that the code has, run again, compare.
+"""Die at every failpoint, run again, compare with what other clients say.
 
-By default each failpoint meets every mode x destination, the sources and
-their strategies taking turns; --full runs all combinations.
+The cases are those of failpoints.py: a pairwise choice, or with --full the
+whole product. A case whose failpoint is not reached fails.
 """
 
 import signal
+import time
 
 import pytest
 
 import failpoints
-import oracle
-import workload
-from bench import EXIT_ACCESS, EXIT_OK, sync_items
-from failpoints import ENGINES
+from bench import (EXIT_ACCESS, EXIT_OK, EXIT_STATE, EXIT_STOPPED,
+                   check_accounting)
+from servers import wait_for
 
-ROWS = 300
+# An error there, each time, does not fail the run: it comes too late, or the
+# destination says that the batch is in all the same, or each try gets further.
+SURVIVED = ("lease_released", "commit_sent", "state_saved", "stage_dropped",
+            "mid_alter")
+# Nothing is held yet, or any more.
+UNLEASED = ("config_loaded", "lease_released")
 
 
 def pytest_generate_tests(metafunc):
+    action = metafunc.function.__name__.rsplit("_", 1)[1]
     if "case" in metafunc.fixturenames:
-        cases = failpoints.cases(metafunc.config.getoption("--full"))
-        metafunc.parametrize("case", cases, ids="-".join)
+        full = metafunc.config.getoption("--full")
+        metafunc.parametrize("case", failpoints.cases(action, full),
+                             ids="-".join)
 
 
-class Victim:
-    """One pipeline that is going to die."""
-
-    def __init__(self, tidemark, source, destination, mode, strategy):
-        self.tidemark = sync_items(
-            tidemark, source, destination, strategy, mode,
-            batch={"rows": 60},
-            retry={"attempts": 4, "backoff": "5ms", "max_backoff": "10ms"})
-        self.source, self.destination, self.mode = source, destination, mode
-        self.to = f"{destination.schema}.items"
-        self.columns = dict(oracle.ITEMS)
-
-    def change(self):
-        """A delta with a new column, so that the target is altered too."""
-        at = workload.dialect(self.source).instant("2024-06-02 00:00:00")
-        self.source.execute("ALTER TABLE items ADD color text")
-        workload.update_items(
-            self.source, "id % 4 = 0", "quantity = quantity + 100, "
-            "color = concat('c', id)", "2024-06-01 00:00:00")
-        workload.fill_items(self.source, ROWS + 1, ROWS + 80, stamp=at)
-        self.columns["color"] = "text"
-
-    def check_crashed(self):
-        columns = {name: kind for name, kind in self.columns.items()
-                   if name != "color"}
-        oracle.check_crashed(self.source, self.destination, "items", self.to,
-                             columns, "items")
-
-    def recover(self):
-        """One more run, and everything is as it should be."""
-        self.tidemark.run()
-        self.check()
-        if self.mode != "replace":
-            again = self.tidemark.run().pipeline()
-            assert again["rows_read"] == 0, again
-
-    def check(self):
-        oracle.check_equal(self.source, self.destination, "items", self.to,
-                           self.columns, pipeline="items")
-        if self.mode == "append":
-            raw = self.destination.rows(self.destination.raw(self.to),
-                                        self.columns)
-            assert len(raw) == len(set(raw)), "a version was appended twice"
+def die(victim, failpoint, n, told):
+    assert victim.killed(failpoint, n), f"{failpoint} was not reached"
+    told["deaths"] += 1
+    victim.check_crashed()
 
 
-@pytest.fixture
-def victim(tidemark_failpoints, make_source, make_destination):
-    def make(mode, engine, kind="postgres", strategy="timestamp"):
-        source = make_source(kind)
-        workload.create_items(source, rows=ROWS)
-        return Victim(tidemark_failpoints, source, make_destination(engine),
-                      mode, strategy)
-    return make
+def test_kill(play, case, on_record):
+    """In the first load from a quiet source, then in a delta with a new
+    column, beside somebody who goes on writing."""
+    victim = play(case, on_record)
+    victim.leave_what(case.failpoint)
+    if failpoints.FIRST in failpoints.phases(case):
+        die(victim, case.failpoint, failpoints.nth(case), on_record)
+    victim.recover()
+    if failpoints.DELTA not in failpoints.phases(case):
+        return
+    victim.changes()
+    victim.leave_what(case.failpoint)
+    with victim.writing() as writer:
+        die(victim, case.failpoint, 1, on_record)
+        victim.tidemark.run()
+    on_record["writes"] = writer.committed
+    victim.recover_from_writer()
 
 
-def test_killed_at(victim, case, record_property):
-    failpoint, *choices = case
-    target = victim(*choices)
-    hit = target.tidemark.killed(failpoints=f"{failpoint}=kill@2")
-    target.check_crashed()
-    target.recover()
-    target.change()
-    if target.tidemark.killed(failpoints=f"{failpoint}=kill@1"):
-        hit = True
-        target.check_crashed()
-    target.recover()
-    record_property("failpoint", (failpoint, "-".join(case[1:]), hit))
+def start_where_it_is_reached(victim, case):
+    """Failpoints that the first load does not meet are met by the next."""
+    victim.leave_what(case.failpoint)
+    if failpoints.FIRST not in failpoints.phases(case):
+        victim.tidemark.run()
+        victim.changes()
 
 
-@pytest.mark.parametrize("failpoint,mode,engine", failpoints.errors())
-def test_error_at(victim, failpoint, mode, engine):
-    """A transient error there is retried, or exits 3 and loses nothing."""
-    target = victim(mode, engine)
-    done = target.tidemark("run", "--json", failpoints=f"{failpoint}=error")
+def test_error(play, case, on_record):
+    """An error that stays ends the run with exit 3; one that comes once is
+    got over."""
+    victim = play(case, on_record)
+    start_where_it_is_reached(victim, case)
+    done = victim.tidemark("run", "--json",
+                           failpoints=f"{case.failpoint}=error")
     assert done.code in (EXIT_OK, EXIT_ACCESS), done
-    if done.code == EXIT_ACCESS and done.out:
-        assert done.pipeline()["outcome"] == "failed"
-    target.recover()
+    assert done.code == EXIT_ACCESS or case.failpoint in SURVIVED, done
+    if done.code == EXIT_ACCESS:
+        assert f"failpoint {case.failpoint}" in done.out + done.err, done
+    for result in done.json()["pipelines"] if done.out else []:
+        check_accounting(result)
+        assert result["outcome"] == ("failed" if done.code else "caught_up")
+    on_record["deaths"] += 1
+    victim.check_crashed()
+    victim.recover()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_killed_again_and_again(victim, engine):
+def test_hang(play, case, on_record):
+    """Stuck there: another run is told that it is busy; once the process is
+    gone, the next goes on at once."""
+    victim = play(case, on_record)
+    start_where_it_is_reached(victim, case)
+    stuck = victim.start(
+        "run", "--json", failpoints=f"{case.failpoint}=hang@1")
+    wait_for(lambda: f"{case.failpoint}: hangs".encode() in stuck.text["err"]
+             or not stuck.alive(), 60, 0.002, "the failpoint")
+    assert stuck.alive(), stuck.wait()
+    if case.failpoint not in UNLEASED:
+        busy = victim.tidemark.run(expect=EXIT_STATE).pipeline()
+        assert busy["outcome"] == "busy", busy
+        assert busy["held_by"]["pid"] == stuck.process.pid
+    on_record["deaths"] += 1
+    end(stuck, gently=failpoints.turn(case) % 2)
+    victim.check_crashed()
+    victim.recover()
+
+
+def end(stuck, gently):
+    """By SIGKILL; or as people do: a SIGTERM, and when it does not help, a
+    second one."""
+    if not gently:
+        assert stuck.kill().code == -signal.SIGKILL
+        return
+    stuck.signal(signal.SIGTERM)
+    time.sleep(0.05)
+    assert stuck.alive()
+    stuck.signal(signal.SIGTERM)
+    stuck.wait().expect(EXIT_STOPPED)
+
+
+def is_stopped(process):
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as text:
+        return text.read().rsplit(")", 1)[1].split()[0] == "T"
+
+
+def test_stop(play, case, on_record):
+    """Paused there for longer than its lease: another takes over; woken up,
+    the first changes nothing any more."""
+    victim = play(case, on_record)
+    start_where_it_is_reached(victim, case)
+    paused = victim.start(
+        "run", "--json", failpoints=f"{case.failpoint}=stop@1")
+    wait_for(lambda: is_stopped(paused.process) or not paused.alive(), 60,
+             0.002, "the failpoint")
+    assert paused.alive(), paused.wait()
+    on_record["deaths"] += 1
+    next_one = victim.tidemark("run", "--json", "--wait", "30s")
+    before = victim.picture() if next_one.code == EXIT_OK else None
+    paused.signal(signal.SIGCONT)
+    woken = paused.wait()
+    check_woken(case, next_one, woken, paused.process.pid)
+    if before and case.failpoint != "config_loaded":
+        assert victim.picture() == before
+    victim.recover()
+
+
+def check_woken(case, next_one, woken, pid):
+    """A file that a paused process has locked cannot be taken from it: then
+    the successor says so, and the first, whose lease is over, writes nothing
+    all the same."""
+    if case.failpoint in UNLEASED:
+        assert next_one.code == woken.code == EXIT_OK, (next_one, woken)
+        return
+    if next_one.code == EXIT_STATE:
+        assert case.destination in ("sqlite", "duckdb"), next_one
+        assert str(pid) in next_one.pipeline()["error"]["message"], next_one
+    else:
+        next_one.expect(EXIT_OK)
+    woken.expect(EXIT_STATE)
+
+
+@pytest.mark.parametrize("engine", failpoints.DESTINATIONS)
+def test_again_and_again(play, engine):
     """A run that dies at every third batch still gets there."""
-    target = victim("upsert", engine)
+    victim = play(failpoints.Case("after_watermark", "upsert", "postgres",
+                                  "timestamp", engine, "sqlite"))
     kills = 0
-    while target.tidemark.killed(failpoints="after_watermark=kill@3"):
-        target.check_crashed()
+    while victim.killed("after_watermark", 3):
+        victim.check_crashed()
         kills += 1
         assert kills < 20, "no progress over twenty kills"
-    assert kills >= 2
-    target.recover()
+    assert kills >= 1
+    victim.recover()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_unclear_commit(victim, engine):
-    """Killed after COMMIT was sent: whether it took effect or not, the next
-    run finds out from the destination itself."""
-    target = victim("upsert", engine)
-    assert target.tidemark.killed(failpoints="commit_sent=kill@2") or \
-        target.tidemark.killed(failpoints="commit_acked=kill@2")
-    target.check_crashed()
-    target.recover()
-
-
-def test_exit_action_is_not_a_success(victim):
-    target = victim("upsert", "sqlite")
-    done = target.tidemark("run", "--json", failpoints="mid_load=exit")
+def test_exit_is_no_success(play):
+    victim = play(failpoints.Case("mid_load", "upsert", "postgres",
+                                  "timestamp", "sqlite", "sqlite"))
+    done = victim.tidemark("run", "--json", failpoints="mid_load=exit")
     assert done.code not in (EXIT_OK, -signal.SIGKILL), done
-    target.recover()
+    victim.recover()

@@ -1,6 +1,7 @@
 """MariaDB and MySQL as sources, into every destination."""
 
 import pathlib
+import threading
 import time
 
 import pytest
@@ -197,3 +198,26 @@ def test_copy_as_a_new_user_types_it(tidemark, source, make_destination):
     password = {"MYSQL_PWD": tidemark.env["TIDEMARK_TEST_PASSWORD"]}
     assert "100 rows" in tidemark(*command, env=password).expect(EXIT_OK).out
     assert "0 rows" in tidemark(*command, env=password).expect(EXIT_OK).out
+
+
+def test_statement_that_lists_cannot_show(tidemark, source, make_destination):
+    """MySQL shows no list of statements or transactions while one of them has
+    a character of four bytes in it: others are asked. What it holds back is
+    held back all the same."""
+    destination = make_destination("sqlite")
+    fill(source, 20)
+    set_up(tidemark, source, destination)
+    with source.connect() as db, db.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("INSERT INTO orders (customer) VALUES ('early')")
+        slow = threading.Thread(target=cursor.execute, args=(
+            "UPDATE orders SET note = '🐘' WHERE id = 1 AND sleep(2) = 0",))
+        slow.start()
+        time.sleep(0.5)
+        done = tidemark.run().pipeline()
+        assert slow.is_alive() and done["rows_read"] == 20
+        assert done["held_by"]["since"], done
+        slow.join()
+        cursor.execute("COMMIT")
+    tidemark.run()
+    check(source, destination)

@@ -10,6 +10,7 @@ import random
 import threading
 import time
 
+from file_dialects import DuckdbDialect, SqliteDialect
 from oracle import ITEMS
 
 SOURCES = (("postgres", "timestamp"), ("postgres", "xmin"),
@@ -102,6 +103,7 @@ class PostgresDialect:
     old_stamp = ("timestamptz '2024-03-01 00:00:00.5+00'"
                  " + n / 5 * interval '1 ms'")
     now = "now()"
+    labelled = "'c' || id"
 
     @staticmethod
     def instant(text):
@@ -121,6 +123,7 @@ class MysqlDialect:
     old_stamp = ("timestamp '2024-03-01 00:00:00.5'"
                  " + INTERVAL (n DIV 5) * 1000 MICROSECOND")
     now = "now(6)"
+    labelled = "concat('c', id)"
 
     @staticmethod
     def instant(text):
@@ -138,7 +141,8 @@ class MysqlDialect:
 
 
 DIALECTS = {"postgres": PostgresDialect, "mariadb": MysqlDialect,
-            "mysql": MysqlDialect}
+            "mysql": MysqlDialect, "sqlite": SqliteDialect,
+            "duckdb": DuckdbDialect}
 
 
 def dialect(source):
@@ -176,6 +180,14 @@ def change_items(source, where, table="items"):
         f"UPDATE {table} SET quantity = quantity + 1, "
         f"name = concat(name, '!'), updated_at = {of.now}, "
         f"seq = {of.next_seq(source, table)} WHERE {where}")
+
+
+def touch_items(source, where, table="items"):
+    """Update rows of any engine, now."""
+    of = dialect(source)
+    source.execute(f"UPDATE {table} SET quantity = quantity + 1, updated_at = "
+                   f"{of.now}, seq = {of.next_seq(source, table)} "
+                   f"WHERE {where}")
 
 
 def settle(source):

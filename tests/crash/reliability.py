@@ -1,0 +1,226 @@
+"""docs/reliability.md, written from what `tests/run crash --full` has found:
+`reliability.py --write`. What the suite leaves is in build-test/crash.json.
+"""
+
+import collections
+import hashlib
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+
+import failpoints  # noqa: E402
+from failpoints import (ACTIONS, DELTA, DESTINATIONS, FAILPOINTS, FIRST,  # noqa: E402
+                        MODES, SOURCES, Case)
+
+ROOT = failpoints.ROOT
+PAGE = ROOT / "docs/reliability.md"
+RESULTS = ROOT / "build-test/crash.json"
+TITLES = {"postgres": "PostgreSQL", "mariadb": "MariaDB", "mysql": "MySQL",
+          "sqlite": "SQLite", "duckdb": "DuckDB"}
+
+HEAD = """\
+# Reliability
+
+What happens when `tidemark run` dies, at whichever step. This page is written
+from the results of `tests/run crash --full` (`tests/crash/reliability.py
+--write`); no number in it is typed in.
+
+A test build stops itself at named points: {points} of them, from the config
+being read to the lease being given back. A case is one of them, a load mode,
+a source, a destination, and what happens there:
+
+- **kill**: SIGKILL, in the first load of a table that is quiet, and again in a
+  delta with a new column while somebody else goes on writing to the table.
+  Each time the next run has to put it right. Every point x mode x source x
+  destination is a case.
+- **error**: the step fails, and goes on failing: exit code 3 after the
+  retries, and nothing of the batch is there. The next run has to put it right.
+- **hang**: the step never ends. Another run meanwhile is told that the
+  pipeline is busy (exit code 6, and by whom); the stuck process is then killed
+  by SIGKILL, or by a second SIGTERM, and the next run goes on at once.
+- **stop**: SIGSTOP, until the lease has run out. Another run takes over; a file
+  that the stopped process holds locked cannot be taken from it (exit code 6,
+  and by whom). After SIGCONT the stopped one changes nothing, and exits 6.
+
+The tables hold {rows} rows and go over in batches of {batch} and more; their
+strategies (timestamp, sequence, and xmin on PostgreSQL) and state stores
+(SQLite, PostgreSQL) take turns. After each death, and again after the recovery,
+rows are read from both sides by other clients (psycopg, PyMySQL, Python's
+sqlite3 and DuckDB) and compared as whole rows:
+
+- right after the death: no row at or below the mark is missing or old, no key
+  is there twice, and after a first load no row is there that is past the mark;
+- after the next run: both sides are equal, one row a key, no version appended
+  twice, no table or session left behind, the lease is free, and nothing in the
+  ledger is said to run;
+- one more run of a quiet source reads no row.
+
+{versions}.
+
+## Results
+
+"""
+
+REPEAT = """\
+## To repeat it
+
+    tests/run crash --full                  # every case
+    tests/run crash --full -k "kill and mid_load-upsert-mysql"
+    tests/crash/reliability.py --write      # this page, from its results
+
+Without `--full`, as in CI, kill, error and hang each run {pairs} cases, so
+chosen that every two choices out of point, mode, source, strategy, destination
+and state store meet in one of them; and {stops} are stopped. By hand:
+
+    meson setup build-fail -Dfailpoints=true && ninja -C build-fail
+    TIDEMARK_FAILPOINTS=after_merge=kill@3 build-fail/tidemark run
+
+A case whose point is not reached fails the suite. The cases are a set with the
+SHA-256 `{digest}`, which a test compares with the code's.
+"""
+
+
+def matrix():
+    """Every case of `--full`: (action, *case)."""
+    return [(action, *case) for action in ACTIONS
+            for case in failpoints.cases(action, full=True)]
+
+
+def digest(cases):
+    lines = sorted("-".join(case) for case in cases)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def table(head, rows):
+    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    return "".join(f"| {' | '.join(map(str, line))} |\n"
+                   for line in lines) + "\n"
+
+
+def listed(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
+
+
+class Results:
+    """What a run of the suite has found: case -> figures."""
+
+    def __init__(self, path=RESULTS):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        self.versions = found["versions"]
+        self.cases = {tuple(name.split("-")): figures
+                      for name, figures in found["cases"].items()}
+
+    def missing(self):
+        return [case for case in matrix() if case not in self.cases]
+
+    def total(self, figure, **where):
+        """Of the cases whose parts are `where`."""
+        fields = ("action", *Case._fields)
+        wanted = {fields.index(name): value for name, value in where.items()}
+        return sum(figures[figure] for case, figures in self.cases.items()
+                   if all(case[at] == value for at, value in wanted.items()))
+
+
+def summary(results):
+    rows = []
+    for action in ACTIONS:
+        figures = [f"{results.total(figure, action=action):,}" for figure in
+                   ("cases", "deaths", "failed", "compared", "lost", "doubled")]
+        rows.append([action, *figures])
+    return table(["", "cases", "deaths", "failed", "rows compared",
+                  "rows lost", "rows doubled"], rows)
+
+
+def deaths_by(results, action, field, choices):
+    """How often it died at each failpoint, by an engine."""
+    rows = []
+    for failpoint in FAILPOINTS:
+        each = [results.total("deaths", action=action, failpoint=failpoint,
+                              **{field: engine}) for engine in choices]
+        rows.append([f"`{failpoint}`", *(each or "-" for each in each),
+                     sum(each)])
+    return rows
+
+
+def engines_table(results, action):
+    to = deaths_by(results, action, "destination", DESTINATIONS)
+    out_of = deaths_by(results, action, "source", SOURCES)
+    head = [action, *(f"to {TITLES[name]}" for name in DESTINATIONS),
+            *(f"from {TITLES[name]}" for name in SOURCES), "all"]
+    return table(head, [[*left[:-1], *right[1:]]
+                        for left, right in zip(to, out_of)])
+
+
+def grouped(reasons):
+    """(failpoint, mode, destination, text), joined over what differs."""
+    joined = collections.defaultdict(lambda: (set(), set()))
+    for failpoint, mode, destination, text in reasons:
+        modes, engines = joined[failpoint, text]
+        modes.add(mode)
+        engines.add(destination)
+    exact = {(failpoint, mode, destination)
+             for failpoint, mode, destination, _ in reasons}
+    for (failpoint, text), (modes, engines) in joined.items():
+        assert all((failpoint, mode, engine) in exact
+                   for mode in modes for engine in engines), (failpoint, text)
+        yield [f"`{failpoint}`",
+               ", ".join(name for name in MODES if name in modes),
+               ", ".join(TITLES[name] for name in DESTINATIONS
+                         if name in engines), text]
+
+
+def exceptions():
+    """What is no case, or only half of one, and why."""
+    reasons = []
+    for failpoint in FAILPOINTS:
+        for mode in MODES:
+            for destination in DESTINATIONS:
+                case = Case(failpoint, mode, SOURCES[0], "timestamp",
+                            destination, "sqlite")
+                text = failpoints.why_not(failpoint, mode, destination)
+                if not text and FIRST not in failpoints.phases(case):
+                    text = (f"in the {DELTA} only: into an empty table rows "
+                            "go without it")
+                if text:
+                    reasons.append((failpoint, mode, destination, text))
+    return listed(["point", "mode", "destination", "why"], grouped(reasons))
+
+
+def page(results):
+    versions = ", ".join(f"{TITLES[name]} {results.versions[name]}"
+                         for name in TITLES)
+    pairs = len(failpoints.pairs())
+    stops = len(failpoints.cases("stop", full=False))
+    parts = [
+        HEAD.format(points=len(FAILPOINTS), versions=f"With {versions}",
+                    rows=failpoints.ROWS, batch=failpoints.BATCH),
+        summary(results),
+        f"While it died and recovered, somebody else committed "
+        f"{results.total('writes'):,} transactions at\nthe source.\n\n"
+        "How often it died where, by destination and again by source:\n\n",
+        *(engines_table(results, action) for action in ACTIONS),
+        "## What is no case\n\nNo run comes by these:\n\n", exceptions(),
+        "Nobody writes beside a DuckDB source, whose file belongs to one "
+        "process, nor\nwhere append reads SQLite by timestamp: SQLite does "
+        "not tell since when a\ntransaction is open, so the rows would wait "
+        "for the writer's end.\n\n",
+        REPEAT.format(pairs=pairs, stops=stops, digest=digest(matrix()))]
+    return "".join(parts)
+
+
+def main():
+    if sys.argv[1:] != ["--write"]:
+        sys.exit("usage: reliability.py --write")
+    results = Results()
+    missing = results.missing()
+    if missing:
+        sys.exit(f"{RESULTS}: {len(missing)} of {len(matrix())} cases were not "
+                 f"run, such as {'-'.join(missing[0])}: tests/run crash --full")
+    PAGE.write_text(page(results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,340 @@
+"""One pipeline that is going to die, on servers that live for a whole suite.
+
+Each case has tables and a pipeline of its own in databases that the cases of
+one worker share, and the sessions that look into them are kept: so a case
+costs little more than the starts of the binary.
+"""
+
+import itertools
+import signal
+import threading
+import time
+
+import ends
+import oracle
+import workload
+from bench import items_settings
+from failpoints import BATCH, ROWS
+from servers import wait_for
+
+DELTA = 40
+LEASE = "1s"
+numbers = itertools.count(1)
+
+
+class Kept:
+    """A session for `with`, which does not end it."""
+
+    def __init__(self, db):
+        self.db = db
+
+    def __enter__(self):
+        return self.db
+
+    def __exit__(self, *_):
+        return False
+
+
+def keep(end):
+    """The same end, through one session that stays open."""
+    if isinstance(end, ends.FileEnd):
+        return end
+    db = end.connect()
+    end.connect = lambda **_: Kept(db)
+    end.hang_up = db.close
+    return end
+
+
+class Writer:
+    """Somebody who goes on changing the table: short transactions, one after
+    the other, some rolled back."""
+
+    def __init__(self, end, table):
+        self.end, self.table = end, table
+        self.stopping = threading.Event()
+        self.error = None
+        self.committed = 0
+        self.thread = threading.Thread(target=self.work)
+
+    def __enter__(self):
+        self.thread.start()
+        wait_for(lambda: self.committed or self.error, 20, 0.001, "a write")
+        return self
+
+    def __exit__(self, *_):
+        self.stopping.set()
+        self.thread.join()
+        self.end.hang_up()
+        if self.error:
+            raise self.error
+
+    def work(self):
+        try:
+            while not self.stopping.is_set():
+                self.write(self.committed)
+                self.committed += 1
+                # Not faster for long than the slowest pipeline can follow.
+                self.stopping.wait(0.005 if self.committed < 40 else 0.15)
+        except Exception as error:  # a dead writer would let any case pass
+            self.error = error
+
+    def write(self, turn):
+        begin = "BEGIN IMMEDIATE" if self.end.engine == "sqlite" else "BEGIN"
+        self.end.execute(begin)
+        workload.touch_items(self.end, f"id % 20 = {turn % 20}", self.table)
+        workload.fill_items(self.end, 1000 + turn, 1001 + turn, self.table,
+                            workload.dialect(self.end).now)
+        self.end.execute("ROLLBACK" if turn % 7 == 6 else "COMMIT")
+
+
+class Nobody:
+    """A writer that does not write."""
+
+    committed = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
+
+
+class Victim:
+    """The tables and the pipeline of a case. `figures`: what to count in."""
+
+    def __init__(self, tidemark, case, figures, source, destination, state):
+        self.tidemark, self.mode = tidemark, case.mode
+        self.strategy, self.state = case.strategy, state
+        self.source, self.destination = source, destination
+        self.table = f"items_{next(numbers)}"
+        self.to = f"{destination.schema}.{self.table}"
+        self.columns = dict(oracle.ITEMS)
+        self.changed = False
+        self.started = []
+        self.figures = {} if figures is None else figures
+        self.figures.update(compared=0, lost=0, doubled=0)
+        workload.create_items(source, self.table, ROWS)
+        self.configure(state)
+
+    def configure(self, state, **settings):
+        t = self.tidemark
+        t.top["state"] = state.terms(LEASE)
+        t.connections = {"source": self.source.connection(),
+                         "warehouse": self.destination.connection()}
+        t.pipelines = {self.table: items_settings(
+            self.source, self.destination, self.strategy, self.mode,
+            self.table, batch={"rows": BATCH},
+            retry={"attempts": 3, "backoff": "1ms", "max_backoff": "2ms",
+                   "breaker": {"failures": 0}}, **settings)}
+        t.write_config()
+
+    def start(self, *args, **more):
+        """A run in the background, which does not outlive the case."""
+        self.started.append(self.tidemark.start(*args, **more))
+        return self.started[-1]
+
+    def release(self):
+        """Servers are left as they were; files go with their directory."""
+        for run in self.started:
+            if run.alive():
+                run.kill()
+        if not isinstance(self.source, ends.FileEnd):
+            self.source.execute(f"DROP TABLE {self.table}")
+        if self.source.engine == "postgres":
+            self.source.execute(f"DROP SEQUENCE {self.table}_seq")
+        if not isinstance(self.destination, ends.FileEnd):
+            empty(self.destination)
+
+    def changes(self):
+        """A delta with a new column, so that the target is altered too."""
+        of = workload.dialect(self.source)
+        self.source.execute(f"ALTER TABLE {self.table} ADD color text")
+        workload.update_items(
+            self.source, "id % 4 = 0", "quantity = quantity + 100, "
+            f"color = {of.labelled}", "2024-06-01 00:00:00", self.table)
+        workload.fill_items(self.source, ROWS + 1, ROWS + DELTA, self.table,
+                            of.instant("2024-06-02 00:00:00"))
+        self.columns["color"] = "text"
+        self.changed = True
+
+    def writing(self):
+        """Somebody who writes meanwhile; nobody where no other process may
+        while Tidemark reads, or where it then reads nothing: SQLite does not
+        say since when a transaction is open, so append holds its tail."""
+        alone = self.source.engine == "duckdb" or (
+            self.source.engine, self.mode, self.strategy) == (
+                "sqlite", "append", "timestamp")
+        return Nobody() if alone else Writer(own_session(self.source),
+                                             self.table)
+
+    def leave_what(self, failpoint):
+        """What is to be found there: the stage of a refresh that was killed.
+        DuckDB drops one after each batch."""
+        if failpoint == "stage_dropped" and self.mode != "replace" \
+                and self.destination.engine != "duckdb":
+            done = self.tidemark("run", "--full-refresh",
+                                 failpoints="state_saved=kill@1")
+            assert done.code == -signal.SIGKILL, done
+
+    def picture(self):
+        """What is there, and whose it is."""
+        rows = self.destination.rows(self.to, self.columns)
+        mark = self.destination.query(
+            "SELECT batch_id, fence, rows_total FROM "
+            f"{self.destination.schema}._tidemark_watermark")
+        return sorted(rows, key=repr), mark
+
+    def killed(self, failpoint, n=1):
+        """Die there; False: it was not reached."""
+        return self.tidemark.killed(failpoints=f"{failpoint}=kill@{n}")
+
+    # ---- what must hold
+
+    def read_source(self):
+        """(mark, row) of each row; the mark as a number."""
+        columns = dict(self.columns)
+        if self.strategy == "xmin":
+            columns["xmin"] = "int"
+        rows = self.source.rows(f"{self.source.schema}.{self.table}", columns)
+        at = list(columns).index({"timestamp": "updated_at", "xmin": "xmin",
+                                  "sequence": "seq"}[self.strategy])
+        n = len(self.columns)
+        return [(row[at], row[:n]) for row in rows]
+
+    def count_doubled(self, rows):
+        """`rows`, of which no key is there twice."""
+        self.figures["doubled"] += len(rows) - len({row[0] for row in rows})
+        oracle.check_keys(rows)
+        return rows
+
+    def count_lost(self, wanted, there):
+        lost = set(wanted) - set(there)
+        self.figures["compared"] += len(wanted)
+        self.figures["lost"] += len(lost)
+        assert not lost, f"{len(lost)} rows missing or old: {lost}"
+
+    def mark(self, watermark):
+        value = watermark["value"]
+        return (ends.parse_instant(value) if self.strategy == "timestamp"
+                else int(value))
+
+    def check_crashed(self):
+        """Right after the death, before anything is repaired: mark and rows
+        belong together, and no key is there twice."""
+        end = ends.open_copy(self.destination)
+        if not {"_tidemark_watermark", self.table} <= set(end.tables()):
+            return
+        watermark = end.watermark(self.table)
+        if watermark is None or watermark.get("value") is None:
+            self.count_doubled(end.rows(self.to, {"id": "int"}))
+            return
+        columns = {name: kind for name, kind in self.columns.items()
+                   if name in watermark["columns"]}
+        there = self.count_doubled(end.rows(self.to, columns))
+        here = [(at, row[:len(columns)]) for at, row in self.read_source()]
+        self.check_covered(here, there, self.mark(watermark))
+        if not self.changed and self.strategy != "xmin":
+            self.check_no_more(here, there, watermark)
+
+    def check_covered(self, here, there, mark):
+        """Every row below the mark is there, at its version."""
+        assert mark <= max(at for at, _ in here) or self.strategy == "xmin", \
+            f"the mark {mark} is past every row"
+        self.count_lost([row for at, row in here if at < mark], there)
+
+    def check_no_more(self, here, there, watermark):
+        """A first load from a quiet source: what is there is what the mark
+        says, and no row of a batch that did not come to its end."""
+        upto = self.mark(watermark), [int(key) for key in watermark["key"]]
+        early = [row for at, row in here if (at, [row[0]]) > upto
+                 and row in there]
+        assert not early, f"{len(early)} rows past {upto}: {early[:3]}"
+
+    def check(self):
+        """Both sides are equal, one row a key, and nothing else is left."""
+        here = [row for _, row in self.read_source()]
+        there = self.count_doubled(
+            self.destination.rows(self.to, self.columns))
+        self.count_lost(here, there)
+        oracle.check_rows(here, there)
+        raw = [self.table + "_raw"] if self.mode == "append" else []
+        assert sorted(self.destination.tables()) == sorted(
+            [self.table, "_tidemark_watermark", *raw])
+        for end in (self.source, self.destination):
+            wait_for(lambda: not end.sessions(), 3, 0.005, "sessions to end")
+        if raw:
+            every = self.destination.rows(
+                f"{self.destination.schema}.{raw[0]}", self.columns)
+            assert len(every) == len(set(every)), "a version appended twice"
+
+    def check_ledger(self):
+        """No lease is held, nothing is said to run."""
+        free, = self.state.query("SELECT until FROM {t}leases WHERE name = "
+                                 f"'{self.table}'")
+        assert free[0] == 0, free
+        states = self.state.query(
+            "SELECT state, count(*) FROM {t}attempts WHERE pipeline = "
+            f"'{self.table}' GROUP BY state")
+        assert dict(states).keys() <= {"SUCCEEDED", "FAILED"}, states
+        assert dict(states)["SUCCEEDED"], states
+
+    def recover(self):
+        """One more run and all is as it should be; one more, and there is
+        nothing to do."""
+        self.tidemark.run()
+        self.check()
+        if self.mode != "replace":
+            again = self.tidemark.run().pipeline()
+            assert again["rows_read"] == 0, again
+        self.check_ledger()
+
+    def recover_from_writer(self):
+        """The writer is over: what it wrote last is not settled at once."""
+        if self.mode == "append" and self.strategy == "timestamp":
+            time.sleep(1.1)
+        self.tidemark.run()
+        self.check()
+        self.check_ledger()
+
+
+def own_session(end):
+    """A session of somebody else's."""
+    if end.engine == "postgres":
+        return keep(ends.PostgresEnd(end.cluster, end.database))
+    if end.engine == "sqlite":
+        return SqliteSession(end.path)
+    return keep(ends.MysqlEnd(end.server, end.database))
+
+
+class SqliteSession(ends.SqliteEnd):
+    """One connection, made by the thread that uses it."""
+
+    db = None
+
+    def held(self):
+        if self.db is None:
+            self.db = self.connect()
+            self.db.isolation_level = None
+            self.db.execute("PRAGMA busy_timeout = 20000")
+        return self.db
+
+    def execute(self, *statements):
+        for sql in statements:
+            self.held().execute(sql)
+
+    def query(self, sql):
+        return self.held().execute(sql).fetchall()
+
+    def hang_up(self):
+        """Closed with the thread that made it."""
+
+
+def empty(end):
+    """Drop every table and view of a destination's database."""
+    for name, kind in end.query(
+            "SELECT table_name, table_type FROM information_schema.tables "
+            f"WHERE table_schema = '{end.schema}' ORDER BY table_type = 'VIEW'"
+            " DESC"):
+        kind = "VIEW" if kind == "VIEW" else "TABLE"
+        end.execute(f"DROP {kind} {ends.quote(name)}" if end.engine ==
+                    "postgres" else f"DROP {kind} `{name}`")
