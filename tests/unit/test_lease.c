@@ -269,6 +269,28 @@ static void test_never_renews_what_is_over(void **state)
 	assert_int_equal(fake.lease.renewals, 1);
 }
 
+/* A store that was away for longer than the lease, and whose clock says that
+ * there is time left: ours says that it is over. */
+static void test_return_late(void)
+{
+	pthread_mutex_lock(&fake_lock);
+	fake.lease.until = clock_now_us() + US_PER_DAY;
+	fake.lease.fail_renew = true;
+	pthread_mutex_unlock(&fake_lock);
+	clock_sleep_us(400 * MS);
+	pthread_mutex_lock(&fake_lock);
+	fake.lease.fail_renew = false;
+	pthread_mutex_unlock(&fake_lock);
+	clock_sleep_us(100 * MS);
+}
+
+static void test_never_renews_late(void **state)
+{
+	(void)state;
+	fake_reset(10);
+	check_lost(test_return_late);
+}
+
 static void test_each_try_is_an_attempt(void **state)
 {
 	struct run_result r;
@@ -299,6 +321,7 @@ int main(void)
 		cmocka_unit_test(test_store_that_is_away),
 		cmocka_unit_test(test_overtaken),
 		cmocka_unit_test(test_never_renews_what_is_over),
+		cmocka_unit_test(test_never_renews_late),
 		cmocka_unit_test(test_each_try_is_an_attempt),
 	};
 

@@ -168,6 +168,16 @@ static void run_exit(void)
 	_exit(8);
 }
 
+static void run_note(void)
+{
+	struct error err = ERROR_INIT;
+
+	if (try_failpoints("mid_page=note@2", NULL))
+		_exit(7);
+	if (failpoint("mid_page", &err) || failpoint("mid_page", &err))
+		_exit(8);
+}
+
 static void test_failpoints(void **state)
 {
 	static const char *const bad[][2] = {
@@ -184,6 +194,8 @@ static void test_failpoints(void **state)
 	assert_int_equal(in_child(run_error_each_time, &out), 0);
 	assert_int_equal(in_child(run_kill_third, &out), -SIGKILL);
 	assert_int_equal(in_child(run_exit, &out), 1);
+	assert_int_equal(in_child(run_note, &out), 0);
+	assert_non_null(strstr(out.data, "failpoint mid_page: passed"));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct error err = ERROR_INIT;
 
