@@ -2,8 +2,11 @@
 become of each case.
 """
 
+import hashlib
 import itertools
 import json
+import os
+import pathlib
 import re
 import sqlite3
 import tempfile
@@ -57,10 +60,11 @@ class Stage:
         return StateStore(self.tidemark, self.database("postgres", "state")
                           if store == "postgres" else None)
 
-    def victim(self, case, figures):
-        return Victim(self.tidemark, case, figures, self.end(case.source, "source"),
-                      self.end(case.destination, "warehouse"),
-                      self.state(case.store))
+    def victim(self, case, figures, lease):
+        sides = (self.end(case.source, "source"),
+                 self.end(case.destination, "warehouse"))
+        return Victim(self.tidemark, case, figures, sides,
+                      self.state(case.store), lease)
 
     def versions(self):
         """What the cases run with: the first words are enough."""
@@ -93,8 +97,8 @@ def play(stage):
     """A victim; whatever it leaves is gone when the case is over."""
     victims = []
 
-    def make(case, figures=None):
-        victims.append(stage.victim(case, figures))
+    def make(case, figures=None, lease="10s"):
+        victims.append(stage.victim(case, figures, lease))
         return victims[-1]
 
     yield make
@@ -123,7 +127,17 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_sessionfinish(session):
-    """What was found is kept for the page; by whoever has it all."""
-    if not hasattr(session.config, "workerinput") and found["cases"]:
-        reliability.RESULTS.parent.mkdir(exist_ok=True)
-        reliability.RESULTS.write_text(json.dumps(found, indent=0))
+    """What was found is kept for the page, by whoever has it all. What parts
+    of the suite find of the same binary adds up."""
+    if hasattr(session.config, "workerinput") or not found["cases"]:
+        return
+    binary = os.environ.get("TIDEMARK_FAILPOINT_BINARY",
+                            reliability.ROOT / "build-test/failpoints/tidemark")
+    found["binary"] = hashlib.sha256(
+        pathlib.Path(binary).read_bytes()).hexdigest()
+    before = reliability.read()
+    if before.get("binary") == found["binary"]:
+        found["versions"] = found["versions"] or before["versions"]
+        found["cases"] = {**before["cases"], **found["cases"]}
+    reliability.RESULTS.parent.mkdir(exist_ok=True)
+    reliability.RESULTS.write_text(json.dumps(found, indent=0))

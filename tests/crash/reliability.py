@@ -104,11 +104,17 @@ def listed(head, rows):
     return "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
 
 
-class Results:
-    """What a run of the suite has found: case -> figures."""
+def read():
+    """What the suite has found so far; nothing yet: {}."""
+    if not RESULTS.exists():
+        return {}
+    return json.loads(RESULTS.read_text(encoding="utf-8"))
 
-    def __init__(self, path=RESULTS):
-        found = json.loads(path.read_text(encoding="utf-8"))
+
+class Results:
+    """What the suite has found: case -> figures."""
+
+    def __init__(self, found):
         self.versions = found["versions"]
         self.cases = {tuple(name.split("-")): figures
                       for name, figures in found["cases"].items()}
@@ -214,7 +220,8 @@ def page(results):
 def main():
     if sys.argv[1:] != ["--write"]:
         sys.exit("usage: reliability.py --write")
-    results = Results()
+    results = Results(read() or sys.exit(f"no {RESULTS}: tests/run crash "
+                                         "--full"))
     missing = results.missing()
     if missing:
         sys.exit(f"{RESULTS}: {len(missing)} of {len(matrix())} cases were not "

@@ -123,7 +123,7 @@ def is_stopped(process):
 def test_stop(play, case, on_record):
     """Paused there for longer than its lease: another takes over; woken up,
     the first changes nothing any more."""
-    victim = play(case, on_record)
+    victim = play(case, on_record, lease="1s")
     start_where_it_is_reached(victim, case)
     paused = victim.start(
         "run", "--json", failpoints=f"{case.failpoint}=stop@1")

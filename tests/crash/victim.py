@@ -18,7 +18,6 @@ from failpoints import BATCH, ROWS
 from servers import wait_for
 
 DELTA = 40
-LEASE = "1s"
 numbers = itertools.count(1)
 
 
@@ -102,30 +101,30 @@ class Nobody:
 class Victim:
     """The tables and the pipeline of a case. `figures`: what to count in."""
 
-    def __init__(self, tidemark, case, figures, source, destination, state):
+    def __init__(self, tidemark, case, figures, ends, state, lease):
         self.tidemark, self.mode = tidemark, case.mode
         self.strategy, self.state = case.strategy, state
-        self.source, self.destination = source, destination
+        self.source, self.destination = ends
         self.table = f"items_{next(numbers)}"
-        self.to = f"{destination.schema}.{self.table}"
+        self.to = f"{self.destination.schema}.{self.table}"
         self.columns = dict(oracle.ITEMS)
         self.changed = False
         self.started = []
         self.figures = {} if figures is None else figures
         self.figures.update(compared=0, lost=0, doubled=0)
-        workload.create_items(source, self.table, ROWS)
-        self.configure(state)
+        workload.create_items(self.source, self.table, ROWS)
+        self.configure(lease)
 
-    def configure(self, state, **settings):
+    def configure(self, lease):
         t = self.tidemark
-        t.top["state"] = state.terms(LEASE)
+        t.top["state"] = self.state.terms(lease)
         t.connections = {"source": self.source.connection(),
                          "warehouse": self.destination.connection()}
         t.pipelines = {self.table: items_settings(
             self.source, self.destination, self.strategy, self.mode,
             self.table, batch={"rows": BATCH},
             retry={"attempts": 3, "backoff": "1ms", "max_backoff": "2ms",
-                   "breaker": {"failures": 0}}, **settings)}
+                   "breaker": {"failures": 0}})}
         t.write_config()
 
     def start(self, *args, **more):

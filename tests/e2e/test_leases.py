@@ -18,16 +18,13 @@ from state import StateStore
 
 ENGINES = ("postgres", "sqlite", "duckdb")
 STORES = ("sqlite", "postgres")
-PAIRS = (("postgres", "sqlite"), ("postgres", "postgres"),
-         ("sqlite", "postgres"), ("duckdb", "sqlite"))
 FILES = ("sqlite", "duckdb")
-LEASE = 2
-ROWS = 2000
+ROWS = 1000
 
 
 @pytest.fixture
 def make_state(make_database):
-    def make(tidemark, kind, lease=f"{LEASE}s"):
+    def make(tidemark, kind, lease="1s"):
         end = make_database("state") if kind == "postgres" else None
         state = StateStore(tidemark, end)
         tidemark.top["state"] = state.terms(lease)
@@ -106,23 +103,30 @@ def count(destination, work_dir):
     return type(destination)(copy).query("SELECT count(*) FROM items")[0][0]
 
 
-@pytest.mark.parametrize("engine, store", (*PAIRS, ("mariadb", "sqlite")))
+@pytest.mark.parametrize("engine, store", (
+    ("postgres", "postgres"), ("mariadb", "sqlite"), ("sqlite", "postgres"),
+    ("duckdb", "sqlite")))
 def test_eight_at_once(tidemark, source, make_destination, make_state, work_dir,
                        engine, store):
     """One of eight does the work; it is stopped for longer than its lease and
     one that waits goes on; woken up, the first commits nothing."""
     destination = make_destination(engine)
-    state = make_state(tidemark, store)
+    state = make_state(tidemark, store, lease="2s")
     slow_items(tidemark, source, destination)
-    first = tidemark.start("run", "--json")
+    runs = [tidemark.start("run", "--json", *wait)
+            for wait in [(), ("--wait", "30s")] * 4]
+    wait_for(lambda: state.ready() and state.query("SELECT 1 FROM {t}leases "
+                                                   "WHERE pid <> 0"),
+             30, what="the lease")
+    pid = state.lease()[2]
+    first, = [run for run in runs if run.process.pid == pid]
     stop_after(first, state, 5, destination)
-    at_once = [tidemark.start("run", "--json") for _ in range(4)]
-    waiting = [tidemark.start("run", "--json", "--wait", "60s")
-               for _ in range(3)]
+    at_once = [run for run in runs[::2] if run is not first]
+    waiting = [run for run in runs[1::2] if run is not first]
     for run in at_once:
         busy = run.wait().expect(EXIT_STATE).pipeline()
         assert busy["outcome"] == "busy" and busy["rows_read"] == 0
-        assert busy["held_by"]["pid"] == first.process.pid
+        assert busy["held_by"]["pid"] == pid
         assert set(busy["held_by"]) == {"host", "pid", "since", "until",
                                         "fence"}
         assert busy["error"]["exit_code"] == EXIT_STATE
@@ -133,7 +137,7 @@ def test_eight_at_once(tidemark, source, make_destination, make_state, work_dir,
     assert woken["outcome"] == "busy" and woken["error"], woken
     assert count(destination, work_dir) == before
     if engine != "duckdb":
-        assert [each.code for each in done] == [EXIT_OK] * 3
+        assert {each.code for each in done} == {EXIT_OK}
         assert sum(each.pipeline()["rows_read"] for each in done) < ROWS
         check(source, destination)
     # A file that a paused process holds locked cannot be taken from it.
@@ -141,22 +145,23 @@ def test_eight_at_once(tidemark, source, make_destination, make_state, work_dir,
         assert each.code in (EXIT_OK, EXIT_STATE), each
         if each.code == EXIT_STATE:
             message = each.pipeline()["error"]["message"]
-            assert str(first.process.pid) in message, message
+            assert str(pid) in message, message
     tidemark.run()
     check(source, destination)
     assert written(tidemark.run().pipeline()) == 0
     by_pid = {pid: (status, code) for status, code, pid in state.attempts()}
-    assert by_pid[first.process.pid] == ("FAILED", "state")
+    assert by_pid[pid] == ("FAILED", "state")
     assert "RUNNING" not in {status for status, _, _ in state.attempts()}
     assert tidemark("status", "--json").pipeline()["lease"] is None
 
 
-@pytest.mark.parametrize("engine, store", (*PAIRS, ("mysql", "postgres")))
+@pytest.mark.parametrize("engine, store", (
+    ("postgres", "sqlite"), ("duckdb", "sqlite"), ("mysql", "postgres")))
 def test_sleeper_commits_nothing(tidemark, source, make_destination,
                                  make_state, work_dir, engine, store):
     """Also if nobody has taken its place."""
     destination = make_destination(engine)
-    state = make_state(tidemark, store, lease="1s")
+    state = make_state(tidemark, store)
     slow_items(tidemark, source, destination)
     run = tidemark.start("run", "--json")
     stop_after(run, state, 5, destination)
@@ -180,7 +185,7 @@ def test_backend_of_a_paused_run_is_ended(tidemark_failpoints, source,
     does not wait for its locks."""
     tidemark = tidemark_failpoints
     destination = make_destination("postgres")
-    state = make_state(tidemark, "sqlite", lease="1s")
+    state = make_state(tidemark, "sqlite")
     workload.create_items(source, rows=200)
     sync_items(tidemark, source, destination, "timestamp")
     tidemark.run("--max-batches", "1")
@@ -231,7 +236,7 @@ def test_holder_elsewhere_is_waited_for(tidemark, source, make_destination,
     workload.create_items(source, rows=20)
     sync_items(tidemark, source, destination, "timestamp")
     tidemark.run()
-    until = int((time.time() + 4) * 1000000)
+    until = int((time.time() + 3) * 1000000)
     state.execute("UPDATE {t}leases SET host = 'far-away', pid = 4711, "
                   f"process = 'other/pid:[1]/1', until = {until}")
     if store == "sqlite":
@@ -256,7 +261,7 @@ def test_long_load_keeps_its_lease(tidemark, source, make_destination,
                                    make_state, store):
     """The heart beats while the load waits for a lock."""
     destination = make_destination("postgres")
-    make_state(tidemark, store, lease="1s")
+    make_state(tidemark, store)
     workload.create_items(source, rows=200)
     sync_items(tidemark, source, destination, "timestamp")
     tidemark.run()
@@ -264,7 +269,7 @@ def test_long_load_keeps_its_lease(tidemark, source, make_destination,
     with destination.connect(autocommit=False) as holder:
         holder.execute("LOCK TABLE items IN EXCLUSIVE MODE")
         run = tidemark.start("run", "--json")
-        time.sleep(3)
+        time.sleep(2)
         busy = tidemark.run(expect=EXIT_STATE).pipeline()
         assert busy["held_by"]["pid"] == run.process.pid
         holder.rollback()
