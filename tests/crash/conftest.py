@@ -2,11 +2,8 @@
 become of each case.
 """
 
-import hashlib
 import itertools
 import json
-import os
-import pathlib
 import re
 import sqlite3
 import tempfile
@@ -21,7 +18,6 @@ from state import StateStore
 from victim import Victim, keep
 
 numbers = itertools.count(1)
-found = {"versions": {}, "cases": {}}
 
 
 class Stage:
@@ -110,34 +106,54 @@ def play(stage):
 def on_record(record_property, request, case):
     """What the page says of a case; told as it is when the case is over."""
     action = request.function.__name__.removeprefix("test_")
-    figures = {"cases": 1, "deaths": 0, "writes": 0}
-    record_property("crash", ("-".join((action, *case)), figures))
+    figures = {"case": "-".join((action, *case)), "deaths": 0, "writes": 0}
+    record_property("crash", figures)
     return figures
 
 
-def pytest_runtest_logreport(report):
-    """Runs where the reports come together, also when workers made them."""
-    if report.when != "call":
-        return
-    for name, value in report.user_properties:
-        if name == "crash":
-            found["cases"][value[0]] = {**value[1], "failed": int(report.failed)}
-        elif name == "versions":
-            found["versions"] = value
+def pytest_addoption(parser):
+    parser.addoption("--missing", action="store_true", help="with --full: only "
+                     "cases that the results lack, as of a run cut short")
 
 
-def pytest_sessionfinish(session):
-    """What was found is kept for the page, by whoever has it all. What parts
-    of the suite find of the same binary adds up."""
-    if hasattr(session.config, "workerinput") or not found["cases"]:
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--missing"):
         return
-    binary = os.environ.get("TIDEMARK_FAILPOINT_BINARY",
-                            reliability.ROOT / "build-test/failpoints/tidemark")
-    found["binary"] = hashlib.sha256(
-        pathlib.Path(binary).read_bytes()).hexdigest()
-    before = reliability.read()
-    if before.get("binary") == found["binary"]:
-        found["versions"] = found["versions"] or before["versions"]
-        found["cases"] = {**before["cases"], **found["cases"]}
-    reliability.RESULTS.parent.mkdir(exist_ok=True)
-    reliability.RESULTS.write_text(json.dumps(found, indent=0))
+    well = {case for case, figures in reliability.read().cases.items()
+            if not figures["failed"]}
+    done = [item for item in items if case_id(item) in well]
+    items[:] = [item for item in items if case_id(item) not in well]
+    config.hook.pytest_deselected(items=done)
+
+
+def case_id(item):
+    """(action, *case), None of a test that is none."""
+    case = hasattr(item, "callspec") and item.callspec.params.get("case")
+    return case and (item.originalname.removeprefix("test_"), *case)
+
+
+def pytest_sessionstart(session):
+    """Results of other cases, or of another day, are none of this run's."""
+    option = session.config.getoption
+    if option("--full") and not option("--missing") and \
+            not hasattr(session.config, "workerinput"):
+        reliability.RESULTS.unlink(missing_ok=True)
+
+
+class Report:
+    """Runs where the reports come together, also when workers made them: what
+    was found is kept for the page, line by line."""
+
+    def pytest_runtest_logreport(self, report):
+        for name, value in report.user_properties:
+            if report.when == "call" and name in ("crash", "versions"):
+                if name == "crash":
+                    value = {**value, "failed": int(report.failed)}
+                reliability.RESULTS.parent.mkdir(exist_ok=True)
+                with open(reliability.RESULTS, "a", encoding="ascii") as out:
+                    out.write(json.dumps({name: value}) + "\n")
+
+
+def pytest_configure(config):
+    if config.getoption("--full") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Report())

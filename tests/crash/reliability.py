@@ -1,5 +1,5 @@
 """docs/reliability.md, written from what `tests/run crash --full` has found:
-`reliability.py --write`. What the suite leaves is in build-test/crash.json.
+`reliability.py --write`. What the suite leaves is in build-test/crash.jsonl.
 """
 
 import collections
@@ -11,12 +11,12 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 
 import failpoints  # noqa: E402
-from failpoints import (ACTIONS, DELTA, DESTINATIONS, FAILPOINTS, FIRST,  # noqa: E402
-                        MODES, SOURCES, Case)
+from failpoints import (ACTIONS, DELTA, DESTINATIONS,  # noqa: E402
+                        FAILPOINTS, FIRST, MODES, SOURCES, Case)
 
 ROOT = failpoints.ROOT
 PAGE = ROOT / "docs/reliability.md"
-RESULTS = ROOT / "build-test/crash.json"
+RESULTS = ROOT / "build-test/crash.jsonl"
 TITLES = {"postgres": "PostgreSQL", "mariadb": "MariaDB", "mysql": "MySQL",
           "sqlite": "SQLite", "duckdb": "DuckDB"}
 
@@ -104,20 +104,16 @@ def listed(head, rows):
     return "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
 
 
-def read():
-    """What the suite has found so far; nothing yet: {}."""
-    if not RESULTS.exists():
-        return {}
-    return json.loads(RESULTS.read_text(encoding="utf-8"))
-
-
 class Results:
     """What the suite has found: case -> figures."""
 
-    def __init__(self, found):
-        self.versions = found["versions"]
-        self.cases = {tuple(name.split("-")): figures
-                      for name, figures in found["cases"].items()}
+    def __init__(self, lines):
+        self.versions, self.cases = {}, {}
+        for line in map(json.loads, lines):
+            self.versions = line.get("versions", self.versions)
+            if "crash" in line:
+                figures = {**line["crash"], "cases": 1}
+                self.cases[tuple(figures["case"].split("-"))] = figures
 
     def missing(self):
         return [case for case in matrix() if case not in self.cases]
@@ -126,8 +122,16 @@ class Results:
         """Of the cases whose parts are `where`."""
         fields = ("action", *Case._fields)
         wanted = {fields.index(name): value for name, value in where.items()}
-        return sum(figures[figure] for case, figures in self.cases.items()
-                   if all(case[at] == value for at, value in wanted.items()))
+        return sum(figures.get(figure, 0)
+                   for case, figures in self.cases.items() if all(
+                       case[at] == value for at, value in wanted.items()))
+
+
+def read():
+    if not RESULTS.exists():
+        return Results([])
+    with open(RESULTS, encoding="ascii") as lines:
+        return Results(lines)
 
 
 def summary(results):
@@ -141,7 +145,7 @@ def summary(results):
 
 
 def deaths_by(results, action, field, choices):
-    """How often it died at each failpoint, by an engine."""
+    """How often it happened at each failpoint, by an engine."""
     rows = []
     for failpoint in FAILPOINTS:
         each = [results.total("deaths", action=action, failpoint=failpoint,
@@ -154,10 +158,20 @@ def deaths_by(results, action, field, choices):
 def engines_table(results, action):
     to = deaths_by(results, action, "destination", DESTINATIONS)
     out_of = deaths_by(results, action, "source", SOURCES)
-    head = [action, *(f"to {TITLES[name]}" for name in DESTINATIONS),
+    head = ["", *(f"to {TITLES[name]}" for name in DESTINATIONS),
             *(f"from {TITLES[name]}" for name in SOURCES), "all"]
     return table(head, [[*left[:-1], *right[1:]]
                         for left, right in zip(to, out_of)])
+
+
+def actions_table(results):
+    """How often at each failpoint the other things happened."""
+    others = ACTIONS[1:]
+    return table(["", *others], [
+        [f"`{failpoint}`", *(results.total("deaths", action=action,
+                                           failpoint=failpoint)
+                             for action in others)]
+        for failpoint in FAILPOINTS])
 
 
 def grouped(reasons):
@@ -206,13 +220,12 @@ def page(results):
         summary(results),
         f"While it died and recovered, somebody else committed "
         f"{results.total('writes'):,} transactions at\nthe source.\n\n"
-        "How often it died where, by destination and again by source:\n\n",
-        *(engines_table(results, action) for action in ACTIONS),
-        "## What is no case\n\nNo run comes by these:\n\n", exceptions(),
-        "Nobody writes beside a DuckDB source, whose file belongs to one "
-        "process, nor\nwhere append reads SQLite by timestamp: SQLite does "
-        "not tell since when a\ntransaction is open, so the rows would wait "
-        "for the writer's end.\n\n",
+        "How often it was killed where, by destination and again by source; "
+        "and how often\nthe other things happened there:\n\n",
+        engines_table(results, "kill"), actions_table(results),
+        "## What is no case\n\nRuns do not come by these:\n\n", exceptions(),
+        "Nobody writes beside a DuckDB source: its file belongs to one "
+        "process.\n\n",
         REPEAT.format(pairs=pairs, stops=stops, digest=digest(matrix()))]
     return "".join(parts)
 
@@ -220,12 +233,13 @@ def page(results):
 def main():
     if sys.argv[1:] != ["--write"]:
         sys.exit("usage: reliability.py --write")
-    results = Results(read() or sys.exit(f"no {RESULTS}: tests/run crash "
-                                         "--full"))
+    results = read()
     missing = results.missing()
     if missing:
         sys.exit(f"{RESULTS}: {len(missing)} of {len(matrix())} cases were not "
                  f"run, such as {'-'.join(missing[0])}: tests/run crash --full")
+    if not results.versions:
+        sys.exit(f"{RESULTS}: the versions are not known")
     PAGE.write_text(page(results), encoding="utf-8")
 
 

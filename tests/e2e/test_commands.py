@@ -255,6 +255,12 @@ def test_version(tidemark):
     assert "0.1.0" in tidemark("--version").expect(0).out
 
 
+def test_failpoints_are_not_for_users(tidemark):
+    """The build that they get refuses to be told where to die."""
+    done = tidemark("version", failpoints="mid_load=kill").expect(EXIT_CONFIG)
+    assert "built without failpoints" in done.err and done.out == ""
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_an_example(tidemark, command):
     by_option = tidemark(command, "--help").expect(0).out
