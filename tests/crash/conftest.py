@@ -88,6 +88,12 @@ def stage(failpoint_binary, mysql_family):
         made.close()
 
 
+@pytest.fixture(scope="session")
+def cluster(stage):
+    """One server is enough for the tests of other ways to die, too."""
+    return stage.cluster
+
+
 @pytest.fixture
 def play(stage):
     """A victim; whatever it leaves is gone when the case is over."""

@@ -7,7 +7,7 @@ import oracle
 import poison
 import workload
 from bench import EXIT_OK, sync_items
-from failpoints import ENGINES
+from failpoints import DESTINATIONS
 
 ROWS, BAD = 120, (7, 8, 70)
 
@@ -53,7 +53,7 @@ def cases():
     modes = ("upsert", "append", "delete_insert")
     return [(death, engine, modes[(i + k) % 3])
             for i, death in enumerate(DEATHS)
-            for k, engine in enumerate(ENGINES)
+            for k, engine in enumerate(DESTINATIONS)
             if engine == "sqlite" or (i + k) % 3 == 0]
 
 

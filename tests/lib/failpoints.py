@@ -35,7 +35,8 @@ ONCE = ("config_loaded", "lease_taken", "run_recorded", "ceiling_taken",
         "snapshot_opened", "first_row", "stage_created", "stage_dropped",
         "lease_released", "mid_alter", "in_recovery")
 # Where a table is built aside and swapped in, these are of the swap.
-ONCE_SWAPPED = ("stage_full", "before_merge", "after_delete")
+ONCE_SWAPPED = ("stage_full", "before_merge", "after_delete",
+                "before_watermark", "after_watermark")
 
 
 def called():
@@ -83,7 +84,8 @@ def phases(case):
     """In which runs of the case the failpoint is met: into an empty table
     rows go as they are."""
     if case.mode in ("upsert", "delete_insert"):
-        if case.destination in SERVERS and case.failpoint in ONCE_SWAPPED:
+        if case.destination in SERVERS and case.failpoint in (
+                "stage_full", "before_merge", "after_delete"):
             return (DELTA,)
         if case.destination == "duckdb" and case.failpoint == "after_delete":
             return (DELTA,)
