@@ -180,16 +180,20 @@ static void lease_keeper_stop(struct lease_keeper *k)
 	k->started = false;
 }
 
-static void lease_fill(struct lease *wanted, const char *name)
+/* Asked again, it is the same holder's: the store may have given the lease,
+ * and only the answer been lost. */
+static void lease_fill(struct lease_keeper *k, struct lease *wanted,
+		       const char *name)
 {
-	char id[DIGEST_TEXT_SIZE], host[256] = "";
+	char host[256] = "";
 
-	ledger_attempt_id(id);
+	if (!*k->holder)
+		ledger_attempt_id(k->holder);
 	if (gethostname(host, sizeof(host) - 1))
 		host[0] = '\0';
 	lease_init(wanted);
 	wanted->name = xstrdup(name);
-	wanted->holder = xstrdup(id);
+	wanted->holder = xstrdup(k->holder);
 	wanted->host = xstrdup(host);
 	wanted->pid = getpid();
 	wanted->process = process_mark();
@@ -227,8 +231,8 @@ static int lease_try(struct lease_keeper *k, struct store *store,
 		return rc;
 	atomic_store(&k->deadline_us, begun + k->terms.lease_us);
 	k->claim = *answer == LEASE_INHERITED;
-	if (k->claim)
-		k->predecessor = xstrdup(before->session);
+	free(k->predecessor);
+	k->predecessor = k->claim ? xstrdup(before->session) : NULL;
 	return 0;
 }
 
@@ -272,11 +276,14 @@ int lease_keeper_take(struct lease_keeper *k, struct store *store,
 
 	if (!store)
 		return 0;
+	lease_keeper_stop(k);
+	k->ending = false;
+	atomic_store(&k->lost, false);
 	k->terms = *terms;
 	k->claim = true; /* unless it is known otherwise */
 	if (!k->terms.lease_us)
 		k->terms.lease_us = LEASE_DEFAULT_US;
-	lease_fill(&wanted, name);
+	lease_fill(k, &wanted, name);
 	rc = lease_wait(k, store, &wanted, held_by, err);
 	lease_release(&wanted);
 	if (!rc && k->terms.state)

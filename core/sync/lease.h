@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/data/digest.h"
 #include "core/plugin/destination.h"
 #include "core/plugin/store.h"
 
@@ -24,6 +25,7 @@ struct lease_terms {
 
 struct lease_keeper {
 	struct lease lease; /* name NULL: none is held */
+	char holder[DIGEST_TEXT_SIZE]; /* of every time it is asked for */
 	struct lease_terms terms;
 	/* A predecessor may still live: not told to the destination yet. */
 	bool claim;
@@ -37,7 +39,8 @@ struct lease_keeper {
 	bool started, ending; /* `ending` under the lock */
 };
 
-/* Take it, waiting as the terms say. STATE while another has it, who is put
+/* Take it, waiting as the terms say; after a failure it may be asked for
+ * again. STATE while another has it, who is put
  * into `*held_by` (replaced). A keeper all zero before; to be given back in
  * any case. A NULL store: nothing is held, and nothing fenced. */
 int lease_keeper_take(struct lease_keeper *k, struct store *store,

@@ -114,11 +114,13 @@ static int lease_check_machine(struct sql_store *s, const struct lease *wanted,
 	return rc;
 }
 
-static enum lease_answer lease_judge(const struct lease *before)
+static enum lease_answer lease_judge(const struct lease *before,
+				     const struct lease *wanted)
 {
 	if (!before->until)
 		return *before->host ? LEASE_TAKEN : LEASE_INHERITED;
 	if (before->until <= before->now ||
+	    !strcmp(before->holder, wanted->holder) ||
 	    process_mark_is_gone(before->pid, before->process))
 		return LEASE_INHERITED;
 	return LEASE_BUSY;
@@ -159,7 +161,7 @@ static int lease_take_locked(struct sql_store *s, const struct lease *wanted,
 		rc = lease_check_machine(s, wanted, err);
 	if (rc)
 		return rc;
-	*answer = lease_judge(before);
+	*answer = lease_judge(before, wanted);
 	if (*answer == LEASE_BUSY)
 		return 0;
 	rc = lease_write(s, wanted, lease_us, err);

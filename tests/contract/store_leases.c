@@ -170,6 +170,23 @@ static void runs_out(void **state)
 }
 
 /* Not even while nobody else has taken it. */
+/* The answer was lost: it asks again, and is not in its own way. */
+static void is_taken_again_by_its_holder(void **state)
+{
+	struct store *s = place_open(*state);
+	struct lease first = take_as(s, "a", MINUTE_US, LEASE_INHERITED);
+	struct lease again = take_as(s, "a", MINUTE_US, LEASE_INHERITED);
+	struct lease rival = wanted_by("b");
+	struct taken t = take(s, &rival, MINUTE_US);
+
+	assert_true(again.fence > first.fence);
+	assert_int_equal(t.answer, LEASE_BUSY);
+	taken_release(&t);
+	lease_release(&first);
+	lease_release(&again);
+	s->ops->close(s);
+}
+
 static void is_not_renewed_once_it_is_over(void **state)
 {
 	struct store *s = place_open(*state);
@@ -274,7 +291,8 @@ static void is_taken_by_one(void **state)
 	for (int i = 0; i < 8; i++) {
 		children[i] = fork();
 		if (children[i] == 0) {
-			struct lease wanted = wanted_by("child");
+			char *name = xstrfmt("child %d", i);
+			struct lease wanted = wanted_by(name);
 			struct error err = ERROR_INIT;
 			enum lease_answer answer = LEASE_BUSY;
 			struct lease out, before;
@@ -347,6 +365,7 @@ static void serves_many_machines(void **state)
 #define SHARED(make)                                                           \
 	EACH(make, goes_from_hand_to_hand), EACH(make, is_one_a_name),         \
 		EACH(make, runs_out),                                          \
+		EACH(make, is_taken_again_by_its_holder),                      \
 		EACH(make, is_not_renewed_once_it_is_over),                    \
 		EACH(make, is_amended),                                        \
 		EACH(make, is_inherited_from_the_dead),                        \
