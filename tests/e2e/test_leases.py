@@ -19,7 +19,7 @@ from state import StateStore
 ENGINES = ("postgres", "sqlite", "duckdb")
 STORES = ("sqlite", "postgres")
 FILES = ("sqlite", "duckdb")
-ROWS = 1000
+ROWS = 300
 
 
 @pytest.fixture
@@ -39,10 +39,10 @@ def check(source, destination):
 
 
 def slow_items(tidemark, source, destination, make=True):
-    """A millisecond a row: time enough to be stopped in."""
+    """A millisecond a row and page: time enough to be stopped in."""
     if make:
         workload.create_items(source, rows=ROWS)
-    sync_items(tidemark, source, destination, "timestamp", batch={"rows": 20})
+    sync_items(tidemark, source, destination, "timestamp", batch={"rows": 2})
     tidemark.pipelines["items"]["source"]["where"] = \
         "pg_catalog.pg_sleep(0.001) IS NOT NULL"
     tidemark.write_config()
