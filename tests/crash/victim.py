@@ -8,7 +8,6 @@ costs little more than the starts of the binary.
 import itertools
 import signal
 import threading
-import time
 
 import ends
 import oracle
@@ -285,10 +284,10 @@ class Victim:
         self.check_ledger()
 
     def recover_from_writer(self):
-        """The writer is over: what it wrote last is not settled at once."""
-        if self.mode == "append" and self.strategy == "timestamp":
-            time.sleep(1.1)
-        self.tidemark.run()
+        """The writer is over: what it wrote last is not settled at once, and
+        append holds it back until then."""
+        wait_for(lambda: not self.tidemark.run().pipeline()["rows_held"],
+                 20, 0.4, "the tail to settle")
         self.check()
         self.check_ledger()
 
