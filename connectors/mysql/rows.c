@@ -42,9 +42,14 @@ int mysrc_page_open(struct paged_source *base, const struct paged_query *q,
 	c->forms = xreallocarray(c->forms, n, sizeof(*c->forms));
 	for (size_t i = 0; i < n; i++)
 		c->forms[i] = mysrc_how(l->columns[i])->form;
-	rc = mydb_stream_begin(c->db, q->sql.data, q->n,
-			       (const char *const *)q->params, c->forms, n,
-			       err);
+	rc = mydb_exec(c->db,
+		       MYSRC_TAG " START TRANSACTION WITH CONSISTENT SNAPSHOT, "
+				 "READ ONLY",
+		       err);
+	if (!rc)
+		rc = mydb_stream_begin(c->db, q->sql.data, q->n,
+				       (const char *const *)q->params, c->forms,
+				       n, err);
 	if (rc)
 		error_prefix(err, "table %s", base->pass.scan->source->table);
 	return rc;
@@ -114,6 +119,13 @@ static int rows_append(struct paged_source *base, struct batch *b,
 	return rc;
 }
 
+/* Of one page: held for longer, the server would keep old versions of rows for
+ * us. One that is given up ends with its session. */
+static int rows_end_snapshot(struct mysrc *c, struct error *err)
+{
+	return mydb_exec(c->db, MYSRC_TAG " COMMIT", err);
+}
+
 int mysrc_page_read(struct paged_source *base, struct batch *b,
 		    struct error *err)
 {
@@ -123,6 +135,8 @@ int mysrc_page_read(struct paged_source *base, struct batch *b,
 	/* Full exactly at the page's end: let the statement end too. */
 	while (!batch_is_full(b) || p->read >= p->limit) {
 		int rc = mydb_stream_next(c->db, err);
+		if (!rc)
+			rc = rows_end_snapshot(c, err);
 		if (rc < 0)
 			error_prefix(err, "table %s, after row %zu of a page",
 				     p->scan->source->table, p->read);
