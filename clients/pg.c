@@ -253,6 +253,16 @@ bool pg_failed(const PGresult *result)
 	       status == PGRES_NONFATAL_ERROR;
 }
 
+/* A COPY that nobody reads (libpq had no memory to tell of it) would be the
+ * answer for ever. */
+static int pg_give_up(struct pg *pg, int rc, struct error *err)
+{
+	struct error ignored = ERROR_INIT;
+	int lost = pg_lost(pg, rc ? &ignored : err);
+
+	return rc ? rc : lost;
+}
+
 int pg_finish(struct pg *pg, PGresult **out, struct error *err)
 {
 	PGresult *last = NULL, *next = NULL;
@@ -262,6 +272,11 @@ int pg_finish(struct pg *pg, PGresult **out, struct error *err)
 		int failed = pg_take(pg, &next, err);
 		if (failed || !next) {
 			rc = rc ? rc : failed;
+			break;
+		}
+		if (PQresultStatus(next) == PGRES_COPY_OUT) {
+			PQclear(next);
+			rc = pg_give_up(pg, rc, err);
 			break;
 		}
 		if (pg_failed(next) && !rc)

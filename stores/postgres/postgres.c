@@ -164,12 +164,15 @@ static int postgres_store_failed(struct sql_store *s, int rc, struct error *err)
 	return -ERROR_TRANSIENT;
 }
 
+/* Tables that a crash of the server took back would be missed by a run that
+ * goes on. */
 static int postgres_store_begin_migration(struct sql_store *s,
 					  struct error *err)
 {
 	int rc = postgres_store_start(
 		s,
-		"BEGIN; SELECT pg_advisory_xact_lock(" POSTGRES_STORE_LOCK ")",
+		"BEGIN; SET LOCAL synchronous_commit = on;"
+		"SELECT pg_advisory_xact_lock(" POSTGRES_STORE_LOCK ")",
 		err);
 
 	return rc ? postgres_store_failed(s, rc, err)
