@@ -4,6 +4,7 @@
 
 #include "connector_world.h"
 
+#include "clients/pg.h"
 #include "core/base/alloc.h"
 
 static void catalog_refuse(struct world *w, enum error_code code,
@@ -278,6 +279,19 @@ static void catalog_no_key(void **state)
 	assert_int_equal(w->schema.n_key, 0);
 }
 
+/* It would be the session's answer for ever. */
+static void catalog_copy_that_nobody_reads(void **state)
+{
+	struct world *w = suite_world(state);
+	struct error err = ERROR_INIT;
+
+	world_other(w, 2, "SELECT 1");
+	assert_int_equal(
+		pg_exec(w->sessions[2], "COPY (SELECT 1) TO STDOUT", &err),
+		-(int)ERROR_TRANSIENT);
+	assert_false(pg_alive(w->sessions[2]));
+}
+
 const struct CMUnitTest suite_postgres_catalog[] = {
 	SUITE_TEST(catalog_missing),
 	SUITE_TEST(catalog_users_sql),
@@ -288,5 +302,6 @@ const struct CMUnitTest suite_postgres_catalog[] = {
 	SUITE_TEST(catalog_tables),
 	SUITE_TEST(catalog_estimates),
 	SUITE_TEST(catalog_no_key),
+	SUITE_TEST(catalog_copy_that_nobody_reads),
 };
 const size_t suite_postgres_catalog_n = ARRAY_SIZE(suite_postgres_catalog);
