@@ -156,8 +156,8 @@ static int postgres_store_failed(struct sql_store *s, int rc, struct error *err)
 		return rc;
 	postgres_store_rollback(s);
 	what = xstrfmt("state store %s is locked by another process", s->where);
-	rc = pg_lock_explain(postgres_store_pg(s), what,
-			     postgres_store_holder_sql, 0, NULL, err);
+	pg_lock_explain(postgres_store_pg(s), what, postgres_store_holder_sql,
+			0, NULL, err);
 	free(what);
 	/* A lock on the tables says nothing about a lease in them. */
 	err->code = ERROR_TRANSIENT;
