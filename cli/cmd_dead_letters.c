@@ -264,12 +264,12 @@ const struct command command_dead_letters = {
 	.summary = "rows that the destination refused, kept aside",
 	.details = "Under on_bad_row: dead_letter they are kept while the "
 		   "others are loaded. replay\nreads each from the source by "
-		   "its key, as it is today, and loads it: one that goes\nin, "
-		   "or is not there any more, leaves the list, one that is "
-		   "refused again stays on\nit (exit 5). A row that was mended "
-		   "at the source and is loaded by a run leaves the\nlist by "
-		   "itself. discard only forgets the letter: the row stays "
-		   "away until it changes\nat the source.",
+		   "its key, as it is today, and loads it: one that goes\nin "
+		   "leaves the list; one that is refused again (exit 5), or is "
+		   "not found, stays on it.\nA row that was mended at the "
+		   "source and is loaded by a run leaves the list by\nitself. "
+		   "discard only forgets the letter: the row stays away until "
+		   "it changes at the\nsource.",
 	.example = "tidemark dead-letters replay --pipeline orders",
 	.flags = letters_flags,
 	.run = letters_run,
