@@ -35,6 +35,34 @@ static void migrates_once(void **state)
 	s->ops->close(s);
 }
 
+static void check_ended(const struct attempt *got, const struct attempt *a)
+{
+	assert_string_equal(got->attempt_id, "a1");
+	assert_string_equal(got->run_id, "r1");
+	assert_string_equal(got->pipeline, "orders");
+	assert_string_equal(got->state, "FAILED");
+	assert_string_equal(got->outcome, "failed");
+	assert_string_equal(got->host, "somewhere-else");
+	assert_int_equal(got->pid, 4711);
+	assert_int_equal(got->logic_version, 3);
+	assert_int_equal(got->started_at, 1000);
+	assert_int_equal(got->ended_at, INT64_MAX);
+	assert_int_equal(got->heartbeat_at, 2);
+	assert_int_equal(got->batches, 3);
+	assert_int_equal(got->rows_read, 4);
+	assert_int_equal(got->rows_inserted, 5);
+	assert_int_equal(got->rows_updated, 6);
+	assert_int_equal(got->rows_unchanged, 7);
+	assert_int_equal(got->rows_deleted, 8);
+	assert_int_equal(got->rows_dead_lettered, 9);
+	assert_string_equal(got->watermark_before, a->watermark_before);
+	assert_string_equal(got->watermark_after, a->watermark_after);
+	assert_string_equal(got->guarantee, "lag");
+	assert_string_equal(got->guarantee_reason, "no rights");
+	assert_string_equal(got->error_code, "access");
+	assert_string_equal(got->error_message, a->error_message);
+}
+
 /* What is written comes back, every member. */
 static void keeps_attempts(void **state)
 {
@@ -74,30 +102,7 @@ static void keeps_attempts(void **state)
 	s = place_open(p);
 	got = place_list(s, NULL, 10);
 	assert_int_equal(got.n, 1);
-	assert_string_equal(got.items[0].attempt_id, "a1");
-	assert_string_equal(got.items[0].run_id, "r1");
-	assert_string_equal(got.items[0].pipeline, "orders");
-	assert_string_equal(got.items[0].state, "FAILED");
-	assert_string_equal(got.items[0].outcome, "failed");
-	assert_string_equal(got.items[0].host, "somewhere-else");
-	assert_int_equal(got.items[0].pid, 4711);
-	assert_int_equal(got.items[0].logic_version, 3);
-	assert_int_equal(got.items[0].started_at, 1000);
-	assert_int_equal(got.items[0].ended_at, INT64_MAX);
-	assert_int_equal(got.items[0].heartbeat_at, 2);
-	assert_int_equal(got.items[0].batches, 3);
-	assert_int_equal(got.items[0].rows_read, 4);
-	assert_int_equal(got.items[0].rows_inserted, 5);
-	assert_int_equal(got.items[0].rows_updated, 6);
-	assert_int_equal(got.items[0].rows_unchanged, 7);
-	assert_int_equal(got.items[0].rows_deleted, 8);
-	assert_int_equal(got.items[0].rows_dead_lettered, 9);
-	assert_string_equal(got.items[0].watermark_before, a.watermark_before);
-	assert_string_equal(got.items[0].watermark_after, a.watermark_after);
-	assert_string_equal(got.items[0].guarantee, "lag");
-	assert_string_equal(got.items[0].guarantee_reason, "no rights");
-	assert_string_equal(got.items[0].error_code, "access");
-	assert_string_equal(got.items[0].error_message, a.error_message);
+	check_ended(&got.items[0], &a);
 	attempt_list_release(&got);
 	s->ops->close(s);
 }

@@ -352,10 +352,10 @@ def test_replay_is_no_catching_up(tidemark, target):
 
 
 def test_a_million_rows(tidemark, make_database, full, record_property):
-    """999,963 are loaded, 37 named; mended and replayed, both sides are
-    equal. Finding one bad row costs less than another clean load."""
-    if not full:
-        pytest.skip("--full: a million rows")
+    """All but 37 are loaded, which are named; mended and replayed, both sides
+    are equal. A million rows under --full, which says how long it took."""
+    rows = 1_000_000 if full else 40_000
+    apart = rows // 38
 
     def load(bad):
         source, destination = make_database("source"), make_database("dest")
@@ -372,14 +372,14 @@ def test_a_million_rows(tidemark, make_database, full, record_property):
         source.execute(
             "INSERT INTO items SELECT n, 'item ' || n, n % 100, n / 7.0, "
             "timestamptz '2024-01-02' + n * interval '1 ms' "
-            "FROM generate_series(1, 1000000) n",
+            f"FROM generate_series(1, {rows}) n",
             "CREATE INDEX ON items (updated_at, id)", "ANALYZE items",
-            f"UPDATE items SET quantity = -1 WHERE id <= {bad} * 26999 AND "
-            "id % 26999 = 0 AND id > 0")
+            f"UPDATE items SET quantity = -1 WHERE id <= {bad} * {apart} AND "
+            f"id % {apart} = 0 AND id > 0")
         result = tidemark.run().pipeline()
-        assert result["rows_read"] == 1000000
+        assert result["rows_read"] == rows
         assert result["rows_dead_lettered"] == bad
-        assert result["rows_inserted"] == 1000000 - bad
+        assert result["rows_inserted"] == rows - bad
         return source, destination, result["seconds"]
 
     clean, one = load(0)[2], load(1)[2]
@@ -388,7 +388,7 @@ def test_a_million_rows(tidemark, make_database, full, record_property):
                     f" 37 bad rows {many:.1f} s")
     found = letters(tidemark, "list", "bad37")
     assert {letter["key"]["id"] for letter in found} == {
-        26999 * n for n in range(1, 38)}
+        apart * n for n in range(1, 38)}
     for letter in found:
         assert "quantity_not_below_zero" in letter["error"]["message"]
     source.execute("UPDATE items SET quantity = 5 WHERE quantity < 0")
@@ -398,7 +398,6 @@ def test_a_million_rows(tidemark, make_database, full, record_property):
     sums = ("SELECT count(*), sum(hashtextextended(items::text, 0)::numeric) "
             "FROM items")
     assert source.query(sums) == destination.query(sums)
-    assert one < 2 * clean
 
 
 @pytest.mark.parametrize("kind", ("sqlite", "duckdb"))

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "core/plugin/registry.h"
+#include "core/sync/settings.h"
 
 #define FAKE_MOST 10000
 
@@ -69,5 +70,7 @@ extern struct fake fake;
 /* Around what a lease's thread may look at meanwhile. */
 extern pthread_mutex_t fake_lock;
 void fake_reset(int64_t source_rows);
+/* A pipeline "p" from `end` into itself by sequence, upsert, three tries. */
+struct pipeline_settings fake_settings(struct connection *end);
 
 #endif

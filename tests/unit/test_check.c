@@ -28,24 +28,6 @@ static struct connection nowhere = {
 		 .shown = (char *)"nowhere:" },
 };
 
-static struct pipeline_settings test_settings(void)
-{
-	struct pipeline_settings p = {
-		.name = (char *)"p",
-		.source = &here,
-		.destination = &here,
-		.source_table = (char *)"t",
-		.destination_table = (char *)"t",
-		.strategy = STRATEGY_SEQUENCE,
-		.mark_column = (char *)"id",
-		.time_zone = (char *)"auto",
-		.settle = true,
-		.mode = LOAD_UPSERT,
-	};
-
-	return p;
-}
-
 struct check_case {
 	const char *stored; /* the mark at the destination, or NULL */
 	bool no_source, no_destination, unsettled, append;
@@ -89,7 +71,7 @@ static bool check_has(const struct check_result *r, const char *code)
 
 static void check_one(const struct check_case *c)
 {
-	struct pipeline_settings p = test_settings();
+	struct pipeline_settings p = fake_settings(&here);
 	struct check_result r;
 	json_t *json;
 
@@ -124,7 +106,7 @@ static void test_check(void **state)
 /* A state store that is away is a problem of every pipeline. */
 static void test_check_state(void **state)
 {
-	struct pipeline_settings p = test_settings();
+	struct pipeline_settings p = fake_settings(&here);
 	struct check_result r;
 
 	(void)state;
@@ -155,7 +137,7 @@ static json_t *status_json(const struct pipeline_settings *p,
 
 static void test_status(void **state)
 {
-	struct pipeline_settings p = test_settings();
+	struct pipeline_settings p = fake_settings(&here);
 	json_t *json, *mark;
 
 	(void)state;
@@ -176,7 +158,7 @@ static void test_status(void **state)
 /* An end that does not answer is a note, and the rest is said. */
 static void test_status_away(void **state)
 {
-	struct pipeline_settings p = test_settings();
+	struct pipeline_settings p = fake_settings(&here);
 	json_t *json;
 
 	(void)state;
@@ -200,7 +182,7 @@ static void test_status_away(void **state)
 
 static void test_mark_get(void **state)
 {
-	struct pipeline_settings p = test_settings();
+	struct pipeline_settings p = fake_settings(&here);
 	struct settings s = { .state = &here };
 	struct mark mark;
 	struct error err = ERROR_INIT;

@@ -18,27 +18,8 @@ static struct pipeline_settings test_pipeline;
 static void test_begin(int64_t rows, const char *limit)
 {
 	fake_reset(rows);
-	test_pipeline = (struct pipeline_settings){
-		.name = (char *)"p",
-		.source = &test_end,
-		.destination = &test_end,
-		.source_table = (char *)"t",
-		.destination_table = (char *)"t",
-		.strategy = STRATEGY_SEQUENCE,
-		.mark_column = (char *)"id",
-		.time_zone = (char *)"auto",
-		.settle = true,
-		.mode = LOAD_UPSERT,
-		.batch_rows = 100,
-		.batch_bytes = 32 << 20,
-		.batch_target_us = 1,
-		.bad_rows = { .keep = true },
-		.retry = { .attempts = 3,
-			   .backoff_us = 1,
-			   .max_backoff_us = 2 },
-		.logic_version = 1,
-		.tenant = (char *)"",
-	};
+	test_pipeline = fake_settings(&test_end);
+	test_pipeline.bad_rows.keep = true;
 	assert_true(bad_row_parse_limit(&test_pipeline.bad_rows, limit));
 }
 

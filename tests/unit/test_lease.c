@@ -41,26 +41,8 @@ static int test_run_terms(struct run_result *out, int64_t lease_us,
 	};
 	struct error err = ERROR_INIT;
 
-	p = (struct pipeline_settings){
-		.name = (char *)"p",
-		.source = &test_end,
-		.destination = &test_end,
-		.source_table = (char *)"t",
-		.destination_table = (char *)"t",
-		.strategy = STRATEGY_SEQUENCE,
-		.mark_column = (char *)"id",
-		.time_zone = (char *)"auto",
-		.settle = true,
-		.mode = LOAD_UPSERT,
-		.batch_rows = 100,
-		.batch_bytes = 32 << 20,
-		.batch_target_us = 1,
-		.retry = { .attempts = 2,
-			   .backoff_us = 1,
-			   .max_backoff_us = 2 },
-		.logic_version = 1,
-		.tenant = (char *)"",
-	};
+	p = fake_settings(&test_end);
+	p.retry.attempts = 2;
 	return pipeline_run(&p, &test_store, &options, out, &err);
 }
 

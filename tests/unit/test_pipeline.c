@@ -22,38 +22,12 @@ static struct connection test_end = {
 	.url = { .engine = (char *)"fake", .shown = (char *)"fake:" },
 };
 
-static struct pipeline_settings test_settings(void)
-{
-	struct pipeline_settings p = {
-		.name = (char *)"p",
-		.source = &test_end,
-		.destination = &test_end,
-		.source_table = (char *)"t",
-		.destination_table = (char *)"t",
-		.strategy = STRATEGY_SEQUENCE,
-		.mark_column = (char *)"id",
-		.time_zone = (char *)"auto",
-		.settle = true,
-		.mode = LOAD_UPSERT,
-		.batch_rows = 100,
-		.batch_bytes = 32 << 20,
-		.batch_target_us = 1,
-		.retry = { .attempts = 3,
-			   .backoff_us = 1,
-			   .max_backoff_us = 2 },
-		.logic_version = 1,
-		.tenant = (char *)"",
-	};
-
-	return p;
-}
-
 static int test_run(struct run_result *out, const struct run_options *options)
 {
 	static struct pipeline_settings p;
 	struct error err = ERROR_INIT;
 
-	p = test_settings();
+	p = fake_settings(&test_end);
 	return pipeline_run(&p, &test_store, options, out, &err);
 }
 
@@ -201,7 +175,7 @@ static void test_refresh_gives_up(void **state)
 
 static int test_run_after(int64_t ended_us_ago, struct run_result *r)
 {
-	struct pipeline_settings p = test_settings();
+	struct pipeline_settings p = fake_settings(&test_end);
 	struct run_options options = { 0 };
 	struct error err = ERROR_INIT;
 
@@ -291,7 +265,7 @@ static void test_rows_of_the_window(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(windows); i++) {
-		struct pipeline_settings p = test_settings();
+		struct pipeline_settings p = fake_settings(&test_end);
 		struct run_options options = { .full_refresh =
 						       windows[i].refresh };
 		struct error err = ERROR_INIT;
