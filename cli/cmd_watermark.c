@@ -5,6 +5,7 @@
 #include "cli/config.h"
 #include "cli/output.h"
 #include "core/base/alloc.h"
+#include "core/base/json_text.h"
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/sync/marks.h"
@@ -40,11 +41,10 @@ static int watermark_show_one(const struct settings *s,
 				 p->name, mark.unreachable.message);
 		if (list)
 			json_array_append_new(
-				list,
-				json_pack("{s:s, s:o, s:s}", "pipeline",
-					  p->name, "watermark",
-					  output_watermark_json(mark.watermark),
-					  "from", mark.from));
+				list, json_pack("{s:s, s:o, s:s}", "pipeline",
+						p->name, "watermark",
+						json_text_value(mark.watermark),
+						"from", mark.from));
 		else
 			watermark_print(p, &mark, alone);
 	}
@@ -94,7 +94,7 @@ static int watermark_put(const struct arguments *args, const struct settings *s,
 	if (arguments_has(args, "json"))
 		output_json(json_pack("{s:[{s:s, s:o, s:s}]}", "pipelines",
 				      "pipeline", p->name, "watermark",
-				      output_watermark_json(watermark), "from",
+				      json_text_value(watermark), "from",
 				      "destination"),
 			    false);
 	else if (watermark)

@@ -165,12 +165,3 @@ char *output_watermark(const char *watermark_json)
 	watermark_release(&mark);
 	return text;
 }
-
-json_t *output_watermark_json(const char *watermark_json)
-{
-	json_t *json = NULL;
-
-	if (watermark_json)
-		json = json_loads(watermark_json, JSON_DECODE_ANY, NULL);
-	return json ? json : json_null();
-}

@@ -45,7 +45,5 @@ void output_table_free(struct output_table *t);
 /* A mark for tables and lines: its value, "-" if there is none. Caller
  * frees. */
 char *output_watermark(const char *watermark_json);
-/* JSON of the text of a mark, null if there is none. New reference. */
-json_t *output_watermark_json(const char *watermark_json);
 
 #endif

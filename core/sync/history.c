@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/json_text.h"
 #include "core/sync/runner.h"
 
 int history_no_run(const char *run_id, struct error *err)
@@ -105,27 +106,10 @@ void history_release(struct history *h)
 	memset(h, 0, sizeof(*h));
 }
 
-static json_t *history_mark(const char *text)
-{
-	json_t *json = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
-
-	return json ? json : json_null();
-}
-
 static json_t *history_window(const char *from, const char *to)
 {
-	return json_pack("{s:o, s:o}", "from", history_mark(from), "to",
-			 history_mark(to));
-}
-
-static json_t *history_time(int64_t us)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	if (!us)
-		return json_null();
-	clock_format_utc(us, text);
-	return json_string(text);
+	return json_pack("{s:o, s:o}", "from", json_text_value(from), "to",
+			 json_text_value(to));
 }
 
 static json_t *history_error(const char *code, const char *message)
@@ -154,8 +138,8 @@ static json_t *history_batch_json(const struct batch_record *b)
 		(json_int_t)b->deleted, "rows_dead_lettered",
 		(json_int_t)b->dead_lettered, "read_seconds",
 		history_seconds(b->read_us), "load_seconds",
-		history_seconds(b->load_us), "at", history_time(b->at), "error",
-		history_error(b->error_code, b->error_message));
+		history_seconds(b->load_us), "at", json_text_time(b->at),
+		"error", history_error(b->error_code, b->error_message));
 }
 
 static json_t *history_attempt_json(const struct attempt *a)
@@ -164,8 +148,8 @@ static json_t *history_attempt_json(const struct attempt *a)
 		"{s:s, s:s, s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I,"
 		" s:I, s:I, s:o, s:o, s:s, s:s, s:o}",
 		"attempt_id", a->attempt_id, "state", a->state, "outcome",
-		a->outcome, "started_at", history_time(a->started_at),
-		"ended_at", history_time(a->ended_at), "host", a->host, "pid",
+		a->outcome, "started_at", json_text_time(a->started_at),
+		"ended_at", json_text_time(a->ended_at), "host", a->host, "pid",
 		(json_int_t)a->pid, "batches", (json_int_t)a->batches,
 		"rows_read", (json_int_t)a->rows_read, "rows_inserted",
 		(json_int_t)a->rows_inserted, "rows_updated",
@@ -173,8 +157,8 @@ static json_t *history_attempt_json(const struct attempt *a)
 		(json_int_t)a->rows_unchanged, "rows_deleted",
 		(json_int_t)a->rows_deleted, "rows_dead_lettered",
 		(json_int_t)a->rows_dead_lettered, "watermark_before",
-		history_mark(a->watermark_before), "watermark_after",
-		history_mark(a->watermark_after), "guarantee", a->guarantee,
+		json_text_value(a->watermark_before), "watermark_after",
+		json_text_value(a->watermark_after), "guarantee", a->guarantee,
 		"guarantee_reason", a->guarantee_reason, "error",
 		history_error(a->error_code, a->error_message));
 }
@@ -210,7 +194,7 @@ json_t *history_run_json(const struct history_run *r)
 			 "tenant", run->tenant, "state", run->state, "window",
 			 history_window(run->window_from, run->window_to),
 			 "logic_version", (json_int_t)run->logic_version,
-			 "created_at", history_time(run->created_at),
-			 "updated_at", history_time(run->updated_at),
+			 "created_at", json_text_time(run->created_at),
+			 "updated_at", json_text_time(run->updated_at),
 			 "attempts", history_attempts_json(r));
 }

@@ -6,6 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/json_text.h"
 #include "core/base/strbuf.h"
 #include "core/data/value.h"
 #include "core/sync/run.h"
@@ -274,23 +275,6 @@ int letters_refreshed(struct run *r, struct error *err)
 	return rc;
 }
 
-static json_t *letter_time(int64_t us)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	if (!us)
-		return json_null();
-	clock_format_utc(us, text);
-	return json_string(text);
-}
-
-static json_t *letter_object(const char *text)
-{
-	json_t *json = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
-
-	return json ? json : json_null();
-}
-
 json_t *letter_json(const struct dead_letter *l, bool row)
 {
 	json_t *json = json_pack(
@@ -298,16 +282,16 @@ json_t *letter_json(const struct dead_letter *l, bool row)
 		" s:o, s:o, s:o, s:o}",
 		"id", l->id, "pipeline", l->pipeline, "run_id", l->run_id,
 		"attempt_id", l->attempt_id, "batch_id", l->batch_id, "key",
-		letter_object(l->key), "category", l->category, "error", "code",
-		l->error_code, "server_code", l->server_code, "message",
+		json_text_value(l->key), "category", l->category, "error",
+		"code", l->error_code, "server_code", l->server_code, "message",
 		l->error_message, "attempts", (json_int_t)l->attempts,
-		"next_try_at", letter_time(l->next_try_at), "created_at",
-		letter_time(l->created_at), "updated_at",
-		letter_time(l->updated_at), "checkpoint",
-		letter_object(l->checkpoint));
+		"next_try_at", json_text_time(l->next_try_at), "created_at",
+		json_text_time(l->created_at), "updated_at",
+		json_text_time(l->updated_at), "checkpoint",
+		json_text_value(l->checkpoint));
 
 	if (row) {
-		json_object_set_new(json, "row", letter_object(l->row));
+		json_object_set_new(json, "row", json_text_value(l->row));
 		json_object_set_new(json, "truncated",
 				    json_boolean(l->truncated));
 	}

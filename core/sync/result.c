@@ -4,6 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/json_text.h"
 #include "core/base/log.h"
 #include "core/sync/pipeline.h"
 
@@ -70,14 +71,6 @@ void run_result_hold(struct run_result *r, const struct batch *last)
 	free(text);
 }
 
-/* The mark as an object, or null. */
-static json_t *result_mark(const char *text)
-{
-	json_t *json = text ? json_loads(text, 0, NULL) : NULL;
-
-	return json ? json : json_null();
-}
-
 static json_t *result_error(const struct error *err)
 {
 	if (!err->code)
@@ -103,8 +96,8 @@ json_t *run_result_json(const struct run_result *r)
 		(json_int_t)r->rows_deleted, "rows_dead_lettered",
 		(json_int_t)r->rows_dead_lettered, "rows_held",
 		(json_int_t)r->rows_held, "watermark_before",
-		result_mark(r->watermark_before), "watermark_after",
-		result_mark(r->watermark_after), "guarantee",
+		json_text_value(r->watermark_before), "watermark_after",
+		json_text_value(r->watermark_after), "guarantee",
 		guarantee_name(r->guarantee), "guarantee_reason",
 		r->guarantee_reason ? r->guarantee_reason : "", "held_by",
 		r->held_by ? r->held_by : json_null(), "seconds",

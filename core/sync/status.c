@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/json_text.h"
 #include "core/data/value.h"
 #include "core/sync/lease.h"
 #include "core/sync/marks.h"
@@ -229,16 +230,6 @@ void status_result_release(struct status_result *r)
 	memset(r, 0, sizeof(*r));
 }
 
-static json_t *status_time_json(int64_t us)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	if (!us)
-		return json_null();
-	clock_format_utc(us, text);
-	return json_string(text);
-}
-
 static json_t *status_last_json(const struct attempt *a)
 {
 	json_t *error = json_null();
@@ -251,10 +242,10 @@ static json_t *status_last_json(const struct attempt *a)
 		"{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
 		"run_id", a->run_id, "attempt_id", a->attempt_id, "state",
 		a->state, "outcome", a->outcome, "started_at",
-		status_time_json(a->started_at), "ended_at",
-		status_time_json(a->ended_at), "batches",
-		(json_int_t)a->batches, "rows_read", (json_int_t)a->rows_read,
-		"rows_inserted", (json_int_t)a->rows_inserted, "rows_updated",
+		json_text_time(a->started_at), "ended_at",
+		json_text_time(a->ended_at), "batches", (json_int_t)a->batches,
+		"rows_read", (json_int_t)a->rows_read, "rows_inserted",
+		(json_int_t)a->rows_inserted, "rows_updated",
 		(json_int_t)a->rows_updated, "rows_unchanged",
 		(json_int_t)a->rows_unchanged, "error", error);
 }
@@ -264,22 +255,19 @@ static json_t *status_breaker_json(const struct breaker *b)
 	if (!breaker_is_open(b, clock_now_us()))
 		return json_null();
 	return json_pack("{s:o, s:I}", "open_until",
-			 status_time_json(b->open_until), "failures",
+			 json_text_time(b->open_until), "failures",
 			 (json_int_t)b->failures);
 }
 
 json_t *status_result_json(const struct status_result *r)
 {
 	json_t *notes = json_array();
-	json_t *mark = NULL;
 
-	if (r->watermark)
-		mark = json_loads(r->watermark, JSON_DECODE_ANY, NULL);
 	for (size_t i = 0; i < r->notes.n; i++)
 		json_array_append_new(notes, json_string(r->notes.items[i]));
 	return json_pack(
 		"{s:s, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o}", "pipeline",
-		r->pipeline->name, "watermark", mark ? mark : json_null(),
+		r->pipeline->name, "watermark", json_text_value(r->watermark),
 		"from", r->from, "lag_seconds",
 		r->lag_us < 0
 			? json_null()

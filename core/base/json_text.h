@@ -1,0 +1,16 @@
+/*
+ * What is kept as text or as a number, in JSON that is shown.
+ */
+#ifndef TIDEMARK_CORE_BASE_JSON_TEXT_H
+#define TIDEMARK_CORE_BASE_JSON_TEXT_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+/* The value that a JSON text says; null for NULL, and for what is none. New
+ * reference. */
+json_t *json_text_value(const char *text);
+/* µs since 1970 as UTC; null for 0. New reference. */
+json_t *json_text_time(int64_t us);
+
+#endif
