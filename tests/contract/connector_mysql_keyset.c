@@ -243,6 +243,47 @@ static void keyset_plan_is_range(void **state)
 	}
 }
 
+static char *keyset_count_log(struct world *w, const char *pattern)
+{
+	struct mydb_result *r = NULL;
+	char *count;
+
+	assert_int_equal(
+		mydb_query(w->sessions[0], &r,
+			   "SELECT COUNT(*) FROM mysql.general_log WHERE "
+			   "command_type IN ('Query', 'Execute') AND "
+			   "CONVERT(argument USING utf8mb4) LIKE ?",
+			   1, &pattern, &w->err),
+		0);
+	count = xstrdup(mydb_value(r, 0, 0));
+	mydb_result_free(r);
+	return count;
+}
+
+/* Each page has a snapshot of its own, which ends with it. */
+static void keyset_snapshots(void **state)
+{
+	struct world *w = suite_world(state);
+	char *pages, *begun, *ended;
+
+	world_exec(w, "CREATE TABLE tm_source.t (id int PRIMARY KEY)");
+	world_exec(w, "INSERT INTO tm_source.t VALUES (1), (2), (3)");
+	world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
+	world_keep_log(w, true);
+	world_expect_count(w, 2, 3);
+	world_keep_log(w, false);
+	pages = keyset_count_log(w, "SELECT /* tidemark source */%LIMIT%");
+	begun = keyset_count_log(w, "/* tidemark source */ START TRANSACTION "
+				    "WITH CONSISTENT SNAPSHOT, READ ONLY");
+	ended = keyset_count_log(w, "/* tidemark source */ COMMIT");
+	assert_string_not_equal(begun, "0");
+	assert_string_equal(begun, pages);
+	assert_string_equal(ended, pages);
+	free(pages);
+	free(begun);
+	free(ended);
+}
+
 /* Equal keys on both sides of a page's edge: the first page's last row hides
  * the other from the next page, so they are looked for before. */
 static void keyset_repeat_across_pages(void **state)
@@ -338,6 +379,7 @@ const struct CMUnitTest suite_mysql_keyset[] = {
 	SUITE_TEST(keyset_long_decimals),
 	SUITE_TEST(keyset_look_back),
 	SUITE_TEST(keyset_plan_is_range),
+	SUITE_TEST(keyset_snapshots),
 	SUITE_TEST(keyset_repeat_across_pages),
 	SUITE_TEST(keyset_snapshot_a_page),
 };
