@@ -68,8 +68,10 @@ def test_source_changes_in_mid_run(begin, kind, destination, drift):
     day, running = begin(source, destination, strategy=strategy)
     DRIFTS[drift](day)
     colored = ", color = concat('c', id)" if drift == "add" else ""
-    workload.update_items(day.source, "id % 3 = 0", "quantity = 77" + colored,
-                          "2024-06-02 00:00:00")
+    # Not the last row of a page: where a mark stands tells MySQL's rebuilt
+    # table from another one (README).
+    workload.update_items(day.source, "id % 3 = 0 AND id % 200 <> 0",
+                          "quantity = 77" + colored, "2024-06-02 00:00:00")
     ends_classed(day, running)
     if drift == "rename":  # what the new column has had all along
         day.tidemark.run("--full-refresh")
