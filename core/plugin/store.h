@@ -218,8 +218,11 @@ struct store_ops {
 				 struct error *err);
 	int (*count_dead_letters)(struct store *s, const char *pipeline,
 				  int64_t *out, struct error *err);
-	/* By id, in one transaction; harmless where there is none. */
-	int (*delete_dead_letters)(struct store *s, const struct strlist *ids,
+	/* By id, in one transaction, and only while they are of the attempt
+	 * that `letters` names: one that was refused anew meanwhile stays.
+	 * Harmless where there is none; the other fields are not looked at. */
+	int (*delete_dead_letters)(struct store *s,
+				   const struct dead_letter_list *letters,
 				   struct error *err);
 	/* The mirror of the mark: JSON text or NULL; caller frees. */
 	int (*get_watermark)(struct store *s, const char *pipeline, char **out,

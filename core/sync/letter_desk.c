@@ -101,16 +101,12 @@ int letter_desk_discard(const struct settings *s,
 			const struct dead_letter_list *letters,
 			struct error *err)
 {
-	struct strlist ids = STRLIST_INIT;
 	struct store *store = NULL;
 	int rc = runner_open_store(s, &store, err);
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < letters->n; i++)
-		strlist_add(&ids, letters->items[i].id);
-	rc = store->ops->delete_dead_letters(store, &ids, err);
-	strlist_release(&ids);
+	rc = store->ops->delete_dead_letters(store, letters, err);
 	store->ops->close(store);
 	return rc;
 }

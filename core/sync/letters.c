@@ -42,7 +42,11 @@ static struct letter_mark *letters_note(struct letters *l,
 
 	l->items = xgrow(l->items, &l->capacity, l->n + 1, sizeof(*l->items));
 	m = &l->items[l->n++];
-	*m = (struct letter_mark){ .id = xstrdup(letter->id), .seen_in = -1 };
+	*m = (struct letter_mark){
+		.id = xstrdup(letter->id),
+		.attempt_id = xstrdup(letter->attempt_id),
+		.seen_in = -1,
+	};
 	snprintf(m->digest, sizeof(m->digest), "%s",
 		 *letter->key_digest ? letter->key_digest : letter->row_digest);
 	return m;
@@ -67,10 +71,16 @@ int letters_open(struct run *r, struct error *err)
 	return rc;
 }
 
+static void letter_mark_release(struct letter_mark *m)
+{
+	free(m->id);
+	free(m->attempt_id);
+}
+
 void letters_release(struct letters *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		free(l->items[i].id);
+		letter_mark_release(&l->items[i]);
 	free(l->items);
 	memset(l, 0, sizeof(*l));
 }
@@ -196,6 +206,7 @@ void letters_add(struct run *r, const struct dead_letter_list *list)
 
 		if (!m)
 			m = letters_note(&r->letters, l);
+		run_set_text(&m->attempt_id, l->attempt_id);
 		m->seen_in = r->letters.batch;
 		m->renewed = true;
 	}
@@ -204,29 +215,36 @@ void letters_add(struct run *r, const struct dead_letter_list *list)
 		      letters_compare);
 }
 
-/* Those that are over leave the list and the store. */
+/* Those that are over leave the list and the store. Whoever wakes up past its
+ * lease may do so when another run has had the row refused anew: that letter
+ * is of another attempt, and stays. */
 static int letters_delete(struct run *r, const bool *over, struct error *err)
 {
 	struct letters *l = &r->letters;
-	struct strlist ids = STRLIST_INIT;
+	struct dead_letter_list gone = { NULL, 0, 0 };
 	size_t kept = 0;
 	int rc = 0;
 
+	gone.items = xcalloc(l->n + 1, sizeof(*gone.items));
 	for (size_t i = 0; i < l->n; i++)
 		if (over[i])
-			strlist_add(&ids, l->items[i].id);
-	if (ids.n)
-		rc = r->store->ops->delete_dead_letters(r->store, &ids, err);
-	for (size_t i = 0; !rc && i < l->n; i++) {
+			gone.items[gone.n++] = (struct dead_letter){
+				.id = l->items[i].id,
+				.attempt_id = l->items[i].attempt_id,
+			};
+	if (gone.n)
+		rc = r->store->ops->delete_dead_letters(r->store, &gone, err);
+	free(gone.items);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < l->n; i++) {
 		if (over[i])
-			free(l->items[i].id);
+			letter_mark_release(&l->items[i]);
 		else
 			l->items[kept++] = l->items[i];
 	}
-	if (!rc)
-		l->n = kept;
-	strlist_release(&ids);
-	return rc;
+	l->n = kept;
+	return 0;
 }
 
 int letters_loaded(struct run *r, const struct batch *b, struct error *err)

@@ -20,6 +20,7 @@ struct run;
 struct letter_mark {
 	char digest[DIGEST_TEXT_SIZE]; /* of the key, or of a row without one */
 	char *id;
+	char *attempt_id; /* of which it is */
 	int64_t seen_in; /* the batch of this try that it is of; -1: none */
 	bool renewed; /* refused again by this try */
 };

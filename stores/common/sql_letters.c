@@ -37,7 +37,8 @@ static const char list_sql[] =
 static const char count_sql[] =
 	"SELECT count(*) FROM dead_letters WHERE pipeline = $1";
 
-static const char delete_sql[] = "DELETE FROM dead_letters WHERE id = $1";
+static const char delete_sql[] =
+	"DELETE FROM dead_letters WHERE id = $1 AND attempt_id = $2";
 
 static int letters_save(struct sql_store *s, const struct dead_letter *l,
 			struct error *err)
@@ -173,7 +174,8 @@ int sql_store_count_dead_letters(struct store *base, const char *pipeline,
 			       out, err);
 }
 
-int sql_store_delete_dead_letters(struct store *base, const struct strlist *ids,
+int sql_store_delete_dead_letters(struct store *base,
+				  const struct dead_letter_list *letters,
 				  struct error *err)
 {
 	struct sql_store *s = (struct sql_store *)base;
@@ -181,9 +183,12 @@ int sql_store_delete_dead_letters(struct store *base, const struct strlist *ids,
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; !rc && i < ids->n; i++) {
-		const char *id = ids->items[i];
-		rc = s->session->run(s, delete_sql, &id, 1, NULL, NULL, err);
+	for (size_t i = 0; !rc && i < letters->n; i++) {
+		const char *params[] = { letters->items[i].id,
+					 letters->items[i].attempt_id };
+
+		rc = s->session->run(s, delete_sql, params, ARRAY_SIZE(params),
+				     NULL, NULL, err);
 	}
 	return sql_store_end(s, rc, err);
 }

@@ -92,7 +92,8 @@ int sql_store_list_dead_letters(struct store *base,
 				struct error *err);
 int sql_store_count_dead_letters(struct store *base, const char *pipeline,
 				 int64_t *out, struct error *err);
-int sql_store_delete_dead_letters(struct store *base, const struct strlist *ids,
+int sql_store_delete_dead_letters(struct store *base,
+				  const struct dead_letter_list *letters,
 				  struct error *err);
 int sql_store_get_watermark(struct store *base, const char *pipeline,
 			    char **out, struct error *err);

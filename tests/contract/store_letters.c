@@ -152,6 +152,18 @@ static void counts_attempts(void **state)
 	s->ops->close(s);
 }
 
+static void delete_of(struct store *s, const char *id, const char *attempt)
+{
+	struct dead_letter items[] = {
+		{ .id = (char *)"nobody", .attempt_id = (char *)attempt },
+		{ .id = (char *)id, .attempt_id = (char *)attempt }
+	};
+	const struct dead_letter_list list = { items, 2, 2 };
+	struct error err = ERROR_INIT;
+
+	assert_int_equal(s->ops->delete_dead_letters(s, &list, &err), 0);
+}
+
 /* All of them, or none. */
 static void saves_and_deletes_whole(void **state)
 {
@@ -160,21 +172,32 @@ static void saves_and_deletes_whole(void **state)
 					 letter_of("two", "orders", 6) };
 	const struct dead_letter_list list = { letters, 2, 2 };
 	struct error err = ERROR_INIT;
-	struct strlist ids = STRLIST_INIT;
 
 	letters[1].category = (char *)"no such one";
 	assert_int_not_equal(s->ops->save_dead_letters(s, &list, &err), 0);
 	assert_int_equal(count_of(s, "orders"), 0);
 	letters[1].category = (char *)"transient";
 	save(s, letters, 2);
-	strlist_add(&ids, "nobody");
-	strlist_add(&ids, "two");
-	error_clear(&err);
-	assert_int_equal(s->ops->delete_dead_letters(s, &ids, &err), 0);
+	delete_of(s, "two", letters[1].attempt_id);
 	assert_int_equal(count_of(s, "orders"), 1);
-	assert_int_equal(s->ops->delete_dead_letters(s, &ids, &err), 0);
+	delete_of(s, "two", letters[1].attempt_id);
 	assert_int_equal(count_of(s, "orders"), 1);
-	strlist_release(&ids);
+	s->ops->close(s);
+}
+
+/* Whoever knows an older one does not take away the newer. */
+static void deletes_what_was_seen(void **state)
+{
+	struct store *s = place_open(*state);
+	struct dead_letter letter = letter_of("one", "orders", 5);
+
+	save(s, &letter, 1);
+	letter.attempt_id = (char *)"another";
+	save(s, &letter, 1);
+	delete_of(s, "one", "a1");
+	assert_int_equal(count_of(s, "orders"), 1);
+	delete_of(s, "one", "another");
+	assert_int_equal(count_of(s, "orders"), 0);
 	s->ops->close(s);
 }
 
@@ -214,6 +237,7 @@ static void keep_no_secret(void **state)
 #define SHARED(make)                                                           \
 	EACH(make, keeps_letters), EACH(make, counts_attempts),                \
 		EACH(make, saves_and_deletes_whole),                           \
+		EACH(make, deletes_what_was_seen),                             \
 		EACH(make, outlive_their_runs), EACH(make, keep_no_secret)
 
 const struct CMUnitTest store_letters_file[] = { SHARED(file) };

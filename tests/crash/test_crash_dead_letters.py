@@ -1,6 +1,8 @@
 """Die while a batch with bad rows is loaded in pieces, or between its letters
 and its mark: no row is lost, none is doubled, none is both."""
 
+import signal
+
 import pytest
 
 import oracle
@@ -8,6 +10,8 @@ import poison
 import workload
 from bench import EXIT_OK, sync_items
 from failpoints import DESTINATIONS
+from servers import wait_for
+from state import StateStore
 
 ROWS, BAD = 120, (7, 8, 70)
 
@@ -103,3 +107,33 @@ def test_pieces_are_known_as_delivered(victim, tidemark_failpoints, source,
     tidemark.write_config().run()
     oracle.check_equal(source, destination, "items", table, oracle.ITEMS,
                        pipeline="items")
+
+
+def stopped(run):
+    with open(f"/proc/{run.process.pid}/stat", encoding="ascii") as stat:
+        return stat.read().rpartition(")")[2].split()[0] == "T"
+
+
+@pytest.mark.parametrize("store", ("sqlite", "postgres"))
+def test_a_newer_letter_outlives_a_sleeper(victim, tidemark_failpoints, source,
+                                           make_database, store):
+    """Stopped past its lease with a mended row loaded and its letter still to
+    be deleted. Meanwhile another run has found the row bad again: its letter
+    is all there is of that version."""
+    tidemark = tidemark_failpoints
+    end = make_database("state") if store == "postgres" else None
+    tidemark.top["state"] = StateStore(tidemark, end).terms("1s")
+    destination, _, _ = victim("postgres", "upsert")
+    tidemark.run()
+    poison.mend(source, "id = 8")
+    workload.settle(source)
+    sleeper = tidemark.start("run", failpoints="commit_acked=stop@1")
+    wait_for(lambda: stopped(sleeper), what="the commit")
+    poison.poison(source, "id = 8")
+    workload.settle(source)
+    tidemark.run("--wait", "10s")
+    sleeper.signal(signal.SIGCONT)
+    sleeper.wait()
+    assert destination.query("SELECT quantity FROM items WHERE id = 8") == [
+        (1,)]
+    assert letters(tidemark) == sorted(BAD)

@@ -306,13 +306,14 @@ static int fake_count_letters(struct store *s, const char *pipeline,
 	return 0;
 }
 
-static int fake_delete_letters(struct store *s, const struct strlist *ids,
+static int fake_delete_letters(struct store *s,
+			       const struct dead_letter_list *letters,
 			       struct error *err)
 {
 	(void)s;
 	(void)err;
-	for (size_t i = 0; i < ids->n; i++) {
-		struct fake_letter *f = fake_letter_find(ids->items[i]);
+	for (size_t i = 0; i < letters->n; i++) {
+		struct fake_letter *f = fake_letter_find(letters->items[i].id);
 
 		if (f)
 			*f = fake.letters[--fake.n_letters];

@@ -160,10 +160,11 @@ static int module_count_letters(struct store *s, const char *pipeline,
 	return module_close_attempts(s, pipeline, err);
 }
 
-static int module_delete_letters(struct store *s, const struct strlist *ids,
+static int module_delete_letters(struct store *s,
+				 const struct dead_letter_list *letters,
 				 struct error *err)
 {
-	(void)ids;
+	(void)letters;
 	return module_close_attempts(s, NULL, err);
 }
 
