@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_cancel.h"
 #include "clients/pg_parameters.h"
 #include "clients/pg_session.h"
 #include "clients/pg_sqlstate.h"
@@ -117,21 +118,8 @@ void pg_close(struct pg *pg)
 	free(pg);
 }
 
-/* PQcancel opens a connection of its own and blocks until it is answered: not
- * in a thread that somebody waits for. */
-static void *pg_cancel_main(void *arg)
-{
-	PGcancel *cancel = arg;
-	char text[256];
-
-	PQcancel(cancel, text, sizeof(text));
-	PQfreeCancel(cancel);
-	return NULL;
-}
-
 void pg_interrupt(struct pg *pg)
 {
-	pthread_t thread;
 	PGcancel *cancel;
 
 	pthread_mutex_lock(&pg->cancel_lock);
@@ -139,10 +127,7 @@ void pg_interrupt(struct pg *pg)
 	cancel = pg->cancel;
 	pg->cancel = NULL;
 	pthread_mutex_unlock(&pg->cancel_lock);
-	if (cancel && pthread_create(&thread, NULL, pg_cancel_main, cancel))
-		PQfreeCancel(cancel);
-	else if (cancel)
-		pthread_detach(thread);
+	pg_cancel_end(pg_cancel_begin(cancel), 0);
 	pg_waiter_wake(&pg->waiter);
 }
 

@@ -1,8 +1,10 @@
 #include <libpq-fe.h>
 #include <string.h>
 
+#include "clients/pg_cancel.h"
 #include "clients/pg_session.h"
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/strbuf.h"
 
 /* The settings that the query reads: gone with the transaction, which is this
@@ -131,17 +133,6 @@ const uint8_t *pg_stream_value(const struct pg *pg, int column, size_t *n)
 	return f->data;
 }
 
-/* Cancelling is worth a connection only if rows are still to come. */
-static void pg_stream_cancel(struct pg *pg)
-{
-	char text[256];
-
-	pthread_mutex_lock(&pg->cancel_lock);
-	if (pg->cancel)
-		PQcancel(pg->cancel, text, sizeof(text));
-	pthread_mutex_unlock(&pg->cancel_lock);
-}
-
 /* True if the end has arrived already. */
 static bool pg_stream_drop_arrived(struct pg *pg)
 {
@@ -153,21 +144,49 @@ static bool pg_stream_drop_arrived(struct pg *pg)
 	return got < 0;
 }
 
-void pg_stream_abort(struct pg *pg)
+/* Up to the end that the cancel brings, or until patience ends. */
+static void pg_stream_drain(struct pg *pg, int64_t until_us)
 {
 	struct error ignored = ERROR_INIT;
 	size_t n = 1;
+	int rc = 0;
+
+	while (n && !rc && clock_monotonic_us() < until_us)
+		rc = pg_stream_take(pg, &n, &ignored);
+	if (n)
+		pg->lost = true;
+	else if (!pg->lost)
+		pg_finish(pg, NULL, &ignored);
+}
+
+/* The session is of use again only when the cancel is over: one that comes
+ * late would meet the next statement. */
+static void pg_stream_cancel(struct pg *pg)
+{
+	struct pg_canceller *cancel = NULL;
+	int64_t patience_us = pg_waiter_cancel_patience(&pg->waiter);
+	int64_t until_us = clock_monotonic_us() + patience_us;
+
+	if (!atomic_load(&pg->waiter.interrupted))
+		cancel = pg_cancel_begin(PQgetCancel(pg->conn));
+	pg->waiter.give_up_us = until_us;
+	pg_stream_drain(pg, until_us);
+	pg->waiter.give_up_us = 0;
+	if (!pg_cancel_end(cancel, until_us))
+		pg->lost = true;
+}
+
+void pg_stream_abort(struct pg *pg)
+{
+	struct error ignored = ERROR_INIT;
 
 	PQfreemem(pg->row_bytes);
 	pg->row_bytes = NULL;
 	if (!pg->streaming || pg->lost)
 		return;
 	pg->streaming = false;
-	if (!pg_stream_drop_arrived(pg)) {
-		pg_stream_cancel(pg);
-		while (n && !pg_stream_take(pg, &n, &ignored))
-			;
-	}
-	if (!pg->lost)
+	if (pg_stream_drop_arrived(pg))
 		pg_finish(pg, NULL, &ignored);
+	else /* worth a connection only if rows are still to come */
+		pg_stream_cancel(pg);
 }

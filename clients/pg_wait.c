@@ -44,6 +44,11 @@ static int64_t pg_nearer(int64_t a_us, int64_t b_us)
 	return a_us < b_us ? a_us : b_us;
 }
 
+int64_t pg_waiter_cancel_patience(const struct pg_waiter *w)
+{
+	return pg_nearer(PG_CANCEL_PATIENCE_US, w->silence_us);
+}
+
 /* How long the next poll may last, µs; what ends the wait is the nearest of
  * silence, the patience after a stop and that after a cancel. */
 static int64_t pg_patience(struct pg_waiter *w, struct pg_waiting *now_on)

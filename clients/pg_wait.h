@@ -20,7 +20,7 @@ enum pg_wait_result {
 
 struct pg_waiter {
 	int64_t silence_us;
-	int64_t give_up_us; /* monotonic; 0: not interrupted */
+	int64_t give_up_us; /* monotonic; 0: nothing is cancelled */
 	int wake_fd;
 	atomic_bool interrupted;
 	/* Called once when a stop has lasted too long; must set
@@ -34,6 +34,8 @@ void pg_waiter_init(struct pg_waiter *w);
 void pg_waiter_release(struct pg_waiter *w);
 /* From any thread: the wait that is under way looks up. */
 void pg_waiter_wake(struct pg_waiter *w);
+/* How long a server may take to end what was cancelled, µs. */
+int64_t pg_waiter_cancel_patience(const struct pg_waiter *w);
 /* Until `fd` is ready for `events` (poll's), or patience ends. */
 enum pg_wait_result pg_waiter_wait(struct pg_waiter *w, int fd, short events);
 /* The same for a connection attempt: until `deadline_us` (monotonic). */

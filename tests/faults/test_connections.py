@@ -6,8 +6,9 @@ import time
 import pytest
 
 from bad_days import HASTY
-from bench import EXIT_ACCESS, EXIT_OK
+from bench import EXIT_ACCESS, EXIT_DATA, EXIT_OK
 from proxy import DOWN, KINDS, UP, Fault
+from servers import wait_for
 
 # Who has the bad connection. The other end is a PostgreSQL or a file.
 PLACES = ("source-postgres", "source-mariadb", "source-mysql",
@@ -87,3 +88,28 @@ def test_connection_goes_bad(spoil, place, moment, kind, lasting):
     spoilt.proxy.heal()
     retried = spoilt.day.survives(done)
     assert retried or lasting or spoilt.may_give_up(kind), done
+
+
+def test_cancel_without_an_answer(make_day, make_proxy):
+    """A row that cannot be read gives up a stream of many more. The cancel is
+    sent by a connection of its own, to which nobody says a word."""
+    day = make_day(rows=4000)
+    day.source.execute(
+        "ALTER TABLE items ADD far timestamptz",
+        "UPDATE items SET far = '294276-12-31', payload = ''::bytea "
+        "WHERE id = 10",
+        "UPDATE items SET payload = decode(repeat(md5(id::text), 500), 'hex') "
+        "WHERE id > 10")
+    proxy = make_proxy(day.source)
+    day.tidemark.connect("source", proxy.connection(day.source))
+    day.tidemark.write_config()
+    with day.source.connect(autocommit=False) as db:
+        db.execute("LOCK TABLE items")
+        running = day.tidemark.start("run", "--json")
+        wait_for(lambda: proxy.links or not running.alive(), 20, 0.01,
+                 "the session of the source")
+        proxy.refuse("deaf")
+        db.rollback()
+    message = running.wait(20).expect(EXIT_DATA).pipeline()["error"]["message"]
+    assert "far" in message and "id=10" in message, message
+    assert proxy.unserved, "there was no cancel"

@@ -1,0 +1,23 @@
+/*
+ * Cancelling a session's statement. libpq's PQcancel opens a connection of its
+ * own and blocks until it is answered, which a network that went away never
+ * does: so it has a thread to itself, and whoever waits for it says how long.
+ * Called by clients/pg.c and clients/pg_stream.c alone.
+ */
+#ifndef TIDEMARK_CLIENTS_PG_CANCEL_H
+#define TIDEMARK_CLIENTS_PG_CANCEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pg_cancel; /* libpq's PGcancel */
+struct pg_canceller;
+
+/* Takes `what`, which may be NULL. NULL: nothing is under way. */
+struct pg_canceller *pg_cancel_begin(struct pg_cancel *what);
+/* Wait until `until_us` (monotonic; 0: not at all) and be done with `c`, which
+ * may be NULL. False: it is under way still, and may meet whatever the session
+ * does next. */
+bool pg_cancel_end(struct pg_canceller *c, int64_t until_us);
+
+#endif
