@@ -273,7 +273,8 @@ const struct command command_runs = {
 	.details = "A run is a window of a pipeline; every try of it is an "
 		   "attempt. replay reads the\nwindow again and loads it under "
 		   "the identities its batches had: what is right at\nthe "
-		   "destination stays as it is, and so does the mark.",
+		   "destination stays as it is, and so does the mark. A run "
+		   "that loaded nothing\nhas no window to read.",
 	.example = "tidemark runs show 5f0c... --json",
 	.flags = runs_flags,
 	.run = runs_run,

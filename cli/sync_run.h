@@ -13,7 +13,7 @@ struct dead_letter_list;
 
 /* What is to be loaded once more; one of them. */
 struct sync_again {
-	const struct replay *replay; /* of the one pipeline */
+	struct replay *replay; /* of the one pipeline */
 	const struct dead_letter_list *letters; /* of those pipelines */
 };
 

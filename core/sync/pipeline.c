@@ -111,6 +111,33 @@ static void pipeline_find_holder(struct run_context *c, struct run_result *out)
 	lease_release(&now);
 }
 
+static void pipeline_set_window(struct run_result *out,
+				const struct run_record *run)
+{
+	free(out->run_id);
+	free(out->watermark_before);
+	free(out->watermark_after);
+	out->run_id = xstrdup(run->run_id);
+	out->watermark_before = xstrdup(run->window_from);
+	out->watermark_after = xstrdup(run->window_to);
+	out->located = true;
+}
+
+/* The run may have been under way when it was looked at first. */
+static int pipeline_replay(struct run_context *c, struct run_result *out,
+			   struct error *err)
+{
+	struct replay *replay = c->options->replay;
+	int rc;
+
+	if (!replay)
+		return 0;
+	rc = replay_find_again(replay, c->store, err);
+	if (!rc)
+		pipeline_set_window(out, &replay->runs.items[0]);
+	return rc;
+}
+
 /* With the lease; what is done with it is on record. */
 static int pipeline_held(struct run_context *c, struct run_result *out,
 			 struct error *err)
@@ -119,7 +146,8 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 
 	/* A run that is not tried is none: it leaves no trace in the ledger,
 	 * which would keep the breaker open. */
-	if (!rc && breaker_check(c->store, c->p, &c->tries.single, err))
+	if (!rc && (breaker_check(c->store, c->p, &c->tries.single, err) ||
+		    pipeline_replay(c, out, err)))
 		return -(int)err->code;
 	if (!rc)
 		rc = pipeline_tries(c, out, err);
@@ -145,15 +173,6 @@ static int pipeline_take_lease(struct run_context *c, struct run_result *out,
 	return rc;
 }
 
-static void pipeline_replay(struct run_result *out,
-			    const struct run_record *run)
-{
-	out->run_id = xstrdup(run->run_id);
-	out->watermark_before = xstrdup(run->window_from);
-	out->watermark_after = xstrdup(run->window_to);
-	out->located = true;
-}
-
 int pipeline_run(const struct pipeline_settings *p, struct store *store,
 		 const struct run_options *options, struct run_result *out,
 		 struct error *err)
@@ -170,7 +189,7 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	pipeline_new_attempt(out);
 	out->aside = options->letters != NULL;
 	if (options->replay)
-		pipeline_replay(out, &options->replay->runs.items[0]);
+		pipeline_set_window(out, &options->replay->runs.items[0]);
 	log_set_pipeline(p->name);
 	rc = pipeline_take_lease(&c, out, err);
 	if (!rc)

@@ -26,7 +26,7 @@ struct run_options {
 	int64_t max_batches; /* 0: no limit */
 	bool full_refresh;
 	struct lease_terms lease;
-	const struct replay *replay; /* NULL: from the mark on */
+	struct replay *replay; /* NULL: from the mark on */
 	/* Not NULL: nothing but the rows of these, of whichever pipeline, once
 	 * more by their keys. */
 	const struct dead_letter_list *letters;

@@ -9,6 +9,28 @@
 #include "core/sync/run.h"
 #include "core/sync/runner.h"
 
+/* The position alone: what is pending is of each pass its own. */
+static bool replay_same(const char *a, const char *b)
+{
+	struct error ignored = ERROR_INIT;
+	struct watermark x, y;
+	bool same;
+
+	if (!a || !b)
+		return a == b;
+	watermark_init(&x);
+	watermark_init(&y);
+	same = !watermark_from_text(&x, a, &ignored) &&
+	       !watermark_from_text(&y, b, &ignored);
+	json_decref(x.pending);
+	json_decref(y.pending);
+	x.pending = y.pending = NULL;
+	same = same && watermark_equal(&x, &y);
+	watermark_release(&x);
+	watermark_release(&y);
+	return same;
+}
+
 static int replay_check_config(const struct replay *p, struct error *err)
 {
 	const struct run_record *run = &p->runs.items[0];
@@ -30,6 +52,23 @@ static int replay_check_config(const struct replay *p, struct error *err)
 			 "everything under the new one: tidemark watermark "
 			 "reset %s",
 			 run->pipeline, run->run_id, run->pipeline);
+}
+
+/* A replay of nothing would call a run well that failed. In xmin the window has
+ * no end, so that it is never empty. */
+static int replay_check_window(const struct replay *p, struct error *err)
+{
+	const struct run_record *run = &p->runs.items[0];
+
+	if (p->pipeline->strategy == STRATEGY_XMIN ||
+	    (run->window_to && !replay_same(run->window_from, run->window_to)))
+		return 0;
+	return error_set(err, ERROR_CONFIG,
+			 "the window of run %s is empty: nothing was loaded "
+			 "past its start that could be read again (a full "
+			 "refresh has no window). tidemark run %s goes on from "
+			 "the mark, and with --full-refresh reads everything",
+			 run->run_id, run->pipeline);
 }
 
 static int replay_look(struct replay *out, struct store *store,
@@ -61,13 +100,30 @@ int replay_find(struct replay *out, const struct settings *s,
 	if (rc)
 		return rc;
 	out->pipeline = settings_pipeline(s, out->runs.items[0].pipeline, err);
-	return out->pipeline ? replay_check_config(out, err) : -(int)err->code;
+	if (!out->pipeline)
+		return -(int)err->code;
+	rc = replay_check_config(out, err);
+	/* One that is under way is waited for. */
+	if (!rc && strcmp(out->runs.items[0].state, "RUNNING") != 0)
+		rc = replay_check_window(out, err);
+	return rc;
 }
 
 void replay_release(struct replay *p)
 {
 	run_list_release(&p->runs);
 	batch_list_release(&p->batches);
+}
+
+int replay_find_again(struct replay *p, struct store *store, struct error *err)
+{
+	char *run_id = xstrdup(p->runs.items[0].run_id);
+	int rc;
+
+	replay_release(p);
+	rc = replay_look(p, store, run_id, err);
+	free(run_id);
+	return rc ? rc : replay_check_window(p, err);
 }
 
 /* Of the batches of the first attempt that loaded any. */
@@ -131,28 +187,6 @@ int replay_bound(struct run *r, struct error *err)
 	}
 	watermark_release(&to);
 	return rc;
-}
-
-/* The position alone: what is pending is of each pass its own. */
-static bool replay_same(const char *a, const char *b)
-{
-	struct error ignored = ERROR_INIT;
-	struct watermark x, y;
-	bool same;
-
-	if (!a || !b)
-		return a == b;
-	watermark_init(&x);
-	watermark_init(&y);
-	same = !watermark_from_text(&x, a, &ignored) &&
-	       !watermark_from_text(&y, b, &ignored);
-	json_decref(x.pending);
-	json_decref(y.pending);
-	x.pending = y.pending = NULL;
-	same = same && watermark_equal(&x, &y);
-	watermark_release(&x);
-	watermark_release(&y);
-	return same;
 }
 
 const char *replay_batch_id(const struct replay *p, const char *from,

@@ -19,11 +19,15 @@ struct replay {
 };
 
 /* Find the run in the store of `s` and the pipeline that it was of. CONFIG:
- * there is no such run, its pipeline has another config by now, or is one that
- * is loaded whole every time. To be released in any case. */
+ * there is no such run, it loaded nothing, its pipeline has another config by
+ * now, or is one that is loaded whole every time. To be released in any case.
+ */
 int replay_find(struct replay *out, const struct settings *s,
 		const char *run_id, struct error *err);
 void replay_release(struct replay *p);
+
+/* With the lease: how far the run came by the end of whoever had it. */
+int replay_find_again(struct replay *p, struct store *store, struct error *err);
 
 /* Once the destination is located: read from the window's start ... */
 int replay_locate(struct run *r, struct error *err);

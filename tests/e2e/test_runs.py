@@ -1,13 +1,14 @@
 """The history of runs, and running a window again."""
 
 import signal
+import time
 
 import pytest
 
 import oracle
 import workload
-from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_OK, EXIT_SCHEMA, sync_items,
-                   written)
+from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_DATA, EXIT_OK, EXIT_SCHEMA,
+                   sync_items, written)
 from servers import wait_for
 from state import StateStore
 
@@ -263,6 +264,51 @@ def test_unknown_runs_are_refused(tidemark, source, make_destination):
     sync_items(tidemark, source, destination, "timestamp", name="other")
     tidemark("runs", "replay", run_id).expect(EXIT_CONFIG)
     assert [run["run_id"] for run in runs(tidemark, "list")] == [run_id]
+
+
+def test_an_empty_window_is_not_replayed(tidemark, source, make_destination):
+    """A run that failed before its first batch is not made a success of, and a
+    full refresh is not said to have been replayed."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp",
+               gate={"min": {"quantity": 1_000_000}})
+    tidemark.run(expect=EXIT_DATA)
+    failed = runs(tidemark, "list")[0]
+    for _ in range(2):
+        error = tidemark("runs", "replay",
+                         failed["run_id"]).expect(EXIT_CONFIG).err
+        assert "is empty" in error
+        assert runs(tidemark, "list") == [failed]
+        sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    refreshed = tidemark.run("--full-refresh").pipeline()
+    assert refreshed["rows_read"] == 20
+    tidemark("runs", "replay", refreshed["run_id"]).expect(EXIT_CONFIG)
+    check(source, destination)
+
+
+def test_replay_that_waited_for_its_run(tidemark_failpoints, source,
+                                        make_destination):
+    """The window is that of the run's end, not of where it was when it was
+    asked for; and so it stays on record."""
+    tidemark = tidemark_failpoints
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=900)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 200})
+    first = tidemark.start("run", "--json", failpoints="mid_load=stop@3")
+    wait_for(lambda: StateStore(tidemark).batches() == 2, what="two batches")
+    run_id = runs(tidemark, "list")[0]["run_id"]
+    replay = tidemark.start("-v", "runs", "replay", run_id, "--wait", "30s",
+                            "--json")
+    time.sleep(1)
+    first.signal(signal.SIGCONT)
+    whole = first.wait().expect(EXIT_OK).pipeline()
+    again = replay.wait().expect(EXIT_OK).pipeline()
+    assert again["rows_unchanged"] == whole["rows_read"] == 900
+    assert runs(tidemark, "show", run_id)[0]["window"]["to"] == \
+        whole["watermark_after"]
 
 
 def test_replay_knows_the_source(tidemark, source, make_destination):
