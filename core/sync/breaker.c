@@ -14,7 +14,7 @@
 
 enum verdict { VERDICT_NOTHING, VERDICT_FAILED, VERDICT_FINE };
 
-/* By the names of error_code_name(), and "killed" of the store. */
+/* By the names of error_code_name(), and "killed" and "lost" of the store. */
 static const struct {
 	const char *error_code;
 	enum verdict verdict;
@@ -23,6 +23,7 @@ static const struct {
 	{ "access", VERDICT_FAILED },	 { "unknown", VERDICT_FAILED },
 	{ "bug", VERDICT_FAILED },	 { "config", VERDICT_NOTHING },
 	{ "state", VERDICT_NOTHING },	 { "killed", VERDICT_NOTHING },
+	{ "lost", VERDICT_NOTHING },
 };
 
 void breaker_init(struct breaker *b)

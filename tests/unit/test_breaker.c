@@ -26,6 +26,7 @@ static const struct {
 	{ 'f', "FAILED", "failed", "config", 0 },
 	{ 'b', "FAILED", "busy", "state", 0 },
 	{ 'k', "FAILED", "failed", "killed", 0 },
+	{ 'l', "FAILED", "failed", "lost", 0 },
 	{ 'r', "RUNNING", "", NULL, 0 },
 	{ '0', "SUCCEEDED", "stopped", NULL, 0 },
 	{ '1', "SUCCEEDED", "stopped", NULL, 1 },
@@ -56,6 +57,7 @@ static const struct {
 	/* what says nothing counts for nothing; ended_at is the failure's */
 	{ "rbttt", 3, 50, 3, 20 },
 	{ "kttt", 3, 30, 3, 10 },
+	{ "lttt", 3, 30, 3, 10 },
 	{ "0fttt", 3, 50, 3, 20 },
 	{ "tktft", 3, 30, 3, 20 },
 	{ "kkkkk", 3, 30, 0, 0 },
