@@ -62,15 +62,18 @@ int sqlite_fail_code(struct error *err, const char *path, int code,
 		     const char *message)
 {
 	const char *hint = sqlite_error_hint(code);
-	int rc = error_set(err, sqlite_error_code(code), "SQLite file %s: %s",
-			   path, message);
+	bool busy = (code & 0xff) == SQLITE_BUSY;
+	int rc = error_set(err,
+			   busy && stop_requested() ? ERROR_STOPPED
+						    : sqlite_error_code(code),
+			   "SQLite file %s: %s", path, message);
 
 	if (err && !err->server_code[0])
 		snprintf(err->server_code, sizeof(err->server_code), "%d",
 			 code);
 	if (*hint)
 		error_hint(err, "%s", hint);
-	if ((code & 0xff) == SQLITE_BUSY)
+	if (busy)
 		sqlite_explain_busy(path, err);
 	return rc;
 }

@@ -1,11 +1,11 @@
 /*
  * The only file pair that knows sqlite3.h: a connection, statements, and
  * SQLite's errors as struct error (BUSY after the timeout: STATE naming the
- * file and who uses it; FULL, IOERR, CANTOPEN, READONLY, PERM: ACCESS;
- * CONSTRAINT, MISMATCH, TOOBIG: DATA; NOTADB, CORRUPT: ACCESS saying what to
- * do; INTERRUPT: STOPPED; no such table or column: SCHEMA). A connection and
- * its statements are used by one thread; only sqlite_interrupt_all() may come
- * from another.
+ * file and who uses it, or STOPPED once a stop is requested; FULL, IOERR,
+ * CANTOPEN, READONLY, PERM: ACCESS; CONSTRAINT, MISMATCH, TOOBIG: DATA; NOTADB,
+ * CORRUPT: ACCESS saying what to do; INTERRUPT: STOPPED; no such table or
+ * column: SCHEMA). A connection and its statements are used by one thread; only
+ * sqlite_interrupt_all() may come from another.
  */
 #ifndef TIDEMARK_CLIENTS_SQLITE_H
 #define TIDEMARK_CLIENTS_SQLITE_H

@@ -31,9 +31,17 @@ static void stop_handler(int signal)
 	stop_request();
 }
 
+/* A terminal that goes away says so more than once: to the shell, which tells
+ * its jobs, and to them. */
+static void stop_hangup(int signal)
+{
+	(void)signal;
+	stop_request();
+}
+
 void stop_install_handlers(void)
 {
-	struct sigaction act;
+	struct sigaction act, before;
 
 	pthread_once(&stop_once, stop_open_pipe);
 	memset(&act, 0, sizeof(act));
@@ -42,6 +50,10 @@ void stop_install_handlers(void)
 	/* No SA_RESTART: a blocking call is to come back and see the flag. */
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
+	act.sa_handler = stop_hangup;
+	/* Ignored: by nohup, which is to have its way. */
+	if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &act, NULL);
 	act.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &act, NULL);
 	/* A file at its limit (ulimit -f) is told as a full disk is. */

@@ -1,14 +1,15 @@
 /*
  * The stop flag: the only way a signal reaches the engine. The first SIGINT
  * or SIGTERM asks for a clean stop (exit 8), the second ends the process at
- * once with status 8 by _exit().
+ * once with status 8 by _exit(). SIGHUP only asks, unless it came ignored.
  */
 #ifndef TIDEMARK_CORE_BASE_STOP_H
 #define TIDEMARK_CORE_BASE_STOP_H
 
 #include <stdbool.h>
 
-/* SIGINT, SIGTERM; ignores SIGPIPE and SIGXFSZ, which write() reports. */
+/* SIGINT, SIGTERM, SIGHUP; ignores SIGPIPE and SIGXFSZ, which write() reports.
+ */
 void stop_install_handlers(void);
 bool stop_requested(void);
 void stop_request(void);

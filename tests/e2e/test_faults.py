@@ -1,7 +1,9 @@
 """Signals, kills, locks, statements that fail: the batch rolls back, the mark
 stays, the next run goes on. Servers, disks, clocks: tests/faults."""
 
+import contextlib
 import signal
+import sqlite3
 import time
 
 import pytest
@@ -56,6 +58,45 @@ def test_signal_stops_cleanly(tidemark, source, prepared, engine, number):
     rest = tidemark.run().pipeline()
     assert rest["rows_read"] == ROWS - loaded, "the next run goes on"
     check(source, destination)
+
+
+@pytest.mark.parametrize("ignored", (False, True))
+def test_hangup(tidemark, source, prepared, ignored):
+    """A terminal that goes away, and tells it twice, stops a run as cleanly;
+    one under nohup it does not."""
+    destination = prepared("sqlite")
+    if ignored:
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    running = start_and_wait(tidemark)
+    if ignored:
+        signal.signal(signal.SIGHUP, before)
+    running.signal(signal.SIGHUP)
+    time.sleep(0.02)
+    running.signal(signal.SIGHUP)
+    done = running.wait(60).expect(EXIT_OK if ignored else EXIT_STOPPED)
+    assert done.pipeline()["outcome"] == \
+        ("caught_up" if ignored else "stopped")
+    tidemark.run()
+    check(source, destination)
+
+
+@pytest.mark.parametrize("locked", ("target", "state"))
+def test_signal_while_a_file_is_locked(tidemark, source, make_destination,
+                                       locked):
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    source.execute("UPDATE items SET updated_at = now()")
+    path = destination.path if locked == "target" else tidemark.state_file
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        running = tidemark.start("run", "--json")
+        time.sleep(2)
+        running.signal(signal.SIGTERM)
+        done = running.wait(20).expect(EXIT_STOPPED)
+    assert done.pipeline()["outcome"] == "stopped"
+    assert tidemark.run().pipeline()["rows_updated"] == 20
 
 
 def test_second_signal_exits_at_once(tidemark, source, prepared):
