@@ -1,7 +1,9 @@
+#include <fcntl.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/help.h"
@@ -18,6 +20,19 @@ static void main_locale(void)
 
 	if (!name || !strcmp(name, "C") || !strcmp(name, "POSIX"))
 		setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+/* One that is closed would be given to the next file or pipe that is opened,
+ * and what is printed or logged go there. Opened so that using it fails. */
+static void main_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
 }
 
 static int main_log(const struct arguments *args, struct error *err)
@@ -93,6 +108,7 @@ int main(int argc, char **argv)
 	struct error err = ERROR_INIT, output_err = ERROR_INIT;
 	int code;
 
+	main_descriptors();
 	alloc_install();
 	/* State and config files may hold what others should not read. */
 	umask(077);

@@ -288,6 +288,16 @@ def test_commands_to_come_are_not_pretended(tidemark, command):
     tidemark(command).expect(EXIT_CONFIG)
 
 
+def test_closed_descriptors_are_not_taken(synced):
+    """What is printed goes into no file or pipe of ours that took the place
+    of stdout."""
+    done = subprocess.run(["sh", "-c", '"$0" run <&- >&- 2>&-',
+                           synced.binary], cwd=synced.dir, check=False,
+                          env=synced.command_env())
+    assert done.returncode == 1, "printed to somewhere"
+    assert synced.run().pipeline()["rows_read"] == 0
+
+
 def test_unwritable_stdout_is_a_failure(synced):
     """A full disk behind stdout is no success."""
     synced.run()
