@@ -151,8 +151,10 @@ class Bench:
 
     def destination(self, engine):
         if engine in mysql_servers.SERVERS:
+            # As the other contender: over the socket, so without TLS.
             return self.server(engine).url(
-                "target", password="${BENCH_PASSWORD}"), None
+                "target", password="${BENCH_PASSWORD}",
+                socket=self.server(engine).socket, tls="disabled"), None
         path = os.path.join(self.dir, f"target.{engine}")
         return {"postgres": self.url("target"), "duckdb": f"duckdb:{path}",
                 "sqlite": f"sqlite:{path}"}[engine], path
