@@ -20,7 +20,12 @@ static const char relation_sql[] =
 	"  has_table_privilege(c.oid, 'INSERT'),\n"
 	"  has_table_privilege(c.oid, 'UPDATE'),\n"
 	"  has_table_privilege(c.oid, 'DELETE'),\n"
-	"  pg_has_role(c.relowner, 'USAGE')\n"
+	"  pg_has_role(c.relowner, 'USAGE'),\n"
+	"  c.relhasrules OR c.relrowsecurity OR EXISTS (\n"
+	"    SELECT FROM pg_trigger g\n"
+	"    WHERE NOT g.tgisinternal AND g.tgtype & 3 = 3\n" /* BEFORE ROW */
+	"      AND (g.tgrelid = c.oid OR g.tgrelid IN (\n"
+	"        SELECT relid FROM pg_partition_tree(c.oid))))\n"
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 	"WHERE n.nspname = $1 AND c.relname = $2";
 
@@ -114,6 +119,7 @@ static int catalog_relation(struct pg *pg, const char *schema_name,
 	out->may_update = catalog_bool(r, 0, 9);
 	out->may_delete = catalog_bool(r, 0, 10);
 	out->is_owner = catalog_bool(r, 0, 11);
+	out->filters = catalog_bool(r, 0, 12);
 	pg_result_free(r);
 	return 0;
 }

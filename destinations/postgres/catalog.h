@@ -26,6 +26,7 @@ struct catalog_table {
 	bool row_security;
 	bool rules;
 	bool triggers; /* of users */
+	bool filters; /* some of its rules or triggers may leave rows out */
 	bool referenced; /* by a foreign key of another table */
 	bool published;
 	bool may_read, may_insert, may_update, may_delete, is_owner;

@@ -151,6 +151,27 @@ static bool load_may_replace(const struct postgres_destination *d)
 	       written == d->target->schema->n_columns;
 }
 
+/* A trigger that returns NULL, a rule or a policy takes a row away without a
+ * word, and nothing would ever bring it again. */
+static int load_check_left_out(struct postgres_destination *d,
+			       struct error *err)
+{
+	int64_t n = 0;
+	int rc = 0;
+
+	if (d->sql_left_out)
+		rc = pg_exec_count(d->pg, d->sql_left_out, 0, NULL, &n, err);
+	if (rc || !n)
+		return rc;
+	return error_set(err, ERROR_DATA,
+			 "table %s: a trigger, a rule or row security of it "
+			 "leaves out %" PRId64 " of %zu rows without an error "
+			 "(have it let them pass; or leave them out by "
+			 "source.where, or keep them aside by on_bad_row: "
+			 "dead_letter)",
+			 d->target->table, n, d->order.n);
+}
+
 /* Changed rows are deleted or updated first; what has no stored row after
  * that is inserted. Both say how many, so that no look beforehand is needed. */
 static int load_merge(struct postgres_destination *d, const char *delivered,
@@ -172,6 +193,8 @@ static int load_merge(struct postgres_destination *d, const char *delivered,
 				   changed == n ? d->sql_insert_all
 						: d->sql_insert_new,
 				   0, NULL, &inserted, err);
+	if (!rc)
+		rc = load_check_left_out(d, err);
 	if (rc)
 		return rc;
 	out->updated = changed;
@@ -182,8 +205,7 @@ static int load_merge(struct postgres_destination *d, const char *delivered,
 				 "table %s: %" PRId64 " rows staged, %" PRId64
 				 " changed, %" PRId64 " inserted",
 				 d->target->table, n, changed, inserted);
-	d->direct = out->inserted == n && d->target->mode != LOAD_APPEND &&
-		    !d->table.rules && !d->table.row_security;
+	d->direct = out->inserted == n && !d->table.filters;
 	return 0;
 }
 
@@ -198,7 +220,7 @@ static int load_append(struct postgres_destination *d, const char *batch_id,
 
 	free(base);
 	out->unchanged = (int64_t)d->order.n - out->inserted;
-	return rc;
+	return rc ? rc : load_check_left_out(d, err);
 }
 
 static int load_staged(struct postgres_destination *d, const struct batch *b,

@@ -61,6 +61,7 @@ struct postgres_destination {
 	struct row_order order;
 	struct strbuf columns; /* quoted list of the batch's columns */
 	char *sql_delete, *sql_update, *sql_insert_all, *sql_insert_new;
+	char *sql_left_out; /* NULL: nothing can leave rows out */
 	struct mark_seen seen;
 	/* Rows may go straight into the table: it was empty, or all of the
 	 * last batch were new. */

@@ -127,7 +127,8 @@ static void prepare_encoder(struct postgres_destination *d)
 }
 
 /* Rows can go straight into an empty table that shows COPY the same face as
- * INSERT: no rules, no row security (COPY FROM refuses it). */
+ * INSERT: no rules, no row security (COPY FROM refuses it); nor a trigger whose
+ * work is to be looked at. */
 static int prepare_direct(struct postgres_destination *d, struct error *err)
 {
 	struct pg_result *r = NULL;
@@ -135,8 +136,7 @@ static int prepare_direct(struct postgres_destination *d, struct error *err)
 	int rc;
 
 	d->direct = false;
-	if (d->target->mode == LOAD_APPEND || d->table.rules ||
-	    d->table.row_security)
+	if (d->target->mode == LOAD_APPEND || d->table.filters)
 		return 0;
 	sql = xstrfmt("SELECT NOT EXISTS (SELECT FROM %s)", d->rows);
 	rc = pg_query(d->pg, &r, sql, 0, NULL, err);

@@ -258,14 +258,39 @@ static char *statement_insert_raw(const struct postgres_destination *d)
 	return strbuf_detach(&sb);
 }
 
+/* The stage's rows that are not there, nor anything newer, when all is done.
+ */
+static char *statement_left_out(const struct postgres_destination *d,
+				const struct plan *plan)
+{
+	struct strbuf sb = STRBUF_INIT;
+	char *old, *new;
+
+	strbuf_addf(&sb,
+		    "SELECT FROM " STAGE
+		    " s WHERE NOT EXISTS (SELECT FROM %s t\nWHERE ",
+		    d->rows);
+	statement_key(&sb, d, "t");
+	if (d->target->schema->mark >= 0) {
+		old = statement_mark(d, plan, "t");
+		new = statement_mark(d, plan, "s");
+		strbuf_addf(&sb, "\n  AND (%s < %s) IS NOT TRUE", old, new);
+		free(old);
+		free(new);
+	}
+	strbuf_addch(&sb, ')');
+	return strbuf_detach(&sb);
+}
+
 void postgres_statements_release(struct postgres_destination *d)
 {
 	free(d->sql_delete);
 	free(d->sql_update);
 	free(d->sql_insert_all);
 	free(d->sql_insert_new);
+	free(d->sql_left_out);
 	d->sql_delete = d->sql_update = NULL;
-	d->sql_insert_all = d->sql_insert_new = NULL;
+	d->sql_insert_all = d->sql_insert_new = d->sql_left_out = NULL;
 }
 
 void postgres_statements_make(struct postgres_destination *d,
@@ -274,6 +299,8 @@ void postgres_statements_make(struct postgres_destination *d,
 	strbuf_reset(&d->columns);
 	statement_columns(&d->columns, d->target->schema, NULL);
 	postgres_statements_release(d);
+	if (d->table.filters)
+		d->sql_left_out = statement_left_out(d, plan);
 	if (d->target->mode == LOAD_APPEND) {
 		d->sql_insert_new = statement_insert_raw(d);
 		return;

@@ -57,6 +57,7 @@ struct sqlite_target {
 	/* The halves of delete_insert; also of upsert, where rows may exchange
 	 * the values of another unique index. */
 	struct sqlite_statement *remove, *add;
+	struct sqlite_statement *look; /* NULL: there are no triggers */
 	struct row_order order;
 	struct strbuf texts; /* values of one row in text form */
 	struct strbuf delivered; /* of the batch at hand, in stored form */

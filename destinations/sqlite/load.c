@@ -179,6 +179,33 @@ static int load_append(struct sqlite_target *d, const struct batch *b,
 	return rc;
 }
 
+/* RAISE(IGNORE) in a trigger takes a row away without a word, and nothing would
+ * ever bring it again. */
+static int load_check_left_out(struct sqlite_target *d, const struct batch *b,
+			       struct error *err)
+{
+	int rc = 1;
+
+	for (size_t i = 0; d->look && i < d->order.n && rc > 0; i++) {
+		size_t row = d->order.rows[i];
+
+		bind_row(d, d->look, b, row);
+		rc = sqlite_step(d->look, err);
+		if (rc > 0)
+			sqlite_reset(d->look);
+		if (!rc)
+			rc = error_set(
+				err, ERROR_DATA,
+				"a trigger of it leaves the row out without an "
+				"error (have it let it pass; or leave it out "
+				"by source.where, or keep it aside by "
+				"on_bad_row: dead_letter)");
+		if (rc < 0)
+			load_row_failed(d, b, row, err);
+	}
+	return rc < 0 ? rc : 0;
+}
+
 static int load_rows(struct sqlite_target *d, const struct batch *b,
 		     const struct checkpoint *next, struct load_counts *out,
 		     struct error *err)
@@ -197,6 +224,8 @@ static int load_rows(struct sqlite_target *d, const struct batch *b,
 	else
 		rc = load_upsert(d, b, out, err);
 	out->unchanged += (int64_t)d->order.n_duplicates;
+	if (!rc)
+		rc = load_check_left_out(d, b, err);
 	if (!rc)
 		rc = counts_check(out, b->n_rows, d->target->table, err);
 	return rc ? rc : failpoint("after_merge", err);

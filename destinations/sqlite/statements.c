@@ -214,6 +214,26 @@ static void statement_append(struct statement *s, const char *table,
 	strbuf_addch(&s->sql, ')');
 }
 
+/* Is the row there, or anything newer? */
+static void statement_look(struct statement *s, const char *table)
+{
+	long mark = s->schema->mark;
+
+	strbuf_addf(&s->sql, "SELECT 1 FROM %s AS t WHERE ", table);
+	statement_key_equal(s);
+	if (s->version == VERSION_VALUE) {
+		statement_name(s, "\n  AND (t.", (size_t)mark);
+		strbuf_addf(&s->sql, " < ?%ld) IS NOT TRUE", mark + 1);
+	} else if (s->version != VERSION_NONE) {
+		statement_name(s, "\n  AND (t.", (size_t)mark);
+		strbuf_addf(&s->sql, " IS NULL OR ?%ld IS NULL OR " NEWER "(",
+			    mark + 1);
+		statement_name(s, "t.", (size_t)mark);
+		strbuf_addf(&s->sql, ", ?%ld))", mark + 1);
+	}
+	strbuf_addstr(&s->sql, "\nLIMIT 1");
+}
+
 static int statement_prepare(struct sqlite_target *d, struct statement *s,
 			     struct sqlite_statement **out, struct error *err)
 {
@@ -291,7 +311,8 @@ void statements_release(struct sqlite_target *d)
 	sqlite_finalize(d->insert);
 	sqlite_finalize(d->remove);
 	sqlite_finalize(d->add);
-	d->insert = d->remove = d->add = NULL;
+	sqlite_finalize(d->look);
+	d->insert = d->remove = d->add = d->look = NULL;
 }
 
 /* Would somebody notice that a changed row is deleted and inserted again? Its
@@ -337,6 +358,10 @@ int statements_make(struct sqlite_target *d, const char *table,
 	rc = sqlite_add_predicate(d->db, NEWER, statement_note_newer, d, err);
 	if (!rc && (in_halves || statement_may_replace(d->target, there)))
 		rc = statement_halves(d, &s, table, err);
+	if (!rc && there->triggers && !refresh) {
+		statement_look(&s, table);
+		rc = statement_prepare(d, &s, &d->look, err);
+	}
 	if (mode == LOAD_APPEND)
 		statement_append(&s, table, refresh);
 	else

@@ -428,3 +428,44 @@ def test_replay_from_a_file(tidemark, make_source, make_destination, kind):
     assert sorted(destination.rows("main.items", columns)) == [
         ("a", 1, 1), ("a", 2, 1), ("a", 3, 1), ("b", 2, 1), ("c", 3, 9),
         ("it's \"b\"", 3, 9)]
+
+
+SILENT = {
+    "postgres": (
+        "CREATE FUNCTION leave() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+        "IF NEW.quantity < 0 THEN RETURN NULL; END IF; RETURN NEW; END$$",
+        "CREATE TRIGGER leave BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW "
+        "EXECUTE FUNCTION leave()"),
+    "sqlite": tuple(
+        f"CREATE TRIGGER leave_{event} BEFORE {event} ON {{table}} WHEN "
+        "NEW.quantity < 0 BEGIN SELECT RAISE(IGNORE); END"
+        for event in ("insert", "update")),
+}
+
+
+@pytest.mark.parametrize("engine,mode", [
+    ("postgres", "upsert"), ("postgres", "append"), ("sqlite", "upsert"),
+    ("sqlite", "append"), ("sqlite", "delete_insert")])
+def test_what_a_trigger_leaves_out(tidemark, source, make_destination, engine,
+                                   mode):
+    """It says nothing; the row is bad all the same, new or changed."""
+    destination = make_destination(engine)
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, destination, "timestamp", mode)
+    tidemark.run()
+    table = f"{destination.schema}.items"
+    rows = destination.raw(table) if mode == "append" else table
+    destination.execute(*(sql.format(table=rows) for sql in SILENT[engine]))
+    workload.fill_items(source, 51, 60)
+    poison_some(source, (7, 55))
+    message = tidemark.run(expect=EXIT_DATA).pipeline()["error"]["message"]
+    assert "trigger" in message and "without an error" in message
+    tidemark.pipelines["items"]["on_bad_row"] = "dead_letter"
+    tidemark.write_config()
+    assert tidemark.run().pipeline()["rows_dead_lettered"] == 2
+    assert {letter["key"]["id"] for letter in letters(tidemark)} == {7, 55}
+    poison.mend(source, "id IN (7, 55)")
+    workload.settle(source)
+    tidemark.run()
+    assert letters(tidemark) == []
+    check(source, destination)
