@@ -37,13 +37,17 @@ destination, and what happens there:
   Each time the next run has to put it right. Every point x mode x source x
   destination is a case.
 - **error**: the step fails, and goes on failing: exit code 3 after the
-  retries, and nothing of the batch is there. The next run has to put it right.
+  retries, and nothing of the batch is there; or, where it comes too late or
+  each try gets further (`commit_sent`, `state_saved`, `mid_alter`,
+  `stage_dropped`, `lease_released`), the run may get over it. The next run has
+  to put it right.
 - **hang**: the step never ends. Another run meanwhile is told that the
   pipeline is busy (exit code 6, and by whom); the stuck process is then killed
   by SIGKILL, or by a second SIGTERM, and the next run goes on at once.
 - **stop**: SIGSTOP, until the lease has run out. Another run takes over; a file
   that the stopped process holds locked cannot be taken from it (exit code 6,
-  and by whom). After SIGCONT the stopped one changes nothing, and exits 6.
+  and by whom). After SIGCONT the stopped one changes nothing, and exits 6; only
+  before it has taken the lease, or behind all of its work, it ends well.
 
 The tables hold {rows} rows and go over in batches of {batch} and more; their
 strategies (timestamp, sequence, and xmin on PostgreSQL) and state stores

@@ -217,10 +217,14 @@ class Victim:
         """Right after the death, before anything is repaired: mark and rows
         belong together, and no key is there twice."""
         end = ends.open_copy(self.destination)
-        if not {"_tidemark_watermark", self.table} <= set(end.tables()):
+        tables = set(end.tables())
+        watermark = ("_tidemark_watermark" in tables
+                     and end.watermark(self.table))
+        marked = watermark and watermark.get("value") is not None
+        assert self.table in tables or not marked, "a mark, and no table"
+        if self.table not in tables:
             return
-        watermark = end.watermark(self.table)
-        if watermark is None or watermark.get("value") is None:
+        if not marked:
             self.count_doubled(end.rows(self.to, {"id": "int"}))
             return
         columns = {name: kind for name, kind in self.columns.items()
