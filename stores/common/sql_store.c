@@ -149,6 +149,18 @@ static int sql_store_look(struct sql_store *s, int *version, struct error *err)
 	return rc;
 }
 
+int sql_store_damaged(int rc, const char *cure, struct error *err)
+{
+	if (rc != -ERROR_SCHEMA || !err)
+		return rc;
+	err->code = ERROR_ACCESS;
+	return error_hint(err,
+			  "a table of the state store was dropped or changed, "
+			  "%s. A new one is made; no mark is lost: the next "
+			  "run goes on from the one at the destination",
+			  cure);
+}
+
 int sql_store_version(struct store *base, int *version, struct error *err)
 {
 	return sql_store_look((struct sql_store *)base, version, err);

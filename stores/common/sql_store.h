@@ -53,6 +53,10 @@ struct sql_store {
 	char *where; /* of the store, safe to show; freed by its owner */
 };
 
+/* ERROR_SCHEMA is said of the tables that are kept equal; of the store's own it
+ * is that they are not to be had: ACCESS, with `cure`. `err` may be NULL. */
+int sql_store_damaged(int rc, const char *cure, struct error *err);
+
 /* The ops of core/plugin/store.h, but for open and close. */
 int sql_store_migrate(struct store *base, int *applied, int *version,
 		      struct error *err);

@@ -153,7 +153,11 @@ static int postgres_store_failed(struct sql_store *s, int rc, struct error *err)
 	char *what;
 
 	if (!err || !pg_lock_missed(err))
-		return rc;
+		return sql_store_damaged(rc,
+					 "or the role may not use the schema "
+					 "tidemark: grant that, or drop the "
+					 "schema",
+					 err);
 	postgres_store_rollback(s);
 	what = xstrfmt("state store %s is locked by another process", s->where);
 	pg_lock_explain(postgres_store_pg(s), what, postgres_store_holder_sql,

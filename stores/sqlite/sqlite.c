@@ -18,12 +18,13 @@ static struct sqlite *sqlite_store_db(struct sql_store *s)
 	return ((struct sqlite_store *)s)->db;
 }
 
-/* A lock on the file says nothing about a lease in it: whoever has it, a
- * backup or a shell, lets go in a while. `err` may be NULL. */
+/* Of what a store may answer. A lock on the file says nothing about a lease in
+ * it: whoever has it, a backup or a shell, lets go in a while. `err` may be
+ * NULL. */
 static int sqlite_store_failed(int rc, struct error *err)
 {
 	if (rc != -ERROR_STATE || !err)
-		return rc;
+		return sql_store_damaged(rc, "move the file away", err);
 	err->code = ERROR_TRANSIENT;
 	return error_hint(err, "no mark is lost: the next run goes on from "
 			       "the one at the destination");

@@ -170,16 +170,31 @@ def test_corrupt_file(make_day, damage):
     assert day.recovers()["rows_read"] <= 20
 
 
-def test_table_missing(make_store, make_day):
-    """Somebody has dropped a table of a store in PostgreSQL."""
+@every_store
+def test_table_missing(make_store, make_day, store):
+    """Somebody has dropped a table of the store."""
+    state = make_store(store)
+    day = make_day(rows=100, retry=HASTY)
+    day.tidemark.run()
+    state.execute("DROP TABLE {t}batches")
+    more_rows(day, 101, 120)
+    message = day.fails(expect=EXIT_ACCESS)
+    assert "no mark is lost" in message, message
+    lose(state)
+    day.recovers()
+
+
+def test_no_right_to_the_schema(make_store, make_day, cluster):
+    """PostgreSQL then says that there are no such tables."""
     state = make_store("postgres")
     day = make_day(rows=100, retry=HASTY)
     day.tidemark.run()
-    state.end.execute("DROP TABLE tidemark.batches CASCADE")
     more_rows(day, 101, 120)
-    done = day.tidemark("run", "--json")
-    assert done.code in (EXIT_CONFIG, EXIT_ACCESS, 4), done
-    lose(state)
+    with cluster.admin(state.end.database) as admin:
+        admin.execute("ALTER SCHEMA tidemark OWNER TO postgres")
+        message = day.fails(expect=EXIT_ACCESS)
+        assert "may not use the schema" in message, message
+        admin.execute("ALTER SCHEMA tidemark OWNER TO app")
     day.recovers()
 
 
