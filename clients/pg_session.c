@@ -66,6 +66,9 @@ int pg_refused(struct pg *pg, const char *state, const char *text,
 int pg_turned_away(struct pg *pg, const char *state, const char *text,
 		   struct error *err)
 {
+	/* A database that is closed for now, or half dropped. */
+	if (!strcmp(state, "55000"))
+		return error_set(err, ERROR_ACCESS, "%s: %s", pg->where, text);
 	switch (pg_sqlstate_code(state)) {
 	case ERROR_SCHEMA:
 	case ERROR_DATA:

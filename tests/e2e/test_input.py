@@ -209,6 +209,18 @@ def test_unreachable(tidemark, source, make_destination, end, fault, word):
     assert "items" not in destination.tables()
 
 
+def test_database_that_is_closed(tidemark, source, make_destination):
+    """For maintenance: nothing that would be wrong in the config."""
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
+    closed = f"ALTER DATABASE {source.database} ALLOW_CONNECTIONS "
+    with source.cluster.admin() as admin:
+        admin.execute(closed + "false")
+        tidemark("run").expect(EXIT_ACCESS)
+        admin.execute(closed + "true")
+    tidemark.run()
+
+
 @pytest.mark.parametrize("end", ("source", "warehouse"))
 @pytest.mark.parametrize("more, words", (
     ("port=99999999", "port"),
