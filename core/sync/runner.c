@@ -70,6 +70,8 @@ static void runner_fail_all(const struct pipeline_settings *const *pipelines,
 	for (size_t i = 0; i < n; i++) {
 		run_result_init(&results[i], pipelines[i]);
 		results[i].error = *err;
+		if (err->code == ERROR_STOPPED)
+			results[i].outcome = OUTCOME_STOPPED;
 	}
 }
 

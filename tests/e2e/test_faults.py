@@ -3,6 +3,7 @@ stays, the next run goes on. Servers, disks, clocks: tests/faults."""
 
 import contextlib
 import signal
+import socket
 import sqlite3
 import time
 
@@ -97,6 +98,20 @@ def test_signal_while_a_file_is_locked(tidemark, source, make_destination,
         done = running.wait(20).expect(EXIT_STOPPED)
     assert done.pipeline()["outcome"] == "stopped"
     assert tidemark.run().pipeline()["rows_updated"] == 20
+
+
+def test_signal_while_the_store_is_silent(tidemark, source, make_destination):
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        tidemark.top["state"] = f"postgresql://app@127.0.0.1:{port}/state"
+        tidemark.write_config()
+        running = tidemark.start("run", "--json")
+        silent.accept()
+        running.signal(signal.SIGTERM)
+        done = running.wait(20).expect(EXIT_STOPPED)
+    assert done.pipeline()["outcome"] == "stopped"
 
 
 def test_second_signal_exits_at_once(tidemark, source, prepared):
