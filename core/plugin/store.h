@@ -186,7 +186,8 @@ struct store_ops {
 	int (*save_attempt)(struct store *s, const struct attempt *a,
 			    struct error *err);
 	/* Record the batch, refresh the attempt's counters and heartbeat, and
-	 * mirror `mark` (NULL: leave the mirror), in one transaction. */
+	 * mirror `mark` (NULL: leave the mirror), in one transaction. The
+	 * mirror stays as a newer attempt of the pipeline has left it. */
 	int (*save_batch)(struct store *s, const struct batch_record *b,
 			  const struct attempt *a, const char *mark,
 			  struct error *err);
@@ -227,8 +228,11 @@ struct store_ops {
 	/* The mirror of the mark: JSON text or NULL; caller frees. */
 	int (*get_watermark)(struct store *s, const char *pipeline, char **out,
 			     struct error *err);
+	/* Of an attempt, unless the pipeline has a newer one; or by hand
+	 * (`attempt_id` NULL). */
 	int (*set_watermark)(struct store *s, const char *pipeline,
-			     const char *watermark, struct error *err);
+			     const char *attempt_id, const char *watermark,
+			     struct error *err);
 	void (*close)(struct store *s); /* NULL is fine */
 };
 

@@ -291,9 +291,9 @@ int lease_keeper_take(struct lease_keeper *k, struct store *store,
 	return rc ? rc : failpoint("lease_taken", err);
 }
 
-int lease_keeper_check(void *keeper, struct error *err)
+/* `so`: what has become of the rows, and what to do. */
+static int lease_look(struct lease_keeper *k, const char *so, struct error *err)
 {
-	struct lease_keeper *k = keeper;
 	struct strbuf lasts = STRBUF_INIT;
 
 	if (!k->lease.name)
@@ -305,11 +305,27 @@ int lease_keeper_check(void *keeper, struct error *err)
 	error_set(err, ERROR_STATE,
 		  "pipeline %s: the lease of this run (fencing token %" PRId64
 		  ") is lost: the process was paused, or the state store did "
-		  "not answer, for longer than %s. Nothing of this batch was "
-		  "written; run again, it goes on from the last batch",
-		  k->lease.name, k->lease.fence, lasts.data);
+		  "not answer, for longer than %s. %s",
+		  k->lease.name, k->lease.fence, lasts.data, so);
 	strbuf_release(&lasts);
 	return -ERROR_STATE;
+}
+
+int lease_keeper_check(void *keeper, struct error *err)
+{
+	return lease_look(keeper,
+			  "Nothing of this batch was written; run again, it "
+			  "goes on from the last batch",
+			  err);
+}
+
+int lease_keeper_check_end(struct lease_keeper *k, struct error *err)
+{
+	return lease_look(k,
+			  "All that it had read is written, and nothing is "
+			  "missing; another run may have gone on since: "
+			  "\"tidemark status\" says how far",
+			  err);
 }
 
 int lease_keeper_meet(struct lease_keeper *k, struct store *store,

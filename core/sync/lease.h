@@ -52,6 +52,8 @@ int lease_keeper_meet(struct lease_keeper *k, struct store *store,
 		      int64_t stored, const char *session, struct error *err);
 /* STATE once it has run out. */
 int lease_keeper_check(void *keeper, struct error *err);
+/* The same behind the last batch: another may have the last word by now. */
+int lease_keeper_check_end(struct lease_keeper *k, struct error *err);
 /* What the destination is to know. Points into `k`. */
 void lease_keeper_writer(struct lease_keeper *k, struct writer *out);
 /* The destination knows. */

@@ -240,6 +240,7 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 		run_set_text(&r->out->watermark_after, next.watermark);
 		if (r->store)
 			rc = r->store->ops->set_watermark(r->store, r->p->name,
+							  r->out->attempt_id,
 							  next.watermark, err);
 	}
 	run_result_hold(r->out, &rb->batch);

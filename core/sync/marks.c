@@ -203,7 +203,8 @@ int marks_put(const struct settings *s, const struct pipeline_settings *p,
 	if (!rc)
 		rc = marks_put_destination(p, watermark, err);
 	if (!rc)
-		rc = store->ops->set_watermark(store, p->name, watermark, err);
+		rc = store->ops->set_watermark(store, p->name, NULL, watermark,
+					       err);
 	if (store)
 		store->ops->close(store);
 	return rc;

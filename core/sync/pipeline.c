@@ -151,6 +151,8 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 		return -(int)err->code;
 	if (!rc)
 		rc = pipeline_tries(c, out, err);
+	if (!rc)
+		rc = lease_keeper_check_end(&c->keeper, err);
 	pipeline_outcome(out, err);
 	if (out->outcome == OUTCOME_BUSY)
 		pipeline_find_holder(c, out);

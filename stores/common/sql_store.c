@@ -71,9 +71,14 @@ static const char save_batch_sql[] =
 	"  error_message = excluded.error_message,\n"
 	"  rows_dead_lettered = excluded.rows_dead_lettered";
 
+/* Whoever wakes up past its lease does not put it back. */
 static const char save_watermark_sql[] =
 	"INSERT INTO watermarks (pipeline, watermark, updated_at)\n"
-	"VALUES ($1, $2, $3)\n"
+	"SELECT CAST($1 AS text), $2, CAST($3 AS bigint)\n"
+	"WHERE NOT EXISTS (SELECT 1 FROM attempts AS a\n"
+	"                  WHERE a.pipeline = $1\n"
+	"                    AND a.seq > (SELECT seq FROM attempts\n"
+	"                                 WHERE attempt_id = $4))\n"
 	"ON CONFLICT (pipeline) DO UPDATE SET\n"
 	"  watermark = excluded.watermark, updated_at = excluded.updated_at";
 
@@ -321,11 +326,13 @@ static int sql_store_put_batch(struct sql_store *s,
 }
 
 static int sql_store_put_watermark(struct sql_store *s, const char *pipeline,
+				   const char *attempt_id,
 				   const char *watermark, struct error *err)
 {
 	char now[FIELD_TEXT_SIZE];
 	const char *params[] = { pipeline, watermark,
-				 field_number(now, clock_now_us()) };
+				 field_number(now, clock_now_us()),
+				 attempt_id };
 
 	return s->session->run(s, save_watermark_sql, params,
 			       ARRAY_SIZE(params), NULL, NULL, err);
@@ -344,7 +351,8 @@ int sql_store_save_batch(struct store *base, const struct batch_record *b,
 	if (!rc)
 		rc = sql_store_put_batch(s, b, err);
 	if (!rc && mark)
-		rc = sql_store_put_watermark(s, b->pipeline, mark, err);
+		rc = sql_store_put_watermark(s, b->pipeline, b->attempt_id,
+					     mark, err);
 	return sql_store_end(s, rc, err);
 }
 
@@ -370,8 +378,9 @@ int sql_store_get_watermark(struct store *base, const char *pipeline,
 }
 
 int sql_store_set_watermark(struct store *base, const char *pipeline,
-			    const char *watermark, struct error *err)
+			    const char *attempt_id, const char *watermark,
+			    struct error *err)
 {
 	return sql_store_put_watermark((struct sql_store *)base, pipeline,
-				       watermark, err);
+				       attempt_id, watermark, err);
 }

@@ -102,7 +102,8 @@ int sql_store_delete_dead_letters(struct store *base,
 int sql_store_get_watermark(struct store *base, const char *pipeline,
 			    char **out, struct error *err);
 int sql_store_set_watermark(struct store *base, const char *pipeline,
-			    const char *watermark, struct error *err);
+			    const char *attempt_id, const char *watermark,
+			    struct error *err);
 
 /* For the files here: commit if `rc` is 0, else roll back. */
 int sql_store_end(struct sql_store *s, int rc, struct error *err);

@@ -180,13 +180,44 @@ static void mirrors_marks(void **state)
 	got = place_list(s, "orders", 1);
 	assert_int_equal(got.items[0].rows_read, 10);
 	attempt_list_release(&got);
-	assert_int_equal(s->ops->set_watermark(s, "orders", "{}", &err), 0);
+	assert_int_equal(s->ops->set_watermark(s, "orders", NULL, "{}", &err),
+			 0);
 	check_watermark(s, "orders", "{}");
-	assert_int_equal(s->ops->set_watermark(s, "orders", NULL, &err), 0);
+	assert_int_equal(s->ops->set_watermark(s, "orders", NULL, NULL, &err),
+			 0);
 	check_watermark(s, "orders", NULL);
 	check_watermark(s, "it's", NULL);
-	assert_int_equal(s->ops->set_watermark(s, "it's", "{}", &err), 0);
+	assert_int_equal(s->ops->set_watermark(s, "it's", NULL, "{}", &err), 0);
 	check_watermark(s, "it's", "{}");
+	s->ops->close(s);
+}
+
+/* Whoever has been overtaken records its batch, and leaves the mirror. */
+static void mirrors_the_newest(void **state)
+{
+	struct place *p = *state;
+	struct store *s = place_open(p);
+	struct error err = ERROR_INIT;
+	struct attempt old = attempt_of("a1", "r1"),
+		       new = attempt_of("a2", "r2");
+	struct batch_record b = { .attempt_id = (char *)"a1",
+				  .batch_id = (char *)"b1",
+				  .pipeline = (char *)"orders",
+				  .number = 1 };
+
+	place_save(s, &old);
+	assert_int_equal(s->ops->set_watermark(s, "orders", "a1", "1", &err),
+			 0);
+	place_save(s, &new);
+	assert_int_equal(s->ops->save_batch(s, &b, &old, "2", &err), 0);
+	assert_int_equal(s->ops->set_watermark(s, "orders", "a1", "3", &err),
+			 0);
+	check_watermark(s, "orders", "1");
+	assert_int_equal(s->ops->set_watermark(s, "other", "a1", "4", &err), 0);
+	check_watermark(s, "other", "4");
+	assert_int_equal(s->ops->set_watermark(s, "orders", "a2", "5", &err),
+			 0);
+	check_watermark(s, "orders", "5");
 	s->ops->close(s);
 }
 
@@ -424,6 +455,7 @@ static void waits_and_then_names_the_file(void **state)
 #define SHARED(make)                                                           \
 	EACH(make, migrates_once), EACH(make, keeps_attempts),                 \
 		EACH(make, lists_newest_first), EACH(make, mirrors_marks),     \
+		EACH(make, mirrors_the_newest),                                \
 		EACH(make, saves_batches_whole),                               \
 		EACH(make, derives_run_states), EACH(make, keeps_no_secret),   \
 		EACH(make, refuses_edited_migrations),                         \

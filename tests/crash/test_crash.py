@@ -156,10 +156,7 @@ def check_woken(case, next_one, woken, pid):
         assert str(pid) in next_one.pipeline()["error"]["message"], next_one
     else:
         next_one.expect(EXIT_OK)
-    # Behind the swap there is nothing left to be kept from.
-    over = case.failpoint == "stage_dropped" and case.mode == "replace"
-    assert woken.code in ((EXIT_OK, EXIT_STATE) if over else (EXIT_STATE,)), \
-        woken
+    assert woken.code == EXIT_STATE, woken
 
 
 @pytest.mark.parametrize("engine", failpoints.DESTINATIONS)

@@ -401,6 +401,8 @@ static void fake_destination_interrupt(struct destination *d)
 static void fake_destination_close(struct destination *d)
 {
 	(void)d;
+	if (fake.in_close)
+		fake.in_close();
 }
 
 const struct destination_ops fake_destination_ops = {

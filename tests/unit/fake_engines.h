@@ -44,6 +44,7 @@ struct fake {
 	int64_t stored_fence; /* at the destination */
 	int claims; /* prepares that were to claim the row */
 	void (*in_load)(void); /* called in each, before it commits */
+	void (*in_close)(void); /* of the destination */
 	int failed_runs; /* attempts in the store that failed: TRANSIENT */
 	int64_t failed_at; /* their end */
 	size_t largest_batch;

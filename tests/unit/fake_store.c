@@ -332,8 +332,10 @@ static int fake_get_mark(struct store *s, const char *pipeline, char **out,
 }
 
 static int fake_set_mark(struct store *s, const char *pipeline,
-			 const char *watermark, struct error *err)
+			 const char *attempt_id, const char *watermark,
+			 struct error *err)
 {
+	(void)attempt_id;
 	(void)s;
 	(void)pipeline;
 	(void)watermark;

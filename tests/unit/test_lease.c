@@ -273,6 +273,24 @@ static void test_never_renews_late(void **state)
 	check_lost(test_return_late);
 }
 
+/* Behind the last batch there is nothing left to be kept from; but the last
+ * word on how far the pipeline is may be another's. */
+static void test_overtaken_at_the_end(void **state)
+{
+	struct run_result r;
+
+	(void)state;
+	fake_reset(10);
+	fake.in_close = test_steal;
+	assert_int_equal(test_run_terms(&r, 300 * MS, 0), -ERROR_STATE);
+	assert_int_equal(r.outcome, OUTCOME_BUSY);
+	assert_int_equal(fake.arrived[10], 1);
+	assert_string_equal(fake.last_state, "FAILED");
+	assert_non_null(strstr(r.error.message, "nothing is missing"));
+	assert_int_equal(test_number(r.held_by, "pid"), 4711);
+	run_result_release(&r);
+}
+
 static void test_each_try_is_an_attempt(void **state)
 {
 	struct run_result r;
@@ -304,6 +322,7 @@ int main(void)
 		cmocka_unit_test(test_overtaken),
 		cmocka_unit_test(test_never_renews_what_is_over),
 		cmocka_unit_test(test_never_renews_late),
+		cmocka_unit_test(test_overtaken_at_the_end),
 		cmocka_unit_test(test_each_try_is_an_attempt),
 	};
 

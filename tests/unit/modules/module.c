@@ -178,8 +178,10 @@ static int module_get_watermark(struct store *s, const char *pipeline,
 #endif
 
 static int module_set_watermark(struct store *s, const char *pipeline,
-				const char *watermark, struct error *err)
+				const char *attempt_id, const char *watermark,
+				struct error *err)
 {
+	(void)attempt_id;
 	(void)watermark;
 	return module_close_attempts(s, pipeline, err);
 }
