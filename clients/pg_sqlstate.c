@@ -41,6 +41,7 @@ static const struct sqlstate_class sqlstate_classes[] = {
 	{ "42602", ERROR_BUG, "a bad name in our own SQL", "" },
 	{ "42", ERROR_SCHEMA, "names or types are not as expected", "" },
 	{ "44", ERROR_DATA, "the view's check option refuses the row", "" },
+	{ "45", ERROR_DATA, "a function or trigger refused the row", "" },
 	{ "53300", ERROR_TRANSIENT, "too many connections for now", "" },
 	{ "53", ERROR_ACCESS, "out of disk or memory",
 	  "(make room on the server)" },
@@ -74,11 +75,21 @@ static const struct sqlstate_class *sqlstate_find(const char *sqlstate)
 	return NULL;
 }
 
+/* What the standard leaves to users, and PostgreSQL has no code in: somebody's
+ * own RAISE ... USING ERRCODE. */
+static bool sqlstate_of_users(const char *sqlstate)
+{
+	return *sqlstate && strchr("689IJKLMNOPQRSTUVWXYZ", *sqlstate) &&
+	       strncmp(sqlstate, "XX", 2) != 0;
+}
+
 enum error_code pg_sqlstate_code(const char *sqlstate)
 {
 	const struct sqlstate_class *found = sqlstate_find(sqlstate);
 
-	return found ? found->code : ERROR_UNKNOWN;
+	if (found)
+		return found->code;
+	return sqlstate_of_users(sqlstate) ? ERROR_DATA : ERROR_UNKNOWN;
 }
 
 const char *pg_sqlstate_hint(const char *sqlstate)

@@ -45,7 +45,7 @@ static int load_upsert(struct sqlite_target *d, const struct batch *b,
 			return rc;
 		d->met = false;
 		bind_row(d, d->insert, b, row);
-		rc = sqlite_step(d->insert, err);
+		rc = sqlite_read(d->insert, err);
 		if (rc)
 			return load_row_failed(d, b, row, err);
 		if (!sqlite_changes_count(d->db))
@@ -70,7 +70,7 @@ static int load_remove(struct sqlite_target *d, const struct batch *b,
 		if (rc)
 			return rc;
 		bind_row(d, d->remove, b, row);
-		rc = sqlite_step(d->remove, err);
+		rc = sqlite_read(d->remove, err);
 		if (rc)
 			return load_row_failed(d, b, row, err);
 		removed[i] = sqlite_changes_count(d->db) > 0;
@@ -88,7 +88,7 @@ static int load_insert(struct sqlite_target *d, const struct batch *b,
 		size_t row = d->order.rows[i];
 
 		bind_row(d, d->add, b, row);
-		rc = sqlite_step(d->add, err);
+		rc = sqlite_read(d->add, err);
 		if (rc)
 			return load_row_failed(d, b, row, err);
 		if (!sqlite_changes_count(d->db))
@@ -167,7 +167,7 @@ static int load_append(struct sqlite_target *d, const struct batch *b,
 		if (rc)
 			break;
 		load_bind_raw(d, b, row, next, &now);
-		rc = sqlite_step(d->insert, err);
+		rc = sqlite_read(d->insert, err);
 		if (rc)
 			load_row_failed(d, b, row, err);
 		else if (sqlite_changes_count(d->db))

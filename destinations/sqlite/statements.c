@@ -11,6 +11,7 @@ struct statement {
 	struct strbuf sql;
 	const struct schema *schema;
 	enum version_order version;
+	bool triggers; /* are on the table */
 };
 
 static void statement_name(struct statement *s, const char *before, size_t i)
@@ -142,9 +143,18 @@ static void statement_set(struct statement *s)
 	}
 }
 
+/* A constraint may say ON CONFLICT IGNORE, or REPLACE, which takes another row
+ * away: OR ABORT goes before it. But it goes before what triggers say, too. */
+static void statement_insert_into(struct statement *s, const char *table)
+{
+	strbuf_addf(&s->sql, "INSERT%s INTO %s ",
+		    s->triggers ? "" : " OR ABORT", table);
+}
+
 static void statement_insert(struct statement *s, const char *table)
 {
-	strbuf_addf(&s->sql, "INSERT INTO %s AS t (", table);
+	statement_insert_into(s, table);
+	strbuf_addstr(&s->sql, "AS t (");
 	statement_names(s);
 	strbuf_addstr(&s->sql, ")\nVALUES (");
 	statement_values(s);
@@ -192,7 +202,8 @@ static void statement_append(struct statement *s, const char *table,
 {
 	size_t n = s->schema->n_columns;
 
-	strbuf_addf(&s->sql, "INSERT INTO %s (", table);
+	statement_insert_into(s, table);
+	strbuf_addch(&s->sql, '(');
 	statement_names(s);
 	strbuf_addstr(&s->sql, ", " NAME_RAW_BATCH ", " NAME_RAW_SEQ
 			       ", " NAME_RAW_LOADED ")\nSELECT ");
@@ -214,12 +225,14 @@ static void statement_append(struct statement *s, const char *table,
 	strbuf_addch(&s->sql, ')');
 }
 
-/* Is the row there, or anything newer? */
+/* Is the row there, or anything newer? All columns are bound to it: the last
+ * one has to be named. */
 static void statement_look(struct statement *s, const char *table)
 {
 	long mark = s->schema->mark;
 
-	strbuf_addf(&s->sql, "SELECT 1 FROM %s AS t WHERE ", table);
+	strbuf_addf(&s->sql, "SELECT ?%zu FROM %s AS t WHERE ",
+		    s->schema->n_columns, table);
 	statement_key_equal(s);
 	if (s->version == VERSION_VALUE) {
 		statement_name(s, "\n  AND (t.", (size_t)mark);
@@ -347,7 +360,8 @@ int statements_make(struct sqlite_target *d, const char *table,
 		    const struct catalog_table *there, struct error *err)
 {
 	struct statement s = { .sql = STRBUF_INIT,
-			       .schema = d->target->schema };
+			       .schema = d->target->schema,
+			       .triggers = there->triggers };
 	enum load_mode mode = d->target->mode;
 	bool refresh = d->target->refresh;
 	bool in_halves = mode == LOAD_DELETE_INSERT && !refresh;

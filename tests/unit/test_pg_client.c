@@ -29,7 +29,9 @@ static const struct state_case states[] = {
 	{ "42P01", ERROR_SCHEMA },    { "42703", ERROR_SCHEMA },
 	{ "42804", ERROR_SCHEMA },    { "42601", ERROR_BUG },
 	{ "40002", ERROR_DATA },      { "40003", ERROR_TRANSIENT },
-	{ "XX000", ERROR_UNKNOWN },   { "ZZZZZ", ERROR_UNKNOWN },
+	{ "XX000", ERROR_UNKNOWN },   { "0Z003", ERROR_UNKNOWN },
+	{ "ZX123", ERROR_DATA },      { "U0001", ERROR_DATA },
+	{ "45000", ERROR_DATA },      { "", ERROR_UNKNOWN },
 };
 
 static void pg_states(void **state)

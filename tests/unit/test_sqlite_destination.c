@@ -560,6 +560,49 @@ static void test_column_without_case(void **state)
 	file_expect(f, "SELECT v FROM orders", "A");
 }
 
+/* A row that the table refuses is refused, whatever the table says is to be
+ * done in its place. */
+static void test_conflict_clauses(void **state)
+{
+	static const char *const clauses[] = { "NOT NULL ON CONFLICT IGNORE",
+					       "UNIQUE ON CONFLICT IGNORE",
+					       "UNIQUE ON CONFLICT REPLACE" };
+	struct file *f = *state;
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(clauses); i++) {
+		char *sql = xstrfmt("DROP TABLE IF EXISTS orders;"
+				    "DROP TABLE IF EXISTS _tidemark_watermark;"
+				    "CREATE TABLE orders (id INTEGER PRIMARY "
+				    "KEY, v TEXT %s)",
+				    clauses[i / 2]);
+
+		file_exec(f, sql);
+		free(sql);
+		file_schema(f, TYPE_INT64, TYPE_TEXT);
+		f->target.mode = i % 2 ? LOAD_DELETE_INSERT : LOAD_UPSERT;
+		file_sync(f, 1, "a", 1);
+		assert_int_equal(file_begin(f), 0);
+		file_row(f, 2, i / 2 ? "a" : NULL, 1);
+		assert_int_equal(file_load(f), ERROR_DATA);
+		file_close(f);
+		file_expect(f, "SELECT id FROM orders", "1");
+	}
+}
+
+/* An index or a generated column stumbles over a value. */
+static void test_value_of_an_expression(void **state)
+{
+	struct file *f = *state;
+
+	file_exec(f, "CREATE TABLE orders (id INTEGER PRIMARY KEY, v TEXT);"
+		     "CREATE INDEX x ON orders (json_extract(v, '$.x'))");
+	file_schema(f, TYPE_INT64, TYPE_TEXT);
+	assert_int_equal(file_begin(f), 0);
+	file_row(f, 1, "{", 1);
+	assert_int_equal(file_load(f), ERROR_DATA);
+	assert_non_null(strstr(f->err.message, "id=1"));
+}
+
 static void test_refuses_bending_types(void **state)
 {
 	struct file *f = *state;
@@ -910,6 +953,8 @@ int main(void)
 		IN_FILE(test_journal_mode),
 		IN_FILE(test_key_without_case),
 		IN_FILE(test_column_without_case),
+		IN_FILE(test_conflict_clauses),
+		IN_FILE(test_value_of_an_expression),
 		IN_FILE(test_refuses_bending_types),
 		IN_FILE(test_names_differ_by_case),
 		IN_FILE(test_other_schema),
