@@ -228,6 +228,25 @@ static int letters_unknown(const char *word, struct error *err)
 	return -(int)err->code;
 }
 
+/* A flag of another action would be taken for what it is not: a discard of
+ * the newest few, say. */
+static int letters_check_flags(const struct arguments *args, const char *word,
+			       struct error *err)
+{
+	static const struct {
+		const char *flag, *action;
+	} of[] = { { "limit", "list" }, { "wait", "replay" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
+		if (arguments_has(args, of[i].flag) &&
+		    strcmp(word, of[i].action) != 0)
+			return error_set(err, ERROR_CONFIG,
+					 "--%s is for dead-letters %s; "
+					 "nothing is done",
+					 of[i].flag, of[i].action);
+	return 0;
+}
+
 static int letters_run(const struct arguments *args, struct error *err)
 {
 	const char *word = args->operands.n ? args->operands.items[0] : "list";
@@ -240,6 +259,9 @@ static int letters_run(const struct arguments *args, struct error *err)
 		i++;
 	if (i == ARRAY_SIZE(letters_actions))
 		return letters_unknown(word, err);
+	code = letters_check_flags(args, word, err);
+	if (code)
+		return code;
 	code = config_load(args, &s, err);
 	if (code)
 		return code;
@@ -249,7 +271,8 @@ static int letters_run(const struct arguments *args, struct error *err)
 }
 
 static const struct flag letters_flags[] = {
-	{ "pipeline", 0, FLAG_TEXT, "PIPELINE", "the letters of this one" },
+	{ "pipeline", 0, FLAG_TEXT, "PIPELINE",
+	  "the letters of this one; beside IDs: those must be of it" },
 	{ "limit", 0, FLAG_COUNT, "N", "list: the newest N (default: all)" },
 	{ "wait", 0, FLAG_DURATION, "DURATION",
 	  "replay: for a run of the pipeline to end" },

@@ -37,7 +37,10 @@ static int desk_by_id(struct dead_letter_list *out, struct store *store,
 		      const char *id, const struct letter_wish *wish,
 		      struct error *err)
 {
+	const char *pipeline =
+		wish->pipelines->n ? wish->pipelines->items[0] : NULL;
 	const struct dead_letter_filter filter = { .id = id,
+						   .pipeline = pipeline,
 						   .names = !wish->rows };
 	size_t before = out->n;
 	int rc = store->ops->list_dead_letters(store, &filter, out, err);
@@ -45,10 +48,11 @@ static int desk_by_id(struct dead_letter_list *out, struct store *store,
 	if (rc || out->n > before)
 		return rc;
 	return error_set(err, ERROR_CONFIG,
-			 "there is no dead letter %.80s (one whose row has "
+			 "there is no dead letter %.80s%s%s (one whose row has "
 			 "been loaded since is gone); nothing is done. "
 			 "\"tidemark dead-letters list\" shows those there are",
-			 id);
+			 id, pipeline ? " of pipeline " : "",
+			 pipeline ? pipeline : "");
 }
 
 /* A letter that two filters name is one. */
@@ -86,7 +90,7 @@ int letter_desk_find(struct dead_letter_list *out, const struct settings *s,
 		return rc;
 	if (!pipelines && !ids)
 		rc = desk_by_pipeline(out, store, s, NULL, wish, err);
-	for (size_t i = 0; !rc && i < pipelines; i++)
+	for (size_t i = 0; !rc && !ids && i < pipelines; i++)
 		rc = desk_by_pipeline(out, store, s, wish->pipelines->items[i],
 				      wish, err);
 	for (size_t i = 0; !rc && i < ids; i++)

@@ -9,7 +9,9 @@
 #include "core/sync/settings.h"
 
 struct letter_wish {
-	const struct strlist *pipelines, *ids; /* both empty: all there are */
+	/* Both empty: all there are; both given: the ids must be of the first
+	 * pipeline. */
+	const struct strlist *pipelines, *ids;
 	int64_t limit; /* of each pipeline, the newest; 0: all */
 	bool rows; /* with their rows */
 	bool some; /* none of a pipeline is an error, too */

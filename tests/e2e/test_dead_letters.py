@@ -169,7 +169,13 @@ def test_discard(tidemark, target):
     unknown = tidemark("dead-letters", "discard", found[0]["id"], "0badc0de")
     unknown.expect(EXIT_CONFIG)
     assert "0badc0de" in unknown.err and len(letters(tidemark)) == len(BAD)
-    gone = tidemark("dead-letters", "discard", found[0]["id"], "--json")
+    # None of these means all of the pipeline.
+    for more in (("--pipeline", "items", "--limit", "1"),
+                 ("--pipeline", "others", found[0]["id"])):
+        tidemark("dead-letters", "discard", *more).expect(EXIT_CONFIG)
+    assert len(letters(tidemark)) == len(BAD)
+    gone = tidemark("dead-letters", "discard", found[0]["id"], "--pipeline",
+                    "items", "--json")
     assert [each["id"] for each in gone.expect(EXIT_OK).json()["dead_letters"]
             ] == [found[0]["id"]]
     assert letters(tidemark) == found[1:]
