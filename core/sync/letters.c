@@ -52,6 +52,23 @@ static struct letter_mark *letters_note(struct letters *l,
 	return m;
 }
 
+static void letter_mark_release(struct letter_mark *m)
+{
+	free(m->id);
+	free(m->attempt_id);
+}
+
+int letters_clear(struct run *r, struct error *err)
+{
+	int rc = 0;
+
+	if (r->over->n)
+		rc = r->store->ops->delete_dead_letters(r->store, r->over, err);
+	if (!rc)
+		dead_letter_list_release(r->over);
+	return rc;
+}
+
 int letters_open(struct run *r, struct error *err)
 {
 	const struct dead_letter_filter filter = { .pipeline = r->p->name,
@@ -61,7 +78,10 @@ int letters_open(struct run *r, struct error *err)
 
 	if (!r->store)
 		return 0;
-	rc = r->store->ops->list_dead_letters(r->store, &filter, &list, err);
+	rc = letters_clear(r, err);
+	if (!rc)
+		rc = r->store->ops->list_dead_letters(r->store, &filter, &list,
+						      err);
 	for (size_t i = 0; !rc && i < list.n; i++)
 		letters_note(&r->letters, &list.items[i]);
 	if (r->letters.n)
@@ -69,12 +89,6 @@ int letters_open(struct run *r, struct error *err)
 		      letters_compare);
 	dead_letter_list_release(&list);
 	return rc;
-}
-
-static void letter_mark_release(struct letter_mark *m)
-{
-	free(m->id);
-	free(m->attempt_id);
 }
 
 void letters_release(struct letters *l)
@@ -215,47 +229,38 @@ void letters_add(struct run *r, const struct dead_letter_list *list)
 		      letters_compare);
 }
 
-/* Those that are over leave the list and the store. Whoever wakes up past its
- * lease may do so when another run has had the row refused anew: that letter
- * is of another attempt, and stays. */
-static int letters_delete(struct run *r, const bool *over, struct error *err)
+/* Those that are over leave the list for that of what is to be deleted.
+ * Whoever wakes up past its lease may do so when another run has had the row
+ * refused anew: that letter is of another attempt, and stays. */
+static void letters_take(struct run *r, const bool *over)
 {
 	struct letters *l = &r->letters;
-	struct dead_letter_list gone = { NULL, 0, 0 };
+	struct dead_letter_list *out = r->over;
 	size_t kept = 0;
-	int rc = 0;
 
-	gone.items = xcalloc(l->n + 1, sizeof(*gone.items));
-	for (size_t i = 0; i < l->n; i++)
-		if (over[i])
-			gone.items[gone.n++] = (struct dead_letter){
-				.id = l->items[i].id,
-				.attempt_id = l->items[i].attempt_id,
-			};
-	if (gone.n)
-		rc = r->store->ops->delete_dead_letters(r->store, &gone, err);
-	free(gone.items);
-	if (rc)
-		return rc;
 	for (size_t i = 0; i < l->n; i++) {
-		if (over[i])
-			letter_mark_release(&l->items[i]);
-		else
+		if (!over[i]) {
 			l->items[kept++] = l->items[i];
+			continue;
+		}
+		out->items = xgrow(out->items, &out->capacity, out->n + 1,
+				   sizeof(*out->items));
+		out->items[out->n++] = (struct dead_letter){
+			.id = l->items[i].id,
+			.attempt_id = l->items[i].attempt_id,
+		};
 	}
 	l->n = kept;
-	return 0;
 }
 
-int letters_loaded(struct run *r, const struct batch *b, struct error *err)
+void letters_loaded(struct run *r, const struct batch *b)
 {
 	struct letters *l = &r->letters;
 	int64_t batch = l->batch++;
 	bool *over;
-	int rc;
 
 	if (!l->n || r->target.refresh)
-		return 0;
+		return;
 	over = xcalloc(l->n, sizeof(*over));
 	for (size_t row = 0; row < b->n_rows; row++) {
 		char digest[DIGEST_TEXT_SIZE];
@@ -266,9 +271,8 @@ int letters_loaded(struct run *r, const struct batch *b, struct error *err)
 		if (m && m->seen_in != batch)
 			over[m - l->items] = true;
 	}
-	rc = letters_delete(r, over, err);
+	letters_take(r, over);
 	free(over);
-	return rc;
 }
 
 bool letters_wait(const struct letters *l, const char *digest)
@@ -281,16 +285,15 @@ bool letters_wait(const struct letters *l, const char *digest)
 int letters_refreshed(struct run *r, struct error *err)
 {
 	bool *over;
-	int rc;
 
 	if (!r->letters.n)
 		return 0;
 	over = xcalloc(r->letters.n, sizeof(*over));
 	for (size_t i = 0; i < r->letters.n; i++)
 		over[i] = !r->letters.items[i].renewed;
-	rc = letters_delete(r, over, err);
+	letters_take(r, over);
 	free(over);
-	return rc;
+	return letters_clear(r, err);
 }
 
 json_t *letter_json(const struct dead_letter *l, bool row)

@@ -42,8 +42,11 @@ void letters_write(const struct run *r, const struct batch *b,
 /* They are in the store. */
 void letters_add(struct run *r, const struct dead_letter_list *list);
 /* A batch is loaded, but for its bad rows, which letters_add() has seen: the
- * letters of the others are deleted. (In a refresh not before its end.) */
-int letters_loaded(struct run *r, const struct batch *b, struct error *err);
+ * letters of the others are over. (In a refresh not before its end.) */
+void letters_loaded(struct run *r, const struct batch *b);
+/* Those that are over are deleted; if that fails, by the next call, which may
+ * be another try's. */
+int letters_clear(struct run *r, struct error *err);
 /* One of this digest is open, and its row has not been seen. */
 bool letters_wait(const struct letters *l, const char *digest);
 /* A refresh is swapped in: letters that it has not renewed are deleted. */

@@ -138,9 +138,10 @@ static int run_loaded(struct run *r, const struct read_batch *rb,
 	r->out->last_batch_us = load_us;
 	if (!r->target.refresh && !r->options->replay)
 		run_set_text(&r->out->watermark_after, next->watermark);
+	letters_loaded(r, &rb->batch);
 	rc = ledger_batch(r->store, r->out, &record, mark, err);
 	if (!rc)
-		rc = letters_loaded(r, &rb->batch, err);
+		rc = letters_clear(r, err);
 	checkpoint_release(&r->checkpoint);
 	r->checkpoint = *next;
 	checkpoint_init(next);

@@ -138,6 +138,18 @@ static int pipeline_replay(struct run_context *c, struct run_result *out,
 	return rc;
 }
 
+/* The last try may have loaded rows whose letters it could not delete: the
+ * store may be there again, and nobody else will know. */
+static void pipeline_clear_letters(struct run_context *c)
+{
+	struct error ignored = ERROR_INIT;
+
+	if (c->over.n)
+		c->store->ops->delete_dead_letters(c->store, &c->over,
+						   &ignored);
+	dead_letter_list_release(&c->over);
+}
+
 /* With the lease; what is done with it is on record. */
 static int pipeline_held(struct run_context *c, struct run_result *out,
 			 struct error *err)
@@ -151,6 +163,7 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 		return -(int)err->code;
 	if (!rc)
 		rc = pipeline_tries(c, out, err);
+	pipeline_clear_letters(c);
 	if (!rc)
 		rc = lease_keeper_check_end(&c->keeper, err);
 	pipeline_outcome(out, err);

@@ -33,6 +33,7 @@ struct run {
 	bool again; /* a column has made every row new */
 	struct gate *gate; /* the reader's thread looks through it */
 	struct letters letters;
+	struct dead_letter_list *over; /* the run's: to be deleted */
 	struct strlist keys; /* of the letters that are replayed */
 	struct window window;
 	struct reader reader;

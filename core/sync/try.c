@@ -349,6 +349,7 @@ int pipeline_try(struct run_context *c, struct run_result *out,
 		.store = c->store,
 		.keeper = &c->keeper,
 		.tries = &c->tries,
+		.over = &c->over,
 		.out = out,
 	};
 	int rc;

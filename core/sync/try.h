@@ -15,6 +15,9 @@ struct run_context {
 	const struct run_options *options;
 	struct lease_keeper keeper;
 	struct tries tries;
+	/* Letters whose rows were loaded, and that are not deleted yet: no try
+	 * after this one reads the rows again. */
+	struct dead_letter_list over;
 };
 
 /* Adds to the counts of `out` and sets its marks, guarantee and outcome; an

@@ -8,7 +8,7 @@ import pytest
 import oracle
 import poison
 import workload
-from bench import EXIT_OK, sync_items
+from bench import EXIT_ACCESS, EXIT_OK, sync_items
 from failpoints import DESTINATIONS
 from servers import wait_for
 from state import StateStore
@@ -137,3 +137,22 @@ def test_a_newer_letter_outlives_a_sleeper(victim, tidemark_failpoints, source,
     assert destination.query("SELECT quantity FROM items WHERE id = 8") == [
         (1,)]
     assert letters(tidemark) == sorted(BAD)
+
+
+@pytest.mark.parametrize("tries", (2, 1))
+def test_store_fails_behind_a_mended_row(victim, tidemark_failpoints, source,
+                                         tries):
+    """Its row is loaded, and no later try reads it again: its letter goes all
+    the same."""
+    tidemark = tidemark_failpoints
+    destination, table, _ = victim("sqlite", "upsert")
+    tidemark.run()
+    poison.mend(source, "id = 8")
+    workload.settle(source)
+    tidemark.pipelines["items"]["retry"]["attempts"] = tries
+    tidemark.write_config()
+    done = tidemark("run", failpoints="state_saved=error@1")
+    assert "failpoint state_saved" in done.err, done
+    assert done.code == (EXIT_OK if tries > 1 else EXIT_ACCESS), done
+    assert 8 in ids(destination, table)
+    assert letters(tidemark) == [7, 70]
