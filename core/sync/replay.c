@@ -31,7 +31,25 @@ static bool replay_same(const char *a, const char *b)
 	return same;
 }
 
-static int replay_check_config(const struct replay *p, struct error *err)
+/* The identity of a run of dead letters is made of its first attempt's. */
+static bool replay_is_of_letters(const struct replay *p, struct store *store)
+{
+	const char *run_id = p->runs.items[0].run_id;
+	const struct run_filter filter = { .run_id = run_id,
+					   .limit = HISTORY_ATTEMPTS };
+	struct attempt_list list = { NULL, 0, 0 };
+	struct error ignored = ERROR_INIT;
+	char id[DIGEST_TEXT_SIZE] = "";
+
+	store->ops->list_attempts(store, &filter, &list, &ignored);
+	for (size_t i = 0; i < list.n && strcmp(id, run_id) != 0; i++)
+		ledger_letters_id(p->pipeline, list.items[i].attempt_id, id);
+	attempt_list_release(&list);
+	return !strcmp(id, run_id);
+}
+
+static int replay_check_config(const struct replay *p, struct store *store,
+			       struct error *err)
 {
 	const struct run_record *run = &p->runs.items[0];
 	char id[DIGEST_TEXT_SIZE];
@@ -44,6 +62,13 @@ static int replay_check_config(const struct replay *p, struct error *err)
 	ledger_run_id(p->pipeline, run->window_from, id);
 	if (!strcmp(id, run->run_id))
 		return 0;
+	if (replay_is_of_letters(p, store))
+		return error_set(
+			err, ERROR_CONFIG,
+			"run %s loaded dead letters and has no window. "
+			"tidemark dead-letters replay --pipeline %s "
+			"loads those that there are",
+			run->run_id, run->pipeline);
 	return error_set(err, ERROR_CONFIG,
 			 "the config of pipeline %s has changed since run %s "
 			 "(its tables, columns, where, key, watermark, mode, "
@@ -85,6 +110,22 @@ static int replay_look(struct replay *out, struct store *store,
 	return rc;
 }
 
+static int replay_check(struct replay *p, const struct settings *s,
+			struct store *store, struct error *err)
+{
+	const struct run_record *run = &p->runs.items[0];
+	int rc;
+
+	p->pipeline = settings_pipeline(s, run->pipeline, err);
+	if (!p->pipeline)
+		return -(int)err->code;
+	rc = replay_check_config(p, store, err);
+	/* One that is under way is waited for. */
+	if (!rc && strcmp(run->state, "RUNNING") != 0)
+		rc = replay_check_window(p, err);
+	return rc;
+}
+
 int replay_find(struct replay *out, const struct settings *s,
 		const char *run_id, struct error *err)
 {
@@ -96,16 +137,9 @@ int replay_find(struct replay *out, const struct settings *s,
 	if (rc)
 		return rc;
 	rc = replay_look(out, store, run_id, err);
+	if (!rc)
+		rc = replay_check(out, s, store, err);
 	store->ops->close(store);
-	if (rc)
-		return rc;
-	out->pipeline = settings_pipeline(s, out->runs.items[0].pipeline, err);
-	if (!out->pipeline)
-		return -(int)err->code;
-	rc = replay_check_config(out, err);
-	/* One that is under way is waited for. */
-	if (!rc && strcmp(out->runs.items[0].state, "RUNNING") != 0)
-		rc = replay_check_window(out, err);
 	return rc;
 }
 

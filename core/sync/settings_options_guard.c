@@ -46,8 +46,9 @@ const struct option gate_options[] = {
 	  OPTION_FIELD(struct pipeline_input, p.gate.min_rows),
 	  .default_text = "0",
 	  .doc = "Fewest rows that a run may bring. The window is counted "
-		 "before anything is loaded; a `replace` or full refresh is "
-		 "not swapped in." },
+		 "before anything is loaded, without what an earlier run "
+		 "loaded of it before it was stopped or killed; a `replace` "
+		 "or full refresh is not swapped in." },
 	{ .name = "max_rows",
 	  .type = OPTION_COUNT,
 	  OPTION_FIELD(struct pipeline_input, p.gate.max_rows),

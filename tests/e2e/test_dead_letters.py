@@ -355,6 +355,10 @@ def test_replay_is_no_catching_up(tidemark, target):
     assert tidemark("status", "--json").pipeline()["lag_seconds"] > lag
     newest = tidemark("runs", "list", "--json").json()["runs"][0]
     assert newest["attempts"][0]["rows_inserted"] == 1
+    # Nor one whose window could be read again.
+    error = tidemark("runs", "replay", newest["run_id"]
+                     ).expect(EXIT_CONFIG).err
+    assert "dead-letters replay --pipeline items" in error
 
 
 def test_a_million_rows(tidemark, make_database, full, record_property):
