@@ -8,6 +8,7 @@
 #include "core/plugin/connector.h"
 #include "core/sync/letters.h"
 #include "core/sync/reader.h"
+#include "core/sync/stopper.h"
 #include "core/sync/try.h"
 #include "core/sync/window.h"
 
@@ -21,6 +22,7 @@ struct run {
 	struct run_result *out;
 	struct connector *source;
 	struct destination *destination;
+	struct stopper stopper;
 	struct source_spec spec;
 	struct watermark_spec mark;
 	struct schema schema;

@@ -39,6 +39,7 @@ static void run_init(struct run *r)
 
 static void run_release(struct run *r)
 {
+	stopper_end(&r->stopper);
 	reader_stop(&r->reader);
 	gate_free(r->gate);
 	letters_release(&r->letters);
@@ -79,9 +80,11 @@ static int run_open_source(struct run *r, struct error *err)
 {
 	int rc = runner_open_source(r->p, &r->source, err);
 
-	if (!rc)
-		rc = r->source->ops->describe(r->source, &r->spec, &r->mark,
-					      &r->schema, err);
+	if (rc)
+		return rc;
+	stopper_start(&r->stopper, r->source);
+	rc = r->source->ops->describe(r->source, &r->spec, &r->mark, &r->schema,
+				      err);
 	if (!rc)
 		rc = r->source->ops->identity(r->source, &r->spec, &r->identity,
 					      err);
@@ -101,6 +104,7 @@ static int run_open(struct run *r, struct error *err)
 	rc = run_open_source(r, err);
 	opened = opening_end(&opening, &r->destination, rc ? &ignored : err);
 	rc = rc ? rc : opened;
+	stopper_add(&r->stopper, r->destination);
 	if (!rc)
 		rc = gate_open(&r->gate, r->p, &r->schema, err);
 	if (!rc)
@@ -335,6 +339,7 @@ static int run_sync(struct run *r, struct error *err)
 		rc = run_open_window(r, err);
 	if (!rc)
 		rc = r->source->ops->scan(r->source, &r->scan, err);
+	stopper_end(&r->stopper);
 	if (!rc)
 		rc = run_start_reader(r, err);
 	return rc ? rc : run_pass(r, err);

@@ -64,25 +64,44 @@ def test_stop_while_connecting(tidemark, work_dir, listen):
         each.close()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+def stops_soon(tidemark):
+    running = tidemark.start("run")
+    time.sleep(1.5)
+    assert running.alive(), running.wait()
+    running.signal(signal.SIGINT)
+    begun = time.monotonic()
+    running.wait().expect(EXIT_STOPPED)
+    assert time.monotonic() - begun < 6
+
+
+@pytest.mark.parametrize("engine, strategy", (
+    ("mariadb", "timestamp"), ("mysql", "timestamp"), ("mysql", "sequence")))
 def test_stop_while_the_source_hangs(tidemark, make_mysql, make_destination,
-                                     engine):
-    """A statement waits at the server: the stop ends it there."""
+                                     engine, strategy):
+    """A statement waits at the server, for rows or for what is settled: the
+    stop ends it there."""
     source, destination = make_mysql(engine), make_destination("sqlite")
     workload.create_items(source, rows=50)
-    sync_items(tidemark, source, destination, "timestamp")
+    sync_items(tidemark, source, destination, strategy)
     with source.connect() as other, other.cursor() as cursor:
         cursor.execute("LOCK TABLES items WRITE")
-        running = tidemark.start("run")
-        time.sleep(1.5)
-        assert running.alive(), running.wait()
-        running.signal(signal.SIGINT)
-        begun = time.monotonic()
-        running.wait().expect(EXIT_STOPPED)
-        assert time.monotonic() - begun < 3
+        stops_soon(tidemark)
         assert not source.query(
             "SELECT id FROM information_schema.processlist WHERE info LIKE"
-            " 'SELECT /* tidemark source%'"), "the statement goes on"
+            " 'SELECT %items%' AND id <> connection_id()"), \
+            "the statement goes on"
+
+
+def test_stop_while_the_target_hangs(tidemark, source, make_destination):
+    """It is asked for the mark."""
+    destination = make_destination("mariadb")
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    with destination.connect() as other, other.cursor() as cursor:
+        cursor.execute("LOCK TABLES _tidemark_watermark WRITE")
+        stops_soon(tidemark)
+    assert tidemark.run().pipeline()["rows_read"] == 0
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -1,0 +1,31 @@
+/*
+ * Answers a stop that is requested while one end is asked something (where the
+ * mark is, what is settled) and is long about it: waits for a lock, reads a
+ * table without an index. What waits inside a client library sees no signal;
+ * this interrupts it. From when rows are read on the reader does. Called by
+ * try.c.
+ */
+#ifndef TIDEMARK_CORE_SYNC_STOPPER_H
+#define TIDEMARK_CORE_SYNC_STOPPER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/plugin/connector.h"
+#include "core/plugin/destination.h"
+
+struct stopper {
+	struct connector *source;
+	_Atomic(struct destination *) destination; /* NULL: not open yet */
+	pthread_t thread;
+	int end[2]; /* a pipe: closed at its writing end, the thread ends */
+	bool started;
+};
+
+/* Where the system has no room for a thread, nothing is interrupted. */
+void stopper_start(struct stopper *s, struct connector *source);
+void stopper_add(struct stopper *s, struct destination *destination);
+/* Before either is closed, or read. Harmless if not started. */
+void stopper_end(struct stopper *s);
+
+#endif
