@@ -286,6 +286,15 @@ int64_t sqlite_changes_count(struct sqlite *db)
 	return sqlite3_changes(db->handle);
 }
 
+bool sqlite_is_gone(struct sqlite *db)
+{
+	int moved = 0;
+
+	return sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_HAS_MOVED,
+				    &moved) == SQLITE_OK &&
+	       moved;
+}
+
 int sqlite_begin(struct sqlite *db, struct error *err)
 {
 	return sqlite_exec(db, "BEGIN IMMEDIATE", err);

@@ -57,6 +57,8 @@ int sqlite_exec(struct sqlite *db, const char *sql, struct error *err);
 int sqlite_execf(struct sqlite *db, struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int64_t sqlite_changes_count(struct sqlite *db); /* of the last statement */
+/* The file was deleted, or moved away: nobody else finds what is in it. */
+bool sqlite_is_gone(struct sqlite *db);
 /* BEGIN IMMEDIATE: no other process writes until the end. */
 int sqlite_begin(struct sqlite *db, struct error *err);
 int sqlite_commit(struct sqlite *db, struct error *err);

@@ -36,12 +36,18 @@ static int sqlite_store_begin(struct sql_store *s, struct error *err)
 }
 
 /* It cannot be changed inside a transaction, and stays: a run that has written
- * a dead letter may write more. */
+ * a dead letter may write more. A file that is gone takes all of them and keeps
+ * them from everybody. */
 static int sqlite_store_begin_durable(struct sql_store *s, struct error *err)
 {
-	int rc = sqlite_exec(sqlite_store_db(s), "PRAGMA synchronous = FULL",
-			     err);
+	int rc;
 
+	if (sqlite_is_gone(sqlite_store_db(s)))
+		return error_set(err, ERROR_ACCESS,
+				 "the file of the state store was moved or "
+				 "deleted while this run had it open, and what "
+				 "it has to keep would be lost; run again");
+	rc = sqlite_exec(sqlite_store_db(s), "PRAGMA synchronous = FULL", err);
 	return rc ? sqlite_store_failed(rc, err) : sqlite_store_begin(s, err);
 }
 

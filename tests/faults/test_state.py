@@ -9,9 +9,11 @@ import subprocess
 
 import pytest
 
+import poison
 import workload
 from bad_days import ENGINES, HASTY, fill_up, mounted, start_and_wait
 from bench import EXIT_ACCESS, EXIT_CONFIG, EXIT_OK
+from servers import wait_for
 from state import StateStore
 
 STORES = ("sqlite", "postgres")
@@ -85,6 +87,27 @@ def test_file_lost_in_mid_run(make_day, engine):
     assert done.code in (EXIT_OK, EXIT_ACCESS), done
     day.check_covered()
     day.recovers()
+
+
+def test_file_lost_before_a_letter(make_day):
+    """The letter would be all there is of the row: no mark goes past it."""
+    day = make_day(destination="postgres", rows=100, batch={"rows": 50},
+                   on_bad_row="dead_letter")
+    day.tidemark.run()
+    poison.refuse_below_zero(day.destination, day.to)
+    poison.poison(day.source, "id = 7")
+    workload.settle(day.source)
+    with day.destination.connect(autocommit=False) as db:
+        db.execute("LOCK TABLE items IN EXCLUSIVE MODE")
+        running = day.tidemark.start("run", "--json")
+        state = StateStore(day.tidemark)
+        wait_for(lambda: len(state.attempts()) == 2, what="the attempt")
+        lose(state)
+        db.rollback()
+    message = running.wait(20).expect(EXIT_ACCESS).pipeline()["error"][
+        "message"]
+    assert "moved or deleted" in message, message
+    assert day.tidemark.run().pipeline()["rows_dead_lettered"] == 1
 
 
 @every_store
