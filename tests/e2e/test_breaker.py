@@ -117,7 +117,7 @@ def test_serialization_failure(tidemark, cluster, source, loaded):
 
 
 def test_unknown_error_is_retried_less(tidemark, source, make_destination):
-    """A SQLSTATE of nobody's, raised by a trigger: two tries, not five."""
+    """A SQLSTATE of no class that is known, raised by a trigger: two tries, not five."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=3)
     sync_items(tidemark, source, destination, "timestamp", retry=RETRY)
@@ -125,7 +125,7 @@ def test_unknown_error_is_retried_less(tidemark, source, make_destination):
     workload.change_items(source, "id = 2")
     destination.execute(
         "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ "
-        "BEGIN RAISE 'no luck' USING ERRCODE = 'ZZ123'; END $$",
+        "BEGIN RAISE 'no luck' USING ERRCODE = 'A0123'; END $$",
         "CREATE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON items "
         "FOR EACH ROW EXECUTE FUNCTION refuse()")
     done = tidemark("run", "--json").expect(1)
