@@ -117,7 +117,8 @@ def test_serialization_failure(tidemark, cluster, source, loaded):
 
 
 def test_unknown_error_is_retried_less(tidemark, source, make_destination):
-    """A SQLSTATE of no class that is known, raised by a trigger: two tries, not five."""
+    """A SQLSTATE of no class that is known, raised by a trigger: two tries, not
+    five."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=3)
     sync_items(tidemark, source, destination, "timestamp", retry=RETRY)
