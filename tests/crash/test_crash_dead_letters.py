@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+import ends
 import oracle
 import poison
 import workload
@@ -156,3 +157,21 @@ def test_store_fails_behind_a_mended_row(victim, tidemark_failpoints, source,
     assert done.code == (EXIT_OK if tries > 1 else EXIT_ACCESS), done
     assert 8 in ids(destination, table)
     assert letters(tidemark) == [7, 70]
+
+
+def test_letters_outlive_a_crash_of_their_server(
+        victim, tidemark_failpoints, own_cluster):
+    """Behind the letters the mark moves: nothing would read the rows again."""
+    tidemark = tidemark_failpoints
+    server = own_cluster(settings={"wal_writer_delay": "10s"})
+    server.create_database("state")
+    tidemark.top["state"] = StateStore(
+        tidemark, ends.PostgresEnd(server, "state")).terms("1s")
+    victim("sqlite", "upsert")
+    run = tidemark.start("run", failpoints="letters_saved=stop@1")
+    wait_for(lambda: stopped(run), what="the letters")
+    server.stop("immediate")
+    run.kill()
+    server.start()
+    found = letters(tidemark)
+    assert found and set(found) <= set(BAD), found
