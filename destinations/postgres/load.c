@@ -165,7 +165,8 @@ static int load_check_left_out(struct postgres_destination *d,
 		return rc;
 	return error_set(err, ERROR_DATA,
 			 "table %s: a trigger, a rule or row security of it "
-			 "leaves out %" PRId64 " of %zu rows without an error "
+			 "leaves out %" PRId64 " of %zu rows without an error, "
+			 "or stores them with an older mark than they have "
 			 "(have it let them pass; or leave them out by "
 			 "source.where, or keep them aside by on_bad_row: "
 			 "dead_letter)",

@@ -197,7 +197,8 @@ static int load_check_left_out(struct sqlite_target *d, const struct batch *b,
 			rc = error_set(
 				err, ERROR_DATA,
 				"a trigger of it leaves the row out without an "
-				"error (have it let it pass; or leave it out "
+				"error, or stores it with an older mark than "
+				"it has (have it let it pass; or leave it out "
 				"by source.where, or keep it aside by "
 				"on_bad_row: dead_letter)");
 		if (rc < 0)
