@@ -174,7 +174,11 @@ int sql_store_take_lease(struct store *base, const struct lease *wanted,
 			 struct error *err)
 {
 	struct sql_store *s = (struct sql_store *)base;
-	int rc = s->session->begin(s, err);
+	/* A token that a crash of the server takes back would be given to the
+	 * next one, too, while its holder works on. A file's holders end with
+	 * the machine. */
+	int rc = s->session->is_file ? s->session->begin(s, err)
+				     : s->session->begin_durable(s, err);
 
 	if (rc)
 		return rc;

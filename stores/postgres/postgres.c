@@ -28,9 +28,9 @@ static int postgres_store_connect(struct pg **out,
 {
 	/* The history may lose its last moments in a crash of the server: the
 	 * truth is in the destination, and a run that finds nothing to do
-	 * should not wait for a disk. All transactions here are short, unless
-	 * a process was paused in one: that one is ended before others, who
-	 * wait for its locks, lose patience. */
+	 * should wait for a disk but once, for its lease. All transactions here
+	 * are short, unless a process was paused in one: that one is ended
+	 * before others, who wait for its locks, lose patience. */
 	static const char set_up_sql[] =
 		"SET search_path = tidemark, pg_catalog;"
 		"SET synchronous_commit = off;"

@@ -118,11 +118,6 @@ def end(stuck, gently):
     stuck.wait().expect(EXIT_STOPPED)
 
 
-def is_stopped(process):
-    with open(f"/proc/{process.pid}/stat", encoding="ascii") as text:
-        return text.read().rsplit(")", 1)[1].split()[0] == "T"
-
-
 def test_stop(play, case, on_record):
     """Paused there for longer than its lease: another takes over; woken up,
     the first changes nothing any more."""
@@ -130,7 +125,7 @@ def test_stop(play, case, on_record):
     start_where_it_is_reached(victim, case)
     paused = victim.start(
         "run", "--json", failpoints=f"{case.failpoint}=stop@1")
-    wait_for(lambda: is_stopped(paused.process) or not paused.alive(), 60,
+    wait_for(lambda: paused.stopped() or not paused.alive(), 60,
              0.002, "the failpoint")
     assert paused.alive(), paused.wait()
     on_record["deaths"] += 1

@@ -110,11 +110,6 @@ def test_pieces_are_known_as_delivered(victim, tidemark_failpoints, source,
                        pipeline="items")
 
 
-def stopped(run):
-    with open(f"/proc/{run.process.pid}/stat", encoding="ascii") as stat:
-        return stat.read().rpartition(")")[2].split()[0] == "T"
-
-
 @pytest.mark.parametrize("store", ("sqlite", "postgres"))
 def test_a_newer_letter_outlives_a_sleeper(victim, tidemark_failpoints, source,
                                            make_database, store):
@@ -129,7 +124,7 @@ def test_a_newer_letter_outlives_a_sleeper(victim, tidemark_failpoints, source,
     poison.mend(source, "id = 8")
     workload.settle(source)
     sleeper = tidemark.start("run", failpoints="commit_acked=stop@1")
-    wait_for(lambda: stopped(sleeper), what="the commit")
+    wait_for(sleeper.stopped, what="the commit")
     poison.poison(source, "id = 8")
     workload.settle(source)
     tidemark.run("--wait", "10s")
@@ -169,7 +164,7 @@ def test_letters_outlive_a_crash_of_their_server(
         tidemark, ends.PostgresEnd(server, "state")).terms("1s")
     victim("sqlite", "upsert")
     run = tidemark.start("run", failpoints="letters_saved=stop@1")
-    wait_for(lambda: stopped(run), what="the letters")
+    wait_for(run.stopped, what="the letters")
     server.stop("immediate")
     run.kill()
     server.start()

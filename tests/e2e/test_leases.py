@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import ends
 import oracle
 import workload
 from bench import (EXIT_CONFIG, EXIT_OK, EXIT_STATE, Tidemark, sync_items,
@@ -204,6 +205,28 @@ def test_backend_of_a_paused_run_is_ended(tidemark_failpoints, source,
     paused.kill()
     check(source, destination)
     assert fence(destination) == state.lease()[0]
+
+
+def test_lease_outlives_a_crash_of_its_server(
+        tidemark_failpoints, source, make_destination, own_cluster):
+    """Else the next run would be given the same token, beside its holder."""
+    tidemark = tidemark_failpoints
+    server = own_cluster(settings={"wal_writer_delay": "10s"})
+    server.create_database("state")
+    state = StateStore(tidemark, ends.PostgresEnd(server, "state"))
+    tidemark.top["state"] = state.terms("30s")
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp")
+    run = tidemark.start("run", failpoints="lease_taken=stop@1")
+    wait_for(run.stopped, what="the lease")
+    server.restart("immediate")
+    assert state.lease()[0] == 1
+    tidemark("run", "--json").expect(EXIT_STATE)
+    run.kill()
+    tidemark.run()
+    assert fence(destination) == 2
+    check(source, destination)
 
 
 @pytest.mark.parametrize("store", STORES)

@@ -91,6 +91,11 @@ class Running:
     def alive(self):
         return self.process.poll() is None
 
+    def stopped(self):
+        """By SIGSTOP."""
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
+            return stat.read().rpartition(")")[2].split()[0] == "T"
+
     def wait(self, timeout=60):
         try:
             status = self.process.wait(timeout)
