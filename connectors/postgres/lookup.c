@@ -37,29 +37,36 @@ static char *lookup_array(const struct postgres *c, size_t first, size_t n,
 	return strbuf_detach(&sb);
 }
 
-/* (a, b) IN (SELECT * FROM ROWS FROM (unnest(...), unnest(...))) */
+/* (a, b) IN (SELECT k1::type, k2::type FROM ROWS FROM (unnest(...),
+ * unnest(...)) k (k1, k2)): of texts, as there are no arrays of arrays. */
 static void lookup_write_keys(const struct postgres *c, struct query *q,
 			      size_t n)
 {
 	const struct layout *l = &c->layout;
+	struct strbuf names = STRBUF_INIT;
 
 	strbuf_addch(&q->sql, '(');
 	for (size_t i = 0; i < l->n_key; i++)
 		strbuf_addf(&q->sql, "%s%s", i ? ", " : "",
 			    l->columns[l->key[i]].sql);
-	strbuf_addstr(&q->sql, ") IN (SELECT * FROM ROWS FROM (");
+	strbuf_addstr(&q->sql, ") IN (SELECT ");
+	for (size_t i = 0; i < l->n_key; i++) {
+		strbuf_addf(&q->sql, "%sk%zu::%s", i ? ", " : "", i,
+			    l->columns[l->key[i]].cast);
+		strbuf_addf(&names, "%sk%zu", i ? ", " : "", i);
+	}
+	strbuf_addstr(&q->sql, " FROM ROWS FROM (");
 	for (size_t i = 0; i < l->n_key; i++) {
 		char *array = lookup_array(c, c->pass.lookup.asked, n, i);
-		char *cast = xstrfmt("%s[]", l->columns[l->key[i]].cast);
 
 		strbuf_addstr(&q->sql, i ? ", pg_catalog.unnest("
 					 : "pg_catalog.unnest(");
-		query_value(q, cast, array);
+		query_value(q, "pg_catalog.text[]", array);
 		strbuf_addch(&q->sql, ')');
-		free(cast);
 		free(array);
 	}
-	strbuf_addstr(&q->sql, "))");
+	strbuf_addf(&q->sql, ") AS k (%s))", names.data);
+	strbuf_release(&names);
 }
 
 /* In the mark's order, so that the last row's is the highest. */
