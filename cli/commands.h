@@ -18,6 +18,7 @@ extern const struct command command_run;
 extern const struct command command_runs;
 extern const struct command command_schema;
 extern const struct command command_status;
+extern const struct command command_verify;
 extern const struct command command_version;
 extern const struct command command_watermark;
 

@@ -37,10 +37,12 @@ void paged_release(struct paged_source *s)
 int paged_layout_for(struct paged_source *s, const struct source_spec *source,
 		     const struct watermark_spec *mark, struct error *err)
 {
-	const char *column = mark->column ? mark->column : "";
+	const char *column = mark && mark->column ? mark->column : "";
+	/* Which no such source has. */
+	enum strategy strategy = mark ? mark->strategy : STRATEGY_XMIN;
 	int rc;
 
-	if (s->described == source && s->strategy == mark->strategy &&
+	if (s->described == source && s->strategy == strategy &&
 	    !strcmp(s->mark_column ? s->mark_column : "", column))
 		return 0;
 	source_layout_release(&s->layout);
@@ -55,7 +57,7 @@ int paged_layout_for(struct paged_source *s, const struct source_spec *source,
 	}
 	free(s->mark_column);
 	s->mark_column = xstrdup(column);
-	s->strategy = mark->strategy;
+	s->strategy = strategy;
 	s->described = source;
 	return 0;
 }
@@ -116,7 +118,8 @@ static int paged_begin(struct paged_source *s, struct error *err)
 				 "scan: the schema is not that of describe");
 	if (s->layout.mark >= (long)s->layout.n_columns)
 		running_mark_hide(&p->mark, mark->type.kind);
-	if (p->scan->keys)
+	p->step = PAGED_SETTLED;
+	if (p->scan->keys || !p->scan->mark)
 		return 0;
 	rc = paged_check(s, err);
 	if (rc)
@@ -196,8 +199,8 @@ static int paged_check_repeats(struct paged_source *s, const struct batch *b,
 /* Remember where the last row lies; the next page begins behind it. One that
  * ends where it began would be read for ever: the server compares otherwise
  * than it orders. */
-static int paged_remember(struct paged_source *s, const struct batch *b,
-			  struct error *err)
+int paged_remember(struct paged_source *s, const struct batch *b,
+		   struct error *err)
 {
 	struct paged_pass *p = &s->pass;
 	const struct source_layout *l = &s->layout;
@@ -391,8 +394,12 @@ int paged_next(struct connector *base, struct batch *out, struct error *err)
 
 	if (!s->pass.scan)
 		return error_set(err, ERROR_BUG, "next without scan");
-	rc = s->pass.scan->keys ? paged_lookup(s, out, err)
-				: paged_batch(s, out, err);
+	if (s->pass.scan->keys)
+		rc = paged_lookup(s, out, err);
+	else if (!s->pass.scan->mark)
+		rc = paged_whole(s, out, err);
+	else
+		rc = paged_batch(s, out, err);
 	if (rc)
 		paged_end_pass(s);
 	return rc;

@@ -6,7 +6,8 @@
  * paged_dialect). Files: paged.c the pages, paged_bounds.c where steps begin
  * and end, paged_sql.c statements, paged_check.c what is looked at before the
  * first row, paged_rows.c rows that do not fit, paged_lookup.c rows of given
- * keys, paged_inspect.c for `check` and `init`.
+ * keys, paged_whole.c each row there is, paged_inspect.c for `check` and
+ * `init`.
  */
 #ifndef TIDEMARK_CONNECTORS_COMMON_PAGED_H
 #define TIDEMARK_CONNECTORS_COMMON_PAGED_H
@@ -153,6 +154,13 @@ int paged_check_row(struct paged_source *s, struct batch *b,
 
 /* paged_lookup.c: rows of given keys, in place of paged steps. */
 int paged_lookup(struct paged_source *s, struct batch *out, struct error *err);
+
+/* paged_whole.c: each row, without a mark. */
+int paged_whole(struct paged_source *s, struct batch *out, struct error *err);
+
+/* paged.c: where the last row lies, for the page behind it. */
+int paged_remember(struct paged_source *s, const struct batch *b,
+		   struct error *err);
 
 /* paged_sql.c */
 void paged_query_init(struct paged_query *q);

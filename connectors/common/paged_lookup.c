@@ -43,6 +43,7 @@ static void lookup_write_mark(struct paged_query *q,
 {
 	const struct source_column *mark = source_mark(&s->layout);
 
+	/* Without one asked for, rows of any are wanted. */
 	if (!mark)
 		return;
 	if (s->pass.scan->mark->nulls != NULLS_INCLUDE)

@@ -38,7 +38,7 @@ void paged_write_select(struct paged_query *q, const struct paged_source *s,
 	strbuf_addf(&q->sql, "%s FROM %s AS %s", what ? what : "", l->table.sql,
 		    l->table.alias);
 	/* By a key, the server finds its index itself. */
-	if (!what && !s->pass.scan->keys)
+	if (!what && !s->pass.scan->keys && s->pass.scan->mark)
 		s->dialect->hint(&q->sql, s);
 	strbuf_addstr(&q->sql, " WHERE ");
 	/* The user's SQL may end in a comment: the line's end closes it. */

@@ -9,13 +9,15 @@
 
 void running_mark_begin(struct running_mark *m, const struct scan *scan)
 {
+	m->n_columns = scan->schema->n_columns;
+	if (!scan->mark)
+		return;
 	watermark_copy(&m->at, scan->from);
 	json_decref(m->at.identity);
 	m->at.identity = scan->identity ? json_deep_copy(scan->identity) : NULL;
 	m->at.strategy = scan->mark->strategy;
 	if (!m->at.column && scan->mark->strategy != STRATEGY_XMIN)
 		m->at.column = xstrdup(scan->mark->column);
-	m->n_columns = scan->schema->n_columns;
 }
 
 void running_mark_hide(struct running_mark *m, enum type_kind kind)

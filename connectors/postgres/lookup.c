@@ -11,6 +11,8 @@
 
 static size_t lookup_left(const struct postgres *c)
 {
+	if (!c->pass.scan->keys)
+		return !c->pass.lookup.all;
 	return c->pass.scan->keys->n / c->layout.n_key - c->pass.lookup.asked;
 }
 
@@ -81,27 +83,42 @@ static void lookup_write_mark(const struct postgres *c, struct query *q)
 	strbuf_addf(&q->sql, " ORDER BY %s NULLS FIRST", mark->sql);
 }
 
-static int lookup_open(struct postgres *c, const struct batch *b,
-		       struct error *err)
+/* What to read: the next keys, or everything. Returns how many keys. */
+static size_t lookup_write(const struct postgres *c, const struct batch *b,
+			   struct query *q)
 {
 	size_t n = lookup_left(c);
-	struct query q;
-	int rc;
 
+	query_select(q, &c->layout, NULL, "");
+	if (!c->pass.scan->keys) {
+		strbuf_addstr(&q->sql, "true");
+		return 0;
+	}
 	if (n > LOOKUP_KEYS)
 		n = LOOKUP_KEYS;
 	if (b->max_rows && n > b->max_rows)
 		n = b->max_rows;
+	lookup_write_keys(c, q, n);
+	lookup_write_mark(c, q);
+	return n;
+}
+
+static int lookup_open(struct postgres *c, const struct batch *b,
+		       struct error *err)
+{
+	struct query q;
+	size_t n;
+	int rc;
+
 	query_init(&q, QUERY_STREAM);
-	query_select(&q, &c->layout, NULL, "");
-	lookup_write_keys(c, &q, n);
-	lookup_write_mark(c, &q);
+	n = lookup_write(c, b, &q);
 	rc = pg_stream_begin(c->pg, q.sql.data, q.n,
 			     (const char *const *)q.params, err);
 	query_release(&q);
 	if (rc)
 		return rc;
 	c->pass.lookup.asked += n;
+	c->pass.lookup.all = true;
 	c->pass.lookup.streaming = true;
 	return 0;
 }

@@ -59,9 +59,10 @@ struct blocks {
 	bool done;
 };
 
-/* Rows of given keys. */
+/* Rows of given keys, or each row there is. */
 struct lookup {
 	size_t asked; /* keys so far */
+	bool all; /* the one statement for each row has begun */
 	bool streaming;
 };
 

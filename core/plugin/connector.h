@@ -79,6 +79,9 @@ void settled_release(struct settled *s);
 struct scan {
 	const struct source_spec *source;
 	const struct schema *schema; /* from describe */
+	/* NULL: each row that there is now, wherever its mark is, once, in no
+	 * particular order; `from` and `settled` are NULL too, and what the
+	 * batches say of marks means nothing. */
 	const struct watermark_spec *mark;
 	const struct watermark *from; /* value NULL: the whole table */
 	const struct settled *settled;
@@ -117,8 +120,9 @@ struct connector_ops {
 	/* User tables, sorted by name. */
 	int (*tables)(struct connector *c, struct table_list *out,
 		      struct error *err);
-	/* Columns with types, key, mark, estimates. No such table, column, or
-	 * usable key: SCHEMA, with the nearest name. */
+	/* Columns with types, key, mark (NULL: none is asked for), estimates.
+	 * No such table, column, or usable key: SCHEMA, with the nearest name.
+	 */
 	int (*describe)(struct connector *c, const struct source_spec *source,
 			const struct watermark_spec *mark, struct schema *out,
 			struct error *err);

@@ -83,7 +83,8 @@ static void reader_linger(struct reader *r)
 
 		if (stop_requested() && !stop_seen)
 			stop_seen = now;
-		if (stop_seen && now - stop_seen > READER_STOP_PATIENCE_US) {
+		if (r->destination && stop_seen &&
+		    now - stop_seen > READER_STOP_PATIENCE_US) {
 			r->destination->ops->interrupt(r->destination);
 			stop_seen = now;
 		}

@@ -38,7 +38,8 @@ struct reader {
 	pthread_cond_t changed;
 	bool started;
 	struct connector *source;
-	struct destination *destination; /* interrupted when a stop drags on */
+	/* Interrupted when a stop drags on; NULL: nothing is loaded. */
+	struct destination *destination;
 	char *pipeline; /* for the thread's log lines */
 	struct read_batch slots[READER_SLOTS];
 	size_t filled, taken; /* batches read and handed out so far */

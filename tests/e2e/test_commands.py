@@ -283,7 +283,7 @@ def test_reference_is_what_help_says(tidemark):
         "write docs/commands.md with: tidemark help --reference"
 
 
-@pytest.mark.parametrize("command", ("verify", "backfill", "worker", "serve"))
+@pytest.mark.parametrize("command", ("backfill", "worker", "serve"))
 def test_commands_to_come_are_not_pretended(tidemark, command):
     tidemark(command).expect(EXIT_CONFIG)
 

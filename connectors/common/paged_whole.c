@@ -1,0 +1,63 @@
+#include "connectors/common/paged.h"
+
+/* In pages only where a statement ends with its batch; else one statement, and
+ * so one snapshot, for all rows. */
+static int whole_open(struct paged_source *s, const struct batch *b,
+		      struct error *err)
+{
+	struct paged_pass *p = &s->pass;
+	struct paged_query q;
+	int rc;
+
+	paged_query_init(&q);
+	paged_write_select(&q, s, NULL);
+	if (p->last.n)
+		paged_write_beyond(&q, s, 0, true, p->last.items);
+	else
+		strbuf_addstr(&q.sql, "1 = 1");
+	p->limit = SIZE_MAX;
+	p->read = 0;
+	if (s->dialect->page_a_batch && s->layout.n_order && b->max_rows) {
+		p->limit = b->max_rows;
+		paged_write_order(&q, s, 0);
+		strbuf_addf(&q.sql, " LIMIT %zu", p->limit);
+	}
+	rc = s->dialect->page_open(s, &q, err);
+	p->streaming = !rc;
+	paged_query_release(&q);
+	return rc;
+}
+
+static int whole_fill(struct paged_source *s, struct batch *b,
+		      struct error *err)
+{
+	struct paged_pass *p = &s->pass;
+	int ended = s->dialect->page_read(s, b, err);
+	int rc = ended < 0 ? ended : 0;
+	bool pages = p->limit != SIZE_MAX;
+
+	p->rows += (int64_t)b->n_rows;
+	if (!rc && b->n_rows && pages)
+		rc = paged_remember(s, b, err);
+	if (rc || (!ended && !pages))
+		return rc;
+	s->dialect->page_close(s);
+	p->streaming = false;
+	if (ended && p->read < p->limit)
+		p->step = PAGED_DONE;
+	return 0;
+}
+
+int paged_whole(struct paged_source *s, struct batch *out, struct error *err)
+{
+	struct paged_pass *p = &s->pass;
+	int rc = 0;
+
+	while (!rc && !out->n_rows && p->step != PAGED_DONE) {
+		if (!p->streaming)
+			rc = whole_open(s, out, err);
+		if (!rc)
+			rc = whole_fill(s, out, err);
+	}
+	return rc;
+}

@@ -1,0 +1,72 @@
+/*
+ * Two multisets of rows compared in flat memory. First each side's rows are
+ * counted and summed up by the hash of their key, in TALLY_BUCKETS parts; then
+ * the rows of parts that are unequal are collected, so many at a time, and keys
+ * whose rows are equal after all drop out. What is left are suspects.
+ *
+ * Called by verify.c, the two sides from a thread each. Sums, not XOR: a row
+ * that is there twice at one side must not vanish.
+ */
+#ifndef TIDEMARK_CORE_SYNC_TALLY_H
+#define TIDEMARK_CORE_SYNC_TALLY_H
+
+#include <pthread.h>
+
+#include "core/base/strlist.h"
+#include "core/data/digest.h"
+#include "core/sync/compare.h"
+
+#define TALLY_BUCKETS 65536
+
+struct tally {
+	struct digest *buckets[COMPARE_SIDES]; /* TALLY_BUCKETS of each */
+	bool *wanted; /* collected in this round */
+	size_t next; /* the first bucket that no round has seen */
+};
+
+void tally_init(struct tally *t);
+void tally_release(struct tally *t);
+void tally_add(struct tally *t, enum compare_side side,
+	       const struct compare_hash *key, const struct compare_hash *all);
+/* All rows of a side. */
+struct digest tally_total(const struct tally *t, enum compare_side side);
+/* Choose the next unequal buckets, of `most` rows together (one at least).
+ * False: there are no more. */
+bool tally_choose(struct tally *t, size_t most);
+bool tally_wants(const struct tally *t, const struct compare_hash *key);
+
+/* The rows of one key. */
+struct suspect {
+	struct compare_hash key;
+	struct digest rows[COMPARE_SIDES];
+	/* How the connector of each side finds it; n_key texts. */
+	char **texts[COMPARE_SIDES];
+	bool past; /* its source row lies past the mark */
+};
+
+struct suspects {
+	struct suspect *items;
+	size_t n, capacity;
+	size_t *slots; /* by hash: 1 + index of an item, 0 is free */
+	size_t n_slots;
+	size_t n_key;
+	pthread_mutex_t lock;
+};
+
+void suspects_init(struct suspects *s, size_t n_key);
+void suspects_release(struct suspects *s);
+/* NULL if there is none. */
+struct suspect *suspects_find(struct suspects *s,
+			      const struct compare_hash *key);
+/* The one of that key, added without texts if it is new. Call with the lock. */
+struct suspect *suspects_get(struct suspects *s,
+			     const struct compare_hash *key);
+void suspect_count(struct suspect *x, enum compare_side side,
+		   const struct compare_hash *all);
+bool suspect_is_equal(const struct suspect *x);
+/* Those that are equal drop out. */
+void suspects_sieve(struct suspects *s);
+/* Forget what was counted at this side. */
+void suspects_uncount(struct suspects *s, enum compare_side side);
+
+#endif

@@ -1,0 +1,537 @@
+#include "core/sync/verify.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/data/value.h"
+#include "core/sync/marks.h"
+#include "core/sync/tally.h"
+#include "core/sync/tries.h"
+#include "core/sync/verify_side.h"
+
+/* Rows of unequal buckets collected at once: about 30 MiB. */
+#define VERIFY_SUSPECTS 100000
+/* Keys of one look-up. */
+#define VERIFY_KEYS 5000
+
+struct verify {
+	const struct pipeline_settings *p;
+	bool values;
+	struct verify_result *out;
+	struct verify_side sides[COMPARE_SIDES];
+	struct compare compare;
+	struct watermark from; /* the mark when it all began */
+	struct tally tally;
+	struct suspects suspects;
+	/* While examples are written: {"key", row} by suspect. */
+	json_t *found[COMPARE_SIDES][VERIFY_EXAMPLES];
+	json_t *keys[VERIFY_EXAMPLES];
+};
+
+static void verify_init(struct verify *v)
+{
+	for (size_t i = 0; i < COMPARE_SIDES; i++)
+		schema_init(&v->sides[i].schema);
+	watermark_init(&v->from);
+	v->from.strategy = v->p->strategy;
+	v->from.column = xstrdup(v->p->mark_column);
+	tally_init(&v->tally);
+}
+
+static void verify_release(struct verify *v)
+{
+	for (size_t i = 0; i < COMPARE_SIDES; i++)
+		verify_side_close(&v->sides[i]);
+	compare_release(&v->compare);
+	watermark_release(&v->from);
+	tally_release(&v->tally);
+}
+
+/* Before any row is read: what is at or below it has been delivered. */
+static int verify_take_mark(struct verify *v, struct error *err)
+{
+	struct mark mark;
+	int rc;
+
+	mark_init(&mark);
+	rc = marks_get_destination(v->p, &mark, err);
+	if (!rc && mark.watermark) {
+		watermark_release(&v->from);
+		watermark_init(&v->from);
+		rc = watermark_from_text(&v->from, mark.watermark, err);
+	} else if (!rc) {
+		log_warn("there is no mark at %s: it has not been run, or the "
+			 "mark was reset. Every row of the source that differs "
+			 "counts as unsettled; tidemark run %s brings them",
+			 v->p->destination_table, v->p->name);
+	}
+	mark_release(&mark);
+	/* In xmin the place within a pass that was left: each row tells. */
+	if (!rc && v->from.strategy == STRATEGY_XMIN) {
+		json_decref(v->from.pending);
+		v->from.pending = NULL;
+	}
+	return rc;
+}
+
+static int verify_check_strategy(const struct verify *v, struct error *err)
+{
+	const char *column = v->p->mark_column ? v->p->mark_column : "";
+	const char *stored = v->from.column ? v->from.column : "";
+
+	if (v->from.strategy == v->p->strategy && !strcmp(stored, column))
+		return 0;
+	return error_set(
+		err, ERROR_SCHEMA,
+		"the stored mark of %s belongs to strategy %s, column "
+		"\"%s\", but the config says %s, column \"%s\": verify "
+		"it with the config that loaded it, or run it first "
+		"(tidemark watermark reset %s)",
+		v->p->name, strategy_name(v->from.strategy), stored,
+		strategy_name(v->p->strategy), column, v->p->name);
+}
+
+static int verify_open(struct verify *v, struct error *err)
+{
+	struct verify_side *source = &v->sides[COMPARE_SOURCE];
+	struct verify_side *destination = &v->sides[COMPARE_DESTINATION];
+	int rc = verify_side_open_source(source, v->p, err);
+
+	if (!rc)
+		rc = verify_take_mark(v, err);
+	if (!rc)
+		rc = verify_check_strategy(v, err);
+	if (!rc)
+		rc = verify_side_open_destination(destination, v->p,
+						  &source->schema, err);
+	if (!rc)
+		rc = compare_match(&v->compare, &source->schema,
+				   &destination->schema, err);
+	return rc;
+}
+
+static void verify_row_tally(void *ctx, enum compare_side side,
+			     const struct batch *b, size_t row,
+			     const struct compare_hash *key,
+			     const struct compare_hash *all)
+{
+	struct verify *v = ctx;
+
+	(void)b;
+	(void)row;
+	tally_add(&v->tally, side, key, all);
+}
+
+/* Texts by which either connector finds it. */
+static void verify_note_texts(const struct verify *v, struct suspect *x,
+			      enum compare_side side, const struct batch *b,
+			      size_t row)
+{
+	for (size_t finder = 0; finder < COMPARE_SIDES; finder++) {
+		char **texts;
+
+		/* Its own spelling goes before a translated one. */
+		if (x->texts[finder] && finder != side)
+			continue;
+		texts = x->texts[finder];
+		if (!texts)
+			texts = xcalloc(v->compare.n_key, sizeof(*texts));
+		for (size_t i = 0; i < v->compare.n_key; i++) {
+			struct strbuf text = STRBUF_INIT;
+
+			compare_key_text(&v->compare, side, b, row, i, finder,
+					 &text);
+			free(texts[i]);
+			texts[i] = strbuf_detach(&text);
+		}
+		x->texts[finder] = texts;
+	}
+}
+
+static void verify_row_collect(void *ctx, enum compare_side side,
+			       const struct batch *b, size_t row,
+			       const struct compare_hash *key,
+			       const struct compare_hash *all)
+{
+	struct verify *v = ctx;
+	struct suspect *x;
+
+	if (!tally_wants(&v->tally, key))
+		return;
+	pthread_mutex_lock(&v->suspects.lock);
+	x = suspects_get(&v->suspects, key);
+	if (!x->rows[side].rows)
+		verify_note_texts(v, x, side, b, row);
+	suspect_count(x, side, all);
+	pthread_mutex_unlock(&v->suspects.lock);
+}
+
+static void verify_row_again(void *ctx, enum compare_side side,
+			     const struct batch *b, size_t row,
+			     const struct compare_hash *key,
+			     const struct compare_hash *all)
+{
+	struct verify *v = ctx;
+	struct suspect *x = suspects_find(&v->suspects, key);
+
+	(void)b;
+	(void)row;
+	if (x)
+		suspect_count(x, side, all);
+}
+
+static void verify_row_past(void *ctx, enum compare_side side,
+			    const struct batch *b, size_t row,
+			    const struct compare_hash *key,
+			    const struct compare_hash *all)
+{
+	struct verify *v = ctx;
+	struct suspect *x = suspects_find(&v->suspects, key);
+
+	(void)side;
+	(void)b;
+	(void)row;
+	(void)all;
+	if (x)
+		x->past = true;
+}
+
+static struct verify_look verify_looking(struct verify *v)
+{
+	return (struct verify_look){ .compare = &v->compare, .ctx = v };
+}
+
+static int verify_tally(struct verify *v, struct error *err)
+{
+	struct verify_look look = verify_looking(v);
+	int rc;
+
+	look.row = verify_row_tally;
+	rc = verify_read_both(v->sides, &look, err);
+	for (size_t i = 0; !rc && i < COMPARE_SIDES; i++)
+		v->out->rows[i] = tally_total(&v->tally, (enum compare_side)i);
+	return rc;
+}
+
+/* The rows of all suspects from `first` to `end`, as that side has them now. */
+static int verify_look_up(struct verify *v, enum compare_side side,
+			  size_t first, size_t end,
+			  const struct verify_look *look, struct error *err)
+{
+	int rc = 0;
+
+	while (!rc && first < end) {
+		size_t stop =
+			end - first > VERIFY_KEYS ? first + VERIFY_KEYS : end;
+		struct strlist keys = STRLIST_INIT;
+
+		for (; first < stop; first++)
+			for (size_t i = 0; i < v->compare.n_key; i++)
+				strlist_add(&keys, v->suspects.items[first]
+							   .texts[side][i]);
+		rc = verify_read_keys(&v->sides[side], &keys, look, err);
+		strlist_release(&keys);
+	}
+	return rc;
+}
+
+static int verify_again(struct verify *v, enum compare_side side,
+			struct error *err)
+{
+	struct verify_look look = verify_looking(v);
+
+	look.row = verify_row_again;
+	suspects_uncount(&v->suspects, side);
+	return verify_look_up(v, side, 0, v->suspects.n, &look, err);
+}
+
+/* The source last: what it has at or below the mark then was there before the
+ * destination was asked. */
+static int verify_ask_again(struct verify *v, struct error *err)
+{
+	int rc = verify_again(v, COMPARE_DESTINATION, err);
+
+	if (!rc)
+		rc = verify_again(v, COMPARE_SOURCE, err);
+	if (!rc)
+		suspects_sieve(&v->suspects);
+	return rc;
+}
+
+/* A row that changes while it is asked where it lies may have been past the
+ * mark and gone. */
+static int verify_mark_changed(struct verify *v, struct error *err)
+{
+	struct digest *before = xcalloc(v->suspects.n, sizeof(*before));
+	int rc;
+
+	for (size_t i = 0; i < v->suspects.n; i++)
+		before[i] = v->suspects.items[i].rows[COMPARE_SOURCE];
+	rc = verify_again(v, COMPARE_SOURCE, err);
+	for (size_t i = 0; !rc && i < v->suspects.n; i++) {
+		struct suspect *x = &v->suspects.items[i];
+		const struct digest *now = &x->rows[COMPARE_SOURCE];
+
+		x->past |= now->low != before[i].low ||
+			   now->high != before[i].high ||
+			   now->rows != before[i].rows;
+		x->rows[COMPARE_SOURCE] = before[i];
+	}
+	free(before);
+	return rc;
+}
+
+static int verify_mark_past(struct verify *v, struct error *err)
+{
+	struct verify_look look = verify_looking(v);
+	int rc;
+
+	if (!v->suspects.n)
+		return 0;
+	look.row = verify_row_past;
+	rc = verify_read_past(&v->sides[COMPARE_SOURCE], &v->from, &look, err);
+	return rc ? rc : verify_mark_changed(v, err);
+}
+
+/* A key that is there twice at the destination is one row too many. */
+static const char *verify_kind(const struct suspect *x)
+{
+	uint64_t here = x->rows[COMPARE_SOURCE].rows;
+	uint64_t there = x->rows[COMPARE_DESTINATION].rows;
+
+	if (here > there)
+		return "missing";
+	return here < there ? "extra" : "different";
+}
+
+static void verify_count(struct verify *v)
+{
+	for (size_t i = 0; i < v->suspects.n; i++) {
+		const struct suspect *x = &v->suspects.items[i];
+		const char *kind = verify_kind(x);
+
+		if (x->past)
+			v->out->unsettled++;
+		else if (*kind == 'm')
+			v->out->missing++;
+		else if (*kind == 'e')
+			v->out->extra++;
+		else
+			v->out->different++;
+	}
+}
+
+static void verify_row_show(void *ctx, enum compare_side side,
+			    const struct batch *b, size_t row,
+			    const struct compare_hash *key,
+			    const struct compare_hash *all)
+{
+	struct verify *v = ctx;
+	struct suspect *x = suspects_find(&v->suspects, key);
+	size_t i = x ? (size_t)(x - v->suspects.items) : VERIFY_EXAMPLES;
+
+	(void)all;
+	if (i >= VERIFY_EXAMPLES)
+		return;
+	if (!v->keys[i])
+		v->keys[i] = value_key_json(b, row);
+	if (v->values && !v->found[side][i])
+		v->found[side][i] = value_row_json(b, row, SIZE_MAX);
+}
+
+/* A row that went away meanwhile: its key as text. */
+static json_t *verify_key_text(const struct verify *v, const struct suspect *x)
+{
+	const struct schema *s = &v->sides[COMPARE_SOURCE].schema;
+	json_t *key = json_object();
+
+	for (size_t i = 0; i < v->compare.n_key; i++)
+		json_object_set_new(key, s->columns[s->key[i]].name,
+				    json_string(x->texts[COMPARE_SOURCE][i]));
+	return key;
+}
+
+static void verify_add_example(struct verify *v, size_t i)
+{
+	const struct suspect *x = &v->suspects.items[i];
+	json_t *key = v->keys[i] ? v->keys[i] : verify_key_text(v, x);
+	json_t *example =
+		json_pack("{s:o, s:s}", "key", key, "kind", verify_kind(x));
+
+	v->keys[i] = NULL;
+	if (v->values)
+		json_object_update_new(
+			example,
+			json_pack("{s:O?, s:O?}", "source",
+				  v->found[COMPARE_SOURCE][i], "destination",
+				  v->found[COMPARE_DESTINATION][i]));
+	json_array_append_new(v->out->examples, example);
+}
+
+/* Differences first: the examples are of those. */
+static size_t verify_sort_examples(struct verify *v)
+{
+	struct suspects *s = &v->suspects;
+	size_t n = 0,
+	       room = VERIFY_EXAMPLES - json_array_size(v->out->examples);
+
+	for (size_t i = 0; i < s->n && n < room; i++) {
+		struct suspect x = s->items[i];
+
+		if (x.past)
+			continue;
+		s->items[i] = s->items[n];
+		s->items[n++] = x;
+	}
+	suspects_sieve(s);
+	return n;
+}
+
+static int verify_show(struct verify *v, struct error *err)
+{
+	struct verify_look look = verify_looking(v);
+	size_t n = verify_sort_examples(v);
+	int rc = 0;
+
+	look.row = verify_row_show;
+	for (size_t side = 0; n && !rc && side < COMPARE_SIDES; side++)
+		rc = verify_look_up(v, (enum compare_side)side, 0, n, &look,
+				    err);
+	for (size_t i = 0; i < n; i++) {
+		if (!rc)
+			verify_add_example(v, i);
+		json_decref(v->keys[i]);
+		v->keys[i] = NULL;
+		for (size_t side = 0; side < COMPARE_SIDES; side++) {
+			json_decref(v->found[side][i]);
+			v->found[side][i] = NULL;
+		}
+	}
+	return rc;
+}
+
+/* The keys of some unequal buckets. */
+static int verify_round(struct verify *v, struct error *err)
+{
+	struct verify_look look = verify_looking(v);
+	int rc;
+
+	look.row = verify_row_collect;
+	suspects_init(&v->suspects, v->compare.n_key);
+	rc = verify_read_both(v->sides, &look, err);
+	if (!rc) {
+		suspects_sieve(&v->suspects);
+		rc = verify_ask_again(v, err);
+	}
+	if (!rc)
+		rc = verify_mark_past(v, err);
+	if (!rc) {
+		verify_count(v);
+		rc = verify_show(v, err);
+	}
+	suspects_release(&v->suspects);
+	return rc;
+}
+
+static int verify_verdict(struct verify *v, struct error *err)
+{
+	const struct verify_result *r = v->out;
+
+	if (verify_result_equal(r))
+		return 0;
+	return error_set(err, ERROR_DIFFERENT,
+			 "%s is not what %s is: %" PRId64 " missing, %" PRId64
+			 " extra, %" PRId64 " different",
+			 v->p->destination_table, v->p->source_table,
+			 r->missing, r->extra, r->different);
+}
+
+static int verify_try(const struct pipeline_settings *p, bool values,
+		      struct verify_result *out, struct error *err)
+{
+	struct verify v = { .p = p, .values = values, .out = out };
+	int rc;
+
+	verify_init(&v);
+	rc = verify_open(&v, err);
+	if (!rc)
+		rc = verify_tally(&v, err);
+	while (!rc && tally_choose(&v.tally, VERIFY_SUSPECTS))
+		rc = verify_round(&v, err);
+	out->done = !rc;
+	if (!rc)
+		rc = verify_verdict(&v, err);
+	verify_release(&v);
+	return rc;
+}
+
+static void verify_result_begin(struct verify_result *r,
+				const struct pipeline_settings *p)
+{
+	memset(r, 0, sizeof(*r));
+	r->pipeline = p;
+	r->examples = json_array();
+}
+
+int verify_pipeline(const struct pipeline_settings *p, bool values,
+		    struct verify_result *out, struct error *err)
+{
+	int64_t begun = clock_monotonic_us();
+	struct tries tries = { .policy = &p->retry };
+	int rc;
+
+	verify_result_begin(out, p);
+	rc = verify_try(p, values, out, err);
+	while (rc && tries_again(&tries, err)) {
+		error_clear(err);
+		verify_result_release(out);
+		verify_result_begin(out, p);
+		rc = verify_try(p, values, out, err);
+	}
+	out->elapsed_us = clock_monotonic_us() - begun;
+	if (rc)
+		out->error = *err;
+	return rc;
+}
+
+void verify_result_release(struct verify_result *r)
+{
+	json_decref(r->examples);
+	memset(r, 0, sizeof(*r));
+}
+
+bool verify_result_equal(const struct verify_result *r)
+{
+	return r->done && !r->missing && !r->extra && !r->different;
+}
+
+json_t *verify_result_json(const struct verify_result *r)
+{
+	char sums[COMPARE_SIDES][DIGEST_TEXT_SIZE];
+	json_t *error = json_null();
+
+	for (size_t i = 0; i < COMPARE_SIDES; i++)
+		digest_text(&r->rows[i], sums[i]);
+	if (r->error.code)
+		error = json_pack("{s:s, s:s}", "code",
+				  error_code_name(r->error.code), "message",
+				  r->error.message);
+	return json_pack(
+		"{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:O, s:i, "
+		"s:i, s:f, s:o}",
+		"pipeline", r->pipeline->name, "equal", verify_result_equal(r),
+		"source_rows", (json_int_t)r->rows[COMPARE_SOURCE].rows,
+		"destination_rows",
+		(json_int_t)r->rows[COMPARE_DESTINATION].rows, "missing",
+		(json_int_t)r->missing, "extra", (json_int_t)r->extra,
+		"different", (json_int_t)r->different, "unsettled",
+		(json_int_t)r->unsettled, "checksum_source",
+		sums[COMPARE_SOURCE], "checksum_destination",
+		sums[COMPARE_DESTINATION], "examples", r->examples, "repaired",
+		0, "deleted", 0, "seconds",
+		(double)r->elapsed_us / (double)US_PER_SECOND, "error", error);
+}

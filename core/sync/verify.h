@@ -1,0 +1,44 @@
+/*
+ * `verify`: is the destination's table what the source's is, as far as the
+ * mark has come? Both are read whole by their engines' connectors at the same
+ * time, counted and summed up in buckets (tally.h); the rows of unequal buckets
+ * are read once more to find the keys. Those are then looked up at the
+ * destination, and after that at the source: a row at or below the mark that
+ * was stored when all this began must be at the destination by then, so what
+ * still differs is a difference, whatever was written meanwhile; a row past the
+ * mark is unsettled. Nothing is written anywhere.
+ *
+ * Called by cli/cmd_verify.c.
+ */
+#ifndef TIDEMARK_CORE_SYNC_VERIFY_H
+#define TIDEMARK_CORE_SYNC_VERIFY_H
+
+#include "core/data/digest.h"
+#include "core/sync/compare.h"
+#include "core/sync/settings.h"
+
+#define VERIFY_EXAMPLES 100
+
+struct verify_result {
+	const struct pipeline_settings *pipeline;
+	bool done; /* all below is known */
+	struct digest rows[COMPARE_SIDES]; /* count and checksum */
+	int64_t missing, extra, different; /* keys */
+	int64_t unsettled; /* keys that differ past the mark */
+	/* At most VERIFY_EXAMPLES of {"key", "kind"}; with values also
+	 * "source" and "destination", a row or null. */
+	json_t *examples;
+	int64_t elapsed_us;
+	struct error error; /* DIFFERENT if they are */
+};
+
+/* `out` is filled in any case and to be released. Tries again, as the
+ * pipeline's retry says, what may pass. */
+int verify_pipeline(const struct pipeline_settings *p, bool values,
+		    struct verify_result *out, struct error *err);
+void verify_result_release(struct verify_result *r);
+bool verify_result_equal(const struct verify_result *r);
+/* New reference. */
+json_t *verify_result_json(const struct verify_result *r);
+
+#endif

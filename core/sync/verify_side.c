@@ -1,0 +1,278 @@
+#include "core/sync/verify_side.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "core/plugin/registry.h"
+#include "core/sync/reader.h"
+#include "core/sync/runner.h"
+
+/* Both sides have READER_SLOTS of these at once. */
+#define VERIFY_ROWS  10000
+#define VERIFY_BYTES (4 << 20)
+
+int verify_side_open_source(struct verify_side *s,
+			    const struct pipeline_settings *p,
+			    struct error *err)
+{
+	int rc;
+
+	s->which = COMPARE_SOURCE;
+	s->p = p;
+	settings_source_spec(p, &s->spec);
+	rc = runner_open_source(p, &s->connector, err);
+	if (!rc)
+		rc = s->connector->ops->describe(s->connector, &s->spec, NULL,
+						 &s->schema, err);
+	return rc;
+}
+
+/* As the table itself spells it; engines that fold names may differ. */
+static const char *verify_name(const struct schema *all, const char *name)
+{
+	if (schema_find(all, name) >= 0)
+		return name;
+	for (size_t i = 0; i < all->n_columns; i++)
+		if (!strcasecmp(all->columns[i].name, name))
+			return all->columns[i].name;
+	return NULL;
+}
+
+/* A column that is not there is left for compare_match() to name. */
+static void verify_choose(struct verify_side *s, const struct schema *all,
+			  const struct schema *source)
+{
+	for (size_t i = 0; i < source->n_columns; i++) {
+		const char *name = verify_name(all, source->columns[i].name);
+
+		if (name)
+			strlist_add(&s->columns, name);
+	}
+	for (size_t i = 0; i < source->n_key; i++) {
+		const char *name =
+			verify_name(all, source->columns[source->key[i]].name);
+
+		if (name)
+			strlist_add(&s->key, name);
+	}
+	s->spec.columns = &s->columns;
+	s->spec.key = &s->key;
+}
+
+static int verify_describe(struct verify_side *s, const struct schema *source,
+			   struct error *err)
+{
+	const struct connector_ops *ops = s->connector->ops;
+	struct schema all;
+	int rc;
+
+	schema_init(&all);
+	rc = ops->describe(s->connector, &s->spec, NULL, &all, err);
+	if (!rc)
+		verify_choose(s, &all, source);
+	schema_release(&all);
+	return rc ? rc
+		  : ops->describe(s->connector, &s->spec, NULL, &s->schema,
+				  err);
+}
+
+int verify_side_open_destination(struct verify_side *s,
+				 const struct pipeline_settings *p,
+				 const struct schema *source, struct error *err)
+{
+	const struct connector_ops *ops;
+	int rc = registry_connector(p->destination->url.engine, &ops, err);
+
+	s->which = COMPARE_DESTINATION;
+	s->p = p;
+	s->spec.table = p->destination_table;
+	s->spec.columns = &s->columns;
+	s->spec.key = &s->key;
+	if (!rc)
+		rc = ops->open(&s->connector, p->destination, err);
+	if (!rc)
+		rc = verify_describe(s, source, err);
+	if (rc)
+		error_prefix(err, "the destination, read to be compared");
+	return rc;
+}
+
+void verify_side_close(struct verify_side *s)
+{
+	if (s->connector)
+		s->connector->ops->close(s->connector);
+	schema_release(&s->schema);
+	strlist_release(&s->columns);
+	strlist_release(&s->key);
+	memset(s, 0, sizeof(*s));
+}
+
+static int verify_look_batch(void *ctx, const struct batch *b,
+			     struct error *err)
+{
+	struct verify_look *look = ctx;
+	struct compare_hash key, all;
+
+	(void)err;
+	for (size_t row = 0; row < b->n_rows; row++) {
+		compare_row(look->compare, look->which, b, row, &look->scratch,
+			    &key, &all);
+		look->row(look->ctx, look->which, b, row, &key, &all);
+	}
+	return 0;
+}
+
+struct verify_reading {
+	struct reader reader;
+	struct verify_look look;
+	bool open;
+};
+
+static int verify_begin(struct verify_reading *r, struct verify_side *s,
+			const struct scan *scan, const struct verify_look *look,
+			struct error *err)
+{
+	const struct reader_bounds bounds = {
+		.max_rows = VERIFY_ROWS,
+		.max_bytes = VERIFY_BYTES,
+		.look = verify_look_batch,
+		.look_ctx = &r->look,
+	};
+	int rc = s->connector->ops->scan(s->connector, scan, err);
+
+	memset(r, 0, sizeof(*r));
+	r->look = *look;
+	r->look.which = s->which;
+	strbuf_init(&r->look.scratch);
+	if (!rc)
+		rc = reader_start(&r->reader, s->connector, NULL, scan->schema,
+				  s->p->name, &bounds, err);
+	r->open = !rc;
+	return rc;
+}
+
+/* The rows have been looked at by the time that a batch is here. */
+static int verify_drain(struct verify_reading *readings, size_t n,
+			struct error *err)
+{
+	bool open = true;
+	int rc = 0;
+
+	while (open && !rc) {
+		open = false;
+		for (size_t i = 0; i < n && !rc; i++) {
+			struct verify_reading *r = &readings[i];
+			struct read_batch *rb;
+
+			if (!r->open)
+				continue;
+			rb = reader_take(&r->reader, NULL, NULL, &rc, err);
+			r->open = rb && rb->batch.n_rows;
+			open |= r->open;
+			if (r->open)
+				reader_give_back(&r->reader, VERIFY_ROWS);
+		}
+	}
+	return rc;
+}
+
+static void verify_end(struct verify_reading *r)
+{
+	reader_stop(&r->reader);
+	strbuf_release(&r->look.scratch);
+}
+
+int verify_read_both(struct verify_side *sides, const struct verify_look *look,
+		     struct error *err)
+{
+	struct verify_reading readings[COMPARE_SIDES] = { 0 };
+	struct scan scans[COMPARE_SIDES] = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; i < COMPARE_SIDES; i++)
+		strbuf_init(&readings[i].look.scratch);
+	for (size_t i = 0; !rc && i < COMPARE_SIDES; i++) {
+		scans[i].source = &sides[i].spec;
+		scans[i].schema = &sides[i].schema;
+		rc = verify_begin(&readings[i], &sides[i], &scans[i], look,
+				  err);
+	}
+	if (!rc)
+		rc = verify_drain(readings, COMPARE_SIDES, err);
+	for (size_t i = 0; i < COMPARE_SIDES; i++)
+		verify_end(&readings[i]);
+	return rc;
+}
+
+static int verify_read_one(struct verify_side *s, const struct scan *scan,
+			   const struct verify_look *look, struct error *err)
+{
+	struct verify_reading reading;
+	int rc = verify_begin(&reading, s, scan, look, err);
+
+	if (!rc)
+		rc = verify_drain(&reading, 1, err);
+	verify_end(&reading);
+	return rc;
+}
+
+int verify_read_keys(struct verify_side *s, const struct strlist *keys,
+		     const struct verify_look *look, struct error *err)
+{
+	const struct scan scan = { .source = &s->spec,
+				   .schema = &s->schema,
+				   .keys = keys };
+
+	return verify_read_one(s, &scan, look, err);
+}
+
+static int verify_check_identity(struct verify_side *s,
+				 const struct watermark *from,
+				 struct error *err)
+{
+	json_t *identity = NULL;
+	int rc;
+
+	if (!from->identity)
+		return 0;
+	rc = s->connector->ops->identity(s->connector, &s->spec, &identity,
+					 err);
+	if (!rc)
+		rc = watermark_check_identity(from, identity, s->p->name, err);
+	json_decref(identity);
+	return rc;
+}
+
+int verify_read_past(struct verify_side *s, const struct watermark *from,
+		     const struct verify_look *look, struct error *err)
+{
+	const struct connector_ops *ops = s->connector->ops;
+	struct watermark_spec mark;
+	struct settled settled;
+	struct schema schema;
+	struct scan scan = { .source = &s->spec,
+			     .schema = &schema,
+			     .mark = &mark,
+			     .from = from,
+			     .settled = &settled };
+	int rc;
+
+	settings_watermark_spec(s->p, &mark);
+	/* What a look back would bring again has been delivered. */
+	mark.lag_us = mark.lag_count = 0;
+	mark.tail = TAIL_DELIVER;
+	mark.nulls = NULLS_INCLUDE;
+	settled_init(&settled);
+	schema_init(&schema);
+	rc = ops->describe(s->connector, &s->spec, &mark, &schema, err);
+	if (!rc)
+		rc = verify_check_identity(s, from, err);
+	if (!rc)
+		rc = ops->settle(s->connector, &s->spec, &schema, &mark, from,
+				 &settled, err);
+	if (!rc)
+		rc = verify_read_one(s, &scan, look, err);
+	schema_release(&schema);
+	settled_release(&settled);
+	return rc;
+}

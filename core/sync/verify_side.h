@@ -1,0 +1,52 @@
+/*
+ * The reading half of `verify`: one table through its engine's connector,
+ * whole, by keys, or past the mark. Called by verify.c.
+ */
+#ifndef TIDEMARK_CORE_SYNC_VERIFY_SIDE_H
+#define TIDEMARK_CORE_SYNC_VERIFY_SIDE_H
+
+#include "core/sync/compare.h"
+#include "core/sync/settings.h"
+
+struct verify_side {
+	enum compare_side which;
+	const struct pipeline_settings *p;
+	struct connector *connector;
+	struct source_spec spec;
+	struct strlist columns, key; /* of the destination: chosen by us */
+	struct schema schema;
+};
+
+/* What is done with each row; in a thread of the side's own. */
+struct verify_look {
+	const struct compare *compare;
+	enum compare_side which;
+	void (*row)(void *ctx, enum compare_side side, const struct batch *b,
+		    size_t row, const struct compare_hash *key,
+		    const struct compare_hash *all);
+	void *ctx;
+	struct strbuf scratch;
+};
+
+int verify_side_open_source(struct verify_side *s,
+			    const struct pipeline_settings *p,
+			    struct error *err);
+/* The columns of `source` that the table has; `source` is described. */
+int verify_side_open_destination(struct verify_side *s,
+				 const struct pipeline_settings *p,
+				 const struct schema *source,
+				 struct error *err);
+void verify_side_close(struct verify_side *s);
+
+/* Read each row of both at the same time. */
+int verify_read_both(struct verify_side *sides, const struct verify_look *look,
+		     struct error *err);
+/* Read the rows that have these keys now. */
+int verify_read_keys(struct verify_side *s, const struct strlist *keys,
+		     const struct verify_look *look, struct error *err);
+/* Of the source: read the rows past the mark `from`, wherever they end. SCHEMA
+ * if it is the mark of another table. */
+int verify_read_past(struct verify_side *s, const struct watermark *from,
+		     const struct verify_look *look, struct error *err);
+
+#endif
