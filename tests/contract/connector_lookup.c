@@ -309,6 +309,53 @@ static void lookup_of_many(void **state)
 	w->quiet = false;
 }
 
+/* What `whole` gives in batches of so many, and no row twice. */
+static void lookup_expect_whole(struct world *w, size_t rows, int64_t n,
+				uint64_t sum)
+{
+	int rc;
+
+	world_reset(w);
+	w->whole = w->quiet = true;
+	w->n_rows = 0;
+	w->sum = 0;
+	rc = world_begin(w);
+	assert_int_equal(rc, 0);
+	while ((rc = world_step(w, rows)) > 0)
+		;
+	if (rc)
+		fail_msg("%s", w->err.message);
+	assert_int_equal(w->n_rows, n);
+	assert_int_equal(w->sum, sum);
+	rc = world_step(w, rows);
+	assert_int_equal(rc, 0);
+	w->whole = w->quiet = false;
+}
+
+/* Wherever their marks are, NULL too; the key is no index, and as a view. */
+static void lookup_of_the_whole_table(void **state)
+{
+	struct world *w = suite_world(state);
+
+	lookup_table(w);
+	world_exec(w, "UPDATE %st SET stamp = NULL WHERE id = 6",
+		   w->quirks->prefix);
+	world_exec(w, "CREATE VIEW %sv AS SELECT id, v, stamp FROM %st",
+		   w->quirks->prefix, w->quirks->prefix);
+	w->from.value = xstrdup("2024-01-01 00:00:05.5+00");
+	for (size_t rows = 1; rows < 30; rows *= 3)
+		lookup_expect_whole(w, rows, 10, 45);
+	w->source.where = "v > 30 -- not the small ones";
+	lookup_expect_whole(w, 4, 6, 4 + 5 + 6 + 7 + 8 + 9);
+	world_pipeline(w, "v", STRATEGY_TIMESTAMP, "stamp");
+	w->source.where = NULL;
+	world_key(w, "id", NULL);
+	lookup_expect_whole(w, 4, 10, 45);
+	w->mark.nulls = NULLS_INCLUDE;
+	world_reset(w);
+	world_expect_count(w, 4, 10);
+}
+
 const struct CMUnitTest suite_lookup[] = {
 	SUITE_TEST(lookup_finds_rows),
 	SUITE_TEST(lookup_of_nothing),
@@ -317,5 +364,6 @@ const struct CMUnitTest suite_lookup[] = {
 	SUITE_TEST(lookup_of_texts),
 	SUITE_TEST(lookup_by_every_kind),
 	SUITE_TEST(lookup_of_many),
+	SUITE_TEST(lookup_of_the_whole_table),
 };
 const size_t suite_lookup_n = ARRAY_SIZE(suite_lookup);

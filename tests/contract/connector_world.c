@@ -540,6 +540,11 @@ int world_begin(struct world *w)
 				 .settled = &w->settled,
 				 .identity = w->identity,
 				 .keys = w->asked.n ? &w->asked : NULL };
+	if (w->whole) {
+		w->scan.mark = NULL;
+		w->scan.from = NULL;
+		w->scan.settled = NULL;
+	}
 	batch_init(&w->batch, &w->schema);
 	w->batch_ready = true;
 	return w->ops->scan(w->connector, &w->scan, &w->err);

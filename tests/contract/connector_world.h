@@ -63,6 +63,7 @@ struct world {
 	struct settled settled;
 	json_t *identity;
 	struct strlist asked; /* keys; empty: what is past the mark */
+	bool whole; /* each row, without a mark */
 	struct scan scan;
 	struct batch batch;
 	bool batch_ready;

@@ -1,6 +1,7 @@
 """`tidemark verify`: equal after a run, and each difference named."""
 
 import decimal
+import json
 
 import math
 import threading
@@ -131,3 +132,177 @@ def test_equal_after_a_run_and_each_fault_named(tidemark, make_source,
         for what, keys in faults[engine].items():
             assert result[what] == len(keys), engine
         assert result["unsettled"] == 0
+
+
+@pytest.mark.parametrize("strategy", ("timestamp", "xmin", "sequence"))
+def test_rows_past_the_mark_are_unsettled(tidemark, source, make_destination,
+                                          strategy):
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, destination, strategy)
+    tidemark.run()
+    workload.settle(source)
+    tidemark.run()
+    workload.touch_items(source, "id IN (10, 20)")
+    workload.fill_items(source, 1001, 1003, stamp="now()")
+    destination.execute("UPDATE items SET name = 'x' WHERE id IN (20, 30)")
+    result = verify(tidemark, expect=EXIT_DIFFERENT)["items"]
+    assert named(result) == {"different": {30}}
+    assert result["unsettled"] == 5
+    assert result["source_rows"] == ROWS + 3
+    assert result["destination_rows"] == ROWS
+    set_value(destination, 30, "name",
+              get_value(source, 30, "name", "text"))
+    result = verify(tidemark)["items"]
+    assert result["equal"] and result["unsettled"] == 5
+    tidemark.run()
+    assert verify(tidemark)["items"]["unsettled"] == 0
+
+
+def test_a_change_that_kept_its_mark_is_a_difference(tidemark, source,
+                                                     make_destination):
+    """What a sync by timestamp cannot see: verify is for that."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    source.execute("UPDATE items SET name = 'silent' WHERE id = 7",
+                   "DELETE FROM items WHERE id = 8")
+    result = verify(tidemark, expect=EXIT_DIFFERENT)["items"]
+    assert named(result) == {"different": {7}, "extra": {8}}
+
+
+def test_spellings_of_equal_values(tidemark, make_source, make_destination):
+    """In tables of the user's own, whose types are others."""
+    source, destination = make_source("postgres"), make_destination("mysql")
+    source.execute(
+        "CREATE TABLE items (code char(6), tenant uuid, price numeric,"
+        " flag boolean, doc json, at timestamptz DEFAULT '2024-03-01Z',"
+        " PRIMARY KEY (code, tenant, flag))",
+        "INSERT INTO items VALUES ('ab', gen_random_uuid(), 1.10, true,"
+        " '{\"b\": 1.0, \"a\": [1]}'), ('c', gen_random_uuid(), 1e3, false,"
+        " '[]'), ('d', gen_random_uuid(), NULL, true, NULL)")
+    destination.execute(
+        "CREATE TABLE items (code char(6), tenant char(36), price"
+        " decimal(20,6), flag tinyint(1), doc json, at datetime(6), note text,"
+        " PRIMARY KEY (code, tenant, flag))")
+    for row in source.query("SELECT code, tenant::text, price, flag, doc::text"
+                            " FROM items"):
+        values = ", ".join(literal(int(value) if value is True or value is False
+                                   else value) for value in row[:4])
+        doc = json.loads(row[4]) if isinstance(row[4], str) else row[4]
+        doc = literal(None if doc is None else json.dumps(doc))
+        destination.execute(f"INSERT INTO items VALUES ({values}, {doc}, "
+                            "'2024-03-01 00:00:00', 'more')")
+    sync_items(tidemark, source, destination, "timestamp",
+               watermark={"column": "at"})
+    result = verify(tidemark)["items"]
+    assert result["equal"] and result["destination_rows"] == 3, result
+    assert result["checksum_source"] == result["checksum_destination"]
+    destination.execute("UPDATE items SET price = 1.100001 WHERE code = 'ab'",
+                        "DELETE FROM items WHERE code = 'c'")
+    # There is no mark yet: nothing is promised.
+    assert verify(tidemark)["items"]["unsettled"] == 2
+
+
+def test_a_writer_and_runs_beside(tidemark, source, make_destination):
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=3000)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    looks, stop = [], threading.Event()
+
+    def keep_running():
+        while not stop.is_set():
+            tidemark.run()
+
+    runner = threading.Thread(target=keep_running)
+    with workload.Writers(source):
+        runner.start()
+        try:
+            for _ in range(6):
+                looks.append(verify(tidemark)["items"])
+        finally:
+            stop.set()
+            runner.join()
+    assert all(look["equal"] for look in looks)
+    assert any(look["unsettled"] or look["checksum_source"]
+               != look["checksum_destination"] for look in looks)
+    destination.execute("UPDATE items SET payload = 'x' WHERE id = 2999",
+                        "DELETE FROM items WHERE id = 2998")
+    workload.settle(source)
+    tidemark.run()
+    result = verify(tidemark, expect=EXIT_DIFFERENT)["items"]
+    assert result["missing"] + result["different"] >= 1
+    assert set().union(*named(result).values()) <= {2998, 2999}
+
+
+@pytest.mark.parametrize("mode,engine", (("append", "duckdb"),
+                                         ("append", "mariadb"),
+                                         ("delete_insert", "sqlite")))
+def test_modes(tidemark, source, make_destination, mode, engine):
+    destination = make_destination(engine)
+    workload.create_items(source, rows=200)
+    sync_items(tidemark, source, destination, "timestamp", mode)
+    tidemark.run()
+    workload.change_items(source, "id < 20")
+    workload.settle(source)
+    tidemark.run()
+    assert verify(tidemark)["items"]["equal"]
+    raw = "items_raw" if mode == "append" else "items"
+    destination.execute(f"DELETE FROM {raw} WHERE id = 100")
+    result = verify(tidemark, expect=EXIT_DIFFERENT)["items"]
+    assert named(result) == {"missing": {100}}
+
+
+def test_many_differences_in_flat_memory(tidemark, source, make_destination):
+    """So many that they are collected in several rounds."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=250_000)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    destination.execute("UPDATE items SET quantity = 77 WHERE id > 1000",
+                        "DELETE FROM items WHERE id < 11")
+    done, peak = tidemark.measured("verify", "--json")
+    result = done.expect(EXIT_DIFFERENT).pipeline()
+    assert result["different"] == 249_000
+    assert result["missing"] == 10 and result["extra"] == 0
+    assert len(result["examples"]) == 100
+    assert peak < 96 * MIB, f"{peak} KiB"
+
+
+def test_what_is_printed(tidemark, source, make_destination):
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    set_value(destination, 3, "name", "hush")
+    done = tidemark("verify").expect(EXIT_DIFFERENT)
+    assert "not equal: 0 missing, 0 extra, 1 different" in done.out
+    assert '{"id":3}' in done.out
+    assert "hush" not in done.out + done.err
+    done = tidemark("verify", "--show-values").expect(EXIT_DIFFERENT)
+    assert "hush" in done.out and "item 3" in done.out
+    example = tidemark("verify", "--show-values", "--json").pipeline()
+    example = example["examples"][0]
+    assert example["source"]["name"].startswith("item 3")
+    assert example["destination"]["name"] == "hush"
+
+
+def test_what_cannot_be_verified(tidemark, source, make_destination):
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=5)
+    sync_items(tidemark, source, destination, "timestamp")
+    done = tidemark("verify").expect(EXIT_SCHEMA)
+    assert "items" in done.err and "destination" in done.err
+    tidemark.run()
+    destination.execute("ALTER TABLE items ALTER payload TYPE text USING ''")
+    done = tidemark("verify").expect(EXIT_SCHEMA)
+    assert '"payload"' in done.err and "cannot be compared" in done.err
+    destination.execute("ALTER TABLE items DROP payload")
+    done = tidemark("verify").expect(EXIT_SCHEMA)
+    assert 'no column "payload"' in done.err
+    for flag in ("--repair", "--deletes", "--sample", "--since"):
+        done = tidemark("verify", flag).expect(EXIT_CONFIG)
+        assert "not supported yet" in done.err
+    tidemark("verify", "itmes").expect(EXIT_CONFIG)

@@ -51,6 +51,17 @@ def test_values(pair):
         report(list(differences(pair, table)))
 
 
+def test_verify_finds_them_equal(pair):
+    """Whatever the two engines call a type."""
+    done = pair.tidemark("verify", "--json", "--show-values", *pair.targets)
+    problems = [f"{each['pipeline']}: {each['error']}: "
+                f"{str(each['examples'])[:2000]}"
+                for each in done.json()["pipelines"]
+                if not each["equal"] or each["unsettled"]
+                or each["checksum_source"] != each["checksum_destination"]]
+    report(problems)
+
+
 def test_refused_values(pair):
     """What has no equal there ends the run, and table, column and key are
     named."""

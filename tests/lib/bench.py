@@ -182,15 +182,18 @@ class Tidemark:
             check_accounting(result)
         return done
 
-    def run_measured(self, *args):
-        """Run; its outcome and its peak resident memory in KiB."""
+    def measured(self, *args):
+        """A command's outcome and its peak resident memory in KiB."""
         # Not getrusage here: a child starts with its parent's peak.
         report = os.path.join(self.dir, "memory")
-        done = self.start("run", "--json", *args, under=(
-            "/usr/bin/time", "-f", "%M", "-o", report)).wait(200)
-        done.expect(EXIT_OK)
+        done = self.start(*args, under=(
+            "/usr/bin/time", "-q", "-f", "%M", "-o", report)).wait(200)
         with open(report, encoding="ascii") as text:
             return done, int(text.read())
+
+    def run_measured(self, *args):
+        done, peak = self.measured("run", "--json", *args)
+        return done.expect(EXIT_OK), peak
 
     def killed(self, *args, failpoints, **more):
         """Run to a `kill` failpoint: True if it was reached."""

@@ -1,0 +1,336 @@
+/* What verify takes for equal, and that no difference cancels another. */
+#include "unit.h"
+
+#include "core/data/value.h"
+#include "core/sync/compare.h"
+#include "core/sync/tally.h"
+
+/* kinds, declared types ("" none), values ("\1": NULL), equal? */
+static const struct {
+	enum type_kind a, b;
+	const char *a_type, *b_type, *x, *y;
+	bool equal;
+} values[] = {
+	{ TYPE_TEXT, TYPE_TEXT, "", "", "a", "a", true },
+	{ TYPE_TEXT, TYPE_TEXT, "", "", "a", "a ", false },
+	{ TYPE_TEXT, TYPE_TEXT, "", "", "", "\1", false },
+	{ TYPE_TEXT, TYPE_TEXT, "", "", "\1", "\1", true },
+	{ TYPE_TEXT, TYPE_TEXT, "char(5)", "text", "a", "a    ", true },
+	{ TYPE_TEXT, TYPE_TEXT, "character(5)", "", "a    ", "a", true },
+	{ TYPE_TEXT, TYPE_TEXT, "character(5)", "", " a", "a", false },
+	{ TYPE_TEXT, TYPE_TEXT, "character(5)", "", "", "\1", false },
+	{ TYPE_TEXT, TYPE_TEXT, "character varying(5)", "", "a ", "a", false },
+	{ TYPE_DECIMAL, TYPE_DECIMAL, "", "", "1.10", "1.1", true },
+	{ TYPE_DECIMAL, TYPE_DECIMAL, "", "", "1.10", "1.11", false },
+	{ TYPE_DECIMAL, TYPE_TEXT, "", "", "1.10", "1.1", true },
+	{ TYPE_DECIMAL, TYPE_TEXT, "", "", "1.10", "", false },
+	{ TYPE_JSON, TYPE_JSON, "", "", "{\"a\":1,\"b\":[ ]}",
+	  "{\"b\": [], \"a\": 1.0}", true },
+	{ TYPE_JSON, TYPE_TEXT, "", "", "{\"a\":1,\"b\":2}",
+	  "{\"b\": 2, \"a\": 1}", true },
+	{ TYPE_JSON, TYPE_TEXT, "", "", "[1,2]", "[2,1]", false },
+	{ TYPE_NATIVE, TYPE_TEXT, "inet", "text", "::1", "::1", true },
+};
+
+struct end {
+	struct schema schema;
+	struct batch batch;
+};
+
+static void end_init(struct end *e, enum type_kind kind, const char *native)
+{
+	struct type id = { .kind = TYPE_INT64 };
+	struct type v = { .kind = kind, .native = (char *)native };
+	const size_t key = 0;
+
+	schema_init(&e->schema);
+	e->schema.table = xstrdup("t");
+	schema_add(&e->schema, "id", &id, false);
+	schema_add(&e->schema, "v", &v, true);
+	schema_set_key(&e->schema, &key, 1);
+	batch_init(&e->batch, &e->schema);
+}
+
+static void end_release(struct end *e)
+{
+	batch_release(&e->batch);
+	schema_release(&e->schema);
+}
+
+static void end_begin(struct end *e, int64_t id)
+{
+	batch_reserve_row(&e->batch);
+	vector_set_fixed(&e->batch.vectors[0], e->batch.n_rows, &id);
+}
+
+static void end_add_text(struct end *e, int64_t id, const char *text)
+{
+	struct vector *v = &e->batch.vectors[1];
+
+	end_begin(e, id);
+	if (*text == '\1')
+		vector_set_null(v, e->batch.n_rows);
+	else
+		assert_int_equal(vector_set_bytes(v, e->batch.n_rows, text,
+						  strlen(text), NULL),
+				 0);
+	batch_row_done(&e->batch);
+}
+
+static void end_add_i64(struct end *e, int64_t id, int64_t value)
+{
+	end_begin(e, id);
+	vector_set_fixed(&e->batch.vectors[1], e->batch.n_rows, &value);
+	batch_row_done(&e->batch);
+}
+
+static void end_add_bool(struct end *e, int64_t id, uint8_t value)
+{
+	end_begin(e, id);
+	vector_set_fixed(&e->batch.vectors[1], e->batch.n_rows, &value);
+	batch_row_done(&e->batch);
+}
+
+/* Is row 0 of both the same? */
+static bool ends_equal(struct end *a, struct end *b)
+{
+	struct compare_hash key[2], all[2];
+	struct strbuf scratch = STRBUF_INIT;
+	struct error err = ERROR_INIT;
+	struct compare c;
+
+	if (compare_match(&c, &a->schema, &b->schema, &err))
+		fail_msg("%s", err.message);
+	compare_row(&c, COMPARE_SOURCE, &a->batch, 0, &scratch, &key[0],
+		    &all[0]);
+	compare_row(&c, COMPARE_DESTINATION, &b->batch, 0, &scratch, &key[1],
+		    &all[1]);
+	assert_memory_equal(&key[0], &key[1], sizeof(key[0]));
+	strbuf_release(&scratch);
+	compare_release(&c);
+	return !memcmp(&all[0], &all[1], sizeof(all[0]));
+}
+
+static void test_values(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		struct end a, b;
+
+		end_init(&a, values[i].a, values[i].a_type);
+		end_init(&b, values[i].b, values[i].b_type);
+		end_add_text(&a, 7, values[i].x);
+		end_add_text(&b, 7, values[i].y);
+		if (ends_equal(&a, &b) != values[i].equal)
+			fail_msg("case %zu: %s and %s", i, values[i].x,
+				 values[i].y);
+		end_release(&a);
+		end_release(&b);
+	}
+}
+
+static void test_instants(void **state)
+{
+	static const char *const texts[] = {
+		"2024-02-29 23:59:59.5+00:00", "2024-02-29 23:59:59.500000+00",
+		"2024-02-29T23:59:59.5Z", "2024-02-29 23:59:59.500001+00:00"
+	};
+	const int64_t us =
+		(civil_to_days(2024, 2, 29) * 86400 + 86399) * 1000000 + 500000;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts) + 1; i++) {
+		bool text = i < ARRAY_SIZE(texts);
+		struct end a, b;
+
+		end_init(&a, TYPE_TIMESTAMPTZ, "");
+		end_init(&b, text ? TYPE_TEXT : TYPE_TIMESTAMP, "");
+		end_add_i64(&a, 7, us);
+		if (text)
+			end_add_text(&b, 7, texts[i]);
+		else
+			end_add_i64(&b, 7, us);
+		assert_int_equal(ends_equal(&a, &b), i != 3);
+		end_release(&a);
+		end_release(&b);
+	}
+}
+
+static void test_booleans(void **state)
+{
+	struct end a, b;
+
+	(void)state;
+	for (int64_t value = 0; value < 3; value++) {
+		end_init(&a, TYPE_BOOL, "");
+		end_init(&b, TYPE_INT64, "");
+		end_add_bool(&a, 7, 1);
+		end_add_i64(&b, 7, value);
+		assert_int_equal(ends_equal(&a, &b), value == 1);
+		end_release(&a);
+		end_release(&b);
+	}
+}
+
+static void test_types_that_do_not_compare(void **state)
+{
+	static const enum type_kind pairs[][2] = {
+		{ TYPE_BYTES, TYPE_TEXT }, { TYPE_INT32, TYPE_DATE },
+		{ TYPE_UUID, TYPE_INT64 }, { TYPE_JSON, TYPE_TIMESTAMP },
+		{ TYPE_TIME, TYPE_UUID },
+	};
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		struct end a, b;
+		struct compare c;
+
+		end_init(&a, pairs[i][0], "");
+		end_init(&b, pairs[i][1], "");
+		assert_int_equal(compare_match(&c, &a.schema, &b.schema, &err),
+				 -ERROR_SCHEMA);
+		assert_non_null(strstr(err.message, "column \"v\""));
+		error_clear(&err);
+		compare_release(&c);
+		end_release(&a);
+		end_release(&b);
+	}
+}
+
+/* Rows of (id, value) at both sides; what is left of them as suspects. */
+struct multiset {
+	const char *what;
+	int64_t source[4][2], destination[4][2];
+	size_t n_source, n_destination, suspects;
+};
+
+static const struct multiset multisets[] = {
+	{ "equal", { { 1, 1 }, { 2, 2 } }, { { 2, 2 }, { 1, 1 } }, 2, 2, 0 },
+	{ "missing", { { 1, 1 }, { 2, 2 } }, { { 1, 1 } }, 2, 1, 1 },
+	{ "extra", { { 1, 1 } }, { { 1, 1 }, { 2, 2 } }, 1, 2, 1 },
+	{ "swapped", { { 1, 1 }, { 2, 2 } }, { { 1, 2 }, { 2, 1 } }, 2, 2, 2 },
+	{ "cancel", { { 1, 5 }, { 2, 5 } }, { { 1, 6 }, { 2, 4 } }, 2, 2, 2 },
+	{ "twice and gone",
+	  { { 1, 1 }, { 2, 2 } },
+	  { { 1, 1 }, { 1, 1 } },
+	  2,
+	  2,
+	  2 },
+	/* Which XOR does not see. */
+	{ "thrice", { { 1, 1 } }, { { 1, 1 }, { 1, 1 }, { 1, 1 } }, 1, 3, 1 },
+	{ "another pair",
+	  { { 1, 1 }, { 1, 1 } },
+	  { { 1, 2 }, { 1, 2 } },
+	  2,
+	  2,
+	  1 },
+};
+
+static void multiset_fill(struct end *e, const int64_t (*rows)[2], size_t n)
+{
+	end_init(e, TYPE_INT64, "");
+	for (size_t i = 0; i < n; i++)
+		end_add_i64(e, rows[i][0], rows[i][1]);
+}
+
+static void multiset_add(const struct compare *c, enum compare_side side,
+			 const struct end *e, struct tally *t,
+			 struct suspects *s)
+{
+	struct strbuf scratch = STRBUF_INIT;
+	struct compare_hash key, all;
+
+	for (size_t row = 0; row < e->batch.n_rows; row++) {
+		compare_row(c, side, &e->batch, row, &scratch, &key, &all);
+		if (!s)
+			tally_add(t, side, &key, &all);
+		else if (tally_wants(t, &key))
+			suspect_count(suspects_get(s, &key), side, &all);
+	}
+	strbuf_release(&scratch);
+}
+
+static size_t multiset_suspects(const struct compare *c, const struct end *ends)
+{
+	struct tally t;
+	size_t found = 0;
+
+	tally_init(&t);
+	for (size_t i = 0; i < COMPARE_SIDES; i++)
+		multiset_add(c, (enum compare_side)i, &ends[i], &t, NULL);
+	/* A round for each bucket. */
+	while (tally_choose(&t, 1)) {
+		struct suspects s;
+
+		suspects_init(&s, c->n_key);
+		for (size_t i = 0; i < COMPARE_SIDES; i++)
+			multiset_add(c, (enum compare_side)i, &ends[i], &t, &s);
+		suspects_sieve(&s);
+		found += s.n;
+		suspects_release(&s);
+	}
+	tally_release(&t);
+	return found;
+}
+
+static void test_multisets(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(multisets); i++) {
+		const struct multiset *m = &multisets[i];
+		struct end ends[COMPARE_SIDES];
+		struct compare c;
+
+		multiset_fill(&ends[0], m->source, m->n_source);
+		multiset_fill(&ends[1], m->destination, m->n_destination);
+		assert_int_equal(compare_match(&c, &ends[0].schema,
+					       &ends[1].schema, NULL),
+				 0);
+		if (multiset_suspects(&c, ends) != m->suspects)
+			fail_msg("%s", m->what);
+		compare_release(&c);
+		end_release(&ends[0]);
+		end_release(&ends[1]);
+	}
+}
+
+/* So many that the table of suspects grows, and is found in again. */
+static void test_many_suspects(void **state)
+{
+	const uint64_t n = 5000;
+	struct suspects s;
+
+	(void)state;
+	suspects_init(&s, 1);
+	for (uint64_t i = 0; i < n; i++) {
+		struct compare_hash key = { i * 7, i }, all = { i, i };
+
+		suspect_count(suspects_get(&s, &key), COMPARE_SOURCE, &all);
+		if (i % 2)
+			suspect_count(suspects_get(&s, &key),
+				      COMPARE_DESTINATION, &all);
+	}
+	suspects_sieve(&s);
+	assert_int_equal(s.n, n / 2);
+	for (uint64_t i = 0; i < n; i++) {
+		struct compare_hash key = { i * 7, i };
+
+		assert_int_equal(suspects_find(&s, &key) != NULL, i % 2 == 0);
+	}
+	suspects_release(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_instants),
+		cmocka_unit_test(test_booleans),
+		cmocka_unit_test(test_types_that_do_not_compare),
+		cmocka_unit_test(test_multisets),
+		cmocka_unit_test(test_many_suspects),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
