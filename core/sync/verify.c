@@ -469,14 +469,6 @@ static int verify_try(const struct pipeline_settings *p, bool values,
 	return rc;
 }
 
-static void verify_result_begin(struct verify_result *r,
-				const struct pipeline_settings *p)
-{
-	memset(r, 0, sizeof(*r));
-	r->pipeline = p;
-	r->examples = json_array();
-}
-
 int verify_pipeline(const struct pipeline_settings *p, bool values,
 		    struct verify_result *out, struct error *err)
 {
@@ -484,54 +476,16 @@ int verify_pipeline(const struct pipeline_settings *p, bool values,
 	struct tries tries = { .policy = &p->retry };
 	int rc;
 
-	verify_result_begin(out, p);
+	verify_result_init(out, p);
 	rc = verify_try(p, values, out, err);
 	while (rc && tries_again(&tries, err)) {
 		error_clear(err);
 		verify_result_release(out);
-		verify_result_begin(out, p);
+		verify_result_init(out, p);
 		rc = verify_try(p, values, out, err);
 	}
 	out->elapsed_us = clock_monotonic_us() - begun;
 	if (rc)
 		out->error = *err;
 	return rc;
-}
-
-void verify_result_release(struct verify_result *r)
-{
-	json_decref(r->examples);
-	memset(r, 0, sizeof(*r));
-}
-
-bool verify_result_equal(const struct verify_result *r)
-{
-	return r->done && !r->missing && !r->extra && !r->different;
-}
-
-json_t *verify_result_json(const struct verify_result *r)
-{
-	char sums[COMPARE_SIDES][DIGEST_TEXT_SIZE];
-	json_t *error = json_null();
-
-	for (size_t i = 0; i < COMPARE_SIDES; i++)
-		digest_text(&r->rows[i], sums[i]);
-	if (r->error.code)
-		error = json_pack("{s:s, s:s}", "code",
-				  error_code_name(r->error.code), "message",
-				  r->error.message);
-	return json_pack(
-		"{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:O, s:i, "
-		"s:i, s:f, s:o}",
-		"pipeline", r->pipeline->name, "equal", verify_result_equal(r),
-		"source_rows", (json_int_t)r->rows[COMPARE_SOURCE].rows,
-		"destination_rows",
-		(json_int_t)r->rows[COMPARE_DESTINATION].rows, "missing",
-		(json_int_t)r->missing, "extra", (json_int_t)r->extra,
-		"different", (json_int_t)r->different, "unsettled",
-		(json_int_t)r->unsettled, "checksum_source",
-		sums[COMPARE_SOURCE], "checksum_destination",
-		sums[COMPARE_DESTINATION], "examples", r->examples, "repaired",
-		0, "deleted", 0, "seconds",
-		(double)r->elapsed_us / (double)US_PER_SECOND, "error", error);
 }

@@ -36,6 +36,8 @@ struct verify_result {
  * pipeline's retry says, what may pass. */
 int verify_pipeline(const struct pipeline_settings *p, bool values,
 		    struct verify_result *out, struct error *err);
+void verify_result_init(struct verify_result *r,
+			const struct pipeline_settings *p);
 void verify_result_release(struct verify_result *r);
 bool verify_result_equal(const struct verify_result *r);
 /* New reference. */
