@@ -57,6 +57,12 @@ static bool compare_is_float(enum type_kind kind)
 	return kind == TYPE_FLOAT32 || kind == TYPE_FLOAT64;
 }
 
+/* MySQL's TIME is a span of time, others' a time of the day: the same text. */
+static bool compare_is_span(enum type_kind kind)
+{
+	return kind == TYPE_TIME || kind == TYPE_INTERVAL;
+}
+
 /* char(5), character(5), bpchar: their values end where the spaces begin. */
 static bool compare_is_padded(const struct type *t)
 {
@@ -104,6 +110,8 @@ enum compare_form compare_form_of(const struct type *a, const struct type *b)
 	if (left == FAMILY_OTHER && right == FAMILY_OTHER &&
 	    (compare_is_text(a->kind) || compare_is_text(b->kind)))
 		return compare_texts(a, b);
+	if (compare_is_span(a->kind) && compare_is_span(b->kind))
+		return same ? COMPARE_SAME : COMPARE_TEXT;
 	if (left == right)
 		return compare_in_family(left, same);
 	if (left == FAMILY_BYTES || right == FAMILY_BYTES ||
