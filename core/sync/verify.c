@@ -143,8 +143,8 @@ static void verify_note_texts(const struct verify *v, struct suspect *x,
 		for (size_t i = 0; i < v->compare.n_key; i++) {
 			struct strbuf text = STRBUF_INIT;
 
-			compare_key_text(&v->compare, side, b, row, i, finder,
-					 &text);
+			compare_key_text(&v->compare, side, b, row, i,
+					 (enum compare_side)finder, &text);
 			free(texts[i]);
 			texts[i] = strbuf_detach(&text);
 		}
