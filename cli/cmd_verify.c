@@ -45,13 +45,12 @@ static void verify_print_examples(const struct verify_result *r, bool values)
 		{ "DESTINATION", false },
 	};
 	struct output_table *t;
-	const json_t *example;
-	size_t i;
 
 	if (!json_array_size(r->examples))
 		return;
 	t = output_table_new(columns, values ? 4 : 2);
-	json_array_foreach(r->examples, i, example) verify_add_row(t, example);
+	for (size_t i = 0; i < json_array_size(r->examples); i++)
+		verify_add_row(t, json_array_get(r->examples, i));
 	output_table_print(t);
 	output_table_free(t);
 }
