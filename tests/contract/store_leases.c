@@ -190,15 +190,15 @@ static void is_taken_again_by_its_holder(void **state)
 static void is_not_renewed_once_it_is_over(void **state)
 {
 	struct store *s = place_open(*state);
-	struct lease l = take_as(s, "a", 200000, LEASE_INHERITED);
+	struct lease l = take_as(s, "a", 600000, LEASE_INHERITED);
 	struct error err = ERROR_INIT;
 	bool held = true;
 
 	for (int i = 0; i < 4; i++) {
-		assert_true(renew(s, &l, 200000));
-		usleep(70000);
+		assert_true(renew(s, &l, 600000));
+		usleep(200000);
 	}
-	usleep(150000);
+	usleep(450000);
 	assert_false(renew(s, &l, MINUTE_US));
 	assert_false(is_held(s, 1));
 	assert_int_equal(s->ops->amend_lease(s, &l, &held, &err), 0);
@@ -210,7 +210,7 @@ static void is_not_renewed_once_it_is_over(void **state)
 static void is_amended(void **state)
 {
 	struct store *s = place_open(*state);
-	struct lease l = take_as(s, "a", 50000, LEASE_INHERITED);
+	struct lease l = take_as(s, "a", 500000, LEASE_INHERITED);
 	struct lease wanted = wanted_by("b");
 	struct error err = ERROR_INIT;
 	struct taken t;
@@ -221,7 +221,7 @@ static void is_amended(void **state)
 	l.fence = 90;
 	assert_int_equal(s->ops->amend_lease(s, &l, &held, &err), 0);
 	assert_true(held);
-	usleep(60000);
+	usleep(550000);
 	t = take(s, &wanted, MINUTE_US);
 	assert_int_equal(t.answer, LEASE_INHERITED);
 	assert_string_equal(t.before.session, "17 today");

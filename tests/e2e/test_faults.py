@@ -108,9 +108,9 @@ def test_signal_while_the_store_is_silent(tidemark, source, make_destination):
         tidemark.top["state"] = f"postgresql://app@127.0.0.1:{port}/state"
         tidemark.write_config()
         running = tidemark.start("run", "--json")
-        silent.accept()
-        running.signal(signal.SIGTERM)
-        done = running.wait(20).expect(EXIT_STOPPED)
+        with silent.accept()[0]:
+            running.signal(signal.SIGTERM)
+            done = running.wait(20).expect(EXIT_STOPPED)
     assert done.pipeline()["outcome"] == "stopped"
 
 

@@ -212,7 +212,7 @@ def test_altered_in_mid_run(tidemark, source, destination, change):
 @pytest.mark.parametrize("command", ("KILL", "KILL QUERY"))
 def test_killed_in_mid_load(tidemark, source, destination, command):
     """Again and again, wherever the load happens to be."""
-    workload.create_items(source, rows=5_000)
+    workload.create_items(source, rows=20_000)
     sync_items(tidemark, source, destination, "timestamp",
                batch={"rows": 200, "target": "1ms"},
                retry={"attempts": 20, "backoff": "100ms",
