@@ -318,16 +318,15 @@ void compare_key_text(const struct compare *c, enum compare_side side,
 	const struct compare_column *column = &c->columns[i];
 	const struct vector *v = &b->vectors[column->at[side]];
 	enum type_kind kind = column->kind[finder];
+	bool same = side == finder || v->kind == kind;
 
 	if (vector_is_null(v, row))
 		return;
-	if (side == finder || v->kind == kind) {
-		value_print(out, v, row);
-	} else if (column->form == COMPARE_INSTANT) {
+	if (!same && column->form == COMPARE_INSTANT) {
 		compare_print_instant(v, row, kind, out);
-	} else if (v->kind == TYPE_BOOL) {
+	} else if (!same && v->kind == TYPE_BOOL) {
 		strbuf_addch(out, v->data[row] ? '1' : '0');
-	} else if (kind == TYPE_BOOL) {
+	} else if (!same && kind == TYPE_BOOL) {
 		struct strbuf text = STRBUF_INIT;
 
 		value_print(&text, v, row);
