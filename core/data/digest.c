@@ -215,6 +215,11 @@ static void digest_hex(char out[DIGEST_TEXT_SIZE], uint64_t high, uint64_t low)
 		 (unsigned long long)high, (unsigned long long)low);
 }
 
+bool digest_equal(const struct digest *a, const struct digest *b)
+{
+	return a->low == b->low && a->high == b->high && a->rows == b->rows;
+}
+
 void digest_text(const struct digest *d, char out[DIGEST_TEXT_SIZE])
 {
 	digest_hex(out, d->high, d->low);

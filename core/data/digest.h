@@ -6,6 +6,7 @@
 #ifndef TIDEMARK_CORE_DATA_DIGEST_H
 #define TIDEMARK_CORE_DATA_DIGEST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/data/batch.h"
@@ -26,6 +27,8 @@ void digest_row(const struct batch *b, size_t row, const size_t *columns,
 		size_t n, char out[DIGEST_TEXT_SIZE]);
 void digest_add_batch(struct digest *d, const struct batch *b);
 void digest_add(struct digest *d, const struct digest *other);
+/* The same rows, as often each. */
+bool digest_equal(const struct digest *a, const struct digest *b);
 void digest_text(const struct digest *d, char out[DIGEST_TEXT_SIZE]); /* hex */
 /* Hex XXH128 of any text: batch and run identities. */
 void digest_hash_text(const char *text, size_t n, char out[DIGEST_TEXT_SIZE]);

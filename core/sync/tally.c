@@ -50,11 +50,6 @@ struct digest tally_total(const struct tally *t, enum compare_side side)
 	return total;
 }
 
-static bool tally_same(const struct digest *a, const struct digest *b)
-{
-	return a->low == b->low && a->high == b->high && a->rows == b->rows;
-}
-
 bool tally_choose(struct tally *t, size_t most)
 {
 	size_t rows = 0, chosen = 0;
@@ -65,7 +60,7 @@ bool tally_choose(struct tally *t, size_t most)
 		const struct digest *b =
 			&t->buckets[COMPARE_DESTINATION][t->next];
 
-		if (tally_same(a, b))
+		if (digest_equal(a, b))
 			continue;
 		rows += a->rows > b->rows ? a->rows : b->rows;
 		if (chosen && rows > most)
@@ -165,8 +160,8 @@ void suspect_count(struct suspect *x, enum compare_side side,
 
 bool suspect_is_equal(const struct suspect *x)
 {
-	return tally_same(&x->rows[COMPARE_SOURCE],
-			  &x->rows[COMPARE_DESTINATION]);
+	return digest_equal(&x->rows[COMPARE_SOURCE],
+			    &x->rows[COMPARE_DESTINATION]);
 }
 
 void suspects_sieve(struct suspects *s)

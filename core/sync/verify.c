@@ -276,9 +276,7 @@ static int verify_mark_changed(struct verify *v, struct error *err)
 		struct suspect *x = &v->suspects.items[i];
 		const struct digest *now = &x->rows[COMPARE_SOURCE];
 
-		x->past |= now->low != before[i].low ||
-			   now->high != before[i].high ||
-			   now->rows != before[i].rows;
+		x->past |= !digest_equal(now, &before[i]);
 		x->rows[COMPARE_SOURCE] = before[i];
 	}
 	free(before);
