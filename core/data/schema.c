@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/alloc.h"
 
@@ -71,6 +72,16 @@ long schema_find(const struct schema *s, const char *name)
 			return (long)i;
 	}
 	return -1;
+}
+
+long schema_find_folded(const struct schema *s, const char *name)
+{
+	long at = schema_find(s, name);
+
+	for (size_t i = 0; at < 0 && i < s->n_columns; i++)
+		if (!strcasecmp(s->columns[i].name, name))
+			at = (long)i;
+	return at;
 }
 
 void schema_set_key(struct schema *s, const size_t *key, size_t n_key)

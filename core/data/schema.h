@@ -44,6 +44,9 @@ struct column *schema_add(struct schema *s, const char *name,
 			  const struct type *type, bool nullable);
 /* Index of a column by its exact name, or -1. */
 long schema_find(const struct schema *s, const char *name);
+/* The same; else of one that differs in case only: engines that fold names may
+ * have kept another spelling. */
+long schema_find_folded(const struct schema *s, const char *name);
 void schema_set_key(struct schema *s, const size_t *key, size_t n_key);
 bool schema_is_key(const struct schema *s, size_t column);
 

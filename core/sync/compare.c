@@ -125,24 +125,13 @@ static const char *compare_type_name(const struct type *t)
 	return t->native && *t->native ? t->native : type_kind_name(t->kind);
 }
 
-/* Engines that fold names may have kept another spelling. */
-static long compare_find(const struct schema *s, const char *name)
-{
-	long at = schema_find(s, name);
-
-	for (size_t i = 0; at < 0 && i < s->n_columns; i++)
-		if (!strcasecmp(s->columns[i].name, name))
-			at = (long)i;
-	return at;
-}
-
 static int compare_add(struct compare *c, const struct schema *source,
 		       size_t column, const struct schema *destination,
 		       struct error *err)
 {
 	const struct column *from = &source->columns[column], *to;
 	struct compare_column *out = &c->columns[c->n];
-	long at = compare_find(destination, from->name);
+	long at = schema_find_folded(destination, from->name);
 
 	if (at < 0)
 		return error_set(

@@ -1,7 +1,6 @@
 #include "core/sync/verify_side.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "core/plugin/registry.h"
 #include "core/sync/reader.h"
@@ -27,34 +26,25 @@ int verify_side_open_source(struct verify_side *s,
 	return rc;
 }
 
-/* As the table itself spells it; engines that fold names may differ. */
-static const char *verify_name(const struct schema *all, const char *name)
+/* As the table itself spells it. */
+static void verify_choose_name(struct strlist *out, const struct schema *all,
+			       const char *name)
 {
-	if (schema_find(all, name) >= 0)
-		return name;
-	for (size_t i = 0; i < all->n_columns; i++)
-		if (!strcasecmp(all->columns[i].name, name))
-			return all->columns[i].name;
-	return NULL;
+	long at = schema_find_folded(all, name);
+
+	if (at >= 0)
+		strlist_add(out, all->columns[at].name);
 }
 
 /* A column that is not there is left for compare_match() to name. */
 static void verify_choose(struct verify_side *s, const struct schema *all,
 			  const struct schema *source)
 {
-	for (size_t i = 0; i < source->n_columns; i++) {
-		const char *name = verify_name(all, source->columns[i].name);
-
-		if (name)
-			strlist_add(&s->columns, name);
-	}
-	for (size_t i = 0; i < source->n_key; i++) {
-		const char *name =
-			verify_name(all, source->columns[source->key[i]].name);
-
-		if (name)
-			strlist_add(&s->key, name);
-	}
+	for (size_t i = 0; i < source->n_columns; i++)
+		verify_choose_name(&s->columns, all, source->columns[i].name);
+	for (size_t i = 0; i < source->n_key; i++)
+		verify_choose_name(&s->key, all,
+				   source->columns[source->key[i]].name);
 	s->spec.columns = &s->columns;
 	s->spec.key = &s->key;
 }
