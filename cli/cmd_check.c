@@ -57,9 +57,9 @@ static void check_print(const struct check_result *r)
 }
 
 /* The code of the first pipeline that a run would fail with, negated. */
-static int check_all(const struct pipeline_settings *const *pipelines, size_t n,
-		     const struct connection *state, json_t *list,
-		     struct error *err)
+static int check_each(const struct pipeline_settings *const *pipelines,
+		      size_t n, const struct connection *state, json_t *list,
+		      struct error *err)
 {
 	int code = 0;
 
@@ -83,28 +83,21 @@ static int check_all(const struct pipeline_settings *const *pipelines, size_t n,
 	return code;
 }
 
+static int check_all(const struct arguments *args, const struct settings *s,
+		     const struct pipeline_settings *const *pipelines, size_t n,
+		     struct error *err)
+{
+	json_t *list = arguments_has(args, "json") ? json_array() : NULL;
+	int code = check_each(pipelines, n, s->state, list, err);
+
+	if (list)
+		output_json(json_pack("{s:o}", "pipelines", list), false);
+	return code;
+}
+
 static int check_run(const struct arguments *args, struct error *err)
 {
-	struct settings s;
-	const struct pipeline_settings *const *pipelines;
-	size_t n;
-	json_t *list = NULL;
-	int code = config_load(args, &s, err);
-
-	if (code)
-		return code;
-	code = config_select(args, 0, &s, &pipelines, &n, err);
-	if (!code) {
-		if (arguments_has(args, "json"))
-			list = json_array();
-		code = check_all(pipelines, n, s.state, list, err);
-		if (list)
-			output_json(json_pack("{s:o}", "pipelines", list),
-				    false);
-		free((void *)pipelines);
-	}
-	settings_release(&s);
-	return code;
+	return config_use(args, check_all, err);
 }
 
 static const struct flag check_flags[] = {

@@ -4,22 +4,16 @@
 #include "cli/config.h"
 #include "cli/sync_run.h"
 
+static int run_all(const struct arguments *args, const struct settings *s,
+		   const struct pipeline_settings *const *pipelines, size_t n,
+		   struct error *err)
+{
+	return sync_run(args, s, pipelines, n, NULL, err);
+}
+
 static int run_run(const struct arguments *args, struct error *err)
 {
-	struct settings s;
-	const struct pipeline_settings *const *pipelines;
-	size_t n;
-	int code = config_load(args, &s, err);
-
-	if (code)
-		return code;
-	code = config_select(args, 0, &s, &pipelines, &n, err);
-	if (!code) {
-		code = sync_run(args, &s, pipelines, n, NULL, err);
-		free((void *)pipelines);
-	}
-	settings_release(&s);
-	return code;
+	return config_use(args, run_all, err);
 }
 
 static const struct flag run_flags[] = {

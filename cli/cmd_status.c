@@ -127,20 +127,7 @@ static int status_all(const struct arguments *args, const struct settings *s,
 
 static int status_run(const struct arguments *args, struct error *err)
 {
-	struct settings s;
-	const struct pipeline_settings *const *pipelines;
-	size_t n;
-	int code = config_load(args, &s, err);
-
-	if (code)
-		return code;
-	code = config_select(args, 0, &s, &pipelines, &n, err);
-	if (!code) {
-		code = status_all(args, &s, pipelines, n, err);
-		free((void *)pipelines);
-	}
-	settings_release(&s);
-	return code;
+	return config_use(args, status_all, err);
 }
 
 static const struct flag status_flags[] = {

@@ -102,7 +102,7 @@ static void verify_one(const struct pipeline_settings *p, bool values,
 	verify_result_release(&r);
 }
 
-static int verify_all(const struct arguments *args,
+static int verify_all(const struct arguments *args, const struct settings *s,
 		      const struct pipeline_settings *const *pipelines,
 		      size_t n, struct error *err)
 {
@@ -110,6 +110,7 @@ static int verify_all(const struct arguments *args,
 	bool values = arguments_has(args, "show-values");
 	int code = 0;
 
+	(void)s;
 	for (size_t i = 0; i < n && !stop_requested(); i++)
 		verify_one(pipelines[i], values, list, &code);
 	if (list)
@@ -121,20 +122,7 @@ static int verify_all(const struct arguments *args,
 
 static int verify_run(const struct arguments *args, struct error *err)
 {
-	struct settings s;
-	const struct pipeline_settings *const *pipelines;
-	size_t n;
-	int code = config_load(args, &s, err);
-
-	if (code)
-		return code;
-	code = config_select(args, 0, &s, &pipelines, &n, err);
-	if (!code) {
-		code = verify_all(args, pipelines, n, err);
-		free((void *)pipelines);
-	}
-	settings_release(&s);
-	return code;
+	return config_use(args, verify_all, err);
 }
 
 static const struct flag verify_flags[] = {

@@ -56,3 +56,21 @@ int config_select(const struct arguments *args, size_t first,
 		*out = list;
 	return code;
 }
+
+int config_use(const struct arguments *args, config_user use, struct error *err)
+{
+	struct settings s = { 0 };
+	const struct pipeline_settings *const *pipelines;
+	size_t n;
+	int code = config_load(args, &s, err);
+
+	if (code)
+		return code;
+	code = config_select(args, 0, &s, &pipelines, &n, err);
+	if (!code) {
+		code = use(args, &s, pipelines, n, err);
+		free((void *)pipelines);
+	}
+	settings_release(&s);
+	return code;
+}

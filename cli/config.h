@@ -18,4 +18,13 @@ int config_select(const struct arguments *args, size_t first,
 		  const struct pipeline_settings *const **out, size_t *n,
 		  struct error *err);
 
+/* What a command does with the pipelines that are its operands. */
+typedef int (*config_user)(const struct arguments *args,
+			   const struct settings *s,
+			   const struct pipeline_settings *const *pipelines,
+			   size_t n, struct error *err);
+/* Load, select from the first operand on, use, release; what `use` returns. */
+int config_use(const struct arguments *args, config_user use,
+	       struct error *err);
+
 #endif
