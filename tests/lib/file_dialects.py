@@ -1,4 +1,5 @@
-"""The table of workload.py in a file of SQLite or DuckDB."""
+"""The table of workload.py where there are no sequences: in a file of SQLite
+or DuckDB, and what MySQL shares with them."""
 
 SQLITE_DDL = """
 CREATE TABLE {table} (
@@ -74,8 +75,8 @@ FROM range({first}, {last} + 1) r(n)
 """
 
 
-class FileDialect:
-    """What the two share: no numbers of their own for a sequence."""
+class WithoutSequences:
+    """Numbers go on from the largest there is."""
 
     labelled = "'c' || id"
 
@@ -89,7 +90,7 @@ class FileDialect:
         return f"{cls.first_seq(source, table)} + id"
 
 
-class SqliteDialect(FileDialect):
+class SqliteDialect(WithoutSequences):
     ddl, fill = SQLITE_DDL, SQLITE_FILL
     old_stamp = ("strftime('%Y-%m-%d %H:%M:%f+00:00', '2024-03-01 00:00:00.5',"
                  " ((n / 5) / 1000.0) || ' seconds')")
@@ -100,7 +101,7 @@ class SqliteDialect(FileDialect):
         return f"'{text}+00:00'"
 
 
-class DuckdbDialect(FileDialect):
+class DuckdbDialect(WithoutSequences):
     ddl, fill = DUCKDB_DDL, DUCKDB_FILL
     old_stamp = ("TIMESTAMPTZ '2024-03-01 00:00:00.5+00'"
                  " + to_milliseconds(n // 5)")

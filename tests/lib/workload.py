@@ -10,7 +10,7 @@ import random
 import threading
 import time
 
-from file_dialects import DuckdbDialect, SqliteDialect
+from file_dialects import DuckdbDialect, SqliteDialect, WithoutSequences
 from oracle import ITEMS
 
 SOURCES = (("postgres", "timestamp"), ("postgres", "xmin"),
@@ -118,7 +118,7 @@ class PostgresDialect:
         return f"nextval('{table}_seq')"
 
 
-class MysqlDialect:
+class MysqlDialect(WithoutSequences):
     ddl, fill = MYSQL_DDL, MYSQL_FILL
     old_stamp = ("timestamp '2024-03-01 00:00:00.5'"
                  " + INTERVAL (n DIV 5) * 1000 MICROSECOND")
@@ -128,16 +128,6 @@ class MysqlDialect:
     @staticmethod
     def instant(text):
         return f"timestamp '{text}'"
-
-    @staticmethod
-    def first_seq(source, table):
-        """No sequences here: past what there is."""
-        return source.query("SELECT coalesce(max(seq), 0) + 1 FROM "
-                            + table)[0][0]
-
-    @classmethod
-    def next_seq(cls, source, table):
-        return f"{cls.first_seq(source, table)} + id"
 
 
 DIALECTS = {"postgres": PostgresDialect, "mariadb": MysqlDialect,
