@@ -17,8 +17,11 @@ static const char *fence_all(struct world *w)
 
 static int fence_stored(struct world *w)
 {
-	return atoi(world_query(w, "SELECT fence FROM _tidemark_watermark "
-				   "WHERE pipeline = 'contract';"));
+	const char *fence =
+		world_query(w, "SELECT fence FROM _tidemark_watermark "
+			       "WHERE pipeline = 'contract';");
+
+	return (int)strtol(fence, NULL, 10);
 }
 
 static struct world *fence_world(void **state)

@@ -319,10 +319,12 @@ static void world_fixed(struct vector *v, size_t row, const char *text)
 		vector_set_fixed(v, row, &(uint8_t){ *text == 't' });
 		break;
 	case TYPE_INT16:
-		vector_set_fixed(v, row, &(int16_t){ (int16_t)atoi(text) });
+		vector_set_fixed(v, row,
+				 &(int16_t){ (int16_t)strtol(text, NULL, 10) });
 		break;
 	case TYPE_INT32:
-		vector_set_fixed(v, row, &(int32_t){ atoi(text) });
+		vector_set_fixed(v, row,
+				 &(int32_t){ (int32_t)strtol(text, NULL, 10) });
 		break;
 	case TYPE_INT64:
 	case TYPE_TIME:

@@ -33,9 +33,9 @@ __attribute__((constructor)) static void begin(void)
 
 	if (!real_malloc)
 		look_up();
-	at = text ? atol(text) : 0;
+	at = text ? strtol(text, NULL, 10) : 0;
 	text = getenv("FAIL_MALLOC_LEAST");
-	least = text ? (size_t)atol(text) : 1;
+	least = text ? (size_t)strtol(text, NULL, 10) : 1;
 }
 
 __attribute__((destructor)) static void report(void)

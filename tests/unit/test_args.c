@@ -122,9 +122,11 @@ static void args_show(const struct arguments *a, struct strbuf *sb)
 static int args_split(char *line, char **argv)
 {
 	int argc = 0;
+	char *rest;
 
 	argv[argc++] = (char *)"tidemark";
-	for (char *word = strtok(line, " "); word; word = strtok(NULL, " "))
+	for (char *word = strtok_r(line, " ", &rest); word;
+	     word = strtok_r(NULL, " ", &rest))
 		argv[argc++] = word;
 	return argc;
 }
