@@ -100,10 +100,22 @@ static void canonical_put_digits(struct strbuf *sb,
 		strbuf_add(sb, point + 1, number->fraction);
 }
 
+/* By hand: a table's decimals have one each. */
 static void canonical_put_exponent(struct strbuf *sb, int64_t exponent)
 {
-	if (exponent)
-		strbuf_addf(sb, "e%lld", (long long)exponent);
+	char text[24];
+	char *at = text + sizeof(text);
+	uint64_t rest =
+		exponent < 0 ? 0 - (uint64_t)exponent : (uint64_t)exponent;
+
+	if (!exponent)
+		return;
+	for (; rest; rest /= 10)
+		*--at = (char)('0' + rest % 10);
+	if (exponent < 0)
+		*--at = '-';
+	*--at = 'e';
+	strbuf_add(sb, at, (size_t)(text + sizeof(text) - at));
 }
 
 void canonical_number(struct strbuf *sb, const char *text, size_t n)

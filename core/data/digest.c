@@ -51,6 +51,7 @@ static const uint8_t digest_classes[TYPE_KINDS] = {
 /* Before each value: ordinal of the column (2 bytes), class (1), length (4),
  * so that no two rows of different values run together to the same bytes. */
 #define DIGEST_HEADER 7
+#define DIGEST_FIXED  16 /* bytes of a fixed value, at most */
 
 static void digest_put_header(uint8_t *out, size_t column, uint8_t class,
 			      size_t n)
@@ -101,7 +102,7 @@ static size_t digest_put_interval(uint8_t *out, const uint8_t *at)
 	return 16;
 }
 
-/* The canonical bytes of a fixed-width value, at most 16; returns how many. */
+/* The canonical bytes of a fixed-width value; returns how many. */
 static size_t digest_put_fixed(uint8_t *out, const struct vector *v, size_t row)
 {
 	const uint8_t *at = v->data + row * v->width;
@@ -164,20 +165,25 @@ static void digest_put_variable(struct strbuf *sb, const struct vector *v,
 void digest_add_value(struct strbuf *sb, const struct vector *v, size_t row,
 		      size_t column)
 {
-	uint8_t bytes[DIGEST_HEADER + 16];
+	uint8_t *out;
+	uint8_t class = DIGEST_NULL;
 	size_t n = 0;
 
 	if (!vector_is_null(v, row) && !v->width) {
 		digest_put_variable(sb, v, row, column);
 		return;
 	}
-	if (vector_is_null(v, row)) {
-		digest_put_header(bytes, column, DIGEST_NULL, 0);
-	} else {
-		n = digest_put_fixed(bytes + DIGEST_HEADER, v, row);
-		digest_put_header(bytes, column, digest_classes[v->kind], n);
+	/* Written in place: this is done for each value of each row. */
+	out = (uint8_t *)strbuf_reserve(sb, DIGEST_HEADER + DIGEST_FIXED);
+	if (!out)
+		return;
+	if (!vector_is_null(v, row)) {
+		n = digest_put_fixed(out + DIGEST_HEADER, v, row);
+		class = digest_classes[v->kind];
 	}
-	strbuf_add(sb, bytes, DIGEST_HEADER + n);
+	digest_put_header(out, column, class, n);
+	sb->len += DIGEST_HEADER + n;
+	sb->data[sb->len] = '\0';
 }
 
 static void digest_add_hash(struct digest *d, uint64_t low, uint64_t high)

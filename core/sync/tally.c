@@ -41,6 +41,12 @@ void tally_add(struct tally *t, enum compare_side side,
 	tally_sum(&t->buckets[side][tally_bucket(key)], all);
 }
 
+void tally_prefetch(const struct tally *t, enum compare_side side,
+		    const struct compare_hash *key)
+{
+	__builtin_prefetch(&t->buckets[side][tally_bucket(key)], 1);
+}
+
 struct digest tally_total(const struct tally *t, enum compare_side side)
 {
 	struct digest total = { 0, 0, 0 };

@@ -28,6 +28,9 @@ void tally_init(struct tally *t);
 void tally_release(struct tally *t);
 void tally_add(struct tally *t, enum compare_side side,
 	       const struct compare_hash *key, const struct compare_hash *all);
+/* Call some rows before tally_add(): its buckets do not fit the caches. */
+void tally_prefetch(const struct tally *t, enum compare_side side,
+		    const struct compare_hash *key);
 /* All rows of a side. */
 struct digest tally_total(const struct tally *t, enum compare_side side);
 /* Choose the next unequal buckets, of `most` rows together (one at least).

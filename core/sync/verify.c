@@ -126,6 +126,14 @@ static void verify_row_tally(void *ctx, enum compare_side side,
 	tally_add(&v->tally, side, key, all);
 }
 
+static void verify_row_soon(void *ctx, enum compare_side side,
+			    const struct compare_hash *key)
+{
+	struct verify *v = ctx;
+
+	tally_prefetch(&v->tally, side, key);
+}
+
 /* Texts by which either connector finds it. */
 static void verify_note_texts(const struct verify *v, struct suspect *x,
 			      enum compare_side side, const struct batch *b,
@@ -211,6 +219,7 @@ static int verify_tally(struct verify *v, struct error *err)
 	int rc;
 
 	look.row = verify_row_tally;
+	look.soon = verify_row_soon;
 	rc = verify_read_both(v->sides, &look, err);
 	for (size_t i = 0; !rc && i < COMPARE_SIDES; i++)
 		v->out->rows[i] = tally_total(&v->tally, (enum compare_side)i);

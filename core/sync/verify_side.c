@@ -97,17 +97,29 @@ void verify_side_close(struct verify_side *s)
 	memset(s, 0, sizeof(*s));
 }
 
+/* The hashes of a block go before its rows, so that what `soon` fetches is
+ * there by then. */
+#define VERIFY_BLOCK 32
+
 static int verify_look_batch(void *ctx, const struct batch *b,
 			     struct error *err)
 {
 	struct verify_look *look = ctx;
-	struct compare_hash key, all;
+	struct compare_hash keys[VERIFY_BLOCK], all[VERIFY_BLOCK];
 
 	(void)err;
 	for (size_t row = 0; row < b->n_rows; row++) {
+		size_t i = row % VERIFY_BLOCK, first = row - i;
+
 		compare_row(look->compare, look->which, b, row, &look->scratch,
-			    &key, &all);
-		look->row(look->ctx, look->which, b, row, &key, &all);
+			    &keys[i], &all[i]);
+		if (look->soon)
+			look->soon(look->ctx, look->which, &keys[i]);
+		if (i + 1 < VERIFY_BLOCK && row + 1 < b->n_rows)
+			continue;
+		for (size_t k = 0; k <= i; k++)
+			look->row(look->ctx, look->which, b, first + k,
+				  &keys[k], &all[k]);
 	}
 	return 0;
 }

@@ -24,6 +24,9 @@ struct verify_look {
 	void (*row)(void *ctx, enum compare_side side, const struct batch *b,
 		    size_t row, const struct compare_hash *key,
 		    const struct compare_hash *all);
+	/* Called some rows before `row`: fetch what it will need; or NULL. */
+	void (*soon)(void *ctx, enum compare_side side,
+		     const struct compare_hash *key);
 	void *ctx;
 	struct strbuf scratch;
 };
