@@ -58,19 +58,22 @@ struct digest tally_total(const struct tally *t, enum compare_side side)
 
 bool tally_choose(struct tally *t, size_t most)
 {
-	size_t rows = 0, chosen = 0;
+	size_t chosen = 0;
 
+	t->n_wanted = 0;
 	memset(t->wanted, 0, TALLY_BUCKETS * sizeof(*t->wanted));
 	for (; t->next < TALLY_BUCKETS; t->next++) {
 		const struct digest *a = &t->buckets[COMPARE_SOURCE][t->next];
 		const struct digest *b =
 			&t->buckets[COMPARE_DESTINATION][t->next];
+		uint64_t rows;
 
 		if (digest_equal(a, b))
 			continue;
-		rows += a->rows > b->rows ? a->rows : b->rows;
-		if (chosen && rows > most)
+		rows = a->rows > b->rows ? a->rows : b->rows;
+		if (chosen && t->n_wanted + rows > most)
 			break;
+		t->n_wanted += rows;
 		t->wanted[t->next] = true;
 		chosen++;
 	}

@@ -21,6 +21,7 @@
 struct tally {
 	struct digest *buckets[COMPARE_SIDES]; /* TALLY_BUCKETS of each */
 	bool *wanted; /* collected in this round */
+	uint64_t n_wanted; /* rows of those, at the side that has more */
 	size_t next; /* the first bucket that no round has seen */
 };
 

@@ -17,6 +17,9 @@
 #define VERIFY_SUSPECTS 100000
 /* Keys of one look-up. */
 #define VERIFY_KEYS 5000
+/* A row that is looked up by its key costs as much as so many keys that are
+ * read in passing. */
+#define VERIFY_LOOK_UP_COST 20
 
 struct verify {
 	const struct pipeline_settings *p;
@@ -24,6 +27,7 @@ struct verify {
 	struct verify_result *out;
 	struct verify_side sides[COMPARE_SIDES];
 	struct compare compare;
+	struct compare keys_compare; /* the same key without other columns */
 	struct watermark from; /* the mark when it all began */
 	struct tally tally;
 	struct suspects suspects;
@@ -34,8 +38,10 @@ struct verify {
 
 static void verify_init(struct verify *v)
 {
-	for (size_t i = 0; i < COMPARE_SIDES; i++)
+	for (size_t i = 0; i < COMPARE_SIDES; i++) {
 		schema_init(&v->sides[i].schema);
+		schema_init(&v->sides[i].keys_schema);
+	}
 	watermark_init(&v->from);
 	v->from.strategy = v->p->strategy;
 	v->from.column = xstrdup(v->p->mark_column);
@@ -47,6 +53,7 @@ static void verify_release(struct verify *v)
 	for (size_t i = 0; i < COMPARE_SIDES; i++)
 		verify_side_close(&v->sides[i]);
 	compare_release(&v->compare);
+	compare_release(&v->keys_compare);
 	watermark_release(&v->from);
 	tally_release(&v->tally);
 }
@@ -135,7 +142,7 @@ static void verify_row_soon(void *ctx, enum compare_side side,
 }
 
 /* Texts by which either connector finds it. */
-static void verify_note_texts(const struct verify *v, struct suspect *x,
+static void verify_note_texts(const struct compare *c, struct suspect *x,
 			      enum compare_side side, const struct batch *b,
 			      size_t row)
 {
@@ -147,11 +154,11 @@ static void verify_note_texts(const struct verify *v, struct suspect *x,
 			continue;
 		texts = x->texts[finder];
 		if (!texts)
-			texts = xcalloc(v->compare.n_key, sizeof(*texts));
-		for (size_t i = 0; i < v->compare.n_key; i++) {
+			texts = xcalloc(c->n_key, sizeof(*texts));
+		for (size_t i = 0; i < c->n_key; i++) {
 			struct strbuf text = STRBUF_INIT;
 
-			compare_key_text(&v->compare, side, b, row, i,
+			compare_key_text(c, side, b, row, i,
 					 (enum compare_side)finder, &text);
 			free(texts[i]);
 			texts[i] = strbuf_detach(&text);
@@ -173,7 +180,10 @@ static void verify_row_collect(void *ctx, enum compare_side side,
 	pthread_mutex_lock(&v->suspects.lock);
 	x = suspects_get(&v->suspects, key);
 	if (!x->rows[side].rows)
-		verify_note_texts(v, x, side, b, row);
+		verify_note_texts(b->schema == &v->sides[side].schema
+					  ? &v->compare
+					  : &v->keys_compare,
+				  x, side, b, row);
 	suspect_count(x, side, all);
 	pthread_mutex_unlock(&v->suspects.lock);
 }
@@ -220,7 +230,7 @@ static int verify_tally(struct verify *v, struct error *err)
 
 	look.row = verify_row_tally;
 	look.soon = verify_row_soon;
-	rc = verify_read_both(v->sides, &look, err);
+	rc = verify_read_both(v->sides, false, &look, err);
 	for (size_t i = 0; !rc && i < COMPARE_SIDES; i++)
 		v->out->rows[i] = tally_total(&v->tally, (enum compare_side)i);
 	return rc;
@@ -421,19 +431,48 @@ static int verify_show(struct verify *v, struct error *err)
 	return rc;
 }
 
+static int verify_match_keys(struct verify *v, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < COMPARE_SIDES; i++)
+		rc = verify_side_describe_keys(&v->sides[i], err);
+	if (rc || v->keys_compare.n)
+		return rc;
+	return compare_match(&v->keys_compare,
+			     &v->sides[COMPARE_SOURCE].keys_schema,
+			     &v->sides[COMPARE_DESTINATION].keys_schema, err);
+}
+
+/* Few rows: their keys are enough, since each is looked up next. Many: their
+ * rows, since most of them turn out to be equal. */
+static int verify_collect(struct verify *v, struct error *err)
+{
+	struct verify_look look = verify_looking(v);
+	uint64_t rows = v->out->rows[COMPARE_SOURCE].rows +
+			v->out->rows[COMPARE_DESTINATION].rows;
+	bool keys = v->tally.n_wanted * VERIFY_LOOK_UP_COST < rows;
+	int rc = keys ? verify_match_keys(v, err) : 0;
+
+	look.row = verify_row_collect;
+	if (keys)
+		look.compare = &v->keys_compare;
+	if (!rc)
+		rc = verify_read_both(v->sides, keys, &look, err);
+	if (!rc && !keys)
+		suspects_sieve(&v->suspects);
+	return rc;
+}
+
 /* The keys of some unequal buckets. */
 static int verify_round(struct verify *v, struct error *err)
 {
-	struct verify_look look = verify_looking(v);
 	int rc;
 
-	look.row = verify_row_collect;
 	suspects_init(&v->suspects, v->compare.n_key);
-	rc = verify_read_both(v->sides, &look, err);
-	if (!rc) {
-		suspects_sieve(&v->suspects);
+	rc = verify_collect(v, err);
+	if (!rc)
 		rc = verify_ask_again(v, err);
-	}
 	if (!rc)
 		rc = verify_mark_past(v, err);
 	if (!rc) {

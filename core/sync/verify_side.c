@@ -1,7 +1,9 @@
 #include "core/sync/verify_side.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/plugin/registry.h"
 #include "core/sync/reader.h"
 #include "core/sync/runner.h"
@@ -87,6 +89,38 @@ int verify_side_open_destination(struct verify_side *s,
 	return rc;
 }
 
+/* Of the expressions only those that make up the key. */
+static void verify_keep_expressions(struct verify_side *s)
+{
+	struct source_expression *kept =
+		xcalloc(s->spec.n_expressions + 1, sizeof(*kept));
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->spec.n_expressions; i++) {
+		const struct source_expression *x = &s->spec.expressions[i];
+		long at = schema_find(&s->schema, x->name);
+
+		if (at >= 0 && schema_is_key(&s->schema, (size_t)at))
+			kept[n++] = *x;
+	}
+	s->keys_spec.expressions = kept;
+	s->keys_spec.n_expressions = n;
+}
+
+int verify_side_describe_keys(struct verify_side *s, struct error *err)
+{
+	if (s->keys_columns.n)
+		return 0;
+	for (size_t i = 0; i < s->schema.n_key; i++)
+		strlist_add(&s->keys_columns,
+			    s->schema.columns[s->schema.key[i]].name);
+	s->keys_spec = s->spec;
+	s->keys_spec.columns = &s->keys_columns;
+	verify_keep_expressions(s);
+	return s->connector->ops->describe(s->connector, &s->keys_spec, NULL,
+					   &s->keys_schema, err);
+}
+
 void verify_side_close(struct verify_side *s)
 {
 	if (s->connector)
@@ -94,6 +128,9 @@ void verify_side_close(struct verify_side *s)
 	schema_release(&s->schema);
 	strlist_release(&s->columns);
 	strlist_release(&s->key);
+	schema_release(&s->keys_schema);
+	strlist_release(&s->keys_columns);
+	free((void *)s->keys_spec.expressions);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -184,8 +221,8 @@ static void verify_end(struct verify_reading *r)
 	strbuf_release(&r->look.scratch);
 }
 
-int verify_read_both(struct verify_side *sides, const struct verify_look *look,
-		     struct error *err)
+int verify_read_both(struct verify_side *sides, bool keys,
+		     const struct verify_look *look, struct error *err)
 {
 	struct verify_reading readings[COMPARE_SIDES] = { 0 };
 	struct scan scans[COMPARE_SIDES] = { 0 };
@@ -194,8 +231,9 @@ int verify_read_both(struct verify_side *sides, const struct verify_look *look,
 	for (size_t i = 0; i < COMPARE_SIDES; i++)
 		strbuf_init(&readings[i].look.scratch);
 	for (size_t i = 0; !rc && i < COMPARE_SIDES; i++) {
-		scans[i].source = &sides[i].spec;
-		scans[i].schema = &sides[i].schema;
+		scans[i].source = keys ? &sides[i].keys_spec : &sides[i].spec;
+		scans[i].schema =
+			keys ? &sides[i].keys_schema : &sides[i].schema;
 		rc = verify_begin(&readings[i], &sides[i], &scans[i], look,
 				  err);
 	}

@@ -15,6 +15,11 @@ struct verify_side {
 	struct source_spec spec;
 	struct strlist columns, key; /* of the destination: chosen by us */
 	struct schema schema;
+	/* The same rows, of which only the key is read: after
+	 * verify_side_describe_keys(). */
+	struct source_spec keys_spec;
+	struct strlist keys_columns;
+	struct schema keys_schema;
 };
 
 /* What is done with each row; in a thread of the side's own. */
@@ -41,9 +46,12 @@ int verify_side_open_destination(struct verify_side *s,
 				 struct error *err);
 void verify_side_close(struct verify_side *s);
 
-/* Read each row of both at the same time. */
-int verify_read_both(struct verify_side *sides, const struct verify_look *look,
-		     struct error *err);
+/* The side must be open; a second call does nothing. */
+int verify_side_describe_keys(struct verify_side *s, struct error *err);
+
+/* Read each row of both at the same time; `keys`: of keys_schema. */
+int verify_read_both(struct verify_side *sides, bool keys,
+		     const struct verify_look *look, struct error *err);
 /* Read the rows that have these keys now. */
 int verify_read_keys(struct verify_side *s, const struct strlist *keys,
 		     const struct verify_look *look, struct error *err);
