@@ -22,6 +22,7 @@ import duckdb
 
 import mysql_read
 import mysql_servers
+import verify_tables
 from servers import CANARY, Cluster
 
 COLUMNS = """id bigint primary key, customer_id bigint not null,
@@ -60,17 +61,17 @@ insert into orders select s.* from stage s
   where not exists (select from orders o where o.id = s.id);"""
 
 
-def peak_run(command, env, report):
-    """Run `command`; seconds, peak RSS in MiB, output. GNU time asks: a
+def peak_run(command, env, report, code=0):
+    """Run `command`, which is to exit with `code`; seconds, peak RSS in MiB, output. GNU time asks: a
     child's own getrusage begins at its parent's peak."""
     begun = time.monotonic()
     done = subprocess.run(["/usr/bin/time", "-f", "%M", "-o", report, *command],
                           env=env, capture_output=True, text=True)
     seconds = time.monotonic() - begun
-    if done.returncode != 0:
+    if done.returncode != code:
         sys.exit(f"{command} exited {done.returncode}:\n{done.stdout}{done.stderr}")
     with open(report, encoding="ascii") as text:
-        return seconds, int(text.read()) / 1024, done.stdout
+        return seconds, int(text.read().split()[-1]) / 1024, done.stdout
 
 
 class Bench:
@@ -328,6 +329,9 @@ class Bench:
     def read(self):
         mysql_read.read(self)
 
+    def verify(self):
+        verify_tables.verify(self)
+
     def report(self):
         cpu = "unknown CPU"
         with open("/proc/cpuinfo", encoding="utf-8") as info:
@@ -361,7 +365,7 @@ def main():
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--jobs", default="full,family,delta,nothing,read")
+    parser.add_argument("--jobs", default="full,family,delta,nothing,read,verify")
     options = parser.parse_args()
     bench = Bench(options)
     try:
