@@ -23,7 +23,7 @@ OPTIONS = {
 
 # What the suites need of a build: only sanitize runs the C tests.
 PROGRAMS = ["tidemark", "tidemark-duckdb.so"]
-TARGETS = {"plain": PROGRAMS, "failpoints": PROGRAMS, "thread": PROGRAMS,
+TARGETS = {"plain": [*PROGRAMS, "read_source"], "failpoints": PROGRAMS, "thread": PROGRAMS,
            "sanitize": ["all"], "fuzz": ["fuzz"]}
 
 

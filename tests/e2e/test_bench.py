@@ -1,0 +1,24 @@
+"""bench/run works: each job, on few rows. What it measures is not looked at."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+JOBS = ["full load, Postgres", "full load, mysql", "delta, Postgres",
+        "nothing changed, duckdb", "read mariadb by time", "verify, equal",
+        "verify, one wrong row"]
+
+
+def test_every_job_runs(tidemark_binary):
+    done = subprocess.run(
+        [sys.executable, "bench/bench.py", "--binary", tidemark_binary,
+         "--smoke"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+        env=dict(os.environ, PYTHONPATH="tests/lib"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    measured = {line.split(" | ")[0].removeprefix("| ")
+                for line in done.stdout.splitlines()
+                if line.startswith("| ") and "| tidemark |" in line}
+    assert measured >= set(JOBS), done.stdout
