@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/output.h"
@@ -8,7 +9,8 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
-#include "core/sync/verify.h"
+#include "core/sync/repair.h"
+#include "core/sync/runner.h"
 
 static char *verify_cell(const json_t *value)
 {
@@ -71,6 +73,10 @@ static void verify_print(const struct verify_result *r, bool values)
 		    name, verify_result_equal(r) ? "equal" : "not equal",
 		    r->missing, r->extra, r->different, r->unsettled,
 		    (double)r->elapsed_us / (double)US_PER_SECOND);
+	if (r->repaired || r->deleted)
+		output_line("%s: %" PRId64 " rows repaired, %" PRId64
+			    " deleted before that",
+			    name, r->repaired, r->deleted);
 	output_line("%s: source %" PRIu64 " rows, checksum %s", name,
 		    r->rows[COMPARE_SOURCE].rows, sums[COMPARE_SOURCE]);
 	output_line("%s: destination %" PRIu64 " rows, checksum %s", name,
@@ -79,44 +85,120 @@ static void verify_print(const struct verify_result *r, bool values)
 	verify_print_examples(r, values);
 }
 
+/* What all pipelines of a call share. */
+struct verify_call {
+	const struct arguments *args;
+	const struct settings *s;
+	struct store *store; /* where something is to be mended */
+	json_t *list; /* NULL: no JSON */
+};
+
+/* Without a terminal nobody is there to ask, and the flag has said it. */
+static bool verify_ask(void *ctx, const struct verify_result *found)
+{
+	const struct verify_call *call = ctx;
+
+	log_info("%" PRId64 " missing and %" PRId64
+		 " different rows of %s are read from %s again and replace "
+		 "what is stored",
+		 found->missing, found->different,
+		 found->pipeline->destination_table,
+		 found->pipeline->source_table);
+	if (arguments_has(call->args, "yes") || !ask_is_possible())
+		return true;
+	if (ask_yes("Go on?"))
+		return true;
+	log_warn("nothing is done");
+	return false;
+}
+
+static int verify_mend(const struct verify_call *call,
+		       const struct pipeline_settings *p,
+		       struct verify_result *r, struct error *err)
+{
+	const struct arguments *args = call->args;
+	const struct repair_terms terms = {
+		.values = arguments_has(args, "show-values"),
+		.load = arguments_has(args, "repair"),
+		.lease = { .state = call->s->state,
+			   .lease_us = call->s->state_lease_us,
+			   .wait_us = arguments_number(args, "wait") },
+		.store = call->store,
+		.ask = verify_ask,
+		.ctx = (void *)call,
+	};
+
+	return repair_pipeline(p, &terms, r, err);
+}
+
+static int verify_look(const struct verify_call *call,
+		       const struct pipeline_settings *p,
+		       struct verify_result *r, struct error *err)
+{
+	const struct verify_terms terms = {
+		.values = arguments_has(call->args, "show-values"),
+	};
+
+	return verify_pipeline(p, &terms, r, err);
+}
+
 /* One pipeline; what went wrong is logged, and the first of all kept. */
-static void verify_one(const struct pipeline_settings *p, bool values,
-		       json_t *list, int *code)
+static void verify_one(const struct verify_call *call,
+		       const struct pipeline_settings *p, int *code)
 {
 	struct verify_result r;
 	struct error err = ERROR_INIT;
+	int rc;
 
 	log_set_pipeline(p->name);
-	if (verify_pipeline(p, values, &r, &err)) {
+	rc = call->store ? verify_mend(call, p, &r, &err)
+			 : verify_look(call, p, &r, &err);
+	if (rc) {
 		if (*err.server_code)
 			log_error("%s [%s]", err.message, err.server_code);
 		else
 			log_error("%s", err.message);
-		*code = *code ? *code : -(int)err.code;
+		*code = *code ? *code : rc;
 	}
 	log_set_pipeline("");
-	if (list)
-		json_array_append_new(list, verify_result_json(&r));
+	if (call->list)
+		json_array_append_new(call->list, verify_result_json(&r));
 	else
-		verify_print(&r, values);
+		verify_print(&r, arguments_has(call->args, "show-values"));
 	verify_result_release(&r);
+}
+
+static int verify_each(const struct verify_call *call,
+		       const struct pipeline_settings *const *pipelines,
+		       size_t n, struct error *err)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < n && !stop_requested(); i++)
+		verify_one(call, pipelines[i], &code);
+	if (call->list)
+		output_json(json_pack("{s:o}", "pipelines", call->list), false);
+	if (!code && stop_requested())
+		return error_set(err, ERROR_STOPPED, "stopped by a signal");
+	return code;
 }
 
 static int verify_all(const struct arguments *args, const struct settings *s,
 		      const struct pipeline_settings *const *pipelines,
 		      size_t n, struct error *err)
 {
-	json_t *list = arguments_has(args, "json") ? json_array() : NULL;
-	bool values = arguments_has(args, "show-values");
+	struct verify_call call = { .args = args, .s = s };
 	int code = 0;
 
-	(void)s;
-	for (size_t i = 0; i < n && !stop_requested(); i++)
-		verify_one(pipelines[i], values, list, &code);
-	if (list)
-		output_json(json_pack("{s:o}", "pipelines", list), false);
-	if (!code && stop_requested())
-		return error_set(err, ERROR_STOPPED, "stopped by a signal");
+	if (arguments_has(args, "repair"))
+		code = runner_open_store(s, &call.store, err);
+	if (code)
+		return code;
+	if (arguments_has(args, "json"))
+		call.list = json_array();
+	code = verify_each(&call, pipelines, n, err);
+	if (call.store)
+		call.store->ops->close(call.store);
 	return code;
 }
 
@@ -128,7 +210,12 @@ static int verify_run(const struct arguments *args, struct error *err)
 static const struct flag verify_flags[] = {
 	{ "show-values", 0, FLAG_SWITCH, NULL,
 	  "print the rows that differ, not just their keys" },
-	{ "repair", 0, FLAG_PLANNED, NULL, "" },
+	{ "repair", 0, FLAG_SWITCH, NULL,
+	  "load missing and different rows again, then look again" },
+	{ "yes", 0, FLAG_SWITCH, NULL,
+	  "do it without asking (without a terminal nobody is asked)" },
+	{ "wait", 0, FLAG_DURATION, "DURATION",
+	  "for a run of the pipeline to end (else exit 6 at once)" },
 	{ "deletes", 0, FLAG_PLANNED, NULL, "" },
 	{ "sample", 0, FLAG_PLANNED, NULL, "" },
 	{ "since", 0, FLAG_PLANNED, NULL, "" },
@@ -147,7 +234,14 @@ const struct command command_verify = {
 		"and how many there are. Writers and runs may go on: a row "
 		"past "
 		"the\nmark is not a difference yet, and is counted as "
-		"unsettled. Writes nothing. Exit 7\nif there are differences.",
+		"unsettled. Exit 7 if there are\ndifferences. Writes nothing, "
+		"unless told to:\n\n--repair reads just the missing and "
+		"different rows from the source again and loads\nthem, under "
+		"the lease of the pipeline and with its mark left where it is; "
+		"they replace\nwhat is stored, also what a hand has given a "
+		"newer mark. Then it looks again, and\nends with 0 only if "
+		"both "
+		"sides are equal. Extra rows are left.",
 	.example = "tidemark verify orders --show-values",
 	.flags = verify_flags,
 	.run = verify_run,

@@ -76,6 +76,11 @@ struct target {
 	bool refresh;
 	/* --full-refresh: may replace a table that Tidemark did not create. */
 	bool force;
+	/* A repair: the row just read replaces the stored one even where that
+	 * one's mark is newer than what was ever delivered, for a hand may have
+	 * written it; of rows that have one key, one is left; and a table that
+	 * was emptied is filled. */
+	bool overwrite;
 	struct writer writer;
 };
 

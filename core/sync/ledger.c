@@ -58,8 +58,8 @@ void ledger_run_id(const struct pipeline_settings *p, const char *from,
 	strbuf_release(&sb);
 }
 
-void ledger_letters_id(const struct pipeline_settings *p, const char *attempt,
-		       char out[DIGEST_TEXT_SIZE])
+void ledger_aside_id(const struct pipeline_settings *p, const char *attempt,
+		     char out[DIGEST_TEXT_SIZE])
 {
 	struct strbuf sb = STRBUF_INIT;
 

@@ -13,9 +13,9 @@
  * shapes rows; `from` is the mark the window starts at, NULL for the start. */
 void ledger_run_id(const struct pipeline_settings *p, const char *from,
 		   char out[DIGEST_TEXT_SIZE]);
-/* Of a run that loads dead letters once more: no window's, its own. */
-void ledger_letters_id(const struct pipeline_settings *p, const char *attempt,
-		       char out[DIGEST_TEXT_SIZE]);
+/* Of a run that loads rows by their keys: no window's, its own. */
+void ledger_aside_id(const struct pipeline_settings *p, const char *attempt,
+		     char out[DIGEST_TEXT_SIZE]);
 /* Unique, sortable by time. */
 void ledger_attempt_id(char out[DIGEST_TEXT_SIZE]);
 /* Identity of a batch: pipeline, logic version, window and what is in it. For

@@ -13,8 +13,7 @@
 
 bool run_moves_mark(const struct run *r)
 {
-	return !r->target.refresh && !r->options->replay &&
-	       !r->options->letters;
+	return !r->target.refresh && !r->options->replay && !r->out->aside;
 }
 
 /* Rows are loaded that the mark's next place knows of: if that never comes to
@@ -88,7 +87,7 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 		r->options->replay ? r->delivered : watermark_delivered(&mark));
 	if (r->options->replay)
 		next->watermark = xstrdup(r->checkpoint.watermark);
-	else if (r->options->letters)
+	else if (r->out->aside)
 		next->watermark = run_mark_standing(r, next->delivered);
 	else
 		next->watermark = xstrdup(r->window_to);
@@ -194,8 +193,8 @@ static int run_load(struct run *r, const struct read_batch *rb,
 	rc = -(int)rb->refused.code;
 	if (rc)
 		*err = rb->refused;
-	/* Letters are no window. */
-	if (!rc && !r->options->letters)
+	/* Rows by their keys are no window. */
+	if (!rc && !r->out->aside)
 		rc = window_check_next(&r->window, rb->batch.n_rows, err);
 	if (!rc)
 		rc = run_load_batch(r, &rb->batch, &next, &counts, &dead, err);
@@ -227,6 +226,8 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 		return 0;
 	if (r->options->letters)
 		return letter_replay_end(r, err);
+	if (r->options->work)
+		return 0;
 	run_checkpoint(r, &rb->batch, &next);
 	moved = rb->batch.watermark.value || rb->batch.watermark.pending;
 	moved = moved && (!r->checkpoint.watermark ||

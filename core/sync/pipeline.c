@@ -202,7 +202,7 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	out->started_us = clock_now_us();
 	out->begun_us = clock_monotonic_us();
 	pipeline_new_attempt(out);
-	out->aside = options->letters != NULL;
+	out->aside = options->letters || options->work;
 	if (options->replay)
 		pipeline_set_window(out, &options->replay->runs.items[0]);
 	log_set_pipeline(p->name);

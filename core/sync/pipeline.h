@@ -21,6 +21,7 @@ const char *outcome_name(enum outcome o);
 
 struct run_result;
 struct replay;
+struct verify_work;
 
 struct run_options {
 	int64_t max_batches; /* 0: no limit */
@@ -30,6 +31,9 @@ struct run_options {
 	/* Not NULL: nothing but the rows of these, of whichever pipeline, once
 	 * more by their keys. */
 	const struct dead_letter_list *letters;
+	/* Not NULL: nothing but what `verify` has found to be done. The rows of
+	 * its keys replace what is stored, whatever mark that has. */
+	const struct verify_work *work;
 	/* Called from the writer thread after each batch and about ten times a
 	 * second while waiting; may be NULL. */
 	void (*progress)(const struct run_result *so_far, void *ctx);
@@ -48,7 +52,7 @@ struct run_result {
 	char *run_id, *attempt_id; /* of the last attempt */
 	bool located; /* the window's start, and so run_id, is known */
 	bool recorded; /* the ledger knows the attempt */
-	bool aside; /* rows of dead letters, not those past the mark */
+	bool aside; /* rows by their keys, not those past the mark */
 	/* Of the attempts before this one; below are the sums. */
 	struct run_counts earlier;
 	int64_t attempt_us; /* wall clock, when this one began */

@@ -31,8 +31,9 @@ static bool replay_same(const char *a, const char *b)
 	return same;
 }
 
-/* The identity of a run of dead letters is made of its first attempt's. */
-static bool replay_is_of_letters(const struct replay *p, struct store *store)
+/* The identity of a run of rows by their keys is made of its first attempt's.
+ */
+static bool replay_is_aside(const struct replay *p, struct store *store)
 {
 	const char *run_id = p->runs.items[0].run_id;
 	const struct run_filter filter = { .run_id = run_id,
@@ -43,7 +44,7 @@ static bool replay_is_of_letters(const struct replay *p, struct store *store)
 
 	store->ops->list_attempts(store, &filter, &list, &ignored);
 	for (size_t i = 0; i < list.n && strcmp(id, run_id) != 0; i++)
-		ledger_letters_id(p->pipeline, list.items[i].attempt_id, id);
+		ledger_aside_id(p->pipeline, list.items[i].attempt_id, id);
 	attempt_list_release(&list);
 	return !strcmp(id, run_id);
 }
@@ -62,13 +63,14 @@ static int replay_check_config(const struct replay *p, struct store *store,
 	ledger_run_id(p->pipeline, run->window_from, id);
 	if (!strcmp(id, run->run_id))
 		return 0;
-	if (replay_is_of_letters(p, store))
+	if (replay_is_aside(p, store))
 		return error_set(
 			err, ERROR_CONFIG,
-			"run %s loaded dead letters and has no window. "
-			"tidemark dead-letters replay --pipeline %s "
-			"loads those that there are",
-			run->run_id, run->pipeline);
+			"run %s loaded rows by their keys and has no window. "
+			"tidemark dead-letters replay --pipeline %s loads the "
+			"dead letters that there are, tidemark verify --repair "
+			"%s what differs",
+			run->run_id, run->pipeline, run->pipeline);
 	return error_set(err, ERROR_CONFIG,
 			 "the config of pipeline %s has changed since run %s "
 			 "(its tables, columns, where, key, watermark, mode, "

@@ -173,6 +173,16 @@ bool suspect_is_equal(const struct suspect *x)
 			    &x->rows[COMPARE_DESTINATION]);
 }
 
+const char *suspect_kind(const struct suspect *x)
+{
+	uint64_t here = x->rows[COMPARE_SOURCE].rows;
+	uint64_t there = x->rows[COMPARE_DESTINATION].rows;
+
+	if (here > there)
+		return "missing";
+	return here < there ? "extra" : "different";
+}
+
 void suspects_sieve(struct suspects *s)
 {
 	size_t kept = 0;

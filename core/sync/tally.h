@@ -68,6 +68,9 @@ struct suspect *suspects_get(struct suspects *s,
 void suspect_count(struct suspect *x, enum compare_side side,
 		   const struct compare_hash *all);
 bool suspect_is_equal(const struct suspect *x);
+/* Of one that is not: "missing", "extra" or "different". A key that is there
+ * twice at the destination is one row too many. */
+const char *suspect_kind(const struct suspect *x);
 /* Those that are equal drop out. */
 void suspects_sieve(struct suspects *s);
 /* Forget what was counted at this side. */

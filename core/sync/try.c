@@ -14,6 +14,7 @@
 #include "core/sync/replay.h"
 #include "core/sync/run.h"
 #include "core/sync/runner.h"
+#include "core/sync/verify_work.h"
 
 static void run_init(struct run *r)
 {
@@ -33,6 +34,7 @@ static void run_init(struct run *r)
 	r->target.mode = r->p->mode;
 	r->target.drift = r->p->drift;
 	r->target.force = r->options->full_refresh;
+	r->target.overwrite = r->options->work != NULL;
 	r->target.refresh =
 		r->p->mode == LOAD_REPLACE || r->options->full_refresh;
 }
@@ -214,8 +216,8 @@ static int run_record(struct run *r, struct error *err)
 		run_set_text(&r->out->watermark_before,
 			     r->checkpoint.watermark);
 		run_set_text(&r->out->watermark_after, r->checkpoint.watermark);
-		if (r->options->letters)
-			ledger_letters_id(r->p, r->out->attempt_id, id);
+		if (r->out->aside)
+			ledger_aside_id(r->p, r->out->attempt_id, id);
 		else
 			ledger_run_id(r->p, r->checkpoint.watermark, id);
 		run_set_text(&r->out->run_id, id);
@@ -334,6 +336,8 @@ static int run_sync(struct run *r, struct error *err)
 		r->scan.keys = &r->keys;
 		rc = letter_replay_keys(r, err);
 	}
+	if (r->options->work)
+		r->scan.keys = &r->options->work->load;
 	r->scan.identity = r->identity;
 	if (!rc)
 		rc = run_open_window(r, err);

@@ -6,9 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/data/value.h"
-#include "core/sync/marks.h"
 #include "core/sync/tally.h"
 #include "core/sync/tries.h"
 #include "core/sync/verify_side.h"
@@ -23,7 +21,7 @@
 
 struct verify {
 	const struct pipeline_settings *p;
-	bool values;
+	const struct verify_terms *terms;
 	struct verify_result *out;
 	struct verify_side sides[COMPARE_SIDES];
 	struct compare compare;
@@ -58,50 +56,6 @@ static void verify_release(struct verify *v)
 	tally_release(&v->tally);
 }
 
-/* Before any row is read: what is at or below it has been delivered. */
-static int verify_take_mark(struct verify *v, struct error *err)
-{
-	struct mark mark;
-	int rc;
-
-	mark_init(&mark);
-	rc = marks_get_destination(v->p, &mark, err);
-	if (!rc && mark.watermark) {
-		watermark_release(&v->from);
-		watermark_init(&v->from);
-		rc = watermark_from_text(&v->from, mark.watermark, err);
-	} else if (!rc) {
-		log_warn("there is no mark at %s: it has not been run, or the "
-			 "mark was reset. Every row of the source that differs "
-			 "counts as unsettled; tidemark run %s brings them",
-			 v->p->destination_table, v->p->name);
-	}
-	mark_release(&mark);
-	/* In xmin the place within a pass that was left: each row tells. */
-	if (!rc && v->from.strategy == STRATEGY_XMIN) {
-		json_decref(v->from.pending);
-		v->from.pending = NULL;
-	}
-	return rc;
-}
-
-static int verify_check_strategy(const struct verify *v, struct error *err)
-{
-	const char *column = v->p->mark_column ? v->p->mark_column : "";
-	const char *stored = v->from.column ? v->from.column : "";
-
-	if (v->from.strategy == v->p->strategy && !strcmp(stored, column))
-		return 0;
-	return error_set(
-		err, ERROR_SCHEMA,
-		"the stored mark of %s belongs to strategy %s, column "
-		"\"%s\", but the config says %s, column \"%s\": verify "
-		"it with the config that loaded it, or run it first "
-		"(tidemark watermark reset %s)",
-		v->p->name, strategy_name(v->from.strategy), stored,
-		strategy_name(v->p->strategy), column, v->p->name);
-}
-
 static int verify_open(struct verify *v, struct error *err)
 {
 	struct verify_side *source = &v->sides[COMPARE_SOURCE];
@@ -109,9 +63,7 @@ static int verify_open(struct verify *v, struct error *err)
 	int rc = verify_side_open_source(source, v->p, err);
 
 	if (!rc)
-		rc = verify_take_mark(v, err);
-	if (!rc)
-		rc = verify_check_strategy(v, err);
+		rc = verify_take_mark(v->p, &v->from, err);
 	if (!rc)
 		rc = verify_side_open_destination(destination, v->p,
 						  &source->schema, err);
@@ -314,31 +266,24 @@ static int verify_mark_past(struct verify *v, struct error *err)
 	return rc ? rc : verify_mark_changed(v, err);
 }
 
-/* A key that is there twice at the destination is one row too many. */
-static const char *verify_kind(const struct suspect *x)
-{
-	uint64_t here = x->rows[COMPARE_SOURCE].rows;
-	uint64_t there = x->rows[COMPARE_DESTINATION].rows;
-
-	if (here > there)
-		return "missing";
-	return here < there ? "extra" : "different";
-}
-
 static void verify_count(struct verify *v)
 {
 	for (size_t i = 0; i < v->suspects.n; i++) {
 		const struct suspect *x = &v->suspects.items[i];
-		const char *kind = verify_kind(x);
+		const char *kind = suspect_kind(x);
 
-		if (x->past)
+		if (x->past) {
 			v->out->unsettled++;
-		else if (*kind == 'm')
+			continue;
+		}
+		if (*kind == 'm')
 			v->out->missing++;
 		else if (*kind == 'e')
 			v->out->extra++;
 		else
 			v->out->different++;
+		if (v->terms->work)
+			verify_work_add(v->terms->work, x, v->compare.n_key);
 	}
 }
 
@@ -356,7 +301,7 @@ static void verify_row_show(void *ctx, enum compare_side side,
 		return;
 	if (!v->keys[i])
 		v->keys[i] = value_key_json(b, row);
-	if (v->values && !v->found[side][i])
+	if (v->terms->values && !v->found[side][i])
 		v->found[side][i] = value_row_json(b, row, SIZE_MAX);
 }
 
@@ -377,10 +322,10 @@ static void verify_add_example(struct verify *v, size_t i)
 	const struct suspect *x = &v->suspects.items[i];
 	json_t *key = v->keys[i] ? v->keys[i] : verify_key_text(v, x);
 	json_t *example =
-		json_pack("{s:o, s:s}", "key", key, "kind", verify_kind(x));
+		json_pack("{s:o, s:s}", "key", key, "kind", suspect_kind(x));
 
 	v->keys[i] = NULL;
-	if (v->values)
+	if (v->terms->values)
 		json_object_update_new(
 			example,
 			json_pack("{s:O?, s:O?}", "source",
@@ -496,40 +441,70 @@ static int verify_verdict(struct verify *v, struct error *err)
 			 r->missing, r->extra, r->different);
 }
 
-static int verify_try(const struct pipeline_settings *p, bool values,
+/* The work that was found goes with the comparison that found it. */
+static void verify_hand_over(struct verify *v)
+{
+	struct verify_work *work = v->terms->work;
+
+	if (!work)
+		return;
+	work->compare = v->compare;
+	memset(&v->compare, 0, sizeof(v->compare));
+}
+
+static bool verify_goes_on(const struct verify *v)
+{
+	const struct verify_work *work = v->terms->work;
+
+	return !v->terms->brief || !work || !work->more;
+}
+
+static int verify_try(const struct pipeline_settings *p,
+		      const struct verify_terms *terms,
 		      struct verify_result *out, struct error *err)
 {
-	struct verify v = { .p = p, .values = values, .out = out };
+	struct verify v = { .p = p, .terms = terms, .out = out };
 	int rc;
 
 	verify_init(&v);
 	rc = verify_open(&v, err);
 	if (!rc)
 		rc = verify_tally(&v, err);
-	while (!rc && tally_choose(&v.tally, VERIFY_SUSPECTS))
+	while (!rc && verify_goes_on(&v) &&
+	       tally_choose(&v.tally, VERIFY_SUSPECTS))
 		rc = verify_round(&v, err);
 	out->done = !rc;
 	if (!rc)
 		rc = verify_verdict(&v, err);
+	verify_hand_over(&v);
 	verify_release(&v);
 	return rc;
 }
 
-int verify_pipeline(const struct pipeline_settings *p, bool values,
-		    struct verify_result *out, struct error *err)
+static int verify_begin_try(const struct pipeline_settings *p,
+			    const struct verify_terms *terms,
+			    struct verify_result *out, struct error *err)
+{
+	verify_result_release(out);
+	verify_result_init(out, p);
+	if (terms->work)
+		verify_work_reset(terms->work);
+	error_clear(err);
+	return verify_try(p, terms, out, err);
+}
+
+int verify_pipeline(const struct pipeline_settings *p,
+		    const struct verify_terms *terms, struct verify_result *out,
+		    struct error *err)
 {
 	int64_t begun = clock_monotonic_us();
 	struct tries tries = { .policy = &p->retry };
 	int rc;
 
 	verify_result_init(out, p);
-	rc = verify_try(p, values, out, err);
-	while (rc && tries_again(&tries, err)) {
-		error_clear(err);
-		verify_result_release(out);
-		verify_result_init(out, p);
-		rc = verify_try(p, values, out, err);
-	}
+	do
+		rc = verify_begin_try(p, terms, out, err);
+	while (rc && tries_again(&tries, err));
 	out->elapsed_us = clock_monotonic_us() - begun;
 	if (rc)
 		out->error = *err;

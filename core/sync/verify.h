@@ -8,7 +8,7 @@
  * still differs is a difference, whatever was written meanwhile; a row past the
  * mark is unsettled. Nothing is written anywhere.
  *
- * Called by cli/cmd_verify.c.
+ * Called by cli/cmd_verify.c and repair.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_H
 #define TIDEMARK_CORE_SYNC_VERIFY_H
@@ -16,6 +16,7 @@
 #include "core/data/digest.h"
 #include "core/sync/compare.h"
 #include "core/sync/settings.h"
+#include "core/sync/verify_work.h"
 
 #define VERIFY_EXAMPLES 100
 
@@ -28,14 +29,22 @@ struct verify_result {
 	/* At most VERIFY_EXAMPLES of {"key", "kind"}; with values also
 	 * "source" and "destination", a row or null. */
 	json_t *examples;
+	int64_t repaired, deleted; /* rows, by repair.c */
 	int64_t elapsed_us;
 	struct error error; /* DIFFERENT if they are */
 };
 
+struct verify_terms {
+	bool values; /* examples with the rows of both sides */
+	struct verify_work *work; /* to be filled; may be NULL */
+	bool brief; /* no more than what fits there: the counts are not whole */
+};
+
 /* `out` is filled in any case and to be released. Tries again, as the
  * pipeline's retry says, what may pass. */
-int verify_pipeline(const struct pipeline_settings *p, bool values,
-		    struct verify_result *out, struct error *err);
+int verify_pipeline(const struct pipeline_settings *p,
+		    const struct verify_terms *terms, struct verify_result *out,
+		    struct error *err);
 void verify_result_init(struct verify_result *r,
 			const struct pipeline_settings *p);
 void verify_result_release(struct verify_result *r);

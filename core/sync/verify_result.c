@@ -35,8 +35,8 @@ json_t *verify_result_json(const struct verify_result *r)
 				  error_code_name(r->error.code), "message",
 				  r->error.message);
 	return json_pack(
-		"{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:O, s:i, "
-		"s:i, s:f, s:o}",
+		"{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:O, s:I, "
+		"s:I, s:f, s:o}",
 		"pipeline", r->pipeline->name, "equal", verify_result_equal(r),
 		"source_rows", (json_int_t)r->rows[COMPARE_SOURCE].rows,
 		"destination_rows",
@@ -46,6 +46,7 @@ json_t *verify_result_json(const struct verify_result *r)
 		(json_int_t)r->unsettled, "checksum_source",
 		sums[COMPARE_SOURCE], "checksum_destination",
 		sums[COMPARE_DESTINATION], "examples", r->examples, "repaired",
-		0, "deleted", 0, "seconds",
-		(double)r->elapsed_us / (double)US_PER_SECOND, "error", error);
+		(json_int_t)r->repaired, "deleted", (json_int_t)r->deleted,
+		"seconds", (double)r->elapsed_us / (double)US_PER_SECOND,
+		"error", error);
 }

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/log.h"
 #include "core/plugin/registry.h"
+#include "core/sync/marks.h"
 #include "core/sync/reader.h"
 #include "core/sync/runner.h"
 
@@ -26,6 +28,52 @@ int verify_side_open_source(struct verify_side *s,
 		rc = s->connector->ops->describe(s->connector, &s->spec, NULL,
 						 &s->schema, err);
 	return rc;
+}
+
+static int verify_check_strategy(const struct pipeline_settings *p,
+				 const struct watermark *mark,
+				 struct error *err)
+{
+	const char *column = p->mark_column ? p->mark_column : "";
+	const char *stored = mark->column ? mark->column : "";
+
+	if (mark->strategy == p->strategy && !strcmp(stored, column))
+		return 0;
+	return error_set(
+		err, ERROR_SCHEMA,
+		"the stored mark of %s belongs to strategy %s, column "
+		"\"%s\", but the config says %s, column \"%s\": verify "
+		"it with the config that loaded it, or run it first "
+		"(tidemark watermark reset %s)",
+		p->name, strategy_name(mark->strategy), stored,
+		strategy_name(p->strategy), column, p->name);
+}
+
+int verify_take_mark(const struct pipeline_settings *p, struct watermark *out,
+		     struct error *err)
+{
+	struct mark mark;
+	int rc;
+
+	mark_init(&mark);
+	rc = marks_get_destination(p, &mark, err);
+	if (!rc && mark.watermark) {
+		watermark_release(out);
+		watermark_init(out);
+		rc = watermark_from_text(out, mark.watermark, err);
+	} else if (!rc) {
+		log_warn("there is no mark at %s: it has not been run, or the "
+			 "mark was reset. Every row of the source that differs "
+			 "counts as unsettled; tidemark run %s brings them",
+			 p->destination_table, p->name);
+	}
+	mark_release(&mark);
+	/* In xmin the place within a pass that was left: each row tells. */
+	if (!rc && out->strategy == STRATEGY_XMIN) {
+		json_decref(out->pending);
+		out->pending = NULL;
+	}
+	return rc ? rc : verify_check_strategy(p, out, err);
 }
 
 /* As the table itself spells it. */

@@ -39,6 +39,11 @@ struct verify_look {
 int verify_side_open_source(struct verify_side *s,
 			    const struct pipeline_settings *p,
 			    struct error *err);
+/* The mark before any row is read: what is at or below it has been delivered.
+ * `out`: what it is as long as there is none. SCHEMA if it is of another
+ * strategy or column than the config's. */
+int verify_take_mark(const struct pipeline_settings *p, struct watermark *out,
+		     struct error *err);
 /* The columns of `source` that the table has; `source` is described. */
 int verify_side_open_destination(struct verify_side *s,
 				 const struct pipeline_settings *p,

@@ -22,13 +22,17 @@ void target_refuse_emptied(const struct target *target, int64_t rows,
 			   struct problems *out)
 {
 	const char *p = target->pipeline;
-	char *fix = xstrfmt("tidemark run --full-refresh %s, or tidemark "
-			    "watermark reset %s, reads all rows again; if it "
-			    "is meant to be empty, tidemark watermark set %s "
-			    "MARK goes on from the mark that tidemark "
-			    "watermark show %s prints",
-			    p, p, p, p);
+	char *fix;
 
+	if (target->overwrite)
+		return;
+	fix = xstrfmt("tidemark run --full-refresh %s, tidemark verify "
+		      "--repair %s, or tidemark "
+		      "watermark reset %s, brings all rows again; if it "
+		      "is meant to be empty, tidemark watermark set %s "
+		      "MARK goes on from the mark that tidemark "
+		      "watermark show %s prints",
+		      p, p, p, p, p);
 	problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "target-emptied", fix,
 		     "table %s: it is empty, but %" PRId64 " rows were "
 		     "delivered to it: somebody has emptied it, and by the "

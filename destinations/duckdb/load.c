@@ -5,53 +5,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/failpoint.h"
-#include "core/base/strbuf.h"
-#include "core/data/value.h"
-#include "destinations/common/names.h"
-#include "destinations/duckdb/internal.h"
-
-/* Temporary: they go with the connection, and with the transaction. */
-#define STAGE_KEYS    NAME_STAGE_PREFIX "keys"
-#define STAGE_ROWS    NAME_STAGE_PREFIX "rows"
-#define STAGE_CHANGED NAME_STAGE_PREFIX "changed"
-#define STAGE_ROW     "_tidemark_row"
-#define STAGE_MATCHED "_tidemark_matched"
-
-/* In `matched`, where a row of the target would be. */
-#define MATCHED_NONE   (-1)
-#define MATCHED_REPEAT (-2) /* a later row of the batch has the same key */
-
-/* One batch on its way. */
-struct load {
-	struct duckdb_destination *d;
-	const struct batch *b;
-	const struct schema *s;
-	const struct checkpoint *next;
-	struct load_counts *counts;
-	size_t n_new, n_matched, n_repeats;
-};
-
-static int load_exec(const struct load *l, struct strbuf *sql, int64_t *rows,
-		     struct error *err)
-{
-	int rc = duck_change(l->d->db, sql->data, NULL, 0, rows, err);
-
-	strbuf_release(sql);
-	return rc;
-}
-
-static int load_refuse_row(const struct load *l, size_t row, const char *what,
-			   struct error *err)
-{
-	struct strbuf key = STRBUF_INIT;
-	int rc;
-
-	value_print_key(&key, l->b, row);
-	rc = error_set(err, ERROR_DATA, "table %s, row %s: %s",
-		       l->d->target->table, key.data, what);
-	strbuf_release(&key);
-	return rc;
-}
+#include "destinations/duckdb/load.h"
 
 /* Keys, and columns that the table wants filled. */
 static int load_refuse_nulls(const struct load *l, struct error *err)
@@ -65,190 +19,14 @@ static int load_refuse_nulls(const struct load *l, struct error *err)
 			continue;
 		while (!vector_is_null(v, row))
 			row++;
-		load_refuse_row(l, row,
-				key ? "the key is NULL"
-				    : "NULL, which the table does not allow",
-				err);
+		duckdb_load_refuse_row(
+			l, row,
+			key ? "the key is NULL"
+			    : "NULL, which the table does not allow",
+			err);
 		return error_prefix(err, "column %s", l->s->columns[i].name);
 	}
 	return 0;
-}
-
-/* Into a temporary table: the generated column `first`, then `columns` of the
- * batch. */
-static int load_stage(const struct load *l, const char *table,
-		      struct duckdb_field first, const size_t *columns,
-		      size_t n_columns, const uint32_t *rows, size_t n_rows,
-		      struct error *err)
-{
-	struct duckdb_field *fields = xcalloc(n_columns + 1, sizeof(*fields));
-	struct duckdb_fill fill = {
-		.catalog = "temp",
-		.schema = "main",
-		.table = table,
-		.fields = fields,
-		.n_fields = n_columns + 1,
-		.d = l->d,
-		.batch = l->b,
-		.rows = rows,
-		.n_rows = n_rows,
-		.matched = l->d->matched,
-	};
-	int rc;
-
-	fields[0] = first;
-	for (size_t i = 0; i < n_columns; i++) {
-		size_t column = columns ? columns[i] : i;
-
-		fields[i + 1].name = l->s->columns[column].name;
-		fields[i + 1].from = FIELD_COLUMN;
-		fields[i + 1].column = column;
-	}
-	rc = duckdb_fill_table(l->d->db, &fill, err);
-	free(fields);
-	return rc;
-}
-
-static int load_stage_keys(const struct load *l, const uint32_t *rows,
-			   size_t n_rows, struct error *err)
-{
-	const struct duckdb_field row = { STAGE_ROW, FIELD_ROW, 0 };
-	struct strbuf sql = STRBUF_INIT;
-	int rc;
-
-	strbuf_addstr(&sql, "CREATE OR REPLACE TEMP TABLE " STAGE_KEYS
-			    " AS SELECT 0::BIGINT AS " STAGE_ROW ", ");
-	duckdb_sql_keys(&sql, l->s);
-	strbuf_addf(&sql, " FROM %s LIMIT 0", l->d->into);
-	rc = load_exec(l, &sql, NULL, err);
-	if (!rc)
-		rc = failpoint("stage_created", err);
-	if (!rc)
-		rc = load_stage(l, STAGE_KEYS, row, l->s->key, l->s->n_key,
-				rows, n_rows, err);
-	return rc;
-}
-
-/* For each row of the result, its first column is a row of the batch and the
- * second, if there is one, what to put into `matched`. */
-static int load_note(const struct load *l, const char *sql, bool has_value,
-		     int64_t value, struct error *err)
-{
-	struct duck_result *r = NULL;
-	int64_t *matched = l->d->matched;
-	int rc = duck_query(l->d->db, &r, sql, NULL, 0, err);
-
-	while (!rc && duck_next(r)) {
-		int64_t row = duck_i64(r, 0);
-
-		if (has_value && matched[row] >= 0)
-			rc = load_refuse_row(l, (size_t)row,
-					     "the table holds this key more "
-					     "than once",
-					     err);
-		if (matched[row] != MATCHED_REPEAT)
-			matched[row] = has_value ? duck_i64(r, 1) : value;
-	}
-	duck_result_free(r);
-	return rc;
-}
-
-/* DuckDB's own equality decides which keys are the same. */
-static int load_find_repeats(const struct load *l, size_t n_staged,
-			     struct error *err)
-{
-	struct strbuf sql = STRBUF_INIT;
-	struct duck_result *r = NULL;
-	int64_t distinct = 0;
-	int rc;
-
-	strbuf_addstr(&sql, "SELECT count(*) FROM (SELECT DISTINCT ");
-	duckdb_sql_keys(&sql, l->s);
-	strbuf_addstr(&sql, " FROM " STAGE_KEYS ")");
-	rc = duck_query(l->d->db, &r, sql.data, NULL, 0, err);
-	if (!rc && duck_next(r))
-		distinct = duck_i64(r, 0);
-	duck_result_free(r);
-	if (!rc && distinct != (int64_t)n_staged) {
-		strbuf_reset(&sql);
-		strbuf_addstr(&sql, "SELECT " STAGE_ROW " FROM " STAGE_KEYS
-				    " QUALIFY row_number() OVER (PARTITION "
-				    "BY ");
-		duckdb_sql_keys(&sql, l->s);
-		strbuf_addstr(&sql, " ORDER BY " STAGE_ROW " DESC) > 1");
-		rc = load_note(l, sql.data, false, MATCHED_REPEAT, err);
-	}
-	strbuf_release(&sql);
-	return rc;
-}
-
-/* Which rows of the batch are in the target already, and where. */
-static int load_find_matches(const struct load *l, struct error *err)
-{
-	bool append = l->d->target->mode == LOAD_APPEND;
-	struct strbuf sql = STRBUF_INIT;
-	int rc;
-
-	strbuf_addf(&sql,
-		    "SELECT %s s." STAGE_ROW "%s FROM %s t JOIN " STAGE_KEYS
-		    " s ON ",
-		    append ? "DISTINCT" : "", append ? "" : ", t.rowid",
-		    l->d->into);
-	duckdb_sql_key_join(&sql, l->s);
-	rc = load_note(l, sql.data, !append, 0, err);
-	strbuf_release(&sql);
-	return rc;
-}
-
-/* Rows of the batch that are new (or not), as a list in d->rows. */
-static size_t load_list(const struct load *l, bool is_new)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < l->b->n_rows; i++) {
-		int64_t m = l->d->matched[i];
-
-		if (is_new ? m == MATCHED_NONE : m >= 0)
-			l->d->rows[n++] = (uint32_t)i;
-	}
-	return n;
-}
-
-/* Only rows whose keys may be in the target, or twice in the batch, are looked
- * up: in a table that is just being filled, hardly any. */
-static int load_look_up(struct load *l, struct error *err)
-{
-	struct duckdb_destination *d = l->d;
-	size_t n = l->b->n_rows, n_maybe;
-	bool known = duckdb_known_batch(&d->known, l->b, d->rows, &n_maybe);
-	int rc;
-
-	if (known && !n_maybe)
-		return failpoint("stage_created", err);
-	if (!known)
-		n_maybe = n;
-	rc = load_stage_keys(l, known ? d->rows : NULL, n_maybe, err);
-	if (!rc)
-		rc = load_find_repeats(l, n_maybe, err);
-	return rc ? rc : load_find_matches(l, err);
-}
-
-static int load_classify(struct load *l, struct error *err)
-{
-	struct duckdb_destination *d = l->d;
-	size_t n = l->b->n_rows;
-	int rc;
-
-	d->matched =
-		xgrow(d->matched, &d->matched_capacity, n, sizeof(*d->matched));
-	d->rows = xgrow(d->rows, &d->rows_capacity, n, sizeof(*d->rows));
-	for (size_t i = 0; i < n; i++)
-		d->matched[i] = MATCHED_NONE;
-	rc = load_look_up(l, err);
-	l->n_matched = load_list(l, false);
-	for (size_t i = 0; i < n; i++)
-		l->n_repeats += d->matched[i] == MATCHED_REPEAT;
-	return rc;
 }
 
 /* Rows that the target does not have go straight into it. */
@@ -267,7 +45,7 @@ static int load_append_new(struct load *l, struct error *err)
 		.d = d,
 		.batch = l->b,
 		.rows = d->rows,
-		.n_rows = load_list(l, true),
+		.n_rows = duckdb_match_list(l, true),
 		.batch_id = l->next->batch_id ? l->next->batch_id : "",
 		.seq = d->seen.rows_total,
 		.loaded_at = clock_now_us(),
@@ -303,16 +81,17 @@ static int load_stage_matched(const struct load *l, struct error *err)
 			    " AS SELECT 0::BIGINT AS " STAGE_MATCHED ", ");
 	duckdb_sql_columns(&sql, l->s, NULL);
 	strbuf_addf(&sql, " FROM %s LIMIT 0", l->d->into);
-	rc = load_exec(l, &sql, NULL, err);
+	rc = duckdb_load_exec(l, &sql, NULL, err);
 	if (!rc)
-		rc = load_stage(l, STAGE_ROWS, first, NULL, l->s->n_columns,
-				l->d->rows, load_list(l, false), err);
+		rc = duckdb_load_stage(l, STAGE_ROWS, first, NULL,
+				       l->s->n_columns, l->d->rows,
+				       duckdb_match_list(l, false), err);
 	return rc;
 }
 
 static void load_newer(const struct load *l, struct strbuf *sql)
 {
-	if (l->s->mark >= 0)
+	if (l->s->mark >= 0 && !l->d->target->overwrite)
 		duckdb_sql_newer(sql, l->s, l->next->delivered,
 				 l->d->types[l->s->mark].text);
 }
@@ -342,7 +121,7 @@ static int load_update(const struct load *l, int64_t *changed,
 			    " s WHERE t.rowid = s." STAGE_MATCHED " AND ");
 	duckdb_sql_different(&sql, l->s);
 	load_newer(l, &sql);
-	return load_exec(l, &sql, changed, err);
+	return duckdb_load_exec(l, &sql, changed, err);
 }
 
 static int load_find_changed(const struct load *l, int64_t *changed,
@@ -363,7 +142,7 @@ static int load_find_changed(const struct load *l, int64_t *changed,
 		    l->d->into);
 	duckdb_sql_different(&sql, l->s);
 	load_newer(l, &sql);
-	return load_exec(l, &sql, changed, err);
+	return duckdb_load_exec(l, &sql, changed, err);
 }
 
 /* DuckDB rewrites every block that an UPDATE touches at the next checkpoint;
@@ -380,7 +159,7 @@ static int load_delete_insert(const struct load *l, int64_t *changed,
 	strbuf_addf(&sql,
 		    "DELETE FROM %s WHERE rowid IN (FROM " STAGE_CHANGED ")",
 		    l->d->into);
-	rc = load_exec(l, &sql, &deleted, err);
+	rc = duckdb_load_exec(l, &sql, &deleted, err);
 	if (!rc)
 		rc = failpoint("after_delete", err);
 	if (rc)
@@ -391,7 +170,7 @@ static int load_delete_insert(const struct load *l, int64_t *changed,
 	duckdb_sql_columns(&sql, l->s, NULL);
 	strbuf_addstr(&sql, " FROM " STAGE_ROWS " WHERE " STAGE_MATCHED
 			    " IN (FROM " STAGE_CHANGED ")");
-	rc = load_exec(l, &sql, &inserted, err);
+	rc = duckdb_load_exec(l, &sql, &inserted, err);
 	if (!rc && (deleted != *changed || inserted != *changed))
 		rc = error_set(err, ERROR_BUG,
 			       "table %s: %" PRId64 " rows changed, %" PRId64
@@ -424,7 +203,7 @@ static int load_append_changed(struct load *l, struct error *err)
 	for (size_t i = 0; i < l->b->n_rows; i++)
 		if (l->d->matched[i] == MATCHED_NONE)
 			l->d->matched[i] = MATCHED_REPEAT;
-	rc = load_note(l, sql.data, false, MATCHED_NONE, err);
+	rc = duckdb_match_note(l, sql.data, false, MATCHED_NONE, err);
 	strbuf_release(&sql);
 	return rc ? rc : load_append_new(l, err);
 }
@@ -454,7 +233,7 @@ static int load_rows(struct load *l, struct error *err)
 	int rc = load_refuse_nulls(l, err);
 
 	if (!rc)
-		rc = load_classify(l, err);
+		rc = duckdb_match_classify(l, err);
 	if (!rc)
 		rc = load_append_new(l, err);
 	if (!rc)

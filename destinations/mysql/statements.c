@@ -144,7 +144,7 @@ static void statement_not_older(struct strbuf *sb, const struct mydst *d,
 	const struct schema *s = d->target->schema;
 	const struct column *mark;
 
-	if (s->mark < 0)
+	if (s->mark < 0 || d->target->overwrite)
 		return;
 	mark = &s->columns[s->mark];
 	strbuf_addch(sb, '(');

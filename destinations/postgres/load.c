@@ -178,7 +178,7 @@ static int load_check_left_out(struct postgres_destination *d,
 static int load_merge(struct postgres_destination *d, const char *delivered,
 		      struct load_counts *out, struct error *err)
 {
-	int n_params = d->target->schema->mark < 0 ? 0 : 1;
+	int n_params = postgres_statement_has_version(d->target) ? 1 : 0;
 	bool replace = load_may_replace(d);
 	int64_t n = (int64_t)d->order.n, changed = 0, inserted = 0;
 	const char *sql = replace ? d->sql_delete : d->sql_update;

@@ -155,6 +155,8 @@ int postgres_set_watermark(struct destination *base,
 void postgres_statements_make(struct postgres_destination *d,
 			      const struct plan *plan);
 void postgres_statements_release(struct postgres_destination *d);
+/* A stored row's mark counts; then `delivered` is a parameter. */
+bool postgres_statement_has_version(const struct target *target);
 /* CREATE OR REPLACE VIEW of the newest row of each key. */
 void postgres_statement_view(struct strbuf *sb, const struct place *place,
 			     const struct target *target,

@@ -107,6 +107,11 @@ static void statement_changed(struct strbuf *sb,
 	strbuf_addstr(sb, first ? "false)" : ")");
 }
 
+bool postgres_statement_has_version(const struct target *target)
+{
+	return target->schema->mark >= 0 && !target->overwrite;
+}
+
 /* A mark kept as text is compared as what it is at the source. */
 static const char *statement_mark_cast(const struct postgres_destination *d,
 				       const struct plan *plan)
@@ -155,7 +160,7 @@ static void statement_not_older(struct strbuf *sb,
 {
 	char *old, *new, *delivered;
 
-	if (d->target->schema->mark < 0)
+	if (!postgres_statement_has_version(d->target))
 		return;
 	old = statement_mark(d, plan, "t");
 	new = statement_mark(d, plan, "s");
@@ -271,7 +276,7 @@ static char *statement_left_out(const struct postgres_destination *d,
 		    " s WHERE NOT EXISTS (SELECT FROM %s t\nWHERE ",
 		    d->rows);
 	statement_key(&sb, d, "t");
-	if (d->target->schema->mark >= 0) {
+	if (postgres_statement_has_version(d->target)) {
 		old = statement_mark(d, plan, "t");
 		new = statement_mark(d, plan, "s");
 		strbuf_addf(&sb, "\n  AND (%s < %s) IS NOT TRUE", old, new);

@@ -267,13 +267,14 @@ static bool statement_note_newer(void *ctx, const char *a, size_t n_a,
 	return version_is_current(d->version, a, n_a, b, n_b);
 }
 
-static enum version_order statement_version(const struct schema *schema,
+static enum version_order statement_version(const struct target *target,
 					    const struct catalog_table *there)
 {
+	const struct schema *schema = target->schema;
 	const struct column *mark;
 	const struct catalog_column *c;
 
-	if (schema->mark < 0)
+	if (schema->mark < 0 || target->overwrite)
 		return VERSION_NONE;
 	mark = &schema->columns[schema->mark];
 	c = catalog_find(there, mark->name);
@@ -368,7 +369,7 @@ int statements_make(struct sqlite_target *d, const char *table,
 	int rc;
 
 	statements_release(d);
-	s.version = d->version = statement_version(s.schema, there);
+	s.version = d->version = statement_version(d->target, there);
 	rc = sqlite_add_predicate(d->db, NEWER, statement_note_newer, d, err);
 	if (!rc && (in_halves || statement_may_replace(d->target, there)))
 		rc = statement_halves(d, &s, table, err);

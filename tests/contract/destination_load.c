@@ -134,6 +134,31 @@ static void test_delete_insert_older(void **state)
 	load_older(load_world(state, LOAD_DELETE_INSERT));
 }
 
+/* A repair: what a hand has made newer is replaced all the same, and a table
+ * that a hand has emptied is filled. */
+static void load_overwrite(struct world *w)
+{
+	world_sync(w, "1|new|1|" DAY("05") "\n2|b|1|" DAY("01"), "{}");
+	w->target.overwrite = true;
+	world_sync(w, "1|old|1|" DAY("04") "\n2|b|1|" DAY("01"), "{}");
+	world_expect_counts(w, 0, 1, 1);
+	assert_string_equal(world_query(w, ALL), "1|old\n2|b");
+	world_exec(w, "DELETE FROM orders;");
+	world_sync(w, "2|b|1|" DAY("01"), "{}");
+	world_expect_counts(w, 1, 0, 0);
+	assert_string_equal(world_query(w, ALL), "2|b");
+}
+
+static void test_upsert_overwrite(void **state)
+{
+	load_overwrite(load_world(state, LOAD_UPSERT));
+}
+
+static void test_delete_insert_overwrite(void **state)
+{
+	load_overwrite(load_world(state, LOAD_DELETE_INSERT));
+}
+
 /* Rows are appended in the order they are read, by one writer at a time: what
  * is read later is newer, whatever its mark. A transaction that commits late
  * brings the newest row with an older mark, and the view has to show it. */
@@ -506,6 +531,8 @@ const struct CMUnitTest suite_load[] = {
 	SUITE_TEST(test_append_same_version),
 	SUITE_TEST(test_upsert_older),
 	SUITE_TEST(test_delete_insert_older),
+	SUITE_TEST(test_upsert_overwrite),
+	SUITE_TEST(test_delete_insert_overwrite),
 	SUITE_TEST(test_append_older),
 	SUITE_TEST(test_upsert_delivered),
 	SUITE_TEST(test_delete_insert_delivered),

@@ -9,44 +9,14 @@ import threading
 import pytest
 
 import workload
-from bench import (EXIT_CONFIG, EXIT_DIFFERENT, EXIT_OK, EXIT_SCHEMA,
-                   items_settings, sync_items)
+from bench import (EXIT_CONFIG, EXIT_DIFFERENT, EXIT_SCHEMA, items_settings,
+                   sync_items)
+from looks import get_value, literal, named, set_value, verify
 from oracle import ITEMS
 
 ENGINES = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
 MIB = 1024
 ROWS = 400
-
-
-def verify(tidemark, *args, expect=EXIT_OK):
-    done = tidemark("verify", "--json", *args).expect(expect)
-    return {each["pipeline"]: each for each in done.json()["pipelines"]}
-
-
-def named(result):
-    """{kind: ids} of the examples."""
-    found = {}
-    for example in result["examples"]:
-        found.setdefault(example["kind"], set()).add(example["key"]["id"])
-    return found
-
-
-def literal(value):
-    if value is None:
-        return "NULL"
-    if isinstance(value, float):
-        return f"{value!r}e0"
-    return "'" + str(value).replace("'", "''") + "'"
-
-
-def set_value(end, key, column, value, table="items"):
-    end.execute(f"UPDATE {table} SET {column} = {literal(value)} "
-                f"WHERE id = {key}")
-
-
-def get_value(end, key, column, kind, table="items"):
-    row = end.rows(f"{end.schema}.{table}", {"id": "int", column: kind})
-    return dict(row)[key]
 
 
 def later_by_one(end, key):
@@ -302,7 +272,7 @@ def test_what_cannot_be_verified(tidemark, source, make_destination):
     destination.execute("ALTER TABLE items DROP payload")
     done = tidemark("verify").expect(EXIT_SCHEMA)
     assert 'no column "payload"' in done.err
-    for flag in ("--repair", "--deletes", "--sample", "--since"):
+    for flag in ("--deletes", "--sample", "--since"):
         done = tidemark("verify", flag).expect(EXIT_CONFIG)
         assert "not supported yet" in done.err
     tidemark("verify", "itmes").expect(EXIT_CONFIG)

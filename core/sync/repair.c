@@ -1,0 +1,125 @@
+#include "core/sync/repair.h"
+
+#include <inttypes.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/stop.h"
+
+struct repair {
+	const struct pipeline_settings *p;
+	const struct repair_terms *terms;
+	struct verify_result *out;
+	struct verify_work work;
+	int64_t begun_us;
+};
+
+/* What was done stays on record, whatever the next look finds. */
+static int repair_look(struct repair *r, bool brief, struct error *err)
+{
+	const struct verify_terms terms = { .values = r->terms->values,
+					    .work = &r->work,
+					    .brief = brief };
+	int64_t repaired = r->out->repaired, deleted = r->out->deleted;
+	int rc;
+
+	verify_result_release(r->out);
+	rc = verify_pipeline(r->p, &terms, r->out, err);
+	r->out->repaired = repaired;
+	r->out->deleted = deleted;
+	r->out->elapsed_us = clock_monotonic_us() - r->begun_us;
+	return rc;
+}
+
+/* The first failure of the run goes before what the look has said. */
+static int repair_act(struct repair *r, struct error *err)
+{
+	const struct run_options options = { .work = &r->work,
+					     .lease = r->terms->lease };
+	struct run_result result;
+	int rc;
+
+	error_clear(err);
+	rc = pipeline_run(r->p, r->terms->store, &options, &result, err);
+	r->out->repaired += result.rows_inserted + result.rows_updated;
+	r->out->deleted += result.rows_deleted;
+	run_result_release(&result);
+	log_set_pipeline(r->p->name);
+	if (!rc)
+		return 0;
+	error_prefix(err, "the repair");
+	r->out->error = *err;
+	return rc;
+}
+
+/* A hand, or a transform, that changes rows faster than they are mended would
+ * keep it busy for ever: no look without progress is followed by another. */
+static int repair_loop(struct repair *r, struct error *err)
+{
+	int rc = -ERROR_DIFFERENT;
+
+	while (rc == -ERROR_DIFFERENT && !verify_work_is_empty(&r->work)) {
+		int64_t before = r->out->repaired + r->out->deleted;
+		bool brief = r->work.more;
+
+		rc = repair_act(r, err);
+		if (rc)
+			return rc;
+		brief = brief && r->out->repaired + r->out->deleted > before;
+		rc = repair_look(r, brief, err);
+		if (r->out->repaired + r->out->deleted == before)
+			break;
+	}
+	return rc;
+}
+
+static int repair_check(const struct repair *r, struct error *err)
+{
+	if (r->p->mode != LOAD_REPLACE)
+		return 0;
+	verify_result_init(r->out, r->p);
+	error_set(err, ERROR_CONFIG,
+		  "pipeline %s is in mode replace, which loads all of the "
+		  "table every time: tidemark run %s mends it",
+		  r->p->name, r->p->name);
+	r->out->error = *err;
+	return -ERROR_CONFIG;
+}
+
+/* What the first look has found to be done, unless the answer is no. */
+static int repair_found(struct repair *r, struct error *err)
+{
+	const struct repair_terms *terms = r->terms;
+
+	if (verify_work_is_empty(&r->work))
+		return -ERROR_DIFFERENT;
+	if (!terms->ask || terms->ask(terms->ctx, r->out))
+		return repair_loop(r, err);
+	if (!stop_requested())
+		return -ERROR_DIFFERENT;
+	error_clear(err);
+	error_set(err, ERROR_STOPPED, "stopped by a signal: nothing is done");
+	r->out->error = *err;
+	return -ERROR_STOPPED;
+}
+
+int repair_pipeline(const struct pipeline_settings *p,
+		    const struct repair_terms *terms, struct verify_result *out,
+		    struct error *err)
+{
+	struct repair r = { .p = p,
+			    .terms = terms,
+			    .out = out,
+			    .work = { .wants_load = terms->load },
+			    .begun_us = clock_monotonic_us() };
+	int rc = repair_check(&r, err);
+
+	if (rc)
+		return rc;
+	verify_result_init(out, p);
+	rc = repair_look(&r, false, err);
+	if (rc == -ERROR_DIFFERENT)
+		rc = repair_found(&r, err);
+	verify_work_release(&r.work);
+	return rc;
+}

@@ -1,0 +1,33 @@
+/*
+ * `verify` that mends what it finds: one look, the work it found done by a run
+ * of the pipeline under its lease and fence, and another look, until nothing
+ * of it is left. Missing and different keys are read from the source again and
+ * replace what is stored; keys that the source has no longer are removed.
+ *
+ * Called by cli/cmd_verify.c.
+ */
+#ifndef TIDEMARK_CORE_SYNC_REPAIR_H
+#define TIDEMARK_CORE_SYNC_REPAIR_H
+
+#include "core/sync/pipeline.h"
+#include "core/sync/verify.h"
+
+struct repair_terms {
+	bool values; /* as of struct verify_terms */
+	bool load; /* missing and different keys */
+	struct lease_terms lease;
+	struct store *store;
+	/* Told what the first look has found, and asked whether to go on; may
+	 * be NULL: go on. */
+	bool (*ask)(void *ctx, const struct verify_result *found);
+	void *ctx;
+};
+
+/* `out` says what the last look has found, and what was done before it; to be
+ * released in any case. 0: both sides are equal; DIFFERENT: not all of it was
+ * to be mended, or could be; any other code of a look or a run. */
+int repair_pipeline(const struct pipeline_settings *p,
+		    const struct repair_terms *terms, struct verify_result *out,
+		    struct error *err);
+
+#endif
