@@ -161,6 +161,31 @@ struct suspect *suspects_get(struct suspects *s, const struct compare_hash *key)
 	return found;
 }
 
+void suspect_note_texts(struct suspect *x, const struct compare *c,
+			enum compare_side side, const struct batch *b,
+			size_t row)
+{
+	for (size_t finder = 0; finder < COMPARE_SIDES; finder++) {
+		char **texts;
+
+		/* Its own spelling goes before a translated one. */
+		if (x->texts[finder] && finder != side)
+			continue;
+		texts = x->texts[finder];
+		if (!texts)
+			texts = xcalloc(c->n_key, sizeof(*texts));
+		for (size_t i = 0; i < c->n_key; i++) {
+			struct strbuf text = STRBUF_INIT;
+
+			compare_key_text(c, side, b, row, i,
+					 (enum compare_side)finder, &text);
+			free(texts[i]);
+			texts[i] = strbuf_detach(&text);
+		}
+		x->texts[finder] = texts;
+	}
+}
+
 void suspect_count(struct suspect *x, enum compare_side side,
 		   const struct compare_hash *all)
 {

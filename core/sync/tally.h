@@ -65,6 +65,10 @@ struct suspect *suspects_find(struct suspects *s,
 /* The one of that key, added without texts if it is new. Call with the lock. */
 struct suspect *suspects_get(struct suspects *s,
 			     const struct compare_hash *key);
+/* The texts by which either connector finds it, of a row of that side. */
+void suspect_note_texts(struct suspect *x, const struct compare *c,
+			enum compare_side side, const struct batch *b,
+			size_t row);
 void suspect_count(struct suspect *x, enum compare_side side,
 		   const struct compare_hash *all);
 bool suspect_is_equal(const struct suspect *x);

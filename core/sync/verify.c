@@ -93,32 +93,6 @@ static void verify_row_soon(void *ctx, enum compare_side side,
 	tally_prefetch(&v->tally, side, key);
 }
 
-/* Texts by which either connector finds it. */
-static void verify_note_texts(const struct compare *c, struct suspect *x,
-			      enum compare_side side, const struct batch *b,
-			      size_t row)
-{
-	for (size_t finder = 0; finder < COMPARE_SIDES; finder++) {
-		char **texts;
-
-		/* Its own spelling goes before a translated one. */
-		if (x->texts[finder] && finder != side)
-			continue;
-		texts = x->texts[finder];
-		if (!texts)
-			texts = xcalloc(c->n_key, sizeof(*texts));
-		for (size_t i = 0; i < c->n_key; i++) {
-			struct strbuf text = STRBUF_INIT;
-
-			compare_key_text(c, side, b, row, i,
-					 (enum compare_side)finder, &text);
-			free(texts[i]);
-			texts[i] = strbuf_detach(&text);
-		}
-		x->texts[finder] = texts;
-	}
-}
-
 static void verify_row_collect(void *ctx, enum compare_side side,
 			       const struct batch *b, size_t row,
 			       const struct compare_hash *key,
@@ -132,10 +106,11 @@ static void verify_row_collect(void *ctx, enum compare_side side,
 	pthread_mutex_lock(&v->suspects.lock);
 	x = suspects_get(&v->suspects, key);
 	if (!x->rows[side].rows)
-		verify_note_texts(b->schema == &v->sides[side].schema
-					  ? &v->compare
-					  : &v->keys_compare,
-				  x, side, b, row);
+		suspect_note_texts(x,
+				   b->schema == &v->sides[side].schema
+					   ? &v->compare
+					   : &v->keys_compare,
+				   side, b, row);
 	suspect_count(x, side, all);
 	pthread_mutex_unlock(&v->suspects.lock);
 }
