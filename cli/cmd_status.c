@@ -23,22 +23,36 @@ static char *status_lag_text(int64_t lag_us)
 	return strbuf_detach(&sb);
 }
 
+static char *status_paused_text(const struct status_result *r)
+{
+	const char *by, *since, *reason;
+
+	if (!r->paused || json_unpack(r->paused, "{s:s, s:s, s:s}", "by", &by,
+				      "since", &since, "reason", &reason))
+		return xstrdup("");
+	return xstrfmt("held by pace.%s since %s (%s); ", by, since, reason);
+}
+
 static char *status_last_text(const struct status_result *r)
 {
 	char when[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE] = "";
 	const struct attempt *a = &r->last;
 	bool open = breaker_is_open(&r->breaker, clock_now_us());
+	char *paused, *text;
 
 	if (!r->has_last)
 		return xstrdup(r->runs_known ? "never" : "-");
 	clock_format_utc(a->ended_at ? a->ended_at : a->started_at, when);
 	if (open)
 		clock_format_utc(r->breaker.open_until, until);
-	return xstrfmt("%s%s%s%s at %s, %" PRId64 " rows%s%s",
+	paused = status_paused_text(r);
+	text = xstrfmt("%s%s%s%s%s at %s, %" PRId64 " rows%s%s", paused,
 		       open ? "breaker open until " : "", until,
 		       open ? "; " : "", *a->outcome ? a->outcome : "running",
 		       when, a->rows_read, a->error_message ? ": " : "",
 		       a->error_message ? a->error_message : "");
+	free(paused);
+	return text;
 }
 
 static char *status_lease_text(const struct status_result *r)

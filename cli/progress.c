@@ -56,6 +56,21 @@ static void progress_add_holder(struct strbuf *sb, const json_t *held_by)
 	}
 }
 
+static void progress_add_pause(struct strbuf *sb, const json_t *paused)
+{
+	static const char *const names[] = { "by", "since", "reason" };
+	static const char *const before[] = { ", held by pace.", " since ",
+					      ": " };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *text =
+			json_string_value(json_object_get(paused, names[i]));
+
+		strbuf_addstr(sb, before[i]);
+		progress_add_clean(sb, text ? text : "");
+	}
+}
+
 void progress_render(struct strbuf *sb, const struct progress_view *v)
 {
 	if (*v->pipeline) {
@@ -71,6 +86,8 @@ void progress_render(struct strbuf *sb, const struct progress_view *v)
 			    (double)v->last_batch_us / 1e3);
 	if (v->share >= 0)
 		strbuf_addf(sb, ", %.0f%%", v->share * 100);
+	if (v->paused)
+		progress_add_pause(sb, v->paused);
 	if (v->held_by && !json_is_null(v->held_by))
 		progress_add_holder(sb, v->held_by);
 }
@@ -197,6 +214,7 @@ static void progress_show(const struct run_result *r)
 		.last_batch_us = r->last_batch_us,
 		.share = r->progress,
 		.held_by = r->held_by,
+		.paused = r->paused,
 	};
 
 	strbuf_reset(&progress.line);

@@ -24,6 +24,7 @@ struct progress_view {
 	int64_t last_batch_us; /* 0: no batch yet */
 	double share; /* 0..1, or -1 if it cannot be known */
 	const json_t *held_by; /* or NULL */
+	const json_t *paused; /* or NULL */
 };
 
 /* Append the line without newline or control characters. */

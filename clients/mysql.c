@@ -161,6 +161,9 @@ int mydb_plain(struct mydb *db, const char *sql, struct mydb_result **out,
 		return mydb_fail(db, err);
 	if (out)
 		*out = mydb_result_new(res ? mysql_num_fields(res) : 0);
+	for (unsigned i = 0; out && res && i < mysql_num_fields(res); i++)
+		mydb_result_name(*out, i,
+				 mysql_fetch_field_direct(res, i)->name);
 	while (out && res && (row = mysql_fetch_row(res)) != NULL) {
 		unsigned long *lengths = mysql_fetch_lengths(res);
 		for (unsigned i = 0; i < mysql_num_fields(res); i++)

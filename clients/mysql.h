@@ -55,6 +55,8 @@ int mydb_query(struct mydb *db, struct mydb_result **out, const char *sql,
 void mydb_result_free(struct mydb_result *r); /* NULL is fine */
 size_t mydb_rows(const struct mydb_result *r);
 size_t mydb_columns(const struct mydb_result *r);
+/* Of a column; "" if the statement had parameters. */
+const char *mydb_name(const struct mydb_result *r, size_t column);
 const char *mydb_value(const struct mydb_result *r, size_t row,
 		       size_t column); /* NULL: NULL */
 

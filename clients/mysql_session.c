@@ -172,7 +172,14 @@ struct mydb_result *mydb_result_new(size_t n_columns)
 	struct mydb_result *r = xcalloc(1, sizeof(*r));
 
 	r->n_columns = n_columns;
+	r->names = xcalloc(n_columns + 1, sizeof(*r->names));
 	return r;
+}
+
+void mydb_result_name(struct mydb_result *r, size_t column, const char *name)
+{
+	free(r->names[column]);
+	r->names[column] = xstrdup(name);
 }
 
 void mydb_result_add(struct mydb_result *r, const char *text, size_t n)
@@ -189,6 +196,9 @@ void mydb_result_free(struct mydb_result *r)
 		return;
 	for (size_t i = 0; i < r->n_values; i++)
 		free(r->values[i]);
+	for (size_t i = 0; i < r->n_columns; i++)
+		free(r->names[i]);
+	free(r->names);
 	free(r->values);
 	free(r);
 }
@@ -201,6 +211,11 @@ size_t mydb_rows(const struct mydb_result *r)
 size_t mydb_columns(const struct mydb_result *r)
 {
 	return r->n_columns;
+}
+
+const char *mydb_name(const struct mydb_result *r, size_t column)
+{
+	return r->names[column] ? r->names[column] : "";
 }
 
 const char *mydb_value(const struct mydb_result *r, size_t row, size_t column)

@@ -69,10 +69,12 @@ enum mydb_form mydb_form_of(const struct mydb *db, size_t column);
 struct mydb_result {
 	size_t n_columns, n_values;
 	char **values; /* row by row; owned */
+	char **names; /* of the columns, each NULL if not kept; owned */
 	size_t capacity;
 };
 
 struct mydb_result *mydb_result_new(size_t n_columns);
+void mydb_result_name(struct mydb_result *r, size_t column, const char *name);
 /* Append the next value, row by row; NULL is NULL. */
 void mydb_result_add(struct mydb_result *r, const char *text, size_t n);
 

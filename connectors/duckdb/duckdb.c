@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/embedded.h"
 #include "connectors/duckdb/source.h"
 #include "core/base/alloc.h"
 
@@ -192,6 +193,8 @@ const struct connector_ops duckdb_connector = {
 	.settle = dksrc_settle,
 	.scan = duckdb_scan,
 	.next = duckdb_next,
+	.pause = embedded_pause,
+	.pressure = embedded_pressure,
 	.interrupt = duckdb_interrupt,
 	.close = duckdb_source_close,
 };

@@ -139,6 +139,8 @@ const struct connector_ops mysql_connector = {
 	.settle = mysrc_settle,
 	.scan = paged_scan,
 	.next = mysql_next,
+	.pause = mysrc_pause,
+	.pressure = mysrc_pressure,
 	.interrupt = mysql_interrupt,
 	.close = mysql_close_source,
 };

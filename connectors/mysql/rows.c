@@ -126,6 +126,18 @@ static int rows_end_snapshot(struct mysrc *c, struct error *err)
 	return mydb_exec(c->db, MYSRC_TAG " COMMIT", err);
 }
 
+int mysrc_pause(struct connector *base, struct error *err)
+{
+	struct mysrc *c = (struct mysrc *)base;
+	struct paged_pass *p = &c->paged.pass;
+
+	if (!p->streaming || p->scan->keys || !p->scan->mark)
+		return 0;
+	p->streaming = false;
+	mysrc_page_close(&c->paged);
+	return rows_end_snapshot(c, err);
+}
+
 int mysrc_page_read(struct paged_source *base, struct batch *b,
 		    struct error *err)
 {

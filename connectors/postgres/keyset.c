@@ -86,8 +86,10 @@ static int keyset_open_page(struct postgres *c, const struct batch *b,
 	const struct leaf *leaf = keyset_leaf(c);
 	struct query q;
 	char *limit;
-	int rc;
+	int rc = pause_check_ties(c, first, err);
 
+	if (rc)
+		return rc;
 	query_init(&q, QUERY_STREAM);
 	query_select(&q, &c->layout, leaf && leaf->direct ? leaf->sql : NULL,
 		     "");

@@ -200,6 +200,8 @@ const struct connector_ops postgres_connector = {
 	.settle = postgres_settle,
 	.scan = postgres_scan,
 	.next = postgres_next,
+	.pause = postgres_pause,
+	.pressure = postgres_pressure,
 	.interrupt = postgres_interrupt,
 	.close = postgres_close,
 };

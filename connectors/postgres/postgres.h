@@ -27,6 +27,7 @@ struct keyset {
 	size_t limit; /* of the page under way */
 	size_t read; /* its rows so far */
 	bool streaming;
+	bool cut; /* the page was left among rows that may tie */
 	struct leaves leaves; /* of a table that has several */
 	json_t *known; /* those that are read up to the mark, or NULL: all */
 	size_t leaf; /* the first that is not; leaves.n: none */
@@ -113,6 +114,16 @@ void keyset_release(struct keyset *k);
 int blocks_begin(struct postgres *c, struct error *err);
 int blocks_next(struct postgres *c, struct batch *out, struct error *err);
 void blocks_release(struct blocks *b);
+
+/* pause.c */
+int postgres_pause(struct connector *base, struct error *err);
+/* Before a page that follows one that was cut off: no row with the position of
+ * the last one was left behind. */
+int pause_check_ties(struct postgres *c, size_t first, struct error *err);
+
+/* pressure.c */
+int postgres_pressure(struct connector *base, unsigned what,
+		      struct pressure *out, struct error *err);
 
 /* lookup.c */
 int lookup_next(struct postgres *c, struct batch *out, struct error *err);

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/embedded.h"
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
 
@@ -136,6 +137,8 @@ const struct connector_ops sqlite_connector = {
 	.settle = sqsrc_settle,
 	.scan = paged_scan,
 	.next = paged_next,
+	.pause = embedded_pause,
+	.pressure = embedded_pressure,
 	.interrupt = sqlite_interrupt,
 	.close = sqlite_source_close,
 };

@@ -32,6 +32,12 @@ void settled_release(struct settled *s)
 	settled_init(s);
 }
 
+void pressure_release(struct pressure *p)
+{
+	free(p->replica);
+	memset(p, 0, sizeof(*p));
+}
+
 void table_list_release(struct table_list *list)
 {
 	if (!list)

@@ -97,6 +97,15 @@ struct scan {
 	const struct strlist *keys;
 };
 
+/* What to ask a server before more is read from it. */
+enum pressure_kind { PRESSURE_ACTIVE = 1, PRESSURE_LAG = 2 };
+struct pressure {
+	int64_t active; /* sessions that run something, but for our own */
+	int64_t lag_us; /* of the replica that is furthest behind */
+	char *replica; /* which that is, or NULL */
+};
+void pressure_release(struct pressure *p);
+
 /* One table of the source, for init. */
 struct table_info {
 	char *name; /* quoted where needed: as the config takes it */
@@ -158,6 +167,15 @@ struct connector_ops {
 	 * pass, and watermark is then the pass's final mark (it may be newer
 	 * than the last batch's, e.g. xmin ceiling, sequence pending). */
 	int (*next)(struct connector *c, struct batch *out, struct error *err);
+	/* Between two batches: leave neither a statement nor a snapshot open
+	 * at a server that others use; next() goes on behind the last batch.
+	 * In a pass by keys or over the whole table it does nothing. */
+	int (*pause)(struct connector *c, struct error *err);
+	/* Of `what` (enum pressure_kind); the rest of `out` is left as it is.
+	 * Who cannot know it, for want of rights or of a replica that answers,
+	 * has an error; CONFIG who never will. Not in the middle of a pass. */
+	int (*pressure)(struct connector *c, unsigned what,
+			struct pressure *out, struct error *err);
 	/* Make a call that is under way in another thread fail soon. */
 	void (*interrupt)(struct connector *c);
 	void (*close)(struct connector *c); /* NULL is fine */

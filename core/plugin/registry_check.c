@@ -30,7 +30,8 @@ static const struct registry_slot connector_slots[] = {
 	SLOT(connector_ops, describe), SLOT(connector_ops, inspect),
 	SLOT(connector_ops, suggest),  SLOT(connector_ops, identity),
 	SLOT(connector_ops, settle),   SLOT(connector_ops, scan),
-	SLOT(connector_ops, next),     SLOT(connector_ops, interrupt),
+	SLOT(connector_ops, next),     SLOT(connector_ops, pause),
+	SLOT(connector_ops, pressure), SLOT(connector_ops, interrupt),
 	SLOT(connector_ops, close),
 };
 SLOTS_COMPLETE(connector_ops, open, connector_slots);

@@ -25,6 +25,7 @@ void attempt_release(struct attempt *a)
 	free(a->guarantee_reason);
 	free(a->error_code);
 	free(a->error_message);
+	free(a->paused);
 	attempt_init(a);
 }
 

@@ -85,6 +85,7 @@ struct attempt {
 	char *guarantee; /* exact, lag, none; "" unknown */
 	char *guarantee_reason;
 	char *error_code, *error_message; /* NULL unless FAILED */
+	char *paused; /* what holds it, JSON text, or NULL */
 };
 struct attempt_list {
 	struct attempt *items;

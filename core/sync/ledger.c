@@ -129,6 +129,7 @@ static void ledger_attempt(struct attempt *a, const struct run_result *r,
 	a->watermark_after = r->aside ? NULL : r->watermark_after;
 	a->guarantee = (char *)guarantee_name(r->guarantee);
 	a->guarantee_reason = r->guarantee_reason;
+	a->paused = r->paused_text;
 	ledger_counts(a, r);
 }
 
@@ -152,6 +153,18 @@ int ledger_begin(struct store *store, const struct run_result *r,
 	ledger_attempt(&a, r, host, sizeof(host));
 	rc = store->ops->save_attempt(store, &a, err);
 	return rc ? rc : failpoint("run_recorded", err);
+}
+
+int ledger_refresh(struct store *store, const struct run_result *r,
+		   struct error *err)
+{
+	struct attempt a;
+	char host[256];
+
+	if (!store)
+		return 0;
+	ledger_attempt(&a, r, host, sizeof(host));
+	return store->ops->save_attempt(store, &a, err);
 }
 
 int ledger_batch(struct store *store, const struct run_result *r,
@@ -205,6 +218,7 @@ int ledger_end(struct store *store, struct run_result *r, struct error *err)
 	a.state = (char *)(failed ? "FAILED" : "SUCCEEDED");
 	a.outcome = (char *)outcome_name(r->outcome);
 	a.ended_at = clock_now_us();
+	a.paused = NULL;
 	if (failed) {
 		a.error_code = (char *)error_code_name(r->error.code);
 		a.error_message = (char *)r->error.message;

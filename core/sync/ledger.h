@@ -33,6 +33,9 @@ int ledger_close_others(struct store *store, const struct run_result *r,
 /* Record that the attempt is RUNNING. */
 int ledger_begin(struct store *store, const struct run_result *r,
 		 struct error *err);
+/* Record what has become of it by now. */
+int ledger_refresh(struct store *store, const struct run_result *r,
+		   struct error *err);
 /* Record the batch; `mark` is mirrored, unless it is NULL. */
 int ledger_batch(struct store *store, const struct run_result *r,
 		 const struct batch_record *b, const char *mark,

@@ -63,6 +63,10 @@ struct run_result {
 	enum guarantee guarantee;
 	char *guarantee_reason;
 	json_t *held_by;
+	/* What of `pace` holds it just now: {"by","reason","since"} or NULL,
+	 * and the same as text. */
+	json_t *paused;
+	char *paused_text;
 	double progress; /* 0..1 or -1 */
 	int64_t last_batch_us; /* latency of the last load */
 	int64_t started_us; /* wall clock */
@@ -75,6 +79,8 @@ void run_result_release(struct run_result *r);
 /* Rows that the pass's last batch says are held back: told in the log and in
  * the reason of the guarantee. */
 void run_result_hold(struct run_result *r, const struct batch *last);
+/* Takes a reference of its own; NULL: nothing holds it. */
+void run_result_pause(struct run_result *r, json_t *paused);
 /* A batch that was loaded, but for its dead letters. */
 void run_result_count(struct run_result *r, const struct batch *b,
 		      const struct load_counts *counts, int64_t dead);

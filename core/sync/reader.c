@@ -44,23 +44,63 @@ static void reader_look(struct reader *r, struct read_batch *slot)
 			       &slot->refused);
 }
 
+static int reader_idle(void *ctx, struct error *err)
+{
+	struct reader *r = ctx;
+
+	return r->source->ops->pause(r->source, err);
+}
+
+static bool reader_is_over(void *ctx)
+{
+	struct reader *r = ctx;
+	bool aborted;
+
+	pthread_mutex_lock(&r->lock);
+	aborted = r->aborted;
+	pthread_mutex_unlock(&r->lock);
+	return aborted;
+}
+
+/* Batches of given sizes keep them, and are paid for afterwards. */
+static void reader_bound(const struct reader *r, struct batch *b)
+{
+	b->max_bytes = r->bounds.max_bytes;
+	if (r->filled < r->bounds.n_sizes) {
+		b->max_rows = r->bounds.sizes[r->filled];
+		return;
+	}
+	b->max_rows = r->bounds.max_rows;
+	pace_bound(r->bounds.pace, b);
+}
+
+static int reader_read(struct reader *r, struct read_batch *slot,
+		       struct error *err)
+{
+	const struct pace_waiter waiter = { reader_idle, reader_is_over, r };
+	int rc = pace_wait(r->bounds.pace, &waiter, err);
+	int64_t begun = clock_monotonic_us();
+
+	if (!rc)
+		rc = r->source->ops->next(r->source, &slot->batch, err);
+	slot->read_us = clock_monotonic_us() - begun;
+	if (rc)
+		return rc;
+	pace_count(r->bounds.pace, &slot->batch);
+	reader_look(r, slot);
+	return 0;
+}
+
 /* Fill one slot without the lock; false at the end of the pass. */
 static bool reader_fill(struct reader *r, struct read_batch *slot)
 {
-	int64_t begun = clock_monotonic_us();
 	struct error err = ERROR_INIT;
 	int rc;
 
 	batch_reset(&slot->batch);
-	slot->batch.max_rows = r->filled < r->bounds.n_sizes
-				       ? r->bounds.sizes[r->filled]
-				       : r->bounds.max_rows;
-	slot->batch.max_bytes = r->bounds.max_bytes;
+	reader_bound(r, &slot->batch);
 	pthread_mutex_unlock(&r->lock);
-	rc = r->source->ops->next(r->source, &slot->batch, &err);
-	slot->read_us = clock_monotonic_us() - begun;
-	if (!rc)
-		reader_look(r, slot);
+	rc = reader_read(r, slot, &err);
 	pthread_mutex_lock(&r->lock);
 	if (rc) {
 		r->error = err;

@@ -12,6 +12,7 @@
 
 #include "core/plugin/connector.h"
 #include "core/plugin/destination.h"
+#include "core/sync/pace.h"
 
 #define READER_SLOTS 2
 
@@ -26,6 +27,7 @@ struct reader_bounds {
 	const size_t *sizes; /* in place of max_rows, for the first n_sizes */
 	size_t n_sizes;
 	int64_t max_batches; /* 0: no limit */
+	struct pace *pace; /* asked before each batch; NULL: at once */
 	/* Called in the reader's thread with each batch that has rows, in
 	 * order, while another one is loaded; NULL: not at all. */
 	int (*look)(void *ctx, const struct batch *b, struct error *err);

@@ -25,6 +25,14 @@ void run_result_init(struct run_result *r, const struct pipeline_settings *p)
 	r->progress = -1;
 }
 
+void run_result_pause(struct run_result *r, json_t *paused)
+{
+	json_decref(r->paused);
+	free(r->paused_text);
+	r->paused = json_incref(paused);
+	r->paused_text = paused ? json_dumps(paused, JSON_COMPACT) : NULL;
+}
+
 void run_result_release(struct run_result *r)
 {
 	free(r->run_id);
@@ -33,6 +41,7 @@ void run_result_release(struct run_result *r)
 	free(r->watermark_after);
 	free(r->guarantee_reason);
 	json_decref(r->held_by);
+	run_result_pause(r, NULL);
 	memset(r, 0, sizeof(*r));
 }
 

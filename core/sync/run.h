@@ -7,6 +7,7 @@
 
 #include "core/plugin/connector.h"
 #include "core/sync/letters.h"
+#include "core/sync/pace.h"
 #include "core/sync/reader.h"
 #include "core/sync/stopper.h"
 #include "core/sync/try.h"
@@ -38,6 +39,8 @@ struct run {
 	struct dead_letter_list *over; /* the run's: to be deleted */
 	struct strlist keys; /* of the letters that are replayed */
 	struct window window;
+	struct pace *pace; /* NULL: none */
+	int64_t pace_seen; /* pace_held()'s last change */
 	struct reader reader;
 	size_t rows; /* of the next batch */
 	/* Of the batch at hand: the marks before and behind it. In a replay

@@ -41,6 +41,15 @@ bool bad_row_parse_limit(struct bad_row_settings *out, const char *text);
 /* So many of so many rows are allowed. */
 int64_t bad_row_allowed(const struct bad_row_settings *s, int64_t rows);
 
+/* How gently to read; 0, "" and none are off. */
+struct pace_settings {
+	int64_t rows_per_second, bytes_per_second;
+	int64_t replica_lag_us, max_active;
+	char *pause_file;
+	const struct connection **replicas; /* each owned by settings */
+	size_t n_replicas;
+};
+
 struct pipeline_settings {
 	char *name;
 	int line; /* of the config, 0 for `copy` */
@@ -65,6 +74,7 @@ struct pipeline_settings {
 	int64_t batch_rows, batch_bytes, batch_target_us;
 	struct gate_settings gate;
 	struct bad_row_settings bad_rows;
+	struct pace_settings pace;
 	struct retry_policy retry;
 	struct breaker_policy breaker;
 	int64_t logic_version;

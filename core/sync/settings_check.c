@@ -24,14 +24,8 @@ static struct config_place settings_place(const struct config_node *node,
 	return found ? found->at : node->at;
 }
 
-static int settings_fail(struct option_context *ctx,
-			 const struct config_node *node, const char *path,
-			 const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-
-static int settings_fail(struct option_context *ctx,
-			 const struct config_node *node, const char *path,
-			 const char *fmt, ...)
+int settings_fail(struct option_context *ctx, const struct config_node *node,
+		  const char *path, const char *fmt, ...)
 {
 	size_t length = *path ? option_path_push(ctx, path) : ctx->path.len;
 	struct strbuf text = STRBUF_INIT;
@@ -100,10 +94,9 @@ static int settings_no_connection(struct option_context *ctx,
 	return rc;
 }
 
-static int settings_resolve(struct option_context *ctx,
-			    const struct settings *s,
-			    const struct config_node *node, const char *path,
-			    const char *name, const struct connection **out)
+int settings_resolve(struct option_context *ctx, const struct settings *s,
+		     const struct config_node *node, const char *path,
+		     const char *name, const struct connection **out)
 {
 	for (size_t i = 0; i < s->n_connections; i++)
 		if (!strcmp(s->connections[i]->name, name)) {
@@ -318,6 +311,8 @@ int settings_check_pipeline(struct option_context *ctx,
 	if (!rc)
 		rc = settings_check_gate(ctx, node, &p->gate);
 	settings_default_bad_rows(in);
+	if (!rc)
+		rc = settings_check_pace(ctx, s, node, in);
 	if (!rc && p->retry.backoff_us > p->retry.max_backoff_us)
 		rc = settings_fail(ctx, node, "retry.backoff",
 				   "is longer than retry.max_backoff");

@@ -21,6 +21,7 @@ struct pipeline_input {
 	struct pipeline_settings p;
 	char *source_name, *destination_name;
 	char *lag;
+	struct strlist replicas; /* names of connections */
 	bool bad_rows_said; /* how many are allowed */
 };
 
@@ -43,6 +44,14 @@ extern const struct option gate_options[], on_bad_row_options[], pace_options[],
 	retry_options[];
 extern const struct option_choice on_bad_row_choices[];
 
+/* An error at `path` of a pipeline or connection ("" is itself). */
+int settings_fail(struct option_context *ctx, const struct config_node *node,
+		  const char *path, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* The connection of that name. */
+int settings_resolve(struct option_context *ctx, const struct settings *s,
+		     const struct config_node *node, const char *path,
+		     const char *name, const struct connection **out);
 /* Resolve and judge one parsed pipeline: names of connections, tables, what
  * the strategy takes. `node` is its merged map. */
 int settings_check_pipeline(struct option_context *ctx,
@@ -66,6 +75,10 @@ int settings_parse_bad_rows(struct option_context *ctx,
 			    const struct option *option,
 			    const struct config_node *node, void *base);
 void settings_default_bad_rows(struct pipeline_input *in);
+/* The pace: names of replicas, and ends that have none. */
+int settings_check_pace(struct option_context *ctx, const struct settings *s,
+			const struct config_node *node,
+			struct pipeline_input *in);
 void settings_release_gate(struct gate_settings *gate);
 int settings_check_gate(struct option_context *ctx,
 			const struct config_node *node,

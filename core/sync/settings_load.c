@@ -90,6 +90,7 @@ static void pipeline_input_release(struct pipeline_input *in)
 		free(p->expressions[i].sql);
 	}
 	free(p->expressions);
+	free(p->pace.replicas);
 	settings_release_gate(&p->gate);
 	free(p->name);
 	memset(in, 0, sizeof(*in));

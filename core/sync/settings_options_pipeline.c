@@ -328,9 +328,10 @@ const struct option pipeline_options[] = {
 		 "ends the run in any case." },
 	{ .name = "pace",
 	  .type = OPTION_TABLE,
-	  .flags = OPTION_UNSUPPORTED,
 	  .table = pace_options,
-	  .doc = "How gently to read." },
+	  .doc = "How gently to read. A run that is held keeps its lease and "
+		 "has no transaction open; the log, the progress and `status` "
+		 "say what holds it. `dead-letters replay` is not paced." },
 	{ .name = "retry",
 	  .type = OPTION_TABLE,
 	  .table = retry_options,

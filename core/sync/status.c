@@ -203,6 +203,14 @@ static void status_letters(const struct pipeline_settings *p,
 		status_note(out, "state", &err);
 }
 
+/* Of a run that still has its lease: one that was killed holds nothing. */
+static void status_paused(struct status_result *out)
+{
+	if (out->has_last && out->leased && out->last.paused &&
+	    !strcmp(out->last.state, "RUNNING"))
+		out->paused = json_loads(out->last.paused, 0, NULL);
+}
+
 void status_pipeline(const struct pipeline_settings *p, struct store *store,
 		     struct status_result *out)
 {
@@ -215,6 +223,7 @@ void status_pipeline(const struct pipeline_settings *p, struct store *store,
 	status_mark(p, store, out);
 	caught_up_age = status_runs(p, store, out);
 	status_lease(p, store, out);
+	status_paused(out);
 	status_letters(p, store, out);
 	if (out->watermark)
 		status_lag_of(p, caught_up_age, out);
@@ -223,6 +232,7 @@ void status_pipeline(const struct pipeline_settings *p, struct store *store,
 void status_result_release(struct status_result *r)
 {
 	free(r->watermark);
+	json_decref(r->paused);
 	attempt_release(&r->last);
 	lease_release(&r->lease);
 	breaker_release(&r->breaker);
@@ -266,15 +276,16 @@ json_t *status_result_json(const struct status_result *r)
 	for (size_t i = 0; i < r->notes.n; i++)
 		json_array_append_new(notes, json_string(r->notes.items[i]));
 	return json_pack(
-		"{s:s, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o}", "pipeline",
-		r->pipeline->name, "watermark", json_text_value(r->watermark),
-		"from", r->from, "lag_seconds",
+		"{s:s, s:o, s:s?, s:o, s:o, s:o, s:O, s:o, s:o, s:o}",
+		"pipeline", r->pipeline->name, "watermark",
+		json_text_value(r->watermark), "from", r->from, "lag_seconds",
 		r->lag_us < 0
 			? json_null()
 			: json_real((double)r->lag_us / (double)US_PER_SECOND),
 		"last_run",
 		r->has_last ? status_last_json(&r->last) : json_null(), "lease",
-		r->leased ? lease_json(&r->lease) : json_null(), "breaker",
+		r->leased ? lease_json(&r->lease) : json_null(), "paused",
+		r->paused ? r->paused : json_null(), "breaker",
 		status_breaker_json(&r->breaker), "dead_letters",
 		r->letters < 0 ? json_null()
 			       : json_integer((json_int_t)r->letters),

@@ -15,6 +15,7 @@ struct status_result {
 	const char *from; /* "destination", "state", NULL: not known */
 	int64_t lag_us; /* -1: not known */
 	struct attempt last;
+	json_t *paused; /* what holds the run that is under way, or NULL */
 	bool runs_known, has_last;
 	struct lease lease;
 	bool leased;

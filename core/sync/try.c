@@ -43,6 +43,8 @@ static void run_release(struct run *r)
 {
 	stopper_end(&r->stopper);
 	reader_stop(&r->reader);
+	pace_free(r->pace);
+	run_result_pause(r->out, NULL);
 	gate_free(r->gate);
 	letters_release(&r->letters);
 	strlist_release(&r->keys);
@@ -61,10 +63,30 @@ static void run_release(struct run *r)
 	free(r->sizes);
 }
 
+/* What holds the run goes to the ledger when it changes: `status` reads it
+ * there. One that cannot be written now is no reason to stop. */
+static void run_look_at_pace(struct run *r)
+{
+	struct error ignored = ERROR_INIT;
+	int64_t change = 0;
+	json_t *held = pace_held(r->pace, &change);
+	bool news = change != r->pace_seen && (held || r->out->paused);
+
+	r->pace_seen = change;
+	if (news)
+		run_result_pause(r->out, held);
+	/* Whoever has lost the lease has no say any more. */
+	if (news && r->out->recorded &&
+	    !lease_keeper_check(r->keeper, &ignored))
+		ledger_refresh(r->store, r->out, &ignored);
+	json_decref(held);
+}
+
 void run_tick(void *ctx)
 {
 	struct run *r = ctx;
 
+	run_look_at_pace(r);
 	r->out->elapsed_us = clock_monotonic_us() - r->out->begun_us;
 	if (r->options->progress)
 		r->options->progress(r->out, r->options->progress_ctx);
@@ -308,12 +330,37 @@ static int run_start_reader(struct run *r, struct error *err)
 		.n_sizes = r->n_sizes,
 		.look = run_look,
 		.look_ctx = r,
+		.pace = r->pace,
 	};
 
 	if (r->options->max_batches)
 		bounds.max_batches = r->options->max_batches - r->out->batches;
 	return reader_start(&r->reader, r->source, r->destination, &r->schema,
 			    r->p->name, &bounds, err);
+}
+
+static int run_is_idle(void *ctx, struct error *err)
+{
+	(void)ctx;
+	(void)err;
+	return 0;
+}
+
+static bool run_goes_on(void *ctx)
+{
+	run_tick(ctx);
+	return false;
+}
+
+/* Held from the begin on: the settled point is not to grow old meanwhile. */
+static int run_begin_pace(struct run *r, struct error *err)
+{
+	const struct pace_waiter waiter = { run_is_idle, run_goes_on, r };
+
+	if (r->options->letters)
+		return 0;
+	r->pace = pace_new(r->p);
+	return pace_wait(r->pace, &waiter, err);
 }
 
 static int run_sync(struct run *r, struct error *err)
@@ -328,6 +375,8 @@ static int run_sync(struct run *r, struct error *err)
 		rc = replay_locate(r, err);
 	else
 		run_set_text(&r->window_from, r->checkpoint.watermark);
+	if (!rc)
+		rc = run_begin_pace(r, err);
 	if (!rc)
 		rc = run_settle(r, err);
 	if (!rc && r->options->replay)

@@ -45,6 +45,7 @@ static const struct attempt_field {
 	{ FIELD_TEXT, offsetof(struct attempt, guarantee_reason) },
 	{ FIELD_NULLABLE, offsetof(struct attempt, error_code) },
 	{ FIELD_SERVER, offsetof(struct attempt, error_message) },
+	{ FIELD_SERVER, offsetof(struct attempt, paused) },
 };
 
 const char *field_number(char out[FIELD_TEXT_SIZE], int64_t value)

@@ -89,6 +89,32 @@ static void pages_resume_in_tie(void **state)
 	}
 }
 
+/* Left in the midst of a page after every row: it goes on behind it, with a key
+ * that no index vouches for as well. */
+static void pages_paused(void **state)
+{
+	struct world *w = suite_world(state);
+	char *all = pages_ties_rows(0);
+
+	pages_ties(w);
+	w->pauses = true;
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "stamp");
+	world_expect(w, 10, all);
+	assert_in_range(w->n_batches, 23, 24);
+	world_exec(w, "CREATE TABLE %su (id int NOT NULL, stamp %s NOT NULL)",
+		   w->quirks->prefix, w->quirks->mark_type);
+	world_exec(w, "INSERT INTO %su SELECT id, stamp FROM %st",
+		   w->quirks->prefix, w->quirks->prefix);
+	world_pipeline(w, "u", STRATEGY_TIMESTAMP, "stamp");
+	world_key(w, "id", NULL);
+	world_expect(w, 10, all);
+	if (!strcmp(w->quirks->engine, "postgres")) {
+		world_pipeline(w, "t", STRATEGY_XMIN, NULL);
+		world_expect_count(w, 10, 23);
+	}
+	free(all);
+}
+
 /* A mark without a key (set by hand): rows at the mark itself come. */
 static void pages_mark_without_key(void **state)
 {
@@ -224,10 +250,11 @@ static void pages_composite_key(void **state)
 }
 
 const struct CMUnitTest suite_pages[] = {
-	SUITE_TEST(pages_empty_table),	 SUITE_TEST(pages_order),
-	SUITE_TEST(pages_resume_in_tie), SUITE_TEST(pages_mark_without_key),
-	SUITE_TEST(pages_sequence),	 SUITE_TEST(pages_byte_bound),
-	SUITE_TEST(pages_read_only),	 SUITE_TEST(pages_failed_statement),
-	SUITE_TEST(pages_nasty_names),	 SUITE_TEST(pages_composite_key),
+	SUITE_TEST(pages_empty_table),	    SUITE_TEST(pages_order),
+	SUITE_TEST(pages_resume_in_tie),    SUITE_TEST(pages_paused),
+	SUITE_TEST(pages_mark_without_key), SUITE_TEST(pages_sequence),
+	SUITE_TEST(pages_byte_bound),	    SUITE_TEST(pages_read_only),
+	SUITE_TEST(pages_failed_statement), SUITE_TEST(pages_nasty_names),
+	SUITE_TEST(pages_composite_key),
 };
 const size_t suite_pages_n = ARRAY_SIZE(suite_pages);

@@ -200,6 +200,37 @@ static void pages_key_repeats(void **state)
 	}
 }
 
+/* A page that is left between two rows is gone on with behind the one: what
+ * repeats its place by then is not passed over. */
+static void pages_paused_before_repeat(void **state)
+{
+	struct world *w = suite_world(state);
+
+	world_exec(w, "CREATE TABLE tm_source.t (id int NOT NULL,"
+		      " at timestamptz NOT NULL);"
+		      "INSERT INTO tm_source.t SELECT n,"
+		      " '2024-01-01 00:00:00+00' FROM generate_series(1, 9) n");
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
+	world_key(w, "id", NULL);
+	w->pauses = true;
+	for (int id = 1; id <= 2; id++) {
+		assert_int_equal(world_begin(w), 0);
+		for (int i = 0; i < id; i++)
+			assert_int_equal(world_step(w, 10), 1);
+		world_exec(w,
+			   "INSERT INTO tm_source.t VALUES"
+			   " (%d, '2024-01-01 00:00:00+00')",
+			   id);
+		assert_int_equal(world_step(w, 10), -ERROR_SCHEMA);
+		assert_non_null(
+			strstr(w->err.message, id < 2 ? "id=1" : "id=2"));
+		world_exec(w, "DELETE FROM tm_source.t WHERE ctid IN (SELECT"
+			      " max(ctid) FROM tm_source.t GROUP BY id"
+			      " HAVING count(*) > 1)");
+		error_clear(&w->err);
+	}
+}
+
 static void pages_refuse_repeat(struct world *w, const char *key)
 {
 	world_refuse(w, ERROR_SCHEMA, "the key of tm_source.t repeats");
@@ -421,6 +452,7 @@ const struct CMUnitTest suite_postgres_pages[] = {
 	SUITE_TEST(pages_partitions),
 	SUITE_TEST(pages_view),
 	SUITE_TEST(pages_key_repeats),
+	SUITE_TEST(pages_paused_before_repeat),
 	SUITE_TEST(pages_key_repeats_afar),
 	SUITE_TEST(pages_key_unvouched),
 	SUITE_TEST(pages_null_key),

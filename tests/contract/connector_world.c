@@ -578,7 +578,11 @@ int world_step(struct world *w, size_t rows)
 	w->batch.max_rows = rows;
 	if (!w->batch.max_bytes)
 		w->batch.max_bytes = (size_t)16 << 20;
-	rc = w->ops->next(w->connector, &w->batch, &w->err);
+	if (w->pauses)
+		w->batch.max_bytes = 1;
+	rc = w->pauses ? w->ops->pause(w->connector, &w->err) : 0;
+	if (!rc)
+		rc = w->ops->next(w->connector, &w->batch, &w->err);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < w->batch.n_rows; i++)

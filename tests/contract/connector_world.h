@@ -71,6 +71,7 @@ struct world {
 	/* Of the last run. */
 	struct strbuf rows; /* one a line, values between "|" */
 	bool quiet; /* rows are only counted */
+	bool pauses; /* before each batch, of one row, in the midst of a page */
 	int64_t n_rows, n_tail, n_batches;
 	uint64_t sum; /* of the first column, if it is an integer */
 };

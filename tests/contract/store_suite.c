@@ -61,6 +61,7 @@ static void check_ended(const struct attempt *got, const struct attempt *a)
 	assert_string_equal(got->guarantee_reason, "no rights");
 	assert_string_equal(got->error_code, "access");
 	assert_string_equal(got->error_message, a->error_message);
+	assert_string_equal(got->paused, a->paused);
 }
 
 /* What is written comes back, every member. */
@@ -76,6 +77,7 @@ static void keeps_attempts(void **state)
 	assert_int_equal(got.n, 1);
 	assert_null(got.items[0].watermark_before);
 	assert_null(got.items[0].error_code);
+	assert_null(got.items[0].paused);
 	attempt_list_release(&got);
 
 	a.state = (char *)"FAILED";
@@ -96,6 +98,7 @@ static void keeps_attempts(void **state)
 	a.guarantee_reason = (char *)"no rights";
 	a.error_code = (char *)"access";
 	a.error_message = (char *)"disk full; DROP TABLE runs";
+	a.paused = (char *)"{\"by\":\"pause_file\"}";
 	place_save(s, &a);
 	s->ops->close(s);
 

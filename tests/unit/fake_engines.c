@@ -216,6 +216,27 @@ static int fake_next(struct connector *c, struct batch *out, struct error *err)
 	return 0;
 }
 
+static int fake_pause(struct connector *c, struct error *err)
+{
+	(void)c;
+	(void)err;
+	fake.pauses++;
+	return 0;
+}
+
+static int fake_pressure(struct connector *c, unsigned what,
+			 struct pressure *out, struct error *err)
+{
+	(void)c;
+	(void)what;
+	fake.asked++;
+	if (fake.asked <= fake.fail_asked)
+		return error_set(err, ERROR_ACCESS, "planted in pressure");
+	out->active = fake.active;
+	out->lag_us = fake.lag_us;
+	return 0;
+}
+
 static void fake_interrupt(struct connector *c)
 {
 	(void)c;
@@ -238,6 +259,8 @@ const struct connector_ops fake_connector_ops = {
 	.settle = fake_settle,
 	.scan = fake_scan,
 	.next = fake_next,
+	.pause = fake_pause,
+	.pressure = fake_pressure,
 	.interrupt = fake_interrupt,
 	.close = fake_close,
 };

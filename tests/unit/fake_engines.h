@@ -20,6 +20,8 @@ struct fake {
 	char *batch_id;
 	int64_t rows_total;
 	int loads, opens, nexts, finishes, saves;
+	int pauses, asked, fail_asked; /* so many questions fail: ACCESS */
+	int64_t active, lag_us; /* the answers */
 	int fail_load_at; /* number of the load that fails, 0: none */
 	enum error_code fail_load_with;
 	bool fail_load_every_time;

@@ -1,3 +1,4 @@
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -422,6 +423,38 @@ static void test_first_rows(void **state)
 }
 
 /* Last: a stop cannot be taken back. */
+/* The first question fails, the second finds too many: the third lets go. */
+static void *test_relieve(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 500 && fake.asked < 2; i++)
+		clock_sleep_us(10 * 1000);
+	fake.active = 3;
+	return NULL;
+}
+
+static void test_pressure_holds(void **state)
+{
+	struct pipeline_settings p = fake_settings(&test_end);
+	struct run_options options = { 0 };
+	struct run_result r;
+	struct error err = ERROR_INIT;
+	pthread_t relief;
+
+	(void)state;
+	p.pace.max_active = 3;
+	fake_reset(1000);
+	fake.fail_asked = 1;
+	fake.active = 4;
+	assert_int_equal(pthread_create(&relief, NULL, test_relieve, NULL), 0);
+	assert_int_equal(pipeline_run(&p, &test_store, &options, &r, &err), 0);
+	pthread_join(relief, NULL);
+	assert_int_equal(fake.asked, 3);
+	assert_true(r.elapsed_us >= 2 * US_PER_SECOND);
+	assert_each_once(1000);
+	run_result_release(&r);
+}
+
 static void test_stop_ends_after_the_batch(void **state)
 {
 	struct run_options options = { 0 };
@@ -460,6 +493,7 @@ int main(void)
 		cmocka_unit_test(test_refresh_is_not_cut),
 		cmocka_unit_test(test_adapt_rows),
 		cmocka_unit_test(test_first_rows),
+		cmocka_unit_test(test_pressure_holds),
 		cmocka_unit_test(test_stop_ends_after_the_batch),
 	};
 

@@ -11,31 +11,43 @@
 
 struct render_case {
 	struct progress_view view;
-	const char *held_by; /* JSON, or NULL */
+	const char *held_by, *paused; /* JSON, or NULL */
 	const char *expected;
 };
 
 static const struct render_case renders[] = {
-	{ { "orders", 0, 0, 0, 0, -1, NULL },
+	{ { "orders", 0, 0, 0, 0, -1, NULL, NULL },
+	  NULL,
 	  NULL,
 	  "orders: 0 rows, 0 rows/s, 0.0 MB/s" },
-	{ { "orders", 987, 12, 2.5e6, 240000, 0.374, NULL },
+	{ { "orders", 987, 12, 2.5e6, 240000, 0.374, NULL, NULL },
+	  NULL,
 	  NULL,
 	  "orders: 987 rows, 12 rows/s, 2.5 MB/s, batch 240 ms, 37%" },
-	{ { "", 12, 0, 0, 0, 1, NULL },
+	{ { "", 12, 0, 0, 0, 1, NULL, NULL },
+	  NULL,
 	  NULL,
 	  "12 rows, 0 rows/s, 0.0 MB/s, 100%" },
-	{ { "o", 1, 0, 0, 0, -1, NULL },
+	{ { "o", 1, 0, 0, 0, -1, NULL, NULL },
 	  "null",
+	  NULL,
 	  "o: 1 rows, 0 rows/s, 0.0 MB/s" },
-	{ { "o", 1, 0, 0, 0, -1, NULL },
+	{ { "o", 1, 0, 0, 0, -1, NULL, NULL },
 	  "{\"pid\": 4711, \"since\": \"12:00\", \"state\": \"idle\"}",
+	  NULL,
 	  "o: 1 rows, 0 rows/s, 0.0 MB/s, mark held by pid 4711 idle "
 	  "since 12:00" },
 	/* What a client calls itself must not drive the terminal. */
-	{ { "o\n", 1, 0, 0, 0, -1, NULL },
+	{ { "o\n", 1, 0, 0, 0, -1, NULL, NULL },
 	  "{\"application\": \"\\u001b[2Jpsql\"}",
+	  NULL,
 	  "o : 1 rows, 0 rows/s, 0.0 MB/s, mark held by  [2Jpsql" },
+	{ { "o", 1, 0, 0, 0, -1, NULL, NULL },
+	  NULL,
+	  "{\"by\": \"pause_file\", \"since\": \"12:00\", "
+	  "\"reason\": \"\\u001b exists\"}",
+	  "o: 1 rows, 0 rows/s, 0.0 MB/s, held by pace.pause_file since "
+	  "12:00:   exists" },
 };
 
 static void test_render(void **state)
@@ -45,15 +57,19 @@ static void test_render(void **state)
 		const struct render_case *c = &renders[i];
 		struct progress_view view = c->view;
 		struct strbuf sb = STRBUF_INIT;
-		json_t *held_by = NULL;
+		json_t *held_by = NULL, *paused = NULL;
 
 		if (c->held_by)
 			held_by = json_loads(c->held_by, JSON_DECODE_ANY, NULL);
+		if (c->paused)
+			paused = json_loads(c->paused, 0, NULL);
 		view.held_by = held_by;
+		view.paused = paused;
 		progress_render(&sb, &view);
 		assert_string_equal(sb.data, c->expected);
 		strbuf_release(&sb);
 		json_decref(held_by);
+		json_decref(paused);
 	}
 }
 

@@ -1,0 +1,14 @@
+/*
+ * Of engines that run inside this process, over a file: there is no server to
+ * spare, and nobody to ask how busy it is.
+ */
+#ifndef TIDEMARK_CONNECTORS_COMMON_EMBEDDED_H
+#define TIDEMARK_CONNECTORS_COMMON_EMBEDDED_H
+
+#include "core/plugin/connector.h"
+
+int embedded_pause(struct connector *c, struct error *err);
+int embedded_pressure(struct connector *c, unsigned what, struct pressure *out,
+		      struct error *err);
+
+#endif

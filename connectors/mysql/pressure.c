@@ -1,0 +1,131 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/mysql/source.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+
+/* SHOW REPLICA STATUS */
+#define PRESSURE_REPLICA_VERSION 80022
+
+/* Refused without the right to see the sessions of others, of which the lists
+ * would be silent. */
+static const char pressure_right_sql[] =
+	"SELECT 1 FROM information_schema.innodb_trx LIMIT 1";
+
+static const char pressure_active_sql[] =
+	"SELECT COALESCE(SUM(id = CONNECTION_ID()), 0),\n"
+	"  COALESCE(SUM(id <> CONNECTION_ID() AND info IS NOT NULL\n"
+	"    AND command NOT IN ('Sleep', 'Daemon', 'Binlog Dump',\n"
+	"      'Binlog Dump GTID')\n"
+	"    AND user NOT IN ('system user', 'event_scheduler')\n"
+	"    AND info NOT LIKE '%/* tidemark source */%'), 0)\n"
+	"FROM information_schema.processlist";
+
+static int pressure_active(struct mysrc *c, struct pressure *out,
+			   struct error *err)
+{
+	struct mydb_result *r = NULL;
+	const char *own;
+	int rc = mydb_query(c->db, &r, pressure_right_sql, 0, NULL, err);
+
+	mydb_result_free(r);
+	r = NULL;
+	if (rc)
+		return error_prefix(err, "max_active needs GRANT PROCESS ON "
+					 "*.*");
+	rc = mydb_query(c->db, &r, pressure_active_sql, 0, NULL, err);
+	if (rc)
+		return rc;
+	own = mydb_value(r, 0, 0);
+	/* A list without ourselves is none. */
+	if (!own || !strtoll(own, NULL, 10))
+		rc = error_set(err, ERROR_ACCESS,
+			       "information_schema.processlist shows no "
+			       "sessions");
+	else
+		out->active = strtoll(mydb_value(r, 0, 1), NULL, 10);
+	mydb_result_free(r);
+	return rc;
+}
+
+static const char *pressure_status_sql(const struct mydb *db)
+{
+	if (mydb_is_mariadb(db))
+		return "SHOW ALL SLAVES STATUS";
+	return mydb_version(db) < PRESSURE_REPLICA_VERSION
+		       ? "SHOW SLAVE STATUS"
+		       : "SHOW REPLICA STATUS";
+}
+
+static size_t pressure_column(const struct mydb_result *r)
+{
+	for (size_t i = 0; i < mydb_columns(r); i++) {
+		const char *name = mydb_name(r, i);
+		if (!strcmp(name, "Seconds_Behind_Source") ||
+		    !strcmp(name, "Seconds_Behind_Master"))
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+/* Each row is a channel that it is fed by. */
+static int pressure_channels(const struct mydb_result *r, size_t column,
+			     struct pressure *out, struct error *err)
+{
+	for (size_t i = 0; i < mydb_rows(r); i++) {
+		const char *text = mydb_value(r, i, column);
+		int64_t us;
+
+		if (!text)
+			return error_set(err, ERROR_TRANSIENT,
+					 "its replication does not run, so how "
+					 "far it is behind is not known "
+					 "(%s is NULL)",
+					 mydb_name(r, column));
+		us = strtoll(text, NULL, 10) * US_PER_SECOND;
+		if (us > out->lag_us)
+			out->lag_us = us;
+	}
+	return 0;
+}
+
+static int pressure_lag(struct mysrc *c, struct pressure *out,
+			struct error *err)
+{
+	struct mydb_result *r = NULL;
+	const char *sql = pressure_status_sql(c->db);
+	int rc = mydb_query(c->db, &r, sql, 0, NULL, err);
+	size_t column;
+
+	if (rc)
+		return error_prefix(err,
+				    "%s (needs GRANT REPLICATION CLIENT "
+				    "or, in MariaDB, SLAVE MONITOR)",
+				    sql);
+	column = pressure_column(r);
+	if (!mydb_rows(r) || column == SIZE_MAX)
+		rc = error_set(err, ERROR_CONFIG,
+			       "connection %s is no replica, and cannot say "
+			       "how far its own are behind: name them in "
+			       "pace.replicas",
+			       c->name);
+	else
+		rc = pressure_channels(r, column, out, err);
+	mydb_result_free(r);
+	return rc;
+}
+
+int mysrc_pressure(struct connector *base, unsigned what, struct pressure *out,
+		   struct error *err)
+{
+	struct mysrc *c = (struct mysrc *)base;
+	int rc = 0;
+
+	if (what & PRESSURE_ACTIVE)
+		rc = pressure_active(c, out, err);
+	if (!rc && (what & PRESSURE_LAG))
+		rc = pressure_lag(c, out, err);
+	return rc;
+}

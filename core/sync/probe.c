@@ -1,0 +1,164 @@
+#include "core/sync/probe.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/units.h"
+#include "core/plugin/registry.h"
+
+/* A server that takes longer is busy enough. */
+#define PROBE_PATIENCE_US (3 * US_PER_SECOND)
+
+static int64_t probe_least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void probes_add(struct probes *p, const struct connection *conn,
+		       unsigned what)
+{
+	struct probe *probe;
+
+	if (!what)
+		return;
+	p->items = xreallocarray(p->items, p->n + 1, sizeof(*p->items));
+	probe = &p->items[p->n++];
+	*probe = (struct probe){ .conn = *conn, .what = what };
+	probe->conn.connect_timeout_us =
+		probe_least(conn->connect_timeout_us, PROBE_PATIENCE_US);
+	probe->conn.silence_timeout_us =
+		probe_least(conn->silence_timeout_us, PROBE_PATIENCE_US);
+}
+
+void probes_init(struct probes *p, const struct pipeline_settings *settings)
+{
+	const struct pace_settings *s = &settings->pace;
+	unsigned lag = s->replica_lag_us ? PRESSURE_LAG : 0;
+	unsigned active = s->max_active ? PRESSURE_ACTIVE : 0;
+
+	memset(p, 0, sizeof(*p));
+	p->settings = s;
+	probes_add(p, settings->source, active | (s->n_replicas ? 0 : lag));
+	for (size_t i = 0; i < s->n_replicas; i++)
+		probes_add(p, s->replicas[i], lag);
+}
+
+static void probe_close(struct probe *p)
+{
+	if (p->connector)
+		p->connector->ops->close(p->connector);
+	p->connector = NULL;
+}
+
+void probes_release(struct probes *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		probe_close(&p->items[i]);
+	free(p->items);
+	memset(p, 0, sizeof(*p));
+}
+
+void probe_answer_release(struct probe_answer *a)
+{
+	free(a->reason);
+	memset(a, 0, sizeof(*a));
+}
+
+static int probe_once(struct probe *p, struct pressure *out, struct error *err)
+{
+	const struct connector_ops *ops;
+	int rc = 0;
+
+	if (!p->connector) {
+		rc = registry_connector(p->conn.url.engine, &ops, err);
+		if (!rc)
+			rc = ops->open(&p->connector, &p->conn, err);
+	}
+	if (!rc)
+		rc = p->connector->ops->pressure(p->connector, p->what, out,
+						 err);
+	if (rc)
+		probe_close(p);
+	return rc;
+}
+
+/* A connection that was lost since the last time is no answer yet. */
+static int probe_ask(struct probe *p, struct pressure *out, struct error *err)
+{
+	bool was_open = p->connector != NULL;
+	int rc = probe_once(p, out, err);
+
+	if (!rc || !was_open || rc != -ERROR_TRANSIENT)
+		return rc;
+	pressure_release(out);
+	error_clear(err);
+	return probe_once(p, out, err);
+}
+
+static void probe_judge(const struct probes *p, const struct probe *probe,
+			const struct pressure *seen, struct probe_answer *out)
+{
+	const struct pace_settings *s = p->settings;
+	struct strbuf is = STRBUF_INIT, most = STRBUF_INIT;
+
+	if ((probe->what & PRESSURE_ACTIVE) && seen->active > s->max_active) {
+		out->by = "max_active";
+		out->reason =
+			xstrfmt("%" PRId64 " sessions are active at "
+				"connection %s, more than %" PRId64,
+				seen->active, probe->conn.name, s->max_active);
+	} else if ((probe->what & PRESSURE_LAG) &&
+		   seen->lag_us > s->replica_lag_us) {
+		units_print_duration(&is, seen->lag_us / 1000 * 1000);
+		units_print_duration(&most, s->replica_lag_us);
+		out->by = "replica_lag";
+		out->reason =
+			xstrfmt("connection %s: %s is %s behind, more "
+				"than %s",
+				probe->conn.name,
+				seen->replica ? seen->replica : "the replica",
+				is.data, most.data);
+	}
+	strbuf_release(&is);
+	strbuf_release(&most);
+}
+
+/* Any other failure may pass, and holds the run until it has. */
+static int probe_failed(const struct probe *probe, struct probe_answer *out,
+			struct error *err)
+{
+	const char *by =
+		probe->what & PRESSURE_ACTIVE ? "max_active" : "replica_lag";
+
+	if (err->code == ERROR_CONFIG || err->code == ERROR_BUG ||
+	    err->code == ERROR_STOPPED)
+		return error_prefix(err, "pace.%s", by);
+	out->by = by;
+	out->failed = true;
+	out->reason = xstrfmt("connection %s could not be asked, which counts "
+			      "as pressure: %s",
+			      probe->conn.name, err->message);
+	error_clear(err);
+	return 0;
+}
+
+int probes_ask(struct probes *p, struct probe_answer *out, struct error *err)
+{
+	int rc = 0;
+
+	probe_answer_release(out);
+	for (size_t i = 0; !rc && !out->by && i < p->n; i++) {
+		struct pressure seen = { 0, 0, NULL };
+
+		rc = probe_ask(&p->items[i], &seen, err);
+		if (rc)
+			rc = probe_failed(&p->items[i], out, err);
+		else
+			probe_judge(p, &p->items[i], &seen, out);
+		pressure_release(&seen);
+	}
+	return rc;
+}

@@ -1,0 +1,38 @@
+/*
+ * The servers' side of a pace: asks the source for its active sessions, and
+ * it or its replicas how far they are behind, over connections of its own.
+ * Called by pace.c from one thread at a time.
+ */
+#ifndef TIDEMARK_CORE_SYNC_PROBE_H
+#define TIDEMARK_CORE_SYNC_PROBE_H
+
+#include "core/sync/settings.h"
+
+struct probe {
+	/* A shallow copy with little patience. */
+	struct connection conn;
+	unsigned what; /* enum pressure_kind */
+	struct connector *connector; /* NULL: not open */
+};
+
+struct probes {
+	const struct pace_settings *settings;
+	struct probe *items;
+	size_t n;
+};
+
+/* What speaks against going on; `by` NULL: nothing. */
+struct probe_answer {
+	const char *by; /* a key of `pace` */
+	char *reason;
+	bool failed; /* nobody knows: no leave to go on */
+};
+void probe_answer_release(struct probe_answer *a);
+
+void probes_init(struct probes *p, const struct pipeline_settings *settings);
+void probes_release(struct probes *p);
+/* Takes a few seconds at most. CONFIG if one of them can never answer; any
+ * other failure is the answer. */
+int probes_ask(struct probes *p, struct probe_answer *out, struct error *err);
+
+#endif

@@ -1,0 +1,302 @@
+"""How gently a run reads: its rates, and what it waits for, with nothing open
+at either end meanwhile."""
+
+import contextlib
+import os
+import signal
+import sqlite3
+import threading
+import time
+
+import pytest
+
+import oracle
+import workload
+from bench import EXIT_CONFIG, EXIT_OK, EXIT_STATE, EXIT_STOPPED, sync_items
+from servers import Cluster, free_port, wait_for
+
+WAYS = (("postgres", "timestamp"), ("postgres", "xmin"),
+        ("mariadb", "timestamp"))
+WAY_NAMES = [f"{engine}-{strategy}" for engine, strategy in WAYS]
+
+
+def check(source, destination):
+    oracle.check_equal(source, destination, "items",
+                       f"{destination.schema}.items", oracle.ITEMS,
+                       pipeline="items")
+
+
+def paced(tidemark, source, destination, strategy="timestamp", **pace):
+    sync_items(tidemark, source, destination, strategy, pace=pace)
+    tidemark.top["state"] = {"url": f"sqlite:{tidemark.state_file}",
+                             "lease": "1s"}
+    return tidemark.write_config()
+
+
+def paused(tidemark):
+    """What `status` says of the one pipeline."""
+    return tidemark("status", "--json").pipeline()["paused"]
+
+
+def wait_until_held(tidemark, by):
+    def held():
+        now = paused(tidemark)
+        return now if now and now["by"] == by else None
+    return wait_for(held, 30, 0.2, f"a run held by {by}")
+
+
+def batches(tidemark):
+    """(when, rows) of each batch, in order; seconds."""
+    with sqlite3.connect(tidemark.state_file) as db:
+        return [(at / 1e6, rows) for at, rows in db.execute(
+            "SELECT loaded_at, rows_read FROM batches ORDER BY number")]
+
+
+def transactions(end):
+    """Sessions of ours that have a transaction open."""
+    if end.engine == "postgres":
+        with end.cluster.admin() as admin:
+            return admin.execute(
+                "SELECT application_name, state, query FROM pg_stat_activity "
+                "WHERE datname = %s AND application_name LIKE 'tidemark/%%' "
+                "AND (xact_start IS NOT NULL OR backend_xmin IS NOT NULL)",
+                [end.database]).fetchall()
+    with end.server.admin() as admin, admin.cursor() as cursor:
+        cursor.execute("SELECT t.trx_state, p.info FROM "
+                       "information_schema.innodb_trx t JOIN "
+                       "information_schema.processlist p "
+                       "ON p.id = t.trx_mysql_thread_id "
+                       f"WHERE p.db = '{end.database}'")
+        return cursor.fetchall()
+
+
+@pytest.mark.parametrize("engine, strategy", WAYS, ids=WAY_NAMES)
+def test_rows_per_second(tidemark, make_source, make_destination, engine,
+                         strategy):
+    """Within bounds that a busy machine keeps to as well; the rate itself is
+    tests/unit/test_bucket.c's."""
+    source, destination = make_source(engine), make_destination("postgres")
+    workload.create_items(source, rows=4000)
+    paced(tidemark, source, destination, strategy, rows_per_second=1000)
+    done = tidemark.run()
+    seen = batches(tidemark)
+    assert sum(rows for _, rows in seen) == 4000
+    assert max(rows for _, rows in seen) <= 200, seen
+    assert 3.5 <= seen[-1][0] - seen[0][0] <= 8, seen
+    assert done.err.count("held back by pace.rows_per_second: no more than "
+                          "1000 rows/s") == 1, done
+    check(source, destination)
+
+
+def test_batch_larger_than_its_second(tidemark, source, make_destination):
+    """A row of 3 seconds is read whole, and paid for before the next one."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=3)
+    source.execute("UPDATE items SET payload = repeat('x', 60000)::bytea")
+    paced(tidemark, source, destination, bytes_per_second="20KiB")
+    tidemark.run()
+    seen = batches(tidemark)
+    assert [rows for _, rows in seen] == [1, 1, 1]
+    for (before, _), (after, _) in zip(seen, seen[1:]):
+        assert 2.3 <= after - before <= 7, seen
+    check(source, destination)
+
+
+@pytest.mark.parametrize("engine, strategy", WAYS, ids=WAY_NAMES)
+def test_pause_file(tidemark, make_source, make_destination, engine, strategy):
+    """It holds a run in the middle of a page: no transaction is open, the
+    lease goes on beyond its time, and nothing is read."""
+    source, destination = make_source(engine), make_destination("postgres")
+    workload.create_items(source, rows=3000)
+    # More than the sockets hold: the server is in the midst of the page too.
+    source.execute("UPDATE items SET payload = repeat('x', 2000)"
+                   + ("::bytea" if engine == "postgres" else ""))
+    file = os.path.join(tidemark.dir, "pause")
+    paced(tidemark, source, destination, strategy, pause_file=file,
+          bytes_per_second="1MiB")
+    running = tidemark.start("run", "--json")
+    wait_for(lambda: os.path.exists(tidemark.state_file)
+             and tidemark("runs", "--json").json()["runs"]
+             and len(batches(tidemark)) > 1, 20, 0.1, "two batches")
+    open(file, "w", encoding="ascii").close()
+    held = wait_until_held(tidemark, "pause_file")
+    assert file in held["reason"]
+    before = len(batches(tidemark))
+    assert not transactions(source) and not transactions(destination)
+    time.sleep(1.5)
+    assert len(batches(tidemark)) == before
+    assert not transactions(source) and not transactions(destination)
+    assert tidemark("run", "--json").expect(EXIT_STATE).pipeline()[
+        "outcome"] == "busy"
+    text = tidemark("status").expect(EXIT_OK).out
+    assert f"held by pace.pause_file since {held['since']}" in text
+    os.remove(file)
+    done = running.wait().expect(EXIT_OK)
+    assert done.err.count("held by pace.pause_file since") == 1, done
+    assert done.err.count("no longer held by pace.pause_file") == 1, done
+    assert done.pipeline()["rows_read"] >= 3000
+    assert paused(tidemark) is None
+    check(source, destination)
+
+
+def test_signal_ends_the_wait(tidemark, source, make_destination):
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=10)
+    file = os.path.join(tidemark.dir, "pause")
+    paced(tidemark, source, destination, pause_file=file)
+    open(file, "w", encoding="ascii").close()
+    running = tidemark.start("run", "--json")
+    wait_until_held(tidemark, "pause_file")
+    begun = time.monotonic()
+    running.signal(signal.SIGTERM)
+    done = running.wait().expect(EXIT_STOPPED)
+    assert time.monotonic() - begun < 5
+    result = done.pipeline()
+    assert (result["outcome"], result["rows_read"]) == ("stopped", 0)
+    assert paused(tidemark) is None
+    os.remove(file)
+    tidemark.run()
+    check(source, destination)
+
+
+LOCKS = {
+    "postgres": ("SELECT pg_advisory_lock(7)",
+                 "SELECT count(*) FROM pg_stat_activity "
+                 "WHERE wait_event = 'advisory'"),
+    "mariadb": ("SELECT GET_LOCK('seven', 60)",
+                "SELECT count(*) FROM information_schema.processlist "
+                "WHERE state = 'User lock'"),
+}
+
+
+@contextlib.contextmanager
+def busy(source, n):
+    """`n` sessions that run a statement all the while: they wait for a lock."""
+    lock, count = LOCKS[source.engine]
+    first, asks = source.connect(), source.connect()
+    first.cursor().execute(lock)
+
+    def wait():
+        with source.connect() as db, db.cursor() as cursor:
+            cursor.execute(lock)
+
+    def waiting():
+        with asks.cursor() as cursor:
+            cursor.execute(count)
+            return cursor.fetchone()[0] == n
+    threads = [threading.Thread(target=wait) for _ in range(n)]
+    try:
+        for thread in threads:
+            thread.start()
+        asks.autocommit = True
+        wait_for(waiting, what="busy sessions")
+        yield
+    finally:
+        first.close()
+        for thread in threads:
+            thread.join()
+        asks.close()
+
+
+@pytest.mark.parametrize("engine", ("postgres", "mariadb"))
+def test_max_active(tidemark, make_source, make_destination, engine):
+    """More than other tests on the same server have."""
+    source, destination = make_source(engine), make_destination("postgres")
+    workload.create_items(source, rows=10)
+    paced(tidemark, source, destination, max_active=14)
+    with busy(source, 15):
+        running = tidemark.start("run", "--json")
+        held = wait_until_held(tidemark, "max_active")
+        assert "sessions are active at connection source, more than 14" in \
+            held["reason"]
+        assert not batches(tidemark)
+    done = running.wait().expect(EXIT_OK)
+    assert "no longer held by pace.max_active" in done.err
+    check(source, destination)
+
+
+def test_probe_that_fails_holds(tidemark, source, make_destination):
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=10)
+    tidemark.connect("away", f"postgresql://app@127.0.0.1:{free_port()}/x")
+    paced(tidemark, source, destination, replica_lag="10s",
+          replicas=["away"])
+    running = tidemark.start("run", "--json")
+    held = wait_until_held(tidemark, "replica_lag")
+    assert "connection away could not be asked, which counts as pressure" in \
+        held["reason"]
+    running.signal(signal.SIGTERM)
+    done = running.wait().expect(EXIT_STOPPED)
+    assert done.pipeline()["rows_read"] == 0
+
+
+def test_mariadb_does_not_know_its_replicas(tidemark, make_source,
+                                            make_destination):
+    """Without the right to ask, it may; with it, it is known not to."""
+    source = make_source("mariadb")
+    workload.create_items(source, rows=10)
+    paced(tidemark, source, make_destination("postgres"), replica_lag="10s")
+    running = tidemark.start("run")
+    held = wait_until_held(tidemark, "replica_lag")
+    assert "SLAVE MONITOR" in held["reason"], held
+    with source.server.admin() as admin, admin.cursor() as cursor:
+        cursor.execute("GRANT SLAVE MONITOR ON *.* TO app@'%'")
+        try:
+            done = running.wait().expect(EXIT_CONFIG)
+        finally:
+            cursor.execute("REVOKE SLAVE MONITOR ON *.* FROM app@'%'")
+    assert "connection source is no replica" in done.err
+    assert "pace.replicas" in done.err
+
+
+@pytest.fixture
+def standby(own_cluster):
+    """(a server, a standby of it that streams)"""
+    primary = own_cluster()
+    second = Cluster("standby", settings={
+        "wal_receiver_status_interval": "1s"})
+    second.program("pg_basebackup", "-D", second.data, "-h", primary.dir,
+                   "-p", str(primary.port), "-U", "postgres", "-R", "-c",
+                   "fast", "--no-sync")
+    yield primary, second.start()
+    second.remove()
+
+
+@pytest.mark.parametrize("asked", ("source", "replica"))
+def test_replica_lag(tidemark, standby, make_destination, asked):
+    """Of a standby that stops to replay, and one that is gone."""
+    primary, second = standby
+    primary.create_database("shop")
+    source = type(make_destination("postgres"))(primary, "shop")
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=10)
+    wait_for(lambda: second.psql("shop", "SELECT count(*) FROM items") == "10\n",
+             what="the standby")
+    pace = {"replica_lag": "1s"}
+    if asked == "replica":
+        tidemark.connect("replica", {
+            **source.connection(), "url": second.url("shop", password=None)})
+        pace["replicas"] = ["replica"]
+    paced(tidemark, source, destination, **pace)
+    tidemark.run()
+    second.psql("shop", "SELECT pg_wal_replay_pause()")
+    workload.change_items(source, "true")
+    wait_for(lambda: second.psql("shop", "SELECT pg_get_wal_replay_pause_state"
+                                 "()") == "paused\n", what="the pause")
+    with primary.admin() as admin:
+        wait_for(lambda: admin.execute(
+            "SELECT replay_lag > '2 s' FROM pg_stat_replication"
+            ).fetchone()[0], 20, what="the primary to know")
+    running = tidemark.start("run", "--json")
+    held = wait_until_held(tidemark, "replica_lag")
+    assert "behind" in held["reason"], held
+    assert running.alive()
+    second.psql("shop", "SELECT pg_wal_replay_resume()")
+    assert running.wait().expect(EXIT_OK).pipeline()["rows_updated"] == 10
+    second.stop()
+    running = tidemark.start("run", "--json")
+    held = wait_until_held(tidemark, "replica_lag")
+    assert "could not be asked" in held["reason"], held
+    second.start()
+    running.wait().expect(EXIT_OK)
+    check(source, destination)
