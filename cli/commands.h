@@ -13,6 +13,7 @@ extern const struct command command_dead_letters;
 extern const struct command command_help;
 extern const struct command command_init;
 extern const struct command command_migrate;
+extern const struct command command_pace;
 extern const struct command command_plugins;
 extern const struct command command_run;
 extern const struct command command_runs;

@@ -5,10 +5,10 @@
 #ifndef TIDEMARK_CONNECTORS_COMMON_EMBEDDED_H
 #define TIDEMARK_CONNECTORS_COMMON_EMBEDDED_H
 
-#include "core/plugin/connector.h"
+#include "connectors/common/paged.h"
 
 int embedded_pause(struct connector *c, struct error *err);
-int embedded_pressure(struct connector *c, unsigned what, struct pressure *out,
-		      struct error *err);
+int embedded_pressure(struct connector *c, const struct pressure_question *q,
+		      struct pressure *out, struct error *err);
 
 #endif

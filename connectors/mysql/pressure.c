@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/question.h"
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -117,15 +118,17 @@ static int pressure_lag(struct mysrc *c, struct pressure *out,
 	return rc;
 }
 
-int mysrc_pressure(struct connector *base, unsigned what, struct pressure *out,
-		   struct error *err)
+int mysrc_pressure(struct connector *base, const struct pressure_question *q,
+		   struct pressure *out, struct error *err)
 {
 	struct mysrc *c = (struct mysrc *)base;
 	int rc = 0;
 
-	if (what & PRESSURE_ACTIVE)
+	if (q->active)
 		rc = pressure_active(c, out, err);
-	if (!rc && (what & PRESSURE_LAG))
+	if (!rc && q->lag)
 		rc = pressure_lag(c, out, err);
+	if (!rc)
+		rc = question_ask(&c->paged, q, out, err);
 	return rc;
 }

@@ -53,8 +53,8 @@ void mysrc_page_close(struct paged_source *base);
 /* Leave a page in its middle. */
 int mysrc_pause(struct connector *base, struct error *err);
 /* pressure.c */
-int mysrc_pressure(struct connector *base, unsigned what, struct pressure *out,
-		   struct error *err);
+int mysrc_pressure(struct connector *base, const struct pressure_question *q,
+		   struct pressure *out, struct error *err);
 int mysrc_settle(struct connector *base, const struct source_spec *source,
 		 const struct schema *schema, const struct watermark_spec *mark,
 		 const struct watermark *from, struct settled *out,

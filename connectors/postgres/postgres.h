@@ -122,7 +122,7 @@ int postgres_pause(struct connector *base, struct error *err);
 int pause_check_ties(struct postgres *c, size_t first, struct error *err);
 
 /* pressure.c */
-int postgres_pressure(struct connector *base, unsigned what,
+int postgres_pressure(struct connector *base, const struct pressure_question *q,
 		      struct pressure *out, struct error *err);
 
 /* lookup.c */

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "connectors/common/question.h"
 #include "connectors/postgres/postgres.h"
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
@@ -123,18 +124,36 @@ static int pressure_standbys(struct postgres *c, bool needed,
 	return rc;
 }
 
-int postgres_pressure(struct connector *base, unsigned what,
+static int pressure_question(struct postgres *c, const char *query,
+			     struct pressure *out, struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_query(c->pg, &r, query, 0, NULL, err);
+
+	if (!rc)
+		rc = question_take((size_t)pg_rows(r), (size_t)pg_columns(r),
+				   pg_rows(r) ? pg_value(r, 0, 0) : NULL,
+				   &out->number, err);
+	pg_result_free(r);
+	return rc;
+}
+
+int postgres_pressure(struct connector *base, const struct pressure_question *q,
 		      struct pressure *out, struct error *err)
 {
 	struct postgres *c = (struct postgres *)base;
 	bool standby = false;
-	int rc = pressure_server(c, &standby, err);
+	int rc = 0;
 
-	if (!rc && (what & PRESSURE_ACTIVE))
+	if (q->active || q->lag)
+		rc = pressure_server(c, &standby, err);
+	if (!rc && q->active)
 		rc = pressure_active(c, out, err);
-	if (!rc && (what & PRESSURE_LAG) && standby)
+	if (!rc && q->lag && standby)
 		rc = pressure_standby(c, out, err);
-	if (!rc && (what & PRESSURE_LAG))
+	if (!rc && q->lag)
 		rc = pressure_standbys(c, !standby, out, err);
+	if (!rc && q->query)
+		rc = pressure_question(c, q->query, out, err);
 	return rc;
 }

@@ -98,11 +98,15 @@ struct scan {
 };
 
 /* What to ask a server before more is read from it. */
-enum pressure_kind { PRESSURE_ACTIVE = 1, PRESSURE_LAG = 2 };
+struct pressure_question {
+	bool active, lag;
+	const char *query; /* the user's own, for one number; NULL: none */
+};
 struct pressure {
 	int64_t active; /* sessions that run something, but for our own */
 	int64_t lag_us; /* of the replica that is furthest behind */
 	char *replica; /* which that is, or NULL */
+	double number;
 };
 void pressure_release(struct pressure *p);
 
@@ -171,10 +175,10 @@ struct connector_ops {
 	 * at a server that others use; next() goes on behind the last batch.
 	 * In a pass by keys or over the whole table it does nothing. */
 	int (*pause)(struct connector *c, struct error *err);
-	/* Of `what` (enum pressure_kind); the rest of `out` is left as it is.
-	 * Who cannot know it, for want of rights or of a replica that answers,
-	 * has an error; CONFIG who never will. Not in the middle of a pass. */
-	int (*pressure)(struct connector *c, unsigned what,
+	/* What was asked; the rest of `out` is left as it is. Who cannot know
+	 * it, for want of rights or of a replica that answers, has an error;
+	 * CONFIG who never will. Not in the middle of a pass. */
+	int (*pressure)(struct connector *c, const struct pressure_question *q,
 			struct pressure *out, struct error *err);
 	/* Make a call that is under way in another thread fail soon. */
 	void (*interrupt)(struct connector *c);

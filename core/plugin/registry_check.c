@@ -65,6 +65,8 @@ static const struct registry_slot store_slots[] = {
 	SLOT(store_ops, list_dead_letters),
 	SLOT(store_ops, count_dead_letters),
 	SLOT(store_ops, delete_dead_letters),
+	SLOT(store_ops, get_pace),
+	SLOT(store_ops, set_pace),
 	SLOT(store_ops, get_watermark),
 	SLOT(store_ops, set_watermark),
 	SLOT(store_ops, close),

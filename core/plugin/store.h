@@ -142,6 +142,12 @@ struct dead_letter_filter {
 	bool names; /* without their rows */
 };
 
+/* What goes before the config's `pace`. */
+struct pace_record {
+	char *settings; /* JSON object of texts, or NULL: nothing; owned */
+	int64_t changed_at;
+};
+
 struct store_ops {
 	const char *name;
 	/* Ends with a NULL name; never NULL. */
@@ -234,6 +240,11 @@ struct store_ops {
 	int (*set_watermark)(struct store *s, const char *pipeline,
 			     const char *attempt_id, const char *watermark,
 			     struct error *err);
+	int (*get_pace)(struct store *s, const char *pipeline,
+			struct pace_record *out, struct error *err);
+	/* `settings` NULL: the config's alone. */
+	int (*set_pace)(struct store *s, const char *pipeline,
+			const char *settings, struct error *err);
 	void (*close)(struct store *s); /* NULL is fine */
 };
 

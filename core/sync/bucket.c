@@ -32,3 +32,20 @@ void bucket_take(struct bucket *b, int64_t tokens)
 	b->free_us += time / b->rate;
 	b->rest = time % b->rate;
 }
+
+void bucket_change(struct bucket *b, int64_t rate, int64_t now_us)
+{
+	double owed = (double)bucket_wait(b, now_us) * (double)b->rate;
+	double most = (double)BUCKET_MOST * (double)US_PER_SECOND;
+
+	if (rate == b->rate)
+		return;
+	if (owed && rate) {
+		owed /= (double)rate;
+		b->free_us = now_us + (int64_t)(owed < most ? owed : most);
+	} else if (owed || !rate) {
+		b->free_us = 0;
+	}
+	b->rest = 0;
+	b->rate = rate;
+}

@@ -24,6 +24,8 @@ struct bucket {
 int64_t bucket_wait(const struct bucket *b, int64_t now_us);
 /* Begin to take: idle time before now counts for no more than the burst. */
 void bucket_open(struct bucket *b, int64_t now_us);
+/* Another rate from now on; what is owed is paid at it. */
+void bucket_change(struct bucket *b, int64_t rate, int64_t now_us);
 /* So many tokens were taken since bucket_open(). */
 void bucket_take(struct bucket *b, int64_t tokens);
 

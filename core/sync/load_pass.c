@@ -269,11 +269,9 @@ int run_pass(struct run *r, struct error *err)
 		rc = run_load(r, rb, err);
 		if (rc)
 			return rc;
-		r->rows = pipeline_adapt_rows(
-			r->rows, loaded, r->out->last_batch_us,
-			r->p->batch_target_us, (size_t)r->p->batch_rows,
-			r->destination->ops->batch_rows);
-		reader_give_back(&r->reader, r->rows);
+		adapt_loaded(&r->adapt, loaded, r->out->last_batch_us);
+		pace_loaded(r->pace, r->out->last_batch_us);
+		reader_give_back(&r->reader, r->adapt.rows);
 		run_tick(r);
 	}
 	return rc;

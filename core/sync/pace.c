@@ -11,8 +11,8 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
-#include "core/sync/bucket.h"
 #include "core/sync/probe.h"
+#include "core/sync/rates.h"
 
 /* Between two looks while the run is held. */
 #define PACE_LOOK_US (US_PER_SECOND / 10)
@@ -22,8 +22,6 @@
 #define PACE_TELL_US US_PER_SECOND
 /* How often a reason that only counts on is told anew. */
 #define PACE_REFRESH_US (15 * US_PER_SECOND)
-/* Batches a second at the full rate: over 10 s one batch is 2 %. */
-#define PACE_PIECES 5
 
 /* What holds the run; `by` is a key of `pace`, NULL: nothing does. */
 struct pace_hold {
@@ -43,32 +41,69 @@ struct pace_cause {
 };
 
 struct pace {
-	const struct pace_settings *settings;
-	struct bucket rows, bytes;
+	const struct pipeline_settings *p;
+	struct pace_limits limits;
+	struct rates rates;
 	struct probes probes;
 	struct probe_answer answer;
 	int64_t asked_us; /* 0: never */
 	bool rate_told;
 	pthread_mutex_t lock; /* of what follows */
+	struct pace_limits next; /* to go by from the next look on */
+	bool changed;
 	struct pace_hold hold;
 	int64_t change, told_us;
 };
 
+/* Takes over what the limits own. */
+static void pace_use(struct pace *pace, struct pace_limits limits)
+{
+	pace_limits_release(&pace->limits);
+	pace->limits = limits;
+	rates_set(&pace->rates, limits.rows_per_second, limits.bytes_per_second,
+		  clock_monotonic_us());
+	probes_release(&pace->probes);
+	probes_init(&pace->probes, pace->p, &pace->limits);
+	probe_answer_release(&pace->answer);
+	pace->asked_us = 0;
+	pace->rate_told = false;
+}
+
 struct pace *pace_new(const struct pipeline_settings *p)
 {
-	const struct pace_settings *s = &p->pace;
-	struct pace *pace;
+	struct pace *pace = xcalloc(1, sizeof(*pace));
+	struct pace_limits limits = p->pace.limits;
 
-	if (!s->rows_per_second && !s->bytes_per_second && !s->replica_lag_us &&
-	    !s->max_active && !(s->pause_file && *s->pause_file))
-		return NULL;
-	pace = xcalloc(1, sizeof(*pace));
-	pace->settings = s;
-	pace->rows.rate = s->rows_per_second;
-	pace->bytes.rate = s->bytes_per_second;
-	probes_init(&pace->probes, p);
+	pace->p = p;
+	limits.pause_file = xstrdup(limits.pause_file);
+	pace_use(pace, limits);
 	pthread_mutex_init(&pace->lock, NULL);
 	return pace;
+}
+
+void pace_change(struct pace *pace, struct pace_limits *limits)
+{
+	pthread_mutex_lock(&pace->lock);
+	pace_limits_release(&pace->next);
+	pace->next = *limits;
+	pace->changed = true;
+	pthread_mutex_unlock(&pace->lock);
+	memset(limits, 0, sizeof(*limits));
+}
+
+static void pace_adopt(struct pace *pace)
+{
+	struct pace_limits next;
+	bool changed;
+
+	pthread_mutex_lock(&pace->lock);
+	changed = pace->changed;
+	next = pace->next;
+	memset(&pace->next, 0, sizeof(pace->next));
+	pace->changed = false;
+	pthread_mutex_unlock(&pace->lock);
+	if (changed)
+		pace_use(pace, next);
 }
 
 void pace_free(struct pace *pace)
@@ -77,6 +112,8 @@ void pace_free(struct pace *pace)
 		return;
 	probes_release(&pace->probes);
 	probe_answer_release(&pace->answer);
+	pace_limits_release(&pace->limits);
+	pace_limits_release(&pace->next);
 	free(pace->hold.reason);
 	pthread_mutex_destroy(&pace->lock);
 	free(pace);
@@ -160,7 +197,7 @@ static void pace_go_on_holding(struct pace *pace, struct pace_cause *cause)
 
 static void pace_look_at_file(const struct pace *pace, struct pace_cause *out)
 {
-	const char *path = pace->settings->pause_file;
+	const char *path = pace->limits.pause_file;
 	struct stat ignored;
 
 	if (!path || !*path)
@@ -217,26 +254,18 @@ static int pace_look_at_servers(struct pace_round *round,
 	return 0;
 }
 
-static void pace_look_at_rates(const struct pace *pace, struct pace_cause *out)
+static void pace_look_at_rates(struct pace *pace, struct pace_cause *out)
 {
-	int64_t now = clock_monotonic_us();
-	int64_t rows = bucket_wait(&pace->rows, now);
-	int64_t bytes = bucket_wait(&pace->bytes, now);
-	struct strbuf size = STRBUF_INIT;
+	struct rates_wait wait;
 
-	if (out->by || (!rows && !bytes))
+	if (out->by)
 		return;
-	if (rows >= bytes) {
-		out->by = "rows_per_second";
-		out->reason = xstrfmt("no more than %" PRId64 " rows/s",
-				      pace->rows.rate);
-	} else {
-		units_print_size(&size, pace->bytes.rate);
-		out->by = "bytes_per_second";
-		out->reason = xstrfmt("no more than %s/s", size.data);
-		strbuf_release(&size);
-	}
-	out->wait_us = rows > bytes ? rows : bytes;
+	rates_look(&pace->rates, clock_monotonic_us(), &wait);
+	if (!wait.by)
+		return;
+	out->by = wait.by;
+	out->reason = wait.reason;
+	out->wait_us = wait.us;
 }
 
 /* A look at all that may hold the run; `by` NULL: nothing does. */
@@ -247,6 +276,7 @@ static int pace_look(struct pace_round *round, struct pace_cause *out,
 
 	memset(out, 0, sizeof(*out));
 	out->wait_us = PACE_LOOK_US;
+	pace_adopt(round->pace);
 	pace_look_at_file(round->pace, out);
 	rc = pace_look_at_servers(round, out, err);
 	if (!rc)
@@ -259,14 +289,10 @@ static int pace_look(struct pace_round *round, struct pace_cause *out,
 /* Of a rate that is waited for batch after batch the hold goes on. */
 static void pace_let_go(struct pace *pace, bool waited)
 {
-	int64_t now = clock_monotonic_us();
-
 	pthread_mutex_lock(&pace->lock);
 	if (!waited || !pace_is_rate(pace->hold.by))
 		pace_end(pace);
 	pthread_mutex_unlock(&pace->lock);
-	bucket_open(&pace->rows, now);
-	bucket_open(&pace->bytes, now);
 }
 
 static int pace_hold_on(struct pace_round *round, struct pace_cause *cause,
@@ -307,29 +333,22 @@ int pace_wait(struct pace *pace, const struct pace_waiter *waiter,
 	return rc;
 }
 
-static size_t pace_least(size_t bound, int64_t rate)
+void pace_open(struct pace *pace, struct batch *b)
 {
-	size_t piece = (size_t)(rate / PACE_PIECES);
-
-	if (!rate || (bound && bound <= piece))
-		return bound;
-	return piece ? piece : 1;
-}
-
-void pace_bound(const struct pace *pace, struct batch *b)
-{
-	if (!pace)
-		return;
-	b->max_rows = pace_least(b->max_rows, pace->rows.rate);
-	b->max_bytes = pace_least(b->max_bytes, pace->bytes.rate);
+	if (pace)
+		rates_open(&pace->rates, b, clock_monotonic_us());
 }
 
 void pace_count(struct pace *pace, const struct batch *b)
 {
-	if (!pace)
-		return;
-	bucket_take(&pace->rows, (int64_t)b->n_rows);
-	bucket_take(&pace->bytes, (int64_t)batch_bytes(b));
+	if (pace)
+		rates_take(&pace->rates, b);
+}
+
+void pace_loaded(struct pace *pace, int64_t load_us)
+{
+	if (pace)
+		rates_loaded(&pace->rates, load_us, pace->p->batch_target_us);
 }
 
 json_t *pace_held(struct pace *pace, int64_t *change)

@@ -1,6 +1,7 @@
 /*
  * How gently a pipeline reads: no faster than its rates, and not at all while
- * a file exists, a replica is behind or the source is busy. Asked by the
+ * a file exists, a replica is behind, the source is busy or the user's own
+ * probe says so. Asked by the
  * reader between two batches, when nothing is open; what holds the run is
  * looked at from the writer's thread. A probe that fails holds the run.
  */
@@ -23,18 +24,24 @@ struct pace_waiter {
 	void *ctx;
 };
 
-/* NULL if the pipeline sets no pace. The settings outlive it. */
+/* The settings outlive it. */
 struct pace *pace_new(const struct pipeline_settings *p);
+/* Go by other limits, which are taken over, from any thread: a wait that is
+ * under way looks at them as well. */
+void pace_change(struct pace *pace, struct pace_limits *limits);
 void pace_free(struct pace *pace); /* NULL is fine */
 
 /* Wait until the next batch may be read. STOPPED by a signal; CONFIG if the
  * source or a replica can never answer. NULL never waits. */
 int pace_wait(struct pace *pace, const struct pace_waiter *waiter,
 	      struct error *err);
-/* Lower the bounds of a batch so that the rates hold within seconds. */
-void pace_bound(const struct pace *pace, struct batch *b);
+/* Begin this batch: lower its bounds so that the rates hold within seconds. */
+void pace_open(struct pace *pace, struct batch *b);
 /* This batch was read. */
 void pace_count(struct pace *pace, const struct batch *b);
+/* A batch took so long to load, from any thread: the rates give way while that
+ * is longer than it should be. */
+void pace_loaded(struct pace *pace, int64_t load_us);
 
 /* What has held the run for a second or longer, from any thread: a new
  * reference to {"by","reason","since"}, or NULL. `*change` is set to a number

@@ -12,10 +12,6 @@
 #include "core/sync/replay.h"
 #include "core/sync/try.h"
 
-/* Bounds of what a batch adapts to: rows, and times the configured ones. */
-#define PIPELINE_FEWEST_ROWS 200
-#define PIPELINE_MOST_TIMES  8
-
 static void pipeline_outcome(struct run_result *out, const struct error *err)
 {
 	if (!err->code)
@@ -214,33 +210,4 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	out->elapsed_us = clock_monotonic_us() - out->begun_us;
 	log_set_pipeline("");
 	return rc;
-}
-
-/* Rows of the next batch: towards the target latency, at most halving or
- * doubling, within the configured bounds. A batch that was not full says
- * nothing. */
-size_t pipeline_adapt_rows(size_t rows, size_t loaded, int64_t load_us,
-			   int64_t target_us, size_t configured, size_t piece)
-{
-	size_t fewest = configured < PIPELINE_FEWEST_ROWS
-				? configured
-				: PIPELINE_FEWEST_ROWS;
-	size_t most = configured * PIPELINE_MOST_TIMES;
-	double factor;
-
-	if (loaded < rows || load_us <= 0)
-		return rows;
-	factor = (double)target_us / (double)load_us;
-	factor = factor > 2 ? 2 : factor < 0.5 ? 0.5 : factor;
-	rows = (size_t)((double)rows * factor);
-	rows = rows < fewest ? fewest : rows > most ? most : rows;
-	return piece && rows > piece ? rows - rows % piece : rows;
-}
-
-size_t pipeline_first_rows(size_t configured, size_t piece)
-{
-	bool fits = piece && configured < piece &&
-		    piece <= configured * PIPELINE_MOST_TIMES;
-
-	return fits ? piece : configured;
 }

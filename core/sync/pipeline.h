@@ -93,10 +93,4 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 		 const struct run_options *options, struct run_result *out,
 		 struct error *err);
 
-/* Rows of the first batch. `piece`: the destination's batch_rows. */
-size_t pipeline_first_rows(size_t configured, size_t piece);
-/* Rows of the next batch after one of `loaded` rows took `load_us`. */
-size_t pipeline_adapt_rows(size_t rows, size_t loaded, int64_t load_us,
-			   int64_t target_us, size_t configured, size_t piece);
-
 #endif

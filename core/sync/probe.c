@@ -18,32 +18,40 @@ static int64_t probe_least(int64_t a, int64_t b)
 }
 
 static void probes_add(struct probes *p, const struct connection *conn,
-		       unsigned what)
+		       struct pressure_question question)
 {
 	struct probe *probe;
 
-	if (!what)
+	if (!question.active && !question.lag && !question.query)
 		return;
 	p->items = xreallocarray(p->items, p->n + 1, sizeof(*p->items));
 	probe = &p->items[p->n++];
-	*probe = (struct probe){ .conn = *conn, .what = what };
+	*probe = (struct probe){ .conn = *conn, .question = question };
 	probe->conn.connect_timeout_us =
 		probe_least(conn->connect_timeout_us, PROBE_PATIENCE_US);
 	probe->conn.silence_timeout_us =
 		probe_least(conn->silence_timeout_us, PROBE_PATIENCE_US);
 }
 
-void probes_init(struct probes *p, const struct pipeline_settings *settings)
+void probes_init(struct probes *p, const struct pipeline_settings *settings,
+		 const struct pace_limits *limits)
 {
 	const struct pace_settings *s = &settings->pace;
-	unsigned lag = s->replica_lag_us ? PRESSURE_LAG : 0;
-	unsigned active = s->max_active ? PRESSURE_ACTIVE : 0;
+	bool lag = limits->replica_lag_us > 0;
 
 	memset(p, 0, sizeof(*p));
 	p->settings = s;
-	probes_add(p, settings->source, active | (s->n_replicas ? 0 : lag));
+	p->limits = limits;
+	probes_add(p, settings->source,
+		   (struct pressure_question){ .active = limits->max_active > 0,
+					       .lag = lag && !s->n_replicas });
 	for (size_t i = 0; i < s->n_replicas; i++)
-		probes_add(p, s->replicas[i], lag);
+		probes_add(p, s->replicas[i],
+			   (struct pressure_question){ .lag = lag });
+	if (s->probe)
+		probes_add(
+			p, s->probe,
+			(struct pressure_question){ .query = s->probe_query });
 }
 
 static void probe_close(struct probe *p)
@@ -78,8 +86,8 @@ static int probe_once(struct probe *p, struct pressure *out, struct error *err)
 			rc = ops->open(&p->connector, &p->conn, err);
 	}
 	if (!rc)
-		rc = p->connector->ops->pressure(p->connector, p->what, out,
-						 err);
+		rc = p->connector->ops->pressure(p->connector, &p->question,
+						 out, err);
 	if (rc)
 		probe_close(p);
 	return rc;
@@ -98,43 +106,60 @@ static int probe_ask(struct probe *p, struct pressure *out, struct error *err)
 	return probe_once(p, out, err);
 }
 
+static char *probe_too_far(const struct probe *probe,
+			   const struct pressure *seen, int64_t most_us)
+{
+	struct strbuf is = STRBUF_INIT, most = STRBUF_INIT;
+	char *reason;
+
+	units_print_duration(&is, seen->lag_us / 1000 * 1000);
+	units_print_duration(&most, most_us);
+	reason = xstrfmt("connection %s: %s is %s behind, more than %s",
+			 probe->conn.name,
+			 seen->replica ? seen->replica : "the replica", is.data,
+			 most.data);
+	strbuf_release(&is);
+	strbuf_release(&most);
+	return reason;
+}
+
 static void probe_judge(const struct probes *p, const struct probe *probe,
 			const struct pressure *seen, struct probe_answer *out)
 {
-	const struct pace_settings *s = p->settings;
-	struct strbuf is = STRBUF_INIT, most = STRBUF_INIT;
+	const struct pressure_question *q = &probe->question;
+	const struct pace_limits *most = p->limits;
+	double below = (double)p->settings->probe_below;
 
-	if ((probe->what & PRESSURE_ACTIVE) && seen->active > s->max_active) {
+	if (q->active && seen->active > most->max_active) {
 		out->by = "max_active";
-		out->reason =
-			xstrfmt("%" PRId64 " sessions are active at "
-				"connection %s, more than %" PRId64,
-				seen->active, probe->conn.name, s->max_active);
-	} else if ((probe->what & PRESSURE_LAG) &&
-		   seen->lag_us > s->replica_lag_us) {
-		units_print_duration(&is, seen->lag_us / 1000 * 1000);
-		units_print_duration(&most, s->replica_lag_us);
+		out->reason = xstrfmt("%" PRId64 " sessions are active at "
+				      "connection %s, more than %" PRId64,
+				      seen->active, probe->conn.name,
+				      most->max_active);
+	} else if (q->lag && seen->lag_us > most->replica_lag_us) {
 		out->by = "replica_lag";
-		out->reason =
-			xstrfmt("connection %s: %s is %s behind, more "
-				"than %s",
-				probe->conn.name,
-				seen->replica ? seen->replica : "the replica",
-				is.data, most.data);
+		out->reason = probe_too_far(probe, seen, most->replica_lag_us);
+	} else if (q->query && !(seen->number < below)) {
+		out->by = "probe";
+		out->reason = xstrfmt("the query says %g at connection %s, "
+				      "which is not below %" PRId64,
+				      seen->number, probe->conn.name,
+				      p->settings->probe_below);
 	}
-	strbuf_release(&is);
-	strbuf_release(&most);
 }
 
-/* Any other failure may pass, and holds the run until it has. */
+/* Any other failure may pass, and holds the run until it has; what a user has
+ * written may be put right at the server. */
 static int probe_failed(const struct probe *probe, struct probe_answer *out,
 			struct error *err)
 {
-	const char *by =
-		probe->what & PRESSURE_ACTIVE ? "max_active" : "replica_lag";
+	const struct pressure_question *q = &probe->question;
+	const char *by = q->query    ? "probe"
+			 : q->active ? "max_active"
+				     : "replica_lag";
 
-	if (err->code == ERROR_CONFIG || err->code == ERROR_BUG ||
-	    err->code == ERROR_STOPPED)
+	if (err->code == ERROR_STOPPED || err->code == ERROR_BUG ||
+	    (err->code == ERROR_CONFIG && !q->query))
 		return error_prefix(err, "pace.%s", by);
 	out->by = by;
 	out->failed = true;
@@ -151,7 +176,7 @@ int probes_ask(struct probes *p, struct probe_answer *out, struct error *err)
 
 	probe_answer_release(out);
 	for (size_t i = 0; !rc && !out->by && i < p->n; i++) {
-		struct pressure seen = { 0, 0, NULL };
+		struct pressure seen = { 0 };
 
 		rc = probe_ask(&p->items[i], &seen, err);
 		if (rc)

@@ -1,6 +1,7 @@
 /*
- * The servers' side of a pace: asks the source for its active sessions, and
- * it or its replicas how far they are behind, over connections of its own.
+ * The servers' side of a pace: asks the source for its active sessions, it or
+ * its replicas how far they are behind, and the user's own question, over
+ * connections of its own.
  * Called by pace.c from one thread at a time.
  */
 #ifndef TIDEMARK_CORE_SYNC_PROBE_H
@@ -11,12 +12,13 @@
 struct probe {
 	/* A shallow copy with little patience. */
 	struct connection conn;
-	unsigned what; /* enum pressure_kind */
+	struct pressure_question question;
 	struct connector *connector; /* NULL: not open */
 };
 
 struct probes {
 	const struct pace_settings *settings;
+	const struct pace_limits *limits;
 	struct probe *items;
 	size_t n;
 };
@@ -29,7 +31,9 @@ struct probe_answer {
 };
 void probe_answer_release(struct probe_answer *a);
 
-void probes_init(struct probes *p, const struct pipeline_settings *settings);
+/* What both point to outlives it. */
+void probes_init(struct probes *p, const struct pipeline_settings *settings,
+		 const struct pace_limits *limits);
 void probes_release(struct probes *p);
 /* Takes a few seconds at most. CONFIG if one of them can never answer; any
  * other failure is the answer. */

@@ -62,16 +62,16 @@ static bool reader_is_over(void *ctx)
 	return aborted;
 }
 
-/* Batches of given sizes keep them, and are paid for afterwards. */
-static void reader_bound(const struct reader *r, struct batch *b)
+/* Batches of given sizes keep them, and are paid for afterwards. Lock held. */
+static void reader_bound(struct reader *r, struct batch *b)
 {
-	b->max_bytes = r->bounds.max_bytes;
-	if (r->filled < r->bounds.n_sizes) {
-		b->max_rows = r->bounds.sizes[r->filled];
-		return;
-	}
 	b->max_rows = r->bounds.max_rows;
-	pace_bound(r->bounds.pace, b);
+	b->max_bytes = r->bounds.max_bytes;
+	pace_open(r->bounds.pace, b);
+	if (r->filled >= r->bounds.n_sizes)
+		return;
+	b->max_rows = r->bounds.sizes[r->filled];
+	b->max_bytes = r->bounds.max_bytes;
 }
 
 static int reader_read(struct reader *r, struct read_batch *slot,
@@ -81,8 +81,12 @@ static int reader_read(struct reader *r, struct read_batch *slot,
 	int rc = pace_wait(r->bounds.pace, &waiter, err);
 	int64_t begun = clock_monotonic_us();
 
-	if (!rc)
-		rc = r->source->ops->next(r->source, &slot->batch, err);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&r->lock);
+	reader_bound(r, &slot->batch);
+	pthread_mutex_unlock(&r->lock);
+	rc = r->source->ops->next(r->source, &slot->batch, err);
 	slot->read_us = clock_monotonic_us() - begun;
 	if (rc)
 		return rc;
@@ -98,7 +102,6 @@ static bool reader_fill(struct reader *r, struct read_batch *slot)
 	int rc;
 
 	batch_reset(&slot->batch);
-	reader_bound(r, &slot->batch);
 	pthread_mutex_unlock(&r->lock);
 	rc = reader_read(r, slot, &err);
 	pthread_mutex_lock(&r->lock);

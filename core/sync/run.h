@@ -6,6 +6,7 @@
 #define TIDEMARK_CORE_SYNC_RUN_H
 
 #include "core/plugin/connector.h"
+#include "core/sync/adapt.h"
 #include "core/sync/letters.h"
 #include "core/sync/pace.h"
 #include "core/sync/reader.h"
@@ -41,8 +42,10 @@ struct run {
 	struct window window;
 	struct pace *pace; /* NULL: none */
 	int64_t pace_seen; /* pace_held()'s last change */
+	char *pace_text; /* what the store has said of it, or NULL */
+	int64_t pace_asked_us; /* when it was asked last; 0: never */
 	struct reader reader;
-	size_t rows; /* of the next batch */
+	struct adapt adapt; /* the rows of a batch */
 	/* Of the batch at hand: the marks before and behind it. In a replay
 	 * those of its window, while the destination's stays. */
 	char *window_from, *window_to;
@@ -53,6 +56,12 @@ struct run {
 };
 
 void run_tick(void *ctx); /* a struct run */
+/* The pace, from before the settled point is asked for: waits for leave to
+ * begin. */
+int run_begin_pace(struct run *r, struct error *err);
+/* Is it another by now, and what does it hold? From the writer's thread. */
+void run_look_at_pace(struct run *r);
+void run_end_pace(struct run *r);
 /* Replace `*dst` by a copy. */
 void run_set_text(char **dst, const char *src);
 /* Of a run from the mark on, whose batches last: no refresh, no replay. */

@@ -42,12 +42,19 @@ bool bad_row_parse_limit(struct bad_row_settings *out, const char *text);
 int64_t bad_row_allowed(const struct bad_row_settings *s, int64_t rows);
 
 /* How gently to read; 0, "" and none are off. */
-struct pace_settings {
+struct pace_limits {
 	int64_t rows_per_second, bytes_per_second;
 	int64_t replica_lag_us, max_active;
 	char *pause_file;
+};
+
+struct pace_settings {
+	struct pace_limits limits; /* may change while a run goes on */
 	const struct connection **replicas; /* each owned by settings */
 	size_t n_replicas;
+	const struct connection *probe; /* the same, or NULL: none */
+	char *probe_query;
+	int64_t probe_below; /* go on while the answer is */
 };
 
 struct pipeline_settings {
@@ -115,6 +122,14 @@ void settings_release(struct settings *s);
 const struct pipeline_settings *settings_pipeline(const struct settings *s,
 						  const char *name,
 						  struct error *err);
+
+/* The limits of `p` with those of `values` (texts as in the config, by key) in
+ * their place; `out` to be released. CONFIG if a key cannot be changed in a
+ * run, or a value is none. */
+int settings_pace_limits(const struct pipeline_settings *p,
+			 const json_t *values, struct pace_limits *out,
+			 struct error *err);
+void pace_limits_release(struct pace_limits *l);
 
 /* The specs that connectors and destinations take, pointing into `p`. */
 void settings_source_spec(const struct pipeline_settings *p,

@@ -22,6 +22,7 @@ struct pipeline_input {
 	char *source_name, *destination_name;
 	char *lag;
 	struct strlist replicas; /* names of connections */
+	char *probe_name;
 	bool bad_rows_said; /* how many are allowed */
 };
 

@@ -43,8 +43,7 @@ static void run_release(struct run *r)
 {
 	stopper_end(&r->stopper);
 	reader_stop(&r->reader);
-	pace_free(r->pace);
-	run_result_pause(r->out, NULL);
+	run_end_pace(r);
 	gate_free(r->gate);
 	letters_release(&r->letters);
 	strlist_release(&r->keys);
@@ -61,25 +60,6 @@ static void run_release(struct run *r)
 	free(r->window_to);
 	free(r->delivered);
 	free(r->sizes);
-}
-
-/* What holds the run goes to the ledger when it changes: `status` reads it
- * there. One that cannot be written now is no reason to stop. */
-static void run_look_at_pace(struct run *r)
-{
-	struct error ignored = ERROR_INIT;
-	int64_t change = 0;
-	json_t *held = pace_held(r->pace, &change);
-	bool news = change != r->pace_seen && (held || r->out->paused);
-
-	r->pace_seen = change;
-	if (news)
-		run_result_pause(r->out, held);
-	/* Whoever has lost the lease has no say any more. */
-	if (news && r->out->recorded &&
-	    !lease_keeper_check(r->keeper, &ignored))
-		ledger_refresh(r->store, r->out, &ignored);
-	json_decref(held);
 }
 
 void run_tick(void *ctx)
@@ -132,8 +112,9 @@ static int run_open(struct run *r, struct error *err)
 	if (!rc)
 		rc = gate_open(&r->gate, r->p, &r->schema, err);
 	if (!rc)
-		r->rows = pipeline_first_rows((size_t)r->p->batch_rows,
-					      r->destination->ops->batch_rows);
+		adapt_init(&r->adapt, (size_t)r->p->batch_rows,
+			   r->destination->ops->batch_rows,
+			   r->p->batch_target_us);
 	return rc;
 }
 
@@ -309,7 +290,7 @@ static int run_open_window(struct run *r, struct error *err)
 		    r->options->replay ? 0 : r->out->rows_read);
 	if (!run_moves_mark(r))
 		return 0;
-	return window_count(&r->window, &r->scan, r->destination, r->rows,
+	return window_count(&r->window, &r->scan, r->destination, r->adapt.rows,
 			    run_tick, r, err);
 }
 
@@ -324,7 +305,7 @@ static int run_start_reader(struct run *r, struct error *err)
 {
 	/* Two batches are in memory at once: each gets half of the bound. */
 	struct reader_bounds bounds = {
-		.max_rows = r->rows,
+		.max_rows = r->adapt.rows,
 		.max_bytes = (size_t)r->p->batch_bytes / READER_SLOTS,
 		.sizes = r->sizes,
 		.n_sizes = r->n_sizes,
@@ -339,30 +320,6 @@ static int run_start_reader(struct run *r, struct error *err)
 			    r->p->name, &bounds, err);
 }
 
-static int run_is_idle(void *ctx, struct error *err)
-{
-	(void)ctx;
-	(void)err;
-	return 0;
-}
-
-static bool run_goes_on(void *ctx)
-{
-	run_tick(ctx);
-	return false;
-}
-
-/* Held from the begin on: the settled point is not to grow old meanwhile. */
-static int run_begin_pace(struct run *r, struct error *err)
-{
-	const struct pace_waiter waiter = { run_is_idle, run_goes_on, r };
-
-	if (r->options->letters)
-		return 0;
-	r->pace = pace_new(r->p);
-	return pace_wait(r->pace, &waiter, err);
-}
-
 static int run_sync(struct run *r, struct error *err)
 {
 	int rc = run_check_options(r, err);
@@ -375,6 +332,8 @@ static int run_sync(struct run *r, struct error *err)
 		rc = replay_locate(r, err);
 	else
 		run_set_text(&r->window_from, r->checkpoint.watermark);
+	/* Held from the begin on: the settled point is not to grow old
+	 * meanwhile. */
 	if (!rc)
 		rc = run_begin_pace(r, err);
 	if (!rc)

@@ -2,6 +2,7 @@
  * A state store in an SQL database: the statements, the migrations and what
  * they mean, the same for every engine (sql_lease.c: leases; sql_runs.c:
  * looking at the history and ending it; sql_letters.c: dead letters;
+ * sql_pace.c: what a pace was set to;
  * sql_store.c: the rest). An engine
  * (stores/sqlite, stores/postgres) opens a session, says how its statements are
  * run, and uses the functions here as its ops.
@@ -104,6 +105,10 @@ int sql_store_get_watermark(struct store *base, const char *pipeline,
 int sql_store_set_watermark(struct store *base, const char *pipeline,
 			    const char *attempt_id, const char *watermark,
 			    struct error *err);
+int sql_store_get_pace(struct store *base, const char *pipeline,
+		       struct pace_record *out, struct error *err);
+int sql_store_set_pace(struct store *base, const char *pipeline,
+		       const char *settings, struct error *err);
 
 /* For the files here: commit if `rc` is 0, else roll back. */
 int sql_store_end(struct sql_store *s, int rc, struct error *err);

@@ -290,5 +290,7 @@ const struct store_ops postgres_store = {
 	.delete_dead_letters = sql_store_delete_dead_letters,
 	.get_watermark = sql_store_get_watermark,
 	.set_watermark = sql_store_set_watermark,
+	.get_pace = sql_store_get_pace,
+	.set_pace = sql_store_set_pace,
 	.close = postgres_store_close,
 };

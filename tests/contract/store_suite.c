@@ -16,6 +16,7 @@
 
 #include "clients/sqlite.h"
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/secret.h"
 
 static void migrates_once(void **state)
@@ -192,6 +193,30 @@ static void mirrors_marks(void **state)
 	check_watermark(s, "it's", NULL);
 	assert_int_equal(s->ops->set_watermark(s, "it's", NULL, "{}", &err), 0);
 	check_watermark(s, "it's", "{}");
+	s->ops->close(s);
+}
+
+static void keeps_paces(void **state)
+{
+	struct store *s = place_open(*state);
+	struct error err = ERROR_INIT;
+	struct pace_record got = { NULL, 0 };
+	const char *texts[] = { "{\"a\":\"it's\"}", "{}", NULL };
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		assert_int_equal(s->ops->set_pace(s, "it's", texts[i], &err),
+				 0);
+		assert_int_equal(s->ops->set_pace(s, "other", "{}", &err), 0);
+		assert_int_equal(s->ops->get_pace(s, "it's", &got, &err), 0);
+		if (texts[i])
+			assert_string_equal(got.settings, texts[i]);
+		else
+			assert_null(got.settings);
+		assert_true(!texts[i] ||
+			    llabs(clock_now_us() - got.changed_at) <
+				    60 * US_PER_SECOND);
+		free(got.settings);
+	}
 	s->ops->close(s);
 }
 
@@ -458,7 +483,7 @@ static void waits_and_then_names_the_file(void **state)
 #define SHARED(make)                                                           \
 	EACH(make, migrates_once), EACH(make, keeps_attempts),                 \
 		EACH(make, lists_newest_first), EACH(make, mirrors_marks),     \
-		EACH(make, mirrors_the_newest),                                \
+		EACH(make, keeps_paces), EACH(make, mirrors_the_newest),       \
 		EACH(make, saves_batches_whole),                               \
 		EACH(make, derives_run_states), EACH(make, keeps_no_secret),   \
 		EACH(make, refuses_edited_migrations),                         \

@@ -20,7 +20,7 @@ RUN_KEYS = {
 STATUS_KEYS = {"pipeline", "watermark", "lag_seconds", "last_run", "lease",
                "breaker", "dead_letters"}
 COMMANDS = ("run", "check", "status", "runs", "copy", "init", "watermark",
-            "migrate", "schema", "plugins", "version", "help")
+            "pace", "migrate", "schema", "plugins", "version", "help")
 
 
 @pytest.fixture

@@ -230,6 +230,117 @@ def test_probe_that_fails_holds(tidemark, source, make_destination):
     assert done.pipeline()["rows_read"] == 0
 
 
+@pytest.mark.parametrize("engine", ("postgres", "mariadb"))
+def test_probe(tidemark, make_source, make_destination, engine):
+    """Without an answer, with too high a one, with none that is a number, with
+    one that is low enough."""
+    source, destination = make_source(engine), make_destination("postgres")
+    workload.create_items(source, rows=10)
+    paced(tidemark, source, destination,
+          probe={"connection": "source", "below": 3,
+                 "query": f"SELECT max(n) FROM {source.schema}.jobs"})
+    running = tidemark.start("run", "--json")
+    held = wait_until_held(tidemark, "probe")
+    assert "connection source could not be asked, which counts as pressure" \
+        in held["reason"] and "jobs" in held["reason"], held
+    source.execute("CREATE TABLE jobs (n int)", "INSERT INTO jobs VALUES (3)")
+    if engine == "postgres":
+        source.execute("GRANT SELECT ON jobs TO public")
+    wait_for(lambda: "the query says 3 at connection source, which is not "
+             "below 3" in paused(tidemark)["reason"], 20, 0.2, "an answer")
+    source.execute("DELETE FROM jobs")
+    wait_for(lambda: "a number, not NULL" in paused(tidemark)["reason"], 20,
+             0.2, "no number")
+    assert not batches(tidemark)
+    source.execute("INSERT INTO jobs VALUES (2)")
+    done = running.wait().expect(EXIT_OK)
+    assert "no longer held by pace.probe" in done.err
+    check(source, destination)
+
+
+def pace_of(tidemark, *words):
+    done = tidemark("pace", "items", *words, "--json").expect(EXIT_OK)
+    return done.pipeline()
+
+
+def test_pace_is_changed_while_it_runs(tidemark, source, make_destination):
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=4000)
+    paced(tidemark, source, destination, rows_per_second=1)
+    assert pace_of(tidemark)["set"] is None
+    assert pace_of(tidemark, "rows_per_second=100", "max_active=900")[
+        "pace"] == {"rows_per_second": 100, "bytes_per_second": 0,
+                    "replica_lag": "0s", "max_active": 900, "pause_file": ""}
+    running = tidemark.start("run", "--json")
+    wait_for(lambda: os.path.exists(tidemark.state_file)
+             and len(batches(tidemark)) > 3, 20, 0.1, "batches")
+    held = wait_until_held(tidemark, "rows_per_second")
+    assert held["reason"] == "no more than 100 rows/s"
+    file = os.path.join(tidemark.dir, "pause")
+    open(file, "w", encoding="ascii").close()
+    begun = time.monotonic()
+    pace_of(tidemark, f"pause_file={file}")
+    wait_until_held(tidemark, "pause_file")
+    assert time.monotonic() - begun < 6
+    seen = pace_of(tidemark, "--clear", "rows_per_second=1000000")
+    assert seen["set"] == {"rows_per_second": "1000000"}, seen
+    done = running.wait().expect(EXIT_OK)
+    assert time.monotonic() - begun < 15
+    assert max(rows for _, rows in batches(tidemark)) > 1000
+    assert done.err.count("\"tidemark pace\" has set") == 3, done
+    text = tidemark("pace").expect(EXIT_OK).out
+    assert "1000000" in text and "config" in text
+    assert pace_of(tidemark, "--clear")["pace"]["rows_per_second"] == 1
+    check(source, destination)
+
+
+PACE_ERRORS = (
+    (("rows_per_secnd=5",), 'did you mean "rows_per_second"?'),
+    (("rows_per_second=fast",), 'rows_per_second: expected a count such as '
+                                '20000, found "fast"'),
+    (("replicas=a",), "none of the keys of pace that can be changed here"),
+    (("max_active=5", "rows_per_second"), "is no KEY=VALUE"),
+    (("--clear", "replica_lag=-1s"), "replica_lag: expected a duration"),
+)
+
+
+def test_pace_refuses(tidemark, source, make_destination):
+    """Nothing is changed by a call of which a part is wrong."""
+    paced(tidemark, source, make_destination("postgres"))
+    pace_of(tidemark, "max_active=7")
+    for words, text in PACE_ERRORS:
+        done = tidemark("pace", "items", *words).expect(EXIT_CONFIG)
+        assert text in done.err, done
+        assert pace_of(tidemark)["set"] == {"max_active": "7"}
+    assert "PIPELINE" in tidemark("pace", "--clear").expect(EXIT_CONFIG).err
+    assert '"itms"' in tidemark("pace", "itms", "max_active=5").expect(
+        EXIT_CONFIG).err
+
+
+def test_batches_adapt_to_the_target(tidemark, source, make_destination):
+    """A destination that takes 1 ms a row: batches come down to what loads in
+    batch.target, and no further while a rate gives way as well."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=5000)
+    paced(tidemark, source, destination, rows_per_second=8000)
+    tidemark.pipelines["items"]["batch"] = {"rows": 50}
+    tidemark.write_config()
+    tidemark.run("--max-batches", "1")
+    before = len(batches(tidemark))
+    destination.execute(
+        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN PERFORM pg_sleep(0.001); RETURN new; END $$",
+        f"CREATE TRIGGER slow BEFORE INSERT ON {destination.schema}.items "
+        "FOR EACH ROW EXECUTE FUNCTION slow()")
+    tidemark.pipelines["items"]["batch"] = {"rows": 1600, "target": "400ms"}
+    tidemark.write_config()
+    tidemark.run()
+    sizes = [rows for _, rows in batches(tidemark)[before:]]
+    assert sizes[0] == 1600 and sizes[1] in (800, 1600), sizes
+    assert all(200 <= rows <= 500 for rows in sizes[3:-1]), sizes
+    check(source, destination)
+
+
 def test_mariadb_does_not_know_its_replicas(tidemark, make_source,
                                             make_destination):
     """Without the right to ask, it may; with it, it is known not to."""

@@ -224,11 +224,11 @@ static int fake_pause(struct connector *c, struct error *err)
 	return 0;
 }
 
-static int fake_pressure(struct connector *c, unsigned what,
+static int fake_pressure(struct connector *c, const struct pressure_question *q,
 			 struct pressure *out, struct error *err)
 {
 	(void)c;
-	(void)what;
+	(void)q;
 	fake.asked++;
 	if (fake.asked <= fake.fail_asked)
 		return error_set(err, ERROR_ACCESS, "planted in pressure");

@@ -343,6 +343,26 @@ static int fake_set_mark(struct store *s, const char *pipeline,
 	return 0;
 }
 
+static int fake_get_pace(struct store *s, const char *pipeline,
+			 struct pace_record *out, struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)err;
+	*out = (struct pace_record){ xstrdup(fake.pace), 1 };
+	return 0;
+}
+
+static int fake_set_pace(struct store *s, const char *pipeline,
+			 const char *settings, struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)err;
+	fake.pace = settings;
+	return 0;
+}
+
 static void fake_store_close(struct store *s)
 {
 	(void)s;
@@ -372,5 +392,7 @@ const struct store_ops fake_store_ops = {
 	.delete_dead_letters = fake_delete_letters,
 	.get_watermark = fake_get_mark,
 	.set_watermark = fake_set_mark,
+	.get_pace = fake_get_pace,
+	.set_pace = fake_set_pace,
 	.close = fake_store_close,
 };

@@ -1,4 +1,6 @@
-#include "core/sync/bucket.h"
+#include "core/sync/rates.h"
+
+#include <stdlib.h>
 
 #include "core/base/clock.h"
 #include "tests/unit/unit.h"
@@ -130,6 +132,91 @@ static void test_small_tokens(void **state)
 	assert_int_equal(bucket_wait(&b, SECOND), SECOND);
 }
 
+/* What is owed is paid at the new rate. */
+static void test_change(void **state)
+{
+	struct bucket b = { .rate = 10 };
+	int64_t now = INT64_C(100) * SECOND;
+
+	(void)state;
+	bucket_open(&b, now);
+	bucket_take(&b, 1001); /* one of them from before */
+	assert_int_equal(bucket_wait(&b, now), 100 * SECOND);
+	bucket_change(&b, 1000, now);
+	assert_int_equal(bucket_wait(&b, now), SECOND);
+	bucket_change(&b, 1, now);
+	assert_int_equal(bucket_wait(&b, now), 1000 * SECOND);
+	bucket_change(&b, 0, now);
+	assert_int_equal(bucket_wait(&b, now), 0);
+	bucket_change(&b, 5, now);
+	assert_int_equal(bucket_wait(&b, now), 0);
+}
+
+static void rates_expect(struct rates *r, int64_t now, const char *by,
+			 const char *reason)
+{
+	struct batch b = { .n_rows = 0 };
+	struct rates_wait wait;
+
+	rates_open(r, &b, now);
+	bucket_take(by[0] == 'r' ? &r->rows : &r->bytes, 1 << 20);
+	rates_look(r, now, &wait);
+	assert_string_equal(wait.by, by);
+	assert_string_equal(wait.reason, reason);
+	free(wait.reason);
+}
+
+/* Half of it with each batch that takes too long, and a sixteenth more with
+ * each that does not. */
+static void test_rates_give_way(void **state)
+{
+	static const int64_t shares[] = { 500, 250, 125, 62,  62,
+					  125, 187, 250, 312, 375 };
+	int64_t now = INT64_C(100) * SECOND;
+	struct rates r = { .rows_limit = 0 };
+
+	(void)state;
+	rates_set(&r, 1000, 0, now);
+	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
+		struct rates_wait wait;
+
+		rates_loaded(&r, i < 5 ? 1001 : 1000, 1000);
+		rates_look(&r, now, &wait);
+		free(wait.reason);
+		assert_int_equal(r.rows.rate, shares[i]);
+	}
+	rates_expect(&r, now, "rows_per_second",
+		     "no more than 375 rows/s of 1000, while batches take "
+		     "longer than batch.target");
+	for (int i = 0; i < 20; i++)
+		rates_loaded(&r, 1, 1000);
+	rates_expect(&r, now, "rows_per_second", "no more than 1000 rows/s");
+	rates_set(&r, 0, 1 << 20, now);
+	rates_expect(&r, now, "bytes_per_second", "no more than 1MiB/s");
+	rates_loaded(&r, 2, 1);
+	rates_expect(&r, now, "bytes_per_second",
+		     "no more than 512KiB/s of 1MiB, while batches take longer "
+		     "than batch.target");
+}
+
+/* Without a rate there is nothing to give way with. */
+static void test_no_rates(void **state)
+{
+	struct batch b = { .max_rows = 7, .max_bytes = 9 };
+	struct rates r = { .rows_limit = 0 };
+	struct rates_wait wait;
+
+	(void)state;
+	rates_set(&r, 0, 0, SECOND);
+	rates_loaded(&r, 5 * SECOND, 1);
+	rates_open(&r, &b, SECOND);
+	bucket_take(&r.rows, 1000);
+	rates_look(&r, SECOND, &wait);
+	assert_null(wait.by);
+	assert_int_equal(b.max_rows, 7);
+	assert_int_equal(b.max_bytes, 9);
+}
+
 static void test_off_and_too_many(void **state)
 {
 	struct bucket off = { .rate = 0 }, one = { .rate = 1 };
@@ -150,6 +237,9 @@ int main(void)
 		cmocka_unit_test(test_clock_that_stands_still),
 		cmocka_unit_test(test_small_tokens),
 		cmocka_unit_test(test_off_and_too_many),
+		cmocka_unit_test(test_change),
+		cmocka_unit_test(test_rates_give_way),
+		cmocka_unit_test(test_no_rates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -381,48 +381,6 @@ static void test_refresh_is_not_cut(void **state)
 	run_result_release(&r);
 }
 
-static void test_adapt_rows(void **state)
-{
-	static const struct {
-		size_t rows, loaded;
-		int64_t load_us, target_us;
-		size_t configured, piece, expected;
-	} cases[] = {
-		{ 1000, 1000, 1000, 1000, 1000, 0, 1000 },
-		{ 1000, 1000, 500, 1000, 1000, 0, 2000 },
-		{ 1000, 1000, 1, 1000, 1000, 0, 2000 }, /* at most doubled */
-		{ 8000, 8000, 1, 1000, 1000, 0, 8000 }, /* at most times 8 */
-		{ 1000, 1000, 9000, 1000, 1000, 0, 500 }, /* at most halved */
-		{ 300, 300, 9000, 1000, 1000, 0, 200 }, /* no fewer than 200 */
-		{ 50, 50, 9000, 1000, 50, 0, 50 }, /* unless configured so */
-		{ 1000, 999, 1, 1000, 1000, 0, 1000 }, /* not full: no news */
-		{ 1000, 1000, 0, 1000, 1000, 0, 1000 },
-		/* whole pieces, once there is one */
-		{ 1000, 1000, 1, 1000, 1000, 1500, 1500 },
-		{ 3000, 3000, 1, 1000, 1000, 2500, 5000 },
-		{ 3000, 3000, 9000, 1000, 1000, 2500, 1500 },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(pipeline_adapt_rows(
-					 cases[i].rows, cases[i].loaded,
-					 cases[i].load_us, cases[i].target_us,
-					 cases[i].configured, cases[i].piece),
-				 cases[i].expected);
-}
-
-static void test_first_rows(void **state)
-{
-	(void)state;
-	assert_int_equal(pipeline_first_rows(1000, 0), 1000);
-	assert_int_equal(pipeline_first_rows(1000, 3000), 3000);
-	assert_int_equal(pipeline_first_rows(1000, 8000), 8000);
-	assert_int_equal(pipeline_first_rows(1000, 8001), 1000);
-	assert_int_equal(pipeline_first_rows(5000, 3000), 5000);
-}
-
-/* Last: a stop cannot be taken back. */
 /* The first question fails, the second finds too many: the third lets go. */
 static void *test_relieve(void *arg)
 {
@@ -442,7 +400,7 @@ static void test_pressure_holds(void **state)
 	pthread_t relief;
 
 	(void)state;
-	p.pace.max_active = 3;
+	p.pace.limits.max_active = 3;
 	fake_reset(1000);
 	fake.fail_asked = 1;
 	fake.active = 4;
@@ -455,6 +413,7 @@ static void test_pressure_holds(void **state)
 	run_result_release(&r);
 }
 
+/* Last: a stop cannot be taken back. */
 static void test_stop_ends_after_the_batch(void **state)
 {
 	struct run_options options = { 0 };
@@ -491,8 +450,6 @@ int main(void)
 		cmocka_unit_test(test_refuses_a_foreign_mark),
 		cmocka_unit_test(test_refresh_finishes_once),
 		cmocka_unit_test(test_refresh_is_not_cut),
-		cmocka_unit_test(test_adapt_rows),
-		cmocka_unit_test(test_first_rows),
 		cmocka_unit_test(test_pressure_holds),
 		cmocka_unit_test(test_stop_ends_after_the_batch),
 	};

@@ -249,7 +249,11 @@ static const struct {
 	{ COMPLETE "    pace: {replica_lag: 5s, replicas: [w]}\n",
 	  "pipelines.p.pace.replicas: connection w is a file" },
 	{ COMPLETE "    pace: {probe: {connection: s}}\n",
-	  "t.yaml:7:32: pipelines.p.pace.probe.connection: not supported yet" },
+	  "pipelines.p.pace.probe: \"query\" is missing; write query: " },
+	{ COMPLETE "    pace: {probe: {connection: x, query: q, below: 1}}\n",
+	  "pipelines.p.pace.probe.connection: no connection \"x\"" },
+	{ COMPLETE "    pace: {probe: {connection: s, query: q, below: 0}}\n",
+	  "pipelines.p.pace.probe.below: " },
 	{ COMPLETE "    retry: {breaker: {failures: 1001}}\n",
 	  "t.yaml:7:33: pipelines.p.retry.breaker.failures: must be between 0 "
 	  "and 1000, found 1001" },

@@ -1,0 +1,113 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/sync/ledger.h"
+#include "core/sync/run.h"
+
+/* Between two looks at what `tidemark pace` has set. */
+#define RUN_PACE_US US_PER_SECOND
+
+/* What holds the run goes to the ledger when it changes: `status` reads it
+ * there. One that cannot be written now is no reason to stop. */
+static void run_tell_pace(struct run *r)
+{
+	struct error ignored = ERROR_INIT;
+	int64_t change = 0;
+	json_t *held = pace_held(r->pace, &change);
+	bool news = change != r->pace_seen && (held || r->out->paused);
+
+	r->pace_seen = change;
+	if (news)
+		run_result_pause(r->out, held);
+	/* Whoever has lost the lease has no say any more. */
+	if (news && r->out->recorded &&
+	    !lease_keeper_check(r->keeper, &ignored))
+		ledger_refresh(r->store, r->out, &ignored);
+	json_decref(held);
+}
+
+/* `settings` NULL: the config's alone. */
+static void run_change_pace(struct run *r, const char *settings)
+{
+	struct error err = ERROR_INIT;
+	struct pace_limits limits;
+	json_t *values =
+		settings ? json_loads(settings, 0, NULL) : json_object();
+
+	if (settings_pace_limits(r->p, values, &limits, &err)) {
+		log_warn("what \"tidemark pace\" has set is passed over: %s",
+			 err.message);
+	} else {
+		pace_change(r->pace, &limits);
+		log_info("the pace is that of the config%s%s",
+			 settings ? ", but for what \"tidemark pace\" has set: "
+				  : " again",
+			 settings ? settings : "");
+	}
+	json_decref(values);
+}
+
+/* A store that does not answer changes nothing. */
+static void run_ask_pace(struct run *r)
+{
+	int64_t now = clock_monotonic_us();
+	struct pace_record found = { NULL, 0 };
+	struct error ignored = ERROR_INIT;
+	const char *before = r->pace_text ? r->pace_text : "";
+
+	if (!r->store ||
+	    (r->pace_asked_us && now - r->pace_asked_us < RUN_PACE_US))
+		return;
+	r->pace_asked_us = now;
+	if (r->store->ops->get_pace(r->store, r->p->name, &found, &ignored))
+		return;
+	if (strcmp(found.settings ? found.settings : "", before) != 0) {
+		run_change_pace(r, found.settings);
+		free(r->pace_text);
+		r->pace_text = found.settings;
+		found.settings = NULL;
+	}
+	free(found.settings);
+}
+
+void run_look_at_pace(struct run *r)
+{
+	if (!r->pace)
+		return;
+	run_ask_pace(r);
+	run_tell_pace(r);
+}
+
+static int run_is_idle(void *ctx, struct error *err)
+{
+	(void)ctx;
+	(void)err;
+	return 0;
+}
+
+static bool run_goes_on(void *ctx)
+{
+	run_tick(ctx);
+	return false;
+}
+
+int run_begin_pace(struct run *r, struct error *err)
+{
+	const struct pace_waiter waiter = { run_is_idle, run_goes_on, r };
+
+	if (r->options->letters)
+		return 0;
+	r->pace = pace_new(r->p);
+	run_ask_pace(r);
+	return pace_wait(r->pace, &waiter, err);
+}
+
+void run_end_pace(struct run *r)
+{
+	pace_free(r->pace);
+	run_result_pause(r->out, NULL);
+	free(r->pace_text);
+}
