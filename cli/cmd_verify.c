@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/ask.h"
 #include "cli/commands.h"
@@ -11,6 +12,9 @@
 #include "core/base/stop.h"
 #include "core/sync/repair.h"
 #include "core/sync/runner.h"
+
+/* Of the target's rows. */
+#define MAX_DELETES "1%"
 
 static char *verify_cell(const json_t *value)
 {
@@ -85,25 +89,42 @@ static void verify_print(const struct verify_result *r, bool values)
 	verify_print_examples(r, values);
 }
 
+enum deletes { DELETES_LEAVE, DELETES_REPORT, DELETES_APPLY };
+
 /* What all pipelines of a call share. */
 struct verify_call {
 	const struct arguments *args;
+	bool repair;
+	enum deletes deletes;
+	struct row_limit most;
 	const struct settings *s;
 	struct store *store; /* where something is to be mended */
 	json_t *list; /* NULL: no JSON */
 };
+
+static void verify_announce(const struct verify_call *call,
+			    const struct verify_result *found)
+{
+	const struct pipeline_settings *p = found->pipeline;
+
+	if (call->repair && found->missing + found->different)
+		log_info("%" PRId64 " missing and %" PRId64
+			 " different rows of %s are read from %s again and "
+			 "replace what is stored",
+			 found->missing, found->different, p->destination_table,
+			 p->source_table);
+	if (call->deletes == DELETES_APPLY && found->extra)
+		log_info("%" PRId64 " extra rows of %s, which %s has no "
+			 "longer, are deleted",
+			 found->extra, p->destination_table, p->source_table);
+}
 
 /* Without a terminal nobody is there to ask, and the flag has said it. */
 static bool verify_ask(void *ctx, const struct verify_result *found)
 {
 	const struct verify_call *call = ctx;
 
-	log_info("%" PRId64 " missing and %" PRId64
-		 " different rows of %s are read from %s again and replace "
-		 "what is stored",
-		 found->missing, found->different,
-		 found->pipeline->destination_table,
-		 found->pipeline->source_table);
+	verify_announce(call, found);
 	if (arguments_has(call->args, "yes") || !ask_is_possible())
 		return true;
 	if (ask_yes("Go on?"))
@@ -119,7 +140,11 @@ static int verify_mend(const struct verify_call *call,
 	const struct arguments *args = call->args;
 	const struct repair_terms terms = {
 		.values = arguments_has(args, "show-values"),
-		.load = arguments_has(args, "repair"),
+		.load = call->repair,
+		.report = call->deletes == DELETES_REPORT,
+		.remove = call->deletes == DELETES_APPLY,
+		.most = call->most,
+		.most_said = arguments_has(args, "max-deletes"),
 		.lease = { .state = call->s->state,
 			   .lease_us = call->s->state_lease_us,
 			   .wait_us = arguments_number(args, "wait") },
@@ -137,6 +162,7 @@ static int verify_look(const struct verify_call *call,
 {
 	const struct verify_terms terms = {
 		.values = arguments_has(call->args, "show-values"),
+		.extra_only = call->deletes == DELETES_REPORT,
 	};
 
 	return verify_pipeline(p, &terms, r, err);
@@ -183,14 +209,40 @@ static int verify_each(const struct verify_call *call,
 	return code;
 }
 
+static int verify_deletes(struct verify_call *call, struct error *err)
+{
+	const char *deletes = arguments_text(call->args, "deletes");
+	const char *most = arguments_text(call->args, "max-deletes");
+
+	if (deletes && !strcmp(deletes, "report"))
+		call->deletes = DELETES_REPORT;
+	else if (deletes && !strcmp(deletes, "apply"))
+		call->deletes = DELETES_APPLY;
+	else if (deletes)
+		return error_set(err, ERROR_CONFIG,
+				 "--deletes takes report or apply, not \"%s\"",
+				 deletes);
+	if (most && call->deletes != DELETES_APPLY)
+		return error_set(err, ERROR_CONFIG,
+				 "--max-deletes goes with --deletes apply");
+	if (row_limit_parse(&call->most, most ? most : MAX_DELETES))
+		return 0;
+	return error_set(err, ERROR_CONFIG,
+			 "--max-deletes takes a number of rows or a share of "
+			 "the target's, as 100 or 0.5%%, not \"%s\"",
+			 most);
+}
+
 static int verify_all(const struct arguments *args, const struct settings *s,
 		      const struct pipeline_settings *const *pipelines,
 		      size_t n, struct error *err)
 {
-	struct verify_call call = { .args = args, .s = s };
-	int code = 0;
+	struct verify_call call = { .args = args,
+				    .repair = arguments_has(args, "repair"),
+				    .s = s };
+	int code = verify_deletes(&call, err);
 
-	if (arguments_has(args, "repair"))
+	if (!code && (call.repair || call.deletes == DELETES_APPLY))
 		code = runner_open_store(s, &call.store, err);
 	if (code)
 		return code;
@@ -216,7 +268,11 @@ static const struct flag verify_flags[] = {
 	  "do it without asking (without a terminal nobody is asked)" },
 	{ "wait", 0, FLAG_DURATION, "DURATION",
 	  "for a run of the pipeline to end (else exit 6 at once)" },
-	{ "deletes", 0, FLAG_PLANNED, NULL, "" },
+	{ "deletes", 0, FLAG_TEXT, "report|apply",
+	  "name the keys that the source has no longer, or delete them" },
+	{ "max-deletes", 0, FLAG_TEXT, "N|P%",
+	  "delete nothing if it would be more (default " MAX_DELETES
+	  " of the target)" },
 	{ "sample", 0, FLAG_PLANNED, NULL, "" },
 	{ "since", 0, FLAG_PLANNED, NULL, "" },
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
@@ -241,7 +297,13 @@ const struct command command_verify = {
 		"they replace\nwhat is stored, also what a hand has given a "
 		"newer mark. Then it looks again, and\nends with 0 only if "
 		"both "
-		"sides are equal. Extra rows are left.",
+		"sides are equal. Extra rows are left.\n\n--deletes apply "
+		"removes extra rows, those that the source has no longer: each "
+		"is looked\nfor there once more before it goes. More than "
+		"--max-deletes, or all of them because\nthe source is empty: "
+		"nothing is done, and exit 5. In mode append all versions that"
+		"\nTABLE_raw has of the key go. --deletes report names extra "
+		"rows alone.",
 	.example = "tidemark verify orders --show-values",
 	.flags = verify_flags,
 	.run = verify_run,

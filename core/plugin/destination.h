@@ -2,11 +2,11 @@
  * The contract of a destination: a table of functions, called by core/sync
  * from one thread; only interrupt() may come from another.
  *
- * Order: open; inspect (no writes) or prepare; recover; load*; finish (only
- * in a refresh); close. load() is all or nothing, with the checkpoint inside
- * when the engine is TRANSACTIONAL. After an error load() has rolled back; if
- * the code is CONFLICT the same batch may be loaded again, if it is TRANSIENT,
- * UNKNOWN or ACCESS the destination is fit only for close().
+ * Order: open; inspect (no writes) or prepare; recover; load* and remove*;
+ * finish (only in a refresh); close. load() is all or nothing, with the
+ * checkpoint inside when the engine is TRANSACTIONAL. After an error load() has
+ * rolled back; if the code is CONFLICT the same batch may be loaded again, if
+ * it is TRANSIENT, UNKNOWN or ACCESS the destination is fit only for close().
  */
 #ifndef TIDEMARK_CORE_PLUGIN_DESTINATION_H
 #define TIDEMARK_CORE_PLUGIN_DESTINATION_H
@@ -175,6 +175,14 @@ struct destination_ops {
 	int (*load)(struct destination *d, const struct batch *batch,
 		    const struct checkpoint *next, struct load_counts *out,
 		    struct error *err);
+	/* Remove the rows of these keys and move the mark, under the conditions
+	 * of load(): of `keys`, a batch of the target's schema, only the key's
+	 * columns count. append: every version of them that TABLE_raw has. A
+	 * key that is not there is passed over. `*removed`: rows. Not in a
+	 * refresh. */
+	int (*remove)(struct destination *d, const struct batch *keys,
+		      const struct checkpoint *next, int64_t *removed,
+		      struct error *err);
 	/* After the last load of a refresh: swap the new table in and write
 	 * `next`, in one transaction. */
 	int (*finish)(struct destination *d, const struct checkpoint *next,

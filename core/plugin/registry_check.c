@@ -37,11 +37,12 @@ static const struct registry_slot connector_slots[] = {
 SLOTS_COMPLETE(connector_ops, open, connector_slots);
 
 static const struct registry_slot destination_slots[] = {
-	SLOT(destination_ops, open),	      SLOT(destination_ops, inspect),
-	SLOT(destination_ops, prepare),	      SLOT(destination_ops, recover),
-	SLOT(destination_ops, load),	      SLOT(destination_ops, finish),
-	SLOT(destination_ops, set_watermark), SLOT(destination_ops, session),
-	SLOT(destination_ops, interrupt),     SLOT(destination_ops, close),
+	SLOT(destination_ops, open),	SLOT(destination_ops, inspect),
+	SLOT(destination_ops, prepare), SLOT(destination_ops, recover),
+	SLOT(destination_ops, load),	SLOT(destination_ops, remove),
+	SLOT(destination_ops, finish),	SLOT(destination_ops, set_watermark),
+	SLOT(destination_ops, session), SLOT(destination_ops, interrupt),
+	SLOT(destination_ops, close),
 };
 SLOTS_COMPLETE(destination_ops, open, destination_slots);
 

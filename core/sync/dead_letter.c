@@ -144,8 +144,8 @@ static int64_t dead_letter_allowed(const struct run *r, const struct batch *b)
 	int64_t rows =
 		dead_letter_so_far(r, out->rows_read, out->earlier.rows_read);
 	int64_t dead = dead_letter_dead(r);
-	int64_t most =
-		bad_row_allowed(&r->p->bad_rows, rows + (int64_t)b->n_rows);
+	int64_t most = row_limit_allowed(&r->p->bad_rows.limit,
+					 rows + (int64_t)b->n_rows);
 
 	/* What is read once more because it was bad is not counted again. */
 	if (r->options->letters)
@@ -173,11 +173,11 @@ static void dead_letter_show(struct strbuf *sb, const struct batch *b,
 static int dead_letter_too_many(const struct run *r, const struct batch *b,
 				const struct bad_rows *bad, struct error *err)
 {
-	const struct bad_row_settings *limit = &r->p->bad_rows;
+	const struct row_limit *limit = &r->p->bad_rows.limit;
 	struct strbuf rows = STRBUF_INIT;
 	char *allowed =
 		limit->share < 0
-			? xstrfmt("%" PRId64, limit->limit)
+			? xstrfmt("%" PRId64, limit->rows)
 			: xstrfmt("%g%%", (double)limit->share / 10000.0);
 
 	dead_letter_show(&rows, b, bad);

@@ -8,6 +8,7 @@
 #include "core/sync/ledger.h"
 #include "core/sync/letter_replay.h"
 #include "core/sync/load.h"
+#include "core/sync/removal.h"
 #include "core/sync/replay.h"
 #include "core/sync/run.h"
 
@@ -148,6 +149,24 @@ static int run_loaded(struct run *r, const struct read_batch *rb,
 	return rc;
 }
 
+static int run_removed(struct run *r, const struct read_batch *nothing_read,
+		       struct checkpoint *next,
+		       const struct load_counts *counts, int64_t took_us,
+		       struct error *err)
+{
+	struct batch_record record =
+		run_batch_record(r, nothing_read, next, counts, 0, took_us);
+	int rc;
+
+	r->out->batches++;
+	r->out->rows_deleted += counts->deleted;
+	rc = ledger_batch(r->store, r->out, &record, next->watermark, err);
+	checkpoint_release(&r->checkpoint);
+	r->checkpoint = *next;
+	checkpoint_init(next);
+	return rc;
+}
+
 /* A batch that was not loaded is on record with the reason. */
 static void run_refused(struct run *r, const struct read_batch *rb,
 			const struct checkpoint *next, int64_t load_us,
@@ -207,6 +226,49 @@ static int run_load(struct run *r, const struct read_batch *rb,
 	return rc;
 }
 
+/* As load_batch(), of rows that go. */
+static int run_remove_rows(struct run *r, const struct batch *keys,
+			   const struct checkpoint *next, int64_t *removed,
+			   struct error *err)
+{
+	struct tries now = *r->tries;
+	int rc;
+
+	do {
+		error_clear(err);
+		rc = r->destination->ops->remove(r->destination, keys, next,
+						 removed, err);
+	} while (rc == -ERROR_CONFLICT && tries_again(&now, err));
+	if (rc)
+		*r->tries = now;
+	return rc;
+}
+
+int run_remove(struct run *r, const struct batch *keys, struct error *err)
+{
+	static const struct read_batch nothing_read;
+	struct load_counts counts = { 0, 0, 0, 0 };
+	struct checkpoint next;
+	int64_t begun = clock_monotonic_us(), removed = 0;
+	int rc;
+
+	run_checkpoint(r, keys, &next);
+	next.rows_total = r->checkpoint.rows_total;
+	rc = run_remove_rows(r, keys, &next, &removed, err);
+	/* Of a key with many versions they all go: keys are counted. */
+	counts.deleted = removed < (int64_t)keys->n_rows
+				 ? removed
+				 : (int64_t)keys->n_rows;
+	if (rc)
+		run_refused(r, &nothing_read, &next,
+			    clock_monotonic_us() - begun, err);
+	else
+		rc = run_removed(r, &nothing_read, &next, &counts,
+				 clock_monotonic_us() - begun, err);
+	checkpoint_release(&next);
+	return rc;
+}
+
 /* The last, empty batch carries the pass's final mark: it may be newer than
  * the last rows' own (xmin, pending sequences). */
 static int run_end_pass(struct run *r, const struct read_batch *rb,
@@ -227,7 +289,7 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 	if (r->options->letters)
 		return letter_replay_end(r, err);
 	if (r->options->work)
-		return 0;
+		return removal_run(r, err);
 	run_checkpoint(r, &rb->batch, &next);
 	moved = rb->batch.watermark.value || rb->batch.watermark.pending;
 	moved = moved && (!r->checkpoint.watermark ||

@@ -18,6 +18,7 @@ struct repair {
 static int repair_look(struct repair *r, bool brief, struct error *err)
 {
 	const struct verify_terms terms = { .values = r->terms->values,
+					    .extra_only = r->terms->report,
 					    .work = &r->work,
 					    .brief = brief };
 	int64_t repaired = r->out->repaired, deleted = r->out->deleted;
@@ -75,7 +76,8 @@ static int repair_loop(struct repair *r, struct error *err)
 
 static int repair_check(const struct repair *r, struct error *err)
 {
-	if (r->p->mode != LOAD_REPLACE)
+	if (r->p->mode != LOAD_REPLACE ||
+	    (!r->terms->load && !r->terms->remove))
 		return 0;
 	verify_result_init(r->out, r->p);
 	error_set(err, ERROR_CONFIG,
@@ -86,13 +88,51 @@ static int repair_check(const struct repair *r, struct error *err)
 	return -ERROR_CONFIG;
 }
 
+/* At least one, where any may go: a share of a small table is less. */
+static int64_t repair_allowed(const struct repair *r, int64_t rows)
+{
+	const struct row_limit *most = &r->terms->most;
+	int64_t allowed = row_limit_allowed(most, rows);
+
+	return !allowed && most->share > 0 ? 1 : allowed;
+}
+
+/* A source that is empty, or lost many rows, is more often a mistake than a
+ * wish. */
+static int repair_guard(struct repair *r, struct error *err)
+{
+	struct verify_result *out = r->out;
+	int64_t rows = (int64_t)out->rows[COMPARE_DESTINATION].rows;
+	int64_t allowed = repair_allowed(r, rows), extra = out->extra;
+
+	if (!r->terms->remove || !extra)
+		return 0;
+	if (extra <= allowed &&
+	    (r->terms->most_said || out->rows[COMPARE_SOURCE].rows))
+		return 0;
+	error_clear(err);
+	error_set(err, ERROR_DATA,
+		  "%" PRId64 " of %" PRId64 " rows of %s are not at the source "
+		  "%s any more, which has %" PRIu64 ", and --max-deletes lets "
+		  "%" PRId64 " go: nothing is done. If they are to go, say "
+		  "--max-deletes %" PRId64 "; if not, see what became of the "
+		  "source (or of source.where)",
+		  extra, rows, r->p->destination_table, r->p->source_table,
+		  out->rows[COMPARE_SOURCE].rows,
+		  extra <= allowed ? 0 : allowed, extra);
+	out->error = *err;
+	return -ERROR_DATA;
+}
+
 /* What the first look has found to be done, unless the answer is no. */
 static int repair_found(struct repair *r, struct error *err)
 {
 	const struct repair_terms *terms = r->terms;
 
-	if (verify_work_is_empty(&r->work))
-		return -ERROR_DIFFERENT;
+	int rc = repair_guard(r, err);
+
+	if (rc || verify_work_is_empty(&r->work))
+		return rc ? rc : -ERROR_DIFFERENT;
 	if (!terms->ask || terms->ask(terms->ctx, r->out))
 		return repair_loop(r, err);
 	if (!stop_requested())
@@ -110,7 +150,8 @@ int repair_pipeline(const struct pipeline_settings *p,
 	struct repair r = { .p = p,
 			    .terms = terms,
 			    .out = out,
-			    .work = { .wants_load = terms->load },
+			    .work = { .wants_load = terms->load,
+				      .wants_extra = terms->remove },
 			    .begun_us = clock_monotonic_us() };
 	int rc = repair_check(&r, err);
 

@@ -15,6 +15,10 @@
 struct repair_terms {
 	bool values; /* as of struct verify_terms */
 	bool load; /* missing and different keys */
+	bool report; /* name extra keys, and no others */
+	bool remove; /* extra keys, */
+	struct row_limit most; /* so many of the destination's rows at most, */
+	bool most_said; /* and all of them only if somebody has said so */
 	struct lease_terms lease;
 	struct store *store;
 	/* Told what the first look has found, and asked whether to go on; may
@@ -25,7 +29,8 @@ struct repair_terms {
 
 /* `out` says what the last look has found, and what was done before it; to be
  * released in any case. 0: both sides are equal; DIFFERENT: not all of it was
- * to be mended, or could be; any other code of a look or a run. */
+ * to be mended, or could be; DATA: there were more to be removed than are
+ * allowed, and nothing is done; any other code of a look or a run. */
 int repair_pipeline(const struct pipeline_settings *p,
 		    const struct repair_terms *terms, struct verify_result *out,
 		    struct error *err);

@@ -69,6 +69,8 @@ bool run_moves_mark(const struct run *r);
 /* The mark as it stands at the destination, with `delivered` (NULL: unknown)
  * as the highest that was; caller frees. NULL: no mark. */
 char *run_mark_standing(const struct run *r, const char *delivered);
+/* Remove the rows of these keys in one transaction; no row was read for it. */
+int run_remove(struct run *r, const struct batch *keys, struct error *err);
 /* Load what the reader hands over until the pass ends. */
 int run_pass(struct run *r, struct error *err);
 

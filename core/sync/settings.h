@@ -30,16 +30,20 @@ struct gate_settings {
 	int64_t min_rows, max_rows; /* 0: off */
 };
 
+struct row_limit {
+	int64_t rows; /* so many, or */
+	int64_t share; /* parts per million of all; -1: rows are meant */
+};
+/* "100" or "0.1%": false on anything else. */
+bool row_limit_parse(struct row_limit *out, const char *text);
+/* So many of so many rows are allowed. */
+int64_t row_limit_allowed(const struct row_limit *limit, int64_t rows);
+
 /* Rows that the destination refuses. */
 struct bad_row_settings {
 	bool keep; /* as dead letters; false: halt */
-	int64_t limit; /* of a run: rows, or */
-	int64_t share; /* parts per million of its rows; -1: rows are meant */
+	struct row_limit limit; /* of a run */
 };
-/* As the config says it, "100" or "0.1%": false on anything else. */
-bool bad_row_parse_limit(struct bad_row_settings *out, const char *text);
-/* So many of so many rows are allowed. */
-int64_t bad_row_allowed(const struct bad_row_settings *s, int64_t rows);
 
 /* How gently to read; 0, "" and none are off. */
 struct pace_limits {

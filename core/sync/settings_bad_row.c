@@ -8,7 +8,7 @@
 #define SHARE_FRACTIONS 4 /* digits behind the point of a percentage */
 
 /* "0.1%" as parts per million; at most 100%. */
-static bool bad_row_parse_share(const char *text, int64_t *out)
+static bool row_limit_parse_share(const char *text, int64_t *out)
 {
 	int64_t value = 0;
 	int digits = 0, fractions = -1;
@@ -33,27 +33,28 @@ static bool bad_row_parse_share(const char *text, int64_t *out)
 	return value <= MILLION;
 }
 
-bool bad_row_parse_limit(struct bad_row_settings *out, const char *text)
+bool row_limit_parse(struct row_limit *out, const char *text)
 {
 	int64_t value;
 
 	if (units_parse_count(text, &value)) {
-		out->limit = value;
+		out->rows = value;
 		out->share = -1;
 		return true;
 	}
-	if (!bad_row_parse_share(text, &value))
+	if (!row_limit_parse_share(text, &value))
 		return false;
-	out->limit = 0;
+	out->rows = 0;
 	out->share = value;
 	return true;
 }
 
-int64_t bad_row_allowed(const struct bad_row_settings *s, int64_t rows)
+int64_t row_limit_allowed(const struct row_limit *limit, int64_t rows)
 {
-	if (s->share < 0)
-		return s->limit;
-	return rows / MILLION * s->share + rows % MILLION * s->share / MILLION;
+	if (limit->share < 0)
+		return limit->rows;
+	return rows / MILLION * limit->share +
+	       rows % MILLION * limit->share / MILLION;
 }
 
 int settings_parse_bad_rows(struct option_context *ctx,
@@ -63,7 +64,7 @@ int settings_parse_bad_rows(struct option_context *ctx,
 	struct pipeline_input *in = base;
 
 	in->bad_rows_said = true;
-	if (bad_row_parse_limit(&in->p.bad_rows, node->text))
+	if (row_limit_parse(&in->p.bad_rows.limit, node->text))
 		return 0;
 	return option_fail(ctx, node->at,
 			   "expected %s (of at most 100%%), found \"%.40s\"",
@@ -73,5 +74,5 @@ int settings_parse_bad_rows(struct option_context *ctx,
 void settings_default_bad_rows(struct pipeline_input *in)
 {
 	if (!in->bad_rows_said)
-		bad_row_parse_limit(&in->p.bad_rows, SETTINGS_BAD_ROWS);
+		row_limit_parse(&in->p.bad_rows.limit, SETTINGS_BAD_ROWS);
 }

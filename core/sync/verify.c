@@ -319,7 +319,8 @@ static size_t verify_sort_examples(struct verify *v)
 	for (size_t i = 0; i < s->n && n < room; i++) {
 		struct suspect x = s->items[i];
 
-		if (x.past)
+		if (x.past ||
+		    (v->terms->extra_only && *suspect_kind(&x) != 'e'))
 			continue;
 		s->items[i] = s->items[n];
 		s->items[n++] = x;

@@ -36,6 +36,7 @@ struct verify_result {
 
 struct verify_terms {
 	bool values; /* examples with the rows of both sides */
+	bool extra_only; /* examples of no other kind */
 	struct verify_work *work; /* to be filled; may be NULL */
 	bool brief; /* no more than what fits there: the counts are not whole */
 };

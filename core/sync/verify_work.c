@@ -9,8 +9,7 @@ void verify_work_release(struct verify_work *w)
 {
 	compare_release(&w->compare);
 	strlist_release(&w->load);
-	for (size_t i = 0; i < COMPARE_SIDES; i++)
-		strlist_release(&w->extra[i]);
+	strlist_release(&w->extra);
 	free(w->hashes);
 	memset(w, 0, sizeof(*w));
 }
@@ -30,10 +29,10 @@ bool verify_work_is_empty(const struct verify_work *w)
 }
 
 static void work_add_texts(struct strlist *list, const struct suspect *x,
-			   enum compare_side side, size_t n_key)
+			   size_t n_key)
 {
 	for (size_t i = 0; i < n_key; i++)
-		strlist_add(list, x->texts[side][i]);
+		strlist_add(list, x->texts[COMPARE_SOURCE][i]);
 }
 
 /* A key that the source has once and the destination twice is loaded, too:
@@ -52,10 +51,8 @@ void verify_work_add(struct verify_work *w, const struct suspect *x,
 		w->hashes = xgrow(w->hashes, &w->capacity, w->n_extra + 1,
 				  sizeof(*w->hashes));
 		w->hashes[w->n_extra++] = x->key;
-		for (size_t i = 0; i < COMPARE_SIDES; i++)
-			work_add_texts(&w->extra[i], x, (enum compare_side)i,
-				       n_key);
+		work_add_texts(&w->extra, x, n_key);
 	} else {
-		work_add_texts(&w->load, x, COMPARE_SOURCE, n_key);
+		work_add_texts(&w->load, x, n_key);
 	}
 }

@@ -11,13 +11,12 @@
 /* Keys of each list: about 10 MiB. */
 #define VERIFY_WORK_MOST 100000
 
-/* Keys are n_key texts each, as scan.keys of the connector of that side takes
- * them. */
+/* Keys are n_key texts each, as scan.keys of the source takes them. */
 struct verify_work {
 	bool wants_load, wants_extra; /* which of the lists are to be filled */
-	struct compare compare; /* how the two sides spell a key */
+	struct compare compare; /* how the hashes are made */
 	struct strlist load; /* missing or different: the source's texts */
-	struct strlist extra[COMPARE_SIDES];
+	struct strlist extra; /* the source's texts, too */
 	struct compare_hash *hashes; /* of the extra keys */
 	size_t n_extra, capacity;
 	bool more; /* there were more: do these, and look again */

@@ -233,6 +233,28 @@ static int duckdb_destination_load(struct destination *base,
 	return rc ? rc : failpoint("stage_dropped", err);
 }
 
+static int duckdb_destination_remove(struct destination *base,
+				     const struct batch *keys,
+				     const struct checkpoint *next,
+				     int64_t *removed, struct error *err)
+{
+	struct duckdb_destination *d = duckdb_self(base);
+	int rc = duck_exec(d->db, "BEGIN", err);
+
+	*removed = 0;
+	if (rc)
+		return rc;
+	rc = duckdb_remove_rows(d, keys, removed, err);
+	if (!rc)
+		rc = duckdb_move_mark(d, next, err);
+	if (rc) {
+		duck_exec(d->db, "ROLLBACK", NULL);
+		return rc;
+	}
+	rc = duckdb_commit(d, next, err);
+	return rc ? rc : duckdb_load_drop_stages(d, err);
+}
+
 static int duckdb_destination_finish(struct destination *base,
 				     const struct checkpoint *next,
 				     struct error *err)
@@ -334,6 +356,7 @@ const struct destination_ops duckdb_destination = {
 	.prepare = duckdb_destination_prepare,
 	.recover = duckdb_destination_recover,
 	.load = duckdb_destination_load,
+	.remove = duckdb_destination_remove,
 	.finish = duckdb_destination_finish,
 	.set_watermark = duckdb_destination_set_watermark,
 	.session = duckdb_destination_session,

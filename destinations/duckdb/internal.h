@@ -255,6 +255,9 @@ int duckdb_refresh_swap(struct duckdb_destination *d,
 int duckdb_load_batch(struct duckdb_destination *d, const struct batch *b,
 		      const struct checkpoint *next, struct load_counts *counts,
 		      struct error *err);
+/* In the caller's transaction: the rows of these keys go. */
+int duckdb_remove_rows(struct duckdb_destination *d, const struct batch *keys,
+		       int64_t *removed, struct error *err);
 /* The temporary tables of the last batch. */
 int duckdb_load_drop_stages(struct duckdb_destination *d, struct error *err);
 

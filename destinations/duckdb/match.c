@@ -219,3 +219,24 @@ int duckdb_match_classify(struct load *l, struct error *err)
 		l->n_repeats += d->matched[i] == MATCHED_REPEAT;
 	return rc;
 }
+
+int duckdb_remove_rows(struct duckdb_destination *d, const struct batch *keys,
+		       int64_t *removed, struct error *err)
+{
+	struct load_counts none;
+	const struct load l = {
+		.d = d, .b = keys, .s = d->target->schema, .counts = &none
+	};
+	struct strbuf sql = STRBUF_INIT;
+	int rc = duckdb_match_stage_keys(&l, NULL, keys->n_rows, err);
+
+	if (rc)
+		return rc;
+	strbuf_addf(&sql, "DELETE FROM %s AS t USING " STAGE_KEYS " s WHERE ",
+		    d->into);
+	duckdb_sql_key_join(&sql, l.s);
+	rc = duckdb_load_exec(&l, &sql, removed, err);
+	if (rc)
+		return error_prefix(err, "table %s", d->target->table);
+	return failpoint("after_delete", err);
+}

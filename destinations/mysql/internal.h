@@ -3,10 +3,10 @@
  * its work. mysql.c holds the ops table, catalog.c reads what exists, plan.c
  * decides, ddl.c and statements.c write SQL, prepare.c alters, mark.c keeps
  * _tidemark_watermark, commit.c finds out about a COMMIT, format.c and stage.c
- * bring rows to the server, load.c merges them, lock.c waits for others,
- * refresh.c guards a table that is built aside, swap.c puts it in place,
- * watchers.c knows who depends on a table, rights.c what the user may do, and
- * blame.c says which table, row, or right an error is about.
+ * bring rows to the server, load.c merges them, remove.c takes rows away,
+ * lock.c waits for others, refresh.c guards a table that is built aside, swap.c
+ * puts it in place, watchers.c knows who depends on a table, rights.c what the
+ * user may do, and blame.c says which table, row, or right an error is about.
  *
  * Two things differ from other servers. DDL commits: whatever is altered is
  * altered before a transaction begins, in an order in which every step may be
@@ -202,6 +202,13 @@ char *my_statement_clash(const struct mydst *d);
 /* The key of one row, "id=7", that the merge (or append) still has to bring. */
 char *my_statement_pending(const struct mydst *d, const char *delivered);
 
+/* The rows of the keys in the stage. */
+char *my_statement_remove(const struct mydst *d);
+
+/* remove.c */
+int my_remove(struct destination *base, const struct batch *keys,
+	      const struct checkpoint *next, int64_t *removed,
+	      struct error *err);
 int my_load(struct destination *base, const struct batch *batch,
 	    const struct checkpoint *next, struct load_counts *out,
 	    struct error *err);

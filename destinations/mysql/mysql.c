@@ -265,6 +265,7 @@ const struct destination_ops mysql_destination = {
 	.prepare = my_prepare,
 	.recover = my_recover,
 	.load = my_load,
+	.remove = my_remove,
 	.finish = my_finish,
 	.set_watermark = my_set_watermark,
 	.session = mysql_session_name,

@@ -337,6 +337,28 @@ static bool statement_may_clash(const struct mydst *d, size_t key)
 	return my_type_is_text(c->type.base) && !my_catalog_is_exact(c);
 }
 
+/* The stored key is to be the very same text: in a raw table a collation could
+ * take another key's rows along. */
+char *my_statement_remove(const struct mydst *d)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "DELETE t FROM %s s STRAIGHT_JOIN %s t ON ",
+		    d->place.stage, d->rows);
+	statement_key(&sb, s, "t");
+	for (size_t i = 0; i < s->n_key; i++) {
+		if (!statement_may_clash(d, i))
+			continue;
+		strbuf_addstr(&sb, " AND ");
+		statement_same(
+			&sb,
+			my_catalog_find(&d->table, s->columns[s->key[i]].name),
+			"t");
+	}
+	return strbuf_detach(&sb);
+}
+
 char *my_statement_clash(const struct mydst *d)
 {
 	const struct schema *s = d->target->schema;

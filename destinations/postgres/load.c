@@ -86,8 +86,8 @@ static int load_send(struct postgres_destination *d, const struct batch *b,
 	return rc;
 }
 
-static int load_copy(struct postgres_destination *d, const struct batch *b,
-		     const char *table, struct error *err)
+int postgres_load_copy(struct postgres_destination *d, const struct batch *b,
+		       const char *table, struct error *err)
 {
 	struct error ignored = ERROR_INIT;
 	int64_t rows = 0;
@@ -121,7 +121,7 @@ static int load_straight(struct postgres_destination *d, const struct batch *b,
 	int rc = pg_exec(d->pg, "SAVEPOINT straight", err);
 
 	if (!rc)
-		rc = load_copy(d, b, d->rows, err);
+		rc = postgres_load_copy(d, b, d->rows, err);
 	if (!rc) {
 		out->inserted = (int64_t)d->order.n;
 		rc = failpoint("after_merge", err);
@@ -228,7 +228,7 @@ static int load_staged(struct postgres_destination *d, const struct batch *b,
 		       const struct checkpoint *next, struct load_counts *out,
 		       struct error *err)
 {
-	int rc = load_copy(d, b, STAGE, err);
+	int rc = postgres_load_copy(d, b, STAGE, err);
 
 	if (!rc)
 		rc = failpoint("stage_full", err);

@@ -183,6 +183,7 @@ const struct destination_ops postgres_destination = {
 	.prepare = postgres_prepare,
 	.recover = postgres_recover,
 	.load = postgres_load,
+	.remove = postgres_remove,
 	.finish = postgres_finish,
 	.set_watermark = postgres_set_watermark,
 	.session = postgres_session,

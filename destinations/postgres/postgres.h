@@ -2,8 +2,8 @@
  * What the files of this folder share: the open destination, and the steps of
  * its work. postgres.c holds the ops table, catalog.c reads what exists,
  * plan.c decides, prepare.c alters, mark.c keeps _tidemark_watermark,
- * statements.c writes SQL, load.c loads, lock.c waits for others, refresh.c
- * guards a stage, swap.c replaces.
+ * statements.c writes SQL, load.c loads, remove.c removes, lock.c waits for
+ * others, refresh.c guards a stage, swap.c replaces.
  *
  * The session runs under search_path = pg_catalog, pg_temp: every name is
  * qualified, and a stage can only be ours.
@@ -164,6 +164,16 @@ void postgres_statement_view(struct strbuf *sb, const struct place *place,
 void postgres_statement_column(struct strbuf *sb, const char *alias,
 			       const char *name);
 
+/* The rows of the keys in the stage; caller frees. */
+char *postgres_statement_remove(const struct postgres_destination *d);
+
+/* load.c: the batch's rows, in the order of d->order, into `table`. */
+int postgres_load_copy(struct postgres_destination *d, const struct batch *b,
+		       const char *table, struct error *err);
+/* remove.c */
+int postgres_remove(struct destination *base, const struct batch *keys,
+		    const struct checkpoint *next, int64_t *removed,
+		    struct error *err);
 int postgres_load(struct destination *base, const struct batch *batch,
 		  const struct checkpoint *next, struct load_counts *out,
 		  struct error *err);

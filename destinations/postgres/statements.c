@@ -287,6 +287,15 @@ static char *statement_left_out(const struct postgres_destination *d,
 	return strbuf_detach(&sb);
 }
 
+char *postgres_statement_remove(const struct postgres_destination *d)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "DELETE FROM %s t USING " STAGE " s\nWHERE ", d->rows);
+	statement_key(&sb, d, "t");
+	return strbuf_detach(&sb);
+}
+
 void postgres_statements_release(struct postgres_destination *d)
 {
 	free(d->sql_delete);

@@ -3,7 +3,7 @@
  * its work. sqlite.c holds the ops table, catalog.c reads what exists, types.c
  * knows how values are stored, plan.c decides, prepare.c alters, mark.c keeps
  * _tidemark_watermark, statements.c writes SQL, bind.c hands rows over,
- * load.c loads, swap.c replaces.
+ * load.c loads, remove.c removes, swap.c replaces.
  *
  * One file is one database: everything is in its schema `main`, and one
  * transaction holds a batch and its mark.
@@ -58,6 +58,7 @@ struct sqlite_target {
 	 * the values of another unique index. */
 	struct sqlite_statement *remove, *add;
 	struct sqlite_statement *look; /* NULL: there are no triggers */
+	struct sqlite_statement *drop; /* a row by its key, whatever it is */
 	struct row_order order;
 	struct strbuf texts; /* values of one row in text form */
 	struct strbuf delivered; /* of the batch at hand, in stored form */
@@ -144,6 +145,8 @@ int sqlite_target_set_watermark(struct destination *base,
  * `there`: the target's columns. */
 int statements_make(struct sqlite_target *d, const char *table,
 		    const struct catalog_table *there, struct error *err);
+/* d->drop, unless it is there. */
+int statements_make_drop(struct sqlite_target *d, struct error *err);
 void statements_release(struct sqlite_target *d);
 /* For the rows of one batch: the checkpoint's `delivered`. */
 void statements_set_delivered(struct sqlite_target *d, const char *text);
@@ -157,6 +160,9 @@ void bind_print_instant(struct strbuf *sb, int64_t us);
 int sqlite_target_load(struct destination *base, const struct batch *batch,
 		       const struct checkpoint *next, struct load_counts *out,
 		       struct error *err);
+int sqlite_target_remove(struct destination *base, const struct batch *keys,
+			 const struct checkpoint *next, int64_t *removed,
+			 struct error *err);
 int sqlite_target_finish(struct destination *base,
 			 const struct checkpoint *next, struct error *err);
 

@@ -165,6 +165,7 @@ const struct destination_ops sqlite_destination = {
 	.prepare = sqlite_target_prepare,
 	.recover = sqlite_target_recover,
 	.load = sqlite_target_load,
+	.remove = sqlite_target_remove,
 	.finish = sqlite_target_finish,
 	.set_watermark = sqlite_target_set_watermark,
 	.session = sqlite_target_session,

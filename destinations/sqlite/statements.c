@@ -326,7 +326,8 @@ void statements_release(struct sqlite_target *d)
 	sqlite_finalize(d->remove);
 	sqlite_finalize(d->add);
 	sqlite_finalize(d->look);
-	d->insert = d->remove = d->add = d->look = NULL;
+	sqlite_finalize(d->drop);
+	d->insert = d->remove = d->add = d->look = d->drop = NULL;
 }
 
 /* Would somebody notice that a changed row is deleted and inserted again? Its
@@ -354,6 +355,24 @@ static int statement_halves(struct sqlite_target *d, struct statement *s,
 	strbuf_addstr(&s->sql, "DO NOTHING");
 	if (!rc)
 		rc = statement_prepare(d, s, &d->add, err);
+	return rc;
+}
+
+/* All columns are bound to it. */
+int statements_make_drop(struct sqlite_target *d, struct error *err)
+{
+	struct statement s = { .sql = STRBUF_INIT,
+			       .schema = d->target->schema };
+	int rc;
+
+	if (d->drop)
+		return 0;
+	strbuf_addf(&s.sql, "DELETE FROM %s AS t WHERE ", d->place.rows);
+	statement_key_equal(&s);
+	strbuf_addf(&s.sql, " AND ?%zu IS ?%zu", s.schema->n_columns,
+		    s.schema->n_columns);
+	rc = statement_prepare(d, &s, &d->drop, err);
+	strbuf_release(&s.sql);
 	return rc;
 }
 

@@ -43,6 +43,8 @@ extern const struct CMUnitTest suite_postgres[];
 extern const size_t suite_postgres_n;
 extern const struct CMUnitTest suite_fence[];
 extern const size_t suite_fence_n;
+extern const struct CMUnitTest suite_remove[];
+extern const size_t suite_remove_n;
 extern const struct CMUnitTest suite_rivals[];
 extern const size_t suite_rivals_n;
 

@@ -391,17 +391,24 @@ static void world_next(struct world *w, struct checkpoint *next,
 	next->rows_total = w->seen.rows_total;
 }
 
-int world_load(struct world *w, const char *rows, const char *mark)
+static void world_rows(struct world *w, struct batch *b, const char *rows)
 {
 	char *copy = xstrdup(rows), *rest = copy, *line;
+
+	batch_init(b, &w->schema);
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			world_row(b, line);
+	free(copy);
+}
+
+int world_load(struct world *w, const char *rows, const char *mark)
+{
 	struct checkpoint next;
 	struct batch batch;
 	int rc;
 
-	batch_init(&batch, &w->schema);
-	while ((line = strsep(&rest, "\n")))
-		if (*line)
-			world_row(&batch, line);
+	world_rows(w, &batch, rows);
 	world_next(w, &next, mark);
 	next.rows_total += (int64_t)batch.n_rows;
 	w->counts = (struct load_counts){ -1, -1, -1, -1 };
@@ -411,8 +418,23 @@ int world_load(struct world *w, const char *rows, const char *mark)
 		w->seen.rows_total = next.rows_total;
 	checkpoint_release(&next);
 	batch_release(&batch);
-	free(copy);
 	return -rc;
+}
+
+int64_t world_remove(struct world *w, const char *rows, const char *mark)
+{
+	struct checkpoint next;
+	struct batch batch;
+	int64_t removed = -1;
+	int rc;
+
+	world_rows(w, &batch, rows);
+	world_next(w, &next, mark);
+	error_clear(&w->err);
+	rc = w->ops->remove(w->destination, &batch, &next, &removed, &w->err);
+	checkpoint_release(&next);
+	batch_release(&batch);
+	return rc ? rc : removed;
 }
 
 int world_finish(struct world *w, const char *mark)

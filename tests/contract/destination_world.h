@@ -76,6 +76,8 @@ int world_begin(struct world *w);
 /* A batch of rows, one a line, fields between "|", NULL for NULL; loaded with
  * the mark given. The error's code. */
 int world_load(struct world *w, const char *rows, const char *mark);
+/* The rows of these keys go; how many. The error's code, negated, if not. */
+int64_t world_remove(struct world *w, const char *rows, const char *mark);
 int world_finish(struct world *w, const char *mark);
 /* All of it in a session of its own, asserting success. */
 void world_sync(struct world *w, const char *rows, const char *mark);

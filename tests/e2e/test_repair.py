@@ -1,4 +1,5 @@
-"""`tidemark verify --repair`: what a hand has done to a target is undone."""
+"""`tidemark verify --repair` and `--deletes`: what a hand has done to a target
+is undone, and what is gone from the source leaves it."""
 
 import os
 import pty
@@ -10,7 +11,7 @@ import pytest
 
 import oracle
 import workload
-from bench import (EXIT_CONFIG, EXIT_DIFFERENT, EXIT_OK, EXIT_STATE,
+from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_DIFFERENT, EXIT_OK, EXIT_STATE,
                    EXIT_STOPPED, sync_items)
 from looks import get_value, named, set_value, verify
 from oracle import ITEMS
@@ -126,14 +127,14 @@ def test_what_a_repair_leaves(tidemark, source, make_destination):
 def test_more_than_one_look_holds(tidemark, source, make_destination):
     """So many that they are mended in several runs, in flat memory."""
     destination = make_destination("sqlite")
-    workload.create_items(source, rows=230_000)
+    workload.create_items(source, rows=120_000)
     sync_items(tidemark, source, destination, "timestamp")
     tidemark.run()
     destination.execute("UPDATE items SET quantity = 77 WHERE id > 1000",
                         "DELETE FROM items WHERE id < 11")
     done, peak = tidemark.measured("verify", "--repair", "--json")
     result = done.expect(EXIT_OK).pipeline()
-    assert result["equal"] and result["repaired"] == 229_010
+    assert result["equal"] and result["repaired"] == 119_010
     assert peak < 96 * MIB, f"{peak} KiB"
 
 
@@ -163,7 +164,7 @@ def test_a_run_under_way_has_the_lease(tidemark_failpoints, source,
     assert verify(tidemark, "--repair")["items"]["repaired"] == 1
 
 
-def at_terminal(tidemark, *args, answer):
+def at_terminal(tidemark, *args, answer, meanwhile=None):
     """The exit code and what stood on the screen."""
     master, slave = pty.openpty()
     child = subprocess.Popen([tidemark.binary, *args], stdin=slave,
@@ -173,6 +174,8 @@ def at_terminal(tidemark, *args, answer):
     shown = b""
     while b"[y/N]" not in shown:
         shown += os.read(master, 4096)
+    if meanwhile:
+        meanwhile()
     if answer is None:
         child.send_signal(signal.SIGINT)
     else:
@@ -214,5 +217,181 @@ def test_killed_and_called_again(tidemark_failpoints, source,
     done = tidemark("verify", "--repair", failpoints=f"{point}=kill@1")
     assert done.code == -signal.SIGKILL, done
     result = verify(tidemark, "--repair")["items"]
+    assert result["equal"]
+    check(source, destination)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.thinned(2)
+def test_deletes_are_reported_and_applied(tidemark, source, make_destination,
+                                          engine, mode):
+    destination = make_destination(engine)
+    workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, destination, "timestamp", mode)
+    tidemark.run()
+    workload.change_items(source, "id < 10")
+    workload.settle(source)
+    tidemark.run()
+    source.execute("DELETE FROM items WHERE id IN (3, 200)")
+    destination.execute(f"DELETE FROM {rows_table(destination, mode)} "
+                        "WHERE id = 100")
+    result = verify(tidemark, "--deletes", "report",
+                    expect=EXIT_DIFFERENT)["items"]
+    assert named(result) == {"extra": {3, 200}}
+    assert result["extra"] == 2 and result["missing"] == 1
+    assert result["deleted"] == result["repaired"] == 0
+    result = verify(tidemark, "--deletes", "apply",
+                    expect=EXIT_DIFFERENT)["items"]
+    assert result["deleted"] == 2 and result["extra"] == 0
+    assert named(result) == {"missing": {100}}
+    source.execute("DELETE FROM items WHERE id = 201")
+    result = verify(tidemark, "--repair", "--deletes", "apply")["items"]
+    assert result["equal"]
+    assert result["repaired"] == 1 and result["deleted"] == 1
+    check(source, destination)
+    result = tidemark.run().pipeline()
+    assert result["rows_inserted"] + result["rows_updated"] == 0
+
+
+KEYS = {
+    "int": ("bigint", "7", "8"),
+    "uuid": ("uuid", "'00000000-0000-0000-0000-0000000000a7'",
+             "'00000000-0000-0000-0000-0000000000a8'"),
+    "text": ("text", "'Ä ''\" \\'", "'ä ''\" \\'"),
+    "stamp": ("timestamptz", "'2024-01-31 12:00:00.5+00'",
+              "'2024-01-31 12:00:00.500001+00'"),
+    "number": ("numeric(12,3)", "1.500", "-1.5"),
+    "bytes": ("bytea", "'\\x00ff'", "'\\x00fe'"),
+    "flag": ("boolean", "true", "false"),
+    "day": ("date", "'2024-02-29'", "'2024-03-01'"),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_keys_of_every_type_are_deleted(tidemark, make_source,
+                                        make_destination, engine):
+    """One of two rows whose keys are alike."""
+    source, destination = make_source("postgres"), make_destination(engine)
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    for name, (kind, gone, stays) in KEYS.items():
+        source.execute(
+            f"CREATE TABLE k_{name} (k {kind}, n int, v text, at timestamptz"
+            " DEFAULT '2024-01-01Z', PRIMARY KEY (k, n))",
+            f"INSERT INTO k_{name} VALUES ({gone}, 1, 'gone'),"
+            f" ({stays}, 1, 'stays'), ({stays}, 2, 'stays')")
+        tidemark.pipeline(name, source={
+            "connection": "source", "table": f"public.k_{name}"},
+            destination={"connection": "warehouse",
+                         "table": f"{destination.schema}.k_{name}"},
+            watermark={"strategy": "timestamp", "column": "at"})
+    tidemark.write_config().run()
+    for name in KEYS:
+        source.execute(f"DELETE FROM k_{name} WHERE v = 'gone'")
+    done = verify(tidemark, "--deletes", "apply")
+    for name in KEYS:
+        assert done[name]["equal"] and done[name]["deleted"] == 1, name
+        assert destination.query(f"SELECT v, n FROM k_{name} ORDER BY n") == [
+            ("stays", 1), ("stays", 2)], name
+
+
+def test_more_deletes_than_allowed(tidemark, source, make_destination):
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    source.execute("DELETE FROM items WHERE id <= 4")
+    destination.execute("DELETE FROM items WHERE id = 100")
+
+    def refused(*args):
+        result = verify(tidemark, *args, expect=EXIT_DATA)["items"]
+        assert result["deleted"] == result["repaired"] == 0
+        assert result["extra"] and result["error"]["code"] == "data"
+        return result["error"]["message"]
+
+    # 1 % of 299, and both kinds of limit.
+    assert "--max-deletes" in refused("--deletes", "apply", "--repair")
+    refused("--deletes", "apply", "--max-deletes", "3")
+    refused("--deletes", "apply", "--max-deletes", "1.2%")
+    assert destination.query("SELECT count(*) FROM items") == [(ROWS - 1,)]
+    result = verify(tidemark, "--deletes", "apply", "--max-deletes", "4",
+                    "--repair")["items"]
+    assert result["deleted"] == 4 and result["repaired"] == 1
+    source.execute("DELETE FROM items WHERE id > 5")
+    destination.execute("DELETE FROM items WHERE id > 5")
+    source.execute("DELETE FROM items")
+    # The last row of all, for nobody said so.
+    message = refused("--deletes", "apply")
+    assert "1 of 1 rows" in message
+    result = verify(tidemark, "--deletes", "apply", "--max-deletes",
+                    "100%")["items"]
+    assert result["deleted"] == 1 and result["destination_rows"] == 0
+
+
+def test_how_deletes_are_asked_for(tidemark, source, make_destination):
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    source.execute("DELETE FROM items WHERE id = 9")
+    for args in (("--deletes", "all"), ("--max-deletes", "1"),
+                 ("--deletes", "report", "--max-deletes", "1"),
+                 ("--deletes", "apply", "--max-deletes", "1x")):
+        tidemark("verify", *args).expect(EXIT_CONFIG)
+    code, shown = at_terminal(tidemark, "verify", "--deletes", "apply",
+                              answer=b"\n")
+    assert code == EXIT_DIFFERENT and "1 extra row" in shown
+    done = tidemark("verify", "--deletes", "apply", "--yes").expect(EXIT_OK)
+    assert "1 deleted" in done.out
+    check(source, destination)
+
+
+def test_a_key_that_came_back_stays(tidemark, source, make_destination):
+    """Between the look and the removal: one that a run has loaded, and one
+    that is at the source alone."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    source.execute("DELETE FROM items WHERE id IN (7, 8, 9)")
+
+    names = ", ".join(set(ITEMS) - {"id", "updated_at"})
+
+    def come_back(key):
+        source.execute(
+            f"INSERT INTO items (id, updated_at, {names}) OVERRIDING SYSTEM "
+            f"VALUE SELECT {key}, now(), {names} FROM items WHERE id = 1")
+
+    def meanwhile():
+        come_back(8)
+        tidemark.run()
+        come_back(9)
+
+    code, shown = at_terminal(tidemark, "verify", "--deletes", "apply",
+                              answer=b"y\n", meanwhile=meanwhile)
+    assert code == EXIT_OK and "3 extra rows" in shown
+    assert destination.query("SELECT id FROM items WHERE id IN (7, 8, 9) "
+                             "ORDER BY id") == [(8,), (9,)]
+    tidemark.run()
+    check(source, destination)
+
+
+@pytest.mark.parametrize("point", ("after_delete", "before_watermark",
+                                   "commit_sent", "commit_acked",
+                                   "state_saved"))
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.thinned(3)
+def test_deletes_killed_and_called_again(tidemark_failpoints, source,
+                                         make_destination, engine, point):
+    tidemark, destination = tidemark_failpoints, make_destination(engine)
+    workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    source.execute("DELETE FROM items WHERE id IN (2, 7, 9)")
+    done = tidemark("verify", "--deletes", "apply",
+                    failpoints=f"{point}=kill@1")
+    assert done.code == -signal.SIGKILL, done
+    result = verify(tidemark, "--deletes", "apply")["items"]
     assert result["equal"]
     check(source, destination)

@@ -388,6 +388,17 @@ static int fake_load(struct destination *d, const struct batch *batch,
 	return 0;
 }
 
+static int fake_remove(struct destination *d, const struct batch *keys,
+		       const struct checkpoint *next, int64_t *removed,
+		       struct error *err)
+{
+	(void)d;
+	(void)next;
+	(void)err;
+	*removed = (int64_t)keys->n_rows;
+	return 0;
+}
+
 static int fake_finish(struct destination *d, const struct checkpoint *next,
 		       struct error *err)
 {
@@ -437,6 +448,7 @@ const struct destination_ops fake_destination_ops = {
 	.prepare = fake_prepare,
 	.recover = fake_recover,
 	.load = fake_load,
+	.remove = fake_remove,
 	.finish = fake_finish,
 	.set_watermark = fake_set_watermark,
 	.session = fake_session,

@@ -20,7 +20,7 @@ static void test_begin(int64_t rows, const char *limit)
 	fake_reset(rows);
 	test_pipeline = fake_settings(&test_end);
 	test_pipeline.bad_rows.keep = true;
-	assert_true(bad_row_parse_limit(&test_pipeline.bad_rows, limit));
+	assert_true(row_limit_parse(&test_pipeline.bad_rows.limit, limit));
 }
 
 static int test_run_with(struct store *store, struct run_result *out,

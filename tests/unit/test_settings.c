@@ -177,10 +177,11 @@ static void test_bad_rows(void **state)
 		const struct bad_row_settings *b = &s.pipelines[0].bad_rows;
 
 		assert_int_equal(b->keep, cases[i].keep);
-		assert_int_equal(b->limit, cases[i].limit);
-		assert_int_equal(b->share, cases[i].share);
-		assert_int_equal(bad_row_allowed(b, 3000000),
-				 b->share < 0 ? b->limit : 3 * b->share);
+		assert_int_equal(b->limit.rows, cases[i].limit);
+		assert_int_equal(b->limit.share, cases[i].share);
+		assert_int_equal(row_limit_allowed(&b->limit, 3000000),
+				 b->limit.share < 0 ? b->limit.rows
+						    : 3 * b->limit.share);
 		settings_release(&s);
 		free(text);
 	}

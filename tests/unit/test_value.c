@@ -424,6 +424,27 @@ static const struct {
 	{ TYPE_NATIVE, "[1,4)", 5, "[1,4)", "\"[1,4)\"" },
 };
 
+/* The text gives the value again. */
+static void check_inverse(struct fixture *f, const char *text)
+{
+	struct vector *v = &f->batch.vectors[0];
+	struct strbuf sb = STRBUF_INIT;
+
+	batch_reserve_row(&f->batch);
+	if (v->kind == TYPE_INTERVAL) {
+		assert_false(value_set(v, 1, text));
+		batch_row_undo(&f->batch);
+		return;
+	}
+	assert_true(value_set(v, 1, text));
+	batch_row_done(&f->batch);
+	value_print(&sb, v, 1);
+	assert_string_equal(sb.data, text);
+	if (v->width)
+		assert_memory_equal(v->data, v->data + v->width, v->width);
+	strbuf_release(&sb);
+}
+
 static void check_value(size_t i)
 {
 	struct strbuf sb = STRBUF_INIT;
@@ -445,6 +466,7 @@ static void check_value(size_t i)
 	batch_row_done(&f.batch);
 	value_print(&sb, v, 0);
 	assert_string_equal(sb.data, values[i].text);
+	check_inverse(&f, sb.data);
 	json = value_key_json(&f.batch, 0);
 	text = json_dumps(json_object_get(json, "k"), JSON_ENCODE_ANY);
 	assert_string_equal(text, values[i].json);
@@ -465,6 +487,45 @@ static void test_every_kind(void **state)
 	}
 	for (size_t kind = 0; kind < TYPE_KINDS; kind++)
 		assert_true(seen[kind]);
+}
+
+static void test_no_values(void **state)
+{
+	static const struct {
+		enum type_kind kind;
+		const char *text;
+	} cases[] = {
+		{ TYPE_BOOL, "yes" },
+		{ TYPE_INT16, "32768" },
+		{ TYPE_INT32, "-2147483649" },
+		{ TYPE_INT64, "9223372036854775808" },
+		{ TYPE_INT64, "7x" },
+		{ TYPE_INT64, "" },
+		{ TYPE_UINT64, "-1" },
+		{ TYPE_UINT64, "18446744073709551616" },
+		{ TYPE_FLOAT64, "1.5.1" },
+		{ TYPE_DATE, "2023-02-29" },
+		{ TYPE_TIME, "25:00:00" },
+		{ TYPE_TIME, "24:00:01" },
+		{ TYPE_TIMESTAMPTZ, "yesterday" },
+		{ TYPE_UUID, "00000000-0000-0000-0000-0000000000" },
+		{ TYPE_UUID, "00000000-0000-0000-0000-00000000000g" },
+		{ TYPE_BYTES, "00ff" },
+		{ TYPE_BYTES, "\\x0" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fixture f;
+
+		schema_init(&f.schema);
+		fixture_add(&f, "k", cases[i].kind);
+		fixture_begin(&f);
+		if (value_set(&f.batch.vectors[0], 0, cases[i].text))
+			fail_msg("%s", cases[i].text);
+		batch_row_undo(&f.batch);
+		fixture_release(&f);
+	}
 }
 
 static void test_keys(void **state)
@@ -520,6 +581,7 @@ int main(void)
 		cmocka_unit_test(test_calendar),
 		cmocka_unit_test(test_times_and_intervals),
 		cmocka_unit_test(test_every_kind),
+		cmocka_unit_test(test_no_values),
 		cmocka_unit_test(test_keys),
 	};
 

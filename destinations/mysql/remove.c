@@ -1,0 +1,55 @@
+#include <stdlib.h>
+
+#include "core/base/failpoint.h"
+#include "destinations/mysql/internal.h"
+
+static int remove_rows(struct mydst *d, const struct batch *keys,
+		       int64_t *removed, struct error *err)
+{
+	char *sql = my_statement_remove(d);
+	int rc = my_stage_fill(d, keys, d->place.stage, err);
+
+	if (!rc)
+		rc = error_set(err, ERROR_DATA,
+			       "table %s: two keys to be removed are one in "
+			       "the key column's collation or type",
+			       d->target->table);
+	if (rc > 0)
+		rc = mydb_exec_count(d->db, sql, 0, NULL, removed, err);
+	free(sql);
+	return rc ? rc : failpoint("after_delete", err);
+}
+
+static int remove_transaction(struct mydst *d, const struct batch *keys,
+			      const struct checkpoint *next, int64_t *removed,
+			      struct error *err)
+{
+	int rc = my_mark_begin(d, err);
+
+	if (!rc)
+		rc = remove_rows(d, keys, removed, err);
+	if (!rc)
+		rc = my_mark_write(d, next, 0, err);
+	if (!rc)
+		rc = my_mark_commit(d, next, err);
+	if (rc)
+		my_session_rollback(d);
+	else
+		my_mark_advance(d, next, 0);
+	return rc;
+}
+
+int my_remove(struct destination *base, const struct batch *keys,
+	      const struct checkpoint *next, int64_t *removed,
+	      struct error *err)
+{
+	struct mydst *d = (struct mydst *)base;
+	int rc = row_order_build(&d->order, keys, err);
+
+	*removed = 0;
+	if (!rc)
+		rc = my_stage_empty(d, err);
+	if (!rc)
+		rc = remove_transaction(d, keys, next, removed, err);
+	return my_blame(d, d->target, rc, err);
+}

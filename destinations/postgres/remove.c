@@ -1,0 +1,42 @@
+#include <stdlib.h>
+
+#include "core/base/failpoint.h"
+#include "destinations/postgres/postgres.h"
+
+static int remove_rows(struct postgres_destination *d, const struct batch *keys,
+		       int64_t *removed, struct error *err)
+{
+	char *sql = postgres_statement_remove(d);
+	int rc = postgres_load_copy(d, keys, STAGE, err);
+
+	if (!rc)
+		rc = pg_exec_count(d->pg, sql, 0, NULL, removed, err);
+	free(sql);
+	if (rc)
+		return error_prefix(err, "table %s", d->target->table);
+	return failpoint("after_delete", err);
+}
+
+int postgres_remove(struct destination *base, const struct batch *keys,
+		    const struct checkpoint *next, int64_t *removed,
+		    struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	int rc = row_order_build(&d->order, keys, err);
+
+	*removed = 0;
+	if (rc)
+		return rc;
+	rc = postgres_mark_begin(d, err);
+	if (!rc)
+		rc = remove_rows(d, keys, removed, err);
+	if (!rc)
+		rc = postgres_mark_write(d, next, 0, err);
+	if (!rc)
+		rc = postgres_mark_commit(d, next, err);
+	if (rc)
+		postgres_session_rollback(d);
+	else
+		postgres_mark_advance(d, next, 0);
+	return rc;
+}
