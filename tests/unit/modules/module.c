@@ -186,6 +186,20 @@ static int module_set_watermark(struct store *s, const char *pipeline,
 	return module_close_attempts(s, pipeline, err);
 }
 
+static int module_get_pace(struct store *s, const char *pipeline,
+			   struct pace_record *out, struct error *err)
+{
+	(void)out;
+	return module_close_attempts(s, pipeline, err);
+}
+
+static int module_set_pace(struct store *s, const char *pipeline,
+			   const char *settings, struct error *err)
+{
+	(void)settings;
+	return module_close_attempts(s, pipeline, err);
+}
+
 static void module_close(struct store *s)
 {
 	(void)s;
@@ -217,6 +231,8 @@ static const struct store_ops module_store = {
 	.get_watermark = module_get_watermark,
 #endif
 	.set_watermark = module_set_watermark,
+	.get_pace = module_get_pace,
+	.set_pace = module_set_pace,
 	.close = module_close,
 };
 
