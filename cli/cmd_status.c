@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/backfill_line.h"
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/output.h"
@@ -96,6 +97,21 @@ static void status_print(const struct status_result *results, size_t n)
 	output_table_free(t);
 }
 
+/* Of the newest backfill of each. */
+static void status_print_chunks(const struct status_result *results, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct chunk_list *chunks = &results[i].chunks;
+		struct backfill_sums sums;
+
+		if (!chunks->n)
+			continue;
+		backfill_sum(chunks, chunks->items[chunks->n - 1].backfill_id,
+			     &sums);
+		backfill_say(results[i].pipeline->name, &sums, output_line);
+	}
+}
+
 static void status_print_json(const struct status_result *results, size_t n)
 {
 	json_t *list = json_array();
@@ -131,6 +147,8 @@ static int status_all(const struct arguments *args, const struct settings *s,
 		status_print_json(results, n);
 	else
 		status_print(results, n);
+	if (!arguments_has(args, "json"))
+		status_print_chunks(results, n);
 	for (size_t i = 0; i < n; i++)
 		status_result_release(&results[i]);
 	free(results);

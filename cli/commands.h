@@ -7,6 +7,7 @@
 
 #include "cli/args.h"
 
+extern const struct command command_backfill;
 extern const struct command command_check;
 extern const struct command command_copy;
 extern const struct command command_dead_letters;
@@ -22,6 +23,7 @@ extern const struct command command_status;
 extern const struct command command_verify;
 extern const struct command command_version;
 extern const struct command command_watermark;
+extern const struct command command_worker;
 
 extern const struct syntax cli_syntax;
 

@@ -83,6 +83,10 @@ static bool paged_applies(const struct paged_source *s, enum paged_step step)
 {
 	const struct scan *scan = s->pass.scan;
 
+	if (scan->range)
+		return step == PAGED_DONE ||
+		       step == (scan->range->nulls ? PAGED_NULLS
+						   : PAGED_SETTLED);
 	switch (step) {
 	case PAGED_NULLS:
 		return source_mark(&s->layout)->nullable &&
@@ -124,6 +128,10 @@ static int paged_begin(struct paged_source *s, struct error *err)
 	rc = paged_check(s, err);
 	if (rc)
 		return rc;
+	if (p->scan->range) {
+		paged_enter(s, PAGED_NULLS);
+		return 0;
+	}
 	/* What settle() found is pending until a later run has settled it. */
 	json_decref(p->mark.at.pending);
 	p->mark.at.pending = p->scan->settled->pending
@@ -292,6 +300,8 @@ static double paged_progress(struct paged_source *s, enum paged_step step)
 	enum type_kind kind = source_mark(&s->layout)->type.kind;
 	double now, end;
 
+	if (scan->range)
+		return -1;
 	if (!scan->from->value && scan->schema->row_estimate > 0) {
 		now = (double)p->rows;
 		end = (double)scan->schema->row_estimate;

@@ -6,7 +6,8 @@
  * paged_dialect). Files: paged.c the pages, paged_bounds.c where steps begin
  * and end, paged_sql.c statements, paged_check.c what is looked at before the
  * first row, paged_rows.c rows that do not fit, paged_lookup.c rows of given
- * keys, paged_whole.c each row there is, paged_inspect.c for `check` and
+ * keys, paged_whole.c each row there is,
+ * paged_cut.c ranges cut to size, paged_inspect.c for `check` and
  * `init`.
  */
 #ifndef TIDEMARK_CONNECTORS_COMMON_PAGED_H
@@ -129,6 +130,9 @@ int paged_layout_for(struct paged_source *s, const struct source_spec *source,
 int paged_describe(struct connector *base, const struct source_spec *source,
 		   const struct watermark_spec *mark, struct schema *out,
 		   struct error *err);
+int paged_cut(struct connector *base, const struct source_spec *source,
+	      const struct watermark_spec *mark, const struct range *range,
+	      int64_t rows, struct range_cut *out, struct error *err);
 int paged_scan(struct connector *base, const struct scan *scan,
 	       struct error *err);
 int paged_next(struct connector *base, struct batch *out, struct error *err);
@@ -201,6 +205,8 @@ bool paged_has_lag(const struct paged_source *s);
 void paged_write_begin(const struct paged_source *s, struct paged_query *q);
 void paged_write_end(const struct paged_source *s, struct paged_query *q);
 void paged_write_reach(const struct paged_source *s, struct paged_query *q);
+void paged_write_range(struct paged_query *q, const struct paged_source *s,
+		       const struct range *range);
 
 /* paged_check.c: NULL marks (by policy) and NULL in the key: DATA with a
  * sample; a key that repeats: SCHEMA. */

@@ -71,10 +71,48 @@ static void bounds_look_back(const struct paged_source *s,
 	free(text);
 }
 
+void paged_write_range(struct paged_query *q, const struct paged_source *s,
+		       const struct range *range)
+{
+	const char *mark = source_mark(&s->layout)->sql;
+
+	if (range->nulls) {
+		strbuf_addf(&q->sql, "%s IS NULL", mark);
+		return;
+	}
+	if (range->from)
+		paged_write_mark(q, s, ">=", range->from);
+	else
+		strbuf_addf(&q->sql, "%s IS NOT NULL", mark);
+	if (!range->to)
+		return;
+	strbuf_addstr(&q->sql, " AND ");
+	paged_write_mark(q, s, "<", range->to);
+}
+
+/* Behind the position, if there is one. */
+static void bounds_write_rest(const struct paged_source *s,
+			      struct paged_query *q)
+{
+	const struct range *range = s->pass.scan->range;
+	const struct range all = { range->from, NULL, range->nulls };
+	struct strlist from = STRLIST_INIT;
+
+	if (!range->nulls && bounds_from(s, &from))
+		paged_write_beyond(q, s, 0, true, from.items);
+	else
+		paged_write_range(q, s, &all);
+	strlist_release(&from);
+}
+
 void paged_write_reach(const struct paged_source *s, struct paged_query *q)
 {
 	const struct scan *scan = s->pass.scan;
 
+	if (scan->range) {
+		paged_write_range(q, s, scan->range);
+		return;
+	}
 	strbuf_addch(&q->sql, '(');
 	if (!scan->from->value)
 		strbuf_addstr(&q->sql, "true");
@@ -94,7 +132,9 @@ void paged_write_begin(const struct paged_source *s, struct paged_query *q)
 	const struct source_layout *l = &s->layout;
 	struct strlist from = STRLIST_INIT;
 
-	if (s->pass.step == PAGED_NULLS)
+	if (scan->range)
+		bounds_write_rest(s, q);
+	else if (s->pass.step == PAGED_NULLS)
 		strbuf_addstr(&q->sql, "true");
 	else if (s->pass.step == PAGED_LAG)
 		bounds_look_back(s, q);
@@ -118,6 +158,10 @@ void paged_write_end(const struct paged_source *s, struct paged_query *q)
 	strbuf_addstr(&q->sql, " AND ");
 	if (s->pass.step == PAGED_NULLS)
 		strbuf_addf(&q->sql, "%s IS NULL", source_mark(l)->sql);
+	else if (scan->range && scan->range->to)
+		paged_write_mark(q, s, "<", scan->range->to);
+	else if (scan->range)
+		strbuf_addstr(&q->sql, "1 = 1");
 	else if (s->pass.step == PAGED_SETTLED)
 		paged_write_mark(q, s, "<=", scan->settled->value);
 	else if (s->pass.step != PAGED_LAG)

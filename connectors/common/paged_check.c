@@ -184,7 +184,12 @@ int paged_find_repeat(struct paged_source *s, char **out, struct error *err)
 int paged_check(struct paged_source *s, struct error *err)
 {
 	char *key = NULL;
-	int rc = check_nulls(s, err);
+	int rc;
+
+	/* Of rows that are not read, nothing is asked. */
+	if (s->pass.scan->range)
+		return check_key(s, err);
+	rc = check_nulls(s, err);
 
 	if (!rc)
 		rc = check_key(s, err);

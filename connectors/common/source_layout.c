@@ -252,7 +252,7 @@ static int layout_find_mark(struct source_layout *l,
 		l->columns[l->mark] = hidden;
 	}
 	c = source_mark(l);
-	if (rules->mark_fits(c, mark->strategy))
+	if (mark->any_type || rules->mark_fits(c, mark->strategy))
 		return 0;
 	return error_set(err, ERROR_CONFIG,
 			 "watermark.column: \"%s\" of %s is of type %s; "

@@ -77,6 +77,22 @@ static int duckdb_suggest(struct connector *base, const char *table,
 	return rc;
 }
 
+static int duckdb_cut(struct connector *base, const struct source_spec *source,
+		      const struct watermark_spec *mark,
+		      const struct range *range, int64_t rows,
+		      struct range_cut *out, struct error *err)
+{
+	struct dksrc *s = duckdb_self(base);
+	int rc;
+
+	dksrc_leave(s);
+	rc = dksrc_enter(s, err);
+	if (!rc)
+		rc = paged_cut(base, source, mark, range, rows, out, err);
+	dksrc_leave(s);
+	return rc;
+}
+
 static int duckdb_scan(struct connector *base, const struct scan *scan,
 		       struct error *err)
 {
@@ -191,6 +207,7 @@ const struct connector_ops duckdb_connector = {
 	.suggest = duckdb_suggest,
 	.identity = dksrc_identity,
 	.settle = dksrc_settle,
+	.cut = duckdb_cut,
 	.scan = duckdb_scan,
 	.next = duckdb_next,
 	.pause = embedded_pause,

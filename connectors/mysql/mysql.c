@@ -137,6 +137,7 @@ const struct connector_ops mysql_connector = {
 	.suggest = paged_suggest,
 	.identity = mysrc_identity,
 	.settle = mysrc_settle,
+	.cut = paged_cut,
 	.scan = paged_scan,
 	.next = mysql_next,
 	.pause = mysrc_pause,

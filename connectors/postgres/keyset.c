@@ -15,6 +15,10 @@ static bool keyset_applies(const struct postgres *c, enum keyset_step step)
 {
 	const struct scan *scan = c->pass.scan;
 
+	if (scan->range)
+		return step == KEYSET_DONE ||
+		       step == (scan->range->nulls ? KEYSET_NULLS
+						   : KEYSET_SETTLED);
 	switch (step) {
 	case KEYSET_LEAVES:
 		return keyset_has_leaf(c);
@@ -46,12 +50,16 @@ static void keyset_enter(struct postgres *c, enum keyset_step step)
 int keyset_begin(struct postgres *c, struct error *err)
 {
 	struct pass *p = &c->pass;
-	int rc = keyset_leaves_begin(c, err);
+	int rc = p->scan->range ? 0 : keyset_leaves_begin(c, err);
 
 	if (!rc)
 		rc = keyset_check(c, err);
 	if (rc)
 		return rc;
+	if (p->scan->range) {
+		keyset_enter(c, KEYSET_LEAVES);
+		return 0;
+	}
 	/* What settle() found is pending until a later run has settled it. */
 	json_decref(p->mark.at.pending);
 	p->mark.at.pending = p->scan->settled->pending
@@ -210,6 +218,8 @@ static double keyset_progress(struct postgres *c, enum keyset_step step)
 	uint32_t oid = layout_mark(&c->layout)->wire->oid;
 	double now, end;
 
+	if (scan->range)
+		return -1;
 	if (!scan->from->value && scan->schema->row_estimate > 0) {
 		now = (double)c->pass.rows;
 		end = (double)scan->schema->row_estimate;

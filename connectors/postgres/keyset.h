@@ -14,6 +14,12 @@ void keyset_write_reach(const struct postgres *c, struct query *q);
 /* Append which rows the whole pass is going to read: nothing if none is new,
  * unless it looks back. */
 void keyset_write_past(const struct postgres *c, struct query *q);
+/* Append "mark > value". */
+void keyset_compare_mark(const struct postgres *c, struct query *q,
+			 const char *comparison, const char *value);
+/* Append which rows the range has. */
+void keyset_write_range(const struct postgres *c, struct query *q,
+			const struct range *range);
 /* Append where the step begins, before it has read a row. */
 void keyset_write_begin(const struct postgres *c, struct query *q);
 /* Append where the step ends. */

@@ -33,13 +33,47 @@ static bool keyset_from(const struct postgres *c, struct strlist *out)
 	return true;
 }
 
-static void keyset_compare_mark(const struct postgres *c, struct query *q,
-				const char *comparison, const char *value)
+void keyset_compare_mark(const struct postgres *c, struct query *q,
+			 const char *comparison, const char *value)
 {
 	const struct layout_column *mark = layout_mark(&c->layout);
 
-	strbuf_addf(&q->sql, "%s %s ", mark->sql, comparison);
+	query_ordered(q, mark);
+	strbuf_addf(&q->sql, " %s ", comparison);
 	query_value(q, mark->cast, value);
+}
+
+void keyset_write_range(const struct postgres *c, struct query *q,
+			const struct range *range)
+{
+	const char *mark = layout_mark(&c->layout)->sql;
+
+	if (range->nulls) {
+		strbuf_addf(&q->sql, "%s IS NULL", mark);
+		return;
+	}
+	if (range->from)
+		keyset_compare_mark(c, q, ">=", range->from);
+	else
+		strbuf_addf(&q->sql, "%s IS NOT NULL", mark);
+	if (!range->to)
+		return;
+	strbuf_addstr(&q->sql, " AND ");
+	keyset_compare_mark(c, q, "<", range->to);
+}
+
+/* One bound below, as for every page, and one above. */
+static void keyset_write_rest(const struct postgres *c, struct query *q)
+{
+	const struct range *range = c->pass.scan->range;
+	const struct range all = { range->from, NULL, range->nulls };
+	struct strlist from = STRLIST_INIT;
+
+	if (!range->nulls && keyset_from(c, &from))
+		query_compare(q, &c->layout, 0, ">", &from);
+	else
+		keyset_write_range(c, q, &all);
+	strlist_release(&from);
 }
 
 /* "mark >= value - lag", in the type's own arithmetic so that an index serves
@@ -83,6 +117,10 @@ void keyset_write_reach(const struct postgres *c, struct query *q)
 {
 	const struct scan *scan = c->pass.scan;
 
+	if (scan->range) {
+		keyset_write_range(c, q, scan->range);
+		return;
+	}
 	if (!scan->from->value || keyset_has_leaf(c))
 		strbuf_addstr(&q->sql, "true");
 	else if (keyset_has_lag(c))
@@ -114,6 +152,10 @@ void keyset_write_begin(const struct postgres *c, struct query *q)
 	const struct scan *scan = c->pass.scan;
 	struct strlist from = STRLIST_INIT;
 
+	if (scan->range) {
+		keyset_write_rest(c, q);
+		return;
+	}
 	switch (c->pass.keyset.step) {
 	case KEYSET_NULLS:
 		strbuf_addstr(&q->sql, "true");
@@ -149,6 +191,13 @@ void keyset_write_end(const struct postgres *c, struct query *q)
 	struct strlist from = STRLIST_INIT;
 
 	strbuf_addstr(&q->sql, " AND ");
+	if (scan->range && !scan->range->nulls) {
+		if (scan->range->to)
+			keyset_compare_mark(c, q, "<", scan->range->to);
+		else
+			strbuf_addstr(&q->sql, "true");
+		return;
+	}
 	switch (c->pass.keyset.step) {
 	case KEYSET_NULLS:
 		strbuf_addf(&q->sql, "%s IS NULL",

@@ -158,8 +158,12 @@ static int keyset_check_repeats(struct postgres *c, struct error *err)
 
 int keyset_check(struct postgres *c, struct error *err)
 {
-	int rc = keyset_check_nulls(c, err);
+	int rc;
 
+	/* Of rows that are not read, nothing is asked. */
+	if (c->pass.scan->range)
+		return keyset_check_key(c, err);
+	rc = keyset_check_nulls(c, err);
 	if (!rc)
 		rc = keyset_check_key(c, err);
 	return rc ? rc : keyset_check_repeats(c, err);

@@ -233,8 +233,10 @@ static int layout_find_mark(struct layout *l, struct column_set *set,
 		l->mark = (long)l->n_columns;
 		layout_take(&l->columns[l->n_columns], &set->items[at]);
 	}
-	return layout_check_mark(layout_mark(l), mark->strategy, source->table,
-				 err);
+	return mark->any_type
+		       ? 0
+		       : layout_check_mark(layout_mark(l), mark->strategy,
+					   source->table, err);
 }
 
 static void layout_set_order(struct layout *l)

@@ -198,6 +198,7 @@ const struct connector_ops postgres_connector = {
 	.suggest = postgres_suggest,
 	.identity = postgres_identity,
 	.settle = postgres_settle,
+	.cut = postgres_cut,
 	.scan = postgres_scan,
 	.next = postgres_next,
 	.pause = postgres_pause,

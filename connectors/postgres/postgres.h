@@ -143,6 +143,11 @@ int settle_sequence(struct postgres *c, const struct watermark_spec *mark,
 int settle_xmin(struct postgres *c, const struct watermark *from,
 		struct settled *out, struct error *err);
 
+/* cut.c */
+int postgres_cut(struct connector *base, const struct source_spec *source,
+		 const struct watermark_spec *mark, const struct range *range,
+		 int64_t rows, struct range_cut *out, struct error *err);
+
 /* identity.c, inspect.c, suggest.c */
 int postgres_identity(struct connector *base, const struct source_spec *source,
 		      json_t **out, struct error *err);

@@ -77,7 +77,7 @@ void query_count(struct query *q, const struct layout *l, const char *what)
 	query_from(q, l, NULL);
 }
 
-static void query_ordered(struct query *q, const struct layout_column *c)
+void query_ordered(struct query *q, const struct layout_column *c)
 {
 	strbuf_addf(&q->sql, "%s%s", c->sql,
 		    c->collate ? " COLLATE \"C\"" : "");

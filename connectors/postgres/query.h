@@ -48,6 +48,8 @@ void query_count(struct query *q, const struct layout *l, const char *what);
  * alone): "(a, b) > ($1, $2)" and "ORDER BY a, b". `values` from `first`. */
 void query_compare(struct query *q, const struct layout *l, size_t first,
 		   const char *comparison, const struct strlist *values);
+/* Append the column as it is compared: texts by bytes. */
+void query_ordered(struct query *q, const struct layout_column *c);
 void query_order(struct query *q, const struct layout *l, size_t first);
 
 #endif

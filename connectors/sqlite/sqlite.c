@@ -135,6 +135,7 @@ const struct connector_ops sqlite_connector = {
 	.suggest = paged_suggest,
 	.identity = sqsrc_identity,
 	.settle = sqsrc_settle,
+	.cut = paged_cut,
 	.scan = paged_scan,
 	.next = paged_next,
 	.pause = embedded_pause,

@@ -54,6 +54,22 @@ struct watermark_spec {
 	bool settle; /* false: settle: off (guarantee at most lag/none) */
 	enum tail_policy tail;
 	enum nulls_policy nulls;
+	/* The column only puts rows in order, for a range: its type may be any
+	 * that can be. */
+	bool any_type;
+};
+
+/* Rows by the value of the mark column: from `from` on, and before `to`. NULL:
+ * without an end there. */
+struct range {
+	const char *from, *to;
+	bool nulls; /* in place of all that: the rows without a value */
+};
+
+/* The beginning of a range. */
+struct range_cut {
+	char *end; /* where the rest begins; NULL: there is none */
+	int64_t rows; /* before it */
 };
 
 enum guarantee { GUARANTEE_EXACT, GUARANTEE_LAG, GUARANTEE_NONE };
@@ -95,6 +111,12 @@ struct scan {
 	 * watermark is `from`, knowing what was delivered by now; `settled` may
 	 * be NULL. */
 	const struct strlist *keys;
+	/* Not NULL: the rows of this range, wherever the mark is, in position
+	 * order. `from` is the position of a row behind which to go on, or has
+	 * no value; `settled` may be NULL; rows without a mark elsewhere are
+	 * nobody's business. Each batch's watermark is the position of its last
+	 * row (of a range of `nulls`: `from`). */
+	const struct range *range;
 };
 
 /* What to ask a server before more is read from it. */
@@ -162,6 +184,12 @@ struct connector_ops {
 		      const struct watermark_spec *mark,
 		      const struct watermark *from, struct settled *out,
 		      struct error *err);
+	/* Cut about `rows` rows off the beginning of a range, in the mark's
+	 * order: rows of one mark stay together, so that there may be many
+	 * more. Counts what is there now. */
+	int (*cut)(struct connector *c, const struct source_spec *source,
+		   const struct watermark_spec *mark, const struct range *range,
+		   int64_t rows, struct range_cut *out, struct error *err);
 	/* Begin a pass; `scan` and all it points to outlive the pass. NULL
 	 * marks under NULLS_ERROR: DATA with count and a sample key. */
 	int (*scan)(struct connector *c, const struct scan *scan,

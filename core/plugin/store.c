@@ -114,3 +114,30 @@ void lease_release(struct lease *l)
 	free(l->session);
 	lease_init(l);
 }
+
+void chunk_release(struct chunk *c)
+{
+	free(c->chunk_id);
+	free(c->backfill_id);
+	free(c->pipeline);
+	free(c->config);
+	free(c->column);
+	free(c->window_from);
+	free(c->window_to);
+	free(c->range_from);
+	free(c->range_to);
+	free(c->state);
+	free(c->holder);
+	free(c->checksum);
+	free(c->error_code);
+	free(c->error_message);
+	memset(c, 0, sizeof(*c));
+}
+
+void chunk_list_release(struct chunk_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		chunk_release(&list->items[i]);
+	free(list->items);
+	memset(list, 0, sizeof(*list));
+}

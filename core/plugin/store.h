@@ -1,7 +1,7 @@
 /*
  * The contract of a state store: leases, run history, dead letters and the
- * mirror of marks (chunks join it later). Called by core/sync; a handle is
- * used by one thread at a time. Nothing here decides what is loaded: a
+ * mirror of marks, and the chunks of backfills. Called by core/sync; a handle
+ * is used by one thread at a time. Nothing here decides what is loaded: a
  * transactional destination's own mark, and the fence beside it, win.
  */
 #ifndef TIDEMARK_CORE_PLUGIN_STORE_H
@@ -147,6 +147,38 @@ struct pace_record {
 	char *settings; /* JSON object of texts, or NULL: nothing; owned */
 	int64_t changed_at;
 };
+#define CHUNK_QUEUED  "queued"
+#define CHUNK_RUNNING "running"
+#define CHUNK_DONE    "done"
+#define CHUNK_FAILED  "failed" /* set aside */
+
+/* A piece of a backfill: who works on it has the lease of its chunk_id. Owned
+ * texts, none NULL but as said; times in µs since 1970, 0: not yet. */
+struct chunk {
+	char *chunk_id; /* PIPELINE/BACKFILL/NUMBER */
+	char *backfill_id; /* of pipeline, config and window */
+	char *pipeline;
+	char *config; /* of whose rows: another one does not take it up */
+	char *column; /* whose values the ranges are */
+	char *window_from, *window_to; /* of the backfill; NULL: open */
+	int64_t number; /* from 1 */
+	char *range_from, *range_to; /* NULL: open */
+	bool nulls; /* the rows without a value, instead */
+	int64_t rows; /* as counted; once it is done, as loaded */
+	char *state; /* CHUNK_... */
+	int64_t attempts;
+	char *holder; /* of the lease, in the last attempt; "" */
+	char *checksum; /* of both sides, once it is done; or NULL */
+	char *error_code, *error_message; /* of the last attempt; or NULL */
+	int64_t queued_at, started_at, ended_at;
+};
+struct chunk_list {
+	struct chunk *items;
+	size_t n;
+	size_t capacity;
+};
+void chunk_release(struct chunk *c);
+void chunk_list_release(struct chunk_list *list);
 
 struct store_ops {
 	const char *name;
@@ -212,7 +244,8 @@ struct store_ops {
 	int (*close_attempts)(struct store *s, const char *pipeline,
 			      struct error *err);
 	/* Forget runs and attempts that began more than `keep_us` ago, but for
-	 * the newest of each pipeline. Dead letters stay. */
+	 * the newest of each pipeline, and backfills that ended before that.
+	 * Dead letters stay. */
 	int (*prune)(struct store *s, int64_t keep_us, struct error *err);
 	/* In one transaction. One that is there already (the same id) counts
 	 * an attempt more and takes all but created_at from the new. */
@@ -245,6 +278,29 @@ struct store_ops {
 	/* `settings` NULL: the config's alone. */
 	int (*set_pace)(struct store *s, const char *pipeline,
 			const char *settings, struct error *err);
+	/* In one transaction; one that is there already stays as it is. */
+	int (*add_chunks)(struct store *s, const struct chunk_list *chunks,
+			  struct error *err);
+	/* In the order in which they are claimed; `pipeline` NULL: of any. */
+	int (*list_chunks)(struct store *s, const char *pipeline,
+			   struct chunk_list *out, struct error *err);
+	/* Take the next chunk that waits, of this pipeline and config, or one
+	 * whose worker is gone or has lost its lease; and with it the lease of
+	 * its chunk_id, as take_lease() does (`wanted` without a name). Counts
+	 * an attempt. No two ever get the same. `*found` false: there is none
+	 * now; `out` is filled only if there is. */
+	int (*claim_chunk)(struct store *s, const char *pipeline,
+			   const char *config, const struct lease *wanted,
+			   int64_t lease_us, bool *found, struct chunk *out,
+			   struct error *err);
+	/* State, rows, attempts, checksum, error and times of a chunk; `*held`
+	 * false, and nothing written, if another holder has claimed it since.
+	 */
+	int (*save_chunk)(struct store *s, const struct chunk *c, bool *held,
+			  struct error *err);
+	/* Forget a backfill, and the leases of its chunks. */
+	int (*delete_chunks)(struct store *s, const char *pipeline,
+			     const char *backfill_id, struct error *err);
 	void (*close)(struct store *s); /* NULL is fine */
 };
 

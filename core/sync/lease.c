@@ -182,7 +182,7 @@ static void lease_keeper_stop(struct lease_keeper *k)
 
 /* Asked again, it is the same holder's: the store may have given the lease,
  * and only the answer been lost. */
-static void lease_fill(struct lease_keeper *k, struct lease *wanted,
+void lease_keeper_fill(struct lease_keeper *k, struct lease *wanted,
 		       const char *name)
 {
 	char host[256] = "";
@@ -283,7 +283,7 @@ int lease_keeper_take(struct lease_keeper *k, struct store *store,
 	k->claim = true; /* unless it is known otherwise */
 	if (!k->terms.lease_us)
 		k->terms.lease_us = LEASE_DEFAULT_US;
-	lease_fill(k, &wanted, name);
+	lease_keeper_fill(k, &wanted, name);
 	rc = lease_wait(k, store, &wanted, held_by, err);
 	lease_release(&wanted);
 	if (!rc && k->terms.state)

@@ -46,6 +46,10 @@ struct lease_keeper {
 int lease_keeper_take(struct lease_keeper *k, struct store *store,
 		      const char *name, const struct lease_terms *terms,
 		      json_t **held_by, struct error *err);
+/* Who asks: this process, as the holder that the keeper has always been. To be
+ * released. */
+void lease_keeper_fill(struct lease_keeper *k, struct lease *wanted,
+		       const char *name);
 /* Before anything is written: the fence goes above the one `stored` at the
  * destination, and the session is written down. */
 int lease_keeper_meet(struct lease_keeper *k, struct store *store,

@@ -136,7 +136,7 @@ static void ledger_attempt(struct attempt *a, const struct run_result *r,
 int ledger_close_others(struct store *store, const struct run_result *r,
 			struct error *err)
 {
-	if (!store)
+	if (!store || r->unrecorded)
 		return 0;
 	return store->ops->close_attempts(store, r->pipeline->name, err);
 }
@@ -148,7 +148,7 @@ int ledger_begin(struct store *store, const struct run_result *r,
 	char host[256];
 	int rc;
 
-	if (!store)
+	if (!store || r->unrecorded)
 		return 0;
 	ledger_attempt(&a, r, host, sizeof(host));
 	rc = store->ops->save_attempt(store, &a, err);
@@ -161,7 +161,7 @@ int ledger_refresh(struct store *store, const struct run_result *r,
 	struct attempt a;
 	char host[256];
 
-	if (!store)
+	if (!store || r->unrecorded)
 		return 0;
 	ledger_attempt(&a, r, host, sizeof(host));
 	return store->ops->save_attempt(store, &a, err);
@@ -175,7 +175,7 @@ int ledger_batch(struct store *store, const struct run_result *r,
 	char host[256];
 	int rc;
 
-	if (!store)
+	if (!store || r->unrecorded)
 		return 0;
 	ledger_attempt(&a, r, host, sizeof(host));
 	rc = store->ops->save_batch(store, b, &a, mark, err);
@@ -209,7 +209,7 @@ int ledger_end(struct store *store, struct run_result *r, struct error *err)
 	char host[256];
 	int rc;
 
-	if (!store)
+	if (!store || r->unrecorded)
 		return 0;
 	rc = r->located ? 0 : ledger_locate(store, r, err);
 	if (rc)

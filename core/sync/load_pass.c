@@ -4,6 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/sync/chunk.h"
 #include "core/sync/dead_letter.h"
 #include "core/sync/ledger.h"
 #include "core/sync/letter_replay.h"
@@ -81,11 +82,14 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 
 	watermark_copy(&mark, &b->watermark);
 	watermark_set_columns(&mark, &r->schema);
+	if (r->options->chunk)
+		chunk_note_rows(r, b, &mark);
 	checkpoint_init(next);
 	free(r->window_to);
 	r->window_to = watermark_to_text(&mark);
-	next->delivered = xstrdup(
-		r->options->replay ? r->delivered : watermark_delivered(&mark));
+	next->delivered = xstrdup(r->options->replay || r->options->chunk
+					  ? r->delivered
+					  : watermark_delivered(&mark));
 	if (r->options->replay)
 		next->watermark = xstrdup(r->checkpoint.watermark);
 	else if (r->out->aside)
@@ -131,13 +135,17 @@ static int run_loaded(struct run *r, const struct read_batch *rb,
 {
 	struct batch_record record =
 		run_batch_record(r, rb, next, counts, dead, load_us);
-	const char *mark = r->options->replay ? NULL : next->watermark;
+	const char *mark = r->options->replay || r->options->chunk
+				   ? NULL
+				   : next->watermark;
 	int rc;
 
 	run_result_count(r->out, &rb->batch, counts, dead);
 	r->out->last_batch_us = load_us;
 	if (!r->target.refresh && !r->options->replay)
 		run_set_text(&r->out->watermark_after, next->watermark);
+	if (r->options->chunk)
+		r->options->chunk->rows += (int64_t)rb->batch.n_rows;
 	letters_loaded(r, &rb->batch);
 	rc = ledger_batch(r->store, r->out, &record, mark, err);
 	if (!rc)
@@ -189,8 +197,12 @@ static int run_load_batch(struct run *r, const struct batch *b,
 			  int64_t *dead, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc = load_batch(r->destination, b, next, run_moves_mark(r),
-			    r->tries, counts, &why);
+	int rc;
+
+	if (r->options->chunk)
+		r->options->chunk->loading = b;
+	rc = load_batch(r->destination, b, next, run_moves_mark(r), r->tries,
+			counts, &why);
 
 	if (rc == -ERROR_DATA && b->n_rows &&
 	    (r->p->bad_rows.keep || r->options->letters))
@@ -212,8 +224,8 @@ static int run_load(struct run *r, const struct read_batch *rb,
 	rc = -(int)rb->refused.code;
 	if (rc)
 		*err = rb->refused;
-	/* Rows by their keys are no window. */
-	if (!rc && !r->out->aside)
+	/* Rows by their keys are no window, and a chunk is a piece of one. */
+	if (!rc && !r->out->aside && !r->options->chunk)
 		rc = window_check_next(&r->window, rb->batch.n_rows, err);
 	if (!rc)
 		rc = run_load_batch(r, &rb->batch, &next, &counts, &dead, err);
@@ -290,6 +302,8 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 		return letter_replay_end(r, err);
 	if (r->options->work)
 		return removal_run(r, err);
+	if (r->options->chunk)
+		return chunk_end_pass(r, err);
 	run_checkpoint(r, &rb->batch, &next);
 	moved = rb->batch.watermark.value || rb->batch.watermark.pending;
 	moved = moved && (!r->checkpoint.watermark ||
@@ -333,7 +347,8 @@ int run_pass(struct run *r, struct error *err)
 			return rc;
 		adapt_loaded(&r->adapt, loaded, r->out->last_batch_us);
 		pace_loaded(r->pace, r->out->last_batch_us);
-		reader_give_back(&r->reader, r->adapt.rows);
+		reader_give_back(&r->reader,
+				 chunk_batch_rows(r, r->adapt.rows));
 		run_tick(r);
 	}
 	return rc;

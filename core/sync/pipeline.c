@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/sync/breaker.h"
+#include "core/sync/chunk.h"
 #include "core/sync/ledger.h"
 #include "core/sync/replay.h"
 #include "core/sync/try.h"
@@ -88,6 +89,12 @@ static int pipeline_tries(struct run_context *c, struct run_result *out,
 	return rc;
 }
 
+static const char *pipeline_lease(const struct run_context *c)
+{
+	return c->options->chunk ? c->options->chunk->chunk->chunk_id
+				 : c->p->name;
+}
+
 /* Overtaken: by whom. */
 static void pipeline_find_holder(struct run_context *c, struct run_result *out)
 {
@@ -98,7 +105,7 @@ static void pipeline_find_holder(struct run_context *c, struct run_result *out)
 
 	lease_init(&now);
 	if (c->store &&
-	    !c->store->ops->get_lease(c->store, c->p->name, &held, &now,
+	    !c->store->ops->get_lease(c->store, pipeline_lease(c), &held, &now,
 				      &ignored) &&
 	    held && (!own->holder || strcmp(own->holder, now.holder) != 0)) {
 		json_decref(out->held_by);
@@ -154,12 +161,15 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 
 	/* A run that is not tried is none: it leaves no trace in the ledger,
 	 * which would keep the breaker open. */
-	if (!rc && (breaker_check(c->store, c->p, &c->tries.single, err) ||
-		    pipeline_replay(c, out, err)))
+	if (!rc && !c->options->chunk &&
+	    (breaker_check(c->store, c->p, &c->tries.single, err) ||
+	     pipeline_replay(c, out, err)))
 		return -(int)err->code;
 	if (!rc)
 		rc = pipeline_tries(c, out, err);
 	pipeline_clear_letters(c);
+	if (c->options->chunk)
+		rc = chunk_finish(c, rc, err);
 	if (!rc)
 		rc = lease_keeper_check_end(&c->keeper, err);
 	pipeline_outcome(out, err);
@@ -178,7 +188,7 @@ static int pipeline_take_lease(struct run_context *c, struct run_result *out,
 
 	do {
 		error_clear(err);
-		rc = lease_keeper_take(&c->keeper, c->store, c->p->name,
+		rc = lease_keeper_take(&c->keeper, c->store, pipeline_lease(c),
 				       &c->options->lease, &out->held_by, err);
 	} while (rc && tries_again(&c->tries, err));
 	return rc;
@@ -199,9 +209,13 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	out->begun_us = clock_monotonic_us();
 	pipeline_new_attempt(out);
 	out->aside = options->letters || options->work;
+	out->unrecorded = options->chunk != NULL;
+	if (options->chunk)
+		snprintf(c.keeper.holder, sizeof(c.keeper.holder), "%s",
+			 options->chunk->chunk->holder);
 	if (options->replay)
 		pipeline_set_window(out, &options->replay->runs.items[0]);
-	log_set_pipeline(p->name);
+	log_set_pipeline(pipeline_lease(&c));
 	rc = pipeline_take_lease(&c, out, err);
 	if (!rc)
 		rc = pipeline_held(&c, out, err);

@@ -22,6 +22,7 @@ const char *outcome_name(enum outcome o);
 struct run_result;
 struct replay;
 struct verify_work;
+struct chunk_work;
 
 struct run_options {
 	int64_t max_batches; /* 0: no limit */
@@ -34,6 +35,8 @@ struct run_options {
 	/* Not NULL: nothing but what `verify` has found to be done. The rows of
 	 * its keys replace what is stored, whatever mark that has. */
 	const struct verify_work *work;
+	/* Not NULL: the rows of this chunk, under its own lease and mark. */
+	struct chunk_work *chunk;
 	/* Called from the writer thread after each batch and about ten times a
 	 * second while waiting; may be NULL. */
 	void (*progress)(const struct run_result *so_far, void *ctx);
@@ -52,6 +55,7 @@ struct run_result {
 	char *run_id, *attempt_id; /* of the last attempt */
 	bool located; /* the window's start, and so run_id, is known */
 	bool recorded; /* the ledger knows the attempt */
+	bool unrecorded; /* a chunk's: it has its own place in the store */
 	bool aside; /* rows by their keys, not those past the mark */
 	/* Of the attempts before this one; below are the sums. */
 	struct run_counts earlier;

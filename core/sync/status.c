@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/json_text.h"
 #include "core/data/value.h"
+#include "core/sync/backfill.h"
 #include "core/sync/lease.h"
 #include "core/sync/marks.h"
 #include "core/sync/runner.h"
@@ -211,6 +212,16 @@ static void status_paused(struct status_result *out)
 		out->paused = json_loads(out->last.paused, 0, NULL);
 }
 
+static void status_chunks(const struct pipeline_settings *p,
+			  struct store *store, struct status_result *out)
+{
+	struct error err = ERROR_INIT;
+
+	if (store &&
+	    store->ops->list_chunks(store, p->name, &out->chunks, &err))
+		status_note(out, "state", &err);
+}
+
 void status_pipeline(const struct pipeline_settings *p, struct store *store,
 		     struct status_result *out)
 {
@@ -225,6 +236,7 @@ void status_pipeline(const struct pipeline_settings *p, struct store *store,
 	status_lease(p, store, out);
 	status_paused(out);
 	status_letters(p, store, out);
+	status_chunks(p, store, out);
 	if (out->watermark)
 		status_lag_of(p, caught_up_age, out);
 }
@@ -236,6 +248,7 @@ void status_result_release(struct status_result *r)
 	attempt_release(&r->last);
 	lease_release(&r->lease);
 	breaker_release(&r->breaker);
+	chunk_list_release(&r->chunks);
 	strlist_release(&r->notes);
 	memset(r, 0, sizeof(*r));
 }
@@ -271,12 +284,15 @@ static json_t *status_breaker_json(const struct breaker *b)
 
 json_t *status_result_json(const struct status_result *r)
 {
-	json_t *notes = json_array();
+	json_t *notes = json_array(), *chunks = json_array();
 
 	for (size_t i = 0; i < r->notes.n; i++)
 		json_array_append_new(notes, json_string(r->notes.items[i]));
+	for (size_t i = 0; i < r->chunks.n; i++)
+		json_array_append_new(chunks,
+				      backfill_chunk_json(&r->chunks.items[i]));
 	return json_pack(
-		"{s:s, s:o, s:s?, s:o, s:o, s:o, s:O, s:o, s:o, s:o}",
+		"{s:s, s:o, s:s?, s:o, s:o, s:o, s:O, s:o, s:o, s:o, s:o}",
 		"pipeline", r->pipeline->name, "watermark",
 		json_text_value(r->watermark), "from", r->from, "lag_seconds",
 		r->lag_us < 0
@@ -289,5 +305,5 @@ json_t *status_result_json(const struct status_result *r)
 		status_breaker_json(&r->breaker), "dead_letters",
 		r->letters < 0 ? json_null()
 			       : json_integer((json_int_t)r->letters),
-		"notes", notes);
+		"chunks", chunks, "notes", notes);
 }

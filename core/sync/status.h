@@ -21,6 +21,7 @@ struct status_result {
 	bool leased;
 	struct breaker breaker;
 	int64_t letters; /* dead letters that are open; -1: not known */
+	struct chunk_list chunks; /* of backfills, in their order */
 	struct strlist notes; /* what could not be reached, and why */
 };
 

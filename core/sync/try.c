@@ -7,6 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/sync/chunk.h"
 #include "core/sync/gate.h"
 #include "core/sync/ledger.h"
 #include "core/sync/letter_replay.h"
@@ -29,7 +30,9 @@ static void run_init(struct run *r)
 				 .mark = &r->mark,
 				 .from = &r->from,
 				 .settled = &r->settled };
-	r->target.pipeline = r->p->name;
+	r->target.pipeline = r->options->chunk
+				     ? r->options->chunk->chunk->chunk_id
+				     : r->p->name;
 	r->target.table = r->p->destination_table;
 	r->target.mode = r->p->mode;
 	r->target.drift = r->p->drift;
@@ -87,8 +90,11 @@ static int run_open_source(struct run *r, struct error *err)
 	if (rc)
 		return rc;
 	stopper_start(&r->stopper, r->source);
-	rc = r->source->ops->describe(r->source, &r->spec, &r->mark, &r->schema,
-				      err);
+	if (r->options->chunk)
+		rc = chunk_describe(r, err);
+	else
+		rc = r->source->ops->describe(r->source, &r->spec, &r->mark,
+					      &r->schema, err);
 	if (!rc)
 		rc = r->source->ops->identity(r->source, &r->spec, &r->identity,
 					      err);
@@ -163,14 +169,14 @@ static int run_check_columns(struct run *r, struct watermark *seen,
 static int run_check_mark(struct run *r, const char *text, struct error *err)
 {
 	struct watermark seen;
-	const char *column = r->p->mark_column ? r->p->mark_column : "";
+	const char *column = r->mark.column ? r->mark.column : "";
 	int rc;
 
 	watermark_init(&seen);
 	rc = watermark_from_text(&seen, text, err);
 	if (rc) {
 		error_prefix(err, "stored mark of %s", r->p->name);
-	} else if (seen.strategy != r->p->strategy ||
+	} else if (seen.strategy != r->mark.strategy ||
 		   strcmp(seen.column ? seen.column : "", column) != 0) {
 		rc = run_refuse_other_mark(r, &seen, err);
 	} else if (seen.identity) {
@@ -201,9 +207,9 @@ static int run_recover(struct run *r, struct error *err)
 	/* What this run has seen as delivered stays so when prepare clears the
 	 * mark. */
 	watermark_forget(&r->from);
-	r->from.strategy = r->p->strategy;
+	r->from.strategy = r->mark.strategy;
 	free(r->from.column);
-	r->from.column = xstrdup(r->p->mark_column);
+	r->from.column = xstrdup(r->mark.column);
 	if (r->target.refresh || !r->checkpoint.watermark)
 		return 0;
 	return run_check_mark(r, r->checkpoint.watermark, err);
@@ -237,10 +243,14 @@ static int run_locate(struct run *r, struct error *err)
 	const struct destination_ops *ops = r->destination->ops;
 	int rc = run_recover(r, err);
 
+	if (!rc && r->options->chunk)
+		rc = chunk_find_settled(r, err);
 	if (!rc)
 		rc = lease_keeper_meet(r->keeper, r->store, r->checkpoint.fence,
 				       ops->session(r->destination), err);
 	lease_keeper_writer(r->keeper, &r->target.writer);
+	if (r->options->chunk)
+		chunk_guard(r);
 	if (!rc)
 		rc = run_record(r, err);
 	if (!rc)
@@ -252,14 +262,22 @@ static int run_locate(struct run *r, struct error *err)
 	lease_keeper_claimed(r->keeper);
 	r->target.writer.claim = false;
 	r->target.writer.predecessor = NULL;
-	return run_recover(r, err);
+	rc = run_recover(r, err);
+	if (!rc && r->options->chunk)
+		chunk_resume(r);
+	return rc;
 }
 
 /* The settled point comes before the snapshot that serves the first row. */
 static int run_settle(struct run *r, struct error *err)
 {
-	int rc = r->source->ops->settle(r->source, &r->spec, &r->schema,
-					&r->mark, &r->from, &r->settled, err);
+	int rc;
+
+	/* A range by the key has no mark. */
+	if (r->mark.any_type)
+		return 0;
+	rc = r->source->ops->settle(r->source, &r->spec, &r->schema, &r->mark,
+				    &r->from, &r->settled, err);
 
 	if (rc)
 		return rc;
@@ -288,7 +306,7 @@ static int run_open_window(struct run *r, struct error *err)
 {
 	window_init(&r->window, r->p, r->target.refresh,
 		    r->options->replay ? 0 : r->out->rows_read);
-	if (!run_moves_mark(r))
+	if (!run_moves_mark(r) || r->options->chunk)
 		return 0;
 	return window_count(&r->window, &r->scan, r->destination, r->adapt.rows,
 			    run_tick, r, err);
@@ -314,6 +332,7 @@ static int run_start_reader(struct run *r, struct error *err)
 		.pace = r->pace,
 	};
 
+	bounds.max_rows = chunk_batch_rows(r, r->adapt.rows);
 	if (r->options->max_batches)
 		bounds.max_batches = r->options->max_batches - r->out->batches;
 	return reader_start(&r->reader, r->source, r->destination, &r->schema,
@@ -340,6 +359,8 @@ static int run_sync(struct run *r, struct error *err)
 		rc = run_settle(r, err);
 	if (!rc && r->options->replay)
 		rc = replay_bound(r, err);
+	if (!rc && r->options->chunk)
+		chunk_trust_settled(r);
 	if (!rc && r->options->letters) {
 		r->scan.keys = &r->keys;
 		rc = letter_replay_keys(r, err);

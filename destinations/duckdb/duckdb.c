@@ -301,6 +301,13 @@ static int duckdb_put_watermark(struct duckdb_destination *d,
 	return rc;
 }
 
+static int duckdb_destination_forget(struct destination *base,
+				     const struct target *target,
+				     struct error *err)
+{
+	return duckdb_mark_forget(duckdb_self(base), target, err);
+}
+
 static int duckdb_destination_set_watermark(struct destination *base,
 					    const struct target *target,
 					    const char *watermark,
@@ -359,6 +366,7 @@ const struct destination_ops duckdb_destination = {
 	.remove = duckdb_destination_remove,
 	.finish = duckdb_destination_finish,
 	.set_watermark = duckdb_destination_set_watermark,
+	.forget = duckdb_destination_forget,
 	.session = duckdb_destination_session,
 	.interrupt = duckdb_destination_interrupt,
 	.close = duckdb_destination_close,

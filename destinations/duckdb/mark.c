@@ -105,6 +105,22 @@ int duckdb_mark_move(struct duckdb_destination *d,
 	return rc;
 }
 
+int duckdb_mark_forget(struct duckdb_destination *d,
+		       const struct target *target, struct error *err)
+{
+	char fence[MARK_NUMBER_SIZE];
+	const char *params[] = { target->pipeline, fence };
+	char *sql = xstrfmt("DELETE FROM %s WHERE pipeline = $1 AND fence <= "
+			    "$2::BIGINT",
+			    d->place.quoted_mark);
+	int rc;
+
+	snprintf(fence, sizeof(fence), "%" PRId64, target->writer.fence);
+	rc = duck_change(d->db, sql, params, ARRAY_SIZE(params), NULL, err);
+	free(sql);
+	return rc;
+}
+
 /* A write, so that two transactions cannot both find the row their own. */
 int duckdb_mark_hold(struct duckdb_destination *d, struct error *err)
 {

@@ -171,6 +171,8 @@ void my_mark_advance(struct mydst *d, const struct checkpoint *next,
 		     size_t n_rows);
 int my_recover(struct destination *base, const struct target *target,
 	       struct checkpoint *out, struct error *err);
+int my_forget(struct destination *base, const struct target *target,
+	      struct error *err);
 int my_set_watermark(struct destination *base, const struct target *target,
 		     const char *watermark, struct error *err);
 

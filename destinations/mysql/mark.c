@@ -129,14 +129,19 @@ int my_mark_claim(struct mydst *d, const struct target *target,
 	return rc;
 }
 
-/* The row, against whoever changes it by hand. */
+/* The row, against whoever changes it by hand. In append those of all that load
+ * into the table, too: its rows are numbered by one writer at a time, and the
+ * one that comes last has the last word. */
 static int mark_lock_row(struct mydst *d, struct error *err)
 {
+	bool all = d->target->mode == LOAD_APPEND;
+	const char *params[] = { d->target->pipeline, d->place.table };
 	struct mydb_result *r = NULL;
-	char *sql = xstrfmt("SELECT pipeline FROM %s WHERE pipeline = ? "
+	char *sql = xstrfmt("SELECT pipeline FROM %s WHERE pipeline = ?%s "
 			    "FOR UPDATE",
-			    d->place.watermark);
-	int rc = mydb_query(d->db, &r, sql, 1, &d->target->pipeline, err);
+			    d->place.watermark,
+			    all ? " OR target = ? ORDER BY pipeline" : "");
+	int rc = mydb_query(d->db, &r, sql, all ? 2 : 1, params, err);
 
 	mydb_result_free(r);
 	free(sql);
@@ -269,6 +274,21 @@ int my_recover(struct destination *base, const struct target *target,
 	if (!rc && has_target && has_watermark)
 		rc = my_mark_read(d->db, &place, target->pipeline, out, err);
 	my_place_release(&place);
+	return rc;
+}
+
+int my_forget(struct destination *base, const struct target *target,
+	      struct error *err)
+{
+	struct mydst *d = (struct mydst *)base;
+	char *fence = xstrfmt("%" PRId64, target->writer.fence);
+	char *sql = xstrfmt("DELETE FROM %s WHERE pipeline = ? AND fence <= ?",
+			    d->place.watermark);
+	const char *params[] = { target->pipeline, fence };
+	int rc = mydb_exec_count(d->db, sql, 2, params, NULL, err);
+
+	free(sql);
+	free(fence);
 	return rc;
 }
 

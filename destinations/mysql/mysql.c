@@ -268,6 +268,7 @@ const struct destination_ops mysql_destination = {
 	.remove = my_remove,
 	.finish = my_finish,
 	.set_watermark = my_set_watermark,
+	.forget = my_forget,
 	.session = mysql_session_name,
 	.interrupt = mysql_interrupt_target,
 	.close = mysql_close_target,

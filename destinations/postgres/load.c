@@ -11,6 +11,8 @@
 #define COPY_PIECE (64 * 1024)
 
 #define UNIQUE_VIOLATION "23505"
+/* Looks at the same rows. */
+#define MERGE_RIVALS 3
 
 static int load_refuse_null(struct postgres_destination *d,
 			    const struct batch *b, size_t column,
@@ -210,6 +212,30 @@ static int load_merge(struct postgres_destination *d, const char *delivered,
 	return 0;
 }
 
+/* Another writer, of a backfill beside, may have put a row there between our
+ * look and our insert: the next look sees it. A key that stays in the way is
+ * none of that kind. */
+static int load_merge_again(struct postgres_destination *d,
+			    const char *delivered, struct load_counts *out,
+			    struct error *err)
+{
+	int rc = pg_exec(d->pg, "SAVEPOINT merge", err);
+
+	if (rc)
+		return rc;
+	rc = load_merge(d, delivered, out, err);
+	for (int i = 0; rc && i < MERGE_RIVALS && pg_alive(d->pg) &&
+			!strcmp(err->server_code, UNIQUE_VIOLATION);
+	     i++) {
+		error_clear(err);
+		*out = (struct load_counts){ 0, 0, 0, 0 };
+		rc = pg_exec(d->pg, "ROLLBACK TO SAVEPOINT merge", err);
+		if (!rc)
+			rc = load_merge(d, delivered, out, err);
+	}
+	return rc;
+}
+
 static int load_append(struct postgres_destination *d, const char *batch_id,
 		       struct load_counts *out, struct error *err)
 {
@@ -239,7 +265,7 @@ static int load_staged(struct postgres_destination *d, const struct batch *b,
 	if (d->target->mode == LOAD_APPEND)
 		rc = load_append(d, next->batch_id, out, err);
 	else
-		rc = load_merge(d, next->delivered, out, err);
+		rc = load_merge_again(d, next->delivered, out, err);
 	if (rc)
 		load_explain(d, b, err);
 	return rc ? rc : failpoint("after_merge", err);

@@ -75,6 +75,11 @@ int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
 		strbuf_addf(&sql, "SELECT FROM %s WHERE pipeline = ",
 			    d->place.watermark);
 		sql_quote_literal(&sql, pipeline);
+		if (what & LOCK_TARGET) {
+			strbuf_addstr(&sql, " OR target = ");
+			sql_quote_literal(&sql, d->place.table);
+			strbuf_addstr(&sql, " ORDER BY pipeline");
+		}
 		strbuf_addstr(&sql, " FOR UPDATE;\n");
 	}
 	strbuf_addstr(&sql, "SET LOCAL lock_timeout TO DEFAULT");

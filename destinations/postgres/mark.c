@@ -145,8 +145,11 @@ int postgres_mark_claim(struct postgres_destination *d,
 int postgres_mark_begin(struct postgres_destination *d, struct error *err)
 {
 	const char *pipeline = d->target->pipeline;
+	/* Rows of a raw table are numbered by one writer at a time: the one
+	 * that comes last has the last word. */
+	unsigned all = d->target->mode == LOAD_APPEND ? LOCK_TARGET : 0;
 	struct checkpoint now;
-	int rc = postgres_lock_begin(d, pipeline, LOCK_ROW, err);
+	int rc = postgres_lock_begin(d, pipeline, LOCK_ROW | all, err);
 
 	checkpoint_init(&now);
 	if (!rc)
@@ -292,6 +295,22 @@ int postgres_recover(struct destination *base, const struct target *target,
 		rc = postgres_mark_read(d->pg, &place, target->pipeline, false,
 					out, err);
 	postgres_place_release(&place);
+	return rc;
+}
+
+int postgres_forget(struct destination *base, const struct target *target,
+		    struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	char *fence = xstrfmt("%" PRId64, target->writer.fence);
+	char *sql =
+		xstrfmt("DELETE FROM %s WHERE pipeline = $1 AND fence <= $2",
+			d->place.watermark);
+	const char *params[] = { target->pipeline, fence };
+	int rc = pg_exec_count(d->pg, sql, 2, params, NULL, err);
+
+	free(sql);
+	free(fence);
 	return rc;
 }
 

@@ -186,6 +186,7 @@ const struct destination_ops postgres_destination = {
 	.remove = postgres_remove,
 	.finish = postgres_finish,
 	.set_watermark = postgres_set_watermark,
+	.forget = postgres_forget,
 	.session = postgres_session,
 	.interrupt = postgres_interrupt,
 	.close = postgres_close,

@@ -113,7 +113,12 @@ int postgres_prepare(struct destination *base, const struct target *target,
 
 /* lock.c: BEGIN, with locks that are not waited for for ever: STATE naming the
  * session that has one. Rolled back when it fails. */
-enum { LOCK_DDL = 1, LOCK_ROW = 2 };
+enum {
+	LOCK_DDL = 1,
+	LOCK_ROW = 2,
+	/* With it, the rows of all that load into this table. */
+	LOCK_TARGET = 4
+};
 int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
 			unsigned what, struct error *err);
 /* The pid that has the advisory lock $1. */
@@ -147,6 +152,8 @@ int postgres_mark_commit(struct postgres_destination *d,
 			 const struct checkpoint *next, struct error *err);
 int postgres_recover(struct destination *base, const struct target *target,
 		     struct checkpoint *out, struct error *err);
+int postgres_forget(struct destination *base, const struct target *target,
+		    struct error *err);
 int postgres_set_watermark(struct destination *base,
 			   const struct target *target, const char *watermark,
 			   struct error *err);

@@ -136,6 +136,8 @@ int mark_commit(struct sqlite_target *d, const struct checkpoint *next,
 		int64_t n_rows, struct error *err);
 int sqlite_target_recover(struct destination *base, const struct target *target,
 			  struct checkpoint *out, struct error *err);
+int sqlite_target_forget(struct destination *base, const struct target *target,
+			 struct error *err);
 int sqlite_target_set_watermark(struct destination *base,
 				const struct target *target,
 				const char *watermark, struct error *err);

@@ -397,6 +397,25 @@ static int mark_recover_own(struct sqlite_target *d, struct checkpoint *out,
 	return rc;
 }
 
+int sqlite_target_forget(struct destination *base, const struct target *target,
+			 struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)base;
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(d->db, &st,
+				"DELETE FROM main." NAME_WATERMARK_TABLE
+				" WHERE pipeline = ?1 AND fence <= ?2",
+				err);
+
+	if (!rc) {
+		sqlite_bind_str(st, 1, target->pipeline, -1);
+		sqlite_bind_i64(st, 2, target->writer.fence);
+		rc = sqlite_step(st, err);
+	}
+	sqlite_finalize(st);
+	return rc;
+}
+
 /* Both the table that readers use and _tidemark_watermark are there. */
 static int mark_has_tables(struct sqlite_target *d, const struct place *place,
 			   bool *has_target, bool *has_watermark,

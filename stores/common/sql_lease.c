@@ -144,10 +144,10 @@ static int lease_write(struct sql_store *s, const struct lease *wanted,
 }
 
 /* The row is locked from the first look on. */
-static int lease_take_locked(struct sql_store *s, const struct lease *wanted,
-			     int64_t lease_us, enum lease_answer *answer,
-			     struct lease *out, struct lease *before,
-			     struct error *err)
+int sql_store_take_lease_locked(struct sql_store *s, const struct lease *wanted,
+				int64_t lease_us, enum lease_answer *answer,
+				struct lease *out, struct lease *before,
+				struct error *err)
 {
 	int rc = lease_read(s, wanted->name, before, err);
 
@@ -182,7 +182,8 @@ int sql_store_take_lease(struct store *base, const struct lease *wanted,
 
 	if (rc)
 		return rc;
-	rc = lease_take_locked(s, wanted, lease_us, answer, out, before, err);
+	rc = sql_store_take_lease_locked(s, wanted, lease_us, answer, out,
+					 before, err);
 	return sql_store_end(s, rc, err);
 }
 

@@ -113,6 +113,12 @@ int sql_store_list_attempts(struct store *base, const struct run_filter *filter,
 			  filter, runs_note_attempt, out, err);
 }
 
+static const char prune_chunks_sql[] =
+	"DELETE FROM chunks WHERE queued_at < $1 AND NOT EXISTS (\n"
+	"  SELECT 1 FROM chunks AS o\n"
+	"  WHERE o.backfill_id = chunks.backfill_id\n"
+	"    AND (o.state <> 'done' OR o.ended_at >= $1))";
+
 static int64_t runs_number(const char *text)
 {
 	return text ? strtoll(text, NULL, 10) : 0;
@@ -271,7 +277,7 @@ int sql_store_prune(struct store *base, int64_t keep_us, struct error *err)
 	const char *params[] = { field_number(before,
 					      clock_now_us() - keep_us) };
 	const char *steps[] = { prune_batches_sql, prune_attempts_sql,
-				prune_runs_sql };
+				prune_runs_sql, prune_chunks_sql };
 	int old = 0;
 	int rc = s->session->run(s, old_sql, params, 1, runs_count, &old, err);
 

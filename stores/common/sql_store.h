@@ -3,6 +3,7 @@
  * they mean, the same for every engine (sql_lease.c: leases; sql_runs.c:
  * looking at the history and ending it; sql_letters.c: dead letters;
  * sql_pace.c: what a pace was set to;
+ * sql_chunks.c: backfills;
  * sql_store.c: the rest). An engine
  * (stores/sqlite, stores/postgres) opens a session, says how its statements are
  * run, and uses the functions here as its ops.
@@ -43,6 +44,8 @@ struct sql_session {
 	/* The store's clock as an expression: µs since 1970. */
 	const char *now_sql;
 	const char *for_update; /* behind a SELECT: locks its rows */
+	/* The same, of those that nobody else has locked. */
+	const char *skip_locked;
 	bool is_file; /* for the processes of one machine */
 };
 
@@ -110,6 +113,24 @@ int sql_store_get_pace(struct store *base, const char *pipeline,
 int sql_store_set_pace(struct store *base, const char *pipeline,
 		       const char *settings, struct error *err);
 
+int sql_store_add_chunks(struct store *base, const struct chunk_list *chunks,
+			 struct error *err);
+int sql_store_list_chunks(struct store *base, const char *pipeline,
+			  struct chunk_list *out, struct error *err);
+int sql_store_claim_chunk(struct store *base, const char *pipeline,
+			  const char *config, const struct lease *wanted,
+			  int64_t lease_us, bool *found, struct chunk *out,
+			  struct error *err);
+int sql_store_save_chunk(struct store *base, const struct chunk *c, bool *held,
+			 struct error *err);
+int sql_store_delete_chunks(struct store *base, const char *pipeline,
+			    const char *backfill_id, struct error *err);
+
+/* For the files here: in a transaction, whose end frees the lease's row. */
+int sql_store_take_lease_locked(struct sql_store *s, const struct lease *wanted,
+				int64_t lease_us, enum lease_answer *answer,
+				struct lease *out, struct lease *before,
+				struct error *err);
 /* For the files here: commit if `rc` is 0, else roll back. */
 int sql_store_end(struct sql_store *s, int rc, struct error *err);
 

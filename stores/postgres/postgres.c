@@ -229,6 +229,7 @@ static const struct sql_session postgres_store_session = {
 		      "  AND c.relkind IN ('r', 'p', 'v', 'm', 'f')",
 	.now_sql = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 	.for_update = " FOR UPDATE",
+	.skip_locked = " FOR UPDATE SKIP LOCKED",
 };
 
 static void postgres_store_close(struct store *base)
@@ -292,5 +293,10 @@ const struct store_ops postgres_store = {
 	.set_watermark = sql_store_set_watermark,
 	.get_pace = sql_store_get_pace,
 	.set_pace = sql_store_set_pace,
+	.add_chunks = sql_store_add_chunks,
+	.list_chunks = sql_store_list_chunks,
+	.claim_chunk = sql_store_claim_chunk,
+	.save_chunk = sql_store_save_chunk,
+	.delete_chunks = sql_store_delete_chunks,
 	.close = postgres_store_close,
 };

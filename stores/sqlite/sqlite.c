@@ -111,6 +111,7 @@ static const struct sql_session sqlite_store_session = {
 	.now_sql = "(CAST(strftime('%s', 'now') AS INTEGER) * 1000000 + "
 		   "CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000)",
 	.for_update = "",
+	.skip_locked = "",
 	.is_file = true,
 };
 
@@ -188,5 +189,10 @@ const struct store_ops sqlite_store = {
 	.set_watermark = sql_store_set_watermark,
 	.get_pace = sql_store_get_pace,
 	.set_pace = sql_store_set_pace,
+	.add_chunks = sql_store_add_chunks,
+	.list_chunks = sql_store_list_chunks,
+	.claim_chunk = sql_store_claim_chunk,
+	.save_chunk = sql_store_save_chunk,
+	.delete_chunks = sql_store_delete_chunks,
 	.close = sqlite_store_close,
 };

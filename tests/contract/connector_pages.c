@@ -249,12 +249,102 @@ static void pages_composite_key(void **state)
 	}
 }
 
+/* "END rows", as the engine cuts it. */
+static void ranges_expect_cut(struct world *w, const char *from, const char *to,
+			      int64_t rows, const char *end, int64_t counted)
+{
+	const struct range range = { from, to, false };
+	struct range_cut cut = { NULL, 0 };
+
+	if (w->ops->cut(w->connector, &w->source, &w->mark, &range, rows, &cut,
+			&w->err))
+		fail_msg("%s", w->err.message);
+	if (end)
+		assert_string_equal(cut.end, end);
+	else
+		assert_null(cut.end);
+	assert_int_equal(cut.rows, counted);
+	free(cut.end);
+}
+
+#define STAMP(n) "2024-01-01 00:00:0" #n ".123456+00"
+
+/* Rows of one mark stay together, and none is in two pieces or in none. */
+static void pages_cuts(void **state)
+{
+	struct world *w = suite_world(state);
+
+	pages_ties(w);
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "stamp");
+	assert_int_equal(world_begin(w), 0); /* SQLite looks at its notation */
+	ranges_expect_cut(w, NULL, NULL, 1, STAMP(2), 7);
+	ranges_expect_cut(w, NULL, NULL, 7, STAMP(2), 7);
+	ranges_expect_cut(w, NULL, NULL, 8, STAMP(3), 16);
+	ranges_expect_cut(w, STAMP(2), NULL, 5, STAMP(3), 9);
+	ranges_expect_cut(w, STAMP(3), NULL, 2, NULL, 7);
+	ranges_expect_cut(w, STAMP(2), STAMP(4), 9, STAMP(3), 9);
+	ranges_expect_cut(w, STAMP(2), STAMP(4), 10, NULL, 10);
+	ranges_expect_cut(w, STAMP(2), STAMP(2), 10, NULL, 0);
+}
+
+/* From inclusive, to exclusive; cut off after every number of batches, it goes
+ * on behind the last row, in the middle of a tie too. */
+static void pages_ranges(void **state)
+{
+	const struct range range = { STAMP(2), STAMP(4), false };
+	struct world *w = suite_world(state);
+
+	pages_ties(w);
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "stamp");
+	w->range = &range;
+	for (size_t rows = 1; rows <= 11; rows += 3) {
+		for (size_t batches = 0; rows * batches < 10; batches++) {
+			char *rest = pages_ties_rows(7 + (int)(rows * batches));
+
+			*strstr(rest, "17|") = '\0';
+			world_reset(w);
+			assert_int_equal(world_begin(w), 0);
+			for (size_t i = 0; i < batches; i++)
+				assert_int_equal(world_step(w, rows), 1);
+			if (batches) {
+				watermark_release(&w->from);
+				watermark_copy(&w->from, &w->batch.watermark);
+			}
+			world_expect(w, rows + 1, rest);
+			free(rest);
+		}
+	}
+	w->range = NULL;
+}
+
+/* They are of no range of values, and a range of their own. */
+static void pages_range_of_nulls(void **state)
+{
+	const struct range all = { NULL, NULL, false };
+	const struct range nulls = { NULL, NULL, true };
+	struct world *w = suite_world(state);
+
+	world_exec(w, "CREATE TABLE %st (id int PRIMARY KEY, n int NULL)",
+		   w->quirks->prefix);
+	world_exec(w, "INSERT INTO %st VALUES (1, NULL), (2, 5), (3, NULL)",
+		   w->quirks->prefix);
+	world_pipeline(w, "t", STRATEGY_SEQUENCE, "n");
+	w->mark.nulls = NULLS_INCLUDE;
+	w->range = &all;
+	world_expect(w, 10, "2|5\n");
+	world_reset(w);
+	w->range = &nulls;
+	world_expect(w, 1, "1|NULL\n3|NULL\n");
+	w->range = NULL;
+}
+
 const struct CMUnitTest suite_pages[] = {
 	SUITE_TEST(pages_empty_table),	    SUITE_TEST(pages_order),
 	SUITE_TEST(pages_resume_in_tie),    SUITE_TEST(pages_paused),
 	SUITE_TEST(pages_mark_without_key), SUITE_TEST(pages_sequence),
 	SUITE_TEST(pages_byte_bound),	    SUITE_TEST(pages_read_only),
 	SUITE_TEST(pages_failed_statement), SUITE_TEST(pages_nasty_names),
-	SUITE_TEST(pages_composite_key),
+	SUITE_TEST(pages_composite_key),    SUITE_TEST(pages_cuts),
+	SUITE_TEST(pages_ranges),	    SUITE_TEST(pages_range_of_nulls),
 };
 const size_t suite_pages_n = ARRAY_SIZE(suite_pages);

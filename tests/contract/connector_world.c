@@ -539,7 +539,8 @@ int world_begin(struct world *w)
 				 .from = &w->from,
 				 .settled = &w->settled,
 				 .identity = w->identity,
-				 .keys = w->asked.n ? &w->asked : NULL };
+				 .keys = w->asked.n ? &w->asked : NULL,
+				 .range = w->range };
 	if (w->whole) {
 		w->scan.mark = NULL;
 		w->scan.from = NULL;

@@ -64,6 +64,7 @@ struct world {
 	json_t *identity;
 	struct strlist asked; /* keys; empty: what is past the mark */
 	bool whole; /* each row, without a mark */
+	const struct range *range; /* not NULL: its rows */
 	struct scan scan;
 	struct batch batch;
 	bool batch_ready;

@@ -493,9 +493,11 @@ static void waits_and_then_names_the_file(void **state)
 
 static int run(const struct CMUnitTest *own, size_t n,
 	       const struct CMUnitTest *leases, const struct CMUnitTest *runs,
-	       const struct CMUnitTest *letters)
+	       const struct CMUnitTest *letters,
+	       const struct CMUnitTest *chunks)
 {
-	size_t all = n + store_leases_n + store_runs_n + store_letters_n;
+	size_t all = n + store_leases_n + store_runs_n + store_letters_n +
+		     store_chunks_n;
 	struct CMUnitTest *tests = xcalloc(all, sizeof(*tests));
 	int failed;
 
@@ -505,6 +507,8 @@ static int run(const struct CMUnitTest *own, size_t n,
 	memcpy(tests + n, runs, store_runs_n * sizeof(*tests));
 	n += store_runs_n;
 	memcpy(tests + n, letters, store_letters_n * sizeof(*tests));
+	n += store_letters_n;
+	memcpy(tests + n, chunks, store_chunks_n * sizeof(*tests));
 	failed = _cmocka_run_group_tests("store", tests, all, NULL, NULL);
 	free(tests);
 	return failed;
@@ -523,7 +527,8 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && !strcmp(argv[1], "sqlite"))
 		return run(files, ARRAY_SIZE(files), store_leases_file,
-			   store_runs_file, store_letters_file);
+			   store_runs_file, store_letters_file,
+			   store_chunks_file);
 	if (argc != 2 || strcmp(argv[1], "postgres")) {
 		fprintf(stderr, "usage: store_contract sqlite|postgres\n");
 		return 2;
@@ -534,5 +539,6 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	return run(servers, ARRAY_SIZE(servers), store_leases_postgres,
-		   store_runs_postgres, store_letters_postgres);
+		   store_runs_postgres, store_letters_postgres,
+		   store_chunks_postgres);
 }

@@ -53,6 +53,8 @@ extern const struct CMUnitTest store_leases_file[], store_leases_postgres[];
 extern const size_t store_leases_n;
 extern const struct CMUnitTest store_runs_file[], store_runs_postgres[];
 extern const size_t store_runs_n;
+extern const struct CMUnitTest store_chunks_file[], store_chunks_postgres[];
+extern const size_t store_chunks_n;
 extern const struct CMUnitTest store_letters_file[], store_letters_postgres[];
 extern const size_t store_letters_n;
 

@@ -237,6 +237,22 @@ static int fake_pressure(struct connector *c, const struct pressure_question *q,
 	return 0;
 }
 
+static int fake_cut(struct connector *c, const struct source_spec *source,
+		    const struct watermark_spec *mark,
+		    const struct range *range, int64_t rows,
+		    struct range_cut *out, struct error *err)
+{
+	(void)c;
+	(void)source;
+	(void)mark;
+	(void)range;
+	(void)rows;
+	(void)err;
+	out->end = NULL;
+	out->rows = fake.source_rows;
+	return 0;
+}
+
 static void fake_interrupt(struct connector *c)
 {
 	(void)c;
@@ -257,6 +273,7 @@ const struct connector_ops fake_connector_ops = {
 	.suggest = fake_suggest,
 	.identity = fake_identity,
 	.settle = fake_settle,
+	.cut = fake_cut,
 	.scan = fake_scan,
 	.next = fake_next,
 	.pause = fake_pause,
@@ -410,6 +427,15 @@ static int fake_finish(struct destination *d, const struct checkpoint *next,
 	return 0;
 }
 
+static int fake_forget(struct destination *d, const struct target *target,
+		       struct error *err)
+{
+	(void)d;
+	(void)target;
+	(void)err;
+	return 0;
+}
+
 static int fake_set_watermark(struct destination *d,
 			      const struct target *target,
 			      const char *watermark, struct error *err)
@@ -451,6 +477,7 @@ const struct destination_ops fake_destination_ops = {
 	.remove = fake_remove,
 	.finish = fake_finish,
 	.set_watermark = fake_set_watermark,
+	.forget = fake_forget,
 	.session = fake_session,
 	.interrupt = fake_destination_interrupt,
 	.close = fake_destination_close,

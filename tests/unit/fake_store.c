@@ -368,6 +368,61 @@ static void fake_store_close(struct store *s)
 	(void)s;
 }
 
+static int fake_add_chunks(struct store *s, const struct chunk_list *chunks,
+			   struct error *err)
+{
+	(void)s;
+	(void)chunks;
+	(void)err;
+	return 0;
+}
+
+static int fake_list_chunks(struct store *s, const char *pipeline,
+			    struct chunk_list *out, struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)out;
+	(void)err;
+	return 0;
+}
+
+static int fake_claim_chunk(struct store *s, const char *pipeline,
+			    const char *config, const struct lease *wanted,
+			    int64_t lease_us, bool *found, struct chunk *out,
+			    struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)config;
+	(void)wanted;
+	(void)lease_us;
+	(void)out;
+	(void)err;
+	*found = false;
+	return 0;
+}
+
+static int fake_save_chunk(struct store *s, const struct chunk *c, bool *held,
+			   struct error *err)
+{
+	(void)s;
+	(void)c;
+	(void)err;
+	*held = true;
+	return 0;
+}
+
+static int fake_delete_chunks(struct store *s, const char *pipeline,
+			      const char *backfill_id, struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)backfill_id;
+	(void)err;
+	return 0;
+}
+
 const struct store_ops fake_store_ops = {
 	.name = "fake",
 	.options = fake_store_options,
@@ -395,4 +450,9 @@ const struct store_ops fake_store_ops = {
 	.get_pace = fake_get_pace,
 	.set_pace = fake_set_pace,
 	.close = fake_store_close,
+	.add_chunks = fake_add_chunks,
+	.list_chunks = fake_list_chunks,
+	.claim_chunk = fake_claim_chunk,
+	.save_chunk = fake_save_chunk,
+	.delete_chunks = fake_delete_chunks,
 };

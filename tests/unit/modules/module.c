@@ -205,6 +205,61 @@ static void module_close(struct store *s)
 	(void)s;
 }
 
+static int module_add_chunks(struct store *s, const struct chunk_list *chunks,
+			     struct error *err)
+{
+	(void)s;
+	(void)chunks;
+	(void)err;
+	return 0;
+}
+
+static int module_list_chunks(struct store *s, const char *pipeline,
+			      struct chunk_list *out, struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)out;
+	(void)err;
+	return 0;
+}
+
+static int module_claim_chunk(struct store *s, const char *pipeline,
+			      const char *config, const struct lease *wanted,
+			      int64_t lease_us, bool *found, struct chunk *out,
+			      struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)config;
+	(void)wanted;
+	(void)lease_us;
+	(void)found;
+	(void)out;
+	(void)err;
+	return 0;
+}
+
+static int module_save_chunk(struct store *s, const struct chunk *c, bool *held,
+			     struct error *err)
+{
+	(void)s;
+	(void)c;
+	(void)held;
+	(void)err;
+	return 0;
+}
+
+static int module_delete_chunks(struct store *s, const char *pipeline,
+				const char *backfill_id, struct error *err)
+{
+	(void)s;
+	(void)pipeline;
+	(void)backfill_id;
+	(void)err;
+	return 0;
+}
+
 static const struct store_ops module_store = {
 	.name = MODULE_NAME,
 	.options = module_options,
@@ -233,6 +288,11 @@ static const struct store_ops module_store = {
 	.set_watermark = module_set_watermark,
 	.get_pace = module_get_pace,
 	.set_pace = module_set_pace,
+	.add_chunks = module_add_chunks,
+	.list_chunks = module_list_chunks,
+	.claim_chunk = module_claim_chunk,
+	.save_chunk = module_save_chunk,
+	.delete_chunks = module_delete_chunks,
 	.close = module_close,
 };
 

@@ -1,0 +1,482 @@
+#include "core/sync/backfill.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/sync/backfill_value.h"
+#include "core/sync/ledger.h"
+#include "core/sync/marks.h"
+#include "core/sync/runner.h"
+
+struct planning {
+	const struct pipeline_settings *p;
+	struct connector *source;
+	struct source_spec spec;
+	struct watermark_spec mark;
+	struct schema schema;
+	char *column;
+	char *from, *to; /* as the source compares them */
+	int64_t rows; /* of a chunk */
+	char id[DIGEST_TEXT_SIZE], config[DIGEST_TEXT_SIZE];
+	struct chunk_list *out;
+};
+
+/* In xmin nothing in the row says which version it is; its key puts it in
+ * order all the same. */
+static int backfill_order_by_key(struct connector *source,
+				 const struct source_spec *spec,
+				 struct watermark_spec *mark, char **column,
+				 struct error *err)
+{
+	struct schema s;
+	int rc;
+
+	schema_init(&s);
+	rc = source->ops->describe(source, spec, mark, &s, err);
+	if (!rc && !s.n_key)
+		rc = error_set(err, ERROR_SCHEMA,
+			       "%s has no key: a backfill of strategy xmin "
+			       "goes by the first key column; name it under "
+			       "key",
+			       spec->table);
+	if (!rc)
+		*column = xstrdup(s.columns[s.key[0]].name);
+	schema_release(&s);
+	mark->strategy = STRATEGY_SEQUENCE;
+	mark->any_type = true;
+	mark->column = *column;
+	return rc;
+}
+
+int backfill_describe(struct connector *source,
+		      const struct pipeline_settings *p,
+		      const struct source_spec *spec,
+		      struct watermark_spec *mark, char **column,
+		      struct schema *schema, struct error *err)
+{
+	int rc = 0;
+
+	settings_watermark_spec(p, mark);
+	mark->lag_us = mark->lag_count = 0;
+	mark->tail = TAIL_HOLD;
+	mark->nulls = NULLS_INCLUDE;
+	*column = NULL;
+	if (p->strategy == STRATEGY_XMIN)
+		rc = backfill_order_by_key(source, spec, mark, column, err);
+	if (!rc)
+		rc = source->ops->describe(source, spec, mark, schema, err);
+	return rc;
+}
+
+void backfill_config(const struct pipeline_settings *p,
+		     char out[DIGEST_TEXT_SIZE])
+{
+	ledger_run_id(p, "backfill", out);
+}
+
+int backfill_settle(struct connector *source, const struct source_spec *spec,
+		    const struct watermark_spec *mark,
+		    const struct schema *schema, struct error *err)
+{
+	struct watermark none;
+	struct settled settled;
+	int rc;
+
+	if (mark->any_type)
+		return 0;
+	watermark_init(&none);
+	settled_init(&settled);
+	none.strategy = mark->strategy;
+	none.column = xstrdup(mark->column);
+	rc = source->ops->settle(source, spec, schema, mark, &none, &settled,
+				 err);
+	settled_release(&settled);
+	watermark_release(&none);
+	return rc;
+}
+
+static int planning_open(struct planning *b, struct error *err)
+{
+	int rc;
+
+	if (b->p->mode == LOAD_REPLACE)
+		return error_set(err, ERROR_CONFIG,
+				 "pipeline %s is in mode replace: every run "
+				 "loads all of it; tidemark run %s does",
+				 b->p->name, b->p->name);
+	settings_source_spec(b->p, &b->spec);
+	rc = runner_open_source(b->p, &b->source, err);
+	if (!rc)
+		rc = backfill_describe(b->source, b->p, &b->spec, &b->mark,
+				       &b->column, &b->schema, err);
+	return rc ? rc
+		  : backfill_settle(b->source, &b->spec, &b->mark, &b->schema,
+				    err);
+}
+
+static int planning_window(struct planning *b,
+			   const struct backfill_window *window,
+			   struct error *err)
+{
+	enum backfill_kind kind = backfill_value_kind(&b->mark, &b->schema);
+	struct strbuf sb = STRBUF_INIT;
+	int rc = backfill_value_read(kind, b->mark.column, "--from",
+				     window->from, &b->from, err);
+
+	if (!rc)
+		rc = backfill_value_read(kind, b->mark.column, "--to",
+					 window->to, &b->to, err);
+	if (!rc && b->from && b->to &&
+	    backfill_value_compare(kind, b->from, b->to) > 0)
+		rc = error_set(err, ERROR_CONFIG,
+			       "--from %s is after --to %s: the window is from "
+			       "the first, which belongs to it, to the second, "
+			       "which does not",
+			       window->from, window->to);
+	strbuf_addf(&sb, "%s\x1f%s\x1f%s\x1f%s", b->p->name, b->config,
+		    b->from ? b->from : "\x1e", b->to ? b->to : "\x1e");
+	digest_hash_text(sb.data, sb.len, b->id);
+	b->id[12] = '\0';
+	strbuf_release(&sb);
+	return rc;
+}
+
+static void planning_add(struct planning *b, const struct range *range,
+			 int64_t rows)
+{
+	struct chunk_list *list = b->out;
+	struct chunk *c;
+
+	list->items = xgrow(list->items, &list->capacity, list->n + 1,
+			    sizeof(*list->items));
+	c = &list->items[list->n++];
+	memset(c, 0, sizeof(*c));
+	c->number = (int64_t)list->n;
+	c->chunk_id = xstrfmt("%s/%s/%" PRId64, b->p->name, b->id, c->number);
+	c->backfill_id = xstrdup(b->id);
+	c->pipeline = xstrdup(b->p->name);
+	c->config = xstrdup(b->config);
+	c->column = xstrdup(b->mark.column);
+	c->window_from = xstrdup(b->from);
+	c->window_to = xstrdup(b->to);
+	c->range_from = xstrdup(range->from);
+	c->range_to = xstrdup(range->to);
+	c->nulls = range->nulls;
+	c->rows = rows;
+	c->state = xstrdup(CHUNK_QUEUED);
+	c->holder = xstrdup("");
+	c->queued_at = clock_now_us();
+}
+
+/* The source itself may be the first to see what a value is worth. */
+static int planning_explain(const struct planning *b, int rc, struct error *err)
+{
+	if (rc != -ERROR_DATA || !(b->from || b->to))
+		return rc;
+	err->code = ERROR_CONFIG;
+	return error_prefix(err, "--from or --to is not a value of column %s",
+			    b->mark.column);
+}
+
+static int planning_cut(struct planning *b, struct error *err)
+{
+	struct range range = { b->from, b->to, false };
+	char *begin = NULL;
+	bool more = true;
+	int rc = 0;
+
+	while (!rc && more) {
+		struct range_cut cut = { NULL, 0 };
+		struct range part = range;
+
+		rc = b->source->ops->cut(b->source, &b->spec, &b->mark, &range,
+					 b->rows, &cut, err);
+		if (cut.end)
+			part.to = cut.end;
+		if (!rc && cut.rows)
+			planning_add(b, &part, cut.rows);
+		more = !rc && cut.end;
+		free(begin);
+		range.from = begin = cut.end;
+	}
+	free(begin);
+	return planning_explain(b, rc, err);
+}
+
+/* Rows without a mark belong to no window but that of all rows. */
+static int planning_nulls(struct planning *b, struct error *err)
+{
+	const struct range range = { NULL, NULL, true };
+	struct range_cut cut = { NULL, 0 };
+	int rc;
+
+	if (b->mark.any_type || b->p->nulls == NULLS_SKIP || b->from || b->to)
+		return 0;
+	rc = b->source->ops->cut(b->source, &b->spec, &b->mark, &range, b->rows,
+				 &cut, err);
+	if (rc || !cut.rows)
+		return rc;
+	if (b->p->nulls == NULLS_ERROR)
+		return error_set(err, ERROR_DATA,
+				 "%" PRId64 " rows of %s have no %s: fill it, "
+				 "or set watermark.nulls to include or skip",
+				 cut.rows, b->spec.table, b->mark.column);
+	planning_add(b, &range, cut.rows);
+	return 0;
+}
+
+static void planning_init(struct planning *b, const struct pipeline_settings *p,
+			  const struct backfill_window *window,
+			  struct chunk_list *out)
+{
+	memset(b, 0, sizeof(*b));
+	memset(out, 0, sizeof(*out));
+	b->p = p;
+	b->rows = window->chunk_rows ? window->chunk_rows : BACKFILL_CHUNK_ROWS;
+	b->out = out;
+	schema_init(&b->schema);
+	backfill_config(p, b->config);
+}
+
+static void planning_release(struct planning *b)
+{
+	if (b->source)
+		b->source->ops->close(b->source);
+	schema_release(&b->schema);
+	free(b->column);
+	free(b->from);
+	free(b->to);
+}
+
+static int planning_all(struct planning *b, struct error *err)
+{
+	int rc = planning_nulls(b, err);
+
+	return rc ? rc : planning_cut(b, err);
+}
+
+int backfill_plan(const struct pipeline_settings *p,
+		  const struct backfill_window *window, struct chunk_list *out,
+		  struct error *err)
+{
+	struct planning b;
+	int rc;
+
+	planning_init(&b, p, window, out);
+	rc = planning_open(&b, err);
+	if (!rc)
+		rc = planning_window(&b, window, err);
+	if (!rc)
+		rc = planning_all(&b, err);
+	planning_release(&b);
+	return rc;
+}
+
+/* Do the windows of two backfills have values in common? */
+static bool planning_overlaps(const struct planning *b, const struct chunk *c)
+{
+	enum backfill_kind kind = backfill_value_kind(&b->mark, &b->schema);
+
+	if (strcmp(c->column, b->mark.column) != 0)
+		return true;
+	if (b->to && c->window_from &&
+	    backfill_value_compare(kind, c->window_from, b->to) >= 0)
+		return kind == BACKFILL_OTHER;
+	if (b->from && c->window_to &&
+	    backfill_value_compare(kind, b->from, c->window_to) >= 0)
+		return kind == BACKFILL_OTHER;
+	return true;
+}
+
+static int planning_refuse_overlap(const struct planning *b,
+				   const struct chunk_list *known,
+				   struct error *err)
+{
+	for (size_t i = 0; i < known->n; i++) {
+		const struct chunk *c = &known->items[i];
+
+		if (!strcmp(c->backfill_id, b->id) ||
+		    !strcmp(c->state, CHUNK_DONE) || !planning_overlaps(b, c))
+			continue;
+		return error_set(
+			err, ERROR_CONFIG,
+			"a backfill of %s from %s to %s%s is not over, and its "
+			"window has rows in common with this one. Let it end, "
+			"or give it up: tidemark backfill %s --cancel",
+			b->p->name,
+			c->window_from ? c->window_from : "the start",
+			c->window_to ? c->window_to : "the end",
+			strcmp(c->config, b->config) ? ", under another config,"
+						     : "",
+			b->p->name);
+	}
+	return 0;
+}
+
+/* What it loads into is made by the first run. */
+static int planning_check_target(struct planning *b, struct error *err)
+{
+	const struct target target = {
+		.pipeline = b->p->name,
+		.table = b->p->destination_table,
+		.mode = b->p->mode,
+		.schema = &b->schema,
+		.drift = b->p->drift,
+	};
+	struct destination *d = NULL;
+	struct inspection look;
+	int rc = runner_open_destination(b->p, &d, err);
+
+	if (rc)
+		return rc;
+	inspection_init(&look);
+	rc = d->ops->inspect(d, &target, &look, err);
+	if (!rc)
+		rc = problems_to_error(&look.problems, err);
+	if (!rc && !look.table_exists)
+		rc = error_set(err, ERROR_SCHEMA,
+			       "table %s is not there yet: tidemark run %s "
+			       "makes it, and loads all rows",
+			       target.table, b->p->name);
+	inspection_release(&look);
+	d->ops->close(d);
+	return rc;
+}
+
+/* Those of an earlier call; what was set aside gets another chance. */
+static int planning_resume(struct planning *b, struct store *store,
+			   struct chunk_list *known, struct error *err)
+{
+	bool held;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < known->n; i++) {
+		struct chunk *c = &known->items[i];
+
+		if (strcmp(c->backfill_id, b->id) != 0)
+			continue;
+		if (!strcmp(c->state, CHUNK_FAILED)) {
+			free(c->state);
+			c->state = xstrdup(CHUNK_QUEUED);
+			c->attempts = 0;
+			rc = store->ops->save_chunk(store, c, &held, err);
+		}
+		b->out->items = xgrow(b->out->items, &b->out->capacity,
+				      b->out->n + 1, sizeof(*c));
+		b->out->items[b->out->n++] = *c;
+		memset(c, 0, sizeof(*c));
+	}
+	return rc;
+}
+
+static int planning_queue(struct planning *b, struct store *store, bool again,
+			  bool *resumed, struct error *err)
+{
+	struct chunk_list known = { NULL, 0, 0 };
+	int rc = store->ops->list_chunks(store, b->p->name, &known, err);
+
+	if (!rc)
+		rc = planning_refuse_overlap(b, &known, err);
+	if (!rc && again)
+		rc = store->ops->delete_chunks(store, b->p->name, b->id, err);
+	else if (!rc)
+		rc = planning_resume(b, store, &known, err);
+	*resumed = b->out->n > 0;
+	chunk_list_release(&known);
+	if (rc || *resumed)
+		return rc;
+	rc = planning_check_target(b, err);
+	if (!rc)
+		rc = planning_all(b, err);
+	return rc ? rc : store->ops->add_chunks(store, b->out, err);
+}
+
+int backfill_queue(const struct pipeline_settings *p,
+		   const struct backfill_window *window, bool again,
+		   struct store *store, struct chunk_list *out, bool *resumed,
+		   struct error *err)
+{
+	struct planning b;
+	int rc;
+
+	*resumed = false;
+	planning_init(&b, p, window, out);
+	rc = planning_open(&b, err);
+	if (!rc)
+		rc = planning_window(&b, window, err);
+	if (!rc)
+		rc = planning_queue(&b, store, again, resumed, err);
+	planning_release(&b);
+	return rc;
+}
+
+int backfill_cancel(const struct pipeline_settings *p, struct store *store,
+		    int64_t *chunks, struct error *err)
+{
+	struct chunk_list known = { NULL, 0, 0 };
+	int rc = store->ops->list_chunks(store, p->name, &known, err);
+
+	*chunks = 0;
+	for (size_t i = 0; !rc && i < known.n; i++) {
+		const struct chunk *c = &known.items[i];
+
+		if (!strcmp(c->state, CHUNK_DONE))
+			continue;
+		++*chunks;
+		rc = store->ops->delete_chunks(store, p->name, c->backfill_id,
+					       err);
+	}
+	chunk_list_release(&known);
+	return rc;
+}
+
+static void backfill_count(struct backfill_sums *out, const struct chunk *c)
+{
+	out->n++;
+	out->rows += c->rows;
+	if (!strcmp(c->state, CHUNK_DONE)) {
+		out->done++;
+		out->rows_done += c->rows;
+		if (!out->first_us || c->started_at < out->first_us)
+			out->first_us = c->started_at;
+		if (c->ended_at > out->last_us)
+			out->last_us = c->ended_at;
+	} else if (!strcmp(c->state, CHUNK_RUNNING)) {
+		out->running++;
+	} else if (!strcmp(c->state, CHUNK_FAILED)) {
+		out->failed++;
+	} else {
+		out->queued++;
+	}
+}
+
+void backfill_sum(const struct chunk_list *chunks, const char *backfill_id,
+		  struct backfill_sums *out)
+{
+	double seconds;
+
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < chunks->n; i++)
+		if (!backfill_id ||
+		    !strcmp(chunks->items[i].backfill_id, backfill_id))
+			backfill_count(out, &chunks->items[i]);
+	seconds =
+		(double)(out->last_us - out->first_us) / (double)US_PER_SECOND;
+	out->rate = seconds > 0 ? (double)out->rows_done / seconds : 0;
+	out->eta_seconds = -1;
+	if (out->rate > 0)
+		out->eta_seconds =
+			(double)(out->rows - out->rows_done) / out->rate;
+}
+
+json_t *backfill_chunk_json(const struct chunk *c)
+{
+	return json_pack("{s:s, s:s?, s:s?, s:b, s:s, s:I, s:I, s:s?}",
+			 "chunk_id", c->chunk_id, "from", c->range_from, "to",
+			 c->range_to, "nulls", c->nulls, "state", c->state,
+			 "rows", (json_int_t)c->rows, "attempts",
+			 (json_int_t)c->attempts, "error", c->error_message);
+}

@@ -1,0 +1,28 @@
+/*
+ * --from and --to of a backfill: values of the mark column as people write
+ * them. Called by backfill.c; knows no connection. What only the source can
+ * judge is let through.
+ */
+#ifndef TIDEMARK_CORE_SYNC_BACKFILL_VALUE_H
+#define TIDEMARK_CORE_SYNC_BACKFILL_VALUE_H
+
+#include "core/plugin/connector.h"
+
+enum backfill_kind {
+	BACKFILL_TIME, /* dates and timestamps */
+	BACKFILL_NUMBER, /* whole numbers */
+	BACKFILL_TEXT, /* by bytes */
+	BACKFILL_OTHER /* the source's business */
+};
+
+enum backfill_kind backfill_value_kind(const struct watermark_spec *mark,
+				       const struct schema *schema);
+/* A copy of `text`; NULL for NULL. CONFIG naming `flag` and column. */
+int backfill_value_read(enum backfill_kind kind, const char *column,
+			const char *flag, const char *text, char **out,
+			struct error *err);
+/* <0, 0, >0; 0 where only the source knows. */
+int backfill_value_compare(enum backfill_kind kind, const char *a,
+			   const char *b);
+
+#endif

@@ -1,0 +1,286 @@
+#include "core/sync/chunk.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/data/digest.h"
+#include "core/data/value.h"
+#include "core/sync/backfill.h"
+#include "core/sync/run.h"
+#include "core/sync/runner.h"
+#include "core/sync/try.h"
+
+/* In pending of a chunk's mark: the rows up to it. */
+#define CHUNK_ROWS "rows"
+
+void chunk_work_init(struct chunk_work *w, struct chunk *c)
+{
+	memset(w, 0, sizeof(*w));
+	w->chunk = c;
+	w->range = (struct range){ c->range_from, c->range_to, c->nulls };
+	schema_init(&w->witness_schema);
+}
+
+static void chunk_release_witness(struct chunk_work *w)
+{
+	if (w->witness)
+		w->witness->ops->close(w->witness);
+	w->witness = NULL;
+	schema_release(&w->witness_schema);
+	schema_init(&w->witness_schema);
+	free(w->witness_column);
+	w->witness_column = NULL;
+}
+
+void chunk_work_release(struct chunk_work *w)
+{
+	chunk_release_witness(w);
+	free(w->column);
+	w->column = NULL;
+}
+
+int chunk_describe(struct run *r, struct error *err)
+{
+	struct chunk_work *w = r->options->chunk;
+	int rc;
+
+	free(w->column);
+	rc = backfill_describe(r->source, r->p, &r->spec, &r->mark, &w->column,
+			       &r->schema, err);
+	/* The key says nothing about which version a row is. */
+	if (r->mark.any_type)
+		r->schema.mark = -1;
+	w->versioned = r->p->strategy == STRATEGY_TIMESTAMP &&
+		       r->schema.mark >= 0 && r->p->nulls != NULLS_INCLUDE &&
+		       r->p->mode != LOAD_APPEND;
+	r->scan.range = &w->range;
+	return rc;
+}
+
+int chunk_find_settled(struct run *r, struct error *err)
+{
+	struct target live = r->target;
+	struct checkpoint mark;
+	struct watermark at;
+	int rc;
+
+	checkpoint_init(&mark);
+	watermark_init(&at);
+	live.pipeline = r->p->name;
+	run_set_text(&r->delivered, NULL);
+	rc = r->destination->ops->recover(r->destination, &live, &mark, err);
+	if (!rc && mark.watermark)
+		rc = watermark_from_text(&at, mark.watermark, err);
+	if (!rc && r->options->chunk->versioned && at.value &&
+	    at.strategy == STRATEGY_TIMESTAMP)
+		run_set_text(&r->delivered, at.value);
+	watermark_release(&at);
+	checkpoint_release(&mark);
+	return rc;
+}
+
+/* Of a mark that is settled, every version was there before this chunk read
+ * its first row: what the chunk reads is that one or a newer one, even if its
+ * mark is lower. Without that certainty, the higher mark wins. */
+void chunk_trust_settled(struct run *r)
+{
+	if (r->settled.guarantee != GUARANTEE_EXACT || r->p->lag_us)
+		run_set_text(&r->delivered, NULL);
+}
+
+void chunk_resume(struct run *r)
+{
+	const json_t *rows = json_object_get(r->from.pending, CHUNK_ROWS);
+
+	r->options->chunk->rows = r->from.value ? json_integer_value(rows) : 0;
+}
+
+void chunk_note_rows(const struct run *r, const struct batch *b,
+		     struct watermark *mark)
+{
+	json_decref(mark->pending);
+	mark->pending = json_object();
+	json_object_set_new(
+		mark->pending, CHUNK_ROWS,
+		json_integer(r->options->chunk->rows + (json_int_t)b->n_rows));
+}
+
+static int chunk_open_witness(struct run *r, struct error *err)
+{
+	struct chunk_work *w = r->options->chunk;
+	int rc;
+
+	if (w->witness)
+		return 0;
+	settings_source_spec(r->p, &w->witness_spec);
+	rc = runner_open_source(r->p, &w->witness, err);
+	if (!rc)
+		rc = backfill_describe(w->witness, r->p, &w->witness_spec,
+				       &w->witness_mark, &w->witness_column,
+				       &w->witness_schema, err);
+	if (!rc)
+		rc = backfill_settle(w->witness, &w->witness_spec,
+				     &w->witness_mark, &w->witness_schema, err);
+	return rc;
+}
+
+static void chunk_keys(const struct batch *b, struct strlist *keys)
+{
+	const struct schema *s = b->schema;
+
+	for (size_t row = 0; row < b->n_rows; row++)
+		for (size_t i = 0; i < s->n_key; i++) {
+			struct strbuf text = STRBUF_INIT;
+
+			value_print(&text, &b->vectors[s->key[i]], row);
+			strlist_add(keys, text.data);
+			strbuf_release(&text);
+		}
+}
+
+static int chunk_read_again(struct chunk_work *w, const struct strlist *keys,
+			    struct digest *out, struct error *err)
+{
+	const struct watermark none = { .strategy = w->witness_mark.strategy };
+	const struct scan scan = { .source = &w->witness_spec,
+				   .schema = &w->witness_schema,
+				   .mark = &w->witness_mark,
+				   .from = &none,
+				   .keys = keys };
+	struct batch b;
+	int rc = w->witness->ops->scan(w->witness, &scan, err);
+
+	batch_init(&b, &w->witness_schema);
+	while (!rc) {
+		batch_reset(&b);
+		rc = w->witness->ops->next(w->witness, &b, err);
+		if (rc || !b.n_rows)
+			break;
+		digest_add_batch(out, &b);
+	}
+	batch_release(&b);
+	return rc;
+}
+
+/* What the load is about to make last is what the source has: whoever loaded
+ * another version before has loaded an older one, and whoever is about to
+ * waits for the locks of this transaction. */
+static int chunk_unchanged(struct run *r, struct error *err)
+{
+	struct chunk_work *w = r->options->chunk;
+	struct digest loaded = { 0, 0, 0 }, now = { 0, 0, 0 };
+	struct strlist keys = STRLIST_INIT;
+	int rc = chunk_open_witness(r, err);
+
+	chunk_keys(w->loading, &keys);
+	digest_add_batch(&loaded, w->loading);
+	if (!rc)
+		rc = chunk_read_again(w, &keys, &now, err);
+	strlist_release(&keys);
+	if (rc || digest_equal(&loaded, &now))
+		return rc;
+	w->most_rows = w->loading->n_rows / 2 + 1;
+	return error_set(err, ERROR_TRANSIENT,
+			 "rows of the batch changed at the source while it was "
+			 "loaded: it was rolled back, and is read again with "
+			 "fewer rows");
+}
+
+static int chunk_check(void *ctx, struct error *err)
+{
+	struct run *r = ctx;
+	const struct chunk_work *w = r->options->chunk;
+	int rc = lease_keeper_check(r->keeper, err);
+
+	if (rc || w->versioned || !w->loading || !w->loading->n_rows)
+		return rc;
+	return chunk_unchanged(r, err);
+}
+
+void chunk_guard(struct run *r)
+{
+	r->target.writer.check = chunk_check;
+	r->target.writer.ctx = r;
+}
+
+size_t chunk_batch_rows(const struct run *r, size_t rows)
+{
+	const struct chunk_work *w = r->options->chunk;
+
+	return w && w->most_rows && rows > w->most_rows ? w->most_rows : rows;
+}
+
+int chunk_end_pass(struct run *r, struct error *err)
+{
+	return r->destination->ops->forget(r->destination, &r->target, err);
+}
+
+static bool chunk_comes_again(const struct chunk *c, int rc)
+{
+	return error_may_pass((enum error_code) - rc) &&
+	       c->attempts < CHUNK_ATTEMPTS;
+}
+
+static void chunk_end(struct chunk *c, const char *state, const char *code,
+		      const char *message)
+{
+	free(c->state);
+	free(c->error_code);
+	free(c->error_message);
+	c->state = xstrdup(state);
+	c->error_code = xstrdup(code);
+	c->error_message = xstrdup(message);
+	c->ended_at = clock_now_us();
+}
+
+static int chunk_judge(struct run_context *c, int rc, struct error *err)
+{
+	struct chunk_work *w = c->options->chunk;
+	struct chunk *chunk = w->chunk;
+
+	chunk_release_witness(w);
+	if (!rc)
+		rc = chunk_verify(c->p, c->store, &w->range, &chunk->checksum,
+				  err);
+	if (!rc) {
+		chunk->rows = w->rows;
+		chunk_end(chunk, CHUNK_DONE, NULL, NULL);
+	} else if (rc == -ERROR_STOPPED) {
+		chunk->attempts--;
+		chunk_end(chunk, CHUNK_QUEUED, NULL, NULL);
+	} else {
+		chunk_end(chunk,
+			  chunk_comes_again(chunk, rc) ? CHUNK_QUEUED
+						       : CHUNK_FAILED,
+			  error_code_name(err->code), err->message);
+	}
+	return rc;
+}
+
+int chunk_finish(struct run_context *c, int rc, struct error *err)
+{
+	struct chunk *chunk = c->options->chunk->chunk;
+	struct error unsaved = ERROR_INIT;
+	bool held = false;
+
+	/* Whoever has it now will say. */
+	if (rc == -ERROR_STATE)
+		return rc;
+	rc = chunk_judge(c, rc, err);
+	if (c->store->ops->save_chunk(c->store, chunk, &held, &unsaved)) {
+		log_warn("what became of the chunk could not be written down, "
+			 "and it will be done again: %s",
+			 unsaved.message);
+		if (!rc)
+			*err = unsaved;
+		return rc ? rc : -(int)unsaved.code;
+	}
+	if (!rc && !held)
+		rc = error_set(err, ERROR_STATE,
+			       "another worker has taken the chunk over");
+	return rc;
+}

@@ -1,0 +1,340 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/stop.h"
+#include "core/data/digest.h"
+#include "core/sync/backfill.h"
+#include "core/sync/chunk.h"
+#include "core/sync/marks.h"
+#include "core/sync/tally.h"
+#include "core/sync/verify_side.h"
+
+/* Keys of one look-up. */
+#define CHUNK_KEYS 5000
+/* Keys that differ: with more of them there is no use in going on. */
+#define CHUNK_SUSPECTS 50000
+
+/* Rows of the source, and of the same keys at the destination. */
+struct chunk_comparison {
+	struct verify_side sides[COMPARE_SIDES];
+	struct compare compare;
+	struct suspects suspects;
+	struct digest sum; /* of the destination's */
+	struct watermark_spec mark;
+	struct schema schema; /* in the mark's order */
+	char *column;
+	struct watermark from; /* the pipeline's mark, when it all began */
+	bool marked;
+};
+
+static void comparison_row(void *ctx, enum compare_side side,
+			   const struct batch *b, size_t row,
+			   const struct compare_hash *key,
+			   const struct compare_hash *all)
+{
+	struct chunk_comparison *v = ctx;
+	struct suspect *x = suspects_find(&v->suspects, key);
+	const struct digest one = { all->low, all->high, 1 };
+
+	(void)b;
+	(void)row;
+	if (!x)
+		return;
+	suspect_count(x, side, all);
+	if (side == COMPARE_DESTINATION)
+		digest_add(&v->sum, &one);
+}
+
+static void comparison_note(struct chunk_comparison *v, struct suspect *x,
+			    const struct batch *b, size_t row)
+{
+	for (size_t finder = 0; finder < COMPARE_SIDES; finder++) {
+		if (!x->texts[finder])
+			x->texts[finder] = xcalloc(v->compare.n_key,
+						   sizeof(*x->texts[finder]));
+		for (size_t i = 0; i < v->compare.n_key; i++) {
+			struct strbuf text = STRBUF_INIT;
+
+			compare_key_text(&v->compare, COMPARE_SOURCE, b, row, i,
+					 (enum compare_side)finder, &text);
+			free(x->texts[finder][i]);
+			x->texts[finder][i] = strbuf_detach(&text);
+		}
+	}
+}
+
+static int comparison_look_up(struct chunk_comparison *v,
+			      enum compare_side side, size_t first,
+			      struct error *err)
+{
+	const struct verify_look look = { .compare = &v->compare,
+					  .row = comparison_row,
+					  .ctx = v };
+	int rc = 0;
+
+	while (!rc && first < v->suspects.n) {
+		struct strlist keys = STRLIST_INIT;
+
+		for (size_t n = 0; n < CHUNK_KEYS && first < v->suspects.n; n++)
+			for (size_t i = 0; i < v->compare.n_key; i++)
+				strlist_add(&keys, v->suspects.items[first++]
+							   .texts[side][i]);
+		rc = verify_read_keys(&v->sides[side], &keys, &look, err);
+		strlist_release(&keys);
+	}
+	return rc;
+}
+
+static int comparison_batch(struct chunk_comparison *v, const struct batch *b,
+			    struct error *err)
+{
+	struct strbuf scratch = STRBUF_INIT;
+	size_t first = v->suspects.n;
+	int rc;
+
+	for (size_t row = 0; row < b->n_rows; row++) {
+		struct compare_hash key, all;
+		struct suspect *x;
+
+		compare_row(&v->compare, COMPARE_SOURCE, b, row, &scratch, &key,
+			    &all);
+		x = suspects_get(&v->suspects, &key);
+		comparison_note(v, x, b, row);
+		suspect_count(x, COMPARE_SOURCE, &all);
+	}
+	strbuf_release(&scratch);
+	rc = comparison_look_up(v, COMPARE_DESTINATION, first, err);
+	if (!rc)
+		suspects_sieve(&v->suspects);
+	return rc;
+}
+
+static int comparison_read(struct chunk_comparison *v,
+			   const struct range *range, struct error *err)
+{
+	struct connector *source = v->sides[COMPARE_SOURCE].connector;
+	const struct watermark none = { .strategy = v->mark.strategy };
+	const struct scan scan = { .source = &v->sides[COMPARE_SOURCE].spec,
+				   .schema = &v->schema,
+				   .mark = &v->mark,
+				   .from = &none,
+				   .range = range };
+	struct batch b;
+	int rc = source->ops->scan(source, &scan, err);
+
+	batch_init(&b, &v->schema);
+	while (!rc && v->suspects.n < CHUNK_SUSPECTS) {
+		batch_reset(&b);
+		b.max_rows = CHUNK_KEYS;
+		b.max_bytes = 4 << 20;
+		rc = source->ops->next(source, &b, err);
+		if (rc || !b.n_rows)
+			break;
+		rc = comparison_batch(v, &b, err);
+		if (!rc && stop_requested())
+			rc = error_set(err, ERROR_STOPPED,
+				       "stopped by a signal");
+	}
+	batch_release(&b);
+	return rc;
+}
+
+static void comparison_row_past(void *ctx, enum compare_side side,
+				const struct batch *b, size_t row,
+				const struct compare_hash *key,
+				const struct compare_hash *all)
+{
+	struct chunk_comparison *v = ctx;
+	struct suspect *x = suspects_find(&v->suspects, key);
+
+	(void)side;
+	(void)b;
+	(void)row;
+	(void)all;
+	if (x)
+		x->past = true;
+}
+
+/* Past the pipeline's mark it is the next run's to bring what is newest, even
+ * if that carries an older mark than what was delivered. */
+static int comparison_mark_past(struct chunk_comparison *v, struct error *err)
+{
+	const struct verify_look look = { .compare = &v->compare,
+					  .row = comparison_row_past,
+					  .ctx = v };
+
+	return v->marked ? verify_read_past(&v->sides[COMPARE_SOURCE], &v->from,
+					    &look, err)
+			 : 0;
+}
+
+/* The texts of a key, one behind the other. */
+static void comparison_join(struct strbuf *sb, const char *text)
+{
+	strbuf_addstr(sb, text ? text : "");
+	strbuf_addch(sb, '\x1f');
+}
+
+static void comparison_letter(const struct chunk_comparison *v,
+			      const struct dead_letter *letter,
+			      struct strlist *out)
+{
+	const struct schema *s = &v->sides[COMPARE_SOURCE].schema;
+	json_t *key = json_loads(letter->key, 0, NULL);
+	struct strbuf sb = STRBUF_INIT;
+
+	for (size_t i = 0; i < s->n_key; i++) {
+		json_t *part = json_object_get(key, s->columns[s->key[i]].name);
+		char *text = json_is_string(part)
+				     ? NULL
+				     : json_dumps(part, JSON_ENCODE_ANY);
+
+		comparison_join(&sb, text ? text : json_string_value(part));
+		free(text);
+	}
+	strlist_add(out, sb.data);
+	strbuf_release(&sb);
+	json_decref(key);
+}
+
+/* They are not at the destination, and someone knows. */
+static int comparison_excuse_letters(struct chunk_comparison *v,
+				     struct store *store, struct error *err)
+{
+	const struct dead_letter_filter filter = {
+		.pipeline = v->sides[COMPARE_SOURCE].p->name, .names = true
+	};
+	struct dead_letter_list letters = { NULL, 0, 0 };
+	struct strlist keys = STRLIST_INIT;
+	int rc = store->ops->list_dead_letters(store, &filter, &letters, err);
+
+	for (size_t i = 0; i < letters.n; i++)
+		comparison_letter(v, &letters.items[i], &keys);
+	for (size_t i = 0; keys.n && i < v->suspects.n; i++) {
+		struct suspect *x = &v->suspects.items[i];
+		struct strbuf sb = STRBUF_INIT;
+
+		for (size_t k = 0; k < v->compare.n_key; k++)
+			comparison_join(&sb, x->texts[COMPARE_SOURCE][k]);
+		x->past |= strlist_has(&keys, sb.data);
+		strbuf_release(&sb);
+	}
+	strlist_release(&keys);
+	dead_letter_list_release(&letters);
+	return rc;
+}
+
+/* The destination first: what the source still has after that, unchanged since
+ * it was loaded, was to be there. */
+static int comparison_again(struct chunk_comparison *v, struct store *store,
+			    int64_t *different, struct error *err)
+{
+	struct suspects *s = &v->suspects;
+	struct digest *before = xcalloc(s->n + 1, sizeof(*before));
+	int rc;
+
+	suspects_uncount(s, COMPARE_DESTINATION);
+	rc = comparison_look_up(v, COMPARE_DESTINATION, 0, err);
+	for (size_t i = 0; i < s->n; i++)
+		before[i] = s->items[i].rows[COMPARE_SOURCE];
+	suspects_uncount(s, COMPARE_SOURCE);
+	if (!rc)
+		rc = comparison_look_up(v, COMPARE_SOURCE, 0, err);
+	for (size_t i = 0; !rc && i < s->n; i++) {
+		struct suspect *x = &s->items[i];
+
+		x->past = suspect_is_equal(x) ||
+			  !digest_equal(&before[i], &x->rows[COMPARE_SOURCE]);
+		*different += !x->past;
+	}
+	free(before);
+	if (rc || !*different)
+		return rc;
+	rc = comparison_mark_past(v, err);
+	if (!rc)
+		rc = comparison_excuse_letters(v, store, err);
+	*different = 0;
+	for (size_t i = 0; i < s->n; i++)
+		*different += !s->items[i].past;
+	return rc;
+}
+
+static int comparison_take_mark(struct chunk_comparison *v,
+				const struct pipeline_settings *p,
+				struct error *err)
+{
+	struct mark mark;
+	int rc;
+
+	mark_init(&mark);
+	rc = marks_get_destination(p, &mark, err);
+	v->marked = !rc && mark.watermark;
+	if (v->marked)
+		rc = watermark_from_text(&v->from, mark.watermark, err);
+	mark_release(&mark);
+	return rc;
+}
+
+static int comparison_open(struct chunk_comparison *v,
+			   const struct pipeline_settings *p, struct error *err)
+{
+	struct verify_side *source = &v->sides[COMPARE_SOURCE];
+	struct verify_side *destination = &v->sides[COMPARE_DESTINATION];
+	int rc = comparison_take_mark(v, p, err);
+
+	if (!rc)
+		rc = verify_side_open_source(source, p, err);
+	if (!rc)
+		rc = verify_side_open_destination(destination, p,
+						  &source->schema, err);
+	if (!rc)
+		rc = compare_match(&v->compare, &source->schema,
+				   &destination->schema, err);
+	if (!rc)
+		rc = backfill_describe(source->connector, p, &source->spec,
+				       &v->mark, &v->column, &v->schema, err);
+	if (!rc)
+		rc = backfill_settle(source->connector, &source->spec, &v->mark,
+				     &v->schema, err);
+	suspects_init(&v->suspects, v->compare.n_key);
+	return rc;
+}
+
+int chunk_verify(const struct pipeline_settings *p, struct store *store,
+		 const struct range *range, char **checksum, struct error *err)
+{
+	struct chunk_comparison v = { .column = NULL };
+	char text[DIGEST_TEXT_SIZE];
+	int64_t different = 0;
+	int rc;
+
+	for (size_t i = 0; i < COMPARE_SIDES; i++)
+		schema_init(&v.sides[i].schema);
+	schema_init(&v.schema);
+	watermark_init(&v.from);
+	rc = comparison_open(&v, p, err);
+	if (!rc)
+		rc = comparison_read(&v, range, err);
+	if (!rc && v.suspects.n)
+		rc = comparison_again(&v, store, &different, err);
+	if (!rc && different)
+		rc = error_set(err, ERROR_DIFFERENT,
+			       "%" PRId64 " rows of the chunk are not at the "
+			       "destination as the source has them, although "
+			       "they were just loaded (changed there by hand, "
+			       "or with a later mark?); tidemark verify %s "
+			       "names them",
+			       different, p->name);
+	digest_text(&v.sum, text);
+	free(*checksum);
+	*checksum = rc ? NULL : xstrdup(text);
+	for (size_t i = 0; i < COMPARE_SIDES; i++)
+		verify_side_close(&v.sides[i]);
+	suspects_release(&v.suspects);
+	compare_release(&v.compare);
+	schema_release(&v.schema);
+	watermark_release(&v.from);
+	free(v.column);
+	return rc;
+}

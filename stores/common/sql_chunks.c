@@ -1,0 +1,294 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/secret.h"
+#include "core/base/strbuf.h"
+#include "stores/common/attempt_fields.h"
+#include "stores/common/sql_store.h"
+
+#define CHUNK_COLUMNS                                                          \
+	"chunk_id, backfill_id, pipeline, config, column_name,\n"              \
+	"  window_from, window_to, number, range_from, range_to, nulls,\n"     \
+	"  row_count, state, attempts, holder, checksum, error_code,\n"        \
+	"  error_message, queued_at, started_at, ended_at"
+
+/* Two that plan the same backfill at once: the second adds nothing. */
+static const char add_sql[] =
+	"INSERT INTO chunks (" CHUNK_COLUMNS ")\n"
+	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,\n"
+	"        $14, $15, $16, $17, $18, $19, $20, $21)\n"
+	"ON CONFLICT (chunk_id) DO NOTHING";
+
+static const char list_sql[] =
+	"SELECT " CHUNK_COLUMNS " FROM chunks WHERE 1 = 1";
+
+/* The first that waits; then those that may have lost their worker. */
+static const char queued_sql[] =
+	"SELECT " CHUNK_COLUMNS " FROM chunks\n"
+	"WHERE pipeline = $1 AND config = $2 AND state = 'queued'\n"
+	"ORDER BY queued_at, backfill_id, number LIMIT 1";
+static const char running_sql[] =
+	"SELECT " CHUNK_COLUMNS " FROM chunks\n"
+	"WHERE pipeline = $1 AND config = $2 AND state = 'running'\n"
+	"ORDER BY queued_at, backfill_id, number";
+
+static const char claim_sql[] =
+	"UPDATE chunks SET state = 'running', holder = $1,\n"
+	"  attempts = attempts + 1, started_at = $2, ended_at = 0\n"
+	"WHERE chunk_id = $3";
+
+static const char save_sql[] =
+	"UPDATE chunks SET state = $1, row_count = $2, attempts = $3,\n"
+	"  checksum = $4, error_code = $5, error_message = $6,\n"
+	"  started_at = $7, ended_at = $8\n"
+	"WHERE chunk_id = $9 AND holder = $10 RETURNING chunk_id";
+
+/* Of what is over nobody asks for the lease again. */
+static const char leases_sql[] =
+	"DELETE FROM leases WHERE until = 0 AND name IN (\n"
+	"  SELECT chunk_id FROM chunks WHERE pipeline = $1\n"
+	"    AND state = 'done')";
+static const char forget_leases_sql[] =
+	"DELETE FROM leases WHERE name IN (\n"
+	"  SELECT chunk_id FROM chunks WHERE pipeline = $1\n"
+	"    AND backfill_id = $2)";
+static const char forget_sql[] =
+	"DELETE FROM chunks WHERE pipeline = $1 AND backfill_id = $2";
+
+static int64_t chunk_number(const char *text)
+{
+	return text ? strtoll(text, NULL, 10) : 0;
+}
+
+static int chunk_note(void *ctx, const char *const *values, struct error *err)
+{
+	struct chunk_list *list = ctx;
+
+	(void)err;
+	list->items = xgrow(list->items, &list->capacity, list->n + 1,
+			    sizeof(*list->items));
+	list->items[list->n++] = (struct chunk){
+		.chunk_id = xstrdup(values[0]),
+		.backfill_id = xstrdup(values[1]),
+		.pipeline = xstrdup(values[2]),
+		.config = xstrdup(values[3]),
+		.column = xstrdup(values[4]),
+		.window_from = xstrdup(values[5]),
+		.window_to = xstrdup(values[6]),
+		.number = chunk_number(values[7]),
+		.range_from = xstrdup(values[8]),
+		.range_to = xstrdup(values[9]),
+		.nulls = chunk_number(values[10]) != 0,
+		.rows = chunk_number(values[11]),
+		.state = xstrdup(values[12]),
+		.attempts = chunk_number(values[13]),
+		.holder = xstrdup(values[14]),
+		.checksum = xstrdup(values[15]),
+		.error_code = xstrdup(values[16]),
+		.error_message = xstrdup(values[17]),
+		.queued_at = chunk_number(values[18]),
+		.started_at = chunk_number(values[19]),
+		.ended_at = chunk_number(values[20]),
+	};
+	return 0;
+}
+
+static int chunk_add(struct sql_store *s, const struct chunk *c,
+		     struct error *err)
+{
+	char n[7][FIELD_TEXT_SIZE];
+	const char *params[] = {
+		c->chunk_id,
+		c->backfill_id,
+		c->pipeline,
+		c->config,
+		c->column,
+		c->window_from,
+		c->window_to,
+		field_number(n[0], c->number),
+		c->range_from,
+		c->range_to,
+		c->nulls ? "1" : "0",
+		field_number(n[1], c->rows),
+		c->state,
+		field_number(n[2], c->attempts),
+		c->holder,
+		c->checksum,
+		c->error_code,
+		c->error_message,
+		field_number(n[3], c->queued_at),
+		field_number(n[4], c->started_at),
+		field_number(n[5], c->ended_at),
+	};
+
+	return s->session->run(s, add_sql, params, ARRAY_SIZE(params), NULL,
+			       NULL, err);
+}
+
+int sql_store_add_chunks(struct store *base, const struct chunk_list *chunks,
+			 struct error *err)
+{
+	struct sql_store *s = (struct sql_store *)base;
+	int rc = s->session->begin(s, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; !rc && i < chunks->n; i++)
+		rc = chunk_add(s, &chunks->items[i], err);
+	return sql_store_end(s, rc, err);
+}
+
+int sql_store_list_chunks(struct store *base, const char *pipeline,
+			  struct chunk_list *out, struct error *err)
+{
+	struct sql_store *s = (struct sql_store *)base;
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	strbuf_addstr(&sql, list_sql);
+	if (pipeline)
+		strbuf_addstr(&sql, " AND pipeline = $1");
+	strbuf_addstr(&sql, "\nORDER BY pipeline, queued_at, backfill_id, "
+			    "number");
+	rc = s->session->run(s, sql.data, &pipeline, pipeline ? 1 : 0,
+			     chunk_note, out, err);
+	strbuf_release(&sql);
+	return rc;
+}
+
+/* The row is locked, and stays so. */
+static int chunk_take(struct sql_store *s, struct chunk *c,
+		      const struct lease *wanted, int64_t lease_us, bool *taken,
+		      struct error *err)
+{
+	struct lease of_chunk = *wanted, out, before;
+	char now[FIELD_TEXT_SIZE];
+	const char *params[] = { wanted->holder,
+				 field_number(now, clock_now_us()),
+				 c->chunk_id };
+	enum lease_answer answer = LEASE_BUSY;
+	int rc;
+
+	lease_init(&out);
+	lease_init(&before);
+	of_chunk.name = c->chunk_id;
+	rc = sql_store_take_lease_locked(s, &of_chunk, lease_us, &answer, &out,
+					 &before, err);
+	*taken = !rc && answer != LEASE_BUSY;
+	if (*taken)
+		rc = s->session->run(s, claim_sql, params, ARRAY_SIZE(params),
+				     NULL, NULL, err);
+	lease_release(&out);
+	lease_release(&before);
+	return rc;
+}
+
+static int chunk_claim_any(struct sql_store *s, const char *select,
+			   const char *const *of, const struct lease *wanted,
+			   int64_t lease_us, bool *found, struct chunk *out,
+			   struct error *err)
+{
+	char *sql = xstrfmt("%s%s", select, s->session->skip_locked);
+	struct chunk_list list = { NULL, 0, 0 };
+	int rc = s->session->run(s, sql, of, 2, chunk_note, &list, err);
+
+	for (size_t i = 0; !rc && !*found && i < list.n; i++) {
+		struct chunk *c = &list.items[i];
+
+		rc = chunk_take(s, c, wanted, lease_us, found, err);
+		if (rc || !*found)
+			continue;
+		c->attempts++;
+		c->started_at = clock_now_us();
+		free(c->holder);
+		c->holder = xstrdup(wanted->holder);
+		*out = *c;
+		memset(c, 0, sizeof(*c));
+	}
+	chunk_list_release(&list);
+	free(sql);
+	return rc;
+}
+
+int sql_store_claim_chunk(struct store *base, const char *pipeline,
+			  const char *config, const struct lease *wanted,
+			  int64_t lease_us, bool *found, struct chunk *out,
+			  struct error *err)
+{
+	struct sql_store *s = (struct sql_store *)base;
+	const char *of[] = { pipeline, config };
+	int rc = s->session->begin(s, err);
+
+	*found = false;
+	if (rc)
+		return rc;
+	rc = chunk_claim_any(s, queued_sql, of, wanted, lease_us, found, out,
+			     err);
+	if (!rc && !*found)
+		rc = chunk_claim_any(s, running_sql, of, wanted, lease_us,
+				     found, out, err);
+	if (!rc && !*found)
+		rc = s->session->run(s, leases_sql, &pipeline, 1, NULL, NULL,
+				     err);
+	rc = sql_store_end(s, rc, err);
+	if (rc && *found) {
+		chunk_release(out);
+		*found = false;
+	}
+	return rc;
+}
+
+static int chunk_note_held(void *ctx, const char *const *values,
+			   struct error *err)
+{
+	(void)values;
+	(void)err;
+	*(bool *)ctx = true;
+	return 0;
+}
+
+int sql_store_save_chunk(struct store *base, const struct chunk *c, bool *held,
+			 struct error *err)
+{
+	struct sql_store *s = (struct sql_store *)base;
+	char *message = xstrdup(c->error_message);
+	char n[4][FIELD_TEXT_SIZE];
+	const char *params[] = {
+		c->state,
+		field_number(n[0], c->rows),
+		field_number(n[1], c->attempts),
+		c->checksum,
+		c->error_code,
+		message,
+		field_number(n[2], c->started_at),
+		field_number(n[3], c->ended_at),
+		c->chunk_id,
+		c->holder,
+	};
+	int rc;
+
+	*held = false;
+	if (message)
+		secret_scrub(message);
+	rc = s->session->run(s, save_sql, params, ARRAY_SIZE(params),
+			     chunk_note_held, held, err);
+	free(message);
+	return rc;
+}
+
+int sql_store_delete_chunks(struct store *base, const char *pipeline,
+			    const char *backfill_id, struct error *err)
+{
+	struct sql_store *s = (struct sql_store *)base;
+	const char *params[] = { pipeline, backfill_id };
+	int rc = s->session->begin(s, err);
+
+	if (rc)
+		return rc;
+	rc = s->session->run(s, forget_leases_sql, params, 2, NULL, NULL, err);
+	if (!rc)
+		rc = s->session->run(s, forget_sql, params, 2, NULL, NULL, err);
+	return sql_store_end(s, rc, err);
+}

@@ -1,0 +1,263 @@
+/* Chunks of backfills: queued whole, claimed by one at a time, taken over from
+ * a worker that is gone, and ended by whoever holds them alone. */
+#include "store_world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/process.h"
+#include "core/base/secret.h"
+
+#define MINUTE_US (60 * US_PER_SECOND)
+#define CHUNKS	  40
+
+static struct lease by(const char *holder)
+{
+	static char *mark;
+	static pid_t of; /* a child has another */
+	struct lease l;
+
+	if (of != getpid()) {
+		free(mark);
+		mark = process_mark();
+		of = getpid();
+	}
+	lease_init(&l);
+	l.holder = (char *)holder;
+	l.host = (char *)"here";
+	l.pid = getpid();
+	l.process = mark;
+	return l;
+}
+
+static void queue(struct store *s, int n, const char *config)
+{
+	struct chunk_list list = { NULL, 0, 0 };
+	struct error err = ERROR_INIT;
+
+	list.items = xcalloc((size_t)n, sizeof(*list.items));
+	list.n = (size_t)n;
+	for (int i = 0; i < n; i++)
+		list.items[i] = (struct chunk){
+			.chunk_id = xstrfmt("orders/%s/%d", config, i + 1),
+			.backfill_id = xstrdup(config),
+			.pipeline = xstrdup("orders"),
+			.config = xstrdup(config),
+			.column = xstrdup("id"),
+			.number = i + 1,
+			.range_from = i ? xstrfmt("%d", i * 10) : NULL,
+			.rows = 10,
+			.state = xstrdup(CHUNK_QUEUED),
+			.holder = xstrdup(""),
+			.queued_at = 5,
+		};
+	if (s->ops->add_chunks(s, &list, &err))
+		fail_msg("%s", err.message);
+	chunk_list_release(&list);
+}
+
+static bool claim(struct store *s, const char *holder, int64_t lease_us,
+		  struct chunk *out)
+{
+	const struct lease wanted = by(holder);
+	struct error err = ERROR_INIT;
+	bool found = false;
+
+	memset(out, 0, sizeof(*out));
+	if (s->ops->claim_chunk(s, "orders", "c", &wanted, lease_us, &found,
+				out, &err))
+		fail_msg("%s", err.message);
+	return found;
+}
+
+static bool save(struct store *s, struct chunk *c, const char *state)
+{
+	struct error err = ERROR_INIT;
+	bool held = false;
+
+	free(c->state);
+	c->state = xstrdup(state);
+	if (s->ops->save_chunk(s, c, &held, &err))
+		fail_msg("%s", err.message);
+	return held;
+}
+
+static struct chunk_list all(struct store *s)
+{
+	struct chunk_list list = { NULL, 0, 0 };
+	struct error err = ERROR_INIT;
+
+	if (s->ops->list_chunks(s, "orders", &list, &err))
+		fail_msg("%s", err.message);
+	return list;
+}
+
+static void keeps_chunks(void **state)
+{
+	struct store *s = place_open(*state);
+	struct chunk_list list;
+	struct error err = ERROR_INIT;
+
+	queue(s, 3, "c");
+	queue(s, 3, "c"); /* by another that plans the same */
+	queue(s, 2, "d");
+	list = all(s);
+	assert_int_equal(list.n, 5);
+	assert_string_equal(list.items[1].chunk_id, "orders/c/2");
+	assert_string_equal(list.items[1].range_from, "10");
+	assert_null(list.items[1].range_to);
+	assert_int_equal(list.items[1].rows, 10);
+	chunk_list_release(&list);
+	assert_int_equal(s->ops->delete_chunks(s, "orders", "c", &err), 0);
+	list = all(s);
+	assert_int_equal(list.n, 2);
+	chunk_list_release(&list);
+	s->ops->close(s);
+}
+
+/* In order; not of another config; with its lease; an attempt more. */
+static void claims_in_order(void **state)
+{
+	struct store *s = place_open(*state);
+	struct error err = ERROR_INIT;
+	struct lease lease;
+	struct chunk c;
+	bool held = false;
+
+	queue(s, 1, "other");
+	assert_false(claim(s, "a", MINUTE_US, &c));
+	queue(s, 2, "c");
+	assert_true(claim(s, "a", MINUTE_US, &c));
+	assert_string_equal(c.chunk_id, "orders/c/1");
+	assert_int_equal(c.attempts, 1);
+	lease_init(&lease);
+	assert_int_equal(s->ops->get_lease(s, c.chunk_id, &held, &lease, &err),
+			 0);
+	assert_true(held);
+	assert_string_equal(lease.holder, "a");
+	lease_release(&lease);
+	chunk_release(&c);
+	assert_true(claim(s, "b", MINUTE_US, &c));
+	assert_string_equal(c.chunk_id, "orders/c/2");
+	chunk_release(&c);
+	assert_false(claim(s, "b2", MINUTE_US, &c));
+	s->ops->close(s);
+}
+
+/* Its lease has run out, or its process is gone: with a higher fence, and
+ * whoever had it has no say any more. */
+static void takes_over(void **state)
+{
+	struct store *s = place_open(*state);
+	struct error err = ERROR_INIT;
+	struct chunk first, second;
+	struct lease lease;
+	bool held = false;
+
+	queue(s, 1, "c");
+	assert_true(claim(s, "a", 1, &first));
+	usleep(2000);
+	assert_true(claim(s, "b", MINUTE_US, &second));
+	assert_int_equal(second.attempts, 2);
+	lease_init(&lease);
+	assert_int_equal(
+		s->ops->get_lease(s, second.chunk_id, &held, &lease, &err), 0);
+	assert_int_equal(lease.fence, 2);
+	lease_release(&lease);
+	assert_false(save(s, &first, CHUNK_DONE));
+	second.rows = 12;
+	assert_true(save(s, &second, CHUNK_DONE));
+	chunk_release(&first);
+	chunk_release(&second);
+	assert_false(claim(s, "c", MINUTE_US, &first));
+	s->ops->close(s);
+}
+
+static void keeps_no_secret_of_chunks(void **state)
+{
+	struct store *s = place_open(*state);
+	struct chunk_list list;
+	struct chunk c;
+
+	secret_add("correct-horse");
+	queue(s, 1, "c");
+	assert_true(claim(s, "a", MINUTE_US, &c));
+	c.error_message = xstrdup("at correct-horse@db");
+	assert_true(save(s, &c, CHUNK_FAILED));
+	chunk_release(&c);
+	list = all(s);
+	assert_string_equal(list.items[0].state, CHUNK_FAILED);
+	assert_null(strstr(list.items[0].error_message, "correct-horse"));
+	chunk_list_release(&list);
+	s->ops->close(s);
+}
+
+/* A worker of its own process: claims until there is nothing left, and says
+ * how many it got. */
+static void claim_all(const struct place *p, int n, int out)
+{
+	struct store *s = place_open(p);
+	char holder[32];
+	struct chunk c;
+	int got = 0;
+
+	for (;; got++) {
+		snprintf(holder, sizeof(holder), "%d-%d", n, got);
+		if (!claim(s, holder, MINUTE_US, &c))
+			break;
+		save(s, &c, CHUNK_DONE);
+		chunk_release(&c);
+	}
+	s->ops->close(s);
+	if (write(out, &got, sizeof(got)) != sizeof(got))
+		_exit(1);
+	_exit(0);
+}
+
+/* Four at once: each chunk is somebody's, and nobody else's. */
+static void gives_each_chunk_once(void **state)
+{
+	struct store *s = place_open(*state);
+	int ends[2], got = 0, sum = 0;
+	struct chunk_list list;
+
+	queue(s, CHUNKS, "c");
+	s->ops->close(s);
+	assert_int_equal(pipe(ends), 0);
+	for (int i = 0; i < 4; i++)
+		if (!fork())
+			claim_all(*state, i, ends[1]);
+	for (int i = 0; i < 4; i++) {
+		int status = -1;
+
+		wait(&status);
+		assert_int_equal(status, 0);
+		assert_int_equal(read(ends[0], &got, sizeof(got)), sizeof(got));
+		sum += got;
+	}
+	close(ends[0]);
+	close(ends[1]);
+	assert_int_equal(sum, CHUNKS);
+	s = place_open(*state);
+	list = all(s);
+	for (size_t i = 0; i < list.n; i++) {
+		assert_int_equal(list.items[i].attempts, 1);
+		assert_string_equal(list.items[i].state, CHUNK_DONE);
+	}
+	chunk_list_release(&list);
+	s->ops->close(s);
+}
+
+#define SHARED(make)                                                           \
+	EACH(make, keeps_chunks), EACH(make, claims_in_order),                 \
+		EACH(make, takes_over), EACH(make, keeps_no_secret_of_chunks), \
+		EACH(make, gives_each_chunk_once)
+
+const struct CMUnitTest store_chunks_file[] = { SHARED(file) };
+const struct CMUnitTest store_chunks_postgres[] = { SHARED(postgres) };
+const size_t store_chunks_n = ARRAY_SIZE(store_chunks_file);

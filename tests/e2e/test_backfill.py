@@ -1,0 +1,300 @@
+"""`tidemark backfill` and `worker`: chunks that are each done once, whatever
+becomes of the workers and whatever runs beside."""
+
+import os
+import random
+import signal
+import sqlite3
+import time
+
+import pytest
+
+import oracle
+import workload
+from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_OK, EXIT_SCHEMA, EXIT_STOPPED,
+                   sync_items, written)
+from servers import wait_for
+
+ENGINES = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
+
+
+def check(source, destination, pipeline="items"):
+    oracle.check_equal(source, destination, "items",
+                       f"{destination.schema}.items", oracle.ITEMS,
+                       pipeline=pipeline)
+
+
+def spread(source, step="1 second"):
+    """Marks one after another, in place of one for all."""
+    source.execute("UPDATE items SET updated_at = timestamptz '2024-01-01' "
+                   f"+ id * interval '{step}'")
+
+
+def chunks(tidemark, *args, expect=EXIT_OK):
+    done = tidemark("backfill", "items", "--json", *args).expect(expect)
+    return done.json()["chunks"]
+
+
+def in_store(tidemark):
+    with sqlite3.connect(tidemark.state_file) as db:
+        return db.execute(
+            "SELECT chunk_id, state, attempts, row_count FROM chunks "
+            "ORDER BY number").fetchall()
+
+
+def damage(destination, where="id % 3 = 0"):
+    """What only a second look at the source mends."""
+    destination.execute(f"UPDATE items SET name = 'damaged' WHERE {where}",
+                        "DELETE FROM items WHERE id % 10 = 1")
+
+
+def no_rows_left(destination):
+    """Of _tidemark_watermark: the pipeline's own alone."""
+    assert [name for name, in destination.query(
+        "SELECT pipeline FROM _tidemark_watermark")] == ["items"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_mends_each_engine(tidemark, make_source, make_destination, engine):
+    """Ranges, position and comparison in every source and destination."""
+    source, destination = make_source(engine), make_destination(engine)
+    workload.create_items(source, rows=300)
+    for first in range(0, 300, 20):  # ties, and a chunk's end among them
+        workload.update_items(source, f"id > {first} AND id <= {first + 20}",
+                              "quantity = quantity",
+                              f"2024-01-01 00:00:{first // 20:02}")
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 7})
+    tidemark.run()
+    before = tidemark("watermark", "show", "--json").json()
+    damage(destination)
+    plan = chunks(tidemark, "--plan", "--chunk-rows", "50")
+    assert [c["rows"] for c in plan] == [60] * 5
+    assert plan[0]["from"] is None and plan[-1]["to"] is None
+    assert [c["to"] for c in plan[:-1]] == [c["from"] for c in plan[1:]]
+    assert not os.path.exists(tidemark.state_file) or not in_store(tidemark)
+    done = chunks(tidemark, "--chunk-rows", "50")
+    assert [(c["state"], c["rows"], c["attempts"]) for c in done] == [
+        ("done", 60, 1)] * 5
+    check(source, destination, None)
+    no_rows_left(destination)
+    assert tidemark("watermark", "show", "--json").json() == before
+    assert written(tidemark.run().pipeline()) == 0
+
+
+@pytest.mark.parametrize("strategy, mode", (
+    ("xmin", "upsert"), ("sequence", "delete_insert"),
+    ("timestamp", "append"), ("xmin", "append")))
+def test_mends_each_strategy(tidemark, source, make_destination, strategy,
+                             mode):
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=300)
+    sync_items(tidemark, source, destination, strategy, mode)
+    tidemark.run()
+    table = "items_raw" if mode == "append" else "items"
+    destination.execute(f"DELETE FROM {table} WHERE id % 3 = 0",
+                        f"UPDATE {table} SET name = 'x' WHERE id % 5 = 0")
+    done = chunks(tidemark, "--chunk-rows", "50", "--workers", "2")
+    assert {c["state"] for c in done} == {"done"}
+    assert sum(c["rows"] for c in done) == 300
+    check(source, destination)
+    no_rows_left(destination)
+
+
+def test_window_and_input(tidemark, source, make_destination):
+    """Only the window's rows; and what is refused, with exit 2."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=100)
+    spread(source, "1 day")
+    sync_items(tidemark, source, destination, "timestamp")
+    missing = tidemark("backfill", "items").expect(EXIT_SCHEMA)
+    assert "tidemark run items" in missing.err
+    tidemark.run()
+    destination.execute("UPDATE items SET name = 'damaged'")
+    window = ("--from", "2024-01-11", "--to", "2024-01-21 00:00:00+00")
+    assert sum(c["rows"] for c in chunks(tidemark, *window)) == 10
+    assert destination.query("SELECT min(id), max(id), count(*) FROM items "
+                             "WHERE name <> 'damaged'") == [(10, 19, 10)]
+    again = tidemark("backfill", "items", *window).expect(EXIT_OK)
+    assert "already" in again.err
+    assert chunks(tidemark, *window, "--again")[0]["attempts"] == 1
+    for args, words in (
+            (("--from", "2024-02-01", "--to", "2024-01-01"), "is after"),
+            (("--from", "yesterday"), "not a value of column updated_at"),
+            (("--chunk-rows", "0"), "chunk-rows")):
+        refused = tidemark("backfill", "items", *args).expect(EXIT_CONFIG)
+        assert words in refused.err
+    chunks(tidemark, "--queue", "--from", "2024-02-01")
+    tidemark.pipelines["items"]["source"]["where"] = "id < 1000"
+    tidemark.write_config()
+    refused = tidemark("backfill", "items", "--to", "2024-02-02").expect(
+        EXIT_CONFIG)
+    assert "under another config" in refused.err and "--cancel" in refused.err
+    chunks(tidemark, "--to", "2024-02-01")
+    tidemark("backfill", "items", "--cancel").expect(EXIT_OK)
+    chunks(tidemark, "--to", "2024-02-02")
+
+
+def test_rows_without_a_mark(tidemark, source, make_destination):
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=50)
+    source.execute("ALTER TABLE items ALTER updated_at DROP NOT NULL",
+                   "UPDATE items SET updated_at = NULL WHERE id <= 5")
+    sync_items(tidemark, source, destination, "timestamp",
+               watermark={"nulls": "include"})
+    tidemark.run()
+    damage(destination)
+    done = chunks(tidemark)
+    assert [(c["nulls"], c["rows"]) for c in done] == [(True, 5), (False, 45)]
+    check(source, destination)
+    tidemark.pipelines["items"]["watermark"]["nulls"] = "error"
+    tidemark.write_config()
+    refused = tidemark("backfill", "items", "--again").expect(EXIT_DATA)
+    assert "5 rows" in refused.err
+
+
+def test_poisoned_chunk_is_set_aside(tidemark, source, make_destination):
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=100)
+    sync_items(tidemark, source, destination, "sequence")
+    tidemark.run()
+    destination.execute("DELETE FROM items WHERE id > 1", "ALTER TABLE items ADD "
+                        "CONSTRAINT poison CHECK (id <> 42)")
+    failed = chunks(tidemark, "--chunk-rows", "10", expect=EXIT_DATA)
+    assert [c["state"] for c in failed].count("failed") == 1
+    assert [c["state"] for c in failed].count("done") == 9
+    bad = next(c for c in failed if c["state"] == "failed")
+    assert "poison" in bad["error"]
+    status = tidemark("status", "--json").expect(EXIT_OK).json()
+    assert status["pipelines"][0]["chunks"] == failed
+    assert "1 failed" in tidemark("status").expect(EXIT_OK).out
+    destination.execute("ALTER TABLE items DROP CONSTRAINT poison")
+    assert {c["state"] for c in chunks(tidemark)} == {"done"}
+    check(source, destination)
+
+
+def test_bad_rows_are_kept_aside(tidemark, source, make_destination):
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=100)
+    sync_items(tidemark, source, destination, "sequence",
+               on_bad_row="dead_letter")
+    tidemark.run()
+    destination.execute("DELETE FROM items WHERE id > 1", "ALTER TABLE items "
+                        "ADD CONSTRAINT poison CHECK (id <> 42)")
+    assert {c["state"] for c in chunks(tidemark, "--chunk-rows", "30")} == {
+        "done"}
+    letters = tidemark("dead-letters", "--json").expect(EXIT_OK).json()
+    assert [x["key"] for x in letters["dead_letters"]] == [{"id": 42}]
+    assert destination.query("SELECT count(*) FROM items") == [(99,)]
+
+
+def test_worker_drains(tidemark, source, make_destination):
+    """SIGTERM: the batch in hand is finished, the chunk given back, and the
+    next worker goes on where it was."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=4000)
+    sync_items(tidemark, source, destination, "sequence",
+               batch={"rows": 10})
+    tidemark.run("--max-batches", "1")
+    chunks(tidemark, "--queue", "--chunk-rows", "100000")
+    worker = tidemark.start("worker", "--chunks")
+    wait_for(lambda: destination.query("SELECT count(*) FROM items")[0][0] > 50,
+             20, what="the first batches")
+    worker.signal(signal.SIGTERM)
+    worker.wait().expect(EXIT_STOPPED)
+    here = destination.query("SELECT count(*) FROM items")[0][0]
+    assert 0 < here < 4000
+    assert in_store(tidemark)[0][1:3] == ("queued", 0)
+    done = tidemark("worker", "--once", "--json").expect(EXIT_OK)
+    assert done.json()["chunks_done"] == 1
+    assert in_store(tidemark)[0][1:] == ("done", 1, 4000)
+    check(source, destination)
+    no_rows_left(destination)
+
+
+def pause(worker, destination):
+    """Stop it where it has nothing locked."""
+    while True:
+        worker.signal(signal.SIGSTOP)
+        wait_for(worker.stopped, what="the stop")
+        if not destination.query(
+                "SELECT FROM pg_stat_activity WHERE xact_start IS NOT NULL "
+                "AND datname = current_database() "
+                "AND pid <> pg_backend_pid()"):
+            return
+        worker.signal(signal.SIGCONT)
+        time.sleep(0.003)
+
+
+@pytest.mark.parametrize("strategy, mode", (
+    ("timestamp", "upsert"), ("xmin", "upsert"), ("xmin", "append"),
+    ("timestamp", "append"), ("xmin", "delete_insert")))
+def test_no_older_version_wins(tidemark, source, make_destination, strategy,
+                               mode):
+    """A worker has read rows, and stands still; they change, and a run of the
+    pipeline delivers that. What the worker loads then is not what it read."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=3000)
+    spread(source)
+    sync_items(tidemark, source, destination, strategy, mode,
+               batch={"rows": 20})
+    tidemark.run()
+    table = "items_raw" if mode == "append" else "items"
+    destination.execute(f"UPDATE {table} SET name = 'damaged'")
+    plan = chunks(tidemark, "--queue", "--chunk-rows", "100000")
+    worker = tidemark.start("worker", "--chunks", "--once")
+    wait_for(lambda: destination.query(
+        "SELECT FROM _tidemark_watermark WHERE batch_id <> '' AND pipeline = "
+        f"'{plan[0]['chunk_id']}'"), 20, 0.005, "the first batch")
+    pause(worker, destination)
+    assert worker.alive() and in_store(tidemark)[0][1] == "running"
+    workload.change_items(source, "true")
+    workload.settle(source)
+    assert tidemark.run().pipeline()["rows_read"] >= 3000
+    worker.signal(signal.SIGCONT)
+    worker.wait().expect(EXIT_OK)
+    check(source, destination)
+
+
+@pytest.mark.parametrize("strategy", ("timestamp", "xmin"))
+def test_killed_workers(tidemark, source, make_destination, full, strategy):
+    """Four workers, two of them killed again and again, a live sync and
+    writers beside: equal at the end, every chunk counted once."""
+    destination = make_destination("postgres")
+    rows = 2_000_000 if full else 20_000
+    workload.create_items(source, rows=rows)
+    spread(source)
+    sync_items(tidemark, source, destination, strategy,
+               batch={"rows": 20_000 if full else 100})
+    tidemark.run(timeout=600)
+    damage(destination)
+    plan = chunks(tidemark, "--queue", "--chunk-rows", str(rows // 40))
+    assert sum(c["rows"] for c in plan) == rows
+    chance = random.Random(7)
+    kills = 0
+    with workload.Writers(source, threads=1):
+        live = tidemark.start("run", "--watch", "100ms", "-q", capture=False)
+        workers = [tidemark.start("worker", "--chunks", "--once")
+                   for _ in range(4)]
+        while any(state in ("queued", "running")
+                  for _, state, _, _ in in_store(tidemark)):
+            time.sleep(chance.uniform(0.1, 0.4))
+            victim = chance.randrange(2)
+            if workers[victim].alive():
+                kills += 1
+                workers[victim].kill()
+                workers[victim] = tidemark.start("worker", "--chunks",
+                                                 "--once")
+        for worker in workers:
+            worker.wait(120).expect(EXIT_OK)
+        live.signal(signal.SIGTERM)
+        live.wait().expect(EXIT_STOPPED)
+    done = in_store(tidemark)
+    assert kills > 2
+    assert len({name for name, *_ in done}) == len(plan) == len(done)
+    assert {state for _, state, _, _ in done} == {"done"}
+    workload.settle(source)
+    tidemark.run(timeout=600)
+    tidemark.run()
+    check(source, destination)
+    no_rows_left(destination)
