@@ -25,7 +25,8 @@ static const struct flag run_flags[] = {
 	  "for another run of a pipeline to end (else exit 6 at once)" },
 	{ "full-refresh", 0, FLAG_SWITCH, NULL,
 	  "read everything into a new table and swap it in" },
-	{ "dry-run", 0, FLAG_PLANNED, NULL, "" },
+	{ "dry-run", 0, FLAG_SWITCH, NULL,
+	  "say what a run would do, and write nothing" },
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 

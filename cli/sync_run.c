@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/dry_run_print.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "core/base/alloc.h"
@@ -131,7 +132,7 @@ static void sync_print_table(const struct run_result *results, size_t n)
 
 static void sync_log_letters(const struct run_result *r)
 {
-	if (!r->rows_dead_lettered)
+	if (!r->rows_dead_lettered || r->dry.on)
 		return;
 	log_set_pipeline(r->pipeline->name);
 	log_warn("%" PRId64 " %s refused by %s and kept as dead letters: "
@@ -157,7 +158,9 @@ static void sync_finished(const struct run_result *r, void *ctx)
 			 guarantee_name(r->guarantee), r->guarantee_reason);
 		log_set_pipeline("");
 	}
-	if (!view->json && !view->table)
+	if (!view->json && r->dry.on)
+		dry_run_print(r);
+	else if (!view->json && !view->table)
 		sync_print_line(r);
 }
 
@@ -187,6 +190,20 @@ static void sync_round(const struct run_result *results, size_t n, void *ctx)
 		stop_request();
 }
 
+static int sync_check_flags(const struct arguments *args, struct error *err)
+{
+	static const char *const flags[] = { "watch", "wait" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		if (arguments_has(args, "dry-run") &&
+		    arguments_has(args, flags[i]))
+			return error_set(err, ERROR_CONFIG,
+					 "--dry-run looks once and waits for "
+					 "nobody; leave out --%s",
+					 flags[i]);
+	return 0;
+}
+
 int sync_run(const struct arguments *args, const struct settings *s,
 	     const struct pipeline_settings *const *pipelines, size_t n,
 	     const struct sync_again *again, struct error *err)
@@ -194,11 +211,13 @@ int sync_run(const struct arguments *args, const struct settings *s,
 	struct sync_view view = {
 		.json = arguments_has(args, "json"),
 		.one_line = arguments_has(args, "watch"),
-		.table = output_is_terminal(),
+		.table =
+			output_is_terminal() && !arguments_has(args, "dry-run"),
 	};
 	struct runner_options options = {
 		.run = { .max_batches = arguments_number(args, "max-batches"),
 			 .full_refresh = arguments_has(args, "full-refresh"),
+			 .dry_run = arguments_has(args, "dry-run"),
 			 .lease = { .wait_us = arguments_number(args, "wait") },
 			 .replay = again ? again->replay : NULL,
 			 .letters = again ? again->letters : NULL,
@@ -208,8 +227,10 @@ int sync_run(const struct arguments *args, const struct settings *s,
 		.round = sync_round,
 		.ctx = &view,
 	};
-	int code;
+	int code = sync_check_flags(args, err);
 
+	if (code)
+		return code;
 	progress_begin(arguments_has(args, "quiet"));
 	code = runner_run(s, pipelines, n, &options, err);
 	progress_end();

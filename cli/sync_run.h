@@ -17,7 +17,8 @@ struct sync_again {
 	const struct dead_letter_list *letters; /* of those pipelines */
 };
 
-/* Flags read: --json, --quiet, --max-batches, --watch, --wait, --full-refresh.
+/* Flags read: --json, --quiet, --max-batches, --watch, --wait, --full-refresh,
+ * --dry-run.
  * `again` NULL: from the mark on. Failures of pipelines are logged here; `err`
  * is then clear and only the code returned. */
 int sync_run(const struct arguments *args, const struct settings *s,

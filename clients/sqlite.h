@@ -108,6 +108,7 @@ int sqlite_read(struct sqlite_statement *st, struct error *err);
 /* The type a result's column was declared with; NULL: it is no column. */
 const char *sqlite_declared(struct sqlite_statement *st, int column);
 int sqlite_parameters(struct sqlite_statement *st);
+const char *sqlite_text(const struct sqlite_statement *st); /* as prepared */
 
 /* An SQL function name(a, b) of this connection: 1 or 0, as `predicate` says
  * of two texts (NUL-terminated; NULL with 0 bytes: SQL NULL; a number comes as

@@ -173,3 +173,8 @@ int sqlite_read(struct sqlite_statement *st, struct error *err)
 		*err = why;
 	return -(int)why.code;
 }
+
+const char *sqlite_text(const struct sqlite_statement *st)
+{
+	return sqlite3_sql(st->handle);
+}

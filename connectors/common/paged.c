@@ -79,7 +79,7 @@ int paged_describe(struct connector *base, const struct source_spec *source,
 }
 
 /* Has this step anything to read? */
-static bool paged_applies(const struct paged_source *s, enum paged_step step)
+bool paged_applies(const struct paged_source *s, enum paged_step step)
 {
 	const struct scan *scan = s->pass.scan;
 
@@ -163,27 +163,35 @@ static size_t paged_page_rows(const struct paged_source *s,
 	return most < (double)rows ? (size_t)most : rows;
 }
 
+void paged_write_page(const struct paged_source *s, struct paged_query *q,
+		      size_t rows)
+{
+	const struct paged_pass *p = &s->pass;
+	size_t first = p->step == PAGED_NULLS ? 1 : 0;
+
+	paged_write_select(q, s, NULL);
+	if (p->last.n)
+		paged_write_beyond(q, s, first, true, p->last.items);
+	else
+		paged_write_begin(s, q);
+	paged_write_end(s, q);
+	paged_write_order(q, s, first);
+	strbuf_addf(&q->sql, " LIMIT %zu", rows);
+}
+
 /* One page is one statement and so one snapshot; nothing is kept locked, and
  * no old version kept, while its last batch is loaded. */
 static int paged_open_page(struct paged_source *s, const struct batch *b,
 			   struct error *err)
 {
 	struct paged_pass *p = &s->pass;
-	size_t first = p->step == PAGED_NULLS ? 1 : 0;
 	struct paged_query q;
 	int rc;
 
 	paged_query_init(&q);
-	paged_write_select(&q, s, NULL);
-	if (p->last.n)
-		paged_write_beyond(&q, s, first, true, p->last.items);
-	else
-		paged_write_begin(s, &q);
-	paged_write_end(s, &q);
-	paged_write_order(&q, s, first);
 	p->limit = paged_page_rows(s, b);
 	p->read = 0;
-	strbuf_addf(&q.sql, " LIMIT %zu", p->limit);
+	paged_write_page(s, &q, p->limit);
 	rc = s->dialect->page_open(s, &q, err);
 	p->streaming = !rc;
 	paged_query_release(&q);

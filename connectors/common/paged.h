@@ -69,6 +69,9 @@ struct paged_dialect {
 	void (*newest)(struct strbuf *sb, const struct source_column *mark);
 	int (*query)(struct paged_source *s, const struct paged_query *q,
 		     struct paged_answer *out, struct error *err);
+	/* As clients' explain: caller frees both; either may be NULL. */
+	int (*explain)(struct paged_source *s, const struct paged_query *q,
+		       char **plan, char **index, struct error *err);
 	/* Begin the statement of a page; append its rows until the batch is
 	 * full (0) or there are no more (1; p->read counts them); close it. */
 	int (*page_open)(struct paged_source *s, const struct paged_query *q,
@@ -162,7 +165,15 @@ int paged_lookup(struct paged_source *s, struct batch *out, struct error *err);
 /* paged_whole.c: each row, without a mark. */
 int paged_whole(struct paged_source *s, struct batch *out, struct error *err);
 
-/* paged.c: where the last row lies, for the page behind it. */
+/* paged_explain.c: the slot. */
+int paged_explain(struct connector *base, size_t rows, struct explanation *out,
+		  struct error *err);
+
+/* paged.c: has the step anything to read? The statement of its next page. */
+bool paged_applies(const struct paged_source *s, enum paged_step step);
+void paged_write_page(const struct paged_source *s, struct paged_query *q,
+		      size_t rows);
+/* Where the last row lies, for the page behind it. */
 int paged_remember(struct paged_source *s, const struct batch *b,
 		   struct error *err);
 

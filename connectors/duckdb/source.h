@@ -47,6 +47,8 @@ int dksrc_tables(struct connector *base, struct table_list *out,
 /* pages.c: of the dialect. */
 int dksrc_query(struct paged_source *base, const struct paged_query *q,
 		struct paged_answer *out, struct error *err);
+int dksrc_explain(struct paged_source *base, const struct paged_query *q,
+		  char **plan, char **index, struct error *err);
 int dksrc_page_open(struct paged_source *base, const struct paged_query *q,
 		    struct error *err);
 int dksrc_page_read(struct paged_source *base, struct batch *b,

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/mysql_explain.h"
 #include "connectors/mysql/decode.h"
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
@@ -29,6 +30,14 @@ int mysrc_query(struct paged_source *base, const struct paged_query *q,
 			mydb_value(r, i / out->n_columns, i % out->n_columns));
 	mydb_result_free(r);
 	return 0;
+}
+
+int mysrc_explain(struct paged_source *base, const struct paged_query *q,
+		  char **plan, char **index, struct error *err)
+{
+	return mydb_explain(rows_self(base)->db, q->sql.data, q->n,
+			    (const char *const *)q->params, NULL, plan, index,
+			    err);
 }
 
 int mysrc_page_open(struct paged_source *base, const struct paged_query *q,

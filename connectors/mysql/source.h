@@ -44,6 +44,8 @@ const struct source_index *mysrc_page_index(const struct source_layout *l);
 /* rows.c: of the dialect. */
 int mysrc_query(struct paged_source *base, const struct paged_query *q,
 		struct paged_answer *out, struct error *err);
+int mysrc_explain(struct paged_source *base, const struct paged_query *q,
+		  char **plan, char **index, struct error *err);
 int mysrc_page_open(struct paged_source *base, const struct paged_query *q,
 		    struct error *err);
 int mysrc_page_read(struct paged_source *base, struct batch *b,

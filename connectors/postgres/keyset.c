@@ -11,7 +11,7 @@
 #include "core/data/value.h"
 
 /* Has this step anything to read? */
-static bool keyset_applies(const struct postgres *c, enum keyset_step step)
+bool keyset_applies(const struct postgres *c, enum keyset_step step)
 {
 	const struct scan *scan = c->pass.scan;
 
@@ -84,42 +84,49 @@ static size_t keyset_page_rows(const struct keyset *k, const struct batch *b)
 	return by_bytes < (double)rows ? (size_t)by_bytes : rows;
 }
 
-/* One page is one statement and so one snapshot. A key that no index vouches
- * for may repeat: then rows that tie with the last one belong to the page. */
-static int keyset_open_page(struct postgres *c, const struct batch *b,
-			    struct error *err)
+/* A key that no index vouches for may repeat: then rows that tie with the last
+ * one belong to the page. */
+void keyset_write_page(struct postgres *c, struct query *q, size_t rows)
 {
 	struct keyset *k = &c->pass.keyset;
 	size_t first = k->step == KEYSET_NULLS ? 1 : 0;
 	const struct leaf *leaf = keyset_leaf(c);
-	struct query q;
-	char *limit;
-	int rc = pause_check_ties(c, first, err);
+	char *limit = xstrfmt("%zu", rows);
 
-	if (rc)
-		return rc;
-	query_init(&q, QUERY_STREAM);
-	query_select(&q, &c->layout, leaf && leaf->direct ? leaf->sql : NULL,
+	query_select(q, &c->layout, leaf && leaf->direct ? leaf->sql : NULL,
 		     "");
 	if (leaf && !leaf->direct)
-		strbuf_addf(&q.sql, "%s.tableoid = %u AND ",
+		strbuf_addf(&q->sql, "%s.tableoid = %u AND ",
 			    c->layout.relation.alias, leaf->oid);
 	/* Only one lower bound: of two, the server may start at the wrong
 	 * one and read the whole range again for each page. */
 	if (k->last.n)
-		query_compare(&q, &c->layout, first, ">", &k->last);
+		query_compare(q, &c->layout, first, ">", &k->last);
 	else
-		keyset_write_begin(c, &q);
-	keyset_write_end(c, &q);
-	query_order(&q, &c->layout, first);
-	k->limit = keyset_page_rows(k, b);
-	k->read = 0;
-	limit = xstrfmt("%zu", k->limit);
-	strbuf_addstr(&q.sql, " FETCH FIRST (");
-	query_value(&q, "pg_catalog.int8", limit);
-	strbuf_addf(&q.sql, ") ROWS %s",
+		keyset_write_begin(c, q);
+	keyset_write_end(c, q);
+	query_order(q, &c->layout, first);
+	strbuf_addstr(&q->sql, " FETCH FIRST (");
+	query_value(q, "pg_catalog.int8", limit);
+	strbuf_addf(&q->sql, ") ROWS %s",
 		    c->layout.key_unique ? "ONLY" : "WITH TIES");
 	free(limit);
+}
+
+/* One page is one statement and so one snapshot. */
+static int keyset_open_page(struct postgres *c, const struct batch *b,
+			    struct error *err)
+{
+	struct keyset *k = &c->pass.keyset;
+	struct query q;
+	int rc = pause_check_ties(c, k->step == KEYSET_NULLS ? 1 : 0, err);
+
+	if (rc)
+		return rc;
+	query_init(&q, QUERY_STREAM);
+	k->limit = keyset_page_rows(k, b);
+	k->read = 0;
+	keyset_write_page(c, &q, k->limit);
 	rc = pg_stream_begin(c->pg, q.sql.data, q.n,
 			     (const char *const *)q.params, err);
 	k->streaming = !rc;

@@ -8,6 +8,11 @@
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/query.h"
 
+/* keyset.c: has the step anything to read? The statement of its next page, for
+ * a stream. */
+bool keyset_applies(const struct postgres *c, enum keyset_step step);
+void keyset_write_page(struct postgres *c, struct query *q, size_t rows);
+
 bool keyset_has_lag(const struct postgres *c);
 /* Append which rows the whole pass may read, by their mark. */
 void keyset_write_reach(const struct postgres *c, struct query *q);

@@ -200,6 +200,7 @@ const struct connector_ops postgres_connector = {
 	.settle = postgres_settle,
 	.cut = postgres_cut,
 	.scan = postgres_scan,
+	.explain = postgres_explain,
 	.next = postgres_next,
 	.pause = postgres_pause,
 	.pressure = postgres_pressure,

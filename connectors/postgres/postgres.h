@@ -129,6 +129,8 @@ int postgres_pressure(struct connector *base, const struct pressure_question *q,
 int lookup_next(struct postgres *c, struct batch *out, struct error *err);
 
 /* settle.c and settle_*.c */
+int postgres_explain(struct connector *base, size_t rows,
+		     struct explanation *out, struct error *err);
 int postgres_settle(struct connector *base, const struct source_spec *source,
 		    const struct schema *schema,
 		    const struct watermark_spec *mark,

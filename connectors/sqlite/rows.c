@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/sqlite_explain.h"
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
 
@@ -47,6 +48,13 @@ int sqsrc_query(struct paged_source *base, const struct paged_query *q,
 	if (rc)
 		paged_answer_release(out);
 	return rc;
+}
+
+int sqsrc_explain(struct paged_source *base, const struct paged_query *q,
+		  char **plan, char **index, struct error *err)
+{
+	return sqlite_explain(rows_self(base)->db, q->sql.data, plan, index,
+			      err);
 }
 
 int sqsrc_value(struct sqsrc *s, const char *sql, char **out, struct error *err)

@@ -43,6 +43,8 @@ int sqsrc_last_id(struct sqsrc *s, bool *known, int64_t *out,
 /* rows.c: of the dialect. */
 int sqsrc_query(struct paged_source *base, const struct paged_query *q,
 		struct paged_answer *out, struct error *err);
+int sqsrc_explain(struct paged_source *base, const struct paged_query *q,
+		  char **plan, char **index, struct error *err);
 int sqsrc_page_open(struct paged_source *base, const struct paged_query *q,
 		    struct error *err);
 int sqsrc_page_read(struct paged_source *base, struct batch *b,

@@ -15,6 +15,7 @@
 #include "core/data/batch.h"
 #include "core/data/schema.h"
 #include "core/data/watermark.h"
+#include "core/plugin/explanation.h"
 #include "core/plugin/problem.h"
 
 struct connector {
@@ -194,6 +195,10 @@ struct connector_ops {
 	 * marks under NULLS_ERROR: DATA with count and a sample key. */
 	int (*scan)(struct connector *c, const struct scan *scan,
 		    struct error *err);
+	/* Append the statements of the pass that scan() has begun, as they are
+	 * for first pages of `rows` rows; none is read. */
+	int (*explain)(struct connector *c, size_t rows,
+		       struct explanation *out, struct error *err);
 	/* Fill the reset batch with the next rows, in position order, up to its
 	 * bounds; set watermark, n_tail, progress. n_rows == 0: end of the
 	 * pass, and watermark is then the pass's final mark (it may be newer

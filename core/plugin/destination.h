@@ -3,10 +3,12 @@
  * from one thread; only interrupt() may come from another.
  *
  * Order: open; inspect (no writes) or prepare; recover; load* and remove*;
- * finish (only in a refresh); close. load() is all or nothing, with the
- * checkpoint inside when the engine is TRANSACTIONAL. After an error load() has
- * rolled back; if the code is CONFLICT the same batch may be loaded again, if
- * it is TRANSIENT, UNKNOWN or ACCESS the destination is fit only for close().
+ * finish (only in a refresh); close. In a dry run: open; recover; inspect;
+ * prepare (with target->preview); explain; preview*; close. load() is all or
+ * nothing, with the checkpoint inside when the engine is TRANSACTIONAL. After
+ * an error load() has rolled back; if the code is CONFLICT the same batch may
+ * be loaded again, if it is TRANSIENT, UNKNOWN or ACCESS the destination is fit
+ * only for close().
  */
 #ifndef TIDEMARK_CORE_PLUGIN_DESTINATION_H
 #define TIDEMARK_CORE_PLUGIN_DESTINATION_H
@@ -19,6 +21,7 @@
 #include "core/data/batch.h"
 #include "core/data/schema.h"
 #include "core/data/watermark.h"
+#include "core/plugin/explanation.h"
 #include "core/plugin/problem.h"
 
 struct destination {
@@ -81,6 +84,9 @@ struct target {
 	 * written it; of rows that have one key, one is left; and a table that
 	 * was emptied is filled. */
 	bool overwrite;
+	/* A dry run: prepare makes ready for preview() in place of load(), and
+	 * nothing is written that anybody else sees or that outlives close. */
+	bool preview;
 	struct writer writer;
 };
 
@@ -101,6 +107,9 @@ struct inspection {
 	struct strlist ddl; /* statements prepare will run */
 	struct strlist added; /* columns for a table that exists already */
 	bool table_exists;
+	/* The mark would be forgotten: a table that is new, is not the one it
+	 * was about, or gets a column. All rows are read again then. */
+	bool anew;
 };
 void inspection_init(struct inspection *i);
 void inspection_release(struct inspection *i);
@@ -175,6 +184,21 @@ struct destination_ops {
 	int (*load)(struct destination *d, const struct batch *batch,
 		    const struct checkpoint *next, struct load_counts *out,
 		    struct error *err);
+	/* In a dry run: `out` is what load() would count for the batch, or the
+	 * error is what it would say. By the statements of the load: they run
+	 * on copies of the rows concerned, in tables that are temporary and
+	 * this session's own, where what earlier batches would have written
+	 * stands, too; so constraints of the table itself refuse rows as they
+	 * would. What they cannot know: triggers, foreign keys, and other rows
+	 * with the value of another unique index. Takes no lock that a writer
+	 * would wait for, and no part of the mark. */
+	int (*preview)(struct destination *d, const struct batch *batch,
+		       const struct checkpoint *next, struct load_counts *out,
+		       struct error *err);
+	/* In a dry run: append the statements by which load() merges a batch,
+	 * on the target's own table where that exists. */
+	int (*explain)(struct destination *d, struct explanation *out,
+		       struct error *err);
 	/* Remove the rows of these keys and move the mark, under the conditions
 	 * of load(): of `keys`, a batch of the target's schema, only the key's
 	 * columns count. append: every version of them that TABLE_raw has. A

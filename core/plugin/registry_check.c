@@ -26,20 +26,22 @@ struct registry_slot {
 		       "a slot of struct " #type " is not checked")
 
 static const struct registry_slot connector_slots[] = {
-	SLOT(connector_ops, open),	SLOT(connector_ops, tables),
-	SLOT(connector_ops, describe),	SLOT(connector_ops, inspect),
-	SLOT(connector_ops, suggest),	SLOT(connector_ops, identity),
-	SLOT(connector_ops, settle),	SLOT(connector_ops, cut),
-	SLOT(connector_ops, scan),	SLOT(connector_ops, next),
-	SLOT(connector_ops, pause),	SLOT(connector_ops, pressure),
-	SLOT(connector_ops, interrupt), SLOT(connector_ops, close),
+	SLOT(connector_ops, open),     SLOT(connector_ops, tables),
+	SLOT(connector_ops, describe), SLOT(connector_ops, inspect),
+	SLOT(connector_ops, suggest),  SLOT(connector_ops, identity),
+	SLOT(connector_ops, settle),   SLOT(connector_ops, cut),
+	SLOT(connector_ops, scan),     SLOT(connector_ops, explain),
+	SLOT(connector_ops, next),     SLOT(connector_ops, pause),
+	SLOT(connector_ops, pressure), SLOT(connector_ops, interrupt),
+	SLOT(connector_ops, close),
 };
 SLOTS_COMPLETE(connector_ops, open, connector_slots);
 
 static const struct registry_slot destination_slots[] = {
 	SLOT(destination_ops, open),	  SLOT(destination_ops, inspect),
 	SLOT(destination_ops, prepare),	  SLOT(destination_ops, recover),
-	SLOT(destination_ops, load),	  SLOT(destination_ops, remove),
+	SLOT(destination_ops, load),	  SLOT(destination_ops, preview),
+	SLOT(destination_ops, explain),	  SLOT(destination_ops, remove),
 	SLOT(destination_ops, finish),	  SLOT(destination_ops, set_watermark),
 	SLOT(destination_ops, forget),	  SLOT(destination_ops, session),
 	SLOT(destination_ops, interrupt), SLOT(destination_ops, close),

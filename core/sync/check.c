@@ -2,10 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "core/plugin/registry.h"
 #include "core/sync/gate.h"
 #include "core/sync/runner.h"
 
@@ -245,27 +243,15 @@ static void look_at_guarantee(struct look *l)
 	settled_release(&settled);
 }
 
-/* A run would make a SQLite file that is not there yet; a look does not. */
 static void look_at_state(struct look *l, const struct connection *state)
 {
-	const struct store_ops *ops;
 	struct store *store = NULL;
 	struct error err = ERROR_INIT;
-	int version;
-	int rc = registry_store(state->url.engine, &ops, &err);
 
-	if (!rc && *state->url.path && access(state->url.path, F_OK) != 0)
-		return;
-	if (!rc)
-		rc = ops->open(&store, state, &err);
-	if (!rc)
-		rc = ops->version(store, &version, &err);
-	if (rc) {
-		error_prefix(&err, "state %s", state->url.shown);
+	if (runner_look_store(state, &store, &err))
 		look_failed(l, "state", &err);
-	}
 	if (store)
-		ops->close(store);
+		store->ops->close(store);
 }
 
 static void look_init(struct look *l)

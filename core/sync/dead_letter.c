@@ -70,8 +70,8 @@ static int pieces_load(void *ctx, const uint32_t *rows, size_t n,
 	to.batch_id = pieces_id(p, rows, n);
 	to.fence = p->next->fence;
 	to.rows_total = p->r->checkpoint.rows_total + p->loaded + (int64_t)n;
-	rc = load_batch(p->r->destination, &p->piece, &to, false, p->r->tries,
-			&counts, err);
+	rc = load_batch(p->r->destination, &p->r->target, &p->piece, &to, false,
+			p->r->tries, &counts, err);
 	checkpoint_release(&to);
 	if (rc)
 		return rc;
@@ -202,7 +202,7 @@ static int dead_letter_save(struct run *r, const struct batch *b,
 	struct dead_letter_list letters = { NULL, 0, 0 };
 	int rc;
 
-	if (!bad->n)
+	if (!bad->n || r->target.preview)
 		return 0;
 	letters_write(r, b, next, bad, &letters);
 	rc = r->store->ops->save_dead_letters(r->store, &letters, err);
@@ -219,10 +219,10 @@ static int dead_letter_advance(struct pieces *p, struct checkpoint *next,
 	struct load_counts none = { 0, 0, 0, 0 };
 
 	next->rows_total = p->r->checkpoint.rows_total + p->loaded;
-	if (p->r->target.refresh)
+	if (p->r->target.refresh || p->r->target.preview)
 		return 0;
 	batch_reset(&p->piece);
-	return load_batch(p->r->destination, &p->piece, next,
+	return load_batch(p->r->destination, &p->r->target, &p->piece, next,
 			  run_moves_mark(p->r), p->r->tries, &none, err);
 }
 
@@ -282,7 +282,7 @@ int dead_letter_load(struct run *r, const struct batch *b,
 	int64_t allowed = dead_letter_allowed(r, b);
 	int rc;
 
-	if (!r->store)
+	if (!r->store && !r->target.preview)
 		return error_set(err, ERROR_DATA,
 				 "%s; there is no state store to keep the bad "
 				 "rows in, so on_bad_row: dead_letter cannot "

@@ -19,20 +19,21 @@ static int load_account(const struct batch *b, const struct load_counts *counts,
 
 /* A deadlock is nobody's fault, and its loser has lost one transaction only.
  * The conflicts of batches that do not last do not add up. */
-int load_batch(struct destination *d, const struct batch *b,
-	       const struct checkpoint *next, bool lasts, struct tries *tries,
-	       struct load_counts *out, struct error *err)
+int load_batch(struct destination *d, const struct target *target,
+	       const struct batch *b, const struct checkpoint *next, bool lasts,
+	       struct tries *tries, struct load_counts *out, struct error *err)
 {
 	struct tries now = *tries;
 	int rc;
 
 	do {
 		error_clear(err);
-		rc = d->ops->load(d, b, next, out, err);
+		rc = target->preview ? d->ops->preview(d, b, next, out, err)
+				     : d->ops->load(d, b, next, out, err);
 	} while (rc == -ERROR_CONFLICT && tries_again(&now, err));
 	if (rc)
 		*tries = now;
 	else
-		tries_progress(tries, lasts);
+		tries_progress(tries, lasts && !target->preview);
 	return rc ? rc : load_account(b, out, err);
 }

@@ -201,8 +201,8 @@ static int run_load_batch(struct run *r, const struct batch *b,
 
 	if (r->options->chunk)
 		r->options->chunk->loading = b;
-	rc = load_batch(r->destination, b, next, run_moves_mark(r), r->tries,
-			counts, &why);
+	rc = load_batch(r->destination, &r->target, b, next, run_moves_mark(r),
+			r->tries, counts, &why);
 
 	if (rc == -ERROR_DATA && b->n_rows &&
 	    (r->p->bad_rows.keep || r->options->letters))
@@ -308,7 +308,9 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 	moved = rb->batch.watermark.value || rb->batch.watermark.pending;
 	moved = moved && (!r->checkpoint.watermark ||
 			  strcmp(r->checkpoint.watermark, next.watermark) != 0);
-	if (r->target.refresh)
+	if (r->target.preview)
+		rc = 0;
+	else if (r->target.refresh)
 		rc = r->destination->ops->finish(r->destination, &next, err);
 	else if (moved)
 		rc = run_load_batch(r, &rb->batch, &next, &counts, &dead, err);

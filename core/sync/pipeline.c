@@ -79,6 +79,8 @@ static int pipeline_tries(struct run_context *c, struct run_result *out,
 
 	while (rc && tries_again(&c->tries, err)) {
 		pipeline_close_attempt(c->store, out, err);
+		if (c->options->dry_run)
+			dry_run_restart(out);
 		error_clear(err);
 		rc = pipeline_explain_loss(c, pipeline_try(c, out, err), err);
 	}
@@ -205,6 +207,7 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	int rc;
 
 	run_result_init(out, p);
+	out->dry.on = options->dry_run;
 	out->started_us = clock_now_us();
 	out->begun_us = clock_monotonic_us();
 	pipeline_new_attempt(out);

@@ -7,6 +7,7 @@
 #define TIDEMARK_CORE_SYNC_PIPELINE_H
 
 #include "core/plugin/store.h"
+#include "core/sync/dry_run.h"
 #include "core/sync/lease.h"
 #include "core/sync/settings.h"
 
@@ -27,6 +28,7 @@ struct chunk_work;
 struct run_options {
 	int64_t max_batches; /* 0: no limit */
 	bool full_refresh;
+	bool dry_run; /* write nothing: see dry_run.h. The store is NULL */
 	struct lease_terms lease;
 	struct replay *replay; /* NULL: from the mark on */
 	/* Not NULL: nothing but the rows of these, of whichever pipeline, once
@@ -76,6 +78,7 @@ struct run_result {
 	int64_t started_us; /* wall clock */
 	int64_t begun_us; /* monotonic clock */
 	int64_t elapsed_us;
+	struct dry_run dry;
 	struct error error;
 };
 void run_result_init(struct run_result *r, const struct pipeline_settings *p);

@@ -42,6 +42,7 @@ void run_result_release(struct run_result *r)
 	free(r->guarantee_reason);
 	json_decref(r->held_by);
 	run_result_pause(r, NULL);
+	dry_run_release(&r->dry);
 	memset(r, 0, sizeof(*r));
 }
 
@@ -90,14 +91,22 @@ static json_t *result_error(const struct error *err)
 			 "server_code", err->server_code);
 }
 
+/* A dry run is no attempt: the ledger knows nothing of it. */
+static const char *result_attempt(const struct run_result *r)
+{
+	if (r->dry.on)
+		return NULL;
+	return r->attempt_id ? r->attempt_id : "";
+}
+
 json_t *run_result_json(const struct run_result *r)
 {
-	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
+	json_t *json = json_pack(
+		"{s:s, s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
 		" s:o, s:o, s:s, s:s, s:O, s:f, s:o}",
 		"pipeline", r->pipeline->name, "outcome",
 		outcome_name(r->outcome), "run_id", r->run_id ? r->run_id : "",
-		"attempt_id", r->attempt_id ? r->attempt_id : "", "batches",
+		"attempt_id", result_attempt(r), "batches",
 		(json_int_t)r->batches, "rows_read", (json_int_t)r->rows_read,
 		"rows_inserted", (json_int_t)r->rows_inserted, "rows_updated",
 		(json_int_t)r->rows_updated, "rows_unchanged",
@@ -112,4 +121,8 @@ json_t *run_result_json(const struct run_result *r)
 		r->held_by ? r->held_by : json_null(), "seconds",
 		(double)r->elapsed_us / (double)US_PER_SECOND, "error",
 		result_error(&r->error));
+
+	if (r->dry.on)
+		dry_run_json(&r->dry, json);
+	return json;
 }

@@ -1,6 +1,7 @@
 #include "core/sync/runner.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -30,6 +31,30 @@ int runner_open_store(const struct settings *s, struct store **out,
 	return 0;
 }
 
+/* A SQLite file would be made by being opened. */
+int runner_look_store(const struct connection *state, struct store **out,
+		      struct error *err)
+{
+	const struct url *url = &state->url;
+	const struct store_ops *ops;
+	struct store *store = NULL;
+	int version = 0;
+	int rc = registry_store(url->engine, &ops, err);
+
+	*out = NULL;
+	if (!rc && *url->path && access(url->path, F_OK) != 0)
+		return 0;
+	if (!rc)
+		rc = ops->open(&store, state, err);
+	if (!rc)
+		rc = ops->version(store, &version, err);
+	if (!rc && version > 0)
+		*out = store;
+	else if (store)
+		ops->close(store);
+	return rc ? error_prefix(err, "state %s", url->shown) : 0;
+}
+
 int runner_open_source(const struct pipeline_settings *p,
 		       struct connector **out, struct error *err)
 {
@@ -49,26 +74,31 @@ int runner_open_destination(const struct pipeline_settings *p,
 }
 
 /* Opens the store for one round: a store that was away is found again. */
-static struct store *runner_store(const struct settings *s,
-				  const struct retry_policy *retry,
-				  struct error *err)
+static int runner_store(const struct settings *s,
+			const struct retry_policy *retry, bool dry_run,
+			struct store **out, struct error *err)
 {
 	struct tries tries = { .policy = retry };
 	struct store *store = NULL;
+	int rc;
 
-	do
+	do {
 		error_clear(err);
-	while (runner_open_store(s, &store, err) && tries_again(&tries, err));
-	return store;
+		rc = dry_run ? runner_look_store(s->state, &store, err)
+			     : runner_open_store(s, &store, err);
+	} while (rc && tries_again(&tries, err));
+	*out = store;
+	return rc;
 }
 
 /* No store, no run: every pipeline says so. */
 static void runner_fail_all(const struct pipeline_settings *const *pipelines,
-			    size_t n, struct run_result *results,
+			    size_t n, bool dry_run, struct run_result *results,
 			    const struct error *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		run_result_init(&results[i], pipelines[i]);
+		results[i].dry.on = dry_run;
 		results[i].error = *err;
 		if (err->code == ERROR_STOPPED)
 			results[i].outcome = OUTCOME_STOPPED;
@@ -81,11 +111,17 @@ static void runner_one(const struct pipeline_settings *p, struct store *store,
 {
 	struct error err = ERROR_INIT;
 
+	if (!stop_requested() && options->run.dry_run) {
+		pipeline_run(p, NULL, &options->run, result, &err);
+		dry_run_look(store, p, &result->dry);
+		return;
+	}
 	if (!stop_requested()) {
 		pipeline_run(p, store, &options->run, result, &err);
 		return;
 	}
 	run_result_init(result, p);
+	result->dry.on = options->run.dry_run;
 	result->outcome = OUTCOME_STOPPED;
 	error_set(&result->error, ERROR_STOPPED,
 		  "not started: stopped by a signal");
@@ -106,20 +142,22 @@ static void runner_round(const struct settings *s,
 			 struct run_result *results)
 {
 	struct error err = ERROR_INIT;
-	struct store *store = runner_store(s, &pipelines[0]->retry, &err);
+	bool dry_run = options->run.dry_run;
+	struct store *store = NULL;
+	int rc = runner_store(s, &pipelines[0]->retry, dry_run, &store, &err);
 
-	if (!store)
-		runner_fail_all(pipelines, n, results, &err);
+	if (rc)
+		runner_fail_all(pipelines, n, dry_run, results, &err);
 	for (size_t i = 0; i < n; i++) {
-		if (store)
+		if (!rc)
 			runner_one(pipelines[i], store, options, &results[i]);
 		if (options->finished)
 			options->finished(&results[i], options->ctx);
 	}
-	if (store) {
+	if (store && !dry_run)
 		runner_prune(store, s->state_keep_us);
+	if (store)
 		store->ops->close(store);
-	}
 	if (options->round)
 		options->round(results, n, options->ctx);
 }

@@ -245,6 +245,10 @@ static int run_locate(struct run *r, struct error *err)
 
 	if (!rc && r->options->chunk)
 		rc = chunk_find_settled(r, err);
+	if (!rc && r->options->dry_run) {
+		rc = run_record(r, err);
+		return rc ? rc : dry_run_prepare(r, err);
+	}
 	if (!rc)
 		rc = lease_keeper_meet(r->keeper, r->store, r->checkpoint.fence,
 				       ops->session(r->destination), err);
@@ -372,6 +376,8 @@ static int run_sync(struct run *r, struct error *err)
 		rc = run_open_window(r, err);
 	if (!rc)
 		rc = r->source->ops->scan(r->source, &r->scan, err);
+	if (!rc && r->options->dry_run)
+		rc = dry_run_explain(r, err);
 	stopper_end(&r->stopper);
 	if (!rc)
 		rc = run_start_reader(r, err);

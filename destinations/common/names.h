@@ -15,6 +15,8 @@
 #define NAME_RAW_BATCH	"_tidemark_batch"
 #define NAME_RAW_SEQ	"_tidemark_seq"
 #define NAME_RAW_LOADED "_tidemark_loaded_at"
+/* The number of a raw row in a dry run's copy: before all that come. */
+#define NAME_RAW_FIRST "-1"
 
 /* "_tidemark_stage_" and 16 hex digits of the pipeline's hash: a durable
  * stage is found again by the next run, and by no other pipeline. Caller

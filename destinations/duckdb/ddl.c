@@ -18,6 +18,7 @@ struct ddl {
 	const struct duckdb_existing *existing;
 	const struct duckdb_type *types;
 	struct inspection *out;
+	bool temporary; /* what is made is the session's own */
 };
 
 static void ddl_refuse(struct ddl *x, const char *code, const char *fix,
@@ -65,8 +66,9 @@ static void ddl_create_table(struct ddl *x, const char *quoted)
 			    x->place->quoted_schema);
 		ddl_push(x, &sql);
 	}
-	strbuf_addf(&sql, "CREATE %sTABLE %s (",
-		    x->target->refresh ? "OR REPLACE " : "", quoted);
+	strbuf_addf(&sql, "CREATE %s%sTABLE %s (",
+		    x->target->refresh || x->temporary ? "OR REPLACE " : "",
+		    x->temporary ? "TEMP " : "", quoted);
 	for (size_t i = 0; i < s->n_columns; i++) {
 		strbuf_addstr(&sql, i ? ", " : "");
 		sql_quote_name(&sql, s->columns[i].name, '"');
@@ -337,7 +339,7 @@ int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
 		   const struct duckdb_type *types, struct inspection *out,
 		   struct error *err)
 {
-	struct ddl x = { d, target, p, e, types, out };
+	struct ddl x = { d, target, p, e, types, out, false };
 	bool exists = e->has_data && !target->refresh;
 	int rc;
 
@@ -352,5 +354,26 @@ int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
 	rc = ddl_view(&x, err);
 	if (!rc && exists)
 		rc = ddl_check_emptied(&x, err);
+	out->anew = !exists || !e->known || out->added.n;
 	return rc || !exists ? rc : ddl_check_keys(&x, err);
+}
+
+void duckdb_ddl_copy(struct duckdb_destination *d, const struct target *target,
+		     const struct duckdb_place *copy,
+		     const struct duckdb_existing *e,
+		     const struct duckdb_type *types, struct strlist *out)
+{
+	struct duckdb_existing there = *e;
+	struct inspection found;
+	struct ddl x = { d, target, copy, &there, types, &found, true };
+	bool exists = e->has_data && !target->refresh;
+
+	inspection_init(&found);
+	there.has_schema = true;
+	ddl_drift(&x, exists);
+	if (!exists)
+		ddl_create_table(&x, copy->quoted_data);
+	for (size_t i = 0; i < found.ddl.n; i++)
+		strlist_add(out, found.ddl.items[i]);
+	inspection_release(&found);
 }

@@ -33,6 +33,8 @@ static void duckdb_destination_close(struct destination *base)
 	free(d->threads);
 	free(d->catalog);
 	free(d->refresh_id);
+	free(d->pull);
+	free(d->previewed);
 	free(d);
 }
 
@@ -364,6 +366,8 @@ const struct destination_ops duckdb_destination = {
 	.recover = duckdb_destination_recover,
 	.load = duckdb_destination_load,
 	.remove = duckdb_destination_remove,
+	.preview = duckdb_destination_preview,
+	.explain = duckdb_destination_explain,
 	.finish = duckdb_destination_finish,
 	.set_watermark = duckdb_destination_set_watermark,
 	.forget = duckdb_destination_forget,

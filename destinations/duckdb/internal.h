@@ -18,6 +18,7 @@
 #include "core/data/batch.h"
 #include "core/plugin/destination.h"
 #include "destinations/common/drift.h"
+#include "destinations/common/names.h"
 #include "destinations/common/refresh.h"
 
 #define DUCKDB_TYPE_SIZE 32
@@ -97,6 +98,10 @@ struct duckdb_destination {
 	const char *into; /* quoted: the data table, or the stage */
 	const char *into_name;
 	bool in_place; /* changed rows are updated, not deleted and inserted */
+	/* In a dry run: `place` is that of a temporary copy, and this brings
+	 * the staged keys' rows into it; NULL: there are none. */
+	char *pull;
+	char *previewed; /* quoted: what the copy is of */
 	struct checkpoint seen; /* the mark this handle last saw or wrote */
 	char *refresh_id; /* in a refresh: the row's batch_id until it is done
 			   */
@@ -125,7 +130,23 @@ struct duckdb_type *duckdb_types_new(struct duckdb_destination *d,
 int duckdb_prepare_target(struct duckdb_destination *d,
 			  const struct target *target, struct error *err);
 
+/* preview.c: a dry run. The rows that a batch is about are brought into a
+ * temporary copy of the table, and it is loaded into that. `place` becomes the
+ * copy's. */
+int duckdb_preview_make(struct duckdb_destination *d,
+			const struct target *target, struct duckdb_place *place,
+			const struct duckdb_existing *e,
+			const struct duckdb_type *types, struct error *err);
+int duckdb_destination_preview(struct destination *base,
+			       const struct batch *batch,
+			       const struct checkpoint *next,
+			       struct load_counts *out, struct error *err);
+int duckdb_destination_explain(struct destination *base,
+			       struct explanation *out, struct error *err);
+
 /* place.c */
+/* The same names in the session's temporary database. */
+void duckdb_place_copy(struct duckdb_place *out, const struct duckdb_place *p);
 int duckdb_place_init(struct duckdb_place *p,
 		      const struct duckdb_destination *d,
 		      const struct target *target, struct error *err);
@@ -169,6 +190,12 @@ int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
 		   const struct duckdb_existing *e,
 		   const struct duckdb_type *types, struct inspection *out,
 		   struct error *err);
+/* Append the DDL that makes the table at `copy` what preparing would make of
+ * the target. */
+void duckdb_ddl_copy(struct duckdb_destination *d, const struct target *target,
+		     const struct duckdb_place *copy,
+		     const struct duckdb_existing *e,
+		     const struct duckdb_type *types, struct strlist *out);
 /* What a table holds. */
 int duckdb_count_rows(struct duckdb_destination *d, const char *quoted,
 		      int64_t *out, struct error *err);
@@ -248,6 +275,17 @@ void duckdb_sql_different(struct strbuf *sql, const struct schema *s);
  * checkpoint's, and `type` the mark column's. */
 void duckdb_sql_newer(struct strbuf *sql, const struct schema *s,
 		      const char *delivered, const char *type);
+
+/* Over the table at d->into and the staged rows: those that are newer replace
+ * what they match (nothing is written where all columns are the key's); which
+ * rows those replace; which staged rows are no repeat of a raw table's
+ * newest. */
+void duckdb_sql_update(struct strbuf *sql, const struct duckdb_destination *d,
+		       const char *delivered);
+void duckdb_sql_changed(struct strbuf *sql, const struct duckdb_destination *d,
+			const char *delivered);
+void duckdb_sql_appended(struct strbuf *sql,
+			 const struct duckdb_destination *d);
 
 /* refresh.c: the swap, with `next`, in the caller's transaction. */
 int duckdb_refresh_swap(struct duckdb_destination *d,

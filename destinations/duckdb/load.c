@@ -89,39 +89,13 @@ static int load_stage_matched(const struct load *l, struct error *err)
 	return rc;
 }
 
-static void load_newer(const struct load *l, struct strbuf *sql)
-{
-	if (l->s->mark >= 0 && !l->d->target->overwrite)
-		duckdb_sql_newer(sql, l->s, l->next->delivered,
-				 l->d->types[l->s->mark].text);
-}
-
-/* Extra columns keep their values, and keys and indexes see no delete. */
 static int load_update(const struct load *l, int64_t *changed,
 		       struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
-	const char *between = " SET ";
 
-	strbuf_addf(&sql, "UPDATE %s AS t", l->d->into);
-	for (size_t i = 0; i < l->s->n_columns; i++) {
-		if (schema_is_key(l->s, i))
-			continue;
-		strbuf_addstr(&sql, between);
-		duckdb_sql_name(&sql, l->s, i, NULL);
-		strbuf_addstr(&sql, " = ");
-		duckdb_sql_name(&sql, l->s, i, "s");
-		between = ", ";
-	}
-	if (*between == ' ') { /* nothing but a key */
-		strbuf_release(&sql);
-		return 0;
-	}
-	strbuf_addstr(&sql, " FROM " STAGE_ROWS
-			    " s WHERE t.rowid = s." STAGE_MATCHED " AND ");
-	duckdb_sql_different(&sql, l->s);
-	load_newer(l, &sql);
-	return duckdb_load_exec(l, &sql, changed, err);
+	duckdb_sql_update(&sql, l->d, l->next->delivered);
+	return sql.len ? duckdb_load_exec(l, &sql, changed, err) : 0;
 }
 
 static int load_find_changed(const struct load *l, int64_t *changed,
@@ -135,13 +109,7 @@ static int load_find_changed(const struct load *l, int64_t *changed,
 
 	if (rc)
 		return rc;
-	strbuf_addf(&sql,
-		    "INSERT INTO " STAGE_CHANGED " SELECT s." STAGE_MATCHED
-		    " FROM %s t JOIN " STAGE_ROWS
-		    " s ON t.rowid = s." STAGE_MATCHED " WHERE ",
-		    l->d->into);
-	duckdb_sql_different(&sql, l->s);
-	load_newer(l, &sql);
+	duckdb_sql_changed(&sql, l->d, l->next->delivered);
 	return duckdb_load_exec(l, &sql, changed, err);
 }
 
@@ -187,19 +155,7 @@ static int load_append_changed(struct load *l, struct error *err)
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
-	strbuf_addf(&sql,
-		    "SELECT s." STAGE_MATCHED " FROM " STAGE_ROWS
-		    " s WHERE NOT EXISTS (SELECT 1 FROM (SELECT * FROM %s t "
-		    "SEMI JOIN " STAGE_ROWS " s ON ",
-		    l->d->into);
-	duckdb_sql_key_join(&sql, l->s);
-	strbuf_addstr(&sql, " QUALIFY row_number() OVER (PARTITION BY ");
-	duckdb_sql_keys(&sql, l->s);
-	strbuf_addstr(&sql, " ORDER BY " NAME_RAW_SEQ " DESC) = 1) t WHERE ");
-	duckdb_sql_key_join(&sql, l->s);
-	strbuf_addstr(&sql, " AND NOT ");
-	duckdb_sql_different(&sql, l->s);
-	strbuf_addstr(&sql, ")");
+	duckdb_sql_appended(&sql, l->d);
 	for (size_t i = 0; i < l->b->n_rows; i++)
 		if (l->d->matched[i] == MATCHED_NONE)
 			l->d->matched[i] = MATCHED_REPEAT;

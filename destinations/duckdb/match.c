@@ -197,6 +197,8 @@ static int match_look_up(struct load *l, struct error *err)
 	rc = duckdb_match_stage_keys(l, known ? d->rows : NULL, n_maybe, err);
 	if (!rc)
 		rc = match_find_repeats(l, n_maybe, err);
+	if (!rc && d->pull)
+		rc = duck_exec(d->db, d->pull, err);
 	if (!rc)
 		rc = match_leave_one(l, err);
 	return rc ? rc : match_find_rows(l, err);

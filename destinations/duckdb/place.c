@@ -22,6 +22,25 @@ static char *place_quote(const struct duckdb_place *p, const char *name)
 	return strbuf_detach(&sb);
 }
 
+static void place_quote_all(struct duckdb_place *p)
+{
+	p->quoted_schema = place_quote(p, NULL);
+	p->quoted_name = place_quote(p, p->name);
+	p->quoted_data = place_quote(p, p->data);
+	p->quoted_stage = place_quote(p, p->stage);
+	p->quoted_mark = place_quote(p, NAME_WATERMARK_TABLE);
+}
+
+void duckdb_place_copy(struct duckdb_place *out, const struct duckdb_place *p)
+{
+	out->catalog = xstrdup("temp");
+	out->schema = xstrdup("main");
+	out->name = xstrdup(p->name);
+	out->data = xstrdup(p->data);
+	out->stage = xstrdup(p->stage);
+	place_quote_all(out);
+}
+
 int duckdb_place_init(struct duckdb_place *p,
 		      const struct duckdb_destination *d,
 		      const struct target *target, struct error *err)
@@ -44,11 +63,7 @@ int duckdb_place_init(struct duckdb_place *p,
 			  ? xstrfmt("%s%s", name.name, NAME_RAW_SUFFIX)
 			  : xstrdup(name.name);
 	p->stage = name_stage(target->pipeline);
-	p->quoted_schema = place_quote(p, NULL);
-	p->quoted_name = place_quote(p, p->name);
-	p->quoted_data = place_quote(p, p->data);
-	p->quoted_stage = place_quote(p, p->stage);
-	p->quoted_mark = place_quote(p, NAME_WATERMARK_TABLE);
+	place_quote_all(p);
 out:
 	table_name_release(&name);
 	return rc;

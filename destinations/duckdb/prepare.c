@@ -219,9 +219,10 @@ static void prepare_keep(struct duckdb_destination *d,
 	free(d->types);
 	d->types = p->types;
 	p->types = NULL;
-	d->into =
-		target->refresh ? d->place.quoted_stage : d->place.quoted_data;
-	d->into_name = target->refresh ? d->place.stage : d->place.data;
+	d->into = target->refresh && !target->preview ? d->place.quoted_stage
+						      : d->place.quoted_data;
+	d->into_name = target->refresh && !target->preview ? d->place.stage
+							   : d->place.data;
 	duckdb_mark_copy(&d->seen, &p->existing.mark);
 	duckdb_known_begin(&d->known, target->schema,
 			   target->refresh || !p->existing.has_data);
@@ -235,13 +236,16 @@ int duckdb_prepare_target(struct duckdb_destination *d,
 
 	memset(&p, 0, sizeof(p));
 	rc = prepare_look(d, target, &p, err);
-	if (!rc && !d->on_disk) {
+	if (!rc && target->preview) {
+		rc = duckdb_preview_make(d, target, &p.place, &p.existing,
+					 p.types, err);
+	} else if (!rc && !d->on_disk) {
 		/* Only now that nothing is refused is there to be a file. */
 		rc = duckdb_open_database(d, true, err);
 		if (!rc)
 			rc = prepare_look(d, target, &p, err);
 	}
-	if (!rc)
+	if (!rc && !target->preview)
 		rc = prepare_write(d, target, &p, err);
 	if (!rc) {
 		prepare_vacuum(d, target, &p.existing);

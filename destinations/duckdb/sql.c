@@ -1,6 +1,7 @@
 #include "core/base/strbuf.h"
 #include "core/data/table_name.h"
-#include "destinations/duckdb/internal.h"
+#include "destinations/common/names.h"
+#include "destinations/duckdb/load.h"
 
 void duckdb_sql_name(struct strbuf *sql, const struct schema *s, size_t column,
 		     const char *table)
@@ -78,5 +79,73 @@ void duckdb_sql_newer(struct strbuf *sql, const struct schema *s,
 		strbuf_addf(sql, " AS %s) >= ", type);
 		duckdb_sql_name(sql, s, (size_t)s->mark, "t");
 	}
+	strbuf_addstr(sql, ")");
+}
+
+static void sql_newer(struct strbuf *sql, const struct duckdb_destination *d,
+		      const char *delivered)
+{
+	const struct schema *s = d->target->schema;
+
+	if (s->mark >= 0 && !d->target->overwrite)
+		duckdb_sql_newer(sql, s, delivered, d->types[s->mark].text);
+}
+
+/* Extra columns keep their values, and keys and indexes see no delete. Nothing
+ * is written of a table that is nothing but a key. */
+void duckdb_sql_update(struct strbuf *sql, const struct duckdb_destination *d,
+		       const char *delivered)
+{
+	const struct schema *s = d->target->schema;
+	const char *between = " SET ";
+
+	if (s->n_columns == s->n_key)
+		return;
+	strbuf_addf(sql, "UPDATE %s AS t", d->into);
+	for (size_t i = 0; i < s->n_columns; i++) {
+		if (schema_is_key(s, i))
+			continue;
+		strbuf_addstr(sql, between);
+		duckdb_sql_name(sql, s, i, NULL);
+		strbuf_addstr(sql, " = ");
+		duckdb_sql_name(sql, s, i, "s");
+		between = ", ";
+	}
+	strbuf_addstr(sql, " FROM " STAGE_ROWS
+			   " s WHERE t.rowid = s." STAGE_MATCHED " AND ");
+	duckdb_sql_different(sql, s);
+	sql_newer(sql, d, delivered);
+}
+
+void duckdb_sql_changed(struct strbuf *sql, const struct duckdb_destination *d,
+			const char *delivered)
+{
+	strbuf_addf(sql,
+		    "INSERT INTO " STAGE_CHANGED " SELECT s." STAGE_MATCHED
+		    " FROM %s t JOIN " STAGE_ROWS
+		    " s ON t.rowid = s." STAGE_MATCHED " WHERE ",
+		    d->into);
+	duckdb_sql_different(sql, d->target->schema);
+	sql_newer(sql, d, delivered);
+}
+
+/* A pipeline appends in the order it reads, so a key's newest row is its last.
+ * One like it is not appended again. */
+void duckdb_sql_appended(struct strbuf *sql, const struct duckdb_destination *d)
+{
+	const struct schema *s = d->target->schema;
+
+	strbuf_addf(sql,
+		    "SELECT s." STAGE_MATCHED " FROM " STAGE_ROWS
+		    " s WHERE NOT EXISTS (SELECT 1 FROM (SELECT * FROM %s t "
+		    "SEMI JOIN " STAGE_ROWS " s ON ",
+		    d->into);
+	duckdb_sql_key_join(sql, s);
+	strbuf_addstr(sql, " QUALIFY row_number() OVER (PARTITION BY ");
+	duckdb_sql_keys(sql, s);
+	strbuf_addstr(sql, " ORDER BY " NAME_RAW_SEQ " DESC) = 1) t WHERE ");
+	duckdb_sql_key_join(sql, s);
+	strbuf_addstr(sql, " AND NOT ");
+	duckdb_sql_different(sql, s);
 	strbuf_addstr(sql, ")");
 }

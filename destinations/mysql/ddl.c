@@ -64,12 +64,12 @@ static void ddl_null(struct strbuf *sb, const struct my_type *type,
 
 static void ddl_create(struct strbuf *sb, const struct plan *plan,
 		       const struct mydst *d, const struct target *target,
-		       const char *table)
+		       const char *kind, const char *table)
 {
 	const struct schema *s = target->schema;
 	bool append = target->mode == LOAD_APPEND;
 
-	strbuf_addf(sb, "CREATE TABLE %s (\n", table);
+	strbuf_addf(sb, "CREATE %s %s (\n", kind, table);
 	for (size_t i = 0; i < s->n_columns; i++) {
 		strbuf_addstr(sb, "  ");
 		sql_quote_name(sb, s->columns[i].name, '`');
@@ -134,11 +134,12 @@ static void ddl_add_column(struct strbuf *sb, const struct mydst *d,
 }
 
 /* All of it in one statement, which happens or does not. */
-static void ddl_alter(struct plan *plan, struct strbuf *sb,
+static void ddl_alter(struct strlist *out, const struct plan *plan,
 		      const struct mydst *d, const struct target *target,
 		      const char *table, const enum drift_step *steps,
 		      char *const *grown)
 {
+	struct strbuf text = STRBUF_INIT, *sb = &text;
 	const char *separator = "\n  ";
 
 	strbuf_addf(sb, "ALTER TABLE %s", table);
@@ -156,8 +157,8 @@ static void ddl_alter(struct plan *plan, struct strbuf *sb,
 				   &plan->wanted[i], grown[i]);
 	}
 	if (*separator == ',')
-		ddl_add(plan, sb);
-	strbuf_reset(sb);
+		strlist_add(out, text.data);
+	strbuf_release(&text);
 }
 
 static bool ddl_is_ours(const char *name)
@@ -215,7 +216,7 @@ static void ddl_build(struct plan *plan, struct strbuf *sb,
 		strbuf_addf(sb, "CREATE TABLE %s LIKE %s", place->building,
 			    place->rows);
 	else
-		ddl_create(sb, plan, d, target, place->building);
+		ddl_create(sb, plan, d, target, "TABLE", place->building);
 	ddl_add(plan, sb);
 }
 
@@ -239,15 +240,85 @@ void my_ddl(struct plan *plan, const struct mydst *d, const struct place *place,
 	if (target->refresh) {
 		ddl_build(plan, &sb, d, place, target);
 	} else if (!plan->table.exists) {
-		ddl_create(&sb, plan, d, target, table);
+		ddl_create(&sb, plan, d, target, "TABLE", table);
 		ddl_add(plan, &sb);
 	}
 	if (plan->table.exists)
-		ddl_alter(plan, &sb, d, target, table, steps, grown);
+		ddl_alter(&plan->inspection.ddl, plan, d, target, table, steps,
+			  grown);
 	if (target->mode == LOAD_APPEND && !target->refresh &&
 	    (!plan->has_view || plan->inspection.added.n)) {
 		my_ddl_view(&sb, place, target, &plan->table);
 		ddl_add(plan, &sb);
 	}
+	strbuf_release(&sb);
+}
+
+/* A column as it will be. */
+static void ddl_will_be(struct catalog_column *c, const struct mydst *d,
+			const struct my_type *wanted, const char *type)
+{
+	bool text = ddl_has_charset(wanted);
+
+	my_type_release(&c->type);
+	c->type = *wanted;
+	c->type.name = xstrdup(type);
+	if (text && c->charset && *c->charset)
+		return;
+	free(c->charset);
+	free(c->collation);
+	c->charset = xstrdup(text ? "utf8mb4" : "");
+	c->collation = xstrdup(text ? d->dialect.collation : "");
+}
+
+static void ddl_table_will_be(struct plan *plan, const struct mydst *d,
+			      const struct target *target,
+			      const enum drift_step *steps, char *const *grown)
+{
+	struct catalog_table *t = &plan->table;
+	const struct schema *s = target->schema;
+
+	t->columns = xreallocarray(t->columns, t->n_columns + s->n_columns + 1,
+				   sizeof(*t->columns));
+	for (size_t i = 0; i < s->n_columns; i++) {
+		const char *name = s->columns[i].name;
+		const struct catalog_column *there = my_catalog_find(t, name);
+
+		if (there && steps[i] == STEP_WIDEN)
+			ddl_will_be(&t->columns[there - t->columns], d,
+				    &plan->wanted[i], grown[i]);
+		if (there)
+			continue;
+		t->columns[t->n_columns] = (struct catalog_column){
+			.name = xstrdup(name),
+			.not_null = schema_is_key(s, i),
+		};
+		ddl_will_be(&t->columns[t->n_columns++], d, &plan->wanted[i],
+			    plan->wanted[i].name);
+	}
+	t->exists = true;
+}
+
+void my_ddl_copy(struct plan *plan, const struct mydst *d,
+		 const struct place *place, const struct target *target,
+		 const enum drift_step *steps, char *const *grown)
+{
+	bool exists = plan->table.exists;
+	struct strbuf sb = STRBUF_INIT;
+
+	if (exists)
+		strbuf_addf(&sb, "CREATE TEMPORARY TABLE %s LIKE %s",
+			    place->copy, place->rows);
+	else
+		ddl_create(&sb, plan, d, target, "TEMPORARY TABLE",
+			   place->copy);
+	strlist_add(&plan->copy, sb.data);
+	if (exists)
+		ddl_alter(&plan->copy, plan, d, target, place->copy, steps,
+			  grown);
+	for (size_t i = 0; exists && i < plan->table.n_columns; i++)
+		if (!plan->table.columns[i].generated)
+			strlist_add(&plan->pulled, plan->table.columns[i].name);
+	ddl_table_will_be(plan, d, target, steps, grown);
 	strbuf_release(&sb);
 }

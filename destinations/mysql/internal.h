@@ -39,7 +39,10 @@ struct place {
 	char *rows;
 	char *building;
 	char *retired; /* what the refresh replaces, until it is dropped */
-	char *stage; /* the session's temporary table */
+	char *stage; /* the session's temporary tables: the batch; and in a
+		      * dry run, */
+	char *copy; /* what stands in `rows`, as far as it is needed, */
+	char *fresh; /* and the keys that a batch brings to that */
 	char *watermark;
 };
 
@@ -79,6 +82,8 @@ struct mydst {
 	char *columns; /* quoted list of them */
 	char *load_columns; /* the same for LOAD DATA, with what it SETs */
 	char *insert_row; /* (?, ?, ...) */
+	char *pull; /* brings the stage's rows into the copy, or NULL */
+	bool previewed; /* the table is as the statements take it to be */
 	bool staged; /* the stage is there, */
 	bool dirty; /* and has rows */
 	struct mark_seen seen;
@@ -95,6 +100,8 @@ struct mydst {
 int my_place_set(struct place *out, struct mydb *db,
 		 const struct target *target, struct error *err);
 void my_place_release(struct place *p);
+/* Temporary tables belong to `database`. */
+void my_place_temporary(struct place *p, const char *database);
 
 /* What stands there now and what has to be done; filled by my_plan_make, used
  * by inspect and prepare. */
@@ -111,6 +118,9 @@ struct plan {
 	bool marked; /* and has a mark of it */
 	int64_t delivered; /* rows, to this target */
 	bool has_view; /* append: the view that readers use is up to date */
+	/* In a dry run `table` is the one that will be, and: */
+	struct strlist copy; /* statements that make its copy */
+	struct strlist pulled; /* columns that it has now */
 };
 void my_plan_init(struct plan *plan);
 void my_plan_release(struct plan *plan);
@@ -123,6 +133,10 @@ void my_ddl(struct plan *plan, const struct mydst *d, const struct place *place,
 	    char *const *grown);
 void my_ddl_mark_table(struct strbuf *sb, const struct mydst *d,
 		       const struct place *place);
+/* Fill plan->copy and plan->pulled; plan->table as it will be. */
+void my_ddl_copy(struct plan *plan, const struct mydst *d,
+		 const struct place *place, const struct target *target,
+		 const enum drift_step *steps, char *const *grown);
 /* CREATE OR REPLACE VIEW of the newest row of each key. */
 void my_ddl_view(struct strbuf *sb, const struct place *place,
 		 const struct target *target, const struct catalog_table *raw);
@@ -185,6 +199,9 @@ int my_mark_commit(struct mydst *d, const struct checkpoint *next,
 void my_stage_describe(struct mydst *d);
 /* Make it, or empty it, before a transaction: a run without rows has none. */
 int my_stage_empty(struct mydst *d, struct error *err);
+/* A temporary table of the batch's columns (of its key alone), without rows. */
+int my_stage_like(struct mydst *d, const char *table, bool key_alone,
+		  struct error *err);
 /* 1: all rows are in; 0: at least one key was there already (or, straight into
  * the table, something did not fit), and the caller rolls back; DATA naming
  * column and row for what does not fit the stage. */
@@ -198,6 +215,14 @@ char *my_statement_delete(const struct mydst *d, const char *delivered);
 char *my_statement_insert(const struct mydst *d);
 char *my_statement_append(const struct mydst *d, const char *batch_id,
 			  int64_t base);
+/* In a dry run: the stage's rows of the table into the copy, but for those
+ * that are there. The keys that my_statement_insert (or append) would bring;
+ * and then their rows. No temporary table stands twice in a statement: MySQL
+ * cannot open it again. */
+char *my_statement_pull(const struct mydst *d, const struct strlist *columns);
+char *my_statement_fresh(const struct mydst *d);
+char *my_statement_drop_fresh(const struct mydst *d);
+char *my_statement_insert_fresh(const struct mydst *d);
 /* One row of the stage whose key is another text than the stored one that its
  * collation takes for the same; NULL: no collation does that. */
 char *my_statement_clash(const struct mydst *d);
@@ -211,6 +236,27 @@ char *my_statement_remove(const struct mydst *d);
 int my_remove(struct destination *base, const struct batch *keys,
 	      const struct checkpoint *next, int64_t *removed,
 	      struct error *err);
+/* How a batch is merged. */
+enum my_way { WAY_APPEND, WAY_REPLACE, WAY_STEPS, WAY_ONCE };
+enum my_way my_load_way(const struct mydst *d);
+/* In the transaction at hand: rows of d->order. */
+int my_load_rows(struct mydst *d, const struct batch *b,
+		 const struct checkpoint *next, struct load_counts *out,
+		 struct error *err);
+
+/* preview.c: a dry run. The rows that a batch is about are brought into a
+ * temporary copy of the table, and it is loaded into that. In place of what
+ * prepare writes: */
+int my_preview_make(struct mydst *d, const struct plan *plan,
+		    struct error *err);
+/* The rows that my_statement_insert (or append) brings. */
+int my_preview_insert(struct mydst *d, int64_t *count, struct error *err);
+int my_preview(struct destination *base, const struct batch *batch,
+	       const struct checkpoint *next, struct load_counts *out,
+	       struct error *err);
+int my_explain_load(struct destination *base, struct explanation *out,
+		    struct error *err);
+
 int my_load(struct destination *base, const struct batch *batch,
 	    const struct checkpoint *next, struct load_counts *out,
 	    struct error *err);

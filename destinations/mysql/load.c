@@ -86,7 +86,9 @@ static int load_stage(struct mydst *d, const struct batch *b, struct error *err)
 				 "the key column's collation or type: give it "
 				 "one that tells them apart, as %s",
 				 d->target->table, d->dialect.collation);
-	if (rc > 0)
+	if (rc > 0 && d->pull)
+		rc = mydb_exec(d->db, d->pull, err);
+	if (rc >= 0)
 		rc = failpoint("stage_full", err);
 	if (!rc)
 		rc = failpoint("before_merge", err);
@@ -115,6 +117,13 @@ static int load_count(struct mydst *d, char *sql, int64_t *count,
 	return rc;
 }
 
+static int load_insert(struct mydst *d, int64_t *inserted, struct error *err)
+{
+	if (d->target->preview)
+		return my_preview_insert(d, inserted, err);
+	return load_count(d, my_statement_insert(d), inserted, err);
+}
+
 /* Changed rows go, and come again with those that are new. */
 static int load_delete_insert(struct mydst *d, const char *delivered,
 			      struct load_counts *out, struct error *err)
@@ -125,7 +134,7 @@ static int load_delete_insert(struct mydst *d, const char *delivered,
 	if (!rc)
 		rc = failpoint("after_delete", err);
 	if (!rc)
-		rc = load_count(d, my_statement_insert(d), &inserted, err);
+		rc = load_insert(d, &inserted, err);
 	out->updated = gone;
 	out->inserted = inserted - gone;
 	return rc;
@@ -143,7 +152,7 @@ static int load_update_insert(struct mydst *d, const char *delivered,
 	if (!rc)
 		rc = failpoint("after_delete", err);
 	if (!rc)
-		rc = load_count(d, my_statement_insert(d), &out->inserted, err);
+		rc = load_insert(d, &out->inserted, err);
 	return rc;
 }
 
@@ -179,27 +188,55 @@ static int load_at_once(struct mydst *d, const char *delivered,
 	return rc;
 }
 
+static int load_append(struct mydst *d, const char *batch_id,
+		       struct load_counts *out, struct error *err)
+{
+	int64_t base = d->seen.rows_total + (int64_t)d->refreshed;
+
+	if (d->target->preview)
+		return my_preview_insert(d, &out->inserted, err);
+	return load_count(d, my_statement_append(d, batch_id, base),
+			  &out->inserted, err);
+}
+
+enum my_way my_load_way(const struct mydst *d)
+{
+	bool other = d->table.other_unique || d->table.triggers ||
+		     d->table.triggers_unseen || d->table.keys_unseen;
+
+	if (d->target->mode == LOAD_APPEND)
+		return WAY_APPEND;
+	if (d->target->mode == LOAD_DELETE_INSERT && !d->table.keys_unseen)
+		return WAY_REPLACE;
+	return other ? WAY_STEPS : WAY_ONCE;
+}
+
+/* What is done at once comes to the same in steps, none of which names a copy
+ * twice. */
+static int load_by_way(struct mydst *d, const struct checkpoint *next,
+		       struct load_counts *out, struct error *err)
+{
+	enum my_way way = my_load_way(d);
+
+	switch (d->target->preview && way == WAY_ONCE ? WAY_STEPS : way) {
+	case WAY_APPEND:
+		return load_append(d, next->batch_id, out, err);
+	case WAY_REPLACE:
+		return load_delete_insert(d, next->delivered, out, err);
+	case WAY_STEPS:
+		return load_by_steps(d, next->delivered, out, err);
+	case WAY_ONCE:
+		break;
+	}
+	return load_at_once(d, next->delivered, out, err);
+}
+
 static int load_merge(struct mydst *d, const struct checkpoint *next,
 		      struct load_counts *out, struct error *err)
 {
 	int64_t n = (int64_t)d->order.n;
-	bool other = d->table.other_unique || d->table.triggers ||
-		     d->table.triggers_unseen || d->table.keys_unseen;
-	int rc;
+	int rc = load_by_way(d, next, out, err);
 
-	if (d->target->mode == LOAD_APPEND)
-		rc = load_count(
-			d,
-			my_statement_append(d, next->batch_id,
-					    d->seen.rows_total +
-						    (int64_t)d->refreshed),
-			&out->inserted, err);
-	else if (d->target->mode == LOAD_DELETE_INSERT && !d->table.keys_unseen)
-		rc = load_delete_insert(d, next->delivered, out, err);
-	else if (other)
-		rc = load_by_steps(d, next->delivered, out, err);
-	else
-		rc = load_at_once(d, next->delivered, out, err);
 	if (rc)
 		return my_blame_row(d, next, err);
 	out->unchanged = n - out->inserted - out->updated;
@@ -210,13 +247,13 @@ static int load_merge(struct mydst *d, const struct checkpoint *next,
 				 d->target->table, n, out->updated,
 				 out->inserted);
 	d->direct = out->inserted == n && d->target->mode != LOAD_APPEND &&
-		    !d->table.triggers;
+		    !d->table.triggers && !d->pull;
 	return failpoint("after_merge", err);
 }
 
-static int load_rows(struct mydst *d, const struct batch *b,
-		     const struct checkpoint *next, struct load_counts *out,
-		     struct error *err)
+int my_load_rows(struct mydst *d, const struct batch *b,
+		 const struct checkpoint *next, struct load_counts *out,
+		 struct error *err)
 {
 	int rc = 0;
 
@@ -252,7 +289,7 @@ static int load_transaction(struct mydst *d, const struct batch *b,
 	int rc = my_mark_begin(d, err);
 
 	if (!rc)
-		rc = load_rows(d, b, next, out, err);
+		rc = my_load_rows(d, b, next, out, err);
 	if (!rc && !refresh)
 		rc = my_mark_write(d, next, b->n_rows, err);
 	if (!rc)

@@ -176,6 +176,7 @@ static void mysql_close_target(struct destination *base)
 	connection_release(&d->conn);
 	free(d->seen.batch_id);
 	free(d->session);
+	free(d->pull);
 	my_place_release(&d->place);
 	my_catalog_release(&d->table);
 	row_order_release(&d->order);
@@ -266,6 +267,8 @@ const struct destination_ops mysql_destination = {
 	.recover = my_recover,
 	.load = my_load,
 	.remove = my_remove,
+	.preview = my_preview,
+	.explain = my_explain_load,
 	.finish = my_finish,
 	.set_watermark = my_set_watermark,
 	.forget = my_forget,

@@ -82,6 +82,21 @@ static int place_database(const struct table_name *name, struct mydb *db,
 	return 0;
 }
 
+static void place_temporary(struct place *p, const char *database)
+{
+	p->stage = place_quote(database, "_tidemark_stage");
+	p->copy = place_quote(database, "_tidemark_copy");
+	p->fresh = place_quote(database, "_tidemark_fresh");
+}
+
+void my_place_temporary(struct place *p, const char *database)
+{
+	free(p->stage);
+	free(p->copy);
+	free(p->fresh);
+	place_temporary(p, database);
+}
+
 int my_place_set(struct place *out, struct mydb *db,
 		 const struct target *target, struct error *err)
 {
@@ -105,7 +120,7 @@ int my_place_set(struct place *out, struct mydb *db,
 		out->rows = place_quote(database, out->base);
 		out->building = place_quote(database, out->build);
 		out->retired = place_quote(database, retired);
-		out->stage = place_quote(database, "_tidemark_stage");
+		place_temporary(out, database);
 		out->watermark = place_quote(database, NAME_WATERMARK_TABLE);
 		free(retired);
 		rc = place_check(out, target, err);
@@ -125,6 +140,8 @@ void my_place_release(struct place *p)
 	free(p->building);
 	free(p->retired);
 	free(p->stage);
+	free(p->copy);
+	free(p->fresh);
 	free(p->watermark);
 	*p = (struct place){ .database = NULL };
 }

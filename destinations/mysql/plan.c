@@ -376,6 +376,10 @@ static int plan_drift(struct plan *plan, const struct mydst *d,
 	if (widens && plan->table.exists)
 		rc = my_catalog_clauses(d->db, place->rows, &plan->table, err);
 	my_ddl(plan, d, place, target, steps, grown);
+	plan->inspection.anew =
+		!plan->known || !plan->table.exists || plan->inspection.added.n;
+	if (target->preview)
+		my_ddl_copy(plan, d, place, target, steps, grown);
 	for (size_t i = 0; i < n; i++)
 		free(grown[i]);
 	free(columns);
@@ -411,6 +415,8 @@ void my_plan_release(struct plan *plan)
 	free(plan->mappings);
 	inspection_release(&plan->inspection);
 	my_catalog_release(&plan->table);
+	strlist_release(&plan->copy);
+	strlist_release(&plan->pulled);
 	my_plan_init(plan);
 }
 

@@ -31,10 +31,7 @@ static const char numbers_sql[] =
 static bool prepare_needs_row(const struct plan *plan,
 			      const struct target *target)
 {
-	if (!plan->known)
-		return true;
-	return !target->refresh &&
-	       (!plan->table.exists || plan->inspection.added.n);
+	return !plan->known || (!target->refresh && plan->inspection.anew);
 }
 
 static int prepare_row(struct mydst *d, const struct plan *plan,
@@ -155,7 +152,9 @@ static int prepare_direct(struct mydst *d, struct error *err)
 	d->direct = false;
 	if (d->target->mode == LOAD_APPEND || d->table.triggers)
 		return 0;
-	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1", d->rows);
+	/* A copy has no rows yet: those of the table itself count. */
+	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1",
+		      d->pull ? d->place.rows : d->rows);
 	rc = mydb_query(d->db, &r, sql, 0, NULL, err);
 	if (!rc)
 		d->direct = mydb_rows(r) == 0;
@@ -164,7 +163,8 @@ static int prepare_direct(struct mydst *d, struct error *err)
 	return rc;
 }
 
-static int prepare_session(struct mydst *d, struct error *err)
+static int prepare_session(struct mydst *d, const struct plan *plan,
+			   struct error *err)
 {
 	const char *table = d->target->refresh ? d->place.build : d->place.base;
 	int rc = 0;
@@ -183,28 +183,29 @@ static int prepare_session(struct mydst *d, struct error *err)
 		return rc;
 	my_stage_describe(d);
 	d->staged = false;
+	if (d->target->preview)
+		rc = my_preview_make(d, plan, err);
+	if (rc)
+		return rc;
 	return prepare_direct(d, err);
 }
 
 /* A table that stays as it is is not asked about again. */
 static int prepare_tables(struct mydst *d, const struct target *target,
-			  struct error *err)
+			  struct plan *plan, struct error *err)
 {
-	struct plan plan;
 	int rc;
 
 	my_catalog_release(&d->table);
-	my_plan_init(&plan);
-	rc = prepare_plan(d, target, &plan, err);
-	if (!rc &&
-	    (target->refresh || target->writer.claim || plan.inspection.ddl.n ||
-	     prepare_needs_row(&plan, target))) {
-		rc = prepare_write(d, target, &plan, err);
+	rc = prepare_plan(d, target, plan, err);
+	if (!rc && !target->preview &&
+	    (target->refresh || target->writer.claim ||
+	     plan->inspection.ddl.n || prepare_needs_row(plan, target))) {
+		rc = prepare_write(d, target, plan, err);
 	} else if (!rc) {
-		d->table = plan.table;
-		memset(&plan.table, 0, sizeof(plan.table));
+		d->table = plan->table;
+		memset(&plan->table, 0, sizeof(plan->table));
 	}
-	my_plan_release(&plan);
 	return rc;
 }
 
@@ -225,8 +226,10 @@ int my_prepare(struct destination *base, const struct target *target,
 	       struct error *err)
 {
 	struct mydst *d = (struct mydst *)base;
+	struct plan plan;
 	int rc;
 
+	my_plan_init(&plan);
 	my_lock_release(d, LOCK_REFRESH);
 	d->target = NULL;
 	d->refreshed = 0;
@@ -236,17 +239,20 @@ int my_prepare(struct destination *base, const struct target *target,
 		prepare_end_predecessor(d, target);
 	if (!rc)
 		rc = my_session_lease(d, target->writer.lease_us, err);
-	if (!rc && target->refresh)
+	if (!rc && target->refresh && !target->preview)
 		rc = my_lock_take(d, LOCK_REFRESH, target->pipeline,
 				  REFRESH_WAIT, err);
-	if (!rc)
+	if (!rc && !target->preview)
 		rc = my_refresh_settle(d, &d->place, target->pipeline, err);
 	if (!rc)
-		rc = prepare_tables(d, target, err);
+		rc = prepare_tables(d, target, &plan, err);
 	if (!rc) {
 		d->target = target;
-		d->rows = target->refresh ? d->place.building : d->place.rows;
-		rc = prepare_session(d, err);
+		d->rows = target->preview   ? d->place.copy
+			  : target->refresh ? d->place.building
+					    : d->place.rows;
+		rc = prepare_session(d, &plan, err);
 	}
+	my_plan_release(&plan);
 	return my_blame(d, target, rc, err);
 }

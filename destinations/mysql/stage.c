@@ -74,17 +74,20 @@ void my_stage_describe(struct mydst *d)
 /* Types and collations of the table's own: what does not fit there does not
  * fit here, where the row is known; and keys that are one there are one
  * here. */
-static int stage_create(struct mydst *d, struct error *err)
+int my_stage_like(struct mydst *d, const char *table, bool key_alone,
+		  struct error *err)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
-	strbuf_addf(&sql, "CREATE TEMPORARY TABLE %s (", d->place.stage);
+	strbuf_addf(&sql, "CREATE TEMPORARY TABLE %s (", table);
 	for (size_t i = 0; i < s->n_columns; i++) {
 		const struct catalog_column *c =
 			my_catalog_find(&d->table, s->columns[i].name);
 
+		if (key_alone && !schema_is_key(s, i))
+			continue;
 		sql_quote_name(&sql, c->name, '`');
 		strbuf_addf(&sql, " %s", c->type.name);
 		if (*c->charset)
@@ -99,15 +102,21 @@ static int stage_create(struct mydst *d, struct error *err)
 	strbuf_addstr(&sql, "PRIMARY KEY (");
 	my_ddl_key(&sql, s);
 	strbuf_addstr(&sql, ")) ENGINE = InnoDB ROW_FORMAT = DYNAMIC");
-	rc = my_execf(d->db, err, "DROP TEMPORARY TABLE IF EXISTS %s",
-		      d->place.stage);
+	rc = my_execf(d->db, err, "DROP TEMPORARY TABLE IF EXISTS %s", table);
 	if (!rc)
 		rc = mydb_exec(d->db, sql.data, err);
 	if (rc)
 		error_prefix(err, "table %s: its stage", d->target->table);
+	strbuf_release(&sql);
+	return rc;
+}
+
+static int stage_create(struct mydst *d, struct error *err)
+{
+	int rc = my_stage_like(d, d->place.stage, false, err);
+
 	d->staged = rc == 0;
 	d->dirty = false;
-	strbuf_release(&sql);
 	return rc ? rc : failpoint("stage_created", err);
 }
 

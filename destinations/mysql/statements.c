@@ -271,6 +271,13 @@ static void statement_from_newest(struct strbuf *sb, const struct mydst *d)
 	strbuf_addf(sb, "\nFROM %s s LEFT JOIN %s n ON ", d->place.stage,
 		    d->rows);
 	statement_key(sb, s, "n");
+	if (d->target->preview) { /* of a key the copy has the newest alone */
+		strbuf_addstr(sb, "\nWHERE ");
+		statement_column(sb, "n", s->columns[s->key[0]].name);
+		strbuf_addstr(sb, " IS NULL OR ");
+		statement_changed(sb, d, "n");
+		return;
+	}
 	strbuf_addf(sb,
 		    "\n  AND n." NAME_RAW_SEQ " = (SELECT MAX(m." NAME_RAW_SEQ
 		    ") FROM %s m WHERE ",
@@ -297,6 +304,79 @@ char *my_statement_append(const struct mydst *d, const char *batch_id,
 		    ", %" PRId64 " + ROW_NUMBER() OVER (), UTC_TIMESTAMP(6)",
 		    base);
 	statement_from_newest(&sb, d);
+	return strbuf_detach(&sb);
+}
+
+char *my_statement_pull(const struct mydst *d, const struct strlist *columns)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "INSERT IGNORE INTO %s (", d->rows);
+	for (size_t i = 0; i < columns->n; i++) {
+		strbuf_addstr(&sb, i ? ", " : "");
+		sql_quote_name(&sb, columns->items[i], '`');
+	}
+	strbuf_addstr(&sb, ")\nSELECT ");
+	for (size_t i = 0; i < columns->n; i++) {
+		strbuf_addstr(&sb, i ? ", " : "");
+		statement_column(&sb, "t", columns->items[i]);
+	}
+	strbuf_addf(&sb, "\nFROM %s s STRAIGHT_JOIN %s t ON ", d->place.stage,
+		    d->place.rows);
+	statement_key(&sb, s, "t");
+	if (d->target->mode == LOAD_APPEND) {
+		strbuf_addf(&sb,
+			    "\n  AND t." NAME_RAW_SEQ
+			    " = (SELECT MAX(m." NAME_RAW_SEQ
+			    ") FROM %s m WHERE ",
+			    d->place.rows);
+		statement_key(&sb, s, "m");
+		strbuf_addch(&sb, ')');
+	}
+	return strbuf_detach(&sb);
+}
+
+char *my_statement_fresh(const struct mydst *d)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "INSERT INTO %s\nSELECT ", d->place.fresh);
+	/* In the order of the columns, not of the key. */
+	for (size_t i = 0, n = 0; i < s->n_columns; i++) {
+		if (!schema_is_key(s, i))
+			continue;
+		strbuf_addstr(&sb, n++ ? ", " : "");
+		statement_column(&sb, "s", s->columns[i].name);
+	}
+	if (d->target->mode == LOAD_APPEND)
+		statement_from_newest(&sb, d);
+	else
+		statement_from_new(&sb, d);
+	return strbuf_detach(&sb);
+}
+
+/* The rows that raw ones come behind. */
+char *my_statement_drop_fresh(const struct mydst *d)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "DELETE t FROM %s s STRAIGHT_JOIN %s t ON ",
+		    d->place.fresh, d->rows);
+	statement_key(&sb, d->target->schema, "t");
+	return strbuf_detach(&sb);
+}
+
+char *my_statement_insert_fresh(const struct mydst *d)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "INSERT INTO %s (%s)\nSELECT ", d->rows, d->columns);
+	statement_columns(&sb, d->target->schema);
+	strbuf_addf(&sb, "\nFROM %s f STRAIGHT_JOIN %s s ON ", d->place.fresh,
+		    d->place.stage);
+	statement_key(&sb, d->target->schema, "f");
 	return strbuf_detach(&sb);
 }
 

@@ -2,9 +2,9 @@
 #include "core/data/table_name.h"
 #include "destinations/postgres/postgres.h"
 
-static void ddl_add(struct plan *plan, struct strbuf *sb)
+static void ddl_add(struct strlist *out, struct strbuf *sb)
 {
-	strlist_add(&plan->inspection.ddl, sb->data);
+	strlist_add(out, sb->data);
 	strbuf_reset(sb);
 }
 
@@ -17,8 +17,9 @@ static void ddl_key(struct strbuf *sb, const struct schema *s)
 	}
 }
 
-static void ddl_create(struct plan *plan, struct strbuf *sb,
-		       const struct target *target, const char *table)
+static void ddl_create(struct strlist *out, struct strbuf *sb,
+		       const struct plan *plan, const struct target *target,
+		       const char *table)
 {
 	const struct schema *s = target->schema;
 
@@ -34,7 +35,7 @@ static void ddl_create(struct plan *plan, struct strbuf *sb,
 				  "  " NAME_RAW_SEQ " bigint NOT NULL,\n"
 				  "  " NAME_RAW_LOADED
 				  " timestamp with time zone NOT NULL)");
-		ddl_add(plan, sb);
+		ddl_add(out, sb);
 		strbuf_addf(sb, "CREATE INDEX ON %s (", table);
 		ddl_key(sb, s);
 		strbuf_addstr(sb, ", " NAME_RAW_SEQ ")");
@@ -43,10 +44,10 @@ static void ddl_create(struct plan *plan, struct strbuf *sb,
 		ddl_key(sb, s);
 		strbuf_addstr(sb, "))");
 	}
-	ddl_add(plan, sb);
+	ddl_add(out, sb);
 }
 
-static void ddl_step(struct plan *plan, struct strbuf *sb,
+static void ddl_step(struct strlist *out, struct strbuf *sb,
 		     const struct column *column, const char *table,
 		     const struct sql_type *type, enum drift_step step,
 		     bool empty)
@@ -60,7 +61,7 @@ static void ddl_step(struct plan *plan, struct strbuf *sb,
 	/* Into an empty table: no cast between the types is needed. */
 	if (step == STEP_WIDEN && empty)
 		strbuf_addf(sb, " USING NULL::%s", type->name);
-	ddl_add(plan, sb);
+	ddl_add(out, sb);
 }
 
 static bool ddl_has(const enum drift_step *steps, size_t n,
@@ -84,21 +85,22 @@ static void ddl_view(struct plan *plan, struct strbuf *sb,
 	    !plan->old_view)
 		return;
 	postgres_statement_view(sb, place, target, &plan->table);
-	ddl_add(plan, sb);
+	ddl_add(&plan->inspection.ddl, sb);
 }
 
 static void ddl_build(struct plan *plan, struct strbuf *sb,
 		      const struct place *place, const struct target *target)
 {
 	strbuf_addf(sb, "DROP TABLE IF EXISTS %s", place->building);
-	ddl_add(plan, sb);
+	ddl_add(&plan->inspection.ddl, sb);
 	if (!plan->table.exists) {
-		ddl_create(plan, sb, target, place->building);
+		ddl_create(&plan->inspection.ddl, sb, plan, target,
+			   place->building);
 		return;
 	}
 	strbuf_addf(sb, "CREATE TABLE %s (LIKE %s INCLUDING ALL)",
 		    place->building, place->rows);
-	ddl_add(plan, sb);
+	ddl_add(&plan->inspection.ddl, sb);
 }
 
 void postgres_plan_ddl_schema(struct plan *plan, const struct place *place)
@@ -107,7 +109,7 @@ void postgres_plan_ddl_schema(struct plan *plan, const struct place *place)
 
 	strbuf_addstr(&sb, "CREATE SCHEMA IF NOT EXISTS ");
 	sql_quote_name(&sb, place->schema, '"');
-	ddl_add(plan, &sb);
+	ddl_add(&plan->inspection.ddl, &sb);
 	strbuf_release(&sb);
 }
 
@@ -121,22 +123,76 @@ void postgres_plan_ddl(struct plan *plan, const struct place *place,
 
 	if (!plan->has_watermark) {
 		postgres_mark_table_sql(&sb, place);
-		ddl_add(plan, &sb);
+		ddl_add(&plan->inspection.ddl, &sb);
 	}
 	if (target->refresh)
 		ddl_build(plan, &sb, place, target);
 	else if (!plan->table.exists)
-		ddl_create(plan, &sb, target, table);
+		ddl_create(&plan->inspection.ddl, &sb, plan, target, table);
 	/* A column's type cannot change under a view. */
 	if (append && plan->has_view &&
 	    ddl_has(steps, plan->n_wanted, STEP_WIDEN)) {
 		strbuf_addf(&sb, "DROP VIEW %s", place->readable);
-		ddl_add(plan, &sb);
+		ddl_add(&plan->inspection.ddl, &sb);
 	}
 	for (size_t i = 0; i < plan->n_wanted; i++)
-		ddl_step(plan, &sb, &target->schema->columns[i], table,
-			 &plan->wanted[i], steps[i], target->refresh);
+		ddl_step(&plan->inspection.ddl, &sb,
+			 &target->schema->columns[i], table, &plan->wanted[i],
+			 steps[i], target->refresh);
 	if (append)
 		ddl_view(plan, &sb, place, target, steps);
+	strbuf_release(&sb);
+}
+
+/* Defaults stay away: one may be the next number of the table's own sequence.
+ * So a column that the batch does not have may be NULL. */
+static void ddl_copy_nulls(struct plan *plan, struct strbuf *sb,
+			   const struct target *target)
+{
+	for (size_t i = 0; i < plan->table.n_columns; i++) {
+		const struct catalog_column *c = &plan->table.columns[i];
+
+		if (!c->not_null || c->generated ||
+		    schema_find(target->schema, c->name) >= 0)
+			continue;
+		strbuf_addstr(sb, "ALTER TABLE " PREVIEW_COPY " ALTER COLUMN ");
+		sql_quote_name(sb, c->name, '"');
+		strbuf_addstr(sb, " DROP NOT NULL");
+		ddl_add(&plan->copy, sb);
+	}
+}
+
+static void ddl_copy_like(struct plan *plan, struct strbuf *sb,
+			  const struct place *place,
+			  const struct target *target)
+{
+	bool append = target->mode == LOAD_APPEND;
+
+	strbuf_addf(sb,
+		    "CREATE TABLE " PREVIEW_COPY " (LIKE %s INCLUDING "
+		    "CONSTRAINTS INCLUDING GENERATED)",
+		    place->rows);
+	ddl_add(&plan->copy, sb);
+	ddl_copy_nulls(plan, sb, target);
+	strbuf_addf(sb, "CREATE %sINDEX ON " PREVIEW_COPY " (",
+		    append ? "" : "UNIQUE ");
+	ddl_key(sb, target->schema);
+	strbuf_addstr(sb, append ? ", " NAME_RAW_SEQ ")" : ")");
+	ddl_add(&plan->copy, sb);
+}
+
+void postgres_plan_copy(struct plan *plan, const struct place *place,
+			const struct target *target,
+			const enum drift_step *steps)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	if (plan->table.exists)
+		ddl_copy_like(plan, &sb, place, target);
+	else
+		ddl_create(&plan->copy, &sb, plan, target, PREVIEW_COPY);
+	for (size_t i = 0; plan->table.exists && i < plan->n_wanted; i++)
+		ddl_step(&plan->copy, &sb, &target->schema->columns[i],
+			 PREVIEW_COPY, &plan->wanted[i], steps[i], true);
 	strbuf_release(&sb);
 }

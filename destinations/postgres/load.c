@@ -139,7 +139,7 @@ static int load_straight(struct postgres_destination *d, const struct batch *b,
 /* Would somebody notice that a changed row is deleted and inserted again? It
  * is much faster than UPDATE, but fires other triggers, breaks references and
  * forgets columns that the batch does not have. */
-static bool load_may_replace(const struct postgres_destination *d)
+bool postgres_load_replaces(const struct postgres_destination *d)
 {
 	const struct catalog_table *t = &d->table;
 	size_t written = 0;
@@ -181,7 +181,7 @@ static int load_merge(struct postgres_destination *d, const char *delivered,
 		      struct load_counts *out, struct error *err)
 {
 	int n_params = postgres_statement_has_version(d->target) ? 1 : 0;
-	bool replace = load_may_replace(d);
+	bool replace = postgres_load_replaces(d);
 	int64_t n = (int64_t)d->order.n, changed = 0, inserted = 0;
 	const char *sql = replace ? d->sql_delete : d->sql_update;
 	int rc = 0;
@@ -208,7 +208,7 @@ static int load_merge(struct postgres_destination *d, const char *delivered,
 				 "table %s: %" PRId64 " rows staged, %" PRId64
 				 " changed, %" PRId64 " inserted",
 				 d->target->table, n, changed, inserted);
-	d->direct = out->inserted == n && !d->table.filters;
+	d->direct = out->inserted == n && !d->table.filters && !d->sql_pull;
 	return 0;
 }
 
@@ -256,6 +256,8 @@ static int load_staged(struct postgres_destination *d, const struct batch *b,
 {
 	int rc = postgres_load_copy(d, b, STAGE, err);
 
+	if (!rc && d->sql_pull)
+		rc = pg_exec(d->pg, d->sql_pull, err);
 	if (!rc)
 		rc = failpoint("stage_full", err);
 	if (!rc)
@@ -271,9 +273,9 @@ static int load_staged(struct postgres_destination *d, const struct batch *b,
 	return rc ? rc : failpoint("after_merge", err);
 }
 
-static int load_rows(struct postgres_destination *d, const struct batch *b,
-		     const struct checkpoint *next, struct load_counts *out,
-		     struct error *err)
+int postgres_load_rows(struct postgres_destination *d, const struct batch *b,
+		       const struct checkpoint *next, struct load_counts *out,
+		       struct error *err)
 {
 	int rc = 0;
 
@@ -307,7 +309,7 @@ static int load_transaction(struct postgres_destination *d,
 	int rc = postgres_mark_begin(d, err);
 
 	if (!rc)
-		rc = load_rows(d, b, next, out, err);
+		rc = postgres_load_rows(d, b, next, out, err);
 	if (!rc && !refresh)
 		rc = postgres_mark_write(d, next, b->n_rows, err);
 	if (!rc)
@@ -321,16 +323,22 @@ static int load_transaction(struct postgres_destination *d,
 	return rc;
 }
 
+int postgres_load_order(struct postgres_destination *d, const struct batch *b,
+			struct error *err)
+{
+	int rc = row_order_build(&d->order, b, err);
+
+	return rc ? rc : load_check_nulls(d, b, err);
+}
+
 int postgres_load(struct destination *base, const struct batch *batch,
 		  const struct checkpoint *next, struct load_counts *out,
 		  struct error *err)
 {
 	struct postgres_destination *d = (struct postgres_destination *)base;
 	struct load_counts counts = { 0, 0, 0, 0 };
-	int rc = row_order_build(&d->order, batch, err);
+	int rc = postgres_load_order(d, batch, err);
 
-	if (!rc)
-		rc = load_check_nulls(d, batch, err);
 	if (!rc)
 		rc = load_transaction(d, batch, next, &counts, err);
 	if (!rc)

@@ -354,6 +354,7 @@ void postgres_plan_release(struct plan *plan)
 {
 	inspection_release(&plan->inspection);
 	postgres_catalog_table_release(&plan->table);
+	strlist_release(&plan->copy);
 	for (size_t i = 0; i < plan->n_wanted; i++)
 		free(plan->wanted[i].name);
 	free(plan->wanted);
@@ -399,6 +400,10 @@ int postgres_plan_make(struct plan *plan, struct pg *pg,
 		if (!around.has_schema)
 			postgres_plan_ddl_schema(plan, place);
 		postgres_plan_ddl(plan, place, target, steps);
+		plan->inspection.anew = !plan->known || !plan->table.exists ||
+					plan->inspection.added.n;
+		if (target->preview)
+			postgres_plan_copy(plan, place, target, steps);
 		rc = plan_check_emptied(plan, pg, place, target, err);
 	}
 	free(steps);

@@ -21,6 +21,9 @@
 #include "destinations/postgres/encode.h"
 
 #define STAGE "pg_temp._tidemark_stage"
+/* A dry run's copy of the rows that its batches are about. */
+#define PREVIEW_NAME "_tidemark_copy"
+#define PREVIEW_COPY "pg_temp." PREVIEW_NAME
 
 /* The engine's table of functions; postgres.c. */
 extern const struct destination_ops postgres_destination;
@@ -62,6 +65,8 @@ struct postgres_destination {
 	struct strbuf columns; /* quoted list of the batch's columns */
 	char *sql_delete, *sql_update, *sql_insert_all, *sql_insert_new;
 	char *sql_left_out; /* NULL: nothing can leave rows out */
+	char *sql_pull; /* brings the stage's rows into the copy, or NULL */
+	bool previewed; /* the table is as the statements take it to be */
 	struct mark_seen seen;
 	/* Rows may go straight into the table: it was empty, or all of the
 	 * last batch were new. */
@@ -94,6 +99,7 @@ struct plan {
 	int64_t delivered; /* rows, to this very table */
 	bool has_view; /* append: the view that readers use is there */
 	bool old_view; /* ... of a version that put the highest mark first */
+	struct strlist copy; /* statements that make a dry run's copy */
 };
 int postgres_plan_make(struct plan *plan, struct pg *pg,
 		       const struct place *place, const struct target *target,
@@ -105,6 +111,11 @@ void postgres_plan_ddl_schema(struct plan *plan, const struct place *place);
 void postgres_plan_ddl(struct plan *plan, const struct place *place,
 		       const struct target *target,
 		       const enum drift_step *steps);
+
+/* Fill plan->copy. */
+void postgres_plan_copy(struct plan *plan, const struct place *place,
+			const struct target *target,
+			const enum drift_step *steps);
 
 /* prepare.c: the session's temporary table, of the columns of d->table. */
 int postgres_stage_create(struct postgres_destination *d, struct error *err);
@@ -181,6 +192,25 @@ int postgres_load_copy(struct postgres_destination *d, const struct batch *b,
 int postgres_remove(struct destination *base, const struct batch *keys,
 		    const struct checkpoint *next, int64_t *removed,
 		    struct error *err);
+/* preview.c: a dry run. The rows that a batch is about are brought into a
+ * temporary copy of the table, and it is loaded into that. In place of
+ * d->table's catalog: */
+int postgres_preview_make(struct postgres_destination *d,
+			  const struct plan *plan, struct error *err);
+int postgres_preview(struct destination *base, const struct batch *batch,
+		     const struct checkpoint *next, struct load_counts *out,
+		     struct error *err);
+int postgres_explain_load(struct destination *base, struct explanation *out,
+			  struct error *err);
+
+/* load.c: in the transaction at hand, rows of d->order; are changed rows
+ * deleted and inserted again? */
+int postgres_load_rows(struct postgres_destination *d, const struct batch *b,
+		       const struct checkpoint *next, struct load_counts *out,
+		       struct error *err);
+bool postgres_load_replaces(const struct postgres_destination *d);
+int postgres_load_order(struct postgres_destination *d, const struct batch *b,
+			struct error *err);
 int postgres_load(struct destination *base, const struct batch *batch,
 		  const struct checkpoint *next, struct load_counts *out,
 		  struct error *err);

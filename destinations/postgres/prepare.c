@@ -21,10 +21,7 @@ static const char row_sql[] =
 static bool prepare_needs_row(const struct plan *plan,
 			      const struct target *target)
 {
-	if (!plan->known)
-		return true;
-	return !target->refresh &&
-	       (!plan->table.exists || plan->inspection.added.n);
+	return !plan->known || (!target->refresh && plan->inspection.anew);
 }
 
 static int prepare_row(struct postgres_destination *d, const struct plan *plan,
@@ -131,6 +128,8 @@ static void prepare_encoder(struct postgres_destination *d)
  * work is to be looked at. */
 static int prepare_direct(struct postgres_destination *d, struct error *err)
 {
+	/* A copy has no rows yet: those of the table itself count. */
+	const char *rows = d->sql_pull ? d->place.rows : d->rows;
 	struct pg_result *r = NULL;
 	char *sql;
 	int rc;
@@ -138,7 +137,7 @@ static int prepare_direct(struct postgres_destination *d, struct error *err)
 	d->direct = false;
 	if (d->target->mode == LOAD_APPEND || d->table.filters)
 		return 0;
-	sql = xstrfmt("SELECT NOT EXISTS (SELECT FROM %s)", d->rows);
+	sql = xstrfmt("SELECT NOT EXISTS (SELECT FROM %s)", rows);
 	rc = pg_query(d->pg, &r, sql, 0, NULL, err);
 	if (!rc)
 		d->direct = *pg_value(r, 0, 0) == 't';
@@ -165,8 +164,11 @@ static int prepare_session(struct postgres_destination *d,
 			   const struct plan *plan, struct error *err)
 {
 	const char *table = d->target->refresh ? d->place.build : d->place.base;
-	int rc = postgres_catalog_read(d->pg, d->place.schema, table,
-				       d->target->schema, &d->table, err);
+	int rc = d->target->preview
+			 ? postgres_preview_make(d, plan, err)
+			 : postgres_catalog_read(d->pg, d->place.schema, table,
+						 d->target->schema, &d->table,
+						 err);
 
 	if (!rc && !d->table.exists)
 		rc = error_set(err, ERROR_SCHEMA, "table %s has disappeared",
@@ -207,17 +209,19 @@ int postgres_prepare(struct destination *base, const struct target *target,
 	d->lease_us = target->writer.lease_us;
 	prepare_end_predecessor(d, &target->writer);
 	rc = postgres_place_set(&d->place, d->pg, target, err);
-	if (!rc && target->refresh)
+	if (!rc && target->refresh && !target->preview)
 		rc = postgres_refresh_lock(d, target, err);
 	if (!rc)
 		rc = postgres_plan_make(&plan, d->pg, &d->place, target, err);
 	if (!rc)
 		rc = problems_to_error(&plan.inspection.problems, err);
-	if (!rc)
+	if (!rc && !target->preview)
 		rc = prepare_apply(d, &plan, target, err);
 	if (!rc) {
 		d->target = target;
-		d->rows = target->refresh ? d->place.building : d->place.rows;
+		d->rows = target->preview   ? PREVIEW_COPY
+			  : target->refresh ? d->place.building
+					    : d->place.rows;
 		rc = prepare_session(d, &plan, err);
 	}
 	postgres_plan_release(&plan);

@@ -296,6 +296,54 @@ char *postgres_statement_remove(const struct postgres_destination *d)
 	return strbuf_detach(&sb);
 }
 
+static void statement_pulled(struct strbuf *sb,
+			     const struct postgres_destination *d,
+			     const struct plan *plan, const char *alias)
+{
+	const char *separator = "";
+
+	for (size_t i = 0; i < plan->table.n_columns; i++) {
+		const struct catalog_column *c = &plan->table.columns[i];
+
+		if (c->generated || !postgres_catalog_find(&d->table, c->name))
+			continue;
+		strbuf_addstr(sb, separator);
+		separator = ", ";
+		if (!alias)
+			sql_quote_name(sb, c->name, '"');
+		else if (!strcmp(c->name, NAME_RAW_SEQ))
+			strbuf_addstr(sb, NAME_RAW_FIRST);
+		else
+			postgres_statement_column(sb, alias, c->name);
+	}
+}
+
+/* The table's rows of the stage's keys, unless they are in the copy already,
+ * perhaps as an earlier batch has left them; of a raw table, the newest. */
+static char *statement_pull(const struct postgres_destination *d,
+			    const struct plan *plan)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "INSERT INTO %s (", d->rows);
+	statement_pulled(&sb, d, plan, NULL);
+	strbuf_addstr(&sb, ")\nSELECT ");
+	statement_pulled(&sb, d, plan, "t");
+	strbuf_addf(&sb,
+		    "\nFROM " STAGE " s\nCROSS JOIN LATERAL (SELECT r.* "
+		    "FROM %s r WHERE ",
+		    d->place.rows);
+	statement_key(&sb, d, "r");
+	if (d->target->mode == LOAD_APPEND)
+		strbuf_addstr(&sb,
+			      "\n  ORDER BY r." NAME_RAW_SEQ " DESC LIMIT 1");
+	strbuf_addf(&sb, ") t\nWHERE NOT EXISTS (SELECT FROM %s c WHERE ",
+		    d->rows);
+	statement_key(&sb, d, "c");
+	strbuf_addch(&sb, ')');
+	return strbuf_detach(&sb);
+}
+
 void postgres_statements_release(struct postgres_destination *d)
 {
 	free(d->sql_delete);
@@ -303,6 +351,8 @@ void postgres_statements_release(struct postgres_destination *d)
 	free(d->sql_insert_all);
 	free(d->sql_insert_new);
 	free(d->sql_left_out);
+	free(d->sql_pull);
+	d->sql_pull = NULL;
 	d->sql_delete = d->sql_update = NULL;
 	d->sql_insert_all = d->sql_insert_new = d->sql_left_out = NULL;
 }
@@ -313,6 +363,8 @@ void postgres_statements_make(struct postgres_destination *d,
 	strbuf_reset(&d->columns);
 	statement_columns(&d->columns, d->target->schema, NULL);
 	postgres_statements_release(d);
+	if (d->target->preview && plan->table.exists && !d->target->refresh)
+		d->sql_pull = statement_pull(d, plan);
 	if (d->table.filters)
 		d->sql_left_out = statement_left_out(d, plan);
 	if (d->target->mode == LOAD_APPEND) {

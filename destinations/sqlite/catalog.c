@@ -6,26 +6,24 @@
 
 #include "core/base/alloc.h"
 
-static const char kind_sql[] =
-	"SELECT type, strict FROM pragma_table_list\n"
-	"WHERE schema = 'main' AND name = ?1 COLLATE NOCASE";
+static const char kind_sql[] = "SELECT type, strict FROM pragma_table_list\n"
+			       "WHERE schema = ?2 AND name = ?1 COLLATE NOCASE";
 
 /* hidden: 2 and 3 are generated columns. */
 static const char columns_sql[] =
 	"SELECT name, type, dflt_value, \"notnull\", hidden, pk\n"
-	"FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid";
+	"FROM pragma_table_xinfo(?1, ?2) WHERE hidden <> 1 ORDER BY cid";
 
-static const char unique_sql[] =
-	"SELECT name FROM pragma_index_list(?1, 'main')\n"
-	"WHERE \"unique\" AND NOT partial";
+static const char unique_sql[] = "SELECT name FROM pragma_index_list(?1, ?2)\n"
+				 "WHERE \"unique\" AND NOT partial";
 
 /* The index's own collation counts: under NOCASE two keys would be one. */
 static const char index_sql[] =
-	"SELECT name FROM pragma_index_xinfo(?1, 'main')\n"
+	"SELECT name FROM pragma_index_xinfo(?1, ?2)\n"
 	"WHERE key AND coll = 'BINARY' AND name IS NOT NULL";
 
 static const char index_width_sql[] =
-	"SELECT cid FROM pragma_index_xinfo(?1, 'main') WHERE key";
+	"SELECT cid FROM pragma_index_xinfo(?1, ?2) WHERE key";
 
 static const char has_sql[] = "SELECT name FROM main.sqlite_schema\n"
 			      "WHERE name = ?1 COLLATE NOCASE";
@@ -34,6 +32,10 @@ static const char dependents_sql[] =
 	"SELECT sql FROM main.sqlite_schema\n"
 	"WHERE tbl_name = ?1 COLLATE NOCASE AND sql IS NOT NULL\n"
 	"  AND type IN ('index', 'trigger') ORDER BY rowid";
+
+static const char body_sql[] =
+	"SELECT sql FROM main.sqlite_schema\n"
+	"WHERE type = 'table' AND name = ?1 COLLATE NOCASE";
 
 static const char triggers_sql[] =
 	"SELECT name FROM main.sqlite_schema\n"
@@ -55,8 +57,10 @@ void catalog_release(struct catalog_table *t)
 	catalog_init(t);
 }
 
-int catalog_list(struct sqlite *db, const char *sql, const char *param,
-		 struct strlist *out, struct error *err)
+/* The same with the schema as a second parameter, where there is one. */
+static int catalog_list_of(struct sqlite *db, const char *sql,
+			   const char *param, const char *schema,
+			   struct strlist *out, struct error *err)
 {
 	struct sqlite_statement *st = NULL;
 	const char *text;
@@ -64,6 +68,8 @@ int catalog_list(struct sqlite *db, const char *sql, const char *param,
 
 	if (!rc)
 		sqlite_bind_str(st, 1, param, -1);
+	if (!rc && schema)
+		sqlite_bind_str(st, 2, schema, -1);
 	while (!rc && (rc = sqlite_step(st, err)) == 1) {
 		text = sqlite_str(st, 0);
 		strlist_add(out, text ? text : "");
@@ -71,6 +77,12 @@ int catalog_list(struct sqlite *db, const char *sql, const char *param,
 	}
 	sqlite_finalize(st);
 	return rc;
+}
+
+int catalog_list(struct sqlite *db, const char *sql, const char *param,
+		 struct strlist *out, struct error *err)
+{
+	return catalog_list_of(db, sql, param, NULL, out, err);
 }
 
 int catalog_has(struct sqlite *db, const char *name, bool *out,
@@ -90,14 +102,16 @@ int catalog_dependents(struct sqlite *db, const char *table,
 	return catalog_list(db, dependents_sql, table, out, err);
 }
 
-static int catalog_read_kind(struct sqlite *db, const char *table,
-			     struct catalog_table *out, struct error *err)
+static int catalog_read_kind(struct sqlite *db, const char *in,
+			     const char *table, struct catalog_table *out,
+			     struct error *err)
 {
 	struct sqlite_statement *st = NULL;
 	int rc = sqlite_prepare(db, &st, kind_sql, err);
 
 	if (!rc) {
 		sqlite_bind_str(st, 1, table, -1);
+		sqlite_bind_str(st, 2, in, -1);
 		rc = sqlite_step(st, err);
 	}
 	if (rc == 1) {
@@ -127,14 +141,17 @@ static void catalog_add(struct catalog_table *t, struct sqlite_statement *st)
 	c->primary = (int)sqlite_i64(st, 5);
 }
 
-static int catalog_read_columns(struct sqlite *db, const char *table,
-				struct catalog_table *out, struct error *err)
+static int catalog_read_columns(struct sqlite *db, const char *in,
+				const char *table, struct catalog_table *out,
+				struct error *err)
 {
 	struct sqlite_statement *st = NULL;
 	int rc = sqlite_prepare(db, &st, columns_sql, err);
 
-	if (!rc)
+	if (!rc) {
 		sqlite_bind_str(st, 1, table, -1);
+		sqlite_bind_str(st, 2, in, -1);
+	}
 	while (!rc && (rc = sqlite_step(st, err)) == 1) {
 		catalog_add(out, st);
 		rc = 0;
@@ -166,15 +183,15 @@ static bool catalog_covers(const struct strlist *columns,
 	       columns->n == schema->n_key;
 }
 
-static int catalog_read_index(struct sqlite *db, const char *index,
-			      const struct schema *schema,
+static int catalog_read_index(struct sqlite *db, const char *in,
+			      const char *index, const struct schema *schema,
 			      struct catalog_table *out, struct error *err)
 {
 	struct strlist columns = STRLIST_INIT, all = STRLIST_INIT;
-	int rc = catalog_list(db, index_sql, index, &columns, err);
+	int rc = catalog_list_of(db, index_sql, index, in, &columns, err);
 
 	if (!rc)
-		rc = catalog_list(db, index_width_sql, index, &all, err);
+		rc = catalog_list_of(db, index_width_sql, index, in, &all, err);
 	if (!rc && all.n == columns.n && catalog_covers(&columns, schema))
 		out->has_key = true;
 	else if (!rc)
@@ -213,15 +230,16 @@ static void catalog_note_rowid(struct catalog_table *t,
 		t->other_unique = true;
 }
 
-static int catalog_read_indexes(struct sqlite *db, const char *table,
-				const struct schema *schema,
+static int catalog_read_indexes(struct sqlite *db, const char *in,
+				const char *table, const struct schema *schema,
 				struct catalog_table *out, struct error *err)
 {
 	struct strlist names = STRLIST_INIT, triggers = STRLIST_INIT;
-	int rc = catalog_list(db, unique_sql, table, &names, err);
+	int rc = catalog_list_of(db, unique_sql, table, in, &names, err);
 
 	for (size_t i = 0; !rc && i < names.n; i++)
-		rc = catalog_read_index(db, names.items[i], schema, out, err);
+		rc = catalog_read_index(db, in, names.items[i], schema, out,
+					err);
 	catalog_note_rowid(out, schema);
 	if (!rc)
 		rc = catalog_list(db, triggers_sql, table, &triggers, err);
@@ -231,7 +249,7 @@ static int catalog_read_indexes(struct sqlite *db, const char *table,
 	return rc;
 }
 
-int catalog_read(struct sqlite *db, const char *table,
+int catalog_read(struct sqlite *db, const char *in, const char *table,
 		 const struct schema *schema, struct catalog_table *out,
 		 struct error *err)
 {
@@ -240,10 +258,40 @@ int catalog_read(struct sqlite *db, const char *table,
 	catalog_release(out);
 	if (!db)
 		return 0;
-	rc = catalog_read_kind(db, table, out, err);
+	rc = catalog_read_kind(db, in, table, out, err);
 	if (!rc && out->exists)
-		rc = catalog_read_columns(db, table, out, err);
+		rc = catalog_read_columns(db, in, table, out, err);
 	if (!rc && out->plain)
-		rc = catalog_read_indexes(db, table, schema, out, err);
+		rc = catalog_read_indexes(db, in, table, schema, out, err);
+	return rc;
+}
+
+/* The name is as it was written: x, "x", `x` or [x]; SQLite has put CREATE
+ * TABLE before it, and nothing else. */
+static const char *catalog_behind_name(const char *sql)
+{
+	const char *at = sql + strlen("CREATE TABLE ");
+	char quote = *at == '[' ? ']' : *at;
+
+	if (!strchr("\"`'[", *at))
+		return at + strcspn(at, "( \t\n\r");
+	for (at++; *at && (*at != quote || at[1] == quote); at++)
+		at += *at == quote;
+	return *at ? at + 1 : at;
+}
+
+int catalog_body(struct sqlite *db, const char *table, char **out,
+		 struct error *err)
+{
+	struct strlist found = STRLIST_INIT;
+	int rc = catalog_list(db, body_sql, table, &found, err);
+
+	*out = NULL;
+	if (!rc && found.n)
+		*out = xstrdup(catalog_behind_name(found.items[0]));
+	else if (!rc)
+		rc = error_set(err, ERROR_SCHEMA, "table %s has disappeared",
+			       table);
+	strlist_release(&found);
 	return rc;
 }

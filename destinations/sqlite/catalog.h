@@ -33,8 +33,8 @@ struct catalog_table {
 
 void catalog_init(struct catalog_table *t);
 void catalog_release(struct catalog_table *t);
-/* `db` NULL: nothing exists. `schema` gives the key. */
-int catalog_read(struct sqlite *db, const char *table,
+/* `db` NULL: nothing exists. `in`: "main" or "temp". `schema` gives the key. */
+int catalog_read(struct sqlite *db, const char *in, const char *table,
 		 const struct schema *schema, struct catalog_table *out,
 		 struct error *err);
 /* SQLite folds ASCII letters of names. NULL: no such column. */
@@ -46,6 +46,10 @@ int catalog_has(struct sqlite *db, const char *name, bool *out,
 /* The statements of what falls with a table: its indexes and triggers. */
 int catalog_dependents(struct sqlite *db, const char *table,
 		       struct strlist *out, struct error *err);
+/* What stands in CREATE TABLE behind the name: "(id integer ...) STRICT";
+ * caller frees. */
+int catalog_body(struct sqlite *db, const char *table, char **out,
+		 struct error *err);
 /* The first column of each row of a query with one text parameter. */
 int catalog_list(struct sqlite *db, const char *sql, const char *param,
 		 struct strlist *out, struct error *err);

@@ -282,3 +282,81 @@ int plan_ddl(struct plan *plan, const struct sqlite_target *d,
 		return rc;
 	return ddl_raw(plan, d, place, target, err);
 }
+
+static void ddl_copy_push(struct plan *plan, struct strbuf *sb)
+{
+	strlist_add(&plan->copy, sb->data);
+	strbuf_reset(sb);
+}
+
+/* As the table is, with the columns that it will get. */
+static int ddl_copy_as_is(struct plan *plan, const struct sqlite_target *d,
+			  const struct place *place,
+			  const struct target *target,
+			  const enum drift_step *steps,
+			  const char *const *types, struct error *err)
+{
+	struct strbuf sb = STRBUF_INIT;
+	char *body = NULL;
+	int rc = catalog_body(d->db, place->base, &body, err);
+
+	if (!rc) {
+		strbuf_addf(&sb, "CREATE TABLE %s %s", place->copy, body);
+		ddl_copy_push(plan, &sb);
+	}
+	for (size_t i = 0; !rc && i < target->schema->n_columns; i++) {
+		if (steps[i] != STEP_ADD)
+			continue;
+		strbuf_addf(&sb, "ALTER TABLE %s ADD COLUMN ", place->copy);
+		sql_quote_name(&sb, target->schema->columns[i].name, '"');
+		strbuf_addf(&sb, " %s", types[i]);
+		ddl_copy_push(plan, &sb);
+	}
+	strbuf_release(&sb);
+	free(body);
+	return rc;
+}
+
+/* Whatever index the table has for its key: no column of it tells fewer values
+ * apart than that. */
+static void ddl_copy_index(struct plan *plan, const struct place *place,
+			   const struct target *target)
+{
+	bool append = target->mode == LOAD_APPEND;
+	const struct schema *s = target->schema;
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "CREATE %sINDEX temp.\"_tidemark_copy_key\" ON ",
+		    append ? "" : "UNIQUE ");
+	sql_quote_name(&sb, place->base, '"');
+	for (size_t i = 0; i < s->n_key; i++) {
+		strbuf_addstr(&sb, i ? ", " : " (");
+		sql_quote_name(&sb, s->columns[s->key[i]].name, '"');
+		strbuf_addstr(&sb, " COLLATE BINARY");
+	}
+	strbuf_addstr(&sb, append ? ", " NAME_RAW_SEQ ")" : ")");
+	ddl_copy_push(plan, &sb);
+	strbuf_release(&sb);
+}
+
+int plan_copy(struct plan *plan, const struct sqlite_target *d,
+	      const struct place *place, const struct target *target,
+	      const enum drift_step *steps, const char *const *types,
+	      struct error *err)
+{
+	struct strbuf sb = STRBUF_INIT;
+	int rc = 0;
+
+	if (problems_to_error(&plan->inspection.problems, NULL))
+		return 0;
+	if (plan->table.exists && !target->refresh &&
+	    !ddl_widens(steps, target->schema->n_columns)) {
+		rc = ddl_copy_as_is(plan, d, place, target, steps, types, err);
+	} else {
+		ddl_create(&sb, place->copy, target, &plan->table, types);
+		ddl_copy_push(plan, &sb);
+	}
+	ddl_copy_index(plan, place, target);
+	strbuf_release(&sb);
+	return rc;
+}

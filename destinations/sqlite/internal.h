@@ -34,6 +34,7 @@ struct place {
 	char *readable; /* quoted, with the schema: each of the three */
 	char *rows;
 	char *staging;
+	char *copy; /* in a dry run, of what stands in `rows` */
 };
 
 /* place.c: CONFIG for a name of another schema than main. */
@@ -59,6 +60,9 @@ struct sqlite_target {
 	struct sqlite_statement *remove, *add;
 	struct sqlite_statement *look; /* NULL: there are no triggers */
 	struct sqlite_statement *drop; /* a row by its key, whatever it is */
+	/* In a dry run: brings a row into the copy; NULL: there are none. */
+	struct sqlite_statement *pull;
+	bool previewed; /* the table is as the statements take it to be */
 	struct row_order order;
 	struct strbuf texts; /* values of one row in text form */
 	struct strbuf delivered; /* of the batch at hand, in stored form */
@@ -82,6 +86,7 @@ struct plan {
 	bool created; /* Tidemark created the target */
 	bool marked; /* and has a mark of it */
 	int64_t delivered; /* rows, to the table as it is */
+	struct strlist copy; /* statements that make a dry run's copy */
 };
 int plan_make(struct plan *plan, const struct sqlite_target *d,
 	      const struct place *place, const struct target *target,
@@ -94,6 +99,11 @@ int plan_ddl(struct plan *plan, const struct sqlite_target *d,
 	     const struct place *place, const struct target *target,
 	     const enum drift_step *steps, const char *const *types,
 	     struct error *err);
+/* Fill plan->copy. */
+int plan_copy(struct plan *plan, const struct sqlite_target *d,
+	      const struct place *place, const struct target *target,
+	      const enum drift_step *steps, const char *const *types,
+	      struct error *err);
 /* Of a raw table: CREATE INDEX; CREATE VIEW over its columns as they are in
  * `raw`, and the source's that are still to be added. */
 void ddl_raw_index(struct strbuf *sb, const struct place *place,
@@ -159,6 +169,24 @@ void bind_row(struct sqlite_target *d, struct sqlite_statement *st,
 	      const struct batch *b, size_t row);
 void bind_print_instant(struct strbuf *sb, int64_t us);
 
+/* statements.c: "t.key = ?1", of a row that is bound. */
+void statements_key(struct strbuf *sb, const struct schema *schema);
+
+/* preview.c: a dry run. The rows that a batch is about are brought into a
+ * temporary copy of the table, and it is loaded into that. */
+int sqlite_target_prepare_preview(struct sqlite_target *d,
+				  const struct target *target,
+				  struct error *err);
+int sqlite_target_preview(struct destination *base, const struct batch *batch,
+			  const struct checkpoint *next,
+			  struct load_counts *out, struct error *err);
+int sqlite_target_explain(struct destination *base, struct explanation *out,
+			  struct error *err);
+
+/* load.c: d->order's rows, in the transaction at hand. */
+int load_rows(struct sqlite_target *d, const struct batch *b,
+	      const struct checkpoint *next, struct load_counts *out,
+	      struct error *err);
 int sqlite_target_load(struct destination *base, const struct batch *batch,
 		       const struct checkpoint *next, struct load_counts *out,
 		       struct error *err);

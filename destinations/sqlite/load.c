@@ -207,9 +207,9 @@ static int load_check_left_out(struct sqlite_target *d, const struct batch *b,
 	return rc < 0 ? rc : 0;
 }
 
-static int load_rows(struct sqlite_target *d, const struct batch *b,
-		     const struct checkpoint *next, struct load_counts *out,
-		     struct error *err)
+int load_rows(struct sqlite_target *d, const struct batch *b,
+	      const struct checkpoint *next, struct load_counts *out,
+	      struct error *err)
 {
 	int rc = failpoint("before_merge", err);
 

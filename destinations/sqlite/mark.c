@@ -436,7 +436,7 @@ int sqlite_target_recover(struct destination *base, const struct target *target,
 			  struct checkpoint *out, struct error *err)
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
-	struct place place = { NULL, NULL, NULL, NULL, NULL, NULL };
+	struct place place = { .table = NULL };
 	bool has_target = false, has_watermark = false;
 	int rc;
 
@@ -457,7 +457,7 @@ int sqlite_target_set_watermark(struct destination *base,
 				const char *watermark, struct error *err)
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
-	struct place place = { NULL, NULL, NULL, NULL, NULL, NULL };
+	struct place place = { .table = NULL };
 	bool has_target = false, has_watermark = false;
 	int rc = place_set(&place, target, err);
 

@@ -6,11 +6,11 @@
 #include "core/data/table_name.h"
 #include "destinations/sqlite/internal.h"
 
-static char *place_quote(const char *name)
+static char *place_quote(const char *schema, const char *name)
 {
 	struct strbuf sb = STRBUF_INIT;
 
-	strbuf_addstr(&sb, "main.");
+	strbuf_addf(&sb, "%s.", schema);
 	sql_quote_name(&sb, name, '"');
 	return strbuf_detach(&sb);
 }
@@ -47,9 +47,10 @@ int place_set(struct place *out, const struct target *target, struct error *err)
 				    ? xstrfmt("%s" NAME_RAW_SUFFIX, name.name)
 				    : xstrdup(name.name);
 		out->stage = name_stage(target->pipeline);
-		out->readable = place_quote(out->table);
-		out->rows = place_quote(out->base);
-		out->staging = place_quote(out->stage);
+		out->readable = place_quote("main", out->table);
+		out->rows = place_quote("main", out->base);
+		out->staging = place_quote("main", out->stage);
+		out->copy = place_quote("temp", out->base);
 	}
 	table_name_release(&name);
 	return rc;
@@ -63,5 +64,6 @@ void place_release(struct place *p)
 	free(p->readable);
 	free(p->rows);
 	free(p->staging);
+	free(p->copy);
 	memset(p, 0, sizeof(*p));
 }

@@ -36,7 +36,8 @@ static int plan_check_view(struct plan *plan, const struct sqlite_target *d,
 	if (target->mode != LOAD_APPEND)
 		return 0;
 	catalog_init(&readable);
-	rc = catalog_read(d->db, place->table, target->schema, &readable, err);
+	rc = catalog_read(d->db, "main", place->table, target->schema,
+			  &readable, err);
 	if (readable.exists && !readable.is_view)
 		plan_error(plan, ERROR_SCHEMA, "not-a-view",
 			   "rename the table, or name another destination",
@@ -289,6 +290,8 @@ static int plan_drift(struct plan *plan, const struct sqlite_target *d,
 	for (size_t i = 0; i < n; i++)
 		types[i] = plan_type(plan, target, i, &columns[i], steps[i]);
 	rc = plan_ddl(plan, d, place, target, steps, types, err);
+	if (!rc && target->preview)
+		rc = plan_copy(plan, d, place, target, steps, types, err);
 	free(columns);
 	free(extras);
 	free(steps);
@@ -307,6 +310,7 @@ void plan_release(struct plan *plan)
 {
 	inspection_release(&plan->inspection);
 	catalog_release(&plan->table);
+	strlist_release(&plan->copy);
 	plan_init(plan);
 }
 
@@ -319,8 +323,8 @@ int plan_make(struct plan *plan, const struct sqlite_target *d,
 	if (target->mode == LOAD_UPDATE)
 		return error_set(err, ERROR_CONFIG,
 				 "load: mode update is not supported yet");
-	rc = catalog_read(d->db, place->base, target->schema, &plan->table,
-			  err);
+	rc = catalog_read(d->db, "main", place->base, target->schema,
+			  &plan->table, err);
 	if (!rc && d->db)
 		rc = catalog_has(d->db, NAME_WATERMARK_TABLE,
 				 &plan->has_watermark, err);
@@ -331,8 +335,10 @@ int plan_make(struct plan *plan, const struct sqlite_target *d,
 	if (rc)
 		return rc;
 	plan->inspection.table_exists = plan->table.exists;
+	plan->inspection.anew = !plan->known || !plan->table.exists;
 	plan_check_access(plan, d, target);
 	plan_check_table(plan, place, target);
 	rc = plan_drift(plan, d, place, target, err);
+	plan->inspection.anew |= plan->inspection.added.n > 0;
 	return rc ? rc : plan_check_emptied(plan, d, place, target, err);
 }

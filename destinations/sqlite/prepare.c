@@ -7,10 +7,7 @@
 static bool prepare_needs_row(const struct plan *plan,
 			      const struct target *target)
 {
-	if (!plan->known)
-		return true;
-	return !target->refresh &&
-	       (!plan->table.exists || plan->inspection.added.n);
+	return !plan->known || (!target->refresh && plan->inspection.anew);
 }
 
 static bool prepare_needs_write(const struct plan *plan,
@@ -127,7 +124,7 @@ static int prepare_statements(struct sqlite_target *d,
 	int rc;
 
 	catalog_init(&there);
-	rc = catalog_read(d->db,
+	rc = catalog_read(d->db, "main",
 			  target->refresh ? d->place.stage : d->place.base,
 			  target->schema, &there, err);
 	if (!rc)
@@ -149,6 +146,8 @@ int sqlite_target_prepare(struct destination *base, const struct target *target,
 	d->refreshed = d->built = 0;
 	plan_init(&plan);
 	rc = place_set(&d->place, target, err);
+	if (!rc && target->preview)
+		return sqlite_target_prepare_preview(d, target, err);
 	if (!rc)
 		rc = prepare_plan(d, target, &plan, err);
 	if (!rc && (!d->db || prepare_needs_write(&plan, target)))

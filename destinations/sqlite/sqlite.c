@@ -116,7 +116,7 @@ static int sqlite_target_inspect(struct destination *base,
 				 struct inspection *out, struct error *err)
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
-	struct place place = { NULL, NULL, NULL, NULL, NULL, NULL };
+	struct place place = { .table = NULL };
 	struct plan plan;
 	int rc = place_set(&place, target, err);
 
@@ -166,6 +166,8 @@ const struct destination_ops sqlite_destination = {
 	.recover = sqlite_target_recover,
 	.load = sqlite_target_load,
 	.remove = sqlite_target_remove,
+	.preview = sqlite_target_preview,
+	.explain = sqlite_target_explain,
 	.finish = sqlite_target_finish,
 	.set_watermark = sqlite_target_set_watermark,
 	.forget = sqlite_target_forget,

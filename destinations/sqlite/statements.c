@@ -247,6 +247,14 @@ static void statement_look(struct statement *s, const char *table)
 	strbuf_addstr(&s->sql, "\nLIMIT 1");
 }
 
+void statements_key(struct strbuf *sb, const struct schema *schema)
+{
+	struct statement s = { .sql = *sb, .schema = schema };
+
+	statement_key_equal(&s);
+	*sb = s.sql;
+}
+
 static int statement_prepare(struct sqlite_target *d, struct statement *s,
 			     struct sqlite_statement **out, struct error *err)
 {
@@ -327,7 +335,8 @@ void statements_release(struct sqlite_target *d)
 	sqlite_finalize(d->add);
 	sqlite_finalize(d->look);
 	sqlite_finalize(d->drop);
-	d->insert = d->remove = d->add = d->look = d->drop = NULL;
+	sqlite_finalize(d->pull);
+	d->insert = d->remove = d->add = d->look = d->drop = d->pull = NULL;
 }
 
 /* Would somebody notice that a changed row is deleted and inserted again? Its

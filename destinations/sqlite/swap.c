@@ -41,7 +41,8 @@ static int swap_view(struct sqlite_target *d, struct error *err)
 	if (d->target->mode != LOAD_APPEND)
 		return 0;
 	catalog_init(&raw);
-	rc = catalog_read(d->db, d->place.base, d->target->schema, &raw, err);
+	rc = catalog_read(d->db, "main", d->place.base, d->target->schema, &raw,
+			  err);
 	if (!rc)
 		rc = sqlite_execf(d->db, err, "DROP VIEW IF EXISTS %s",
 				  d->place.readable);

@@ -23,6 +23,7 @@ static struct world *load_world(void **state, enum load_mode mode)
 	world_schema(w, ORDERS);
 	w->target.table = "orders";
 	w->target.mode = mode;
+	w->rehearse = true;
 	return w;
 }
 

@@ -16,6 +16,7 @@ static struct world *schema_world(void **state)
 	world_schema(w, ORDERS);
 	w->target.table = "orders";
 	w->target.mode = LOAD_UPSERT;
+	w->rehearse = true;
 	return w;
 }
 

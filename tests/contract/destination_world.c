@@ -301,7 +301,7 @@ int world_begin(struct world *w)
 	checkpoint_release(&w->seen);
 	checkpoint_init(&w->seen);
 	rc = w->ops->prepare(w->destination, &w->target, &w->err);
-	if (!rc)
+	if (!rc && !w->target.preview)
 		rc = w->ops->recover(w->destination, &w->target, &w->seen,
 				     &w->err);
 	return -rc;
@@ -402,8 +402,46 @@ static void world_rows(struct world *w, struct batch *b, const char *rows)
 	free(copy);
 }
 
+/* What a dry run says beforehand, in a session of its own; nothing of it may
+ * be left, or the load would not say the same. */
+static void world_preview(struct world *w, const struct batch *batch,
+			  const struct checkpoint *next,
+			  struct load_counts *out)
+{
+	struct target target = w->target;
+	struct explanation plan = { NULL, 0, 0 };
+	struct destination *d = NULL;
+	struct error err = ERROR_INIT;
+	int rc = w->ops->open(&d, &w->conn, &err);
+
+	target.preview = true;
+	memset(&target.writer, 0, sizeof(target.writer));
+	if (!rc)
+		rc = w->ops->prepare(d, &target, &err);
+	if (!rc)
+		rc = w->ops->explain(d, &plan, &err);
+	if (!rc)
+		rc = w->ops->preview(d, batch, next, out, &err);
+	w->previewed = -rc;
+	w->ops->close(d);
+	explanation_release(&plan);
+	snprintf(w->preview_said, sizeof(w->preview_said), "%s", err.message);
+}
+
+static void world_expect_previewed(struct world *w, const struct load_counts *p)
+{
+	if (w->previewed)
+		fail_msg("preview: %s, and the load: nothing", w->preview_said);
+	assert_int_equal(p->inserted, w->counts.inserted);
+	assert_int_equal(p->updated, w->counts.updated);
+	assert_int_equal(p->unchanged, w->counts.unchanged);
+}
+
 int world_load(struct world *w, const char *rows, const char *mark)
 {
+	bool rehearsed = w->rehearse && *rows && !w->target.refresh &&
+			 !w->target.preview;
+	struct load_counts before = { -1, -1, -1, -1 };
 	struct checkpoint next;
 	struct batch batch;
 	int rc;
@@ -413,7 +451,14 @@ int world_load(struct world *w, const char *rows, const char *mark)
 	next.rows_total += (int64_t)batch.n_rows;
 	w->counts = (struct load_counts){ -1, -1, -1, -1 };
 	error_clear(&w->err);
-	rc = w->ops->load(w->destination, &batch, &next, &w->counts, &w->err);
+	if (rehearsed)
+		world_preview(w, &batch, &next, &before);
+	rc = w->target.preview ? w->ops->preview(w->destination, &batch, &next,
+						 &w->counts, &w->err)
+			       : w->ops->load(w->destination, &batch, &next,
+					      &w->counts, &w->err);
+	if (!rc && rehearsed)
+		world_expect_previewed(w, &before);
 	if (!rc)
 		w->seen.rows_total = next.rows_total;
 	checkpoint_release(&next);

@@ -59,6 +59,10 @@ struct world {
 	struct load_counts counts;
 	struct error err;
 	int n_batches;
+	/* Each load is previewed before, and counts what that has said. */
+	bool rehearse;
+	int previewed; /* the code that it ended with */
+	char preview_said[2048];
 };
 
 /* NULL when the engine cannot be tested here; the reason goes to stderr. */

@@ -196,6 +196,16 @@ static void fake_next_keys(struct batch *out)
 	watermark_copy(&out->watermark, fake_scan_args.from);
 }
 
+static int fake_explain_source(struct connector *c, size_t rows,
+			       struct explanation *out, struct error *err)
+{
+	(void)c;
+	(void)rows;
+	(void)err;
+	explanation_add(out, "read", "SELECT", NULL, NULL);
+	return 0;
+}
+
 static int fake_next(struct connector *c, struct batch *out, struct error *err)
 {
 	(void)c;
@@ -275,6 +285,7 @@ const struct connector_ops fake_connector_ops = {
 	.settle = fake_settle,
 	.cut = fake_cut,
 	.scan = fake_scan,
+	.explain = fake_explain_source,
 	.next = fake_next,
 	.pause = fake_pause,
 	.pressure = fake_pressure,
@@ -416,6 +427,31 @@ static int fake_remove(struct destination *d, const struct batch *keys,
 	return 0;
 }
 
+/* As a load, but that nothing arrives. */
+static int fake_preview(struct destination *d, const struct batch *batch,
+			const struct checkpoint *next, struct load_counts *out,
+			struct error *err)
+{
+	(void)d;
+	(void)next;
+	fake.previews++;
+	if (fake.previews == fake.fail_preview_at)
+		return error_set(err, ERROR_TRANSIENT, "planted in preview");
+	if (fake_refuse(batch, err))
+		return -ERROR_DATA;
+	out->inserted = (int64_t)batch->n_rows;
+	return 0;
+}
+
+static int fake_explain(struct destination *d, struct explanation *out,
+			struct error *err)
+{
+	(void)d;
+	(void)err;
+	explanation_add(out, "insert", "INSERT", "pk", NULL);
+	return 0;
+}
+
 static int fake_finish(struct destination *d, const struct checkpoint *next,
 		       struct error *err)
 {
@@ -475,6 +511,8 @@ const struct destination_ops fake_destination_ops = {
 	.recover = fake_recover,
 	.load = fake_load,
 	.remove = fake_remove,
+	.preview = fake_preview,
+	.explain = fake_explain,
 	.finish = fake_finish,
 	.set_watermark = fake_set_watermark,
 	.forget = fake_forget,

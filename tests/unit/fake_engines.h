@@ -23,6 +23,7 @@ struct fake {
 	int pauses, asked, fail_asked; /* so many questions fail: ACCESS */
 	int64_t active, lag_us; /* the answers */
 	const char *pace; /* what the store has of it, or NULL */
+	int previews, fail_preview_at;
 	int fail_load_at; /* number of the load that fails, 0: none */
 	enum error_code fail_load_with;
 	bool fail_load_every_time;

@@ -1,0 +1,12 @@
+/*
+ * What `run --dry-run` shows people of one pipeline: what a run would do, who
+ * stands in its way, and by which statements. Called by sync_run.c.
+ */
+#ifndef TIDEMARK_CLI_DRY_RUN_PRINT_H
+#define TIDEMARK_CLI_DRY_RUN_PRINT_H
+
+#include "core/sync/pipeline.h"
+
+void dry_run_print(const struct run_result *r);
+
+#endif

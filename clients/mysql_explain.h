@@ -1,0 +1,13 @@
+/* How MySQL or MariaDB would go about a statement, which is not run. */
+#ifndef TIDEMARK_CLIENTS_MYSQL_EXPLAIN_H
+#define TIDEMARK_CLIENTS_MYSQL_EXPLAIN_H
+
+#include "clients/mysql.h"
+
+/* What EXPLAIN says, a table a line, and the index by which `alias` (NULL:
+ * the first table) is read, or NULL. Caller frees. */
+int mydb_explain(struct mydb *db, const char *sql, int n,
+		 const char *const *params, const char *alias, char **plan,
+		 char **index, struct error *err);
+
+#endif

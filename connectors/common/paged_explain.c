@@ -1,0 +1,55 @@
+#include <stdlib.h>
+
+#include "connectors/common/paged.h"
+
+static const char *explain_purpose(enum paged_step step)
+{
+	switch (step) {
+	case PAGED_NULLS:
+		return "read rows without a mark";
+	case PAGED_LAG:
+		return "look back";
+	case PAGED_SETTLED:
+		return "read";
+	default:
+		return "read the tail";
+	}
+}
+
+static int explain_step(struct paged_source *s, size_t rows,
+			struct explanation *out, struct error *err)
+{
+	char *plan = NULL, *index = NULL;
+	struct paged_query q;
+	int rc;
+
+	paged_query_init(&q);
+	paged_write_page(s, &q, rows);
+	rc = s->dialect->explain(s, &q, &plan, &index, err);
+	if (!rc)
+		explanation_add(out, explain_purpose(s->pass.step), q.sql.data,
+				index, plan);
+	paged_query_release(&q);
+	free(plan);
+	free(index);
+	return rc;
+}
+
+int paged_explain(struct connector *base, size_t rows, struct explanation *out,
+		  struct error *err)
+{
+	struct paged_source *s = (struct paged_source *)base;
+	struct paged_pass *p = &s->pass;
+	enum paged_step begin = p->step;
+	int rc = 0;
+
+	if (p->scan->keys || !p->scan->mark)
+		return 0;
+	for (; !rc && p->step < PAGED_DONE; p->step++)
+		if (paged_applies(s, p->step) &&
+		    (p->step != PAGED_TAIL ||
+		     p->scan->mark->tail == TAIL_DELIVER))
+			rc = explain_step(s, rows, out, err);
+	p->step = begin;
+	return rc;
+}

@@ -1,0 +1,127 @@
+#include <stdlib.h>
+
+#include "clients/pg_explain.h"
+#include "core/base/alloc.h"
+#include "destinations/common/restate.h"
+#include "destinations/postgres/postgres.h"
+
+static const char schema_sql[] = "SELECT nspname FROM pg_namespace\n"
+				 "WHERE oid = pg_my_temp_schema()";
+
+/* Who would notice how rows change decides which statements a load takes. */
+static void preview_take_watchers(struct catalog_table *copy,
+				  const struct catalog_table *t)
+{
+	if (!t->exists)
+		return;
+	copy->kind = t->kind;
+	copy->row_security = t->row_security;
+	copy->rules = t->rules;
+	copy->triggers = t->triggers;
+	copy->filters = t->filters;
+	copy->referenced = t->referenced;
+	copy->published = t->published;
+}
+
+int postgres_preview_make(struct postgres_destination *d,
+			  const struct plan *plan, struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_exec(d->pg, "DROP TABLE IF EXISTS " PREVIEW_COPY, err);
+
+	for (size_t i = 0; !rc && i < plan->copy.n; i++) {
+		rc = pg_exec(d->pg, plan->copy.items[i], err);
+		if (rc)
+			error_prefix(err, "%.200s", plan->copy.items[i]);
+	}
+	if (!rc)
+		rc = pg_query(d->pg, &r, schema_sql, 0, NULL, err);
+	if (!rc)
+		rc = postgres_catalog_read(d->pg, pg_value(r, 0, 0),
+					   PREVIEW_NAME, d->target->schema,
+					   &d->table, err);
+	pg_result_free(r);
+	preview_take_watchers(&d->table, &plan->table);
+	d->previewed = plan->table.exists && !plan->inspection.ddl.n;
+	return rc;
+}
+
+/* What is committed is the session's own. */
+int postgres_preview(struct destination *base, const struct batch *batch,
+		     const struct checkpoint *next, struct load_counts *out,
+		     struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	struct load_counts counts = { 0, 0, 0, 0 };
+	int rc = postgres_load_order(d, batch, err);
+
+	if (!rc)
+		rc = pg_exec(d->pg, "BEGIN", err);
+	if (!rc)
+		rc = postgres_load_rows(d, batch, next, &counts, err);
+	if (!rc)
+		rc = pg_exec(d->pg, "COMMIT", err);
+	if (rc) {
+		postgres_session_rollback(d);
+	} else {
+		d->refreshed += batch->n_rows; /* numbers of raw rows */
+		*out = counts;
+	}
+	return rc;
+}
+
+static int explain_statement(struct postgres_destination *d,
+			     const char *purpose, const char *statement, int n,
+			     struct explanation *out, struct error *err)
+{
+	const char *params[] = { NULL, "0" };
+	char *sql, *plan = NULL, *index = NULL;
+	int rc = 0;
+
+	if (!*statement)
+		return 0;
+	sql = restate(statement, PREVIEW_COPY, d->place.rows);
+	if (d->previewed)
+		rc = pg_explain(d->pg, sql, n, params, &plan, &index, err);
+	if (!rc)
+		explanation_add(out, purpose, sql, index, plan);
+	free(sql);
+	free(plan);
+	free(index);
+	return rc;
+}
+
+static void explain_copy(struct postgres_destination *d,
+			 struct explanation *out)
+{
+	char *sql =
+		xstrfmt("COPY %s (%s) FROM STDIN (FORMAT %s)",
+			d->target->refresh ? d->place.building : d->place.rows,
+			d->columns.data, d->encoder.binary ? "binary" : "text");
+
+	explanation_add(out, "copy", sql, NULL, NULL);
+	free(sql);
+}
+
+int postgres_explain_load(struct destination *base, struct explanation *out,
+			  struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	int n = postgres_statement_has_version(d->target) ? 1 : 0;
+	bool replaces = postgres_load_replaces(d);
+	int rc;
+
+	if (d->target->mode == LOAD_APPEND)
+		return explain_statement(d, "append", d->sql_insert_new, 2, out,
+					 err);
+	if (d->direct) {
+		explain_copy(d, out);
+		return 0;
+	}
+	rc = explain_statement(d, replaces ? "delete" : "update",
+			       replaces ? d->sql_delete : d->sql_update, n, out,
+			       err);
+	return rc ? rc
+		  : explain_statement(d, "insert", d->sql_insert_new, 0, out,
+				      err);
+}
