@@ -3,7 +3,7 @@
  * mark is, what is settled) and is long about it: waits for a lock, reads a
  * table without an index. What waits inside a client library sees no signal;
  * this interrupts it. From when rows are read on the reader does. Called by
- * try.c.
+ * try.c and verify_side.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_STOPPER_H
 #define TIDEMARK_CORE_SYNC_STOPPER_H

@@ -6,6 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/stop.h"
 #include "core/data/value.h"
 #include "core/sync/tally.h"
 #include "core/sync/tries.h"
@@ -158,7 +159,7 @@ static int verify_tally(struct verify *v, struct error *err)
 	look.row = verify_row_tally;
 	look.soon = verify_row_soon;
 	rc = verify_read_both(v->sides, false, &look, err);
-	for (size_t i = 0; !rc && i < COMPARE_SIDES; i++)
+	for (size_t i = 0; i < COMPARE_SIDES; i++)
 		v->out->rows[i] = tally_total(&v->tally, (enum compare_side)i);
 	return rc;
 }
@@ -481,6 +482,9 @@ int verify_pipeline(const struct pipeline_settings *p,
 	do
 		rc = verify_begin_try(p, terms, out, err);
 	while (rc && tries_again(&tries, err));
+	if (rc && stop_requested() &&
+	    (error_may_pass(err->code) || err->code == ERROR_STOPPED))
+		rc = verify_result_stopped(out, err);
 	out->elapsed_us = clock_monotonic_us() - begun;
 	if (rc)
 		out->error = *err;

@@ -50,6 +50,8 @@ void verify_result_init(struct verify_result *r,
 			const struct pipeline_settings *p);
 void verify_result_release(struct verify_result *r);
 bool verify_result_equal(const struct verify_result *r);
+/* STOPPED, and how far it came, in place of what an interrupted call said. */
+int verify_result_stopped(const struct verify_result *r, struct error *err);
 /* New reference. */
 json_t *verify_result_json(const struct verify_result *r);
 

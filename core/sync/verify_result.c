@@ -1,5 +1,6 @@
 #include "core/sync/verify.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -16,6 +17,17 @@ void verify_result_release(struct verify_result *r)
 {
 	json_decref(r->examples);
 	memset(r, 0, sizeof(*r));
+}
+
+int verify_result_stopped(const struct verify_result *r, struct error *err)
+{
+	error_clear(err);
+	return error_set(err, ERROR_STOPPED,
+			 "stopped by a signal, when %" PRIu64
+			 " rows of the source and %" PRIu64
+			 " of the destination had been read",
+			 r->rows[COMPARE_SOURCE].rows,
+			 r->rows[COMPARE_DESTINATION].rows);
 }
 
 bool verify_result_equal(const struct verify_result *r)

@@ -25,6 +25,8 @@ int verify_side_open_source(struct verify_side *s,
 	settings_source_spec(p, &s->spec);
 	rc = runner_open_source(p, &s->connector, err);
 	if (!rc)
+		stopper_start(&s->stopper, s->connector);
+	if (!rc)
 		rc = s->connector->ops->describe(s->connector, &s->spec, NULL,
 						 &s->schema, err);
 	return rc;
@@ -131,6 +133,8 @@ int verify_side_open_destination(struct verify_side *s,
 	if (!rc)
 		rc = ops->open(&s->connector, p->destination, err);
 	if (!rc)
+		stopper_start(&s->stopper, s->connector);
+	if (!rc)
 		rc = verify_describe(s, source, err);
 	if (rc)
 		error_prefix(err, "the destination, read to be compared");
@@ -171,6 +175,7 @@ int verify_side_describe_keys(struct verify_side *s, struct error *err)
 
 void verify_side_close(struct verify_side *s)
 {
+	stopper_end(&s->stopper);
 	if (s->connector)
 		s->connector->ops->close(s->connector);
 	schema_release(&s->schema);

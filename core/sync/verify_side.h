@@ -7,11 +7,13 @@
 
 #include "core/sync/compare.h"
 #include "core/sync/settings.h"
+#include "core/sync/stopper.h"
 
 struct verify_side {
 	enum compare_side which;
 	const struct pipeline_settings *p;
 	struct connector *connector;
+	struct stopper stopper; /* of whatever it is asked */
 	struct source_spec spec;
 	struct strlist columns, key; /* of the destination: chosen by us */
 	struct schema schema;

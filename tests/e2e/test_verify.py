@@ -4,12 +4,15 @@ import decimal
 import json
 
 import math
+import signal
 import threading
+import time
 
 import pytest
 
 import workload
-from bench import (EXIT_CONFIG, EXIT_DIFFERENT, EXIT_SCHEMA, items_settings,
+from bench import (EXIT_CONFIG, EXIT_DIFFERENT, EXIT_SCHEMA, EXIT_STOPPED,
+                   items_settings,
                    sync_items)
 from looks import get_value, literal, named, set_value, verify
 from oracle import ITEMS
@@ -276,3 +279,37 @@ def test_what_cannot_be_verified(tidemark, source, make_destination):
         done = tidemark("verify", flag).expect(EXIT_CONFIG)
         assert "not supported yet" in done.err
     tidemark("verify", "itmes").expect(EXIT_CONFIG)
+
+
+def stopped(tidemark, source):
+    """The outcome of a verify that got SIGTERM while the source is asked."""
+    call = tidemark.start("verify", "--json")
+    while call.alive() and not source.query(
+            "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND "
+            "datname = current_database() AND "
+            "wait_event IN ('relation', 'PgSleep')"):
+        time.sleep(0.05)
+    begun = time.monotonic()
+    call.signal(signal.SIGTERM)
+    done = call.wait().expect(EXIT_STOPPED)
+    assert time.monotonic() - begun < 10
+    result = done.pipeline()
+    assert not result["equal"] and result["error"]["code"] == "stopped"
+    return result["error"]["message"]
+
+
+def test_a_signal_ends_it(tidemark, source, make_destination):
+    """While rows are read, and while the table is locked by somebody."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    with source.connect() as locker:
+        locker.execute("BEGIN; LOCK TABLE items IN ACCESS EXCLUSIVE MODE")
+        stopped(tidemark, source)
+        locker.execute("ROLLBACK")
+    settings = tidemark.pipelines["items"]["source"]
+    settings["where"] = "pg_catalog.pg_sleep(0.1) IS NOT NULL"
+    tidemark.write_config()
+    message = stopped(tidemark, source)
+    assert f"{ROWS} of the destination had been read" in message
