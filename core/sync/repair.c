@@ -11,6 +11,7 @@ struct repair {
 	const struct repair_terms *terms;
 	struct verify_result *out;
 	struct verify_work work;
+	int64_t allowed; /* rows that may go, by the first look */
 	int64_t begun_us;
 };
 
@@ -53,6 +54,42 @@ static int repair_act(struct repair *r, struct error *err)
 	return rc;
 }
 
+/* At least one, where any may go: a share of a small table is less. */
+static int64_t repair_allowed(const struct repair *r, int64_t rows)
+{
+	const struct row_limit *most = &r->terms->most;
+	int64_t allowed = row_limit_allowed(most, rows);
+
+	return !allowed && most->share > 0 ? 1 : allowed;
+}
+
+/* A source that is empty, or lost many rows, is more often a mistake than a
+ * wish; so it is when it has lost them since the last look. */
+static int repair_guard(struct repair *r, struct error *err)
+{
+	struct verify_result *out = r->out;
+	int64_t rows = (int64_t)out->rows[COMPARE_DESTINATION].rows;
+	int64_t extra = out->extra, left = r->allowed - out->deleted;
+
+	if (!r->terms->remove || !extra)
+		return 0;
+	if (extra <= left &&
+	    (r->terms->most_said || out->rows[COMPARE_SOURCE].rows))
+		return 0;
+	error_clear(err);
+	error_set(err, ERROR_DATA,
+		  "%" PRId64 " of %" PRId64 " rows of %s are not at the source "
+		  "%s any more, which has %" PRIu64 ", and --max-deletes lets "
+		  "%" PRId64 " go: %s. If they are to go, say "
+		  "--max-deletes %" PRId64 "; if not, see what became of the "
+		  "source (or of source.where)",
+		  extra, rows, r->p->destination_table, r->p->source_table,
+		  out->rows[COMPARE_SOURCE].rows, extra <= left ? 0 : left,
+		  out->deleted ? "no more is done" : "nothing is done", extra);
+	out->error = *err;
+	return -ERROR_DATA;
+}
+
 /* A hand, or a transform, that changes rows faster than they are mended would
  * keep it busy for ever: no look without progress is followed by another. */
 static int repair_loop(struct repair *r, struct error *err)
@@ -68,6 +105,8 @@ static int repair_loop(struct repair *r, struct error *err)
 			return rc;
 		brief = brief && r->out->repaired + r->out->deleted > before;
 		rc = repair_look(r, brief, err);
+		if (rc == -ERROR_DIFFERENT && repair_guard(r, err))
+			return -(int)err->code;
 		if (r->out->repaired + r->out->deleted == before)
 			break;
 	}
@@ -88,49 +127,15 @@ static int repair_check(const struct repair *r, struct error *err)
 	return -ERROR_CONFIG;
 }
 
-/* At least one, where any may go: a share of a small table is less. */
-static int64_t repair_allowed(const struct repair *r, int64_t rows)
-{
-	const struct row_limit *most = &r->terms->most;
-	int64_t allowed = row_limit_allowed(most, rows);
-
-	return !allowed && most->share > 0 ? 1 : allowed;
-}
-
-/* A source that is empty, or lost many rows, is more often a mistake than a
- * wish. */
-static int repair_guard(struct repair *r, struct error *err)
-{
-	struct verify_result *out = r->out;
-	int64_t rows = (int64_t)out->rows[COMPARE_DESTINATION].rows;
-	int64_t allowed = repair_allowed(r, rows), extra = out->extra;
-
-	if (!r->terms->remove || !extra)
-		return 0;
-	if (extra <= allowed &&
-	    (r->terms->most_said || out->rows[COMPARE_SOURCE].rows))
-		return 0;
-	error_clear(err);
-	error_set(err, ERROR_DATA,
-		  "%" PRId64 " of %" PRId64 " rows of %s are not at the source "
-		  "%s any more, which has %" PRIu64 ", and --max-deletes lets "
-		  "%" PRId64 " go: nothing is done. If they are to go, say "
-		  "--max-deletes %" PRId64 "; if not, see what became of the "
-		  "source (or of source.where)",
-		  extra, rows, r->p->destination_table, r->p->source_table,
-		  out->rows[COMPARE_SOURCE].rows,
-		  extra <= allowed ? 0 : allowed, extra);
-	out->error = *err;
-	return -ERROR_DATA;
-}
-
 /* What the first look has found to be done, unless the answer is no. */
 static int repair_found(struct repair *r, struct error *err)
 {
 	const struct repair_terms *terms = r->terms;
+	int rc;
 
-	int rc = repair_guard(r, err);
-
+	r->allowed = repair_allowed(
+		r, (int64_t)r->out->rows[COMPARE_DESTINATION].rows);
+	rc = repair_guard(r, err);
 	if (rc || verify_work_is_empty(&r->work))
 		return rc ? rc : -ERROR_DIFFERENT;
 	if (!terms->ask || terms->ask(terms->ctx, r->out))

@@ -181,6 +181,11 @@ def at_terminal(tidemark, *args, answer, meanwhile=None):
     else:
         os.write(master, answer)
     child.communicate(timeout=60)
+    try:
+        while more := os.read(master, 4096):
+            shown += more
+    except OSError:
+        pass  # all has been read
     os.close(master)
     return child.returncode, shown.decode()
 
@@ -375,6 +380,21 @@ def test_a_key_that_came_back_stays(tidemark, source, make_destination):
                              "ORDER BY id") == [(8,), (9,)]
     tidemark.run()
     check(source, destination)
+
+
+def test_a_source_emptied_between_two_looks(tidemark, source,
+                                            make_destination):
+    """What the guard has let go is not all that is gone by then."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    source.execute("DELETE FROM items WHERE id = 7")
+    code, shown = at_terminal(
+        tidemark, "verify", "--deletes", "apply", answer=b"y\n",
+        meanwhile=lambda: source.execute("DELETE FROM items"))
+    assert code == EXIT_DATA and "no more is done" in shown, shown
+    assert destination.query("SELECT count(*) FROM items") == [(ROWS - 1,)]
 
 
 @pytest.mark.parametrize("point", ("after_delete", "before_watermark",
