@@ -34,6 +34,14 @@ static const char running_sql[] =
 	"WHERE pipeline = $1 AND config = $2 AND state = 'running'\n"
 	"ORDER BY queued_at, backfill_id, number";
 
+/* Is there anything to be claimed, or to be tidied up? Without a lock: nearly
+ * always there is not. */
+static const char any_sql[] =
+	"SELECT 1 FROM chunks WHERE pipeline = $1 AND config = $2\n"
+	"  AND (state IN ('queued', 'running') OR chunk_id IN (\n"
+	"    SELECT name FROM leases WHERE until = 0))\n"
+	"LIMIT 1";
+
 static const char claim_sql[] =
 	"UPDATE chunks SET state = 'running', holder = $1,\n"
 	"  attempts = attempts + 1, started_at = $2, ended_at = 0\n"
@@ -92,6 +100,15 @@ static int chunk_note(void *ctx, const char *const *values, struct error *err)
 		.started_at = chunk_number(values[19]),
 		.ended_at = chunk_number(values[20]),
 	};
+	return 0;
+}
+
+static int chunk_note_held(void *ctx, const char *const *values,
+			   struct error *err)
+{
+	(void)values;
+	(void)err;
+	*(bool *)ctx = true;
 	return 0;
 }
 
@@ -219,10 +236,13 @@ int sql_store_claim_chunk(struct store *base, const char *pipeline,
 {
 	struct sql_store *s = (struct sql_store *)base;
 	const char *of[] = { pipeline, config };
-	int rc = s->session->begin(s, err);
+	bool any = false;
+	int rc = s->session->run(s, any_sql, of, 2, chunk_note_held, &any, err);
 
 	*found = false;
-	if (rc)
+	if (!rc && any)
+		rc = s->session->begin(s, err);
+	if (rc || !any)
 		return rc;
 	rc = chunk_claim_any(s, queued_sql, of, wanted, lease_us, found, out,
 			     err);
@@ -238,15 +258,6 @@ int sql_store_claim_chunk(struct store *base, const char *pipeline,
 		*found = false;
 	}
 	return rc;
-}
-
-static int chunk_note_held(void *ctx, const char *const *values,
-			   struct error *err)
-{
-	(void)values;
-	(void)err;
-	*(bool *)ctx = true;
-	return 0;
 }
 
 int sql_store_save_chunk(struct store *base, const struct chunk *c, bool *held,

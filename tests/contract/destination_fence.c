@@ -240,6 +240,34 @@ static void test_lease_that_is_over(void **state)
 
 /* What a successor is given to end the session by: it has the lock of a
  * refresh, and the next one does not wait for it. */
+/* Its own row goes, and no other; not by whoever was overtaken; and who comes
+ * after that finds that it is gone. */
+static void test_row_is_forgotten(void **state)
+{
+	struct world *w = fence_world(state);
+	struct target other = w->target;
+
+	assert_int_equal(world_begin(w), 0);
+	other.pipeline = "another";
+	assert_int_equal(w->ops->forget(w->destination, &other, &w->err), 0);
+	other = w->target;
+	other.writer.fence = 4;
+	assert_int_equal(w->ops->forget(w->destination, &other, &w->err), 0);
+	world_close(w);
+	assert_int_equal(fence_stored(w), 5);
+	assert_int_equal(world_begin(w), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(
+			w->ops->forget(w->destination, &w->target, &w->err), 0);
+	assert_int_equal(world_load(w, "2|b", "{\"value\":\"2\"}"),
+			 ERROR_STATE);
+	world_close(w);
+	assert_string_equal(
+		world_query(w, "SELECT pipeline FROM _tidemark_watermark;"),
+		"");
+	assert_string_equal(fence_all(w), "1|a");
+}
+
 static void test_predecessor_is_ended(void **state)
 {
 	struct world *w = fence_world(state);
@@ -280,6 +308,7 @@ const struct CMUnitTest suite_fence[] = {
 	SUITE_TEST(test_overtaken_refresh_is_refused),
 	SUITE_TEST(test_fence_is_read_inside),
 	SUITE_TEST(test_lease_that_is_over),
+	SUITE_TEST(test_row_is_forgotten),
 	SUITE_TEST(test_predecessor_is_ended),
 };
 const size_t suite_fence_n = ARRAY_SIZE(suite_fence);

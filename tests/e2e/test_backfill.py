@@ -42,6 +42,13 @@ def in_store(tidemark):
             "ORDER BY number").fetchall()
 
 
+def in_store_or_none(tidemark):
+    try:
+        return in_store(tidemark)
+    except sqlite3.OperationalError:  # no table yet
+        return None
+
+
 def damage(destination, where="id % 3 = 0"):
     """What only a second look at the source mends."""
     destination.execute(f"UPDATE items SET name = 'damaged' WHERE {where}",
@@ -208,6 +215,68 @@ def test_worker_drains(tidemark, source, make_destination):
     done = tidemark("worker", "--once", "--json").expect(EXIT_OK)
     assert done.json()["chunks_done"] == 1
     assert in_store(tidemark)[0][1:] == ("done", 1, 4000)
+    check(source, destination)
+    no_rows_left(destination)
+
+
+POINTS = ("lease_taken", "snapshot_opened", "first_row", "mid_page",
+          "page_end", "stage_created", "mid_load", "stage_full",
+          "before_merge", "after_delete", "after_merge", "before_watermark",
+          "after_watermark", "commit_sent", "commit_acked", "in_recovery",
+          "lease_released")
+
+
+def test_killed_at_each_point(tidemark_failpoints, source, make_destination):
+    """A worker that dies there leaves a chunk that is done again, once."""
+    tidemark, destination = tidemark_failpoints, make_destination("postgres")
+    workload.create_items(source, rows=60)
+    sync_items(tidemark, source, destination, "sequence",
+               batch={"rows": 7})
+    tidemark.run()
+    for point in POINTS:
+        damage(destination)
+        chunks(tidemark, "--again", "--queue", "--chunk-rows", "30")
+        died = tidemark("worker", "--chunks", "--once",
+                        failpoints=f"{point}=kill@2")
+        assert died.code == -signal.SIGKILL, point
+        tidemark("worker", "--chunks", "--once").expect(EXIT_OK)
+        assert [(state, rows) for _, state, _, rows in in_store(tidemark)
+                ] == [("done", 30)] * 2, point
+        check(source, destination)
+        no_rows_left(destination)
+
+
+def children(process):
+    with open(f"/proc/{process.pid}/task/{process.pid}/children",
+              encoding="ascii") as text:
+        return [int(pid) for pid in text.read().split()]
+
+
+def test_backfill_and_its_processes(tidemark, source, make_destination):
+    """A worker of its own that is killed is replaced; a signal reaches all of
+    them, and the same command goes on."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=6000)
+    sync_items(tidemark, source, destination, "sequence",
+               batch={"rows": 20})
+    tidemark.run("--max-batches", "1")
+    command = ("backfill", "items", "--workers", "2", "--chunk-rows", "300")
+    first = tidemark.start(*command)
+    wait_for(lambda: in_store_or_none(tidemark), what="the chunks")
+    wait_for(lambda: len(children(first.process)) == 2, what="two workers")
+    victim, other = children(first.process)
+    os.kill(victim, signal.SIGKILL)
+    wait_for(lambda: victim not in children(first.process) and
+             len(children(first.process)) == 2, what="another worker")
+    workers = children(first.process)
+    assert other in workers
+    first.signal(signal.SIGTERM)
+    stopped = first.wait().expect(EXIT_STOPPED)
+    assert "takes its place" in stopped.err
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in workers)
+    assert {state for _, state, _, _ in in_store(tidemark)} <= {"queued",
+                                                                "done"}
+    tidemark(*command).expect(EXIT_OK)
     check(source, destination)
     no_rows_left(destination)
 

@@ -1,0 +1,90 @@
+/* --from and --to: what is a value, and which comes first. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sync/backfill_value.h"
+
+struct value_case {
+	enum backfill_kind kind;
+	const char *a, *b;
+	int order; /* of a and b; 9: a is no value */
+};
+
+static const struct value_case cases[] = {
+	{ BACKFILL_NUMBER, "7", "10", -1 },
+	{ BACKFILL_NUMBER, "-7", "-10", 1 },
+	{ BACKFILL_NUMBER, "-1", "0", -1 },
+	{ BACKFILL_NUMBER, "007", "7", 0 },
+	{ BACKFILL_NUMBER, "0", "0", 0 },
+	{ BACKFILL_NUMBER, "99999999999999999999", "100000000000000000000",
+	  -1 },
+	{ BACKFILL_NUMBER, "7.5", "", 9 },
+	{ BACKFILL_NUMBER, "-", "", 9 },
+	{ BACKFILL_NUMBER, "", "", 9 },
+	{ BACKFILL_NUMBER, "7 ", "", 9 },
+	{ BACKFILL_TIME, "2026-01-31", "2026-01-31 00:00:00", 0 },
+	{ BACKFILL_TIME, "2026-01-31", "2026-01-30T23:59:59Z", 1 },
+	{ BACKFILL_TIME, "2026-01-31 12:00:00+02", "2026-01-31 10:00:00.000001",
+	  -1 },
+	{ BACKFILL_TIME, "0044-03-15 BC", "0001-01-01", -1 },
+	{ BACKFILL_TIME, "2026-02-30", "", 9 },
+	{ BACKFILL_TIME, "now", "", 9 },
+	{ BACKFILL_TEXT, "a", "b", -1 },
+	{ BACKFILL_TEXT, "Z", "a", -1 },
+	{ BACKFILL_OTHER, "b", "a", 0 },
+};
+
+static int sign(int x)
+{
+	return (x > 0) - (x < 0);
+}
+
+static void test_values(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct value_case *c = &cases[i];
+		struct error err = ERROR_INIT;
+		char *out = NULL;
+		int rc = backfill_value_read(c->kind, "id", "--from", c->a,
+					     &out, &err);
+
+		if (c->order == 9) {
+			if (rc != -ERROR_CONFIG || !strstr(err.message, "id"))
+				fail_msg("\"%s\": %d %s", c->a, rc,
+					 err.message);
+			continue;
+		}
+		assert_int_equal(rc, 0);
+		assert_string_equal(out, c->a);
+		free(out);
+		if (sign(backfill_value_compare(c->kind, c->a, c->b)) !=
+			    c->order ||
+		    sign(backfill_value_compare(c->kind, c->b, c->a)) !=
+			    -c->order)
+			fail_msg("\"%s\" and \"%s\"", c->a, c->b);
+	}
+}
+
+static void test_open_end(void **state)
+{
+	char *out = (char *)"";
+
+	(void)state;
+	assert_int_equal(backfill_value_read(BACKFILL_TIME, "id", "--to", NULL,
+					     &out, NULL),
+			 0);
+	assert_null(out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_open_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
