@@ -100,6 +100,8 @@ static const struct flag copy_flags[] = {
 	  "MySQL's dates such as 0000-00-00: refuse them, or read NULL" },
 	{ "state", 0, FLAG_TEXT, "URL", "the state store" },
 	{ "max-batches", 0, FLAG_COUNT, "N", "stop after N batches" },
+	{ "max-seconds", 0, FLAG_COUNT, "N",
+	  "stop after N seconds, and the batch in hand" },
 	{ "watch", 0, FLAG_DURATION, "DURATION",
 	  "run again and again, this long apart, until a signal" },
 	{ "wait", 0, FLAG_DURATION, "DURATION",

@@ -19,6 +19,8 @@ static int run_run(const struct arguments *args, struct error *err)
 static const struct flag run_flags[] = {
 	{ "max-batches", 0, FLAG_COUNT, "N",
 	  "stop each pipeline after N batches" },
+	{ "max-seconds", 0, FLAG_COUNT, "N",
+	  "stop each pipeline after N seconds, and the batch in hand" },
 	{ "watch", 0, FLAG_DURATION, "DURATION",
 	  "run again and again, this long apart, until a signal" },
 	{ "wait", 0, FLAG_DURATION, "DURATION",

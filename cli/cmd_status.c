@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -34,12 +35,23 @@ static char *status_paused_text(const struct status_result *r)
 	return xstrfmt("held by pace.%s since %s (%s); ", by, since, reason);
 }
 
+static char *status_progress_text(const struct status_result *r)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	if (r->progress < 0)
+		return xstrdup("");
+	strbuf_addstr(&sb, ", ");
+	progress_add_share(&sb, r->progress, r->eta_us);
+	return strbuf_detach(&sb);
+}
+
 static char *status_last_text(const struct status_result *r)
 {
 	char when[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE] = "";
 	const struct attempt *a = &r->last;
 	bool open = breaker_is_open(&r->breaker, clock_now_us());
-	char *paused, *text;
+	char *paused, *progress, *text;
 
 	if (!r->has_last)
 		return xstrdup(r->runs_known ? "never" : "-");
@@ -47,12 +59,15 @@ static char *status_last_text(const struct status_result *r)
 	if (open)
 		clock_format_utc(r->breaker.open_until, until);
 	paused = status_paused_text(r);
-	text = xstrfmt("%s%s%s%s%s at %s, %" PRId64 " rows%s%s", paused,
+	progress = status_progress_text(r);
+	text = xstrfmt("%s%s%s%s%s at %s, %" PRId64 " rows%s%s%s", paused,
 		       open ? "breaker open until " : "", until,
 		       open ? "; " : "", *a->outcome ? a->outcome : "running",
-		       when, a->rows_read, a->error_message ? ": " : "",
+		       when, a->rows_read, progress,
+		       a->error_message ? ": " : "",
 		       a->error_message ? a->error_message : "");
 	free(paused);
+	free(progress);
 	return text;
 }
 

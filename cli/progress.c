@@ -13,6 +13,9 @@
 #define PROGRESS_DRAW_US   (US_PER_SECOND / 10)
 #define PROGRESS_LOG_US	   (10 * US_PER_SECOND)
 #define PROGRESS_SAMPLE_US US_PER_SECOND
+/* With less behind it the end is not guessed. */
+#define PROGRESS_ETA_SHARE 0.005
+#define PROGRESS_ETA_US	   (2 * US_PER_SECOND)
 
 /* The log's hooks carry no context, so there is one of these. */
 static struct {
@@ -25,6 +28,8 @@ static struct {
 	int64_t sample_at, sample_rows, sample_bytes;
 	bool sampled;
 	double rows_per_second, bytes_per_second;
+	double first_share;
+	int64_t first_at; /* 0: no share is known yet */
 } progress = { .lock = PTHREAD_MUTEX_INITIALIZER, .line = STRBUF_INIT };
 
 static void progress_add_clean(struct strbuf *sb, const char *text)
@@ -71,6 +76,16 @@ static void progress_add_pause(struct strbuf *sb, const json_t *paused)
 	}
 }
 
+void progress_add_share(struct strbuf *sb, double share, int64_t eta_us)
+{
+	strbuf_addf(sb, "%.0f%%", share * 100);
+	if (eta_us < 0 || share >= 1)
+		return;
+	strbuf_addstr(sb, ", about ");
+	units_print_duration(sb, eta_us / US_PER_SECOND * US_PER_SECOND);
+	strbuf_addstr(sb, " left");
+}
+
 void progress_render(struct strbuf *sb, const struct progress_view *v)
 {
 	if (*v->pipeline) {
@@ -84,8 +99,10 @@ void progress_render(struct strbuf *sb, const struct progress_view *v)
 	if (v->last_batch_us)
 		strbuf_addf(sb, ", batch %.0f ms",
 			    (double)v->last_batch_us / 1e3);
-	if (v->share >= 0)
-		strbuf_addf(sb, ", %.0f%%", v->share * 100);
+	if (v->share >= 0) {
+		strbuf_addstr(sb, ", ");
+		progress_add_share(sb, v->share, v->eta_us);
+	}
 	if (v->paused)
 		progress_add_pause(sb, v->paused);
 	if (v->held_by && !json_is_null(v->held_by))
@@ -180,6 +197,7 @@ static void progress_restart(const struct run_result *r, int64_t now)
 	progress.sample_rows = r->rows_read;
 	progress.sample_bytes = r->bytes_read;
 	progress.rows_per_second = progress.bytes_per_second = 0;
+	progress.first_at = 0;
 }
 
 /* Until the first sample is full, the speed is that since the begin. */
@@ -204,6 +222,27 @@ static void progress_measure(const struct run_result *r, int64_t now)
 	progress.sample_bytes = r->bytes_read;
 }
 
+/* From where on the rest is reckoned: the first share that is known, and anew
+ * once it falls behind that. */
+static void progress_anchor(double share, int64_t now)
+{
+	if (share >= 0 && progress.first_at && share >= progress.first_share)
+		return;
+	progress.first_share = share;
+	progress.first_at = share < 0 ? 0 : now;
+}
+
+static int64_t progress_eta(double share, int64_t now)
+{
+	double done = share - progress.first_share;
+	int64_t passed = now - progress.first_at;
+
+	if (!progress.first_at || done < PROGRESS_ETA_SHARE ||
+	    passed < PROGRESS_ETA_US)
+		return -1;
+	return (int64_t)((double)passed / done * (1 - share));
+}
+
 static void progress_show(const struct run_result *r)
 {
 	struct progress_view view = {
@@ -213,6 +252,7 @@ static void progress_show(const struct run_result *r)
 		.bytes_per_second = progress.bytes_per_second,
 		.last_batch_us = r->last_batch_us,
 		.share = r->progress,
+		.eta_us = progress_eta(r->progress, clock_monotonic_us()),
 		.held_by = r->held_by,
 		.paused = r->paused,
 	};
@@ -239,6 +279,7 @@ void progress_update(const struct run_result *so_far, void *ctx)
 	if (progress.pipeline != so_far->pipeline)
 		progress_restart(so_far, now);
 	progress_measure(so_far, now);
+	progress_anchor(so_far->progress, now);
 	if (now - progress.shown_at >= every) {
 		progress.shown_at = now;
 		progress_show(so_far);

@@ -23,10 +23,13 @@ struct progress_view {
 	double rows_per_second, bytes_per_second;
 	int64_t last_batch_us; /* 0: no batch yet */
 	double share; /* 0..1, or -1 if it cannot be known */
+	int64_t eta_us; /* until it is 1; -1: not known */
 	const json_t *held_by; /* or NULL */
 	const json_t *paused; /* or NULL */
 };
 
+/* "37%, about 3m20s left"; `eta_us` -1: not known. */
+void progress_add_share(struct strbuf *sb, double share, int64_t eta_us);
 /* Append the line without newline or control characters. */
 void progress_render(struct strbuf *sb, const struct progress_view *v);
 /* Cut `sb` to `width` characters (UTF-8 kept whole); "..." at the end. */

@@ -216,6 +216,8 @@ int sync_run(const struct arguments *args, const struct settings *s,
 	};
 	struct runner_options options = {
 		.run = { .max_batches = arguments_number(args, "max-batches"),
+			 .max_us = arguments_number(args, "max-seconds") *
+				   US_PER_SECOND,
 			 .full_refresh = arguments_has(args, "full-refresh"),
 			 .dry_run = arguments_has(args, "dry-run"),
 			 .lease = { .wait_us = arguments_number(args, "wait") },

@@ -86,6 +86,7 @@ struct attempt {
 	char *guarantee_reason;
 	char *error_code, *error_message; /* NULL unless FAILED */
 	char *paused; /* what holds it, JSON text, or NULL */
+	int64_t progress; /* of its window, in millionths; -1: not known */
 };
 struct attempt_list {
 	struct attempt *items;

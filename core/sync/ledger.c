@@ -130,6 +130,7 @@ static void ledger_attempt(struct attempt *a, const struct run_result *r,
 	a->guarantee = (char *)guarantee_name(r->guarantee);
 	a->guarantee_reason = r->guarantee_reason;
 	a->paused = r->paused_text;
+	a->progress = r->progress < 0 ? -1 : (int64_t)(r->progress * 1e6);
 	ledger_counts(a, r);
 }
 

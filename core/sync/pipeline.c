@@ -71,19 +71,49 @@ static int pipeline_explain_loss(struct run_context *c, int rc,
 	return -ERROR_STATE;
 }
 
+static bool pipeline_is_late(const struct run_context *c)
+{
+	return c->deadline_us && clock_monotonic_us() >= c->deadline_us;
+}
+
+static bool pipeline_try_again(struct run_context *c, const struct error *err)
+{
+	return !pipeline_is_late(c) && tries_again(&c->tries, err) &&
+	       !pipeline_is_late(c);
+}
+
+/* A try that was begun in time, and had none left to load anything, puts
+ * nothing right. */
+static int pipeline_last_word(const struct run_context *c,
+			      const struct run_result *out, int64_t batches,
+			      const struct error *last, struct error *err)
+{
+	if (!last->code || !pipeline_is_late(c) || out->batches != batches ||
+	    out->outcome != OUTCOME_STOPPED)
+		return 0;
+	*err = *last;
+	return -(int)last->code;
+}
+
 /* Tries until one ends well, or badly for good. */
 static int pipeline_tries(struct run_context *c, struct run_result *out,
 			  struct error *err)
 {
 	int rc = pipeline_explain_loss(c, pipeline_try(c, out, err), err);
+	struct error last = ERROR_INIT;
+	int64_t batches = 0;
 
-	while (rc && tries_again(&c->tries, err)) {
+	while (rc && pipeline_try_again(c, err)) {
+		last = *err;
+		batches = out->batches;
 		pipeline_close_attempt(c->store, out, err);
 		if (c->options->dry_run)
 			dry_run_restart(out);
 		error_clear(err);
 		rc = pipeline_explain_loss(c, pipeline_try(c, out, err), err);
 	}
+	if (!rc)
+		rc = pipeline_last_word(c, out, batches, &last, err);
 	if (rc && stop_requested() && error_may_pass(err->code)) {
 		error_clear(err);
 		rc = error_set(err, ERROR_STOPPED, "stopped by a signal");
@@ -161,6 +191,8 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 {
 	int rc = ledger_close_others(c->store, out, err);
 
+	if (c->options->max_us)
+		c->deadline_us = clock_monotonic_us() + c->options->max_us;
 	/* A run that is not tried is none: it leaves no trace in the ledger,
 	 * which would keep the breaker open. */
 	if (!rc && !c->options->chunk &&

@@ -27,6 +27,7 @@ struct chunk_work;
 
 struct run_options {
 	int64_t max_batches; /* 0: no limit */
+	int64_t max_us; /* from when it has its lease; 0: no limit */
 	bool full_refresh;
 	bool dry_run; /* write nothing: see dry_run.h. The store is NULL */
 	struct lease_terms lease;

@@ -10,6 +10,9 @@
 
 /* How long a load may go on after a stop was requested. */
 #define READER_STOP_PATIENCE_US (3 * US_PER_SECOND)
+/* How long a page is left open in its middle while both batches are taken: a
+ * server keeps old versions of rows for its snapshot. */
+#define READER_PAGE_PATIENCE_US (2 * US_PER_SECOND)
 
 /* With the lock held: sleep until something changes, at most 100 ms. */
 static void reader_wait(struct reader *r)
@@ -25,13 +28,44 @@ static void reader_wait(struct reader *r)
 	pthread_cond_timedwait(&r->changed, &r->lock, &until);
 }
 
+/* Is there more to read? Lock held. */
+static bool reader_goes_on(const struct reader *r)
+{
+	return !r->aborted && !stop_requested() && r->batches_left != 0 &&
+	       (!r->bounds.deadline_us ||
+		clock_monotonic_us() < r->bounds.deadline_us);
+}
+
+/* Lock held, but not meanwhile: nothing stays open at the source. */
+static int reader_rest(struct reader *r)
+{
+	struct error err = ERROR_INIT;
+	int rc;
+
+	pthread_mutex_unlock(&r->lock);
+	rc = r->source->ops->pause(r->source, &err);
+	pthread_mutex_lock(&r->lock);
+	if (rc)
+		r->error = err;
+	return rc;
+}
+
 /* A free slot, or NULL when there is nothing more to read. Lock held. */
 static struct read_batch *reader_free_slot(struct reader *r)
 {
-	while (!r->aborted && !stop_requested() && r->batches_left != 0) {
+	int64_t begun = clock_monotonic_us();
+	bool rests = false;
+
+	while (reader_goes_on(r)) {
 		if (r->filled - r->returned < READER_SLOTS)
 			return &r->slots[r->filled % READER_SLOTS];
 		reader_wait(r);
+		if (rests ||
+		    clock_monotonic_us() - begun < READER_PAGE_PATIENCE_US)
+			continue;
+		rests = true;
+		if (reader_rest(r))
+			return NULL;
 	}
 	return NULL;
 }
@@ -54,12 +88,12 @@ static int reader_idle(void *ctx, struct error *err)
 static bool reader_is_over(void *ctx)
 {
 	struct reader *r = ctx;
-	bool aborted;
+	bool over;
 
 	pthread_mutex_lock(&r->lock);
-	aborted = r->aborted;
+	over = !reader_goes_on(r);
 	pthread_mutex_unlock(&r->lock);
-	return aborted;
+	return over;
 }
 
 /* Batches of given sizes keep them, and are paid for afterwards. Lock held. */
@@ -74,6 +108,7 @@ static void reader_bound(struct reader *r, struct batch *b)
 	b->max_bytes = r->bounds.max_bytes;
 }
 
+/* 1: what was waited for came too late. */
 static int reader_read(struct reader *r, struct read_batch *slot,
 		       struct error *err)
 {
@@ -83,6 +118,8 @@ static int reader_read(struct reader *r, struct read_batch *slot,
 
 	if (rc)
 		return rc;
+	if (reader_is_over(r))
+		return 1;
 	pthread_mutex_lock(&r->lock);
 	reader_bound(r, &slot->batch);
 	pthread_mutex_unlock(&r->lock);
@@ -105,10 +142,10 @@ static bool reader_fill(struct reader *r, struct read_batch *slot)
 	pthread_mutex_unlock(&r->lock);
 	rc = reader_read(r, slot, &err);
 	pthread_mutex_lock(&r->lock);
-	if (rc) {
+	if (rc < 0)
 		r->error = err;
+	if (rc)
 		return false;
-	}
 	r->filled++;
 	if (r->batches_left > 0)
 		r->batches_left--;

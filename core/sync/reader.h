@@ -1,7 +1,8 @@
 /*
  * The reader thread of one pipeline: it fills one batch from the connector
  * while the writer loads the other. Two batches, so memory is flat whatever
- * the table's size and a slow destination holds the source back.
+ * the table's size and a slow destination holds the source back; for longer
+ * than a moment it does so without a statement or snapshot open there.
  *
  * Called by pipeline.c from the writer thread. It knows nothing of marks.
  */
@@ -27,6 +28,9 @@ struct reader_bounds {
 	const size_t *sizes; /* in place of max_rows, for the first n_sizes */
 	size_t n_sizes;
 	int64_t max_batches; /* 0: no limit */
+	/* By clock_monotonic_us(): from then on nothing more is read. 0: never
+	 */
+	int64_t deadline_us;
 	struct pace *pace; /* asked before each batch; NULL: at once */
 	/* Called in the reader's thread with each batch that has rows, in
 	 * order, while another one is loaded; NULL: not at all. */

@@ -21,6 +21,7 @@ struct run {
 	struct store *store;
 	struct lease_keeper *keeper;
 	struct tries *tries;
+	int64_t deadline_us; /* of all tries; 0: none */
 	struct run_result *out;
 	struct connector *source;
 	struct destination *destination;

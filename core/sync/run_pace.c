@@ -88,15 +88,17 @@ static int run_is_idle(void *ctx, struct error *err)
 	return 0;
 }
 
-static bool run_goes_on(void *ctx)
+static bool run_is_over(void *ctx)
 {
+	const struct run *r = ctx;
+
 	run_tick(ctx);
-	return false;
+	return r->deadline_us && clock_monotonic_us() >= r->deadline_us;
 }
 
 int run_begin_pace(struct run *r, struct error *err)
 {
-	const struct pace_waiter waiter = { run_is_idle, run_goes_on, r };
+	const struct pace_waiter waiter = { run_is_idle, run_is_over, r };
 
 	if (r->options->letters)
 		return 0;

@@ -204,12 +204,25 @@ static void status_letters(const struct pipeline_settings *p,
 		status_note(out, "state", &err);
 }
 
-/* Of a run that still has its lease: one that was killed holds nothing. */
-static void status_paused(struct status_result *out)
+/* Of a run that still has its lease: one that was killed holds nothing, and
+ * gets no further. */
+static void status_under_way(struct status_result *out)
 {
-	if (out->has_last && out->leased && out->last.paused &&
-	    !strcmp(out->last.state, "RUNNING"))
-		out->paused = json_loads(out->last.paused, 0, NULL);
+	const struct attempt *a = &out->last;
+	int64_t passed = clock_now_us() - a->started_at;
+
+	out->progress = -1;
+	out->eta_us = -1;
+	if (!out->has_last || !out->leased || strcmp(a->state, "RUNNING") != 0)
+		return;
+	if (a->paused)
+		out->paused = json_loads(a->paused, 0, NULL);
+	if (a->progress < 0)
+		return;
+	out->progress = (double)a->progress / 1e6;
+	if (a->progress > 0 && passed > 0)
+		out->eta_us = (int64_t)((double)passed / out->progress *
+					(1 - out->progress));
 }
 
 static void status_chunks(const struct pipeline_settings *p,
@@ -234,7 +247,7 @@ void status_pipeline(const struct pipeline_settings *p, struct store *store,
 	status_mark(p, store, out);
 	caught_up_age = status_runs(p, store, out);
 	status_lease(p, store, out);
-	status_paused(out);
+	status_under_way(out);
 	status_letters(p, store, out);
 	status_chunks(p, store, out);
 	if (out->watermark)
@@ -251,6 +264,17 @@ void status_result_release(struct status_result *r)
 	chunk_list_release(&r->chunks);
 	strlist_release(&r->notes);
 	memset(r, 0, sizeof(*r));
+}
+
+static json_t *status_progress_json(const struct status_result *r)
+{
+	if (r->progress < 0)
+		return json_null();
+	return json_pack("{s:f, s:o}", "share", r->progress, "eta_seconds",
+			 r->eta_us < 0
+				 ? json_null()
+				 : json_integer((json_int_t)(r->eta_us /
+							     US_PER_SECOND)));
 }
 
 static json_t *status_last_json(const struct attempt *a)
@@ -292,7 +316,8 @@ json_t *status_result_json(const struct status_result *r)
 		json_array_append_new(chunks,
 				      backfill_chunk_json(&r->chunks.items[i]));
 	return json_pack(
-		"{s:s, s:o, s:s?, s:o, s:o, s:o, s:O, s:o, s:o, s:o, s:o}",
+		"{s:s, s:o, s:s?, s:o, s:o, s:o, s:O, s:o, s:o, s:o, s:o, "
+		"s:o}",
 		"pipeline", r->pipeline->name, "watermark",
 		json_text_value(r->watermark), "from", r->from, "lag_seconds",
 		r->lag_us < 0
@@ -301,7 +326,8 @@ json_t *status_result_json(const struct status_result *r)
 		"last_run",
 		r->has_last ? status_last_json(&r->last) : json_null(), "lease",
 		r->leased ? lease_json(&r->lease) : json_null(), "paused",
-		r->paused ? r->paused : json_null(), "breaker",
+		r->paused ? r->paused : json_null(), "progress",
+		status_progress_json(r), "breaker",
 		status_breaker_json(&r->breaker), "dead_letters",
 		r->letters < 0 ? json_null()
 			       : json_integer((json_int_t)r->letters),

@@ -16,6 +16,8 @@ struct status_result {
 	int64_t lag_us; /* -1: not known */
 	struct attempt last;
 	json_t *paused; /* what holds the run that is under way, or NULL */
+	double progress; /* of its window, 0..1; -1: not known, or none is */
+	int64_t eta_us; /* until it has caught up, about; -1: not known */
 	bool runs_known, has_last;
 	struct lease lease;
 	bool leased;

@@ -294,14 +294,17 @@ static int run_settle(struct run *r, struct error *err)
 
 static int run_check_options(struct run *r, struct error *err)
 {
-	if (!r->target.refresh || !r->options->max_batches)
+	bool bounded = r->options->max_batches || r->options->max_us;
+
+	if (!r->target.refresh || !bounded)
 		return 0;
 	return error_set(
 		err, ERROR_CONFIG,
 		"%s is loaded whole and swapped in at its end (%s), so "
-		"--max-batches would never let it end; run it without",
+		"%s would never let it end; run it without",
 		r->p->name,
-		r->p->mode == LOAD_REPLACE ? "mode replace" : "--full-refresh");
+		r->p->mode == LOAD_REPLACE ? "mode replace" : "--full-refresh",
+		r->options->max_batches ? "--max-batches" : "--max-seconds");
 }
 
 /* How many rows there are is asked before the first is loaded; a refresh is
@@ -334,6 +337,7 @@ static int run_start_reader(struct run *r, struct error *err)
 		.look = run_look,
 		.look_ctx = r,
 		.pace = r->pace,
+		.deadline_us = r->deadline_us,
 	};
 
 	bounds.max_rows = chunk_batch_rows(r, r->adapt.rows);
@@ -393,6 +397,7 @@ int pipeline_try(struct run_context *c, struct run_result *out,
 		.store = c->store,
 		.keeper = &c->keeper,
 		.tries = &c->tries,
+		.deadline_us = c->deadline_us,
 		.over = &c->over,
 		.out = out,
 	};

@@ -15,6 +15,8 @@ struct run_context {
 	const struct run_options *options;
 	struct lease_keeper keeper;
 	struct tries tries;
+	/* By clock_monotonic_us(): nothing is begun from then on. 0: never */
+	int64_t deadline_us;
 	/* Letters whose rows were loaded, and that are not deleted yet: no try
 	 * after this one reads the rows again. */
 	struct dead_letter_list over;

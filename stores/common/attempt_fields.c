@@ -46,6 +46,7 @@ static const struct attempt_field {
 	{ FIELD_NULLABLE, offsetof(struct attempt, error_code) },
 	{ FIELD_SERVER, offsetof(struct attempt, error_message) },
 	{ FIELD_SERVER, offsetof(struct attempt, paused) },
+	{ FIELD_NUMBER, offsetof(struct attempt, progress) },
 };
 
 const char *field_number(char out[FIELD_TEXT_SIZE], int64_t value)

@@ -8,7 +8,7 @@
 #include "core/plugin/store.h"
 
 #define FIELD_TEXT_SIZE 24
-#define ATTEMPT_FIELDS	26
+#define ATTEMPT_FIELDS	27
 
 #define ATTEMPT_COLUMNS                                                        \
 	"attempt_id, run_id, pipeline, tenant, state, outcome, host, pid, "    \
@@ -16,7 +16,7 @@
 	"rows_read, rows_inserted, rows_updated, rows_unchanged, "             \
 	"rows_deleted, rows_dead_lettered, watermark_before, "                 \
 	"watermark_after, guarantee, guarantee_reason, error_code, "           \
-	"error_message, paused"
+	"error_message, paused, progress"
 
 struct field_texts {
 	const char *values[ATTEMPT_FIELDS];

@@ -28,7 +28,7 @@ static const char save_attempt_sql[] =
 	"INSERT INTO attempts (" ATTEMPT_COLUMNS ", process_start, seq)\n"
 	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,\n"
 	"        $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,\n"
-	"        $26, $27, (SELECT coalesce(max(a.seq), 0) + 1\n"
+	"        $26, $27, $28, (SELECT coalesce(max(a.seq), 0) + 1\n"
 	"              FROM attempts AS a WHERE a.pipeline = $3))\n"
 	"ON CONFLICT (attempt_id) DO UPDATE SET\n"
 	"  state = excluded.state, outcome = excluded.outcome,\n"
@@ -45,7 +45,8 @@ static const char save_attempt_sql[] =
 	"  guarantee = excluded.guarantee,\n"
 	"  guarantee_reason = excluded.guarantee_reason,\n"
 	"  error_code = excluded.error_code,\n"
-	"  error_message = excluded.error_message, paused = excluded.paused";
+	"  error_message = excluded.error_message, paused = excluded.paused,\n"
+	"  progress = excluded.progress";
 
 /* A batch saved twice (a commit whose answer was lost) is one batch. */
 static const char save_batch_sql[] =

@@ -14,6 +14,7 @@ import oracle
 import workload
 from bench import EXIT_CONFIG, EXIT_OK, EXIT_STATE, EXIT_STOPPED, sync_items
 from servers import Cluster, free_port, wait_for
+from sessions import transactions
 
 WAYS = (("postgres", "timestamp"), ("postgres", "xmin"),
         ("mariadb", "timestamp"))
@@ -50,24 +51,6 @@ def batches(tidemark):
     with sqlite3.connect(tidemark.state_file) as db:
         return [(at / 1e6, rows) for at, rows in db.execute(
             "SELECT loaded_at, rows_read FROM batches ORDER BY number")]
-
-
-def transactions(end):
-    """Sessions of ours that have a transaction open."""
-    if end.engine == "postgres":
-        with end.cluster.admin() as admin:
-            return admin.execute(
-                "SELECT application_name, state, query FROM pg_stat_activity "
-                "WHERE datname = %s AND application_name LIKE 'tidemark/%%' "
-                "AND (xact_start IS NOT NULL OR backend_xmin IS NOT NULL)",
-                [end.database]).fetchall()
-    with end.server.admin() as admin, admin.cursor() as cursor:
-        cursor.execute("SELECT t.trx_state, p.info FROM "
-                       "information_schema.innodb_trx t JOIN "
-                       "information_schema.processlist p "
-                       "ON p.id = t.trx_mysql_thread_id "
-                       f"WHERE p.db = '{end.database}'")
-        return cursor.fetchall()
 
 
 @pytest.mark.parametrize("engine, strategy", WAYS, ids=WAY_NAMES)
@@ -188,7 +171,6 @@ def busy(source, n):
     try:
         for thread in threads:
             thread.start()
-        asks.autocommit = True
         wait_for(waiting, what="busy sessions")
         yield
     finally:

@@ -59,6 +59,8 @@ static int fake_open(struct connector **out, const struct connection *conn,
 
 	(void)conn;
 	fake.opens++;
+	if (fake.open_us)
+		clock_sleep_us(fake.open_us);
 	if (fake.source_rows < 0)
 		return error_set(err, ERROR_ACCESS, "planted: no source");
 	if (fake.opens <= fake.fail_opens)

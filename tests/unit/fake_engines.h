@@ -22,6 +22,7 @@ struct fake {
 	int loads, opens, nexts, finishes, saves;
 	int pauses, asked, fail_asked; /* so many questions fail: ACCESS */
 	int64_t active, lag_us; /* the answers */
+	int64_t open_us; /* that it takes to open the source */
 	const char *pace; /* what the store has of it, or NULL */
 	int previews, fail_preview_at;
 	int fail_load_at; /* number of the load that fails, 0: none */

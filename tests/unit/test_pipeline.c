@@ -413,6 +413,48 @@ static void test_pressure_holds(void **state)
 	run_result_release(&r);
 }
 
+/* What fails until the time is up has failed, and was not stopped: the second
+ * try is begun in time, and has none left when both ends are open. */
+static void test_time_is_up_in_a_failure(void **state)
+{
+	struct pipeline_settings p = fake_settings(&test_end);
+	struct run_options options = { .max_us = US_PER_SECOND / 5 };
+	struct run_result r;
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	p.retry.attempts = 1000;
+	p.retry.backoff_us = p.retry.max_backoff_us = 20 * 1000;
+	fake_reset(1000);
+	fake.open_us = 120 * 1000;
+	fake.fail_load_at = 1;
+	fake.fail_load_with = ERROR_TRANSIENT;
+	fake.fail_load_every_time = true;
+	assert_int_equal(pipeline_run(&p, &test_store, &options, &r, &err),
+			 -ERROR_TRANSIENT);
+	assert_int_equal(r.outcome, OUTCOME_FAILED);
+	assert_non_null(strstr(r.error.message, "planted"));
+	assert_true(r.elapsed_us < 5 * US_PER_SECOND);
+	run_result_release(&r);
+}
+
+/* And what goes well until then was, behind a whole batch. */
+static void test_time_is_up(void **state)
+{
+	struct pipeline_settings p = fake_settings(&test_end);
+	struct run_options options = { .max_us = US_PER_SECOND / 5 };
+	struct run_result r;
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	p.pace.limits.rows_per_second = 1000;
+	fake_reset(1000);
+	assert_int_equal(pipeline_run(&p, &test_store, &options, &r, &err), 0);
+	assert_int_equal(r.outcome, OUTCOME_STOPPED);
+	assert_in_range(r.rows_read, 200, 600);
+	run_result_release(&r);
+}
+
 /* Last: a stop cannot be taken back. */
 static void test_stop_ends_after_the_batch(void **state)
 {
@@ -451,6 +493,8 @@ int main(void)
 		cmocka_unit_test(test_refresh_finishes_once),
 		cmocka_unit_test(test_refresh_is_not_cut),
 		cmocka_unit_test(test_pressure_holds),
+		cmocka_unit_test(test_time_is_up_in_a_failure),
+		cmocka_unit_test(test_time_is_up),
 		cmocka_unit_test(test_stop_ends_after_the_batch),
 	};
 

@@ -1,0 +1,144 @@
+"""A long way to catch up: in bounded runs, and never with a snapshot of the
+source that is older than a page and a moment."""
+
+import contextlib
+import os
+import time
+
+import pytest
+
+import oracle
+import workload
+from bench import EXIT_CONFIG, EXIT_OK, sync_items
+from servers import wait_for
+from sessions import transactions
+
+WAYS = (("postgres", "timestamp"), ("postgres", "xmin"),
+        ("mariadb", "timestamp"), ("mysql", "timestamp"))
+WAY_NAMES = [f"{engine}-{strategy}" for engine, strategy in WAYS]
+# Two seconds that a page may wait, and what a busy machine adds.
+PATIENCE = 5
+
+
+def check(source, destination):
+    oracle.check_equal(source, destination, "items",
+                       f"{destination.schema}.items", oracle.ITEMS,
+                       pipeline="items")
+
+
+def widen(source):
+    """More than the sockets hold: the server is in the midst of a page."""
+    source.execute("UPDATE items SET payload = repeat('x', 2000)"
+                   + ("::bytea" if source.engine == "postgres" else ""))
+
+
+@contextlib.contextmanager
+def locked(destination):
+    """Nothing can be loaded meanwhile."""
+    with destination.connect() as db:
+        db.execute("BEGIN")
+        db.execute("LOCK TABLE items IN EXCLUSIVE MODE")
+        yield
+        db.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("engine, strategy", WAYS, ids=WAY_NAMES)
+def test_snapshot_is_not_held(tidemark, make_source, make_destination, engine,
+                              strategy):
+    """While a load hangs: the page that is under way, of many batches, is left,
+    and gone on with behind its last row."""
+    source, destination = make_source(engine), make_destination("postgres")
+    workload.create_items(source, rows=3000)
+    widen(source)
+    sync_items(tidemark, source, destination, strategy,
+               batch={"bytes": "512KiB"})
+    tidemark.run("--max-batches", "1")
+    with locked(destination):
+        running = tidemark.start("run", "--json")
+        wait_for(lambda: destination.query(
+            "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+            "AND datname = current_database()"), 20, 0.02, "a load")
+        assert transactions(source)
+        wait_for(lambda: not transactions(source), PATIENCE, 0.1,
+                 "the end of the snapshot")
+        for _ in range(10):
+            time.sleep(0.1)
+            assert not transactions(source)
+        assert running.alive()
+    done = running.wait().expect(EXIT_OK).pipeline()
+    assert done["rows_read"] > 2000
+    check(source, destination)
+
+
+@pytest.mark.parametrize("engine, strategy", WAYS[:3], ids=WAY_NAMES[:3])
+def test_snapshots_are_short_when_slow(tidemark, make_source,
+                                       make_destination, engine, strategy):
+    """A run that its rate draws out reads by many short snapshots: none is
+    seen for longer than a moment."""
+    source, destination = make_source(engine), make_destination("postgres")
+    workload.create_items(source, rows=3000)
+    widen(source)
+    sync_items(tidemark, source, destination, strategy,
+               pace={"rows_per_second": 600})
+    running = tidemark.start("run", "--json")
+    longest, since = 0, None
+    while running.alive():
+        now = time.monotonic()
+        since = (since or now) if transactions(source) else None
+        longest = max(longest, now - since if since else 0)
+        time.sleep(0.02)
+    running.wait().expect(EXIT_OK)
+    assert longest < 1.5
+    check(source, destination)
+
+
+def test_max_seconds(tidemark, source, make_destination):
+    """Ends as if it had been told so: exit 0, stopped, the rest next time; in
+    a wait as well."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=2000)
+    sync_items(tidemark, source, destination, "timestamp",
+               pace={"rows_per_second": 200})
+    begun = time.monotonic()
+    done = tidemark("run", "--json", "--max-seconds", "3").expect(EXIT_OK)
+    result = done.pipeline()
+    assert 2.5 < time.monotonic() - begun < 9
+    assert result["outcome"] == "stopped" and result["error"] is None
+    assert 40 <= result["rows_read"] <= 1400, result
+    file = os.path.join(tidemark.dir, "pause")
+    open(file, "w", encoding="ascii").close()
+    tidemark.pipelines["items"]["pace"] = {"pause_file": file}
+    tidemark.write_config()
+    held = tidemark("run", "--json", "--max-seconds", "1").expect(
+        EXIT_OK).pipeline()
+    assert (held["outcome"], held["rows_read"]) == ("stopped", 0)
+    os.remove(file)
+    rest = tidemark("run", "--json", "--max-seconds", "600").expect(
+        EXIT_OK).pipeline()
+    assert rest["outcome"] == "caught_up"
+    assert result["rows_read"] + rest["rows_read"] >= 2000
+    check(source, destination)
+    assert "so --max-seconds would never let it end" in tidemark(
+        "run", "--full-refresh", "--max-seconds", "5").expect(EXIT_CONFIG).err
+    tidemark("run", "--max-seconds", "0").expect(EXIT_CONFIG)
+
+
+def test_progress_and_rest(tidemark, source, make_destination):
+    """How far a run is, and how long it will take, in `status`."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=3000)
+    source.execute("ANALYZE items")
+    sync_items(tidemark, source, destination, "timestamp",
+               pace={"rows_per_second": 300})
+    running = tidemark.start("run", "--json")
+
+    def progress():
+        now = tidemark("status", "--json").pipeline()["progress"]
+        return now if now and now["share"] > 0.2 else None
+    seen = wait_for(progress, 30, 0.2, "a share")
+    assert 0.2 < seen["share"] < 0.9, seen
+    assert 1 <= seen["eta_seconds"] <= 60, seen
+    assert " left" in tidemark("status").expect(EXIT_OK).out
+    running.wait().expect(EXIT_OK)
+    assert tidemark("status", "--json").pipeline()["progress"] is None
+    check(source, destination)
