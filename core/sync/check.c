@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/sync/gate.h"
+#include "core/sync/probe.h"
 #include "core/sync/runner.h"
 
 /* What one look has in hand. */
@@ -254,6 +255,30 @@ static void look_at_state(struct look *l, const struct connection *state)
 		store->ops->close(store);
 }
 
+/* Who cannot be asked holds a run until it can be. */
+static void look_at_pace(struct look *l)
+{
+	struct probe_answer answer = { NULL, NULL, false };
+	struct error err = ERROR_INIT;
+	struct probes probes;
+
+	probes_init(&probes, l->p, &l->p->pace.limits);
+	if (probes_ask(&probes, &answer, &err))
+		look_failed(l, "pace", &err);
+	else if (answer.failed)
+		problems_add(&l->out->problems, SEVERITY_ERROR, ERROR_ACCESS,
+			     "pace-unknown", NULL,
+			     "pace.%s holds every run: %s", answer.by,
+			     answer.reason);
+	else if (answer.by)
+		problems_add(&l->out->problems, SEVERITY_INFO, ERROR_NONE,
+			     "pace-held", NULL,
+			     "pace.%s would hold a run just now: %s", answer.by,
+			     answer.reason);
+	probe_answer_release(&answer);
+	probes_release(&probes);
+}
+
 static void look_init(struct look *l)
 {
 	const struct pipeline_settings *p = l->p;
@@ -295,6 +320,7 @@ void check_pipeline(const struct pipeline_settings *p,
 	look_at_source(&l);
 	look_at_destination(&l);
 	look_at_guarantee(&l);
+	look_at_pace(&l);
 	if (state)
 		look_at_state(&l, state);
 	look_release(&l);

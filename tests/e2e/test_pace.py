@@ -12,7 +12,8 @@ import pytest
 
 import oracle
 import workload
-from bench import EXIT_CONFIG, EXIT_OK, EXIT_STATE, EXIT_STOPPED, sync_items
+from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_OK, EXIT_STATE, EXIT_STOPPED,
+                   sync_items)
 from servers import Cluster, free_port, wait_for
 from sessions import transactions
 
@@ -212,6 +213,13 @@ def test_probe_that_fails_holds(tidemark, source, make_destination):
     assert done.pipeline()["rows_read"] == 0
 
 
+def problem(done, code):
+    """The one of that code that `check` found."""
+    found, = [each for each in done.pipeline()["problems"]
+              if each["code"] == code]
+    return found
+
+
 @pytest.mark.parametrize("engine", ("postgres", "mariadb"))
 def test_probe(tidemark, make_source, make_destination, engine):
     """Without an answer, with too high a one, with none that is a number, with
@@ -221,6 +229,9 @@ def test_probe(tidemark, make_source, make_destination, engine):
     paced(tidemark, source, destination,
           probe={"connection": "source", "below": 3,
                  "query": f"SELECT max(n) FROM {source.schema}.jobs"})
+    wrong = problem(tidemark("check", "--json").expect(EXIT_ACCESS),
+                    "pace-unknown")
+    assert "pace.probe holds every run" in wrong["message"], wrong
     running = tidemark.start("run", "--json")
     held = wait_until_held(tidemark, "probe")
     assert "connection source could not be asked, which counts as pressure" \
@@ -230,6 +241,8 @@ def test_probe(tidemark, make_source, make_destination, engine):
         source.execute("GRANT SELECT ON jobs TO public")
     wait_for(lambda: "the query says 3 at connection source, which is not "
              "below 3" in paused(tidemark)["reason"], 20, 0.2, "an answer")
+    now = problem(tidemark("check", "--json").expect(EXIT_OK), "pace-held")
+    assert now["severity"] == "info", now
     source.execute("DELETE FROM jobs")
     wait_for(lambda: "a number, not NULL" in paused(tidemark)["reason"], 20,
              0.2, "no number")
