@@ -70,6 +70,10 @@ struct backfill_sums {
 void backfill_sum(const struct chunk_list *chunks, const char *backfill_id,
 		  struct backfill_sums *out);
 
+/* {"backfill_id","chunks","done","running","queued","failed","rows",
+ * "rows_done","rows_per_second","eta_seconds"} of the newest of them, null if
+ * there is none; new reference. */
+json_t *backfill_newest_json(const struct chunk_list *chunks);
 /* {"chunk_id","from","to","state","rows",...}; new reference. */
 json_t *backfill_chunk_json(const struct chunk *c);
 

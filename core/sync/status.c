@@ -317,7 +317,7 @@ json_t *status_result_json(const struct status_result *r)
 				      backfill_chunk_json(&r->chunks.items[i]));
 	return json_pack(
 		"{s:s, s:o, s:s?, s:o, s:o, s:o, s:O, s:o, s:o, s:o, s:o, "
-		"s:o}",
+		"s:o, s:o}",
 		"pipeline", r->pipeline->name, "watermark",
 		json_text_value(r->watermark), "from", r->from, "lag_seconds",
 		r->lag_us < 0
@@ -331,5 +331,6 @@ json_t *status_result_json(const struct status_result *r)
 		status_breaker_json(&r->breaker), "dead_letters",
 		r->letters < 0 ? json_null()
 			       : json_integer((json_int_t)r->letters),
-		"chunks", chunks, "notes", notes);
+		"chunks", chunks, "backfill", backfill_newest_json(&r->chunks),
+		"notes", notes);
 }
