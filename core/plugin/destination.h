@@ -87,6 +87,9 @@ struct target {
 	/* A dry run: prepare makes ready for preview() in place of load(), and
 	 * nothing is written that anybody else sees or that outlives close. */
 	bool preview;
+	/* Column of the target, but not of the schema, that marks rows which
+	 * the source has no longer; NULL: they are removed. */
+	const char *soft_delete;
 	struct writer writer;
 };
 
@@ -202,8 +205,10 @@ struct destination_ops {
 	/* Remove the rows of these keys and move the mark, under the conditions
 	 * of load(): of `keys`, a batch of the target's schema, only the key's
 	 * columns count. append: every version of them that TABLE_raw has. A
-	 * key that is not there is passed over. `*removed`: rows. Not in a
-	 * refresh. */
+	 * key that is not there is passed over. With soft_delete the rows are
+	 * marked instead, those that are not yet (SCHEMA: there is no such
+	 * column); load() takes the mark from a row that comes again, and
+	 * counts it as updated. `*removed`: rows. Not in a refresh. */
 	int (*remove)(struct destination *d, const struct batch *keys,
 		      const struct checkpoint *next, int64_t *removed,
 		      struct error *err);

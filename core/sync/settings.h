@@ -89,6 +89,7 @@ struct pipeline_settings {
 	struct retry_policy retry;
 	struct breaker_policy breaker;
 	int64_t logic_version;
+	char *soft_delete; /* NULL or "": rows are deleted */
 	char *tenant;
 };
 

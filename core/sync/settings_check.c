@@ -283,6 +283,29 @@ static int settings_check_zero_dates(struct option_context *ctx,
 			     p->source->url.engine);
 }
 
+/* Neither a raw table nor one that is built anew every time keeps it. */
+static int settings_check_soft_delete(struct option_context *ctx,
+				      const struct config_node *node,
+				      const struct pipeline_settings *p)
+{
+	static const char path[] = "soft_delete";
+	const char *column = p->soft_delete;
+
+	if (!column || !*column)
+		return 0;
+	if (p->mode == LOAD_APPEND || p->mode == LOAD_REPLACE)
+		return settings_fail(ctx, node, path,
+				     "rows of load mode %s cannot be marked; "
+				     "leave it out, and they are deleted",
+				     load_mode_name(p->mode));
+	if (strlist_has(&p->key, column) || strlist_has(&p->columns, column) ||
+	    (p->mark_column && !strcmp(p->mark_column, column)))
+		return settings_fail(ctx, node, path,
+				     "\"%.80s\" is a column of the source",
+				     column);
+	return 0;
+}
+
 int settings_check_pipeline(struct option_context *ctx,
 			    const struct settings *s,
 			    const struct config_node *node,
@@ -310,6 +333,8 @@ int settings_check_pipeline(struct option_context *ctx,
 		rc = settings_check_watermark(ctx, node, in);
 	if (!rc)
 		rc = settings_check_gate(ctx, node, &p->gate);
+	if (!rc)
+		rc = settings_check_soft_delete(ctx, node, p);
 	settings_default_bad_rows(in);
 	if (!rc)
 		rc = settings_check_pace(ctx, s, node, in);

@@ -351,10 +351,12 @@ const struct option pipeline_options[] = {
 	  .doc = "When `serve` runs the pipeline." },
 	{ .name = "soft_delete",
 	  .type = OPTION_TEXT,
-	  .flags = OPTION_UNSUPPORTED,
+	  OPTION_FIELD(struct pipeline_input, p.soft_delete),
 	  .default_text = "",
 	  .expects = "the name of a column",
-	  .doc = "Column that marks rows which the source no longer has." },
+	  .doc = "Column of the target that `verify --deletes apply` writes "
+		 "instead of deleting a row: the time, or true if it is a "
+		 "boolean. A row that comes back loses its mark." },
 	{ .name = "tenant",
 	  .type = OPTION_TEXT,
 	  OPTION_FIELD(struct pipeline_input, p.tenant),

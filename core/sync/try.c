@@ -38,6 +38,8 @@ static void run_init(struct run *r)
 	r->target.drift = r->p->drift;
 	r->target.force = r->options->full_refresh;
 	r->target.overwrite = r->options->work != NULL;
+	if (r->p->soft_delete && *r->p->soft_delete)
+		r->target.soft_delete = r->p->soft_delete;
 	r->target.refresh =
 		r->p->mode == LOAD_REPLACE || r->options->full_refresh;
 }

@@ -88,6 +88,14 @@ static void verify_choose_name(struct strlist *out, const struct schema *all,
 		strlist_add(out, all->columns[at].name);
 }
 
+/* The column of the destination that marks rows as gone, or NULL. */
+static const char *verify_soft_delete(const struct verify_side *s)
+{
+	const char *name = s->p->soft_delete;
+
+	return s->which == COMPARE_DESTINATION && name && *name ? name : NULL;
+}
+
 /* A column that is not there is left for compare_match() to name. */
 static void verify_choose(struct verify_side *s, const struct schema *all,
 			  const struct schema *source)
@@ -97,6 +105,8 @@ static void verify_choose(struct verify_side *s, const struct schema *all,
 	for (size_t i = 0; i < source->n_key; i++)
 		verify_choose_name(&s->key, all,
 				   source->columns[source->key[i]].name);
+	if (verify_soft_delete(s))
+		verify_choose_name(&s->columns, all, s->p->soft_delete);
 	s->spec.columns = &s->columns;
 	s->spec.key = &s->key;
 }
@@ -166,6 +176,9 @@ int verify_side_describe_keys(struct verify_side *s, struct error *err)
 	for (size_t i = 0; i < s->schema.n_key; i++)
 		strlist_add(&s->keys_columns,
 			    s->schema.columns[s->schema.key[i]].name);
+	if (verify_soft_delete(s))
+		verify_choose_name(&s->keys_columns, &s->schema,
+				   s->p->soft_delete);
 	s->keys_spec = s->spec;
 	s->keys_spec.columns = &s->keys_columns;
 	verify_keep_expressions(s);
@@ -191,25 +204,45 @@ void verify_side_close(struct verify_side *s)
  * there by then. */
 #define VERIFY_BLOCK 32
 
+/* A row that is marked is not there any more. */
+static bool verify_is_marked(const struct verify_look *look,
+			     const struct batch *b, size_t row)
+{
+	const struct vector *v;
+
+	if (look->mark < 0)
+		return false;
+	v = &b->vectors[look->mark];
+	if (vector_is_null(v, row))
+		return false;
+	for (size_t i = 0; i < v->width; i++)
+		if (v->data[row * v->width + i])
+			return true;
+	return !v->width;
+}
+
 static int verify_look_batch(void *ctx, const struct batch *b,
 			     struct error *err)
 {
 	struct verify_look *look = ctx;
 	struct compare_hash keys[VERIFY_BLOCK], all[VERIFY_BLOCK];
+	size_t rows[VERIFY_BLOCK], n = 0;
 
 	(void)err;
 	for (size_t row = 0; row < b->n_rows; row++) {
-		size_t i = row % VERIFY_BLOCK, first = row - i;
-
-		compare_row(look->compare, look->which, b, row, &look->scratch,
-			    &keys[i], &all[i]);
-		if (look->soon)
-			look->soon(look->ctx, look->which, &keys[i]);
-		if (i + 1 < VERIFY_BLOCK && row + 1 < b->n_rows)
+		if (!verify_is_marked(look, b, row)) {
+			compare_row(look->compare, look->which, b, row,
+				    &look->scratch, &keys[n], &all[n]);
+			if (look->soon)
+				look->soon(look->ctx, look->which, &keys[n]);
+			rows[n++] = row;
+		}
+		if (n < VERIFY_BLOCK && row + 1 < b->n_rows)
 			continue;
-		for (size_t k = 0; k <= i; k++)
-			look->row(look->ctx, look->which, b, first + k,
-				  &keys[k], &all[k]);
+		for (size_t k = 0; k < n; k++)
+			look->row(look->ctx, look->which, b, rows[k], &keys[k],
+				  &all[k]);
+		n = 0;
 	}
 	return 0;
 }
@@ -235,6 +268,10 @@ static int verify_begin(struct verify_reading *r, struct verify_side *s,
 	memset(r, 0, sizeof(*r));
 	r->look = *look;
 	r->look.which = s->which;
+	r->look.mark =
+		verify_soft_delete(s)
+			? schema_find_folded(scan->schema, s->p->soft_delete)
+			: -1;
 	strbuf_init(&r->look.scratch);
 	if (!rc)
 		rc = reader_start(&r->reader, s->connector, NULL, scan->schema,

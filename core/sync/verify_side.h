@@ -28,6 +28,7 @@ struct verify_side {
 struct verify_look {
 	const struct compare *compare;
 	enum compare_side which;
+	long mark; /* column that says that a row is gone; -1: none */
 	void (*row)(void *ctx, enum compare_side side, const struct batch *b,
 		    size_t row, const struct compare_hash *key,
 		    const struct compare_hash *all);

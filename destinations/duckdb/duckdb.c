@@ -241,9 +241,12 @@ static int duckdb_destination_remove(struct destination *base,
 				     int64_t *removed, struct error *err)
 {
 	struct duckdb_destination *d = duckdb_self(base);
-	int rc = duck_exec(d->db, "BEGIN", err);
+	int rc = soft_delete_check(d->target, d->soft_delete, "TIMESTAMPTZ",
+				   err);
 
 	*removed = 0;
+	if (!rc)
+		rc = duck_exec(d->db, "BEGIN", err);
 	if (rc)
 		return rc;
 	rc = duckdb_remove_rows(d, keys, removed, err);

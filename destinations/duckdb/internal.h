@@ -20,6 +20,7 @@
 #include "destinations/common/drift.h"
 #include "destinations/common/names.h"
 #include "destinations/common/refresh.h"
+#include "destinations/common/soft_delete.h"
 
 #define DUCKDB_TYPE_SIZE 32
 /* Rows of a row group: a batch of fewer is written twice, to the log and, with
@@ -97,6 +98,8 @@ struct duckdb_destination {
 	bool *not_null; /* of the same: the table refuses NULL */
 	const char *into; /* quoted: the data table, or the stage */
 	const char *into_name;
+	enum soft_delete soft_delete;
+	char soft_type[DUCKDB_TYPE_SIZE]; /* of its column */
 	bool in_place; /* changed rows are updated, not deleted and inserted */
 	/* In a dry run: `place` is that of a temporary copy, and this brings
 	 * the staged keys' rows into it; NULL: there are none. */

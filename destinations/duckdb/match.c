@@ -1,7 +1,9 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/failpoint.h"
+#include "core/data/table_name.h"
 #include "core/data/value.h"
 #include "destinations/duckdb/load.h"
 
@@ -222,6 +224,20 @@ int duckdb_match_classify(struct load *l, struct error *err)
 	return rc;
 }
 
+static void match_mark(const struct duckdb_destination *d, struct strbuf *sql)
+{
+	char now[CLOCK_TEXT_SIZE];
+
+	clock_format_utc(clock_now_us(), now);
+	strbuf_addf(sql, "UPDATE %s AS t SET ", d->into);
+	sql_quote_name(sql, d->target->soft_delete, '"');
+	if (d->soft_delete == SOFT_DELETE_FLAG)
+		strbuf_addstr(sql, " = true");
+	else
+		strbuf_addf(sql, " = CAST('%s' AS %s)", now, d->soft_type);
+	strbuf_addstr(sql, " FROM " STAGE_KEYS " s");
+}
+
 int duckdb_remove_rows(struct duckdb_destination *d, const struct batch *keys,
 		       int64_t *removed, struct error *err)
 {
@@ -234,9 +250,18 @@ int duckdb_remove_rows(struct duckdb_destination *d, const struct batch *keys,
 
 	if (rc)
 		return rc;
-	strbuf_addf(&sql, "DELETE FROM %s AS t USING " STAGE_KEYS " s WHERE ",
-		    d->into);
+	if (d->soft_delete == SOFT_DELETE_NONE)
+		strbuf_addf(&sql, "DELETE FROM %s AS t USING " STAGE_KEYS " s",
+			    d->into);
+	else
+		match_mark(d, &sql);
+	strbuf_addstr(&sql, " WHERE ");
 	duckdb_sql_key_join(&sql, l.s);
+	if (d->soft_delete != SOFT_DELETE_NONE) {
+		strbuf_addstr(&sql, " AND t.");
+		sql_quote_name(&sql, d->target->soft_delete, '"');
+		strbuf_addstr(&sql, soft_delete_is_not(d->soft_delete));
+	}
 	rc = duckdb_load_exec(&l, &sql, removed, err);
 	if (rc)
 		return error_prefix(err, "table %s", d->target->table);

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -205,11 +206,25 @@ static void prepare_vacuum(struct duckdb_destination *d,
 		   target->refresh || !e->has_data ? 0 : 1);
 }
 
+static void prepare_soft_delete(struct duckdb_destination *d,
+				const struct target *target,
+				const struct duckdb_existing *e)
+{
+	long at = target->soft_delete
+			  ? duckdb_existing_find(e, target->soft_delete)
+			  : -1;
+	const char *type = at < 0 ? NULL : e->columns[at].type;
+
+	d->soft_delete = soft_delete_of(target, type);
+	snprintf(d->soft_type, sizeof(d->soft_type), "%s", type ? type : "");
+}
+
 static void prepare_keep(struct duckdb_destination *d,
 			 const struct target *target, struct preparation *p)
 {
 	d->target = target;
 	prepare_not_null(d, target->schema, &p->existing);
+	prepare_soft_delete(d, target, &p->existing);
 	d->in_place = target->mode == LOAD_UPSERT && !target->refresh &&
 		      (p->existing.indexed ||
 		       prepare_has_extras(&p->existing, target->schema));

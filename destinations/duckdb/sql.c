@@ -91,6 +91,19 @@ static void sql_newer(struct strbuf *sql, const struct duckdb_destination *d,
 		duckdb_sql_newer(sql, s, delivered, d->types[s->mark].text);
 }
 
+/* A row that comes again loses its mark. */
+static void sql_changed(struct strbuf *sql, const struct duckdb_destination *d)
+{
+	strbuf_addch(sql, '(');
+	duckdb_sql_different(sql, d->target->schema);
+	if (d->soft_delete != SOFT_DELETE_NONE) {
+		strbuf_addstr(sql, " OR t.");
+		sql_quote_name(sql, d->target->soft_delete, '"');
+		strbuf_addstr(sql, soft_delete_is(d->soft_delete));
+	}
+	strbuf_addch(sql, ')');
+}
+
 /* Extra columns keep their values, and keys and indexes see no delete. Nothing
  * is written of a table that is nothing but a key. */
 void duckdb_sql_update(struct strbuf *sql, const struct duckdb_destination *d,
@@ -99,7 +112,7 @@ void duckdb_sql_update(struct strbuf *sql, const struct duckdb_destination *d,
 	const struct schema *s = d->target->schema;
 	const char *between = " SET ";
 
-	if (s->n_columns == s->n_key)
+	if (s->n_columns == s->n_key && d->soft_delete == SOFT_DELETE_NONE)
 		return;
 	strbuf_addf(sql, "UPDATE %s AS t", d->into);
 	for (size_t i = 0; i < s->n_columns; i++) {
@@ -111,9 +124,14 @@ void duckdb_sql_update(struct strbuf *sql, const struct duckdb_destination *d,
 		duckdb_sql_name(sql, s, i, "s");
 		between = ", ";
 	}
+	if (d->soft_delete != SOFT_DELETE_NONE) {
+		strbuf_addstr(sql, between);
+		sql_quote_name(sql, d->target->soft_delete, '"');
+		strbuf_addstr(sql, soft_delete_clears(d->soft_delete));
+	}
 	strbuf_addstr(sql, " FROM " STAGE_ROWS
 			   " s WHERE t.rowid = s." STAGE_MATCHED " AND ");
-	duckdb_sql_different(sql, s);
+	sql_changed(sql, d);
 	sql_newer(sql, d, delivered);
 }
 
@@ -125,7 +143,7 @@ void duckdb_sql_changed(struct strbuf *sql, const struct duckdb_destination *d,
 		    " FROM %s t JOIN " STAGE_ROWS
 		    " s ON t.rowid = s." STAGE_MATCHED " WHERE ",
 		    d->into);
-	duckdb_sql_different(sql, d->target->schema);
+	sql_changed(sql, d);
 	sql_newer(sql, d, delivered);
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "clients/mysql.h"
 #include "core/base/clock.h"
 #include "core/data/value.h"
 #include "destinations/mysql/json.h"
@@ -309,4 +310,37 @@ int my_format_row(struct strbuf *out, const enum my_form *forms,
 		strbuf_addch(out, i + 1 < n ? '\t' : '\n');
 	}
 	return 0;
+}
+
+static bool format_is_number(const char *text)
+{
+	return *text && !text[strspn(text, "0123456789.-")];
+}
+
+void my_format_mark(struct strbuf *sb, enum type_kind kind, const char *text)
+{
+	int64_t us;
+
+	switch (kind) {
+	case TYPE_TIMESTAMP:
+	case TYPE_TIMESTAMPTZ:
+		if (!value_parse_timestamp(text, &us) || us == INT64_MIN ||
+		    us == INT64_MAX) {
+			strbuf_addstr(sb, "NULL");
+			break;
+		}
+		strbuf_addstr(sb, "CAST('");
+		value_print_timestamp(sb, us, false);
+		strbuf_addstr(sb, "' AS DATETIME(6))");
+		break;
+	case TYPE_INT16:
+	case TYPE_INT32:
+	case TYPE_INT64:
+	case TYPE_UINT64:
+	case TYPE_DECIMAL:
+		strbuf_addstr(sb, format_is_number(text) ? text : "NULL");
+		break;
+	default:
+		mydb_quote(sb, text);
+	}
 }

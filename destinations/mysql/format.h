@@ -23,5 +23,8 @@ int my_format_value(struct strbuf *out, enum my_form form,
 int my_format_row(struct strbuf *out, const enum my_form *forms,
 		  const struct batch *b, size_t row, size_t *column,
 		  struct error *err);
+/* A mark as the source writes it, as SQL; NULL if there is none that compares.
+ */
+void my_format_mark(struct strbuf *sb, enum type_kind kind, const char *text);
 
 #endif

@@ -22,6 +22,7 @@
 #include "core/plugin/destination.h"
 #include "destinations/common/names.h"
 #include "destinations/common/row_order.h"
+#include "destinations/common/soft_delete.h"
 #include "destinations/mysql/catalog.h"
 #include "destinations/mysql/format.h"
 
@@ -86,6 +87,7 @@ struct mydst {
 	bool previewed; /* the table is as the statements take it to be */
 	bool staged; /* the stage is there, */
 	bool dirty; /* and has rows */
+	enum soft_delete soft_delete;
 	struct mark_seen seen;
 	/* Rows may go straight into the table: it was empty, or all of the
 	 * last batch were new. */
@@ -229,6 +231,8 @@ char *my_statement_clash(const struct mydst *d);
 /* The key of one row, "id=7", that the merge (or append) still has to bring. */
 char *my_statement_pending(const struct mydst *d, const char *delivered);
 
+/* Stored rows can differ in more than their key. */
+bool my_statement_may_change(const struct mydst *d);
 /* The rows of the keys in the stage. */
 char *my_statement_remove(const struct mydst *d);
 

@@ -143,10 +143,9 @@ static int load_delete_insert(struct mydst *d, const char *delivered,
 static int load_update_insert(struct mydst *d, const char *delivered,
 			      struct load_counts *out, struct error *err)
 {
-	const struct schema *s = d->target->schema;
 	int rc = 0;
 
-	if (s->n_columns > s->n_key)
+	if (my_statement_may_change(d))
 		rc = load_count(d, my_statement_update(d, delivered),
 				&out->updated, err);
 	if (!rc)

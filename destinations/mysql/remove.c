@@ -44,9 +44,12 @@ int my_remove(struct destination *base, const struct batch *keys,
 	      struct error *err)
 {
 	struct mydst *d = (struct mydst *)base;
-	int rc = row_order_build(&d->order, keys, err);
+	int rc = soft_delete_check(d->target, d->soft_delete, "datetime(6)",
+				   err);
 
 	*removed = 0;
+	if (!rc)
+		rc = row_order_build(&d->order, keys, err);
 	if (!rc)
 		rc = my_stage_empty(d, err);
 	if (!rc)

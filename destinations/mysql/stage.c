@@ -48,7 +48,13 @@ void my_stage_describe(struct mydst *d)
 	const struct schema *s = d->target->schema;
 	struct strbuf names = STRBUF_INIT, load = STRBUF_INIT;
 	struct strbuf set = STRBUF_INIT, row = STRBUF_INIT;
+	const struct catalog_column *soft;
 
+	soft = d->target->soft_delete
+		       ? my_catalog_find(&d->table, d->target->soft_delete)
+		       : NULL;
+	d->soft_delete =
+		soft_delete_of(d->target, soft ? soft->type.name : NULL);
 	d->forms = xreallocarray(d->forms, s->n_columns + 1, sizeof(*d->forms));
 	strbuf_addch(&load, '(');
 	strbuf_addch(&row, '(');

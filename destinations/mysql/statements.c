@@ -4,7 +4,6 @@
 
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
-#include "core/data/value.h"
 #include "destinations/mysql/internal.h"
 
 static void statement_column(struct strbuf *sb, const char *alias,
@@ -98,41 +97,11 @@ static void statement_changed(struct strbuf *sb, const struct mydst *d,
 			stored);
 	}
 	strbuf_addstr(sb, *before == 'N' ? "FALSE" : ")");
-}
-
-static bool statement_is_number(const char *text)
-{
-	return *text && !text[strspn(text, "0123456789.-")];
-}
-
-/* The source's text of a mark as SQL; NULL if there is none that compares. */
-static void statement_delivered(struct strbuf *sb, enum type_kind kind,
-				const char *text)
-{
-	int64_t us;
-
-	switch (kind) {
-	case TYPE_TIMESTAMP:
-	case TYPE_TIMESTAMPTZ:
-		if (!value_parse_timestamp(text, &us) || us == INT64_MIN ||
-		    us == INT64_MAX) {
-			strbuf_addstr(sb, "NULL");
-			break;
-		}
-		strbuf_addstr(sb, "CAST('");
-		value_print_timestamp(sb, us, false);
-		strbuf_addstr(sb, "' AS DATETIME(6))");
-		break;
-	case TYPE_INT16:
-	case TYPE_INT32:
-	case TYPE_INT64:
-	case TYPE_UINT64:
-	case TYPE_DECIMAL:
-		strbuf_addstr(sb, statement_is_number(text) ? text : "NULL");
-		break;
-	default:
-		mydb_quote(sb, text);
-	}
+	if (d->soft_delete == SOFT_DELETE_NONE)
+		return;
+	strbuf_addstr(sb, " OR ");
+	statement_column(sb, stored, d->target->soft_delete);
+	strbuf_addstr(sb, soft_delete_is(d->soft_delete));
 }
 
 /* The stage's row is not older than the stored one, or that one is no newer
@@ -159,7 +128,7 @@ static void statement_not_older(struct strbuf *sb, const struct mydst *d,
 		strbuf_addstr(sb, "\n    OR ");
 		statement_column(sb, "t", mark->name);
 		strbuf_addstr(sb, " <= ");
-		statement_delivered(sb, mark->type.kind, delivered);
+		my_format_mark(sb, mark->type.kind, delivered);
 	}
 	strbuf_addstr(sb, ")\n  AND ");
 }
@@ -168,12 +137,15 @@ static void statement_replaces(struct strbuf *sb, const struct mydst *d,
 			       const char *delivered)
 {
 	statement_not_older(sb, d, delivered);
+	strbuf_addch(sb, '(');
 	statement_changed(sb, d, "t");
+	strbuf_addch(sb, ')');
 }
 
-static void statement_set(struct strbuf *sb, const struct schema *s,
+static void statement_set(struct strbuf *sb, const struct mydst *d,
 			  const char *stored)
 {
+	const struct schema *s = d->target->schema;
 	const char *before = "";
 
 	for (size_t i = 0; i < s->n_columns; i++) {
@@ -188,6 +160,18 @@ static void statement_set(struct strbuf *sb, const struct schema *s,
 		strbuf_addstr(sb, " = ");
 		statement_column(sb, "s", name);
 	}
+	if (d->soft_delete == SOFT_DELETE_NONE)
+		return;
+	strbuf_addf(sb, "%s%s", before, stored);
+	sql_quote_name(sb, d->target->soft_delete, '`');
+	strbuf_addstr(sb, soft_delete_clears(d->soft_delete));
+}
+
+bool my_statement_may_change(const struct mydst *d)
+{
+	const struct schema *s = d->target->schema;
+
+	return s->n_columns > s->n_key || d->soft_delete != SOFT_DELETE_NONE;
 }
 
 static void statement_from_new(struct strbuf *sb, const struct mydst *d)
@@ -221,15 +205,14 @@ char *my_statement_insert(const struct mydst *d)
  * again; what is left is new or changed, and the conflict tells which. */
 char *my_statement_merge(const struct mydst *d, const char *delivered)
 {
-	const struct schema *s = d->target->schema;
 	struct strbuf sb = STRBUF_INIT;
 
 	statement_insert_new(&sb, d);
-	if (s->n_columns > s->n_key) {
+	if (my_statement_may_change(d)) {
 		strbuf_addstr(&sb, "\n  OR (");
 		statement_replaces(&sb, d, delivered);
 		strbuf_addstr(&sb, ")\nON DUPLICATE KEY UPDATE ");
-		statement_set(&sb, s, "");
+		statement_set(&sb, d, "");
 	}
 	return strbuf_detach(&sb);
 }
@@ -244,7 +227,7 @@ char *my_statement_update(const struct mydst *d, const char *delivered)
 		    d->rows);
 	statement_key(&sb, s, "t");
 	strbuf_addstr(&sb, "\nSET ");
-	statement_set(&sb, s, "t.");
+	statement_set(&sb, d, "t.");
 	strbuf_addstr(&sb, "\nWHERE ");
 	statement_replaces(&sb, d, delivered);
 	return strbuf_detach(&sb);
@@ -424,7 +407,11 @@ char *my_statement_remove(const struct mydst *d)
 	const struct schema *s = d->target->schema;
 	struct strbuf sb = STRBUF_INIT;
 
-	strbuf_addf(&sb, "DELETE t FROM %s s STRAIGHT_JOIN %s t ON ",
+	bool time = d->soft_delete == SOFT_DELETE_TIME;
+
+	strbuf_addf(&sb, "%s %s s STRAIGHT_JOIN %s t ON ",
+		    d->soft_delete == SOFT_DELETE_NONE ? "DELETE t FROM"
+						       : "UPDATE",
 		    d->place.stage, d->rows);
 	statement_key(&sb, s, "t");
 	for (size_t i = 0; i < s->n_key; i++) {
@@ -435,6 +422,14 @@ char *my_statement_remove(const struct mydst *d)
 			&sb,
 			my_catalog_find(&d->table, s->columns[s->key[i]].name),
 			"t");
+	}
+	if (d->soft_delete != SOFT_DELETE_NONE) {
+		strbuf_addstr(&sb, "\nSET ");
+		statement_column(&sb, "t", d->target->soft_delete);
+		strbuf_addf(&sb, " = %s\nWHERE ",
+			    time ? "UTC_TIMESTAMP(6)" : "TRUE");
+		statement_column(&sb, "t", d->target->soft_delete);
+		strbuf_addstr(&sb, soft_delete_is_not(d->soft_delete));
 	}
 	return strbuf_detach(&sb);
 }

@@ -17,6 +17,7 @@
 #include "core/plugin/destination.h"
 #include "destinations/common/names.h"
 #include "destinations/common/row_order.h"
+#include "destinations/common/soft_delete.h"
 #include "destinations/postgres/catalog.h"
 #include "destinations/postgres/encode.h"
 
@@ -67,6 +68,7 @@ struct postgres_destination {
 	char *sql_left_out; /* NULL: nothing can leave rows out */
 	char *sql_pull; /* brings the stage's rows into the copy, or NULL */
 	bool previewed; /* the table is as the statements take it to be */
+	enum soft_delete soft_delete;
 	struct mark_seen seen;
 	/* Rows may go straight into the table: it was empty, or all of the
 	 * last batch were new. */

@@ -22,9 +22,12 @@ int postgres_remove(struct destination *base, const struct batch *keys,
 		    struct error *err)
 {
 	struct postgres_destination *d = (struct postgres_destination *)base;
-	int rc = row_order_build(&d->order, keys, err);
+	int rc = soft_delete_check(d->target, d->soft_delete, "timestamptz",
+				   err);
 
 	*removed = 0;
+	if (!rc)
+		rc = row_order_build(&d->order, keys, err);
 	if (rc)
 		return rc;
 	rc = postgres_mark_begin(d, err);

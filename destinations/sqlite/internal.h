@@ -19,6 +19,7 @@
 #include "destinations/common/names.h"
 #include "destinations/common/refresh.h"
 #include "destinations/common/row_order.h"
+#include "destinations/common/soft_delete.h"
 #include "destinations/sqlite/catalog.h"
 #include "destinations/sqlite/types.h"
 
@@ -53,6 +54,8 @@ struct sqlite_target {
 	const struct target *target; /* since prepare */
 	struct place place;
 	enum version_order version;
+	enum soft_delete soft_delete;
+	bool soft_zone; /* its instants say that they are UTC */
 	bool met; /* the row at hand was there already (statements.c) */
 	struct sqlite_statement *insert; /* upsert; append */
 	/* The halves of delete_insert; also of upsert, where rows may exchange

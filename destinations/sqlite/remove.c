@@ -41,9 +41,12 @@ int sqlite_target_remove(struct destination *base, const struct batch *keys,
 			 struct error *err)
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
-	int rc = row_order_build(&d->order, keys, err);
+	int rc = soft_delete_check(d->target, d->soft_delete, "TIMESTAMPTZ",
+				   err);
 
 	*removed = 0;
+	if (!rc)
+		rc = row_order_build(&d->order, keys, err);
 	if (!rc)
 		rc = sqlite_begin(d->db, err);
 	return rc ? rc : remove_in_transaction(d, keys, next, removed, err);

@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
@@ -12,6 +13,8 @@ struct statement {
 	const struct schema *schema;
 	enum version_order version;
 	bool triggers; /* are on the table */
+	enum soft_delete soft_delete;
+	const char *mark; /* the column of that */
 };
 
 static void statement_name(struct statement *s, const char *before, size_t i)
@@ -130,6 +133,28 @@ static void statement_differs(struct statement *s, bool excluded)
 	strbuf_addch(&s->sql, *before == '(' ? ' ' : ')');
 }
 
+/* A row that comes again loses its mark. */
+static void statement_changed(struct statement *s, bool excluded)
+{
+	strbuf_addstr(&s->sql, "\n  AND (");
+	if (s->schema->n_columns > s->schema->n_key)
+		statement_differs(s, excluded);
+	else
+		strbuf_addstr(&s->sql, "false");
+	if (s->soft_delete != SOFT_DELETE_NONE) {
+		strbuf_addstr(&s->sql, "\n    OR t.");
+		sql_quote_name(&s->sql, s->mark, '"');
+		strbuf_addstr(&s->sql, soft_delete_is(s->soft_delete));
+	}
+	strbuf_addch(&s->sql, ')');
+}
+
+static bool statement_may_change(const struct statement *s)
+{
+	return s->schema->n_columns > s->schema->n_key ||
+	       s->soft_delete != SOFT_DELETE_NONE;
+}
+
 static void statement_set(struct statement *s)
 {
 	const char *before = "";
@@ -141,6 +166,11 @@ static void statement_set(struct statement *s)
 		statement_name(s, " = excluded.", i);
 		before = ", ";
 	}
+	if (s->soft_delete == SOFT_DELETE_NONE)
+		return;
+	strbuf_addstr(&s->sql, before);
+	sql_quote_name(&s->sql, s->mark, '"');
+	strbuf_addstr(&s->sql, soft_delete_clears(s->soft_delete));
 }
 
 /* A constraint may say ON CONFLICT IGNORE, or REPLACE, which takes another row
@@ -166,7 +196,7 @@ static void statement_insert(struct statement *s, const char *table)
 static void statement_upsert(struct statement *s, const char *table)
 {
 	statement_insert(s, table);
-	if (s->schema->n_columns == s->schema->n_key) {
+	if (!statement_may_change(s)) {
 		strbuf_addstr(&s->sql, "DO NOTHING");
 		return;
 	}
@@ -174,24 +204,20 @@ static void statement_upsert(struct statement *s, const char *table)
 	statement_set(s);
 	strbuf_addstr(&s->sql, "\nWHERE ");
 	statement_newer(s, true);
-	strbuf_addstr(&s->sql, "\n  AND (");
-	statement_differs(s, true);
-	strbuf_addch(&s->sql, ')');
+	statement_changed(s, true);
 }
 
 static void statement_remove(struct statement *s, const char *table)
 {
 	strbuf_addf(&s->sql, "DELETE FROM %s AS t WHERE ", table);
 	statement_key_equal(s);
-	if (s->schema->n_columns == s->schema->n_key) {
+	if (!statement_may_change(s)) {
 		strbuf_addstr(&s->sql, " AND false");
 		return;
 	}
 	strbuf_addstr(&s->sql, "\n  AND ");
 	statement_newer(s, false);
-	strbuf_addstr(&s->sql, "\n  AND (");
-	statement_differs(s, false);
-	strbuf_addch(&s->sql, ')');
+	statement_changed(s, false);
 }
 
 /* A pipeline appends in the order it reads, so a key's newest row is its last.
@@ -318,7 +344,7 @@ void statements_set_delivered(struct sqlite_target *d, const char *text)
 
 	strbuf_reset(&d->delivered);
 	if (d->target->mode == LOAD_APPEND || d->version == VERSION_NONE ||
-	    s->n_columns == s->n_key)
+	    (s->n_columns == s->n_key && d->soft_delete == SOFT_DELETE_NONE))
 		return;
 	known = text && statement_delivered_text(d, text, &d->delivered);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -367,6 +393,22 @@ static int statement_halves(struct sqlite_target *d, struct statement *s,
 	return rc;
 }
 
+static void statement_drop(struct statement *s, const struct sqlite_target *d)
+{
+	if (d->soft_delete == SOFT_DELETE_NONE) {
+		strbuf_addf(&s->sql, "DELETE FROM %s AS t WHERE ",
+			    d->place.rows);
+		return;
+	}
+	strbuf_addf(&s->sql, "UPDATE %s AS t SET ", d->place.rows);
+	sql_quote_name(&s->sql, d->target->soft_delete, '"');
+	strbuf_addf(&s->sql, " = %s WHERE ",
+		    d->soft_delete == SOFT_DELETE_FLAG ? "1"
+		    : d->soft_zone
+			    ? "strftime('%Y-%m-%d %H:%M:%f', 'now') || '+00:00'"
+			    : "strftime('%Y-%m-%d %H:%M:%f', 'now')");
+}
+
 /* All columns are bound to it. */
 int statements_make_drop(struct sqlite_target *d, struct error *err)
 {
@@ -376,13 +418,30 @@ int statements_make_drop(struct sqlite_target *d, struct error *err)
 
 	if (d->drop)
 		return 0;
-	strbuf_addf(&s.sql, "DELETE FROM %s AS t WHERE ", d->place.rows);
+	statement_drop(&s, d);
 	statement_key_equal(&s);
+	if (d->soft_delete != SOFT_DELETE_NONE) {
+		strbuf_addstr(&s.sql, " AND t.");
+		sql_quote_name(&s.sql, d->target->soft_delete, '"');
+		strbuf_addstr(&s.sql, soft_delete_is_not(d->soft_delete));
+	}
 	strbuf_addf(&s.sql, " AND ?%zu IS ?%zu", s.schema->n_columns,
 		    s.schema->n_columns);
 	rc = statement_prepare(d, &s, &d->drop, err);
 	strbuf_release(&s.sql);
 	return rc;
+}
+
+static void statement_find_soft_delete(struct sqlite_target *d,
+				       const struct catalog_table *there)
+{
+	const char *name = d->target->soft_delete;
+	const struct catalog_column *c =
+		name ? catalog_find(there, name) : NULL;
+
+	d->soft_delete = soft_delete_of(d->target, c ? c->type : NULL);
+	d->soft_zone =
+		c && (strcasestr(c->type, "TZ") || strcasestr(c->type, "ZONE"));
 }
 
 int statements_make(struct sqlite_target *d, const char *table,
@@ -397,6 +456,9 @@ int statements_make(struct sqlite_target *d, const char *table,
 	int rc;
 
 	statements_release(d);
+	statement_find_soft_delete(d, there);
+	s.soft_delete = d->soft_delete;
+	s.mark = d->target->soft_delete;
 	s.version = d->version = statement_version(d->target, there);
 	rc = sqlite_add_predicate(d->db, NEWER, statement_note_newer, d, err);
 	if (!rc && (in_halves || statement_may_replace(d->target, there)))

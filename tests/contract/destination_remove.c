@@ -93,11 +93,47 @@ static void test_remove_is_fenced(void **state)
 	assert_string_equal(world_mark(w), "{\"value\":\"1\"}");
 }
 
+#define MARKED "SELECT id FROM orders WHERE gone IS NULL ORDER BY id;"
+
+/* A row that is marked stays, once, and loses the mark when it comes again. */
+static void remove_softly(void **state, enum load_mode mode)
+{
+	struct world *w = remove_world(state, mode);
+
+	world_exec(w, "ALTER TABLE orders ADD COLUMN gone timestamp NULL;");
+	w->target.soft_delete = "gone";
+	assert_int_equal(world_begin(w), 0);
+	assert_int_equal(world_remove(w, "2|NULL\n4|NULL", "{}"), 2);
+	assert_int_equal(world_remove(w, "2|NULL", "{}"), 0);
+	world_close(w);
+	assert_string_equal(world_query(w, MARKED), "1\n3");
+	assert_string_equal(world_query(w, ALL), "1|a\n2|b\n3|c\n4|d");
+	world_sync(w, "2|b\n3|c", "{}");
+	world_expect_counts(w, 0, 1, 1);
+	assert_string_equal(world_query(w, MARKED), "1\n2\n3");
+	w->target.soft_delete = "missing";
+	assert_int_equal(world_begin(w), 0);
+	assert_int_equal(world_remove(w, "2|NULL", "{}"), -ERROR_SCHEMA);
+	world_close(w);
+}
+
+static void test_remove_softly(void **state)
+{
+	remove_softly(state, LOAD_UPSERT);
+}
+
+static void test_remove_softly_delete_insert(void **state)
+{
+	remove_softly(state, LOAD_DELETE_INSERT);
+}
+
 const struct CMUnitTest suite_remove[] = {
 	SUITE_TEST(test_remove_upsert),
 	SUITE_TEST(test_remove_delete_insert),
 	SUITE_TEST(test_remove_append),
 	SUITE_TEST(test_remove_types),
 	SUITE_TEST(test_remove_is_fenced),
+	SUITE_TEST(test_remove_softly),
+	SUITE_TEST(test_remove_softly_delete_insert),
 };
 const size_t suite_remove_n = ARRAY_SIZE(suite_remove);

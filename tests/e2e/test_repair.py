@@ -11,8 +11,8 @@ import pytest
 
 import oracle
 import workload
-from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_DIFFERENT, EXIT_OK, EXIT_STATE,
-                   EXIT_STOPPED, sync_items)
+from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_DIFFERENT, EXIT_OK, EXIT_SCHEMA,
+                   EXIT_STATE, EXIT_STOPPED, sync_items)
 from looks import get_value, named, set_value, verify
 from oracle import ITEMS
 from state import StateStore
@@ -415,3 +415,38 @@ def test_deletes_killed_and_called_again(tidemark_failpoints, source,
     result = verify(tidemark, "--deletes", "apply")["items"]
     assert result["equal"]
     check(source, destination)
+
+
+@pytest.mark.parametrize("kind", ("timestamp", "boolean"))
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.thinned(2)
+def test_rows_are_marked_instead(tidemark, source, make_destination, engine,
+                                 kind):
+    destination = make_destination(engine)
+    workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, destination, "timestamp",
+               soft_delete="gone")
+    tidemark.run()
+    source.execute("CREATE TABLE kept AS SELECT * FROM items "
+                   "WHERE id IN (3, 4)",
+                   "DELETE FROM items WHERE id IN (3, 4)")
+    done = tidemark("verify", "--deletes", "apply").expect(EXIT_SCHEMA)
+    assert '"gone"' in done.err and "ADD COLUMN" in done.err
+    destination.execute(f"ALTER TABLE items ADD COLUMN gone {kind} NULL")
+    result = verify(tidemark, "--deletes", "apply")["items"]
+    assert result["equal"] and result["deleted"] == 2
+    assert result["destination_rows"] == ROWS - 2
+    marked = "SELECT id FROM items WHERE gone IS {} ORDER BY id"
+    assert destination.query(marked.format("NOT NULL")) == [(3,), (4,)]
+    assert verify(tidemark, "--deletes", "apply")["items"]["deleted"] == 0
+    # One comes back as it was, which no run sees, and one with a new mark.
+    source.execute("INSERT INTO items SELECT * FROM kept WHERE id = 3")
+    result = verify(tidemark, "--repair")["items"]
+    assert result["equal"] and result["repaired"] == 1
+    source.execute("INSERT INTO items SELECT * FROM kept WHERE id = 4",
+                   "UPDATE items SET updated_at = now() WHERE id = 4")
+    assert tidemark.run().pipeline()["rows_updated"] == 1
+    assert verify(tidemark)["items"]["equal"]
+    assert verify(tidemark)["items"]["destination_rows"] == ROWS
+    result = tidemark.run().pipeline()
+    assert result["rows_inserted"] + result["rows_updated"] == 0

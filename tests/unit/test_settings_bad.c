@@ -260,8 +260,9 @@ static const struct {
 	{ COMPLETE "    schedule: every 1m\n",
 	  "t.yaml:7:15: pipelines.p.schedule: not supported yet; only its "
 	  "default every 5m is accepted" },
-	{ COMPLETE "    soft_delete: gone\n",
-	  "t.yaml:7:18: pipelines.p.soft_delete: not supported yet" },
+	{ COMPLETE "    soft_delete: gone\n    load: {mode: append}\n",
+	  "t.yaml:7:18: pipelines.p.soft_delete: rows of load mode append "
+	  "cannot be marked" },
 	/* values */
 	{ COMPLETE "    batch: {rows: 0}\n",
 	  "t.yaml:7:19: pipelines.p.batch.rows: must be between 1 and "
