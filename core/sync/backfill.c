@@ -10,6 +10,7 @@
 #include "core/sync/ledger.h"
 #include "core/sync/marks.h"
 #include "core/sync/runner.h"
+#include "core/sync/tries.h"
 
 struct planning {
 	const struct pipeline_settings *p;
@@ -394,10 +395,10 @@ static int planning_queue(struct planning *b, struct store *store, bool again,
 	return rc ? rc : store->ops->add_chunks(store, b->out, err);
 }
 
-int backfill_queue(const struct pipeline_settings *p,
-		   const struct backfill_window *window, bool again,
-		   struct store *store, struct chunk_list *out, bool *resumed,
-		   struct error *err)
+static int backfill_queue_once(const struct pipeline_settings *p,
+			       const struct backfill_window *window, bool again,
+			       struct store *store, struct chunk_list *out,
+			       bool *resumed, struct error *err)
 {
 	struct planning b;
 	int rc;
@@ -410,6 +411,24 @@ int backfill_queue(const struct pipeline_settings *p,
 	if (!rc)
 		rc = planning_queue(&b, store, again, resumed, err);
 	planning_release(&b);
+	return rc;
+}
+
+int backfill_queue(const struct pipeline_settings *p,
+		   const struct backfill_window *window, bool again,
+		   struct store *store, struct chunk_list *out, bool *resumed,
+		   struct error *err)
+{
+	struct tries tries = { .policy = &p->retry };
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	do {
+		error_clear(err);
+		chunk_list_release(out);
+		rc = backfill_queue_once(p, window, again, store, out, resumed,
+					 err);
+	} while (rc && tries_again(&tries, err));
 	return rc;
 }
 

@@ -249,7 +249,8 @@ static int chunk_judge(struct run_context *c, int rc, struct error *err)
 	if (!rc) {
 		chunk->rows = w->rows;
 		chunk_end(chunk, CHUNK_DONE, NULL, NULL);
-	} else if (rc == -ERROR_STOPPED) {
+	} else if (rc == -ERROR_STOPPED || rc == -ERROR_STATE) {
+		/* Not its own fault: it waits for another turn. */
 		chunk->attempts--;
 		chunk_end(chunk, CHUNK_QUEUED, NULL, NULL);
 	} else {
@@ -267,8 +268,9 @@ int chunk_finish(struct run_context *c, int rc, struct error *err)
 	struct error unsaved = ERROR_INIT;
 	bool held = false;
 
-	/* Whoever has it now will say. */
-	if (rc == -ERROR_STATE)
+	/* Whoever has it now will say; unless it is the target that another
+	 * one holds locked. */
+	if (rc == -ERROR_STATE && lease_keeper_check(&c->keeper, &unsaved))
 		return rc;
 	rc = chunk_judge(c, rc, err);
 	if (c->store->ops->save_chunk(c->store, chunk, &held, &unsaved)) {

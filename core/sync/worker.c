@@ -111,6 +111,7 @@ static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
 			worker_failed(w, &err);
 		} else {
 			log_warn("left to another attempt: %s", err.message);
+			clock_sleep_us(WORKER_LOOK_US);
 		}
 	}
 	log_set_pipeline("");

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import time
 
+import duckdb
 import pytest
 
 import oracle
@@ -87,6 +88,9 @@ def test_mends_each_engine(tidemark, make_source, make_destination, engine):
     no_rows_left(destination)
     assert tidemark("watermark", "show", "--json").json() == before
     assert written(tidemark.run().pipeline()) == 0
+    some = chunks(tidemark, "--plan", "--from", "2024-01-01 00:00:05",
+                  "--to", "2024-01-01T00:00:10Z")
+    assert [c["rows"] for c in some] == [100]
 
 
 @pytest.mark.parametrize("strategy, mode", (
@@ -221,6 +225,22 @@ def test_worker_drains(tidemark, source, make_destination):
     assert in_store(tidemark)[0][1:] == ("done", 1, 4000)
     check(source, destination)
     no_rows_left(destination)
+
+
+def test_locked_target_is_waited_for(tidemark, source, make_destination):
+    """A file that another process has open: the chunk's turn comes later, and
+    no attempt is counted."""
+    destination = make_destination("duckdb")
+    workload.create_items(source, rows=30)
+    sync_items(tidemark, source, destination, "sequence")
+    tidemark.run()
+    chunks(tidemark, "--queue")
+    with duckdb.connect(destination.path):
+        worker = tidemark.start("worker", "--chunks", "--once")
+        time.sleep(2)
+        assert worker.alive()
+    worker.wait().expect(EXIT_OK)
+    assert in_store(tidemark)[0][1:] == ("done", 1, 30)
 
 
 POINTS = ("lease_taken", "snapshot_opened", "first_row", "mid_page",
