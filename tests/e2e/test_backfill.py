@@ -367,23 +367,35 @@ def test_killed_workers(tidemark, source, make_destination, full, strategy):
     assert sum(c["rows"] for c in plan) == rows
     chance = random.Random(7)
     kills = 0
-    with workload.Writers(source, threads=1):
-        live = tidemark.start("run", "--watch", "100ms", "-q", capture=False)
-        workers = [tidemark.start("worker", "--chunks", "--once")
-                   for _ in range(4)]
-        while any(state in ("queued", "running")
-                  for _, state, _, _ in in_store(tidemark)):
-            time.sleep(chance.uniform(0.1, 0.4))
-            victim = chance.randrange(2)
-            if workers[victim].alive():
-                kills += 1
-                workers[victim].kill()
-                workers[victim] = tidemark.start("worker", "--chunks",
-                                                 "--once")
-        for worker in workers:
-            worker.wait(120).expect(EXIT_OK)
-        live.signal(signal.SIGTERM)
-        live.wait().expect(EXIT_STOPPED)
+    started = []
+
+    def start(*args, **more):
+        started.append(tidemark.start(*args, **more))
+        return started[-1]
+
+    def work():
+        return start("worker", "--chunks", "--once")
+
+    try:
+        with workload.Writers(source, threads=1):
+            live = start("run", "--watch", "100ms", "-q", capture=False)
+            workers = [work() for _ in range(4)]
+            while any(state in ("queued", "running")
+                      for _, state, _, _ in in_store(tidemark)):
+                time.sleep(chance.uniform(0.1, 0.4))
+                victim = chance.randrange(2)
+                if workers[victim].alive():
+                    kills += 1
+                    workers[victim].kill()
+                    workers[victim] = work()
+            for worker in workers:
+                worker.wait(120).expect(EXIT_OK)
+            live.signal(signal.SIGTERM)
+            live.wait().expect(EXIT_STOPPED)
+    finally:
+        for each in started:
+            if each.alive():
+                each.kill()
     done = in_store(tidemark)
     assert kills > 2
     assert len({name for name, *_ in done}) == len(plan) == len(done)
