@@ -28,6 +28,22 @@ const char *mapping_name(enum mapping m)
 	return mapping_names[m];
 }
 
+bool target_writes(const struct target *target, size_t column)
+{
+	const struct schema *s = target->schema;
+
+	return !schema_is_key(s, column) &&
+	       (target->mode != LOAD_UPDATE || (long)column != s->mark);
+}
+
+bool target_writes_some(const struct target *target)
+{
+	for (size_t i = 0; i < target->schema->n_columns; i++)
+		if (target_writes(target, i))
+			return true;
+	return false;
+}
+
 void inspection_init(struct inspection *i)
 {
 	memset(i, 0, sizeof(*i));

@@ -32,7 +32,7 @@ enum load_mode {
 	LOAD_UPSERT,
 	LOAD_APPEND, /* TABLE_raw + view TABLE */
 	LOAD_DELETE_INSERT,
-	LOAD_UPDATE, /* not yet supported */
+	LOAD_UPDATE, /* only rows that are there: target_writes() */
 	LOAD_REPLACE
 };
 const char *load_mode_name(enum load_mode mode);
@@ -79,6 +79,10 @@ struct target {
 	bool refresh;
 	/* --full-refresh: may replace a table that Tidemark did not create. */
 	bool force;
+	/* Mode update, and the source is this very table: a row that has
+	 * another mark by now than when it was read was changed since, and is
+	 * left for a later read. */
+	bool in_place;
 	/* A repair: the row just read replaces the stored one even where that
 	 * one's mark is newer than what was ever delivered, for a hand may have
 	 * written it; of rows that have one key, one is left; and a table that
@@ -92,6 +96,12 @@ struct target {
 	const char *soft_delete;
 	struct writer writer;
 };
+
+/* Is the column written? Not the key; in mode update not the mark either, which
+ * is of whoever writes the whole row. */
+bool target_writes(const struct target *target, size_t column);
+/* Has it any such column? */
+bool target_writes_some(const struct target *target);
 
 enum mapping { MAPPING_EXACT, MAPPING_WIDENED, MAPPING_LOSSY };
 const char *mapping_name(enum mapping m);
@@ -137,6 +147,8 @@ void checkpoint_release(struct checkpoint *c);
 
 struct load_counts {
 	int64_t inserted, updated, unchanged, deleted;
+	/* Mode update: of those unchanged, rows whose key is not there. */
+	int64_t missing;
 };
 
 enum destination_traits {

@@ -49,6 +49,7 @@ static void pieces_count(struct pieces *p, const struct load_counts *counts,
 	p->counts->updated += counts->updated;
 	p->counts->unchanged += counts->unchanged;
 	p->counts->deleted += counts->deleted;
+	p->counts->missing += counts->missing;
 	p->loaded += (int64_t)n;
 }
 
@@ -56,7 +57,7 @@ static int pieces_load(void *ctx, const uint32_t *rows, size_t n,
 		       struct error *err)
 {
 	struct pieces *p = ctx;
-	struct load_counts counts = { 0, 0, 0, 0 };
+	struct load_counts counts = { .inserted = 0 };
 	struct checkpoint to;
 	int rc;
 
@@ -216,7 +217,7 @@ static int dead_letter_save(struct run *r, const struct batch *b,
 static int dead_letter_advance(struct pieces *p, struct checkpoint *next,
 			       struct error *err)
 {
-	struct load_counts none = { 0, 0, 0, 0 };
+	struct load_counts none = { .inserted = 0 };
 
 	next->rows_total = p->r->checkpoint.rows_total + p->loaded;
 	if (p->r->target.refresh || p->r->target.preview)
@@ -292,7 +293,7 @@ int dead_letter_load(struct run *r, const struct batch *b,
 		 b->n_rows, why->message);
 	batch_init(&p.piece, b->schema);
 	p.mark = run_mark_standing(r, next->delivered);
-	*out = (struct load_counts){ 0, 0, 0, 0 };
+	*out = (struct load_counts){ .inserted = 0 };
 	rc = dead_letter_pieces(&p, why, allowed, &bad, err);
 	if (!rc)
 		rc = dead_letter_settle(&p, next, &bad, allowed, err);

@@ -25,7 +25,7 @@ void dry_run_restart(struct run_result *out)
 	out->batches = out->bytes_read = out->rows_held = 0;
 	out->rows_read = out->rows_inserted = out->rows_updated = 0;
 	out->rows_unchanged = out->rows_deleted = 0;
-	out->rows_dead_lettered = 0;
+	out->rows_dead_lettered = out->rows_missing = 0;
 	out->located = false;
 	out->earlier = (struct run_counts){ .batches = 0 };
 }

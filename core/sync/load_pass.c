@@ -180,7 +180,7 @@ static void run_refused(struct run *r, const struct read_batch *rb,
 			const struct checkpoint *next, int64_t load_us,
 			const struct error *err)
 {
-	const struct load_counts none = { 0, 0, 0, 0 };
+	const struct load_counts none = { .inserted = 0 };
 	struct batch_record record =
 		run_batch_record(r, rb, next, &none, 0, load_us);
 	struct error ignored = ERROR_INIT;
@@ -215,7 +215,7 @@ static int run_load_batch(struct run *r, const struct batch *b,
 static int run_load(struct run *r, const struct read_batch *rb,
 		    struct error *err)
 {
-	struct load_counts counts = { 0, 0, 0, 0 };
+	struct load_counts counts = { .inserted = 0 };
 	struct checkpoint next;
 	int64_t begun = clock_monotonic_us(), load_us, dead = 0;
 	int rc;
@@ -259,7 +259,7 @@ static int run_remove_rows(struct run *r, const struct batch *keys,
 int run_remove(struct run *r, const struct batch *keys, struct error *err)
 {
 	static const struct read_batch nothing_read;
-	struct load_counts counts = { 0, 0, 0, 0 };
+	struct load_counts counts = { .inserted = 0 };
 	struct checkpoint next;
 	int64_t begun = clock_monotonic_us(), removed = 0;
 	int rc;
@@ -286,7 +286,7 @@ int run_remove(struct run *r, const struct batch *keys, struct error *err)
 static int run_end_pass(struct run *r, const struct read_batch *rb,
 			struct error *err)
 {
-	struct load_counts counts = { 0, 0, 0, 0 };
+	struct load_counts counts = { .inserted = 0 };
 	struct checkpoint next;
 	int64_t dead = 0;
 	bool moved;
@@ -324,6 +324,7 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 							  next.watermark, err);
 	}
 	run_result_hold(r->out, &rb->batch);
+	run_result_missing(r->out);
 	checkpoint_release(&next);
 	return rc;
 }

@@ -65,6 +65,7 @@ struct run_result {
 	int64_t attempt_us; /* wall clock, when this one began */
 	int64_t batches, rows_read, rows_inserted, rows_updated, rows_unchanged,
 		rows_deleted, rows_dead_lettered, bytes_read;
+	int64_t rows_missing; /* mode update: of the unchanged, not there */
 	int64_t rows_held; /* past the settled mark, left to a later run */
 	char *watermark_before, *watermark_after; /* JSON text or NULL */
 	enum guarantee guarantee;
@@ -89,6 +90,8 @@ void run_result_release(struct run_result *r);
 void run_result_hold(struct run_result *r, const struct batch *last);
 /* Takes a reference of its own; NULL: nothing holds it. */
 void run_result_pause(struct run_result *r, json_t *paused);
+/* Mode update: rows that the target does not have are told in the log. */
+void run_result_missing(const struct run_result *r);
 /* A batch that was loaded, but for its dead letters. */
 void run_result_count(struct run_result *r, const struct batch *b,
 		      const struct load_counts *counts, int64_t dead);

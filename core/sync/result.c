@@ -57,6 +57,7 @@ void run_result_count(struct run_result *r, const struct batch *b,
 	r->rows_unchanged += counts->unchanged;
 	r->rows_deleted += counts->deleted;
 	r->rows_dead_lettered += dead;
+	r->rows_missing += counts->missing;
 	r->progress = b->progress;
 }
 
@@ -79,6 +80,18 @@ void run_result_hold(struct run_result *r, const struct batch *last)
 		xstrfmt("%s%s%s", more ? reason : "", more ? "; " : "", text);
 	free(reason);
 	free(text);
+}
+
+void run_result_missing(const struct run_result *r)
+{
+	if (r->rows_missing)
+		log_warn("%" PRId64 " %s no row of %s at %s and %s left out: "
+			 "mode update adds none",
+			 r->rows_missing,
+			 r->rows_missing == 1 ? "row has" : "rows have",
+			 r->rows_missing == 1 ? "its key" : "their keys",
+			 r->pipeline->destination_table,
+			 r->rows_missing == 1 ? "is" : "are");
 }
 
 static json_t *result_error(const struct error *err)
@@ -122,6 +135,9 @@ json_t *run_result_json(const struct run_result *r)
 		(double)r->elapsed_us / (double)US_PER_SECOND, "error",
 		result_error(&r->error));
 
+	if (r->pipeline->mode == LOAD_UPDATE)
+		json_object_set_new(json, "rows_missing",
+				    json_integer(r->rows_missing));
 	if (r->dry.on)
 		dry_run_json(&r->dry, json);
 	return json;

@@ -81,6 +81,7 @@ struct pipeline_settings {
 	enum tail_policy tail;
 	enum nulls_policy nulls;
 	enum load_mode mode;
+	bool in_place; /* source and destination are the same table */
 	struct drift_policy drift;
 	int64_t batch_rows, batch_bytes, batch_target_us;
 	struct gate_settings gate;

@@ -293,6 +293,10 @@ static int settings_check_soft_delete(struct option_context *ctx,
 
 	if (!column || !*column)
 		return 0;
+	if (p->mode == LOAD_UPDATE)
+		return settings_fail(ctx, node, path,
+				     "load mode update writes the named "
+				     "columns alone, and deletes nothing");
 	if (p->mode == LOAD_APPEND || p->mode == LOAD_REPLACE)
 		return settings_fail(ctx, node, path,
 				     "rows of load mode %s cannot be marked; "
@@ -331,6 +335,8 @@ int settings_check_pipeline(struct option_context *ctx,
 		rc = settings_check_zero_dates(ctx, node, p);
 	if (!rc)
 		rc = settings_check_watermark(ctx, node, in);
+	if (!rc)
+		rc = settings_check_update(ctx, node, p);
 	if (!rc)
 		rc = settings_check_gate(ctx, node, &p->gate);
 	if (!rc)
@@ -376,7 +382,8 @@ static int settings_check_target(struct option_context *ctx,
 {
 	const struct pipeline_settings *p = &s->pipelines[n];
 
-	if (settings_same_server(p->source, p->destination) &&
+	if (p->mode != LOAD_UPDATE &&
+	    settings_same_server(p->source, p->destination) &&
 	    settings_same_table(p->source_table, p->destination_table))
 		return settings_fail(ctx, node, "destination.table",
 				     "source and destination are the same "
@@ -384,6 +391,9 @@ static int settings_check_target(struct option_context *ctx,
 	for (size_t i = 0; i < n; i++) {
 		const struct pipeline_settings *other = &s->pipelines[i];
 
+		/* Columns of rows that the other one brings. */
+		if (p->mode == LOAD_UPDATE || other->mode == LOAD_UPDATE)
+			continue;
 		if (settings_same_server(p->destination, other->destination) &&
 		    settings_same_table(p->destination_table,
 					other->destination_table))

@@ -45,6 +45,10 @@ extern const struct option gate_options[], on_bad_row_options[], pace_options[],
 	retry_options[];
 extern const struct option_choice on_bad_row_choices[];
 
+/* settings_update.c: what mode update asks for; p->in_place. */
+int settings_check_update(struct option_context *ctx,
+			  const struct config_node *node,
+			  struct pipeline_settings *p);
 /* An error at `path` of a pipeline or connection ("" is itself). */
 int settings_fail(struct option_context *ctx, const struct config_node *node,
 		  const char *path, const char *fmt, ...)

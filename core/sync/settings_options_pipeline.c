@@ -181,7 +181,7 @@ static const struct option_choice load_modes[] = {
 	{ "upsert", LOAD_UPSERT, false },
 	{ "append", LOAD_APPEND, false },
 	{ "delete_insert", LOAD_DELETE_INSERT, false },
-	{ "update", LOAD_UPDATE, true },
+	{ "update", LOAD_UPDATE, false },
 	{ "replace", LOAD_REPLACE, false },
 	{ NULL, 0, false },
 };
@@ -194,7 +194,8 @@ static const struct option load_options[] = {
 	  .choices = load_modes,
 	  .doc = "`append` keeps every version in TABLE_raw, with a view "
 		 "TABLE of the newest; `replace` loads everything and swaps "
-		 "it in." },
+		 "it in; `update` changes the named columns of rows that are "
+		 "there, and of no others." },
 	{ .name = "keep_raw",
 	  .type = OPTION_DURATION,
 	  .flags = OPTION_UNSUPPORTED,

@@ -37,6 +37,7 @@ static void run_init(struct run *r)
 	r->target.mode = r->p->mode;
 	r->target.drift = r->p->drift;
 	r->target.force = r->options->full_refresh;
+	r->target.in_place = r->p->mode == LOAD_UPDATE && r->p->in_place;
 	r->target.overwrite = r->options->work != NULL;
 	if (r->p->soft_delete && *r->p->soft_delete)
 		r->target.soft_delete = r->p->soft_delete;
@@ -298,6 +299,14 @@ static int run_check_options(struct run *r, struct error *err)
 {
 	bool bounded = r->options->max_batches || r->options->max_us;
 
+	if (r->target.mode == LOAD_UPDATE && r->target.refresh)
+		return error_set(
+			err, ERROR_CONFIG,
+			"%s is in mode update, which changes rows of "
+			"a table that others fill, so there is nothing "
+			"to refresh; to read all rows again: tidemark "
+			"watermark reset %s",
+			r->p->name, r->p->name);
 	if (!r->target.refresh || !bounded)
 		return 0;
 	return error_set(

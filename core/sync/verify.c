@@ -479,6 +479,13 @@ int verify_pipeline(const struct pipeline_settings *p,
 	int rc;
 
 	verify_result_init(out, p);
+	if (p->mode == LOAD_UPDATE)
+		return error_set(err, ERROR_CONFIG,
+				 "pipeline %s is in mode update: it fills "
+				 "columns of rows that others write, so its "
+				 "table is not meant to equal the source; run "
+				 "--dry-run says what is still to be written",
+				 p->name);
 	do
 		rc = verify_begin_try(p, terms, out, err);
 	while (rc && tries_again(&tries, err));

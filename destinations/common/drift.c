@@ -73,11 +73,23 @@ static enum drift_step drift_narrow(const struct target *target,
 {
 	const struct drift_column *d = &table->columns[column];
 	const char *name = target->schema->columns[column].name;
-	bool may_widen = target->drift.on_type_change == DRIFT_WIDEN;
+	/* In mode update the table is others', and so are its types. */
+	bool may_widen = target->drift.on_type_change == DRIFT_WIDEN &&
+			 target->mode != LOAD_UPDATE;
 	char *what = NULL, *fix = NULL;
 
 	if (d->fit == FIT_GROWS && may_widen && table->known)
 		return STEP_WIDEN;
+	if (d->fit == FIT_GROWS && target->mode == LOAD_UPDATE &&
+	    target->schema->columns[column].expression) {
+		problems_add(&out->problems, SEVERITY_WARNING, ERROR_NONE,
+			     "expression-wider", NULL,
+			     "table %s: column %s is %s there, and its "
+			     "expression may give any %s: a value that does "
+			     "not fit is refused",
+			     target->table, name, d->actual, d->wanted);
+		return STEP_NONE;
+	}
 	what = xstrfmt("is %s there and cannot hold every %s%s", d->actual,
 		       d->wanted,
 		       d->fit == FIT_GROWS && table->known
@@ -129,7 +141,8 @@ static void drift_extras(const struct target *target,
 	for (size_t i = 0; i < table->n_extras; i++) {
 		const struct drift_extra *x = &table->extras[i];
 
-		if (x->not_null && !x->has_default && !x->generated)
+		if (x->not_null && !x->has_default && !x->generated &&
+		    target->mode != LOAD_UPDATE)
 			drift_refuse(out, "column-without-default",
 				     "give it a default, or allow NULL", target,
 				     x->name,
@@ -170,4 +183,18 @@ void drift_decide(const struct target *target, const struct drift_table *table,
 	}
 	if (table->exists)
 		drift_extras(target, table, out);
+	else if (target->mode == LOAD_UPDATE)
+		problems_add(&out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
+			     "no-table",
+			     "create it, or load it with another "
+			     "mode first",
+			     "table %s: it is not there, and mode update only "
+			     "changes rows that are",
+			     target->table);
+	if (target->mode == LOAD_UPDATE && !target_writes_some(target))
+		problems_add(&out->problems, SEVERITY_ERROR, ERROR_CONFIG,
+			     "no-columns", "name some under source.columns",
+			     "table %s: there is no column to write, for the "
+			     "key and the mark's are only compared",
+			     target->table);
 }

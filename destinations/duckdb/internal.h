@@ -273,7 +273,8 @@ void duckdb_sql_columns(struct strbuf *sql, const struct schema *s,
 			const char *table);
 void duckdb_sql_keys(struct strbuf *sql, const struct schema *s);
 void duckdb_sql_key_join(struct strbuf *sql, const struct schema *s);
-void duckdb_sql_different(struct strbuf *sql, const struct schema *s);
+void duckdb_sql_different(struct strbuf *sql, const struct schema *s,
+			  bool but_mark);
 /* " AND ...", or nothing without a mark. `delivered` (may be NULL) is the
  * checkpoint's, and `type` the mark column's. */
 void duckdb_sql_newer(struct strbuf *sql, const struct schema *s,

@@ -190,7 +190,9 @@ static int load_rows(struct load *l, struct error *err)
 
 	if (!rc)
 		rc = duckdb_match_classify(l, err);
-	if (!rc)
+	if (!rc && l->d->target->mode == LOAD_UPDATE)
+		l->counts->missing = (int64_t)duckdb_match_list(l, true);
+	else if (!rc)
 		rc = load_append_new(l, err);
 	if (!rc)
 		rc = failpoint("mid_load", err);
@@ -205,7 +207,7 @@ static int load_rows(struct load *l, struct error *err)
 	if (!rc)
 		rc = failpoint("after_merge", err);
 	l->counts->inserted = (int64_t)l->n_new;
-	l->counts->unchanged += (int64_t)l->n_repeats;
+	l->counts->unchanged += (int64_t)l->n_repeats + l->counts->missing;
 	return rc;
 }
 

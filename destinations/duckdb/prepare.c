@@ -225,9 +225,10 @@ static void prepare_keep(struct duckdb_destination *d,
 	d->target = target;
 	prepare_not_null(d, target->schema, &p->existing);
 	prepare_soft_delete(d, target, &p->existing);
-	d->in_place = target->mode == LOAD_UPSERT && !target->refresh &&
-		      (p->existing.indexed ||
-		       prepare_has_extras(&p->existing, target->schema));
+	d->in_place = target->mode == LOAD_UPDATE ||
+		      (target->mode == LOAD_UPSERT && !target->refresh &&
+		       (p->existing.indexed ||
+			prepare_has_extras(&p->existing, target->schema)));
 	duckdb_place_release(&d->place);
 	d->place = p->place;
 	memset(&p->place, 0, sizeof(p->place));

@@ -39,13 +39,14 @@ void duckdb_sql_key_join(struct strbuf *sql, const struct schema *s)
 }
 
 /* (a column of s differs from t's): keys are equal already. */
-void duckdb_sql_different(struct strbuf *sql, const struct schema *s)
+void duckdb_sql_different(struct strbuf *sql, const struct schema *s,
+			  bool but_mark)
 {
 	const char *between = "";
 
 	strbuf_addstr(sql, "(");
 	for (size_t i = 0; i < s->n_columns; i++) {
-		if (schema_is_key(s, i))
+		if (schema_is_key(s, i) || (but_mark && (long)i == s->mark))
 			continue;
 		strbuf_addf(sql, "%st.", between);
 		duckdb_sql_name(sql, s, i, NULL);
@@ -87,6 +88,16 @@ static void sql_newer(struct strbuf *sql, const struct duckdb_destination *d,
 {
 	const struct schema *s = d->target->schema;
 
+	if (d->target->in_place) {
+		strbuf_addstr(sql, " AND ");
+		duckdb_sql_name(sql, s, (size_t)s->mark, "t");
+		strbuf_addstr(sql, " IS NOT DISTINCT FROM ");
+		duckdb_sql_name(sql, s, (size_t)s->mark, "s");
+		return;
+	}
+	/* What mode update has written has marks of others. */
+	if (d->target->mode == LOAD_UPDATE)
+		delivered = NULL;
 	if (s->mark >= 0 && !d->target->overwrite)
 		duckdb_sql_newer(sql, s, delivered, d->types[s->mark].text);
 }
@@ -95,7 +106,8 @@ static void sql_newer(struct strbuf *sql, const struct duckdb_destination *d,
 static void sql_changed(struct strbuf *sql, const struct duckdb_destination *d)
 {
 	strbuf_addch(sql, '(');
-	duckdb_sql_different(sql, d->target->schema);
+	duckdb_sql_different(sql, d->target->schema,
+			     d->target->mode == LOAD_UPDATE);
 	if (d->soft_delete != SOFT_DELETE_NONE) {
 		strbuf_addstr(sql, " OR t.");
 		sql_quote_name(sql, d->target->soft_delete, '"');
@@ -112,11 +124,12 @@ void duckdb_sql_update(struct strbuf *sql, const struct duckdb_destination *d,
 	const struct schema *s = d->target->schema;
 	const char *between = " SET ";
 
-	if (s->n_columns == s->n_key && d->soft_delete == SOFT_DELETE_NONE)
+	if (!target_writes_some(d->target) &&
+	    d->soft_delete == SOFT_DELETE_NONE)
 		return;
 	strbuf_addf(sql, "UPDATE %s AS t", d->into);
 	for (size_t i = 0; i < s->n_columns; i++) {
-		if (schema_is_key(s, i))
+		if (!target_writes(d->target, i))
 			continue;
 		strbuf_addstr(sql, between);
 		duckdb_sql_name(sql, s, i, NULL);
@@ -164,6 +177,6 @@ void duckdb_sql_appended(struct strbuf *sql, const struct duckdb_destination *d)
 	strbuf_addstr(sql, " ORDER BY " NAME_RAW_SEQ " DESC) = 1) t WHERE ");
 	duckdb_sql_key_join(sql, s);
 	strbuf_addstr(sql, " AND NOT ");
-	duckdb_sql_different(sql, s);
+	duckdb_sql_different(sql, s, false);
 	strbuf_addstr(sql, ")");
 }

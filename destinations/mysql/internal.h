@@ -214,6 +214,8 @@ int my_stage_fill(struct mydst *d, const struct batch *b, const char *table,
 char *my_statement_merge(const struct mydst *d, const char *delivered);
 char *my_statement_update(const struct mydst *d, const char *delivered);
 char *my_statement_delete(const struct mydst *d, const char *delivered);
+/* How many rows of the stage are not there. */
+char *my_statement_missing(const struct mydst *d);
 char *my_statement_insert(const struct mydst *d);
 char *my_statement_append(const struct mydst *d, const char *batch_id,
 			  int64_t base);
@@ -241,7 +243,7 @@ int my_remove(struct destination *base, const struct batch *keys,
 	      const struct checkpoint *next, int64_t *removed,
 	      struct error *err);
 /* How a batch is merged. */
-enum my_way { WAY_APPEND, WAY_REPLACE, WAY_STEPS, WAY_ONCE };
+enum my_way { WAY_APPEND, WAY_UPDATE, WAY_REPLACE, WAY_STEPS, WAY_ONCE };
 enum my_way my_load_way(const struct mydst *d);
 /* In the transaction at hand: rows of d->order. */
 int my_load_rows(struct mydst *d, const struct batch *b,

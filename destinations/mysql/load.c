@@ -169,7 +169,7 @@ static int load_by_steps(struct mydst *d, const char *delivered,
 	    !load_may_replace(d))
 		return rc;
 	error_clear(err);
-	*out = (struct load_counts){ 0, 0, 0, 0 };
+	*out = (struct load_counts){ .inserted = 0 };
 	rc = mydb_exec(d->db, "ROLLBACK TO SAVEPOINT merge", err);
 	return rc ? rc : load_delete_insert(d, delivered, out, err);
 }
@@ -184,6 +184,29 @@ static int load_at_once(struct mydst *d, const char *delivered,
 		rc = mydb_exec_merge(d->db, sql, &out->inserted, &out->updated,
 				     err);
 	free(sql);
+	return rc;
+}
+
+/* A row that is changed meanwhile is waited for, and looked at again as it is
+ * then: one statement decides and writes. */
+static int load_update(struct mydst *d, struct load_counts *out,
+		       struct error *err)
+{
+	char *missing = my_statement_missing(d);
+	struct mydb_result *r = NULL;
+	int rc = 0;
+
+	if (target_writes_some(d->target))
+		rc = load_count(d, my_statement_update(d, NULL), &out->updated,
+				err);
+	if (!rc)
+		rc = failpoint("after_delete", err);
+	if (!rc)
+		rc = mydb_query(d->db, &r, missing, 0, NULL, err);
+	if (!rc)
+		out->missing = strtoll(mydb_value(r, 0, 0), NULL, 10);
+	mydb_result_free(r);
+	free(missing);
 	return rc;
 }
 
@@ -205,6 +228,8 @@ enum my_way my_load_way(const struct mydst *d)
 
 	if (d->target->mode == LOAD_APPEND)
 		return WAY_APPEND;
+	if (d->target->mode == LOAD_UPDATE)
+		return WAY_UPDATE;
 	if (d->target->mode == LOAD_DELETE_INSERT && !d->table.keys_unseen)
 		return WAY_REPLACE;
 	return other ? WAY_STEPS : WAY_ONCE;
@@ -220,6 +245,8 @@ static int load_by_way(struct mydst *d, const struct checkpoint *next,
 	switch (d->target->preview && way == WAY_ONCE ? WAY_STEPS : way) {
 	case WAY_APPEND:
 		return load_append(d, next->batch_id, out, err);
+	case WAY_UPDATE:
+		return load_update(d, out, err);
 	case WAY_REPLACE:
 		return load_delete_insert(d, next->delivered, out, err);
 	case WAY_STEPS:
@@ -308,7 +335,7 @@ int my_load(struct destination *base, const struct batch *batch,
 	    struct error *err)
 {
 	struct mydst *d = (struct mydst *)base;
-	struct load_counts counts = { 0, 0, 0, 0 };
+	struct load_counts counts = { .inserted = 0 };
 	int rc = row_order_build(&d->order, batch, err);
 
 	if (!rc && batch->n_rows)

@@ -444,9 +444,6 @@ int my_plan_make(struct plan *plan, struct mydst *d, const struct place *place,
 	struct surroundings around = { .watermark_engine = NULL };
 	int rc;
 
-	if (target->mode == LOAD_UPDATE)
-		return error_set(err, ERROR_CONFIG,
-				 "load: mode update is not supported yet");
 	rc = my_catalog_read(d->db, place->database, place->base,
 			     target->schema, &plan->table, err);
 	if (!rc)

@@ -150,7 +150,8 @@ static int prepare_direct(struct mydst *d, struct error *err)
 	int rc;
 
 	d->direct = false;
-	if (d->target->mode == LOAD_APPEND || d->table.triggers)
+	if (d->target->mode == LOAD_APPEND || d->target->mode == LOAD_UPDATE ||
+	    d->table.triggers)
 		return 0;
 	/* A copy has no rows yet: those of the table itself count. */
 	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1",

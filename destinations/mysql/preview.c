@@ -129,7 +129,7 @@ int my_preview(struct destination *base, const struct batch *batch,
 	       struct error *err)
 {
 	struct mydst *d = (struct mydst *)base;
-	struct load_counts counts = { 0, 0, 0, 0 };
+	struct load_counts counts = { .inserted = 0 };
 	int rc = row_order_build(&d->order, batch, err);
 
 	if (!rc && batch->n_rows)
@@ -178,6 +178,10 @@ static int explain_way(struct mydst *d, const struct mydst *real,
 	if (way == WAY_APPEND)
 		return explain_statement(d, "append",
 					 my_statement_append(real, "", 0), "n",
+					 out, err);
+	if (way == WAY_UPDATE)
+		return explain_statement(d, "update",
+					 my_statement_update(real, NULL), "t",
 					 out, err);
 	if (way == WAY_ONCE)
 		return explain_statement(d, "merge",

@@ -88,7 +88,7 @@ static void statement_changed(struct strbuf *sb, const struct mydst *d,
 		long column = i < 0 ? s->mark : i;
 
 		if (column < 0 || (i >= 0 && i == s->mark) ||
-		    schema_is_key(s, (size_t)column))
+		    !target_writes(d->target, (size_t)column))
 			continue;
 		strbuf_addstr(sb, before);
 		before = "\n    AND ";
@@ -116,6 +116,13 @@ static void statement_not_older(struct strbuf *sb, const struct mydst *d,
 	if (s->mark < 0 || d->target->overwrite)
 		return;
 	mark = &s->columns[s->mark];
+	if (d->target->in_place) {
+		statement_column(sb, "t", mark->name);
+		strbuf_addstr(sb, " <=> ");
+		statement_column(sb, "s", mark->name);
+		strbuf_addstr(sb, "\n  AND ");
+		return;
+	}
 	strbuf_addch(sb, '(');
 	statement_column(sb, "t", mark->name);
 	strbuf_addstr(sb, " IS NULL OR ");
@@ -124,7 +131,8 @@ static void statement_not_older(struct strbuf *sb, const struct mydst *d,
 	statement_column(sb, "t", mark->name);
 	strbuf_addstr(sb, " <= ");
 	statement_column(sb, "s", mark->name);
-	if (delivered) {
+	/* What this pipeline has updated has marks of others. */
+	if (delivered && d->target->mode != LOAD_UPDATE) {
 		strbuf_addstr(sb, "\n    OR ");
 		statement_column(sb, "t", mark->name);
 		strbuf_addstr(sb, " <= ");
@@ -151,7 +159,7 @@ static void statement_set(struct strbuf *sb, const struct mydst *d,
 	for (size_t i = 0; i < s->n_columns; i++) {
 		const char *name = s->columns[i].name;
 
-		if (schema_is_key(s, i))
+		if (!target_writes(d->target, i))
 			continue;
 		strbuf_addstr(sb, before);
 		before = ", ";
@@ -191,6 +199,15 @@ static void statement_insert_new(struct strbuf *sb, const struct mydst *d)
 	strbuf_addf(sb, "INSERT INTO %s (%s)\nSELECT ", d->rows, d->columns);
 	statement_columns(sb, d->target->schema);
 	statement_from_new(sb, d);
+}
+
+char *my_statement_missing(const struct mydst *d)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addstr(&sb, "SELECT COUNT(*)");
+	statement_from_new(&sb, d);
+	return strbuf_detach(&sb);
 }
 
 char *my_statement_insert(const struct mydst *d)

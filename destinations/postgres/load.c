@@ -228,11 +228,30 @@ static int load_merge_again(struct postgres_destination *d,
 			!strcmp(err->server_code, UNIQUE_VIOLATION);
 	     i++) {
 		error_clear(err);
-		*out = (struct load_counts){ 0, 0, 0, 0 };
+		*out = (struct load_counts){ .inserted = 0 };
 		rc = pg_exec(d->pg, "ROLLBACK TO SAVEPOINT merge", err);
 		if (!rc)
 			rc = load_merge(d, delivered, out, err);
 	}
+	return rc;
+}
+
+/* A row that is changed meanwhile is waited for, and looked at again as it is
+ * then: one statement decides and writes. */
+static int load_update(struct postgres_destination *d, struct load_counts *out,
+		       struct error *err)
+{
+	int rc = 0;
+
+	if (*d->sql_update)
+		rc = pg_exec_count(d->pg, d->sql_update, 0, NULL, &out->updated,
+				   err);
+	if (!rc)
+		rc = failpoint("after_delete", err);
+	if (!rc)
+		rc = pg_exec_count(d->pg, d->sql_missing, 0, NULL,
+				   &out->missing, err);
+	out->unchanged = (int64_t)d->order.n - out->updated;
 	return rc;
 }
 
@@ -266,6 +285,8 @@ static int load_staged(struct postgres_destination *d, const struct batch *b,
 		return rc;
 	if (d->target->mode == LOAD_APPEND)
 		rc = load_append(d, next->batch_id, out, err);
+	else if (d->target->mode == LOAD_UPDATE)
+		rc = load_update(d, out, err);
 	else
 		rc = load_merge_again(d, next->delivered, out, err);
 	if (rc)
@@ -336,7 +357,7 @@ int postgres_load(struct destination *base, const struct batch *batch,
 		  struct error *err)
 {
 	struct postgres_destination *d = (struct postgres_destination *)base;
-	struct load_counts counts = { 0, 0, 0, 0 };
+	struct load_counts counts = { .inserted = 0 };
 	int rc = postgres_load_order(d, batch, err);
 
 	if (!rc)

@@ -370,9 +370,6 @@ int postgres_plan_make(struct plan *plan, struct pg *pg,
 	enum drift_step *steps = NULL;
 	int rc;
 
-	if (target->mode == LOAD_UPDATE)
-		return error_set(err, ERROR_CONFIG,
-				 "load: mode update is not supported yet");
 	plan->n_wanted = target->schema->n_columns;
 	plan->wanted = xcalloc(plan->n_wanted + 1, sizeof(*plan->wanted));
 	plan->mappings = xcalloc(plan->n_wanted + 1, sizeof(*plan->mappings));

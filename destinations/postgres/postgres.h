@@ -65,6 +65,7 @@ struct postgres_destination {
 	struct row_order order;
 	struct strbuf columns; /* quoted list of the batch's columns */
 	char *sql_delete, *sql_update, *sql_insert_all, *sql_insert_new;
+	char *sql_missing; /* mode update: rows that are not there */
 	char *sql_left_out; /* NULL: nothing can leave rows out */
 	char *sql_pull; /* brings the stage's rows into the copy, or NULL */
 	bool previewed; /* the table is as the statements take it to be */

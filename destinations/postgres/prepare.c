@@ -135,7 +135,8 @@ static int prepare_direct(struct postgres_destination *d, struct error *err)
 	int rc;
 
 	d->direct = false;
-	if (d->target->mode == LOAD_APPEND || d->table.filters)
+	if (d->target->mode == LOAD_APPEND || d->target->mode == LOAD_UPDATE ||
+	    d->table.filters)
 		return 0;
 	sql = xstrfmt("SELECT NOT EXISTS (SELECT FROM %s)", rows);
 	rc = pg_query(d->pg, &r, sql, 0, NULL, err);

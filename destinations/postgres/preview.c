@@ -52,7 +52,7 @@ int postgres_preview(struct destination *base, const struct batch *batch,
 		     struct error *err)
 {
 	struct postgres_destination *d = (struct postgres_destination *)base;
-	struct load_counts counts = { 0, 0, 0, 0 };
+	struct load_counts counts = { .inserted = 0 };
 	int rc = postgres_load_order(d, batch, err);
 
 	if (!rc)
@@ -113,6 +113,9 @@ int postgres_explain_load(struct destination *base, struct explanation *out,
 
 	if (d->target->mode == LOAD_APPEND)
 		return explain_statement(d, "append", d->sql_insert_new, 2, out,
+					 err);
+	if (d->target->mode == LOAD_UPDATE)
+		return explain_statement(d, "update", d->sql_update, 0, out,
 					 err);
 	if (d->direct) {
 		explain_copy(d, out);

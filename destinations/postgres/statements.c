@@ -95,7 +95,7 @@ static void statement_changed(struct strbuf *sb,
 		long column = i < 0 ? s->mark : i;
 
 		if (column < 0 || (i >= 0 && i == s->mark) ||
-		    schema_is_key(s, (size_t)column))
+		    !target_writes(d->target, (size_t)column))
 			continue;
 		if (!first)
 			strbuf_addstr(sb, "\n    OR ");
@@ -171,10 +171,15 @@ static void statement_not_older(struct strbuf *sb,
 	old = statement_mark(d, plan, "t");
 	new = statement_mark(d, plan, "s");
 	delivered = statement_delivered(d, plan);
-	strbuf_addf(sb,
-		    "\n  AND (%s IS NULL OR %s IS NULL OR %s <= %s\n"
-		    "    OR %s <= %s)",
-		    old, new, old, new, old, delivered);
+	if (d->target->in_place)
+		strbuf_addf(sb, "\n  AND %s IS NOT DISTINCT FROM %s", old, new);
+	else
+		strbuf_addf(sb, "\n  AND (%s IS NULL OR %s IS NULL OR %s <= %s",
+			    old, new, old, new);
+	/* What this pipeline has updated has marks of others. */
+	if (d->target->mode != LOAD_UPDATE)
+		strbuf_addf(sb, "\n    OR %s <= %s", old, delivered);
+	strbuf_addstr(sb, d->target->in_place ? "" : ")");
 	free(old);
 	free(new);
 	free(delivered);
@@ -211,7 +216,7 @@ static char *statement_update(const struct postgres_destination *d,
 
 	strbuf_addf(&sb, "UPDATE %s t SET ", d->rows);
 	for (size_t i = 0; i < s->n_columns; i++) {
-		if (schema_is_key(s, i))
+		if (!target_writes(d->target, i))
 			continue;
 		strbuf_addstr(&sb, first ? "" : ", ");
 		first = false;
@@ -321,6 +326,19 @@ char *postgres_statement_remove(const struct postgres_destination *d)
 	return strbuf_detach(&sb);
 }
 
+static char *statement_missing(const struct postgres_destination *d)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb,
+		    "SELECT FROM " STAGE
+		    " s WHERE NOT EXISTS (SELECT FROM %s t\nWHERE ",
+		    d->rows);
+	statement_key(&sb, d, "t");
+	strbuf_addch(&sb, ')');
+	return strbuf_detach(&sb);
+}
+
 static void statement_pulled(struct strbuf *sb,
 			     const struct postgres_destination *d,
 			     const struct plan *plan, const char *alias)
@@ -377,7 +395,8 @@ void postgres_statements_release(struct postgres_destination *d)
 	free(d->sql_insert_new);
 	free(d->sql_left_out);
 	free(d->sql_pull);
-	d->sql_pull = NULL;
+	free(d->sql_missing);
+	d->sql_pull = d->sql_missing = NULL;
 	d->sql_delete = d->sql_update = NULL;
 	d->sql_insert_all = d->sql_insert_new = d->sql_left_out = NULL;
 }
@@ -398,10 +417,15 @@ void postgres_statements_make(struct postgres_destination *d,
 	postgres_statements_release(d);
 	if (d->target->preview && plan->table.exists && !d->target->refresh)
 		d->sql_pull = statement_pull(d, plan);
-	if (d->table.filters)
+	if (d->table.filters && d->target->mode != LOAD_UPDATE)
 		d->sql_left_out = statement_left_out(d, plan);
 	if (d->target->mode == LOAD_APPEND) {
 		d->sql_insert_new = statement_insert_raw(d);
+		return;
+	}
+	if (d->target->mode == LOAD_UPDATE) {
+		d->sql_update = statement_update(d, plan);
+		d->sql_missing = statement_missing(d);
 		return;
 	}
 	d->sql_delete = statement_delete(d, plan);

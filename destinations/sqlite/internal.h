@@ -163,7 +163,9 @@ int statements_make(struct sqlite_target *d, const char *table,
 /* d->drop, unless it is there. */
 int statements_make_drop(struct sqlite_target *d, struct error *err);
 void statements_release(struct sqlite_target *d);
-/* For the rows of one batch: the checkpoint's `delivered`. */
+/* delivered.c: the parameter of what was delivered; and, for the rows of one
+ * batch, the checkpoint's `delivered`. */
+int statements_delivered_at(const struct schema *schema);
 void statements_set_delivered(struct sqlite_target *d, const char *text);
 
 /* bind.c: one row's columns at positions 1.. of the statement; texts live in

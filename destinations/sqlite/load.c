@@ -58,6 +58,31 @@ static int load_upsert(struct sqlite_target *d, const struct batch *b,
 	return rc;
 }
 
+static int load_update(struct sqlite_target *d, const struct batch *b,
+		       struct load_counts *out, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < d->order.n && !rc; i++) {
+		size_t row = d->order.rows[i];
+
+		rc = load_look(d, i, err);
+		if (rc)
+			return rc;
+		d->met = false;
+		bind_row(d, d->insert, b, row);
+		rc = sqlite_read(d->insert, err);
+		if (rc)
+			return load_row_failed(d, b, row, err);
+		if (sqlite_changes_count(d->db))
+			out->updated++;
+		else
+			out->unchanged++;
+		out->missing += !d->met;
+	}
+	return rc;
+}
+
 static int load_remove(struct sqlite_target *d, const struct batch *b,
 		       bool *removed, struct error *err)
 {
@@ -132,7 +157,7 @@ static int load_upsert_or_replace(struct sqlite_target *d,
 	if (!sqlite_is_repeat(err))
 		return rc;
 	error_clear(err);
-	*out = (struct load_counts){ 0, 0, 0, 0 };
+	*out = (struct load_counts){ .inserted = 0 };
 	rc = sqlite_exec(d->db, "ROLLBACK TO upsert; RELEASE upsert", err);
 	return rc ? rc : load_delete_insert(d, b, out, err);
 }
@@ -218,6 +243,8 @@ int load_rows(struct sqlite_target *d, const struct batch *b,
 	statements_set_delivered(d, next->delivered);
 	if (d->target->mode == LOAD_APPEND)
 		rc = load_append(d, b, next, out, err);
+	else if (d->target->mode == LOAD_UPDATE)
+		rc = load_update(d, b, out, err);
 	else if (!d->insert)
 		rc = load_delete_insert(d, b, out, err);
 	else if (d->remove)
@@ -262,7 +289,7 @@ int sqlite_target_load(struct destination *base, const struct batch *batch,
 		       struct error *err)
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
-	struct load_counts counts = { 0, 0, 0, 0 };
+	struct load_counts counts = { .inserted = 0 };
 	int rc = row_order_build(&d->order, batch, err);
 
 	if (!rc)

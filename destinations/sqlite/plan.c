@@ -320,9 +320,6 @@ int plan_make(struct plan *plan, const struct sqlite_target *d,
 {
 	int rc;
 
-	if (target->mode == LOAD_UPDATE)
-		return error_set(err, ERROR_CONFIG,
-				 "load: mode update is not supported yet");
 	rc = catalog_read(d->db, "main", place->base, target->schema,
 			  &plan->table, err);
 	if (!rc && d->db)

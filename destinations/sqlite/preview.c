@@ -160,7 +160,7 @@ int sqlite_target_preview(struct destination *base, const struct batch *batch,
 			  struct load_counts *out, struct error *err)
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
-	struct load_counts counts = { 0, 0, 0, 0 };
+	struct load_counts counts = { .inserted = 0 };
 	int rc = row_order_build(&d->order, batch, err);
 
 	if (!rc)
@@ -218,9 +218,12 @@ int sqlite_target_explain(struct destination *base, struct explanation *out,
 	int rc;
 
 	if (d->insert)
-		return preview_explain(
-			d, d->target->mode == LOAD_APPEND ? "append" : "merge",
-			d->insert, out, err);
+		return preview_explain(d,
+				       d->target->mode == LOAD_APPEND ? "append"
+				       : d->target->mode == LOAD_UPDATE
+					       ? "update"
+					       : "merge",
+				       d->insert, out, err);
 	rc = preview_explain(d, "delete", d->remove, out, err);
 	return rc ? rc : preview_explain(d, "insert", d->add, out, err);
 }

@@ -11,6 +11,7 @@
 struct statement {
 	struct strbuf sql;
 	const struct schema *schema;
+	const struct target *target;
 	enum version_order version;
 	bool triggers; /* are on the table */
 	enum soft_delete soft_delete;
@@ -52,11 +53,6 @@ static void statement_key(struct statement *s)
 		statement_name(s, i ? ", " : "", s->schema->key[i]);
 }
 
-static int statement_delivered_at(const struct schema *schema)
-{
-	return (int)schema->n_columns + 1;
-}
-
 /* A user's column may have a collation under which 'A' is 'a'. */
 static void statement_equal(struct statement *s, const char *operator, size_t i,
 			    bool excluded)
@@ -75,6 +71,22 @@ static void statement_key_equal(struct statement *s)
 	}
 }
 
+/* Neither is older: a time may be written in two ways. */
+static void statement_same_version(struct statement *s, size_t mark)
+{
+	bool text = s->version != VERSION_NONE && s->version != VERSION_VALUE;
+
+	strbuf_addf(&s->sql, NEWER "(NULL, NULL)\n  AND (?%zu IS", mark + 1);
+	statement_name(s, " t.", mark);
+	if (text) {
+		strbuf_addf(&s->sql, " OR (" NEWER "(?%zu", mark + 1);
+		statement_name(s, ", t.", mark);
+		statement_name(s, ") AND " NEWER "(t.", mark);
+		strbuf_addf(&s->sql, ", ?%zu))", mark + 1);
+	}
+	strbuf_addch(&s->sql, ')');
+}
+
 /* Never older over newer, unless the stored one is no newer than what this
  * pipeline has delivered itself (the last parameter); without a mark nothing
  * says which is older, and the source's word counts. The function also notes
@@ -82,8 +94,12 @@ static void statement_key_equal(struct statement *s)
 static void statement_newer(struct statement *s, bool excluded)
 {
 	size_t mark = (size_t)s->schema->mark;
-	int delivered = statement_delivered_at(s->schema);
+	int delivered = statements_delivered_at(s->schema);
 
+	if (s->target->in_place) {
+		statement_same_version(s, mark);
+		return;
+	}
 	if (s->version == VERSION_NONE || s->version == VERSION_VALUE) {
 		strbuf_addstr(&s->sql, NEWER "(NULL, NULL)");
 		if (s->version == VERSION_NONE)
@@ -118,7 +134,8 @@ static void statement_differs(struct statement *s, bool excluded)
 	const char *before = "(";
 	size_t n = 0;
 
-	if (schema->mark >= 0 && !schema_is_key(schema, (size_t)schema->mark)) {
+	if (schema->mark >= 0 &&
+	    target_writes(s->target, (size_t)schema->mark)) {
 		strbuf_addstr(&s->sql, before);
 		statement_equal(s, "IS NOT", (size_t)schema->mark, excluded);
 		before = "\n    OR ";
@@ -220,6 +237,31 @@ static void statement_remove(struct statement *s, const char *table)
 	statement_changed(s, false);
 }
 
+/* Only a row that is there; the function says whether it is. */
+static void statement_update(struct statement *s, const char *table)
+{
+	const char *before = "";
+
+	strbuf_addf(&s->sql, "UPDATE%s %s AS t SET ",
+		    s->triggers ? "" : " OR ABORT", table);
+	for (size_t i = 0; i < s->schema->n_columns; i++) {
+		if (!target_writes(s->target, i))
+			continue;
+		statement_name(s, before, i);
+		strbuf_addf(&s->sql, " = ?%zu", i + 1);
+		before = ", ";
+	}
+	strbuf_addstr(&s->sql, "\nWHERE ");
+	statement_key_equal(s);
+	strbuf_addstr(&s->sql, "\n  AND ");
+	statement_newer(s, false);
+	strbuf_addstr(&s->sql, "\n  AND (");
+	statement_differs(s, false);
+	/* All columns are bound: the last one has to be named. */
+	strbuf_addf(&s->sql, ") AND coalesce(?%zu, 1) IS NOT NULL",
+		    s->schema->n_columns);
+}
+
 /* A pipeline appends in the order it reads, so a key's newest row is its last.
  * One like it is not appended again. A refresh fills a table that has nothing
  * yet, and no index. */
@@ -313,45 +355,6 @@ static enum version_order statement_version(const struct target *target,
 	mark = &schema->columns[schema->mark];
 	c = catalog_find(there, mark->name);
 	return type_version(mark->type.kind, c ? c->type : "");
-}
-
-/* The source's text becomes what bind.c would have stored. */
-static bool statement_delivered_text(const struct sqlite_target *d,
-				     const char *text, struct strbuf *out)
-{
-	const struct schema *s = d->target->schema;
-	enum type_kind kind = s->columns[s->mark].type.kind;
-	int64_t us;
-
-	if (kind != TYPE_TIMESTAMP && kind != TYPE_TIMESTAMPTZ) {
-		strbuf_addstr(out, text);
-		return true;
-	}
-	if (!value_parse_timestamp(text, &us))
-		return false;
-	if (kind == TYPE_TIMESTAMPTZ)
-		bind_print_instant(out, us);
-	else
-		value_print_timestamp(out, us, false);
-	return true;
-}
-
-void statements_set_delivered(struct sqlite_target *d, const char *text)
-{
-	const struct schema *s = d->target->schema;
-	struct sqlite_statement *all[] = { d->insert, d->remove };
-	bool known;
-
-	strbuf_reset(&d->delivered);
-	if (d->target->mode == LOAD_APPEND || d->version == VERSION_NONE ||
-	    (s->n_columns == s->n_key && d->soft_delete == SOFT_DELETE_NONE))
-		return;
-	known = text && statement_delivered_text(d, text, &d->delivered);
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		if (all[i])
-			sqlite_bind_str(all[i], statement_delivered_at(s),
-					known ? d->delivered.data : NULL,
-					(int64_t)d->delivered.len);
 }
 
 void statements_release(struct sqlite_target *d)
@@ -449,6 +452,7 @@ int statements_make(struct sqlite_target *d, const char *table,
 {
 	struct statement s = { .sql = STRBUF_INIT,
 			       .schema = d->target->schema,
+			       .target = d->target,
 			       .triggers = there->triggers };
 	enum load_mode mode = d->target->mode;
 	bool refresh = d->target->refresh;
@@ -460,15 +464,19 @@ int statements_make(struct sqlite_target *d, const char *table,
 	s.soft_delete = d->soft_delete;
 	s.mark = d->target->soft_delete;
 	s.version = d->version = statement_version(d->target, there);
+	if (d->target->in_place && d->version == VERSION_INSTANT)
+		d->version = VERSION_ANY_INSTANT;
 	rc = sqlite_add_predicate(d->db, NEWER, statement_note_newer, d, err);
 	if (!rc && (in_halves || statement_may_replace(d->target, there)))
 		rc = statement_halves(d, &s, table, err);
-	if (!rc && there->triggers && !refresh) {
+	if (!rc && there->triggers && !refresh && mode != LOAD_UPDATE) {
 		statement_look(&s, table);
 		rc = statement_prepare(d, &s, &d->look, err);
 	}
 	if (mode == LOAD_APPEND)
 		statement_append(&s, table, refresh);
+	else if (mode == LOAD_UPDATE)
+		statement_update(&s, table);
 	else
 		statement_upsert(&s, table);
 	if (!rc && !in_halves)

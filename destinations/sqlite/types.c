@@ -203,16 +203,21 @@ static bool version_instant(const char *text, int64_t *out)
 }
 
 /* What cannot be read was not written by us and gives way. */
-static int version_compare_instants(const char *a, size_t n_a, const char *b,
-				    size_t n_b)
+static int version_compare_parsed(const char *a, const char *b)
 {
 	int64_t x, y;
 
-	if (version_is_plain(a, n_a) && version_is_plain(b, n_b))
-		return version_compare_bytes(a, n_a, b, n_b);
 	if (!version_instant(a, &x) || !version_instant(b, &y))
 		return 0;
 	return (x > y) - (x < y);
+}
+
+static int version_compare_instants(const char *a, size_t n_a, const char *b,
+				    size_t n_b)
+{
+	if (version_is_plain(a, n_a) && version_is_plain(b, n_b))
+		return version_compare_bytes(a, n_a, b, n_b);
+	return version_compare_parsed(a, b);
 }
 
 /* -1 negative, 1 positive, -2 and 2 infinite, 3 NaN. Steps over the sign and
@@ -269,6 +274,8 @@ bool version_is_current(enum version_order order, const char *a, size_t n_a,
 	switch (order) {
 	case VERSION_INSTANT:
 		return version_compare_instants(a, n_a, b, n_b) >= 0;
+	case VERSION_ANY_INSTANT:
+		return version_compare_parsed(a, b) >= 0;
 	case VERSION_NUMBER:
 		return version_compare_numbers(a, n_a, b, n_b) >= 0;
 	default:

@@ -27,6 +27,7 @@ enum version_order {
 	VERSION_NONE, /* there is no mark column */
 	VERSION_VALUE, /* by SQLite itself: numbers stored as such */
 	VERSION_INSTANT, /* dates and timestamps as text */
+	VERSION_ANY_INSTANT, /* the same in others' notation: .5 is .500 */
 	VERSION_NUMBER, /* numbers as text */
 	VERSION_TEXT /* by bytes */
 };

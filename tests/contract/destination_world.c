@@ -441,7 +441,7 @@ int world_load(struct world *w, const char *rows, const char *mark)
 {
 	bool rehearsed = w->rehearse && *rows && !w->target.refresh &&
 			 !w->target.preview;
-	struct load_counts before = { -1, -1, -1, -1 };
+	struct load_counts before = { -1, -1, -1, -1, -1 };
 	struct checkpoint next;
 	struct batch batch;
 	int rc;
@@ -449,7 +449,7 @@ int world_load(struct world *w, const char *rows, const char *mark)
 	world_rows(w, &batch, rows);
 	world_next(w, &next, mark);
 	next.rows_total += (int64_t)batch.n_rows;
-	w->counts = (struct load_counts){ -1, -1, -1, -1 };
+	w->counts = (struct load_counts){ -1, -1, -1, -1, 0 };
 	error_clear(&w->err);
 	if (rehearsed)
 		world_preview(w, &batch, &next, &before);

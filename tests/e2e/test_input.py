@@ -58,8 +58,6 @@ BAD_CONFIGS = (
      ["gate.min_rows", "nothing would pass"]),
     ("key: [id]", "key: [id]\n    on_bad_row: { dead_letter: { limit: 1/3 } }",
      11, ["on_bad_row.dead_letter.limit", "1/3", "0.1%"]),
-    ("load: { mode: upsert }", "load: { mode: update }", 14,
-     ["update", "not supported yet"]),
     ("sqlite:DIR/warehouse.db", "sqlit:DIR/warehouse.db", 5,
      ["sqlit", "sqlite"]),
     ("column: updated_at", "column: updated_at\n      lag: soon", 14,

@@ -187,9 +187,6 @@ static const struct {
 	  "t.yaml:4:51: pipelines.p.source.zero_dates: only MySQL and MariaDB "
 	  "have zero dates, and this source is postgres" },
 	/* what is not built yet */
-	{ COMPLETE "    load: {mode: update}\n",
-	  "t.yaml:7:18: pipelines.p.load.mode: \"update\" is not supported "
-	  "yet; allowed: upsert, append, delete_insert, replace" },
 	{ COMPLETE "    load: {keep_raw: 30d}\n",
 	  "t.yaml:7:22: pipelines.p.load.keep_raw: not supported yet" },
 	/* gates */
@@ -309,6 +306,20 @@ static const struct {
 	  "    watermark: {strategy: xmin}\n",
 	  "t.yaml:5:41: pipelines.p.destination.table: source and destination "
 	  "are the same table" },
+	/* mode update */
+	{ CONNECTIONS
+	  "pipelines:\n  p:\n    source: {connection: s, table: public.t}\n"
+	  "    destination: {connection: s, table: t}\n"
+	  "    watermark: {strategy: xmin}\n    load: {mode: update}\n",
+	  "t.yaml:6:27: pipelines.p.watermark.strategy: source and destination "
+	  "are the same table: only by a timestamp" },
+	{ CONNECTIONS "pipelines:\n  p:\n"
+		      "    source: {connection: s, table: t, columns: [id]}\n"
+		      "    destination: {connection: w, table: t}\n"
+		      "    watermark: {strategy: timestamp, column: at}\n"
+		      "    load: {mode: update}\n",
+	  "t.yaml:4:48: pipelines.p.source.columns: mode update compares the "
+	  "mark's column \"at\"" },
 };
 
 static void test_cases(void **state)

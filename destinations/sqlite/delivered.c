@@ -1,0 +1,49 @@
+#include "core/base/alloc.h"
+#include "core/data/value.h"
+#include "destinations/sqlite/internal.h"
+
+int statements_delivered_at(const struct schema *schema)
+{
+	return (int)schema->n_columns + 1;
+}
+
+/* The source's text becomes what bind.c would have stored. */
+static bool delivered_text(const struct sqlite_target *d, const char *text,
+			   struct strbuf *out)
+{
+	const struct schema *s = d->target->schema;
+	enum type_kind kind = s->columns[s->mark].type.kind;
+	int64_t us;
+
+	if (kind != TYPE_TIMESTAMP && kind != TYPE_TIMESTAMPTZ) {
+		strbuf_addstr(out, text);
+		return true;
+	}
+	if (!value_parse_timestamp(text, &us))
+		return false;
+	if (kind == TYPE_TIMESTAMPTZ)
+		bind_print_instant(out, us);
+	else
+		value_print_timestamp(out, us, false);
+	return true;
+}
+
+void statements_set_delivered(struct sqlite_target *d, const char *text)
+{
+	const struct schema *s = d->target->schema;
+	struct sqlite_statement *all[] = { d->insert, d->remove };
+	bool known;
+
+	strbuf_reset(&d->delivered);
+	if (d->target->mode == LOAD_APPEND || d->target->in_place ||
+	    d->version == VERSION_NONE ||
+	    (s->n_columns == s->n_key && d->soft_delete == SOFT_DELETE_NONE))
+		return;
+	known = text && d->target->mode != LOAD_UPDATE &&
+		delivered_text(d, text, &d->delivered);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i])
+			sqlite_bind_str(all[i], statements_delivered_at(s),
+					known ? d->delivered.data : NULL,
+					(int64_t)d->delivered.len);
+}
