@@ -356,8 +356,9 @@ def test_store_that_was_away_is_found_again(tidemark, source, own_cluster,
     workload.create_items(source, rows=2000)
     destination = make_destination("sqlite")
     sync_items(tidemark, source, destination, "timestamp",
-               batch={"rows": 20}, retry={"backoff": "200ms", "attempts": 20,
-                                          "max_backoff": "200ms"})
+               batch={"rows": 20}, pace={"rows_per_second": 700},
+               retry={"backoff": "200ms", "attempts": 20,
+                      "max_backoff": "200ms"})
     run = tidemark.start("run", "--json")
     wait_for(lambda: "items" in destination.tables() and destination.query(
         "SELECT count(*) FROM items")[0][0] > 0, what="the first batch")
