@@ -116,6 +116,18 @@ int postgres_load_copy(struct postgres_destination *d, const struct batch *b,
 	return rc;
 }
 
+/* What locks the pipeline's row is to be the transaction itself: of a row that
+ * a subtransaction has changed nobody can say who holds it. */
+static int load_release(struct postgres_destination *d, const char *savepoint,
+			struct error *err)
+{
+	char *sql = xstrfmt("RELEASE SAVEPOINT %s", savepoint);
+	int rc = pg_exec(d->pg, sql, err);
+
+	free(sql);
+	return rc;
+}
+
 /* 1: the rows are in; 0: one of them is not new, nothing has happened. */
 static int load_straight(struct postgres_destination *d, const struct batch *b,
 			 struct load_counts *out, struct error *err)
@@ -124,6 +136,8 @@ static int load_straight(struct postgres_destination *d, const struct batch *b,
 
 	if (!rc)
 		rc = postgres_load_copy(d, b, d->rows, err);
+	if (!rc)
+		rc = load_release(d, "straight", err);
 	if (!rc) {
 		out->inserted = (int64_t)d->order.n;
 		rc = failpoint("after_merge", err);
@@ -133,7 +147,8 @@ static int load_straight(struct postgres_destination *d, const struct batch *b,
 		return rc;
 	error_clear(err);
 	d->direct = false;
-	return pg_exec(d->pg, "ROLLBACK TO SAVEPOINT straight", err);
+	rc = pg_exec(d->pg, "ROLLBACK TO SAVEPOINT straight", err);
+	return rc ? rc : load_release(d, "straight", err);
 }
 
 /* Would somebody notice that a changed row is deleted and inserted again? It
@@ -233,7 +248,7 @@ static int load_merge_again(struct postgres_destination *d,
 		if (!rc)
 			rc = load_merge(d, delivered, out, err);
 	}
-	return rc;
+	return rc ? rc : load_release(d, "merge", err);
 }
 
 /* A row that is changed meanwhile is waited for, and looked at again as it is

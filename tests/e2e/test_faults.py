@@ -66,11 +66,10 @@ def test_hangup(tidemark, source, prepared, ignored):
     """A terminal that goes away, and tells it twice, stops a run as cleanly;
     one under nohup it does not."""
     destination = prepared("sqlite")
-    if ignored:
-        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    before = signal.signal(signal.SIGHUP,
+                           signal.SIG_IGN if ignored else signal.SIG_DFL)
     running = start_and_wait(tidemark)
-    if ignored:
-        signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, before)
     running.signal(signal.SIGHUP)
     time.sleep(0.02)
     running.signal(signal.SIGHUP)
