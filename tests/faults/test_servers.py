@@ -113,7 +113,8 @@ def test_server_crashes_in_mid_run(make_victim, place):
 @every_place
 def test_server_crashes_and_stays_away(make_victim, place):
     """Exit 3 naming the server, the mark stays; once it is back, the rest."""
-    day, server, count = make_victim(place, retry=HASTY)
+    day, server, count = make_victim(place, retry=HASTY,
+                                     pace={"rows_per_second": 6000})
     running = start_and_wait(day.tidemark, count=count)
     server.vanish()
     try:
