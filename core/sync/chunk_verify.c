@@ -6,12 +6,8 @@
 #include "core/data/digest.h"
 #include "core/sync/backfill.h"
 #include "core/sync/chunk.h"
-#include "core/sync/marks.h"
-#include "core/sync/tally.h"
-#include "core/sync/verify_side.h"
+#include "core/sync/verify_suspects.h"
 
-/* Keys of one look-up. */
-#define CHUNK_KEYS 5000
 /* Keys that differ: with more of them there is no use in going on. */
 #define CHUNK_SUSPECTS 50000
 
@@ -46,49 +42,12 @@ static void comparison_row(void *ctx, enum compare_side side,
 		digest_add(&v->sum, &one);
 }
 
-static void comparison_note(struct chunk_comparison *v, struct suspect *x,
-			    const struct batch *b, size_t row)
-{
-	for (size_t finder = 0; finder < COMPARE_SIDES; finder++) {
-		if (!x->texts[finder])
-			x->texts[finder] = xcalloc(v->compare.n_key,
-						   sizeof(*x->texts[finder]));
-		for (size_t i = 0; i < v->compare.n_key; i++) {
-			struct strbuf text = STRBUF_INIT;
-
-			compare_key_text(&v->compare, COMPARE_SOURCE, b, row, i,
-					 (enum compare_side)finder, &text);
-			free(x->texts[finder][i]);
-			x->texts[finder][i] = strbuf_detach(&text);
-		}
-	}
-}
-
-static int comparison_look_up(struct chunk_comparison *v,
-			      enum compare_side side, size_t first,
-			      struct error *err)
+static int comparison_batch(struct chunk_comparison *v, const struct batch *b,
+			    struct error *err)
 {
 	const struct verify_look look = { .compare = &v->compare,
 					  .row = comparison_row,
 					  .ctx = v };
-	int rc = 0;
-
-	while (!rc && first < v->suspects.n) {
-		struct strlist keys = STRLIST_INIT;
-
-		for (size_t n = 0; n < CHUNK_KEYS && first < v->suspects.n; n++)
-			for (size_t i = 0; i < v->compare.n_key; i++)
-				strlist_add(&keys, v->suspects.items[first++]
-							   .texts[side][i]);
-		rc = verify_read_keys(&v->sides[side], &keys, &look, err);
-		strlist_release(&keys);
-	}
-	return rc;
-}
-
-static int comparison_batch(struct chunk_comparison *v, const struct batch *b,
-			    struct error *err)
-{
 	struct strbuf scratch = STRBUF_INIT;
 	size_t first = v->suspects.n;
 	int rc;
@@ -100,11 +59,12 @@ static int comparison_batch(struct chunk_comparison *v, const struct batch *b,
 		compare_row(&v->compare, COMPARE_SOURCE, b, row, &scratch, &key,
 			    &all);
 		x = suspects_get(&v->suspects, &key);
-		comparison_note(v, x, b, row);
+		suspect_note_texts(x, &v->compare, COMPARE_SOURCE, b, row);
 		suspect_count(x, COMPARE_SOURCE, &all);
 	}
 	strbuf_release(&scratch);
-	rc = comparison_look_up(v, COMPARE_DESTINATION, first, err);
+	rc = verify_read_suspects(&v->sides[COMPARE_DESTINATION], &v->suspects,
+				  first, v->suspects.n, &look, err);
 	if (!rc)
 		suspects_sieve(&v->suspects);
 	return rc;
@@ -126,7 +86,7 @@ static int comparison_read(struct chunk_comparison *v,
 	batch_init(&b, &v->schema);
 	while (!rc && v->suspects.n < CHUNK_SUSPECTS) {
 		batch_reset(&b);
-		b.max_rows = CHUNK_KEYS;
+		b.max_rows = VERIFY_KEYS;
 		b.max_bytes = 4 << 20;
 		rc = source->ops->next(source, &b, err);
 		if (rc || !b.n_rows)
@@ -140,32 +100,12 @@ static int comparison_read(struct chunk_comparison *v,
 	return rc;
 }
 
-static void comparison_row_past(void *ctx, enum compare_side side,
-				const struct batch *b, size_t row,
-				const struct compare_hash *key,
-				const struct compare_hash *all)
-{
-	struct chunk_comparison *v = ctx;
-	struct suspect *x = suspects_find(&v->suspects, key);
-
-	(void)side;
-	(void)b;
-	(void)row;
-	(void)all;
-	if (x)
-		x->past = true;
-}
-
 /* Past the pipeline's mark it is the next run's to bring what is newest, even
  * if that carries an older mark than what was delivered. */
 static int comparison_mark_past(struct chunk_comparison *v, struct error *err)
 {
-	const struct verify_look look = { .compare = &v->compare,
-					  .row = comparison_row_past,
-					  .ctx = v };
-
-	return v->marked ? verify_read_past(&v->sides[COMPARE_SOURCE], &v->from,
-					    &look, err)
+	return v->marked ? verify_mark_past(&v->sides[COMPARE_SOURCE], &v->from,
+					    &v->compare, &v->suspects, err)
 			 : 0;
 }
 
@@ -225,54 +165,35 @@ static int comparison_excuse_letters(struct chunk_comparison *v,
 	return rc;
 }
 
+static int64_t comparison_different(const struct suspects *s)
+{
+	int64_t different = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		different += !s->items[i].past;
+	return different;
+}
+
 /* The destination first: what the source still has after that, unchanged since
  * it was loaded, was to be there. */
 static int comparison_again(struct chunk_comparison *v, struct store *store,
 			    int64_t *different, struct error *err)
 {
 	struct suspects *s = &v->suspects;
-	struct digest *before = xcalloc(s->n + 1, sizeof(*before));
-	int rc;
+	int rc = verify_count_suspects(&v->sides[COMPARE_DESTINATION],
+				       &v->compare, s, err);
 
-	suspects_uncount(s, COMPARE_DESTINATION);
-	rc = comparison_look_up(v, COMPARE_DESTINATION, 0, err);
-	for (size_t i = 0; i < s->n; i++)
-		before[i] = s->items[i].rows[COMPARE_SOURCE];
-	suspects_uncount(s, COMPARE_SOURCE);
 	if (!rc)
-		rc = comparison_look_up(v, COMPARE_SOURCE, 0, err);
-	for (size_t i = 0; !rc && i < s->n; i++) {
-		struct suspect *x = &s->items[i];
-
-		x->past = suspect_is_equal(x) ||
-			  !digest_equal(&before[i], &x->rows[COMPARE_SOURCE]);
-		*different += !x->past;
-	}
-	free(before);
-	if (rc || !*different)
+		rc = verify_mark_changed(&v->sides[COMPARE_SOURCE], &v->compare,
+					 s, err);
+	for (size_t i = 0; !rc && i < s->n; i++)
+		s->items[i].past |= suspect_is_equal(&s->items[i]);
+	if (rc || !comparison_different(s))
 		return rc;
 	rc = comparison_mark_past(v, err);
 	if (!rc)
 		rc = comparison_excuse_letters(v, store, err);
-	*different = 0;
-	for (size_t i = 0; i < s->n; i++)
-		*different += !s->items[i].past;
-	return rc;
-}
-
-static int comparison_take_mark(struct chunk_comparison *v,
-				const struct pipeline_settings *p,
-				struct error *err)
-{
-	struct mark mark;
-	int rc;
-
-	mark_init(&mark);
-	rc = marks_get_destination(p, &mark, err);
-	v->marked = !rc && mark.watermark;
-	if (v->marked)
-		rc = watermark_from_text(&v->from, mark.watermark, err);
-	mark_release(&mark);
+	*different = comparison_different(s);
 	return rc;
 }
 
@@ -281,7 +202,7 @@ static int comparison_open(struct chunk_comparison *v,
 {
 	struct verify_side *source = &v->sides[COMPARE_SOURCE];
 	struct verify_side *destination = &v->sides[COMPARE_DESTINATION];
-	int rc = comparison_take_mark(v, p, err);
+	int rc = verify_find_mark(p, &v->from, &v->marked, err);
 
 	if (!rc)
 		rc = verify_side_open_source(source, p, err);

@@ -3,7 +3,7 @@
 #include "core/base/stop.h"
 #include "core/data/value.h"
 #include "core/sync/run.h"
-#include "core/sync/verify_side.h"
+#include "core/sync/verify_suspects.h"
 #include "core/sync/verify_work.h"
 
 /* Keys of one look-up, and of one transaction. */
@@ -17,28 +17,12 @@ struct removal {
 	struct batch batch;
 };
 
-static void removal_note(void *ctx, enum compare_side side,
-			 const struct batch *b, size_t row,
-			 const struct compare_hash *key,
-			 const struct compare_hash *all)
-{
-	struct removal *m = ctx;
-	struct suspect *x = suspects_find(&m->keys, key);
-
-	(void)b;
-	(void)row;
-	if (x)
-		suspect_count(x, side, all);
-}
-
 /* Which keys of the piece the source has now. */
 static int removal_ask(struct removal *m, size_t first, size_t end,
 		       struct error *err)
 {
 	const struct verify_work *w = m->work;
-	const struct verify_look look = { .compare = &w->compare,
-					  .row = removal_note,
-					  .ctx = m };
+	const struct verify_look look = verify_counting(&w->compare, &m->keys);
 	size_t n_key = w->compare.n_key;
 	struct strlist texts = STRLIST_INIT;
 	int rc;

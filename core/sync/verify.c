@@ -1,21 +1,17 @@
 #include "core/sync/verify.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/stop.h"
 #include "core/data/value.h"
-#include "core/sync/tally.h"
 #include "core/sync/tries.h"
-#include "core/sync/verify_side.h"
+#include "core/sync/verify_suspects.h"
 
 /* Rows of unequal buckets collected at once: about 30 MiB. */
 #define VERIFY_SUSPECTS 100000
-/* Keys of one look-up. */
-#define VERIFY_KEYS 5000
 /* A row that is looked up by its key costs as much as so many keys that are
  * read in passing. */
 #define VERIFY_LOOK_UP_COST 20
@@ -116,36 +112,6 @@ static void verify_row_collect(void *ctx, enum compare_side side,
 	pthread_mutex_unlock(&v->suspects.lock);
 }
 
-static void verify_row_again(void *ctx, enum compare_side side,
-			     const struct batch *b, size_t row,
-			     const struct compare_hash *key,
-			     const struct compare_hash *all)
-{
-	struct verify *v = ctx;
-	struct suspect *x = suspects_find(&v->suspects, key);
-
-	(void)b;
-	(void)row;
-	if (x)
-		suspect_count(x, side, all);
-}
-
-static void verify_row_past(void *ctx, enum compare_side side,
-			    const struct batch *b, size_t row,
-			    const struct compare_hash *key,
-			    const struct compare_hash *all)
-{
-	struct verify *v = ctx;
-	struct suspect *x = suspects_find(&v->suspects, key);
-
-	(void)side;
-	(void)b;
-	(void)row;
-	(void)all;
-	if (x)
-		x->past = true;
-}
-
 static struct verify_look verify_looking(struct verify *v)
 {
 	return (struct verify_look){ .compare = &v->compare, .ctx = v };
@@ -164,36 +130,11 @@ static int verify_tally(struct verify *v, struct error *err)
 	return rc;
 }
 
-/* The rows of all suspects from `first` to `end`, as that side has them now. */
-static int verify_look_up(struct verify *v, enum compare_side side,
-			  size_t first, size_t end,
-			  const struct verify_look *look, struct error *err)
-{
-	int rc = 0;
-
-	while (!rc && first < end) {
-		size_t stop =
-			end - first > VERIFY_KEYS ? first + VERIFY_KEYS : end;
-		struct strlist keys = STRLIST_INIT;
-
-		for (; first < stop; first++)
-			for (size_t i = 0; i < v->compare.n_key; i++)
-				strlist_add(&keys, v->suspects.items[first]
-							   .texts[side][i]);
-		rc = verify_read_keys(&v->sides[side], &keys, look, err);
-		strlist_release(&keys);
-	}
-	return rc;
-}
-
 static int verify_again(struct verify *v, enum compare_side side,
 			struct error *err)
 {
-	struct verify_look look = verify_looking(v);
-
-	look.row = verify_row_again;
-	suspects_uncount(&v->suspects, side);
-	return verify_look_up(v, side, 0, v->suspects.n, &look, err);
+	return verify_count_suspects(&v->sides[side], &v->compare, &v->suspects,
+				     err);
 }
 
 /* The source last: what it has at or below the mark then was there before the
@@ -211,35 +152,16 @@ static int verify_ask_again(struct verify *v, struct error *err)
 
 /* A row that changes while it is asked where it lies may have been past the
  * mark and gone. */
-static int verify_mark_changed(struct verify *v, struct error *err)
+static int verify_ask_past(struct verify *v, struct error *err)
 {
-	struct digest *before = xcalloc(v->suspects.n, sizeof(*before));
-	int rc;
-
-	for (size_t i = 0; i < v->suspects.n; i++)
-		before[i] = v->suspects.items[i].rows[COMPARE_SOURCE];
-	rc = verify_again(v, COMPARE_SOURCE, err);
-	for (size_t i = 0; !rc && i < v->suspects.n; i++) {
-		struct suspect *x = &v->suspects.items[i];
-		const struct digest *now = &x->rows[COMPARE_SOURCE];
-
-		x->past |= !digest_equal(now, &before[i]);
-		x->rows[COMPARE_SOURCE] = before[i];
-	}
-	free(before);
-	return rc;
-}
-
-static int verify_mark_past(struct verify *v, struct error *err)
-{
-	struct verify_look look = verify_looking(v);
+	struct verify_side *source = &v->sides[COMPARE_SOURCE];
 	int rc;
 
 	if (!v->suspects.n)
 		return 0;
-	look.row = verify_row_past;
-	rc = verify_read_past(&v->sides[COMPARE_SOURCE], &v->from, &look, err);
-	return rc ? rc : verify_mark_changed(v, err);
+	rc = verify_mark_past(source, &v->from, &v->compare, &v->suspects, err);
+	return rc ? rc
+		  : verify_mark_changed(source, &v->compare, &v->suspects, err);
 }
 
 static void verify_count(struct verify *v)
@@ -338,8 +260,8 @@ static int verify_show(struct verify *v, struct error *err)
 
 	look.row = verify_row_show;
 	for (size_t side = 0; n && !rc && side < COMPARE_SIDES; side++)
-		rc = verify_look_up(v, (enum compare_side)side, 0, n, &look,
-				    err);
+		rc = verify_read_suspects(&v->sides[side], &v->suspects, 0, n,
+					  &look, err);
 	for (size_t i = 0; i < n; i++) {
 		if (!rc)
 			verify_add_example(v, i);
@@ -396,7 +318,7 @@ static int verify_round(struct verify *v, struct error *err)
 	if (!rc)
 		rc = verify_ask_again(v, err);
 	if (!rc)
-		rc = verify_mark_past(v, err);
+		rc = verify_ask_past(v, err);
 	if (!rc) {
 		verify_count(v);
 		rc = verify_show(v, err);

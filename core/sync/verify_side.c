@@ -51,23 +51,19 @@ static int verify_check_strategy(const struct pipeline_settings *p,
 		strategy_name(p->strategy), column, p->name);
 }
 
-int verify_take_mark(const struct pipeline_settings *p, struct watermark *out,
-		     struct error *err)
+int verify_find_mark(const struct pipeline_settings *p, struct watermark *out,
+		     bool *found, struct error *err)
 {
 	struct mark mark;
 	int rc;
 
 	mark_init(&mark);
 	rc = marks_get_destination(p, &mark, err);
-	if (!rc && mark.watermark) {
+	*found = !rc && mark.watermark;
+	if (*found) {
 		watermark_release(out);
 		watermark_init(out);
 		rc = watermark_from_text(out, mark.watermark, err);
-	} else if (!rc) {
-		log_warn("there is no mark at %s: it has not been run, or the "
-			 "mark was reset. Every row of the source that differs "
-			 "counts as unsettled; tidemark run %s brings them",
-			 p->destination_table, p->name);
 	}
 	mark_release(&mark);
 	/* In xmin the place within a pass that was left: each row tells. */
@@ -75,6 +71,20 @@ int verify_take_mark(const struct pipeline_settings *p, struct watermark *out,
 		json_decref(out->pending);
 		out->pending = NULL;
 	}
+	return rc;
+}
+
+int verify_take_mark(const struct pipeline_settings *p, struct watermark *out,
+		     struct error *err)
+{
+	bool found;
+	int rc = verify_find_mark(p, out, &found, err);
+
+	if (!rc && !found)
+		log_warn("there is no mark at %s: it has not been run, or the "
+			 "mark was reset. Every row of the source that differs "
+			 "counts as unsettled; tidemark run %s brings them",
+			 p->destination_table, p->name);
 	return rc ? rc : verify_check_strategy(p, out, err);
 }
 

@@ -1,6 +1,7 @@
 /*
  * The reading half of `verify`: one table through its engine's connector,
- * whole, by keys, or past the mark. Called by verify.c.
+ * whole, by keys, or past the mark. Called by verify.c, verify_suspects.c,
+ * chunk_verify.c and removal.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_SIDE_H
 #define TIDEMARK_CORE_SYNC_VERIFY_SIDE_H
@@ -42,6 +43,9 @@ struct verify_look {
 int verify_side_open_source(struct verify_side *s,
 			    const struct pipeline_settings *p,
 			    struct error *err);
+/* The mark that the destination has, if it has one. */
+int verify_find_mark(const struct pipeline_settings *p, struct watermark *out,
+		     bool *found, struct error *err);
 /* The mark before any row is read: what is at or below it has been delivered.
  * `out`: what it is as long as there is none. SCHEMA if it is of another
  * strategy or column than the config's. */

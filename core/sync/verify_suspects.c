@@ -1,0 +1,101 @@
+#include "core/sync/verify_suspects.h"
+
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+
+int verify_read_suspects(struct verify_side *s, const struct suspects *suspects,
+			 size_t first, size_t end,
+			 const struct verify_look *look, struct error *err)
+{
+	int rc = 0;
+
+	while (!rc && first < end) {
+		size_t stop =
+			end - first > VERIFY_KEYS ? first + VERIFY_KEYS : end;
+		struct strlist keys = STRLIST_INIT;
+
+		for (; first < stop; first++)
+			for (size_t i = 0; i < suspects->n_key; i++)
+				strlist_add(&keys, suspects->items[first]
+							   .texts[s->which][i]);
+		rc = verify_read_keys(s, &keys, look, err);
+		strlist_release(&keys);
+	}
+	return rc;
+}
+
+static void verify_row_count(void *ctx, enum compare_side side,
+			     const struct batch *b, size_t row,
+			     const struct compare_hash *key,
+			     const struct compare_hash *all)
+{
+	struct suspect *x = suspects_find(ctx, key);
+
+	(void)b;
+	(void)row;
+	if (x)
+		suspect_count(x, side, all);
+}
+
+struct verify_look verify_counting(const struct compare *compare,
+				   struct suspects *suspects)
+{
+	return (struct verify_look){ .compare = compare,
+				     .row = verify_row_count,
+				     .ctx = suspects };
+}
+
+int verify_count_suspects(struct verify_side *s, const struct compare *compare,
+			  struct suspects *suspects, struct error *err)
+{
+	const struct verify_look look = verify_counting(compare, suspects);
+
+	suspects_uncount(suspects, s->which);
+	return verify_read_suspects(s, suspects, 0, suspects->n, &look, err);
+}
+
+int verify_mark_changed(struct verify_side *s, const struct compare *compare,
+			struct suspects *suspects, struct error *err)
+{
+	struct digest *before = xcalloc(suspects->n + 1, sizeof(*before));
+	int rc;
+
+	for (size_t i = 0; i < suspects->n; i++)
+		before[i] = suspects->items[i].rows[s->which];
+	rc = verify_count_suspects(s, compare, suspects, err);
+	for (size_t i = 0; !rc && i < suspects->n; i++) {
+		struct suspect *x = &suspects->items[i];
+
+		x->past |= !digest_equal(&x->rows[s->which], &before[i]);
+		x->rows[s->which] = before[i];
+	}
+	free(before);
+	return rc;
+}
+
+static void verify_row_past(void *ctx, enum compare_side side,
+			    const struct batch *b, size_t row,
+			    const struct compare_hash *key,
+			    const struct compare_hash *all)
+{
+	struct suspect *x = suspects_find(ctx, key);
+
+	(void)side;
+	(void)b;
+	(void)row;
+	(void)all;
+	if (x)
+		x->past = true;
+}
+
+int verify_mark_past(struct verify_side *s, const struct watermark *from,
+		     const struct compare *compare, struct suspects *suspects,
+		     struct error *err)
+{
+	const struct verify_look look = { .compare = compare,
+					  .row = verify_row_past,
+					  .ctx = suspects };
+
+	return verify_read_past(s, from, &look, err);
+}
