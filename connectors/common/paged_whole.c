@@ -1,7 +1,15 @@
 #include "connectors/common/paged.h"
 
-/* In pages only where a statement ends with its batch; else one statement, and
- * so one snapshot, for all rows. */
+/* In pages only where a statement ends with its batch and rows lie in the order
+ * of an index; else one statement, and so one snapshot, for all rows. Of keys
+ * that nothing keeps from coming twice, the second would be lost behind a page
+ * that ends with the first; and a view would be worked out for each page. */
+static bool whole_in_pages(const struct paged_source *s, const struct batch *b)
+{
+	return s->dialect->page_a_batch && s->layout.key_unique &&
+	       s->layout.n_order && b->max_rows;
+}
+
 static int whole_open(struct paged_source *s, const struct batch *b,
 		      struct error *err)
 {
@@ -17,7 +25,7 @@ static int whole_open(struct paged_source *s, const struct batch *b,
 		strbuf_addstr(&q.sql, "1 = 1");
 	p->limit = SIZE_MAX;
 	p->read = 0;
-	if (s->dialect->page_a_batch && s->layout.n_order && b->max_rows) {
+	if (whole_in_pages(s, b)) {
 		p->limit = b->max_rows;
 		paged_write_order(&q, s, 0);
 		strbuf_addf(&q.sql, " LIMIT %zu", p->limit);

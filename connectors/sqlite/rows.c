@@ -105,6 +105,20 @@ static int rows_decode(struct paged_source *base, struct vector *v, size_t row,
 	return how->decode(v, row, page, (int)column, &c->type, err);
 }
 
+void sqsrc_stored(struct sqlite_statement *st, int column, struct strbuf *out)
+{
+	size_t n;
+	const unsigned char *bytes = sqlite_bytes(st, column, &n);
+
+	if (sqlite_class_of(st, column) != SQLITE_CLASS_BLOB) {
+		strbuf_add(out, bytes, n);
+		return;
+	}
+	strbuf_addstr(out, "\\x");
+	for (size_t k = 0; k < n; k++)
+		strbuf_addf(out, "%02x", bytes[k]);
+}
+
 /* The stored form of the columns that a position consists of, where the batch
  * has another. */
 static void rows_keep_raw(struct sqsrc *s)
@@ -114,20 +128,11 @@ static void rows_keep_raw(struct sqsrc *s)
 	for (size_t i = 0; i < l->n_order; i++) {
 		int column = (int)l->order[i];
 		const struct sqsrc_type *how = l->columns[column]->how;
-		const unsigned char *bytes;
-		size_t n;
 
 		if (!how->raw)
 			continue;
 		strbuf_reset(&s->raw[i]);
-		bytes = sqlite_bytes(s->page, column, &n);
-		if (sqlite_class_of(s->page, column) != SQLITE_CLASS_BLOB) {
-			strbuf_add(&s->raw[i], bytes, n);
-			continue;
-		}
-		strbuf_addstr(&s->raw[i], "\\x");
-		for (size_t k = 0; k < n; k++)
-			strbuf_addf(&s->raw[i], "%02x", bytes[k]);
+		sqsrc_stored(s->page, column, &s->raw[i]);
 	}
 }
 

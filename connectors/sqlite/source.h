@@ -24,6 +24,9 @@ struct sqsrc {
 	/* The last row's values as they are stored, by place in the order. */
 	struct strbuf *raw;
 	size_t n_raw;
+	/* A scan of keys, as they are stored: spelling.c. */
+	struct scan spelled;
+	struct strlist spelled_keys;
 };
 
 extern const struct connector_ops sqlite_connector;
@@ -52,9 +55,17 @@ int sqsrc_page_read(struct paged_source *base, struct batch *b,
 void sqsrc_page_close(struct paged_source *base);
 void sqsrc_position(const struct paged_source *base, const struct batch *b,
 		    size_t column, struct strbuf *out);
+/* Append a text or blob of the statement's row as it is stored. */
+void sqsrc_stored(struct sqlite_statement *st, int column, struct strbuf *out);
 /* One value of one row; NULL if there is none. Caller frees. */
 int sqsrc_value(struct sqsrc *s, const char *sql, char **out,
 		struct error *err);
+
+/* spelling.c: may keys be stored otherwise than they are printed? Then read the
+ * keys of all rows, and put those that are wanted into `spelled`. */
+bool sqsrc_spells_keys(const struct sqsrc *s);
+int sqsrc_spell_keys(struct sqsrc *s, const struct scan *scan,
+		     struct error *err);
 
 /* marks.c */
 /* Find the mark's notation; DATA if a row written otherwise hides below the

@@ -20,6 +20,7 @@ static void sqlite_source_close(struct connector *base)
 	for (size_t i = 0; i < s->n_raw; i++)
 		strbuf_release(&s->raw[i]);
 	free(s->raw);
+	strlist_release(&s->spelled_keys);
 	sqlite_close(s->prober);
 	sqlite_close(s->db);
 	free(s->path);
@@ -90,6 +91,22 @@ static void sqlite_write_value(struct paged_query *q,
 	strbuf_release(&sb);
 }
 
+/* An instant, a UUID has many spellings, and is found by the one it has. */
+static int sqlite_scan(struct connector *base, const struct scan *scan,
+		       struct error *err)
+{
+	struct sqsrc *s = sqlite_self(base);
+	int rc = 0;
+
+	paged_end_pass(&s->paged);
+	if (scan->keys)
+		rc = paged_layout_for(&s->paged, scan->source, scan->mark, err);
+	if (rc || !scan->keys || !sqsrc_spells_keys(s))
+		return rc ? rc : paged_scan(base, scan, err);
+	rc = sqsrc_spell_keys(s, scan, err);
+	return rc ? rc : paged_scan(base, &s->spelled, err);
+}
+
 /* Texts may be dates: their values are looked at when they are used. */
 static bool sqlite_mark_fits(const struct source_column *c,
 			     enum strategy strategy)
@@ -137,7 +154,7 @@ const struct connector_ops sqlite_connector = {
 	.identity = sqsrc_identity,
 	.settle = sqsrc_settle,
 	.cut = paged_cut,
-	.scan = paged_scan,
+	.scan = sqlite_scan,
 	.explain = paged_explain,
 	.next = paged_next,
 	.pause = embedded_pause,

@@ -179,11 +179,28 @@ void suspect_note_texts(struct suspect *x, const struct compare *c,
 
 			compare_key_text(c, side, b, row, i,
 					 (enum compare_side)finder, &text);
+			x->cut |= text.len &&
+				  memchr(text.data, '\0', text.len) != NULL;
 			free(texts[i]);
 			texts[i] = strbuf_detach(&text);
 		}
 		x->texts[finder] = texts;
 	}
+}
+
+int suspects_refuse_cut(const struct suspects *s, struct error *err)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i].cut)
+			return error_set(
+				err, ERROR_SCHEMA,
+				"there are differences, maybe in rows whose "
+				"keys have a NUL character, by which no row "
+				"can be looked up, such as one that begins "
+				"with '%.100s': correct those keys at the "
+				"source, then run and verify again",
+				s->items[i].texts[COMPARE_SOURCE][0]);
+	return 0;
 }
 
 void suspect_count(struct suspect *x, enum compare_side side,

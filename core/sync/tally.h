@@ -46,6 +46,7 @@ struct suspect {
 	/* How the connector of each side finds it; n_key texts. */
 	char **texts[COMPARE_SIDES];
 	bool past; /* its source row lies past the mark */
+	bool cut; /* a NUL in its key ends a text too early */
 };
 
 struct suspects {
@@ -69,6 +70,8 @@ struct suspect *suspects_get(struct suspects *s,
 void suspect_note_texts(struct suspect *x, const struct compare *c,
 			enum compare_side side, const struct batch *b,
 			size_t row);
+/* SCHEMA if there is one that no connector would find by its texts. */
+int suspects_refuse_cut(const struct suspects *s, struct error *err);
 void suspect_count(struct suspect *x, enum compare_side side,
 		   const struct compare_hash *all);
 bool suspect_is_equal(const struct suspect *x);

@@ -305,7 +305,7 @@ static int verify_collect(struct verify *v, struct error *err)
 		rc = verify_read_both(v->sides, keys, &look, err);
 	if (!rc && !keys)
 		suspects_sieve(&v->suspects);
-	return rc;
+	return rc ? rc : suspects_refuse_cut(&v->suspects, err);
 }
 
 /* The keys of some unequal buckets. */
