@@ -15,10 +15,11 @@ struct duck_error_class {
 
 /* The first line that fits counts; type INVALID: any. */
 static const struct duck_error_class duck_error_classes[] = {
-	{ "", "read-only mode", "the file was opened for reading only",
-	  DUCKDB_ERROR_INVALID, ERROR_ACCESS },
+	/* May go on: "you would be able to open it in read-only mode". */
 	{ "IO Error", "Could not set lock", "another process has the file open",
 	  DUCKDB_ERROR_IO, ERROR_STATE },
+	{ "", "read-only mode", "the file was opened for reading only",
+	  DUCKDB_ERROR_INVALID, ERROR_ACCESS },
 	{ "IO Error", "", "the disk or file", DUCKDB_ERROR_IO, ERROR_ACCESS },
 	{ "Out of Memory Error", "", "no memory, or no room for what spills",
 	  DUCKDB_ERROR_OUT_OF_MEMORY, ERROR_ACCESS },

@@ -54,6 +54,10 @@ static const struct {
 	{ "IO Error: Could not set lock on file \"w\": Conflicting lock is "
 	  "held in python3 (PID 7)",
 	  28, ERROR_STATE, ERROR_STATE },
+	{ "IO Error: Could not set lock on file \"w\": Conflicting lock is "
+	  "held in python3 (PID 7). However, you would be able to open this "
+	  "database in read-only mode",
+	  28, ERROR_STATE, ERROR_STATE },
 	{ "IO Error: No space left on device", 28, ERROR_ACCESS, ERROR_ACCESS },
 	{ "TransactionContext Error: Conflict on update!", 10, ERROR_CONFLICT,
 	  ERROR_CONFLICT },
