@@ -79,22 +79,37 @@ static void prepare_say(const struct plan *plan, const struct target *target)
 		target_say_again(target, "is gone");
 }
 
-static int prepare_apply(struct postgres_destination *d,
-			 const struct plan *plan, const struct target *target,
-			 struct error *err)
+static int prepare_plan(struct postgres_destination *d,
+			const struct target *target, struct plan *plan,
+			struct error *err)
 {
-	bool row = prepare_needs_row(plan, target);
 	int rc;
 
-	if (!row && !target->refresh && !plan->inspection.ddl.n &&
-	    !target->writer.claim)
+	postgres_plan_release(plan);
+	rc = postgres_plan_make(plan, d->pg, &d->place, target, err);
+	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
+}
+
+/* DDL is planned again under the lock: another writer, of a backfill beside,
+ * may have been quicker. */
+static int prepare_apply(struct postgres_destination *d, struct plan *plan,
+			 const struct target *target, struct error *err)
+{
+	bool row;
+	int rc;
+
+	if (!prepare_needs_row(plan, target) && !target->refresh &&
+	    !plan->inspection.ddl.n && !target->writer.claim)
 		return 0;
 	rc = postgres_lock_begin(
 		d, target->pipeline,
 		plan->has_watermark ? LOCK_DDL | LOCK_ROW : LOCK_DDL, err);
+	if (!rc && plan->inspection.ddl.n)
+		rc = prepare_plan(d, target, plan, err);
+	row = !rc && prepare_needs_row(plan, target);
 	if (!rc)
 		rc = prepare_ddl(d, plan, err);
-	if (!rc && row)
+	if (row && !rc)
 		rc = prepare_row(d, plan, target, err);
 	if (!rc && target->writer.fence)
 		rc = postgres_mark_claim(d, target, err);
@@ -213,9 +228,7 @@ int postgres_prepare(struct destination *base, const struct target *target,
 	if (!rc && target->refresh && !target->preview)
 		rc = postgres_refresh_lock(d, target, err);
 	if (!rc)
-		rc = postgres_plan_make(&plan, d->pg, &d->place, target, err);
-	if (!rc)
-		rc = problems_to_error(&plan.inspection.problems, err);
+		rc = prepare_plan(d, target, &plan, err);
 	if (!rc && !target->preview)
 		rc = prepare_apply(d, &plan, target, err);
 	if (!rc) {
