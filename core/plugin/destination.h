@@ -232,8 +232,8 @@ struct destination_ops {
 	 * it). Target as for recover. SCHEMA if the target table is missing. */
 	int (*set_watermark)(struct destination *d, const struct target *target,
 			     const char *watermark, struct error *err);
-	/* After prepare: the pipeline's row goes, unless its fence is higher
-	 * than the writer's; harmless when it has gone. */
+	/* The pipeline's row goes, unless its fence is higher than the
+	 * writer's; harmless when it has gone. Target as for recover. */
 	int (*forget)(struct destination *d, const struct target *target,
 		      struct error *err);
 	/* What a successor's `predecessor` is to be: a name of this handle's

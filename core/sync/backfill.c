@@ -388,7 +388,7 @@ static int planning_queue(struct planning *b, struct store *store, bool again,
 	if (!rc)
 		rc = planning_refuse_overlap(b, &known, err);
 	if (!rc && again)
-		rc = store->ops->delete_chunks(store, b->p->name, b->id, err);
+		rc = backfill_forget(b->p, store, &known, b->id, err);
 	else if (!rc)
 		rc = planning_resume(b, store, &known, err);
 	*resumed = b->out->n > 0;
@@ -435,25 +435,5 @@ int backfill_queue(const struct pipeline_settings *p,
 		rc = backfill_queue_once(p, window, again, store, out, resumed,
 					 err);
 	} while (rc && tries_again(&tries, err));
-	return rc;
-}
-
-int backfill_cancel(const struct pipeline_settings *p, struct store *store,
-		    int64_t *chunks, struct error *err)
-{
-	struct chunk_list known = { NULL, 0, 0 };
-	int rc = store->ops->list_chunks(store, p->name, &known, err);
-
-	*chunks = 0;
-	for (size_t i = 0; !rc && i < known.n; i++) {
-		const struct chunk *c = &known.items[i];
-
-		if (!strcmp(c->state, CHUNK_DONE))
-			continue;
-		++*chunks;
-		rc = store->ops->delete_chunks(store, p->name, c->backfill_id,
-					       err);
-	}
-	chunk_list_release(&known);
 	return rc;
 }

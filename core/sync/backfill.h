@@ -55,6 +55,12 @@ int backfill_queue(const struct pipeline_settings *p,
 		   const struct backfill_window *window, bool again,
 		   struct store *store, struct chunk_list *out, bool *resumed,
 		   struct error *err);
+/* Forget the backfill `id` (NULL: each that has a chunk which is not done) of
+ * the pipeline's chunks `known`, and what chunks that were begun have left at
+ * the destination: whoever works on one gives it up. */
+int backfill_forget(const struct pipeline_settings *p, struct store *store,
+		    const struct chunk_list *known, const char *id,
+		    struct error *err);
 /* Forget those that are not over; `*chunks`: so many were left. */
 int backfill_cancel(const struct pipeline_settings *p, struct store *store,
 		    int64_t *chunks, struct error *err);

@@ -14,8 +14,10 @@
 #include "core/sync/runner.h"
 #include "core/sync/try.h"
 
-/* In pending of a chunk's mark: the rows up to it. */
-#define CHUNK_ROWS "rows"
+/* In pending of a chunk's mark: the rows up to it, and when the chunk was
+ * queued: of one that was queued anew since, all rows are read. */
+#define CHUNK_ROWS	"rows"
+#define CHUNK_QUEUED_AT "queued_at"
 
 void chunk_work_init(struct chunk_work *w, struct chunk *c)
 {
@@ -94,19 +96,27 @@ void chunk_trust_settled(struct run *r)
 
 void chunk_resume(struct run *r)
 {
-	const json_t *rows = json_object_get(r->from.pending, CHUNK_ROWS);
+	struct chunk_work *w = r->options->chunk;
+	const json_t *queued_at =
+		json_object_get(r->from.pending, CHUNK_QUEUED_AT);
 
-	r->options->chunk->rows = r->from.value ? json_integer_value(rows) : 0;
+	if (json_integer_value(queued_at) != w->chunk->queued_at)
+		watermark_forget(&r->from);
+	w->rows = r->from.value ? json_integer_value(json_object_get(
+					  r->from.pending, CHUNK_ROWS))
+				: 0;
 }
 
 void chunk_note_rows(const struct run *r, const struct batch *b,
 		     struct watermark *mark)
 {
+	const struct chunk_work *w = r->options->chunk;
+
 	json_decref(mark->pending);
-	mark->pending = json_object();
-	json_object_set_new(
-		mark->pending, CHUNK_ROWS,
-		json_integer(r->options->chunk->rows + (json_int_t)b->n_rows));
+	mark->pending =
+		json_pack("{s:I, s:I}", CHUNK_ROWS,
+			  (json_int_t)(w->rows + (int64_t)b->n_rows),
+			  CHUNK_QUEUED_AT, (json_int_t)w->chunk->queued_at);
 }
 
 static int chunk_open_witness(struct run *r, struct error *err)

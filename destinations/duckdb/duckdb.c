@@ -310,7 +310,22 @@ static int duckdb_destination_forget(struct destination *base,
 				     const struct target *target,
 				     struct error *err)
 {
-	return duckdb_mark_forget(duckdb_self(base), target, err);
+	struct duckdb_destination *d = duckdb_self(base);
+	struct duckdb_place place;
+	struct duckdb_existing existing;
+	int rc;
+
+	memset(&place, 0, sizeof(place));
+	memset(&existing, 0, sizeof(existing));
+	rc = duckdb_place_init(&place, d, target, err);
+	if (!rc)
+		rc = duckdb_existing_look(&existing, d, &place,
+					  target->pipeline, err);
+	if (!rc && existing.has_mark)
+		rc = duckdb_mark_forget(d, &place, target, err);
+	duckdb_place_release(&place);
+	duckdb_existing_release(&existing);
+	return rc;
 }
 
 static int duckdb_destination_set_watermark(struct destination *base,

@@ -221,6 +221,7 @@ void duckdb_mark_copy(struct checkpoint *dst, const struct checkpoint *src);
 /* In a refresh's transaction: STATE if the row is no longer its own. */
 int duckdb_mark_hold(struct duckdb_destination *d, struct error *err);
 int duckdb_mark_forget(struct duckdb_destination *d,
+		       const struct duckdb_place *p,
 		       const struct target *target, struct error *err);
 /* Whoever goes on with the refresh that was under way is told. */
 int duckdb_mark_release(struct duckdb_destination *d,

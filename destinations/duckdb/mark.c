@@ -106,13 +106,14 @@ int duckdb_mark_move(struct duckdb_destination *d,
 }
 
 int duckdb_mark_forget(struct duckdb_destination *d,
+		       const struct duckdb_place *p,
 		       const struct target *target, struct error *err)
 {
 	char fence[MARK_NUMBER_SIZE];
 	const char *params[] = { target->pipeline, fence };
 	char *sql = xstrfmt("DELETE FROM %s WHERE pipeline = $1 AND fence <= "
 			    "$2::BIGINT",
-			    d->place.quoted_mark);
+			    p->quoted_mark);
 	int rc;
 
 	snprintf(fence, sizeof(fence), "%" PRId64, target->writer.fence);

@@ -281,12 +281,23 @@ int my_forget(struct destination *base, const struct target *target,
 	      struct error *err)
 {
 	struct mydst *d = (struct mydst *)base;
+	struct place place = { .database = NULL };
+	bool has_target = false, has_watermark = false;
 	char *fence = xstrfmt("%" PRId64, target->writer.fence);
-	char *sql = xstrfmt("DELETE FROM %s WHERE pipeline = ? AND fence <= ?",
-			    d->place.watermark);
 	const char *params[] = { target->pipeline, fence };
-	int rc = mydb_exec_count(d->db, sql, 2, params, NULL, err);
+	char *sql = NULL;
+	int rc = my_place_set(&place, d->db, target, err);
 
+	if (!rc)
+		rc = mark_has_tables(d->db, &place, &has_target, &has_watermark,
+				     err);
+	if (!rc && has_watermark) {
+		sql = xstrfmt("DELETE FROM %s WHERE pipeline = ? AND "
+			      "fence <= ?",
+			      place.watermark);
+		rc = mydb_exec_count(d->db, sql, 2, params, NULL, err);
+	}
+	my_place_release(&place);
 	free(sql);
 	free(fence);
 	return rc;

@@ -302,13 +302,23 @@ int postgres_forget(struct destination *base, const struct target *target,
 		    struct error *err)
 {
 	struct postgres_destination *d = (struct postgres_destination *)base;
+	struct place place = { .schema = NULL };
+	bool has_target = false, has_watermark = false;
 	char *fence = xstrfmt("%" PRId64, target->writer.fence);
-	char *sql =
-		xstrfmt("DELETE FROM %s WHERE pipeline = $1 AND fence <= $2",
-			d->place.watermark);
 	const char *params[] = { target->pipeline, fence };
-	int rc = pg_exec_count(d->pg, sql, 2, params, NULL, err);
+	char *sql = NULL;
+	int rc = postgres_place_set(&place, d->pg, target, err);
 
+	if (!rc)
+		rc = mark_has_tables(d->pg, &place, &has_target, &has_watermark,
+				     err);
+	if (!rc && has_watermark) {
+		sql = xstrfmt("DELETE FROM %s WHERE pipeline = $1 AND "
+			      "fence <= $2",
+			      place.watermark);
+		rc = pg_exec_count(d->pg, sql, 2, params, NULL, err);
+	}
+	postgres_place_release(&place);
 	free(sql);
 	free(fence);
 	return rc;

@@ -397,25 +397,6 @@ static int mark_recover_own(struct sqlite_target *d, struct checkpoint *out,
 	return rc;
 }
 
-int sqlite_target_forget(struct destination *base, const struct target *target,
-			 struct error *err)
-{
-	struct sqlite_target *d = (struct sqlite_target *)base;
-	struct sqlite_statement *st = NULL;
-	int rc = sqlite_prepare(d->db, &st,
-				"DELETE FROM main." NAME_WATERMARK_TABLE
-				" WHERE pipeline = ?1 AND fence <= ?2",
-				err);
-
-	if (!rc) {
-		sqlite_bind_str(st, 1, target->pipeline, -1);
-		sqlite_bind_i64(st, 2, target->writer.fence);
-		rc = sqlite_step(st, err);
-	}
-	sqlite_finalize(st);
-	return rc;
-}
-
 /* Both the table that readers use and _tidemark_watermark are there. */
 static int mark_has_tables(struct sqlite_target *d, const struct place *place,
 			   bool *has_target, bool *has_watermark,
@@ -429,6 +410,33 @@ static int mark_has_tables(struct sqlite_target *d, const struct place *place,
 	if (!rc)
 		rc = catalog_has(d->db, NAME_WATERMARK_TABLE, has_watermark,
 				 err);
+	return rc;
+}
+
+int sqlite_target_forget(struct destination *base, const struct target *target,
+			 struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)base;
+	struct sqlite_statement *st = NULL;
+	struct place place = { .table = NULL };
+	bool has_target = false, has_watermark = false;
+	int rc = place_set(&place, target, err);
+
+	if (!rc)
+		rc = mark_has_tables(d, &place, &has_target, &has_watermark,
+				     err);
+	if (!rc && has_watermark)
+		rc = sqlite_prepare(d->db, &st,
+				    "DELETE FROM main." NAME_WATERMARK_TABLE
+				    " WHERE pipeline = ?1 AND fence <= ?2",
+				    err);
+	if (st) {
+		sqlite_bind_str(st, 1, target->pipeline, -1);
+		sqlite_bind_i64(st, 2, target->writer.fence);
+		rc = sqlite_step(st, err);
+	}
+	sqlite_finalize(st);
+	place_release(&place);
 	return rc;
 }
 

@@ -238,8 +238,11 @@ static void test_lease_that_is_over(void **state)
 	assert_string_equal(fence_all(w), "1|a");
 }
 
-/* What a successor is given to end the session by: it has the lock of a
- * refresh, and the next one does not wait for it. */
+static int fence_forget(struct world *w, const struct target *target)
+{
+	return w->ops->forget(w->destination, target, &w->err);
+}
+
 /* Its own row goes, and no other; not by whoever was overtaken; and who comes
  * after that finds that it is gone. */
 static void test_row_is_forgotten(void **state)
@@ -249,18 +252,24 @@ static void test_row_is_forgotten(void **state)
 
 	assert_int_equal(world_begin(w), 0);
 	other.pipeline = "another";
-	assert_int_equal(w->ops->forget(w->destination, &other, &w->err), 0);
+	assert_int_equal(fence_forget(w, &other), 0);
+	world_close(w);
 	other = w->target;
 	other.writer.fence = 4;
-	assert_int_equal(w->ops->forget(w->destination, &other, &w->err), 0);
+	world_open(w); /* not prepared */
+	assert_int_equal(fence_forget(w, &other), 0);
 	world_close(w);
 	assert_int_equal(fence_stored(w), 5);
 	assert_int_equal(world_begin(w), 0);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(
-			w->ops->forget(w->destination, &w->target, &w->err), 0);
+		assert_int_equal(fence_forget(w, &w->target), 0);
 	assert_int_equal(world_load(w, "2|b", "{\"value\":\"2\"}"),
 			 ERROR_STATE);
+	world_close(w);
+	assert_int_equal(world_begin(w), 0);
+	world_close(w);
+	world_open(w);
+	assert_int_equal(fence_forget(w, &w->target), 0);
 	world_close(w);
 	assert_string_equal(
 		world_query(w, "SELECT pipeline FROM _tidemark_watermark;"),
@@ -268,6 +277,8 @@ static void test_row_is_forgotten(void **state)
 	assert_string_equal(fence_all(w), "1|a");
 }
 
+/* What a successor is given to end the session by: it has the lock of a
+ * refresh, and the next one does not wait for it. */
 static void test_predecessor_is_ended(void **state)
 {
 	struct world *w = fence_world(state);
