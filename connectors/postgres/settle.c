@@ -93,10 +93,11 @@ static int settle_row_security(struct postgres *c, enum strategy strategy,
 	if (rc || !hiding.table)
 		return rc;
 	fix = row_security_fix(&hiding);
+	out->hidden = xstrfmt("row level security of %s hides rows from role "
+			      "%s (%s)",
+			      hiding.table, hiding.role, fix);
 	strbuf_addstr(&reason, out->reason);
-	reason_add(&reason,
-		   "row level security of %s hides rows from role %s (%s)",
-		   hiding.table, hiding.role, fix);
+	reason_add(&reason, "%s", out->hidden);
 	free(out->reason);
 	out->reason = strbuf_detach(&reason);
 	out->guarantee = GUARANTEE_NONE;

@@ -29,6 +29,7 @@ void settled_release(struct settled *s)
 	json_decref(s->pending);
 	free(s->reason);
 	json_decref(s->held_by);
+	free(s->hidden);
 	settled_init(s);
 }
 

@@ -89,6 +89,9 @@ struct settled {
 	 * transaction that holds the mark, or NULL. */
 	json_t *held_by;
 	int64_t lag_us; /* source clock minus settled instant; -1 unknown */
+	/* Rows that are there and that we are not shown: why, and what to
+	 * grant; NULL: none known. */
+	char *hidden;
 };
 void settled_init(struct settled *s);
 void settled_release(struct settled *s);

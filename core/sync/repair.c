@@ -63,6 +63,35 @@ static int64_t repair_allowed(const struct repair *r, int64_t rows)
 	return !allowed && most->share > 0 ? 1 : allowed;
 }
 
+static int repair_refuse(struct repair *r, struct error *err)
+{
+	r->out->error = *err;
+	return -ERROR_DATA;
+}
+
+/* Rows that nobody knows to have come from this source, or that it may have
+ * and does not show, are not gone from it. */
+static int repair_trust(struct repair *r, struct error *err)
+{
+	const struct pipeline_settings *p = r->p;
+
+	if (r->out->marked && !r->out->hidden)
+		return 0;
+	error_clear(err);
+	if (!r->out->marked)
+		error_set(err, ERROR_DATA,
+			  "there is no mark at %s, so that nothing says that "
+			  "its rows came from %s: nothing is deleted; run it "
+			  "first (tidemark run %s)",
+			  p->destination_table, p->source_table, p->name);
+	else
+		error_set(err, ERROR_DATA,
+			  "%s, so that a row of %s that is missing there may "
+			  "be hidden: nothing is deleted",
+			  r->out->hidden, p->destination_table);
+	return repair_refuse(r, err);
+}
+
 /* A source that is empty, or lost many rows, is more often a mistake than a
  * wish; so it is when it has lost them since the last look. */
 static int repair_guard(struct repair *r, struct error *err)
@@ -73,6 +102,8 @@ static int repair_guard(struct repair *r, struct error *err)
 
 	if (!r->terms->remove || !extra)
 		return 0;
+	if (repair_trust(r, err))
+		return -ERROR_DATA;
 	if (extra <= left &&
 	    (r->terms->most_said || out->rows[COMPARE_SOURCE].rows))
 		return 0;
@@ -86,8 +117,7 @@ static int repair_guard(struct repair *r, struct error *err)
 		  extra, rows, r->p->destination_table, r->p->source_table,
 		  out->rows[COMPARE_SOURCE].rows, extra <= left ? 0 : left,
 		  out->deleted ? "no more is done" : "nothing is done", extra);
-	out->error = *err;
-	return -ERROR_DATA;
+	return repair_refuse(r, err);
 }
 
 /* A hand, or a transform, that changes rows faster than they are mended would

@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/data/value.h"
 #include "core/sync/tries.h"
@@ -61,6 +62,7 @@ static int verify_open(struct verify *v, struct error *err)
 
 	if (!rc)
 		rc = verify_take_mark(v->p, &v->from, err);
+	v->out->marked = v->from.identity || v->from.value || v->from.pending;
 	if (!rc)
 		rc = verify_side_open_destination(destination, v->p,
 						  &source->schema, err);
@@ -152,6 +154,16 @@ static int verify_ask_again(struct verify *v, struct error *err)
 
 /* A row that changes while it is asked where it lies may have been past the
  * mark and gone. */
+static void verify_note_hidden(struct verify *v)
+{
+	const char *hidden = v->sides[COMPARE_SOURCE].hidden;
+
+	if (!hidden || v->out->hidden)
+		return;
+	v->out->hidden = xstrdup(hidden);
+	log_warn("%s: rows that it does not show count as extra", hidden);
+}
+
 static int verify_ask_past(struct verify *v, struct error *err)
 {
 	struct verify_side *source = &v->sides[COMPARE_SOURCE];
@@ -160,6 +172,7 @@ static int verify_ask_past(struct verify *v, struct error *err)
 	if (!v->suspects.n)
 		return 0;
 	rc = verify_mark_past(source, &v->from, &v->compare, &v->suspects, err);
+	verify_note_hidden(v);
 	return rc ? rc
 		  : verify_mark_changed(source, &v->compare, &v->suspects, err);
 }

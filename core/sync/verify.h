@@ -29,6 +29,8 @@ struct verify_result {
 	/* At most VERIFY_EXAMPLES of {"key", "kind"}; with values also
 	 * "source" and "destination", a row or null. */
 	json_t *examples;
+	bool marked; /* a run has left a mark at the destination */
+	char *hidden; /* rows that the source does not show: why; or NULL */
 	int64_t repaired, deleted; /* rows, by repair.c */
 	int64_t elapsed_us;
 	struct error error; /* DIFFERENT if they are */

@@ -1,6 +1,7 @@
 #include "core/sync/verify.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -16,6 +17,7 @@ void verify_result_init(struct verify_result *r,
 void verify_result_release(struct verify_result *r)
 {
 	json_decref(r->examples);
+	free(r->hidden);
 	memset(r, 0, sizeof(*r));
 }
 

@@ -207,6 +207,7 @@ void verify_side_close(struct verify_side *s)
 	schema_release(&s->keys_schema);
 	strlist_release(&s->keys_columns);
 	free((void *)s->keys_spec.expressions);
+	free(s->hidden);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -412,6 +413,10 @@ int verify_read_past(struct verify_side *s, const struct watermark *from,
 				 &settled, err);
 	if (!rc)
 		rc = verify_read_one(s, &scan, look, err);
+	if (settled.hidden) {
+		free(s->hidden);
+		s->hidden = xstrdup(settled.hidden);
+	}
 	schema_release(&schema);
 	settled_release(&settled);
 	return rc;

@@ -23,6 +23,7 @@ struct verify_side {
 	struct source_spec keys_spec;
 	struct strlist keys_columns;
 	struct schema keys_schema;
+	char *hidden; /* as of struct settled, after verify_read_past() */
 };
 
 /* What is done with each row; in a thread of the side's own. */

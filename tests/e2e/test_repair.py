@@ -397,6 +397,38 @@ def test_a_source_emptied_between_two_looks(tidemark, source,
     assert destination.query("SELECT count(*) FROM items") == [(ROWS - 1,)]
 
 
+def test_rows_that_may_be_there_are_not_deleted(tidemark, source,
+                                                make_destination):
+    """Those that row security hides, and those of a target that no run of
+    this pipeline has filled."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    source.execute("ALTER TABLE items ENABLE ROW LEVEL SECURITY",
+                   "ALTER TABLE items FORCE ROW LEVEL SECURITY",
+                   "CREATE POLICY most ON items FOR SELECT USING (id > 2)")
+
+    def refused():
+        result = verify(tidemark, "--deletes", "apply", "--repair",
+                        expect=EXIT_DATA)["items"]
+        assert result["extra"] == 2
+        assert result["deleted"] == result["repaired"] == 0
+        assert destination.query("SELECT count(*) FROM items") == [(ROWS,)]
+        return result["error"]["message"]
+
+    assert "row level security" in refused()
+    done = tidemark("verify").expect(EXIT_DIFFERENT)
+    assert "BYPASSRLS" in done.err
+    source.execute("ALTER TABLE items DISABLE ROW LEVEL SECURITY",
+                   "DELETE FROM items WHERE id <= 2")
+    tidemark("watermark", "reset", "items").expect(EXIT_OK)
+    assert "tidemark run items" in refused()
+    tidemark.run()
+    result = verify(tidemark, "--deletes", "apply")["items"]
+    assert result["deleted"] == 2
+
+
 @pytest.mark.parametrize("point", ("after_delete", "before_watermark",
                                    "commit_sent", "commit_acked",
                                    "state_saved"))
