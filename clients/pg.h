@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clients/pg_row.h"
 #include "core/base/connection.h"
 #include "core/base/error.h"
 
@@ -81,8 +82,8 @@ int pg_stream_begin(struct pg *pg, const char *sql, int n,
 		    const char *const *values, struct error *err);
 /* 1: a row is ready, valid until the next call; 0: the end; negative: error. */
 int pg_stream_next(struct pg *pg, struct error *err);
-/* Bytes of a column of the current row; NULL for NULL. */
-const uint8_t *pg_stream_value(const struct pg *pg, int column, size_t *n);
+/* The columns of the current row. */
+const struct pg_field_bytes *pg_stream_fields(const struct pg *pg);
 /* Cancel and drain what is left; harmless after the end. */
 void pg_stream_abort(struct pg *pg);
 

@@ -1,5 +1,6 @@
 #include "clients/pg_row.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,16 +24,27 @@ static bool row_take(struct row_bytes *b, size_t n, const uint8_t **out)
 	return true;
 }
 
-static bool row_take_int(struct row_bytes *b, size_t width, int32_t *out)
+static bool row_take_int16(struct row_bytes *b, int32_t *out)
 {
 	const uint8_t *p;
-	uint32_t x = 0;
+	uint16_t x;
 
-	if (!row_take(b, width, &p))
+	if (!row_take(b, sizeof(x), &p))
 		return false;
-	for (size_t i = 0; i < width; i++)
-		x = x << 8 | p[i];
-	*out = width == 2 ? (int16_t)x : (int32_t)x;
+	memcpy(&x, p, sizeof(x));
+	*out = (int16_t)be16toh(x);
+	return true;
+}
+
+static bool row_take_int32(struct row_bytes *b, int32_t *out)
+{
+	const uint8_t *p;
+	uint32_t x;
+
+	if (!row_take(b, sizeof(x), &p))
+		return false;
+	memcpy(&x, p, sizeof(x));
+	*out = (int32_t)be32toh(x);
 	return true;
 }
 
@@ -44,18 +56,19 @@ static bool row_take_header(struct row_bytes *b)
 	/* The flags' upper half is what a reader must understand. */
 	return row_take(b, sizeof(row_signature), &signature) &&
 	       !memcmp(signature, row_signature, sizeof(row_signature)) &&
-	       row_take_int(b, 4, &flags) && !(flags & ~0xffff) &&
-	       row_take_int(b, 4, &n) && n >= 0 &&
+	       row_take_int32(b, &flags) && !(flags & ~0xffff) &&
+	       row_take_int32(b, &n) && n >= 0 &&
 	       row_take(b, (size_t)n, &extension);
 }
 
 static bool row_take_fields(struct row_bytes *b, struct pg_row *row)
 {
-	for (size_t i = 0; i < row->n_fields; i++) {
-		struct pg_field_bytes *f = &row->fields[i];
+	struct pg_field_bytes *f = row->fields, *end = f + row->n_fields;
+
+	for (; f < end; f++) {
 		int32_t n;
 
-		if (!row_take_int(b, 4, &n) || n < -1)
+		if (!row_take_int32(b, &n) || n < -1)
 			return false;
 		f->data = NULL;
 		f->n = n < 0 ? 0 : (size_t)n;
@@ -74,7 +87,7 @@ int pg_row_read(struct pg_row *row, const uint8_t *data, size_t n,
 
 	row->begun = true;
 	row->n_fields = 0;
-	ok = ok && row_take_int(&b, 2, &count);
+	ok = ok && row_take_int16(&b, &count);
 	if (ok && count == -1 && !b.n)
 		return 0;
 	if (ok && count >= 0) {

@@ -125,12 +125,9 @@ int pg_stream_next(struct pg *pg, struct error *err)
 	return rc;
 }
 
-const uint8_t *pg_stream_value(const struct pg *pg, int column, size_t *n)
+const struct pg_field_bytes *pg_stream_fields(const struct pg *pg)
 {
-	const struct pg_field_bytes *f = &pg->row.fields[column];
-
-	*n = f->n;
-	return f->data;
+	return pg->row.fields;
 }
 
 /* True if the end has arrived already. */

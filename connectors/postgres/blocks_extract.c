@@ -177,17 +177,16 @@ static int blocks_close_extract(struct postgres *c, struct batch *out,
  * would read the table once more. */
 static bool blocks_place_row(struct postgres *c, struct batch *out)
 {
-	int column = (int)c->layout.n_columns;
-	size_t n = 0, m = 0;
-	const uint8_t *tid = pg_stream_value(c->pg, column, &n);
-	const uint8_t *tail = pg_stream_value(c->pg, column + 1, &m);
+	const struct pg_field_bytes *f =
+		pg_stream_fields(c->pg) + c->layout.n_columns;
+	const uint8_t *tid = f[0].data, *tail = f[1].data;
 
-	if (tid && n == 6) {
+	if (tid && f[0].n == 6) {
 		c->pass.blocks.last_block = (int64_t)tid[0] << 24 |
 					    tid[1] << 16 | tid[2] << 8 | tid[3];
 		c->pass.blocks.last_offset = tid[4] << 8 | tid[5];
 	}
-	if (!tail || m != 1 || !*tail)
+	if (!tail || f[1].n != 1 || !*tail)
 		return true;
 	if (c->pass.scan->mark->tail == TAIL_HOLD) {
 		c->pass.blocks.held++;

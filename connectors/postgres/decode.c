@@ -1,5 +1,6 @@
 #include "connectors/postgres/decode.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -11,18 +12,26 @@
 
 static uint16_t decode_u16(const uint8_t *p)
 {
-	return (uint16_t)(p[0] << 8 | p[1]);
+	uint16_t x;
+
+	memcpy(&x, p, sizeof(x));
+	return be16toh(x);
 }
 
 static uint32_t decode_u32(const uint8_t *p)
 {
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-	       (uint32_t)p[2] << 8 | p[3];
+	uint32_t x;
+
+	memcpy(&x, p, sizeof(x));
+	return be32toh(x);
 }
 
 static uint64_t decode_u64(const uint8_t *p)
 {
-	return (uint64_t)decode_u32(p) << 32 | decode_u32(p + 4);
+	uint64_t x;
+
+	memcpy(&x, p, sizeof(x));
+	return be64toh(x);
 }
 
 static int decode_bad_length(size_t n, size_t expected, struct error *err)

@@ -28,12 +28,12 @@ static int rows_blame(struct postgres *c, struct batch *b, size_t column,
 	struct strbuf key = STRBUF_INIT;
 
 	for (size_t i = 0; i < l->n_key; i++) {
-		size_t k = l->key[i], n = 0;
-		const uint8_t *bytes = pg_stream_value(c->pg, (int)k, &n);
+		size_t k = l->key[i];
+		const struct pg_field_bytes *f = &pg_stream_fields(c->pg)[k];
 		struct error ignored = ERROR_INIT;
-		if (bytes && k != column)
-			l->columns[k].decode(&b->vectors[k], b->n_rows, bytes,
-					     n, &ignored);
+		if (f->data && k != column)
+			l->columns[k].decode(&b->vectors[k], b->n_rows, f->data,
+					     f->n, &ignored);
 	}
 	value_print_key(&key, b, b->n_rows);
 	error_prefix(err, "table %s, column \"%s\", key %s",
@@ -63,30 +63,28 @@ static int rows_append_hidden(struct postgres *c, struct error *err)
 {
 	const struct layout_column *mark = layout_mark(&c->layout);
 	struct vector *v = &c->pass.mark.hidden;
-	const uint8_t *bytes;
-	size_t n = 0;
+	const struct pg_field_bytes *f;
 
 	if (!v->validity)
 		return 0;
 	v->validity[0] = 0;
-	bytes = pg_stream_value(c->pg, (int)c->layout.n_columns, &n);
-	return bytes ? mark->decode(v, 0, bytes, n, err) : 0;
+	f = &pg_stream_fields(c->pg)[c->layout.n_columns];
+	return f->data ? mark->decode(v, 0, f->data, f->n, err) : 0;
 }
 
 int rows_append(struct postgres *c, struct batch *b, struct error *err)
 {
 	const struct layout *l = &c->layout;
+	const struct pg_field_bytes *f = pg_stream_fields(c->pg);
 	size_t row = b->n_rows;
 	int rc;
 
 	batch_reserve_row(b);
-	for (size_t i = 0; i < l->n_columns; i++) {
-		size_t n = 0;
-		const uint8_t *bytes = pg_stream_value(c->pg, (int)i, &n);
-		if (!bytes)
+	for (size_t i = 0; i < l->n_columns; i++, f++) {
+		if (!f->data)
 			vector_set_null(&b->vectors[i], row);
-		else if (l->columns[i].decode(&b->vectors[i], row, bytes, n,
-					      err))
+		else if (l->columns[i].decode(&b->vectors[i], row, f->data,
+					      f->n, err))
 			return rows_blame(c, b, i, err);
 	}
 	rc = rows_append_hidden(c, err);

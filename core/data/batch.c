@@ -20,6 +20,7 @@ void batch_init(struct batch *b, const struct schema *schema)
 		struct vector *v = &b->vectors[i];
 		v->kind = schema->columns[i].type.kind;
 		v->width = (uint32_t)type_width(v->kind);
+		b->row_bytes += v->width ? v->width : sizeof(*v->offsets);
 	}
 	b->progress = -1;
 	watermark_init(&b->watermark);
@@ -65,21 +66,9 @@ void batch_reset(struct batch *b)
 	b->progress = -1;
 }
 
-/* A fixed row counts its widths, a variable value its bytes and its offset. */
-static size_t batch_fixed_row_bytes(const struct batch *b)
-{
-	size_t bytes = 0;
-
-	for (size_t i = 0; i < b->schema->n_columns; i++) {
-		uint32_t width = b->vectors[i].width;
-		bytes += width ? width : sizeof(int32_t);
-	}
-	return bytes;
-}
-
 size_t batch_bytes(const struct batch *b)
 {
-	return b->variable_bytes + b->n_rows * batch_fixed_row_bytes(b);
+	return b->variable_bytes + b->n_rows * b->row_bytes;
 }
 
 bool batch_is_full(const struct batch *b)

@@ -38,6 +38,7 @@ struct batch {
 	size_t n_rows;
 	size_t rows_capacity;
 	size_t variable_bytes; /* bytes of variable data so far */
+	size_t row_bytes; /* of each row beside those: widths, offsets */
 
 	/* The engine sets these before connector.next: stop at either. */
 	size_t max_rows;

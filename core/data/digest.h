@@ -17,10 +17,7 @@ struct digest {
 };
 
 #define DIGEST_TEXT_SIZE 33
-/* The canonical bytes of one value, as they are hashed: equal for equal values
- * of the column with this ordinal. */
-void digest_add_value(struct strbuf *sb, const struct vector *v, size_t row,
-		      size_t column);
+
 /* Hex XXH128 of the values of one row in these `n` columns, in their order;
  * NULL: in the first n. */
 void digest_row(const struct batch *b, size_t row, const size_t *columns,

@@ -48,7 +48,7 @@ static int comparison_batch(struct chunk_comparison *v, const struct batch *b,
 	const struct verify_look look = { .compare = &v->compare,
 					  .row = comparison_row,
 					  .ctx = v };
-	struct strbuf scratch = STRBUF_INIT;
+	struct digest_rows slots = DIGEST_ROWS_INIT;
 	size_t first = v->suspects.n;
 	int rc;
 
@@ -56,13 +56,13 @@ static int comparison_batch(struct chunk_comparison *v, const struct batch *b,
 		struct compare_hash key, all;
 		struct suspect *x;
 
-		compare_row(&v->compare, COMPARE_SOURCE, b, row, &scratch, &key,
-			    &all);
+		compare_rows(&v->compare, COMPARE_SOURCE, b, &row, 1, &slots,
+			     &key, &all);
 		x = suspects_get(&v->suspects, &key);
 		suspect_note_texts(x, &v->compare, COMPARE_SOURCE, b, row);
 		suspect_count(x, COMPARE_SOURCE, &all);
 	}
-	strbuf_release(&scratch);
+	digest_rows_release(&slots);
 	rc = verify_read_suspects(&v->sides[COMPARE_DESTINATION], &v->suspects,
 				  first, v->suspects.n, &look, err);
 	if (!rc)

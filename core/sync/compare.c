@@ -1,13 +1,10 @@
 #include "core/sync/compare.h"
 
-#include <endian.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <xxhash.h>
 
 #include "core/base/alloc.h"
 #include "core/data/canonical.h"
-#include "core/data/digest.h"
 #include "core/data/value.h"
 
 /* Types of one family compare with each other, and with text. */
@@ -240,44 +237,53 @@ static void compare_put_text(struct strbuf *sb, const struct vector *v,
 	sb->data[n] = '\0';
 }
 
-/* Ordinal, form, length: no two rows run together to the same bytes. */
-static void compare_put(const struct compare *c, size_t i,
-			enum compare_side side, const struct batch *b,
-			size_t row, struct strbuf *sb)
+/* Of a column that has not the same class at both sides. */
+static void compare_put(const struct compare_column *column,
+			const struct vector *v, size_t i,
+			struct digest_rows *slots)
 {
-	const struct compare_column *column = &c->columns[i];
-	const struct vector *v = &b->vectors[column->at[side]];
-	size_t start = sb->len;
-	uint32_t header[2] = { htole32((uint32_t)i), 0 };
+	uint8_t class = (uint8_t)(DIGEST_CLASS_FREE + column->form);
+	struct strbuf text = STRBUF_INIT;
 
-	if (column->form == COMPARE_SAME || vector_is_null(v, row)) {
-		digest_add_value(sb, v, row, i);
-		return;
+	for (size_t k = 0; k < slots->n; k++) {
+		if (vector_is_null(v, slots->rows[k])) {
+			digest_rows_put_null(slots, i, k);
+			continue;
+		}
+		strbuf_reset(&text);
+		compare_put_text(&text, v, slots->rows[k], column->form);
+		digest_rows_put_bytes(slots, i, k, class, text.data, text.len);
 	}
-	strbuf_add(sb, header, sizeof(header));
-	compare_put_text(sb, v, row, column->form);
-	header[1] = htole32((uint32_t)(sb->len - start - sizeof(header)));
-	memcpy(sb->data + start, header, sizeof(header));
+	strbuf_release(&text);
 }
 
-static struct compare_hash compare_hash_of(const struct strbuf *sb)
+static struct compare_hash compare_hash_of(const struct digest_rows *slots,
+					   size_t row, size_t n)
 {
-	XXH128_hash_t hash = XXH3_128bits(sb->data, sb->len);
+	struct digest one = digest_rows_hash(slots, row, n);
 
-	return (struct compare_hash){ hash.low64, hash.high64 };
+	return (struct compare_hash){ one.low, one.high };
 }
 
-void compare_row(const struct compare *c, enum compare_side side,
-		 const struct batch *b, size_t row, struct strbuf *scratch,
-		 struct compare_hash *key, struct compare_hash *all)
+void compare_rows(const struct compare *c, enum compare_side side,
+		  const struct batch *b, const size_t *rows, size_t n,
+		  struct digest_rows *slots, struct compare_hash *keys,
+		  struct compare_hash *all)
 {
-	strbuf_reset(scratch);
+	digest_rows_begin(slots, c->n, rows, n);
 	for (size_t i = 0; i < c->n; i++) {
-		compare_put(c, i, side, b, row, scratch);
-		if (i + 1 == c->n_key)
-			*key = compare_hash_of(scratch);
+		const struct compare_column *column = &c->columns[i];
+		const struct vector *v = &b->vectors[column->at[side]];
+
+		if (column->form == COMPARE_SAME)
+			digest_rows_put(slots, i, v);
+		else
+			compare_put(column, v, i, slots);
 	}
-	*all = compare_hash_of(scratch);
+	for (size_t k = 0; k < n; k++) {
+		keys[k] = compare_hash_of(slots, k, c->n_key);
+		all[k] = compare_hash_of(slots, k, c->n);
+	}
 }
 
 /* As the finder's type writes it: SQLite keeps instants with "+00:00". */

@@ -10,12 +10,12 @@
 #ifndef TIDEMARK_CORE_SYNC_COMPARE_H
 #define TIDEMARK_CORE_SYNC_COMPARE_H
 
-#include "core/data/batch.h"
+#include "core/data/digest_rows.h"
 
 enum compare_side { COMPARE_SOURCE, COMPARE_DESTINATION, COMPARE_SIDES };
 
 enum compare_form {
-	COMPARE_SAME, /* of one class: as digest.h has it */
+	COMPARE_SAME, /* of one class: as digest_rows.h has it */
 	COMPARE_TEXT, /* as value_print() writes it */
 	COMPARE_PADDED, /* the same without spaces at the end */
 	COMPARE_NUMBER,
@@ -49,10 +49,12 @@ struct compare_hash {
 	uint64_t low, high;
 };
 
-/* Of the key, and of all columns, of one row of a batch of that side. */
-void compare_row(const struct compare *c, enum compare_side side,
-		 const struct batch *b, size_t row, struct strbuf *scratch,
-		 struct compare_hash *key, struct compare_hash *all);
+/* Of the key, and of all columns, of these rows of a batch of that side;
+ * `slots` is the caller's, to be used again for the next. */
+void compare_rows(const struct compare *c, enum compare_side side,
+		  const struct batch *b, const size_t *rows, size_t n,
+		  struct digest_rows *slots, struct compare_hash *keys,
+		  struct compare_hash *all);
 /* The text by which the connector of the other side (or of this one) finds a
  * value of the key: column `i` of it. */
 void compare_key_text(const struct compare *c, enum compare_side side,

@@ -4,7 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/retry.h"
-#include "core/data/digest.h"
+#include "core/data/digest_rows.h"
 #include "core/sync/gate_rule.h"
 
 #define VALUES_FIRST 1024 /* a power of two */
@@ -30,7 +30,7 @@ struct gate_values {
 	struct values_table young, old;
 	uint64_t seed;
 	uint64_t rows; /* stands for the key where there is none */
-	struct strbuf scratch;
+	struct digest_rows scratch;
 };
 
 struct gate_values *gate_values_new(void)
@@ -38,7 +38,7 @@ struct gate_values *gate_values_new(void)
 	struct gate_values *v = xcalloc(1, sizeof(*v));
 
 	v->seed = retry_random();
-	strbuf_init(&v->scratch);
+	digest_rows_init(&v->scratch);
 	return v;
 }
 
@@ -48,7 +48,7 @@ void gate_values_free(struct gate_values *v)
 		return;
 	free(v->young.slots);
 	free(v->old.slots);
-	strbuf_release(&v->scratch);
+	digest_rows_release(&v->scratch);
 	free(v);
 }
 
@@ -104,10 +104,10 @@ static uint64_t values_hash(struct gate_values *v, const struct vector *column,
 	const void *bytes;
 
 	if (values_has_spellings(column->kind)) {
-		strbuf_reset(&v->scratch);
-		digest_add_value(&v->scratch, column, row, 0);
-		bytes = v->scratch.data;
-		n = v->scratch.len;
+		digest_rows_begin(&v->scratch, 1, &row, 1);
+		digest_rows_put(&v->scratch, 0, column);
+		bytes = v->scratch.slots;
+		n = DIGEST_SLOT;
 	} else if (n) {
 		bytes = column->data + row * n;
 	} else {

@@ -211,10 +211,6 @@ void verify_side_close(struct verify_side *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* The hashes of a block go before its rows, so that what `soon` fetches is
- * there by then. */
-#define VERIFY_BLOCK 32
-
 /* A row that is marked is not there any more. */
 static bool verify_is_marked(const struct verify_look *look,
 			     const struct batch *b, size_t row)
@@ -232,28 +228,36 @@ static bool verify_is_marked(const struct verify_look *look,
 	return !v->width;
 }
 
+/* The hashes of all go before the rows, so that what `soon` fetches is there
+ * by then. */
+static void verify_look_rows(struct verify_look *look, const struct batch *b,
+			     const size_t *rows, size_t n)
+{
+	struct compare_hash keys[DIGEST_ROWS], all[DIGEST_ROWS];
+
+	compare_rows(look->compare, look->which, b, rows, n, &look->slots, keys,
+		     all);
+	for (size_t i = 0; look->soon && i < n; i++)
+		look->soon(look->ctx, look->which, &keys[i]);
+	for (size_t i = 0; i < n; i++)
+		look->row(look->ctx, look->which, b, rows[i], &keys[i],
+			  &all[i]);
+}
+
 static int verify_look_batch(void *ctx, const struct batch *b,
 			     struct error *err)
 {
 	struct verify_look *look = ctx;
-	struct compare_hash keys[VERIFY_BLOCK], all[VERIFY_BLOCK];
-	size_t rows[VERIFY_BLOCK], n = 0;
+	size_t rows[DIGEST_ROWS];
 
 	(void)err;
-	for (size_t row = 0; row < b->n_rows; row++) {
-		if (!verify_is_marked(look, b, row)) {
-			compare_row(look->compare, look->which, b, row,
-				    &look->scratch, &keys[n], &all[n]);
-			if (look->soon)
-				look->soon(look->ctx, look->which, &keys[n]);
-			rows[n++] = row;
-		}
-		if (n < VERIFY_BLOCK && row + 1 < b->n_rows)
-			continue;
-		for (size_t k = 0; k < n; k++)
-			look->row(look->ctx, look->which, b, rows[k], &keys[k],
-				  &all[k]);
-		n = 0;
+	for (size_t row = 0; row < b->n_rows;) {
+		size_t n = 0;
+
+		for (; n < DIGEST_ROWS && row < b->n_rows; row++)
+			if (!verify_is_marked(look, b, row))
+				rows[n++] = row;
+		verify_look_rows(look, b, rows, n);
 	}
 	return 0;
 }
@@ -283,7 +287,7 @@ static int verify_begin(struct verify_reading *r, struct verify_side *s,
 		verify_soft_delete(s)
 			? schema_find_folded(scan->schema, s->p->soft_delete)
 			: -1;
-	strbuf_init(&r->look.scratch);
+	digest_rows_init(&r->look.slots);
 	if (!rc)
 		rc = reader_start(&r->reader, s->connector, NULL, scan->schema,
 				  s->p->name, &bounds, err);
@@ -319,7 +323,7 @@ static int verify_drain(struct verify_reading *readings, size_t n,
 static void verify_end(struct verify_reading *r)
 {
 	reader_stop(&r->reader);
-	strbuf_release(&r->look.scratch);
+	digest_rows_release(&r->look.slots);
 }
 
 int verify_read_both(struct verify_side *sides, bool keys,
@@ -330,7 +334,7 @@ int verify_read_both(struct verify_side *sides, bool keys,
 	int rc = 0;
 
 	for (size_t i = 0; i < COMPARE_SIDES; i++)
-		strbuf_init(&readings[i].look.scratch);
+		digest_rows_init(&readings[i].look.slots);
 	for (size_t i = 0; !rc && i < COMPARE_SIDES; i++) {
 		scans[i].source = keys ? &sides[i].keys_spec : &sides[i].spec;
 		scans[i].schema =

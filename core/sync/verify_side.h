@@ -38,7 +38,7 @@ struct verify_look {
 	void (*soon)(void *ctx, enum compare_side side,
 		     const struct compare_hash *key);
 	void *ctx;
-	struct strbuf scratch;
+	struct digest_rows slots;
 };
 
 int verify_side_open_source(struct verify_side *s,

@@ -94,19 +94,20 @@ static void end_add_bool(struct end *e, int64_t id, uint8_t value)
 /* Is row 0 of both the same? */
 static bool ends_equal(struct end *a, struct end *b)
 {
+	const size_t first = 0;
 	struct compare_hash key[2], all[2];
-	struct strbuf scratch = STRBUF_INIT;
+	struct digest_rows slots = DIGEST_ROWS_INIT;
 	struct error err = ERROR_INIT;
 	struct compare c;
 
 	if (compare_match(&c, &a->schema, &b->schema, &err))
 		fail_msg("%s", err.message);
-	compare_row(&c, COMPARE_SOURCE, &a->batch, 0, &scratch, &key[0],
-		    &all[0]);
-	compare_row(&c, COMPARE_DESTINATION, &b->batch, 0, &scratch, &key[1],
-		    &all[1]);
+	compare_rows(&c, COMPARE_SOURCE, &a->batch, &first, 1, &slots, &key[0],
+		     &all[0]);
+	compare_rows(&c, COMPARE_DESTINATION, &b->batch, &first, 1, &slots,
+		     &key[1], &all[1]);
 	assert_memory_equal(&key[0], &key[1], sizeof(key[0]));
-	strbuf_release(&scratch);
+	digest_rows_release(&slots);
 	compare_release(&c);
 	return !memcmp(&all[0], &all[1], sizeof(all[0]));
 }
@@ -238,17 +239,17 @@ static void multiset_add(const struct compare *c, enum compare_side side,
 			 const struct end *e, struct tally *t,
 			 struct suspects *s)
 {
-	struct strbuf scratch = STRBUF_INIT;
+	struct digest_rows slots = DIGEST_ROWS_INIT;
 	struct compare_hash key, all;
 
 	for (size_t row = 0; row < e->batch.n_rows; row++) {
-		compare_row(c, side, &e->batch, row, &scratch, &key, &all);
+		compare_rows(c, side, &e->batch, &row, 1, &slots, &key, &all);
 		if (!s)
 			tally_add(t, side, &key, &all);
 		else if (tally_wants(t, &key))
 			suspect_count(suspects_get(s, &key), side, &all);
 	}
-	strbuf_release(&scratch);
+	digest_rows_release(&slots);
 }
 
 static size_t multiset_suspects(const struct compare *c, const struct end *ends)

@@ -1,0 +1,51 @@
+/*
+ * Some rows of a batch on their way into hashes. Each has a slot of so many
+ * bytes for each of its columns, which are filled column by column: a value of
+ * fixed width is in there itself, of any other the XXH128 of its canonical
+ * bytes, and in both cases its class, so that NULL is like no value. Equal
+ * values have equal slots, others do not; the row's hash is that of its slots.
+ *
+ * Called by digest.c and by those who compare rows or values.
+ */
+#ifndef TIDEMARK_CORE_DATA_DIGEST_ROWS_H
+#define TIDEMARK_CORE_DATA_DIGEST_ROWS_H
+
+#include "core/data/digest.h"
+
+/* Rows at once, of a usual table: their slots stay in the nearest cache. */
+#define DIGEST_ROWS 32
+#define DIGEST_SLOT 17 /* bytes */
+/* Classes of the caller's own begin here. */
+#define DIGEST_CLASS_FREE 32
+
+struct digest_rows {
+	const size_t *rows; /* in the batch, not owned; n */
+	size_t n;
+	uint8_t *slots; /* n rows of `stride` bytes */
+	size_t stride, capacity;
+	struct strbuf canonical; /* of one value */
+};
+
+#define DIGEST_ROWS_INIT                                                       \
+	{                                                                      \
+		.canonical = STRBUF_INIT                                       \
+	}
+
+void digest_rows_init(struct digest_rows *r);
+void digest_rows_release(struct digest_rows *r);
+/* Other rows; the memory is kept. Every slot must be put before a hash of it
+ * is asked for. */
+void digest_rows_begin(struct digest_rows *r, size_t n_columns,
+		       const size_t *rows, size_t n);
+/* The slots of one column. */
+void digest_rows_put(struct digest_rows *r, size_t column,
+		     const struct vector *v);
+/* One slot: of rows[i]. */
+void digest_rows_put_null(struct digest_rows *r, size_t column, size_t i);
+void digest_rows_put_bytes(struct digest_rows *r, size_t column, size_t i,
+			   uint8_t class, const void *bytes, size_t n);
+/* Of rows[i] in the first `n_columns`. */
+struct digest digest_rows_hash(const struct digest_rows *r, size_t i,
+			       size_t n_columns);
+
+#endif
