@@ -22,8 +22,9 @@ import duckdb
 
 import mysql_read
 import mysql_servers
+import pipeline
 import verify_tables
-from servers import CANARY, Cluster
+from servers import APP, CANARY, Cluster
 
 COLUMNS = """id bigint primary key, customer_id bigint not null,
 status text not null, note text, amount numeric(12,2) not null,
@@ -133,7 +134,9 @@ class Bench:
         self.vacuum()
 
     def url(self, database):
-        return self.cluster.url(database, password="${BENCH_PASSWORD}")
+        """As psql comes: over the socket."""
+        return (f"postgresql://{APP}:${{BENCH_PASSWORD}}@/{database}"
+                f"?host={self.cluster.dir}&port={self.cluster.port}")
 
     def server(self, engine):
         """MariaDB or MySQL, started when first asked for."""
@@ -332,6 +335,12 @@ class Bench:
     def verify(self):
         verify_tables.verify(self)
 
+    def backfill(self):
+        pipeline.backfill(self)
+
+    def dry(self):
+        pipeline.dry_run(self)
+
     def report(self):
         cpu = "unknown CPU"
         with open("/proc/cpuinfo", encoding="utf-8") as info:
@@ -365,7 +374,7 @@ def main():
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--jobs", default="full,family,delta,nothing,read,verify")
+    parser.add_argument("--jobs", default="full,family,delta,nothing,read,verify,backfill,dry")
     options = parser.parse_args()
     bench = Bench(options)
     try:

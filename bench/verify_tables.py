@@ -7,22 +7,12 @@ import subprocess
 import sys
 import time
 
+from pipeline import Pipeline
 from servers import CANARY
 
 RELADIFF = "0.6.0"
 CHECKSUM = ("select count(*), sum(('x' || substr(md5(o::text), 1, 16))"
             "::bit(64)::bigint::numeric) from orders o")
-CONFIG = """version: 1
-state: sqlite:{directory}/state-verify.db
-connections:
-  source: {source}
-  target: {target}
-pipelines:
-  orders:
-    source: {{ connection: source, table: public.orders }}
-    destination: {{ connection: target, table: public.orders }}
-    watermark: {{ strategy: timestamp, column: updated_at }}
-"""
 
 
 def reladiff_command():
@@ -39,23 +29,12 @@ def reladiff_command():
     return command
 
 
-class Verifying:
+class Verifying(Pipeline):
     def __init__(self, bench):
-        self.bench = bench
-        self.config = os.path.join(bench.dir, "verify.yaml")
-        with open(self.config, "w", encoding="ascii") as out:
-            out.write(CONFIG.format(directory=bench.dir,
-                                    source=bench.url("source"),
-                                    target=bench.url("target")))
+        super().__init__(bench)
         bench.reset_target()
-        self.tidemark("run", 0)
+        self.tidemark("run")
         bench.vacuum()
-
-    def tidemark(self, command, code):
-        return self.bench.peak_run(
-            [self.bench.options.binary, "-q", "-c", self.config, command],
-            self.bench.env, os.path.join(self.bench.dir, "peak"),
-            code=code)[:2]
 
     def both(self, sql):
         """Ask both at once; seconds until both have answered."""
@@ -90,7 +69,7 @@ class Verifying:
                 "copy orders to stdout binary"),
             "count and md5 in the servers": lambda: self.both(CHECKSUM),
             "reladiff": lambda: self.reladiff(differs),
-            "tidemark": lambda: self.tidemark("verify", code)}
+            "tidemark": lambda: self.tidemark("verify", code=code)}
         if self.bench.options.smoke:
             del found["reladiff"]
         return {name: (lambda: None, run, None) for name, run in found.items()}

@@ -8,7 +8,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 JOBS = ["full load, Postgres", "full load, mysql", "delta, Postgres",
         "nothing changed, duckdb", "read mariadb by time", "verify, equal",
-        "verify, one wrong row"]
+        "verify, one wrong row", "backfill, Postgres",
+        "delta, Postgres, dry"]
 
 
 def test_every_job_runs(tidemark_binary):
@@ -20,5 +21,5 @@ def test_every_job_runs(tidemark_binary):
     assert done.returncode == 0, done.stdout + done.stderr
     measured = {line.split(" | ")[0].removeprefix("| ")
                 for line in done.stdout.splitlines()
-                if line.startswith("| ") and "| tidemark |" in line}
+                if line.startswith("| ") and "| tidemark" in line}
     assert measured >= set(JOBS), done.stdout
