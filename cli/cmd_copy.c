@@ -108,6 +108,8 @@ static const struct flag copy_flags[] = {
 	  "for another run of a pipeline to end (else exit 6 at once)" },
 	{ "full-refresh", 0, FLAG_SWITCH, NULL,
 	  "read everything into a new table and swap it in" },
+	{ "verify", 0, FLAG_SWITCH, NULL,
+	  "read what was loaded again, compare, exit 7 if it differs" },
 	{ "dry-run", 0, FLAG_SWITCH, NULL,
 	  "say what a run would do, and write nothing" },
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },

@@ -27,6 +27,8 @@ static const struct flag run_flags[] = {
 	  "for another run of a pipeline to end (else exit 6 at once)" },
 	{ "full-refresh", 0, FLAG_SWITCH, NULL,
 	  "read everything into a new table and swap it in" },
+	{ "verify", 0, FLAG_SWITCH, NULL,
+	  "read what was loaded again, compare, exit 7 if it differs" },
 	{ "dry-run", 0, FLAG_SWITCH, NULL,
 	  "say what a run would do, and write nothing" },
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
@@ -42,7 +44,12 @@ const struct command command_run = {
 		"other, each\nwhatever happens to the others. The first Ctrl-C "
 		"ends after the batch in hand\n(exit 8), the second at once; "
 		"both lose nothing. A pipeline that another process\nruns is "
-		"left to it: exit 6, and who that is.",
+		"left to it: exit 6, and who that is.\n"
+		"\n"
+		"--verify reads from the source once more what the run has "
+		"loaded, from the mark\nbefore it to its last row, and looks "
+		"each row up at the destination. Writers may\ngo on. Exit 7, "
+		"and the first keys, if rows are missing or different there.",
 	.example = "tidemark run orders --watch 30s",
 	.flags = run_flags,
 	.run = run_run,

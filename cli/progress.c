@@ -103,6 +103,11 @@ void progress_render(struct strbuf *sb, const struct progress_view *v)
 		strbuf_addstr(sb, ", ");
 		progress_add_share(sb, v->share, v->eta_us);
 	}
+	if (v->verifying) {
+		strbuf_addstr(sb, ", loaded; verifying it: ");
+		units_print_short(sb, (double)v->verified);
+		strbuf_addstr(sb, " rows so far");
+	}
 	if (v->paused)
 		progress_add_pause(sb, v->paused);
 	if (v->held_by && !json_is_null(v->held_by))
@@ -255,6 +260,8 @@ static void progress_show(const struct run_result *r)
 		.eta_us = progress_eta(r->progress, clock_monotonic_us()),
 		.held_by = r->held_by,
 		.paused = r->paused,
+		.verifying = r->verifying,
+		.verified = r->verified.rows,
 	};
 
 	strbuf_reset(&progress.line);

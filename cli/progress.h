@@ -26,6 +26,8 @@ struct progress_view {
 	int64_t eta_us; /* until it is 1; -1: not known */
 	const json_t *held_by; /* or NULL */
 	const json_t *paused; /* or NULL */
+	bool verifying; /* all is loaded, */
+	int64_t verified; /* and so many rows were looked at again */
 };
 
 /* "37%, about 3m20s left"; `eta_us` -1: not known. */

@@ -70,6 +70,15 @@ static void sync_add_counts(struct strbuf *sb, const struct run_result *r)
 	free(mark);
 }
 
+static void sync_add_verified(struct strbuf *sb, const struct run_verified *v)
+{
+	strbuf_addf(sb, "verified %" PRId64 " rows", v->rows);
+	if (v->unsettled)
+		strbuf_addf(sb, " (%" PRId64 " unsettled)", v->unsettled);
+	strbuf_addf(sb, " in %.3f s",
+		    (double)v->elapsed_us / (double)US_PER_SECOND);
+}
+
 static void sync_print_line(const struct run_result *r)
 {
 	struct strbuf sb = STRBUF_INIT;
@@ -84,6 +93,10 @@ static void sync_print_line(const struct run_result *r)
 	if (!r->error.code)
 		strbuf_addf(&sb, "; guarantee %s",
 			    guarantee_name(r->guarantee));
+	if (r->verified.done) {
+		strbuf_addstr(&sb, "; ");
+		sync_add_verified(&sb, &r->verified);
+	}
 	output_line("%s", sb.data);
 	strbuf_release(&sb);
 }
@@ -143,6 +156,20 @@ static void sync_log_letters(const struct run_result *r)
 	log_set_pipeline("");
 }
 
+/* The table has no room for it. */
+static void sync_log_verified(const struct run_result *r)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	if (!r->verified.done)
+		return;
+	sync_add_verified(&sb, &r->verified);
+	log_set_pipeline(r->pipeline->name);
+	log_info("%s", sb.data);
+	log_set_pipeline("");
+	strbuf_release(&sb);
+}
+
 static void sync_finished(const struct run_result *r, void *ctx)
 {
 	struct sync_view *view = ctx;
@@ -158,6 +185,8 @@ static void sync_finished(const struct run_result *r, void *ctx)
 			 guarantee_name(r->guarantee), r->guarantee_reason);
 		log_set_pipeline("");
 	}
+	if (view->table)
+		sync_log_verified(r);
 	if (!view->json && r->dry.on)
 		dry_run_print(r);
 	else if (!view->json && !view->table)
@@ -194,6 +223,10 @@ static int sync_check_flags(const struct arguments *args, struct error *err)
 {
 	static const char *const flags[] = { "watch", "wait" };
 
+	if (arguments_has(args, "dry-run") && arguments_has(args, "verify"))
+		return error_set(err, ERROR_CONFIG,
+				 "--dry-run loads nothing that --verify could "
+				 "look at; leave out one of them");
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
 		if (arguments_has(args, "dry-run") &&
 		    arguments_has(args, flags[i]))
@@ -219,6 +252,7 @@ int sync_run(const struct arguments *args, const struct settings *s,
 			 .max_us = arguments_number(args, "max-seconds") *
 				   US_PER_SECOND,
 			 .full_refresh = arguments_has(args, "full-refresh"),
+			 .verify = arguments_has(args, "verify"),
 			 .dry_run = arguments_has(args, "dry-run"),
 			 .lease = { .wait_us = arguments_number(args, "wait") },
 			 .replay = again ? again->replay : NULL,

@@ -18,7 +18,7 @@ struct sync_again {
 };
 
 /* Flags read: --json, --quiet, --max-batches, --watch, --wait, --full-refresh,
- * --dry-run.
+ * --verify, --dry-run.
  * `again` NULL: from the mark on. Failures of pipelines are logged here; `err`
  * is then clear and only the code returned. */
 int sync_run(const struct arguments *args, const struct settings *s,

@@ -276,3 +276,14 @@ void digest_rows_release(struct digest_rows *r)
 	strbuf_release(&r->canonical);
 	digest_rows_init(r);
 }
+
+struct digest digest_rows_of(struct digest_rows *r, const struct batch *b,
+			     size_t row)
+{
+	size_t n_columns = b->schema->n_columns;
+
+	digest_rows_begin(r, n_columns, &row, 1);
+	for (size_t i = 0; i < n_columns; i++)
+		digest_rows_put(r, i, &b->vectors[i]);
+	return digest_rows_hash(r, 0, n_columns);
+}

@@ -109,62 +109,6 @@ static int comparison_mark_past(struct chunk_comparison *v, struct error *err)
 			 : 0;
 }
 
-/* The texts of a key, one behind the other. */
-static void comparison_join(struct strbuf *sb, const char *text)
-{
-	strbuf_addstr(sb, text ? text : "");
-	strbuf_addch(sb, '\x1f');
-}
-
-static void comparison_letter(const struct chunk_comparison *v,
-			      const struct dead_letter *letter,
-			      struct strlist *out)
-{
-	const struct schema *s = &v->sides[COMPARE_SOURCE].schema;
-	json_t *key = json_loads(letter->key, 0, NULL);
-	struct strbuf sb = STRBUF_INIT;
-
-	for (size_t i = 0; i < s->n_key; i++) {
-		json_t *part = json_object_get(key, s->columns[s->key[i]].name);
-		char *text = json_is_string(part)
-				     ? NULL
-				     : json_dumps(part, JSON_ENCODE_ANY);
-
-		comparison_join(&sb, text ? text : json_string_value(part));
-		free(text);
-	}
-	strlist_add(out, sb.data);
-	strbuf_release(&sb);
-	json_decref(key);
-}
-
-/* They are not at the destination, and someone knows. */
-static int comparison_excuse_letters(struct chunk_comparison *v,
-				     struct store *store, struct error *err)
-{
-	const struct dead_letter_filter filter = {
-		.pipeline = v->sides[COMPARE_SOURCE].p->name, .names = true
-	};
-	struct dead_letter_list letters = { NULL, 0, 0 };
-	struct strlist keys = STRLIST_INIT;
-	int rc = store->ops->list_dead_letters(store, &filter, &letters, err);
-
-	for (size_t i = 0; i < letters.n; i++)
-		comparison_letter(v, &letters.items[i], &keys);
-	for (size_t i = 0; keys.n && i < v->suspects.n; i++) {
-		struct suspect *x = &v->suspects.items[i];
-		struct strbuf sb = STRBUF_INIT;
-
-		for (size_t k = 0; k < v->compare.n_key; k++)
-			comparison_join(&sb, x->texts[COMPARE_SOURCE][k]);
-		x->past |= strlist_has(&keys, sb.data);
-		strbuf_release(&sb);
-	}
-	strlist_release(&keys);
-	dead_letter_list_release(&letters);
-	return rc;
-}
-
 static int64_t comparison_different(const struct suspects *s)
 {
 	int64_t different = 0;
@@ -192,7 +136,8 @@ static int comparison_again(struct chunk_comparison *v, struct store *store,
 		return rc;
 	rc = comparison_mark_past(v, err);
 	if (!rc)
-		rc = comparison_excuse_letters(v, store, err);
+		rc = verify_excuse_letters(&v->sides[COMPARE_SOURCE], store, s,
+					   err);
 	*different = comparison_different(s);
 	return rc;
 }

@@ -147,6 +147,7 @@ static int run_loaded(struct run *r, const struct read_batch *rb,
 	if (r->options->chunk)
 		r->options->chunk->rows += (int64_t)rb->batch.n_rows;
 	letters_loaded(r, &rb->batch);
+	run_verify_loaded(r, &rb->batch);
 	rc = ledger_batch(r->store, r->out, &record, mark, err);
 	if (!rc)
 		rc = letters_clear(r, err);

@@ -202,6 +202,8 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 	if (!rc)
 		rc = pipeline_tries(c, out, err);
 	pipeline_clear_letters(c);
+	if (!rc && c->options->verify)
+		rc = run_verify_window(c, out, err);
 	if (c->options->chunk)
 		rc = chunk_finish(c, rc, err);
 	if (!rc)
@@ -235,11 +237,13 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	struct run_context c = { .p = p,
 				 .store = store,
 				 .options = options,
-				 .tries = { .policy = &p->retry } };
+				 .tries = { .policy = &p->retry },
+				 .verify = { .slots = DIGEST_ROWS_INIT } };
 	int rc;
 
 	run_result_init(out, p);
 	out->dry.on = options->dry_run;
+	out->verified.asked = options->verify;
 	out->started_us = clock_now_us();
 	out->begun_us = clock_monotonic_us();
 	pipeline_new_attempt(out);
@@ -256,6 +260,7 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 		rc = pipeline_held(&c, out, err);
 	pipeline_outcome(out, err);
 	lease_keeper_give(&c.keeper, store);
+	run_verify_release(&c.verify);
 	out->elapsed_us = clock_monotonic_us() - out->begun_us;
 	log_set_pipeline("");
 	return rc;

@@ -29,6 +29,7 @@ struct run_options {
 	int64_t max_batches; /* 0: no limit */
 	int64_t max_us; /* from when it has its lease; 0: no limit */
 	bool full_refresh;
+	bool verify; /* what was loaded, behind it: see run_verify.h */
 	bool dry_run; /* write nothing: see dry_run.h. The store is NULL */
 	struct lease_terms lease;
 	struct replay *replay; /* NULL: from the mark on */
@@ -49,6 +50,20 @@ struct run_options {
 struct run_counts {
 	int64_t batches, rows_read, rows_inserted, rows_updated, rows_unchanged,
 		rows_deleted, rows_dead_lettered;
+};
+
+/* What --verify has found in the window, by run_verify.c. */
+struct run_verified {
+	bool asked;
+	bool done; /* to its end */
+	bool more; /* it was given up: there are at least so many */
+	int64_t rows; /* that were to be there */
+	int64_t missing, different;
+	/* Others that differ: the next run reads them, or they have changed
+	 * meanwhile, or are dead letters. */
+	int64_t unsettled;
+	int64_t elapsed_us;
+	json_t *examples; /* of {"key", "kind"}: the first; or NULL */
 };
 
 /* All of `run --json` for one pipeline. */
@@ -80,6 +95,8 @@ struct run_result {
 	int64_t started_us; /* wall clock */
 	int64_t begun_us; /* monotonic clock */
 	int64_t elapsed_us;
+	struct run_verified verified;
+	bool verifying; /* just now */
 	struct dry_run dry;
 	struct error error;
 };

@@ -42,6 +42,7 @@ void run_result_release(struct run_result *r)
 	free(r->guarantee_reason);
 	json_decref(r->held_by);
 	run_result_pause(r, NULL);
+	json_decref(r->verified.examples);
 	dry_run_release(&r->dry);
 	memset(r, 0, sizeof(*r));
 }
@@ -112,6 +113,20 @@ static const char *result_attempt(const struct run_result *r)
 	return r->attempt_id ? r->attempt_id : "";
 }
 
+/* null: the run did not come to it. */
+static json_t *result_verified(const struct run_verified *v)
+{
+	if (!v->examples)
+		return json_null();
+	return json_pack(
+		"{s:b, s:b, s:I, s:I, s:I, s:I, s:O, s:f}", "equal",
+		v->done && !v->missing && !v->different, "whole",
+		v->done && !v->more, "rows", (json_int_t)v->rows, "missing",
+		(json_int_t)v->missing, "different", (json_int_t)v->different,
+		"unsettled", (json_int_t)v->unsettled, "examples", v->examples,
+		"seconds", (double)v->elapsed_us / (double)US_PER_SECOND);
+}
+
 json_t *run_result_json(const struct run_result *r)
 {
 	json_t *json = json_pack(
@@ -138,6 +153,9 @@ json_t *run_result_json(const struct run_result *r)
 	if (r->pipeline->mode == LOAD_UPDATE)
 		json_object_set_new(json, "rows_missing",
 				    json_integer(r->rows_missing));
+	if (r->verified.asked)
+		json_object_set_new(json, "verified",
+				    result_verified(&r->verified));
 	if (r->dry.on)
 		dry_run_json(&r->dry, json);
 	return json;

@@ -10,6 +10,7 @@
 #include "core/sync/letters.h"
 #include "core/sync/pace.h"
 #include "core/sync/reader.h"
+#include "core/sync/run_verify.h"
 #include "core/sync/stopper.h"
 #include "core/sync/try.h"
 #include "core/sync/window.h"
@@ -38,6 +39,7 @@ struct run {
 	bool again; /* a column has made every row new */
 	struct gate *gate; /* the reader's thread looks through it */
 	struct letters letters;
+	struct run_verify *verify; /* NULL: not asked for */
 	struct dead_letter_list *over; /* the run's: to be deleted */
 	struct strlist keys; /* of the letters that are replayed */
 	struct window window;

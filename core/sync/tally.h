@@ -47,6 +47,7 @@ struct suspect {
 	char **texts[COMPARE_SIDES];
 	bool past; /* its source row lies past the mark */
 	bool cut; /* a NUL in its key ends a text too early */
+	bool delivered; /* a run is known to have loaded it as it is */
 };
 
 struct suspects {

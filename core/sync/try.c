@@ -299,6 +299,8 @@ static int run_check_options(struct run *r, struct error *err)
 {
 	bool bounded = r->options->max_batches || r->options->max_us;
 
+	if (r->verify && run_verify_check(r->p, err))
+		return -ERROR_CONFIG;
 	if (r->target.mode == LOAD_UPDATE && r->target.refresh)
 		return error_set(
 			err, ERROR_CONFIG,
@@ -391,6 +393,8 @@ static int run_sync(struct run *r, struct error *err)
 		rc = run_open_window(r, err);
 	if (!rc)
 		rc = r->source->ops->scan(r->source, &r->scan, err);
+	if (!rc)
+		run_verify_begin(r);
 	if (!rc && r->options->dry_run)
 		rc = dry_run_explain(r, err);
 	stopper_end(&r->stopper);
@@ -410,6 +414,7 @@ int pipeline_try(struct run_context *c, struct run_result *out,
 		.tries = &c->tries,
 		.deadline_us = c->deadline_us,
 		.over = &c->over,
+		.verify = c->options->verify ? &c->verify : NULL,
 		.out = out,
 	};
 	int rc;

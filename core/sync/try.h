@@ -6,6 +6,7 @@
 #define TIDEMARK_CORE_SYNC_TRY_H
 
 #include "core/sync/pipeline.h"
+#include "core/sync/run_verify.h"
 #include "core/sync/tries.h"
 
 /* What all tries of a run share. */
@@ -20,6 +21,7 @@ struct run_context {
 	/* Letters whose rows were loaded, and that are not deleted yet: no try
 	 * after this one reads the rows again. */
 	struct dead_letter_list over;
+	struct run_verify verify;
 };
 
 /* Adds to the counts of `out` and sets its marks, guarantee and outcome; an

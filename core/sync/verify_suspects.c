@@ -99,3 +99,56 @@ int verify_mark_past(struct verify_side *s, const struct watermark *from,
 
 	return verify_read_past(s, from, &look, err);
 }
+
+/* The texts of a key, one behind the other. */
+static void verify_join(struct strbuf *sb, const char *text)
+{
+	strbuf_addstr(sb, text ? text : "");
+	strbuf_addch(sb, '\x1f');
+}
+
+static void verify_add_letter(const struct schema *s,
+			      const struct dead_letter *letter,
+			      struct strlist *out)
+{
+	json_t *key = json_loads(letter->key, 0, NULL);
+	struct strbuf sb = STRBUF_INIT;
+
+	for (size_t i = 0; i < s->n_key; i++) {
+		json_t *part = json_object_get(key, s->columns[s->key[i]].name);
+		char *text = json_is_string(part)
+				     ? NULL
+				     : json_dumps(part, JSON_ENCODE_ANY);
+
+		verify_join(&sb, text ? text : json_string_value(part));
+		free(text);
+	}
+	strlist_add(out, sb.data);
+	strbuf_release(&sb);
+	json_decref(key);
+}
+
+int verify_excuse_letters(const struct verify_side *s, struct store *store,
+			  struct suspects *suspects, struct error *err)
+{
+	const struct dead_letter_filter filter = { .pipeline = s->p->name,
+						   .names = true };
+	struct dead_letter_list letters = { NULL, 0, 0 };
+	struct strlist keys = STRLIST_INIT;
+	int rc = store->ops->list_dead_letters(store, &filter, &letters, err);
+
+	for (size_t i = 0; i < letters.n; i++)
+		verify_add_letter(&s->schema, &letters.items[i], &keys);
+	for (size_t i = 0; keys.n && i < suspects->n; i++) {
+		struct suspect *x = &suspects->items[i];
+		struct strbuf sb = STRBUF_INIT;
+
+		for (size_t k = 0; k < suspects->n_key; k++)
+			verify_join(&sb, x->texts[COMPARE_SOURCE][k]);
+		x->past |= strlist_has(&keys, sb.data);
+		strbuf_release(&sb);
+	}
+	strlist_release(&keys);
+	dead_letter_list_release(&letters);
+	return rc;
+}

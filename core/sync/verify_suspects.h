@@ -7,6 +7,7 @@
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_SUSPECTS_H
 #define TIDEMARK_CORE_SYNC_VERIFY_SUSPECTS_H
 
+#include "core/plugin/store.h"
 #include "core/sync/tally.h"
 #include "core/sync/verify_side.h"
 
@@ -32,5 +33,9 @@ int verify_mark_changed(struct verify_side *s, const struct compare *compare,
 int verify_mark_past(struct verify_side *s, const struct watermark *from,
 		     const struct compare *compare, struct suspects *suspects,
 		     struct error *err);
+/* Those that wait as dead letters are `past`, too: they are not at the
+ * destination, and someone knows. `s`: the source. */
+int verify_excuse_letters(const struct verify_side *s, struct store *store,
+			  struct suspects *suspects, struct error *err);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "core/data/value.h"
 #include "core/sync/compare.h"
+#include "core/sync/fingerprints.h"
 #include "core/sync/tally.h"
 
 /* kinds, declared types ("" none), values ("\1": NULL), equal? */
@@ -322,6 +323,25 @@ static void test_many_suspects(void **state)
 	suspects_release(&s);
 }
 
+static void test_fingerprints(void **state)
+{
+	const size_t most = 5000;
+	struct fingerprints f = { .n = 0 };
+
+	(void)state;
+	assert_false(fingerprints_has(&f, 0));
+	/* Many that begin alike: they meet in the same places. */
+	for (uint64_t i = 0; i < most; i++)
+		assert_true(fingerprints_add(&f, i << 40 | i % 7, most));
+	assert_int_equal(f.n, most);
+	for (uint64_t i = 0; i < most; i++)
+		assert_true(fingerprints_has(&f, i << 40 | i % 7));
+	assert_true(fingerprints_add(&f, 0, most));
+	assert_false(fingerprints_add(&f, 77, most));
+	assert_false(fingerprints_has(&f, 77));
+	fingerprints_release(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +351,7 @@ int main(void)
 		cmocka_unit_test(test_types_that_do_not_compare),
 		cmocka_unit_test(test_multisets),
 		cmocka_unit_test(test_many_suspects),
+		cmocka_unit_test(test_fingerprints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
