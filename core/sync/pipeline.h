@@ -30,7 +30,8 @@ struct run_options {
 	int64_t max_us; /* from when it has its lease; 0: no limit */
 	bool full_refresh;
 	bool verify; /* what was loaded, behind it: see run_verify.h */
-	bool dry_run; /* write nothing: see dry_run.h. The store is NULL */
+	bool dry_run; /* write nothing: see dry_run.h. The store is NULL, */
+	struct store *looked_at; /* but this one is asked for the pace */
 	struct lease_terms lease;
 	struct replay *replay; /* NULL: from the mark on */
 	/* Not NULL: nothing but the rows of these, of whichever pipeline, once

@@ -57,12 +57,13 @@ static void run_ask_pace(struct run *r)
 	struct pace_record found = { NULL, 0 };
 	struct error ignored = ERROR_INIT;
 	const char *before = r->pace_text ? r->pace_text : "";
+	struct store *store = r->store ? r->store : r->options->looked_at;
 
-	if (!r->store ||
+	if (!store ||
 	    (r->pace_asked_us && now - r->pace_asked_us < RUN_PACE_US))
 		return;
 	r->pace_asked_us = now;
-	if (r->store->ops->get_pace(r->store, r->p->name, &found, &ignored))
+	if (store->ops->get_pace(store, r->p->name, &found, &ignored))
 		return;
 	if (strcmp(found.settings ? found.settings : "", before) != 0) {
 		run_change_pace(r, found.settings);

@@ -112,7 +112,10 @@ static void runner_one(const struct pipeline_settings *p, struct store *store,
 	struct error err = ERROR_INIT;
 
 	if (!stop_requested() && options->run.dry_run) {
-		pipeline_run(p, NULL, &options->run, result, &err);
+		struct run_options run = options->run;
+
+		run.looked_at = store;
+		pipeline_run(p, NULL, &run, result, &err);
 		dry_run_look(store, p, &result->dry);
 		return;
 	}

@@ -246,6 +246,17 @@ def test_beside_a_run(tidemark, failpoint_binary, make_source,
     assert tidemark.run().pipeline()["rows_updated"] == 10
 
 
+def test_at_the_pace_that_is_set(tidemark, make_source, make_destination):
+    """It reads what a run reads, and beside the same production."""
+    source, destination = make_source("postgres"), make_destination("sqlite")
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark("pace", "items", "rows_per_second=100000").expect(EXIT_OK)
+    with Untouched(tidemark, destination):
+        done = tidemark("run", "--dry-run").expect(EXIT_OK)
+    assert '{"rows_per_second":"100000"}' in done.err
+
+
 def test_what_people_read(tidemark, make_source, make_destination):
     source, destination = make_source("sqlite"), make_destination("sqlite")
     workload.create_items(source, rows=30)
