@@ -61,9 +61,28 @@ static void verify_print_examples(const struct verify_result *r, bool values)
 	output_table_free(t);
 }
 
+/* What is said of a part must not read as if it were of the whole. */
+static void verify_print_verdict(const struct verify_result *r)
+{
+	struct strbuf part = STRBUF_INIT;
+
+	if (!verify_part_is_whole(&r->part)) {
+		strbuf_addstr(&part, " in the part looked at, ");
+		verify_part_print(&part, &r->part, r->pipeline);
+	}
+	output_line("%s: %s%s: %" PRId64 " missing, %" PRId64 " extra, %" PRId64
+		    " different, %" PRId64 " unsettled; %.3f s",
+		    r->pipeline->name,
+		    verify_result_equal(r) ? "equal" : "not equal", part.data,
+		    r->missing, r->extra, r->different, r->unsettled,
+		    (double)r->elapsed_us / (double)US_PER_SECOND);
+	strbuf_release(&part);
+}
+
 static void verify_print(const struct verify_result *r, bool values)
 {
 	const char *name = r->pipeline->name;
+	const char *of = verify_part_is_whole(&r->part) ? "" : " of that part";
 	char sums[COMPARE_SIDES][DIGEST_TEXT_SIZE];
 
 	if (!r->done) {
@@ -72,19 +91,15 @@ static void verify_print(const struct verify_result *r, bool values)
 	}
 	for (size_t i = 0; i < COMPARE_SIDES; i++)
 		digest_text(&r->rows[i], sums[i]);
-	output_line("%s: %s: %" PRId64 " missing, %" PRId64 " extra, %" PRId64
-		    " different, %" PRId64 " unsettled; %.3f s",
-		    name, verify_result_equal(r) ? "equal" : "not equal",
-		    r->missing, r->extra, r->different, r->unsettled,
-		    (double)r->elapsed_us / (double)US_PER_SECOND);
+	verify_print_verdict(r);
 	if (r->repaired || r->deleted)
 		output_line("%s: %" PRId64 " rows repaired, %" PRId64
 			    " deleted before that",
 			    name, r->repaired, r->deleted);
-	output_line("%s: source %" PRIu64 " rows, checksum %s", name,
-		    r->rows[COMPARE_SOURCE].rows, sums[COMPARE_SOURCE]);
-	output_line("%s: destination %" PRIu64 " rows, checksum %s", name,
-		    r->rows[COMPARE_DESTINATION].rows,
+	output_line("%s: source %" PRIu64 " rows%s, checksum %s", name,
+		    r->rows[COMPARE_SOURCE].rows, of, sums[COMPARE_SOURCE]);
+	output_line("%s: destination %" PRIu64 " rows%s, checksum %s", name,
+		    r->rows[COMPARE_DESTINATION].rows, of,
 		    sums[COMPARE_DESTINATION]);
 	verify_print_examples(r, values);
 }
@@ -96,6 +111,7 @@ struct verify_call {
 	const struct arguments *args;
 	bool repair;
 	enum deletes deletes;
+	struct verify_part part;
 	struct row_limit most;
 	const struct settings *s;
 	struct store *store; /* where something is to be mended */
@@ -139,6 +155,7 @@ static int verify_mend(const struct verify_call *call,
 {
 	const struct arguments *args = call->args;
 	const struct repair_terms terms = {
+		.part = call->part,
 		.values = arguments_has(args, "show-values"),
 		.load = call->repair,
 		.report = call->deletes == DELETES_REPORT,
@@ -161,6 +178,7 @@ static int verify_look(const struct verify_call *call,
 		       struct verify_result *r, struct error *err)
 {
 	const struct verify_terms terms = {
+		.part = call->part,
 		.values = arguments_has(call->args, "show-values"),
 		.extra_only = call->deletes == DELETES_REPORT,
 	};
@@ -233,6 +251,26 @@ static int verify_deletes(struct verify_call *call, struct error *err)
 			 most);
 }
 
+/* More rows than are looked at may be extra, and the guard is a share of all:
+ * deleting takes a look at the whole. */
+static int verify_parse_part(struct verify_call *call, struct error *err)
+{
+	const char *sample = arguments_text(call->args, "sample");
+
+	call->part.since = arguments_text(call->args, "since");
+	if (sample && !verify_part_sample(&call->part, sample))
+		return error_set(err, ERROR_CONFIG,
+				 "--sample takes a share of the keys, more "
+				 "than 0%% and at most 100%%, as 1%% or "
+				 "0.5%%, not \"%s\"",
+				 sample);
+	if (verify_part_is_whole(&call->part) || call->deletes != DELETES_APPLY)
+		return 0;
+	return error_set(err, ERROR_CONFIG,
+			 "--deletes apply looks at all rows, so --since and "
+			 "--sample do not go with it; --deletes report does");
+}
+
 static int verify_all(const struct arguments *args, const struct settings *s,
 		      const struct pipeline_settings *const *pipelines,
 		      size_t n, struct error *err)
@@ -242,6 +280,8 @@ static int verify_all(const struct arguments *args, const struct settings *s,
 				    .s = s };
 	int code = verify_deletes(&call, err);
 
+	if (!code)
+		code = verify_parse_part(&call, err);
 	if (!code && (call.repair || call.deletes == DELETES_APPLY))
 		code = runner_open_store(s, &call.store, err);
 	if (code)
@@ -273,8 +313,10 @@ static const struct flag verify_flags[] = {
 	{ "max-deletes", 0, FLAG_TEXT, "N|P%",
 	  "delete nothing if it would be more (default " MAX_DELETES
 	  " of the target)" },
-	{ "sample", 0, FLAG_PLANNED, NULL, "" },
-	{ "since", 0, FLAG_PLANNED, NULL, "" },
+	{ "since", 0, FLAG_TEXT, "V",
+	  "look only at rows whose mark is V or later, at either side" },
+	{ "sample", 0, FLAG_TEXT, "P%",
+	  "look only at a random share of the keys, as 1% or 0.5%" },
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 
@@ -315,7 +357,20 @@ const struct command command_verify = {
 		"go. With soft_delete\n"
 		"in the config rows are marked, not deleted. --deletes "
 		"report names extra rows\n"
-		"alone.",
+		"alone.\n"
+		"\n"
+		"--since and --sample are quick looks, and say nothing of the "
+		"other rows. --since\n"
+		"looks at the rows that have a mark of V or later at one of "
+		"the sides: by an index\n"
+		"on the mark where there is one. V is written as 2026-01-31 or "
+		"2026-01-31 12:00:00,\n"
+		"or is a number (strategy sequence); rows without a mark are "
+		"not looked at, and\n"
+		"xmin has no such values (exit 2). --sample reads the keys of "
+		"both sides, takes a\n"
+		"share of them, other ones each time, and compares the rows of "
+		"those.",
 	.example = "tidemark verify orders --show-values",
 	.flags = verify_flags,
 	.run = verify_run,

@@ -123,7 +123,7 @@ static int paged_begin(struct paged_source *s, struct error *err)
 	if (s->layout.mark >= (long)s->layout.n_columns)
 		running_mark_hide(&p->mark, mark->type.kind);
 	p->step = PAGED_SETTLED;
-	if (p->scan->keys || !p->scan->mark)
+	if (!scan_is_ordered(p->scan))
 		return 0;
 	rc = paged_check(s, err);
 	if (rc)
@@ -414,7 +414,7 @@ int paged_next(struct connector *base, struct batch *out, struct error *err)
 		return error_set(err, ERROR_BUG, "next without scan");
 	if (s->pass.scan->keys)
 		rc = paged_lookup(s, out, err);
-	else if (!s->pass.scan->mark)
+	else if (!scan_is_ordered(s->pass.scan))
 		rc = paged_whole(s, out, err);
 	else
 		rc = paged_batch(s, out, err);

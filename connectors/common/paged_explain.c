@@ -43,7 +43,7 @@ int paged_explain(struct connector *base, size_t rows, struct explanation *out,
 	enum paged_step begin = p->step;
 	int rc = 0;
 
-	if (p->scan->keys || !p->scan->mark)
+	if (!scan_is_ordered(p->scan))
 		return 0;
 	for (; !rc && p->step < PAGED_DONE; p->step++)
 		if (paged_applies(s, p->step) &&

@@ -37,8 +37,8 @@ void paged_write_select(struct paged_query *q, const struct paged_source *s,
 			    l->columns[i]->output);
 	strbuf_addf(&q->sql, "%s FROM %s AS %s", what ? what : "", l->table.sql,
 		    l->table.alias);
-	/* By a key, the server finds its index itself. */
-	if (!what && !s->pass.scan->keys && s->pass.scan->mark)
+	/* Where nothing is put in order the server finds its index itself. */
+	if (!what && scan_is_ordered(s->pass.scan))
 		s->dialect->hint(&q->sql, s);
 	strbuf_addstr(&q->sql, " WHERE ");
 	/* The user's SQL may end in a comment: the line's end closes it. */

@@ -1,5 +1,36 @@
 #include "connectors/common/paged.h"
 
+/* Pages of a range that no index has in order would each be sorted anew: by
+ * the key alone. */
+static size_t whole_order(const struct paged_source *s)
+{
+	const struct source_column *mark = source_mark(&s->layout);
+
+	return mark && s->layout.n_order > 1 &&
+	       !source_index_begins_with(&s->layout, mark->name);
+}
+
+/* Only one lower bound of what is in order: of two, the server may start at
+ * the wrong one. */
+static void whole_write_rows(const struct paged_source *s,
+			     struct paged_query *q, size_t first)
+{
+	const struct paged_pass *p = &s->pass;
+	struct range left = { NULL, NULL, false };
+
+	if (p->last.n)
+		paged_write_beyond(q, s, first, true, p->last.items);
+	else
+		strbuf_addstr(&q->sql, "1 = 1");
+	if (!p->scan->range)
+		return;
+	left = *p->scan->range;
+	if (p->last.n && !first)
+		left.from = NULL;
+	strbuf_addstr(&q->sql, " AND ");
+	paged_write_range(q, s, &left);
+}
+
 /* In pages only where a statement ends with its batch and rows lie in the order
  * of an index; else one statement, and so one snapshot, for all rows. Of keys
  * that nothing keeps from coming twice, the second would be lost behind a page
@@ -14,20 +45,18 @@ static int whole_open(struct paged_source *s, const struct batch *b,
 		      struct error *err)
 {
 	struct paged_pass *p = &s->pass;
+	size_t first = whole_order(s);
 	struct paged_query q;
 	int rc;
 
 	paged_query_init(&q);
 	paged_write_select(&q, s, NULL);
-	if (p->last.n)
-		paged_write_beyond(&q, s, 0, true, p->last.items);
-	else
-		strbuf_addstr(&q.sql, "1 = 1");
+	whole_write_rows(s, &q, first);
 	p->limit = SIZE_MAX;
 	p->read = 0;
 	if (whole_in_pages(s, b)) {
 		p->limit = b->max_rows;
-		paged_write_order(&q, s, 0);
+		paged_write_order(&q, s, first);
 		strbuf_addf(&q.sql, " LIMIT %zu", p->limit);
 	}
 	rc = s->dialect->page_open(s, &q, err);
@@ -67,5 +96,7 @@ int paged_whole(struct paged_source *s, struct batch *out, struct error *err)
 		if (!rc)
 			rc = whole_fill(s, out, err);
 	}
+	if (!rc && p->scan->mark)
+		running_mark_hand_over(&p->mark, out);
 	return rc;
 }

@@ -140,7 +140,7 @@ int mysrc_pause(struct connector *base, struct error *err)
 	struct mysrc *c = (struct mysrc *)base;
 	struct paged_pass *p = &c->paged.pass;
 
-	if (!p->streaming || p->scan->keys || !p->scan->mark)
+	if (!p->streaming || !scan_is_ordered(p->scan))
 		return 0;
 	p->streaming = false;
 	mysrc_page_close(&c->paged);

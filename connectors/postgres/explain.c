@@ -92,7 +92,7 @@ int postgres_explain(struct connector *base, size_t rows,
 	struct postgres *c = (struct postgres *)base;
 	const struct scan *scan = c->pass.scan;
 
-	if (scan->keys || !scan->mark)
+	if (!scan_is_ordered(scan))
 		return 0;
 	return scan->mark->strategy == STRATEGY_XMIN
 		       ? explain_blocks(c, out, err)

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "connectors/common/delivered.h"
+#include "connectors/postgres/keyset.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/query.h"
 #include "core/base/alloc.h"
@@ -83,7 +84,8 @@ static void lookup_write_mark(const struct postgres *c, struct query *q)
 	strbuf_addf(&q->sql, " ORDER BY %s NULLS FIRST", mark->sql);
 }
 
-/* What to read: the next keys, or everything. Returns how many keys. */
+/* What to read: the next keys, the range, or everything. Returns how many keys.
+ */
 static size_t lookup_write(const struct postgres *c, const struct batch *b,
 			   struct query *q)
 {
@@ -91,7 +93,10 @@ static size_t lookup_write(const struct postgres *c, const struct batch *b,
 
 	query_select(q, &c->layout, NULL, "");
 	if (!c->pass.scan->keys) {
-		strbuf_addstr(&q->sql, "true");
+		if (c->pass.scan->range)
+			keyset_write_range(c, q, c->pass.scan->range);
+		else
+			strbuf_addstr(&q->sql, "true");
 		return 0;
 	}
 	if (n > LOOKUP_KEYS)
@@ -153,7 +158,8 @@ int lookup_next(struct postgres *c, struct batch *out, struct error *err)
 	}
 	if (rc)
 		return rc;
-	running_mark_ahead(&c->pass.mark, out, c->layout.mark);
+	if (c->pass.scan->keys)
+		running_mark_ahead(&c->pass.mark, out, c->layout.mark);
 	running_mark_hand_over(&c->pass.mark, out);
 	return 0;
 }

@@ -138,7 +138,7 @@ static int postgres_scan(struct connector *base, const struct scan *scan,
 	c->pass.scan = scan;
 	running_mark_begin(&c->pass.mark, scan);
 	rc = rows_begin(c, err);
-	if (rc || scan->keys || !scan->mark)
+	if (rc || !scan_is_ordered(scan))
 		return rc;
 	return scan->mark->strategy == STRATEGY_XMIN ? blocks_begin(c, err)
 						     : keyset_begin(c, err);
@@ -153,7 +153,7 @@ static int postgres_next(struct connector *base, struct batch *out,
 
 	if (!c->pass.scan)
 		return error_set(err, ERROR_BUG, "next without scan");
-	if (c->pass.scan->keys || !c->pass.scan->mark)
+	if (!scan_is_ordered(c->pass.scan))
 		rc = lookup_next(c, out, err);
 	else if (c->pass.scan->mark->strategy == STRATEGY_XMIN)
 		rc = blocks_next(c, out, err);

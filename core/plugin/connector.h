@@ -121,7 +121,17 @@ struct scan {
 	 * nobody's business. Each batch's watermark is the position of its last
 	 * row (of a range of `nulls`: `from`). */
 	const struct range *range;
+	/* With a range: in no particular order, and so in one statement, where
+	 * an engine can, whether or not an index has the mark. What the
+	 * batches say of marks means nothing. */
+	bool unordered;
 };
+
+/* A pass in the mark's order, page after page. */
+static inline bool scan_is_ordered(const struct scan *s)
+{
+	return s->mark && !s->keys && !s->unordered;
+}
 
 /* What to ask a server before more is read from it. */
 struct pressure_question {
@@ -209,7 +219,8 @@ struct connector_ops {
 	int (*next)(struct connector *c, struct batch *out, struct error *err);
 	/* Between two batches: leave neither a statement nor a snapshot open
 	 * at a server that others use; next() goes on behind the last batch.
-	 * In a pass by keys or over the whole table it does nothing. */
+	 * In a pass by keys, over the whole table or in no order it does
+	 * nothing. */
 	int (*pause)(struct connector *c, struct error *err);
 	/* What was asked; the rest of `out` is left as it is. Who cannot know
 	 * it, for want of rights or of a replica that answers, has an error;

@@ -18,7 +18,8 @@ struct repair {
 /* What was done stays on record, whatever the next look finds. */
 static int repair_look(struct repair *r, bool brief, struct error *err)
 {
-	const struct verify_terms terms = { .values = r->terms->values,
+	const struct verify_terms terms = { .part = r->terms->part,
+					    .values = r->terms->values,
 					    .extra_only = r->terms->report,
 					    .work = &r->work,
 					    .brief = brief };

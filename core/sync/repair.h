@@ -13,10 +13,11 @@
 #include "core/sync/verify.h"
 
 struct repair_terms {
-	bool values; /* as of struct verify_terms */
+	struct verify_part part; /* as of struct verify_terms */
+	bool values;
 	bool load; /* missing and different keys */
 	bool report; /* name extra keys, and no others */
-	bool remove; /* extra keys, */
+	bool remove; /* extra keys; of no part, as a share of it says little, */
 	struct row_limit most; /* so many of the destination's rows at most, */
 	bool most_said; /* and all of them only if somebody has said so */
 	struct lease_terms lease;

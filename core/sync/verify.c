@@ -7,8 +7,9 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
-#include "core/data/value.h"
 #include "core/sync/tries.h"
+#include "core/sync/verify_examples.h"
+#include "core/sync/verify_since.h"
 #include "core/sync/verify_suspects.h"
 
 /* Rows of unequal buckets collected at once: about 30 MiB. */
@@ -27,9 +28,8 @@ struct verify {
 	struct watermark from; /* the mark when it all began */
 	struct tally tally;
 	struct suspects suspects;
-	/* While examples are written: {"key", row} by suspect. */
-	json_t *found[COMPARE_SIDES][VERIFY_EXAMPLES];
-	json_t *keys[VERIFY_EXAMPLES];
+	bool sampling; /* the suspects are all keys of the part */
+	bool too_many; /* for that */
 };
 
 static void verify_init(struct verify *v)
@@ -69,6 +69,8 @@ static int verify_open(struct verify *v, struct error *err)
 	if (!rc)
 		rc = compare_match(&v->compare, &source->schema,
 				   &destination->schema, err);
+	for (size_t i = 0; !rc && v->out->part.since && i < COMPARE_SIDES; i++)
+		rc = verify_since_begin(&v->sides[i], v->out->part.since, err);
 	return rc;
 }
 
@@ -81,7 +83,8 @@ static void verify_row_tally(void *ctx, enum compare_side side,
 
 	(void)b;
 	(void)row;
-	tally_add(&v->tally, side, key, all);
+	if (verify_part_has(&v->out->part, key))
+		tally_add(&v->tally, side, key, all);
 }
 
 static void verify_row_soon(void *ctx, enum compare_side side,
@@ -100,17 +103,21 @@ static void verify_row_collect(void *ctx, enum compare_side side,
 	struct verify *v = ctx;
 	struct suspect *x;
 
-	if (!tally_wants(&v->tally, key))
+	if (!verify_part_has(&v->out->part, key) ||
+	    (!v->sampling && !tally_wants(&v->tally, key)))
 		return;
 	pthread_mutex_lock(&v->suspects.lock);
-	x = suspects_get(&v->suspects, key);
-	if (!x->rows[side].rows)
+	v->too_many |= v->sampling && v->suspects.n == VERIFY_SUSPECTS;
+	x = v->too_many ? suspects_find(&v->suspects, key)
+			: suspects_get(&v->suspects, key);
+	if (x && !x->rows[side].rows)
 		suspect_note_texts(x,
 				   b->schema == &v->sides[side].schema
 					   ? &v->compare
 					   : &v->keys_compare,
 				   side, b, row);
-	suspect_count(x, side, all);
+	if (x)
+		suspect_count(x, side, all);
 	pthread_mutex_unlock(&v->suspects.lock);
 }
 
@@ -139,6 +146,14 @@ static int verify_again(struct verify *v, enum compare_side side,
 				     err);
 }
 
+static void verify_sum(struct verify *v)
+{
+	for (size_t side = 0; side < COMPARE_SIDES; side++)
+		for (size_t i = 0; i < v->suspects.n; i++)
+			digest_add(&v->out->rows[side],
+				   &v->suspects.items[i].rows[side]);
+}
+
 /* The source last: what it has at or below the mark then was there before the
  * destination was asked. */
 static int verify_ask_again(struct verify *v, struct error *err)
@@ -147,6 +162,8 @@ static int verify_ask_again(struct verify *v, struct error *err)
 
 	if (!rc)
 		rc = verify_again(v, COMPARE_SOURCE, err);
+	if (!rc && v->sampling)
+		verify_sum(v);
 	if (!rc)
 		suspects_sieve(&v->suspects);
 	return rc;
@@ -198,96 +215,6 @@ static void verify_count(struct verify *v)
 	}
 }
 
-static void verify_row_show(void *ctx, enum compare_side side,
-			    const struct batch *b, size_t row,
-			    const struct compare_hash *key,
-			    const struct compare_hash *all)
-{
-	struct verify *v = ctx;
-	struct suspect *x = suspects_find(&v->suspects, key);
-	size_t i = x ? (size_t)(x - v->suspects.items) : VERIFY_EXAMPLES;
-
-	(void)all;
-	if (i >= VERIFY_EXAMPLES)
-		return;
-	if (!v->keys[i])
-		v->keys[i] = value_key_json(b, row);
-	if (v->terms->values && !v->found[side][i])
-		v->found[side][i] = value_row_json(b, row, SIZE_MAX);
-}
-
-/* A row that went away meanwhile: its key as text. */
-static json_t *verify_key_text(const struct verify *v, const struct suspect *x)
-{
-	const struct schema *s = &v->sides[COMPARE_SOURCE].schema;
-	json_t *key = json_object();
-
-	for (size_t i = 0; i < v->compare.n_key; i++)
-		json_object_set_new(key, s->columns[s->key[i]].name,
-				    json_string(x->texts[COMPARE_SOURCE][i]));
-	return key;
-}
-
-static void verify_add_example(struct verify *v, size_t i)
-{
-	const struct suspect *x = &v->suspects.items[i];
-	json_t *key = v->keys[i] ? v->keys[i] : verify_key_text(v, x);
-	json_t *example =
-		json_pack("{s:o, s:s}", "key", key, "kind", suspect_kind(x));
-
-	v->keys[i] = NULL;
-	if (v->terms->values)
-		json_object_update_new(
-			example,
-			json_pack("{s:O?, s:O?}", "source",
-				  v->found[COMPARE_SOURCE][i], "destination",
-				  v->found[COMPARE_DESTINATION][i]));
-	json_array_append_new(v->out->examples, example);
-}
-
-/* Differences first: the examples are of those. */
-static size_t verify_sort_examples(struct verify *v)
-{
-	struct suspects *s = &v->suspects;
-	size_t n = 0,
-	       room = VERIFY_EXAMPLES - json_array_size(v->out->examples);
-
-	for (size_t i = 0; i < s->n && n < room; i++) {
-		struct suspect x = s->items[i];
-
-		if (x.past ||
-		    (v->terms->extra_only && *suspect_kind(&x) != 'e'))
-			continue;
-		s->items[i] = s->items[n];
-		s->items[n++] = x;
-	}
-	suspects_sieve(s);
-	return n;
-}
-
-static int verify_show(struct verify *v, struct error *err)
-{
-	struct verify_look look = verify_looking(v);
-	size_t n = verify_sort_examples(v);
-	int rc = 0;
-
-	look.row = verify_row_show;
-	for (size_t side = 0; n && !rc && side < COMPARE_SIDES; side++)
-		rc = verify_read_suspects(&v->sides[side], &v->suspects, 0, n,
-					  &look, err);
-	for (size_t i = 0; i < n; i++) {
-		if (!rc)
-			verify_add_example(v, i);
-		json_decref(v->keys[i]);
-		v->keys[i] = NULL;
-		for (size_t side = 0; side < COMPARE_SIDES; side++) {
-			json_decref(v->found[side][i]);
-			v->found[side][i] = NULL;
-		}
-	}
-	return rc;
-}
-
 static int verify_match_keys(struct verify *v, struct error *err)
 {
 	int rc = 0;
@@ -308,7 +235,8 @@ static int verify_collect(struct verify *v, struct error *err)
 	struct verify_look look = verify_looking(v);
 	uint64_t rows = v->out->rows[COMPARE_SOURCE].rows +
 			v->out->rows[COMPARE_DESTINATION].rows;
-	bool keys = v->tally.n_wanted * VERIFY_LOOK_UP_COST < rows;
+	bool keys =
+		v->sampling || v->tally.n_wanted * VERIFY_LOOK_UP_COST < rows;
 	int rc = keys ? verify_match_keys(v, err) : 0;
 
 	look.row = verify_row_collect;
@@ -318,39 +246,98 @@ static int verify_collect(struct verify *v, struct error *err)
 		rc = verify_read_both(v->sides, keys, &look, err);
 	if (!rc && !keys)
 		suspects_sieve(&v->suspects);
-	return rc ? rc : suspects_refuse_cut(&v->suspects, err);
+	if (rc)
+		return rc;
+	rc = suspects_refuse_cut(&v->suspects, err);
+	if (!rc || !v->sampling)
+		return rc;
+	/* Its row may well be equal: the sums of the rows tell. */
+	error_clear(err);
+	v->too_many = true;
+	return 0;
 }
 
-/* The keys of some unequal buckets. */
+/* What has become of the suspects. */
+static int verify_settle(struct verify *v, struct error *err)
+{
+	const struct verify_examples examples = {
+		.sides = v->sides,
+		.compare = &v->compare,
+		.suspects = &v->suspects,
+		.values = v->terms->values,
+		.extra_only = v->terms->extra_only,
+	};
+	int rc = verify_ask_again(v, err);
+
+	if (!rc)
+		rc = verify_ask_past(v, err);
+	if (rc)
+		return rc;
+	verify_count(v);
+	return verify_examples_add(&examples, v->out->examples, err);
+}
+
+/* The keys of some unequal buckets, or of a share of all. */
 static int verify_round(struct verify *v, struct error *err)
 {
 	int rc;
 
 	suspects_init(&v->suspects, v->compare.n_key);
 	rc = verify_collect(v, err);
-	if (!rc)
-		rc = verify_ask_again(v, err);
-	if (!rc)
-		rc = verify_ask_past(v, err);
-	if (!rc) {
-		verify_count(v);
-		rc = verify_show(v, err);
-	}
+	if (!rc && !v->too_many)
+		rc = verify_settle(v, err);
 	suspects_release(&v->suspects);
 	return rc;
+}
+
+/* A small share of the keys: only those are read of the whole, and then the
+ * rows of the share, unless there are too many to have them at once. */
+static int verify_sample(struct verify *v, struct error *err)
+{
+	int64_t share = v->out->part.share;
+	int64_t rows = v->sides[COMPARE_SOURCE].schema.row_estimate;
+	int rc;
+
+	v->sampling = share && share * VERIFY_LOOK_UP_COST < VERIFY_PART_ALL &&
+		      rows / VERIFY_PART_ALL * share < VERIFY_SUSPECTS;
+	if (!v->sampling)
+		return 0;
+	rc = verify_round(v, err);
+	v->sampling = !v->too_many;
+	v->too_many = false;
+	return rc;
+}
+
+static void verify_warn_empty(const struct verify_result *r)
+{
+	if (!verify_part_is_whole(&r->part) && !r->rows[COMPARE_SOURCE].rows &&
+	    !r->rows[COMPARE_DESTINATION].rows)
+		log_warn("no rows were looked at: neither side has any in the "
+			 "part that was asked for");
 }
 
 static int verify_verdict(struct verify *v, struct error *err)
 {
 	const struct verify_result *r = v->out;
+	struct strbuf part = STRBUF_INIT;
+	int rc;
 
-	if (verify_result_equal(r))
+	if (verify_result_equal(r)) {
+		verify_warn_empty(r);
 		return 0;
-	return error_set(err, ERROR_DIFFERENT,
-			 "%s is not what %s is: %" PRId64 " missing, %" PRId64
-			 " extra, %" PRId64 " different",
-			 v->p->destination_table, v->p->source_table,
-			 r->missing, r->extra, r->different);
+	}
+	if (!verify_part_is_whole(&r->part)) {
+		strbuf_addstr(&part, " (looked at: ");
+		verify_part_print(&part, &r->part, v->p);
+		strbuf_addstr(&part, ")");
+	}
+	rc = error_set(err, ERROR_DIFFERENT,
+		       "%s is not what %s is: %" PRId64 " missing, %" PRId64
+		       " extra, %" PRId64 " different%s",
+		       v->p->destination_table, v->p->source_table, r->missing,
+		       r->extra, r->different, part.data);
+	strbuf_release(&part);
+	return rc;
 }
 
 /* The work that was found goes with the comparison that found it. */
@@ -381,8 +368,10 @@ static int verify_try(const struct pipeline_settings *p,
 	verify_init(&v);
 	rc = verify_open(&v, err);
 	if (!rc)
+		rc = verify_sample(&v, err);
+	if (!rc && !v.sampling)
 		rc = verify_tally(&v, err);
-	while (!rc && verify_goes_on(&v) &&
+	while (!rc && !v.sampling && verify_goes_on(&v) &&
 	       tally_choose(&v.tally, VERIFY_SUSPECTS))
 		rc = verify_round(&v, err);
 	out->done = !rc;
@@ -399,10 +388,24 @@ static int verify_begin_try(const struct pipeline_settings *p,
 {
 	verify_result_release(out);
 	verify_result_init(out, p);
+	out->part = terms->part;
 	if (terms->work)
 		verify_work_reset(terms->work);
 	error_clear(err);
 	return verify_try(p, terms, out, err);
+}
+
+static int verify_check(const struct pipeline_settings *p,
+			const struct verify_terms *terms, struct error *err)
+{
+	if (p->mode == LOAD_UPDATE)
+		return error_set(err, ERROR_CONFIG,
+				 "pipeline %s is in mode update: it fills "
+				 "columns of rows that others write, so its "
+				 "table is not meant to equal the source; run "
+				 "--dry-run says what is still to be written",
+				 p->name);
+	return terms->part.since ? verify_since_check(p, err) : 0;
 }
 
 int verify_pipeline(const struct pipeline_settings *p,
@@ -414,13 +417,12 @@ int verify_pipeline(const struct pipeline_settings *p,
 	int rc;
 
 	verify_result_init(out, p);
-	if (p->mode == LOAD_UPDATE)
-		return error_set(err, ERROR_CONFIG,
-				 "pipeline %s is in mode update: it fills "
-				 "columns of rows that others write, so its "
-				 "table is not meant to equal the source; run "
-				 "--dry-run says what is still to be written",
-				 p->name);
+	out->part = terms->part;
+	rc = verify_check(p, terms, err);
+	if (rc) {
+		out->error = *err;
+		return rc;
+	}
 	do
 		rc = verify_begin_try(p, terms, out, err);
 	while (rc && tries_again(&tries, err));

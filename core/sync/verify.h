@@ -8,6 +8,10 @@
  * still differs is a difference, whatever was written meanwhile; a row past the
  * mark is unsettled. Nothing is written anywhere.
  *
+ * Of a part (verify_part.h) less is read: since a mark, the rows that either
+ * side has from there on; of a share of the keys, if it is small, both sides'
+ * keys alone, and then the rows of those that are in it.
+ *
  * Called by cli/cmd_verify.c and repair.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_H
@@ -16,12 +20,13 @@
 #include "core/data/digest.h"
 #include "core/sync/compare.h"
 #include "core/sync/settings.h"
+#include "core/sync/verify_examples.h"
+#include "core/sync/verify_part.h"
 #include "core/sync/verify_work.h"
-
-#define VERIFY_EXAMPLES 100
 
 struct verify_result {
 	const struct pipeline_settings *pipeline;
+	struct verify_part part; /* all below is of those rows */
 	bool done; /* all below is known */
 	struct digest rows[COMPARE_SIDES]; /* count and checksum */
 	int64_t missing, extra, different; /* keys */
@@ -37,6 +42,7 @@ struct verify_result {
 };
 
 struct verify_terms {
+	struct verify_part part; /* what is looked at */
 	bool values; /* examples with the rows of both sides */
 	bool extra_only; /* examples of no other kind */
 	struct verify_work *work; /* to be filled; may be NULL */

@@ -49,11 +49,12 @@ json_t *verify_result_json(const struct verify_result *r)
 				  error_code_name(r->error.code), "message",
 				  r->error.message);
 	return json_pack(
-		"{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:O, s:I, "
+		"{s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:O, "
+		"s:I, "
 		"s:I, s:f, s:o}",
 		"pipeline", r->pipeline->name, "equal", verify_result_equal(r),
-		"source_rows", (json_int_t)r->rows[COMPARE_SOURCE].rows,
-		"destination_rows",
+		"scope", verify_part_json(&r->part, r->pipeline), "source_rows",
+		(json_int_t)r->rows[COMPARE_SOURCE].rows, "destination_rows",
 		(json_int_t)r->rows[COMPARE_DESTINATION].rows, "missing",
 		(json_int_t)r->missing, "extra", (json_int_t)r->extra,
 		"different", (json_int_t)r->different, "unsettled",

@@ -208,6 +208,7 @@ void verify_side_close(struct verify_side *s)
 	strlist_release(&s->keys_columns);
 	free((void *)s->keys_spec.expressions);
 	free(s->hidden);
+	free(s->since_text);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -326,6 +327,19 @@ static void verify_end(struct verify_reading *r)
 	digest_rows_release(&r->look.slots);
 }
 
+static void verify_scan_of(const struct verify_side *s, bool keys,
+			   struct scan *out)
+{
+	out->source = keys ? &s->keys_spec : &s->spec;
+	out->schema = keys ? &s->keys_schema : &s->schema;
+	if (!s->since.from)
+		return;
+	out->mark = &s->since_mark;
+	out->from = &s->since_from;
+	out->range = &s->since;
+	out->unordered = true;
+}
+
 int verify_read_both(struct verify_side *sides, bool keys,
 		     const struct verify_look *look, struct error *err)
 {
@@ -336,9 +350,7 @@ int verify_read_both(struct verify_side *sides, bool keys,
 	for (size_t i = 0; i < COMPARE_SIDES; i++)
 		digest_rows_init(&readings[i].look.slots);
 	for (size_t i = 0; !rc && i < COMPARE_SIDES; i++) {
-		scans[i].source = keys ? &sides[i].keys_spec : &sides[i].spec;
-		scans[i].schema =
-			keys ? &sides[i].keys_schema : &sides[i].schema;
+		verify_scan_of(&sides[i], keys, &scans[i]);
 		rc = verify_begin(&readings[i], &sides[i], &scans[i], look,
 				  err);
 	}

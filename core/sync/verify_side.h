@@ -24,6 +24,12 @@ struct verify_side {
 	struct strlist keys_columns;
 	struct schema keys_schema;
 	char *hidden; /* as of struct settled, after verify_read_past() */
+	/* Rows that verify_read_both() reads: all of them as long as since.from
+	 * is NULL. By verify_since_begin(). */
+	struct range since;
+	struct watermark_spec since_mark;
+	struct watermark since_from; /* without a value */
+	char *since_text;
 };
 
 /* What is done with each row; in a thread of the side's own. */
@@ -62,7 +68,8 @@ void verify_side_close(struct verify_side *s);
 /* The side must be open; a second call does nothing. */
 int verify_side_describe_keys(struct verify_side *s, struct error *err);
 
-/* Read each row of both at the same time; `keys`: of keys_schema. */
+/* Read each row that is wanted of both at the same time; `keys`: of
+ * keys_schema. */
 int verify_read_both(struct verify_side *sides, bool keys,
 		     const struct verify_look *look, struct error *err);
 /* Read the rows that have these keys now. */

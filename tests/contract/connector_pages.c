@@ -338,6 +338,51 @@ static void pages_range_of_nulls(void **state)
 	w->range = NULL;
 }
 
+static void pages_expect_sum(struct world *w, size_t rows, int64_t n,
+			     uint64_t sum)
+{
+	world_reset(w);
+	if (world_run(w, rows) < 0)
+		fail_msg("%s", w->err.message);
+	assert_int_equal(w->n_rows, n);
+	assert_int_equal(w->sum, sum);
+}
+
+/* In no order, each row once: where an index has the mark, and where none has;
+ * a pause in its midst changes nothing. */
+static void pages_range_unordered(void **state)
+{
+	const struct range some = { "3", "8", false };
+	const struct range rest = { "3", NULL, false };
+	static const char *const keys[] = { "id", "n, id" };
+	struct world *w = suite_world(state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		world_exec(w, "DROP TABLE IF EXISTS %st", w->quirks->prefix);
+		world_exec(w,
+			   "CREATE TABLE %st (id int NOT NULL, n int NOT NULL, "
+			   "PRIMARY KEY (%s))",
+			   w->quirks->prefix, keys[i]);
+		world_exec(w,
+			   "INSERT INTO %st VALUES (1, 9), (2, 3), (4, 7), "
+			   "(8, 8), (16, 2), (32, 3), (64, 3), (128, 7)",
+			   w->quirks->prefix);
+		world_pipeline(w, "t", STRATEGY_SEQUENCE, "n");
+		w->unordered = true;
+		for (size_t rows = 1; rows <= 9; rows += 2) {
+			w->range = &some;
+			pages_expect_sum(w, rows, 5, 2 + 4 + 32 + 64 + 128);
+			w->range = &rest;
+			pages_expect_sum(w, rows, 7,
+					 1 + 2 + 4 + 8 + 32 + 64 + 128);
+		}
+		w->pauses = true;
+		pages_expect_sum(w, 1, 7, 1 + 2 + 4 + 8 + 32 + 64 + 128);
+		w->pauses = w->unordered = false;
+		w->range = NULL;
+	}
+}
+
 const struct CMUnitTest suite_pages[] = {
 	SUITE_TEST(pages_empty_table),	    SUITE_TEST(pages_order),
 	SUITE_TEST(pages_resume_in_tie),    SUITE_TEST(pages_paused),
@@ -346,5 +391,6 @@ const struct CMUnitTest suite_pages[] = {
 	SUITE_TEST(pages_failed_statement), SUITE_TEST(pages_nasty_names),
 	SUITE_TEST(pages_composite_key),    SUITE_TEST(pages_cuts),
 	SUITE_TEST(pages_ranges),	    SUITE_TEST(pages_range_of_nulls),
+	SUITE_TEST(pages_range_unordered),
 };
 const size_t suite_pages_n = ARRAY_SIZE(suite_pages);

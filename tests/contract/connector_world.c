@@ -540,7 +540,8 @@ int world_begin(struct world *w)
 				 .settled = &w->settled,
 				 .identity = w->identity,
 				 .keys = w->asked.n ? &w->asked : NULL,
-				 .range = w->range };
+				 .range = w->range,
+				 .unordered = w->unordered };
 	if (w->whole) {
 		w->scan.mark = NULL;
 		w->scan.from = NULL;

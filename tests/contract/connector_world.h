@@ -65,6 +65,7 @@ struct world {
 	struct strlist asked; /* keys; empty: what is past the mark */
 	bool whole; /* each row, without a mark */
 	const struct range *range; /* not NULL: its rows */
+	bool unordered; /* of a range */
 	struct scan scan;
 	struct batch batch;
 	bool batch_ready;

@@ -5,6 +5,7 @@
 #include "core/sync/compare.h"
 #include "core/sync/fingerprints.h"
 #include "core/sync/tally.h"
+#include "core/sync/verify_part.h"
 
 /* kinds, declared types ("" none), values ("\1": NULL), equal? */
 static const struct {
@@ -342,6 +343,87 @@ static void test_fingerprints(void **state)
 	fingerprints_release(&f);
 }
 
+/* Parts per million; 0: no share. */
+static void test_shares(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t share;
+	} shares[] = {
+		{ "1%", 10000 },   { "0.5%", 5000 },  { "100%", 1000000 },
+		{ "0.0001%", 1 },  { "4.0%", 40000 }, { "0%", 0 },
+		{ "0.0%", 0 },	   { "101%", 0 },     { "100.1%", 0 },
+		{ "0.00001%", 0 }, { "1", 0 },	      { "%", 0 },
+		{ "", 0 },	   { "-1%", 0 },      { "1%%", 0 },
+		{ "1e1%", 0 },	   { " 1%", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
+		struct verify_part part = { .share = 0 };
+
+		if (verify_part_sample(&part, shares[i].text) !=
+			    (shares[i].share > 0) ||
+		    part.share != shares[i].share)
+			fail_msg("\"%s\"", shares[i].text);
+	}
+}
+
+/* So many of them, wherever it begins; at the end of the hashes, too. */
+static void test_a_share_of_the_keys(void **state)
+{
+	static const uint64_t offsets[] = { 0, 12345, UINT64_MAX / 2,
+					    UINT64_MAX - 1 };
+	const uint64_t step = UINT64_MAX / 100000;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
+		struct verify_part part = { .share = 30000,
+					    .offset = offsets[i] };
+		int has = 0, all = 0;
+
+		for (uint64_t n = 0; n < 100000; n++) {
+			const struct compare_hash key = { n * step, 0 };
+
+			has += verify_part_has(&part, &key);
+		}
+		assert_in_range(has, 2990, 3010);
+		part.share = VERIFY_PART_ALL;
+		for (uint64_t n = 0; n < 1000; n++) {
+			const struct compare_hash key = { n * step * 100, 0 };
+
+			all += verify_part_has(&part, &key);
+		}
+		assert_int_equal(all, 1000);
+	}
+}
+
+static void test_parts_in_words(void **state)
+{
+	const struct pipeline_settings p = { .mark_column = "at" };
+	static const struct {
+		struct verify_part part;
+		const char *words;
+	} parts[] = {
+		{ { "7", 0, 0 }, "rows since 7 by at" },
+		{ { NULL, 10000, 0 }, "1% of the keys" },
+		{ { NULL, 5000, 0 }, "0.5% of the keys" },
+		{ { NULL, 1000000, 0 }, "100% of the keys" },
+		{ { NULL, 10001, 0 }, "1.0001% of the keys" },
+		{ { "7", 200000, 0 },
+		  "20% of the keys, of rows since 7 by at" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		struct strbuf sb = STRBUF_INIT;
+
+		verify_part_print(&sb, &parts[i].part, &p);
+		assert_string_equal(sb.data, parts[i].words);
+		strbuf_release(&sb);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +434,9 @@ int main(void)
 		cmocka_unit_test(test_multisets),
 		cmocka_unit_test(test_many_suspects),
 		cmocka_unit_test(test_fingerprints),
+		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_a_share_of_the_keys),
+		cmocka_unit_test(test_parts_in_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
