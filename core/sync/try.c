@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/sync/chunk.h"
 #include "core/sync/gate.h"
+#include "core/sync/in_place.h"
 #include "core/sync/ledger.h"
 #include "core/sync/letter_replay.h"
 #include "core/sync/opening.h"
@@ -37,7 +38,6 @@ static void run_init(struct run *r)
 	r->target.mode = r->p->mode;
 	r->target.drift = r->p->drift;
 	r->target.force = r->options->full_refresh;
-	r->target.in_place = r->p->mode == LOAD_UPDATE && r->p->in_place;
 	r->target.overwrite = r->options->work != NULL;
 	if (r->p->soft_delete && *r->p->soft_delete)
 		r->target.soft_delete = r->p->soft_delete;
@@ -86,6 +86,30 @@ void run_set_text(char **dst, const char *src)
 	*dst = copy;
 }
 
+/* Within one table a row that has the mark it was read with is taken for
+ * unchanged. Of a mark that stays the same for a while that is so once its
+ * second, or day, is over; SQLite keeps it as whoever writes likes. */
+static bool run_holds_tail(const struct run *r)
+{
+	const struct type *mark = &r->schema.columns[r->schema.mark].type;
+
+	return mark->kind == TYPE_DATE || mark->digits < 6 ||
+	       !strcmp(r->p->source->url.engine, "sqlite");
+}
+
+static int run_find_in_place(struct run *r, struct error *err)
+{
+	int rc;
+
+	if (r->p->mode != LOAD_UPDATE)
+		return 0;
+	rc = in_place_find(r->p, r->identity, &r->target.in_place, err);
+	if (!rc && r->target.in_place && r->schema.mark >= 0 &&
+	    run_holds_tail(r))
+		r->mark.tail = TAIL_HOLD;
+	return rc;
+}
+
 static int run_open_source(struct run *r, struct error *err)
 {
 	int rc = runner_open_source(r->p, &r->source, err);
@@ -101,6 +125,8 @@ static int run_open_source(struct run *r, struct error *err)
 	if (!rc)
 		rc = r->source->ops->identity(r->source, &r->spec, &r->identity,
 					      err);
+	if (!rc)
+		rc = run_find_in_place(r, err);
 	r->target.schema = &r->schema;
 	return rc;
 }

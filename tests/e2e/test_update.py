@@ -152,20 +152,24 @@ def test_no_count_is_lost(tidemark, make_source, engine):
         assert name == f"c{key}"
 
 
-@pytest.mark.parametrize("engine", ("postgres", "mariadb", "mysql"))
-def test_a_late_commit_with_an_older_mark(tidemark, make_source, engine):
+@pytest.mark.parametrize("engine, elsewhere", (
+    ("postgres", False), ("postgres", True), ("mariadb", True),
+    ("mysql", False)))
+def test_a_late_commit_with_an_older_mark(tidemark, make_source, engine,
+                                          elsewhere):
     """A transaction that began before the row's last change commits while the
-    run waits for it: the row is left to it, and read again."""
+    run waits for it: the row is left to it, and read again. The table may be
+    named by another address."""
     source = make_source(engine)
     workload.create_items(source, rows=5)
     source.execute("UPDATE items SET quantity = 0")
-    tidemark.connect("source", source.connection())
-    settings = update_settings(source, source, ["id", "updated_at", "quantity"])
-    settings["source"]["expressions"] = {
-        "name": workload.dialect(source).labelled}
-    settings["destination"]["connection"] = "source"
-    tidemark.pipeline("labels", **settings)
-    tidemark.write_config()
+    label_in_place(tidemark, source)
+    if elsewhere:
+        address = source.connection()
+        address["url"] = address["url"].replace("127.0.0.1", "localhost")
+        tidemark.connect("elsewhere", address)
+        tidemark.pipelines["labels"]["destination"]["connection"] = "elsewhere"
+        tidemark.write_config()
     db = source.connect()
     if engine == "postgres":
         db.autocommit = False
@@ -189,6 +193,47 @@ def test_a_late_commit_with_an_older_mark(tidemark, make_source, engine):
         workload.settle(source)
         tidemark.run()
         assert rows(source)[1] == ("c1", 2)
+
+
+def label_in_place(tidemark, source):
+    """Quantities are written back as they were read, beside a label."""
+    settings = update_settings(source, source, ["id", "updated_at", "quantity"])
+    settings["source"]["expressions"] = {
+        "name": workload.dialect(source).labelled}
+    settings["destination"]["connection"] = "source"
+    tidemark.connect("source", source.connection())
+    tidemark.pipeline("labels", **settings)
+    tidemark.write_config()
+
+
+@pytest.mark.parametrize("engine", ("postgres", "mariadb", "mysql"))
+def test_two_changes_of_one_second(tidemark, make_source, engine):
+    """A mark of whole seconds does not tell them apart: the row is left until
+    its second is over."""
+    source = make_source(engine)
+    workload.create_items(source, rows=5)
+    whole = {"postgres": "ALTER updated_at TYPE timestamptz(0)"}.get(
+        engine, "MODIFY updated_at timestamp NOT NULL")
+    source.execute(f"ALTER TABLE items {whole}")
+    label_in_place(tidemark, source)
+    second = "date_trunc('second', now())" if engine == "postgres" else "now()"
+    db = source.connect()
+    if engine == "postgres":
+        db.autocommit = False
+    cursor = db.cursor()
+    cursor.execute(f"SELECT {second}" if engine == "postgres" else "BEGIN")
+    source.execute("UPDATE items SET quantity = 7, updated_at = "
+                   f"{second} WHERE id = 1")
+    cursor.execute("UPDATE items SET quantity = quantity + 1 WHERE id = 1")
+    running = tidemark.start("run", "--json")
+    time.sleep(2)
+    db.commit()
+    db.close()
+    running.wait().expect(0)
+    assert rows(source)[1][1] == 8
+    workload.settle(source)
+    tidemark.run()
+    assert rows(source)[1] == ("c1", 8)
 
 
 @pytest.mark.parametrize("engine", ("sqlite", "duckdb"))
