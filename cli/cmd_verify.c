@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -140,6 +141,7 @@ static bool verify_ask(void *ctx, const struct verify_result *found)
 {
 	const struct verify_call *call = ctx;
 
+	progress_pipeline_end();
 	verify_announce(call, found);
 	if (arguments_has(call->args, "yes") || !ask_is_possible())
 		return true;
@@ -156,6 +158,8 @@ static int verify_mend(const struct verify_call *call,
 	const struct arguments *args = call->args;
 	const struct repair_terms terms = {
 		.part = call->part,
+		.look_progress = progress_verify,
+		.run_progress = progress_update,
 		.values = arguments_has(args, "show-values"),
 		.load = call->repair,
 		.report = call->deletes == DELETES_REPORT,
@@ -179,6 +183,7 @@ static int verify_look(const struct verify_call *call,
 {
 	const struct verify_terms terms = {
 		.part = call->part,
+		.progress = progress_verify,
 		.values = arguments_has(call->args, "show-values"),
 		.extra_only = call->deletes == DELETES_REPORT,
 	};
@@ -197,6 +202,7 @@ static void verify_one(const struct verify_call *call,
 	log_set_pipeline(p->name);
 	rc = call->store ? verify_mend(call, p, &r, &err)
 			 : verify_look(call, p, &r, &err);
+	progress_pipeline_end();
 	if (rc) {
 		if (*err.server_code)
 			log_error("%s [%s]", err.message, err.server_code);
@@ -288,7 +294,9 @@ static int verify_all(const struct arguments *args, const struct settings *s,
 		return code;
 	if (arguments_has(args, "json"))
 		call.list = json_array();
+	progress_begin(arguments_has(args, "quiet"));
 	code = verify_each(&call, pipelines, n, err);
+	progress_end();
 	if (call.store)
 		call.store->ops->close(call.store);
 	return code;

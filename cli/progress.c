@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/units.h"
 #include "core/sync/pipeline.h"
+#include "core/sync/verify_progress.h"
 
 #define PROGRESS_DRAW_US   (US_PER_SECOND / 10)
 #define PROGRESS_LOG_US	   (10 * US_PER_SECOND)
@@ -17,17 +18,29 @@
 #define PROGRESS_ETA_SHARE 0.005
 #define PROGRESS_ETA_US	   (2 * US_PER_SECOND)
 
+/* What is measured: rows and bytes of a run, the rows of both sides of a look.
+ */
+#define PROGRESS_COUNTS 2
+
+struct progress_point {
+	const struct pipeline_settings *pipeline;
+	const char *pass;
+	int64_t counts[PROGRESS_COUNTS];
+	double share;
+};
+
 /* The log's hooks carry no context, so there is one of these. */
 static struct {
 	pthread_mutex_t lock;
 	bool on, terminal;
 	struct strbuf line; /* as drawn; "" if nothing is */
 	const struct pipeline_settings *pipeline;
+	const char *pass; /* of a look; NULL: of a run */
 	int64_t shown_at;
 	/* Speed is that between the last two samples. */
-	int64_t sample_at, sample_rows, sample_bytes;
+	int64_t sample_at, samples[PROGRESS_COUNTS];
 	bool sampled;
-	double rows_per_second, bytes_per_second;
+	double speeds[PROGRESS_COUNTS]; /* a second */
 	double first_share;
 	int64_t first_at; /* 0: no share is known yet */
 } progress = { .lock = PTHREAD_MUTEX_INITIALIZER, .line = STRBUF_INIT };
@@ -114,6 +127,32 @@ void progress_render(struct strbuf *sb, const struct progress_view *v)
 		progress_add_holder(sb, v->held_by);
 }
 
+static void progress_add_side(struct strbuf *sb, const char *side, int64_t rows,
+			      double per_second)
+{
+	strbuf_addf(sb, ", %s ", side);
+	units_print_short(sb, (double)rows);
+	strbuf_addstr(sb, " rows (");
+	units_print_short(sb, per_second);
+	strbuf_addstr(sb, "/s)");
+}
+
+void progress_render_look(struct strbuf *sb, const struct progress_look_view *v)
+{
+	if (*v->pipeline) {
+		progress_add_clean(sb, v->pipeline);
+		strbuf_addstr(sb, ": ");
+	}
+	strbuf_addstr(sb, v->pass);
+	progress_add_side(sb, "source", v->source, v->source_per_second);
+	progress_add_side(sb, "destination", v->destination,
+			  v->destination_per_second);
+	if (v->share < 0)
+		return;
+	strbuf_addstr(sb, ", ");
+	progress_add_share(sb, v->share, v->eta_us);
+}
+
 static bool progress_is_continuation(char c)
 {
 	return ((unsigned char)c & 0xc0) == 0x80;
@@ -194,19 +233,23 @@ void progress_begin(bool quiet)
 		log_set_hooks(progress_before_log, progress_after_log);
 }
 
-static void progress_restart(const struct run_result *r, int64_t now)
+static void progress_restart(const struct progress_point *p, int64_t now)
 {
-	progress.pipeline = r->pipeline;
+	if (progress.pipeline != p->pipeline)
+		progress.shown_at = now;
+	progress.pipeline = p->pipeline;
+	progress.pass = p->pass;
 	progress.sampled = false;
-	progress.sample_at = progress.shown_at = now;
-	progress.sample_rows = r->rows_read;
-	progress.sample_bytes = r->bytes_read;
-	progress.rows_per_second = progress.bytes_per_second = 0;
+	progress.sample_at = now;
+	for (size_t i = 0; i < PROGRESS_COUNTS; i++) {
+		progress.samples[i] = p->counts[i];
+		progress.speeds[i] = 0;
+	}
 	progress.first_at = 0;
 }
 
 /* Until the first sample is full, the speed is that since the begin. */
-static void progress_measure(const struct run_result *r, int64_t now)
+static void progress_measure(const struct progress_point *p, int64_t now)
 {
 	int64_t window =
 		progress.terminal ? PROGRESS_SAMPLE_US : PROGRESS_LOG_US;
@@ -215,16 +258,15 @@ static void progress_measure(const struct run_result *r, int64_t now)
 
 	if (passed < PROGRESS_DRAW_US || (progress.sampled && passed < window))
 		return;
-	progress.rows_per_second =
-		(double)(r->rows_read - progress.sample_rows) / seconds;
-	progress.bytes_per_second =
-		(double)(r->bytes_read - progress.sample_bytes) / seconds;
+	for (size_t i = 0; i < PROGRESS_COUNTS; i++)
+		progress.speeds[i] =
+			(double)(p->counts[i] - progress.samples[i]) / seconds;
 	if (passed < window)
 		return;
 	progress.sampled = true;
 	progress.sample_at = now;
-	progress.sample_rows = r->rows_read;
-	progress.sample_bytes = r->bytes_read;
+	for (size_t i = 0; i < PROGRESS_COUNTS; i++)
+		progress.samples[i] = p->counts[i];
 }
 
 /* From where on the rest is reckoned: the first share that is known, and anew
@@ -248,13 +290,45 @@ static int64_t progress_eta(double share, int64_t now)
 	return (int64_t)((double)passed / done * (1 - share));
 }
 
-static void progress_show(const struct run_result *r)
+/* Its line is to be drawn anew: true. */
+static bool progress_advance(const struct progress_point *p)
 {
-	struct progress_view view = {
-		.pipeline = progress.terminal ? r->pipeline->name : "",
+	int64_t now = clock_monotonic_us();
+	int64_t every = progress.terminal ? PROGRESS_DRAW_US : PROGRESS_LOG_US;
+
+	if (progress.pipeline != p->pipeline || progress.pass != p->pass)
+		progress_restart(p, now);
+	progress_measure(p, now);
+	progress_anchor(p->share, now);
+	if (now - progress.shown_at < every)
+		return false;
+	progress.shown_at = now;
+	strbuf_reset(&progress.line);
+	return true;
+}
+
+static void progress_show(void)
+{
+	if (progress.terminal) {
+		progress_cut(&progress.line, progress_width());
+		progress_draw();
+	} else {
+		log_info("%s", progress.line.data);
+	}
+}
+
+static const char *progress_name(const struct pipeline_settings *p)
+{
+	return progress.terminal ? p->name : "";
+}
+
+static void progress_show_run(const struct run_result *r)
+{
+	const struct progress_view view = {
+		.pipeline = progress_name(r->pipeline),
 		.rows = r->rows_read,
-		.rows_per_second = progress.rows_per_second,
-		.bytes_per_second = progress.bytes_per_second,
+		.rows_per_second = progress.speeds[0],
+		.bytes_per_second = progress.speeds[1],
 		.last_batch_us = r->last_batch_us,
 		.share = r->progress,
 		.eta_us = progress_eta(r->progress, clock_monotonic_us()),
@@ -264,33 +338,60 @@ static void progress_show(const struct run_result *r)
 		.verified = r->verified.rows,
 	};
 
-	strbuf_reset(&progress.line);
 	progress_render(&progress.line, &view);
-	if (progress.terminal) {
-		progress_cut(&progress.line, progress_width());
-		progress_draw();
-	} else {
-		log_info("%s", progress.line.data);
-	}
+	progress_show();
 }
 
 void progress_update(const struct run_result *so_far, void *ctx)
 {
-	int64_t now = clock_monotonic_us();
-	int64_t every = progress.terminal ? PROGRESS_DRAW_US : PROGRESS_LOG_US;
+	const struct progress_point point = {
+		.pipeline = so_far->pipeline,
+		.counts = { so_far->rows_read, so_far->bytes_read },
+		.share = so_far->progress,
+	};
 
 	(void)ctx;
 	if (!progress.on)
 		return;
 	pthread_mutex_lock(&progress.lock);
-	if (progress.pipeline != so_far->pipeline)
-		progress_restart(so_far, now);
-	progress_measure(so_far, now);
-	progress_anchor(so_far->progress, now);
-	if (now - progress.shown_at >= every) {
-		progress.shown_at = now;
-		progress_show(so_far);
-	}
+	if (progress_advance(&point))
+		progress_show_run(so_far);
+	pthread_mutex_unlock(&progress.lock);
+}
+
+static void progress_show_look(const struct verify_progress *p, double share)
+{
+	const struct progress_look_view view = {
+		.pipeline = progress_name(p->pipeline),
+		.pass = p->pass,
+		.source = p->rows[COMPARE_SOURCE],
+		.destination = p->rows[COMPARE_DESTINATION],
+		.source_per_second = progress.speeds[COMPARE_SOURCE],
+		.destination_per_second = progress.speeds[COMPARE_DESTINATION],
+		.share = share,
+		.eta_us = progress_eta(share, clock_monotonic_us()),
+	};
+
+	progress_render_look(&progress.line, &view);
+	progress_show();
+}
+
+void progress_verify(const struct verify_progress *so_far, void *ctx)
+{
+	const struct progress_point point = {
+		.pipeline = so_far->pipeline,
+		.pass = so_far->pass,
+		.counts = { so_far->rows[COMPARE_SOURCE],
+			    so_far->rows[COMPARE_DESTINATION] },
+		.share = verify_progress_share(so_far),
+	};
+
+	(void)ctx;
+	if (!progress.on)
+		return;
+	pthread_mutex_lock(&progress.lock);
+	if (progress_advance(&point))
+		progress_show_look(so_far, point.share);
 	pthread_mutex_unlock(&progress.lock);
 }
 

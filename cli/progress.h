@@ -1,8 +1,8 @@
 /*
  * How far a run is: on a terminal one live line on stderr, redrawn at most ten
  * times a second and taken away before every log line; without a terminal one
- * log line every 10 s and no control characters. Fed by run_options.progress;
- * one at a time in a process.
+ * log line every 10 s and no control characters. The same of `verify`. Fed by
+ * run_options.progress and verify_terms.progress; one at a time in a process.
  */
 #ifndef TIDEMARK_CLI_PROGRESS_H
 #define TIDEMARK_CLI_PROGRESS_H
@@ -15,6 +15,7 @@
 #include "core/base/strbuf.h"
 
 struct run_result;
+struct verify_progress;
 
 /* What the line shows; speeds are per second. */
 struct progress_view {
@@ -30,10 +31,21 @@ struct progress_view {
 	int64_t verified; /* and so many rows were looked at again */
 };
 
+/* The same of a look of `verify`. */
+struct progress_look_view {
+	const char *pipeline, *pass;
+	int64_t source, destination; /* rows */
+	double source_per_second, destination_per_second;
+	double share;
+	int64_t eta_us;
+};
+
 /* "37%, about 3m20s left"; `eta_us` -1: not known. */
 void progress_add_share(struct strbuf *sb, double share, int64_t eta_us);
 /* Append the line without newline or control characters. */
 void progress_render(struct strbuf *sb, const struct progress_view *v);
+void progress_render_look(struct strbuf *sb,
+			  const struct progress_look_view *v);
 /* Cut `sb` to `width` characters (UTF-8 kept whole); "..." at the end. */
 void progress_cut(struct strbuf *sb, size_t width);
 
@@ -41,6 +53,8 @@ void progress_cut(struct strbuf *sb, size_t width);
 void progress_begin(bool quiet);
 /* As run_options.progress; `ctx` is not used. */
 void progress_update(const struct run_result *so_far, void *ctx);
+/* As verify_terms.progress; `ctx` is not used. */
+void progress_verify(const struct verify_progress *so_far, void *ctx);
 /* The pipeline is done: take its line away, forget its speeds. */
 void progress_pipeline_end(void);
 /* Take the line away for good. */

@@ -19,6 +19,7 @@ struct repair {
 static int repair_look(struct repair *r, bool brief, struct error *err)
 {
 	const struct verify_terms terms = { .part = r->terms->part,
+					    .progress = r->terms->look_progress,
 					    .values = r->terms->values,
 					    .extra_only = r->terms->report,
 					    .work = &r->work,
@@ -38,7 +39,9 @@ static int repair_look(struct repair *r, bool brief, struct error *err)
 static int repair_act(struct repair *r, struct error *err)
 {
 	const struct run_options options = { .work = &r->work,
-					     .lease = r->terms->lease };
+					     .lease = r->terms->lease,
+					     .progress =
+						     r->terms->run_progress };
 	struct run_result result;
 	int rc;
 

@@ -20,6 +20,9 @@ struct repair_terms {
 	bool remove; /* extra keys; of no part, as a share of it says little, */
 	struct row_limit most; /* so many of the destination's rows at most, */
 	bool most_said; /* and all of them only if somebody has said so */
+	/* How far a look is, and a run that mends; either may be NULL. */
+	void (*look_progress)(const struct verify_progress *so_far, void *ctx);
+	void (*run_progress)(const struct run_result *so_far, void *ctx);
 	struct lease_terms lease;
 	struct store *store;
 	/* Told what the first look has found, and asked whether to go on; may

@@ -26,6 +26,7 @@ struct verify {
 	struct compare compare;
 	struct compare keys_compare; /* the same key without other columns */
 	struct watermark from; /* the mark when it all began */
+	struct verify_progress progress;
 	struct tally tally;
 	struct suspects suspects;
 	bool sampling; /* the suspects are all keys of the part */
@@ -37,6 +38,7 @@ static void verify_init(struct verify *v)
 	for (size_t i = 0; i < COMPARE_SIDES; i++) {
 		schema_init(&v->sides[i].schema);
 		schema_init(&v->sides[i].keys_schema);
+		v->sides[i].progress = &v->progress;
 	}
 	watermark_init(&v->from);
 	v->from.strategy = v->p->strategy;
@@ -121,6 +123,14 @@ static void verify_row_collect(void *ctx, enum compare_side side,
 	pthread_mutex_unlock(&v->suspects.lock);
 }
 
+/* Rows that a pass over the part will bring, as far as the servers know. */
+static void verify_begin_pass(struct verify *v, const char *pass)
+{
+	verify_progress_begin(&v->progress, pass);
+	for (size_t i = 0; !v->out->part.since && i < COMPARE_SIDES; i++)
+		v->progress.expected[i] = v->sides[i].schema.row_estimate;
+}
+
 static struct verify_look verify_looking(struct verify *v)
 {
 	return (struct verify_look){ .compare = &v->compare, .ctx = v };
@@ -131,6 +141,7 @@ static int verify_tally(struct verify *v, struct error *err)
 	struct verify_look look = verify_looking(v);
 	int rc;
 
+	verify_begin_pass(v, "comparing");
 	look.row = verify_row_tally;
 	look.soon = verify_row_soon;
 	rc = verify_read_both(v->sides, false, &look, err);
@@ -158,7 +169,12 @@ static void verify_sum(struct verify *v)
  * destination was asked. */
 static int verify_ask_again(struct verify *v, struct error *err)
 {
-	int rc = verify_again(v, COMPARE_DESTINATION, err);
+	int rc;
+
+	verify_progress_begin(&v->progress, "looking up");
+	for (size_t i = 0; i < COMPARE_SIDES; i++)
+		v->progress.expected[i] = (int64_t)v->suspects.n;
+	rc = verify_again(v, COMPARE_DESTINATION, err);
 
 	if (!rc)
 		rc = verify_again(v, COMPARE_SOURCE, err);
@@ -188,6 +204,7 @@ static int verify_ask_past(struct verify *v, struct error *err)
 
 	if (!v->suspects.n)
 		return 0;
+	verify_progress_begin(&v->progress, "reading past the mark");
 	rc = verify_mark_past(source, &v->from, &v->compare, &v->suspects, err);
 	verify_note_hidden(v);
 	return rc ? rc
@@ -239,6 +256,7 @@ static int verify_collect(struct verify *v, struct error *err)
 		v->sampling || v->tally.n_wanted * VERIFY_LOOK_UP_COST < rows;
 	int rc = keys ? verify_match_keys(v, err) : 0;
 
+	verify_begin_pass(v, v->sampling ? "reading keys" : "naming");
 	look.row = verify_row_collect;
 	if (keys)
 		look.compare = &v->keys_compare;
@@ -362,7 +380,12 @@ static int verify_try(const struct pipeline_settings *p,
 		      const struct verify_terms *terms,
 		      struct verify_result *out, struct error *err)
 {
-	struct verify v = { .p = p, .terms = terms, .out = out };
+	struct verify v = { .p = p,
+			    .terms = terms,
+			    .out = out,
+			    .progress = { .pipeline = p,
+					  .tell = terms->progress,
+					  .ctx = terms->ctx } };
 	int rc;
 
 	verify_init(&v);

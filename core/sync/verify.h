@@ -22,6 +22,7 @@
 #include "core/sync/settings.h"
 #include "core/sync/verify_examples.h"
 #include "core/sync/verify_part.h"
+#include "core/sync/verify_progress.h"
 #include "core/sync/verify_work.h"
 
 struct verify_result {
@@ -46,6 +47,9 @@ struct verify_terms {
 	bool values; /* examples with the rows of both sides */
 	bool extra_only; /* examples of no other kind */
 	struct verify_work *work; /* to be filled; may be NULL */
+	/* As of struct verify_progress. */
+	void (*progress)(const struct verify_progress *so_far, void *ctx);
+	void *ctx;
 	bool brief; /* no more than what fits there: the counts are not whole */
 };
 

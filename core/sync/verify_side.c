@@ -266,6 +266,7 @@ static int verify_look_batch(void *ctx, const struct batch *b,
 struct verify_reading {
 	struct reader reader;
 	struct verify_look look;
+	struct verify_side *side;
 	bool open;
 };
 
@@ -283,6 +284,7 @@ static int verify_begin(struct verify_reading *r, struct verify_side *s,
 
 	memset(r, 0, sizeof(*r));
 	r->look = *look;
+	r->side = s;
 	r->look.which = s->which;
 	r->look.mark =
 		verify_soft_delete(s)
@@ -311,11 +313,15 @@ static int verify_drain(struct verify_reading *readings, size_t n,
 
 			if (!r->open)
 				continue;
-			rb = reader_take(&r->reader, NULL, NULL, &rc, err);
+			rb = reader_take(&r->reader, verify_progress_tick,
+					 r->side->progress, &rc, err);
 			r->open = rb && rb->batch.n_rows;
 			open |= r->open;
-			if (r->open)
-				reader_give_back(&r->reader, VERIFY_ROWS);
+			if (!r->open)
+				continue;
+			verify_progress_add(r->side->progress, r->side->which,
+					    rb->batch.n_rows);
+			reader_give_back(&r->reader, VERIFY_ROWS);
 		}
 	}
 	return rc;

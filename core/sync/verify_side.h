@@ -9,12 +9,14 @@
 #include "core/sync/compare.h"
 #include "core/sync/settings.h"
 #include "core/sync/stopper.h"
+#include "core/sync/verify_progress.h"
 
 struct verify_side {
 	enum compare_side which;
 	const struct pipeline_settings *p;
 	struct connector *connector;
 	struct stopper stopper; /* of whatever it is asked */
+	struct verify_progress *progress; /* told of its rows, or NULL */
 	struct source_spec spec;
 	struct strlist columns, key; /* of the destination: chosen by us */
 	struct schema schema;

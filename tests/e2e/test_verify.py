@@ -2,9 +2,11 @@
 
 import decimal
 import json
-
 import math
+import os
+import pty
 import signal
+import subprocess
 import threading
 import time
 
@@ -312,3 +314,28 @@ def test_a_signal_ends_it(tidemark, source, make_destination):
     tidemark.write_config()
     message = stopped(tidemark, source)
     assert f"{ROWS} of the destination had been read" in message
+
+
+def test_how_far_it_is(tidemark, source, make_destination):
+    """One line on a terminal, which is gone at the end."""
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
+    tidemark.run()
+    settings = tidemark.pipelines["items"]["source"]
+    settings["where"] = "pg_catalog.pg_sleep(0.02) IS NOT NULL"
+    tidemark.write_config()
+    master, slave = pty.openpty()
+    child = subprocess.Popen([tidemark.binary, "verify"], stderr=slave,
+                             stdout=subprocess.PIPE, cwd=tidemark.dir,
+                             env=tidemark.command_env())
+    os.close(slave)
+    shown = b""
+    try:
+        while more := os.read(master, 4096):
+            shown += more
+    except OSError:
+        pass  # all has been read
+    os.close(master)
+    assert b"items: equal:" in child.communicate(timeout=60)[0]
+    assert b"\ritems: comparing, source 0 rows (0/s), dest" in shown, shown
+    assert shown.endswith(b"\r\x1b[K"), shown

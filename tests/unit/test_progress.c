@@ -8,6 +8,7 @@
 
 #include "cli/progress.h"
 #include "core/base/alloc.h"
+#include "core/sync/verify_progress.h"
 
 struct render_case {
 	struct progress_view view;
@@ -91,6 +92,53 @@ static void test_render(void **state)
 	}
 }
 
+static const struct {
+	struct progress_look_view view;
+	const char *expected;
+} looks[] = {
+	{ { "orders", "comparing", 1200000, 987, 850000, 12, 0.374, 3000000 },
+	  "orders: comparing, source 1.2M rows (850.0k/s), destination 987 "
+	  "rows "
+	  "(12/s), 37%, about 3s left" },
+	{ { "", "naming", 0, 0, 0, 0, -1, -1 },
+	  "naming, source 0 rows (0/s), destination 0 rows (0/s)" },
+};
+
+static void test_render_look(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		struct strbuf sb = STRBUF_INIT;
+
+		progress_render_look(&sb, &looks[i].view);
+		assert_string_equal(sb.data, looks[i].expected);
+		strbuf_release(&sb);
+	}
+}
+
+/* What a side has brought of what it is known to have, of the one behind. */
+static void test_share_of_a_look(void **state)
+{
+	static const struct {
+		struct verify_progress so_far;
+		double share;
+	} shares[] = {
+		{ { .rows = { 50, 30 }, .expected = { 100, 100 } }, 0.3 },
+		{ { .rows = { 100, 100 }, .expected = { 100, 100 } }, 1 },
+		{ { .rows = { 50, 30 }, .expected = { 100, -1 } }, -1 },
+		{ { .rows = { 101, 30 }, .expected = { 100, 100 } }, -1 },
+		{ { .rows = { 0, 0 }, .expected = { 0, 0 } }, -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
+		double share = verify_progress_share(&shares[i].so_far);
+
+		assert_true(share > shares[i].share - 1e-9);
+		assert_true(share < shares[i].share + 1e-9);
+	}
+}
+
 struct cut_case {
 	const char *text;
 	size_t width;
@@ -127,6 +175,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_render),
+		cmocka_unit_test(test_render_look),
+		cmocka_unit_test(test_share_of_a_look),
 		cmocka_unit_test(test_cut),
 	};
 
