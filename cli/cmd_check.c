@@ -56,6 +56,14 @@ static void check_print(const struct check_result *r)
 			    r->ddl.items[i]);
 }
 
+static void check_show(const struct check_result *r, json_t *list)
+{
+	if (list)
+		json_array_append_new(list, check_result_json(r));
+	else
+		check_print(r);
+}
+
 /* The code of the first pipeline that a run would fail with, negated. */
 static int check_each(const struct pipeline_settings *const *pipelines,
 		      size_t n, const struct connection *state, json_t *list,
@@ -63,23 +71,21 @@ static int check_each(const struct pipeline_settings *const *pipelines,
 {
 	int code = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !stop_requested(); i++) {
 		struct check_result r;
 
-		if (stop_requested())
-			return error_set(err, ERROR_STOPPED,
-					 "stopped by a signal");
 		log_set_pipeline(pipelines[i]->name);
 		check_pipeline(pipelines[i], state, &r);
 		log_set_pipeline("");
-		if (list)
-			json_array_append_new(list, check_result_json(&r));
-		else
-			check_print(&r);
-		if (!code)
-			code = -(int)check_result_error(&r);
+		/* What was cut short says nothing of the pipeline. */
+		if (!stop_requested()) {
+			check_show(&r, list);
+			code = code ? code : -(int)check_result_error(&r);
+		}
 		check_result_release(&r);
 	}
+	if (stop_requested())
+		return error_set(err, ERROR_STOPPED, "stopped by a signal");
 	return code;
 }
 

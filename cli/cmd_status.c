@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/stop.h"
 #include "core/base/units.h"
 #include "core/sync/runner.h"
 #include "core/sync/status.h"
@@ -144,6 +145,23 @@ static void status_warn(const struct status_result *r)
 	log_set_pipeline("");
 }
 
+/* Of how many it was all asked: a stop cuts the last one short. */
+static size_t status_ask(const struct pipeline_settings *const *pipelines,
+			 size_t n, struct store *store,
+			 struct status_result *results)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!stop_requested())
+			status_pipeline(pipelines[i], store, &results[i]);
+		if (stop_requested()) {
+			status_result_release(&results[i]);
+			return i;
+		}
+		status_warn(&results[i]);
+	}
+	return n;
+}
+
 /* What can be known is printed even if the store is away; the code still
  * says that it is. */
 static int status_all(const struct arguments *args, const struct settings *s,
@@ -154,10 +172,7 @@ static int status_all(const struct arguments *args, const struct settings *s,
 	struct store *store = NULL;
 	int code = runner_open_store(s, &store, err);
 
-	for (size_t i = 0; i < n; i++) {
-		status_pipeline(pipelines[i], store, &results[i]);
-		status_warn(&results[i]);
-	}
+	n = status_ask(pipelines, n, store, results);
 	if (arguments_has(args, "json"))
 		status_print_json(results, n);
 	else
@@ -169,7 +184,10 @@ static int status_all(const struct arguments *args, const struct settings *s,
 	free(results);
 	if (store)
 		store->ops->close(store);
-	return code;
+	if (!stop_requested())
+		return code;
+	error_clear(err);
+	return error_set(err, ERROR_STOPPED, "stopped by a signal");
 }
 
 static int status_run(const struct arguments *args, struct error *err)

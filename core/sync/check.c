@@ -4,16 +4,20 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/stop.h"
 #include "core/sync/gate.h"
 #include "core/sync/probe.h"
 #include "core/sync/runner.h"
+#include "core/sync/stopper.h"
 
 /* What one look has in hand. */
 struct look {
 	const struct pipeline_settings *p;
+	const struct connection *state; /* or NULL */
 	struct check_result *out;
 	struct connector *source;
 	struct destination *destination;
+	struct stopper stopper; /* of whatever is asked */
 	struct source_spec spec;
 	struct watermark_spec mark;
 	struct schema schema;
@@ -107,6 +111,7 @@ static void look_at_source(struct look *l)
 		return;
 	}
 	ops = l->source->ops;
+	stopper_start(&l->stopper, l->source);
 	if (ops->describe(l->source, &l->spec, &l->mark, &l->schema, &err)) {
 		look_failed(l, "source", &err);
 		return;
@@ -213,6 +218,7 @@ static void look_at_destination(struct look *l)
 	}
 	if (!l->described)
 		return;
+	stopper_add(&l->stopper, l->destination);
 	look_at_mapping(l);
 	checkpoint_init(&checkpoint);
 	if (l->destination->ops->recover(l->destination, &l->target,
@@ -244,12 +250,12 @@ static void look_at_guarantee(struct look *l)
 	settled_release(&settled);
 }
 
-static void look_at_state(struct look *l, const struct connection *state)
+static void look_at_state(struct look *l)
 {
 	struct store *store = NULL;
 	struct error err = ERROR_INIT;
 
-	if (runner_look_store(state, &store, &err))
+	if (l->state && runner_look_store(l->state, &store, &err))
 		look_failed(l, "state", &err);
 	if (store)
 		store->ops->close(store);
@@ -299,6 +305,7 @@ static void look_init(struct look *l)
 
 static void look_release(struct look *l)
 {
+	stopper_end(&l->stopper);
 	if (l->destination)
 		l->destination->ops->close(l->destination);
 	if (l->source)
@@ -311,18 +318,18 @@ static void look_release(struct look *l)
 void check_pipeline(const struct pipeline_settings *p,
 		    const struct connection *state, struct check_result *out)
 {
-	struct look l = { .p = p, .out = out };
+	static void (*const looks[])(struct look *) = {
+		look_at_source, look_at_destination, look_at_guarantee,
+		look_at_pace, look_at_state
+	};
+	struct look l = { .p = p, .state = state, .out = out };
 
 	memset(out, 0, sizeof(*out));
 	out->pipeline = p;
 	look_init(&l);
 	look_at_config(&l);
-	look_at_source(&l);
-	look_at_destination(&l);
-	look_at_guarantee(&l);
-	look_at_pace(&l);
-	if (state)
-		look_at_state(&l, state);
+	for (size_t i = 0; i < ARRAY_SIZE(looks) && !stop_requested(); i++)
+		looks[i](&l);
 	look_release(&l);
 }
 

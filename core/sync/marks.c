@@ -7,6 +7,7 @@
 #include "core/data/value.h"
 #include "core/data/watermark.h"
 #include "core/sync/runner.h"
+#include "core/sync/stopper.h"
 
 void mark_init(struct mark *m)
 {
@@ -36,16 +37,20 @@ int marks_get_destination(const struct pipeline_settings *p, struct mark *out,
 	struct destination *d = NULL;
 	struct target target;
 	struct checkpoint checkpoint;
+	struct stopper stopper;
 	int rc = runner_open_destination(p, &d, err);
 
 	if (rc)
 		return rc;
+	stopper_start(&stopper, NULL);
+	stopper_add(&stopper, d);
 	marks_target(p, &target);
 	checkpoint_init(&checkpoint);
 	rc = d->ops->recover(d, &target, &checkpoint, err);
 	if (!rc)
 		out->watermark = xstrdup(checkpoint.watermark);
 	checkpoint_release(&checkpoint);
+	stopper_end(&stopper);
 	d->ops->close(d);
 	return rc;
 }

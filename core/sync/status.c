@@ -6,11 +6,13 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/json_text.h"
+#include "core/base/stop.h"
 #include "core/data/value.h"
 #include "core/sync/backfill.h"
 #include "core/sync/lease.h"
 #include "core/sync/marks.h"
 #include "core/sync/runner.h"
+#include "core/sync/stopper.h"
 
 /* How many runs to look back for one that caught up. */
 #define STATUS_RUNS 50
@@ -142,10 +144,12 @@ static int status_ask_source(const struct pipeline_settings *p,
 	struct source_spec spec;
 	struct watermark_spec mark_spec;
 	struct schema schema;
+	struct stopper stopper;
 	int rc = runner_open_source(p, &c, err);
 
 	if (rc)
 		return rc;
+	stopper_start(&stopper, c);
 	schema_init(&schema);
 	settings_source_spec(p, &spec);
 	settings_watermark_spec(p, &mark_spec);
@@ -154,6 +158,7 @@ static int status_ask_source(const struct pipeline_settings *p,
 		rc = c->ops->settle(c, &spec, &schema, &mark_spec, mark,
 				    settled, err);
 	schema_release(&schema);
+	stopper_end(&stopper);
 	c->ops->close(c);
 	return rc;
 }
@@ -250,7 +255,7 @@ void status_pipeline(const struct pipeline_settings *p, struct store *store,
 	status_under_way(out);
 	status_letters(p, store, out);
 	status_chunks(p, store, out);
-	if (out->watermark)
+	if (out->watermark && !stop_requested())
 		status_lag_of(p, caught_up_age, out);
 }
 

@@ -13,7 +13,8 @@ static void stopper_interrupt(struct stopper *s)
 {
 	struct destination *destination = atomic_load(&s->destination);
 
-	s->source->ops->interrupt(s->source);
+	if (s->source)
+		s->source->ops->interrupt(s->source);
 	if (destination)
 		destination->ops->interrupt(destination);
 }
