@@ -1,13 +1,16 @@
 #include "cli/backfill_workers.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/progress.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -24,6 +27,8 @@ struct workers {
 	size_t n;
 	int spare;
 	bool told; /* to stop */
+	int log[2]; /* their stderr, where a live line is drawn; -1: ours */
+	struct strbuf said; /* but for whole lines */
 };
 
 static void workers_push(struct workers *w, const char *text)
@@ -35,6 +40,9 @@ static void workers_command(struct workers *w, const struct arguments *args,
 			    const struct settings *s, const char *pipeline)
 {
 	const char *format = arguments_text(args, "log-format");
+	char share[24];
+
+	snprintf(share, sizeof(share), "%zu", w->n);
 
 	workers_push(w, "tidemark");
 	workers_push(w, "-c");
@@ -50,15 +58,20 @@ static void workers_command(struct workers *w, const struct arguments *args,
 	workers_push(w, "worker");
 	workers_push(w, "--chunks");
 	workers_push(w, "--once");
+	workers_push(w, "--share");
+	workers_push(w, share);
 	workers_push(w, "--");
 	workers_push(w, pipeline);
 }
 
 /* In the child: only what may be called between fork and exec. One whose
- * parent is gone drains. */
+ * parent is gone drains. A terminal's Ctrl-C is for the parent, which passes it
+ * on: a second signal would end it at once. */
 static void workers_exec(const struct workers *w, pid_t parent)
 {
-	if (prctl(PR_SET_PDEATHSIG, SIGTERM) || getppid() != parent)
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM) || getppid() != parent ||
+	    setpgid(0, 0) ||
+	    (w->log[1] >= 0 && dup2(w->log[1], STDERR_FILENO) < 0))
 		_exit(127);
 	execv("/proc/self/exe", w->argv);
 	_exit(127);
@@ -95,6 +108,26 @@ static int workers_ended(struct workers *w, size_t i, int status,
 	return workers_start(w, i, err);
 }
 
+/* What they have said goes above the live line. */
+static void workers_listen(struct workers *w)
+{
+	char piece[4096];
+	const char *end;
+	ssize_t n;
+
+	while (w->log[0] >= 0 &&
+	       (n = read(w->log[0], piece, sizeof(piece))) > 0) {
+		strbuf_add(&w->said, piece, (size_t)n);
+		end = memrchr(w->said.data, '\n', w->said.len);
+		if (!end)
+			continue;
+		n = end + 1 - w->said.data;
+		progress_pass(w->said.data, (size_t)n);
+		w->said.len -= (size_t)n;
+		memmove(w->said.data, w->said.data + n, w->said.len);
+	}
+}
+
 static size_t workers_look(struct workers *w, struct error *err)
 {
 	size_t alive = 0;
@@ -117,14 +150,34 @@ static void workers_tell(struct workers *w)
 	w->told = true;
 }
 
+static void workers_open_log(struct workers *w)
+{
+	w->log[0] = w->log[1] = -1;
+	if (progress_is_live() && pipe2(w->log, O_CLOEXEC) == 0)
+		fcntl(w->log[0], F_SETFL, O_NONBLOCK);
+}
+
+static void workers_release(struct workers *w)
+{
+	for (int i = 0; i < w->argc; i++)
+		free(w->argv[i]);
+	for (int i = 0; i < 2 && w->log[i] >= 0; i++)
+		close(w->log[i]);
+	strbuf_release(&w->said);
+	free(w->pids);
+}
+
 int backfill_workers(const struct arguments *args, const struct settings *s,
 		     const char *pipeline, size_t n, void (*tick)(void *ctx),
 		     void *ctx, struct error *err)
 {
-	struct workers w = { .n = n, .spare = WORKERS_SPARE };
+	struct workers w = { .n = n,
+			     .spare = WORKERS_SPARE,
+			     .said = STRBUF_INIT };
 	int rc = 0;
 
 	w.pids = xcalloc(n, sizeof(*w.pids));
+	workers_open_log(&w);
 	workers_command(&w, args, s, pipeline);
 	for (size_t i = 0; !rc && i < n; i++)
 		rc = workers_start(&w, i, err);
@@ -132,15 +185,15 @@ int backfill_workers(const struct arguments *args, const struct settings *s,
 		if (stop_requested() || err->code)
 			workers_tell(&w);
 		tick(ctx);
+		workers_listen(&w);
 		/* Returns at once after a signal. */
 		if (stop_requested())
 			usleep(WORKERS_LOOK_US);
 		else
 			clock_sleep_us(WORKERS_LOOK_US);
 	}
-	for (int i = 0; i < w.argc; i++)
-		free(w.argv[i]);
-	free(w.pids);
+	workers_listen(&w);
+	workers_release(&w);
 	if (err->code)
 		return -(int)err->code;
 	return stop_requested()

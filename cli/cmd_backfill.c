@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -15,8 +16,9 @@
 #include "core/sync/runner.h"
 #include "core/sync/worker.h"
 
-/* Between two lines about how far it has come. */
+/* Between two lines about how far it has come: in a log, on a terminal. */
 #define BACKFILL_LINE_US (10 * US_PER_SECOND)
+#define BACKFILL_LIVE_US (US_PER_SECOND / 2)
 
 static void backfill_print(const struct chunk_list *chunks)
 {
@@ -58,6 +60,21 @@ struct backfill_watch {
 	int64_t told_us;
 };
 
+static void backfill_tell(struct backfill_watch *w,
+			  const struct backfill_sums *sums)
+{
+	struct strbuf line = STRBUF_INIT;
+
+	if (progress_is_live()) {
+		backfill_line(&line, w->pipeline, sums);
+		progress_line(line.data);
+	} else if (sums->done + sums->failed != w->told) {
+		backfill_say(w->pipeline, sums, log_info);
+	}
+	w->told = sums->done + sums->failed;
+	strbuf_release(&line);
+}
+
 /* A line now and then; a store that does not answer says nothing. */
 static void backfill_tick(void *ctx)
 {
@@ -65,17 +82,17 @@ static void backfill_tick(void *ctx)
 	struct chunk_list chunks = { NULL, 0, 0 };
 	struct error ignored = ERROR_INIT;
 	struct backfill_sums sums;
+	int64_t every =
+		progress_is_live() ? BACKFILL_LIVE_US : BACKFILL_LINE_US;
 
-	if (clock_monotonic_us() - w->told_us < BACKFILL_LINE_US ||
+	if (clock_monotonic_us() - w->told_us < every ||
 	    w->store->ops->list_chunks(w->store, w->pipeline, &chunks,
 				       &ignored))
 		return;
 	w->told_us = clock_monotonic_us();
 	backfill_sum(&chunks, w->id, &sums);
 	chunk_list_release(&chunks);
-	if (sums.done + sums.failed != w->told)
-		backfill_say(w->pipeline, &sums, log_info);
-	w->told = sums.done + sums.failed;
+	backfill_tell(w, &sums);
 }
 
 /* One process writes such a file at a time. */
@@ -96,15 +113,20 @@ static int backfill_work(const struct arguments *args, const struct settings *s,
 			 const struct pipeline_settings *p,
 			 struct backfill_watch *watch, struct error *err)
 {
-	const struct worker_options options = { .once = true };
+	const struct worker_options options = { .once = true,
+						.tick = backfill_tick,
+						.tick_ctx = watch };
 	size_t n = backfill_processes(args, p);
 	struct worker_sums sums;
 	int rc;
 
+	progress_begin(arguments_has(args, "quiet"));
 	if (n > 1)
-		return backfill_workers(args, s, p->name, n, backfill_tick,
-					watch, err);
-	rc = worker_run(s, &p, 1, &options, &sums, err);
+		rc = backfill_workers(args, s, p->name, n, backfill_tick, watch,
+				      err);
+	else
+		rc = worker_run(s, &p, 1, &options, &sums, err);
+	progress_end();
 	/* What became of the chunks is read from the store. */
 	return rc && !err->code ? 0 : rc;
 }

@@ -16,6 +16,7 @@ static int worker_all(const struct arguments *args, const struct settings *s,
 	struct worker_options options = {
 		.interval_us = interval ? interval : WORKER_INTERVAL_US,
 		.once = arguments_has(args, "once"),
+		.share = arguments_number(args, "share"),
 	};
 	struct worker_sums sums;
 	int rc;
@@ -42,6 +43,9 @@ static const struct flag worker_flags[] = {
 	  "run a pipeline when its last run ended so long ago (default: 30s)" },
 	{ "chunks", 0, FLAG_SWITCH, NULL,
 	  "work on chunks of backfills alone, run no pipeline" },
+	{ "share", 0, FLAG_COUNT, "N",
+	  "one of N workers that share the rates of `pace` (default: each "
+	  "has them whole)" },
 	{ "once", 0, FLAG_SWITCH, NULL,
 	  "end when no chunk is left and what is due has been run" },
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },

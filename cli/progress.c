@@ -395,6 +395,34 @@ void progress_verify(const struct verify_progress *so_far, void *ctx)
 	pthread_mutex_unlock(&progress.lock);
 }
 
+bool progress_is_live(void)
+{
+	return progress.on && progress.terminal;
+}
+
+void progress_line(const char *text)
+{
+	if (!progress_is_live())
+		return;
+	pthread_mutex_lock(&progress.lock);
+	strbuf_reset(&progress.line);
+	progress_add_clean(&progress.line, text);
+	progress_cut(&progress.line, progress_width());
+	progress_draw();
+	pthread_mutex_unlock(&progress.lock);
+}
+
+void progress_pass(const char *text, size_t n)
+{
+	pthread_mutex_lock(&progress.lock);
+	if (progress_is_live())
+		progress_erase();
+	progress_put(text, n);
+	if (progress_is_live())
+		progress_draw();
+	pthread_mutex_unlock(&progress.lock);
+}
+
 void progress_pipeline_end(void)
 {
 	pthread_mutex_lock(&progress.lock);

@@ -55,6 +55,12 @@ void progress_begin(bool quiet);
 void progress_update(const struct run_result *so_far, void *ctx);
 /* As verify_terms.progress; `ctx` is not used. */
 void progress_verify(const struct verify_progress *so_far, void *ctx);
+/* Is there a line that is drawn again and again? */
+bool progress_is_live(void);
+/* Show this in its place. */
+void progress_line(const char *text);
+/* Whole lines of another's log, above it. */
+void progress_pass(const char *text, size_t n);
 /* The pipeline is done: take its line away, forget its speeds. */
 void progress_pipeline_end(void);
 /* Take the line away for good. */

@@ -67,8 +67,7 @@ int backfill_cancel(const struct pipeline_settings *p, struct store *store,
 
 struct backfill_sums {
 	int64_t n, done, running, queued, failed;
-	int64_t rows, rows_done;
-	int64_t first_us, last_us; /* of those that are done */
+	int64_t rows, rows_done, rows_failed;
 	double rate; /* rows/s, of all workers; 0: not known yet */
 	double eta_seconds; /* -1: not known yet */
 };

@@ -1,5 +1,7 @@
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/sync/backfill.h"
 
@@ -10,36 +12,68 @@ static void backfill_count(struct backfill_sums *out, const struct chunk *c)
 	if (!strcmp(c->state, CHUNK_DONE)) {
 		out->done++;
 		out->rows_done += c->rows;
-		if (!out->first_us || c->started_at < out->first_us)
-			out->first_us = c->started_at;
-		if (c->ended_at > out->last_us)
-			out->last_us = c->ended_at;
 	} else if (!strcmp(c->state, CHUNK_RUNNING)) {
 		out->running++;
 	} else if (!strcmp(c->state, CHUNK_FAILED)) {
 		out->failed++;
+		out->rows_failed += c->rows;
 	} else {
 		out->queued++;
 	}
 }
 
+static int backfill_earlier(const void *a, const void *b)
+{
+	const struct chunk *const *x = a, *const *y = b;
+
+	return ((*x)->started_at > (*y)->started_at) -
+	       ((*x)->started_at < (*y)->started_at);
+}
+
+/* How long somebody was at work on what is done: a night between two calls says
+ * nothing of the speed. */
+static int64_t backfill_busy_us(const struct chunk **done, size_t n)
+{
+	int64_t busy = 0, until = 0;
+
+	qsort(done, n, sizeof(*done), backfill_earlier);
+	for (size_t i = 0; i < n; i++) {
+		int64_t from = done[i]->started_at;
+
+		from = from > until ? from : until;
+		if (done[i]->ended_at <= from)
+			continue;
+		busy += done[i]->ended_at - from;
+		until = done[i]->ended_at;
+	}
+	return busy;
+}
+
 void backfill_sum(const struct chunk_list *chunks, const char *backfill_id,
 		  struct backfill_sums *out)
 {
+	const struct chunk **done = xcalloc(chunks->n + 1, sizeof(*done));
 	double seconds;
+	size_t n = 0;
 
 	memset(out, 0, sizeof(*out));
-	for (size_t i = 0; i < chunks->n; i++)
-		if (!backfill_id ||
-		    !strcmp(chunks->items[i].backfill_id, backfill_id))
-			backfill_count(out, &chunks->items[i]);
-	seconds =
-		(double)(out->last_us - out->first_us) / (double)US_PER_SECOND;
+	for (size_t i = 0; i < chunks->n; i++) {
+		const struct chunk *c = &chunks->items[i];
+
+		if (backfill_id && strcmp(c->backfill_id, backfill_id) != 0)
+			continue;
+		backfill_count(out, c);
+		if (!strcmp(c->state, CHUNK_DONE))
+			done[n++] = c;
+	}
+	seconds = (double)backfill_busy_us(done, n) / (double)US_PER_SECOND;
+	free(done);
 	out->rate = seconds > 0 ? (double)out->rows_done / seconds : 0;
 	out->eta_seconds = -1;
 	if (out->rate > 0)
-		out->eta_seconds =
-			(double)(out->rows - out->rows_done) / out->rate;
+		out->eta_seconds = (double)(out->rows - out->rows_done -
+					    out->rows_failed) /
+				   out->rate;
 }
 
 json_t *backfill_newest_json(const struct chunk_list *chunks)

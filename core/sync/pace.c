@@ -42,6 +42,7 @@ struct pace_cause {
 
 struct pace {
 	const struct pipeline_settings *p;
+	int64_t share; /* of the rates: one of so many */
 	struct pace_limits limits;
 	struct rates rates;
 	struct probes probes;
@@ -55,12 +56,20 @@ struct pace {
 	int64_t change, told_us;
 };
 
+static int64_t pace_part(const struct pace *pace, int64_t rate)
+{
+	int64_t part = rate / pace->share;
+
+	return rate && !part ? 1 : part;
+}
+
 /* Takes over what the limits own. */
 static void pace_use(struct pace *pace, struct pace_limits limits)
 {
 	pace_limits_release(&pace->limits);
 	pace->limits = limits;
-	rates_set(&pace->rates, limits.rows_per_second, limits.bytes_per_second,
+	rates_set(&pace->rates, pace_part(pace, limits.rows_per_second),
+		  pace_part(pace, limits.bytes_per_second),
 		  clock_monotonic_us());
 	probes_release(&pace->probes);
 	probes_init(&pace->probes, pace->p, &pace->limits);
@@ -69,12 +78,13 @@ static void pace_use(struct pace *pace, struct pace_limits limits)
 	pace->rate_told = false;
 }
 
-struct pace *pace_new(const struct pipeline_settings *p)
+struct pace *pace_new(const struct pipeline_settings *p, int64_t share)
 {
 	struct pace *pace = xcalloc(1, sizeof(*pace));
 	struct pace_limits limits = p->pace.limits;
 
 	pace->p = p;
+	pace->share = share > 1 ? share : 1;
 	limits.pause_file = xstrdup(limits.pause_file);
 	pace_use(pace, limits);
 	pthread_mutex_init(&pace->lock, NULL);

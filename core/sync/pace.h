@@ -24,8 +24,9 @@ struct pace_waiter {
 	void *ctx;
 };
 
-/* The settings outlive it. */
-struct pace *pace_new(const struct pipeline_settings *p);
+/* The settings outlive it. `share`: so many share the rates, which are whole
+ * for 0 and 1. */
+struct pace *pace_new(const struct pipeline_settings *p, int64_t share);
 /* Go by other limits, which are taken over, from any thread: a wait that is
  * under way looks at them as well. */
 void pace_change(struct pace *pace, struct pace_limits *limits);

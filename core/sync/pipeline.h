@@ -42,6 +42,7 @@ struct run_options {
 	const struct verify_work *work;
 	/* Not NULL: the rows of this chunk, under its own lease and mark. */
 	struct chunk_work *chunk;
+	int64_t pace_share; /* so many share the pipeline's rates; 0: one */
 	/* Called from the writer thread after each batch and about ten times a
 	 * second while waiting; may be NULL. */
 	void (*progress)(const struct run_result *so_far, void *ctx);

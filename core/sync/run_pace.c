@@ -103,7 +103,7 @@ int run_begin_pace(struct run *r, struct error *err)
 
 	if (r->options->letters)
 		return 0;
-	r->pace = pace_new(r->p);
+	r->pace = pace_new(r->p, r->options->pace_share);
 	run_ask_pace(r);
 	return pace_wait(r->pace, &waiter, err);
 }

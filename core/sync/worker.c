@@ -84,12 +84,24 @@ static void worker_set_aside(struct worker *w, struct chunk *c)
 		worker_failed(w, &err);
 }
 
+static void worker_progress(const struct run_result *so_far, void *ctx)
+{
+	const struct worker *w = ctx;
+
+	(void)so_far;
+	if (w->options->tick)
+		w->options->tick(w->options->tick_ctx);
+}
+
 static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
 			 struct chunk *c)
 {
 	struct chunk_work work;
 	const struct run_options options = { .lease = worker_terms(w),
-					     .chunk = &work };
+					     .chunk = &work,
+					     .pace_share = w->options->share,
+					     .progress = worker_progress,
+					     .progress_ctx = w };
 	struct error err = ERROR_INIT;
 	struct run_result result;
 
@@ -158,7 +170,8 @@ static int worker_is_due(struct worker *w, const struct pipeline_settings *p,
 static int worker_pipeline(struct worker *w, const struct pipeline_settings *p,
 			   struct error *err)
 {
-	const struct run_options options = { .lease = worker_terms(w) };
+	const struct run_options options = { .lease = worker_terms(w),
+					     .pace_share = w->options->share };
 	struct error failed = ERROR_INIT;
 	struct run_result result;
 	bool due = false;
@@ -213,6 +226,8 @@ static int worker_round(struct worker *w, bool *over, struct error *err)
 			rc = worker_pipeline(w, w->pipelines[i], err);
 	if (!rc && !stop_requested())
 		rc = worker_is_over(w, over, err);
+	if (!rc && w->options->tick)
+		w->options->tick(w->options->tick_ctx);
 	if (!rc && !*over)
 		clock_sleep_us(WORKER_LOOK_US);
 	return rc;

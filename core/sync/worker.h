@@ -16,6 +16,11 @@ struct worker_options {
 	/* Until no chunk is queued or running, and each pipeline was run when
 	 * it was due; else until a signal. */
 	bool once;
+	int64_t share; /* of the pipelines' rates: one of so many; 0: all */
+	/* Called about ten times a second while a chunk is worked on; may be
+	 * NULL. */
+	void (*tick)(void *ctx);
+	void *tick_ctx;
 };
 
 /* What was done. */

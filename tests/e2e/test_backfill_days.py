@@ -1,7 +1,13 @@
 """`tidemark backfill` on days when others are at work too: given up and begun
 anew, over a store that several machines share, beside a changing table."""
 
+import fcntl
+import os
+import re
 import signal
+import subprocess
+import termios
+import time
 import threading
 import time
 
@@ -58,3 +64,121 @@ def test_new_column_meets_several_workers(tidemark, source, make_destination):
     tidemark.run()
     check(source, destination)
     assert destination.query("SELECT DISTINCT extra FROM items") == [(5,)]
+
+
+def test_workers_over_a_store_that_is_a_server(tidemark, source,
+                                               make_destination, make_database):
+    """Four workers and a fifth command claim chunks from a PostgreSQL store;
+    two are killed again and again, and the store's server ends the sessions of
+    all: each chunk is done, and counted, once."""
+    destination, store = make_destination("postgres"), make_database("state")
+    tidemark.top["state"] = {"url": store.url(), "lease": "3s",
+                             "password": store.connection()["password"]}
+    workload.create_items(source, rows=3000)
+    sync_items(tidemark, source, destination, "xmin", batch={"rows": 50})
+    tidemark.run()
+    tidemark.pipelines["items"]["pace"] = {"rows_per_second": 500}
+    tidemark.write_config()
+    damage(destination)
+    plan = chunks(tidemark, "--queue", "--chunk-rows", "150")
+    workers = [tidemark.start("worker", "--chunks", "--once")
+               for _ in range(4)]
+    kills = 0
+
+    def states():
+        return [state for state, in store.query("SELECT state FROM tidemark.chunks")]
+
+    try:
+        with workload.Writers(source, threads=1):
+            while any(state in ("queued", "running") for state in states()):
+                time.sleep(0.25)
+                kills += 1
+                workers[kills % 2].kill()
+                workers[kills % 2] = tidemark.start("worker", "--chunks",
+                                                    "--once")
+                if kills == 3:
+                    with store.cluster.admin() as admin:
+                        admin.execute(
+                            "SELECT pg_terminate_backend(pid) FROM "
+                            "pg_stat_activity WHERE datname = %s AND "
+                            "pid <> pg_backend_pid()", [store.database])
+            for worker in workers:
+                worker.wait(60).expect(EXIT_OK)
+    finally:
+        for worker in workers:
+            if worker.alive():
+                worker.kill()
+    assert kills > 3 and states() == ["done"] * len(plan)
+    assert store.query("SELECT count(*) FROM tidemark.leases WHERE name LIKE '%/%'") == [
+        (0,)]
+    workload.settle(source)
+    tidemark.run()
+    tidemark.run()
+    check(source, destination)
+    no_rows_left(destination)
+
+
+def on_a_terminal(tidemark, *args):
+    """Of its own, which Ctrl-C can be typed into; the process and our end."""
+    ours, theirs = os.openpty()
+
+    def take():
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    process = subprocess.Popen([tidemark.binary, *args], stdin=theirs,
+                               stdout=theirs, stderr=theirs,
+                               env=tidemark.command_env(), cwd=tidemark.dir,
+                               preexec_fn=take)
+    os.close(theirs)
+    return process, ours
+
+
+def read_terminal(ours, until=None):
+    """All that is shown, or up to a pattern."""
+    text = b""
+    while until is None or not re.search(until, text):
+        try:
+            text += os.read(ours, 4096)
+        except OSError:  # nobody has the other end any more
+            break
+    return text
+
+
+@pytest.mark.parametrize("workers", ("1", "2"))
+def test_live_line_and_control_c(tidemark, source, make_destination, workers):
+    """Chunks done, running and left, rate and the time it takes yet, with the
+    workers' log above; one Ctrl-C lets each finish its batch."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=2000)
+    sync_items(tidemark, source, destination, "sequence")
+    tidemark.run()
+    tidemark.pipelines["items"]["pace"] = {"rows_per_second": 500}
+    tidemark.write_config()
+    process, ours = on_a_terminal(tidemark, "backfill", "items", "--workers",
+                                  workers, "--chunk-rows", "200")
+    try:
+        seen = read_terminal(
+            ours, rb"\ritems: [1-9] of 10 chunks, [12] running, \d left, "
+                  rb"\d+ rows/s, about \ds left")
+        assert re.search(rb"\r\x1b\[K20", seen), seen
+        assert re.search(rb"info items/\w+/1: done", seen), seen
+        os.write(ours, b"\x03")
+        rest = read_terminal(ours)
+        assert process.wait(20) == EXIT_STOPPED, rest
+    finally:
+        process.kill()
+        os.close(ours)
+    assert {state for _, state, *_ in in_store(tidemark)} == {"queued", "done"}
+
+
+def test_workers_share_the_rate(tidemark, source, make_destination):
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=2400)
+    sync_items(tidemark, source, destination, "sequence")
+    tidemark.run()
+    tidemark.pipelines["items"]["pace"] = {"rows_per_second": 400}
+    tidemark.write_config()
+    begun = time.monotonic()
+    chunks(tidemark, "--workers", "4", "--chunk-rows", "600")
+    assert time.monotonic() - begun > 5

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
+#include "core/sync/backfill.h"
 #include "core/sync/backfill_value.h"
 
 struct value_case {
@@ -79,11 +81,48 @@ static void test_open_end(void **state)
 	assert_null(out);
 }
 
+/* Two workers in two minutes, a night, and one more minute; a chunk that was
+ * set aside is nobody's to do. */
+static void test_speed(void **state)
+{
+	struct chunk items[] = {
+		{ .state = "done", .rows = 100, .ended_at = 120 },
+		{ .state = "failed", .rows = 9000, .ended_at = 130 },
+		{ .state = "done",
+		  .rows = 50,
+		  .started_at = 30000,
+		  .ended_at = 30060 },
+		{ .state = "done",
+		  .rows = 30,
+		  .started_at = 60,
+		  .ended_at = 90 },
+		{ .state = "running", .rows = 40, .started_at = 30060 },
+		{ .state = "queued", .rows = 50 },
+	};
+	struct chunk_list list = { items, ARRAY_SIZE(items), 0 };
+	struct backfill_sums sums;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(items); i++) {
+		items[i].backfill_id = "b";
+		items[i].started_at *= US_PER_SECOND;
+		items[i].ended_at *= US_PER_SECOND;
+	}
+	backfill_sum(&list, NULL, &sums);
+	assert_int_equal(sums.done + sums.running + sums.queued + sums.failed,
+			 6);
+	assert_int_equal((int)sums.rate, 1);
+	assert_int_equal((int)(sums.eta_seconds + 0.5), 90);
+	backfill_sum(&list, "another", &sums);
+	assert_int_equal((int)sums.eta_seconds, -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_open_end),
+		cmocka_unit_test(test_speed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
