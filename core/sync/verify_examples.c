@@ -1,6 +1,13 @@
 #include "core/sync/verify_examples.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "core/data/value.h"
+
+/* Significant digits of the numbers of our JSON. */
+#define EXAMPLES_DIGITS 15
 
 /* By suspect, of the first VERIFY_EXAMPLES. */
 struct examples {
@@ -8,6 +15,31 @@ struct examples {
 	json_t *keys[VERIFY_EXAMPLES];
 	json_t *found[COMPARE_SIDES][VERIFY_EXAMPLES];
 };
+
+/* Numbers that those digits do not tell apart are shown as text. */
+static json_t *examples_values(const struct batch *b, size_t row)
+{
+	json_t *values = value_row_json(b, row, SIZE_MAX);
+
+	for (size_t i = 0; i < b->schema->n_columns; i++) {
+		const struct column *c = &b->schema->columns[i];
+		struct strbuf text = STRBUF_INIT;
+		char digits[32];
+		double x;
+
+		if (c->type.kind != TYPE_FLOAT64 ||
+		    vector_is_null(&b->vectors[i], row))
+			continue;
+		value_print(&text, &b->vectors[i], row);
+		x = strtod(text.data, NULL);
+		snprintf(digits, sizeof(digits), "%.*g", EXAMPLES_DIGITS, x);
+		if (isfinite(x) && strtod(digits, NULL) != x)
+			json_object_set_new(values, c->name,
+					    json_string(text.data));
+		strbuf_release(&text);
+	}
+	return values;
+}
 
 static void examples_row(void *ctx, enum compare_side side,
 			 const struct batch *b, size_t row,
@@ -25,7 +57,7 @@ static void examples_row(void *ctx, enum compare_side side,
 	if (!e->keys[i])
 		e->keys[i] = value_key_json(b, row);
 	if (e->of->values && !e->found[side][i])
-		e->found[side][i] = value_row_json(b, row, SIZE_MAX);
+		e->found[side][i] = examples_values(b, row);
 }
 
 /* A row that went away meanwhile: its key as text. */

@@ -266,6 +266,22 @@ def test_what_is_printed(tidemark, source, make_destination):
     assert example["destination"]["name"] == "hush"
 
 
+def test_a_difference_in_the_last_bit_is_shown(tidemark, source,
+                                                make_destination):
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    set_value(destination, 13, "ratio", math.nextafter(math.sqrt(13), 4))
+    set_value(destination, 16, "ratio", 4.5)
+    done = tidemark("verify", "--show-values", "--json")
+    rows = {row["key"]["id"]: (row["source"]["ratio"],
+                               row["destination"]["ratio"])
+            for row in done.expect(EXIT_DIFFERENT).pipeline()["examples"]}
+    assert rows[13] == ("3.605551275463989", "3.6055512754639896")
+    assert rows[16] == (4.0, 4.5)
+
+
 def test_what_cannot_be_verified(tidemark, source, make_destination):
     destination = make_destination("postgres")
     workload.create_items(source, rows=5)
