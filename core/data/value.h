@@ -32,7 +32,7 @@ bool value_parse_timestamp(const char *text, int64_t *out_us);
 bool value_parse_date(const char *text, int32_t *out_days);
 
 /* Inverse of value_print(), into `row` of a vector that has room for it. False
- * for a text that is no value of the vector's kind; also for any interval. */
+ * for a text that is no value of the vector's kind. */
 bool value_set(struct vector *v, size_t row, const char *text);
 
 /* {"id": 7, "name": "x"}: the key of a row; numbers that JSON and double hold

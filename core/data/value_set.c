@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/data/value.h"
 
 static bool value_set_signed(struct vector *v, size_t row, const char *text)
@@ -161,6 +162,88 @@ static bool value_set_hex(struct vector *v, size_t row, const char *text)
 	return n >= 0;
 }
 
+/* "04:05:06.7" behind its sign, to the end of the text. */
+static bool value_take_time(const char *text, bool minus, int64_t *us)
+{
+	static const int64_t units[] = { INT64_C(3600000000), 60000000,
+					 1000000 };
+	int64_t unit = 100000;
+	char *end = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		int64_t n = strtoll(text, &end, 10);
+
+		if (end == text || *text < '0' || *text > '9' ||
+		    __builtin_mul_overflow(n, minus ? -units[i] : units[i],
+					   &n) ||
+		    __builtin_add_overflow(*us, n, us) ||
+		    (i + 1 < ARRAY_SIZE(units) && *end++ != ':'))
+			return false;
+		text = end;
+	}
+	for (text += *text == '.'; *text >= '0' && *text <= '9'; unit /= 10)
+		if (__builtin_add_overflow(
+			    *us, (*text++ - '0') * (minus ? -unit : unit), us))
+			return false;
+	return !*text;
+}
+
+/* "2 mons": adds it, and returns what is behind; NULL if it is none. */
+static const char *value_take_field(const char *text, struct interval_value *x)
+{
+	static const struct {
+		const char *name;
+		int64_t months, days;
+	} units[] = { { "year", 12, 0 }, { "mon", 1, 0 }, { "day", 0, 1 } };
+	char *end;
+	int64_t n = strtoll(text, &end, 10);
+
+	if (end == text || *end++ != ' ')
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		size_t length = strlen(units[i].name);
+
+		if (strncmp(end, units[i].name, length) != 0)
+			continue;
+		if (n > INT32_MAX || n < INT32_MIN)
+			return NULL;
+		x->months = (int32_t)(x->months + n * units[i].months);
+		x->days = (int32_t)(x->days + n * units[i].days);
+		end += length;
+		return end + (*end == 's');
+	}
+	return NULL;
+}
+
+/* What is not as it would be printed is no value. */
+static bool value_set_interval(struct vector *v, size_t row, const char *text)
+{
+	struct interval_value x = { 0, 0, 0 };
+	struct strbuf printed = STRBUF_INIT;
+	const char *at = text;
+	bool fits = true;
+
+	while (fits && *at) {
+		const char *colon = strchr(at, ':');
+
+		if (colon && !memchr(at, ' ', (size_t)(colon - at))) {
+			fits = value_take_time(at + (*at == '-' || *at == '+'),
+					       *at == '-', &x.microseconds);
+			break;
+		}
+		at = value_take_field(at, &x);
+		fits = at != NULL;
+		if (fits && *at == ' ')
+			at++;
+	}
+	value_print_interval(&printed, &x);
+	fits = fits && !strcmp(printed.data, text);
+	strbuf_release(&printed);
+	if (fits)
+		vector_set_fixed(v, row, &x);
+	return fits;
+}
+
 bool value_set(struct vector *v, size_t row, const char *text)
 {
 	switch (v->kind) {
@@ -187,7 +270,7 @@ bool value_set(struct vector *v, size_t row, const char *text)
 	case TYPE_BYTES:
 		return value_set_hex(v, row, text);
 	case TYPE_INTERVAL:
-		return false;
+		return value_set_interval(v, row, text);
 	default:
 		return !vector_set_bytes(v, row, text, strlen(text), NULL);
 	}

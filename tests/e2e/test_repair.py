@@ -269,6 +269,7 @@ KEYS = {
     "number": ("numeric(12,3)", "1.500", "-1.5"),
     "bytes": ("bytea", "'\\x00ff'", "'\\x00fe'"),
     "flag": ("boolean", "true", "false"),
+    "span": ("interval", "'25:00:00'", "'1 day 01:00:00.5'"),
     "day": ("date", "'2024-02-29'", "'2024-03-01'"),
 }
 
@@ -280,7 +281,10 @@ def test_keys_of_every_type_are_deleted(tidemark, make_source,
     source, destination = make_source("postgres"), make_destination(engine)
     tidemark.connect("source", source.connection())
     tidemark.connect("warehouse", destination.connection())
-    for name, (kind, gone, stays) in KEYS.items():
+    keys = dict(KEYS)
+    if engine == "duckdb":
+        del keys["span"]  # has no order there
+    for name, (kind, gone, stays) in keys.items():
         source.execute(
             f"CREATE TABLE k_{name} (k {kind}, n int, v text, at timestamptz"
             " DEFAULT '2024-01-01Z', PRIMARY KEY (k, n))",
@@ -292,10 +296,10 @@ def test_keys_of_every_type_are_deleted(tidemark, make_source,
                          "table": f"{destination.schema}.k_{name}"},
             watermark={"strategy": "timestamp", "column": "at"})
     tidemark.write_config().run()
-    for name in KEYS:
+    for name in keys:
         source.execute(f"DELETE FROM k_{name} WHERE v = 'gone'")
     done = verify(tidemark, "--deletes", "apply")
-    for name in KEYS:
+    for name in keys:
         assert done[name]["equal"] and done[name]["deleted"] == 1, name
         assert destination.query(f"SELECT v, n FROM k_{name} ORDER BY n") == [
             ("stays", 1), ("stays", 2)], name
