@@ -124,18 +124,31 @@ static int planning_open(struct planning *b, struct error *err)
 				    err);
 }
 
+static int planning_read(struct planning *b, enum backfill_kind kind,
+			 const char *flag, const char *text, char **out,
+			 struct error *err)
+{
+	long at = schema_find(&b->schema, b->mark.column);
+	int rc =
+		backfill_value_read(kind, b->mark.column, flag, text, out, err);
+
+	if (rc || kind != BACKFILL_TIME || at < 0)
+		return rc;
+	return backfill_value_time(b->schema.columns[at].type.kind,
+				   !strcmp(b->p->source->url.engine, "mysql"),
+				   b->mark.column, flag, out, err);
+}
+
 static int planning_window(struct planning *b,
 			   const struct backfill_window *window,
 			   struct error *err)
 {
 	enum backfill_kind kind = backfill_value_kind(&b->mark, &b->schema);
 	struct strbuf sb = STRBUF_INIT;
-	int rc = backfill_value_read(kind, b->mark.column, "--from",
-				     window->from, &b->from, err);
+	int rc = planning_read(b, kind, "--from", window->from, &b->from, err);
 
 	if (!rc)
-		rc = backfill_value_read(kind, b->mark.column, "--to",
-					 window->to, &b->to, err);
+		rc = planning_read(b, kind, "--to", window->to, &b->to, err);
 	if (!rc && b->from && b->to &&
 	    backfill_value_compare(kind, b->from, b->to) > 0)
 		rc = error_set(err, ERROR_CONFIG,

@@ -1,5 +1,7 @@
 #include "core/sync/backfill_value.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -73,6 +75,70 @@ int backfill_value_read(enum backfill_kind kind, const char *column,
 					   "2026-01-31 or 2026-01-31 12:00:00"
 					 : "whole numbers");
 	*out = xstrdup(text);
+	return 0;
+}
+
+static int64_t value_year_us(int year)
+{
+	char text[24];
+	int32_t days = 0;
+
+	snprintf(text, sizeof(text), "%04d-01-01", year);
+	value_parse_date(text, &days);
+	return days * US_PER_DAY;
+}
+
+/* Behind the date: "Z" and "+00" say no more than nothing does. */
+static bool value_has_zone(const char *text)
+{
+	const char *time = text + strcspn(text, " T");
+	const char *zone = time + strcspn(time, "+-");
+
+	return *zone && zone[1 + strspn(zone + 1, "0:")] != '\0';
+}
+
+static const char *value_why_not(enum type_kind type, bool mysql,
+				 const char *text, int64_t us)
+{
+	int64_t first = value_year_us(1), last = value_year_us(10000);
+
+	if (mysql && (us < first || us >= last))
+		return "which holds the years 1 to 9999";
+	if (type == TYPE_DATE && us % US_PER_DAY && us != INT64_MIN &&
+	    us != INT64_MAX)
+		return "which holds days: write it without a time";
+	if (type == TYPE_TIMESTAMP && value_has_zone(text))
+		return "which has no time zone: write it without one";
+	return NULL;
+}
+
+int backfill_value_time(enum type_kind type, bool mysql, const char *column,
+			const char *flag, char **text, struct error *err)
+{
+	struct strbuf sb = STRBUF_INIT;
+	const char *why;
+	int64_t us;
+
+	if (!*text || !value_time(*text, &us))
+		return 0;
+	if (us == INT64_MIN && !strcmp(flag, "--from")) {
+		free(*text);
+		*text = NULL;
+		return 0;
+	}
+	why = value_why_not(type, mysql, *text, us);
+	if (why)
+		return error_set(err, ERROR_CONFIG,
+				 "%s: \"%s\" is not a value of column %s, %s",
+				 flag, *text, column, why);
+	if (us == INT64_MIN || us == INT64_MAX)
+		return 0;
+	if (type == TYPE_DATE)
+		value_print_date(&sb, (int32_t)(us / US_PER_DAY));
+	else
+		value_print_timestamp(&sb, us, type == TYPE_TIMESTAMPTZ);
+	free(*text);
+	*text = strbuf_detach(&sb);
 	return 0;
 }
 

@@ -21,6 +21,12 @@ enum backfill_kind backfill_value_kind(const struct watermark_spec *mark,
 int backfill_value_read(enum backfill_kind kind, const char *column,
 			const char *flag, const char *text, char **out,
 			struct error *err);
+/* A time that was read: put into the words of the source's marks, which hold
+ * `type`, for not every server takes all that people write. `*text` NULL stays,
+ * and becomes so where it is before all that there is. `mysql`: its calendar
+ * has the years 1 to 9999. CONFIG. */
+int backfill_value_time(enum type_kind type, bool mysql, const char *column,
+			const char *flag, char **text, struct error *err);
 /* <0, 0, >0; 0 where only the source knows. */
 int backfill_value_compare(enum backfill_kind kind, const char *a,
 			   const char *b);

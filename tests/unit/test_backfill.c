@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/sync/backfill.h"
 #include "core/sync/backfill_value.h"
@@ -81,6 +82,55 @@ static void test_open_end(void **state)
 	assert_null(out);
 }
 
+struct time_case {
+	enum type_kind type;
+	bool mysql;
+	const char *from;
+	const char *expected; /* NULL: an open end; "!...": what is said */
+};
+
+static const struct time_case times[] = {
+	{ TYPE_TIMESTAMPTZ, false, "2026-01-31T05:30:00+05:30",
+	  "2026-01-31 00:00:00+00" },
+	{ TYPE_TIMESTAMPTZ, true, "2026-01-31", "2026-01-31 00:00:00+00" },
+	{ TYPE_TIMESTAMP, true, "2026-01-31T01:00:00Z", "2026-01-31 01:00:00" },
+	{ TYPE_TIMESTAMP, false, "2026-01-31 01:00:00+00:00",
+	  "2026-01-31 01:00:00" },
+	{ TYPE_TIMESTAMP, false, "2026-01-31 01:00:00-02", "!no time zone" },
+	{ TYPE_TIMESTAMP, false, "0044-03-15 BC", "0044-03-15 00:00:00 BC" },
+	{ TYPE_TIMESTAMP, true, "0044-03-15 BC", "!1 to 9999" },
+	{ TYPE_TIMESTAMP, true, "10000-01-01", "!1 to 9999" },
+	{ TYPE_TIMESTAMP, true, "9999-12-31 23:59:59.999999",
+	  "9999-12-31 23:59:59.999999" },
+	{ TYPE_TIMESTAMPTZ, true, "infinity", "!1 to 9999" },
+	{ TYPE_TIMESTAMPTZ, false, "infinity", "infinity" },
+	{ TYPE_TIMESTAMPTZ, true, "-infinity", NULL },
+	{ TYPE_DATE, false, "2026-01-31 00:00:00", "2026-01-31" },
+	{ TYPE_DATE, false, "2026-01-31 12:00:00", "!holds days" },
+};
+
+static void test_times(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		const struct time_case *c = &times[i];
+		struct error err = ERROR_INIT;
+		char *text = xstrdup(c->from);
+		int rc = backfill_value_time(c->type, c->mysql, "at", "--from",
+					     &text, &err);
+
+		if (c->expected && *c->expected == '!') {
+			if (rc != -ERROR_CONFIG ||
+			    !strstr(err.message, c->expected + 1))
+				fail_msg("%s: %s", c->from, err.message);
+		} else if (rc || !text != !c->expected ||
+			   (text && strcmp(text, c->expected) != 0)) {
+			fail_msg("%s: %s", c->from, text);
+		}
+		free(text);
+	}
+}
+
 /* Two workers in two minutes, a night, and one more minute; a chunk that was
  * set aside is nobody's to do. */
 static void test_speed(void **state)
@@ -122,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_open_end),
+		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_speed),
 	};
 
