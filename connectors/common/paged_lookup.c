@@ -11,16 +11,31 @@ static size_t lookup_left(const struct paged_source *s)
 	return s->pass.scan->keys->n / s->layout.n_key - s->pass.asked;
 }
 
-/* Where a statement ends with its batch, what did not fit would be lost: a
- * statement for each key. */
+/* Rows of the usual size that the batch has still room for: at least one. */
+static size_t lookup_room(const struct paged_source *s, const struct batch *b)
+{
+	size_t bytes = batch_bytes(b), n = LOOKUP_PARAMETERS;
+	double usual = s->pass.row_bytes;
+
+	if (usual <= 0)
+		return 1;
+	if (b->max_rows && n > b->max_rows - b->n_rows)
+		n = b->max_rows - b->n_rows;
+	if (b->max_bytes && (double)n * usual > (double)(b->max_bytes - bytes))
+		n = (size_t)((double)(b->max_bytes - bytes) / usual);
+	return n ? n : 1;
+}
+
+/* Where a statement ends with its batch, it asks for no more than will fit. */
 static size_t lookup_keys(const struct paged_source *s, const struct batch *b)
 {
-	size_t n = LOOKUP_PARAMETERS / s->layout.n_key;
+	size_t n = LOOKUP_PARAMETERS / s->layout.n_key, room;
 
-	if (s->dialect->page_a_batch || !n)
+	if (!n)
 		return 1;
-	if (b->max_rows && n > b->max_rows)
-		n = b->max_rows;
+	room = s->dialect->page_a_batch ? lookup_room(s, b) : b->max_rows;
+	if (room && n > room)
+		n = room;
 	return n < lookup_left(s) ? n : lookup_left(s);
 }
 
@@ -78,12 +93,30 @@ static int lookup_open(struct paged_source *s, const struct batch *b,
 	return 0;
 }
 
+/* Where a statement ends with its batch, rows that do not fit after all would
+ * be lost: they go beyond its bounds. */
+static int lookup_read(struct paged_source *s, struct batch *b,
+		       struct error *err)
+{
+	size_t max_rows = b->max_rows, max_bytes = b->max_bytes;
+	int ended;
+
+	if (s->dialect->page_a_batch)
+		b->max_rows = b->max_bytes = 0;
+	ended = s->dialect->page_read(s, b, err);
+	b->max_rows = max_rows;
+	b->max_bytes = max_bytes;
+	if (ended >= 0 && b->n_rows)
+		s->pass.row_bytes = (double)batch_bytes(b) / (double)b->n_rows;
+	return ended;
+}
+
 static int lookup_fill(struct paged_source *s, struct batch *b,
 		       struct error *err)
 {
 	struct paged_pass *p = &s->pass;
 	size_t before = b->n_rows;
-	int ended = s->dialect->page_read(s, b, err);
+	int ended = lookup_read(s, b, err);
 
 	if (ended < 0)
 		return ended;

@@ -309,6 +309,38 @@ static void lookup_of_many(void **state)
 	w->quiet = false;
 }
 
+/* Some are long, and a batch is full before all that was asked for is read:
+ * none is lost. */
+static void lookup_of_uneven_rows(void **state)
+{
+	struct world *w = suite_world(state);
+	char text[16];
+	int rc;
+
+	world_exec(w, "CREATE TABLE %st (id int PRIMARY KEY, v text)",
+		   w->quirks->prefix);
+	world_exec(w,
+		   "INSERT INTO %st SELECT n, "
+		   "CASE WHEN n %% 50 = 49 THEN %s ELSE 'x' END FROM %s",
+		   w->quirks->prefix, w->quirks->long_text,
+		   world_series(w, 1, 1000));
+	world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
+	for (int id = 1; id <= 1000; id++) {
+		snprintf(text, sizeof(text), "%d", id);
+		lookup_ask(w, text);
+	}
+	assert_int_equal(world_begin(w), 0);
+	w->batch.max_bytes = 1000;
+	w->quiet = true;
+	do
+		rc = world_step(w, 1000);
+	while (rc > 0);
+	w->quiet = false;
+	assert_int_equal(rc, 0);
+	assert_int_equal(w->n_rows, 1000);
+	assert_int_equal(w->sum, 1000 * 1001 / 2);
+}
+
 /* What `whole` gives in batches of so many, and no row twice. */
 static void lookup_expect_whole(struct world *w, size_t rows, int64_t n,
 				uint64_t sum)
@@ -362,6 +394,7 @@ const struct CMUnitTest suite_lookup[] = {
 	SUITE_TEST(lookup_of_texts),
 	SUITE_TEST(lookup_by_every_kind),
 	SUITE_TEST(lookup_of_many),
+	SUITE_TEST(lookup_of_uneven_rows),
 	SUITE_TEST(lookup_of_the_whole_table),
 };
 const size_t suite_lookup_n = ARRAY_SIZE(suite_lookup);
