@@ -58,6 +58,7 @@ struct digest tally_total(const struct tally *t, enum compare_side side)
 
 bool tally_choose(struct tally *t, size_t most)
 {
+	uint64_t both = 0;
 	size_t chosen = 0;
 
 	t->n_wanted = 0;
@@ -66,14 +67,14 @@ bool tally_choose(struct tally *t, size_t most)
 		const struct digest *a = &t->buckets[COMPARE_SOURCE][t->next];
 		const struct digest *b =
 			&t->buckets[COMPARE_DESTINATION][t->next];
-		uint64_t rows;
 
 		if (digest_equal(a, b))
 			continue;
-		rows = a->rows > b->rows ? a->rows : b->rows;
-		if (chosen && t->n_wanted + rows > most)
+		/* Each row may have a key that the other side has not. */
+		both += a->rows + b->rows;
+		if (chosen && both > most)
 			break;
-		t->n_wanted += rows;
+		t->n_wanted += a->rows > b->rows ? a->rows : b->rows;
 		t->wanted[t->next] = true;
 		chosen++;
 	}

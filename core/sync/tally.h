@@ -34,7 +34,8 @@ void tally_prefetch(const struct tally *t, enum compare_side side,
 		    const struct compare_hash *key);
 /* All rows of a side. */
 struct digest tally_total(const struct tally *t, enum compare_side side);
-/* Choose the next unequal buckets, of `most` rows together (one at least).
+/* Choose the next unequal buckets, of `most` rows together (one at least),
+ * those of both sides counted.
  * False: there are no more. */
 bool tally_choose(struct tally *t, size_t most);
 bool tally_wants(const struct tally *t, const struct compare_hash *key);

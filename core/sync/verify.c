@@ -12,7 +12,7 @@
 #include "core/sync/verify_since.h"
 #include "core/sync/verify_suspects.h"
 
-/* Rows of unequal buckets collected at once: about 30 MiB. */
+/* Rows of unequal buckets, of both sides, collected at once: about 30 MiB. */
 #define VERIFY_SUSPECTS 100000
 /* A row that is looked up by its key costs as much as so many keys that are
  * read in passing. */

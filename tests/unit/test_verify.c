@@ -277,6 +277,46 @@ static size_t multiset_suspects(const struct compare *c, const struct end *ends)
 	return found;
 }
 
+/* Some in each bucket. */
+#define BOUNDED_ROWS 150000
+
+/* Memory is bounded also where no key of one side is at the other. */
+static void test_rounds_are_bounded(void **state)
+{
+	struct end ends[COMPARE_SIDES];
+	struct compare c;
+	struct tally t;
+	size_t found = 0;
+
+	(void)state;
+	for (size_t i = 0; i < COMPARE_SIDES; i++) {
+		end_init(&ends[i], TYPE_INT64, "");
+		for (int64_t n = 0; n < BOUNDED_ROWS; n++)
+			end_add_i64(&ends[i], (int64_t)i * BOUNDED_ROWS + n, n);
+	}
+	assert_int_equal(
+		compare_match(&c, &ends[0].schema, &ends[1].schema, NULL), 0);
+	tally_init(&t);
+	for (size_t i = 0; i < COMPARE_SIDES; i++)
+		multiset_add(&c, (enum compare_side)i, &ends[i], &t, NULL);
+	while (tally_choose(&t, BOUNDED_ROWS)) {
+		struct suspects s;
+
+		suspects_init(&s, c.n_key);
+		for (size_t i = 0; i < COMPARE_SIDES; i++)
+			multiset_add(&c, (enum compare_side)i, &ends[i], &t,
+				     &s);
+		assert_in_range(s.n, 1, BOUNDED_ROWS);
+		found += s.n;
+		suspects_release(&s);
+	}
+	assert_int_equal(found, COMPARE_SIDES * BOUNDED_ROWS);
+	tally_release(&t);
+	compare_release(&c);
+	end_release(&ends[0]);
+	end_release(&ends[1]);
+}
+
 static void test_multisets(void **state)
 {
 	(void)state;
@@ -432,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_booleans),
 		cmocka_unit_test(test_types_that_do_not_compare),
 		cmocka_unit_test(test_multisets),
+		cmocka_unit_test(test_rounds_are_bounded),
 		cmocka_unit_test(test_many_suspects),
 		cmocka_unit_test(test_fingerprints),
 		cmocka_unit_test(test_shares),
