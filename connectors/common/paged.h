@@ -49,6 +49,8 @@ struct paged_dialect {
 	/* The statement ends with each batch: it holds a lock that writers
 	 * wait for. */
 	bool page_a_batch;
+	/* Keys of one statement of a look-up, at most. */
+	size_t lookup_keys;
 	/* Rows of a page, where a batch takes fewer; 0: as the batch. */
 	size_t page_rows;
 
@@ -65,6 +67,10 @@ struct paged_dialect {
 		      const struct source_column *c, const char *value);
 	/* Append what names the index of a page, behind the table. */
 	void (*hint)(struct strbuf *sb, const struct paged_source *s);
+	/* Append the condition that a row has one of `n` of the pass's keys,
+	 * from number `first` on. */
+	void (*keys)(struct paged_query *q, const struct paged_source *s,
+		     size_t first, size_t n);
 	/* Append the greatest mark, whose text is as a watermark has it. */
 	void (*newest)(struct strbuf *sb, const struct source_column *mark);
 	int (*query)(struct paged_source *s, const struct paged_query *q,
@@ -202,6 +208,11 @@ void paged_write_order(struct paged_query *q, const struct paged_source *s,
 /* The key's columns in a list. */
 void paged_write_key(struct strbuf *sb, const struct paged_source *s,
 		     bool ordered);
+/* paged_lookup.c: a condition for each of the keys. PAGED_LOOKUP_PARAMETERS is
+ * what that takes in all; a key has several. */
+#define PAGED_LOOKUP_PARAMETERS 256
+void paged_write_keys(struct paged_query *q, const struct paged_source *s,
+		      size_t first, size_t n);
 /* Slots that most dialects share: no hint, max(column), the value as the batch
  * has it. */
 void paged_no_hint(struct strbuf *sb, const struct paged_source *s);

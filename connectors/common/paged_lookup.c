@@ -3,9 +3,6 @@
 #include "connectors/common/paged.h"
 #include "core/base/failpoint.h"
 
-/* Parameters of one statement. */
-#define LOOKUP_PARAMETERS 256
-
 static size_t lookup_left(const struct paged_source *s)
 {
 	return s->pass.scan->keys->n / s->layout.n_key - s->pass.asked;
@@ -14,7 +11,7 @@ static size_t lookup_left(const struct paged_source *s)
 /* Rows of the usual size that the batch has still room for: at least one. */
 static size_t lookup_room(const struct paged_source *s, const struct batch *b)
 {
-	size_t bytes = batch_bytes(b), n = LOOKUP_PARAMETERS;
+	size_t bytes = batch_bytes(b), n = s->dialect->lookup_keys;
 	double usual = s->pass.row_bytes;
 
 	if (usual <= 0)
@@ -29,8 +26,11 @@ static size_t lookup_room(const struct paged_source *s, const struct batch *b)
 /* Where a statement ends with its batch, it asks for no more than will fit. */
 static size_t lookup_keys(const struct paged_source *s, const struct batch *b)
 {
-	size_t n = LOOKUP_PARAMETERS / s->layout.n_key, room;
+	size_t n = s->dialect->lookup_keys, room;
 
+	/* As long as each key has parameters of its own. */
+	if (s->dialect->keys == paged_write_keys)
+		n /= s->layout.n_key;
 	if (!n)
 		return 1;
 	room = s->dialect->page_a_batch ? lookup_room(s, b) : b->max_rows;
@@ -50,6 +50,17 @@ static void lookup_write_key(struct paged_query *q,
 			q, s, l->columns[l->key[i]], "=",
 			s->pass.scan->keys->items[key * l->n_key + i]);
 	}
+}
+
+void paged_write_keys(struct paged_query *q, const struct paged_source *s,
+		      size_t first, size_t n)
+{
+	strbuf_addch(&q->sql, '(');
+	for (size_t i = 0; i < n; i++) {
+		strbuf_addstr(&q->sql, i ? " OR " : "");
+		lookup_write_key(q, s, first + i);
+	}
+	strbuf_addch(&q->sql, ')');
 }
 
 /* In the mark's order, so that the last row's is the highest; NULL first. */
@@ -77,12 +88,7 @@ static int lookup_open(struct paged_source *s, const struct batch *b,
 
 	paged_query_init(&q);
 	paged_write_select(&q, s, NULL);
-	strbuf_addch(&q.sql, '(');
-	for (size_t i = 0; i < n; i++) {
-		strbuf_addstr(&q.sql, i ? " OR " : "");
-		lookup_write_key(&q, s, p->asked + i);
-	}
-	strbuf_addch(&q.sql, ')');
+	s->dialect->keys(&q, s, p->asked, n);
 	lookup_write_mark(&q, s);
 	rc = s->dialect->page_open(s, &q, err);
 	paged_query_release(&q);

@@ -67,4 +67,8 @@ int dksrc_inspect(struct connector *base, const struct source_spec *source,
 		  const struct schema *schema, struct problems *out,
 		  struct error *err);
 
+/* lookup.c */
+void dksrc_write_keys(struct paged_query *q, const struct paged_source *s,
+		      size_t first, size_t n);
+
 #endif
