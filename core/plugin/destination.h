@@ -233,7 +233,9 @@ struct destination_ops {
 	int (*set_watermark)(struct destination *d, const struct target *target,
 			     const char *watermark, struct error *err);
 	/* The pipeline's row goes, unless its fence is higher than the
-	 * writer's; harmless when it has gone. Target as for recover. */
+	 * writer's; harmless when it has gone. append: another pipeline's row
+	 * of the target keeps where the numbers of TABLE_raw are by now.
+	 * Target as for recover. */
 	int (*forget)(struct destination *d, const struct target *target,
 		      struct error *err);
 	/* What a successor's `predecessor` is to be: a name of this handle's

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -105,6 +106,28 @@ int duckdb_mark_move(struct duckdb_destination *d,
 	return rc;
 }
 
+/* The numbers of a raw table go on behind the highest, whoever gave it. */
+static int mark_hand_on(struct duckdb_destination *d,
+			const struct duckdb_place *p, const char *pipeline,
+			struct error *err)
+{
+	const char *mark = p->quoted_mark;
+	char *sql;
+	int rc;
+
+	if (!strcmp(p->name, p->data))
+		return 0;
+	sql = xstrfmt("UPDATE %s SET rows_total = greatest(rows_total, "
+		      "(SELECT rows_total FROM %s WHERE pipeline = $1)) "
+		      "WHERE pipeline = (SELECT min(o.pipeline) FROM %s o "
+		      "JOIN %s w ON w.target = o.target "
+		      "AND o.pipeline <> w.pipeline WHERE w.pipeline = $1)",
+		      mark, mark, mark, mark);
+	rc = duck_change(d->db, sql, &pipeline, 1, NULL, err);
+	free(sql);
+	return rc;
+}
+
 int duckdb_mark_forget(struct duckdb_destination *d,
 		       const struct duckdb_place *p,
 		       const struct target *target, struct error *err)
@@ -114,10 +137,12 @@ int duckdb_mark_forget(struct duckdb_destination *d,
 	char *sql = xstrfmt("DELETE FROM %s WHERE pipeline = $1 AND fence <= "
 			    "$2::BIGINT",
 			    p->quoted_mark);
-	int rc;
+	int rc = mark_hand_on(d, p, target->pipeline, err);
 
 	snprintf(fence, sizeof(fence), "%" PRId64, target->writer.fence);
-	rc = duck_change(d->db, sql, params, ARRAY_SIZE(params), NULL, err);
+	if (!rc)
+		rc = duck_change(d->db, sql, params, ARRAY_SIZE(params), NULL,
+				 err);
 	free(sql);
 	return rc;
 }

@@ -277,6 +277,33 @@ int my_recover(struct destination *base, const struct target *target,
 	return rc;
 }
 
+/* The numbers of a raw table go on behind the highest, whoever gave it. The
+ * table that is updated may be read where that is done before, alone. */
+static const char hand_on_sql[] =
+	"UPDATE %s SET rows_total = GREATEST(rows_total,\n"
+	"  (SELECT n FROM (SELECT MAX(rows_total) AS n FROM %s\n"
+	"                  WHERE pipeline = ?) AS gone))\n"
+	"WHERE pipeline = (SELECT name FROM (\n"
+	"  SELECT MIN(o.pipeline) AS name FROM %s o JOIN %s w\n"
+	"    ON w.target = o.target AND o.pipeline <> w.pipeline\n"
+	"  WHERE w.pipeline = ?) AS other)";
+
+static int mark_hand_on(struct mydb *db, const struct place *place,
+			const char *pipeline, struct error *err)
+{
+	const char *mark = place->watermark;
+	const char *params[] = { pipeline, pipeline };
+	char *sql;
+	int rc;
+
+	if (!strcmp(place->table, place->base))
+		return 0;
+	sql = xstrfmt(hand_on_sql, mark, mark, mark, mark);
+	rc = mydb_exec_count(db, sql, 2, params, NULL, err);
+	free(sql);
+	return rc;
+}
+
 int my_forget(struct destination *base, const struct target *target,
 	      struct error *err)
 {
@@ -291,6 +318,8 @@ int my_forget(struct destination *base, const struct target *target,
 	if (!rc)
 		rc = mark_has_tables(d->db, &place, &has_target, &has_watermark,
 				     err);
+	if (!rc && has_watermark)
+		rc = mark_hand_on(d->db, &place, target->pipeline, err);
 	if (!rc && has_watermark) {
 		sql = xstrfmt("DELETE FROM %s WHERE pipeline = ? AND "
 			      "fence <= ?",

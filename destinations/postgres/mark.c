@@ -298,6 +298,29 @@ int postgres_recover(struct destination *base, const struct target *target,
 	return rc;
 }
 
+/* The numbers of a raw table go on behind the highest, whoever gave it. */
+static const char hand_on_sql[] =
+	"UPDATE %s SET rows_total = greatest(rows_total,\n"
+	"  (SELECT rows_total FROM %s WHERE pipeline = $1))\n"
+	"WHERE pipeline = (SELECT min(o.pipeline) FROM %s o\n"
+	"  JOIN %s w ON w.target = o.target AND o.pipeline <> w.pipeline\n"
+	"  WHERE w.pipeline = $1)";
+
+static int mark_hand_on(struct pg *pg, const struct place *place,
+			const char *pipeline, struct error *err)
+{
+	const char *mark = place->watermark;
+	char *sql;
+	int rc;
+
+	if (!strcmp(place->table, place->base))
+		return 0;
+	sql = xstrfmt(hand_on_sql, mark, mark, mark, mark);
+	rc = pg_exec_count(pg, sql, 1, &pipeline, NULL, err);
+	free(sql);
+	return rc;
+}
+
 int postgres_forget(struct destination *base, const struct target *target,
 		    struct error *err)
 {
@@ -312,6 +335,8 @@ int postgres_forget(struct destination *base, const struct target *target,
 	if (!rc)
 		rc = mark_has_tables(d->pg, &place, &has_target, &has_watermark,
 				     err);
+	if (!rc && has_watermark)
+		rc = mark_hand_on(d->pg, &place, target->pipeline, err);
 	if (!rc && has_watermark) {
 		sql = xstrfmt("DELETE FROM %s WHERE pipeline = $1 AND "
 			      "fence <= $2",

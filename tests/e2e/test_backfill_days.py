@@ -182,3 +182,22 @@ def test_workers_share_the_rate(tidemark, source, make_destination):
     begun = time.monotonic()
     chunks(tidemark, "--workers", "4", "--chunk-rows", "600")
     assert time.monotonic() - begun > 5
+
+
+@pytest.mark.parametrize("engine", ("postgres", "mariadb", "mysql", "sqlite",
+                                    "duckdb"))
+def test_what_is_appended_afterwards_is_newer(tidemark, source,
+                                              make_destination, engine):
+    """The numbers of TABLE_raw go on behind those that a backfill gave, though
+    its chunks have left no trace."""
+    destination = make_destination(engine)
+    workload.create_items(source, rows=60)
+    sync_items(tidemark, source, destination, "timestamp", "append")
+    tidemark.run()
+    destination.execute("UPDATE items_raw SET name = 'damaged'")
+    chunks(tidemark, "--chunk-rows", "20")
+    no_rows_left(destination)
+    workload.change_items(source, "id IN (31, 59)")
+    workload.settle(source)
+    tidemark.run()
+    check(source, destination)
