@@ -158,6 +158,12 @@ static int probe_failed(const struct probe *probe, struct probe_answer *out,
 			 : q->active ? "max_active"
 				     : "replica_lag";
 
+	/* SQL that no server takes is the user's, and nothing that passes. */
+	if (err->code == ERROR_BUG && q->query) {
+		err->code = ERROR_CONFIG;
+		return error_prefix(err, "pace.%s: no query of one statement",
+				    by);
+	}
 	if (err->code == ERROR_STOPPED || err->code == ERROR_BUG ||
 	    (err->code == ERROR_CONFIG && !q->query))
 		return error_prefix(err, "pace.%s", by);

@@ -213,6 +213,16 @@ def test_probe_that_fails_holds(tidemark, source, make_destination):
     assert done.pipeline()["rows_read"] == 0
 
 
+def test_probe_that_is_no_query(tidemark, source, make_destination):
+    """No server can put that right: the run is not held for ever."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=10)
+    paced(tidemark, source, destination, probe={
+        "connection": "source", "below": 3, "query": "SELECT 1; SELECT 2"})
+    refused = tidemark("run", "items").expect(EXIT_CONFIG)
+    assert "pace.probe: no query of one statement" in refused.err
+
+
 def problem(done, code):
     """The one of that code that `check` found."""
     found, = [each for each in done.pipeline()["problems"]
