@@ -93,7 +93,7 @@ static void sync_print_line(const struct run_result *r)
 	if (!r->error.code)
 		strbuf_addf(&sb, "; guarantee %s",
 			    guarantee_name(r->guarantee));
-	if (r->verified.done) {
+	if (r->verified.done && !r->error.code) {
 		strbuf_addstr(&sb, "; ");
 		sync_add_verified(&sb, &r->verified);
 	}
@@ -161,7 +161,7 @@ static void sync_log_verified(const struct run_result *r)
 {
 	struct strbuf sb = STRBUF_INIT;
 
-	if (!r->verified.done)
+	if (!r->verified.done || r->error.code)
 		return;
 	sync_add_verified(&sb, &r->verified);
 	log_set_pipeline(r->pipeline->name);

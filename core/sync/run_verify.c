@@ -108,7 +108,8 @@ static int run_verify_differs(const struct run_result *r, struct error *err)
 		  " rows of the window are not in %s as %s has them (%" PRId64
 		  " missing, %" PRId64 " different): %s. Something there "
 		  "drops or changes what is loaded (a trigger, another "
-		  "writer?); %s",
+		  "writer?), or rows changed at the source without a newer "
+		  "mark; %s",
 		  v->more ? "at least " : "", v->missing + v->different,
 		  v->rows, r->pipeline->destination_table,
 		  r->pipeline->source_table, v->missing, v->different,
