@@ -25,13 +25,20 @@ int run_verify_check(const struct pipeline_settings *p, struct error *err)
 			 p->name);
 }
 
+/* A pass by blocks that was left in its midst has no value yet. */
+static bool run_verify_goes_on(const struct run *r)
+{
+	return r->from.value ||
+	       (r->p->strategy == STRATEGY_XMIN && r->from.pending);
+}
+
 void run_verify_begin(struct run *r)
 {
 	struct run_verify *v = r->verify;
 
 	/* A later try goes on where an earlier one was, unless all is to be
 	 * read again. */
-	if (!v || (v->begun && r->from.value))
+	if (!v || (v->begun && run_verify_goes_on(r)))
 		return;
 	watermark_release(&v->from);
 	watermark_copy(&v->from, &r->from);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "core/data/value.h"
 
 int verify_read_suspects(struct verify_side *s, const struct suspects *suspects,
 			 size_t first, size_t end,
@@ -107,6 +108,26 @@ static void verify_join(struct strbuf *sb, const char *text)
 	strbuf_addch(sb, '\x1f');
 }
 
+/* As value_print() writes the value: JSON has more digits of a float. */
+static void verify_join_json(struct strbuf *sb, const struct column *column,
+			     const json_t *part)
+{
+	struct strbuf text = STRBUF_INIT;
+	char *other = NULL;
+
+	if (!json_is_real(part) && !json_is_string(part))
+		other = json_dumps(part, JSON_ENCODE_ANY);
+	else if (!json_is_real(part))
+		strbuf_addstr(&text, json_string_value(part));
+	else if (column->type.kind == TYPE_FLOAT32)
+		value_print_float32(&text, (float)json_real_value(part));
+	else
+		value_print_float64(&text, json_real_value(part));
+	verify_join(sb, other ? other : text.data);
+	strbuf_release(&text);
+	free(other);
+}
+
 static void verify_add_letter(const struct schema *s,
 			      const struct dead_letter *letter,
 			      struct strlist *out)
@@ -115,13 +136,10 @@ static void verify_add_letter(const struct schema *s,
 	struct strbuf sb = STRBUF_INIT;
 
 	for (size_t i = 0; i < s->n_key; i++) {
-		json_t *part = json_object_get(key, s->columns[s->key[i]].name);
-		char *text = json_is_string(part)
-				     ? NULL
-				     : json_dumps(part, JSON_ENCODE_ANY);
+		const struct column *column = &s->columns[s->key[i]];
 
-		verify_join(&sb, text ? text : json_string_value(part));
-		free(text);
+		verify_join_json(&sb, column,
+				 json_object_get(key, column->name));
 	}
 	strlist_add(out, sb.data);
 	strbuf_release(&sb);

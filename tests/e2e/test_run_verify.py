@@ -198,6 +198,25 @@ def test_the_first_load(tidemark, source, make_destination, strategy, mode,
     assert found["equal"] and found["rows"] == ROWS
 
 
+def test_tries_of_a_first_load(tidemark, source, make_destination):
+    """What an earlier one has loaded is looked at, too."""
+    destination = make_destination("postgres")
+    slow_items(tidemark, source, destination, "xmin")
+    tidemark.pipelines["items"].update(batch={"rows": 20, "target": "10s"},
+                                       retry={"backoff": "100ms"})
+    tidemark.write_config()
+    spoil_first(destination)
+    call = tidemark.start("run", "--json", "--verify")
+    wait_for_look(call, destination, "SELECT 1 FROM items HAVING count(*) > 19")
+    source.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                   "WHERE wait_event = 'PgSleep' "
+                   "AND datname = current_database()")
+    done = call.wait().expect(EXIT_DIFFERENT)
+    assert "try 1 of" in done.err
+    assert named(verified(done)) == {"different": {CHANGED, DROPPED}}
+    assert verified(done)["rows"] == 60
+
+
 def test_what_the_mark_does_not_tell(tidemark, source, make_destination):
     """A row that changes, and one that comes, below the mark while the run
     reads: no later run sees them."""
@@ -310,6 +329,23 @@ def test_what_is_no_difference(tidemark, source, make_destination):
     source.execute("UPDATE items SET name = 'new' WHERE id = 31")
     done = tidemark.run("--verify", expect=EXIT_DIFFERENT)
     assert {"different": {30}}.items() <= named(verified(done)).items()
+
+
+def test_dead_letters_by_floats(tidemark, source, make_destination):
+    """Of which JSON has more digits than the text of a key."""
+    source.execute("CREATE TABLE items (id float8, part float4, quantity int, "
+                   "seq bigint, PRIMARY KEY (id, part))",
+                   "INSERT INTO items SELECT sqrt(n), n / 10.0, 1, n "
+                   "FROM generate_series(1, 40) n")
+    destination = make_destination("postgres")
+    sync_items(tidemark, source, destination, "sequence",
+               watermark={"lag": "100"}, on_bad_row="dead_letter")
+    tidemark.run()
+    destination.execute("ALTER TABLE items ADD CHECK (quantity < 1000)")
+    source.execute("UPDATE items SET quantity = 5000 WHERE seq > 20")
+    done = tidemark.run("--verify")
+    assert done.pipeline()["rows_dead_lettered"] == 20
+    assert verified(done)["unsettled"] == 20, verified(done)
 
 
 def test_what_it_does_not_go_with(tidemark, source, make_destination):
