@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/clock.h"
 #include "core/base/strbuf.h"
 #include "core/data/value.h"
 
@@ -11,17 +10,7 @@
 
 static bool delivered_read(const char *text, int64_t *out)
 {
-	int32_t days;
-
-	if (!text)
-		return false;
-	/* Infinity is a timestamp's, of whatever type it was. */
-	if (value_parse_timestamp(text, out))
-		return true;
-	if (!value_parse_date(text, &days))
-		return false;
-	*out = days * US_PER_DAY;
-	return true;
+	return text && value_parse_instant(text, out);
 }
 
 bool number_is_whole(const char *text)

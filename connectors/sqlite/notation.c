@@ -23,14 +23,7 @@ static size_t notation_fraction(const char *text)
 
 bool notation_parse(const char *text, int64_t *out_us)
 {
-	int32_t days;
-
-	if (value_parse_timestamp(text, out_us))
-		return true;
-	if (!value_parse_date(text, &days))
-		return false;
-	*out_us = days * US_PER_DAY;
-	return true;
+	return value_parse_instant(text, out_us);
 }
 
 bool notation_of(const char *text, struct notation *out)

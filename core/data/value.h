@@ -30,6 +30,9 @@ void value_print_float32(struct strbuf *sb, float x);
  * behind; false on anything else. */
 bool value_parse_timestamp(const char *text, int64_t *out_us);
 bool value_parse_date(const char *text, int32_t *out_days);
+/* A timestamp, or the day that a date begins: INT64_MIN and INT64_MAX also for
+ * those beyond what microseconds can tell. */
+bool value_parse_instant(const char *text, int64_t *out_us);
 
 /* Inverse of value_print(), into `row` of a vector that has room for it. False
  * for a text that is no value of the vector's kind. */

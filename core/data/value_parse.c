@@ -174,3 +174,16 @@ bool value_parse_timestamp(const char *text, int64_t *out_us)
 	*out_us = us;
 	return true;
 }
+
+bool value_parse_instant(const char *text, int64_t *out_us)
+{
+	int32_t days;
+
+	if (value_parse_timestamp(text, out_us))
+		return true;
+	if (!value_parse_date(text, &days))
+		return false;
+	if (__builtin_mul_overflow((int64_t)days, US_PER_DAY, out_us))
+		*out_us = days < 0 ? INT64_MIN : INT64_MAX;
+	return true;
+}

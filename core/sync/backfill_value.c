@@ -33,18 +33,6 @@ enum backfill_kind backfill_value_kind(const struct watermark_spec *mark,
 	}
 }
 
-static bool value_time(const char *text, int64_t *us)
-{
-	int32_t days;
-
-	if (value_parse_timestamp(text, us))
-		return true;
-	if (!value_parse_date(text, &days))
-		return false;
-	*us = days * US_PER_DAY;
-	return true;
-}
-
 static bool value_is_number(const char *text)
 {
 	text += *text == '-';
@@ -62,7 +50,7 @@ int backfill_value_read(enum backfill_kind kind, const char *column,
 	if (!text)
 		return 0;
 	if (kind == BACKFILL_TIME)
-		fits = value_time(text, &us);
+		fits = value_parse_instant(text, &us);
 	else if (kind == BACKFILL_NUMBER)
 		fits = value_is_number(text);
 	if (!fits)
@@ -119,7 +107,7 @@ int backfill_value_time(enum type_kind type, bool mysql, const char *column,
 	const char *why;
 	int64_t us;
 
-	if (!*text || !value_time(*text, &us))
+	if (!*text || !value_parse_instant(*text, &us))
 		return 0;
 	if (us == INT64_MIN && !strcmp(flag, "--from")) {
 		free(*text);
@@ -168,8 +156,8 @@ int backfill_value_compare(enum backfill_kind kind, const char *a,
 
 	switch (kind) {
 	case BACKFILL_TIME:
-		value_time(a, &x);
-		value_time(b, &y);
+		value_parse_instant(a, &x);
+		value_parse_instant(b, &y);
 		return x < y ? -1 : x > y;
 	case BACKFILL_NUMBER:
 		return value_compare_numbers(a, b);

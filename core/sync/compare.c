@@ -184,24 +184,21 @@ void compare_release(struct compare *c)
 	memset(c, 0, sizeof(*c));
 }
 
-/* µs of what is an instant, or stands for one; false on any other text. */
+/* µs of what is an instant, or stands for one; false on any other text, and on
+ * a day that µs do not reach, which only its text tells from others. */
 static bool compare_instant(const struct vector *v, size_t row, int64_t *us)
 {
 	struct strbuf text = STRBUF_INIT;
-	int32_t days;
-	bool known = true;
+	bool known;
 
 	if (v->kind == TYPE_TIMESTAMP || v->kind == TYPE_TIMESTAMPTZ) {
 		*us = vector_i64(v, row);
 		return true;
 	}
 	value_print(&text, v, row);
-	if (!value_parse_timestamp(text.data, us)) {
-		known = value_parse_date(text.data, &days);
-		*us = known ? (int64_t)days * INT64_C(86400000000) : 0;
-		if (known && (days == INT32_MAX || days == INT32_MIN))
-			*us = days > 0 ? INT64_MAX : INT64_MIN;
-	}
+	known = value_parse_instant(text.data, us);
+	if (known && (*us == INT64_MAX || *us == INT64_MIN))
+		known = strstr(text.data, "infinity") != NULL;
 	strbuf_release(&text);
 	return known;
 }

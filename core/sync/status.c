@@ -105,16 +105,7 @@ static int64_t status_runs(const struct pipeline_settings *p,
 
 static bool status_time(const char *text, int64_t *us)
 {
-	int32_t days;
-
-	if (!text)
-		return false;
-	if (value_parse_timestamp(text, us))
-		return true;
-	if (!value_parse_date(text, &days))
-		return false;
-	*us = (int64_t)days * US_PER_DAY;
-	return true;
+	return text && value_parse_instant(text, us);
 }
 
 /* The source's clock is its settled instant and how far that lies back. */

@@ -63,11 +63,8 @@ static int since_time(const struct verify_side *s, enum type_kind kind,
 {
 	struct strbuf sb = STRBUF_INIT;
 	int64_t us = 0;
-	int32_t days;
 
-	if (!value_parse_timestamp(since, &us) &&
-	    value_parse_date(since, &days))
-		us = days * US_PER_DAY;
+	value_parse_instant(since, &us);
 	if (us < SINCE_FIRST_US || us > SINCE_LAST_US)
 		return since_refuse(s, since, "years are 1 to 9999", err);
 	if (kind == TYPE_DATE)

@@ -188,26 +188,12 @@ static bool version_is_plain(const char *text, size_t n)
 	       memcmp(text + n - 6, "+00:00", 6) == 0;
 }
 
-static bool version_instant(const char *text, int64_t *out)
-{
-	int32_t days;
-
-	if (value_parse_timestamp(text, out))
-		return true;
-	if (!value_parse_date(text, &days))
-		return false;
-	*out = days == INT32_MAX   ? INT64_MAX
-	       : days == INT32_MIN ? INT64_MIN
-				   : (int64_t)days * 86400000000;
-	return true;
-}
-
 /* What cannot be read was not written by us and gives way. */
 static int version_compare_parsed(const char *a, const char *b)
 {
 	int64_t x, y;
 
-	if (!version_instant(a, &x) || !version_instant(b, &y))
+	if (!value_parse_instant(a, &x) || !value_parse_instant(b, &y))
 		return 0;
 	return (x > y) - (x < y);
 }

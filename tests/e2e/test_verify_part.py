@@ -243,7 +243,8 @@ def test_parts_that_are_none(tidemark, source, make_destination):
     workload.create_items(source, rows=50)
     sync_items(tidemark, source, destination, "timestamp")
     tidemark.run()
-    for value in ("soon", "12", "2024-13-01", "infinity", "10000-01-01"):
+    for value in ("soon", "12", "2024-13-01", "infinity", "10000-01-01",
+                  "586525-01-01"):
         done = tidemark("verify", "--since", value).expect(EXIT_CONFIG)
         assert "--since" in done.err and "updated_at" in done.err, value
     for share in ("0%", "0.0%", "101%", "1", "-1%", "1.%", "%", "1 %", "x%",

@@ -251,6 +251,32 @@ static const char *const no_dates[] = {
 	"26-01-31",
 };
 
+/* What begins beyond all instants does not come round to one of them. */
+static void test_begins_of_dates(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t us;
+	} days[] = {
+		{ "1970-01-02", INT64_C(86400000000) },
+		{ "1969-12-31", INT64_C(-86400000000) },
+		{ "1970-01-02 00:00:00", INT64_C(86400000000) },
+		{ "infinity", INT64_MAX },
+		{ "-infinity", INT64_MIN },
+		{ "586525-01-01", INT64_MAX }, /* 2^64 µs after 1970 */
+		{ "586525-01-01 BC", INT64_MIN },
+	};
+	int64_t us;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(days); i++) {
+		assert_true(value_parse_instant(days[i].text, &us));
+		if (us != days[i].us)
+			fail_msg("%s: %lld", days[i].text, (long long)us);
+	}
+	assert_false(value_parse_instant("2026-02-30", &us));
+}
+
 static void test_dates(void **state)
 {
 	struct strbuf sb = STRBUF_INIT;
@@ -599,6 +625,7 @@ int main(void)
 		cmocka_unit_test(test_floats),
 		cmocka_unit_test(test_timestamps),
 		cmocka_unit_test(test_parse),
+		cmocka_unit_test(test_begins_of_dates),
 		cmocka_unit_test(test_dates),
 		cmocka_unit_test(test_calendar),
 		cmocka_unit_test(test_times_and_intervals),

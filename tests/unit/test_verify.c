@@ -159,6 +159,30 @@ static void test_instants(void **state)
 	}
 }
 
+/* Each is beyond the instants that µs tell; infinity is neither. */
+static void test_far_days(void **state)
+{
+	static const char *const texts[] = { "586525-01-01", "586525-01-02",
+					     "infinity" };
+	const int32_t days[] = { (int32_t)civil_to_days(586525, 1, 1),
+				 (int32_t)civil_to_days(586525, 1, 2),
+				 INT32_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(days); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(texts); k++) {
+			struct end a, b;
+
+			end_init(&a, TYPE_DATE, "");
+			end_init(&b, TYPE_TEXT, "");
+			end_add_i64(&a, 7, days[i]);
+			end_add_text(&b, 7, texts[k]);
+			assert_int_equal(ends_equal(&a, &b), i == k);
+			end_release(&a);
+			end_release(&b);
+		}
+}
+
 static void test_booleans(void **state)
 {
 	struct end a, b;
@@ -469,6 +493,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_instants),
+		cmocka_unit_test(test_far_days),
 		cmocka_unit_test(test_booleans),
 		cmocka_unit_test(test_types_that_do_not_compare),
 		cmocka_unit_test(test_multisets),
