@@ -80,7 +80,7 @@ class Bench:
 
     def __init__(self, options):
         self.options = options
-        self.rows = 20000 if options.smoke else options.rows
+        self.rows = 5000 if options.smoke else options.rows
         self.changed = self.rows // 10
         self.added = self.rows // 20
         self.dir = tempfile.mkdtemp(prefix="tidemark-bench-")

@@ -21,19 +21,20 @@ def check(source, destination, columns=oracle.ITEMS, pipeline="items"):
 
 
 @every_engine
-def test_100_000_ties(tidemark, source, make_destination, engine):
+def test_many_ties(tidemark, source, make_destination, full, engine):
     """Equal marks over many batches, interrupted in the middle of the tie."""
+    rows = 100_000 if full else 20_000
     destination = make_destination(engine)
     workload.create_items(source)
-    workload.fill_items(source, 1, 100_000,
+    workload.fill_items(source, 1, rows,
                         stamp="timestamptz '2024-03-01 00:00:00+00'")
     sync_items(tidemark, source, destination, "timestamp",
-               batch={"rows": 7001})
+               batch={"rows": rows // 15 + 1})
     first = tidemark.run("--max-batches", "3").pipeline()
-    assert 0 < first["rows_inserted"] < 100_000
+    assert 0 < first["rows_inserted"] < rows
     second = tidemark.run().pipeline()
-    assert first["rows_inserted"] + second["rows_inserted"] == 100_000
-    assert second["rows_read"] < 100_000, "the tie was read from its start"
+    assert first["rows_inserted"] + second["rows_inserted"] == rows
+    assert second["rows_read"] < rows, "the tie was read from its start"
     check(source, destination)
     assert tidemark.run().pipeline()["rows_read"] == 0
 

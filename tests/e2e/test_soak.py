@@ -91,7 +91,7 @@ def pytest_generate_tests(metafunc):
 
 def test_soak(tidemark, source, make_destination, full, turn,
               record_property):
-    seconds = 60 if full else 20
+    seconds = 60 if full else 12
     destinations = [make_destination(engine) for engine in ENGINES]
     workload.create_items(source, rows=ROWS)
     configure(tidemark, source, destinations, turn)

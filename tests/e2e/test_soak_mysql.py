@@ -112,7 +112,7 @@ def configure(tidemark, source, destinations):
 @pytest.mark.parametrize("engine", ("mariadb", "mysql"))
 def test_soak(tidemark, make_mysql, make_destination, full, engine,
               record_property):
-    seconds = 60 if full else 12
+    seconds = 60 if full else 8
     source = make_mysql(engine)
     destinations = {name: make_destination(name)
                     for name in ("sqlite", "postgres")}

@@ -25,7 +25,7 @@ import mysql_servers
 from servers import Cluster, stop_servers_below
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-FUZZ_SECONDS = 10
+FUZZ_SECONDS = 6
 # Twice what the suites were seen to hold at once.
 SCRATCH_BYTES = 2 << 30
 WORKERS = {"e2e": 3, "idempotency": 2, "fidelity": 2, "crash": 2, "thread": 2,
