@@ -111,12 +111,12 @@ void chunk_note_rows(const struct run *r, const struct batch *b,
 		     struct watermark *mark)
 {
 	const struct chunk_work *w = r->options->chunk;
+	json_int_t rows = w->rows + (int64_t)b->n_rows;
+	json_int_t queued_at = w->chunk->queued_at;
 
 	json_decref(mark->pending);
-	mark->pending =
-		json_pack("{s:I, s:I}", CHUNK_ROWS,
-			  (json_int_t)(w->rows + (int64_t)b->n_rows),
-			  CHUNK_QUEUED_AT, (json_int_t)w->chunk->queued_at);
+	mark->pending = json_pack("{s:I, s:I}", CHUNK_ROWS, rows,
+				  CHUNK_QUEUED_AT, queued_at);
 }
 
 static int chunk_open_witness(struct run *r, struct error *err)
