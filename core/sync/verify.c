@@ -175,7 +175,6 @@ static int verify_ask_again(struct verify *v, struct error *err)
 	for (size_t i = 0; i < COMPARE_SIDES; i++)
 		v->progress.expected[i] = (int64_t)v->suspects.n;
 	rc = verify_again(v, COMPARE_DESTINATION, err);
-
 	if (!rc)
 		rc = verify_again(v, COMPARE_SOURCE, err);
 	if (!rc && v->sampling)
@@ -185,8 +184,6 @@ static int verify_ask_again(struct verify *v, struct error *err)
 	return rc;
 }
 
-/* A row that changes while it is asked where it lies may have been past the
- * mark and gone. */
 static void verify_note_hidden(struct verify *v)
 {
 	const char *hidden = v->sides[COMPARE_SOURCE].hidden;
@@ -197,6 +194,8 @@ static void verify_note_hidden(struct verify *v)
 	log_warn("%s: rows that it does not show count as extra", hidden);
 }
 
+/* A row that changes while it is asked where it lies may have been past the
+ * mark and gone. */
 static int verify_ask_past(struct verify *v, struct error *err)
 {
 	struct verify_side *source = &v->sides[COMPARE_SOURCE];
