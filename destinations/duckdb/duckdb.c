@@ -124,6 +124,21 @@ static int duckdb_drop_leftovers(struct duckdb_destination *d,
 	return duckdb_existing_look(e, d, p, d->target->pipeline, err);
 }
 
+/* Where the target is, and what is there; both to be released in any case. */
+static int duckdb_find(struct duckdb_destination *d,
+		       const struct target *target, struct duckdb_place *place,
+		       struct duckdb_existing *existing, struct error *err)
+{
+	int rc;
+
+	memset(place, 0, sizeof(*place));
+	memset(existing, 0, sizeof(*existing));
+	rc = duckdb_place_init(place, d, target, err);
+	return rc ? rc
+		  : duckdb_existing_look(existing, d, place, target->pipeline,
+					 err);
+}
+
 static int duckdb_destination_recover(struct destination *base,
 				      const struct target *target,
 				      struct checkpoint *out, struct error *err)
@@ -131,14 +146,8 @@ static int duckdb_destination_recover(struct destination *base,
 	struct duckdb_destination *d = duckdb_self(base);
 	struct duckdb_place place;
 	struct duckdb_existing existing;
-	int rc;
+	int rc = duckdb_find(d, target, &place, &existing, err);
 
-	memset(&place, 0, sizeof(place));
-	memset(&existing, 0, sizeof(existing));
-	rc = duckdb_place_init(&place, d, target, err);
-	if (!rc)
-		rc = duckdb_existing_look(&existing, d, &place,
-					  target->pipeline, err);
 	if (!rc && d->target)
 		rc = duckdb_drop_leftovers(d, &existing, &place, err);
 	if (!rc && d->target)
@@ -313,14 +322,8 @@ static int duckdb_destination_forget(struct destination *base,
 	struct duckdb_destination *d = duckdb_self(base);
 	struct duckdb_place place;
 	struct duckdb_existing existing;
-	int rc;
+	int rc = duckdb_find(d, target, &place, &existing, err);
 
-	memset(&place, 0, sizeof(place));
-	memset(&existing, 0, sizeof(existing));
-	rc = duckdb_place_init(&place, d, target, err);
-	if (!rc)
-		rc = duckdb_existing_look(&existing, d, &place,
-					  target->pipeline, err);
 	if (!rc && existing.has_mark)
 		rc = duckdb_mark_forget(d, &place, target, err);
 	duckdb_place_release(&place);
@@ -336,14 +339,8 @@ static int duckdb_destination_set_watermark(struct destination *base,
 	struct duckdb_destination *d = duckdb_self(base);
 	struct duckdb_place place;
 	struct duckdb_existing existing;
-	int rc;
+	int rc = duckdb_find(d, target, &place, &existing, err);
 
-	memset(&place, 0, sizeof(place));
-	memset(&existing, 0, sizeof(existing));
-	rc = duckdb_place_init(&place, d, target, err);
-	if (!rc)
-		rc = duckdb_existing_look(&existing, d, &place,
-					  target->pipeline, err);
 	if (!rc && !existing.has_data)
 		rc = error_set(err, ERROR_SCHEMA,
 			       "table %s does not exist in %s", target->table,
