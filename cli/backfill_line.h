@@ -5,8 +5,8 @@
 #include "core/base/strbuf.h"
 #include "core/sync/backfill.h"
 
-/* For a terminal's width: "orders: 3 of 40 chunks, 4 running, 33 left, 12.3k
- * rows/s, about 5m left" is appended. */
+/* For a terminal's width: "orders: 3 of 40 chunks, 4 running (1 held), 33
+ * left, 12.3k rows/s, about 5m left, held by ..." is appended. */
 void backfill_line(struct strbuf *sb, const char *pipeline,
 		   const struct backfill_sums *n);
 /* `say`: output_line, log_info. */

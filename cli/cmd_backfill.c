@@ -91,8 +91,8 @@ static void backfill_tick(void *ctx)
 		return;
 	w->told_us = clock_monotonic_us();
 	backfill_sum(&chunks, w->id, &sums);
-	chunk_list_release(&chunks);
 	backfill_tell(w, &sums);
+	chunk_list_release(&chunks);
 }
 
 /* One process writes such a file at a time. */

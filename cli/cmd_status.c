@@ -206,7 +206,9 @@ const struct command command_status = {
 	.summary =
 		"show mark, lag behind the source, last run and dead letters",
 	.details = "Prints what it can reach: the mark is the destination's "
-		   "own, or, if that is\naway, the mirror in the state store.",
+		   "own, or, if that is\naway, the mirror in the state store. "
+		   "What holds a run that is under way, or chunks\nof a "
+		   "backfill, and since when, is told as well.",
 	.example = "tidemark status --json",
 	.flags = status_flags,
 	.run = status_run,

@@ -74,7 +74,7 @@ static void progress_add_holder(struct strbuf *sb, const json_t *held_by)
 	}
 }
 
-static void progress_add_pause(struct strbuf *sb, const json_t *paused)
+void progress_add_pause(struct strbuf *sb, const json_t *paused)
 {
 	static const char *const names[] = { "by", "since", "reason" };
 	static const char *const before[] = { ", held by pace.", " since ",

@@ -40,6 +40,8 @@ struct progress_look_view {
 	int64_t eta_us;
 };
 
+/* ", held by pace.BY since TIME: REASON". */
+void progress_add_pause(struct strbuf *sb, const json_t *paused);
 /* "37%, about 3m20s left"; `eta_us` -1: not known. */
 void progress_add_share(struct strbuf *sb, double share, int64_t eta_us);
 /* Append the line without newline or control characters. */

@@ -131,6 +131,7 @@ void chunk_release(struct chunk *c)
 	free(c->checksum);
 	free(c->error_code);
 	free(c->error_message);
+	free(c->paused);
 	memset(c, 0, sizeof(*c));
 }
 

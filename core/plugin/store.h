@@ -171,6 +171,9 @@ struct chunk {
 	char *holder; /* of the lease, in the last attempt; "" */
 	char *checksum; /* of both sides, once it is done; or NULL */
 	char *error_code, *error_message; /* of the last attempt; or NULL */
+	/* What holds its worker, as in an attempt; in a list only while that
+	 * one has the lease. */
+	char *paused;
 	int64_t queued_at, started_at, ended_at;
 };
 struct chunk_list {
@@ -294,9 +297,9 @@ struct store_ops {
 			   const char *config, const struct lease *wanted,
 			   int64_t lease_us, bool *found, struct chunk *out,
 			   struct error *err);
-	/* State, rows, attempts, checksum, error and times of a chunk; `*held`
-	 * false, and nothing written, if another holder has claimed it since.
-	 */
+	/* State, rows, attempts, checksum, error, what holds it, and times of
+	 * a chunk; `*held` false, and nothing written, if another holder has
+	 * claimed it since. */
 	int (*save_chunk)(struct store *s, const struct chunk *c, bool *held,
 			  struct error *err);
 	/* Forget a backfill, and the leases of its chunks. */

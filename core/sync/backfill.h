@@ -9,6 +9,7 @@
 #ifndef TIDEMARK_CORE_SYNC_BACKFILL_H
 #define TIDEMARK_CORE_SYNC_BACKFILL_H
 
+#include "core/base/clock.h"
 #include "core/data/digest.h"
 #include "core/plugin/connector.h"
 #include "core/plugin/store.h"
@@ -70,14 +71,19 @@ struct backfill_sums {
 	int64_t rows, rows_done, rows_failed;
 	double rate; /* rows/s, of all workers; 0: not known yet */
 	double eta_seconds; /* -1: not known yet */
+	int64_t held; /* of those that are running */
+	/* What holds the one that has been held the longest, and since when:
+	 * JSON of the list, or NULL. */
+	const char *paused;
+	char since[CLOCK_TEXT_SIZE];
 };
 /* Of one backfill; NULL: of all of them. */
 void backfill_sum(const struct chunk_list *chunks, const char *backfill_id,
 		  struct backfill_sums *out);
 
-/* {"backfill_id","chunks","done","running","queued","failed","rows",
- * "rows_done","rows_per_second","eta_seconds"} of the newest of them, null if
- * there is none; new reference. */
+/* {"backfill_id","chunks","done","running","queued","failed","held","paused",
+ * "rows","rows_done","rows_per_second","eta_seconds"} of the newest of them,
+ * null if there is none; new reference. */
 json_t *backfill_newest_json(const struct chunk_list *chunks);
 /* {"chunk_id","from","to","state","rows",...}; new reference. */
 json_t *backfill_chunk_json(const struct chunk *c);

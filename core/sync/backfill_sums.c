@@ -1,8 +1,10 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/json_text.h"
 #include "core/sync/backfill.h"
 
 static void backfill_count(struct backfill_sums *out, const struct chunk *c)
@@ -20,6 +22,22 @@ static void backfill_count(struct backfill_sums *out, const struct chunk *c)
 	} else {
 		out->queued++;
 	}
+}
+
+/* Times as texts are in the order of the times. */
+static void backfill_note_hold(struct backfill_sums *out, const struct chunk *c)
+{
+	json_t *hold = json_text_value(c->paused);
+	const char *since = json_string_value(json_object_get(hold, "since"));
+
+	if (since) {
+		out->held++;
+		if (!out->paused || strcmp(since, out->since) < 0) {
+			out->paused = c->paused;
+			snprintf(out->since, sizeof(out->since), "%s", since);
+		}
+	}
+	json_decref(hold);
 }
 
 static int backfill_earlier(const void *a, const void *b)
@@ -63,6 +81,7 @@ void backfill_sum(const struct chunk_list *chunks, const char *backfill_id,
 		if (backfill_id && strcmp(c->backfill_id, backfill_id) != 0)
 			continue;
 		backfill_count(out, c);
+		backfill_note_hold(out, c);
 		if (!strcmp(c->state, CHUNK_DONE))
 			done[n++] = c;
 	}
@@ -86,10 +105,11 @@ json_t *backfill_newest_json(const struct chunk_list *chunks)
 	id = chunks->items[chunks->n - 1].backfill_id;
 	backfill_sum(chunks, id, &n);
 	return json_pack(
-		"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o}",
+		"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:f, s:o}",
 		"backfill_id", id, "chunks", (json_int_t)n.n, "done",
 		(json_int_t)n.done, "running", (json_int_t)n.running, "queued",
-		(json_int_t)n.queued, "failed", (json_int_t)n.failed, "rows",
+		(json_int_t)n.queued, "failed", (json_int_t)n.failed, "held",
+		(json_int_t)n.held, "paused", json_text_value(n.paused), "rows",
 		(json_int_t)n.rows, "rows_done", (json_int_t)n.rows_done,
 		"rows_per_second", n.rate, "eta_seconds",
 		n.eta_seconds < 0 ? json_null() : json_real(n.eta_seconds));
@@ -97,9 +117,10 @@ json_t *backfill_newest_json(const struct chunk_list *chunks)
 
 json_t *backfill_chunk_json(const struct chunk *c)
 {
-	return json_pack("{s:s, s:s?, s:s?, s:b, s:s, s:I, s:I, s:s?}",
+	return json_pack("{s:s, s:s?, s:s?, s:b, s:s, s:I, s:I, s:s?, s:o}",
 			 "chunk_id", c->chunk_id, "from", c->range_from, "to",
 			 c->range_to, "nulls", c->nulls, "state", c->state,
 			 "rows", (json_int_t)c->rows, "attempts",
-			 (json_int_t)c->attempts, "error", c->error_message);
+			 (json_int_t)c->attempts, "error", c->error_message,
+			 "paused", json_text_value(c->paused));
 }

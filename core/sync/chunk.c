@@ -119,6 +119,16 @@ void chunk_note_rows(const struct run *r, const struct batch *b,
 				  CHUNK_QUEUED_AT, queued_at);
 }
 
+void chunk_note_pause(struct run *r)
+{
+	struct chunk *c = r->options->chunk->chunk;
+	struct error ignored = ERROR_INIT;
+	bool held;
+
+	run_set_text(&c->paused, r->out->paused_text);
+	r->store->ops->save_chunk(r->store, c, &held, &ignored);
+}
+
 static int chunk_open_witness(struct run *r, struct error *err)
 {
 	struct chunk_work *w = r->options->chunk;
@@ -241,6 +251,8 @@ static void chunk_end(struct chunk *c, const char *state, const char *code,
 	free(c->state);
 	free(c->error_code);
 	free(c->error_message);
+	free(c->paused);
+	c->paused = NULL;
 	c->state = xstrdup(state);
 	c->error_code = xstrdup(code);
 	c->error_message = xstrdup(message);

@@ -59,6 +59,10 @@ void chunk_guard(struct run *r);
 /* ... and into the mark behind a batch, how many rows that makes. */
 void chunk_note_rows(const struct run *r, const struct batch *b,
 		     struct watermark *mark);
+/* What holds the run, or no longer does, is what holds the chunk: `status`
+ * reads it in the store. One that cannot be written now is no reason to stop.
+ */
+void chunk_note_pause(struct run *r);
 /* The end of the pass: the row at the destination goes. */
 int chunk_end_pass(struct run *r, struct error *err);
 /* The rows of the next batch, at most. */

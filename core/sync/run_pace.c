@@ -4,6 +4,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/sync/chunk.h"
 #include "core/sync/ledger.h"
 #include "core/sync/run.h"
 
@@ -23,8 +24,10 @@ static void run_tell_pace(struct run *r)
 	if (news)
 		run_result_pause(r->out, held);
 	/* Whoever has lost the lease has no say any more. */
-	if (news && r->out->recorded &&
-	    !lease_keeper_check(r->keeper, &ignored))
+	if (news && r->options->chunk)
+		chunk_note_pause(r);
+	else if (news && r->out->recorded &&
+		 !lease_keeper_check(r->keeper, &ignored))
 		ledger_refresh(r->store, r->out, &ignored);
 	json_decref(held);
 }
@@ -112,5 +115,7 @@ void run_end_pace(struct run *r)
 {
 	pace_free(r->pace);
 	run_result_pause(r->out, NULL);
+	if (r->options->chunk && r->options->chunk->chunk->paused)
+		chunk_note_pause(r);
 	free(r->pace_text);
 }

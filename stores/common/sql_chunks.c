@@ -14,6 +14,13 @@
 	"  row_count, state, attempts, holder, checksum, error_code,\n"        \
 	"  error_message, queued_at, started_at, ended_at"
 
+/* Who was killed, or has lost its lease, is held by nothing any more. @ is the
+ * store's now. */
+#define CHUNK_PAUSED                                                           \
+	"CASE WHEN state = 'running' AND EXISTS (SELECT 1 FROM leases AS l\n"  \
+	"  WHERE l.name = chunk_id AND l.holder = chunks.holder\n"             \
+	"    AND l.until > @) THEN paused END"
+
 /* Two that plan the same backfill at once: the second adds nothing. */
 static const char add_sql[] =
 	"INSERT INTO chunks (" CHUNK_COLUMNS ")\n"
@@ -21,16 +28,16 @@ static const char add_sql[] =
 	"        $14, $15, $16, $17, $18, $19, $20, $21)\n"
 	"ON CONFLICT (chunk_id) DO NOTHING";
 
-static const char list_sql[] =
-	"SELECT " CHUNK_COLUMNS " FROM chunks WHERE 1 = 1";
+static const char list_sql[] = "SELECT " CHUNK_COLUMNS ",\n  " CHUNK_PAUSED "\n"
+			       "FROM chunks WHERE 1 = 1";
 
 /* The first that waits; then those that may have lost their worker. */
 static const char queued_sql[] =
-	"SELECT " CHUNK_COLUMNS " FROM chunks\n"
+	"SELECT " CHUNK_COLUMNS ", NULL FROM chunks\n"
 	"WHERE pipeline = $1 AND config = $2 AND state = 'queued'\n"
 	"ORDER BY queued_at, backfill_id, number LIMIT 1";
 static const char running_sql[] =
-	"SELECT " CHUNK_COLUMNS " FROM chunks\n"
+	"SELECT " CHUNK_COLUMNS ", NULL FROM chunks\n"
 	"WHERE pipeline = $1 AND config = $2 AND state = 'running'\n"
 	"ORDER BY queued_at, backfill_id, number";
 
@@ -44,14 +51,15 @@ static const char any_sql[] =
 
 static const char claim_sql[] =
 	"UPDATE chunks SET state = 'running', holder = $1,\n"
-	"  attempts = attempts + 1, started_at = $2, ended_at = 0\n"
+	"  attempts = attempts + 1, started_at = $2, ended_at = 0,\n"
+	"  paused = NULL\n"
 	"WHERE chunk_id = $3";
 
 static const char save_sql[] =
 	"UPDATE chunks SET state = $1, row_count = $2, attempts = $3,\n"
 	"  checksum = $4, error_code = $5, error_message = $6,\n"
-	"  started_at = $7, ended_at = $8\n"
-	"WHERE chunk_id = $9 AND holder = $10 RETURNING chunk_id";
+	"  started_at = $7, ended_at = $8, paused = $9\n"
+	"WHERE chunk_id = $10 AND holder = $11 RETURNING chunk_id";
 
 /* Of what is over nobody asks for the lease again. */
 static const char leases_sql[] =
@@ -99,6 +107,7 @@ static int chunk_note(void *ctx, const char *const *values, struct error *err)
 		.queued_at = chunk_number(values[18]),
 		.started_at = chunk_number(values[19]),
 		.ended_at = chunk_number(values[20]),
+		.paused = xstrdup(values[21]),
 	};
 	return 0;
 }
@@ -164,7 +173,7 @@ int sql_store_list_chunks(struct store *base, const char *pipeline,
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
-	strbuf_addstr(&sql, list_sql);
+	sql_store_add_now(s, &sql, list_sql);
 	if (pipeline)
 		strbuf_addstr(&sql, " AND pipeline = $1");
 	strbuf_addstr(&sql, "\nORDER BY pipeline, queued_at, backfill_id, "
@@ -220,7 +229,9 @@ static int chunk_claim_any(struct sql_store *s, const char *select,
 		c->attempts++;
 		c->started_at = clock_now_us();
 		free(c->holder);
+		free(c->state);
 		c->holder = xstrdup(wanted->holder);
+		c->state = xstrdup(CHUNK_RUNNING);
 		*out = *c;
 		memset(c, 0, sizeof(*c));
 	}
@@ -265,6 +276,7 @@ int sql_store_save_chunk(struct store *base, const struct chunk *c, bool *held,
 {
 	struct sql_store *s = (struct sql_store *)base;
 	char *message = xstrdup(c->error_message);
+	char *paused = xstrdup(c->paused);
 	char n[4][FIELD_TEXT_SIZE];
 	const char *params[] = {
 		c->state,
@@ -275,6 +287,7 @@ int sql_store_save_chunk(struct store *base, const struct chunk *c, bool *held,
 		message,
 		field_number(n[2], c->started_at),
 		field_number(n[3], c->ended_at),
+		paused,
 		c->chunk_id,
 		c->holder,
 	};
@@ -283,9 +296,12 @@ int sql_store_save_chunk(struct store *base, const struct chunk *c, bool *held,
 	*held = false;
 	if (message)
 		secret_scrub(message);
+	if (paused)
+		secret_scrub(paused);
 	rc = s->session->run(s, save_sql, params, ARRAY_SIZE(params),
 			     chunk_note_held, held, err);
 	free(message);
+	free(paused);
 	return rc;
 }
 

@@ -41,6 +41,16 @@ static const char foreign_sql[] =
 	"WHERE until > @ AND host <> $1\n"
 	"  AND substr(process, 1, instr(process, '/')) <> $2 LIMIT 1";
 
+void sql_store_add_now(const struct sql_store *s, struct strbuf *out,
+		       const char *sql)
+{
+	for (; *sql; sql++)
+		if (*sql == '@')
+			strbuf_addstr(out, s->session->now_sql);
+		else
+			strbuf_addch(out, *sql);
+}
+
 static int lease_run(struct sql_store *s, const char *sql, const char *end,
 		     const char *const *params, int n, sql_row row, void *ctx,
 		     struct error *err)
@@ -48,11 +58,7 @@ static int lease_run(struct sql_store *s, const char *sql, const char *end,
 	struct strbuf text = STRBUF_INIT;
 	int rc;
 
-	for (; *sql; sql++)
-		if (*sql == '@')
-			strbuf_addstr(&text, s->session->now_sql);
-		else
-			strbuf_addch(&text, *sql);
+	sql_store_add_now(s, &text, sql);
 	strbuf_addstr(&text, end);
 	rc = s->session->run(s, text.data, params, n, row, ctx, err);
 	strbuf_release(&text);

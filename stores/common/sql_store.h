@@ -15,6 +15,7 @@
 #ifndef TIDEMARK_STORES_COMMON_SQL_STORE_H
 #define TIDEMARK_STORES_COMMON_SQL_STORE_H
 
+#include "core/base/strbuf.h"
 #include "core/plugin/store.h"
 #include "stores/common/migrations.h"
 
@@ -131,6 +132,9 @@ int sql_store_take_lease_locked(struct sql_store *s, const struct lease *wanted,
 				int64_t lease_us, enum lease_answer *answer,
 				struct lease *out, struct lease *before,
 				struct error *err);
+/* For the files here: append `sql` with each @ as the store's now. */
+void sql_store_add_now(const struct sql_store *s, struct strbuf *out,
+		       const char *sql);
 /* For the files here: commit if `rc` is 0, else roll back. */
 int sql_store_end(struct sql_store *s, int rc, struct error *err);
 

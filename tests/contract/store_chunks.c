@@ -178,6 +178,44 @@ static void takes_over(void **state)
 	s->ops->close(s);
 }
 
+/* What holds the worker, from the claim to the end of its lease. */
+static void tells_what_holds_a_chunk(void **state)
+{
+	static const char hold[] = "{\"by\":\"pause_file\"}";
+	struct store *s = place_open(*state);
+	struct chunk_list list;
+	struct chunk first, second, third;
+
+	queue(s, 3, "c");
+	assert_true(claim(s, "a", 60 * US_PER_SECOND, &first));
+	assert_true(claim(s, "b", US_PER_SECOND / 5, &second));
+	assert_true(claim(s, "d", 60 * US_PER_SECOND, &third));
+	first.paused = xstrdup(hold);
+	second.paused = xstrdup(hold);
+	third.paused = xstrdup(hold);
+	assert_true(save(s, &first, CHUNK_RUNNING));
+	assert_true(save(s, &second, CHUNK_RUNNING));
+	assert_true(save(s, &third, CHUNK_RUNNING));
+	free(third.paused);
+	third.paused = NULL;
+	assert_true(save(s, &third, CHUNK_RUNNING));
+	clock_sleep_us(US_PER_SECOND / 4);
+	list = all(s);
+	assert_string_equal(list.items[0].paused, hold);
+	assert_null(list.items[1].paused); /* its lease is over */
+	assert_null(list.items[2].paused); /* and so is this hold */
+	chunk_list_release(&list);
+	chunk_release(&second);
+	assert_true(claim(s, "e", 60 * US_PER_SECOND, &second));
+	list = all(s);
+	assert_null(list.items[1].paused); /* that was the one before */
+	chunk_list_release(&list);
+	chunk_release(&first);
+	chunk_release(&second);
+	chunk_release(&third);
+	s->ops->close(s);
+}
+
 static void keeps_no_secret_of_chunks(void **state)
 {
 	struct store *s = place_open(*state);
@@ -255,7 +293,8 @@ static void gives_each_chunk_once(void **state)
 
 #define SHARED(make)                                                           \
 	EACH(make, keeps_chunks), EACH(make, claims_in_order),                 \
-		EACH(make, takes_over), EACH(make, keeps_no_secret_of_chunks), \
+		EACH(make, takes_over), EACH(make, tells_what_holds_a_chunk),  \
+		EACH(make, keeps_no_secret_of_chunks),                         \
 		EACH(make, gives_each_chunk_once)
 
 const struct CMUnitTest store_chunks_file[] = { SHARED(file) };

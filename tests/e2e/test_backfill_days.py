@@ -5,6 +5,7 @@ import fcntl
 import os
 import re
 import signal
+import struct
 import subprocess
 import termios
 import threading
@@ -128,6 +129,7 @@ def on_a_terminal(tidemark, *args):
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 50, 300, 0, 0))
     process = subprocess.Popen([tidemark.binary, *args], stdin=theirs,
                                stdout=theirs, stderr=theirs,
                                env=tidemark.command_env(), cwd=tidemark.dir,
@@ -149,22 +151,30 @@ def read_terminal(ours, until=None):
 
 @pytest.mark.parametrize("workers", ("1", "2"))
 def test_live_line_and_control_c(tidemark, source, make_destination, workers):
-    """Chunks done, running and left, rate and the time it takes yet, with the
-    workers' log above; one Ctrl-C lets each finish its batch."""
+    """Chunks done, running and left, rate, the time it takes yet and what
+    holds them, with the workers' log above; one Ctrl-C lets each finish its
+    batch."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=2000)
     sync_items(tidemark, source, destination, "sequence")
     tidemark.run()
-    tidemark.pipelines["items"]["pace"] = {"rows_per_second": 500}
+    file = os.path.join(tidemark.dir, "pause")
+    tidemark.pipelines["items"]["pace"] = {"rows_per_second": 500,
+                                           "pause_file": file}
     tidemark.write_config()
     process, ours = on_a_terminal(tidemark, "backfill", "items", "--workers",
                                   workers, "--chunk-rows", "200")
     try:
         seen = read_terminal(
-            ours, rb"\ritems: [1-9] of 10 chunks, [12] running, \d left, "
-                  rb"\d+ rows/s, about \ds left")
+            ours, rb"\ritems: [1-9] of 10 chunks, [12] running"
+                  rb"(?: \(\d held\))?, \d left, \d+ rows/s, about \ds left")
         assert re.search(rb"\r\x1b\[K20", seen), seen
         assert re.search(rb"info items/\w+/1: done", seen), seen
+        open(file, "w", encoding="ascii").close()
+        read_terminal(
+            ours, rb"\ritems: \d of 10 chunks, [12] running \([12] held\), "
+                  rb"[^\r\n]+, held by pace\.pause_file since 20[^\r\n]+"
+                  rb" exists")
         os.write(ours, b"\x03")
         rest = read_terminal(ours)
         assert process.wait(20) == EXIT_STOPPED, rest

@@ -123,6 +123,45 @@ def test_pause_file(tidemark, make_source, make_destination, engine, strategy):
     check(source, destination)
 
 
+def test_chunks_are_held(tidemark, source, make_destination):
+    """What holds the workers of a backfill is told as of a run, until it is
+    over or its worker is dead."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=400)
+    file = os.path.join(tidemark.dir, "pause")
+    paced(tidemark, source, destination, "sequence", pause_file=file)
+    tidemark.run()
+    open(file, "w", encoding="ascii").close()
+    tidemark("backfill", "items", "--queue", "--chunk-rows", "200").expect(
+        EXIT_OK)
+    workers = [tidemark.start("worker", "--chunks", "--once")
+               for _ in range(2)]
+
+    def held(n):
+        now = tidemark("status", "--json").expect(EXIT_OK).pipeline()
+        of_chunks = [chunk["paused"] for chunk in now["chunks"]
+                     if chunk["paused"]]
+        assert now["backfill"]["held"] == len(of_chunks)
+        assert now["backfill"]["paused"] == min(
+            of_chunks, key=lambda hold: hold["since"], default=None)
+        return now["backfill"] if len(of_chunks) == n else None
+
+    two = wait_for(lambda: held(2), 30, 0.2, "two chunks that are held")
+    assert two["paused"]["by"] == "pause_file"
+    assert file in two["paused"]["reason"]
+    assert not transactions(source) and not transactions(destination)
+    text = tidemark("status").expect(EXIT_OK).out
+    assert "2 running (2 held), 0 left" in text
+    assert f"held by pace.pause_file since {two['paused']['since']}: {file}" \
+        in text
+    workers[0].kill()
+    wait_for(lambda: held(1), 10, 0.2, "the dead worker's hold to end")
+    os.remove(file)
+    workers[1].wait().expect(EXIT_OK)
+    assert held(0)["done"] == 2
+    check(source, destination)
+
+
 def test_signal_ends_the_wait(tidemark, source, make_destination):
     destination = make_destination("postgres")
     workload.create_items(source, rows=10)

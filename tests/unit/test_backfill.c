@@ -167,13 +167,47 @@ static void test_speed(void **state)
 	assert_int_equal((int)sums.eta_seconds, -1);
 }
 
+/* Of the chunks that are held, what the one that waits the longest waits for:
+ * in `status` and in the line. */
+static void test_hold(void **state)
+{
+	struct chunk items[] = {
+		{ .state = "done", .rows = 10 },
+		{ .state = "running",
+		  .paused = "{\"by\":\"pause_file\",\"reason\":\"it exists\","
+			    "\"since\":\"2026-01-02T00:00:00.000000Z\"}" },
+		{ .state = "running",
+		  .paused = "{\"by\":\"probe\",\"reason\":\"9 jobs\","
+			    "\"since\":\"2026-01-01T00:00:00.000000Z\"}" },
+		{ .state = "running" },
+	};
+	struct chunk_list list = { items, ARRAY_SIZE(items), 0 };
+	struct backfill_sums sums;
+	json_t *json;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(items); i++)
+		items[i].backfill_id = items[i].chunk_id = "b";
+	backfill_sum(&list, NULL, &sums);
+	assert_int_equal(sums.held, 2);
+	assert_string_equal(sums.paused, items[2].paused);
+	json = backfill_newest_json(&list);
+	assert_string_equal(json_string_value(json_object_get(
+				    json_object_get(json, "paused"), "by")),
+			    "probe");
+	json_decref(json);
+	items[1].paused = items[2].paused = NULL;
+	backfill_sum(&list, NULL, &sums);
+	assert_int_equal(sums.held, 0);
+	assert_null(sums.paused);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_open_end),
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_speed),
+		cmocka_unit_test(test_values), cmocka_unit_test(test_open_end),
+		cmocka_unit_test(test_times),  cmocka_unit_test(test_speed),
+		cmocka_unit_test(test_hold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
