@@ -49,7 +49,9 @@ const struct command command_run = {
 		"--verify reads from the source once more what the run has "
 		"loaded, from the mark\nbefore it to its last row, and looks "
 		"each row up at the destination. Writers may\ngo on. Exit 7, "
-		"and the first keys, if rows are missing or different there.",
+		"and the first keys, if rows are missing or different there. "
+		"Under\n`verify: window` in the config every run of the "
+		"pipeline does so.",
 	.example = "tidemark run orders --watch 30s",
 	.flags = run_flags,
 	.run = run_run,

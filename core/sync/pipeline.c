@@ -202,7 +202,7 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 	if (!rc)
 		rc = pipeline_tries(c, out, err);
 	pipeline_clear_letters(c);
-	if (!rc && c->options->verify)
+	if (!rc && c->verifies)
 		rc = run_verify_window(c, out, err);
 	if (c->options->chunk)
 		rc = chunk_finish(c, rc, err);
@@ -237,13 +237,14 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	struct run_context c = { .p = p,
 				 .store = store,
 				 .options = options,
+				 .verifies = run_verify_is_asked(p, options),
 				 .tries = { .policy = &p->retry },
 				 .verify = { .slots = DIGEST_ROWS_INIT } };
 	int rc;
 
 	run_result_init(out, p);
 	out->dry.on = options->dry_run;
-	out->verified.asked = options->verify;
+	out->verified.asked = c.verifies;
 	out->started_us = clock_now_us();
 	out->begun_us = clock_monotonic_us();
 	pipeline_new_attempt(out);

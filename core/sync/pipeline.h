@@ -29,7 +29,9 @@ struct run_options {
 	int64_t max_batches; /* 0: no limit */
 	int64_t max_us; /* from when it has its lease; 0: no limit */
 	bool full_refresh;
-	bool verify; /* what was loaded, behind it: see run_verify.h */
+	/* What was loaded, behind it, even if the pipeline does not ask for
+	 * it: see run_verify.h. */
+	bool verify;
 	bool dry_run; /* write nothing: see dry_run.h. The store is NULL, */
 	struct store *looked_at; /* but this one is asked for the pace */
 	struct lease_terms lease;

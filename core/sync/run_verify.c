@@ -13,6 +13,15 @@
 #define RUN_VERIFY_ROWS 400000
 #define RUN_VERIFY_TAIL 400000
 
+bool run_verify_is_asked(const struct pipeline_settings *p,
+			 const struct run_options *options)
+{
+	bool plain = !options->dry_run && !options->replay &&
+		     !options->letters && !options->work && !options->chunk;
+
+	return options->verify || (p->verify && plain);
+}
+
 int run_verify_check(const struct pipeline_settings *p, struct error *err)
 {
 	if (p->mode != LOAD_UPDATE)

@@ -1,11 +1,12 @@
 /*
- * `run --verify`: once a run has loaded its window, from the mark before it to
- * what it has delivered, the window is read from the source once more, and its
- * rows are looked up at the destination by their keys. What differs is looked
- * at again there, and then at the source: a row that changed meanwhile, or
- * that the next run reads in any case and this one has not delivered as it is
- * now, or that is kept as a dead letter, is no difference. So writers may go
- * on. Rows that the source has no longer are nobody's business here.
+ * `run --verify`, and `verify: window`: once a run has loaded its window, from
+ * the mark before it to what it has delivered, the window is read from the
+ * source once more, and its rows are looked up at the destination by their
+ * keys. What differs is looked at again there, and then at the source: a row
+ * that changed meanwhile, or that the next run reads in any case and this one
+ * has not delivered as it is now, or that is kept as a dead letter, is no
+ * difference. So writers may go on. Rows that the source has no longer are
+ * nobody's business here.
  *
  * Of rows that the next run reads again (the tail, those within lag, those
  * without a mark) the run remembers which it has delivered, up to a bound.
@@ -32,6 +33,9 @@ struct run_verify {
 struct run;
 struct run_context;
 
+/* By the call, or by the pipeline's config of each run from the mark on. */
+bool run_verify_is_asked(const struct pipeline_settings *p,
+			 const struct run_options *options);
 /* A mode whose target is not meant to equal the source: CONFIG. */
 int run_verify_check(const struct pipeline_settings *p, struct error *err);
 /* The pass of a try has begun ... */

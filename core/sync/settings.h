@@ -86,6 +86,7 @@ struct pipeline_settings {
 	int64_t batch_rows, batch_bytes, batch_target_us;
 	struct gate_settings gate;
 	struct bad_row_settings bad_rows;
+	bool verify; /* each run: what it has loaded */
 	struct pace_settings pace;
 	struct retry_policy retry;
 	struct breaker_policy breaker;

@@ -272,6 +272,12 @@ static const struct option batch_options[] = {
 	{ .name = NULL },
 };
 
+static const struct option_choice verify_choices[] = {
+	{ "off", false, false },
+	{ "window", true, false },
+	{ NULL, 0, false },
+};
+
 const struct option pipeline_options[] = {
 	{ .name = "source",
 	  .type = OPTION_TABLE,
@@ -327,6 +333,15 @@ const struct option pipeline_options[] = {
 	  .doc = "What becomes of a row that the destination refuses. One "
 		 "that the gate refuses, or that the source cannot deliver, "
 		 "ends the run in any case." },
+	{ .name = "verify",
+	  .type = OPTION_CHOICE,
+	  OPTION_FIELD(struct pipeline_input, p.verify),
+	  .default_text = "off",
+	  .choices = verify_choices,
+	  .doc = "`window`: every run, also one of a `worker` or of `run "
+		 "--watch`, reads the window that it has loaded once more, "
+		 "compares it with the destination, and ends with exit 7 if "
+		 "they differ, as `run --verify` does." },
 	{ .name = "pace",
 	  .type = OPTION_TABLE,
 	  .table = pace_options,

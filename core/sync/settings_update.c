@@ -53,6 +53,11 @@ int settings_check_update(struct option_context *ctx,
 	p->in_place = update_is_in_place(p);
 	if (p->mode != LOAD_UPDATE)
 		return 0;
+	if (p->verify)
+		return settings_fail(ctx, node, "verify",
+				     "mode update fills columns of rows that "
+				     "others write: there is nothing to "
+				     "compare them with; set it to off");
 	if (p->n_expressions && !p->columns.n)
 		return settings_fail(ctx, node, "source.columns",
 				     "mode update writes what is named here "

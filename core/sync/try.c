@@ -440,7 +440,7 @@ int pipeline_try(struct run_context *c, struct run_result *out,
 		.tries = &c->tries,
 		.deadline_us = c->deadline_us,
 		.over = &c->over,
-		.verify = c->options->verify ? &c->verify : NULL,
+		.verify = c->verifies ? &c->verify : NULL,
 		.out = out,
 	};
 	int rc;

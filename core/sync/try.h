@@ -21,6 +21,7 @@ struct run_context {
 	/* Letters whose rows were loaded, and that are not deleted yet: no try
 	 * after this one reads the rows again. */
 	struct dead_letter_list over;
+	bool verifies; /* behind the load */
 	struct run_verify verify;
 };
 

@@ -12,6 +12,7 @@ import workload
 from bench import (EXIT_CONFIG, EXIT_DIFFERENT, EXIT_STATE, EXIT_STOPPED,
                    items_settings, sync_items)
 from looks import named, verify
+from servers import wait_for
 
 ROWS = 400
 CHANGED, DROPPED = 12, 13
@@ -196,6 +197,36 @@ def test_the_first_load(tidemark, source, make_destination, strategy, mode,
     destination.execute("DROP TABLE items")
     found = verified(tidemark.run("--verify", *flags))
     assert found["equal"] and found["rows"] == ROWS
+
+
+def test_the_config_asks_for_it(tidemark, source, make_destination):
+    """Of each run from the mark on, whoever makes it; not of others."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp", verify="window")
+    assert verified(tidemark.run())["rows"] == 20
+    faults = spoil(destination, "items")
+
+    def last():
+        return tidemark("runs", "--json").json()["runs"][0]["attempts"][0]
+
+    workload.touch_items(source, "id < 20")
+    assert "verified" not in tidemark("run", "--dry-run", "--json").expect(
+        0).pipeline()
+    done = tidemark("worker", "--once", "--interval", "1ms").expect(
+        EXIT_DIFFERENT)
+    assert "loaded, but" in done.err, done
+    first = last()
+    assert first["error"]["code"] == "different"
+    workload.touch_items(source, "id < 20")
+    call = tidemark.start("run", "--json", "--watch", "1h")
+    wait_for(lambda: last()["attempt_id"] != first["attempt_id"]
+             and last()["state"] == "FAILED", 20, what="the round's end")
+    call.signal(signal.SIGTERM)
+    assert named(verified(call.wait().expect(EXIT_DIFFERENT))) == faults
+    heal(destination, "items")
+    verify(tidemark, "--repair")
+    assert verified(tidemark.run())["equal"]
 
 
 def test_tries_of_a_first_load(tidemark, source, make_destination):

@@ -111,6 +111,7 @@ static void test_everything_written_out(void **state)
 	assert_string_equal(p->key.items[0], "id");
 	assert_string_equal(p->mark_column, "updated_at");
 	assert_string_equal(s.connections[1]->password, "hunter22");
+	assert_false(p->verify);
 	assert_int_equal(s.connections[1]->tls_mode, TLS_VERIFY_FULL);
 	assert_string_equal(s.connections[1]->tls_ca, "ca.pem");
 	assert_string_equal(s.connections[1]->url.engine, "mysql");
@@ -128,6 +129,7 @@ static void test_other_values(void **state)
 			 "    batch: {rows: \"${T_ROWS}\", bytes: 1MB}\n"
 			 "    retry: {attempts: 1, backoff: 10ms}\n"
 			 "    tenant: 7\n"
+			 "    verify: window\n"
 			 "state: {keep: 1d}\n");
 	const struct pipeline_settings *p = &s.pipelines[0];
 
@@ -146,6 +148,7 @@ static void test_other_values(void **state)
 	assert_int_equal(p->batch_bytes, 1000000);
 	assert_int_equal(p->retry.attempts, 1);
 	assert_string_equal(p->tenant, "7");
+	assert_true(p->verify);
 	assert_string_equal(s.state->url.path, ".tidemark/state.db");
 	assert_int_equal(s.state_keep_us, US_PER_DAY);
 	settings_release(&s);

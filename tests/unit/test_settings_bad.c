@@ -307,6 +307,10 @@ static const struct {
 	  "t.yaml:5:41: pipelines.p.destination.table: source and destination "
 	  "are the same table" },
 	/* mode update */
+	{ PIPELINE "    watermark: {strategy: xmin}\n"
+		   "    load: {mode: update}\n    verify: window\n",
+	  "t.yaml:8:13: pipelines.p.verify: mode update fills columns of rows "
+	  "that others write" },
 	{ CONNECTIONS
 	  "pipelines:\n  p:\n    source: {connection: s, table: public.t}\n"
 	  "    destination: {connection: s, table: t}\n"
