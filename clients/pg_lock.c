@@ -13,7 +13,7 @@ static const char holder_sql[] =
 
 bool pg_lock_missed(const struct error *err)
 {
-	return !strcmp(err->server_code, "55P03");
+	return error_has_code(err, "55P03");
 }
 
 static char *lock_describe(const struct pg_result *r)

@@ -28,7 +28,7 @@ static int identity_ask(struct postgres *c, json_t *identity, const char *name,
 	struct pg_result *r = NULL;
 	int rc = pg_query(c->pg, &r, sql, 0, NULL, &why);
 
-	if (rc && strcmp(why.server_code, "42501") != 0) {
+	if (rc && !error_has_code(&why, "42501")) {
 		*err = why;
 		return rc;
 	}

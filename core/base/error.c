@@ -103,6 +103,11 @@ int error_hint(struct error *err, const char *fmt, ...)
 	return -(int)err->code;
 }
 
+bool error_has_code(const struct error *err, const char *code)
+{
+	return err && !strcmp(err->server_code, code);
+}
+
 void error_clear(struct error *err)
 {
 	if (!err)

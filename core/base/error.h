@@ -62,6 +62,8 @@ int error_hint(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 void error_clear(struct error *err);
+/* Did the server give it that code: SQLSTATE, errno or status as text? */
+bool error_has_code(const struct error *err, const char *code);
 
 /* Process exit status of product.md for a code. */
 int error_exit_status(enum error_code code);

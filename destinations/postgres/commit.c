@@ -21,7 +21,7 @@ static int commit_read(struct postgres_destination *d, struct pg *pg,
 		error_clear(err);
 		rc = postgres_mark_read(pg, &d->place, d->target->pipeline,
 					true, now, err);
-		if (!rc || strcmp(err->server_code, "55P03"))
+		if (!rc || !error_has_code(err, "55P03"))
 			break;
 		error_clear(err);
 		rc = postgres_session_end(pg, d->session, err);

@@ -143,7 +143,7 @@ static int load_straight(struct postgres_destination *d, const struct batch *b,
 		rc = failpoint("after_merge", err);
 		return rc ? rc : 1;
 	}
-	if (strcmp(err->server_code, UNIQUE_VIOLATION) || !pg_alive(d->pg))
+	if (!error_has_code(err, UNIQUE_VIOLATION) || !pg_alive(d->pg))
 		return rc;
 	error_clear(err);
 	d->direct = false;
@@ -240,7 +240,7 @@ static int load_merge_again(struct postgres_destination *d,
 		return rc;
 	rc = load_merge(d, delivered, out, err);
 	for (int i = 0; rc && i < MERGE_RIVALS && pg_alive(d->pg) &&
-			!strcmp(err->server_code, UNIQUE_VIOLATION);
+			error_has_code(err, UNIQUE_VIOLATION);
 	     i++) {
 		error_clear(err);
 		*out = (struct load_counts){ .inserted = 0 };
