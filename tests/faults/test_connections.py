@@ -90,6 +90,19 @@ def test_connection_goes_bad(spoil, place, moment, kind, lasting):
     assert retried or lasting or spoilt.may_give_up(kind), done
 
 
+def test_end_together_with_rows(make_day, make_proxy):
+    """Met behind rows that were to be taken first; told when they have been,
+    not when the silence has lasted for long."""
+    day = make_day(rows=4000, retry=HASTY)
+    proxy = make_proxy(day.source)
+    day.tidemark.connect("source", proxy.connection(day.source, silence="60s"))
+    day.tidemark.write_config()
+    fault = proxy.arm(Fault("close", DOWN, 60000))
+    day.tidemark("run", timeout=30).expect(EXIT_OK)
+    assert fault.struck, "the fault's byte was never reached"
+    day.check()
+
+
 def test_cancel_without_an_answer(make_day, make_proxy):
     """A row that cannot be read gives up a stream of many more. The cancel is
     sent by a connection of its own, to which nobody says a word."""
