@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clients/pg.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/process.h"
@@ -288,6 +289,33 @@ static void gives_each_chunk_once(void **state)
 		assert_string_equal(list.items[i].state, CHUNK_DONE);
 	}
 	chunk_list_release(&list);
+	s->ops->close(s);
+}
+
+/* A worker in the midst of its claim holds up nobody else's. */
+void passes_by_a_locked_chunk(void **state)
+{
+	static const struct pg_options options = { .application = "test" };
+	const struct place *p = *state;
+	struct store *s = place_open(p);
+	struct error err = ERROR_INIT;
+	struct pg *pg = NULL;
+	struct chunk c;
+
+	queue(s, 2, "c");
+	assert_int_equal(pg_open(&pg, &p->conn, &options, &err), 0);
+	assert_int_equal(pg_exec(pg, "BEGIN", &err), 0);
+	assert_int_equal(pg_exec(pg,
+				 "SELECT * FROM tidemark.chunks "
+				 "WHERE number = 1 FOR UPDATE",
+				 &err),
+			 0);
+	alarm(10); /* that of who waits */
+	assert_true(claim(s, "a", MINUTE_US, &c));
+	alarm(0);
+	assert_string_equal(c.chunk_id, "orders/c/2");
+	chunk_release(&c);
+	pg_close(pg);
 	s->ops->close(s);
 }
 

@@ -523,7 +523,10 @@ int main(int argc, char **argv)
 		EACH(file, refuses_paths_it_cannot_make),
 		EACH(file, waits_and_then_names_the_file),
 	};
-	const struct CMUnitTest servers[] = { SHARED(postgres) };
+	const struct CMUnitTest servers[] = {
+		SHARED(postgres),
+		EACH(postgres, passes_by_a_locked_chunk),
+	};
 
 	if (argc == 2 && !strcmp(argv[1], "sqlite"))
 		return run(files, ARRAY_SIZE(files), store_leases_file,

@@ -55,6 +55,8 @@ extern const struct CMUnitTest store_runs_file[], store_runs_postgres[];
 extern const size_t store_runs_n;
 extern const struct CMUnitTest store_chunks_file[], store_chunks_postgres[];
 extern const size_t store_chunks_n;
+/* Where rows are locked by themselves. */
+void passes_by_a_locked_chunk(void **state);
 extern const struct CMUnitTest store_letters_file[], store_letters_postgres[];
 extern const size_t store_letters_n;
 
