@@ -119,7 +119,7 @@ void chunk_note_rows(const struct run *r, const struct batch *b,
 				  CHUNK_QUEUED_AT, queued_at);
 }
 
-void chunk_note_pause(struct run *r)
+void chunk_note_pause(const struct run_pace *r)
 {
 	struct chunk *c = r->options->chunk->chunk;
 	struct error ignored = ERROR_INIT;

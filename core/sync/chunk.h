@@ -45,6 +45,7 @@ void chunk_work_init(struct chunk_work *w, struct chunk *c);
 void chunk_work_release(struct chunk_work *w);
 
 struct run;
+struct run_pace;
 struct run_context;
 
 /* Steps of a try. Describe the source ... */
@@ -62,7 +63,7 @@ void chunk_note_rows(const struct run *r, const struct batch *b,
 /* What holds the run, or no longer does, is what holds the chunk: `status`
  * reads it in the store. One that cannot be written now is no reason to stop.
  */
-void chunk_note_pause(struct run *r);
+void chunk_note_pause(const struct run_pace *r);
 /* The end of the pass: the row at the destination goes. */
 int chunk_end_pass(struct run *r, struct error *err);
 /* The rows of the next batch, at most. */

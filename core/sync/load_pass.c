@@ -350,7 +350,7 @@ int run_pass(struct run *r, struct error *err)
 		if (rc)
 			return rc;
 		adapt_loaded(&r->adapt, loaded, r->out->last_batch_us);
-		pace_loaded(r->pace, r->out->last_batch_us);
+		pace_loaded(r->pacing->pace, r->out->last_batch_us);
 		reader_give_back(&r->reader,
 				 chunk_batch_rows(r, r->adapt.rows));
 		run_tick(r);

@@ -42,17 +42,18 @@ struct pace_cause {
 
 struct pace {
 	const struct pipeline_settings *p;
+	pthread_mutex_t asking; /* of all down to `lock`, but for the share */
 	int64_t share; /* of the rates: one of so many */
 	struct pace_limits limits;
 	struct rates rates;
 	struct probes probes;
 	struct probe_answer answer;
 	int64_t asked_us; /* 0: never */
-	bool rate_told;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* of what follows; taken last */
 	struct pace_limits next; /* to go by from the next look on */
 	bool changed;
 	struct pace_hold hold;
+	bool rate_told;
 	int64_t change, told_us;
 };
 
@@ -75,7 +76,6 @@ static void pace_use(struct pace *pace, struct pace_limits limits)
 	probes_init(&pace->probes, pace->p, &pace->limits);
 	probe_answer_release(&pace->answer);
 	pace->asked_us = 0;
-	pace->rate_told = false;
 }
 
 struct pace *pace_new(const struct pipeline_settings *p, int64_t share)
@@ -87,6 +87,7 @@ struct pace *pace_new(const struct pipeline_settings *p, int64_t share)
 	pace->share = share > 1 ? share : 1;
 	limits.pause_file = xstrdup(limits.pause_file);
 	pace_use(pace, limits);
+	pthread_mutex_init(&pace->asking, NULL);
 	pthread_mutex_init(&pace->lock, NULL);
 	return pace;
 }
@@ -108,6 +109,7 @@ static void pace_adopt(struct pace *pace)
 
 	pthread_mutex_lock(&pace->lock);
 	changed = pace->changed;
+	pace->rate_told &= !changed;
 	next = pace->next;
 	memset(&pace->next, 0, sizeof(pace->next));
 	pace->changed = false;
@@ -125,6 +127,7 @@ void pace_free(struct pace *pace)
 	pace_limits_release(&pace->limits);
 	pace_limits_release(&pace->next);
 	free(pace->hold.reason);
+	pthread_mutex_destroy(&pace->asking);
 	pthread_mutex_destroy(&pace->lock);
 	free(pace);
 }
@@ -286,11 +289,13 @@ static int pace_look(struct pace_round *round, struct pace_cause *out,
 
 	memset(out, 0, sizeof(*out));
 	out->wait_us = PACE_LOOK_US;
+	pthread_mutex_lock(&round->pace->asking);
 	pace_adopt(round->pace);
 	pace_look_at_file(round->pace, out);
 	rc = pace_look_at_servers(round, out, err);
 	if (!rc)
 		pace_look_at_rates(round->pace, out);
+	pthread_mutex_unlock(&round->pace->asking);
 	if (out->wait_us > PACE_LOOK_US)
 		out->wait_us = PACE_LOOK_US;
 	return rc;
@@ -345,20 +350,35 @@ int pace_wait(struct pace *pace, const struct pace_waiter *waiter,
 
 void pace_open(struct pace *pace, struct batch *b)
 {
-	if (pace)
-		rates_open(&pace->rates, b, clock_monotonic_us());
+	if (!pace)
+		return;
+	pthread_mutex_lock(&pace->asking);
+	rates_open(&pace->rates, b, clock_monotonic_us());
+	pthread_mutex_unlock(&pace->asking);
 }
 
 void pace_count(struct pace *pace, const struct batch *b)
 {
-	if (pace)
-		rates_take(&pace->rates, b);
+	if (!pace)
+		return;
+	pthread_mutex_lock(&pace->asking);
+	rates_take(&pace->rates, b);
+	pthread_mutex_unlock(&pace->asking);
 }
 
 void pace_loaded(struct pace *pace, int64_t load_us)
 {
 	if (pace)
 		rates_loaded(&pace->rates, load_us, pace->p->batch_target_us);
+}
+
+void pace_rest(struct pace *pace)
+{
+	if (!pace)
+		return;
+	pthread_mutex_lock(&pace->lock);
+	pace_end(pace);
+	pthread_mutex_unlock(&pace->lock);
 }
 
 json_t *pace_held(struct pace *pace, int64_t *change)

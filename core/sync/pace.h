@@ -1,9 +1,9 @@
 /*
  * How gently a pipeline reads: no faster than its rates, and not at all while
  * a file exists, a replica is behind, the source is busy or the user's own
- * probe says so. Asked by the
- * reader between two batches, when nothing is open; what holds the run is
- * looked at from the writer's thread. A probe that fails holds the run.
+ * probe says so. Asked between two batches, when nothing is open, by whoever
+ * reads: one reader, or two at a time; what holds the run is looked at from the
+ * writer's thread. A probe that fails holds the run.
  */
 #ifndef TIDEMARK_CORE_SYNC_PACE_H
 #define TIDEMARK_CORE_SYNC_PACE_H
@@ -43,6 +43,9 @@ void pace_count(struct pace *pace, const struct batch *b);
 /* A batch took so long to load, from any thread: the rates give way while that
  * is longer than it should be. */
 void pace_loaded(struct pace *pace, int64_t load_us);
+
+/* Nobody waits any more, in no thread: nothing holds. */
+void pace_rest(struct pace *pace);
 
 /* What has held the run for a second or longer, from any thread: a new
  * reference to {"by","reason","since"}, or NULL. `*change` is set to a number

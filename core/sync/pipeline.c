@@ -242,6 +242,11 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 				 .verify = { .slots = DIGEST_ROWS_INIT } };
 	int rc;
 
+	c.pacing = (struct run_pace){ .p = p,
+				      .options = options,
+				      .store = store,
+				      .keeper = &c.keeper,
+				      .out = out };
 	run_result_init(out, p);
 	out->dry.on = options->dry_run;
 	out->verified.asked = c.verifies;
@@ -262,6 +267,7 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	pipeline_outcome(out, err);
 	lease_keeper_give(&c.keeper, store);
 	run_verify_release(&c.verify);
+	run_pace_release(&c.pacing);
 	out->elapsed_us = clock_monotonic_us() - out->begun_us;
 	log_set_pipeline("");
 	return rc;

@@ -8,8 +8,8 @@
 #include "core/plugin/connector.h"
 #include "core/sync/adapt.h"
 #include "core/sync/letters.h"
-#include "core/sync/pace.h"
 #include "core/sync/reader.h"
+#include "core/sync/run_pace.h"
 #include "core/sync/run_verify.h"
 #include "core/sync/stopper.h"
 #include "core/sync/try.h"
@@ -43,10 +43,7 @@ struct run {
 	struct dead_letter_list *over; /* the run's: to be deleted */
 	struct strlist keys; /* of the letters that are replayed */
 	struct window window;
-	struct pace *pace; /* NULL: none */
-	int64_t pace_seen; /* pace_held()'s last change */
-	char *pace_text; /* what the store has said of it, or NULL */
-	int64_t pace_asked_us; /* when it was asked last; 0: never */
+	struct run_pace *pacing; /* of all tries */
 	struct reader reader;
 	struct adapt adapt; /* the rows of a batch */
 	/* Of the batch at hand: the marks before and behind it. In a replay
@@ -59,12 +56,6 @@ struct run {
 };
 
 void run_tick(void *ctx); /* a struct run */
-/* The pace, from before the settled point is asked for: waits for leave to
- * begin. */
-int run_begin_pace(struct run *r, struct error *err);
-/* Is it another by now, and what does it hold? From the writer's thread. */
-void run_look_at_pace(struct run *r);
-void run_end_pace(struct run *r);
 /* Replace `*dst` by a copy. */
 void run_set_text(char **dst, const char *src);
 /* Of a run from the mark on, whose batches last: no refresh, no replay. */

@@ -6,21 +6,21 @@
 #include "core/base/log.h"
 #include "core/sync/chunk.h"
 #include "core/sync/ledger.h"
-#include "core/sync/run.h"
+#include "core/sync/run_pace.h"
 
 /* Between two looks at what `tidemark pace` has set. */
 #define RUN_PACE_US US_PER_SECOND
 
 /* What holds the run goes to the ledger when it changes: `status` reads it
  * there. One that cannot be written now is no reason to stop. */
-static void run_tell_pace(struct run *r)
+static void run_pace_tell(struct run_pace *r)
 {
 	struct error ignored = ERROR_INIT;
 	int64_t change = 0;
 	json_t *held = pace_held(r->pace, &change);
-	bool news = change != r->pace_seen && (held || r->out->paused);
+	bool news = change != r->seen && (held || r->out->paused);
 
-	r->pace_seen = change;
+	r->seen = change;
 	if (news)
 		run_result_pause(r->out, held);
 	/* Whoever has lost the lease has no say any more. */
@@ -33,7 +33,7 @@ static void run_tell_pace(struct run *r)
 }
 
 /* `settings` NULL: the config's alone. */
-static void run_change_pace(struct run *r, const char *settings)
+static void run_pace_change(struct run_pace *r, const char *settings)
 {
 	struct error err = ERROR_INIT;
 	struct pace_limits limits;
@@ -54,68 +54,57 @@ static void run_change_pace(struct run *r, const char *settings)
 }
 
 /* A store that does not answer changes nothing. */
-static void run_ask_pace(struct run *r)
+static void run_pace_ask(struct run_pace *r)
 {
 	int64_t now = clock_monotonic_us();
 	struct pace_record found = { NULL, 0 };
 	struct error ignored = ERROR_INIT;
-	const char *before = r->pace_text ? r->pace_text : "";
+	const char *before = r->text ? r->text : "";
 	struct store *store = r->store ? r->store : r->options->looked_at;
 
-	if (!store ||
-	    (r->pace_asked_us && now - r->pace_asked_us < RUN_PACE_US))
+	if (!store || (r->asked_us && now - r->asked_us < RUN_PACE_US))
 		return;
-	r->pace_asked_us = now;
+	r->asked_us = now;
 	if (store->ops->get_pace(store, r->p->name, &found, &ignored))
 		return;
 	if (strcmp(found.settings ? found.settings : "", before) != 0) {
-		run_change_pace(r, found.settings);
-		free(r->pace_text);
-		r->pace_text = found.settings;
+		run_pace_change(r, found.settings);
+		free(r->text);
+		r->text = found.settings;
 		found.settings = NULL;
 	}
 	free(found.settings);
 }
 
-void run_look_at_pace(struct run *r)
+void run_pace_look(struct run_pace *r)
 {
 	if (!r->pace)
 		return;
-	run_ask_pace(r);
-	run_tell_pace(r);
+	run_pace_ask(r);
+	run_pace_tell(r);
 }
 
-static int run_is_idle(void *ctx, struct error *err)
+int run_pace_begin(struct run_pace *r, const struct pace_waiter *waiter,
+		   struct error *err)
 {
-	(void)ctx;
-	(void)err;
-	return 0;
-}
-
-static bool run_is_over(void *ctx)
-{
-	const struct run *r = ctx;
-
-	run_tick(ctx);
-	return r->deadline_us && clock_monotonic_us() >= r->deadline_us;
-}
-
-int run_begin_pace(struct run *r, struct error *err)
-{
-	const struct pace_waiter waiter = { run_is_idle, run_is_over, r };
-
 	if (r->options->letters)
 		return 0;
-	r->pace = pace_new(r->p, r->options->pace_share);
-	run_ask_pace(r);
-	return pace_wait(r->pace, &waiter, err);
+	if (!r->pace)
+		r->pace = pace_new(r->p, r->options->pace_share);
+	run_pace_ask(r);
+	return pace_wait(r->pace, waiter, err);
 }
 
-void run_end_pace(struct run *r)
+void run_pace_rest(struct run_pace *r)
 {
-	pace_free(r->pace);
+	pace_rest(r->pace);
 	run_result_pause(r->out, NULL);
 	if (r->options->chunk && r->options->chunk->chunk->paused)
 		chunk_note_pause(r);
-	free(r->pace_text);
+}
+
+void run_pace_release(struct run_pace *r)
+{
+	pace_free(r->pace);
+	free(r->text);
 }

@@ -89,9 +89,9 @@ static void run_verify_add_remedy(struct strbuf *sb,
 		strbuf_addstr(sb, "the next run loads all of the table anew");
 	else
 		strbuf_addf(sb,
-			    "the mark is behind them, so that no later run "
-			    "need read them again: tidemark verify %s --repair "
-			    "mends them",
+			    "the next run reads those again that lie ahead of "
+			    "the mark, or within lag; no run need read the "
+			    "others: tidemark verify %s --repair mends them",
 			    p->name);
 }
 
@@ -173,6 +173,7 @@ int run_verify_window(struct run_context *c, struct run_result *out,
 			rc = window_look(c, out, err);
 	} while (rc && tries_again(&tries, err));
 	out->verifying = false;
+	run_pace_rest(&c->pacing);
 	v->done = !rc;
 	v->elapsed_us = clock_monotonic_us() - begun;
 	/* What was found is worse than not to have come to the end. */

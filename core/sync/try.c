@@ -49,7 +49,7 @@ static void run_release(struct run *r)
 {
 	stopper_end(&r->stopper);
 	reader_stop(&r->reader);
-	run_end_pace(r);
+	run_pace_rest(r->pacing);
 	gate_free(r->gate);
 	letters_release(&r->letters);
 	strlist_release(&r->keys);
@@ -72,7 +72,7 @@ void run_tick(void *ctx)
 {
 	struct run *r = ctx;
 
-	run_look_at_pace(r);
+	run_pace_look(r->pacing);
 	r->out->elapsed_us = clock_monotonic_us() - r->out->begun_us;
 	if (r->options->progress)
 		r->options->progress(r->out, r->options->progress_ctx);
@@ -375,7 +375,7 @@ static int run_start_reader(struct run *r, struct error *err)
 		.n_sizes = r->n_sizes,
 		.look = run_look,
 		.look_ctx = r,
-		.pace = r->pace,
+		.pace = r->pacing->pace,
 		.deadline_us = r->deadline_us,
 	};
 
@@ -384,6 +384,28 @@ static int run_start_reader(struct run *r, struct error *err)
 		bounds.max_batches = r->options->max_batches - r->out->batches;
 	return reader_start(&r->reader, r->source, r->destination, &r->schema,
 			    r->p->name, &bounds, err);
+}
+
+static int run_is_idle(void *ctx, struct error *err)
+{
+	(void)ctx;
+	(void)err;
+	return 0;
+}
+
+static bool run_is_over(void *ctx)
+{
+	const struct run *r = ctx;
+
+	run_tick(ctx);
+	return r->deadline_us && clock_monotonic_us() >= r->deadline_us;
+}
+
+static int run_begin_pace(struct run *r, struct error *err)
+{
+	const struct pace_waiter waiter = { run_is_idle, run_is_over, r };
+
+	return run_pace_begin(r->pacing, &waiter, err);
 }
 
 static int run_sync(struct run *r, struct error *err)
@@ -441,6 +463,7 @@ int pipeline_try(struct run_context *c, struct run_result *out,
 		.deadline_us = c->deadline_us,
 		.over = &c->over,
 		.verify = c->verifies ? &c->verify : NULL,
+		.pacing = &c->pacing,
 		.out = out,
 	};
 	int rc;

@@ -6,6 +6,7 @@
 #define TIDEMARK_CORE_SYNC_TRY_H
 
 #include "core/sync/pipeline.h"
+#include "core/sync/run_pace.h"
 #include "core/sync/run_verify.h"
 #include "core/sync/tries.h"
 
@@ -23,6 +24,7 @@ struct run_context {
 	struct dead_letter_list over;
 	bool verifies; /* behind the load */
 	struct run_verify verify;
+	struct run_pace pacing;
 };
 
 /* Adds to the counts of `out` and sets its marks, guarantee and outcome; an

@@ -279,6 +279,7 @@ static int verify_begin(struct verify_reading *r, struct verify_side *s,
 		.max_bytes = VERIFY_BYTES,
 		.look = verify_look_batch,
 		.look_ctx = &r->look,
+		.pace = s->pace,
 	};
 	int rc = s->connector->ops->scan(s->connector, scan, err);
 

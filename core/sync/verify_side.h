@@ -7,6 +7,7 @@
 #define TIDEMARK_CORE_SYNC_VERIFY_SIDE_H
 
 #include "core/sync/compare.h"
+#include "core/sync/pace.h"
 #include "core/sync/settings.h"
 #include "core/sync/stopper.h"
 #include "core/sync/verify_progress.h"
@@ -17,6 +18,7 @@ struct verify_side {
 	struct connector *connector;
 	struct stopper stopper; /* of whatever it is asked */
 	struct verify_progress *progress; /* told of its rows, or NULL */
+	struct pace *pace; /* asked before each batch; NULL: at once */
 	struct source_spec spec;
 	struct strlist columns, key; /* of the destination: chosen by us */
 	struct schema schema;

@@ -42,6 +42,7 @@ struct window_view {
 	struct verify_side sides[COMPARE_SIDES];
 	struct compare compare;
 	struct suspects suspects;
+	struct verify_progress progress; /* of second looks */
 	struct watermark end; /* the mark behind the window */
 	int64_t left; /* rows to read, where no mark says; -1: it does */
 	int64_t tail_left; /* rows of the tail to be found */
@@ -54,9 +55,16 @@ static void window_tick(void *ctx)
 	struct window_view *w = ctx;
 	const struct run_options *options = w->c->options;
 
+	run_pace_look(&w->c->pacing);
 	w->out->elapsed_us = clock_monotonic_us() - w->out->begun_us;
 	if (options->progress)
 		options->progress(w->out, options->progress_ctx);
+}
+
+static void window_tell(const struct verify_progress *so_far, void *ctx)
+{
+	(void)so_far;
+	window_tick(ctx);
 }
 
 /* The pass of the run, once more. Where its mark may go is known by now. */
@@ -187,6 +195,42 @@ static void window_mark_batch(struct window_view *w, const struct batch *b)
 	}
 }
 
+static int window_idle(void *ctx, struct error *err)
+{
+	struct window_view *w = ctx;
+	struct connector *source = w->sides[COMPARE_SOURCE].connector;
+
+	return source->ops->pause(source, err);
+}
+
+static bool window_over(void *ctx)
+{
+	window_tick(ctx);
+	return stop_requested();
+}
+
+/* Of the source that second looks have, as gently as the reader. */
+static int window_next(struct window_view *w, struct batch *b,
+		       struct error *err)
+{
+	const struct pace_waiter waiter = { window_idle, window_over, w };
+	struct connector *source = w->sides[COMPARE_SOURCE].connector;
+	struct pace *pace = w->c->pacing.pace;
+	int rc = pace_wait(pace, &waiter, err);
+
+	batch_reset(b);
+	b->max_rows = VERIFY_KEYS;
+	b->max_bytes = WINDOW_BYTES;
+	pace_open(pace, b);
+	if (!rc && stop_requested())
+		rc = error_set(err, ERROR_STOPPED, "stopped by a signal");
+	if (!rc)
+		rc = source->ops->next(source, b, err);
+	if (!rc)
+		pace_count(pace, b);
+	return rc;
+}
+
 /* What the next run reads that lies in the window: no further, for that may be
  * all the rest of a large table. */
 static int window_mark_past(struct window_view *w, struct error *err)
@@ -202,17 +246,11 @@ static int window_mark_past(struct window_view *w, struct error *err)
 		rc = source->ops->scan(source, &scan, err);
 	batch_init(&b, scan.schema);
 	while (!rc && window_has_open(w)) {
-		batch_reset(&b);
-		b.max_rows = VERIFY_KEYS;
-		b.max_bytes = WINDOW_BYTES;
-		rc = source->ops->next(source, &b, err);
+		rc = window_next(w, &b, err);
 		if (rc || !b.n_rows || window_is_tail(w, &b))
 			break;
 		window_mark_batch(w, &b);
 		window_tick(w);
-		if (stop_requested())
-			rc = error_set(err, ERROR_STOPPED,
-				       "stopped by a signal");
 	}
 	batch_release(&b);
 	return rc;
@@ -355,7 +393,8 @@ static int window_read(struct window_view *w, struct error *err)
 static int window_begin(struct window_view *w, struct error *err)
 {
 	const struct reader_bounds bounds = { .max_rows = VERIFY_KEYS,
-					      .max_bytes = WINDOW_BYTES };
+					      .max_bytes = WINDOW_BYTES,
+					      .pace = w->c->pacing.pace };
 	struct window_pass *pass = &w->pass;
 	int rc = pass->connector->ops->scan(pass->connector, &pass->scan, err);
 
@@ -370,8 +409,12 @@ static void window_init(struct window_view *w)
 {
 	bool stopped = w->out->outcome == OUTCOME_STOPPED;
 
-	for (size_t i = 0; i < COMPARE_SIDES; i++)
+	for (size_t i = 0; i < COMPARE_SIDES; i++) {
 		schema_init(&w->sides[i].schema);
+		w->sides[i].progress = &w->progress;
+	}
+	w->progress = (struct verify_progress){ .tell = window_tell, .ctx = w };
+	w->sides[COMPARE_SOURCE].pace = w->c->pacing.pace;
 	schema_init(&w->pass.schema);
 	watermark_init(&w->end);
 	digest_rows_init(&w->slots);

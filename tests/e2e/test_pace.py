@@ -12,8 +12,8 @@ import pytest
 
 import oracle
 import workload
-from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_OK, EXIT_STATE, EXIT_STOPPED,
-                   sync_items)
+from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_DIFFERENT, EXIT_OK,
+                   EXIT_STATE, EXIT_STOPPED, sync_items)
 from servers import Cluster, free_port, wait_for
 from sessions import transactions
 
@@ -455,3 +455,51 @@ def test_replica_lag(tidemark, standby, make_destination, asked):
     second.start()
     running.wait().expect(EXIT_OK)
     check(source, destination)
+
+
+def test_what_is_read_again_to_verify(tidemark, source, make_destination):
+    """`run --verify` reads the window a second time, from the same buckets,
+    and is held by the same things, with nothing open at either end."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=1200)
+    source.execute("UPDATE items SET payload = repeat('x', 2000)::bytea")
+    file = os.path.join(tidemark.dir, "pause")
+    paced(tidemark, source, destination, rows_per_second=500, pause_file=file)
+    begun = time.monotonic()
+    running = tidemark.start("run", "--json", "--verify")
+    wait_for(lambda: "items" in destination.tables() and destination.query(
+        "SELECT 1 FROM items HAVING count(*) = 1200"), 30, 0.1, "the load")
+    open(file, "w", encoding="ascii").close()
+    wait_until_held(tidemark, "pause_file")
+    assert not transactions(source) and not transactions(destination)
+    held = time.monotonic()
+    time.sleep(1.2)  # more than the lease
+    assert not transactions(source) and not transactions(destination)
+    assert tidemark("run", "--json").expect(EXIT_STATE).pipeline()[
+        "outcome"] == "busy"
+    held -= time.monotonic()
+    os.remove(file)
+    done = running.wait().expect(EXIT_OK)
+    assert time.monotonic() - begun + held >= 2 * 1200 / 500 - 1
+    found = done.pipeline()["verified"]
+    assert found["equal"] and found["rows"] == 1200, found
+    assert done.err.count("held back by pace.rows_per_second") == 1, done
+    assert done.err.count("no longer held by pace.pause_file") == 1, done
+    assert paused(tidemark) is None
+
+
+def test_second_looks_are_paced(tidemark, source, make_destination):
+    """Rows that differ are looked for at the source again, all of them."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=600)
+    paced(tidemark, source, destination, rows_per_second=300)
+    tidemark.run()
+    destination.execute("CREATE TRIGGER spoil AFTER UPDATE ON items BEGIN "
+                        "UPDATE items SET quantity = 777; END")
+    workload.touch_items(source, "true")
+    workload.settle(source)
+    begun = time.monotonic()
+    done = tidemark.run("--verify", expect=EXIT_DIFFERENT)
+    assert done.pipeline()["verified"]["different"] >= 590
+    # The load, the window, its keys.
+    assert time.monotonic() - begun >= 3 * 600 / 300 - 1

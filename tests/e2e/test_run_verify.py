@@ -168,6 +168,8 @@ def test_what_is_spoiled_while_it_is_loaded(tidemark, make_source,
     for key in set().union(*faults.values()):
         assert f'{{"id":{key}}}' in result["error"]["message"]
     assert "verify items --repair" in result["error"]["message"]
+    assert "the next run reads those again that lie ahead" in result[
+        "error"]["message"]
     last = json.loads(tidemark("runs", "list", "--json").out)["runs"][0]
     assert last["attempts"][0]["state"] == "FAILED"
     assert last["attempts"][0]["error"]["code"] == "different"

@@ -1,0 +1,38 @@
+/*
+ * The pace of a run, from before its first try to the end of its look back: one
+ * set of token buckets for all that is read from the source. Follows what
+ * `tidemark pace` says meanwhile, and tells the ledger what holds the run.
+ *
+ * Called by try.c, pipeline.c and window_look.c, from the writer's thread.
+ */
+#ifndef TIDEMARK_CORE_SYNC_RUN_PACE_H
+#define TIDEMARK_CORE_SYNC_RUN_PACE_H
+
+#include "core/plugin/store.h"
+#include "core/sync/lease.h"
+#include "core/sync/pace.h"
+#include "core/sync/pipeline.h"
+
+/* What it is asked for, by the caller; the rest is zero at first. */
+struct run_pace {
+	const struct pipeline_settings *p;
+	const struct run_options *options;
+	struct store *store; /* may be NULL */
+	struct lease_keeper *keeper;
+	struct run_result *out;
+	struct pace *pace; /* NULL: none */
+	int64_t seen; /* pace_held()'s last change */
+	char *text; /* what the store has said of it, or NULL */
+	int64_t asked_us; /* when it was asked last; 0: never */
+};
+
+/* Before the settled point is asked for: wait for leave to begin. */
+int run_pace_begin(struct run_pace *r, const struct pace_waiter *waiter,
+		   struct error *err);
+/* Is it another by now, and what does it hold? */
+void run_pace_look(struct run_pace *r);
+/* Nobody reads any more, for now: nothing holds it. */
+void run_pace_rest(struct run_pace *r);
+void run_pace_release(struct run_pace *r);
+
+#endif
