@@ -2,9 +2,10 @@
  * `run --verify`, and `verify: window`: once a run has loaded its window, from
  * the mark before it to what it has delivered, the window is read from the
  * source once more, and its rows are looked up at the destination by their
- * keys. What differs is looked at again there, and then at the source: a row
- * that changed meanwhile, or that the next run reads in any case and this one
- * has not delivered as it is now, or that is kept as a dead letter, is no
+ * keys (of one that begins with the table, those that its sums do not clear).
+ * What differs is looked at again there, and then at the source: a row that
+ * changed meanwhile, or that the next run reads in any case and this one has
+ * not delivered as it is now, or that is kept as a dead letter, is no
  * difference. So writers may go on. Rows that the source has no longer are
  * nobody's business here.
  *

@@ -56,6 +56,35 @@ struct digest tally_total(const struct tally *t, enum compare_side side)
 	return total;
 }
 
+static bool tally_bucket_is_equal(const struct tally *t, size_t bucket)
+{
+	return digest_equal(&t->buckets[COMPARE_SOURCE][bucket],
+			    &t->buckets[COMPARE_DESTINATION][bucket]);
+}
+
+bool tally_is_equal(const struct tally *t, const struct compare_hash *key)
+{
+	return tally_bucket_is_equal(t, tally_bucket(key));
+}
+
+bool tally_is_all_equal(const struct tally *t)
+{
+	for (size_t i = 0; i < TALLY_BUCKETS; i++)
+		if (!tally_bucket_is_equal(t, i))
+			return false;
+	return true;
+}
+
+uint64_t tally_equal_rows(const struct tally *t)
+{
+	uint64_t rows = 0;
+
+	for (size_t i = 0; i < TALLY_BUCKETS; i++)
+		if (tally_bucket_is_equal(t, i))
+			rows += t->buckets[COMPARE_SOURCE][i].rows;
+	return rows;
+}
+
 bool tally_choose(struct tally *t, size_t most)
 {
 	uint64_t both = 0;

@@ -4,8 +4,8 @@
  * the rows of parts that are unequal are collected, so many at a time, and keys
  * whose rows are equal after all drop out. What is left are suspects.
  *
- * Called by verify.c, the two sides from a thread each. Sums, not XOR: a row
- * that is there twice at one side must not vanish.
+ * Called by verify.c and window_whole.c, the two sides from a thread each.
+ * Sums, not XOR: a row that is there twice at one side must not vanish.
  */
 #ifndef TIDEMARK_CORE_SYNC_TALLY_H
 #define TIDEMARK_CORE_SYNC_TALLY_H
@@ -38,6 +38,11 @@ struct digest tally_total(const struct tally *t, enum compare_side side);
  * those of both sides counted.
  * False: there are no more. */
 bool tally_choose(struct tally *t, size_t most);
+/* Are the rows of this key's bucket equal, at both sides? */
+bool tally_is_equal(const struct tally *t, const struct compare_hash *key);
+bool tally_is_all_equal(const struct tally *t);
+/* Rows of the source that are in such buckets. */
+uint64_t tally_equal_rows(const struct tally *t);
 bool tally_wants(const struct tally *t, const struct compare_hash *key);
 
 /* The rows of one key. */

@@ -267,6 +267,7 @@ struct verify_reading {
 	struct reader reader;
 	struct verify_look look;
 	struct verify_side *side;
+	struct scan scan; /* of verify_reading_start() */
 	bool open;
 };
 
@@ -283,7 +284,6 @@ static int verify_begin(struct verify_reading *r, struct verify_side *s,
 	};
 	int rc = s->connector->ops->scan(s->connector, scan, err);
 
-	memset(r, 0, sizeof(*r));
 	r->look = *look;
 	r->side = s;
 	r->look.which = s->which;
@@ -300,6 +300,24 @@ static int verify_begin(struct verify_reading *r, struct verify_side *s,
 }
 
 /* The rows have been looked at by the time that a batch is here. */
+int verify_reading_step(struct verify_reading *r, struct error *err)
+{
+	struct read_batch *rb;
+	int rc = 0;
+
+	if (!r->open)
+		return 0;
+	rb = reader_take(&r->reader, verify_progress_tick, r->side->progress,
+			 &rc, err);
+	r->open = rb && rb->batch.n_rows;
+	if (!r->open)
+		return rc;
+	verify_progress_add(r->side->progress, r->side->which,
+			    rb->batch.n_rows);
+	reader_give_back(&r->reader, VERIFY_ROWS);
+	return 0;
+}
+
 static int verify_drain(struct verify_reading *readings, size_t n,
 			struct error *err)
 {
@@ -309,20 +327,8 @@ static int verify_drain(struct verify_reading *readings, size_t n,
 	while (open && !rc) {
 		open = false;
 		for (size_t i = 0; i < n && !rc; i++) {
-			struct verify_reading *r = &readings[i];
-			struct read_batch *rb;
-
-			if (!r->open)
-				continue;
-			rb = reader_take(&r->reader, verify_progress_tick,
-					 r->side->progress, &rc, err);
-			r->open = rb && rb->batch.n_rows;
-			open |= r->open;
-			if (!r->open)
-				continue;
-			verify_progress_add(r->side->progress, r->side->which,
-					    rb->batch.n_rows);
-			reader_give_back(&r->reader, VERIFY_ROWS);
+			rc = verify_reading_step(&readings[i], err);
+			open |= readings[i].open;
 		}
 	}
 	return rc;
@@ -368,10 +374,35 @@ int verify_read_both(struct verify_side *sides, bool keys,
 	return rc;
 }
 
+int verify_reading_start(struct verify_reading **out, struct verify_side *s,
+			 const struct verify_look *look, struct error *err)
+{
+	struct verify_reading *r = xcalloc(1, sizeof(*r));
+	int rc;
+
+	verify_scan_of(s, false, &r->scan);
+	rc = verify_begin(r, s, &r->scan, look, err);
+	*out = r;
+	return rc;
+}
+
+bool verify_reading_is_open(const struct verify_reading *r)
+{
+	return r->open;
+}
+
+void verify_reading_end(struct verify_reading *r)
+{
+	if (!r)
+		return;
+	verify_end(r);
+	free(r);
+}
+
 static int verify_read_one(struct verify_side *s, const struct scan *scan,
 			   const struct verify_look *look, struct error *err)
 {
-	struct verify_reading reading;
+	struct verify_reading reading = { .open = false };
 	int rc = verify_begin(&reading, s, scan, look, err);
 
 	if (!rc)

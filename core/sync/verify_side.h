@@ -1,7 +1,7 @@
 /*
  * The reading half of `verify`: one table through its engine's connector,
  * whole, by keys, or past the mark. Called by verify.c, verify_suspects.c,
- * chunk_verify.c and removal.c.
+ * chunk_verify.c, window_look.c, window_whole.c and removal.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_SIDE_H
 #define TIDEMARK_CORE_SYNC_VERIFY_SIDE_H
@@ -76,6 +76,14 @@ int verify_side_describe_keys(struct verify_side *s, struct error *err);
  * keys_schema. */
 int verify_read_both(struct verify_side *sides, bool keys,
 		     const struct verify_look *look, struct error *err);
+/* One side alone, beside other work of the caller's: */
+struct verify_reading;
+int verify_reading_start(struct verify_reading **out, struct verify_side *s,
+			 const struct verify_look *look, struct error *err);
+/* Wait for the next rows, and have them looked at; harmless at the end. */
+int verify_reading_step(struct verify_reading *r, struct error *err);
+bool verify_reading_is_open(const struct verify_reading *r);
+void verify_reading_end(struct verify_reading *r); /* NULL is fine */
 /* Read the rows that have these keys now. */
 int verify_read_keys(struct verify_side *s, const struct strlist *keys,
 		     const struct verify_look *look, struct error *err);

@@ -1,56 +1,22 @@
 #include "core/sync/window_look.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/stop.h"
-#include "core/data/digest_rows.h"
 #include "core/data/value.h"
 #include "core/sync/backfill.h"
-#include "core/sync/reader.h"
 #include "core/sync/runner.h"
-#include "core/sync/verify_suspects.h"
+#include "core/sync/window_view.h"
 
-/* Two of these are in memory at once. */
-#define WINDOW_BYTES (4 << 20)
 /* Rows that differ at first sight, looked at again together. */
 #define WINDOW_SUSPECTS 20000
 /* Differences: with more of them there is no use in going on. */
 #define WINDOW_DIFFERENT 20000
-#define WINDOW_EXAMPLES	 10
 
-/* The window, as the source has it now. */
-struct window_pass {
-	struct connector *connector;
-	struct stopper stopper;
-	struct source_spec spec;
-	struct watermark_spec mark;
-	struct schema schema;
-	struct settled settled; /* the end of the window */
-	struct scan scan;
-	struct reader reader;
-};
-
-struct window_view {
-	struct run_context *c;
-	struct run_result *out;
-	struct run_verified *found;
-	const struct run_verify *run;
-	struct window_pass pass;
-	/* The source once more, for second looks; opened for the first. */
-	struct verify_side sides[COMPARE_SIDES];
-	struct compare compare;
-	struct suspects suspects;
-	struct verify_progress progress; /* of second looks */
-	struct watermark end; /* the mark behind the window */
-	int64_t left; /* rows to read, where no mark says; -1: it does */
-	int64_t tail_left; /* rows of the tail to be found */
-	json_t *keys[WINDOW_EXAMPLES]; /* of suspects, while shown */
-	struct digest_rows slots;
-};
-
-static void window_tick(void *ctx)
+void window_tick(void *ctx)
 {
 	struct window_view *w = ctx;
 	const struct run_options *options = w->c->options;
@@ -104,9 +70,7 @@ static int window_open(struct window_view *w, struct error *err)
 	stopper_start(&pass->stopper, pass->connector);
 	rc = pass->connector->ops->describe(pass->connector, &pass->spec,
 					    &pass->mark, &pass->schema, err);
-	if (!rc)
-		rc = backfill_settle(pass->connector, &pass->spec, &pass->mark,
-				     &pass->schema, err);
+	stopper_end(&pass->stopper);
 	if (!rc)
 		rc = verify_side_open_destination(
 			&w->sides[COMPARE_DESTINATION], p, &pass->schema, err);
@@ -117,9 +81,7 @@ static int window_open(struct window_view *w, struct error *err)
 	return rc;
 }
 
-/* Blocks have no order of marks: a batch of them may hold rows of the tail, and
- * others, and all of them are looked up. */
-static bool window_is_tail(const struct window_view *w, const struct batch *b)
+bool window_is_tail(const struct window_view *w, const struct batch *b)
 {
 	return b->n_tail && w->c->p->strategy != STRATEGY_XMIN;
 }
@@ -139,6 +101,8 @@ static void window_row(struct window_view *w, const struct batch *b, size_t row)
 	w->tail_left -= tail;
 	compare_rows(&w->compare, COMPARE_SOURCE, b, &row, 1, &w->slots, &key,
 		     &all);
+	if (w->tallied && tally_is_equal(&w->tally, &key))
+		return;
 	x = suspects_get(&w->suspects, &key);
 	suspect_note_texts(x, &w->compare, COMPARE_SOURCE, b, row);
 	/* A pass by blocks may come by a second time. */
@@ -361,7 +325,7 @@ static int window_round(struct window_view *w, struct error *err)
 	return rc;
 }
 
-static bool window_goes_on(const struct window_view *w, const struct batch *b)
+bool window_goes_on(const struct window_view *w, const struct batch *b)
 {
 	if (!b->n_rows || !w->left || w->found->more)
 		return false;
@@ -390,19 +354,34 @@ static int window_read(struct window_view *w, struct error *err)
 	return rc ? rc : window_round(w, err);
 }
 
-static int window_begin(struct window_view *w, struct error *err)
+int window_begin(struct window_view *w, size_t rows, struct error *err)
 {
-	const struct reader_bounds bounds = { .max_rows = VERIFY_KEYS,
+	const struct reader_bounds bounds = { .max_rows = rows,
 					      .max_bytes = WINDOW_BYTES,
 					      .pace = w->c->pacing.pace };
 	struct window_pass *pass = &w->pass;
-	int rc = pass->connector->ops->scan(pass->connector, &pass->scan, err);
+	int rc;
 
+	stopper_start(&pass->stopper, pass->connector);
+	rc = backfill_settle(pass->connector, &pass->spec, &pass->mark,
+			     &pass->schema, err);
+	if (!rc)
+		rc = pass->connector->ops->scan(pass->connector, &pass->scan,
+						err);
 	/* From here on the reader sees to a stop. */
 	stopper_end(&pass->stopper);
+	w->tail_left = w->run->n_tail;
 	return rc ? rc
 		  : reader_start(&pass->reader, pass->connector, NULL,
 				 &pass->schema, w->c->p->name, &bounds, err);
+}
+
+/* The rows one by one, but for those that the tally has found to be there. */
+static int window_find(struct window_view *w, struct error *err)
+{
+	int rc = window_begin(w, VERIFY_KEYS, err);
+
+	return rc ? rc : window_read(w, err);
 }
 
 static void window_init(struct window_view *w)
@@ -418,14 +397,13 @@ static void window_init(struct window_view *w)
 	schema_init(&w->pass.schema);
 	watermark_init(&w->end);
 	digest_rows_init(&w->slots);
-	w->tail_left = w->run->n_tail;
 	/* Where a pass by blocks was left, only their number says. */
 	w->left = stopped && w->c->p->strategy == STRATEGY_XMIN
 			  ? w->out->rows_read
 			  : -1;
 }
 
-static void window_release(struct window_view *w)
+static void window_close(struct window_view *w)
 {
 	stopper_end(&w->pass.stopper);
 	reader_stop(&w->pass.reader);
@@ -439,6 +417,21 @@ static void window_release(struct window_view *w)
 	settled_release(&w->pass.settled);
 	watermark_release(&w->end);
 	digest_rows_release(&w->slots);
+	memset(&w->pass, 0, sizeof(w->pass));
+}
+
+/* By connections of their own: those of the tally may have been interrupted in
+ * the midst of a statement. */
+static int window_find_rest(struct window_view *w, struct error *err)
+{
+	int rc;
+
+	if (tally_is_all_equal(&w->tally))
+		return 0;
+	window_close(w);
+	window_init(w);
+	rc = window_open(w, err);
+	return rc ? rc : window_find(w, err);
 }
 
 int window_look(struct run_context *c, struct run_result *out,
@@ -451,10 +444,14 @@ int window_look(struct run_context *c, struct run_result *out,
 
 	window_init(&w);
 	rc = window_open(&w, err);
-	if (!rc)
-		rc = window_begin(&w, err);
-	if (!rc)
-		rc = window_read(&w, err);
-	window_release(&w);
+	if (!rc && window_is_whole(&w)) {
+		rc = window_tally(&w, err);
+		if (!rc)
+			rc = window_find_rest(&w, err);
+		tally_release(&w.tally);
+	} else if (!rc) {
+		rc = window_find(&w, err);
+	}
+	window_close(&w);
 	return rc;
 }
