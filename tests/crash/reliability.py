@@ -75,9 +75,10 @@ REPEAT = """\
     tests/run crash --full -k "kill and mid_load-upsert-mysql"
     tests/crash/reliability.py --write      # this page, from its results
 
-Without `--full`, as in CI, kill, error and hang each run {pairs} cases, so
-chosen that every two choices out of point, mode, source, strategy, destination
-and state store meet in one of them; and {stops} are stopped. By hand:
+Without `--full`, as in CI, {pairs} are killed, so chosen that every two choices
+out of point, mode, source, strategy, destination and state store meet in one
+of them; error and hang take turns at the same {pairs}, and {stops} are stopped.
+By hand:
 
     meson setup build-fail -Dfailpoints=true && ninja -C build-fail
     TIDEMARK_FAILPOINTS=after_merge=kill@3 build-fail/tidemark run

@@ -68,6 +68,14 @@ def test_every_two_choices_meet():
     assert len(chosen) < 130
 
 
+@pytest.mark.parametrize("action", ("hang", "error"))
+def test_every_choice_is_met(action):
+    """Also where two actions share the pairs."""
+    chosen, every = failpoints.cases(action, False), failpoints.everything()
+    for values, wanted in zip(zip(*chosen), zip(*every)):
+        assert set(values) == set(wanted)
+
+
 def test_page_has_these_cases():
     """docs/reliability.md was written of the cases that the code has now."""
     text = reliability.PAGE.read_text(encoding="utf-8")

@@ -72,7 +72,7 @@ def poison_some(source, bad=BAD):
 
 @every_engine
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 def test_bad_rows_are_kept_and_mended(tidemark, target, engine, mode):
     source, destination = target(engine, mode)
     poison_some(source)

@@ -82,6 +82,7 @@ def test_rule(tidemark, source, make_destination, rule):
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 
+@pytest.mark.thinned(3)
 @every_engine
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
 def test_batches_before_it_stay(tidemark, source, make_destination, engine,

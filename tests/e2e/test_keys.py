@@ -78,7 +78,7 @@ NAMES = ('Order.Lines', 'say "hi"', "it's", 'with space', 'UPPER', 'ünïcödé'
          'select', 'back\\slash', '$1 %s %n {}')
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @every_engine
 @pytest.mark.parametrize("name", NAMES)
 def test_names_that_need_quoting(tidemark, source, make_destination, name,
@@ -132,6 +132,7 @@ def test_no_key_is_refused(tidemark, source, make_destination):
     assert destination.rows("main.bare", {"id": "int"}) == [(1,)]
 
 
+@pytest.mark.thinned(2)
 @every_engine
 @pytest.mark.parametrize("row, code, word", (
     ("NULL", EXIT_DATA, "NULL"),

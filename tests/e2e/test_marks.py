@@ -39,6 +39,7 @@ def test_many_ties(tidemark, source, make_destination, full, engine):
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("nulls", ("error", "include", "skip"))
 @every_engine
 def test_null_marks(tidemark, source, make_destination, engine, nulls):

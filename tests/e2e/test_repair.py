@@ -49,6 +49,7 @@ def damage(destination, table="items"):
     return {"missing": {1, 2}, "different": {3, 4, 5, 6, 7}}
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_damage_is_named_and_undone(tidemark, source, make_destination,
@@ -228,7 +229,7 @@ def test_killed_and_called_again(tidemark_failpoints, source,
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 def test_deletes_are_reported_and_applied(tidemark, source, make_destination,
                                           engine, mode):
     destination = make_destination(engine)

@@ -27,6 +27,7 @@ def check(source, destination, pipeline="items"):
                        pipeline=pipeline)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
 def test_newest_row_with_an_older_mark(tidemark, source, destination, mode):
     """A long transaction commits last: its version is the newest, and its
@@ -51,6 +52,7 @@ def test_newest_row_with_an_older_mark(tidemark, source, destination, mode):
     assert written(tidemark.run().pipeline()) == 0
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
 def test_newest_row_with_a_lower_number(tidemark, source, destination, mode):
     """As above with a sequence: the number was taken first and written last."""
@@ -71,6 +73,7 @@ def test_newest_row_with_a_lower_number(tidemark, source, destination, mode):
     assert written(tidemark.run().pipeline()) == 0
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("mode", ("upsert", "delete_insert"))
 def test_newer_row_of_somebody_else_stays(tidemark, source, destination, mode):
     """What the pipeline never delivered and is newer is not overwritten."""

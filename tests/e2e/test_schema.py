@@ -20,6 +20,7 @@ def check(source, destination, columns=oracle.ITEMS):
     oracle.check_equal(source, destination, "items", to(destination), columns)
 
 
+@pytest.mark.thinned(3)
 @every_engine
 @every_mode
 def test_new_column_is_added_and_filled(tidemark, source, make_destination,
@@ -36,6 +37,7 @@ def test_new_column_is_added_and_filled(tidemark, source, make_destination,
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 
+@pytest.mark.thinned(3)
 @every_engine
 @every_mode
 def test_column_that_comes_again_is_filled(tidemark, source, make_destination,
@@ -102,6 +104,7 @@ def test_new_column_in_replace(tidemark, source, make_destination, engine):
     check(source, destination, {**oracle.ITEMS, "color": "text"})
 
 
+@pytest.mark.thinned(3)
 @every_engine
 @pytest.mark.parametrize("change, key, word", (
     ("ALTER TABLE items ADD color text", "on_new_column", "color"),
@@ -131,6 +134,7 @@ def test_stop_means_stop(tidemark, source, make_destination, engine, change,
     assert ("new",) not in rows
 
 
+@pytest.mark.thinned(3)
 @every_engine
 @every_mode
 def test_wider_type_is_widened(tidemark, source, make_destination, engine,
@@ -307,6 +311,7 @@ def test_replace_does_not_drop_a_strangers_table(tidemark, source,
     check(source, destination)
 
 
+@pytest.mark.thinned(2)
 @every_engine
 @pytest.mark.parametrize("mode", ("upsert", "delete_insert"))
 def test_rows_of_others_stay(tidemark, source, make_destination, engine, mode):

@@ -123,6 +123,7 @@ def test_full_refresh_forgets_deleted_rows(tidemark, source, make_destination,
     check(source, destination)
 
 
+@pytest.mark.thinned(3)
 @every_engine
 @every_strategy
 def test_replace_follows_deletes(tidemark, source, make_destination, engine,
@@ -292,6 +293,7 @@ def test_partitioned_parent(tidemark, source, make_destination, strategy):
     assert len(there) == len(here) + 1  # the old key of the one that moved
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("strategy", ("timestamp", "sequence"))
 @every_engine
 def test_view_as_source(tidemark, source, make_destination, strategy, engine):

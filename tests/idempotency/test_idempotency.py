@@ -71,6 +71,7 @@ def engine(request):
     return request.param
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind,strategy", workload.SOURCES)
 def test_second_run_writes_nothing(tidemark, make_source, make_destination,

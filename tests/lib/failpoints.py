@@ -137,6 +137,12 @@ def pairs():
     return pairwise.cover(everything())
 
 
+def shared(action):
+    """What hangs and what fails take turns at the pairs: each comes by every
+    failpoint, mode, source, destination and store."""
+    return pairs()[("hang", "error").index(action)::2]
+
+
 def each_source_in_turn(every):
     """One source for each failpoint x mode x destination."""
     return [case for case in every if SOURCES.index(case.source) ==
@@ -167,7 +173,7 @@ def each_destination_in_turn(every):
 
 def cases(action, full):
     """The cases of an action: kill is multiplied out, or pairwise; what the
-    others do at a failpoint hangs less on where the rows come from."""
+    others do at a failpoint hangs less on where the rows come from and go."""
     if action == "stop":
         return (each_mode_in_turn if full else each_destination_in_turn)(
             product())
@@ -175,4 +181,4 @@ def cases(action, full):
         return each_source_in_turn(product())
     if full:
         return product()
-    return pairs()
+    return pairs() if action == "kill" else shared(action)
