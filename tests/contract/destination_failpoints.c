@@ -25,10 +25,11 @@ static const char *const load_points[] = {
 /* In a process of its own: a session that ends at the point, if it passes
  * there. */
 static void failpoint_session(struct world *w, const char *point,
-			      const char *rows)
+			      const char *rows, int n)
 {
 	struct error err = ERROR_INIT;
 	char *text = xstrfmt("%s=kill@1", point);
+	char *mark = xstrfmt("{\"value\":\"%d\"}", n);
 	int status = 0;
 	pid_t pid = fork();
 
@@ -37,54 +38,94 @@ static void failpoint_session(struct world *w, const char *point,
 		if (failpoint_init(&err))
 			_exit(NO_FAILPOINTS);
 		world_begin(w);
-		world_load(w, rows, "{\"value\":\"2\"}");
+		world_load(w, rows, mark);
 		_exit(0);
 	}
 	free(text);
+	free(mark);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FAILPOINTS)
 		skip();
 }
 
-/* The next session is the one that waits for what the killed one's server
- * process still does. */
-static void failpoint_all_or_nothing(struct world *w)
+/* What is there after the `n`th batch, or of it alone: a row that each batch
+ * changes, one that none does, and one that it adds. */
+static char *failpoint_rows(int n)
 {
-	assert_int_equal(world_begin(w), 0);
-	world_close(w);
-	if (!strcmp(world_mark(w), "{\"value\":\"2\"}"))
-		assert_string_equal(world_query(w, ALL), "1|A\n2|b\n3|c");
-	else
-		assert_string_equal(world_query(w, ALL), "1|a\n2|b");
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "0|v%d\n1|b", n);
+	for (int i = 1; i <= n; i++)
+		strbuf_addf(&sb, "\n%d|c", i + 1);
+	return strbuf_detach(&sb);
 }
 
-static void failpoint_check(struct world *w, const char *point)
+static char *failpoint_batch(int n)
 {
-	static const char batch[] =
-		"1|A|" DAY("02") "\n2|b|" DAY("01") "\n3|c|" DAY("02");
+	struct strbuf sb = STRBUF_INIT;
 
-	world_sync(w, "1|a|" DAY("01") "\n2|b|" DAY("01"), "{\"value\":\"1\"}");
-	failpoint_session(w, point, batch);
-	failpoint_all_or_nothing(w);
-	world_sync(w, batch, "{\"value\":\"2\"}");
-	world_sync(w, batch, "{\"value\":\"2\"}");
-	world_expect_counts(w, 0, 0, 3);
-	assert_string_equal(world_query(w, ALL), "1|A\n2|b\n3|c");
-	assert_string_equal(world_mark(w), "{\"value\":\"2\"}");
+	strbuf_addf(&sb, "0|v%d|2026-01-%02d 12:00:00+00\n1|b|" DAY("01"), n,
+		    n + 1);
+	if (n)
+		strbuf_addf(&sb, "\n%d|c|" DAY("02"), n + 1);
+	return strbuf_detach(&sb);
+}
+
+/* The next session is the one that waits for what the killed one's server
+ * process still does. True: the batch is in. */
+static bool failpoint_all_or_nothing(struct world *w, int n)
+{
+	char *before = failpoint_rows(n - 1), *after = failpoint_rows(n);
+	char *mark = xstrfmt("{\"value\":\"%d\"}", n);
+	bool in;
+
+	assert_int_equal(world_begin(w), 0);
+	world_close(w);
+	in = !strcmp(world_mark(w), mark);
+	assert_string_equal(world_query(w, ALL), in ? after : before);
+	free(before);
+	free(after);
+	free(mark);
+	return in;
+}
+
+/* The same batch again, twice: what of it is missing goes in. */
+static void failpoint_again(struct world *w, int n, bool in)
+{
+	char *batch = failpoint_batch(n), *rows = failpoint_rows(n);
+	char *mark = xstrfmt("{\"value\":\"%d\"}", n);
+
+	assert_int_equal(world_begin(w), 0);
+	for (int again = 0; again < 2; again++) {
+		if (world_load(w, batch, mark))
+			fail_msg("load: %s", w->err.message);
+		assert_int_equal(w->counts.inserted + w->counts.updated,
+				 in || again ? 0 : 2);
+		assert_int_equal(w->counts.unchanged, in || again ? 3 : 1);
+	}
+	world_close(w);
+	assert_string_equal(world_query(w, ALL), rows);
+	assert_string_equal(world_mark(w), mark);
+	free(batch);
+	free(rows);
+	free(mark);
 }
 
 static void failpoint_check_all(void **state, enum load_mode mode)
 {
 	struct world *w = suite_world(state);
+	char *batch = failpoint_batch(0);
 
 	world_schema(w, "id:int64! name:text at:timestamptz@");
 	w->target.table = "orders";
 	w->target.mode = mode;
-	for (size_t i = 0; i < ARRAY_SIZE(load_points); i++) {
-		failpoint_check(w, load_points[i]);
-		world_exec(w, mode == LOAD_APPEND ? "DROP VIEW orders;"
-						    "DROP TABLE orders_raw;"
-						  : "DROP TABLE orders;");
+	world_sync(w, batch, "{\"value\":\"0\"}");
+	free(batch);
+	for (int i = 0; i < (int)ARRAY_SIZE(load_points); i++) {
+		batch = failpoint_batch(i + 1);
+		failpoint_session(w, load_points[i], batch, i + 1);
+		free(batch);
+		failpoint_again(w, i + 1, failpoint_all_or_nothing(w, i + 1));
 	}
 }
 
@@ -137,7 +178,7 @@ static void test_failpoint_prepare(void **state)
 	w->target.mode = LOAD_UPSERT;
 	world_sync(w, "1|a", "{\"value\":\"1\"}");
 	world_schema(w, "id:int64! name:text x:int32 y:int32");
-	failpoint_session(w, "mid_alter", "");
+	failpoint_session(w, "mid_alter", "", 2);
 	if (w->quirks->ddl_commits) {
 		/* The columns may be there: all rows are read for them. */
 		assert_string_equal(world_mark(w), w->quirks->null);

@@ -21,9 +21,9 @@ static struct strbuf world_output = STRBUF_INIT;
 static const struct quirks postgres_quirks = {
 	.engine = "postgres",
 	.variable = "TIDEMARK_TEST_POSTGRES",
-	.client = "psql -XAtq -v ON_ERROR_STOP=1 -P null=NULL "
-		  "-c 'SET client_min_messages = warning' "
-		  "-d \"$TARGET\" -f -",
+	.client = "\"${TIDEMARK_TEST_PYTHON:-python3}\" "
+		  "\"$TIDEMARK_TEST_DIR\"/postgres_client.py",
+	.lasting = true,
 	.schema = "public",
 	.null = "NULL",
 	.position = "ctid::text",
@@ -146,14 +146,14 @@ static struct world *world_skip(struct world *w, const char *why)
 
 static char *world_place(struct world *w)
 {
-	char template[] = "/tmp/tidemark-contract-XXXXXX";
-	const char *url;
+	const char *top = getenv("TMPDIR");
+	char *template;
 
-	if (w->quirks->variable) {
-		url = getenv(w->quirks->variable);
-		return xstrdup(url);
-	}
-	w->directory = xstrdup(mkdtemp(template));
+	if (w->quirks->variable)
+		return xstrdup(getenv(w->quirks->variable));
+	template = xstrfmt("%s/tidemark-contract-XXXXXX", top ? top : "/tmp");
+	w->directory = mkdtemp(template);
+	assert_non_null(w->directory);
 	return xstrfmt("%s/target.db", w->directory);
 }
 

@@ -31,6 +31,10 @@ SCRATCH_BYTES = 2 << 30
 WORKERS = {"e2e": 3, "idempotency": 2, "fidelity": 2, "crash": 2, "thread": 2,
            "faults": 3}
 
+# As meson has it; with less of what was freed kept aside, for a process as big
+# as that is slow to fork.
+SANITIZER = ("halt_on_error=1:abort_on_error=1:print_summary=1"
+             ":quarantine_size_mb=16")
 LANES = 2
 STOPPED = 130
 
@@ -141,6 +145,7 @@ class Suite:
         log_name = log_name or self.name
         junit = directory / f"meson-logs/{log_name}.junit.xml"
         junit.unlink(missing_ok=True)
+        env = {"ASAN_OPTIONS": SANITIZER, **(env or {})}
         status = self.execute(["meson", "test", "-C", directory, "--no-rebuild",
                                "--logbase", log_name, "--print-errorlogs",
                                "--timeout-multiplier", "4",
@@ -182,6 +187,7 @@ class Suite:
                 "TIDEMARK_TEST_POSTGRES": cluster.url("contract"),
                 "TIDEMARK_TEST_POSTGRES_ADMIN": cluster.url(
                     "contract", user="postgres"),
+                "TIDEMARK_TEST_PYTHON": sys.executable,
                 "TIDEMARK_TEST_DUCKDB_PYTHON": sys.executable})
         finally:
             cluster.remove()
