@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/sync/marks.h"
+#include "core/sync/others.h"
 
 /* `alone`: one pipeline was asked for by name; its bare mark is printed, as
  * `set` takes it. */
@@ -140,6 +141,35 @@ static int watermark_reset(const struct arguments *args,
 	return p ? watermark_put(args, s, p, NULL, err) : -(int)err->code;
 }
 
+static int watermark_forget_other(const struct arguments *args,
+				  const struct settings *s, struct error *err)
+{
+	const struct pipeline_settings *p;
+	const char *name;
+	int code;
+
+	if (args->operands.n != 3)
+		return error_set(err, ERROR_CONFIG,
+				 "watermark forget needs PIPELINE and the NAME "
+				 "of another one that has loaded its table "
+				 "(see tidemark help watermark)");
+	p = settings_pipeline(s, args->operands.items[1], err);
+	if (!p)
+		return -(int)err->code;
+	name = args->operands.items[2];
+	code = others_forget(p, name, err);
+	if (code)
+		return code;
+	if (arguments_has(args, "json"))
+		output_json(json_pack("{s:[{s:s, s:s}]}", "pipelines",
+				      "pipeline", p->name, "forgotten", name),
+			    false);
+	else
+		output_line("%s: the mark that \"%s\" had at %s is forgotten",
+			    p->name, name, p->destination_table);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(const struct arguments *args, const struct settings *s,
@@ -148,6 +178,7 @@ static const struct {
 	{ "show", watermark_show },
 	{ "set", watermark_set },
 	{ "reset", watermark_reset },
+	{ "forget", watermark_forget_other },
 };
 
 static int watermark_unknown(const char *word, struct error *err)
@@ -157,9 +188,11 @@ static int watermark_unknown(const char *word, struct error *err)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		names[i] = watermark_actions[i].name;
 	near = nearest_name(word, names, ARRAY_SIZE(names));
-	error_set(err, ERROR_CONFIG,
-		  "watermark does not know \"%s\"; it takes show, set or reset",
-		  word);
+	error_set(
+		err, ERROR_CONFIG,
+		"watermark does not know \"%s\"; it takes show, set, reset or "
+		"forget",
+		word);
 	if (near)
 		error_hint(err, "(did you mean \"%s\"?)", near);
 	return -(int)err->code;
@@ -191,12 +224,17 @@ static const struct flag watermark_flags[] = {
 
 const struct command command_watermark = {
 	.name = "watermark",
-	.operands = "[show [PIPELINE...] | set PIPELINE JSON | reset PIPELINE]",
+	.operands = "[show [PIPELINE...] | set PIPELINE JSON | reset PIPELINE "
+		    "| forget PIPELINE NAME]",
 	.max_operands = OPERANDS_ANY,
 	.summary = "show or change how far a pipeline has come",
 	.details = "What show prints, set takes. After reset the next run "
 		   "reads everything again;\nrows that have not changed are "
-		   "not written.",
+		   "not written. forget removes the mark that NAME has\nleft "
+		   "at the table of PIPELINE: an earlier name of it, or one "
+		   "that is no pipeline\nany more. Until then verify "
+		   "--deletes apply takes rows of that table for NAME's\nown, "
+		   "and deletes none.",
 	.example = "tidemark watermark set orders "
 		   "\"$(tidemark watermark show orders)\"",
 	.flags = watermark_flags,

@@ -14,7 +14,8 @@ static const char *const strategy_names[] = {
 };
 
 static const char *const watermark_members[] = {
-	"strategy", "column", "value", "key", "pending", "columns", "identity",
+	"strategy", "column",  "value",	   "key",
+	"pending",  "columns", "identity", "mode",
 };
 
 const char *strategy_name(enum strategy s)
@@ -55,6 +56,7 @@ void watermark_copy(struct watermark *dst, const struct watermark *src)
 {
 	watermark_init(dst);
 	dst->strategy = src->strategy;
+	dst->update = src->update;
 	dst->column = xstrdup(src->column);
 	dst->value = xstrdup(src->value);
 	strlist_copy(&dst->key, &src->key);
@@ -93,7 +95,7 @@ static bool watermark_key_equal(const struct strlist *a,
 
 bool watermark_equal(const struct watermark *a, const struct watermark *b)
 {
-	return a->strategy == b->strategy &&
+	return a->strategy == b->strategy && a->update == b->update &&
 	       watermark_text_equal(a->column, b->column) &&
 	       watermark_text_equal(a->value, b->value) &&
 	       watermark_key_equal(&a->key, &b->key) &&
@@ -138,6 +140,8 @@ json_t *watermark_to_json(const struct watermark *w)
 	if (w->identity)
 		json_object_set_new(json, "identity",
 				    json_deep_copy(w->identity));
+	if (w->update)
+		json_object_set_new(json, "mode", json_string("update"));
 	return json;
 }
 
@@ -226,7 +230,7 @@ static int watermark_refuse_member(const char *member, struct error *err)
 	int rc = error_set(err, ERROR_DATA,
 			   "watermark: unknown member \"%s\"; allowed are "
 			   "strategy, column, value, key, pending, "
-			   "columns, identity",
+			   "columns, identity, mode",
 			   member);
 
 	if (near)
@@ -263,6 +267,20 @@ static int watermark_read_strategy(enum strategy *out, const json_t *json,
 			 "sequence%s%s%s",
 			 text ? ", not \"" : "", text ? text : "",
 			 text ? "\"" : "");
+}
+
+/* Of the modes only this one says something about the rows at the target. */
+static int watermark_read_mode(bool *update, const json_t *json,
+			       struct error *err)
+{
+	const json_t *found = json_object_get(json, "mode");
+	const char *text = json_string_value(found);
+
+	*update = text && !strcmp(text, "update");
+	if (*update || !found || json_is_null(found))
+		return 0;
+	return error_set(err, ERROR_DATA,
+			 "watermark: \"mode\" is \"update\" or left out");
 }
 
 /* 1 to 20 digits that are no more than 2^64 - 1. */
@@ -325,6 +343,8 @@ int watermark_from_json(struct watermark *out, const json_t *json,
 		rc = watermark_read_part(&w.columns, json, "columns", err);
 	if (!rc)
 		rc = watermark_read_part(&w.identity, json, "identity", err);
+	if (!rc)
+		rc = watermark_read_mode(&w.update, json, err);
 	if (!rc)
 		rc = watermark_validate(&w, err);
 	if (rc)

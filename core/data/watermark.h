@@ -5,8 +5,8 @@
  *
  * JSON: {"strategy":"timestamp","column":"updated_at",
  *        "value":"2026-01-31 12:00:00.123456+00","key":["7"],
- *        "pending":{...},"columns":{"id":1},"identity":{...}}; absent parts
- *        are left out.
+ *        "pending":{...},"columns":{"id":1},"identity":{...},
+ *        "mode":"update"}; absent parts are left out.
  */
 #ifndef TIDEMARK_CORE_DATA_WATERMARK_H
 #define TIDEMARK_CORE_DATA_WATERMARK_H
@@ -43,6 +43,8 @@ struct watermark {
 	/* Of the source: engine, cluster, timeline, database, table oid, ...;
 	 * or NULL. */
 	json_t *identity;
+	/* Of a pipeline in mode update: the rows at its target are others'. */
+	bool update;
 };
 
 void watermark_init(struct watermark *w);

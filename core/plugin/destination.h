@@ -244,6 +244,12 @@ struct destination_ops {
 	const char *(*session)(struct destination *d);
 	void (*interrupt)(struct destination *d);
 	void (*close)(struct destination *d); /* rolls back; NULL is fine */
+	/* Whoever else has a mark of this very target, in the order of their
+	 * names: appends the name of each row and then its mark, JSON text.
+	 * The chunks of a backfill have rows of their own. Target as for
+	 * recover; nobody where there is no table. */
+	int (*others)(struct destination *d, const struct target *target,
+		      struct strlist *out, struct error *err);
 };
 
 #endif

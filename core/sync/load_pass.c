@@ -82,6 +82,7 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 
 	watermark_copy(&mark, &b->watermark);
 	watermark_set_columns(&mark, &r->schema);
+	mark.update = r->p->mode == LOAD_UPDATE;
 	if (r->options->chunk)
 		chunk_note_rows(r, b, &mark);
 	checkpoint_init(next);

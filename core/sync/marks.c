@@ -21,8 +21,7 @@ void mark_release(struct mark *m)
 	mark_init(m);
 }
 
-static void marks_target(const struct pipeline_settings *p,
-			 struct target *target)
+void marks_target(const struct pipeline_settings *p, struct target *target)
 {
 	memset(target, 0, sizeof(*target));
 	target->pipeline = p->name;

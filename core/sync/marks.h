@@ -19,6 +19,8 @@ struct mark {
 void mark_init(struct mark *m);
 void mark_release(struct mark *m);
 
+/* Where the mark is, as destination_ops.recover takes it. */
+void marks_target(const struct pipeline_settings *p, struct target *target);
 /* The mark at the destination. */
 int marks_get_destination(const struct pipeline_settings *p, struct mark *out,
 			  struct error *err);

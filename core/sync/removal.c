@@ -2,6 +2,7 @@
 
 #include "core/base/stop.h"
 #include "core/data/value.h"
+#include "core/sync/others.h"
 #include "core/sync/run.h"
 #include "core/sync/verify_suspects.h"
 #include "core/sync/verify_work.h"
@@ -106,6 +107,18 @@ static int removal_pieces(struct removal *m, struct error *err)
 	return rc;
 }
 
+/* Under the lease: one may have come since it was looked at first. */
+static int removal_check(struct run *r, struct error *err)
+{
+	struct strlist names = STRLIST_INIT;
+	int rc = others_ask(r->destination, &r->target, &names, err);
+
+	if (!rc)
+		rc = others_refuse(r->p, &names, err);
+	strlist_release(&names);
+	return rc;
+}
+
 int removal_run(struct run *r, struct error *err)
 {
 	struct removal m = { .r = r, .work = r->options->work };
@@ -113,6 +126,9 @@ int removal_run(struct run *r, struct error *err)
 
 	if (!m.work->n_extra)
 		return 0;
+	rc = removal_check(r, err);
+	if (rc)
+		return rc;
 	schema_init(&m.source.schema);
 	schema_init(&m.source.keys_schema);
 	batch_init(&m.batch, &r->schema);

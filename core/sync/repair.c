@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
+#include "core/sync/others.h"
 
 struct repair {
 	const struct pipeline_settings *p;
@@ -147,18 +148,42 @@ static int repair_loop(struct repair *r, struct error *err)
 	return rc;
 }
 
-static int repair_check(const struct repair *r, struct error *err)
+static int repair_check_mode(const struct repair *r, struct error *err)
 {
 	if (r->p->mode != LOAD_REPLACE ||
 	    (!r->terms->load && !r->terms->remove))
 		return 0;
+	return error_set(err, ERROR_CONFIG,
+			 "pipeline %s is in mode replace, which loads all of "
+			 "the table every time: tidemark run %s mends it",
+			 r->p->name, r->p->name);
+}
+
+static int repair_check_others(const struct repair *r, struct error *err)
+{
+	struct strlist names = STRLIST_INIT;
+	int rc;
+
+	if (!r->terms->remove)
+		return 0;
+	rc = others_find(r->p, &names, err);
+	if (!rc)
+		rc = others_refuse(r->p, &names, err);
+	strlist_release(&names);
+	return rc;
+}
+
+static int repair_check(const struct repair *r, struct error *err)
+{
+	int rc = repair_check_mode(r, err);
+
+	if (!rc)
+		rc = repair_check_others(r, err);
+	if (!rc)
+		return 0;
 	verify_result_init(r->out, r->p);
-	error_set(err, ERROR_CONFIG,
-		  "pipeline %s is in mode replace, which loads all of the "
-		  "table every time: tidemark run %s mends it",
-		  r->p->name, r->p->name);
 	r->out->error = *err;
-	return -ERROR_CONFIG;
+	return rc;
 }
 
 /* What the first look has found to be done, unless the answer is no. */

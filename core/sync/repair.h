@@ -34,7 +34,8 @@ struct repair_terms {
 /* `out` says what the last look has found, and what was done before it; to be
  * released in any case. 0: both sides are equal; DIFFERENT: not all of it was
  * to be mended, or could be; DATA: there were more to be removed than are
- * allowed, and nothing is done; any other code of a look or a run. */
+ * allowed, and nothing is done; CONFIG: rows were to be removed, and another
+ * pipeline loads the table, too; any other code of a look or a run. */
 int repair_pipeline(const struct pipeline_settings *p,
 		    const struct repair_terms *terms, struct verify_result *out,
 		    struct error *err);

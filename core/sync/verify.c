@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
+#include "core/sync/others.h"
 #include "core/sync/tries.h"
 #include "core/sync/verify_examples.h"
 #include "core/sync/verify_since.h"
@@ -430,6 +431,22 @@ static int verify_check(const struct pipeline_settings *p,
 	return terms->part.since ? verify_since_check(p, err) : 0;
 }
 
+/* Extra rows need not have been this source's. */
+static void verify_name_others(const struct pipeline_settings *p,
+			       struct verify_result *out, struct error *err)
+{
+	struct error ignored = ERROR_INIT;
+
+	if (others_find(p, &out->others, &ignored) || !out->others.n)
+		return;
+	error_hint(err,
+		   "pipeline \"%s\"%s loads %s, too: extra rows may be from "
+		   "there",
+		   out->others.items[0],
+		   out->others.n > 1 ? ", not alone," : "",
+		   p->destination_table);
+}
+
 int verify_pipeline(const struct pipeline_settings *p,
 		    const struct verify_terms *terms, struct verify_result *out,
 		    struct error *err)
@@ -451,6 +468,8 @@ int verify_pipeline(const struct pipeline_settings *p,
 	if (rc && stop_requested() &&
 	    (error_may_pass(err->code) || err->code == ERROR_STOPPED))
 		rc = verify_result_stopped(out, err);
+	if (rc == -ERROR_DIFFERENT && out->extra)
+		verify_name_others(p, out, err);
 	out->elapsed_us = clock_monotonic_us() - begun;
 	if (rc)
 		out->error = *err;

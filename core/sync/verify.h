@@ -37,6 +37,8 @@ struct verify_result {
 	json_t *examples;
 	bool marked; /* a run has left a mark at the destination */
 	char *hidden; /* rows that the source does not show: why; or NULL */
+	/* With extra rows: who else loads the table. */
+	struct strlist others;
 	int64_t repaired, deleted; /* rows, by repair.c */
 	int64_t elapsed_us;
 	struct error error; /* DIFFERENT if they are */

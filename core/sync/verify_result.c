@@ -18,6 +18,7 @@ void verify_result_release(struct verify_result *r)
 {
 	json_decref(r->examples);
 	free(r->hidden);
+	strlist_release(&r->others);
 	memset(r, 0, sizeof(*r));
 }
 
@@ -40,8 +41,10 @@ bool verify_result_equal(const struct verify_result *r)
 json_t *verify_result_json(const struct verify_result *r)
 {
 	char sums[COMPARE_SIDES][DIGEST_TEXT_SIZE];
-	json_t *error = json_null();
+	json_t *error = json_null(), *others = json_array();
 
+	for (size_t i = 0; i < r->others.n; i++)
+		json_array_append_new(others, json_string(r->others.items[i]));
 	for (size_t i = 0; i < COMPARE_SIDES; i++)
 		digest_text(&r->rows[i], sums[i]);
 	if (r->error.code)
@@ -50,8 +53,7 @@ json_t *verify_result_json(const struct verify_result *r)
 				  r->error.message);
 	return json_pack(
 		"{s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:O, "
-		"s:I, "
-		"s:I, s:f, s:o}",
+		"s:o, s:I, s:I, s:f, s:o}",
 		"pipeline", r->pipeline->name, "equal", verify_result_equal(r),
 		"scope", verify_part_json(&r->part, r->pipeline), "source_rows",
 		(json_int_t)r->rows[COMPARE_SOURCE].rows, "destination_rows",
@@ -60,8 +62,8 @@ json_t *verify_result_json(const struct verify_result *r)
 		"different", (json_int_t)r->different, "unsettled",
 		(json_int_t)r->unsettled, "checksum_source",
 		sums[COMPARE_SOURCE], "checksum_destination",
-		sums[COMPARE_DESTINATION], "examples", r->examples, "repaired",
-		(json_int_t)r->repaired, "deleted", (json_int_t)r->deleted,
-		"seconds", (double)r->elapsed_us / (double)US_PER_SECOND,
-		"error", error);
+		sums[COMPARE_DESTINATION], "examples", r->examples,
+		"also_loaded_by", others, "repaired", (json_int_t)r->repaired,
+		"deleted", (json_int_t)r->deleted, "seconds",
+		(double)r->elapsed_us / (double)US_PER_SECOND, "error", error);
 }

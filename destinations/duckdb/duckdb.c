@@ -331,6 +331,22 @@ static int duckdb_destination_forget(struct destination *base,
 	return rc;
 }
 
+static int duckdb_destination_others(struct destination *base,
+				     const struct target *target,
+				     struct strlist *out, struct error *err)
+{
+	struct duckdb_destination *d = duckdb_self(base);
+	struct duckdb_place place;
+	struct duckdb_existing existing;
+	int rc = duckdb_find(d, target, &place, &existing, err);
+
+	if (!rc && existing.has_data && existing.has_mark)
+		rc = duckdb_mark_others(d, &place, target->pipeline, out, err);
+	duckdb_place_release(&place);
+	duckdb_existing_release(&existing);
+	return rc;
+}
+
 static int duckdb_destination_set_watermark(struct destination *base,
 					    const struct target *target,
 					    const char *watermark,
@@ -386,6 +402,7 @@ const struct destination_ops duckdb_destination = {
 	.finish = duckdb_destination_finish,
 	.set_watermark = duckdb_destination_set_watermark,
 	.forget = duckdb_destination_forget,
+	.others = duckdb_destination_others,
 	.session = duckdb_destination_session,
 	.interrupt = duckdb_destination_interrupt,
 	.close = duckdb_destination_close,

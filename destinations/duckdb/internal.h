@@ -223,6 +223,10 @@ int duckdb_mark_hold(struct duckdb_destination *d, struct error *err);
 int duckdb_mark_forget(struct duckdb_destination *d,
 		       const struct duckdb_place *p,
 		       const struct target *target, struct error *err);
+/* As of destination_ops.others; the table of marks is there. */
+int duckdb_mark_others(struct duckdb_destination *d,
+		       const struct duckdb_place *p, const char *pipeline,
+		       struct strlist *out, struct error *err);
 /* Whoever goes on with the refresh that was under way is told. */
 int duckdb_mark_release(struct duckdb_destination *d,
 			const struct duckdb_place *p, const char *pipeline,

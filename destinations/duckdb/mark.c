@@ -147,6 +147,30 @@ int duckdb_mark_forget(struct duckdb_destination *d,
 	return rc;
 }
 
+int duckdb_mark_others(struct duckdb_destination *d,
+		       const struct duckdb_place *p, const char *pipeline,
+		       struct strlist *out, struct error *err)
+{
+	const char *params[] = { p->name, pipeline };
+	char *sql = xstrfmt("SELECT pipeline, watermark FROM %s WHERE target = "
+			    "$1 AND pipeline <> $2 AND watermark IS NOT NULL "
+			    "ORDER BY pipeline",
+			    p->quoted_mark);
+	struct duck_result *r = NULL;
+	int rc = duck_query(d->db, &r, sql, params, ARRAY_SIZE(params), err);
+
+	while (!rc && duck_next(r))
+		for (size_t i = 0; i < 2; i++) {
+			char *text = duck_str(r, i);
+
+			strlist_add(out, text);
+			free(text);
+		}
+	duck_result_free(r);
+	free(sql);
+	return rc;
+}
+
 /* A write, so that two transactions cannot both find the row their own. */
 int duckdb_mark_hold(struct duckdb_destination *d, struct error *err)
 {

@@ -189,6 +189,8 @@ int my_recover(struct destination *base, const struct target *target,
 	       struct checkpoint *out, struct error *err);
 int my_forget(struct destination *base, const struct target *target,
 	      struct error *err);
+int my_others(struct destination *base, const struct target *target,
+	      struct strlist *out, struct error *err);
 int my_set_watermark(struct destination *base, const struct target *target,
 		     const char *watermark, struct error *err);
 

@@ -304,6 +304,45 @@ static int mark_hand_on(struct mydb *db, const struct place *place,
 	return rc;
 }
 
+static int mark_list_others(struct mydb *db, const struct place *place,
+			    const char *pipeline, struct strlist *out,
+			    struct error *err)
+{
+	const char *params[] = { place->table, pipeline };
+	char *sql = xstrfmt("SELECT pipeline, watermark FROM %s\n"
+			    "WHERE target = ? AND pipeline <> ?\n"
+			    "  AND watermark IS NOT NULL ORDER BY pipeline",
+			    place->watermark);
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(db, &r, sql, 2, params, err);
+
+	for (size_t i = 0; !rc && i < mydb_rows(r); i++) {
+		strlist_add(out, mydb_value(r, i, 0));
+		strlist_add(out, mydb_value(r, i, 1));
+	}
+	mydb_result_free(r);
+	free(sql);
+	return rc;
+}
+
+int my_others(struct destination *base, const struct target *target,
+	      struct strlist *out, struct error *err)
+{
+	struct mydst *d = (struct mydst *)base;
+	struct place place = { .database = NULL };
+	bool has_target = false, has_watermark = false;
+	int rc = my_place_set(&place, d->db, target, err);
+
+	if (!rc)
+		rc = mark_has_tables(d->db, &place, &has_target, &has_watermark,
+				     err);
+	if (!rc && has_target && has_watermark)
+		rc = mark_list_others(d->db, &place, target->pipeline, out,
+				      err);
+	my_place_release(&place);
+	return rc;
+}
+
 int my_forget(struct destination *base, const struct target *target,
 	      struct error *err)
 {

@@ -272,6 +272,7 @@ const struct destination_ops mysql_destination = {
 	.finish = my_finish,
 	.set_watermark = my_set_watermark,
 	.forget = my_forget,
+	.others = my_others,
 	.session = mysql_session_name,
 	.interrupt = mysql_interrupt_target,
 	.close = mysql_close_target,

@@ -349,6 +349,45 @@ int postgres_forget(struct destination *base, const struct target *target,
 	return rc;
 }
 
+static int mark_list_others(struct pg *pg, const struct place *place,
+			    const char *pipeline, struct strlist *out,
+			    struct error *err)
+{
+	const char *params[] = { place->table, pipeline };
+	char *sql = xstrfmt("SELECT pipeline, watermark::text FROM %s\n"
+			    "WHERE target = $1 AND pipeline <> $2\n"
+			    "  AND watermark IS NOT NULL ORDER BY pipeline",
+			    place->watermark);
+	struct pg_result *r = NULL;
+	int rc = pg_query(pg, &r, sql, 2, params, err);
+
+	for (int i = 0; !rc && i < pg_rows(r); i++) {
+		strlist_add(out, pg_value(r, i, 0));
+		strlist_add(out, pg_value(r, i, 1));
+	}
+	pg_result_free(r);
+	free(sql);
+	return rc;
+}
+
+int postgres_others(struct destination *base, const struct target *target,
+		    struct strlist *out, struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	struct place place = { .schema = NULL };
+	bool has_target = false, has_watermark = false;
+	int rc = postgres_place_set(&place, d->pg, target, err);
+
+	if (!rc)
+		rc = mark_has_tables(d->pg, &place, &has_target, &has_watermark,
+				     err);
+	if (!rc && has_target && has_watermark)
+		rc = mark_list_others(d->pg, &place, target->pipeline, out,
+				      err);
+	postgres_place_release(&place);
+	return rc;
+}
+
 int postgres_set_watermark(struct destination *base,
 			   const struct target *target, const char *watermark,
 			   struct error *err)

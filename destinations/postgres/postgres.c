@@ -189,6 +189,7 @@ const struct destination_ops postgres_destination = {
 	.finish = postgres_finish,
 	.set_watermark = postgres_set_watermark,
 	.forget = postgres_forget,
+	.others = postgres_others,
 	.session = postgres_session,
 	.interrupt = postgres_interrupt,
 	.close = postgres_close,

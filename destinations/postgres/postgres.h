@@ -168,6 +168,8 @@ int postgres_recover(struct destination *base, const struct target *target,
 		     struct checkpoint *out, struct error *err);
 int postgres_forget(struct destination *base, const struct target *target,
 		    struct error *err);
+int postgres_others(struct destination *base, const struct target *target,
+		    struct strlist *out, struct error *err);
 int postgres_set_watermark(struct destination *base,
 			   const struct target *target, const char *watermark,
 			   struct error *err);

@@ -58,3 +58,48 @@ int sqlite_target_forget(struct destination *base, const struct target *target,
 	place_release(&place);
 	return rc;
 }
+
+static int mark_list_others(struct sqlite *db, const struct place *place,
+			    const char *pipeline, struct strlist *out,
+			    struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(db, &st,
+				"SELECT pipeline, watermark\n"
+				"FROM main." NAME_WATERMARK_TABLE "\n"
+				"WHERE target = ?1 AND pipeline <> ?2\n"
+				"  AND watermark IS NOT NULL ORDER BY pipeline",
+				err);
+
+	if (!rc) {
+		sqlite_bind_str(st, 1, place->table, -1);
+		sqlite_bind_str(st, 2, pipeline, -1);
+		rc = sqlite_step(st, err);
+	}
+	for (; rc == 1; rc = sqlite_step(st, err)) {
+		strlist_add(out, sqlite_str(st, 0));
+		strlist_add(out, sqlite_str(st, 1));
+	}
+	sqlite_finalize(st);
+	return rc;
+}
+
+int sqlite_target_others(struct destination *base, const struct target *target,
+			 struct strlist *out, struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)base;
+	struct place place = { .table = NULL };
+	bool has_target = false, has_watermark = false;
+	int rc = place_set(&place, target, err);
+
+	if (!rc && d->db)
+		rc = catalog_has(d->db, place.table, &has_target, err);
+	if (!rc && has_target)
+		rc = catalog_has(d->db, NAME_WATERMARK_TABLE, &has_watermark,
+				 err);
+	if (!rc && has_watermark)
+		rc = mark_list_others(d->db, &place, target->pipeline, out,
+				      err);
+	place_release(&place);
+	return rc;
+}

@@ -151,6 +151,8 @@ int sqlite_target_recover(struct destination *base, const struct target *target,
 			  struct checkpoint *out, struct error *err);
 int sqlite_target_forget(struct destination *base, const struct target *target,
 			 struct error *err);
+int sqlite_target_others(struct destination *base, const struct target *target,
+			 struct strlist *out, struct error *err);
 int sqlite_target_set_watermark(struct destination *base,
 				const struct target *target,
 				const char *watermark, struct error *err);

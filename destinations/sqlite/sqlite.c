@@ -171,6 +171,7 @@ const struct destination_ops sqlite_destination = {
 	.finish = sqlite_target_finish,
 	.set_watermark = sqlite_target_set_watermark,
 	.forget = sqlite_target_forget,
+	.others = sqlite_target_others,
 	.session = sqlite_target_session,
 	.interrupt = sqlite_target_interrupt,
 	.close = sqlite_target_close,

@@ -311,6 +311,71 @@ static void test_predecessor_is_ended(void **state)
 	free(session);
 }
 
+static void fence_others(struct world *w, const char *expected)
+{
+	struct strlist found = STRLIST_INIT;
+	struct strbuf text = STRBUF_INIT;
+	int rc = w->ops->others(w->destination, &w->target, &found, &w->err);
+
+	if (rc)
+		fail_msg("%s", w->err.message);
+	for (size_t i = 0; i < found.n; i++)
+		strbuf_addf(&text, "%s;", found.items[i]);
+	assert_string_equal(text.len ? text.data : "", expected);
+	strbuf_release(&text);
+	strlist_release(&found);
+}
+
+/* Those that have a mark of this table, whether it is prepared or not; not of
+ * another table, and not once the mark was reset. */
+static void others_are_named(struct world *w)
+{
+	const struct target own = w->target;
+	struct target reset = own;
+
+	world_open(w);
+	fence_others(w, ""); /* there is no table */
+	world_close(w);
+	world_sync(w, "1|a", "{\"value\":\"1\"}");
+	w->target.pipeline = "b'other";
+	world_sync(w, "2|b", "{\"value\":\"2\"}");
+	w->target.pipeline = "another";
+	world_sync(w, "3|c", "{\"value\":\"3\"}");
+	w->target.table = "elsewhere";
+	w->target.pipeline = "c";
+	world_sync(w, "1|a", "{\"value\":\"4\"}");
+	w->target = own;
+	assert_int_equal(world_begin(w), 0);
+	fence_others(w, "another;{\"value\":\"3\"};b'other;{\"value\":\"2\"};");
+	world_close(w);
+	world_open(w);
+	reset.pipeline = "another";
+	assert_int_equal(
+		w->ops->set_watermark(w->destination, &reset, NULL, &w->err),
+		0);
+	fence_others(w, "b'other;{\"value\":\"2\"};");
+	world_close(w);
+}
+
+static void test_others_are_named(void **state)
+{
+	struct world *w = suite_world(state);
+
+	world_schema(w, "id:int64! name:text");
+	w->target.table = "orders";
+	others_are_named(w);
+}
+
+static void test_others_that_append(void **state)
+{
+	struct world *w = suite_world(state);
+
+	world_schema(w, "id:int64! name:text");
+	w->target.table = "orders";
+	w->target.mode = LOAD_APPEND;
+	others_are_named(w);
+}
+
 const struct CMUnitTest suite_fence[] = {
 	SUITE_TEST(test_fence_is_written),
 	SUITE_TEST(test_claim_raises_the_fence),
@@ -320,6 +385,8 @@ const struct CMUnitTest suite_fence[] = {
 	SUITE_TEST(test_fence_is_read_inside),
 	SUITE_TEST(test_lease_that_is_over),
 	SUITE_TEST(test_row_is_forgotten),
+	SUITE_TEST(test_others_are_named),
+	SUITE_TEST(test_others_that_append),
 	SUITE_TEST(test_predecessor_is_ended),
 };
 const size_t suite_fence_n = ARRAY_SIZE(suite_fence);

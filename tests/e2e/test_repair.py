@@ -339,6 +339,55 @@ def test_more_deletes_than_allowed(tidemark, source, make_destination):
     assert result["deleted"] == 1 and result["destination_rows"] == 0
 
 
+def test_a_table_of_two_pipelines(tidemark, source, make_destination):
+    """What the other one has brought is not taken for what was deleted. An
+    earlier name of the pipeline can be forgotten; one that only fills columns,
+    and chunks of a backfill, are no reason."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, destination, "timestamp", name="old")
+    tidemark.run()
+    items = tidemark.pipelines["items"] = tidemark.pipelines.pop("old")
+    tidemark.pipelines["fill"] = {
+        **items, "load": {"mode": "update"},
+        "source": {**items["source"],
+                   "columns": ["id", "updated_at", "quantity"]}}
+    tidemark.write_config()
+    tidemark.run()
+    destination.execute("INSERT INTO _tidemark_watermark (pipeline, watermark,"
+                        " target) SELECT 'items/0123456789ab/7', watermark, "
+                        "target FROM _tidemark_watermark "
+                        "WHERE pipeline = 'items'")
+    source.execute("DELETE FROM items WHERE id = 9")
+
+    def refused(name, *args):
+        done = tidemark("verify", "items", "--deletes", "apply", *args)
+        assert f'loaded by "{name}"' in done.expect(EXIT_CONFIG).err, done
+        assert f"tidemark watermark forget items {name}" in done.err
+        assert destination.query("SELECT id FROM items WHERE id = 9")
+
+    refused("old", "--max-deletes", "100%", "--yes")
+    done = tidemark("verify", "items", "--json").expect(EXIT_DIFFERENT)
+    assert done.pipeline()["also_loaded_by"] == ["old"]
+    assert '"old" loads public.items, too' in done.err
+    done = tidemark("watermark", "forget", "items", "odl")
+    assert 'these have: "fill", ' in done.expect(EXIT_CONFIG).err
+    assert '"old"' in done.err
+    tidemark("watermark", "forget", "items", "old").expect(EXIT_OK)
+    code, shown = at_terminal(
+        tidemark, "verify", "items", "--deletes", "apply", answer=b"y\n",
+        meanwhile=lambda: destination.execute(
+            "INSERT INTO _tidemark_watermark (pipeline, watermark, target) "
+            "VALUES ('late', '{}', 'items')"))
+    assert code == EXIT_CONFIG and 'loaded by "late"' in shown
+    refused("late")
+    tidemark("watermark", "forget", "items", "late").expect(EXIT_OK)
+    assert verify(tidemark, "items", "--deletes", "apply")["items"][
+        "deleted"] == 1
+    assert verify(tidemark, "items")["items"]["also_loaded_by"] == []
+    check(source, destination)
+
+
 def test_how_deletes_are_asked_for(tidemark, source, make_destination):
     destination = make_destination("sqlite")
     workload.create_items(source, rows=ROWS)

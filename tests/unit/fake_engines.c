@@ -474,6 +474,16 @@ static int fake_forget(struct destination *d, const struct target *target,
 	return 0;
 }
 
+static int fake_others(struct destination *d, const struct target *target,
+		       struct strlist *out, struct error *err)
+{
+	(void)d;
+	(void)target;
+	(void)out;
+	(void)err;
+	return 0;
+}
+
 static int fake_set_watermark(struct destination *d,
 			      const struct target *target,
 			      const char *watermark, struct error *err)
@@ -518,6 +528,7 @@ const struct destination_ops fake_destination_ops = {
 	.finish = fake_finish,
 	.set_watermark = fake_set_watermark,
 	.forget = fake_forget,
+	.others = fake_others,
 	.session = fake_session,
 	.interrupt = fake_destination_interrupt,
 	.close = fake_destination_close,

@@ -26,6 +26,7 @@ static const char *const exact[] = {
 	"{\"strategy\":\"xmin\",\"value\":\"4294967300\","
 	"\"pending\":{\"z\":1,\"a\":2}}",
 	"{\"strategy\":\"xmin\",\"columns\":{\"id\":1,\"größe\":0}}",
+	"{\"strategy\":\"xmin\",\"identity\":{},\"mode\":\"update\"}",
 };
 
 /* What people write, and the same in fixed order. */
@@ -73,6 +74,7 @@ static const char *const bad[][2] = {
 	  "part 2 of \"key\"" },
 	{ "{\"strategy\":\"xmin\",\"pending\":3}", "\"pending\"" },
 	{ "{\"strategy\":\"xmin\",\"identity\":\"x\"}", "\"identity\"" },
+	{ "{\"strategy\":\"xmin\",\"mode\":\"upsert\"}", "\"mode\"" },
 	{ "{\"strategy\":\"xmin\",\"valeu\":\"1\"}",
 	  "unknown member \"valeu\"" },
 	{ "{\"strategy\":\"xmin\",\"valeu\":\"1\"}", "did you mean \"value\"" },
