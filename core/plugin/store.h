@@ -184,6 +184,15 @@ struct chunk_list {
 void chunk_release(struct chunk *c);
 void chunk_list_release(struct chunk_list *list);
 
+/* Whether chunks may be added, by what there is of their pipeline. */
+struct chunk_rule {
+	/* Asked under the lock of all who add: `*add`, true before, set to
+	 * false adds nothing, as does a code, which is passed on. */
+	int (*judge)(void *ctx, const struct chunk_list *known, bool *add,
+		     struct error *err);
+	void *ctx;
+};
+
 struct store_ops {
 	const char *name;
 	/* Ends with a NULL name; never NULL. */
@@ -282,9 +291,11 @@ struct store_ops {
 	/* `settings` NULL: the config's alone. */
 	int (*set_pace)(struct store *s, const char *pipeline,
 			const char *settings, struct error *err);
-	/* In one transaction; one that is there already stays as it is. */
+	/* All of one pipeline. The rule is asked and they are added in one
+	 * transaction, beside which nobody adds any; one that is there already
+	 * stays as it is. */
 	int (*add_chunks)(struct store *s, const struct chunk_list *chunks,
-			  struct error *err);
+			  const struct chunk_rule *rule, struct error *err);
 	/* In the order in which they are claimed; `pipeline` NULL: of any. */
 	int (*list_chunks)(struct store *s, const char *pipeline,
 			   struct chunk_list *out, struct error *err);

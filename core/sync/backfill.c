@@ -21,6 +21,7 @@ struct planning {
 	char *column;
 	char *from, *to; /* as the source compares them */
 	int64_t rows; /* of a chunk */
+	bool overtaken; /* another call has queued the same */
 	char id[DIGEST_TEXT_SIZE], config[DIGEST_TEXT_SIZE];
 	struct chunk_list *out;
 };
@@ -392,8 +393,9 @@ static int planning_resume(struct planning *b, struct store *store,
 	return rc;
 }
 
-static int planning_queue(struct planning *b, struct store *store, bool again,
-			  bool *resumed, struct error *err)
+/* Those of the same window; or, if it is to be done `again`, none. */
+static int planning_take_known(struct planning *b, struct store *store,
+			       bool again, struct error *err)
 {
 	struct chunk_list known = { NULL, 0, 0 };
 	int rc = store->ops->list_chunks(store, b->p->name, &known, err);
@@ -404,14 +406,41 @@ static int planning_queue(struct planning *b, struct store *store, bool again,
 		rc = backfill_forget(b->p, store, &known, b->id, err);
 	else if (!rc)
 		rc = planning_resume(b, store, &known, err);
-	*resumed = b->out->n > 0;
 	chunk_list_release(&known);
+	return rc;
+}
+
+/* Others may have queued theirs while this one was planned. */
+static int planning_judge(void *ctx, const struct chunk_list *known, bool *add,
+			  struct error *err)
+{
+	struct planning *b = ctx;
+
+	for (size_t i = 0; i < known->n; i++)
+		b->overtaken |= !strcmp(known->items[i].backfill_id, b->id);
+	*add = !b->overtaken;
+	return planning_refuse_overlap(b, known, err);
+}
+
+static int planning_queue(struct planning *b, struct store *store, bool again,
+			  bool *resumed, struct error *err)
+{
+	const struct chunk_rule rule = { planning_judge, b };
+	int rc = planning_take_known(b, store, again, err);
+
+	*resumed = b->out->n > 0;
 	if (rc || *resumed)
 		return rc;
 	rc = planning_check_target(b, err);
 	if (!rc)
 		rc = planning_all(b, err);
-	return rc ? rc : store->ops->add_chunks(store, b->out, err);
+	if (!rc)
+		rc = store->ops->add_chunks(store, b->out, &rule, err);
+	if (rc || !b->overtaken)
+		return rc;
+	chunk_list_release(b->out);
+	*resumed = true;
+	return planning_take_known(b, store, false, err);
 }
 
 static int backfill_queue_once(const struct pipeline_settings *p,

@@ -21,7 +21,6 @@
 	"  WHERE l.name = chunk_id AND l.holder = chunks.holder\n"             \
 	"    AND l.until > @) THEN paused END"
 
-/* Two that plan the same backfill at once: the second adds nothing. */
 static const char add_sql[] =
 	"INSERT INTO chunks (" CHUNK_COLUMNS ")\n"
 	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,\n"
@@ -153,19 +152,6 @@ static int chunk_add(struct sql_store *s, const struct chunk *c,
 			       NULL, err);
 }
 
-int sql_store_add_chunks(struct store *base, const struct chunk_list *chunks,
-			 struct error *err)
-{
-	struct sql_store *s = (struct sql_store *)base;
-	int rc = s->session->begin(s, err);
-
-	if (rc)
-		return rc;
-	for (size_t i = 0; !rc && i < chunks->n; i++)
-		rc = chunk_add(s, &chunks->items[i], err);
-	return sql_store_end(s, rc, err);
-}
-
 int sql_store_list_chunks(struct store *base, const char *pipeline,
 			  struct chunk_list *out, struct error *err)
 {
@@ -182,6 +168,39 @@ int sql_store_list_chunks(struct store *base, const char *pipeline,
 			     chunk_note, out, err);
 	strbuf_release(&sql);
 	return rc;
+}
+
+/* With the lock of all who add: what is there is there until the end. */
+static int chunk_judge(struct sql_store *s, const char *pipeline,
+		       const struct chunk_rule *rule, bool *add,
+		       struct error *err)
+{
+	struct chunk_list known = { NULL, 0, 0 };
+	int rc = sql_store_list_chunks(&s->base, pipeline, &known, err);
+
+	if (!rc)
+		rc = rule->judge(rule->ctx, &known, add, err);
+	chunk_list_release(&known);
+	return rc;
+}
+
+int sql_store_add_chunks(struct store *base, const struct chunk_list *chunks,
+			 const struct chunk_rule *rule, struct error *err)
+{
+	struct sql_store *s = (struct sql_store *)base;
+	const char *lock = s->session->lock_chunks_sql;
+	bool add = true;
+	int rc = chunks->n ? s->session->begin(s, err) : 0;
+
+	if (rc || !chunks->n)
+		return rc;
+	if (lock)
+		rc = s->session->script(s, lock, err);
+	if (!rc)
+		rc = chunk_judge(s, chunks->items[0].pipeline, rule, &add, err);
+	for (size_t i = 0; !rc && add && i < chunks->n; i++)
+		rc = chunk_add(s, &chunks->items[i], err);
+	return sql_store_end(s, rc, err);
 }
 
 /* The row is locked, and stays so. */

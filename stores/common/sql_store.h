@@ -47,6 +47,9 @@ struct sql_session {
 	const char *for_update; /* behind a SELECT: locks its rows */
 	/* The same, of those that nobody else has locked. */
 	const char *skip_locked;
+	/* In a transaction: nobody else adds chunks until its end. NULL: it
+	 * is the only one that writes as it is. */
+	const char *lock_chunks_sql;
 	bool is_file; /* for the processes of one machine */
 };
 
@@ -115,7 +118,7 @@ int sql_store_set_pace(struct store *base, const char *pipeline,
 		       const char *settings, struct error *err);
 
 int sql_store_add_chunks(struct store *base, const struct chunk_list *chunks,
-			 struct error *err);
+			 const struct chunk_rule *rule, struct error *err);
 int sql_store_list_chunks(struct store *base, const char *pipeline,
 			  struct chunk_list *out, struct error *err);
 int sql_store_claim_chunk(struct store *base, const char *pipeline,

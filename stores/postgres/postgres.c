@@ -230,6 +230,7 @@ static const struct sql_session postgres_store_session = {
 	.now_sql = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 	.for_update = " FOR UPDATE",
 	.skip_locked = " FOR UPDATE SKIP LOCKED",
+	.lock_chunks_sql = "LOCK TABLE chunks IN SHARE ROW EXCLUSIVE MODE",
 };
 
 static void postgres_store_close(struct store *base)

@@ -36,10 +36,22 @@ static struct lease by(const char *holder)
 	return l;
 }
 
-static void queue(struct store *s, int n, const char *config)
+static int let_in(void *ctx, const struct chunk_list *known, bool *add,
+		  struct error *err)
 {
+	(void)ctx;
+	(void)known;
+	(void)err;
+	*add = true;
+	return 0;
+}
+
+static int add_by(struct store *s, int n, const char *config,
+		  const struct chunk_rule *rule, struct error *err)
+{
+	int rc;
+
 	struct chunk_list list = { NULL, 0, 0 };
-	struct error err = ERROR_INIT;
 
 	list.items = xcalloc((size_t)n, sizeof(*list.items));
 	list.n = (size_t)n;
@@ -57,9 +69,18 @@ static void queue(struct store *s, int n, const char *config)
 			.holder = xstrdup(""),
 			.queued_at = 5,
 		};
-	if (s->ops->add_chunks(s, &list, &err))
-		fail_msg("%s", err.message);
+	rc = s->ops->add_chunks(s, &list, rule, err);
 	chunk_list_release(&list);
+	return rc;
+}
+
+static void queue(struct store *s, int n, const char *config)
+{
+	const struct chunk_rule rule = { let_in, NULL };
+	struct error err = ERROR_INIT;
+
+	if (add_by(s, n, config, &rule, &err))
+		fail_msg("%s", err.message);
 }
 
 static bool claim(struct store *s, const char *holder, int64_t lease_us,
@@ -236,6 +257,60 @@ static void keeps_no_secret_of_chunks(void **state)
 	s->ops->close(s);
 }
 
+/* Long enough for another one to come in between, if it could. */
+static int refuse_others(void *ctx, const struct chunk_list *known, bool *add,
+			 struct error *err)
+{
+	(void)ctx;
+	(void)add;
+	clock_sleep_us(US_PER_SECOND / 5);
+	return known->n ? error_set(err, ERROR_CONFIG, "another was faster")
+			: 0;
+}
+
+static void add_alone(const struct place *p, int n, int out)
+{
+	const struct chunk_rule rule = { refuse_others, NULL };
+	const char config[] = { (char)('a' + n), '\0' };
+	struct store *s = place_open(p);
+	struct error err = ERROR_INIT;
+	int rc = add_by(s, 2, config, &rule, &err);
+
+	s->ops->close(s);
+	if ((rc && rc != -ERROR_CONFIG) ||
+	    write(out, &rc, sizeof(rc)) != sizeof(rc))
+		_exit(1);
+	_exit(0);
+}
+
+/* Four at once: what one sees is all that there is until it has added. */
+static void adds_one_after_another(void **state)
+{
+	struct store *s = place_open(*state);
+	int ends[2], refused = 0;
+	struct chunk_list list;
+
+	assert_int_equal(pipe(ends), 0);
+	for (int i = 0; i < 4; i++)
+		if (!fork())
+			add_alone(*state, i, ends[1]);
+	for (int i = 0; i < 4; i++) {
+		int status = -1, rc;
+
+		wait(&status);
+		assert_int_equal(status, 0);
+		assert_int_equal(read(ends[0], &rc, sizeof(rc)), sizeof(rc));
+		refused += rc != 0;
+	}
+	close(ends[0]);
+	close(ends[1]);
+	assert_int_equal(refused, 3);
+	list = all(s);
+	assert_int_equal(list.n, 2);
+	chunk_list_release(&list);
+	s->ops->close(s);
+}
+
 /* A worker of its own process: claims until there is nothing left, and says
  * how many it got. */
 static void claim_all(const struct place *p, int n, int out)
@@ -323,7 +398,8 @@ void passes_by_a_locked_chunk(void **state)
 	EACH(make, keeps_chunks), EACH(make, claims_in_order),                 \
 		EACH(make, takes_over), EACH(make, tells_what_holds_a_chunk),  \
 		EACH(make, keeps_no_secret_of_chunks),                         \
-		EACH(make, gives_each_chunk_once)
+		EACH(make, gives_each_chunk_once),                             \
+		EACH(make, adds_one_after_another)
 
 const struct CMUnitTest store_chunks_file[] = { SHARED(file) };
 const struct CMUnitTest store_chunks_postgres[] = { SHARED(postgres) };

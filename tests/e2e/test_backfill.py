@@ -146,6 +146,35 @@ def test_window_and_input(tidemark, source, make_destination):
     chunks(tidemark, "--to", "2024-02-02")
 
 
+def test_windows_at_the_same_moment(tidemark, source, make_destination):
+    """Neither call sees the other's chunks while it plans its own: one of two
+    windows that overlap is refused, and the same window is queued once."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=100)
+    sync_items(tidemark, source, destination, "sequence")
+    tidemark.run()
+    # Half a second for those of a window to be counted.
+    tidemark.pipelines["items"]["source"]["where"] = \
+        "pg_sleep(0.01) IS NOT NULL"
+    tidemark.write_config()
+
+    def at_once(*windows):
+        calls = [tidemark.start("backfill", "items", "--queue", "--chunk-rows",
+                                "40", *window) for window in windows]
+        done = [call.wait() for call in calls]
+        return sorted(each.code for each in done), done
+
+    codes, done = at_once(("--to", "60"), ("--from", "40"))
+    assert codes == [EXIT_OK, EXIT_CONFIG], done
+    assert "rows in common" in "".join(each.err for each in done)
+    assert len({chunk.split("/")[1] for chunk, *_ in in_store(tidemark)}) == 1
+    tidemark("backfill", "items", "--cancel").expect(EXIT_OK)
+    codes, done = at_once((), ())
+    assert codes == [EXIT_OK, EXIT_OK], done
+    assert "going on: 0 of 3 chunks" in "".join(each.err for each in done)
+    assert len(in_store(tidemark)) == 3
+
+
 def test_rows_without_a_mark(tidemark, source, make_destination):
     destination = make_destination("postgres")
     workload.create_items(source, rows=50)

@@ -369,8 +369,9 @@ static void fake_store_close(struct store *s)
 }
 
 static int fake_add_chunks(struct store *s, const struct chunk_list *chunks,
-			   struct error *err)
+			   const struct chunk_rule *rule, struct error *err)
 {
+	(void)rule;
 	(void)s;
 	(void)chunks;
 	(void)err;

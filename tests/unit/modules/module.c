@@ -206,8 +206,9 @@ static void module_close(struct store *s)
 }
 
 static int module_add_chunks(struct store *s, const struct chunk_list *chunks,
-			     struct error *err)
+			     const struct chunk_rule *rule, struct error *err)
 {
+	(void)rule;
 	(void)s;
 	(void)chunks;
 	(void)err;
