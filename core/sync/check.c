@@ -6,6 +6,7 @@
 #include "core/base/alloc.h"
 #include "core/base/stop.h"
 #include "core/sync/gate.h"
+#include "core/sync/others.h"
 #include "core/sync/probe.h"
 #include "core/sync/runner.h"
 #include "core/sync/stopper.h"
@@ -207,6 +208,34 @@ static void look_at_mark(struct look *l, const char *text)
 	watermark_release(&seen);
 }
 
+/* In mode update a pipeline brings no rows that could be told apart. */
+static void look_at_others(struct look *l)
+{
+	struct strlist names = STRLIST_INIT;
+	struct error err = ERROR_INIT;
+	const char *what = l->p->mode == LOAD_REPLACE
+				   ? "each run of this one replaces its rows"
+				   : "its rows are extra to this one, and "
+				     "verify --deletes apply deletes none";
+
+	if (l->p->mode != LOAD_UPDATE &&
+	    others_ask(l->destination, &l->target, &names, &err))
+		look_failed(l, "destination", &err);
+	for (size_t i = 0; i < names.n; i++) {
+		char *fix = xstrfmt("give each a table of its own; if that is "
+				    "no pipeline any more: tidemark watermark "
+				    "forget %s %s",
+				    l->p->name, names.items[i]);
+
+		problems_add(&l->out->problems, SEVERITY_WARNING, ERROR_NONE,
+			     "table-of-others", fix,
+			     "pipeline \"%s\" loads %s, too: %s",
+			     names.items[i], l->p->destination_table, what);
+		free(fix);
+	}
+	strlist_release(&names);
+}
+
 static void look_at_destination(struct look *l)
 {
 	struct checkpoint checkpoint;
@@ -227,6 +256,8 @@ static void look_at_destination(struct look *l)
 	else if (checkpoint.watermark && !l->target.refresh)
 		look_at_mark(l, checkpoint.watermark);
 	checkpoint_release(&checkpoint);
+	if (!err.code)
+		look_at_others(l);
 }
 
 static void look_at_guarantee(struct look *l)

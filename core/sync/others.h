@@ -4,8 +4,9 @@
  * pipeline the other's rows are extra, so nothing is deleted while there is
  * one. In mode update a pipeline brings no rows, and is none of them.
  *
- * Called by repair.c and removal.c before anything is deleted, by verify.c for
- * its words, and by cli/cmd_watermark.c to forget one that is no more.
+ * Called by repair.c and removal.c before anything is deleted, by verify.c and
+ * check.c for their words, and by cli/cmd_watermark.c to forget one that is no
+ * more.
  */
 #ifndef TIDEMARK_CORE_SYNC_OTHERS_H
 #define TIDEMARK_CORE_SYNC_OTHERS_H

@@ -370,6 +370,9 @@ def test_a_table_of_two_pipelines(tidemark, source, make_destination):
     done = tidemark("verify", "items", "--json").expect(EXIT_DIFFERENT)
     assert done.pipeline()["also_loaded_by"] == ["old"]
     assert '"old" loads public.items, too' in done.err
+    found = [problem for problem in tidemark("check", "--json").pipeline(
+        "items")["problems"] if problem["code"] == "table-of-others"]
+    assert ['"old" loads' in problem["message"] for problem in found] == [True]
     done = tidemark("watermark", "forget", "items", "odl")
     assert 'these have: "fill", ' in done.expect(EXIT_CONFIG).err
     assert '"old"' in done.err
