@@ -187,12 +187,13 @@ def make_database(cluster):
     def make(name="db"):
         database = f"{name}_{next(counter)}"
         cluster.create_database(database)
-        made.append(database)
-        return ends.PostgresEnd(cluster, database)
+        made.append(ends.KeptEnd(cluster, database))
+        return made[-1]
 
     yield make
-    for database in made:
-        cluster.drop_database(database)
+    for end in made:
+        end.hang_up()
+        cluster.drop_database(end.database)
 
 
 @pytest.fixture

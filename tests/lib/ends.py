@@ -5,6 +5,7 @@ of all its tables, the stored watermark, and a checksum that moves when any
 row is rewritten or changed.
 """
 
+import contextlib
 import datetime
 import decimal
 import hashlib
@@ -15,8 +16,10 @@ import shutil
 import sqlite3
 import struct
 import tempfile
+import threading
 
 import duckdb
+import psycopg
 
 from bench import password_connection
 from servers import APP
@@ -122,12 +125,16 @@ class PostgresEnd:
         more.setdefault("application_name", "test")
         return self.cluster.connect(self.database, APP, **more)
 
+    def session(self):
+        """A session of this thread's own: kept, where that is wanted."""
+        return self.connect()
+
     def query(self, sql):
-        with self.connect() as db:
+        with self.session() as db:
             return db.execute(sql).fetchall()
 
     def execute(self, *statements):
-        with self.connect() as db:
+        with self.session() as db:
             for sql in statements:
                 db.execute(sql)
 
@@ -189,6 +196,43 @@ class PostgresEnd:
                 " pg_stat_activity WHERE datname = %s AND application_name"
                 " <> 'test' AND backend_type = 'client backend'",
                 [self.database]).fetchall()
+
+
+class KeptEnd(PostgresEnd):
+    """One that a test looks into time and again: a session costs the server
+    more than the question. What a statement sets does not outlive it."""
+
+    def __init__(self, cluster, database):
+        super().__init__(cluster, database)
+        self.kept = threading.local()
+        self.made = []
+
+    @contextlib.contextmanager
+    def session(self):
+        db = getattr(self.kept, "db", None)
+        if db is None or not self.lives(db):
+            # A statement may be prepared for a table that is altered since.
+            db = self.kept.db = self.connect(prepare_threshold=None)
+            self.made.append(db)
+        try:
+            yield db
+            db.commit()
+        finally:
+            if not db.closed:
+                db.rollback()
+                db.execute("DISCARD ALL")
+
+    @staticmethod
+    def lives(db):
+        """Tests end sessions, and restart servers."""
+        try:
+            return not db.closed and bool(db.execute("SELECT 1"))
+        except psycopg.OperationalError:
+            return False
+
+    def hang_up(self):
+        for db in self.made:
+            db.close()
 
 
 class MysqlEnd:

@@ -4,7 +4,10 @@ temporary directory, on loopback and a free port, stopped at the end.
 As root the server runs as user postgres, because it refuses to run as root.
 """
 
+import base64
 import glob
+import hashlib
+import hmac
 import os
 import random
 import shutil
@@ -46,6 +49,19 @@ def free_port():
                 continue
 
 
+def scram_secret(password, rounds=16):
+    """What the server keeps of a password. It proposes 4096 rounds by itself,
+    which cost every session of every command some milliseconds."""
+    salt = os.urandom(16)
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, rounds)
+    keys = [hmac.digest(salted, word, "sha256")
+            for word in (b"Client Key", b"Server Key")]
+    stored = hashlib.sha256(keys[0]).digest()
+    salt, stored, served = (base64.b64encode(each).decode()
+                            for each in (salt, stored, keys[1]))
+    return f"SCRAM-SHA-256${rounds}:{salt}${stored}:{served}"
+
+
 def as_server_user(command):
     """The command line that runs `command` as a user the server accepts."""
     if os.getuid() == 0:
@@ -62,6 +78,8 @@ class Cluster:
         self.log = os.path.join(self.dir, "log")
         self.port = free_port()
         self.bin = server_bin()
+        self.version = int(self.bin.split("/")[-2])
+        self.session = None
         self.settings = {
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": self.dir,
@@ -120,10 +138,13 @@ class Cluster:
         return self
 
     def prepare(self):
-        """The unprivileged role that Tidemark signs in as."""
-        with self.admin() as admin:
-            admin.execute(f"CREATE ROLE {APP} LOGIN PASSWORD '{CANARY}'")
+        """The unprivileged role that Tidemark signs in as; in databases made
+        from now on the schema public is its own."""
+        with self.admin("template1") as admin:
+            admin.execute(f"CREATE ROLE {APP} LOGIN PASSWORD "
+                          f"'{scram_secret(CANARY)}'")
             admin.execute(f"GRANT pg_read_all_stats TO {APP}")
+            admin.execute(f"ALTER SCHEMA public OWNER TO {APP}")
         return self
 
     def stop(self, mode="fast"):
@@ -151,20 +172,29 @@ class Cluster:
         return (f"postgresql://{user}{secret}@127.0.0.1:{self.port}/"
                 f"{database}{query}")
 
+    def order(self, sql):
+        """As the administrator, in a session that is kept for the next one."""
+        for last in (False, True):
+            if self.session is None:
+                self.session = self.admin()
+            try:
+                self.session.execute(sql)
+                return
+            except psycopg.OperationalError:
+                # The server was restarted meanwhile.
+                if last or not self.session.closed:
+                    raise
+                self.session = None
+
     def create_database(self, name, template="template1"):
-        with self.admin() as admin:
-            # Through the WAL, as is the default since 15, it takes eight
-            # times as long.
-            copied = ("STRATEGY file_copy"
-                      if admin.info.server_version >= 150000 else "")
-            admin.execute(f'CREATE DATABASE "{name}" OWNER {APP} '
-                          f'TEMPLATE "{template}" {copied}')
-        with self.admin(name) as admin:
-            admin.execute(f"ALTER SCHEMA public OWNER TO {APP}")
+        # Through the WAL, as is the default since 15, it takes eight times as
+        # long.
+        copied = "STRATEGY file_copy" if self.version >= 15 else ""
+        self.order(f'CREATE DATABASE "{name}" OWNER {APP} '
+                   f'TEMPLATE "{template}" {copied}')
 
     def drop_database(self, name):
-        with self.admin() as admin:
-            admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        self.order(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
     def psql(self, database, sql):
         """What psql prints for `sql`: unaligned, rows only."""
