@@ -190,12 +190,11 @@ class PostgresEnd:
 
     def sessions(self):
         """Sessions that are not the tests' own."""
-        with self.cluster.admin() as admin:
-            return admin.execute(
-                "SELECT pid, application_name, state, query FROM"
-                " pg_stat_activity WHERE datname = %s AND application_name"
-                " <> 'test' AND backend_type = 'client backend'",
-                [self.database]).fetchall()
+        return self.cluster.order(
+            "SELECT pid, application_name, state, query FROM"
+            " pg_stat_activity WHERE datname = %s AND application_name"
+            " <> 'test' AND backend_type = 'client backend'",
+            [self.database]).fetchall()
 
 
 class KeptEnd(PostgresEnd):
@@ -400,7 +399,8 @@ class DuckdbEnd(FileEnd):
     engine = "duckdb"
 
     def connect(self):
-        return duckdb.connect(self.path)
+        # One thread: others would be started for nothing.
+        return duckdb.connect(self.path, config={"threads": 1})
 
     @staticmethod
     def expression(name, kind):

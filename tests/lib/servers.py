@@ -148,6 +148,8 @@ class Cluster:
         return self
 
     def stop(self, mode="fast"):
+        if self.session:
+            self.session.close()
         self.program("pg_ctl", "-D", self.data, "-m", mode, "-w", "-s",
                      "stop", check=False)
 
@@ -172,16 +174,15 @@ class Cluster:
         return (f"postgresql://{user}{secret}@127.0.0.1:{self.port}/"
                 f"{database}{query}")
 
-    def order(self, sql):
-        """As the administrator, in a session that is kept for the next one."""
+    def order(self, sql, parameters=None):
+        """The answer to the administrator, whose session is kept."""
         for last in (False, True):
             if self.session is None:
                 self.session = self.admin()
             try:
-                self.session.execute(sql)
-                return
+                return self.session.execute(sql, parameters)
             except psycopg.OperationalError:
-                # The server was restarted meanwhile.
+                # The server was stopped meanwhile.
                 if last or not self.session.closed:
                     raise
                 self.session = None
