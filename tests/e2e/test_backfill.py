@@ -339,6 +339,7 @@ def pause(worker, destination):
     while True:
         worker.signal(signal.SIGSTOP)
         wait_for(worker.stopped, what="the stop")
+        time.sleep(0.05)  # what it has sent already is begun
         if not destination.query(
                 "SELECT FROM pg_stat_activity WHERE xact_start IS NOT NULL "
                 "AND datname = current_database() "
@@ -385,7 +386,7 @@ def test_killed_workers(tidemark, source, make_destination, full, strategy):
     """Four workers, two of them killed again and again, a live sync and
     writers beside: equal at the end, every chunk counted once."""
     destination = make_destination("postgres")
-    rows = 2_000_000 if full else 20_000
+    rows = 2_000_000 if full else 8000
     workload.create_items(source, rows=rows)
     spread(source)
     sync_items(tidemark, source, destination, strategy,

@@ -38,6 +38,7 @@ def prepared(tidemark, source, make_destination):
     return make
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.threads
 @pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGTERM))
 @every_engine

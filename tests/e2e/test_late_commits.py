@@ -44,7 +44,7 @@ def synced(tidemark, source, destination):
     return make
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
 @every_strategy
 def test_late_commit(synced, source, destination, strategy, mode):
@@ -290,7 +290,7 @@ def test_sequence_lag_covers_reserved_ids(synced, source, destination):
     assert "reserved" in names(destination)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
 @every_strategy
 def test_partition_attached_with_old_rows(tidemark, source, destination,

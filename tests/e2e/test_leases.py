@@ -84,7 +84,7 @@ def stop_after(run, state, batches, destination=None):
     while True:
         assert run.alive(), run.wait()
         run.signal(signal.SIGSTOP)
-        time.sleep(0.02)
+        time.sleep(0.05)
         if destination is None or not (
                 in_transaction(destination) or in_transaction(state.end)
                 or state.end is None and is_locked(state.tidemark.state_file)):
