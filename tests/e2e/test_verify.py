@@ -186,7 +186,17 @@ def test_a_writer_and_runs_beside(tidemark, source, make_destination, full):
     sync_items(tidemark, source, destination, "timestamp")
     tidemark.run()
     looks, stop = [], threading.Event()
-    until = time.monotonic() + (60 if full else 0)
+    start = time.monotonic()
+
+    def moved():
+        return any(look["unsettled"] or look["checksum_source"]
+                   != look["checksum_destination"] for look in looks)
+
+    def enough():
+        """Not before the writers had their effect."""
+        passed = time.monotonic() - start
+        return len(looks) >= 6 and passed > (60 if full else 0) and (
+            moved() or passed > 60)
 
     def keep_running():
         while not stop.is_set():
@@ -196,14 +206,13 @@ def test_a_writer_and_runs_beside(tidemark, source, make_destination, full):
     with workload.Writers(source):
         runner.start()
         try:
-            while len(looks) < 6 or time.monotonic() < until:
+            while not enough():
                 looks.append(verify(tidemark)["items"])
         finally:
             stop.set()
             runner.join()
     assert all(look["equal"] for look in looks)
-    assert any(look["unsettled"] or look["checksum_source"]
-               != look["checksum_destination"] for look in looks)
+    assert moved()
     destination.execute("UPDATE items SET payload = 'x' WHERE id = 2999",
                         "DELETE FROM items WHERE id = 2998")
     workload.settle(source)
