@@ -24,6 +24,9 @@ struct connection {
 	int64_t connect_timeout_us; /* default 10 s */
 	/* Default 5 min: a server that says nothing. */
 	int64_t silence_timeout_us;
+	/* A dry run: nothing is to be written, not even what an engine would
+	 * tidy up by the way, such as the log of a process that was killed. */
+	bool look;
 };
 
 /* An option in a URL's query that the engine itself understands

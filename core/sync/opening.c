@@ -3,22 +3,26 @@
 #include <string.h>
 
 #include "core/base/log.h"
-#include "core/sync/runner.h"
+#include "core/plugin/registry.h"
 
 static void *opening_main(void *arg)
 {
+	const struct destination_ops *ops;
 	struct opening *o = arg;
 
 	log_set_pipeline(o->p->name);
-	if (runner_open_destination(o->p, &o->destination, &o->error))
+	if (registry_destination(o->to->url.engine, &ops, &o->error) ||
+	    ops->open(&o->destination, o->to, &o->error))
 		o->destination = NULL;
 	return NULL;
 }
 
-void opening_begin(struct opening *o, const struct pipeline_settings *p)
+void opening_begin(struct opening *o, const struct pipeline_settings *p,
+		   const struct connection *to)
 {
 	memset(o, 0, sizeof(*o));
 	o->p = p;
+	o->to = to;
 	o->started = !pthread_create(&o->thread, NULL, opening_main, o);
 	if (!o->started)
 		opening_main(o);

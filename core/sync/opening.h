@@ -12,13 +12,16 @@
 
 struct opening {
 	const struct pipeline_settings *p;
+	const struct connection *to;
 	pthread_t thread;
 	bool started;
 	struct destination *destination;
 	struct error error;
 };
 
-void opening_begin(struct opening *o, const struct pipeline_settings *p);
+/* `to` outlives what is opened. */
+void opening_begin(struct opening *o, const struct pipeline_settings *p,
+		   const struct connection *to);
 /* Wait for it; `out` is NULL if it failed. Once for each begin. */
 int opening_end(struct opening *o, struct destination **out, struct error *err);
 

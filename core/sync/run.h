@@ -25,6 +25,7 @@ struct run {
 	int64_t deadline_us; /* of all tries; 0: none */
 	struct run_result *out;
 	struct connector *source;
+	struct connection to; /* the destination, as it is to be opened */
 	struct destination *destination;
 	struct stopper stopper;
 	struct source_spec spec;

@@ -31,6 +31,8 @@ static void run_init(struct run *r)
 				 .mark = &r->mark,
 				 .from = &r->from,
 				 .settled = &r->settled };
+	r->to = *r->p->destination;
+	r->to.look = r->options->dry_run;
 	r->target.pipeline = r->options->chunk
 				     ? r->options->chunk->chunk->chunk_id
 				     : r->p->name;
@@ -139,7 +141,7 @@ static int run_open(struct run *r, struct error *err)
 	struct opening opening;
 	int rc, opened;
 
-	opening_begin(&opening, r->p);
+	opening_begin(&opening, r->p, &r->to);
 	rc = run_open_source(r, err);
 	opened = opening_end(&opening, &r->destination, rc ? &ignored : err);
 	rc = rc ? rc : opened;

@@ -398,6 +398,10 @@ static int verify_try(const struct pipeline_settings *p,
 	       tally_choose(&v.tally, VERIFY_SUSPECTS))
 		rc = verify_round(&v, err);
 	out->done = !rc;
+	/* SQLite's marks may be texts that do not compare. */
+	if (rc == -ERROR_DATA && out->part.since)
+		error_hint(err, "(only --since goes by the marks: --sample "
+				"looks at a part without them)");
 	if (!rc)
 		rc = verify_verdict(&v, err);
 	verify_hand_over(&v);

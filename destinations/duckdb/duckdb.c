@@ -48,6 +48,7 @@ static int duckdb_destination_open(struct destination **out,
 	pthread_mutex_init(&d->lock, NULL);
 	d->base.ops = &duckdb_destination;
 	d->path = xstrdup(conn->url.path);
+	d->look = conn->look;
 	rc = duckdb_open_options(d, conn->url.text, err);
 	if (!rc && d->path[0] == ':')
 		rc = error_set(err, ERROR_CONFIG,

@@ -89,6 +89,7 @@ struct duckdb_destination {
 	char *path;
 	char *memory_limit, *threads;
 	char *catalog;
+	bool look; /* as of struct connection */
 	bool on_disk; /* false: no file yet, `db` is an empty one in memory */
 
 	/* From prepare on. */

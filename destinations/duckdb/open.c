@@ -122,8 +122,23 @@ static bool open_in_making(const char *path, int rc, const struct error *err)
 	       clock_now_us() / US_PER_SECOND - st.st_mtime < OPEN_YOUNG_S;
 }
 
+/* The log that a killed process has left is read, and not folded in. */
+static int open_to_look(struct duck **out, const char *path,
+			const struct duck_setting *settings, size_t n,
+			struct error *err)
+{
+	struct duck *db = duck_reader(path);
+	int rc = duck_wake(db, settings, n, err);
+
+	if (rc)
+		duck_close(db);
+	else
+		*out = db;
+	return rc;
+}
+
 /* The second of two first runs waits until it can tell that it is locked. */
-static int open_patiently(struct duck **out, const char *path,
+static int open_patiently(struct duck **out, const char *path, bool look,
 			  const struct duck_setting *settings, size_t n,
 			  struct error *err)
 {
@@ -131,7 +146,9 @@ static int open_patiently(struct duck **out, const char *path,
 
 	for (;;) {
 		struct error failed = ERROR_INIT;
-		int rc = duck_open(out, path, settings, n, &failed);
+		int rc = look && path
+				 ? open_to_look(out, path, settings, n, &failed)
+				 : duck_open(out, path, settings, n, &failed);
 
 		if (!rc)
 			return 0;
@@ -164,7 +181,7 @@ int duckdb_open_database(struct duckdb_destination *d, bool create,
 	int rc;
 
 	open_default_threads(threads, sizeof(threads));
-	rc = open_patiently(&db, on_disk ? d->path : NULL, settings,
+	rc = open_patiently(&db, on_disk ? d->path : NULL, d->look, settings,
 			    ARRAY_SIZE(settings), err);
 	if (rc)
 		return rc;

@@ -180,7 +180,10 @@ int duckdb_destination_explain(struct destination *base,
 	shown = restate(sql.data, d->into, d->previewed);
 	if (d->pull && *shown)
 		explanation_add(out, d->in_place ? "update" : "find changed",
-				shown, NULL, NULL);
+				shown, NULL,
+				"the staged keys are joined with a scan of the "
+				"table by their hashes; DuckDB uses no index "
+				"for it");
 	strbuf_addf(&insert, "INSERT INTO %s (", d->previewed);
 	duckdb_sql_columns(&insert, d->target->schema, NULL);
 	strbuf_addstr(&insert, ")");

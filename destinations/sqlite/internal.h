@@ -46,6 +46,7 @@ void place_release(struct place *p);
 struct sqlite_target {
 	struct destination base;
 	char *path;
+	bool keep_log; /* as of struct sqlite_options */
 	struct sqlite *db; /* NULL: the file is not there yet */
 	/* For interrupt(), which comes from another thread: */
 	struct sqlite *_Atomic running;

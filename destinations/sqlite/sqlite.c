@@ -45,6 +45,7 @@ static int sqlite_target_open_file(struct sqlite_target *d, bool create,
 	struct sqlite_options options = {
 		.create = create,
 		.wal_if_new = create,
+		.keep_log = d->keep_log,
 		.busy_timeout_us = SQLITE_BUSY_US,
 	};
 	struct sqlite *db = NULL;
@@ -84,6 +85,18 @@ static void sqlite_target_close(struct destination *base)
 	free(d);
 }
 
+/* One that a killed process has left; whoever closes the file last folds it
+ * in, unless told not to, and then leaves one behind where there was none. */
+static bool sqlite_target_has_log(const char *path)
+{
+	char *log = xstrfmt("%s-wal", path);
+	struct stat st;
+	bool has = !stat(log, &st) && st.st_size > 0;
+
+	free(log);
+	return has;
+}
+
 /* A file that is not there is made by prepare: looking makes none. */
 static int sqlite_target_open(struct destination **out,
 			      const struct connection *conn, struct error *err)
@@ -94,6 +107,7 @@ static int sqlite_target_open(struct destination **out,
 
 	d->base.ops = &sqlite_destination;
 	d->path = xstrdup(conn->url.path);
+	d->keep_log = conn->look && sqlite_target_has_log(d->path);
 	d->batch_id = xstrdup("");
 	strbuf_init(&d->texts);
 	strbuf_init(&d->delivered);

@@ -132,6 +132,8 @@ def test_numbers_are_those_of_the_run(tidemark, make_source, make_destination,
                  ("merge", "delete", "update", "insert")]
         assert loads and all(step["index"] or engine == "duckdb"
                              for step in loads), second[mode]["plan"]
+        if engine == "duckdb":
+            assert all(step["plan"] for step in second[mode]["plan"])
     assert second["append"]["rows_inserted"] == 23
     source.execute("ALTER TABLE items ADD COLUMN extra integer DEFAULT 5")
     third = agrees(tidemark, source, destination)
@@ -165,6 +167,7 @@ def test_every_source_shows_its_statements(tidemark, make_source,
     assert read and "items" in read[0]["sql"]
     indexed = strategy != "xmin" and kind != "duckdb"
     assert bool(read[0]["index"]) == indexed, read
+    assert read[0]["plan"].startswith("a scan: DuckDB") == (kind == "duckdb")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -244,6 +247,28 @@ def test_beside_a_run(tidemark, failpoint_binary, make_source,
     finally:
         running.kill()
     assert tidemark.run().pipeline()["rows_updated"] == 10
+
+
+@pytest.mark.parametrize("engine, log", (("sqlite", "-wal"),
+                                         ("duckdb", ".wal")))
+def test_after_a_kill(tidemark, failpoint_binary, make_source,
+                      make_destination, engine, log):
+    """What the killed run has left in the file's log is read there, and not
+    folded in."""
+    source, destination = make_source("postgres"), make_destination(engine)
+    workload.create_items(source, rows=100)
+    sync_items(tidemark, source, destination, "timestamp", batch={"rows": 20})
+    workload.settle(source)
+    plain, tidemark.binary = tidemark.binary, failpoint_binary
+    tidemark.start("run", failpoints="before_merge=kill@4").wait()
+    tidemark.binary = plain
+    places = tidemark.dir, os.path.dirname(destination.path)
+    before = [files_below(place) for place in places]
+    assert os.path.getsize(destination.path + log)
+    result, = dry_run(tidemark)
+    assert [files_below(place) for place in places] == before
+    rest = tidemark.run().pipeline()["rows_inserted"]
+    assert 0 < result["rows_inserted"] == rest < 100, result
 
 
 def test_at_the_pace_that_is_set(tidemark, make_source, make_destination):
