@@ -68,6 +68,24 @@ sqlite3 and DuckDB) and compared as whole rows:
 
 """
 
+# (what dies, where or how, file, test): no cases of the matrix.
+OTHERS = (
+    ("a worker, in a chunk of a `backfill`", "at each point that it passes",
+     "test_backfill.py", "test_killed_at_each_point"),
+    ("two of four workers, beside a live sync and a writer",
+     "again and again, anywhere", "test_backfill.py", "test_killed_workers"),
+    ("two workers of a queue in PostgreSQL, and their sessions",
+     "again and again, anywhere", "test_backfill_days.py",
+     "test_workers_over_a_store_that_is_a_server"),
+    ("`verify --repair`", "with the lease; in the load; around its commit; "
+     "behind it", "test_repair.py", "test_killed_and_called_again"),
+    ("`verify --deletes apply`", "behind the delete; before the mark; around "
+     "its commit; behind it", "test_repair.py",
+     "test_deletes_killed_and_called_again"),
+    ("a run in mode `update`", "in the load; behind the update; around its "
+     "commit; behind it", "test_update.py", "test_killed_and_run_again"),
+)
+
 REPEAT = """\
 ## To repeat it
 
@@ -215,6 +233,15 @@ def exceptions():
     return listed(["point", "mode", "destination", "why"], grouped(reasons))
 
 
+def others():
+    rows = [[what, where, f"`tests/run e2e -k {name}`"]
+            for what, where, _, name in OTHERS]
+    return ("## What has tests of its own\n\nBackfills, repairs and mode "
+            "`update` are no cases above. These are killed, too, and\n"
+            "called again; then rows are compared by the same clients:\n\n"
+            + listed(["what", "killed", "by"], rows))
+
+
 def page(results):
     versions = ", ".join(f"{TITLES[name]} {results.versions[name]}"
                          for name in TITLES)
@@ -233,6 +260,7 @@ def page(results):
         "## What is no case\n\nRuns do not come by these:\n\n", exceptions(),
         "Nobody writes beside a DuckDB source: its file belongs to one "
         "process.\n\n",
+        others(),
         REPEAT.format(pairs=pairs, stops=stops, digest=digest(matrix()))]
     return "".join(parts)
 

@@ -76,6 +76,14 @@ def test_every_choice_is_met(action):
         assert set(values) == set(wanted)
 
 
+def test_page_names_the_other_tests():
+    assert reliability.others() in reliability.PAGE.read_text(encoding="utf-8")
+    for _, _, file, name in reliability.OTHERS:
+        text = (failpoints.ROOT / "tests/e2e" / file).read_text(
+            encoding="utf-8")
+        assert f"def {name}(" in text, name
+
+
 def test_page_has_these_cases():
     """docs/reliability.md was written of the cases that the code has now."""
     text = reliability.PAGE.read_text(encoding="utf-8")

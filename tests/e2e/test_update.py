@@ -2,6 +2,7 @@
 else; within one table, without losing what a writer does meanwhile."""
 
 import random
+import signal
 import threading
 import time
 
@@ -254,6 +255,36 @@ def test_within_one_file(tidemark, make_source, engine):
     assert rows(source) == {key: (f"c{key}", quantity)
                             for key, (_, quantity) in before.items()}
     assert tidemark.run().pipeline()["rows_updated"] == 0
+
+
+@pytest.mark.parametrize("point", ("mid_load", "after_merge", "commit_sent",
+                                   "commit_acked", "state_saved"))
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.thinned(3)
+def test_killed_and_run_again(tidemark_failpoints, make_source,
+                              make_destination, engine, point):
+    """Every row is updated in the end, and no other column."""
+    tidemark = tidemark_failpoints
+    source, destination = make_source("postgres"), make_destination(engine)
+    workload.create_items(source, rows=100)
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    tidemark.pipeline("all", **items_settings(source, destination, "timestamp"))
+    tidemark.pipeline("names", **update_settings(
+        source, destination, ["id", "updated_at", "name"],
+        batch={"rows": 20}))
+    tidemark.write_config()
+    workload.settle(source)
+    tidemark.run("all")
+    destination.execute("UPDATE items SET name = 'spoiled', quantity = 999",
+                        "DELETE FROM items WHERE id = 20")
+    done = tidemark("run", "names", failpoints=f"{point}=kill@2")
+    assert done.code == -signal.SIGKILL, done
+    tidemark.run("names")
+    names = rows(source)
+    assert rows(destination) == {key: (name, 999) for key, (name, _)
+                                 in names.items() if key != 20}
+    assert tidemark.run("names").pipeline()["rows_read"] == 0
 
 
 @pytest.mark.parametrize("change, words", [
