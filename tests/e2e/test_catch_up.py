@@ -28,7 +28,7 @@ def check(source, destination):
 
 def widen(source):
     """More than the sockets hold: the server is in the midst of a page."""
-    source.execute("UPDATE items SET payload = repeat('x', 2000)"
+    source.execute("UPDATE items SET payload = repeat('x', 8000)"
                    + ("::bytea" if source.engine == "postgres" else ""))
 
 
