@@ -3,16 +3,14 @@
 #include <string.h>
 
 #include "core/base/log.h"
-#include "core/plugin/registry.h"
+#include "core/sync/runner.h"
 
 static void *opening_main(void *arg)
 {
-	const struct destination_ops *ops;
 	struct opening *o = arg;
 
 	log_set_pipeline(o->p->name);
-	if (registry_destination(o->to->url.engine, &ops, &o->error) ||
-	    ops->open(&o->destination, o->to, &o->error))
+	if (runner_open_place(o->to, &o->destination, &o->error))
 		o->destination = NULL;
 	return NULL;
 }

@@ -64,13 +64,19 @@ int runner_open_source(const struct pipeline_settings *p,
 	return rc ? rc : ops->open(out, p->source, err);
 }
 
+int runner_open_place(const struct connection *to, struct destination **out,
+		      struct error *err)
+{
+	const struct destination_ops *ops;
+	int rc = registry_destination(to->url.engine, &ops, err);
+
+	return rc ? rc : ops->open(out, to, err);
+}
+
 int runner_open_destination(const struct pipeline_settings *p,
 			    struct destination **out, struct error *err)
 {
-	const struct destination_ops *ops;
-	int rc = registry_destination(p->destination->url.engine, &ops, err);
-
-	return rc ? rc : ops->open(out, p->destination, err);
+	return runner_open_place(p->destination, out, err);
 }
 
 /* Opens the store for one round: a store that was away is found again. */

@@ -39,5 +39,7 @@ int runner_open_source(const struct pipeline_settings *p,
 		       struct connector **out, struct error *err);
 int runner_open_destination(const struct pipeline_settings *p,
 			    struct destination **out, struct error *err);
+int runner_open_place(const struct connection *to, struct destination **out,
+		      struct error *err);
 
 #endif
