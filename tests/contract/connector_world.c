@@ -218,7 +218,7 @@ static void duckdb_run(void *session, const char *sql)
 {
 	struct strbuf said = STRBUF_INIT;
 
-	if (lasting_ask("\"${TIDEMARK_TEST_DUCKDB_PYTHON:-python3}\" "
+	if (lasting_ask("\"${TIDEMARK_TEST_PYTHON:-python3}\" "
 			"\"$TIDEMARK_TEST_DIR\"/duckdb_client.py",
 			session, sql, &said))
 		fail_msg("%s\n%s", said.data, sql);

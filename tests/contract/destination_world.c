@@ -73,7 +73,7 @@ static const struct quirks sqlite_quirks = {
 
 static const struct quirks duckdb_quirks = {
 	.engine = "duckdb",
-	.client = "\"${TIDEMARK_TEST_DUCKDB_PYTHON:-python3}\" "
+	.client = "\"${TIDEMARK_TEST_PYTHON:-python3}\" "
 		  "\"$TIDEMARK_TEST_DIR\"/duckdb_client.py",
 	.lasting = true,
 	.schema = "main",

@@ -1,8 +1,8 @@
 """SQL against DuckDB files, as destination_client.h has it for a lasting
 client: rows as a|b lines, NULL for NULL, what went wrong as text."""
-import sys
-
 import duckdb
+
+from lasting import serve
 
 
 def rows(place, sql):
@@ -21,9 +21,4 @@ def answer(place, sql):
         return 1, str(error)
 
 
-for line in sys.stdin.buffer:
-    length, place = line.decode().rstrip("\n").split(" ", 1)
-    status, text = answer(place, sys.stdin.buffer.read(int(length)).decode())
-    data = text.encode()
-    sys.stdout.buffer.write(b"%d %d\n%b" % (status, len(data), data))
-    sys.stdout.buffer.flush()
+serve(answer)

@@ -1,11 +1,12 @@
 """SQL against MariaDB and MySQL, as destination_client.h has it for a lasting
 client: the place is a URL; rows as a|b lines, NULL for NULL, what went wrong
 as text."""
-import sys
 import urllib.parse
 
 import pymysql
 from pymysql.constants import CLIENT
+
+from lasting import serve
 
 
 def connect(place):
@@ -37,9 +38,4 @@ def answer(place, sql):
         return 1, str(error)
 
 
-for line in sys.stdin.buffer:
-    length, place = line.decode().rstrip("\n").split(" ", 1)
-    status, text = answer(place, sys.stdin.buffer.read(int(length)).decode())
-    data = text.encode()
-    sys.stdout.buffer.write(b"%d %d\n%b" % (status, len(data), data))
-    sys.stdout.buffer.flush()
+serve(answer)

@@ -1,9 +1,9 @@
 """SQL against PostgreSQL, as destination_client.h has it for a lasting client:
 the place is a URL; rows as a|b lines, NULL for NULL, what went wrong as text.
 Values are shown as the server prints them."""
-import sys
-
 from psycopg import pq
+
+from lasting import serve
 
 SETTINGS = b"SET client_min_messages = warning"
 
@@ -45,9 +45,4 @@ def answer(place, sql):
         return 1, str(error)
 
 
-for line in sys.stdin.buffer:
-    length, place = line.decode().rstrip("\n").split(" ", 1)
-    status, text = answer(place, sys.stdin.buffer.read(int(length)).decode())
-    data = text.encode()
-    sys.stdout.buffer.write(b"%d %d\n%b" % (status, len(data), data))
-    sys.stdout.buffer.flush()
+serve(answer)

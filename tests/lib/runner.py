@@ -187,8 +187,7 @@ class Suite:
                 "TIDEMARK_TEST_POSTGRES": cluster.url("contract"),
                 "TIDEMARK_TEST_POSTGRES_ADMIN": cluster.url(
                     "contract", user="postgres"),
-                "TIDEMARK_TEST_PYTHON": sys.executable,
-                "TIDEMARK_TEST_DUCKDB_PYTHON": sys.executable})
+                "TIDEMARK_TEST_PYTHON": sys.executable})
         finally:
             cluster.remove()
 
