@@ -290,6 +290,8 @@ static int load_staged(struct postgres_destination *d, const struct batch *b,
 {
 	int rc = postgres_load_copy(d, b, STAGE, err);
 
+	if (!rc)
+		rc = postgres_joins_choose(d, d->rows, err);
 	if (!rc && d->sql_pull)
 		rc = pg_exec(d->pg, d->sql_pull, err);
 	if (!rc)

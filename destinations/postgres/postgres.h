@@ -2,8 +2,8 @@
  * What the files of this folder share: the open destination, and the steps of
  * its work. postgres.c holds the ops table, catalog.c reads what exists,
  * plan.c decides, prepare.c alters, mark.c keeps _tidemark_watermark,
- * statements.c writes SQL, load.c loads, remove.c removes, lock.c waits for
- * others, refresh.c guards a stage, swap.c replaces.
+ * statements.c writes SQL, joins.c sees to their plans, load.c loads, remove.c
+ * removes, lock.c waits for others, refresh.c guards a stage, swap.c replaces.
  *
  * The session runs under search_path = pg_catalog, pg_temp: every name is
  * qualified, and a stage can only be ours.
@@ -186,6 +186,11 @@ void postgres_statement_view(struct strbuf *sb, const struct place *place,
 			     const struct catalog_table *raw);
 void postgres_statement_column(struct strbuf *sb, const char *alias,
 			       const char *name);
+
+/* joins.c: how the stage's rows, as many as d->order has, are joined with
+ * `table` until the transaction at hand is over. */
+int postgres_joins_choose(struct postgres_destination *d, const char *table,
+			  struct error *err);
 
 /* The rows of the keys in the stage; caller frees. */
 char *postgres_statement_remove(const struct postgres_destination *d);

@@ -103,10 +103,9 @@ static void explain_copy(struct postgres_destination *d,
 	free(sql);
 }
 
-int postgres_explain_load(struct destination *base, struct explanation *out,
-			  struct error *err)
+static int explain_statements(struct postgres_destination *d,
+			      struct explanation *out, struct error *err)
 {
-	struct postgres_destination *d = (struct postgres_destination *)base;
 	int n = postgres_statement_has_version(d->target) ? 1 : 0;
 	bool replaces = postgres_load_replaces(d);
 	int rc;
@@ -127,4 +126,22 @@ int postgres_explain_load(struct destination *base, struct explanation *out,
 	return rc ? rc
 		  : explain_statement(d, "insert", d->sql_insert_new, 0, out,
 				      err);
+}
+
+/* As the load's transaction would have it. */
+int postgres_explain_load(struct destination *base, struct explanation *out,
+			  struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	int rc = pg_exec(d->pg, "BEGIN", err);
+
+	if (!rc && d->previewed)
+		rc = postgres_joins_choose(d, d->place.rows, err);
+	if (!rc)
+		rc = explain_statements(d, out, err);
+	if (!rc)
+		rc = pg_exec(d->pg, "COMMIT", err);
+	if (rc)
+		postgres_session_rollback(d);
+	return rc;
 }

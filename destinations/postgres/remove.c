@@ -10,6 +10,8 @@ static int remove_rows(struct postgres_destination *d, const struct batch *keys,
 	int rc = postgres_load_copy(d, keys, STAGE, err);
 
 	if (!rc)
+		rc = postgres_joins_choose(d, d->rows, err);
+	if (!rc)
 		rc = pg_exec_count(d->pg, sql, 0, NULL, removed, err);
 	free(sql);
 	if (rc)
