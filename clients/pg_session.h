@@ -21,8 +21,8 @@ struct pg {
 	bool streaming;
 	struct pg_row row; /* of the stream */
 	char *row_bytes; /* libpq's, that `row` points into; NULL: none */
-	unsigned stream_waits; /* of this stream */
-	size_t stream_bytes; /* taken since the last of them */
+	unsigned stream_growths; /* of libpq's buffer, by streams */
+	size_t stream_bytes; /* taken since the last wait */
 	bool lost; /* given up: fit only for pg_close */
 	size_t unflushed;
 	struct pg_waiter waiter;

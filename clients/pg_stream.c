@@ -1,6 +1,6 @@
 #include <libpq-fe.h>
-#include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "clients/pg_cancel.h"
@@ -15,10 +15,12 @@
 #define STREAM_NAP_US 500
 #define STREAM_FLOWS  8192 /* bytes since the last wait */
 
-/* Of its 16 KiB libpq's buffer grows only while what it has is not taken: to
- * 1 MiB at most, as the first waits of a stream find more to read. */
-#define STREAM_GROWTH_WAITS 16
-#define STREAM_GROWTH_READS 6
+/* Of its 16 KiB libpq's buffer grows only while what it has is not taken, to
+ * twice its size by each read that finds it full; and it never shrinks: to
+ * 1 MiB, once for each connection, however much a socket may come to hold. */
+#define STREAM_GROWTHS 6
+/* That much left in the socket is not what has just come. */
+#define STREAM_LEFT    (16 * 1024)
 
 /* The settings that the query reads: gone with the transaction, which is this
  * message's own unless there is one. */
@@ -87,18 +89,15 @@ int pg_stream_begin(struct pg *pg, const char *sql, int n,
 		rc = pg_stream_enter(pg, err);
 	pg->row.begun = false;
 	pg->streaming = !rc;
-	pg->stream_waits = 0;
 	pg->stream_bytes = 0;
 	return rc;
 }
 
-static void pg_stream_nap(struct pg *pg)
+static int pg_stream_pending(struct pg *pg)
 {
-	struct pollfd fd = { .fd = PQsocket(pg->conn), .events = POLLIN };
+	int n = 0;
 
-	if (pg->stream_bytes >= STREAM_FLOWS && poll(&fd, 1, 0) == 0)
-		usleep(STREAM_NAP_US);
-	pg->stream_bytes = 0;
+	return ioctl(PQsocket(pg->conn), FIONREAD, &n) ? 0 : n;
 }
 
 static int pg_stream_fill(struct pg *pg, struct error *err)
@@ -108,18 +107,21 @@ static int pg_stream_fill(struct pg *pg, struct error *err)
 	/* The end that was met below, when all before it has been taken. */
 	if (PQstatus(pg->conn) == CONNECTION_BAD)
 		return pg_lost(pg, err);
-	pg_stream_nap(pg);
+	if (pg->stream_bytes >= STREAM_FLOWS && !pg_stream_pending(pg))
+		usleep(STREAM_NAP_US);
+	pg->stream_bytes = 0;
 	rc = pg_wait(pg, PQsocket(pg->conn), false, err);
 	if (rc)
 		return rc;
 	if (!PQconsumeInput(pg->conn))
 		return pg_lost(pg, err);
-	if (pg->stream_waits++ >= STREAM_GROWTH_WAITS)
-		return 0;
 	/* What came before an end is taken first. */
-	for (int i = 0; i < STREAM_GROWTH_READS; i++)
+	while (pg->stream_growths < STREAM_GROWTHS &&
+	       pg_stream_pending(pg) >= STREAM_LEFT) {
+		pg->stream_growths++;
 		if (!PQconsumeInput(pg->conn))
 			return 0;
+	}
 	return 0;
 }
 

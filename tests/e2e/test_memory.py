@@ -1,5 +1,8 @@
 """Memory stays flat, whatever the table's size."""
 
+import signal
+import time
+
 import pytest
 
 import workload
@@ -42,8 +45,9 @@ def test_duckdb_is_bounded_by_its_memory_limit(tidemark, source,
     assert peak < (200 + 200) * MIB, f"{peak} KiB"
 
 
-def test_wide_rows_are_bounded_by_bytes(tidemark, source, make_destination):
-    """20 000 rows of 40 kB do not fit into one batch of rows."""
+@pytest.fixture
+def wide(tidemark, source, make_destination):
+    """3 000 rows of 40 kB do not fit into one batch of rows."""
     source.execute(
         "CREATE TABLE wide (id int PRIMARY KEY, body text, updated_at "
         "timestamptz NOT NULL DEFAULT '2024-01-01')",
@@ -53,7 +57,34 @@ def test_wide_rows_are_bounded_by_bytes(tidemark, source, make_destination):
         "FROM generate_series(1, 3000) n")
     sync_items(tidemark, source, make_destination("postgres"), "timestamp",
                table="wide", batch={"bytes": "4MiB"})
+
+
+def test_wide_rows_are_bounded_by_bytes(tidemark, wide):
     done, peak = tidemark.run_measured()
     assert done.pipeline()["rows_inserted"] == 3000
     assert done.pipeline()["batches"] >= 3000 * 40_000 // (4 << 20)
     assert peak < 64 * MIB, f"{peak} KiB"
+
+
+def high_water(pid):
+    """KiB; 0 of a process that has ended."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii") as status:
+            return next((int(line.split()[1]) for line in status
+                         if line.startswith("VmHWM")), 0)
+    except OSError:
+        return 0
+
+
+def test_a_full_socket_is_not_read_whole(tidemark, wide):
+    """Of a process that gets little of the machine the sockets are full, and
+    they grow to 32 MiB."""
+    running, peak = tidemark.start("run", "--json"), 0
+    while running.alive():
+        running.signal(signal.SIGSTOP)
+        time.sleep(0.04)
+        peak = max(peak, high_water(running.process.pid))
+        running.signal(signal.SIGCONT)
+        time.sleep(0.004)
+    assert running.wait().pipeline()["rows_inserted"] == 3000
+    assert 4 * MIB < peak < 30 * MIB, f"{peak} KiB"
