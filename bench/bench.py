@@ -354,8 +354,9 @@ class Bench:
             "# Results", "",
             "Written by `bench/run`: medians of "
             f"{self.options.reps} alternating runs, {self.rows:,} rows of a "
-            "nine-column orders table (about 100 bytes a row), source, target "
-            "and client on one machine. Content is checked after every run. "
+            "nine-column orders table (about 100 bytes a row; to verify, "
+            f"{verify_tables.TIMES} times as many), source, target and client "
+            "on one machine. Content is checked after every run. "
             "The ratio is the first contender's time divided by this one's: "
             "above 1 is faster.", "",
             f"{datetime.date.today()}, {os.cpu_count()} cores ({cpu}), "
@@ -374,7 +375,7 @@ def main():
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--jobs", default="full,family,delta,nothing,read,verify,backfill,dry")
+    parser.add_argument("--jobs", default="full,family,delta,nothing,read,backfill,dry,verify")
     options = parser.parse_args()
     bench = Bench(options)
     try:
