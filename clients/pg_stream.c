@@ -20,7 +20,7 @@
  * 1 MiB, once for each connection, however much a socket may come to hold. */
 #define STREAM_GROWTHS 6
 /* That much left in the socket is not what has just come. */
-#define STREAM_LEFT    (16 * 1024)
+#define STREAM_LEFT (16 * 1024)
 
 /* The settings that the query reads: gone with the transaction, which is this
  * message's own unless there is one. */
