@@ -188,7 +188,15 @@ class MysqlServer(MysqlFamily):
 
     @staticmethod
     def own_settings():
-        return ["--mysqlx=OFF", "--innodb-redo-log-capacity=64M"]
+        # Half of the memory that it would take is for what nobody looks at.
+        return ["--mysqlx=OFF", "--innodb-redo-log-capacity=64M",
+                "--table-open-cache=200", "--table-definition-cache=400",
+                "--innodb-log-buffer-size=1M",
+                "--performance-schema-digests-size=0",
+                "--performance-schema-error-size=0",
+                *(f"--performance-schema-events-{each}-history-long-size=0"
+                  for each in ("statements", "waits", "stages",
+                               "transactions"))]
 
     def create(self):
         self.run_quietly([*self.program(), *self.base(),

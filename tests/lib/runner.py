@@ -1,8 +1,11 @@
 """What tests/run does once everything is installed: build, run the suites,
 add up, and close with `N passed, N failed, N skipped`.
 
-Two suites run at a time, one a core. A suite alone shows its output as it
-comes; several show one line each, and the whole output of those that failed.
+Tests mostly wait: for servers, for marks to settle, for leases to end. So more
+of them run at a time than there are cores: as many as PLACES, of as many suites
+as that takes, while what later suites need is still being built. A suite alone
+shows its output as it comes; several show one line each, and the whole output of
+those that failed.
 """
 
 import argparse
@@ -27,29 +30,31 @@ from servers import Cluster, stop_servers_below
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 FUZZ_SECONDS = 6
 # Twice what the suites were seen to hold at once.
-SCRATCH_BYTES = 2 << 30
-WORKERS = {"e2e": 3, "idempotency": 2, "fidelity": 2, "crash": 2, "thread": 2,
-           "faults": 3}
+SCRATCH_BYTES = 4 << 30
 
 # As meson has it; with less of what was freed kept aside, for a process as big
 # as that is slow to fork.
 SANITIZER = ("halt_on_error=1:abort_on_error=1:print_summary=1"
              ":quarantine_size_mb=16")
-LANES = 2
 STOPPED = 130
+PLACES = 12
 
-# Suite -> builds it needs, in the order they are begun: long ones first.
+# Suite -> how many of its tests run at a time, and the builds it needs; in the
+# order they are begun: long ones first.
 SUITES = {
-    "e2e": ["plain", "failpoints"],
-    "crash": ["failpoints"],
-    "faults": ["plain", "sanitize"],
-    "contract": ["sanitize"],
-    "idempotency": ["plain"],
-    "fidelity": ["plain"],
-    "thread": ["thread"],
-    "fuzz": ["fuzz"],
-    "unit": ["sanitize"],
+    "e2e": (6, {"plain", "failpoints"}),
+    "crash": (3, {"failpoints"}),
+    "faults": (3, {"plain", "sanitize"}),
+    "contract": (3, {"sanitize"}),
+    "idempotency": (3, {"plain"}),
+    "fidelity": (3, {"plain"}),
+    "thread": (2, {"thread"}),
+    "unit": (1, {"sanitize"}),
+    "fuzz": (1, {"fuzz"}),
 }
+# The contract suite's programs that take long are begun first.
+SLOW_PROGRAMS = ("destination duckdb", "destination postgres",
+                 "destination mysql", "connector mysql")
 # What a thread sanitizer can see: the module of DuckDB is not built with it.
 THREAD_SELECTION = "postgres or sqlite"
 
@@ -106,6 +111,7 @@ class Suite:
 
     def __init__(self, name, options, scratch, stream):
         self.name, self.options, self.stream = name, options, stream
+        self.places, self.builds = SUITES[name]
         self.scratch = scratch / name
         self.scratch.mkdir()
         self.log = self.scratch / "log"
@@ -167,10 +173,12 @@ class Suite:
         return self.run_meson(names) if names else 0
 
     def run_contract(self):
-        """Two programs at a time, because they wait for servers."""
-        with ThreadPoolExecutor(LANES) as pool:
-            every = list(pool.map(self.run_contract_program,
-                                  self.meson_names()))
+        """Some programs at a time, because they wait for servers."""
+        names = sorted(self.meson_names(), key=lambda name: (
+            SLOW_PROGRAMS.index(name) if name in SLOW_PROGRAMS
+            else len(SLOW_PROGRAMS)))
+        with ThreadPoolExecutor(self.places) as pool:
+            every = list(pool.map(self.run_contract_program, names))
         return next((status for status in every if status != 0), 0)
 
     def run_contract_program(self, name):
@@ -249,8 +257,7 @@ class Suite:
         junit = self.scratch / "junit.xml"
         where, selection = TESTS / self.name, self.options.k
         more = ["--full"] if self.options.full else []
-        # Tests mostly wait: for servers, for marks to settle.
-        more += ["-n", str(WORKERS[self.name]), "--dist", "loadgroup"]
+        more += ["-n", str(self.places), "--dist", "loadgroup"]
         if self.name == "thread":
             where = TESTS / "e2e"
             more += ["-m", "threads"]
@@ -271,6 +278,38 @@ class Suite:
                 process.send_signal(signal.SIGINT)
 
 
+class Builds:
+    """What is built meanwhile, one after the other."""
+
+    def __init__(self, wanted, duckdb):
+        self.done = {name: threading.Event() for name in wanted}
+        self.made, self.duckdb, self.stopped = set(), duckdb, False
+        self.thread = threading.Thread(target=self.work)
+
+    def work(self):
+        for name, done in self.done.items():
+            try:
+                if not self.stopped:
+                    self.build(name)
+            except Exception as error:  # a thread must report, not vanish
+                print(f"{name} is not built: {error}", flush=True)
+            done.set()
+
+    def build(self, name):
+        start = time.monotonic()
+        builds.build(name, [self.duckdb], builds.TARGETS[name])
+        self.made.add(name)
+        if time.monotonic() - start > 1:
+            print(f"built {name} in {time.monotonic() - start:.0f} s",
+                  flush=True)
+
+    def wait(self, names):
+        """True: they are there."""
+        for name in names:
+            self.done[name].wait()
+        return names <= self.made
+
+
 class Run:
     """All suites that were asked for."""
 
@@ -279,39 +318,38 @@ class Run:
         self.stream = len(names) == 1
         self.suites = [Suite(name, options, scratch, self.stream)
                        for name in names]
-        self.waiting = collections.deque(self.suites)
-        self.options = options
+        wanted = [name for suite in self.suites for name in suite.builds]
+        self.builds = Builds([name for name in builds.OPTIONS
+                              if name in wanted], options.duckdb)
         self.total = Tally()
-        self.lock = threading.Lock()
-        self.stopped = False
+        self.free, self.change = PLACES, threading.Condition()
+        self.threads = []
 
-    def needed(self):
-        wanted = [name for suite in self.suites for name in SUITES[suite.name]]
-        return [name for name in builds.OPTIONS if name in wanted]
+    def run_suite(self, suite):
+        """In a thread of its own, on places that it has."""
+        start = time.monotonic()
+        try:
+            tally = suite.run()
+        except Exception as error:  # a thread must report, not vanish
+            tally = suite.tally
+            tally.fail(f"{suite.name}: {error}")
+        with self.change:
+            self.report(suite, tally, time.monotonic() - start)
+            self.free += suite.places
+            self.change.notify_all()
 
-    def build(self):
-        for name in self.needed():
-            start = time.monotonic()
-            builds.build(name, [self.options.duckdb], builds.TARGETS[name])
-            if time.monotonic() - start > 1:
-                print(f"built {name} in {time.monotonic() - start:.0f} s",
-                      flush=True)
-
-    def run_lane(self):
-        """Take suite after suite until none is waiting."""
-        while not self.stopped:
-            with self.lock:
-                if not self.waiting:
-                    return
-                suite = self.waiting.popleft()
-            start = time.monotonic()
-            try:
-                tally = suite.run()
-            except Exception as error:  # a lane must report, not vanish
-                tally = suite.tally
-                tally.fail(f"{suite.name}: {error}")
-            with self.lock:
-                self.report(suite, tally, time.monotonic() - start)
+    def begin(self, suite):
+        """As soon as there are places for it, and it is built."""
+        with self.change:
+            self.change.wait_for(lambda: self.free >= suite.places)
+            self.free -= suite.places
+        if not self.builds.wait(suite.builds):
+            self.total.fail(f"{suite.name}: not built")
+            self.free += suite.places
+            return
+        thread = threading.Thread(target=self.run_suite, args=(suite,))
+        self.threads.append(thread)
+        thread.start()
 
     def report(self, suite, tally, seconds):
         if tally.failed and not self.stream:
@@ -324,21 +362,23 @@ class Run:
             print(f"  failed: {name}", flush=True)
         self.total.add(tally)
 
+    def stop(self):
+        self.builds.stopped = True
+        for suite in self.suites:
+            suite.stop()
+
     def run(self):
-        threads = [threading.Thread(target=self.run_lane)
-                   for _ in range(LANES)]
-        for thread in threads:
-            thread.start()
+        self.builds.thread.start()
         try:
-            for thread in threads:
+            for suite in self.suites:
+                self.begin(suite)
+            for thread in self.threads:
                 thread.join()
         except KeyboardInterrupt:
-            self.stopped = True
-            for suite in self.suites:
-                suite.stop()
-            for thread in threads:
-                thread.join()
             self.total.fail("interrupted")
+            self.stop()
+        for thread in [self.builds.thread, *self.threads]:
+            thread.join()
 
 
 def scratch_parent():
@@ -382,13 +422,7 @@ def main():
     tempfile.tempdir = str(scratch)
     run = Run(options, scratch)
     try:
-        run.build()
         run.run()
-    except builds.BuildFailed as error:
-        print(error)
-        run.total.fail("build")
-    except KeyboardInterrupt:
-        run.total.fail("interrupted")
     finally:
         stop_servers_below(scratch)
         mysql_servers.stop_servers_below(scratch)
