@@ -106,7 +106,10 @@ def certificates(tmp_path_factory):
     return cwd
 
 
-@pytest.fixture(scope="module", params=("mariadb", "mysql"))
+# In one worker each, which starts it once.
+@pytest.fixture(scope="module", params=[
+    pytest.param(engine, marks=pytest.mark.xdist_group("tls-" + engine))
+    for engine in ("mariadb", "mysql")])
 def tls_server(request, certificates, tmp_path_factory):
     missing = mysql_servers.SERVERS[request.param].missing()
     if missing:

@@ -139,7 +139,7 @@ def test_no_count_is_lost(tidemark, make_source, engine):
     tidemark.write_config()
     runs = updated = 0
     with Counters(source, list(range(1, 61))) as writers:
-        until = time.monotonic() + 8
+        until = time.monotonic() + 5
         while time.monotonic() < until:
             result = tidemark.run().pipeline()
             check_accounting(result)
