@@ -209,19 +209,35 @@ def test_altered_in_mid_run(tidemark, source, destination, change):
     check(source, destination)
 
 
+def kill_all(destination, command):
+    for row in destination.sessions():
+        with contextlib.suppress(pymysql.err.OperationalError):
+            destination.execute(f"{command} {row[0]}")
+
+
+def waits_for_table(destination):
+    return [row for row in destination.sessions() if "lock" in (row[2] or "")]
+
+
 @pytest.mark.parametrize("command", ("KILL", "KILL QUERY"))
 def test_killed_in_mid_load(tidemark, source, destination, command):
-    """Again and again, wherever the load happens to be."""
+    """In a statement that waits, and then wherever the load happens to be."""
     workload.create_items(source, rows=20_000)
     sync_items(tidemark, source, destination, "timestamp",
                batch={"rows": 200, "target": "1ms"},
                retry={"attempts": 20, "backoff": "100ms",
                       "max_backoff": "100ms"})
-    running = tidemark.start("run", "--json")
-    while running.alive() and running.text["err"].count(b"of 20 failed") < 3:
-        for row in destination.sessions():
-            with contextlib.suppress(pymysql.err.OperationalError):
-                destination.execute(f"{command} {row[0]}")
+    tidemark.run("--max-batches", "1")
+    with destination.connect() as holder, holder.cursor() as cursor:
+        cursor.execute("LOCK TABLES items READ")
+        running = tidemark.start("run", "--json")
+        wait_for(lambda: waits_for_table(destination), 20, what="the load")
+        kill_all(destination, command)
+        wait_for(lambda: b"of 20 failed" in running.text["err"], 20,
+                 what="the first failure")
+        cursor.execute("UNLOCK TABLES")
+    for _ in range(20):
+        kill_all(destination, command)
         time.sleep(0.02)
     done = running.wait().expect(EXIT_OK)
     assert "of 20 failed" in done.err, done

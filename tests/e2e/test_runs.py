@@ -123,7 +123,7 @@ def test_each_try_is_an_attempt(tidemark_failpoints, source,
     destination = make_destination("sqlite")
     workload.create_items(source, rows=600)
     sync_items(tidemark, source, destination, "timestamp",
-               batch={"rows": 200},
+               batch={"rows": 200, "target": "1ms"},  # and no more, later
                retry={"attempts": 3, "backoff": "5ms", "max_backoff": "5ms"})
     done = tidemark.run(failpoints="before_watermark=error@2").pipeline()
     run, = runs(tidemark, "show", done["run_id"])

@@ -54,12 +54,23 @@ def at_work(tidemark, running):
         return False  # not made yet, or nobody has it open
 
 
+def passes_of(tidemark):
+    """How often each pipeline got to its end."""
+    found = dict(ledger(
+        tidemark, "SELECT pipeline, count(*) FROM attempts "
+                  "WHERE state = 'SUCCEEDED' GROUP BY 1", mode="rw"))
+    return [found.get(name, 0) for name in tidemark.pipelines]
+
+
 def watch_and_kill(tidemark, seconds, chance):
     """How many times it was killed, and how many of these in mid-run: most
-    are aimed there, because a watch mostly rests."""
+    are aimed there, because a watch mostly rests. On a busy machine for as long
+    as it takes."""
     end = time.monotonic() + seconds
     kills = in_run = 0
-    while time.monotonic() < end:
+    while time.monotonic() < end or (
+            time.monotonic() < end + 60 and
+            min(passes_of(tidemark)) < seconds / 10 + 2):
         running = tidemark.start("run", "--watch", "1s")
         time.sleep(chance.uniform(0.7, 4.0))
         if chance.random() < 0.75:
@@ -76,11 +87,8 @@ def watch_and_kill(tidemark, seconds, chance):
 def check_worked(tidemark, kills, in_run, seconds):
     """It was killed while it worked, and every pipeline got on meanwhile."""
     assert kills >= seconds / 5 and in_run > kills / 5, (kills, in_run)
-    passes = dict(ledger(
-        tidemark, "SELECT pipeline, count(*) FROM attempts "
-                  "WHERE state = 'SUCCEEDED' GROUP BY 1", mode="rw"))
-    assert set(passes) == set(tidemark.pipelines)
-    assert min(passes.values()) >= seconds / 10 + 2, passes
+    passes = passes_of(tidemark)
+    assert min(passes) >= seconds / 10 + 2, passes
 
 
 def pytest_generate_tests(metafunc):

@@ -11,7 +11,8 @@ import time
 import pytest
 
 import workload
-from bad_days import MANY_BATCHES, NEVER_OPEN, start_and_wait, state_batches
+from bad_days import (DRAWN_OUT, MANY_BATCHES, NEVER_OPEN, start_and_wait,
+                      state_batches)
 from bench import EXIT_OK, EXIT_STATE, EXIT_STOPPED
 from servers import wait_for
 from state import StateStore
@@ -78,7 +79,7 @@ def test_jumps_between_runs(make_day, clock, source, destination, strategy,
                                           ("mysql", "sqlite")))
 def test_jump_in_mid_run(make_day, make_database, clock, source, store, hours):
     """With rows that are written before and after the jump."""
-    day = make_day(source, rows=4000, batch=MANY_BATCHES)
+    day = make_day(source, rows=4000, batch=MANY_BATCHES, pace=DRAWN_OUT)
     state = StateStore(day.tidemark,
                        make_database("state") if store == "postgres" else None)
     day.tidemark.top["state"] = state.terms("30s")

@@ -4,7 +4,8 @@ source between two pages, at the target between two batches."""
 import pytest
 
 import workload
-from bad_days import ENGINES, MANY_BATCHES, SERVERS, start_and_wait
+from bad_days import (DRAWN_OUT, ENGINES, MANY_BATCHES, SERVERS,
+                      start_and_wait)
 from bench import (EXIT_ACCESS, EXIT_DATA, EXIT_OK, EXIT_SCHEMA, EXIT_STATE)
 
 ROWS = 4000
@@ -19,6 +20,7 @@ def begin(make_day):
     """A day in the middle of its first load."""
     def make(source, destination, **more):
         day = make_day(source, destination, ROWS, batch=MANY_BATCHES,
+                       pace=DRAWN_OUT,
                        retry={"attempts": 3, "backoff": "10ms"}, **more)
         return day, start_and_wait(day.tidemark)
     return make

@@ -11,7 +11,8 @@ import pytest
 
 import poison
 import workload
-from bad_days import ENGINES, HASTY, fill_up, mounted, start_and_wait
+from bad_days import (DRAWN_OUT, ENGINES, HASTY, MANY_BATCHES, fill_up,
+                      mounted, start_and_wait)
 from bench import EXIT_ACCESS, EXIT_CONFIG, EXIT_OK
 from servers import wait_for
 from state import StateStore
@@ -79,8 +80,8 @@ def test_lost_between_runs(make_store, make_day, store, engine, mode):
 
 @pytest.mark.parametrize("engine", ("sqlite", "postgres", "mariadb"))
 def test_file_lost_in_mid_run(make_day, engine):
-    day = make_day(destination=engine, rows=6000,
-                   batch={"rows": 200, "target": "1ms"}, retry=HASTY)
+    day = make_day(destination=engine, rows=6000, batch=MANY_BATCHES,
+                   pace=DRAWN_OUT, retry=HASTY)
     running = start_and_wait(day.tidemark)
     lose(StateStore(day.tidemark))
     done = running.wait(60)
