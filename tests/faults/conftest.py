@@ -4,6 +4,7 @@ import pytest
 
 from bad_days import Day, mounted
 from proxy import Proxy
+from servers import wait_for
 
 
 @pytest.fixture
@@ -13,6 +14,22 @@ def make_day(tidemark, make_source, make_destination):
         return Day(tidemark, make_source(source),
                    make_destination(destination), rows, **more)
     return make
+
+
+@pytest.fixture
+def stopped_run(failpoint_binary):
+    """Start a run that stops itself behind some batches. SIGCONT lets it go on:
+    it is not over before that, however busy the machine is."""
+    def start(tidemark, batches=3, **more):
+        plain, tidemark.binary = tidemark.binary, failpoint_binary
+        running = tidemark.start(
+            "run", "--json", failpoints=f"state_saved=stop@{batches}", **more)
+        tidemark.binary = plain
+        wait_for(lambda: running.stopped() or not running.alive(), 60, 0.005,
+                 "the first batches")
+        assert running.alive(), running.wait()
+        return running
+    return start
 
 
 @pytest.fixture

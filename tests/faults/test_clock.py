@@ -11,8 +11,7 @@ import time
 import pytest
 
 import workload
-from bad_days import (DRAWN_OUT, MANY_BATCHES, NEVER_OPEN, start_and_wait,
-                      state_batches)
+from bad_days import MANY_BATCHES, NEVER_OPEN, state_batches
 from bench import EXIT_OK, EXIT_STATE, EXIT_STOPPED
 from servers import wait_for
 from state import StateStore
@@ -77,17 +76,18 @@ def test_jumps_between_runs(make_day, clock, source, destination, strategy,
 @pytest.mark.parametrize("hours", (9, -9), ids=("ahead", "back"))
 @pytest.mark.parametrize("source,store", (("postgres", "postgres"),
                                           ("mysql", "sqlite")))
-def test_jump_in_mid_run(make_day, make_database, clock, source, store, hours):
+def test_jump_in_mid_run(make_day, make_database, stopped_run, clock, source,
+                         store, hours):
     """With rows that are written before and after the jump."""
-    day = make_day(source, rows=4000, batch=MANY_BATCHES, pace=DRAWN_OUT)
+    day = make_day(source, rows=4000, batch=MANY_BATCHES)
     state = StateStore(day.tidemark,
                        make_database("state") if store == "postgres" else None)
     day.tidemark.top["state"] = state.terms("30s")
     day.tidemark.write_config()
-    running = start_and_wait(day.tidemark, count=lambda _: state.batches(),
-                             env=clock.env)
+    running = stopped_run(day.tidemark, env=clock.env)
     clock.set(hours * HOUR)
     write_now(day, 4001, 4010)
+    running.signal(signal.SIGCONT)
     done = running.wait(60)
     # The clock of a store in a file is the client's: its lease may be over.
     assert done.code == EXIT_OK or store == "sqlite" and \

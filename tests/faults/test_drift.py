@@ -1,11 +1,12 @@
 """Columns that come, go and change their type in the middle of a run, at the
 source between two pages, at the target between two batches."""
 
+import signal
+
 import pytest
 
 import workload
-from bad_days import (DRAWN_OUT, ENGINES, MANY_BATCHES, SERVERS,
-                      start_and_wait)
+from bad_days import ENGINES, MANY_BATCHES, SERVERS
 from bench import (EXIT_ACCESS, EXIT_DATA, EXIT_OK, EXIT_SCHEMA, EXIT_STATE)
 
 ROWS = 4000
@@ -16,13 +17,15 @@ SOURCES = (("postgres", "timestamp"), ("postgres", "xmin"),
 
 
 @pytest.fixture
-def begin(make_day):
-    """A day in the middle of its first load."""
+def begin(make_day, stopped_run):
+    """A day in the middle of its first load, which goes on: a table that is
+    read is not altered."""
     def make(source, destination, **more):
         day = make_day(source, destination, ROWS, batch=MANY_BATCHES,
-                       pace=DRAWN_OUT,
                        retry={"attempts": 3, "backoff": "10ms"}, **more)
-        return day, start_and_wait(day.tidemark)
+        running = stopped_run(day.tidemark)
+        running.signal(signal.SIGCONT)
+        return day, running
     return make
 
 

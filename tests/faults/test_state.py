@@ -4,6 +4,7 @@ destination's own mark keeps the data right."""
 
 import contextlib
 import os
+import signal
 import sqlite3
 import subprocess
 
@@ -11,8 +12,7 @@ import pytest
 
 import poison
 import workload
-from bad_days import (DRAWN_OUT, ENGINES, HASTY, MANY_BATCHES, fill_up,
-                      mounted, start_and_wait)
+from bad_days import ENGINES, HASTY, MANY_BATCHES, fill_up, mounted
 from bench import EXIT_ACCESS, EXIT_CONFIG, EXIT_OK
 from servers import wait_for
 from state import StateStore
@@ -79,11 +79,12 @@ def test_lost_between_runs(make_store, make_day, store, engine, mode):
 
 
 @pytest.mark.parametrize("engine", ("sqlite", "postgres", "mariadb"))
-def test_file_lost_in_mid_run(make_day, engine):
+def test_file_lost_in_mid_run(make_day, stopped_run, engine):
     day = make_day(destination=engine, rows=6000, batch=MANY_BATCHES,
-                   pace=DRAWN_OUT, retry=HASTY)
-    running = start_and_wait(day.tidemark)
+                   retry=HASTY)
+    running = stopped_run(day.tidemark)
     lose(StateStore(day.tidemark))
+    running.signal(signal.SIGCONT)
     done = running.wait(60)
     assert done.code in (EXIT_OK, EXIT_ACCESS), done
     day.check_covered()

@@ -16,9 +16,6 @@ from state import StateStore
 SERVERS = ("postgres", "mariadb", "mysql")
 ENGINES = (*SERVERS, "sqlite", "duckdb")
 MANY_BATCHES = {"rows": 200, "target": "1ms"}
-# A run that lasts long enough to be caught, also by somebody who has to wait for
-# the processor.
-DRAWN_OUT = {"rows_per_second": 5000}
 # The breaker is not what is tested here.
 NEVER_OPEN = {"failures": 100}
 PATIENT = {"attempts": 40, "backoff": "50ms", "max_backoff": "500ms",

@@ -44,7 +44,7 @@ PLACES = 12
 SUITES = {
     "e2e": (6, {"plain", "failpoints"}),
     "crash": (3, {"failpoints"}),
-    "faults": (3, {"plain", "sanitize"}),
+    "faults": (3, {"plain", "failpoints", "sanitize"}),
     "contract": (3, {"sanitize"}),
     "idempotency": (3, {"plain"}),
     "fidelity": (3, {"plain"}),
