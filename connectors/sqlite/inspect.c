@@ -59,8 +59,8 @@ static int inspect_time(struct sqsrc *s, const struct source_spec *source,
 	int rc = sqsrc_find_notation(s, &none, &why);
 
 	if (rc && why.code == ERROR_DATA) {
-		problems_add(out, SEVERITY_ERROR, ERROR_DATA, "mark-notation",
-			     NULL, "%s", why.message);
+		problems_add(out, SEVERITY_ERROR, ERROR_DATA,
+			     CONNECTOR_MARK_NOTATION, NULL, "%s", why.message);
 		return 0;
 	}
 	if (rc) {

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,8 @@ int sqsrc_refuse_notation(const struct sqsrc *s, const char *text,
 		       "alike, or name an expression, such as datetime(...), "
 		       "as watermark.column",
 		       text, like.data);
+	snprintf(err->server_code, sizeof(err->server_code), "%s",
+		 CONNECTOR_MARK_NOTATION);
 	strbuf_release(&like);
 	return rc;
 }

@@ -18,6 +18,10 @@
 #include "core/plugin/explanation.h"
 #include "core/plugin/problem.h"
 
+/* The code of a DATA error: the marks are not written alike, so that they
+ * cannot be compared, and no range of them be read. */
+#define CONNECTOR_MARK_NOTATION "mark-notation"
+
 struct connector {
 	const struct connector_ops *ops;
 };

@@ -398,8 +398,8 @@ static int verify_try(const struct pipeline_settings *p,
 	       tally_choose(&v.tally, VERIFY_SUSPECTS))
 		rc = verify_round(&v, err);
 	out->done = !rc;
-	/* SQLite's marks may be texts that do not compare. */
-	if (rc == -ERROR_DATA && out->part.since)
+	if (rc && out->part.since &&
+	    error_has_code(err, CONNECTOR_MARK_NOTATION))
 		error_hint(err, "(only --since goes by the marks: --sample "
 				"looks at a part without them)");
 	if (!rc)

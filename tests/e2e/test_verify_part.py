@@ -6,7 +6,8 @@ import threading
 import pytest
 
 import workload
-from bench import (EXIT_CONFIG, EXIT_DIFFERENT, items_settings, sync_items)
+from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_DIFFERENT, items_settings,
+                   sync_items)
 from looks import named, set_value, verify
 
 ENGINES = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
@@ -251,6 +252,17 @@ def test_marks_that_do_not_compare(tidemark, make_source, make_destination):
     assert "--sample looks at a part" in done.err, done
     result = verify(tidemark, "--sample", "60%")["items"]
     assert result["equal"]
+
+
+def test_other_refusals_of_a_part(tidemark, make_source, make_destination):
+    """Only marks that do not compare are a reason to go without them."""
+    source, destination = make_source("sqlite"), make_destination("sqlite")
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    source.execute("UPDATE items SET quantity = 'many' WHERE id = 30")
+    done = tidemark("verify", "--since", "2024-01-01").expect(EXIT_DATA)
+    assert "quantity" in done.err and "--sample" not in done.err, done
 
 
 def test_parts_that_are_none(tidemark, source, make_destination):
