@@ -110,9 +110,14 @@ int postgres_load_copy(struct postgres_destination *d, const struct batch *b,
 	if (rc)
 		load_explain(d, b, err);
 	else if (rows != (int64_t)d->order.n)
-		rc = error_set(err, ERROR_BUG,
-			       "table %s: %zu rows sent, %" PRId64 " taken",
-			       d->target->table, d->order.n, rows);
+		rc = error_set(
+			err, ERROR_DATA,
+			"table %s: a trigger leaves out %" PRId64
+			" of %zu rows without an error as they are "
+			"copied into %s (have it let them pass; or leave "
+			"them out by source.where)",
+			d->target->table, (int64_t)d->order.n - rows,
+			d->order.n, table);
 	return rc;
 }
 

@@ -152,9 +152,10 @@ int postgres_refresh_check(struct postgres_destination *d, struct error *err)
 	int rc = pg_query(d->pg, &r, sql, 0, NULL, err);
 
 	if (!rc && strtoll(pg_value(r, 0, 0), NULL, 10) != d->built)
-		rc = error_set(err, ERROR_BUG,
+		rc = error_set(err, ERROR_DATA,
 			       "table %s: the new one has %s rows, but %" PRId64
-			       " were put into it; the old one stays",
+			       " were put into it: a trigger, or somebody, has "
+			       "been at it; the old one stays",
 			       d->target->table, pg_value(r, 0, 0), d->built);
 	pg_result_free(r);
 	free(sql);

@@ -479,3 +479,39 @@ def test_what_a_trigger_leaves_out(tidemark, source, make_destination, engine,
     tidemark.run()
     assert letters(tidemark) == []
     check(source, destination)
+
+
+@pytest.mark.parametrize("event, word", (
+    ("BEFORE", "leaves out 1 of 50 rows"), ("AFTER", "50 were put into it")))
+def test_what_a_trigger_leaves_out_of_a_new_table(
+        tidemark, source, make_destination, event, word):
+    """Of the one that a refresh builds beside: where the database itself puts
+    triggers to new tables."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    with destination.cluster.admin(destination.database) as admin:
+        admin.execute("""
+            CREATE FUNCTION public.leave() RETURNS trigger LANGUAGE plpgsql
+            AS $$BEGIN IF NEW.id <> 7 THEN RETURN NEW; END IF;
+            EXECUTE format('DELETE FROM %s WHERE id = 7', TG_RELID::regclass);
+            RETURN NULL; END$$""")
+        admin.execute(f"""
+            CREATE FUNCTION public.watch() RETURNS event_trigger
+            LANGUAGE plpgsql AS $$DECLARE made text; BEGIN
+            FOR made IN SELECT object_identity
+              FROM pg_event_trigger_ddl_commands()
+              WHERE object_type = 'table' AND schema_name = 'public'
+            LOOP EXECUTE 'CREATE TRIGGER leave {event} INSERT ON ' || made ||
+              ' FOR EACH ROW EXECUTE FUNCTION public.leave()'; END LOOP;
+            END$$""")
+        admin.execute("CREATE EVENT TRIGGER watch ON ddl_command_end WHEN TAG "
+                      "IN ('CREATE TABLE') EXECUTE FUNCTION public.watch()")
+    done = tidemark.run("--full-refresh", expect=EXIT_DATA)
+    assert word in done.pipeline()["error"]["message"], done
+    assert destination.query("SELECT count(*) FROM items") == [(50,)]
+    with destination.cluster.admin(destination.database) as admin:
+        admin.execute("DROP EVENT TRIGGER watch")
+    tidemark.run("--full-refresh")
+    check(source, destination)
