@@ -213,10 +213,11 @@ static void look_at_others(struct look *l)
 {
 	struct strlist names = STRLIST_INIT;
 	struct error err = ERROR_INIT;
-	const char *what = l->p->mode == LOAD_REPLACE
-				   ? "each run of this one replaces its rows"
-				   : "its rows are extra to this one, and "
-				     "verify --deletes apply deletes none";
+	bool replaces = l->p->mode == LOAD_REPLACE;
+	const char *what = replaces ? "its rows would go with the table, so no "
+				      "run of this one replaces it"
+				    : "its rows are extra to this one, and "
+				      "verify --deletes apply deletes none";
 
 	if (l->p->mode != LOAD_UPDATE &&
 	    others_ask(l->destination, &l->target, &names, &err))
@@ -227,7 +228,9 @@ static void look_at_others(struct look *l)
 				    "forget %s %s",
 				    l->p->name, names.items[i]);
 
-		problems_add(&l->out->problems, SEVERITY_WARNING, ERROR_NONE,
+		problems_add(&l->out->problems,
+			     replaces ? SEVERITY_ERROR : SEVERITY_WARNING,
+			     replaces ? ERROR_CONFIG : ERROR_NONE,
 			     "table-of-others", fix,
 			     "pipeline \"%s\" loads %s, too: %s",
 			     names.items[i], l->p->destination_table, what);

@@ -144,7 +144,8 @@ static void others_print(struct strbuf *sb, const struct strlist *names)
 }
 
 int others_refuse(const struct pipeline_settings *p,
-		  const struct strlist *names, struct error *err)
+		  const struct strlist *names, const char *so,
+		  struct error *err)
 {
 	struct strbuf list = STRBUF_INIT;
 	int rc;
@@ -155,14 +156,25 @@ int others_refuse(const struct pipeline_settings *p,
 	rc = error_set(
 		err, ERROR_CONFIG,
 		"%s is loaded by %s, too, which has a mark there: rows "
-		"that %s does not have may be from there, and nothing is "
-		"deleted. Give each a table of its own. If %s is no "
-		"pipeline any more, or an earlier name of %s: tidemark "
-		"watermark forget %s %s",
-		p->destination_table, list.data, p->source_table,
+		"that %s does not have may be from there, and %s. Give each a "
+		"table of its own. If %s is no pipeline any more, or an "
+		"earlier name of %s: tidemark watermark forget %s %s",
+		p->destination_table, list.data, p->source_table, so,
 		names->n > 1 ? "one of them" : "it", p->name, p->name,
 		names->n > 1 ? "NAME" : names->items[0]);
 	strbuf_release(&list);
+	return rc;
+}
+
+int others_check(struct destination *d, const struct pipeline_settings *p,
+		 const struct target *target, const char *so, struct error *err)
+{
+	struct strlist names = STRLIST_INIT;
+	int rc = others_ask(d, target, &names, err);
+
+	if (!rc)
+		rc = others_refuse(p, &names, so, err);
+	strlist_release(&names);
 	return rc;
 }
 

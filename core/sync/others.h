@@ -1,10 +1,11 @@
 /*
  * Pipelines of other configs, earlier names of this one, or calls of `copy`
  * that load the same table: their marks at the destination tell. To one
- * pipeline the other's rows are extra, so nothing is deleted while there is
- * one. In mode update a pipeline brings no rows, and is none of them.
+ * pipeline the other's rows are extra, so nothing is deleted, nor the table
+ * replaced, while there is one. In mode update a pipeline brings no rows, and
+ * is none of them.
  *
- * Called by repair.c and removal.c before anything is deleted, by verify.c and
+ * Called by repair.c, removal.c and try.c before rows go, by verify.c and
  * check.c for their words, and by cli/cmd_watermark.c to forget one that is no
  * more.
  */
@@ -23,9 +24,14 @@ int others_ask(struct destination *d, const struct target *target,
 /* The same by a connection of its own. Tries again what may pass. */
 int others_find(const struct pipeline_settings *p, struct strlist *names,
 		struct error *err);
-/* CONFIG, naming them and what to do, if there are any. */
+/* CONFIG, naming them, what comes of it and what to do, if there are any. */
 int others_refuse(const struct pipeline_settings *p,
-		  const struct strlist *names, struct error *err);
+		  const struct strlist *names, const char *so,
+		  struct error *err);
+/* Both, of an open destination. */
+int others_check(struct destination *d, const struct pipeline_settings *p,
+		 const struct target *target, const char *so,
+		 struct error *err);
 /* Forget the mark that `name`, and what is left of its backfills, has at the
  * table of `p`. CONFIG if it has none, naming those that have. */
 int others_forget(const struct pipeline_settings *p, const char *name,

@@ -107,18 +107,6 @@ static int removal_pieces(struct removal *m, struct error *err)
 	return rc;
 }
 
-/* Under the lease: one may have come since it was looked at first. */
-static int removal_check(struct run *r, struct error *err)
-{
-	struct strlist names = STRLIST_INIT;
-	int rc = others_ask(r->destination, &r->target, &names, err);
-
-	if (!rc)
-		rc = others_refuse(r->p, &names, err);
-	strlist_release(&names);
-	return rc;
-}
-
 int removal_run(struct run *r, struct error *err)
 {
 	struct removal m = { .r = r, .work = r->options->work };
@@ -126,7 +114,9 @@ int removal_run(struct run *r, struct error *err)
 
 	if (!m.work->n_extra)
 		return 0;
-	rc = removal_check(r, err);
+	/* Under the lease: one may have come since it was looked at first. */
+	rc = others_check(r->destination, r->p, &r->target,
+			  "nothing is deleted", err);
 	if (rc)
 		return rc;
 	schema_init(&m.source.schema);

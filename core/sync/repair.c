@@ -168,7 +168,7 @@ static int repair_check_others(const struct repair *r, struct error *err)
 		return 0;
 	rc = others_find(r->p, &names, err);
 	if (!rc)
-		rc = others_refuse(r->p, &names, err);
+		rc = others_refuse(r->p, &names, "nothing is deleted", err);
 	strlist_release(&names);
 	return rc;
 }

@@ -13,6 +13,7 @@
 #include "core/sync/ledger.h"
 #include "core/sync/letter_replay.h"
 #include "core/sync/opening.h"
+#include "core/sync/others.h"
 #include "core/sync/replay.h"
 #include "core/sync/run.h"
 #include "core/sync/runner.h"
@@ -274,6 +275,9 @@ static int run_locate(struct run *r, struct error *err)
 	const struct destination_ops *ops = r->destination->ops;
 	int rc = run_recover(r, err);
 
+	if (!rc && r->target.refresh)
+		rc = others_check(r->destination, r->p, &r->target,
+				  "it is not replaced", err);
 	if (!rc && r->options->chunk)
 		rc = chunk_find_settled(r, err);
 	if (!rc && r->options->dry_run) {

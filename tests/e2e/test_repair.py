@@ -398,6 +398,37 @@ def test_a_table_of_two_pipelines(tidemark, source, make_destination):
     check(source, destination)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.thinned(2)
+def test_a_table_of_others_is_not_replaced(tidemark, source, make_destination,
+                                           engine):
+    """Neither by a full refresh, nor by a pipeline that replaces it always."""
+    destination = make_destination(engine)
+    workload.create_items(source, rows=ROWS)
+    low = "id < 100"
+    for name, where in (("low", low), ("high", f"NOT {low}")):
+        tidemark.pipelines.clear()  # each of a config of its own
+        sync_items(tidemark, source, destination, "timestamp", name=name)
+        tidemark.pipelines[name]["source"]["where"] = where
+        tidemark.write_config().run()
+    for args, mode in ((("--full-refresh",), "upsert"), ((), "replace"),
+                       (("--dry-run",), "replace")):
+        tidemark.pipelines["high"]["load"] = {"mode": mode}
+        tidemark.write_config()
+        done = tidemark("run", "--json", *args).expect(EXIT_CONFIG)
+        message = done.pipeline()["error"]["message"]
+        assert 'loaded by "low"' in message, message
+        assert "not replaced" in message, message
+        oracle.check_equal(source, destination, "items",
+                           f"{destination.schema}.items", ITEMS)
+    problems = tidemark("check", "--json").pipeline()["problems"]
+    assert [each["severity"] for each in problems
+            if each["code"] == "table-of-others"] == ["error"]
+    tidemark("watermark", "forget", "high", "low").expect(EXIT_OK)
+    tidemark.run("--full-refresh")
+    assert destination.query("SELECT min(id) FROM items") == [(100,)]
+
+
 def test_how_deletes_are_asked_for(tidemark, source, make_destination):
     destination = make_destination("sqlite")
     workload.create_items(source, rows=ROWS)
