@@ -115,7 +115,8 @@ struct verify_call {
 	struct verify_part part;
 	struct row_limit most;
 	const struct settings *s;
-	struct store *store; /* where something is to be mended */
+	struct store *store; /* NULL: there is none yet */
+	bool mends; /* and writes to it */
 	json_t *list; /* NULL: no JSON */
 };
 
@@ -186,6 +187,7 @@ static int verify_look(const struct verify_call *call,
 		.progress = progress_verify,
 		.values = arguments_has(call->args, "show-values"),
 		.extra_only = call->deletes == DELETES_REPORT,
+		.looked_at = call->store,
 	};
 
 	return verify_pipeline(p, &terms, r, err);
@@ -200,7 +202,7 @@ static void verify_one(const struct verify_call *call,
 	int rc;
 
 	log_set_pipeline(p->name);
-	rc = call->store ? verify_mend(call, p, &r, &err)
+	rc = call->mends ? verify_mend(call, p, &r, &err)
 			 : verify_look(call, p, &r, &err);
 	progress_pipeline_end();
 	if (rc) {
@@ -277,6 +279,22 @@ static int verify_parse_part(struct verify_call *call, struct error *err)
 			 "--sample do not go with it; --deletes report does");
 }
 
+/* A look writes nothing: of the store it wants no more than the pace that is
+ * set there, and does without it. */
+static int verify_open_store(struct verify_call *call, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	call->mends = call->repair || call->deletes == DELETES_APPLY;
+	if (call->mends)
+		return runner_open_store(call->s, &call->store, err);
+	if (runner_look_store(call->s->state, &call->store, &why))
+		log_warn("what \"tidemark pace\" may have set is not known: "
+			 "%s",
+			 why.message);
+	return 0;
+}
+
 static int verify_all(const struct arguments *args, const struct settings *s,
 		      const struct pipeline_settings *const *pipelines,
 		      size_t n, struct error *err)
@@ -288,8 +306,8 @@ static int verify_all(const struct arguments *args, const struct settings *s,
 
 	if (!code)
 		code = verify_parse_part(&call, err);
-	if (!code && (call.repair || call.deletes == DELETES_APPLY))
-		code = runner_open_store(s, &call.store, err);
+	if (!code)
+		code = verify_open_store(&call, err);
 	if (code)
 		return code;
 	if (arguments_has(args, "json"))

@@ -147,10 +147,12 @@ void progress_render_look(struct strbuf *sb, const struct progress_look_view *v)
 	progress_add_side(sb, "source", v->source, v->source_per_second);
 	progress_add_side(sb, "destination", v->destination,
 			  v->destination_per_second);
-	if (v->share < 0)
-		return;
-	strbuf_addstr(sb, ", ");
-	progress_add_share(sb, v->share, v->eta_us);
+	if (v->share >= 0) {
+		strbuf_addstr(sb, ", ");
+		progress_add_share(sb, v->share, v->eta_us);
+	}
+	if (v->paused)
+		progress_add_pause(sb, v->paused);
 }
 
 static bool progress_is_continuation(char c)
@@ -370,6 +372,7 @@ static void progress_show_look(const struct verify_progress *p, double share)
 		.destination_per_second = progress.speeds[COMPARE_DESTINATION],
 		.share = share,
 		.eta_us = progress_eta(share, clock_monotonic_us()),
+		.paused = p->paused,
 	};
 
 	progress_render_look(&progress.line, &view);

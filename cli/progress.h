@@ -38,6 +38,7 @@ struct progress_look_view {
 	double source_per_second, destination_per_second;
 	double share;
 	int64_t eta_us;
+	const json_t *paused; /* or NULL */
 };
 
 /* ", held by pace.BY since TIME: REASON". */

@@ -266,8 +266,8 @@ static int chunk_judge(struct run_context *c, int rc, struct error *err)
 
 	chunk_release_witness(w);
 	if (!rc)
-		rc = chunk_verify(c->p, c->store, &w->range, &chunk->checksum,
-				  err);
+		rc = chunk_verify(c, &chunk->checksum, err);
+	run_pace_rest(&c->pacing);
 	if (!rc) {
 		chunk->rows = w->rows;
 		chunk_end(chunk, CHUNK_DONE, NULL, NULL);

@@ -74,11 +74,11 @@ size_t chunk_batch_rows(const struct run *r, size_t rows);
  * returns the last word. */
 int chunk_finish(struct run_context *c, int rc, struct error *err);
 
-/* Compare the rows that the range has now with those of the same keys at the
- * destination; those that change at the source meanwhile are the pipeline's
- * business, and those that wait as dead letters are kept aside. DIFFERENT.
- * `*checksum`: of the destination's, caller frees. */
-int chunk_verify(const struct pipeline_settings *p, struct store *store,
-		 const struct range *range, char **checksum, struct error *err);
+/* Compare the rows that the chunk's range has now with those of the same keys
+ * at the destination, at the run's pace; those that change at the source
+ * meanwhile are the pipeline's business, and those that wait as dead letters
+ * are kept aside. DIFFERENT. `*checksum`: of the destination's, caller frees.
+ */
+int chunk_verify(struct run_context *c, char **checksum, struct error *err);
 
 #endif

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
-#include "core/base/stop.h"
 #include "core/data/digest.h"
 #include "core/sync/backfill.h"
 #include "core/sync/chunk.h"
+#include "core/sync/try.h"
 #include "core/sync/verify_suspects.h"
 
 /* Keys that differ: with more of them there is no use in going on. */
@@ -13,6 +13,8 @@
 
 /* Rows of the source, and of the same keys at the destination. */
 struct chunk_comparison {
+	struct run_context *c;
+	struct verify_progress progress; /* told to nobody */
 	struct verify_side sides[COMPARE_SIDES];
 	struct compare compare;
 	struct suspects suspects;
@@ -70,8 +72,20 @@ static int comparison_batch(struct chunk_comparison *v, const struct batch *b,
 	return rc;
 }
 
-static int comparison_read(struct chunk_comparison *v,
-			   const struct range *range, struct error *err)
+static void comparison_tick(void *ctx)
+{
+	const struct chunk_comparison *v = ctx;
+
+	run_pace_look(&v->c->pacing);
+}
+
+static void comparison_tell(const struct verify_progress *so_far, void *ctx)
+{
+	(void)so_far;
+	comparison_tick(ctx);
+}
+
+static int comparison_read(struct chunk_comparison *v, struct error *err)
 {
 	struct connector *source = v->sides[COMPARE_SOURCE].connector;
 	const struct watermark none = { .strategy = v->mark.strategy };
@@ -79,7 +93,9 @@ static int comparison_read(struct chunk_comparison *v,
 				   .schema = &v->schema,
 				   .mark = &v->mark,
 				   .from = &none,
-				   .range = range };
+				   .range = &v->c->options->chunk->range };
+	struct run_pace_reading reading = { &v->c->pacing, source,
+					    comparison_tick, v };
 	struct batch b;
 	int rc = source->ops->scan(source, &scan, err);
 
@@ -88,13 +104,10 @@ static int comparison_read(struct chunk_comparison *v,
 		batch_reset(&b);
 		b.max_rows = VERIFY_KEYS;
 		b.max_bytes = 4 << 20;
-		rc = source->ops->next(source, &b, err);
+		rc = run_pace_next(&reading, &b, err);
 		if (rc || !b.n_rows)
 			break;
 		rc = comparison_batch(v, &b, err);
-		if (!rc && stop_requested())
-			rc = error_set(err, ERROR_STOPPED,
-				       "stopped by a signal");
 	}
 	batch_release(&b);
 	return rc;
@@ -120,8 +133,8 @@ static int64_t comparison_different(const struct suspects *s)
 
 /* The destination first: what the source still has after that, unchanged since
  * it was loaded, was to be there. */
-static int comparison_again(struct chunk_comparison *v, struct store *store,
-			    int64_t *different, struct error *err)
+static int comparison_again(struct chunk_comparison *v, int64_t *different,
+			    struct error *err)
 {
 	struct suspects *s = &v->suspects;
 	int rc = verify_count_suspects(&v->sides[COMPARE_DESTINATION],
@@ -136,15 +149,15 @@ static int comparison_again(struct chunk_comparison *v, struct store *store,
 		return rc;
 	rc = comparison_mark_past(v, err);
 	if (!rc)
-		rc = verify_excuse_letters(&v->sides[COMPARE_SOURCE], store, s,
-					   err);
+		rc = verify_excuse_letters(&v->sides[COMPARE_SOURCE],
+					   v->c->store, s, err);
 	*different = comparison_different(s);
 	return rc;
 }
 
-static int comparison_open(struct chunk_comparison *v,
-			   const struct pipeline_settings *p, struct error *err)
+static int comparison_open(struct chunk_comparison *v, struct error *err)
 {
+	const struct pipeline_settings *p = v->c->p;
 	struct verify_side *source = &v->sides[COMPARE_SOURCE];
 	struct verify_side *destination = &v->sides[COMPARE_DESTINATION];
 	int rc = verify_find_mark(p, &v->from, &v->marked, err);
@@ -167,23 +180,43 @@ static int comparison_open(struct chunk_comparison *v,
 	return rc;
 }
 
-int chunk_verify(const struct pipeline_settings *p, struct store *store,
-		 const struct range *range, char **checksum, struct error *err)
+static void comparison_init(struct chunk_comparison *v)
 {
-	struct chunk_comparison v = { .column = NULL };
+	v->progress.tell = comparison_tell;
+	v->progress.ctx = v;
+	for (size_t i = 0; i < COMPARE_SIDES; i++) {
+		schema_init(&v->sides[i].schema);
+		v->sides[i].progress = &v->progress;
+	}
+	v->sides[COMPARE_SOURCE].pace = v->c->pacing.pace;
+	schema_init(&v->schema);
+	watermark_init(&v->from);
+}
+
+static void comparison_release(struct chunk_comparison *v)
+{
+	for (size_t i = 0; i < COMPARE_SIDES; i++)
+		verify_side_close(&v->sides[i]);
+	suspects_release(&v->suspects);
+	compare_release(&v->compare);
+	schema_release(&v->schema);
+	watermark_release(&v->from);
+	free(v->column);
+}
+
+int chunk_verify(struct run_context *c, char **checksum, struct error *err)
+{
+	struct chunk_comparison v = { .c = c };
 	char text[DIGEST_TEXT_SIZE];
 	int64_t different = 0;
 	int rc;
 
-	for (size_t i = 0; i < COMPARE_SIDES; i++)
-		schema_init(&v.sides[i].schema);
-	schema_init(&v.schema);
-	watermark_init(&v.from);
-	rc = comparison_open(&v, p, err);
+	comparison_init(&v);
+	rc = comparison_open(&v, err);
 	if (!rc)
-		rc = comparison_read(&v, range, err);
+		rc = comparison_read(&v, err);
 	if (!rc && v.suspects.n)
-		rc = comparison_again(&v, store, &different, err);
+		rc = comparison_again(&v, &different, err);
 	if (!rc && different)
 		rc = error_set(err, ERROR_DIFFERENT,
 			       "%" PRId64 " rows of the chunk are not at the "
@@ -191,16 +224,10 @@ int chunk_verify(const struct pipeline_settings *p, struct store *store,
 			       "they were just loaded (changed there by hand, "
 			       "or with a later mark?); tidemark verify %s "
 			       "names them",
-			       different, p->name);
+			       different, c->p->name);
 	digest_text(&v.sum, text);
 	free(*checksum);
 	*checksum = rc ? NULL : xstrdup(text);
-	for (size_t i = 0; i < COMPARE_SIDES; i++)
-		verify_side_close(&v.sides[i]);
-	suspects_release(&v.suspects);
-	compare_release(&v.compare);
-	schema_release(&v.schema);
-	watermark_release(&v.from);
-	free(v.column);
+	comparison_release(&v);
 	return rc;
 }

@@ -24,6 +24,7 @@ static int repair_look(struct repair *r, bool brief, struct error *err)
 					    .values = r->terms->values,
 					    .extra_only = r->terms->report,
 					    .work = &r->work,
+					    .looked_at = r->terms->store,
 					    .brief = brief };
 	int64_t repaired = r->out->repaired, deleted = r->out->deleted;
 	int rc;

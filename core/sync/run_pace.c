@@ -4,6 +4,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/stop.h"
 #include "core/sync/chunk.h"
 #include "core/sync/ledger.h"
 #include "core/sync/run_pace.h"
@@ -93,6 +94,39 @@ int run_pace_begin(struct run_pace *r, const struct pace_waiter *waiter,
 		r->pace = pace_new(r->p, r->options->pace_share);
 	run_pace_ask(r);
 	return pace_wait(r->pace, waiter, err);
+}
+
+static int run_pace_idle(void *ctx, struct error *err)
+{
+	struct run_pace_reading *reading = ctx;
+
+	return reading->source->ops->pause(reading->source, err);
+}
+
+static bool run_pace_over(void *ctx)
+{
+	struct run_pace_reading *reading = ctx;
+
+	reading->tick(reading->ctx);
+	return stop_requested();
+}
+
+int run_pace_next(struct run_pace_reading *reading, struct batch *b,
+		  struct error *err)
+{
+	const struct pace_waiter waiter = { run_pace_idle, run_pace_over,
+					    reading };
+	struct pace *pace = reading->r->pace;
+	int rc = pace_wait(pace, &waiter, err);
+
+	pace_open(pace, b);
+	if (!rc && stop_requested())
+		rc = error_set(err, ERROR_STOPPED, "stopped by a signal");
+	if (!rc)
+		rc = reading->source->ops->next(reading->source, b, err);
+	if (!rc)
+		pace_count(pace, b);
+	return rc;
 }
 
 void run_pace_rest(struct run_pace *r)

@@ -3,7 +3,8 @@
  * set of token buckets for all that is read from the source. Follows what
  * `tidemark pace` says meanwhile, and tells the ledger what holds the run.
  *
- * Called by try.c, pipeline.c and window_look.c, from the writer's thread.
+ * Called by try.c, pipeline.c, window_look.c and chunk_verify.c, from the
+ * writer's thread, and by verify.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_RUN_PACE_H
 #define TIDEMARK_CORE_SYNC_RUN_PACE_H
@@ -31,6 +32,18 @@ int run_pace_begin(struct run_pace *r, const struct pace_waiter *waiter,
 		   struct error *err);
 /* Is it another by now, and what does it hold? */
 void run_pace_look(struct run_pace *r);
+/* What a look of that thread's own reads from the source. */
+struct run_pace_reading {
+	struct run_pace *r;
+	struct connector *source; /* its scan has an order */
+	void (*tick)(void *ctx); /* called about ten times a second, waiting */
+	void *ctx;
+};
+
+/* The next batch, as gently as the reader thread would read it. `b` has its
+ * bounds. STOPPED by a signal. */
+int run_pace_next(struct run_pace_reading *reading, struct batch *b,
+		  struct error *err);
 /* Nobody reads any more, for now: nothing holds it. */
 void run_pace_rest(struct run_pace *r);
 void run_pace_release(struct run_pace *r);

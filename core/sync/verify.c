@@ -10,8 +10,10 @@
 #include "core/sync/others.h"
 #include "core/sync/tries.h"
 #include "core/sync/verify_examples.h"
+#include "core/sync/verify_pace.h"
 #include "core/sync/verify_since.h"
 #include "core/sync/verify_suspects.h"
+#include "core/sync/verify_tally.h"
 
 /* Rows of unequal buckets, of both sides, collected at once: about 30 MiB. */
 #define VERIFY_SUSPECTS 100000
@@ -23,6 +25,7 @@ struct verify {
 	const struct pipeline_settings *p;
 	const struct verify_terms *terms;
 	struct verify_result *out;
+	struct verify_pace *pace; /* of the source */
 	struct verify_side sides[COMPARE_SIDES];
 	struct compare compare;
 	struct compare keys_compare; /* the same key without other columns */
@@ -63,6 +66,7 @@ static int verify_open(struct verify *v, struct error *err)
 	struct verify_side *destination = &v->sides[COMPARE_DESTINATION];
 	int rc = verify_side_open_source(source, v->p, err);
 
+	source->pace = v->pace->pacing.pace;
 	if (!rc)
 		rc = verify_take_mark(v->p, &v->from, err);
 	v->out->marked = v->from.identity || v->from.value || v->from.pending;
@@ -75,27 +79,6 @@ static int verify_open(struct verify *v, struct error *err)
 	for (size_t i = 0; !rc && v->out->part.since && i < COMPARE_SIDES; i++)
 		rc = verify_since_begin(&v->sides[i], v->out->part.since, err);
 	return rc;
-}
-
-static void verify_row_tally(void *ctx, enum compare_side side,
-			     const struct batch *b, size_t row,
-			     const struct compare_hash *key,
-			     const struct compare_hash *all)
-{
-	struct verify *v = ctx;
-
-	(void)b;
-	(void)row;
-	if (verify_part_has(&v->out->part, key))
-		tally_add(&v->tally, side, key, all);
-}
-
-static void verify_row_soon(void *ctx, enum compare_side side,
-			    const struct compare_hash *key)
-{
-	struct verify *v = ctx;
-
-	tally_prefetch(&v->tally, side, key);
 }
 
 static void verify_row_collect(void *ctx, enum compare_side side,
@@ -132,19 +115,13 @@ static void verify_begin_pass(struct verify *v, const char *pass)
 		v->progress.expected[i] = v->sides[i].schema.row_estimate;
 }
 
-static struct verify_look verify_looking(struct verify *v)
-{
-	return (struct verify_look){ .compare = &v->compare, .ctx = v };
-}
-
 static int verify_tally(struct verify *v, struct error *err)
 {
-	struct verify_look look = verify_looking(v);
+	struct verify_tallied part = { &v->tally, &v->out->part };
+	const struct verify_look look = verify_tallying(&v->compare, &part);
 	int rc;
 
 	verify_begin_pass(v, "comparing");
-	look.row = verify_row_tally;
-	look.soon = verify_row_soon;
 	rc = verify_read_both(v->sides, false, &look, err);
 	for (size_t i = 0; i < COMPARE_SIDES; i++)
 		v->out->rows[i] = tally_total(&v->tally, (enum compare_side)i);
@@ -249,7 +226,9 @@ static int verify_match_keys(struct verify *v, struct error *err)
  * rows, since most of them turn out to be equal. */
 static int verify_collect(struct verify *v, struct error *err)
 {
-	struct verify_look look = verify_looking(v);
+	struct verify_look look = { .compare = &v->compare,
+				    .row = verify_row_collect,
+				    .ctx = v };
 	uint64_t rows = v->out->rows[COMPARE_SOURCE].rows +
 			v->out->rows[COMPARE_DESTINATION].rows;
 	bool keys =
@@ -257,7 +236,6 @@ static int verify_collect(struct verify *v, struct error *err)
 	int rc = keys ? verify_match_keys(v, err) : 0;
 
 	verify_begin_pass(v, v->sampling ? "reading keys" : "naming");
-	look.row = verify_row_collect;
 	if (keys)
 		look.compare = &v->keys_compare;
 	if (!rc)
@@ -378,18 +356,22 @@ static bool verify_goes_on(const struct verify *v)
 
 static int verify_try(const struct pipeline_settings *p,
 		      const struct verify_terms *terms,
-		      struct verify_result *out, struct error *err)
+		      struct verify_pace *pace, struct verify_result *out,
+		      struct error *err)
 {
 	struct verify v = { .p = p,
 			    .terms = terms,
 			    .out = out,
+			    .pace = pace,
 			    .progress = { .pipeline = p,
 					  .tell = terms->progress,
 					  .ctx = terms->ctx } };
 	int rc;
 
 	verify_init(&v);
-	rc = verify_open(&v, err);
+	rc = verify_pace_begin(pace, &v.progress, err);
+	if (!rc)
+		rc = verify_open(&v, err);
 	if (!rc)
 		rc = verify_sample(&v, err);
 	if (!rc && !v.sampling)
@@ -411,7 +393,8 @@ static int verify_try(const struct pipeline_settings *p,
 
 static int verify_begin_try(const struct pipeline_settings *p,
 			    const struct verify_terms *terms,
-			    struct verify_result *out, struct error *err)
+			    struct verify_pace *pace, struct verify_result *out,
+			    struct error *err)
 {
 	verify_result_release(out);
 	verify_result_init(out, p);
@@ -419,7 +402,7 @@ static int verify_begin_try(const struct pipeline_settings *p,
 	if (terms->work)
 		verify_work_reset(terms->work);
 	error_clear(err);
-	return verify_try(p, terms, out, err);
+	return verify_try(p, terms, pace, out, err);
 }
 
 static int verify_check(const struct pipeline_settings *p,
@@ -457,6 +440,7 @@ int verify_pipeline(const struct pipeline_settings *p,
 {
 	int64_t begun = clock_monotonic_us();
 	struct tries tries = { .policy = &p->retry };
+	struct verify_pace pace;
 	int rc;
 
 	verify_result_init(out, p);
@@ -466,9 +450,11 @@ int verify_pipeline(const struct pipeline_settings *p,
 		out->error = *err;
 		return rc;
 	}
+	verify_pace_init(&pace, p, terms->looked_at);
 	do
-		rc = verify_begin_try(p, terms, out, err);
+		rc = verify_begin_try(p, terms, &pace, out, err);
 	while (rc && tries_again(&tries, err));
+	verify_pace_release(&pace);
 	if (rc && stop_requested() &&
 	    (error_may_pass(err->code) || err->code == ERROR_STOPPED))
 		rc = verify_result_stopped(out, err);

@@ -49,6 +49,7 @@ struct verify_terms {
 	bool values; /* examples with the rows of both sides */
 	bool extra_only; /* examples of no other kind */
 	struct verify_work *work; /* to be filled; may be NULL */
+	struct store *looked_at; /* asked for the pace; may be NULL */
 	/* As of struct verify_progress. */
 	void (*progress)(const struct verify_progress *so_far, void *ctx);
 	void *ctx;

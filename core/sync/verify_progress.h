@@ -1,10 +1,12 @@
 /*
  * How far a look of `verify` is: which pass over the rows is under way, and
- * how many of them either side has brought. Kept by verify.c and
- * verify_side.c; cli/progress.c shows it.
+ * how many of them either side has brought. Kept by verify.c,
+ * verify_pace.c and verify_side.c; cli/progress.c shows it.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_PROGRESS_H
 #define TIDEMARK_CORE_SYNC_VERIFY_PROGRESS_H
+
+#include <jansson.h>
 
 #include "core/sync/compare.h"
 #include "core/sync/settings.h"
@@ -14,6 +16,7 @@ struct verify_progress {
 	const char *pass; /* what it does, static */
 	int64_t rows[COMPARE_SIDES]; /* brought in this pass */
 	int64_t expected[COMPARE_SIDES]; /* by its end, about; -1: not known */
+	const json_t *paused; /* as of struct run_result, or NULL */
 	/* Called about ten times a second at least, and after each batch; may
 	 * be NULL. */
 	void (*tell)(const struct verify_progress *so_far, void *ctx);

@@ -159,40 +159,18 @@ static void window_mark_batch(struct window_view *w, const struct batch *b)
 	}
 }
 
-static int window_idle(void *ctx, struct error *err)
-{
-	struct window_view *w = ctx;
-	struct connector *source = w->sides[COMPARE_SOURCE].connector;
-
-	return source->ops->pause(source, err);
-}
-
-static bool window_over(void *ctx)
-{
-	window_tick(ctx);
-	return stop_requested();
-}
-
-/* Of the source that second looks have, as gently as the reader. */
+/* Of the source that second looks have. */
 static int window_next(struct window_view *w, struct batch *b,
 		       struct error *err)
 {
-	const struct pace_waiter waiter = { window_idle, window_over, w };
-	struct connector *source = w->sides[COMPARE_SOURCE].connector;
-	struct pace *pace = w->c->pacing.pace;
-	int rc = pace_wait(pace, &waiter, err);
+	struct run_pace_reading reading = { &w->c->pacing,
+					    w->sides[COMPARE_SOURCE].connector,
+					    window_tick, w };
 
 	batch_reset(b);
 	b->max_rows = VERIFY_KEYS;
 	b->max_bytes = WINDOW_BYTES;
-	pace_open(pace, b);
-	if (!rc && stop_requested())
-		rc = error_set(err, ERROR_STOPPED, "stopped by a signal");
-	if (!rc)
-		rc = source->ops->next(source, b, err);
-	if (!rc)
-		pace_count(pace, b);
-	return rc;
+	return run_pace_next(&reading, b, err);
 }
 
 /* What the next run reads that lies in the window: no further, for that may be

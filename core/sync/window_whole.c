@@ -1,3 +1,4 @@
+#include "core/sync/verify_tally.h"
 #include "core/sync/window_view.h"
 
 /* Large pages cost the source least. */
@@ -14,26 +15,6 @@ bool window_is_whole(const struct window_view *w)
 	 * than to look them up. */
 	return !begun && w->out->outcome == OUTCOME_CAUGHT_UP &&
 	       there->row_estimate / 2 <= w->out->rows_read;
-}
-
-static void whole_row_there(void *ctx, enum compare_side side,
-			    const struct batch *b, size_t row,
-			    const struct compare_hash *key,
-			    const struct compare_hash *all)
-{
-	struct window_view *w = ctx;
-
-	(void)b;
-	(void)row;
-	tally_add(&w->tally, side, key, all);
-}
-
-static void whole_soon(void *ctx, enum compare_side side,
-		       const struct compare_hash *key)
-{
-	struct window_view *w = ctx;
-
-	tally_prefetch(&w->tally, side, key);
 }
 
 static void whole_rows(struct window_view *w, const struct batch *b,
@@ -94,10 +75,8 @@ static int whole_step(struct window_view *w, bool *open, struct error *err)
 
 static int whole_read(struct window_view *w, struct error *err)
 {
-	struct verify_look look = { .compare = &w->compare,
-				    .row = whole_row_there,
-				    .soon = whole_soon,
-				    .ctx = w };
+	struct verify_tallied all = { .tally = &w->tally };
+	const struct verify_look look = verify_tallying(&w->compare, &all);
 	struct verify_reading *there = NULL;
 	bool here = true;
 	int rc = verify_reading_start(&there, &w->sides[COMPARE_DESTINATION],

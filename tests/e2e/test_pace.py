@@ -500,3 +500,48 @@ def test_second_looks_are_paced(tidemark, source, make_destination):
     assert done.pipeline()["verified"]["different"] >= 590
     # The load, the window, its keys.
     assert time.monotonic() - begun >= 3 * 600 / 300 - 1
+
+
+@pytest.mark.parametrize("engine", ("postgres", "mysql", "sqlite"))
+def test_verify_is_paced(tidemark, make_source, make_destination, engine):
+    """As a run is, by the config's pace or by what `tidemark pace` has set,
+    until that is changed; a signal ends the wait."""
+    source, destination = make_source(engine), make_destination("postgres")
+    workload.create_items(source, rows=1000)
+    paced(tidemark, source, destination)
+    tidemark.run()
+    file = os.path.join(tidemark.dir, "pause")
+    tidemark("pace", "items", "rows_per_second=400",
+             f"pause_file={file}").expect(EXIT_OK)
+    begun = time.monotonic()
+    done = tidemark("verify", "--json").expect(EXIT_OK)
+    assert done.pipeline()["source_rows"] == 1000
+    assert time.monotonic() - begun >= 1000 / 400 - 1
+    assert done.err.count("held back by pace.rows_per_second") == 1, done
+    open(file, "w", encoding="ascii").close()
+    running = tidemark.start("verify", "--json")
+    wait_for(lambda: b"held by pace.pause_file" in running.text["err"], 20,
+             what="the hold")
+    tidemark("pace", "items", "--clear").expect(EXIT_OK)
+    assert running.wait(20).expect(EXIT_OK).pipeline()["equal"]
+    tidemark("pace", "items", f"pause_file={file}").expect(EXIT_OK)
+    running = tidemark.start("verify")
+    wait_for(lambda: b"held by pace.pause_file" in running.text["err"], 20,
+             what="the hold")
+    running.signal(signal.SIGTERM)
+    running.wait(10).expect(EXIT_STOPPED)
+
+
+def test_chunks_are_verified_by_their_pace(tidemark, source,
+                                           make_destination):
+    """What is read to be compared comes out of the same buckets."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=600)
+    paced(tidemark, source, destination)
+    tidemark.run()
+    tidemark.pipelines["items"]["pace"] = {"rows_per_second": 300}
+    tidemark.write_config()
+    begun = time.monotonic()
+    tidemark("backfill", "items", "--chunk-rows", "600").expect(EXIT_OK)
+    # The load, and the look.
+    assert time.monotonic() - begun >= 2 * 600 / 300 - 1

@@ -96,13 +96,33 @@ static const struct {
 	struct progress_look_view view;
 	const char *expected;
 } looks[] = {
-	{ { "orders", "comparing", 1200000, 987, 850000, 12, 0.374, 3000000 },
+	{ { "orders", "comparing", 1200000, 987, 850000, 12, 0.374, 3000000,
+	    NULL },
 	  "orders: comparing, source 1.2M rows (850.0k/s), destination 987 "
 	  "rows "
 	  "(12/s), 37%, about 3s left" },
-	{ { "", "naming", 0, 0, 0, 0, -1, -1 },
+	{ { "", "naming", 0, 0, 0, 0, -1, -1, NULL },
 	  "naming, source 0 rows (0/s), destination 0 rows (0/s)" },
 };
+
+static void test_render_held_look(void **state)
+{
+	struct strbuf sb = STRBUF_INIT;
+	struct progress_look_view view = { "", "comparing", 5,	0,   7,
+					   0,  -1,	    -1, NULL };
+	json_t *paused = json_pack("{s:s, s:s, s:s}", "by", "pause_file",
+				   "since", "noon", "reason", "it exists");
+
+	(void)state;
+	view.paused = paused;
+	progress_render_look(&sb, &view);
+	assert_string_equal(sb.data,
+			    "comparing, source 5 rows (7/s), destination 0 "
+			    "rows (0/s), held by pace.pause_file since noon: "
+			    "it exists");
+	strbuf_release(&sb);
+	json_decref(paused);
+}
 
 static void test_render_look(void **state)
 {
@@ -176,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_render),
 		cmocka_unit_test(test_render_look),
+		cmocka_unit_test(test_render_held_look),
 		cmocka_unit_test(test_share_of_a_look),
 		cmocka_unit_test(test_cut),
 	};
