@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/expand.h"
+#include "core/base/module.h"
 #include "core/base/nearest.h"
 #include "core/base/secret.h"
 
@@ -199,20 +200,21 @@ static char *url_masked(const char *text, const struct url_spans *spans)
 }
 
 /* The texts of these errors never hold what may be a password. */
-static int url_no_scheme(const char *text, struct error *err)
+static void url_no_scheme(const char *text, struct error *err)
 {
 	if (strchr(text, '='))
-		return error_set(err, ERROR_CONFIG,
-				 "a libpq key=value string is no connection "
-				 "URL: write "
-				 "postgresql://user@host:port/database");
-	return error_set(err, ERROR_CONFIG,
-			 "a connection URL begins with its engine, as "
-			 "postgresql://user@host/database, sqlite:FILE or "
-			 "duckdb:FILE");
+		error_set(err, ERROR_CONFIG,
+			  "a libpq key=value string is no connection "
+			  "URL: write "
+			  "postgresql://user@host:port/database");
+	else
+		error_set(err, ERROR_CONFIG,
+			  "a connection URL begins with its engine, as "
+			  "postgresql://user@host/database, sqlite:FILE or "
+			  "duckdb:FILE");
 }
 
-static int url_unknown_scheme(const char *scheme, struct error *err)
+static void url_unknown_scheme(const char *scheme, struct error *err)
 {
 	const char *near =
 		nearest_name(scheme, url_schemes, ARRAY_SIZE(url_schemes));
@@ -220,36 +222,51 @@ static int url_unknown_scheme(const char *scheme, struct error *err)
 	error_set(err, ERROR_CONFIG, "unknown URL scheme \"%.40s\"", scheme);
 	if (near)
 		error_hint(err, "(did you mean \"%s\"?)", near);
-	return error_hint(err, "known: postgresql, mysql, mariadb, sqlite, "
-			       "duckdb, clickhouse, bigquery");
+	error_hint(err, "known: postgresql, mysql, mariadb, sqlite, duckdb, "
+			"clickhouse, bigquery, and that of each module in "
+			"$TIDEMARK_PLUGIN_PATH");
 }
 
-static int url_scheme_index(const char *text, char **scheme, struct error *err)
+/* The scheme, and its engine: of the tables, or a module of that name. */
+static int url_find_engine(const char *text, char **scheme, char **engine,
+			   struct error *err)
 {
 	size_t n = strcspn(text, ":");
-	char *word;
-	int rc = -1;
+	char *word, *module;
 
-	if (text[n] != ':' || !n || strcspn(text, "=/ ") < n)
-		return url_no_scheme(text, err);
-	word = xstrndup(text, n);
+	if (text[n] != ':' || !n || strcspn(text, "=/ ") < n) {
+		url_no_scheme(text, err);
+		return -ERROR_CONFIG;
+	}
+	*scheme = word = xstrndup(text, n);
 	for (char *p = word; *p; p++)
 		*p = (char)tolower((unsigned char)*p);
 	for (size_t i = 0; i < ARRAY_SIZE(url_schemes); i++)
-		if (!strcmp(url_schemes[i], word))
-			rc = (int)i;
-	if (rc < 0)
-		rc = url_unknown_scheme(word, err);
-	if (rc < 0)
-		free(word);
-	else
-		*scheme = word;
-	return rc;
+		if (!strcmp(url_schemes[i], word)) {
+			*engine = xstrdup(url_engines[i]);
+			return 0;
+		}
+	module = module_find(word);
+	if (!module) {
+		url_unknown_scheme(word, err);
+		return -ERROR_CONFIG;
+	}
+	free(module);
+	*engine = xstrdup(word);
+	return 0;
 }
 
 static bool url_is_file(const char *engine)
 {
 	return !strcmp(engine, "sqlite") || !strcmp(engine, "duckdb");
+}
+
+static bool url_is_known(const char *engine)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(url_engines); i++)
+		if (!strcmp(url_engines[i], engine))
+			return true;
+	return false;
 }
 
 /* sqlite:PATH, sqlite:/PATH and sqlite:///PATH; not sqlite://PATH. */
@@ -297,11 +314,22 @@ static int url_check_text(const char *text, struct error *err)
 	return 0;
 }
 
+/* What follows is a file, a server, or a module's own affair. */
+static int url_parse_rest(const char *scheme, const char *engine,
+			  const char *rest, char **path, struct error *err)
+{
+	if (url_is_file(engine))
+		return url_file_path(scheme, rest, path, err);
+	if (url_is_known(engine))
+		return url_server_rest(scheme, rest, err);
+	*path = xstrndup(rest, strcspn(rest, "?"));
+	return 0;
+}
+
 int url_parse(struct url *out, const char *text, struct error *err)
 {
 	struct url_spans spans;
-	char *scheme = NULL, *path = NULL;
-	const char *rest, *engine;
+	char *scheme = NULL, *engine = NULL, *path = NULL;
 	int rc = url_check_text(text, err);
 
 	if (rc)
@@ -309,23 +337,20 @@ int url_parse(struct url *out, const char *text, struct error *err)
 	/* Before anything can fail and quote the text. */
 	spans = url_find_passwords(text, false);
 	url_remember(text, &spans);
-	rc = url_scheme_index(text, &scheme, err);
-	if (rc < 0)
-		goto out;
-	engine = url_engines[rc];
-	rest = strchr(text, ':') + 1;
-	rc = url_is_file(engine) ? url_file_path(scheme, rest, &path, err)
-				 : url_server_rest(scheme, rest, err);
+	rc = url_find_engine(text, &scheme, &engine, err);
+	if (!rc)
+		rc = url_parse_rest(scheme, engine, strchr(text, ':') + 1,
+				    &path, err);
 	if (rc) {
 		free(scheme);
-		goto out;
+		free(engine);
+	} else {
+		out->text = xstrdup(text);
+		out->scheme = scheme;
+		out->engine = engine;
+		out->path = path ? path : xstrdup("");
+		out->shown = url_masked(text, &spans);
 	}
-	out->text = xstrdup(text);
-	out->scheme = scheme;
-	out->engine = xstrdup(engine);
-	out->path = path ? path : xstrdup("");
-	out->shown = url_masked(text, &spans);
-out:
 	free(spans.items);
 	return rc;
 }

@@ -1,22 +1,17 @@
 #include "core/plugin/registry.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/base/module.h"
 #include "core/base/nearest.h"
 #include "core/base/strbuf.h"
 #include "core/plugin/registry_check.h"
-#include "tidemark_config.h"
-
-#define MODULE_PREFIX "tidemark-"
-#define MODULE_SUFFIX ".so"
 
 struct registry_module {
 	const struct plugin *plugin;
@@ -50,71 +45,12 @@ static const struct registry_module *registry_loaded(const char *engine)
 	return NULL;
 }
 
-/* A name becomes part of a file name: letters, digits and underscores. */
-static bool registry_is_name(const char *engine, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (!isalnum((unsigned char)engine[i]) && engine[i] != '_')
-			return false;
-	}
-	return n > 0;
-}
-
-static void registry_add_path(struct strlist *dirs, const char *dir, size_t n)
-{
-	char *copy = xstrndup(dir, n);
-
-	if (n && !strlist_has(dirs, copy))
-		strlist_add(dirs, copy);
-	free(copy);
-}
-
-/* Directory of the running binary; nothing if /proc is not there. */
-static void registry_add_own_path(struct strlist *dirs)
-{
-	char path[4096];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path));
-	const char *slash;
-
-	if (n <= 0 || n == (ssize_t)sizeof(path))
-		return;
-	slash = memrchr(path, '/', (size_t)n);
-	if (slash && slash > path)
-		registry_add_path(dirs, path, (size_t)(slash - path));
-}
-
-static void registry_search_path(struct strlist *dirs)
-{
-	const char *at = getenv("TIDEMARK_PLUGIN_PATH");
-
-	while (at && *at) {
-		size_t n = strcspn(at, ":");
-		registry_add_path(dirs, at, n);
-		at += n + (at[n] == ':');
-	}
-	registry_add_own_path(dirs);
-	registry_add_path(dirs, TIDEMARK_LIBDIR, strlen(TIDEMARK_LIBDIR));
-}
-
 /* What was built with this binary lacks nothing: its symbols are looked up when
  * they are called, which for DuckDB saves 10 ms of 25. Of somebody else's
  * module one that is missing is told at once. */
 static int registry_binding(const char *file)
 {
-	struct strlist own = STRLIST_INIT;
-	bool built_with = false;
-
-	registry_add_own_path(&own);
-	registry_add_path(&own, TIDEMARK_LIBDIR, strlen(TIDEMARK_LIBDIR));
-	for (size_t i = 0; i < own.n; i++) {
-		size_t n = strlen(own.items[i]);
-
-		built_with = built_with ||
-			     (!strncmp(file, own.items[i], n) &&
-			      file[n] == '/' && !strchr(file + n + 1, '/'));
-	}
-	strlist_release(&own);
-	return built_with ? RTLD_LAZY : RTLD_NOW;
+	return module_is_own(file) ? RTLD_LAZY : RTLD_NOW;
 }
 
 /* With the lock held. */
@@ -148,27 +84,13 @@ static int registry_load(const char *engine, const char *file,
 	return 0;
 }
 
-/* The engine's name in a module's file name; NULL if it is not a module. */
-static char *registry_module_engine(const char *file)
-{
-	size_t n = strlen(file), prefix = strlen(MODULE_PREFIX),
-	       suffix = strlen(MODULE_SUFFIX);
-
-	if (n <= prefix + suffix || strncmp(file, MODULE_PREFIX, prefix) != 0 ||
-	    strcmp(file + n - suffix, MODULE_SUFFIX) != 0)
-		return NULL;
-	if (!registry_is_name(file + prefix, n - prefix - suffix))
-		return NULL;
-	return xstrndup(file + prefix, n - prefix - suffix);
-}
-
 static void registry_list_dir(struct strlist *engines, const char *dir)
 {
 	DIR *handle = opendir(dir);
 	struct dirent *entry;
 
 	while (handle && (entry = readdir(handle))) {
-		char *engine = registry_module_engine(entry->d_name);
+		char *engine = module_engine(entry->d_name);
 		if (engine && !strlist_has(engines, engine))
 			strlist_add(engines, engine);
 		free(engine);
@@ -194,21 +116,21 @@ static void registry_list(struct strlist *engines, const struct strlist *dirs)
 		      registry_compare_names);
 }
 
-static int registry_not_found(const char *engine, const struct strlist *dirs,
-			      struct error *err)
+static void registry_not_found(const char *engine, struct error *err)
 {
-	struct strlist engines = STRLIST_INIT;
+	struct strlist engines = STRLIST_INIT, dirs = STRLIST_INIT;
 	struct strbuf places = STRBUF_INIT;
 	const char *near;
-	int rc;
 
-	for (size_t i = 0; i < dirs->n; i++)
-		strbuf_addf(&places, "%s%s", i ? ", " : "", dirs->items[i]);
-	rc = error_set(err, ERROR_CONFIG,
-		       "engine \"%s\" is not built in; no module " MODULE_PREFIX
-		       "%s" MODULE_SUFFIX " found in %s",
-		       engine, engine, places.data);
-	registry_list(&engines, dirs);
+	module_directories(&dirs);
+	for (size_t i = 0; i < dirs.n; i++)
+		strbuf_addf(&places, "%s%s", i ? ", " : "", dirs.items[i]);
+	error_set(
+		err, ERROR_CONFIG,
+		"engine \"%s\" is not built in; no module tidemark-%s.so found "
+		"in %s",
+		engine, engine, places.data);
+	registry_list(&engines, &dirs);
 	near = nearest_name(engine, (const char *const *)engines.items,
 			    engines.n);
 	if (near)
@@ -219,8 +141,8 @@ static int registry_not_found(const char *engine, const struct strlist *dirs,
 			   "with -Dduckdb_root=DIR; or put the module into a "
 			   "directory of $TIDEMARK_PLUGIN_PATH)");
 	strlist_release(&engines);
+	strlist_release(&dirs);
 	strbuf_release(&places);
-	return rc;
 }
 
 /* With the lock held. The first directory that has the file decides: a broken
@@ -228,26 +150,15 @@ static int registry_not_found(const char *engine, const struct strlist *dirs,
 static int registry_search(const char *engine, const struct plugin **out,
 			   struct error *err)
 {
-	struct strlist dirs = STRLIST_INIT;
-	char *file = NULL;
-	int rc = 0;
+	char *file = module_find(engine);
+	int rc;
 
-	registry_search_path(&dirs);
-	for (size_t i = 0;
-	     i < dirs.n && registry_is_name(engine, strlen(engine)); i++) {
-		file = xstrfmt("%s/" MODULE_PREFIX "%s" MODULE_SUFFIX,
-			       dirs.items[i], engine);
-		if (access(file, F_OK) == 0)
-			break;
-		free(file);
-		file = NULL;
+	if (!file) {
+		registry_not_found(engine, err);
+		return -ERROR_CONFIG;
 	}
-	if (file)
-		rc = registry_load(engine, file, out, err);
-	else
-		rc = registry_not_found(engine, &dirs, err);
+	rc = registry_load(engine, file, out, err);
 	free(file);
-	strlist_release(&dirs);
 	return rc;
 }
 
@@ -341,7 +252,7 @@ const struct plugin **registry_all(struct strlist *paths)
 	const struct plugin **all;
 	size_t n = 0;
 
-	registry_search_path(&dirs);
+	module_directories(&dirs);
 	registry_list(&engines, &dirs);
 	all = xcalloc(engines.n + 1, sizeof(*all));
 	for (size_t i = 0; i < engines.n; i++) {
