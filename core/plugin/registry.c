@@ -61,10 +61,12 @@ static int registry_load(const char *engine, const char *file,
 	void *handle = dlopen(file, registry_binding(file) | RTLD_LOCAL);
 	int rc;
 
-	if (!handle)
-		return error_set(err, ERROR_CONFIG,
-				 "engine %s: cannot load its module: %s",
-				 engine, dlerror());
+	if (!handle) {
+		error_set(err, ERROR_CONFIG,
+			  "engine %s: cannot load its module: %s", engine,
+			  dlerror());
+		return -ERROR_CONFIG;
+	}
 	plugin = dlsym(handle, "tidemark_plugin");
 	if (!plugin)
 		rc = error_set(err, ERROR_BUG,

@@ -6,21 +6,21 @@
 #include <string.h>
 #include <unistd.h>
 
-void mark_release(struct mark *m)
+void ndjson_mark_release(struct mark *m)
 {
 	checkpoint_release(&m->seen);
 	m->number = 0;
 }
 
 /* The mark as it stands; without one, `seen` is empty. */
-int mark_read(struct mark *m, const char *path, struct error *err)
+int ndjson_mark_read(struct mark *m, const char *path, struct error *err)
 {
 	json_error_t where;
 	json_t *mark = NULL;
 	const char *watermark, *batch_id = NULL;
 	json_int_t fence, rows, number;
 
-	mark_release(m);
+	ndjson_mark_release(m);
 	if (access(path, F_OK))
 		return errno == ENOENT ? 0 : failed("read", path, err);
 	mark = json_load_file(path, 0, &where);
@@ -43,9 +43,9 @@ int mark_read(struct mark *m, const char *path, struct error *err)
 }
 
 /* The commit. */
-int mark_write(const struct names *n, const char *watermark,
-	       const char *batch_id, int64_t fence, int64_t rows,
-	       int64_t number, struct error *err)
+int ndjson_mark_write(const struct names *n, const char *watermark,
+		      const char *batch_id, int64_t fence, int64_t rows,
+		      int64_t number, struct error *err)
 {
 	FILE *file = fopen(n->next_mark, "we");
 	int rc;
@@ -96,8 +96,8 @@ static int add_other(const char *marks, const char *name, struct strlist *out,
 	return rc;
 }
 
-int mark_others(const struct names *n, const char *pipeline,
-		struct strlist *out, struct error *err)
+int ndjson_mark_others(const struct names *n, const char *pipeline,
+		       struct strlist *out, struct error *err)
 {
 	struct dirent **found = NULL;
 	int count = scandir(n->marks, &found, NULL, alphasort);

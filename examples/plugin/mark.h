@@ -10,15 +10,15 @@ struct mark {
 	int64_t number; /* of the file of the batch that the mark is of */
 };
 
-void mark_release(struct mark *m);
+void ndjson_mark_release(struct mark *m);
 /* What stands in the file; without one, there is none. STATE: it is no mark. */
-int mark_read(struct mark *m, const char *path, struct error *err);
+int ndjson_mark_read(struct mark *m, const char *path, struct error *err);
 /* Replace it, by a rename. `watermark` may be NULL. */
-int mark_write(const struct names *n, const char *watermark,
-	       const char *batch_id, int64_t fence, int64_t rows,
-	       int64_t number, struct error *err);
+int ndjson_mark_write(const struct names *n, const char *watermark,
+		      const char *batch_id, int64_t fence, int64_t rows,
+		      int64_t number, struct error *err);
 /* As destination_ops.others. */
-int mark_others(const struct names *n, const char *pipeline,
-		struct strlist *out, struct error *err);
+int ndjson_mark_others(const struct names *n, const char *pipeline,
+		       struct strlist *out, struct error *err);
 
 #endif

@@ -113,18 +113,18 @@ static int ndjson_claim(struct ndjson *d, const struct names *n,
 
 	if (rc)
 		return rc;
-	rc = mark_read(&d->mark, n->mark, err);
+	rc = ndjson_mark_read(&d->mark, n->mark, err);
 	if (!rc)
 		rc = writer_check_fence(&target->writer, target->pipeline,
 					d->mark.seen.fence, err);
 	if (!rc)
 		rc = ndjson_roll_forward(d, target, err);
 	if (!rc && target->writer.claim)
-		rc = mark_write(n, d->mark.seen.watermark,
-				d->mark.seen.batch_id ? d->mark.seen.batch_id
-						      : "",
-				target->writer.fence, d->mark.seen.rows_total,
-				d->mark.number, err);
+		rc = ndjson_mark_write(
+			n, d->mark.seen.watermark,
+			d->mark.seen.batch_id ? d->mark.seen.batch_id : "",
+			target->writer.fence, d->mark.seen.rows_total,
+			d->mark.number, err);
 	close(lock);
 	return rc;
 }
@@ -166,7 +166,7 @@ static int ndjson_recover(struct destination *base, const struct target *target,
 	int rc = names_make(&n, d->directory, target, 0, err);
 
 	if (!rc)
-		rc = mark_read(&d->mark, n.mark, err);
+		rc = ndjson_mark_read(&d->mark, n.mark, err);
 	if (!rc && target->schema && !d->look)
 		rc = ndjson_roll_forward(d, target, err);
 	if (!rc) {
@@ -208,7 +208,7 @@ static int ndjson_check_mark(struct ndjson *d, const struct names *n,
 {
 	char *expected =
 		xstrdup(d->mark.seen.batch_id ? d->mark.seen.batch_id : "");
-	int rc = mark_read(&d->mark, n->mark, err);
+	int rc = ndjson_mark_read(&d->mark, n->mark, err);
 
 	if (!rc)
 		rc = writer_check_fence(&d->target->writer, d->target->pipeline,
@@ -236,11 +236,12 @@ static int ndjson_commit(struct ndjson *d, const struct names *n,
 	if (!rc)
 		rc = writer_check(&d->target->writer, err);
 	if (!rc)
-		rc = mark_write(n, next->watermark, batch_id, next->fence, rows,
-				b->n_rows ? number : d->mark.number, err);
+		rc = ndjson_mark_write(
+			n, next->watermark, batch_id, next->fence, rows,
+			b->n_rows ? number : d->mark.number, err);
 	if (!rc && b->n_rows)
 		rc = rename_file(n->stage, n->file, n->table, err);
-	return rc ? rc : mark_read(&d->mark, n->mark, err);
+	return rc ? rc : ndjson_mark_read(&d->mark, n->mark, err);
 }
 
 static int ndjson_load(struct destination *base, const struct batch *batch,
@@ -331,13 +332,13 @@ static int ndjson_set_watermark(struct destination *base,
 	if (!rc)
 		rc = lock_names(&n, &lock, err);
 	if (!rc) {
-		rc = mark_read(&d->mark, n.mark, err);
+		rc = ndjson_mark_read(&d->mark, n.mark, err);
 		if (!rc)
 			rc = ndjson_roll_forward(d, target, err);
 		if (!rc)
-			rc = mark_write(&n, watermark, "", d->mark.seen.fence,
-					d->mark.seen.rows_total, d->mark.number,
-					err);
+			rc = ndjson_mark_write(
+				&n, watermark, "", d->mark.seen.fence,
+				d->mark.seen.rows_total, d->mark.number, err);
 		close(lock);
 	}
 	names_release(&n);
@@ -353,7 +354,7 @@ static int ndjson_forget(struct destination *base, const struct target *target,
 	int rc = names_make(&n, d->directory, target, 0, err);
 
 	if (!rc && !access(n.mark, F_OK)) {
-		rc = mark_read(&d->mark, n.mark, err);
+		rc = ndjson_mark_read(&d->mark, n.mark, err);
 		if (!rc)
 			rc = writer_check_fence(&target->writer,
 						target->pipeline,
@@ -375,7 +376,7 @@ static int ndjson_others(struct destination *base, const struct target *target,
 	int rc = names_make(&n, d->directory, target, 0, err);
 
 	if (!rc)
-		rc = mark_others(&n, target->pipeline, out, err);
+		rc = ndjson_mark_others(&n, target->pipeline, out, err);
 	names_release(&n);
 	return rc;
 }
@@ -399,7 +400,7 @@ static void ndjson_close(struct destination *base)
 
 	if (!d)
 		return;
-	mark_release(&d->mark);
+	ndjson_mark_release(&d->mark);
 	free(d->directory);
 	free(d);
 }
