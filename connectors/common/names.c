@@ -70,8 +70,7 @@ int table_missing(const char *table, const char *schema, const char *name,
 	if (!meant)
 		meant = nearest_name(wanted, (const char *const *)names.items,
 				     names.n);
-	error_set(err, ERROR_SCHEMA, "there is no table %s in the source",
-		  table);
+	error_set(err, ERROR_SCHEMA, "there is no table %s", table);
 	if (meant)
 		error_hint(err, "(did you mean %s?)", meant);
 	strlist_release(&names);

@@ -79,8 +79,7 @@ static int catalog_missing(const char *table, const char *name,
 	for (size_t i = 0; i < all->n_rows; i++)
 		names[i] = paged_cell(all, i, 0);
 	near = nearest_name(name, names, all->n_rows);
-	error_set(err, ERROR_SCHEMA, "there is no table %s in the source",
-		  table);
+	error_set(err, ERROR_SCHEMA, "there is no table %s", table);
 	if (near)
 		error_hint(err, "(did you mean %s?)", near);
 	free(names);

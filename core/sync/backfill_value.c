@@ -54,14 +54,16 @@ int backfill_value_read(enum backfill_kind kind, const char *column,
 	else if (kind == BACKFILL_NUMBER)
 		fits = value_is_number(text);
 	if (!fits)
-		return error_set(err, ERROR_CONFIG,
-				 "%s: \"%s\" is not a value of column %s, "
-				 "which holds %s",
-				 flag, text, column,
-				 kind == BACKFILL_TIME
-					 ? "points in time: write it as "
-					   "2026-01-31 or 2026-01-31 12:00:00"
-					 : "whole numbers");
+		return error_set(
+			err, ERROR_CONFIG,
+			"%s: \"%s\" is not a value of column %s, "
+			"which holds %s",
+			flag, text, column,
+			kind == BACKFILL_TIME
+				? "points in time: write it as "
+				  "2026-01-31 or 2026-01-31 12:00:00, in "
+				  "UTC where the column has a zone"
+				: "whole numbers");
 	*out = xstrdup(text);
 	return 0;
 }

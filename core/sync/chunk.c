@@ -77,6 +77,10 @@ int chunk_find_settled(struct run *r, struct error *err)
 	rc = r->destination->ops->recover(r->destination, &live, &mark, err);
 	if (!rc && mark.watermark)
 		rc = watermark_from_text(&at, mark.watermark, err);
+	/* The rows of another source are not to be put among this one's. */
+	if (!rc && at.identity)
+		rc = watermark_check_identity(&at, r->identity, r->p->name,
+					      err);
 	if (!rc && r->options->chunk->versioned && at.value &&
 	    at.strategy == STRATEGY_TIMESTAMP)
 		run_set_text(&r->delivered, at.value);

@@ -7,6 +7,9 @@
 #include "core/base/stop.h"
 #include "core/sync/others.h"
 
+/* Looks that find no fewer differences than the best before them. */
+#define REPAIR_TRIES 3
+
 struct repair {
 	const struct pipeline_settings *p;
 	const struct repair_terms *terms;
@@ -14,6 +17,8 @@ struct repair {
 	struct verify_work work;
 	int64_t allowed; /* rows that may go, by the first look */
 	int64_t begun_us;
+	int64_t fewest; /* differences that a whole look has found */
+	int tries; /* that may still find no fewer */
 };
 
 /* What was done stays on record, whatever the next look finds. */
@@ -126,25 +131,52 @@ static int repair_guard(struct repair *r, struct error *err)
 	return repair_refuse(r, err);
 }
 
-/* A hand, or a transform, that changes rows faster than they are mended would
- * keep it busy for ever: no look without progress is followed by another. */
+static int64_t repair_differences(const struct verify_result *out)
+{
+	return out->missing + out->extra + out->different;
+}
+
+/* A trigger of the target, or a hand, that changes rows faster than they are
+ * mended would keep it busy for ever. So each difference of the first look has
+ * its turn; after that looks are whole, and have to find fewer and fewer. */
+static bool repair_goes_on(struct repair *r, bool whole)
+{
+	int64_t left = repair_differences(r->out);
+
+	if (!whole)
+		return true;
+	if (left < r->fewest) {
+		r->fewest = left;
+		r->tries = REPAIR_TRIES;
+		return true;
+	}
+	return --r->tries > 0;
+}
+
 static int repair_loop(struct repair *r, struct error *err)
 {
+	int64_t turns = repair_differences(r->out);
 	int rc = -ERROR_DIFFERENT;
+	bool goes_on = true;
 
-	while (rc == -ERROR_DIFFERENT && !verify_work_is_empty(&r->work)) {
+	r->fewest = turns;
+	r->tries = REPAIR_TRIES;
+	while (goes_on && rc == -ERROR_DIFFERENT &&
+	       !verify_work_is_empty(&r->work)) {
 		int64_t before = r->out->repaired + r->out->deleted;
 		bool brief = r->work.more;
 
 		rc = repair_act(r, err);
 		if (rc)
 			return rc;
-		brief = brief && r->out->repaired + r->out->deleted > before;
+		turns -= r->out->repaired + r->out->deleted - before;
+		brief = brief && turns > 0 &&
+			r->out->repaired + r->out->deleted > before;
 		rc = repair_look(r, brief, err);
 		if (rc == -ERROR_DIFFERENT && repair_guard(r, err))
 			return -(int)err->code;
-		if (r->out->repaired + r->out->deleted == before)
-			break;
+		goes_on = r->out->repaired + r->out->deleted > before &&
+			  repair_goes_on(r, !brief);
 	}
 	return rc;
 }

@@ -322,6 +322,13 @@ static int verify_verdict(struct verify *v, struct error *err)
 		verify_warn_empty(r);
 		return 0;
 	}
+	if (!r->marked && !(r->missing || r->extra || r->different))
+		return error_set(err, ERROR_DIFFERENT,
+				 "%s has no mark: nothing says how far it was "
+				 "loaded, and %" PRId64 " rows are not what %s "
+				 "has; run it first (tidemark run %s)",
+				 v->p->destination_table, r->unsettled,
+				 v->p->source_table, v->p->name);
 	if (!verify_part_is_whole(&r->part)) {
 		strbuf_addstr(&part, " (looked at: ");
 		verify_part_print(&part, &r->part, v->p);

@@ -33,9 +33,12 @@ int verify_result_stopped(const struct verify_result *r, struct error *err)
 			 r->rows[COMPARE_DESTINATION].rows);
 }
 
+/* Without a mark nothing was promised, and nothing is confirmed: rows that
+ * differ may be on their way, or lost. */
 bool verify_result_equal(const struct verify_result *r)
 {
-	return r->done && !r->missing && !r->extra && !r->different;
+	return r->done && !r->missing && !r->extra && !r->different &&
+	       (r->marked || !r->unsettled);
 }
 
 json_t *verify_result_json(const struct verify_result *r)

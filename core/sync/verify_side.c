@@ -158,6 +158,11 @@ int verify_side_open_destination(struct verify_side *s,
 		rc = verify_describe(s, source, err);
 	if (rc)
 		error_prefix(err, "the destination, read to be compared");
+	if (rc == -ERROR_SCHEMA)
+		error_hint(err,
+			   "(check names what is amiss; of a pipeline that "
+			   "never ran, tidemark run %s makes the table)",
+			   p->name);
 	return rc;
 }
 

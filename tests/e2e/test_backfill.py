@@ -444,3 +444,25 @@ def test_killed_workers(tidemark, source, make_destination, full, strategy):
     else:
         check(source, destination)
     no_rows_left(destination)
+
+
+@pytest.mark.parametrize("strategy", ("timestamp", "xmin"))
+def test_rows_of_another_source_stay_out(tidemark, make_source,
+                                         make_destination, strategy):
+    """The mark says whose rows they are; a chunk that is queued already asks,
+    too."""
+    source, other = make_source("postgres"), make_source("postgres")
+    destination = make_destination("postgres")
+    for each in (source, other):
+        workload.create_items(each, rows=100)
+    other.execute("UPDATE items SET name = 'staging'")
+    sync_items(tidemark, source, destination, strategy)
+    tidemark.run()
+    chunks(tidemark, "--queue", "--chunk-rows", "50")
+    tidemark.connect("source", other.connection())
+    tidemark.write_config()
+    done = tidemark("worker", "--chunks", "--once")
+    assert done.code == EXIT_SCHEMA, done
+    done = tidemark("backfill", "items").expect(EXIT_SCHEMA)
+    assert "another database" in done.err
+    check(source, destination)

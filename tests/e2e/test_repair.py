@@ -524,6 +524,32 @@ def test_rows_that_may_be_there_are_not_deleted(tidemark, source,
     assert result["deleted"] == 2
 
 
+KEPT_UPPER = {
+    "postgres": ("CREATE FUNCTION up() RETURNS trigger LANGUAGE plpgsql AS $$ "
+                 "BEGIN NEW.name := upper(NEW.name); RETURN NEW; END $$",
+                 "CREATE TRIGGER up BEFORE INSERT OR UPDATE ON items "
+                 "FOR EACH ROW EXECUTE FUNCTION up()"),
+    "sqlite": tuple(f"CREATE TRIGGER up_{what} AFTER {what} ON items BEGIN "
+                    "UPDATE items SET name = upper(name) WHERE id = NEW.id; "
+                    "END" for what in ("INSERT", "UPDATE")),
+}
+
+
+@pytest.mark.parametrize("engine", KEPT_UPPER)
+def test_rows_that_do_not_stay_as_they_are_loaded(
+        tidemark, source, make_destination, engine):
+    """They are mended some times, and then named."""
+    destination = make_destination(engine)
+    workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    destination.execute("DELETE FROM items WHERE id <= 5",
+                        *KEPT_UPPER[engine])
+    result = verify(tidemark, "--repair", expect=EXIT_DIFFERENT)["items"]
+    assert result["different"] == 5 and not result["missing"]
+    assert 5 <= result["repaired"] <= 5 * 6, result
+
+
 @pytest.mark.parametrize("point", ("after_delete", "before_watermark",
                                    "commit_sent", "commit_acked",
                                    "state_saved"))

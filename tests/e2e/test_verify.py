@@ -175,8 +175,18 @@ def test_spellings_of_equal_values(tidemark, make_source, make_destination):
     assert result["checksum_source"] == result["checksum_destination"]
     destination.execute("UPDATE items SET price = 1.100001 WHERE code = 'ab'",
                         "DELETE FROM items WHERE code = 'c'")
-    # There is no mark yet: nothing is promised.
-    assert verify(tidemark)["items"]["unsettled"] == 2
+    # There is no mark yet: nothing is promised, and nothing confirmed.
+    result = verify(tidemark, expect=EXIT_DIFFERENT)["items"]
+    assert result["unsettled"] == 2 and not result["equal"]
+    assert "tidemark run items" in result["error"]["message"]
+
+
+def test_a_table_that_was_never_loaded(tidemark, source, make_destination):
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, make_destination("postgres"), "timestamp")
+    done = tidemark("verify").expect(EXIT_SCHEMA)
+    assert "the destination" in done.err and "in the source" not in done.err
+    assert "tidemark run items" in done.err
 
 
 def test_a_writer_and_runs_beside(tidemark, source, make_destination, full):
