@@ -53,6 +53,30 @@ int pg_explain(struct pg *pg, const char *sql, int n, const char *const *params,
 	return rc;
 }
 
+/* "Seq Scan on orders  (cost=0.00..269.67 rows=267 width=0)"; of a table of
+ * partitions or children, that of the node above them. */
+static int64_t explain_rows(const char *plan)
+{
+	const char *rows = plan ? strstr(plan, " rows=") : NULL;
+
+	return rows ? strtoll(rows + strlen(" rows="), NULL, 10) : 0;
+}
+
+int pg_explain_rows(struct pg *pg, const char *table, int64_t *out,
+		    struct error *err)
+{
+	char *sql = xstrfmt("SELECT FROM %s", table);
+	char *plan = NULL, *index = NULL;
+	int rc = pg_explain(pg, sql, 0, NULL, &plan, &index, err);
+
+	if (!rc)
+		*out = explain_rows(plan);
+	free(plan);
+	free(index);
+	free(sql);
+	return rc;
+}
+
 /* As a stream has them: the planner looks at what a setting says. */
 static int explain_set_values(struct pg *pg, int n, const char *const *values,
 			      struct error *err)

@@ -14,4 +14,9 @@ int pg_stream_explain(struct pg *pg, const char *sql, int n,
 		      const char *const *values, char **shown, char **plan,
 		      char **index, struct error *err);
 
+/* How many rows the planner takes `table`, quoted, to have: as its statistics,
+ * of whenever they are, and its size say. */
+int pg_explain_rows(struct pg *pg, const char *table, int64_t *out,
+		    struct error *err);
+
 #endif

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "clients/pg_explain.h"
 #include "connectors/common/delivered.h"
 #include "connectors/postgres/keyset.h"
 #include "connectors/postgres/postgres.h"
@@ -9,6 +10,9 @@
 
 /* Keys of one statement. */
 #define LOOKUP_KEYS 1000
+/* The planner has to take a table for so many times as many rows, that its
+ * index looks like the way to them. */
+#define LOOKUP_MANY_TIMES 4
 
 static size_t lookup_left(const struct postgres *c)
 {
@@ -108,13 +112,41 @@ static size_t lookup_write(const struct postgres *c, const struct batch *b,
 	return n;
 }
 
+/* A table that the planner takes for a row or two, as it does for long after
+ * somebody has emptied, vacuumed and filled it again, it would hold against
+ * all the keys, row for row: read once, and hashed, it costs what reading it
+ * costs. */
+static int lookup_begin(struct postgres *c, struct error *err)
+{
+	size_t n = lookup_left(c);
+	int64_t rows = 0;
+	int rc = 0;
+
+	if (c->pass.lookup.asked || !c->pass.scan->keys)
+		return 0;
+	rc = pg_explain_rows(c->pg, c->layout.relation.sql, &rows, err);
+	if (n > LOOKUP_KEYS)
+		n = LOOKUP_KEYS;
+	if (rc || rows >= LOOKUP_MANY_TIMES * (int64_t)n)
+		return rc;
+	return pg_exec(c->pg, "SET enable_nestloop = off", err);
+}
+
+static int lookup_end(struct postgres *c, struct error *err)
+{
+	return c->pass.scan->keys ? pg_exec(c->pg, "RESET enable_nestloop", err)
+				  : 0;
+}
+
 static int lookup_open(struct postgres *c, const struct batch *b,
 		       struct error *err)
 {
 	struct query q;
 	size_t n;
-	int rc;
+	int rc = lookup_begin(c, err);
 
+	if (rc)
+		return rc;
 	query_init(&q, QUERY_STREAM);
 	n = lookup_write(c, b, &q);
 	rc = pg_stream_begin(c->pg, q.sql.data, q.n,
@@ -136,6 +168,10 @@ static int lookup_fill(struct postgres *c, struct batch *b, struct error *err)
 		if (rc < 0)
 			return rows_stream_failed(c, b, err);
 		c->pass.lookup.streaming = rc > 0;
+		if (!rc && !lookup_left(c))
+			rc = lookup_end(c, err);
+		if (rc < 0)
+			return rc;
 		if (!rc)
 			return failpoint("page_end", err);
 		rc = rows_append(c, b, err);

@@ -1,37 +1,9 @@
-#include <stdlib.h>
-#include <string.h>
-
 #include "clients/pg_explain.h"
-#include "core/base/alloc.h"
 #include "destinations/postgres/postgres.h"
 
 /* The planner has to take a table for so many times the rows of a batch, that
  * nothing but the table's index can look like the way to them. */
 #define MANY_TIMES 4
-
-/* "Seq Scan on orders  (cost=0.00..269.67 rows=267 width=0)"; of a table of
- * partitions or children, that of the node above them. */
-static int64_t joins_rows(const char *plan)
-{
-	const char *rows = plan ? strstr(plan, " rows=") : NULL;
-
-	return rows ? strtoll(rows + strlen(" rows="), NULL, 10) : 0;
-}
-
-static int joins_estimate(struct pg *pg, const char *table, int64_t *out,
-			  struct error *err)
-{
-	char *sql = xstrfmt("SELECT FROM %s", table);
-	char *plan = NULL, *index = NULL;
-	int rc = pg_explain(pg, sql, 0, NULL, &plan, &index, err);
-
-	if (!rc)
-		*out = joins_rows(plan);
-	free(plan);
-	free(index);
-	free(sql);
-	return rc;
-}
 
 /* The session looks each key up in the table's index (see postgres.c). The
  * planner reads all of the table for each row instead, or all of the stage,
@@ -42,7 +14,7 @@ int postgres_joins_choose(struct postgres_destination *d, const char *table,
 			  struct error *err)
 {
 	int64_t rows = 0;
-	int rc = joins_estimate(d->pg, table, &rows, err);
+	int rc = pg_explain_rows(d->pg, table, &rows, err);
 
 	if (rc || rows >= MANY_TIMES * (int64_t)d->order.n)
 		return rc;
