@@ -295,6 +295,17 @@ bool sqlite_is_gone(struct sqlite *db)
 	       moved;
 }
 
+bool sqlite_column_folds(struct sqlite *db, const char *in, const char *table,
+			 const char *column)
+{
+	const char *collation = NULL;
+
+	return sqlite3_table_column_metadata(db->handle, in, table, column,
+					     NULL, &collation, NULL, NULL,
+					     NULL) == SQLITE_OK &&
+	       sqlite3_stricmp(collation, "BINARY") != 0;
+}
+
 int sqlite_begin(struct sqlite *db, struct error *err)
 {
 	return sqlite_exec(db, "BEGIN IMMEDIATE", err);

@@ -59,6 +59,9 @@ int sqlite_execf(struct sqlite *db, struct error *err, const char *fmt, ...)
 int64_t sqlite_changes_count(struct sqlite *db); /* of the last statement */
 /* The file was deleted, or moved away: nobody else finds what is in it. */
 bool sqlite_is_gone(struct sqlite *db);
+/* Does a table's column take texts that differ for equal? `in`: "main". */
+bool sqlite_column_folds(struct sqlite *db, const char *in, const char *table,
+			 const char *column);
 /* BEGIN IMMEDIATE: no other process writes until the end. */
 int sqlite_begin(struct sqlite *db, struct error *err);
 int sqlite_commit(struct sqlite *db, struct error *err);

@@ -216,6 +216,77 @@ static void ddl_check_names(struct ddl *x)
 					s->columns[i].name);
 }
 
+/* A column that an index is on keeps its type. */
+static void ddl_refuse_folding(struct ddl *x, const char *name)
+{
+	struct strbuf fix = STRBUF_INIT;
+
+	if (x->existing->indexed) {
+		strbuf_addf(&fix, "make the table anew, with no collation of "
+				  "column ");
+		sql_quote_name(&fix, name, '"');
+	} else {
+		strbuf_addf(&fix, "ALTER TABLE %s ALTER COLUMN ",
+			    x->place->quoted_data);
+		sql_quote_name(&fix, name, '"');
+		strbuf_addstr(&fix, " SET DATA TYPE VARCHAR COLLATE C");
+	}
+	problems_add(&x->out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
+		     "key-folds", fix.data,
+		     "table %s: the collation of key column %s takes "
+		     "different texts for equal, so two keys of the source "
+		     "could be one row there",
+		     x->target->table, name);
+	strbuf_release(&fix);
+}
+
+/* Texts that some collation takes for one: without case, without accents, and
+ * as Unicode does, which also leaves control characters out. */
+static void ddl_folds(struct strbuf *sql, const char *name, const char *table)
+{
+	static const char *const pairs[][2] = {
+		{ "'a'", "'A'" },
+		{ "'e'", "chr(233)" },
+		{ "'e' || chr(769)", "chr(233)" },
+		{ "'a'", "'a' || chr(1)" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		strbuf_addstr(sql, i ? " OR coalesce((SELECT "
+				     : "coalesce((SELECT ");
+		sql_quote_name(sql, name, '"');
+		strbuf_addf(sql, " FROM %s LIMIT 0), %s) = %s", table,
+			    pairs[i][0], pairs[i][1]);
+	}
+}
+
+/* DuckDB's catalog does not tell a column's collation: its comparisons do.
+ * Keys that the source tells apart would be one row. */
+static int ddl_check_folding(struct ddl *x, struct error *err)
+{
+	const struct schema *s = x->target->schema;
+	struct strbuf sql = STRBUF_INIT;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < s->n_key; i++) {
+		const char *name = s->columns[s->key[i]].name;
+		long at = duckdb_existing_find(x->existing, name);
+		struct duck_result *r = NULL;
+
+		if (at < 0 || strcmp(x->existing->columns[at].type, "VARCHAR"))
+			continue;
+		strbuf_reset(&sql);
+		strbuf_addstr(&sql, "SELECT ");
+		ddl_folds(&sql, name, x->place->quoted_data);
+		rc = duck_query(x->d->db, &r, sql.data, NULL, 0, err);
+		if (!rc && duck_next(r) && duck_bool(r, 0))
+			ddl_refuse_folding(x, name);
+		duck_result_free(r);
+	}
+	strbuf_release(&sql);
+	return rc;
+}
+
 /* A table that others filled may hold a key twice. */
 static int ddl_check_keys(struct ddl *x, struct error *err)
 {
@@ -351,7 +422,9 @@ int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
 		ddl_create_table(&x, p->quoted_stage);
 	else if (!exists)
 		ddl_create_table(&x, p->quoted_data);
-	rc = ddl_view(&x, err);
+	rc = exists ? ddl_check_folding(&x, err) : 0;
+	if (!rc)
+		rc = ddl_view(&x, err);
 	if (!rc && exists)
 		rc = ddl_check_emptied(&x, err);
 	out->anew = !exists || !e->known || out->added.n;

@@ -164,6 +164,33 @@ static bool plan_has_key_columns(const struct plan *plan,
 	return true;
 }
 
+/* Keys that the source tells apart would be one row: of a raw table's view,
+ * too. */
+static void plan_check_folding(struct plan *plan, const struct place *place,
+			       const struct target *target)
+{
+	const struct schema *s = target->schema;
+
+	for (size_t i = 0; i < s->n_key; i++) {
+		const struct catalog_column *c = postgres_catalog_find(
+			&plan->table, s->columns[s->key[i]].name);
+		struct strbuf fix = STRBUF_INIT;
+
+		if (!c || !c->folds)
+			continue;
+		strbuf_addf(&fix, "ALTER TABLE %s ALTER COLUMN ", place->rows);
+		sql_quote_name(&fix, c->name, '"');
+		strbuf_addf(&fix, " TYPE %s COLLATE \"C\"", c->type.name);
+		problems_add(&plan->inspection.problems, SEVERITY_ERROR,
+			     ERROR_SCHEMA, "key-folds", fix.data,
+			     "table %s: the collation of key column %s takes "
+			     "different texts for equal, so two keys of the "
+			     "source could be one row there",
+			     target->table, c->name);
+		strbuf_release(&fix);
+	}
+}
+
 static void plan_check_key(struct plan *plan, const struct place *place,
 			   const struct target *target)
 {
@@ -176,6 +203,7 @@ static void plan_check_key(struct plan *plan, const struct place *place,
 			   "rows cannot be told apart without a key");
 		return;
 	}
+	plan_check_folding(plan, place, target);
 	if (!plan->table.exists || target->mode == LOAD_APPEND ||
 	    !plan_has_key_columns(plan, s))
 		return;

@@ -104,6 +104,32 @@ static void plan_check_unique(struct plan *plan, const struct place *place,
 	free(index);
 }
 
+/* A load compares by BINARY, but the readers' view goes by the column: keys
+ * that the source tells apart would be one row of it. */
+static void plan_check_folding(struct plan *plan, const struct sqlite_target *d,
+			       const struct place *place,
+			       const struct target *target)
+{
+	const struct schema *s = target->schema;
+
+	if (target->mode != LOAD_APPEND || target->refresh ||
+	    !plan->table.plain)
+		return;
+	for (size_t i = 0; i < s->n_key; i++) {
+		const char *name = s->columns[s->key[i]].name;
+
+		if (!sqlite_column_folds(d->db, "main", place->base, name))
+			continue;
+		problems_add(&plan->inspection.problems, SEVERITY_ERROR,
+			     ERROR_SCHEMA, "key-folds",
+			     "make the table anew, with collation BINARY",
+			     "table %s: the collation of key column %s takes "
+			     "different texts for equal, so two keys of the "
+			     "source could be one row there",
+			     target->table, name);
+	}
+}
+
 static void plan_check_key(struct plan *plan, const struct place *place,
 			   const struct target *target)
 {
@@ -335,6 +361,7 @@ int plan_make(struct plan *plan, const struct sqlite_target *d,
 	plan->inspection.anew = !plan->known || !plan->table.exists;
 	plan_check_access(plan, d, target);
 	plan_check_table(plan, place, target);
+	plan_check_folding(plan, d, place, target);
 	rc = plan_drift(plan, d, place, target, err);
 	plan->inspection.anew |= plan->inspection.added.n > 0;
 	return rc ? rc : plan_check_emptied(plan, d, place, target, err);

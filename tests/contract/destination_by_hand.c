@@ -175,6 +175,52 @@ static void test_made_anew(void **state)
 	assert_int_equal(hand_begin(w), 0);
 }
 
+static void hand_refused(struct world *w)
+{
+	assert_false(hand_inspect(w));
+	assert_int_equal(hand_begin(w), ERROR_SCHEMA);
+	assert_non_null(strstr(w->err.message, "key"));
+	w->target.preview = true;
+	assert_int_equal(hand_begin(w), ERROR_SCHEMA);
+	w->target.preview = false;
+}
+
+/* Two keys of the source would be one row: the table is refused before any row
+ * is read. */
+static void test_key_that_folds(void **state)
+{
+	static const enum load_mode modes[] = { LOAD_UPSERT, LOAD_DELETE_INSERT,
+						LOAD_UPDATE };
+	struct world *w = hand_world(state);
+	char *sql = xstrfmt("CREATE TABLE orders (id %s PRIMARY KEY, v %s);",
+			    w->quirks->folding_text, w->quirks->bigint);
+
+	world_schema(w, "id:text! v:int64");
+	world_exec(w, sql);
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		w->target.mode = modes[i];
+		hand_refused(w);
+	}
+	free(sql);
+}
+
+/* And so would they be to the view's readers. */
+static void test_raw_key_that_folds(void **state)
+{
+	struct world *w = hand_world(state);
+	char *sql = xstrfmt("CREATE TABLE orders_raw (id %s NOT NULL, v %s, "
+			    "_tidemark_batch %s, _tidemark_seq %s, "
+			    "_tidemark_loaded_at timestamp with time zone);",
+			    w->quirks->folding_text, w->quirks->bigint,
+			    w->quirks->text, w->quirks->bigint);
+
+	world_schema(w, "id:text! v:int64");
+	w->target.mode = LOAD_APPEND;
+	world_exec(w, sql);
+	hand_refused(w);
+	free(sql);
+}
+
 const struct CMUnitTest suite_by_hand[] = {
 	SUITE_TEST(test_emptied),
 	SUITE_TEST(test_raw_table_emptied),
@@ -183,3 +229,10 @@ const struct CMUnitTest suite_by_hand[] = {
 	SUITE_TEST(test_made_anew),
 };
 const size_t suite_by_hand_n = ARRAY_SIZE(suite_by_hand);
+
+/* For those with a quirk `folding_text`. */
+const struct CMUnitTest suite_folding[] = {
+	SUITE_TEST(test_key_that_folds),
+	SUITE_TEST(test_raw_key_that_folds),
+};
+const size_t suite_folding_n = ARRAY_SIZE(suite_folding);

@@ -57,6 +57,8 @@ static int suite_run(void)
 	suite_add(all, &n, suite_fence, suite_fence_n);
 	suite_add(all, &n, suite_remove, suite_remove_n);
 	suite_add(all, &n, suite_update, suite_update_n);
+	if (suite_quirks->folding_text)
+		suite_add(all, &n, suite_folding, suite_folding_n);
 	if (suite_quirks->refresher)
 		suite_add(all, &n, suite_rivals, suite_rivals_n);
 	if (suite_quirks->plugin) {

@@ -31,6 +31,8 @@ extern const struct CMUnitTest suite_refresh[];
 extern const size_t suite_refresh_n;
 extern const struct CMUnitTest suite_by_hand[];
 extern const size_t suite_by_hand_n;
+extern const struct CMUnitTest suite_folding[];
+extern const size_t suite_folding_n;
 extern const struct CMUnitTest suite_types[];
 extern const size_t suite_types_n;
 extern const struct CMUnitTest suite_failpoints[];

@@ -37,10 +37,13 @@ static const struct quirks postgres_quirks = {
 		"END $$;",
 	.text = "text",
 	.key_text = "text",
+	.folding_text = "text COLLATE without_case",
 	.integer = "integer",
 	.bigint = "bigint",
 	.clean = "DROP SCHEMA IF EXISTS public, other CASCADE;"
-		 "CREATE SCHEMA public;",
+		 "CREATE SCHEMA public;"
+		 "CREATE COLLATION without_case (provider = icu, "
+		 "locale = 'und-u-ks-level2', deterministic = false);",
 	.refuse_mark = "ALTER TABLE _tidemark_watermark ADD CHECK "
 		       "(watermark::text NOT LIKE '%refused%');",
 	.slow_fence = "BEGIN; UPDATE _tidemark_watermark SET fence = 99;"
@@ -58,6 +61,7 @@ static const struct quirks sqlite_quirks = {
 	.null = "NULL",
 	.text = "TEXT",
 	.key_text = "TEXT",
+	.folding_text = "TEXT COLLATE NOCASE",
 	.integer = "INTEGER",
 	.bigint = "INTEGER",
 	.list_tables = "SELECT name FROM sqlite_master;",
@@ -80,6 +84,7 @@ static const struct quirks duckdb_quirks = {
 	.null = "NULL",
 	.text = "VARCHAR",
 	.key_text = "VARCHAR",
+	.folding_text = "VARCHAR COLLATE NOCASE",
 	.integer = "INTEGER",
 	.bigint = "BIGINT",
 	.list_tables = "SELECT table_name FROM duckdb_tables();",

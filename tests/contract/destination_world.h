@@ -28,6 +28,9 @@ struct quirks {
 	const char *watch;
 	const char *text; /* names of types, for tables made by hand */
 	const char *key_text; /* one that an index can be on */
+	/* One that takes 'a' and 'A' for equal; NULL: keys that fold are
+	 * refused as they come. */
+	const char *folding_text;
 	const char *integer, *bigint;
 	const char *clean; /* empties a server's database before a test */
 	const char *refuse_mark; /* makes marks with "refused" fail, or NULL */
