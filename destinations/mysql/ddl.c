@@ -299,6 +299,29 @@ static void ddl_table_will_be(struct plan *plan, const struct mydst *d,
 	t->exists = true;
 }
 
+/* Of each key the copy of a raw table has its newest row alone, and what is new
+ * comes without our own columns. */
+static void ddl_copy_of_raw(struct plan *plan, const struct place *place,
+			    const struct target *target)
+{
+	static const char *const ours[][2] = {
+		{ NAME_RAW_BATCH, "'dry run'" },
+		{ NAME_RAW_SEQ, "1" },
+		{ NAME_RAW_LOADED, "'2000-01-01 00:00:00'" },
+	};
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addf(&sb, "ALTER TABLE %s", place->copy);
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
+		strbuf_addf(&sb, "\n  ALTER COLUMN %s SET DEFAULT %s,",
+			    ours[i][0], ours[i][1]);
+	strbuf_addstr(&sb, "\n  ADD UNIQUE INDEX _tidemark_copy (");
+	my_ddl_key(&sb, target->schema);
+	strbuf_addstr(&sb, ")");
+	strlist_add(&plan->copy, sb.data);
+	strbuf_release(&sb);
+}
+
 void my_ddl_copy(struct plan *plan, const struct mydst *d,
 		 const struct place *place, const struct target *target,
 		 const enum drift_step *steps, char *const *grown)
@@ -316,6 +339,8 @@ void my_ddl_copy(struct plan *plan, const struct mydst *d,
 	if (exists)
 		ddl_alter(&plan->copy, plan, d, target, place->copy, steps,
 			  grown);
+	if (target->mode == LOAD_APPEND)
+		ddl_copy_of_raw(plan, place, target);
 	for (size_t i = 0; exists && i < plan->table.n_columns; i++)
 		if (!plan->table.columns[i].generated)
 			strlist_add(&plan->pulled, plan->table.columns[i].name);

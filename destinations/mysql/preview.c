@@ -16,9 +16,8 @@ static int preview_copy(struct mydst *d, const struct plan *plan,
 	int rc = my_execf(d->db, err, "DROP TEMPORARY TABLE IF EXISTS %s",
 			  d->rows);
 
-	/* Of a raw table the newest row of each key is enough. */
-	if (rc || d->target->mode == LOAD_APPEND)
-		return rc ? rc : my_stage_like(d, d->rows, false, err);
+	if (rc)
+		return rc;
 	for (size_t i = 0; !rc && i < plan->copy.n; i++)
 		rc = mydb_exec(d->db, plan->copy.items[i], &why);
 	if (!rc)

@@ -148,6 +148,48 @@ static void test_preview_refuses(void **state)
 	preview_end(w);
 }
 
+/* Servers give it to a table that is there; for a file it is made so. */
+static void preview_constrain(struct world *w, bool there)
+{
+	bool server = w->quirks->variable != NULL;
+	bool sqlite = !strcmp(w->quirks->engine, "sqlite");
+	const char *time = sqlite ? "TEXT" : "timestamp with time zone";
+	char *sql;
+
+	if (there != server)
+		return;
+	sql = server ? xstrdup("ALTER TABLE orders_raw ADD CHECK "
+			       "(name <> 'bad');")
+		     : xstrfmt("CREATE TABLE orders_raw (id %s NOT NULL, "
+			       "name %s CHECK (name <> 'bad'), \"at\" %s, "
+			       "_tidemark_batch %s, _tidemark_seq %s, "
+			       "_tidemark_loaded_at %s);",
+			       w->quirks->bigint, w->quirks->text, time,
+			       w->quirks->text, w->quirks->bigint, time);
+	world_exec(w, sql);
+	free(sql);
+}
+
+/* A raw table's constraints are known, too. */
+static void test_preview_append_refuses(void **state)
+{
+	struct world *w = preview_world(state, LOAD_APPEND);
+
+	preview_constrain(w, false);
+	world_sync(w, "1|a|" DAY("01") "\n3|c|" DAY("01"), "{}");
+	world_sync(w, "1|b|" DAY("02"), "{}");
+	preview_constrain(w, true);
+	preview_begin(w);
+	assert_int_equal(world_load(w, "1|bad|" DAY("03"), "{}"), ERROR_DATA);
+	assert_int_equal(world_load(w, "2|bad|" DAY("03"), "{}"), ERROR_DATA);
+	preview_rows(w, "1|c|" DAY("03") "\n2|c|" DAY("03"), 2, 0, 0);
+	preview_rows(w, "1|c|" DAY("03") "\n2|d|" DAY("03"), 1, 0, 1);
+	preview_end(w);
+	assert_int_equal(world_begin(w), 0);
+	assert_int_equal(world_load(w, "1|bad|" DAY("03"), "{}"), ERROR_DATA);
+	world_close(w);
+}
+
 const struct CMUnitTest suite_preview[] = {
 	SUITE_TEST(test_preview_upsert_leaves_nothing),
 	SUITE_TEST(test_preview_append_leaves_nothing),
@@ -156,5 +198,6 @@ const struct CMUnitTest suite_preview[] = {
 	SUITE_TEST(test_preview_append_remembers),
 	SUITE_TEST(test_preview_refresh),
 	SUITE_TEST(test_preview_refuses),
+	SUITE_TEST(test_preview_append_refuses),
 };
 const size_t suite_preview_n = ARRAY_SIZE(suite_preview);
