@@ -196,6 +196,30 @@ static void ddl_check_place(struct ddl *x)
 			   "its _raw table exists and has no _tidemark_seq");
 }
 
+/* INTERVAL takes 30 days for a month, so a reader has no order to go by. */
+static void ddl_check_order(struct ddl *x)
+{
+	const struct schema *s = x->target->schema;
+
+	for (size_t i = 0; i < s->n_key; i++) {
+		const char *name = s->columns[s->key[i]].name;
+		long at = duckdb_existing_find(x->existing, name);
+		const char *type = at < 0 || x->target->refresh
+					   ? x->types[s->key[i]].text
+					   : x->existing->columns[at].type;
+
+		if (strcmp(type, "INTERVAL"))
+			continue;
+		problems_add(&x->out->problems, SEVERITY_WARNING, ERROR_NONE,
+			     "key-without-order",
+			     "make it a text under source.expressions",
+			     "table %s: key column %s is INTERVAL there, which "
+			     "has no exact order: verify, and a backfill that "
+			     "verifies its chunks, cannot compare its rows",
+			     x->target->table, name);
+	}
+}
+
 static void ddl_check_names(struct ddl *x)
 {
 	const struct schema *s = x->target->schema;
@@ -296,7 +320,8 @@ static int ddl_check_keys(struct ddl *x, struct error *err)
 	int rc;
 
 	if (e->created || (e->known && e->mark.rows_total > 0) ||
-	    x->target->mode == LOAD_APPEND || x->out->problems.n)
+	    x->target->mode == LOAD_APPEND ||
+	    problems_to_error(&x->out->problems, NULL))
 		return 0;
 	strbuf_addf(&sql, "SELECT 1 FROM %s GROUP BY ", x->place->quoted_data);
 	duckdb_sql_keys(&sql, x->target->schema);
@@ -394,7 +419,8 @@ static int ddl_view(struct ddl *x, struct error *err)
 
 	if (x->target->mode != LOAD_APPEND || x->target->refresh)
 		return 0;
-	if (e->name_is_view && !x->out->ddl.n && !x->out->problems.n)
+	if (e->name_is_view && !x->out->ddl.n &&
+	    !problems_to_error(&x->out->problems, NULL))
 		rc = ddl_same_view(x, &same, err);
 	if (rc || same)
 		return rc;
@@ -416,6 +442,7 @@ int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
 
 	out->table_exists = e->has_data;
 	ddl_check_names(&x);
+	ddl_check_order(&x);
 	ddl_check_place(&x);
 	ddl_drift(&x, exists);
 	if (target->refresh)

@@ -726,6 +726,36 @@ static void test_older_view(void **state)
 	inspection_release(&found);
 }
 
+static void file_warns(struct file *f, const char *code)
+{
+	struct inspection found;
+
+	inspection_init(&found);
+	assert_int_equal(duckdb_destination.open(&f->d, &f->conn, &f->err), 0);
+	assert_int_equal(f->d->ops->inspect(f->d, &f->target, &found, &f->err),
+			 0);
+	assert_int_equal(problems_to_error(&found.problems, &f->err), 0);
+	assert_int_equal(found.problems.n, code ? 1 : 0);
+	if (code)
+		assert_string_equal(found.problems.items[0].code, code);
+	inspection_release(&found);
+	f->d->ops->close(f->d);
+	f->d = NULL;
+}
+
+/* A key that verify cannot compare is named before the first run. */
+static void test_key_without_order(void **state)
+{
+	struct file *f = *state;
+
+	file_schema(f, TYPE_INT64);
+	file_warns(f, NULL);
+	f->schema.columns[0].type.kind = TYPE_INTERVAL;
+	file_warns(f, "key-without-order");
+	file_exec(f, "CREATE TABLE orders (id VARCHAR, v BIGINT)");
+	file_warns(f, NULL);
+}
+
 /* Filled by another process a moment later, or by none. */
 static void test_file_in_making(void **state)
 {
@@ -788,6 +818,7 @@ int main(void)
 		IN_FILE(test_delivered_in_place),
 		IN_FILE(test_append_order),
 		IN_FILE(test_older_view),
+		IN_FILE(test_key_without_order),
 		IN_FILE(test_file_in_making),
 		cmocka_unit_test(test_url_options),
 	};
