@@ -5,11 +5,18 @@
 
 #include "core/base/alloc.h"
 
+/* 127.0.0.1 and its like, not a name that only begins so. */
+static bool tls_is_loopback_address(const char *host, size_t n)
+{
+	return n > 4 && !strncmp(host, "127.", 4) &&
+	       strspn(host, "0123456789.") >= n;
+}
+
 bool tls_is_local(const char *host, size_t n)
 {
 	return n == 0 || host[0] == '/' || host[0] == '@' ||
 	       (n == 9 && !strncmp(host, "localhost", n)) ||
-	       (n > 4 && !strncmp(host, "127.", 4)) ||
+	       tls_is_loopback_address(host, n) ||
 	       (n == 3 && !strncmp(host, "::1", n));
 }
 
