@@ -15,6 +15,7 @@ sys.path.insert(0, str(TESTS / "lib"))
 
 import ends  # noqa: E402
 import mysql_servers  # noqa: E402
+from clickhouse_servers import ClickhouseServer  # noqa: E402
 from bench import Tidemark  # noqa: E402
 from servers import CANARY, Cluster  # noqa: E402
 
@@ -212,6 +213,39 @@ def make_mysql(mysql_family):
         server.drop_database(database)
 
 
+@pytest.fixture(scope="session")
+def clickhouse_server():
+    """ClickHouse, started when first asked for."""
+    running = []
+
+    def get():
+        if ClickhouseServer.missing():
+            pytest.skip(ClickhouseServer.missing())
+        if not running:
+            running.append(ClickhouseServer().start())
+        return running[0]
+
+    yield get
+    for server in running:
+        server.remove()
+
+
+@pytest.fixture
+def make_clickhouse(clickhouse_server):
+    """An empty database there."""
+    made = []
+
+    def make():
+        server, database = clickhouse_server(), f"warehouse_{next(counter)}"
+        server.create_database(database)
+        made.append((server, database))
+        return ends.ClickhouseEnd(server, database)
+
+    yield make
+    for server, database in made:
+        server.drop_database(database)
+
+
 @pytest.fixture
 def make_source(make_database, make_mysql, work_dir):
     """An empty source database of an engine."""
@@ -231,8 +265,10 @@ def source(make_database):
 
 
 @pytest.fixture
-def make_destination(make_database, make_mysql, work_dir):
+def make_destination(make_database, make_mysql, make_clickhouse, work_dir):
     def make(engine):
+        if engine == "clickhouse":
+            return make_clickhouse()
         if engine == "postgres":
             return make_database("warehouse")
         if engine in mysql_servers.SERVERS:

@@ -3,6 +3,7 @@
  */
 #include "destination_suite.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -82,6 +83,9 @@ static bool failpoint_all_or_nothing(struct world *w, int n)
 	assert_int_equal(world_begin(w), 0);
 	world_close(w);
 	in = !strcmp(world_mark(w), mark);
+	/* Before its mark, but whole. */
+	if (!in && w->quirks->views)
+		in = !strcmp(world_query(w, ALL), after);
 	assert_string_equal(world_query(w, ALL), in ? after : before);
 	free(before);
 	free(after);
@@ -157,8 +161,12 @@ static void failpoint_refresh(struct world *w, const char *point,
 		setenv("TIDEMARK_FAILPOINTS", text, 1);
 		if (armed && failpoint_init(&err))
 			_exit(NO_FAILPOINTS);
-		_exit(world_begin(w) || world_load(w, rows, "{}") ||
-		      world_finish(w, mark));
+		if (world_begin(w) || world_load(w, rows, "{}") ||
+		    world_finish(w, mark)) {
+			fprintf(stderr, "# %s\n", w->err.message);
+			_exit(1);
+		}
+		_exit(0);
 	}
 	free(text);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -211,6 +219,8 @@ static void test_failpoints_finish(void **state)
 		assert_int_equal(world_begin(w), 0);
 		world_close(w);
 		swapped = strstr(world_mark(w), "\"2\"") != NULL;
+		if (!swapped && w->quirks->views)
+			swapped = !strcmp(world_query(w, ALL), "2|b");
 		assert_string_equal(world_query(w, ALL),
 				    swapped ? "2|b" : "1|a");
 	}

@@ -35,11 +35,46 @@ struct world *suite_world(void **state)
 	return *state;
 }
 
+/* Of tables made by hand, statements rolled back, sessions and lengths of text:
+ * what an engine of views over raw tables does not have. tests/e2e has its
+ * own. */
+static bool suite_leaves_out(const char *test)
+{
+	static const char *const names[] = {
+		"test_mark_and_rows_together",
+		"test_preview_refuses",
+		"test_other_column_order",
+		"test_unique_values_exchanged",
+		"test_no_unique_key",
+		"test_key_column_missing",
+		"test_stricter_type",
+		"test_wider_type",
+		"test_not_null_there",
+		"test_other_target",
+		"test_widen_to_decimal",
+		"test_not_ours",
+		"test_values",
+		"test_value_too_long",
+		"test_predecessor_is_ended",
+		"test_update_named",
+		"test_update_repeats",
+		"test_update_older",
+		"test_update_in_place",
+		"test_update_makes_nothing",
+	};
+
+	for (size_t i = 0; suite_quirks->views && i < ARRAY_SIZE(names); i++)
+		if (!strcmp(test, names[i]))
+			return true;
+	return false;
+}
+
 static void suite_add(struct CMUnitTest *all, size_t *n,
 		      const struct CMUnitTest *tests, size_t n_tests)
 {
-	memcpy(all + *n, tests, n_tests * sizeof(*tests));
-	*n += n_tests;
+	for (size_t i = 0; i < n_tests; i++)
+		if (!suite_leaves_out(tests[i].name))
+			all[(*n)++] = tests[i];
 }
 
 static int suite_run(void)

@@ -138,9 +138,37 @@ static const struct quirks mysql_quirks = {
 	MYSQL_QUIRKS,
 };
 
-const struct quirks *const world_quirks[] = { &postgres_quirks, &sqlite_quirks,
-					      &duckdb_quirks,	&mariadb_quirks,
-					      &mysql_quirks,	NULL };
+/* The place is of a user without a password. */
+static const struct quirks clickhouse_quirks = {
+	.engine = "clickhouse",
+	.variable = "TIDEMARK_TEST_CLICKHOUSE",
+	.client = "\"${TIDEMARK_TEST_PYTHON:-python3}\" "
+		  "\"$TIDEMARK_TEST_DIR\"/clickhouse_client.py",
+	.lasting = true,
+	.schema = "tm_target",
+	.null = "NULL",
+	.text = "String",
+	.key_text = "String",
+	.integer = "Int32",
+	.bigint = "Int64",
+	.clean = "DROP DATABASE IF EXISTS tm_target SYNC;"
+		 "DROP DATABASE IF EXISTS other SYNC;"
+		 "CREATE DATABASE tm_target;",
+	.refuse_mark = "ALTER TABLE _tidemark_watermark_raw ADD CONSTRAINT "
+		       "refuse CHECK NOT (watermark LIKE '%refused%');",
+	.list_tables = "SHOW TABLES;",
+	.strict_types = true,
+	.other_writers = true,
+	.views = true,
+};
+
+const struct quirks *const world_quirks[] = { &postgres_quirks,
+					      &sqlite_quirks,
+					      &duckdb_quirks,
+					      &mariadb_quirks,
+					      &mysql_quirks,
+					      &clickhouse_quirks,
+					      NULL };
 
 static struct world *world_skip(struct world *w, const char *why)
 {

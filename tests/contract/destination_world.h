@@ -45,6 +45,8 @@ struct quirks {
 	bool key_index; /* a table made by hand needs a unique index on the key
 			 */
 	bool table_identity; /* a table made anew is told from the old one */
+	bool views; /* every table is a view over TABLE_raw, and a batch is in
+		     * before its mark is: nothing is rolled back */
 	bool other_writers; /* the client may write while we have it open */
 };
 

@@ -23,9 +23,10 @@ numbers = itertools.count(1)
 class Stage:
     """Where the cases play: a database of each engine at each side."""
 
-    def __init__(self, binary, directory, mysql_family):
+    def __init__(self, binary, directory, mysql_family, clickhouse):
         self.tidemark = Tidemark(binary, directory)
         self.directory, self.mysql_family = directory, mysql_family
+        self.clickhouse = clickhouse
         self.cluster = Cluster("crash", fsync=True).create().start().prepare()
         self.made = {}
 
@@ -38,6 +39,9 @@ class Stage:
         if engine == "postgres":
             self.cluster.create_database(role)
             return ends.PostgresEnd(self.cluster, role)
+        if engine == "clickhouse":
+            self.clickhouse().create_database(role)
+            return ends.ClickhouseEnd(self.clickhouse(), role)
         server = self.mysql_family(engine)
         server.create_database(role)
         return ends.MysqlEnd(server, role)
@@ -81,9 +85,10 @@ class Stage:
 
 
 @pytest.fixture(scope="session")
-def stage(failpoint_binary, mysql_family):
+def stage(failpoint_binary, mysql_family, clickhouse_server):
     with tempfile.TemporaryDirectory(prefix="tidemark-crash-") as directory:
-        made = Stage(failpoint_binary, directory, mysql_family)
+        made = Stage(failpoint_binary, directory, mysql_family,
+                     clickhouse_server)
         yield made
         made.close()
 

@@ -82,6 +82,9 @@ OTHERS = (
     ("`verify --deletes apply`", "behind the delete; before the mark; around "
      "its commit; behind it", "test_repair.py",
      "test_deletes_killed_and_called_again"),
+    ("a run into ClickHouse, which has no transactions: killed, failing, "
+     "stuck, or stopped past its lease", "at each point, in each mode, out of "
+     "each source", "test_crash_clickhouse.py", "test_kill"),
     ("a run in mode `update`", "in the load; behind the update; around its "
      "commit; behind it", "test_update.py", "test_killed_and_run_again"),
 )
@@ -233,9 +236,14 @@ def exceptions():
     return listed(["point", "mode", "destination", "why"], grouped(reasons))
 
 
+def suite(file):
+    return "crash" if file.startswith("test_crash") else "e2e"
+
+
 def others():
-    rows = [[what, where, f"`tests/run e2e -k {name}`"]
-            for what, where, _, name in OTHERS]
+    rows = [[what, where, f"`tests/run {suite(file)} -k "
+             f"{pathlib.Path(file).stem if suite(file) == 'crash' else name}`"]
+            for what, where, file, name in OTHERS]
     return ("## What has tests of its own\n\nBackfills, repairs and mode "
             "`update` are no cases above. These are killed, too, and\n"
             "called again; then rows are compared by the same clients:\n\n"

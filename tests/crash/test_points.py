@@ -79,7 +79,8 @@ def test_every_choice_is_met(action):
 def test_page_names_the_other_tests():
     assert reliability.others() in reliability.PAGE.read_text(encoding="utf-8")
     for _, _, file, name in reliability.OTHERS:
-        text = (failpoints.ROOT / "tests/e2e" / file).read_text(
+        text = (failpoints.ROOT / "tests" / reliability.suite(file)
+                / file).read_text(
             encoding="utf-8")
         assert f"def {name}(" in text, name
 

@@ -96,11 +96,11 @@ def test_engine_that_is_not_there(tidemark, source, make_destination):
     """A module may bring it: so it is looked for, and named when missing."""
     workload.create_items(source, rows=3)
     sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
-    tidemark.connections["warehouse"] = "clickhouse://app@db.invalid/x"
+    tidemark.connections["warehouse"] = "bigquery://project/dataset"
     tidemark.write_config()
-    assert "clickhouse" in tidemark("check").expect(EXIT_CONFIG).out
+    assert "bigquery" in tidemark("check").expect(EXIT_CONFIG).out
     done = tidemark("run", "--json").expect(EXIT_CONFIG)
-    assert "clickhouse" in done.pipeline()["error"]["message"]
+    assert "bigquery" in done.pipeline()["error"]["message"]
 
 
 @pytest.mark.parametrize("args, words", (

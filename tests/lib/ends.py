@@ -321,6 +321,86 @@ class MysqlEnd:
             f"WHERE user = '{APP}' AND db = '{self.database}'")
 
 
+class ClickhouseEnd:
+    """A database of a ClickHouse server, read through the views that users
+    read."""
+
+    engine = "clickhouse"
+
+    def __init__(self, server, database):
+        self.server, self.database = server, database
+        self.schema = database
+
+    def connection(self):
+        return password_connection(self.url())
+
+    def url(self):
+        return self.server.url(self.database, password=None)
+
+    def query(self, sql):
+        return self.server.query(self.database, sql)
+
+    def execute(self, *statements):
+        for sql in statements:
+            self.server.execute(self.database, sql)
+
+    @staticmethod
+    def expression(name, kind):
+        # As JSON, bytes would have to be UTF-8 and numbers fit a double.
+        column = f"`{name}`"
+        return f"hex({column})" if kind == "bytes" else f"toString({column})"
+
+    @staticmethod
+    def value(text, kind):
+        if kind == "bytes" and text is not None:
+            return bytes.fromhex(text)
+        return text in ("true", "1") if kind == "bool" and text else text
+
+    def rows(self, table, columns):
+        names = ", ".join(self.expression(*each) for each in columns.items())
+        if not table.startswith("("):
+            table = f"`{self.database}`.`{split_table(table)[-1]}`"
+        return [canon_row(map(self.value, row, columns.values()),
+                          columns.values())
+                for row in self.query(f"SELECT {names} FROM {table}")]
+
+    def tables(self):
+        return [row[0] for row in self.query("SHOW TABLES")]
+
+    def columns_of(self, table):
+        """Column name -> declared type."""
+        return dict(self.query(
+            "SELECT name, type FROM system.columns WHERE database = "
+            f"'{self.database}' AND table = '{split_table(table)[-1]}'"))
+
+    def physical(self, table):
+        """Every row of the raw table, also those that no longer count."""
+        return sorted(self.query(
+            "SELECT name, rows, toString(hash_of_all_files) FROM system.parts"
+            f" WHERE active AND database = '{self.database}' AND table = "
+            f"'{split_table(table)[-1]}_raw'"))
+
+    @staticmethod
+    def raw(table):
+        return PostgresEnd.raw(table)
+
+    def watermark(self, pipeline, schema=None):
+        found = self.query(
+            f"SELECT watermark FROM `{schema or self.schema}`"
+            f"._tidemark_watermark WHERE pipeline = '{pipeline}'")
+        return json.loads(found[0][0]) if found and found[0][0] else None
+
+    def sessions(self):
+        """Requests stand for themselves."""
+        return []
+
+    def connect(self, **_):
+        return None
+
+    def hang_up(self):
+        """Nothing is held."""
+
+
 class FileEnd:
     """What SQLite and DuckDB share: a file that only this process opens."""
 

@@ -21,6 +21,8 @@ STRATEGIES = {"postgres": ("timestamp", "xmin", "sequence"),
               "duckdb": ("timestamp", "sequence")}
 SOURCES = tuple(STRATEGIES)
 DESTINATIONS = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
+# Without transactions: test_crash_clickhouse.py.
+BESIDE = ("clickhouse",)
 STORES = ("sqlite", "postgres")
 SERVERS = ("postgres", "mariadb", "mysql")
 # The size of a case's table, and of its first batch.
@@ -71,6 +73,13 @@ def why_not(failpoint, mode, destination):
         return "rows go straight into the new table"
     if (failpoint, mode, destination) == ("after_delete", "replace", "duckdb"):
         return "the new table takes the old one's place"
+    if destination == "clickhouse" and mode != "replace":
+        if failpoint in ("stage_created", "stage_full"):
+            return "a batch is brought to the server and compared there"
+        if failpoint == "after_delete" and mode != "delete_insert":
+            return "a row is replaced by a newer one"
+        if failpoint == "stage_dropped":
+            return "a batch's table goes without a word"
     if destination != "sqlite" or mode == "replace":
         return None
     if failpoint in ("stage_created", "stage_full"):
@@ -87,7 +96,8 @@ def phases(case):
         if case.destination in SERVERS and case.failpoint in (
                 "stage_full", "before_merge", "after_delete"):
             return (DELTA,)
-        if case.destination == "duckdb" and case.failpoint == "after_delete":
+        if case.destination in ("duckdb", "clickhouse") \
+                and case.failpoint == "after_delete":
             return (DELTA,)
     return FIRST, DELTA
 
@@ -96,6 +106,9 @@ def nth(case):
     """Which time in the first load: not in its first batch, where there are
     others."""
     once = ONCE + ONCE_SWAPPED if case.mode == "replace" else ONCE
+    # No batch of a refresh has a mark there.
+    if case.mode == "replace" and case.destination in BESIDE:
+        once += ("commit_sent", "commit_acked")
     # By xmin a table goes over by blocks: here in one batch.
     return 1 if case.failpoint in once or case.strategy == "xmin" else 2
 
@@ -104,7 +117,7 @@ def turn(case):
     """A number that spreads what is not multiplied out."""
     return (FAILPOINTS.index(case.failpoint) + MODES.index(case.mode)
             + SOURCES.index(case.source)
-            + 3 * DESTINATIONS.index(case.destination))
+            + 3 * (*DESTINATIONS, *BESIDE).index(case.destination))
 
 
 def dealt(failpoint, mode, source, destination):
@@ -113,6 +126,18 @@ def dealt(failpoint, mode, source, destination):
     strategies = STRATEGIES[source]
     return case._replace(strategy=strategies[turn(case) % len(strategies)],
                          store=STORES[turn(case) // 2 % len(STORES)])
+
+
+def beside(destination, full):
+    """Failpoint x mode into it, sources in turn; or a spread of that."""
+    every = [dealt(failpoint, mode, SOURCES[(2 * i + j) % len(SOURCES)],
+                   destination)
+             for i, failpoint in enumerate(FAILPOINTS)
+             for j, mode in enumerate(MODES)
+             if not why_not(failpoint, mode, destination)]
+    return every if full else [
+        case for case in every if (FAILPOINTS.index(case.failpoint)
+                                   + MODES.index(case.mode)) % 4 == 0]
 
 
 def product():

@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import builds
 import mysql_servers
+from clickhouse_servers import ClickhouseServer
 from servers import Cluster, stop_servers_below
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -187,6 +188,8 @@ class Suite:
         kind = mysql_servers.SERVERS.get(name.split()[-1])
         if kind:
             return self.run_contract_mysql(name, kind)
+        if name.endswith("clickhouse"):
+            return self.run_contract_clickhouse(name)
         log_name = "contract-" + name.replace(" ", "-")
         cluster = Cluster(log_name).create().start().prepare()
         try:
@@ -211,6 +214,20 @@ class Suite:
                 variable: server.url("tm_source"),
                 variable + "_ADMIN": server.url(
                     "tm_source", user=mysql_servers.BOSS),
+                "TIDEMARK_TEST_PYTHON": sys.executable})
+        finally:
+            server.remove()
+
+    def run_contract_clickhouse(self, name):
+        log_name = "contract-" + name.replace(" ", "-")
+        if ClickhouseServer.missing():  # the program says so, and skips
+            return self.run_meson([name], log_name, {})
+        server = ClickhouseServer().start()
+        try:
+            server.create_database("tm_target")
+            return self.run_meson([name], log_name, {
+                "TIDEMARK_TEST_CLICKHOUSE": server.url(
+                    "tm_target", user="default", password=None),
                 "TIDEMARK_TEST_PYTHON": sys.executable})
         finally:
             server.remove()

@@ -1,0 +1,341 @@
+#include "clients/clickhouse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/clickhouse_errors.h"
+#include "clients/clickhouse_handle.h"
+#include "core/base/alloc.h"
+
+/* A small answer is one that is read whole. */
+#define ANSWER_BYTES ((size_t)64 << 20)
+/* Of a statement's text: keys stand in it. */
+#define QUERY_BYTES "67108864"
+/* The oldest that its makers still support. */
+#define OLDEST_YEAR  25
+#define OLDEST_MONTH 8
+
+void clickhouse_quote_name(struct strbuf *sb, const char *name)
+{
+	strbuf_addch(sb, '`');
+	for (; *name; name++) {
+		if (*name == '`' || *name == '\\')
+			strbuf_addch(sb, '\\');
+		strbuf_addch(sb, *name);
+	}
+	strbuf_addch(sb, '`');
+}
+
+void clickhouse_quote_text(struct strbuf *sb, const char *text)
+{
+	strbuf_addch(sb, '\'');
+	for (; *text; text++) {
+		if (*text == '\'' || *text == '\\')
+			strbuf_addch(sb, '\\');
+		strbuf_addch(sb, *text);
+	}
+	strbuf_addch(sb, '\'');
+}
+
+/* wait_end_of_query: the answer comes when the statement is over, so that what
+ * goes wrong on the way is in its status. */
+char *clickhouse_path(const struct clickhouse *c, bool whole, const char *query)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addstr(&sb, "/?database=");
+	http_add_escaped(&sb, c->database);
+	strbuf_addf(&sb,
+		    "&max_query_size=" QUERY_BYTES
+		    "&wait_end_of_query=%d&readonly=%d",
+		    whole, c->writes ? 0 : 2);
+	if (c->session)
+		strbuf_addf(&sb, "&session_id=%s&session_timeout=300",
+			    c->session);
+	if (query) {
+		strbuf_addstr(&sb, "&query=");
+		http_add_escaped(&sb, query);
+	}
+	return strbuf_detach(&sb);
+}
+
+static int clickhouse_run(struct clickhouse *c, struct http_request *request,
+			  const char *path, struct http_response *response,
+			  struct error *err)
+{
+	int rc;
+
+	request->method = "POST";
+	request->path = path;
+	request->headers = c->headers;
+	rc = http_do(c->http, request, ANSWER_BYTES, response, err);
+	return rc ? rc : clickhouse_check(c->http, response, err);
+}
+
+static int clickhouse_ask(struct clickhouse *c, const char *sql,
+			  struct http_response *response, struct error *err)
+{
+	struct http_request request = { .body = sql, .n_body = strlen(sql) };
+	char *path = clickhouse_path(c, true, NULL);
+	int rc = clickhouse_run(c, &request, path, response, err);
+
+	free(path);
+	return rc;
+}
+
+int clickhouse_exec(struct clickhouse *c, const char *sql, struct error *err)
+{
+	struct http_response response;
+	int rc;
+
+	http_response_init(&response);
+	rc = clickhouse_ask(c, sql, &response, err);
+	http_response_release(&response);
+	return rc;
+}
+
+int clickhouse_execf(struct clickhouse *c, struct error *err, const char *fmt,
+		     ...)
+{
+	struct strbuf sql = STRBUF_INIT;
+	va_list ap;
+	int rc;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(&sql, fmt, ap);
+	va_end(ap);
+	rc = clickhouse_exec(c, sql.data, err);
+	strbuf_release(&sql);
+	return rc;
+}
+
+/* A proxy's page, or another server's greeting, is no answer. */
+static int clickhouse_check_type(const struct clickhouse *c,
+				 const struct http_response *r,
+				 struct error *err)
+{
+	char *type = http_response_header(r, "Content-Type");
+	int rc = 0;
+
+	if (r->body.len && (!type || !strstr(type, "tab-separated")))
+		rc = error_set(err, ERROR_ACCESS,
+			       "%s answers with %.60s where a table of text is "
+			       "due: is it ClickHouse's HTTP port?",
+			       c->shown, type ? type : "something nameless");
+	free(type);
+	return rc;
+}
+
+int clickhouse_query(struct clickhouse *c, const char *sql,
+		     struct clickhouse_rows *out, struct error *err)
+{
+	struct http_response response;
+	char *whole = xstrfmt("%s\nFORMAT TabSeparated", sql);
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	http_response_init(&response);
+	rc = clickhouse_ask(c, whole, &response, err);
+	if (!rc)
+		rc = clickhouse_check_type(c, &response, err);
+	if (!rc && clickhouse_rows_parse(out, response.body.data,
+					 response.body.len, err))
+		rc = error_prefix(err, "%s", c->shown);
+	http_response_release(&response);
+	free(whole);
+	return rc;
+}
+
+static void clickhouse_add_token(struct strbuf *sb, const char *token)
+{
+	strbuf_addstr(sb, " SETTINGS async_insert = 0, "
+			  "insert_null_as_default = 0");
+	if (token) {
+		strbuf_addstr(sb, ", insert_deduplication_token = ");
+		clickhouse_quote_text(sb, token);
+	}
+}
+
+int clickhouse_insert(struct clickhouse *c, const char *sql, const char *token,
+		      http_source source, void (*rewind)(void *ctx), void *ctx,
+		      struct error *err)
+{
+	struct http_request request = {
+		.source = source, .rewind = rewind, .ctx = ctx, .size = -1
+	};
+	struct http_response response;
+	struct strbuf query = STRBUF_INIT;
+	char *path;
+	int rc;
+
+	strbuf_addstr(&query, sql);
+	clickhouse_add_token(&query, token);
+	strbuf_addstr(&query, " FORMAT RowBinary");
+	path = clickhouse_path(c, true, query.data);
+	http_response_init(&response);
+	rc = clickhouse_run(c, &request, path, &response, err);
+	http_response_release(&response);
+	strbuf_release(&query);
+	free(path);
+	return rc;
+}
+
+int clickhouse_insert_select(struct clickhouse *c, const char *insert,
+			     const char *token, const char *select,
+			     struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	strbuf_addstr(&sql, insert);
+	clickhouse_add_token(&sql, token);
+	strbuf_addf(&sql, "\n%s", select);
+	rc = clickhouse_exec(c, sql.data, err);
+	strbuf_release(&sql);
+	return rc;
+}
+
+static int clickhouse_check_version(struct clickhouse *c, struct error *err)
+{
+	struct clickhouse_rows r;
+	const char *text;
+	char *dot;
+	long year, month;
+	int rc = clickhouse_query(c, "SELECT version()", &r, err);
+
+	if (rc)
+		return rc;
+	text = r.n_rows ? clickhouse_cell(&r, 0, 0) : "";
+	year = strtol(text ? text : "", &dot, 10);
+	month = *dot == '.' ? strtol(dot + 1, NULL, 10) : 0;
+	if (year < OLDEST_YEAR || (year == OLDEST_YEAR && month < OLDEST_MONTH))
+		rc = error_set(err, ERROR_ACCESS,
+			       "%s is of version %.40s; %d.%d is the oldest "
+			       "that its makers support and that is spoken to",
+			       c->shown, text ? text : "", OLDEST_YEAR,
+			       OLDEST_MONTH);
+	clickhouse_rows_release(&r);
+	return rc;
+}
+
+static int clickhouse_connect(struct clickhouse *c,
+			      const struct connection *conn,
+			      const struct url_server *s, struct error *err)
+{
+	bool tls = !strcmp(conn->url.scheme, "clickhouses");
+	const char *host = s->host ? s->host : "localhost";
+	const char *bracket = strchr(host, ':') ? "[" : "";
+	unsigned port = s->port ? s->port : tls ? 8443 : 8123;
+	const char *password = conn->password ? conn->password : s->password;
+	char *base = xstrfmt("%s://%s%s%s:%u", tls ? "https" : "http", bracket,
+			     host, *bracket ? "]" : "", port);
+	int rc;
+
+	c->shown = xstrfmt("ClickHouse at %s:%u", host, port);
+	c->database = xstrdup(s->database ? s->database : "default");
+	c->user =
+		xstrfmt("X-ClickHouse-User: %s", s->user ? s->user : "default");
+	c->key = xstrfmt("X-ClickHouse-Key: %s", password ? password : "");
+	c->headers[0] = c->user;
+	c->headers[1] = password ? c->key : "X-Tidemark: 1";
+	c->headers[2] = "Content-Type: application/octet-stream";
+	if (strpbrk(c->user, "\r\n") || strpbrk(c->key, "\r\n"))
+		rc = error_set(err, ERROR_CONFIG,
+			       "%s: the user's name or password has a line's "
+			       "end in it",
+			       c->shown);
+	else
+		rc = http_open(&c->http, conn, base, c->shown, err);
+	if (rc && !tls && err && err->code == ERROR_CONFIG)
+		error_hint(err, "write clickhouses:// for TLS");
+	free(base);
+	return rc ? rc : clickhouse_check_version(c, err);
+}
+
+int clickhouse_open(struct clickhouse **out, const struct connection *conn,
+		    bool writes, struct error *err)
+{
+	struct clickhouse *c = xcalloc(1, sizeof(*c));
+	struct url_server server;
+	int rc;
+
+	c->writes = writes;
+	http_response_init(&c->response);
+	strbuf_init(&c->waiting);
+	rc = url_server_parse(&server, &conn->url, err);
+	if (!rc) {
+		rc = clickhouse_connect(c, conn, &server, err);
+		url_server_release(&server);
+	}
+	if (rc)
+		clickhouse_close(c);
+	else
+		*out = c;
+	return rc;
+}
+
+void clickhouse_close(struct clickhouse *c)
+{
+	if (!c)
+		return;
+	clickhouse_select_end(c);
+	http_close(c->http);
+	http_response_release(&c->response);
+	strbuf_release(&c->waiting);
+	free(c->shown);
+	free(c->database);
+	free(c->session);
+	free(c->user);
+	free(c->key);
+	free(c);
+}
+
+void clickhouse_interrupt(struct clickhouse *c)
+{
+	http_interrupt(c->http);
+}
+
+void clickhouse_use_session(struct clickhouse *c, const char *id)
+{
+	free(c->session);
+	c->session = xstrdup(id);
+}
+
+const char *clickhouse_database(const struct clickhouse *c)
+{
+	return c->database;
+}
+
+const char *clickhouse_shown(const struct clickhouse *c)
+{
+	return c->shown;
+}
+
+static bool clickhouse_has_option(const struct url_option *allowed,
+				  const char *name)
+{
+	while (allowed->name && strcmp(allowed->name, name) != 0)
+		allowed++;
+	return allowed->name != NULL;
+}
+
+int clickhouse_check_options(const struct url *url,
+			     const struct url_option *allowed,
+			     struct error *err)
+{
+	const char *at = strchr(url->text, '?');
+	int rc = 0;
+
+	while (!rc && at && at[1]) {
+		char *name = xstrndup(at + 1, strcspn(at + 1, "=&"));
+
+		if (!clickhouse_has_option(allowed, name))
+			rc = error_set(err, ERROR_CONFIG,
+				       "clickhouse: unknown option %s in the "
+				       "URL",
+				       name);
+		free(name);
+		at = strchr(at + 1, '&');
+	}
+	return rc;
+}

@@ -1,0 +1,88 @@
+/*
+ * A ClickHouse server over its HTTP interface: statements, small answers, rows
+ * in RowBinary both ways, and the server's exceptions as struct error (also
+ * those in the middle of an answer that began as a success). Called by the
+ * connector and the destination. There is no session at the server: each
+ * request stands for itself. Used by one thread; only clickhouse_interrupt()
+ * may come from another.
+ */
+#ifndef TIDEMARK_CLIENTS_CLICKHOUSE_H
+#define TIDEMARK_CLIENTS_CLICKHOUSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "clients/http.h"
+
+struct clickhouse;
+
+/* clickhouse://user:password@host:8123/database, clickhouses:// with TLS and
+ * port 8443. Asks for the version and the database, so that a server that is
+ * too old (ACCESS), or a database that is not there (SCHEMA), is refused here.
+ * `writes`: else every request is one that only reads. */
+int clickhouse_open(struct clickhouse **out, const struct connection *conn,
+		    bool writes, struct error *err);
+void clickhouse_close(struct clickhouse *c); /* NULL is fine */
+void clickhouse_interrupt(struct clickhouse *c);
+/* From now on requests belong to a session at the server, which can have
+ * temporary tables. */
+void clickhouse_use_session(struct clickhouse *c, const char *id);
+const char *clickhouse_database(const struct clickhouse *c);
+const char *clickhouse_shown(const struct clickhouse *c);
+/* CONFIG unless the URL's query has only options of `allowed` (ends with a
+ * NULL name). */
+int clickhouse_check_options(const struct url *url,
+			     const struct url_option *allowed,
+			     struct error *err);
+
+int clickhouse_exec(struct clickhouse *c, const char *sql, struct error *err);
+int clickhouse_execf(struct clickhouse *c, struct error *err, const char *fmt,
+		     ...) __attribute__((format(printf, 3, 4)));
+
+/* The rows of a small answer, as text. */
+struct clickhouse_rows {
+	size_t n_rows, n_columns;
+	char **cells; /* by rows; NULL is NULL */
+};
+/* `out` is overwritten: it holds nothing before. A statement that gives
+ * nothing has no rows. */
+int clickhouse_query(struct clickhouse *c, const char *sql,
+		     struct clickhouse_rows *out, struct error *err);
+void clickhouse_rows_release(struct clickhouse_rows *r);
+const char *clickhouse_cell(const struct clickhouse_rows *r, size_t row,
+			    size_t column);
+/* Of the first row's first column; `missing` if there is none. */
+int64_t clickhouse_rows_i64(const struct clickhouse_rows *r, int64_t missing);
+/* Rows out of the server's TabSeparated text; DATA if it is none. */
+int clickhouse_rows_parse(struct clickhouse_rows *out, const char *text,
+			  size_t n, struct error *err);
+
+/* "INSERT INTO t (a, b)": rows in RowBinary from `source`, which `rewind`
+ * begins anew. `token`: whose equal is not inserted again; NULL: none. */
+int clickhouse_insert(struct clickhouse *c, const char *sql, const char *token,
+		      http_source source, void (*rewind)(void *ctx), void *ctx,
+		      struct error *err);
+/* "INSERT INTO t (a, b)" and "SELECT ...", as one. */
+int clickhouse_insert_select(struct clickhouse *c, const char *insert,
+			     const char *token, const char *select,
+			     struct error *err);
+
+/* Rows of "SELECT a, b FROM ...", in RowBinary, each behind a byte of 1 which
+ * tells it from an exception. */
+int clickhouse_select(struct clickhouse *c, const char *sql, struct error *err);
+/* 1: there is a row, its values come by clickhouse_take; 0: the end. */
+int clickhouse_next(struct clickhouse *c, struct error *err);
+/* The next `n` bytes, valid until the next call. */
+int clickhouse_take(struct clickhouse *c, size_t n, const uint8_t **out,
+		    struct error *err);
+/* A number of variable length, as strings have before them. */
+int clickhouse_take_length(struct clickhouse *c, size_t *out,
+			   struct error *err);
+void clickhouse_select_end(struct clickhouse *c);
+
+/* `name` in backquotes, 'text' in quotes, escaped. */
+void clickhouse_quote_name(struct strbuf *sb, const char *name);
+void clickhouse_quote_text(struct strbuf *sb, const char *text);
+
+#endif

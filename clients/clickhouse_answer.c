@@ -1,0 +1,116 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/clickhouse.h"
+#include "core/base/alloc.h"
+
+void clickhouse_rows_release(struct clickhouse_rows *r)
+{
+	for (size_t i = 0; i < r->n_rows * r->n_columns; i++)
+		free(r->cells[i]);
+	free(r->cells);
+	memset(r, 0, sizeof(*r));
+}
+
+const char *clickhouse_cell(const struct clickhouse_rows *r, size_t row,
+			    size_t column)
+{
+	return r->cells[row * r->n_columns + column];
+}
+
+int64_t clickhouse_rows_i64(const struct clickhouse_rows *r, int64_t missing)
+{
+	const char *text = r->n_rows ? clickhouse_cell(r, 0, 0) : NULL;
+
+	return text ? strtoll(text, NULL, 10) : missing;
+}
+
+static char answer_escape(char c)
+{
+	switch (c) {
+	case 'b':
+		return '\b';
+	case 'f':
+		return '\f';
+	case 'n':
+		return '\n';
+	case 'r':
+		return '\r';
+	case 't':
+		return '\t';
+	case '0':
+		return '?'; /* no byte of a text of ours */
+	default:
+		return c;
+	}
+}
+
+/* NULL for \N, which no text is written as. */
+static char *answer_cell(const char *text, size_t n)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	if (n == 2 && text[0] == '\\' && text[1] == 'N')
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		char c = text[i];
+
+		if (c == '\\' && i + 1 < n)
+			c = answer_escape(text[++i]);
+		strbuf_addch(&sb, c ? c : '?');
+	}
+	return strbuf_detach(&sb);
+}
+
+static size_t answer_count(const char *line, size_t n)
+{
+	size_t cells = 1;
+
+	for (size_t i = 0; i < n; i++)
+		cells += line[i] == '\t';
+	return cells;
+}
+
+static void answer_row(struct clickhouse_rows *out, size_t *capacity,
+		       const char *line, size_t n)
+{
+	size_t at = out->n_rows * out->n_columns;
+
+	out->cells = xgrow(out->cells, capacity, at + out->n_columns,
+			   sizeof(*out->cells));
+	for (size_t i = 0; i < out->n_columns; i++) {
+		const char *tab = memchr(line, '\t', n);
+		size_t cell = tab ? (size_t)(tab - line) : n;
+
+		out->cells[at + i] = answer_cell(line, cell);
+		line += cell + (tab ? 1 : 0);
+		n -= cell + (tab ? 1 : 0);
+	}
+	out->n_rows++;
+}
+
+int clickhouse_rows_parse(struct clickhouse_rows *out, const char *text,
+			  size_t n, struct error *err)
+{
+	size_t capacity = 0;
+	const char *end;
+
+	memset(out, 0, sizeof(*out));
+	for (; n; n -= (size_t)(end - text) + 1, text = end + 1) {
+		size_t cells;
+
+		end = memchr(text, '\n', n);
+		cells = end ? answer_count(text, (size_t)(end - text)) : 0;
+		if (!out->n_rows)
+			out->n_columns = cells;
+		if (!end || cells != out->n_columns) {
+			clickhouse_rows_release(out);
+			return error_set(
+				err, ERROR_TRANSIENT,
+				"the answer is no table: it breaks off, "
+				"or its lines differ");
+		}
+		answer_row(out, &capacity, text, (size_t)(end - text));
+	}
+	return 0;
+}

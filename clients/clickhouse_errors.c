@@ -1,0 +1,117 @@
+#include "clients/clickhouse_errors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+#define EXCEPTION_BYTES 600
+#define EXCEPTION_TAIL	16384
+
+/* Numbers as in the server's ErrorCodes.cpp. What is in no row is UNKNOWN. */
+static const struct {
+	enum error_code code;
+	long numbers[24]; /* ends with 0 */
+} exception_classes[] = {
+	/* Timeouts, too many at once, out of memory for now, replicas. */
+	{ ERROR_TRANSIENT,
+	  { 3,	 159, 160, 202, 203, 209, 210, 225, 236, 241, 242,
+	    252, 279, 285, 319, 341, 394, 439, 473, 499, 999, 0 } },
+	{ ERROR_ACCESS,
+	  { 164, 192, 193, 194, 195, 243, 291, 372, 373, 451, 452, 497, 516,
+	    0 } },
+	{ ERROR_SCHEMA,
+	  { 10, 16, 20, 44, 47, 48, 57, 60, 80, 81, 82, 122, 218, 352, 0 } },
+	{ ERROR_DATA,
+	  { 6,	 27,  32,  33,	34,  38,  41,  53,  69,	 70,  72, 117,
+	    130, 131, 190, 321, 349, 376, 407, 441, 469, 691, 0 } },
+};
+
+enum error_code clickhouse_class(long code)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(exception_classes); i++) {
+		const long *number = exception_classes[i].numbers;
+
+		for (; *number; number++)
+			if (*number == code)
+				return exception_classes[i].code;
+	}
+	return ERROR_UNKNOWN;
+}
+
+static const char *exception_last(const char *text, size_t n)
+{
+	static const char sign[] = "Code: ";
+	const char *found = NULL, *at = text;
+
+	while ((at = memmem(at, n - (size_t)(at - text), sign,
+			    sizeof(sign) - 1)))
+		found = at++;
+	return found;
+}
+
+long clickhouse_find_exception(const char *text, size_t n, size_t *begin,
+			       size_t *end)
+{
+	static const char words[] = "DB::Exception: ", version[] = " (version ";
+	const char *at = exception_last(text, n), *last = text + n, *what;
+	long code = 0;
+
+	if (!at)
+		return 0;
+	for (at += 6; at < last && *at >= '0' && *at <= '9' && code < 100000;
+	     at++)
+		code = 10 * code + *at - '0';
+	what = memmem(at, (size_t)(last - at), words, sizeof(words) - 1);
+	if (!what)
+		return 0;
+	what += sizeof(words) - 1;
+	*begin = (size_t)(what - text);
+	at = memmem(what, (size_t)(last - what), version, sizeof(version) - 1);
+	*end = at ? (size_t)(at - text) : n;
+	return code;
+}
+
+int clickhouse_fail_text(struct error *err, const char *shown, const char *text,
+			 size_t n)
+{
+	struct strbuf what = STRBUF_INIT;
+	size_t begin = 0, end = 0;
+	long code;
+	int rc;
+
+	if (n > EXCEPTION_TAIL) {
+		text += n - EXCEPTION_TAIL;
+		n = EXCEPTION_TAIL;
+	}
+	code = clickhouse_find_exception(text, n, &begin, &end);
+	if (!code)
+		return 0;
+	http_add_excerpt(&what, text + begin, end - begin, EXCEPTION_BYTES);
+	rc = error_set(err, clickhouse_class(code), "%s: %s", shown, what.data);
+	if (err)
+		snprintf(err->server_code, sizeof(err->server_code), "%ld",
+			 code);
+	strbuf_release(&what);
+	return rc;
+}
+
+int clickhouse_check(const struct http *h, const struct http_response *r,
+		     struct error *err)
+{
+	char *number = http_response_header(r, "X-ClickHouse-Exception-Code");
+	bool good = r->status >= 200 && r->status < 300;
+	int rc = 0;
+
+	if (!good || number)
+		rc = clickhouse_fail_text(err, http_shown(h), r->body.data,
+					  r->body.len);
+	if (!rc && !good)
+		rc = http_check(h, r, err);
+	if (!rc && number)
+		rc = error_set(err, clickhouse_class(strtol(number, NULL, 10)),
+			       "%s: exception %.20s", http_shown(h), number);
+	free(number);
+	return rc;
+}

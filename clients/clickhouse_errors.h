@@ -1,0 +1,23 @@
+/* What a ClickHouse server says has gone wrong, as struct error. */
+#ifndef TIDEMARK_CLIENTS_CLICKHOUSE_ERRORS_H
+#define TIDEMARK_CLIENTS_CLICKHOUSE_ERRORS_H
+
+#include <stddef.h>
+
+#include "clients/http.h"
+
+/* The class of one of the server's exceptions. */
+enum error_code clickhouse_class(long code);
+/* "Code: 60. DB::Exception: ..." within a text, the last there is: its number;
+ * 0: there is none. `*begin`, `*end`: of the words behind "DB::Exception: ". */
+long clickhouse_find_exception(const char *text, size_t n, size_t *begin,
+			       size_t *end);
+/* Set `err` from an exception within a text. 0: there is none. */
+int clickhouse_fail_text(struct error *err, const char *shown, const char *text,
+			 size_t n);
+/* 0 for an answer that is a success; an exception in its header or body, and
+ * any other status, is an error. */
+int clickhouse_check(const struct http *h, const struct http_response *r,
+		     struct error *err);
+
+#endif

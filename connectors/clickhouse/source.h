@@ -1,0 +1,58 @@
+/*
+ * The ClickHouse connector's own state, shared by its files. clickhouse.c holds
+ * the ops table; pages, steps and marks are those of
+ * connectors/common/paged.h. Values stand in the statements as literals: the
+ * server has parameters, but each with a type of its own.
+ */
+#ifndef TIDEMARK_CONNECTORS_CLICKHOUSE_SOURCE_H
+#define TIDEMARK_CONNECTORS_CLICKHOUSE_SOURCE_H
+
+#include "clients/clickhouse.h"
+#include "connectors/clickhouse/types.h"
+#include "connectors/common/paged.h"
+
+struct chsrc {
+	struct paged_source paged; /* first: it is the connector */
+	struct clickhouse *db;
+	bool reading; /* a page is open */
+	struct chsrc_cell *cells; /* of the page's columns */
+	struct strbuf text; /* of the value at hand */
+};
+
+extern const struct connector_ops clickhouse_connector;
+extern const struct paged_dialect chsrc_dialect;
+
+/* catalog.c */
+int chsrc_look(struct paged_source *base, const struct source_spec *source,
+	       const struct watermark_spec *mark, struct source_layout *out,
+	       struct error *err);
+int chsrc_tables(struct connector *base, struct table_list *out,
+		 struct error *err);
+/* pages.c: of the dialect. */
+int chsrc_query(struct paged_source *base, const struct paged_query *q,
+		struct paged_answer *out, struct error *err);
+int chsrc_explain(struct paged_source *base, const struct paged_query *q,
+		  char **plan, char **index, struct error *err);
+int chsrc_page_open(struct paged_source *base, const struct paged_query *q,
+		    struct error *err);
+int chsrc_page_read(struct paged_source *base, struct batch *b,
+		    struct error *err);
+void chsrc_page_close(struct paged_source *base);
+
+/* decode.c: the next value of the row at hand, at `row` of `v`. */
+int chsrc_decode(struct chsrc *s, struct vector *v, size_t row,
+		 const struct chsrc_cell *cell, struct error *err);
+
+/* settle.c */
+int chsrc_settle(struct connector *base, const struct source_spec *source,
+		 const struct schema *schema, const struct watermark_spec *mark,
+		 const struct watermark *from, struct settled *out,
+		 struct error *err);
+int chsrc_identity(struct connector *base, const struct source_spec *source,
+		   json_t **out, struct error *err);
+int chsrc_inspect(struct connector *base, const struct source_spec *source,
+		  const struct watermark_spec *mark,
+		  const struct schema *schema, struct problems *out,
+		  struct error *err);
+
+#endif

@@ -1,0 +1,149 @@
+#include "connectors/clickhouse/types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+#define COMMENT_BEGINS "tidemark: "
+
+static const struct {
+	const char *name; /* without what stands in parentheses */
+	enum type_kind kind;
+	enum chsrc_wire wire;
+	size_t width;
+	int digits; /* precision of a number, of a time */
+} types_table[] = {
+	{ "Bool", TYPE_BOOL, WIRE_BOOL, 1, 0 },
+	{ "Int8", TYPE_INT16, WIRE_SIGNED, 1, 0 },
+	{ "Int16", TYPE_INT16, WIRE_SIGNED, 2, 0 },
+	{ "Int32", TYPE_INT32, WIRE_SIGNED, 4, 0 },
+	{ "Int64", TYPE_INT64, WIRE_SIGNED, 8, 0 },
+	{ "Int128", TYPE_DECIMAL, WIRE_SIGNED, 16, 39 },
+	{ "Int256", TYPE_DECIMAL, WIRE_SIGNED, 32, 77 },
+	{ "UInt8", TYPE_INT16, WIRE_UNSIGNED, 1, 0 },
+	{ "UInt16", TYPE_INT32, WIRE_UNSIGNED, 2, 0 },
+	{ "UInt32", TYPE_INT64, WIRE_UNSIGNED, 4, 0 },
+	{ "UInt64", TYPE_UINT64, WIRE_UNSIGNED, 8, 0 },
+	{ "UInt128", TYPE_DECIMAL, WIRE_UNSIGNED, 16, 39 },
+	{ "UInt256", TYPE_DECIMAL, WIRE_UNSIGNED, 32, 78 },
+	{ "Float32", TYPE_FLOAT32, WIRE_FLOAT, 4, 0 },
+	{ "Float64", TYPE_FLOAT64, WIRE_FLOAT, 8, 0 },
+	{ "Decimal", TYPE_DECIMAL, WIRE_DECIMAL, 0, 0 },
+	{ "String", TYPE_TEXT, WIRE_STRING, 0, 0 },
+	{ "FixedString", TYPE_TEXT, WIRE_FIXED, 0, 0 },
+	{ "Date", TYPE_DATE, WIRE_DATE, 2, 0 },
+	{ "Date32", TYPE_DATE, WIRE_DATE, 4, 0 },
+	{ "DateTime", TYPE_TIMESTAMPTZ, WIRE_SECONDS, 4, 0 },
+	{ "DateTime64", TYPE_TIMESTAMPTZ, WIRE_TICKS, 8, 0 },
+	{ "UUID", TYPE_UUID, WIRE_UUID, 16, 0 },
+	{ "Enum8", TYPE_TEXT, WIRE_PRINTED, 0, 0 },
+	{ "Enum16", TYPE_TEXT, WIRE_PRINTED, 0, 0 },
+	{ "JSON", TYPE_JSON, WIRE_PRINTED, 0, 0 },
+};
+
+/* "Nullable(String)" is "String"; caller frees. */
+static char *types_unwrap(const char *declared, bool *nullable)
+{
+	static const char *const wraps[] = { "LowCardinality(", "Nullable(" };
+	char *text = xstrdup(declared);
+
+	*nullable = false;
+	for (size_t i = 0; i < ARRAY_SIZE(wraps); i++) {
+		size_t n = strlen(wraps[i]), len = strlen(text);
+
+		if (strncmp(text, wraps[i], n) != 0 || len <= n)
+			continue;
+		*nullable |= i == 1;
+		memmove(text, text + n, len - n);
+		text[len - n - 1] = '\0';
+	}
+	return text;
+}
+
+static void types_digits(const char *plain, struct type *out,
+			 struct chsrc_cell *cell)
+{
+	const char *open = strchr(plain, '(');
+	char *end = NULL;
+	long first = open ? strtol(open + 1, &end, 10) : 0;
+
+	switch (cell->wire) {
+	case WIRE_DECIMAL:
+		out->precision = (int)first;
+		out->scale =
+			end && *end == ',' ? (int)strtol(end + 1, NULL, 10) : 0;
+		cell->scale = out->scale;
+		cell->width = first <= 9    ? 4
+			      : first <= 18 ? 8
+			      : first <= 38 ? 16
+					    : 32;
+		break;
+	case WIRE_FIXED:
+		cell->width = (size_t)first;
+		break;
+	case WIRE_TICKS:
+		cell->scale = open ? (int)first : 3;
+		out->digits = cell->scale;
+		break;
+	default:
+		break;
+	}
+}
+
+/* What a String holds, or a moment is: as the destination has noted. */
+static void types_note(const char *comment, struct type *out)
+{
+	const char *name = comment + strlen(COMMENT_BEGINS);
+
+	if (strncmp(comment, COMMENT_BEGINS, strlen(COMMENT_BEGINS)) != 0)
+		return;
+	if (out->kind == TYPE_TIMESTAMPTZ && !strcmp(name, "timestamp"))
+		out->kind = TYPE_TIMESTAMP;
+	if (out->kind != TYPE_TEXT)
+		return;
+	for (int kind = 0; kind < TYPE_KINDS; kind++)
+		if (!strcmp(type_kind_name((enum type_kind)kind), name))
+			out->kind = (enum type_kind)kind;
+	if (out->kind == TYPE_TIME)
+		out->digits = 6;
+}
+
+void chsrc_type_of(const char *declared, const char *comment, struct type *out,
+		   struct chsrc_cell *cell)
+{
+	bool nullable;
+	char *plain = types_unwrap(declared, &nullable);
+	size_t n = strcspn(plain, "(");
+
+	*out = (struct type){ .kind = TYPE_NATIVE,
+			      .native = xstrdup(declared) };
+	*cell = (struct chsrc_cell){ .wire = WIRE_PRINTED,
+				     .nullable = nullable };
+	for (size_t i = 0; i < ARRAY_SIZE(types_table); i++) {
+		if (strlen(types_table[i].name) != n ||
+		    strncmp(types_table[i].name, plain, n) != 0)
+			continue;
+		out->kind = types_table[i].kind;
+		out->precision = types_table[i].digits;
+		cell->wire = types_table[i].wire;
+		cell->width = types_table[i].width;
+	}
+	types_digits(plain, out, cell);
+	/* A moment that microseconds cannot tell travels as its text. */
+	if (cell->wire == WIRE_TICKS && cell->scale > 6) {
+		out->kind = TYPE_TEXT;
+		out->digits = 0;
+		cell->wire = WIRE_PRINTED;
+	}
+	if (comment)
+		types_note(comment, out);
+	free(plain);
+}
+
+bool chsrc_is_ordered(const struct type *type, const struct chsrc_cell *cell)
+{
+	if (cell->wire == WIRE_STRING || cell->wire == WIRE_FIXED)
+		return type->kind == TYPE_TEXT || type->kind == TYPE_BYTES;
+	return type->kind != TYPE_NATIVE && type->kind != TYPE_JSON;
+}

@@ -1,0 +1,230 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "destinations/clickhouse/internal.h"
+
+void chdst_ddl_marks(struct strbuf *sb, const char *table)
+{
+	strbuf_addf(sb,
+		    "CREATE TABLE IF NOT EXISTS %s (\n"
+		    "  pipeline String,\n"
+		    "  watermark Nullable(String),\n"
+		    "  batch_id String,\n"
+		    "  fence Int64,\n"
+		    "  rows_total Int64,\n"
+		    "  updated_at DateTime64(6, 'UTC'),\n"
+		    "  target String,\n"
+		    "  target_rows Int64,\n"
+		    "  table_uuid String,\n"
+		    "  " NAME_VERSION " UInt64,\n"
+		    "  " NAME_DELETED " UInt8)\n"
+		    "ENGINE = ReplacingMergeTree(" NAME_VERSION
+		    ", " NAME_DELETED ")\n"
+		    "ORDER BY pipeline\n"
+		    "COMMENT '" NAME_MADE_BY
+		    ": how far each pipeline has come'",
+		    table);
+}
+
+char *chdst_ddl_column_type(const struct schema *schema, size_t column,
+			    const char *plain)
+{
+	return schema_is_key(schema, column) ? xstrdup(plain)
+					     : xstrfmt("Nullable(%s)", plain);
+}
+
+static void ddl_column(struct strbuf *sb, const struct schema *schema,
+		       size_t column, const char *type)
+{
+	const struct column *c = &schema->columns[column];
+	const char *note = chdst_type_note(&c->type);
+
+	clickhouse_quote_name(sb, c->name);
+	strbuf_addf(sb, " %s", type);
+	if (note)
+		strbuf_addf(sb, " COMMENT 'tidemark: %s'", note);
+}
+
+static void ddl_engine(struct strbuf *sb, const struct target *target)
+{
+	const struct schema *s = target->schema;
+	bool append = target->mode == LOAD_APPEND;
+
+	strbuf_addf(sb, "ENGINE = %s\nORDER BY (",
+		    append ? "MergeTree"
+			   : "ReplacingMergeTree(" NAME_VERSION
+			     ", " NAME_DELETED ")");
+	chdst_statement_key(sb, s, "");
+	strbuf_addf(sb,
+		    "%s)\nSETTINGS non_replicated_deduplication_window = "
+		    "1000\nCOMMENT '" NAME_MADE_BY
+		    ": read the view of this name without _raw'",
+		    append ? ", " NAME_RAW_SEQ : "");
+}
+
+void chdst_ddl_table(struct strbuf *sb, const char *table,
+		     const struct target *target, const char *const *types)
+{
+	strbuf_addf(sb, "CREATE TABLE %s (\n  ", table);
+	for (size_t i = 0; i < target->schema->n_columns; i++) {
+		ddl_column(sb, target->schema, i, types[i]);
+		strbuf_addstr(sb, ",\n  ");
+	}
+	if (target->mode == LOAD_APPEND)
+		strbuf_addstr(sb, NAME_RAW_BATCH " String,\n  " NAME_RAW_SEQ
+						 " Int64,\n  " NAME_RAW_LOADED
+						 " DateTime64(6, 'UTC'),\n  ");
+	else
+		strbuf_addstr(sb, NAME_VERSION " UInt64,\n  " NAME_DELETED
+					       " UInt8 DEFAULT 0,\n  ");
+	strbuf_addstr(sb, NAME_HASH " UInt128)\n");
+	ddl_engine(sb, target);
+}
+
+/* The columns that the table has, then those that it is about to get. */
+static void ddl_view_columns(struct strbuf *sb, const struct target *target,
+			     const struct catalog_table *raw)
+{
+	const char *before = "";
+
+	for (size_t i = 0; i < raw->n_columns; i++) {
+		if (chdst_catalog_is_ours(raw->columns[i].name))
+			continue;
+		strbuf_addstr(sb, before);
+		clickhouse_quote_name(sb, raw->columns[i].name);
+		before = ", ";
+	}
+	for (size_t i = 0; i < target->schema->n_columns; i++) {
+		if (chdst_catalog_find(raw, target->schema->columns[i].name))
+			continue;
+		strbuf_addstr(sb, before);
+		clickhouse_quote_name(sb, target->schema->columns[i].name);
+		before = ", ";
+	}
+}
+
+void chdst_ddl_view(struct strbuf *sb, const struct place *place,
+		    const struct target *target,
+		    const struct catalog_table *raw)
+{
+	strbuf_addf(sb, "CREATE OR REPLACE VIEW %s AS\nSELECT ",
+		    place->readable);
+	ddl_view_columns(sb, target, raw);
+	strbuf_addf(sb, "\nFROM %s", place->rows);
+	if (target->mode != LOAD_APPEND) {
+		strbuf_addstr(sb, " FINAL");
+		return;
+	}
+	strbuf_addstr(sb, "\nORDER BY ");
+	chdst_statement_key(sb, target->schema, "");
+	strbuf_addstr(sb, ", " NAME_RAW_SEQ " DESC\nLIMIT 1 BY ");
+	chdst_statement_key(sb, target->schema, "");
+}
+
+void chdst_ddl_input(struct strbuf *sb, const char *table, bool temporary,
+		     const struct schema *schema)
+{
+	strbuf_addf(sb, "CREATE %sTABLE %s (\n  ",
+		    temporary ? "TEMPORARY " : "", table);
+	for (size_t i = 0; i < schema->n_columns; i++) {
+		struct strbuf sent = STRBUF_INIT;
+		char *type;
+
+		chdst_type_write_sent(&sent, &schema->columns[i].type);
+		type = chdst_ddl_column_type(schema, i, sent.data);
+		clickhouse_quote_name(sb, schema->columns[i].name);
+		strbuf_addf(sb, " %s,\n  ", type);
+		free(type);
+		strbuf_release(&sent);
+	}
+	strbuf_addstr(sb, NAME_VERSION " UInt64,\n  " NAME_HASH
+				       " UInt128,\n  " NAME_RAW_SEQ
+				       " Int64)\nENGINE = Memory");
+}
+
+static void ddl_add(struct plan *plan, struct strbuf *sql)
+{
+	strlist_add(&plan->inspection.ddl, sql->data);
+	strbuf_reset(sql);
+}
+
+static void ddl_alter(struct plan *plan, const struct place *place,
+		      const struct target *target, const enum drift_step *steps,
+		      const char *const *types)
+{
+	struct strbuf sql = STRBUF_INIT;
+
+	for (size_t i = 0; i < target->schema->n_columns; i++) {
+		if (steps[i] != STEP_ADD && steps[i] != STEP_WIDEN)
+			continue;
+		strbuf_addf(&sql, "ALTER TABLE %s %s COLUMN ", place->rows,
+			    steps[i] == STEP_ADD ? "ADD" : "MODIFY");
+		ddl_column(&sql, target->schema, i, types[i]);
+		strbuf_addstr(&sql, "\nSETTINGS alter_sync = 2, "
+				    "mutations_sync = 2");
+		ddl_add(plan, &sql);
+	}
+	strbuf_release(&sql);
+}
+
+/* The view shows what it was made for. */
+static bool ddl_view_is_due(const struct plan *plan,
+			    const enum drift_step *steps,
+			    const struct schema *schema)
+{
+	if (!plan->readable.exists)
+		return true;
+	for (size_t i = 0; i < schema->n_columns; i++)
+		if (steps[i] == STEP_ADD || steps[i] == STEP_WIDEN ||
+		    !chdst_catalog_find(&plan->readable,
+					schema->columns[i].name))
+			return true;
+	for (size_t i = 0; i < plan->table.n_columns; i++)
+		if (!chdst_catalog_is_ours(plan->table.columns[i].name) &&
+		    !chdst_catalog_find(&plan->readable,
+					plan->table.columns[i].name))
+			return true;
+	return false;
+}
+
+void chdst_ddl_plan(struct plan *plan, const struct place *place,
+		    const struct target *target, const enum drift_step *steps,
+		    const char *const *types)
+{
+	struct strbuf sql = STRBUF_INIT;
+
+	if (!plan->has_database) {
+		strbuf_addstr(&sql, "CREATE DATABASE IF NOT EXISTS ");
+		clickhouse_quote_name(&sql, place->database);
+		ddl_add(plan, &sql);
+	}
+	if (!plan->has_marks) {
+		chdst_ddl_marks(&sql, place->marks_rows);
+		ddl_add(plan, &sql);
+		strbuf_addf(&sql,
+			    "CREATE VIEW IF NOT EXISTS %s AS\nSELECT * EXCEPT "
+			    "(" NAME_VERSION ", " NAME_DELETED
+			    ")\nFROM %s FINAL",
+			    place->marks, place->marks_rows);
+		ddl_add(plan, &sql);
+	}
+	if (target->refresh) {
+		chdst_ddl_table(&sql, place->staging, target, types);
+		ddl_add(plan, &sql);
+		strbuf_release(&sql);
+		return;
+	}
+	if (!plan->table.exists) {
+		chdst_ddl_table(&sql, place->rows, target, types);
+		ddl_add(plan, &sql);
+	} else {
+		ddl_alter(plan, place, target, steps, types);
+	}
+	if (!plan->table.exists ||
+	    ddl_view_is_due(plan, steps, target->schema)) {
+		chdst_ddl_view(&sql, place, target, &plan->table);
+		ddl_add(plan, &sql);
+	}
+	strbuf_release(&sql);
+}

@@ -1,0 +1,126 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/data/value.h"
+#include "destinations/clickhouse/internal.h"
+
+static int input_make(struct chdst *d, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	if (d->input_made)
+		return 0;
+	chdst_ddl_input(&sql, d->place.incoming, d->target->preview,
+			d->target->schema);
+	rc = clickhouse_exec(d->db, sql.data, err);
+	strbuf_release(&sql);
+	d->input_made = !rc;
+	d->input_full = false;
+	return rc;
+}
+
+/* What is left of it the next run finds by its name. */
+void chdst_input_drop(struct chdst *d)
+{
+	if (d->input_made)
+		clickhouse_execf(d->db, NULL, "DROP %sTABLE IF EXISTS %s%s",
+				 d->session ? "TEMPORARY " : "",
+				 d->place.incoming, d->session ? "" : " SYNC");
+	d->input_made = false;
+}
+
+int chdst_input_fill(struct chdst *d, const struct batch *b, struct error *err)
+{
+	struct encoder e;
+	struct strbuf sql = STRBUF_INIT;
+	int rc = input_make(d, err);
+
+	if (!rc && d->input_full)
+		rc = clickhouse_execf(d->db, err, "TRUNCATE TABLE %s",
+				      d->place.incoming);
+	if (rc)
+		return rc;
+	d->input_full = true;
+	chdst_encoder_init(&e, b, &d->order, d->target->table, ENCODE_INPUT);
+	e.first_seq = d->seen.rows_total + d->refreshed + 1;
+	strbuf_addf(&sql, "INSERT INTO %s (", d->place.incoming);
+	chdst_statement_names(&sql, b->schema, "");
+	strbuf_addstr(&sql,
+		      ", " NAME_VERSION ", " NAME_HASH ", " NAME_RAW_SEQ ")");
+	rc = clickhouse_insert(d->db, sql.data, NULL, chdst_encoder_read,
+			       chdst_encoder_rewind, &e, err);
+	chdst_encoder_release(&e);
+	strbuf_release(&sql);
+	return rc;
+}
+
+static bool input_is_integer(enum type_kind kind)
+{
+	return kind == TYPE_INT16 || kind == TYPE_INT32 || kind == TYPE_INT64;
+}
+
+/* The rows lie in the order of their keys: those of the table that may have
+ * one of them are between the first and the last. */
+static void input_write_range(struct strbuf *sb, const struct chdst *d,
+			      const struct batch *b)
+{
+	size_t key = b->schema->key[0];
+	const struct vector *v = &b->vectors[key];
+
+	if (!input_is_integer(v->kind))
+		return;
+	strbuf_addstr(sb, " WHERE ");
+	clickhouse_quote_name(sb, b->schema->columns[key].name);
+	strbuf_addstr(sb, " BETWEEN ");
+	value_print(sb, v, d->order.rows[0]);
+	strbuf_addstr(sb, " AND ");
+	value_print(sb, v, d->order.rows[d->order.n - 1]);
+}
+
+static int input_has_room(struct chdst *d, const struct batch *b, bool *out,
+			  struct error *err)
+{
+	struct clickhouse_rows rows;
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	strbuf_addf(&sql, "SELECT count() FROM (SELECT 1 FROM %s", d->into);
+	input_write_range(&sql, d, b);
+	strbuf_addstr(&sql, " LIMIT 1)");
+	rc = clickhouse_query(d->db, sql.data, &rows, err);
+	*out = !rc && clickhouse_rows_i64(&rows, 1) == 0;
+	clickhouse_rows_release(&rows);
+	strbuf_release(&sql);
+	return rc;
+}
+
+int chdst_input_direct(struct chdst *d, const struct batch *b,
+		       const struct checkpoint *next, bool *done,
+		       struct error *err)
+{
+	bool append = d->target->mode == LOAD_APPEND;
+	struct encoder e;
+	struct strbuf sql = STRBUF_INIT;
+	char *token;
+	int rc = 0;
+
+	*done = false;
+	if (d->plain && d->order.n)
+		rc = input_has_room(d, b, done, err);
+	if (rc || !*done)
+		return rc;
+	chdst_encoder_init(&e, b, &d->order, d->target->table,
+			   append ? ENCODE_APPEND : ENCODE_RAW);
+	e.batch_id = next->batch_id ? next->batch_id : "";
+	e.first_seq = d->seen.rows_total + d->refreshed + 1;
+	chdst_statement_insert(&sql, d);
+	token = chdst_load_token(d, next);
+	rc = clickhouse_insert(d->db, sql.data, token, chdst_encoder_read,
+			       chdst_encoder_rewind, &e, err);
+	chdst_encoder_release(&e);
+	strbuf_release(&sql);
+	free(token);
+	return rc;
+}

@@ -1,0 +1,258 @@
+/*
+ * What the files of this folder share: the open destination, and the steps of
+ * its work. clickhouse.c holds the ops table, place.c the names, catalog.c
+ * reads what exists, types.c knows how values are kept, plan.c and
+ * plan_check.c decide, ddl.c writes what makes tables, prepare.c runs it,
+ * mark.c keeps _tidemark_watermark, encode.c writes rows, input.c brings them
+ * to the server, statements.c compares them there, load.c loads, remove.c
+ * removes, swap.c replaces, preview.c rehearses.
+ *
+ * There is no transaction. A batch is one INSERT, which is all or nothing; the
+ * mark is written after it. Whatever is done twice changes nothing: rows are
+ * compared with those of their key by a hash, and of two that the same key has
+ * the one with the higher version counts. The version is the mark's value, or
+ * one more than that of the row which it replaces.
+ */
+#ifndef TIDEMARK_DESTINATIONS_CLICKHOUSE_INTERNAL_H
+#define TIDEMARK_DESTINATIONS_CLICKHOUSE_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "clients/clickhouse.h"
+#include "core/plugin/destination.h"
+#include "destinations/clickhouse/types.h"
+#include "destinations/common/drift.h"
+#include "destinations/common/names.h"
+#include "destinations/common/refresh.h"
+#include "destinations/common/row_order.h"
+#include "destinations/common/soft_delete.h"
+
+#define NAME_VERSION "_tidemark_version"
+#define NAME_DELETED "_tidemark_deleted"
+#define NAME_HASH    "_tidemark_hash"
+/* As the comment of a table that is ours begins. */
+#define NAME_MADE_BY "Made by Tidemark"
+
+extern const struct destination_ops clickhouse_destination;
+
+/* The names of a target; all owned. */
+struct place {
+	char *database;
+	char *table; /* plain: the view that readers look at */
+	char *base; /* plain: TABLE_raw */
+	char *stage; /* plain: the table that a refresh fills */
+	char *input; /* plain: what a batch is brought to the server in */
+	char *readable, *rows, *staging, *incoming; /* quoted, of these */
+	bool append;
+	char *marks, *marks_rows; /* _tidemark_watermark and what it shows */
+};
+int chdst_place_set(struct place *out, const char *database,
+		    const struct target *target, struct error *err);
+void chdst_place_release(struct place *p);
+
+struct catalog_column {
+	char *name, *type, *comment;
+	bool has_default, computed, sorting;
+};
+struct catalog_table {
+	bool exists, view;
+	char *engine, *engine_full, *comment, *uuid, *select;
+	struct catalog_column *columns;
+	size_t n_columns;
+};
+void chdst_catalog_init(struct catalog_table *t);
+void chdst_catalog_release(struct catalog_table *t);
+/* No such table: exists is false. */
+int chdst_catalog_read(struct clickhouse *db, const char *database,
+		       const char *name, struct catalog_table *out,
+		       struct error *err);
+const struct catalog_column *chdst_catalog_find(const struct catalog_table *t,
+						const char *name);
+/* Is it one of Tidemark's own columns? */
+bool chdst_catalog_is_ours(const char *column);
+
+/* A row of _tidemark_watermark. */
+struct mark_row {
+	bool found;
+	char *watermark; /* NULL: none */
+	char *batch_id, *target, *table_uuid;
+	int64_t fence, rows_total, target_rows;
+	uint64_t revision;
+};
+void chdst_mark_row_release(struct mark_row *m);
+
+struct chdst {
+	struct destination base;
+	struct clickhouse *db;
+	atomic_bool interrupted;
+	char *session; /* of a dry run: what it makes is its own */
+	char *previewed; /* and what it would have written */
+
+	const struct target *target; /* since prepare */
+	struct place place;
+	struct catalog_table there; /* what `into` is like */
+	char *into; /* quoted: the table that is loaded: rows or staging */
+	char *stored; /* what a batch is compared with: a table or SELECT */
+	bool input_made; /* the table for batches is there */
+	bool input_full; /* and not empty */
+	bool plain; /* the columns have the types that are sent */
+	enum soft_delete soft_delete;
+	struct row_order order;
+	struct mark_row seen; /* the pipeline's row, as last seen or written */
+	int64_t refreshed; /* rows loaded since prepare, in a refresh */
+	int64_t built; /* rows put into its stage by that */
+};
+
+/* plan.c: what stands there now and what has to be done. */
+struct plan {
+	struct inspection inspection;
+	struct catalog_table table; /* of place->base */
+	struct catalog_table readable;
+	struct mark_row mark;
+	bool has_database;
+	bool has_marks; /* _tidemark_watermark exists */
+	bool known; /* its row is about this very table */
+	bool created; /* Tidemark made the table */
+};
+void chdst_plan_init(struct plan *plan);
+void chdst_plan_release(struct plan *plan);
+int chdst_plan_make(struct plan *plan, struct chdst *d,
+		    const struct place *place, const struct target *target,
+		    struct error *err);
+/* plan_check.c: fill in problems: those that no table can mend, the others. */
+void chdst_plan_check_mode(struct plan *plan, const struct target *target);
+int chdst_plan_check(struct plan *plan, struct chdst *d,
+		     const struct place *place, const struct target *target,
+		     struct error *err);
+
+/* ddl.c */
+void chdst_ddl_table(struct strbuf *sb, const char *table,
+		     const struct target *target, const char *const *types);
+void chdst_ddl_view(struct strbuf *sb, const struct place *place,
+		    const struct target *target,
+		    const struct catalog_table *raw);
+void chdst_ddl_input(struct strbuf *sb, const char *table, bool temporary,
+		     const struct schema *schema);
+/* Append what has to be run to plan->inspection.ddl; `types`: of the source's
+ * columns as they are or will be. */
+void chdst_ddl_plan(struct plan *plan, const struct place *place,
+		    const struct target *target, const enum drift_step *steps,
+		    const char *const *types);
+/* "`a` Nullable(String) COMMENT 'tidemark: json'"; caller frees. */
+char *chdst_ddl_column_type(const struct schema *schema, size_t column,
+			    const char *plain);
+/* Of _tidemark_watermark. */
+void chdst_ddl_marks(struct strbuf *sb, const char *table);
+
+int chdst_prepare(struct destination *base, const struct target *target,
+		  struct error *err);
+/* What into, stored and there say, for the target at hand. */
+int chdst_prepare_statements(struct chdst *d, const struct target *target,
+			     struct error *err);
+
+/* mark.c. None of these is a transaction: each writes a row that replaces the
+ * last one it has seen, and reads it back; STATE if another was quicker. */
+int chdst_mark_has_table(struct chdst *d, const struct place *place, bool *out,
+			 struct error *err);
+int chdst_mark_read(struct chdst *d, const struct place *place,
+		    const char *pipeline, struct mark_row *out,
+		    struct error *err);
+int chdst_mark_put(struct chdst *d, const struct place *place,
+		   const char *pipeline, const struct mark_row *seen,
+		   const struct mark_row *next, bool deleted,
+		   struct error *err);
+/* STATE if another writer was here since. */
+int chdst_mark_lock(struct chdst *d, struct error *err);
+/* After a load of `n_rows`. */
+int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
+		       int64_t n_rows, struct error *err);
+/* Of a refresh that ends without finish(), as far as that can be done. */
+void chdst_mark_give_back(struct chdst *d);
+char *chdst_mark_new_id(const char *prefix);
+int chdst_recover(struct destination *base, const struct target *target,
+		  struct checkpoint *out, struct error *err);
+int chdst_set_watermark(struct destination *base, const struct target *target,
+			const char *watermark, struct error *err);
+int chdst_forget(struct destination *base, const struct target *target,
+		 struct error *err);
+int chdst_others(struct destination *base, const struct target *target,
+		 struct strlist *out, struct error *err);
+
+/* encode.c: the rows of `order` in RowBinary, each with columns of ours behind
+ * its own. */
+enum encode_extra {
+	ENCODE_INPUT, /* version, hash, number in the batch */
+	ENCODE_RAW, /* version, hash */
+	ENCODE_APPEND, /* batch, seq, loaded_at, hash */
+};
+struct encoder {
+	const struct batch *batch;
+	const struct row_order *order;
+	const char *table; /* for messages */
+	enum encode_extra extra;
+	const char *batch_id;
+	int64_t first_seq, now_us;
+	size_t next, sent; /* row of `order`; bytes of `chunk` */
+	struct strbuf chunk;
+	uint64_t *names; /* hashes of the columns' */
+	size_t *present; /* columns of the row at hand that are not NULL */
+	bool *nullable; /* of each column; as ddl_input makes it */
+	bool halfway; /* failpoint mid_load has been passed */
+};
+void chdst_encoder_init(struct encoder *e, const struct batch *b,
+			const struct row_order *order, const char *table,
+			enum encode_extra extra);
+void chdst_encoder_release(struct encoder *e);
+long chdst_encoder_read(void *ctx, void *out, size_t room, struct error *err);
+void chdst_encoder_rewind(void *ctx);
+
+/* input.c: the batch is in place.incoming. */
+int chdst_input_fill(struct chdst *d, const struct batch *b, struct error *err);
+void chdst_input_drop(struct chdst *d);
+/* Straight into the table, if none of its rows can have a key of the batch:
+ * then *done. */
+int chdst_input_direct(struct chdst *d, const struct batch *b,
+		       const struct checkpoint *next, bool *done,
+		       struct error *err);
+
+/* statements.c: of the batch in place.incoming and what is stored. */
+void chdst_statement_names(struct strbuf *sb, const struct schema *s,
+			   const char *prefix);
+void chdst_statement_key(struct strbuf *sb, const struct schema *s,
+			 const char *prefix);
+/* Two numbers: rows that are new, rows that replace others. */
+void chdst_statement_count(struct strbuf *sb, const struct chdst *d,
+			   const char *delivered);
+void chdst_statement_insert(struct strbuf *sb, const struct chdst *d);
+void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
+			    const struct checkpoint *next);
+
+/* load.c */
+int chdst_load_rows(struct chdst *d, const struct batch *b,
+		    const struct checkpoint *next, struct load_counts *out,
+		    struct error *err);
+/* What the batch in place.incoming would do; duplicates are not counted. */
+int chdst_load_count(struct chdst *d, const struct checkpoint *next,
+		     struct load_counts *out, struct error *err);
+/* The token of a batch, as it stands to the mark. Caller frees. */
+char *chdst_load_token(const struct chdst *d, const struct checkpoint *next);
+int chdst_load(struct destination *base, const struct batch *batch,
+	       const struct checkpoint *next, struct load_counts *out,
+	       struct error *err);
+int chdst_remove(struct destination *base, const struct batch *keys,
+		 const struct checkpoint *next, int64_t *removed,
+		 struct error *err);
+int chdst_finish(struct destination *base, const struct checkpoint *next,
+		 struct error *err);
+
+/* preview.c */
+int chdst_preview_prepare(struct chdst *d, const struct target *target,
+			  struct error *err);
+void chdst_preview_drop(struct chdst *d);
+int chdst_preview(struct destination *base, const struct batch *batch,
+		  const struct checkpoint *next, struct load_counts *out,
+		  struct error *err);
+int chdst_explain(struct destination *base, struct explanation *out,
+		  struct error *err);
+
+#endif

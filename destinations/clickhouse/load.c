@@ -1,0 +1,121 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "destinations/clickhouse/internal.h"
+
+/* A batch that is sent again is the same to the server, as long as the mark has
+ * not moved and the table is the same. */
+char *chdst_load_token(const struct chdst *d, const struct checkpoint *next)
+{
+	return xstrfmt("%s:%" PRId64 ":%s",
+		       next->batch_id ? next->batch_id : "",
+		       d->seen.rows_total + d->refreshed,
+		       d->there.uuid ? d->there.uuid : "");
+}
+
+int chdst_load_count(struct chdst *d, const struct checkpoint *next,
+		     struct load_counts *out, struct error *err)
+{
+	struct clickhouse_rows rows;
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	chdst_statement_count(&sql, d, next->delivered);
+	rc = clickhouse_query(d->db, sql.data, &rows, err);
+	if (!rc && (rows.n_rows != 1 || rows.n_columns != 2))
+		rc = error_set(err, ERROR_BUG, "%s: two numbers were due",
+			       clickhouse_shown(d->db));
+	if (!rc) {
+		out->inserted = strtoll(clickhouse_cell(&rows, 0, 0), NULL, 10);
+		out->updated = strtoll(clickhouse_cell(&rows, 0, 1), NULL, 10);
+		out->unchanged =
+			(int64_t)d->order.n - out->inserted - out->updated;
+	}
+	clickhouse_rows_release(&rows);
+	strbuf_release(&sql);
+	return rc;
+}
+
+static int load_merge(struct chdst *d, const struct checkpoint *next,
+		      struct error *err)
+{
+	struct strbuf insert = STRBUF_INIT, select = STRBUF_INIT;
+	char *token = chdst_load_token(d, next);
+	int rc;
+
+	chdst_statement_insert(&insert, d);
+	chdst_statement_select(&select, d, next);
+	rc = clickhouse_insert_select(d->db, insert.data, token, select.data,
+				      err);
+	strbuf_release(&insert);
+	strbuf_release(&select);
+	free(token);
+	return rc;
+}
+
+/* The rows that a table may have already are brought to it in a table of their
+ * own, and compared there. */
+static int load_compared(struct chdst *d, const struct batch *b,
+			 const struct checkpoint *next, struct load_counts *out,
+			 struct error *err)
+{
+	int rc = chdst_input_fill(d, b, err);
+
+	if (!rc)
+		rc = chdst_load_count(d, next, out, err);
+	if (!rc && d->target->mode == LOAD_DELETE_INSERT)
+		rc = failpoint("after_delete", err);
+	if (!rc && out->inserted + out->updated)
+		rc = load_merge(d, next, err);
+	return rc;
+}
+
+int chdst_load_rows(struct chdst *d, const struct batch *b,
+		    const struct checkpoint *next, struct load_counts *out,
+		    struct error *err)
+{
+	bool done = false;
+	int rc = failpoint("before_merge", err);
+
+	if (!rc && d->order.n)
+		rc = chdst_input_direct(d, b, next, &done, err);
+	if (!rc && done)
+		out->inserted = (int64_t)d->order.n;
+	else if (!rc && d->order.n)
+		rc = load_compared(d, b, next, out, err);
+	out->unchanged += (int64_t)d->order.n_duplicates;
+	if (!rc)
+		rc = counts_check(out, b->n_rows, d->target->table, err);
+	if (rc)
+		return rc;
+	return failpoint("after_merge", err);
+}
+
+int chdst_load(struct destination *base, const struct batch *batch,
+	       const struct checkpoint *next, struct load_counts *out,
+	       struct error *err)
+{
+	struct chdst *d = (struct chdst *)base;
+	struct load_counts counts = { .inserted = 0 };
+	int rc = row_order_build(&d->order, batch, err);
+
+	if (!rc)
+		rc = chdst_mark_lock(d, err);
+	/* Rows that are in cannot be taken back. */
+	if (!rc)
+		rc = writer_check(&d->target->writer, err);
+	if (!rc)
+		rc = chdst_load_rows(d, batch, next, &counts, err);
+	if (!rc && !d->target->refresh)
+		rc = chdst_mark_advance(d, next, (int64_t)batch->n_rows, err);
+	if (rc)
+		return rc;
+	if (d->target->refresh) {
+		d->refreshed += (int64_t)batch->n_rows;
+		d->built += counts.inserted;
+	}
+	*out = counts;
+	return 0;
+}

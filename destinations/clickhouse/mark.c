@@ -1,0 +1,382 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/failpoint.h"
+#include "core/base/retry.h"
+#include "destinations/clickhouse/internal.h"
+
+/* The fence comes before the number: what an overtaken writer still writes
+ * does not count. */
+#define FENCE_BITS 40
+
+void chdst_mark_row_release(struct mark_row *m)
+{
+	free(m->watermark);
+	free(m->batch_id);
+	free(m->target);
+	free(m->table_uuid);
+	memset(m, 0, sizeof(*m));
+}
+
+char *chdst_mark_new_id(const char *prefix)
+{
+	return xstrfmt("%s%" PRId64 "-%08" PRIx32, prefix, clock_now_us(),
+		       (uint32_t)retry_random());
+}
+
+int chdst_mark_has_table(struct chdst *d, const struct place *place, bool *out,
+			 struct error *err)
+{
+	struct clickhouse_rows rows;
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	strbuf_addstr(&sql,
+		      "SELECT count() FROM system.tables WHERE database = ");
+	clickhouse_quote_text(&sql, place->database);
+	strbuf_addstr(&sql, " AND name IN ('" NAME_WATERMARK_TABLE
+			    "', '" NAME_WATERMARK_TABLE NAME_RAW_SUFFIX "')");
+	rc = clickhouse_query(d->db, sql.data, &rows, err);
+	*out = !rc && clickhouse_rows_i64(&rows, 0) == 2;
+	clickhouse_rows_release(&rows);
+	strbuf_release(&sql);
+	return rc;
+}
+
+static void mark_take(struct mark_row *out, const struct clickhouse_rows *rows)
+{
+	out->revision = strtoull(clickhouse_cell(rows, 0, 0), NULL, 10);
+	out->found = *clickhouse_cell(rows, 0, 1) == '0';
+	out->watermark = xstrdup(clickhouse_cell(rows, 0, 2));
+	out->batch_id = xstrdup(clickhouse_cell(rows, 0, 3));
+	out->fence = strtoll(clickhouse_cell(rows, 0, 4), NULL, 10);
+	out->rows_total = strtoll(clickhouse_cell(rows, 0, 5), NULL, 10);
+	out->target = xstrdup(clickhouse_cell(rows, 0, 6));
+	out->target_rows = strtoll(clickhouse_cell(rows, 0, 7), NULL, 10);
+	out->table_uuid = xstrdup(clickhouse_cell(rows, 0, 8));
+}
+
+/* Pipelines that append to one table share its numbers. */
+static void mark_write_total(struct strbuf *sb, const struct place *place)
+{
+	if (!place->append) {
+		strbuf_addstr(sb, "rows_total");
+		return;
+	}
+	strbuf_addf(sb,
+		    "greatest(rows_total, (SELECT max(rows_total) FROM %s "
+		    "FINAL WHERE target = ",
+		    place->marks_rows);
+	clickhouse_quote_text(sb, place->table);
+	strbuf_addstr(sb, "))");
+}
+
+int chdst_mark_read(struct chdst *d, const struct place *place,
+		    const char *pipeline, struct mark_row *out,
+		    struct error *err)
+{
+	struct clickhouse_rows rows;
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	chdst_mark_row_release(out);
+	strbuf_addstr(&sql, "SELECT " NAME_VERSION ", " NAME_DELETED
+			    ", watermark, batch_id, fence,\n  ");
+	mark_write_total(&sql, place);
+	strbuf_addf(&sql,
+		    ", target, target_rows, table_uuid\nFROM %s\nWHERE "
+		    "pipeline = ",
+		    place->marks_rows);
+	clickhouse_quote_text(&sql, pipeline);
+	strbuf_addstr(&sql, "\nORDER BY " NAME_VERSION " DESC LIMIT 1");
+	rc = clickhouse_query(d->db, sql.data, &rows, err);
+	if (!rc && rows.n_rows)
+		mark_take(out, &rows);
+	clickhouse_rows_release(&rows);
+	strbuf_release(&sql);
+	return rc;
+}
+
+static uint64_t mark_next_revision(uint64_t seen, int64_t fence)
+{
+	uint64_t least = (uint64_t)fence << FENCE_BITS;
+
+	return seen + 1 > least ? seen + 1 : least;
+}
+
+static void mark_write_row(struct strbuf *sb, const struct place *place,
+			   const char *pipeline, const struct mark_row *next,
+			   uint64_t revision, bool deleted)
+{
+	strbuf_addf(sb, "INSERT INTO %s\nSELECT ", place->marks_rows);
+	clickhouse_quote_text(sb, pipeline);
+	strbuf_addstr(sb, ", ");
+	if (next->watermark)
+		clickhouse_quote_text(sb, next->watermark);
+	else
+		strbuf_addstr(sb, "NULL");
+	strbuf_addstr(sb, ", ");
+	clickhouse_quote_text(sb, next->batch_id ? next->batch_id : "");
+	strbuf_addf(sb, ", %" PRId64 ", %" PRId64 ", now64(6), ", next->fence,
+		    next->rows_total);
+	clickhouse_quote_text(sb, next->target ? next->target : "");
+	strbuf_addf(sb, ", %" PRId64 ", ", next->target_rows);
+	clickhouse_quote_text(sb, next->table_uuid ? next->table_uuid : "");
+	strbuf_addf(sb, ", %" PRIu64 ", %d", revision, deleted);
+}
+
+static bool mark_is(const struct mark_row *now, const struct mark_row *next,
+		    uint64_t revision, bool deleted)
+{
+	return now->revision == revision && now->found == !deleted &&
+	       !strcmp(now->batch_id ? now->batch_id : "",
+		       next->batch_id ? next->batch_id : "");
+}
+
+/* An answer that was lost is found out about by reading the row back. */
+int chdst_mark_put(struct chdst *d, const struct place *place,
+		   const char *pipeline, const struct mark_row *seen,
+		   const struct mark_row *next, bool deleted, struct error *err)
+{
+	uint64_t revision = mark_next_revision(seen->revision, next->fence);
+	struct mark_row now = { .found = false };
+	struct strbuf sql = STRBUF_INIT;
+	struct error why = ERROR_INIT;
+	int rc, read;
+
+	mark_write_row(&sql, place, pipeline, next, revision, deleted);
+	strbuf_addf(&sql,
+		    "\nWHERE (SELECT max(" NAME_VERSION
+		    ") FROM %s WHERE pipeline = ",
+		    place->marks_rows);
+	clickhouse_quote_text(&sql, pipeline);
+	strbuf_addf(&sql, ") = %" PRIu64, seen->revision);
+	rc = clickhouse_exec(d->db, sql.data, &why);
+	strbuf_release(&sql);
+	if (rc && why.code != ERROR_TRANSIENT) {
+		if (err)
+			*err = why;
+		return rc;
+	}
+	read = chdst_mark_read(d, place, pipeline, &now, rc ? NULL : err);
+	if (!read && mark_is(&now, next, revision, deleted))
+		rc = 0;
+	else if (rc && err)
+		*err = why;
+	else if (!rc && !read)
+		read = error_set(err, ERROR_STATE,
+				 "pipeline %s: another run of it has taken "
+				 "over: it has written to " NAME_WATERMARK_TABLE
+				 " since this one looked",
+				 pipeline);
+	chdst_mark_row_release(&now);
+	return rc ? rc : read;
+}
+
+static void mark_copy(struct mark_row *dst, const struct mark_row *src)
+{
+	*dst = *src;
+	dst->watermark = xstrdup(src->watermark);
+	dst->batch_id = xstrdup(src->batch_id);
+	dst->target = xstrdup(src->target);
+	dst->table_uuid = xstrdup(src->table_uuid);
+}
+
+static int mark_overtaken(struct chdst *d, const struct mark_row *now,
+			  struct error *err)
+{
+	const char *pipeline = d->target->pipeline;
+
+	return error_set(err, ERROR_STATE,
+			 "pipeline %s: another run of %s has taken over: it "
+			 "has written to %s in %s since this run began (batch "
+			 "%s, not %s)",
+			 pipeline, pipeline, d->target->table,
+			 clickhouse_shown(d->db),
+			 now->batch_id ? now->batch_id : "",
+			 d->seen.batch_id ? d->seen.batch_id : "");
+}
+
+int chdst_mark_lock(struct chdst *d, struct error *err)
+{
+	const char *pipeline = d->target->pipeline;
+	struct mark_row now = { .found = false };
+	int rc = chdst_mark_read(d, &d->place, pipeline, &now, err);
+
+	if (!rc && !now.found)
+		rc = error_set(err, ERROR_STATE,
+			       "pipeline %s: its row in " NAME_WATERMARK_TABLE
+			       " of %s is gone",
+			       pipeline, clickhouse_shown(d->db));
+	if (!rc)
+		rc = writer_check_fence(&d->target->writer, pipeline, now.fence,
+					err);
+	if (!rc && (now.revision != d->seen.revision || !now.batch_id ||
+		    strcmp(now.batch_id, d->seen.batch_id) != 0))
+		rc = mark_overtaken(d, &now, err);
+	if (rc) {
+		chdst_mark_row_release(&now);
+		return rc;
+	}
+	chdst_mark_row_release(&d->seen);
+	d->seen = now;
+	return 0;
+}
+
+static int mark_send(struct chdst *d, const struct mark_row *next,
+		     struct error *err)
+{
+	int rc = writer_check(&d->target->writer, err);
+
+	if (!rc)
+		rc = failpoint("commit_sent", err);
+	if (!rc)
+		rc = chdst_mark_put(d, &d->place, d->target->pipeline, &d->seen,
+				    next, false, err);
+	return rc;
+}
+
+int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
+		       int64_t n_rows, struct error *err)
+{
+	bool refresh = d->target->refresh;
+	struct mark_row row;
+	int rc = failpoint("before_watermark", err);
+
+	if (rc)
+		return rc;
+	mark_copy(&row, &d->seen);
+	free(row.watermark);
+	free(row.batch_id);
+	row.watermark = xstrdup(next->watermark);
+	row.batch_id = xstrdup(next->batch_id ? next->batch_id : "");
+	row.fence = next->fence;
+	row.rows_total += n_rows;
+	row.target_rows = (refresh ? 0 : row.target_rows) + n_rows;
+	if (refresh) {
+		free(row.table_uuid);
+		row.table_uuid = xstrdup(d->there.uuid);
+	}
+	rc = mark_send(d, &row, err);
+	row.revision = mark_next_revision(d->seen.revision, row.fence);
+	if (rc) {
+		chdst_mark_row_release(&row);
+		return rc;
+	}
+	chdst_mark_row_release(&d->seen);
+	d->seen = row;
+	rc = failpoint("after_watermark", err);
+	return rc ? rc : failpoint("commit_acked", err);
+}
+
+void chdst_mark_give_back(struct chdst *d)
+{
+	struct mark_row next;
+
+	if (!d->target || !d->target->refresh ||
+	    !refresh_id_is(d->seen.batch_id))
+		return;
+	mark_copy(&next, &d->seen);
+	free(next.batch_id);
+	next.batch_id = xstrfmt("left-%s", d->seen.batch_id);
+	chdst_mark_put(d, &d->place, d->target->pipeline, &d->seen, &next,
+		       false, NULL);
+	chdst_mark_row_release(&next);
+}
+
+/* What a run that was killed has left: a stage, batches on their way. A refresh
+ * of our own has made its stage anew in prepare. */
+static int mark_drop_leftovers(struct chdst *d, struct error *err)
+{
+	struct clickhouse_rows rows;
+	struct strbuf sql = STRBUF_INIT;
+	int rc = failpoint("in_recovery", err);
+
+	if (rc)
+		return rc;
+	strbuf_addstr(&sql, "SELECT name FROM system.tables WHERE database = ");
+	clickhouse_quote_text(&sql, d->place.database);
+	strbuf_addstr(&sql, " AND startsWith(name, ");
+	clickhouse_quote_text(&sql, d->place.stage);
+	strbuf_addf(&sql, ") AND (%d OR name <> ", !d->target->refresh);
+	clickhouse_quote_text(&sql, d->place.stage);
+	strbuf_addch(&sql, ')');
+	rc = clickhouse_query(d->db, sql.data, &rows, err);
+	for (size_t i = 0; !rc && i < rows.n_rows; i++) {
+		strbuf_reset(&sql);
+		strbuf_addstr(&sql, "DROP TABLE IF EXISTS ");
+		clickhouse_quote_name(&sql, d->place.database);
+		strbuf_addch(&sql, '.');
+		clickhouse_quote_name(&sql, clickhouse_cell(&rows, i, 0));
+		strbuf_addstr(&sql, " SYNC");
+		rc = clickhouse_exec(d->db, sql.data, err);
+		if (!rc)
+			rc = failpoint("stage_dropped", err);
+	}
+	clickhouse_rows_release(&rows);
+	strbuf_release(&sql);
+	return rc;
+}
+
+static void mark_to_checkpoint(const struct mark_row *m, struct checkpoint *out)
+{
+	if (!m->found)
+		return;
+	checkpoint_release(out);
+	out->found = true;
+	out->watermark = xstrdup(m->watermark);
+	out->batch_id = xstrdup(m->batch_id);
+	out->fence = m->fence;
+	out->rows_total = m->rows_total;
+}
+
+/* A refresh holds on to what prepare wrote: the row may be another's by now. */
+static int mark_recover_own(struct chdst *d, struct checkpoint *out,
+			    struct error *err)
+{
+	int rc = mark_drop_leftovers(d, err);
+
+	if (!rc && d->target->refresh)
+		rc = chdst_mark_lock(d, err);
+	else if (!rc)
+		rc = chdst_mark_read(d, &d->place, d->target->pipeline,
+				     &d->seen, err);
+	if (!rc)
+		rc = writer_check_fence(&d->target->writer, d->target->pipeline,
+					d->seen.fence, err);
+	if (!rc)
+		mark_to_checkpoint(&d->seen, out);
+	return rc;
+}
+
+int chdst_recover(struct destination *base, const struct target *target,
+		  struct checkpoint *out, struct error *err)
+{
+	struct chdst *d = (struct chdst *)base;
+	struct place place = { .table = NULL };
+	struct catalog_table there;
+	struct mark_row row = { .found = false };
+	bool has = false;
+	int rc;
+
+	if (d->target)
+		return mark_recover_own(d, out, err);
+	chdst_catalog_init(&there);
+	rc = chdst_place_set(&place, clickhouse_database(d->db), target, err);
+	if (!rc)
+		rc = chdst_catalog_read(d->db, place.database, place.table,
+					&there, err);
+	if (!rc && there.exists)
+		rc = chdst_mark_has_table(d, &place, &has, err);
+	if (!rc && has)
+		rc = chdst_mark_read(d, &place, target->pipeline, &row, err);
+	if (!rc)
+		mark_to_checkpoint(&row, out);
+	chdst_mark_row_release(&row);
+	chdst_catalog_release(&there);
+	chdst_place_release(&place);
+	return rc;
+}

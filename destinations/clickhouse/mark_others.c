@@ -1,0 +1,182 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "destinations/clickhouse/internal.h"
+
+static int mark_set(struct chdst *d, const struct place *place,
+		    const struct target *target, const char *watermark,
+		    struct error *err)
+{
+	struct catalog_table raw;
+	struct mark_row seen = { .found = false }, next;
+	int rc;
+
+	chdst_catalog_init(&raw);
+	rc = chdst_catalog_read(d->db, place->database, place->base, &raw, err);
+	if (!rc)
+		rc = chdst_mark_read(d, place, target->pipeline, &seen, err);
+	if (!rc) {
+		next = seen;
+		next.watermark = (char *)watermark;
+		next.batch_id = chdst_mark_new_id("set-");
+		next.target = place->table;
+		next.table_uuid = raw.uuid;
+		next.target_rows = 0;
+		if (!seen.found)
+			next.fence = next.rows_total = 0;
+		rc = chdst_mark_put(d, place, target->pipeline, &seen, &next,
+				    false, err);
+		free(next.batch_id);
+	}
+	chdst_mark_row_release(&seen);
+	chdst_catalog_release(&raw);
+	return rc;
+}
+
+static int mark_make_table(struct chdst *d, const struct place *place,
+			   struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	chdst_ddl_marks(&sql, place->marks_rows);
+	rc = clickhouse_exec(d->db, sql.data, err);
+	if (!rc)
+		rc = clickhouse_execf(d->db, err,
+				      "CREATE VIEW IF NOT EXISTS %s AS SELECT "
+				      "* EXCEPT (" NAME_VERSION
+				      ", " NAME_DELETED ") FROM %s FINAL",
+				      place->marks, place->marks_rows);
+	strbuf_release(&sql);
+	return rc;
+}
+
+int chdst_set_watermark(struct destination *base, const struct target *target,
+			const char *watermark, struct error *err)
+{
+	struct chdst *d = (struct chdst *)base;
+	struct place place = { .table = NULL };
+	struct catalog_table there;
+	bool has = false;
+	int rc = chdst_place_set(&place, clickhouse_database(d->db), target,
+				 err);
+
+	chdst_catalog_init(&there);
+	if (!rc)
+		rc = chdst_catalog_read(d->db, place.database, place.table,
+					&there, err);
+	if (!rc && !there.exists)
+		rc = error_set(err, ERROR_SCHEMA,
+			       "table %s is not in %s: there is no mark to set "
+			       "before a first run",
+			       target->table, clickhouse_shown(d->db));
+	if (!rc)
+		rc = chdst_mark_has_table(d, &place, &has, err);
+	if (!rc && !has)
+		rc = mark_make_table(d, &place, err);
+	if (!rc)
+		rc = mark_set(d, &place, target, watermark, err);
+	chdst_catalog_release(&there);
+	chdst_place_release(&place);
+	return rc;
+}
+
+/* The numbers of a raw table go on behind the highest, whoever gave it. */
+static int mark_hand_on(struct chdst *d, const struct place *place,
+			const struct target *target,
+			const struct mark_row *gone, struct error *err)
+{
+	struct strlist others = STRLIST_INIT;
+	struct mark_row seen = { .found = false }, next;
+	int rc = 0;
+
+	if (place->append)
+		rc = chdst_others(&d->base, target, &others, err);
+	if (!rc && others.n)
+		rc = chdst_mark_read(d, place, others.items[0], &seen, err);
+	if (!rc && seen.found) {
+		next = seen;
+		if (next.rows_total < gone->rows_total)
+			next.rows_total = gone->rows_total;
+		rc = chdst_mark_put(d, place, others.items[0], &seen, &next,
+				    false, err);
+	}
+	chdst_mark_row_release(&seen);
+	strlist_release(&others);
+	return rc;
+}
+
+int chdst_forget(struct destination *base, const struct target *target,
+		 struct error *err)
+{
+	struct chdst *d = (struct chdst *)base;
+	struct place place = { .table = NULL };
+	struct mark_row row = { .found = false };
+	bool has = false;
+	int rc = chdst_place_set(&place, clickhouse_database(d->db), target,
+				 err);
+
+	if (!rc)
+		rc = chdst_mark_has_table(d, &place, &has, err);
+	if (!rc && has)
+		rc = chdst_mark_read(d, &place, target->pipeline, &row, err);
+	if (!rc && row.found && row.fence <= target->writer.fence) {
+		rc = mark_hand_on(d, &place, target, &row, err);
+		if (!rc)
+			rc = chdst_mark_put(d, &place, target->pipeline, &row,
+					    &row, true, err);
+	}
+	chdst_mark_row_release(&row);
+	chdst_place_release(&place);
+	return rc;
+}
+
+static int mark_list_others(struct chdst *d, const struct place *place,
+			    const char *pipeline, struct strlist *out,
+			    struct error *err)
+{
+	struct clickhouse_rows rows;
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	strbuf_addf(&sql,
+		    "SELECT pipeline, watermark FROM %s\n"
+		    "WHERE watermark IS NOT NULL AND target = ",
+		    place->marks);
+	clickhouse_quote_text(&sql, place->table);
+	strbuf_addstr(&sql, " AND pipeline <> ");
+	clickhouse_quote_text(&sql, pipeline);
+	strbuf_addstr(&sql, " ORDER BY pipeline");
+	rc = clickhouse_query(d->db, sql.data, &rows, err);
+	for (size_t i = 0; !rc && i < rows.n_rows; i++) {
+		strlist_add(out, clickhouse_cell(&rows, i, 0));
+		strlist_add(out, clickhouse_cell(&rows, i, 1));
+	}
+	clickhouse_rows_release(&rows);
+	strbuf_release(&sql);
+	return rc;
+}
+
+int chdst_others(struct destination *base, const struct target *target,
+		 struct strlist *out, struct error *err)
+{
+	struct chdst *d = (struct chdst *)base;
+	struct place place = { .table = NULL };
+	struct catalog_table there;
+	bool has = false;
+	int rc = chdst_place_set(&place, clickhouse_database(d->db), target,
+				 err);
+
+	chdst_catalog_init(&there);
+	if (!rc)
+		rc = chdst_catalog_read(d->db, place.database, place.table,
+					&there, err);
+	if (!rc && there.exists)
+		rc = chdst_mark_has_table(d, &place, &has, err);
+	if (!rc && has)
+		rc = mark_list_others(d, &place, target->pipeline, out, err);
+	chdst_catalog_release(&there);
+	chdst_place_release(&place);
+	return rc;
+}

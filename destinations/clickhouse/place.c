@@ -1,0 +1,85 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/retry.h"
+#include "core/data/table_name.h"
+#include "destinations/clickhouse/internal.h"
+
+static char *place_quote(const char *database, const char *name)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	clickhouse_quote_name(&sb, database);
+	strbuf_addch(&sb, '.');
+	clickhouse_quote_name(&sb, name);
+	return strbuf_detach(&sb);
+}
+
+static int place_check(const struct table_name *name, const char *text,
+		       struct error *err)
+{
+	if (name->catalog)
+		return error_set(err, ERROR_CONFIG,
+				 "table %s: write database.table, or just the "
+				 "table's name",
+				 text);
+	if (!strncmp(name->name, "_tidemark_", 10))
+		return error_set(err, ERROR_CONFIG,
+				 "table %s: names that begin with _tidemark_ "
+				 "are taken",
+				 text);
+	return 0;
+}
+
+/* No other run fills the same: one that was paused would find its rows among
+ * those of its successor. */
+static char *place_input(const char *stage)
+{
+	return xstrfmt("%s_%08" PRIx32, stage, (uint32_t)retry_random());
+}
+
+int chdst_place_set(struct place *out, const char *database,
+		    const struct target *target, struct error *err)
+{
+	struct table_name name = { NULL, NULL, NULL };
+	int rc = table_name_parse(&name, target->table, err);
+
+	if (!rc)
+		rc = place_check(&name, target->table, err);
+	if (!rc) {
+		chdst_place_release(out);
+		out->database = xstrdup(name.schema ? name.schema : database);
+		out->table = xstrdup(name.name);
+		out->base = xstrfmt("%s" NAME_RAW_SUFFIX, name.name);
+		out->stage = name_stage(target->pipeline);
+		out->input = place_input(out->stage);
+		out->readable = place_quote(out->database, out->table);
+		out->rows = place_quote(out->database, out->base);
+		out->staging = place_quote(out->database, out->stage);
+		out->incoming = place_quote(out->database, out->input);
+		out->append = target->mode == LOAD_APPEND;
+		out->marks = place_quote(out->database, NAME_WATERMARK_TABLE);
+		out->marks_rows = place_quote(
+			out->database, NAME_WATERMARK_TABLE NAME_RAW_SUFFIX);
+	}
+	table_name_release(&name);
+	return rc;
+}
+
+void chdst_place_release(struct place *p)
+{
+	free(p->database);
+	free(p->table);
+	free(p->base);
+	free(p->stage);
+	free(p->input);
+	free(p->readable);
+	free(p->rows);
+	free(p->staging);
+	free(p->incoming);
+	free(p->marks);
+	free(p->marks_rows);
+	memset(p, 0, sizeof(*p));
+}

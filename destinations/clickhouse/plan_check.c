@@ -1,0 +1,177 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "destinations/clickhouse/internal.h"
+
+static void check_error(struct plan *plan, enum error_code error,
+			const char *code, const char *fix,
+			const struct target *target, const char *what)
+{
+	problems_add(&plan->inspection.problems, SEVERITY_ERROR, error, code,
+		     fix, "table %s: %s", target->table, what);
+}
+
+void chdst_plan_check_mode(struct plan *plan, const struct target *target)
+{
+	if (target->mode == LOAD_UPDATE)
+		check_error(plan, ERROR_CONFIG, "mode-update",
+			    "use mode upsert with all columns", target,
+			    "ClickHouse replaces whole rows: mode update, "
+			    "which writes some columns of a row, cannot be "
+			    "had there");
+	if (!target->schema->n_key)
+		check_error(plan, ERROR_SCHEMA, "no-key",
+			    "name the key's columns under key", target,
+			    "rows cannot be told apart without a key");
+}
+
+static void check_names(struct plan *plan, const struct target *target)
+{
+	for (size_t i = 0; i < target->schema->n_columns; i++)
+		if (chdst_catalog_is_ours(target->schema->columns[i].name))
+			check_error(plan, ERROR_SCHEMA, "reserved-name",
+				    "leave the column out under "
+				    "source.columns",
+				    target,
+				    "names that begin with _tidemark_ are "
+				    "taken in a raw table");
+}
+
+/* Two names are needed: the raw table's and the view's. */
+static void check_view(struct plan *plan, const struct place *place,
+		       const struct target *target)
+{
+	const struct catalog_table *view = &plan->readable;
+
+	if (!view->exists)
+		return;
+	if (!view->view)
+		check_error(plan, ERROR_SCHEMA, "not-a-view",
+			    "rename the table, or name another destination",
+			    target,
+			    "rows are kept in a table with _raw behind its "
+			    "name, and this name is needed for the view over "
+			    "it");
+	else if (!strstr(view->select, place->base))
+		check_error(plan, ERROR_SCHEMA, "view-exists",
+			    "drop or rename the view", target,
+			    "this name is needed for a view over the table "
+			    "with _raw behind its name, and a view of "
+			    "somebody else's has it");
+}
+
+/* Sorted by the key's columns, and nothing else (append: and the number). */
+static bool check_is_sorted(const struct plan *plan,
+			    const struct target *target)
+{
+	size_t n = 0, due = target->schema->n_key;
+
+	for (size_t i = 0; i < plan->table.n_columns; i++)
+		n += plan->table.columns[i].sorting;
+	for (size_t i = 0; i < target->schema->n_key; i++) {
+		const struct catalog_column *c = chdst_catalog_find(
+			&plan->table,
+			target->schema->columns[target->schema->key[i]].name);
+
+		if (!c || !c->sorting)
+			return false;
+	}
+	return n == due + (target->mode == LOAD_APPEND);
+}
+
+static bool check_has_columns(const struct plan *plan,
+			      const struct target *target)
+{
+	static const char *const raw[] = { NAME_RAW_BATCH, NAME_RAW_SEQ,
+					   NAME_RAW_LOADED, NAME_HASH };
+	static const char *const replacing[] = { NAME_VERSION, NAME_DELETED,
+						 NAME_HASH };
+	bool append = target->mode == LOAD_APPEND;
+	const char *const *names = append ? raw : replacing;
+	size_t n = append ? ARRAY_SIZE(raw) : ARRAY_SIZE(replacing);
+
+	for (size_t i = 0; i < n; i++)
+		if (!chdst_catalog_find(&plan->table, names[i]))
+			return false;
+	return true;
+}
+
+/* ReplicatedReplacingMergeTree and its like will do. */
+static bool check_has_engine(const struct plan *plan,
+			     const struct target *target)
+{
+	const char *engine = plan->table.engine;
+
+	if (target->mode == LOAD_APPEND)
+		return strstr(engine, "MergeTree") &&
+		       !strstr(engine, "ReplacingMergeTree");
+	return strstr(engine, "ReplacingMergeTree") &&
+	       strstr(plan->table.engine_full, NAME_VERSION ", " NAME_DELETED);
+}
+
+static void check_raw(struct plan *plan, const struct place *place,
+		      const struct target *target)
+{
+	const char *what = NULL;
+	char *message;
+
+	if (!plan->table.exists)
+		return;
+	if (target->refresh && !plan->created && !target->force)
+		check_error(plan, ERROR_SCHEMA, "not-ours",
+			    "run once with --full-refresh to replace it",
+			    target,
+			    "Tidemark did not create it, so it is not "
+			    "replaced");
+	if (target->refresh)
+		return;
+	if (!check_has_engine(plan, target))
+		what = "is of another engine than this mode needs";
+	else if (!check_has_columns(plan, target))
+		what = "lacks columns that this mode needs";
+	else if (!check_is_sorted(plan, target))
+		what = "is not sorted by the key and nothing else";
+	if (!what)
+		return;
+	message = xstrfmt("%s %s (it is %.120s)", place->base, what,
+			  plan->table.engine_full);
+	check_error(plan, ERROR_SCHEMA, "not-a-raw-table",
+		    "rename it, name another destination, or run once with "
+		    "--full-refresh to replace it",
+		    target, message);
+	free(message);
+}
+
+/* Worth a look only when the mark says that rows are there. */
+static int check_emptied(struct plan *plan, struct chdst *d,
+			 const struct place *place, const struct target *target,
+			 struct error *err)
+{
+	struct clickhouse_rows rows;
+	char *sql;
+	int rc;
+
+	if (target->refresh || !plan->known || !plan->mark.watermark ||
+	    !plan->mark.target_rows || !plan->table.exists ||
+	    plan->inspection.added.n)
+		return 0;
+	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1", place->rows);
+	rc = clickhouse_query(d->db, sql, &rows, err);
+	if (!rc && !rows.n_rows)
+		target_refuse_emptied(target, plan->mark.target_rows,
+				      &plan->inspection.problems);
+	clickhouse_rows_release(&rows);
+	free(sql);
+	return rc;
+}
+
+int chdst_plan_check(struct plan *plan, struct chdst *d,
+		     const struct place *place, const struct target *target,
+		     struct error *err)
+{
+	check_names(plan, target);
+	check_view(plan, place, target);
+	check_raw(plan, place, target);
+	return check_emptied(plan, d, place, target, err);
+}

@@ -1,0 +1,238 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "destinations/clickhouse/internal.h"
+
+static int prepare_plan(struct chdst *d, const struct target *target,
+			struct plan *plan, struct error *err)
+{
+	int rc = chdst_plan_make(plan, d, &d->place, target, err);
+
+	/* Who claims the pipeline knows that no refresh of it is alive. */
+	if (!rc && !target->writer.claim)
+		rc = refresh_id_check_free(plan->mark.batch_id,
+					   target->pipeline, err);
+	if (!rc && target->writer.fence)
+		rc = writer_check_fence(&target->writer, target->pipeline,
+					plan->mark.fence, err);
+	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
+}
+
+static int prepare_ddl(struct chdst *d, const struct plan *plan,
+		       const struct target *target, struct error *err)
+{
+	const struct strlist *ddl = &plan->inspection.ddl;
+	int rc = 0;
+
+	if (target->refresh)
+		rc = clickhouse_execf(d->db, err,
+				      "DROP TABLE IF EXISTS %s SYNC",
+				      d->place.staging);
+	for (size_t i = 0; !rc && i < ddl->n; i++) {
+		rc = clickhouse_exec(d->db, ddl->items[i], err);
+		if (rc)
+			error_prefix(err, "%.200s", ddl->items[i]);
+		else
+			rc = failpoint("mid_alter", err);
+	}
+	if (!rc && target->refresh)
+		rc = failpoint("stage_created", err);
+	return rc;
+}
+
+/* The order of a raw table is that of its numbers: they go on where they were,
+ * whatever became of the pipeline's row. */
+static int prepare_numbers(struct chdst *d, const struct plan *plan,
+			   const struct target *target, struct mark_row *next,
+			   bool *changed, struct error *err)
+{
+	struct clickhouse_rows rows;
+	char *sql;
+	int64_t most;
+	int rc;
+
+	if (!d->place.append || target->refresh || !plan->table.exists)
+		return 0;
+	sql = xstrfmt("SELECT max(" NAME_RAW_SEQ ") FROM %s", d->place.rows);
+	rc = clickhouse_query(d->db, sql, &rows, err);
+	most = rc ? 0 : clickhouse_rows_i64(&rows, 0);
+	if (next->rows_total < most) {
+		next->rows_total = most;
+		*changed = true;
+	}
+	clickhouse_rows_release(&rows);
+	free(sql);
+	return rc;
+}
+
+static void prepare_set(char **text, char *to)
+{
+	free(*text);
+	*text = to;
+}
+
+/* A table that is new, is not the one that the row was about, or has got a
+ * column: all rows have to be read again. */
+static bool prepare_row(struct chdst *d, const struct plan *plan,
+			const struct target *target, const char *uuid,
+			struct mark_row *next)
+{
+	if (plan->mark.found && (target->refresh || !plan->inspection.anew))
+		return false;
+	if (!plan->mark.found)
+		next->fence = next->rows_total = 0;
+	prepare_set(&next->watermark, NULL);
+	prepare_set(&next->batch_id, chdst_mark_new_id("set-"));
+	prepare_set(&next->target, xstrdup(d->place.table));
+	prepare_set(&next->table_uuid, xstrdup(uuid));
+	next->target_rows = 0;
+	return true;
+}
+
+static bool prepare_claim(const struct target *target, struct mark_row *next,
+			  bool changed)
+{
+	if (next->fence < target->writer.fence &&
+	    (changed || target->writer.claim || target->refresh)) {
+		next->fence = target->writer.fence;
+		changed = true;
+	}
+	if (target->writer.claim && refresh_id_is(next->batch_id)) {
+		prepare_set(&next->batch_id,
+			    xstrfmt("left-%s", next->batch_id));
+		changed = true;
+	}
+	if (target->refresh) {
+		prepare_set(&next->batch_id, refresh_id_new());
+		changed = true;
+	}
+	return changed;
+}
+
+static int prepare_mark(struct chdst *d, const struct plan *plan,
+			const struct target *target, struct error *err)
+{
+	struct catalog_table raw;
+	struct mark_row next = { .found = false };
+	bool changed;
+	int rc;
+
+	chdst_catalog_init(&raw);
+	rc = chdst_catalog_read(d->db, d->place.database, d->place.base, &raw,
+				err);
+	if (!rc)
+		rc = chdst_mark_read(d, &d->place, target->pipeline, &d->seen,
+				     err);
+	if (!rc)
+		rc = chdst_mark_read(d, &d->place, target->pipeline, &next,
+				     err);
+	if (!rc) {
+		changed = prepare_row(d, plan, target, raw.uuid ? raw.uuid : "",
+				      &next);
+		changed = prepare_claim(target, &next, changed);
+		rc = prepare_numbers(d, plan, target, &next, &changed, err);
+		if (!rc && changed)
+			rc = chdst_mark_put(d, &d->place, target->pipeline,
+					    &d->seen, &next, false, err);
+		if (!rc && changed)
+			rc = chdst_mark_read(d, &d->place, target->pipeline,
+					     &d->seen, err);
+	}
+	chdst_mark_row_release(&next);
+	chdst_catalog_release(&raw);
+	return rc;
+}
+
+static bool prepare_is_plain(const struct chdst *d, const struct target *target)
+{
+	const struct schema *s = target->schema;
+	bool plain = true;
+
+	for (size_t i = 0; plain && i < s->n_columns; i++) {
+		struct strbuf sent = STRBUF_INIT;
+		const struct catalog_column *c =
+			chdst_catalog_find(&d->there, s->columns[i].name);
+		char *type;
+
+		chdst_type_write_sent(&sent, &s->columns[i].type);
+		type = chdst_ddl_column_type(s, i, sent.data);
+		plain = c && !strcmp(c->type, type);
+		free(type);
+		strbuf_release(&sent);
+	}
+	return plain;
+}
+
+int chdst_prepare_statements(struct chdst *d, const struct target *target,
+			     struct error *err)
+{
+	const struct catalog_column *mark = NULL;
+	int rc = chdst_catalog_read(d->db, d->place.database,
+				    target->refresh ? d->place.stage
+						    : d->place.base,
+				    &d->there, err);
+
+	if (rc)
+		return rc;
+	free(d->into);
+	free(d->stored);
+	d->into = xstrdup(target->refresh ? d->place.staging : d->place.rows);
+	d->stored = xstrdup(d->into);
+	d->plain = prepare_is_plain(d, target);
+	if (target->soft_delete)
+		mark = chdst_catalog_find(&d->there, target->soft_delete);
+	if (mark && !strncmp(mark->type, "Nullable(", 9))
+		d->soft_delete = soft_delete_of(target, mark->type + 9);
+	else
+		d->soft_delete =
+			soft_delete_of(target, mark ? mark->type : NULL);
+	return 0;
+}
+
+static int prepare_write(struct chdst *d, const struct target *target,
+			 struct plan *plan, struct error *err)
+{
+	bool again = !target->refresh && plan->mark.found &&
+		     plan->mark.watermark && !plan->known;
+	int rc = prepare_ddl(d, plan, target, err);
+
+	if (!rc)
+		rc = prepare_mark(d, plan, target, err);
+	if (!rc && !target->refresh && plan->known && plan->mark.watermark &&
+	    !plan->table.exists)
+		target_say_again(target, "is gone");
+	else if (!rc && again && plan->table.exists)
+		target_say_again(target, "was made anew");
+	return rc;
+}
+
+int chdst_prepare(struct destination *base, const struct target *target,
+		  struct error *err)
+{
+	struct chdst *d = (struct chdst *)base;
+	struct plan plan;
+	int rc;
+
+	chdst_input_drop(d);
+	d->target = NULL;
+	d->refreshed = d->built = 0;
+	chdst_plan_init(&plan);
+	rc = chdst_place_set(&d->place, clickhouse_database(d->db), target,
+			     err);
+	if (!rc && target->preview)
+		return chdst_preview_prepare(d, target, err);
+	if (!rc)
+		rc = prepare_plan(d, target, &plan, err);
+	if (!rc)
+		rc = prepare_write(d, target, &plan, err);
+	chdst_plan_release(&plan);
+	if (rc)
+		return rc;
+	d->target = target;
+	rc = chdst_prepare_statements(d, target, err);
+	if (rc)
+		d->target = NULL;
+	return rc;
+}

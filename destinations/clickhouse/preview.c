@@ -1,0 +1,179 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "destinations/clickhouse/internal.h"
+
+/* The columns by which a row is compared with what is stored of its key. */
+static void preview_columns(struct strbuf *sb, const struct target *target)
+{
+	const struct schema *s = target->schema;
+
+	chdst_statement_key(sb, s, "");
+	if (target->mode == LOAD_APPEND) {
+		strbuf_addstr(sb, ", " NAME_HASH ", " NAME_RAW_SEQ);
+		return;
+	}
+	if (s->mark >= 0 && !schema_is_key(s, (size_t)s->mark)) {
+		strbuf_addstr(sb, ", ");
+		clickhouse_quote_name(sb, s->columns[s->mark].name);
+	}
+	strbuf_addstr(sb, ", " NAME_HASH ", " NAME_VERSION);
+}
+
+/* What is stored is the table's rows, and those that earlier batches would
+ * have written. */
+static void preview_stored(struct chdst *d, const struct target *target)
+{
+	bool append = target->mode == LOAD_APPEND;
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_addch(&sb, '(');
+	if (d->there.exists && !target->refresh) {
+		strbuf_addstr(&sb, "SELECT ");
+		preview_columns(&sb, target);
+		strbuf_addf(&sb, "%s FROM %s UNION ALL ",
+			    append ? "" : ", " NAME_DELETED, d->into);
+	}
+	strbuf_addstr(&sb, "SELECT ");
+	preview_columns(&sb, target);
+	strbuf_addf(&sb, "%s FROM %s)",
+		    append ? "" : ", toUInt8(0) AS " NAME_DELETED,
+		    d->previewed);
+	free(d->stored);
+	d->stored = strbuf_detach(&sb);
+}
+
+void chdst_preview_drop(struct chdst *d)
+{
+	if (d->previewed)
+		clickhouse_execf(d->db, NULL,
+				 "DROP TEMPORARY TABLE IF EXISTS %s",
+				 d->previewed);
+	free(d->previewed);
+	d->previewed = NULL;
+}
+
+/* Tables that only this session sees, and that end with it. */
+static int preview_session(struct chdst *d, const struct target *target,
+			   struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	if (!d->session) {
+		d->session = chdst_mark_new_id("tidemark-");
+		clickhouse_use_session(d->db, d->session);
+	}
+	chdst_preview_drop(d);
+	free(d->place.incoming);
+	d->place.incoming = xstrdup(d->place.input);
+	d->previewed = xstrfmt("%s_seen", d->place.input);
+	chdst_ddl_input(&sql, d->previewed, true, target->schema);
+	rc = clickhouse_exec(d->db, sql.data, err);
+	strbuf_release(&sql);
+	return rc;
+}
+
+int chdst_preview_prepare(struct chdst *d, const struct target *target,
+			  struct error *err)
+{
+	struct plan plan;
+	int rc;
+
+	chdst_plan_init(&plan);
+	rc = chdst_plan_make(&plan, d, &d->place, target, err);
+	if (!rc)
+		rc = problems_to_error(&plan.inspection.problems, err);
+	if (!rc)
+		rc = preview_session(d, target, err);
+	if (!rc)
+		rc = chdst_prepare_statements(d, target, err);
+	if (!rc) {
+		if (!d->there.exists || target->refresh) {
+			free(d->into);
+			d->into = xstrdup(d->place.rows);
+		}
+		preview_stored(d, target);
+		d->target = target;
+	}
+	chdst_plan_release(&plan);
+	return rc;
+}
+
+/* The same statement as the load's, into the table of what would be there. */
+static int preview_note(struct chdst *d, const struct checkpoint *next,
+			struct error *err)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf insert = STRBUF_INIT, select = STRBUF_INIT;
+	char *into = d->into;
+	int rc;
+
+	if (d->target->mode == LOAD_APPEND) {
+		strbuf_addf(&insert, "INSERT INTO %s (", d->previewed);
+		chdst_statement_names(&insert, s, "");
+		strbuf_addstr(&insert, ", " NAME_HASH ", " NAME_RAW_SEQ ")");
+		strbuf_addstr(&select, "SELECT ");
+		chdst_statement_names(&select, s, "");
+		strbuf_addf(&select,
+			    ", " NAME_HASH ", " NAME_RAW_SEQ " FROM %s",
+			    d->place.incoming);
+	} else {
+		d->into = d->previewed;
+		chdst_statement_insert(&insert, d);
+		d->into = into;
+		chdst_statement_select(&select, d, next);
+	}
+	rc = clickhouse_insert_select(d->db, insert.data, NULL, select.data,
+				      err);
+	strbuf_release(&insert);
+	strbuf_release(&select);
+	return rc;
+}
+
+int chdst_preview(struct destination *base, const struct batch *batch,
+		  const struct checkpoint *next, struct load_counts *out,
+		  struct error *err)
+{
+	struct chdst *d = (struct chdst *)base;
+	struct load_counts counts = { .inserted = 0 };
+	int rc = row_order_build(&d->order, batch, err);
+
+	if (!rc && d->order.n)
+		rc = chdst_input_fill(d, batch, err);
+	if (!rc && d->order.n)
+		rc = chdst_load_count(d, next, &counts, err);
+	if (!rc && counts.inserted + counts.updated)
+		rc = preview_note(d, next, err);
+	counts.unchanged += (int64_t)d->order.n_duplicates;
+	if (!rc)
+		rc = counts_check(&counts, batch->n_rows, d->target->table,
+				  err);
+	if (rc)
+		return rc;
+	d->refreshed += (int64_t)batch->n_rows; /* numbers of raw rows */
+	*out = counts;
+	return 0;
+}
+
+/* Of a table that is to be made there is no plan to ask for. */
+int chdst_explain(struct destination *base, struct explanation *out,
+		  struct error *err)
+{
+	struct chdst *d = (struct chdst *)base;
+	const struct checkpoint next = { .batch_id = (char *)"" };
+	struct strbuf sql = STRBUF_INIT;
+	char *stored = d->stored;
+
+	(void)err;
+	d->stored = d->into;
+	chdst_statement_insert(&sql, d);
+	strbuf_addch(&sql, '\n');
+	chdst_statement_select(&sql, d, &next);
+	d->stored = stored;
+	explanation_add(out, "merge", sql.data, "the table's sorting key",
+			NULL);
+	strbuf_release(&sql);
+	return 0;
+}

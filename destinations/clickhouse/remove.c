@@ -1,0 +1,119 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "destinations/clickhouse/internal.h"
+
+static void remove_keys(struct strbuf *sb, const struct chdst *d)
+{
+	const struct schema *s = d->target->schema;
+
+	strbuf_addch(sb, '(');
+	chdst_statement_key(sb, s, "");
+	strbuf_addstr(sb, ") IN (SELECT ");
+	chdst_statement_key(sb, s, "");
+	strbuf_addf(sb, " FROM %s)", d->place.incoming);
+}
+
+/* The rows that are meant, as they are seen. */
+static void remove_from(struct strbuf *sb, const struct chdst *d)
+{
+	bool append = d->target->mode == LOAD_APPEND;
+
+	strbuf_addf(sb, "FROM %s%s WHERE ", d->into, append ? "" : " FINAL");
+	remove_keys(sb, d);
+	if (d->soft_delete == SOFT_DELETE_NONE)
+		return;
+	strbuf_addstr(sb, " AND ");
+	clickhouse_quote_name(sb, d->target->soft_delete);
+	strbuf_addstr(sb, d->soft_delete == SOFT_DELETE_TIME
+				  ? " IS NULL"
+				  : " IS DISTINCT FROM true");
+}
+
+static int remove_count(struct chdst *d, int64_t *out, struct error *err)
+{
+	struct clickhouse_rows rows;
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	strbuf_addstr(&sql, "SELECT count() ");
+	remove_from(&sql, d);
+	rc = clickhouse_query(d->db, sql.data, &rows, err);
+	*out = rc ? 0 : clickhouse_rows_i64(&rows, 0);
+	clickhouse_rows_release(&rows);
+	strbuf_release(&sql);
+	return rc;
+}
+
+/* Rows of a raw table go; a row that only is replaced by newer ones is
+ * replaced by one that says it is deleted. */
+static void remove_write(struct strbuf *sb, const struct chdst *d)
+{
+	const char *mark = d->target->soft_delete;
+
+	if (d->target->mode == LOAD_APPEND && !d->soft_delete) {
+		strbuf_addf(sb, "DELETE FROM %s WHERE ", d->into);
+		remove_keys(sb, d);
+		strbuf_addstr(sb, " SETTINGS lightweight_deletes_sync = 2");
+		return;
+	}
+	strbuf_addf(sb, "INSERT INTO %s SELECT * REPLACE (", d->into);
+	if (d->soft_delete != SOFT_DELETE_NONE) {
+		strbuf_addstr(sb, d->soft_delete == SOFT_DELETE_FLAG
+					  ? "1 AS "
+					  : "now64(6) AS ");
+		clickhouse_quote_name(sb, mark);
+	} else {
+		strbuf_addstr(sb, "1 AS " NAME_DELETED);
+	}
+	strbuf_addstr(sb, ", " NAME_VERSION " + 1 AS " NAME_VERSION
+			  ", 0 AS " NAME_HASH ") FROM (SELECT * ");
+	/* Of their own: a new value's name would hide the column's. */
+	remove_from(sb, d);
+	strbuf_addch(sb, ')');
+}
+
+static int remove_rows(struct chdst *d, const struct batch *keys,
+		       int64_t *removed, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	int rc = chdst_input_fill(d, keys, err);
+
+	if (!rc)
+		rc = remove_count(d, removed, err);
+	if (!rc && *removed) {
+		remove_write(&sql, d);
+		rc = clickhouse_exec(d->db, sql.data, err);
+	}
+	strbuf_release(&sql);
+	if (rc)
+		return error_prefix(err, "table %s", d->target->table);
+	return failpoint("after_delete", err);
+}
+
+int chdst_remove(struct destination *base, const struct batch *keys,
+		 const struct checkpoint *next, int64_t *removed,
+		 struct error *err)
+{
+	struct chdst *d = (struct chdst *)base;
+	int rc = soft_delete_check(d->target, d->soft_delete,
+				   "Nullable(DateTime64(6, 'UTC'))", err);
+
+	*removed = 0;
+	if (!rc && d->target->mode == LOAD_APPEND && d->target->soft_delete)
+		rc = error_set(err, ERROR_CONFIG,
+			       "table %s: soft_delete does not go with mode "
+			       "append in ClickHouse",
+			       d->target->table);
+	if (!rc)
+		rc = row_order_build(&d->order, keys, err);
+	if (!rc)
+		rc = chdst_mark_lock(d, err);
+	if (!rc)
+		rc = writer_check(&d->target->writer, err);
+	if (!rc && d->order.n)
+		rc = remove_rows(d, keys, removed, err);
+	return rc ? rc : chdst_mark_advance(d, next, 0, err);
+}

@@ -1,0 +1,253 @@
+#include <string.h>
+
+#include "core/data/value.h"
+#include "destinations/clickhouse/internal.h"
+
+#define THERE	"t._tidemark_there"
+#define STATE	"t._tidemark_s"
+#define N_STATE 3 /* the mark, the hash, whether it is deleted */
+
+void chdst_statement_names(struct strbuf *sb, const struct schema *s,
+			   const char *prefix)
+{
+	for (size_t i = 0; i < s->n_columns; i++) {
+		strbuf_addf(sb, "%s%s", i ? ", " : "", prefix);
+		clickhouse_quote_name(sb, s->columns[i].name);
+	}
+}
+
+void chdst_statement_key(struct strbuf *sb, const struct schema *s,
+			 const char *prefix)
+{
+	for (size_t i = 0; i < s->n_key; i++) {
+		strbuf_addf(sb, "%s%s", i ? ", " : "", prefix);
+		clickhouse_quote_name(sb, s->columns[s->key[i]].name);
+	}
+}
+
+/* A column of the table that the source does not have: kept as it is, but for
+ * the one that marks a deleted row, which begins anew. */
+static bool statement_is_extra(const struct chdst *d,
+			       const struct catalog_column *c)
+{
+	const char *soft = d->target->soft_delete;
+
+	return !d->target->preview && !c->computed &&
+	       !chdst_catalog_is_ours(c->name) &&
+	       schema_find(d->target->schema, c->name) < 0 &&
+	       (!soft || strcmp(soft, c->name) != 0);
+}
+
+static bool statement_appends(const struct chdst *d)
+{
+	return d->target->mode == LOAD_APPEND;
+}
+
+/* A hand may have changed what the hash was made of: a repair compares the
+ * values. */
+static bool statement_compares(const struct chdst *d)
+{
+	return d->target->overwrite && !d->target->preview;
+}
+
+/* (mark, hash, deleted, what is kept) of the newest row that a key has. */
+static void statement_state(struct strbuf *sb, const struct chdst *d)
+{
+	const struct schema *s = d->target->schema;
+	const char *number = statement_appends(d) ? NAME_RAW_SEQ : NAME_VERSION;
+
+	strbuf_addstr(sb, "argMax(tuple(");
+	if (s->mark >= 0 && !statement_appends(d))
+		clickhouse_quote_name(sb, s->columns[s->mark].name);
+	else
+		strbuf_addstr(sb, "0");
+	strbuf_addf(sb, ", " NAME_HASH ", %s",
+		    statement_appends(d) ? "0" : NAME_DELETED);
+	for (size_t i = 0; !statement_appends(d) && i < d->there.n_columns;
+	     i++) {
+		if (!statement_is_extra(d, &d->there.columns[i]))
+			continue;
+		strbuf_addstr(sb, ", ");
+		clickhouse_quote_name(sb, d->there.columns[i].name);
+	}
+	if (statement_compares(d)) {
+		strbuf_addstr(sb, ", toString(tuple(");
+		chdst_statement_names(sb, s, "");
+		strbuf_addstr(sb, "))");
+	}
+	strbuf_addf(sb,
+		    "), %s) AS _tidemark_s,\n    max(%s) AS _tidemark_v, "
+		    "1 AS _tidemark_there",
+		    number, number);
+}
+
+/* Each row of the batch, n, beside what is stored of its key, t. */
+static void statement_join(struct strbuf *sb, const struct chdst *d)
+{
+	const struct schema *s = d->target->schema;
+
+	strbuf_addf(sb, "FROM %s AS n\nLEFT JOIN (SELECT ", d->place.incoming);
+	for (size_t i = 0; i < s->n_key; i++) {
+		clickhouse_quote_name(sb, s->columns[s->key[i]].name);
+		strbuf_addf(sb, " AS _tidemark_k%zu, ", i);
+	}
+	statement_state(sb, d);
+	strbuf_addf(sb, "\n  FROM %s\n  WHERE (", d->stored);
+	chdst_statement_key(sb, s, "");
+	strbuf_addstr(sb, ") IN (SELECT ");
+	chdst_statement_key(sb, s, "");
+	strbuf_addf(sb, " FROM %s)\n  GROUP BY ", d->place.incoming);
+	chdst_statement_key(sb, s, "");
+	strbuf_addstr(sb, ") AS t ON ");
+	for (size_t i = 0; i < s->n_key; i++) {
+		strbuf_addf(sb, "%st._tidemark_k%zu = n.", i ? " AND " : "", i);
+		clickhouse_quote_name(sb, s->columns[s->key[i]].name);
+	}
+}
+
+static void statement_delivered(struct strbuf *sb, const struct type *type,
+				const char *text)
+{
+	int64_t us = 0;
+
+	if (type->kind == TYPE_TIMESTAMP || type->kind == TYPE_TIMESTAMPTZ) {
+		if (!value_parse_instant(text, &us))
+			us = INT64_MIN;
+		strbuf_addf(sb, "toInt64('%lld')", (long long)us);
+		return;
+	}
+	strbuf_addstr(sb, type->kind == TYPE_DATE      ? "toDate32("
+			  : type->kind == TYPE_DECIMAL ? "toDecimal256("
+			  : type->kind == TYPE_TEXT    ? "toString("
+			  : type->kind == TYPE_UINT64  ? "toUInt64("
+						       : "toInt64(");
+	clickhouse_quote_text(sb, text);
+	if (type->kind == TYPE_DECIMAL)
+		strbuf_addf(sb, ", %d", type->scale);
+	strbuf_addch(sb, ')');
+}
+
+/* Never older over newer, unless the stored one is no newer than what this
+ * pipeline has delivered itself. */
+static void statement_newer(struct strbuf *sb, const struct chdst *d,
+			    const char *delivered)
+{
+	const struct schema *s = d->target->schema;
+	const struct column *mark = s->mark < 0 ? NULL : &s->columns[s->mark];
+	bool instant;
+
+	if (!mark || d->target->overwrite) {
+		strbuf_addstr(sb, "1");
+		return;
+	}
+	instant = mark->type.kind == TYPE_TIMESTAMP ||
+		  mark->type.kind == TYPE_TIMESTAMPTZ;
+	strbuf_addstr(sb, "(isNull(tupleElement(" STATE ", 1)) OR isNull(n.");
+	clickhouse_quote_name(sb, mark->name);
+	strbuf_addstr(sb, ") OR ifNull(n.");
+	clickhouse_quote_name(sb, mark->name);
+	strbuf_addstr(sb, " >= tupleElement(" STATE ", 1), 0)");
+	if (delivered) {
+		strbuf_addf(sb, " OR ifNull(%stupleElement(" STATE ", 1)%s <= ",
+			    instant ? "toUnixTimestamp64Micro(" : "",
+			    instant ? ")" : "");
+		statement_delivered(sb, &mark->type, delivered);
+		strbuf_addstr(sb, ", 0)");
+	}
+	strbuf_addch(sb, ')');
+}
+
+static int statement_last(const struct chdst *d)
+{
+	int n = N_STATE + 1;
+
+	for (size_t i = 0; !statement_appends(d) && i < d->there.n_columns; i++)
+		n += statement_is_extra(d, &d->there.columns[i]);
+	return n;
+}
+
+#define IS_NEW "(" THERE " = 0 OR tupleElement(" STATE ", 3) = 1)"
+
+static void statement_writes(struct strbuf *sb, const struct chdst *d,
+			     const char *delivered)
+{
+	strbuf_addstr(sb, "(" IS_NEW " OR (");
+	if (statement_compares(d)) {
+		strbuf_addf(sb,
+			    "tupleElement(" STATE ", %d) <> toString(tuple(",
+			    statement_last(d));
+		chdst_statement_names(sb, d->target->schema, "n.");
+		strbuf_addstr(sb, "))");
+	} else {
+		strbuf_addstr(sb, "tupleElement(" STATE ", 2) <> n." NAME_HASH);
+	}
+	if (!statement_appends(d)) {
+		strbuf_addstr(sb, " AND ");
+		statement_newer(sb, d, delivered);
+	}
+	strbuf_addstr(sb, "))");
+}
+
+void chdst_statement_count(struct strbuf *sb, const struct chdst *d,
+			   const char *delivered)
+{
+	strbuf_addstr(sb, "SELECT countIf(_tidemark_new), "
+			  "countIf(NOT _tidemark_new)\nFROM (SELECT ");
+	strbuf_addstr(sb, statement_appends(d) ? "1" : IS_NEW);
+	strbuf_addstr(sb, " AS _tidemark_new, ");
+	statement_writes(sb, d, delivered);
+	strbuf_addstr(sb, " AS _tidemark_write\n");
+	statement_join(sb, d);
+	strbuf_addstr(sb, ") WHERE _tidemark_write");
+}
+
+static void statement_extras(struct strbuf *sb, const struct chdst *d,
+			     bool values)
+{
+	int at = N_STATE;
+
+	for (size_t i = 0; !statement_appends(d) && i < d->there.n_columns;
+	     i++) {
+		if (!statement_is_extra(d, &d->there.columns[i]))
+			continue;
+		strbuf_addstr(sb, ", ");
+		if (values)
+			strbuf_addf(sb, "tupleElement(" STATE ", %d)", ++at);
+		else
+			clickhouse_quote_name(sb, d->there.columns[i].name);
+	}
+}
+
+void chdst_statement_insert(struct strbuf *sb, const struct chdst *d)
+{
+	strbuf_addf(sb, "INSERT INTO %s (", d->into);
+	chdst_statement_names(sb, d->target->schema, "");
+	statement_extras(sb, d, false);
+	strbuf_addstr(sb, statement_appends(d)
+				  ? ", " NAME_RAW_BATCH ", " NAME_RAW_SEQ
+				    ", " NAME_RAW_LOADED ", " NAME_HASH ")"
+				  : ", " NAME_VERSION ", " NAME_HASH ")");
+}
+
+void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
+			    const struct checkpoint *next)
+{
+	strbuf_addstr(sb, "SELECT ");
+	chdst_statement_names(sb, d->target->schema, "n.");
+	statement_extras(sb, d, true);
+	if (statement_appends(d)) {
+		strbuf_addstr(sb, ", ");
+		clickhouse_quote_text(sb, next->batch_id ? next->batch_id : "");
+		strbuf_addstr(sb, ", n." NAME_RAW_SEQ ", now64(6), n." NAME_HASH
+				  "\n");
+	} else {
+		strbuf_addstr(sb, ", greatest(n." NAME_VERSION ", if(" THERE
+				  " = 1, t._tidemark_v + 1, 0))"
+				  ", n." NAME_HASH "\n");
+	}
+	statement_join(sb, d);
+	strbuf_addstr(sb, "\nWHERE ");
+	statement_writes(sb, d, next->delivered);
+	if (statement_appends(d))
+		strbuf_addstr(sb, "\nORDER BY n." NAME_RAW_SEQ);
+}

@@ -1,0 +1,83 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "destinations/clickhouse/internal.h"
+
+/* What is to replace the table has every row that was put into it. */
+static int swap_check(struct chdst *d, struct error *err)
+{
+	struct clickhouse_rows rows;
+	char *sql = xstrfmt("SELECT count() FROM %s%s", d->place.staging,
+			    d->target->mode == LOAD_APPEND ? "" : " FINAL");
+	int rc = clickhouse_query(d->db, sql, &rows, err);
+	int64_t n = rc ? 0 : clickhouse_rows_i64(&rows, -1);
+
+	free(sql);
+	clickhouse_rows_release(&rows);
+	if (!rc && n != d->built)
+		rc = error_set(err, ERROR_BUG,
+			       "table %s: the new one has %" PRId64
+			       " rows, but %" PRId64 " were put into it; the "
+			       "old one stays",
+			       d->target->table, n, d->built);
+	return rc;
+}
+
+/* Both names in one step; the old table goes afterwards. */
+static int swap_tables(struct chdst *d, struct error *err)
+{
+	struct catalog_table old;
+	int rc;
+
+	chdst_catalog_init(&old);
+	rc = chdst_catalog_read(d->db, d->place.database, d->place.base, &old,
+				err);
+	if (!rc && old.exists)
+		rc = clickhouse_execf(d->db, err, "EXCHANGE TABLES %s AND %s",
+				      d->place.staging, d->place.rows);
+	else if (!rc)
+		rc = clickhouse_execf(d->db, err, "RENAME TABLE %s TO %s",
+				      d->place.staging, d->place.rows);
+	chdst_catalog_release(&old);
+	return rc;
+}
+
+static int swap_view(struct chdst *d, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	chdst_ddl_view(&sql, &d->place, d->target, &d->there);
+	rc = clickhouse_exec(d->db, sql.data, err);
+	strbuf_release(&sql);
+	return rc;
+}
+
+int chdst_finish(struct destination *base, const struct checkpoint *next,
+		 struct error *err)
+{
+	struct chdst *d = (struct chdst *)base;
+	int rc = failpoint("stage_full", err);
+
+	if (!rc)
+		rc = chdst_mark_lock(d, err);
+	if (!rc)
+		rc = swap_check(d, err);
+	if (!rc)
+		rc = writer_check(&d->target->writer, err);
+	if (!rc)
+		rc = swap_tables(d, err);
+	if (!rc)
+		rc = failpoint("after_delete", err);
+	if (!rc)
+		rc = swap_view(d, err);
+	if (!rc)
+		rc = chdst_mark_advance(d, next, d->refreshed, err);
+	if (!rc)
+		rc = clickhouse_execf(d->db, err,
+				      "DROP TABLE IF EXISTS %s SYNC",
+				      d->place.staging);
+	return rc;
+}

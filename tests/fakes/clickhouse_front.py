@@ -1,0 +1,278 @@
+"""ClickHouse's HTTP interface before a real engine.
+
+The engine is real: PyPI's chdb is today's ClickHouse in a library, with a
+database on disk. The front is ours: it takes the requests that Tidemark makes
+(a statement as the body, or `?query=INSERT ...` and rows as the body), hands
+them to the engine one at a time, and answers as the server would: status,
+content type, X-ClickHouse-Exception-Code. So SQL, types, tables and what is on
+disk after a kill of the client are ClickHouse's own; connections, users and
+what goes wrong between the two are played.
+
+    clickhouse_front.py DIRECTORY [PORT]     prints "ready PORT"
+
+Users: "app" with the password in $CLICKHOUSE_FRONT_PASSWORD; "reader", who may
+only read; "default" without a password. POST /faults takes a JSON list of what
+is to go wrong with the next requests whose statement begins with `match` (and
+after `skip` of those):
+
+    {"match": "INSERT", "do": "status", "status": 503, "retry_after": "1"}
+    {"match": "INSERT", "do": "cut"}         half of the upload, then goodbye
+    {"match": "INSERT", "do": "lost"}        the work is done, the answer lost
+    {"match": "SELECT", "do": "exception"}   half of a 200, then an exception
+    {"match": "SELECT", "do": "truncated"}   half of a 200, then goodbye
+    {"match": "SELECT", "do": "html"}        a proxy's page
+    {"match": "SELECT", "do": "version", "version": "23.8.1.1"}
+
+GET /log gives the statements so far, a JSON list; POST /log forgets them.
+"""
+import json
+import os
+import re
+import socket
+import ssl
+import struct
+import sys
+import tempfile
+import threading
+import urllib.parse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from chdb import session
+
+STATUS = {516: 403, 497: 403, 164: 403, 60: 404, 81: 404, 241: 500, 159: 408}
+READS = ("SELECT", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN", "WITH",
+         "CHECK")
+TYPES = {"TabSeparated": "text/tab-separated-values; charset=UTF-8",
+         "JSONCompactStringsEachRow": "application/x-ndjson",
+         "JSONCompactEachRow": "application/x-ndjson",
+         "RowBinary": "application/octet-stream"}
+EXCEPTION = re.compile(r"Code: (\d+)")
+
+
+class Engine:
+    """One statement at a time, in the database that the request names."""
+
+    def __init__(self, directory):
+        self.lock = threading.Lock()
+        self.session = session.Session(os.path.join(directory, "data"))
+        self.uploads = os.path.join(directory, "uploads")
+        os.makedirs(self.uploads, exist_ok=True)
+        self.session.query("CREATE DATABASE IF NOT EXISTS shop ENGINE = Atomic")
+        self.session.query("SET max_query_size = 67108864")
+        self.database = None
+
+    def ask(self, database, sql, form):
+        with self.lock:
+            if database != self.database:
+                self.session.query(f"USE `{database}`")
+                self.database = database
+            try:
+                return bytes(self.session.query(sql, form).bytes())
+            except UnicodeDecodeError as error:
+                raise RuntimeError(f"Code: 49. DB::Exception: {error}") from None
+
+    def insert(self, database, sql, body):
+        """The rows come from a file, as clients have it."""
+        with tempfile.NamedTemporaryFile(dir=self.uploads) as file:
+            file.write(body)
+            file.flush()
+            at = re.search(r" SETTINGS | FORMAT ", sql).start()
+            return self.ask(database, f"{sql[:at]} FROM INFILE '{file.name}'"
+                            + sql[at:], "TabSeparated")
+
+
+class Front(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address, engine):
+        super().__init__(address, Request)
+        self.engine = engine
+        self.faults = []
+        self.log = []
+        self.guard = threading.Lock()
+        self.password = os.environ.get("CLICKHOUSE_FRONT_PASSWORD", "")
+
+    def fault(self, sql):
+        """What is to go wrong with this statement; {} if nothing is."""
+        with self.guard:
+            for fault in self.faults:
+                if re.match(fault.get("match", ""), sql, re.I | re.S):
+                    if fault.get("skip", 0):
+                        fault["skip"] -= 1
+                        continue
+                    if fault.get("times", 1) == 1:
+                        self.faults.remove(fault)
+                    else:
+                        fault["times"] -= 1
+                    return fault
+        return {}
+
+    def handle_error(self, request, client_address):
+        """Clients leave as they like."""
+
+
+class Request(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = 1 << 16
+
+    def log_message(self, *_):
+        pass
+
+    def body(self, most=None):
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        parts = []
+        while True:
+            n = int(self.rfile.readline().split(b";")[0], 16)
+            parts.append(self.rfile.read(n))
+            if len(parts[-1]) < n:
+                raise ConnectionError("the upload breaks off")
+            self.rfile.readline()
+            if not n or (most and sum(map(len, parts)) > most):
+                return b"".join(parts)
+
+    def reply(self, status, body, kind="text/plain; charset=UTF-8", **headers):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
+
+    def fail(self, code, text):
+        self.reply(STATUS.get(code, 500), text.encode(),
+                   X_ClickHouse_Exception_Code=str(code))
+
+    def hang_up(self):
+        """Without a word."""
+        self.close_connection = True
+        self.wfile.flush()
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                   struct.pack("ii", 1, 0))
+        self.connection.close()
+
+    def do_GET(self):
+        if self.path == "/log":
+            with self.server.guard:
+                return self.reply(200, json.dumps(self.server.log).encode())
+        return self.reply(200, b"Ok.\n")
+
+    def allowed(self, sql):
+        """The user may do this; else the answer is given."""
+        user = self.headers.get("X-ClickHouse-User", "default")
+        key = self.headers.get("X-ClickHouse-Key", "")
+        want = {"default": "", "app": self.server.password,
+                "reader": self.server.password}
+        if user not in want or key != want[user]:
+            self.fail(516, f"Code: 516. DB::Exception: {user}: Authentication "
+                      "failed: password is incorrect, or there is no user with "
+                      "such name. (AUTHENTICATION_FAILED)")
+        elif user == "reader" and not sql.upper().startswith(READS):
+            self.fail(497, f"Code: 497. DB::Exception: {user}: Not enough "
+                      "privileges. To execute this query, it's necessary to "
+                      "have the grant INSERT ON shop.*. (ACCESS_DENIED)")
+        elif self.query.get("readonly", "0") != "0" and \
+                not sql.upper().startswith(READS):
+            self.fail(164, "Code: 164. DB::Exception: Cannot execute query in "
+                      "readonly mode. (READONLY)")
+        else:
+            return True
+        return False
+
+    def do_POST(self):
+        path, _, query = self.path.partition("?")
+        if path == "/faults":
+            with self.server.guard:
+                self.server.faults = json.loads(self.body())
+            return self.reply(200, b"")
+        if path == "/log":
+            with self.server.guard:
+                self.server.log.clear()
+            return self.reply(200, b"")
+        self.query = dict(urllib.parse.parse_qsl(query))
+        sql = self.query.get("query")
+        fault = self.server.fault(sql) if sql else None
+        if fault and fault["do"] == "cut":
+            self.body(most=1)
+            return self.hang_up()
+        body = self.body()
+        if sql is None:
+            sql = body.decode(errors="surrogateescape")
+            body = None
+            fault = self.server.fault(sql)
+        with self.server.guard:
+            self.server.log.append(sql)
+        if self.allowed(sql):
+            self.answer(sql, body, fault)
+
+    def answer(self, sql, body, fault):
+        do = fault.get("do")
+        if do == "status":
+            more = {"Retry_After": fault["retry_after"]} \
+                if "retry_after" in fault else {}
+            return self.reply(fault["status"], b"busy", **more)
+        if do == "html":
+            return self.reply(200, b"<html>Welcome</html>", "text/html")
+        if do == "version":
+            return self.reply(200, fault["version"].encode() + b"\n",
+                              TYPES["TabSeparated"])
+        try:
+            form, answer = self.work(sql, body)
+        except Exception as error:
+            code = EXCEPTION.search(str(error))
+            return self.fail(int(code.group(1)) if code else 49, str(error))
+        if do == "lost":
+            return self.hang_up()
+        if do == "exception":
+            return self.break_off(TYPES[form], self.first_rows(sql) + (
+                b"Code: 241. DB::Exception: Memory limit (total) exceeded. "
+                b"(MEMORY_LIMIT_EXCEEDED)\n"), whole=True)
+        if do == "truncated":
+            return self.break_off(TYPES[form], answer[:len(answer) // 2],
+                                  whole=False)
+        return self.reply(200, answer, TYPES[form])
+
+    def work(self, sql, body):
+        database = self.query.get("database", "default")
+        if body is not None:
+            return "TabSeparated", self.server.engine.insert(database, sql,
+                                                             body)
+        text, n, form = sql.rpartition("\nFORMAT ")
+        form = form.strip() if n else "TabSeparated"
+        return form, self.server.engine.ask(database, text if n else sql, form)
+
+    def first_rows(self, sql):
+        text, _, form = sql.rpartition("\nFORMAT ")
+        return self.work(f"SELECT * FROM ({text}\n) LIMIT 3\nFORMAT {form}",
+                         None)[1]
+
+    def break_off(self, kind, piece, whole):
+        """As much of an answer; `whole`: and its proper end."""
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+        if whole:
+            self.wfile.write(b"0\r\n\r\n")
+        else:
+            self.hang_up()
+
+
+def serve(directory, port=0, certificate=None):
+    front = Front(("127.0.0.1", port), Engine(directory))
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        front.socket = context.wrap_socket(front.socket, server_side=True)
+    print("ready", front.server_address[1], flush=True)
+    front.serve_forever()
+
+
+if __name__ == "__main__":
+    tls = os.environ.get("CLICKHOUSE_FRONT_TLS")
+    serve(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0,
+          tls.split(":") if tls else None)
