@@ -222,7 +222,7 @@ int my_refresh_check(struct mydst *d, struct error *err)
 	int rc = mydb_query(d->db, &r, sql, 0, NULL, err);
 
 	if (!rc && strtoll(mydb_value(r, 0, 0), NULL, 10) != d->built)
-		rc = error_set(err, ERROR_BUG,
+		rc = error_set(err, ERROR_DATA,
 			       "table %s: the new one has %s rows, but %" PRId64
 			       " were put into it; the old one stays",
 			       d->target->table, mydb_value(r, 0, 0), d->built);

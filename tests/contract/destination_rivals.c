@@ -124,7 +124,7 @@ static void test_refresh_counts(void **state)
 	struct world *w = rivals_refresh(state);
 
 	world_exec(w, w->quirks->empty_stage);
-	assert_int_equal(world_finish(w, "{}"), ERROR_BUG);
+	assert_int_equal(world_finish(w, "{}"), ERROR_DATA);
 	world_close(w);
 	assert_string_equal(world_query(w, ALL), "1|a");
 	assert_string_equal(world_mark(w), "{\"value\":\"1\"}");
