@@ -1,0 +1,105 @@
+/*
+ * BigQuery's REST API (v2), as far as Tidemark needs it: tables' metadata,
+ * queries and scripts as jobs, load jobs, and who one is (a service account's
+ * file or the metadata server). Called by the connector and the destination;
+ * knows nothing of rows or types beyond text.
+ *
+ * Every request may arrive twice: statements are run under job ids that the
+ * caller makes, and an id that is taken (409) is looked up instead of run
+ * again. 401 renews the token once; what may pass (429, 5xx, a connection that
+ * broke) is tried again for a short while and is then TRANSIENT. Used by one
+ * thread; only bigquery_interrupt() may come from another.
+ */
+#ifndef TIDEMARK_CLIENTS_BIGQUERY_H
+#define TIDEMARK_CLIENTS_BIGQUERY_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "core/base/connection.h"
+#include "core/base/strlist.h"
+
+struct bigquery;
+
+/* bigquery://PROJECT/DATASET?location=EU&credentials=PATH. CONFIG: anything
+ * else in the URL than `options` names (ends with NULL), a credentials file
+ * that others can read or that is none. Nothing is sent yet. */
+int bigquery_open(struct bigquery **out, const struct connection *conn,
+		  const char *const *options, struct error *err);
+void bigquery_close(struct bigquery *b); /* NULL is fine */
+void bigquery_interrupt(struct bigquery *b);
+const char *bigquery_project(const struct bigquery *b);
+const char *bigquery_dataset(const struct bigquery *b);
+const char *bigquery_shown(const struct bigquery *b); /* for messages */
+
+/* The `Table` resource: new reference, NULL if there is no such table. ACCESS
+ * if there is no such dataset. */
+int bigquery_get_table(struct bigquery *b, const char *dataset,
+		       const char *table, json_t **out, struct error *err);
+/* A table that BigQuery removes by itself at `expires_us`; `fields` as in a
+ * TableSchema, borrowed. One that is there already is left as it is. */
+int bigquery_make_stage(struct bigquery *b, const char *dataset,
+			const char *table, json_t *fields, int64_t expires_us,
+			struct error *err);
+/* Harmless where there is none. */
+int bigquery_drop_table(struct bigquery *b, const char *dataset,
+			const char *table, struct error *err);
+/* Appends name and then type ("TABLE", "VIEW") of each. */
+int bigquery_list_tables(struct bigquery *b, const char *dataset,
+			 struct strlist *out, struct error *err);
+
+struct bigquery_parameter {
+	const char *name; /* NULL: by position */
+	const char *type; /* "STRING", "INT64"; "ARRAY<STRING>" has `items` */
+	const char *value; /* NULL is NULL */
+	const struct strlist *items;
+};
+
+struct bigquery_query {
+	const char *sql; /* a statement, or a script */
+	const struct bigquery_parameter *parameters;
+	size_t n_parameters;
+	/* NULL: one of its own, for what may be run twice. */
+	const char *job_id;
+};
+
+/* The rows that a query gave, or the last statement of a script; all cells
+ * text. */
+struct bigquery_rows;
+/* Run to the end. `page_rows`: rows that an answer brings at most. `*taken`
+ * (may be NULL): the id was taken by a job that has ended well, and `out` are
+ * its rows. One that has ended with an error: its error, and *taken. */
+int bigquery_run(struct bigquery *b, const struct bigquery_query *query,
+		 size_t page_rows, struct bigquery_rows **out, bool *taken,
+		 struct error *err);
+/* False at the end, and with `err` set when the next rows cannot be had. */
+bool bigquery_rows_next(struct bigquery_rows *r, struct error *err);
+size_t bigquery_rows_columns(const struct bigquery_rows *r);
+/* What a column is, a field of a TableSchema: borrowed, or NULL. */
+const json_t *bigquery_rows_field(const struct bigquery_rows *r, size_t column);
+/* NULL is NULL; lives until the next call. `n` may be NULL. */
+const char *bigquery_rows_cell(const struct bigquery_rows *r, size_t column,
+			       size_t *n);
+void bigquery_rows_free(struct bigquery_rows *r); /* NULL is fine */
+
+/* Bytes that a statement would read. */
+int bigquery_dry_run(struct bigquery *b, const struct bigquery_query *query,
+		     int64_t *bytes, struct error *err);
+
+/* A load job: newline-delimited JSON takes the place of a table's rows. What
+ * is written is packed, and held only up to a piece of a few MiB, which is
+ * sent when it is full: a body of one piece goes in one request, a larger one
+ * by a resumable upload. */
+struct bigquery_load;
+int bigquery_load_begin(struct bigquery_load **out, struct bigquery *b,
+			const char *job_id, const char *dataset,
+			const char *table, struct error *err);
+int bigquery_load_write(struct bigquery_load *l, const void *data, size_t n,
+			struct error *err);
+/* Wait for the job: DATA with the service's words when it takes the rows for
+ * none. `*rows`: how many it took. */
+int bigquery_load_finish(struct bigquery_load *l, int64_t *rows,
+			 struct error *err);
+void bigquery_load_free(struct bigquery_load *l); /* NULL is fine */
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * Who one is at Google's services: a token that is fetched when the first
+ * request needs one, and anew before it runs out. From a service account's
+ * file, by a JWT that is signed here (the only file that knows jwt.h), or from
+ * the metadata server of the machine.
+ */
+#ifndef TIDEMARK_CLIENTS_BIGQUERY_AUTH_H
+#define TIDEMARK_CLIENTS_BIGQUERY_AUTH_H
+
+#include "core/base/connection.h"
+
+struct bigquery_auth;
+
+/* `path`: the account's file; NULL: the metadata server at GCE_METADATA_HOST,
+ * or where Google has it. CONFIG: a file that others can read, that is none of
+ * a service account, or that names a place for tokens without https. */
+int bigquery_auth_open(struct bigquery_auth **out,
+		       const struct connection *conn, const char *path,
+		       struct error *err);
+void bigquery_auth_close(struct bigquery_auth *a); /* NULL is fine */
+void bigquery_auth_interrupt(struct bigquery_auth *a);
+/* "Authorization: Bearer ...", good for a minute at least; lives until the
+ * next call. ACCESS when it is not given. */
+int bigquery_auth_header(struct bigquery_auth *a, const char **out,
+			 struct error *err);
+/* The service takes the token for no good: fetch another. */
+void bigquery_auth_forget(struct bigquery_auth *a);
+/* Who that is, for messages. */
+const char *bigquery_auth_shown(const struct bigquery_auth *a);
+
+#endif

@@ -1,0 +1,49 @@
+/* The open client, shared by its files. */
+#ifndef TIDEMARK_CLIENTS_BIGQUERY_HANDLE_H
+#define TIDEMARK_CLIENTS_BIGQUERY_HANDLE_H
+
+#include "clients/bigquery.h"
+#include "clients/bigquery_auth.h"
+#include "clients/http.h"
+
+/* An answer is held whole: rows come in pages that are kept below it. */
+#define BIGQUERY_MOST_ANSWER ((size_t)24 << 20)
+
+struct bigquery {
+	struct http *http;
+	struct bigquery_auth *auth; /* NULL: no sign-in, as to an emulator */
+	char *project, *dataset, *location; /* location may be NULL */
+	char *shown;
+	struct strbuf v2, upload; /* paths: "/bigquery/v2/projects/P" */
+	struct http_response answer; /* of the last call */
+};
+
+/* One request, tried again while that may help. 0 whatever the status is that
+ * `b->answer` has then, but for 401. */
+int bigquery_call(struct bigquery *b, const struct http_request *request,
+		  struct error *err);
+/* The same for a JSON body (may be NULL) and a JSON answer: the service's
+ * error, but for the status `expected` (0: none), with which `out` is NULL.
+ * `out`: new reference; it may be NULL. */
+int bigquery_call_json(struct bigquery *b, const char *method, const char *path,
+		       const json_t *body, long expected, json_t **out,
+		       struct error *err);
+/* What b->answer says: as bigquery_call_json(). */
+int bigquery_take(struct bigquery *b, long expected, json_t **out,
+		  struct error *err);
+/* v2 and what is behind it; caller frees. */
+char *bigquery_path(const struct bigquery *b, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* bigquery_job.c: where the dataset is, asked once: jobs are looked up there.
+ * ACCESS if there is no such dataset. */
+int bigquery_locate(struct bigquery *b, struct error *err);
+/* {"jobReference": ..., "configuration": ...}; takes the
+ * configuration over. */
+json_t *bigquery_job_body(const struct bigquery *b, const char *job_id,
+			  json_t *configuration);
+/* Wait until the job is done: its resource (new reference), or its error. */
+int bigquery_job_wait(struct bigquery *b, const char *job_id, json_t **out,
+		      struct error *err);
+
+#endif

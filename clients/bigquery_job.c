@@ -1,0 +1,264 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/bigquery_handle.h"
+#include "clients/bigquery_reply.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/retry.h"
+
+/* How long an answer may be waited for before the job is asked for again. */
+#define JOB_WAIT_MS	 20000
+#define JOB_LOOK_US	 (US_PER_SECOND / 20)
+#define JOB_MOST_LOOK_US (2 * US_PER_SECOND)
+
+struct bigquery_rows {
+	struct bigquery *b;
+	char *job_id;
+	size_t page_rows;
+	json_t *page; /* rows of the answer at hand */
+	size_t at, n; /* the row at hand is at - 1 */
+	json_t *fields; /* of the schema */
+};
+
+int bigquery_locate(struct bigquery *b, struct error *err)
+{
+	json_t *dataset = NULL;
+	const char *location;
+	char *path;
+	int rc;
+
+	if (b->location)
+		return 0;
+	path = bigquery_path(b, "/datasets/%s", b->dataset);
+	rc = bigquery_call_json(b, "GET", path, NULL, 0, &dataset, err);
+	location = json_string_value(json_object_get(dataset, "location"));
+	if (!rc)
+		b->location = xstrdup(location ? location : "US");
+	json_decref(dataset);
+	free(path);
+	return rc;
+}
+
+json_t *bigquery_job_body(const struct bigquery *b, const char *job_id,
+			  json_t *configuration)
+{
+	return json_pack("{s:{s:s, s:s, s:s}, s:o}", "jobReference",
+			 "projectId", b->project, "jobId", job_id, "location",
+			 b->location ? b->location : "US", "configuration",
+			 configuration);
+}
+
+static json_t *job_value(const char *text)
+{
+	return text ? json_pack("{s:s}", "value", text)
+		    : json_pack("{s:n}", "value");
+}
+
+static json_t *job_parameter(const struct bigquery_parameter *p)
+{
+	json_t *parameter = json_object(), *values;
+
+	if (p->name)
+		json_object_set_new(parameter, "name", json_string(p->name));
+	if (!p->items) {
+		json_object_set_new(parameter, "parameterType",
+				    json_pack("{s:s}", "type", p->type));
+		json_object_set_new(parameter, "parameterValue",
+				    job_value(p->value));
+		return parameter;
+	}
+	values = json_array();
+	for (size_t i = 0; i < p->items->n; i++)
+		json_array_append_new(values, job_value(p->items->items[i]));
+	json_object_set_new(parameter, "parameterType",
+			    json_pack("{s:s, s:{s:s}}", "type", "ARRAY",
+				      "arrayType", "type", p->type));
+	json_object_set_new(parameter, "parameterValue",
+			    json_pack("{s:o}", "arrayValues", values));
+	return parameter;
+}
+
+static json_t *job_query(const struct bigquery *b,
+			 const struct bigquery_query *q, bool dry)
+{
+	json_t *parameters = json_array(), *query;
+	bool named = q->n_parameters && q->parameters[0].name;
+
+	for (size_t i = 0; i < q->n_parameters; i++)
+		json_array_append_new(parameters,
+				      job_parameter(&q->parameters[i]));
+	query = json_pack("{s:s, s:b, s:{s:s, s:s}}", "query", q->sql,
+			  "useLegacySql", 0, "defaultDataset", "projectId",
+			  b->project, "datasetId", b->dataset);
+	if (q->n_parameters)
+		json_object_set_new(
+			query, "parameterMode",
+			json_string(named ? "NAMED" : "POSITIONAL"));
+	json_object_set_new(query, "queryParameters", parameters);
+	return json_pack("{s:o, s:b}", "query", query, "dryRun", dry);
+}
+
+/* 20 s at the server, then again. */
+static int rows_fetch(struct bigquery_rows *r, struct error *err)
+{
+	const char *token =
+		json_string_value(json_object_get(r->page, "pageToken"));
+	struct strbuf path = STRBUF_INIT;
+	json_t *page = NULL;
+	int rc;
+
+	do {
+		json_decref(page);
+		page = NULL;
+		strbuf_reset(&path);
+		strbuf_addf(&path,
+			    "%s/queries/%s?location=%s&timeoutMs=%d"
+			    "&maxResults=%zu"
+			    "&formatOptions.useInt64Timestamp=true",
+			    r->b->v2.data, r->job_id, r->b->location,
+			    JOB_WAIT_MS, r->page_rows);
+		if (token) {
+			strbuf_addstr(&path, "&pageToken=");
+			http_add_escaped(&path, token);
+		}
+		rc = bigquery_call_json(r->b, "GET", path.data, NULL, 0, &page,
+					err);
+	} while (!rc && !json_is_true(json_object_get(page, "jobComplete")) &&
+		 !clock_sleep_us(JOB_LOOK_US));
+	strbuf_release(&path);
+	json_decref(r->page);
+	r->page = page;
+	r->at = 0;
+	r->n = json_array_size(json_object_get(page, "rows"));
+	if (!r->fields)
+		r->fields = json_incref(json_object_get(
+			json_object_get(page, "schema"), "fields"));
+	if (!rc && !json_is_true(json_object_get(page, "jobComplete")))
+		rc = error_set(err, ERROR_STOPPED, "%s: stopped", r->b->shown);
+	return rc;
+}
+
+int bigquery_run(struct bigquery *b, const struct bigquery_query *query,
+		 size_t page_rows, struct bigquery_rows **out, bool *taken,
+		 struct error *err)
+{
+	struct bigquery_rows *r = xcalloc(1, sizeof(*r));
+	char *path = bigquery_path(b, "/jobs");
+	json_t *body = NULL;
+	int rc = bigquery_locate(b, err);
+
+	r->b = b;
+	r->page_rows = page_rows;
+	r->job_id = query->job_id
+			    ? xstrdup(query->job_id)
+			    : xstrfmt("tidemark_%016" PRIx64 "%016" PRIx64,
+				      retry_random(), retry_random());
+	if (taken)
+		*taken = false;
+	if (!rc) {
+		body = bigquery_job_body(b, r->job_id,
+					 job_query(b, query, false));
+		rc = bigquery_call_json(b, "POST", path, body, 409, NULL, err);
+	}
+	if (!rc && taken)
+		*taken = b->answer.status == 409;
+	if (!rc)
+		rc = rows_fetch(r, err);
+	json_decref(body);
+	free(path);
+	if (rc)
+		bigquery_rows_free(r);
+	else
+		*out = r;
+	return rc;
+}
+
+bool bigquery_rows_next(struct bigquery_rows *r, struct error *err)
+{
+	while (r->at == r->n) {
+		if (!json_object_get(r->page, "pageToken") ||
+		    rows_fetch(r, err))
+			return false;
+	}
+	r->at++;
+	return true;
+}
+
+size_t bigquery_rows_columns(const struct bigquery_rows *r)
+{
+	return json_array_size(r->fields);
+}
+
+const json_t *bigquery_rows_field(const struct bigquery_rows *r, size_t column)
+{
+	return json_array_get(r->fields, column);
+}
+
+const char *bigquery_rows_cell(const struct bigquery_rows *r, size_t column,
+			       size_t *n)
+{
+	const char *text = NULL;
+	size_t length = 0;
+
+	bigquery_reply_cell(r->page, r->at - 1, column, &text, &length);
+	if (n)
+		*n = length;
+	return text;
+}
+
+void bigquery_rows_free(struct bigquery_rows *r)
+{
+	if (!r)
+		return;
+	json_decref(r->page);
+	json_decref(r->fields);
+	free(r->job_id);
+	free(r);
+}
+
+int bigquery_dry_run(struct bigquery *b, const struct bigquery_query *query,
+		     int64_t *bytes, struct error *err)
+{
+	char *path = bigquery_path(b, "/jobs");
+	json_t *body =
+		json_pack("{s:o}", "configuration", job_query(b, query, true));
+	json_t *job = NULL;
+	int rc = bigquery_call_json(b, "POST", path, body, 0, &job, err);
+
+	if (!rc)
+		rc = bigquery_reply_job(job, NULL, b->shown, err);
+	if (!rc)
+		*bytes = bigquery_reply_number(
+			json_object_get(job, "statistics"),
+			"totalBytesProcessed", -1);
+	json_decref(body);
+	json_decref(job);
+	free(path);
+	return rc;
+}
+
+int bigquery_job_wait(struct bigquery *b, const char *job_id, json_t **out,
+		      struct error *err)
+{
+	char *path = bigquery_path(b, "/jobs/%s?location=%s", job_id,
+				   b->location ? b->location : "US");
+	int64_t wait_us = JOB_LOOK_US;
+	bool done = false;
+	int rc = 0;
+
+	while (!rc && !done) {
+		json_decref(*out);
+		rc = bigquery_call_json(b, "GET", path, NULL, 0, out, err);
+		if (!rc)
+			rc = bigquery_reply_job(*out, &done, b->shown, err);
+		if (!rc && !done && clock_sleep_us(wait_us))
+			rc = error_set(err, ERROR_STOPPED, "%s: stopped",
+				       b->shown);
+		if (wait_us < JOB_MOST_LOOK_US)
+			wait_us *= 2;
+	}
+	free(path);
+	return rc;
+}

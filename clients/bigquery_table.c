@@ -1,0 +1,122 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/bigquery_handle.h"
+#include "clients/bigquery_reply.h"
+#include "core/base/alloc.h"
+
+#define TABLE_PAGE 1000
+#define TABLE_MS   1000
+
+static char *table_path(const struct bigquery *b, const char *dataset,
+			const char *table)
+{
+	struct strbuf name = STRBUF_INIT;
+	char *path;
+
+	http_add_escaped(&name, table);
+	path = bigquery_path(b, "/datasets/%s/tables/%s", dataset, name.data);
+	strbuf_release(&name);
+	return path;
+}
+
+/* No such table is an answer, no such dataset an error. */
+static bool table_is_missing(const json_t *error, long status)
+{
+	const char *message = json_string_value(
+		json_object_get(json_object_get(error, "error"), "message"));
+
+	return status == 404 && message && strstr(message, "Table");
+}
+
+int bigquery_get_table(struct bigquery *b, const char *dataset,
+		       const char *table, json_t **out, struct error *err)
+{
+	char *path = table_path(b, dataset, table);
+	struct http_request request = { .method = "GET", .path = path };
+	json_t *reply = NULL;
+	int rc = bigquery_call(b, &request, err);
+
+	*out = NULL;
+	if (!rc && b->answer.status == 404)
+		reply = json_loadb(b->answer.body.data, b->answer.body.len, 0,
+				   NULL);
+	if (!rc && !table_is_missing(reply, b->answer.status))
+		rc = bigquery_take(b, 0, out, err);
+	if (!rc && b->answer.status / 100 == 2 && !*out)
+		rc = error_set(err, ERROR_TRANSIENT, "%s: an empty answer",
+			       b->shown);
+	json_decref(reply);
+	free(path);
+	return rc;
+}
+
+int bigquery_make_stage(struct bigquery *b, const char *dataset,
+			const char *table, json_t *fields, int64_t expires_us,
+			struct error *err)
+{
+	char *path = bigquery_path(b, "/datasets/%s/tables", dataset);
+	char *until = xstrfmt("%lld", (long long)(expires_us / TABLE_MS));
+	json_t *body = json_pack(
+		"{s:{s:s, s:s, s:s}, s:{s:O}, s:s}", "tableReference",
+		"projectId", b->project, "datasetId", dataset, "tableId", table,
+		"schema", "fields", fields, "expirationTime", until);
+	int rc = bigquery_call_json(b, "POST", path, body, 409, NULL, err);
+
+	json_decref(body);
+	free(until);
+	free(path);
+	return rc;
+}
+
+int bigquery_drop_table(struct bigquery *b, const char *dataset,
+			const char *table, struct error *err)
+{
+	char *path = table_path(b, dataset, table);
+	int rc = bigquery_call_json(b, "DELETE", path, NULL, 404, NULL, err);
+
+	free(path);
+	return rc;
+}
+
+static void table_add(const json_t *item, struct strlist *out)
+{
+	const char *name = NULL, *type = NULL;
+
+	if (json_unpack((json_t *)item, "{s:{s:s}, s?s}", "tableReference",
+			"tableId", &name, "type", &type))
+		return;
+	strlist_add(out, name);
+	strlist_add(out, type ? type : "TABLE");
+}
+
+int bigquery_list_tables(struct bigquery *b, const char *dataset,
+			 struct strlist *out, struct error *err)
+{
+	struct strbuf token = STRBUF_INIT;
+	int rc = 0;
+
+	do {
+		json_t *reply = NULL;
+		const json_t *tables;
+		const char *next;
+		char *path = bigquery_path(
+			b, "/datasets/%s/tables?maxResults=%d%s%s", dataset,
+			TABLE_PAGE, token.len ? "&pageToken=" : "", token.data);
+
+		rc = bigquery_call_json(b, "GET", path, NULL, 0, &reply, err);
+		tables = json_object_get(reply, "tables");
+		for (size_t i = 0; !rc && i < json_array_size(tables); i++)
+			table_add(json_array_get(tables, i), out);
+		next = json_string_value(
+			json_object_get(reply, "nextPageToken"));
+		strbuf_reset(&token);
+		if (!rc && next)
+			http_add_escaped(&token, next);
+		json_decref(reply);
+		free(path);
+	} while (!rc && token.len);
+	strbuf_release(&token);
+	return rc;
+}
