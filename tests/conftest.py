@@ -13,6 +13,7 @@ TESTS = pathlib.Path(__file__).resolve().parent
 ROOT = TESTS.parent
 sys.path.insert(0, str(TESTS / "lib"))
 
+import bigquery_servers  # noqa: E402
 import ends  # noqa: E402
 import mysql_servers  # noqa: E402
 from clickhouse_servers import ClickhouseServer  # noqa: E402
@@ -135,6 +136,32 @@ def mysql_family():
     yield get
     for server in running.values():
         server.remove()
+
+
+@pytest.fixture(scope="session")
+def bigquery_front():
+    """Our front, or the emulator that BIGQUERY_EMULATOR_HOST names."""
+    front = bigquery_servers.Front().start()
+    os.environ[bigquery_servers.HOST] = front.host
+    yield front
+    front.remove()
+
+
+@pytest.fixture
+def make_bigquery(request):
+    """An empty dataset. The front starts with the first."""
+    made = []
+
+    def make():
+        front = request.getfixturevalue("bigquery_front")
+        dataset = f"tm_{os.getpid()}_{next(counter)}"
+        front.create_dataset(dataset)
+        made.append((front, dataset))
+        return ends.BigqueryEnd(front, dataset)
+
+    yield make
+    for front, dataset in made:
+        front.drop_dataset(dataset)
 
 
 # In one worker each, which starts it once.
@@ -265,10 +292,13 @@ def source(make_database):
 
 
 @pytest.fixture
-def make_destination(make_database, make_mysql, make_clickhouse, work_dir):
+def make_destination(make_database, make_mysql, make_clickhouse, make_bigquery,
+                     work_dir):
     def make(engine):
         if engine == "clickhouse":
             return make_clickhouse()
+        if engine == "bigquery":
+            return make_bigquery()
         if engine == "postgres":
             return make_database("warehouse")
         if engine in mysql_servers.SERVERS:

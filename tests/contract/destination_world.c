@@ -162,12 +162,39 @@ static const struct quirks clickhouse_quirks = {
 	.views = true,
 };
 
+/* Where statements of a writer that was overtaken are refused by the service,
+ * there is no session to end. */
+static const struct quirks bigquery_quirks = {
+	.engine = "bigquery",
+	.variable = "TIDEMARK_TEST_BIGQUERY",
+	.client = "\"${TIDEMARK_TEST_PYTHON:-python3}\" "
+		  "\"$TIDEMARK_TEST_DIR\"/bigquery_client.py",
+	.lasting = true,
+	.schema = "contract",
+	.null = "NULL",
+	.text = "STRING",
+	.key_text = "STRING",
+	.integer = "INT64",
+	.bigint = "INT64",
+	.clean = "DROP SCHEMA IF EXISTS contract CASCADE;"
+		 "DROP SCHEMA IF EXISTS other CASCADE;"
+		 "CREATE SCHEMA contract; CREATE SCHEMA other;",
+	.list_tables = "SELECT table_name FROM INFORMATION_SCHEMA.TABLES;",
+	.strict_types = true,
+	.other_writers = true,
+	.ddl_commits = true,
+	.sessionless = true,
+	.plain_names = true,
+	.plain_tables = true,
+};
+
 const struct quirks *const world_quirks[] = { &postgres_quirks,
 					      &sqlite_quirks,
 					      &duckdb_quirks,
 					      &mariadb_quirks,
 					      &mysql_quirks,
 					      &clickhouse_quirks,
+					      &bigquery_quirks,
 					      NULL };
 
 static struct world *world_skip(struct world *w, const char *why)

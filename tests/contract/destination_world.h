@@ -48,6 +48,9 @@ struct quirks {
 	bool views; /* every table is a view over TABLE_raw, and a batch is in
 		     * before its mark is: nothing is rolled back */
 	bool other_writers; /* the client may write while we have it open */
+	bool sessionless; /* a server, but nothing of a handle stays there */
+	bool plain_names; /* quotes in names are refused */
+	bool plain_tables; /* no checks, one integer, texts without a limit */
 };
 
 struct world {

@@ -24,6 +24,7 @@ class Stage:
     """Where the cases play: a database of each engine at each side."""
 
     def __init__(self, binary, directory, mysql_family, clickhouse):
+        self.make_bigquery = None
         self.tidemark = Tidemark(binary, directory)
         self.directory, self.mysql_family = directory, mysql_family
         self.clickhouse = clickhouse
@@ -51,6 +52,8 @@ class Stage:
             return ends.SqliteEnd(self.path(role))
         if engine == "duckdb":
             return ends.DuckdbEnd(self.path(role))
+        if engine == "bigquery":
+            return self.make_bigquery()
         return self.database(engine, role)
 
     def path(self, role):

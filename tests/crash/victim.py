@@ -141,7 +141,8 @@ class Victim:
             self.source.execute(f"DROP TABLE {self.table}")
         if self.source.engine == "postgres":
             self.source.execute(f"DROP SEQUENCE {self.table}_seq")
-        if not isinstance(self.destination, ends.FileEnd):
+        if not isinstance(self.destination,
+                          (ends.FileEnd, ends.BigqueryEnd)):
             empty(self.destination)
 
     def changes(self):

@@ -78,6 +78,10 @@ def test_compose_publishes_on_loopback_only():
         **PASSWORDS, "SHOP": "postgresql://shop@127.0.0.1:1/shop",
         "LAKE": "clickhouse://tidemark@127.0.0.1:1/shop",
         "LAKE_PASSWORD": "secret"}),
+    ("postgres-to-bigquery.yaml", {
+        **PASSWORDS, "SHOP": "postgresql://shop@127.0.0.1:1/shop",
+        "WAREHOUSE": "bigquery://test/shop",
+        "BIGQUERY_EMULATOR_HOST": "127.0.0.1:1"}),
 ))
 def test_examples_are_valid_configs(tidemark, name, env):
     """Parsed and validated: only then is a server asked, which is not there."""
@@ -152,6 +156,21 @@ def test_example_postgres_to_mysql(tidemark, named_database, make_database,
     assert second == {"customers": 0, "orders": 0, "order_lines": 0}
     assert (sorted(shop.rows("public.order_lines", LINES)) ==
             sorted(mirror.rows("order_lines", LINES)))
+
+
+def test_example_postgres_to_bigquery(tidemark, make_database,
+                                      make_destination):
+    shop, warehouse = make_database("shop"), make_destination("bigquery")
+    text = (ROOT / "examples/shop.sql").read_text(encoding="utf-8")
+    text = re.sub(r"^\\.*$", "", text, flags=re.M)  # psql's own
+    shop.execute(text.replace(":customers", "300").replace(":orders", "500"))
+    first, second = run_example(tidemark, "postgres-to-bigquery.yaml", {
+        "SHOP": shop.url(), "SHOP_PASSWORD": CANARY,
+        "WAREHOUSE": warehouse.url()})
+    assert first == {"customers": 300, "orders": 500, "order_lines": 1500}
+    assert second == {"customers": 0, "orders": 0, "order_lines": 0}
+    assert (sorted(shop.rows("public.order_lines", LINES)) ==
+            sorted(warehouse.rows("order_lines", LINES)))
 
 
 def test_demo(tidemark_binary):

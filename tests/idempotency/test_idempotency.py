@@ -12,7 +12,8 @@ from bench import sync_items, written
 from ends import rows_digest
 
 MODES = ("upsert", "append", "delete_insert", "replace")
-ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql", "clickhouse")
+ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql", "clickhouse",
+           "bigquery")
 ROWS = 700
 CHANGED_AT = "2024-06-01 10:00:00.25"
 

@@ -13,6 +13,8 @@ import threading
 from servers import CANARY, kill_group
 
 PASSWORD_VARIABLE = "TIDEMARK_TEST_PASSWORD"
+# Where an engine is, of those that no URL says it of.
+CONNECTIONS = ("BIGQUERY_EMULATOR_HOST",)
 EXIT_OK, EXIT_BUG, EXIT_CONFIG, EXIT_ACCESS, EXIT_SCHEMA = 0, 1, 2, 3, 4
 EXIT_DATA, EXIT_STATE, EXIT_DIFFERENT, EXIT_STOPPED = 5, 6, 7, 8
 
@@ -160,6 +162,9 @@ class Tidemark:
 
     def command_env(self, failpoints=None, env=None):
         merged = dict(self.env)
+        for name in CONNECTIONS:
+            if name in os.environ:
+                merged.setdefault(name, os.environ[name])
         if failpoints:
             merged["TIDEMARK_FAILPOINTS"] = failpoints
         merged.update(env or {})

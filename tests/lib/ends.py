@@ -508,6 +508,66 @@ class DuckdbEnd(FileEnd):
             + "'" + name.replace("'", "''") + "'"))
 
 
+class BigqueryEnd:
+    """A dataset of BigQuery's."""
+
+    engine = "bigquery"
+
+    def __init__(self, front, dataset):
+        self.front, self.dataset, self.schema = front, dataset, dataset
+
+    def connection(self):
+        return self.url()
+
+    def url(self, **options):
+        return self.front.url(self.dataset, **options)
+
+    def query(self, sql):
+        return self.front.values(sql, self.dataset)
+
+    def execute(self, *statements):
+        for sql in statements:
+            self.front.query(sql, self.dataset)
+
+    @staticmethod
+    def quote(table):
+        return ".".join(f"`{part}`" for part in split_table(table))
+
+    def rows(self, table, columns):
+        names = ", ".join(f"`{name}`" for name in columns)
+        return [canon_row(row, columns.values()) for row in
+                self.query(f"SELECT {names} FROM {self.quote(table)}")]
+
+    def tables(self):
+        return [row[0] for row in self.query(
+            f"SELECT table_name FROM {self.dataset}.INFORMATION_SCHEMA.TABLES")]
+
+    def fields(self, table):
+        """As the API has them."""
+        name = split_table(table)[-1]
+        found = self.front.api("GET", f"/datasets/{self.dataset}/tables/{name}")
+        return {field["name"]: field for field in found["schema"]["fields"]}
+
+    def columns_of(self, table):
+        return {name: field["type"]
+                for name, field in self.fields(table).items()}
+
+    def raw(self, table):
+        return PostgresEnd.raw(table)
+
+    def watermark(self, pipeline, schema=None):
+        found = self.query(
+            f"SELECT watermark FROM `{schema or self.schema}`"
+            f"._tidemark_watermark WHERE pipeline = '{pipeline}'")
+        return json.loads(found[0][0]) if found and found[0][0] else None
+
+    def sessions(self):
+        return []
+
+    def hang_up(self):
+        """Nothing is open between two requests."""
+
+
 def open_copy(end):
     """`end` as it is on disk now, without touching what it would recover."""
     return end.after_crash() if isinstance(end, FileEnd) else end

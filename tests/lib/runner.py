@@ -23,6 +23,7 @@ import time
 import xml.etree.ElementTree as xml
 from concurrent.futures import ThreadPoolExecutor
 
+import bigquery_servers
 import builds
 import mysql_servers
 from clickhouse_servers import ClickhouseServer
@@ -190,6 +191,8 @@ class Suite:
             return self.run_contract_mysql(name, kind)
         if name.endswith("clickhouse"):
             return self.run_contract_clickhouse(name)
+        if name.split()[-1] == "bigquery":
+            return self.run_contract_bigquery(name)
         log_name = "contract-" + name.replace(" ", "-")
         cluster = Cluster(log_name).create().start().prepare()
         try:
@@ -231,6 +234,16 @@ class Suite:
                 "TIDEMARK_TEST_PYTHON": sys.executable})
         finally:
             server.remove()
+
+    def run_contract_bigquery(self, name):
+        front = bigquery_servers.Front().start()
+        try:
+            return self.run_meson([name], "contract-" + name.replace(" ", "-"), {
+                "TIDEMARK_TEST_BIGQUERY": front.url("contract"),
+                bigquery_servers.HOST: front.host,
+                "TIDEMARK_TEST_PYTHON": sys.executable})
+        finally:
+            front.remove()
 
     def run_fuzz(self):
         """Each libFuzzer target a few seconds, from its seed corpus."""

@@ -1,0 +1,230 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/bigquery/source.h"
+#include "connectors/common/names.h"
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+
+static const char *catalog_text(const json_t *object, const char *name)
+{
+	return json_string_value(json_object_get(object, name));
+}
+
+int bqsrc_tables(struct connector *base, struct table_list *out,
+		 struct error *err)
+{
+	struct bqsrc *s = (struct bqsrc *)base;
+	struct strlist all = STRLIST_INIT;
+	const char *dataset = bigquery_dataset(s->client);
+	int rc = bigquery_list_tables(s->client, dataset, &all, err);
+
+	for (size_t i = 0; !rc && i + 1 < all.n; i += 2)
+		if (strncmp(all.items[i], "_tidemark_", 10) != 0)
+			table_list_add(out, dataset, all.items[i],
+				       strstr(all.items[i + 1], "VIEW")
+					       ? "view"
+					       : "table",
+				       NULL);
+	strlist_release(&all);
+	return rc;
+}
+
+static int catalog_missing(struct bqsrc *s, const char *table,
+			   const struct table_name *name, struct error *err)
+{
+	struct strlist all = STRLIST_INIT, near = STRLIST_INIT;
+	int rc = bigquery_list_tables(s->client, name->schema, &all, err);
+
+	for (size_t i = 0; !rc && i + 1 < all.n; i += 2) {
+		strlist_add(&near, name->schema);
+		strlist_add(&near, all.items[i]);
+	}
+	if (!rc)
+		rc = table_missing(table, name->schema, name->name, &near, err);
+	strlist_release(&all);
+	strlist_release(&near);
+	return rc;
+}
+
+static int64_t catalog_number(const json_t *table, const char *name)
+{
+	const char *text = catalog_text(table, name);
+
+	return text ? strtoll(text, NULL, 10) : -1;
+}
+
+static void catalog_fill_table(struct bqsrc *s, struct source_table *t,
+			       const struct table_name *name,
+			       const json_t *table)
+{
+	const char *type = catalog_text(table, "type");
+
+	t->schema = xstrdup(name->schema);
+	t->name = xstrdup(name->name);
+	t->sql = xstrfmt("`%s`.`%s`.`%s`", bigquery_project(s->client),
+			 name->schema, name->name);
+	t->alias = xstrdup("tm");
+	t->view = type && strcmp(type, "TABLE") != 0;
+	t->rows = t->view ? -1 : catalog_number(table, "numRows");
+	t->bytes = t->view ? -1 : catalog_number(table, "numBytes");
+	free(s->created);
+	s->created = xstrdup(catalog_text(table, "creationTime"));
+}
+
+/* A backtick in a name would end it: no table of BigQuery's has one. */
+static bool catalog_is_plain(const struct table_name *name)
+{
+	return !strpbrk(name->name, "`\\") && !strpbrk(name->schema, "`\\");
+}
+
+static int catalog_find(struct bqsrc *s, const char *table,
+			struct source_table *out, json_t **resource,
+			struct error *err)
+{
+	struct table_name name = { NULL, NULL, NULL };
+	int rc = table_name_parse(&name, table, err);
+
+	if (!rc && name.catalog &&
+	    strcmp(name.catalog, bigquery_project(s->client)) != 0)
+		rc = error_set(err, ERROR_CONFIG,
+			       "table %s: the URL names the project %s", table,
+			       bigquery_project(s->client));
+	if (!rc && !name.schema)
+		name.schema = xstrdup(bigquery_dataset(s->client));
+	if (!rc && catalog_is_plain(&name))
+		rc = bigquery_get_table(s->client, name.schema, name.name,
+					resource, err);
+	if (!rc && !*resource)
+		rc = catalog_missing(s, table, &name, err);
+	if (!rc)
+		catalog_fill_table(s, out, &name, *resource);
+	table_name_release(&name);
+	return rc;
+}
+
+static void catalog_set_type(struct source_column *c, const json_t *field)
+{
+	const struct bqsrc_type *how = bqsrc_type_of(field, &c->type);
+
+	c->how = how;
+	c->ordered = how->value != NULL;
+	c->output = bqsrc_type_output(how, c->sql);
+}
+
+static void catalog_fill(struct source_column *c, const struct source_table *t,
+			 const json_t *field)
+{
+	const char *name = catalog_text(field, "name");
+	const char *mode = catalog_text(field, "mode");
+
+	c->name = xstrdup(name ? name : "");
+	c->sql = xstrfmt("%s.`%s`", t->alias, c->name);
+	c->nullable = !mode || strcmp(mode, "REQUIRED") != 0;
+	catalog_set_type(c, field);
+}
+
+/* The user's SQL: `key` of the config is to blame if it fails. */
+static int catalog_probe(struct bqsrc *s, const struct source_table *t,
+			 const char *key, const char *what, const char *where,
+			 struct bigquery_rows **rows, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char *sql = xstrfmt("SELECT (%s\n) AS e FROM %s AS %s WHERE (%s\n) "
+			    "LIMIT 0",
+			    what, t->sql, t->alias, where);
+	const struct bigquery_query query = { .sql = sql };
+	int rc = bigquery_run(s->client, &query, 1, rows, NULL, &why);
+
+	free(sql);
+	if (!rc)
+		return 0;
+	return error_set(err,
+			 why.code == ERROR_STOPPED ||
+					 why.code == ERROR_ACCESS ||
+					 why.code == ERROR_TRANSIENT
+				 ? why.code
+				 : ERROR_CONFIG,
+			 "%s: %s", key, why.message);
+}
+
+static int catalog_expression(struct bqsrc *s,
+			      const struct source_expression *e,
+			      struct source_layout *l, struct error *err)
+{
+	char *key = xstrfmt("source.expressions.%s", e->name);
+	struct bigquery_rows *rows = NULL;
+	struct source_column *c;
+	int rc = catalog_probe(s, &l->table, key, e->sql, "TRUE", &rows, err);
+
+	if (!rc) {
+		c = &l->all[l->n_all++];
+		c->name = xstrdup(e->name);
+		c->expression = xstrdup(e->sql);
+		c->sql = xstrfmt("(%s\n)", e->sql);
+		c->nullable = true;
+		catalog_set_type(c, bigquery_rows_field(rows, 0));
+	}
+	bigquery_rows_free(rows);
+	free(key);
+	return rc;
+}
+
+static int catalog_expressions(struct bqsrc *s,
+			       const struct source_spec *source,
+			       struct source_layout *l, struct error *err)
+{
+	struct bigquery_rows *rows = NULL;
+	int rc = 0;
+
+	if (source->where)
+		rc = catalog_probe(s, &l->table, "source.where", "1",
+				   source->where, &rows, err);
+	bigquery_rows_free(rows);
+	for (size_t i = 0; !rc && i < source->n_expressions; i++)
+		rc = catalog_expression(s, &source->expressions[i], l, err);
+	return rc;
+}
+
+/* Declared, and enforced by nobody: the name says which columns are meant, and
+ * whether they repeat is looked at. */
+static void catalog_key(struct source_layout *l, const json_t *table)
+{
+	const json_t *columns = json_object_get(
+		json_object_get(json_object_get(table, "tableConstraints"),
+				"primaryKey"),
+		"columns");
+	struct source_index *x;
+
+	l->indexes = xcalloc(1, sizeof(*l->indexes));
+	if (!json_array_size(columns))
+		return;
+	x = &l->indexes[l->n_indexes++];
+	x->primary = true;
+	for (size_t i = 0; i < json_array_size(columns); i++)
+		strlist_add(&x->columns,
+			    json_string_value(json_array_get(columns, i)));
+}
+
+int bqsrc_look(struct paged_source *base, const struct source_spec *source,
+	       const struct watermark_spec *mark, struct source_layout *out,
+	       struct error *err)
+{
+	struct bqsrc *s = (struct bqsrc *)base;
+	json_t *table = NULL;
+	const json_t *fields;
+	int rc = catalog_find(s, source->table, &out->table, &table, err);
+
+	(void)mark;
+	if (rc)
+		return rc;
+	fields = json_object_get(json_object_get(table, "schema"), "fields");
+	out->all = xcalloc(json_array_size(fields) + source->n_expressions + 1,
+			   sizeof(*out->all));
+	for (size_t i = 0; i < json_array_size(fields); i++)
+		catalog_fill(&out->all[out->n_all++], &out->table,
+			     json_array_get(fields, i));
+	catalog_key(out, table);
+	json_decref(table);
+	return catalog_expressions(s, source, out, err);
+}

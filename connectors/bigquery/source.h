@@ -1,0 +1,56 @@
+/*
+ * The BigQuery connector's own state, shared by its files. bigquery.c holds the
+ * ops table; pages, steps and marks are those of connectors/common/paged.h.
+ *
+ * Each page is a query job of its own, so pages are larger than batches: a
+ * query is paid for by the bytes of the columns that it reads, however few its
+ * rows are. Its rows come in answers of a few MiB.
+ */
+#ifndef TIDEMARK_CONNECTORS_BIGQUERY_SOURCE_H
+#define TIDEMARK_CONNECTORS_BIGQUERY_SOURCE_H
+
+#include "clients/bigquery.h"
+#include "connectors/bigquery/types.h"
+#include "connectors/common/paged.h"
+
+struct bqsrc {
+	struct paged_source paged; /* first: it is the connector */
+	struct bigquery *client;
+	struct bigquery_rows *page;
+	char *created; /* of the table: µs of its making, as text */
+};
+
+extern const struct connector_ops bigquery_connector;
+extern const struct paged_dialect bqsrc_dialect;
+
+/* catalog.c */
+int bqsrc_look(struct paged_source *base, const struct source_spec *source,
+	       const struct watermark_spec *mark, struct source_layout *out,
+	       struct error *err);
+int bqsrc_tables(struct connector *base, struct table_list *out,
+		 struct error *err);
+
+/* pages.c: of the dialect. */
+int bqsrc_query(struct paged_source *base, const struct paged_query *q,
+		struct paged_answer *out, struct error *err);
+int bqsrc_explain(struct paged_source *base, const struct paged_query *q,
+		  char **plan, char **index, struct error *err);
+int bqsrc_page_open(struct paged_source *base, const struct paged_query *q,
+		    struct error *err);
+int bqsrc_page_read(struct paged_source *base, struct batch *b,
+		    struct error *err);
+void bqsrc_page_close(struct paged_source *base);
+
+/* settle.c */
+int bqsrc_settle(struct connector *base, const struct source_spec *source,
+		 const struct schema *schema, const struct watermark_spec *mark,
+		 const struct watermark *from, struct settled *out,
+		 struct error *err);
+int bqsrc_identity(struct connector *base, const struct source_spec *source,
+		   json_t **out, struct error *err);
+int bqsrc_inspect(struct connector *base, const struct source_spec *source,
+		  const struct watermark_spec *mark,
+		  const struct schema *schema, struct problems *out,
+		  struct error *err);
+
+#endif

@@ -1,0 +1,209 @@
+#include "connectors/bigquery/types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/data/value.h"
+
+#define PLAIN "%s"
+
+static const struct bqsrc_type types_table[] = {
+	{ "BOOL", PLAIN, "CAST(? AS BOOL)", TYPE_BOOL, 0 },
+	{ "INT64", PLAIN, "CAST(? AS INT64)", TYPE_INT64, 0 },
+	{ "FLOAT64", PLAIN, "CAST(? AS FLOAT64)", TYPE_FLOAT64, 0 },
+	{ "NUMERIC", PLAIN, "CAST(? AS NUMERIC)", TYPE_DECIMAL, 0 },
+	{ "BIGNUMERIC", PLAIN, "CAST(? AS BIGNUMERIC)", TYPE_DECIMAL, 0 },
+	{ "STRING", PLAIN, "?", TYPE_TEXT, 0 },
+	{ "BYTES", PLAIN, "FROM_HEX(?)", TYPE_BYTES, 0 },
+	{ "DATE", PLAIN, "CAST(? AS DATE)", TYPE_DATE, 0 },
+	{ "TIME", PLAIN, "CAST(? AS TIME)", TYPE_TIME, 6 },
+	{ "DATETIME", PLAIN, "CAST(? AS DATETIME)", TYPE_TIMESTAMP, 6 },
+	/* As the API writes it, it may have lost its last digits. */
+	{ "TIMESTAMP", "UNIX_MICROS(%s)", "CAST(? AS TIMESTAMP)",
+	  TYPE_TIMESTAMPTZ, 6 },
+	{ "JSON", "TO_JSON_STRING(%s)", NULL, TYPE_JSON, 0 },
+	{ "GEOGRAPHY", "ST_ASTEXT(%s)", NULL, TYPE_NATIVE, 0 },
+	{ "INTERVAL", "CAST(%s AS STRING)", NULL, TYPE_NATIVE, 0 },
+	{ "RANGE", "CAST(%s AS STRING)", NULL, TYPE_NATIVE, 0 },
+	{ NULL, "TO_JSON_STRING(%s)", NULL, TYPE_NATIVE, 0 },
+};
+
+/* The API's old names -> those of SQL. */
+static const struct {
+	const char *api, *sql;
+} types_api[] = {
+	{ "INTEGER", "INT64" },
+	{ "FLOAT", "FLOAT64" },
+	{ "BOOLEAN", "BOOL" },
+	{ "RECORD", "STRUCT" },
+};
+
+static const char *types_text(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "";
+}
+
+static const char *types_sql_name(const char *api)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(types_api); i++)
+		if (!strcmp(api, types_api[i].api))
+			return types_api[i].sql;
+	return api;
+}
+
+static void types_decimal(const json_t *field, bool big, struct type *out)
+{
+	const char *precision = types_text(field, "precision");
+
+	out->precision = *precision ? (int)strtol(precision, NULL, 10)
+			 : big	    ? 76
+				    : 38;
+	out->scale = *precision
+			     ? (int)strtol(types_text(field, "scale"), NULL, 10)
+		     : big ? 38
+			   : 9;
+}
+
+static char *types_native(const json_t *field, const char *name, bool repeated)
+{
+	const char *precision = types_text(field, "precision");
+	const char *scale = types_text(field, "scale");
+	char *one = *precision ? xstrfmt("%s(%s,%s)", name, precision,
+					 *scale ? scale : "0")
+			       : xstrdup(name);
+	char *all = repeated ? xstrfmt("ARRAY<%s>", one) : xstrdup(one);
+
+	free(one);
+	return all;
+}
+
+const struct bqsrc_type *bqsrc_type_of(const json_t *field, struct type *out)
+{
+	const char *name = types_sql_name(types_text(field, "type"));
+	bool repeated = !strcmp(types_text(field, "mode"), "REPEATED");
+	const struct bqsrc_type *how = types_table;
+
+	while (how->name && (repeated || strcmp(name, how->name) != 0))
+		how++;
+	*out = (struct type){ .kind = how->kind,
+			      .digits = how->digits,
+			      .native = types_native(field, name, repeated) };
+	if (how->kind == TYPE_DECIMAL)
+		types_decimal(field, *name == 'B', out);
+	else if (how->kind == TYPE_TEXT || how->kind == TYPE_BYTES)
+		out->precision =
+			(int)strtol(types_text(field, "maxLength"), NULL, 10);
+	return how;
+}
+
+char *bqsrc_type_output(const struct bqsrc_type *how, const char *sql)
+{
+	const char *at = strstr(how->output, PLAIN);
+
+	return xstrfmt("%.*s%s%s", (int)(at - how->output), how->output, sql,
+		       at + strlen(PLAIN));
+}
+
+static int types_digit(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+}
+
+/* Into `out`, which has room; how many bytes, or -1. */
+static long types_base64(const char *text, size_t n, uint8_t *out)
+{
+	uint32_t bits = 0;
+	int have = 0;
+	long done = 0;
+
+	while (n && text[n - 1] == '=')
+		n--;
+	for (size_t i = 0; i < n; i++) {
+		int digit = types_digit(text[i]);
+
+		if (digit < 0)
+			return -1;
+		bits = bits << 6 | (uint32_t)digit;
+		have += 6;
+		if (have < 8)
+			continue;
+		have -= 8;
+		out[done++] = (uint8_t)(bits >> have);
+	}
+	return done;
+}
+
+static int types_take_bytes(struct vector *v, size_t row, const char *text,
+			    size_t n, struct error *err)
+{
+	uint8_t *room;
+	int rc = vector_reserve(v, row, n, &room, err);
+	long done = rc ? 0 : types_base64(text, n, room);
+
+	if (rc)
+		return rc;
+	if (done < 0)
+		return error_set(err, ERROR_DATA, "bytes that are no base64");
+	vector_commit(v, row, (size_t)done);
+	return 0;
+}
+
+static int types_take_micros(struct vector *v, size_t row, const char *text,
+			     struct error *err)
+{
+	char *end;
+	int64_t us = strtoll(text, &end, 10);
+
+	if (!*text || *end)
+		return error_set(err, ERROR_DATA, "no point in time: %.60s",
+				 text);
+	vector_set_fixed(v, row, &us);
+	return 0;
+}
+
+int bqsrc_type_take(const struct bqsrc_type *how, struct vector *v, size_t row,
+		    const char *text, size_t n, struct error *err)
+{
+	if (how->kind == TYPE_TIMESTAMPTZ)
+		return types_take_micros(v, row, text, err);
+	if (how->kind == TYPE_BYTES)
+		return types_take_bytes(v, row, text, n, err);
+	if (type_is_variable(v->kind))
+		return vector_set_bytes(v, row, text, n, err);
+	if (value_set(v, row, text))
+		return 0;
+	return error_set(err, ERROR_DATA, "no %s: %.60s",
+			 how->name ? how->name : "value", text);
+}
+
+void bqsrc_type_print(const char *api_type, const char *text,
+		      struct strbuf *out)
+{
+	int64_t us;
+
+	if (!strcmp(api_type, "TIMESTAMP")) {
+		value_print_timestamp(out, strtoll(text, NULL, 10), true);
+	} else if (!strcmp(api_type, "DATETIME") &&
+		   value_parse_timestamp(text, &us)) {
+		value_print_timestamp(out, us, false);
+	} else if (!strcmp(api_type, "BYTES")) {
+		uint8_t *room = xmalloc(strlen(text) + 1);
+		long n = types_base64(text, strlen(text), room);
+
+		strbuf_addstr(out, "\\x");
+		for (long i = 0; i < n; i++)
+			strbuf_addf(out, "%02x", room[i]);
+		free(room);
+	} else {
+		strbuf_addstr(out, text);
+	}
+}

@@ -1,0 +1,382 @@
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "destinations/bigquery/internal.h"
+
+static const char *const bigquery_options[] = { "location", "credentials",
+						"partition", "cluster", NULL };
+
+static const struct url_option bigquery_url_options[] = {
+	{ "location", "",
+	  "where the dataset is, as in EU; empty: asked of the dataset" },
+	{ "credentials", "",
+	  "file of a service account; empty: $GOOGLE_APPLICATION_CREDENTIALS, "
+	  "or the machine's own account" },
+	{ "partition", "none",
+	  "partition new tables by the mark column: hour, day, month, year" },
+	{ "cluster", "key", "cluster new tables by the key: key, none" },
+	{ NULL, NULL, NULL },
+};
+
+static struct bigquery_destination *bigquery_self(struct destination *d)
+{
+	return (struct bigquery_destination *)d;
+}
+
+/* A refresh that did not come to its end leaves the way free. */
+static void bigquery_give_back(struct bigquery_destination *d)
+{
+	struct error ignored = ERROR_INIT;
+
+	if (d->refresh_id && d->target)
+		bigquery_mark_release(d, &d->place, d->target->pipeline,
+				      d->refresh_id, &ignored);
+}
+
+static void bigquery_destination_close(struct destination *base)
+{
+	struct bigquery_destination *d = bigquery_self(base);
+
+	if (!d)
+		return;
+	bigquery_give_back(d);
+	bigquery_stage_drop(d);
+	bigquery_close(d->client);
+	bigquery_place_release(&d->place);
+	checkpoint_release(&d->seen);
+	free(d->layout.partition);
+	free(d->types);
+	free(d->not_null);
+	free(d->stage);
+	free(d->quoted_stage);
+	free(d->soft_type);
+	free(d->refresh_id);
+	free(d->copy);
+	free(d->quoted_copy);
+	free(d->pull);
+	free(d->previewed);
+	free(d);
+}
+
+static int bigquery_choice(const char *name, const char *value,
+			   const char *const *allowed, struct error *err)
+{
+	for (size_t i = 0; allowed[i]; i++)
+		if (!strcmp(value, allowed[i]))
+			return 0;
+	return error_set(err, ERROR_CONFIG,
+			 "bigquery: %s=%s in the URL: allowed are %s, %s%s%s",
+			 name, value, allowed[0], allowed[1],
+			 allowed[2] ? ", " : "",
+			 allowed[2] ? "day, month, year" : "");
+}
+
+static int bigquery_read_layout(struct bigquery_destination *d,
+				const struct url *url, struct error *err)
+{
+	static const char *const units[] = { "none",  "hour", "day",
+					     "month", "year", NULL };
+	static const char *const clusters[] = { "none", "key", NULL };
+	char *partition = url_query_value(url, "partition");
+	char *cluster = url_query_value(url, "cluster");
+	int rc = 0;
+
+	if (partition)
+		rc = bigquery_choice("partition", partition, units, err);
+	if (!rc && cluster)
+		rc = bigquery_choice("cluster", cluster, clusters, err);
+	d->layout.cluster = !cluster || !strcmp(cluster, "key");
+	if (!rc && partition && strcmp(partition, "none") != 0) {
+		d->layout.partition = xstrdup(partition);
+		for (char *p = d->layout.partition; *p; p++)
+			*p = (char)(*p - 'a' + 'A');
+	}
+	free(partition);
+	free(cluster);
+	return rc;
+}
+
+static int bigquery_destination_open(struct destination **out,
+				     const struct connection *conn,
+				     struct error *err)
+{
+	struct bigquery_destination *d = xcalloc(1, sizeof(*d));
+	int rc = bigquery_read_layout(d, &conn->url, err);
+
+	d->base.ops = &bigquery_destination;
+	if (!rc)
+		rc = bigquery_open(&d->client, conn, bigquery_options, err);
+	if (rc)
+		bigquery_destination_close(&d->base);
+	else
+		*out = &d->base;
+	return rc;
+}
+
+static int bigquery_destination_inspect(struct destination *base,
+					const struct target *target,
+					struct inspection *out,
+					struct error *err)
+{
+	struct bigquery_destination *d = bigquery_self(base);
+	const struct schema *s = target->schema;
+	struct bigquery_type *types = xcalloc(s->n_columns, sizeof(*types));
+	struct bigquery_existing existing;
+	struct bigquery_place place;
+	int rc = bigquery_place_init(&place, d, target, err);
+
+	memset(&existing, 0, sizeof(existing));
+	for (size_t i = 0; i < s->n_columns; i++)
+		bigquery_type_of(&types[i], &s->columns[i].type, s->engine);
+	if (!rc)
+		rc = bigquery_existing_look(&existing, d, &place,
+					    target->pipeline, err);
+	if (!rc)
+		rc = bigquery_inspect(d, target, &place, &existing, types, out,
+				      err);
+	bigquery_place_release(&place);
+	bigquery_existing_release(&existing);
+	free(types);
+	return rc;
+}
+
+static int bigquery_destination_prepare(struct destination *base,
+					const struct target *target,
+					struct error *err)
+{
+	return bigquery_prepare_target(bigquery_self(base), target, err);
+}
+
+/* Where the target is, and what is there; both to be released in any case. */
+static int bigquery_find(struct bigquery_destination *d,
+			 const struct target *target,
+			 struct bigquery_place *place,
+			 struct bigquery_existing *existing, struct error *err)
+{
+	int rc = bigquery_place_init(place, d, target, err);
+
+	memset(existing, 0, sizeof(*existing));
+	return rc ? rc
+		  : bigquery_existing_look(existing, d, place, target->pipeline,
+					   err);
+}
+
+/* What runs that were killed have left, once prepare has run. */
+static int bigquery_tidy(struct bigquery_destination *d, struct error *err)
+{
+	const char *pipeline = d->target->pipeline;
+	bool swept = false;
+	int rc = failpoint("in_recovery", err);
+
+	if (!rc)
+		rc = bigquery_stage_sweep(d, &d->place, pipeline, &swept, err);
+	if (!rc && swept)
+		rc = bigquery_mark_release(d, &d->place, pipeline, NULL, err);
+	return rc;
+}
+
+static int bigquery_recover_own(struct bigquery_destination *d,
+				struct checkpoint *out, struct error *err)
+{
+	struct bigquery_existing now;
+	int rc = bigquery_tidy(d, err);
+
+	memset(&now, 0, sizeof(now));
+	if (!rc)
+		rc = bigquery_mark_look(&now, d, &d->place, d->target->pipeline,
+					err);
+	if (!rc)
+		rc = writer_check_fence(&d->target->writer, d->target->pipeline,
+					now.mark.fence, err);
+	if (!rc) {
+		bigquery_mark_copy(out, &now.mark);
+		if (!d->target->refresh) {
+			bigquery_mark_copy(&d->seen, &now.mark);
+			d->seen_us = now.written_us;
+		}
+	}
+	bigquery_existing_release(&now);
+	return rc;
+}
+
+static int bigquery_destination_recover(struct destination *base,
+					const struct target *target,
+					struct checkpoint *out,
+					struct error *err)
+{
+	struct bigquery_destination *d = bigquery_self(base);
+	struct bigquery_place place;
+	struct bigquery_existing existing;
+	int rc;
+
+	if (d->target && !d->target->preview)
+		return bigquery_recover_own(d, out, err);
+	rc = bigquery_find(d, target, &place, &existing, err);
+	if (!rc && existing.has_data)
+		bigquery_mark_copy(out, &existing.mark);
+	bigquery_place_release(&place);
+	bigquery_existing_release(&existing);
+	return rc;
+}
+
+static int bigquery_destination_load(struct destination *base,
+				     const struct batch *batch,
+				     const struct checkpoint *next,
+				     struct load_counts *out, struct error *err)
+{
+	struct bigquery_destination *d = bigquery_self(base);
+	int rc = bigquery_load_batch(d, batch, next, out, err);
+
+	if (rc)
+		return rc;
+	if (d->target->refresh) {
+		d->built += out->inserted;
+		d->seen.rows_total = next->rows_total;
+	} else {
+		bigquery_mark_copy(&d->seen, next);
+	}
+	return 0;
+}
+
+static int bigquery_destination_remove(struct destination *base,
+				       const struct batch *keys,
+				       const struct checkpoint *next,
+				       int64_t *removed, struct error *err)
+{
+	struct bigquery_destination *d = bigquery_self(base);
+	int rc = soft_delete_check(d->target, d->soft_delete, "TIMESTAMP", err);
+
+	*removed = 0;
+	if (!rc)
+		rc = bigquery_remove_rows(d, keys, next, removed, err);
+	if (!rc)
+		bigquery_mark_copy(&d->seen, next);
+	return rc;
+}
+
+static int bigquery_destination_finish(struct destination *base,
+				       const struct checkpoint *next,
+				       struct error *err)
+{
+	struct bigquery_destination *d = bigquery_self(base);
+	int rc;
+
+	if (!d->target->refresh)
+		return 0;
+	rc = bigquery_refresh_swap(d, next, err);
+	if (!rc) {
+		free(d->refresh_id);
+		d->refresh_id = NULL;
+	}
+	return rc;
+}
+
+static int bigquery_destination_forget(struct destination *base,
+				       const struct target *target,
+				       struct error *err)
+{
+	struct bigquery_destination *d = bigquery_self(base);
+	struct bigquery_place place;
+	struct bigquery_existing existing;
+	int rc = bigquery_find(d, target, &place, &existing, err);
+
+	if (!rc && existing.has_mark)
+		rc = bigquery_mark_forget(d, &place, target, err);
+	bigquery_place_release(&place);
+	bigquery_existing_release(&existing);
+	return rc;
+}
+
+static int bigquery_destination_others(struct destination *base,
+				       const struct target *target,
+				       struct strlist *out, struct error *err)
+{
+	struct bigquery_destination *d = bigquery_self(base);
+	struct bigquery_place place;
+	struct bigquery_existing existing;
+	int rc = bigquery_find(d, target, &place, &existing, err);
+
+	if (!rc && existing.has_data && existing.has_mark_table)
+		rc = bigquery_mark_others(d, &place, target->pipeline, out,
+					  err);
+	bigquery_place_release(&place);
+	bigquery_existing_release(&existing);
+	return rc;
+}
+
+/* An empty batch_id makes every writer that is under way find that it was
+ * moved. */
+static int bigquery_put_watermark(struct bigquery_destination *d,
+				  const struct bigquery_place *p,
+				  const struct bigquery_existing *e,
+				  const char *pipeline, const char *watermark,
+				  struct error *err)
+{
+	struct bigquery_existing put = *e;
+	int rc = 0;
+
+	put.mark.watermark = (char *)watermark;
+	put.mark.batch_id = (char *)"";
+	put.delivered = 0;
+	if (!e->has_mark_table)
+		rc = bigquery_mark_create_table(d, p, err);
+	return rc ? rc : bigquery_mark_put(d, p, pipeline, &put, err);
+}
+
+static int bigquery_destination_set_watermark(struct destination *base,
+					      const struct target *target,
+					      const char *watermark,
+					      struct error *err)
+{
+	struct bigquery_destination *d = bigquery_self(base);
+	struct bigquery_place place;
+	struct bigquery_existing existing;
+	int rc = bigquery_find(d, target, &place, &existing, err);
+
+	if (!rc && !existing.has_data)
+		rc = error_set(err, ERROR_SCHEMA,
+			       "table %s does not exist in %s", target->table,
+			       bigquery_shown(d->client));
+	if (!rc)
+		rc = bigquery_put_watermark(d, &place, &existing,
+					    target->pipeline, watermark, err);
+	bigquery_place_release(&place);
+	bigquery_existing_release(&existing);
+	return rc;
+}
+
+/* Nothing of a handle stays at the service but jobs, which end. */
+static const char *bigquery_destination_session(struct destination *base)
+{
+	(void)base;
+	return "";
+}
+
+static void bigquery_destination_interrupt(struct destination *base)
+{
+	bigquery_interrupt(bigquery_self(base)->client);
+}
+
+const struct destination_ops bigquery_destination = {
+	.name = "bigquery",
+	.options = bigquery_url_options,
+	.traits = DESTINATION_TRANSACTIONAL,
+	.open = bigquery_destination_open,
+	.inspect = bigquery_destination_inspect,
+	.prepare = bigquery_destination_prepare,
+	.recover = bigquery_destination_recover,
+	.load = bigquery_destination_load,
+	.remove = bigquery_destination_remove,
+	.preview = bigquery_destination_preview,
+	.explain = bigquery_destination_explain,
+	.finish = bigquery_destination_finish,
+	.set_watermark = bigquery_destination_set_watermark,
+	.forget = bigquery_destination_forget,
+	.others = bigquery_destination_others,
+	.session = bigquery_destination_session,
+	.interrupt = bigquery_destination_interrupt,
+	.close = bigquery_destination_close,
+};

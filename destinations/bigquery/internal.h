@@ -1,0 +1,252 @@
+/*
+ * What the files of the BigQuery destination share: the open destination, the
+ * names of what it writes, and the steps of inspect, prepare and load. Nobody
+ * else includes this.
+ *
+ * A batch goes by a load job into a stage table of this handle's own; then one
+ * script, a multi-statement transaction, moves the mark, looks at the stage
+ * and merges it: all or nothing, under a job id made from the batch's
+ * identity. The stage has columns c0, c1, ... and r, the row's number: names
+ * of the source's columns stand in the script alone.
+ */
+#ifndef TIDEMARK_DESTINATIONS_BIGQUERY_INTERNAL_H
+#define TIDEMARK_DESTINATIONS_BIGQUERY_INTERNAL_H
+
+#include "clients/bigquery.h"
+#include "core/base/strbuf.h"
+#include "core/plugin/destination.h"
+#include "destinations/bigquery/types.h"
+#include "destinations/common/drift.h"
+#include "destinations/common/names.h"
+#include "destinations/common/refresh.h"
+#include "destinations/common/soft_delete.h"
+
+/* The names for one target. Quoted ones are `project`.`dataset`.`name`. */
+struct bigquery_place {
+	char *dataset;
+	char *name; /* what people read */
+	char *data; /* the table with the rows: `name`, or `name`_raw */
+	char *anew; /* the table that a refresh fills */
+	char *quoted_name, *quoted_data, *quoted_anew, *quoted_mark;
+};
+
+struct bigquery_existing_column {
+	char *name;
+	char *type; /* "NUMERIC(12,2)" */
+	bool not_null;
+	bool has_default;
+};
+
+/* What is there now. */
+struct bigquery_existing {
+	bool name_is_table, name_is_view;
+	bool has_data, has_mark_table;
+	bool data_is_view;
+	int64_t rows; /* of the data table */
+	char *view; /* the query of the view at `name` */
+	struct bigquery_existing_column *columns; /* of the data table */
+	size_t n_columns;
+	bool has_mark; /* this pipeline's row */
+	bool known; /* that row is about this target */
+	bool created; /* and says that Tidemark made the table */
+	int64_t delivered; /* rows, to the table as it is */
+	int64_t written_us; /* when the row was written last */
+	struct checkpoint mark;
+};
+
+/* How new tables are laid out: options of the URL. */
+struct bigquery_layout {
+	char *partition; /* "DAY", ... of the mark column; NULL: none */
+	bool cluster; /* by the key */
+};
+
+struct bigquery_destination {
+	struct destination base;
+	struct bigquery *client;
+	struct bigquery_layout layout;
+
+	/* From prepare on. */
+	const struct target *target;
+	struct bigquery_place place;
+	struct bigquery_type *types; /* of target->schema's columns */
+	bool *not_null; /* of the same: the table refuses NULL */
+	const char *into; /* quoted: the data table, or the one made anew */
+	char *stage; /* name; made with the first batch */
+	char *quoted_stage;
+	bool has_stage;
+	int64_t n_loads; /* so far, for job ids */
+	enum soft_delete soft_delete;
+	char *soft_type; /* of its column */
+	struct checkpoint seen; /* the mark this handle last saw or wrote */
+	int64_t seen_us; /* when that was written: part of job ids */
+	char *refresh_id; /* in a refresh: the row's batch_id until it is done
+			   */
+	bool swap_by_rows; /* of one layout: the swap is a transaction */
+	int64_t built; /* rows put into the table made anew */
+	/* In a dry run: `into` is a copy, and this brings the staged keys' rows
+	 * into it; NULL: there are none. */
+	char *copy, *quoted_copy, *pull;
+	char *previewed; /* quoted: what the copy is of */
+};
+
+extern const struct destination_ops bigquery_destination;
+
+/* place.c */
+/* CONFIG, SCHEMA: a name that BigQuery does not take. */
+int bigquery_place_init(struct bigquery_place *p,
+			const struct bigquery_destination *d,
+			const struct target *target, struct error *err);
+void bigquery_place_release(struct bigquery_place *p);
+/* A table of the place's dataset; caller frees. */
+char *bigquery_place_quote(const struct bigquery_destination *d,
+			   const char *dataset, const char *name);
+/* NULL if BigQuery takes the name; else what is wrong with it. */
+const char *bigquery_column_refused(const char *name);
+const char *bigquery_table_refused(const char *name);
+
+/* existing.c: look, never write. */
+int bigquery_existing_look(struct bigquery_existing *e,
+			   struct bigquery_destination *d,
+			   const struct bigquery_place *p, const char *pipeline,
+			   struct error *err);
+void bigquery_existing_release(struct bigquery_existing *e);
+long bigquery_existing_find(const struct bigquery_existing *e,
+			    const char *name);
+
+/* ddl.c */
+int bigquery_inspect(struct bigquery_destination *d,
+		     const struct target *target,
+		     const struct bigquery_place *p,
+		     const struct bigquery_existing *e,
+		     const struct bigquery_type *types, struct inspection *out,
+		     struct error *err);
+/* "CREATE TABLE ..." of the target's columns; caller frees. */
+char *bigquery_ddl_create(const struct bigquery_destination *d,
+			  const struct target *target, const char *quoted,
+			  const struct bigquery_type *types);
+/* The query of the view of the newest rows; caller frees. */
+char *bigquery_ddl_view(const struct target *target,
+			const struct bigquery_place *p);
+
+/* prepare.c */
+int bigquery_prepare_target(struct bigquery_destination *d,
+			    const struct target *target, struct error *err);
+
+/* mark.c */
+/* Write the row anew, whoever wrote it last, unless its fence is higher:
+ * STATE. `mark`, `created` and `delivered` of `e`; sets its `written_us`. */
+int bigquery_mark_put(struct bigquery_destination *d,
+		      const struct bigquery_place *p, const char *pipeline,
+		      struct bigquery_existing *e, struct error *err);
+int bigquery_mark_create_table(struct bigquery_destination *d,
+			       const struct bigquery_place *p,
+			       struct error *err);
+/* Fill the row's part of `e`: the table may be missing. */
+int bigquery_mark_look(struct bigquery_existing *e,
+		       struct bigquery_destination *d,
+		       const struct bigquery_place *p, const char *pipeline,
+		       struct error *err);
+int bigquery_mark_forget(struct bigquery_destination *d,
+			 const struct bigquery_place *p,
+			 const struct target *target, struct error *err);
+int bigquery_mark_others(struct bigquery_destination *d,
+			 const struct bigquery_place *p, const char *pipeline,
+			 struct strlist *out, struct error *err);
+/* Whoever goes on with this refresh (NULL: with any that was under way) is
+ * told. */
+int bigquery_mark_release(struct bigquery_destination *d,
+			  const struct bigquery_place *p, const char *pipeline,
+			  const char *refresh_id, struct error *err);
+void bigquery_mark_copy(struct checkpoint *dst, const struct checkpoint *src);
+
+/* script.c: statements as jobs. */
+struct bigquery_numbers {
+	int64_t values[4]; /* of the first row; 0 where there is none */
+};
+/* Numbers and texts by name. */
+struct bigquery_values {
+	struct bigquery_parameter items[12];
+	char *texts[12]; /* owned */
+	size_t n;
+};
+void bigquery_values_text(struct bigquery_values *v, const char *name,
+			  const char *text);
+void bigquery_values_number(struct bigquery_values *v, const char *name,
+			    int64_t number);
+void bigquery_values_release(struct bigquery_values *v);
+/* A statement of this handle's own; what lost against another is tried again.
+ * `out` may be NULL. */
+int bigquery_execute(struct bigquery_destination *d, const char *sql,
+		     const struct bigquery_values *v,
+		     struct bigquery_numbers *out, struct error *err);
+/* A transaction that moves the mark to `next`, or is part of a refresh: at
+ * most once, by its job id. */
+int bigquery_transact(struct bigquery_destination *d, const char *sql,
+		      const struct bigquery_values *v,
+		      const struct checkpoint *next,
+		      struct bigquery_numbers *out, struct error *err);
+
+/* statements.c: texts. `s` is the staged row, `t` the table's. */
+/* What every transaction begins with: the mark moves, or the refresh is still
+ * this one; the stage holds @rows rows. */
+void bigquery_sql_begin(struct strbuf *sql,
+			const struct bigquery_destination *d, bool staged);
+/* Merge by the target's mode, and COMMIT. Gives inserted, updated, missing. */
+void bigquery_sql_load(struct strbuf *sql, const struct bigquery_destination *d,
+		       bool delivered);
+/* Gives removed. */
+void bigquery_sql_remove(struct strbuf *sql,
+			 const struct bigquery_destination *d);
+/* The statement that compares and writes, for `into`, alone. */
+void bigquery_sql_merge(struct strbuf *sql,
+			const struct bigquery_destination *d, const char *into,
+			bool delivered);
+/* "t.a = s.a AND ..." */
+void bigquery_sql_key_join(struct strbuf *sql, const struct schema *s);
+void bigquery_sql_keys(struct strbuf *sql, const struct schema *s,
+		       const char *table);
+void bigquery_sql_columns(struct strbuf *sql, const struct schema *s,
+			  const char *table);
+void bigquery_sql_name(struct strbuf *sql, const char *name);
+/* The staged rows, the last of each key, by the source's names. */
+void bigquery_sql_staged(struct strbuf *sql,
+			 const struct bigquery_destination *d);
+
+/* stage.c: a name that no other handle has; the table; the batch into the stage
+ * table; `keys_only`: nothing else. */
+void bigquery_stage_name(struct bigquery_destination *d);
+int bigquery_stage_make(struct bigquery_destination *d, struct error *err);
+int bigquery_stage_load(struct bigquery_destination *d, const struct batch *b,
+			bool keys_only, struct error *err);
+/* Those of this pipeline that any handle has left. */
+int bigquery_stage_sweep(struct bigquery_destination *d,
+			 const struct bigquery_place *p, const char *pipeline,
+			 bool *swept, struct error *err);
+void bigquery_stage_drop(struct bigquery_destination *d);
+
+/* load.c */
+int bigquery_load_batch(struct bigquery_destination *d, const struct batch *b,
+			const struct checkpoint *next,
+			struct load_counts *counts, struct error *err);
+int bigquery_remove_rows(struct bigquery_destination *d,
+			 const struct batch *keys,
+			 const struct checkpoint *next, int64_t *removed,
+			 struct error *err);
+/* refresh.c: the swap, with `next`. */
+int bigquery_refresh_swap(struct bigquery_destination *d,
+			  const struct checkpoint *next, struct error *err);
+
+/* preview.c */
+/* After all else is kept: rows go into a copy of the table from now on. */
+int bigquery_preview_make(struct bigquery_destination *d,
+			  const struct target *target,
+			  const struct bigquery_existing *e,
+			  const struct inspection *i, struct error *err);
+int bigquery_destination_preview(struct destination *base,
+				 const struct batch *batch,
+				 const struct checkpoint *next,
+				 struct load_counts *out, struct error *err);
+int bigquery_destination_explain(struct destination *base,
+				 struct explanation *out, struct error *err);
+
+#endif

@@ -1,0 +1,233 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "destinations/bigquery/internal.h"
+
+int bigquery_mark_create_table(struct bigquery_destination *d,
+			       const struct bigquery_place *p,
+			       struct error *err)
+{
+	char *sql = xstrfmt(
+		"CREATE TABLE IF NOT EXISTS %s (pipeline STRING NOT NULL, "
+		"watermark STRING, batch_id STRING, fence INT64, rows_total "
+		"INT64, updated_at TIMESTAMP, created_target BOOL, target "
+		"STRING, target_rows INT64)",
+		p->quoted_mark);
+	int rc = bigquery_execute(d, sql, NULL, NULL, err);
+
+	free(sql);
+	return rc;
+}
+
+static void mark_values(struct bigquery_values *v, const char *pipeline,
+			const struct checkpoint *mark)
+{
+	bigquery_values_text(v, "pipeline", pipeline);
+	bigquery_values_text(v, "watermark", mark->watermark);
+	bigquery_values_text(v, "batch", mark->batch_id ? mark->batch_id : "");
+	bigquery_values_number(v, "fence", mark->fence);
+	bigquery_values_number(v, "rows_total", mark->rows_total);
+}
+
+int bigquery_mark_put(struct bigquery_destination *d,
+		      const struct bigquery_place *p, const char *pipeline,
+		      struct bigquery_existing *e, struct error *err)
+{
+	struct bigquery_values v = { .n = 0 };
+	char *sql = xstrfmt(
+		"BEGIN TRANSACTION;\n"
+		"MERGE %s t USING (SELECT @pipeline AS pipeline) s ON "
+		"t.pipeline = s.pipeline WHEN MATCHED AND t.fence <= @fence "
+		"THEN UPDATE SET watermark = @watermark, batch_id = @batch, "
+		"fence = @fence, rows_total = @rows_total, updated_at = "
+		"TIMESTAMP_MICROS(@now), created_target = %s, target = "
+		"@target, "
+		"target_rows = @delivered_rows WHEN NOT MATCHED THEN INSERT "
+		"(pipeline, watermark, batch_id, fence, rows_total, "
+		"updated_at, created_target, target, target_rows) VALUES "
+		"(@pipeline, @watermark, @batch, @fence, @rows_total, "
+		"TIMESTAMP_MICROS(@now), %s, @target, @delivered_rows);\n"
+		"ASSERT @@row_count = 1 AS 'tidemark: overtaken';\n"
+		"COMMIT TRANSACTION",
+		p->quoted_mark, e->created ? "TRUE" : "FALSE",
+		e->created ? "TRUE" : "FALSE");
+	int rc;
+
+	mark_values(&v, pipeline, &e->mark);
+	bigquery_values_text(&v, "target", p->name);
+	bigquery_values_number(&v, "delivered_rows", e->delivered);
+	e->written_us = clock_now_us();
+	bigquery_values_number(&v, "now", e->written_us);
+	rc = bigquery_execute(d, sql, &v, NULL, err);
+	bigquery_values_release(&v);
+	free(sql);
+	return rc;
+}
+
+static void mark_take(struct bigquery_existing *e, struct bigquery_rows *rows,
+		      const struct bigquery_place *p)
+{
+	const char *cells[7];
+	bool append = strcmp(p->name, p->data) != 0;
+	int64_t numbers[7];
+
+	for (size_t i = 0; i < 7; i++) {
+		cells[i] = bigquery_rows_cell(rows, i, NULL);
+		numbers[i] = cells[i] ? strtoll(cells[i], NULL, 10) : 0;
+	}
+	e->has_mark = true;
+	e->mark.found = true;
+	e->mark.batch_id = xstrdup(cells[1] ? cells[1] : "");
+	e->mark.fence = numbers[2];
+	/* Pipelines that append to one table share its numbers, which
+	 * rows_total is the highest of. */
+	e->mark.rows_total = numbers[append ? 6 : 3];
+	e->known = cells[4] && !strcmp(cells[4], p->name);
+	if (!e->known)
+		return;
+	e->mark.watermark = xstrdup(cells[0]);
+	e->delivered = numbers[5];
+}
+
+int bigquery_mark_look(struct bigquery_existing *e,
+		       struct bigquery_destination *d,
+		       const struct bigquery_place *p, const char *pipeline,
+		       struct error *err)
+{
+	char *sql = xstrfmt(
+		"SELECT watermark, batch_id, fence, rows_total, target, "
+		"target_rows, (SELECT MAX(m.rows_total) FROM %s m WHERE "
+		"m.target = w.target), created_target, "
+		"UNIX_MICROS(updated_at) FROM %s w WHERE "
+		"pipeline = @pipeline",
+		p->quoted_mark, p->quoted_mark);
+	const struct bigquery_parameter value = { .name = "pipeline",
+						  .type = "STRING",
+						  .value = pipeline };
+	const struct bigquery_query query = { .sql = sql,
+					      .parameters = &value,
+					      .n_parameters = 1 };
+	struct bigquery_rows *rows = NULL;
+	struct error failed = ERROR_INIT;
+	int rc = bigquery_run(d->client, &query, 10, &rows, NULL, &failed);
+
+	/* No table of marks. */
+	e->has_mark_table = !rc;
+	if (rc == -ERROR_SCHEMA && strstr(failed.message, NAME_WATERMARK_TABLE))
+		rc = 0;
+	else if (rc)
+		rc = error_set(err, failed.code, "%s", failed.message);
+	if (!rc && rows && bigquery_rows_next(rows, &failed)) {
+		const char *created = bigquery_rows_cell(rows, 7, NULL);
+
+		const char *written = bigquery_rows_cell(rows, 8, NULL);
+
+		mark_take(e, rows, p);
+		e->written_us = written ? strtoll(written, NULL, 10) : 0;
+		e->created = e->known && created && !strcmp(created, "true");
+	}
+	bigquery_rows_free(rows);
+	free(sql);
+	return rc;
+}
+
+/* The numbers of a raw table go on behind the highest, whoever gave it. */
+static char *mark_forget_sql(const struct bigquery_place *p)
+{
+	const char *mark = p->quoted_mark;
+	struct strbuf sql = STRBUF_INIT;
+
+	strbuf_addstr(&sql, "BEGIN TRANSACTION;\n");
+	if (strcmp(p->name, p->data) != 0)
+		strbuf_addf(&sql,
+			    "UPDATE %s SET rows_total = GREATEST(rows_total, "
+			    "(SELECT MAX(m.rows_total) FROM %s m WHERE "
+			    "m.pipeline = @pipeline)) WHERE pipeline = (SELECT "
+			    "MIN(o.pipeline) FROM %s o JOIN %s w ON w.target = "
+			    "o.target AND o.pipeline <> w.pipeline WHERE "
+			    "w.pipeline = @pipeline);\n",
+			    mark, mark, mark, mark);
+	strbuf_addf(&sql,
+		    "DELETE FROM %s WHERE pipeline = @pipeline AND fence <= "
+		    "@fence;\nCOMMIT TRANSACTION",
+		    mark);
+	return strbuf_detach(&sql);
+}
+
+int bigquery_mark_forget(struct bigquery_destination *d,
+			 const struct bigquery_place *p,
+			 const struct target *target, struct error *err)
+{
+	struct bigquery_values v = { .n = 0 };
+	char *sql = mark_forget_sql(p);
+	int rc;
+
+	bigquery_values_text(&v, "pipeline", target->pipeline);
+	bigquery_values_number(&v, "fence", target->writer.fence);
+	rc = bigquery_execute(d, sql, &v, NULL, err);
+	bigquery_values_release(&v);
+	free(sql);
+	return rc;
+}
+
+int bigquery_mark_others(struct bigquery_destination *d,
+			 const struct bigquery_place *p, const char *pipeline,
+			 struct strlist *out, struct error *err)
+{
+	char *sql = xstrfmt("SELECT pipeline, watermark FROM %s WHERE target = "
+			    "@target AND pipeline <> @pipeline AND watermark "
+			    "IS NOT NULL ORDER BY pipeline",
+			    p->quoted_mark);
+	const struct bigquery_parameter values[] = {
+		{ .name = "pipeline", .type = "STRING", .value = pipeline },
+		{ .name = "target", .type = "STRING", .value = p->name },
+	};
+	const struct bigquery_query query = { .sql = sql,
+					      .parameters = values,
+					      .n_parameters = 2 };
+	struct bigquery_rows *rows = NULL;
+	struct error failed = ERROR_INIT;
+	int rc = bigquery_run(d->client, &query, 1000, &rows, NULL, err);
+
+	while (!rc && bigquery_rows_next(rows, &failed))
+		for (size_t i = 0; i < 2; i++)
+			strlist_add(out, bigquery_rows_cell(rows, i, NULL));
+	if (!rc && failed.code)
+		rc = error_set(err, failed.code, "%s", failed.message);
+	bigquery_rows_free(rows);
+	free(sql);
+	return rc;
+}
+
+int bigquery_mark_release(struct bigquery_destination *d,
+			  const struct bigquery_place *p, const char *pipeline,
+			  const char *refresh_id, struct error *err)
+{
+	struct bigquery_values v = { .n = 0 };
+	char *sql = xstrfmt("UPDATE %s SET batch_id = CONCAT('left-', "
+			    "batch_id) WHERE pipeline = @pipeline AND "
+			    "STARTS_WITH(batch_id, @refresh)",
+			    p->quoted_mark);
+	int rc;
+
+	bigquery_values_text(&v, "pipeline", pipeline);
+	bigquery_values_text(&v, "refresh",
+			     refresh_id ? refresh_id : REFRESH_PREFIX);
+	rc = bigquery_execute(d, sql, &v, NULL, err);
+	bigquery_values_release(&v);
+	free(sql);
+	return rc;
+}
+
+void bigquery_mark_copy(struct checkpoint *dst, const struct checkpoint *src)
+{
+	struct checkpoint copy = *src;
+
+	copy.watermark = xstrdup(src->watermark);
+	copy.batch_id = xstrdup(src->batch_id ? src->batch_id : "");
+	copy.delivered = xstrdup(src->delivered);
+	checkpoint_release(dst);
+	*dst = copy;
+}

@@ -1,0 +1,432 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "destinations/bigquery/internal.h"
+
+void bigquery_sql_name(struct strbuf *sql, const char *name)
+{
+	strbuf_addf(sql, "`%s`", name);
+}
+
+void bigquery_sql_columns(struct strbuf *sql, const struct schema *s,
+			  const char *table)
+{
+	for (size_t i = 0; i < s->n_columns; i++) {
+		strbuf_addstr(sql, i ? ", " : "");
+		strbuf_addf(sql, "%s`%s`", table, s->columns[i].name);
+	}
+}
+
+void bigquery_sql_keys(struct strbuf *sql, const struct schema *s,
+		       const char *table)
+{
+	for (size_t i = 0; i < s->n_key; i++) {
+		strbuf_addstr(sql, i ? ", " : "");
+		strbuf_addf(sql, "%s`%s`", table, s->columns[s->key[i]].name);
+	}
+}
+
+void bigquery_sql_key_join(struct strbuf *sql, const struct schema *s)
+{
+	for (size_t i = 0; i < s->n_key; i++) {
+		const char *name = s->columns[s->key[i]].name;
+
+		strbuf_addstr(sql, i ? " AND " : "");
+		strbuf_addf(sql, "t.`%s` = s.`%s`", name, name);
+	}
+}
+
+/* Floats cannot be partitioned by. */
+static void sql_stage_key(struct strbuf *sql,
+			  const struct bigquery_destination *d)
+{
+	const struct schema *s = d->target->schema;
+
+	for (size_t i = 0; i < s->n_key; i++) {
+		bool is_float = d->types[s->key[i]].carrier == CARRIER_FLOAT;
+
+		strbuf_addf(sql, is_float ? "%sCAST(c%zu AS STRING)" : "%sc%zu",
+			    i ? ", " : "", s->key[i]);
+	}
+}
+
+void bigquery_sql_staged(struct strbuf *sql,
+			 const struct bigquery_destination *d)
+{
+	const struct schema *s = d->target->schema;
+
+	strbuf_addstr(sql, "(SELECT ");
+	for (size_t i = 0; i < s->n_columns; i++) {
+		char *name = xstrfmt("c%zu", i);
+
+		bigquery_type_value(sql, &d->types[i], name);
+		strbuf_addf(sql, " AS `%s`, ", s->columns[i].name);
+		free(name);
+	}
+	strbuf_addf(sql,
+		    "r AS _tidemark_row FROM %s WHERE TRUE QUALIFY "
+		    "ROW_NUMBER() OVER (PARTITION BY ",
+		    d->quoted_stage);
+	sql_stage_key(sql, d);
+	strbuf_addstr(sql, " ORDER BY r DESC) = 1)");
+}
+
+static void sql_different_column(struct strbuf *sql,
+				 const struct bigquery_destination *d,
+				 size_t column)
+{
+	const char *name = d->target->schema->columns[column].name;
+	char *t = xstrfmt("t.`%s`", name), *s = xstrfmt("s.`%s`", name);
+
+	bigquery_type_comparable(sql, &d->types[column], t);
+	strbuf_addstr(sql, " IS DISTINCT FROM ");
+	bigquery_type_comparable(sql, &d->types[column], s);
+	free(t);
+	free(s);
+}
+
+/* (a column of s differs from t's): keys are equal already. */
+static void sql_different(struct strbuf *sql,
+			  const struct bigquery_destination *d, bool but_mark)
+{
+	const struct schema *s = d->target->schema;
+	const char *between = "";
+
+	strbuf_addch(sql, '(');
+	for (size_t i = 0; i < s->n_columns; i++) {
+		if (schema_is_key(s, i) || (but_mark && (long)i == s->mark))
+			continue;
+		strbuf_addstr(sql, between);
+		sql_different_column(sql, d, i);
+		between = " OR ";
+	}
+	strbuf_addstr(sql, *between ? ")" : "FALSE)");
+}
+
+/* A row that comes again loses its mark. */
+static void sql_changed(struct strbuf *sql,
+			const struct bigquery_destination *d)
+{
+	strbuf_addch(sql, '(');
+	sql_different(sql, d, d->target->mode == LOAD_UPDATE);
+	if (d->soft_delete != SOFT_DELETE_NONE)
+		strbuf_addf(sql, " OR t.`%s`%s", d->target->soft_delete,
+			    soft_delete_is(d->soft_delete));
+	strbuf_addch(sql, ')');
+}
+
+/* An older version never replaces a newer one, unless that is no newer than
+ * what this pipeline has delivered itself; without a mark nothing says which
+ * is older, and the source's word counts. */
+static void sql_newer(struct strbuf *sql, const struct bigquery_destination *d,
+		      bool delivered)
+{
+	const struct schema *s = d->target->schema;
+	const char *mark = s->mark < 0 ? NULL : s->columns[s->mark].name;
+	char *base;
+
+	if (mark && d->target->in_place) {
+		strbuf_addf(sql, " AND t.`%s` IS NOT DISTINCT FROM s.`%s`",
+			    mark, mark);
+		return;
+	}
+	if (!mark || d->target->overwrite)
+		return;
+	strbuf_addf(sql,
+		    " AND (t.`%s` IS NULL OR s.`%s` IS NULL OR s.`%s` >= "
+		    "t.`%s`",
+		    mark, mark, mark, mark);
+	/* What mode update has written has marks of others. */
+	if (delivered && d->target->mode != LOAD_UPDATE) {
+		base = bigquery_type_base(d->types[s->mark].column);
+		strbuf_addf(sql, " OR SAFE_CAST(@delivered AS %s) >= t.`%s`",
+			    base, mark);
+		free(base);
+	}
+	strbuf_addch(sql, ')');
+}
+
+static void sql_set(struct strbuf *sql, const struct bigquery_destination *d)
+{
+	const struct schema *s = d->target->schema;
+	const char *between = " SET ";
+
+	for (size_t i = 0; i < s->n_columns; i++) {
+		if (!target_writes(d->target, i))
+			continue;
+		strbuf_addf(sql, "%s`%s` = s.`%s`", between, s->columns[i].name,
+			    s->columns[i].name);
+		between = ", ";
+	}
+	if (d->soft_delete != SOFT_DELETE_NONE)
+		strbuf_addf(sql, "%s`%s`%s", between, d->target->soft_delete,
+			    soft_delete_clears(d->soft_delete));
+}
+
+static bool sql_sets_some(const struct bigquery_destination *d)
+{
+	return target_writes_some(d->target) ||
+	       d->soft_delete != SOFT_DELETE_NONE;
+}
+
+static void sql_merge_upsert(struct strbuf *sql,
+			     const struct bigquery_destination *d,
+			     const char *into, bool delivered)
+{
+	const struct schema *s = d->target->schema;
+
+	strbuf_addf(sql, "MERGE %s t USING ", into);
+	bigquery_sql_staged(sql, d);
+	strbuf_addstr(sql, " s ON ");
+	bigquery_sql_key_join(sql, s);
+	if (sql_sets_some(d)) {
+		strbuf_addstr(sql, " WHEN MATCHED AND ");
+		sql_changed(sql, d);
+		sql_newer(sql, d, delivered);
+		strbuf_addstr(sql, " THEN UPDATE");
+		sql_set(sql, d);
+	}
+	strbuf_addstr(sql, " WHEN NOT MATCHED THEN INSERT (");
+	bigquery_sql_columns(sql, s, "");
+	strbuf_addstr(sql, ") VALUES (");
+	bigquery_sql_columns(sql, s, "s.");
+	strbuf_addch(sql, ')');
+}
+
+static void sql_delete_changed(struct strbuf *sql,
+			       const struct bigquery_destination *d,
+			       const char *into, bool delivered)
+{
+	strbuf_addf(sql, "DELETE FROM %s t WHERE EXISTS (SELECT 1 FROM ", into);
+	bigquery_sql_staged(sql, d);
+	strbuf_addstr(sql, " s WHERE ");
+	bigquery_sql_key_join(sql, d->target->schema);
+	strbuf_addstr(sql, " AND ");
+	sql_changed(sql, d);
+	sql_newer(sql, d, delivered);
+	strbuf_addch(sql, ')');
+}
+
+static void sql_insert_missing(struct strbuf *sql,
+			       const struct bigquery_destination *d,
+			       const char *into)
+{
+	const struct schema *s = d->target->schema;
+
+	strbuf_addf(sql, "INSERT INTO %s (", into);
+	bigquery_sql_columns(sql, s, "");
+	strbuf_addstr(sql, ") SELECT ");
+	bigquery_sql_columns(sql, s, "s.");
+	strbuf_addstr(sql, " FROM ");
+	bigquery_sql_staged(sql, d);
+	strbuf_addf(sql, " s WHERE NOT EXISTS (SELECT 1 FROM %s t WHERE ",
+		    into);
+	bigquery_sql_key_join(sql, s);
+	strbuf_addch(sql, ')');
+}
+
+/* A pipeline appends in the order it reads, so a key's newest row is its last.
+ * One like it is not appended again. */
+static void sql_append(struct strbuf *sql, const struct bigquery_destination *d,
+		       const char *into)
+{
+	const struct schema *s = d->target->schema;
+
+	strbuf_addf(sql, "INSERT INTO %s (", into);
+	bigquery_sql_columns(sql, s, "");
+	strbuf_addstr(sql, ", " NAME_RAW_BATCH ", " NAME_RAW_SEQ
+			   ", " NAME_RAW_LOADED ") SELECT ");
+	bigquery_sql_columns(sql, s, "s.");
+	strbuf_addstr(sql, ", @batch, @seq + s._tidemark_row, "
+			   "CURRENT_TIMESTAMP() FROM ");
+	bigquery_sql_staged(sql, d);
+	strbuf_addf(sql,
+		    " s LEFT JOIN (SELECT * FROM %s WHERE TRUE QUALIFY "
+		    "ROW_NUMBER() OVER (PARTITION BY ",
+		    into);
+	bigquery_sql_keys(sql, s, "");
+	strbuf_addstr(sql, " ORDER BY " NAME_RAW_SEQ " DESC) = 1) t ON ");
+	bigquery_sql_key_join(sql, s);
+	strbuf_addstr(sql, " WHERE t." NAME_RAW_SEQ " IS NULL OR ");
+	sql_different(sql, d, false);
+}
+
+static void sql_update(struct strbuf *sql, const struct bigquery_destination *d,
+		       const char *into, bool delivered)
+{
+	strbuf_addf(sql, "UPDATE %s t", into);
+	sql_set(sql, d);
+	strbuf_addstr(sql, " FROM ");
+	bigquery_sql_staged(sql, d);
+	strbuf_addstr(sql, " s WHERE ");
+	bigquery_sql_key_join(sql, d->target->schema);
+	strbuf_addstr(sql, " AND ");
+	sql_changed(sql, d);
+	sql_newer(sql, d, delivered);
+}
+
+void bigquery_sql_merge(struct strbuf *sql,
+			const struct bigquery_destination *d, const char *into,
+			bool delivered)
+{
+	switch (d->target->mode) {
+	case LOAD_APPEND:
+		sql_append(sql, d, into);
+		break;
+	case LOAD_UPDATE:
+		sql_update(sql, d, into, delivered);
+		break;
+	case LOAD_DELETE_INSERT:
+		sql_delete_changed(sql, d, into, delivered);
+		break;
+	default:
+		sql_merge_upsert(sql, d, into, delivered);
+	}
+}
+
+void bigquery_sql_begin(struct strbuf *sql,
+			const struct bigquery_destination *d, bool staged)
+{
+	const char *mark = d->place.quoted_mark;
+
+	strbuf_addstr(sql, "DECLARE tidemark_before, tidemark_after, "
+			   "tidemark_changed, tidemark_missing INT64 DEFAULT "
+			   "0;\nBEGIN TRANSACTION;\n");
+	if (!d->target->preview && d->target->refresh)
+		strbuf_addf(sql,
+			    "UPDATE %s SET updated_at = TIMESTAMP_MICROS(@now) "
+			    "WHERE pipeline = @pipeline AND batch_id = "
+			    "@refresh;\n",
+			    mark);
+	else if (!d->target->preview)
+		strbuf_addf(
+			sql,
+			"UPDATE %s SET watermark = @watermark, batch_id = "
+			"@batch, fence = @fence, rows_total = @rows_total, "
+			"updated_at = TIMESTAMP_MICROS(@now), target_rows = "
+			"target_rows + @delivered_rows WHERE pipeline = "
+			"@pipeline AND batch_id = @seen AND fence <= "
+			"@fence;\n",
+			mark);
+	if (!d->target->preview)
+		strbuf_addstr(sql, "ASSERT @@row_count = 1 AS 'tidemark: "
+				   "overtaken';\n");
+	if (staged)
+		strbuf_addf(sql,
+			    "ASSERT (SELECT COUNT(*) FROM %s) = @rows AS "
+			    "'tidemark: rows';\n",
+			    d->quoted_stage);
+}
+
+/* Of rows that have one key, none is left: the staged one comes. */
+static void sql_leave_one(struct strbuf *sql,
+			  const struct bigquery_destination *d)
+{
+	const struct schema *s = d->target->schema;
+
+	if (!d->target->overwrite || d->target->mode == LOAD_APPEND)
+		return;
+	strbuf_addf(sql,
+		    "DELETE FROM %s t WHERE EXISTS (SELECT 1 FROM (SELECT ",
+		    d->into);
+	bigquery_sql_keys(sql, s, "");
+	strbuf_addf(sql, " FROM %s GROUP BY ", d->into);
+	bigquery_sql_keys(sql, s, "");
+	strbuf_addstr(sql, " HAVING COUNT(*) > 1) s WHERE ");
+	bigquery_sql_key_join(sql, s);
+	strbuf_addstr(sql, ") AND EXISTS (SELECT 1 FROM ");
+	bigquery_sql_staged(sql, d);
+	strbuf_addstr(sql, " s WHERE ");
+	bigquery_sql_key_join(sql, s);
+	strbuf_addstr(sql, ");\n");
+}
+
+static void sql_count(struct strbuf *sql, const struct bigquery_destination *d,
+		      const char *variable)
+{
+	strbuf_addf(sql, "SET %s = (SELECT COUNT(*) FROM %s);\n", variable,
+		    d->into);
+}
+
+/* What COUNT(*) says before and after costs nothing: it is metadata. */
+static void sql_load_upsert(struct strbuf *sql,
+			    const struct bigquery_destination *d,
+			    bool delivered)
+{
+	sql_leave_one(sql, d);
+	sql_count(sql, d, "tidemark_before");
+	bigquery_sql_merge(sql, d, d->into, delivered);
+	strbuf_addstr(sql, ";\nSET tidemark_changed = @@row_count;\n");
+	if (d->target->mode == LOAD_DELETE_INSERT) {
+		sql_insert_missing(sql, d, d->into);
+		strbuf_addstr(sql, ";\n");
+	}
+	sql_count(sql, d, "tidemark_after");
+	if (d->target->mode != LOAD_DELETE_INSERT)
+		strbuf_addstr(sql, "SET tidemark_changed = tidemark_changed - "
+				   "(tidemark_after - tidemark_before);\n");
+}
+
+static void sql_load_missing(struct strbuf *sql,
+			     const struct bigquery_destination *d)
+{
+	strbuf_addstr(sql, "SET tidemark_missing = (SELECT COUNT(*) FROM ");
+	bigquery_sql_staged(sql, d);
+	strbuf_addf(sql, " s WHERE NOT EXISTS (SELECT 1 FROM %s t WHERE ",
+		    d->into);
+	bigquery_sql_key_join(sql, d->target->schema);
+	strbuf_addstr(sql, "));\n");
+}
+
+void bigquery_sql_load(struct strbuf *sql, const struct bigquery_destination *d,
+		       bool delivered)
+{
+	switch (d->target->mode) {
+	case LOAD_APPEND:
+		sql_append(sql, d, d->into);
+		strbuf_addstr(sql, ";\nSET tidemark_after = @@row_count;\n");
+		break;
+	case LOAD_UPDATE:
+		sql_load_missing(sql, d);
+		if (sql_sets_some(d)) {
+			sql_update(sql, d, d->into, delivered);
+			strbuf_addstr(sql, ";\nSET tidemark_changed = "
+					   "@@row_count;\n");
+		}
+		break;
+	default:
+		sql_load_upsert(sql, d, delivered);
+	}
+	strbuf_addstr(sql, "ASSERT tidemark_after >= tidemark_before AND "
+			   "tidemark_changed >= 0 AND tidemark_changed + "
+			   "tidemark_after - tidemark_before <= @rows AS "
+			   "'tidemark: rows';\nCOMMIT TRANSACTION;\nSELECT "
+			   "tidemark_after - tidemark_before, "
+			   "tidemark_changed, tidemark_missing");
+}
+
+void bigquery_sql_remove(struct strbuf *sql,
+			 const struct bigquery_destination *d)
+{
+	const char *column = d->target->soft_delete;
+
+	if (d->soft_delete == SOFT_DELETE_NONE)
+		strbuf_addf(sql, "DELETE FROM %s t WHERE ", d->into);
+	else
+		strbuf_addf(
+			sql, "UPDATE %s t SET `%s` = %s%s WHERE t.`%s`%s AND ",
+			d->into, column,
+			d->soft_delete == SOFT_DELETE_FLAG ? "TRUE"
+							   : "CURRENT_",
+			d->soft_delete == SOFT_DELETE_FLAG  ? ""
+			: !strcmp(d->soft_type, "DATETIME") ? "DATETIME('UTC')"
+							    : "TIMESTAMP()",
+			column, soft_delete_is_not(d->soft_delete));
+	strbuf_addstr(sql, "EXISTS (SELECT 1 FROM ");
+	bigquery_sql_staged(sql, d);
+	strbuf_addstr(sql, " s WHERE ");
+	bigquery_sql_key_join(sql, d->target->schema);
+	strbuf_addstr(sql, ");\nSET tidemark_changed = @@row_count;\nCOMMIT "
+			   "TRANSACTION;\nSELECT tidemark_changed");
+}

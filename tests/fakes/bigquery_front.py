@@ -1,0 +1,518 @@
+"""A front that speaks the part of BigQuery's REST API that Tidemark uses.
+
+The front is ours and the engine below is DuckDB (bigquery_sql.py): what is
+real here is HTTP and SQL's meaning, not BigQuery. It refuses what the service
+refuses: a job's id that was used (409), requests that are too large (413),
+tokens that have run out (401), datasets and tables that are not there (404),
+names that it does not take; and on request it has bad days (POST /_faults).
+
+    bigquery_front.py [--port N] [--database FILE] [--sign-in]
+
+prints the address that it listens on. --sign-in: only with a token, which
+POST /token gives for a JWT of the account in GET /_account, and the metadata
+server's path gives for its header.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import pathlib
+import re
+import socket
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+import uuid
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from bigquery_sql import Refused, Script, Warehouse  # noqa: E402
+from bigquery_values import cells  # noqa: E402
+
+PROJECT = "tidemark-test"
+MOST_MULTIPART = 10 << 20
+MOST_REQUEST = 10 << 20
+MOST_ROWS = 50000
+CHUNK = 256 << 10
+REFUSALS = {400: "invalid", 403: "accessDenied", 404: "notFound"}
+
+
+class Fault:
+    """Something that goes wrong with the next requests that match."""
+
+    def __init__(self, spec):
+        self.pattern = re.compile(spec["match"])
+        self.kind, self.spec = spec["kind"], spec
+        self.left, self.skip = spec.get("times", 1), spec.get("skip", 0)
+
+    def takes(self, line):
+        if self.left <= 0 or not self.pattern.search(line):
+            return False
+        if self.skip > 0:
+            self.skip -= 1
+            return False
+        self.left -= 1
+        return True
+
+
+class Job:
+    """A job: begun once, asked about for as long as the front lives."""
+
+    def __init__(self, front, reference, configuration, work):
+        self.front, self.reference = front, reference
+        self.configuration = configuration
+        self.error, self.script, self.rows = None, None, 0
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self.work, args=(work,),
+                                       daemon=True)
+        self.thread.start()
+
+    def work(self, work):
+        try:
+            work(self)
+        except Refused as refused:
+            self.error = refused
+        except Exception as error:  # a job ends, whatever becomes of it
+            self.error = Refused(500, "internalError", repr(error))
+        self.done.set()
+
+    def resource(self):
+        status = {"state": "DONE" if self.done.is_set() else "RUNNING"}
+        if self.error:
+            status.update(errorResult=self.error.proto(),
+                          errors=[self.error.proto()])
+        statistics = {"totalBytesProcessed": str(self.front.bytes)}
+        if "load" in self.configuration:
+            statistics["load"] = {"outputRows": str(self.rows)}
+        return {"kind": "bigquery#job", "jobReference": self.reference,
+                "configuration": self.configuration, "status": status,
+                "statistics": statistics}
+
+    def results(self, asked):
+        """As getQueryResults and query answer."""
+        answer = {"jobReference": self.reference,
+                  "jobComplete": self.done.is_set()}
+        if not self.done.is_set():
+            return answer
+        if self.error:
+            raise self.error
+        rows = self.script.rows or []
+        start = int(asked.get("pageToken") or 0)
+        most = min(int(asked.get("maxResults") or MOST_ROWS), MOST_ROWS)
+        columns = self.script.columns
+        answer.update(schema={"fields": columns}, totalRows=str(len(rows)),
+                      rows=[{"f": cells(row)}
+                            for row in rows[start:start + most]],
+                      totalBytesProcessed=str(self.front.bytes))
+        if start + most < len(rows):
+            answer["pageToken"] = str(start + most)
+        return answer
+
+
+class Front:
+    """What the requests of all connections share."""
+
+    def __init__(self, options, sign_in=None):
+        self.house = Warehouse(PROJECT, options.database or ":memory:")
+        self.sign_in = sign_in
+        self.jobs, self.uploads, self.faults, self.log = {}, {}, [], []
+        self.lock = threading.Lock()
+        self.bytes = 0
+
+    def fault(self, line):
+        with self.lock:
+            self.log.append(line)
+            return next((each for each in self.faults if each.takes(line)),
+                        None)
+
+    def begin(self, project, body, work):
+        reference = dict(body.get("jobReference") or {})
+        name = reference.setdefault("jobId", "job_" + uuid.uuid4().hex)
+        reference.update(projectId=project)
+        reference.setdefault("location", "US")
+        if not re.fullmatch(r"[\w-]{1,1024}", name):
+            raise Refused(400, "invalid", f"Invalid job ID \"{name}\"")
+        with self.lock:
+            if name in self.jobs:
+                raise Refused(409, "duplicate", f"Already Exists: Job "
+                              f"{project}:US.{name}")
+            job = Job(self, reference, body["configuration"], work)
+            self.jobs[name] = job
+        return job
+
+    def query(self, project, body, fault=None):
+        query = body["configuration"]["query"]
+        dataset = (query.get("defaultDataset") or {}).get("datasetId")
+        if len(query["query"]) > 1 << 20:
+            raise Refused(413, "invalid", "The query is too large. The maximum"
+                          " standard SQL query length is 1024.00K characters")
+        script = Script(self.house, query, dataset)
+        if fault and fault.kind == "statement" and \
+                fault.spec["within"] in query["query"]:
+            script.fails_at = fault.spec["statement"]
+
+        def work(job):
+            job.script = script
+            script.run()
+
+        return self.begin(project, body, work)
+
+    def load(self, project, body, path, fault=None):
+        load = body["configuration"]["load"]
+        target = load["destinationTable"]
+        if load["sourceFormat"] != "NEWLINE_DELIMITED_JSON":
+            raise Refused(400, "invalid", "Unsupported format")
+
+        def work(job):
+            try:
+                job.rows = self.house.load(
+                    target["datasetId"], target["tableId"],
+                    self.house.describe(target["datasetId"],
+                                        target["tableId"])["schema"]["fields"],
+                    path, bool(fault and fault.kind == "short"))
+            finally:
+                os.unlink(path)
+
+        self.house.check_dataset(target["datasetId"])
+        return self.begin(project, body, work)
+
+    def job(self, name):
+        if name not in self.jobs:
+            raise Refused(404, "notFound", f"Not found: Job {PROJECT}:US.{name}")
+        return self.jobs[name]
+
+
+def plain_file(data):
+    """What was uploaded, unpacked, in a file of its own."""
+    if data[:2] == b"\x1f\x8b":
+        data = gzip.decompress(data)
+    with tempfile.NamedTemporaryFile(delete=False, suffix=".json") as file:
+        file.write(data)
+        return file.name
+
+
+class Cut(Exception):
+    """The connection ends here."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1  # one packet an answer
+    disable_nagle_algorithm = True
+
+    def log_message(self, *_):
+        """Nothing is printed."""
+
+    @property
+    def front(self):
+        return self.server.front
+
+    def answer(self, status, body, headers=()):
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        fault = self.fault
+        kind = fault and fault.kind
+        if kind == "lost":
+            raise Cut
+        if kind == "truncated":
+            data = data[:len(data) // 2]
+        if kind == "html":
+            data = b"<html>It works!</html>"
+        if kind == "huge":
+            data = b'{"rows": "' + b"x" * fault.spec.get("bytes", 80 << 20)
+        self.send_response(status)
+        self.send_header("Content-Type", "text/html" if kind == "html"
+                         else "application/json; charset=UTF-8")
+        self.send_header("Content-Length", str(len(data)))
+        for name, value in headers:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def refuse(self, refused, headers=()):
+        self.answer(refused.status, {"error": {
+            "code": refused.status, "message": refused.message,
+            "errors": [{"message": refused.message, "domain": "global",
+                        "reason": refused.reason}],
+            "status": refused.reason}}, headers)
+
+    def body(self):
+        n = int(self.headers.get("Content-Length") or 0)
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            data = b""
+            while True:
+                n = int(self.rfile.readline(), 16)
+                data += self.rfile.read(n)
+                self.rfile.readline()
+                if not n:
+                    return data
+        data = self.rfile.read(n)
+        if len(data) != n:
+            raise Cut
+        return data
+
+    def bad_day(self):
+        """True: the fault has answered."""
+        fault = self.fault
+        if fault is None:
+            return False
+        if fault.kind == "cut":
+            self.rfile.read(1)
+            raise Cut
+        if fault.kind == "hang":
+            time.sleep(fault.spec.get("seconds", 30))
+            raise Cut
+        if fault.kind != "status":
+            return False
+        self.body()
+        status, again = fault.spec["status"], fault.spec.get("retry_after")
+        self.fault = None
+        reason = fault.spec.get("reason", "backendError")
+        self.refuse(Refused(status, reason, fault.spec.get(
+            "message", "planted: " + reason)),
+            [("Retry-After", str(again))] if again is not None else [])
+        return True
+
+    def handle_one(self):
+        line = f"{self.command} {self.path}"
+        self.fault = None
+        try:
+            if self.path.startswith("/_"):
+                return self.control()
+            self.fault = self.front.fault(line)
+            if self.bad_day():
+                return None
+            self.check_token()
+            return self.route()
+        except Refused as refused:
+            return self.refuse(refused)
+        except (Cut, ConnectionError):
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return None
+
+    do_GET = do_POST = do_PUT = do_DELETE = handle_one
+
+    def control(self):
+        """What tests do to the front."""
+        front = self.front
+        if self.path == "/_faults":
+            front.faults = [Fault(each) for each in json.loads(self.body())]
+        elif self.path == "/_log":
+            self.answer(200, front.log)
+            front.log = []
+            return
+        elif self.path == "/_bytes":
+            front.bytes = json.loads(self.body())
+        elif self.path == "/_account" and front.sign_in:
+            self.answer(200, front.sign_in.account())
+            return
+        elif self.path == "/_expire" and front.sign_in:
+            self.body()
+            front.sign_in.expire()
+        self.answer(200, {})
+
+    def check_token(self):
+        sign_in = self.front.sign_in
+        path = self.path.split("?")[0]
+        if sign_in is None or path == "/token" or "/computeMetadata/" in path:
+            return
+        given = self.headers.get("Authorization", "")
+        if not sign_in.valid(given.removeprefix("Bearer ")):
+            self.body()
+            raise Refused(401, "authError", "Request had invalid "
+                          "authentication credentials.")
+
+    def route(self):
+        parts = urllib.parse.urlsplit(self.path)
+        self.asked = dict(urllib.parse.parse_qsl(parts.query))
+        path = urllib.parse.unquote(parts.path)
+        for method, pattern, call in ROUTES:
+            match = re.fullmatch(pattern, path)
+            if match and method == self.command:
+                return call(self, *match.groups())
+        self.body()
+        raise Refused(404, "notFound", "Not Found")
+
+    def json(self):
+        data = self.body()
+        if len(data) > MOST_REQUEST:
+            raise Refused(413, "invalid", "Request payload size exceeds the "
+                          "limit: 10485760 bytes.")
+        return json.loads(data or b"{}")
+
+    # ---- the API
+
+    def get_dataset(self, _, dataset):
+        self.front.house.check_dataset(dataset)
+        self.answer(200, {"datasetReference": {"datasetId": dataset},
+                          "location": "US"})
+
+    def list_tables(self, project, dataset):
+        every = self.front.house.tables(dataset)
+        start = int(self.asked.get("pageToken") or 0)
+        most = int(self.asked.get("maxResults") or 50)
+        answer = {"tables": [
+            {"tableReference": {"projectId": project, "datasetId": dataset,
+                                "tableId": name}, "type": kind}
+            for name, kind in every[start:start + most]],
+            "totalItems": len(every)}
+        if start + most < len(every):
+            answer["nextPageToken"] = str(start + most)
+        self.answer(200, answer)
+
+    def get_table(self, _, dataset, table):
+        self.answer(200, self.front.house.describe(dataset, table))
+
+    def insert_table(self, _, dataset):
+        self.answer(200, self.front.house.create(dataset, self.json()))
+
+    def delete_table(self, _, dataset, table):
+        self.front.house.drop(dataset, table)
+        self.answer(200, b"")
+
+    def insert_job(self, project):
+        body = self.json()
+        query = body["configuration"].get("query")
+        if query is None:
+            raise Refused(400, "invalid", "Job configuration must contain "
+                          "exactly one job-specific configuration object")
+        if body["configuration"].get("dryRun"):
+            return self.answer(200, {
+                "jobReference": {"projectId": project},
+                "status": {"state": "DONE"}, "statistics": {
+                    "totalBytesProcessed": str(self.front.bytes)}})
+        return self.answer(200, self.front.query(project, body,
+                                                self.fault).resource())
+
+    def get_job(self, _, name):
+        self.answer(200, self.front.job(name).resource())
+
+    def cancel_job(self, _, name):
+        self.body()
+        job = self.front.job(name)
+        if job.script:
+            job.script.cancel()
+        self.answer(200, {"job": job.resource()})
+
+    def run_query(self, project):
+        body = self.json()
+        job = self.front.query(project, {
+            "configuration": {"query": body}, "jobReference": {}})
+        self.results(job, body)
+
+    def get_results(self, _, name):
+        self.results(self.front.job(name), self.asked)
+
+    def results(self, job, asked):
+        job.done.wait(min(int(asked.get("timeoutMs") or 10000), 60000) / 1000)
+        self.answer(200, job.results(asked))
+
+    def upload(self, project):
+        kind = self.asked.get("uploadType")
+        if kind == "multipart":
+            return self.upload_multipart(project)
+        if kind != "resumable":
+            raise Refused(400, "badRequest", "uploadType")
+        body, name = self.json(), uuid.uuid4().hex
+        self.front.uploads[name] = (project, body, bytearray())
+        host = self.headers["Host"]
+        return self.answer(200, b"", [("Location", f"http://{host}/upload/"
+                                       f"bigquery/v2/projects/{project}/jobs"
+                                       f"?uploadType=resumable&upload_id="
+                                       f"{name}")])
+
+    def upload_multipart(self, project):
+        data = self.body()
+        if len(data) > MOST_MULTIPART:
+            raise Refused(413, "uploadTooLarge", "Request Entity Too Large")
+        boundary = re.search(r'boundary="?([^";]+)',
+                             self.headers["Content-Type"])[1].encode()
+        parts = data.split(b"--" + boundary)
+        if len(parts) != 4 or not parts[3].startswith(b"--"):
+            raise Refused(400, "badRequest", "Malformed multipart body.")
+        bodies = [part.split(b"\r\n\r\n", 1)[1][:-2] for part in parts[1:3]]
+        path = plain_file(bodies[1])
+        job = self.front.load(project, json.loads(bodies[0]), path,
+                              self.fault)
+        self.answer(200, job.resource())
+
+    def upload_piece(self, _):
+        name = self.asked.get("upload_id")
+        data = self.body()
+        if name not in self.front.uploads:
+            raise Refused(404, "notFound", "No such upload")
+        project, body, so_far = self.front.uploads[name]
+        match = re.fullmatch(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)",
+                             self.headers["Content-Range"])
+        first, _, total = match.groups()
+        if first is not None and int(first) <= len(so_far):
+            so_far[int(first):] = data
+        if total == "*" or len(so_far) < int(total):
+            if total == "*" and len(data) % CHUNK:
+                raise Refused(400, "badRequest", "The size of a piece is no "
+                              "multiple of 256 KiB")
+            return self.answer(308, b"", [("Range", f"bytes=0-{len(so_far) - 1}"
+                                           )] if so_far else [])
+        job = self.front.load(project, body, plain_file(bytes(so_far)))
+        del self.front.uploads[name]
+        return self.answer(200, job.resource())
+
+    def token(self):
+        data = dict(urllib.parse.parse_qsl(self.body().decode()))
+        self.answer(200, self.front.sign_in.exchange(data))
+
+    def metadata(self):
+        if self.headers.get("Metadata-Flavor") != "Google":
+            raise Refused(403, "accessDenied", "Missing Metadata-Flavor")
+        self.answer(200, self.front.sign_in.token())
+
+
+V2 = "/bigquery/v2/projects/([^/]+)"
+UPLOAD = "/upload/bigquery/v2/projects/([^/]+)/jobs"
+ROUTES = [
+    ("GET", V2 + "/datasets/([^/]+)", Handler.get_dataset),
+    ("GET", V2 + "/datasets/([^/]+)/tables", Handler.list_tables),
+    ("POST", V2 + "/datasets/([^/]+)/tables", Handler.insert_table),
+    ("GET", V2 + "/datasets/([^/]+)/tables/([^/]+)", Handler.get_table),
+    ("DELETE", V2 + "/datasets/([^/]+)/tables/([^/]+)", Handler.delete_table),
+    ("POST", V2 + "/jobs", Handler.insert_job),
+    ("GET", V2 + "/jobs/([^/]+)", Handler.get_job),
+    ("POST", V2 + "/jobs/([^/]+)/cancel", Handler.cancel_job),
+    ("POST", V2 + "/queries", Handler.run_query),
+    ("GET", V2 + "/queries/([^/]+)", Handler.get_results),
+    ("POST", UPLOAD, Handler.upload),
+    ("PUT", UPLOAD, Handler.upload_piece),
+    ("POST", "/token", Handler.token),
+    ("GET", "/computeMetadata/v1/instance/service-accounts/default/token",
+     Handler.metadata),
+]
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--database")
+    parser.add_argument("--sign-in", action="store_true")
+    options = parser.parse_args()
+    server = Server(("127.0.0.1", options.port), Handler)
+    host = f"127.0.0.1:{server.server_address[1]}"
+    sign_in = None
+    if options.sign_in:
+        from bigquery_sign_in import SignIn
+        sign_in = SignIn(f"http://{host}/token")
+    server.front = Front(options, sign_in)
+    print(host, flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

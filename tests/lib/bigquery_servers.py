@@ -1,0 +1,136 @@
+"""BigQuery for the tests: our front (tests/fakes), or the emulator that
+BIGQUERY_EMULATOR_HOST names; and a small client of the API, which knows
+nothing of Tidemark."""
+
+import base64
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+FRONT = pathlib.Path(__file__).resolve().parents[1] / "fakes/bigquery_front.py"
+PROJECT = "tidemark-test"
+HOST = "BIGQUERY_EMULATOR_HOST"
+# An emulator from outside, if there is one.
+OUTSIDE = os.environ.get(HOST, "")
+TYPES = {"INTEGER": int, "FLOAT": float, "BYTES": base64.b64decode,
+         "BOOLEAN": lambda text: text == "true"}
+
+
+class ApiError(Exception):
+    """What the API says of a request."""
+
+
+class Client:
+    """Statements in BigQuery's SQL; rows as Python values, or as text."""
+
+    def __init__(self, host, project=PROJECT, headers=()):
+        self.base = host if "://" in host else "http://" + host
+        self.project, self.headers = project, dict(headers)
+
+    def call(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            self.base + path, data, method=method,
+            headers={"Content-Type": "application/json", **self.headers})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                text = answer.read()
+        except urllib.error.HTTPError as error:
+            raise ApiError(json.load(error)["error"]["message"]) from None
+        return json.loads(text) if text else None
+
+    def api(self, method, path, body=None):
+        return self.call(method, f"/bigquery/v2/projects/{self.project}{path}",
+                         body)
+
+    def query(self, sql, dataset=None):
+        """(fields, rows as text)."""
+        body = {"query": sql, "useLegacySql": False, "timeoutMs": 60000,
+                "formatOptions": {"useInt64Timestamp": True}}
+        if dataset:
+            body["defaultDataset"] = {"projectId": self.project,
+                                      "datasetId": dataset}
+        answer = self.api("POST", "/queries", body)
+        fields = answer.get("schema", {}).get("fields", [])
+        rows = answer.get("rows") or []
+        while answer.get("pageToken"):
+            answer = self.api(
+                "GET", f"/queries/{answer['jobReference']['jobId']}?pageToken="
+                f"{answer['pageToken']}&formatOptions.useInt64Timestamp=true")
+            rows += answer["rows"]
+        return fields, [[cell["v"] for cell in row["f"]] for row in rows]
+
+    def values(self, sql, dataset=None):
+        fields, rows = self.query(sql, dataset)
+        return [tuple(None if text is None else
+                      TYPES.get(field["type"], str)(text)
+                      for field, text in zip(fields, row)) for row in rows]
+
+
+class Front(Client):
+    """A front of one's own, or the emulator from outside."""
+
+    name = "bigquery"
+
+    def __init__(self, *options):
+        self.options, self.process = options, None
+        super().__init__(OUTSIDE)
+
+    @property
+    def ours(self):
+        return self.process is not None
+
+    def start(self):
+        if self.options or not OUTSIDE:
+            self.process = subprocess.Popen(
+                [sys.executable, str(FRONT), *self.options],
+                stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+            self.base = "http://" + self.process.stdout.readline().strip()
+        return self
+
+    @property
+    def host(self):
+        return self.base.removeprefix("http://")
+
+    def remove(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+
+    def create_dataset(self, name):
+        self.query(f"CREATE SCHEMA `{name}`")
+
+    def drop_dataset(self, name):
+        self.query(f"DROP SCHEMA IF EXISTS `{name}` CASCADE")
+
+    def url(self, dataset, **options):
+        more = "&".join(f"{name}={value}" for name, value in options.items())
+        return (f"bigquery://{self.project}/{dataset}"
+                + ("?" + more if more else ""))
+
+    # ---- what only our front knows
+
+    def faults(self, *faults):
+        self.call("POST", "/_faults", list(faults))
+
+    def log(self):
+        """Requests since the last time, as "METHOD path"."""
+        return self.call("GET", "/_log")
+
+    def set_bytes(self, number):
+        self.call("POST", "/_bytes", number)
+
+    def wait_for(self, text, seconds=20):
+        """Until a request of that kind has come."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if any(text in line for line in self.log()):
+                return
+            time.sleep(0.01)
+        raise TimeoutError(text)
