@@ -10,7 +10,7 @@
 
 /* How long an answer may be waited for before the job is asked for again. */
 #define JOB_WAIT_MS	 20000
-#define JOB_LOOK_US	 (US_PER_SECOND / 20)
+#define JOB_LOOK_US	 (US_PER_SECOND / 200)
 #define JOB_MOST_LOOK_US (2 * US_PER_SECOND)
 
 struct bigquery_rows {

@@ -361,7 +361,7 @@ class Script:
 
     def statement(self, text):
         if self.fails_at and text.startswith(self.fails_at):
-            raise Refused(500, "internalError", "planted: internal error")
+            raise Refused(400, "jobInternalError", "planted: internal error")
         word = re.match(r"\w+", text)[0].upper() if text[0] != "(" else ""
         special = {"DECLARE": self.declare, "SET": self.set_variable,
                    "ASSERT": self.check, "BEGIN": self.begin,
