@@ -47,7 +47,7 @@ def test_compose_config_passes(compose):
     done = compose("config", **PASSWORDS)
     assert done.returncode == 0, done.stderr
     ports = re.findall(r"host_ip: (\S+)|- ([\d.]+):\d+:\d+", done.stdout)
-    assert ["".join(port) for port in ports] == 5 * ["127.0.0.1"], done.stdout
+    assert ["".join(port) for port in ports] == 6 * ["127.0.0.1"], done.stdout
 
 
 def test_compose_wants_passwords(compose):
@@ -59,7 +59,7 @@ def test_compose_publishes_on_loopback_only():
     """The same rule by the file's text, whatever the environment says."""
     text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
     ports = re.findall(r'ports: \["([^"]+)"\]', text)
-    assert len(ports) == 5
+    assert len(ports) == 6
     assert all(port.startswith("127.0.0.1:") for port in ports)
     assert not re.search(r"(?<!RANDOM_ROOT)_PASSWORD: [^$\s]", text), "a password in the file"
 

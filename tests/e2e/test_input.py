@@ -92,17 +92,6 @@ def test_bad_config(tidemark, old, new, line, words):
     assert not os.path.exists(tidemark.state_file)
 
 
-def test_engine_that_is_not_there(tidemark, source, make_destination):
-    """A module may bring it: so it is looked for, and named when missing."""
-    workload.create_items(source, rows=3)
-    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
-    tidemark.connections["warehouse"] = "bigquery://project/dataset"
-    tidemark.write_config()
-    assert "bigquery" in tidemark("check").expect(EXIT_CONFIG).out
-    done = tidemark("run", "--json").expect(EXIT_CONFIG)
-    assert "bigquery" in done.pipeline()["error"]["message"]
-
-
 @pytest.mark.parametrize("args, words", (
     (["rnu"], ["rnu", "run"]),
     (["run", "--max-batchs", "1"], ["--max-batchs", "--max-batches"]),
