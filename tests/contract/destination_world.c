@@ -188,14 +188,10 @@ static const struct quirks bigquery_quirks = {
 	.plain_tables = true,
 };
 
-const struct quirks *const world_quirks[] = { &postgres_quirks,
-					      &sqlite_quirks,
-					      &duckdb_quirks,
-					      &mariadb_quirks,
-					      &mysql_quirks,
-					      &clickhouse_quirks,
-					      &bigquery_quirks,
-					      NULL };
+const struct quirks *const world_quirks[] = {
+	&postgres_quirks, &sqlite_quirks,     &duckdb_quirks,	&mariadb_quirks,
+	&mysql_quirks,	  &clickhouse_quirks, &bigquery_quirks, NULL
+};
 
 static struct world *world_skip(struct world *w, const char *why)
 {
