@@ -8,6 +8,10 @@
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
 
+/* With so many times the rows that are looked for, nothing but an index can
+ * look like the way to them. */
+#define MANY_TIMES 4
+
 /* "->  Index Scan using orders_pkey on public.orders t", a name quoted where
  * it has to be. */
 static char *explain_index(const char *line)
@@ -62,15 +66,15 @@ static int64_t explain_rows(const char *plan)
 	return rows ? strtoll(rows + strlen(" rows="), NULL, 10) : 0;
 }
 
-int pg_explain_rows(struct pg *pg, const char *table, int64_t *out,
-		    struct error *err)
+int pg_explain_seems_small(struct pg *pg, const char *table, size_t rows,
+			   bool *out, struct error *err)
 {
 	char *sql = xstrfmt("SELECT FROM %s", table);
 	char *plan = NULL, *index = NULL;
 	int rc = pg_explain(pg, sql, 0, NULL, &plan, &index, err);
 
 	if (!rc)
-		*out = explain_rows(plan);
+		*out = explain_rows(plan) < MANY_TIMES * (int64_t)rows;
 	free(plan);
 	free(index);
 	free(sql);

@@ -14,9 +14,11 @@ int pg_stream_explain(struct pg *pg, const char *sql, int n,
 		      const char *const *values, char **shown, char **plan,
 		      char **index, struct error *err);
 
-/* How many rows the planner takes `table`, quoted, to have: as its statistics,
- * of whenever they are, and its size say. */
-int pg_explain_rows(struct pg *pg, const char *table, int64_t *out,
-		    struct error *err);
+/* Does the planner take `table`, quoted, for so few rows that its index may not
+ * look like the way to `rows` of them? As its statistics, of whenever they are,
+ * and its size say: it seems so for long after somebody has emptied, vacuumed
+ * and filled it again. */
+int pg_explain_seems_small(struct pg *pg, const char *table, size_t rows,
+			   bool *out, struct error *err);
 
 #endif

@@ -10,9 +10,6 @@
 
 /* Keys of one statement. */
 #define LOOKUP_KEYS 1000
-/* The planner has to take a table for so many times as many rows, that its
- * index looks like the way to them. */
-#define LOOKUP_MANY_TIMES 4
 
 static size_t lookup_left(const struct postgres *c)
 {
@@ -112,30 +109,31 @@ static size_t lookup_write(const struct postgres *c, const struct batch *b,
 	return n;
 }
 
-/* A table that the planner takes for a row or two, as it does for long after
- * somebody has emptied, vacuumed and filled it again, it would hold against
- * all the keys, row for row: read once, and hashed, it costs what reading it
- * costs. */
+/* A table that only seems small the planner would hold against all the keys,
+ * row for row: read once, and hashed, it costs what reading it costs. */
+static int lookup_hash(struct postgres *c, bool on, struct error *err)
+{
+	if (c->hashes == on)
+		return 0;
+	c->hashes = on;
+	return pg_exec(c->pg,
+		       on ? "SET enable_nestloop = off"
+			  : "RESET enable_nestloop",
+		       err);
+}
+
 static int lookup_begin(struct postgres *c, struct error *err)
 {
 	size_t n = lookup_left(c);
-	int64_t rows = 0;
-	int rc = 0;
+	bool small = false;
+	int rc;
 
 	if (c->pass.lookup.asked || !c->pass.scan->keys)
 		return 0;
-	rc = pg_explain_rows(c->pg, c->layout.relation.sql, &rows, err);
-	if (n > LOOKUP_KEYS)
-		n = LOOKUP_KEYS;
-	if (rc || rows >= LOOKUP_MANY_TIMES * (int64_t)n)
-		return rc;
-	return pg_exec(c->pg, "SET enable_nestloop = off", err);
-}
-
-static int lookup_end(struct postgres *c, struct error *err)
-{
-	return c->pass.scan->keys ? pg_exec(c->pg, "RESET enable_nestloop", err)
-				  : 0;
+	rc = pg_explain_seems_small(c->pg, c->layout.relation.sql,
+				    n < LOOKUP_KEYS ? n : LOOKUP_KEYS, &small,
+				    err);
+	return rc ? rc : lookup_hash(c, small, err);
 }
 
 static int lookup_open(struct postgres *c, const struct batch *b,
@@ -169,7 +167,7 @@ static int lookup_fill(struct postgres *c, struct batch *b, struct error *err)
 			return rows_stream_failed(c, b, err);
 		c->pass.lookup.streaming = rc > 0;
 		if (!rc && !lookup_left(c))
-			rc = lookup_end(c, err);
+			rc = lookup_hash(c, false, err);
 		if (rc < 0)
 			return rc;
 		if (!rc)

@@ -84,6 +84,7 @@ struct postgres {
 	const struct source_spec *described; /* whose layout it is, or NULL */
 	enum strategy strategy; /* it was made for */
 	char *mark_column;
+	bool hashes; /* the session's nested loops are off, for keys */
 	struct pass pass;
 };
 

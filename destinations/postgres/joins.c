@@ -1,10 +1,6 @@
 #include "clients/pg_explain.h"
 #include "destinations/postgres/postgres.h"
 
-/* The planner has to take a table for so many times the rows of a batch, that
- * nothing but the table's index can look like the way to them. */
-#define MANY_TIMES 4
-
 /* The session looks each key up in the table's index (see postgres.c). The
  * planner reads all of the table for each row instead, or all of the stage,
  * where it takes the table for a few rows: and it does so for long after
@@ -13,10 +9,10 @@
 int postgres_joins_choose(struct postgres_destination *d, const char *table,
 			  struct error *err)
 {
-	int64_t rows = 0;
-	int rc = pg_explain_rows(d->pg, table, &rows, err);
+	bool small = false;
+	int rc = pg_explain_seems_small(d->pg, table, d->order.n, &small, err);
 
-	if (rc || rows >= MANY_TIMES * (int64_t)d->order.n)
+	if (rc || !small)
 		return rc;
 	return pg_exec(d->pg,
 		       "SET LOCAL enable_hashjoin = on;\n"
