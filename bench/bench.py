@@ -20,10 +20,12 @@ import time
 
 import duckdb
 
+import clickhouse_load
 import mysql_read
 import mysql_servers
 import pipeline
 import verify_tables
+from clickhouse_servers import ClickhouseServer
 from servers import APP, CANARY, Cluster
 
 COLUMNS = """id bigint primary key, customer_id bigint not null,
@@ -89,14 +91,14 @@ class Bench:
             "shared_buffers": "512MB", "max_wal_size": "8GB",
             "checkpoint_timeout": "30min"}).create().start().prepare()
         self.results = []
-        self.mysql = {}
+        self.servers = {}
         self.env = dict(os.environ, BENCH_PASSWORD=CANARY)
         for name in ("source", "target"):
             self.cluster.create_database(name)
 
     def close(self):
         self.cluster.remove()
-        for server in self.mysql.values():
+        for server in self.servers.values():
             server.remove()
         shutil.rmtree(self.dir, ignore_errors=True)
 
@@ -139,11 +141,15 @@ class Bench:
                 f"?host={self.cluster.dir}&port={self.cluster.port}")
 
     def server(self, engine):
-        """MariaDB or MySQL, started when first asked for."""
-        if engine not in self.mysql:
-            kind = mysql_servers.SERVERS[engine]
-            self.mysql[engine] = kind(MYSQL_SETTINGS).create().start().prepare()
-        return self.mysql[engine]
+        """ClickHouse, MariaDB or MySQL, started when first asked for."""
+        if engine not in self.servers:
+            if engine == "clickhouse":
+                server = ClickhouseServer().start()
+            else:
+                kind = mysql_servers.SERVERS[engine]
+                server = kind(MYSQL_SETTINGS).create().start().prepare()
+            self.servers[engine] = server
+        return self.servers[engine]
 
     def reset_mysql(self, engine, columns=None):
         server = self.server(engine)
@@ -159,6 +165,9 @@ class Bench:
             return self.server(engine).url(
                 "target", password="${BENCH_PASSWORD}",
                 socket=self.server(engine).socket, tls="disabled"), None
+        if engine == "clickhouse":
+            url = self.server(engine).url("target", password=None)
+            return url.replace("@", ":${BENCH_PASSWORD}@"), None
         path = os.path.join(self.dir, f"target.{engine}")
         return {"postgres": self.url("target"), "duckdb": f"duckdb:{path}",
                 "sqlite": f"sqlite:{path}"}[engine], path
@@ -168,6 +177,8 @@ class Bench:
             self.reset_target()
         if engine in mysql_servers.SERVERS:
             self.reset_mysql(engine)
+        if engine == "clickhouse":
+            clickhouse_load.reset(self.server(engine))
         for leftover in os.listdir(self.dir):
             if leftover.startswith(f"target.{engine}") or leftover.startswith("state"):
                 os.remove(os.path.join(self.dir, leftover))
@@ -195,6 +206,8 @@ class Bench:
 
     def sums(self, engine):
         query = SUMS.format(table="orders")
+        if engine == "clickhouse":
+            return clickhouse_load.sums(self.server(engine))
         if engine in ("source", "postgres"):
             database = "source" if engine == "source" else "target"
             with self.cluster.admin(database) as admin:
@@ -287,6 +300,9 @@ class Bench:
                 "tidemark": (lambda e=engine: self.drop(e),
                              lambda e=engine: self.copy(e), engine)}, self.rows)
 
+    def clickhouse(self):
+        clickhouse_load.load(self)
+
     def plan(self):
         """The best hand-written plan: stage, delete what changed, insert."""
         since = "(select max(updated_at) from orders)"
@@ -323,7 +339,7 @@ class Bench:
         }, self.changed + self.added)
 
     def nothing(self):
-        for engine in ("postgres", "duckdb", "sqlite", *self.mysql):
+        for engine in ("postgres", "duckdb", "sqlite", *self.servers):
             self.drop(engine)
             self.copy(engine)
             self.measure(f"nothing changed, {engine}", {
@@ -375,7 +391,7 @@ def main():
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--jobs", default="full,family,delta,nothing,read,backfill,dry,verify")
+    parser.add_argument("--jobs", default="full,family,clickhouse,delta,nothing,read,backfill,dry,verify")
     options = parser.parse_args()
     bench = Bench(options)
     try:

@@ -39,15 +39,31 @@ static json_t *plugins_json(const struct plugin *p, const char *path)
 			 options);
 }
 
+static json_t *plugins_refused(const struct strlist *refused)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i + 2 < refused->n; i += 3)
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:s}", "engine",
+					refused->items[i], "code",
+					refused->items[i + 1], "message",
+					refused->items[i + 2]));
+	return list;
+}
+
 static void plugins_print_json(const struct plugin *const *all,
-			       const struct strlist *paths)
+			       const struct strlist *paths,
+			       const struct strlist *refused)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; all[i]; i++)
 		json_array_append_new(list,
 				      plugins_json(all[i], paths->items[i]));
-	output_json(json_pack("{s:o}", "plugins", list), false);
+	output_json(json_pack("{s:o, s:o}", "plugins", list, "refused",
+			      plugins_refused(refused)),
+		    false);
 }
 
 static void plugins_print_options(const struct plugin *p, const char *kind,
@@ -61,7 +77,8 @@ static void plugins_print_options(const struct plugin *p, const char *kind,
 }
 
 static void plugins_print(const struct plugin *const *all,
-			  const struct strlist *paths)
+			  const struct strlist *paths,
+			  const struct strlist *refused)
 {
 	static const struct output_column columns[] = {
 		{ "ENGINE", false },	  { "SOURCE", false },
@@ -97,20 +114,23 @@ static void plugins_print(const struct plugin *const *all,
 		if (p->store)
 			plugins_print_options(p, "state", p->store->options);
 	}
+	for (size_t i = 0; i + 2 < refused->n; i += 3)
+		output_line("refused: %s", refused->items[i + 2]);
 }
 
 static int plugins_run(const struct arguments *args, struct error *err)
 {
-	struct strlist paths = STRLIST_INIT;
-	const struct plugin **all = registry_all(&paths);
+	struct strlist paths = STRLIST_INIT, refused = STRLIST_INIT;
+	const struct plugin **all = registry_all(&paths, &refused);
 
 	(void)err;
 	if (arguments_has(args, "json"))
-		plugins_print_json(all, &paths);
+		plugins_print_json(all, &paths, &refused);
 	else
-		plugins_print(all, &paths);
+		plugins_print(all, &paths, &refused);
 	free(all);
 	strlist_release(&paths);
+	strlist_release(&refused);
 	return 0;
 }
 
@@ -124,7 +144,8 @@ const struct command command_plugins = {
 	.max_operands = 0,
 	.summary = "list the engines, built in and found as modules",
 	.details = "Modules are looked for in $TIDEMARK_PLUGIN_PATH, beside "
-		   "the binary and in libdir/tidemark.",
+		   "the binary and in libdir/tidemark. One that cannot be "
+		   "used is listed, too, with the reason.",
 	.example = "tidemark plugins --json",
 	.flags = plugins_flags,
 	.run = plugins_run,

@@ -5,6 +5,7 @@
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/copied.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "core/base/alloc.h"
@@ -322,7 +323,13 @@ static int verify_all(const struct arguments *args, const struct settings *s,
 
 static int verify_run(const struct arguments *args, struct error *err)
 {
-	return config_use(args, verify_all, err);
+	bool copied;
+	int code = copied_is_meant(args, &copied, err);
+
+	if (code)
+		return code;
+	return copied ? copied_use(args, verify_all, err)
+		      : config_use(args, verify_all, err);
 }
 
 static const struct flag verify_flags[] = {
@@ -343,12 +350,13 @@ static const struct flag verify_flags[] = {
 	  "look only at rows whose mark is V or later, at either side" },
 	{ "sample", 0, FLAG_TEXT, "P%",
 	  "look only at a random share of the keys, as 1% or 0.5%" },
+	COPIED_FLAGS,
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 
 const struct command command_verify = {
 	.name = "verify",
-	.operands = "[PIPELINE...]",
+	.operands = "[PIPELINE... | SOURCE_URL DESTINATION_URL --table T]",
 	.max_operands = OPERANDS_ANY,
 	.summary = "compare source and destination, name the keys that differ",
 	.details =
@@ -402,7 +410,12 @@ const struct command command_verify = {
 		"xmin has no such values (exit 2). --sample reads the keys of "
 		"both sides, takes a\n"
 		"share of them, other ones each time, and compares the rows of "
-		"those.",
+		"those.\n"
+		"\n"
+		"After \"tidemark copy\" there is no config file: give the "
+		"same "
+		"URLs, --table, --to\n"
+		"and --watermark instead of a pipeline's name.",
 	.example = "tidemark verify orders --show-values",
 	.flags = verify_flags,
 	.run = verify_run,

@@ -18,6 +18,8 @@ static const struct retry_policy bigquery_retry = {
 	.backoff_us = US_PER_SECOND / 4,
 	.max_backoff_us = 8 * US_PER_SECOND,
 };
+/* Each may wait for a whole silence to pass; the run tries again, too. */
+#define TRIES_WITHOUT_ANSWER 2
 
 /* Names of a project or dataset are plain. */
 static bool bigquery_is_plain(const char *text)
@@ -128,7 +130,10 @@ int bigquery_open(struct bigquery **out, const struct connection *conn,
 	if (!rc) {
 		strbuf_addf(&b->v2, "/bigquery/v2/projects/%s", b->project);
 		strbuf_addf(&b->upload, "/upload%s/jobs", b->v2.data);
-		b->shown = xstrfmt("BigQuery %s", b->project);
+		b->emulator = emulator != NULL;
+		b->shown = xstrfmt("BigQuery %s%s%s", b->project,
+				   emulator ? " at " : "",
+				   emulator ? emulator : "");
 		rc = bigquery_open_http(b, conn, emulator, err);
 	}
 	if (!rc)
@@ -161,6 +166,11 @@ void bigquery_interrupt(struct bigquery *b)
 	http_interrupt(b->http);
 	if (b->auth)
 		bigquery_auth_interrupt(b->auth);
+}
+
+bool bigquery_is_unreached(const struct bigquery *b)
+{
+	return b->unreached;
 }
 
 const char *bigquery_project(const struct bigquery *b)
@@ -233,8 +243,10 @@ int bigquery_call(struct bigquery *b, const struct http_request *request,
 			bigquery_auth_forget(b->auth);
 			continue;
 		}
+		b->unreached = rc == -ERROR_TRANSIENT;
 		if (!bigquery_may_pass(b, rc) ||
-		    attempt >= bigquery_retry.attempts ||
+		    attempt >= (b->unreached ? TRIES_WITHOUT_ANSWER
+					     : bigquery_retry.attempts) ||
 		    clock_sleep_us(retry_delay_us(&bigquery_retry, attempt,
 						  retry_random())))
 			return rc ? error_set(err, failed.code, "%s",
@@ -259,10 +271,9 @@ int bigquery_take(struct bigquery *b, long expected, json_t **out,
 	if (b->answer.status / 100 == 2 && !b->answer.body.len)
 		goto out;
 	rc = bigquery_reply_parse(&reply, b->answer.body.data,
-				  b->answer.body.len, type, b->shown, err);
-	if (rc && b->answer.status / 100 != 2)
-		err->code = http_status_class(b->answer.status);
-	else if (!rc && b->answer.status / 100 != 2)
+				  b->answer.body.len, type, b->answer.status,
+				  b->shown, err);
+	if (!rc && b->answer.status / 100 != 2)
 		rc = bigquery_reply_refused(reply, b->answer.status, b->shown,
 					    err);
 	if (!rc && out) {
@@ -288,8 +299,11 @@ int bigquery_call_json(struct bigquery *b, const char *method, const char *path,
 		.body = text,
 		.n_body = text ? strlen(text) : 0,
 	};
-	int rc = bigquery_call(b, &request, err);
+	int rc;
 
+	if (out)
+		*out = NULL;
+	rc = bigquery_call(b, &request, err);
 	if (!rc)
 		rc = bigquery_take(b, expected, out, err);
 	free(text);

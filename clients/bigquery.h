@@ -31,6 +31,13 @@ void bigquery_interrupt(struct bigquery *b);
 const char *bigquery_project(const struct bigquery *b);
 const char *bigquery_dataset(const struct bigquery *b);
 const char *bigquery_shown(const struct bigquery *b); /* for messages */
+/* The last request got no answer at all. */
+bool bigquery_is_unreached(const struct bigquery *b);
+
+/* Of the server that BIGQUERY_EMULATOR_HOST names, asked once: it runs one
+ * statement at a time, knows neither scripts nor transactions and no packed
+ * uploads. `*bare` is false of the service itself. */
+int bigquery_is_bare(struct bigquery *b, bool *bare, struct error *err);
 
 /* The `Table` resource: new reference, NULL if there is no such table. ACCESS
  * if there is no such dataset. */
@@ -85,6 +92,8 @@ void bigquery_rows_free(struct bigquery_rows *r); /* NULL is fine */
 /* Bytes that a statement would read. */
 int bigquery_dry_run(struct bigquery *b, const struct bigquery_query *query,
 		     int64_t *bytes, struct error *err);
+/* ACCESS: it would do more than read, as BigQuery takes it. Nothing is run. */
+int bigquery_only_reads(struct bigquery *b, const char *sql, struct error *err);
 
 /* A load job: newline-delimited JSON takes the place of a table's rows. What
  * is written is packed, and held only up to a piece of a few MiB, which is

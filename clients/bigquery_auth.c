@@ -133,12 +133,11 @@ static int auth_open_metadata(struct bigquery_auth *a,
 			      const struct connection *conn, struct error *err)
 {
 	const char *host = getenv("GCE_METADATA_HOST");
-	char *address = xstrfmt("http://%s" AUTH_METADATA_PATH,
-				host && *host ? host : AUTH_METADATA_HOST);
-	int rc = auth_open_at(a, conn, address, "the metadata server", err);
 
-	free(address);
-	return rc;
+	a->path = xstrdup(AUTH_METADATA_PATH);
+	return http_open_metadata(&a->http, conn,
+				  host && *host ? host : AUTH_METADATA_HOST,
+				  "the metadata server", err);
 }
 
 int bigquery_auth_open(struct bigquery_auth **out,
@@ -242,6 +241,33 @@ static int auth_ask(struct bigquery_auth *a, struct http_response *answer,
 	return rc;
 }
 
+/* Whatever else answers there is not the one that may be believed. */
+static int auth_check_flavor(const struct bigquery_auth *a,
+			     const struct http_response *answer,
+			     struct error *err)
+{
+	char *flavor = http_response_header(answer, "Metadata-Flavor");
+	int rc = 0;
+
+	if (!a->email && (!flavor || strcmp(flavor, "Google") != 0))
+		rc = error_set(err, ERROR_ACCESS,
+			       "%s: what answers at its address is not it",
+			       http_shown(a->http));
+	free(flavor);
+	return rc;
+}
+
+/* Off such a machine there is none. */
+static int auth_no_metadata(const struct bigquery_auth *a, int rc,
+			    struct error *err)
+{
+	if (!a->email)
+		error_hint(err, "Name the file of a service account: "
+				"credentials=PATH in the URL, or "
+				"GOOGLE_APPLICATION_CREDENTIALS");
+	return rc;
+}
+
 static int auth_take(struct bigquery_auth *a, const json_t *reply,
 		     struct error *err)
 {
@@ -271,10 +297,14 @@ static int auth_fetch(struct bigquery_auth *a, struct error *err)
 
 	http_response_init(&answer);
 	rc = auth_ask(a, &answer, err);
+	if (rc)
+		rc = auth_no_metadata(a, rc, err);
+	if (!rc)
+		rc = auth_check_flavor(a, &answer, err);
 	if (!rc) {
 		type = http_response_header(&answer, "Content-Type");
 		rc = bigquery_reply_parse(&reply, answer.body.data,
-					  answer.body.len, type,
+					  answer.body.len, type, answer.status,
 					  http_shown(a->http), err);
 	}
 	if (!rc && answer.status / 100 != 2) {

@@ -14,6 +14,9 @@ struct bigquery {
 	struct bigquery_auth *auth; /* NULL: no sign-in, as to an emulator */
 	char *project, *dataset, *location; /* location may be NULL */
 	char *shown;
+	bool emulator; /* not the service itself */
+	bool probed, bare; /* as bigquery_is_bare() */
+	bool unreached;
 	struct strbuf v2, upload; /* paths: "/bigquery/v2/projects/P" */
 	struct http_response answer; /* of the last call */
 };

@@ -100,33 +100,53 @@ static json_t *job_query(const struct bigquery *b,
 	return json_pack("{s:o, s:b}", "query", query, "dryRun", dry);
 }
 
-/* 20 s at the server, then again. */
-static int rows_fetch(struct bigquery_rows *r, struct error *err)
+static void rows_path(struct strbuf *path, const struct bigquery_rows *r)
 {
 	const char *token =
 		json_string_value(json_object_get(r->page, "pageToken"));
-	struct strbuf path = STRBUF_INIT;
-	json_t *page = NULL;
-	int rc;
 
-	do {
+	strbuf_addf(path,
+		    "%s/queries/%s?location=%s&timeoutMs=%d&maxResults=%zu"
+		    "&formatOptions.useInt64Timestamp=true",
+		    r->b->v2.data, r->job_id, r->b->location, JOB_WAIT_MS,
+		    r->page_rows);
+	if (token) {
+		strbuf_addstr(path, "&pageToken=");
+		http_add_escaped(path, token);
+	}
+}
+
+/* Time passes between two looks at a job, less at first. */
+static int job_pause(const struct bigquery *b, int64_t *wait_us,
+		     struct error *err)
+{
+	if (clock_sleep_us(*wait_us))
+		return error_set(err, ERROR_STOPPED, "%s: stopped", b->shown);
+	if (*wait_us < JOB_MOST_LOOK_US)
+		*wait_us *= 2;
+	return 0;
+}
+
+/* 20 s at the server, then again. */
+static int rows_fetch(struct bigquery_rows *r, struct error *err)
+{
+	struct strbuf path = STRBUF_INIT;
+	int64_t wait_us = JOB_LOOK_US;
+	json_t *page = NULL;
+	bool done = false;
+	int rc = 0;
+
+	rows_path(&path, r);
+	while (!rc && !done) {
 		json_decref(page);
-		page = NULL;
-		strbuf_reset(&path);
-		strbuf_addf(&path,
-			    "%s/queries/%s?location=%s&timeoutMs=%d"
-			    "&maxResults=%zu"
-			    "&formatOptions.useInt64Timestamp=true",
-			    r->b->v2.data, r->job_id, r->b->location,
-			    JOB_WAIT_MS, r->page_rows);
-		if (token) {
-			strbuf_addstr(&path, "&pageToken=");
-			http_add_escaped(&path, token);
-		}
 		rc = bigquery_call_json(r->b, "GET", path.data, NULL, 0, &page,
 					err);
-	} while (!rc && !json_is_true(json_object_get(page, "jobComplete")) &&
-		 !clock_sleep_us(JOB_LOOK_US));
+		if (!rc)
+			rc = bigquery_reply_complete(page, &done, r->b->shown,
+						     err);
+		if (!rc && !done)
+			rc = job_pause(r->b, &wait_us, err);
+	}
 	strbuf_release(&path);
 	json_decref(r->page);
 	r->page = page;
@@ -135,8 +155,6 @@ static int rows_fetch(struct bigquery_rows *r, struct error *err)
 	if (!r->fields)
 		r->fields = json_incref(json_object_get(
 			json_object_get(page, "schema"), "fields"));
-	if (!rc && !json_is_true(json_object_get(page, "jobComplete")))
-		rc = error_set(err, ERROR_STOPPED, "%s: stopped", r->b->shown);
 	return rc;
 }
 
@@ -218,25 +236,77 @@ void bigquery_rows_free(struct bigquery_rows *r)
 	free(r);
 }
 
-int bigquery_dry_run(struct bigquery *b, const struct bigquery_query *query,
-		     int64_t *bytes, struct error *err)
+/* The job as it would be: a new reference. */
+static int job_try(struct bigquery *b, const struct bigquery_query *query,
+		   json_t **out, struct error *err)
 {
 	char *path = bigquery_path(b, "/jobs");
 	json_t *body =
 		json_pack("{s:o}", "configuration", job_query(b, query, true));
-	json_t *job = NULL;
-	int rc = bigquery_call_json(b, "POST", path, body, 0, &job, err);
+	int rc = bigquery_call_json(b, "POST", path, body, 0, out, err);
 
 	if (!rc)
-		rc = bigquery_reply_job(job, NULL, b->shown, err);
+		rc = bigquery_reply_job(*out, NULL, b->shown, err);
+	json_decref(body);
+	free(path);
+	return rc;
+}
+
+int bigquery_dry_run(struct bigquery *b, const struct bigquery_query *query,
+		     int64_t *bytes, struct error *err)
+{
+	json_t *job = NULL;
+	int rc = job_try(b, query, &job, err);
+
 	if (!rc)
 		*bytes = bigquery_reply_number(
 			json_object_get(job, "statistics"),
 			"totalBytesProcessed", -1);
-	json_decref(body);
 	json_decref(job);
-	free(path);
 	return rc;
+}
+
+int bigquery_only_reads(struct bigquery *b, const char *sql, struct error *err)
+{
+	const struct bigquery_query query = { .sql = sql };
+	json_t *job = NULL;
+	int rc = job_try(b, &query, &job, err);
+	const char *kind = json_string_value(json_object_get(
+		json_object_get(json_object_get(job, "statistics"), "query"),
+		"statementType"));
+
+	if (!rc && kind && strcmp(kind, "SELECT") != 0)
+		rc = error_set(err, ERROR_ACCESS,
+			       "%s: a source is read-only, and this is no "
+			       "SELECT but a %s",
+			       b->shown, kind);
+	json_decref(job);
+	return rc;
+}
+
+/* Who takes that for done knows no scripts. */
+int bigquery_is_bare(struct bigquery *b, bool *bare, struct error *err)
+{
+	static const char script[] = "BEGIN TRANSACTION; ASSERT FALSE AS "
+				     "'tidemark: asked'; COMMIT TRANSACTION";
+	char *path = bigquery_path(b, "/queries");
+	json_t *body =
+		json_pack("{s:s, s:b}", "query", script, "useLegacySql", 0);
+	struct error failed = ERROR_INIT;
+	int rc = 0;
+
+	if (b->emulator && !b->probed) {
+		rc = bigquery_call_json(b, "POST", path, body, 0, NULL,
+					&failed);
+		b->bare = !rc;
+		b->probed = true;
+	}
+	*bare = b->bare;
+	json_decref(body);
+	free(path);
+	return rc == -ERROR_STOPPED
+		       ? error_set(err, failed.code, "%s", failed.message)
+		       : 0;
 }
 
 int bigquery_job_wait(struct bigquery *b, const char *job_id, json_t **out,
@@ -253,11 +323,8 @@ int bigquery_job_wait(struct bigquery *b, const char *job_id, json_t **out,
 		rc = bigquery_call_json(b, "GET", path, NULL, 0, out, err);
 		if (!rc)
 			rc = bigquery_reply_job(*out, &done, b->shown, err);
-		if (!rc && !done && clock_sleep_us(wait_us))
-			rc = error_set(err, ERROR_STOPPED, "%s: stopped",
-				       b->shown);
-		if (wait_us < JOB_MOST_LOOK_US)
-			wait_us *= 2;
+		if (!rc && !done)
+			rc = job_pause(b, &wait_us, err);
 	}
 	free(path);
 	return rc;

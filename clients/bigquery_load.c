@@ -19,6 +19,7 @@ struct bigquery_load {
 	char *job_id;
 	json_t *body;
 	z_stream gzip;
+	bool plain; /* not packed, and in one piece */
 	struct strbuf piece; /* packed, and not sent yet */
 	char *session; /* path of the resumable upload, once it has begun */
 	size_t sent;
@@ -30,8 +31,11 @@ int bigquery_load_begin(struct bigquery_load **out, struct bigquery *b,
 {
 	struct bigquery_load *l;
 	json_t *load;
+	bool bare = false;
 	int rc = bigquery_locate(b, err);
 
+	if (!rc)
+		rc = bigquery_is_bare(b, &bare, err);
 	if (rc)
 		return rc;
 	l = xcalloc(1, sizeof(*l));
@@ -43,6 +47,7 @@ int bigquery_load_begin(struct bigquery_load **out, struct bigquery *b,
 			 "maxBadRecords", 0);
 
 	l->b = b;
+	l->plain = bare;
 	l->job_id = xstrdup(job_id);
 	l->body = bigquery_job_body(b, job_id, load);
 	strbuf_init(&l->piece);
@@ -198,6 +203,10 @@ static int load_deflate(struct bigquery_load *l, int how, struct error *err)
 int bigquery_load_write(struct bigquery_load *l, const void *data, size_t n,
 			struct error *err)
 {
+	if (l->plain) {
+		strbuf_add(&l->piece, data, n);
+		return 0;
+	}
 	l->gzip.next_in = (unsigned char *)data;
 	l->gzip.avail_in = (unsigned)n;
 	return load_deflate(l, Z_NO_FLUSH, err);
@@ -239,7 +248,7 @@ int bigquery_load_finish(struct bigquery_load *l, int64_t *rows,
 			 struct error *err)
 {
 	json_t *job = NULL;
-	int rc = load_deflate(l, Z_FINISH, err);
+	int rc = l->plain ? 0 : load_deflate(l, Z_FINISH, err);
 
 	if (!rc)
 		rc = l->session ? load_send_piece(l, l->piece.len, true, err)

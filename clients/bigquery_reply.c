@@ -4,21 +4,47 @@
 #include <string.h>
 #include <strings.h>
 
+#include "clients/http.h"
 #include "core/base/alloc.h"
 
+#define EXCERPT_BYTES 200
+
+/* A proxy's page, or another server: what it said, as far as that tells who it
+ * was. */
+static int reply_of_others(const char *text, size_t n, const char *content_type,
+			   long status, const char *what, const char *shown,
+			   struct error *err)
+{
+	struct strbuf excerpt = STRBUF_INIT;
+	enum error_code code =
+		status / 100 == 2 ? ERROR_TRANSIENT : http_status_class(status);
+	int rc;
+
+	http_add_excerpt(&excerpt, text, n, EXCERPT_BYTES);
+	rc = error_set(
+		err, code == ERROR_UNKNOWN ? ERROR_ACCESS : code,
+		"%s: no answer of BigQuery's but HTTP %ld%s, %.80s%s%s%s",
+		shown, status,
+		status / 100 == 3 ? " (a redirect, which is not followed)" : "",
+		content_type ? content_type : "of no type", what,
+		excerpt.len ? ": " : "", excerpt.data);
+	strbuf_release(&excerpt);
+	return rc;
+}
+
 int bigquery_reply_parse(json_t **out, const char *text, size_t n,
-			 const char *content_type, const char *shown,
-			 struct error *err)
+			 const char *content_type, long status,
+			 const char *shown, struct error *err)
 {
 	json_error_t where;
 
 	if (!content_type ||
 	    strncasecmp(content_type, "application/json", 16) != 0)
-		return error_set(err, ERROR_TRANSIENT,
-				 "%s: the answer is no JSON but %.80s", shown,
-				 content_type ? content_type : "of no type");
-	*out = json_loadb(text, n, 0, &where);
-	if (!*out)
+		return reply_of_others(text, n, content_type, status, "", shown,
+				       err);
+	/* A STRING may hold U+0000. */
+	*out = json_loadb(text, n, JSON_ALLOW_NUL, &where);
+	if (!*out && status / 100 == 2)
 		return error_set(err, ERROR_TRANSIENT,
 				 "%s: the answer of %zu bytes is not whole: %s",
 				 shown, n, where.text);
@@ -26,8 +52,8 @@ int bigquery_reply_parse(json_t **out, const char *text, size_t n,
 		return 0;
 	json_decref(*out);
 	*out = NULL;
-	return error_set(err, ERROR_TRANSIENT, "%s: the answer is no object",
-			 shown);
+	return reply_of_others(text, n, content_type, status, " (no object)",
+			       shown, err);
 }
 
 /* cloud.google.com/bigquery/docs/error-messages */
@@ -73,6 +99,7 @@ static const struct {
 } reply_words[] = {
 	{ BIGQUERY_ASSERTED, ERROR_STATE },
 	{ "Not found: Table", ERROR_SCHEMA },
+	{ "Table not found: ", ERROR_SCHEMA },
 	{ "Syntax error", ERROR_BUG },
 	{ "Unrecognized name", ERROR_SCHEMA },
 	{ "No matching signature", ERROR_SCHEMA },
@@ -103,18 +130,37 @@ enum error_code bigquery_reason_class(const char *reason, const char *message,
 	return ERROR_DATA;
 }
 
-static const char *reply_text(const json_t *object, const char *name)
+const char *bigquery_reply_text(const json_t *object, const char *name)
 {
 	const char *text = json_string_value(json_object_get(object, name));
 
 	return text ? text : "";
 }
 
+static const struct {
+	const char *api, *sql;
+} reply_types[] = {
+	{ "INTEGER", "INT64" },
+	{ "FLOAT", "FLOAT64" },
+	{ "BOOLEAN", "BOOL" },
+	{ "RECORD", "STRUCT" },
+};
+
+const char *bigquery_reply_type(const json_t *field)
+{
+	const char *type = bigquery_reply_text(field, "type");
+
+	for (size_t i = 0; i < ARRAY_SIZE(reply_types); i++)
+		if (!strcmp(type, reply_types[i].api))
+			return reply_types[i].sql;
+	return type;
+}
+
 /* What an administrator can do about it. */
 static void reply_hint(const char *reason, const char *message,
 		       struct error *err)
 {
-	if (!strcmp(reason, "notFound") && strstr(message, "Dataset"))
+	if (!strcmp(reason, "notFound") && strcasestr(message, "dataset "))
 		error_hint(err, "Make the dataset (bq mk --dataset), or name "
 				"where it is: ?location=EU in the URL");
 	else if (!strcmp(reason, "accessDenied") && strstr(message, "Project"))
@@ -146,15 +192,21 @@ int bigquery_reply_refused(const json_t *reply, long status, const char *shown,
 	const json_t *error = json_object_get(reply, "error");
 	const json_t *first =
 		json_array_get(json_object_get(error, "errors"), 0);
-	const char *message = reply_text(error, "message");
+	const char *message = bigquery_reply_text(error, "message");
 	char *bare = xstrfmt("status %ld", status);
 	int rc;
 
+	if (!json_is_object(error) && !json_is_string(error)) {
+		free(bare);
+		return reply_of_others("", 0, "application/json", status,
+				       " without an error", shown, err);
+	}
 	/* As the token's giver has it. */
 	if (json_is_string(error))
-		message = reply_text(reply, "error_description");
-	rc = reply_fail(json_is_string(error) ? json_string_value(error)
-					      : reply_text(first, "reason"),
+		message = bigquery_reply_text(reply, "error_description");
+	rc = reply_fail(json_is_string(error)
+				? json_string_value(error)
+				: bigquery_reply_text(first, "reason"),
 			*message ? message : bare, status, shown, err);
 	free(bare);
 	return rc;
@@ -166,8 +218,8 @@ static const char *reply_detail(const json_t *status, const char *message)
 	const json_t *errors = json_object_get(status, "errors");
 
 	for (size_t i = 0; i < json_array_size(errors); i++) {
-		const char *text =
-			reply_text(json_array_get(errors, i), "message");
+		const char *text = bigquery_reply_text(
+			json_array_get(errors, i), "message");
 
 		if (*text && strcmp(text, message) != 0)
 			return text;
@@ -180,23 +232,53 @@ int bigquery_reply_job(const json_t *job, bool *done, const char *shown,
 {
 	const json_t *status = json_object_get(job, "status");
 	const json_t *result = json_object_get(status, "errorResult");
-	const char *state = reply_text(status, "state");
-	const char *message = reply_text(result, "message");
+	const char *state = bigquery_reply_text(status, "state");
+	const char *message = bigquery_reply_text(result, "message");
 	const char *detail = reply_detail(status, message);
 	char *both;
 	int rc;
 
 	if (!*state)
 		return error_set(err, ERROR_TRANSIENT,
-				 "%s: the answer tells no job's state", shown);
+				 "%s: no answer of BigQuery's: it tells no "
+				 "job's state",
+				 shown);
 	if (done)
 		*done = !strcmp(state, "DONE");
 	if (strcmp(state, "DONE") != 0 || !json_is_object(result))
 		return 0;
 	both = xstrfmt("%s%s%s", message, *detail ? "; " : "", detail);
-	rc = reply_fail(reply_text(result, "reason"), both, 400, shown, err);
+	rc = reply_fail(bigquery_reply_text(result, "reason"), both, 400, shown,
+			err);
 	free(both);
 	return rc;
+}
+
+int bigquery_reply_complete(const json_t *page, bool *done, const char *shown,
+			    struct error *err)
+{
+	const json_t *said = json_object_get(page, "jobComplete");
+
+	*done = json_is_true(said);
+	if (json_is_boolean(said))
+		return 0;
+	return error_set(err, ERROR_TRANSIENT,
+			 "%s: no answer of BigQuery's: it does not tell "
+			 "whether the job is complete",
+			 shown);
+}
+
+int bigquery_reply_table(const json_t *table, const char *shown,
+			 struct error *err)
+{
+	const json_t *reference = json_object_get(table, "tableReference");
+
+	if (*bigquery_reply_text(reference, "tableId") &&
+	    *bigquery_reply_text(table, "type"))
+		return 0;
+	return error_set(err, ERROR_TRANSIENT,
+			 "%s: no answer of BigQuery's: it describes no table",
+			 shown);
 }
 
 long long bigquery_reply_number(const json_t *object, const char *name,

@@ -13,11 +13,12 @@
 /* Set in the message of an error of an ASSERT by Tidemark's own scripts. */
 #define BIGQUERY_ASSERTED "Assertion failed: "
 
-/* `text` as an object: new reference. TRANSIENT if it is none: an answer that
- * was cut, or not the service's. */
+/* `text` as an object: new reference. If it is none, an answer that was cut or
+ * of somebody else: TRANSIENT, or as the status says, and never less than that
+ * the service cannot be had. */
 int bigquery_reply_parse(json_t **out, const char *text, size_t n,
-			 const char *content_type, const char *shown,
-			 struct error *err);
+			 const char *content_type, long status,
+			 const char *shown, struct error *err);
 /* The class of a reason ("rateLimitExceeded") with its text. */
 enum error_code bigquery_reason_class(const char *reason, const char *message,
 				      long status);
@@ -27,6 +28,17 @@ int bigquery_reply_refused(const json_t *reply, long status, const char *shown,
 /* Of a job: 0, or what it ended with. `done` may be NULL. */
 int bigquery_reply_job(const json_t *job, bool *done, const char *shown,
 		       struct error *err);
+/* Of a page of a job's rows. TRANSIENT if it does not say. */
+int bigquery_reply_complete(const json_t *page, bool *done, const char *shown,
+			    struct error *err);
+/* TRANSIENT if that is no `Table`. */
+int bigquery_reply_table(const json_t *table, const char *shown,
+			 struct error *err);
+/* Member `name` as text; "" if it is none. */
+const char *bigquery_reply_text(const json_t *object, const char *name);
+/* The type of a field of a table's schema by its name in SQL: the API has old
+ * ones ("INTEGER"). */
+const char *bigquery_reply_type(const json_t *field);
 /* Member `name`, text or number, as a number; `otherwise` if it is none. */
 long long bigquery_reply_number(const json_t *object, const char *name,
 				long long otherwise);

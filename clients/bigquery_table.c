@@ -27,7 +27,7 @@ static bool table_is_missing(const json_t *error, long status)
 	const char *message = json_string_value(
 		json_object_get(json_object_get(error, "error"), "message"));
 
-	return status == 404 && message && strstr(message, "Table");
+	return status == 404 && message && strcasestr(message, "table");
 }
 
 int bigquery_get_table(struct bigquery *b, const char *dataset,
@@ -44,9 +44,12 @@ int bigquery_get_table(struct bigquery *b, const char *dataset,
 				   NULL);
 	if (!rc && !table_is_missing(reply, b->answer.status))
 		rc = bigquery_take(b, 0, out, err);
-	if (!rc && b->answer.status / 100 == 2 && !*out)
-		rc = error_set(err, ERROR_TRANSIENT, "%s: an empty answer",
-			       b->shown);
+	if (!rc && b->answer.status / 100 == 2)
+		rc = bigquery_reply_table(*out, b->shown, err);
+	if (rc) {
+		json_decref(*out);
+		*out = NULL;
+	}
 	json_decref(reply);
 	free(path);
 	return rc;

@@ -12,6 +12,7 @@
 /* Of a statement's text: keys stand in it. */
 #define QUERY_BYTES "67108864"
 /* The oldest that its makers still support. */
+#define USER_HEADER  "X-ClickHouse-User: "
 #define OLDEST_YEAR  25
 #define OLDEST_MONTH 8
 
@@ -47,7 +48,8 @@ char *clickhouse_path(const struct clickhouse *c, bool whole, const char *query)
 	http_add_escaped(&sb, c->database);
 	strbuf_addf(&sb,
 		    "&max_query_size=" QUERY_BYTES
-		    "&wait_end_of_query=%d&readonly=%d",
+		    "&wait_end_of_query=%d&readonly=%d"
+		    "&join_use_nulls=0",
 		    whole, c->writes ? 0 : 2);
 	if (c->session)
 		strbuf_addf(&sb, "&session_id=%s&session_timeout=300",
@@ -72,10 +74,12 @@ static int clickhouse_run(struct clickhouse *c, struct http_request *request,
 	return rc ? rc : clickhouse_check(c->http, response, err);
 }
 
-static int clickhouse_ask(struct clickhouse *c, const char *sql,
+static int clickhouse_ask(struct clickhouse *c, const char *sql, bool once,
 			  struct http_response *response, struct error *err)
 {
-	struct http_request request = { .body = sql, .n_body = strlen(sql) };
+	struct http_request request = { .body = sql,
+					.n_body = strlen(sql),
+					.once = once };
 	char *path = clickhouse_path(c, true, NULL);
 	int rc = clickhouse_run(c, &request, path, response, err);
 
@@ -83,15 +87,31 @@ static int clickhouse_ask(struct clickhouse *c, const char *sql,
 	return rc;
 }
 
-int clickhouse_exec(struct clickhouse *c, const char *sql, struct error *err)
+static int clickhouse_do(struct clickhouse *c, const char *sql, bool once,
+			 struct error *err)
 {
 	struct http_response response;
 	int rc;
 
 	http_response_init(&response);
-	rc = clickhouse_ask(c, sql, &response, err);
+	rc = clickhouse_ask(c, sql, once, &response, err);
+	if (!rc)
+		rc = clickhouse_check_other(c->http, &response,
+					    !response.body.len,
+					    "an empty answer", err);
 	http_response_release(&response);
 	return rc;
+}
+
+int clickhouse_exec(struct clickhouse *c, const char *sql, struct error *err)
+{
+	return clickhouse_do(c, sql, false, err);
+}
+
+int clickhouse_exec_once(struct clickhouse *c, const char *sql,
+			 struct error *err)
+{
+	return clickhouse_do(c, sql, true, err);
 }
 
 int clickhouse_execf(struct clickhouse *c, struct error *err, const char *fmt,
@@ -109,24 +129,39 @@ int clickhouse_execf(struct clickhouse *c, struct error *err, const char *fmt,
 	return rc;
 }
 
-/* A proxy's page, or another server's greeting, is no answer. */
 static int clickhouse_check_type(const struct clickhouse *c,
 				 const struct http_response *r,
 				 struct error *err)
 {
 	char *type = http_response_header(r, "Content-Type");
+	bool text = !r->body.len || (type && strstr(type, "tab-separated"));
+
+	free(type);
+	return clickhouse_check_other(c->http, r, text, "a table of text", err);
+}
+
+/* An exception may be all of a text that began as a success. */
+static int clickhouse_check_shape(const struct clickhouse *c,
+				  const struct http_response *r,
+				  const char *shape,
+				  struct clickhouse_rows *rows,
+				  struct error *err)
+{
 	int rc = 0;
 
-	if (r->body.len && (!type || !strstr(type, "tab-separated")))
-		rc = error_set(err, ERROR_ACCESS,
-			       "%s answers with %.60s where a table of text is "
-			       "due: is it ClickHouse's HTTP port?",
-			       c->shown, type ? type : "something nameless");
-	free(type);
+	if (!shape || clickhouse_rows_are(rows, shape))
+		return 0;
+	rc = clickhouse_fail_text(err, c->shown, r->body.data, r->body.len);
+	if (!rc)
+		rc = error_set(err, ERROR_TRANSIENT,
+			       "%s: the answer has not the columns that were "
+			       "asked for",
+			       c->shown);
+	clickhouse_rows_release(rows);
 	return rc;
 }
 
-int clickhouse_query(struct clickhouse *c, const char *sql,
+int clickhouse_query(struct clickhouse *c, const char *sql, const char *shape,
 		     struct clickhouse_rows *out, struct error *err)
 {
 	struct http_response response;
@@ -135,12 +170,14 @@ int clickhouse_query(struct clickhouse *c, const char *sql,
 
 	memset(out, 0, sizeof(*out));
 	http_response_init(&response);
-	rc = clickhouse_ask(c, whole, &response, err);
+	rc = clickhouse_ask(c, whole, false, &response, err);
 	if (!rc)
 		rc = clickhouse_check_type(c, &response, err);
 	if (!rc && clickhouse_rows_parse(out, response.body.data,
 					 response.body.len, err))
 		rc = error_prefix(err, "%s", c->shown);
+	if (!rc)
+		rc = clickhouse_check_shape(c, &response, shape, out, err);
 	http_response_release(&response);
 	free(whole);
 	return rc;
@@ -161,7 +198,11 @@ int clickhouse_insert(struct clickhouse *c, const char *sql, const char *token,
 		      struct error *err)
 {
 	struct http_request request = {
-		.source = source, .rewind = rewind, .ctx = ctx, .size = -1
+		.source = source,
+		.rewind = rewind,
+		.ctx = ctx,
+		.size = -1,
+		.pack = c->packs,
 	};
 	struct http_response response;
 	struct strbuf query = STRBUF_INIT;
@@ -174,6 +215,10 @@ int clickhouse_insert(struct clickhouse *c, const char *sql, const char *token,
 	path = clickhouse_path(c, true, query.data);
 	http_response_init(&response);
 	rc = clickhouse_run(c, &request, path, &response, err);
+	if (!rc)
+		rc = clickhouse_check_other(c->http, &response,
+					    !response.body.len,
+					    "an empty answer", err);
 	http_response_release(&response);
 	strbuf_release(&query);
 	free(path);
@@ -201,7 +246,7 @@ static int clickhouse_check_version(struct clickhouse *c, struct error *err)
 	const char *text;
 	char *dot;
 	long year, month;
-	int rc = clickhouse_query(c, "SELECT version()", &r, err);
+	int rc = clickhouse_query(c, "SELECT version()", "?", &r, err);
 
 	if (rc)
 		return rc;
@@ -233,8 +278,7 @@ static int clickhouse_connect(struct clickhouse *c,
 
 	c->shown = xstrfmt("ClickHouse at %s:%u", host, port);
 	c->database = xstrdup(s->database ? s->database : "default");
-	c->user =
-		xstrfmt("X-ClickHouse-User: %s", s->user ? s->user : "default");
+	c->user = xstrfmt(USER_HEADER "%s", s->user ? s->user : "default");
 	c->key = xstrfmt("X-ClickHouse-Key: %s", password ? password : "");
 	c->headers[0] = c->user;
 	c->headers[1] = password ? c->key : "X-Tidemark: 1";
@@ -262,7 +306,9 @@ int clickhouse_open(struct clickhouse **out, const struct connection *conn,
 	c->writes = writes;
 	http_response_init(&c->response);
 	strbuf_init(&c->waiting);
-	rc = url_server_parse(&server, &conn->url, err);
+	rc = clickhouse_take_options(&conn->url, &c->packs, err);
+	if (!rc)
+		rc = url_server_parse(&server, &conn->url, err);
 	if (!rc) {
 		rc = clickhouse_connect(c, conn, &server, err);
 		url_server_release(&server);
@@ -306,36 +352,12 @@ const char *clickhouse_database(const struct clickhouse *c)
 	return c->database;
 }
 
+const char *clickhouse_user(const struct clickhouse *c)
+{
+	return c->user + strlen(USER_HEADER);
+}
+
 const char *clickhouse_shown(const struct clickhouse *c)
 {
 	return c->shown;
-}
-
-static bool clickhouse_has_option(const struct url_option *allowed,
-				  const char *name)
-{
-	while (allowed->name && strcmp(allowed->name, name) != 0)
-		allowed++;
-	return allowed->name != NULL;
-}
-
-int clickhouse_check_options(const struct url *url,
-			     const struct url_option *allowed,
-			     struct error *err)
-{
-	const char *at = strchr(url->text, '?');
-	int rc = 0;
-
-	while (!rc && at && at[1]) {
-		char *name = xstrndup(at + 1, strcspn(at + 1, "=&"));
-
-		if (!clickhouse_has_option(allowed, name))
-			rc = error_set(err, ERROR_CONFIG,
-				       "clickhouse: unknown option %s in the "
-				       "URL",
-				       name);
-		free(name);
-		at = strchr(at + 1, '&');
-	}
-	return rc;
 }

@@ -29,14 +29,17 @@ void clickhouse_interrupt(struct clickhouse *c);
  * temporary tables. */
 void clickhouse_use_session(struct clickhouse *c, const char *id);
 const char *clickhouse_database(const struct clickhouse *c);
+const char *clickhouse_user(const struct clickhouse *c);
 const char *clickhouse_shown(const struct clickhouse *c);
-/* CONFIG unless the URL's query has only options of `allowed` (ends with a
- * NULL name). */
-int clickhouse_check_options(const struct url *url,
-			     const struct url_option *allowed,
-			     struct error *err);
+/* What stands behind "?" in a URL, of connector and destination alike: either
+ * may be given the other's. */
+extern const struct url_option clickhouse_url_options[];
 
+/* A statement that gives no rows. It may be sent twice, when its answer is
+ * lost; `once`: never. ACCESS if the answer is not ClickHouse's. */
 int clickhouse_exec(struct clickhouse *c, const char *sql, struct error *err);
+int clickhouse_exec_once(struct clickhouse *c, const char *sql,
+			 struct error *err);
 int clickhouse_execf(struct clickhouse *c, struct error *err, const char *fmt,
 		     ...) __attribute__((format(printf, 3, 4)));
 
@@ -46,9 +49,11 @@ struct clickhouse_rows {
 	char **cells; /* by rows; NULL is NULL */
 };
 /* `out` is overwritten: it holds nothing before. A statement that gives
- * nothing has no rows. */
-int clickhouse_query(struct clickhouse *c, const char *sql,
+ * nothing has no rows. `shape`: the columns that are due, "t" for a text, "?"
+ * for one that may be NULL; NULL: any. */
+int clickhouse_query(struct clickhouse *c, const char *sql, const char *shape,
 		     struct clickhouse_rows *out, struct error *err);
+bool clickhouse_rows_are(const struct clickhouse_rows *r, const char *shape);
 void clickhouse_rows_release(struct clickhouse_rows *r);
 const char *clickhouse_cell(const struct clickhouse_rows *r, size_t row,
 			    size_t column);
@@ -84,5 +89,8 @@ void clickhouse_select_end(struct clickhouse *c);
 /* `name` in backquotes, 'text' in quotes, escaped. */
 void clickhouse_quote_name(struct strbuf *sb, const char *name);
 void clickhouse_quote_text(struct strbuf *sb, const char *text);
+/* "LowCardinality(Nullable(String))" is "String"; caller frees. `nullable` may
+ * be NULL. */
+char *clickhouse_plain_type(const char *declared, bool *nullable);
 
 #endif

@@ -12,6 +12,18 @@ void clickhouse_rows_release(struct clickhouse_rows *r)
 	memset(r, 0, sizeof(*r));
 }
 
+bool clickhouse_rows_are(const struct clickhouse_rows *r, const char *shape)
+{
+	size_t n = strlen(shape);
+
+	if (r->n_rows && r->n_columns != n)
+		return false;
+	for (size_t i = 0; i < r->n_rows * n; i++)
+		if (!r->cells[i] && shape[i % n] != '?')
+			return false;
+	return true;
+}
+
 const char *clickhouse_cell(const struct clickhouse_rows *r, size_t row,
 			    size_t column)
 {
@@ -113,4 +125,24 @@ int clickhouse_rows_parse(struct clickhouse_rows *out, const char *text,
 		answer_row(out, &capacity, text, (size_t)(end - text));
 	}
 	return 0;
+}
+
+char *clickhouse_plain_type(const char *declared, bool *nullable)
+{
+	static const char *const wraps[] = { "LowCardinality(", "Nullable(" };
+	char *text = xstrdup(declared);
+	bool null = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wraps); i++) {
+		size_t n = strlen(wraps[i]), len = strlen(text);
+
+		if (strncmp(text, wraps[i], n) != 0 || len <= n)
+			continue;
+		null |= i == 1;
+		memmove(text, text + n, len - n);
+		text[len - n - 1] = '\0';
+	}
+	if (nullable)
+		*nullable = null;
+	return text;
 }

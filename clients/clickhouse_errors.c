@@ -12,7 +12,7 @@
 /* Numbers as in the server's ErrorCodes.cpp. What is in no row is UNKNOWN. */
 static const struct {
 	enum error_code code;
-	long numbers[24]; /* ends with 0 */
+	long numbers[28]; /* ends with 0 */
 } exception_classes[] = {
 	/* Timeouts, too many at once, out of memory for now, replicas. */
 	{ ERROR_TRANSIENT,
@@ -24,8 +24,8 @@ static const struct {
 	{ ERROR_SCHEMA,
 	  { 10, 16, 20, 44, 47, 48, 57, 60, 80, 81, 82, 122, 218, 352, 0 } },
 	{ ERROR_DATA,
-	  { 6,	 27,  32,  33,	34,  38,  41,  53,  69,	 70,  72, 117,
-	    130, 131, 190, 321, 349, 376, 407, 441, 469, 691, 0 } },
+	  { 6,	 27,  32,  33,	34,  38,  41,  53,  69,	 70,  72,  117, 130,
+	    131, 153, 190, 321, 349, 376, 395, 407, 441, 469, 691, 0 } },
 };
 
 enum error_code clickhouse_class(long code)
@@ -94,6 +94,25 @@ int clickhouse_fail_text(struct error *err, const char *shown, const char *text,
 		snprintf(err->server_code, sizeof(err->server_code), "%ld",
 			 code);
 	strbuf_release(&what);
+	return rc;
+}
+
+int clickhouse_check_other(const struct http *h, const struct http_response *r,
+			   bool good, const char *due, struct error *err)
+{
+	char *id = http_response_header(r, "X-ClickHouse-Query-Id");
+	char *type = http_response_header(r, "Content-Type");
+	int rc = 0;
+
+	if (!id || !good)
+		rc = error_set(err, ERROR_ACCESS,
+			       "%s answers with %.60s%s where %s is due: is it "
+			       "ClickHouse's HTTP port?",
+			       http_shown(h),
+			       type ? type : "something nameless",
+			       id ? "" : " and no X-ClickHouse-Query-Id", due);
+	free(id);
+	free(type);
 	return rc;
 }
 

@@ -19,5 +19,10 @@ int clickhouse_fail_text(struct error *err, const char *shown, const char *text,
  * any other status, is an error. */
 int clickhouse_check(const struct http *h, const struct http_response *r,
 		     struct error *err);
+/* ACCESS if a success is not ClickHouse's, which numbers all that it answers,
+ * but a proxy's page or another server's greeting; or is not `good`: what is
+ * `due`. */
+int clickhouse_check_other(const struct http *h, const struct http_response *r,
+			   bool good, const char *due, struct error *err);
 
 #endif

@@ -11,6 +11,7 @@ struct clickhouse {
 	char *user, *key; /* headers, whole */
 	char *session; /* or NULL */
 	bool writes;
+	bool packs; /* the rows that it sends */
 	/* Of a SELECT under way. */
 	struct http_request request;
 	struct http_response response;
@@ -20,6 +21,9 @@ struct clickhouse {
 	const char *headers[5];
 };
 
+/* CONFIG: an option that is none, or has no such value. */
+int clickhouse_take_options(const struct url *url, bool *packs,
+			    struct error *err);
 /* "/?database=...&..." for a request; `query`: NULL if it is the body. Caller
  * frees. */
 char *clickhouse_path(const struct clickhouse *c, bool whole,

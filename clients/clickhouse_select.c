@@ -42,15 +42,10 @@ static int select_fail(struct clickhouse *c, struct error *err)
 static int select_check_type(struct clickhouse *c, struct error *err)
 {
 	char *type = http_response_header(&c->response, "Content-Type");
-	int rc = 0;
+	bool rows = type && !strncmp(type, "application/octet-stream", 24);
 
-	if (!type || strncmp(type, "application/octet-stream", 24) != 0)
-		rc = error_set(err, ERROR_ACCESS,
-			       "%s answers with %.60s where rows are due: is "
-			       "it ClickHouse's HTTP port?",
-			       c->shown, type ? type : "something nameless");
 	free(type);
-	return rc;
+	return clickhouse_check_other(c->http, &c->response, rows, "rows", err);
 }
 
 int clickhouse_select(struct clickhouse *c, const char *sql, struct error *err)

@@ -3,11 +3,14 @@
 #include <curl/curl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "clients/http_errors.h"
 #include "clients/http_options.h"
+#include "clients/http_pack.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 
@@ -24,6 +27,7 @@ struct http {
 	CURL *easy;
 	struct http_options options;
 	char *shown;
+	struct http_pack *pack; /* since a body was packed */
 	char detail[CURL_ERROR_SIZE];
 	atomic_bool interrupted;
 	/* Of the transfer under way. */
@@ -94,8 +98,10 @@ static size_t http_on_body(char *data, size_t size, size_t n, void *ctx)
 static size_t http_on_send(char *out, size_t size, size_t n, void *ctx)
 {
 	struct http *h = ctx;
-	long given =
-		h->request->source(h->request->ctx, out, n * size, &h->failed);
+	const struct http_request *r = h->request;
+	long given = r->pack ? http_pack_read(h->pack, r->source, r->ctx, out,
+					      n * size, &h->failed)
+			     : r->source(r->ctx, out, n * size, &h->failed);
 
 	return given < 0 ? CURL_READFUNC_ABORT : (size_t)given;
 }
@@ -107,29 +113,47 @@ static int http_on_seek(void *ctx, curl_off_t offset, int origin)
 	if (!h->request->rewind || offset || origin != SEEK_SET)
 		return CURL_SEEKFUNC_CANTSEEK;
 	h->request->rewind(h->request->ctx);
+	if (h->request->pack)
+		http_pack_restart(h->pack);
 	return CURL_SEEKFUNC_OK;
 }
 
-int http_open(struct http **out, const struct connection *conn,
-	      const char *base, const char *shown, struct error *err)
+static struct http *http_new(const struct http_options *options,
+			     const char *shown)
 {
-	struct http *h;
-	struct http_options options;
-	int rc = http_options_init(&options, conn, base, shown, err);
+	struct http *h = xcalloc(1, sizeof(*h));
 
-	if (rc)
-		return rc;
 	pthread_once(&http_once, http_global_init);
-	h = xcalloc(1, sizeof(*h));
-	h->options = options;
+	h->options = *options;
 	h->shown = xstrdup(shown);
 	strbuf_init(&h->waiting);
 	h->multi = curl_multi_init();
 	h->easy = curl_easy_init();
 	if (!h->multi || !h->easy)
 		alloc_die();
-	*out = h;
-	return 0;
+	return h;
+}
+
+int http_open(struct http **out, const struct connection *conn,
+	      const char *base, const char *shown, struct error *err)
+{
+	struct http_options options;
+	int rc = http_options_init(&options, conn, base, shown, err);
+
+	if (!rc)
+		*out = http_new(&options, shown);
+	return rc;
+}
+
+int http_open_metadata(struct http **out, const struct connection *conn,
+		       const char *host, const char *shown, struct error *err)
+{
+	struct http_options options;
+	int rc = http_options_init_metadata(&options, conn, host, shown, err);
+
+	if (!rc)
+		*out = http_new(&options, shown);
+	return rc;
 }
 
 void http_close(struct http *h)
@@ -140,6 +164,7 @@ void http_close(struct http *h)
 	curl_easy_cleanup(h->easy);
 	curl_multi_cleanup(h->multi);
 	http_options_release(&h->options);
+	http_pack_free(h->pack);
 	strbuf_release(&h->waiting);
 	free(h->shown);
 	free(h);
@@ -176,16 +201,28 @@ static void http_set_headers(struct http *h)
 	http_add_header(h, "Content-Type:");
 	if (h->request->source && h->request->size < 0)
 		http_add_header(h, "Transfer-Encoding: chunked");
+	if (h->request->pack)
+		http_add_header(h, "Content-Encoding: " HTTP_PACK_NAME);
 	for (const char *const *line = h->request->headers; line && *line;
 	     line++)
 		http_add_header(h, *line);
 	curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, h->headers);
 }
 
+static void http_begin_pack(struct http *h)
+{
+	if (!h->pack)
+		h->pack = http_pack_new();
+	else
+		http_pack_restart(h->pack);
+}
+
 static void http_set_body(struct http *h)
 {
 	const struct http_request *r = h->request;
 
+	if (r->pack)
+		http_begin_pack(h);
 	if (r->source) {
 		curl_easy_setopt(h->easy, CURLOPT_POST, 1L);
 		curl_easy_setopt(h->easy, CURLOPT_READFUNCTION, http_on_send);
@@ -214,12 +251,36 @@ static void http_set_answer(struct http *h)
 	curl_easy_setopt(h->easy, CURLOPT_WRITEDATA, h);
 }
 
+/* It ends where its connection does, whole or not. What says no more than an
+ * error may do so. */
+static bool http_ends_anywhere(struct http *h)
+{
+	long status = h->response->status;
+	char *chunked = http_response_header(h->response, "Transfer-Encoding");
+	char *length = http_response_header(h->response, "Content-Length");
+	bool anywhere =
+		!chunked && !length && status / 100 == 2 && status != 204;
+
+	free(chunked);
+	free(length);
+	return anywhere;
+}
+
 /* The transfer is over. A server that has refused stops reading and closes:
- * what it said counts, not that the rest could not be sent. */
+ * what it said counts, not that the rest could not be sent. An answer that ends
+ * in its head is one to libcurl 7.88. */
 static void http_note_end(struct http *h, CURLcode result)
 {
 	h->over = true;
 	h->result = result;
+	if (result == CURLE_OK && !h->head) {
+		h->result = CURLE_GOT_NOTHING;
+	} else if (result == CURLE_OK && http_ends_anywhere(h)) {
+		h->result = CURLE_PARTIAL_FILE;
+		snprintf(h->detail, sizeof(h->detail),
+			 "an answer that does not say how long it is may have "
+			 "been cut off (a proxy that speaks HTTP/1.0?)");
+	}
 	if (result == CURLE_SEND_ERROR && h->head && h->response->status >= 400)
 		h->result = CURLE_OK;
 }
@@ -269,6 +330,23 @@ static void http_take_retry_after(struct http *h)
 	free(header);
 }
 
+/* Nothing was said of what we could unpack. */
+static int http_check_encoding(struct http *h, struct error *err)
+{
+	char *name = http_response_header(h->response, "Content-Encoding");
+	int rc = 0;
+
+	if (name && *name && strcasecmp(name, "identity") != 0 &&
+	    h->response->status / 100 == 2)
+		rc = error_set(err, ERROR_ACCESS,
+			       "%s: the answer is packed (Content-Encoding: "
+			       "%.40s), which was not asked for: is there a "
+			       "proxy?",
+			       h->shown, name);
+	free(name);
+	return rc;
+}
+
 int http_begin(struct http *h, const struct http_request *request,
 	       struct http_response *out, struct error *err)
 {
@@ -282,6 +360,8 @@ int http_begin(struct http *h, const struct http_request *request,
 	strbuf_reset(&out->headers);
 	strbuf_reset(&out->body);
 	http_options_apply(&h->options, h->easy, request->path);
+	curl_easy_setopt(h->easy, CURLOPT_FRESH_CONNECT,
+			 request->once ? 1L : 0L);
 	http_set_answer(h);
 	http_set_body(h);
 	http_set_headers(h);
@@ -296,7 +376,7 @@ int http_begin(struct http *h, const struct http_request *request,
 	}
 	if (!rc)
 		http_take_retry_after(h);
-	return rc;
+	return rc ? rc : http_check_encoding(h, err);
 }
 
 static int http_fill(struct http *h, struct error *err)
@@ -385,7 +465,7 @@ static int http_once_through(struct http *h, const struct http_request *request,
 static bool http_may_repeat(const struct http_request *request,
 			    const struct http_response *r, int64_t patience_us)
 {
-	return (r->status == 429 || r->status == 503) &&
+	return !request->once && (r->status == 429 || r->status == 503) &&
 	       (!request->source || request->rewind) &&
 	       r->retry_after_us >= 0 && r->retry_after_us <= patience_us;
 }

@@ -13,6 +13,7 @@
 #ifndef TIDEMARK_CLIENTS_HTTP_H
 #define TIDEMARK_CLIENTS_HTTP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/connection.h"
@@ -43,6 +44,12 @@ struct http_request {
 	void (*rewind)(void *ctx);
 	void *ctx;
 	int64_t size;
+	/* Pack what `source` gives by zstd; `size` is -1 then. */
+	bool pack;
+	/* Never sent twice, whatever happens: over a connection of its own, for
+	 * one that was kept may die before its answer, and the same be sent
+	 * again. */
+	bool once;
 };
 
 struct http_response {
@@ -64,6 +71,11 @@ char *http_response_header(const struct http_response *r, const char *name);
  * off loopback, TLS disabled for https, files that are not there. */
 int http_open(struct http **out, const struct connection *conn,
 	      const char *base, const char *shown, struct error *err);
+/* The metadata server of a machine in a cloud, which has no TLS: `host` is
+ * metadata.google.internal, 169.254.169.254 or what GCE_METADATA_HOST names.
+ * CONFIG: any other. Send it nothing that is secret. */
+int http_open_metadata(struct http **out, const struct connection *conn,
+		       const char *host, const char *shown, struct error *err);
 void http_close(struct http *h); /* NULL is fine */
 /* What goes on and what comes later ends with STOPPED. */
 void http_interrupt(struct http *h);
@@ -82,7 +94,8 @@ int http_do(struct http *h, const struct http_request *request, size_t limit,
  * then http_read() until *n is 0, or http_drain() into out->body, the rest up
  * to `limit` (it is cut there, no error, if `cut`); http_end() in any case,
  * which ends a transfer in the middle. No second tries. An answer that breaks
- * off before its end: TRANSIENT. */
+ * off before its end, or of which nobody can say, for it has no length and no
+ * chunks: TRANSIENT. One that is packed: ACCESS. */
 int http_begin(struct http *h, const struct http_request *request,
 	       struct http_response *out, struct error *err);
 int http_read(struct http *h, void *buffer, size_t room, size_t *n,
@@ -95,7 +108,8 @@ void http_end(struct http *h);
 int http_check(const struct http *h, const struct http_response *r,
 	       struct error *err);
 /* The class of a status alone: 401 403 407 507 ACCESS; 408 425 429 and 5xx but
- * 501, 505 TRANSIENT; 413 DATA; 3xx and 404 ACCESS; others UNKNOWN. */
+ * 501, 505 TRANSIENT; 413 DATA; 3xx, 404 and what HTTP does not know ACCESS;
+ * others UNKNOWN. */
 enum error_code http_status_class(long status);
 /* At most `most` bytes of a foreign text on one line, cut at a character, with
  * "?" for what is no text. */

@@ -79,7 +79,8 @@ enum error_code http_status_class(long status)
 	default:
 		break;
 	}
-	if (status >= 300 && status < 400)
+	/* Who does not speak HTTP is not the server that is meant. */
+	if ((status >= 300 && status < 400) || status < 100 || status >= 600)
 		return ERROR_ACCESS;
 	return status >= 500 && status < 600 ? ERROR_TRANSIENT : ERROR_UNKNOWN;
 }

@@ -10,7 +10,8 @@
 #include "core/base/clock.h"
 #include "tidemark_config.h"
 
-#define MS_US INT64_C(1000)
+#define MS_US		     INT64_C(1000)
+#define LEAST_BYTES_A_SECOND 64L
 
 /* The host within scheme://host:port/path, an address without its brackets. */
 static const char *http_host(const char *base, size_t *n)
@@ -75,8 +76,10 @@ static int http_check_base(const struct http_options *o,
 	return http_check_file(o->key, "tls.key", shown, err);
 }
 
-int http_options_init(struct http_options *out, const struct connection *conn,
-		      const char *base, const char *shown, struct error *err)
+static int http_options_make(struct http_options *out,
+			     const struct connection *conn, const char *base,
+			     bool metadata, const char *shown,
+			     struct error *err)
 {
 	struct http_options o = {
 		.base = xstrdup(base),
@@ -91,12 +94,48 @@ int http_options_init(struct http_options *out, const struct connection *conn,
 	const char *host = http_host(base, &n);
 	int rc;
 
-	o.local = tls_is_local(host, n);
+	o.local = metadata || tls_is_local(host, n);
 	rc = http_check_base(&o, conn, shown, err);
 	if (rc)
 		http_options_release(&o);
 	else
 		*out = o;
+	return rc;
+}
+
+int http_options_init(struct http_options *out, const struct connection *conn,
+		      const char *base, const char *shown, struct error *err)
+{
+	return http_options_make(out, conn, base, false, shown, err);
+}
+
+/* cloud.google.com/compute/docs/metadata/overview: it has no TLS, and what
+ * asks it does not leave the machine. */
+static bool http_is_metadata(const char *host)
+{
+	static const char *const known[] = { "metadata.google.internal",
+					     "169.254.169.254" };
+	const char *named = getenv("GCE_METADATA_HOST");
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (!strcmp(host, known[i]))
+			return true;
+	return named && *named && !strcmp(host, named);
+}
+
+int http_options_init_metadata(struct http_options *out,
+			       const struct connection *conn, const char *host,
+			       const char *shown, struct error *err)
+{
+	char *base;
+	int rc;
+
+	if (!http_is_metadata(host))
+		return error_set(err, ERROR_CONFIG,
+				 "%s: '%s' is no metadata server", shown, host);
+	base = xstrfmt("http://%s", host);
+	rc = http_options_make(out, conn, base, true, shown, err);
+	free(base);
 	return rc;
 }
 
@@ -131,7 +170,8 @@ static long http_units(int64_t us, int64_t unit)
 	return n < 1 ? 1 : n > INT32_MAX ? INT32_MAX : (long)n;
 }
 
-/* Less than a byte a second for so long is silence, in both directions. */
+/* Less than this for so long is silence, in both directions: who drips must not
+ * be waited for without end. */
 static void http_apply_timeouts(const struct http_options *o, CURL *easy)
 {
 	if (o->connect_timeout_us > 0)
@@ -139,7 +179,7 @@ static void http_apply_timeouts(const struct http_options *o, CURL *easy)
 				 http_units(o->connect_timeout_us, MS_US));
 	if (o->silence_timeout_us <= 0)
 		return;
-	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, LEAST_BYTES_A_SECOND);
 	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME,
 			 http_units(o->silence_timeout_us, US_PER_SECOND));
 }

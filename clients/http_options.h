@@ -9,7 +9,7 @@
 
 struct http_options {
 	char *base;
-	bool local; /* over loopback */
+	bool local; /* over loopback, or a link of the machine's own */
 	bool any_name; /* of the certificate */
 	char *ca, *cert, *key;
 	int64_t connect_timeout_us, silence_timeout_us;
@@ -18,6 +18,10 @@ struct http_options {
 /* As http_open(). */
 int http_options_init(struct http_options *out, const struct connection *conn,
 		      const char *base, const char *shown, struct error *err);
+/* As http_open_metadata(). */
+int http_options_init_metadata(struct http_options *out,
+			       const struct connection *conn, const char *host,
+			       const char *shown, struct error *err);
 void http_options_release(struct http_options *o);
 void http_options_apply(const struct http_options *o, CURL *easy,
 			const char *path);

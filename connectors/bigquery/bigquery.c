@@ -35,6 +35,7 @@ static void bqsrc_close(struct connector *base)
 	paged_release(&s->paged);
 	bigquery_close(s->client);
 	free(s->created);
+	free(s->question);
 	free(s);
 }
 
@@ -62,7 +63,10 @@ static void bqsrc_ordered(struct strbuf *sb, const struct paged_source *base,
 			  const struct source_column *c)
 {
 	(void)base;
-	strbuf_addstr(sb, c->sql);
+	if (c->type.kind == TYPE_FLOAT64) /* one zero, as with its value */
+		strbuf_addf(sb, "CAST(%s + 0.0 AS STRING)", c->sql);
+	else
+		strbuf_addstr(sb, c->sql);
 }
 
 static void bqsrc_write_value(struct paged_query *q,
@@ -77,15 +81,36 @@ static void bqsrc_write_value(struct paged_query *q,
 	paged_push(q, c, hex ? value + 2 : value);
 }
 
+/* No session is read-only here: the service says what a question would do,
+ * once, before it is asked for the first time. */
+static int bqsrc_look_at_question(struct bqsrc *s, const char *question,
+				  struct error *err)
+{
+	int rc;
+
+	if (!question || (s->question && !strcmp(s->question, question)))
+		return 0;
+	rc = bigquery_only_reads(s->client, question, err);
+	if (!rc) {
+		free(s->question);
+		s->question = xstrdup(question);
+	}
+	return rc;
+}
+
 static int bqsrc_pressure(struct connector *base,
 			  const struct pressure_question *q,
 			  struct pressure *out, struct error *err)
 {
+	struct bqsrc *s = bqsrc_self(base);
+	int rc;
+
 	if (q->active || q->lag)
 		return error_set(err, ERROR_CONFIG,
 				 "BigQuery tells of neither sessions nor "
 				 "replicas");
-	return question_ask(&bqsrc_self(base)->paged, q, out, err);
+	rc = bqsrc_look_at_question(s, q->query, err);
+	return rc ? rc : question_ask(&s->paged, q, out, err);
 }
 
 const struct paged_dialect bqsrc_dialect = {
@@ -98,6 +123,9 @@ const struct paged_dialect bqsrc_dialect = {
 	.select = "SELECT ",
 	.unindexed = "",
 	.page_rows = 250000,
+	.clock = "SELECT UNIX_MICROS(CURRENT_TIMESTAMP()) AS n",
+	.late = "BigQuery does not tell which jobs are still writing: "
+		"watermark.lag has to cover how long the longest of them takes",
 	.look = bqsrc_look,
 	.ordered = bqsrc_ordered,
 	.value = bqsrc_write_value,
@@ -119,10 +147,10 @@ const struct connector_ops bigquery_connector = {
 	.open = bqsrc_open,
 	.tables = bqsrc_tables,
 	.describe = paged_describe,
-	.inspect = bqsrc_inspect,
+	.inspect = paged_inspect_clock,
 	.suggest = paged_suggest,
 	.identity = bqsrc_identity,
-	.settle = bqsrc_settle,
+	.settle = paged_settle,
 	.cut = paged_cut,
 	.scan = paged_scan,
 	.explain = paged_explain,

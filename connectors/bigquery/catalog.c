@@ -1,15 +1,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/bigquery_reply.h"
 #include "connectors/bigquery/source.h"
 #include "connectors/common/names.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
-
-static const char *catalog_text(const json_t *object, const char *name)
-{
-	return json_string_value(json_object_get(object, name));
-}
 
 int bqsrc_tables(struct connector *base, struct table_list *out,
 		 struct error *err)
@@ -20,7 +16,7 @@ int bqsrc_tables(struct connector *base, struct table_list *out,
 	int rc = bigquery_list_tables(s->client, dataset, &all, err);
 
 	for (size_t i = 0; !rc && i + 1 < all.n; i += 2)
-		if (strncmp(all.items[i], "_tidemark_", 10) != 0)
+		if (!name_is_own(all.items[i]))
 			table_list_add(out, dataset, all.items[i],
 				       strstr(all.items[i + 1], "VIEW")
 					       ? "view"
@@ -47,29 +43,20 @@ static int catalog_missing(struct bqsrc *s, const char *table,
 	return rc;
 }
 
-static int64_t catalog_number(const json_t *table, const char *name)
-{
-	const char *text = catalog_text(table, name);
-
-	return text ? strtoll(text, NULL, 10) : -1;
-}
-
 static void catalog_fill_table(struct bqsrc *s, struct source_table *t,
 			       const struct table_name *name,
 			       const json_t *table)
 {
-	const char *type = catalog_text(table, "type");
-
 	t->schema = xstrdup(name->schema);
 	t->name = xstrdup(name->name);
 	t->sql = xstrfmt("`%s`.`%s`.`%s`", bigquery_project(s->client),
 			 name->schema, name->name);
 	t->alias = xstrdup("tm");
-	t->view = type && strcmp(type, "TABLE") != 0;
-	t->rows = t->view ? -1 : catalog_number(table, "numRows");
-	t->bytes = t->view ? -1 : catalog_number(table, "numBytes");
+	t->view = strcmp(bigquery_reply_text(table, "type"), "TABLE") != 0;
+	t->rows = t->view ? -1 : bigquery_reply_number(table, "numRows", -1);
+	t->bytes = t->view ? -1 : bigquery_reply_number(table, "numBytes", -1);
 	free(s->created);
-	s->created = xstrdup(catalog_text(table, "creationTime"));
+	s->created = xstrdup(bigquery_reply_text(table, "creationTime"));
 }
 
 /* A backtick in a name would end it: no table of BigQuery's has one. */
@@ -115,12 +102,10 @@ static void catalog_set_type(struct source_column *c, const json_t *field)
 static void catalog_fill(struct source_column *c, const struct source_table *t,
 			 const json_t *field)
 {
-	const char *name = catalog_text(field, "name");
-	const char *mode = catalog_text(field, "mode");
-
-	c->name = xstrdup(name ? name : "");
+	c->name = xstrdup(bigquery_reply_text(field, "name"));
 	c->sql = xstrfmt("%s.`%s`", t->alias, c->name);
-	c->nullable = !mode || strcmp(mode, "REQUIRED") != 0;
+	c->nullable =
+		strcmp(bigquery_reply_text(field, "mode"), "REQUIRED") != 0;
 	catalog_set_type(c, field);
 }
 
@@ -134,8 +119,10 @@ static int catalog_probe(struct bqsrc *s, const struct source_table *t,
 			    "LIMIT 0",
 			    what, t->sql, t->alias, where);
 	const struct bigquery_query query = { .sql = sql };
-	int rc = bigquery_run(s->client, &query, 1, rows, NULL, &why);
+	int rc = bigquery_only_reads(s->client, sql, &why);
 
+	if (!rc)
+		rc = bigquery_run(s->client, &query, 1, rows, NULL, &why);
 	free(sql);
 	if (!rc)
 		return 0;
@@ -227,4 +214,19 @@ int bqsrc_look(struct paged_source *base, const struct source_spec *source,
 	catalog_key(out, table);
 	json_decref(table);
 	return catalog_expressions(s, source, out, err);
+}
+
+/* A table that is dropped and made again has another time of creation. */
+int bqsrc_identity(struct connector *base, const struct source_spec *source,
+		   json_t **out, struct error *err)
+{
+	struct bqsrc *s = (struct bqsrc *)base;
+
+	(void)err;
+	*out = json_pack("{s:s, s:s, s:s}", "engine", "bigquery", "project",
+			 bigquery_project(s->client), "table", source->table);
+	if (s->created && *s->created)
+		json_object_set_new(*out, "created", json_string(s->created));
+	paged_identify_mark(&s->paged, source, *out);
+	return 0;
 }

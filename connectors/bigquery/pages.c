@@ -16,20 +16,28 @@ static struct bqsrc *pages_self(struct paged_source *base)
 	return (struct bqsrc *)base;
 }
 
-static int pages_run(struct bqsrc *s, const struct paged_query *q, size_t rows,
-		     struct bigquery_rows **out, struct error *err)
+/* One for each; caller frees. */
+static struct bigquery_parameter *pages_values(const struct paged_query *q)
 {
 	struct bigquery_parameter *values =
 		xcalloc((size_t)q->n + 1, sizeof(*values));
-	const struct bigquery_query query = { .sql = q->sql.data,
-					      .parameters = values,
-					      .n_parameters = (size_t)q->n };
-	int rc;
 
 	for (int i = 0; i < q->n; i++)
 		values[i] =
 			(struct bigquery_parameter){ .type = "STRING",
 						     .value = q->params[i] };
+	return values;
+}
+
+static int pages_run(struct bqsrc *s, const struct paged_query *q, size_t rows,
+		     struct bigquery_rows **out, struct error *err)
+{
+	struct bigquery_parameter *values = pages_values(q);
+	const struct bigquery_query query = { .sql = q->sql.data,
+					      .parameters = values,
+					      .n_parameters = (size_t)q->n };
+	int rc;
+
 	rc = bigquery_run(s->client, &query, rows, out, NULL, err);
 	free(values);
 	return rc;
@@ -78,18 +86,13 @@ int bqsrc_query(struct paged_source *base, const struct paged_query *q,
 int bqsrc_explain(struct paged_source *base, const struct paged_query *q,
 		  char **plan, char **index, struct error *err)
 {
-	struct bigquery_parameter *values =
-		xcalloc((size_t)q->n + 1, sizeof(*values));
+	struct bigquery_parameter *values = pages_values(q);
 	const struct bigquery_query query = { .sql = q->sql.data,
 					      .parameters = values,
 					      .n_parameters = (size_t)q->n };
 	int64_t bytes = -1;
 	int rc;
 
-	for (int i = 0; i < q->n; i++)
-		values[i] =
-			(struct bigquery_parameter){ .type = "STRING",
-						     .value = q->params[i] };
 	rc = bigquery_dry_run(pages_self(base)->client, &query, &bytes, err);
 	*plan = rc ? NULL
 		   : xstrfmt("BigQuery reads %" PRId64 " bytes for it", bytes);

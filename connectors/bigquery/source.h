@@ -18,6 +18,7 @@ struct bqsrc {
 	struct bigquery *client;
 	struct bigquery_rows *page;
 	char *created; /* of the table: µs of its making, as text */
+	char *question; /* of pace.probe: seen to do nothing but read */
 };
 
 extern const struct connector_ops bigquery_connector;
@@ -29,6 +30,8 @@ int bqsrc_look(struct paged_source *base, const struct source_spec *source,
 	       struct error *err);
 int bqsrc_tables(struct connector *base, struct table_list *out,
 		 struct error *err);
+int bqsrc_identity(struct connector *base, const struct source_spec *source,
+		   json_t **out, struct error *err);
 
 /* pages.c: of the dialect. */
 int bqsrc_query(struct paged_source *base, const struct paged_query *q,
@@ -40,17 +43,5 @@ int bqsrc_page_open(struct paged_source *base, const struct paged_query *q,
 int bqsrc_page_read(struct paged_source *base, struct batch *b,
 		    struct error *err);
 void bqsrc_page_close(struct paged_source *base);
-
-/* settle.c */
-int bqsrc_settle(struct connector *base, const struct source_spec *source,
-		 const struct schema *schema, const struct watermark_spec *mark,
-		 const struct watermark *from, struct settled *out,
-		 struct error *err);
-int bqsrc_identity(struct connector *base, const struct source_spec *source,
-		   json_t **out, struct error *err);
-int bqsrc_inspect(struct connector *base, const struct source_spec *source,
-		  const struct watermark_spec *mark,
-		  const struct schema *schema, struct problems *out,
-		  struct error *err);
 
 #endif

@@ -3,15 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/bigquery_reply.h"
 #include "core/base/alloc.h"
+#include "core/base/strbuf.h"
 #include "core/data/value.h"
 
 #define PLAIN "%s"
+/* The text of NULL is "null". */
+#define JSON_TEXT "IF(%s IS NULL, NULL, TO_JSON_STRING(%s))"
 
 static const struct bqsrc_type types_table[] = {
 	{ "BOOL", PLAIN, "CAST(? AS BOOL)", TYPE_BOOL, 0 },
 	{ "INT64", PLAIN, "CAST(? AS INT64)", TYPE_INT64, 0 },
-	{ "FLOAT64", PLAIN, "CAST(? AS FLOAT64)", TYPE_FLOAT64, 0 },
+	/* Ordered as text: nothing is below, above or equal to NaN. */
+	{ "FLOAT64", PLAIN, "CAST(CAST(? AS FLOAT64) + 0.0 AS STRING)",
+	  TYPE_FLOAT64, 0 },
 	{ "NUMERIC", PLAIN, "CAST(? AS NUMERIC)", TYPE_DECIMAL, 0 },
 	{ "BIGNUMERIC", PLAIN, "CAST(? AS BIGNUMERIC)", TYPE_DECIMAL, 0 },
 	{ "STRING", PLAIN, "?", TYPE_TEXT, 0 },
@@ -22,55 +28,31 @@ static const struct bqsrc_type types_table[] = {
 	/* As the API writes it, it may have lost its last digits. */
 	{ "TIMESTAMP", "UNIX_MICROS(%s)", "CAST(? AS TIMESTAMP)",
 	  TYPE_TIMESTAMPTZ, 6 },
-	{ "JSON", "TO_JSON_STRING(%s)", NULL, TYPE_JSON, 0 },
+	{ "JSON", JSON_TEXT, NULL, TYPE_JSON, 0 },
 	{ "GEOGRAPHY", "ST_ASTEXT(%s)", NULL, TYPE_NATIVE, 0 },
 	{ "INTERVAL", "CAST(%s AS STRING)", NULL, TYPE_NATIVE, 0 },
 	{ "RANGE", "CAST(%s AS STRING)", NULL, TYPE_NATIVE, 0 },
-	{ NULL, "TO_JSON_STRING(%s)", NULL, TYPE_NATIVE, 0 },
+	{ NULL, JSON_TEXT, NULL, TYPE_NATIVE, 0 },
 };
-
-/* The API's old names -> those of SQL. */
-static const struct {
-	const char *api, *sql;
-} types_api[] = {
-	{ "INTEGER", "INT64" },
-	{ "FLOAT", "FLOAT64" },
-	{ "BOOLEAN", "BOOL" },
-	{ "RECORD", "STRUCT" },
-};
-
-static const char *types_text(const json_t *object, const char *name)
-{
-	const char *text = json_string_value(json_object_get(object, name));
-
-	return text ? text : "";
-}
-
-static const char *types_sql_name(const char *api)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(types_api); i++)
-		if (!strcmp(api, types_api[i].api))
-			return types_api[i].sql;
-	return api;
-}
 
 static void types_decimal(const json_t *field, bool big, struct type *out)
 {
-	const char *precision = types_text(field, "precision");
+	const char *precision = bigquery_reply_text(field, "precision");
 
 	out->precision = *precision ? (int)strtol(precision, NULL, 10)
 			 : big	    ? 76
 				    : 38;
 	out->scale = *precision
-			     ? (int)strtol(types_text(field, "scale"), NULL, 10)
+			     ? (int)strtol(bigquery_reply_text(field, "scale"),
+					   NULL, 10)
 		     : big ? 38
 			   : 9;
 }
 
 static char *types_native(const json_t *field, const char *name, bool repeated)
 {
-	const char *precision = types_text(field, "precision");
-	const char *scale = types_text(field, "scale");
+	const char *precision = bigquery_reply_text(field, "precision");
+	const char *scale = bigquery_reply_text(field, "scale");
 	char *one = *precision ? xstrfmt("%s(%s,%s)", name, precision,
 					 *scale ? scale : "0")
 			       : xstrdup(name);
@@ -82,8 +64,8 @@ static char *types_native(const json_t *field, const char *name, bool repeated)
 
 const struct bqsrc_type *bqsrc_type_of(const json_t *field, struct type *out)
 {
-	const char *name = types_sql_name(types_text(field, "type"));
-	bool repeated = !strcmp(types_text(field, "mode"), "REPEATED");
+	const char *name = bigquery_reply_type(field);
+	bool repeated = !strcmp(bigquery_reply_text(field, "mode"), "REPEATED");
 	const struct bqsrc_type *how = types_table;
 
 	while (how->name && (repeated || strcmp(name, how->name) != 0))
@@ -94,17 +76,23 @@ const struct bqsrc_type *bqsrc_type_of(const json_t *field, struct type *out)
 	if (how->kind == TYPE_DECIMAL)
 		types_decimal(field, *name == 'B', out);
 	else if (how->kind == TYPE_TEXT || how->kind == TYPE_BYTES)
-		out->precision =
-			(int)strtol(types_text(field, "maxLength"), NULL, 10);
+		out->precision = (int)strtol(
+			bigquery_reply_text(field, "maxLength"), NULL, 10);
 	return how;
 }
 
 char *bqsrc_type_output(const struct bqsrc_type *how, const char *sql)
 {
-	const char *at = strstr(how->output, PLAIN);
+	struct strbuf text = STRBUF_INIT;
+	const char *rest = how->output, *at;
 
-	return xstrfmt("%.*s%s%s", (int)(at - how->output), how->output, sql,
-		       at + strlen(PLAIN));
+	while ((at = strstr(rest, PLAIN))) {
+		strbuf_add(&text, rest, (size_t)(at - rest));
+		strbuf_addstr(&text, sql);
+		rest = at + strlen(PLAIN);
+	}
+	strbuf_addstr(&text, rest);
+	return strbuf_detach(&text);
 }
 
 static int types_digit(char c)

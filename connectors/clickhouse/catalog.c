@@ -43,7 +43,7 @@ static int catalog_list(struct chsrc *s, const char *database,
 	int rc;
 
 	strbuf_addf(&sql, catalog_tables_sql, quoted);
-	rc = clickhouse_query(s->db, sql.data, out, err);
+	rc = clickhouse_query(s->db, sql.data, "ttt?ttt", out, err);
 	strbuf_release(&sql);
 	free(quoted);
 	return rc;
@@ -167,7 +167,7 @@ static int catalog_probe(struct chsrc *s, const struct source_table *t,
 	char *sql = xstrfmt("DESCRIBE TABLE (SELECT (%s\n) AS e FROM %s AS %s "
 			    "WHERE (%s\n))",
 			    what, t->sql, t->alias, where);
-	int rc = clickhouse_query(s->db, sql, out, &why);
+	int rc = clickhouse_query(s->db, sql, NULL, out, &why);
 
 	free(sql);
 	if (rc)
@@ -199,7 +199,8 @@ static int catalog_expressions(struct chsrc *s,
 
 		rc = catalog_probe(s, &l->table, key, e->sql, "true", &rows,
 				   err);
-		if (!rc && rows.n_rows) {
+		if (!rc && rows.n_rows && rows.n_columns > 1 &&
+		    clickhouse_cell(&rows, 0, 1)) {
 			c = &l->all[l->n_all++];
 			c->name = xstrdup(e->name);
 			c->expression = xstrdup(e->sql);
@@ -236,7 +237,7 @@ static int catalog_columns(struct chsrc *s, const struct source_table *t,
 
 	strbuf_addf(&sql, catalog_columns_sql, database, table, database,
 		    table);
-	rc = clickhouse_query(s->db, sql.data, out, err);
+	rc = clickhouse_query(s->db, sql.data, "tt?t", out, err);
 	strbuf_release(&sql);
 	free(database);
 	free(table);
@@ -263,4 +264,21 @@ int chsrc_look(struct paged_source *base, const struct source_spec *source,
 	catalog_index(out, &rows);
 	clickhouse_rows_release(&rows);
 	return catalog_expressions(s, source, out, err);
+}
+
+/* A view that is made anew is the same view. */
+int chsrc_identity(struct connector *base, const struct source_spec *source,
+		   json_t **out, struct error *err)
+{
+	struct chsrc *s = (struct chsrc *)base;
+	const struct source_table *t = &s->paged.layout.table;
+
+	(void)err;
+	*out = json_pack("{s:s, s:s}", "engine", "clickhouse", "table",
+			 source->table);
+	if (s->paged.described == source && !t->view && t->created)
+		json_object_set_new(*out, "table_uuid",
+				    json_string(t->created));
+	paged_identify_mark(&s->paged, source, *out);
+	return 0;
 }

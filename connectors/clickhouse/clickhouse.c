@@ -29,10 +29,6 @@ static void clickhouse_source_close(struct connector *base)
 	free(s);
 }
 
-static const struct url_option clickhouse_source_options[] = {
-	{ NULL, NULL, NULL },
-};
-
 static int clickhouse_source_open(struct connector **out,
 				  const struct connection *conn,
 				  struct error *err)
@@ -42,10 +38,7 @@ static int clickhouse_source_open(struct connector **out,
 
 	paged_init(&s->paged, &clickhouse_connector, &chsrc_dialect);
 	strbuf_init(&s->text);
-	rc = clickhouse_check_options(&conn->url, clickhouse_source_options,
-				      err);
-	if (!rc)
-		rc = clickhouse_open(&s->db, conn, false, err);
+	rc = clickhouse_open(&s->db, conn, false, err);
 	if (rc)
 		clickhouse_source_close(&s->paged.base);
 	else
@@ -88,20 +81,30 @@ static int clickhouse_pressure(struct connector *base,
 		rc = clickhouse_query(s->db,
 				      "SELECT count() - 1 FROM "
 				      "system.processes",
-				      &rows, err);
+				      "t", &rows, err);
 		out->active = rc ? 0 : clickhouse_rows_i64(&rows, 0);
 		clickhouse_rows_release(&rows);
 	}
 	return rc ? rc : question_ask(&s->paged, q, out, err);
 }
 
-/* An Enum by its text. */
+static bool clickhouse_is_float(const struct source_column *c)
+{
+	return c->type.kind == TYPE_FLOAT32 || c->type.kind == TYPE_FLOAT64;
+}
+
+/* An Enum by its text; a float as well, for nothing is below, above or equal
+ * to NaN, and the two zeros are one. */
 static void clickhouse_ordered(struct strbuf *sb,
 			       const struct paged_source *base,
 			       const struct source_column *c)
 {
 	(void)base;
-	strbuf_addstr(sb, c->output);
+	if (clickhouse_is_float(c))
+		strbuf_addf(sb, "if(%s = 0, '0', toString(%s))", c->sql,
+			    c->sql);
+	else
+		strbuf_addstr(sb, c->output);
 }
 
 static void clickhouse_write_instant(struct strbuf *sb, const char *value)
@@ -120,6 +123,21 @@ static void clickhouse_write_call(struct strbuf *sb, const char *function,
 	strbuf_addf(sb, "%s(", function);
 	clickhouse_quote_text(sb, value);
 	strbuf_addf(sb, "%s)", end);
+}
+
+/* As clickhouse_ordered() has it. */
+static void clickhouse_write_float(struct strbuf *sb,
+				   const struct source_column *c,
+				   const char *value)
+{
+	if (strtod(value, NULL) == 0)
+		strbuf_addstr(sb, "'0'");
+	else
+		clickhouse_write_call(sb,
+				      c->type.kind == TYPE_FLOAT32
+					      ? "toString(toFloat32"
+					      : "toString(toFloat64",
+				      value, ")");
 }
 
 static void clickhouse_write_decimal(struct strbuf *sb,
@@ -156,7 +174,7 @@ static void clickhouse_write_value(struct paged_query *q,
 		break;
 	case TYPE_FLOAT32:
 	case TYPE_FLOAT64:
-		clickhouse_write_call(sb, "toFloat64", value, "");
+		clickhouse_write_float(sb, c, value);
 		break;
 	case TYPE_DECIMAL:
 		clickhouse_write_decimal(sb, c, value);
@@ -184,6 +202,21 @@ static void clickhouse_write_value(struct paged_query *q,
 	}
 }
 
+/* IN compares with values of the column's own type alone: moments of another
+ * one than Tidemark makes are brought to that. */
+static void clickhouse_write_sought(struct strbuf *sb,
+				    const struct paged_source *s,
+				    const struct source_column *c)
+{
+	bool moment = c->type.kind == TYPE_TIMESTAMP ||
+		      c->type.kind == TYPE_TIMESTAMPTZ;
+
+	if (moment && !strstr(c->type.native, "DateTime64(6"))
+		strbuf_addf(sb, "toDateTime64(%s, 6, 'UTC')", c->sql);
+	else
+		clickhouse_ordered(sb, s, c);
+}
+
 /* (a, b) IN ((1, 2), (3, 4)): found by the sorting key. */
 static void clickhouse_write_keys(struct paged_query *q,
 				  const struct paged_source *s, size_t first,
@@ -192,7 +225,10 @@ static void clickhouse_write_keys(struct paged_query *q,
 	const struct source_layout *l = &s->layout;
 
 	strbuf_addch(&q->sql, '(');
-	paged_write_key(&q->sql, s, true);
+	for (size_t i = 0; i < l->n_key; i++) {
+		strbuf_addstr(&q->sql, i ? ", " : "");
+		clickhouse_write_sought(&q->sql, s, l->columns[l->key[i]]);
+	}
 	strbuf_addstr(&q->sql, ") IN (");
 	for (size_t key = first; key < first + n; key++) {
 		strbuf_addstr(&q->sql, key > first ? ", (" : "(");
@@ -207,13 +243,28 @@ static void clickhouse_write_keys(struct paged_query *q,
 	strbuf_addch(&q->sql, ')');
 }
 
-/* max() of no rows is 0 here, not NULL. */
+/* max() of no rows is 0 here, not NULL. A moment as a watermark has it, in
+ * UTC whatever the column's zone: with no zero at its fraction's end. */
 static void clickhouse_newest(struct strbuf *sb,
 			      const struct source_column *mark)
 {
-	strbuf_addf(sb, "if(count() = 0, NULL, toString(max(%s)))", mark->sql);
+	bool moment = mark->type.kind == TYPE_TIMESTAMP ||
+		      mark->type.kind == TYPE_TIMESTAMPTZ;
+
+	strbuf_addstr(sb, "if(count() = 0, NULL, ");
+	if (moment)
+		strbuf_addf(sb,
+			    "concat(replaceRegexpOne(toString(toDateTime64("
+			    "max(%s), 6, 'UTC')), '[.]?0+$', ''), '%s'))",
+			    mark->sql,
+			    mark->type.kind == TYPE_TIMESTAMPTZ ? "+00" : "");
+	else
+		strbuf_addf(sb, "toString(max(%s)))", mark->sql);
 }
 
+/* Nothing is proven of what is settled: an insert takes the time of its rows
+ * when it begins, they are seen when it ends, and no list says reliably what is
+ * under way in all replicas. */
 const struct paged_dialect chsrc_dialect = {
 	.rules = { .engine = "clickhouse",
 		   .title = "ClickHouse",
@@ -225,6 +276,10 @@ const struct paged_dialect chsrc_dialect = {
 	.select = "SELECT ",
 	.unindexed = "",
 	.page_rows = 250000,
+	.clock = "SELECT toUnixTimestamp64Micro(now64(6))",
+	.late = "ClickHouse does not tell which inserts are under way: a row "
+		"of one may be seen late; watermark.lag covers as long as "
+		"they take",
 	.look = chsrc_look,
 	.ordered = clickhouse_ordered,
 	.value = clickhouse_write_value,
@@ -242,14 +297,14 @@ const struct paged_dialect chsrc_dialect = {
 
 const struct connector_ops clickhouse_connector = {
 	.name = "clickhouse",
-	.options = clickhouse_source_options,
+	.options = clickhouse_url_options,
 	.open = clickhouse_source_open,
 	.tables = chsrc_tables,
 	.describe = paged_describe,
-	.inspect = chsrc_inspect,
+	.inspect = paged_inspect_clock,
 	.suggest = paged_suggest,
 	.identity = chsrc_identity,
-	.settle = chsrc_settle,
+	.settle = paged_settle,
 	.cut = paged_cut,
 	.scan = paged_scan,
 	.explain = paged_explain,

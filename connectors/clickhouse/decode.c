@@ -76,6 +76,9 @@ static int decode_text(struct chsrc *s, struct vector *v, size_t row,
 		rc = clickhouse_take(s->db, n, &in, err);
 	if (rc)
 		return rc;
+	/* To the server, too, what fills it up is no part of the text. */
+	while (cell->wire == WIRE_FIXED && n && !in[n - 1])
+		n--;
 	if (!v->width)
 		return vector_set_bytes(v, row, in, n, err);
 	strbuf_reset(&s->text);

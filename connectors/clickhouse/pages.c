@@ -13,8 +13,8 @@ int chsrc_query(struct paged_source *base, const struct paged_query *q,
 		struct paged_answer *out, struct error *err)
 {
 	struct clickhouse_rows rows;
-	int rc =
-		clickhouse_query(pages_self(base)->db, q->sql.data, &rows, err);
+	int rc = clickhouse_query(pages_self(base)->db, q->sql.data, NULL,
+				  &rows, err);
 
 	*out = (struct paged_answer){ 0 };
 	if (rc)
@@ -32,7 +32,7 @@ int chsrc_explain(struct paged_source *base, const struct paged_query *q,
 	struct clickhouse_rows rows;
 	struct strbuf sb = STRBUF_INIT;
 	char *sql = xstrfmt("EXPLAIN indexes = 1 %s", q->sql.data);
-	int rc = clickhouse_query(pages_self(base)->db, sql, &rows, err);
+	int rc = clickhouse_query(pages_self(base)->db, sql, "?", &rows, err);
 
 	*plan = *index = NULL;
 	for (size_t i = 0; !rc && i < rows.n_rows; i++) {

@@ -28,6 +28,8 @@ int chsrc_look(struct paged_source *base, const struct source_spec *source,
 	       struct error *err);
 int chsrc_tables(struct connector *base, struct table_list *out,
 		 struct error *err);
+int chsrc_identity(struct connector *base, const struct source_spec *source,
+		   json_t **out, struct error *err);
 /* pages.c: of the dialect. */
 int chsrc_query(struct paged_source *base, const struct paged_query *q,
 		struct paged_answer *out, struct error *err);
@@ -42,17 +44,5 @@ void chsrc_page_close(struct paged_source *base);
 /* decode.c: the next value of the row at hand, at `row` of `v`. */
 int chsrc_decode(struct chsrc *s, struct vector *v, size_t row,
 		 const struct chsrc_cell *cell, struct error *err);
-
-/* settle.c */
-int chsrc_settle(struct connector *base, const struct source_spec *source,
-		 const struct schema *schema, const struct watermark_spec *mark,
-		 const struct watermark *from, struct settled *out,
-		 struct error *err);
-int chsrc_identity(struct connector *base, const struct source_spec *source,
-		   json_t **out, struct error *err);
-int chsrc_inspect(struct connector *base, const struct source_spec *source,
-		  const struct watermark_spec *mark,
-		  const struct schema *schema, struct problems *out,
-		  struct error *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/clickhouse.h"
 #include "core/base/alloc.h"
 
 #define COMMENT_BEGINS "tidemark: "
@@ -41,25 +42,6 @@ static const struct {
 	{ "Enum16", TYPE_TEXT, WIRE_PRINTED, 0, 0 },
 	{ "JSON", TYPE_JSON, WIRE_PRINTED, 0, 0 },
 };
-
-/* "Nullable(String)" is "String"; caller frees. */
-static char *types_unwrap(const char *declared, bool *nullable)
-{
-	static const char *const wraps[] = { "LowCardinality(", "Nullable(" };
-	char *text = xstrdup(declared);
-
-	*nullable = false;
-	for (size_t i = 0; i < ARRAY_SIZE(wraps); i++) {
-		size_t n = strlen(wraps[i]), len = strlen(text);
-
-		if (strncmp(text, wraps[i], n) != 0 || len <= n)
-			continue;
-		*nullable |= i == 1;
-		memmove(text, text + n, len - n);
-		text[len - n - 1] = '\0';
-	}
-	return text;
-}
 
 static void types_digits(const char *plain, struct type *out,
 			 struct chsrc_cell *cell)
@@ -113,7 +95,7 @@ void chsrc_type_of(const char *declared, const char *comment, struct type *out,
 		   struct chsrc_cell *cell)
 {
 	bool nullable;
-	char *plain = types_unwrap(declared, &nullable);
+	char *plain = clickhouse_plain_type(declared, &nullable);
 	size_t n = strcspn(plain, "(");
 
 	*out = (struct type){ .kind = TYPE_NATIVE,
@@ -132,7 +114,7 @@ void chsrc_type_of(const char *declared, const char *comment, struct type *out,
 	types_digits(plain, out, cell);
 	/* A moment that microseconds cannot tell travels as its text. */
 	if (cell->wire == WIRE_TICKS && cell->scale > 6) {
-		out->kind = TYPE_TEXT;
+		out->kind = TYPE_NATIVE;
 		out->digits = 0;
 		cell->wire = WIRE_PRINTED;
 	}

@@ -212,6 +212,44 @@ static int paged_check_repeats(struct paged_source *s, const struct batch *b,
 	return rc;
 }
 
+/* A text is told to the server as far as its first NUL. */
+static bool paged_is_cut(const struct paged_source *s, const struct batch *b)
+{
+	const struct source_layout *l = &s->layout;
+
+	for (size_t i = 0; i < l->n_key; i++) {
+		const struct vector *v = &b->vectors[l->key[i]];
+		size_t n;
+		const uint8_t *text;
+
+		if (!type_is_variable(v->kind) || v->kind == TYPE_BYTES)
+			continue;
+		text = vector_bytes(v, b->n_rows - 1, &n);
+		if (n && memchr(text, '\0', n))
+			return true;
+	}
+	return false;
+}
+
+static int paged_refuse_page(const struct paged_source *s,
+			     const struct batch *b, struct error *err)
+{
+	const char *table = s->pass.scan->source->table;
+	struct strbuf key = STRBUF_INIT;
+
+	if (!paged_is_cut(s, b))
+		return error_set(err, ERROR_BUG,
+				 "the pages of %s do not advance", table);
+	value_print_key(&key, b, b->n_rows - 1);
+	error_set(err, ERROR_DATA,
+		  "table %s, row %s: no page can begin behind a row whose key "
+		  "has a NUL character: correct it at the source, or leave it "
+		  "out by source.where",
+		  table, key.data);
+	strbuf_release(&key);
+	return -ERROR_DATA;
+}
+
 /* Remember where the last row lies; the next page begins behind it. One that
  * ends where it began would be read for ever: the server compares otherwise
  * than it orders. */
@@ -238,10 +276,7 @@ int paged_remember(struct paged_source *s, const struct batch *b,
 	strlist_release(&p->reached);
 	strlist_copy(&p->reached, &last);
 	p->last = last;
-	return moved ? 0
-		     : error_set(err, ERROR_BUG,
-				 "the pages of %s do not advance",
-				 p->scan->source->table);
+	return moved ? 0 : paged_refuse_page(s, b, err);
 }
 
 static void paged_close_page(struct paged_source *s)

@@ -8,7 +8,7 @@
  * first row, paged_rows.c rows that do not fit, paged_lookup.c rows of given
  * keys, paged_whole.c each row there is,
  * paged_cut.c ranges cut to size, paged_inspect.c for `check` and
- * `init`.
+ * `init`, paged_settle.c what is settled where a clock is all that tells.
  */
 #ifndef TIDEMARK_CONNECTORS_COMMON_PAGED_H
 #define TIDEMARK_CONNECTORS_COMMON_PAGED_H
@@ -53,6 +53,12 @@ struct paged_dialect {
 	size_t lookup_keys;
 	/* Rows of a page, where a batch takes fewer; 0: as the batch. */
 	size_t page_rows;
+	/* For paged_settle.c alone. A SELECT of the server's clock in µs;
+	 * NULL: the source's clock is this host's. */
+	const char *clock;
+	/* Why a row may be seen only after its time is settled, which makes
+	 * the guarantee `lag`; NULL: none is, so `exact`. */
+	const char *late;
 
 	/* Fill table, indexes and `all`; `mark` may be NULL. */
 	int (*look)(struct paged_source *s, const struct source_spec *source,
@@ -148,6 +154,21 @@ int paged_next(struct connector *base, struct batch *out, struct error *err);
 int paged_suggest(struct connector *base, const char *table,
 		  enum strategy *strategy, char **column, char **reason,
 		  struct error *err);
+/* paged_settle.c: by the clock, or the greatest number there is. For engines
+ * that have no list of open transactions, or need none. */
+int paged_settle(struct connector *base, const struct source_spec *source,
+		 const struct schema *schema, const struct watermark_spec *mark,
+		 const struct watermark *from, struct settled *out,
+		 struct error *err);
+/* As paged_inspect, and whose clock the mark shows. */
+int paged_inspect_clock(struct connector *base,
+			const struct source_spec *source,
+			const struct watermark_spec *mark,
+			const struct schema *schema, struct problems *out,
+			struct error *err);
+/* Add what the mark means to an identity, if `source` is the one described. */
+void paged_identify_mark(const struct paged_source *s,
+			 const struct source_spec *source, json_t *identity);
 /* Index on the mark, NULL marks, the key; the engine adds its own. */
 int paged_inspect(struct paged_source *s, const struct source_spec *source,
 		  const struct watermark_spec *mark, struct problems *out,

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "connectors/common/delivered.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/data/value.h"
@@ -49,6 +50,15 @@ int settle_keep_mark(const struct type *type, int64_t now_us, int64_t value_us,
 		out->value = xstrdup(from->value);
 	}
 	return 0;
+}
+
+void settle_keep_number(const struct watermark *from, struct settled *out)
+{
+	if (!from->value ||
+	    (out->value && !number_is_greater(from->value, out->value)))
+		return;
+	free(out->value);
+	out->value = xstrdup(from->value);
 }
 
 bool settle_read(const struct type *type, const char *text, int64_t *out_us)

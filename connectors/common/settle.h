@@ -27,6 +27,8 @@ char *settle_text(const struct type *type, int64_t us);
 int settle_keep_mark(const struct type *type, int64_t now_us, int64_t value_us,
 		     int64_t settled_us, const struct watermark *from,
 		     struct settled *out, struct error *err);
+/* The same of a number: the settled one is not below the mark's own. */
+void settle_keep_number(const struct watermark *from, struct settled *out);
 /* A mark's value of such a column, DATE too, as µs; false: no point in time. */
 bool settle_read(const struct type *type, const char *text, int64_t *out_us);
 /* What the mark means, for an identity: "instant", "wall clock", "day",

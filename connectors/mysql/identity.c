@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "connectors/common/settle.h"
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
 
@@ -81,7 +80,6 @@ int mysrc_identity(struct connector *base, const struct source_spec *source,
 		   json_t **out, struct error *err)
 {
 	struct mysrc *c = (struct mysrc *)base;
-	const struct source_column *mark = source_mark(&c->paged.layout);
 	struct source_table table;
 	json_t *identity;
 	char *server = NULL;
@@ -103,10 +101,7 @@ int mysrc_identity(struct connector *base, const struct source_spec *source,
 		json_decref(identity);
 		return rc;
 	}
-	if (c->paged.described == source && mark)
-		json_object_set_new(
-			identity, "mark_meaning",
-			json_string(settle_meaning(mark->type.kind)));
+	paged_identify_mark(&c->paged, source, identity);
 	json_decref(c->identity);
 	c->identity = json_incref(identity);
 	*out = identity;

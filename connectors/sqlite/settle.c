@@ -205,11 +205,7 @@ static int settle_sequence(struct sqsrc *s, const struct watermark_spec *mark,
 	}
 	out->value =
 		xstrdup(probe->held && mark->settle ? from->value : greatest);
-	if (from->value &&
-	    (!out->value || number_is_greater(from->value, out->value))) {
-		free(out->value);
-		out->value = xstrdup(from->value);
-	}
+	settle_keep_number(from, out);
 	return 0;
 }
 

@@ -1,6 +1,9 @@
 #include "core/base/utf8.h"
 
+#include <stdint.h>
 #include <string.h>
+
+#define HIGH_BITS UINT64_C(0x8080808080808080)
 
 static size_t utf8_expected(unsigned char lead)
 {
@@ -42,6 +45,35 @@ size_t utf8_char_length(const char *text, size_t n)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
 	return length;
+}
+
+/* What most texts are, eight bytes at a time. */
+static bool utf8_is_ascii(const char *text, size_t n)
+{
+	uint64_t word, all = 0;
+	size_t i = 0;
+
+	for (; i + sizeof(word) <= n; i += sizeof(word)) {
+		memcpy(&word, text + i, sizeof(word));
+		all |= word;
+	}
+	for (; i < n; i++)
+		all |= (unsigned char)text[i];
+	return !(all & HIGH_BITS);
+}
+
+bool utf8_is_valid(const char *text, size_t n)
+{
+	if (utf8_is_ascii(text, n))
+		return true;
+	for (size_t i = 0; i < n;) {
+		size_t length = utf8_char_length(text + i, n - i);
+
+		if (!length)
+			return false;
+		i += length;
+	}
+	return true;
 }
 
 void utf8_repair(char *text)

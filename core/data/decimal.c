@@ -73,3 +73,22 @@ int decimal_compare(const struct decimal *a, const struct decimal *b)
 	return a->sign < 0 ? decimal_compare_size(b, a)
 			   : decimal_compare_size(a, b);
 }
+
+void decimal_print(struct strbuf *sb, const char *text, size_t n)
+{
+	struct decimal d;
+
+	if (!decimal_parse(&d, text, n) || d.infinite) {
+		strbuf_add(sb, text, n);
+		return;
+	}
+	strbuf_addstr(sb, d.sign < 0 ? "-" : "");
+	if (d.n_whole)
+		strbuf_add(sb, d.whole, d.n_whole);
+	else
+		strbuf_addch(sb, '0');
+	if (!d.n_fraction)
+		return;
+	strbuf_addch(sb, '.');
+	strbuf_add(sb, d.fraction, d.n_fraction);
+}

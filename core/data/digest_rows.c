@@ -256,6 +256,23 @@ struct digest digest_rows_hash(const struct digest_rows *r, size_t i,
 	return (struct digest){ hash.low64, hash.high64, 1 };
 }
 
+struct digest digest_rows_squeeze(struct digest_rows *r, size_t i,
+				  size_t n_columns)
+{
+	size_t kept = 0;
+
+	for (size_t column = 0; column < n_columns; column++) {
+		const uint8_t *slot = rows_slot(r, column, i);
+
+		if (slot[SLOT_CLASS] == DIGEST_NULL)
+			continue;
+		if (kept < column)
+			memcpy(rows_slot(r, kept, i), slot, DIGEST_SLOT);
+		kept++;
+	}
+	return digest_rows_hash(r, i, kept);
+}
+
 void digest_rows_begin(struct digest_rows *r, size_t n_columns,
 		       const size_t *rows, size_t n)
 {

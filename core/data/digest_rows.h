@@ -47,6 +47,9 @@ void digest_rows_put_bytes(struct digest_rows *r, size_t column, size_t i,
 /* Of rows[i] in the first `n_columns`. */
 struct digest digest_rows_hash(const struct digest_rows *r, size_t i,
 			       size_t n_columns);
+/* The same, but of a row without its NULLs, whose slots are gone then. */
+struct digest digest_rows_squeeze(struct digest_rows *r, size_t i,
+				  size_t n_columns);
 /* Of one row of the batch, in all of its columns. */
 struct digest digest_rows_of(struct digest_rows *r, const struct batch *b,
 			     size_t row);

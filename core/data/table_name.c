@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/alloc.h"
 
@@ -158,4 +159,9 @@ void table_name_quote(struct strbuf *sb, const struct table_name *t, char quote)
 		strbuf_addch(sb, '.');
 	}
 	sql_quote_name(sb, t->name, quote);
+}
+
+bool name_is_own(const char *name)
+{
+	return !strncasecmp(name, NAME_OWN, strlen(NAME_OWN));
 }

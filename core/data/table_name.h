@@ -6,6 +6,8 @@
 #ifndef TIDEMARK_CORE_DATA_TABLE_NAME_H
 #define TIDEMARK_CORE_DATA_TABLE_NAME_H
 
+#include <stdbool.h>
+
 #include "core/base/error.h"
 #include "core/base/strbuf.h"
 
@@ -15,6 +17,9 @@ struct table_name {
 	char *name;
 };
 
+/* Tables and columns that begin with it, in any case, are Tidemark's own. */
+#define NAME_OWN "_tidemark_"
+bool name_is_own(const char *name);
 /* CONFIG error naming the text on a bad quote, an empty part or more than
  * three parts. */
 int table_name_parse(struct table_name *out, const char *text,

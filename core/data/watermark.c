@@ -405,17 +405,33 @@ static char *watermark_describe(const json_t *value)
 	return copy;
 }
 
+/* What tells a table from one of its name that was made later. */
+static const char *watermark_birth(const char *member)
+{
+	static const char *const births[][2] = {
+		{ "table_oid", "oid" },
+		{ "table_uuid", "UUID" },
+		{ "created", "made at" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(births); i++)
+		if (!strcmp(member, births[i][0]))
+			return births[i][1];
+	return NULL;
+}
+
 static void watermark_explain(struct strbuf *sb, const json_t *now,
 			      const char *member, const char *before,
 			      const char *after)
 {
 	const char *table = json_string_value(json_object_get(now, "table"));
+	const char *birth = watermark_birth(member);
 
-	if (table && !strcmp(member, "table_oid")) {
+	if (table && birth) {
 		strbuf_addf(sb,
 			    "the table %s was dropped and created again since "
-			    "the mark was taken (oid %s, now %s)",
-			    table, before, after);
+			    "the mark was taken (%s %s, now %s)",
+			    table, birth, before, after);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(watermark_changes); i++) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
+
 static const char *const load_mode_names[] = {
 	[LOAD_UPSERT] = "upsert",
 	[LOAD_APPEND] = "append",
@@ -77,6 +79,17 @@ void checkpoint_release(struct checkpoint *c)
 	free(c->batch_id);
 	free(c->delivered);
 	checkpoint_init(c);
+}
+
+void checkpoint_copy(struct checkpoint *dst, const struct checkpoint *src)
+{
+	struct checkpoint copy = *src;
+
+	copy.watermark = xstrdup(src->watermark);
+	copy.batch_id = xstrdup(src->batch_id ? src->batch_id : "");
+	copy.delivered = xstrdup(src->delivered);
+	checkpoint_release(dst);
+	*dst = copy;
 }
 
 int writer_check(const struct writer *w, struct error *err)

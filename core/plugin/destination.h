@@ -144,6 +144,8 @@ struct checkpoint {
 };
 void checkpoint_init(struct checkpoint *c);
 void checkpoint_release(struct checkpoint *c);
+/* `dst` is released first; without a batch, its id is "". */
+void checkpoint_copy(struct checkpoint *dst, const struct checkpoint *src);
 
 struct load_counts {
 	int64_t inserted, updated, unchanged, deleted;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/log.h"
 #include "core/base/module.h"
 #include "core/base/nearest.h"
 #include "core/base/strbuf.h"
@@ -69,7 +68,7 @@ static int registry_load(const char *engine, const char *file,
 	}
 	plugin = dlsym(handle, "tidemark_plugin");
 	if (!plugin)
-		rc = error_set(err, ERROR_BUG,
+		rc = error_set(err, ERROR_CONFIG,
 			       "engine %s: %s exports no tidemark_plugin",
 			       engine, file);
 	else
@@ -248,7 +247,18 @@ static void registry_add_origin(struct strlist *paths, const char *engine)
 	pthread_mutex_unlock(&registry.lock);
 }
 
-const struct plugin **registry_all(struct strlist *paths)
+static void registry_add_refused(struct strlist *refused, const char *engine,
+				 const struct error *err)
+{
+	if (!refused)
+		return;
+	strlist_add(refused, engine);
+	strlist_add(refused, error_code_name(err->code));
+	strlist_add(refused, err->message);
+}
+
+const struct plugin **registry_all(struct strlist *paths,
+				   struct strlist *refused)
 {
 	struct strlist dirs = STRLIST_INIT, engines = STRLIST_INIT;
 	const struct plugin **all;
@@ -261,7 +271,7 @@ const struct plugin **registry_all(struct strlist *paths)
 		struct error err = ERROR_INIT;
 
 		if (registry_find(engines.items[i], &all[n], &err)) {
-			log_warn("%s", err.message);
+			registry_add_refused(refused, engines.items[i], &err);
 			continue;
 		}
 		registry_add_origin(paths, engines.items[i]);

@@ -37,8 +37,8 @@ struct plugin {
 extern const struct plugin *const plugin_builtin[] __attribute__((weak));
 
 /* The engine of that name, loading its module if need be. CONFIG if there is
- * none (nearest name; where was looked), BUG if an ops table has a NULL slot
- * or the ABI differs. Thread-safe. */
+ * none (nearest name; where was looked) or its module cannot be used (another
+ * ABI, another name), BUG if an ops table has a NULL slot. Thread-safe. */
 int registry_find(const char *engine, const struct plugin **out,
 		  struct error *err);
 /* As above, and CONFIG if the engine cannot serve that way. */
@@ -48,9 +48,18 @@ int registry_destination(const char *engine, const struct destination_ops **out,
 			 struct error *err);
 int registry_store(const char *engine, const struct store_ops **out,
 		   struct error *err);
+/* Look the engine of the URL up and open it. CONFIG, too, if the URL has an
+ * option that a module does not declare; engines that are built in look at
+ * theirs themselves. */
+int registry_open_connector(const struct connection *conn,
+			    struct connector **out, struct error *err);
+int registry_open_destination(const struct connection *conn,
+			      struct destination **out, struct error *err);
 /* All engines that can be found (modules in the search path are loaded),
  * NULL-terminated array; caller frees the array only. `paths` (may be NULL)
- * gets, per engine, the module file or "built in". */
-const struct plugin **registry_all(struct strlist *paths);
+ * gets, per engine, the module file or "built in"; `refused` (may be NULL),
+ * per engine that cannot be used, its name, the code's name, and why. */
+const struct plugin **registry_all(struct strlist *paths,
+				   struct strlist *refused);
 
 #endif

@@ -130,20 +130,20 @@ static int registry_check_header(const struct plugin *plugin,
 				 struct error *err)
 {
 	if (plugin->abi != PLUGIN_ABI)
-		return error_set(err, ERROR_BUG,
+		return error_set(err, ERROR_CONFIG,
 				 "engine %s (%s) was built for plug-in ABI "
 				 "%u, this tidemark has %u; build it anew",
 				 engine, where, plugin->abi,
 				 (unsigned)PLUGIN_ABI);
 	if (plugin->size < sizeof(struct plugin))
-		return error_set(err, ERROR_BUG,
+		return error_set(err, ERROR_CONFIG,
 				 "engine %s (%s): its plug-in record has %u "
 				 "bytes, this tidemark needs %zu; build it "
 				 "anew",
 				 engine, where, plugin->size,
 				 sizeof(struct plugin));
 	if (!plugin->name || strcmp(plugin->name, engine) != 0)
-		return error_set(err, ERROR_BUG,
+		return error_set(err, ERROR_CONFIG,
 				 "engine %s (%s) calls itself \"%s\"", engine,
 				 where, plugin->name ? plugin->name : "");
 	return 0;

@@ -8,8 +8,8 @@
 
 #include "core/plugin/registry.h"
 
-/* `where` ("built in", or the module's file) is for the message. BUG saying
- * which table and slot, or which ABI. */
+/* `where` ("built in", or the module's file) is for the message. CONFIG
+ * saying which ABI, size or name; BUG: which table and slot. */
 int registry_check(const struct plugin *plugin, const char *engine,
 		   const char *where, struct error *err);
 

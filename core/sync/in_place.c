@@ -77,16 +77,13 @@ static int in_place_refuse(const struct pipeline_settings *p, struct error *err)
 int in_place_find(const struct pipeline_settings *p, const json_t *identity,
 		  bool *out, struct error *err)
 {
-	const struct connector_ops *ops;
 	struct connector *c = NULL;
 	json_t *other = NULL;
 	int rc = 0;
 
 	*out = p->in_place;
 	if (!*out && in_place_may_be(p)) {
-		rc = registry_connector(p->destination->url.engine, &ops, err);
-		if (!rc)
-			rc = ops->open(&c, p->destination, err);
+		rc = registry_open_connector(p->destination, &c, err);
 		if (!rc)
 			rc = in_place_ask(c, p, &other, err);
 		*out = !rc && in_place_same(identity, other);

@@ -47,13 +47,12 @@ char *run_mark_standing(const struct run *r, const char *delivered)
 	return text;
 }
 
-/* Of a transactional destination who made the batch is enough, and spares
- * hashing every row. */
-static void run_identity(struct run *r, const struct batch *b,
+/* By its rows, which the reader has hashed. Of a transactional destination who
+ * made the batch is enough. */
+static void run_identity(struct run *r, const struct digest *digest,
 			 struct checkpoint *next)
 {
 	char id[DIGEST_TEXT_SIZE], content[2 * DIGEST_TEXT_SIZE];
-	struct digest digest = { 0, 0, 0 };
 	const char *again = NULL;
 
 	if (r->options->replay)
@@ -63,20 +62,18 @@ static void run_identity(struct run *r, const struct batch *b,
 		next->batch_id = xstrdup(again);
 		return;
 	}
-	if (r->destination->ops->traits & DESTINATION_TRANSACTIONAL) {
+	if (r->destination->ops->traits & DESTINATION_TRANSACTIONAL)
 		snprintf(content, sizeof(content), "%s:%" PRId64,
 			 r->out->attempt_id, r->out->batches);
-	} else {
-		digest_add_batch(&digest, b);
-		digest_text(&digest, content);
-	}
+	else
+		digest_text(digest, content);
 	ledger_batch_id(r->p, r->window_from, r->window_to, content, id);
 	next->batch_id = xstrdup(id);
 }
 
 /* The next checkpoint: the mark behind this batch and who the batch is. */
 static void run_checkpoint(struct run *r, const struct batch *b,
-			   struct checkpoint *next)
+			   const struct digest *digest, struct checkpoint *next)
 {
 	struct watermark mark;
 
@@ -101,7 +98,7 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 	next->fence = r->target.writer.fence ? r->target.writer.fence
 					     : r->checkpoint.fence;
 	next->rows_total = r->checkpoint.rows_total + (int64_t)b->n_rows;
-	run_identity(r, b, next);
+	run_identity(r, digest, next);
 }
 
 static struct batch_record run_batch_record(struct run *r,
@@ -222,7 +219,7 @@ static int run_load(struct run *r, const struct read_batch *rb,
 	int64_t begun = clock_monotonic_us(), load_us, dead = 0;
 	int rc;
 
-	run_checkpoint(r, &rb->batch, &next);
+	run_checkpoint(r, &rb->batch, &rb->digest, &next);
 	rc = -(int)rb->refused.code;
 	if (rc)
 		*err = rb->refused;
@@ -261,12 +258,14 @@ static int run_remove_rows(struct run *r, const struct batch *keys,
 int run_remove(struct run *r, const struct batch *keys, struct error *err)
 {
 	static const struct read_batch nothing_read;
+	struct digest digest = { 0, 0, 0 };
 	struct load_counts counts = { .inserted = 0 };
 	struct checkpoint next;
 	int64_t begun = clock_monotonic_us(), removed = 0;
 	int rc;
 
-	run_checkpoint(r, keys, &next);
+	digest_add_batch(&digest, keys);
+	run_checkpoint(r, keys, &digest, &next);
 	next.rows_total = r->checkpoint.rows_total;
 	rc = run_remove_rows(r, keys, &next, &removed, err);
 	/* Of a key with many versions they all go: keys are counted. */
@@ -306,7 +305,7 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 		return removal_run(r, err);
 	if (r->options->chunk)
 		return chunk_end_pass(r, err);
-	run_checkpoint(r, &rb->batch, &next);
+	run_checkpoint(r, &rb->batch, &rb->digest, &next);
 	moved = rb->batch.watermark.value || rb->batch.watermark.pending;
 	moved = moved && (!r->checkpoint.watermark ||
 			  strcmp(r->checkpoint.watermark, next.watermark) != 0);

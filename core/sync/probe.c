@@ -77,17 +77,12 @@ void probe_answer_release(struct probe_answer *a)
 
 static int probe_once(struct probe *p, struct pressure *out, struct error *err)
 {
-	const struct connector_ops *ops;
-	int rc = 0;
+	struct connector *c = p->connector;
+	int rc = c ? 0 : registry_open_connector(&p->conn, &c, err);
 
-	if (!p->connector) {
-		rc = registry_connector(p->conn.url.engine, &ops, err);
-		if (!rc)
-			rc = ops->open(&p->connector, &p->conn, err);
-	}
+	p->connector = c;
 	if (!rc)
-		rc = p->connector->ops->pressure(p->connector, &p->question,
-						 out, err);
+		rc = c->ops->pressure(c, &p->question, out, err);
 	if (rc)
 		probe_close(p);
 	return rc;

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include "core/data/digest.h"
 #include "core/plugin/connector.h"
 #include "core/plugin/destination.h"
 #include "core/sync/pace.h"
@@ -20,6 +21,7 @@
 struct read_batch {
 	struct batch batch;
 	int64_t read_us; /* time that next() took */
+	struct digest digest; /* if the bounds ask for it */
 	struct error refused; /* what `look` said; ERROR_NONE: nothing */
 };
 
@@ -31,6 +33,7 @@ struct reader_bounds {
 	/* By clock_monotonic_us(): from then on nothing more is read. 0: never
 	 */
 	int64_t deadline_us;
+	bool digest; /* of the rows of each batch, in the reader's thread */
 	struct pace *pace; /* asked before each batch; NULL: at once */
 	/* Called in the reader's thread with each batch that has rows, in
 	 * order, while another one is loaded; NULL: not at all. */

@@ -58,19 +58,13 @@ int runner_look_store(const struct connection *state, struct store **out,
 int runner_open_source(const struct pipeline_settings *p,
 		       struct connector **out, struct error *err)
 {
-	const struct connector_ops *ops;
-	int rc = registry_connector(p->source->url.engine, &ops, err);
-
-	return rc ? rc : ops->open(out, p->source, err);
+	return registry_open_connector(p->source, out, err);
 }
 
 int runner_open_place(const struct connection *to, struct destination **out,
 		      struct error *err)
 {
-	const struct destination_ops *ops;
-	int rc = registry_destination(to->url.engine, &ops, err);
-
-	return rc ? rc : ops->open(out, to, err);
+	return registry_open_destination(to, out, err);
 }
 
 int runner_open_destination(const struct pipeline_settings *p,

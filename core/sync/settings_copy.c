@@ -73,14 +73,26 @@ static int copy_engine(const char *url, char **out, char **shown,
 	return rc;
 }
 
-/* A database in a file has no schema of the source's name: just the table. */
-static int copy_target(const char *table, const char *engine, char **out,
-		       struct error *err)
+static bool copy_is_mysql(const char *engine)
+{
+	return !strcmp(engine, "mysql") || !strcmp(engine, "mariadb");
+}
+
+/* A schema of the source's name means something in PostgreSQL, a database of
+ * it between MySQL servers. Elsewhere the URL says where the table goes. */
+static bool copy_keeps_schema(const char *from, const char *engine)
+{
+	return !strcmp(engine, "postgres") ||
+	       (copy_is_mysql(engine) && copy_is_mysql(from));
+}
+
+static int copy_target(const char *table, const char *from, const char *engine,
+		       char **out, struct error *err)
 {
 	struct table_name name;
 	struct strbuf text = STRBUF_INIT;
 
-	if (strcmp(engine, "sqlite") != 0 && strcmp(engine, "duckdb") != 0) {
+	if (copy_keeps_schema(from, engine)) {
 		*out = xstrdup(table);
 		return 0;
 	}
@@ -226,7 +238,7 @@ static int copy_pipelines(const struct copy_arguments *args,
 	if (!rc && args->to)
 		to = xstrdup(args->to);
 	else if (!rc)
-		rc = copy_target(args->table, engine, &to, err);
+		rc = copy_target(args->table, from_engine, engine, &to, err);
 	if (rc)
 		goto out;
 	name = copy_name(args, engine, to, source, shown);

@@ -381,6 +381,8 @@ static int run_start_reader(struct run *r, struct error *err)
 		.n_sizes = r->n_sizes,
 		.look = run_look,
 		.look_ctx = r,
+		.digest = !(r->destination->ops->traits &
+			    DESTINATION_TRANSACTIONAL),
 		.pace = r->pacing->pace,
 		.deadline_us = r->deadline_us,
 	};

@@ -142,16 +142,14 @@ int verify_side_open_destination(struct verify_side *s,
 				 const struct pipeline_settings *p,
 				 const struct schema *source, struct error *err)
 {
-	const struct connector_ops *ops;
-	int rc = registry_connector(p->destination->url.engine, &ops, err);
+	int rc;
 
 	s->which = COMPARE_DESTINATION;
 	s->p = p;
 	s->spec.table = p->destination_table;
 	s->spec.columns = &s->columns;
 	s->spec.key = &s->key;
-	if (!rc)
-		rc = ops->open(&s->connector, p->destination, err);
+	rc = registry_open_connector(p->destination, &s->connector, err);
 	if (!rc)
 		stopper_start(&s->stopper, s->connector);
 	if (!rc)

@@ -58,6 +58,8 @@ static void bigquery_destination_close(struct destination *base)
 	free(d->quoted_copy);
 	free(d->pull);
 	free(d->previewed);
+	strbuf_release(&d->kept);
+	strbuf_release(&d->kept_names);
 	free(d);
 }
 
@@ -107,6 +109,8 @@ static int bigquery_destination_open(struct destination **out,
 	int rc = bigquery_read_layout(d, &conn->url, err);
 
 	d->base.ops = &bigquery_destination;
+	strbuf_init(&d->kept);
+	strbuf_init(&d->kept_names);
 	if (!rc)
 		rc = bigquery_open(&d->client, conn, bigquery_options, err);
 	if (rc)
@@ -116,29 +120,36 @@ static int bigquery_destination_open(struct destination **out,
 	return rc;
 }
 
+/* Where the target is, and what is there; both to be released in any case. */
+static int bigquery_find(struct bigquery_destination *d,
+			 const struct target *target,
+			 struct bigquery_place *place,
+			 struct existing *existing, struct error *err)
+{
+	int rc = bigquery_place_init(place, d, target, err);
+
+	memset(existing, 0, sizeof(*existing));
+	return rc ? rc
+		  : bigquery_existing_look(existing, d, place, target->pipeline,
+					   err);
+}
+
 static int bigquery_destination_inspect(struct destination *base,
 					const struct target *target,
 					struct inspection *out,
 					struct error *err)
 {
 	struct bigquery_destination *d = bigquery_self(base);
-	const struct schema *s = target->schema;
-	struct bigquery_type *types = xcalloc(s->n_columns, sizeof(*types));
-	struct bigquery_existing existing;
+	struct bigquery_type *types = bigquery_types_of(target->schema);
+	struct existing existing;
 	struct bigquery_place place;
-	int rc = bigquery_place_init(&place, d, target, err);
+	int rc = bigquery_find(d, target, &place, &existing, err);
 
-	memset(&existing, 0, sizeof(existing));
-	for (size_t i = 0; i < s->n_columns; i++)
-		bigquery_type_of(&types[i], &s->columns[i].type, s->engine);
-	if (!rc)
-		rc = bigquery_existing_look(&existing, d, &place,
-					    target->pipeline, err);
 	if (!rc)
 		rc = bigquery_inspect(d, target, &place, &existing, types, out,
 				      err);
 	bigquery_place_release(&place);
-	bigquery_existing_release(&existing);
+	existing_release(&existing);
 	free(types);
 	return rc;
 }
@@ -148,20 +159,6 @@ static int bigquery_destination_prepare(struct destination *base,
 					struct error *err)
 {
 	return bigquery_prepare_target(bigquery_self(base), target, err);
-}
-
-/* Where the target is, and what is there; both to be released in any case. */
-static int bigquery_find(struct bigquery_destination *d,
-			 const struct target *target,
-			 struct bigquery_place *place,
-			 struct bigquery_existing *existing, struct error *err)
-{
-	int rc = bigquery_place_init(place, d, target, err);
-
-	memset(existing, 0, sizeof(*existing));
-	return rc ? rc
-		  : bigquery_existing_look(existing, d, place, target->pipeline,
-					   err);
 }
 
 /* What runs that were killed have left, once prepare has run. */
@@ -181,7 +178,7 @@ static int bigquery_tidy(struct bigquery_destination *d, struct error *err)
 static int bigquery_recover_own(struct bigquery_destination *d,
 				struct checkpoint *out, struct error *err)
 {
-	struct bigquery_existing now;
+	struct existing now;
 	int rc = bigquery_tidy(d, err);
 
 	memset(&now, 0, sizeof(now));
@@ -192,13 +189,13 @@ static int bigquery_recover_own(struct bigquery_destination *d,
 		rc = writer_check_fence(&d->target->writer, d->target->pipeline,
 					now.mark.fence, err);
 	if (!rc) {
-		bigquery_mark_copy(out, &now.mark);
+		checkpoint_copy(out, &now.mark);
 		if (!d->target->refresh) {
-			bigquery_mark_copy(&d->seen, &now.mark);
+			checkpoint_copy(&d->seen, &now.mark);
 			d->seen_us = now.written_us;
 		}
 	}
-	bigquery_existing_release(&now);
+	existing_release(&now);
 	return rc;
 }
 
@@ -209,16 +206,16 @@ static int bigquery_destination_recover(struct destination *base,
 {
 	struct bigquery_destination *d = bigquery_self(base);
 	struct bigquery_place place;
-	struct bigquery_existing existing;
+	struct existing existing;
 	int rc;
 
 	if (d->target && !d->target->preview)
 		return bigquery_recover_own(d, out, err);
 	rc = bigquery_find(d, target, &place, &existing, err);
 	if (!rc && existing.has_data)
-		bigquery_mark_copy(out, &existing.mark);
+		checkpoint_copy(out, &existing.mark);
 	bigquery_place_release(&place);
-	bigquery_existing_release(&existing);
+	existing_release(&existing);
 	return rc;
 }
 
@@ -236,7 +233,7 @@ static int bigquery_destination_load(struct destination *base,
 		d->built += out->inserted;
 		d->seen.rows_total = next->rows_total;
 	} else {
-		bigquery_mark_copy(&d->seen, next);
+		checkpoint_copy(&d->seen, next);
 	}
 	return 0;
 }
@@ -253,7 +250,7 @@ static int bigquery_destination_remove(struct destination *base,
 	if (!rc)
 		rc = bigquery_remove_rows(d, keys, next, removed, err);
 	if (!rc)
-		bigquery_mark_copy(&d->seen, next);
+		checkpoint_copy(&d->seen, next);
 	return rc;
 }
 
@@ -280,13 +277,13 @@ static int bigquery_destination_forget(struct destination *base,
 {
 	struct bigquery_destination *d = bigquery_self(base);
 	struct bigquery_place place;
-	struct bigquery_existing existing;
+	struct existing existing;
 	int rc = bigquery_find(d, target, &place, &existing, err);
 
 	if (!rc && existing.has_mark)
 		rc = bigquery_mark_forget(d, &place, target, err);
 	bigquery_place_release(&place);
-	bigquery_existing_release(&existing);
+	existing_release(&existing);
 	return rc;
 }
 
@@ -296,14 +293,14 @@ static int bigquery_destination_others(struct destination *base,
 {
 	struct bigquery_destination *d = bigquery_self(base);
 	struct bigquery_place place;
-	struct bigquery_existing existing;
+	struct existing existing;
 	int rc = bigquery_find(d, target, &place, &existing, err);
 
 	if (!rc && existing.has_data && existing.has_mark_table)
 		rc = bigquery_mark_others(d, &place, target->pipeline, out,
 					  err);
 	bigquery_place_release(&place);
-	bigquery_existing_release(&existing);
+	existing_release(&existing);
 	return rc;
 }
 
@@ -311,11 +308,11 @@ static int bigquery_destination_others(struct destination *base,
  * moved. */
 static int bigquery_put_watermark(struct bigquery_destination *d,
 				  const struct bigquery_place *p,
-				  const struct bigquery_existing *e,
+				  const struct existing *e,
 				  const char *pipeline, const char *watermark,
 				  struct error *err)
 {
-	struct bigquery_existing put = *e;
+	struct existing put = *e;
 	int rc = 0;
 
 	put.mark.watermark = (char *)watermark;
@@ -333,7 +330,7 @@ static int bigquery_destination_set_watermark(struct destination *base,
 {
 	struct bigquery_destination *d = bigquery_self(base);
 	struct bigquery_place place;
-	struct bigquery_existing existing;
+	struct existing existing;
 	int rc = bigquery_find(d, target, &place, &existing, err);
 
 	if (!rc && !existing.has_data)
@@ -344,7 +341,7 @@ static int bigquery_destination_set_watermark(struct destination *base,
 		rc = bigquery_put_watermark(d, &place, &existing,
 					    target->pipeline, watermark, err);
 	bigquery_place_release(&place);
-	bigquery_existing_release(&existing);
+	existing_release(&existing);
 	return rc;
 }
 

@@ -12,7 +12,7 @@ struct ddl {
 	struct bigquery_destination *d;
 	const struct target *target;
 	const struct bigquery_place *place;
-	const struct bigquery_existing *existing;
+	const struct existing *existing;
 	const struct bigquery_type *types;
 	struct inspection *out;
 };
@@ -34,7 +34,7 @@ char *bigquery_ddl_view(const struct target *target,
 		    "ROW_NUMBER() OVER (PARTITION BY ",
 		    NAME_RAW_BATCH, NAME_RAW_SEQ, NAME_RAW_LOADED,
 		    p->quoted_data);
-	bigquery_sql_keys(&sql, target->schema, "");
+	bigquery_sql_partition(&sql, target->schema);
 	strbuf_addf(&sql, " ORDER BY %s DESC) = 1", NAME_RAW_SEQ);
 	return strbuf_detach(&sql);
 }
@@ -84,9 +84,37 @@ static void ddl_cluster(struct strbuf *sql,
 	}
 }
 
+bool bigquery_ddl_keeps(const struct existing *e, const struct target *target,
+			size_t column)
+{
+	const char *name = e->columns[column].name;
+
+	for (size_t i = 0; i < target->schema->n_columns; i++)
+		if (!strcasecmp(target->schema->columns[i].name, name))
+			return false;
+	return strcasecmp(name, NAME_RAW_BATCH) != 0 &&
+	       strcasecmp(name, NAME_RAW_SEQ) != 0 &&
+	       strcasecmp(name, NAME_RAW_LOADED) != 0;
+}
+
+void bigquery_ddl_kept(struct strbuf *columns, struct strbuf *names,
+		       const struct existing *e, const struct target *target)
+{
+	for (size_t i = 0; e->has_data && i < e->n_columns; i++) {
+		const struct existing_column *c = &e->columns[i];
+
+		if (!bigquery_ddl_keeps(e, target, i))
+			continue;
+		strbuf_addf(columns, ", `%s` %s", c->name, c->type);
+		if (c->has_default)
+			strbuf_addf(columns, " DEFAULT %s", c->initial);
+		strbuf_addf(names, ", `%s`", c->name);
+	}
+}
+
 char *bigquery_ddl_create(const struct bigquery_destination *d,
 			  const struct target *target, const char *quoted,
-			  const struct bigquery_type *types)
+			  const struct bigquery_type *types, const char *kept)
 {
 	const struct schema *s = target->schema;
 	struct strbuf sql = STRBUF_INIT;
@@ -99,7 +127,7 @@ char *bigquery_ddl_create(const struct bigquery_destination *d,
 	if (target->mode == LOAD_APPEND)
 		strbuf_addf(&sql, ", %s STRING, %s INT64, %s TIMESTAMP",
 			    NAME_RAW_BATCH, NAME_RAW_SEQ, NAME_RAW_LOADED);
-	strbuf_addch(&sql, ')');
+	strbuf_addf(&sql, "%s)", kept ? kept : "");
 	ddl_partition(&sql, d, s, types);
 	ddl_cluster(&sql, d, s, types);
 	return strbuf_detach(&sql);
@@ -107,13 +135,17 @@ char *bigquery_ddl_create(const struct bigquery_destination *d,
 
 static void ddl_create(struct ddl *x)
 {
-	char *sql =
-		bigquery_ddl_create(x->d, x->target,
-				    x->target->refresh ? x->place->quoted_anew
-						       : x->place->quoted_data,
-				    x->types);
+	struct strbuf kept = STRBUF_INIT, names = STRBUF_INIT;
+	char *sql;
 
+	bigquery_ddl_kept(&kept, &names, x->existing, x->target);
+	sql = bigquery_ddl_create(x->d, x->target,
+				  x->target->refresh ? x->place->quoted_anew
+						     : x->place->quoted_data,
+				  x->types, kept.data);
 	strlist_add(&x->out->ddl, sql);
+	strbuf_release(&kept);
+	strbuf_release(&names);
 	free(sql);
 }
 
@@ -141,85 +173,19 @@ static void ddl_alter(struct ddl *x, const enum drift_step *steps,
 	}
 }
 
-static bool ddl_is_raw_column(const struct ddl *x, const char *name)
+static void ddl_fit(const void *types, size_t column, struct drift_column *out,
+		    char **grown)
 {
-	return x->target->mode == LOAD_APPEND &&
-	       (!strcasecmp(name, NAME_RAW_BATCH) ||
-		!strcasecmp(name, NAME_RAW_SEQ) ||
-		!strcasecmp(name, NAME_RAW_LOADED));
-}
+	const struct bigquery_type *t = types;
+	char text[BIGQUERY_TYPE_SIZE] = "";
 
-static size_t ddl_extras(const struct ddl *x, struct drift_extra *extras)
-{
-	const struct bigquery_existing *e = x->existing;
-	size_t n = 0;
-
-	for (size_t i = 0; i < e->n_columns; i++) {
-		const struct bigquery_existing_column *c = &e->columns[i];
-
-		if (schema_find_folded(x->target->schema, c->name) >= 0 ||
-		    ddl_is_raw_column(x, c->name))
-			continue;
-		extras[n].name = c->name;
-		extras[n].not_null = c->not_null;
-		extras[n++].has_default = c->has_default;
-	}
-	return n;
-}
-
-static void ddl_columns(const struct ddl *x, struct drift_column *columns,
-			char (*grown)[BIGQUERY_TYPE_SIZE], bool exists)
-{
-	const struct schema *s = x->target->schema;
-
-	for (size_t i = 0; i < s->n_columns; i++) {
-		long at = exists ? bigquery_existing_find(x->existing,
-							  s->columns[i].name)
-				 : -1;
-
-		columns[i].wanted = x->types[i].text;
-		columns[i].mapping = x->types[i].mapping;
-		columns[i].grown = grown[i];
-		if (at < 0)
-			continue;
-		columns[i].actual = x->existing->columns[at].type;
-		columns[i].not_null = x->existing->columns[at].not_null;
-		columns[i].fit = bigquery_type_fit(&x->types[i],
-						   columns[i].actual, grown[i]);
-	}
-}
-
-/* Names, kinds and owners of what is there. */
-static void ddl_check_place(struct ddl *x)
-{
-	const struct bigquery_existing *e = x->existing;
-	bool append = x->target->mode == LOAD_APPEND;
-	bool there =
-		e->has_data || e->data_is_view || (append && e->name_is_table);
-
-	if (x->target->refresh && there && !e->created && !x->target->force)
-		ddl_refuse(x, "not-ours",
-			   "run with --full-refresh to replace it, or choose "
-			   "another table",
-			   "exists and was not made by Tidemark, so it is not "
-			   "replaced");
-	if (e->data_is_view)
-		ddl_refuse(x, "target-is-view", "choose another table",
-			   "is a view and cannot be loaded");
-	if (append && e->name_is_view && !e->has_data && !e->created)
-		ddl_refuse(x, "view-not-ours", "choose another table name",
-			   "is a view that Tidemark did not make");
-	if (append && e->name_is_table)
-		ddl_refuse(x, "view-is-table",
-			   "choose another table name, or mode upsert",
-			   "is a table, but mode append makes a view of that "
-			   "name");
-	if (append && !x->target->refresh && e->has_data &&
-	    bigquery_existing_find(e, NAME_RAW_SEQ) < 0)
-		ddl_refuse(x, "not-a-raw-table",
-			   "choose another table name, or rename the one "
-			   "that ends in _raw",
-			   "its _raw table exists and has no _tidemark_seq");
+	out->wanted = t[column].text;
+	out->mapping = t[column].mapping;
+	if (!out->actual)
+		return;
+	out->fit = bigquery_type_fit(&t[column], out->actual, text);
+	if (out->fit == FIT_GROWS)
+		*grown = xstrdup(text);
 }
 
 static void ddl_check_column(struct ddl *x, size_t column)
@@ -235,24 +201,13 @@ static void ddl_check_column(struct ddl *x, size_t column)
 			     "table %s: column %s %s: BigQuery does not take "
 			     "it",
 			     x->target->table, name, refused);
-	for (size_t j = 0; j < column; j++)
-		if (!strcasecmp(name, s->columns[j].name))
-			problems_add(&x->out->problems, SEVERITY_ERROR,
-				     ERROR_SCHEMA, "names-collide",
-				     "rename one under source.expressions",
-				     "table %s: columns %s and %s are one name "
-				     "to BigQuery",
-				     x->target->table, s->columns[j].name,
-				     name);
 }
 
 static void ddl_check_names(struct ddl *x)
 {
 	const struct schema *s = x->target->schema;
 
-	if (!s->n_key)
-		ddl_refuse(x, "no-key", "name one under key",
-			   "has no key to load by");
+	existing_check_names(x->target, "BigQuery", &x->out->problems);
 	for (size_t i = 0; i < s->n_columns; i++)
 		ddl_check_column(x, i);
 	for (size_t i = 0; i < s->n_key; i++) {
@@ -270,13 +225,11 @@ static void ddl_check_names(struct ddl *x)
 /* A table that others filled may hold a key twice. */
 static int ddl_check_keys(struct ddl *x, struct error *err)
 {
-	const struct bigquery_existing *e = x->existing;
 	struct bigquery_numbers found;
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
-	if (e->created || (e->known && e->mark.rows_total > 0) ||
-	    x->target->mode == LOAD_APPEND || x->out->problems.n)
+	if (!existing_may_repeat(x->existing, x->target, x->out))
 		return 0;
 	strbuf_addf(&sql,
 		    "SELECT COUNT(*) FROM (SELECT 1 AS one FROM %s GROUP BY ",
@@ -285,9 +238,7 @@ static int ddl_check_keys(struct ddl *x, struct error *err)
 	strbuf_addstr(&sql, " HAVING COUNT(*) > 1 LIMIT 1)");
 	rc = bigquery_execute(x->d, sql.data, NULL, &found, err);
 	if (!rc && found.values[0])
-		ddl_refuse(x, "key-repeats",
-			   "remove the duplicates, or choose another key",
-			   "holds a key more than once");
+		existing_refuse_repeat(x->target, &x->out->problems);
 	strbuf_release(&sql);
 	return rc;
 }
@@ -295,12 +246,12 @@ static int ddl_check_keys(struct ddl *x, struct error *err)
 /* Worth a look only when the mark says that rows are there. */
 static int ddl_check_emptied(struct ddl *x, struct error *err)
 {
-	const struct bigquery_existing *e = x->existing;
+	const struct existing *e = x->existing;
 	struct bigquery_numbers found;
 	char *sql;
 	int rc;
 
-	if (!e->mark.watermark || !e->delivered || x->out->added.n || e->rows)
+	if (!existing_may_be_emptied(e, x->out))
 		return 0;
 	sql = xstrfmt("SELECT COUNT(*) FROM %s", x->place->quoted_data);
 	rc = bigquery_execute(x->d, sql, NULL, &found, err);
@@ -313,35 +264,18 @@ static int ddl_check_emptied(struct ddl *x, struct error *err)
 
 static void ddl_drift(struct ddl *x, bool exists)
 {
-	const struct schema *s = x->target->schema;
-	struct drift_column *columns = xcalloc(s->n_columns, sizeof(*columns));
-	char(*grown)[BIGQUERY_TYPE_SIZE] =
-		xcalloc(s->n_columns, sizeof(*grown));
-	enum drift_step *steps = xcalloc(s->n_columns, sizeof(*steps));
-	struct drift_extra *extras =
-		xcalloc(x->existing->n_columns + 1, sizeof(*extras));
-	struct drift_table table = {
-		.columns = columns,
-		.extras = extras,
-		.n_extras = exists ? ddl_extras(x, extras) : 0,
-		.exists = exists,
-		.known = x->existing->known,
-		.created = x->existing->created,
-	};
+	const struct existing_types types = { x->types, ddl_fit };
+	struct existing_drift drift;
 
-	ddl_columns(x, columns, grown, exists);
-	drift_decide(x->target, &table, steps, x->out);
+	existing_drift(&drift, x->existing, x->target, exists, &types, x->out);
 	if (exists)
-		ddl_alter(x, steps, columns);
-	free(columns);
-	free(grown);
-	free(steps);
-	free(extras);
+		ddl_alter(x, drift.steps, drift.columns);
+	existing_drift_release(&drift);
 }
 
 static void ddl_view(struct ddl *x)
 {
-	const struct bigquery_existing *e = x->existing;
+	const struct existing *e = x->existing;
 	char *query, *sql;
 
 	if (x->target->mode != LOAD_APPEND || x->target->refresh)
@@ -358,8 +292,7 @@ static void ddl_view(struct ddl *x)
 
 int bigquery_inspect(struct bigquery_destination *d,
 		     const struct target *target,
-		     const struct bigquery_place *p,
-		     const struct bigquery_existing *e,
+		     const struct bigquery_place *p, const struct existing *e,
 		     const struct bigquery_type *types, struct inspection *out,
 		     struct error *err)
 {
@@ -369,7 +302,7 @@ int bigquery_inspect(struct bigquery_destination *d,
 
 	out->table_exists = e->has_data;
 	ddl_check_names(&x);
-	ddl_check_place(&x);
+	existing_check_place(e, target, &out->problems);
 	ddl_drift(&x, exists);
 	if (!exists)
 		ddl_create(&x);

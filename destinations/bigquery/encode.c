@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/utf8.h"
+#include "core/data/decimal.h"
 #include "core/data/value.h"
+#include "destinations/bigquery/json.h"
 
 /* DATE, DATETIME and TIMESTAMP: from 0001-01-01 to 9999-12-31. */
 #define ENCODE_FIRST_DAY (-719162)
@@ -55,11 +58,19 @@ void bigquery_encode_text(struct strbuf *out, const uint8_t *text, size_t n)
 
 /* What the type cannot hold; NULL: it can. */
 static const char *encode_refused(const struct vector *v, size_t row,
-				  enum bigquery_carrier carrier)
+				  const struct bigquery_type *type)
 {
+	enum bigquery_carrier carrier = type->carrier;
 	const uint8_t *text;
 	size_t n;
 	int64_t us;
+
+	/* The service would put something else for it. */
+	if (type_is_variable(v->kind) && v->kind != TYPE_BYTES) {
+		text = vector_bytes(v, row, &n);
+		if (!utf8_is_valid((const char *)text, n))
+			return "text that is not UTF-8";
+	}
 
 	switch (v->kind) {
 	case TYPE_DATE:
@@ -85,6 +96,11 @@ static const char *encode_refused(const struct vector *v, size_t row,
 		    (text[n - 1] == 'N' || text[n - 1] == 'y'))
 			return "a number that is not finite";
 		return NULL;
+	case TYPE_JSON:
+		text = vector_bytes(v, row, &n);
+		return strcmp(type->column, "JSON") != 0
+			       ? NULL
+			       : bigquery_json_refused((const char *)text, n);
 	default:
 		return NULL;
 	}
@@ -151,6 +167,23 @@ static void encode_value(struct strbuf *out, const struct vector *v, size_t row,
 	}
 }
 
+/* A number that is kept as text: 1.0 and 1.00 are one key. */
+static void encode_key(struct strbuf *out, const struct vector *v, size_t row,
+		       enum bigquery_carrier carrier)
+{
+	size_t n;
+	const char *text;
+
+	if (v->kind != TYPE_DECIMAL || carrier != CARRIER_STRING) {
+		encode_value(out, v, row, carrier);
+		return;
+	}
+	text = (const char *)vector_bytes(v, row, &n);
+	strbuf_addch(out, '"');
+	decimal_print(out, text, n);
+	strbuf_addch(out, '"');
+}
+
 static int encode_fail(const struct batch *b, size_t row, size_t column,
 		       const char *what, const char *table, struct error *err)
 {
@@ -181,11 +214,14 @@ int bigquery_encode_row(struct strbuf *out, const struct batch *b, size_t row,
 						   table, err);
 			continue;
 		}
-		refused = encode_refused(v, row, types[i].carrier);
+		refused = encode_refused(v, row, &types[i]);
 		if (refused)
 			return encode_fail(b, row, i, refused, table, err);
 		strbuf_addf(out, "\"c%zu\":", i);
-		encode_value(out, v, row, types[i].carrier);
+		if (schema_is_key(b->schema, i))
+			encode_key(out, v, row, types[i].carrier);
+		else
+			encode_value(out, v, row, types[i].carrier);
 		strbuf_addch(out, ',');
 	}
 	strbuf_addf(out, "\"r\":%zu}\n", row);

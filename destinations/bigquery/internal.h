@@ -17,6 +17,7 @@
 #include "core/plugin/destination.h"
 #include "destinations/bigquery/types.h"
 #include "destinations/common/drift.h"
+#include "destinations/common/existing.h"
 #include "destinations/common/names.h"
 #include "destinations/common/refresh.h"
 #include "destinations/common/soft_delete.h"
@@ -28,30 +29,6 @@ struct bigquery_place {
 	char *data; /* the table with the rows: `name`, or `name`_raw */
 	char *anew; /* the table that a refresh fills */
 	char *quoted_name, *quoted_data, *quoted_anew, *quoted_mark;
-};
-
-struct bigquery_existing_column {
-	char *name;
-	char *type; /* "NUMERIC(12,2)" */
-	bool not_null;
-	bool has_default;
-};
-
-/* What is there now. */
-struct bigquery_existing {
-	bool name_is_table, name_is_view;
-	bool has_data, has_mark_table;
-	bool data_is_view;
-	int64_t rows; /* of the data table */
-	char *view; /* the query of the view at `name` */
-	struct bigquery_existing_column *columns; /* of the data table */
-	size_t n_columns;
-	bool has_mark; /* this pipeline's row */
-	bool known; /* that row is about this target */
-	bool created; /* and says that Tidemark made the table */
-	int64_t delivered; /* rows, to the table as it is */
-	int64_t written_us; /* when the row was written last */
-	struct checkpoint mark;
 };
 
 /* How new tables are laid out: options of the URL. */
@@ -74,6 +51,7 @@ struct bigquery_destination {
 	char *stage; /* name; made with the first batch */
 	char *quoted_stage;
 	bool has_stage;
+	bool bare, bare_told; /* there are no transactions: bare.c */
 	int64_t n_loads; /* so far, for job ids */
 	enum soft_delete soft_delete;
 	char *soft_type; /* of its column */
@@ -82,6 +60,7 @@ struct bigquery_destination {
 	char *refresh_id; /* in a refresh: the row's batch_id until it is done
 			   */
 	bool swap_by_rows; /* of one layout: the swap is a transaction */
+	struct strbuf kept, kept_names; /* columns that only the table has */
 	int64_t built; /* rows put into the table made anew */
 	/* In a dry run: `into` is a copy, and this brings the staged keys' rows
 	 * into it; NULL: there are none. */
@@ -105,25 +84,27 @@ const char *bigquery_column_refused(const char *name);
 const char *bigquery_table_refused(const char *name);
 
 /* existing.c: look, never write. */
-int bigquery_existing_look(struct bigquery_existing *e,
-			   struct bigquery_destination *d,
+int bigquery_existing_look(struct existing *e, struct bigquery_destination *d,
 			   const struct bigquery_place *p, const char *pipeline,
 			   struct error *err);
-void bigquery_existing_release(struct bigquery_existing *e);
-long bigquery_existing_find(const struct bigquery_existing *e,
-			    const char *name);
 
 /* ddl.c */
 int bigquery_inspect(struct bigquery_destination *d,
 		     const struct target *target,
-		     const struct bigquery_place *p,
-		     const struct bigquery_existing *e,
+		     const struct bigquery_place *p, const struct existing *e,
 		     const struct bigquery_type *types, struct inspection *out,
 		     struct error *err);
-/* "CREATE TABLE ..." of the target's columns; caller frees. */
+/* "CREATE TABLE ..." of the target's columns and those `kept` besides (NULL:
+ * none); caller frees. */
 char *bigquery_ddl_create(const struct bigquery_destination *d,
 			  const struct target *target, const char *quoted,
-			  const struct bigquery_type *types);
+			  const struct bigquery_type *types, const char *kept);
+/* Does a refresh keep that column, which only the table has? */
+bool bigquery_ddl_keeps(const struct existing *e, const struct target *target,
+			size_t column);
+/* Append those: ", `name` TYPE", and ", `name`". */
+void bigquery_ddl_kept(struct strbuf *columns, struct strbuf *names,
+		       const struct existing *e, const struct target *target);
 /* The query of the view of the newest rows; caller frees. */
 char *bigquery_ddl_view(const struct target *target,
 			const struct bigquery_place *p);
@@ -137,15 +118,17 @@ int bigquery_prepare_target(struct bigquery_destination *d,
  * STATE. `mark`, `created` and `delivered` of `e`; sets its `written_us`. */
 int bigquery_mark_put(struct bigquery_destination *d,
 		      const struct bigquery_place *p, const char *pipeline,
-		      struct bigquery_existing *e, struct error *err);
+		      struct existing *e, struct error *err);
 int bigquery_mark_create_table(struct bigquery_destination *d,
 			       const struct bigquery_place *p,
 			       struct error *err);
 /* Fill the row's part of `e`: the table may be missing. */
-int bigquery_mark_look(struct bigquery_existing *e,
-		       struct bigquery_destination *d,
+int bigquery_mark_look(struct existing *e, struct bigquery_destination *d,
 		       const struct bigquery_place *p, const char *pipeline,
 		       struct error *err);
+/* `rc`, or STATE if what is missing was swept by another who has taken over. */
+int bigquery_mark_why(struct bigquery_destination *d, int rc,
+		      struct error *err);
 int bigquery_mark_forget(struct bigquery_destination *d,
 			 const struct bigquery_place *p,
 			 const struct target *target, struct error *err);
@@ -157,7 +140,6 @@ int bigquery_mark_others(struct bigquery_destination *d,
 int bigquery_mark_release(struct bigquery_destination *d,
 			  const struct bigquery_place *p, const char *pipeline,
 			  const char *refresh_id, struct error *err);
-void bigquery_mark_copy(struct checkpoint *dst, const struct checkpoint *src);
 
 /* script.c: statements as jobs. */
 struct bigquery_numbers {
@@ -179,6 +161,8 @@ void bigquery_values_release(struct bigquery_values *v);
 int bigquery_execute(struct bigquery_destination *d, const char *sql,
 		     const struct bigquery_values *v,
 		     struct bigquery_numbers *out, struct error *err);
+/* STATE. */
+int bigquery_overtaken(const char *pipeline, struct error *err);
 /* A transaction that moves the mark to `next`, or is part of a refresh: at
  * most once, by its job id. */
 int bigquery_transact(struct bigquery_destination *d, const char *sql,
@@ -186,7 +170,23 @@ int bigquery_transact(struct bigquery_destination *d, const char *sql,
 		      const struct checkpoint *next,
 		      struct bigquery_numbers *out, struct error *err);
 
-/* statements.c: texts. `s` is the staged row, `t` the table's. */
+/* bare.c: for an emulator that has no transactions, statement by statement: the
+ * rows, and then the mark. What breaks off between them is read again, and
+ * changes nothing. CONFIG: what cannot be done so; the rest is warned of. */
+int bigquery_bare_check(struct bigquery_destination *d,
+			const struct target *target, struct error *err);
+void bigquery_bare_types(const struct bigquery_destination *d,
+			 struct bigquery_type *types, size_t n);
+int bigquery_bare_load(struct bigquery_destination *d,
+		       const struct bigquery_values *v, size_t n_rows,
+		       bool delivered, struct bigquery_numbers *out,
+		       struct error *err);
+int bigquery_bare_mark_put(struct bigquery_destination *d,
+			   const struct bigquery_place *p, bool created,
+			   const struct bigquery_values *v, struct error *err);
+
+/* statements.c: texts. `_tidemark_s` is the staged row, `_tidemark_t` the
+ * table's: a column of either that had such a name would hide it. */
 /* What every transaction begins with: the mark moves, or the refresh is still
  * this one; the stage holds @rows rows. */
 void bigquery_sql_begin(struct strbuf *sql,
@@ -201,10 +201,21 @@ void bigquery_sql_remove(struct strbuf *sql,
 void bigquery_sql_merge(struct strbuf *sql,
 			const struct bigquery_destination *d, const char *into,
 			bool delivered);
-/* "t.a = s.a AND ..." */
+/* `what` ("DELETE", "SELECT COUNT(*)") of the rows of `into` that the staged
+ * ones change; and the rows that are missing there. */
+void bigquery_sql_changed(struct strbuf *sql, const char *what,
+			  const struct bigquery_destination *d,
+			  const char *into, bool delivered);
+void bigquery_sql_insert_missing(struct strbuf *sql,
+				 const struct bigquery_destination *d,
+				 const char *into);
+/* "_tidemark_t.a = _tidemark_s.a AND ...", by which a float that is NaN is
+ * itself. */
 void bigquery_sql_key_join(struct strbuf *sql, const struct schema *s);
 void bigquery_sql_keys(struct strbuf *sql, const struct schema *s,
 		       const char *table);
+/* The key as rows can be partitioned by it. */
+void bigquery_sql_partition(struct strbuf *sql, const struct schema *s);
 void bigquery_sql_columns(struct strbuf *sql, const struct schema *s,
 			  const char *table);
 void bigquery_sql_name(struct strbuf *sql, const char *name);
@@ -239,8 +250,7 @@ int bigquery_refresh_swap(struct bigquery_destination *d,
 /* preview.c */
 /* After all else is kept: rows go into a copy of the table from now on. */
 int bigquery_preview_make(struct bigquery_destination *d,
-			  const struct target *target,
-			  const struct bigquery_existing *e,
+			  const struct target *target, const struct existing *e,
 			  const struct inspection *i, struct error *err);
 int bigquery_destination_preview(struct destination *base,
 				 const struct batch *batch,

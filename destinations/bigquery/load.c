@@ -64,9 +64,13 @@ static int load_send(struct bigquery_destination *d, struct strbuf *sql,
 	int rc;
 
 	load_values(&v, d, next, n_rows, now_us);
-	rc = d->target->preview
-		     ? bigquery_execute(d, sql->data, &v, out, err)
-		     : bigquery_transact(d, sql->data, &v, next, out, err);
+	if (d->bare)
+		rc = bigquery_bare_load(d, &v, n_rows, next->delivered != NULL,
+					out, err);
+	else if (d->target->preview)
+		rc = bigquery_execute(d, sql->data, &v, out, err);
+	else
+		rc = bigquery_transact(d, sql->data, &v, next, out, err);
 	if (!rc && !d->target->preview)
 		d->seen_us = now_us;
 	bigquery_values_release(&v);
@@ -74,25 +78,49 @@ static int load_send(struct bigquery_destination *d, struct strbuf *sql,
 	return rc;
 }
 
-/* What went wrong with a stage may be that another has taken over, and has
- * swept it. */
-static int load_why(struct bigquery_destination *d, int rc, struct error *err)
+static int load_check_column(const struct bigquery_destination *d, size_t i,
+			     const struct existing *now, struct error *err)
 {
-	struct bigquery_existing now;
-	struct error why = ERROR_INIT;
+	const char *name = d->target->schema->columns[i].name;
+	long at = existing_find(now, name);
+	char grown[BIGQUERY_TYPE_SIZE];
+	enum fit fit;
 
-	if (rc != -ERROR_SCHEMA || d->target->preview)
-		return rc;
+	if (at < 0)
+		return error_set(err, ERROR_SCHEMA,
+				 "table %s: column %s has been dropped while "
+				 "the run was loading; the next run adds it, "
+				 "and reads all rows again",
+				 d->target->table, name);
+	fit = bigquery_type_fit(&d->types[i], now->columns[at].type, grown);
+	if (fit == FIT_EXACT || fit == FIT_WIDER)
+		return 0;
+	return error_set(err, ERROR_SCHEMA,
+			 "table %s: column %s has become %s while the run was "
+			 "loading, which cannot hold its values; `run "
+			 "--full-refresh` makes it anew",
+			 d->target->table, name, now->columns[at].type);
+}
+
+/* Rows that a script refuses are good ones if somebody has altered the table
+ * since: then no row is to blame. */
+static int load_blame(struct bigquery_destination *d, struct error *err)
+{
+	struct existing now;
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
 	memset(&now, 0, sizeof(now));
-	if (!bigquery_mark_look(&now, d, &d->place, d->target->pipeline,
-				&why) &&
-	    writer_check_fence(&d->target->writer, d->target->pipeline,
-			       now.mark.fence, &why) &&
-	    err) {
-		*err = why;
-		rc = -(int)why.code;
-	}
-	bigquery_existing_release(&now);
+	if (!d->target->refresh && !d->target->preview)
+		rc = bigquery_existing_look(&now, d, &d->place,
+					    d->target->pipeline, &why);
+	for (size_t i = 0;
+	     !rc && now.has_data && i < d->target->schema->n_columns; i++)
+		rc = load_check_column(d, i, &now, &why);
+	existing_release(&now);
+	if (rc != -ERROR_SCHEMA)
+		return error_prefix(err, "table %s", d->target->table);
+	*err = why;
 	return rc;
 }
 
@@ -128,14 +156,13 @@ int bigquery_load_batch(struct bigquery_destination *d, const struct batch *b,
 	if (!rc)
 		rc = failpoint("before_merge", err);
 	if (rc)
-		return load_why(d, rc, err);
+		return bigquery_mark_why(d, rc, err);
 	bigquery_sql_begin(&sql, d, true);
 	bigquery_sql_load(&sql, d, next->delivered != NULL);
 	rc = load_send(d, &sql, next, b->n_rows, &n, err);
 	if (rc)
-		return rc == -ERROR_DATA
-			       ? error_prefix(err, "table %s", d->target->table)
-			       : load_why(d, rc, err);
+		return rc == -ERROR_DATA ? load_blame(d, err)
+					 : bigquery_mark_why(d, rc, err);
 	counts->inserted = n.values[0];
 	counts->updated = n.values[1];
 	counts->missing = n.values[2];
@@ -153,14 +180,19 @@ int bigquery_remove_rows(struct bigquery_destination *d,
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
+	if (d->bare)
+		return error_set(err, ERROR_CONFIG,
+				 "table %s: rows are not removed where there "
+				 "are no transactions",
+				 d->target->table);
 	if (!keys->n_rows)
 		return load_only_mark(d, next, err);
 	rc = bigquery_stage_load(d, keys, true, err);
 	if (rc)
-		return load_why(d, rc, err);
+		return bigquery_mark_why(d, rc, err);
 	bigquery_sql_begin(&sql, d, true);
 	bigquery_sql_remove(&sql, d);
 	rc = load_send(d, &sql, next, keys->n_rows, &n, err);
 	*removed = n.values[0];
-	return rc ? load_why(d, rc, err) : 0;
+	return rc ? bigquery_mark_why(d, rc, err) : 0;
 }

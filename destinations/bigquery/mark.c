@@ -33,7 +33,7 @@ static void mark_values(struct bigquery_values *v, const char *pipeline,
 
 int bigquery_mark_put(struct bigquery_destination *d,
 		      const struct bigquery_place *p, const char *pipeline,
-		      struct bigquery_existing *e, struct error *err)
+		      struct existing *e, struct error *err)
 {
 	struct bigquery_values v = { .n = 0 };
 	char *sql = xstrfmt(
@@ -60,13 +60,14 @@ int bigquery_mark_put(struct bigquery_destination *d,
 	bigquery_values_number(&v, "delivered_rows", e->delivered);
 	e->written_us = clock_now_us();
 	bigquery_values_number(&v, "now", e->written_us);
-	rc = bigquery_execute(d, sql, &v, NULL, err);
+	rc = d->bare ? bigquery_bare_mark_put(d, p, e->created, &v, err)
+		     : bigquery_execute(d, sql, &v, NULL, err);
 	bigquery_values_release(&v);
 	free(sql);
 	return rc;
 }
 
-static void mark_take(struct bigquery_existing *e, struct bigquery_rows *rows,
+static void mark_take(struct existing *e, struct bigquery_rows *rows,
 		      const struct bigquery_place *p)
 {
 	const char *cells[7];
@@ -91,8 +92,7 @@ static void mark_take(struct bigquery_existing *e, struct bigquery_rows *rows,
 	e->delivered = numbers[5];
 }
 
-int bigquery_mark_look(struct bigquery_existing *e,
-		       struct bigquery_destination *d,
+int bigquery_mark_look(struct existing *e, struct bigquery_destination *d,
 		       const struct bigquery_place *p, const char *pipeline,
 		       struct error *err)
 {
@@ -119,26 +119,65 @@ int bigquery_mark_look(struct bigquery_existing *e,
 		rc = 0;
 	else if (rc)
 		rc = error_set(err, failed.code, "%s", failed.message);
+	error_clear(&failed);
 	if (!rc && rows && bigquery_rows_next(rows, &failed)) {
 		const char *created = bigquery_rows_cell(rows, 7, NULL);
-
 		const char *written = bigquery_rows_cell(rows, 8, NULL);
 
 		mark_take(e, rows, p);
 		e->written_us = written ? strtoll(written, NULL, 10) : 0;
 		e->created = e->known && created && !strcmp(created, "true");
 	}
+	if (!rc && failed.code)
+		rc = error_set(err, failed.code, "%s", failed.message);
 	bigquery_rows_free(rows);
 	free(sql);
 	return rc;
 }
 
+/* Is the row not this handle's any more? */
+static int mark_check(const struct bigquery_destination *d,
+		      const struct existing *now, struct error *err)
+{
+	const char *own = d->refresh_id ? d->refresh_id : d->seen.batch_id;
+	const char *there = now->mark.batch_id;
+	int rc = writer_check_fence(&d->target->writer, d->target->pipeline,
+				    now->mark.fence, err);
+
+	if (rc || (there && !strcmp(there, own ? own : "")))
+		return rc;
+	return bigquery_overtaken(d->target->pipeline, err);
+}
+
+int bigquery_mark_why(struct bigquery_destination *d, int rc, struct error *err)
+{
+	struct existing now;
+	struct error why = ERROR_INIT;
+
+	if (rc != -ERROR_SCHEMA || d->target->preview)
+		return rc;
+	memset(&now, 0, sizeof(now));
+	if (!bigquery_mark_look(&now, d, &d->place, d->target->pipeline,
+				&why) &&
+	    mark_check(d, &now, &why) && err) {
+		*err = why;
+		rc = -(int)why.code;
+	}
+	existing_release(&now);
+	return rc;
+}
+
 /* The numbers of a raw table go on behind the highest, whoever gave it. */
-static char *mark_forget_sql(const struct bigquery_place *p)
+static char *mark_forget_sql(const struct bigquery_destination *d,
+			     const struct bigquery_place *p)
 {
 	const char *mark = p->quoted_mark;
 	struct strbuf sql = STRBUF_INIT;
 
+	if (d->bare)
+		return xstrfmt("DELETE FROM %s WHERE pipeline = @pipeline AND "
+			       "fence <= @fence",
+			       mark);
 	strbuf_addstr(&sql, "BEGIN TRANSACTION;\n");
 	if (strcmp(p->name, p->data) != 0)
 		strbuf_addf(&sql,
@@ -161,7 +200,7 @@ int bigquery_mark_forget(struct bigquery_destination *d,
 			 const struct target *target, struct error *err)
 {
 	struct bigquery_values v = { .n = 0 };
-	char *sql = mark_forget_sql(p);
+	char *sql = mark_forget_sql(d, p);
 	int rc;
 
 	bigquery_values_text(&v, "pipeline", target->pipeline);
@@ -219,15 +258,4 @@ int bigquery_mark_release(struct bigquery_destination *d,
 	bigquery_values_release(&v);
 	free(sql);
 	return rc;
-}
-
-void bigquery_mark_copy(struct checkpoint *dst, const struct checkpoint *src)
-{
-	struct checkpoint copy = *src;
-
-	copy.watermark = xstrdup(src->watermark);
-	copy.batch_id = xstrdup(src->batch_id ? src->batch_id : "");
-	copy.delivered = xstrdup(src->delivered);
-	checkpoint_release(dst);
-	*dst = copy;
 }

@@ -47,6 +47,8 @@ const char *bigquery_column_refused(const char *name)
 		return "has more than 300 characters";
 	if (place_has(name, "!\"$()*,./;?@[\\]^`{}~"))
 		return "has one of the characters !\"$()*,./;?@[\\]^`{}~";
+	if (name_is_own(name))
+		return "begins with " NAME_OWN ", as Tidemark's own";
 	for (size_t i = 0; i < ARRAY_SIZE(place_reserved); i++)
 		if (!strncasecmp(name, place_reserved[i],
 				 strlen(place_reserved[i])))
@@ -85,6 +87,11 @@ static int place_fill(struct bigquery_place *p,
 				 "table %s: BigQuery does not take the name, "
 				 "which %s: choose another",
 				 target->table, refused);
+	if (name_is_own(name->name))
+		return error_set(err, ERROR_CONFIG,
+				 "table %s: names that begin with " NAME_OWN
+				 " are taken",
+				 target->table);
 	p->dataset = xstrdup(name->schema ? name->schema
 					  : bigquery_dataset(d->client));
 	p->name = xstrdup(name->name);

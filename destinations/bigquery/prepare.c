@@ -9,7 +9,7 @@
 /* Everything that prepare finds out before it writes. */
 struct preparation {
 	struct bigquery_place place;
-	struct bigquery_existing existing;
+	struct existing existing;
 	struct bigquery_type *types;
 	struct inspection inspection;
 	bool gone; /* what the mark was about is not there any more */
@@ -18,19 +18,10 @@ struct preparation {
 static void preparation_release(struct preparation *p)
 {
 	bigquery_place_release(&p->place);
-	bigquery_existing_release(&p->existing);
+	existing_release(&p->existing);
 	inspection_release(&p->inspection);
 	free(p->types);
 	memset(p, 0, sizeof(*p));
-}
-
-static struct bigquery_type *prepare_types(const struct schema *s)
-{
-	struct bigquery_type *types = xcalloc(s->n_columns, sizeof(*types));
-
-	for (size_t i = 0; i < s->n_columns; i++)
-		bigquery_type_of(&types[i], &s->columns[i].type, s->engine);
-	return types;
 }
 
 static int prepare_look(struct bigquery_destination *d,
@@ -40,11 +31,16 @@ static int prepare_look(struct bigquery_destination *d,
 	int rc = bigquery_place_init(&p->place, d, target, err);
 
 	if (!rc)
+		rc = bigquery_is_bare(d->client, &d->bare, err);
+	if (!rc)
+		rc = bigquery_bare_check(d, target, err);
+	if (!rc)
 		rc = bigquery_existing_look(&p->existing, d, &p->place,
 					    target->pipeline, err);
 	if (rc)
 		return rc;
-	p->types = prepare_types(target->schema);
+	p->types = bigquery_types_of(target->schema);
+	bigquery_bare_types(d, p->types, target->schema->n_columns);
 	rc = bigquery_inspect(d, target, &p->place, &p->existing, p->types,
 			      &p->inspection, err);
 	return rc ? rc : problems_to_error(&p->inspection.problems, err);
@@ -74,8 +70,7 @@ static void prepare_take_over(struct bigquery_destination *d,
 	free(d->refresh_id);
 	d->refresh_id = refresh_id_new();
 	d->built = 0;
-	free(p->existing.mark.batch_id);
-	p->existing.mark.batch_id = xstrdup(d->refresh_id);
+	existing_take_over(&p->existing, d->refresh_id);
 	p->existing.created = p->existing.created || !p->existing.has_data;
 }
 
@@ -103,7 +98,7 @@ static int prepare_numbers(struct bigquery_destination *d,
 
 	if (target->mode != LOAD_APPEND || !p->existing.has_data)
 		return 0;
-	sql = xstrfmt("SELECT COALESCE(MAX(" NAME_RAW_SEQ "), 0) FROM %s",
+	sql = xstrfmt("SELECT COALESCE(MAX(" NAME_RAW_SEQ ") + 1, 0) FROM %s",
 		      p->place.quoted_data);
 	rc = bigquery_execute(d, sql, NULL, &found, err);
 	if (!rc && found.values[0] > p->existing.mark.rows_total)
@@ -119,7 +114,6 @@ static int prepare_mark(struct bigquery_destination *d,
 			const struct target *target, struct preparation *p,
 			struct error *err)
 {
-	bool made = !p->existing.has_data;
 	bool again = !target->refresh && p->inspection.anew;
 	int rc = 0;
 
@@ -127,13 +121,8 @@ static int prepare_mark(struct bigquery_destination *d,
 		rc = bigquery_mark_create_table(d, &p->place, err);
 	if (target->writer.fence)
 		p->existing.mark.fence = target->writer.fence;
-	if (again) {
-		p->gone = made && p->existing.mark.watermark;
-		free(p->existing.mark.watermark);
-		p->existing.mark.watermark = NULL;
-		p->existing.delivered = 0;
-		p->existing.created = made || p->existing.created;
-	}
+	if (again)
+		p->gone = existing_start_over(&p->existing);
 	if (!rc && (again || target->refresh))
 		rc = prepare_numbers(d, target, p, err);
 	if (target->writer.claim)
@@ -186,8 +175,8 @@ static void prepare_columns(struct bigquery_destination *d,
 
 	d->not_null = xcalloc(s->n_columns, sizeof(*d->not_null));
 	for (size_t i = 0; i < s->n_columns; i++) {
-		const struct bigquery_existing *e = &p->existing;
-		long at = bigquery_existing_find(e, s->columns[i].name);
+		const struct existing *e = &p->existing;
+		long at = existing_find(e, s->columns[i].name);
 
 		if (d->target->refresh || at < 0)
 			continue;
@@ -197,34 +186,48 @@ static void prepare_columns(struct bigquery_destination *d,
 	}
 }
 
-/* A refresh whose table has just its columns changes rows, not the table. */
+/* A refresh whose table has its columns changes rows, not the table; others are
+ * left out, where they may be. */
 static bool prepare_same_layout(const struct bigquery_destination *d,
 				const struct preparation *p)
 {
 	const struct schema *s = d->target->schema;
-	const struct bigquery_existing *e = &p->existing;
+	const struct existing *e = &p->existing;
 	size_t raw = d->target->mode == LOAD_APPEND ? 3 : 0;
 
 	if (!e->has_data)
 		return true;
 	for (size_t i = 0; i < s->n_columns; i++) {
-		long at = bigquery_existing_find(e, s->columns[i].name);
+		long at = existing_find(e, s->columns[i].name);
 
 		if (at < 0 || strcmp(e->columns[at].type, d->types[i].text) ||
 		    (e->columns[at].not_null && !schema_is_key(s, i)))
 			return false;
 	}
+	for (size_t i = 0; i < e->n_columns; i++) {
+		if (!bigquery_ddl_keeps(e, d->target, i))
+			continue;
+		if (e->columns[i].not_null && !e->columns[i].has_default)
+			return false;
+		raw++;
+	}
 	return e->n_columns == s->n_columns + raw;
 }
 
-static void prepare_soft_delete(struct bigquery_destination *d,
-				const struct bigquery_existing *e)
+static void prepare_kept(struct bigquery_destination *d,
+			 const struct existing *e)
 {
-	const char *column = d->target->soft_delete;
-	long at = column ? bigquery_existing_find(e, column) : -1;
+	strbuf_reset(&d->kept);
+	strbuf_reset(&d->kept_names);
+	if (d->target->refresh)
+		bigquery_ddl_kept(&d->kept, &d->kept_names, e, d->target);
+}
 
+static void prepare_soft_delete(struct bigquery_destination *d,
+				const struct existing *e)
+{
 	free(d->soft_type);
-	d->soft_type = at < 0 ? NULL : xstrdup(e->columns[at].type);
+	d->soft_type = xstrdup(existing_type(e, d->target->soft_delete));
 	d->soft_delete = soft_delete_of(d->target, d->soft_type);
 }
 
@@ -241,10 +244,11 @@ static void prepare_keep(struct bigquery_destination *d,
 	free(d->not_null);
 	prepare_columns(d, p);
 	prepare_soft_delete(d, &p->existing);
+	prepare_kept(d, &p->existing);
 	d->swap_by_rows = prepare_same_layout(d, p);
 	d->into = target->refresh ? d->place.quoted_anew : d->place.quoted_data;
 	bigquery_stage_name(d);
-	bigquery_mark_copy(&d->seen, &p->existing.mark);
+	checkpoint_copy(&d->seen, &p->existing.mark);
 	d->seen_us = p->existing.written_us;
 }
 

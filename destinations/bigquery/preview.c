@@ -12,7 +12,7 @@
 
 /* As the table is, or will be once the DDL has run. */
 static void preview_columns(struct strbuf *sql, const struct target *target,
-			    const struct bigquery_existing *e,
+			    const struct existing *e,
 			    const struct inspection *i)
 {
 	const struct schema *s = target->schema;
@@ -25,14 +25,14 @@ static void preview_columns(struct strbuf *sql, const struct target *target,
 				   : i->columns[at].destination_type);
 	}
 	for (size_t c = 0; c < s->n_columns; c++)
-		if (bigquery_existing_find(e, s->columns[c].name) < 0)
+		if (existing_find(e, s->columns[c].name) < 0)
 			strbuf_addf(sql, ", `%s` %s", s->columns[c].name,
 				    i->columns[c].destination_type);
 }
 
 static char *preview_create(struct bigquery_destination *d,
 			    const struct target *target,
-			    const struct bigquery_existing *e,
+			    const struct existing *e,
 			    const struct inspection *i, const char *quoted,
 			    bool exists)
 {
@@ -44,7 +44,8 @@ static char *preview_create(struct bigquery_destination *d,
 		preview_columns(&sql, target, e, i);
 		strbuf_addch(&sql, ')');
 	} else {
-		whole = bigquery_ddl_create(d, target, quoted, d->types);
+		whole = bigquery_ddl_create(d, target, quoted, d->types,
+					    d->kept.data);
 		strbuf_addstr(&sql, whole);
 		free(whole);
 	}
@@ -55,7 +56,7 @@ static char *preview_create(struct bigquery_destination *d,
 	return strbuf_detach(&sql);
 }
 
-static void preview_names(struct strbuf *sql, const struct bigquery_existing *e,
+static void preview_names(struct strbuf *sql, const struct existing *e,
 			  const char *alias)
 {
 	for (size_t i = 0; i < e->n_columns; i++) {
@@ -72,7 +73,7 @@ static void preview_names(struct strbuf *sql, const struct bigquery_existing *e,
 /* The table's rows of the staged keys, unless they are in the copy already,
  * perhaps as an earlier batch has left them; of a raw table, the newest. */
 static char *preview_pull(const struct bigquery_destination *d,
-			  const struct bigquery_existing *e)
+			  const struct existing *e)
 {
 	const struct schema *s = d->target->schema;
 	const char *table = d->place.quoted_data;
@@ -81,22 +82,24 @@ static char *preview_pull(const struct bigquery_destination *d,
 	strbuf_addf(&sql, "INSERT INTO %s (", d->into);
 	preview_names(&sql, e, "");
 	strbuf_addstr(&sql, ") SELECT ");
-	preview_names(&sql, e, "t.");
+	preview_names(&sql, e, "_tidemark_t.");
 	if (d->target->mode == LOAD_APPEND) {
 		strbuf_addf(&sql,
 			    " FROM (SELECT * FROM %s WHERE TRUE QUALIFY "
 			    "ROW_NUMBER() OVER (PARTITION BY ",
 			    table);
-		bigquery_sql_keys(&sql, s, "");
-		strbuf_addstr(&sql, " ORDER BY " NAME_RAW_SEQ " DESC) = 1) t");
+		bigquery_sql_partition(&sql, s);
+		strbuf_addstr(&sql, " ORDER BY " NAME_RAW_SEQ
+				    " DESC) = 1) _tidemark_t");
 	} else {
-		strbuf_addf(&sql, " FROM %s t", table);
+		strbuf_addf(&sql, " FROM %s _tidemark_t", table);
 	}
 	strbuf_addstr(&sql, " WHERE EXISTS (SELECT 1 FROM ");
 	bigquery_sql_staged(&sql, d);
-	strbuf_addstr(&sql, " s WHERE ");
+	strbuf_addstr(&sql, " _tidemark_s WHERE ");
 	bigquery_sql_key_join(&sql, s);
-	strbuf_addf(&sql, ") AND NOT EXISTS (SELECT 1 FROM %s s WHERE ",
+	strbuf_addf(&sql,
+		    ") AND NOT EXISTS (SELECT 1 FROM %s _tidemark_s WHERE ",
 		    d->into);
 	bigquery_sql_key_join(&sql, s);
 	strbuf_addch(&sql, ')');
@@ -104,8 +107,7 @@ static char *preview_pull(const struct bigquery_destination *d,
 }
 
 int bigquery_preview_make(struct bigquery_destination *d,
-			  const struct target *target,
-			  const struct bigquery_existing *e,
+			  const struct target *target, const struct existing *e,
 			  const struct inspection *i, struct error *err)
 {
 	bool exists = e->has_data && !target->refresh;

@@ -35,7 +35,7 @@ static void refresh_columns(struct strbuf *sql,
 static int refresh_create(struct bigquery_destination *d, struct error *err)
 {
 	char *sql = bigquery_ddl_create(d, d->target, d->place.quoted_data,
-					d->types);
+					d->types, NULL);
 	int rc = bigquery_execute(d, sql, NULL, NULL, err);
 
 	free(sql);
@@ -55,7 +55,7 @@ static void refresh_mark(struct strbuf *sql,
 		"AND fence <= @fence;\n"
 		"ASSERT @@row_count = 1 AS 'tidemark: overtaken';\n"
 		"ASSERT (SELECT COUNT(*) FROM %s) = @built AS 'tidemark: "
-		"rows';\n",
+		"built';\n",
 		d->place.quoted_mark, d->place.quoted_anew);
 }
 
@@ -75,14 +75,15 @@ static void refresh_by_rows(struct strbuf *sql,
 	strbuf_addf(sql, " FROM %s;\nCOMMIT TRANSACTION", d->place.quoted_anew);
 }
 
-/* No transaction of BigQuery's makes tables. First nothing is settled any
+/* Columns that only the table has are kept, and have what a new row has there.
+ * No transaction of BigQuery's makes tables. First nothing is settled any
  * more, then the table changes, then the mark is its own: who dies between has
  * all rows read again. */
 static void refresh_by_table(struct strbuf *sql,
 			     const struct bigquery_destination *d)
 {
 	char *create = bigquery_ddl_create(d, d->target, d->place.quoted_data,
-					   d->types);
+					   d->types, d->kept.data);
 	const char *rest = strstr(create, d->place.quoted_data);
 
 	strbuf_addf(sql,
@@ -91,12 +92,12 @@ static void refresh_by_table(struct strbuf *sql,
 		    "fence <= @fence;\n"
 		    "ASSERT @@row_count = 1 AS 'tidemark: overtaken';\n"
 		    "ASSERT (SELECT COUNT(*) FROM %s) = @built AS 'tidemark: "
-		    "rows';\n"
+		    "built';\n"
 		    "CREATE OR REPLACE TABLE %s AS SELECT ",
 		    d->place.quoted_mark, d->place.quoted_anew, rest);
 	refresh_columns(sql, d);
-	strbuf_addf(sql, " FROM %s;\nBEGIN TRANSACTION;\n",
-		    d->place.quoted_anew);
+	strbuf_addf(sql, "%s FROM %s;\nBEGIN TRANSACTION;\n",
+		    d->kept_names.data, d->place.quoted_anew);
 	refresh_mark(sql, d);
 	strbuf_addstr(sql, "COMMIT TRANSACTION");
 	free(create);
@@ -139,8 +140,9 @@ int bigquery_refresh_swap(struct bigquery_destination *d,
 		rc = failpoint("before_merge", err);
 	if (!rc)
 		rc = refresh_send(d, next, err);
-	if (!rc)
-		rc = bigquery_drop_table(d->client, d->place.dataset,
-					 d->place.anew, err);
+	if (rc)
+		return bigquery_mark_why(d, rc, err);
+	rc = bigquery_drop_table(d->client, d->place.dataset, d->place.anew,
+				 err);
 	return rc ? rc : failpoint("stage_dropped", err);
 }

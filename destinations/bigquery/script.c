@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,14 +46,12 @@ void bigquery_values_release(struct bigquery_values *v)
 	v->n = 0;
 }
 
-static void script_numbers(struct bigquery_rows *rows,
-			   struct bigquery_numbers *out)
+static int script_numbers(struct bigquery_rows *rows,
+			  struct bigquery_numbers *out, struct error *failed)
 {
-	struct error ignored = ERROR_INIT;
-
 	memset(out, 0, sizeof(*out));
-	if (!bigquery_rows_next(rows, &ignored))
-		return;
+	if (!bigquery_rows_next(rows, failed))
+		return -(int)failed->code;
 	for (size_t i = 0;
 	     i < bigquery_rows_columns(rows) && i < ARRAY_SIZE(out->values);
 	     i++) {
@@ -60,21 +59,40 @@ static void script_numbers(struct bigquery_rows *rows,
 
 		out->values[i] = text ? strtoll(text, NULL, 10) : 0;
 	}
+	return 0;
+}
+
+int bigquery_overtaken(const char *pipeline, struct error *err)
+{
+	return error_set(err, ERROR_STATE,
+			 "pipeline %s: another run of %s has taken over: it "
+			 "has moved the mark; nothing was written",
+			 pipeline, pipeline);
+}
+
+static const char *values_find(const struct bigquery_values *v,
+			       const char *name)
+{
+	for (size_t i = 0; v && i < v->n; i++)
+		if (!strcmp(v->items[i].name, name))
+			return v->texts[i];
+	return "";
 }
 
 /* The assertions of our own scripts, by their words. */
-static int script_explain(struct bigquery_destination *d, struct error *failed,
+static int script_explain(const struct bigquery_destination *d,
+			  const struct bigquery_values *v, struct error *failed,
 			  struct error *err)
 {
-	const char *pipeline = d->target ? d->target->pipeline : "";
 	const char *table = d->target ? d->target->table : "";
 
 	if (strstr(failed->message, "tidemark: overtaken"))
-		return error_set(err, ERROR_STATE,
-				 "pipeline %s: another run of %s has taken "
-				 "over: it has moved the mark of %s; nothing "
-				 "was written",
-				 pipeline, pipeline, table);
+		return bigquery_overtaken(values_find(v, "pipeline"), err);
+	if (strstr(failed->message, "tidemark: built"))
+		return error_set(err, ERROR_DATA,
+				 "table %s: the new table has not the rows "
+				 "that were put into it; the old one stays",
+				 table);
 	if (strstr(failed->message, "tidemark: rows"))
 		return error_set(err, ERROR_BUG,
 				 "table %s: a staged table has not the rows "
@@ -92,22 +110,45 @@ static bool script_wait(int64_t attempt)
 					      retry_random()));
 }
 
+/* Those that it names: emulators want no others. */
+static size_t script_parameters(const char *sql,
+				const struct bigquery_values *v,
+				struct bigquery_parameter *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; v && i < v->n; i++) {
+		size_t length = strlen(v->items[i].name);
+		const char *at = sql;
+
+		while ((at = strchr(at, '@')) && at++)
+			if (!strncmp(at, v->items[i].name, length) &&
+			    at[length] != '_' &&
+			    !isalnum((unsigned char)at[length]))
+				break;
+		if (at)
+			out[n++] = v->items[i];
+	}
+	return n;
+}
+
 static int script_run(struct bigquery_destination *d, const char *sql,
 		      const struct bigquery_values *v, const char *job_id,
 		      bool *taken, struct bigquery_numbers *out,
 		      struct error *failed)
 {
+	struct bigquery_parameter used[ARRAY_SIZE(v->items)];
 	const struct bigquery_query query = {
 		.sql = sql,
-		.parameters = v ? v->items : NULL,
-		.n_parameters = v ? v->n : 0,
+		.parameters = used,
+		.n_parameters = script_parameters(sql, v, used),
 		.job_id = job_id,
 	};
 	struct bigquery_rows *rows = NULL;
 	int rc = bigquery_run(d->client, &query, 1, &rows, taken, failed);
 
 	if (!rc && out)
-		script_numbers(rows, out);
+		rc = script_numbers(rows, out, failed);
 	bigquery_rows_free(rows);
 	return rc;
 }
@@ -123,7 +164,7 @@ int bigquery_execute(struct bigquery_destination *d, const char *sql,
 		if (!rc)
 			return 0;
 		if (rc != -ERROR_CONFLICT || !script_wait(attempt))
-			return script_explain(d, &failed, err);
+			return script_explain(d, v, &failed, err);
 	}
 }
 
@@ -153,7 +194,7 @@ static int script_is_done(struct bigquery_destination *d,
 			  const struct checkpoint *next, bool *done,
 			  struct error *err)
 {
-	struct bigquery_existing now;
+	struct existing now;
 	int rc;
 
 	*done = d->target->refresh;
@@ -167,7 +208,7 @@ static int script_is_done(struct bigquery_destination *d,
 		now.mark.fence == next->fence &&
 		now.mark.rows_total == next->rows_total && now.mark.watermark &&
 		next->watermark && !strcmp(now.mark.watermark, next->watermark);
-	bigquery_existing_release(&now);
+	existing_release(&now);
 	return rc;
 }
 
@@ -201,7 +242,7 @@ int bigquery_transact(struct bigquery_destination *d, const char *sql,
 			return error_set(err, ERROR_CONFLICT,
 					 "%s: the batch's jobs are taken",
 					 bigquery_shown(d->client));
-		return script_explain(d, &failed, err);
+		return script_explain(d, v, &failed, err);
 	}
 	return failpoint("commit_acked", err);
 }

@@ -165,16 +165,18 @@ int bigquery_stage_sweep(struct bigquery_destination *d,
 	return rc;
 }
 
-/* A run that is stopped cannot: the next one does it. */
+/* A run that is stopped cannot, nor one whose requests get no answer: the next
+ * one does it. */
 void bigquery_stage_drop(struct bigquery_destination *d)
 {
 	struct error ignored = ERROR_INIT;
+	bool reached = d->client && !bigquery_is_unreached(d->client);
 
-	if (d->has_stage)
+	if (reached && d->has_stage)
 		bigquery_drop_table(d->client, d->place.dataset, d->stage,
 				    &ignored);
 	d->has_stage = false;
-	if (d->copy)
+	if (reached && d->copy)
 		bigquery_drop_table(d->client, d->place.dataset, d->copy,
 				    &ignored);
 }

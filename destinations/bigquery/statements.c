@@ -27,17 +27,41 @@ void bigquery_sql_keys(struct strbuf *sql, const struct schema *s,
 	}
 }
 
+static bool sql_is_float(const struct schema *s, size_t column)
+{
+	return s->columns[column].type.kind == TYPE_FLOAT32 ||
+	       s->columns[column].type.kind == TYPE_FLOAT64;
+}
+
+/* Floats cannot be partitioned by. */
+void bigquery_sql_partition(struct strbuf *sql, const struct schema *s)
+{
+	for (size_t i = 0; i < s->n_key; i++)
+		strbuf_addf(sql,
+			    sql_is_float(s, s->key[i])
+				    ? "%sCAST(`%s` AS STRING)"
+				    : "%s`%s`",
+			    i ? ", " : "", s->columns[s->key[i]].name);
+}
+
+/* NaN = NaN is false, but they have one text, as 0 and -0 have; and a MERGE
+ * wants a plain equation. */
 void bigquery_sql_key_join(struct strbuf *sql, const struct schema *s)
 {
 	for (size_t i = 0; i < s->n_key; i++) {
 		const char *name = s->columns[s->key[i]].name;
 
 		strbuf_addstr(sql, i ? " AND " : "");
-		strbuf_addf(sql, "t.`%s` = s.`%s`", name, name);
+		strbuf_addf(sql,
+			    sql_is_float(s, s->key[i])
+				    ? "CAST(_tidemark_t.`%s` AS STRING) = "
+				      "CAST(_tidemark_s.`%s` AS STRING)"
+				    : "_tidemark_t.`%s` = _tidemark_s.`%s`",
+			    name, name);
 	}
 }
 
-/* Floats cannot be partitioned by. */
+/* Of the stage, by the same. */
 static void sql_stage_key(struct strbuf *sql,
 			  const struct bigquery_destination *d)
 {
@@ -77,7 +101,8 @@ static void sql_different_column(struct strbuf *sql,
 				 size_t column)
 {
 	const char *name = d->target->schema->columns[column].name;
-	char *t = xstrfmt("t.`%s`", name), *s = xstrfmt("s.`%s`", name);
+	char *t = xstrfmt("_tidemark_t.`%s`", name),
+	     *s = xstrfmt("_tidemark_s.`%s`", name);
 
 	bigquery_type_comparable(sql, &d->types[column], t);
 	strbuf_addstr(sql, " IS DISTINCT FROM ");
@@ -111,7 +136,8 @@ static void sql_changed(struct strbuf *sql,
 	strbuf_addch(sql, '(');
 	sql_different(sql, d, d->target->mode == LOAD_UPDATE);
 	if (d->soft_delete != SOFT_DELETE_NONE)
-		strbuf_addf(sql, " OR t.`%s`%s", d->target->soft_delete,
+		strbuf_addf(sql, " OR _tidemark_t.`%s`%s",
+			    d->target->soft_delete,
 			    soft_delete_is(d->soft_delete));
 	strbuf_addch(sql, ')');
 }
@@ -127,21 +153,26 @@ static void sql_newer(struct strbuf *sql, const struct bigquery_destination *d,
 	char *base;
 
 	if (mark && d->target->in_place) {
-		strbuf_addf(sql, " AND t.`%s` IS NOT DISTINCT FROM s.`%s`",
+		strbuf_addf(sql,
+			    " AND _tidemark_t.`%s` IS NOT DISTINCT FROM "
+			    "_tidemark_s.`%s`",
 			    mark, mark);
 		return;
 	}
 	if (!mark || d->target->overwrite)
 		return;
 	strbuf_addf(sql,
-		    " AND (t.`%s` IS NULL OR s.`%s` IS NULL OR s.`%s` >= "
-		    "t.`%s`",
+		    " AND (_tidemark_t.`%s` IS NULL OR _tidemark_s.`%s` IS "
+		    "NULL OR _tidemark_s.`%s` >= "
+		    "_tidemark_t.`%s`",
 		    mark, mark, mark, mark);
 	/* What mode update has written has marks of others. */
 	if (delivered && d->target->mode != LOAD_UPDATE) {
 		base = bigquery_type_base(d->types[s->mark].column);
-		strbuf_addf(sql, " OR SAFE_CAST(@delivered AS %s) >= t.`%s`",
-			    base, mark);
+		strbuf_addf(
+			sql,
+			" OR SAFE_CAST(@delivered AS %s) >= _tidemark_t.`%s`",
+			base, mark);
 		free(base);
 	}
 	strbuf_addch(sql, ')');
@@ -155,8 +186,8 @@ static void sql_set(struct strbuf *sql, const struct bigquery_destination *d)
 	for (size_t i = 0; i < s->n_columns; i++) {
 		if (!target_writes(d->target, i))
 			continue;
-		strbuf_addf(sql, "%s`%s` = s.`%s`", between, s->columns[i].name,
-			    s->columns[i].name);
+		strbuf_addf(sql, "%s`%s` = _tidemark_s.`%s`", between,
+			    s->columns[i].name, s->columns[i].name);
 		between = ", ";
 	}
 	if (d->soft_delete != SOFT_DELETE_NONE)
@@ -176,9 +207,9 @@ static void sql_merge_upsert(struct strbuf *sql,
 {
 	const struct schema *s = d->target->schema;
 
-	strbuf_addf(sql, "MERGE %s t USING ", into);
+	strbuf_addf(sql, "MERGE %s _tidemark_t USING ", into);
 	bigquery_sql_staged(sql, d);
-	strbuf_addstr(sql, " s ON ");
+	strbuf_addstr(sql, " _tidemark_s ON ");
 	bigquery_sql_key_join(sql, s);
 	if (sql_sets_some(d)) {
 		strbuf_addstr(sql, " WHEN MATCHED AND ");
@@ -190,17 +221,18 @@ static void sql_merge_upsert(struct strbuf *sql,
 	strbuf_addstr(sql, " WHEN NOT MATCHED THEN INSERT (");
 	bigquery_sql_columns(sql, s, "");
 	strbuf_addstr(sql, ") VALUES (");
-	bigquery_sql_columns(sql, s, "s.");
+	bigquery_sql_columns(sql, s, "_tidemark_s.");
 	strbuf_addch(sql, ')');
 }
 
-static void sql_delete_changed(struct strbuf *sql,
-			       const struct bigquery_destination *d,
-			       const char *into, bool delivered)
+void bigquery_sql_changed(struct strbuf *sql, const char *what,
+			  const struct bigquery_destination *d,
+			  const char *into, bool delivered)
 {
-	strbuf_addf(sql, "DELETE FROM %s t WHERE EXISTS (SELECT 1 FROM ", into);
+	strbuf_addf(sql, "%s FROM %s _tidemark_t WHERE EXISTS (SELECT 1 FROM ",
+		    what, into);
 	bigquery_sql_staged(sql, d);
-	strbuf_addstr(sql, " s WHERE ");
+	strbuf_addstr(sql, " _tidemark_s WHERE ");
 	bigquery_sql_key_join(sql, d->target->schema);
 	strbuf_addstr(sql, " AND ");
 	sql_changed(sql, d);
@@ -208,19 +240,21 @@ static void sql_delete_changed(struct strbuf *sql,
 	strbuf_addch(sql, ')');
 }
 
-static void sql_insert_missing(struct strbuf *sql,
-			       const struct bigquery_destination *d,
-			       const char *into)
+void bigquery_sql_insert_missing(struct strbuf *sql,
+				 const struct bigquery_destination *d,
+				 const char *into)
 {
 	const struct schema *s = d->target->schema;
 
 	strbuf_addf(sql, "INSERT INTO %s (", into);
 	bigquery_sql_columns(sql, s, "");
 	strbuf_addstr(sql, ") SELECT ");
-	bigquery_sql_columns(sql, s, "s.");
+	bigquery_sql_columns(sql, s, "_tidemark_s.");
 	strbuf_addstr(sql, " FROM ");
 	bigquery_sql_staged(sql, d);
-	strbuf_addf(sql, " s WHERE NOT EXISTS (SELECT 1 FROM %s t WHERE ",
+	strbuf_addf(sql,
+		    " _tidemark_s WHERE NOT EXISTS (SELECT 1 FROM %s "
+		    "_tidemark_t WHERE ",
 		    into);
 	bigquery_sql_key_join(sql, s);
 	strbuf_addch(sql, ')');
@@ -237,29 +271,31 @@ static void sql_append(struct strbuf *sql, const struct bigquery_destination *d,
 	bigquery_sql_columns(sql, s, "");
 	strbuf_addstr(sql, ", " NAME_RAW_BATCH ", " NAME_RAW_SEQ
 			   ", " NAME_RAW_LOADED ") SELECT ");
-	bigquery_sql_columns(sql, s, "s.");
-	strbuf_addstr(sql, ", @batch, @seq + s._tidemark_row, "
+	bigquery_sql_columns(sql, s, "_tidemark_s.");
+	strbuf_addstr(sql, ", @batch, @seq + _tidemark_s._tidemark_row, "
 			   "CURRENT_TIMESTAMP() FROM ");
 	bigquery_sql_staged(sql, d);
-	strbuf_addf(sql,
-		    " s LEFT JOIN (SELECT * FROM %s WHERE TRUE QUALIFY "
-		    "ROW_NUMBER() OVER (PARTITION BY ",
-		    into);
-	bigquery_sql_keys(sql, s, "");
-	strbuf_addstr(sql, " ORDER BY " NAME_RAW_SEQ " DESC) = 1) t ON ");
+	strbuf_addf(
+		sql,
+		" _tidemark_s LEFT JOIN (SELECT * FROM %s WHERE TRUE QUALIFY "
+		"ROW_NUMBER() OVER (PARTITION BY ",
+		into);
+	bigquery_sql_partition(sql, s);
+	strbuf_addstr(sql,
+		      " ORDER BY " NAME_RAW_SEQ " DESC) = 1) _tidemark_t ON ");
 	bigquery_sql_key_join(sql, s);
-	strbuf_addstr(sql, " WHERE t." NAME_RAW_SEQ " IS NULL OR ");
+	strbuf_addstr(sql, " WHERE _tidemark_t." NAME_RAW_SEQ " IS NULL OR ");
 	sql_different(sql, d, false);
 }
 
 static void sql_update(struct strbuf *sql, const struct bigquery_destination *d,
 		       const char *into, bool delivered)
 {
-	strbuf_addf(sql, "UPDATE %s t", into);
+	strbuf_addf(sql, "UPDATE %s _tidemark_t", into);
 	sql_set(sql, d);
 	strbuf_addstr(sql, " FROM ");
 	bigquery_sql_staged(sql, d);
-	strbuf_addstr(sql, " s WHERE ");
+	strbuf_addstr(sql, " _tidemark_s WHERE ");
 	bigquery_sql_key_join(sql, d->target->schema);
 	strbuf_addstr(sql, " AND ");
 	sql_changed(sql, d);
@@ -278,7 +314,7 @@ void bigquery_sql_merge(struct strbuf *sql,
 		sql_update(sql, d, into, delivered);
 		break;
 	case LOAD_DELETE_INSERT:
-		sql_delete_changed(sql, d, into, delivered);
+		bigquery_sql_changed(sql, "DELETE", d, into, delivered);
 		break;
 	default:
 		sql_merge_upsert(sql, d, into, delivered);
@@ -328,16 +364,17 @@ static void sql_leave_one(struct strbuf *sql,
 	if (!d->target->overwrite || d->target->mode == LOAD_APPEND)
 		return;
 	strbuf_addf(sql,
-		    "DELETE FROM %s t WHERE EXISTS (SELECT 1 FROM (SELECT ",
+		    "DELETE FROM %s _tidemark_t WHERE EXISTS (SELECT 1 FROM "
+		    "(SELECT ",
 		    d->into);
 	bigquery_sql_keys(sql, s, "");
 	strbuf_addf(sql, " FROM %s GROUP BY ", d->into);
 	bigquery_sql_keys(sql, s, "");
-	strbuf_addstr(sql, " HAVING COUNT(*) > 1) s WHERE ");
+	strbuf_addstr(sql, " HAVING COUNT(*) > 1) _tidemark_s WHERE ");
 	bigquery_sql_key_join(sql, s);
 	strbuf_addstr(sql, ") AND EXISTS (SELECT 1 FROM ");
 	bigquery_sql_staged(sql, d);
-	strbuf_addstr(sql, " s WHERE ");
+	strbuf_addstr(sql, " _tidemark_s WHERE ");
 	bigquery_sql_key_join(sql, s);
 	strbuf_addstr(sql, ");\n");
 }
@@ -359,7 +396,7 @@ static void sql_load_upsert(struct strbuf *sql,
 	bigquery_sql_merge(sql, d, d->into, delivered);
 	strbuf_addstr(sql, ";\nSET tidemark_changed = @@row_count;\n");
 	if (d->target->mode == LOAD_DELETE_INSERT) {
-		sql_insert_missing(sql, d, d->into);
+		bigquery_sql_insert_missing(sql, d, d->into);
 		strbuf_addstr(sql, ";\n");
 	}
 	sql_count(sql, d, "tidemark_after");
@@ -373,7 +410,9 @@ static void sql_load_missing(struct strbuf *sql,
 {
 	strbuf_addstr(sql, "SET tidemark_missing = (SELECT COUNT(*) FROM ");
 	bigquery_sql_staged(sql, d);
-	strbuf_addf(sql, " s WHERE NOT EXISTS (SELECT 1 FROM %s t WHERE ",
+	strbuf_addf(sql,
+		    " _tidemark_s WHERE NOT EXISTS (SELECT 1 FROM %s "
+		    "_tidemark_t WHERE ",
 		    d->into);
 	bigquery_sql_key_join(sql, d->target->schema);
 	strbuf_addstr(sql, "));\n");
@@ -412,20 +451,22 @@ void bigquery_sql_remove(struct strbuf *sql,
 	const char *column = d->target->soft_delete;
 
 	if (d->soft_delete == SOFT_DELETE_NONE)
-		strbuf_addf(sql, "DELETE FROM %s t WHERE ", d->into);
+		strbuf_addf(sql, "DELETE FROM %s _tidemark_t WHERE ", d->into);
 	else
-		strbuf_addf(
-			sql, "UPDATE %s t SET `%s` = %s%s WHERE t.`%s`%s AND ",
-			d->into, column,
-			d->soft_delete == SOFT_DELETE_FLAG ? "TRUE"
-							   : "CURRENT_",
-			d->soft_delete == SOFT_DELETE_FLAG  ? ""
-			: !strcmp(d->soft_type, "DATETIME") ? "DATETIME('UTC')"
-							    : "TIMESTAMP()",
-			column, soft_delete_is_not(d->soft_delete));
+		strbuf_addf(sql,
+			    "UPDATE %s _tidemark_t SET `%s` = %s%s WHERE "
+			    "_tidemark_t.`%s`%s AND ",
+			    d->into, column,
+			    d->soft_delete == SOFT_DELETE_FLAG ? "TRUE"
+							       : "CURRENT_",
+			    d->soft_delete == SOFT_DELETE_FLAG ? ""
+			    : !strcmp(d->soft_type, "DATETIME")
+				    ? "DATETIME('UTC')"
+				    : "TIMESTAMP()",
+			    column, soft_delete_is_not(d->soft_delete));
 	strbuf_addstr(sql, "EXISTS (SELECT 1 FROM ");
 	bigquery_sql_staged(sql, d);
-	strbuf_addstr(sql, " s WHERE ");
+	strbuf_addstr(sql, " _tidemark_s WHERE ");
 	bigquery_sql_key_join(sql, d->target->schema);
 	strbuf_addstr(sql, ");\nSET tidemark_changed = @@row_count;\nCOMMIT "
 			   "TRANSACTION;\nSELECT tidemark_changed");

@@ -186,6 +186,15 @@ static bool type_prints(enum bigquery_carrier carrier)
 	return carrier != CARRIER_BYTES && carrier != CARRIER_ARRAY;
 }
 
+struct bigquery_type *bigquery_types_of(const struct schema *s)
+{
+	struct bigquery_type *types = xcalloc(s->n_columns, sizeof(*types));
+
+	for (size_t i = 0; i < s->n_columns; i++)
+		bigquery_type_of(&types[i], &s->columns[i].type, s->engine);
+	return types;
+}
+
 enum fit bigquery_type_fit(const struct bigquery_type *wanted,
 			   const char *actual, char grown[BIGQUERY_TYPE_SIZE])
 {
@@ -240,8 +249,9 @@ json_t *bigquery_type_field(const struct bigquery_type *t, const char *name)
 				    json_string(type_element(t->text)));
 		json_object_set_new(field, "mode", json_string("REPEATED"));
 	} else {
-		json_object_set_new(field, "type",
-				    json_string(api[t->carrier]));
+		json_object_set_new(
+			field, "type",
+			json_string(t->in_base64 ? "STRING" : api[t->carrier]));
 	}
 	free(base);
 	return field;
@@ -252,7 +262,9 @@ void bigquery_type_value(struct strbuf *sql, const struct bigquery_type *t,
 {
 	char *base = bigquery_type_base(t->column);
 
-	if (!strcmp(t->text, t->column) && t->carrier == CARRIER_JSON)
+	if (t->in_base64)
+		strbuf_addf(sql, "FROM_BASE64(%s)", name);
+	else if (!strcmp(t->text, t->column) && t->carrier == CARRIER_JSON)
 		strbuf_addf(sql, "PARSE_JSON(%s)", name);
 	else if (!strcmp(t->text, t->column) && t->carrier == CARRIER_GEOGRAPHY)
 		strbuf_addf(sql, "ST_GEOGFROMTEXT(%s)", name);
@@ -267,14 +279,14 @@ void bigquery_type_value(struct strbuf *sql, const struct bigquery_type *t,
 void bigquery_type_comparable(struct strbuf *sql, const struct bigquery_type *t,
 			      const char *value)
 {
-	const char *as = "%s";
-
-	if (!strcmp(t->column, "JSON") || !strncmp(t->column, "ARRAY<", 6))
-		as = "TO_JSON_STRING";
+	/* NULL has a text there. */
+	if (!strcmp(t->column, "JSON"))
+		strbuf_addf(sql, "IF(%s IS NULL, NULL, TO_JSON_STRING(%s))",
+			    value, value);
+	else if (!strncmp(t->column, "ARRAY<", 6))
+		strbuf_addf(sql, "TO_JSON_STRING(%s)", value);
 	else if (!strcmp(t->column, "GEOGRAPHY"))
-		as = "ST_ASTEXT";
-	if (*as == '%')
-		strbuf_addstr(sql, value);
+		strbuf_addf(sql, "ST_ASTEXT(%s)", value);
 	else
-		strbuf_addf(sql, "%s(%s)", as, value);
+		strbuf_addstr(sql, value);
 }

@@ -38,11 +38,16 @@ struct bigquery_type {
 	char column[BIGQUERY_TYPE_SIZE]; /* of the table: the same, or wider */
 	enum bigquery_carrier carrier;
 	enum mapping mapping;
+	/* BYTES that are staged as text: an emulator loads what it is given,
+	 * undecoded. */
+	bool in_base64;
 };
 
 /* `engine`: whose native names the source's are. */
 void bigquery_type_of(struct bigquery_type *out, const struct type *source,
 		      const char *engine);
+/* Of all columns; caller frees. */
+struct bigquery_type *bigquery_types_of(const struct schema *s);
 /* Does a column of type `actual` hold every value? FIT_GROWS puts the type
  * that would into `grown`. */
 enum fit bigquery_type_fit(const struct bigquery_type *wanted,

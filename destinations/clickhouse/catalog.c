@@ -5,11 +5,12 @@
 #include "destinations/clickhouse/internal.h"
 
 static const char catalog_table_sql[] =
-	"SELECT engine, engine_full, comment, toString(uuid), as_select\n"
+	"SELECT engine, engine_full, comment, toString(uuid), sorting_key\n"
 	"FROM system.tables WHERE database = %s AND name = %s";
 
 static const char catalog_columns_sql[] =
-	"SELECT name, type, comment, default_kind, is_in_sorting_key\n"
+	"SELECT name, type, comment, default_kind, "
+	"is_in_sorting_key, default_expression\n"
 	"FROM system.columns WHERE database = %s AND table = %s\n"
 	"ORDER BY position";
 
@@ -24,19 +25,22 @@ void chdst_catalog_release(struct catalog_table *t)
 		free(t->columns[i].name);
 		free(t->columns[i].type);
 		free(t->columns[i].comment);
+		free(t->columns[i].default_kind);
+		free(t->columns[i].expression);
 	}
 	free(t->columns);
 	free(t->engine);
 	free(t->engine_full);
 	free(t->comment);
 	free(t->uuid);
-	free(t->select);
+	free(t->sorting_key);
 	chdst_catalog_init(t);
 }
 
 static int catalog_ask(struct clickhouse *db, const char *sql,
-		       const char *database, const char *name,
-		       struct clickhouse_rows *out, struct error *err)
+		       const char *shape, const char *database,
+		       const char *name, struct clickhouse_rows *out,
+		       struct error *err)
 {
 	struct strbuf text = STRBUF_INIT, a = STRBUF_INIT, b = STRBUF_INIT;
 	int rc;
@@ -53,7 +57,7 @@ static int catalog_ask(struct clickhouse *db, const char *sql,
 			strbuf_addch(&text, *p);
 		}
 	}
-	rc = clickhouse_query(db, text.data, out, err);
+	rc = clickhouse_query(db, text.data, shape, out, err);
 	strbuf_release(&text);
 	strbuf_release(&a);
 	strbuf_release(&b);
@@ -72,6 +76,8 @@ static void catalog_take_columns(struct catalog_table *t,
 		c->name = xstrdup(clickhouse_cell(rows, i, 0));
 		c->type = xstrdup(clickhouse_cell(rows, i, 1));
 		c->comment = xstrdup(clickhouse_cell(rows, i, 2));
+		c->default_kind = xstrdup(kind);
+		c->expression = xstrdup(clickhouse_cell(rows, i, 5));
 		c->has_default = !strcmp(kind, "DEFAULT");
 		c->computed =
 			!strcmp(kind, "MATERIALIZED") || !strcmp(kind, "ALIAS");
@@ -84,7 +90,8 @@ int chdst_catalog_read(struct clickhouse *db, const char *database,
 		       struct error *err)
 {
 	struct clickhouse_rows rows;
-	int rc = catalog_ask(db, catalog_table_sql, database, name, &rows, err);
+	int rc = catalog_ask(db, catalog_table_sql, "ttttt", database, name,
+			     &rows, err);
 
 	chdst_catalog_release(out);
 	if (rc)
@@ -95,13 +102,14 @@ int chdst_catalog_read(struct clickhouse *db, const char *database,
 		out->engine_full = xstrdup(clickhouse_cell(&rows, 0, 1));
 		out->comment = xstrdup(clickhouse_cell(&rows, 0, 2));
 		out->uuid = xstrdup(clickhouse_cell(&rows, 0, 3));
-		out->select = xstrdup(clickhouse_cell(&rows, 0, 4));
+		out->sorting_key = xstrdup(clickhouse_cell(&rows, 0, 4));
 		out->view = !strcmp(out->engine, "View");
 	}
 	clickhouse_rows_release(&rows);
 	if (!out->exists)
 		return 0;
-	rc = catalog_ask(db, catalog_columns_sql, database, name, &rows, err);
+	rc = catalog_ask(db, catalog_columns_sql, "tttttt", database, name,
+			 &rows, err);
 	if (!rc)
 		catalog_take_columns(out, &rows);
 	clickhouse_rows_release(&rows);
@@ -117,7 +125,7 @@ const struct catalog_column *chdst_catalog_find(const struct catalog_table *t,
 	return NULL;
 }
 
-bool chdst_catalog_is_ours(const char *column)
+bool chdst_catalog_is_made_by_us(const struct catalog_table *t)
 {
-	return !strncmp(column, "_tidemark_", 10);
+	return !strncmp(t->comment, NAME_MADE_BY, strlen(NAME_MADE_BY));
 }

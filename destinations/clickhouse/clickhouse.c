@@ -25,20 +25,15 @@ static void chdst_close(struct destination *base)
 	free(d);
 }
 
-static const struct url_option chdst_options[] = {
-	{ NULL, NULL, NULL },
-};
-
 static int chdst_open(struct destination **out, const struct connection *conn,
 		      struct error *err)
 {
 	struct chdst *d = xcalloc(1, sizeof(*d));
-	int rc = clickhouse_check_options(&conn->url, chdst_options, err);
+	int rc;
 
 	d->base.ops = &clickhouse_destination;
 	d->order = (struct row_order)ROW_ORDER_INIT;
-	if (!rc)
-		rc = clickhouse_open(&d->db, conn, true, err);
+	rc = clickhouse_open(&d->db, conn, true, err);
 	if (rc)
 		chdst_close(&d->base);
 	else
@@ -58,6 +53,9 @@ static int chdst_inspect(struct destination *base, const struct target *target,
 	chdst_plan_init(&plan);
 	if (!rc)
 		rc = chdst_plan_make(&plan, d, &place, target, err);
+	if (!rc)
+		rc = chdst_rights_inspect(d, &place, &plan, target,
+					  &plan.inspection.problems, err);
 	if (!rc) {
 		inspection_release(out);
 		*out = plan.inspection;
@@ -82,7 +80,7 @@ static void chdst_interrupt(struct destination *base)
 
 const struct destination_ops clickhouse_destination = {
 	.name = "clickhouse",
-	.options = chdst_options,
+	.options = clickhouse_url_options,
 	.traits = 0,
 	.open = chdst_open,
 	.inspect = chdst_inspect,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/data/table_name.h"
 #include "destinations/clickhouse/internal.h"
 
 void chdst_ddl_marks(struct strbuf *sb, const char *table)
@@ -30,8 +31,9 @@ void chdst_ddl_marks(struct strbuf *sb, const char *table)
 char *chdst_ddl_column_type(const struct schema *schema, size_t column,
 			    const char *plain)
 {
-	return schema_is_key(schema, column) ? xstrdup(plain)
-					     : xstrfmt("Nullable(%s)", plain);
+	return schema_is_key(schema, column) || !chdst_type_can_be_null(plain)
+		       ? xstrdup(plain)
+		       : xstrfmt("Nullable(%s)", plain);
 }
 
 static void ddl_column(struct strbuf *sb, const struct schema *schema,
@@ -63,14 +65,38 @@ static void ddl_engine(struct strbuf *sb, const struct target *target)
 		    append ? ", " NAME_RAW_SEQ : "");
 }
 
-void chdst_ddl_table(struct strbuf *sb, const char *table,
-		     const struct target *target, const char *const *types)
+static void ddl_extras(struct strbuf *sb, const struct target *target,
+		       const struct catalog_table *old)
 {
-	strbuf_addf(sb, "CREATE TABLE %s (\n  ", table);
+	for (size_t i = 0; i < old->n_columns; i++) {
+		const struct catalog_column *c = &old->columns[i];
+
+		if (name_is_own(c->name) ||
+		    schema_find(target->schema, c->name) >= 0)
+			continue;
+		clickhouse_quote_name(sb, c->name);
+		strbuf_addf(sb, " %s", c->type);
+		if (*c->default_kind)
+			strbuf_addf(sb, " %s %s", c->default_kind,
+				    c->expression);
+		if (*c->comment) {
+			strbuf_addstr(sb, " COMMENT ");
+			clickhouse_quote_text(sb, c->comment);
+		}
+		strbuf_addstr(sb, ",\n  ");
+	}
+}
+
+void chdst_ddl_table(struct strbuf *sb, const char *table,
+		     const struct target *target, const char *const *types,
+		     const struct catalog_table *old)
+{
+	strbuf_addf(sb, "CREATE TABLE IF NOT EXISTS %s (\n  ", table);
 	for (size_t i = 0; i < target->schema->n_columns; i++) {
 		ddl_column(sb, target->schema, i, types[i]);
 		strbuf_addstr(sb, ",\n  ");
 	}
+	ddl_extras(sb, target, old);
 	if (target->mode == LOAD_APPEND)
 		strbuf_addstr(sb, NAME_RAW_BATCH " String,\n  " NAME_RAW_SEQ
 						 " Int64,\n  " NAME_RAW_LOADED
@@ -89,7 +115,7 @@ static void ddl_view_columns(struct strbuf *sb, const struct target *target,
 	const char *before = "";
 
 	for (size_t i = 0; i < raw->n_columns; i++) {
-		if (chdst_catalog_is_ours(raw->columns[i].name))
+		if (name_is_own(raw->columns[i].name))
 			continue;
 		strbuf_addstr(sb, before);
 		clickhouse_quote_name(sb, raw->columns[i].name);
@@ -112,20 +138,22 @@ void chdst_ddl_view(struct strbuf *sb, const struct place *place,
 		    place->readable);
 	ddl_view_columns(sb, target, raw);
 	strbuf_addf(sb, "\nFROM %s", place->rows);
-	if (target->mode != LOAD_APPEND) {
+	if (target->mode == LOAD_APPEND) {
+		strbuf_addstr(sb, "\nORDER BY ");
+		chdst_statement_key(sb, target->schema, "");
+		strbuf_addstr(sb, ", " NAME_RAW_SEQ " DESC\nLIMIT 1 BY ");
+		chdst_statement_key(sb, target->schema, "");
+	} else {
 		strbuf_addstr(sb, " FINAL");
-		return;
 	}
-	strbuf_addstr(sb, "\nORDER BY ");
-	chdst_statement_key(sb, target->schema, "");
-	strbuf_addstr(sb, ", " NAME_RAW_SEQ " DESC\nLIMIT 1 BY ");
-	chdst_statement_key(sb, target->schema, "");
+	strbuf_addstr(sb, "\nCOMMENT '" NAME_MADE_BY ": one row a key, the "
+			  "newest'");
 }
 
 void chdst_ddl_input(struct strbuf *sb, const char *table, bool temporary,
 		     const struct schema *schema)
 {
-	strbuf_addf(sb, "CREATE %sTABLE %s (\n  ",
+	strbuf_addf(sb, "CREATE %sTABLE IF NOT EXISTS %s (\n  ",
 		    temporary ? "TEMPORARY " : "", table);
 	for (size_t i = 0; i < schema->n_columns; i++) {
 		struct strbuf sent = STRBUF_INIT;
@@ -158,8 +186,9 @@ static void ddl_alter(struct plan *plan, const struct place *place,
 	for (size_t i = 0; i < target->schema->n_columns; i++) {
 		if (steps[i] != STEP_ADD && steps[i] != STEP_WIDEN)
 			continue;
-		strbuf_addf(&sql, "ALTER TABLE %s %s COLUMN ", place->rows,
-			    steps[i] == STEP_ADD ? "ADD" : "MODIFY");
+		strbuf_addf(&sql, "ALTER TABLE %s %s ", place->rows,
+			    steps[i] == STEP_ADD ? "ADD COLUMN IF NOT EXISTS"
+						 : "MODIFY COLUMN");
 		ddl_column(&sql, target->schema, i, types[i]);
 		strbuf_addstr(&sql, "\nSETTINGS alter_sync = 2, "
 				    "mutations_sync = 2");
@@ -181,7 +210,7 @@ static bool ddl_view_is_due(const struct plan *plan,
 					schema->columns[i].name))
 			return true;
 	for (size_t i = 0; i < plan->table.n_columns; i++)
-		if (!chdst_catalog_is_ours(plan->table.columns[i].name) &&
+		if (!name_is_own(plan->table.columns[i].name) &&
 		    !chdst_catalog_find(&plan->readable,
 					plan->table.columns[i].name))
 			return true;
@@ -210,13 +239,14 @@ void chdst_ddl_plan(struct plan *plan, const struct place *place,
 		ddl_add(plan, &sql);
 	}
 	if (target->refresh) {
-		chdst_ddl_table(&sql, place->staging, target, types);
+		chdst_ddl_table(&sql, place->staging, target, types,
+				&plan->table);
 		ddl_add(plan, &sql);
 		strbuf_release(&sql);
 		return;
 	}
 	if (!plan->table.exists) {
-		chdst_ddl_table(&sql, place->rows, target, types);
+		chdst_ddl_table(&sql, place->rows, target, types, &plan->table);
 		ddl_add(plan, &sql);
 	} else {
 		ddl_alter(plan, place, target, steps, types);

@@ -16,42 +16,71 @@
 #define FIRST_US    (FIRST_DAY * US_PER_DAY)
 #define LAST_US	    ((LAST_DAY + 1) * US_PER_DAY - 1)
 #define HALF_DIGITS 16 /* of a hash in hex */
-#define SIGN_BIT    (UINT64_C(1) << 63)
+/* Bytes of a value at most, or of what is before one of any length; of the
+ * columns behind those of the source. */
+#define ROOM_OF_ONE  ((size_t)34)
+#define ROOM_OF_OURS ((size_t)64)
+#define SIGN_BIT     (UINT64_C(1) << 63)
 
-static void encode_length(struct strbuf *sb, size_t n)
+/* There is room: encode_row() and encode_text() see to it. */
+static inline void encode_put(struct encoder *e, const void *src, size_t n)
 {
-	while (n >= 0x80) {
-		strbuf_addch(sb, (char)(n | 0x80));
-		n >>= 7;
+	memcpy(e->chunk.data + e->chunk.len, src, n);
+	e->chunk.len += n;
+}
+
+static inline void encode_byte(struct encoder *e, uint8_t byte)
+{
+	e->chunk.data[e->chunk.len++] = (char)byte;
+}
+
+/* Of the widths that values have, each by itself: this is done for each. */
+static inline void encode_fixed(struct encoder *e, const uint8_t *src,
+				size_t width)
+{
+	switch (width) {
+	case 1:
+		encode_byte(e, *src);
+		break;
+	case 4:
+		encode_put(e, src, 4);
+		break;
+	case 8:
+		encode_put(e, src, 8);
+		break;
+	default:
+		encode_put(e, src, width);
 	}
-	strbuf_addch(sb, (char)n);
 }
 
-static void encode_text(struct strbuf *sb, const void *text, size_t n)
+static void encode_text(struct encoder *e, const void *text, size_t n)
 {
-	encode_length(sb, n);
-	strbuf_add(sb, text, n);
+	size_t left = n;
+
+	strbuf_reserve(&e->chunk, n + e->fixed);
+	for (; left >= 0x80; left >>= 7)
+		encode_byte(e, (uint8_t)(left | 0x80));
+	encode_byte(e, (uint8_t)left);
+	if (n)
+		encode_put(e, text, n);
 }
 
-static void encode_printed(struct strbuf *sb, const struct vector *v,
+static void encode_printed(struct encoder *e, const struct vector *v,
 			   size_t row)
 {
 	struct strbuf text = STRBUF_INIT;
 
 	value_print(&text, v, row);
-	encode_text(sb, text.data, text.len);
+	encode_text(e, text.data, text.len);
 	strbuf_release(&text);
 }
 
-static void encode_uuid(struct strbuf *sb, const uint8_t *uuid)
+static void encode_uuid(struct encoder *e, const uint8_t *uuid)
 {
-	char out[16];
-
-	for (int i = 0; i < 8; i++) {
-		out[i] = (char)uuid[7 - i];
-		out[8 + i] = (char)uuid[15 - i];
-	}
-	strbuf_add(sb, out, sizeof(out));
+	for (int i = 0; i < 8; i++)
+		encode_byte(e, uuid[7 - i]);
+	for (int i = 0; i < 8; i++)
+		encode_byte(e, uuid[15 - i]);
 }
 
 static int encode_refuse(const struct encoder *e, size_t row, size_t column,
@@ -77,18 +106,19 @@ static int encode_decimal(struct encoder *e, size_t row, size_t column,
 	const struct type *t = &e->batch->schema->columns[column].type;
 	const struct vector *v = &e->batch->vectors[column];
 	uint8_t out[32];
+	int precision, scale;
 	size_t n;
 	const uint8_t *text = vector_bytes(v, row, &n);
 
-	if (t->precision <= 0 || t->precision > CLICKHOUSE_DECIMAL_DIGITS) {
-		encode_text(&e->chunk, text, n);
+	if (!chdst_type_decimal(t, &precision, &scale)) {
+		encode_text(e, text, n);
 		return 0;
 	}
-	if (!clickhouse_decimal_encode((const char *)text, n, t->precision,
-				       t->scale, out))
+	if (!clickhouse_decimal_encode((const char *)text, n, precision, scale,
+				       out))
 		return encode_refuse(e, row, column,
 				     "Decimal has no such number", err);
-	strbuf_add(&e->chunk, out, clickhouse_decimal_width(t->precision));
+	encode_put(e, out, clickhouse_decimal_width(precision));
 	return 0;
 }
 
@@ -107,14 +137,14 @@ static int encode_value(struct encoder *e, size_t row, size_t column,
 	case TYPE_JSON:
 	case TYPE_NATIVE:
 		fixed = vector_bytes(v, row, &n);
-		encode_text(&e->chunk, fixed, n);
+		encode_text(e, fixed, n);
 		return 0;
 	case TYPE_TIME:
 	case TYPE_INTERVAL:
-		encode_printed(&e->chunk, v, row);
+		encode_printed(e, v, row);
 		return 0;
 	case TYPE_UUID:
-		encode_uuid(&e->chunk, fixed);
+		encode_uuid(e, fixed);
 		return 0;
 	case TYPE_DATE:
 		if (vector_i32(v, row) < FIRST_DAY ||
@@ -133,7 +163,7 @@ static int encode_value(struct encoder *e, size_t row, size_t column,
 	default:
 		break;
 	}
-	strbuf_add(&e->chunk, fixed, v->width);
+	encode_fixed(e, fixed, v->width);
 	return 0;
 }
 
@@ -143,7 +173,7 @@ static int encode_cell(struct encoder *e, size_t row, size_t column,
 	bool null = vector_is_null(&e->batch->vectors[column], row);
 
 	if (e->nullable[column])
-		strbuf_addch(&e->chunk, null);
+		encode_byte(e, null);
 	else if (null)
 		return encode_refuse(e, row, column, "the column takes no NULL",
 				     err);
@@ -183,53 +213,70 @@ static uint64_t encode_name(const char *name)
 	return strtoull(hex, NULL, 16);
 }
 
-/* A column that is NULL does not count: one that is added later does not make
- * every row another one. So the names of those that are not are part of it. */
-static void encode_hash(struct encoder *e, size_t row)
+/* Rows that are not far are hashed together, column by column. */
+static void encode_fill_block(struct encoder *e, size_t at)
 {
-	char hex[DIGEST_TEXT_SIZE];
-	uint64_t half[2], names = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < e->batch->schema->n_columns; i++) {
-		if (vector_is_null(&e->batch->vectors[i], row))
-			continue;
-		names += e->names[i];
-		e->present[n++] = i;
-	}
-	digest_row(e->batch, row, e->present, n, hex);
-	half[1] = strtoull(hex + HALF_DIGITS, NULL, 16);
-	hex[HALF_DIGITS] = '\0';
-	half[0] = strtoull(hex, NULL, 16) + names;
-	strbuf_add(&e->chunk, half, sizeof(half));
+	for (; n < DIGEST_ROWS && at + n < e->order->n; n++)
+		e->block_rows[n] = e->order->rows[at + n];
+	e->block_at = at;
+	digest_rows_begin(&e->block, e->batch->schema->n_columns, e->block_rows,
+			  n);
+	for (size_t i = 0; i < e->batch->schema->n_columns; i++)
+		digest_rows_put(&e->block, i, &e->batch->vectors[i]);
 }
 
-static void encode_extra(struct encoder *e, size_t row)
+/* A column that is NULL does not count: one that is added later does not make
+ * every row another one. So the names of those that are not are part of it. */
+static void encode_hash(struct encoder *e, size_t at)
 {
+	size_t n = e->batch->schema->n_columns, row = e->order->rows[at];
+	struct digest digest;
+	uint64_t half[2], names = 0;
+
+	if (at < e->block_at || at >= e->block_at + e->block.n)
+		encode_fill_block(e, at);
+	digest = digest_rows_squeeze(&e->block, at - e->block_at, n);
+	for (size_t i = 0; i < n; i++)
+		names += vector_is_null(&e->batch->vectors[i], row)
+				 ? 0
+				 : e->names[i];
+	half[0] = digest.high + names;
+	half[1] = digest.low;
+	encode_put(e, half, sizeof(half));
+}
+
+static void encode_extra(struct encoder *e, size_t at)
+{
+	size_t row = e->order->rows[at];
 	uint64_t version = encode_version(e->batch, row);
 	int64_t seq = e->first_seq + (int64_t)row;
 
 	if (e->extra == ENCODE_APPEND) {
-		encode_text(&e->chunk, e->batch_id, strlen(e->batch_id));
-		strbuf_add(&e->chunk, &seq, sizeof(seq));
-		strbuf_add(&e->chunk, &e->now_us, sizeof(e->now_us));
+		encode_text(e, e->batch_id, strlen(e->batch_id));
+		encode_put(e, &seq, sizeof(seq));
+		encode_put(e, &e->now_us, sizeof(e->now_us));
 	} else {
-		strbuf_add(&e->chunk, &version, sizeof(version));
+		encode_put(e, &version, sizeof(version));
 	}
-	encode_hash(e, row);
+	encode_hash(e, at);
 	if (e->extra == ENCODE_INPUT)
-		strbuf_add(&e->chunk, &seq, sizeof(seq));
+		encode_put(e, &seq, sizeof(seq));
 }
 
-static int encode_row(struct encoder *e, size_t row, struct error *err)
+static int encode_row(struct encoder *e, size_t at, struct error *err)
 {
+	size_t row = e->order->rows[at];
+
+	strbuf_reserve(&e->chunk, e->fixed);
 	for (size_t i = 0; i < e->batch->schema->n_columns; i++) {
 		int rc = encode_cell(e, row, i, err);
 
 		if (rc)
 			return rc;
 	}
-	encode_extra(e, row);
+	encode_extra(e, at);
 	return 0;
 }
 
@@ -240,7 +287,7 @@ static int encode_chunk(struct encoder *e, struct error *err)
 	strbuf_reset(&e->chunk);
 	e->sent = 0;
 	while (!rc && e->next < e->order->n && e->chunk.len < CHUNK_BYTES) {
-		rc = encode_row(e, e->order->rows[e->next++], err);
+		rc = encode_row(e, e->next++, err);
 		if (!rc && !e->halfway && 2 * e->next >= e->order->n) {
 			e->halfway = true;
 			rc = failpoint("mid_load", err);
@@ -272,7 +319,7 @@ void chdst_encoder_rewind(void *ctx)
 	struct encoder *e = ctx;
 
 	strbuf_reset(&e->chunk);
-	e->next = e->sent = 0;
+	e->next = e->sent = e->block.n = 0;
 }
 
 void chdst_encoder_init(struct encoder *e, const struct batch *b,
@@ -286,10 +333,11 @@ void chdst_encoder_init(struct encoder *e, const struct batch *b,
 	e->extra = extra;
 	e->batch_id = "";
 	e->now_us = clock_now_us();
+	e->fixed = ROOM_OF_OURS + b->schema->n_columns * ROOM_OF_ONE;
+	digest_rows_init(&e->block);
 	strbuf_init(&e->chunk);
 	e->nullable = xcalloc(b->schema->n_columns + 1, sizeof(*e->nullable));
 	e->names = xcalloc(b->schema->n_columns + 1, sizeof(*e->names));
-	e->present = xcalloc(b->schema->n_columns + 1, sizeof(*e->present));
 	for (size_t i = 0; i < b->schema->n_columns; i++) {
 		e->nullable[i] = !schema_is_key(b->schema, i);
 		e->names[i] = encode_name(b->schema->columns[i].name);
@@ -301,5 +349,5 @@ void chdst_encoder_release(struct encoder *e)
 	strbuf_release(&e->chunk);
 	free(e->nullable);
 	free(e->names);
-	free(e->present);
+	digest_rows_release(&e->block);
 }

@@ -89,7 +89,7 @@ static int input_has_room(struct chdst *d, const struct batch *b, bool *out,
 	strbuf_addf(&sql, "SELECT count() FROM (SELECT 1 FROM %s", d->into);
 	input_write_range(&sql, d, b);
 	strbuf_addstr(&sql, " LIMIT 1)");
-	rc = clickhouse_query(d->db, sql.data, &rows, err);
+	rc = clickhouse_query(d->db, sql.data, "t", &rows, err);
 	*out = !rc && clickhouse_rows_i64(&rows, 1) == 0;
 	clickhouse_rows_release(&rows);
 	strbuf_release(&sql);
@@ -115,7 +115,7 @@ int chdst_input_direct(struct chdst *d, const struct batch *b,
 			   append ? ENCODE_APPEND : ENCODE_RAW);
 	e.batch_id = next->batch_id ? next->batch_id : "";
 	e.first_seq = d->seen.rows_total + d->refreshed + 1;
-	chdst_statement_insert(&sql, d);
+	chdst_statement_insert(&sql, d, false);
 	token = chdst_load_token(d, next);
 	rc = clickhouse_insert(d->db, sql.data, token, chdst_encoder_read,
 			       chdst_encoder_rewind, &e, err);

@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 
 #include "clients/clickhouse.h"
+#include "core/data/digest_rows.h"
 #include "core/plugin/destination.h"
 #include "destinations/clickhouse/types.h"
 #include "destinations/common/drift.h"
@@ -52,11 +53,12 @@ void chdst_place_release(struct place *p);
 
 struct catalog_column {
 	char *name, *type, *comment;
+	char *default_kind, *expression; /* "DEFAULT", "now()"; or "" */
 	bool has_default, computed, sorting;
 };
 struct catalog_table {
 	bool exists, view;
-	char *engine, *engine_full, *comment, *uuid, *select;
+	char *engine, *engine_full, *comment, *uuid, *sorting_key;
 	struct catalog_column *columns;
 	size_t n_columns;
 };
@@ -68,8 +70,8 @@ int chdst_catalog_read(struct clickhouse *db, const char *database,
 		       struct error *err);
 const struct catalog_column *chdst_catalog_find(const struct catalog_table *t,
 						const char *name);
-/* Is it one of Tidemark's own columns? */
-bool chdst_catalog_is_ours(const char *column);
+/* As the comment of a table or view says. */
+bool chdst_catalog_is_made_by_us(const struct catalog_table *t);
 
 /* A row of _tidemark_watermark. */
 struct mark_row {
@@ -125,9 +127,17 @@ int chdst_plan_check(struct plan *plan, struct chdst *d,
 		     const struct place *place, const struct target *target,
 		     struct error *err);
 
+/* rights.c: warnings of what the user may not do. */
+int chdst_rights_inspect(struct chdst *d, const struct place *place,
+			 const struct plan *plan, const struct target *target,
+			 struct problems *out, struct error *err);
+
 /* ddl.c */
+/* `old`: what it is to replace, whose columns that the source does not have it
+ * keeps. */
 void chdst_ddl_table(struct strbuf *sb, const char *table,
-		     const struct target *target, const char *const *types);
+		     const struct target *target, const char *const *types,
+		     const struct catalog_table *old);
 void chdst_ddl_view(struct strbuf *sb, const struct place *place,
 		    const struct target *target,
 		    const struct catalog_table *raw);
@@ -154,6 +164,11 @@ int chdst_prepare_statements(struct chdst *d, const struct target *target,
  * last one it has seen, and reads it back; STATE if another was quicker. */
 int chdst_mark_has_table(struct chdst *d, const struct place *place, bool *out,
 			 struct error *err);
+/* The names of a target, to be released; is there what readers look at, and if
+ * so, a table of marks? */
+int chdst_mark_place(struct chdst *d, const struct target *target,
+		     struct place *out, bool *exists, bool *has_marks,
+		     struct error *err);
 int chdst_mark_read(struct chdst *d, const struct place *place,
 		    const char *pipeline, struct mark_row *out,
 		    struct error *err);
@@ -163,6 +178,9 @@ int chdst_mark_put(struct chdst *d, const struct place *place,
 		   struct error *err);
 /* STATE if another writer was here since. */
 int chdst_mark_lock(struct chdst *d, struct error *err);
+/* `rc`, or STATE if what is missing was taken away by another who has taken
+ * over. */
+int chdst_mark_why(struct chdst *d, int rc, struct error *err);
 /* After a load of `n_rows`. */
 int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
 		       int64_t n_rows, struct error *err);
@@ -195,7 +213,10 @@ struct encoder {
 	size_t next, sent; /* row of `order`; bytes of `chunk` */
 	struct strbuf chunk;
 	uint64_t *names; /* hashes of the columns' */
-	size_t *present; /* columns of the row at hand that are not NULL */
+	struct digest_rows block; /* some rows of `order`, to be hashed */
+	size_t block_at; /* the first of them */
+	size_t block_rows[DIGEST_ROWS];
+	size_t fixed; /* room for a row, but for its values of any length */
 	bool *nullable; /* of each column; as ddl_input makes it */
 	bool halfway; /* failpoint mid_load has been passed */
 };
@@ -220,10 +241,14 @@ void chdst_statement_names(struct strbuf *sb, const struct schema *s,
 			   const char *prefix);
 void chdst_statement_key(struct strbuf *sb, const struct schema *s,
 			 const char *prefix);
-/* Two numbers: rows that are new, rows that replace others. */
+/* Three numbers: rows that are new, rows that replace others, all rows that
+ * were brought. */
 void chdst_statement_count(struct strbuf *sb, const struct chdst *d,
 			   const char *delivered);
-void chdst_statement_insert(struct strbuf *sb, const struct chdst *d);
+/* `kept`: also the columns that the source does not have, which only
+ * chdst_statement_select() gives. */
+void chdst_statement_insert(struct strbuf *sb, const struct chdst *d,
+			    bool kept);
 void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
 			    const struct checkpoint *next);
 

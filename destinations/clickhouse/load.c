@@ -20,13 +20,22 @@ int chdst_load_count(struct chdst *d, const struct checkpoint *next,
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
+	int64_t brought;
 	int rc;
 
 	chdst_statement_count(&sql, d, next->delivered);
-	rc = clickhouse_query(d->db, sql.data, &rows, err);
-	if (!rc && (rows.n_rows != 1 || rows.n_columns != 2))
-		rc = error_set(err, ERROR_BUG, "%s: two numbers were due",
+	rc = clickhouse_query(d->db, sql.data, "ttt", &rows, err);
+	if (!rc && (rows.n_rows != 1 || rows.n_columns != 3))
+		rc = error_set(err, ERROR_BUG, "%s: three numbers were due",
 			       clickhouse_shown(d->db));
+	brought = rc ? 0 : strtoll(clickhouse_cell(&rows, 0, 2), NULL, 10);
+	/* A table for batches knows no tokens: an INSERT that was sent again
+	 * may be there twice. */
+	if (!rc && brought != (int64_t)d->order.n)
+		rc = error_set(err, ERROR_TRANSIENT,
+			       "%s: %zu rows were sent, and %" PRId64
+			       " are there",
+			       clickhouse_shown(d->db), d->order.n, brought);
 	if (!rc) {
 		out->inserted = strtoll(clickhouse_cell(&rows, 0, 0), NULL, 10);
 		out->updated = strtoll(clickhouse_cell(&rows, 0, 1), NULL, 10);
@@ -45,7 +54,7 @@ static int load_merge(struct chdst *d, const struct checkpoint *next,
 	char *token = chdst_load_token(d, next);
 	int rc;
 
-	chdst_statement_insert(&insert, d);
+	chdst_statement_insert(&insert, d, true);
 	chdst_statement_select(&select, d, next);
 	rc = clickhouse_insert_select(d->db, insert.data, token, select.data,
 				      err);
@@ -107,8 +116,11 @@ int chdst_load(struct destination *base, const struct batch *batch,
 	if (!rc)
 		rc = writer_check(&d->target->writer, err);
 	if (!rc)
-		rc = chdst_load_rows(d, batch, next, &counts, err);
-	if (!rc && !d->target->refresh)
+		rc = chdst_mark_why(
+			d, chdst_load_rows(d, batch, next, &counts, err), err);
+	if (rc)
+		return error_prefix(err, "table %s", d->target->table);
+	if (!d->target->refresh)
 		rc = chdst_mark_advance(d, next, (int64_t)batch->n_rows, err);
 	if (rc)
 		return rc;

@@ -39,10 +39,29 @@ int chdst_mark_has_table(struct chdst *d, const struct place *place, bool *out,
 	clickhouse_quote_text(&sql, place->database);
 	strbuf_addstr(&sql, " AND name IN ('" NAME_WATERMARK_TABLE
 			    "', '" NAME_WATERMARK_TABLE NAME_RAW_SUFFIX "')");
-	rc = clickhouse_query(d->db, sql.data, &rows, err);
+	rc = clickhouse_query(d->db, sql.data, "t", &rows, err);
 	*out = !rc && clickhouse_rows_i64(&rows, 0) == 2;
 	clickhouse_rows_release(&rows);
 	strbuf_release(&sql);
+	return rc;
+}
+
+int chdst_mark_place(struct chdst *d, const struct target *target,
+		     struct place *out, bool *exists, bool *has_marks,
+		     struct error *err)
+{
+	struct catalog_table there;
+	int rc = chdst_place_set(out, clickhouse_database(d->db), target, err);
+
+	chdst_catalog_init(&there);
+	if (!rc)
+		rc = chdst_catalog_read(d->db, out->database, out->table,
+					&there, err);
+	*exists = there.exists;
+	*has_marks = false;
+	if (!rc && there.exists)
+		rc = chdst_mark_has_table(d, out, has_marks, err);
+	chdst_catalog_release(&there);
 	return rc;
 }
 
@@ -92,7 +111,7 @@ int chdst_mark_read(struct chdst *d, const struct place *place,
 		    place->marks_rows);
 	clickhouse_quote_text(&sql, pipeline);
 	strbuf_addstr(&sql, "\nORDER BY " NAME_VERSION " DESC LIMIT 1");
-	rc = clickhouse_query(d->db, sql.data, &rows, err);
+	rc = clickhouse_query(d->db, sql.data, "tt?tttttt", &rows, err);
 	if (!rc && rows.n_rows)
 		mark_take(out, &rows);
 	clickhouse_rows_release(&rows);
@@ -226,6 +245,17 @@ int chdst_mark_lock(struct chdst *d, struct error *err)
 	return 0;
 }
 
+int chdst_mark_why(struct chdst *d, int rc, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	if (rc != -ERROR_SCHEMA || chdst_mark_lock(d, &why) != -ERROR_STATE ||
+	    !err)
+		return rc;
+	*err = why;
+	return -(int)why.code;
+}
+
 static int mark_send(struct chdst *d, const struct mark_row *next,
 		     struct error *err)
 {
@@ -304,7 +334,7 @@ static int mark_drop_leftovers(struct chdst *d, struct error *err)
 	strbuf_addf(&sql, ") AND (%d OR name <> ", !d->target->refresh);
 	clickhouse_quote_text(&sql, d->place.stage);
 	strbuf_addch(&sql, ')');
-	rc = clickhouse_query(d->db, sql.data, &rows, err);
+	rc = clickhouse_query(d->db, sql.data, "t", &rows, err);
 	for (size_t i = 0; !rc && i < rows.n_rows; i++) {
 		strbuf_reset(&sql);
 		strbuf_addstr(&sql, "DROP TABLE IF EXISTS ");
@@ -357,26 +387,18 @@ int chdst_recover(struct destination *base, const struct target *target,
 {
 	struct chdst *d = (struct chdst *)base;
 	struct place place = { .table = NULL };
-	struct catalog_table there;
 	struct mark_row row = { .found = false };
-	bool has = false;
+	bool exists = false, has = false;
 	int rc;
 
 	if (d->target)
 		return mark_recover_own(d, out, err);
-	chdst_catalog_init(&there);
-	rc = chdst_place_set(&place, clickhouse_database(d->db), target, err);
-	if (!rc)
-		rc = chdst_catalog_read(d->db, place.database, place.table,
-					&there, err);
-	if (!rc && there.exists)
-		rc = chdst_mark_has_table(d, &place, &has, err);
+	rc = chdst_mark_place(d, target, &place, &exists, &has, err);
 	if (!rc && has)
 		rc = chdst_mark_read(d, &place, target->pipeline, &row, err);
 	if (!rc)
 		mark_to_checkpoint(&row, out);
 	chdst_mark_row_release(&row);
-	chdst_catalog_release(&there);
 	chdst_place_release(&place);
 	return rc;
 }

@@ -57,27 +57,18 @@ int chdst_set_watermark(struct destination *base, const struct target *target,
 {
 	struct chdst *d = (struct chdst *)base;
 	struct place place = { .table = NULL };
-	struct catalog_table there;
-	bool has = false;
-	int rc = chdst_place_set(&place, clickhouse_database(d->db), target,
-				 err);
+	bool exists = false, has = false;
+	int rc = chdst_mark_place(d, target, &place, &exists, &has, err);
 
-	chdst_catalog_init(&there);
-	if (!rc)
-		rc = chdst_catalog_read(d->db, place.database, place.table,
-					&there, err);
-	if (!rc && !there.exists)
+	if (!rc && !exists)
 		rc = error_set(err, ERROR_SCHEMA,
 			       "table %s is not in %s: there is no mark to set "
 			       "before a first run",
 			       target->table, clickhouse_shown(d->db));
-	if (!rc)
-		rc = chdst_mark_has_table(d, &place, &has, err);
 	if (!rc && !has)
 		rc = mark_make_table(d, &place, err);
 	if (!rc)
 		rc = mark_set(d, &place, target, watermark, err);
-	chdst_catalog_release(&there);
 	chdst_place_release(&place);
 	return rc;
 }
@@ -148,7 +139,7 @@ static int mark_list_others(struct chdst *d, const struct place *place,
 	strbuf_addstr(&sql, " AND pipeline <> ");
 	clickhouse_quote_text(&sql, pipeline);
 	strbuf_addstr(&sql, " ORDER BY pipeline");
-	rc = clickhouse_query(d->db, sql.data, &rows, err);
+	rc = clickhouse_query(d->db, sql.data, "tt", &rows, err);
 	for (size_t i = 0; !rc && i < rows.n_rows; i++) {
 		strlist_add(out, clickhouse_cell(&rows, i, 0));
 		strlist_add(out, clickhouse_cell(&rows, i, 1));
@@ -163,20 +154,11 @@ int chdst_others(struct destination *base, const struct target *target,
 {
 	struct chdst *d = (struct chdst *)base;
 	struct place place = { .table = NULL };
-	struct catalog_table there;
-	bool has = false;
-	int rc = chdst_place_set(&place, clickhouse_database(d->db), target,
-				 err);
+	bool exists = false, has = false;
+	int rc = chdst_mark_place(d, target, &place, &exists, &has, err);
 
-	chdst_catalog_init(&there);
-	if (!rc)
-		rc = chdst_catalog_read(d->db, place.database, place.table,
-					&there, err);
-	if (!rc && there.exists)
-		rc = chdst_mark_has_table(d, &place, &has, err);
 	if (!rc && has)
 		rc = mark_list_others(d, &place, target->pipeline, out, err);
-	chdst_catalog_release(&there);
 	chdst_place_release(&place);
 	return rc;
 }

@@ -7,6 +7,8 @@
 #include "core/data/table_name.h"
 #include "destinations/clickhouse/internal.h"
 
+#define NAME_BYTES 200
+
 static char *place_quote(const char *database, const char *name)
 {
 	struct strbuf sb = STRBUF_INIT;
@@ -25,7 +27,13 @@ static int place_check(const struct table_name *name, const char *text,
 				 "table %s: write database.table, or just the "
 				 "table's name",
 				 text);
-	if (!strncmp(name->name, "_tidemark_", 10))
+	/* Behind it comes _raw, and in a file's name bytes are escaped. */
+	if (strlen(name->name) > NAME_BYTES)
+		return error_set(err, ERROR_SCHEMA,
+				 "table %.60s...: ClickHouse has no room for "
+				 "a name of more than %d bytes",
+				 text, NAME_BYTES);
+	if (name_is_own(name->name))
 		return error_set(err, ERROR_CONFIG,
 				 "table %s: names that begin with _tidemark_ "
 				 "are taken",

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/data/table_name.h"
 #include "destinations/clickhouse/internal.h"
 
 void chdst_plan_init(struct plan *plan)
@@ -36,16 +37,15 @@ static void plan_fit(const struct plan *plan, const struct target *target,
 	const struct catalog_column *c =
 		chdst_catalog_find(&plan->table, source->name);
 
-	*out = (struct drift_column){ .wanted = wanted,
-				      .mapping =
-					      chdst_type_mapping(&source->type),
-				      .grown = wanted };
+	*out = (struct drift_column){ .wanted = wanted, .grown = wanted };
+	out->mapping =
+		chdst_type_mapping(&source->type, target->schema->engine);
 	if (!c)
 		return;
 	out->actual = c->type;
 	out->not_null = !chdst_type_is_nullable(c->type);
 	out->generated = c->computed;
-	out->fit = chdst_type_fit(&source->type, wanted, c->type);
+	out->fit = chdst_type_fit(out->mapping, wanted, c->type);
 	/* The sorting key is as it was made. */
 	if (out->fit == FIT_GROWS && schema_is_key(target->schema, i))
 		out->fit = FIT_NARROW;
@@ -62,7 +62,7 @@ static size_t plan_extras(const struct plan *plan, const struct target *target,
 	for (size_t i = 0; i < plan->table.n_columns; i++) {
 		const struct catalog_column *c = &plan->table.columns[i];
 
-		if (chdst_catalog_is_ours(c->name) ||
+		if (name_is_own(c->name) ||
 		    schema_find(target->schema, c->name) >= 0)
 			continue;
 		/* What is not said gets the type's own default. */
@@ -73,16 +73,21 @@ static size_t plan_extras(const struct plan *plan, const struct target *target,
 	return n;
 }
 
-/* A column keeps the type that it has if that holds all. */
+/* A column keeps the type that it has if that holds all. In a table that is
+ * made anew a key takes no NULL, and what was one and is none takes it. */
 static char *plan_type(const struct plan *plan, const struct target *target,
 		       size_t i, const char *wanted, enum drift_step step)
 {
 	const struct catalog_column *c = chdst_catalog_find(
 		&plan->table, target->schema->columns[i].name);
 
-	if (c && step != STEP_WIDEN)
-		return xstrdup(c->type);
-	return chdst_ddl_column_type(target->schema, i, wanted);
+	if (!c || step == STEP_WIDEN)
+		return chdst_ddl_column_type(target->schema, i, wanted);
+	if (target->refresh && schema_is_key(target->schema, i))
+		return chdst_type_set_nullable(c->type, false);
+	if (target->refresh && c->sorting)
+		return chdst_type_set_nullable(c->type, true);
+	return xstrdup(c->type);
 }
 
 struct plan_columns {
@@ -155,7 +160,7 @@ static int plan_has_database(struct chdst *d, const struct place *place,
 	strbuf_addstr(&sql,
 		      "SELECT count() FROM system.databases WHERE name = ");
 	clickhouse_quote_text(&sql, place->database);
-	rc = clickhouse_query(d->db, sql.data, &rows, err);
+	rc = clickhouse_query(d->db, sql.data, "t", &rows, err);
 	*out = !rc && clickhouse_rows_i64(&rows, 0) == 1;
 	clickhouse_rows_release(&rows);
 	strbuf_release(&sql);
@@ -191,9 +196,8 @@ int chdst_plan_make(struct plan *plan, struct chdst *d,
 	if (rc)
 		return rc;
 	plan->known = plan_is_known(plan, place);
-	plan->created = plan->table.exists &&
-			!strncmp(plan->table.comment, NAME_MADE_BY,
-				 strlen(NAME_MADE_BY));
+	plan->created =
+		plan->table.exists && chdst_catalog_is_made_by_us(&plan->table);
 	plan->inspection.table_exists = plan->table.exists;
 	plan->inspection.anew = !plan->known || !plan->table.exists;
 	chdst_plan_check_mode(plan, target);

@@ -1,7 +1,9 @@
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/data/table_name.h"
 #include "destinations/clickhouse/internal.h"
 
 static void check_error(struct plan *plan, enum error_code error,
@@ -29,7 +31,7 @@ void chdst_plan_check_mode(struct plan *plan, const struct target *target)
 static void check_names(struct plan *plan, const struct target *target)
 {
 	for (size_t i = 0; i < target->schema->n_columns; i++)
-		if (chdst_catalog_is_ours(target->schema->columns[i].name))
+		if (name_is_own(target->schema->columns[i].name))
 			check_error(plan, ERROR_SCHEMA, "reserved-name",
 				    "leave the column out under "
 				    "source.columns",
@@ -38,9 +40,35 @@ static void check_names(struct plan *plan, const struct target *target)
 				    "taken in a raw table");
 }
 
+/* What is kept as text has the order of text, and no reader goes by that. */
+static void check_order(struct plan *plan, const struct target *target)
+{
+	const struct schema *s = target->schema;
+
+	for (size_t i = 0; i < s->n_key; i++) {
+		const struct column *k = &s->columns[s->key[i]];
+		const struct catalog_column *c =
+			chdst_catalog_find(&plan->table, k->name);
+		const char *note = chdst_type_note(&k->type);
+
+		if (!note || k->type.kind == TYPE_BYTES ||
+		    k->type.kind == TYPE_TIMESTAMP ||
+		    (c && !chdst_type_is(c->type, "String")))
+			continue;
+		problems_add(&plan->inspection.problems, SEVERITY_WARNING,
+			     ERROR_NONE, "key-without-order",
+			     "give it a type that ClickHouse has (a numeric: "
+			     "precision and scale) under source.expressions",
+			     "table %s: key column %s (%s) is kept as text: "
+			     "two texts of one value are two rows, and verify, "
+			     "and a backfill that verifies its chunks, cannot "
+			     "compare its rows",
+			     target->table, k->name, note);
+	}
+}
+
 /* Two names are needed: the raw table's and the view's. */
-static void check_view(struct plan *plan, const struct place *place,
-		       const struct target *target)
+static void check_view(struct plan *plan, const struct target *target)
 {
 	const struct catalog_table *view = &plan->readable;
 
@@ -53,7 +81,7 @@ static void check_view(struct plan *plan, const struct place *place,
 			    "rows are kept in a table with _raw behind its "
 			    "name, and this name is needed for the view over "
 			    "it");
-	else if (!strstr(view->select, place->base))
+	else if (!chdst_catalog_is_made_by_us(view))
 		check_error(plan, ERROR_SCHEMA, "view-exists",
 			    "drop or rename the view", target,
 			    "this name is needed for a view over the table "
@@ -61,11 +89,43 @@ static void check_view(struct plan *plan, const struct place *place,
 			    "somebody else's has it");
 }
 
+static const char *check_name_end(const char *p)
+{
+	if (*p != '`') {
+		while (isalnum((unsigned char)*p) || *p == '_')
+			p++;
+		return p;
+	}
+	for (p++; *p && *p != '`'; p++)
+		p += *p == '\\' && p[1];
+	return *p ? p + 1 : p;
+}
+
+/* The text of a sorting key, "id, `a b`" or "(id)": names, and nothing that is
+ * made of them. */
+static bool check_is_names(const char *p)
+{
+	bool bracket = *p == '(';
+
+	for (p += bracket;; p += 2) {
+		const char *end = check_name_end(p);
+
+		if (end == p)
+			return false;
+		p = end;
+		if (strncmp(p, ", ", 2) != 0)
+			return !strcmp(p, bracket ? ")" : "");
+	}
+}
+
 /* Sorted by the key's columns, and nothing else (append: and the number). */
 static bool check_is_sorted(const struct plan *plan,
 			    const struct target *target)
 {
 	size_t n = 0, due = target->schema->n_key;
+
+	if (!check_is_names(plan->table.sorting_key))
+		return false;
 
 	for (size_t i = 0; i < plan->table.n_columns; i++)
 		n += plan->table.columns[i].sorting;
@@ -157,7 +217,7 @@ static int check_emptied(struct plan *plan, struct chdst *d,
 	    plan->inspection.added.n)
 		return 0;
 	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1", place->rows);
-	rc = clickhouse_query(d->db, sql, &rows, err);
+	rc = clickhouse_query(d->db, sql, "t", &rows, err);
 	if (!rc && !rows.n_rows)
 		target_refuse_emptied(target, plan->mark.target_rows,
 				      &plan->inspection.problems);
@@ -171,7 +231,8 @@ int chdst_plan_check(struct plan *plan, struct chdst *d,
 		     struct error *err)
 {
 	check_names(plan, target);
-	check_view(plan, place, target);
+	check_order(plan, target);
+	check_view(plan, target);
 	check_raw(plan, place, target);
 	return check_emptied(plan, d, place, target, err);
 }

@@ -20,6 +20,21 @@ static int prepare_plan(struct chdst *d, const struct target *target,
 	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
 }
 
+/* No transaction goes with a writer that has stood still for longer than its
+ * lease: each step asks. */
+static int prepare_step(struct chdst *d, const struct target *target,
+			const char *sql, struct error *err)
+{
+	int rc = writer_check(&target->writer, err);
+
+	if (rc)
+		return rc;
+	rc = clickhouse_exec(d->db, sql, err);
+	if (rc)
+		return error_prefix(err, "%.200s", sql);
+	return failpoint("mid_alter", err);
+}
+
 static int prepare_ddl(struct chdst *d, const struct plan *plan,
 		       const struct target *target, struct error *err)
 {
@@ -30,13 +45,8 @@ static int prepare_ddl(struct chdst *d, const struct plan *plan,
 		rc = clickhouse_execf(d->db, err,
 				      "DROP TABLE IF EXISTS %s SYNC",
 				      d->place.staging);
-	for (size_t i = 0; !rc && i < ddl->n; i++) {
-		rc = clickhouse_exec(d->db, ddl->items[i], err);
-		if (rc)
-			error_prefix(err, "%.200s", ddl->items[i]);
-		else
-			rc = failpoint("mid_alter", err);
-	}
+	for (size_t i = 0; !rc && i < ddl->n; i++)
+		rc = prepare_step(d, target, ddl->items[i], err);
 	if (!rc && target->refresh)
 		rc = failpoint("stage_created", err);
 	return rc;
@@ -56,7 +66,7 @@ static int prepare_numbers(struct chdst *d, const struct plan *plan,
 	if (!d->place.append || target->refresh || !plan->table.exists)
 		return 0;
 	sql = xstrfmt("SELECT max(" NAME_RAW_SEQ ") FROM %s", d->place.rows);
-	rc = clickhouse_query(d->db, sql, &rows, err);
+	rc = clickhouse_query(d->db, sql, "?", &rows, err);
 	most = rc ? 0 : clickhouse_rows_i64(&rows, 0);
 	if (next->rows_total < most) {
 		next->rows_total = most;
@@ -128,6 +138,12 @@ static int prepare_mark(struct chdst *d, const struct plan *plan,
 	if (!rc)
 		rc = chdst_mark_read(d, &d->place, target->pipeline, &next,
 				     err);
+	/* The plan may be older than a successor. */
+	if (!rc)
+		rc = writer_check(&target->writer, err);
+	if (!rc)
+		rc = writer_check_fence(&target->writer, target->pipeline,
+					next.fence, err);
 	if (!rc) {
 		changed = prepare_row(d, plan, target, raw.uuid ? raw.uuid : "",
 				      &next);

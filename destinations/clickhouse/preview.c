@@ -121,7 +121,7 @@ static int preview_note(struct chdst *d, const struct checkpoint *next,
 			    d->place.incoming);
 	} else {
 		d->into = d->previewed;
-		chdst_statement_insert(&insert, d);
+		chdst_statement_insert(&insert, d, true);
 		d->into = into;
 		chdst_statement_select(&select, d, next);
 	}
@@ -168,7 +168,7 @@ int chdst_explain(struct destination *base, struct explanation *out,
 
 	(void)err;
 	d->stored = d->into;
-	chdst_statement_insert(&sql, d);
+	chdst_statement_insert(&sql, d, true);
 	strbuf_addch(&sql, '\n');
 	chdst_statement_select(&sql, d, &next);
 	d->stored = stored;

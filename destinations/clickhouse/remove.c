@@ -40,7 +40,7 @@ static int remove_count(struct chdst *d, int64_t *out, struct error *err)
 
 	strbuf_addstr(&sql, "SELECT count() ");
 	remove_from(&sql, d);
-	rc = clickhouse_query(d->db, sql.data, &rows, err);
+	rc = clickhouse_query(d->db, sql.data, "t", &rows, err);
 	*out = rc ? 0 : clickhouse_rows_i64(&rows, 0);
 	clickhouse_rows_release(&rows);
 	strbuf_release(&sql);

@@ -5,19 +5,21 @@
 #include "core/base/failpoint.h"
 #include "destinations/clickhouse/internal.h"
 
-/* What is to replace the table has every row that was put into it. */
+/* What is to replace the table has the rows that were put into it, and none of
+ * another refresh, which was overtaken while it sent some: then it is built
+ * anew. */
 static int swap_check(struct chdst *d, struct error *err)
 {
 	struct clickhouse_rows rows;
 	char *sql = xstrfmt("SELECT count() FROM %s%s", d->place.staging,
 			    d->target->mode == LOAD_APPEND ? "" : " FINAL");
-	int rc = clickhouse_query(d->db, sql, &rows, err);
+	int rc = clickhouse_query(d->db, sql, "t", &rows, err);
 	int64_t n = rc ? 0 : clickhouse_rows_i64(&rows, -1);
 
 	free(sql);
 	clickhouse_rows_release(&rows);
 	if (!rc && n != d->built)
-		rc = error_set(err, ERROR_BUG,
+		rc = error_set(err, ERROR_TRANSIENT,
 			       "table %s: the new one has %" PRId64
 			       " rows, but %" PRId64 " were put into it; the "
 			       "old one stays",
@@ -25,21 +27,26 @@ static int swap_check(struct chdst *d, struct error *err)
 	return rc;
 }
 
-/* Both names in one step; the old table goes afterwards. */
+/* Both names in one step; the old table goes afterwards. Done twice, it would
+ * be undone: when the answer is lost, the refresh begins anew. */
 static int swap_tables(struct chdst *d, struct error *err)
 {
 	struct catalog_table old;
+	char *sql = NULL;
 	int rc;
 
 	chdst_catalog_init(&old);
 	rc = chdst_catalog_read(d->db, d->place.database, d->place.base, &old,
 				err);
 	if (!rc && old.exists)
-		rc = clickhouse_execf(d->db, err, "EXCHANGE TABLES %s AND %s",
-				      d->place.staging, d->place.rows);
+		sql = xstrfmt("EXCHANGE TABLES %s AND %s", d->place.staging,
+			      d->place.rows);
 	else if (!rc)
-		rc = clickhouse_execf(d->db, err, "RENAME TABLE %s TO %s",
-				      d->place.staging, d->place.rows);
+		sql = xstrfmt("RENAME TABLE %s TO %s", d->place.staging,
+			      d->place.rows);
+	if (!rc)
+		rc = clickhouse_exec_once(d->db, sql, err);
+	free(sql);
 	chdst_catalog_release(&old);
 	return rc;
 }
@@ -55,6 +62,22 @@ static int swap_view(struct chdst *d, struct error *err)
 	return rc;
 }
 
+static int swap_all(struct chdst *d, const struct checkpoint *next,
+		    struct error *err)
+{
+	int rc = swap_check(d, err);
+
+	if (!rc)
+		rc = writer_check(&d->target->writer, err);
+	if (!rc)
+		rc = swap_tables(d, err);
+	if (!rc)
+		rc = failpoint("after_delete", err);
+	if (!rc)
+		rc = swap_view(d, err);
+	return rc ? rc : chdst_mark_advance(d, next, d->refreshed, err);
+}
+
 int chdst_finish(struct destination *base, const struct checkpoint *next,
 		 struct error *err)
 {
@@ -64,17 +87,7 @@ int chdst_finish(struct destination *base, const struct checkpoint *next,
 	if (!rc)
 		rc = chdst_mark_lock(d, err);
 	if (!rc)
-		rc = swap_check(d, err);
-	if (!rc)
-		rc = writer_check(&d->target->writer, err);
-	if (!rc)
-		rc = swap_tables(d, err);
-	if (!rc)
-		rc = failpoint("after_delete", err);
-	if (!rc)
-		rc = swap_view(d, err);
-	if (!rc)
-		rc = chdst_mark_advance(d, next, d->refreshed, err);
+		rc = chdst_mark_why(d, swap_all(d, next, err), err);
 	if (!rc)
 		rc = clickhouse_execf(d->db, err,
 				      "DROP TABLE IF EXISTS %s SYNC",

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/clickhouse.h"
 #include "clients/clickhouse_decimal.h"
 #include "core/base/alloc.h"
 
@@ -27,31 +28,40 @@ static const struct {
 	[TYPE_TIMESTAMPTZ] = { "DateTime64(6, 'UTC')", MAPPING_EXACT, false },
 	[TYPE_INTERVAL] = { "String", MAPPING_WIDENED, true },
 	[TYPE_UUID] = { "UUID", MAPPING_EXACT, false },
-	[TYPE_JSON] = { "String", MAPPING_EXACT, true },
+	[TYPE_JSON] = { "String", MAPPING_WIDENED, true },
 	[TYPE_NATIVE] = { "String", MAPPING_WIDENED, false },
 };
 
-static bool types_is_decimal(const struct type *t)
+bool chdst_type_decimal(const struct type *t, int *precision, int *scale)
 {
+	*scale = t->scale > 0 ? t->scale : 0;
+	*precision = t->scale < 0	       ? t->precision - t->scale
+		     : t->scale > t->precision ? t->scale
+					       : t->precision;
 	return t->kind == TYPE_DECIMAL && t->precision > 0 &&
-	       t->precision <= CLICKHOUSE_DECIMAL_DIGITS;
+	       *precision <= CLICKHOUSE_DECIMAL_DIGITS;
 }
 
-/* Without Nullable() and LowCardinality(); caller frees. */
-static char *types_unwrap(const char *actual)
+static bool types_is_decimal(const struct type *t)
 {
-	static const char *const wraps[] = { "LowCardinality(", "Nullable(" };
-	char *text = xstrdup(actual);
+	int precision, scale;
 
-	for (size_t i = 0; i < ARRAY_SIZE(wraps); i++) {
-		size_t n = strlen(wraps[i]), len = strlen(text);
+	return chdst_type_decimal(t, &precision, &scale);
+}
 
-		if (strncmp(text, wraps[i], n) != 0 || len <= n)
-			continue;
-		memmove(text, text + n, len - n);
-		text[len - n - 1] = '\0';
-	}
-	return text;
+/* Rows come as text, and the server makes no map, tuple or variant of that. */
+static bool types_has_cast(const char *plain)
+{
+	static const char *const none[] = { "Map(",    "Tuple(",
+					    "Nested(", "Variant",
+					    "Dynamic", "JSON",
+					    "Object(", "AggregateFunction(" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
+		if (strstr(plain, none[i]))
+			return false;
+	return !strncmp(plain, "IPv", 3) || !strncmp(plain, "Enum", 4) ||
+	       !strncmp(plain, "Array(", 6);
 }
 
 /* Enums, addresses, arrays of another ClickHouse stay what they are. */
@@ -62,8 +72,8 @@ static char *types_own(const struct type *t, const char *engine)
 	if (!t->native || !engine || strcmp(engine, "clickhouse") != 0 ||
 	    (t->kind != TYPE_NATIVE && t->kind != TYPE_TEXT))
 		return NULL;
-	plain = types_unwrap(t->native);
-	if (t->kind == TYPE_NATIVE || !strncmp(plain, "Enum", 4))
+	plain = clickhouse_plain_type(t->native, NULL);
+	if (types_has_cast(plain))
 		return plain;
 	free(plain);
 	return NULL;
@@ -83,16 +93,21 @@ void chdst_type_write(struct strbuf *sb, const struct type *t,
 
 void chdst_type_write_sent(struct strbuf *sb, const struct type *t)
 {
-	if (types_is_decimal(t))
-		strbuf_addf(sb, "Decimal(%d, %d)", t->precision, t->scale);
+	int precision, scale;
+
+	if (chdst_type_decimal(t, &precision, &scale))
+		strbuf_addf(sb, "Decimal(%d, %d)", precision, scale);
 	else
 		strbuf_addstr(sb, types_table[t->kind].name);
 }
 
-enum mapping chdst_type_mapping(const struct type *t)
+enum mapping chdst_type_mapping(const struct type *t, const char *engine)
 {
-	return types_is_decimal(t) ? MAPPING_EXACT
-				   : types_table[t->kind].mapping;
+	char *own = types_own(t, engine);
+	bool exact = own || types_is_decimal(t);
+
+	free(own);
+	return exact ? MAPPING_EXACT : types_table[t->kind].mapping;
 }
 
 const char *chdst_type_note(const struct type *t)
@@ -102,15 +117,33 @@ const char *chdst_type_note(const struct type *t)
 	return type_kind_name(t->kind);
 }
 
+bool chdst_type_can_be_null(const char *plain)
+{
+	return strncmp(plain, "Array(", 6) != 0;
+}
+
 bool chdst_type_is_nullable(const char *actual)
 {
 	return !strncmp(actual, "Nullable(", 9) ||
 	       !strncmp(actual, "LowCardinality(Nullable(", 24);
 }
 
+char *chdst_type_set_nullable(const char *actual, bool nullable)
+{
+	char *plain = clickhouse_plain_type(actual, NULL), *out;
+	bool low = !strncmp(actual, "LowCardinality(", 15);
+
+	nullable &= chdst_type_can_be_null(plain);
+	out = xstrfmt("%s%s%s%s%s", low ? "LowCardinality(" : "",
+		      nullable ? "Nullable(" : "", plain, nullable ? ")" : "",
+		      low ? ")" : "");
+	free(plain);
+	return out;
+}
+
 bool chdst_type_is(const char *actual, const char *wanted)
 {
-	char *plain = types_unwrap(actual);
+	char *plain = clickhouse_plain_type(actual, NULL);
 	bool same = !strcmp(plain, wanted);
 
 	free(plain);
@@ -167,15 +200,14 @@ static bool types_prints(const char *type)
 	       !strncmp(type, "Decimal(", 8) || !strncmp(type, "Date32", 6);
 }
 
-enum fit chdst_type_fit(const struct type *t, const char *wanted,
+enum fit chdst_type_fit(enum mapping mapping, const char *wanted,
 			const char *actual)
 {
-	char *plain = types_unwrap(actual);
+	char *plain = clickhouse_plain_type(actual, NULL);
 	enum fit fit = FIT_NARROW;
 
 	if (!strcmp(plain, wanted))
-		fit = chdst_type_mapping(t) == MAPPING_EXACT ? FIT_EXACT
-							     : FIT_WIDER;
+		fit = mapping == MAPPING_EXACT ? FIT_EXACT : FIT_WIDER;
 	else if (types_holds(plain, wanted))
 		fit = FIT_WIDER;
 	else if (types_holds(wanted, plain) ||

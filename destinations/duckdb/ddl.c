@@ -1,6 +1,5 @@
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
@@ -15,18 +14,11 @@ struct ddl {
 	struct duckdb_destination *d;
 	const struct target *target;
 	const struct duckdb_place *place;
-	const struct duckdb_existing *existing;
+	const struct existing *existing;
 	const struct duckdb_type *types;
 	struct inspection *out;
 	bool temporary; /* what is made is the session's own */
 };
-
-static void ddl_refuse(struct ddl *x, const char *code, const char *fix,
-		       const char *what)
-{
-	problems_add(&x->out->problems, SEVERITY_ERROR, ERROR_SCHEMA, code, fix,
-		     "table %s: %s", x->target->table, what);
-}
 
 static char *ddl_view_sql(const char *create, const char *name,
 			  const struct target *target,
@@ -107,93 +99,19 @@ static void ddl_alter(struct ddl *x, const enum drift_step *steps,
 	}
 }
 
-static bool ddl_is_raw_column(const struct ddl *x, const char *name)
+static void ddl_fit(const void *types, size_t column, struct drift_column *out,
+		    char **grown)
 {
-	return x->target->mode == LOAD_APPEND &&
-	       (!strcasecmp(name, NAME_RAW_BATCH) ||
-		!strcasecmp(name, NAME_RAW_SEQ) ||
-		!strcasecmp(name, NAME_RAW_LOADED));
-}
+	const struct duckdb_type *t = types;
+	char text[DUCKDB_TYPE_SIZE] = "";
 
-static bool ddl_in_schema(const struct schema *s, const char *name)
-{
-	for (size_t i = 0; i < s->n_columns; i++)
-		if (!strcasecmp(s->columns[i].name, name))
-			return true;
-	return false;
-}
-
-static size_t ddl_extras(const struct ddl *x, struct drift_extra *extras)
-{
-	const struct duckdb_existing *e = x->existing;
-	size_t n = 0;
-
-	for (size_t i = 0; i < e->n_columns; i++) {
-		const struct duckdb_existing_column *c = &e->columns[i];
-
-		if (ddl_in_schema(x->target->schema, c->name) ||
-		    ddl_is_raw_column(x, c->name))
-			continue;
-		extras[n].name = c->name;
-		extras[n].not_null = c->not_null;
-		extras[n++].has_default = c->has_default;
-	}
-	return n;
-}
-
-static void ddl_columns(const struct ddl *x, struct drift_column *columns,
-			char (*grown)[DUCKDB_TYPE_SIZE], bool exists)
-{
-	const struct schema *s = x->target->schema;
-
-	for (size_t i = 0; i < s->n_columns; i++) {
-		long at = exists ? duckdb_existing_find(x->existing,
-							s->columns[i].name)
-				 : -1;
-
-		columns[i].wanted = x->types[i].text;
-		columns[i].mapping = x->types[i].mapping;
-		columns[i].grown = grown[i];
-		if (at < 0)
-			continue;
-		columns[i].actual = x->existing->columns[at].type;
-		columns[i].not_null = x->existing->columns[at].not_null;
-		columns[i].fit = duckdb_type_fit(&x->types[i],
-						 columns[i].actual, grown[i]);
-	}
-}
-
-/* Names, kinds and owners of what is there. */
-static void ddl_check_place(struct ddl *x)
-{
-	const struct duckdb_existing *e = x->existing;
-	bool append = x->target->mode == LOAD_APPEND;
-	bool there =
-		e->has_data || e->data_is_view || (append && e->name_is_table);
-
-	if (x->target->refresh && there && !e->created && !x->target->force)
-		ddl_refuse(x, "not-ours",
-			   "run with --full-refresh to replace it, or choose "
-			   "another table",
-			   "exists and was not made by Tidemark, so it is not "
-			   "replaced");
-	if (e->data_is_view)
-		ddl_refuse(x, "target-is-view", "choose another table",
-			   "is a view and cannot be loaded");
-	if (append && e->name_is_view && !e->has_data && !e->created)
-		ddl_refuse(x, "view-not-ours", "choose another table name",
-			   "is a view that Tidemark did not make");
-	if (append && e->name_is_table)
-		ddl_refuse(x, "view-is-table",
-			   "choose another table name, or mode upsert",
-			   "is a table, but mode append makes a view of that "
-			   "name");
-	if (append && !x->target->refresh && e->has_data &&
-	    duckdb_existing_find(e, NAME_RAW_SEQ) < 0)
-		ddl_refuse(x, "not-a-raw-table",
-			   "choose another table name, or rename the one "
-			   "that ends in _raw",
-			   "its _raw table exists and has no _tidemark_seq");
+	out->wanted = t[column].text;
+	out->mapping = t[column].mapping;
+	if (!out->actual)
+		return;
+	out->fit = duckdb_type_fit(&t[column], out->actual, text);
+	if (out->fit == FIT_GROWS)
+		*grown = xstrdup(text);
 }
 
 /* INTERVAL takes 30 days for a month, so a reader has no order to go by. */
@@ -203,7 +121,7 @@ static void ddl_check_order(struct ddl *x)
 
 	for (size_t i = 0; i < s->n_key; i++) {
 		const char *name = s->columns[s->key[i]].name;
-		long at = duckdb_existing_find(x->existing, name);
+		long at = existing_find(x->existing, name);
 		const char *type = at < 0 || x->target->refresh
 					   ? x->types[s->key[i]].text
 					   : x->existing->columns[at].type;
@@ -218,26 +136,6 @@ static void ddl_check_order(struct ddl *x)
 			     "verifies its chunks, cannot compare its rows",
 			     x->target->table, name);
 	}
-}
-
-static void ddl_check_names(struct ddl *x)
-{
-	const struct schema *s = x->target->schema;
-
-	if (!s->n_key)
-		ddl_refuse(x, "no-key", "name one under key",
-			   "has no key to load by");
-	for (size_t i = 0; i < s->n_columns; i++)
-		for (size_t j = 0; j < i; j++)
-			if (!strcasecmp(s->columns[i].name, s->columns[j].name))
-				problems_add(
-					&x->out->problems, SEVERITY_ERROR,
-					ERROR_SCHEMA, "names-collide",
-					"rename one under source.expressions",
-					"table %s: columns %s and %s are one "
-					"name to DuckDB",
-					x->target->table, s->columns[j].name,
-					s->columns[i].name);
 }
 
 /* A column that an index is on keeps its type. */
@@ -294,7 +192,7 @@ static int ddl_check_folding(struct ddl *x, struct error *err)
 
 	for (size_t i = 0; !rc && i < s->n_key; i++) {
 		const char *name = s->columns[s->key[i]].name;
-		long at = duckdb_existing_find(x->existing, name);
+		long at = existing_find(x->existing, name);
 		struct duck_result *r = NULL;
 
 		if (at < 0 || strcmp(x->existing->columns[at].type, "VARCHAR"))
@@ -314,23 +212,18 @@ static int ddl_check_folding(struct ddl *x, struct error *err)
 /* A table that others filled may hold a key twice. */
 static int ddl_check_keys(struct ddl *x, struct error *err)
 {
-	const struct duckdb_existing *e = x->existing;
 	struct strbuf sql = STRBUF_INIT;
 	struct duck_result *r = NULL;
 	int rc;
 
-	if (e->created || (e->known && e->mark.rows_total > 0) ||
-	    x->target->mode == LOAD_APPEND ||
-	    problems_to_error(&x->out->problems, NULL))
+	if (!existing_may_repeat(x->existing, x->target, x->out))
 		return 0;
 	strbuf_addf(&sql, "SELECT 1 FROM %s GROUP BY ", x->place->quoted_data);
 	duckdb_sql_keys(&sql, x->target->schema);
 	strbuf_addstr(&sql, " HAVING count(*) > 1 LIMIT 1");
 	rc = duck_query(x->d->db, &r, sql.data, NULL, 0, err);
 	if (!rc && duck_next(r))
-		ddl_refuse(x, "key-repeats",
-			   "remove the duplicates, or choose another key",
-			   "holds a key more than once");
+		existing_refuse_repeat(x->target, &x->out->problems);
 	duck_result_free(r);
 	strbuf_release(&sql);
 	return rc;
@@ -339,11 +232,11 @@ static int ddl_check_keys(struct ddl *x, struct error *err)
 /* Worth a look only when the mark says that rows are there. */
 static int ddl_check_emptied(struct ddl *x, struct error *err)
 {
-	const struct duckdb_existing *e = x->existing;
+	const struct existing *e = x->existing;
 	int64_t rows = 0;
 	int rc;
 
-	if (!e->mark.watermark || !e->delivered || x->out->added.n)
+	if (!existing_may_be_emptied(e, x->out))
 		return 0;
 	rc = duckdb_count_rows(x->d, x->place->quoted_data, &rows, err);
 	if (!rc && !rows)
@@ -354,29 +247,13 @@ static int ddl_check_emptied(struct ddl *x, struct error *err)
 
 static void ddl_drift(struct ddl *x, bool exists)
 {
-	const struct schema *s = x->target->schema;
-	struct drift_column *columns = xcalloc(s->n_columns, sizeof(*columns));
-	char(*grown)[DUCKDB_TYPE_SIZE] = xcalloc(s->n_columns, sizeof(*grown));
-	enum drift_step *steps = xcalloc(s->n_columns, sizeof(*steps));
-	struct drift_extra *extras =
-		xcalloc(x->existing->n_columns + 1, sizeof(*extras));
-	struct drift_table table = {
-		.columns = columns,
-		.extras = extras,
-		.n_extras = exists ? ddl_extras(x, extras) : 0,
-		.exists = exists,
-		.known = x->existing->known,
-		.created = x->existing->created,
-	};
+	const struct existing_types types = { x->types, ddl_fit };
+	struct existing_drift drift;
 
-	ddl_columns(x, columns, grown, exists);
-	drift_decide(x->target, &table, steps, x->out);
+	existing_drift(&drift, x->existing, x->target, exists, &types, x->out);
 	if (exists)
-		ddl_alter(x, steps, columns);
-	free(columns);
-	free(grown);
-	free(steps);
-	free(extras);
+		ddl_alter(x, drift.steps, drift.columns);
+	existing_drift_release(&drift);
 }
 
 /* DuckDB keeps a view in words of its own: those of a temporary one with the
@@ -412,7 +289,7 @@ static int ddl_same_view(const struct ddl *x, bool *same, struct error *err)
 
 static int ddl_view(struct ddl *x, struct error *err)
 {
-	const struct duckdb_existing *e = x->existing;
+	const struct existing *e = x->existing;
 	bool same = false;
 	char *sql;
 	int rc = 0;
@@ -431,8 +308,7 @@ static int ddl_view(struct ddl *x, struct error *err)
 }
 
 int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
-		   const struct duckdb_place *p,
-		   const struct duckdb_existing *e,
+		   const struct duckdb_place *p, const struct existing *e,
 		   const struct duckdb_type *types, struct inspection *out,
 		   struct error *err)
 {
@@ -441,9 +317,9 @@ int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
 	int rc;
 
 	out->table_exists = e->has_data;
-	ddl_check_names(&x);
+	existing_check_names(target, "DuckDB", &out->problems);
 	ddl_check_order(&x);
-	ddl_check_place(&x);
+	existing_check_place(e, target, &out->problems);
 	ddl_drift(&x, exists);
 	if (target->refresh)
 		ddl_create_table(&x, p->quoted_stage);
@@ -459,11 +335,10 @@ int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
 }
 
 void duckdb_ddl_copy(struct duckdb_destination *d, const struct target *target,
-		     const struct duckdb_place *copy,
-		     const struct duckdb_existing *e,
+		     const struct duckdb_place *copy, const struct existing *e,
 		     const struct duckdb_type *types, struct strlist *out)
 {
-	struct duckdb_existing there = *e;
+	struct existing there = *e;
 	struct inspection found;
 	struct ddl x = { d, target, copy, &there, types, &found, true };
 	bool exists = e->has_data && !target->refresh;

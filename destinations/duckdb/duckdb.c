@@ -70,7 +70,7 @@ static int duckdb_destination_inspect(struct destination *base,
 {
 	struct duckdb_destination *d = duckdb_self(base);
 	struct duckdb_place place;
-	struct duckdb_existing existing;
+	struct existing existing;
 	struct duckdb_type *types = NULL;
 	int rc;
 
@@ -86,7 +86,7 @@ static int duckdb_destination_inspect(struct destination *base,
 				    err);
 	}
 	duckdb_place_release(&place);
-	duckdb_existing_release(&existing);
+	existing_release(&existing);
 	free(types);
 	return rc;
 }
@@ -101,7 +101,7 @@ static int duckdb_destination_prepare(struct destination *base,
 /* The stage that a killed refresh left, once prepare has run. Its process is
  * gone, or is ours: the file's lock keeps all others out. */
 static int duckdb_drop_leftovers(struct duckdb_destination *d,
-				 struct duckdb_existing *e,
+				 struct existing *e,
 				 const struct duckdb_place *p,
 				 struct error *err)
 {
@@ -121,14 +121,14 @@ static int duckdb_drop_leftovers(struct duckdb_destination *d,
 		duck_exec(d->db, "ROLLBACK", NULL);
 		return rc;
 	}
-	duckdb_existing_release(e);
+	existing_release(e);
 	return duckdb_existing_look(e, d, p, d->target->pipeline, err);
 }
 
 /* Where the target is, and what is there; both to be released in any case. */
 static int duckdb_find(struct duckdb_destination *d,
 		       const struct target *target, struct duckdb_place *place,
-		       struct duckdb_existing *existing, struct error *err)
+		       struct existing *existing, struct error *err)
 {
 	int rc;
 
@@ -146,7 +146,7 @@ static int duckdb_destination_recover(struct destination *base,
 {
 	struct duckdb_destination *d = duckdb_self(base);
 	struct duckdb_place place;
-	struct duckdb_existing existing;
+	struct existing existing;
 	int rc = duckdb_find(d, target, &place, &existing, err);
 
 	if (!rc && d->target)
@@ -155,11 +155,11 @@ static int duckdb_destination_recover(struct destination *base,
 		rc = writer_check_fence(&d->target->writer, target->pipeline,
 					existing.mark.fence, err);
 	if (!rc && (existing.has_data || d->target)) {
-		duckdb_mark_copy(out, &existing.mark);
-		duckdb_mark_copy(&d->seen, &existing.mark);
+		checkpoint_copy(out, &existing.mark);
+		checkpoint_copy(&d->seen, &existing.mark);
 	}
 	duckdb_place_release(&place);
-	duckdb_existing_release(&existing);
+	existing_release(&existing);
 	return rc;
 }
 
@@ -178,7 +178,7 @@ static int duckdb_move_mark(struct duckdb_destination *d,
 static bool duckdb_committed(struct duckdb_destination *d,
 			     const struct checkpoint *next)
 {
-	struct duckdb_existing existing;
+	struct existing existing;
 	bool same = false;
 
 	/* An identity that was there before (a batch that is replayed) says
@@ -191,7 +191,7 @@ static bool duckdb_committed(struct duckdb_destination *d,
 		same = existing.has_mark && next->batch_id && *next->batch_id &&
 		       existing.mark.batch_id &&
 		       !strcmp(existing.mark.batch_id, next->batch_id);
-	duckdb_existing_release(&existing);
+	existing_release(&existing);
 	return same;
 }
 
@@ -213,7 +213,7 @@ static int duckdb_commit(struct duckdb_destination *d,
 		duck_exec(d->db, "ROLLBACK", NULL);
 	if (rc && !duckdb_committed(d, next))
 		return error_set(err, refused.code, "%s", refused.message);
-	duckdb_mark_copy(&d->seen, next);
+	checkpoint_copy(&d->seen, next);
 	return failpoint("commit_acked", err);
 }
 
@@ -294,11 +294,10 @@ static int duckdb_destination_finish(struct destination *base,
  * moved. */
 static int duckdb_put_watermark(struct duckdb_destination *d,
 				const struct duckdb_place *p,
-				const struct duckdb_existing *e,
-				const char *pipeline, const char *watermark,
-				struct error *err)
+				const struct existing *e, const char *pipeline,
+				const char *watermark, struct error *err)
 {
-	struct duckdb_existing put = *e;
+	struct existing put = *e;
 	int rc = duck_exec(d->db, "BEGIN", err);
 
 	if (rc)
@@ -322,13 +321,13 @@ static int duckdb_destination_forget(struct destination *base,
 {
 	struct duckdb_destination *d = duckdb_self(base);
 	struct duckdb_place place;
-	struct duckdb_existing existing;
+	struct existing existing;
 	int rc = duckdb_find(d, target, &place, &existing, err);
 
 	if (!rc && existing.has_mark)
 		rc = duckdb_mark_forget(d, &place, target, err);
 	duckdb_place_release(&place);
-	duckdb_existing_release(&existing);
+	existing_release(&existing);
 	return rc;
 }
 
@@ -338,13 +337,13 @@ static int duckdb_destination_others(struct destination *base,
 {
 	struct duckdb_destination *d = duckdb_self(base);
 	struct duckdb_place place;
-	struct duckdb_existing existing;
+	struct existing existing;
 	int rc = duckdb_find(d, target, &place, &existing, err);
 
-	if (!rc && existing.has_data && existing.has_mark)
+	if (!rc && existing.has_data && existing.has_mark_table)
 		rc = duckdb_mark_others(d, &place, target->pipeline, out, err);
 	duckdb_place_release(&place);
-	duckdb_existing_release(&existing);
+	existing_release(&existing);
 	return rc;
 }
 
@@ -355,7 +354,7 @@ static int duckdb_destination_set_watermark(struct destination *base,
 {
 	struct duckdb_destination *d = duckdb_self(base);
 	struct duckdb_place place;
-	struct duckdb_existing existing;
+	struct existing existing;
 	int rc = duckdb_find(d, target, &place, &existing, err);
 
 	if (!rc && !existing.has_data)
@@ -366,7 +365,7 @@ static int duckdb_destination_set_watermark(struct destination *base,
 		rc = duckdb_put_watermark(d, &place, &existing,
 					  target->pipeline, watermark, err);
 	duckdb_place_release(&place);
-	duckdb_existing_release(&existing);
+	existing_release(&existing);
 	return rc;
 }
 

@@ -19,9 +19,8 @@ static const char existing_relations_sql[] =
 	"lower(schema_name) = lower($2) AND lower(view_name) IN "
 	"(lower($3), lower($4), lower($5), lower($6)) ";
 
-static void existing_relation(struct duckdb_existing *e,
-			      const struct duckdb_place *p, const char *name,
-			      bool is_table, bool indexed)
+static void existing_relation(struct existing *e, const struct duckdb_place *p,
+			      const char *name, bool is_table, bool indexed)
 {
 	e->has_schema = true;
 	if (!strcasecmp(name, p->name)) {
@@ -39,7 +38,7 @@ static void existing_relation(struct duckdb_existing *e,
 		e->has_mark_table = is_table;
 }
 
-static int existing_relations(struct duckdb_existing *e, struct duck *db,
+static int existing_relations(struct existing *e, struct duck *db,
 			      const struct duckdb_place *p, struct error *err)
 {
 	const char *params[] = { p->catalog, p->schema, p->name,
@@ -61,7 +60,7 @@ static int existing_relations(struct duckdb_existing *e, struct duck *db,
 
 /* Not from duckdb_columns(), which would first build every view that DuckDB
  * has of its own: 10 ms. */
-static int existing_columns(struct duckdb_existing *e, struct duck *db,
+static int existing_columns(struct existing *e, struct duck *db,
 			    const struct duckdb_place *p, struct error *err)
 {
 	char *sql = xstrfmt("SELECT column_name, column_type, \"null\" = 'NO', "
@@ -73,11 +72,12 @@ static int existing_columns(struct duckdb_existing *e, struct duck *db,
 
 	free(sql);
 	while (!rc && duck_next(r)) {
-		struct duckdb_existing_column *c;
+		struct existing_column *c;
 
 		e->columns = xgrow(e->columns, &capacity, e->n_columns + 1,
 				   sizeof(*e->columns));
 		c = &e->columns[e->n_columns++];
+		memset(c, 0, sizeof(*c));
 		c->name = duck_str(r, 0);
 		c->type = duck_str(r, 1);
 		c->not_null = duck_bool(r, 2);
@@ -87,7 +87,7 @@ static int existing_columns(struct duckdb_existing *e, struct duck *db,
 	return rc;
 }
 
-static int existing_mark(struct duckdb_existing *e, struct duck *db,
+static int existing_mark(struct existing *e, struct duck *db,
 			 const struct duckdb_place *p, const char *pipeline,
 			 struct error *err)
 {
@@ -124,8 +124,7 @@ static int existing_mark(struct duckdb_existing *e, struct duck *db,
 	return rc;
 }
 
-int duckdb_existing_look(struct duckdb_existing *e,
-			 struct duckdb_destination *d,
+int duckdb_existing_look(struct existing *e, struct duckdb_destination *d,
 			 const struct duckdb_place *p, const char *pipeline,
 			 struct error *err)
 {
@@ -139,7 +138,7 @@ int duckdb_existing_look(struct duckdb_existing *e,
 	return rc;
 }
 
-int duckdb_existing_look_closely(struct duckdb_existing *e,
+int duckdb_existing_look_closely(struct existing *e,
 				 struct duckdb_destination *d,
 				 const struct duckdb_place *p,
 				 const char *pipeline, struct error *err)
@@ -149,23 +148,4 @@ int duckdb_existing_look_closely(struct duckdb_existing *e,
 	if (!rc && (e->has_data || e->data_is_view))
 		rc = existing_columns(e, d->db, p, err);
 	return rc;
-}
-
-void duckdb_existing_release(struct duckdb_existing *e)
-{
-	for (size_t i = 0; i < e->n_columns; i++) {
-		free(e->columns[i].name);
-		free(e->columns[i].type);
-	}
-	free(e->columns);
-	checkpoint_release(&e->mark);
-	memset(e, 0, sizeof(*e));
-}
-
-long duckdb_existing_find(const struct duckdb_existing *e, const char *name)
-{
-	for (size_t i = 0; i < e->n_columns; i++)
-		if (!strcasecmp(e->columns[i].name, name))
-			return (long)i;
-	return -1;
 }

@@ -155,34 +155,6 @@ static int fill_decimal(const struct fill_cells *c, struct error *err)
 	return 0;
 }
 
-static bool fill_is_ascii(const uint8_t *p, size_t n)
-{
-	uint64_t word, all = 0;
-	size_t i = 0;
-
-	for (; i + 8 <= n; i += 8) {
-		memcpy(&word, p + i, 8);
-		all |= word;
-	}
-	for (; i < n; i++)
-		all |= p[i];
-	return !(all & UINT64_C(0x8080808080808080));
-}
-
-static bool fill_is_utf8(const uint8_t *p, size_t n)
-{
-	if (fill_is_ascii(p, n))
-		return true;
-	for (size_t i = 0; i < n;) {
-		size_t len = utf8_char_length((const char *)p + i, n - i);
-
-		if (!len)
-			return false;
-		i += len;
-	}
-	return true;
-}
-
 static int fill_text(const struct fill_cells *c, struct error *err)
 {
 	const struct schema *s = c->fill->batch->schema;
@@ -196,7 +168,7 @@ static int fill_text(const struct fill_cells *c, struct error *err)
 		if (vector_is_null(c->v, row))
 			continue;
 		text = vector_bytes(c->v, row, &n);
-		if (!fill_is_utf8(text, n))
+		if (!utf8_is_valid((const char *)text, n))
 			return fill_refuse(c, row, "not valid UTF-8 for", err);
 		if (trim)
 			n = duckdb_decimal_trim(text, n);

@@ -18,6 +18,7 @@
 #include "core/data/batch.h"
 #include "core/plugin/destination.h"
 #include "destinations/common/drift.h"
+#include "destinations/common/existing.h"
 #include "destinations/common/names.h"
 #include "destinations/common/refresh.h"
 #include "destinations/common/soft_delete.h"
@@ -42,29 +43,6 @@ struct duckdb_place {
 	char *stage; /* the table that a refresh fills */
 	char *quoted_schema, *quoted_name, *quoted_data, *quoted_stage,
 		*quoted_mark;
-};
-
-struct duckdb_existing_column {
-	char *name;
-	char *type;
-	bool not_null;
-	bool has_default;
-};
-
-/* What is there now. */
-struct duckdb_existing {
-	bool has_schema; /* surely there */
-	bool name_is_table, name_is_view;
-	bool has_data, has_stage, has_mark_table;
-	bool data_is_view;
-	bool indexed; /* the data table has a key, an index or a check */
-	struct duckdb_existing_column *columns; /* of the data table */
-	size_t n_columns;
-	bool has_mark; /* this pipeline's row */
-	bool known; /* that row is about this target */
-	bool created; /* and says that Tidemark made the table */
-	int64_t delivered; /* rows, to the table as it is */
-	struct checkpoint mark;
 };
 
 /* Keys that a table may hold, while it holds none but those that this handle
@@ -139,7 +117,7 @@ int duckdb_prepare_target(struct duckdb_destination *d,
  * copy's. */
 int duckdb_preview_make(struct duckdb_destination *d,
 			const struct target *target, struct duckdb_place *place,
-			const struct duckdb_existing *e,
+			const struct existing *e,
 			const struct duckdb_type *types, struct error *err);
 int duckdb_destination_preview(struct destination *base,
 			       const struct batch *batch,
@@ -177,28 +155,23 @@ enum fit duckdb_type_fit(const struct duckdb_type *wanted, const char *actual,
 /* existing.c: look, never write. The columns of the data table only when
  * looked at closely: a query more costs 2 ms of a run that has nothing to
  * do. */
-int duckdb_existing_look(struct duckdb_existing *e,
-			 struct duckdb_destination *d,
+int duckdb_existing_look(struct existing *e, struct duckdb_destination *d,
 			 const struct duckdb_place *p, const char *pipeline,
 			 struct error *err);
-int duckdb_existing_look_closely(struct duckdb_existing *e,
+int duckdb_existing_look_closely(struct existing *e,
 				 struct duckdb_destination *d,
 				 const struct duckdb_place *p,
 				 const char *pipeline, struct error *err);
-void duckdb_existing_release(struct duckdb_existing *e);
-long duckdb_existing_find(const struct duckdb_existing *e, const char *name);
 
 /* ddl.c */
 int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
-		   const struct duckdb_place *p,
-		   const struct duckdb_existing *e,
+		   const struct duckdb_place *p, const struct existing *e,
 		   const struct duckdb_type *types, struct inspection *out,
 		   struct error *err);
 /* Append the DDL that makes the table at `copy` what preparing would make of
  * the target. */
 void duckdb_ddl_copy(struct duckdb_destination *d, const struct target *target,
-		     const struct duckdb_place *copy,
-		     const struct duckdb_existing *e,
+		     const struct duckdb_place *copy, const struct existing *e,
 		     const struct duckdb_type *types, struct strlist *out);
 /* What a table holds. */
 int duckdb_count_rows(struct duckdb_destination *d, const char *quoted,
@@ -213,12 +186,11 @@ int duckdb_mark_create_table(struct duckdb_destination *d,
 /* Write the row anew, whoever wrote it last: `mark`, `created` and `delivered`
  * of `e`. */
 int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
-		    const char *pipeline, const struct duckdb_existing *e,
+		    const char *pipeline, const struct existing *e,
 		    struct error *err);
 /* Move the row from `seen` to `next`; STATE if it is no longer at `seen`. */
 int duckdb_mark_move(struct duckdb_destination *d,
 		     const struct checkpoint *next, struct error *err);
-void duckdb_mark_copy(struct checkpoint *dst, const struct checkpoint *src);
 /* In a refresh's transaction: STATE if the row is no longer its own. */
 int duckdb_mark_hold(struct duckdb_destination *d, struct error *err);
 int duckdb_mark_forget(struct duckdb_destination *d,

@@ -39,7 +39,7 @@ static void mark_texts_init(struct mark_texts *t, const struct checkpoint *mark,
 }
 
 int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
-		    const char *pipeline, const struct duckdb_existing *e,
+		    const char *pipeline, const struct existing *e,
 		    struct error *err)
 {
 	const struct checkpoint *mark = &e->mark;
@@ -204,15 +204,4 @@ int duckdb_mark_release(struct duckdb_destination *d,
 
 	free(sql);
 	return rc;
-}
-
-void duckdb_mark_copy(struct checkpoint *dst, const struct checkpoint *src)
-{
-	struct checkpoint copy = *src;
-
-	copy.watermark = xstrdup(src->watermark);
-	copy.batch_id = xstrdup(src->batch_id ? src->batch_id : "");
-	copy.delivered = xstrdup(src->delivered);
-	checkpoint_release(dst);
-	*dst = copy;
 }

@@ -29,7 +29,7 @@ struct duckdb_type *duckdb_types_new(struct duckdb_destination *d,
 /* Everything that prepare finds out before it writes. */
 struct preparation {
 	struct duckdb_place place;
-	struct duckdb_existing existing;
+	struct existing existing;
 	struct duckdb_type *types;
 	struct inspection inspection;
 	bool gone; /* what the mark was about is not there any more */
@@ -38,7 +38,7 @@ struct preparation {
 static void preparation_release(struct preparation *p)
 {
 	duckdb_place_release(&p->place);
-	duckdb_existing_release(&p->existing);
+	existing_release(&p->existing);
 	inspection_release(&p->inspection);
 	free(p->types);
 	memset(p, 0, sizeof(*p));
@@ -85,8 +85,7 @@ static int prepare_take_over(struct duckdb_destination *d,
 	free(d->refresh_id);
 	d->refresh_id = refresh_id_new();
 	d->built = 0;
-	free(p->existing.mark.batch_id);
-	p->existing.mark.batch_id = xstrdup(d->refresh_id);
+	existing_take_over(&p->existing, d->refresh_id);
 	return duckdb_mark_put(d, &p->place, target->pipeline, &p->existing,
 			       err);
 }
@@ -119,8 +118,8 @@ static int prepare_mark(struct duckdb_destination *d,
 			const struct target *target, struct preparation *p,
 			struct error *err)
 {
-	bool made = !p->existing.has_data;
-	bool again = made || !p->existing.known || p->inspection.added.n;
+	bool again = !p->existing.has_data || !p->existing.known ||
+		     p->inspection.added.n;
 	int rc = writer_check_fence(&target->writer, target->pipeline,
 				    p->existing.mark.fence, err);
 
@@ -135,11 +134,7 @@ static int prepare_mark(struct duckdb_destination *d,
 				       &p->existing, err);
 	if (rc || !again)
 		return rc;
-	p->gone = made && p->existing.mark.watermark;
-	free(p->existing.mark.watermark);
-	p->existing.mark.watermark = NULL;
-	p->existing.delivered = 0;
-	p->existing.created = made || p->existing.created;
+	p->gone = existing_start_over(&p->existing);
 	rc = prepare_numbers(d, target, p, err);
 	return rc ? rc
 		  : duckdb_mark_put(d, &p->place, target->pipeline,
@@ -171,24 +166,22 @@ static int prepare_write(struct duckdb_destination *d,
 }
 
 /* Columns that a delete and insert would lose. */
-static bool prepare_has_extras(const struct duckdb_existing *e,
-			       const struct schema *s)
+static bool prepare_has_extras(const struct existing *e, const struct schema *s)
 {
 	size_t known = 0;
 
 	for (size_t i = 0; i < s->n_columns; i++)
-		known += duckdb_existing_find(e, s->columns[i].name) >= 0;
+		known += existing_find(e, s->columns[i].name) >= 0;
 	return known < e->n_columns;
 }
 
 static void prepare_not_null(struct duckdb_destination *d,
-			     const struct schema *s,
-			     const struct duckdb_existing *e)
+			     const struct schema *s, const struct existing *e)
 {
 	free(d->not_null);
 	d->not_null = xcalloc(s->n_columns, sizeof(*d->not_null));
 	for (size_t i = 0; !d->target->refresh && i < s->n_columns; i++) {
-		long at = duckdb_existing_find(e, s->columns[i].name);
+		long at = existing_find(e, s->columns[i].name);
 
 		d->not_null[i] = at >= 0 && e->columns[at].not_null;
 	}
@@ -200,7 +193,7 @@ static void prepare_not_null(struct duckdb_destination *d,
  * setting is not known to every version. */
 static void prepare_vacuum(struct duckdb_destination *d,
 			   const struct target *target,
-			   const struct duckdb_existing *e)
+			   const struct existing *e)
 {
 	duck_execf(d->db, NULL, "SET max_vacuum_tasks = %d",
 		   target->refresh || !e->has_data ? 0 : 1);
@@ -208,12 +201,9 @@ static void prepare_vacuum(struct duckdb_destination *d,
 
 static void prepare_soft_delete(struct duckdb_destination *d,
 				const struct target *target,
-				const struct duckdb_existing *e)
+				const struct existing *e)
 {
-	long at = target->soft_delete
-			  ? duckdb_existing_find(e, target->soft_delete)
-			  : -1;
-	const char *type = at < 0 ? NULL : e->columns[at].type;
+	const char *type = existing_type(e, target->soft_delete);
 
 	d->soft_delete = soft_delete_of(target, type);
 	snprintf(d->soft_type, sizeof(d->soft_type), "%s", type ? type : "");
@@ -239,7 +229,7 @@ static void prepare_keep(struct duckdb_destination *d,
 						      : d->place.quoted_data;
 	d->into_name = target->refresh && !target->preview ? d->place.stage
 							   : d->place.data;
-	duckdb_mark_copy(&d->seen, &p->existing.mark);
+	checkpoint_copy(&d->seen, &p->existing.mark);
 	duckdb_known_begin(&d->known, target->schema,
 			   target->refresh || !p->existing.has_data);
 }

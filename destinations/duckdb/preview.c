@@ -17,8 +17,7 @@ static const char constraints_sql[] =
 
 /* Without defaults: one may be the next number of a sequence. So a column that
  * the batch does not have may be NULL. */
-static void preview_column(struct strbuf *sql,
-			   const struct duckdb_existing_column *c,
+static void preview_column(struct strbuf *sql, const struct existing_column *c,
 			   const struct schema *s)
 {
 	bool theirs = false;
@@ -33,8 +32,8 @@ static void preview_column(struct strbuf *sql,
 static int preview_create_like(struct duckdb_destination *d,
 			       const struct duckdb_place *place,
 			       const struct duckdb_place *copy,
-			       const struct duckdb_existing *e,
-			       const struct schema *s, struct error *err)
+			       const struct existing *e, const struct schema *s,
+			       struct error *err)
 {
 	const char *params[] = { place->catalog, place->schema, place->data };
 	struct strbuf sql = STRBUF_INIT;
@@ -62,7 +61,7 @@ static int preview_create_like(struct duckdb_destination *d,
 	return rc;
 }
 
-static void preview_columns(struct strbuf *sql, const struct duckdb_existing *e,
+static void preview_columns(struct strbuf *sql, const struct existing *e,
 			    const char *alias)
 {
 	for (size_t i = 0; i < e->n_columns; i++) {
@@ -83,7 +82,7 @@ static void preview_columns(struct strbuf *sql, const struct duckdb_existing *e,
 static char *preview_pull(const struct target *target,
 			  const struct duckdb_place *place,
 			  const struct duckdb_place *copy,
-			  const struct duckdb_existing *e)
+			  const struct existing *e)
 {
 	struct strbuf sql = STRBUF_INIT;
 
@@ -108,7 +107,7 @@ static char *preview_pull(const struct target *target,
 
 int duckdb_preview_make(struct duckdb_destination *d,
 			const struct target *target, struct duckdb_place *place,
-			const struct duckdb_existing *e,
+			const struct existing *e,
 			const struct duckdb_type *types, struct error *err)
 {
 	bool exists = e->has_data && !target->refresh;

@@ -37,7 +37,7 @@ static int refresh_check(struct duckdb_destination *d, struct error *err)
 }
 
 static int refresh_rename(struct duckdb_destination *d,
-			  const struct duckdb_existing *e, struct error *err)
+			  const struct existing *e, struct error *err)
 {
 	const struct duckdb_place *p = &d->place;
 	struct strbuf sql = STRBUF_INIT;
@@ -62,7 +62,7 @@ static int refresh_rename(struct duckdb_destination *d,
 static int refresh_put(struct duckdb_destination *d,
 		       const struct checkpoint *next, struct error *err)
 {
-	const struct duckdb_existing made = {
+	const struct existing made = {
 		.mark = *next,
 		.created = true,
 		.delivered = d->built,
@@ -74,7 +74,7 @@ static int refresh_put(struct duckdb_destination *d,
 int duckdb_refresh_swap(struct duckdb_destination *d,
 			const struct checkpoint *next, struct error *err)
 {
-	struct duckdb_existing e;
+	struct existing e;
 	int rc = duckdb_existing_look(&e, d, &d->place, d->target->pipeline,
 				      err);
 
@@ -90,6 +90,6 @@ int duckdb_refresh_swap(struct duckdb_destination *d,
 		rc = refresh_put(d, next, err);
 	if (!rc)
 		rc = failpoint("after_watermark", err);
-	duckdb_existing_release(&e);
+	existing_release(&e);
 	return rc;
 }

@@ -161,11 +161,6 @@ static void ddl_alter(struct strlist *out, const struct plan *plan,
 	strbuf_release(&text);
 }
 
-static bool ddl_is_ours(const char *name)
-{
-	return !strncasecmp(name, "_tidemark_", 10);
-}
-
 static void ddl_view_column(struct strbuf *sb, const char **separator,
 			    const char *name)
 {
@@ -187,7 +182,7 @@ void my_ddl_view(struct strbuf *sb, const struct place *place,
 	strbuf_addf(sb, "CREATE OR REPLACE VIEW %s AS\nSELECT ",
 		    place->readable);
 	for (size_t i = 0; i < raw->n_columns; i++)
-		if (!ddl_is_ours(raw->columns[i].name))
+		if (!name_is_own(raw->columns[i].name))
 			ddl_view_column(sb, &separator, raw->columns[i].name);
 	for (size_t i = 0; i < s->n_columns; i++)
 		if (!my_catalog_find(raw, s->columns[i].name))

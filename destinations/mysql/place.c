@@ -52,7 +52,7 @@ static int place_check(const struct place *p, const struct target *target,
 
 	if (!rc)
 		rc = place_check_name("database", p->database, err);
-	if (!rc && !strncasecmp(p->table, "_tidemark_", 10))
+	if (!rc && name_is_own(p->table))
 		rc = error_set(err, ERROR_CONFIG,
 			       "table %s: names that begin with _tidemark_ are "
 			       "taken",

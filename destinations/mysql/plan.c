@@ -226,7 +226,7 @@ static void plan_check_changes(struct plan *plan, const struct mydst *d,
 		plan_check_referenced(plan, d, target);
 	for (size_t i = 0; i < s->n_columns; i++)
 		if (target->mode == LOAD_APPEND &&
-		    !strncasecmp(s->columns[i].name, "_tidemark_", 10))
+		    name_is_own(s->columns[i].name))
 			plan_error(plan, ERROR_SCHEMA, "reserved-name",
 				   "leave the column out under source.columns",
 				   target,
@@ -334,8 +334,8 @@ static size_t plan_extras(const struct plan *plan, const struct target *target,
 			if (!strcasecmp(target->schema->columns[k].name,
 					c->name))
 				theirs = false;
-		if (theirs && (target->mode != LOAD_APPEND ||
-			       strncasecmp(c->name, "_tidemark_", 10)))
+		if (theirs &&
+		    (target->mode != LOAD_APPEND || !name_is_own(c->name)))
 			out[n++] = (struct drift_extra){
 				.name = c->name,
 				.not_null = c->not_null,
@@ -396,8 +396,7 @@ static bool plan_view_is_whole(const struct plan *plan,
 	int64_t n = 0;
 
 	for (size_t i = 0; i < plan->table.n_columns; i++)
-		n += strncasecmp(plan->table.columns[i].name, "_tidemark_",
-				 10) != 0;
+		n += !name_is_own(plan->table.columns[i].name);
 	return around->readable_is_view && around->view_columns == n;
 }
 

@@ -246,7 +246,7 @@ static void plan_check_changes(struct plan *plan, const struct target *target)
 				     "AS IDENTITY and cannot be updated",
 				     target->table, c->name);
 		if (target->mode == LOAD_APPEND &&
-		    !strncmp(s->columns[i].name, "_tidemark_", 10))
+		    name_is_own(s->columns[i].name))
 			plan_error(plan, ERROR_SCHEMA, "reserved-name",
 				   "leave the column out under source.columns",
 				   target,
@@ -328,8 +328,7 @@ static size_t plan_extras(const struct plan *plan, const struct target *target,
 		const struct catalog_column *c = &plan->table.columns[i];
 
 		if (schema_find(target->schema, c->name) >= 0 ||
-		    (target->mode == LOAD_APPEND &&
-		     !strncmp(c->name, "_tidemark_", 10)))
+		    (target->mode == LOAD_APPEND && name_is_own(c->name)))
 			continue;
 		out[n++] = (struct drift_extra){ c->name, c->not_null,
 						 c->has_default, c->generated };

@@ -451,7 +451,7 @@ void postgres_statement_view(struct strbuf *sb, const struct place *place,
 	}
 	strbuf_addstr(sb, ") ");
 	for (size_t i = 0; i < raw->n_columns; i++) {
-		if (!strncmp(raw->columns[i].name, "_tidemark_", 10))
+		if (name_is_own(raw->columns[i].name))
 			continue;
 		strbuf_addstr(sb, separator);
 		separator = ", ";

@@ -21,8 +21,7 @@ static void ddl_extras(struct strbuf *sb, const struct target *target,
 {
 	for (size_t i = 0; i < old->n_columns; i++) {
 		const struct catalog_column *c = &old->columns[i];
-		bool known =
-			c->generated || !strncasecmp(c->name, "_tidemark_", 10);
+		bool known = c->generated || name_is_own(c->name);
 
 		for (size_t k = 0; k < target->schema->n_columns; k++)
 			if (!strcasecmp(c->name,
@@ -93,7 +92,7 @@ static void ddl_view_columns(struct strbuf *sb, const struct target *target,
 	}
 	for (size_t i = 0; i < raw->n_columns; i++) {
 		const char *name = raw->columns[i].name;
-		bool known = !strncasecmp(name, "_tidemark_", 10);
+		bool known = name_is_own(name);
 
 		for (size_t k = 0; k < s->n_columns; k++)
 			known = known || !strcasecmp(name, s->columns[k].name);

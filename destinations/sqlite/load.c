@@ -3,6 +3,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/failpoint.h"
+#include "core/base/utf8.h"
 #include "core/data/value.h"
 #include "destinations/sqlite/internal.h"
 
@@ -19,6 +20,34 @@ static int load_row_failed(struct sqlite_target *d, const struct batch *b,
 	rc = error_prefix(err, "table %s, row %s", d->target->table, key.data);
 	strbuf_release(&key);
 	return rc;
+}
+
+static bool load_is_text(const struct vector *v, size_t row)
+{
+	size_t n;
+	const uint8_t *text;
+
+	if (v->width || v->kind == TYPE_BYTES || vector_is_null(v, row))
+		return true;
+	text = vector_bytes(v, row, &n);
+	return utf8_is_valid((const char *)text, n);
+}
+
+/* SQLite takes any bytes for a text; there are sources that do the same. */
+static int load_check_texts(struct sqlite_target *d, const struct batch *b,
+			    struct error *err)
+{
+	for (size_t i = 0; i < b->schema->n_columns; i++) {
+		for (size_t row = 0; row < b->n_rows; row++) {
+			if (load_is_text(&b->vectors[i], row))
+				continue;
+			error_set(err, ERROR_DATA,
+				  "column %s: text that is not UTF-8",
+				  b->schema->columns[i].name);
+			return load_row_failed(d, b, row, err);
+		}
+	}
+	return 0;
 }
 
 static int load_look(struct sqlite_target *d, size_t i, struct error *err)
@@ -236,8 +265,10 @@ int load_rows(struct sqlite_target *d, const struct batch *b,
 	      const struct checkpoint *next, struct load_counts *out,
 	      struct error *err)
 {
-	int rc = failpoint("before_merge", err);
+	int rc = load_check_texts(d, b, err);
 
+	if (!rc)
+		rc = failpoint("before_merge", err);
 	if (rc)
 		return rc;
 	statements_set_delivered(d, next->delivered);

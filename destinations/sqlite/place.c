@@ -24,8 +24,7 @@ static int place_check(const struct table_name *name, const char *text,
 			"table %s: an SQLite file has the one schema "
 			"main: write main.%s, or just the table's name",
 			text, name->name);
-	if (!strncasecmp(name->name, "sqlite_", 7) ||
-	    !strncasecmp(name->name, "_tidemark_", 10))
+	if (!strncasecmp(name->name, "sqlite_", 7) || name_is_own(name->name))
 		return error_set(err, ERROR_CONFIG,
 				 "table %s: names that begin with sqlite_ or "
 				 "_tidemark_ are taken",

@@ -172,8 +172,7 @@ static void plan_check_names(struct plan *plan, const struct target *target)
 					"name to SQLite",
 					target->table, s->columns[k].name,
 					name);
-		if (target->mode == LOAD_APPEND &&
-		    !strncasecmp(name, "_tidemark_", 10))
+		if (target->mode == LOAD_APPEND && name_is_own(name))
 			plan_error(plan, ERROR_SCHEMA, "reserved-name",
 				   "leave the column out under source.columns",
 				   target,
@@ -267,8 +266,8 @@ static size_t plan_extras(const struct plan *plan, const struct target *target,
 			if (!strcasecmp(target->schema->columns[k].name,
 					c->name))
 				theirs = false;
-		if (theirs && (target->mode != LOAD_APPEND ||
-			       strncasecmp(c->name, "_tidemark_", 10)))
+		if (theirs &&
+		    (target->mode != LOAD_APPEND || !name_is_own(c->name)))
 			out[n++] = (struct drift_extra){
 				.name = c->name,
 				.not_null = c->not_null,

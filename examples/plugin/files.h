@@ -3,6 +3,7 @@
 #ifndef NDJSON_FILES_H
 #define NDJSON_FILES_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -11,21 +12,24 @@
 /* Every name that a pipeline has; all owned. */
 struct names {
 	char *table, *marks; /* directories */
-	char *mark, *next_mark, *stage, *lock; /* in `marks` */
-	char *file; /* of the batch of that number */
+	char *mark, *next_mark, *lock; /* in `marks` */
+	char *stage, *file; /* of the batch of that number */
+	char *pipeline; /* as file names have it */
 };
 
-/* `file`: the number of a batch's file. CONFIG for a table whose name cannot be
- * that of a directory. Released in any case. */
+/* `number`: of a batch. CONFIG for a name that is too long for a file. Released
+ * in any case. */
 int names_make(struct names *n, const char *directory,
-	       const struct target *target, int64_t file, struct error *err);
+	       const struct target *target, int64_t number, struct error *err);
 void names_release(struct names *n);
 
 /* Set `err` from errno; returns -ERROR_ACCESS. */
 int failed(const char *what, const char *path, struct error *err);
-int make_directory(const char *path, struct error *err);
-/* Wait for n->lock; close(*fd) lets it go. */
-int lock_names(const struct names *n, int *fd, struct error *err);
+int make_directory(const char *path, const char *parent, struct error *err);
+/* Wait for n->lock; close(*fd) lets it go. STATE after 10 s, STOPPED soon after
+ * `interrupted`. */
+int lock_names(const struct names *n, atomic_bool *interrupted, int *fd,
+	       struct error *err);
 /* A line; `value` is given away. */
 int write_json(FILE *file, json_t *value, const char *path, struct error *err);
 /* Onto the disk, and close. */
@@ -33,6 +37,10 @@ int close_file(FILE *file, const char *path, struct error *err);
 /* Within `directory`, which goes to the disk, too. */
 int rename_file(const char *from, const char *to, const char *directory,
 		struct error *err);
+/* Harmless if it has gone. */
+int remove_file(const char *path, const char *directory, struct error *err);
+/* Of the pipeline, all that there are. */
+int remove_stages(const struct names *n, struct error *err);
 /* Of a file behind that of number `last`. */
 int64_t next_number(int64_t last);
 

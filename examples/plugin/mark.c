@@ -63,7 +63,7 @@ int ndjson_mark_write(const struct names *n, const char *watermark,
 	return rc ? rc : rename_file(n->next_mark, n->mark, n->marks, err);
 }
 
-/* A mark's name is that of its pipeline. */
+/* A mark's name is that of its pipeline, escaped. */
 static bool is_mark_of_other(const char *name, const char *pipeline)
 {
 	size_t n = strlen(name), own = strlen(pipeline);
@@ -76,7 +76,7 @@ static int add_other(const char *marks, const char *name, struct strlist *out,
 		     struct error *err)
 {
 	char *path = xstrfmt("%s/%s", marks, name);
-	char *pipeline = xstrndup(name, strlen(name) - 5);
+	char *pipeline = url_decode(name, strlen(name) - 5);
 	json_error_t where;
 	json_t *mark = json_load_file(path, 0, &where);
 	const char *watermark =
@@ -96,15 +96,16 @@ static int add_other(const char *marks, const char *name, struct strlist *out,
 	return rc;
 }
 
-int ndjson_mark_others(const struct names *n, const char *pipeline,
-		       struct strlist *out, struct error *err)
+int ndjson_mark_others(const struct names *n, struct strlist *out,
+		       struct error *err)
 {
 	struct dirent **found = NULL;
 	int count = scandir(n->marks, &found, NULL, alphasort);
-	int rc = 0;
+	int rc = count < 0 && errno != ENOENT ? failed("read", n->marks, err)
+					      : 0;
 
 	for (int i = 0; i < count; i++) {
-		if (!rc && is_mark_of_other(found[i]->d_name, pipeline))
+		if (!rc && is_mark_of_other(found[i]->d_name, n->pipeline))
 			rc = add_other(n->marks, found[i]->d_name, out, err);
 		free(found[i]);
 	}

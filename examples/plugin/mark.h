@@ -18,7 +18,7 @@ int ndjson_mark_write(const struct names *n, const char *watermark,
 		      const char *batch_id, int64_t fence, int64_t rows,
 		      int64_t number, struct error *err);
 /* As destination_ops.others. */
-int ndjson_mark_others(const struct names *n, const char *pipeline,
-		       struct strlist *out, struct error *err);
+int ndjson_mark_others(const struct names *n, struct strlist *out,
+		       struct error *err);
 
 #endif

@@ -9,15 +9,17 @@
  * Files know no transactions. The mark makes them one: it names the batch's
  * file, and its rename is the commit.
  *
- *   1. the rows go to .tidemark/PIPELINE.stage, and to the disk
+ *   1. the rows go to .tidemark/PIPELINE-NUMBER.stage, and to the disk
  *   2. .tidemark/PIPELINE.json, the mark with the number of its file, is
  *      replaced by a rename: from here on the batch has been loaded
  *   3. the stage gets the file's name
  *
- * Killed before 2, the stage is overwritten by the next run; killed before 3,
- * recover() finds a mark whose file is not there, and does what was left.
+ * Killed before 2, there is a stage of a number that the mark does not have:
+ * the next run removes it. Killed before 3, there is one of the mark's number,
+ * and prepare() or recover() does what was left. That the file is not there
+ * says nothing: whoever reads files may take them away.
  */
-#include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,18 +33,18 @@ struct ndjson {
 	char *directory; /* of the URL */
 	const struct target *target; /* since prepare */
 	struct mark mark; /* as recover or load last saw it */
+	atomic_bool interrupted;
 	bool look; /* a dry run */
 };
 
-/* Step 3 of a run that was killed before it. */
+/* Step 3 of a run that was killed before it; with the lock. */
 static int ndjson_roll_forward(struct ndjson *d, const struct target *target,
 			       struct error *err)
 {
 	struct names n;
 	int rc = names_make(&n, d->directory, target, d->mark.number, err);
 
-	if (!rc && d->mark.number && access(n.file, F_OK) &&
-	    !access(n.stage, F_OK))
+	if (!rc && d->mark.number && !access(n.stage, F_OK))
 		rc = rename_file(n.stage, n.file, n.table, err);
 	names_release(&n);
 	return rc;
@@ -78,6 +80,30 @@ static void ndjson_columns(const struct schema *schema, struct inspection *out)
 	}
 }
 
+/* Files that are written are not changed again. */
+static void ndjson_refuse(const struct target *target, struct problems *out)
+{
+	if (target->mode != LOAD_APPEND)
+		problems_add(out, SEVERITY_ERROR, ERROR_CONFIG, "append-only",
+			     "write load: { mode: append }",
+			     "table %s: files that are written are not changed "
+			     "again, so mode %s is not possible",
+			     target->table, load_mode_name(target->mode));
+	else if (target->refresh)
+		problems_add(out, SEVERITY_ERROR, ERROR_CONFIG, "append-only",
+			     "to have all rows again, take the files away and "
+			     "use tidemark watermark reset",
+			     "table %s: files that are written are not "
+			     "replaced, so --full-refresh is not possible",
+			     target->table);
+	if (target->soft_delete)
+		problems_add(out, SEVERITY_ERROR, ERROR_CONFIG, "append-only",
+			     "leave load.soft_delete out",
+			     "table %s: files that are written are not changed "
+			     "again, so soft_delete is not possible",
+			     target->table);
+}
+
 static int ndjson_inspect(struct destination *base, const struct target *target,
 			  struct inspection *out, struct error *err)
 {
@@ -89,15 +115,7 @@ static int ndjson_inspect(struct destination *base, const struct target *target,
 		ndjson_columns(target->schema, out);
 		out->table_exists = !access(n.marks, F_OK);
 		out->anew = access(n.mark, F_OK) != 0;
-		if (target->mode != LOAD_APPEND || target->refresh ||
-		    target->soft_delete)
-			problems_add(
-				&out->problems, SEVERITY_ERROR, ERROR_CONFIG,
-				"append-only", "write load: { mode: append }",
-				"table %s: files that are written are not "
-				"changed again, so mode %s is not "
-				"possible",
-				target->table, load_mode_name(target->mode));
+		ndjson_refuse(target, &out->problems);
 	}
 	names_release(&n);
 	return rc;
@@ -109,7 +127,7 @@ static int ndjson_claim(struct ndjson *d, const struct names *n,
 			const struct target *target, struct error *err)
 {
 	int lock;
-	int rc = lock_names(n, &lock, err);
+	int rc = lock_names(n, &d->interrupted, &lock, err);
 
 	if (rc)
 		return rc;
@@ -119,6 +137,8 @@ static int ndjson_claim(struct ndjson *d, const struct names *n,
 					d->mark.seen.fence, err);
 	if (!rc)
 		rc = ndjson_roll_forward(d, target, err);
+	if (!rc)
+		rc = remove_stages(n, err);
 	if (!rc && target->writer.claim)
 		rc = ndjson_mark_write(
 			n, d->mark.seen.watermark,
@@ -149,12 +169,29 @@ static int ndjson_prepare(struct destination *base, const struct target *target,
 		return 0;
 	rc = names_make(&n, d->directory, target, 0, err);
 	if (!rc)
-		rc = make_directory(n.table, err);
+		rc = make_directory(n.table, d->directory, err);
 	if (!rc)
-		rc = make_directory(n.marks, err);
+		rc = make_directory(n.marks, n.table, err);
 	if (!rc)
 		rc = ndjson_claim(d, &n, target, err);
 	names_release(&n);
+	return rc;
+}
+
+/* A writer may be amid its steps: what was left is told apart from what is
+ * being done by the lock alone. */
+static int ndjson_finish_load(struct ndjson *d, const struct names *n,
+			      const struct target *target, struct error *err)
+{
+	int lock;
+	int rc = lock_names(n, &d->interrupted, &lock, err);
+
+	if (rc)
+		return rc;
+	rc = ndjson_mark_read(&d->mark, n->mark, err);
+	if (!rc)
+		rc = ndjson_roll_forward(d, target, err);
+	close(lock);
 	return rc;
 }
 
@@ -167,8 +204,8 @@ static int ndjson_recover(struct destination *base, const struct target *target,
 
 	if (!rc)
 		rc = ndjson_mark_read(&d->mark, n.mark, err);
-	if (!rc && target->schema && !d->look)
-		rc = ndjson_roll_forward(d, target, err);
+	if (!rc && d->mark.seen.found && target->schema && !d->look)
+		rc = ndjson_finish_load(d, &n, target, err);
 	if (!rc) {
 		*out = d->mark.seen;
 		out->watermark = d->mark.seen.watermark
@@ -199,6 +236,8 @@ static int ndjson_stage(const struct names *n, const struct batch *b,
 		close_file(file, n->stage, &ignored);
 	else
 		rc = close_file(file, n->stage, err);
+	if (rc)
+		unlink(n->stage); /* the disk may be full */
 	return rc;
 }
 
@@ -255,7 +294,7 @@ static int ndjson_load(struct destination *base, const struct batch *batch,
 	int rc = names_make(&n, d->directory, d->target, number, err);
 
 	if (!rc)
-		rc = lock_names(&n, &lock, err);
+		rc = lock_names(&n, &d->interrupted, &lock, err);
 	if (!rc) {
 		rc = ndjson_check_mark(d, &n, err);
 		if (!rc)
@@ -330,7 +369,7 @@ static int ndjson_set_watermark(struct destination *base,
 		rc = error_set(err, ERROR_SCHEMA, "table %s is not there",
 			       target->table);
 	if (!rc)
-		rc = lock_names(&n, &lock, err);
+		rc = lock_names(&n, &d->interrupted, &lock, err);
 	if (!rc) {
 		rc = ndjson_mark_read(&d->mark, n.mark, err);
 		if (!rc)
@@ -345,24 +384,34 @@ static int ndjson_set_watermark(struct destination *base,
 	return rc;
 }
 
+static int ndjson_drop_mark(struct ndjson *d, const struct names *n,
+			    const struct target *target, struct error *err)
+{
+	int rc = ndjson_mark_read(&d->mark, n->mark, err);
+
+	if (!rc)
+		rc = writer_check_fence(&target->writer, target->pipeline,
+					d->mark.seen.fence, err);
+	if (!rc)
+		rc = ndjson_roll_forward(d, target, err);
+	return rc ? rc : remove_file(n->mark, n->marks, err);
+}
+
 /* Its files stay: the rows are the user's. */
 static int ndjson_forget(struct destination *base, const struct target *target,
 			 struct error *err)
 {
 	struct ndjson *d = (struct ndjson *)base;
 	struct names n;
+	int lock;
 	int rc = names_make(&n, d->directory, target, 0, err);
 
 	if (!rc && !access(n.mark, F_OK)) {
-		rc = ndjson_mark_read(&d->mark, n.mark, err);
-		if (!rc)
-			rc = writer_check_fence(&target->writer,
-						target->pipeline,
-						d->mark.seen.fence, err);
-		if (!rc)
-			rc = ndjson_roll_forward(d, target, err);
-		if (!rc && unlink(n.mark))
-			rc = failed("remove", n.mark, err);
+		rc = lock_names(&n, &d->interrupted, &lock, err);
+		if (!rc) {
+			rc = ndjson_drop_mark(d, &n, target, err);
+			close(lock);
+		}
 	}
 	names_release(&n);
 	return rc;
@@ -376,7 +425,7 @@ static int ndjson_others(struct destination *base, const struct target *target,
 	int rc = names_make(&n, d->directory, target, 0, err);
 
 	if (!rc)
-		rc = ndjson_mark_others(&n, target->pipeline, out, err);
+		rc = ndjson_mark_others(&n, out, err);
 	names_release(&n);
 	return rc;
 }
@@ -388,10 +437,12 @@ static const char *ndjson_session(struct destination *base)
 	return "";
 }
 
-/* Nothing that we wait for takes long. */
+/* The lock is all that we wait for. */
 static void ndjson_interrupt(struct destination *base)
 {
-	(void)base;
+	struct ndjson *d = (struct ndjson *)base;
+
+	atomic_store(&d->interrupted, true);
 }
 
 static void ndjson_close(struct destination *base)

@@ -71,6 +71,10 @@ static int suite_run(void)
 	}
 	if (!strcmp(suite_quirks->engine, "sqlite"))
 		suite_add(all, &n, suite_sqlite, suite_sqlite_n);
+	if (!strcmp(suite_quirks->engine, "clickhouse"))
+		suite_add(all, &n, suite_clickhouse, suite_clickhouse_n);
+	if (!strcmp(suite_quirks->engine, "bigquery"))
+		suite_add(all, &n, suite_bigquery, suite_bigquery_n);
 	if (!strcmp(suite_quirks->engine, "duckdb"))
 		suite_add(all, &n, suite_duckdb, suite_duckdb_n);
 	return _cmocka_run_group_tests(suite_quirks->engine, all, n, NULL,

@@ -213,6 +213,8 @@ static void pages_nasty_names(void **state)
 	world_exec(w, "%s", w->quirks->nasty);
 	world_pipeline(w, w->quirks->nasty_table, STRATEGY_TIMESTAMP,
 		       w->quirks->nasty_mark);
+	if (w->quirks->nasty_key)
+		world_key(w, w->quirks->nasty_key, NULL);
 	world_expect(w, 1,
 		     "1|2024-01-01 00:00:00+00|a|NULL\n"
 		     "2|2024-01-01 00:00:00+00|b|c\n");

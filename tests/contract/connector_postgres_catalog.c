@@ -226,8 +226,6 @@ static void catalog_suggestions(void **state)
 static void catalog_tables(void **state)
 {
 	struct world *w = suite_world(state);
-	struct table_list list = { NULL, 0, 0 };
-	struct strbuf names = STRBUF_INIT;
 
 	world_exec(w, "CREATE TABLE tm_source.b (id int);"
 		      "CREATE TABLE tm_source.\"a.b\" (id int);"
@@ -237,18 +235,10 @@ static void catalog_tables(void **state)
 		      " PARTITION BY RANGE (id);"
 		      "CREATE TABLE tm_source.p1 PARTITION OF tm_source.p"
 		      " FOR VALUES FROM (0) TO (10)");
-	assert_int_equal(w->ops->tables(w->connector, &list, &w->err), 0);
-	for (size_t i = 0; i < list.n; i++) {
-		if (strncmp(list.items[i].name, "tm_source.", 10) == 0)
-			strbuf_addf(&names, "%s %s\n", list.items[i].name,
-				    list.items[i].kind);
-	}
-	assert_string_equal(names.data, "tm_source.\"a.b\" table\n"
-					"tm_source.b table\n"
-					"tm_source.p partitioned\n"
-					"tm_source.v view\n");
-	strbuf_release(&names);
-	table_list_release(&list);
+	world_expect_tables(w, "tm_source.\"a.b\" table\n"
+			       "tm_source.b table\n"
+			       "tm_source.p partitioned\n"
+			       "tm_source.v view\n");
 }
 
 static void catalog_estimates(void **state)

@@ -263,9 +263,108 @@ static const struct quirks duckdb_quirks = {
 	.exec = duckdb_run,
 };
 
-const struct quirks *const world_quirks[] = { &postgres_quirks, &mariadb_quirks,
-					      &mysql_quirks,	&sqlite_quirks,
-					      &duckdb_quirks,	NULL };
+/* What the suite writes, in the engine's SQL, by way of Python. */
+static void foreign_run(const char *engine, const char *place, const char *sql)
+{
+	struct strbuf said = STRBUF_INIT;
+	char *client = xstrfmt("\"${TIDEMARK_TEST_PYTHON:-python3}\" "
+			       "\"$TIDEMARK_TEST_DIR\"/connector_client.py %s",
+			       engine);
+
+	if (lasting_ask(client, place, sql, &said))
+		fail_msg("%s\n%s", said.data, sql);
+	strbuf_release(&said);
+	free(client);
+}
+
+static void clickhouse_run(void *session, const char *sql)
+{
+	foreign_run("clickhouse", session, sql);
+}
+
+static void *clickhouse_session(const struct connection *conn)
+{
+	(void)conn;
+	return xstrdup(getenv("TIDEMARK_TEST_CLICKHOUSE"));
+}
+
+static const struct quirks clickhouse_quirks = {
+	.engine = "clickhouse",
+	.connector = "clickhouse",
+	.variable = "TIDEMARK_TEST_CLICKHOUSE",
+	.clean = "DROP DATABASE IF EXISTS tm_source;\n"
+		 "CREATE DATABASE tm_source ENGINE = Atomic",
+	.prefix = "tm_source.",
+	.mark_type = "DateTime64(6, 'UTC')",
+	.now = "now64(6)",
+	.series = "(SELECT arrayJoin(range(%d, 1 + %d)) AS n) s",
+	.third = "concat('k', toString(intDiv(n, 3)))",
+	.long_text = "repeat('x', n % 1000)",
+	.unkeyed = true,
+	.fail_at_five = "throwIf(id = 5, 'five') = 0",
+	.fail_text = "five",
+	.nasty = "--CREATE TABLE tm_source.`a \"b``.c;%s--` ("
+		 "`id\"; drop` Int32, `mark 'x'.\\\\` DateTime64(6, 'UTC'), "
+		 "`ünï $1 ?` String, `select` Nullable(String)) "
+		 "ENGINE = MergeTree ORDER BY `id\"; drop`;\n"
+		 "--INSERT INTO tm_source.`a \"b``.c;%s--` VALUES "
+		 "(1, '2024-01-01 00:00:00', 'a', NULL), "
+		 "(2, '2024-01-01 00:00:00', 'b', 'c')",
+	.nasty_table = "tm_source.\"a \"\"b`.c;%s--\"",
+	.nasty_mark = "mark 'x'.\\",
+	.nasty_key = "id\"; drop",
+	.connect = clickhouse_session,
+	.disconnect = free,
+	.exec = clickhouse_run,
+};
+
+static void bigquery_run(void *session, const char *sql)
+{
+	foreign_run("bigquery", session, sql);
+}
+
+static void *bigquery_session(const struct connection *conn)
+{
+	(void)conn;
+	return xstrdup(getenv("TIDEMARK_TEST_BIGQUERY"));
+}
+
+/* Names may hold less here: a column no quotes and backslashes, a table
+ * letters, digits, spaces and hyphens. */
+static const struct quirks bigquery_quirks = {
+	.engine = "bigquery",
+	.connector = "bigquery",
+	.variable = "TIDEMARK_TEST_BIGQUERY",
+	.clean = "DROP SCHEMA IF EXISTS tm_source CASCADE;\n"
+		 "CREATE SCHEMA tm_source",
+	.prefix = "tm_source.",
+	.mark_type = "TIMESTAMP",
+	.now = "CURRENT_TIMESTAMP()",
+	.series = "UNNEST(GENERATE_ARRAY(%d, %d)) AS n",
+	.third = "CONCAT('k', CAST(DIV(n, 3) AS STRING))",
+	.long_text = "REPEAT('x', MOD(n, 1000))",
+	.unkeyed = true,
+	.make_writer = "--SELECT 1",
+	.write = "TRUE); DELETE FROM tm_source.t WHERE (TRUE",
+	.fail_at_five = "IF(id = 5, ERROR('five'), 0) = 0",
+	.fail_text = "five",
+	.nasty = "--CREATE TABLE tm_source.`a-b drop ünï` (`id %s'x'` INT64, "
+		 "`mark <|>` TIMESTAMP, `ünï #1` STRING, `select` STRING);\n"
+		 "--INSERT INTO tm_source.`a-b drop ünï` VALUES "
+		 "(1, TIMESTAMP '2024-01-01 00:00:00+00', 'a', NULL), "
+		 "(2, TIMESTAMP '2024-01-01 00:00:00+00', 'b', 'c')",
+	.nasty_table = "tm_source.\"a-b drop ünï\"",
+	.nasty_mark = "mark <|>",
+	.nasty_key = "id %s'x'",
+	.connect = bigquery_session,
+	.disconnect = free,
+	.exec = bigquery_run,
+};
+
+const struct quirks *const world_quirks[] = {
+	&postgres_quirks, &mariadb_quirks,    &mysql_quirks,	&sqlite_quirks,
+	&duckdb_quirks,	  &clickhouse_quirks, &bigquery_quirks, NULL
+};
 
 static bool world_connect(struct world *w, const char *url)
 {
@@ -394,6 +493,7 @@ void world_free(struct world *w)
 	strlist_release(&w->columns);
 	strlist_release(&w->key);
 	strlist_release(&w->asked);
+	strlist_release(&w->keys);
 	url_release(&w->conn.url);
 	free(w->conn.name);
 	free(w->table);
@@ -417,6 +517,45 @@ void world_reopen(struct world *w)
 		fail_msg("%s", w->err.message);
 }
 
+/* "CREATE TABLE t (id int PRIMARY KEY, ...)", "... PRIMARY KEY (a, b))": what
+ * pipelines are to name where the engine does not. */
+static void world_note_key(struct world *w, const char *sql)
+{
+	const char *table = sql + strlen("CREATE TABLE ");
+	const char *mark = strstr(sql, "PRIMARY KEY"), *begin;
+	char *name, *key;
+
+	if (!w->quirks->unkeyed || !mark || strncmp(sql, "CREATE TABLE ", 13))
+		return;
+	if (mark[strlen("PRIMARY KEY")] == ' ') {
+		begin = strchr(mark, '(') + 1;
+		key = xstrndup(begin, strcspn(begin, ")"));
+	} else {
+		begin = strchr(sql, '(') + 1;
+		key = xstrndup(begin, strcspn(begin, " "));
+	}
+	name = xstrndup(table, strcspn(table, " "));
+	strlist_add(&w->keys, name);
+	strlist_add(&w->keys, key);
+	free(name);
+	free(key);
+}
+
+static void world_name_key(struct world *w)
+{
+	const char *key = NULL;
+	char *names, *rest, *name;
+
+	for (size_t i = 0; i + 1 < w->keys.n; i += 2)
+		if (!strcmp(w->keys.items[i], w->table))
+			key = w->keys.items[i + 1];
+	rest = names = key ? xstrdup(key) : NULL;
+	while (rest && (name = strsep(&rest, ", ")))
+		if (*name)
+			strlist_add(&w->key, name);
+	free(names);
+}
+
 static void __attribute__((format(printf, 3, 0)))
 world_vexec(struct world *w, int n, const char *fmt, va_list ap)
 {
@@ -428,6 +567,7 @@ world_vexec(struct world *w, int n, const char *fmt, va_list ap)
 		w->sessions[n] = w->quirks->connect(&w->conn);
 	assert_non_null(w->sessions[n]);
 	strbuf_vaddf(&sql, fmt, ap);
+	world_note_key(w, sql.data);
 	w->quirks->exec(w->sessions[n], sql.data);
 	strbuf_release(&sql);
 }
@@ -489,11 +629,13 @@ void world_pipeline(struct world *w, const char *table, enum strategy strategy,
 					   .time_zone = "auto",
 					   .settle = true };
 	schema_release(&w->schema);
+	world_name_key(w);
 	world_reset(w);
 }
 
 void world_key(struct world *w, const char *a, const char *b)
 {
+	strlist_release(&w->key);
 	strlist_add(&w->key, a);
 	if (b)
 		strlist_add(&w->key, b);
@@ -652,4 +794,20 @@ void world_expect_delivered(struct world *w, const char *mark)
 	if (!text || strcmp(text, mark) != 0)
 		fail_msg("delivered is %s, not %s", text ? text : "missing",
 			 mark);
+}
+
+void world_expect_tables(struct world *w, const char *expected)
+{
+	struct table_list all = { 0 };
+	struct strbuf names = STRBUF_INIT;
+
+	if (w->ops->tables(w->connector, &all, &w->err))
+		fail_msg("%s", w->err.message);
+	for (size_t i = 0; i < all.n; i++)
+		if (!strncmp(all.items[i].name, "tm_source.", 10))
+			strbuf_addf(&names, "%s %s\n", all.items[i].name,
+				    all.items[i].kind);
+	table_list_release(&all);
+	assert_string_equal(names.data, expected);
+	strbuf_release(&names);
 }

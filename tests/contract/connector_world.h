@@ -32,12 +32,14 @@ struct quirks {
 	const char *long_text; /* a text of n modulo 1000 characters */
 	bool alone; /* who writes must be the only one that has the file open */
 	bool table_unnamed; /* a table made anew is not told from the old one */
+	bool unkeyed; /* PRIMARY KEY is no key here: pipelines name it */
 	const char *make_writer; /* makes what `write` needs */
 	const char *write; /* a where that writes when evaluated, or NULL */
 	const char *fail_at_five; /* a where that fails for id 5 alone ... */
 	const char *fail_text; /* ... and how */
 	const char *nasty; /* CREATE TABLE with the worst of names */
 	const char *nasty_table, *nasty_mark; /* those names */
+	const char *nasty_key; /* unkeyed: and that one */
 	void *(*connect)(const struct connection *conn);
 	void (*disconnect)(void *session);
 	/* Statements; the test fails if the server refuses. */
@@ -57,6 +59,8 @@ struct world {
 	struct source_spec source;
 	char *table;
 	struct strlist columns, key;
+	struct strlist
+		keys; /* unkeyed: tables, and the columns of each's key */
 	struct watermark_spec mark;
 	struct schema schema;
 	struct watermark from; /* as if the destination had kept it */
@@ -98,6 +102,7 @@ void world_keep_log(struct world *w, bool keep);
 /* Table (without the prefix), strategy and column: a new pipeline. */
 void world_pipeline(struct world *w, const char *table, enum strategy strategy,
 		    const char *column);
+/* In place of the key that it has. */
 void world_key(struct world *w, const char *a, const char *b);
 /* describe; the error's code. */
 int world_describe(struct world *w);
@@ -111,6 +116,8 @@ int world_run(struct world *w, size_t rows);
 /* A run that ends well and brings just these rows. */
 void world_expect(struct world *w, size_t rows, const char *expected);
 void world_expect_count(struct world *w, size_t rows, int64_t n);
+/* What the catalog lists of tm_source: "tm_source.t table\n" and so on. */
+void world_expect_tables(struct world *w, const char *expected);
 /* A run that fails with this code and a text that holds `text`. */
 void world_refuse(struct world *w, enum error_code code, const char *text);
 /* The mark's pending.delivered. */
@@ -121,6 +128,10 @@ void world_reopen(struct world *w); /* another process */
 /* Numbers from `from` to `to` as the engine's FROM item, column n; the text is
  * good until the next call. */
 const char *world_series(struct world *w, int from, int to);
+
+/* connector_lookup.c: what a pass reads is found again by the first column,
+ * which is the key. */
+void lookup_again(struct world *w);
 
 struct world *suite_world(void **state);
 int suite_setup(void **state);
@@ -144,6 +155,10 @@ extern const struct CMUnitTest suite_mysql_guarantee[];
 extern const size_t suite_mysql_guarantee_n;
 extern const struct CMUnitTest suite_mysql_types[];
 extern const size_t suite_mysql_types_n;
+extern const struct CMUnitTest suite_clickhouse[];
+extern const size_t suite_clickhouse_n;
+extern const struct CMUnitTest suite_bigquery[];
+extern const size_t suite_bigquery_n;
 extern const struct CMUnitTest suite_duckdb[];
 extern const size_t suite_duckdb_n;
 extern const struct CMUnitTest suite_sqlite[];

@@ -217,9 +217,10 @@ static void test_lease_that_is_over(void **state)
 	struct world *w = fence_world(state);
 	int asked = 0;
 
+	assert_int_equal(world_begin(w), 0);
+	/* The handle reads the target, which is the world's. */
 	w->target.writer.check = fence_is_over;
 	w->target.writer.ctx = &asked;
-	assert_int_equal(world_begin(w), 0);
 	assert_int_equal(world_load(w, "1|b\n2|late", "{\"value\":\"2\"}"),
 			 ERROR_STATE);
 	assert_int_equal(asked, 1);
@@ -231,7 +232,6 @@ static void test_lease_that_is_over(void **state)
 	w->target.writer.check = NULL;
 	assert_int_equal(world_begin(w), 0);
 	assert_int_equal(world_load(w, "1|b", "{}"), 0);
-	/* The handle reads the target, which is the world's. */
 	w->target.writer.check = fence_is_over;
 	assert_int_equal(world_finish(w, "{}"), ERROR_STATE);
 	world_close(w);

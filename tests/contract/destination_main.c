@@ -95,7 +95,7 @@ static int suite_run(void)
 	suite_add(all, &n, suite_update, suite_update_n);
 	if (suite_quirks->folding_text)
 		suite_add(all, &n, suite_folding, suite_folding_n);
-	if (suite_quirks->refresher)
+	if (suite_quirks->empty_stage)
 		suite_add(all, &n, suite_rivals, suite_rivals_n);
 	if (suite_quirks->plugin) {
 		suite_add(all, &n, suite_mysql, suite_mysql_n);

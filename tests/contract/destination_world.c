@@ -27,7 +27,8 @@ static const struct quirks postgres_quirks = {
 	.schema = "public",
 	.null = "NULL",
 	.position = "ctid::text",
-	.list_tables = "SELECT relname FROM pg_class WHERE relkind = 'r';",
+	.list_tables = "SELECT relname FROM pg_class WHERE relkind = 'r' "
+		       "ORDER BY relname;",
 	.refresher = "SELECT 'backend ' || pid FROM pg_locks WHERE locktype = "
 		     "'advisory' AND granted;",
 	.empty_stage =
@@ -64,7 +65,7 @@ static const struct quirks sqlite_quirks = {
 	.folding_text = "TEXT COLLATE NOCASE",
 	.integer = "INTEGER",
 	.bigint = "INTEGER",
-	.list_tables = "SELECT name FROM sqlite_master;",
+	.list_tables = "SELECT name FROM sqlite_master ORDER BY name;",
 	.refuse_mark = "CREATE TRIGGER refuse BEFORE UPDATE ON "
 		       "_tidemark_watermark "
 		       "WHEN NEW.watermark LIKE '%refused%' "
@@ -87,7 +88,8 @@ static const struct quirks duckdb_quirks = {
 	.folding_text = "VARCHAR COLLATE NOCASE",
 	.integer = "INTEGER",
 	.bigint = "BIGINT",
-	.list_tables = "SELECT table_name FROM duckdb_tables();",
+	.list_tables = "SELECT table_name FROM duckdb_tables() ORDER BY "
+		       "table_name;",
 	.strict_types = true,
 };
 
@@ -107,7 +109,7 @@ static const struct quirks duckdb_quirks = {
 	.refuse_mark = "ALTER TABLE _tidemark_watermark ADD CHECK "            \
 		       "(watermark NOT LIKE '%refused%');",                    \
 	.list_tables = "SELECT table_name FROM information_schema.tables "     \
-		       "WHERE table_schema = DATABASE();",                     \
+		       "WHERE table_schema = DATABASE() ORDER BY table_name;", \
 	.refresher = "SELECT CONCAT('connection ', id) "                       \
 		     "FROM information_schema.processlist "                    \
 		     "WHERE user = 'app' AND id <> CONNECTION_ID();",          \
@@ -179,7 +181,11 @@ static const struct quirks bigquery_quirks = {
 	.clean = "DROP SCHEMA IF EXISTS contract CASCADE;"
 		 "DROP SCHEMA IF EXISTS other CASCADE;"
 		 "CREATE SCHEMA contract; CREATE SCHEMA other;",
-	.list_tables = "SELECT table_name FROM INFORMATION_SCHEMA.TABLES;",
+	.list_tables = "SELECT table_name FROM INFORMATION_SCHEMA.TABLES ORDER "
+		       "BY table_name;",
+	/* By the name of the pipeline. */
+	.empty_stage =
+		"DELETE FROM _tidemark_stage_097be4d0d3ee4247 WHERE TRUE;",
 	.strict_types = true,
 	.other_writers = true,
 	.ddl_commits = true,

@@ -38,7 +38,9 @@ struct quirks {
 				 * fence to 99, or NULL */
 	const char *list_tables; /* one a line */
 	/* SQL: how a refusal names the session that refreshes; and that loses
-	 * the rows of the table it builds. NULL: files have no rivals. */
+	 * the rows of the table it builds. Without the first a
+	 * process takes over what another handle of it has begun; without the
+	 * second there are no rivals, as at files. */
 	const char *refresher, *empty_stage;
 	bool ddl_commits; /* a preparation may end halfway */
 	bool strict_types; /* a narrower column is refused, not ignored */

@@ -2,15 +2,19 @@
 become of each case.
 """
 
+import datetime
+import importlib.metadata
 import itertools
 import json
 import re
 import sqlite3
+import subprocess
 import tempfile
 
 import pytest
 
 import ends
+import failpoints
 import reliability
 from bench import Tidemark
 from servers import Cluster
@@ -23,8 +27,9 @@ numbers = itertools.count(1)
 class Stage:
     """Where the cases play: a database of each engine at each side."""
 
+    make_bigquery = None  # play() knows: a case has a dataset of its own
+
     def __init__(self, binary, directory, mysql_family, clickhouse):
-        self.make_bigquery = None
         self.tidemark = Tidemark(binary, directory)
         self.directory, self.mysql_family = directory, mysql_family
         self.clickhouse = clickhouse
@@ -74,12 +79,19 @@ class Stage:
         said = {"sqlite": sqlite3.sqlite_version}
         for engine, sql in (("postgres", "SHOW server_version"),
                             ("mariadb", "SELECT version()"),
-                            ("mysql", "SELECT version()")):
+                            ("mysql", "SELECT version()"),
+                            ("clickhouse", "SELECT version()")):
             said[engine] = self.database(engine, "source").query(sql)[0][0]
         for plugin in self.tidemark("plugins", "--json").json()["plugins"]:
             if plugin["engine"] == "duckdb":
                 said["duckdb"] = plugin["version"].removeprefix("v")
-        return {name: re.split("[ -]", text)[0] for name, text in said.items()}
+        found = {name: re.split("[ -]", text)[0]
+                 for name, text in said.items()}
+        sqlglot = importlib.metadata.version("sqlglot")
+        return {**found, "bigquery": (
+            f"by a front of the tests' own, over DuckDB and sqlglot {sqlglot}"
+            if self.make_bigquery().front.ours
+            else "by an emulator from outside")}
 
     def close(self):
         for end in self.made.values():
@@ -103,9 +115,10 @@ def cluster(stage):
 
 
 @pytest.fixture
-def play(stage):
+def play(stage, request):
     """A victim; whatever it leaves is gone when the case is over."""
     victims = []
+    stage.make_bigquery = lambda: request.getfixturevalue("make_bigquery")()
 
     def make(case, figures=None, lease="10s"):
         victims.append(stage.victim(case, figures, lease))
@@ -147,22 +160,43 @@ def case_id(item):
 
 
 def pytest_sessionstart(session):
-    """Results of other cases, or of another day, are none of this run's."""
+    """A run of every case begins anew. One of some of them leaves what there
+    is of the others."""
     option = session.config.getoption
     if option("--full") and not option("--missing") and \
+            not option("keyword") and \
             not hasattr(session.config, "workerinput"):
         reliability.RESULTS.unlink(missing_ok=True)
+
+
+def git(*words):
+    done = subprocess.run(["git", *words, "--", *failpoints.FOLDERS],
+                          cwd=failpoints.ROOT, capture_output=True, text=True,
+                          check=False)
+    return done.stdout.strip()
+
+
+def revision():
+    """The last commit of what the binary is made of; "+": and what is not
+    committed yet."""
+    return ((git("log", "-1", "--format=%h") or "unknown")
+            + "+" * bool(git("status", "--porcelain")))
 
 
 class Report:
     """Runs where the reports come together, also when workers made them: what
     was found is kept for the page, line by line."""
 
+    def __init__(self):
+        self.made = {"commit": revision(),
+                     "day": datetime.date.today().isoformat()}
+
     def pytest_runtest_logreport(self, report):
         for name, value in report.user_properties:
             if report.when == "call" and name in ("crash", "versions"):
                 if name == "crash":
-                    value = {**value, "failed": int(report.failed)}
+                    value = {**value, **self.made,
+                             "failed": int(report.failed)}
                 reliability.RESULTS.parent.mkdir(exist_ok=True)
                 with open(reliability.RESULTS, "a", encoding="ascii") as out:
                     out.write(json.dumps({name: value}) + "\n")

@@ -7,6 +7,7 @@ import hashlib
 import json
 import pathlib
 import sys
+import textwrap
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 
@@ -18,7 +19,8 @@ ROOT = failpoints.ROOT
 PAGE = ROOT / "docs/reliability.md"
 RESULTS = ROOT / "build-test/crash.jsonl"
 TITLES = {"postgres": "PostgreSQL", "mariadb": "MariaDB", "mysql": "MySQL",
-          "sqlite": "SQLite", "duckdb": "DuckDB"}
+          "sqlite": "SQLite", "duckdb": "DuckDB", "clickhouse": "ClickHouse",
+          "bigquery": "BigQuery"}
 
 HEAD = """\
 # Reliability
@@ -53,16 +55,27 @@ The tables hold {rows} rows and go over in batches of {batch} and more; their
 strategies (timestamp, sequence, and xmin on PostgreSQL) and state stores
 (SQLite, PostgreSQL) take turns. After each death, and again after the recovery,
 rows are read from both sides by other clients (psycopg, PyMySQL, Python's
-sqlite3 and DuckDB) and compared as whole rows:
+sqlite3 and DuckDB, and HTTP requests of the tests' own), from the table or view
+that users read, and compared as whole rows:
 
-- right after the death: no row at or below the mark is missing or old, no key
-  is there twice, and after a first load no row is there that is past the mark;
+- right after the death: no row at or below the mark is missing or old, and no
+  key is there twice;
+- right after a death in a first load: where rows and mark are one transaction
+  (PostgreSQL, MariaDB, MySQL, SQLite, DuckDB, BigQuery) no row is there that is
+  past the mark. ClickHouse has no such transaction: a batch is in before its
+  mark is, and after a death between the two rows past the mark are there. They
+  are the next ones in order, without a gap;
 - after the next run: both sides are equal, one row a key, no version appended
   twice, no table or session left behind, the lease is free, and nothing in the
   ledger is said to run;
 - one more run of a quiet source reads no row (but with mode replace).
 
-{versions}.
+{versions}
+
+What is real of these: the servers and libraries are, but for two. ClickHouse's
+engine is real, with its tables on disk; it is a library (chdb), and the HTTP
+server before it is of the tests. BigQuery's API is played as a whole: these
+figures are of what Tidemark asks of it, not of Google's machines.
 
 ## Results
 
@@ -82,9 +95,11 @@ OTHERS = (
     ("`verify --deletes apply`", "behind the delete; before the mark; around "
      "its commit; behind it", "test_repair.py",
      "test_deletes_killed_and_called_again"),
-    ("a run into ClickHouse, which has no transactions: killed, failing, "
-     "stuck, or stopped past its lease", "at each point, in each mode, out of "
-     "each source", "test_crash_clickhouse.py", "test_kill"),
+    ("a run into ClickHouse", "three times at the same place, between a "
+     "batch and its mark", "test_crash_clickhouse.py",
+     "test_killed_between_load_and_mark"),
+    ("a run into BigQuery", "while its script runs there, which goes on",
+     "test_crash_bigquery.py", "test_killed_while_the_script_runs"),
     ("a run in mode `update`", "in the load; behind the update; around its "
      "commit; behind it", "test_update.py", "test_killed_and_run_again"),
 )
@@ -93,8 +108,9 @@ REPEAT = """\
 ## To repeat it
 
     tests/run crash --full                  # every case
-    tests/run crash --full -k "kill and mid_load-upsert-mysql"
-    tests/crash/reliability.py --write      # this page, from its results
+    tests/run crash --full -k "kill and mid_load-upsert-mysql"   # some anew
+    tests/run crash --full --missing        # those that have no result yet
+    tests/crash/reliability.py --write      # this page, from the results
 
 Without `--full`, as in CI, {pairs} are killed, so chosen that every two choices
 out of point, mode, source, strategy, destination and state store meet in one
@@ -241,25 +257,47 @@ def suite(file):
 
 
 def others():
-    rows = [[what, where, f"`tests/run {suite(file)} -k "
-             f"{pathlib.Path(file).stem if suite(file) == 'crash' else name}`"]
+    rows = [[what, where, f"`tests/run {suite(file)} -k {name}`"]
             for what, where, file, name in OTHERS]
     return ("## What has tests of its own\n\nBackfills, repairs and mode "
-            "`update` are no cases above. These are killed, too, and\n"
-            "called again; then rows are compared by the same clients:\n\n"
+            "`update` are no cases above, nor are ClickHouse and BigQuery\nas "
+            "sources. These are killed, too, and called again; then rows are "
+            "compared by\nthe same clients:\n\n"
             + listed(["what", "killed", "by"], rows))
 
 
+def run_with(results):
+    *engines, played = [f"{TITLES[name]} {results.versions[name]}"
+                        for name in TITLES]
+    return textwrap.fill(f"With {', '.join(engines)}; and {played}.", 80,
+                         break_on_hyphens=False)
+
+
+def made_of(results):
+    """Which commit was run, and when; or which ones."""
+    made = collections.defaultdict(list)
+    for case, figures in results.cases.items():
+        made[figures["commit"], figures["day"]].append(Case(*case[1:]))
+    parts = []
+    for (commit, day), cases in sorted(made.items(), key=lambda each:
+                                       each[0][::-1]):
+        every = {case.destination for case in cases}
+        engines = ", ".join(TITLES[name] for name in DESTINATIONS
+                            if name in every)
+        to = "" if len(made) == 1 else f" (to {engines})"
+        parts.append(f"{len(cases):,} cases{to} at commit `{commit}` on {day}")
+    return textwrap.fill(f"Run: {'; '.join(parts)}.", 80,
+                         break_on_hyphens=False) + "\n\n"
+
+
 def page(results):
-    versions = ", ".join(f"{TITLES[name]} {results.versions[name]}"
-                         for name in TITLES)
     pairs = len(failpoints.pairs())
     stops = len(failpoints.cases("stop", full=False))
     parts = [
         HEAD.format(points=len(FAILPOINTS), others=len(failpoints.ELSEWHERE),
-                    versions=f"With {versions}",
+                    versions=run_with(results),
                     rows=failpoints.ROWS, batch=failpoints.BATCH),
-        summary(results),
+        made_of(results), summary(results),
         f"While it died and recovered, somebody else committed "
         f"{results.total('writes'):,} transactions at\nthe source.\n\n"
         "How often it was killed where, by destination and again by source; "

@@ -114,7 +114,12 @@ def end(stuck, gently):
     stuck.signal(signal.SIGTERM)
     time.sleep(0.05)
     assert stuck.alive()
-    stuck.signal(signal.SIGTERM)
+    # Two that come before the first is looked at are one.
+    for _ in range(60):
+        if not stuck.alive():
+            break
+        stuck.signal(signal.SIGTERM)
+        time.sleep(0.5)
     stuck.wait().expect(EXIT_STOPPED)
 
 
@@ -157,10 +162,12 @@ def check_woken(case, next_one, woken, pid):
 @pytest.mark.parametrize("engine", failpoints.DESTINATIONS)
 def test_again_and_again(play, engine):
     """A run that dies at every third batch still gets there."""
-    victim = play(failpoints.Case("after_watermark", "upsert", "postgres",
-                                  "timestamp", engine, "sqlite"))
+    point = "after_watermark" if not failpoints.why_not(
+        "after_watermark", "upsert", engine) else "commit_acked"
+    victim = play(failpoints.Case(point, "upsert", "postgres", "timestamp",
+                                  engine, "sqlite"))
     kills = 0
-    while victim.killed("after_watermark", 3):
+    while victim.killed(point, 3):
         victim.check_crashed()
         kills += 1
         assert kills < 20, "no progress over twenty kills"

@@ -1,33 +1,13 @@
-"""The same deaths on the way into ClickHouse, where no transaction holds rows
-and mark together: the mark is written after the batch, and a batch that is in
-already comes again as if nothing had been.
-
-Not part of the matrix that docs/reliability.md counts: its cases are of
-destinations with transactions.
+"""What may happen on the way into ClickHouse besides what happens everywhere:
+no transaction holds rows and mark together. The mark is written after the
+batch, and a batch that is in already comes again as if nothing had been.
 """
 
 import pytest
 
 import failpoints
-from test_crash import die, test_error, test_hang, test_stop
-from test_crash import test_kill as kill
-
-__all__ = ["test_kill", "test_error", "test_hang", "test_stop"]
-# By default only every so manieth case of the spread.
-EVERY = {"kill": 1, "error": 3, "hang": 6, "stop": 6}
-
-
-def pytest_generate_tests(metafunc):
-    action = metafunc.function.__name__.rsplit("_", 1)[1]
-    if "case" in metafunc.fixturenames:
-        full = metafunc.config.getoption("--full")
-        cases = failpoints.beside("clickhouse", full)
-        metafunc.parametrize("case", cases[::1 if full else EVERY[action]],
-                             ids="-".join)
-
-
-def test_kill(play, case, on_record):
-    kill(play, case, on_record)
+from test_crash import die
+from test_crash import test_stop as stop
 
 
 @pytest.mark.parametrize("mode", failpoints.MODES[:3])
@@ -39,3 +19,12 @@ def test_killed_between_load_and_mark(play, mode):
     for _ in range(3):
         die(victim, "before_watermark", 1, {"deaths": 0})
     victim.recover()
+
+
+@pytest.mark.parametrize("point, mode", (
+    ("mid_alter", "upsert"), ("stage_created", "replace")))
+def test_stopped_while_tables_are_made(play, point, mode):
+    """What it has planned is older than its successor: the woken one neither
+    makes a table nor takes the mark back."""
+    stop(play, failpoints.dealt(point, mode, "mariadb", "clickhouse"),
+         {"deaths": 0})

@@ -6,8 +6,10 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-JOBS = ["full load, Postgres", "full load, mysql", "delta, Postgres",
-        "nothing changed, duckdb", "read mariadb by time", "verify, equal",
+JOBS = ["full load, Postgres", "full load, mysql",
+        "full load, clickhouse", "delta, Postgres",
+        "nothing changed, duckdb", "nothing changed, clickhouse",
+        "read mariadb by time", "verify, equal",
         "verify, one wrong row", "backfill, Postgres",
         "delta, Postgres, dry"]
 

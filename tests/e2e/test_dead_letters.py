@@ -13,7 +13,7 @@ from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_OK, EXIT_STATE, items_settings,
 from state import StateStore
 
 ENGINES = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
-every_engine = pytest.mark.parametrize("engine", ENGINES)
+every_engine = pytest.mark.parametrize("engine", (*ENGINES, "clickhouse"))
 # Where a refresh makes the new table like the old one.
 KEEPS_CONSTRAINTS = ("postgres", "mariadb")
 BAD = (3, 60, 61, 137, 200)

@@ -8,7 +8,8 @@ from bench import sync_items, written
 from servers import wait_for
 
 STRATEGIES = ("timestamp", "xmin", "sequence")
-ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql")
+ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql", "clickhouse",
+           "bigquery")
 
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 

@@ -34,6 +34,24 @@ def test_first_load_into_mariadb_stays_below_64_mib(tidemark, source,
     assert peak < 64 * MIB, f"{peak} KiB"
 
 
+def test_load_into_clickhouse_stays_below_48_mib(tidemark, source,
+                                                 make_destination):
+    """The first, and one of rows that are there: those go through a table of
+    their own, and packed."""
+    workload.create_items(source, rows=300_000)
+    sync_items(tidemark, source, make_destination("clickhouse"), "timestamp")
+    done, peak = tidemark.run_measured()
+    assert done.pipeline()["rows_inserted"] == 300_000
+    assert peak < 48 * MIB, f"{peak} KiB"
+    tidemark.connections["warehouse"]["url"] += "?compression=zstd"
+    tidemark.write_config()
+    source.execute("UPDATE items SET quantity = quantity + 1, updated_at = "
+                   "updated_at + interval '1 year' WHERE id <= 200000")
+    done, peak = tidemark.run_measured()
+    assert done.pipeline()["rows_updated"] == 200_000
+    assert peak < 48 * MIB, f"{peak} KiB"
+
+
 def test_duckdb_is_bounded_by_its_memory_limit(tidemark, source,
                                                make_destination):
     destination = make_destination("duckdb")

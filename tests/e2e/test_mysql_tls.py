@@ -1,59 +1,17 @@
 """TLS to MariaDB and MySQL: who is trusted, and what is said if nobody is.
 
-One server each; its certificate is changed under it. The host 2130706433 is
-127.0.0.1 written as one number, and so is not known to be loopback.
+One server each; its certificate is changed under it.
 """
 
 import socket
-import subprocess
 import threading
 
 import pytest
 
 import mysql_servers
 from bench import EXIT_ACCESS, EXIT_OK, password_connection
+from certificates import FAR, make_certificates
 from servers import APP, CANARY
-
-FAR = "2130706433"
-# What the server shows: signed by which authority, for which names, until when.
-CERTIFICATES = {
-    "good": ("ours", f"DNS:localhost,DNS:{FAR},IP:127.0.0.1",
-             "20990101000000Z"),
-    "elsewhere": ("ours", "DNS:other.example", "20990101000000Z"),
-    "expired": ("ours", f"DNS:localhost,DNS:{FAR},IP:127.0.0.1",
-                "20200101000000Z"),
-    "foreign": ("theirs", f"DNS:localhost,DNS:{FAR},IP:127.0.0.1",
-               "20990101000000Z"),
-}
-
-
-def openssl(*command, cwd):
-    subprocess.run(["openssl", *command], cwd=cwd, check=True,
-                   capture_output=True, stdin=subprocess.DEVNULL)
-
-
-def make_authority(name, cwd):
-    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt",
-            "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{name}.key",
-            "-out", f"{name}.pem", "-subj", f"/CN={name} authority", "-days",
-            "36500", cwd=cwd)
-
-
-def make_certificate(name, authority, names, until, cwd):
-    (cwd / "ca.cnf").write_text(
-        "[ca]\ndefault_ca = a\n[a]\nnew_certs_dir = .\ndatabase = index\n"
-        "serial = serial\ndefault_md = sha256\npolicy = p\n"
-        "unique_subject = no\nemail_in_dn = no\n[p]\ncommonName = supplied\n")
-    (cwd / "index").write_text("")
-    (cwd / "serial").write_text("01\n")
-    (cwd / "ext").write_text(f"subjectAltName = {names}\n")
-    openssl("req", "-new", "-newkey", "rsa:2048", "-nodes", "-keyout",
-            f"{name}.key", "-out", f"{name}.csr", "-subj", "/CN=tidemark test",
-            cwd=cwd)
-    openssl("ca", "-batch", "-notext", "-config", "ca.cnf", "-cert",
-            f"{authority}.pem", "-keyfile", f"{authority}.key", "-in",
-            f"{name}.csr", "-out", f"{name}.pem", "-extfile", "ext",
-            "-startdate", "20190101000000Z", "-enddate", until, cwd=cwd)
 
 
 class TlsServer:
@@ -99,10 +57,7 @@ class TlsServer:
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
     cwd = tmp_path_factory.mktemp("tls")
-    for name in ("ours", "theirs"):
-        make_authority(name, cwd)
-    for name, (authority, names, until) in CERTIFICATES.items():
-        make_certificate(name, authority, names, until, cwd)
+    make_certificates(cwd)
     return cwd
 
 

@@ -4,7 +4,7 @@ import pytest
 
 import oracle
 import workload
-from ends import canon_row, parse_instant, rows_digest, split_table
+from canon import canon_row, parse_instant, rows_digest, split_table
 
 COLUMNS = {"id": "int", "name": "text", "amount": "decimal"}
 

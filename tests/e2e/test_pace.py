@@ -302,6 +302,30 @@ def test_probe(tidemark, make_source, make_destination, engine):
     check(source, destination)
 
 
+WRITES = {"postgres": "integer", "mariadb": "integer",
+          "clickhouse": "Int32) ENGINE = MergeTree ORDER BY (n",
+          "bigquery": "INT64"}
+
+
+@pytest.mark.parametrize("engine,before", (
+    *((engine, "") for engine in WRITES), ("bigquery", "SELECT 1; ")))
+def test_probe_that_writes(tidemark, source, make_destination, engine,
+                           before):
+    """It is refused where it is asked, and changes nothing there."""
+    asked = make_destination(engine)
+    asked.execute(f"CREATE TABLE jobs (n {WRITES[engine]})",
+                  "INSERT INTO jobs (n) VALUES (1)")
+    workload.create_items(source, rows=10)
+    tidemark.connect("asked", asked.connection())
+    paced(tidemark, source, make_destination("sqlite"), probe={
+        "connection": "asked", "below": 3, "query":
+        f"{before}INSERT INTO {asked.schema}.jobs (n) SELECT 2"})
+    done = tidemark("check", "--json")
+    assert done.code in (EXIT_ACCESS, EXIT_CONFIG), done
+    assert "pace.probe" in done.out and "read" in done.out.lower(), done
+    assert asked.query("SELECT n FROM jobs") == [(1,)]
+
+
 def pace_of(tidemark, *words):
     done = tidemark("pace", "items", *words, "--json").expect(EXIT_OK)
     return done.pipeline()

@@ -1,16 +1,20 @@
 """The example of an outside plug-in: built against the installed headers alone,
 and used by a binary that has never heard of it."""
 
+import fcntl
 import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 
 import pytest
 
 import workload
-from bench import EXIT_ACCESS, EXIT_CONFIG, EXIT_STATE, items_settings
+from bad_days import fill_up, mounted
+from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_STATE, EXIT_STOPPED,
+                   items_settings)
 from servers import wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -23,18 +27,31 @@ def call(*command, **more):
 
 
 @pytest.fixture(scope="module")
-def plugin_dir(tidemark_binary, tmp_path_factory):
-    """The directory of the module that a user has built."""
+def build_plugin(tidemark_binary, tmp_path_factory):
+    """Makes the module as a user does; its directory."""
     prefix = tmp_path_factory.mktemp("installed")
-    here = tmp_path_factory.mktemp("plugin")
     call("meson", "install", "-C", os.path.dirname(tidemark_binary),
          "--no-rebuild", "--tags", "devel", "--destdir", str(prefix))
     pc, = prefix.rglob("tidemark.pc")
-    shutil.copytree(ROOT / "examples/plugin", here, dirs_exist_ok=True)
-    call("make", "-C", str(here), "CFLAGS=-O1 -Wall -Wextra -Werror", env={
-        **os.environ, "PKG_CONFIG_PATH": str(pc.parent),
-        "PKG_CONFIG_SYSROOT_DIR": str(prefix)})
-    return here
+
+    def build(*replaced):
+        here = tmp_path_factory.mktemp("plugin")
+        shutil.copytree(ROOT / "examples/plugin", here, dirs_exist_ok=True)
+        main = here / "ndjson.c"
+        for old, new in replaced:
+            text = main.read_text(encoding="utf-8")
+            assert old in text
+            main.write_text(text.replace(old, new), encoding="utf-8")
+        call("make", "-C", str(here), "CFLAGS=-O1 -Wall -Wextra -Werror", env={
+            **os.environ, "PKG_CONFIG_PATH": str(pc.parent),
+            "PKG_CONFIG_SYSROOT_DIR": str(prefix)})
+        return here
+    return build
+
+
+@pytest.fixture(scope="module")
+def plugin_dir(build_plugin):
+    return build_plugin()
 
 
 class Files:
@@ -112,7 +129,7 @@ def test_killed_within_a_load(lake, source, files, moment):
     mark = (files.marks / "items.json").read_bytes()
     lake.run()
     last, = set(files.batches()) - set(before)
-    last.rename(files.marks / "items.stage")
+    last.rename(files.marks / f"{last.stem}.stage")
     if moment == "before the mark":
         (files.marks / "items.json").write_bytes(mark)
     result = lake.run().pipeline()
@@ -121,6 +138,133 @@ def test_killed_within_a_load(lake, source, files, moment):
     told = dict(source.query("SELECT id, quantity FROM items"))
     assert {key: row["quantity"] for key, row in files.rows().items()} == told
     assert not list(files.marks.glob("*.stage"))
+
+
+def test_a_torn_stage_is_no_batch(lake, files):
+    """A batch that somebody has taken away is not one that was never put
+    there."""
+    lake.run()
+    newest = files.batches()[-1].stem
+    number = int(newest.rpartition("-")[2])
+    for path in files.batches():
+        path.unlink()
+    for name in ("items", f"items-{number + 1}", f"items-{number - 1}"):
+        (files.marks / f"{name}.stage").write_text('{"id": 1, "na',
+                                                   encoding="utf-8")
+    (files.marks / "items-x-5.stage").write_text("of another pipeline",
+                                                 encoding="utf-8")
+    assert lake.run().pipeline()["rows_read"] == 0
+    assert not files.batches()
+    left = {path.name for path in files.marks.glob("*.stage")}
+    assert left == {"items.stage", "items-x-5.stage"}
+
+
+def test_killed_again_and_again(lake, source, files):
+    """By SIGKILL amid a batch of big values, while a reader takes away what is
+    finished: each row is there once."""
+    source.execute("UPDATE items SET name = repeat('x', 2000000) || id "
+                   "WHERE id <= 60")
+    lake.pipelines["items"]["batch"] = {"rows": 10, "bytes": "20MiB"}
+    lake.write_config()
+    taken = files.dir / "taken"
+    taken.mkdir()
+    for finished in (1, 0, 1, 0, 0):
+        running = lake.start("run", "--json")
+        wait_for(lambda n=finished: len(files.batches()) >= n
+                 and list(files.marks.glob("items-*.stage"))
+                 or not running.alive(), seconds=60, step=0.001)
+        running.kill()
+        for path in files.batches():
+            path.rename(taken / path.name)
+    lake.run()
+    lines = [json.loads(line)
+             for path in (*taken.iterdir(), *files.batches())
+             for line in path.read_text(encoding="utf-8").splitlines()]
+    assert sorted(row["id"] for row in lines) == list(range(1, 251))
+    assert not list(files.marks.glob("*.stage"))
+
+
+def test_a_full_disk(lake, source, files):
+    """Nothing of the batch is there, and a run with room has it."""
+    source.execute("UPDATE items SET name = repeat('x', 100000)")
+    files.dir.rmdir()
+    with mounted(files.dir, "64m") as why_not:
+        if why_not:
+            pytest.skip(why_not)
+        fill_up(files.dir / "ballast", leave=4 << 20)
+        result = lake.run(expect=EXIT_ACCESS).pipeline()
+        assert "No space left" in result["error"]["message"]
+        assert not list(files.marks.glob("*.stage"))
+        (files.dir / "ballast").unlink()
+        lake.run()
+        assert len(files.rows()) == 250
+        assert sum(len(path.read_text(encoding="utf-8").splitlines())
+                   for path in files.batches()) == 250
+
+
+@pytest.mark.parametrize("moment", ["in time", "interrupted", "too long"])
+def test_somebody_holds_the_lock(lake, files, moment):
+    """Such as a process that was stopped amid a batch."""
+    lake.run()
+    with open(files.marks / "items.lock", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        running = lake.start("run", "--json")
+        if moment == "too long":
+            done = running.wait(40).expect(EXIT_STATE)
+            assert "items.lock" in done.pipeline()["error"]["message"]
+            return
+        with pytest.raises(TimeoutError):
+            wait_for(lambda: not running.alive(), seconds=1.5)
+        if moment == "interrupted":
+            running.signal(signal.SIGINT)
+            running.wait(8).expect(EXIT_STOPPED)
+            return
+    running.wait().expect(0)
+
+
+@pytest.mark.parametrize("pipeline, table, directory", [
+    ("../../up", "main.items", "main.items"),
+    ("a/b.json", '"a/b.c"', "a%2Fb%2Ec"),
+    ("größe 100%", '"main"."../items"', "main.%2E%2E%2Fitems"),
+    (".", '".tidemark"', "%2Etidemark"),
+    ("x" * 200, '"q""uote"', 'q"uote'),
+])
+def test_names(lake, files, pipeline, table, directory):
+    """Whatever they hold, they stay in the lake."""
+    settings = lake.pipelines.pop("items")
+    settings["destination"]["table"] = table
+    lake.pipeline(pipeline, **settings).write_config()
+    before = list(files.dir.parent.iterdir())
+    lake.run()
+    found = {str(path.relative_to(files.dir).parent)
+             for path in files.dir.rglob("*") if path.is_file()}
+    assert found == {directory, f"{directory}/.tidemark"}
+    assert all(path in before or path.name.startswith("state.db")
+               for path in files.dir.parent.iterdir())
+    assert lake.run().pipeline(pipeline)["rows_read"] == 0
+    lake.pipelines = {"other": settings}
+    lake.write_config()
+    said = [each["message"] for each in lake("check", "--json", "other")
+            .expect(0).pipeline()["problems"]
+            if each["code"] == "table-of-others"]
+    assert len(said) == 1 and f'"{pipeline}" loads' in said[0]
+
+
+def test_names_that_no_file_can_have(lake, files):
+    lake.pipelines["/" * 200] = lake.pipelines.pop("items")
+    lake.write_config()
+    assert "too long" in lake.run(expect=EXIT_CONFIG).pipeline()["error"][
+        "message"]
+    assert not list(files.dir.iterdir())
+
+
+def test_an_empty_table(lake, source, files):
+    source.execute("DELETE FROM items")
+    assert lake.run().pipeline()["rows_read"] == 0
+    assert not files.batches()
+    workload.fill_items(source, 1, 5)
+    workload.settle(source)
+    assert lake.run().pipeline()["rows_inserted"] == 5
 
 
 def test_a_writer_that_was_overtaken(lake, files):
@@ -157,6 +301,53 @@ def test_modes_that_files_cannot_have(lake, files, mode):
     done = lake.run(expect=EXIT_CONFIG)
     assert "load: { mode: append }" in done.err + done.out
     assert not list(files.dir.iterdir())
+
+
+def test_what_else_files_cannot_have(lake, files):
+    done = lake("run", "--full-refresh").expect(EXIT_CONFIG)
+    assert "--full-refresh" in done.err and "mode append" not in done.err
+    lake.pipelines["items"]["load"]["soft_delete"] = "gone"
+    lake.write_config()
+    done = lake("run").expect(EXIT_CONFIG)
+    assert "soft_delete" in done.err and "mode append" not in done.err
+    assert not list(files.dir.iterdir())
+
+
+def test_options_that_it_does_not_declare(lake, files, build_plugin):
+    lake.connect("warehouse", f"ndjson:{files.dir}?food=1")
+    lake.write_config()
+    done = lake.run(expect=EXIT_CONFIG)
+    assert done.pipeline()["error"]["message"].endswith(
+        "ndjson: unknown option food in the URL; it has none")
+    lake("check").expect(EXIT_CONFIG)
+    assert not list(files.dir.iterdir())
+    lake.env["TIDEMARK_PLUGIN_PATH"] = str(build_plugin(
+        ("ndjson_options[] = {",
+         'ndjson_options[] = {{ "foo", "", "a word" },'
+         ' { "level", "", "a number" },')))
+    done = lake.run(expect=EXIT_CONFIG)
+    assert done.pipeline()["error"]["message"].endswith(
+        "ndjson: unknown option food in the URL; allowed: foo, level "
+        "(did you mean foo?)")
+    lake.connect("warehouse", f"ndjson:{files.dir}?level=3&foo=1")
+    lake.write_config()
+    lake.run()
+
+
+def test_built_for_another_abi(lake, files, build_plugin):
+    other = build_plugin((".abi = PLUGIN_ABI", ".abi = 999"))
+    lake.env["TIDEMARK_PLUGIN_PATH"] = str(other)
+    done = lake("run").expect(EXIT_CONFIG)
+    assert "ABI 999" in done.err
+    assert not list(files.dir.iterdir())
+    module = f"{other}/tidemark-ndjson.so"
+    listed = lake("plugins", "--json").expect(0).json()
+    assert "ndjson" not in {each["engine"] for each in listed["plugins"]}
+    refused, = listed["refused"]
+    assert refused["engine"] == "ndjson" and refused["code"] == "config"
+    assert module in refused["message"] and "ABI 999" in refused["message"]
+    out = lake("plugins").expect(0).out
+    assert "refused: engine ndjson" in out and "ABI 999" in out
 
 
 def test_bad_input(lake, files):

@@ -424,6 +424,12 @@ def test_a_table_of_others_is_not_replaced(tidemark, source, make_destination,
     problems = tidemark("check", "--json").pipeline()["problems"]
     assert [each["severity"] for each in problems
             if each["code"] == "table-of-others"] == ["error"]
+    tidemark.pipelines["new"] = tidemark.pipelines.pop("high")
+    tidemark.write_config()
+    done = tidemark("run", "--json", "--full-refresh").expect(EXIT_CONFIG)
+    assert 'loaded by "high", "low"' in done.pipeline()["error"]["message"]
+    tidemark.pipelines["high"] = tidemark.pipelines.pop("new")
+    tidemark.write_config()
     tidemark("watermark", "forget", "high", "low").expect(EXIT_OK)
     tidemark.run("--full-refresh")
     assert destination.query("SELECT min(id) FROM items") == [(100,)]

@@ -1,7 +1,9 @@
 """More than one run of a pipeline, and rows whose mark goes back."""
 
+import itertools
 import json
 import os
+import signal
 import sqlite3
 import time
 
@@ -9,6 +11,7 @@ import pytest
 
 import oracle
 import workload
+from bad_days import WAREHOUSES
 from bench import sync_items, written
 from servers import wait_for
 
@@ -21,6 +24,12 @@ def destination(request, make_destination):
     return make_destination(request.param)
 
 
+@pytest.fixture(params=(*ENGINES, *WAREHOUSES))
+def any_destination(request, make_destination):
+    """Nobody needs to write to it by hand."""
+    return make_destination(request.param)
+
+
 def check(source, destination, pipeline="items"):
     oracle.check_equal(source, destination, "items",
                        f"{destination.schema}.items", oracle.ITEMS,
@@ -29,9 +38,11 @@ def check(source, destination, pipeline="items"):
 
 @pytest.mark.thinned(3)
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
-def test_newest_row_with_an_older_mark(tidemark, source, destination, mode):
+def test_newest_row_with_an_older_mark(tidemark, source, any_destination,
+                                       mode):
     """A long transaction commits last: its version is the newest, and its
     mark, the now() of its beginning, is older than one delivered before."""
+    destination = any_destination
     workload.create_items(source, rows=20)
     sync_items(tidemark, source, destination, "timestamp", mode,
                watermark={"tail": "deliver"})
@@ -54,8 +65,10 @@ def test_newest_row_with_an_older_mark(tidemark, source, destination, mode):
 
 @pytest.mark.thinned(3)
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
-def test_newest_row_with_a_lower_number(tidemark, source, destination, mode):
+def test_newest_row_with_a_lower_number(tidemark, source, any_destination,
+                                        mode):
     """As above with a sequence: the number was taken first and written last."""
+    destination = any_destination
     workload.create_items(source, rows=20)
     sync_items(tidemark, source, destination, "sequence", mode,
                watermark={"tail": "deliver"})
@@ -116,13 +129,13 @@ def test_second_run_is_told_who_runs(tidemark, source, make_destination):
     check(source, destination)
 
 
-@pytest.mark.parametrize("engine", ("postgres", "sqlite"))
+@pytest.mark.parametrize("engine", ("postgres", "sqlite", *WAREHOUSES))
 def test_two_refreshes_lose_nothing(tidemark, source, make_destination,
                                     engine):
     """Two refreshes from two machines (two state stores): whichever ends
     well has every row; none leaves half a table behind."""
     destination = make_destination(engine)
-    workload.create_items(source, rows=6000)
+    workload.create_items(source, rows=1000 if engine in WAREHOUSES else 6000)
     sync_items(tidemark, source, destination, "timestamp",
                batch={"rows": 200})
     tidemark.run()
@@ -133,6 +146,33 @@ def test_two_refreshes_lose_nothing(tidemark, source, make_destination,
     second = tidemark("run", "--json", "--full-refresh")
     codes = {first.wait().code, second.code}
     assert codes <= {EXIT_OK, EXIT_BUSY} and EXIT_OK in codes
+    check(source, destination)
+    assert written(tidemark.run().pipeline()) == 0
+
+
+@pytest.mark.parametrize("engine, moment", [
+    *itertools.product(WAREHOUSES, ("mid_load=stop@2", "before_merge=stop@1",
+                                    "before_merge=stop@3")),
+    ("clickhouse", "stage_full=stop"), ("bigquery", "before_merge=stop@5")])
+def test_refresh_overtaken_by_another(tidemark_failpoints, source,
+                                      make_destination, engine, moment):
+    """All of a second refresh happens at one moment of the first, which is
+    told who has taken over, and not what it misses since."""
+    tidemark = tidemark_failpoints
+    destination = make_destination(engine)
+    workload.create_items(source, rows=1000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 200})
+    tidemark.run()
+    first = tidemark.start("run", "--json", "--full-refresh",
+                           failpoints=moment)
+    wait_for(lambda: first.stopped() or not first.alive(), 30, 0.01,
+             "the failpoint")
+    tidemark.top["state"] = f"sqlite:{tidemark.dir}/other.db"
+    tidemark.write_config().run("--full-refresh")
+    first.signal(signal.SIGCONT)
+    told = first.wait().expect(EXIT_BUSY).pipeline()["error"]["message"]
+    assert "another run of items has taken over" in told
     check(source, destination)
     assert written(tidemark.run().pipeline()) == 0
 
@@ -288,9 +328,10 @@ def test_locked_state_store(tidemark, source, make_destination, sql):
     tidemark.run()
 
 
-def test_numbers_of_a_raw_table_go_on(tidemark, source, destination):
+def test_numbers_of_a_raw_table_go_on(tidemark, source, any_destination):
     """Another pipeline (a `copy` with other arguments, say) that appends to
     the same table: the view shows the newest row all the same."""
+    destination = any_destination
     workload.create_items(source, rows=5)
     sync_items(tidemark, source, destination, "xmin", "append")
     for _ in range(3):

@@ -8,7 +8,7 @@ import pytest
 
 import oracle
 from bench import EXIT_DATA, sync_items, written
-from ends import quote
+from canon import quote
 
 # (name, type, SQL expressions of values). NULL is added to each.
 TYPES = (

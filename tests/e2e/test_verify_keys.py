@@ -3,7 +3,7 @@ in passing."""
 
 import pytest
 
-from bench import EXIT_DIFFERENT, EXIT_SCHEMA, items_settings
+from bench import EXIT_DATA, EXIT_DIFFERENT, EXIT_SCHEMA, items_settings
 from looks import verify
 
 STAMP = "'2024-01-01 00:00:00+00:00'"
@@ -89,3 +89,29 @@ def test_a_key_with_a_nul_is_not_called_equal(tidemark, make_source,
     destination.execute("DELETE FROM items WHERE k <> 'c'")
     done = tidemark("verify").expect(EXIT_SCHEMA)
     assert "NUL" in done.err and "'a'" in done.err
+
+
+@pytest.mark.parametrize("engine", ("sqlite", "clickhouse", "bigquery"))
+def test_no_page_begins_behind_a_nul(tidemark, make_source, make_destination,
+                                     engine):
+    """Such a key goes to the server as what stands before the NUL: the page
+    would come again for ever."""
+    source = make_source(engine) if engine == "sqlite" \
+        else make_destination(engine)
+    text, behind = {"clickhouse": ("String", "ENGINE = MergeTree ORDER BY k"),
+                    "bigquery": ("STRING", "")}.get(engine, ("TEXT", ""))
+    nul = {"sqlite": "'a' || char(0)", "clickhouse": r"'a\0'",
+           "bigquery": "CONCAT('a', CHR(0))"}[engine]
+    source.execute(
+        f"CREATE TABLE {source.schema}.items (k {text}, updated_at "
+        f"{'DateTime' if text == 'String' else 'TIMESTAMP'}) {behind}",
+        *(f"INSERT INTO {source.schema}.items VALUES ({key}, "
+          "'2024-01-01 00:00:00')" for key in (nul, "'a'", "'b'")))
+    destination = make_destination("duckdb")
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    tidemark.pipeline("items", **items_settings(
+        source, destination, "timestamp", key=["k"], batch={"rows": 1}))
+    done = tidemark.write_config().run(expect=EXIT_DATA).pipeline()
+    message = done["error"]["message"]
+    assert "NUL" in message and r"k=a\x00" in message, done

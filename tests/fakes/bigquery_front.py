@@ -6,23 +6,20 @@ refuses: a job's id that was used (409), requests that are too large (413),
 tokens that have run out (401), datasets and tables that are not there (404),
 names that it does not take; and on request it has bad days (POST /_faults).
 
-    bigquery_front.py [--port N] [--database FILE] [--sign-in]
+    bigquery_front.py [--port N] [--database FILE] [--sign-in] [--bare]
 
 prints the address that it listens on. --sign-in: only with a token, which
 POST /token gives for a JWT of the account in GET /_account, and the metadata
-server's path gives for its header.
+server's path gives for its header. --bare: what a small emulator has, which is
+neither scripts nor transactions (bigquery_bare.py).
 """
 
 import argparse
-import gzip
 import json
-import os
 import pathlib
 import re
 import socket
 import sys
-import tempfile
-import threading
 import time
 import urllib.parse
 import uuid
@@ -30,169 +27,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from bigquery_sql import Refused, Script, Warehouse  # noqa: E402
-from bigquery_values import cells  # noqa: E402
+from bigquery_jobs import Fault, Front, plain_file  # noqa: E402
+from bigquery_sql import kind_of  # noqa: E402
+from bigquery_tables import Refused  # noqa: E402
 
-PROJECT = "tidemark-test"
 MOST_MULTIPART = 10 << 20
 MOST_REQUEST = 10 << 20
-MOST_ROWS = 50000
 CHUNK = 256 << 10
-REFUSALS = {400: "invalid", 403: "accessDenied", 404: "notFound"}
-
-
-class Fault:
-    """Something that goes wrong with the next requests that match."""
-
-    def __init__(self, spec):
-        self.pattern = re.compile(spec["match"])
-        self.kind, self.spec = spec["kind"], spec
-        self.left, self.skip = spec.get("times", 1), spec.get("skip", 0)
-
-    def takes(self, line):
-        if self.left <= 0 or not self.pattern.search(line):
-            return False
-        if self.skip > 0:
-            self.skip -= 1
-            return False
-        self.left -= 1
-        return True
-
-
-class Job:
-    """A job: begun once, asked about for as long as the front lives."""
-
-    def __init__(self, front, reference, configuration, work):
-        self.front, self.reference = front, reference
-        self.configuration = configuration
-        self.error, self.script, self.rows = None, None, 0
-        self.done = threading.Event()
-        self.thread = threading.Thread(target=self.work, args=(work,),
-                                       daemon=True)
-        self.thread.start()
-
-    def work(self, work):
-        try:
-            work(self)
-        except Refused as refused:
-            self.error = refused
-        except Exception as error:  # a job ends, whatever becomes of it
-            self.error = Refused(500, "internalError", repr(error))
-        self.done.set()
-
-    def resource(self):
-        status = {"state": "DONE" if self.done.is_set() else "RUNNING"}
-        if self.error:
-            status.update(errorResult=self.error.proto(),
-                          errors=[self.error.proto()])
-        statistics = {"totalBytesProcessed": str(self.front.bytes)}
-        if "load" in self.configuration:
-            statistics["load"] = {"outputRows": str(self.rows)}
-        return {"kind": "bigquery#job", "jobReference": self.reference,
-                "configuration": self.configuration, "status": status,
-                "statistics": statistics}
-
-    def results(self, asked):
-        """As getQueryResults and query answer."""
-        answer = {"jobReference": self.reference,
-                  "jobComplete": self.done.is_set()}
-        if not self.done.is_set():
-            return answer
-        if self.error:
-            raise self.error
-        rows = self.script.rows or []
-        start = int(asked.get("pageToken") or 0)
-        most = min(int(asked.get("maxResults") or MOST_ROWS), MOST_ROWS)
-        columns = self.script.columns
-        answer.update(schema={"fields": columns}, totalRows=str(len(rows)),
-                      rows=[{"f": cells(row)}
-                            for row in rows[start:start + most]],
-                      totalBytesProcessed=str(self.front.bytes))
-        if start + most < len(rows):
-            answer["pageToken"] = str(start + most)
-        return answer
-
-
-class Front:
-    """What the requests of all connections share."""
-
-    def __init__(self, options, sign_in=None):
-        self.house = Warehouse(PROJECT, options.database or ":memory:")
-        self.sign_in = sign_in
-        self.jobs, self.uploads, self.faults, self.log = {}, {}, [], []
-        self.lock = threading.Lock()
-        self.bytes = 0
-
-    def fault(self, line):
-        with self.lock:
-            self.log.append(line)
-            return next((each for each in self.faults if each.takes(line)),
-                        None)
-
-    def begin(self, project, body, work):
-        reference = dict(body.get("jobReference") or {})
-        name = reference.setdefault("jobId", "job_" + uuid.uuid4().hex)
-        reference.update(projectId=project)
-        reference.setdefault("location", "US")
-        if not re.fullmatch(r"[\w-]{1,1024}", name):
-            raise Refused(400, "invalid", f"Invalid job ID \"{name}\"")
-        with self.lock:
-            if name in self.jobs:
-                raise Refused(409, "duplicate", f"Already Exists: Job "
-                              f"{project}:US.{name}")
-            job = Job(self, reference, body["configuration"], work)
-            self.jobs[name] = job
-        return job
-
-    def query(self, project, body, fault=None):
-        query = body["configuration"]["query"]
-        dataset = (query.get("defaultDataset") or {}).get("datasetId")
-        if len(query["query"]) > 1 << 20:
-            raise Refused(413, "invalid", "The query is too large. The maximum"
-                          " standard SQL query length is 1024.00K characters")
-        script = Script(self.house, query, dataset)
-        if fault and fault.kind == "statement" and \
-                fault.spec["within"] in query["query"]:
-            script.fails_at = fault.spec["statement"]
-
-        def work(job):
-            job.script = script
-            script.run()
-
-        return self.begin(project, body, work)
-
-    def load(self, project, body, path, fault=None):
-        load = body["configuration"]["load"]
-        target = load["destinationTable"]
-        if load["sourceFormat"] != "NEWLINE_DELIMITED_JSON":
-            raise Refused(400, "invalid", "Unsupported format")
-
-        def work(job):
-            try:
-                job.rows = self.house.load(
-                    target["datasetId"], target["tableId"],
-                    self.house.describe(target["datasetId"],
-                                        target["tableId"])["schema"]["fields"],
-                    path, bool(fault and fault.kind == "short"))
-            finally:
-                os.unlink(path)
-
-        self.house.check_dataset(target["datasetId"])
-        return self.begin(project, body, work)
-
-    def job(self, name):
-        if name not in self.jobs:
-            raise Refused(404, "notFound", f"Not found: Job {PROJECT}:US.{name}")
-        return self.jobs[name]
-
-
-def plain_file(data):
-    """What was uploaded, unpacked, in a file of its own."""
-    if data[:2] == b"\x1f\x8b":
-        data = gzip.decompress(data)
-    with tempfile.NamedTemporaryFile(delete=False, suffix=".json") as file:
-        file.write(data)
-        return file.name
 
 
 class Cut(Exception):
@@ -265,6 +106,8 @@ class Handler(BaseHTTPRequestHandler):
         if fault.kind == "hang":
             time.sleep(fault.spec.get("seconds", 30))
             raise Cut
+        if fault.kind == "says":
+            return self.say(fault.spec)
         if fault.kind != "status":
             return False
         self.body()
@@ -274,6 +117,19 @@ class Handler(BaseHTTPRequestHandler):
         self.refuse(Refused(status, reason, fault.spec.get(
             "message", "planted: " + reason)),
             [("Retry-After", str(again))] if again is not None else [])
+        return True
+
+    def say(self, spec):
+        """What somebody else says in the service's place."""
+        self.body()
+        data = spec.get("text", "").encode()
+        self.send_response(spec.get("status", 200))
+        self.send_header("Content-Type", spec.get("type", "application/json"))
+        self.send_header("Content-Length", str(len(data)))
+        for name, value in spec.get("headers", {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
         return True
 
     def handle_one(self):
@@ -311,8 +167,9 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, front.sign_in.account())
             return
         elif self.path == "/_expire" and front.sign_in:
-            self.body()
             front.sign_in.expire()
+            front.sign_in.seconds = json.loads(self.body()).get("seconds",
+                                                                3600)
         self.answer(200, {})
 
     def check_token(self):
@@ -345,6 +202,20 @@ class Handler(BaseHTTPRequestHandler):
         return json.loads(data or b"{}")
 
     # ---- the API
+
+    def insert_dataset(self, _):
+        resource = self.json()
+        self.front.house.create_dataset(
+            resource["datasetReference"]["datasetId"])
+        self.answer(200, resource)
+
+    def delete_dataset(self, _, dataset):
+        if self.front.house.tables(dataset) and \
+                self.asked.get("deleteContents") != "true":
+            raise Refused(400, "resourceInUse", f"Dataset {dataset} is still "
+                          "in use")
+        self.front.house.drop_dataset(dataset)
+        self.answer(200, b"")
 
     def get_dataset(self, _, dataset):
         self.front.house.check_dataset(dataset)
@@ -384,7 +255,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, {
                 "jobReference": {"projectId": project},
                 "status": {"state": "DONE"}, "statistics": {
-                    "totalBytesProcessed": str(self.front.bytes)}})
+                    "totalBytesProcessed": str(self.front.bytes),
+                    "query": {"statementType": kind_of(query["query"])}}})
         return self.answer(200, self.front.query(project, body,
                                                 self.fault).resource())
 
@@ -415,7 +287,7 @@ class Handler(BaseHTTPRequestHandler):
         kind = self.asked.get("uploadType")
         if kind == "multipart":
             return self.upload_multipart(project)
-        if kind != "resumable":
+        if kind != "resumable" or self.front.house.bare:
             raise Refused(400, "badRequest", "uploadType")
         body, name = self.json(), uuid.uuid4().hex
         self.front.uploads[name] = (project, body, bytearray())
@@ -435,7 +307,7 @@ class Handler(BaseHTTPRequestHandler):
         if len(parts) != 4 or not parts[3].startswith(b"--"):
             raise Refused(400, "badRequest", "Malformed multipart body.")
         bodies = [part.split(b"\r\n\r\n", 1)[1][:-2] for part in parts[1:3]]
-        path = plain_file(bodies[1])
+        path = plain_file(bodies[1], self.front.house.bare)
         job = self.front.load(project, json.loads(bodies[0]), path,
                               self.fault)
         self.answer(200, job.resource())
@@ -468,13 +340,18 @@ class Handler(BaseHTTPRequestHandler):
     def metadata(self):
         if self.headers.get("Metadata-Flavor") != "Google":
             raise Refused(403, "accessDenied", "Missing Metadata-Flavor")
-        self.answer(200, self.front.sign_in.token())
+        if self.front.sign_in is None:
+            return self.answer(200, {"access_token": "x", "expires_in": 3600})
+        return self.answer(200, self.front.sign_in.token(),
+                           [("Metadata-Flavor", "Google")])
 
 
 V2 = "/bigquery/v2/projects/([^/]+)"
 UPLOAD = "/upload/bigquery/v2/projects/([^/]+)/jobs"
 ROUTES = [
+    ("POST", V2 + "/datasets", Handler.insert_dataset),
     ("GET", V2 + "/datasets/([^/]+)", Handler.get_dataset),
+    ("DELETE", V2 + "/datasets/([^/]+)", Handler.delete_dataset),
     ("GET", V2 + "/datasets/([^/]+)/tables", Handler.list_tables),
     ("POST", V2 + "/datasets/([^/]+)/tables", Handler.insert_table),
     ("GET", V2 + "/datasets/([^/]+)/tables/([^/]+)", Handler.get_table),
@@ -502,6 +379,7 @@ def main():
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--database")
     parser.add_argument("--sign-in", action="store_true")
+    parser.add_argument("--bare", action="store_true")
     options = parser.parse_args()
     server = Server(("127.0.0.1", options.port), Handler)
     host = f"127.0.0.1:{server.server_address[1]}"

@@ -26,6 +26,7 @@ class SignIn:
         self.key = rsa.generate_private_key(public_exponent=65537,
                                             key_size=2048)
         self.tokens = {}
+        self.seconds = 3600  # that a token lives
 
     def account(self):
         """The file that an administrator gets."""
@@ -36,7 +37,8 @@ class SignIn:
                 "private_key_id": "front", "private_key": pem,
                 "client_email": EMAIL, "token_uri": self.token_uri}
 
-    def token(self, seconds=3600):
+    def token(self):
+        seconds = self.seconds
         token = "ya29." + secrets.token_hex(24)
         self.tokens[token] = time.time() + seconds
         return {"access_token": token, "expires_in": seconds,

@@ -6,51 +6,26 @@ that change one table the second is cancelled, and what a script has not
 committed at its end is rolled back.
 """
 
+import copy
 import logging
 import re
 import threading
-import time
 
 import duckdb
 import sqlglot
 from sqlglot import exp
 
+from bigquery_tables import (LOADED, MOST_DIGITS, Refused, check_column,
+                             field, invalid, remember)
+
 # What DuckDB has no use for, as clustering.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 CONFLICT = ("Transaction is aborted due to concurrent update against table "
             "{}. Transaction ID: front")
-# What a name of a column may not hold, and how it may not begin.
-BAD_COLUMN = re.compile(
-    r'[!"$()*,./;?@\[\]\\^`{}~\x00-\x1f]|^(_table_|_file_|_partition|'
-    r"_row_timestamp|__root__|_colidentifier)", re.IGNORECASE)
 BAD_TABLE = re.compile(r"[^\w\- ]")
+# Names that each run makes up anew.
+MADE_UP = re.compile(r"_tidemark_stage_\w+")
 WRITES = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.TruncateTable)
-# DuckDB's name -> BigQuery's, in the API.
-TYPES = {"BIGINT": "INTEGER", "INTEGER": "INTEGER", "HUGEINT": "INTEGER",
-         "DOUBLE": "FLOAT", "FLOAT": "FLOAT", "BOOLEAN": "BOOLEAN",
-         "VARCHAR": "STRING", "BLOB": "BYTES", "DATE": "DATE", "TIME": "TIME",
-         "TIMESTAMP": "DATETIME", "TIMESTAMP WITH TIME ZONE": "TIMESTAMP",
-         "JSON": "JSON", "GEOGRAPHY": "GEOGRAPHY", "INTERVAL": "INTERVAL"}
-LOADED = {"INTEGER": "BIGINT", "INT64": "BIGINT", "FLOAT": "DOUBLE",
-          "FLOAT64": "DOUBLE", "BOOLEAN": "BOOLEAN", "BOOL": "BOOLEAN",
-          "STRING": "VARCHAR", "DATE": "DATE", "TIME": "TIME",
-          "DATETIME": "TIMESTAMP", "TIMESTAMP": "TIMESTAMPTZ"}
-
-
-class Refused(Exception):
-    """An answer of BigQuery's: HTTP status, reason, text."""
-
-    def __init__(self, status, reason, message):
-        super().__init__(message)
-        self.status, self.reason, self.message = status, reason, message
-
-    def proto(self):
-        return {"reason": self.reason, "message": self.message,
-                "location": "query"}
-
-
-def invalid(message):
-    return Refused(400, "invalidQuery", message)
 
 
 def split_script(text):
@@ -64,6 +39,15 @@ def split_script(text):
             start = match.end()
     found.append(text[start:].strip())
     return [statement for statement in found if statement]
+
+
+def kind_of(text):
+    """The statementType of a job."""
+    statements = split_script(text)
+    if len(statements) != 1:
+        return "SCRIPT"
+    word = re.match(r"\W*(\w+)", statements[0])[1].upper()
+    return "SELECT" if word == "WITH" else word
 
 
 def refused_by(error, project):
@@ -80,215 +64,8 @@ def refused_by(error, project):
     if "MERGE INTO" in text and "twice" in text:
         return invalid("UPDATE/MERGE must match at most one source row for "
                        "each target row")
-    return invalid(text.split("\n")[0])
-
-
-class Warehouse:
-    """All datasets of one project, in one DuckDB database."""
-
-    def __init__(self, project, path=":memory:", limit="400MB"):
-        self.project = project
-        self.db = duckdb.connect(path, config={"threads": 2,
-                                               "memory_limit": limit})
-        self.db.execute("SET TimeZone = 'UTC'")
-        self.db.execute("CREATE TYPE GEOGRAPHY AS VARCHAR")
-        self.db.execute("CREATE VIEW main.tables_of AS SELECT * FROM "
-                        "information_schema.tables")
-        self.db.execute("CREATE MACRO st_geogfromtext(x) AS x::GEOGRAPHY")
-        self.db.execute("CREATE MACRO st_astext(x) AS x::VARCHAR")
-        self.lock = threading.Condition()
-        self.datasets = {}  # name -> {table: "TABLE" or "VIEW"}
-        self.versions = {}  # table -> how often it was changed
-        self.writers = {}  # table -> the script that is changing it
-        self.details = {}  # table -> expirationTime, partitioning, created
-        self.views = {}  # (dataset, view) -> its query, as it was written
-        self.geography = set()  # (dataset, table, column): text to DuckDB
-
-    def cursor(self):
-        cursor = self.db.cursor()
-        cursor.execute("SET TimeZone = 'UTC'")
-        return cursor
-
-    def ask(self, sql):
-        return self.cursor().execute(sql).fetchall()
-
-    def check_dataset(self, dataset):
-        if dataset not in self.datasets:
-            raise Refused(404, "notFound", f"Not found: Dataset {self.project}:"
-                          f"{dataset} was not found in location US")
-
-    def expire(self):
-        now = time.time() * 1000
-        for (dataset, table), detail in list(self.details.items()):
-            if int(detail.get("expirationTime") or 0) and \
-                    now > int(detail["expirationTime"]):
-                self.cursor().execute(
-                    f'DROP TABLE IF EXISTS "{dataset}"."{table}"')
-                self.datasets[dataset].pop(table, None)
-                del self.details[dataset, table]
-
-    def tables(self, dataset):
-        """(name, kind) of each."""
-        self.check_dataset(dataset)
-        self.expire()
-        return sorted(self.datasets[dataset].items())
-
-    def note(self, tree):
-        """What a statement has made or dropped."""
-        kind, made = tree.args.get("kind"), isinstance(tree, exp.Create)
-        if kind not in ("SCHEMA", "TABLE", "VIEW"):
-            return
-        table = tree.find(exp.Table)
-        if kind == "SCHEMA":
-            if made:
-                self.datasets[table.db or table.name] = {}
-            else:
-                self.datasets.pop(table.db or table.name, None)
-        elif made:
-            self.datasets[table.db][table.name] = kind
-        else:
-            self.datasets[table.db].pop(table.name, None)
-
-    def describe(self, dataset, table):
-        """The `Table` of the API."""
-        self.check_dataset(dataset)
-        self.expire()
-        kind = self.datasets[dataset].get(table)
-        if not kind:
-            raise Refused(404, "notFound", f"Not found: Table {self.project}:"
-                          f"{dataset}.{table}")
-        quoted = f'"{dataset}"."{table}"'
-        described = self.ask(f"DESCRIBE {quoted}")
-        detail = self.details.setdefault(
-            (dataset, table), {"creationTime": str(int(time.time() * 1000))})
-        fields = [field(name, "GEOGRAPHY" if (dataset, table, name) in
-                        self.geography else declared, null == "NO")
-                  for name, declared, null, *_ in described]
-        answer = {"kind": "bigquery#table", "type": kind,
-                  "tableReference": {"projectId": self.project,
-                                     "datasetId": dataset, "tableId": table},
-                  "schema": {"fields": fields}, **detail}
-        if kind == "TABLE":
-            rows = self.ask(f"SELECT count(*) FROM {quoted}")[0][0]
-            answer.update(numRows=str(rows), numBytes=str(rows * 64))
-        else:
-            answer["view"] = {"query": self.views[dataset, table]}
-        return answer
-
-    def create(self, dataset, resource):
-        """tables.insert: of plain columns."""
-        self.check_dataset(dataset)
-        table = resource["tableReference"]["tableId"]
-        if table in self.datasets[dataset]:
-            raise Refused(409, "duplicate", f"Already Exists: Table "
-                          f"{self.project}:{dataset}.{table}")
-        columns = []
-        for each in resource["schema"]["fields"]:
-            check_column(each["name"])
-            required = " NOT NULL" if each.get("mode") == "REQUIRED" else ""
-            columns.append(f'"{each["name"]}" {duck_type(each)}{required}')
-        self.cursor().execute(
-            f'CREATE TABLE "{dataset}"."{table}" ({", ".join(columns)})')
-        self.datasets[dataset][table] = "TABLE"
-        self.details[dataset, table] = {
-            "creationTime": str(int(time.time() * 1000)),
-            "expirationTime": resource.get("expirationTime")}
-        return self.describe(dataset, table)
-
-    def drop(self, dataset, table):
-        kind = self.describe(dataset, table)["type"]
-        self.cursor().execute(f'DROP {kind} "{dataset}"."{table}"')
-        del self.datasets[dataset][table]
-        self.details.pop((dataset, table), None)
-
-    def load(self, dataset, table, fields, path, short=False):
-        """A file of newline-delimited JSON takes the place of the rows; or, of
-        a service that loses what it was given, all but the first."""
-        quoted = f'"{dataset}"."{table}"'
-        columns = ", ".join(f"'{each['name']}': 'VARCHAR'" for each in fields)
-        values = ", ".join(loaded(each) for each in fields)
-        cursor = self.cursor()
-        with open(path, "rb") as lines:
-            longest = max((len(line) for line in lines), default=0)
-        cursor.execute("BEGIN")
-        try:
-            cursor.execute(f"DELETE FROM {quoted}")
-            rows = cursor.execute(
-                f"INSERT INTO {quoted} SELECT {values} FROM read_json(?, "
-                f"format = 'newline_delimited', columns = {{{columns}}}, "
-                f"maximum_object_size = {max(longest + 1, 1 << 20)})",
-                [path]).fetchall()[0][0]
-            if short:
-                cursor.execute(f"DELETE FROM {quoted} WHERE r = 0")
-            cursor.execute("COMMIT")
-            return rows
-        except duckdb.Error as error:
-            cursor.execute("ROLLBACK")
-            raise Refused(400, "invalid", "Error while reading data, error "
-                          "message: JSON parsing error in row starting at "
-                          f"position 0: {str(error).splitlines()[0]}"
-                          ) from error
-
-
-def check_column(name):
-    if BAD_COLUMN.search(name) or not 0 < len(name) <= 300:
-        raise Refused(400, "invalid", f"Invalid field name \"{name}\". Fields "
-                      "must contain the allowed characters, and be at most 300"
-                      " characters long.")
-
-
-def loaded(each):
-    """SQL of a field of the file, which is all text."""
-    name, kind = f'"{each["name"]}"', each["type"]
-    if kind == "BYTES":
-        return f"from_base64({name})"
-    value = f"CAST({name} AS {duck_type(each)})"
-    if kind in ("DATE", "DATETIME", "TIMESTAMP"):
-        return (f"CASE WHEN year({value}) NOT BETWEEN 1 AND 9999 THEN "
-                f"error('Could not convert value to {kind}') ELSE {value} END")
-    if kind == "TIME":
-        return (f"CASE WHEN starts_with({name}, '24') THEN "
-                f"error('Could not convert value to TIME') ELSE {value} END")
-    if kind in ("NUMERIC", "BIGNUMERIC"):
-        return (f"CASE WHEN {name} IN ('NaN', 'Infinity', '-Infinity') THEN "
-                f"error('Invalid NUMERIC value: ' || {name}) ELSE {value} END")
-    return value
-
-
-def decimal(each):
-    if each.get("precision"):
-        return f"DECIMAL({each['precision']},{each.get('scale') or 0})"
-    return "DECIMAL(38,9)" if each["type"] == "NUMERIC" else "DECIMAL(38,18)"
-
-
-def duck_type(each):
-    kind = each["type"]
-    base = decimal(each) if kind in ("NUMERIC", "BIGNUMERIC") else \
-        LOADED.get(kind, kind if kind != "BYTES" else "BLOB")
-    return base + ("[]" if each.get("mode") == "REPEATED" else "")
-
-
-def field(name, declared, required=False):
-    """DuckDB's type as a field of the API's schema."""
-    if declared.endswith("[]"):
-        return {**field(name, declared[:-2]), "mode": "REPEATED"}
-    answer = {"name": name, "mode": "REQUIRED" if required else "NULLABLE"}
-    number = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", declared)
-    if declared.startswith("STRUCT("):
-        inner = re.findall(r'"?(\w+)"? ([A-Z0-9(,)\[\] ]+?)(?:, |\)$)',
-                           declared[7:])
-        return {**answer, "type": "RECORD",
-                "fields": [field(*each) for each in inner]}
-    if not number:
-        return {**answer, "type": TYPES.get(declared, "STRING")}
-    precision, scale = map(int, number.groups())
-    if (precision, scale) == (38, 18):
-        return {**answer, "type": "BIGNUMERIC"}
-    wide = scale > 9 or precision - scale > 29
-    answer["type"] = "BIGNUMERIC" if wide else "NUMERIC"
-    if (precision, scale) != (38, 9):
-        answer.update(precision=str(precision), scale=str(scale))
-    return answer
+    said = re.search(r"executing the UDF: \w+: (.*)", text)
+    return invalid(said[1] if said else text.split("\n")[0])
 
 
 def literal(kind, value):
@@ -309,7 +86,11 @@ def literal(kind, value):
     null = exp.Null() if text is None else exp.Literal.string(text)
     if kind["type"] == "BYTES":
         return exp.Anonymous(this="from_base64", expressions=[null])
-    return exp.cast(null, exp.DataType.build(cast_type(kind),
+    return typed(kind, null)
+
+
+def typed(kind, node):
+    return exp.cast(node, exp.DataType.build(cast_type(kind),
                                              dialect="duckdb"))
 
 
@@ -318,19 +99,46 @@ def cast_type(kind):
     return wide.get(kind["type"]) or LOADED.get(kind["type"], "VARCHAR")
 
 
+def asked(name):
+    """A parameter of DuckDB's."""
+    return exp.Parameter(this=exp.Var(this=name))
+
+
+class Statement:
+    """One as DuckDB has it: more than one, perhaps; and the names of the values
+    that each of them asks for."""
+
+    def __init__(self, tree, positional=0):
+        self.tree, self.positional = tree, positional
+        written = tree.find(exp.Table) if isinstance(tree, WRITES) else None
+        self.written = written and f"{written.db}.{written.name}"
+        self.parts = [(part.sql(dialect="duckdb"),
+                       {each.name for each in part.find_all(exp.Parameter)})
+                      for part in made_of_rows(tree)]
+
+    def named(self, names):
+        """With the names that were made up put in again."""
+        def real(text):
+            return text and re.sub(r"tm_made_up_(\d+)_",
+                                   lambda match: names[int(match[1])], text)
+
+        there = copy.copy(self)
+        there.written = real(self.written)
+        there.parts = [(real(sql), values) for sql, values in self.parts]
+        return there
+
+
 class Script:
     """One query job's statements, and what the last one gave."""
 
     def __init__(self, warehouse, query, dataset=None):
         self.warehouse, self.dataset = warehouse, dataset
         self.text = query["query"]
-        self.named, self.positional = {}, []
-        for each in query.get("queryParameters") or []:
-            value = literal(each["parameterType"], each["parameterValue"])
-            if each.get("name"):
-                self.named[each["name"].lower()] = value
-            else:
-                self.positional.append(value)
+        # Name, or number, -> the type, and the expression for it.
+        self.kinds, self.given, self.values = {}, {}, {}
+        self.taken = 0  # of those that have numbers
+        for number, each in enumerate(query.get("queryParameters") or []):
+            self.parameter(each.get("name", "").lower() or number, each)
         self.cursor = warehouse.cursor()
         self.variables = {"@@row_count": 0}
         self.in_transaction = False
@@ -339,6 +147,17 @@ class Script:
         self.fails_at = None  # a word that a statement begins with
         self.columns, self.rows = [], None
         self.statements = 0
+
+    def parameter(self, name, each):
+        """Plain values are DuckDB's parameters, others are written out."""
+        kind, value = each["parameterType"], each["parameterValue"]
+        if kind["type"] in ("ARRAY", "STRUCT", "BYTES"):
+            self.given[name] = literal(kind, value)
+            self.kinds[name] = repr((kind, value))
+        else:
+            self.given[name] = typed(kind, asked(f"p_{name}"))
+            self.kinds[name] = kind["type"]
+            self.values[f"p_{name}"] = value.get("value")
 
     def run(self):
         try:
@@ -432,39 +251,92 @@ class Script:
         versions[table] = versions.get(table, 0) + 1
 
     def value(self, text):
-        sql = self.translate(f"SELECT {text}").sql(dialect="duckdb")
-        return self.cursor.execute(sql).fetchall()[0][0]
+        self.send(self.translate_any(f"SELECT {text}").parts[0])
+        return self.cursor.fetchall()[0][0]
+
+    def value_of(self, whose, name):
+        """Of a parameter, a script's variable, or the system's."""
+        if whose == "p":
+            return self.values["p_" + name]
+        return self.variables[("@@" if whose == "s" else "") + name]
+
+    def send(self, part):
+        sql, names = part
+        values = {name: self.value_of(*name.split("_", 1)) for name in names}
+        if values:
+            self.cursor.execute(sql, values)
+        else:
+            self.cursor.execute(sql)
 
     # ---- statements of BigQuery as DuckDB has them
 
     def translate(self, text):
+        key = (text, self.dataset, self.taken, repr(self.kinds),
+               tuple(sorted(self.variables)), len(self.warehouse.floats))
+        before = self.taken
+        found = self.warehouse.translation(key, lambda: self.parse(text))
+        self.taken = before + found.positional
+        return found
+
+    def translate_any(self, text):
+        """The same for a statement that was seen with other names."""
+        names = sorted(set(MADE_UP.findall(text)), key=len, reverse=True)
+        if not names or re.match("CREATE|DROP|ALTER", text, re.IGNORECASE):
+            return self.translate(text)
+        for number, name in enumerate(names):
+            text = text.replace(name, f"tm_made_up_{number}_")
+        return self.translate(text).named(names)
+
+    def parse(self, text):
+        before = self.taken
         try:
             tree = sqlglot.parse_one(text, read="bigquery")
         except sqlglot.errors.SqlglotError as error:
             raise invalid(f"Syntax error: {error}") from error
-        tree = tree.transform(self.node)
-        return tree.transform(functions)
+        tree = tree.transform(self.node).transform(functions)
+        tree = tree.transform(self.floating)
+        return Statement(tree, self.taken - before)
 
     def node(self, node):
         if isinstance(node, exp.Table):
             return self.table(node)
         if isinstance(node, exp.Parameter) and \
                 isinstance(node.this, exp.Parameter):
-            return exp.convert(self.variables["@@" + node.this.name.lower()])
+            return asked("s_" + node.this.name.lower())
         if isinstance(node, exp.Parameter):
             name = node.name.lower()
-            if name not in self.named:
+            if name not in self.given:
                 raise invalid(f"Query parameter '{name}' not found")
-            return self.named[name].copy()
+            return self.given[name].copy()
         if isinstance(node, exp.Placeholder):
-            if not self.positional:
+            if self.taken not in self.given:
                 raise invalid("Too few query parameters")
-            return self.positional.pop(0)
+            self.taken += 1
+            return self.given[self.taken - 1].copy()
         if isinstance(node, exp.Column) and not node.table and \
                 node.name.lower() in self.variables:
-            return exp.convert(self.variables[node.name.lower()])
+            return asked("v_" + node.name.lower())
         if isinstance(node, exp.DataType):
             return widened(node)
+        return node
+
+    def floating(self, node):
+        """NaN equals nothing, and a text has no sign of 0; nobody may partition
+        by them."""
+        names = self.warehouse.floats
+        if isinstance(node, exp.Cast) and node.this.name in names and \
+                node.to.this == exp.DataType.Type.TEXT:
+            return exp.Anonymous(this="text_of", expressions=[node.this])
+        if isinstance(node, exp.Window) and any(
+                isinstance(each, exp.Column) and each.name in names
+                for each in node.args.get("partition_by") or []):
+            raise invalid("Partitioning by expressions of type FLOAT64 is not "
+                          "allowed")
+        if isinstance(node, exp.EQ) and all(
+                isinstance(each, exp.Column) and each.table and
+                each.name in names for each in (node.left, node.right)):
+            return exp.and_(node.copy(), exp.not_(exp.Anonymous(
+                this="is_nan_of", expressions=[node.left.copy()])))
         return node
 
     def table(self, node):
@@ -492,8 +364,8 @@ class Script:
                       self.information, text)
         self.known_names = set(re.findall(r"\bWITH\s+(\w+)\s+AS\b", text,
                                           re.IGNORECASE))
-        tree = self.translate(text)
-        written = tree.find(exp.Table) if isinstance(tree, WRITES) else None
+        statement = self.translate_any(text)
+        tree, name = statement.tree, statement.written
         if isinstance(tree, exp.Create):
             self.check_names(tree)
         view = re.match(r"CREATE (?:OR REPLACE )?VIEW .*? AS (.*)", text,
@@ -501,11 +373,10 @@ class Script:
         if view:
             table = tree.this.find(exp.Table)
             self.warehouse.views[table.db, table.name] = view[1]
-        name = written and f"{written.db}.{written.name}"
         if name:
             self.take(name)
         try:
-            self.run_one(tree)
+            self.run_one(tree, statement.parts)
         finally:
             if name and not self.in_transaction:
                 self.give(name)
@@ -520,10 +391,10 @@ class Script:
         for column in tree.find_all(exp.ColumnDef):
             check_column(column.name)
 
-    def run_one(self, tree):
+    def run_one(self, tree, parts):
         remember(self.warehouse, tree)
-        for statement in made_of_rows(tree):
-            self.cursor.execute(statement.sql(dialect="duckdb"))
+        for part in parts:
+            self.send(part)
         if isinstance(tree, (exp.Create, exp.Drop)):
             self.warehouse.note(tree)
         described = self.cursor.description or []
@@ -563,23 +434,34 @@ class Script:
 
 
 def made_of_rows(tree):
-    """CREATE TABLE (columns) AS SELECT is two statements to DuckDB."""
+    """CREATE TABLE (columns) AS SELECT is two statements to DuckDB; and a key,
+    which nobody enforces, is none."""
     if not isinstance(tree, exp.Create) or tree.kind != "TABLE" or \
-            tree.args.get("expression") is None or \
             not isinstance(tree.this, exp.Schema):
         return [tree]
     bare = tree.copy()
+    for key in list(bare.find_all(exp.PrimaryKey)):
+        key.pop()
+    if tree.args.get("expression") is None:
+        return [bare]
     bare.set("expression", None)
     return [bare, exp.Insert(this=tree.this.find(exp.Table).copy(),
                              expression=tree.expression.copy())]
 
 
 def widened(node):
-    """NUMERIC without digits has DuckDB's own idea of how many."""
+    """NUMERIC without digits has DuckDB's own idea of how many, and what has
+    more than DuckDB knows is text."""
     if node.expressions and node.this in (exp.DataType.Type.VARCHAR,
                                           exp.DataType.Type.TEXT,
                                           exp.DataType.Type.VARBINARY):
         return exp.DataType(this=node.this)
+    if node.this == exp.DataType.Type.BIGDECIMAL and node.expressions and \
+            int(node.expressions[0].name) > MOST_DIGITS:
+        digits = ",".join(each.name for each in node.expressions)
+        text = exp.DataType(this=exp.DataType.Type.TEXT)
+        text.meta["wide"] = f"DECIMAL({digits})"
+        return text
     if node.expressions:
         return node
     if node.this == exp.DataType.Type.DECIMAL:
@@ -593,27 +475,10 @@ def functions(node):
     """What sqlglot puts otherwise than it is meant."""
     if isinstance(node, exp.CurrentTimestamp):
         return exp.Anonymous(this="get_current_timestamp")
+    if isinstance(node, exp.ParseJSON):
+        return exp.Anonymous(this="parse_json_of", expressions=[node.this])
+    # TO_JSON_STRING of NULL is a text.
+    if isinstance(node, exp.JSONFormat):
+        return exp.Coalesce(this=node.copy(),
+                            expressions=[exp.Literal.string("null")])
     return node
-
-
-def remember(house, tree):
-    """Partitioning, clustering and expiry of a table that is made."""
-    if not isinstance(tree, exp.Create) or tree.kind != "TABLE":
-        return
-    table = tree.this.find(exp.Table)
-    for column in tree.find_all(exp.ColumnDef):
-        if column.kind and column.kind.this == exp.DataType.Type.GEOGRAPHY:
-            house.geography.add((table.db, table.name, column.name))
-    detail = {"creationTime": str(int(time.time() * 1000))}
-    for each in tree.find_all(exp.PartitionedByProperty):
-        detail["timePartitioning"] = {"type": each.sql(dialect="bigquery")}
-    for each in tree.find_all(exp.ClusterProperty):
-        names = [column.name for column in each.find_all(exp.Column)]
-        if len(names) > 4:
-            raise invalid("CLUSTER BY has more than 4 columns")
-        detail["clustering"] = {"fields": names}
-    expires = re.search(r"expiration_timestamp\s*=\s*TIMESTAMP_MICROS\((\d+)",
-                        tree.sql(dialect="bigquery"), re.IGNORECASE)
-    if expires:
-        detail["expirationTime"] = str(int(expires[1]) // 1000)
-    house.details[table.db, table.name] = detail

@@ -18,23 +18,28 @@ after `skip` of those):
     {"match": "INSERT", "do": "status", "status": 503, "retry_after": "1"}
     {"match": "INSERT", "do": "cut"}         half of the upload, then goodbye
     {"match": "INSERT", "do": "lost"}        the work is done, the answer lost
+    {"match": "INSERT", "do": "late"}        the work is done, the answer a 504
+    {"match": "INSERT", "do": "twice"}       as if sent twice, over two lines
     {"match": "SELECT", "do": "exception"}   half of a 200, then an exception
     {"match": "SELECT", "do": "truncated"}   half of a 200, then goodbye
     {"match": "SELECT", "do": "html"}        a proxy's page
+    {"match": "SELECT", "do": "empty"}       200 of somebody who did nothing
+    {"match": "", "do": "refuse"}            the password is not right any more
     {"match": "SELECT", "do": "version", "version": "23.8.1.1"}
 
-GET /log gives the statements so far, a JSON list; POST /log forgets them.
+GET /log gives the statements so far, a JSON list, behind each "-- zstd" or how
+else its rows were packed; POST /log forgets them.
 """
 import json
 import os
 import re
 import socket
-import ssl
 import struct
 import sys
 import tempfile
 import threading
 import urllib.parse
+import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from chdb import session
@@ -71,14 +76,16 @@ class Engine:
             except UnicodeDecodeError as error:
                 raise RuntimeError(f"Code: 49. DB::Exception: {error}") from None
 
-    def insert(self, database, sql, body):
-        """The rows come from a file, as clients have it."""
+    def insert(self, database, sql, body, packed):
+        """The rows come from a file, as clients have it; `packed` as their
+        Content-Encoding says, or None."""
         with tempfile.NamedTemporaryFile(dir=self.uploads) as file:
             file.write(body)
             file.flush()
             at = re.search(r" SETTINGS | FORMAT ", sql).start()
+            how = f" COMPRESSION '{packed}'" if packed else ""
             return self.ask(database, f"{sql[:at]} FROM INFILE '{file.name}'"
-                            + sql[at:], "TabSeparated")
+                            + how + sql[at:], "TabSeparated")
 
 
 class Front(ThreadingHTTPServer):
@@ -132,12 +139,15 @@ class Request(BaseHTTPRequestHandler):
             if not n or (most and sum(map(len, parts)) > most):
                 return b"".join(parts)
 
-    def reply(self, status, body, kind="text/plain; charset=UTF-8", **headers):
+    def reply(self, status, body, kind="text/plain; charset=UTF-8",
+              nobody=False, **headers):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
+        if not nobody:
+            self.send_header("X-ClickHouse-Query-Id", str(uuid.uuid4()))
         self.end_headers()
         self.wfile.write(body)
         self.wfile.flush()
@@ -203,8 +213,12 @@ class Request(BaseHTTPRequestHandler):
             sql = body.decode(errors="surrogateescape")
             body = None
             fault = self.server.fault(sql)
+        packed = self.headers.get("Content-Encoding")
         with self.server.guard:
-            self.server.log.append(sql)
+            self.server.log.append(sql + f" -- {packed}" * bool(packed))
+        if self.headers.get("X-ClickHouse-User") == "reader" and \
+                sql.startswith("CHECK GRANT") and "SELECT ON" not in sql:
+            return self.reply(200, b"0\n", TYPES["TabSeparated"])
         if self.allowed(sql):
             self.answer(sql, body, fault)
 
@@ -214,8 +228,16 @@ class Request(BaseHTTPRequestHandler):
             more = {"Retry_After": fault["retry_after"]} \
                 if "retry_after" in fault else {}
             return self.reply(fault["status"], b"busy", **more)
+        if do == "refuse":
+            return self.fail(516, "Code: 516. DB::Exception: app: "
+                             "Authentication failed: password is incorrect, or "
+                             "there is no user with such name. "
+                             "(AUTHENTICATION_FAILED)")
         if do == "html":
-            return self.reply(200, b"<html>Welcome</html>", "text/html")
+            return self.reply(200, b"<html>Welcome</html>", "text/html",
+                              nobody=True)
+        if do == "empty":
+            return self.reply(200, b"", nobody=True)
         if do == "version":
             return self.reply(200, fault["version"].encode() + b"\n",
                               TYPES["TabSeparated"])
@@ -224,8 +246,12 @@ class Request(BaseHTTPRequestHandler):
         except Exception as error:
             code = EXCEPTION.search(str(error))
             return self.fail(int(code.group(1)) if code else 49, str(error))
+        if do == "late":
+            return self.reply(504, b"the gateway has not waited")
         if do == "lost":
             return self.hang_up()
+        if do == "twice":
+            self.work(sql, body)
         if do == "exception":
             return self.break_off(TYPES[form], self.first_rows(sql) + (
                 b"Code: 241. DB::Exception: Memory limit (total) exceeded. "
@@ -238,8 +264,8 @@ class Request(BaseHTTPRequestHandler):
     def work(self, sql, body):
         database = self.query.get("database", "default")
         if body is not None:
-            return "TabSeparated", self.server.engine.insert(database, sql,
-                                                             body)
+            return "TabSeparated", self.server.engine.insert(
+                database, sql, body, self.headers.get("Content-Encoding"))
         text, n, form = sql.rpartition("\nFORMAT ")
         form = form.strip() if n else "TabSeparated"
         return form, self.server.engine.ask(database, text if n else sql, form)
@@ -254,6 +280,7 @@ class Request(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Transfer-Encoding", "chunked")
+        self.send_header("X-ClickHouse-Query-Id", str(uuid.uuid4()))
         self.end_headers()
         self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
         if whole:
@@ -262,17 +289,11 @@ class Request(BaseHTTPRequestHandler):
             self.hang_up()
 
 
-def serve(directory, port=0, certificate=None):
+def serve(directory, port=0):
     front = Front(("127.0.0.1", port), Engine(directory))
-    if certificate:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*certificate)
-        front.socket = context.wrap_socket(front.socket, server_side=True)
     print("ready", front.server_address[1], flush=True)
     front.serve_forever()
 
 
 if __name__ == "__main__":
-    tls = os.environ.get("CLICKHOUSE_FRONT_TLS")
-    serve(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0,
-          tls.split(":") if tls else None)
+    serve(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)

@@ -37,7 +37,8 @@ def make_proxy():
     made = []
 
     def make(end):
-        server = getattr(end, "cluster", None) or end.server
+        server = next(getattr(end, name) for name in
+                      ("cluster", "server", "front") if hasattr(end, name))
         made.append(Proxy(server.port))
         return made[-1]
 

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+import bigquery_servers
 from bad_days import HASTY
 from bench import EXIT_ACCESS, EXIT_DATA, EXIT_OK
 from proxy import DOWN, KINDS, UP, Fault
@@ -13,11 +14,11 @@ from servers import wait_for
 # Who has the bad connection. The other end is a PostgreSQL or a file.
 PLACES = ("source-postgres", "source-mariadb", "source-mysql",
           "warehouse-postgres", "warehouse-mariadb", "warehouse-mysql",
-          "state-postgres")
+          "warehouse-clickhouse", "warehouse-bigquery", "state-postgres")
 # The way, and how far into what goes over it in a whole run.
 MOMENTS = ((DOWN, 0), (DOWN, 0.3), (UP, 0.55), (DOWN, 0.8), (UP, 0.9))
 # A silence of 1 s, twice, and what the attempts at a connection take.
-LONGEST = 20
+LONGEST = 45
 measured = {}
 
 
@@ -29,14 +30,18 @@ class Spoilt:
         engines = {self.part: engine} if self.part != "state" else {}
         self.day = make_day(engines.get("source", "postgres"),
                             engines.get("warehouse", "sqlite"),
-                            batch={"rows": 250}, retry=HASTY, **more)
+                            batch={"rows": 250, "target": "1ms"},
+                            retry=HASTY, **more)
         end = {"source": self.day.source, "warehouse": self.day.destination,
                "state": None}[self.part] or make_database("state")
         self.proxy = make_proxy(end)
-        self.connect(self.proxy.connection(end))
         self.key = (place, tuple(more.items()))
+        self.connect(self.proxy.connection(end))
 
     def connect(self, connection):
+        if "bigquery" in self.key[0]:  # whose URL says no host
+            self.day.tidemark.env[bigquery_servers.HOST] = \
+                f"127.0.0.1:{self.proxy.port}"
         if self.part == "state":
             self.day.tidemark.top["state"] = connection
         else:
@@ -75,12 +80,18 @@ def spoil(make_day, make_proxy, make_database):
 @pytest.mark.parametrize("place", PLACES)
 def test_connection_goes_bad(spoil, place, moment, kind, lasting):
     """Retried, or told with exit 3; in time, and nothing is lost."""
-    spoilt = spoil(place)
-    fault = spoilt.arm(kind, moment, lasting)
-    begun = time.monotonic()
-    done = spoilt.day.tidemark("run", "--json", timeout=60)
+    for _ in range(3):
+        spoilt = spoil(place)
+        fault = spoilt.arm(kind, moment, lasting)
+        begun = time.monotonic()
+        done = spoilt.day.tidemark("run", "--json", timeout=60)
+        took = time.monotonic() - begun
+        if fault.struck:
+            break
+        # It had less to say than the run that was measured.
+        measured[spoilt.key] = dict(spoilt.proxy.passed)
     assert fault.struck, "the fault's byte was never reached"
-    assert time.monotonic() - begun < LONGEST, done
+    assert took < LONGEST, done
     assert done.code in (EXIT_OK, EXIT_ACCESS), done
     if done.code == EXIT_ACCESS:
         message = done.pipeline()["error"]["message"]

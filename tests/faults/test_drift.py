@@ -6,7 +6,7 @@ import signal
 import pytest
 
 import workload
-from bad_days import ENGINES, MANY_BATCHES, SERVERS
+from bad_days import ENGINES, MANY_BATCHES, SERVERS, WAREHOUSES
 from bench import (EXIT_ACCESS, EXIT_DATA, EXIT_OK, EXIT_SCHEMA, EXIT_STATE)
 
 ROWS = 4000
@@ -66,7 +66,7 @@ DRIFTS = {each.__name__: each for each in (add, drop, widen, rename)}
 
 @pytest.mark.thinned(6)
 @pytest.mark.parametrize("drift", DRIFTS)
-@pytest.mark.parametrize("destination", ENGINES)
+@pytest.mark.parametrize("destination", (*ENGINES, *WAREHOUSES))
 @pytest.mark.parametrize("kind", SOURCES, ids="-".join)
 def test_source_changes_in_mid_run(begin, kind, destination, drift):
     source, strategy = kind
@@ -85,17 +85,26 @@ def test_source_changes_in_mid_run(begin, kind, destination, drift):
     assert day.tidemark.run().pipeline()["rows_read"] == 0
 
 
-def at_target(verb):
+def rows_table(day):
+    return day.to + "_raw" * (day.destination.engine == "clickhouse")
+
+
+def at_target(verb, **others):
+    """`others`: the verb of an engine that has one of its own."""
     return lambda day: day.destination.execute(
-        f"ALTER TABLE {day.to} {verb}")
+        f"ALTER TABLE {rows_table(day)} "
+        + others.get(day.destination.engine, verb))
 
 
 def retype(day):
-    kind = "varchar(20)"
+    kind = {"clickhouse": "String", "bigquery": "STRING"}.get(
+        day.destination.engine, "varchar(20)")
     if day.destination.engine == "postgres":
         verb = f"ALTER COLUMN quantity TYPE {kind}"
     elif day.destination.engine == "duckdb":
         verb = f"ALTER quantity TYPE {kind}"
+    elif day.destination.engine == "clickhouse":
+        verb = f"MODIFY COLUMN quantity {kind}"
     else:
         verb = f"MODIFY quantity {kind}"
     at_target(verb)(day)
@@ -103,19 +112,23 @@ def retype(day):
 
 # What a person does to a target, and how a person takes it back.
 EDITS = {
-    "added": at_target("ADD note varchar(20) DEFAULT 'x'"),
-    "needed": at_target("ADD note varchar(20) NOT NULL DEFAULT 'x'"),
+    "added": at_target("ADD note varchar(20) DEFAULT 'x'",
+                       clickhouse="ADD COLUMN note String DEFAULT 'x'"),
+    "needed": at_target("ADD note varchar(20) NOT NULL DEFAULT 'x'",
+                        clickhouse="ADD COLUMN note String"),
     "dropped": at_target("DROP COLUMN quantity"),
     "renamed": at_target("RENAME COLUMN quantity TO amount_of"),
     "retyped": retype,
-    "gone": lambda day: day.destination.execute(f"DROP TABLE {day.to}"),
-    "emptied": lambda day: day.destination.execute(f"DELETE FROM {day.to}"),
+    "gone": lambda day: day.destination.execute(
+        f"DROP TABLE {rows_table(day)}"),
+    "emptied": lambda day: day.destination.execute(
+        f"DELETE FROM {rows_table(day)} WHERE 1 = 1"),
 }
 
 
 @pytest.mark.thinned(3)
 @pytest.mark.parametrize("edit", EDITS)
-@pytest.mark.parametrize("destination", SERVERS)
+@pytest.mark.parametrize("destination", (*SERVERS, "clickhouse"))
 def test_target_changes_in_mid_run(begin, destination, edit):
     """Taken along, or told with what to do; afterwards equal."""
     day, running = begin("postgres", destination)

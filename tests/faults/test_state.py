@@ -12,7 +12,8 @@ import pytest
 
 import poison
 import workload
-from bad_days import ENGINES, HASTY, MANY_BATCHES, fill_up, mounted
+from bad_days import (ENGINES, HASTY, MANY_BATCHES, WAREHOUSES, fill_up,
+                      mounted)
 from bench import EXIT_ACCESS, EXIT_CONFIG, EXIT_OK
 from servers import wait_for
 from state import StateStore
@@ -65,7 +66,7 @@ def more_rows(day, first, last):
 
 @pytest.mark.thinned(2)
 @pytest.mark.parametrize("mode", ("upsert", "append"))
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", (*ENGINES, *WAREHOUSES))
 @every_store
 def test_lost_between_runs(make_store, make_day, store, engine, mode):
     """The destination's mark says how far it got: nothing comes twice."""

@@ -7,14 +7,32 @@ import shutil
 import pytest
 
 import workload
-from bad_days import ENGINES, HASTY
+from bad_days import ENGINES, HASTY, WAREHOUSES
 from bench import EXIT_DATA, EXIT_OK, EXIT_SCHEMA, EXIT_STATE
 from test_state import more_rows
 
-every_engine = pytest.mark.parametrize("engine", ENGINES)
+every_engine = pytest.mark.parametrize("engine", (*ENGINES, *WAREHOUSES))
 SOURCES = (("postgres", "timestamp"), ("postgres", "xmin"),
            ("postgres", "sequence"), ("mariadb", "timestamp"),
            ("mysql", "sequence"))
+
+
+MARKS = "_tidemark_watermark"
+
+
+def change(day, table, what, where="1 = 1"):
+    """Rows of a table, by hand."""
+    end = day.destination
+    end.execute(f"ALTER TABLE {table}_raw UPDATE {what} WHERE {where} "
+                "SETTINGS mutations_sync = 2" if end.engine == "clickhouse"
+                else f"UPDATE {end.schema}.{table} SET {what} WHERE {where}")
+
+
+def delete(day, table, where="1 = 1"):
+    end = day.destination
+    end.execute(f"ALTER TABLE {table}_raw DELETE WHERE {where} "
+                "SETTINGS mutations_sync = 2" if end.engine == "clickhouse"
+                else f"DELETE FROM {end.schema}.{table} WHERE {where}")
 
 
 def update_mark(day, old, new):
@@ -22,10 +40,7 @@ def update_mark(day, old, new):
     column = {"postgres": "watermark::text"}.get(day.destination.engine,
                                                  "watermark")
     cast = {"postgres": "::jsonb"}.get(day.destination.engine, "")
-    table = f"{day.destination.schema}._tidemark_watermark"
-    day.destination.execute(
-        f"UPDATE {table} SET watermark = "
-        f"replace({column}, '{old}', '{new}'){cast}")
+    change(day, MARKS, f"watermark = replace({column}, '{old}', '{new}'){cast}")
 
 
 @every_engine
@@ -34,10 +49,11 @@ def test_rows_edited_by_hand(make_day, engine):
     --full-refresh mends all."""
     day = make_day(destination=engine, rows=300)
     day.tidemark.run()
+    change(day, "items", "name = 'by hand'", "id = 7")
+    delete(day, "items", "id IN (8, 9)")
+    into = day.to + "_raw" * (engine == "clickhouse")
     day.destination.execute(
-        f"UPDATE {day.to} SET name = 'by hand' WHERE id = 7",
-        f"DELETE FROM {day.to} WHERE id IN (8, 9)",
-        f"INSERT INTO {day.to} (id, name, quantity, seq, updated_at) SELECT "
+        f"INSERT INTO {into} (id, name, quantity, seq, updated_at) SELECT "
         f"900, name, 1, seq, updated_at FROM {day.to} WHERE id = 10")
     more_rows(day, 301, 320)
     result = day.tidemark.run().pipeline()
@@ -57,8 +73,7 @@ def test_mark_deleted(make_day, engine, mode):
     """All rows are read again, and none is doubled."""
     day = make_day(destination=engine, mode=mode, rows=300, retry=HASTY)
     day.tidemark.run()
-    day.destination.execute(
-        f"DELETE FROM {day.destination.schema}._tidemark_watermark")
+    delete(day, MARKS)
     more_rows(day, 301, 320)
     done = day.tidemark("run", "--json")
     if done.code != EXIT_OK:  # it may ask; it may not guess
@@ -105,6 +120,17 @@ def test_mark_edited_into_nonsense(make_day, engine):
     day.recovers()
 
 
+def tables_of(end):
+    """Without the views."""
+    if end.engine == "clickhouse":
+        return [row[0] for row in end.query(
+            "SELECT name FROM system.tables WHERE engine <> 'View' AND "
+            "database = currentDatabase()")]
+    return [row[0] for row in end.query(
+        f"SELECT table_name FROM {end.schema}.INFORMATION_SCHEMA.TABLES "
+        "WHERE table_type = 'BASE TABLE'")]
+
+
 def backup(end, directory):
     """What a restore takes; not made by Tidemark."""
     if end.engine in ("sqlite", "duckdb"):
@@ -112,6 +138,13 @@ def backup(end, directory):
     elif end.engine == "postgres":
         end.cluster.drop_database(end.database + "_backup")
         end.cluster.create_database(end.database + "_backup", end.database)
+    elif end.engine in WAREHOUSES:
+        for table in tables_of(end):
+            end.execute(f"CREATE TABLE {end.schema}.backup_{table} AS " + (
+                f"SELECT * FROM {end.schema}.{table}"
+                if end.engine == "bigquery" else f"{end.schema}.{table}"))
+            if end.engine == "clickhouse":
+                end.execute(f"INSERT INTO backup_{table} SELECT * FROM {table}")
     else:
         for table in end.tables():
             if end.is_view(table):
@@ -131,6 +164,15 @@ def restore(end, directory):
         with end.cluster.admin() as admin:
             admin.execute(f"ALTER DATABASE {end.database}_backup "
                           f"RENAME TO {end.database}")
+    elif end.engine in WAREHOUSES:
+        for table in tables_of(end):
+            if not table.startswith("backup_"):
+                continue
+            name = table.removeprefix("backup_")
+            end.execute(f"DROP TABLE {end.schema}.{name}",
+                        f"RENAME TABLE {table} TO {name}"
+                        if end.engine == "clickhouse" else
+                        f"ALTER TABLE {end.schema}.{table} RENAME TO {name}")
     else:
         for table in end.tables():
             if table.startswith("backup_"):

@@ -15,7 +15,7 @@ import ends  # noqa: E402
 from bench import EXIT_DATA, EXIT_OK, Tidemark  # noqa: E402
 from from_postgres import EXTENSIONS, TYPES  # noqa: E402
 from sides import (FILLINGS, READERS, TABLE, ZEROS,  # noqa: E402
-                   quote_at, refused_table)  # noqa: E402
+                   refused_table, spoiled)  # noqa: E402
 from settings import unsettle  # noqa: E402
 from sources import SOURCES  # noqa: E402
 from table import DESTINATIONS, SPECIAL  # noqa: E402
@@ -101,13 +101,9 @@ class Pair:
         return self
 
     def spoil(self, table):
-        """No row, but that of NULLs, is left as it was."""
-        columns = ", ".join(f"{quote_at(self.end, column.name)} = NULL"
-                            for column in self.source.columns
-                            if not column.every)
-        target = quote_at(self.end, self.end.schema, table)
-        self.end.execute(f"UPDATE {target} SET {columns}",
-                         f"DELETE FROM {target} WHERE id = 0")
+        self.end.execute(*spoiled(self.end, table, [
+            column.name for column in self.source.columns
+            if not column.every]))
 
     def read(self, table):
         return READERS[self.destination](self.end, self.target(table))
@@ -121,7 +117,7 @@ def scratch():
 
 
 @pytest.fixture(scope="session")
-def make_end(cluster, mysql_family, scratch):
+def make_end(cluster, mysql_family, clickhouse_server, scratch, request):
     """An empty end of an engine, gone with its server or directory."""
     def make(engine):
         name = f"fidelity_{next(counter)}"
@@ -135,6 +131,13 @@ def make_end(cluster, mysql_family, scratch):
             server = mysql_family(engine)
             server.create_database(name)
             return ends.MysqlEnd(server, name)
+        if engine == "clickhouse":
+            clickhouse_server().create_database(name)
+            return ends.ClickhouseEnd(clickhouse_server(), name)
+        if engine == "bigquery":
+            front = request.getfixturevalue("bigquery_front")
+            front.create_dataset(name)
+            return ends.BigqueryEnd(front, name)
         kind = {"sqlite": ends.SqliteEnd, "duckdb": ends.DuckdbEnd}[engine]
         return kind(scratch / f"{name}.{engine}")
     return make

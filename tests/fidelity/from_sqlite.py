@@ -1,8 +1,8 @@
 """The types of SQLite, with their edge values. It lets nearly any value into
 any column: what does not fit the declared type is refused, never guessed."""
 
-from landings import (BOOL, BYTES, DATE, FLOAT64, INT64, JSON, NO_MYSQL,
-                      NO_SERVER, NUMERIC, TEXT, UUID, decimal, time, timestamp,
+from landings import (BOOL, BYTES, DATE, FLOAT64, INT64, JSON, NO_CLICKHOUSE,
+                      NO_MYSQL, NO_SERVER, NO_TWINS, NUMERIC, TEXT, UUID, decimal, time, timestamp,
                       timestamptz)
 from table import Column, Refused, Source, Spelt, Value
 
@@ -64,14 +64,17 @@ TEXTS = (
            ("X'00000000000000000000000000000001'",
             "00000000-0000-0000-0000-000000000001"),
            Value("'00ab'", Refused("the text '00ab'"))),
-    Column("JSON", JSON, ("'{\"b\":  2.50, \"b\": \"é\\u0041\"}'",
-                          "{\"b\":  2.50, \"b\": \"é\\u0041\"}"),
+    Column("JSON", JSON, ("'{\"b\":  2.50, \"a\": \"é\\u0041\"}'",
+                          "{\"b\":  2.50, \"a\": \"é\\u0041\"}"),
+           Value("'{\"b\": 1, \"b\": 2}'", "{\"b\": 1, \"b\": 2}",
+                 **NO_TWINS),
            ("'null'", "null"), ("5", "5")),
 )
 
 TIMES = (
     Column("DATE", DATE, ("'2024-02-29'", "2024-02-29"),
-           ("'0001-01-01'", "0001-01-01"), ("'9999-12-31'", "9999-12-31"),
+           Value("'0001-01-01'", "0001-01-01", **NO_CLICKHOUSE),
+           Value("'9999-12-31'", "9999-12-31", **NO_CLICKHOUSE),
            Value("'2023-02-29'", Refused("2023-02-29")),
            Value("'5877642-06-25 BC'", "5877642-06-25 BC",
                  duckdb=Spelt("5877642-06-25 (BC)"), **NO_SERVER),

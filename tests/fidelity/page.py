@@ -34,6 +34,20 @@ date functions read: `2024-02-29`, `23:59:59.999999`, `2024-02-29 23:59:59.5`,
 and instants in UTC as `2024-02-29 23:59:59.5+00:00`. Years before 1 end in
 `BC`. A type that only the source's engine has arrives in its own notation.
 
+ClickHouse's columns are `Nullable`, but for the key's. It has one type for
+texts and bytes, and none for a wall clock: a timestamp without a time zone is
+kept as if it were UTC's. The column's comment says which it is.
+
+BigQuery's JSON knows no order of members, no spaces, and one way to write a
+number: what a text says is the same, and it is compared by that. The BigQuery
+of these tests is a front of our own over DuckDB (`tests/fakes`). It shows which
+type a column gets, in which form a value is sent, what is refused before it is
+sent, and that what comes back by the API is read as it is meant. That the
+service itself takes and keeps these values is what its documentation says: of
+numbers beyond 38 digits, which are text to the front, of U+0000 in a text and
+of the smallest floats nothing else here shows it. As a source BigQuery is not
+in these tables: [bigquery.md](bigquery.md).
+
 A value that a destination has no room for is never changed or left out: the
 run ends with exit code 5 and names the table, the column and the row's key.
 """

@@ -5,8 +5,10 @@ engines' own clients, without any code of Tidemark's.
 import re
 import struct
 
-from ends import quote, quote_table, split_table
+from canon import quote, quote_table, split_table
 from settings import MYSQL_SETTLED, POSTGRES_SETTLED
+from warehouses import (backtick, read_bigquery, read_clickhouse,
+                        spoiled_clickhouse, trimmed_time)
 
 TABLE, ZEROS = "fidelity", "zeros"
 
@@ -16,28 +18,28 @@ def refused_table(key):
     return f"refused_{key}"
 
 
-def backtick(name):
-    return f"`{name}`"
-
-
 def quote_at(end, *names):
     """A name, or a table with its schema, as the engine of `end` quotes."""
-    family = end.engine in ("mariadb", "mysql")
-    return ".".join(map(backtick if family else quote, names))
+    backticks = end.engine in ("mariadb", "mysql", "clickhouse", "bigquery")
+    return ".".join(map(backtick if backticks else quote, names))
 
 
 class Filling:
     """How one engine declares the table. `settle` undoes what is set at the
-    server; `lenient` comes before values that it would refuse."""
+    server; `lenient` comes before values that it would refuse; `behind` the
+    columns."""
 
-    def __init__(self, key, mark, quote_name, settle=(), lenient=()):
+    # pylint: disable-next=too-many-arguments
+    def __init__(self, key, mark, quote_name, settle=(), lenient=(),
+                 behind=""):
         self.key, self.mark, self.quote = key, mark, quote_name
-        self.settle, self.lenient = settle, lenient
+        self.settle, self.lenient, self.behind = settle, lenient, behind
 
     def create(self, columns):
         cells = "".join(f"{self.quote(each.name)} {each.declared}, "
                         for each in columns)
-        return f"CREATE TABLE {TABLE} (id {self.key}, {cells}{self.mark})"
+        return (f"CREATE TABLE {TABLE} (id {self.key}, {cells}{self.mark})"
+                + self.behind)
 
     def insert(self, source, key):
         """What the server works out itself is left out, as are NULLs."""
@@ -71,9 +73,13 @@ POSTGRES_FILLING = Filling(
 FILE_FILLING = Filling(
     "INTEGER PRIMARY KEY",
     "updated_at TIMESTAMP NOT NULL DEFAULT '2024-01-01 00:00:00'", quote)
+CLICKHOUSE_FILLING = Filling(
+    "Int32",
+    "updated_at DateTime64(6, 'UTC') DEFAULT '2024-01-01 00:00:00'", backtick,
+    behind=" ENGINE = MergeTree ORDER BY id")
 FILLINGS = {"mariadb": MYSQL_FILLING, "mysql": MYSQL_FILLING,
             "postgres": POSTGRES_FILLING, "sqlite": FILE_FILLING,
-            "duckdb": FILE_FILLING}
+            "duckdb": FILE_FILLING, "clickhouse": CLICKHOUSE_FILLING}
 
 
 def read_postgres(end, table):
@@ -185,7 +191,7 @@ def read_mysql(end, table):
     def value(found, declared):
         if found is None or not declared.startswith(("date", "time")):
             return found
-        return re.sub(r"\.?0+$", "", found) if "." in found else found
+        return trimmed_time(found)
 
     with end.connect() as db, db.cursor() as cursor:
         cursor.execute(MYSQL_SETTLED)
@@ -199,4 +205,16 @@ def read_mysql(end, table):
 
 READERS = {"mariadb": read_mysql, "mysql": read_mysql,
            "postgres": read_postgres, "sqlite": read_sqlite,
-           "duckdb": read_duckdb}
+           "duckdb": read_duckdb, "clickhouse": read_clickhouse,
+           "bigquery": read_bigquery}
+
+
+def spoiled(end, table, columns):
+    """Statements that leave no row, but that of NULLs, as it was."""
+    if end.engine == "clickhouse":
+        return spoiled_clickhouse(end, table, columns)
+    target = quote_at(end, end.schema, table)
+    cells = ", ".join(f"{quote_at(end, name)} = NULL" for name in columns)
+    every = " WHERE TRUE" if end.engine == "bigquery" else ""
+    return (f"UPDATE {target} SET {cells}{every}",
+            f"DELETE FROM {target} WHERE id = 0")

@@ -7,13 +7,17 @@ values are literals. A `form` says how a literal is spelt at one destination
 """
 
 import copy
+import decimal
+import json
 import re
 import struct
 from typing import Callable, NamedTuple, Optional
 
-DESTINATIONS = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
+DESTINATIONS = ("postgres", "mariadb", "mysql", "sqlite", "duckdb",
+                "clickhouse", "bigquery")
 TITLES = {"postgres": "PostgreSQL", "mariadb": "MariaDB", "mysql": "MySQL",
-          "sqlite": "SQLite", "duckdb": "DuckDB"}
+          "sqlite": "SQLite", "duckdb": "DuckDB", "clickhouse": "ClickHouse",
+          "bigquery": "BigQuery"}
 EXACT, WIDENED, LOSSY = "exact", "widened", "lossy"
 # Keys of the rows with a value that is refused somewhere.
 SPECIAL = 1000
@@ -143,6 +147,16 @@ class Source:
 def f4(bits):
     """The float with these bits, as the double that equals it."""
     return struct.unpack(">f", struct.pack(">I", bits))[0]
+
+
+def json_value(text):
+    """What a text of JSON says: without the order of its members, and each
+    number by its digits."""
+    def number(digits):
+        return str(decimal.Decimal(digits).normalize())
+
+    return json.dumps(json.loads(text, parse_int=number, parse_float=number),
+                      sort_keys=True)
 
 
 def same(expected, found):

@@ -8,6 +8,17 @@
 
 #include "clients/bigquery_reply.h"
 
+static void fuzz_shape(const json_t *reply)
+{
+	struct error page = ERROR_INIT, table = ERROR_INIT;
+	bool done;
+
+	if (bigquery_reply_complete(reply, &done, "x", &page) !=
+		    -(int)page.code ||
+	    bigquery_reply_table(reply, "x", &table) != -(int)table.code)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void fuzz_cells(const json_t *page)
@@ -34,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool done = false;
 
 	if (bigquery_reply_parse(&reply, (const char *)data, size,
-				 "application/json", "x", &err)) {
+				 "application/json", 200, "x", &err)) {
 		if (reply || err.code != ERROR_TRANSIENT || !*err.message)
 			abort();
 		return 0;
@@ -43,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (bigquery_reply_job(reply, &done, "x", &err) != -(int)err.code)
 		abort();
+	fuzz_shape(reply);
 	bigquery_reply_number(json_object_get(reply, "statistics"), "totalRows",
 			      -1);
 	fuzz_cells(reply);

@@ -9,7 +9,7 @@ import pytest
 import oracle
 import workload
 from bench import sync_items, written
-from ends import rows_digest
+from canon import rows_digest
 
 MODES = ("upsert", "append", "delete_insert", "replace")
 ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql", "clickhouse",

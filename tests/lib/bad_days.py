@@ -15,6 +15,7 @@ from state import StateStore
 
 SERVERS = ("postgres", "mariadb", "mysql")
 ENGINES = (*SERVERS, "sqlite", "duckdb")
+WAREHOUSES = ("clickhouse", "bigquery")
 MANY_BATCHES = {"rows": 200, "target": "1ms"}
 # The breaker is not what is tested here.
 NEVER_OPEN = {"failures": 100}

@@ -6,15 +6,10 @@ row is rewritten or changed.
 """
 
 import contextlib
-import datetime
-import decimal
-import hashlib
 import json
 import os
-import re
 import shutil
 import sqlite3
-import struct
 import tempfile
 import threading
 
@@ -22,86 +17,8 @@ import duckdb
 import psycopg
 
 from bench import password_connection
+from canon import canon_row, quote, quote_table, split_table
 from servers import APP
-
-EPOCH = datetime.datetime(1970, 1, 1)
-
-
-def quote(name):
-    return '"' + name.replace('"', '""') + '"'
-
-
-def quote_table(table):
-    """A `schema.table` as the config writes it; parts may be quoted."""
-    return ".".join(quote(part) for part in split_table(table))
-
-
-def split_table(table):
-    found = re.findall(r'"((?:[^"]|"")*)"|([^."]+)', table)
-    return [quoted.replace('""', '"') or plain for quoted, plain in found]
-
-
-def parse_instant(value):
-    """µs since 1970 of a timestamp as text, datetime or µs; inf as text."""
-    if isinstance(value, int):
-        return value
-    if isinstance(value, str):
-        if value.lstrip("-").lower() in ("infinity", "inf"):
-            return "-infinity" if value.startswith("-") else "infinity"
-        if value.lstrip("-").isdigit():
-            return int(value)
-        text = value.replace("Z", "+00:00")
-        if len(text) > 3 and text[-3] in "+-":
-            text += ":00"
-        value = datetime.datetime.fromisoformat(text)
-    if value.tzinfo is not None:
-        value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-    return (value - EPOCH) // datetime.timedelta(microseconds=1)
-
-
-def canon_float(value):
-    value = float(value)
-    if value != value:
-        return "nan"
-    return struct.pack(">d", value)
-
-
-def canon_decimal(value):
-    value = decimal.Decimal(str(value))
-    return "nan" if value.is_nan() else value
-
-
-def canon_json(value):
-    if isinstance(value, (str, bytes)):
-        value = json.loads(value)
-    return json.dumps(value, sort_keys=True)
-
-
-CANON = {
-    "int": int,
-    "bool": bool,
-    "text": str,
-    "bytes": bytes,
-    "float": canon_float,
-    "decimal": canon_decimal,
-    "timestamp": parse_instant,
-    "timestamptz": parse_instant,
-    "date": str,
-    "uuid": lambda value: str(value).lower(),
-    "json": canon_json,
-}
-
-
-def canon_row(row, kinds):
-    return tuple(None if value is None else CANON[kind](value)
-                 for value, kind in zip(row, kinds))
-
-
-def rows_digest(rows):
-    digest = hashlib.sha256()
-    for row in sorted(rows, key=repr):
-        digest.update(repr(row).encode())
-    return digest.hexdigest()
 
 
 class PostgresEnd:
@@ -234,7 +151,21 @@ class KeptEnd(PostgresEnd):
             db.close()
 
 
-class MysqlEnd:
+class BackquoteEnd:
+    """What MySQL, ClickHouse and BigQuery have in common: how they quote."""
+
+    @staticmethod
+    def raw(table):
+        return PostgresEnd.raw(table)
+
+    def watermark(self, pipeline, schema=None):
+        found = self.query(
+            f"SELECT watermark FROM `{schema or self.schema}`"
+            f"._tidemark_watermark WHERE pipeline = '{pipeline}'")
+        return json.loads(found[0][0]) if found and found[0][0] else None
+
+
+class MysqlEnd(BackquoteEnd):
     """A database of a MariaDB or MySQL server."""
 
     def __init__(self, server, database):
@@ -298,16 +229,6 @@ class MysqlEnd:
             f" AND table_name = '{split_table(table)[-1]}'")
         return found[0][0] == "VIEW"
 
-    @staticmethod
-    def raw(table):
-        return PostgresEnd.raw(table)
-
-    def watermark(self, pipeline, schema=None):
-        found = self.query(
-            f"SELECT watermark FROM `{schema or self.schema}`"
-            f"._tidemark_watermark WHERE pipeline = '{pipeline}'")
-        return json.loads(found[0][0]) if found and found[0][0] else None
-
     def literal(self, kind, value):
         """A mark as SQL; `kind`: timestamptz or bigint."""
         if kind == "bigint":
@@ -321,7 +242,7 @@ class MysqlEnd:
             f"WHERE user = '{APP}' AND db = '{self.database}'")
 
 
-class ClickhouseEnd:
+class ClickhouseEnd(BackquoteEnd):
     """A database of a ClickHouse server, read through the views that users
     read."""
 
@@ -379,16 +300,6 @@ class ClickhouseEnd:
             "SELECT name, rows, toString(hash_of_all_files) FROM system.parts"
             f" WHERE active AND database = '{self.database}' AND table = "
             f"'{split_table(table)[-1]}_raw'"))
-
-    @staticmethod
-    def raw(table):
-        return PostgresEnd.raw(table)
-
-    def watermark(self, pipeline, schema=None):
-        found = self.query(
-            f"SELECT watermark FROM `{schema or self.schema}`"
-            f"._tidemark_watermark WHERE pipeline = '{pipeline}'")
-        return json.loads(found[0][0]) if found and found[0][0] else None
 
     def sessions(self):
         """Requests stand for themselves."""
@@ -508,7 +419,7 @@ class DuckdbEnd(FileEnd):
             + "'" + name.replace("'", "''") + "'"))
 
 
-class BigqueryEnd:
+class BigqueryEnd(BackquoteEnd):
     """A dataset of BigQuery's."""
 
     engine = "bigquery"
@@ -539,8 +450,7 @@ class BigqueryEnd:
                 self.query(f"SELECT {names} FROM {self.quote(table)}")]
 
     def tables(self):
-        return [row[0] for row in self.query(
-            f"SELECT table_name FROM {self.dataset}.INFORMATION_SCHEMA.TABLES")]
+        return self.front.tables(self.dataset)
 
     def fields(self, table):
         """As the API has them."""
@@ -551,15 +461,6 @@ class BigqueryEnd:
     def columns_of(self, table):
         return {name: field["type"]
                 for name, field in self.fields(table).items()}
-
-    def raw(self, table):
-        return PostgresEnd.raw(table)
-
-    def watermark(self, pipeline, schema=None):
-        found = self.query(
-            f"SELECT watermark FROM `{schema or self.schema}`"
-            f"._tidemark_watermark WHERE pipeline = '{pipeline}'")
-        return json.loads(found[0][0]) if found and found[0][0] else None
 
     def sessions(self):
         return []

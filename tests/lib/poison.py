@@ -3,10 +3,11 @@ engine can: by a CHECK, or by NOT NULL."""
 
 import sqlite3
 
-from ends import quote_table, split_table
+from canon import quote_table, split_table
 
 REASON = {"postgres": "quantity_not_below_zero", "mariadb": "quantity_not_be",
           "mysql": "quantity_not_below_zero", "sqlite": "quantity",
+          "clickhouse": "quantity_not_below_zero",
           "duckdb": "amount"}
 
 
@@ -20,6 +21,10 @@ def refuse_below_zero(end, table):
     elif end.engine == "postgres":
         end.execute(f"ALTER TABLE {quote_table(table)} ADD CONSTRAINT "
                     "quantity_not_below_zero CHECK (quantity >= 0)")
+    elif end.engine == "clickhouse":
+        name = split_table(table)[-1].removesuffix("_raw") + "_raw"
+        end.execute(f"ALTER TABLE `{name}` ADD CONSTRAINT "
+                    "quantity_not_below_zero CHECK quantity >= 0")
     elif end.engine == "duckdb":
         end.execute(f"ALTER TABLE {quote_table(table)} ALTER COLUMN amount "
                     "SET NOT NULL")

@@ -226,11 +226,12 @@ class Suite:
         if ClickhouseServer.missing():  # the program says so, and skips
             return self.run_meson([name], log_name, {})
         server = ClickhouseServer().start()
+        database = "tm_source" if name.startswith("connector") else "tm_target"
         try:
-            server.create_database("tm_target")
+            server.create_database(database)
             return self.run_meson([name], log_name, {
                 "TIDEMARK_TEST_CLICKHOUSE": server.url(
-                    "tm_target", user="default", password=None),
+                    database, user="default", password=None),
                 "TIDEMARK_TEST_PYTHON": sys.executable})
         finally:
             server.remove()
@@ -239,7 +240,9 @@ class Suite:
         front = bigquery_servers.Front().start()
         try:
             return self.run_meson([name], "contract-" + name.replace(" ", "-"), {
-                "TIDEMARK_TEST_BIGQUERY": front.url("contract"),
+                "TIDEMARK_TEST_BIGQUERY": front.url(
+                    "tm_source" if name.startswith("connector")
+                    else "contract"),
                 bigquery_servers.HOST: front.host,
                 "TIDEMARK_TEST_PYTHON": sys.executable})
         finally:
@@ -287,6 +290,8 @@ class Suite:
         junit = self.scratch / "junit.xml"
         where, selection = TESTS / self.name, self.options.k
         more = ["--full"] if self.options.full else []
+        if self.options.missing and self.name == "crash":
+            more.append("--missing")
         more += ["-n", str(self.places), "--dist", "loadgroup"]
         if self.name == "thread":
             where = TESTS / "e2e"
@@ -430,6 +435,8 @@ def parse_arguments():
                         help="only tests whose name matches")
     parser.add_argument("--full", action="store_true",
                         help="every combination and the minute-long soak")
+    parser.add_argument("--missing", action="store_true", help="with --full: "
+                        "only crash cases that have no result yet")
     parser.add_argument("--duckdb", help=argparse.SUPPRESS)
     options = parser.parse_args()
     for name in options.suites:

@@ -76,6 +76,12 @@ static void peer_answer(struct peer *p, int s, const struct peer_answer *answer)
 	for (size_t left = answer->filler; left;) {
 		size_t n = left < sizeof(filler) ? left : sizeof(filler);
 
+		for (size_t i = 0; answer->numbered && i < n; i++)
+			filler[i] = PEER_BYTE(answer->filler - left + i);
+		if (answer->drips) {
+			n = 1;
+			usleep(100000);
+		}
 		peer_send(p, s, filler, n);
 		left -= n;
 	}

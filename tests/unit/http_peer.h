@@ -10,6 +10,9 @@
 
 #include "core/base/strbuf.h"
 
+/* What lies where: no two pieces of a body look alike. */
+#define PEER_BYTE(at) ((char)(((at)*2654435761U) >> 20))
+
 enum peer_then {
 	PEER_KEEP, /* wait for the next request on this connection */
 	PEER_CLOSE, /* end the connection */
@@ -20,6 +23,8 @@ struct peer_answer {
 	const char *text; /* head and body as they are sent */
 	enum peer_then then;
 	size_t filler; /* so many bytes of 'x' behind */
+	bool numbered; /* ... of PEER_BYTE() instead */
+	bool drips; /* ... one at a time, ten in a second */
 	bool early; /* answer when the head has come, then take the rest */
 };
 

@@ -2,6 +2,7 @@
 #include "clients/bigquery_reply.h"
 #include "destinations/bigquery/encode.h"
 #include "destinations/bigquery/internal.h"
+#include "destinations/bigquery/json.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -47,6 +48,43 @@ static void test_text(void **state)
 	assert_string_equal(sb.data,
 			    "\"a\\\"b\\\\c\\u000a\\u0001\xc3\xbc\\u0000d\"");
 	strbuf_release(&sb);
+}
+
+static const struct {
+	const char *text, *refused; /* NULL: nothing */
+} json_cases[] = {
+	{ "{\"b\": 1, \"a\": [2.50, null, \"1e999 \\\"\"]}", NULL },
+	{ "\"\\u0000\"", NULL },
+	{ "{\"a\": {\"x\": 1}, \"b\": {\"x\": 2}}", NULL },
+	{ "{\"a\": 1, \"b\": 2, \"a\": 1}", "two members" },
+	{ "[{\"a\": 1, \"\\u0061\": 2}]", "two members" },
+	{ "18446744073709551615", NULL },
+	{ "18446744073709551616", "no double" },
+	{ "-9223372036854775808", NULL },
+	{ "-9223372036854775809", "no double" },
+	{ "10000000000000000000000000000000000000000", NULL },
+	{ "[0.1, 1.50e1, 5e-324, -0, 1.7976931348623157e308]", NULL },
+	{ "[0.12345678901234567890]", "no double" },
+	{ "1e400", "no double" },
+	{ "1e-400", "no double" },
+	{ "-1e400", "no double" },
+	{ "", "no JSON" },
+	{ "{", "no JSON" },
+	{ "NaN", "no JSON" },
+};
+
+static void test_json(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(json_cases); i++) {
+		const char *text = json_cases[i].text;
+		const char *found = bigquery_json_refused(text, strlen(text));
+
+		if (!json_cases[i].refused)
+			assert_null(found);
+		else if (!found || !strstr(found, json_cases[i].refused))
+			fail_msg("%s: %s", text, found ? found : "taken");
+	}
 }
 
 /* A source's type, and how BigQuery keeps it. */
@@ -175,7 +213,7 @@ static const struct {
 	{ "_partitiontime", false, true },
 	{ "_PARTITIONDATE", false, true },
 	{ "__root__x", false, true },
-	{ "_tidemark_seq", true, true },
+	{ "_tidemark_seq", false, true },
 };
 
 static void test_names(void **state)
@@ -232,16 +270,36 @@ static void test_reasons(void **state)
 	}
 }
 
-/* What is no answer of the service's. */
+/* What is no answer of the service's, and what is said of it. */
 static const struct {
-	const char *type, *text, *word;
+	const char *type, *text;
+	long status;
+	enum error_code code; /* 0: an answer */
+	const char *words[2];
 } reply_cases[] = {
-	{ "text/html", "{}", "no JSON but text/html" },
-	{ NULL, "{}", "of no type" },
-	{ "application/json", "{\"a\": [1,", "not whole" },
-	{ "application/json", "", "not whole" },
-	{ "application/json", "[1]", "no object" },
-	{ "application/json; charset=UTF-8", "{\"a\": 1}", NULL },
+	{ "text/html",
+	  "<h1>Hello</h1>",
+	  200,
+	  ERROR_TRANSIENT,
+	  { "HTTP 200, text/html", "<h1>Hello</h1>" } },
+	{ NULL, "{}", 200, ERROR_TRANSIENT, { "of no type", "{}" } },
+	{ "text/plain", "go away", 401, ERROR_ACCESS, { "401", "go away" } },
+	{ "text/plain", "", 302, ERROR_ACCESS, { "302 (a redirect", "" } },
+	{ "text/plain", "no", 400, ERROR_ACCESS, { "HTTP 400", "no" } },
+	{ "text/html", "later", 502, ERROR_TRANSIENT, { "502", "later" } },
+	{ "text/html", "?", 999, ERROR_ACCESS, { "999", "?" } },
+	{ "application/json",
+	  "{\"a\": [1,",
+	  200,
+	  ERROR_TRANSIENT,
+	  { "not whole", "" } },
+	{ "application/json", "", 200, ERROR_TRANSIENT, { "not whole", "" } },
+	{ "application/json",
+	  "[1]",
+	  200,
+	  ERROR_TRANSIENT,
+	  { "no object", "" } },
+	{ "application/json; charset=UTF-8", "{\"a\": 1}", 200, 0, { NULL } },
 };
 
 static void test_replies(void **state)
@@ -250,18 +308,47 @@ static void test_replies(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(reply_cases); i++) {
 		struct error err = ERROR_INIT;
 		json_t *reply = NULL;
-		int rc = bigquery_reply_parse(&reply, reply_cases[i].text,
-					      strlen(reply_cases[i].text),
-					      reply_cases[i].type, "BigQuery",
-					      &err);
+		int rc = bigquery_reply_parse(
+			&reply, reply_cases[i].text,
+			strlen(reply_cases[i].text), reply_cases[i].type,
+			reply_cases[i].status, "BigQuery", &err);
 
-		assert_int_equal(!rc, !reply_cases[i].word);
-		if (rc && !strstr(err.message, reply_cases[i].word))
-			fail_msg("%s", err.message);
-		if (rc)
-			assert_int_equal(err.code, ERROR_TRANSIENT);
+		assert_int_equal(rc, -(int)reply_cases[i].code);
+		for (size_t k = 0; rc && k < 2; k++)
+			if (!strstr(err.message, reply_cases[i].words[k]))
+				fail_msg("%s", err.message);
 		json_decref(reply);
 	}
+}
+
+/* JSON, and yet none of the answers that the service gives. */
+static void test_answers_of_others(void **state)
+{
+	json_t *none = json_object(), *wrong, *table, *error;
+	bool done = true;
+
+	(void)state;
+	wrong = json_pack("{s:s, s:i}", "jobComplete", "true", "type", 7);
+	table = json_pack("{s:{s:s}, s:s}", "tableReference", "tableId", "t",
+			  "type", "TABLE");
+	error = json_pack("{s:i}", "error", 7);
+	assert_int_equal(bigquery_reply_complete(none, &done, "x", NULL),
+			 -ERROR_TRANSIENT);
+	assert_int_equal(bigquery_reply_complete(wrong, &done, "x", NULL),
+			 -ERROR_TRANSIENT);
+	assert_int_equal(bigquery_reply_table(none, "x", NULL),
+			 -ERROR_TRANSIENT);
+	assert_int_equal(bigquery_reply_table(wrong, "x", NULL),
+			 -ERROR_TRANSIENT);
+	assert_int_equal(bigquery_reply_table(table, "x", NULL), 0);
+	assert_int_equal(bigquery_reply_refused(none, 400, "x", NULL),
+			 -ERROR_ACCESS);
+	assert_int_equal(bigquery_reply_refused(error, 503, "x", NULL),
+			 -ERROR_TRANSIENT);
+	json_decref(none);
+	json_decref(wrong);
+	json_decref(table);
+	json_decref(error);
 }
 
 static void check_job(const char *text, int code, bool done, const char *word)
@@ -298,10 +385,16 @@ static void test_jobs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_base64),	cmocka_unit_test(test_text),
-		cmocka_unit_test(test_types),	cmocka_unit_test(test_fits),
-		cmocka_unit_test(test_names),	cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_replies), cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_base64),
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_types),
+		cmocka_unit_test(test_fits),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_replies),
+		cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_answers_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

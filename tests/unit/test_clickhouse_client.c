@@ -5,6 +5,7 @@
 #include "clients/clickhouse.h"
 #include "clients/clickhouse_decimal.h"
 #include "clients/clickhouse_errors.h"
+#include "clients/clickhouse_handle.h"
 #include "http_peer.h"
 
 #define NINES_66                                                               \
@@ -103,6 +104,10 @@ static void tables_of_text(void **state)
 	assert_null(clickhouse_cell(&rows, 1, 1));
 	assert_string_equal(clickhouse_cell(&rows, 2, 0), "");
 	assert_int_equal(clickhouse_rows_i64(&rows, 7), 1);
+	assert_true(clickhouse_rows_are(&rows, "t?"));
+	assert_false(clickhouse_rows_are(&rows, "tt"));
+	assert_false(clickhouse_rows_are(&rows, "t"));
+	assert_false(clickhouse_rows_are(&rows, "t??"));
 	clickhouse_rows_release(&rows);
 	assert_int_equal(clickhouse_rows_parse(&rows, "", 0, &err), 0);
 	assert_int_equal(clickhouse_rows_i64(&rows, 7), 7);
@@ -172,9 +177,11 @@ static void names_and_texts_are_quoted(void **state)
 	strbuf_release(&sb);
 }
 
-#define HEAD(type, length)                                                     \
+#define BARE(type, length)                                                     \
 	"HTTP/1.1 200 OK\r\nContent-Type: " type "\r\nContent-Length: " length \
-	"\r\n\r\n"
+	"\r\n"
+#define HEAD(type, length)                                                     \
+	BARE(type, length) "X-ClickHouse-Query-Id: 1-2\r\n\r\n"
 #define TEXT "text/tab-separated-values"
 #define ROWS "application/octet-stream"
 #define HELLO                                                                  \
@@ -232,6 +239,9 @@ static const struct {
 	{ { .text = HEAD("text/html", "5") "hello" },
 	  -ERROR_ACCESS,
 	  "ClickHouse's HTTP port" },
+	{ { .text = BARE(ROWS, "0") "\r\n" },
+	  -ERROR_ACCESS,
+	  "no X-ClickHouse-Query-Id" },
 	{ { .text = "HTTP/1.1 404 No\r\nX-ClickHouse-Exception-Code: 60\r\n"
 		    "Content-Length: 32\r\n\r\n"
 		    "Code: 60. DB::Exception: no such" },
@@ -277,6 +287,7 @@ static void servers_of_all_ages(void **state)
 		{ { .text = HEAD(TEXT, "7") "mysql!\n" }, ERROR_ACCESS },
 		{ { .text = HEAD(TEXT, "3") "\\N\n" }, ERROR_ACCESS },
 		{ { .text = HEAD(TEXT, "0") }, ERROR_ACCESS },
+		{ { .text = BARE(TEXT, "7") "\r\n25.8.1\n" }, ERROR_ACCESS },
 		{ { .text = HEAD("text/html", "7") "<html>\n" }, ERROR_ACCESS },
 	};
 
@@ -296,6 +307,44 @@ static void servers_of_all_ages(void **state)
 	}
 }
 
+/* Rows are packed where the way is long, or as the URL says. */
+static void rows_are_packed_on_the_way(void **state)
+{
+	static const struct {
+		const char *url;
+		enum error_code code;
+		bool packs;
+	} cases[] = {
+		{ "clickhouse://127.0.0.1/x", ERROR_NONE, false },
+		{ "clickhouses://localhost:1/x", ERROR_NONE, false },
+		{ "clickhouses://[::1]/x", ERROR_NONE, false },
+		{ "clickhouses://db.example/x", ERROR_NONE, true },
+		{ "clickhouses://db.example/x?compression=none", ERROR_NONE,
+		  false },
+		{ "clickhouse://127.0.0.1/x?compression=zstd", ERROR_NONE,
+		  true },
+		{ "clickhouse://127.0.0.1/x?compression=gzip", ERROR_CONFIG,
+		  false },
+		{ "clickhouse://127.0.0.1/x?compression=", ERROR_CONFIG,
+		  false },
+		{ "clickhouse://127.0.0.1/x?compression=zstd&a=b", ERROR_CONFIG,
+		  true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct error err = ERROR_INIT;
+		struct url url;
+		bool packs = cases[i].packs;
+
+		assert_int_equal(url_parse(&url, cases[i].url, &err), 0);
+		assert_int_equal(clickhouse_take_options(&url, &packs, &err),
+				 -(int)cases[i].code);
+		assert_int_equal(packs, cases[i].packs);
+		url_release(&url);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +356,7 @@ int main(void)
 		cmocka_unit_test(names_and_texts_are_quoted),
 		cmocka_unit_test(rows_that_break_off),
 		cmocka_unit_test(servers_of_all_ages),
+		cmocka_unit_test(rows_are_packed_on_the_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

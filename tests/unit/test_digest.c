@@ -10,7 +10,7 @@
 
 #include "core/base/alloc.h"
 #include "core/data/canonical.h"
-#include "core/data/digest.h"
+#include "core/data/digest_rows.h"
 
 /* text, canonical form */
 static const char *const numbers[][2] = {
@@ -170,7 +170,25 @@ static void put_cell(struct vector *v, size_t row, const struct cell *cell)
 		vector_set_null(v, row);
 }
 
-/* The digest of rows of `n_columns` cells. */
+/* Rows of `n_columns` cells. */
+static void fill(struct batch *b, struct schema *schema,
+		 const struct cell *cells, size_t n_rows, size_t n_columns)
+{
+	schema_init(schema);
+	for (size_t i = 0; i < n_columns; i++) {
+		struct type type = { .kind = cells[i].kind };
+		schema_add(schema, "c", &type, true);
+	}
+	batch_init(b, schema);
+	for (size_t row = 0; row < n_rows; row++) {
+		batch_reserve_row(b);
+		for (size_t i = 0; i < n_columns; i++)
+			put_cell(&b->vectors[i], row,
+				 &cells[row * n_columns + i]);
+		batch_row_done(b);
+	}
+}
+
 static struct digest digest_of(const struct cell *cells, size_t n_rows,
 			       size_t n_columns)
 {
@@ -178,19 +196,7 @@ static struct digest digest_of(const struct cell *cells, size_t n_rows,
 	struct schema schema;
 	struct batch b;
 
-	schema_init(&schema);
-	for (size_t i = 0; i < n_columns; i++) {
-		struct type type = { .kind = cells[i].kind };
-		schema_add(&schema, "c", &type, true);
-	}
-	batch_init(&b, &schema);
-	for (size_t row = 0; row < n_rows; row++) {
-		batch_reserve_row(&b);
-		for (size_t i = 0; i < n_columns; i++)
-			put_cell(&b.vectors[i], row,
-				 &cells[row * n_columns + i]);
-		batch_row_done(&b);
-	}
+	fill(&b, &schema, cells, n_rows, n_columns);
 	digest_add_batch(&d, &b);
 	batch_release(&b);
 	schema_release(&schema);
@@ -314,6 +320,39 @@ static void test_rows(void **state)
 				 tables[i].equal);
 }
 
+/* Without its NULLs, wherever they are, a row is like one that never had
+ * those columns; its neighbours are what they were. */
+static void test_squeeze(void **state)
+{
+	const struct cell cells[] = {
+		TEXT("a"),  TEXT("b"),	TEXT("c"), /* none */
+		TEXT(NULL), TEXT("b"),	TEXT("c"), /* first */
+		TEXT("a"),  TEXT(NULL), TEXT("c"), /* in between */
+		TEXT("a"),  TEXT("b"),	TEXT(NULL), /* last */
+		TEXT(NULL), TEXT(NULL), TEXT("c"), /* two */
+	};
+	const struct cell left[] = { TEXT("a"), TEXT("b"), TEXT("c"), TEXT("b"),
+				     TEXT("c"), TEXT("a"), TEXT("c"), TEXT("a"),
+				     TEXT("b"), TEXT("c") };
+	const size_t n_left[] = { 3, 2, 2, 2, 1 }, rows[] = { 0, 1, 2, 3, 4 };
+	struct digest_rows slots = DIGEST_ROWS_INIT;
+	const struct cell *next = left;
+	struct schema schema;
+	struct batch b;
+
+	(void)state;
+	fill(&b, &schema, cells, 5, 3);
+	digest_rows_begin(&slots, 3, rows, 5);
+	for (size_t i = 0; i < 3; i++)
+		digest_rows_put(&slots, i, &b.vectors[i]);
+	for (size_t i = 0; i < 5; next += n_left[i++])
+		assert_true(same(digest_rows_squeeze(&slots, i, 3),
+				 digest_of(next, 1, n_left[i])));
+	digest_rows_release(&slots);
+	batch_release(&b);
+	schema_release(&schema);
+}
+
 static void test_sum(void **state)
 {
 	const struct cell cells[] = { TEXT("a"), TEXT("b"), TEXT("c") };
@@ -365,6 +404,7 @@ int main(void)
 		cmocka_unit_test(test_deep_json),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_squeeze),
 		cmocka_unit_test(test_sum),
 		cmocka_unit_test(test_text),
 	};

@@ -128,6 +128,11 @@ static void test_utf8(void **state)
 		assert_string_equal(text, repairs[i].repaired);
 		free(text);
 	}
+	assert_true(utf8_is_valid("", 0));
+	assert_true(utf8_is_valid("eight of ascii\0", 15));
+	assert_true(utf8_is_valid("eight of asci\xc3\xaf", 15));
+	assert_false(utf8_is_valid("eight of asci\xc3", 14));
+	assert_false(utf8_is_valid("\xff behind it", 11));
 	assert_int_equal(utf8_cut("a\xe2\x82\xac", 3), 1);
 	assert_int_equal(utf8_cut("a\xe2\x82\xac", 4), 4);
 }

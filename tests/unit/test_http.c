@@ -96,7 +96,16 @@ static void keeps_its_connection(void **state)
 struct supply {
 	size_t size, left, fails_at;
 	int begun;
+	bool packed, noise;
 };
+
+static char supply_byte(const struct supply *s, size_t at)
+{
+	uint64_t x = (at + 1) * UINT64_C(0x9e3779b97f4a7c15);
+
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	return s->noise ? (char)(x >> 56) : 'b';
+}
 
 static long supply_next(void *ctx, void *out, size_t room, struct error *err)
 {
@@ -105,7 +114,8 @@ static long supply_next(void *ctx, void *out, size_t room, struct error *err)
 
 	if (s->fails_at && s->left <= s->fails_at)
 		return error_set(err, ERROR_DATA, "row 7 is not good");
-	memset(out, 'b', n);
+	for (size_t i = 0; i < n; i++)
+		((char *)out)[i] = supply_byte(s, s->size - s->left + i);
 	s->left -= n;
 	return (long)n;
 }
@@ -128,7 +138,8 @@ static int world_send(struct world *w, struct supply *s, int64_t size,
 					.source = supply_next,
 					.rewind = again ? supply_rewind : NULL,
 					.ctx = s,
-					.size = size };
+					.size = size,
+					.pack = s->packed };
 
 	s->left = s->size;
 	return http_do(w->http, &request, 1000, &w->response, &w->err);
@@ -153,6 +164,70 @@ static void body_comes_from_a_source(void **state)
 	assert_non_null(strstr(w.peer.asked.data, "X-Some: thing"));
 	assert_true(w.peer.asked.len > 2000000);
 	world_close(&w);
+}
+
+/* The bodies of requests in chunks, one behind the other. */
+static void take_chunks(const struct strbuf *asked, struct strbuf *out)
+{
+	const char *at = asked->data, *end = asked->data + asked->len;
+
+	while ((at = memmem(at, (size_t)(end - at), "\r\n\r\n", 4))) {
+		size_t n = strtoul(at += 4, NULL, 16);
+
+		for (; n; n = strtoul(at, NULL, 16)) {
+			at = strstr(at, "\r\n") + 2;
+			strbuf_add(out, at, n);
+			at += n + 2;
+		}
+	}
+}
+
+/* The same frame three times, each with the sign of zstd. What is in it the
+ * suites look at that have a server which unpacks it. */
+static void check_frames(const struct strbuf *bodies)
+{
+	size_t n = bodies->len / 3;
+
+	assert_int_equal(bodies->len, 3 * n);
+	assert_memory_equal(bodies->data, "\x28\xb5\x2f\xfd", 4);
+	assert_memory_equal(bodies->data, bodies->data + n, n);
+	assert_memory_equal(bodies->data, bodies->data + 2 * n, n);
+}
+
+/* And begun anew, for a server that asks for it again. */
+static void body_is_packed(void **state)
+{
+	static const struct peer_answer answers[] = {
+		{ .text = BUSY "Retry-After: 0\r\n\r\nbusy" },
+		{ .text = OK },
+		{ .text = OK },
+		{ .text = NULL }
+	};
+	struct supply cases[] = {
+		{ .size = 3000000, .packed = true },
+		{ .size = 1000001, .packed = true, .noise = true },
+		{ .size = 1, .packed = true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct strbuf body = STRBUF_INIT;
+		struct world w;
+
+		world_open(&w, answers, 0);
+		assert_int_equal(world_send(&w, &cases[i], -1, true), 0);
+		assert_int_equal(world_send(&w, &cases[i], -1, true), 0);
+		world_leave(&w);
+		assert_int_equal(w.peer.requests, 3);
+		assert_non_null(strstr(w.peer.asked.data,
+				       "Content-Encoding: zstd\r\n"));
+		take_chunks(&w.peer.asked, &body);
+		assert_true(cases[i].noise ? body.len > 3 * cases[i].size
+					   : body.len < 10000);
+		check_frames(&body);
+		strbuf_release(&body);
+		world_close(&w);
+	}
 }
 
 static void source_gives_up(void **state)
@@ -291,7 +366,27 @@ static const struct {
 	    .then = PEER_CLOSE },
 	  ERROR_TRANSIENT,
 	  "the peer: " },
+	{ { .text = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nshort",
+	    .then = PEER_CLOSE },
+	  ERROR_TRANSIENT,
+	  "how long it is" },
+	{ { .text = "HTTP/1.0 200 OK\r\n\r\n", .then = PEER_CLOSE },
+	  ERROR_TRANSIENT,
+	  "how long it is" },
+	{ { .text = "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n"
+		    "Content-Length: 2\r\n\r\nok" },
+	  ERROR_ACCESS,
+	  "Content-Encoding: br" },
 	{ { .text = "", .then = PEER_CLOSE }, ERROR_TRANSIENT, "the peer: " },
+	{ { .text = "HTTP/1.1 2", .then = PEER_CLOSE },
+	  ERROR_TRANSIENT,
+	  "the peer: " },
+	{ { .text = "HTTP/1.1 200 OK\r\nContent-Ty", .then = PEER_CLOSE },
+	  ERROR_TRANSIENT,
+	  "the peer: Server returned nothing" },
+	{ { .text = "HTTP/1.1 100 Continue\r\n\r\n", .then = PEER_CLOSE },
+	  ERROR_TRANSIENT,
+	  "the peer: " },
 	{ { .text = "SSH-2.0-OpenSSH\r\n", .then = PEER_CLOSE },
 	  ERROR_ACCESS,
 	  "the peer: " },
@@ -304,6 +399,11 @@ static const struct {
 	    .then = PEER_CLOSE },
 	  ERROR_ACCESS,
 	  "the peer" },
+	{ { .text = "HTTP/1.1 200 OK\r\nContent-Length: 60\r\n\r\n",
+	    .filler = 60,
+	    .drips = true },
+	  ERROR_TRANSIENT,
+	  "the peer: " },
 	{ { .text = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
 	    .then = PEER_HANG },
 	  ERROR_TRANSIENT,
@@ -364,36 +464,97 @@ static void refused_in_the_middle_of_a_body(void **state)
 	world_close(&w);
 }
 
-/* Who does not read is not sent more: 64 MiB do not come to lie in memory. */
+/* What is sent ahead of a reader lies in the sockets, and a little here. */
+#define MOST_AHEAD   ((size_t)16 << 20)
+#define MOST_WAITING ((size_t)512 << 10)
+
+static void check_piece(const char *piece, size_t n, size_t at)
+{
+	for (size_t i = 0; i < n; i++)
+		if (piece[i] != PEER_BYTE(at + i))
+			fail_msg("byte %zu is not what was sent", at + i);
+}
+
+/* A reader that rests now and then, longer than it takes to fill what lies
+ * between, and asks for a byte, for less than there is, and for more. */
+static size_t read_slowly(struct world *w, size_t until)
+{
+	static char piece[1 << 20];
+	static const size_t rooms[] = { 10000, 1, sizeof(piece), 70000 };
+	size_t all = 0, n = 1, rested = 0;
+
+	for (size_t turn = 0; n && all < until; turn++) {
+		if (all >= rested) {
+			usleep(100000);
+			assert_true(atomic_load(&w->peer.sent) - all <
+				    MOST_AHEAD);
+			rested = all + BIG / 8;
+		}
+		if (http_read(w->http, piece, rooms[turn % 4], &n, &w->err))
+			fail_msg("%s", w->err.message);
+		assert_true(n <= MOST_WAITING);
+		check_piece(piece, n, all);
+		all += n;
+	}
+	return all;
+}
+
+/* Who does not read is not sent more: 64 MiB do not come to lie in memory, and
+ * none of them is lost, or comes twice, when it goes on. */
 static void answer_waits_for_its_reader(void **state)
 {
 	static const struct peer_answer answers[] = {
 		{ .text = "HTTP/1.1 200 OK\r\nContent-Length: 67108864\r\n\r\n",
-		  .filler = BIG },
+		  .filler = BIG,
+		  .numbered = true },
+		{ .text = "HTTP/1.1 200 OK\r\nConnection: close\r\n"
+			  "Content-Length: 67108864\r\n\r\n",
+		  .filler = BIG,
+		  .numbered = true,
+		  .then = PEER_CLOSE },
 		{ .text = OK },
 		{ .text = NULL }
 	};
 	struct http_request request = { .method = "GET", .path = "/" };
-	char piece[10000];
-	size_t n = 1, all = 0;
+	struct world w;
+
+	(void)state;
+	world_open(&w, answers, 0);
+	for (int i = 0; i < 2; i++) {
+		atomic_store(&w.peer.sent, 0);
+		assert_int_equal(
+			http_begin(w.http, &request, &w.response, &w.err), 0);
+		assert_int_equal(read_slowly(&w, SIZE_MAX), BIG);
+		http_end(w.http);
+	}
+	assert_int_equal(world_do(&w, "GET", NULL), 0);
+	world_leave(&w);
+	assert_int_equal(w.peer.connections, 2);
+	world_close(&w);
+}
+
+/* Left in the middle while it waits: the next answer has nothing of it. */
+static void waiting_answer_is_left(void **state)
+{
+	static const struct peer_answer answers[] = {
+		{ .text = "HTTP/1.1 200 OK\r\nContent-Length: 67108864\r\n\r\n",
+		  .filler = BIG,
+		  .numbered = true,
+		  .then = PEER_HANG },
+		{ .text = OK },
+		{ .text = NULL }
+	};
+	struct http_request request = { .method = "GET", .path = "/" };
 	struct world w;
 
 	(void)state;
 	world_open(&w, answers, 0);
 	assert_int_equal(http_begin(w.http, &request, &w.response, &w.err), 0);
-	assert_int_equal(http_read(w.http, piece, sizeof(piece), &n, &w.err),
-			 0);
-	usleep(200000);
-	assert_true(atomic_load(&w.peer.sent) < BIG / 2);
-	for (; n; all += n)
-		if (http_read(w.http, piece, all ? sizeof(piece) : 1, &n,
-			      &w.err))
-			fail_msg("%s", w.err.message);
-	assert_true(all > BIG - 2 * sizeof(piece));
-	http_end(w.http);
+	assert_true(read_slowly(&w, BIG / 4) < BIG / 2);
 	assert_int_equal(world_do(&w, "GET", NULL), 0);
+	assert_string_equal(w.response.body.data, "ok");
 	world_leave(&w);
-	assert_int_equal(w.peer.connections, 1);
+	assert_int_equal(w.peer.connections, 2);
 	world_close(&w);
 }
 
@@ -511,6 +672,48 @@ static void only_loopback_goes_without_tls(void **state)
 	assert_false(tls_is_local("127.example", 11));
 }
 
+/* Plain http leaves the machine for nobody but its metadata server. */
+static void metadata_goes_without_tls(void **state)
+{
+	static const struct {
+		const char *named, *host;
+		enum error_code code;
+	} cases[] = {
+		{ NULL, "metadata.google.internal", ERROR_NONE },
+		{ NULL, "169.254.169.254", ERROR_NONE },
+		{ "", "169.254.169.254", ERROR_NONE },
+		{ "meta.example:8080", "meta.example:8080", ERROR_NONE },
+		{ "meta.example:8080", "meta.example", ERROR_CONFIG },
+		{ "@meta.example", "@meta.example", ERROR_CONFIG },
+		{ NULL, "169.254.169.253", ERROR_CONFIG },
+		{ NULL, "metadata.google.internal.example", ERROR_CONFIG },
+		{ NULL, "127.0.0.1", ERROR_CONFIG },
+		{ "", "", ERROR_CONFIG },
+	};
+	struct connection conn = { .tls_mode = TLS_AUTO };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct http *http = NULL;
+		struct error err = ERROR_INIT;
+		int rc;
+
+		unsetenv("GCE_METADATA_HOST");
+		if (cases[i].named)
+			setenv("GCE_METADATA_HOST", cases[i].named, 1);
+		rc = http_open_metadata(&http, &conn, cases[i].host, "it",
+					&err);
+		if (rc != -(int)cases[i].code)
+			fail_msg("%s: %s", cases[i].host, err.message);
+		http_close(http);
+	}
+	unsetenv("GCE_METADATA_HOST");
+	assert_int_not_equal(http_open(&(struct http *){ NULL }, &conn,
+				       "http://169.254.169.254", "it",
+				       &(struct error)ERROR_INIT),
+			     0);
+}
+
 static void statuses_have_classes(void **state)
 {
 	static const struct {
@@ -524,7 +727,7 @@ static void statuses_have_classes(void **state)
 		{ 429, ERROR_TRANSIENT }, { 500, ERROR_TRANSIENT },
 		{ 501, ERROR_UNKNOWN },	  { 503, ERROR_TRANSIENT },
 		{ 504, ERROR_TRANSIENT }, { 507, ERROR_ACCESS },
-		{ 999, ERROR_UNKNOWN },
+		{ 999, ERROR_ACCESS },	  { 600, ERROR_ACCESS },
 	};
 
 	(void)state;
@@ -575,6 +778,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_its_connection),
 		cmocka_unit_test(body_comes_from_a_source),
+		cmocka_unit_test(body_is_packed),
 		cmocka_unit_test(source_gives_up),
 		cmocka_unit_test(waits_as_it_is_told),
 		cmocka_unit_test(does_not_wait_otherwise),
@@ -584,10 +788,12 @@ int main(void)
 		cmocka_unit_test(nobody_there),
 		cmocka_unit_test(refused_in_the_middle_of_a_body),
 		cmocka_unit_test(answer_waits_for_its_reader),
+		cmocka_unit_test(waiting_answer_is_left),
 		cmocka_unit_test(long_answer_is_cut),
 		cmocka_unit_test(is_interrupted),
 		cmocka_unit_test(headers_are_of_the_last_head),
 		cmocka_unit_test(only_loopback_goes_without_tls),
+		cmocka_unit_test(metadata_goes_without_tls),
 		cmocka_unit_test(statuses_have_classes),
 		cmocka_unit_test(foreign_texts_are_short_and_safe),
 		cmocka_unit_test(errors_hold_no_secret),

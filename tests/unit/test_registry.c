@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "core/base/log.h"
 #include "core/plugin/registry.h"
 
 /* Two engines without a role, and one whose connector has only a name. */
@@ -115,11 +114,11 @@ static const struct {
 	{ "sub/dir", ERROR_CONFIG, { "is not built in" } },
 	{ "", ERROR_CONFIG, { "is not built in" } },
 	{ "broken", ERROR_CONFIG, { "cannot load", "tidemark-broken.so" } },
-	{ "abi", ERROR_BUG, { "ABI 99", "tidemark-abi.so" } },
-	{ "small", ERROR_BUG, { "8 bytes", "tidemark-small.so" } },
+	{ "abi", ERROR_CONFIG, { "ABI 99", "tidemark-abi.so" } },
+	{ "small", ERROR_CONFIG, { "8 bytes", "tidemark-small.so" } },
 	{ "hole", ERROR_BUG, { "\"get_watermark\"", "store", "hole.so" } },
-	{ "silent", ERROR_BUG, { "exports no tidemark_plugin" } },
-	{ "liar", ERROR_BUG, { "calls itself \"another\"" } },
+	{ "silent", ERROR_CONFIG, { "exports no tidemark_plugin" } },
+	{ "liar", ERROR_CONFIG, { "calls itself \"another\"" } },
 	{ "hollow", ERROR_BUG, { "\"open\"", "connector", "built in" } },
 };
 
@@ -180,18 +179,20 @@ static void test_roles(void **state)
 	assert_non_null(strstr(err.message, "state store"));
 }
 
-/* What is sound is listed in order of name; the rest is only logged. */
+/* In order of name: what is sound, and why the rest is not. */
 static void test_all(void **state)
 {
 	static const char *const expected[] = { "good", "postgres", "sqlite",
 						"twin" };
-	struct strlist paths = STRLIST_INIT;
+	static const char *const unsound[] = { "abi",	 "broken", "hole",
+					       "hollow", "liar",   "silent",
+					       "small" };
+	struct strlist paths = STRLIST_INIT, turned_away = STRLIST_INIT;
 	const struct plugin **all;
 	size_t n = 0;
 
 	(void)state;
-	log_set_level(LOG_SILENT);
-	all = registry_all(&paths);
+	all = registry_all(&paths, &turned_away);
 	for (; all[n]; n++) {
 		assert_true(n < ARRAY_SIZE(expected));
 		assert_string_equal(all[n]->name, expected[n]);
@@ -200,10 +201,18 @@ static void test_all(void **state)
 	assert_int_equal(paths.n, n);
 	assert_non_null(strstr(paths.items[0], "/tidemark-good.so"));
 	assert_string_equal(paths.items[1], "built in");
+	assert_int_equal(turned_away.n, 3 * ARRAY_SIZE(unsound));
+	for (size_t i = 0; i < ARRAY_SIZE(unsound); i++) {
+		assert_string_equal(turned_away.items[3 * i], unsound[i]);
+		assert_non_null(
+			strstr(turned_away.items[3 * i + 2], unsound[i]));
+	}
+	assert_string_equal(turned_away.items[1], "config");
+	assert_non_null(strstr(turned_away.items[2], "ABI 99"));
 	free(all);
 	strlist_release(&paths);
-	all = registry_all(NULL);
-	log_set_level(LOG_INFO);
+	strlist_release(&turned_away);
+	all = registry_all(NULL, NULL);
 	assert_string_equal(all[0]->name, "good");
 	free(all);
 }

@@ -117,6 +117,38 @@ static void test_file_table_is_quoted(void **state)
 	settings_release(&s);
 }
 
+/* Where the table goes without --to. */
+static void test_target(void **state)
+{
+	static const struct {
+		const char *from, *to, *table;
+	} cases[] = {
+		{ "postgresql://h/d", "postgresql://w/x", "sales.orders" },
+		{ "mysql://h/d", "postgresql://w/x", "sales.orders" },
+		{ "mysql://h/d", "mariadb://w/x", "sales.orders" },
+		{ "postgresql://h/d", "mysql://w/x", "orders" },
+		{ "postgresql://h/d", "mariadb://w/x", "orders" },
+		{ "postgresql://h/d", "clickhouse://w/x", "orders" },
+		{ "clickhouse://h/d", "clickhouses://w/x", "orders" },
+		{ "postgresql://h/d", "bigquery://project/dataset", "orders" },
+		{ "duckdb:a", "duckdb:b", "orders" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct copy_arguments args = plain;
+		struct settings s;
+
+		args.source_url = cases[i].from;
+		args.destination_url = cases[i].to;
+		args.table = "sales.orders";
+		s = copy(args);
+		assert_string_equal(s.pipelines[0].destination_table,
+				    cases[i].table);
+		settings_release(&s);
+	}
+}
+
 #define PG   "postgresql://h/d"
 #define LITE "sqlite:x"
 
@@ -219,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_name),
 		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_file_table_is_quoted),
+		cmocka_unit_test(test_target),
 		cmocka_unit_test(test_bad),
 	};
 

@@ -1,0 +1,81 @@
+"""Full load into ClickHouse, against curl that posts the same rows, ready on
+disk.
+
+They are what Tidemark sends: its own columns too, into a table like its own.
+Both go through tests/fakes/clickhouse_front.py, before an engine that is real:
+what is measured is who sends, and how it costs the engine; not the HTTP of a
+real server.
+"""
+
+import os
+
+from clickhouse_servers import ClickhouseServer
+from servers import APP, CANARY
+
+DATABASE = "target"
+KEPT = "kept"  # the database of what is like the target's tables
+SUMS = """select count(), sum(id), sum(customer_id), sum(quantity),
+sum(toInt64(amount * 100)), sum(length(status) + length(assumeNotNull(note)))
+from orders"""
+
+
+def sums(server):
+    row, = server.query(DATABASE, SUMS)
+    return tuple(int(each) for each in row)
+
+
+def reset(server):
+    server.drop_database(DATABASE)
+    server.create_database(DATABASE)
+
+
+class Curl:
+    """Of a target that has just been loaded: its rows and its table."""
+
+    def __init__(self, bench, server):
+        self.bench, self.server = bench, server
+        self.file = os.path.join(bench.dir, "ready.rowbinary")
+        self.columns = ",".join(name for name, in server.query(
+            DATABASE, "select name from system.columns where database = "
+            "currentDatabase() and table = 'orders_raw' order by position"))
+        server.create_database(KEPT)
+        server.execute(KEPT, f"create table orders_raw as {DATABASE}.orders_raw")
+        with open(self.file, "wb") as out:
+            out.write(server.request(
+                f"/?database={DATABASE}", f"SELECT {self.columns} from "
+                "orders_raw order by id\nFORMAT RowBinary".encode()))
+
+    def prepare(self):
+        reset(self.server)
+        self.server.execute(DATABASE,
+                            f"create table orders_raw as {KEPT}.orders_raw")
+        self.server.execute(
+            DATABASE, "create view orders as select * from orders_raw final")
+
+    def run(self):
+        """Seconds, MiB."""
+        into = f"INSERT INTO orders_raw ({self.columns}) FORMAT RowBinary"
+        url = (f"http://127.0.0.1:{self.server.port}/?database={DATABASE}"
+               f"&query={into.replace(' ', '%20')}")
+        return self.bench.peak_run(
+            ["curl", "-sS", "--fail-with-body", "-H", "Expect:",
+             "-H", "Content-Type: application/octet-stream",
+             "-H", f"X-ClickHouse-User: {APP}",
+             "-H", f"X-ClickHouse-Key: {CANARY}",
+             "--data-binary", f"@{self.file}", url], self.bench.env,
+            os.path.join(self.bench.dir, "peak"))[:2]
+
+
+def load(bench):
+    """The table and the file are made by a load that is not measured."""
+    if ClickhouseServer.missing():
+        print(f"SKIP full load, clickhouse: {ClickhouseServer.missing()}")
+        return
+    bench.drop("clickhouse")
+    bench.copy("clickhouse")
+    curl = Curl(bench, bench.server("clickhouse"))
+    bench.measure("full load, clickhouse", {
+        "curl posts ready RowBinary": (curl.prepare, curl.run, "clickhouse"),
+        "tidemark": (lambda: bench.drop("clickhouse"),
+                     lambda: bench.copy("clickhouse"), "clickhouse")},
+                  bench.rows)

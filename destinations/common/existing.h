@@ -1,0 +1,99 @@
+/*
+ * What stands where a target is to be, and what that means. For the engines
+ * whose loads keep one row a key by themselves, in tables without an index
+ * (DuckDB, BigQuery): an engine fills in what its catalog and the pipeline's
+ * row tell, and says how its types fit; what is decided from that is here.
+ * Names of columns are case-blind in both.
+ */
+#ifndef TIDEMARK_DESTINATIONS_COMMON_EXISTING_H
+#define TIDEMARK_DESTINATIONS_COMMON_EXISTING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/plugin/destination.h"
+#include "destinations/common/drift.h"
+
+struct existing_column {
+	char *name;
+	char *type; /* "NUMERIC(12,2)" */
+	bool not_null;
+	bool has_default;
+	char *initial; /* BigQuery tells: the default's expression */
+};
+
+/* All zero: nothing is there. */
+struct existing {
+	bool name_is_table, name_is_view; /* at what people read */
+	bool has_data, has_mark_table;
+	bool data_is_view;
+	struct existing_column *columns; /* of the data table */
+	size_t n_columns;
+	bool has_mark; /* this pipeline's row */
+	bool known; /* that row is about this target */
+	bool created; /* and says that Tidemark made the table */
+	int64_t delivered; /* rows, to the table as it is */
+	struct checkpoint mark;
+
+	/* DuckDB tells: */
+	bool has_schema; /* surely there */
+	bool has_stage; /* the table that a refresh fills */
+	bool indexed; /* the data table has a key, an index or a check */
+
+	/* BigQuery tells: */
+	int64_t rows; /* of the data table */
+	char *view; /* the query of the view at what people read */
+	int64_t written_us; /* when the pipeline's row was written last */
+};
+void existing_release(struct existing *e);
+/* Of a column; -1: none. */
+long existing_find(const struct existing *e, const char *name);
+
+/* Names, kinds and owners of what is there. */
+void existing_check_place(const struct existing *e, const struct target *target,
+			  struct problems *out);
+/* The source's: a key, and no two that are one to `title` ("DuckDB"). */
+void existing_check_names(const struct target *target, const char *title,
+			  struct problems *out);
+/* A table that others filled may hold a key twice, and if `found` is of use
+ * so far, that is worth a look; the words for what is found. */
+bool existing_may_repeat(const struct existing *e, const struct target *target,
+			 const struct inspection *found);
+void existing_refuse_repeat(const struct target *target, struct problems *out);
+/* The mark says that rows are there, and nothing that they are: it is worth a
+ * look. */
+bool existing_may_be_emptied(const struct existing *e,
+			     const struct inspection *found);
+
+/* Everything is yet to come: the row that will be put has no mark. True: what
+ * the mark was about is not there any more. */
+bool existing_start_over(struct existing *e);
+/* The row that will be put is this refresh's own, and otherwise as it is. */
+void existing_take_over(struct existing *e, const char *refresh_id);
+/* The type of a column; NULL: none. */
+const char *existing_type(const struct existing *e, const char *name);
+
+/* The steps of drift_decide, and what they are about. */
+struct existing_drift {
+	struct drift_column *columns;
+	enum drift_step *steps;
+	char **grown; /* what the columns' `grown` are */
+	size_t n;
+};
+/* An engine's types, one for each column of the source. */
+struct existing_types {
+	const void *types;
+	/* Set `wanted` and `mapping`; and if `actual` is set `fit`, and for
+	 * FIT_GROWS `*grown`, which is freed here. */
+	void (*fit)(const void *types, size_t column, struct drift_column *out,
+		    char **grown);
+};
+/* Decides into `found`; `exists`: the table stays. */
+void existing_drift(struct existing_drift *out, const struct existing *e,
+		    const struct target *target, bool exists,
+		    const struct existing_types *types,
+		    struct inspection *found);
+void existing_drift_release(struct existing_drift *d);
+
+#endif
