@@ -126,7 +126,8 @@ int bigquery_mark_create_table(struct bigquery_destination *d,
 int bigquery_mark_look(struct existing *e, struct bigquery_destination *d,
 		       const struct bigquery_place *p, const char *pipeline,
 		       struct error *err);
-/* `rc`, or STATE if what is missing was swept by another who has taken over. */
+/* `rc`, or STATE if another has taken over: what is missing or refused then is
+ * what the other swept. */
 int bigquery_mark_why(struct bigquery_destination *d, int rc,
 		      struct error *err);
 int bigquery_mark_forget(struct bigquery_destination *d,

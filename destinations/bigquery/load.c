@@ -160,9 +160,10 @@ int bigquery_load_batch(struct bigquery_destination *d, const struct batch *b,
 	bigquery_sql_begin(&sql, d, true);
 	bigquery_sql_load(&sql, d, next->delivered != NULL);
 	rc = load_send(d, &sql, next, b->n_rows, &n, err);
+	if (rc == -ERROR_DATA)
+		rc = load_blame(d, err);
 	if (rc)
-		return rc == -ERROR_DATA ? load_blame(d, err)
-					 : bigquery_mark_why(d, rc, err);
+		return bigquery_mark_why(d, rc, err);
 	counts->inserted = n.values[0];
 	counts->updated = n.values[1];
 	counts->missing = n.values[2];

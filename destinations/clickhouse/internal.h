@@ -178,8 +178,8 @@ int chdst_mark_put(struct chdst *d, const struct place *place,
 		   struct error *err);
 /* STATE if another writer was here since. */
 int chdst_mark_lock(struct chdst *d, struct error *err);
-/* `rc`, or STATE if what is missing was taken away by another who has taken
- * over. */
+/* `rc`, or STATE if another has taken over: what is missing or refused then is
+ * what the other changed. */
 int chdst_mark_why(struct chdst *d, int rc, struct error *err);
 /* After a load of `n_rows`. */
 int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,

@@ -249,8 +249,8 @@ int chdst_mark_why(struct chdst *d, int rc, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	if (rc != -ERROR_SCHEMA || chdst_mark_lock(d, &why) != -ERROR_STATE ||
-	    !err)
+	if (!error_may_be_of_others(rc) ||
+	    chdst_mark_lock(d, &why) != -ERROR_STATE || !err)
 		return rc;
 	*err = why;
 	return -(int)why.code;

@@ -35,21 +35,30 @@ static int prepare_step(struct chdst *d, const struct target *target,
 	return failpoint("mid_alter", err);
 }
 
+/* What a refresh builds in is the last step: chdst_ddl_plan(). */
 static int prepare_ddl(struct chdst *d, const struct plan *plan,
 		       const struct target *target, struct error *err)
 {
 	const struct strlist *ddl = &plan->inspection.ddl;
 	int rc = 0;
 
-	if (target->refresh)
-		rc = clickhouse_execf(d->db, err,
-				      "DROP TABLE IF EXISTS %s SYNC",
-				      d->place.staging);
-	for (size_t i = 0; !rc && i < ddl->n; i++)
+	for (size_t i = 0; !rc && i + target->refresh < ddl->n; i++)
 		rc = prepare_step(d, target, ddl->items[i], err);
-	if (!rc && target->refresh)
-		rc = failpoint("stage_created", err);
 	return rc;
+}
+
+/* Another may be building there, who has to find the mark taken when it finds
+ * the table gone. */
+static int prepare_stage(struct chdst *d, const struct plan *plan,
+			 const struct target *target, struct error *err)
+{
+	const struct strlist *ddl = &plan->inspection.ddl;
+	int rc = clickhouse_execf(d->db, err, "DROP TABLE IF EXISTS %s SYNC",
+				  d->place.staging);
+
+	if (!rc)
+		rc = prepare_step(d, target, ddl->items[ddl->n - 1], err);
+	return rc ? rc : failpoint("stage_created", err);
 }
 
 /* The order of a raw table is that of its numbers: they go on where they were,
@@ -216,6 +225,8 @@ static int prepare_write(struct chdst *d, const struct target *target,
 
 	if (!rc)
 		rc = prepare_mark(d, plan, target, err);
+	if (!rc && target->refresh)
+		rc = prepare_stage(d, plan, target, err);
 	if (!rc && !target->refresh && plan->known && plan->mark.watermark &&
 	    !plan->table.exists)
 		target_say_again(target, "is gone");

@@ -164,17 +164,68 @@ def test_refresh_overtaken_by_another(tidemark_failpoints, source,
     sync_items(tidemark, source, destination, "timestamp",
                batch={"rows": 200})
     tidemark.run()
-    first = tidemark.start("run", "--json", "--full-refresh",
-                           failpoints=moment)
-    wait_for(lambda: first.stopped() or not first.alive(), 30, 0.01,
-             "the failpoint")
-    tidemark.top["state"] = f"sqlite:{tidemark.dir}/other.db"
-    tidemark.write_config().run("--full-refresh")
-    first.signal(signal.SIGCONT)
-    told = first.wait().expect(EXIT_BUSY).pipeline()["error"]["message"]
-    assert "another run of items has taken over" in told
+    first = begin_refresh(tidemark, moment)
+    elsewhere(tidemark).run("--full-refresh")
+    expect_overtaken(first)
     check(source, destination)
     assert written(tidemark.run().pipeline()) == 0
+
+
+def begin_refresh(tidemark, moment):
+    """A refresh that has stopped at that moment."""
+    run = tidemark.start("run", "--json", "--full-refresh", failpoints=moment)
+    wait_for(lambda: run.stopped() or not run.alive(), 30, 0.01,
+             "the failpoint")
+    return run
+
+
+def elsewhere(tidemark):
+    """From now on on another machine, with a state store of its own."""
+    tidemark.top["state"] = f"sqlite:{tidemark.dir}/other.db"
+    return tidemark.write_config()
+
+
+def expect_overtaken(run):
+    run.signal(signal.SIGCONT)
+    told = run.wait().expect(EXIT_BUSY).pipeline()["error"]["message"]
+    assert "another run of items has taken over" in told
+
+
+@pytest.mark.parametrize("engine", WAREHOUSES)
+def test_refresh_overtaken_at_its_begin(tidemark_failpoints, source,
+                                        make_destination, engine):
+    """Who takes over says so before it takes the stage away."""
+    tidemark = tidemark_failpoints
+    destination = make_destination(engine)
+    workload.create_items(source, rows=1000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 200})
+    tidemark.run()
+    first = begin_refresh(tidemark, "before_merge=stop@2")
+    second = begin_refresh(elsewhere(tidemark), "stage_created=stop@1")
+    expect_overtaken(first)
+    second.signal(signal.SIGCONT)
+    second.wait().expect(EXIT_OK)
+    check(source, destination)
+    assert written(tidemark.run().pipeline()) == 0
+
+
+def test_refusal_that_another_is_the_cause_of(tidemark_failpoints, source,
+                                              make_destination):
+    """A load job whose table goes while it runs is refused in words of the
+    service's choice; that another has taken over is what counts."""
+    tidemark = tidemark_failpoints
+    destination = make_destination("bigquery")
+    workload.create_items(source, rows=1000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 200})
+    tidemark.run()
+    first = begin_refresh(tidemark, "mid_load=stop@2")
+    elsewhere(tidemark).run("--full-refresh")
+    destination.front.faults({"match": "", "kind": "status", "status": 400,
+                              "reason": "invalid", "message": "planted"})
+    expect_overtaken(first)
+    check(source, destination)
 
 
 @pytest.mark.parametrize("file, journal", (

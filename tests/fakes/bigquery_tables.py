@@ -229,6 +229,9 @@ class Warehouse:
             return rows
         except duckdb.Error as error:
             cursor.execute("ROLLBACK")
+            if "has been dropped" in str(error):
+                raise Refused(404, "notFound", f"Not found: Table {dataset}."
+                              f"{table} was not found") from error
             raise Refused(400, "invalid", "Error while reading data, error "
                           "message: JSON parsing error in row starting at "
                           f"position 0: {str(error).splitlines()[0]}"
