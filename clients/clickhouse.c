@@ -211,7 +211,7 @@ int clickhouse_insert(struct clickhouse *c, const char *sql, const char *token,
 
 	strbuf_addstr(&query, sql);
 	clickhouse_add_token(&query, token);
-	strbuf_addstr(&query, " FORMAT RowBinary");
+	strbuf_addstr(&query, " FORMAT Native");
 	path = clickhouse_path(c, true, query.data);
 	http_response_init(&response);
 	rc = clickhouse_run(c, &request, path, &response, err);

@@ -1,8 +1,8 @@
 /*
  * A ClickHouse server over its HTTP interface: statements, small answers, rows
- * in RowBinary both ways, and the server's exceptions as struct error (also
- * those in the middle of an answer that began as a success). Called by the
- * connector and the destination. There is no session at the server: each
+ * in (Native) and out (RowBinary), and the server's exceptions as struct error
+ * (also those in the middle of an answer that began as a success). Called by
+ * the connector and the destination. There is no session at the server: each
  * request stands for itself. Used by one thread; only clickhouse_interrupt()
  * may come from another.
  */
@@ -63,7 +63,7 @@ int64_t clickhouse_rows_i64(const struct clickhouse_rows *r, int64_t missing);
 int clickhouse_rows_parse(struct clickhouse_rows *out, const char *text,
 			  size_t n, struct error *err);
 
-/* "INSERT INTO t (a, b)": rows in RowBinary from `source`, which `rewind`
+/* "INSERT INTO t (a, b)": rows in Native blocks from `source`, which `rewind`
  * begins anew. `token`: whose equal is not inserted again; NULL: none. */
 int clickhouse_insert(struct clickhouse *c, const char *sql, const char *token,
 		      http_source source, void (*rewind)(void *ctx), void *ctx,

@@ -40,6 +40,46 @@ void digest_add_batch(struct digest *d, const struct batch *b)
 	digest_rows_release(&slots);
 }
 
+static void memory_part(struct strbuf *parts, const void *data, size_t n)
+{
+	XXH128_hash_t hash = XXH3_128bits(data, n);
+
+	strbuf_add(parts, (const char *)&hash, sizeof(hash));
+}
+
+/* Bits behind the last row are whatever they are. */
+static void memory_validity(struct strbuf *parts, const struct vector *v,
+			    size_t n_rows)
+{
+	uint8_t last = 0;
+
+	if (n_rows % 8)
+		last = v->validity[n_rows / 8] & ((1u << n_rows % 8) - 1);
+	memory_part(parts, v->validity, n_rows / 8);
+	memory_part(parts, &last, sizeof(last));
+}
+
+void digest_batch_memory(struct digest *d, const struct batch *b)
+{
+	struct strbuf parts = STRBUF_INIT;
+	XXH128_hash_t hash;
+
+	for (size_t i = 0; b->n_rows && i < b->schema->n_columns; i++) {
+		const struct vector *v = &b->vectors[i];
+		size_t n = v->width ? b->n_rows * v->width
+				    : (size_t)v->offsets[b->n_rows];
+
+		memory_validity(&parts, v, b->n_rows);
+		if (!v->width)
+			memory_part(&parts, v->offsets,
+				    (b->n_rows + 1) * sizeof(*v->offsets));
+		memory_part(&parts, v->data, n);
+	}
+	hash = XXH3_128bits(parts.data, parts.len);
+	*d = (struct digest){ hash.low64, hash.high64, b->n_rows };
+	strbuf_release(&parts);
+}
+
 static void digest_hex(char out[DIGEST_TEXT_SIZE], uint64_t high, uint64_t low)
 {
 	snprintf(out, DIGEST_TEXT_SIZE, "%016llx%016llx",

@@ -264,7 +264,7 @@ int run_remove(struct run *r, const struct batch *keys, struct error *err)
 	int64_t begun = clock_monotonic_us(), removed = 0;
 	int rc;
 
-	digest_add_batch(&digest, keys);
+	digest_batch_memory(&digest, keys);
 	run_checkpoint(r, keys, &digest, &next);
 	next.rows_total = r->checkpoint.rows_total;
 	rc = run_remove_rows(r, keys, &next, &removed, err);

@@ -75,7 +75,7 @@ static void reader_look(struct reader *r, struct read_batch *slot)
 	error_clear(&slot->refused);
 	slot->digest = (struct digest){ 0, 0, 0 };
 	if (r->bounds.digest)
-		digest_add_batch(&slot->digest, &slot->batch);
+		digest_batch_memory(&slot->digest, &slot->batch);
 	if (r->bounds.look && slot->batch.n_rows)
 		r->bounds.look(r->bounds.look_ctx, &slot->batch,
 			       &slot->refused);

@@ -253,8 +253,8 @@ static const struct option batch_options[] = {
 	  .max = BATCH_ROWS_MAX,
 	  .doc = "Rows of the first batch; later ones adapt, between the "
 		 "smaller of 200 and this, and 8 times this. Into DuckDB the "
-		 "first is a row group, 122880, if that is within 8 times "
-		 "this." },
+		 "first is a row group, 122880, into ClickHouse nine of its "
+		 "granules, 73728, if that is within 8 times this." },
 	{ .name = "bytes",
 	  .type = OPTION_SIZE,
 	  OPTION_FIELD(struct pipeline_input, p.batch_bytes),

@@ -81,6 +81,7 @@ static void chdst_interrupt(struct destination *base)
 const struct destination_ops clickhouse_destination = {
 	.name = "clickhouse",
 	.options = clickhouse_url_options,
+	.batch_rows = CHDST_PIECE,
 	.traits = 0,
 	.open = chdst_open,
 	.inspect = chdst_inspect,

@@ -5,278 +5,289 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/failpoint.h"
-#include "core/data/digest.h"
 #include "core/data/value.h"
 #include "destinations/clickhouse/internal.h"
 
 #define CHUNK_BYTES ((size_t)256 << 10)
+/* Rows that are encoded at once. */
+#define SLICE_ROWS 1024
 /* What Date32 and DateTime64(6) hold: the years 1900 to 2299. */
-#define FIRST_DAY   (-25567)
-#define LAST_DAY    120529
-#define FIRST_US    (FIRST_DAY * US_PER_DAY)
-#define LAST_US	    ((LAST_DAY + 1) * US_PER_DAY - 1)
-#define HALF_DIGITS 16 /* of a hash in hex */
-/* Bytes of a value at most, or of what is before one of any length; of the
- * columns behind those of the source. */
-#define ROOM_OF_ONE  ((size_t)34)
-#define ROOM_OF_OURS ((size_t)64)
-#define SIGN_BIT     (UINT64_C(1) << 63)
+#define FIRST_DAY (-25567)
+#define LAST_DAY  120529
+#define FIRST_US  (FIRST_DAY * US_PER_DAY)
+#define LAST_US	  ((LAST_DAY + 1) * US_PER_DAY - 1)
+#define UUID_SIZE 16
 
-/* There is room: encode_row() and encode_text() see to it. */
-static inline void encode_put(struct encoder *e, const void *src, size_t n)
+static bool encode_is_ours(const struct encoder *e)
 {
-	memcpy(e->chunk.data + e->chunk.len, src, n);
-	e->chunk.len += n;
+	return e->column >= e->batch->schema->n_columns;
 }
 
-static inline void encode_byte(struct encoder *e, uint8_t byte)
+static const struct vector *encode_vector(const struct encoder *e)
 {
-	e->chunk.data[e->chunk.len++] = (char)byte;
+	return &e->batch->vectors[e->column];
 }
 
-/* Of the widths that values have, each by itself: this is done for each. */
-static inline void encode_fixed(struct encoder *e, const uint8_t *src,
-				size_t width)
-{
-	switch (width) {
-	case 1:
-		encode_byte(e, *src);
-		break;
-	case 4:
-		encode_put(e, src, 4);
-		break;
-	case 8:
-		encode_put(e, src, 8);
-		break;
-	default:
-		encode_put(e, src, width);
-	}
-}
-
-static void encode_text(struct encoder *e, const void *text, size_t n)
-{
-	size_t left = n;
-
-	strbuf_reserve(&e->chunk, n + e->fixed);
-	for (; left >= 0x80; left >>= 7)
-		encode_byte(e, (uint8_t)(left | 0x80));
-	encode_byte(e, (uint8_t)left);
-	if (n)
-		encode_put(e, text, n);
-}
-
-static void encode_printed(struct encoder *e, const struct vector *v,
-			   size_t row)
-{
-	struct strbuf text = STRBUF_INIT;
-
-	value_print(&text, v, row);
-	encode_text(e, text.data, text.len);
-	strbuf_release(&text);
-}
-
-static void encode_uuid(struct encoder *e, const uint8_t *uuid)
-{
-	for (int i = 0; i < 8; i++)
-		encode_byte(e, uuid[7 - i]);
-	for (int i = 0; i < 8; i++)
-		encode_byte(e, uuid[15 - i]);
-}
-
-static int encode_refuse(const struct encoder *e, size_t row, size_t column,
-			 const char *what, struct error *err)
+static int encode_refuse(const struct encoder *e, size_t row, const char *what,
+			 struct error *err)
 {
 	struct strbuf key = STRBUF_INIT, value = STRBUF_INIT;
-	const struct schema *s = e->batch->schema;
 
 	value_print_key(&key, e->batch, row);
-	value_print(&value, &e->batch->vectors[column], row);
+	value_print(&value, encode_vector(e), row);
 	error_set(err, ERROR_DATA,
 		  "table %s, row %s: column %s: %.80s does not fit: %s",
-		  e->table, key.data, s->columns[column].name, value.data,
-		  what);
+		  e->table, key.data, e->batch->schema->columns[e->column].name,
+		  value.data, what);
 	strbuf_release(&key);
 	strbuf_release(&value);
 	return -ERROR_DATA;
 }
 
-static int encode_decimal(struct encoder *e, size_t row, size_t column,
-			  struct error *err)
+static void encode_fixed(struct encoder *e, const uint32_t *rows, size_t n)
 {
-	const struct type *t = &e->batch->schema->columns[column].type;
-	const struct vector *v = &e->batch->vectors[column];
-	uint8_t out[32];
-	int precision, scale;
-	size_t n;
-	const uint8_t *text = vector_bytes(v, row, &n);
+	const struct vector *v = encode_vector(e);
+	char *out = strbuf_reserve(&e->chunk, n * v->width);
 
-	if (!chdst_type_decimal(t, &precision, &scale)) {
-		encode_text(e, text, n);
-		return 0;
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *value = v->data + (size_t)rows[i] * v->width;
+
+		/* Of the widths that values have, each by itself. */
+		if (v->width == 8)
+			memcpy(out + i * 8, value, 8);
+		else if (v->width == 4)
+			memcpy(out + i * 4, value, 4);
+		else
+			memcpy(out + i * v->width, value, v->width);
 	}
-	if (!clickhouse_decimal_encode((const char *)text, n, precision, scale,
-				       out))
-		return encode_refuse(e, row, column,
-				     "Decimal has no such number", err);
-	encode_put(e, out, clickhouse_decimal_width(precision));
+	e->chunk.len += n * v->width;
+}
+
+static int encode_times(struct encoder *e, const uint32_t *rows, size_t n,
+			struct error *err)
+{
+	const struct vector *v = encode_vector(e);
+
+	for (size_t i = 0; i < n; i++) {
+		int64_t us = vector_i64(v, rows[i]);
+
+		if (us < FIRST_US || us > LAST_US)
+			return encode_refuse(e, rows[i],
+					     "DateTime64 is of 1900 to 2299",
+					     err);
+	}
+	encode_fixed(e, rows, n);
 	return 0;
 }
 
-static int encode_value(struct encoder *e, size_t row, size_t column,
+static int encode_dates(struct encoder *e, const uint32_t *rows, size_t n,
 			struct error *err)
 {
-	const struct vector *v = &e->batch->vectors[column];
-	const uint8_t *fixed = v->data + row * v->width;
-	size_t n;
+	const struct vector *v = encode_vector(e);
 
-	switch (v->kind) {
+	for (size_t i = 0; i < n; i++) {
+		int32_t day = vector_i32(v, rows[i]);
+
+		if (day < FIRST_DAY || day > LAST_DAY)
+			return encode_refuse(e, rows[i],
+					     "Date32 is of 1900 to 2299", err);
+	}
+	encode_fixed(e, rows, n);
+	return 0;
+}
+
+/* Two numbers, each with its least byte first. */
+static void encode_uuids(struct encoder *e, const uint32_t *rows, size_t n)
+{
+	const struct vector *v = encode_vector(e);
+	char *out = strbuf_reserve(&e->chunk, n * UUID_SIZE);
+
+	for (size_t i = 0; i < n; i++, out += UUID_SIZE)
+		for (size_t k = 0; k < UUID_SIZE; k++)
+			out[k] = (char)v->data[(size_t)rows[i] * UUID_SIZE +
+					       (k ^ 7)];
+	e->chunk.len += n * UUID_SIZE;
+}
+
+static void encode_texts(struct encoder *e, const uint32_t *rows, size_t n)
+{
+	const struct vector *v = encode_vector(e);
+
+	for (size_t i = 0; i < n; i++) {
+		size_t size;
+		const uint8_t *text = vector_bytes(v, rows[i], &size);
+
+		chdst_encode_text(e, text, size);
+	}
+}
+
+static void encode_printed(struct encoder *e, const uint32_t *rows, size_t n)
+{
+	const struct vector *v = encode_vector(e);
+	struct strbuf text = STRBUF_INIT;
+
+	for (size_t i = 0; i < n; i++) {
+		strbuf_reset(&text);
+		if (!vector_is_null(v, rows[i]))
+			value_print(&text, v, rows[i]);
+		chdst_encode_text(e, text.data, text.len);
+	}
+	strbuf_release(&text);
+}
+
+static int encode_decimals(struct encoder *e, const uint32_t *rows, size_t n,
+			   struct error *err)
+{
+	const struct vector *v = encode_vector(e);
+	int precision, scale;
+	size_t width;
+	char *out;
+
+	if (!chdst_type_decimal(&e->batch->schema->columns[e->column].type,
+				&precision, &scale)) {
+		encode_texts(e, rows, n);
+		return 0;
+	}
+	width = clickhouse_decimal_width(precision);
+	out = strbuf_reserve(&e->chunk, n * width);
+	memset(out, 0, n * width);
+	for (size_t i = 0; i < n; i++, out += width) {
+		size_t size;
+		const uint8_t *text = vector_bytes(v, rows[i], &size);
+
+		if (!vector_is_null(v, rows[i]) &&
+		    !clickhouse_decimal_encode((const char *)text, size,
+					       precision, scale,
+					       (uint8_t *)out))
+			return encode_refuse(e, rows[i],
+					     "Decimal has no such number", err);
+	}
+	e->chunk.len += n * width;
+	return 0;
+}
+
+/* A NULL has a value, too, which does not count: zeros, or no bytes. */
+static int encode_values(struct encoder *e, const uint32_t *rows, size_t n,
+			 struct error *err)
+{
+	switch (encode_vector(e)->kind) {
 	case TYPE_DECIMAL:
-		return encode_decimal(e, row, column, err);
+		return encode_decimals(e, rows, n, err);
 	case TYPE_TEXT:
 	case TYPE_BYTES:
 	case TYPE_JSON:
 	case TYPE_NATIVE:
-		fixed = vector_bytes(v, row, &n);
-		encode_text(e, fixed, n);
+		encode_texts(e, rows, n);
 		return 0;
 	case TYPE_TIME:
 	case TYPE_INTERVAL:
-		encode_printed(e, v, row);
+		encode_printed(e, rows, n);
 		return 0;
 	case TYPE_UUID:
-		encode_uuid(e, fixed);
+		encode_uuids(e, rows, n);
 		return 0;
 	case TYPE_DATE:
-		if (vector_i32(v, row) < FIRST_DAY ||
-		    vector_i32(v, row) > LAST_DAY)
-			return encode_refuse(e, row, column,
-					     "Date32 is of 1900 to 2299", err);
-		break;
+		return encode_dates(e, rows, n, err);
 	case TYPE_TIMESTAMP:
 	case TYPE_TIMESTAMPTZ:
-		if (vector_i64(v, row) < FIRST_US ||
-		    vector_i64(v, row) > LAST_US)
-			return encode_refuse(e, row, column,
-					     "DateTime64 is of 1900 to 2299",
-					     err);
-		break;
+		return encode_times(e, rows, n, err);
 	default:
-		break;
+		encode_fixed(e, rows, n);
+		return 0;
 	}
-	encode_fixed(e, fixed, v->width);
+}
+
+/* For each row whether it is NULL; of a key, that none is. */
+static int encode_nulls(struct encoder *e, const uint32_t *rows, size_t n,
+			struct error *err)
+{
+	const struct vector *v = encode_vector(e);
+	char *out;
+
+	if (schema_is_key(e->batch->schema, e->column)) {
+		for (size_t i = 0; v->n_nulls && i < n; i++)
+			if (vector_is_null(v, rows[i]))
+				return encode_refuse(e, rows[i],
+						     "the column takes no NULL",
+						     err);
+		return 0;
+	}
+	out = strbuf_reserve(&e->chunk, n);
+	for (size_t i = 0; i < n; i++)
+		out[i] = v->n_nulls && vector_is_null(v, rows[i]);
+	e->chunk.len += n;
 	return 0;
 }
 
-static int encode_cell(struct encoder *e, size_t row, size_t column,
-		       struct error *err)
+static void encode_begin_column(struct encoder *e)
 {
-	bool null = vector_is_null(&e->batch->vectors[column], row);
+	const struct schema *s = e->batch->schema;
+	struct strbuf sent = STRBUF_INIT;
+	char *type;
 
-	if (e->nullable[column])
-		encode_byte(e, null);
-	else if (null)
-		return encode_refuse(e, row, column, "the column takes no NULL",
-				     err);
-	return null ? 0 : encode_value(e, row, column, err);
+	if (encode_is_ours(e)) {
+		chdst_encode_own_begin(e);
+		return;
+	}
+	chdst_type_write_sent(&sent, &s->columns[e->column].type);
+	type = chdst_ddl_column_type(s, e->column, sent.data);
+	chdst_encode_text(e, s->columns[e->column].name,
+			  strlen(s->columns[e->column].name));
+	chdst_encode_text(e, type, strlen(type));
+	free(type);
+	strbuf_release(&sent);
 }
 
-/* A number that grows with the mark; 0: there is none, or it is of no kind
- * that is a number. */
-static uint64_t encode_version(const struct batch *b, size_t row)
+/* How many rows go at once: as many values of any length as a chunk takes. */
+static size_t encode_slice_rows(const struct encoder *e)
 {
-	long mark = b->schema->mark;
-	const struct vector *v = mark < 0 ? NULL : &b->vectors[mark];
-	struct strbuf text = STRBUF_INIT;
-	int64_t number = 0;
+	const uint32_t *rows = e->order->rows + e->next;
+	size_t left = e->order->n - e->next, bytes = 0, n = 0;
+	size_t most = left < SLICE_ROWS ? left : SLICE_ROWS;
+	const struct vector *v;
 
-	if (!v || vector_is_null(v, row))
+	if (e->stage != ENCODE_VALUES || encode_is_ours(e))
+		return most;
+	v = encode_vector(e);
+	if (v->width)
+		return most;
+	while (n < most && bytes < CHUNK_BYTES) {
+		size_t size;
+
+		vector_bytes(v, rows[n++], &size);
+		bytes += size;
+	}
+	return n;
+}
+
+/* Some rows of what is under way of a column; behind the last, what is next. */
+static int encode_slice(struct encoder *e, struct error *err)
+{
+	const uint32_t *rows = e->order->rows + e->next;
+	size_t n = encode_slice_rows(e);
+	int rc = 0;
+
+	if (e->stage == ENCODE_NAME) {
+		encode_begin_column(e);
+		e->stage = encode_is_ours(e) ? ENCODE_VALUES : ENCODE_NULLS;
 		return 0;
-	if (v->kind == TYPE_TIMESTAMP || v->kind == TYPE_TIMESTAMPTZ ||
-	    v->kind == TYPE_INT64) {
-		number = vector_i64(v, row);
-	} else {
-		value_print(&text, v, row);
-		if (!value_parse_instant(text.data, &number))
-			number = strtoll(text.data, NULL, 10);
-		strbuf_release(&text);
 	}
-	/* Half of the numbers are left for what replaces a row. */
-	return ((uint64_t)number ^ SIGN_BIT) >> 1;
-}
-
-static uint64_t encode_name(const char *name)
-{
-	char hex[DIGEST_TEXT_SIZE];
-
-	digest_hash_text(name, strlen(name), hex);
-	hex[HALF_DIGITS] = '\0';
-	return strtoull(hex, NULL, 16);
-}
-
-/* Rows that are not far are hashed together, column by column. */
-static void encode_fill_block(struct encoder *e, size_t at)
-{
-	size_t n = 0;
-
-	for (; n < DIGEST_ROWS && at + n < e->order->n; n++)
-		e->block_rows[n] = e->order->rows[at + n];
-	e->block_at = at;
-	digest_rows_begin(&e->block, e->batch->schema->n_columns, e->block_rows,
-			  n);
-	for (size_t i = 0; i < e->batch->schema->n_columns; i++)
-		digest_rows_put(&e->block, i, &e->batch->vectors[i]);
-}
-
-/* A column that is NULL does not count: one that is added later does not make
- * every row another one. So the names of those that are not are part of it. */
-static void encode_hash(struct encoder *e, size_t at)
-{
-	size_t n = e->batch->schema->n_columns, row = e->order->rows[at];
-	struct digest digest;
-	uint64_t half[2], names = 0;
-
-	if (at < e->block_at || at >= e->block_at + e->block.n)
-		encode_fill_block(e, at);
-	digest = digest_rows_squeeze(&e->block, at - e->block_at, n);
-	for (size_t i = 0; i < n; i++)
-		names += vector_is_null(&e->batch->vectors[i], row)
-				 ? 0
-				 : e->names[i];
-	half[0] = digest.high + names;
-	half[1] = digest.low;
-	encode_put(e, half, sizeof(half));
-}
-
-static void encode_extra(struct encoder *e, size_t at)
-{
-	size_t row = e->order->rows[at];
-	uint64_t version = encode_version(e->batch, row);
-	int64_t seq = e->first_seq + (int64_t)row;
-
-	if (e->extra == ENCODE_APPEND) {
-		encode_text(e, e->batch_id, strlen(e->batch_id));
-		encode_put(e, &seq, sizeof(seq));
-		encode_put(e, &e->now_us, sizeof(e->now_us));
-	} else {
-		encode_put(e, &version, sizeof(version));
+	if (encode_is_ours(e))
+		chdst_encode_own(e, rows, n);
+	else if (e->stage == ENCODE_NULLS)
+		rc = encode_nulls(e, rows, n, err);
+	else
+		rc = encode_values(e, rows, n, err);
+	e->next += n;
+	if (rc || e->next < e->order->n)
+		return rc;
+	e->next = 0;
+	if (e->stage == ENCODE_NULLS) {
+		e->stage = ENCODE_VALUES;
+		return 0;
 	}
-	encode_hash(e, at);
-	if (e->extra == ENCODE_INPUT)
-		encode_put(e, &seq, sizeof(seq));
-}
-
-static int encode_row(struct encoder *e, size_t at, struct error *err)
-{
-	size_t row = e->order->rows[at];
-
-	strbuf_reserve(&e->chunk, e->fixed);
-	for (size_t i = 0; i < e->batch->schema->n_columns; i++) {
-		int rc = encode_cell(e, row, i, err);
-
-		if (rc)
-			return rc;
-	}
-	encode_extra(e, at);
+	e->stage = ENCODE_NAME;
+	e->column++;
 	return 0;
 }
 
@@ -286,9 +297,14 @@ static int encode_chunk(struct encoder *e, struct error *err)
 
 	strbuf_reset(&e->chunk);
 	e->sent = 0;
-	while (!rc && e->next < e->order->n && e->chunk.len < CHUNK_BYTES) {
-		rc = encode_row(e, e->next++, err);
-		if (!rc && !e->halfway && 2 * e->next >= e->order->n) {
+	if (!e->begun) {
+		chdst_encode_number(e, e->n_columns);
+		chdst_encode_number(e, e->order->n);
+		e->begun = true;
+	}
+	while (!rc && e->column < e->n_columns && e->chunk.len < CHUNK_BYTES) {
+		rc = encode_slice(e, err);
+		if (!rc && !e->halfway && 2 * e->column >= e->n_columns) {
 			e->halfway = true;
 			rc = failpoint("mid_load", err);
 		}
@@ -319,7 +335,9 @@ void chdst_encoder_rewind(void *ctx)
 	struct encoder *e = ctx;
 
 	strbuf_reset(&e->chunk);
-	e->next = e->sent = e->block.n = 0;
+	e->begun = false;
+	e->stage = ENCODE_NAME;
+	e->column = e->next = e->sent = 0;
 }
 
 void chdst_encoder_init(struct encoder *e, const struct batch *b,
@@ -333,21 +351,12 @@ void chdst_encoder_init(struct encoder *e, const struct batch *b,
 	e->extra = extra;
 	e->batch_id = "";
 	e->now_us = clock_now_us();
-	e->fixed = ROOM_OF_OURS + b->schema->n_columns * ROOM_OF_ONE;
-	digest_rows_init(&e->block);
 	strbuf_init(&e->chunk);
-	e->nullable = xcalloc(b->schema->n_columns + 1, sizeof(*e->nullable));
-	e->names = xcalloc(b->schema->n_columns + 1, sizeof(*e->names));
-	for (size_t i = 0; i < b->schema->n_columns; i++) {
-		e->nullable[i] = !schema_is_key(b->schema, i);
-		e->names[i] = encode_name(b->schema->columns[i].name);
-	}
+	chdst_encode_own_init(e);
 }
 
 void chdst_encoder_release(struct encoder *e)
 {
 	strbuf_release(&e->chunk);
-	free(e->nullable);
-	free(e->names);
-	digest_rows_release(&e->block);
+	chdst_encode_own_release(e);
 }

@@ -79,38 +79,27 @@ static void input_write_range(struct strbuf *sb, const struct chdst *d,
 	value_print(sb, v, d->order.rows[d->order.n - 1]);
 }
 
-static int input_has_room(struct chdst *d, const struct batch *b, bool *out,
-			  struct error *err)
+char *chdst_input_room(const struct chdst *d, const struct batch *b)
 {
-	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
-	int rc;
 
+	if (!d->plain || !d->order.n)
+		return NULL;
 	strbuf_addf(&sql, "SELECT count() FROM (SELECT 1 FROM %s", d->into);
 	input_write_range(&sql, d, b);
 	strbuf_addstr(&sql, " LIMIT 1)");
-	rc = clickhouse_query(d->db, sql.data, "t", &rows, err);
-	*out = !rc && clickhouse_rows_i64(&rows, 1) == 0;
-	clickhouse_rows_release(&rows);
-	strbuf_release(&sql);
-	return rc;
+	return strbuf_detach(&sql);
 }
 
 int chdst_input_direct(struct chdst *d, const struct batch *b,
-		       const struct checkpoint *next, bool *done,
-		       struct error *err)
+		       const struct checkpoint *next, struct error *err)
 {
 	bool append = d->target->mode == LOAD_APPEND;
 	struct encoder e;
 	struct strbuf sql = STRBUF_INIT;
 	char *token;
-	int rc = 0;
+	int rc;
 
-	*done = false;
-	if (d->plain && d->order.n)
-		rc = input_has_room(d, b, done, err);
-	if (rc || !*done)
-		return rc;
 	chdst_encoder_init(&e, b, &d->order, d->target->table,
 			   append ? ENCODE_APPEND : ENCODE_RAW);
 	e.batch_id = next->batch_id ? next->batch_id : "";

@@ -3,9 +3,9 @@
  * its work. clickhouse.c holds the ops table, place.c the names, catalog.c
  * reads what exists, types.c knows how values are kept, plan.c and
  * plan_check.c decide, ddl.c writes what makes tables, prepare.c runs it,
- * mark.c keeps _tidemark_watermark, encode.c writes rows, input.c brings them
- * to the server, statements.c compares them there, load.c loads, remove.c
- * removes, swap.c replaces, preview.c rehearses.
+ * mark.c keeps _tidemark_watermark, encode.c and encode_own.c write rows,
+ * input.c brings them to the server, statements.c compares them there, load.c
+ * loads, remove.c removes, swap.c replaces, preview.c rehearses.
  *
  * There is no transaction. A batch is one INSERT, which is all or nothing; the
  * mark is written after it. Whatever is done twice changes nothing: rows are
@@ -31,6 +31,9 @@
 #define NAME_VERSION "_tidemark_version"
 #define NAME_DELETED "_tidemark_deleted"
 #define NAME_HASH    "_tidemark_hash"
+/* Nine granules of 8192 rows: each INSERT is a part of its own, which is merged
+ * with others later; a few large ones cost less than many small. */
+#define CHDST_PIECE 73728
 /* As the comment of a table that is ours begins. */
 #define NAME_MADE_BY "Made by Tidemark"
 
@@ -82,6 +85,7 @@ struct mark_row {
 	uint64_t revision;
 };
 void chdst_mark_row_release(struct mark_row *m);
+void chdst_mark_row_copy(struct mark_row *dst, const struct mark_row *src);
 
 struct chdst {
 	struct destination base;
@@ -156,9 +160,10 @@ void chdst_ddl_marks(struct strbuf *sb, const char *table);
 
 int chdst_prepare(struct destination *base, const struct target *target,
 		  struct error *err);
-/* What into, stored and there say, for the target at hand. */
-int chdst_prepare_statements(struct chdst *d, const struct target *target,
-			     struct error *err);
+/* `there` is that table of ours from now on. */
+int chdst_prepare_read(struct chdst *d, const char *table, struct error *err);
+/* What follows from `there`. */
+void chdst_prepare_statements(struct chdst *d, const struct target *target);
 
 /* mark.c. None of these is a transaction: each writes a row that replaces the
  * last one it has seen, and reads it back; STATE if another was quicker. */
@@ -178,9 +183,15 @@ int chdst_mark_put(struct chdst *d, const struct place *place,
 		   struct error *err);
 /* STATE if another writer was here since. */
 int chdst_mark_lock(struct chdst *d, struct error *err);
+/* And what else there is to ask: `question` is of one number, or NULL. */
+int chdst_mark_lock_and_ask(struct chdst *d, const char *question,
+			    int64_t *answer, struct error *err);
 /* `rc`, or STATE if another has taken over: what is missing or refused then is
  * what the other changed. */
 int chdst_mark_why(struct chdst *d, int rc, struct error *err);
+/* `next`, which is taken, becomes the pipeline's row, as last seen. */
+int chdst_mark_move(struct chdst *d, const char *pipeline,
+		    struct mark_row *next, struct error *err);
 /* After a load of `n_rows`. */
 int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
 		       int64_t n_rows, struct error *err);
@@ -196,13 +207,16 @@ int chdst_forget(struct destination *base, const struct target *target,
 int chdst_others(struct destination *base, const struct target *target,
 		 struct strlist *out, struct error *err);
 
-/* encode.c: the rows of `order` in RowBinary, each with columns of ours behind
- * its own. */
+/* encode.c: the rows of `order` in ClickHouse's Native format, column by
+ * column, as one block: each column's name and type, whether each value is NULL
+ * unless it is of the key, the values. encode_own.c: columns of ours behind
+ * them. */
 enum encode_extra {
 	ENCODE_INPUT, /* version, hash, number in the batch */
 	ENCODE_RAW, /* version, hash */
 	ENCODE_APPEND, /* batch, seq, loaded_at, hash */
 };
+enum encode_stage { ENCODE_NAME, ENCODE_NULLS, ENCODE_VALUES };
 struct encoder {
 	const struct batch *batch;
 	const struct row_order *order;
@@ -210,14 +224,14 @@ struct encoder {
 	enum encode_extra extra;
 	const char *batch_id;
 	int64_t first_seq, now_us;
-	size_t next, sent; /* row of `order`; bytes of `chunk` */
+	size_t n_columns; /* ours, too */
+	bool begun; /* the block */
+	enum encode_stage stage; /* of `column` */
+	size_t column, next; /* row of `order` */
+	size_t sent; /* bytes of `chunk` */
 	struct strbuf chunk;
-	uint64_t *names; /* hashes of the columns' */
+	uint64_t *names, all_names; /* hashes of the columns', and their sum */
 	struct digest_rows block; /* some rows of `order`, to be hashed */
-	size_t block_at; /* the first of them */
-	size_t block_rows[DIGEST_ROWS];
-	size_t fixed; /* room for a row, but for its values of any length */
-	bool *nullable; /* of each column; as ddl_input makes it */
 	bool halfway; /* failpoint mid_load has been passed */
 };
 void chdst_encoder_init(struct encoder *e, const struct batch *b,
@@ -226,15 +240,23 @@ void chdst_encoder_init(struct encoder *e, const struct batch *b,
 void chdst_encoder_release(struct encoder *e);
 long chdst_encoder_read(void *ctx, void *out, size_t room, struct error *err);
 void chdst_encoder_rewind(void *ctx);
+void chdst_encode_number(struct encoder *e, uint64_t number);
+void chdst_encode_text(struct encoder *e, const void *text, size_t n);
+/* Of `column`, which is one of ours: its name and type; `n` values. */
+void chdst_encode_own_begin(struct encoder *e);
+void chdst_encode_own(struct encoder *e, const uint32_t *rows, size_t n);
+void chdst_encode_own_init(struct encoder *e);
+void chdst_encode_own_release(struct encoder *e);
 
 /* input.c: the batch is in place.incoming. */
 int chdst_input_fill(struct chdst *d, const struct batch *b, struct error *err);
 void chdst_input_drop(struct chdst *d);
-/* Straight into the table, if none of its rows can have a key of the batch:
- * then *done. */
+/* SQL of how many rows of the table may have a key of the batch: 0, or not. The
+ * caller frees it. NULL: the batch is never sent straight into the table. */
+char *chdst_input_room(const struct chdst *d, const struct batch *b);
+/* Straight into the table: none of its rows has a key of the batch. */
 int chdst_input_direct(struct chdst *d, const struct batch *b,
-		       const struct checkpoint *next, bool *done,
-		       struct error *err);
+		       const struct checkpoint *next, struct error *err);
 
 /* statements.c: of the batch in place.incoming and what is stored. */
 void chdst_statement_names(struct strbuf *sb, const struct schema *s,
@@ -253,9 +275,6 @@ void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
 			    const struct checkpoint *next);
 
 /* load.c */
-int chdst_load_rows(struct chdst *d, const struct batch *b,
-		    const struct checkpoint *next, struct load_counts *out,
-		    struct error *err);
 /* What the batch in place.incoming would do; duplicates are not counted. */
 int chdst_load_count(struct chdst *d, const struct checkpoint *next,
 		     struct load_counts *out, struct error *err);

@@ -81,19 +81,18 @@ static int load_compared(struct chdst *d, const struct batch *b,
 	return rc;
 }
 
-int chdst_load_rows(struct chdst *d, const struct batch *b,
-		    const struct checkpoint *next, struct load_counts *out,
-		    struct error *err)
+static int load_rows(struct chdst *d, const struct batch *b,
+		     const struct checkpoint *next, bool room,
+		     struct load_counts *out, struct error *err)
 {
-	bool done = false;
 	int rc = failpoint("before_merge", err);
 
-	if (!rc && d->order.n)
-		rc = chdst_input_direct(d, b, next, &done, err);
-	if (!rc && done)
+	if (!rc && room) {
+		rc = chdst_input_direct(d, b, next, err);
 		out->inserted = (int64_t)d->order.n;
-	else if (!rc && d->order.n)
+	} else if (!rc && d->order.n) {
 		rc = load_compared(d, b, next, out, err);
+	}
 	out->unchanged += (int64_t)d->order.n_duplicates;
 	if (!rc)
 		rc = counts_check(out, b->n_rows, d->target->table, err);
@@ -109,15 +108,19 @@ int chdst_load(struct destination *base, const struct batch *batch,
 	struct chdst *d = (struct chdst *)base;
 	struct load_counts counts = { .inserted = 0 };
 	int rc = row_order_build(&d->order, batch, err);
+	char *room = rc ? NULL : chdst_input_room(d, batch);
+	int64_t taken = 1;
 
 	if (!rc)
-		rc = chdst_mark_lock(d, err);
+		rc = chdst_mark_lock_and_ask(d, room, &taken, err);
+	free(room);
 	/* Rows that are in cannot be taken back. */
 	if (!rc)
 		rc = writer_check(&d->target->writer, err);
 	if (!rc)
 		rc = chdst_mark_why(
-			d, chdst_load_rows(d, batch, next, &counts, err), err);
+			d, load_rows(d, batch, next, !taken, &counts, err),
+			err);
 	if (rc)
 		return error_prefix(err, "table %s", d->target->table);
 	if (!d->target->refresh)

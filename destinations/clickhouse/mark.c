@@ -93,9 +93,10 @@ static void mark_write_total(struct strbuf *sb, const struct place *place)
 	strbuf_addstr(sb, "))");
 }
 
-int chdst_mark_read(struct chdst *d, const struct place *place,
-		    const char *pipeline, struct mark_row *out,
-		    struct error *err)
+/* `question`: of one number, which is asked in the same statement; or NULL. */
+static int mark_ask(struct chdst *d, const struct place *place,
+		    const char *pipeline, const char *question,
+		    struct mark_row *out, int64_t *answer, struct error *err)
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
@@ -105,18 +106,29 @@ int chdst_mark_read(struct chdst *d, const struct place *place,
 	strbuf_addstr(&sql, "SELECT " NAME_VERSION ", " NAME_DELETED
 			    ", watermark, batch_id, fence,\n  ");
 	mark_write_total(&sql, place);
-	strbuf_addf(&sql,
-		    ", target, target_rows, table_uuid\nFROM %s\nWHERE "
-		    "pipeline = ",
-		    place->marks_rows);
+	strbuf_addstr(&sql, ", target, target_rows, table_uuid");
+	if (question)
+		strbuf_addf(&sql, ", (%s)", question);
+	strbuf_addf(&sql, "\nFROM %s\nWHERE pipeline = ", place->marks_rows);
 	clickhouse_quote_text(&sql, pipeline);
 	strbuf_addstr(&sql, "\nORDER BY " NAME_VERSION " DESC LIMIT 1");
-	rc = clickhouse_query(d->db, sql.data, "tt?tttttt", &rows, err);
+	rc = clickhouse_query(d->db, sql.data,
+			      question ? "tt?ttttttt" : "tt?tttttt", &rows,
+			      err);
 	if (!rc && rows.n_rows)
 		mark_take(out, &rows);
+	if (!rc && rows.n_rows && question)
+		*answer = strtoll(clickhouse_cell(&rows, 0, 9), NULL, 10);
 	clickhouse_rows_release(&rows);
 	strbuf_release(&sql);
 	return rc;
+}
+
+int chdst_mark_read(struct chdst *d, const struct place *place,
+		    const char *pipeline, struct mark_row *out,
+		    struct error *err)
+{
+	return mark_ask(d, place, pipeline, NULL, out, NULL, err);
 }
 
 static uint64_t mark_next_revision(uint64_t seen, int64_t fence)
@@ -195,7 +207,7 @@ int chdst_mark_put(struct chdst *d, const struct place *place,
 	return rc ? rc : read;
 }
 
-static void mark_copy(struct mark_row *dst, const struct mark_row *src)
+void chdst_mark_row_copy(struct mark_row *dst, const struct mark_row *src)
 {
 	*dst = *src;
 	dst->watermark = xstrdup(src->watermark);
@@ -219,11 +231,12 @@ static int mark_overtaken(struct chdst *d, const struct mark_row *now,
 			 d->seen.batch_id ? d->seen.batch_id : "");
 }
 
-int chdst_mark_lock(struct chdst *d, struct error *err)
+static int mark_lock(struct chdst *d, const char *question, int64_t *answer,
+		     struct error *err)
 {
 	const char *pipeline = d->target->pipeline;
 	struct mark_row now = { .found = false };
-	int rc = chdst_mark_read(d, &d->place, pipeline, &now, err);
+	int rc = mark_ask(d, &d->place, pipeline, question, &now, answer, err);
 
 	if (!rc && !now.found)
 		rc = error_set(err, ERROR_STATE,
@@ -245,6 +258,17 @@ int chdst_mark_lock(struct chdst *d, struct error *err)
 	return 0;
 }
 
+int chdst_mark_lock(struct chdst *d, struct error *err)
+{
+	return mark_lock(d, NULL, NULL, err);
+}
+
+int chdst_mark_lock_and_ask(struct chdst *d, const char *question,
+			    int64_t *answer, struct error *err)
+{
+	return chdst_mark_why(d, mark_lock(d, question, answer, err), err);
+}
+
 int chdst_mark_why(struct chdst *d, int rc, struct error *err)
 {
 	struct error why = ERROR_INIT;
@@ -256,17 +280,21 @@ int chdst_mark_why(struct chdst *d, int rc, struct error *err)
 	return -(int)why.code;
 }
 
-static int mark_send(struct chdst *d, const struct mark_row *next,
-		     struct error *err)
+int chdst_mark_move(struct chdst *d, const char *pipeline,
+		    struct mark_row *next, struct error *err)
 {
-	int rc = writer_check(&d->target->writer, err);
+	int rc = chdst_mark_put(d, &d->place, pipeline, &d->seen, next, false,
+				err);
 
-	if (!rc)
-		rc = failpoint("commit_sent", err);
-	if (!rc)
-		rc = chdst_mark_put(d, &d->place, d->target->pipeline, &d->seen,
-				    next, false, err);
-	return rc;
+	if (rc) {
+		chdst_mark_row_release(next);
+		return rc;
+	}
+	next->found = true;
+	next->revision = mark_next_revision(d->seen.revision, next->fence);
+	chdst_mark_row_release(&d->seen);
+	d->seen = *next;
+	return 0;
 }
 
 int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
@@ -276,9 +304,13 @@ int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
 	struct mark_row row;
 	int rc = failpoint("before_watermark", err);
 
+	if (!rc)
+		rc = writer_check(&d->target->writer, err);
+	if (!rc)
+		rc = failpoint("commit_sent", err);
 	if (rc)
 		return rc;
-	mark_copy(&row, &d->seen);
+	chdst_mark_row_copy(&row, &d->seen);
 	free(row.watermark);
 	free(row.batch_id);
 	row.watermark = xstrdup(next->watermark);
@@ -290,15 +322,9 @@ int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
 		free(row.table_uuid);
 		row.table_uuid = xstrdup(d->there.uuid);
 	}
-	rc = mark_send(d, &row, err);
-	row.revision = mark_next_revision(d->seen.revision, row.fence);
-	if (rc) {
-		chdst_mark_row_release(&row);
-		return rc;
-	}
-	chdst_mark_row_release(&d->seen);
-	d->seen = row;
-	rc = failpoint("after_watermark", err);
+	rc = chdst_mark_move(d, d->target->pipeline, &row, err);
+	if (!rc)
+		rc = failpoint("after_watermark", err);
 	return rc ? rc : failpoint("commit_acked", err);
 }
 
@@ -309,7 +335,7 @@ void chdst_mark_give_back(struct chdst *d)
 	if (!d->target || !d->target->refresh ||
 	    !refresh_id_is(d->seen.batch_id))
 		return;
-	mark_copy(&next, &d->seen);
+	chdst_mark_row_copy(&next, &d->seen);
 	free(next.batch_id);
 	next.batch_id = xstrfmt("left-%s", d->seen.batch_id);
 	chdst_mark_put(d, &d->place, d->target->pipeline, &d->seen, &next,

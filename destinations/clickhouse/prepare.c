@@ -133,40 +133,26 @@ static bool prepare_claim(const struct target *target, struct mark_row *next,
 static int prepare_mark(struct chdst *d, const struct plan *plan,
 			const struct target *target, struct error *err)
 {
-	struct catalog_table raw;
-	struct mark_row next = { .found = false };
+	const char *uuid = d->there.uuid ? d->there.uuid : "";
+	struct mark_row next;
 	bool changed;
-	int rc;
+	int rc = chdst_mark_read(d, &d->place, target->pipeline, &d->seen, err);
 
-	chdst_catalog_init(&raw);
-	rc = chdst_catalog_read(d->db, d->place.database, d->place.base, &raw,
-				err);
-	if (!rc)
-		rc = chdst_mark_read(d, &d->place, target->pipeline, &d->seen,
-				     err);
-	if (!rc)
-		rc = chdst_mark_read(d, &d->place, target->pipeline, &next,
-				     err);
 	/* The plan may be older than a successor. */
 	if (!rc)
 		rc = writer_check(&target->writer, err);
 	if (!rc)
 		rc = writer_check_fence(&target->writer, target->pipeline,
-					next.fence, err);
-	if (!rc) {
-		changed = prepare_row(d, plan, target, raw.uuid ? raw.uuid : "",
-				      &next);
-		changed = prepare_claim(target, &next, changed);
-		rc = prepare_numbers(d, plan, target, &next, &changed, err);
-		if (!rc && changed)
-			rc = chdst_mark_put(d, &d->place, target->pipeline,
-					    &d->seen, &next, false, err);
-		if (!rc && changed)
-			rc = chdst_mark_read(d, &d->place, target->pipeline,
-					     &d->seen, err);
-	}
+					d->seen.fence, err);
+	if (rc)
+		return rc;
+	chdst_mark_row_copy(&next, &d->seen);
+	changed = prepare_row(d, plan, target, uuid, &next);
+	changed = prepare_claim(target, &next, changed);
+	rc = prepare_numbers(d, plan, target, &next, &changed, err);
+	if (!rc && changed)
+		return chdst_mark_move(d, target->pipeline, &next, err);
 	chdst_mark_row_release(&next);
-	chdst_catalog_release(&raw);
 	return rc;
 }
 
@@ -190,17 +176,16 @@ static bool prepare_is_plain(const struct chdst *d, const struct target *target)
 	return plain;
 }
 
-int chdst_prepare_statements(struct chdst *d, const struct target *target,
-			     struct error *err)
+int chdst_prepare_read(struct chdst *d, const char *table, struct error *err)
+{
+	return chdst_catalog_read(d->db, d->place.database, table, &d->there,
+				  err);
+}
+
+void chdst_prepare_statements(struct chdst *d, const struct target *target)
 {
 	const struct catalog_column *mark = NULL;
-	int rc = chdst_catalog_read(d->db, d->place.database,
-				    target->refresh ? d->place.stage
-						    : d->place.base,
-				    &d->there, err);
 
-	if (rc)
-		return rc;
 	free(d->into);
 	free(d->stored);
 	d->into = xstrdup(target->refresh ? d->place.staging : d->place.rows);
@@ -213,7 +198,6 @@ int chdst_prepare_statements(struct chdst *d, const struct target *target,
 	else
 		d->soft_delete =
 			soft_delete_of(target, mark ? mark->type : NULL);
-	return 0;
 }
 
 static int prepare_write(struct chdst *d, const struct target *target,
@@ -224,9 +208,13 @@ static int prepare_write(struct chdst *d, const struct target *target,
 	int rc = prepare_ddl(d, plan, target, err);
 
 	if (!rc)
+		rc = chdst_prepare_read(d, d->place.base, err);
+	if (!rc)
 		rc = prepare_mark(d, plan, target, err);
 	if (!rc && target->refresh)
 		rc = prepare_stage(d, plan, target, err);
+	if (!rc && target->refresh)
+		rc = chdst_prepare_read(d, d->place.stage, err);
 	if (!rc && !target->refresh && plan->known && plan->mark.watermark &&
 	    !plan->table.exists)
 		target_say_again(target, "is gone");
@@ -257,9 +245,7 @@ int chdst_prepare(struct destination *base, const struct target *target,
 	chdst_plan_release(&plan);
 	if (rc)
 		return rc;
+	chdst_prepare_statements(d, target);
 	d->target = target;
-	rc = chdst_prepare_statements(d, target, err);
-	if (rc)
-		d->target = NULL;
-	return rc;
+	return 0;
 }

@@ -88,8 +88,11 @@ int chdst_preview_prepare(struct chdst *d, const struct target *target,
 	if (!rc)
 		rc = preview_session(d, target, err);
 	if (!rc)
-		rc = chdst_prepare_statements(d, target, err);
+		rc = chdst_prepare_read(
+			d, target->refresh ? d->place.stage : d->place.base,
+			err);
 	if (!rc) {
+		chdst_prepare_statements(d, target);
 		if (!d->there.exists || target->refresh) {
 			free(d->into);
 			d->into = xstrdup(d->place.rows);

@@ -694,7 +694,7 @@ def test_rows_are_packed(tidemark, items, said, packed):
     tidemark.run()
     check(source, destination)
     sent = [sql.endswith(" -- zstd") for sql in
-            destination.server.statements() if "FORMAT RowBinary" in sql]
+            destination.server.statements() if "FORMAT Native" in sql]
     assert sent and set(sent) == {packed}
     tidemark("verify").expect(0)
 

@@ -88,7 +88,7 @@ def test_rows_are_packed_for_the_way(tidemark, behind, said, packed):
     destination.server.forget()
     tidemark.run()
     sent = [sql for sql in destination.server.statements()
-            if "FORMAT RowBinary" in sql]
+            if "FORMAT Native" in sql]
     assert sent and all(sql.endswith(" -- zstd") == packed for sql in sent)
     tidemark("verify").expect(0)
 

@@ -203,6 +203,23 @@ static struct digest digest_of(const struct cell *cells, size_t n_rows,
 	return d;
 }
 
+/* In a batch that has had other rows before. */
+static struct digest memory_of(const struct cell *cells, size_t n_rows)
+{
+	struct digest d;
+	struct schema schema;
+	struct batch b;
+
+	fill(&b, &schema, cells, n_rows, 2);
+	batch_reserve_row(&b);
+	for (size_t i = 0; i < 2; i++)
+		put_cell(&b.vectors[i], n_rows, &cells[i]);
+	digest_batch_memory(&d, &b);
+	batch_release(&b);
+	schema_release(&schema);
+	return d;
+}
+
 static bool same(struct digest a, struct digest b)
 {
 	return a.low == b.low && a.high == b.high && a.rows == b.rows;
@@ -397,6 +414,35 @@ static void test_text(void **state)
 	assert_string_equal(text, "99aa06d3014798d86001c324468d497f");
 }
 
+static void test_memory(void **state)
+{
+	const struct cell cells[] = {
+		TEXT("ab"),
+		{ TYPE_INT64, NULL, 1 },
+		TEXT("c"),
+		{ TYPE_INT64, NULL, 2 },
+	};
+	const struct cell others[][4] = {
+		{ TEXT("ab"), cells[1], TEXT("d"), cells[3] },
+		{ TEXT("a"), cells[1], TEXT("bc"), cells[3] },
+		{ TEXT("ab"), cells[3], TEXT("c"), cells[1] },
+		{ TEXT("c"), cells[3], TEXT("ab"), cells[1] },
+		{ TEXT("ab"), cells[1], TEXT(NULL), cells[3] },
+	};
+	const struct cell empty[] = { TEXT("ab"), cells[1], TEXT(""),
+				      cells[3] };
+	struct digest d = memory_of(cells, 2);
+
+	(void)state;
+	assert_true(same(d, memory_of(cells, 2)));
+	assert_int_equal(d.rows, 2);
+	assert_false(same(d, memory_of(cells, 1)));
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_false(same(d, memory_of(others[i], 2)));
+	assert_false(same(memory_of(empty, 2), memory_of(others[4], 2)));
+	assert_int_equal(memory_of(cells, 0).rows, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +451,7 @@ int main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_squeeze),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_sum),
 		cmocka_unit_test(test_text),
 	};

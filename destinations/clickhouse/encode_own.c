@@ -1,0 +1,209 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/data/digest.h"
+#include "core/data/table_name.h"
+#include "core/data/value.h"
+#include "destinations/clickhouse/internal.h"
+
+#define NUMBER_BYTES ((size_t)10) /* of 7 bits each, of 64, at most */
+#define HALF_DIGITS  16 /* of a hash in hex */
+#define SIGN_BIT     (UINT64_C(1) << 63)
+
+static char *encode_write_number(char *out, uint64_t number)
+{
+	for (; number >= 0x80; number >>= 7)
+		*out++ = (char)(number | 0x80);
+	*out++ = (char)number;
+	return out;
+}
+
+void chdst_encode_number(struct encoder *e, uint64_t number)
+{
+	char *begin = strbuf_reserve(&e->chunk, NUMBER_BYTES);
+
+	e->chunk.len += (size_t)(encode_write_number(begin, number) - begin);
+}
+
+void chdst_encode_text(struct encoder *e, const void *text, size_t n)
+{
+	char *begin = strbuf_reserve(&e->chunk, n + NUMBER_BYTES);
+	char *out = encode_write_number(begin, n);
+
+	if (n)
+		memcpy(out, text, n);
+	e->chunk.len += (size_t)(out - begin) + n;
+}
+
+/* A number that grows with the mark; 0: there is none, or it is of no kind
+ * that is a number. */
+static uint64_t own_version(const struct batch *b, size_t row)
+{
+	long mark = b->schema->mark;
+	const struct vector *v = mark < 0 ? NULL : &b->vectors[mark];
+	struct strbuf text = STRBUF_INIT;
+	int64_t number = 0;
+
+	if (!v || vector_is_null(v, row))
+		return 0;
+	if (v->kind == TYPE_TIMESTAMP || v->kind == TYPE_TIMESTAMPTZ ||
+	    v->kind == TYPE_INT64) {
+		number = vector_i64(v, row);
+	} else {
+		value_print(&text, v, row);
+		if (!value_parse_instant(text.data, &number))
+			number = strtoll(text.data, NULL, 10);
+		strbuf_release(&text);
+	}
+	/* Half of the numbers are left for what replaces a row. */
+	return ((uint64_t)number ^ SIGN_BIT) >> 1;
+}
+
+static uint64_t own_name(const char *name)
+{
+	char hex[DIGEST_TEXT_SIZE];
+
+	digest_hash_text(name, strlen(name), hex);
+	hex[HALF_DIGITS] = '\0';
+	return strtoull(hex, NULL, 16);
+}
+
+/* A column that is NULL does not count: one that is added later does not make
+ * every row another one. So the names of those that are not are part of it. */
+static struct digest own_hash(struct encoder *e, size_t i, size_t row)
+{
+	size_t n = e->batch->schema->n_columns;
+	struct digest digest = digest_rows_squeeze(&e->block, i, n);
+
+	digest.high += e->all_names;
+	for (size_t k = 0; k < n; k++)
+		if (e->batch->vectors[k].n_nulls &&
+		    vector_is_null(&e->batch->vectors[k], row))
+			digest.high -= e->names[k];
+	return digest;
+}
+
+static void own_put_bytes(struct encoder *e, const void *src, size_t n)
+{
+	memcpy(strbuf_reserve(&e->chunk, n), src, n);
+	e->chunk.len += n;
+}
+
+/* Rows that are not far are hashed together, column by column. */
+static void own_put_hashes(struct encoder *e, const uint32_t *rows, size_t n)
+{
+	size_t some[DIGEST_ROWS], n_columns = e->batch->schema->n_columns;
+
+	for (size_t at = 0, m; at < n; at += m) {
+		for (m = 0; m < DIGEST_ROWS && at + m < n; m++)
+			some[m] = rows[at + m];
+		digest_rows_begin(&e->block, n_columns, some, m);
+		for (size_t i = 0; i < n_columns; i++)
+			digest_rows_put(&e->block, i, &e->batch->vectors[i]);
+		for (size_t i = 0; i < m; i++) {
+			struct digest one = own_hash(e, i, some[i]);
+
+			own_put_bytes(e, &one.high, sizeof(one.high));
+			own_put_bytes(e, &one.low, sizeof(one.low));
+		}
+	}
+}
+
+static void own_put_versions(struct encoder *e, const uint32_t *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t version = own_version(e->batch, rows[i]);
+
+		own_put_bytes(e, &version, sizeof(version));
+	}
+}
+
+static void own_put_seqs(struct encoder *e, const uint32_t *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int64_t seq = e->first_seq + (int64_t)rows[i];
+
+		own_put_bytes(e, &seq, sizeof(seq));
+	}
+}
+
+static void own_put_batches(struct encoder *e, const uint32_t *rows, size_t n)
+{
+	(void)rows;
+	for (size_t i = 0; i < n; i++)
+		chdst_encode_text(e, e->batch_id, strlen(e->batch_id));
+}
+
+static void own_put_times(struct encoder *e, const uint32_t *rows, size_t n)
+{
+	(void)rows;
+	for (size_t i = 0; i < n; i++)
+		own_put_bytes(e, &e->now_us, sizeof(e->now_us));
+}
+
+#define OWN_VERSION                                                            \
+	{                                                                      \
+		NAME_VERSION, "UInt64", own_put_versions                       \
+	}
+#define OWN_HASH                                                               \
+	{                                                                      \
+		NAME_HASH, "UInt128", own_put_hashes                           \
+	}
+#define OWN_SEQ                                                                \
+	{                                                                      \
+		NAME_RAW_SEQ, "Int64", own_put_seqs                            \
+	}
+
+static const struct own_column {
+	const char *name, *type;
+	void (*put)(struct encoder *e, const uint32_t *rows, size_t n);
+} own_columns[][5] = {
+	[ENCODE_INPUT] = { OWN_VERSION, OWN_HASH, OWN_SEQ, { NULL } },
+	[ENCODE_RAW] = { OWN_VERSION, OWN_HASH, { NULL } },
+	[ENCODE_APPEND] = { { NAME_RAW_BATCH, "String", own_put_batches },
+			    OWN_SEQ,
+			    { NAME_RAW_LOADED, "DateTime64(6, 'UTC')",
+			      own_put_times },
+			    OWN_HASH,
+			    { NULL } },
+};
+
+static const struct own_column *own_column(const struct encoder *e)
+{
+	return &own_columns[e->extra][e->column - e->batch->schema->n_columns];
+}
+
+void chdst_encode_own_begin(struct encoder *e)
+{
+	const struct own_column *c = own_column(e);
+
+	chdst_encode_text(e, c->name, strlen(c->name));
+	chdst_encode_text(e, c->type, strlen(c->type));
+}
+
+void chdst_encode_own(struct encoder *e, const uint32_t *rows, size_t n)
+{
+	own_column(e)->put(e, rows, n);
+}
+
+void chdst_encode_own_init(struct encoder *e)
+{
+	const struct schema *s = e->batch->schema;
+
+	e->n_columns = s->n_columns;
+	while (own_columns[e->extra][e->n_columns - s->n_columns].name)
+		e->n_columns++;
+	digest_rows_init(&e->block);
+	e->names = xcalloc(s->n_columns + 1, sizeof(*e->names));
+	for (size_t i = 0; i < s->n_columns; i++) {
+		e->names[i] = own_name(s->columns[i].name);
+		e->all_names += e->names[i];
+	}
+}
+
+void chdst_encode_own_release(struct encoder *e)
+{
+	free(e->names);
+	digest_rows_release(&e->block);
+}
