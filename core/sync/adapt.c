@@ -7,6 +7,8 @@
 /* What a batch that took too long leaves of its rows. */
 #define ADAPT_LEAST 0.5
 #define ADAPT_MOST  0.9
+/* Rows per time, of what they were before: fewer at once make it worse. */
+#define ADAPT_IN_VAIN 0.75
 
 static size_t adapt_first(size_t configured, size_t piece)
 {
@@ -41,22 +43,46 @@ static double adapt_more(const struct adapt *a, double factor)
 	return more < aim ? more : aim;
 }
 
+/* A batch takes its time whatever its rows, as at a server that is busy with
+ * others: with fewer and fewer of them nothing would ever be over. */
+static bool adapt_in_vain(const struct adapt *a, size_t rows, int64_t load_us)
+{
+	double before = (double)a->slow_rows / (double)a->slow_us;
+
+	return rows < a->slow_rows &&
+	       (double)rows / (double)load_us < before * ADAPT_IN_VAIN;
+}
+
+static void adapt_less(struct adapt *a, size_t rows, int64_t load_us)
+{
+	double factor = (double)a->target_us / (double)load_us;
+
+	a->backed_off = true;
+	if (a->slow_us && adapt_in_vain(a, rows, load_us)) {
+		a->wanted = (double)a->slow_rows;
+		a->slow_us = 0;
+		return;
+	}
+	a->slow_rows = rows;
+	a->slow_us = load_us;
+	factor = factor < ADAPT_LEAST  ? ADAPT_LEAST
+		 : factor > ADAPT_MOST ? ADAPT_MOST
+				       : factor;
+	a->wanted = (double)a->rows * factor;
+}
+
 void adapt_loaded(struct adapt *a, size_t rows, int64_t load_us)
 {
-	double factor;
-
 	if (load_us <= 0)
 		return;
-	factor = (double)a->target_us / (double)load_us;
-	if (factor < 1) {
-		a->backed_off = true;
-		factor = factor < ADAPT_LEAST  ? ADAPT_LEAST
-			 : factor > ADAPT_MOST ? ADAPT_MOST
-					       : factor;
-		a->wanted = (double)a->rows * factor;
-	} else if (rows >= a->rows) {
+	if (load_us > a->target_us) {
+		adapt_less(a, rows, load_us);
+	} else {
+		a->slow_us = 0;
 		/* One that was not full says nothing of more. */
-		a->wanted = adapt_more(a, factor);
+		if (rows >= a->rows)
+			a->wanted = adapt_more(a, (double)a->target_us /
+							  (double)load_us);
 	}
 	if (a->wanted < (double)a->fewest)
 		a->wanted = (double)a->fewest;

@@ -1,8 +1,9 @@
 /*
  * How many rows a batch takes, so that loading it takes about as long as it
- * should (batch.target): fewer by a factor when it takes longer; more, as long
- * as it does not, twice as many at first and by steps once it was too many.
- * Called by try.c and load_pass.c; knows no clock.
+ * should (batch.target): fewer by a factor when it takes longer, but as many as
+ * before when fewer take as long; more, as long as it does not, twice as many
+ * at first and by steps once it was too many. Called by try.c and load_pass.c;
+ * knows no clock.
  */
 #ifndef TIDEMARK_CORE_SYNC_ADAPT_H
 #define TIDEMARK_CORE_SYNC_ADAPT_H
@@ -21,6 +22,8 @@ struct adapt {
 	int64_t target_us;
 	double wanted; /* `rows` before they are cut to whole pieces */
 	bool backed_off; /* a batch took too long */
+	size_t slow_rows; /* of the last batch, if that took too long */
+	int64_t slow_us; /* how long; 0: it did not */
 };
 
 /* Between the smaller of 200 and `configured`, and 8 times `configured`. */

@@ -62,12 +62,15 @@ class Spoilt:
 
 @pytest.fixture
 def spoil(make_day, make_proxy, make_database):
-    def make(place, **more):
+    def make(place, attempts=4, **more):
         spoilt = Spoilt(make_day, make_proxy, make_database, place, **more)
         if spoilt.key not in measured:
-            spoilt.day.tidemark.run()
-            measured[spoilt.key] = dict(spoilt.proxy.passed)
-            return make(place, **more)
+            # On a busy machine the best of days may be too slow for HASTY.
+            if spoilt.day.tidemark("run", "--json").code == EXIT_OK:
+                measured[spoilt.key] = dict(spoilt.proxy.passed)
+            elif attempts == 1:
+                raise AssertionError("no run without a fault gets through")
+            return make(place, attempts - 1, **more)
         return spoilt
     return make
 

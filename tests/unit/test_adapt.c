@@ -29,9 +29,9 @@ static const struct {
 	  0,
 	  1000,
 	  { { 0, 9000, 500 },
-	    { 0, 9000, 250 },
-	    { 0, 9000, 200 },
-	    { 0, 9000, 200 } } },
+	    { 0, 4500, 250 },
+	    { 0, 2250, 200 },
+	    { 0, 1800, 200 } } },
 	{ 1000, 0, 1000, { { 0, 1250, 800 } } },
 	{ 1000, 0, 1000, { { 0, 1001, 900 } } },
 	/* unless configured so */
@@ -120,6 +120,23 @@ static void test_goes_to_the_target(void **state)
 	}
 }
 
+/* Each batch takes three times the target, whatever its rows; then a server of
+ * which fewer rows are quicker after all. */
+static void test_fewer_in_vain(void **state)
+{
+	struct adapt a;
+
+	(void)state;
+	adapt_init(&a, 20000, 0, 1000);
+	for (int i = 0; i < 100; i++) {
+		adapt_loaded(&a, a.rows, 3000);
+		assert_in_range(a.rows, 10000, 20000);
+	}
+	for (int i = 0; i < 40; i++)
+		adapt_loaded(&a, a.rows, (int64_t)a.rows);
+	assert_in_range(a.rows, 800, 1200);
+}
+
 static void test_no_time(void **state)
 {
 	struct adapt a;
@@ -136,6 +153,7 @@ int main(void)
 		cmocka_unit_test(test_loads),
 		cmocka_unit_test(test_first_rows),
 		cmocka_unit_test(test_goes_to_the_target),
+		cmocka_unit_test(test_fewer_in_vain),
 		cmocka_unit_test(test_no_time),
 	};
 
