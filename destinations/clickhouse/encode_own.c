@@ -159,14 +159,14 @@ static const struct own_column {
 	const char *name, *type;
 	void (*put)(struct encoder *e, const uint32_t *rows, size_t n);
 } own_columns[][5] = {
-	[ENCODE_INPUT] = { OWN_VERSION, OWN_HASH, OWN_SEQ, { NULL } },
-	[ENCODE_RAW] = { OWN_VERSION, OWN_HASH, { NULL } },
+	[ENCODE_INPUT] = { OWN_VERSION, OWN_HASH, OWN_SEQ, { .name = NULL } },
+	[ENCODE_RAW] = { OWN_VERSION, OWN_HASH, { .name = NULL } },
 	[ENCODE_APPEND] = { { NAME_RAW_BATCH, "String", own_put_batches },
 			    OWN_SEQ,
 			    { NAME_RAW_LOADED, "DateTime64(6, 'UTC')",
 			      own_put_times },
 			    OWN_HASH,
-			    { NULL } },
+			    { .name = NULL } },
 };
 
 static const struct own_column *own_column(const struct encoder *e)
