@@ -211,7 +211,10 @@ int clickhouse_insert(struct clickhouse *c, const char *sql, const char *token,
 
 	strbuf_addstr(&query, sql);
 	clickhouse_add_token(&query, token);
-	strbuf_addstr(&query, " FORMAT Native");
+	/* A column that has got another type meanwhile is an error, not a cast
+	 * that loses what does not fit. */
+	strbuf_addstr(&query, ", input_format_native_allow_types_conversion = "
+			      "0 FORMAT Native");
 	path = clickhouse_path(c, true, query.data);
 	http_response_init(&response);
 	rc = clickhouse_run(c, &request, path, &response, err);

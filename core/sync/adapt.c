@@ -59,7 +59,9 @@ static void adapt_less(struct adapt *a, size_t rows, int64_t load_us)
 
 	a->backed_off = true;
 	if (a->slow_us && adapt_in_vain(a, rows, load_us)) {
-		a->wanted = (double)a->slow_rows;
+		/* Bytes may have ended the slow one early. */
+		if (a->wanted < (double)a->slow_rows)
+			a->wanted = (double)a->slow_rows;
 		a->slow_us = 0;
 		return;
 	}

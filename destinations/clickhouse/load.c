@@ -1,18 +1,28 @@
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
+#include "core/base/process.h"
 #include "destinations/clickhouse/internal.h"
 
 /* A batch that is sent again is the same to the server, as long as the mark has
- * not moved and the table is the same. */
+ * not moved and the table is the same. Of another process it is not: its rows
+ * may have been deleted by hand since; and where the newest row of a key
+ * counts, it does no harm if they are there twice. */
 char *chdst_load_token(const struct chdst *d, const struct checkpoint *next)
 {
-	return xstrfmt("%s:%" PRId64 ":%s",
-		       next->batch_id ? next->batch_id : "",
-		       d->seen.rows_total + d->refreshed,
-		       d->there.uuid ? d->there.uuid : "");
+	char *process = d->target->mode == LOAD_APPEND
+				? xstrdup("")
+				: process_start(getpid());
+	char *token = xstrfmt("%s:%" PRId64 ":%s:%s",
+			      next->batch_id ? next->batch_id : "",
+			      d->seen.rows_total + d->refreshed,
+			      d->there.uuid ? d->there.uuid : "", process);
+
+	free(process);
+	return token;
 }
 
 int chdst_load_count(struct chdst *d, const struct checkpoint *next,

@@ -61,6 +61,23 @@ static int prepare_stage(struct chdst *d, const struct plan *plan,
 	return rc ? rc : failpoint("stage_created", err);
 }
 
+/* The mark is taken: who fails now gives it back, or whoever comes next would
+ * be told that this process, as long as it lives, is refreshing. */
+static int prepare_refresh(struct chdst *d, const struct plan *plan,
+			   const struct target *target, struct error *err)
+{
+	int rc = prepare_stage(d, plan, target, err);
+
+	if (!rc)
+		rc = chdst_prepare_read(d, d->place.stage, err);
+	if (rc) {
+		d->target = target;
+		chdst_mark_give_back(d);
+		d->target = NULL;
+	}
+	return rc;
+}
+
 /* The order of a raw table is that of its numbers: they go on where they were,
  * whatever became of the pipeline's row. */
 static int prepare_numbers(struct chdst *d, const struct plan *plan,
@@ -212,9 +229,7 @@ static int prepare_write(struct chdst *d, const struct target *target,
 	if (!rc)
 		rc = prepare_mark(d, plan, target, err);
 	if (!rc && target->refresh)
-		rc = prepare_stage(d, plan, target, err);
-	if (!rc && target->refresh)
-		rc = chdst_prepare_read(d, d->place.stage, err);
+		rc = prepare_refresh(d, plan, target, err);
 	if (!rc && !target->refresh && plan->known && plan->mark.watermark &&
 	    !plan->table.exists)
 		target_say_again(target, "is gone");

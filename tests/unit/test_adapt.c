@@ -135,6 +135,12 @@ static void test_fewer_in_vain(void **state)
 	for (int i = 0; i < 40; i++)
 		adapt_loaded(&a, a.rows, (int64_t)a.rows);
 	assert_in_range(a.rows, 800, 1200);
+	/* Bytes had ended the slow one early. */
+	adapt_init(&a, 20000, 0, 1000);
+	adapt_loaded(&a, 500, 1200);
+	assert_int_equal(a.rows, 16666);
+	adapt_loaded(&a, 400, 1500);
+	assert_int_equal(a.rows, 16666);
 }
 
 static void test_no_time(void **state)

@@ -1,0 +1,77 @@
+"""What hands and servers do to ClickHouse's tables at the worst moments: exit 0
+is not said of rows that are not there, or are others."""
+
+import re
+
+import pytest
+
+from bench import EXIT_ACCESS, EXIT_SCHEMA
+from servers import wait_for
+from test_clickhouse import MARK_IN, ROWS_IN, change, check, items
+
+__all__ = ["items"]  # a fixture
+STAGE = r"CREATE TABLE IF NOT EXISTS `\w+`\.`_tidemark_stage"
+
+
+@pytest.mark.parametrize("mode", ("upsert", "append"))
+def test_type_that_changes_while_rows_come(tidemark, items, mode):
+    """The server does not make of a value what the column can hold."""
+    source, destination = items(mode, rows=60)
+    source.execute("UPDATE items SET quantity = 1000000 + id WHERE id > 20")
+    destination.server.forget()
+    destination.server.fault({"match": ROWS_IN, "skip": 1, "do": "status",
+                              "status": 503, "retry_after": "2"})
+    run = tidemark.start("run", "--json")
+    wait_for(lambda: sum(bool(re.match(ROWS_IN, sql)) for sql in
+                         destination.server.statements()) >= 2, 30, 0.02,
+             "the second batch")
+    destination.execute("ALTER TABLE items_raw MODIFY COLUMN quantity "
+                        "Nullable(Int8) SETTINGS mutations_sync = 2")
+    said = run.wait().expect(EXIT_SCHEMA).pipeline()["error"]["message"]
+    assert "Int8" in said
+    assert destination.query("SELECT count() FROM items "
+                             "WHERE id > 20") == [(0,)]
+
+
+@pytest.mark.parametrize("mode", ("upsert", "replace"))
+def test_stage_that_cannot_be_made(tidemark, items, mode):
+    """Who could not begin a refresh does not stand in anybody's way."""
+    source, destination = items(mode, rows=60)
+    tidemark.run()
+    destination.server.fault({"match": STAGE, "do": "status", "status": 400,
+                              "times": 100})
+    refused = tidemark("run", *(["--full-refresh"] if mode == "upsert"
+                                else []))
+    assert refused.code not in (0, None), refused
+    (_, batch), = destination.query(
+        "SELECT pipeline, batch_id FROM _tidemark_watermark")
+    assert not batch.startswith("refresh-"), batch
+    destination.server.fault()
+    change(source)
+    tidemark.run()
+    check(source, destination)
+
+
+@pytest.mark.parametrize("where", ("id = 7", "id > 0"))
+def test_rows_deleted_between_load_and_mark(tidemark, items, where):
+    """The server remembers batches, also those whose rows are gone."""
+    source, destination = items("upsert", rows=20, retry={"attempts": 1})
+    destination.server.fault({"match": MARK_IN, "skip": 1, "do": "status",
+                              "status": 500, "times": 100})
+    tidemark.run(expect=EXIT_ACCESS)
+    assert destination.query("SELECT count() FROM items") == [(20,)]
+    destination.server.fault()
+    destination.execute(f"DELETE FROM items_raw WHERE {where}")
+    tidemark.run()
+    check(source, destination)
+
+
+def test_marks_and_rows_deleted(tidemark, items):
+    """As one begins anew who keeps the table."""
+    source, destination = items("upsert", rows=20)
+    tidemark.run()
+    destination.execute("DROP TABLE _tidemark_watermark_raw SYNC",
+                        "DROP TABLE _tidemark_watermark SYNC",
+                        "DELETE FROM items_raw WHERE id > 0")
+    tidemark.run()
+    check(source, destination)
