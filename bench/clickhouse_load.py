@@ -14,6 +14,8 @@ from servers import APP, CANARY
 
 DATABASE = "target"
 KEPT = "kept"  # the database of what is like the target's tables
+# What any tool that comes from Postgres has to do beside.
+READ = "psql -qXc 'copy orders to stdout binary' source > /dev/null"
 SUMS = """select count(), sum(id), sum(customer_id), sum(quantity),
 sum(toInt64(amount * 100)), sum(length(status) + length(assumeNotNull(note)))
 from orders"""
@@ -76,6 +78,7 @@ def load(bench):
     curl = Curl(bench, bench.server("clickhouse"))
     bench.measure("full load, clickhouse", {
         "curl posts ready RowBinary": (curl.prepare, curl.run, "clickhouse"),
+        "psql reads to nowhere": (lambda: None, lambda: bench.psql(READ), None),
         "tidemark": (lambda: bench.drop("clickhouse"),
                      lambda: bench.copy("clickhouse"), "clickhouse")},
                   bench.rows)

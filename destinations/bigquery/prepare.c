@@ -252,6 +252,20 @@ static void prepare_keep(struct bigquery_destination *d,
 	d->seen_us = p->existing.written_us;
 }
 
+/* Whoever comes next would be told that this process, as long as it lives, is
+ * refreshing. */
+static void prepare_give_back(struct bigquery_destination *d,
+			      const struct target *target,
+			      const struct preparation *p)
+{
+	struct error ignored = ERROR_INIT;
+
+	if (target->refresh && !target->preview && d->refresh_id &&
+	    p->place.quoted_mark)
+		bigquery_mark_release(d, &p->place, target->pipeline,
+				      d->refresh_id, &ignored);
+}
+
 int bigquery_prepare_target(struct bigquery_destination *d,
 			    const struct target *target, struct error *err)
 {
@@ -270,8 +284,10 @@ int bigquery_prepare_target(struct bigquery_destination *d,
 	if (!rc && target->preview)
 		rc = bigquery_preview_make(d, target, &p.existing,
 					   &p.inspection, err);
-	if (rc)
+	if (rc) {
+		prepare_give_back(d, target, &p);
 		d->target = NULL;
+	}
 	preparation_release(&p);
 	return rc;
 }

@@ -9,7 +9,7 @@ import pytest
 import oracle
 import workload
 from bad_days import WAREHOUSES
-from bench import EXIT_OK, EXIT_SCHEMA, sync_items
+from bench import EXIT_ACCESS, EXIT_OK, EXIT_SCHEMA, sync_items
 from servers import wait_for
 
 ROWS = 300
@@ -89,4 +89,21 @@ def test_target_is_altered_while_a_run_loads(tidemark_failpoints, source,
         tidemark.run("--full-refresh")
     else:
         again.expect(EXIT_OK)
+    check(source, end)
+
+
+def test_refresh_that_cannot_begin(tidemark, source, make_destination):
+    """It does not stand in anybody's way: ClickHouse's is among its own."""
+    end = make_destination("bigquery")
+    workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, end, "timestamp")
+    tidemark.run()
+    end.front.faults({"match": "DELETE .*/tables/", "kind": "status",
+                      "status": 403, "reason": "accessDenied",
+                      "message": "planted", "times": 1000})
+    tidemark.run("--full-refresh", expect=EXIT_ACCESS)
+    (batch,), = end.query("SELECT batch_id FROM _tidemark_watermark")
+    assert batch.startswith("left-refresh-"), batch
+    end.front.faults()
+    tidemark.run()
     check(source, end)
