@@ -27,8 +27,9 @@ static const struct quirks postgres_quirks = {
 	.schema = "public",
 	.null = "NULL",
 	.position = "ctid::text",
+	/* Temporary ones go when the server gets to it, behind the session. */
 	.list_tables = "SELECT relname FROM pg_class WHERE relkind = 'r' "
-		       "ORDER BY relname;",
+		       "AND relpersistence <> 't' ORDER BY relname;",
 	.refresher = "SELECT 'backend ' || pid FROM pg_locks WHERE locktype = "
 		     "'advisory' AND granted;",
 	.empty_stage =
