@@ -31,14 +31,6 @@ enum error_code {
 	ERROR_UNKNOWN,
 };
 
-/* Another's work can be the cause of what is refused for good: of a table that
- * is not there, as of one that has gone while it was read or written. */
-static inline bool error_may_be_of_others(int rc)
-{
-	return rc == -ERROR_SCHEMA || rc == -ERROR_DATA || rc == -ERROR_BUG ||
-	       rc == -ERROR_UNKNOWN;
-}
-
 struct error {
 	enum error_code code;
 	char server_code[16]; /* SQLSTATE, errno or status as text, or "" */

@@ -258,7 +258,7 @@ static int run_remove_rows(struct run *r, const struct batch *keys,
 int run_remove(struct run *r, const struct batch *keys, struct error *err)
 {
 	static const struct read_batch nothing_read;
-	struct digest digest = { 0, 0, 0 };
+	struct digest digest;
 	struct load_counts counts = { .inserted = 0 };
 	struct checkpoint next;
 	int64_t begun = clock_monotonic_us(), removed = 0;

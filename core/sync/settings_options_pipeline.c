@@ -268,7 +268,8 @@ static const struct option batch_options[] = {
 	  .default_text = "1s",
 	  .min = 1000,
 	  .max = INT64_C(3600) * US_PER_SECOND,
-	  .doc = "How long a batch should take to load." },
+	  .doc = "How long a batch should take to load; where fewer rows take "
+		 "as long, they stay as many." },
 	{ .name = NULL },
 };
 

@@ -154,7 +154,7 @@ int bigquery_mark_why(struct bigquery_destination *d, int rc, struct error *err)
 	struct existing now;
 	struct error why = ERROR_INIT;
 
-	if (!error_may_be_of_others(rc) || d->target->preview)
+	if (!refresh_may_be_overtaken(rc) || d->target->preview)
 		return rc;
 	memset(&now, 0, sizeof(now));
 	if (!bigquery_mark_look(&now, d, &d->place, d->target->pipeline,

@@ -273,7 +273,7 @@ int chdst_mark_why(struct chdst *d, int rc, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	if (!error_may_be_of_others(rc) ||
+	if (!refresh_may_be_overtaken(rc) ||
 	    chdst_mark_lock(d, &why) != -ERROR_STATE || !err)
 		return rc;
 	*err = why;

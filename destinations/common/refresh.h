@@ -21,5 +21,12 @@ bool refresh_id_is(const char *batch_id);
  * that is alive on this host. Of another host nobody can tell: 0. */
 int refresh_id_check_free(const char *batch_id, const char *pipeline,
 			  struct error *err);
+/* Can another who has taken over be the cause of `rc`? Of what is refused for
+ * good: a table that is not there, or that has gone while it was written. */
+static inline bool refresh_may_be_overtaken(int rc)
+{
+	return rc == -ERROR_SCHEMA || rc == -ERROR_DATA || rc == -ERROR_BUG ||
+	       rc == -ERROR_UNKNOWN;
+}
 
 #endif
