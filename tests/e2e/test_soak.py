@@ -65,14 +65,17 @@ def passes_of(tidemark):
 def watch_and_kill(tidemark, seconds, chance):
     """How many times it was killed, and how many of these in mid-run: most
     are aimed there, because a watch mostly rests. On a busy machine for as long
-    as it takes."""
+    as it takes, and each watch lives longer: it begins with the first pipeline,
+    and the last must have its turn, too."""
     end = time.monotonic() + seconds
     kills = in_run = 0
+    patience = 1.0
     while time.monotonic() < end or (
-            time.monotonic() < end + 60 and
+            time.monotonic() < end + 120 and
             min(passes_of(tidemark)) < seconds / 10 + 2):
+        patience *= 1.0 if time.monotonic() < end else 1.5
         running = tidemark.start("run", "--watch", "1s")
-        time.sleep(chance.uniform(0.7, 4.0))
+        time.sleep(chance.uniform(0.7, 4.0) * patience)
         if chance.random() < 0.75:
             wait_for(lambda: at_work(tidemark, running) or
                      not running.alive(), 20, what="a run to kill")
