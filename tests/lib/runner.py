@@ -1,9 +1,10 @@
 """What tests/run does once everything is installed: build, run the suites,
 add up, and close with `N passed, N failed, N skipped`.
 
-Tests mostly wait: for servers, for marks to settle, for leases to end. So more
+Tests often wait: for servers, for marks to settle, for leases to end. So more
 of them run at a time than there are cores: as many as PLACES, of as many suites
-as that takes, while what later suites need is still being built. A suite alone
+as that takes, while what later suites need is still being built. More than four
+a core end no sooner, and tell of a machine that has no time. A suite alone
 shows its output as it comes; several show one line each, and the whole output of
 those that failed.
 """
@@ -39,10 +40,10 @@ SCRATCH_BYTES = 4 << 30
 SANITIZER = ("halt_on_error=1:abort_on_error=1:print_summary=1"
              ":quarantine_size_mb=16")
 STOPPED = 130
-PLACES = 12
+PLACES = min(12, 4 * (os.cpu_count() or 1))
 
-# Suite -> how many of its tests run at a time, and the builds it needs; in the
-# order they are begun: long ones first.
+# Suite -> how many of its tests run at a time where there are twelve places, and
+# the builds it needs; in the order they are begun: long ones first.
 SUITES = {
     "e2e": (6, {"plain", "failpoints"}),
     "crash": (3, {"failpoints"}),
@@ -114,6 +115,7 @@ class Suite:
     def __init__(self, name, options, scratch, stream):
         self.name, self.options, self.stream = name, options, stream
         self.places, self.builds = SUITES[name]
+        self.places = max(1, self.places * PLACES // 12)
         self.scratch = scratch / name
         self.scratch.mkdir()
         self.log = self.scratch / "log"
