@@ -7,7 +7,7 @@ import pytest
 
 from bench import EXIT_ACCESS, EXIT_SCHEMA
 from servers import wait_for
-from test_clickhouse import MARK_IN, ROWS_IN, change, check, items
+from clickhouse_items import MARK_IN, ROWS_IN, change, check, items
 
 __all__ = ["items"]  # a fixture
 STAGE = r"CREATE TABLE IF NOT EXISTS `\w+`\.`_tidemark_stage"

@@ -5,7 +5,7 @@ table that it has had: behind a handful of tests it answers nothing more. So a
 suite against it begins each test with a process that has done nothing yet:
 
     BIGQUERY_EMULATOR=PATH PYTHONPATH=tests/lib \\
-        pytest -p fresh_emulator tests/e2e/test_bigquery.py
+        pytest -p fresh_emulator tests/e2e/test_bigquery*.py
 
 It listens where BIGQUERY_EMULATOR_HOST says then, which the suite reads.
 """
