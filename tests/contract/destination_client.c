@@ -12,11 +12,12 @@
 
 #include "core/base/alloc.h"
 #include "lasting_client.h"
+#include "scratch.h"
 
 static int client_once(const struct quirks *quirks, const char *place,
 		       const char *sql, struct strbuf *out)
 {
-	char path[] = "/tmp/tidemark-contract-sql-XXXXXX";
+	char *path = scratch_template("contract-sql");
 	int fd = mkstemp(path), status;
 	char *command = xstrfmt("%s < %s 2>&1", quirks->client, path);
 	FILE *pipe;
@@ -33,6 +34,7 @@ static int client_once(const struct quirks *quirks, const char *place,
 		strbuf_add(out, piece, n);
 	status = pclose(pipe);
 	unlink(path);
+	free(path);
 	free(command);
 	return status;
 }

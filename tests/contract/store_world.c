@@ -9,6 +9,7 @@
 #include "clients/pg.h"
 #include "clients/sqlite.h"
 #include "core/base/alloc.h"
+#include "scratch.h"
 
 void place_sql(const struct place *p, const char *sql)
 {
@@ -44,11 +45,10 @@ int place_make_file(void **state)
 {
 	struct place *p = xcalloc(1, sizeof(*p));
 	struct error err = ERROR_INIT;
-	char template[] = "/tmp/tidemark-store-XXXXXX";
 	char *url;
 
 	p->ops = &sqlite_store;
-	p->directory = xstrdup(mkdtemp(template));
+	p->directory = mkdtemp(scratch_template("store"));
 	url = xstrfmt("sqlite:%s/made/state.db", p->directory);
 	p->conn.name = xstrdup("state");
 	assert_int_equal(url_parse(&p->conn.url, url, &err), 0);

@@ -236,19 +236,6 @@ def test_proxy_answers(tidemark, items, end, front, status, word):
     assert word in said and "doorman" in said
 
 
-def test_table_of_a_source_that_is_none(tidemark, end, front,
-                                        make_destination):
-    """As one that is read."""
-    types_source(end)
-    other = make_destination("sqlite")
-    of_types(tidemark, end, other, f"{other.schema}.items")
-    tidemark.pipelines["items"]["retry"] = {"attempts": 1, "backoff": "1ms"}
-    front.faults({"match": "GET .*/tables/", "kind": "says", "text": "{}",
-                  "times": 1000})
-    said = tidemark.write_config().run(expect=EXIT_ACCESS).pipeline()
-    assert "no answer of BigQuery's" in said["error"]["message"]
-
-
 def test_service_goes_while_a_job_runs(tidemark, items, end, front):
     """It was looked at once, and nobody answers the second look."""
     sync_items(tidemark, items, end, "timestamp",

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from bench import EXIT_OK, EXIT_SCHEMA, sync_items
-from bigquery_items import end, items
+from bench import EXIT_ACCESS, EXIT_OK, EXIT_SCHEMA, sync_items
+from bigquery_items import end, front, items
 from bigquery_servers import needs
 
 TYPES_SQL = """
@@ -103,3 +103,16 @@ def test_init_wants_a_key(tidemark, items, end, make_destination):
     tidemark.run()
     done = tidemark("init", end.url(), make_destination("sqlite").url())
     assert "items has no primary key" in done.expect(EXIT_SCHEMA).err
+
+
+def test_table_of_a_source_that_is_none(tidemark, end, front,
+                                        make_destination):
+    """As one that is read."""
+    types_source(end)
+    other = make_destination("sqlite")
+    of_types(tidemark, end, other, f"{other.schema}.items")
+    tidemark.pipelines["items"]["retry"] = {"attempts": 1, "backoff": "1ms"}
+    front.faults({"match": "GET .*/tables/", "kind": "says", "text": "{}",
+                  "times": 1000})
+    said = tidemark.write_config().run(expect=EXIT_ACCESS).pipeline()
+    assert "no answer of BigQuery's" in said["error"]["message"]
