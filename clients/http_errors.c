@@ -121,6 +121,9 @@ static const char *http_advice(long status)
 {
 	if (status >= 300 && status < 400)
 		return " (a redirect, which is not followed)";
+	if (status == 413)
+		return " (more at once than it, or a proxy before it, lets "
+		       "through: lower batch.bytes)";
 	return "";
 }
 

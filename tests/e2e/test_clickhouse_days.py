@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from bench import EXIT_ACCESS, written
+from bench import EXIT_ACCESS, EXIT_DATA, EXIT_OK, written
 from clickhouse_items import (MARK_IN, MODES, ROWS, ROWS_IN, change, check,
                               items)
 
@@ -33,6 +33,23 @@ def test_rows_that_do_not_arrive(tidemark, items, mode, fault):
         raw, = destination.query("SELECT count(), uniqExact(id) FROM items_raw")
         assert raw == (ROWS, ROWS) or list(map(int, raw)) == [ROWS, ROWS]
     assert tidemark.run().pipeline()["rows_read"] == 0 or mode == "replace"
+
+
+@pytest.mark.parametrize("status, code, said", (
+    (413, EXIT_DATA, "lower batch.bytes"), (400, EXIT_OK, "HTTP 400"),
+    (503, EXIT_OK, "HTTP 503")))
+def test_answer_in_mid_upload(tidemark, items, status, code, said):
+    """Before all of the rows are there: it is heard, and nothing is half."""
+    rows = 20000
+    source, destination = items(rows=rows, batch={"rows": rows})
+    destination.server.fault({"match": ROWS_IN, "do": "early",
+                              "status": status})
+    done = tidemark.run(expect=code)
+    assert said in done.err
+    left = 0 if code else rows
+    assert int(destination.query("SELECT count() FROM items_raw")[0][0]) == left
+    tidemark.run()
+    check(source, destination)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -17,6 +17,8 @@ after `skip` of those):
 
     {"match": "INSERT", "do": "status", "status": 503, "retry_after": "1"}
     {"match": "INSERT", "do": "cut"}         half of the upload, then goodbye
+    {"match": "INSERT", "do": "early", "status": 413}    an answer in the midst
+                                             of the upload, then goodbye
     {"match": "INSERT", "do": "lost"}        the work is done, the answer lost
     {"match": "INSERT", "do": "late"}        the work is done, the answer a 504
     {"match": "INSERT", "do": "twice"}       as if sent twice, over two lines
@@ -51,6 +53,7 @@ TYPES = {"TabSeparated": "text/tab-separated-values; charset=UTF-8",
          "JSONCompactStringsEachRow": "application/x-ndjson",
          "JSONCompactEachRow": "application/x-ndjson",
          "RowBinary": "application/octet-stream"}
+LARGE = 1 << 20
 EXCEPTION = re.compile(r"Code: (\d+)")
 
 
@@ -208,6 +211,14 @@ class Request(BaseHTTPRequestHandler):
         if fault and fault["do"] == "cut":
             self.body(most=1)
             return self.hang_up()
+        if fault and fault["do"] == "early":
+            self.body(most=1)
+            self.close_connection = True
+            self.reply(fault["status"], b"<html>A proxy</html>", "text/html",
+                       nobody=True, Connection="close")
+            while self.rfile.read1(LARGE):  # as one that lingers does
+                pass
+            return None
         body = self.body()
         if sql is None:
             sql = body.decode(errors="surrogateescape")
