@@ -9,6 +9,8 @@
 #include "core/data/value.h"
 
 #define PLAIN "%s"
+/* Its 77th digit is a partial one: it ends at 5.78e38. */
+#define BIGNUMERIC_DIGITS 77
 /* The text of NULL is "null". */
 #define JSON_TEXT "IF(%s IS NULL, NULL, TO_JSON_STRING(%s))"
 
@@ -40,7 +42,7 @@ static void types_decimal(const json_t *field, bool big, struct type *out)
 	const char *precision = bigquery_reply_text(field, "precision");
 
 	out->precision = *precision ? (int)strtol(precision, NULL, 10)
-			 : big	    ? 76
+			 : big	    ? BIGNUMERIC_DIGITS
 				    : 38;
 	out->scale = *precision
 			     ? (int)strtol(bigquery_reply_text(field, "scale"),

@@ -93,6 +93,13 @@ static bool type_decimal(const struct type *source, struct bigquery_type *out)
 	return true;
 }
 
+/* Of BigQuery itself, without digits: more than any that has some. */
+static bool type_is_undigited(const struct type *source)
+{
+	return source->native && (!strcmp(source->native, "NUMERIC") ||
+				  !strcmp(source->native, "BIGNUMERIC"));
+}
+
 /* BigQuery's own types that travel by their names. */
 static void type_native(const struct type *source, struct bigquery_type *out)
 {
@@ -110,15 +117,21 @@ static void type_native(const struct type *source, struct bigquery_type *out)
 void bigquery_type_of(struct bigquery_type *out, const struct type *source,
 		      const char *engine)
 {
+	bool own = engine && !strcmp(engine, "bigquery");
+
 	memset(out, 0, sizeof(*out));
 	snprintf(out->text, sizeof(out->text), "%s",
 		 type_rows[source->kind].text);
 	out->carrier = type_rows[source->kind].carrier;
 	out->mapping = type_rows[source->kind].mapping;
-	if (source->kind == TYPE_DECIMAL)
+	if (own && source->kind == TYPE_DECIMAL && type_is_undigited(source)) {
+		snprintf(out->text, sizeof(out->text), "%s", source->native);
+		out->carrier = CARRIER_NUMERIC;
+		out->mapping = MAPPING_EXACT;
+	} else if (source->kind == TYPE_DECIMAL) {
 		type_decimal(source, out);
-	if (source->kind == TYPE_NATIVE && source->native && engine &&
-	    !strcmp(engine, "bigquery"))
+	}
+	if (own && source->kind == TYPE_NATIVE && source->native)
 		type_native(source, out);
 	snprintf(out->column, sizeof(out->column), "%s", out->text);
 }

@@ -77,9 +77,13 @@ CLICKHOUSE_FILLING = Filling(
     "Int32",
     "updated_at DateTime64(6, 'UTC') DEFAULT '2024-01-01 00:00:00'", backtick,
     behind=" ENGINE = MergeTree ORDER BY id")
+BIGQUERY_FILLING = Filling(
+    "INT64 NOT NULL", "updated_at TIMESTAMP DEFAULT '2024-01-01 00:00:00+00'",
+    backtick)
 FILLINGS = {"mariadb": MYSQL_FILLING, "mysql": MYSQL_FILLING,
             "postgres": POSTGRES_FILLING, "sqlite": FILE_FILLING,
-            "duckdb": FILE_FILLING, "clickhouse": CLICKHOUSE_FILLING}
+            "duckdb": FILE_FILLING, "clickhouse": CLICKHOUSE_FILLING,
+            "bigquery": BIGQUERY_FILLING}
 
 
 def read_postgres(end, table):

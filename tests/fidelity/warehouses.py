@@ -4,6 +4,7 @@ engines' own SQL, without any code of Tidemark's.
 
 import base64
 import datetime
+import json
 import re
 import struct
 
@@ -84,12 +85,15 @@ def declared_bigquery(field):
     name = SQL_NAMES.get(field["type"], field["type"])
     if "precision" in field:
         name += f"({field['precision']},{field.get('scale', '0')})"
-    return name
+    return f"ARRAY<{name}>" if field.get("mode") == "REPEATED" else name
 
 
 def bigquery_value(declared, text):
     if text is None:
         return None
+    if declared.startswith("ARRAY<"):
+        return json.dumps([bigquery_value(declared[6:-1], each["v"])
+                           for each in text], separators=(",", ":"))
     if declared == "INT64":
         return int(text)
     if declared == "FLOAT64":
