@@ -189,7 +189,8 @@ static char *script_job_id(const struct bigquery_destination *d,
 	return id;
 }
 
-/* A job of that id has ended well: is what it did what stands there now? */
+/* A job of that id has ended well: is what it did what stands there now?
+ * Others that append to the table may have raised the number of its rows. */
 static int script_is_done(struct bigquery_destination *d,
 			  const struct checkpoint *next, bool *done,
 			  struct error *err)
@@ -206,7 +207,7 @@ static int script_is_done(struct bigquery_destination *d,
 		!strcmp(now.mark.batch_id,
 			next->batch_id ? next->batch_id : "") &&
 		now.mark.fence == next->fence &&
-		now.mark.rows_total == next->rows_total && now.mark.watermark &&
+		now.mark.rows_total >= next->rows_total && now.mark.watermark &&
 		next->watermark && !strcmp(now.mark.watermark, next->watermark);
 	existing_release(&now);
 	return rc;

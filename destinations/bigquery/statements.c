@@ -261,9 +261,9 @@ void bigquery_sql_insert_missing(struct strbuf *sql,
 }
 
 /* A pipeline appends in the order it reads, so a key's newest row is its last.
- * One like it is not appended again. */
+ * One like it is not appended again. Numbered from `base` on. */
 static void sql_append(struct strbuf *sql, const struct bigquery_destination *d,
-		       const char *into)
+		       const char *into, const char *base)
 {
 	const struct schema *s = d->target->schema;
 
@@ -272,8 +272,10 @@ static void sql_append(struct strbuf *sql, const struct bigquery_destination *d,
 	strbuf_addstr(sql, ", " NAME_RAW_BATCH ", " NAME_RAW_SEQ
 			   ", " NAME_RAW_LOADED ") SELECT ");
 	bigquery_sql_columns(sql, s, "_tidemark_s.");
-	strbuf_addstr(sql, ", @batch, @seq + _tidemark_s._tidemark_row, "
-			   "CURRENT_TIMESTAMP() FROM ");
+	strbuf_addf(sql,
+		    ", @batch, %s + _tidemark_s._tidemark_row, "
+		    "CURRENT_TIMESTAMP() FROM ",
+		    base);
 	bigquery_sql_staged(sql, d);
 	strbuf_addf(
 		sql,
@@ -308,7 +310,7 @@ void bigquery_sql_merge(struct strbuf *sql,
 {
 	switch (d->target->mode) {
 	case LOAD_APPEND:
-		sql_append(sql, d, into);
+		sql_append(sql, d, into, "@seq");
 		break;
 	case LOAD_UPDATE:
 		sql_update(sql, d, into, delivered);
@@ -321,14 +323,33 @@ void bigquery_sql_merge(struct strbuf *sql,
 	}
 }
 
+/* Behind whatever another has numbered meanwhile: the chunk of a backfill, a
+ * pipeline that appends to the same table. */
+static void sql_number(struct strbuf *sql, const struct bigquery_destination *d)
+{
+	const char *mark = d->place.quoted_mark;
+
+	if (d->target->mode != LOAD_APPEND)
+		return;
+	strbuf_addstr(sql, "SET tidemark_base = @seq;\n");
+	if (!d->target->preview && !d->target->refresh)
+		strbuf_addf(sql,
+			    "SET tidemark_base = (SELECT GREATEST(@seq, "
+			    "MAX(m.rows_total)) FROM %s m JOIN %s w ON "
+			    "m.target = w.target WHERE w.pipeline = "
+			    "@pipeline);\n",
+			    mark, mark);
+}
+
 void bigquery_sql_begin(struct strbuf *sql,
 			const struct bigquery_destination *d, bool staged)
 {
 	const char *mark = d->place.quoted_mark;
 
 	strbuf_addstr(sql, "DECLARE tidemark_before, tidemark_after, "
-			   "tidemark_changed, tidemark_missing INT64 DEFAULT "
-			   "0;\nBEGIN TRANSACTION;\n");
+			   "tidemark_changed, tidemark_missing, tidemark_base "
+			   "INT64 DEFAULT 0;\nBEGIN TRANSACTION;\n");
+	sql_number(sql, d);
 	if (!d->target->preview && d->target->refresh)
 		strbuf_addf(sql,
 			    "UPDATE %s SET updated_at = TIMESTAMP_MICROS(@now) "
@@ -339,12 +360,15 @@ void bigquery_sql_begin(struct strbuf *sql,
 		strbuf_addf(
 			sql,
 			"UPDATE %s SET watermark = @watermark, batch_id = "
-			"@batch, fence = @fence, rows_total = @rows_total, "
+			"@batch, fence = @fence, rows_total = %s, "
 			"updated_at = TIMESTAMP_MICROS(@now), target_rows = "
 			"target_rows + @delivered_rows WHERE pipeline = "
 			"@pipeline AND batch_id = @seen AND fence <= "
 			"@fence;\n",
-			mark);
+			mark,
+			d->target->mode == LOAD_APPEND
+				? "tidemark_base + @delivered_rows"
+				: "@rows_total");
 	if (!d->target->preview)
 		strbuf_addstr(sql, "ASSERT @@row_count = 1 AS 'tidemark: "
 				   "overtaken';\n");
@@ -423,7 +447,7 @@ void bigquery_sql_load(struct strbuf *sql, const struct bigquery_destination *d,
 {
 	switch (d->target->mode) {
 	case LOAD_APPEND:
-		sql_append(sql, d, d->into);
+		sql_append(sql, d, d->into, "tidemark_base");
 		strbuf_addstr(sql, ";\nSET tidemark_after = @@row_count;\n");
 		break;
 	case LOAD_UPDATE:

@@ -231,6 +231,19 @@ static int mark_overtaken(struct chdst *d, const struct mark_row *now,
 			 d->seen.batch_id ? d->seen.batch_id : "");
 }
 
+/* Its writer is still who we have seen: only the number of rows was raised, by
+ * one that appended to the same table and has let go of its own row. */
+static bool mark_is_handed_on(const struct mark_row *now,
+			      const struct mark_row *seen)
+{
+	const char *was = seen->watermark ? seen->watermark : "";
+
+	return now->found && now->batch_id && seen->batch_id &&
+	       !strcmp(now->batch_id, seen->batch_id) &&
+	       now->fence == seen->fence &&
+	       !strcmp(now->watermark ? now->watermark : "", was);
+}
+
 static int mark_lock(struct chdst *d, const char *question, int64_t *answer,
 		     struct error *err)
 {
@@ -246,8 +259,7 @@ static int mark_lock(struct chdst *d, const char *question, int64_t *answer,
 	if (!rc)
 		rc = writer_check_fence(&d->target->writer, pipeline, now.fence,
 					err);
-	if (!rc && (now.revision != d->seen.revision || !now.batch_id ||
-		    strcmp(now.batch_id, d->seen.batch_id) != 0))
+	if (!rc && !mark_is_handed_on(&now, &d->seen))
 		rc = mark_overtaken(d, &now, err);
 	if (rc) {
 		chdst_mark_row_release(&now);
@@ -280,12 +292,39 @@ int chdst_mark_why(struct chdst *d, int rc, struct error *err)
 	return -(int)why.code;
 }
 
+/* What was handed on between the look and the write is taken over: true, if so
+ * it was, and the write may come again. */
+static bool mark_follow(struct chdst *d, const char *pipeline,
+			struct mark_row *next)
+{
+	struct mark_row now = { .found = false };
+	bool follows = !chdst_mark_read(d, &d->place, pipeline, &now, NULL) &&
+		       now.revision > d->seen.revision &&
+		       mark_is_handed_on(&now, &d->seen);
+
+	if (!follows) {
+		chdst_mark_row_release(&now);
+		return false;
+	}
+	next->rows_total += now.rows_total - d->seen.rows_total;
+	chdst_mark_row_release(&d->seen);
+	d->seen = now;
+	return true;
+}
+
 int chdst_mark_move(struct chdst *d, const char *pipeline,
 		    struct mark_row *next, struct error *err)
 {
-	int rc = chdst_mark_put(d, &d->place, pipeline, &d->seen, next, false,
-				err);
+	struct error why = ERROR_INIT;
+	int rc;
 
+	do {
+		error_clear(&why);
+		rc = chdst_mark_put(d, &d->place, pipeline, &d->seen, next,
+				    false, &why);
+	} while (rc == -ERROR_STATE && mark_follow(d, pipeline, next));
+	if (rc && err)
+		*err = why;
 	if (rc) {
 		chdst_mark_row_release(next);
 		return rc;

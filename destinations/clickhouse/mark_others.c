@@ -4,6 +4,8 @@
 #include "core/base/alloc.h"
 #include "destinations/clickhouse/internal.h"
 
+#define HAND_ON_TRIES 20
+
 static int mark_set(struct chdst *d, const struct place *place,
 		    const struct target *target, const char *watermark,
 		    struct error *err)
@@ -73,27 +75,47 @@ int chdst_set_watermark(struct destination *base, const struct target *target,
 	return rc;
 }
 
-/* The numbers of a raw table go on behind the highest, whoever gave it. */
+/* One look, and the write that goes with it; STATE: it was moved between. */
+static int mark_raise(struct chdst *d, const struct place *place,
+		      const char *pipeline, int64_t least, struct error *err)
+{
+	struct mark_row seen = { .found = false }, next;
+	int rc = chdst_mark_read(d, place, pipeline, &seen, err);
+
+	if (!rc && seen.found) {
+		next = seen;
+		if (next.rows_total < least)
+			next.rows_total = least;
+		rc = chdst_mark_put(d, place, pipeline, &seen, &next, false,
+				    err);
+	}
+	chdst_mark_row_release(&seen);
+	return rc;
+}
+
+/* The numbers of a raw table go on behind the highest, whoever gave it; the
+ * other may be moving its mark right now. */
 static int mark_hand_on(struct chdst *d, const struct place *place,
 			const struct target *target,
 			const struct mark_row *gone, struct error *err)
 {
 	struct strlist others = STRLIST_INIT;
-	struct mark_row seen = { .found = false }, next;
+	struct error why = ERROR_INIT;
 	int rc = 0;
 
 	if (place->append)
-		rc = chdst_others(&d->base, target, &others, err);
-	if (!rc && others.n)
-		rc = chdst_mark_read(d, place, others.items[0], &seen, err);
-	if (!rc && seen.found) {
-		next = seen;
-		if (next.rows_total < gone->rows_total)
-			next.rows_total = gone->rows_total;
-		rc = chdst_mark_put(d, place, others.items[0], &seen, &next,
-				    false, err);
+		rc = chdst_others(&d->base, target, &others, &why);
+	if (!rc && others.n) {
+		for (int tries = 0; tries < HAND_ON_TRIES; tries++) {
+			error_clear(&why);
+			rc = mark_raise(d, place, others.items[0],
+					gone->rows_total, &why);
+			if (rc != -ERROR_STATE)
+				break;
+		}
 	}
-	chdst_mark_row_release(&seen);
+	if (rc && err)
+		*err = why;
 	strlist_release(&others);
 	return rc;
 }
