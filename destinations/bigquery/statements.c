@@ -331,8 +331,9 @@ static void sql_number(struct strbuf *sql, const struct bigquery_destination *d)
 
 	if (d->target->mode != LOAD_APPEND)
 		return;
-	strbuf_addstr(sql, "SET tidemark_base = @seq;\n");
-	if (!d->target->preview && !d->target->refresh)
+	if (d->target->preview || d->target->refresh)
+		strbuf_addstr(sql, "SET tidemark_base = @seq;\n");
+	else
 		strbuf_addf(sql,
 			    "SET tidemark_base = (SELECT GREATEST(@seq, "
 			    "MAX(m.rows_total)) FROM %s m JOIN %s w ON "

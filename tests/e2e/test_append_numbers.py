@@ -4,6 +4,7 @@ rows of one table side by side.
 """
 
 import os
+import signal
 
 import pytest
 
@@ -49,3 +50,27 @@ def test_numbers_go_on_behind_a_backfill(tidemark, source, make_destination,
         oracle.check_equal(source, destination, "items",
                            f"{destination.schema}.items", oracle.ITEMS)
     tidemark("verify").expect(0)
+
+
+@pytest.mark.parametrize("engine", ("clickhouse", "bigquery"))
+def test_backfill_between_look_and_mark(tidemark_failpoints, source,
+                                        make_destination, engine):
+    """The run knows where its mark stands; the chunk raises the number of rows
+    before it moves it. Both end well."""
+    tidemark, destination = tidemark_failpoints, make_destination(engine)
+    workload.create_items(source, rows=300)
+    sync_items(tidemark, source, destination, "timestamp", "append")
+    tidemark.run()
+    workload.change_items(source, "id > 295")
+    workload.settle(source)
+    run = tidemark.start("run", "--json", failpoints="before_merge=stop@1")
+    wait_for(run.stopped, 30, what="a run that has looked at its mark")
+    source.execute("UPDATE items SET name = 'silent' WHERE id <= 200")
+    tidemark("backfill", "items", "--to", "2024-06-01").expect(0)
+    run.signal(signal.SIGCONT)
+    run.wait(60).expect(0)
+    workload.change_items(source, "id > 180 AND id <= 200")
+    workload.settle(source)
+    assert tidemark.run().pipeline()["rows_inserted"] == 20
+    oracle.check_equal(source, destination, "items",
+                       f"{destination.schema}.items", oracle.ITEMS)

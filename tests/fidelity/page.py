@@ -45,9 +45,9 @@ type a column gets, in which form a value is sent, what is refused before it is
 sent, and that what comes back by the API is read as it is meant. That the
 service itself takes and keeps these values is what its documentation says: of
 numbers beyond 38 digits, which are text to the front, of U+0000 in a text and
-of the smallest floats nothing else here shows it. As a source it
-has only such values as the front can hold; places, structs and ranges, which
-are text elsewhere, are in [bigquery.md](bigquery.md).
+of the smallest floats nothing else here shows it. As a source it has only such
+values as the front can hold; what becomes of its structs and places says
+[bigquery.md](bigquery.md).
 
 A value that a destination has no room for is never changed or left out: the
 run ends with exit code 5 and names the table, the column and the row's key.

@@ -40,9 +40,10 @@ SCRATCH_BYTES = 4 << 30
 SANITIZER = ("halt_on_error=1:abort_on_error=1:print_summary=1"
              ":quarantine_size_mb=16")
 STOPPED = 130
-PLACES = min(12, 4 * (os.cpu_count() or 1))
+MOST_PLACES = 12
+PLACES = min(MOST_PLACES, 4 * (os.cpu_count() or 1))
 
-# Suite -> how many of its tests run at a time where there are twelve places, and
+# Suite -> how many of its tests run at a time where there are MOST_PLACES, and
 # the builds it needs; in the order they are begun: long ones first.
 SUITES = {
     "e2e": (6, {"plain", "failpoints"}),
@@ -114,8 +115,8 @@ class Suite:
 
     def __init__(self, name, options, scratch, stream):
         self.name, self.options, self.stream = name, options, stream
-        self.places, self.builds = SUITES[name]
-        self.places = max(1, self.places * PLACES // 12)
+        share, self.builds = SUITES[name]
+        self.places = max(1, share * PLACES // MOST_PLACES)
         self.scratch = scratch / name
         self.scratch.mkdir()
         self.log = self.scratch / "log"
