@@ -1,17 +1,15 @@
 """The types of BigQuery, with their edge values: such as its front can hold."""
 
+from functools import partial
+
+import landings as places
 from landings import (BOOL, BYTES, DATE, FLOAT64, INT64, JSON, NATIVE,
                       NO_CLICKHOUSE, NO_MYSQL, TEXT, decimal, time, timestamp,
-                      timestamptz, trimmed)
-from table import EXACT, Column, Landing, Source, Spelt, Value, json_value
+                      timestamptz)
+from table import Column, Source, Spelt, Value
 
+own = partial(places.own, engine="bigquery")
 NAN, INFINITY = float("nan"), float("inf")
-
-
-def own(landings, declared, form=None):
-    """From BigQuery to BigQuery: the very type."""
-    return {**landings, "bigquery": Landing(declared, EXACT, form)}
-
 
 NUMBERS = (
     Column("BOOL", BOOL, ("TRUE", True), ("FALSE", False)),
@@ -22,7 +20,7 @@ NUMBERS = (
            ("0.30000000000000004", 0.30000000000000004),
            Value("CAST('-inf' AS FLOAT64)", -INFINITY, **NO_MYSQL),
            Value("CAST('nan' AS FLOAT64)", NAN, sqlite="NaN", **NO_MYSQL)),
-    Column("NUMERIC", own(decimal(38, 9), "NUMERIC", trimmed),
+    Column("NUMERIC", own(decimal(38, 9), "NUMERIC"),
            ("CAST('99999999999999999999999999999.999999999' AS NUMERIC)",
             "99999999999999999999999999999.999999999"),
            ("CAST('-0.000000001' AS NUMERIC)", "-0.000000001")),
@@ -31,7 +29,7 @@ NUMBERS = (
     Column("BIGNUMERIC(30, 12)", decimal(30, 12),
            ("CAST('999999999999999999.999999999999' AS BIGNUMERIC)",
             "999999999999999999.999999999999")),
-    Column("BIGNUMERIC", own(decimal(77, 38), "BIGNUMERIC", trimmed),
+    Column("BIGNUMERIC", own(decimal(77, 38), "BIGNUMERIC"),
            Value(f"CAST('-{'9' * 20}.{'9' * 18}' AS BIGNUMERIC)",
                  f"-{'9' * 20}.{'9' * 18}",
                  postgres=Spelt(f"-{'9' * 20}.{'9' * 18}{'0' * 20}"))),
@@ -42,7 +40,7 @@ TEXTS = (
            ("'NULL'", "NULL"), ("REPEAT('é', 100000)", "é" * 100000)),
     Column("BYTES", BYTES, ("FROM_HEX('')", b""),
            ("FROM_HEX('00ff5c27')", b"\0\xff\\'")),
-    Column("JSON", own(JSON, "JSON", json_value),
+    Column("JSON", own(JSON, "JSON"),
            ("PARSE_JSON('{\"a\":[2.5,null],\"b\":1}')",
             "{\"a\":[2.5,null],\"b\":1}")),
 )

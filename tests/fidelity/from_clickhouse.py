@@ -1,25 +1,24 @@
 """The types of ClickHouse, with their edge values."""
 
+from functools import partial
+
+import landings as places
 from landings import (BOOL, BYTES, DATE, FLOAT32, FLOAT64, INT16, INT32,
                       INT64, JSON, NATIVE, NO_MYSQL, TEXT, UINT64, UUID,
                       decimal, timestamptz)
-from table import EXACT, Column, Landing, Refused, Source, Spelt, Value, f4
+from table import Column, Refused, Source, Spelt, Value, f4
 
 # What the servers say of bytes that are no text.
 SERVER_WORDS = {"postgres": Refused('encoding "UTF8"'),
                 "mariadb": Refused("Incorrect string value"),
                 "mysql": Refused("Incorrect string value")}
+own = partial(places.own, engine="clickhouse")
 NAN, INFINITY = float("nan"), float("inf")
 
 
 def column(declared, landings, *values, **more):
     """A column that takes NULL."""
     return Column(f"Nullable({declared})", landings, *values, **more)
-
-
-def own(landings, declared):
-    """From ClickHouse to ClickHouse: the very type."""
-    return {**landings, "clickhouse": Landing(declared, EXACT)}
 
 
 def array(declared, sql, text):

@@ -160,7 +160,7 @@ NATIVE = {"postgres": Landing("text", WIDENED),
           **family("longtext", WIDENED)}
 
 
-def own(landings, declared):
-    """From PostgreSQL to PostgreSQL: the very type."""
-    form = landings["postgres"].form
-    return {**landings, "postgres": Landing(declared, EXACT, form)}
+def own(landings, declared, engine="postgres"):
+    """From an engine to itself: the very type."""
+    form = landings[engine].form
+    return {**landings, engine: Landing(declared, EXACT, form)}
