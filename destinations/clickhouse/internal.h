@@ -102,12 +102,18 @@ struct chdst {
 	bool input_made; /* the table for batches is there */
 	bool input_full; /* and not empty */
 	bool plain; /* the columns have the types that are sent */
+	/* In append: the server may remember a batch whose rows are gone; there
+	 * was a mark when the run began; rows are sent that it did drop. */
+	bool doubtful, marked, missing;
 	enum soft_delete soft_delete;
 	struct row_order order;
 	struct mark_row seen; /* the pipeline's row, as last seen or written */
 	int64_t refreshed; /* rows loaded since prepare, in a refresh */
 	int64_t built; /* rows put into its stage by that */
 };
+
+/* Plain: the table that is loaded, `into`. */
+const char *chdst_place_loaded(const struct chdst *d);
 
 /* plan.c: what stands there now and what has to be done. */
 struct plan {

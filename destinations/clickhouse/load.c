@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
@@ -10,12 +11,12 @@
 /* A batch that is sent again is the same to the server, as long as the mark has
  * not moved and the table is the same. Of another process it is not: its rows
  * may have been deleted by hand since; and where the newest row of a key
- * counts, it does no harm if they are there twice. */
+ * counts, it does no harm if they are there twice. Where each version is kept
+ * it is the same first, and only what is found missing then, is not. */
 char *chdst_load_token(const struct chdst *d, const struct checkpoint *next)
 {
-	char *process = d->target->mode == LOAD_APPEND
-				? xstrdup("")
-				: process_start(getpid());
+	bool any = d->target->mode == LOAD_APPEND && !d->missing;
+	char *process = any ? xstrdup("") : process_start(getpid());
 	char *token = xstrfmt("%s:%" PRId64 ":%s:%s",
 			      next->batch_id ? next->batch_id : "",
 			      d->seen.rows_total + d->refreshed,
@@ -57,6 +58,38 @@ int chdst_load_count(struct chdst *d, const struct checkpoint *next,
 	return rc;
 }
 
+/* `rc`, or SCHEMA if a column is not any more what prepare saw. */
+static int load_why(struct chdst *d, int rc, struct error *err)
+{
+	const struct schema *s = d->target->schema;
+	struct error ignored = ERROR_INIT;
+	struct catalog_table now;
+
+	if (rc != -ERROR_DATA)
+		return rc;
+	chdst_catalog_init(&now);
+	chdst_catalog_read(d->db, d->place.database, chdst_place_loaded(d),
+			   &now, &ignored);
+	for (size_t i = 0; rc == -ERROR_DATA && i < s->n_columns; i++) {
+		const char *name = s->columns[i].name;
+		const struct catalog_column *was, *is;
+
+		was = chdst_catalog_find(&d->there, name);
+		is = chdst_catalog_find(&now, name);
+		if (!was || !is || !strcmp(was->type, is->type))
+			continue;
+		error_clear(err);
+		rc = error_set(err, ERROR_SCHEMA,
+			       "column \"%s\" was altered while rows were on "
+			       "their way: it was %s, and is %s now; no row of "
+			       "this batch was written. The next run looks at "
+			       "the table anew",
+			       name, was->type, is->type);
+	}
+	chdst_catalog_release(&now);
+	return rc;
+}
+
 static int load_merge(struct chdst *d, const struct checkpoint *next,
 		      struct error *err)
 {
@@ -71,7 +104,7 @@ static int load_merge(struct chdst *d, const struct checkpoint *next,
 	strbuf_release(&insert);
 	strbuf_release(&select);
 	free(token);
-	return rc;
+	return load_why(d, rc, err);
 }
 
 /* The rows that a table may have already are brought to it in a table of their
@@ -91,6 +124,44 @@ static int load_compared(struct chdst *d, const struct batch *b,
 	return rc;
 }
 
+/* The server drops a batch that it remembers, also where the rows are gone by
+ * now: as many as are not there. */
+static int load_count_missing(struct chdst *d, const struct batch *b,
+			      const struct checkpoint *next, bool room,
+			      int64_t *out, struct error *err)
+{
+	struct load_counts left = { .inserted = 0 };
+	char *question = room ? chdst_input_room(d, b) : NULL;
+	int rc;
+
+	if (question) {
+		struct clickhouse_rows rows;
+		rc = clickhouse_query(d->db, question, "t", &rows, err);
+		*out = !rc && !clickhouse_rows_i64(&rows, 0);
+		clickhouse_rows_release(&rows);
+	} else {
+		rc = chdst_load_count(d, next, &left, err);
+		*out = left.inserted + left.updated;
+	}
+	free(question);
+	return rc;
+}
+
+static int load_missing(struct chdst *d, const struct batch *b,
+			const struct checkpoint *next, bool room,
+			struct error *err)
+{
+	int64_t missing = 0;
+	int rc = load_count_missing(d, b, next, room, &missing, err);
+
+	d->missing = !rc && missing;
+	if (d->missing)
+		rc = room ? chdst_input_direct(d, b, next, err)
+			  : load_merge(d, next, err);
+	d->missing = false;
+	return rc;
+}
+
 static int load_rows(struct chdst *d, const struct batch *b,
 		     const struct checkpoint *next, bool room,
 		     struct load_counts *out, struct error *err)
@@ -103,6 +174,8 @@ static int load_rows(struct chdst *d, const struct batch *b,
 	} else if (!rc && d->order.n) {
 		rc = load_compared(d, b, next, out, err);
 	}
+	if (!rc && d->doubtful && out->inserted)
+		rc = load_missing(d, b, next, room, err);
 	out->unchanged += (int64_t)d->order.n_duplicates;
 	if (!rc)
 		rc = counts_check(out, b->n_rows, d->target->table, err);
@@ -137,6 +210,8 @@ int chdst_load(struct destination *base, const struct batch *batch,
 		rc = chdst_mark_advance(d, next, (int64_t)batch->n_rows, err);
 	if (rc)
 		return rc;
+	/* No more than one batch was sent behind a mark. */
+	d->doubtful = d->doubtful && !d->marked;
 	if (d->target->refresh) {
 		d->refreshed += (int64_t)batch->n_rows;
 		d->built += counts.inserted;

@@ -91,3 +91,8 @@ void chdst_place_release(struct place *p)
 	free(p->marks_rows);
 	memset(p, 0, sizeof(*p));
 }
+
+const char *chdst_place_loaded(const struct chdst *d)
+{
+	return d->target->refresh ? d->place.stage : d->place.base;
+}

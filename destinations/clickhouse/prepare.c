@@ -224,6 +224,9 @@ static int prepare_write(struct chdst *d, const struct target *target,
 		     plan->mark.watermark && !plan->known;
 	int rc = prepare_ddl(d, plan, target, err);
 
+	d->doubtful = target->mode == LOAD_APPEND && !target->refresh &&
+		      plan->table.exists;
+	d->marked = plan->mark.found && plan->mark.watermark;
 	if (!rc)
 		rc = chdst_prepare_read(d, d->place.base, err);
 	if (!rc)

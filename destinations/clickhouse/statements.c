@@ -237,6 +237,36 @@ void chdst_statement_insert(struct strbuf *sb, const struct chdst *d, bool kept)
 	"largest " NAME_VERSION " that there is, and cannot be replaced: "     \
 	"run once with --full-refresh')"
 
+/* What a SELECT gives, an INSERT casts to whatever a column is by then, and
+ * what does not fit is another value. */
+static void statement_as_seen(struct strbuf *sb, const struct chdst *d)
+{
+	const struct schema *s = d->target->schema;
+	size_t n = 0;
+
+	if (d->target->preview)
+		return;
+	strbuf_addstr(sb, "NOT throwIf((SELECT count() FROM system.columns "
+			  "WHERE database = ");
+	clickhouse_quote_text(sb, d->place.database);
+	strbuf_addstr(sb, " AND table = ");
+	clickhouse_quote_text(sb, chdst_place_loaded(d));
+	strbuf_addstr(sb, " AND (name, type) IN (");
+	for (size_t i = 0; i < s->n_columns; i++) {
+		const struct catalog_column *c =
+			chdst_catalog_find(&d->there, s->columns[i].name);
+
+		if (!c)
+			continue;
+		strbuf_addstr(sb, n++ ? ", (" : "(");
+		clickhouse_quote_text(sb, c->name);
+		strbuf_addstr(sb, ", ");
+		clickhouse_quote_text(sb, c->type);
+		strbuf_addch(sb, ')');
+	}
+	strbuf_addf(sb, ")) <> %zu, 'a column was altered meanwhile')\n  AND ", n);
+}
+
 void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
 			    const struct checkpoint *next)
 {
@@ -256,6 +286,7 @@ void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
 	}
 	statement_join(sb, d);
 	strbuf_addstr(sb, "\nWHERE ");
+	statement_as_seen(sb, d);
 	statement_writes(sb, d, next->delivered);
 	if (statement_appends(d))
 		strbuf_addstr(sb, "\nORDER BY n." NAME_RAW_SEQ);
