@@ -1,6 +1,7 @@
 #include "core/sync/runner.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
@@ -139,19 +140,56 @@ static void runner_prune(struct store *store, int64_t keep_us)
 		log_debug("%s", err.message);
 }
 
+static bool runner_was_cut(const struct attempt *a)
+{
+	return !strcmp(a->state, "RUNNING") || !strcmp(a->outcome, "stopped");
+}
+
+/* The place of the first to run: behind the one that was begun last, if that
+ * was killed or stopped. Who is ended at the same place every time would never
+ * get to the others. */
+static size_t runner_first(struct store *store,
+			   const struct pipeline_settings *const *pipelines,
+			   size_t n)
+{
+	int64_t latest = 0;
+	size_t first = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct run_filter filter = { .pipeline =
+							   pipelines[i]->name,
+						   .limit = 1 };
+		struct attempt_list last = { .n = 0 };
+		struct error ignored = ERROR_INIT;
+
+		store->ops->list_attempts(store, &filter, &last, &ignored);
+		if (last.n && last.items[0].started_at > latest) {
+			latest = last.items[0].started_at;
+			first = runner_was_cut(&last.items[0]) ? (i + 1) % n
+							       : 0;
+		}
+		attempt_list_release(&last);
+	}
+	return first;
+}
+
 static void runner_round(const struct settings *s,
 			 const struct pipeline_settings *const *pipelines,
 			 size_t n, const struct runner_options *options,
-			 struct run_result *results)
+			 bool begins, struct run_result *results)
 {
 	struct error err = ERROR_INIT;
 	bool dry_run = options->run.dry_run;
 	struct store *store = NULL;
 	int rc = runner_store(s, &pipelines[0]->retry, dry_run, &store, &err);
+	size_t first = 0;
 
 	if (rc)
 		runner_fail_all(pipelines, n, dry_run, results, &err);
-	for (size_t i = 0; i < n; i++) {
+	else if (begins && n > 1 && !dry_run)
+		first = runner_first(store, pipelines, n);
+	for (size_t k = 0; k < n; k++) {
+		size_t i = (first + k) % n;
 		if (!rc)
 			runner_one(pipelines[i], store, options, &results[i]);
 		if (options->finished)
@@ -192,14 +230,15 @@ int runner_run(const struct settings *s,
 {
 	struct run_result *results = xcalloc(n ? n : 1, sizeof(*results));
 	struct runner_options own = *options;
-	bool again = n > 0;
+	bool again = n > 0, begins = true;
 	int rc = 0;
 
 	own.run.lease.state = s->state;
 	own.run.lease.lease_us = s->state_lease_us;
 
 	while (again) {
-		runner_round(s, pipelines, n, &own, results);
+		runner_round(s, pipelines, n, &own, begins, results);
+		begins = false;
 		error_clear(err);
 		rc = runner_verdict(results, n, err);
 		again = options->watch_us && !stop_requested() &&
