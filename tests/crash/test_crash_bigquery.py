@@ -82,15 +82,19 @@ def test_script_that_breaks_off(victim, mode, statement):
     one.recover()
 
 
-def test_stage_that_lacks_a_row(victim):
-    """A load job that says it took all: the script counts again."""
+@pytest.mark.parametrize("told,words", (
+    (False, "has not the rows"), (True, "and BigQuery took")))
+def test_stage_that_lacks_a_row(victim, told, words):
+    """A load job that says so; and one that says it took all: the script counts
+    again."""
     one = victim("mid_load", "upsert")
     if not one.destination.front.ours:
         pytest.skip("only our front loses rows")
     one.destination.front.faults(
-        {"match": "POST /upload", "kind": "short", "times": 1000})
+        {"match": "POST /upload", "kind": "short", "told": told,
+         "times": 1000})
     done = one.tidemark("run", "--json")
-    assert done.code == EXIT_BUG and "has not the rows" in done.out, done
+    assert done.code == EXIT_BUG and words in done.out, done
     one.check_crashed()
     one.destination.front.faults()
     one.recover()
