@@ -4,6 +4,7 @@ rows of one table side by side.
 """
 
 import os
+import re
 import signal
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import oracle
 import workload
 from bench import sync_items
+from clickhouse_items import MARK_IN
 from servers import wait_for
 
 ENGINES = ("postgres", "mysql", "sqlite", "clickhouse", "bigquery")
@@ -69,6 +71,34 @@ def test_backfill_between_look_and_mark(tidemark_failpoints, source,
     tidemark("backfill", "items", "--to", "2024-06-01").expect(0)
     run.signal(signal.SIGCONT)
     run.wait(60).expect(0)
+    workload.change_items(source, "id > 180 AND id <= 200")
+    workload.settle(source)
+    assert tidemark.run().pipeline()["rows_inserted"] == 20
+    oracle.check_equal(source, destination, "items",
+                       f"{destination.schema}.items", oracle.ITEMS)
+
+
+def test_mark_moves_while_it_is_raised(tidemark, source, make_clickhouse):
+    """A chunk of a backfill hands its numbers on to a mark that a run moves in
+    that moment: the chunk looks again."""
+    destination = make_clickhouse()
+    workload.create_items(source, rows=300)
+    sync_items(tidemark, source, destination, "timestamp", "append")
+    tidemark.run()
+    source.execute("UPDATE items SET name = 'silent' WHERE id <= 200")
+    workload.change_items(source, "id > 295")
+    workload.settle(source)
+    raises = MARK_IN + r"\s+SELECT 'items'"
+    destination.server.forget()
+    destination.server.fault({"match": raises, "do": "status", "status": 503,
+                              "retry_after": "3"})
+    backfill = tidemark.start("backfill", "items", "--to", "2024-06-01")
+    wait_for(lambda: any(re.match(raises, sql) for sql in
+                         destination.server.statements()), 30, 0.02,
+             "a chunk that ends")
+    assert tidemark.run().pipeline()["rows_inserted"] == 5
+    assert backfill.alive(), backfill.wait()
+    assert "another attempt" not in backfill.wait().expect(0).err
     workload.change_items(source, "id > 180 AND id <= 200")
     workload.settle(source)
     assert tidemark.run().pipeline()["rows_inserted"] == 20
