@@ -79,8 +79,9 @@ static void catalog_take_columns(struct catalog_table *t,
 		c->default_kind = xstrdup(kind);
 		c->expression = xstrdup(clickhouse_cell(rows, i, 5));
 		c->has_default = !strcmp(kind, "DEFAULT");
-		c->computed =
-			!strcmp(kind, "MATERIALIZED") || !strcmp(kind, "ALIAS");
+		c->ephemeral = !strcmp(kind, "EPHEMERAL");
+		c->computed = c->ephemeral || !strcmp(kind, "MATERIALIZED") ||
+			      !strcmp(kind, "ALIAS");
 		c->sorting = *clickhouse_cell(rows, i, 4) == '1';
 	}
 }

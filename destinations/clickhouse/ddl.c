@@ -115,7 +115,8 @@ static void ddl_view_columns(struct strbuf *sb, const struct target *target,
 	const char *before = "";
 
 	for (size_t i = 0; i < raw->n_columns; i++) {
-		if (name_is_own(raw->columns[i].name))
+		if (name_is_own(raw->columns[i].name) ||
+		    raw->columns[i].ephemeral)
 			continue;
 		strbuf_addstr(sb, before);
 		clickhouse_quote_name(sb, raw->columns[i].name);

@@ -58,6 +58,7 @@ struct catalog_column {
 	char *name, *type, *comment;
 	char *default_kind, *expression; /* "DEFAULT", "now()"; or "" */
 	bool has_default, computed, sorting;
+	bool ephemeral; /* there is nothing to read: only defaults do */
 };
 struct catalog_table {
 	bool exists, view;

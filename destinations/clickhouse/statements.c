@@ -202,6 +202,42 @@ void chdst_statement_count(struct strbuf *sb, const struct chdst *d,
 	strbuf_addch(sb, ')');
 }
 
+/* What a default may be made of beside what is sent. */
+static void statement_computed(struct strbuf *sb, const struct chdst *d)
+{
+	const char *before = "WITH ";
+
+	for (size_t i = 0; !statement_appends(d) && i < d->there.n_columns;
+	     i++) {
+		const struct catalog_column *c = &d->there.columns[i];
+
+		if (!c->computed || !*c->expression)
+			continue;
+		strbuf_addf(sb, "%s%s AS ", before, c->expression);
+		clickhouse_quote_name(sb, c->name);
+		before = ", ";
+	}
+	if (*before == ',')
+		strbuf_addch(sb, '\n');
+}
+
+/* As it was, which is element `at` of the state; of a new row its default, as
+ * the server has it for rows that go straight into the table. */
+static void statement_extra(struct strbuf *sb, const struct catalog_column *c,
+			    int at)
+{
+	if (c->has_default) {
+		strbuf_addf(sb, "if(" IS_NEW ", CAST(%s, ", c->expression);
+		clickhouse_quote_text(sb, c->type);
+		strbuf_addf(sb, "), tupleElement(" STATE ", %d))", at);
+	} else {
+		strbuf_addf(sb, "tupleElement(" STATE ", %d)", at);
+	}
+	/* A default may be of others. */
+	strbuf_addstr(sb, " AS ");
+	clickhouse_quote_name(sb, c->name);
+}
+
 static void statement_extras(struct strbuf *sb, const struct chdst *d,
 			     bool values)
 {
@@ -209,13 +245,15 @@ static void statement_extras(struct strbuf *sb, const struct chdst *d,
 
 	for (size_t i = 0; !statement_appends(d) && i < d->there.n_columns;
 	     i++) {
-		if (!statement_is_extra(d, &d->there.columns[i]))
+		const struct catalog_column *c = &d->there.columns[i];
+
+		if (!statement_is_extra(d, c))
 			continue;
 		strbuf_addstr(sb, ", ");
 		if (values)
-			strbuf_addf(sb, "tupleElement(" STATE ", %d)", ++at);
+			statement_extra(sb, c, ++at);
 		else
-			clickhouse_quote_name(sb, d->there.columns[i].name);
+			clickhouse_quote_name(sb, c->name);
 	}
 }
 
@@ -271,6 +309,7 @@ static void statement_as_seen(struct strbuf *sb, const struct chdst *d)
 void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
 			    const struct checkpoint *next)
 {
+	statement_computed(sb, d);
 	strbuf_addstr(sb, "SELECT ");
 	chdst_statement_names(sb, d->target->schema, "n.");
 	statement_extras(sb, d, true);

@@ -112,6 +112,37 @@ def test_new_table_keeps_columns_of_others(tidemark, items, how):
     check(source, destination)
 
 
+@pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
+def test_defaults_of_columns_of_others(tidemark, items, mode):
+    """They are for new rows, whichever way these go; what stands in a row of
+    ours that is replaced, stays."""
+    source, destination = items(mode, rows=20)
+    tidemark.run()
+    for column in ("loud String MATERIALIZED upper(name)",
+                   "prefix String EPHEMERAL 'by'",
+                   "quiet String ALIAS lower(loud)",
+                   "both String DEFAULT concat(prefix, loud)",
+                   "who LowCardinality(String) DEFAULT concat(both, quiet)",
+                   "came DateTime DEFAULT now()", "plain Nullable(Int8)"):
+        destination.execute(f"ALTER TABLE items_raw ADD COLUMN {column}")
+    destination.execute("ALTER TABLE items_raw UPDATE who = 'me' WHERE "
+                        "id = 3 SETTINGS mutations_sync = 2")
+    change(source)
+    workload.fill_items(source, 21, 30, "items", NOW)
+    # Not behind all of the rows that are there: it is compared with them.
+    source.execute("INSERT INTO items (id, name, updated_at) VALUES "
+                   f"(0, 'zero', {NOW})")
+    assert tidemark.run().pipeline()["rows_read"] == 13
+    check(source, destination)
+    assert destination.query(
+        "SELECT count() FROM items_raw WHERE (id > 20 OR id = 0) AND "
+        "who = concat('by', upper(name), lower(upper(name))) AND "
+        "came > '2020-01-01' AND plain IS NULL") == [(11,)]
+    kept = 1 if mode == "append" else 2
+    assert destination.query("SELECT count() FROM items_raw "
+                             "WHERE who = 'me'") == [(kept,)]
+
+
 @pytest.mark.parametrize("how", ("full-refresh", "replace"))
 @pytest.mark.parametrize("key", (("id",), ("id", "part")))
 def test_refresh_of_another_key(tidemark, make_source, make_clickhouse, how,
