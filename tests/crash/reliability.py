@@ -93,7 +93,7 @@ OTHERS = (
     ("`verify --repair`", "with the lease; in the load; around its commit; "
      "behind it", "test_repair.py", "test_killed_and_called_again"),
     ("`verify --deletes apply`", "behind the delete; before the mark; around "
-     "its commit; behind it", "test_repair.py",
+     "its commit; behind it", "test_deletes.py",
      "test_deletes_killed_and_called_again"),
     ("a run into ClickHouse", "three times at the same place, between a "
      "batch and its mark", "test_crash_clickhouse.py",

@@ -1,4 +1,10 @@
-"""What `tidemark verify` says, and the values that it is about."""
+"""What `tidemark verify` says, to programs and at a terminal, and the values
+that it is about."""
+
+import os
+import pty
+import signal
+import subprocess
 
 from bench import EXIT_OK
 
@@ -6,6 +12,32 @@ from bench import EXIT_OK
 def verify(tidemark, *args, expect=EXIT_OK):
     done = tidemark("verify", "--json", *args).expect(expect)
     return {each["pipeline"]: each for each in done.json()["pipelines"]}
+
+
+def at_terminal(tidemark, *args, answer, meanwhile=None):
+    """The exit code and what stood on the screen."""
+    master, slave = pty.openpty()
+    child = subprocess.Popen([tidemark.binary, *args], stdin=slave,
+                             stdout=subprocess.PIPE, stderr=slave,
+                             cwd=tidemark.dir, env=tidemark.command_env())
+    os.close(slave)
+    shown = b""
+    while b"[y/N]" not in shown:
+        shown += os.read(master, 4096)
+    if meanwhile:
+        meanwhile()
+    if answer is None:
+        child.send_signal(signal.SIGINT)
+    else:
+        os.write(master, answer)
+    child.communicate(timeout=60)
+    try:
+        while more := os.read(master, 4096):
+            shown += more
+    except OSError:
+        pass  # all has been read
+    os.close(master)
+    return child.returncode, shown.decode()
 
 
 def named(result):
@@ -32,3 +64,7 @@ def set_value(end, key, column, value, table="items"):
 def get_value(end, key, column, kind, table="items"):
     row = end.rows(f"{end.schema}.{table}", {"id": "int", column: kind})
     return dict(row)[key]
+
+
+def rows_table(destination, mode):
+    return "items_raw" if mode == "append" else "items"

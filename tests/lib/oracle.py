@@ -107,6 +107,12 @@ def check_equal(source, destination, table, to, columns, n_key=1,
         check_mark(source, table, columns, destination.watermark(pipeline))
 
 
+def check_items(source, destination):
+    """The table and the pipeline that workload.py and bench.py make."""
+    check_equal(source, destination, "items", f"{destination.schema}.items",
+                ITEMS, pipeline="items")
+
+
 def check_crashed(source, destination, table, to, columns, pipeline):
     """What must hold right after a kill, before anything is repaired."""
     end = open_copy(destination)
