@@ -1,57 +1,23 @@
-"""How gently a run reads: its rates, and what it waits for, with nothing open
-at either end meanwhile."""
+"""How gently a run reads: its rates, and the file that holds it, with nothing
+open at either end meanwhile."""
 
-import contextlib
 import os
 import signal
-import sqlite3
-import threading
 import time
 
 import pytest
 
-import oracle
 import workload
-from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_DIFFERENT, EXIT_OK,
-                   EXIT_STATE, EXIT_STOPPED, sync_items)
-from servers import Cluster, free_port, wait_for
+from bench import (EXIT_CONFIG, EXIT_DIFFERENT, EXIT_OK, EXIT_STATE,
+                   EXIT_STOPPED)
+from oracle import check_items
+from paced_items import batches, paced, paused, wait_until_held
+from servers import wait_for
 from sessions import transactions
 
 WAYS = (("postgres", "timestamp"), ("postgres", "xmin"),
         ("mariadb", "timestamp"))
 WAY_NAMES = [f"{engine}-{strategy}" for engine, strategy in WAYS]
-
-
-def check(source, destination):
-    oracle.check_equal(source, destination, "items",
-                       f"{destination.schema}.items", oracle.ITEMS,
-                       pipeline="items")
-
-
-def paced(tidemark, source, destination, strategy="timestamp", **pace):
-    sync_items(tidemark, source, destination, strategy, pace=pace)
-    tidemark.top["state"] = {"url": f"sqlite:{tidemark.state_file}",
-                             "lease": "1s"}
-    return tidemark.write_config()
-
-
-def paused(tidemark):
-    """What `status` says of the one pipeline."""
-    return tidemark("status", "--json").pipeline()["paused"]
-
-
-def wait_until_held(tidemark, by):
-    def held():
-        now = paused(tidemark)
-        return now if now and now["by"] == by else None
-    return wait_for(held, 30, 0.2, f"a run held by {by}")
-
-
-def batches(tidemark):
-    """(when, rows) of each batch, in order; seconds."""
-    with sqlite3.connect(tidemark.state_file) as db:
-        return [(at / 1e6, rows) for at, rows in db.execute(
-            "SELECT loaded_at, rows_read FROM batches ORDER BY number")]
 
 
 @pytest.mark.parametrize("engine, strategy", WAYS, ids=WAY_NAMES)
@@ -69,7 +35,7 @@ def test_rows_per_second(tidemark, make_source, make_destination, engine,
     assert 3.5 <= seen[-1][0] - seen[0][0] <= 8, seen
     assert done.err.count("held back by pace.rows_per_second: no more than "
                           "1000 rows/s") == 1, done
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_batch_larger_than_its_second(tidemark, source, make_destination):
@@ -83,7 +49,7 @@ def test_batch_larger_than_its_second(tidemark, source, make_destination):
     assert [rows for _, rows in seen] == [1, 1, 1]
     for (before, _), (after, _) in zip(seen, seen[1:]):
         assert 2.3 <= after - before <= 7, seen
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.parametrize("engine, strategy", WAYS, ids=WAY_NAMES)
@@ -120,7 +86,7 @@ def test_pause_file(tidemark, make_source, make_destination, engine, strategy):
     assert done.err.count("no longer held by pace.pause_file") == 1, done
     assert done.pipeline()["rows_read"] >= 3000
     assert paused(tidemark) is None
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_chunks_are_held(tidemark, source, make_destination):
@@ -159,7 +125,7 @@ def test_chunks_are_held(tidemark, source, make_destination):
     os.remove(file)
     workers[1].wait().expect(EXIT_OK)
     assert held(0)["done"] == 2
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_signal_ends_the_wait(tidemark, source, make_destination):
@@ -179,151 +145,7 @@ def test_signal_ends_the_wait(tidemark, source, make_destination):
     assert paused(tidemark) is None
     os.remove(file)
     tidemark.run()
-    check(source, destination)
-
-
-LOCKS = {
-    "postgres": ("SELECT pg_advisory_lock(7)",
-                 "SELECT count(*) FROM pg_stat_activity "
-                 "WHERE wait_event = 'advisory'"),
-    "mariadb": ("SELECT GET_LOCK('seven', 60)",
-                "SELECT count(*) FROM information_schema.processlist "
-                "WHERE state = 'User lock'"),
-}
-
-
-@contextlib.contextmanager
-def busy(source, n):
-    """`n` sessions that run a statement all the while: they wait for a lock."""
-    lock, count = LOCKS[source.engine]
-    first, asks = source.connect(), source.connect()
-    first.cursor().execute(lock)
-
-    def wait():
-        with source.connect() as db, db.cursor() as cursor:
-            cursor.execute(lock)
-
-    def waiting():
-        with asks.cursor() as cursor:
-            cursor.execute(count)
-            return cursor.fetchone()[0] == n
-    threads = [threading.Thread(target=wait) for _ in range(n)]
-    try:
-        for thread in threads:
-            thread.start()
-        wait_for(waiting, what="busy sessions")
-        yield
-    finally:
-        first.close()
-        for thread in threads:
-            thread.join()
-        asks.close()
-
-
-@pytest.mark.parametrize("engine", ("postgres", "mariadb"))
-def test_max_active(tidemark, make_source, make_destination, engine):
-    """More than other tests on the same server have."""
-    source, destination = make_source(engine), make_destination("postgres")
-    workload.create_items(source, rows=10)
-    paced(tidemark, source, destination, max_active=14)
-    with busy(source, 15):
-        running = tidemark.start("run", "--json")
-        held = wait_until_held(tidemark, "max_active")
-        assert "sessions are active at connection source, more than 14" in \
-            held["reason"]
-        assert not batches(tidemark)
-    done = running.wait().expect(EXIT_OK)
-    assert "no longer held by pace.max_active" in done.err
-    check(source, destination)
-
-
-def test_probe_that_fails_holds(tidemark, source, make_destination):
-    destination = make_destination("postgres")
-    workload.create_items(source, rows=10)
-    tidemark.connect("away", f"postgresql://app@127.0.0.1:{free_port()}/x")
-    paced(tidemark, source, destination, replica_lag="10s",
-          replicas=["away"])
-    running = tidemark.start("run", "--json")
-    held = wait_until_held(tidemark, "replica_lag")
-    assert "connection away could not be asked, which counts as pressure" in \
-        held["reason"]
-    running.signal(signal.SIGTERM)
-    done = running.wait().expect(EXIT_STOPPED)
-    assert done.pipeline()["rows_read"] == 0
-
-
-def test_probe_that_is_no_query(tidemark, source, make_destination):
-    """No server can put that right: the run is not held for ever."""
-    destination = make_destination("sqlite")
-    workload.create_items(source, rows=10)
-    paced(tidemark, source, destination, probe={
-        "connection": "source", "below": 3, "query": "SELECT 1; SELECT 2"})
-    refused = tidemark("run", "items").expect(EXIT_CONFIG)
-    assert "pace.probe: no query of one statement" in refused.err
-
-
-def problem(done, code):
-    """The one of that code that `check` found."""
-    found, = [each for each in done.pipeline()["problems"]
-              if each["code"] == code]
-    return found
-
-
-@pytest.mark.parametrize("engine", ("postgres", "mariadb"))
-def test_probe(tidemark, make_source, make_destination, engine):
-    """Without an answer, with too high a one, with none that is a number, with
-    one that is low enough."""
-    source, destination = make_source(engine), make_destination("postgres")
-    workload.create_items(source, rows=10)
-    paced(tidemark, source, destination,
-          probe={"connection": "source", "below": 3,
-                 "query": f"SELECT max(n) FROM {source.schema}.jobs"})
-    wrong = problem(tidemark("check", "--json").expect(EXIT_ACCESS),
-                    "pace-unknown")
-    assert "pace.probe holds every run" in wrong["message"], wrong
-    running = tidemark.start("run", "--json")
-    held = wait_until_held(tidemark, "probe")
-    assert "connection source could not be asked, which counts as pressure" \
-        in held["reason"] and "jobs" in held["reason"], held
-    source.execute("CREATE TABLE jobs (n int)", "INSERT INTO jobs VALUES (3)")
-    if engine == "postgres":
-        source.execute("GRANT SELECT ON jobs TO public")
-    wait_for(lambda: "the query says 3 at connection source, which is not "
-             "below 3" in paused(tidemark)["reason"], 20, 0.2, "an answer")
-    now = problem(tidemark("check", "--json").expect(EXIT_OK), "pace-held")
-    assert now["severity"] == "info", now
-    source.execute("DELETE FROM jobs")
-    wait_for(lambda: "a number, not NULL" in paused(tidemark)["reason"], 20,
-             0.2, "no number")
-    assert not batches(tidemark)
-    source.execute("INSERT INTO jobs VALUES (2)")
-    done = running.wait().expect(EXIT_OK)
-    assert "no longer held by pace.probe" in done.err
-    check(source, destination)
-
-
-WRITES = {"postgres": "integer", "mariadb": "integer",
-          "clickhouse": "Int32) ENGINE = MergeTree ORDER BY (n",
-          "bigquery": "INT64"}
-
-
-@pytest.mark.parametrize("engine,before", (
-    *((engine, "") for engine in WRITES), ("bigquery", "SELECT 1; ")))
-def test_probe_that_writes(tidemark, source, make_destination, engine,
-                           before):
-    """It is refused where it is asked, and changes nothing there."""
-    asked = make_destination(engine)
-    asked.execute(f"CREATE TABLE jobs (n {WRITES[engine]})",
-                  "INSERT INTO jobs (n) VALUES (1)")
-    workload.create_items(source, rows=10)
-    tidemark.connect("asked", asked.connection())
-    paced(tidemark, source, make_destination("sqlite"), probe={
-        "connection": "asked", "below": 3, "query":
-        f"{before}INSERT INTO {asked.schema}.jobs (n) SELECT 2"})
-    done = tidemark("check", "--json")
-    assert done.code in (EXIT_ACCESS, EXIT_CONFIG), done
-    assert "pace.probe" in done.out and "read" in done.out.lower(), done
-    assert asked.query("SELECT n FROM jobs") == [(1,)]
+    check_items(source, destination)
 
 
 def pace_of(tidemark, *words):
@@ -359,7 +181,7 @@ def test_pace_is_changed_while_it_runs(tidemark, source, make_destination):
     text = tidemark("pace").expect(EXIT_OK).out
     assert "1000000" in text and "config" in text
     assert pace_of(tidemark, "--clear")["pace"]["rows_per_second"] == 1
-    check(source, destination)
+    check_items(source, destination)
 
 
 PACE_ERRORS = (
@@ -406,79 +228,7 @@ def test_batches_adapt_to_the_target(tidemark, source, make_destination):
     sizes = [rows for _, rows in batches(tidemark)[before:]]
     assert sizes[0] == 1600 and sizes[1] in (800, 1600), sizes
     assert all(200 <= rows <= 500 for rows in sizes[3:-1]), sizes
-    check(source, destination)
-
-
-def test_mariadb_does_not_know_its_replicas(tidemark, make_source,
-                                            make_destination):
-    """Without the right to ask, it may; with it, it is known not to."""
-    source = make_source("mariadb")
-    workload.create_items(source, rows=10)
-    paced(tidemark, source, make_destination("postgres"), replica_lag="10s")
-    running = tidemark.start("run")
-    held = wait_until_held(tidemark, "replica_lag")
-    assert "SLAVE MONITOR" in held["reason"], held
-    with source.server.admin() as admin, admin.cursor() as cursor:
-        cursor.execute("GRANT SLAVE MONITOR ON *.* TO app@'%'")
-        try:
-            done = running.wait().expect(EXIT_CONFIG)
-        finally:
-            cursor.execute("REVOKE SLAVE MONITOR ON *.* FROM app@'%'")
-    assert "connection source is no replica" in done.err
-    assert "pace.replicas" in done.err
-
-
-@pytest.fixture
-def standby(own_cluster):
-    """(a server, a standby of it that streams)"""
-    primary = own_cluster()
-    second = Cluster("standby", settings={
-        "wal_receiver_status_interval": "1s"})
-    second.program("pg_basebackup", "-D", second.data, "-h", primary.dir,
-                   "-p", str(primary.port), "-U", "postgres", "-R", "-c",
-                   "fast", "--no-sync")
-    yield primary, second.start()
-    second.remove()
-
-
-@pytest.mark.parametrize("asked", ("source", "replica"))
-def test_replica_lag(tidemark, standby, make_destination, asked):
-    """Of a standby that stops to replay, and one that is gone."""
-    primary, second = standby
-    primary.create_database("shop")
-    source = type(make_destination("postgres"))(primary, "shop")
-    destination = make_destination("postgres")
-    workload.create_items(source, rows=10)
-    wait_for(lambda: second.psql("shop", "SELECT count(*) FROM items") == "10\n",
-             what="the standby")
-    pace = {"replica_lag": "1s"}
-    if asked == "replica":
-        tidemark.connect("replica", {
-            **source.connection(), "url": second.url("shop", password=None)})
-        pace["replicas"] = ["replica"]
-    paced(tidemark, source, destination, **pace)
-    tidemark.run()
-    second.psql("shop", "SELECT pg_wal_replay_pause()")
-    workload.change_items(source, "true")
-    wait_for(lambda: second.psql("shop", "SELECT pg_get_wal_replay_pause_state"
-                                 "()") == "paused\n", what="the pause")
-    with primary.admin() as admin:
-        wait_for(lambda: admin.execute(
-            "SELECT replay_lag > '2 s' FROM pg_stat_replication"
-            ).fetchone()[0], 20, what="the primary to know")
-    running = tidemark.start("run", "--json")
-    held = wait_until_held(tidemark, "replica_lag")
-    assert "behind" in held["reason"], held
-    assert running.alive()
-    second.psql("shop", "SELECT pg_wal_replay_resume()")
-    assert running.wait().expect(EXIT_OK).pipeline()["rows_updated"] == 10
-    second.stop()
-    running = tidemark.start("run", "--json")
-    held = wait_until_held(tidemark, "replica_lag")
-    assert "could not be asked" in held["reason"], held
-    second.start()
-    running.wait().expect(EXIT_OK)
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_what_is_read_again_to_verify(tidemark, source, make_destination):
