@@ -84,6 +84,7 @@ static int suite_run(void)
 	size_t n = 0;
 
 	suite_add(all, &n, suite_load, suite_load_n);
+	suite_add(all, &n, suite_marks, suite_marks_n);
 	suite_add(all, &n, suite_preview, suite_preview_n);
 	suite_add(all, &n, suite_schema, suite_schema_n);
 	suite_add(all, &n, suite_refresh, suite_refresh_n);

@@ -1,6 +1,6 @@
 /* Previewing: what a load would count, and nothing left of it. That it agrees
- * with the load is looked at before each load of destination_load.c and
- * destination_schema.c. */
+ * with the load is looked at before each load of destination_load.c,
+ * destination_marks.c and destination_schema.c. */
 #include "destination_suite.h"
 
 #include <setjmp.h>

@@ -23,6 +23,8 @@ struct world *suite_world(void **state);
 
 extern const struct CMUnitTest suite_load[];
 extern const size_t suite_load_n;
+extern const struct CMUnitTest suite_marks[];
+extern const size_t suite_marks_n;
 extern const struct CMUnitTest suite_preview[];
 extern const size_t suite_preview_n;
 extern const struct CMUnitTest suite_schema[];
