@@ -1,40 +1,22 @@
 /*
- * One suite over every state store. TIDEMARK_TEST_POSTGRES names a database
- * that may be written to; without it that engine is skipped.
+ * One suite over every state store, and the first part of it: attempts, marks
+ * and paces. TIDEMARK_TEST_POSTGRES names a database that may be written to;
+ * without it that engine is skipped.
  */
 #include "store_world.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "clients/sqlite.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/secret.h"
 
-static void migrates_once(void **state)
-{
-	struct place *p = *state;
-	struct error err = ERROR_INIT;
-	struct store *s = NULL;
-	int applied = -1, version = -1, newest;
-
-	assert_int_equal(p->ops->open(&s, &p->conn, &err), 0);
-	assert_int_equal(s->ops->migrate(s, &applied, &newest, &err), 0);
-	assert_true(newest >= 1);
-	assert_int_equal(applied, newest);
-	assert_int_equal(s->ops->migrate(s, &applied, &version, &err), 0);
-	assert_int_equal(applied, 0);
-	assert_int_equal(version, newest);
-	s->ops->close(s);
-}
+struct part {
+	const struct CMUnitTest *tests;
+	size_t n;
+};
 
 static void check_ended(const struct attempt *got, const struct attempt *a)
 {
@@ -313,225 +295,70 @@ static void keeps_no_secret(void **state)
 	s->ops->close(s);
 }
 
-static void check_refused(const struct place *p, const char *sql,
-			  enum error_code code, const char *says)
-{
-	struct error err = ERROR_INIT;
-	struct store *s = NULL;
-	int applied, version;
-
-	s = place_open(p);
-	s->ops->close(s);
-	place_sql(p, sql);
-	assert_int_equal(p->ops->open(&s, &p->conn, &err), 0);
-	assert_int_equal(s->ops->migrate(s, &applied, &version, &err),
-			 -(int)code);
-	if (!strstr(err.message, says))
-		fail_msg("\"%s\" does not say \"%s\"", err.message, says);
-	s->ops->close(s);
-}
-
-static void refuses_edited_migrations(void **state)
-{
-	check_refused(*state,
-		      "UPDATE tidemark_migrations SET checksum = 'edited'",
-		      ERROR_CONFIG, "0001_run_history.sql");
-}
-
-static void refuses_newer_schemas(void **state)
-{
-	check_refused(*state,
-		      "INSERT INTO tidemark_migrations (number, name,"
-		      " checksum, applied_at) VALUES (999, '0999_later.sql',"
-		      " 'x', 0)",
-		      ERROR_CONFIG, "999 (0999_later.sql)");
-}
-
-static void refuses_foreign_places(void **state)
-{
-	check_refused(*state,
-		      "DROP TABLE tidemark_migrations;"
-		      "CREATE TABLE invoices (id int)",
-		      ERROR_CONFIG, "not a Tidemark state store");
-}
-
-/* Four processes migrate the same empty place at once. */
-static void migrates_under_a_lock(void **state)
-{
-	struct place *p = *state;
-	struct error err = ERROR_INIT;
-	struct store *s = NULL;
-	int status, applied, version;
-	pid_t children[4];
-
-	for (int i = 0; i < 4; i++) {
-		children[i] = fork();
-		if (children[i] == 0) {
-			int rc = p->ops->open(&s, &p->conn, &err);
-			if (!rc)
-				rc = p->ops->migrate(s, &applied, &version,
-						     &err);
-			if (rc)
-				fprintf(stderr, "%s\n", err.message);
-			_exit(rc ? 1 : 0);
-		}
-	}
-	for (int i = 0; i < 4; i++) {
-		waitpid(children[i], &status, 0);
-		assert_int_equal(status, 0);
-	}
-	s = place_open(p);
-	s->ops->close(s);
-}
-
-static void makes_private_files(void **state)
-{
-	struct place *p = *state;
-	struct store *s = place_open(p);
-	char *made = xstrfmt("%s/made", p->directory);
-	char *log = xstrfmt("%s-wal", p->conn.url.path);
-	struct attempt a = attempt_of("a1", "r1");
-	struct stat st;
-
-	place_save(s, &a);
-	assert_int_equal(stat(made, &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0700);
-	assert_int_equal(stat(p->conn.url.path, &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0600);
-	assert_int_equal(stat(log, &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0600);
-	s->ops->close(s);
-	free(made);
-	free(log);
-}
-
-static void check_file_refused(struct place *p, const char *content,
-			       const char *says)
-{
-	struct error err = ERROR_INIT;
-	struct store *s = NULL;
-	int applied, version, rc;
-	FILE *f;
-
-	s = place_open(p);
-	s->ops->close(s);
-	place_sql(p, "PRAGMA journal_mode = DELETE");
-	f = fopen(p->conn.url.path, "w");
-	fputs(content, f);
-	fclose(f);
-	s = NULL;
-	rc = p->ops->open(&s, &p->conn, &err);
-	if (!rc)
-		rc = p->ops->migrate(s, &applied, &version, &err);
-	assert_int_equal(rc, -(int)ERROR_ACCESS);
-	assert_non_null(strstr(err.message, p->conn.url.path));
-	if (!strstr(err.message, says))
-		fail_msg("%s", err.message);
-	if (s)
-		s->ops->close(s);
-}
-
-static void refuses_other_files(void **state)
-{
-	char content[5000];
-
-	memset(content, 'x', sizeof(content) - 1);
-	content[sizeof(content) - 1] = '\0';
-	check_file_refused(*state, content, "not a database");
-}
-
-static void refuses_paths_it_cannot_make(void **state)
-{
-	struct place *p = *state;
-	struct error err = ERROR_INIT;
-	struct store *s = NULL;
-	char *url = xstrfmt("sqlite:%s/file/below/state.db", p->directory);
-	char *file = xstrfmt("%s/file", p->directory);
-	FILE *f = fopen(file, "w");
-
-	fclose(f);
-	url_release(&p->conn.url);
-	assert_int_equal(url_parse(&p->conn.url, url, &err), 0);
-	assert_int_equal(p->ops->open(&s, &p->conn, &err), -(int)ERROR_ACCESS);
-	assert_null(s);
-	free(url);
-	free(file);
-}
-
-/* Another process writes for longer than we wait. */
-static void waits_and_then_names_the_file(void **state)
-{
-	struct place *p = *state;
-	struct store *s = place_open(p);
-	static const struct sqlite_options options = { .wal = true };
-	struct error err = ERROR_INIT;
-	struct attempt a = attempt_of("a1", "r1");
-	struct sqlite *db = NULL;
-
-	assert_int_equal(sqlite_open(&db, p->conn.url.path, &options, &err), 0);
-	assert_int_equal(sqlite_begin(db, &err), 0);
-	assert_int_equal(s->ops->save_attempt(s, &a, &err),
-			 -(int)ERROR_TRANSIENT);
-	assert_non_null(strstr(err.message, p->conn.url.path));
-	sqlite_rollback(db);
-	error_clear(&err);
-	assert_int_equal(s->ops->save_attempt(s, &a, &err), 0);
-	sqlite_close(db);
-	s->ops->close(s);
-}
-
 #define SHARED(make)                                                           \
-	EACH(make, migrates_once), EACH(make, keeps_attempts),                 \
-		EACH(make, lists_newest_first), EACH(make, mirrors_marks),     \
-		EACH(make, keeps_paces), EACH(make, mirrors_the_newest),       \
+	EACH(make, keeps_attempts), EACH(make, lists_newest_first),            \
+		EACH(make, mirrors_marks), EACH(make, keeps_paces),            \
+		EACH(make, mirrors_the_newest),                                \
 		EACH(make, saves_batches_whole),                               \
-		EACH(make, derives_run_states), EACH(make, keeps_no_secret),   \
-		EACH(make, refuses_edited_migrations),                         \
-		EACH(make, refuses_newer_schemas),                             \
-		EACH(make, refuses_foreign_places),                            \
-		EACH(make, migrates_under_a_lock)
+		EACH(make, derives_run_states), EACH(make, keeps_no_secret)
 
-static int run(const struct CMUnitTest *own, size_t n,
-	       const struct CMUnitTest *leases, const struct CMUnitTest *runs,
-	       const struct CMUnitTest *letters,
-	       const struct CMUnitTest *chunks)
+static int run(const struct part *parts, size_t n_parts)
 {
-	size_t all = n + store_leases_n + store_runs_n + store_letters_n +
-		     store_chunks_n;
-	struct CMUnitTest *tests = xcalloc(all, sizeof(*tests));
+	struct CMUnitTest *tests;
+	size_t n = 0;
 	int failed;
 
-	memcpy(tests, own, n * sizeof(*tests));
-	memcpy(tests + n, leases, store_leases_n * sizeof(*tests));
-	n += store_leases_n;
-	memcpy(tests + n, runs, store_runs_n * sizeof(*tests));
-	n += store_runs_n;
-	memcpy(tests + n, letters, store_letters_n * sizeof(*tests));
-	n += store_letters_n;
-	memcpy(tests + n, chunks, store_chunks_n * sizeof(*tests));
-	failed = _cmocka_run_group_tests("store", tests, all, NULL, NULL);
+	for (size_t i = 0; i < n_parts; i++)
+		n += parts[i].n;
+	tests = xcalloc(n, sizeof(*tests));
+	n = 0;
+	for (size_t i = 0; i < n_parts; i++) {
+		memcpy(tests + n, parts[i].tests, parts[i].n * sizeof(*tests));
+		n += parts[i].n;
+	}
+	failed = _cmocka_run_group_tests("store", tests, n, NULL, NULL);
 	free(tests);
 	return failed;
 }
 
-int main(int argc, char **argv)
+static int run_files(void)
 {
-	const struct CMUnitTest files[] = {
-		SHARED(file),
-		EACH(file, makes_private_files),
-		EACH(file, refuses_other_files),
-		EACH(file, refuses_paths_it_cannot_make),
-		EACH(file, waits_and_then_names_the_file),
+	const struct CMUnitTest own[] = { SHARED(file) };
+	const struct part parts[] = {
+		{ own, ARRAY_SIZE(own) },
+		{ store_places_file, store_places_n },
+		{ store_files, store_files_n },
+		{ store_leases_file, store_leases_n },
+		{ store_runs_file, store_runs_n },
+		{ store_letters_file, store_letters_n },
+		{ store_chunks_file, store_chunks_n },
 	};
-	const struct CMUnitTest servers[] = {
+
+	return run(parts, ARRAY_SIZE(parts));
+}
+
+static int run_postgres(void)
+{
+	const struct CMUnitTest own[] = {
 		SHARED(postgres),
 		EACH(postgres, passes_by_a_locked_chunk),
 	};
+	const struct part parts[] = {
+		{ own, ARRAY_SIZE(own) },
+		{ store_places_postgres, store_places_n },
+		{ store_leases_postgres, store_leases_n },
+		{ store_runs_postgres, store_runs_n },
+		{ store_letters_postgres, store_letters_n },
+		{ store_chunks_postgres, store_chunks_n },
+	};
 
+	return run(parts, ARRAY_SIZE(parts));
+}
+
+int main(int argc, char **argv)
+{
 	if (argc == 2 && !strcmp(argv[1], "sqlite"))
-		return run(files, ARRAY_SIZE(files), store_leases_file,
-			   store_runs_file, store_letters_file,
-			   store_chunks_file);
+		return run_files();
 	if (argc != 2 || strcmp(argv[1], "postgres")) {
 		fprintf(stderr, "usage: store_contract sqlite|postgres\n");
 		return 2;
@@ -541,7 +368,5 @@ int main(int argc, char **argv)
 				"not set\n");
 		return 77;
 	}
-	return run(servers, ARRAY_SIZE(servers), store_leases_postgres,
-		   store_runs_postgres, store_letters_postgres,
-		   store_chunks_postgres);
+	return run_postgres();
 }

@@ -49,6 +49,11 @@ pid_t dead_pid(void);
 		"store " #make ": " #f, f, place_make_##make, place_unmake,    \
 			NULL                                                   \
 	}
+extern const struct CMUnitTest store_places_file[], store_places_postgres[];
+extern const size_t store_places_n;
+/* Of files alone. */
+extern const struct CMUnitTest store_files[];
+extern const size_t store_files_n;
 extern const struct CMUnitTest store_leases_file[], store_leases_postgres[];
 extern const size_t store_leases_n;
 extern const struct CMUnitTest store_runs_file[], store_runs_postgres[];
