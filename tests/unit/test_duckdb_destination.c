@@ -1,49 +1,13 @@
-/* What the DuckDB destination decides and converts by itself; what it has in
- * common with the others is in the contract suite. */
-#include <stdio.h>
+/* What the DuckDB destination decides by itself: who writes, which of two rows
+ * is the newer one, what a refresh leaves, what a file may be. Values are in
+ * test_duckdb_destination_values.c; what it has in common with the others is in
+ * the contract suite. */
 #include <unistd.h>
 
 #include "clients/duckdb_errors.h"
 #include "core/data/value.h"
 #include "destinations/common/names.h"
-#include "destinations/duckdb/internal.h"
-#include "tests/unit/unit.h"
-
-/* text, precision, scale, value as it comes out; NULL: refused */
-static const struct decimal_case {
-	const char *text;
-	unsigned precision, scale;
-	const char *value;
-} decimals[] = {
-	{ "0", 4, 2, "0" },
-	{ "-0.00", 4, 2, "0" },
-	{ "12.34", 4, 2, "1234" },
-	{ "-12.34", 4, 2, "-1234" },
-	{ "12.3", 4, 2, "1230" },
-	{ "12.340", 4, 2, "1234" },
-	{ "12.345", 4, 2, NULL },
-	{ "123.45", 4, 2, NULL },
-	{ "100", 4, 2, NULL },
-	{ "0.05", 2, 2, "5" },
-	{ ".5", 2, 1, "5" },
-	{ "007", 1, 0, "7" },
-	{ "99999999999999999999999999999999999999", 38, 0,
-	  "99999999999999999999999999999999999999" },
-	{ "-9.9999999999999999999999999999999999999", 38, 37,
-	  "-99999999999999999999999999999999999999" },
-	{ "100000000000000000000000000000000000000", 38, 0, NULL },
-	{ "99999999999999999999999999999999999999999", 38, 0, NULL },
-	{ "9999999999999999999999999999", 38, 20, NULL },
-	{ "NaN", 10, 2, NULL },
-	{ "Infinity", 10, 2, NULL },
-	{ "-", 10, 2, NULL },
-	{ "", 10, 2, NULL },
-	{ ".", 10, 2, NULL },
-	{ "1.2.3", 10, 2, NULL },
-	{ "1e3", 10, 2, NULL },
-	{ "+1", 10, 2, NULL },
-	{ " 1", 10, 2, NULL },
-};
+#include "tests/unit/duckdb_destination_world.h"
 
 /* What DuckDB says, and as an appender says it: type and text apart. */
 static const struct {
@@ -93,457 +57,31 @@ static void test_errors(void **state)
 	}
 }
 
-static const char *decimal_text(duckdb_hugeint x, char out[48])
-{
-	bool negative = x < 0;
-	char *at = out + 47;
-
-	*at = '\0';
-	do {
-		int digit = (int)(x % 10);
-
-		*--at = (char)('0' + (digit < 0 ? -digit : digit));
-		x /= 10;
-	} while (x);
-	if (negative)
-		*--at = '-';
-	return at;
-}
-
-static void test_decimal(void **state)
-{
-	char text[48];
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(decimals); i++) {
-		const struct decimal_case *c = &decimals[i];
-		duckdb_hugeint x = 0;
-		bool ok = duckdb_decimal_parse((const uint8_t *)c->text,
-					       strlen(c->text), c->precision,
-					       c->scale, &x);
-
-		if (ok != (c->value != NULL))
-			fail_msg("%s: %s", c->text, ok ? "taken" : "refused");
-		if (ok)
-			assert_string_equal(decimal_text(x, text), c->value);
-	}
-}
-
-/* text, what stays */
-static const char *const trims[][2] = {
-	{ "1.10", "1.1" }, { "1.00", "1" },  { "100", "100" },
-	{ "0.0", "0" },	   { "NaN", "NaN" }, { "-2.50", "-2.5" },
-};
-
-static void test_trim(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(trims); i++)
-		assert_int_equal(
-			duckdb_decimal_trim((const uint8_t *)trims[i][0],
-					    strlen(trims[i][0])),
-			strlen(trims[i][1]));
-}
-
-/* kind, precision, scale, existing type, how it fits, what it grows to */
-static const struct fit_case {
-	enum type_kind kind;
-	int precision, scale;
-	const char *actual;
-	enum fit fit;
-	const char *grown;
-} fits[] = {
-	{ TYPE_INT32, 0, 0, "INTEGER", FIT_EXACT, "" },
-	{ TYPE_INT32, 0, 0, "BIGINT", FIT_WIDER, "" },
-	{ TYPE_INT32, 0, 0, "HUGEINT", FIT_WIDER, "" },
-	{ TYPE_INT32, 0, 0, "DECIMAL(10,0)", FIT_WIDER, "" },
-	{ TYPE_INT32, 0, 0, "DECIMAL(10,1)", FIT_GROWS, "DECIMAL(11,1)" },
-	{ TYPE_INT32, 0, 0, "DOUBLE", FIT_WIDER, "" },
-	{ TYPE_INT64, 0, 0, "DOUBLE", FIT_NARROW, "" },
-	{ TYPE_INT64, 0, 0, "INTEGER", FIT_GROWS, "BIGINT" },
-	{ TYPE_UINT64, 0, 0, "BIGINT", FIT_GROWS, "DECIMAL(20,0)" },
-	{ TYPE_FLOAT64, 0, 0, "FLOAT", FIT_GROWS, "DOUBLE" },
-	{ TYPE_FLOAT32, 0, 0, "DOUBLE", FIT_WIDER, "" },
-	{ TYPE_DECIMAL, 12, 2, "DECIMAL(12,2)", FIT_EXACT, "" },
-	{ TYPE_DECIMAL, 12, 2, "DECIMAL(14,3)", FIT_WIDER, "" },
-	{ TYPE_DECIMAL, 12, 2, "DECIMAL(12,3)", FIT_GROWS, "DECIMAL(13,3)" },
-	{ TYPE_DECIMAL, 12, 2, "DOUBLE", FIT_NARROW, "" },
-	{ TYPE_DECIMAL, 0, 0, "DECIMAL(38,10)", FIT_GROWS, "VARCHAR" },
-	{ TYPE_DECIMAL, 0, 0, "VARCHAR", FIT_EXACT, "" },
-	{ TYPE_DECIMAL, 3, -2, "DECIMAL(5,0)", FIT_EXACT, "" },
-	{ TYPE_DECIMAL, 2, 4, "DECIMAL(4,4)", FIT_EXACT, "" },
-	{ TYPE_DECIMAL, 39, 0, "VARCHAR", FIT_EXACT, "" },
-	{ TYPE_TEXT, 0, 0, "INTEGER", FIT_GROWS, "VARCHAR" },
-	{ TYPE_TEXT, 0, 0, "BLOB", FIT_NARROW, "" },
-	{ TYPE_BYTES, 0, 0, "VARCHAR", FIT_NARROW, "" },
-	{ TYPE_TIMESTAMPTZ, 0, 0, "TIMESTAMP", FIT_NARROW, "" },
-	{ TYPE_UUID, 0, 0, "VARCHAR", FIT_WIDER, "" },
-	{ TYPE_JSON, 0, 0, "JSON", FIT_EXACT, "" },
-};
-
-static void test_fit(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(fits); i++) {
-		const struct fit_case *c = &fits[i];
-		struct type type = { c->kind, c->precision, c->scale, 6, NULL };
-		char grown[DUCKDB_TYPE_SIZE] = "";
-		struct duckdb_type wanted;
-		enum fit fit;
-
-		duckdb_type_of(&wanted, &type, true);
-		fit = duckdb_type_fit(&wanted, c->actual, grown);
-		if (fit != c->fit || strcmp(grown, c->grown) != 0)
-			fail_msg("%s into %s: %d %s", wanted.text, c->actual,
-				 fit, grown);
-	}
-}
-
-/* One row with a value of each kind that has no text of its own. */
-struct values {
-	struct schema schema;
-	struct batch batch;
-};
-
-static void values_column(struct values *v, const char *name,
-			  enum type_kind kind, int precision)
-{
-	struct type type = { kind, precision, 2, 6, (char *)"" };
-
-	schema_add(&v->schema, name, &type, true);
-}
-
-static void values_init(struct values *v, const char *amount)
-{
-	static const uint8_t uuid[16] = { 0xa0, 0xee, 0xbc, 0x99, 0x9c, 0x0b,
-					  0x4e, 0xf8, 0xbb, 0x6d, 0x6b, 0xb9,
-					  0xbd, 0x38, 0x0a, 0x11 };
-	const struct interval_value interval = { -1, -2, 14 };
-	const int64_t id = 7, day_end = INT64_C(86400000000);
-	const int32_t never = INT32_MIN;
-	const int64_t ever = INT64_MAX;
-	size_t key = 0;
-
-	schema_init(&v->schema);
-	values_column(v, "id", TYPE_INT64, 0);
-	values_column(v, "u", TYPE_UUID, 0);
-	values_column(v, "i", TYPE_INTERVAL, 0);
-	values_column(v, "d", TYPE_DATE, 0);
-	values_column(v, "t", TYPE_TIMESTAMPTZ, 0);
-	values_column(v, "h", TYPE_TIME, 0);
-	values_column(v, "b", TYPE_BYTES, 0);
-	values_column(v, "m", TYPE_DECIMAL, 30);
-	schema_set_key(&v->schema, &key, 1);
-	v->schema.mark = -1;
-	batch_init(&v->batch, &v->schema);
-	batch_reserve_row(&v->batch);
-	vector_set_fixed(&v->batch.vectors[0], 0, &id);
-	vector_set_fixed(&v->batch.vectors[1], 0, uuid);
-	vector_set_fixed(&v->batch.vectors[2], 0, &interval);
-	vector_set_fixed(&v->batch.vectors[3], 0, &never);
-	vector_set_fixed(&v->batch.vectors[4], 0, &ever);
-	vector_set_fixed(&v->batch.vectors[5], 0, &day_end);
-	vector_set_bytes(&v->batch.vectors[6], 0, "\0\xff", 2, NULL);
-	vector_set_bytes(&v->batch.vectors[7], 0, amount, strlen(amount), NULL);
-	batch_row_done(&v->batch);
-}
-
-/* The code of the load; `text` (may be NULL) gets the row as DuckDB prints
- * it. */
-static int values_load(struct values *v, char **text, struct error *err)
-{
-	char directory[] = "/tmp/tidemark-duckdb-XXXXXX";
-	char *path = xstrfmt("%s/w.db", mkdtemp(directory));
-	char *url = xstrfmt("duckdb:%s", path);
-	struct connection conn = { .name = (char *)"w" };
-	struct target target = { .pipeline = "p",
-				 .table = "v",
-				 .schema = &v->schema };
-	struct checkpoint next = { .watermark = (char *)"{}",
-				   .batch_id = (char *)"b" };
-	const struct destination_ops *ops = &duckdb_destination;
-	struct destination *d = NULL;
-	struct duck_result *r = NULL;
-	struct load_counts counts;
-	int rc;
-
-	assert_int_equal(url_parse(&conn.url, url, err), 0);
-	assert_int_equal(ops->open(&d, &conn, err), 0);
-	assert_int_equal(ops->prepare(d, &target, err), 0);
-	rc = ops->load(d, &v->batch, &next, &counts, err);
-	if (text) {
-		assert_int_equal(
-			duck_query(((struct duckdb_destination *)d)->db, &r,
-				   "SELECT concat_ws('|', u, i, d, t, h, b, m) "
-				   "FROM v",
-				   NULL, 0, err),
-			0);
-		assert_true(duck_next(r));
-		*text = duck_str(r, 0);
-		duck_result_free(r);
-	}
-	ops->close(d);
-	unlink(path);
-	rmdir(directory);
-	url_release(&conn.url);
-	free(url);
-	free(path);
-	return rc;
-}
-
-static void values_release(struct values *v)
-{
-	batch_release(&v->batch);
-	schema_release(&v->schema);
-}
-
-static void test_values(void **state)
-{
-	struct error err = ERROR_INIT;
-	struct values v;
-	char *text = NULL;
-
-	(void)state;
-	values_init(&v, "-1234567890123456789012345678.90");
-	assert_int_equal(values_load(&v, &text, &err), 0);
-	assert_string_equal(text, "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11|"
-				  "1 year 2 months -2 days -00:00:00.000001|"
-				  "-infinity|infinity|24:00:00|\\x00\\xFF|"
-				  "-1234567890123456789012345678.90");
-	free(text);
-	values_release(&v);
-}
-
-static void test_value_refused(void **state)
-{
-	static const char *const amounts[] = {
-		"NaN", "1.001", "99999999999999999999999999999"
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(amounts); i++) {
-		struct error err = ERROR_INIT;
-		struct values v;
-
-		values_init(&v, amounts[i]);
-		assert_int_equal(values_load(&v, NULL, &err), -ERROR_DATA);
-		assert_non_null(strstr(err.message, "column m"));
-		assert_non_null(strstr(err.message, "id=7"));
-		assert_non_null(strstr(err.message, "DECIMAL(30,2)"));
-		values_release(&v);
-	}
-}
-
 /* The file's lock keeps other processes out; what is left is a second writer
  * in this one. */
 static void test_other_writer(void **state)
 {
 	const struct destination_ops *ops = &duckdb_destination;
-	char directory[] = "/tmp/tidemark-duckdb-XXXXXX";
-	char *path = xstrfmt("%s/w.db", mkdtemp(directory));
-	char *url = xstrfmt("duckdb:%s", path);
-	struct connection conn = { .name = (char *)"w" };
-	struct checkpoint next = { .watermark = (char *)"{}",
-				   .batch_id = (char *)"first" };
-	struct destination *a = NULL, *b = NULL;
-	struct error err = ERROR_INIT;
-	struct load_counts counts;
-	struct values v;
-
-	(void)state;
-	values_init(&v, "1.00");
-	struct target target = { .pipeline = "p",
-				 .table = "v",
-				 .schema = &v.schema };
-	assert_int_equal(url_parse(&conn.url, url, &err), 0);
-	assert_int_equal(ops->open(&a, &conn, &err), 0);
-	assert_int_equal(ops->prepare(a, &target, &err), 0);
-	assert_int_equal(ops->open(&b, &conn, &err), 0);
-	assert_int_equal(ops->prepare(b, &target, &err), 0);
-	assert_int_equal(ops->load(a, &v.batch, &next, &counts, &err), 0);
-	assert_int_equal(counts.inserted, 1);
-	next.batch_id = (char *)"second";
-	assert_int_equal(ops->load(b, &v.batch, &next, &counts, &err),
-			 -ERROR_STATE);
-	error_clear(&err);
-	next.batch_id = (char *)"third";
-	assert_int_equal(ops->load(a, &v.batch, &next, &counts, &err), 0);
-	assert_int_equal(counts.unchanged, 1);
-	ops->close(a);
-	ops->close(b);
-	unlink(path);
-	rmdir(directory);
-	url_release(&conn.url);
-	free(url);
-	free(path);
-	values_release(&v);
-}
-
-/* A file, a source's table (id; v, the mark), and what was loaded last. */
-struct file {
-	char *directory, *path;
-	struct connection conn;
-	struct schema schema;
-	struct target target;
-	struct destination *d;
-	struct error err;
-	struct load_counts counts;
-	int n_batches;
-};
-
-static int file_make(void **state)
-{
-	struct file *f = xcalloc(1, sizeof(*f));
-	char template[] = "/tmp/tidemark-duckdb-XXXXXX";
-	char *url;
-
-	f->directory = xstrdup(mkdtemp(template));
-	f->path = xstrfmt("%s/w.db", f->directory);
-	url = xstrfmt("duckdb:%s", f->path);
-	assert_int_equal(url_parse(&f->conn.url, url, &f->err), 0);
-	free(url);
-	f->target = (struct target){ .pipeline = "p",
-				     .table = "orders",
-				     .schema = &f->schema };
-	*state = f;
-	return 0;
-}
-
-static void file_close(struct file *f)
-{
-	duckdb_destination.close(f->d);
-	f->d = NULL;
-}
-
-static int file_unmake(void **state)
-{
 	struct file *f = *state;
-	char *command = xstrfmt("rm -r '%s'", f->directory);
+	struct destination *a = NULL, *b = NULL;
+	const int64_t one = 1;
 
+	file_schema(f, TYPE_INT64);
+	f->schema.mark = -1;
+	assert_int_equal(ops->open(&a, &f->conn, &f->err), 0);
+	assert_int_equal(ops->prepare(a, &f->target, &f->err), 0);
+	assert_int_equal(ops->open(&b, &f->conn, &f->err), 0);
+	assert_int_equal(ops->prepare(b, &f->target, &f->err), 0);
+	f->d = a;
+	assert_int_equal(file_load(f, 1, &one, NULL), 0);
+	assert_int_equal(f->counts.inserted, 1);
+	f->d = b;
+	assert_int_equal(file_load(f, 1, &one, NULL), ERROR_STATE);
+	f->d = a;
+	assert_int_equal(file_load(f, 1, &one, NULL), 0);
+	assert_int_equal(f->counts.unchanged, 1);
 	file_close(f);
-	assert_int_equal(system(command), 0);
-	free(command);
-	schema_release(&f->schema);
-	url_release(&f->conn.url);
-	free(f->directory);
-	free(f->path);
-	free(f);
-	return 0;
-}
-
-static void file_schema(struct file *f, enum type_kind mark)
-{
-	struct type id = { .kind = TYPE_INT64, .native = (char *)"" };
-	struct type v = { .kind = mark, .digits = 6, .native = (char *)"" };
-	size_t key = 0;
-
-	schema_release(&f->schema);
-	schema_init(&f->schema);
-	schema_add(&f->schema, "id", &id, false);
-	schema_add(&f->schema, "v", &v, true);
-	schema_set_key(&f->schema, &key, 1);
-	f->schema.mark = 1;
-}
-
-static int file_begin(struct file *f)
-{
-	struct checkpoint seen;
-	int rc;
-
-	error_clear(&f->err);
-	checkpoint_init(&seen);
-	rc = duckdb_destination.open(&f->d, &f->conn, &f->err);
-	if (!rc)
-		rc = f->d->ops->prepare(f->d, &f->target, &f->err);
-	if (!rc)
-		rc = f->d->ops->recover(f->d, &f->target, &seen, &f->err);
-	checkpoint_release(&seen);
-	return -rc;
-}
-
-/* One row; `value` NULL: its mark is NULL. */
-static int file_load(struct file *f, int64_t id, const int64_t *value,
-		     const char *delivered)
-{
-	char *batch_id = xstrfmt("batch-%d", ++f->n_batches);
-	struct checkpoint next = { .watermark = (char *)"{}",
-				   .batch_id = batch_id,
-				   .rows_total = f->n_batches,
-				   .delivered = (char *)delivered };
-	struct batch b;
-	int rc;
-
-	batch_init(&b, &f->schema);
-	batch_reserve_row(&b);
-	vector_set_fixed(&b.vectors[0], 0, &id);
-	if (value)
-		vector_set_fixed(&b.vectors[1], 0, value);
-	else
-		vector_set_null(&b.vectors[1], 0);
-	batch_row_done(&b);
-	error_clear(&f->err);
-	rc = f->d->ops->load(f->d, &b, &next, &f->counts, &f->err);
-	batch_release(&b);
-	free(batch_id);
-	return -rc;
-}
-
-static int file_finish(struct file *f)
-{
-	struct checkpoint next = { .watermark = (char *)"{}",
-				   .batch_id = (char *)"finished" };
-
-	error_clear(&f->err);
-	return -f->d->ops->finish(f->d, &next, &f->err);
-}
-
-static void file_sync(struct file *f, int64_t id, const int64_t *value,
-		      const char *delivered)
-{
-	if (file_begin(f) || file_load(f, id, value, delivered))
-		fail_msg("%s", f->err.message);
-	file_close(f);
-}
-
-/* Through the destination's own handle while there is one. */
-static struct duck *file_look(struct file *f)
-{
-	struct duck *db = NULL;
-
-	error_clear(&f->err);
-	if (f->d)
-		return ((struct duckdb_destination *)f->d)->db;
-	if (duck_open(&db, f->path, NULL, 0, &f->err))
-		fail_msg("%s", f->err.message);
-	return db;
-}
-
-static void file_exec(struct file *f, const char *sql)
-{
-	struct duck *db = file_look(f);
-
-	if (duck_exec(db, sql, &f->err))
-		fail_msg("%s", f->err.message);
-	if (!f->d)
-		duck_close(db);
-}
-
-/* The first value of the first row. */
-static void file_expect(struct file *f, const char *sql, const char *expected)
-{
-	struct duck *db = file_look(f);
-	struct duck_result *r = NULL;
-	char *text;
-
-	if (duck_query(db, &r, sql, NULL, 0, &f->err))
-		fail_msg("%s", f->err.message);
-	assert_true(duck_next(r));
-	text = duck_is_null(r, 0) ? xstrdup("NULL") : duck_str(r, 0);
-	duck_result_free(r);
-	if (!f->d)
-		duck_close(db);
-	assert_string_equal(text, expected);
-	free(text);
+	f->d = b;
 }
 
 #define ORDERS "SELECT string_agg(id || ':' || v, ' ' ORDER BY id) FROM orders"
@@ -799,18 +337,11 @@ static void test_url_options(void **state)
 	assert_int_not_equal(access("/tmp/x.db", F_OK), 0);
 }
 
-#define IN_FILE(f) cmocka_unit_test_setup_teardown(f, file_make, file_unmake)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_decimal),
-		cmocka_unit_test(test_trim),
-		cmocka_unit_test(test_fit),
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_value_refused),
-		cmocka_unit_test(test_other_writer),
+		IN_FILE(test_other_writer),
 		IN_FILE(test_refresh_overtaken),
 		IN_FILE(test_refresh_left_behind),
 		IN_FILE(test_refresh_counts_rows),
