@@ -1,175 +1,15 @@
-/* What a gate lets through, value by value and type by type. */
-#include <math.h>
+/* What a gate lets through, value by value and type by type, and what it says
+ * of the others. */
 #include <string.h>
 
-#include "unit.h"
-
-#include "core/base/alloc.h"
-#include "core/data/decimal.h"
-#include "core/data/value.h"
-#include "core/sync/gate.h"
-
-static const struct {
-	const char *a, *b;
-	int order; /* 2: one of them is no number */
-} decimals[] = {
-	{ "0", "-0.000", 0 },
-	{ "1.10", "1.1", 0 },
-	{ "007", "7.0", 0 },
-	{ "+7", "7", 0 },
-	{ ".5", "0.50", 0 },
-	{ "5.", "5", 0 },
-	{ "9.99", "10", -1 },
-	{ "-9.99", "-10", 1 },
-	{ "-1", "1", -1 },
-	{ "0", "0.0000000000000000000000000000000000000001", -1 },
-	{ "0", "-0.0000000000000000000000000000000000000001", 1 },
-	{ "99999999999999999999999999999999999999.1",
-	  "99999999999999999999999999999999999999.09", 1 },
-	{ "9007199254740993", "9007199254740992", 1 }, /* doubles are equal */
-	{ "0.1", "0.1000000000000000055511151231257827", -1 },
-	{ "Infinity", "999999999999999999999999", 1 },
-	{ "-Infinity", "-999999999999999999999999", -1 },
-	{ "Infinity", "Infinity", 0 },
-	{ "-Infinity", "Infinity", -1 },
-	{ "NaN", "1", 2 },
-	{ "1", "", 2 },
-	{ "1", "-", 2 },
-	{ "1", ".", 2 },
-	{ "1", "1e3", 2 },
-	{ "1", "1.2.3", 2 },
-	{ "1", " 1", 2 },
-	{ "1", "inf", 2 },
-};
-
-static int test_order(const char *a, const char *b)
-{
-	struct decimal x, y;
-	int order;
-
-	if (!decimal_parse(&x, a, strlen(a)) ||
-	    !decimal_parse(&y, b, strlen(b)))
-		return 2;
-	order = decimal_compare(&x, &y);
-	return order < 0 ? -1 : order > 0;
-}
-
-static void test_decimals(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(decimals); i++) {
-		int order = decimals[i].order;
-
-		if (test_order(decimals[i].a, decimals[i].b) != order ||
-		    test_order(decimals[i].b, decimals[i].a) !=
-			    (order == 2 ? 2 : -order))
-			fail_msg("%s and %s", decimals[i].a, decimals[i].b);
-	}
-}
-
-/* Key column id (1, 2, ...) and one column v; a batch of texts, "" is NULL. */
-struct world {
-	struct pipeline_settings p;
-	struct gate_limit limit;
-	struct schema schema;
-	struct batch batch;
-};
-
-static void world_init(struct world *w, enum type_kind kind)
-{
-	struct type id = { .kind = TYPE_INT64 }, v = { .kind = kind };
-	size_t key = 0;
-
-	memset(w, 0, sizeof(*w));
-	schema_init(&w->schema);
-	schema_add(&w->schema, "id", &id, false);
-	schema_add(&w->schema, "v", &v, true);
-	schema_set_key(&w->schema, &key, 1);
-	batch_init(&w->batch, &w->schema);
-	w->p.name = (char *)"orders";
-	w->p.source_table = (char *)"public.t";
-}
-
-static void world_release(struct world *w)
-{
-	strlist_release(&w->p.gate.not_null);
-	strlist_release(&w->p.gate.unique);
-	batch_release(&w->batch);
-	schema_release(&w->schema);
-}
+#include "tests/unit/gate_world.h"
+#include "tests/unit/unit.h"
 
 static void world_limit(struct world *w, enum gate_kind kind, const char *text)
 {
 	w->limit = (struct gate_limit){ kind, (char *)"v", (char *)text };
 	w->p.gate.limits = &w->limit;
 	w->p.gate.n_limits = 1;
-}
-
-static void world_put(struct vector *v, size_t row, const char *text)
-{
-	int64_t i64;
-	int32_t i32;
-	int16_t i16;
-	double f64;
-	float f32;
-
-	switch (v->kind) {
-	case TYPE_INT16:
-		i16 = (int16_t)strtol(text, NULL, 10);
-		vector_set_fixed(v, row, &i16);
-		break;
-	case TYPE_INT32:
-		i32 = (int32_t)strtol(text, NULL, 10);
-		vector_set_fixed(v, row, &i32);
-		break;
-	case TYPE_DATE:
-		assert_true(value_parse_date(text, &i32));
-		vector_set_fixed(v, row, &i32);
-		break;
-	case TYPE_FLOAT32:
-		f32 = strtof(text, NULL);
-		vector_set_fixed(v, row, &f32);
-		break;
-	case TYPE_FLOAT64:
-		f64 = strtod(text, NULL);
-		vector_set_fixed(v, row, &f64);
-		break;
-	case TYPE_TIMESTAMP:
-	case TYPE_TIMESTAMPTZ:
-		assert_true(value_parse_timestamp(text, &i64));
-		vector_set_fixed(v, row, &i64);
-		break;
-	case TYPE_UINT64:
-		i64 = (int64_t)strtoull(text, NULL, 10);
-		vector_set_fixed(v, row, &i64);
-		break;
-	case TYPE_INT64:
-	case TYPE_TIME:
-		i64 = strtoll(text, NULL, 10);
-		vector_set_fixed(v, row, &i64);
-		break;
-	default:
-		vector_set_bytes(v, row, text, strlen(text), NULL);
-	}
-}
-
-static void world_row(struct world *w, int64_t id, const char *text)
-{
-	batch_reserve_row(&w->batch);
-	vector_set_fixed(&w->batch.vectors[0], w->batch.n_rows, &id);
-	if (*text)
-		world_put(&w->batch.vectors[1], w->batch.n_rows, text);
-	batch_row_done(&w->batch);
-}
-
-/* "" if all rows pass, else what is said. */
-static const char *world_check(struct world *w, struct gate *g,
-			       struct error *err)
-{
-	error_clear(err);
-	if (gate_check(g, &w->batch, err))
-		assert_int_equal(err->code, ERROR_DATA);
-	return err->message;
 }
 
 static const struct {
@@ -397,131 +237,15 @@ static void test_endless_pattern(void **state)
 	world_release(&w);
 }
 
-/* Batches set apart by "|", rows "id=value" by blanks; value _ is NULL. */
-static const struct {
-	enum type_kind type;
-	const char *rows;
-	const char *bad; /* the last batch's message holds it; NULL: none */
-} unique[] = {
-	{ TYPE_TEXT, "1=a 2=b 3=A", NULL },
-	{ TYPE_TEXT, "1=a 2=b 3=a", "1 row (id=3)" },
-	{ TYPE_TEXT, "1=a 2=a 3=a", "2 rows (id=2; id=3)" },
-	{ TYPE_TEXT, "1=_ 2=_", NULL },
-	{ TYPE_TEXT, "1=a 1=a", NULL }, /* the same row, read again */
-	{ TYPE_TEXT, "1=a 2=b|3=b", "1 row (id=3)" },
-	{ TYPE_TEXT, "1=a 2=b|2=b 1=a", NULL },
-	{ TYPE_INT64, "1=5 2=6|3=7 4=5", "1 row (id=4)" },
-	{ TYPE_DECIMAL, "1=1.10 2=1.1", "1 row (id=2)" },
-	{ TYPE_FLOAT64, "1=0 2=-0.0", "1 row (id=2)" },
-	{ TYPE_FLOAT64, "1=NaN 2=NaN", "1 row (id=2)" },
-	{ TYPE_JSON, "1={\"a\":1,\"b\":2} 2={\"b\":2,\"a\":1}",
-	  "1 row (id=2)" },
-	{ TYPE_TIMESTAMPTZ, "1=2000-01-01T00:00:00Z 2=2000-01-01T01:00:00+01",
-	  "1 row (id=2)" },
-};
-
-static const char *unique_check(struct world *w, struct gate *g,
-				const char *rows, struct error *err)
-{
-	char one[64], *value;
-
-	batch_reset(&w->batch);
-	for (const char *at = rows; *at; at++) {
-		size_t n = strcspn(at, " |");
-
-		memcpy(one, at, n);
-		one[n] = '\0';
-		value = strchr(one, '=');
-		*value++ = '\0';
-		world_row(w, strtol(one, NULL, 10),
-			  strcmp(value, "_") != 0 ? value : "");
-		at += n;
-		if (*at == '|') {
-			assert_string_equal(world_check(w, g, err), "");
-			batch_reset(&w->batch);
-		}
-		if (!*at)
-			break;
-	}
-	return world_check(w, g, err);
-}
-
-static void test_unique(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(unique); i++) {
-		struct error err = ERROR_INIT;
-		const char *said, *bad = unique[i].bad;
-		struct gate *g = NULL;
-		struct world w;
-
-		world_init(&w, unique[i].type);
-		strlist_add(&w.p.gate.unique, "v");
-		assert_int_equal(gate_open(&g, &w.p, &w.schema, &err), 0);
-		said = unique_check(&w, g, unique[i].rows, &err);
-		if (bad ? !strstr(said, bad) : *said)
-			fail_msg("%s: %s", unique[i].rows, said);
-		gate_free(g);
-		world_release(&w);
-	}
-}
-
-static void unique_fill(struct world *w, struct gate *g, int64_t from,
-			int64_t n)
-{
-	struct error err = ERROR_INIT;
-	char text[24];
-
-	batch_reset(&w->batch);
-	for (int64_t id = from; id < from + n; id++) {
-		snprintf(text, sizeof(text), "%lld", (long long)id);
-		world_row(w, id, text);
-	}
-	assert_string_equal(world_check(w, g, &err), "");
-}
-
-/* It sees as far back as it says, and forgets after that. */
-static void test_unique_looks_back(void **state)
-{
-	static const int64_t step = 10000;
-	struct error err = ERROR_INIT;
-	struct gate *g = NULL;
-	struct world w;
-	int64_t at = 1;
-
-	(void)state;
-	world_init(&w, TYPE_INT64);
-	strlist_add(&w.p.gate.unique, "v");
-	assert_int_equal(gate_open(&g, &w.p, &w.schema, &err), 0);
-	for (; at < 4 * GATE_UNIQUE_ROWS; at += step)
-		unique_fill(&w, g, at, step);
-	batch_reset(&w.batch);
-	world_row(&w, -1, "1");
-	assert_string_equal(world_check(&w, g, &err), "");
-	for (int64_t back = 1; back <= GATE_UNIQUE_ROWS; back *= 2) {
-		char text[24];
-
-		snprintf(text, sizeof(text), "%lld", (long long)(at - back));
-		batch_reset(&w.batch);
-		world_row(&w, -2, text);
-		assert_non_null(strstr(world_check(&w, g, &err), "id=-2"));
-	}
-	gate_free(g);
-	world_release(&w);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_decimals),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_wrong_limits),
 		cmocka_unit_test(test_no_such_column),
 		cmocka_unit_test(test_message),
 		cmocka_unit_test(test_empty_gate),
 		cmocka_unit_test(test_endless_pattern),
-		cmocka_unit_test(test_unique),
-		cmocka_unit_test(test_unique_looks_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
