@@ -79,4 +79,10 @@ void fake_reset(int64_t source_rows);
 /* A pipeline "p" from `end` into itself by sequence, upsert, three tries. */
 struct pipeline_settings fake_settings(struct connection *end);
 
+/* The engines, a file each, and the options that they have: none. */
+extern const struct connector_ops fake_connector_ops;
+extern const struct destination_ops fake_destination_ops;
+extern const struct store_ops fake_store_ops;
+extern const struct url_option fake_options[];
+
 #endif

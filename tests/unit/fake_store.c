@@ -1,3 +1,4 @@
+/* The store in memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +10,10 @@
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct store fake_store;
-static const struct url_option fake_store_options[] = { { NULL, NULL, NULL } };
 
 static int fake_store_open(struct store **out, const struct connection *conn,
 			   struct error *err)
 {
-	extern const struct store_ops fake_store_ops;
-
 	(void)conn;
 	(void)err;
 	fake_store.ops = &fake_store_ops;
@@ -426,7 +424,7 @@ static int fake_delete_chunks(struct store *s, const char *pipeline,
 
 const struct store_ops fake_store_ops = {
 	.name = "fake",
-	.options = fake_store_options,
+	.options = fake_options,
 	.open = fake_store_open,
 	.migrate = fake_migrate,
 	.version = fake_version,
