@@ -10,19 +10,13 @@ import time
 import duckdb
 import pytest
 
-import oracle
 import workload
 from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_OK, EXIT_SCHEMA, EXIT_STOPPED,
                    sync_items, written)
+from oracle import check_items
 from servers import wait_for
 
 ENGINES = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
-
-
-def check(source, destination, pipeline="items"):
-    oracle.check_equal(source, destination, "items",
-                       f"{destination.schema}.items", oracle.ITEMS,
-                       pipeline=pipeline)
 
 
 def spread(source, step="1 second"):
@@ -84,7 +78,7 @@ def test_mends_each_engine(tidemark, make_source, make_destination, engine):
     done = chunks(tidemark, "--chunk-rows", "50")
     assert [(c["state"], c["rows"], c["attempts"]) for c in done] == [
         ("done", 60, 1)] * 5
-    check(source, destination, None)
+    check_items(source, destination, pipeline=None)
     no_rows_left(destination)
     assert tidemark("watermark", "show", "--json").json() == before
     assert written(tidemark.run().pipeline()) == 0
@@ -108,7 +102,7 @@ def test_mends_each_strategy(tidemark, source, make_destination, strategy,
     done = chunks(tidemark, "--chunk-rows", "50", "--workers", "2")
     assert {c["state"] for c in done} == {"done"}
     assert sum(c["rows"] for c in done) == 300
-    check(source, destination)
+    check_items(source, destination)
     no_rows_left(destination)
 
 
@@ -186,7 +180,7 @@ def test_rows_without_a_mark(tidemark, source, make_destination):
     damage(destination)
     done = chunks(tidemark)
     assert [(c["nulls"], c["rows"]) for c in done] == [(True, 5), (False, 45)]
-    check(source, destination)
+    check_items(source, destination)
     tidemark.pipelines["items"]["watermark"]["nulls"] = "error"
     tidemark.write_config()
     refused = tidemark("backfill", "items", "--again").expect(EXIT_DATA)
@@ -214,7 +208,7 @@ def test_poisoned_chunk_is_set_aside(tidemark, source, make_destination):
     assert "1 failed" in tidemark("status").expect(EXIT_OK).out
     destination.execute("ALTER TABLE items DROP CONSTRAINT poison")
     assert {c["state"] for c in chunks(tidemark)} == {"done"}
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_bad_rows_are_kept_aside(tidemark, source, make_destination):
@@ -252,7 +246,7 @@ def test_worker_drains(tidemark, source, make_destination):
     done = tidemark("worker", "--once", "--json").expect(EXIT_OK)
     assert done.json()["chunks_done"] == 1
     assert in_store(tidemark)[0][1:] == ("done", 1, 4000)
-    check(source, destination)
+    check_items(source, destination)
     no_rows_left(destination)
 
 
@@ -295,7 +289,7 @@ def test_killed_at_each_point(tidemark_failpoints, source, make_destination):
         tidemark("worker", "--chunks", "--once").expect(EXIT_OK)
         assert [(state, rows) for _, state, _, rows in in_store(tidemark)
                 ] == [("done", 30)] * 2, point
-        check(source, destination)
+        check_items(source, destination)
         no_rows_left(destination)
 
 
@@ -334,7 +328,7 @@ def test_backfill_and_its_processes(tidemark, source, make_destination):
             "FROM chunks c LEFT JOIN leases l ON l.name = c.chunk_id")} <= {
                 ("queued", None), ("done", None), ("running", victim)}
     tidemark(*command).expect(EXIT_OK)
-    check(source, destination)
+    check_items(source, destination)
     no_rows_left(destination)
 
 
@@ -382,7 +376,7 @@ def test_no_older_version_wins(tidemark, source, make_destination, strategy,
     assert tidemark.run().pipeline()["rows_read"] >= 3000
     worker.signal(signal.SIGCONT)
     worker.wait().expect(EXIT_OK)
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.parametrize("strategy", ("timestamp", "xmin"))
@@ -442,7 +436,7 @@ def test_killed_workers(tidemark, source, make_destination, full, strategy):
         assert source.query(sums + "items") == destination.query(
             sums + "items")
     else:
-        check(source, destination)
+        check_items(source, destination)
     no_rows_left(destination)
 
 
@@ -465,4 +459,4 @@ def test_rows_of_another_source_stay_out(tidemark, make_source,
     assert done.code == EXIT_SCHEMA, done
     done = tidemark("backfill", "items").expect(EXIT_SCHEMA)
     assert "another database" in done.err
-    check(source, destination)
+    check_items(source, destination)

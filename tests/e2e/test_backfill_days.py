@@ -8,15 +8,15 @@ import signal
 import struct
 import subprocess
 import termios
-import threading
 import time
 
 import pytest
 
 import workload
 from bench import EXIT_OK, EXIT_STOPPED, sync_items
+from oracle import check_items
 from servers import wait_for
-from test_backfill import check, chunks, damage, in_store, no_rows_left
+from test_backfill import chunks, damage, in_store, no_rows_left
 
 
 @pytest.mark.parametrize("how", ("again", "cancel"))
@@ -42,7 +42,7 @@ def test_begun_chunk_is_read_from_the_beginning(tidemark, source,
         no_rows_left(destination)
     chunks(tidemark, *["--again"] * (how == "again"))
     assert in_store(tidemark)[0][1:] == ("done", 1, 3000)
-    check(source, destination, None)
+    check_items(source, destination, pipeline=None)
     no_rows_left(destination)
 
 
@@ -62,7 +62,7 @@ def test_new_column_meets_several_workers(tidemark, source, make_destination):
             "OFFSET 1"), 20, what="two that would alter the table")
     backfill.wait().expect(EXIT_OK)
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
     assert destination.query("SELECT DISTINCT extra FROM items") == [(5,)]
 
 
@@ -117,7 +117,7 @@ def test_workers_over_a_store_that_is_a_server(tidemark, source,
     workload.settle(source)
     tidemark.run()
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
     no_rows_left(destination)
 
 
@@ -214,4 +214,4 @@ def test_what_is_appended_afterwards_is_newer(tidemark, source,
     workload.change_items(source, "id IN (31, 59)")
     workload.settle(source)
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)

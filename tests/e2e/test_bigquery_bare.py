@@ -15,6 +15,7 @@ import workload
 from bench import (EXIT_CONFIG, EXIT_DIFFERENT, EXIT_OK, EXIT_STATE, Tidemark,
                    sync_items, written)
 from ends import BigqueryEnd
+from oracle import check_items
 from servers import wait_for
 
 ROWS = 90
@@ -53,15 +54,10 @@ def begin(tidemark_failpoints, items, end):
     return make
 
 
-def check(source, end):
-    oracle.check_equal(source, end, "items", f"{end.schema}.items",
-                       oracle.ITEMS, pipeline="items")
-
-
 def check_recovered(tidemark, items, end, mode):
     """The next run has it right, and the one behind it nothing to do."""
     tidemark.run()
-    check(items, end)
+    check_items(items, end)
     assert written(tidemark.run().pipeline()) == 0
     tidemark("verify", "--json").expect(EXIT_OK)
     assert not [name for name in end.tables() if "stage" in name]
@@ -146,7 +142,7 @@ def test_verify_repairs(begin, items, end, mode):
     told = tidemark("verify", "--json").expect(EXIT_DIFFERENT).pipeline()
     assert (told["missing"], told["different"]) == (1, 1)
     tidemark("verify", "--repair", "--json").expect(EXIT_OK)
-    check(items, end)
+    check_items(items, end)
 
 
 def test_a_marked_row_comes_back(begin, items, end):

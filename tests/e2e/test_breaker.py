@@ -10,19 +10,13 @@ import time
 import pytest
 
 import ends
-import oracle
 import workload
 from bench import EXIT_ACCESS, EXIT_DATA, EXIT_OK, sync_items
+from oracle import check_items
 from servers import wait_for
 
 RETRY = {"attempts": 5, "backoff": "20ms", "max_backoff": "100ms"}
 AGAIN = "failed and was rolled back, next in"
-
-
-def check(source, destination):
-    oracle.check_equal(source, destination, "items",
-                       f"{destination.schema}.items", oracle.ITEMS,
-                       pipeline="items")
 
 
 @pytest.fixture
@@ -50,7 +44,7 @@ def finish(running, source, destination):
     assert done.err.count(AGAIN) == 1, done
     result = done.pipeline()
     assert (result["batches"], result["rows_updated"]) == (1, 100)
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_deadlock(tidemark, cluster, source, loaded):
@@ -135,7 +129,7 @@ def test_unknown_error_is_retried_less(tidemark, source, make_destination):
     assert "try 2 of" not in done.err
     destination.execute("DROP TRIGGER refuse ON items")
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 NOWHERE = "postgresql://app@127.0.0.1:1/shop"
@@ -210,7 +204,7 @@ def test_breaker(tidemark, source, make_destination):
     b.source(True)
     assert tidemark.run().pipeline()["rows_read"] == 10
     assert b.status()["breaker"] is None
-    check(source, destination)
+    check_items(source, destination)
     b.source(False)
     tidemark.pipelines["items"]["retry"]["attempts"] = 1
     tidemark.write_config()
@@ -290,4 +284,4 @@ def test_watch_comes_back(tidemark, own_cluster, source, make_destination,
     wait_for(lambda: arrived(150), 20, what="the rows after the restart")
     running.signal(signal.SIGTERM)
     running.wait(20)
-    check(source, destination)
+    check_items(source, destination)

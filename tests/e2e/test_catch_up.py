@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-import oracle
 import workload
 from bench import EXIT_CONFIG, EXIT_OK, sync_items
+from oracle import check_items
 from servers import wait_for
 from sessions import transactions
 
@@ -18,12 +18,6 @@ WAYS = (("postgres", "timestamp"), ("postgres", "xmin"),
 WAY_NAMES = [f"{engine}-{strategy}" for engine, strategy in WAYS]
 # Two seconds that a page may wait, and what a busy machine adds.
 PATIENCE = 5
-
-
-def check(source, destination):
-    oracle.check_equal(source, destination, "items",
-                       f"{destination.schema}.items", oracle.ITEMS,
-                       pipeline="items")
 
 
 def widen(source):
@@ -74,7 +68,7 @@ def test_snapshot_is_not_held(tidemark, make_source, make_destination, engine,
         assert running.alive()
     done = running.wait().expect(EXIT_OK).pipeline()
     assert done["rows_read"] > 2000
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.parametrize("engine, strategy", WAYS[:3], ids=WAY_NAMES[:3])
@@ -96,7 +90,7 @@ def test_snapshots_are_short_when_slow(tidemark, make_source,
         time.sleep(0.15)  # InnoDB says the same again to who asks sooner
     running.wait().expect(EXIT_OK)
     assert all(last - first < 1.5 for first, last in seen.values()), seen
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_max_seconds(tidemark, source, make_destination):
@@ -124,7 +118,7 @@ def test_max_seconds(tidemark, source, make_destination):
         EXIT_OK).pipeline()
     assert rest["outcome"] == "caught_up"
     assert result["rows_read"] + rest["rows_read"] >= 2000
-    check(source, destination)
+    check_items(source, destination)
     assert "so --max-seconds would never let it end" in tidemark(
         "run", "--full-refresh", "--max-seconds", "5").expect(EXIT_CONFIG).err
     tidemark("run", "--max-seconds", "0").expect(EXIT_CONFIG)
@@ -148,4 +142,4 @@ def test_progress_and_rest(tidemark, source, make_destination):
     assert " left" in tidemark("status").expect(EXIT_OK).out
     running.wait().expect(EXIT_OK)
     assert tidemark("status", "--json").pipeline()["progress"] is None
-    check(source, destination)
+    check_items(source, destination)

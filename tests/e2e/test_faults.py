@@ -14,6 +14,7 @@ import workload
 from bad_days import ENGINES, WAREHOUSES, start_and_wait, state_batches
 from bench import (EXIT_ACCESS, EXIT_DATA, EXIT_OK, EXIT_STOPPED,
                    check_accounting, sync_items)
+from oracle import check_items
 from servers import wait_for
 
 every_engine = pytest.mark.parametrize("engine", (*ENGINES, *WAREHOUSES))
@@ -24,12 +25,6 @@ SOME_ROWS = 4000
 
 def rows_for(engine):
     return SOME_ROWS if engine in WAREHOUSES else ROWS
-
-
-def check(source, destination):
-    oracle.check_equal(source, destination, "items",
-                       f"{destination.schema}.items", oracle.ITEMS,
-                       pipeline="items")
 
 
 @pytest.fixture
@@ -66,7 +61,7 @@ def test_signal_stops_cleanly(tidemark, source, prepared, engine, number):
     rest = tidemark.run().pipeline()
     assert rest["rows_read"] == rows_for(engine) - loaded, \
         "the next run goes on"
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.parametrize("ignored", (False, True))
@@ -85,7 +80,7 @@ def test_hangup(tidemark, source, prepared, ignored):
     assert done.pipeline()["outcome"] == \
         ("caught_up" if ignored else "stopped")
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.parametrize("locked", ("target", "state"))
@@ -130,7 +125,7 @@ def test_second_signal_exits_at_once(tidemark, source, prepared):
     running.wait(10)
     assert time.monotonic() - start < 3
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 @every_engine
@@ -154,7 +149,7 @@ def test_sigkill_in_mid_run(tidemark, source, prepared, engine):
     tidemark.write_config()
     rest = tidemark.run().pipeline()
     assert rest["rows_read"] < rows, "started from the beginning"
-    check(source, destination)
+    check_items(source, destination)
 
 
 RETRY = {"attempts": 20, "backoff": "100ms", "max_backoff": "2s"}
@@ -176,7 +171,7 @@ def test_deadlock_is_retried(tidemark, source, make_destination, cluster):
         time.sleep(1)
         blocker.rollback()
     running.wait(60).expect(EXIT_OK)
-    check(source, destination)
+    check_items(source, destination)
 
 
 @every_engine
@@ -191,7 +186,7 @@ def test_watch_syncs_until_stopped(tidemark, source, make_destination, engine):
     running.signal(signal.SIGTERM)
     done = running.wait(20)
     assert done.code in (EXIT_OK, EXIT_STOPPED), done
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_another_writer_moved_the_mark(tidemark, source, make_destination):
@@ -205,7 +200,7 @@ def test_another_writer_moved_the_mark(tidemark, source, make_destination):
     codes = sorted((first.wait(90).code, second.wait(90).code))
     assert codes in ([0, 0], [0, 6], [6, 6]), codes
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 

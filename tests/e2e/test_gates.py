@@ -9,15 +9,10 @@ import oracle
 import workload
 from bench import (EXIT_DATA, EXIT_OK, EXIT_SCHEMA, check_accounting,
                    sync_items, written)
+from oracle import check_items
 
 ENGINES = ("postgres", "sqlite", "duckdb")
 every_engine = pytest.mark.parametrize("engine", ENGINES)
-
-
-def check(source, destination):
-    oracle.check_equal(source, destination, "items",
-                       f"{destination.schema}.items", oracle.ITEMS,
-                       pipeline="items")
 
 
 def ids(destination):
@@ -78,7 +73,7 @@ def test_rule(tidemark, source, make_destination, rule):
     assert not ids(destination)
     source.execute(f"UPDATE items SET {mended} WHERE id = 30")
     assert written(tidemark.run().pipeline()) == 40
-    check(source, destination)
+    check_items(source, destination)
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 
@@ -111,7 +106,7 @@ def test_batches_before_it_stay(tidemark, source, make_destination, engine,
     source.execute("UPDATE items SET quantity = 0 WHERE quantity < 0")
     rest = tidemark.run().pipeline()
     assert rest["rows_read"] == 400 - loaded
-    check(source, destination)
+    check_items(source, destination)
 
 
 @every_engine
@@ -125,7 +120,7 @@ def test_a_full_copy_is_not_swapped_in(tidemark, source, make_destination,
                gate={"max": {"quantity": 50}, "min_rows": 80,
                      "max_rows": 120})
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
     items = f"{destination.schema}.items"
     before = sorted(destination.rows(items, oracle.ITEMS), key=repr)
 
@@ -143,7 +138,7 @@ def test_a_full_copy_is_not_swapped_in(tidemark, source, make_destination,
     unchanged("max_rows 120")
     source.execute("DELETE FROM items WHERE id = (SELECT max(id) FROM items)")
     assert tidemark.run().pipeline()["rows_read"] == 120
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.parametrize("engine,strategy", (
@@ -173,13 +168,13 @@ def test_rows_of_the_window(tidemark, make_source, make_destination, engine,
     untouched("brings 300 rows past the mark, fewer than min_rows 301")
     gate(min_rows=300, max_rows=300)
     assert tidemark.run().pipeline()["rows_read"] == 300
-    check(source, destination)
+    check_items(source, destination)
     workload.change_items(source, "id <= 45")
     gate(max_rows=44)
     untouched("max_rows 44")
     gate(min_rows=1, max_rows=45)
     assert written(tidemark.run().pipeline()) == 45
-    check(source, destination)
+    check_items(source, destination)
     workload.settle(source)
     gate(min_rows=1)
     tidemark("run")
@@ -237,7 +232,7 @@ def test_every_type_through_a_gate(tidemark, make_source, make_destination):
         "max": {"amount": "1000000.00", "ratio": 1e9, "name": "z"},
         "match": {"name": "item", "document": "tags"}})
     assert written(tidemark.run().pipeline()) == 200
-    check(source, destination)
+    check_items(source, destination)
     source.execute("UPDATE items SET amount = -1, updated_at = now(6) "
                    "WHERE id = 7")
     refused(tidemark, 'column "amount", min 0: 1 row (id=7)')

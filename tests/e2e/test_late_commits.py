@@ -5,6 +5,7 @@ import pytest
 import oracle
 import workload
 from bench import sync_items, written
+from oracle import check_items
 from servers import wait_for
 
 STRATEGIES = ("timestamp", "xmin", "sequence")
@@ -12,12 +13,6 @@ ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql", "clickhouse",
            "bigquery")
 
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
-
-
-def check(source, destination):
-    oracle.check_equal(source, destination, "items",
-                       f"{destination.schema}.items", oracle.ITEMS,
-                       pipeline="items")
 
 
 def insert(db, name):
@@ -66,7 +61,7 @@ def test_late_commit(synced, source, destination, strategy, mode):
     workload.settle(source)
     tidemark.run()
     assert {"late", "early"} <= names(destination)
-    check(source, destination)
+    check_items(source, destination)
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 
@@ -85,7 +80,7 @@ def test_late_commit_with_no_xid_yet(synced, source, destination, strategy):
         late.commit()
     workload.settle(source)
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
     tidemark.run()
     assert tidemark.run().pipeline()["rows_read"] == 0
 
@@ -115,7 +110,7 @@ def test_late_commit_of_a_savepoint(synced, source, destination, strategy):
         late.commit()
     workload.settle(source)
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
     assert "rolled back" not in names(destination)
     assert tidemark.run().pipeline()["rows_read"] == 0
 
@@ -140,7 +135,7 @@ def test_late_commit_of_a_prepared_transaction(synced, source, destination,
     workload.settle(source)
     tidemark.run()
     assert {"prepared", "early"} <= names(destination)
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.thinned(3)
@@ -172,7 +167,7 @@ def test_late_commit_while_a_page_is_read(tidemark, source, make_destination,
         assert running.alive(), "the page was over too soon"
         running.wait(60).expect(0)
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.thinned(3)
@@ -234,7 +229,7 @@ def test_rows_held_back_are_reported(synced, source, destination, strategy):
         late.rollback()
     workload.settle(source)
     assert tidemark.run().pipeline()["rows_held"] == 0
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_row_from_the_future_that_is_held(synced, source, destination):

@@ -10,10 +10,10 @@ import time
 import pytest
 
 import ends
-import oracle
 import workload
 from bench import (EXIT_CONFIG, EXIT_OK, EXIT_STATE, Tidemark, sync_items,
                    written)
+from oracle import check_items
 from servers import wait_for
 from state import StateStore
 
@@ -31,12 +31,6 @@ def make_state(make_database):
         tidemark.top["state"] = state.terms(lease)
         return state
     return make
-
-
-def check(source, destination):
-    oracle.check_equal(source, destination, "items",
-                       f"{destination.schema}.items", oracle.ITEMS,
-                       pipeline="items")
 
 
 def slow_items(tidemark, source, destination, make=True):
@@ -140,7 +134,7 @@ def test_eight_at_once(tidemark, source, make_destination, make_state, work_dir,
     if engine != "duckdb":
         assert {each.code for each in done} == {EXIT_OK}
         assert sum(each.pipeline()["rows_read"] for each in done) < ROWS
-        check(source, destination)
+        check_items(source, destination)
     # A file that a paused process holds locked cannot be taken from it.
     for each in done:
         assert each.code in (EXIT_OK, EXIT_STATE), each
@@ -148,7 +142,7 @@ def test_eight_at_once(tidemark, source, make_destination, make_state, work_dir,
             message = each.pipeline()["error"]["message"]
             assert str(pid) in message, message
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
     assert written(tidemark.run().pipeline()) == 0
     by_pid = {pid: (status, code) for status, code, pid in state.attempts()}
     assert by_pid[pid] == ("FAILED", "state")
@@ -188,7 +182,7 @@ def test_sleeper_commits_nothing(tidemark_failpoints, source, make_destination,
     if lease:  # it may have run out before we asked
         assert lease["pid"] == run.process.pid and lease["fence"] == 1
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_backend_of_a_paused_run_is_ended(tidemark_failpoints, source,
@@ -214,7 +208,7 @@ def test_backend_of_a_paused_run_is_ended(tidemark_failpoints, source,
     assert time.monotonic() - started < 8
     assert done["rows_read"] >= 200
     paused.kill()
-    check(source, destination)
+    check_items(source, destination)
     assert fence(destination) == state.lease()[0]
 
 
@@ -237,7 +231,7 @@ def test_lease_outlives_a_crash_of_its_server(
     run.kill()
     tidemark.run()
     assert fence(destination) == 2
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -255,7 +249,7 @@ def test_dead_holder_is_replaced_at_once(tidemark, source, make_destination,
     started = time.monotonic()
     tidemark.run()
     assert time.monotonic() - started < 30
-    check(source, destination)
+    check_items(source, destination)
     assert state.attempts()[0][:2] == ("FAILED", "killed")
     assert state.lease()[0] == 2 and state.lease()[3] == 0
 
@@ -286,7 +280,7 @@ def test_holder_elsewhere_is_waited_for(tidemark, source, make_destination,
         EXIT_CONFIG if store == "sqlite" else EXIT_OK)
     time.sleep(max(0, until / 1000000 - time.time()))
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.threads
@@ -310,7 +304,7 @@ def test_long_load_keeps_its_lease(tidemark, source, make_destination,
     run.wait().expect(EXIT_OK)
     workload.settle(source)
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.threads
@@ -332,7 +326,7 @@ def test_lost_store_costs_nothing(tidemark, source, make_destination,
     assert fences == sorted(set(fences)), fences
     workload.settle(source)
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.parametrize("engine", ("postgres", "sqlite"))
@@ -353,10 +347,10 @@ def test_two_stores_are_fenced(tidemark, source, make_destination, work_dir,
     overtaken = first.wait().expect(EXIT_STATE).pipeline()
     assert "another run of items has taken over" in \
         overtaken["error"]["message"]
-    check(source, destination)
+    check_items(source, destination)
     tidemark.run()
     other.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_wait_is_a_duration(tidemark, source, make_destination):

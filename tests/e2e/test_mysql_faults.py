@@ -10,9 +10,7 @@ import pytest
 import ends
 import oracle
 import workload
-from bench import (EXIT_ACCESS, EXIT_OK, EXIT_STOPPED, items_settings,
-                   sync_items)
-from servers import wait_for
+from bench import EXIT_ACCESS, EXIT_STOPPED, items_settings, sync_items
 
 ENGINES = ("mariadb", "mysql")
 

@@ -12,7 +12,8 @@ import ends
 import oracle
 import workload
 from bench import (EXIT_ACCESS, EXIT_DATA, EXIT_OK, EXIT_SCHEMA,
-                   items_settings, sync_items)
+                   sync_items)
+from oracle import check_items
 from servers import wait_for
 
 ENGINES = ("mariadb", "mysql")
@@ -26,12 +27,6 @@ def destination(request, make_mysql):
 
 def rows(destination):
     return destination.rows("items", oracle.ITEMS)
-
-
-def check(source, destination):
-    oracle.check_equal(source, destination, "items",
-                       f"{destination.schema}.items", oracle.ITEMS,
-                       pipeline="items")
 
 
 def loaded(tidemark, source, destination, n=100, **settings):
@@ -96,7 +91,7 @@ def test_others_lock(tidemark, source, destination, lock):
         assert "try 1 of 2" in done.err, "not retried"
         other.rollback()
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 @contextlib.contextmanager
@@ -131,7 +126,7 @@ def test_disk_full(tidemark, source, small_server):
                 assert part in message, message
     tidemark.pipelines["items"]["batch"] = {"rows": 100}
     tidemark.write_config().run()
-    check(source, destination)
+    check_items(source, destination)
     small_server.drop_database("warehouse")
 
 
@@ -150,7 +145,7 @@ def test_read_only_server(tidemark, source, destination):
         assert f"{destination.schema}.items" in message, message
         assert "read" in message and "replica" in message, message
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.parametrize("local", (1, 0))
@@ -169,7 +164,7 @@ def test_packet_too_small(tidemark, source, destination, local):
                 assert part in message, message
             source.execute("UPDATE items SET payload = '' WHERE id = 70")
         tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 # Of each: what the run says.
@@ -206,7 +201,7 @@ def test_altered_in_mid_run(tidemark, source, destination, change):
     if "extra" in change:
         destination.execute("ALTER TABLE items DROP COLUMN extra")
     tidemark.run(*["--full-refresh"] * (code == EXIT_DATA))
-    check(source, destination)
+    check_items(source, destination)
 
 
 def kill_all(destination, command):
@@ -241,5 +236,5 @@ def test_killed_in_mid_load(tidemark, source, destination, command):
         time.sleep(0.02)
     done = running.wait().expect(EXIT_OK)
     assert "of 20 failed" in done.err, done
-    check(source, destination)
+    check_items(source, destination)
     assert tidemark.run().pipeline()["rows_read"] == 0

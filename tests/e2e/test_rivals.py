@@ -13,6 +13,7 @@ import oracle
 import workload
 from bad_days import WAREHOUSES
 from bench import sync_items, written
+from oracle import check_items
 from servers import wait_for
 
 EXIT_OK, EXIT_ACCESS, EXIT_SCHEMA, EXIT_BUSY = 0, 3, 4, 6
@@ -28,12 +29,6 @@ def destination(request, make_destination):
 def any_destination(request, make_destination):
     """Nobody needs to write to it by hand."""
     return make_destination(request.param)
-
-
-def check(source, destination, pipeline="items"):
-    oracle.check_equal(source, destination, "items",
-                       f"{destination.schema}.items", oracle.ITEMS,
-                       pipeline=pipeline)
 
 
 @pytest.mark.thinned(3)
@@ -59,7 +54,7 @@ def test_newest_row_with_an_older_mark(tidemark, source, any_destination,
     tidemark.run()
     workload.settle(source)
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
     assert written(tidemark.run().pipeline()) == 0
 
 
@@ -82,7 +77,7 @@ def test_newest_row_with_a_lower_number(tidemark, source, any_destination,
         late.commit()
     tidemark.run()
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
     assert written(tidemark.run().pipeline()) == 0
 
 
@@ -126,7 +121,7 @@ def test_second_run_is_told_who_runs(tidemark, source, make_destination):
     assert busy["held_by"]["pid"] == first.process.pid
     assert busy["rows_read"] == 0
     first.wait().expect(EXIT_OK)
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.parametrize("engine", ("postgres", "sqlite", *WAREHOUSES))
@@ -146,7 +141,7 @@ def test_two_refreshes_lose_nothing(tidemark, source, make_destination,
     second = tidemark("run", "--json", "--full-refresh")
     codes = {first.wait().code, second.code}
     assert codes <= {EXIT_OK, EXIT_BUSY} and EXIT_OK in codes
-    check(source, destination)
+    check_items(source, destination)
     assert written(tidemark.run().pipeline()) == 0
 
 
@@ -167,7 +162,7 @@ def test_refresh_overtaken_by_another(tidemark_failpoints, source,
     first = begin_refresh(tidemark, moment)
     elsewhere(tidemark).run("--full-refresh")
     expect_overtaken(first)
-    check(source, destination)
+    check_items(source, destination)
     assert written(tidemark.run().pipeline()) == 0
 
 
@@ -206,7 +201,7 @@ def test_refresh_overtaken_at_its_begin(tidemark_failpoints, source,
     expect_overtaken(first)
     second.signal(signal.SIGCONT)
     second.wait().expect(EXIT_OK)
-    check(source, destination)
+    check_items(source, destination)
     assert written(tidemark.run().pipeline()) == 0
 
 
@@ -225,7 +220,7 @@ def test_refusal_that_another_is_the_cause_of(tidemark_failpoints, source,
     destination.front.faults({"match": "", "kind": "status", "status": 400,
                               "reason": "invalid", "message": "planted"})
     expect_overtaken(first)
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.parametrize("file, journal", (
@@ -255,7 +250,7 @@ def test_file_that_another_process_holds(tidemark, source, make_destination,
     holder.execute("ROLLBACK")
     holder.close()
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_target_emptied_by_hand(tidemark, source, destination):
@@ -278,10 +273,10 @@ def test_target_emptied_by_hand(tidemark, source, destination):
     refused()
     tidemark("watermark", "reset", "items").expect(EXIT_OK)
     assert written(tidemark.run().pipeline()) == 20
-    check(source, destination)
+    check_items(source, destination)
     refused()
     tidemark.run("--full-refresh")
-    check(source, destination)
+    check_items(source, destination)
     refused()
     mark = tidemark("watermark", "show", "--json").pipeline()["watermark"]
     tidemark("watermark", "set", "items", json.dumps(mark)).expect(EXIT_OK)
@@ -309,12 +304,12 @@ def test_target_made_anew_by_hand(tidemark, source, destination):
         done = tidemark.run()
         assert "another table" in done.err
         assert written(done.pipeline()) == 16
-        check(source, destination)
+        check_items(source, destination)
         return
     destination.execute(f"DROP TABLE {target}")
     done = tidemark.run()
     assert "is gone" in done.err
-    check(source, destination)
+    check_items(source, destination)
 
 
 def backend(destination):
@@ -352,7 +347,7 @@ def test_paused_run_does_not_block_for_ever(tidemark_failpoints, source,
     paused.kill()
     workload.settle(source)
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.parametrize("sql", (
@@ -402,4 +397,4 @@ def test_numbers_of_a_raw_table_go_on(tidemark, source, any_destination):
         tidemark.pipeline(name, **settings).write_config()
         source.execute(f"UPDATE items SET name = 'by {name}'")
         tidemark.run()
-        check(source, destination, name)
+        check_items(source, destination, pipeline=name)

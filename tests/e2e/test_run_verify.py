@@ -10,7 +10,7 @@ import pytest
 
 import workload
 from bench import (EXIT_CONFIG, EXIT_DIFFERENT, EXIT_STATE, EXIT_STOPPED,
-                   items_settings, sync_items)
+                   sync_items)
 from looks import named, verify
 from servers import wait_for
 

@@ -9,6 +9,7 @@ import oracle
 import workload
 from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_DATA, EXIT_OK, EXIT_SCHEMA,
                    sync_items, written)
+from oracle import check_items
 from servers import wait_for
 from state import StateStore
 
@@ -18,12 +19,6 @@ ENGINES = ("postgres", "sqlite", "duckdb")
 @pytest.fixture(params=ENGINES)
 def destination(request, make_destination):
     return make_destination(request.param)
-
-
-def check(source, destination, **more):
-    oracle.check_equal(source, destination, "items",
-                       f"{destination.schema}.items", oracle.ITEMS,
-                       pipeline="items", **more)
 
 
 def runs(tidemark, *args):
@@ -112,7 +107,7 @@ def test_killed_run_is_shown_as_such(tidemark_failpoints, source,
     assert attempt["state"] == "FAILED"
     assert attempt["error"]["code"] == "killed"
     assert str(attempt["pid"]) in attempt["error"]["message"]
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_each_try_is_an_attempt(tidemark_failpoints, source,
@@ -137,7 +132,7 @@ def test_each_try_is_an_attempt(tidemark_failpoints, source,
     assert loaded["error"] is None and loaded["rows_inserted"] == 200
     assert refused["error"]["code"] == "transient"
     assert refused["rows_inserted"] == 0 and refused["rows_read"] == 200
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_failure_before_the_mark_is_known(tidemark, source, make_destination,
@@ -187,7 +182,7 @@ def test_replay_changes_nothing_that_is_right(tidemark, source, destination,
     run, = runs(tidemark, "show", done["run_id"])
     assert run["state"] == "SUCCEEDED" and len(run["attempts"]) == 2
     assert run["window"]["to"] == done["watermark_after"]
-    check(source, destination)
+    check_items(source, destination)
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 
@@ -221,7 +216,7 @@ def test_replay_mends_what_is_wrong(tidemark, source, destination, strategy):
         EXIT_OK).pipeline()
     assert replayed["rows_inserted"] == 100
     assert replayed["rows_updated"] == 100
-    check(source, destination)
+    check_items(source, destination)
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 
@@ -237,7 +232,7 @@ def test_replay_that_is_killed(tidemark_failpoints, source, make_destination):
         killed = tidemark("runs", "replay", done["run_id"], failpoints=point)
         assert killed.code == -signal.SIGKILL
         tidemark("runs", "replay", done["run_id"]).expect(EXIT_OK)
-        check(source, destination)
+        check_items(source, destination)
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 
@@ -285,7 +280,7 @@ def test_an_empty_window_is_not_replayed(tidemark, source, make_destination):
     refreshed = tidemark.run("--full-refresh").pipeline()
     assert refreshed["rows_read"] == 20
     tidemark("runs", "replay", refreshed["run_id"]).expect(EXIT_CONFIG)
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_replay_that_waited_for_its_run(tidemark_failpoints, source,
@@ -342,7 +337,7 @@ def test_old_runs_are_forgotten(tidemark, source, make_destination):
     assert run_id not in [run["run_id"] for run in runs(tidemark, "list")]
     tidemark("runs", "show", run_id).expect(EXIT_CONFIG)
     assert state.query("SELECT count(*) FROM {t}batches")[0][0] == 0
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_store_that_was_away_is_found_again(tidemark, source, own_cluster,
@@ -365,5 +360,5 @@ def test_store_that_was_away_is_found_again(tidemark, source, own_cluster,
     server.stop("immediate")
     server.start()
     run.wait().expect(EXIT_OK)
-    check(source, destination)
+    check_items(source, destination)
     assert runs(tidemark, "list")[0]["state"] == "SUCCEEDED"

@@ -7,18 +7,13 @@ import pytest
 import oracle
 import workload
 from bench import EXIT_DATA, items_settings, sync_items, written
+from oracle import check_items
 
 ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql")
 STRATEGIES = ("timestamp", "xmin", "sequence")
 
 every_engine = pytest.mark.parametrize("engine", ENGINES)
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
-
-
-def check(source, destination, columns=oracle.ITEMS, pipeline="items"):
-    oracle.check_equal(source, destination, "items",
-                       f"{destination.schema}.items", columns,
-                       pipeline=pipeline)
 
 
 @pytest.mark.threads
@@ -34,7 +29,7 @@ def test_first_load_then_delta_then_nothing(
     assert first["outcome"] == "caught_up"
     assert first["rows_inserted"] == 3000
     assert first["watermark_before"] is None
-    check(source, destination)
+    check_items(source, destination)
 
     workload.change_items(source, "id % 100 < 7")
     workload.fill_items(source, 3001, 3100,
@@ -42,13 +37,13 @@ def test_first_load_then_delta_then_nothing(
     delta = tidemark.run().pipeline()
     assert delta["rows_inserted"] == 100
     assert delta["rows_updated"] == 210
-    check(source, destination)
+    check_items(source, destination)
 
     workload.settle(source)
     tidemark.run()
     nothing = tidemark.run().pipeline()
     assert (nothing["rows_read"], nothing["outcome"]) == (0, "caught_up")
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_unchanged_rows_do_not_move(tidemark, source, make_destination):
@@ -120,7 +115,7 @@ def test_full_refresh_forgets_deleted_rows(tidemark, source, make_destination,
     source.execute("DELETE FROM items WHERE id <= 50")
     assert written(tidemark.run().pipeline()) == 0
     tidemark.run("--full-refresh")
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.thinned(3)
@@ -133,10 +128,10 @@ def test_replace_follows_deletes(tidemark, source, make_destination, engine,
     sync_items(tidemark, source, destination, strategy, "replace",
                batch={"rows": 70})
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
     source.execute("DELETE FROM items WHERE id % 3 = 0")
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_replace_is_atomic_for_readers(tidemark, source, make_destination):
@@ -169,7 +164,7 @@ def test_max_batches_stops_and_goes_on(tidemark, source, make_destination,
     second = tidemark.run().pipeline()
     assert second["rows_inserted"] == 1000 - loaded
     assert second["watermark_before"] == first["watermark_after"]
-    check(source, destination)
+    check_items(source, destination)
 
 
 def test_several_pipelines_one_fails(tidemark, source, make_destination):
@@ -211,7 +206,7 @@ def test_state_store_in_postgres(tidemark, source, make_destination,
     sync_items(tidemark, source, destination, "timestamp")
     tidemark.run()
     assert tidemark.run().pipeline()["rows_read"] == 0
-    check(source, destination)
+    check_items(source, destination)
     oracle.check_leftovers(state)
 
 
@@ -255,10 +250,10 @@ def test_empty_table(tidemark, source, make_destination, engine):
     sync_items(tidemark, source, destination, "timestamp")
     result = tidemark.run().pipeline()
     assert (result["outcome"], result["rows_read"]) == ("caught_up", 0)
-    check(source, destination)
+    check_items(source, destination)
     workload.fill_items(source, 1, 5)
     assert tidemark.run().pipeline()["rows_inserted"] == 5
-    check(source, destination)
+    check_items(source, destination)
 
 
 @pytest.mark.threads
@@ -332,7 +327,7 @@ def test_append_keeps_every_version(tidemark, source, make_destination, engine):
     source.execute("UPDATE items SET quantity = -1, updated_at = "
                    "'2024-07-01 00:00:00+00' WHERE id <= 10")
     tidemark.run()
-    check(source, destination)
+    check_items(source, destination)
     raw = destination.raw(f"{destination.schema}.items")
     versions = destination.rows(raw, {"id": "int", "quantity": "int"})
     assert len(versions) == 110

@@ -10,15 +10,11 @@ import oracle
 import workload
 from bad_days import WAREHOUSES
 from bench import EXIT_ACCESS, EXIT_OK, EXIT_SCHEMA, sync_items
+from oracle import check_items
 from servers import wait_for
 
 ROWS = 300
 MODES = ("upsert", "append", "delete_insert")
-
-
-def check(source, end):
-    oracle.check_equal(source, end, "items", f"{end.schema}.items",
-                       oracle.ITEMS, pipeline="items")
 
 
 def picture(end):
@@ -89,7 +85,7 @@ def test_target_is_altered_while_a_run_loads(tidemark_failpoints, source,
         tidemark.run("--full-refresh")
     else:
         again.expect(EXIT_OK)
-    check(source, end)
+    check_items(source, end)
 
 
 def test_refresh_that_cannot_begin(tidemark, source, make_destination):
@@ -106,4 +102,4 @@ def test_refresh_that_cannot_begin(tidemark, source, make_destination):
     assert batch.startswith("left-refresh-"), batch
     end.front.faults()
     tidemark.run()
-    check(source, end)
+    check_items(source, end)

@@ -107,10 +107,10 @@ def check_equal(source, destination, table, to, columns, n_key=1,
         check_mark(source, table, columns, destination.watermark(pipeline))
 
 
-def check_items(source, destination):
+def check_items(source, destination, columns=ITEMS, pipeline="items", **more):
     """The table and the pipeline that workload.py and bench.py make."""
     check_equal(source, destination, "items", f"{destination.schema}.items",
-                ITEMS, pipeline="items")
+                columns, pipeline=pipeline, **more)
 
 
 def check_crashed(source, destination, table, to, columns, pipeline):
