@@ -202,13 +202,23 @@ void chdst_statement_count(struct strbuf *sb, const struct chdst *d,
 	strbuf_addch(sb, ')');
 }
 
+static bool statement_has_defaults(const struct chdst *d)
+{
+	for (size_t i = 0; !statement_appends(d) && i < d->there.n_columns; i++)
+		if (d->there.columns[i].has_default &&
+		    statement_is_extra(d, &d->there.columns[i]))
+			return true;
+	return false;
+}
+
 /* What a default may be made of beside what is sent. */
 static void statement_computed(struct strbuf *sb, const struct chdst *d)
 {
 	const char *before = "WITH ";
 
-	for (size_t i = 0; !statement_appends(d) && i < d->there.n_columns;
-	     i++) {
+	if (!statement_has_defaults(d))
+		return;
+	for (size_t i = 0; i < d->there.n_columns; i++) {
 		const struct catalog_column *c = &d->there.columns[i];
 
 		if (!c->computed || !*c->expression)
@@ -224,7 +234,7 @@ static void statement_computed(struct strbuf *sb, const struct chdst *d)
 /* As it was, which is element `at` of the state; of a new row its default, as
  * the server has it for rows that go straight into the table. */
 static void statement_extra(struct strbuf *sb, const struct catalog_column *c,
-			    int at)
+			    int at, bool named)
 {
 	if (c->has_default) {
 		strbuf_addf(sb, "if(" IS_NEW ", CAST(%s, ", c->expression);
@@ -233,7 +243,8 @@ static void statement_extra(struct strbuf *sb, const struct catalog_column *c,
 	} else {
 		strbuf_addf(sb, "tupleElement(" STATE ", %d)", at);
 	}
-	/* A default may be of others. */
+	if (!named)
+		return;
 	strbuf_addstr(sb, " AS ");
 	clickhouse_quote_name(sb, c->name);
 }
@@ -241,6 +252,8 @@ static void statement_extra(struct strbuf *sb, const struct catalog_column *c,
 static void statement_extras(struct strbuf *sb, const struct chdst *d,
 			     bool values)
 {
+	/* A default may be of other columns. */
+	bool named = values && statement_has_defaults(d);
 	int at = N_STATE;
 
 	for (size_t i = 0; !statement_appends(d) && i < d->there.n_columns;
@@ -251,7 +264,7 @@ static void statement_extras(struct strbuf *sb, const struct chdst *d,
 			continue;
 		strbuf_addstr(sb, ", ");
 		if (values)
-			statement_extra(sb, c, ++at);
+			statement_extra(sb, c, ++at, named);
 		else
 			clickhouse_quote_name(sb, c->name);
 	}

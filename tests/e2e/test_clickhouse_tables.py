@@ -123,7 +123,8 @@ def test_defaults_of_columns_of_others(tidemark, items, mode):
                    "quiet String ALIAS lower(loud)",
                    "both String DEFAULT concat(prefix, loud)",
                    "who LowCardinality(String) DEFAULT concat(both, quiet)",
-                   "came DateTime DEFAULT now()", "plain Nullable(Int8)"):
+                   "came DateTime DEFAULT now()", "plain Nullable(Int8)",
+                   "n Int8 DEFAULT 1", "t Int8"):
         destination.execute(f"ALTER TABLE items_raw ADD COLUMN {column}")
     destination.execute("ALTER TABLE items_raw UPDATE who = 'me' WHERE "
                         "id = 3 SETTINGS mutations_sync = 2")
