@@ -7,6 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/process.h"
 #include "core/base/stop.h"
 #include "core/plugin/registry.h"
 #include "core/sync/tries.h"
@@ -140,19 +141,31 @@ static void runner_prune(struct store *store, int64_t keep_us)
 		log_debug("%s", err.message);
 }
 
-static bool runner_was_cut(const struct attempt *a)
+/* It was stopped; or it is said to run, and nobody runs it. */
+static bool runner_was_cut(struct store *store, const struct attempt *a)
 {
-	return !strcmp(a->state, "RUNNING") || !strcmp(a->outcome, "stopped");
+	struct error ignored = ERROR_INIT;
+	struct lease lease;
+	bool held = false;
+
+	if (strcmp(a->state, "RUNNING") != 0)
+		return !strcmp(a->outcome, "stopped");
+	lease_init(&lease);
+	store->ops->get_lease(store, a->pipeline, &held, &lease, &ignored);
+	held = held && !process_mark_is_gone(lease.pid, lease.process);
+	lease_release(&lease);
+	return !held;
 }
 
 /* The place of the first to run: behind the one that was begun last, if that
  * was killed or stopped. Who is ended at the same place every time would never
- * get to the others. */
+ * get to the others. What a clock that went back since calls the last is not
+ * asked about. */
 static size_t runner_first(struct store *store,
 			   const struct pipeline_settings *const *pipelines,
 			   size_t n)
 {
-	int64_t latest = 0;
+	int64_t now = clock_now_us(), latest = 0;
 	size_t first = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -161,12 +174,15 @@ static size_t runner_first(struct store *store,
 						   .limit = 1 };
 		struct attempt_list last = { .n = 0 };
 		struct error ignored = ERROR_INIT;
+		const struct attempt *a = NULL;
 
-		store->ops->list_attempts(store, &filter, &last, &ignored);
-		if (last.n && last.items[0].started_at > latest) {
-			latest = last.items[0].started_at;
-			first = runner_was_cut(&last.items[0]) ? (i + 1) % n
-							       : 0;
+		if (!store->ops->list_attempts(store, &filter, &last,
+					       &ignored) &&
+		    last.n)
+			a = &last.items[0];
+		if (a && a->started_at > latest && a->started_at <= now) {
+			latest = a->started_at;
+			first = runner_was_cut(store, a) ? (i + 1) % n : 0;
 		}
 		attempt_list_release(&last);
 	}
@@ -176,7 +192,7 @@ static size_t runner_first(struct store *store,
 static void runner_round(const struct settings *s,
 			 const struct pipeline_settings *const *pipelines,
 			 size_t n, const struct runner_options *options,
-			 bool begins, struct run_result *results)
+			 bool *begins, struct run_result *results)
 {
 	struct error err = ERROR_INIT;
 	bool dry_run = options->run.dry_run;
@@ -186,8 +202,9 @@ static void runner_round(const struct settings *s,
 
 	if (rc)
 		runner_fail_all(pipelines, n, dry_run, results, &err);
-	else if (begins && n > 1 && !dry_run)
+	else if (*begins && n > 1 && !dry_run)
 		first = runner_first(store, pipelines, n);
+	*begins = *begins && rc;
 	for (size_t k = 0; k < n; k++) {
 		size_t i = (first + k) % n;
 		if (!rc)
@@ -237,8 +254,7 @@ int runner_run(const struct settings *s,
 	own.run.lease.lease_us = s->state_lease_us;
 
 	while (again) {
-		runner_round(s, pipelines, n, &own, begins, results);
-		begins = false;
+		runner_round(s, pipelines, n, &own, &begins, results);
 		error_clear(err);
 		rc = runner_verdict(results, n, err);
 		again = options->watch_us && !stop_requested() &&

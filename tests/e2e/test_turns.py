@@ -15,14 +15,17 @@ NAMES = ("a", "b", "c")
 
 @pytest.fixture
 def three(tidemark_failpoints, make_source, make_destination):
-    """Pipelines over one table, into a table each."""
-    source, destination = make_source("sqlite"), make_destination("sqlite")
+    """Pipelines over one table, into a file each: nobody waits for one that is
+    locked."""
+    tidemark, source = tidemark_failpoints, make_source("sqlite")
     workload.create_items(source, rows=40)
     for name in NAMES:
-        sync_items(tidemark_failpoints, source, destination, "timestamp",
-                   name=name, to=f"{destination.schema}.{name}",
+        destination = make_destination("sqlite")
+        sync_items(tidemark, source, destination, "timestamp", name=name,
                    batch={"rows": 10})
-    return tidemark_failpoints
+        tidemark.connect(name, destination.connection())
+        tidemark.pipelines[name]["destination"]["connection"] = name
+    return tidemark.write_config()
 
 
 def begun(tidemark):
@@ -59,3 +62,27 @@ def test_order_of_the_config_otherwise(three):
     results = three.run().json()["pipelines"]
     assert [result["pipeline"] for result in results] == list(NAMES)
     assert begun(three) == "b" + "abc" + "c" + "abc"
+
+
+def test_clock_that_went_back(three):
+    """What began tomorrow was not the last."""
+    assert three.killed("a", failpoints="before_watermark=kill")
+    with contextlib.closing(sqlite3.connect(three.state_file)) as db, db:
+        db.execute("UPDATE attempts SET started_at = started_at + 86400000000")
+    for _ in range(3):
+        assert three.killed(failpoints="before_watermark=kill")
+    assert sorted(begun(three)) == list("aabc")
+
+
+def test_who_lives_is_neither_killed_nor_stopped(three):
+    """Jobs that overlap keep to one order, and each waits for the other."""
+    one = three.start("run", "--json", failpoints="before_watermark=stop@1")
+    wait_for(lambda: one.stopped() or not one.alive(), 30, 0.01,
+             "the failpoint")
+    two = three.start("run", "--json", "--wait", "30s")
+    wait_for(lambda: b"waiting for" in two.text["err"] or not two.alive(), 30,
+             0.01, "the other job")
+    assert begun(three) == "a"
+    one.signal(signal.SIGCONT)
+    one.wait().expect(0)
+    two.wait().expect(0)
