@@ -17,6 +17,7 @@ static void chdst_close(struct destination *base)
 	clickhouse_close(d->db);
 	chdst_place_release(&d->place);
 	chdst_catalog_release(&d->there);
+	free(d->preparation);
 	chdst_mark_row_release(&d->seen);
 	row_order_release(&d->order);
 	free(d->into);

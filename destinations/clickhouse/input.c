@@ -91,6 +91,26 @@ char *chdst_input_room(const struct chdst *d, const struct batch *b)
 	return strbuf_detach(&sql);
 }
 
+char *chdst_input_sent(const struct chdst *d, const struct batch *b,
+		       const struct checkpoint *next)
+{
+	int64_t before = d->seen.rows_total;
+	struct strbuf sql = STRBUF_INIT;
+
+	strbuf_addf(&sql,
+		    "SELECT count() FROM (SELECT " NAME_RAW_BATCH
+		    ", " NAME_RAW_SEQ " FROM %s",
+		    d->into);
+	input_write_range(&sql, d, b);
+	strbuf_addstr(&sql, ") WHERE " NAME_RAW_BATCH " = ");
+	clickhouse_quote_text(&sql, next->batch_id ? next->batch_id : "");
+	strbuf_addf(&sql,
+		    " AND " NAME_RAW_SEQ " > %" PRId64 " AND " NAME_RAW_SEQ
+		    " <= %" PRId64,
+		    before, before + (int64_t)b->n_rows);
+	return strbuf_detach(&sql);
+}
+
 int chdst_input_direct(struct chdst *d, const struct batch *b,
 		       const struct checkpoint *next, struct error *err)
 {

@@ -36,6 +36,8 @@
 #define CHDST_PIECE 73728
 /* As the comment of a table that is ours begins. */
 #define NAME_MADE_BY "Made by Tidemark"
+/* What an INSERT says that finds a column changed. */
+#define CHDST_ALTERED "a column was altered"
 
 extern const struct destination_ops clickhouse_destination;
 
@@ -82,6 +84,7 @@ struct mark_row {
 	bool found;
 	char *watermark; /* NULL: none */
 	char *batch_id, *target, *table_uuid;
+	char *written_at; /* as the server has it; NULL: it is written now */
 	int64_t fence, rows_total, target_rows;
 	uint64_t revision;
 };
@@ -103,9 +106,11 @@ struct chdst {
 	bool input_made; /* the table for batches is there */
 	bool input_full; /* and not empty */
 	bool plain; /* the columns have the types that are sent */
-	/* In append: the server may remember a batch whose rows are gone; there
-	 * was a mark when the run began; rows are sent that it did drop. */
-	bool doubtful, marked, missing;
+	/* In append, before the first load: the server may remember a batch
+	 * whose rows are gone. */
+	bool doubtful;
+	bool missing; /* rows are sent that it did drop */
+	char *preparation; /* no two have the same */
 	enum soft_delete soft_delete;
 	struct row_order order;
 	struct mark_row seen; /* the pipeline's row, as last seen or written */
@@ -186,8 +191,7 @@ int chdst_mark_read(struct chdst *d, const struct place *place,
 		    struct error *err);
 int chdst_mark_put(struct chdst *d, const struct place *place,
 		   const char *pipeline, const struct mark_row *seen,
-		   const struct mark_row *next, bool deleted,
-		   struct error *err);
+		   struct mark_row *next, bool deleted, struct error *err);
 /* STATE if another writer was here since. */
 int chdst_mark_lock(struct chdst *d, struct error *err);
 /* And what else there is to ask: `question` is of one number, or NULL. */
@@ -196,7 +200,8 @@ int chdst_mark_lock_and_ask(struct chdst *d, const char *question,
 /* `rc`, or STATE if another has taken over: what is missing or refused then is
  * what the other changed. */
 int chdst_mark_why(struct chdst *d, int rc, struct error *err);
-/* `next`, which is taken, becomes the pipeline's row, as last seen. */
+/* `next`, which is taken, becomes the pipeline's row, as last seen. One that
+ * says when it was written goes on saying so. */
 int chdst_mark_move(struct chdst *d, const char *pipeline,
 		    struct mark_row *next, struct error *err);
 /* After a load of `n_rows`. */
@@ -280,6 +285,11 @@ void chdst_statement_insert(struct strbuf *sb, const struct chdst *d,
 			    bool kept);
 void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
 			    const struct checkpoint *next);
+
+/* SQL of how many rows of the batch are in the table of raw rows already; the
+ * caller frees it. */
+char *chdst_input_sent(const struct chdst *d, const struct batch *b,
+		       const struct checkpoint *next);
 
 /* load.c */
 /* What the batch in place.incoming would do; duplicates are not counted. */

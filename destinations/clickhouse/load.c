@@ -1,29 +1,26 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
-#include "core/base/process.h"
 #include "destinations/clickhouse/internal.h"
 
 /* A batch that is sent again is the same to the server, as long as the mark has
- * not moved and the table is the same. Of another process it is not: its rows
- * may have been deleted by hand since; and where the newest row of a key
+ * not moved and the table is the same. In another preparation it is not: its
+ * rows may have been deleted by hand since; and where the newest row of a key
  * counts, it does no harm if they are there twice. Where each version is kept
- * it is the same first, and only what is found missing then, is not. */
+ * it is the same whoever sends it behind that mark; but for what is found
+ * missing then. */
 char *chdst_load_token(const struct chdst *d, const struct checkpoint *next)
 {
 	bool any = d->target->mode == LOAD_APPEND && !d->missing;
-	char *process = any ? xstrdup("") : process_start(getpid());
-	char *token = xstrfmt("%s:%" PRId64 ":%s:%s",
-			      next->batch_id ? next->batch_id : "",
-			      d->seen.rows_total + d->refreshed,
-			      d->there.uuid ? d->there.uuid : "", process);
+	const char *since = any ? d->seen.written_at : d->preparation;
 
-	free(process);
-	return token;
+	return xstrfmt("%s:%" PRId64 ":%s:%s",
+		       next->batch_id ? next->batch_id : "",
+		       d->seen.rows_total + d->refreshed,
+		       d->there.uuid ? d->there.uuid : "", since ? since : "");
 }
 
 int chdst_load_count(struct chdst *d, const struct checkpoint *next,
@@ -58,36 +55,17 @@ int chdst_load_count(struct chdst *d, const struct checkpoint *next,
 	return rc;
 }
 
-/* `rc`, or SCHEMA if a column is not any more what prepare saw. */
-static int load_why(struct chdst *d, int rc, struct error *err)
+/* `rc`, or TRANSIENT if a column is not any more what prepare saw: with
+ * another look at the table its rows may fit, and none of them is to blame. */
+static int load_why(int rc, struct error *err)
 {
-	const struct schema *s = d->target->schema;
-	struct error ignored = ERROR_INIT;
-	struct catalog_table now;
-
-	if (rc != -ERROR_DATA)
+	if (rc != -ERROR_DATA || !err || !strstr(err->message, CHDST_ALTERED))
 		return rc;
-	chdst_catalog_init(&now);
-	chdst_catalog_read(d->db, d->place.database, chdst_place_loaded(d),
-			   &now, &ignored);
-	for (size_t i = 0; rc == -ERROR_DATA && i < s->n_columns; i++) {
-		const char *name = s->columns[i].name;
-		const struct catalog_column *was, *is;
-
-		was = chdst_catalog_find(&d->there, name);
-		is = chdst_catalog_find(&now, name);
-		if (!was || !is || !strcmp(was->type, is->type))
-			continue;
-		error_clear(err);
-		rc = error_set(err, ERROR_SCHEMA,
-			       "column \"%s\" was altered while rows were on "
-			       "their way: it was %s, and is %s now; no row of "
-			       "this batch was written. The next run looks at "
-			       "the table anew",
-			       name, was->type, is->type);
-	}
-	chdst_catalog_release(&now);
-	return rc;
+	error_clear(err);
+	return error_set(err, ERROR_TRANSIENT,
+			 CHDST_ALTERED " while rows were on their way, none "
+				       "of which was written; the table has to "
+				       "be looked at anew");
 }
 
 static int load_merge(struct chdst *d, const struct checkpoint *next,
@@ -104,7 +82,7 @@ static int load_merge(struct chdst *d, const struct checkpoint *next,
 	strbuf_release(&insert);
 	strbuf_release(&select);
 	free(token);
-	return load_why(d, rc, err);
+	return load_why(rc, err);
 }
 
 /* The rows that a table may have already are brought to it in a table of their
@@ -124,38 +102,36 @@ static int load_compared(struct chdst *d, const struct batch *b,
 	return rc;
 }
 
-/* The server drops a batch that it remembers, also where the rows are gone by
- * now: as many as are not there. */
-static int load_count_missing(struct chdst *d, const struct batch *b,
-			      const struct checkpoint *next, bool room,
-			      int64_t *out, struct error *err)
+static int load_ask(struct chdst *d, const struct batch *b,
+		    const struct checkpoint *next, int64_t *sent,
+		    struct error *err)
 {
-	struct load_counts left = { .inserted = 0 };
-	char *question = room ? chdst_input_room(d, b) : NULL;
-	int rc;
+	struct clickhouse_rows rows;
+	char *sql = chdst_input_sent(d, b, next);
+	int rc = clickhouse_query(d->db, sql, "t", &rows, err);
 
-	if (question) {
-		struct clickhouse_rows rows;
-		rc = clickhouse_query(d->db, question, "t", &rows, err);
-		*out = !rc && !clickhouse_rows_i64(&rows, 0);
-		clickhouse_rows_release(&rows);
-	} else {
-		rc = chdst_load_count(d, next, &left, err);
-		*out = left.inserted + left.updated;
-	}
-	free(question);
+	*sent = rc ? 0 : clickhouse_rows_i64(&rows, 0);
+	clickhouse_rows_release(&rows);
+	free(sql);
 	return rc;
 }
 
+/* The server drops a batch that it remembers, also where its rows, `n` more
+ * than `before`, are gone by now. Time has passed: whose pipeline is it? */
 static int load_missing(struct chdst *d, const struct batch *b,
 			const struct checkpoint *next, bool room,
-			struct error *err)
+			int64_t before, int64_t n, struct error *err)
 {
-	int64_t missing = 0;
-	int rc = load_count_missing(d, b, next, room, &missing, err);
+	char *sql = chdst_input_sent(d, b, next);
+	int64_t sent = 0;
+	int rc = chdst_mark_lock_and_ask(d, sql, &sent, err);
 
-	d->missing = !rc && missing;
-	if (d->missing)
+	free(sql);
+	if (rc || sent - before >= n)
+		return rc;
+	rc = writer_check(&d->target->writer, err);
+	d->missing = true;
+	if (!rc)
 		rc = room ? chdst_input_direct(d, b, next, err)
 			  : load_merge(d, next, err);
 	d->missing = false;
@@ -166,8 +142,11 @@ static int load_rows(struct chdst *d, const struct batch *b,
 		     const struct checkpoint *next, bool room,
 		     struct load_counts *out, struct error *err)
 {
+	int64_t before = 0;
 	int rc = failpoint("before_merge", err);
 
+	if (!rc && d->doubtful && !room && d->order.n)
+		rc = load_ask(d, b, next, &before, err);
 	if (!rc && room) {
 		rc = chdst_input_direct(d, b, next, err);
 		out->inserted = (int64_t)d->order.n;
@@ -175,7 +154,7 @@ static int load_rows(struct chdst *d, const struct batch *b,
 		rc = load_compared(d, b, next, out, err);
 	}
 	if (!rc && d->doubtful && out->inserted)
-		rc = load_missing(d, b, next, room, err);
+		rc = load_missing(d, b, next, room, before, out->inserted, err);
 	out->unchanged += (int64_t)d->order.n_duplicates;
 	if (!rc)
 		rc = counts_check(out, b->n_rows, d->target->table, err);
@@ -210,8 +189,8 @@ int chdst_load(struct destination *base, const struct batch *batch,
 		rc = chdst_mark_advance(d, next, (int64_t)batch->n_rows, err);
 	if (rc)
 		return rc;
-	/* No more than one batch was sent behind a mark. */
-	d->doubtful = d->doubtful && !d->marked;
+	/* No more than one batch was sent behind the mark that was found. */
+	d->doubtful = false;
 	if (d->target->refresh) {
 		d->refreshed += (int64_t)batch->n_rows;
 		d->built += counts.inserted;

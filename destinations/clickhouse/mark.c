@@ -18,6 +18,7 @@ void chdst_mark_row_release(struct mark_row *m)
 	free(m->batch_id);
 	free(m->target);
 	free(m->table_uuid);
+	free(m->written_at);
 	memset(m, 0, sizeof(*m));
 }
 
@@ -76,6 +77,7 @@ static void mark_take(struct mark_row *out, const struct clickhouse_rows *rows)
 	out->target = xstrdup(clickhouse_cell(rows, 0, 6));
 	out->target_rows = strtoll(clickhouse_cell(rows, 0, 7), NULL, 10);
 	out->table_uuid = xstrdup(clickhouse_cell(rows, 0, 8));
+	out->written_at = xstrdup(clickhouse_cell(rows, 0, 9));
 }
 
 /* Pipelines that append to one table share its numbers. */
@@ -106,19 +108,20 @@ static int mark_ask(struct chdst *d, const struct place *place,
 	strbuf_addstr(&sql, "SELECT " NAME_VERSION ", " NAME_DELETED
 			    ", watermark, batch_id, fence,\n  ");
 	mark_write_total(&sql, place);
-	strbuf_addstr(&sql, ", target, target_rows, table_uuid");
+	strbuf_addstr(&sql, ", target, target_rows, table_uuid, "
+			    "toString(updated_at)");
 	if (question)
 		strbuf_addf(&sql, ", (%s)", question);
 	strbuf_addf(&sql, "\nFROM %s\nWHERE pipeline = ", place->marks_rows);
 	clickhouse_quote_text(&sql, pipeline);
 	strbuf_addstr(&sql, "\nORDER BY " NAME_VERSION " DESC LIMIT 1");
 	rc = clickhouse_query(d->db, sql.data,
-			      question ? "tt?ttttttt" : "tt?tttttt", &rows,
+			      question ? "tt?tttttttt" : "tt?ttttttt", &rows,
 			      err);
 	if (!rc && rows.n_rows)
 		mark_take(out, &rows);
 	if (!rc && rows.n_rows && question)
-		*answer = strtoll(clickhouse_cell(&rows, 0, 9), NULL, 10);
+		*answer = strtoll(clickhouse_cell(&rows, 0, 10), NULL, 10);
 	clickhouse_rows_release(&rows);
 	strbuf_release(&sql);
 	return rc;
@@ -151,8 +154,15 @@ static void mark_write_row(struct strbuf *sb, const struct place *place,
 		strbuf_addstr(sb, "NULL");
 	strbuf_addstr(sb, ", ");
 	clickhouse_quote_text(sb, next->batch_id ? next->batch_id : "");
-	strbuf_addf(sb, ", %" PRId64 ", %" PRId64 ", now64(6), ", next->fence,
+	strbuf_addf(sb, ", %" PRId64 ", %" PRId64 ", ", next->fence,
 		    next->rows_total);
+	if (next->written_at) {
+		strbuf_addstr(sb, "toDateTime64(");
+		clickhouse_quote_text(sb, next->written_at);
+		strbuf_addstr(sb, ", 6, 'UTC'), ");
+	} else {
+		strbuf_addstr(sb, "now64(6), ");
+	}
 	clickhouse_quote_text(sb, next->target ? next->target : "");
 	strbuf_addf(sb, ", %" PRId64 ", ", next->target_rows);
 	clickhouse_quote_text(sb, next->table_uuid ? next->table_uuid : "");
@@ -170,7 +180,7 @@ static bool mark_is(const struct mark_row *now, const struct mark_row *next,
 /* An answer that was lost is found out about by reading the row back. */
 int chdst_mark_put(struct chdst *d, const struct place *place,
 		   const char *pipeline, const struct mark_row *seen,
-		   const struct mark_row *next, bool deleted, struct error *err)
+		   struct mark_row *next, bool deleted, struct error *err)
 {
 	uint64_t revision = mark_next_revision(seen->revision, next->fence);
 	struct mark_row now = { .found = false };
@@ -193,16 +203,19 @@ int chdst_mark_put(struct chdst *d, const struct place *place,
 		return rc;
 	}
 	read = chdst_mark_read(d, place, pipeline, &now, rc ? NULL : err);
-	if (!read && mark_is(&now, next, revision, deleted))
+	if (!read && mark_is(&now, next, revision, deleted)) {
 		rc = 0;
-	else if (rc && err)
+		free(next->written_at);
+		next->written_at = xstrdup(now.written_at);
+	} else if (rc && err) {
 		*err = why;
-	else if (!rc && !read)
+	} else if (!rc && !read) {
 		read = error_set(err, ERROR_STATE,
 				 "pipeline %s: another run of it has taken "
 				 "over: it has written to " NAME_WATERMARK_TABLE
 				 " since this one looked",
 				 pipeline);
+	}
 	chdst_mark_row_release(&now);
 	return rc ? rc : read;
 }
@@ -214,6 +227,7 @@ void chdst_mark_row_copy(struct mark_row *dst, const struct mark_row *src)
 	dst->batch_id = xstrdup(src->batch_id);
 	dst->target = xstrdup(src->target);
 	dst->table_uuid = xstrdup(src->table_uuid);
+	dst->written_at = xstrdup(src->written_at);
 }
 
 static int mark_overtaken(struct chdst *d, const struct mark_row *now,
@@ -352,6 +366,8 @@ int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
 	chdst_mark_row_copy(&row, &d->seen);
 	free(row.watermark);
 	free(row.batch_id);
+	free(row.written_at);
+	row.written_at = NULL;
 	row.watermark = xstrdup(next->watermark);
 	row.batch_id = xstrdup(next->batch_id ? next->batch_id : "");
 	row.fence = next->fence;

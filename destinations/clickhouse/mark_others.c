@@ -24,12 +24,14 @@ static int mark_set(struct chdst *d, const struct place *place,
 		next.batch_id = chdst_mark_new_id("set-");
 		next.target = place->table;
 		next.table_uuid = raw.uuid;
+		next.written_at = NULL;
 		next.target_rows = 0;
 		if (!seen.found)
 			next.fence = next.rows_total = 0;
 		rc = chdst_mark_put(d, place, target->pipeline, &seen, &next,
 				    false, err);
 		free(next.batch_id);
+		free(next.written_at);
 	}
 	chdst_mark_row_release(&seen);
 	chdst_catalog_release(&raw);
@@ -83,11 +85,12 @@ static int mark_raise(struct chdst *d, const struct place *place,
 	int rc = chdst_mark_read(d, place, pipeline, &seen, err);
 
 	if (!rc && seen.found) {
-		next = seen;
+		chdst_mark_row_copy(&next, &seen);
 		if (next.rows_total < least)
 			next.rows_total = least;
 		rc = chdst_mark_put(d, place, pipeline, &seen, &next, false,
 				    err);
+		chdst_mark_row_release(&next);
 	}
 	chdst_mark_row_release(&seen);
 	return rc;

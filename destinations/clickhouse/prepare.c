@@ -5,6 +5,12 @@
 #include "core/base/failpoint.h"
 #include "destinations/clickhouse/internal.h"
 
+static void prepare_set(char **text, char *to)
+{
+	free(*text);
+	*text = to;
+}
+
 static int prepare_plan(struct chdst *d, const struct target *target,
 			struct plan *plan, struct error *err)
 {
@@ -103,12 +109,6 @@ static int prepare_numbers(struct chdst *d, const struct plan *plan,
 	return rc;
 }
 
-static void prepare_set(char **text, char *to)
-{
-	free(*text);
-	*text = to;
-}
-
 /* A table that is new, is not the one that the row was about, or has got a
  * column: all rows have to be read again. */
 static bool prepare_row(struct chdst *d, const struct plan *plan,
@@ -123,6 +123,7 @@ static bool prepare_row(struct chdst *d, const struct plan *plan,
 	prepare_set(&next->batch_id, chdst_mark_new_id("set-"));
 	prepare_set(&next->target, xstrdup(d->place.table));
 	prepare_set(&next->table_uuid, xstrdup(uuid));
+	prepare_set(&next->written_at, NULL);
 	next->target_rows = 0;
 	return true;
 }
@@ -226,7 +227,7 @@ static int prepare_write(struct chdst *d, const struct target *target,
 
 	d->doubtful = target->mode == LOAD_APPEND && !target->refresh &&
 		      plan->table.exists;
-	d->marked = plan->mark.found && plan->mark.watermark;
+	prepare_set(&d->preparation, chdst_mark_new_id(""));
 	if (!rc)
 		rc = chdst_prepare_read(d, d->place.base, err);
 	if (!rc)

@@ -315,8 +315,7 @@ static void statement_as_seen(struct strbuf *sb, const struct chdst *d)
 		clickhouse_quote_text(sb, c->type);
 		strbuf_addch(sb, ')');
 	}
-	strbuf_addf(sb, ")) <> %zu, 'a column was altered meanwhile')\n  AND ",
-		    n);
+	strbuf_addf(sb, ")) <> %zu, '" CHDST_ALTERED "')\n  AND ", n);
 }
 
 void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
