@@ -168,6 +168,23 @@ static int statement_last(const struct chdst *d)
 
 #define IS_NEW "(" THERE " = 0 OR tupleElement(" STATE ", 3) = 1)"
 
+/* As the table has it: a type may print in another way than the one sent. */
+static void statement_sent(struct strbuf *sb, const struct chdst *d)
+{
+	const struct schema *s = d->target->schema;
+
+	for (size_t i = 0; i < s->n_columns; i++) {
+		const struct catalog_column *c =
+			chdst_catalog_find(&d->there, s->columns[i].name);
+
+		strbuf_addf(sb, "%sCAST(n.", i ? ", " : "");
+		clickhouse_quote_name(sb, s->columns[i].name);
+		strbuf_addstr(sb, ", ");
+		clickhouse_quote_text(sb, c ? c->type : "String");
+		strbuf_addch(sb, ')');
+	}
+}
+
 static void statement_writes(struct strbuf *sb, const struct chdst *d,
 			     const char *delivered)
 {
@@ -176,7 +193,7 @@ static void statement_writes(struct strbuf *sb, const struct chdst *d,
 		strbuf_addf(sb,
 			    "tupleElement(" STATE ", %d) <> toString(tuple(",
 			    statement_last(d));
-		chdst_statement_names(sb, d->target->schema, "n.");
+		statement_sent(sb, d);
 		strbuf_addstr(sb, "))");
 	} else {
 		strbuf_addstr(sb, "tupleElement(" STATE ", 2) <> n." NAME_HASH);

@@ -9,7 +9,7 @@ import pytest
 
 import oracle
 import workload
-from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_DATA, EXIT_SCHEMA,
+from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_DATA, EXIT_OK, EXIT_SCHEMA,
                    PASSWORD_VARIABLE, sync_items, written)
 from clickhouse_items import MODES, NOW, ROWS, change, check, items
 
@@ -110,6 +110,27 @@ def test_new_table_keeps_columns_of_others(tidemark, items, how):
     assert columns["kind"] == "String" and columns["twice"] == "Int64"
     assert "gone" in destination.columns_of("items")
     check(source, destination)
+
+
+@pytest.mark.parametrize("mode", ("upsert", "append"))
+def test_repair_of_a_wider_column(tidemark, source, make_clickhouse, mode):
+    """0.6 of four bytes is not that of eight, however alike they print."""
+    destination = make_clickhouse()
+    source.execute("CREATE TABLE f (id int PRIMARY KEY, updated_at timestamptz"
+                   " NOT NULL, x double precision)",
+                   "INSERT INTO f SELECT i, '2024-01-01', i * 0.1 "
+                   "FROM generate_series(1, 20) i")
+    sync_items(tidemark, source, destination, "timestamp", mode, table="f")
+    tidemark.run()
+    source.execute("ALTER TABLE f ALTER COLUMN x TYPE real")
+    tidemark.run()
+    destination.execute("ALTER TABLE f_raw UPDATE x = 77 WHERE id < 6 "
+                        "SETTINGS mutations_sync = 2")
+    tidemark("verify", "--repair", "--yes").expect(EXIT_OK)
+    assert destination.query("SELECT toFloat32(x) FROM f ORDER BY id") == \
+        destination.query("SELECT toFloat32(number * 0.1) "
+                          "FROM numbers(1, 20)")
+    tidemark("verify").expect(EXIT_OK)
 
 
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
