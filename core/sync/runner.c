@@ -202,7 +202,7 @@ static void runner_round(const struct settings *s,
 
 	if (rc)
 		runner_fail_all(pipelines, n, dry_run, results, &err);
-	else if (*begins && n > 1 && !dry_run)
+	else if (store && *begins && n > 1 && !dry_run)
 		first = runner_first(store, pipelines, n);
 	*begins = *begins && rc;
 	for (size_t k = 0; k < n; k++) {
