@@ -77,8 +77,9 @@ static void ddl_extras(struct strbuf *sb, const struct target *target,
 		clickhouse_quote_name(sb, c->name);
 		strbuf_addf(sb, " %s", c->type);
 		if (*c->default_kind)
-			strbuf_addf(sb, " %s %s", c->default_kind,
-				    c->expression);
+			strbuf_addf(sb, " %s", c->default_kind);
+		if (*c->expression)
+			strbuf_addf(sb, " (%s)", c->expression);
 		if (*c->comment) {
 			strbuf_addstr(sb, " COMMENT ");
 			clickhouse_quote_text(sb, c->comment);
@@ -212,6 +213,7 @@ static bool ddl_view_is_due(const struct plan *plan,
 			return true;
 	for (size_t i = 0; i < plan->table.n_columns; i++)
 		if (!name_is_own(plan->table.columns[i].name) &&
+		    !plan->table.columns[i].ephemeral &&
 		    !chdst_catalog_find(&plan->readable,
 					plan->table.columns[i].name))
 			return true;

@@ -4,8 +4,12 @@
 #include "core/data/value.h"
 #include "destinations/clickhouse/internal.h"
 
-#define THERE	"t._tidemark_there"
-#define STATE	"t._tidemark_s"
+/* A row of the batch, and what is stored of its key. No column has such a name:
+ * `n.id` is also what is called id in a column n. */
+#define NEW	"_tidemark_n."
+#define OLD	"_tidemark_t."
+#define THERE	OLD "_tidemark_there"
+#define STATE	OLD "_tidemark_s"
 #define N_STATE 3 /* the mark, the hash, whether it is deleted */
 
 void chdst_statement_names(struct strbuf *sb, const struct schema *s,
@@ -36,6 +40,12 @@ static bool statement_is_extra(const struct chdst *d,
 	return !d->target->preview && !c->computed && !name_is_own(c->name) &&
 	       schema_find(d->target->schema, c->name) < 0 &&
 	       (!soft || strcmp(soft, c->name) != 0);
+}
+
+static void statement_as(struct strbuf *sb, const char *name)
+{
+	strbuf_addstr(sb, " AS ");
+	clickhouse_quote_name(sb, name);
 }
 
 static bool statement_appends(const struct chdst *d)
@@ -81,12 +91,13 @@ static void statement_state(struct strbuf *sb, const struct chdst *d)
 		    number, number);
 }
 
-/* Each row of the batch, n, beside what is stored of its key, t. */
+/* Each row of the batch beside what is stored of its key. */
 static void statement_join(struct strbuf *sb, const struct chdst *d)
 {
 	const struct schema *s = d->target->schema;
 
-	strbuf_addf(sb, "FROM %s AS n\nLEFT JOIN (SELECT ", d->place.incoming);
+	strbuf_addf(sb, "FROM %s AS _tidemark_n\nLEFT JOIN (SELECT ",
+		    d->place.incoming);
 	for (size_t i = 0; i < s->n_key; i++) {
 		clickhouse_quote_name(sb, s->columns[s->key[i]].name);
 		strbuf_addf(sb, " AS _tidemark_k%zu, ", i);
@@ -98,9 +109,10 @@ static void statement_join(struct strbuf *sb, const struct chdst *d)
 	chdst_statement_key(sb, s, "");
 	strbuf_addf(sb, " FROM %s)\n  GROUP BY ", d->place.incoming);
 	chdst_statement_key(sb, s, "");
-	strbuf_addstr(sb, ") AS t ON ");
+	strbuf_addstr(sb, ") AS _tidemark_t ON ");
 	for (size_t i = 0; i < s->n_key; i++) {
-		strbuf_addf(sb, "%st._tidemark_k%zu = n.", i ? " AND " : "", i);
+		strbuf_addf(sb, "%s" OLD "_tidemark_k%zu = " NEW,
+			    i ? " AND " : "", i);
 		clickhouse_quote_name(sb, s->columns[s->key[i]].name);
 	}
 }
@@ -142,9 +154,9 @@ static void statement_newer(struct strbuf *sb, const struct chdst *d,
 	}
 	instant = mark->type.kind == TYPE_TIMESTAMP ||
 		  mark->type.kind == TYPE_TIMESTAMPTZ;
-	strbuf_addstr(sb, "(isNull(tupleElement(" STATE ", 1)) OR isNull(n.");
+	strbuf_addstr(sb, "(isNull(tupleElement(" STATE ", 1)) OR isNull(" NEW);
 	clickhouse_quote_name(sb, mark->name);
-	strbuf_addstr(sb, ") OR ifNull(n.");
+	strbuf_addstr(sb, ") OR ifNull(" NEW);
 	clickhouse_quote_name(sb, mark->name);
 	strbuf_addstr(sb, " >= tupleElement(" STATE ", 1), 0)");
 	if (delivered) {
@@ -169,7 +181,7 @@ static int statement_last(const struct chdst *d)
 #define IS_NEW "(" THERE " = 0 OR tupleElement(" STATE ", 3) = 1)"
 
 /* As the table has it: a type may print in another way than the one sent. */
-static void statement_sent(struct strbuf *sb, const struct chdst *d)
+static void statement_sent(struct strbuf *sb, const struct chdst *d, bool named)
 {
 	const struct schema *s = d->target->schema;
 
@@ -177,11 +189,13 @@ static void statement_sent(struct strbuf *sb, const struct chdst *d)
 		const struct catalog_column *c =
 			chdst_catalog_find(&d->there, s->columns[i].name);
 
-		strbuf_addf(sb, "%sCAST(n.", i ? ", " : "");
+		strbuf_addf(sb, "%sCAST(" NEW, i ? ", " : "");
 		clickhouse_quote_name(sb, s->columns[i].name);
 		strbuf_addstr(sb, ", ");
 		clickhouse_quote_text(sb, c ? c->type : "String");
 		strbuf_addch(sb, ')');
+		if (named)
+			statement_as(sb, s->columns[i].name);
 	}
 }
 
@@ -193,10 +207,11 @@ static void statement_writes(struct strbuf *sb, const struct chdst *d,
 		strbuf_addf(sb,
 			    "tupleElement(" STATE ", %d) <> toString(tuple(",
 			    statement_last(d));
-		statement_sent(sb, d);
+		statement_sent(sb, d, false);
 		strbuf_addstr(sb, "))");
 	} else {
-		strbuf_addstr(sb, "tupleElement(" STATE ", 2) <> n." NAME_HASH);
+		strbuf_addstr(sb,
+			      "tupleElement(" STATE ", 2) <> " NEW NAME_HASH);
 	}
 	if (!statement_appends(d)) {
 		strbuf_addstr(sb, " AND ");
@@ -228,42 +243,55 @@ static bool statement_has_defaults(const struct chdst *d)
 	return false;
 }
 
-/* What a default may be made of beside what is sent. */
-static void statement_computed(struct strbuf *sb, const struct chdst *d)
+/* The column's default, as the server has it for rows that go straight into the
+ * table. */
+static void statement_default(struct strbuf *sb, const struct catalog_column *c)
+{
+	if (!*c->expression) {
+		strbuf_addstr(sb, "defaultValueOfTypeName(");
+	} else {
+		/* Of an expression with a name of its own only that is read
+		 * where there is no parenthesis. */
+		strbuf_addf(sb, "CAST((%s), ", c->expression);
+	}
+	clickhouse_quote_text(sb, c->type);
+	strbuf_addch(sb, ')');
+}
+
+/* What a default may be made of beside what is sent and kept. */
+static void statement_beside(struct strbuf *sb, const struct chdst *d)
 {
 	const char *before = "WITH ";
 
-	if (!statement_has_defaults(d))
-		return;
 	for (size_t i = 0; i < d->there.n_columns; i++) {
 		const struct catalog_column *c = &d->there.columns[i];
 
-		if (!c->computed || !*c->expression)
+		if (statement_is_extra(d, c) ||
+		    schema_find(d->target->schema, c->name) >= 0 ||
+		    !strcmp(c->name, NAME_VERSION) ||
+		    !strcmp(c->name, NAME_HASH))
 			continue;
-		strbuf_addf(sb, "%s%s AS ", before, c->expression);
-		clickhouse_quote_name(sb, c->name);
+		strbuf_addstr(sb, before);
+		statement_default(sb, c);
+		statement_as(sb, c->name);
 		before = ", ";
 	}
-	if (*before == ',')
-		strbuf_addch(sb, '\n');
+	strbuf_addch(sb, '\n');
 }
 
-/* As it was, which is element `at` of the state; of a new row its default, as
- * the server has it for rows that go straight into the table. */
+/* As it was, which is element `at` of the state; of a new row its default. */
 static void statement_extra(struct strbuf *sb, const struct catalog_column *c,
 			    int at, bool named)
 {
 	if (c->has_default) {
-		strbuf_addf(sb, "if(" IS_NEW ", CAST(%s, ", c->expression);
-		clickhouse_quote_text(sb, c->type);
-		strbuf_addf(sb, "), tupleElement(" STATE ", %d))", at);
+		strbuf_addstr(sb, "if(" IS_NEW ", ");
+		statement_default(sb, c);
+		strbuf_addf(sb, ", tupleElement(" STATE ", %d))", at);
 	} else {
 		strbuf_addf(sb, "tupleElement(" STATE ", %d)", at);
 	}
-	if (!named)
-		return;
-	strbuf_addstr(sb, " AS ");
-	clickhouse_quote_name(sb, c->name);
+	if (named)
+		statement_as(sb, c->name);
 }
 
 static void statement_extras(struct strbuf *sb, const struct chdst *d,
@@ -301,7 +329,7 @@ void chdst_statement_insert(struct strbuf *sb, const struct chdst *d, bool kept)
 
 /* A hand wrote it: what should replace it would not. */
 #define LAST_VERSION                                                           \
-	"throwIf(t._tidemark_v = 18446744073709551615, 'a row has the "        \
+	"throwIf(" OLD "_tidemark_v = 18446744073709551615, 'a row has the "   \
 	"largest " NAME_VERSION " that there is, and cannot be replaced: "     \
 	"run once with --full-refresh')"
 
@@ -335,28 +363,40 @@ static void statement_as_seen(struct strbuf *sb, const struct chdst *d)
 	strbuf_addf(sb, ")) <> %zu, '" CHDST_ALTERED "')\n  AND ", n);
 }
 
+/* With names, where a default may be of them. */
+static void statement_values(struct strbuf *sb, const struct chdst *d,
+			     bool named)
+{
+	strbuf_addstr(sb, "SELECT ");
+	if (named && !d->plain)
+		statement_sent(sb, d, true);
+	else
+		chdst_statement_names(sb, d->target->schema, NEW);
+	statement_extras(sb, d, true);
+	strbuf_addstr(sb, ", ");
+}
+
 void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
 			    const struct checkpoint *next)
 {
-	statement_computed(sb, d);
-	strbuf_addstr(sb, "SELECT ");
-	chdst_statement_names(sb, d->target->schema, "n.");
-	statement_extras(sb, d, true);
+	bool named = statement_has_defaults(d);
+
+	if (named)
+		statement_beside(sb, d);
+	statement_values(sb, d, named);
 	if (statement_appends(d)) {
-		strbuf_addstr(sb, ", ");
 		clickhouse_quote_text(sb, next->batch_id ? next->batch_id : "");
-		strbuf_addstr(sb, ", n." NAME_RAW_SEQ ", now64(6), n." NAME_HASH
-				  "\n");
+		strbuf_addstr(sb, ", " NEW NAME_RAW_SEQ ", now64(6)");
 	} else {
-		strbuf_addstr(sb,
-			      ", greatest(n." NAME_VERSION ", if(" THERE
-			      " = 1, t._tidemark_v + 1 + " LAST_VERSION ", 0))"
-			      ", n." NAME_HASH "\n");
+		strbuf_addstr(sb, "greatest(" NEW NAME_VERSION ", if(" THERE
+				  " = 1, " OLD "_tidemark_v + 1 + " LAST_VERSION
+				  ", 0)) AS " NAME_VERSION);
 	}
+	strbuf_addstr(sb, ", " NEW NAME_HASH "\n");
 	statement_join(sb, d);
 	strbuf_addstr(sb, "\nWHERE ");
 	statement_as_seen(sb, d);
 	statement_writes(sb, d, next->delivered);
 	if (statement_appends(d))
-		strbuf_addstr(sb, "\nORDER BY n." NAME_RAW_SEQ);
+		strbuf_addstr(sb, "\nORDER BY " NEW NAME_RAW_SEQ);
 }

@@ -145,24 +145,56 @@ def test_defaults_of_columns_of_others(tidemark, items, mode):
                    "both String DEFAULT concat(prefix, loud)",
                    "who LowCardinality(String) DEFAULT concat(both, quiet)",
                    "came DateTime DEFAULT now()", "plain Nullable(Int8)",
-                   "n Int8 DEFAULT 1", "t Int8"):
+                   "n Tuple(id Int64, name String) DEFAULT (7, 'x')",
+                   "t JSON DEFAULT '{}'", "byte UInt8 MATERIALIZED quantity",
+                   "how_many String DEFAULT toString(byte)"):
         destination.execute(f"ALTER TABLE items_raw ADD COLUMN {column}")
     destination.execute("ALTER TABLE items_raw UPDATE who = 'me' WHERE "
                         "id = 3 SETTINGS mutations_sync = 2")
     change(source)
     workload.fill_items(source, 21, 30, "items", NOW)
     # Not behind all of the rows that are there: it is compared with them.
-    source.execute("INSERT INTO items (id, name, updated_at) VALUES "
-                   f"(0, 'zero', {NOW})")
+    source.execute("INSERT INTO items (id, name, quantity, updated_at) VALUES "
+                   f"(0, 'zero', 300, {NOW})")
     assert tidemark.run().pipeline()["rows_read"] == 13
     check(source, destination)
     assert destination.query(
         "SELECT count() FROM items_raw WHERE (id > 20 OR id = 0) AND "
         "who = concat('by', upper(name), lower(upper(name))) AND "
-        "came > '2020-01-01' AND plain IS NULL") == [(11,)]
+        "came > '2020-01-01' AND plain IS NULL AND "
+        "how_many = toString(quantity % 256) AND n.id = 7") == [(11,)]
     kept = 1 if mode == "append" else 2
     assert destination.query("SELECT count() FROM items_raw "
                              "WHERE who = 'me'") == [(kept,)]
+    destination.server.forget()
+    tidemark.run()
+    assert not [sql for sql in destination.server.statements()
+                if "VIEW" in sql]
+
+
+def test_default_of_what_marks_a_deleted_row(tidemark, items):
+    """Others' columns may say which rows are deleted in words of their own."""
+    source, destination = items("upsert", rows=20, soft_delete="gone_at")
+    tidemark.run()
+    destination.execute("ALTER TABLE items_raw ADD COLUMN gone_at "
+                        "Nullable(DateTime64(6, 'UTC'))")
+    source.execute("DELETE FROM items WHERE id = 3")
+    tidemark("verify", "--repair", "--deletes", "apply", "--max-deletes", "1",
+             "--yes").expect(EXIT_OK)
+    destination.execute(
+        "ALTER TABLE items_raw ADD COLUMN live Bool DEFAULT isNull(gone_at)",
+        "ALTER TABLE items_raw ADD COLUMN ours Bool DEFAULT _tidemark_deleted"
+        " = 0 AND _tidemark_version > 0",
+        "ALTER TABLE items_raw MODIFY COLUMN quantity Nullable(Int128)",
+        "ALTER TABLE items_raw ADD COLUMN kind String DEFAULT "
+        "toTypeName(quantity)")
+    source.execute("INSERT INTO items (id, name, updated_at) VALUES "
+                   f"(0, 'a', {NOW}), (21, 'b', {NOW})")
+    assert written(tidemark.run().pipeline()) == 2
+    of = "SELECT live, ours, kind FROM items_raw FINAL WHERE id "
+    assert destination.query(of + "= 3") == [(0, 1, "Nullable(Int128)")]
+    assert destination.query(of + "IN (0, 21)") == \
+        [(1, 1, "Nullable(Int128)")] * 2
 
 
 @pytest.mark.parametrize("how", ("full-refresh", "replace"))
