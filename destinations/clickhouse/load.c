@@ -117,7 +117,8 @@ static int load_ask(struct chdst *d, const struct batch *b,
 }
 
 /* The server drops a batch that it remembers, also where its rows, `n` more
- * than `before`, are gone by now. Time has passed: whose pipeline is it? */
+ * than `before`, are gone by now, or some of them. Time has passed: whose
+ * pipeline is it? */
 static int load_missing(struct chdst *d, const struct batch *b,
 			const struct checkpoint *next, bool room,
 			int64_t before, int64_t n, struct error *err)
@@ -130,10 +131,11 @@ static int load_missing(struct chdst *d, const struct batch *b,
 	if (rc || sent - before >= n)
 		return rc;
 	rc = writer_check(&d->target->writer, err);
+	if (!rc && room)
+		rc = chdst_input_fill(d, b, err);
 	d->missing = true;
 	if (!rc)
-		rc = room ? chdst_input_direct(d, b, next, err)
-			  : load_merge(d, next, err);
+		rc = load_merge(d, next, err);
 	d->missing = false;
 	return rc;
 }

@@ -119,6 +119,24 @@ def test_who_was_overtaken_does_not_send_again(tidemark, items, successor):
     check(source, destination)
 
 
+def test_only_what_is_missing_is_sent_again(tidemark, items):
+    source, destination = items("append", rows=20)
+    tidemark.run()
+    workload.fill_items(source, 21, 40)
+    workload.settle(source)
+    destination.server.forget()
+    destination.server.fault({"match": LOOK_AGAIN, "do": "status",
+                              "status": 503, "retry_after": "2"})
+    run = tidemark.start("run", "--json")
+    wait_for(lambda: any(re.match(LOOK_AGAIN, sql) for sql in
+                         destination.server.statements()), 30, 0.01,
+             "the look")
+    destination.execute("DELETE FROM items_raw WHERE id IN (25, 26)")
+    run.wait().expect(0)
+    check(source, destination)
+    assert destination.query("SELECT count() FROM items_raw") == [(40,)]
+
+
 def test_repaired_rows_are_sent_once(tidemark, items):
     """Also where a column of the table prints its values in another way."""
     source, destination = items("append", rows=20)
