@@ -237,7 +237,9 @@ int clickhouse_insert_select(struct clickhouse *c, const char *insert,
 
 	strbuf_addstr(&sql, insert);
 	clickhouse_add_token(&sql, token);
-	strbuf_addf(&sql, "\n%s", select);
+	/* Or the analyzer of older servers takes the names that a WITH gives
+	 * for those of stored columns in subqueries. */
+	strbuf_addf(&sql, ", enable_global_with_statement = 0\n%s", select);
 	rc = clickhouse_exec(c, sql.data, err);
 	strbuf_release(&sql);
 	return rc;

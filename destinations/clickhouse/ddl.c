@@ -77,9 +77,8 @@ static void ddl_extras(struct strbuf *sb, const struct target *target,
 		clickhouse_quote_name(sb, c->name);
 		strbuf_addf(sb, " %s", c->type);
 		if (*c->default_kind)
-			strbuf_addf(sb, " %s", c->default_kind);
-		if (*c->expression)
-			strbuf_addf(sb, " (%s)", c->expression);
+			strbuf_addf(sb, " %s %s", c->default_kind,
+				    c->expression);
 		if (*c->comment) {
 			strbuf_addstr(sb, " COMMENT ");
 			clickhouse_quote_text(sb, c->comment);

@@ -189,7 +189,7 @@ static void statement_sent(struct strbuf *sb, const struct chdst *d, bool named)
 		const struct catalog_column *c =
 			chdst_catalog_find(&d->there, s->columns[i].name);
 
-		strbuf_addf(sb, "%sCAST(" NEW, i ? ", " : "");
+		strbuf_addf(sb, "%s_CAST(" NEW, i ? ", " : "");
 		clickhouse_quote_name(sb, s->columns[i].name);
 		strbuf_addstr(sb, ", ");
 		clickhouse_quote_text(sb, c ? c->type : "String");
@@ -244,7 +244,8 @@ static bool statement_has_defaults(const struct chdst *d)
 }
 
 /* The column's default, as the server has it for rows that go straight into the
- * table. */
+ * table. It does not ask _CAST(), which is its own, whether a type is a wise
+ * one. */
 static void statement_default(struct strbuf *sb, const struct catalog_column *c)
 {
 	if (!*c->expression) {
@@ -252,7 +253,7 @@ static void statement_default(struct strbuf *sb, const struct catalog_column *c)
 	} else {
 		/* Of an expression with a name of its own only that is read
 		 * where there is no parenthesis. */
-		strbuf_addf(sb, "CAST((%s), ", c->expression);
+		strbuf_addf(sb, "_CAST((%s), ", c->expression);
 	}
 	clickhouse_quote_text(sb, c->type);
 	strbuf_addch(sb, ')');

@@ -188,6 +188,7 @@ def test_default_of_what_marks_a_deleted_row(tidemark, items):
         "ALTER TABLE items_raw MODIFY COLUMN quantity Nullable(Int128)",
         "ALTER TABLE items_raw ADD COLUMN kind String DEFAULT "
         "toTypeName(quantity)")
+    destination.server.forget()
     source.execute("INSERT INTO items (id, name, updated_at) VALUES "
                    f"(0, 'a', {NOW}), (21, 'b', {NOW})")
     assert written(tidemark.run().pipeline()) == 2
@@ -195,6 +196,34 @@ def test_default_of_what_marks_a_deleted_row(tidemark, items):
     assert destination.query(of + "= 3") == [(0, 1, "Nullable(Int128)")]
     assert destination.query(of + "IN (0, 21)") == \
         [(1, 1, "Nullable(Int128)")] * 2
+    # An older server, which is none of those here, would otherwise take a row
+    # that is stored as deleted for one that is not.
+    assert all("enable_global_with_statement = 0" in sql
+               for sql in destination.server.statements() if "\nWITH " in sql)
+
+
+@pytest.mark.parametrize("columns", (
+    ("MODIFY COLUMN quantity LowCardinality(Nullable(Int64))",
+     "ADD COLUMN one Int8 DEFAULT 1"),
+    ("ADD COLUMN same LowCardinality(Int64) MATERIALIZED id",
+     "ADD COLUMN day LowCardinality(Date) DEFAULT toDate(updated_at)",
+     "ADD COLUMN text String DEFAULT toString(same)")), ids=("ours", "others"))
+def test_types_that_are_not_wise(tidemark, items, columns):
+    """A server that makes them when told so takes rows without being told."""
+    source, destination = items("upsert", rows=20)
+    tidemark.run()
+    for column in columns:
+        destination.execute(f"ALTER TABLE items_raw {column} SETTINGS "
+                            "mutations_sync = 2, "
+                            "allow_suspicious_low_cardinality_types = 1")
+    change(source)
+    source.execute("INSERT INTO items (id, name, updated_at) VALUES "
+                   f"(0, 'zero', {NOW})")
+    assert written(tidemark.run().pipeline()) == 3
+    destination.execute("ALTER TABLE items_raw UPDATE name = 'wrong' WHERE "
+                        "id = 5 SETTINGS mutations_sync = 2")
+    tidemark("verify", "--repair", "--yes").expect(EXIT_OK)
+    check(source, destination)
 
 
 @pytest.mark.parametrize("how", ("full-refresh", "replace"))
