@@ -171,7 +171,7 @@ def test_batch_is_the_same_batch_again(tidemark, items, mode):
     tokens = [re.search(r"insert_deduplication_token = '([^']+)'", sql)[1]
               for sql in said if re.match(ROWS_IN, sql)]
     assert len(tokens) == 2, tokens
-    assert mode != "append" or tokens[0] == tokens[1]
+    assert (tokens[0] == tokens[1]) == (mode == "append"), tokens
     marks = [i for i, sql in enumerate(said) if re.match(MARK_IN, sql)]
     rows = [i for i, sql in enumerate(said) if re.match(ROWS_IN, sql)]
     assert max(rows) < marks[-1]

@@ -89,6 +89,19 @@ def test_rows_deleted_between_rounds(tidemark, items, mode):
 LOOK_AGAIN = r"SELECT _tidemark_version[\s\S]*_tidemark_batch = "
 
 
+def start_until_the_look(tidemark, destination, seconds):
+    """A run behind its load, which has to wait before it may look whether that
+    is there."""
+    destination.server.forget()
+    destination.server.fault({"match": LOOK_AGAIN, "do": "status",
+                              "status": 503, "retry_after": str(seconds)})
+    run = tidemark.start("run", "--json")
+    wait_for(lambda: any(re.match(LOOK_AGAIN, sql) for sql in
+                         destination.server.statements()), 30, 0.01,
+             "the look")
+    return run
+
+
 @pytest.mark.parametrize("successor", ("--full-refresh", "--deletes"))
 def test_who_was_overtaken_does_not_send_again(tidemark, items, successor):
     """Paused behind its load and before it looks whether that is there, and its
@@ -99,13 +112,7 @@ def test_who_was_overtaken_does_not_send_again(tidemark, items, successor):
     tidemark.write_config().run()
     workload.fill_items(source, 21, 21)
     workload.settle(source)
-    destination.server.forget()
-    destination.server.fault({"match": LOOK_AGAIN, "do": "status",
-                              "status": 503, "retry_after": "3"})
-    run = tidemark.start("run", "--json")
-    wait_for(lambda: any(re.match(LOOK_AGAIN, sql) for sql in
-                         destination.server.statements()), 30, 0.01,
-             "the look")
+    run = start_until_the_look(tidemark, destination, 3)
     run.signal(signal.SIGSTOP)
     assert destination.query("SELECT count() FROM items") == [(21,)]
     source.execute("DELETE FROM items WHERE id = 21")
@@ -124,13 +131,7 @@ def test_only_what_is_missing_is_sent_again(tidemark, items):
     tidemark.run()
     workload.fill_items(source, 21, 40)
     workload.settle(source)
-    destination.server.forget()
-    destination.server.fault({"match": LOOK_AGAIN, "do": "status",
-                              "status": 503, "retry_after": "2"})
-    run = tidemark.start("run", "--json")
-    wait_for(lambda: any(re.match(LOOK_AGAIN, sql) for sql in
-                         destination.server.statements()), 30, 0.01,
-             "the look")
+    run = start_until_the_look(tidemark, destination, 2)
     destination.execute("DELETE FROM items_raw WHERE id IN (25, 26)")
     run.wait().expect(0)
     check(source, destination)
