@@ -248,13 +248,10 @@ static bool statement_has_defaults(const struct chdst *d)
  * one. */
 static void statement_default(struct strbuf *sb, const struct catalog_column *c)
 {
-	if (!*c->expression) {
+	if (*c->expression)
+		strbuf_addf(sb, "_CAST(%s, ", c->expression);
+	else
 		strbuf_addstr(sb, "defaultValueOfTypeName(");
-	} else {
-		/* Of an expression with a name of its own only that is read
-		 * where there is no parenthesis. */
-		strbuf_addf(sb, "_CAST((%s), ", c->expression);
-	}
 	clickhouse_quote_text(sb, c->type);
 	strbuf_addch(sb, ')');
 }
@@ -391,7 +388,7 @@ void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
 	} else {
 		strbuf_addstr(sb, "greatest(" NEW NAME_VERSION ", if(" THERE
 				  " = 1, " OLD "_tidemark_v + 1 + " LAST_VERSION
-				  ", 0)) AS " NAME_VERSION);
+				  ", 0))");
 	}
 	strbuf_addstr(sb, ", " NEW NAME_HASH "\n");
 	statement_join(sb, d);
