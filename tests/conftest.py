@@ -18,6 +18,7 @@ import ends  # noqa: E402
 import mysql_servers  # noqa: E402
 from clickhouse_servers import ClickhouseServer  # noqa: E402
 from bench import Tidemark  # noqa: E402
+from proxy import Proxy  # noqa: E402
 from servers import CANARY, Cluster  # noqa: E402
 
 counter = itertools.count(1)
@@ -305,6 +306,22 @@ def make_destination(make_database, make_mysql, make_clickhouse, make_bigquery,
             return make_mysql(engine)
         return FILE_ENDS[engine](work_dir / f"warehouse-{next(counter)}.{engine}")
     return make
+
+
+@pytest.fixture
+def make_proxy():
+    """A proxy in front of an end's server."""
+    made = []
+
+    def make(end):
+        server = next(getattr(end, name) for name in
+                      ("cluster", "server", "front") if hasattr(end, name))
+        made.append(Proxy(server.port))
+        return made[-1]
+
+    yield make
+    for proxy in made:
+        proxy.__exit__()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import pytest
 
 from bad_days import Day, mounted
-from proxy import Proxy
 from servers import wait_for
 
 
@@ -30,21 +29,6 @@ def stopped_run(failpoint_binary):
         assert running.alive(), running.wait()
         return running
     return start
-
-
-@pytest.fixture
-def make_proxy():
-    made = []
-
-    def make(end):
-        server = next(getattr(end, name) for name in
-                      ("cluster", "server", "front") if hasattr(end, name))
-        made.append(Proxy(server.port))
-        return made[-1]
-
-    yield make
-    for proxy in made:
-        proxy.__exit__()
 
 
 @pytest.fixture

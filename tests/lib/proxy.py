@@ -52,6 +52,7 @@ class Link:
         self.silent = set()  # ways on which nothing passes
         self.ended = set()  # ways whose sender has ended
         self.told = set()  # ways whose receiver knows
+        self.last = DOWN  # the way of the last bytes
         for each in (client, server):
             each.setblocking(False)
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -118,6 +119,8 @@ class Proxy:
         self.fault = None
         self.closed = None  # the kind of fault that new connections meet
         self.passed = {UP: 0, DOWN: 0}
+        self.round_trips = 0  # requests: bytes up after bytes down
+        self.sessions = 0
         self.ending = False
         self.thread = threading.Thread(target=self._work, daemon=True)
         self.thread.start()
@@ -197,6 +200,7 @@ class Proxy:
                 client.close()
                 return
             self.links.append(Link(client, server))
+            self.sessions += 1
 
     def _pass_on(self, link, way):
         """False: the link is gone."""
@@ -207,6 +211,9 @@ class Proxy:
         strikes = self.fault is not None and self.fault.struck
         link.waiting[way] += self.change(way, data[:n])
         self.passed[way] += n
+        if data:
+            self.round_trips += way == UP and link.last == DOWN
+            link.last = way
         link.write(way)
         if strikes:
             fault, self.fault = self.fault, None

@@ -1,0 +1,44 @@
+"""How often an idle run asks its servers: over a distance each question costs
+its way there and back, so a guard must travel with a question that is asked
+anyway. The proxies count; a session's first bytes, TLS and the password are
+round trips as well."""
+
+import pytest
+
+import workload
+from bench import sync_items
+
+# (source, strategy, destination) -> round trips to the source, and to the
+# destination. To lower one is progress; to raise one needs a reason. MySQL's
+# have one to spare: a transaction of another session may be looked at twice.
+MOST = {
+    ("postgres", "timestamp", "postgres"): (20, 29),
+    ("postgres", "xmin", "postgres"): (23, 33),
+    ("postgres", "sequence", "postgres"): (24, 29),
+    ("mariadb", "timestamp", "mariadb"): (35, 36),
+    ("mariadb", "sequence", "mariadb"): (36, 36),
+    ("mysql", "timestamp", "mysql"): (38, 36),
+    ("mysql", "sequence", "mysql"): (39, 36),
+    ("postgres", "timestamp", "clickhouse"): (20, 18),
+}
+
+
+@pytest.mark.parametrize("kinds", MOST, ids="-".join)
+def test_an_idle_run_asks_no_more_than_this(tidemark, make_source,
+                                            make_destination, make_proxy,
+                                            kinds):
+    kind, strategy, engine = kinds
+    source, destination = make_source(kind), make_destination(engine)
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, destination, strategy)
+    tidemark.run()
+    workload.settle(source)
+    tidemark.run()
+    asked, told = make_proxy(source), make_proxy(destination)
+    tidemark.connect("source", asked.connection(source))
+    tidemark.connect("warehouse", told.connection(destination))
+    tidemark.write_config()
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    counted = (asked.round_trips, told.round_trips)
+    assert counted[0] <= MOST[kinds][0] and counted[1] <= MOST[kinds][1], \
+        f"{kinds}: {counted} round trips, at most {MOST[kinds]}"
