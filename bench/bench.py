@@ -391,6 +391,8 @@ def main():
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--no-report", action="store_true",
+                        help="print the figures, write no file")
     parser.add_argument("--jobs", default="full,family,clickhouse,delta,nothing,read,backfill,dry,verify")
     options = parser.parse_args()
     bench = Bench(options)
@@ -398,7 +400,7 @@ def main():
         bench.fill()
         for job in options.jobs.split(","):
             getattr(bench, job)()
-        if not options.smoke:
+        if not options.smoke and not options.no_report:
             bench.report()
     finally:
         bench.close()

@@ -25,3 +25,14 @@ def test_every_job_runs(tidemark_binary):
                 for line in done.stdout.splitlines()
                 if line.startswith("| ") and "| tidemark" in line}
     assert measured >= set(JOBS), done.stdout
+
+
+def test_two_builds_take_turns(tidemark_binary):
+    done = subprocess.run(
+        [sys.executable, "bench/before.py", "--binary", tidemark_binary,
+         tidemark_binary, "--turns", "1", "--reps", "1", "--rows", "2000",
+         "--jobs", "delta"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
+        env=dict(os.environ, PYTHONPATH="tests/lib"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].startswith("| delta, Postgres | ")
