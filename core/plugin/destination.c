@@ -81,6 +81,14 @@ void checkpoint_release(struct checkpoint *c)
 	checkpoint_init(c);
 }
 
+void checkpoint_keep_fence(struct checkpoint *c)
+{
+	int64_t fence = c->fence;
+
+	checkpoint_release(c);
+	c->fence = fence;
+}
+
 void checkpoint_copy(struct checkpoint *dst, const struct checkpoint *src)
 {
 	struct checkpoint copy = *src;

@@ -144,6 +144,9 @@ struct checkpoint {
 };
 void checkpoint_init(struct checkpoint *c);
 void checkpoint_release(struct checkpoint *c);
+/* All but the fence: the row is about a table that is gone. Whoever wrote it
+ * may still live, so a successor's token goes above it. */
+void checkpoint_keep_fence(struct checkpoint *c);
 /* `dst` is released first; without a batch, its id is "". */
 void checkpoint_copy(struct checkpoint *dst, const struct checkpoint *src);
 
@@ -185,7 +188,9 @@ struct destination_ops {
 	 * read where we are. `out` initialised by the caller. Also works
 	 * without prepare for `status` and `watermark show` given the table
 	 * (target->pipeline, table set; schema may be NULL): a missing table is
-	 * found = false, no error, and nothing is written then. */
+	 * found = false, no error, and nothing is written then; the fence is
+	 * that of the pipeline's row all the same, whatever table that is
+	 * about. */
 	int (*recover)(struct destination *d, const struct target *target,
 		       struct checkpoint *out, struct error *err);
 	/* Load the batch and move the mark from the checkpoint last seen by

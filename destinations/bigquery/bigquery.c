@@ -212,8 +212,10 @@ static int bigquery_destination_recover(struct destination *base,
 	if (d->target && !d->target->preview)
 		return bigquery_recover_own(d, out, err);
 	rc = bigquery_find(d, target, &place, &existing, err);
-	if (!rc && existing.has_data)
+	if (!rc)
 		checkpoint_copy(out, &existing.mark);
+	if (!rc && !existing.has_data)
+		checkpoint_keep_fence(out);
 	bigquery_place_release(&place);
 	existing_release(&existing);
 	return rc;

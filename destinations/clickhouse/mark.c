@@ -60,7 +60,7 @@ int chdst_mark_place(struct chdst *d, const struct target *target,
 					&there, err);
 	*exists = there.exists;
 	*has_marks = false;
-	if (!rc && there.exists)
+	if (!rc)
 		rc = chdst_mark_has_table(d, out, has_marks, err);
 	chdst_catalog_release(&there);
 	return rc;
@@ -434,13 +434,14 @@ static int mark_drop_leftovers(struct chdst *d, struct error *err)
 
 static void mark_to_checkpoint(const struct mark_row *m, struct checkpoint *out)
 {
+	checkpoint_release(out);
+	out->fence = m->fence;
+	/* Forgotten: whoever wrote it may still live. */
 	if (!m->found)
 		return;
-	checkpoint_release(out);
 	out->found = true;
 	out->watermark = xstrdup(m->watermark);
 	out->batch_id = xstrdup(m->batch_id);
-	out->fence = m->fence;
 	out->rows_total = m->rows_total;
 }
 
@@ -479,6 +480,8 @@ int chdst_recover(struct destination *base, const struct target *target,
 		rc = chdst_mark_read(d, &place, target->pipeline, &row, err);
 	if (!rc)
 		mark_to_checkpoint(&row, out);
+	if (!rc && !exists)
+		checkpoint_keep_fence(out);
 	chdst_mark_row_release(&row);
 	chdst_place_release(&place);
 	return rc;

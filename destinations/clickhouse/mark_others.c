@@ -182,7 +182,7 @@ int chdst_others(struct destination *base, const struct target *target,
 	bool exists = false, has = false;
 	int rc = chdst_mark_place(d, target, &place, &exists, &has, err);
 
-	if (!rc && has)
+	if (!rc && exists && has)
 		rc = mark_list_others(d, &place, target->pipeline, out, err);
 	chdst_place_release(&place);
 	return rc;

@@ -154,9 +154,12 @@ static int duckdb_destination_recover(struct destination *base,
 	if (!rc && d->target)
 		rc = writer_check_fence(&d->target->writer, target->pipeline,
 					existing.mark.fence, err);
-	if (!rc && (existing.has_data || d->target)) {
+	if (!rc) {
 		checkpoint_copy(out, &existing.mark);
-		checkpoint_copy(&d->seen, &existing.mark);
+		if (existing.has_data || d->target)
+			checkpoint_copy(&d->seen, &existing.mark);
+		else
+			checkpoint_keep_fence(out);
 	}
 	duckdb_place_release(&place);
 	existing_release(&existing);

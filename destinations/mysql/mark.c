@@ -271,8 +271,10 @@ int my_recover(struct destination *base, const struct target *target,
 	if (!rc)
 		rc = mark_has_tables(d->db, &place, &has_target, &has_watermark,
 				     err);
-	if (!rc && has_target && has_watermark)
+	if (!rc && has_watermark)
 		rc = my_mark_read(d->db, &place, target->pipeline, out, err);
+	if (!rc && !has_target)
+		checkpoint_keep_fence(out);
 	my_place_release(&place);
 	return rc;
 }

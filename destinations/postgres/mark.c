@@ -291,9 +291,11 @@ int postgres_recover(struct destination *base, const struct target *target,
 	if (!rc)
 		rc = mark_has_tables(d->pg, &place, &has_target, &has_watermark,
 				     err);
-	if (!rc && has_target && has_watermark)
+	if (!rc && has_watermark)
 		rc = postgres_mark_read(d->pg, &place, target->pipeline, false,
 					out, err);
+	if (!rc && !has_target)
+		checkpoint_keep_fence(out);
 	postgres_place_release(&place);
 	return rc;
 }

@@ -427,8 +427,10 @@ int sqlite_target_recover(struct destination *base, const struct target *target,
 	if (!rc)
 		rc = mark_has_tables(d, &place, &has_target, &has_watermark,
 				     err);
-	if (!rc && has_target && has_watermark)
+	if (!rc && has_watermark)
 		rc = mark_read(d->db, &place, target->pipeline, out, err);
+	if (!rc && !has_target)
+		checkpoint_keep_fence(out);
 	place_release(&place);
 	return rc;
 }

@@ -10,10 +10,11 @@ import time
 import pytest
 
 import ends
+import oracle
 import workload
 from bench import (EXIT_CONFIG, EXIT_OK, EXIT_STATE, Tidemark, sync_items,
                    written)
-from oracle import check_items
+from oracle import ITEMS, check_items
 from servers import wait_for
 from state import StateStore
 
@@ -327,6 +328,41 @@ def test_lost_store_costs_nothing(tidemark, source, make_destination,
     workload.settle(source)
     tidemark.run()
     check_items(source, destination)
+
+
+DESTINATIONS = ("postgres", "mariadb", "mysql", "sqlite", "duckdb",
+                "clickhouse", "bigquery")
+
+
+@pytest.mark.parametrize("engine", DESTINATIONS)
+@pytest.mark.parametrize("how", ("dropped", "moved"))
+def test_old_row_of_a_table_that_is_gone(tidemark, source, make_destination,
+                                         work_dir, engine, how):
+    """The store is lost, and the table is dropped or the pipeline goes to
+    another one: the token still goes on from that of the row. A row that is
+    about another table is nobody who has taken over."""
+    destination = make_destination(engine)
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    tidemark.run()
+    before = fence(destination)
+    for path in work_dir.glob("state.db*"):
+        path.unlink()
+    if how == "moved":
+        tidemark.pipelines["items"]["destination"]["table"] = \
+            f"{destination.schema}.elsewhere"
+        tidemark.write_config()
+    elif engine == "clickhouse":
+        destination.execute("DROP VIEW items", "DROP TABLE items_raw")
+    else:
+        destination.execute(f"DROP TABLE {destination.schema}.items")
+    assert tidemark.run().pipeline()["rows_read"] == 20
+    assert fence(destination) > before
+    assert tidemark.run().pipeline()["rows_read"] < 21
+    oracle.check_equal(source, destination, "items", ".".join(
+        (destination.schema, "elsewhere" if how == "moved" else "items")),
+        ITEMS)
 
 
 @pytest.mark.parametrize("engine", ("postgres", "sqlite"))
