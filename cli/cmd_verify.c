@@ -73,12 +73,27 @@ static void verify_print_verdict(const struct verify_result *r)
 		verify_part_print(&part, &r->part, r->pipeline);
 	}
 	output_line("%s: %s%s: %" PRId64 " missing, %" PRId64 " extra, %" PRId64
-		    " different, %" PRId64 " unsettled; %.3f s",
+		    " different, %" PRId64 " unsettled; %" PRId64
+		    " compared in %.3f s",
 		    r->pipeline->name,
 		    verify_result_equal(r) ? "equal" : "not equal", part.data,
 		    r->missing, r->extra, r->different, r->unsettled,
-		    (double)r->elapsed_us / (double)US_PER_SECOND);
+		    r->compared, (double)r->elapsed_us / (double)US_PER_SECOND);
 	strbuf_release(&part);
+}
+
+static void verify_print_kept(const struct verify_result *r)
+{
+	struct strbuf names = STRBUF_INIT;
+
+	for (size_t i = 0; i < r->kept.n; i++)
+		strbuf_addf(&names, "%s%s", i ? ", " : "", r->kept.items[i]);
+	if (r->kept.n)
+		output_line("%s: kept: %s (gone from the source; the "
+			    "destination has old values, which were not "
+			    "compared)",
+			    r->pipeline->name, names.data);
+	strbuf_release(&names);
 }
 
 static void verify_print(const struct verify_result *r, bool values)
@@ -103,6 +118,7 @@ static void verify_print(const struct verify_result *r, bool values)
 	output_line("%s: destination %" PRIu64 " rows%s, checksum %s", name,
 		    r->rows[COMPARE_DESTINATION].rows, of,
 		    sums[COMPARE_DESTINATION]);
+	verify_print_kept(r);
 	verify_print_examples(r, values);
 }
 
@@ -369,7 +385,11 @@ const struct command command_verify = {
 		"past the mark is not a difference yet, and is counted as "
 		"unsettled. Exit 7 if\n"
 		"there are differences, or rows that differ and no mark to "
-		"tell why. Writes\n"
+		"tell why, or if all\n"
+		"rows are unsettled, so that none could be compared. Columns "
+		"that the source has\n"
+		"no longer are named (kept): they have old values, which are "
+		"not compared. Writes\n"
 		"nothing, unless told to:\n"
 		"\n"
 		"--repair reads just the missing and different rows from "

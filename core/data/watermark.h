@@ -37,8 +37,8 @@ struct watermark {
 	 * transactions, the column's sequences; xmin: pass and block; each: the
 	 * leaves read. */
 	json_t *pending;
-	/* The columns delivered: each one's number at the source. NULL: a mark
-	 * of an older version. */
+	/* The columns delivered: each one's number at the source, or null if
+	 * the source has it no longer. NULL: a mark of an older version. */
 	json_t *columns;
 	/* Of the source: engine, cluster, timeline, database, table oid, ...;
 	 * or NULL. */
@@ -66,8 +66,14 @@ int watermark_from_text(struct watermark *out, const char *text,
 int watermark_check_identity(const struct watermark *w, const json_t *now,
 			     const char *pipeline, struct error *err);
 
-/* Every column of `s` is delivered. */
-void watermark_set_columns(struct watermark *w, const struct schema *s);
+/* Every column of `s` is delivered; those of `gone` once were. */
+void watermark_set_columns(struct watermark *w, const struct schema *s,
+			   const struct strlist *gone);
+/* Columns that were delivered and that `s` has not: appended. */
+void watermark_gone_columns(const struct watermark *w, const struct schema *s,
+			    struct strlist *out);
+/* Is that column known to be gone? */
+bool watermark_knows_gone(const struct watermark *w, const char *column);
 /* A column whose values the mark says nothing about: it was dropped and added
  * again, or left out for a while. NULL: none. Caller frees. */
 char *watermark_new_column(const struct watermark *w, const struct schema *s);

@@ -15,10 +15,33 @@ static json_t *columns_of(const struct schema *s)
 	return columns;
 }
 
-void watermark_set_columns(struct watermark *w, const struct schema *s)
+void watermark_set_columns(struct watermark *w, const struct schema *s,
+			   const struct strlist *gone)
 {
 	json_decref(w->columns);
 	w->columns = columns_of(s);
+	for (size_t i = 0; i < gone->n; i++)
+		json_object_set_new(w->columns, gone->items[i], json_null());
+}
+
+void watermark_gone_columns(const struct watermark *w, const struct schema *s,
+			    struct strlist *out)
+{
+	const char *name;
+	json_t *number;
+
+	if (!w->columns)
+		return;
+	json_object_foreach(w->columns, name, number)
+	{
+		if (schema_find(s, name) < 0)
+			strlist_add(out, name);
+	}
+}
+
+bool watermark_knows_gone(const struct watermark *w, const char *column)
+{
+	return json_is_null(json_object_get(w->columns, column));
 }
 
 char *watermark_new_column(const struct watermark *w, const struct schema *s)

@@ -63,6 +63,7 @@ void inspection_release(struct inspection *i)
 	problems_release(&i->problems);
 	strlist_release(&i->ddl);
 	strlist_release(&i->added);
+	strlist_release(&i->extra);
 	inspection_init(i);
 }
 

@@ -119,6 +119,7 @@ struct inspection {
 	struct problems problems; /* an error: run refuses before any row */
 	struct strlist ddl; /* statements prepare will run */
 	struct strlist added; /* columns for a table that exists already */
+	struct strlist extra; /* columns of it that the source does not have */
 	bool table_exists;
 	/* The mark would be forgotten: a table that is new, is not the one it
 	 * was about, or gets a column. All rows are read again then. */

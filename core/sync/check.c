@@ -5,7 +5,9 @@
 
 #include "core/base/alloc.h"
 #include "core/base/stop.h"
+#include "core/sync/changing.h"
 #include "core/sync/gate.h"
+#include "core/sync/kept.h"
 #include "core/sync/others.h"
 #include "core/sync/probe.h"
 #include "core/sync/runner.h"
@@ -24,6 +26,7 @@ struct look {
 	struct schema schema;
 	bool described;
 	struct target target;
+	struct strlist extra; /* columns that only the target has */
 	struct watermark from;
 	json_t *identity;
 };
@@ -63,6 +66,7 @@ static void look_at_config(struct look *l)
 	const struct pipeline_settings *p = l->p;
 	struct problems *list = &l->out->problems;
 
+	changing_inspect(p, list);
 	if (!p->settle)
 		problems_add(list, SEVERITY_WARNING, ERROR_NONE, "settle-off",
 			     "watermark.settle: auto",
@@ -101,6 +105,31 @@ static void look_at_gate(struct look *l)
 	gate_free(gate_new(l->p, &l->schema, &l->out->problems));
 }
 
+static bool look_has_failed(const struct look *l)
+{
+	for (size_t i = 0; i < l->out->problems.n; i++)
+		if (l->out->problems.items[i].severity == SEVERITY_ERROR)
+			return true;
+	return false;
+}
+
+/* Functions of the user's own, which no list has. */
+static void look_at_expressions(struct look *l)
+{
+	struct error err = ERROR_INIT;
+
+	if (look_has_failed(l) || !changing_try(l->p, &err))
+		return;
+	if (err.code == ERROR_CONFIG)
+		problems_add(&l->out->problems, SEVERITY_ERROR, err.code,
+			     "expression-changes",
+			     "leave it out under source.expressions; for the "
+			     "time of loading: load.loaded_at",
+			     "%s", err.message);
+	else
+		look_failed(l, "source", &err);
+}
+
 static void look_at_source(struct look *l)
 {
 	const struct connector_ops *ops;
@@ -125,6 +154,7 @@ static void look_at_source(struct look *l)
 		look_failed(l, "source", &err);
 	if (ops->identity(l->source, &l->spec, &l->identity, &err))
 		look_failed(l, "source", &err);
+	look_at_expressions(l);
 }
 
 static void look_at_mapping(struct look *l)
@@ -139,6 +169,7 @@ static void look_at_mapping(struct look *l)
 		look_failed(l, "destination", &err);
 	look_take_problems(l, &found.problems);
 	strlist_copy(&out->ddl, &found.ddl);
+	strlist_copy(&l->extra, &found.extra);
 	for (size_t i = 0; i < out->n_columns && i < found.n_columns; i++) {
 		out->columns[i].destination_type =
 			xstrdup(found.columns[i].destination_type);
@@ -201,6 +232,8 @@ static void look_at_mark(struct look *l, const char *text)
 	} else if (other) {
 		look_refuse_mark(l, &seen);
 	} else {
+		kept_inspect(l->p, &seen, &l->schema, &l->extra,
+			     &l->out->problems);
 		look_at_new_column(l, &seen);
 		watermark_release(&l->from);
 		watermark_copy(&l->from, &seen);
@@ -276,6 +309,7 @@ static void look_at_guarantee(struct look *l)
 				   &l->from, &settled, &err)) {
 		look_failed(l, "mark", &err);
 	} else {
+		changing_settled(l->p, &settled);
 		out->settled = true;
 		out->guarantee = settled.guarantee;
 		out->guarantee_reason = xstrdup(settled.reason);
@@ -345,6 +379,7 @@ static void look_release(struct look *l)
 	if (l->source)
 		l->source->ops->close(l->source);
 	json_decref(l->identity);
+	strlist_release(&l->extra);
 	watermark_release(&l->from);
 	schema_release(&l->schema);
 }

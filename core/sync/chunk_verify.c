@@ -136,13 +136,16 @@ static int64_t comparison_different(const struct suspects *s)
 static int comparison_again(struct chunk_comparison *v, int64_t *different,
 			    struct error *err)
 {
+	struct verify_side *there = &v->sides[COMPARE_DESTINATION];
 	struct suspects *s = &v->suspects;
-	int rc = verify_count_suspects(&v->sides[COMPARE_DESTINATION],
-				       &v->compare, s, err);
+	bool changed = false;
+	int rc = verify_count_suspects(there, &v->compare, s, err);
 
 	if (!rc)
-		rc = verify_mark_changed(&v->sides[COMPARE_SOURCE], &v->compare,
-					 s, err);
+		rc = verify_mark_changed(&v->sides[COMPARE_SOURCE], &v->from,
+					 &v->compare, s, &changed, err);
+	if (!rc && changed)
+		rc = verify_count_suspects(there, &v->compare, s, err);
 	for (size_t i = 0; !rc && i < s->n; i++)
 		s->items[i].past |= suspect_is_equal(&s->items[i]);
 	if (rc || !comparison_different(s))

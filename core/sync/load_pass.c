@@ -78,7 +78,7 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 	struct watermark mark;
 
 	watermark_copy(&mark, &b->watermark);
-	watermark_set_columns(&mark, &r->schema);
+	watermark_set_columns(&mark, &r->schema, &r->gone);
 	mark.update = r->p->mode == LOAD_UPDATE;
 	if (r->options->chunk)
 		chunk_note_rows(r, b, &mark);

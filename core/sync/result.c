@@ -118,13 +118,15 @@ static json_t *result_verified(const struct run_verified *v)
 {
 	if (!v->examples)
 		return json_null();
-	return json_pack(
-		"{s:b, s:b, s:I, s:I, s:I, s:I, s:O, s:f}", "equal",
-		v->done && !v->missing && !v->different, "whole",
-		v->done && !v->more, "rows", (json_int_t)v->rows, "missing",
-		(json_int_t)v->missing, "different", (json_int_t)v->different,
-		"unsettled", (json_int_t)v->unsettled, "examples", v->examples,
-		"seconds", (double)v->elapsed_us / (double)US_PER_SECOND);
+	return json_pack("{s:b, s:b, s:I, s:I, s:I, s:I, s:O, s:f}", "equal",
+			 v->done && !v->missing && !v->different &&
+				 (v->rows || !v->unsettled),
+			 "whole", v->done && !v->more, "rows",
+			 (json_int_t)v->rows, "missing", (json_int_t)v->missing,
+			 "different", (json_int_t)v->different, "unsettled",
+			 (json_int_t)v->unsettled, "examples", v->examples,
+			 "seconds",
+			 (double)v->elapsed_us / (double)US_PER_SECOND);
 }
 
 json_t *run_result_json(const struct run_result *r)

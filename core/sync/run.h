@@ -38,6 +38,8 @@ struct run {
 	struct checkpoint checkpoint; /* as it stands in the destination */
 	json_t *identity;
 	bool again; /* a column has made every row new */
+	/* Columns that the source has no longer and the target keeps. */
+	struct strlist gone;
 	struct gate *gate; /* the reader's thread looks through it */
 	struct letters letters;
 	struct run_verify *verify; /* NULL: not asked for */

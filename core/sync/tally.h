@@ -53,6 +53,9 @@ struct suspect {
 	/* How the connector of each side finds it; n_key texts. */
 	char **texts[COMPARE_SIDES];
 	bool past; /* its source row lies past the mark */
+	/* Its source row has changed while it was looked at, and does not lie
+	 * past the mark. */
+	bool changed;
 	bool cut; /* a NUL in its key ends a text too early */
 	bool delivered; /* a run is known to have loaded it as it is */
 };

@@ -7,9 +7,11 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/sync/changing.h"
 #include "core/sync/chunk.h"
 #include "core/sync/gate.h"
 #include "core/sync/in_place.h"
+#include "core/sync/kept.h"
 #include "core/sync/ledger.h"
 #include "core/sync/letter_replay.h"
 #include "core/sync/opening.h"
@@ -56,6 +58,7 @@ static void run_release(struct run *r)
 	gate_free(r->gate);
 	letters_release(&r->letters);
 	strlist_release(&r->keys);
+	strlist_release(&r->gone);
 	if (r->destination)
 		r->destination->ops->close(r->destination);
 	if (r->source)
@@ -216,6 +219,8 @@ static int run_check_mark(struct run *r, const char *text, struct error *err)
 					      err);
 	}
 	if (!rc)
+		kept_note(r->p, &seen, &r->schema, &r->gone);
+	if (!rc)
 		rc = run_check_columns(r, &seen, err);
 	if (!rc) {
 		watermark_release(&r->from);
@@ -268,6 +273,13 @@ static int run_record(struct run *r, struct error *err)
 	return ledger_begin(r->store, r->out, err);
 }
 
+/* Nothing was read yet: the first rows of a computed column, or all of them
+ * anew. */
+static bool run_begins(const struct run *r)
+{
+	return !r->from.value && run_moves_mark(r) && !r->options->chunk;
+}
+
 /* The mark is looked at before anything is written: a table that was dropped
  * and made anew, or another server at that address, changes nothing here. */
 static int run_locate(struct run *r, struct error *err)
@@ -275,6 +287,8 @@ static int run_locate(struct run *r, struct error *err)
 	const struct destination_ops *ops = r->destination->ops;
 	int rc = run_recover(r, err);
 
+	if (!rc && run_begins(r))
+		rc = changing_try(r->p, err);
 	if (!rc && r->target.refresh)
 		rc = others_check(r->destination, r->p, &r->target,
 				  "it is not replaced", err);
@@ -320,6 +334,7 @@ static int run_settle(struct run *r, struct error *err)
 
 	if (rc)
 		return rc;
+	changing_settled(r->p, &r->settled);
 	r->out->guarantee = r->settled.guarantee;
 	run_set_text(&r->out->guarantee_reason, r->settled.reason);
 	json_decref(r->out->held_by);
@@ -331,6 +346,8 @@ static int run_check_options(struct run *r, struct error *err)
 {
 	bool bounded = r->options->max_batches || r->options->max_us;
 
+	if (changing_refuse(r->p, err))
+		return -ERROR_CONFIG;
 	if (r->verify && run_verify_check(r->p, err))
 		return -ERROR_CONFIG;
 	if (r->target.mode == LOAD_UPDATE && r->target.refresh)

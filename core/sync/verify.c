@@ -7,7 +7,8 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
-#include "core/sync/others.h"
+#include "core/sync/changing.h"
+#include "core/sync/kept.h"
 #include "core/sync/tries.h"
 #include "core/sync/verify_examples.h"
 #include "core/sync/verify_pace.h"
@@ -173,7 +174,21 @@ static void verify_note_hidden(struct verify *v)
 }
 
 /* A row that changes while it is asked where it lies may have been past the
- * mark and gone. */
+ * mark and gone, or lie past it by now. Of the others both sides are looked at
+ * as they are now. */
+static int verify_ask_changed(struct verify *v, struct error *err)
+{
+	bool changed;
+	int rc = verify_mark_changed(&v->sides[COMPARE_SOURCE], &v->from,
+				     &v->compare, &v->suspects, &changed, err);
+
+	if (!rc && changed)
+		rc = verify_again(v, COMPARE_DESTINATION, err);
+	if (!rc)
+		suspects_sieve(&v->suspects);
+	return rc;
+}
+
 static int verify_ask_past(struct verify *v, struct error *err)
 {
 	struct verify_side *source = &v->sides[COMPARE_SOURCE];
@@ -184,8 +199,7 @@ static int verify_ask_past(struct verify *v, struct error *err)
 	verify_progress_begin(&v->progress, "reading past the mark");
 	rc = verify_mark_past(source, &v->from, &v->compare, &v->suspects, err);
 	verify_note_hidden(v);
-	return rc ? rc
-		  : verify_mark_changed(source, &v->compare, &v->suspects, err);
+	return rc ? rc : verify_ask_changed(v, err);
 }
 
 static void verify_count(struct verify *v)
@@ -322,6 +336,14 @@ static int verify_verdict(struct verify *v, struct error *err)
 		verify_warn_empty(r);
 		return 0;
 	}
+	if (verify_result_is_blind(r) && r->marked)
+		return error_set(err, ERROR_DIFFERENT,
+				 "no row could be compared: all %" PRId64
+				 " rows that differ lie past the mark, so "
+				 "nothing says whether %s is what %s is; run "
+				 "it first (tidemark run %s)",
+				 r->unsettled, v->p->destination_table,
+				 v->p->source_table, v->p->name);
 	if (!r->marked && !(r->missing || r->extra || r->different))
 		return error_set(err, ERROR_DIFFERENT,
 				 "%s has no mark: nothing says how far it was "
@@ -387,6 +409,11 @@ static int verify_try(const struct pipeline_settings *p,
 	       tally_choose(&v.tally, VERIFY_SUSPECTS))
 		rc = verify_round(&v, err);
 	out->done = !rc;
+	if (!rc) {
+		verify_result_count(out);
+		kept_find(&v.from, &v.sides[COMPARE_SOURCE].schema,
+			  &v.sides[COMPARE_DESTINATION].all, &out->kept);
+	}
 	if (rc && out->part.since &&
 	    error_has_code(err, CONNECTOR_MARK_NOTATION))
 		error_hint(err, "(only --since goes by the marks: --sample "
@@ -422,23 +449,9 @@ static int verify_check(const struct pipeline_settings *p,
 				 "table is not meant to equal the source; run "
 				 "--dry-run says what is still to be written",
 				 p->name);
+	if (changing_refuse(p, err))
+		return -ERROR_CONFIG;
 	return terms->part.since ? verify_since_check(p, err) : 0;
-}
-
-/* Extra rows need not have been this source's. */
-static void verify_name_others(const struct pipeline_settings *p,
-			       struct verify_result *out, struct error *err)
-{
-	struct error ignored = ERROR_INIT;
-
-	if (others_find(p, &out->others, &ignored) || !out->others.n)
-		return;
-	error_hint(err,
-		   "pipeline \"%s\"%s loads %s, too: extra rows may be from "
-		   "there",
-		   out->others.items[0],
-		   out->others.n > 1 ? ", not alone," : "",
-		   p->destination_table);
 }
 
 int verify_pipeline(const struct pipeline_settings *p,
@@ -466,7 +479,7 @@ int verify_pipeline(const struct pipeline_settings *p,
 	    (error_may_pass(err->code) || err->code == ERROR_STOPPED))
 		rc = verify_result_stopped(out, err);
 	if (rc == -ERROR_DIFFERENT && out->extra)
-		verify_name_others(p, out, err);
+		verify_result_name_others(out, err);
 	out->elapsed_us = clock_monotonic_us() - begun;
 	if (rc)
 		out->error = *err;

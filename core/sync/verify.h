@@ -32,6 +32,10 @@ struct verify_result {
 	struct digest rows[COMPARE_SIDES]; /* count and checksum */
 	int64_t missing, extra, different; /* keys */
 	int64_t unsettled; /* keys that differ past the mark */
+	int64_t compared; /* all others, of either side */
+	/* Columns that the source has no longer and the destination has: they
+	 * keep old values. */
+	struct strlist kept;
 	/* At most VERIFY_EXAMPLES of {"key", "kind"}; with values also
 	 * "source" and "destination", a row or null. */
 	json_t *examples;
@@ -64,9 +68,15 @@ int verify_pipeline(const struct pipeline_settings *p,
 void verify_result_init(struct verify_result *r,
 			const struct pipeline_settings *p);
 void verify_result_release(struct verify_result *r);
+/* Set `compared` by the other counts. */
+void verify_result_count(struct verify_result *r);
 bool verify_result_equal(const struct verify_result *r);
+/* There are rows, and none could be compared. */
+bool verify_result_is_blind(const struct verify_result *r);
 /* STOPPED, and how far it came, in place of what an interrupted call said. */
 int verify_result_stopped(const struct verify_result *r, struct error *err);
+/* Extra rows need not have been this source's: who else loads the table. */
+void verify_result_name_others(struct verify_result *r, struct error *err);
 /* New reference. */
 json_t *verify_result_json(const struct verify_result *r);
 

@@ -130,6 +130,8 @@ static int verify_describe(struct verify_side *s, const struct schema *source,
 
 	schema_init(&all);
 	rc = ops->describe(s->connector, &s->spec, NULL, &all, err);
+	for (size_t i = 0; !rc && i < all.n_columns; i++)
+		strlist_add(&s->all, all.columns[i].name);
 	if (!rc)
 		verify_choose(s, &all, source);
 	schema_release(&all);
@@ -207,6 +209,7 @@ void verify_side_close(struct verify_side *s)
 	schema_release(&s->schema);
 	strlist_release(&s->columns);
 	strlist_release(&s->key);
+	strlist_release(&s->all);
 	schema_release(&s->keys_schema);
 	strlist_release(&s->keys_columns);
 	free((void *)s->keys_spec.expressions);

@@ -21,6 +21,7 @@ struct verify_side {
 	struct pace *pace; /* asked before each batch; NULL: at once */
 	struct source_spec spec;
 	struct strlist columns, key; /* of the destination: chosen by us */
+	struct strlist all; /* of the destination: the columns that it has */
 	struct schema schema;
 	/* The same rows, of which only the key is read: after
 	 * verify_side_describe_keys(). */

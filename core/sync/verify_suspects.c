@@ -4,6 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/data/value.h"
+#include "core/sync/backfill_value.h"
 
 int verify_read_suspects(struct verify_side *s, const struct suspects *suspects,
 			 size_t first, size_t end,
@@ -56,22 +57,99 @@ int verify_count_suspects(struct verify_side *s, const struct compare *compare,
 	return verify_read_suspects(s, suspects, 0, suspects->n, &look, err);
 }
 
-int verify_mark_changed(struct verify_side *s, const struct compare *compare,
-			struct suspects *suspects, struct error *err)
+/* What the suspects have now, and whose marks lie past the one in `from`. */
+struct verify_recount {
+	struct suspects *suspects;
+	struct digest *now; /* one of each */
+	bool *past; /* the same */
+	const struct pipeline_settings *p;
+	const char *from; /* NULL: everything lies past it */
+	long mark; /* the column; -1: none tells */
+};
+
+/* A mark that cannot be compared proves nothing: the row is excused. */
+static bool verify_mark_is_past(const struct verify_recount *r,
+				const struct batch *b, size_t row)
 {
-	struct digest *before = xcalloc(suspects->n + 1, sizeof(*before));
-	int rc;
+	struct strbuf text = STRBUF_INIT;
+	int64_t mark, from;
+	bool past;
 
-	for (size_t i = 0; i < suspects->n; i++)
-		before[i] = suspects->items[i].rows[s->which];
-	rc = verify_count_suspects(s, compare, suspects, err);
-	for (size_t i = 0; !rc && i < suspects->n; i++) {
-		struct suspect *x = &suspects->items[i];
+	/* Each change of a row has a newer xmin than any mark before it. */
+	if (r->p->strategy == STRATEGY_XMIN || !r->from || r->mark < 0 ||
+	    vector_is_null(&b->vectors[r->mark], row))
+		return true;
+	value_print(&text, &b->vectors[r->mark], row);
+	if (r->p->strategy == STRATEGY_SEQUENCE)
+		past = backfill_value_compare(BACKFILL_NUMBER, text.data,
+					      r->from) > 0;
+	else
+		past = !value_parse_instant(text.data, &mark) ||
+		       !value_parse_instant(r->from, &from) || mark > from;
+	strbuf_release(&text);
+	return past;
+}
 
-		x->past |= !digest_equal(&x->rows[s->which], &before[i]);
-		x->rows[s->which] = before[i];
+static void verify_row_recount(void *ctx, enum compare_side side,
+			       const struct batch *b, size_t row,
+			       const struct compare_hash *key,
+			       const struct compare_hash *all)
+{
+	struct verify_recount *r = ctx;
+	const struct suspect *x = suspects_find(r->suspects, key);
+	const struct digest one = { all->low, all->high, 1 };
+	size_t i;
+
+	(void)side;
+	if (!x)
+		return;
+	i = (size_t)(x - r->suspects->items);
+	digest_add(&r->now[i], &one);
+	r->past[i] |= verify_mark_is_past(r, b, row);
+}
+
+static bool verify_judge_changed(struct suspect *x, enum compare_side side,
+				 const struct digest *now, bool past)
+{
+	if (digest_equal(&x->rows[side], now))
+		return false;
+	if (past || !now->rows) {
+		x->past = true;
+		return false;
 	}
-	free(before);
+	x->rows[side] = *now;
+	x->delivered = false;
+	x->changed = true;
+	return true;
+}
+
+int verify_mark_changed(struct verify_side *s, const struct watermark *from,
+			const struct compare *compare,
+			struct suspects *suspects, bool *changed,
+			struct error *err)
+{
+	struct verify_recount r = {
+		.suspects = suspects,
+		.now = xcalloc(suspects->n + 1, sizeof(*r.now)),
+		.past = xcalloc(suspects->n + 1, sizeof(*r.past)),
+		.p = s->p,
+		.from = from->value,
+		.mark = s->p->mark_column
+				? schema_find_folded(&s->schema,
+						     s->p->mark_column)
+				: -1,
+	};
+	const struct verify_look look = { .compare = compare,
+					  .row = verify_row_recount,
+					  .ctx = &r };
+	int rc = verify_read_suspects(s, suspects, 0, suspects->n, &look, err);
+
+	*changed = false;
+	for (size_t i = 0; !rc && i < suspects->n; i++)
+		*changed |= verify_judge_changed(&suspects->items[i], s->which,
+						 &r.now[i], r.past[i]);
+	free(r.now);
+	free(r.past);
 	return rc;
 }
 

@@ -24,10 +24,15 @@ struct verify_look verify_counting(const struct compare *compare,
 /* Count at that side what all of these suspects have there now. */
 int verify_count_suspects(struct verify_side *s, const struct compare *compare,
 			  struct suspects *suspects, struct error *err);
-/* The same once more, of the source: those that have changed since they were
- * counted are `past`; the count stays what it was. */
-int verify_mark_changed(struct verify_side *s, const struct compare *compare,
-			struct suspects *suspects, struct error *err);
+/* The same once more, of the source. Of those that have changed since they were
+ * counted, a row that is gone or whose mark lies past `from` is `past`. Any
+ * other is `changed` and counts as it is now, since a change alone is no
+ * excuse: a view may show other values at each look. `*changed`: there are
+ * some, so that the destination is to be counted again. */
+int verify_mark_changed(struct verify_side *s, const struct watermark *from,
+			const struct compare *compare,
+			struct suspects *suspects, bool *changed,
+			struct error *err);
 /* Note which of them the source `s` has past the mark, by verify_read_past().
  */
 int verify_mark_past(struct verify_side *s, const struct watermark *from,

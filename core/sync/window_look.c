@@ -203,16 +203,20 @@ static int window_mark_past(struct window_view *w, struct error *err)
 static int window_ask_again(struct window_view *w, struct error *err)
 {
 	struct verify_side *source = &w->sides[COMPARE_SOURCE];
+	struct verify_side *there = &w->sides[COMPARE_DESTINATION];
 	struct suspects *s = &w->suspects;
+	bool changed = false;
 	int rc = suspects_refuse_cut(s, err);
 
 	if (!rc && !source->connector)
 		rc = verify_side_open_source(source, w->c->p, err);
 	if (!rc)
-		rc = verify_count_suspects(&w->sides[COMPARE_DESTINATION],
-					   &w->compare, s, err);
+		rc = verify_count_suspects(there, &w->compare, s, err);
 	if (!rc)
-		rc = verify_mark_changed(source, &w->compare, s, err);
+		rc = verify_mark_changed(source, &w->end, &w->compare, s,
+					 &changed, err);
+	if (!rc && changed)
+		rc = verify_count_suspects(there, &w->compare, s, err);
 	if (!rc)
 		suspects_sieve(s);
 	if (!rc && s->n && w->c->store)

@@ -141,6 +141,7 @@ static void drift_extras(const struct target *target,
 	for (size_t i = 0; i < table->n_extras; i++) {
 		const struct drift_extra *x = &table->extras[i];
 
+		strlist_add(&out->extra, x->name);
 		if (x->not_null && !x->has_default && !x->generated &&
 		    target->mode != LOAD_UPDATE)
 			drift_refuse(out, "column-without-default",

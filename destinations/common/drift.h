@@ -54,8 +54,9 @@ struct drift_table {
 	bool created;
 };
 
-/* Fills out->columns, out->added, out->problems and `steps` (one for each
- * column of target->schema; all STEP_NONE when the table does not exist). */
+/* Fills out->columns, out->added, out->extra, out->problems and `steps` (one
+ * for each column of target->schema; all STEP_NONE when the table does not
+ * exist). */
 void drift_decide(const struct target *target, const struct drift_table *table,
 		  enum drift_step *steps, struct inspection *out);
 

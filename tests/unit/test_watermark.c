@@ -254,6 +254,7 @@ static void test_columns(void **state)
 {
 	struct type type = { .kind = TYPE_INT64 };
 	struct schema s;
+	const struct strlist none = STRLIST_INIT;
 
 	(void)state;
 	schema_init(&s);
@@ -268,7 +269,7 @@ static void test_columns(void **state)
 		found = watermark_new_column(&w, &s);
 		assert_string_equal(found ? found : "", columns[i][1]);
 		free(found);
-		watermark_set_columns(&w, &s);
+		watermark_set_columns(&w, &s, &none);
 		assert_null(watermark_new_column(&w, &s));
 		watermark_release(&w);
 	}

@@ -1,0 +1,65 @@
+#include "core/sync/changing.h"
+
+#include <stdlib.h>
+
+#include "tests/unit/unit.h"
+
+/* engine, SQL, what changes by itself in it ("": nothing is known to) */
+static const char *const cases[][3] = {
+	{ "postgres", "now()", "now()" },
+	{ "postgres", "id + extract(epoch FROM pg_catalog.NOW ())", "now()" },
+	{ "postgres", "current_timestamp", "current_timestamp" },
+	{ "postgres", "localtimestamp(3)", "localtimestamp()" },
+	{ "postgres", "'now'::timestamp", "'now'" },
+	{ "postgres", "CAST('Today' AS date)", "'today'" },
+	{ "postgres", "timestamptz 'yesterday'", "'yesterday'" },
+	{ "postgres", "age(at)", "age()" },
+	{ "postgres", "age(at, 'a, b')", "" },
+	{ "postgres", "age((at + f(1, 2)))", "age()" },
+	{ "postgres", "nextval('s')", "nextval()" },
+	{ "postgres", "now", "" },
+	{ "postgres", "t.now || t.\"now\"", "" },
+	{ "postgres", "knows(id) + nowhere(id)", "" },
+	{ "postgres", "'now()' || 'it''s now()'", "" },
+	{ "postgres", "id /* now() */ -- now()\n + 1", "" },
+	{ "postgres", "$a$ now() $a$ || name", "" },
+	{ "postgres", "$a$ x $a$ || now()", "now()" },
+	{ "postgres", "status = 'now'", "" },
+	{ "postgres", "'now'::text", "" },
+	{ "postgres", "t.current_date", "" },
+	{ "postgres", "uuid(name)", "" },
+	{ "mysql", "UUID()", "uuid()" },
+	{ "mysql", "UUID", "" },
+	{ "mysql", "'it\\'s' = NOW(6)", "now()" },
+	{ "mysql", "`now()` # now()", "" },
+	{ "mysql", "UTC_DATE", "utc_date" },
+	{ "mysql", "unix_timestamp(at)", "" },
+	{ "sqlite", "datetime('now', '-1 day')", "'now'" },
+	{ "sqlite", "strftime('%s', 'NOW')", "'now'" },
+	{ "sqlite", "julianday()", "julianday()" },
+	{ "sqlite", "date(at)", "" },
+	{ "sqlite", "status = 'now'", "" },
+	{ "duckdb", "today()", "today()" },
+	{ "clickhouse", "now64(6)", "now64()" },
+	{ "bigquery", "CURRENT_DATETIME", "current_datetime" },
+	{ "bigquery", "GENERATE_UUID()", "generate_uuid()" },
+};
+
+static void test_find(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char *found = changing_find(cases[i][0], cases[i][1]);
+
+		print_message("%s: %s\n", cases[i][0], cases[i][1]);
+		assert_string_equal(found ? found : "", cases[i][2]);
+		free(found);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_find) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
