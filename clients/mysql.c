@@ -20,8 +20,6 @@ typedef bool mydb_bool;
 #define MYDB_FIRST_BYTES 256
 /* So long may a KILL take before the connection is cut. */
 #define MYDB_KILL_S 1
-/* The number of the character set "binary". */
-#define MYDB_BINARY 63
 
 struct mydb_column {
 	union {
@@ -122,6 +120,7 @@ void mydb_close(struct mydb *db)
 		mysql_close(db->conn);
 	mydb_local_free(db->local);
 	mydb_target_release(&db->target);
+	free(db->session);
 	free(db);
 }
 
@@ -145,6 +144,16 @@ void mydb_interrupt(struct mydb *db)
 		mysql_close(other);
 }
 
+static int mydb_check_result(struct mydb *db, MYSQL_RES *res, struct error *err)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; !rc && i < mysql_num_fields(res); i++)
+		rc = mydb_check_charset(
+			db, mysql_fetch_field_direct(res, i)->charsetnr, err);
+	return rc;
+}
+
 int mydb_plain(struct mydb *db, const char *sql, struct mydb_result **out,
 	       struct error *err)
 {
@@ -159,6 +168,10 @@ int mydb_plain(struct mydb *db, const char *sql, struct mydb_result **out,
 	res = mysql_store_result(db->conn);
 	if (!res && mysql_errno(db->conn))
 		return mydb_fail(db, err);
+	if (res && (rc = mydb_check_result(db, res, err)) != 0) {
+		mysql_free_result(res);
+		return rc;
+	}
 	if (out)
 		*out = mydb_result_new(res ? mysql_num_fields(res) : 0);
 	for (unsigned i = 0; out && res && i < mysql_num_fields(res); i++)
@@ -294,6 +307,8 @@ int mydb_bind_all(struct mydb *db, struct error *err)
 {
 	struct mydb_field *fields = mydb_fields_read(db, &db->n_columns);
 	MYSQL_BIND *binds;
+	MYSQL_RES *meta;
+	int rc;
 
 	db->columns = xcalloc(db->n_columns + 1, sizeof(*db->columns));
 	db->cells = xcalloc(db->n_columns + 1, sizeof(*db->cells));
@@ -306,6 +321,12 @@ int mydb_bind_all(struct mydb *db, struct error *err)
 				(enum enum_field_types)fields[i].type;
 	}
 	mydb_fields_free(fields, db->n_columns);
+	meta = mysql_stmt_result_metadata(db->stmt);
+	rc = meta ? mydb_check_result(db, meta, err) : 0;
+	if (meta)
+		mysql_free_result(meta);
+	if (rc)
+		return rc;
 	if (db->n_columns && mysql_stmt_bind_result(db->stmt, binds))
 		return mydb_stmt_fail(db, db->stmt, err);
 	return 0;

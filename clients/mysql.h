@@ -19,18 +19,22 @@ struct mydb;
 struct mydb_result;
 
 struct mydb_options {
-	bool read_only; /* SET SESSION TRANSACTION READ ONLY */
-	bool load; /* for mysql_load.h: LOCAL INFILE, from memory alone */
+	bool read_only; /* transactions are READ ONLY */
+	bool load; /* for mysql_load.h: LOCAL INFILE, from memory alone, and
+		    * MYDB_SQL_MODE_LOAD */
 	const char *application; /* program_name: "tidemark/<this>" */
 };
 
-/* The session is pinned: utf8mb4, time_zone +00:00, MYDB_SQL_MODE, repeatable
- * read, autocommit; LOCAL INFILE never opens a file. Backslashes in literals
+/* The session is pinned after it is up, and read back: utf8mb4, time_zone
+ * +00:00, MYDB_SQL_MODE, repeatable read, autocommit and more (mysql_pin.c);
+ * LOCAL INFILE never opens a file. Backslashes in literals
  * are escapes: MySQL 9.7 keeps the expressions of columns and constraints as
  * they are written that way, and under NO_BACKSLASH_ESCAPES reads them wrongly,
  * so that a generated column has other values, or its table is out of reach. */
 #define MYDB_SQL_MODE                                                          \
-	"STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO"
+	"STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
+/* With `load`: 0 is a key like any other. In the server's own order. */
+#define MYDB_SQL_MODE_LOAD "NO_AUTO_VALUE_ON_ZERO," MYDB_SQL_MODE
 /* Append a text as a literal of such a session. */
 void mydb_quote(struct strbuf *sb, const char *text);
 int mydb_open(struct mydb **out, const struct connection *conn,
@@ -42,6 +46,9 @@ void mydb_interrupt(struct mydb *db);
 bool mydb_is_mariadb(const struct mydb *db);
 unsigned long mydb_version(const struct mydb *db); /* 101115, 90704 */
 unsigned long mydb_session(const struct mydb *db); /* CONNECTION_ID() */
+/* Is this CONNECTION_ID(), as a statement has just told it, that of the session
+ * that was pinned? */
+int mydb_check_session(struct mydb *db, const char *id, struct error *err);
 const char *mydb_database(const struct mydb *db); /* of the URL; or "" */
 bool mydb_alive(const struct mydb *db); /* false once the connection is lost */
 bool mydb_failed_with(const struct error *err, unsigned number);

@@ -6,9 +6,6 @@
 #include "clients/mysql_errno.h"
 #include "core/base/alloc.h"
 
-/* As long as InnoDB waits for a row. */
-#define MYDB_MOST_WAIT_S 50
-
 /* After these the connection is gone, whatever the library says. */
 static bool mydb_is_lost(unsigned number)
 {
@@ -66,36 +63,6 @@ int mydb_ready(struct mydb *db, struct error *err)
 				 "%s: a statement inside a stream",
 				 db->target.where);
 	return 0;
-}
-
-int mydb_pin(struct mydb *db, const struct mydb_options *options,
-	     struct error *err)
-{
-	/* Who waits for a lock on the table for long says so, rather than
-	 * being taken for a connection that went silent. */
-	unsigned wait_s = db->target.silence_s / 2;
-	/* DEFAULT would be what the server has for everybody. */
-	char *sql = xstrfmt("SET SESSION time_zone = '+00:00', "
-			    "sql_mode = '" MYDB_SQL_MODE "', "
-			    "autocommit = 1, "
-			    "sql_select_limit = 18446744073709551615, "
-			    "sql_big_selects = 1, net_write_timeout = 600, "
-			    "net_read_timeout = 600, wait_timeout = 28800, "
-			    "lock_wait_timeout = %u",
-			    wait_s < 1			? 1
-			    : wait_s > MYDB_MOST_WAIT_S ? MYDB_MOST_WAIT_S
-							: wait_s);
-	int rc = mydb_exec(db, sql, err);
-
-	free(sql);
-	if (!rc)
-		rc = mydb_exec(db,
-			       "SET SESSION TRANSACTION ISOLATION LEVEL "
-			       "REPEATABLE READ",
-			       err);
-	if (!rc && options->read_only)
-		rc = mydb_exec(db, "SET SESSION TRANSACTION READ ONLY", err);
-	return rc;
 }
 
 void mydb_quote(struct strbuf *sb, const char *text)

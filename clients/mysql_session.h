@@ -19,6 +19,9 @@ struct mydb {
 	struct mydb_target target;
 	bool mariadb;
 	bool lost; /* fit only for mydb_close */
+	bool pinned; /* its settings are ours */
+	char *session; /* CONNECTION_ID() as it was then */
+	unsigned charset; /* that results come in: the server's number of it */
 	unsigned long version, id;
 	atomic_bool interrupted;
 	/* The stream. */
@@ -39,8 +42,15 @@ int mydb_refused(struct mydb *db, unsigned number, const char *state,
 		 const char *text, struct error *err);
 /* May a command begin? */
 int mydb_ready(struct mydb *db, struct error *err);
+/* In mysql_pin.c: the session's settings, set and read back in two round trips;
+ * ACCESS if the server keeps another. */
 int mydb_pin(struct mydb *db, const struct mydb_options *options,
 	     struct error *err);
+/* A column of a result has this character set: is it the one that was pinned?
+ * Costs nothing, and is asked of each result. */
+int mydb_check_charset(struct mydb *db, unsigned charset, struct error *err);
+/* The number of the character set "binary": of bytes, and of numbers. */
+#define MYDB_BINARY 63
 /* Is a column of this type what the form was chosen for? */
 bool mydb_form_fits(enum mydb_form form, int type);
 

@@ -12,18 +12,16 @@
  * run goes on. */
 #define IDLE_SECONDS 30
 
-/* 0 is a key like any other. Errors of a load are warnings, so all of those
- * are wanted. The wait for a lock that the session has is one that ends before
- * the connection counts as silent. */
+/* Errors of a load are warnings, so all of those are wanted. The wait for a
+ * lock that the session has is one that ends before the connection counts as
+ * silent. */
 static const char session_sql[] =
-	"SET SESSION sql_mode = '" MYDB_SQL_MODE ",NO_AUTO_VALUE_ON_ZERO',\n"
-	"  net_read_timeout = 30,\n"
+	"SET SESSION net_read_timeout = 30,\n"
 	"  lock_wait_timeout =\n"
 	"    CAST(LEAST(@@lock_wait_timeout, 20) AS UNSIGNED),\n"
 	"  innodb_lock_wait_timeout =\n"
 	"    CAST(LEAST(@@lock_wait_timeout, 20) AS UNSIGNED),\n"
-	"  foreign_key_checks = 1,\n"
-	"  unique_checks = 1, sql_notes = 1, sql_quote_show_create = 1";
+	"  sql_notes = 1, sql_quote_show_create = 1";
 
 static const char facts_sql[] = "SELECT @@local_infile, @@max_allowed_packet";
 

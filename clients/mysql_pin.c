@@ -1,0 +1,206 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/mysql_session.h"
+#include "core/base/alloc.h"
+
+/* As long as InnoDB waits for a row. */
+#define PIN_MOST_WAIT_S 50
+/* Since these versions @@transaction_isolation has no older name. */
+#define PIN_MARIADB_NAMES 110101
+#define PIN_MYSQL_NAMES	  50720
+
+enum pin_when { PIN_ALWAYS, PIN_SOURCE, PIN_LOAD, PIN_OTHERS };
+
+/* A setting of a session: its name, its value as SQL, and as the server shows
+ * it. init_connect, character-set-client-handshake=OFF and proxies change what
+ * was only offered in the handshake, so each is set afterwards. */
+struct pin {
+	enum pin_when when;
+	const char *name, *sql;
+	const char *kept; /* NULL: what it becomes is not asked */
+};
+
+/* The connection's charset comes before its collation, which it changes. */
+static const struct pin pins[] = {
+	{ PIN_ALWAYS, "character_set_client", "'utf8mb4'", "utf8mb4" },
+	{ PIN_ALWAYS, "character_set_results", "'utf8mb4'", "utf8mb4" },
+	{ PIN_ALWAYS, "character_set_connection", "'utf8mb4'", "utf8mb4" },
+	{ PIN_ALWAYS, "collation_connection", "'utf8mb4_general_ci'",
+	  "utf8mb4_general_ci" },
+	{ PIN_ALWAYS, "time_zone", "'+00:00'", "+00:00" },
+	{ PIN_OTHERS, "sql_mode", "'" MYDB_SQL_MODE "'", MYDB_SQL_MODE },
+	{ PIN_SOURCE, "sql_mode", "'" MYDB_SQL_MODE "'", MYDB_SQL_MODE },
+	{ PIN_LOAD, "sql_mode", "'" MYDB_SQL_MODE_LOAD "'",
+	  MYDB_SQL_MODE_LOAD },
+	{ PIN_ALWAYS, "autocommit", "1", "1" },
+	/* A chained or released transaction is another, or another session. */
+	{ PIN_ALWAYS, "completion_type", "0", "NO_CHAIN" },
+	{ PIN_ALWAYS, "sql_select_limit", "18446744073709551615",
+	  "18446744073709551615" },
+	{ PIN_ALWAYS, "sql_big_selects", "1", "1" },
+	{ PIN_ALWAYS, "sql_safe_updates", "0", "0" },
+	/* Else IS NULL finds the row inserted last. */
+	{ PIN_ALWAYS, "sql_auto_is_null", "0", "0" },
+	{ PIN_ALWAYS, "foreign_key_checks", "1", "1" },
+	{ PIN_ALWAYS, "unique_checks", "1", "1" },
+	/* Keys that are sorted by less than they hold have no order to page by;
+	 * no index holds longer ones. */
+	{ PIN_ALWAYS, "max_sort_length", "4096", "4096" },
+	{ PIN_ALWAYS, "div_precision_increment", "4", "4" },
+	/* NOW() is the clock's. */
+	{ PIN_ALWAYS, "timestamp", "DEFAULT", NULL },
+	{ PIN_ALWAYS, "net_write_timeout", "600", NULL },
+	{ PIN_ALWAYS, "net_read_timeout", "600", NULL },
+	{ PIN_ALWAYS, "wait_timeout", "28800", NULL },
+};
+
+/* What is set without being in the table: it depends on the server. */
+struct pin_session {
+	struct mydb *db;
+	const struct mydb_options *options;
+	struct strbuf set, ask; /* the second begins with CONNECTION_ID() */
+	const char **names, **kept; /* of what is asked */
+	size_t n;
+};
+
+static void pin_add(struct pin_session *s, const char *name, const char *sql,
+		    const char *kept)
+{
+	strbuf_addf(&s->set, "%s%s = %s", s->set.len ? ", " : "SET SESSION ",
+		    name, sql);
+	if (!kept)
+		return;
+	strbuf_addf(&s->ask, ", @@SESSION.%s", name);
+	s->names[s->n] = name;
+	s->kept[s->n++] = kept;
+}
+
+static bool pin_applies(enum pin_when when, const struct mydb_options *options)
+{
+	switch (when) {
+	case PIN_ALWAYS:
+		return true;
+	case PIN_SOURCE:
+		return options->read_only;
+	case PIN_LOAD:
+		return options->load;
+	case PIN_OTHERS:
+		break;
+	}
+	return !options->read_only && !options->load;
+}
+
+static void pin_add_transactions(struct pin_session *s)
+{
+	unsigned long since =
+		s->db->mariadb ? PIN_MARIADB_NAMES : PIN_MYSQL_NAMES;
+	bool is_new = s->db->version >= since;
+	const char *writes = s->options->read_only ? "1" : "0";
+
+	pin_add(s, is_new ? "transaction_isolation" : "tx_isolation",
+		"'REPEATABLE-READ'", "REPEATABLE-READ");
+	pin_add(s, is_new ? "transaction_read_only" : "tx_read_only", writes,
+		writes);
+}
+
+static void pin_fill(struct pin_session *s)
+{
+	/* Who waits for a lock on the table for long says so, rather than
+	 * being taken for a connection that went silent. */
+	unsigned wait_s = s->db->target.silence_s / 2;
+	char *wait = xstrfmt("%u", wait_s < 1		      ? 1
+				   : wait_s > PIN_MOST_WAIT_S ? PIN_MOST_WAIT_S
+							      : wait_s);
+
+	s->names = xcalloc(ARRAY_SIZE(pins) + 3, sizeof(*s->names));
+	s->kept = xcalloc(ARRAY_SIZE(pins) + 3, sizeof(*s->kept));
+	for (size_t i = 0; i < ARRAY_SIZE(pins); i++)
+		if (pin_applies(pins[i].when, s->options))
+			pin_add(s, pins[i].name, pins[i].sql, pins[i].kept);
+	pin_add_transactions(s);
+	/* Rows of a table with versions are those of now. */
+	if (s->db->mariadb)
+		pin_add(s, "system_versioning_asof", "DEFAULT", "DEFAULT");
+	pin_add(s, "lock_wait_timeout", wait, NULL);
+	free(wait);
+}
+
+static int pin_compare(const struct pin_session *s, const struct mydb_result *r,
+		       struct error *err)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const char *is = mydb_value(r, 0, i + 1);
+		if (is && !strcmp(is, s->kept[i]))
+			continue;
+		return error_set(err, ERROR_ACCESS,
+				 "%s: the session's %s is %s%s%s, although "
+				 "this session has set it to %s; values would "
+				 "be falsified. A proxy or a pooler between "
+				 "changes sessions: connect to the server "
+				 "itself, or let the proxy pass SET on",
+				 s->db->target.where, s->names[i],
+				 is ? "\"" : "", is ? is : "unknown",
+				 is ? "\"" : "",
+				 *s->kept[i] ? s->kept[i] : "\"\"");
+	}
+	return 0;
+}
+
+int mydb_pin(struct mydb *db, const struct mydb_options *options,
+	     struct error *err)
+{
+	struct pin_session s = { .db = db,
+				 .options = options,
+				 .set = STRBUF_INIT,
+				 .ask = STRBUF_INIT };
+	struct mydb_result *r = NULL;
+	int rc;
+
+	strbuf_addstr(&s.ask, "SELECT CONNECTION_ID()");
+	pin_fill(&s);
+	rc = mydb_exec(db, s.set.data, err);
+	if (!rc)
+		rc = mydb_query(db, &r, s.ask.data, 0, NULL, err);
+	if (!rc)
+		rc = pin_compare(&s, r, err);
+	if (!rc)
+		db->session = xstrdup(mydb_value(r, 0, 0));
+	db->pinned = !rc;
+	mydb_result_free(r);
+	strbuf_release(&s.set);
+	strbuf_release(&s.ask);
+	free(s.names);
+	free(s.kept);
+	return rc;
+}
+
+int mydb_check_session(struct mydb *db, const char *id, struct error *err)
+{
+	if (id && !strcmp(id, db->session))
+		return 0;
+	db->lost = true;
+	return error_set(err, ERROR_TRANSIENT,
+			 "%s: session %s of the server became session %s, "
+			 "whose settings are others. A proxy or a pooler gives "
+			 "statements to other sessions: connect to the server "
+			 "itself",
+			 db->target.where, db->session, id ? id : "unknown");
+}
+
+int mydb_check_charset(struct mydb *db, unsigned charset, struct error *err)
+{
+	if (charset == MYDB_BINARY)
+		return 0;
+	if (!db->pinned)
+		db->charset = charset;
+	if (charset == db->charset)
+		return 0;
+	db->lost = true;
+	return error_set(err, ERROR_TRANSIENT,
+			 "%s: the session's character set changed in its "
+			 "middle (number %u became %u); text would be "
+			 "falsified. A proxy or a pooler gives statements to "
+			 "other sessions: connect to the server itself",
+			 db->target.where, db->charset, charset);
+}
