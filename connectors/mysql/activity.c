@@ -1,3 +1,4 @@
+#include "connectors/mysql/begun.h"
 #include "connectors/mysql/transactions.h"
 
 #include <stdlib.h>
@@ -172,24 +173,18 @@ static char *activity_quote_user(const char *user)
 }
 
 static int activity_begin(struct mydb *db, struct mysrc_activity *a,
-			  struct error *err)
+			  const struct mydb_result *r, struct error *err)
 {
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, "SELECT UTC_TIMESTAMP(6), CURRENT_USER()",
-			    0, NULL, err);
-
-	if (rc)
-		return rc;
 	a->now_us = mysrc_activity_time(mydb_value(r, 0, 0));
 	a->user = activity_quote_user(mydb_value(r, 0, 1));
-	mydb_result_free(r);
-	return 0;
+	return mydb_check_session(db, mydb_value(r, 0, 2), err);
 }
 
-int mysrc_activity_read(struct mydb *db, bool statements,
+int mysrc_activity_read(struct mydb *db, bool clocks, bool *denied,
 			struct mysrc_activity *out, struct error *err)
 {
 	json_t *running = json_array();
+	struct mydb_result *begun = NULL;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -198,9 +193,14 @@ int mysrc_activity_read(struct mydb *db, bool statements,
 	out->open = json_array();
 	out->writers = json_object();
 	out->sessions = json_object();
-	rc = activity_begin(db, out, err);
+	rc = mysrc_begun_ask(db, clocks, denied, &begun, err);
 	if (!rc)
-		rc = activity_statements(db, out, statements, running, err);
+		rc = activity_begin(db, out, begun, err);
+	if (!rc)
+		rc = activity_statements(db, out, clocks, running, err);
+	if (!rc && clocks)
+		mysrc_begun_take(out, mydb_is_mariadb(db), begun);
+	mydb_result_free(begun);
 	if (!rc)
 		rc = mysrc_transactions_read(db, out, err);
 	if (!rc)
@@ -256,7 +256,12 @@ bool mysrc_activity_explain(const struct mysrc_activity *a,
 			    struct strbuf *reason)
 {
 	size_t before = reason->len;
+	char *fix, *begun = mysrc_begun_explain(a, &fix);
 
+	if (begun)
+		reason_add(reason, "%s (%s)", begun, fix);
+	free(begun);
+	free(fix);
 	if (!a->may_see)
 		reason_add(reason,
 			   "the user cannot see the transactions of others "

@@ -10,6 +10,16 @@
 #include "clients/mysql.h"
 #include "core/base/strbuf.h"
 
+/* Do transactions show that have not touched a table yet? */
+enum mysrc_begun {
+	BEGUN_SHOWS,
+	BEGUN_OFF, /* there is no performance schema */
+	BEGUN_DENIED, /* no right to read it */
+	BEGUN_DISABLED, /* it does not record transactions */
+	BEGUN_UNWATCHED, /* nor those of one session */
+	BEGUN_LOSES, /* it had no room for all sessions */
+};
+
 struct mysrc_activity {
 	int64_t now_us; /* the server's clock, taken first */
 	int64_t oldest_us; /* start of the oldest; INT64_MAX: none is open */
@@ -20,6 +30,9 @@ struct mysrc_activity {
 	bool xa; /* an XA transaction is prepared */
 	bool applies; /* a thread applies another server's changes */
 	bool stale; /* the list of transactions did not become fresh */
+	bool mariadb;
+	enum mysrc_begun begun; /* BEGUN_SHOWS: or was not asked for */
+	int64_t unwatched; /* a session of BEGUN_UNWATCHED */
 	char *user; /* ours, quoted for GRANT */
 	json_t *held_by; /* the oldest, or NULL */
 	json_t *open; /* each transaction as text, stable over its life, and
@@ -28,9 +41,10 @@ struct mysrc_activity {
 	json_t *sessions; /* of all transactions and statements: id -> true */
 };
 
-/* `statements`: also those that run without a transaction yet, which have
- * taken their NOW() already. */
-int mysrc_activity_read(struct mydb *db, bool statements,
+/* `clocks`: also those that run or were begun without a transaction of InnoDB's
+ * yet, which may have taken their NOW() already. `denied`: the session has no
+ * right to read performance_schema; remembered from call to call. */
+int mysrc_activity_read(struct mydb *db, bool clocks, bool *denied,
 			struct mysrc_activity *out, struct error *err);
 void mysrc_activity_release(struct mysrc_activity *a);
 /* Is one of the transactions of `set` open still? */

@@ -3,7 +3,7 @@
 
 #include "connectors/common/trouble.h"
 #include "connectors/common/wall_clock.h"
-#include "connectors/mysql/activity.h"
+#include "connectors/mysql/begun.h"
 #include "connectors/mysql/server.h"
 #include "connectors/mysql/source.h"
 #include "connectors/mysql/zone.h"
@@ -52,6 +52,22 @@ static void inspect_right(struct inspection *x, const char *right,
 	free(fix);
 }
 
+/* In the words of the guarantee's reason. */
+static void inspect_begun(struct inspection *x, const struct mysrc_activity *a)
+{
+	char *fix, *why = mysrc_begun_explain(a, &fix);
+
+	if (why)
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+			     "transactions-hidden", fix,
+			     "%s; the guarantee is lag: what a transaction "
+			     "writes with a NOW() that it took before can be "
+			     "missed",
+			     why);
+	free(why);
+	free(fix);
+}
+
 static int inspect_activity(struct inspection *x, struct error *err)
 {
 	struct mysrc_server server;
@@ -61,9 +77,12 @@ static int inspect_activity(struct inspection *x, struct error *err)
 
 	if (rc)
 		return rc;
-	rc = mysrc_activity_read(x->c->db, false, &a, err);
+	rc = mysrc_activity_read(x->c->db,
+				 x->mark->strategy == STRATEGY_TIMESTAMP,
+				 &x->c->denied, &a, err);
 	if (rc)
 		goto out;
+	inspect_begun(x, &a);
 	if (!a.may_see)
 		inspect_right(x, "PROCESS", a.user,
 			      "other sessions' transactions");

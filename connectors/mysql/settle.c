@@ -98,7 +98,7 @@ static int settle_look(struct mysrc *c, const struct watermark_spec *mark,
 		       int64_t *us, struct error *err)
 {
 	int64_t margin_us = SETTLE_MARGIN_US, pause_us = SETTLE_PAUSE_US;
-	int rc = mysrc_activity_read(c->db, true, a, err);
+	int rc = mysrc_activity_read(c->db, true, &c->denied, a, err);
 
 	for (int i = 0; !rc; i++) {
 		bool held;
@@ -111,7 +111,7 @@ static int settle_look(struct mysrc *c, const struct watermark_spec *mark,
 			break;
 		pause_us *= 2;
 		mysrc_activity_release(a);
-		rc = mysrc_activity_read(c->db, true, a, err);
+		rc = mysrc_activity_read(c->db, true, &c->denied, a, err);
 	}
 	return rc;
 }
@@ -188,7 +188,7 @@ static int settle_wait(struct mysrc *c, struct mysrc_activity *open, bool *over,
 		int rc;
 		if (clock_sleep_us(SETTLE_PAUSE_US << i))
 			return 0;
-		rc = mysrc_activity_read(c->db, false, &now, err);
+		rc = mysrc_activity_read(c->db, false, &c->denied, &now, err);
 		if (rc)
 			return rc;
 		*over = !mysrc_activity_has_any(&now, open->open);
@@ -298,7 +298,7 @@ static int settle_sequence(struct mysrc *c, const struct watermark_spec *mark,
 	if (!rc)
 		rc = settle_check_counter(c, from, greatest, err);
 	if (!rc)
-		rc = mysrc_activity_read(c->db, false, &open, err);
+		rc = mysrc_activity_read(c->db, false, &c->denied, &open, err);
 	if (rc) {
 		free(greatest);
 		return rc;

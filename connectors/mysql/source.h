@@ -16,6 +16,7 @@ struct mysrc {
 	enum mydb_form *forms; /* of a page's columns */
 	json_t *identity; /* as last told, or NULL */
 	json_t *looked; /* what settle() saw, for the next run; or NULL */
+	bool denied; /* no right to read performance_schema */
 };
 
 extern const struct connector_ops mysql_connector;
