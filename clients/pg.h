@@ -19,10 +19,8 @@ struct pg_result;
 
 struct pg_options {
 	bool read_only; /* default_transaction_read_only=on */
-	bool pin; /* search_path=pg_catalog, DateStyle, IntervalStyle,
-		   * TimeZone=UTC, extra_float_digits=3, bytea_output,
-		   * lc_monetary=C, standard_conforming_strings,
-		   * client_encoding=UTF8, row_security as is */
+	bool pin; /* search_path=pg_catalog, TimeZone=UTC, client_encoding=UTF8
+		   * and more (pg_pin.c), read back, too; row_security as is */
 	const char *application; /* application_name: "tidemark/<this>" */
 };
 

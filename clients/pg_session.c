@@ -132,32 +132,6 @@ int pg_ready(struct pg *pg, struct error *err)
 	return 0;
 }
 
-int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err)
-{
-	struct strbuf sql = STRBUF_INIT;
-	int rc = 0;
-
-	if (options->pin)
-		strbuf_addstr(&sql, "SET search_path = pg_catalog;"
-				    "SET DateStyle = ISO, YMD;"
-				    "SET IntervalStyle = postgres;"
-				    "SET TimeZone = UTC;"
-				    "SET extra_float_digits = 3;"
-				    "SET bytea_output = hex;"
-				    "SET lc_monetary = 'C';"
-				    "SET array_nulls = on;"
-				    "SET xmloption = content;"
-				    "SET quote_all_identifiers = off;"
-				    "SET standard_conforming_strings = on;"
-				    "SET client_encoding = UTF8;");
-	if (options->read_only)
-		strbuf_addstr(&sql, "SET default_transaction_read_only = on;");
-	if (sql.len)
-		rc = pg_exec(pg, sql.data, err);
-	strbuf_release(&sql);
-	return rc;
-}
-
 int pg_execf(struct pg *pg, struct error *err, const char *fmt, ...)
 {
 	struct strbuf sql = STRBUF_INIT;

@@ -11,6 +11,7 @@
 #include "clients/pg.h"
 #include "clients/pg_row.h"
 #include "clients/pg_wait.h"
+#include "core/base/strbuf.h"
 
 struct pg_conn;
 struct pg_cancel;
@@ -24,6 +25,7 @@ struct pg {
 	unsigned stream_growths; /* of libpq's buffer, by streams */
 	size_t stream_bytes; /* taken since the last wait */
 	bool lost; /* given up: fit only for pg_close */
+	size_t n_pins; /* settings that are pinned */
 	size_t unflushed;
 	struct pg_waiter waiter;
 	pthread_mutex_t cancel_lock;
@@ -33,9 +35,14 @@ struct pg {
 struct pg *pg_new(const struct connection *conn);
 /* libpq's notice processor: to the debug log. */
 void pg_notice(void *ctx, const char *text);
-/* Settings pinned so that text forms are the same everywhere and names mean
- * what they say; in one round trip. */
+/* In pg_pin.c: settings pinned so that text forms are the same everywhere and
+ * names mean what they say, and read back; in one round trip. ACCESS if one is
+ * another. */
 int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err);
+/* Append the statement that reads them; compare its row. */
+void pg_pin_ask(const struct pg *pg, struct strbuf *sql);
+int pg_pin_compare(struct pg *pg, const struct pg_result *row,
+		   struct error *err);
 
 /* Errors: interrupted; what the server reported. */
 int pg_stopped(struct pg *pg, struct error *err);

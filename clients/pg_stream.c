@@ -45,16 +45,21 @@ static int pg_stream_write_values(struct pg *pg, struct strbuf *sql, int n,
 	return 0;
 }
 
-/* Answers up to the beginning of COPY. */
+/* Answers up to the beginning of COPY: first the settings. */
 static int pg_stream_enter(struct pg *pg, struct error *err)
 {
 	struct error ignored = ERROR_INIT;
 	PGresult *result = NULL;
+	bool asked = pg->n_pins > 0;
 	int rc = pg_take(pg, &result, err);
 
 	while (!rc && result && PQresultStatus(result) == PGRES_TUPLES_OK) {
+		if (asked)
+			rc = pg_pin_compare(pg, result, err);
+		asked = false;
 		PQclear(result);
-		rc = pg_take(pg, &result, err);
+		if (!rc)
+			rc = pg_take(pg, &result, err);
 	}
 	if (rc)
 		return rc;
@@ -76,8 +81,12 @@ int pg_stream_begin(struct pg *pg, const char *sql, int n,
 	struct strbuf text = STRBUF_INIT;
 	int rc = pg_ready(pg, err);
 
-	if (!rc)
+	/* A pooler may have given us another session since, or another client's
+	 * settings. */
+	if (!rc) {
+		pg_pin_ask(pg, &text);
 		rc = pg_stream_write_values(pg, &text, n, values, err);
+	}
 	if (!rc) {
 		/* The user's SQL may end in a comment. */
 		strbuf_addf(&text, "COPY (%s\n) TO STDOUT (FORMAT binary)",

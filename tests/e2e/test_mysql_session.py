@@ -8,7 +8,7 @@ import workload
 from bench import EXIT_ACCESS, EXIT_OK, password_connection, sync_items
 from ends import MysqlEnd
 from oracle import check_items
-from proxy import UP, Proxy
+from proxy import Meddler
 
 ENGINES = ("mariadb", "mysql")
 # With a character of four bytes, of three, and one of Western Europe.
@@ -150,22 +150,6 @@ def test_server_that_ignores_the_handshake(tidemark, deaf_server,
     assert {row[0] for row in destination.rows("main.words", COLUMNS)} == set(
         WORDS)
     tidemark("verify", "words").expect(EXIT_OK)
-
-
-class Meddler(Proxy):
-    """Between us and the server: it says something else."""
-
-    def __init__(self, port, asked, given):
-        assert len(given) <= len(asked)
-        self.asked, self.given = asked, given.ljust(len(asked))
-        self.meddled = 0
-        super().__init__(port)
-
-    def change(self, way, data):
-        if way == UP:
-            self.meddled += data.count(self.asked)
-            data = data.replace(self.asked, self.given)
-        return data
 
 
 @pytest.mark.parametrize("setting,asked,given", (

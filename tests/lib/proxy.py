@@ -251,3 +251,19 @@ class Proxy:
                     self._serve(link, ready, free)
                 if self.listener in ready:
                     self._accept()
+
+
+class Meddler(Proxy):
+    """Between us and the server: it says something else."""
+
+    def __init__(self, port, asked, given):
+        assert len(given) <= len(asked)
+        self.asked, self.given = asked, given.ljust(len(asked))
+        self.meddled = 0
+        super().__init__(port)
+
+    def change(self, way, data):
+        if way == UP:
+            self.meddled += data.count(self.asked)
+            data = data.replace(self.asked, self.given)
+        return data

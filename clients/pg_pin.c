@@ -1,0 +1,97 @@
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/pg_session.h"
+#include "core/base/alloc.h"
+#include "core/base/strbuf.h"
+
+/* A setting of a session, its value as SQL, and as the server shows it. A role,
+ * a database or a pooler may have another, which falsifies values, leaves rows
+ * out, or lets names mean something else. */
+struct pg_pinned {
+	const char *name, *sql, *kept;
+};
+
+static const struct pg_pinned pg_pins[] = {
+	{ "search_path", "pg_catalog", "pg_catalog" },
+	{ "client_encoding", "UTF8", "UTF8" },
+	{ "DateStyle", "ISO, YMD", "ISO, YMD" },
+	{ "IntervalStyle", "postgres", "postgres" },
+	{ "TimeZone", "UTC", "UTC" },
+	{ "standard_conforming_strings", "on", "on" },
+	{ "extra_float_digits", "3", "3" },
+	{ "bytea_output", "hex", "hex" },
+	{ "lc_monetary", "'C'", "C" },
+	{ "array_nulls", "on", "on" },
+	{ "xmloption", "content", "content" },
+	{ "quote_all_identifiers", "off", "off" },
+	{ "transform_null_equals", "off", "off" },
+	/* Else a search of a GIN index may leave rows out. */
+	{ "gin_fuzzy_search_limit", "0", "0" },
+	{ "default_transaction_isolation", "'read committed'",
+	  "read committed" },
+	/* The last: of a session that only reads. */
+	{ "default_transaction_read_only", "on", "on" },
+};
+
+static size_t pg_pins_of(const struct pg_options *options)
+{
+	return ARRAY_SIZE(pg_pins) - (options->read_only ? 0 : 1);
+}
+
+static int pg_pin_refuse(struct pg *pg, const char *name, const char *is,
+			 const char *kept, struct error *err)
+{
+	pg->lost = true;
+	return error_set(err, ERROR_ACCESS,
+			 "%s: the session's %s is \"%s\", although this "
+			 "session has set it to \"%s\"; values would be "
+			 "falsified. A pooler or a proxy between changes "
+			 "sessions: connect to the server itself, or let the "
+			 "pooler give each client a session of its own "
+			 "(pool_mode = session)",
+			 pg->where, name, is, kept);
+}
+
+int pg_pin_compare(struct pg *pg, const PGresult *r, struct error *err)
+{
+	for (size_t i = 0; i < pg->n_pins; i++) {
+		const char *is = PQgetvalue(r, 0, (int)i);
+		if (strcmp(is, pg_pins[i].kept) != 0)
+			return pg_pin_refuse(pg, pg_pins[i].name, is,
+					     pg_pins[i].kept, err);
+	}
+	return 0;
+}
+
+void pg_pin_ask(const struct pg *pg, struct strbuf *sql)
+{
+	for (size_t i = 0; i < pg->n_pins; i++)
+		strbuf_addf(sql, "%s pg_catalog.current_setting('%s')",
+			    i ? "," : "SELECT", pg_pins[i].name);
+	strbuf_addstr(sql, pg->n_pins ? "; " : "");
+}
+
+int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	PGresult *r = NULL;
+	int rc;
+
+	if (!options->pin)
+		return 0;
+	pg->n_pins = pg_pins_of(options);
+	for (size_t i = 0; i < pg->n_pins; i++)
+		strbuf_addf(&sql, "SET %s = %s; ", pg_pins[i].name,
+			    pg_pins[i].sql);
+	pg_pin_ask(pg, &sql);
+	rc = pg_exec_begin(pg, sql.data, err);
+	if (!rc)
+		rc = pg_finish(pg, &r, err);
+	if (!rc)
+		rc = pg_pin_compare(pg, r, err);
+	PQclear(r);
+	strbuf_release(&sql);
+	return rc;
+}
