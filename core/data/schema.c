@@ -61,6 +61,7 @@ void schema_copy(struct schema *dst, const struct schema *src)
 	}
 	schema_set_key(dst, src->key, src->n_key);
 	dst->mark = src->mark;
+	dst->stamped = src->stamped;
 	dst->row_estimate = src->row_estimate;
 	dst->byte_estimate = src->byte_estimate;
 }
@@ -82,6 +83,11 @@ long schema_find_folded(const struct schema *s, const char *name)
 		if (!strcasecmp(s->columns[i].name, name))
 			at = (long)i;
 	return at;
+}
+
+size_t schema_compared(const struct schema *s)
+{
+	return s->n_columns - s->stamped;
 }
 
 void schema_set_key(struct schema *s, const size_t *key, size_t n_key)

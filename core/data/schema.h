@@ -31,6 +31,9 @@ struct schema {
 	size_t n_key;
 	/* Index of the mark column; -1: none (xmin, or not a column). */
 	long mark;
+	/* Of a target: its last column is the time of loading. That is written
+	 * with a row, and no row differs by it. */
+	bool stamped;
 	int64_t row_estimate; /* -1: unknown */
 	int64_t byte_estimate; /* -1: unknown */
 };
@@ -47,6 +50,9 @@ long schema_find(const struct schema *s, const char *name);
 /* The same; else of one that differs in case only: engines that fold names may
  * have kept another spelling. */
 long schema_find_folded(const struct schema *s, const char *name);
+/* So many columns, from the first on, tell one version of a row from another.
+ */
+size_t schema_compared(const struct schema *s);
 void schema_set_key(struct schema *s, const size_t *key, size_t n_key);
 bool schema_is_key(const struct schema *s, size_t column);
 

@@ -10,6 +10,7 @@
 #include "core/sync/ledger.h"
 #include "core/sync/marks.h"
 #include "core/sync/runner.h"
+#include "core/sync/stamp.h"
 #include "core/sync/tries.h"
 
 struct planning {
@@ -340,11 +341,12 @@ static int planning_refuse_overlap(const struct planning *b,
 /* What it loads into is made by the first run. */
 static int planning_check_target(struct planning *b, struct error *err)
 {
+	struct schema written;
 	const struct target target = {
 		.pipeline = b->p->name,
 		.table = b->p->destination_table,
 		.mode = b->p->mode,
-		.schema = &b->schema,
+		.schema = &written,
 		.drift = b->p->drift,
 	};
 	struct destination *d = NULL;
@@ -354,7 +356,9 @@ static int planning_check_target(struct planning *b, struct error *err)
 	if (rc)
 		return rc;
 	inspection_init(&look);
-	rc = d->ops->inspect(d, &target, &look, err);
+	rc = stamp_schema(b->p, &b->schema, &written, err);
+	if (!rc)
+		rc = d->ops->inspect(d, &target, &look, err);
 	if (!rc)
 		rc = problems_to_error(&look.problems, err);
 	if (!rc && !look.table_exists)
@@ -364,6 +368,7 @@ static int planning_check_target(struct planning *b, struct error *err)
 			       target.table, b->p->name);
 	inspection_release(&look);
 	d->ops->close(d);
+	schema_release(&written);
 	return rc;
 }
 

@@ -11,6 +11,7 @@
 #include "core/sync/others.h"
 #include "core/sync/probe.h"
 #include "core/sync/runner.h"
+#include "core/sync/stamp.h"
 #include "core/sync/stopper.h"
 
 /* What one look has in hand. */
@@ -24,6 +25,7 @@ struct look {
 	struct source_spec spec;
 	struct watermark_spec mark;
 	struct schema schema;
+	struct schema written; /* the target's */
 	bool described;
 	struct target target;
 	struct strlist extra; /* columns that only the target has */
@@ -147,6 +149,9 @@ static void look_at_source(struct look *l)
 		return;
 	}
 	l->described = true;
+	schema_release(&l->written);
+	if (stamp_schema(l->p, &l->schema, &l->written, &err))
+		look_failed(l, "source", &err);
 	look_at_columns(l);
 	look_at_gate(l);
 	if (ops->inspect(l->source, &l->spec, &l->mark, &l->schema,
@@ -360,6 +365,7 @@ static void look_init(struct look *l)
 	settings_source_spec(p, &l->spec);
 	settings_watermark_spec(p, &l->mark);
 	schema_init(&l->schema);
+	schema_init(&l->written);
 	watermark_init(&l->from);
 	l->from.strategy = p->strategy;
 	l->from.column = xstrdup(p->mark_column);
@@ -367,7 +373,7 @@ static void look_init(struct look *l)
 	l->target.table = p->destination_table;
 	l->target.mode = p->mode;
 	l->target.drift = p->drift;
-	l->target.schema = &l->schema;
+	l->target.schema = &l->written;
 	l->target.refresh = p->mode == LOAD_REPLACE;
 }
 
@@ -382,6 +388,7 @@ static void look_release(struct look *l)
 	strlist_release(&l->extra);
 	watermark_release(&l->from);
 	schema_release(&l->schema);
+	schema_release(&l->written);
 }
 
 void check_pipeline(const struct pipeline_settings *p,

@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "core/sync/stamp.h"
+
 static int load_account(const struct batch *b, const struct load_counts *counts,
 			struct error *err)
 {
@@ -24,13 +26,17 @@ int load_batch(struct destination *d, const struct target *target,
 	       struct tries *tries, struct load_counts *out, struct error *err)
 {
 	struct tries now = *tries;
+	struct stamped s;
 	int rc;
 
+	stamp_begin(&s, target->schema, b);
 	do {
 		error_clear(err);
-		rc = target->preview ? d->ops->preview(d, b, next, out, err)
-				     : d->ops->load(d, b, next, out, err);
+		rc = target->preview
+			     ? d->ops->preview(d, s.batch, next, out, err)
+			     : d->ops->load(d, s.batch, next, out, err);
 	} while (rc == -ERROR_CONFLICT && tries_again(&now, err));
+	stamp_end(&s);
 	if (rc)
 		*tries = now;
 	else

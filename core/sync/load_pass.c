@@ -12,6 +12,7 @@
 #include "core/sync/removal.h"
 #include "core/sync/replay.h"
 #include "core/sync/run.h"
+#include "core/sync/stamp.h"
 
 bool run_moves_mark(const struct run *r)
 {
@@ -243,13 +244,16 @@ static int run_remove_rows(struct run *r, const struct batch *keys,
 			   struct error *err)
 {
 	struct tries now = *r->tries;
+	struct stamped s;
 	int rc;
 
+	stamp_begin(&s, r->target.schema, keys);
 	do {
 		error_clear(err);
-		rc = r->destination->ops->remove(r->destination, keys, next,
+		rc = r->destination->ops->remove(r->destination, s.batch, next,
 						 removed, err);
 	} while (rc == -ERROR_CONFLICT && tries_again(&now, err));
+	stamp_end(&s);
 	if (rc)
 		*r->tries = now;
 	return rc;

@@ -31,6 +31,7 @@ struct run {
 	struct source_spec spec;
 	struct watermark_spec mark;
 	struct schema schema;
+	struct schema written; /* the target's: with the time of loading */
 	struct target target;
 	struct watermark from;
 	struct settled settled;

@@ -91,6 +91,7 @@ struct pipeline_settings {
 	struct retry_policy retry;
 	struct breaker_policy breaker;
 	int64_t logic_version;
+	char *loaded_at; /* a column of the target's own; NULL or "": none */
 	char *soft_delete; /* NULL or "": rows are deleted */
 	char *tenant;
 };

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/alloc.h"
 #include "core/base/nearest.h"
@@ -310,6 +311,48 @@ static int settings_check_soft_delete(struct option_context *ctx,
 	return 0;
 }
 
+static bool settings_computes(const struct pipeline_settings *p,
+			      const char *column)
+{
+	for (size_t i = 0; i < p->n_expressions; i++)
+		if (!strcasecmp(p->expressions[i].name, column))
+			return true;
+	return false;
+}
+
+static int settings_check_loaded_at(struct option_context *ctx,
+				    const struct config_node *node,
+				    const struct pipeline_settings *p)
+{
+	static const char path[] = "load.loaded_at";
+	const char *column = p->loaded_at;
+
+	if (!column || !*column)
+		return 0;
+	if (p->mode == LOAD_UPDATE)
+		return settings_fail(ctx, node, path,
+				     "load mode update writes the named "
+				     "columns alone, of rows that others "
+				     "load; leave it out");
+	if (name_is_own(column))
+		return settings_fail(ctx, node, path,
+				     "names that begin with _tidemark_ are "
+				     "taken; choose another");
+	if (strlist_has(&p->key, column) || strlist_has(&p->columns, column) ||
+	    settings_computes(p, column) ||
+	    (p->mark_column && !strcmp(p->mark_column, column)))
+		return settings_fail(ctx, node, path,
+				     "\"%.80s\" is a column of the source; "
+				     "choose another name",
+				     column);
+	if (p->soft_delete && !strcasecmp(p->soft_delete, column))
+		return settings_fail(ctx, node, path,
+				     "\"%.80s\" is the column of soft_delete; "
+				     "choose another name",
+				     column);
+	return 0;
+}
+
 int settings_check_pipeline(struct option_context *ctx,
 			    const struct settings *s,
 			    const struct config_node *node,
@@ -341,6 +384,8 @@ int settings_check_pipeline(struct option_context *ctx,
 		rc = settings_check_gate(ctx, node, &p->gate);
 	if (!rc)
 		rc = settings_check_soft_delete(ctx, node, p);
+	if (!rc)
+		rc = settings_check_loaded_at(ctx, node, p);
 	settings_default_bad_rows(in);
 	if (!rc)
 		rc = settings_check_pace(ctx, s, node, in);

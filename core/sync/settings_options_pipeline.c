@@ -196,6 +196,16 @@ static const struct option load_options[] = {
 		 "TABLE of the newest; `replace` loads everything and swaps "
 		 "it in; `update` changes the named columns of rows that are "
 		 "there, and of no others." },
+	{ .name = "loaded_at",
+	  .type = OPTION_TEXT,
+	  OPTION_FIELD(struct pipeline_input, p.loaded_at),
+	  .default_text = "",
+	  .expects = "the name of a column",
+	  .doc = "Column of the target, not of the source, with the time (UTC) "
+		 "at which a row was loaded. It is written when a row is "
+		 "inserted or updated. An unchanged row keeps it, and `verify` "
+		 "does not compare it. An existing table gets the column, with "
+		 "NULL in its old rows." },
 	{ .name = "keep_raw",
 	  .type = OPTION_DURATION,
 	  .flags = OPTION_UNSUPPORTED,

@@ -19,11 +19,13 @@
 #include "core/sync/replay.h"
 #include "core/sync/run.h"
 #include "core/sync/runner.h"
+#include "core/sync/stamp.h"
 #include "core/sync/verify_work.h"
 
 static void run_init(struct run *r)
 {
 	schema_init(&r->schema);
+	schema_init(&r->written);
 	watermark_init(&r->from);
 	settled_init(&r->settled);
 	checkpoint_init(&r->checkpoint);
@@ -64,6 +66,7 @@ static void run_release(struct run *r)
 	if (r->source)
 		r->source->ops->close(r->source);
 	schema_release(&r->schema);
+	schema_release(&r->written);
 	watermark_release(&r->from);
 	settled_release(&r->settled);
 	checkpoint_release(&r->checkpoint);
@@ -133,7 +136,9 @@ static int run_open_source(struct run *r, struct error *err)
 					      err);
 	if (!rc)
 		rc = run_find_in_place(r, err);
-	r->target.schema = &r->schema;
+	if (!rc)
+		rc = stamp_schema(r->p, &r->schema, &r->written, err);
+	r->target.schema = &r->written;
 	return rc;
 }
 
@@ -273,13 +278,6 @@ static int run_record(struct run *r, struct error *err)
 	return ledger_begin(r->store, r->out, err);
 }
 
-/* Nothing was read yet: the first rows of a computed column, or all of them
- * anew. */
-static bool run_begins(const struct run *r)
-{
-	return !r->from.value && run_moves_mark(r) && !r->options->chunk;
-}
-
 /* The mark is looked at before anything is written: a table that was dropped
  * and made anew, or another server at that address, changes nothing here. */
 static int run_locate(struct run *r, struct error *err)
@@ -287,7 +285,8 @@ static int run_locate(struct run *r, struct error *err)
 	const struct destination_ops *ops = r->destination->ops;
 	int rc = run_recover(r, err);
 
-	if (!rc && run_begins(r))
+	/* Computed columns are tried before their first rows are loaded. */
+	if (!rc && !r->from.value && run_moves_mark(r) && !r->options->chunk)
 		rc = changing_try(r->p, err);
 	if (!rc && r->target.refresh)
 		rc = others_check(r->destination, r->p, &r->target,

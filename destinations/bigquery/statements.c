@@ -119,7 +119,7 @@ static void sql_different(struct strbuf *sql,
 	const char *between = "";
 
 	strbuf_addch(sql, '(');
-	for (size_t i = 0; i < s->n_columns; i++) {
+	for (size_t i = 0; i < schema_compared(s); i++) {
 		if (schema_is_key(s, i) || (but_mark && (long)i == s->mark))
 			continue;
 		strbuf_addstr(sql, between);

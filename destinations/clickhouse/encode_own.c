@@ -73,7 +73,7 @@ static uint64_t own_name(const char *name)
  * every row another one. So the names of those that are not are part of it. */
 static struct digest own_hash(struct encoder *e, size_t i, size_t row)
 {
-	size_t n = e->batch->schema->n_columns;
+	size_t n = schema_compared(e->batch->schema);
 	struct digest digest = digest_rows_squeeze(&e->block, i, n);
 
 	digest.high += e->all_names;
@@ -93,7 +93,8 @@ static void own_put_bytes(struct encoder *e, const void *src, size_t n)
 /* Rows that are not far are hashed together, column by column. */
 static void own_put_hashes(struct encoder *e, const uint32_t *rows, size_t n)
 {
-	size_t some[DIGEST_ROWS], n_columns = e->batch->schema->n_columns;
+	size_t some[DIGEST_ROWS];
+	size_t n_columns = schema_compared(e->batch->schema);
 
 	for (size_t at = 0, m; at < n; at += m) {
 		for (m = 0; m < DIGEST_ROWS && at + m < n; m++)
@@ -196,7 +197,7 @@ void chdst_encode_own_init(struct encoder *e)
 		e->n_columns++;
 	digest_rows_init(&e->block);
 	e->names = xcalloc(s->n_columns + 1, sizeof(*e->names));
-	for (size_t i = 0; i < s->n_columns; i++) {
+	for (size_t i = 0; i < schema_compared(s); i++) {
 		e->names[i] = own_name(s->columns[i].name);
 		e->all_names += e->names[i];
 	}

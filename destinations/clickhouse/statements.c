@@ -21,6 +21,14 @@ void chdst_statement_names(struct strbuf *sb, const struct schema *s,
 	}
 }
 
+static void statement_compared(struct strbuf *sb, const struct schema *s)
+{
+	for (size_t i = 0; i < schema_compared(s); i++) {
+		strbuf_addstr(sb, i ? ", " : "");
+		clickhouse_quote_name(sb, s->columns[i].name);
+	}
+}
+
 void chdst_statement_key(struct strbuf *sb, const struct schema *s,
 			 const char *prefix)
 {
@@ -82,7 +90,7 @@ static void statement_state(struct strbuf *sb, const struct chdst *d)
 	}
 	if (statement_compares(d)) {
 		strbuf_addstr(sb, ", toString(tuple(");
-		chdst_statement_names(sb, s, "");
+		statement_compared(sb, s);
 		strbuf_addstr(sb, "))");
 	}
 	strbuf_addf(sb,
@@ -184,8 +192,9 @@ static int statement_last(const struct chdst *d)
 static void statement_sent(struct strbuf *sb, const struct chdst *d, bool named)
 {
 	const struct schema *s = d->target->schema;
+	size_t n = named ? s->n_columns : schema_compared(s);
 
-	for (size_t i = 0; i < s->n_columns; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct catalog_column *c =
 			chdst_catalog_find(&d->there, s->columns[i].name);
 

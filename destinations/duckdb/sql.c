@@ -45,7 +45,7 @@ void duckdb_sql_different(struct strbuf *sql, const struct schema *s,
 	const char *between = "";
 
 	strbuf_addstr(sql, "(");
-	for (size_t i = 0; i < s->n_columns; i++) {
+	for (size_t i = 0; i < schema_compared(s); i++) {
 		if (schema_is_key(s, i) || (but_mark && (long)i == s->mark))
 			continue;
 		strbuf_addf(sql, "%st.", between);

@@ -133,6 +133,14 @@ static void ddl_add_column(struct strbuf *sb, const struct mydst *d,
 	strbuf_addstr(sb, " NULL");
 }
 
+static bool ddl_adds(const struct plan *plan, const enum drift_step *steps)
+{
+	for (size_t i = 0; i < plan->n_wanted; i++)
+		if (steps[i] == STEP_ADD)
+			return true;
+	return false;
+}
+
 /* All of it in one statement, which happens or does not. */
 static void ddl_alter(struct strlist *out, const struct plan *plan,
 		      const struct mydst *d, const struct target *target,
@@ -242,7 +250,7 @@ void my_ddl(struct plan *plan, const struct mydst *d, const struct place *place,
 		ddl_alter(&plan->inspection.ddl, plan, d, target, table, steps,
 			  grown);
 	if (target->mode == LOAD_APPEND && !target->refresh &&
-	    (!plan->has_view || plan->inspection.added.n)) {
+	    (!plan->has_view || ddl_adds(plan, steps))) {
 		my_ddl_view(&sb, place, target, &plan->table);
 		ddl_add(plan, &sb);
 	}

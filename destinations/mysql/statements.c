@@ -84,7 +84,7 @@ static void statement_changed(struct strbuf *sb, const struct mydst *d,
 	const struct schema *s = d->target->schema;
 	const char *before = "NOT (";
 
-	for (long i = -1; i < (long)s->n_columns; i++) {
+	for (long i = -1; i < (long)schema_compared(s); i++) {
 		long column = i < 0 ? s->mark : i;
 
 		if (column < 0 || (i >= 0 && i == s->mark) ||

@@ -91,7 +91,7 @@ static void statement_changed(struct strbuf *sb,
 	bool first = true;
 
 	strbuf_addch(sb, '(');
-	for (long i = -1; i < (long)s->n_columns; i++) {
+	for (long i = -1; i < (long)schema_compared(s); i++) {
 		long column = i < 0 ? s->mark : i;
 
 		if (column < 0 || (i >= 0 && i == s->mark) ||

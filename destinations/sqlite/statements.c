@@ -140,14 +140,14 @@ static void statement_differs(struct statement *s, bool excluded)
 		statement_equal(s, "IS NOT", (size_t)schema->mark, excluded);
 		before = "\n    OR ";
 	}
-	for (size_t i = 0; i < schema->n_columns; i++) {
+	for (size_t i = 0; i < schema_compared(schema); i++) {
 		if (schema_is_key(schema, i) || (long)i == schema->mark)
 			continue;
 		strbuf_addstr(&s->sql, before);
 		statement_equal(s, "IS NOT", i, excluded);
 		before = ++n % STATEMENT_GROUP ? "\n    OR " : ")\n    OR (";
 	}
-	strbuf_addch(&s->sql, *before == '(' ? ' ' : ')');
+	strbuf_addstr(&s->sql, *before == '(' ? "false" : ")");
 }
 
 /* A row that comes again loses its mark. */
@@ -235,6 +235,10 @@ static void statement_remove(struct statement *s, const char *table)
 	strbuf_addstr(&s->sql, "\n  AND ");
 	statement_newer(s, false);
 	statement_changed(s, false);
+	/* All columns are bound: the last one has to be named. */
+	if (s->schema->stamped)
+		strbuf_addf(&s->sql, " AND ?%zu IS NOT NULL",
+			    s->schema->n_columns);
 }
 
 /* Only a row that is there; the function says whether it is. */
@@ -286,7 +290,7 @@ static void statement_append(struct statement *s, const char *table,
 	statement_key_equal(s);
 	strbuf_addstr(&s->sql, "\n  ORDER BY " NAME_RAW_SEQ
 			       " DESC LIMIT 1) AS t WHERE true");
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < schema_compared(s->schema); i++) {
 		strbuf_addstr(&s->sql, "\n  AND ");
 		statement_equal(s, "IS", i, false);
 	}
