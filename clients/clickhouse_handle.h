@@ -3,6 +3,7 @@
 #define TIDEMARK_CLIENTS_CLICKHOUSE_HANDLE_H
 
 #include "clients/clickhouse.h"
+#include "core/base/strlist.h"
 
 struct clickhouse {
 	struct http *http;
@@ -16,6 +17,7 @@ struct clickhouse {
 	struct http_request request;
 	struct http_response response;
 	char *path, *sql;
+	struct strlist types; /* of its columns */
 	struct strbuf waiting; /* bytes of it, from `taken` on */
 	size_t taken;
 	const char *headers[5];

@@ -20,6 +20,7 @@ void clickhouse_select_end(struct clickhouse *c)
 	c->taken = 0;
 	free(c->path);
 	free(c->sql);
+	strlist_release(&c->types);
 	c->path = c->sql = NULL;
 }
 
@@ -46,29 +47,6 @@ static int select_check_type(struct clickhouse *c, struct error *err)
 
 	free(type);
 	return clickhouse_check_other(c->http, &c->response, rows, "rows", err);
-}
-
-int clickhouse_select(struct clickhouse *c, const char *sql, struct error *err)
-{
-	int rc;
-
-	clickhouse_select_end(c);
-	c->path = clickhouse_path(c, false, NULL);
-	c->sql = xstrfmt("SELECT toUInt8(%d), %s\nFORMAT RowBinary", ROW_BEGINS,
-			 sql + strlen("SELECT "));
-	c->request = (struct http_request){ .method = "POST",
-					    .path = c->path,
-					    .headers = c->headers,
-					    .body = c->sql,
-					    .n_body = strlen(c->sql) };
-	rc = http_begin(c->http, &c->request, &c->response, err);
-	if (!rc && c->response.status != 200)
-		return select_fail(c, err);
-	if (!rc)
-		rc = select_check_type(c, err);
-	if (rc)
-		clickhouse_select_end(c);
-	return rc;
 }
 
 /* At least `n` bytes wait, unless the answer ends before; how many do. */
@@ -164,4 +142,74 @@ int clickhouse_take_length(struct clickhouse *c, size_t *out, struct error *err)
 	}
 	return error_set(err, ERROR_DATA, "%s: a value of more than %zu bytes",
 			 c->shown, VALUE_BYTES);
+}
+
+static int select_take_text(struct clickhouse *c, struct strlist *out,
+			    struct error *err)
+{
+	const uint8_t *text = NULL;
+	size_t n = 0;
+	char *copy;
+	int rc = clickhouse_take_length(c, &n, err);
+
+	if (!rc)
+		rc = clickhouse_take(c, n, &text, err);
+	if (rc)
+		return rc;
+	copy = xstrndup((const char *)text, n);
+	strlist_add(out, copy);
+	free(copy);
+	return 0;
+}
+
+/* How many columns there are, their names and their types. An answer without
+ * any is one without rows. */
+static int select_read_head(struct clickhouse *c, struct error *err)
+{
+	struct strlist names = STRLIST_INIT, types = STRLIST_INIT;
+	size_t n = 0;
+	int rc = select_fill(c, 1, &n, err);
+
+	if (rc || !n)
+		return rc;
+	rc = clickhouse_take_length(c, &n, err);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = select_take_text(c, &names, err);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = select_take_text(c, &types, err);
+	strlist_release(&names);
+	c->types = types;
+	return rc;
+}
+
+int clickhouse_select(struct clickhouse *c, const char *sql, struct error *err)
+{
+	int rc;
+
+	clickhouse_select_end(c);
+	c->path = clickhouse_path(c, false, NULL);
+	c->sql = xstrfmt("SELECT toUInt8(%d), %s\n"
+			 "FORMAT RowBinaryWithNamesAndTypes",
+			 ROW_BEGINS, sql + strlen("SELECT "));
+	c->request = (struct http_request){ .method = "POST",
+					    .path = c->path,
+					    .headers = c->headers,
+					    .body = c->sql,
+					    .n_body = strlen(c->sql) };
+	rc = http_begin(c->http, &c->request, &c->response, err);
+	if (!rc && c->response.status != 200)
+		return select_fail(c, err);
+	if (!rc)
+		rc = select_check_type(c, err);
+	if (!rc)
+		rc = select_read_head(c, err);
+	if (rc)
+		clickhouse_select_end(c);
+	return rc;
+}
+
+const char *clickhouse_select_type(const struct clickhouse *c, size_t column)
+{
+	/* The first is what rows begin with. */
+	return column + 1 < c->types.n ? c->types.items[column + 1] : NULL;
 }

@@ -305,11 +305,11 @@ struct mydb_field *mydb_fields_read(struct mydb *db, size_t *n)
 /* TIME is bound as itself: as a DATETIME the library would add today. */
 int mydb_bind_all(struct mydb *db, struct error *err)
 {
-	struct mydb_field *fields = mydb_fields_read(db, &db->n_columns);
 	MYSQL_BIND *binds;
 	MYSQL_RES *meta;
 	int rc;
 
+	db->fields = mydb_fields_read(db, &db->n_columns);
 	db->columns = xcalloc(db->n_columns + 1, sizeof(*db->columns));
 	db->cells = xcalloc(db->n_columns + 1, sizeof(*db->cells));
 	binds = xcalloc(db->n_columns + 1, sizeof(*binds));
@@ -318,9 +318,8 @@ int mydb_bind_all(struct mydb *db, struct error *err)
 		mydb_bind(&db->columns[i], mydb_form_of(db, i), &binds[i]);
 		if (mydb_form_of(db, i) == MYDB_TIME)
 			binds[i].buffer_type =
-				(enum enum_field_types)fields[i].type;
+				(enum enum_field_types)db->fields[i].type;
 	}
-	mydb_fields_free(fields, db->n_columns);
 	meta = mysql_stmt_result_metadata(db->stmt);
 	rc = meta ? mydb_check_result(db, meta, err) : 0;
 	if (meta)
@@ -432,12 +431,19 @@ const struct mydb_cell *mydb_stream_row(const struct mydb *db)
 	return db->cells;
 }
 
+const struct mydb_field *mydb_stream_fields(const struct mydb *db)
+{
+	return db->fields;
+}
+
 void mydb_stream_abort(struct mydb *db)
 {
 	if (db->stmt)
 		mysql_stmt_close(db->stmt);
 	for (size_t i = 0; i < db->n_columns; i++)
 		free(db->columns[i].bytes);
+	mydb_fields_free(db->fields, db->n_columns);
+	db->fields = NULL;
 	free(db->columns);
 	free(db->cells);
 	free(db->binds);

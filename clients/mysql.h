@@ -135,6 +135,8 @@ int mydb_stream_begin(struct mydb *db, const char *sql, int n,
  * The end is only the end if the server said so. */
 int mydb_stream_next(struct mydb *db, struct error *err);
 const struct mydb_cell *mydb_stream_row(const struct mydb *db);
+/* The columns of the stream, as the server described them with its rows. */
+const struct mydb_field *mydb_stream_fields(const struct mydb *db);
 /* Drop what is left; harmless after the end. */
 void mydb_stream_abort(struct mydb *db);
 

@@ -190,42 +190,49 @@ const char *mydb_value(const struct mydb_result *r, size_t row, size_t column)
 	return r->values[row * r->n_columns + column];
 }
 
-static int mydb_check_forms(struct mydb *db, const enum mydb_form *forms,
-			    size_t n, struct error *err)
+static int mydb_check_forms(const struct mydb *db,
+			    const struct mydb_field *fields, size_t got,
+			    const enum mydb_form *forms, size_t n,
+			    struct error *err)
 {
-	size_t got = 0;
-	struct mydb_field *fields = mydb_fields_read(db, &got);
-	int rc = 0;
-
 	if (got != n)
-		rc = error_set(err, ERROR_CONFIG,
-			       "%s: an expression gives more than one column",
-			       db->target.where);
-	for (size_t i = 0; !rc && i < n; i++) {
+		return error_set(err, ERROR_CONFIG,
+				 "%s: an expression gives more than one column",
+				 db->target.where);
+	for (size_t i = 0; i < n; i++) {
 		if (!mydb_form_fits(forms[i], fields[i].type))
-			rc = error_set(err, ERROR_SCHEMA,
-				       "%s: the table was altered since it was "
-				       "looked at: column %zu has another type",
-				       db->target.where, i + 1);
+			return error_set(err, ERROR_SCHEMA,
+					 "%s: the table was altered since it "
+					 "was looked at: column %zu has "
+					 "another type",
+					 db->target.where, i + 1);
 	}
-	mydb_fields_free(fields, got);
-	return rc;
+	return 0;
 }
 
+/* As prepared, and as executed: in between the server prepares a statement
+ * anew, of its own accord, if its table was altered. */
 int mydb_stream_begin(struct mydb *db, const char *sql, int n,
 		      const char *const *params, const enum mydb_form *forms,
 		      size_t n_columns, struct error *err)
 {
 	int rc = mydb_prepare(db, sql, err);
+	struct mydb_field *fields;
+	size_t got = 0;
 
 	if (rc)
 		return rc;
-	rc = mydb_check_forms(db, forms, n_columns, err);
+	fields = mydb_fields_read(db, &got);
+	rc = mydb_check_forms(db, fields, got, forms, n_columns, err);
+	mydb_fields_free(fields, got);
 	if (!rc)
 		rc = mydb_execute(db, n, params, err);
 	db->forms = forms;
 	if (!rc)
 		rc = mydb_bind_all(db, err);
+	if (!rc)
+		rc = mydb_check_forms(db, db->fields, db->n_columns, forms,
+				      n_columns, err);
 	if (rc)
 		mydb_stream_abort(db);
 	return rc;

@@ -30,6 +30,7 @@ struct mydb {
 	struct mydb_column *columns;
 	struct mydb_cell *cells;
 	const enum mydb_form *forms; /* NULL: bytes */
+	struct mydb_field *fields; /* one a column */
 	size_t n_columns;
 	/* Of mysql_load.c. */
 	struct mydb_local *local; /* NULL: no LOCAL INFILE at all */

@@ -108,6 +108,7 @@ void pg_close(struct pg *pg)
 		return;
 	pg_stream_abort(pg);
 	pg_row_release(&pg->row);
+	pg_fields_free(pg->shape, pg->n_shape);
 	pthread_mutex_lock(&pg->cancel_lock);
 	PQfreeCancel(pg->cancel);
 	pthread_mutex_unlock(&pg->cancel_lock);
@@ -347,6 +348,23 @@ const char *pg_value(const struct pg_result *r, int row, int column)
 	return PQgetvalue(r, row, column);
 }
 
+struct pg_field *pg_fields_read(const PGresult *result, size_t *n)
+{
+	struct pg_field *fields;
+
+	*n = (size_t)PQnfields(result);
+	fields = xcalloc(*n ? *n : 1, sizeof(*fields));
+	for (size_t i = 0; i < *n; i++) {
+		struct pg_field *field = &fields[i];
+		field->name = xstrdup(PQfname(result, (int)i));
+		field->oid = PQftype(result, (int)i);
+		field->modifier = PQfmod(result, (int)i);
+		field->table_oid = PQftable(result, (int)i);
+		field->attribute = (int16_t)PQftablecol(result, (int)i);
+	}
+	return fields;
+}
+
 int pg_describe(struct pg *pg, const char *sql, struct pg_field **out,
 		size_t *n, struct error *err)
 {
@@ -368,16 +386,7 @@ int pg_describe(struct pg *pg, const char *sql, struct pg_field **out,
 		PQclear(result);
 		return rc;
 	}
-	*n = (size_t)PQnfields(result);
-	*out = xcalloc(*n ? *n : 1, sizeof(**out));
-	for (size_t i = 0; i < *n; i++) {
-		struct pg_field *field = &(*out)[i];
-		field->name = xstrdup(PQfname(result, (int)i));
-		field->oid = PQftype(result, (int)i);
-		field->modifier = PQfmod(result, (int)i);
-		field->table_oid = PQftable(result, (int)i);
-		field->attribute = (int16_t)PQftablecol(result, (int)i);
-	}
+	*out = pg_fields_read(result, n);
 	PQclear(result);
 	return 0;
 }

@@ -74,10 +74,18 @@ void pg_fields_free(struct pg_field *fields, size_t n);
  * COPY takes no parameters: the query reads value i (from 1) as PG_STREAM_VALUE
  * with i, a text. So the statement's text is the same each time, and so is its
  * entry in pg_stat_statements. Between begin and the end of the stream nothing
- * else may run. */
+ * else may run.
+ *
+ * COPY does not say of which types its columns are, and takes its snapshot
+ * before it waits for the table's lock: rows that an ALTER TABLE rewrote
+ * meanwhile are invisible to it. So `shape`, a query without rows over the same
+ * table, runs before it in the same transaction: it takes the lock, which stays
+ * until the stream's end, and pg_stream_shape() has its columns. */
 #define PG_STREAM_VALUE "pg_catalog.current_setting('tidemark.v%d')"
-int pg_stream_begin(struct pg *pg, const char *sql, int n,
+int pg_stream_begin(struct pg *pg, const char *shape, const char *sql, int n,
 		    const char *const *values, struct error *err);
+/* The columns of `shape`, valid until the next stream begins. */
+const struct pg_field *pg_stream_shape(const struct pg *pg, size_t *n);
 /* 1: a row is ready, valid until the next call; 0: the end; negative: error. */
 int pg_stream_next(struct pg *pg, struct error *err);
 /* The columns of the current row. */

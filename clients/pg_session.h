@@ -21,6 +21,8 @@ struct pg {
 	char *where; /* "connection shop (postgresql://...)" */
 	bool streaming;
 	struct pg_row row; /* of the stream */
+	struct pg_field *shape; /* of the stream; owned */
+	size_t n_shape;
 	char *row_bytes; /* libpq's, that `row` points into; NULL: none */
 	unsigned stream_growths; /* of libpq's buffer, by streams */
 	size_t stream_bytes; /* taken since the last wait */
@@ -68,6 +70,8 @@ bool pg_failed(const struct pg_result *result);
 int pg_result_error(struct pg *pg, const struct pg_result *result,
 		    struct error *err);
 int pg_lost(struct pg *pg, struct error *err);
+/* In pg.c: the columns of a result; caller frees with pg_fields_free(). */
+struct pg_field *pg_fields_read(const struct pg_result *result, size_t *n);
 /* In pg.c: hand COPY data to libpq; send everything handed to it. */
 int pg_copy_put(struct pg *pg, const char *data, size_t n, struct error *err);
 int pg_flush(struct pg *pg, struct error *err);

@@ -45,7 +45,14 @@ static int pg_stream_write_values(struct pg *pg, struct strbuf *sql, int n,
 	return 0;
 }
 
-/* Answers up to the beginning of COPY: first the settings. */
+static void pg_stream_keep_shape(struct pg *pg, const PGresult *result)
+{
+	pg_fields_free(pg->shape, pg->n_shape);
+	pg->n_shape = 0;
+	pg->shape = result ? pg_fields_read(result, &pg->n_shape) : NULL;
+}
+
+/* Answers up to the beginning of COPY: the settings first, the shape last. */
 static int pg_stream_enter(struct pg *pg, struct error *err)
 {
 	struct error ignored = ERROR_INIT;
@@ -57,6 +64,7 @@ static int pg_stream_enter(struct pg *pg, struct error *err)
 		if (asked)
 			rc = pg_pin_compare(pg, result, err);
 		asked = false;
+		pg_stream_keep_shape(pg, result);
 		PQclear(result);
 		if (!rc)
 			rc = pg_take(pg, &result, err);
@@ -75,12 +83,13 @@ static int pg_stream_enter(struct pg *pg, struct error *err)
 	return rc;
 }
 
-int pg_stream_begin(struct pg *pg, const char *sql, int n,
+int pg_stream_begin(struct pg *pg, const char *shape, const char *sql, int n,
 		    const char *const *values, struct error *err)
 {
 	struct strbuf text = STRBUF_INIT;
 	int rc = pg_ready(pg, err);
 
+	pg_stream_keep_shape(pg, NULL);
 	/* A pooler may have given us another session since, or another client's
 	 * settings. */
 	if (!rc) {
@@ -89,8 +98,9 @@ int pg_stream_begin(struct pg *pg, const char *sql, int n,
 	}
 	if (!rc) {
 		/* The user's SQL may end in a comment. */
-		strbuf_addf(&text, "COPY (%s\n) TO STDOUT (FORMAT binary)",
-			    sql);
+		strbuf_addf(&text,
+			    "%s\n; COPY (%s\n) TO STDOUT (FORMAT binary)",
+			    shape, sql);
 		rc = pg_exec_begin(pg, text.data, err);
 	}
 	strbuf_release(&text);
@@ -100,6 +110,12 @@ int pg_stream_begin(struct pg *pg, const char *sql, int n,
 	pg->streaming = !rc;
 	pg->stream_bytes = 0;
 	return rc;
+}
+
+const struct pg_field *pg_stream_shape(const struct pg *pg, size_t *n)
+{
+	*n = pg->n_shape;
+	return pg->shape;
 }
 
 static int pg_stream_pending(struct pg *pg)

@@ -138,6 +138,7 @@ const struct paged_dialect bqsrc_dialect = {
 	.page_open = bqsrc_page_open,
 	.page_read = bqsrc_page_read,
 	.page_close = bqsrc_page_close,
+	.page_type = bqsrc_page_type,
 	.position = paged_position,
 };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "connectors/bigquery/source.h"
+#include "connectors/common/trouble.h"
 #include "core/base/alloc.h"
 
 /* Rows of an answer: as many as make about that much. */
@@ -125,6 +126,33 @@ void bqsrc_page_close(struct paged_source *base)
 	s->page = NULL;
 }
 
+/* What is converted on the way out has the conversion's type. */
+char *bqsrc_page_type(struct paged_source *base, size_t column)
+{
+	const struct source_column *c = base->layout.columns[column];
+	const json_t *field =
+		bigquery_rows_field(pages_self(base)->page, column);
+	struct type now;
+	bool same;
+
+	if (strcmp(c->output, c->sql) != 0)
+		return NULL;
+	same = bqsrc_type_of(field, &now) == c->how;
+	if (!same)
+		return now.native;
+	free(now.native);
+	return NULL;
+}
+
+/* A result does not tell precision and scale: one more digit does. */
+static bool pages_decimal_fits(const struct type *type, const char *text)
+{
+	const char *point = strchr(text, '.');
+
+	return type->kind != TYPE_DECIMAL || !point ||
+	       strlen(point + 1) <= (size_t)type->scale;
+}
+
 static int pages_decode(struct paged_source *base, struct vector *v, size_t row,
 			size_t column, struct error *err)
 {
@@ -133,6 +161,9 @@ static int pages_decode(struct paged_source *base, struct vector *v, size_t row,
 	const char *text =
 		bigquery_rows_cell(pages_self(base)->page, column, &n);
 
+	if (text && !pages_decimal_fits(&c->type, text))
+		return refuse_altered(base->pass.scan->source->table, c->name,
+				      err);
 	if (text)
 		return bqsrc_type_take(c->how, v, row, text, n, err);
 	vector_set_null(v, row);

@@ -43,5 +43,6 @@ int bqsrc_page_open(struct paged_source *base, const struct paged_query *q,
 int bqsrc_page_read(struct paged_source *base, struct batch *b,
 		    struct error *err);
 void bqsrc_page_close(struct paged_source *base);
+char *bqsrc_page_type(struct paged_source *base, size_t column);
 
 #endif

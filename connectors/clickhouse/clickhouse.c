@@ -292,6 +292,7 @@ const struct paged_dialect chsrc_dialect = {
 	.page_open = chsrc_page_open,
 	.page_read = chsrc_page_read,
 	.page_close = chsrc_page_close,
+	.page_type = chsrc_page_type,
 	.position = paged_position,
 };
 

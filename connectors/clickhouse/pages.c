@@ -71,6 +71,18 @@ int chsrc_page_open(struct paged_source *base, const struct paged_query *q,
 	return rc;
 }
 
+/* What is printed on the way out is a String, whatever it is. */
+char *chsrc_page_type(struct paged_source *base, size_t column)
+{
+	const struct source_column *c = base->layout.columns[column];
+	const char *type = clickhouse_select_type(pages_self(base)->db, column);
+
+	if (!type || strcmp(c->output, c->sql) != 0 ||
+	    !strcmp(type, c->type.native))
+		return NULL;
+	return xstrdup(type);
+}
+
 void chsrc_page_close(struct paged_source *base)
 {
 	struct chsrc *s = pages_self(base);

@@ -40,6 +40,7 @@ int chsrc_page_open(struct paged_source *base, const struct paged_query *q,
 int chsrc_page_read(struct paged_source *base, struct batch *b,
 		    struct error *err);
 void chsrc_page_close(struct paged_source *base);
+char *chsrc_page_type(struct paged_source *base, size_t column);
 
 /* decode.c: the next value of the row at hand, at `row` of `v`. */
 int chsrc_decode(struct chsrc *s, struct vector *v, size_t row,

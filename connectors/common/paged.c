@@ -192,7 +192,7 @@ static int paged_open_page(struct paged_source *s, const struct batch *b,
 	p->limit = paged_page_rows(s, b);
 	p->read = 0;
 	paged_write_page(s, &q, p->limit);
-	rc = s->dialect->page_open(s, &q, err);
+	rc = paged_page_open(s, &q, err);
 	p->streaming = !rc;
 	paged_query_release(&q);
 	if (!rc && !p->open)
@@ -413,7 +413,8 @@ int paged_scan(struct connector *base, const struct scan *scan,
 		return rc;
 	s->pass.scan = scan;
 	running_mark_begin(&s->pass.mark, scan);
-	return paged_begin(s, err);
+	rc = paged_begin(s, err);
+	return paged_judge(s, scan->source, scan->mark, rc, err);
 }
 
 static int paged_batch(struct paged_source *s, struct batch *out,
@@ -443,17 +444,16 @@ static int paged_batch(struct paged_source *s, struct batch *out,
 int paged_next(struct connector *base, struct batch *out, struct error *err)
 {
 	struct paged_source *s = (struct paged_source *)base;
+	const struct scan *scan = s->pass.scan;
 	int rc;
 
-	if (!s->pass.scan)
+	if (!scan)
 		return error_set(err, ERROR_BUG, "next without scan");
-	if (s->pass.scan->keys)
+	if (scan->keys)
 		rc = paged_lookup(s, out, err);
-	else if (!scan_is_ordered(s->pass.scan))
+	else if (!scan_is_ordered(scan))
 		rc = paged_whole(s, out, err);
 	else
 		rc = paged_batch(s, out, err);
-	if (rc)
-		paged_end_pass(s);
-	return rc;
+	return paged_judge(s, scan->source, scan->mark, rc, err);
 }

@@ -8,7 +8,8 @@
  * first row, paged_rows.c rows that do not fit, paged_lookup.c rows of given
  * keys, paged_whole.c each row there is,
  * paged_cut.c ranges cut to size, paged_inspect.c for `check` and
- * `init`, paged_settle.c what is settled where a clock is all that tells.
+ * `init`, paged_settle.c what is settled where a clock is all that tells,
+ * paged_shape.c whether a table still is what was described.
  */
 #ifndef TIDEMARK_CONNECTORS_COMMON_PAGED_H
 #define TIDEMARK_CONNECTORS_COMMON_PAGED_H
@@ -91,6 +92,10 @@ struct paged_dialect {
 	int (*page_read)(struct paged_source *s, struct batch *b,
 			 struct error *err);
 	void (*page_close)(struct paged_source *s);
+	/* Of the page just opened: NULL if a column is of the type that was
+	 * described, else how the server spells its type now, in words that
+	 * stay the same (caller frees). */
+	char *(*page_type)(struct paged_source *s, size_t column);
 	/* Append a column of the row appended last, as it is compared. */
 	void (*position)(const struct paged_source *s, const struct batch *b,
 			 size_t column, struct strbuf *out);
@@ -203,6 +208,18 @@ void paged_write_page(const struct paged_source *s, struct paged_query *q,
 /* Where the last row lies, for the page behind it. */
 int paged_remember(struct paged_source *s, const struct batch *b,
 		   struct error *err);
+
+/* paged_shape.c: dialect's page_open(), of a table that is as it was described:
+ * else TRANSIENT. */
+int paged_page_open(struct paged_source *s, const struct paged_query *q,
+		    struct error *err);
+/* `rc` of a step for this source: has it failed because the table was altered
+ * since it was described? Then it is TRANSIENT, for the run to describe the
+ * table anew. Ends the pass of a failed step. */
+int paged_judge(struct paged_source *s, const struct source_spec *source,
+		const struct watermark_spec *mark, int rc, struct error *err);
+/* Slot of a client that checks the types itself. */
+char *paged_no_type(struct paged_source *s, size_t column);
 
 /* paged_sql.c */
 void paged_query_init(struct paged_query *q);

@@ -117,5 +117,5 @@ int paged_cut(struct connector *base, const struct source_spec *source,
 		free(end);
 	else
 		out->end = end;
-	return rc;
+	return paged_judge(s, source, mark, rc, err);
 }

@@ -90,7 +90,7 @@ static int lookup_open(struct paged_source *s, const struct batch *b,
 	paged_write_select(&q, s, NULL);
 	s->dialect->keys(&q, s, p->asked, n);
 	lookup_write_mark(&q, s);
-	rc = s->dialect->page_open(s, &q, err);
+	rc = paged_page_open(s, &q, err);
 	paged_query_release(&q);
 	if (rc)
 		return rc;

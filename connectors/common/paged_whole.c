@@ -59,7 +59,7 @@ static int whole_open(struct paged_source *s, const struct batch *b,
 		paged_write_order(&q, s, first);
 		strbuf_addf(&q.sql, " LIMIT %zu", p->limit);
 	}
-	rc = s->dialect->page_open(s, &q, err);
+	rc = paged_page_open(s, &q, err);
 	p->streaming = !rc;
 	paged_query_release(&q);
 	return rc;

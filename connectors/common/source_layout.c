@@ -15,6 +15,7 @@ static void layout_release_column(struct source_column *c)
 	free(c->sql);
 	free(c->output);
 	free(c->type.native);
+	free(c->spelled);
 }
 
 void source_table_release(struct source_table *t)

@@ -17,6 +17,9 @@ struct source_column {
 	bool nullable;
 	bool ordered; /* its values have one exact order: fit for a key */
 	const void *how; /* the engine's own */
+	/* How a page spells its type, where that is not how the catalog has
+	 * it; NULL: it is. Owned. */
+	char *spelled;
 };
 
 struct source_table {

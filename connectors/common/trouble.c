@@ -22,6 +22,20 @@ int refuse_null_marks(const struct scan *scan, const char *column,
 	return 0;
 }
 
+int refuse_altered(const char *table, const char *column, struct error *err)
+{
+	if (!column)
+		return error_set(err, ERROR_TRANSIENT,
+				 "table %s was altered while it was read; the "
+				 "next try looks at it anew",
+				 table);
+	return error_set(err, ERROR_TRANSIENT,
+			 "table %s, column \"%s\": the column was altered "
+			 "while the table was read; the next try looks at it "
+			 "anew",
+			 table, column);
+}
+
 int refuse_null_key(const char *table, const char *sample, struct error *err)
 {
 	return error_set(err, ERROR_DATA,

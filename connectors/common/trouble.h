@@ -12,6 +12,9 @@
  * in the log if they are to be left out. */
 int refuse_null_marks(const struct scan *scan, const char *column,
 		      int64_t count, const char *sample, struct error *err);
+/* Its columns are no longer those that it was described with (`column` is one
+ * of them, or NULL): TRANSIENT, so that the next try describes it anew. */
+int refuse_altered(const char *table, const char *column, struct error *err);
 /* DATA */
 int refuse_null_key(const char *table, const char *sample, struct error *err);
 /* More than one row has this key: SCHEMA. */

@@ -197,6 +197,7 @@ const struct paged_dialect dksrc_dialect = {
 	.page_open = dksrc_page_open,
 	.page_read = dksrc_page_read,
 	.page_close = dksrc_page_close,
+	.page_type = paged_no_type,
 	.position = paged_position,
 };
 

@@ -159,15 +159,7 @@ static void columns_fill_expression(struct source_column *c,
 	c->sql = xstrfmt("(%s\n)", e->sql);
 	c->output = xstrdup(c->sql);
 	columns_set_type(c, mysrc_type_of_field(f));
-	if (c->type.kind == TYPE_DECIMAL) {
-		/* A sign, and a point. */
-		c->type.scale = (int)f->decimals;
-		c->type.precision =
-			(int)f->length - !f->is_unsigned - (f->decimals > 0);
-	} else if (c->type.kind == TYPE_TIMESTAMP ||
-		   c->type.kind == TYPE_TIMESTAMPTZ) {
-		c->type.digits = f->decimals <= 6 ? (int)f->decimals : 6;
-	}
+	mysrc_type_digits(f, &c->type);
 	c->type.native =
 		xstrdup(mysrc_how(c)->name ? mysrc_how(c)->name : "text");
 	c->nullable = f->nullable;

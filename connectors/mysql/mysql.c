@@ -116,6 +116,7 @@ const struct paged_dialect mysrc_dialect = {
 	.page_open = mysrc_page_open,
 	.page_read = mysrc_page_read,
 	.page_close = mysrc_page_close,
+	.page_type = mysrc_page_type,
 	.position = paged_position,
 };
 

@@ -72,6 +72,47 @@ void mysrc_page_close(struct paged_source *base)
 		mydb_stream_abort(c->db);
 }
 
+/* Of texts and bytes their length does not matter: all of it is read. */
+static bool rows_text_is(const struct source_column *c,
+			 const struct mydb_field *f)
+{
+	const char *name = mysrc_how(c)->name;
+
+	if (c->type.kind != TYPE_TEXT && c->type.kind != TYPE_BYTES)
+		return true;
+	return f->binary == (c->type.kind == TYPE_BYTES) &&
+	       f->is_enum == (name && !strcmp(name, "enum")) &&
+	       f->is_set == (name && !strcmp(name, "set"));
+}
+
+static bool rows_type_is(const struct source_column *c,
+			 const struct mydb_field *f)
+{
+	const struct mysrc_type *how = mysrc_how(c);
+	struct type now = { .kind = c->type.kind };
+
+	if (how->form == MYDB_BYTES && how->kind != TYPE_DECIMAL &&
+	    how->order != ORDER_BITS)
+		return rows_text_is(c, f);
+	mysrc_type_digits(f, &now);
+	return mysrc_type_of_field(f) == how &&
+	       now.precision == c->type.precision &&
+	       now.scale == c->type.scale && now.digits == c->type.digits;
+}
+
+/* What is converted on the way out has the conversion's type. */
+char *mysrc_page_type(struct paged_source *base, size_t column)
+{
+	const struct source_column *c = base->layout.columns[column];
+	const struct mydb_field *f =
+		&mydb_stream_fields(rows_self(base)->db)[column];
+
+	if (strcmp(c->output, c->sql) != 0 || rows_type_is(c, f))
+		return NULL;
+	return xstrfmt("%d(%lu,%u) %d%d%d%d", f->type, f->length, f->decimals,
+		       f->is_unsigned, f->binary, f->is_enum, f->is_set);
+}
+
 /* As NULL it would say nothing of where the next page begins. */
 static int rows_check_mark(enum type_kind kind, const struct mydb_cell *cell,
 			   struct error *err)

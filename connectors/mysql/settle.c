@@ -345,5 +345,7 @@ int mysrc_settle(struct connector *base, const struct source_spec *source,
 	if (!mark->settle)
 		settle_explain_off(mark, out, &reason);
 	out->reason = strbuf_detach(&reason);
-	return rc ? rc : failpoint("ceiling_taken", err);
+	if (rc)
+		return paged_judge(&c->paged, source, mark, rc, err);
+	return failpoint("ceiling_taken", err);
 }

@@ -52,6 +52,7 @@ int mysrc_page_open(struct paged_source *base, const struct paged_query *q,
 int mysrc_page_read(struct paged_source *base, struct batch *b,
 		    struct error *err);
 void mysrc_page_close(struct paged_source *base);
+char *mysrc_page_type(struct paged_source *base, size_t column);
 
 /* Leave a page in its middle. */
 int mysrc_pause(struct connector *base, struct error *err);

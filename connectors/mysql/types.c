@@ -167,3 +167,16 @@ const struct mysrc_type *mysrc_type_of_field(const struct mydb_field *f)
 	}
 	return mysrc_type_find(f->binary ? "varbinary" : "varchar", false);
 }
+
+void mysrc_type_digits(const struct mydb_field *f, struct type *out)
+{
+	if (out->kind == TYPE_DECIMAL) {
+		/* A sign, and a point. */
+		out->scale = (int)f->decimals;
+		out->precision =
+			(int)f->length - !f->is_unsigned - (f->decimals > 0);
+	} else if (out->kind == TYPE_TIMESTAMP ||
+		   out->kind == TYPE_TIMESTAMPTZ) {
+		out->digits = f->decimals <= 6 ? (int)f->decimals : 6;
+	}
+}

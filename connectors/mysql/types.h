@@ -44,6 +44,9 @@ const struct mysrc_type *mysrc_type_find(const char *data_type,
 const struct mysrc_type *mysrc_types(size_t *n);
 /* Of an expression's column. */
 const struct mysrc_type *mysrc_type_of_field(const struct mydb_field *f);
+/* Precision and scale, or digits, of an expression's column whose kind is set.
+ */
+void mysrc_type_digits(const struct mydb_field *f, struct type *out);
 /* BIT(64) alone needs all of an unsigned number. */
 const struct mysrc_type *mysrc_type_bits(int bits);
 

@@ -3,6 +3,7 @@
 
 #include "connectors/postgres/blocks.h"
 #include "connectors/postgres/query.h"
+#include "connectors/postgres/shape.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 
@@ -107,8 +108,7 @@ int blocks_open_extract(struct postgres *c, const struct batch *out,
 		return rc;
 	query_init(&q, QUERY_STREAM);
 	blocks_write_query(c, &q);
-	rc = pg_stream_begin(c->pg, q.sql.data, q.n,
-			     (const char *const *)q.params, err);
+	rc = shape_stream(c, leaf, &q, err);
 	b->streaming = !rc;
 	query_release(&q);
 	return rc;
@@ -130,6 +130,31 @@ static void blocks_adapt(struct blocks *b, const struct batch *out)
 					 : (int64_t)count;
 }
 
+/* Which file is the leaf's now, and was it there when the snapshot was taken?
+ * Rows of one that an ALTER TABLE wrote after the snapshot, and before the
+ * statement had its lock, are invisible: the extract has read nothing. */
+static int blocks_look_at_file(struct postgres *c, uint32_t *file, bool *seen,
+			       struct error *err)
+{
+	const struct blocks *b = &c->pass.blocks;
+	char *oid = xstrfmt("%u", b->leaves.items[b->leaf].oid);
+	const char *params[] = { oid };
+	struct pg_result *r = NULL;
+	int rc = pg_query(c->pg, &r,
+			  "SELECT coalesce(pg_relation_filenode($1::oid), 0),\n"
+			  "  EXISTS (SELECT FROM pg_class WHERE oid = $1::oid\n"
+			  "    AND relfilenode = pg_relation_filenode(oid))",
+			  1, params, err);
+
+	free(oid);
+	if (rc)
+		return rc;
+	*file = (uint32_t)strtoul(pg_value(r, 0, 0), NULL, 10);
+	*seen = *pg_value(r, 0, 1) == 't';
+	pg_result_free(r);
+	return 0;
+}
+
 /* The extract's rows are all read. Its table may have been rewritten (VACUUM
  * FULL, CLUSTER) since the pass began on it: rows then moved without a new
  * xmin, and it is read from its first block again. The statement's lock keeps
@@ -139,28 +164,19 @@ static int blocks_close_extract(struct postgres *c, struct batch *out,
 {
 	struct blocks *b = &c->pass.blocks;
 	struct leaf *leaf = &b->leaves.items[b->leaf];
-	char *oid = xstrfmt("%u", leaf->oid);
-	const char *params[] = { oid };
-	struct pg_result *r = NULL;
-	uint32_t file;
+	uint32_t file = 0;
+	bool seen = false;
 	int rc;
 
 	b->streaming = false;
-	rc = pg_query(c->pg, &r,
-		      "SELECT coalesce(pg_relation_filenode($1::oid), 0)", 1,
-		      params, err);
-	free(oid);
+	rc = blocks_look_at_file(c, &file, &seen, err);
 	if (!rc)
 		rc = blocks_commit(c, err);
-	if (rc) {
-		pg_result_free(r);
+	if (rc)
 		return rc;
-	}
-	file = (uint32_t)strtoul(pg_value(r, 0, 0), NULL, 10);
-	pg_result_free(r);
 	blocks_adapt(b, out);
 	b->offset = 0;
-	if (file != leaf->file) {
+	if (!seen || file != leaf->file) {
 		leaf->file = file;
 		b->block = 0;
 	} else if (b->end < 0) {

@@ -216,6 +216,8 @@ static void column_fill(struct layout_column *column, const struct pg_result *r,
 		column->sql = columns_qualified(relation, column->name);
 		column->number = strtoll(pg_value(r, row, 8), NULL, 10);
 	}
+	column->oid = oid;
+	column->modifier = modifier;
 	column->wire = wire_type_find(oid);
 	column->decode = column->wire->decode;
 	wire_type_describe(column->wire, modifier, &column->type);

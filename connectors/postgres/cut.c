@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "connectors/postgres/keyset.h"
+#include "connectors/postgres/shape.h"
 #include "core/base/alloc.h"
 
 static int cut_ask(struct postgres *c, struct query *q, char **out,
@@ -110,5 +111,5 @@ int postgres_cut(struct connector *base, const struct source_spec *source,
 		free(end);
 	else
 		out->end = end;
-	return rc;
+	return shape_judge(c, source, mark, rc, err);
 }

@@ -6,6 +6,7 @@
 #include "connectors/postgres/keyset.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/repeats.h"
+#include "connectors/postgres/shape.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/data/value.h"
@@ -118,6 +119,7 @@ static int keyset_open_page(struct postgres *c, const struct batch *b,
 			    struct error *err)
 {
 	struct keyset *k = &c->pass.keyset;
+	const struct leaf *leaf = keyset_leaf(c);
 	struct query q;
 	int rc = pause_check_ties(c, k->step == KEYSET_NULLS ? 1 : 0, err);
 
@@ -127,8 +129,7 @@ static int keyset_open_page(struct postgres *c, const struct batch *b,
 	k->limit = keyset_page_rows(k, b);
 	k->read = 0;
 	keyset_write_page(c, &q, k->limit);
-	rc = pg_stream_begin(c->pg, q.sql.data, q.n,
-			     (const char *const *)q.params, err);
+	rc = shape_stream(c, leaf && leaf->direct ? leaf : NULL, &q, err);
 	k->streaming = !rc;
 	query_release(&q);
 	if (!rc && !c->pass.open)

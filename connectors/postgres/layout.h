@@ -19,6 +19,8 @@ struct layout_column {
 	const struct wire_type *wire;
 	decode_fn decode;
 	struct type type; /* native owned */
+	uint32_t oid; /* of the base type, */
+	int32_t modifier; /* and its modifier: as a result describes them */
 	int64_t number; /* attnum; 0: an expression */
 	bool nullable;
 	bool collate; /* ordered by COLLATE "C", unlike its own collation */

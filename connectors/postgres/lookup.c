@@ -5,6 +5,7 @@
 #include "connectors/postgres/keyset.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/query.h"
+#include "connectors/postgres/shape.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 
@@ -147,8 +148,7 @@ static int lookup_open(struct postgres *c, const struct batch *b,
 		return rc;
 	query_init(&q, QUERY_STREAM);
 	n = lookup_write(c, b, &q);
-	rc = pg_stream_begin(c->pg, q.sql.data, q.n,
-			     (const char *const *)q.params, err);
+	rc = shape_stream(c, NULL, &q, err);
 	query_release(&q);
 	if (rc)
 		return rc;

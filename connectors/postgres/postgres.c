@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/postgres/shape.h"
 #include "core/base/alloc.h"
 
 /* pg_current_snapshot(), FETCH ... WITH TIES, incremental sort */
@@ -140,28 +141,27 @@ static int postgres_scan(struct connector *base, const struct scan *scan,
 	rc = rows_begin(c, err);
 	if (rc || !scan_is_ordered(scan))
 		return rc;
-	return scan->mark->strategy == STRATEGY_XMIN ? blocks_begin(c, err)
-						     : keyset_begin(c, err);
+	rc = scan->mark->strategy == STRATEGY_XMIN ? blocks_begin(c, err)
+						   : keyset_begin(c, err);
+	return shape_judge(c, scan->source, scan->mark, rc, err);
 }
 
 static int postgres_next(struct connector *base, struct batch *out,
 			 struct error *err)
 {
 	struct postgres *c = (struct postgres *)base;
-	struct error ignored = ERROR_INIT;
+	const struct scan *scan = c->pass.scan;
 	int rc;
 
-	if (!c->pass.scan)
+	if (!scan)
 		return error_set(err, ERROR_BUG, "next without scan");
-	if (!scan_is_ordered(c->pass.scan))
+	if (!scan_is_ordered(scan))
 		rc = lookup_next(c, out, err);
-	else if (c->pass.scan->mark->strategy == STRATEGY_XMIN)
+	else if (scan->mark->strategy == STRATEGY_XMIN)
 		rc = blocks_next(c, out, err);
 	else
 		rc = keyset_next(c, out, err);
-	if (rc)
-		postgres_end_pass(c, &ignored);
-	return rc;
+	return shape_judge(c, scan->source, scan->mark, rc, err);
 }
 
 static void postgres_interrupt(struct connector *base)

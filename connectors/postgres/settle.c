@@ -5,6 +5,7 @@
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/row_security.h"
+#include "connectors/postgres/shape.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/data/value.h"
@@ -136,6 +137,7 @@ int postgres_settle(struct connector *base, const struct source_spec *source,
 		out->reason = xstrdup("");
 	if (!rc)
 		rc = settle_row_security(c, mark->strategy, out, err);
+	rc = shape_judge(c, source, mark, rc, err);
 	/* The ceiling of xmin is taken by the pass itself. */
 	if (!rc && mark->strategy != STRATEGY_XMIN)
 		rc = failpoint("ceiling_taken", err);

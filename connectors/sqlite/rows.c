@@ -75,12 +75,32 @@ int sqsrc_page_open(struct paged_source *base, const struct paged_query *q,
 		    struct error *err)
 {
 	struct sqsrc *s = rows_self(base);
+	int rc;
 
 	while (s->n_raw < base->layout.n_order) {
 		s->raw = xreallocarray(s->raw, s->n_raw + 1, sizeof(*s->raw));
 		strbuf_init(&s->raw[s->n_raw++]);
 	}
-	return rows_prepare(s, q, &s->page, err);
+	rc = rows_prepare(s, q, &s->page, err);
+	if (rc)
+		return rc;
+	/* The first step prepares the statement anew, of SQLite's own accord,
+	 * if the schema has changed since: only then its columns are those of
+	 * its rows. */
+	s->ahead = sqlite_read(s->page, err);
+	return s->ahead < 0 ? s->ahead : 0;
+}
+
+/* Of an expression the statement does not say what was declared. */
+char *sqsrc_page_type(struct paged_source *base, size_t column)
+{
+	const struct source_column *c = base->layout.columns[column];
+	const char *declared =
+		sqlite_declared(rows_self(base)->page, (int)column);
+
+	if (c->expression || !strcmp(declared ? declared : "", c->type.native))
+		return NULL;
+	return xstrdup(declared ? declared : "");
 }
 
 void sqsrc_page_close(struct paged_source *base)
@@ -181,7 +201,8 @@ int sqsrc_page_read(struct paged_source *base, struct batch *b,
 	struct sqsrc *s = rows_self(base);
 
 	while (!batch_is_full(b)) {
-		int rc = sqlite_read(s->page, err);
+		int rc = s->ahead ? s->ahead : sqlite_read(s->page, err);
+		s->ahead = 0;
 		if (rc <= 0)
 			return rc < 0 ? rc : 1;
 		rc = rows_append(base, b, err);

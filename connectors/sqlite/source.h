@@ -20,6 +20,7 @@ struct sqsrc {
 	struct sqlite *prober; /* settle.c; opened when first needed */
 	char *path;
 	struct sqlite_statement *page;
+	int ahead; /* 1: the page's first row has been read, and not taken */
 	struct notation notation; /* of the mark, since settle */
 	/* The last row's values as they are stored, by place in the order. */
 	struct strbuf *raw;
@@ -53,6 +54,7 @@ int sqsrc_page_open(struct paged_source *base, const struct paged_query *q,
 int sqsrc_page_read(struct paged_source *base, struct batch *b,
 		    struct error *err);
 void sqsrc_page_close(struct paged_source *base);
+char *sqsrc_page_type(struct paged_source *base, size_t column);
 void sqsrc_position(const struct paged_source *base, const struct batch *b,
 		    size_t column, struct strbuf *out);
 /* Append a text or blob of the statement's row as it is stored. */

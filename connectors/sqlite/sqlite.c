@@ -138,6 +138,7 @@ const struct paged_dialect sqsrc_dialect = {
 	.page_open = sqsrc_page_open,
 	.page_read = sqsrc_page_read,
 	.page_close = sqsrc_page_close,
+	.page_type = sqsrc_page_type,
 	.position = sqsrc_position,
 };
 

@@ -52,7 +52,7 @@ READS = ("SELECT", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN", "WITH",
 TYPES = {"TabSeparated": "text/tab-separated-values; charset=UTF-8",
          "JSONCompactStringsEachRow": "application/x-ndjson",
          "JSONCompactEachRow": "application/x-ndjson",
-         "RowBinary": "application/octet-stream"}
+         "RowBinaryWithNamesAndTypes": "application/octet-stream"}
 LARGE = 1 << 20
 EXCEPTION = re.compile(r"Code: (\d+)")
 

@@ -184,6 +184,8 @@ static void names_and_texts_are_quoted(void **state)
 	BARE(type, length) "X-ClickHouse-Query-Id: 1-2\r\n\r\n"
 #define TEXT "text/tab-separated-values"
 #define ROWS "application/octet-stream"
+/* Two columns. */
+#define TYPES "\2\1n\1x\5UInt8\6String"
 #define HELLO                                                                  \
 	{                                                                      \
 		.text = HEAD(TEXT, "9") "26.9.2.1\n"                           \
@@ -224,16 +226,20 @@ static const struct {
 	int result;
 	const char *says;
 } selects[] = {
-	{ { .text = HEAD(ROWS, "4") "\1a\1b" }, 2, "" },
+	{ { .text = HEAD(ROWS, "22") TYPES "\1a\1b" }, 2, "" },
+	{ { .text = HEAD(ROWS, "18") TYPES }, 0, "" },
 	{ { .text = HEAD(ROWS, "0") }, 0, "" },
-	{ { .text = HEAD(ROWS, "3") "\1a\1" },
+	{ { .text = HEAD(ROWS, "9") "\2\1n\1x\5UIn" },
 	  -ERROR_TRANSIENT,
 	  "in the middle of a row" },
-	{ { .text = HEAD(ROWS, "4") "\1a", .then = PEER_CLOSE },
+	{ { .text = HEAD(ROWS, "21") TYPES "\1a\1" },
+	  -ERROR_TRANSIENT,
+	  "in the middle of a row" },
+	{ { .text = HEAD(ROWS, "22") TYPES "\1a", .then = PEER_CLOSE },
 	  -ERROR_TRANSIENT,
 	  "" },
-	{ { .text = HEAD(ROWS, "40") "\1a\r\nCode: 241. DB::Exception: Memory "
-				     "limi." },
+	{ { .text = HEAD(ROWS, "58") TYPES
+	    "\1a\r\nCode: 241. DB::Exception: Memory limi." },
 	  -ERROR_TRANSIENT,
 	  "Memory lim" },
 	{ { .text = HEAD("text/html", "5") "hello" },

@@ -1,0 +1,121 @@
+#include "connectors/postgres/shape.h"
+
+#include <string.h>
+
+#include "connectors/common/trouble.h"
+
+static size_t shape_width(const struct layout *l)
+{
+	return l->n_columns + (l->mark == (long)l->n_columns);
+}
+
+/* Without rows, so that it costs its planning alone. Casts to text would hide
+ * the types. */
+static void shape_write(struct strbuf *sb, const struct layout *l,
+			const struct leaf *leaf)
+{
+	strbuf_addstr(sb, "SELECT ");
+	for (size_t i = 0; i < shape_width(l); i++)
+		strbuf_addf(sb, "%s%s", i ? ", " : "", l->columns[i].sql);
+	strbuf_addf(sb, " FROM %s%s AS %s WHERE false", leaf ? "ONLY " : "",
+		    leaf ? leaf->sql : l->relation.sql, l->relation.alias);
+}
+
+/* A part of a table may have its columns in another order. */
+static bool shape_fits(const struct layout *l, const struct leaf *leaf,
+		       const struct layout_column *c, const struct pg_field *f)
+{
+	if (c->oid != f->oid || c->modifier != f->modifier)
+		return false;
+	if (c->expression)
+		return true;
+	if (leaf)
+		return f->table_oid == leaf->oid;
+	return f->table_oid == l->relation.oid &&
+	       f->attribute == (int16_t)c->number;
+}
+
+static int shape_check(struct postgres *c, const struct leaf *leaf,
+		       struct error *err)
+{
+	const struct layout *l = &c->layout;
+	const char *table = c->pass.scan->source->table;
+	size_t n = 0;
+	const struct pg_field *fields = pg_stream_shape(c->pg, &n);
+
+	if (n != shape_width(l))
+		return refuse_altered(table, NULL, err);
+	for (size_t i = 0; i < n; i++) {
+		if (!shape_fits(l, leaf, &l->columns[i], &fields[i]))
+			return refuse_altered(table, l->columns[i].name, err);
+	}
+	return 0;
+}
+
+int shape_stream(struct postgres *c, const struct leaf *leaf,
+		 const struct query *q, struct error *err)
+{
+	struct strbuf shape = STRBUF_INIT;
+	int rc;
+
+	shape_write(&shape, &c->layout, leaf);
+	rc = pg_stream_begin(c->pg, shape.data, q->sql.data, q->n,
+			     (const char *const *)q->params, err);
+	strbuf_release(&shape);
+	if (rc)
+		return rc;
+	rc = shape_check(c, leaf, err);
+	if (rc)
+		pg_stream_abort(c->pg);
+	return rc;
+}
+
+static bool shape_column_is_same(const struct layout_column *a,
+				 const struct layout_column *b)
+{
+	return a->oid == b->oid && a->modifier == b->modifier &&
+	       a->number == b->number && !strcmp(a->name, b->name);
+}
+
+static bool shape_is_same(const struct layout *a, const struct layout *b)
+{
+	size_t n = shape_width(a);
+
+	if (a->relation.oid != b->relation.oid || n != shape_width(b))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (!shape_column_is_same(&a->columns[i], &b->columns[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Class 42: a name or a type that a statement relies on is not there. */
+static bool shape_may_be_why(const struct error *err)
+{
+	return !strncmp(err->server_code, "42", 2) &&
+	       strcmp(err->server_code, "42501") != 0;
+}
+
+int shape_judge(struct postgres *c, const struct source_spec *source,
+		const struct watermark_spec *mark, int rc, struct error *err)
+{
+	struct error why = ERROR_INIT, ignored = ERROR_INIT;
+	struct layout now;
+	bool altered;
+
+	if (!rc)
+		return 0;
+	postgres_end_pass(c, &ignored);
+	if (c->described != source || !shape_may_be_why(err))
+		return rc;
+	if (layout_read(c->pg, source, mark, &now, &why))
+		altered = why.code == ERROR_SCHEMA || why.code == ERROR_CONFIG;
+	else
+		altered = !shape_is_same(&c->layout, &now);
+	layout_release(&now);
+	if (!altered)
+		return rc;
+	error_clear(err);
+	return refuse_altered(source->table, NULL, err);
+}
