@@ -4,6 +4,7 @@
 #include "connectors/common/trouble.h"
 #include "connectors/common/wall_clock.h"
 #include "connectors/mysql/begun.h"
+#include "connectors/mysql/ids.h"
 #include "connectors/mysql/server.h"
 #include "connectors/mysql/source.h"
 #include "connectors/mysql/zone.h"
@@ -127,6 +128,25 @@ static void inspect_engine(struct inspection *x)
 	free(fix);
 }
 
+/* In the words of the guarantee's reason. */
+static int inspect_ids(struct inspection *x, struct error *err)
+{
+	struct mysrc_ids ids;
+	struct mysrc_ids_doubt d;
+	int rc = mysrc_ids_read(x->c, &ids, err);
+
+	if (rc)
+		return rc;
+	mysrc_ids_doubt(x->c, &ids, &d);
+	if (d.code)
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, d.code,
+			     d.fix, "table %s: %s; the guarantee is lag",
+			     x->source->table, d.reason);
+	mysrc_ids_doubt_release(&d);
+	mysrc_ids_release(&ids);
+	return 0;
+}
+
 static int inspect_zone(struct inspection *x, struct error *err)
 {
 	const struct source_column *mark = source_mark(&x->c->paged.layout);
@@ -166,5 +186,7 @@ int mysrc_inspect(struct connector *base, const struct source_spec *source,
 		rc = inspect_activity(&x, err);
 	if (!rc && mark->strategy == STRATEGY_TIMESTAMP)
 		rc = inspect_zone(&x, err);
+	if (!rc && mark->strategy == STRATEGY_SEQUENCE)
+		rc = inspect_ids(&x, err);
 	return rc;
 }

@@ -5,6 +5,7 @@
 #include "connectors/common/settle.h"
 #include "connectors/common/wall_clock.h"
 #include "connectors/mysql/activity.h"
+#include "connectors/mysql/ids.h"
 #include "connectors/mysql/looks.h"
 #include "connectors/mysql/server.h"
 #include "connectors/mysql/source.h"
@@ -162,22 +163,6 @@ out:
 	return rc;
 }
 
-static int settle_max(struct mysrc *c, char **out, struct error *err)
-{
-	struct mydb_result *r = NULL;
-	char *sql =
-		xstrfmt("SELECT max(%s) FROM %s AS %s",
-			source_mark(&c->paged.layout)->sql,
-			c->paged.layout.table.sql, c->paged.layout.table.alias);
-	int rc = mydb_query(c->db, &r, sql, 0, NULL, err);
-
-	free(sql);
-	if (!rc)
-		*out = xstrdup(mydb_value(r, 0, 0));
-	mydb_result_free(r);
-	return rc;
-}
-
 /* Wait a moment for those that are open now; true in `over` if all ended. */
 static int settle_wait(struct mysrc *c, struct mysrc_activity *open, bool *over,
 		       struct error *err)
@@ -284,6 +269,19 @@ static int settle_check_counter(struct mysrc *c, const struct watermark *from,
 	return rc;
 }
 
+static void settle_judge_ids(struct mysrc *c, const struct mysrc_ids *ids,
+			     struct settled *out, struct strbuf *reason)
+{
+	struct mysrc_ids_doubt d;
+
+	mysrc_ids_doubt(c, ids, &d);
+	if (d.code) {
+		reason_add(reason, "%s (%s)", d.reason, d.fix);
+		settle_weaken(out, GUARANTEE_LAG);
+	}
+	mysrc_ids_doubt_release(&d);
+}
+
 /* Ids are given out in order but commit out of order: every id up to the
  * greatest one seen belongs to a transaction that is over, or to one that is
  * open right after. So the maximum comes first, the transactions second. */
@@ -292,29 +290,30 @@ static int settle_sequence(struct mysrc *c, const struct watermark_spec *mark,
 			   struct strbuf *reason, struct error *err)
 {
 	struct mysrc_activity open;
-	char *greatest = NULL;
-	int rc = settle_max(c, &greatest, err);
+	struct mysrc_ids ids;
+	int rc = mysrc_ids_read(c, &ids, err);
 
 	if (!rc)
-		rc = settle_check_counter(c, from, greatest, err);
+		rc = settle_check_counter(c, from, ids.greatest, err);
 	if (!rc)
 		rc = mysrc_activity_read(c->db, false, &c->denied, &open, err);
 	if (rc) {
-		free(greatest);
+		mysrc_ids_release(&ids);
 		return rc;
 	}
 	if (mark->settle)
-		rc = settle_decide(c, from, greatest, &open, out, err);
+		rc = settle_decide(c, from, ids.greatest, &open, out, err);
 	else
-		out->value = xstrdup(greatest);
+		out->value = xstrdup(ids.greatest);
 	settle_keep_id(from, out);
+	settle_judge_ids(c, &ids, out, reason);
 	if (!rc)
 		rc = settle_judge(c, &open, out, reason, err);
 	out->held_by = json_incref(open.held_by);
 	out->lag_us =
 		open.oldest_us == INT64_MAX ? 0 : open.now_us - open.oldest_us;
 	mysrc_activity_release(&open);
-	free(greatest);
+	mysrc_ids_release(&ids);
 	return rc;
 }
 

@@ -152,6 +152,6 @@ def test_no_performance_schema(tidemark, small_server, make_destination):
     check_items(source, destination)
     # Ids are given when a table is touched.
     sync_items(tidemark, source, make_destination("sqlite"), "sequence",
-               name="ids")
+               name="ids", watermark={"column": "id"})
     del tidemark.pipelines["items"]
     assert tidemark.write_config().run().pipeline()["guarantee"] == "exact"

@@ -66,7 +66,8 @@ def test_jumps_between_runs(make_day, clock, source, destination, strategy,
         write_now(day, 51 + 10 * n, 60 + 10 * n)
         workload.settle(day.source)
         done = day.tidemark.run()
-        assert done.pipeline()["guarantee"] == "exact", done
+        assert done.pipeline()["guarantee"] == workload.guarantee(
+            source, strategy), done
         assert day.count() == 60 + 10 * n
         day.check()
     clock.set(0)
