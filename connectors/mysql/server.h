@@ -14,6 +14,7 @@ struct mysrc_server {
 	char *group_name, *group_single_primary;
 	char *read_only, *innodb_read_only;
 	bool has_primary; /* SHOW REPLICA STATUS has a row */
+	bool flushes; /* a commit is on disk before its statement ends */
 };
 
 int mysrc_server_read(struct mydb *db, struct mysrc_server *out,

@@ -5,6 +5,7 @@
 #include "connectors/common/settle.h"
 #include "connectors/common/wall_clock.h"
 #include "connectors/mysql/activity.h"
+#include "connectors/mysql/durable.h"
 #include "connectors/mysql/ids.h"
 #include "connectors/mysql/looks.h"
 #include "connectors/mysql/server.h"
@@ -55,10 +56,41 @@ static void settle_engine(const struct source_table *t, struct settled *out,
 	settle_weaken(out, GUARANTEE_NONE);
 }
 
+#define SETTLE_FLUSH                                                           \
+	"SET GLOBAL innodb_flush_log_at_trx_commit = 1, GLOBAL sync_binlog = " \
+	"1"
+
+/* A mark that is ahead of what is on disk would be ahead of the rows after a
+ * crash of the server: it stays where it is, and what is past it is delivered
+ * all the same. */
+static int settle_flushed(struct mysrc *c, const struct mysrc_server *server,
+			  const struct watermark *from, struct settled *out,
+			  struct strbuf *reason, struct error *err)
+{
+	enum mysrc_durable durable;
+	int rc = mysrc_durable(c->db, server, &durable, err);
+
+	if (rc || durable == DURABLE_YES)
+		return rc;
+	if (durable == DURABLE_UNKNOWN) {
+		reason_add(reason, "the server does not flush its log with "
+				   "each commit, nor show how far it has; a "
+				   "crash takes back what the mark has passed "
+				   "(" SETTLE_FLUSH ")");
+		settle_weaken(out, GUARANTEE_LAG);
+		return 0;
+	}
+	reason_add(reason, "the mark waits until the server has flushed its "
+			   "log (" SETTLE_FLUSH ")");
+	free(out->value);
+	out->value = xstrdup(from->value);
+	return 0;
+}
+
 /* What may go unseen of others, and why. */
 static int settle_judge(struct mysrc *c, const struct mysrc_activity *a,
-			struct settled *out, struct strbuf *reason,
-			struct error *err)
+			const struct watermark *from, struct settled *out,
+			struct strbuf *reason, struct error *err)
 {
 	struct mysrc_server server;
 	const char *shares;
@@ -71,8 +103,9 @@ static int settle_judge(struct mysrc *c, const struct mysrc_activity *a,
 		reason_add(reason, "the source is %s", shares);
 	if (mysrc_activity_explain(a, reason) || shares)
 		settle_weaken(out, GUARANTEE_LAG);
+	rc = settle_flushed(c, &server, from, out, reason, err);
 	mysrc_server_release(&server);
-	return 0;
+	return rc;
 }
 
 static int settle_against_mark(struct mysrc *c, const struct mysrc_activity *a,
@@ -144,7 +177,7 @@ static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,
 	if (!rc)
 		rc = settle_against_mark(c, &a, from, out, err);
 	if (!rc)
-		rc = settle_judge(c, &a, out, reason, err);
+		rc = settle_judge(c, &a, from, out, reason, err);
 	if (column->type.kind != TYPE_TIMESTAMPTZ &&
 	    wall_clock_is_unknown(mark->time_zone))
 		settle_explain_zone(column->name, out, reason);
@@ -308,7 +341,7 @@ static int settle_sequence(struct mysrc *c, const struct watermark_spec *mark,
 	settle_keep_id(from, out);
 	settle_judge_ids(c, &ids, out, reason);
 	if (!rc)
-		rc = settle_judge(c, &open, out, reason, err);
+		rc = settle_judge(c, &open, from, out, reason, err);
 	out->held_by = json_incref(open.held_by);
 	out->lag_us =
 		open.oldest_us == INT64_MAX ? 0 : open.now_us - open.oldest_us;
