@@ -78,6 +78,9 @@ struct mydst {
 	struct place place;
 	struct catalog_table table; /* the one that rows go into now */
 	const char *rows; /* its quoted name; in `place` */
+	char *signature; /* of it, once a batch was loaded; signature.c */
+	/* In a refresh: what is to be replaced, as prepare saw it. */
+	struct catalog_table replaced;
 	struct row_order order;
 	enum my_form *forms; /* of the batch's columns */
 	char *columns; /* quoted list of them */
@@ -148,6 +151,17 @@ void my_ddl_key(struct strbuf *sb, const struct schema *s);
 int my_prepare(struct destination *base, const struct target *target,
 	       struct error *err);
 
+/* signature.c: is the table still what prepare has seen? In a transaction that
+ * holds it against DDL; `triggers`: SQL's digest of them. */
+int my_signature_check(struct mydst *d, const char *triggers,
+		       struct error *err);
+/* TRANSIENT: the next try prepares anew. */
+int my_signature_refuse(const struct target *target, struct error *err);
+/* Is the error that of a target which was dropped? */
+bool my_signature_is_gone(const struct mydst *d, const struct error *err);
+bool my_signature_same(const struct catalog_table *a,
+		       const struct catalog_table *b);
+
 /* lock.c: STATE naming the session that has it, after `seconds`. A lock that is
  * held already is had again. */
 int my_lock_take(struct mydst *d, enum my_lock kind, const char *pipeline,
@@ -177,8 +191,10 @@ int my_mark_check_fence(struct mydst *d, const struct target *target,
 			struct error *err);
 int my_mark_claim(struct mydst *d, const struct target *target,
 		  struct error *err);
-/* Begin the load's transaction: lock the row and compare it with `seen`. */
-int my_mark_begin(struct mydst *d, struct error *err);
+/* Begin the load's transaction: lock the row and compare it with `seen`. With
+ * `rows` to come, hold the table against DDL: TRANSIENT if it was altered since
+ * prepare. */
+int my_mark_begin(struct mydst *d, bool rows, struct error *err);
 /* In the same transaction: `next`, and `n_rows` more. */
 int my_mark_write(struct mydst *d, const struct checkpoint *next, size_t n_rows,
 		  struct error *err);

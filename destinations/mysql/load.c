@@ -312,7 +312,7 @@ static int load_transaction(struct mydst *d, const struct batch *b,
 			    struct load_counts *out, struct error *err)
 {
 	bool refresh = d->target->refresh;
-	int rc = my_mark_begin(d, err);
+	int rc = my_mark_begin(d, b->n_rows > 0, err);
 
 	if (!rc)
 		rc = my_load_rows(d, b, next, out, err);

@@ -16,8 +16,16 @@
 static const char read_sql[] =
 	"SELECT w.watermark, w.batch_id, w.fence, CASE WHEN ? = '1' THEN\n"
 	"  (SELECT MAX(t.rows_total) FROM %s t WHERE t.target = w.target)\n"
-	"  ELSE w.rows_total END\n"
+	"  ELSE w.rows_total END%s\n"
 	"FROM %s w WHERE w.pipeline = ?";
+
+/* A trigger that is made again was made later. */
+static const char triggers_sql[] =
+	",\n  (SELECT CONCAT_WS(' ', COUNT(*), MAX(g.created),\n"
+	"     BIT_XOR(CRC32(CONCAT_WS(' ', g.trigger_name, g.action_timing,\n"
+	"       g.event_manipulation, g.action_statement))))\n"
+	"   FROM information_schema.triggers g\n"
+	"   WHERE g.event_object_schema = ? AND g.event_object_table = ?)";
 
 static const char write_sql[] =
 	"UPDATE %s SET watermark = ?, batch_id = ?, fence = ?,\n"
@@ -42,17 +50,27 @@ void my_mark_remember(struct mydst *d, const char *batch_id, int64_t fence,
 	d->seen = (struct mark_seen){ copy, fence, rows_total };
 }
 
-int my_mark_read(struct mydb *db, const struct place *place,
-		 const char *pipeline, struct checkpoint *out,
-		 struct error *err)
+/* And a digest of the triggers of `table`, a plain name, unless it is NULL. */
+static int mark_read(struct mydb *db, const struct place *place,
+		     const char *pipeline, const char *table,
+		     struct checkpoint *out, char **triggers, struct error *err)
 {
 	struct mydb_result *r = NULL;
-	const char *params[] = { strcmp(place->table, place->base) ? "1" : "0",
-				 pipeline };
-	char *sql = xstrfmt(read_sql, place->watermark, place->watermark);
-	int rc = mydb_query(db, &r, sql, 2, params, err);
+	const char *shared = strcmp(place->table, place->base) ? "1" : "0";
+	const char *params[] = { shared, pipeline, NULL, NULL };
+	char *sql = xstrfmt(read_sql, place->watermark,
+			    table ? triggers_sql : "", place->watermark);
+	int rc;
 
+	if (table) {
+		params[1] = place->database;
+		params[2] = table;
+		params[3] = pipeline;
+	}
+	rc = mydb_query(db, &r, sql, table ? 4 : 2, params, err);
 	free(sql);
+	if (!rc && mydb_rows(r) && table)
+		*triggers = xstrdup(mydb_value(r, 0, 4));
 	if (!rc && mydb_rows(r)) {
 		checkpoint_release(out);
 		out->found = true;
@@ -63,6 +81,13 @@ int my_mark_read(struct mydb *db, const struct place *place,
 	}
 	mydb_result_free(r);
 	return rc;
+}
+
+int my_mark_read(struct mydb *db, const struct place *place,
+		 const char *pipeline, struct checkpoint *out,
+		 struct error *err)
+{
+	return mark_read(db, place, pipeline, NULL, out, NULL, err);
 }
 
 static int mark_overtaken(struct mydst *d, const struct checkpoint *now,
@@ -131,41 +156,57 @@ int my_mark_claim(struct mydst *d, const struct target *target,
 
 /* The row, against whoever changes it by hand. In append those of all that load
  * into the table, too: its rows are numbered by one writer at a time, and the
- * one that comes last has the last word. */
-static int mark_lock_row(struct mydst *d, struct error *err)
+ * one that comes last has the last word. The table is opened to be written to,
+ * though no row of it is read: from then on DDL waits for the COMMIT. */
+static int mark_lock_row(struct mydst *d, bool rows, struct error *err)
 {
-	bool all = d->target->mode == LOAD_APPEND;
-	const char *params[] = { d->target->pipeline, d->place.table };
+	struct strbuf sql = STRBUF_INIT;
 	struct mydb_result *r = NULL;
-	char *sql = xstrfmt("SELECT pipeline FROM %s WHERE pipeline = ?%s "
-			    "FOR UPDATE",
-			    d->place.watermark,
-			    all ? " OR target = ? ORDER BY pipeline" : "");
-	int rc = mydb_query(d->db, &r, sql, all ? 2 : 1, params, err);
+	int rc;
 
+	strbuf_addf(&sql, "SELECT w.pipeline FROM %s w", d->place.watermark);
+	if (rows)
+		strbuf_addf(&sql, " LEFT JOIN %s t ON FALSE", d->rows);
+	strbuf_addstr(&sql, " WHERE w.pipeline = ");
+	mydb_quote(&sql, d->target->pipeline);
+	if (d->target->mode == LOAD_APPEND) {
+		strbuf_addstr(&sql, " OR w.target = ");
+		mydb_quote(&sql, d->place.table);
+		strbuf_addstr(&sql, " ORDER BY w.pipeline");
+	}
+	strbuf_addstr(&sql, " FOR UPDATE");
+	rc = mydb_query(d->db, &r, sql.data, 0, NULL, err);
 	mydb_result_free(r);
-	free(sql);
+	strbuf_release(&sql);
+	if (rc && rows && my_signature_is_gone(d, err))
+		rc = my_signature_refuse(d->target, err);
 	return rc;
 }
 
-int my_mark_begin(struct mydst *d, struct error *err)
+int my_mark_begin(struct mydst *d, bool rows, struct error *err)
 {
 	const char *pipeline = d->target->pipeline;
+	const char *table = d->target->refresh ? d->place.build : d->place.base;
 	struct checkpoint now;
+	char *triggers = NULL;
 	int rc = my_lock_take(d, LOCK_LOAD, pipeline, LOAD_WAIT, err);
 
 	checkpoint_init(&now);
 	if (!rc)
 		rc = my_session_begin(d, err);
 	if (!rc)
-		rc = mark_lock_row(d, err);
+		rc = mark_lock_row(d, rows, err);
 	if (!rc)
-		rc = my_mark_read(d->db, &d->place, pipeline, &now, err);
+		rc = mark_read(d->db, &d->place, pipeline, rows ? table : NULL,
+			       &now, &triggers, err);
 	if (!rc)
 		rc = mark_compare(d, &now, err);
+	if (!rc && rows)
+		rc = my_signature_check(d, triggers, err);
 	if (!rc)
 		d->seen.rows_total = now.rows_total;
 	checkpoint_release(&now);
+	free(triggers);
 	return rc;
 }
 

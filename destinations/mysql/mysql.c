@@ -177,6 +177,8 @@ static void mysql_close_target(struct destination *base)
 	free(d->pull);
 	my_place_release(&d->place);
 	my_catalog_release(&d->table);
+	my_catalog_release(&d->replaced);
+	free(d->signature);
 	row_order_release(&d->order);
 	free(d->forms);
 	free(d->columns);

@@ -198,11 +198,18 @@ static int prepare_tables(struct mydst *d, const struct target *target,
 	int rc;
 
 	my_catalog_release(&d->table);
+	my_catalog_release(&d->replaced);
+	free(d->signature);
+	d->signature = NULL;
 	rc = prepare_plan(d, target, plan, err);
 	if (!rc && !target->preview &&
 	    (target->refresh || target->writer.claim ||
 	     plan->inspection.ddl.n || prepare_needs_row(plan, target))) {
 		rc = prepare_write(d, target, plan, err);
+		if (!rc && target->refresh) {
+			d->replaced = plan->table;
+			memset(&plan->table, 0, sizeof(plan->table));
+		}
 	} else if (!rc) {
 		d->table = plan->table;
 		memset(&plan->table, 0, sizeof(plan->table));

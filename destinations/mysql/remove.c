@@ -24,7 +24,7 @@ static int remove_transaction(struct mydst *d, const struct batch *keys,
 			      const struct checkpoint *next, int64_t *removed,
 			      struct error *err)
 {
-	int rc = my_mark_begin(d, err);
+	int rc = my_mark_begin(d, true, err);
 
 	if (!rc)
 		rc = remove_rows(d, keys, removed, err);

@@ -45,8 +45,8 @@ static int swap_look(struct mydst *d, bool *exists, struct error *err)
 {
 	struct problems problems = { .items = NULL };
 	struct catalog_table old = { .exists = false };
-	int rc = my_catalog_read(d->db, d->place.database, d->place.base, NULL,
-				 &old, err);
+	int rc = my_catalog_read(d->db, d->place.database, d->place.base,
+				 d->target->schema, &old, err);
 
 	if (!rc)
 		rc = my_watchers_read(d->db, d->place.database, d->place.base,
@@ -55,6 +55,9 @@ static int swap_look(struct mydst *d, bool *exists, struct error *err)
 		my_swap_inspect(d, &d->place, &old, d->target, &problems);
 		rc = problems_to_error(&problems, err);
 	}
+	/* What was done to it meanwhile, the new table has not. */
+	if (!rc && !my_signature_same(&d->replaced, &old))
+		rc = my_signature_refuse(d->target, err);
 	*exists = old.exists;
 	my_catalog_release(&old);
 	problems_release(&problems);
@@ -126,7 +129,7 @@ int my_finish(struct destination *base, const struct checkpoint *next,
 	int rc = failpoint("before_merge", err);
 
 	if (!rc)
-		rc = my_mark_begin(d, err);
+		rc = my_mark_begin(d, true, err);
 	if (!rc)
 		rc = my_refresh_check(d, err);
 	if (!rc)

@@ -23,9 +23,10 @@ static const char relation_sql[] =
 	"  pg_has_role(c.relowner, 'USAGE'),\n"
 	"  c.relhasrules OR c.relrowsecurity OR EXISTS (\n"
 	"    SELECT FROM pg_trigger g\n"
-	"    WHERE NOT g.tgisinternal AND g.tgtype & 3 = 3\n" /* BEFORE ROW */
+	"    WHERE NOT g.tgisinternal\n"
 	"      AND (g.tgrelid = c.oid OR g.tgrelid IN (\n"
-	"        SELECT relid FROM pg_partition_tree(c.oid))))\n"
+	"        SELECT relid FROM pg_partition_tree(c.oid)))),\n"
+	"  " POSTGRES_SIGNATURE "\n"
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 	"WHERE n.nspname = $1 AND c.relname = $2";
 
@@ -77,6 +78,7 @@ void postgres_catalog_table_release(struct catalog_table *t)
 	}
 	free(t->columns);
 	strlist_release(&t->operators);
+	free(t->signature);
 	postgres_catalog_table_init(t);
 }
 
@@ -120,6 +122,7 @@ static int catalog_relation(struct pg *pg, const char *schema_name,
 	out->may_delete = catalog_bool(r, 0, 10);
 	out->is_owner = catalog_bool(r, 0, 11);
 	out->filters = catalog_bool(r, 0, 12);
+	out->signature = xstrdup(pg_value(r, 0, 13));
 	pg_result_free(r);
 	return 0;
 }

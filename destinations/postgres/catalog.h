@@ -26,7 +26,7 @@ struct catalog_table {
 	bool row_security;
 	bool rules;
 	bool triggers; /* of users */
-	bool filters; /* some of its rules or triggers may leave rows out */
+	bool filters; /* rules, policies or triggers may take rows away */
 	bool referenced; /* by a foreign key of another table */
 	bool published;
 	bool may_read, may_insert, may_update, may_delete, is_owner;
@@ -35,7 +35,36 @@ struct catalog_table {
 	struct strlist operators; /* = of each key column: "pg_catalog.=" */
 	struct catalog_column *columns; /* in the table's order */
 	size_t n_columns;
+	/* What it was like before any of the above was read; NULL: gone. */
+	char *signature;
 };
+
+/* SQL of the relation c of pg_class: all that decides what becomes of a row
+ * that is sent there. DDL that changes it has to wait for the ROW EXCLUSIVE
+ * lock of a load, but for ATTACH PARTITION and for the body of a trigger's
+ * function. The number of the transaction that wrote a catalog's row changes
+ * with each ALTER, and with CREATE OR REPLACE. */
+#define POSTGRES_SIGNATURE                                                     \
+	"concat_ws(E'\\n',\n"                                                  \
+	"  concat_ws(' ', c.oid, c.relkind, c.relowner, c.relrowsecurity,\n"   \
+	"    c.relforcerowsecurity),\n"                                        \
+	"  (SELECT string_agg(concat_ws(' ', a.attname, a.atttypid,\n"         \
+	"     a.atttypmod, a.attcollation, a.attnotnull, a.attgenerated,\n"    \
+	"     a.attidentity), E'\\n' ORDER BY a.attnum)\n"                     \
+	"   FROM pg_attribute a WHERE a.attrelid = c.oid\n"                    \
+	"     AND a.attnum > 0 AND NOT a.attisdropped),\n"                     \
+	"  (SELECT string_agg(concat_ws(' ', 'trigger', g.oid, g.xmin,\n"      \
+	"     g.tgenabled, p.xmin), E'\\n' ORDER BY g.oid)\n"                  \
+	"   FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid\n"            \
+	"   WHERE g.tgrelid = ANY (CASE c.relkind WHEN 'p'\n"                  \
+	"     THEN ARRAY(SELECT relid::oid FROM pg_partition_tree(c.oid))\n"   \
+	"     ELSE ARRAY[c.oid] END)),\n"                                      \
+	"  (SELECT string_agg(concat_ws(' ', 'rule', r.oid, r.xmin,\n"         \
+	"     r.ev_enabled), E'\\n' ORDER BY r.oid)\n"                         \
+	"   FROM pg_rewrite r WHERE r.ev_class = c.oid),\n"                    \
+	"  (SELECT string_agg(concat_ws(' ', 'policy', p.oid, p.xmin),\n"      \
+	"     E'\\n' ORDER BY p.oid)\n"                                        \
+	"   FROM pg_policy p WHERE p.polrelid = c.oid))"
 
 void postgres_catalog_table_init(struct catalog_table *t);
 void postgres_catalog_table_release(struct catalog_table *t);

@@ -84,7 +84,7 @@ static void ddl_view(struct plan *plan, struct strbuf *sb,
 	if (plan->table.exists && !added && !widened && plan->has_view &&
 	    !plan->old_view)
 		return;
-	postgres_statement_view(sb, place, target, &plan->table);
+	postgres_ddl_view(sb, place, target, &plan->table);
 	ddl_add(&plan->inspection.ddl, sb);
 }
 
@@ -195,4 +195,42 @@ void postgres_plan_copy(struct plan *plan, const struct place *place,
 		ddl_step(&plan->copy, &sb, &target->schema->columns[i],
 			 PREVIEW_COPY, &plan->wanted[i], steps[i], true);
 	strbuf_release(&sb);
+}
+
+/* `raw` as it is, or will be: its columns in their order, then what the
+ * source has beyond them, so that CREATE OR REPLACE can add to the view. */
+void postgres_ddl_view(struct strbuf *sb, const struct place *place,
+		       const struct target *target,
+		       const struct catalog_table *raw)
+{
+	const struct schema *s = target->schema;
+	const char *separator = "";
+
+	strbuf_addf(sb, "CREATE OR REPLACE VIEW %s AS\nSELECT DISTINCT ON (",
+		    place->readable);
+	for (size_t i = 0; i < s->n_key; i++) {
+		strbuf_addstr(sb, i ? ", " : "");
+		sql_quote_name(sb, s->columns[s->key[i]].name, '"');
+	}
+	strbuf_addstr(sb, ") ");
+	for (size_t i = 0; i < raw->n_columns; i++) {
+		if (name_is_own(raw->columns[i].name))
+			continue;
+		strbuf_addstr(sb, separator);
+		separator = ", ";
+		sql_quote_name(sb, raw->columns[i].name, '"');
+	}
+	for (size_t i = 0; i < s->n_columns; i++) {
+		if (postgres_catalog_find(raw, s->columns[i].name))
+			continue;
+		strbuf_addstr(sb, separator);
+		separator = ", ";
+		sql_quote_name(sb, s->columns[i].name, '"');
+	}
+	strbuf_addf(sb, "\nFROM %s\nORDER BY ", place->rows);
+	for (size_t i = 0; i < s->n_key; i++) {
+		sql_quote_name(sb, s->columns[s->key[i]].name, '"');
+		strbuf_addstr(sb, ", ");
+	}
+	strbuf_addstr(sb, NAME_RAW_SEQ " DESC");
 }

@@ -53,7 +53,7 @@ static void load_explain(struct postgres_destination *d, const struct batch *b,
 	size_t number = line ? strtoul(line + strlen(", line "), NULL, 10) : 0;
 	struct strbuf key = STRBUF_INIT;
 
-	if (err->code != ERROR_DATA)
+	if (err->code != ERROR_DATA || !strncmp(err->message, "table ", 6))
 		return;
 	if (number && number <= d->order.n) {
 		value_print_key(&key, b, d->order.rows[number - 1]);
@@ -110,14 +110,8 @@ int postgres_load_copy(struct postgres_destination *d, const struct batch *b,
 	if (rc)
 		load_explain(d, b, err);
 	else if (rows != (int64_t)d->order.n)
-		rc = error_set(
-			err, ERROR_DATA,
-			"table %s: a trigger leaves out %" PRId64
-			" of %zu rows without an error as they are "
-			"copied into %s (have it let them pass; or leave "
-			"them out by source.where)",
-			d->target->table, (int64_t)d->order.n - rows,
-			d->order.n, table);
+		rc = postgres_watch_left_out(d, (int64_t)d->order.n - rows,
+					     err);
 	return rc;
 }
 
@@ -173,28 +167,6 @@ bool postgres_load_replaces(const struct postgres_destination *d)
 	       written == d->target->schema->n_columns;
 }
 
-/* A trigger that returns NULL, a rule or a policy takes a row away without a
- * word, and nothing would ever bring it again. */
-static int load_check_left_out(struct postgres_destination *d,
-			       struct error *err)
-{
-	int64_t n = 0;
-	int rc = 0;
-
-	if (d->sql_left_out)
-		rc = pg_exec_count(d->pg, d->sql_left_out, 0, NULL, &n, err);
-	if (rc || !n)
-		return rc;
-	return error_set(err, ERROR_DATA,
-			 "table %s: a trigger, a rule or row security of it "
-			 "leaves out %" PRId64 " of %zu rows without an error, "
-			 "or stores them with an older mark than they have "
-			 "(have it let them pass; or leave them out by "
-			 "source.where, or keep them aside by on_bad_row: "
-			 "dead_letter)",
-			 d->target->table, n, d->order.n);
-}
-
 /* Changed rows are deleted or updated first; what has no stored row after
  * that is inserted. Both say how many, so that no look beforehand is needed. */
 static int load_merge(struct postgres_destination *d, const char *delivered,
@@ -204,9 +176,10 @@ static int load_merge(struct postgres_destination *d, const char *delivered,
 	bool replace = postgres_load_replaces(d);
 	int64_t n = (int64_t)d->order.n, changed = 0, inserted = 0;
 	const char *sql = replace ? d->sql_delete : d->sql_update;
-	int rc = 0;
+	struct watch w;
+	int rc = postgres_watch_begin(d, n_params, &delivered, &w, err);
 
-	if (*sql)
+	if (!rc && *sql)
 		rc = pg_exec_count(d->pg, sql, n_params, &delivered, &changed,
 				   err);
 	if (!rc)
@@ -216,13 +189,13 @@ static int load_merge(struct postgres_destination *d, const char *delivered,
 				   changed == n ? d->sql_insert_all
 						: d->sql_insert_new,
 				   0, NULL, &inserted, err);
-	if (!rc)
-		rc = load_check_left_out(d, err);
-	if (rc)
-		return rc;
 	out->updated = changed;
 	out->inserted = replace ? inserted - changed : inserted;
 	out->unchanged = n - out->inserted - out->updated;
+	if (!rc)
+		rc = postgres_watch_end(d, &w, n_params, &delivered, out, err);
+	if (rc)
+		return rc;
 	if (out->inserted < 0 || out->unchanged < 0)
 		return error_set(err, ERROR_BUG,
 				 "table %s: %" PRId64 " rows staged, %" PRId64
@@ -232,47 +205,63 @@ static int load_merge(struct postgres_destination *d, const char *delivered,
 	return 0;
 }
 
-/* Another writer, of a backfill beside, may have put a row there between our
- * look and our insert: the next look sees it. A key that stays in the way is
- * none of that kind. */
-static int load_merge_again(struct postgres_destination *d,
-			    const char *delivered, struct load_counts *out,
-			    struct error *err)
-{
-	int rc = pg_exec(d->pg, "SAVEPOINT merge", err);
-
-	if (rc)
-		return rc;
-	rc = load_merge(d, delivered, out, err);
-	for (int i = 0; rc && i < MERGE_RIVALS && pg_alive(d->pg) &&
-			error_has_code(err, UNIQUE_VIOLATION);
-	     i++) {
-		error_clear(err);
-		*out = (struct load_counts){ .inserted = 0 };
-		rc = pg_exec(d->pg, "ROLLBACK TO SAVEPOINT merge", err);
-		if (!rc)
-			rc = load_merge(d, delivered, out, err);
-	}
-	return rc ? rc : load_release(d, "merge", err);
-}
-
 /* A row that is changed meanwhile is waited for, and looked at again as it is
  * then: one statement decides and writes. */
 static int load_update(struct postgres_destination *d, struct load_counts *out,
 		       struct error *err)
 {
-	int rc = 0;
+	struct watch w;
+	int rc = postgres_watch_begin(d, 0, NULL, &w, err);
 
-	if (*d->sql_update)
+	if (!rc && *d->sql_update)
 		rc = pg_exec_count(d->pg, d->sql_update, 0, NULL, &out->updated,
 				   err);
 	if (!rc)
 		rc = failpoint("after_delete", err);
 	if (!rc)
+		rc = postgres_watch_end(d, &w, 0, NULL, out, err);
+	if (!rc)
 		rc = pg_exec_count(d->pg, d->sql_missing, 0, NULL,
 				   &out->missing, err);
 	out->unchanged = (int64_t)d->order.n - out->updated;
 	return rc;
+}
+
+static int load_once(struct postgres_destination *d, const char *delivered,
+		     struct load_counts *out, struct error *err)
+{
+	return d->target->mode == LOAD_UPDATE
+		       ? load_update(d, out, err)
+		       : load_merge(d, delivered, out, err);
+}
+
+static bool load_met_rival(const struct postgres_destination *d,
+			   const struct error *err)
+{
+	return error_has_code(err, UNIQUE_VIOLATION) || d->miscounted;
+}
+
+/* Another writer, of a backfill beside, may have put a row there between our
+ * look and our insert: the next look sees it. A key that stays in the way is
+ * none of that kind, nor is a row that is left out each time. */
+static int load_again(struct postgres_destination *d, const char *delivered,
+		      struct load_counts *out, struct error *err)
+{
+	int rc = pg_exec(d->pg, "SAVEPOINT merge", err);
+
+	if (rc)
+		return rc;
+	rc = load_once(d, delivered, out, err);
+	for (int i = 0; rc && i < MERGE_RIVALS && pg_alive(d->pg) &&
+			load_met_rival(d, err);
+	     i++) {
+		error_clear(err);
+		*out = (struct load_counts){ .inserted = 0 };
+		rc = pg_exec(d->pg, "ROLLBACK TO SAVEPOINT merge", err);
+		if (!rc)
+			rc = load_once(d, delivered, out, err);
+	}
+	return rc ? rc : load_release(d, "merge", err);
 }
 
 static int load_append(struct postgres_destination *d, const char *batch_id,
@@ -281,12 +270,17 @@ static int load_append(struct postgres_destination *d, const char *batch_id,
 	char *base =
 		xstrfmt("%" PRId64, d->seen.rows_total + (int64_t)d->refreshed);
 	const char *params[] = { batch_id ? batch_id : "", base };
-	int rc = pg_exec_count(d->pg, d->sql_insert_new, 2, params,
-			       &out->inserted, err);
+	struct watch w;
+	int rc = postgres_watch_begin(d, 2, params, &w, err);
 
-	free(base);
+	if (!rc)
+		rc = pg_exec_count(d->pg, d->sql_insert_new, 2, params,
+				   &out->inserted, err);
 	out->unchanged = (int64_t)d->order.n - out->inserted;
-	return rc ? rc : load_check_left_out(d, err);
+	if (!rc)
+		rc = postgres_watch_end(d, &w, 2, params, out, err);
+	free(base);
+	return rc;
 }
 
 static int load_staged(struct postgres_destination *d, const struct batch *b,
@@ -307,10 +301,10 @@ static int load_staged(struct postgres_destination *d, const struct batch *b,
 		return rc;
 	if (d->target->mode == LOAD_APPEND)
 		rc = load_append(d, next->batch_id, out, err);
-	else if (d->target->mode == LOAD_UPDATE)
+	else if (d->target->mode == LOAD_UPDATE && !d->table.filters)
 		rc = load_update(d, out, err);
 	else
-		rc = load_merge_again(d, next->delivered, out, err);
+		rc = load_again(d, next->delivered, out, err);
 	if (rc)
 		load_explain(d, b, err);
 	return rc ? rc : failpoint("after_merge", err);
@@ -349,10 +343,12 @@ static int load_transaction(struct postgres_destination *d,
 			    struct load_counts *out, struct error *err)
 {
 	bool refresh = d->target->refresh;
-	int rc = postgres_mark_begin(d, err);
+	int rc = postgres_mark_begin(d, b->n_rows > 0, err);
 
 	if (!rc)
 		rc = postgres_load_rows(d, b, next, out, err);
+	if (!rc && b->n_rows)
+		rc = postgres_signature_check_again(d, err);
 	if (!rc && !refresh)
 		rc = postgres_mark_write(d, next, b->n_rows, err);
 	if (!rc)

@@ -83,6 +83,9 @@ int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
 		strbuf_addstr(&sql, " FOR UPDATE;\n");
 	}
 	strbuf_addstr(&sql, "SET LOCAL lock_timeout TO DEFAULT");
+	if (what & LOCK_TABLE)
+		strbuf_addf(&sql, ";\nLOCK TABLE %s IN ROW EXCLUSIVE MODE",
+			    d->rows);
 	rc = pg_exec(d->pg, sql.data, err);
 	strbuf_release(&sql);
 	if (!rc || !pg_alive(d->pg))

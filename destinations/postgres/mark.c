@@ -26,8 +26,13 @@ static const char table_sql[] =
 static const char read_sql[] =
 	"SELECT watermark::text, batch_id, fence,\n"
 	"  CASE WHEN $2 THEN (SELECT max(rows_total) FROM %s t\n"
-	"                     WHERE t.target = w.target) ELSE rows_total END\n"
+	"                     WHERE t.target = w.target) ELSE rows_total "
+	"END%s\n"
 	"FROM %s w WHERE pipeline = $1%s";
+
+static const char signature_sql[] =
+	",\n  (SELECT " POSTGRES_SIGNATURE "\n   FROM pg_class c\n"
+	"   WHERE c.oid = to_regclass($3))";
 
 static const char write_sql[] =
 	"UPDATE %s SET watermark = $2::json, batch_id = $3, fence = $4,\n"
@@ -63,18 +68,23 @@ void postgres_mark_remember(struct postgres_destination *d,
 	d->seen = (struct mark_seen){ copy, fence, rows_total };
 }
 
-int postgres_mark_read(struct pg *pg, const struct place *place,
-		       const char *pipeline, bool lock, struct checkpoint *out,
-		       struct error *err)
+/* And the signature of a quoted table, unless that is NULL. */
+static int mark_read(struct pg *pg, const struct place *place,
+		     const char *pipeline, bool lock, const char *table,
+		     struct checkpoint *out, char **signature,
+		     struct error *err)
 {
 	struct pg_result *r = NULL;
 	bool shared = strcmp(place->table, place->base) != 0;
-	const char *params[] = { pipeline, shared ? "t" : "f" };
-	char *sql = xstrfmt(read_sql, place->watermark, place->watermark,
-			    lock ? " FOR UPDATE" : "");
-	int rc = pg_query(pg, &r, sql, 2, params, err);
+	const char *params[] = { pipeline, shared ? "t" : "f", table };
+	char *sql =
+		xstrfmt(read_sql, place->watermark, table ? signature_sql : "",
+			place->watermark, lock ? " FOR UPDATE" : "");
+	int rc = pg_query(pg, &r, sql, table ? 3 : 2, params, err);
 
 	free(sql);
+	if (!rc && pg_rows(r) && table)
+		*signature = xstrdup(pg_value(r, 0, 4));
 	if (!rc && pg_rows(r)) {
 		checkpoint_release(out);
 		checkpoint_init(out);
@@ -86,6 +96,13 @@ int postgres_mark_read(struct pg *pg, const struct place *place,
 	}
 	pg_result_free(r);
 	return rc;
+}
+
+int postgres_mark_read(struct pg *pg, const struct place *place,
+		       const char *pipeline, bool lock, struct checkpoint *out,
+		       struct error *err)
+{
+	return mark_read(pg, place, pipeline, lock, NULL, out, NULL, err);
 }
 
 static int mark_overtaken(struct postgres_destination *d,
@@ -142,24 +159,35 @@ int postgres_mark_claim(struct postgres_destination *d,
 	return rc;
 }
 
-int postgres_mark_begin(struct postgres_destination *d, struct error *err)
+/* The table is looked at behind its lock, by the statement that reads the mark:
+ * from here to the COMMIT nobody alters it. */
+int postgres_mark_begin(struct postgres_destination *d, bool rows,
+			struct error *err)
 {
 	const char *pipeline = d->target->pipeline;
 	/* Rows of a raw table are numbered by one writer at a time: the one
 	 * that comes last has the last word. */
-	unsigned all = d->target->mode == LOAD_APPEND ? LOCK_TARGET : 0;
+	unsigned what = LOCK_ROW | (rows ? LOCK_TABLE : 0) |
+			(d->target->mode == LOAD_APPEND ? LOCK_TARGET : 0);
 	struct checkpoint now;
-	int rc = postgres_lock_begin(d, pipeline, LOCK_ROW | all, err);
+	char *signature = NULL;
+	int rc = postgres_lock_begin(d, pipeline, what, err);
 
 	checkpoint_init(&now);
+	if (rc && rows && postgres_signature_is_gone(err))
+		rc = postgres_signature_refuse(d->target, err);
 	if (!rc)
-		rc = postgres_mark_read(d->pg, &d->place, pipeline, false, &now,
-					err);
+		rc = mark_read(d->pg, &d->place, pipeline, false,
+			       rows ? d->rows : NULL, &now, &signature, err);
 	if (!rc)
 		rc = mark_compare(d, &now, err);
+	if (!rc && rows)
+		rc = postgres_signature_compare(d->target, d->signature,
+						signature, err);
 	if (!rc)
 		d->seen.rows_total = now.rows_total;
 	checkpoint_release(&now);
+	free(signature);
 	return rc;
 }
 

@@ -99,6 +99,8 @@ static void postgres_close(struct destination *base)
 	pthread_mutex_destroy(&d->swapping);
 	connection_release(&d->conn);
 	free(d->session);
+	free(d->signature);
+	free(d->replaced);
 	free(d->seen.batch_id);
 	free(d->refresh_key);
 	postgres_place_release(&d->place);

@@ -2,8 +2,10 @@
  * What the files of this folder share: the open destination, and the steps of
  * its work. postgres.c holds the ops table, catalog.c reads what exists,
  * plan.c decides, prepare.c alters, mark.c keeps _tidemark_watermark,
- * statements.c writes SQL, joins.c sees to their plans, load.c loads, remove.c
- * removes, lock.c waits for others, refresh.c guards a stage, swap.c replaces.
+ * statements.c writes SQL, joins.c sees to their plans, load.c loads, watch.c
+ * counts what became of a batch, signature.c tells whether the table is still
+ * the one that was prepared, remove.c removes, lock.c waits for others,
+ * refresh.c guards a stage, swap.c replaces.
  *
  * The session runs under search_path = pg_catalog, pg_temp: every name is
  * qualified, and a stage can only be ours.
@@ -61,13 +63,21 @@ struct postgres_destination {
 	struct place place;
 	struct catalog_table table; /* the one that rows go into now */
 	const char *rows; /* its quoted name; in `place` */
+	/* The signature of `rows`, and in a refresh that of the table which it
+	 * is to replace (NULL: there is none). In a preview: of the table that
+	 * the copy is of. */
+	char *signature, *replaced;
 	struct encoder encoder;
 	struct row_order order;
 	struct strbuf columns; /* quoted list of the batch's columns */
 	char *sql_delete, *sql_update, *sql_insert_all, *sql_insert_new;
 	char *sql_missing; /* mode update: rows that are not there */
 	char *sql_left_out; /* NULL: nothing can leave rows out */
+	/* The stage's rows that replace a stored one; in append, those that
+	 * are new: $1 and $2 as of the statements that write. */
+	char *sql_replacing, *sql_appending, *sql_appended;
 	char *sql_pull; /* brings the stage's rows into the copy, or NULL */
+	bool miscounted; /* the last merge did not do what was counted before */
 	bool previewed; /* the table is as the statements take it to be */
 	enum soft_delete soft_delete;
 	struct mark_seen seen;
@@ -111,6 +121,10 @@ void postgres_plan_init(struct plan *plan);
 void postgres_plan_release(struct plan *plan);
 /* Append the DDL to plan->inspection.ddl. */
 void postgres_plan_ddl_schema(struct plan *plan, const struct place *place);
+/* CREATE OR REPLACE VIEW of the newest row of each key. */
+void postgres_ddl_view(struct strbuf *sb, const struct place *place,
+		       const struct target *target,
+		       const struct catalog_table *raw);
 void postgres_plan_ddl(struct plan *plan, const struct place *place,
 		       const struct target *target,
 		       const enum drift_step *steps);
@@ -131,7 +145,10 @@ enum {
 	LOCK_DDL = 1,
 	LOCK_ROW = 2,
 	/* With it, the rows of all that load into this table. */
-	LOCK_TARGET = 4
+	LOCK_TARGET = 4,
+	/* The table that is loaded, against DDL; waited for as long as its
+	 * statements would be. */
+	LOCK_TABLE = 8
 };
 int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
 			unsigned what, struct error *err);
@@ -152,8 +169,10 @@ void postgres_mark_remember(struct postgres_destination *d,
  * it is higher. */
 int postgres_mark_claim(struct postgres_destination *d,
 			const struct target *target, struct error *err);
-/* Begin the load's transaction: lock the row and compare it with `seen`. */
-int postgres_mark_begin(struct postgres_destination *d, struct error *err);
+/* Begin the load's transaction: lock the row and compare it with `seen`. With
+ * `rows` to come, the table as well: TRANSIENT if its signature is another. */
+int postgres_mark_begin(struct postgres_destination *d, bool rows,
+			struct error *err);
 /* In the same transaction: `next`, and `n_rows` more. */
 int postgres_mark_write(struct postgres_destination *d,
 			const struct checkpoint *next, size_t n_rows,
@@ -180,12 +199,41 @@ void postgres_statements_make(struct postgres_destination *d,
 void postgres_statements_release(struct postgres_destination *d);
 /* A stored row's mark counts; then `delivered` is a parameter. */
 bool postgres_statement_has_version(const struct target *target);
-/* CREATE OR REPLACE VIEW of the newest row of each key. */
-void postgres_statement_view(struct strbuf *sb, const struct place *place,
-			     const struct target *target,
-			     const struct catalog_table *raw);
 void postgres_statement_column(struct strbuf *sb, const char *alias,
 			       const char *name);
+
+/* signature.c: is the table still what prepare has seen? */
+/* The signature of a quoted name into `*out`, which is freed first; NULL: there
+ * is no such table. */
+int postgres_signature_read(struct pg *pg, const char *table, char **out,
+			    struct error *err);
+/* TRANSIENT: the next try prepares anew. */
+int postgres_signature_refuse(const struct target *target, struct error *err);
+int postgres_signature_compare(const struct target *target,
+			       const char *expected, const char *found,
+			       struct error *err);
+/* At the end of a load, where its lock does not exclude all DDL. */
+int postgres_signature_check_again(struct postgres_destination *d,
+				   struct error *err);
+/* Is the error that of a table which was dropped? */
+bool postgres_signature_is_gone(const struct error *err);
+
+/* watch.c: where triggers, rules or policies may take rows away, what is to
+ * happen to the batch in the stage is counted before it is merged, and looked
+ * for behind it. Elsewhere both do nothing. */
+struct watch {
+	int64_t replacing, missing, appending;
+};
+int postgres_watch_begin(struct postgres_destination *d, int n,
+			 const char *const *params, struct watch *out,
+			 struct error *err);
+/* DATA naming what is on the table, unless what was counted was done. */
+int postgres_watch_end(struct postgres_destination *d, const struct watch *w,
+		       int n, const char *const *params,
+		       const struct load_counts *done, struct error *err);
+/* The batch's rows that a COPY has not brought: DATA, by the same words. */
+int postgres_watch_left_out(struct postgres_destination *d, int64_t n,
+			    struct error *err);
 
 /* joins.c: how the stage's rows, as many as d->order has, are joined with
  * `table` until the transaction at hand is over. */

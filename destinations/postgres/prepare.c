@@ -87,7 +87,34 @@ static int prepare_plan(struct postgres_destination *d,
 
 	postgres_plan_release(plan);
 	rc = postgres_plan_make(plan, d->pg, &d->place, target, err);
+	free(d->signature);
+	d->signature = xstrdup(plan->table.signature);
 	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
+}
+
+/* What is planned is what is altered: nobody else alters the table between. */
+static int prepare_hold(struct postgres_destination *d, const struct plan *plan,
+			struct error *err)
+{
+	if (!plan->inspection.ddl.n || !plan->table.exists)
+		return 0;
+	return pg_execf(d->pg, err, "LOCK TABLE %s IN ROW EXCLUSIVE MODE",
+			d->place.rows);
+}
+
+/* From now on the table is what our own DDL has made of it. */
+static int prepare_sign(struct postgres_destination *d, const struct plan *plan,
+			const struct target *target, struct error *err)
+{
+	const char *table = target->refresh ? d->place.building : d->place.rows;
+
+	if (target->refresh) {
+		free(d->replaced);
+		d->replaced = xstrdup(plan->table.signature);
+	}
+	if (!plan->inspection.ddl.n)
+		return 0;
+	return postgres_signature_read(d->pg, table, &d->signature, err);
 }
 
 /* DDL is planned again under the lock: another writer, of a backfill beside,
@@ -104,11 +131,15 @@ static int prepare_apply(struct postgres_destination *d, struct plan *plan,
 	rc = postgres_lock_begin(
 		d, target->pipeline,
 		plan->has_watermark ? LOCK_DDL | LOCK_ROW : LOCK_DDL, err);
+	if (!rc)
+		rc = prepare_hold(d, plan, err);
 	if (!rc && plan->inspection.ddl.n)
 		rc = prepare_plan(d, target, plan, err);
 	row = !rc && prepare_needs_row(plan, target);
 	if (!rc)
 		rc = prepare_ddl(d, plan, err);
+	if (!rc)
+		rc = prepare_sign(d, plan, target, err);
 	if (row && !rc)
 		rc = prepare_row(d, plan, target, err);
 	if (!rc && target->writer.fence)
@@ -189,6 +220,9 @@ static int prepare_session(struct postgres_destination *d,
 	if (!rc && !d->table.exists)
 		rc = error_set(err, ERROR_SCHEMA, "table %s has disappeared",
 			       d->rows);
+	if (!rc && !d->target->preview)
+		rc = postgres_signature_compare(d->target, d->signature,
+						d->table.signature, err);
 	if (rc)
 		return rc;
 	prepare_encoder(d);

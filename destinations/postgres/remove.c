@@ -32,7 +32,7 @@ int postgres_remove(struct destination *base, const struct batch *keys,
 		rc = row_order_build(&d->order, keys, err);
 	if (rc)
 		return rc;
-	rc = postgres_mark_begin(d, err);
+	rc = postgres_mark_begin(d, true, err);
 	if (!rc)
 		rc = remove_rows(d, keys, removed, err);
 	if (!rc)

@@ -259,6 +259,20 @@ static char *statement_insert(const struct postgres_destination *d,
 
 /* A pipeline appends in the order it reads, so a key's newest row is its last;
  * the view shows that. One like it is not appended again. */
+static void statement_from_raw(struct strbuf *sb,
+			       const struct postgres_destination *d)
+{
+	strbuf_addf(sb,
+		    "\nFROM " STAGE
+		    " s\nLEFT JOIN LATERAL (SELECT r.* FROM %s r WHERE ",
+		    d->rows);
+	statement_key(sb, d, "r");
+	strbuf_addstr(sb, "\n  ORDER BY r." NAME_RAW_SEQ
+			  " DESC LIMIT 1) n ON true\n"
+			  "WHERE n." NAME_RAW_SEQ " IS NULL OR ");
+	statement_changed(sb, d, "n");
+}
+
 static char *statement_insert_raw(const struct postgres_destination *d)
 {
 	struct strbuf sb = STRBUF_INIT;
@@ -268,16 +282,32 @@ static char *statement_insert_raw(const struct postgres_destination *d)
 		    ", " NAME_RAW_LOADED ")\nSELECT ",
 		    d->rows, d->columns.data);
 	statement_columns(&sb, d->target->schema, "s");
-	strbuf_addf(&sb,
-		    ", $1, $2 + row_number() OVER (), now()\nFROM " STAGE
-		    " s\nLEFT JOIN LATERAL (SELECT r.* FROM %s r WHERE ",
-		    d->rows);
-	statement_key(&sb, d, "r");
-	strbuf_addstr(&sb, "\n  ORDER BY r." NAME_RAW_SEQ
-			   " DESC LIMIT 1) n ON true\n"
-			   "WHERE n." NAME_RAW_SEQ " IS NULL OR ");
-	statement_changed(&sb, d, "n");
+	strbuf_addstr(&sb, ", $1, $2 + row_number() OVER (), now()");
+	statement_from_raw(&sb, d);
 	return strbuf_detach(&sb);
+}
+
+/* What is to happen to the stage's rows, and in append what has. */
+static void statement_watch(struct postgres_destination *d,
+			    const struct plan *plan)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	if (d->target->mode == LOAD_APPEND) {
+		strbuf_addstr(&sb, "SELECT");
+		statement_from_raw(&sb, d);
+		d->sql_appending = strbuf_detach(&sb);
+		strbuf_addf(&sb, "SELECT FROM " STAGE " s JOIN %s t ON ",
+			    d->rows);
+		statement_key(&sb, d, "t");
+		strbuf_addstr(&sb, "\nWHERE t." NAME_RAW_BATCH
+				   " = $1 AND t." NAME_RAW_SEQ " > $2::bigint");
+		d->sql_appended = strbuf_detach(&sb);
+		return;
+	}
+	strbuf_addf(&sb, "SELECT FROM " STAGE " s, %s t", d->rows);
+	statement_replaces(&sb, d, plan);
+	d->sql_replacing = strbuf_detach(&sb);
 }
 
 /* The stage's rows that are not there, nor anything newer, when all is done.
@@ -396,7 +426,11 @@ void postgres_statements_release(struct postgres_destination *d)
 	free(d->sql_left_out);
 	free(d->sql_pull);
 	free(d->sql_missing);
+	free(d->sql_replacing);
+	free(d->sql_appending);
+	free(d->sql_appended);
 	d->sql_pull = d->sql_missing = NULL;
+	d->sql_replacing = d->sql_appending = d->sql_appended = NULL;
 	d->sql_delete = d->sql_update = NULL;
 	d->sql_insert_all = d->sql_insert_new = d->sql_left_out = NULL;
 }
@@ -417,57 +451,22 @@ void postgres_statements_make(struct postgres_destination *d,
 	postgres_statements_release(d);
 	if (d->target->preview && plan->table.exists && !d->target->refresh)
 		d->sql_pull = statement_pull(d, plan);
+	if (d->table.filters)
+		statement_watch(d, plan);
 	if (d->table.filters && d->target->mode != LOAD_UPDATE)
 		d->sql_left_out = statement_left_out(d, plan);
+	if (d->table.filters || d->target->mode == LOAD_UPDATE)
+		d->sql_missing = statement_missing(d);
 	if (d->target->mode == LOAD_APPEND) {
 		d->sql_insert_new = statement_insert_raw(d);
 		return;
 	}
 	if (d->target->mode == LOAD_UPDATE) {
 		d->sql_update = statement_update(d, plan);
-		d->sql_missing = statement_missing(d);
 		return;
 	}
 	d->sql_delete = statement_delete(d, plan);
 	d->sql_update = statement_update(d, plan);
 	d->sql_insert_all = statement_insert(d, false);
 	d->sql_insert_new = statement_insert(d, true);
-}
-
-/* `raw` as it is, or will be: its columns in their order, then what the
- * source has beyond them, so that CREATE OR REPLACE can add to the view. */
-void postgres_statement_view(struct strbuf *sb, const struct place *place,
-			     const struct target *target,
-			     const struct catalog_table *raw)
-{
-	const struct schema *s = target->schema;
-	const char *separator = "";
-
-	strbuf_addf(sb, "CREATE OR REPLACE VIEW %s AS\nSELECT DISTINCT ON (",
-		    place->readable);
-	for (size_t i = 0; i < s->n_key; i++) {
-		strbuf_addstr(sb, i ? ", " : "");
-		sql_quote_name(sb, s->columns[s->key[i]].name, '"');
-	}
-	strbuf_addstr(sb, ") ");
-	for (size_t i = 0; i < raw->n_columns; i++) {
-		if (name_is_own(raw->columns[i].name))
-			continue;
-		strbuf_addstr(sb, separator);
-		separator = ", ";
-		sql_quote_name(sb, raw->columns[i].name, '"');
-	}
-	for (size_t i = 0; i < s->n_columns; i++) {
-		if (postgres_catalog_find(raw, s->columns[i].name))
-			continue;
-		strbuf_addstr(sb, separator);
-		separator = ", ";
-		sql_quote_name(sb, s->columns[i].name, '"');
-	}
-	strbuf_addf(sb, "\nFROM %s\nORDER BY ", place->rows);
-	for (size_t i = 0; i < s->n_key; i++) {
-		sql_quote_name(sb, s->columns[s->key[i]].name, '"');
-		strbuf_addstr(sb, ", ");
-	}
-	strbuf_addstr(sb, NAME_RAW_SEQ " DESC");
 }

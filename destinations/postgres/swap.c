@@ -172,7 +172,7 @@ static int swap_view(struct postgres_destination *d, struct error *err)
 
 	if (d->target->mode != LOAD_APPEND)
 		return 0;
-	postgres_statement_view(&sql, &d->place, d->target, &d->table);
+	postgres_ddl_view(&sql, &d->place, d->target, &d->table);
 	rc = pg_exec(d->pg, "SAVEPOINT view", err);
 	if (!rc)
 		rc = pg_exec(d->pg, sql.data, err);
@@ -227,6 +227,22 @@ static int swap_drop_old(struct postgres_destination *d, struct error *err)
 	return rc;
 }
 
+/* What was done to the old table since prepare, the new one has not. */
+static int swap_check_old(struct postgres_destination *d,
+			  const struct catalog_table *old, struct error *err)
+{
+	char *now = NULL;
+	int rc = 0;
+
+	if (old->exists)
+		rc = postgres_signature_read(d->pg, d->place.rows, &now, err);
+	if (!rc)
+		rc = postgres_signature_compare(d->target, d->replaced, now,
+						err);
+	free(now);
+	return rc;
+}
+
 /* Something may have come to depend on the table since prepare. */
 static int swap_lock_old(struct postgres_destination *d,
 			 struct catalog_table *old, struct error *err)
@@ -245,6 +261,8 @@ static int swap_lock_old(struct postgres_destination *d,
 		if (!rc)
 			rc = problems_to_error(&problems, err);
 	}
+	if (!rc)
+		rc = swap_check_old(d, old, err);
 	problems_release(&problems);
 	return rc;
 }
@@ -299,7 +317,7 @@ int postgres_finish(struct destination *base, const struct checkpoint *next,
 	int rc = failpoint("before_merge", err);
 
 	if (!rc)
-		rc = postgres_mark_begin(d, err);
+		rc = postgres_mark_begin(d, true, err);
 	if (!rc)
 		rc = postgres_refresh_check(d, err);
 	if (!rc)

@@ -102,6 +102,12 @@ int catalog_dependents(struct sqlite *db, const char *table,
 	return catalog_list(db, dependents_sql, table, out, err);
 }
 
+int catalog_triggers(struct sqlite *db, const char *table, struct strlist *out,
+		     struct error *err)
+{
+	return catalog_list(db, triggers_sql, table, out, err);
+}
+
 static int catalog_read_kind(struct sqlite *db, const char *in,
 			     const char *table, struct catalog_table *out,
 			     struct error *err)
@@ -242,7 +248,7 @@ static int catalog_read_indexes(struct sqlite *db, const char *in,
 					err);
 	catalog_note_rowid(out, schema);
 	if (!rc)
-		rc = catalog_list(db, triggers_sql, table, &triggers, err);
+		rc = catalog_triggers(db, table, &triggers, err);
 	out->triggers = triggers.n > 0;
 	strlist_release(&names);
 	strlist_release(&triggers);

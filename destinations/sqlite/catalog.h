@@ -43,6 +43,9 @@ const struct catalog_column *catalog_find(const struct catalog_table *t,
 /* Is there a table, view or index of that name? */
 int catalog_has(struct sqlite *db, const char *name, bool *out,
 		struct error *err);
+/* The names of a table's triggers. */
+int catalog_triggers(struct sqlite *db, const char *table, struct strlist *out,
+		     struct error *err);
 /* The statements of what falls with a table: its indexes and triggers. */
 int catalog_dependents(struct sqlite *db, const char *table,
 		       struct strlist *out, struct error *err);

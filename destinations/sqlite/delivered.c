@@ -31,7 +31,7 @@ static bool delivered_text(const struct sqlite_target *d, const char *text,
 void statements_set_delivered(struct sqlite_target *d, const char *text)
 {
 	const struct schema *s = d->target->schema;
-	struct sqlite_statement *all[] = { d->insert, d->remove };
+	struct sqlite_statement *all[] = { d->insert, d->remove, d->same };
 	bool known;
 
 	strbuf_reset(&d->delivered);

@@ -62,7 +62,10 @@ struct sqlite_target {
 	/* The halves of delete_insert; also of upsert, where rows may exchange
 	 * the values of another unique index. */
 	struct sqlite_statement *remove, *add;
-	struct sqlite_statement *look; /* NULL: there are no triggers */
+	/* Is a row there that was written; is one that was not written there,
+	 * and not to be replaced? NULL: there are no triggers. */
+	struct sqlite_statement *look, *same;
+	bool *written; /* each row of `order`; NULL: there are no triggers */
 	struct sqlite_statement *drop; /* a row by its key, whatever it is */
 	/* In a dry run: brings a row into the copy; NULL: there are none. */
 	struct sqlite_statement *pull;
@@ -70,6 +73,9 @@ struct sqlite_target {
 	struct row_order order;
 	struct strbuf texts; /* values of one row in text form */
 	struct strbuf delivered; /* of the batch at hand, in stored form */
+	/* Of the table that is loaded; in a refresh, of what is replaced. */
+	char *signature, *replaced;
+	int64_t schema_version; /* at which the signature was last looked at */
 	char *batch_id; /* as last seen in the pipeline's row; in a refresh
 			 * that is under way, its own */
 	int64_t fence;
@@ -118,6 +124,14 @@ void ddl_view(struct strbuf *sb, const struct place *place,
 int sqlite_target_prepare(struct destination *base, const struct target *target,
 			  struct error *err);
 
+/* signature.c: is the table still what prepare has seen? In the transaction
+ * that reads it. Into `*out`, which is freed first; "": there is no table. */
+int signature_read(struct sqlite *db, const char *table, char **out,
+		   struct error *err);
+/* In a load's transaction. TRANSIENT: the next try prepares anew. */
+int signature_check(struct sqlite_target *d, struct error *err);
+int signature_check_replaced(struct sqlite_target *d, struct error *err);
+
 /* mark.c */
 extern const char mark_table_sql[];
 /* Set the pipeline's watermark without loading; makes its row if there is
@@ -163,8 +177,6 @@ int sqlite_target_set_watermark(struct destination *base,
  * `there`: the target's columns. */
 int statements_make(struct sqlite_target *d, const char *table,
 		    const struct catalog_table *there, struct error *err);
-/* d->drop, unless it is there. */
-int statements_make_drop(struct sqlite_target *d, struct error *err);
 void statements_release(struct sqlite_target *d);
 /* delivered.c: the parameter of what was delivered; and, for the rows of one
  * batch, the checkpoint's `delivered`. */

@@ -59,6 +59,12 @@ static int load_look(struct sqlite_target *d, size_t i, struct error *err)
 	return 0;
 }
 
+static void load_note(struct sqlite_target *d, size_t i)
+{
+	if (d->written)
+		d->written[i] = true;
+}
+
 /* One statement says it all: a conflict is noted by the function in it, a
  * change by SQLite's count. */
 static int load_upsert(struct sqlite_target *d, const struct batch *b,
@@ -77,9 +83,12 @@ static int load_upsert(struct sqlite_target *d, const struct batch *b,
 		rc = sqlite_read(d->insert, err);
 		if (rc)
 			return load_row_failed(d, b, row, err);
-		if (!sqlite_changes_count(d->db))
+		if (!sqlite_changes_count(d->db)) {
 			out->unchanged++;
-		else if (d->met)
+			continue;
+		}
+		load_note(d, i);
+		if (d->met)
 			out->updated++;
 		else
 			out->inserted++;
@@ -103,10 +112,12 @@ static int load_update(struct sqlite_target *d, const struct batch *b,
 		rc = sqlite_read(d->insert, err);
 		if (rc)
 			return load_row_failed(d, b, row, err);
-		if (sqlite_changes_count(d->db))
+		if (sqlite_changes_count(d->db)) {
+			load_note(d, i);
 			out->updated++;
-		else
+		} else {
 			out->unchanged++;
+		}
 		out->missing += !d->met;
 	}
 	return rc;
@@ -145,9 +156,12 @@ static int load_insert(struct sqlite_target *d, const struct batch *b,
 		rc = sqlite_read(d->add, err);
 		if (rc)
 			return load_row_failed(d, b, row, err);
-		if (!sqlite_changes_count(d->db))
+		if (!sqlite_changes_count(d->db)) {
 			out->unchanged++;
-		else if (removed[i])
+			continue;
+		}
+		load_note(d, i);
+		if (removed[i])
 			out->updated++;
 		else
 			out->inserted++;
@@ -191,6 +205,11 @@ static int load_upsert_or_replace(struct sqlite_target *d,
 	return rc ? rc : load_delete_insert(d, b, out, err);
 }
 
+static int64_t load_raw_number(const struct sqlite_target *d, size_t row)
+{
+	return d->rows_total + d->refreshed + (int64_t)row + 1;
+}
+
 static void load_bind_raw(struct sqlite_target *d, const struct batch *b,
 			  size_t row, const struct checkpoint *next,
 			  const struct strbuf *now)
@@ -200,8 +219,7 @@ static void load_bind_raw(struct sqlite_target *d, const struct batch *b,
 	bind_row(d, d->insert, b, row);
 	sqlite_bind_str(d->insert, at + 1, next->batch_id ? next->batch_id : "",
 			-1);
-	sqlite_bind_i64(d->insert, at + 2,
-			d->rows_total + d->refreshed + (int64_t)row + 1);
+	sqlite_bind_i64(d->insert, at + 2, load_raw_number(d, row));
 	sqlite_bind_str(d->insert, at + 3, now->data, (int64_t)now->len);
 }
 
@@ -222,43 +240,77 @@ static int load_append(struct sqlite_target *d, const struct batch *b,
 			break;
 		load_bind_raw(d, b, row, next, &now);
 		rc = sqlite_read(d->insert, err);
-		if (rc)
+		if (rc) {
 			load_row_failed(d, b, row, err);
-		else if (sqlite_changes_count(d->db))
+		} else if (sqlite_changes_count(d->db)) {
+			load_note(d, i);
 			out->inserted++;
-		else
+		} else {
 			out->unchanged++;
+		}
 	}
 	strbuf_release(&now);
 	return rc;
 }
 
-/* RAISE(IGNORE) in a trigger takes a row away without a word, and nothing would
- * ever bring it again. */
+static int load_refuse_left_out(struct sqlite_target *d, struct error *err)
+{
+	struct strlist names = STRLIST_INIT;
+	struct strbuf list = STRBUF_INIT;
+	struct error ignored = ERROR_INIT;
+
+	catalog_triggers(d->db, d->place.base, &names, &ignored);
+	for (size_t i = 0; i < names.n; i++)
+		strbuf_addf(&list, "%s%s", i ? ", " : "", names.items[i]);
+	error_set(err, ERROR_DATA,
+		  "trigger %s leaves the row out without an error, takes it "
+		  "away again, or stores it with an older mark (have it let "
+		  "it pass; or leave it out by source.where, or keep it aside "
+		  "by on_bad_row: dead_letter)",
+		  list.data);
+	strlist_release(&names);
+	strbuf_release(&list);
+	return -ERROR_DATA;
+}
+
+/* RAISE(IGNORE) in a trigger takes a row away without a word, as does one that
+ * deletes it behind the insert; and nothing would ever bring it again. */
 static int load_check_left_out(struct sqlite_target *d, const struct batch *b,
 			       struct error *err)
 {
 	int rc = 1;
 
-	for (size_t i = 0; d->look && i < d->order.n && rc > 0; i++) {
+	for (size_t i = 0; d->written && i < d->order.n && rc > 0; i++) {
+		struct sqlite_statement *st = d->written[i] ? d->look : d->same;
 		size_t row = d->order.rows[i];
 
-		bind_row(d, d->look, b, row);
-		rc = sqlite_step(d->look, err);
+		bind_row(d, st, b, row);
+		if (d->target->mode == LOAD_APPEND && d->written[i])
+			sqlite_bind_i64(st, (int)b->schema->n_columns + 1,
+					load_raw_number(d, row));
+		rc = sqlite_step(st, err);
 		if (rc > 0)
-			sqlite_reset(d->look);
+			sqlite_reset(st);
 		if (!rc)
-			rc = error_set(
-				err, ERROR_DATA,
-				"a trigger of it leaves the row out without an "
-				"error, or stores it with an older mark than "
-				"it has (have it let it pass; or leave it out "
-				"by source.where, or keep it aside by "
-				"on_bad_row: dead_letter)");
+			rc = load_refuse_left_out(d, err);
 		if (rc < 0)
 			load_row_failed(d, b, row, err);
 	}
 	return rc < 0 ? rc : 0;
+}
+
+static int load_by_mode(struct sqlite_target *d, const struct batch *b,
+			const struct checkpoint *next, struct load_counts *out,
+			struct error *err)
+{
+	if (d->target->mode == LOAD_APPEND)
+		return load_append(d, b, next, out, err);
+	if (d->target->mode == LOAD_UPDATE)
+		return load_update(d, b, out, err);
+	if (!d->insert)
+		return load_delete_insert(d, b, out, err);
+	return d->remove ? load_upsert_or_replace(d, b, out, err)
+			 : load_upsert(d, b, out, err);
 }
 
 int load_rows(struct sqlite_target *d, const struct batch *b,
@@ -272,19 +324,14 @@ int load_rows(struct sqlite_target *d, const struct batch *b,
 	if (rc)
 		return rc;
 	statements_set_delivered(d, next->delivered);
-	if (d->target->mode == LOAD_APPEND)
-		rc = load_append(d, b, next, out, err);
-	else if (d->target->mode == LOAD_UPDATE)
-		rc = load_update(d, b, out, err);
-	else if (!d->insert)
-		rc = load_delete_insert(d, b, out, err);
-	else if (d->remove)
-		rc = load_upsert_or_replace(d, b, out, err);
-	else
-		rc = load_upsert(d, b, out, err);
+	d->written =
+		d->look ? xcalloc(d->order.n + 1, sizeof(*d->written)) : NULL;
+	rc = load_by_mode(d, b, next, out, err);
 	out->unchanged += (int64_t)d->order.n_duplicates;
 	if (!rc)
 		rc = load_check_left_out(d, b, err);
+	free(d->written);
+	d->written = NULL;
 	if (!rc)
 		rc = counts_check(out, b->n_rows, d->target->table, err);
 	return rc ? rc : failpoint("after_merge", err);
@@ -299,6 +346,8 @@ static int load_in_transaction(struct sqlite_target *d, const struct batch *b,
 	bool refresh = d->target->refresh;
 	int rc = mark_lock(d, err);
 
+	if (!rc && b->n_rows)
+		rc = signature_check(d, err);
 	if (!rc)
 		rc = load_rows(d, b, next, out, err);
 	if (!rc && !refresh)

@@ -84,15 +84,30 @@ static int prepare_apply(struct sqlite_target *d, const struct plan *plan,
 static int prepare_plan(struct sqlite_target *d, const struct target *target,
 			struct plan *plan, struct error *err)
 {
-	int rc = 0;
+	int rc = signature_read(d->db, d->place.base, &d->signature, err);
 
+	d->schema_version = -1;
 	plan_release(plan);
 	/* Who claims the pipeline knows that no refresh of it is alive. */
-	if (!target->writer.claim)
+	if (!rc && !target->writer.claim)
 		rc = mark_check_free(d->db, &d->place, target->pipeline, err);
 	if (!rc)
 		rc = plan_make(plan, d, &d->place, target, err);
 	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
+}
+
+/* From now on the table is what our own DDL has made of it. */
+static int prepare_sign(struct sqlite_target *d, const struct target *target,
+			struct error *err)
+{
+	if (target->refresh) {
+		free(d->replaced);
+		d->replaced = d->signature;
+		d->signature = NULL;
+	}
+	return signature_read(d->db,
+			      target->refresh ? d->place.stage : d->place.base,
+			      &d->signature, err);
 }
 
 /* Planned again under the lock: another process may have been quicker. */
@@ -108,6 +123,8 @@ static int prepare_write(struct sqlite_target *d, const struct target *target,
 	rc = prepare_plan(d, target, plan, err);
 	if (!rc)
 		rc = prepare_apply(d, plan, target, err);
+	if (!rc)
+		rc = prepare_sign(d, target, err);
 	if (!rc)
 		rc = sqlite_commit(d->db, err);
 	if (rc)

@@ -1,10 +1,50 @@
 #include "core/base/failpoint.h"
+#include "core/data/table_name.h"
 #include "destinations/sqlite/internal.h"
+
+static void remove_statement(struct strbuf *sql, const struct sqlite_target *d)
+{
+	if (d->soft_delete == SOFT_DELETE_NONE) {
+		strbuf_addf(sql, "DELETE FROM %s AS t WHERE ", d->place.rows);
+		return;
+	}
+	strbuf_addf(sql, "UPDATE %s AS t SET ", d->place.rows);
+	sql_quote_name(sql, d->target->soft_delete, '"');
+	strbuf_addf(sql, " = %s WHERE ",
+		    d->soft_delete == SOFT_DELETE_FLAG ? "1"
+		    : d->soft_zone
+			    ? "strftime('%Y-%m-%d %H:%M:%f', 'now') || '+00:00'"
+			    : "strftime('%Y-%m-%d %H:%M:%f', 'now')");
+}
+
+/* All columns are bound to it. */
+static int remove_prepare(struct sqlite_target *d, struct error *err)
+{
+	const struct schema *s = d->target->schema;
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	if (d->drop)
+		return 0;
+	remove_statement(&sql, d);
+	statements_key(&sql, s);
+	if (d->soft_delete != SOFT_DELETE_NONE) {
+		strbuf_addstr(&sql, " AND t.");
+		sql_quote_name(&sql, d->target->soft_delete, '"');
+		strbuf_addstr(&sql, soft_delete_is_not(d->soft_delete));
+	}
+	strbuf_addf(&sql, " AND ?%zu IS ?%zu", s->n_columns, s->n_columns);
+	rc = sqlite_prepare(d->db, &d->drop, sql.data, err);
+	if (rc)
+		error_prefix(err, "table %s", d->target->table);
+	strbuf_release(&sql);
+	return rc;
+}
 
 static int remove_rows(struct sqlite_target *d, const struct batch *keys,
 		       int64_t *removed, struct error *err)
 {
-	int rc = statements_make_drop(d, err);
+	int rc = remove_prepare(d, err);
 
 	for (size_t i = 0; i < d->order.n && !rc; i++) {
 		if (atomic_load(&d->interrupted))
@@ -25,6 +65,8 @@ static int remove_in_transaction(struct sqlite_target *d,
 {
 	int rc = mark_lock(d, err);
 
+	if (!rc)
+		rc = signature_check(d, err);
 	if (!rc)
 		rc = remove_rows(d, keys, removed, err);
 	if (!rc)

@@ -81,6 +81,8 @@ static void sqlite_target_close(struct destination *base)
 	strbuf_release(&d->texts);
 	strbuf_release(&d->delivered);
 	free(d->batch_id);
+	free(d->signature);
+	free(d->replaced);
 	free(d->path);
 	free(d);
 }

@@ -267,8 +267,24 @@ static void statement_update(struct statement *s, const char *table)
 }
 
 /* A pipeline appends in the order it reads, so a key's newest row is its last.
- * One like it is not appended again. A refresh fills a table that has nothing
- * yet, and no index. */
+ * One like it is not appended again. */
+static void statement_is_new(struct statement *s, const char *table)
+{
+	strbuf_addf(&s->sql,
+		    "NOT EXISTS (SELECT 1 FROM (SELECT * FROM %s AS t"
+		    "\n  WHERE ",
+		    table);
+	statement_key_equal(s);
+	strbuf_addstr(&s->sql, "\n  ORDER BY " NAME_RAW_SEQ
+			       " DESC LIMIT 1) AS t WHERE true");
+	for (size_t i = 0; i < schema_compared(s->schema); i++) {
+		strbuf_addstr(&s->sql, "\n  AND ");
+		statement_equal(s, "IS", i, false);
+	}
+	strbuf_addch(&s->sql, ')');
+}
+
+/* A refresh fills a table that has nothing yet, and no index. */
 static void statement_append(struct statement *s, const char *table,
 			     bool refresh)
 {
@@ -283,22 +299,13 @@ static void statement_append(struct statement *s, const char *table,
 	strbuf_addf(&s->sql, ", ?%zu, ?%zu, ?%zu", n + 1, n + 2, n + 3);
 	if (refresh)
 		return;
-	strbuf_addf(&s->sql,
-		    "\nWHERE NOT EXISTS (SELECT 1 FROM (SELECT * FROM %s AS t"
-		    "\n  WHERE ",
-		    table);
-	statement_key_equal(s);
-	strbuf_addstr(&s->sql, "\n  ORDER BY " NAME_RAW_SEQ
-			       " DESC LIMIT 1) AS t WHERE true");
-	for (size_t i = 0; i < schema_compared(s->schema); i++) {
-		strbuf_addstr(&s->sql, "\n  AND ");
-		statement_equal(s, "IS", i, false);
-	}
-	strbuf_addch(&s->sql, ')');
+	strbuf_addstr(&s->sql, "\nWHERE ");
+	statement_is_new(s, table);
 }
 
 /* Is the row there, or anything newer? All columns are bound to it: the last
- * one has to be named. */
+ * one has to be named. A raw row has a number of its own, a row that was
+ * updated the mark of others. */
 static void statement_look(struct statement *s, const char *table)
 {
 	long mark = s->schema->mark;
@@ -306,7 +313,12 @@ static void statement_look(struct statement *s, const char *table)
 	strbuf_addf(&s->sql, "SELECT ?%zu FROM %s AS t WHERE ",
 		    s->schema->n_columns, table);
 	statement_key_equal(s);
-	if (s->version == VERSION_VALUE) {
+	if (s->target->mode == LOAD_APPEND) {
+		strbuf_addf(&s->sql, "\n  AND t." NAME_RAW_SEQ " = ?%zu",
+			    s->schema->n_columns + 1);
+	} else if (s->target->mode == LOAD_UPDATE) {
+		/* the key is enough */
+	} else if (s->version == VERSION_VALUE) {
 		statement_name(s, "\n  AND (t.", (size_t)mark);
 		strbuf_addf(&s->sql, " < ?%ld) IS NOT TRUE", mark + 1);
 	} else if (s->version != VERSION_NONE) {
@@ -317,6 +329,34 @@ static void statement_look(struct statement *s, const char *table)
 		strbuf_addf(&s->sql, ", ?%ld))", mark + 1);
 	}
 	strbuf_addstr(&s->sql, "\nLIMIT 1");
+}
+
+/* Of a row that was not written: was it not to be? */
+static void statement_same(struct statement *s, const char *table)
+{
+	bool update = s->target->mode == LOAD_UPDATE;
+
+	if (s->target->mode == LOAD_APPEND) {
+		strbuf_addf(&s->sql, "SELECT ?%zu WHERE NOT ",
+			    s->schema->n_columns);
+		statement_is_new(s, table);
+		return;
+	}
+	strbuf_addf(&s->sql,
+		    "SELECT ?%zu WHERE %sEXISTS (SELECT 1 FROM %s AS "
+		    "t WHERE ",
+		    s->schema->n_columns, update ? "NOT " : "", table);
+	statement_key_equal(s);
+	strbuf_addstr(&s->sql,
+		      update ? "\n  AND (true" : "\n  AND NOT coalesce(");
+	if (!update && !statement_may_change(s)) {
+		strbuf_addstr(&s->sql, "false, false))");
+		return;
+	}
+	strbuf_addstr(&s->sql, update ? "\n  AND " : "");
+	statement_newer(s, false);
+	statement_changed(s, false);
+	strbuf_addstr(&s->sql, update ? "))" : ", false))");
 }
 
 void statements_key(struct strbuf *sb, const struct schema *schema)
@@ -367,9 +407,11 @@ void statements_release(struct sqlite_target *d)
 	sqlite_finalize(d->remove);
 	sqlite_finalize(d->add);
 	sqlite_finalize(d->look);
+	sqlite_finalize(d->same);
 	sqlite_finalize(d->drop);
 	sqlite_finalize(d->pull);
-	d->insert = d->remove = d->add = d->look = d->drop = d->pull = NULL;
+	d->insert = d->remove = d->add = d->look = d->same = NULL;
+	d->drop = d->pull = NULL;
 }
 
 /* Would somebody notice that a changed row is deleted and inserted again? Its
@@ -400,43 +442,15 @@ static int statement_halves(struct sqlite_target *d, struct statement *s,
 	return rc;
 }
 
-static void statement_drop(struct statement *s, const struct sqlite_target *d)
+static int statement_looks(struct sqlite_target *d, struct statement *s,
+			   const char *table, struct error *err)
 {
-	if (d->soft_delete == SOFT_DELETE_NONE) {
-		strbuf_addf(&s->sql, "DELETE FROM %s AS t WHERE ",
-			    d->place.rows);
-		return;
-	}
-	strbuf_addf(&s->sql, "UPDATE %s AS t SET ", d->place.rows);
-	sql_quote_name(&s->sql, d->target->soft_delete, '"');
-	strbuf_addf(&s->sql, " = %s WHERE ",
-		    d->soft_delete == SOFT_DELETE_FLAG ? "1"
-		    : d->soft_zone
-			    ? "strftime('%Y-%m-%d %H:%M:%f', 'now') || '+00:00'"
-			    : "strftime('%Y-%m-%d %H:%M:%f', 'now')");
-}
-
-/* All columns are bound to it. */
-int statements_make_drop(struct sqlite_target *d, struct error *err)
-{
-	struct statement s = { .sql = STRBUF_INIT,
-			       .schema = d->target->schema };
 	int rc;
 
-	if (d->drop)
-		return 0;
-	statement_drop(&s, d);
-	statement_key_equal(&s);
-	if (d->soft_delete != SOFT_DELETE_NONE) {
-		strbuf_addstr(&s.sql, " AND t.");
-		sql_quote_name(&s.sql, d->target->soft_delete, '"');
-		strbuf_addstr(&s.sql, soft_delete_is_not(d->soft_delete));
-	}
-	strbuf_addf(&s.sql, " AND ?%zu IS ?%zu", s.schema->n_columns,
-		    s.schema->n_columns);
-	rc = statement_prepare(d, &s, &d->drop, err);
-	strbuf_release(&s.sql);
-	return rc;
+	statement_look(s, table);
+	rc = statement_prepare(d, s, &d->look, err);
+	statement_same(s, table);
+	return rc ? rc : statement_prepare(d, s, &d->same, err);
 }
 
 static void statement_find_soft_delete(struct sqlite_target *d,
@@ -473,10 +487,8 @@ int statements_make(struct sqlite_target *d, const char *table,
 	rc = sqlite_add_predicate(d->db, NEWER, statement_note_newer, d, err);
 	if (!rc && (in_halves || statement_may_replace(d->target, there)))
 		rc = statement_halves(d, &s, table, err);
-	if (!rc && there->triggers && !refresh && mode != LOAD_UPDATE) {
-		statement_look(&s, table);
-		rc = statement_prepare(d, &s, &d->look, err);
-	}
+	if (!rc && there->triggers && !refresh)
+		rc = statement_looks(d, &s, table, err);
 	if (mode == LOAD_APPEND)
 		statement_append(&s, table, refresh);
 	else if (mode == LOAD_UPDATE)

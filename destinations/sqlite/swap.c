@@ -117,6 +117,10 @@ int sqlite_target_finish(struct destination *base,
 		return rc;
 	rc = mark_lock(d, err);
 	if (!rc)
+		rc = signature_check(d, err);
+	if (!rc)
+		rc = signature_check_replaced(d, err);
+	if (!rc)
 		rc = swap_check(d, err);
 	if (!rc)
 		rc = swap_tables(d, err);

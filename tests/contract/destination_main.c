@@ -94,6 +94,8 @@ static int suite_run(void)
 	suite_add(all, &n, suite_fence, suite_fence_n);
 	suite_add(all, &n, suite_remove, suite_remove_n);
 	suite_add(all, &n, suite_update, suite_update_n);
+	if (suite_quirks->narrower_decimal)
+		suite_add(all, &n, suite_altered, suite_altered_n);
 	if (suite_quirks->folding_text)
 		suite_add(all, &n, suite_folding, suite_folding_n);
 	if (suite_quirks->empty_stage)
@@ -106,6 +108,9 @@ static int suite_run(void)
 	}
 	if (!strcmp(suite_quirks->engine, "postgres"))
 		suite_add(all, &n, suite_postgres, suite_postgres_n);
+	if (!strcmp(suite_quirks->engine, "postgres") ||
+	    !strcmp(suite_quirks->engine, "sqlite"))
+		suite_add(all, &n, suite_watched, suite_watched_n);
 	return _cmocka_run_group_tests(suite_quirks->engine, all, n, NULL,
 				       NULL);
 }

@@ -24,6 +24,7 @@ static const struct quirks postgres_quirks = {
 	.folding_text = "text COLLATE without_case",
 	.integer = "integer",
 	.bigint = "bigint",
+	.narrower_decimal = "ALTER TABLE % ALTER amount TYPE numeric(12,2);",
 	.clean = "DROP SCHEMA IF EXISTS public, other CASCADE;"
 		 "CREATE SCHEMA public;"
 		 "CREATE COLLATION without_case (provider = icu, "
@@ -48,6 +49,8 @@ static const struct quirks sqlite_quirks = {
 	.folding_text = "TEXT COLLATE NOCASE",
 	.integer = "INTEGER",
 	.bigint = "INTEGER",
+	.narrower_decimal = "ALTER TABLE % DROP COLUMN amount;"
+			    "ALTER TABLE % ADD COLUMN amount INTEGER;",
 	.list_tables = "SELECT name FROM sqlite_master ORDER BY name;",
 	.refuse_mark = "CREATE TRIGGER refuse BEFORE UPDATE ON "
 		       "_tidemark_watermark "
@@ -89,6 +92,7 @@ static const struct quirks duckdb_quirks = {
 		 "ON UPDATE CURRENT_TIMESTAMP(6);",                            \
 	.text = "longtext", .key_text = "varchar(40)", .integer = "int",       \
 	.bigint = "bigint",                                                    \
+	.narrower_decimal = "ALTER TABLE % MODIFY amount decimal(12,2);",      \
 	.refuse_mark = "ALTER TABLE _tidemark_watermark ADD CHECK "            \
 		       "(watermark NOT LIKE '%refused%');",                    \
 	.list_tables = "SELECT table_name FROM information_schema.tables "     \

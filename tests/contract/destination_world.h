@@ -32,6 +32,9 @@ struct quirks {
 	 * refused as they come. */
 	const char *folding_text;
 	const char *integer, *bigint;
+	/* Gives the column `amount` of the table "%" two digits behind the
+	 * point; NULL: nobody else alters a table while we have it open. */
+	const char *narrower_decimal;
 	const char *clean; /* empties a server's database before a test */
 	const char *refuse_mark; /* makes marks with "refused" fail, or NULL */
 	const char *slow_fence; /* a transaction of a second that raises the

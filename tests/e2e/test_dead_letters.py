@@ -225,7 +225,8 @@ def test_what_a_trigger_leaves_out(tidemark, source, make_destination, engine,
 
 
 @pytest.mark.parametrize("event, word", (
-    ("BEFORE", "leaves out 1 of 50 rows"), ("AFTER", "50 were put into it")))
+    ("BEFORE", "trigger leave leaves out 1 of 50 rows"),
+    ("AFTER", "trigger leave leaves out 1 of 50 rows")))
 def test_what_a_trigger_leaves_out_of_a_new_table(
         tidemark, source, make_destination, event, word):
     """Of the one that a refresh builds beside: where the database itself puts
