@@ -28,9 +28,17 @@
  * others, at a checkpoint. */
 #define DUCKDB_ROW_GROUP 122880
 
+/* How a stored value is told from a new one. */
+enum duckdb_compare {
+	COMPARE_EQUAL, /* by the type's own = */
+	COMPARE_BYTES, /* a text: its column may have a collation */
+	COMPARE_TEXT, /* INTERVAL, whose = takes a month for thirty days */
+};
+
 /* How a source's type is kept. */
 struct duckdb_type {
 	char text[DUCKDB_TYPE_SIZE]; /* "DECIMAL(10,2)" */
+	enum duckdb_compare compare; /* of the table's column, since prepare */
 	struct duck_type fill; /* what chunks hold */
 	enum mapping mapping;
 };
@@ -147,6 +155,7 @@ bool duckdb_known_batch(struct duckdb_known *k, const struct batch *b,
 /* `is_json`: the library has the JSON type. */
 void duckdb_type_of(struct duckdb_type *out, const struct type *source,
 		    bool is_json);
+enum duckdb_compare duckdb_type_compare(const char *actual);
 /* Does a column of type `actual` hold every value of `source`? FIT_GROWS puts
  * the type that would into `grown`. */
 enum fit duckdb_type_fit(const struct duckdb_type *wanted, const char *actual,
@@ -251,8 +260,8 @@ void duckdb_sql_columns(struct strbuf *sql, const struct schema *s,
 			const char *table);
 void duckdb_sql_keys(struct strbuf *sql, const struct schema *s);
 void duckdb_sql_key_join(struct strbuf *sql, const struct schema *s);
-void duckdb_sql_different(struct strbuf *sql, const struct schema *s,
-			  bool but_mark);
+void duckdb_sql_different(struct strbuf *sql,
+			  const struct duckdb_destination *d, bool but_mark);
 /* " AND ...", or nothing without a mark. `delivered` (may be NULL) is the
  * checkpoint's, and `type` the mark column's. */
 void duckdb_sql_newer(struct strbuf *sql, const struct schema *s,

@@ -187,6 +187,18 @@ static void prepare_not_null(struct duckdb_destination *d,
 	}
 }
 
+/* Of the columns as they stand, or as they are made. */
+static void prepare_compare(struct duckdb_type *types, const struct schema *s,
+			    const struct existing *e)
+{
+	for (size_t i = 0; i < s->n_columns; i++) {
+		const char *there = existing_type(e, s->columns[i].name);
+
+		types[i].compare =
+			duckdb_type_compare(there ? there : types[i].text);
+	}
+}
+
 /* At a checkpoint DuckDB merges blocks that are not full: a load of many
  * batches would be written twice, at its end, so a first load leaves it be.
  * Later, one merge a checkpoint takes away what updates have deleted. The
@@ -215,6 +227,7 @@ static void prepare_keep(struct duckdb_destination *d,
 	d->target = target;
 	prepare_not_null(d, target->schema, &p->existing);
 	prepare_soft_delete(d, target, &p->existing);
+	prepare_compare(p->types, target->schema, &p->existing);
 	d->in_place = target->mode == LOAD_UPDATE ||
 		      (target->mode == LOAD_UPSERT && !target->refresh &&
 		       (p->existing.indexed ||

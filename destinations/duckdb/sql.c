@@ -38,20 +38,49 @@ void duckdb_sql_key_join(struct strbuf *sql, const struct schema *s)
 	}
 }
 
-/* (a column of s differs from t's): keys are equal already. */
-void duckdb_sql_different(struct strbuf *sql, const struct schema *s,
-			  bool but_mark)
+static void sql_distinct(struct strbuf *sql, const struct schema *s,
+			 size_t column, const char *behind)
 {
+	duckdb_sql_name(sql, s, column, "t");
+	strbuf_addf(sql, "%s IS DISTINCT FROM ", behind);
+	duckdb_sql_name(sql, s, column, "s");
+	strbuf_addstr(sql, behind);
+}
+
+/* Another value, not only one that is not equal. Floats are told apart by =: of
+ * 0.0 and -0.0 DuckDB's storage keeps one where a column has no other value. */
+static void sql_different_column(struct strbuf *sql,
+				 const struct duckdb_destination *d,
+				 size_t column)
+{
+	const struct schema *s = d->target->schema;
+
+	switch (d->types[column].compare) {
+	case COMPARE_BYTES:
+		sql_distinct(sql, s, column, " COLLATE C");
+		break;
+	case COMPARE_TEXT:
+		sql_distinct(sql, s, column, "::VARCHAR");
+		break;
+	case COMPARE_EQUAL:
+		sql_distinct(sql, s, column, "");
+		break;
+	}
+}
+
+/* (a column of s differs from t's): keys are equal already. */
+void duckdb_sql_different(struct strbuf *sql,
+			  const struct duckdb_destination *d, bool but_mark)
+{
+	const struct schema *s = d->target->schema;
 	const char *between = "";
 
 	strbuf_addstr(sql, "(");
 	for (size_t i = 0; i < schema_compared(s); i++) {
 		if (schema_is_key(s, i) || (but_mark && (long)i == s->mark))
 			continue;
-		strbuf_addf(sql, "%st.", between);
-		duckdb_sql_name(sql, s, i, NULL);
-		strbuf_addstr(sql, " IS DISTINCT FROM s.");
-		duckdb_sql_name(sql, s, i, NULL);
+		strbuf_addstr(sql, between);
+		sql_different_column(sql, d, i);
 		between = " OR ";
 	}
 	strbuf_addstr(sql, *between ? ")" : "false)");
@@ -106,8 +135,7 @@ static void sql_newer(struct strbuf *sql, const struct duckdb_destination *d,
 static void sql_changed(struct strbuf *sql, const struct duckdb_destination *d)
 {
 	strbuf_addch(sql, '(');
-	duckdb_sql_different(sql, d->target->schema,
-			     d->target->mode == LOAD_UPDATE);
+	duckdb_sql_different(sql, d, d->target->mode == LOAD_UPDATE);
 	if (d->soft_delete != SOFT_DELETE_NONE) {
 		strbuf_addstr(sql, " OR t.");
 		sql_quote_name(sql, d->target->soft_delete, '"');
@@ -177,6 +205,6 @@ void duckdb_sql_appended(struct strbuf *sql, const struct duckdb_destination *d)
 	strbuf_addstr(sql, " ORDER BY " NAME_RAW_SEQ " DESC) = 1) t WHERE ");
 	duckdb_sql_key_join(sql, s);
 	strbuf_addstr(sql, " AND NOT ");
-	duckdb_sql_different(sql, s, false);
+	duckdb_sql_different(sql, d, false);
 	strbuf_addstr(sql, ")");
 }

@@ -192,3 +192,12 @@ enum fit duckdb_type_fit(const struct duckdb_type *wanted, const char *actual,
 	snprintf(grown, DUCKDB_TYPE_SIZE, "VARCHAR");
 	return FIT_GROWS;
 }
+
+enum duckdb_compare duckdb_type_compare(const char *actual)
+{
+	if (!strcmp(actual, "VARCHAR"))
+		return COMPARE_BYTES;
+	if (!strcmp(actual, "INTERVAL"))
+		return COMPARE_TEXT;
+	return COMPARE_EQUAL;
+}

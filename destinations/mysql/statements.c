@@ -53,8 +53,8 @@ static char *statement_binary(const struct catalog_column *c)
 }
 
 /* The same bytes: collations take 'a' for 'A', or for 'a '; JSON takes 1 for
- * 1.0. Never by a CAST alone, which is NULL, and so the same, for what is
- * larger than max_allowed_packet. */
+ * 1.0, and a float 0 for -0. Never by a CAST alone, which is NULL, and so the
+ * same, for what is larger than max_allowed_packet. */
 static void statement_same(struct strbuf *sb, const struct catalog_column *c,
 			   const char *stored)
 {
@@ -71,6 +71,13 @@ static void statement_same(struct strbuf *sb, const struct catalog_column *c,
 		strbuf_addstr(sb, " AND ");
 		statement_equal(sb, c, stored, "LENGTH(", ")");
 		free(binary);
+	} else if (c->type.base == MY_FLOAT || c->type.base == MY_DOUBLE) {
+		statement_equal(sb, c, stored, "", "");
+		strbuf_addstr(sb, " AND (COALESCE(");
+		statement_column(sb, stored, c->name);
+		strbuf_addstr(sb, ", 1) <> 0 OR ");
+		statement_equal(sb, c, stored, "CAST(", " AS CHAR)");
+		strbuf_addch(sb, ')');
 	} else {
 		statement_equal(sb, c, stored, "", "");
 	}

@@ -65,18 +65,33 @@ static void statement_wrapped(struct strbuf *sb, const char *stored,
 static void statement_differs(struct strbuf *sb, const char *stored,
 			      const struct catalog_column *c)
 {
+	const char *exact = c->folds ? " COLLATE \"C\"" : "";
+
 	switch (postgres_type_compare(&c->type)) {
 	case COMPARE_TEXT:
-		statement_wrapped(sb, stored, c->name, "", "::text");
+		statement_wrapped(sb, stored, c->name, "",
+				  c->folds ? "::text COLLATE \"C\"" : "::text");
 		break;
 	case COMPARE_SCALE:
 		statement_wrapped(sb, stored, c->name, "", "");
 		strbuf_addstr(sb, " OR ");
 		statement_wrapped(sb, stored, c->name, "scale(", ")");
 		break;
-	default:
-		statement_wrapped(sb, stored, c->name, "",
-				  c->folds ? " COLLATE \"C\"" : "");
+	case COMPARE_ZERO:
+		statement_wrapped(sb, stored, c->name, "", "");
+		strbuf_addstr(sb, " OR (");
+		postgres_statement_column(sb, stored, c->name);
+		strbuf_addstr(sb, " = 0 AND ");
+		statement_wrapped(sb, stored, c->name, "", "::text");
+		strbuf_addch(sb, ')');
+		break;
+	case COMPARE_LENGTH:
+		statement_wrapped(sb, stored, c->name, "", exact);
+		strbuf_addstr(sb, " OR ");
+		statement_wrapped(sb, stored, c->name, "octet_length(", ")");
+		break;
+	case COMPARE_EQUAL:
+		statement_wrapped(sb, stored, c->name, "", exact);
 		break;
 	}
 }

@@ -233,6 +233,11 @@ enum compare postgres_type_compare(const struct sql_type *type)
 	switch (type->base) {
 	case OID_NUMERIC:
 		return type->modifier < 0 ? COMPARE_SCALE : COMPARE_EQUAL;
+	case OID_FLOAT4:
+	case OID_FLOAT8:
+		return COMPARE_ZERO;
+	case OID_BPCHAR:
+		return type->modifier < 0 ? COMPARE_LENGTH : COMPARE_EQUAL;
 	case OID_BOOL:
 	case OID_BYTEA:
 	case OID_CHAR:
@@ -243,12 +248,9 @@ enum compare postgres_type_compare(const struct sql_type *type)
 	case OID_TEXT:
 	case OID_OID:
 	case OID_CIDR:
-	case OID_FLOAT4:
-	case OID_FLOAT8:
 	case OID_MACADDR8:
 	case OID_MACADDR:
 	case OID_INET:
-	case OID_BPCHAR:
 	case OID_VARCHAR:
 	case OID_DATE:
 	case OID_TIME:
@@ -259,11 +261,11 @@ enum compare postgres_type_compare(const struct sql_type *type)
 	case OID_VARBIT:
 	case OID_UUID:
 	case OID_PG_LSN:
-	case OID_JSONB:
 		return COMPARE_EQUAL;
 	default:
 		/* Geometric = compares areas, interval = takes a month for
-		 * thirty days, json and xml have none. */
+		 * thirty days, jsonb = takes 1.0 for 1.00, json and xml have
+		 * none. */
 		return COMPARE_TEXT;
 	}
 }

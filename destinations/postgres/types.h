@@ -71,6 +71,8 @@ enum fit postgres_type_fit(const struct sql_type *wanted,
 enum compare {
 	COMPARE_EQUAL, /* by the type's own = */
 	COMPARE_SCALE, /* numeric without scale: 1.0 and 1.00 differ */
+	COMPARE_ZERO, /* a float: 0.0 and -0.0 differ */
+	COMPARE_LENGTH, /* bpchar without a length keeps blanks at its end */
 	COMPARE_TEXT /* no =, or one that takes different values for equal */
 };
 enum compare postgres_type_compare(const struct sql_type *type);

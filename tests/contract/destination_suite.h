@@ -35,6 +35,8 @@ extern const struct CMUnitTest suite_by_hand[];
 extern const size_t suite_by_hand_n;
 extern const struct CMUnitTest suite_altered[];
 extern const size_t suite_altered_n;
+extern const struct CMUnitTest suite_changes[];
+extern const size_t suite_changes_n;
 extern const struct CMUnitTest suite_watched[];
 extern const size_t suite_watched_n;
 extern const struct CMUnitTest suite_folding[];

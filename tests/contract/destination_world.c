@@ -185,6 +185,19 @@ int world_begin(struct world *w)
 	return -rc;
 }
 
+/* "MONTHS DAYS MICROSECONDS" */
+static void world_interval(struct vector *v, size_t row, const char *text)
+{
+	struct interval_value i = { 0 };
+	char *rest;
+
+	i.months = (int32_t)strtol(text, &rest, 10);
+	i.days = (int32_t)strtol(rest, &rest, 10);
+	i.microseconds = strtoll(rest, &rest, 10);
+	assert_true(rest > text && !*rest);
+	vector_set_fixed(v, row, &i);
+}
+
 static void world_fixed(struct vector *v, size_t row, const char *text)
 {
 	int64_t i64 = 0;
@@ -229,6 +242,9 @@ static void world_fixed(struct vector *v, size_t row, const char *text)
 	case TYPE_TIMESTAMPTZ:
 		assert_true(value_parse_timestamp(text, &i64));
 		vector_set_fixed(v, row, &i64);
+		break;
+	case TYPE_INTERVAL:
+		world_interval(v, row, text);
 		break;
 	default:
 		fail_msg("no text form for kind %d", (int)v->kind);
