@@ -347,16 +347,14 @@ static void statement_same(struct statement *s, const char *table)
 		    "t WHERE ",
 		    s->schema->n_columns, update ? "NOT " : "", table);
 	statement_key_equal(s);
-	strbuf_addstr(&s->sql,
-		      update ? "\n  AND (true" : "\n  AND NOT coalesce(");
-	if (!update && !statement_may_change(s)) {
-		strbuf_addstr(&s->sql, "false, false))");
-		return;
+	strbuf_addstr(&s->sql, update ? "\n  AND " : "\n  AND NOT coalesce(");
+	if (update || statement_may_change(s)) {
+		statement_newer(s, false);
+		statement_changed(s, false);
+	} else {
+		strbuf_addstr(&s->sql, "false");
 	}
-	strbuf_addstr(&s->sql, update ? "\n  AND " : "");
-	statement_newer(s, false);
-	statement_changed(s, false);
-	strbuf_addstr(&s->sql, update ? "))" : ", false))");
+	strbuf_addstr(&s->sql, update ? ")" : ", false))");
 }
 
 void statements_key(struct strbuf *sb, const struct schema *schema)
