@@ -139,9 +139,16 @@ static void status_print_json(const struct status_result *results, size_t n)
 
 static void status_warn(const struct status_result *r)
 {
+	const char *prepared =
+		json_string_value(json_object_get(r->held_by, "prepared"));
+
 	log_set_pipeline(r->pipeline->name);
 	for (size_t i = 0; i < r->notes.n; i++)
 		log_warn("not known, %s", r->notes.items[i]);
+	if (prepared)
+		log_warn("the mark waits for the prepared transaction '%s' "
+			 "(COMMIT PREPARED or ROLLBACK PREPARED it)",
+			 prepared);
 	log_set_pipeline("");
 }
 

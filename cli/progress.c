@@ -56,7 +56,8 @@ static void progress_add_clean(struct strbuf *sb, const char *text)
 /* Members of held_by are the source's own: those that are there are shown. */
 static void progress_add_holder(struct strbuf *sb, const json_t *held_by)
 {
-	static const char *const names[] = { "state", "application", "since" };
+	static const char *const names[] = { "state", "application", "prepared",
+					     "since" };
 	const json_t *pid = json_object_get(held_by, "pid");
 
 	strbuf_addstr(sb, ", mark held by");
@@ -69,7 +70,7 @@ static void progress_add_holder(struct strbuf *sb, const json_t *held_by)
 
 		if (!text || !*text)
 			continue;
-		strbuf_addstr(sb, i == 2 ? " since " : " ");
+		strbuf_addstr(sb, i == 3 ? " since " : " ");
 		progress_add_clean(sb, text);
 	}
 }

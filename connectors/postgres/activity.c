@@ -8,6 +8,9 @@
 #include "core/data/table_name.h"
 #include "core/data/value.h"
 
+#define ACTIVITY_LOOKS	  5
+#define ACTIVITY_PAUSE_US (20 * 1000)
+
 /*
  * A backend shows its statement (query_start) a little before its transaction
  * (xact_start), and has taken its now() before both: an active one without a
@@ -19,7 +22,7 @@ static const char activity_sql[] =
 	"WITH mine AS (\n"
 	"  SELECT oid FROM pg_roles WHERE rolname = session_user),\n"
 	"session AS (\n"
-	"  SELECT pid, application_name, state,\n"
+	"  SELECT pid, application_name, state, backend_xid,\n"
 	"    coalesce(xact_start, CASE\n"
 	"      WHEN state = 'active' AND backend_type = 'client backend'\n"
 	"      THEN query_start END) AS since\n"
@@ -32,7 +35,8 @@ static const char activity_sql[] =
 	"'USAGE'),\n"
 	"  pg_is_in_recovery(), pg_last_xact_replay_timestamp(),\n"
 	"  EXISTS (SELECT FROM session WHERE state = 'disabled'),\n"
-	"  current_user, s.since, s.pid, s.application_name, s.state\n"
+	"  current_user, s.since, s.pid, s.application_name, s.state,\n"
+	"  s.backend_xid, pg_snapshot_xmax(pg_current_snapshot())\n"
 	"FROM (VALUES (1)) one\n"
 	"  LEFT JOIN session s ON s.since IS NOT NULL\n"
 	"ORDER BY s.since";
@@ -41,7 +45,7 @@ static const char activity_sql[] =
  * seen there, one that commits in between is visible to every snapshot from
  * now on. */
 static const char prepared_sql[] =
-	"SELECT gid, prepared, owner FROM pg_prepared_xacts\n"
+	"SELECT gid, prepared, owner, transaction FROM pg_prepared_xacts\n"
 	"WHERE database = current_database() ORDER BY prepared";
 
 static int64_t activity_time(const char *text, int64_t missing)
@@ -62,6 +66,26 @@ static void activity_hold(struct activity *a, const struct pg_result *r)
 			       pg_value(r, 0, 9), "since", since);
 }
 
+static json_int_t activity_number(const char *text)
+{
+	return text ? strtoll(text, NULL, 10) : 0;
+}
+
+/* A transaction without an xid gets one that was not given out yet when the
+ * statement's snapshot was taken. */
+static void activity_add_session(struct activity *a, const struct pg_result *r,
+				 int row)
+{
+	bool known = pg_value(r, row, 10) != NULL;
+
+	json_array_append_new(
+		a->open,
+		json_pack("{s:I, s:s, s:I}", "pid",
+			  activity_number(pg_value(r, row, 7)), "since",
+			  pg_value(r, row, 6), known ? "xid" : "xid_from",
+			  activity_number(pg_value(r, row, known ? 10 : 11))));
+}
+
 static int activity_sessions(struct pg *pg, struct activity *a,
 			     struct error *err)
 {
@@ -79,12 +103,8 @@ static int activity_sessions(struct pg *pg, struct activity *a,
 	a->oldest_us = activity_time(pg_value(r, 0, 6), INT64_MAX);
 	if (a->oldest_us != INT64_MAX)
 		activity_hold(a, r);
-	for (int i = 0; i < pg_rows(r) && pg_value(r, i, 6); i++) {
-		char *text = xstrfmt("%s since %s", pg_value(r, i, 7),
-				     pg_value(r, i, 6));
-		json_array_append_new(a->open, json_string(text));
-		free(text);
-	}
+	for (int i = 0; i < pg_rows(r) && pg_value(r, i, 6); i++)
+		activity_add_session(a, r, i);
 	pg_result_free(r);
 	return 0;
 }
@@ -98,17 +118,16 @@ static int activity_prepared(struct pg *pg, struct activity *a,
 	if (rc)
 		return rc;
 	for (int i = 0; i < pg_rows(r); i++) {
-		char *text = xstrfmt("prepared %s", pg_value(r, i, 0));
-		json_array_append_new(a->open, json_string(text));
-		free(text);
+		json_array_append_new(
+			a->open,
+			json_pack("{s:s, s:I}", "prepared", pg_value(r, i, 0),
+				  "xid", activity_number(pg_value(r, i, 3))));
 	}
-	if (pg_rows(r))
-		a->prepared_us = activity_time(pg_value(r, 0, 1), INT64_MIN);
-	if (pg_rows(r) && a->prepared_us < a->oldest_us) {
+	if (pg_rows(r)) {
 		char since[CLOCK_TEXT_SIZE];
+		a->prepared_us = activity_time(pg_value(r, 0, 1), INT64_MIN);
 		clock_format_utc(a->prepared_us, since);
-		json_decref(a->held_by);
-		a->held_by =
+		a->prepared_by =
 			json_pack("{s:s, s:s, s:s, s:s}", "prepared",
 				  pg_value(r, 0, 0), "role", pg_value(r, 0, 2),
 				  "state", "prepared", "since", since);
@@ -136,24 +155,92 @@ void activity_release(struct activity *a)
 {
 	free(a->role);
 	json_decref(a->held_by);
+	json_decref(a->prepared_by);
 	json_decref(a->open);
 	memset(a, 0, sizeof(*a));
 }
 
-bool activity_has_any(const struct activity *a, const json_t *set)
+static uint32_t activity_xid(const json_t *item, const char *member)
 {
-	size_t i, j;
-	json_t *wanted, *open;
+	return (uint32_t)json_integer_value(json_object_get(item, member));
+}
 
-	json_array_foreach(set, i, wanted)
+static bool activity_is_prepared(const json_t *item)
+{
+	return json_object_get(item, "prepared") != NULL;
+}
+
+/* The same transaction, in the same state. */
+static bool activity_is_same(const json_t *a, const json_t *b)
+{
+	if (activity_is_prepared(a) || activity_is_prepared(b))
+		return activity_is_prepared(a) && activity_is_prepared(b) &&
+		       activity_xid(a, "xid") == activity_xid(b, "xid");
+	return json_equal(json_object_get(a, "pid"),
+			  json_object_get(b, "pid")) &&
+	       json_equal(json_object_get(a, "since"),
+			  json_object_get(b, "since"));
+}
+
+/* May what was the session's transaction `then` be the prepared `now`? Ids of
+ * 32 bits are compared by their distance. */
+static bool activity_may_be(const json_t *then, const json_t *now)
+{
+	if (activity_is_prepared(then) || !activity_is_prepared(now))
+		return false;
+	if (json_object_get(then, "xid"))
+		return activity_xid(then, "xid") == activity_xid(now, "xid");
+	return (int32_t)(activity_xid(now, "xid") -
+			 activity_xid(then, "xid_from")) >= 0;
+}
+
+static void activity_put(json_t *set, json_t *item)
+{
+	size_t i;
+	json_t *other;
+
+	json_array_foreach(set, i, other)
 	{
-		json_array_foreach(a->open, j, open)
+		if (activity_is_same(other, item))
+			return;
+	}
+	json_array_append(set, item);
+}
+
+json_t *activity_left(const struct activity *a, const json_t *set)
+{
+	json_t *left = json_array(), *then, *now;
+	size_t i, j;
+
+	json_array_foreach(set, i, then)
+	{
+		json_array_foreach(a->open, j, now)
 		{
-			if (json_equal(wanted, open))
-				return true;
+			if (activity_is_same(then, now) ||
+			    activity_may_be(then, now))
+				activity_put(left, now);
 		}
 	}
-	return false;
+	return left;
+}
+
+int activity_wait(struct pg *pg, json_t **set, struct error *err)
+{
+	for (int i = 0; json_array_size(*set) && i < ACTIVITY_LOOKS; i++) {
+		struct activity now;
+		json_t *left;
+		int rc;
+		if (clock_sleep_us(ACTIVITY_PAUSE_US))
+			return 0;
+		rc = activity_read(pg, &now, err);
+		if (rc)
+			return rc;
+		left = activity_left(&now, *set);
+		json_decref(*set);
+		*set = left;
+		activity_release(&now);
+	}
+	return 0;
 }
 
 bool activity_explain(const struct activity *a, struct strbuf *reason)

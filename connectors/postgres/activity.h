@@ -15,21 +15,30 @@
 struct activity {
 	int64_t now_us; /* the server's clock, taken first */
 	int64_t oldest_us; /* start of the oldest; INT64_MAX: none is open */
-	int64_t prepared_us; /* oldest prepared transaction; INT64_MAX: none */
+	/* When the oldest prepared transaction was prepared; INT64_MAX: none
+	 * is. When it began is not recorded. */
+	int64_t prepared_us;
 	int64_t replayed_us; /* standby: last commit replayed; INT64_MIN: none
 			      */
 	bool may_see; /* our role sees all sessions */
 	bool standby;
 	bool hidden; /* a session with track_activities off */
 	char *role; /* ours */
-	json_t *held_by; /* the oldest, or NULL */
-	json_t *open; /* each as text, stable over its life */
+	json_t *held_by; /* the oldest session's, or NULL */
+	json_t *prepared_by; /* the oldest prepared one, or NULL */
+	json_t *open; /* each, as activity_left() knows it again */
 };
 
 int activity_read(struct pg *pg, struct activity *out, struct error *err);
 void activity_release(struct activity *a);
-/* Is one of the transactions of `set` open still? */
-bool activity_has_any(const struct activity *a, const json_t *set);
+/* Those of `set` (from an earlier look's `open`) that are not over. One whose
+ * session has left it may have been prepared: it is known again by its xid. One
+ * that had no xid yet may be any that was prepared since, so all of these are
+ * in its place. New reference; an empty array: all are over. */
+json_t *activity_left(const struct activity *a, const json_t *set);
+/* Short transactions are often over at once: look again a few times. `set`
+ * becomes what is left of it. */
+int activity_wait(struct pg *pg, json_t **set, struct error *err);
 /* Why transactions may go unseen, each with what to do; false: they cannot. */
 bool activity_explain(const struct activity *a, struct strbuf *reason);
 

@@ -121,8 +121,13 @@ static int inspect_activity(struct inspection_of *x, struct error *err)
 		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
 			     "prepared-transactions",
 			     "COMMIT PREPARED or ROLLBACK PREPARED it",
-			     "a prepared transaction is open: it holds the "
-			     "mark");
+			     "prepared transaction '%s' of role %s is open: "
+			     "the mark waits for it, and rows past the mark "
+			     "are read again in every run",
+			     json_string_value(json_object_get(a.prepared_by,
+							       "prepared")),
+			     json_string_value(
+				     json_object_get(a.prepared_by, "role")));
 	if (a.hidden)
 		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
 			     "track-activities-off",

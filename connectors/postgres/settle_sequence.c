@@ -7,10 +7,6 @@
 #include "connectors/postgres/sequences.h"
 #include "core/base/alloc.h"
 
-/* Short transactions are often over at once: look again a few times before
- * leaving the rest to the next run. */
-#define SETTLE_LOOKS	5
-#define SETTLE_PAUSE_US (20 * 1000)
 /* In pending: what is known of the column's sequences. */
 #define SEQUENCES "sequences"
 
@@ -127,23 +123,15 @@ static int settle_check_sequences(struct postgres *c,
 	return rc;
 }
 
-/* Wait a moment for those that are open now; true in `over` if all ended. */
-static int settle_wait(struct postgres *c, struct activity *open, bool *over,
-		       struct error *err)
+/* The pending pair's id; NULL: there is none, or a version of Tidemark wrote it
+ * that did not know prepared transactions again. */
+static const char *settle_pending_max(const struct watermark *from)
 {
-	*over = json_array_size(open->open) == 0;
-	for (int i = 0; !*over && i < SETTLE_LOOKS; i++) {
-		struct activity now;
-		int rc;
-		if (clock_sleep_us(SETTLE_PAUSE_US))
-			return 0;
-		rc = activity_read(c->pg, &now, err);
-		if (rc)
-			return rc;
-		*over = !activity_has_any(&now, open->open);
-		activity_release(&now);
-	}
-	return 0;
+	const json_t *set = json_object_get(from->pending, "open");
+
+	if (!json_is_object(json_array_get(set, 0)))
+		return NULL;
+	return json_string_value(json_object_get(from->pending, "max"));
 }
 
 /* The greatest id that is settled, and what is left to a later run. An older
@@ -153,28 +141,27 @@ static int settle_decide(struct postgres *c, const struct watermark *from,
 			 struct settle_ids *ids, struct settled *out,
 			 struct error *err)
 {
-	const json_t *set = json_object_get(from->pending, "open");
-	const char *max =
-		json_string_value(json_object_get(from->pending, "max"));
-	bool over = false;
-	int rc = settle_wait(c, &ids->open, &over, err);
+	const char *max = settle_pending_max(from);
+	json_t *now = json_incref(ids->open.open), *before = NULL;
+	int rc = activity_wait(c->pg, &now, err);
 
-	if (rc)
-		return rc;
-	if (over) {
+	if (!rc && max && json_array_size(now))
+		before = activity_left(&ids->open,
+				       json_object_get(from->pending, "open"));
+	if (!rc && !json_array_size(now)) {
 		out->value = xstrdup(ids->max);
-		return 0;
+	} else if (!rc && json_array_size(before)) {
+		out->pending =
+			json_pack("{s:s, s:O}", "max", max, "open", before);
+	} else if (!rc) {
+		out->value = xstrdup(max);
+		if (ids->max)
+			out->pending = json_pack("{s:s, s:O}", "max", ids->max,
+						 "open", now);
 	}
-	if (set && max && activity_has_any(&ids->open, set)) {
-		out->pending = json_pack("{s:s, s:o}", "max", max, "open",
-					 json_deep_copy(set));
-		return 0;
-	}
-	out->value = xstrdup(max);
-	if (ids->max)
-		out->pending = json_pack("{s:s, s:O}", "max", ids->max, "open",
-					 ids->open.open);
-	return 0;
+	json_decref(before);
+	json_decref(now);
+	return rc;
 }
 
 /* Nothing before the mark is open, and what is pending is beyond it. */
@@ -217,13 +204,19 @@ static void settle_describe(const struct settle_ids *ids,
 			    struct settled *out, struct strbuf *reason)
 {
 	const struct activity *a = &ids->open;
+	int64_t oldest_us = a->oldest_us;
+	json_t *oldest = a->held_by;
 
 	if (activity_explain(a, reason))
 		settle_weaken(out, GUARANTEE_LAG);
 	if (!mark->settle)
 		settle_explain_off(mark, out, reason);
-	out->held_by = json_incref(a->held_by);
-	out->lag_us = a->oldest_us == INT64_MAX ? 0 : a->now_us - a->oldest_us;
+	if (a->prepared_us < oldest_us) {
+		oldest_us = a->prepared_us;
+		oldest = a->prepared_by;
+	}
+	out->held_by = json_incref(oldest);
+	out->lag_us = oldest_us == INT64_MAX ? 0 : a->now_us - oldest_us;
 }
 
 int settle_sequence(struct postgres *c, const struct watermark_spec *mark,

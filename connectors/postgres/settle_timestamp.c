@@ -14,6 +14,32 @@ static int64_t settle_least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* When a prepared transaction began is not recorded, so none of the instants
+ * before it is settled. One that was prepared after this look had its session
+ * in it, or began later: if those that the look found are over by now, they
+ * are committed and visible, and what the look says of sessions holds. */
+static int settle_prepared(struct postgres *c, struct activity *a,
+			   struct error *err)
+{
+	json_t *prepared = json_array(), *item;
+	size_t i;
+	int rc;
+
+	json_array_foreach(a->open, i, item)
+	{
+		if (json_object_get(item, "prepared"))
+			json_array_append(prepared, item);
+	}
+	rc = activity_wait(c->pg, &prepared, err);
+	if (!json_array_size(prepared)) {
+		a->prepared_us = INT64_MAX;
+		json_decref(a->prepared_by);
+		a->prepared_by = NULL;
+	}
+	json_decref(prepared);
+	return rc;
+}
+
 /* The instant up to which no open transaction can commit a row. */
 static int64_t settle_instant(const struct activity *a,
 			      const struct watermark_spec *mark)
@@ -22,9 +48,8 @@ static int64_t settle_instant(const struct activity *a,
 
 	if (!mark->settle)
 		return a->now_us;
-	/* When a prepared transaction began is not recorded. */
 	if (a->prepared_us != INT64_MAX)
-		us = settle_least(us, a->prepared_us - mark->lag_us);
+		return INT64_MIN;
 	if (a->standby)
 		us = a->replayed_us == INT64_MIN
 			     ? INT64_MIN
@@ -103,12 +128,13 @@ static void settle_guarantee(struct postgres *c, const struct activity *a,
 	out->guarantee = GUARANTEE_EXACT;
 	if (activity_explain(a, &reason))
 		settle_weaken(out, GUARANTEE_LAG);
-	if (a->prepared_us != INT64_MAX) {
-		reason_add(&reason, "a prepared transaction is open, and when "
-				    "it began is not recorded (COMMIT PREPARED "
-				    "or ROLLBACK PREPARED it)");
-		settle_weaken(out, GUARANTEE_LAG);
-	}
+	if (a->prepared_us != INT64_MAX)
+		reason_add(&reason,
+			   "the mark waits for the prepared transaction '%s', "
+			   "as the server does not record when it began "
+			   "(COMMIT PREPARED or ROLLBACK PREPARED it)",
+			   json_string_value(json_object_get(a->prepared_by,
+							     "prepared")));
 	if (column->wire->oid != WIRE_TIMESTAMPTZ &&
 	    wall_clock_is_unknown(mark->time_zone))
 		settle_explain_zone(column->name, out, &reason);
@@ -129,13 +155,18 @@ int settle_timestamp(struct postgres *c, const struct watermark_spec *mark,
 
 	if (rc)
 		return rc;
+	if (mark->settle)
+		rc = settle_prepared(c, &a, err);
 	us = settle_instant(&a, mark);
-	rc = settle_value(c, mark, us, out, err);
+	if (!rc)
+		rc = settle_value(c, mark, us, out, err);
 	if (!rc)
 		rc = settle_against_mark(c, &a, from, out, err);
 	settle_guarantee(c, &a, mark, out);
-	out->held_by = json_incref(a.held_by);
-	out->lag_us = us == INT64_MIN ? -1 : a.now_us - us;
+	out->held_by = json_incref(a.prepared_by ? a.prepared_by : a.held_by);
+	out->lag_us = us != INT64_MIN		   ? a.now_us - us
+		      : a.prepared_us != INT64_MAX ? a.now_us - a.prepared_us
+						   : -1;
 	activity_release(&a);
 	return rc;
 }

@@ -169,6 +169,7 @@ static void status_lag_of(const struct pipeline_settings *p,
 	} else if (status_ask_source(p, &mark, &settled, &err)) {
 		status_note(out, "source", &err);
 	} else {
+		out->held_by = json_incref(settled.held_by);
 		held = p->tail == TAIL_HOLD ? settled.lag_us : -1;
 		out->lag_us = status_lag(status_mark_age(&mark, &settled),
 					 caught_up_age, held);
@@ -254,6 +255,7 @@ void status_result_release(struct status_result *r)
 {
 	free(r->watermark);
 	json_decref(r->paused);
+	json_decref(r->held_by);
 	attempt_release(&r->last);
 	lease_release(&r->lease);
 	breaker_release(&r->breaker);
@@ -312,14 +314,14 @@ json_t *status_result_json(const struct status_result *r)
 		json_array_append_new(chunks,
 				      backfill_chunk_json(&r->chunks.items[i]));
 	return json_pack(
-		"{s:s, s:o, s:s?, s:o, s:o, s:o, s:O, s:o, s:o, s:o, s:o, "
+		"{s:s, s:o, s:s?, s:o, s:O, s:o, s:o, s:O, s:o, s:o, s:o, s:o, "
 		"s:o, s:o}",
 		"pipeline", r->pipeline->name, "watermark",
 		json_text_value(r->watermark), "from", r->from, "lag_seconds",
 		r->lag_us < 0
 			? json_null()
 			: json_real((double)r->lag_us / (double)US_PER_SECOND),
-		"last_run",
+		"held_by", r->held_by ? r->held_by : json_null(), "last_run",
 		r->has_last ? status_last_json(&r->last) : json_null(), "lease",
 		r->leased ? lease_json(&r->lease) : json_null(), "paused",
 		r->paused ? r->paused : json_null(), "progress",

@@ -14,6 +14,7 @@ struct status_result {
 	char *watermark; /* JSON text, or NULL: none, or not known */
 	const char *from; /* "destination", "state", NULL: not known */
 	int64_t lag_us; /* -1: not known */
+	json_t *held_by; /* the transaction that the mark waits for, or NULL */
 	struct attempt last;
 	json_t *paused; /* what holds the run that is under way, or NULL */
 	double progress; /* of its window, 0..1; -1: not known, or none is */

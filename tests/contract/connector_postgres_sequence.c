@@ -50,6 +50,48 @@ static void sequence_late(void **state)
 	world_expect(w, 10, "");
 }
 
+/* A transaction that was seen open is prepared, and has left its session. With
+ * an xid it is known again; without, it may be any that was prepared since. */
+static void sequence_prepared(void **state)
+{
+	struct world *w = suite_world(state);
+
+	sequence_table(w);
+	world_other(w, 1, "BEGIN; INSERT INTO tm_source.t (v) VALUES (1)");
+	world_exec(w, "INSERT INTO tm_source.t (v) VALUES (2)");
+	world_expect(w, 10, "2|2\n");
+	world_other(w, 1, "PREPARE TRANSACTION 'tm_source_1'");
+	world_expect(w, 10, "2|2\n");
+	assert_null(w->from.value);
+	/* The id is taken, which gives no xid: the sequence has logged more
+	 * values than it gave out. */
+	world_other(w, 1,
+		    "BEGIN; SELECT nextval('tm_source.t_id_seq') AS id,"
+		    " set_config('tm.id', currval('tm_source.t_id_seq')::text,"
+		    " false)");
+	world_exec(w, "INSERT INTO tm_source.t (v) VALUES (4)");
+	world_exec(w, "COMMIT PREPARED 'tm_source_1'");
+	world_expect(w, 10, "1|1\n2|2\n4|4\n");
+	assert_string_equal(w->from.value, "2");
+	world_other(w, 1,
+		    "INSERT INTO tm_source.t VALUES"
+		    " (current_setting('tm.id')::int, 3);"
+		    "PREPARE TRANSACTION 'tm_source_2'");
+	world_exec(w, "INSERT INTO tm_source.t (v) VALUES (5)");
+	world_expect(w, 10, "4|4\n5|5\n");
+	assert_string_equal(w->from.value, "2");
+	/* One that is prepared later is not waited for. */
+	world_other(w, 1,
+		    "BEGIN; INSERT INTO tm_source.t (v) VALUES (6);"
+		    "PREPARE TRANSACTION 'tm_source_3'");
+	world_exec(w, "COMMIT PREPARED 'tm_source_2'");
+	world_expect(w, 10, "3|3\n4|4\n5|5\n");
+	assert_string_equal(w->from.value, "4");
+	world_exec(w, "COMMIT PREPARED 'tm_source_3'");
+	world_expect(w, 10, "5|5\n6|6\n");
+	world_expect(w, 10, "");
+}
+
 static void sequence_lag(void **state)
 {
 	struct world *w = suite_world(state);
@@ -177,12 +219,9 @@ static void sequence_number_goes_back(void **state)
 }
 
 const struct CMUnitTest suite_postgres_sequence[] = {
-	SUITE_TEST(sequence_late),
-	SUITE_TEST(sequence_lag),
-	SUITE_TEST(sequence_ahead),
-	SUITE_TEST(sequence_widened),
-	SUITE_TEST(sequence_cache),
-	SUITE_TEST(sequence_numeric),
-	SUITE_TEST(sequence_number_goes_back),
+	SUITE_TEST(sequence_late),    SUITE_TEST(sequence_prepared),
+	SUITE_TEST(sequence_lag),     SUITE_TEST(sequence_ahead),
+	SUITE_TEST(sequence_widened), SUITE_TEST(sequence_cache),
+	SUITE_TEST(sequence_numeric), SUITE_TEST(sequence_number_goes_back),
 };
 const size_t suite_postgres_sequence_n = ARRAY_SIZE(suite_postgres_sequence);

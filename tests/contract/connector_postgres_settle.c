@@ -137,24 +137,27 @@ static void settle_prepared(void **state)
 	struct world *w = suite_world(state);
 
 	settle_table(w, "timestamptz");
-	w->mark.lag_us = 5 * US_PER_SECOND;
-	world_other(w, 1,
-		    "BEGIN; INSERT INTO tm_source.t VALUES (2);"
-		    "PREPARE TRANSACTION 'tm_source_1'");
+	world_other(w, 1, "BEGIN; INSERT INTO tm_source.t VALUES (2)");
+	settle_pause();
 	world_exec(w, "INSERT INTO tm_source.t VALUES (3)");
+	/* Prepared long after it took its now(). */
+	world_other(w, 1, "PREPARE TRANSACTION 'tm_source_1'");
+	world_exec(w, "INSERT INTO tm_source.t VALUES (4)");
+	settle_pause();
 	settle_pause();
 	world_expect_count(w, 10, 2);
-	assert_int_equal(w->settled.guarantee, GUARANTEE_LAG);
-	assert_non_null(strstr(w->settled.reason, "prepared"));
+	assert_int_equal(w->n_tail, 2);
+	assert_int_equal(w->settled.guarantee, GUARANTEE_EXACT);
+	assert_non_null(strstr(w->settled.reason, "'tm_source_1'"));
 	assert_string_equal(w->from.key.items[0], "1");
 	assert_string_equal(json_string_value(json_object_get(
 				    w->settled.held_by, "prepared")),
 			    "tm_source_1");
 	world_other(w, 1, "COMMIT PREPARED 'tm_source_1'");
-	w->mark.lag_us = 0;
-	world_expect_count(w, 10, 2);
-	assert_int_equal(w->sum, 5);
-	assert_int_equal(w->settled.guarantee, GUARANTEE_EXACT);
+	world_expect_count(w, 10, 3);
+	assert_int_equal(w->sum, 9);
+	assert_int_equal(w->n_tail, 0);
+	assert_string_equal(w->settled.reason, "");
 }
 
 /* The tick that is going on is not settled: a later row may carry the same

@@ -17,8 +17,8 @@ RUN_KEYS = {
     "rows_inserted", "rows_updated", "rows_unchanged", "rows_deleted",
     "rows_dead_lettered", "watermark_before", "watermark_after", "guarantee",
     "held_by", "seconds", "error"}
-STATUS_KEYS = {"pipeline", "watermark", "lag_seconds", "last_run", "lease",
-               "breaker", "dead_letters", "chunks"}
+STATUS_KEYS = {"pipeline", "watermark", "lag_seconds", "held_by", "last_run",
+               "lease", "breaker", "dead_letters", "chunks"}
 COMMANDS = ("run", "check", "status", "runs", "backfill", "worker", "copy",
             "init", "watermark", "pace", "migrate", "schema", "plugins",
             "version", "help")

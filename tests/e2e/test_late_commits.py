@@ -120,8 +120,7 @@ def test_late_commit_of_a_savepoint(synced, source, destination, strategy):
 def test_late_commit_of_a_prepared_transaction(synced, source, destination,
                                                strategy):
     """It has no session any more, and commits when somebody says so."""
-    tidemark = synced(strategy, watermark={
-        "lag": {"timestamp": "1m", "sequence": 100, "xmin": "0s"}[strategy]})
+    tidemark = synced(strategy)
     with source.connect(autocommit=False) as late:
         insert(late, "prepared")
         late.execute("PREPARE TRANSACTION 'tidemark_late'")
@@ -136,6 +135,48 @@ def test_late_commit_of_a_prepared_transaction(synced, source, destination,
     tidemark.run()
     assert {"prepared", "early"} <= names(destination)
     check_items(source, destination)
+
+
+@pytest.mark.thinned(3)
+@pytest.mark.parametrize("mode", ("upsert", "append"))
+@pytest.mark.parametrize("first", ("an insert", "a look"))
+@every_strategy
+def test_prepared_between_two_runs(tidemark, source, make_destination,
+                                   strategy, first, mode):
+    """A run sees it as a session's transaction, the next ones as a prepared
+    one, under another name; with an xid or without one at first."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, destination, strategy, mode)
+    tidemark.run()
+    with source.connect(autocommit=False) as late:
+        number = late.execute("SELECT nextval('items_seq')").fetchone()[0]
+        insert_late = (f"INSERT INTO items (name, seq, updated_at) "
+                       f"VALUES ('late', {number}, now())")
+        if first == "an insert":
+            late.execute(insert_late)
+        source.execute("INSERT INTO items (name) VALUES ('early')")
+        workload.settle(source)
+        tidemark.run()
+        if first == "a look":
+            late.execute(insert_late)
+        late.execute("PREPARE TRANSACTION 'tidemark_between'")
+    source.execute("INSERT INTO items (name) VALUES ('beside')")
+    workload.settle(source)
+    tidemark.run()
+    held = tidemark.run().pipeline()
+    assert held["held_by"]["prepared"] == "tidemark_between", held
+    assert held["guarantee"] == "exact", held
+    if mode != "append":
+        assert {"early", "beside"} <= names(destination)
+    status = tidemark("status", "--json").expect(0).pipeline()
+    assert status["held_by"]["prepared"] == "tidemark_between", status
+    source.execute("COMMIT PREPARED 'tidemark_between'")
+    workload.settle(source)
+    tidemark.run()
+    assert {"late", "early", "beside"} <= names(destination)
+    check_items(source, destination)
+    assert tidemark.run().pipeline()["rows_read"] == 0
 
 
 @pytest.mark.thinned(3)
