@@ -109,6 +109,18 @@ static int activity_sessions(struct pg *pg, struct activity *a,
 	return 0;
 }
 
+static void activity_hold_prepared(struct activity *a,
+				   const struct pg_result *r)
+{
+	char since[CLOCK_TEXT_SIZE];
+
+	a->prepared_us = activity_time(pg_value(r, 0, 1), INT64_MIN);
+	clock_format_utc(a->prepared_us, since);
+	a->prepared_by = json_pack("{s:s, s:s, s:s, s:s}", "prepared",
+				   pg_value(r, 0, 0), "role", pg_value(r, 0, 2),
+				   "state", "prepared", "since", since);
+}
+
 static int activity_prepared(struct pg *pg, struct activity *a,
 			     struct error *err)
 {
@@ -117,21 +129,13 @@ static int activity_prepared(struct pg *pg, struct activity *a,
 
 	if (rc)
 		return rc;
-	for (int i = 0; i < pg_rows(r); i++) {
+	for (int i = 0; i < pg_rows(r); i++)
 		json_array_append_new(
 			a->open,
 			json_pack("{s:s, s:I}", "prepared", pg_value(r, i, 0),
 				  "xid", activity_number(pg_value(r, i, 3))));
-	}
-	if (pg_rows(r)) {
-		char since[CLOCK_TEXT_SIZE];
-		a->prepared_us = activity_time(pg_value(r, 0, 1), INT64_MIN);
-		clock_format_utc(a->prepared_us, since);
-		a->prepared_by =
-			json_pack("{s:s, s:s, s:s, s:s}", "prepared",
-				  pg_value(r, 0, 0), "role", pg_value(r, 0, 2),
-				  "state", "prepared", "since", since);
-	}
+	if (pg_rows(r))
+		activity_hold_prepared(a, r);
 	pg_result_free(r);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "connectors/postgres/blocks.h"
+#include "connectors/postgres/durable.h"
 #include "connectors/postgres/repeats.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
@@ -11,9 +12,14 @@
 /* Half the circle of 32-bit ids, less what may be given out during a pass. */
 #define BLOCKS_FARTHEST ((UINT64_C(1) << 31) - UINT64_C(50000000))
 
+/* The log's end behind the snapshot is behind the end of every transaction
+ * that the snapshot knows to be over, and so of every xid below its xmin. */
 static const char blocks_snapshot_sql[] =
 	"SELECT pg_snapshot_xmin(s)::text, pg_snapshot_xmax(s)::text\n"
 	"FROM pg_current_snapshot() s";
+static const char blocks_snapshot_and_log_sql[] =
+	"SELECT pg_snapshot_xmin(s)::text, pg_snapshot_xmax(s)::text,\n"
+	"" DURABLE_COLUMNS "\nFROM pg_current_snapshot() s";
 
 void blocks_release(struct blocks *b)
 {
@@ -40,12 +46,16 @@ static int blocks_snapshot(struct postgres *c, uint64_t *xmin, uint64_t *xmax,
 			   struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(c->pg, &r, blocks_snapshot_sql, 0, NULL, err);
+	int rc = pg_query(c->pg, &r,
+			  c->log_hidden ? blocks_snapshot_sql
+					: blocks_snapshot_and_log_sql,
+			  0, NULL, err);
 
 	if (rc)
 		return rc;
 	*xmin = strtoull(pg_value(r, 0, 0), NULL, 10);
 	*xmax = strtoull(pg_value(r, 0, 1), NULL, 10);
+	durable_begin(c, c->log_hidden ? 0 : durable_target(r, 2));
 	pg_result_free(r);
 	return 0;
 }
@@ -242,6 +252,5 @@ int blocks_next(struct postgres *c, struct batch *out, struct error *err)
 		blocks_set_pending(c);
 	out->n_held = b->done ? b->held : 0;
 	out->progress = b->done ? 1 : blocks_progress(b);
-	running_mark_hand_over(&c->pass.mark, out);
-	return 0;
+	return durable_hand_over(c, out, b->streaming, err);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "connectors/postgres/blocks.h"
+#include "connectors/postgres/durable.h"
 #include "connectors/postgres/leaf_list.h"
 #include "core/base/alloc.h"
 
@@ -84,6 +85,8 @@ void blocks_resume(struct postgres *c)
 		b->leaf = i;
 		b->ceiling = strtoull(ceiling, NULL, 10);
 		b->extracts = 1;
+		/* It was durable when it was stored. */
+		durable_begin(c, 0);
 		/* Of a file that is gone, no block has been read. */
 		if (leaf->file !=
 		    json_integer_value(json_object_get(pending, "file")))

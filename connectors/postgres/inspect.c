@@ -17,7 +17,10 @@ static const char inspect_rights_sql[] =
 	"SELECT has_function_privilege('pg_control_system()', 'EXECUTE')\n"
 	"  AND has_function_privilege('pg_control_checkpoint()', 'EXECUTE')\n"
 	"  AND has_function_privilege('pg_current_wal_lsn()', 'EXECUTE'),\n"
-	"  quote_ident(current_user)";
+	"  quote_ident(current_user),\n"
+	"  has_function_privilege('pg_current_wal_insert_lsn()', 'EXECUTE')\n"
+	"  AND has_function_privilege('pg_current_wal_flush_lsn()', "
+	"'EXECUTE')";
 
 struct inspection_of {
 	struct postgres *c;
@@ -295,6 +298,21 @@ static int inspect_rights(struct inspection_of *x, struct error *err)
 			     "another server that takes this one's place may "
 			     "go unnoticed: the role may not ask for the "
 			     "cluster's identity");
+		strbuf_release(&fix);
+	}
+	if (!rc && *pg_value(r, 0, 2) != 't' &&
+	    x->mark->strategy != STRATEGY_TIMESTAMP) {
+		struct strbuf fix = STRBUF_INIT;
+		strbuf_addf(&fix,
+			    "GRANT EXECUTE ON FUNCTION "
+			    "pg_current_wal_insert_lsn(), "
+			    "pg_current_wal_flush_lsn() TO %s",
+			    pg_value(r, 0, 1));
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+			     "missing-rights", fix.data,
+			     "the role cannot see how far the server's log is "
+			     "flushed: after a crash the server may give ids "
+			     "behind the mark out again");
 		strbuf_release(&fix);
 	}
 	pg_result_free(r);

@@ -3,6 +3,7 @@
 
 #include "connectors/common/delivered.h"
 #include "connectors/common/trouble.h"
+#include "connectors/postgres/durable.h"
 #include "connectors/postgres/keyset.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/repeats.h"
@@ -246,8 +247,8 @@ static double keyset_progress(struct postgres *c, enum keyset_step step)
 }
 
 /* Only settled rows move the mark. */
-static void keyset_finish(struct postgres *c, struct batch *b,
-			  enum keyset_step step)
+static int keyset_finish(struct postgres *c, struct batch *b,
+			 enum keyset_step step, struct error *err)
 {
 	struct keyset *k = &c->pass.keyset;
 
@@ -272,7 +273,7 @@ static void keyset_finish(struct postgres *c, struct batch *b,
 	}
 	if (step == KEYSET_TAIL)
 		b->n_tail = b->n_rows;
-	running_mark_hand_over(&c->pass.mark, b);
+	return durable_hand_over(c, b, k->streaming, err);
 }
 
 int keyset_next(struct postgres *c, struct batch *out, struct error *err)
@@ -294,7 +295,5 @@ int keyset_next(struct postgres *c, struct batch *out, struct error *err)
 		if (!rc)
 			rc = keyset_fill(c, out, err);
 	}
-	if (!rc)
-		keyset_finish(c, out, step);
-	return rc;
+	return rc ? rc : keyset_finish(c, out, step, err);
 }

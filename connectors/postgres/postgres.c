@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/postgres/durable.h"
 #include "connectors/postgres/shape.h"
 #include "core/base/alloc.h"
 
@@ -12,6 +13,7 @@
 static void pass_release(struct pass *p)
 {
 	running_mark_release(&p->mark);
+	watermark_release(&p->durable);
 	keyset_release(&p->keyset);
 	blocks_release(&p->blocks);
 	memset(p, 0, sizeof(*p));
@@ -138,6 +140,10 @@ static int postgres_scan(struct connector *base, const struct scan *scan,
 		return rc;
 	c->pass.scan = scan;
 	running_mark_begin(&c->pass.mark, scan);
+	if (scan_is_ordered(scan) && !scan->range)
+		durable_begin(c, scan->mark->strategy == STRATEGY_SEQUENCE
+					 ? c->unflushed
+					 : 0);
 	rc = rows_begin(c, err);
 	if (rc || !scan_is_ordered(scan))
 		return rc;

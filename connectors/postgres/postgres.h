@@ -70,6 +70,10 @@ struct lookup {
 struct pass {
 	const struct scan *scan;
 	struct running_mark mark;
+	/* How far the log must be flushed before the running mark may be handed
+	 * over, and the one to hand over until then; 0: it may. */
+	uint64_t unflushed;
+	struct watermark durable;
 	int64_t rows; /* delivered so far */
 	bool open; /* failpoint snapshot_opened has been passed */
 	struct keyset keyset;
@@ -84,6 +88,9 @@ struct postgres {
 	const struct source_spec *described; /* whose layout it is, or NULL */
 	enum strategy strategy; /* it was made for */
 	char *mark_column;
+	/* As pass.unflushed, of what settle() has found: strategy sequence. */
+	uint64_t unflushed;
+	bool log_hidden; /* how far the log is flushed cannot be asked */
 	bool hashes; /* the session's nested loops are off, for keys */
 	struct pass pass;
 };

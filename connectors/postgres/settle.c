@@ -3,6 +3,7 @@
 
 #include "connectors/common/settle.h"
 #include "connectors/postgres/activity.h"
+#include "connectors/postgres/durable.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/row_security.h"
 #include "connectors/postgres/shape.h"
@@ -10,9 +11,12 @@
 #include "core/base/failpoint.h"
 #include "core/data/value.h"
 
-static const char settle_xmin_sql[] =
-	"SELECT pg_snapshot_xmin(s)::text, pg_snapshot_xmax(s)::text\n"
-	"FROM pg_current_snapshot() s";
+#define SETTLE_XMIN_SQL(columns)                                               \
+	"SELECT pg_snapshot_xmin(s)::text, pg_snapshot_xmax(s)::text,\n"       \
+	"  current_user" columns "\nFROM pg_current_snapshot() s"
+static const char settle_xmin_sql[] = SETTLE_XMIN_SQL("");
+static const char settle_xmin_and_log_sql[] =
+	SETTLE_XMIN_SQL(", " DURABLE_COLUMNS);
 
 /* The transaction with the oldest id, in whatever database. */
 static const char settle_holder_sql[] =
@@ -53,6 +57,21 @@ static int settle_holder(struct postgres *c, struct settled *out,
 	return rc;
 }
 
+/* The pass asks again, in a transaction that an error would end. */
+static int settle_ask_xmin(struct postgres *c, struct pg_result **out,
+			   struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int rc = pg_query(c->pg, out, settle_xmin_and_log_sql, 0, NULL, &why);
+
+	c->log_hidden = rc && durable_is_hidden(&why);
+	if (c->log_hidden)
+		return pg_query(c->pg, out, settle_xmin_sql, 0, NULL, err);
+	if (rc)
+		*err = why;
+	return rc;
+}
+
 /* A snapshot knows of every transaction of the cluster, whoever may see it:
  * xmin needs no rights and no margin. */
 int settle_xmin(struct postgres *c, const struct watermark *from,
@@ -60,7 +79,7 @@ int settle_xmin(struct postgres *c, const struct watermark *from,
 {
 	struct pg_result *r = NULL;
 	uint64_t xmax;
-	int rc = pg_query(c->pg, &r, settle_xmin_sql, 0, NULL, err);
+	int rc = settle_ask_xmin(c, &r, err);
 
 	if (rc)
 		return rc;
@@ -68,6 +87,12 @@ int settle_xmin(struct postgres *c, const struct watermark *from,
 	xmax = strtoull(pg_value(r, 0, 1), NULL, 10);
 	out->guarantee = GUARANTEE_EXACT;
 	out->lag_us = 0;
+	if (c->log_hidden) {
+		struct strbuf reason = STRBUF_INIT;
+		durable_explain(pg_value(r, 0, 2), &reason);
+		out->reason = strbuf_detach(&reason);
+		settle_weaken(out, GUARANTEE_LAG);
+	}
 	if (from->value && strtoull(from->value, NULL, 10) > xmax)
 		rc = error_set(
 			err, ERROR_SCHEMA,

@@ -3,6 +3,7 @@
 
 #include "connectors/common/settle.h"
 #include "connectors/postgres/activity.h"
+#include "connectors/postgres/durable.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/sequences.h"
 #include "core/base/alloc.h"
@@ -18,21 +19,41 @@ struct settle_ids {
 	struct activity open;
 };
 
-static int settle_max(struct postgres *c, char **out, struct error *err)
+/* Whoever has an id up to the maximum took it before the maximum's row was
+ * committed, and the log has the sequence's step before that commit: the log's
+ * end behind the snapshot is enough. It comes before the table is read, since
+ * a reader that tidies up pages writes to the log, too. */
+static char *settle_max_sql(const struct postgres *c, const char *columns)
 {
 	const struct layout_column *mark = layout_mark(&c->layout);
+	bool nan = mark->wire->oid == WIRE_NUMERIC;
+
+	return xstrfmt("SELECT %s(SELECT max(%s)::text FROM %s AS %s%s%s%s)",
+		       columns, mark->sql, c->layout.relation.sql,
+		       c->layout.relation.alias, nan ? " WHERE " : "",
+		       nan ? mark->sql : "", nan ? " <> 'NaN'" : "");
+}
+
+static int settle_max(struct postgres *c, char **out, struct error *err)
+{
+	struct error why = ERROR_INIT;
 	struct pg_result *r = NULL;
-	char *sql =
-		xstrfmt("SELECT max(%s)::text FROM %s AS %s%s%s%s", mark->sql,
-			c->layout.relation.sql, c->layout.relation.alias,
-			mark->wire->oid == WIRE_NUMERIC ? " WHERE " : "",
-			mark->wire->oid == WIRE_NUMERIC ? mark->sql : "",
-			mark->wire->oid == WIRE_NUMERIC ? " <> 'NaN'" : "");
-	int rc = pg_query(c->pg, &r, sql, 0, NULL, err);
+	char *sql = settle_max_sql(c, DURABLE_COLUMNS ", ");
+	int rc = pg_query(c->pg, &r, sql, 0, NULL, &why);
 
 	free(sql);
-	if (!rc)
-		*out = xstrdup(pg_value(r, 0, 0));
+	c->log_hidden = rc && durable_is_hidden(&why);
+	if (c->log_hidden) {
+		sql = settle_max_sql(c, "");
+		rc = pg_query(c->pg, &r, sql, 0, NULL, err);
+		free(sql);
+	} else if (rc) {
+		*err = why;
+	}
+	if (!rc) {
+		c->unflushed = c->log_hidden ? 0 : durable_target(r, 0);
+		*out = xstrdup(pg_value(r, 0, pg_columns(r) - 1));
+	}
 	pg_result_free(r);
 	return rc;
 }
@@ -199,7 +220,7 @@ static void settle_note_sequences(struct settled *out, json_t *sequences)
 	json_object_set(out->pending, SEQUENCES, sequences);
 }
 
-static void settle_describe(const struct settle_ids *ids,
+static void settle_describe(const struct settle_ids *ids, bool log_hidden,
 			    const struct watermark_spec *mark,
 			    struct settled *out, struct strbuf *reason)
 {
@@ -209,6 +230,10 @@ static void settle_describe(const struct settle_ids *ids,
 
 	if (activity_explain(a, reason))
 		settle_weaken(out, GUARANTEE_LAG);
+	if (log_hidden) {
+		durable_explain(a->role, reason);
+		settle_weaken(out, GUARANTEE_LAG);
+	}
 	if (!mark->settle)
 		settle_explain_off(mark, out, reason);
 	if (a->prepared_us < oldest_us) {
@@ -244,7 +269,7 @@ int settle_sequence(struct postgres *c, const struct watermark_spec *mark,
 	if (!rc)
 		settle_note_sequences(out, sequences);
 	if (!rc)
-		settle_describe(&ids, mark, out, &reason);
+		settle_describe(&ids, c->log_hidden, mark, out, &reason);
 	out->reason = strbuf_detach(&reason);
 	json_decref(sequences);
 	activity_release(&ids.open);

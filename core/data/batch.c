@@ -38,6 +38,7 @@ void batch_release(struct batch *b)
 	free(b->vectors);
 	watermark_release(&b->watermark);
 	free(b->newest_held);
+	free(b->mark_held);
 	memset(b, 0, sizeof(*b));
 }
 
@@ -63,6 +64,8 @@ void batch_reset(struct batch *b)
 	b->n_held = 0;
 	free(b->newest_held);
 	b->newest_held = NULL;
+	free(b->mark_held);
+	b->mark_held = NULL;
 	b->progress = -1;
 }
 

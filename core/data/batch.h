@@ -54,6 +54,9 @@ struct batch {
 	 * keeps back, and the highest of their marks (owned) or NULL. */
 	int64_t n_held;
 	char *newest_held;
+	/* At the end of the pass: why the mark stays behind what was read, for
+	 * people (owned), or NULL. */
+	char *mark_held;
 };
 
 void batch_init(struct batch *b, const struct schema *schema);

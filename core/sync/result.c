@@ -62,13 +62,25 @@ void run_result_count(struct run_result *r, const struct batch *b,
 	r->progress = b->progress;
 }
 
+static void result_add_reason(struct run_result *r, const char *text)
+{
+	char *reason = r->guarantee_reason;
+	bool more = reason && *reason;
+
+	log_info("%s", text);
+	r->guarantee_reason =
+		xstrfmt("%s%s%s", more ? reason : "", more ? "; " : "", text);
+	free(reason);
+}
+
 void run_result_hold(struct run_result *r, const struct batch *last)
 {
 	const char *newest = last->newest_held;
-	char *text, *reason = r->guarantee_reason;
-	bool more = reason && *reason;
+	char *text;
 
 	r->rows_held = last->n_held;
+	if (last->mark_held)
+		result_add_reason(r, last->mark_held);
 	if (!last->n_held)
 		return;
 	text = xstrfmt("%" PRId64 " %s past the settled mark %s held back "
@@ -76,10 +88,7 @@ void run_result_hold(struct run_result *r, const struct batch *last)
 		       last->n_held, last->n_held == 1 ? "row" : "rows",
 		       last->n_held == 1 ? "is" : "are",
 		       newest ? ", the newest at " : "", newest ? newest : "");
-	log_info("%s", text);
-	r->guarantee_reason =
-		xstrfmt("%s%s%s", more ? reason : "", more ? "; " : "", text);
-	free(reason);
+	result_add_reason(r, text);
 	free(text);
 }
 

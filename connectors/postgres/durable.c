@@ -1,0 +1,150 @@
+#include "connectors/postgres/durable.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/common/delivered.h"
+#include "connectors/common/settle.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/data/table_name.h"
+
+/* The log writer flushes what did not wait within three of its rounds, each of
+ * 200 ms by default. */
+#define DURABLE_WAIT_US	 US_PER_SECOND
+#define DURABLE_PAUSE_US (10 * 1000)
+/* Headers of a log page, and of a segment's first. */
+#define PAGE_HEADER    24
+#define SEGMENT_HEADER 40
+
+/* "16/B374D848" */
+static uint64_t durable_lsn(const char *text)
+{
+	char *end;
+	uint64_t high = strtoull(text, &end, 16);
+
+	return high << 32 | (*end == '/' ? strtoull(end + 1, NULL, 16) : 0);
+}
+
+/* At the end of a page the log's end is already told as behind the header of
+ * the next one, which nothing flushes before a record follows. */
+static uint64_t durable_without_header(uint64_t lsn, uint64_t page,
+				       uint64_t segment)
+{
+	if (lsn % segment == SEGMENT_HEADER)
+		return lsn - SEGMENT_HEADER;
+	return lsn % page == PAGE_HEADER ? lsn - PAGE_HEADER : lsn;
+}
+
+uint64_t durable_target(const struct pg_result *r, int first)
+{
+	const char *end = pg_value(r, 0, first);
+	const char *flushed = pg_value(r, 0, first + 1);
+	uint64_t page, segment, target;
+
+	if (!end || !flushed)
+		return 0;
+	page = strtoull(pg_value(r, 0, first + 2), NULL, 10);
+	segment = strtoull(pg_value(r, 0, first + 3), NULL, 10);
+	target = durable_without_header(durable_lsn(end), page, segment);
+	return durable_lsn(flushed) >= target ? 0 : target;
+}
+
+/* insufficient_privilege, feature_not_supported, undefined_function */
+bool durable_is_hidden(const struct error *err)
+{
+	return error_has_code(err, "42501") || error_has_code(err, "0A000") ||
+	       error_has_code(err, "42883");
+}
+
+void durable_explain(const char *role, struct strbuf *reason)
+{
+	struct strbuf name = STRBUF_INIT;
+
+	sql_quote_name(&name, role, '"');
+	reason_add(reason,
+		   "the role cannot see how far the server's log is flushed, "
+		   "so a crash of the server may give ids behind the mark out "
+		   "again (GRANT EXECUTE ON FUNCTION "
+		   "pg_current_wal_insert_lsn(), pg_current_wal_flush_lsn() "
+		   "TO %s)",
+		   name.data);
+	strbuf_release(&name);
+}
+
+void durable_begin(struct postgres *c, uint64_t target)
+{
+	struct pass *p = &c->pass;
+
+	if (target && !p->unflushed)
+		watermark_copy(&p->durable, &p->mark.at);
+	if (!target && p->unflushed)
+		watermark_release(&p->durable);
+	p->unflushed = target;
+}
+
+static int durable_look(struct postgres *c, struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_query(c->pg, &r, "SELECT pg_current_wal_flush_lsn()", 0,
+			  NULL, err);
+
+	if (!rc && durable_lsn(pg_value(r, 0, 0)) >= c->pass.unflushed)
+		durable_begin(c, 0);
+	pg_result_free(r);
+	return rc;
+}
+
+static int durable_wait(struct postgres *c, struct error *err)
+{
+	int64_t end_us = clock_monotonic_us() + DURABLE_WAIT_US;
+	int rc = durable_look(c, err);
+
+	while (!rc && c->pass.unflushed && clock_monotonic_us() < end_us &&
+	       !clock_sleep_us(DURABLE_PAUSE_US))
+		rc = durable_look(c, err);
+	return rc;
+}
+
+/* The rows are delivered: what the source says of them now goes, up to the mark
+ * that they would have had. */
+static void durable_hold(struct postgres *c, struct batch *out, bool end)
+{
+	struct watermark *w = &out->watermark;
+	const struct watermark *ahead = &c->pass.mark.at;
+
+	watermark_release(w);
+	watermark_copy(w, &c->pass.durable);
+	if (w->strategy != STRATEGY_XMIN && ahead->value) {
+		delivered_tail(w, ahead->value);
+		if (watermark_delivered(ahead))
+			delivered_tail(w, watermark_delivered(ahead));
+	}
+	if (!end)
+		return;
+	free(out->mark_held);
+	out->mark_held =
+		xstrdup("the mark waits until the source has flushed its log "
+			"past what was read (synchronous_commit is off, or a "
+			"transaction that writes is open); the next run reads "
+			"these rows again");
+}
+
+int durable_hand_over(struct postgres *c, struct batch *out, bool busy,
+		      struct error *err)
+{
+	bool end = !out->n_rows;
+	int rc = 0;
+
+	if (c->pass.unflushed && !busy &&
+	    !watermark_equal(&c->pass.durable, &c->pass.mark.at))
+		rc = end ? durable_wait(c, err) : durable_look(c, err);
+	if (rc)
+		return rc;
+	if (c->pass.unflushed &&
+	    !watermark_equal(&c->pass.durable, &c->pass.mark.at))
+		durable_hold(c, out, end);
+	else
+		running_mark_hand_over(&c->pass.mark, out);
+	return 0;
+}
