@@ -65,6 +65,19 @@ const json_t *indexes_primary(const struct indexes *x)
 	return NULL;
 }
 
+bool indexes_unique_on(const struct indexes *x, const char *column)
+{
+	for (size_t i = 0; i < x->n; i++) {
+		const json_t *columns = x->items[i].columns;
+		const char *name =
+			json_string_value(json_array_get(columns, 0));
+		if (x->items[i].unique && json_array_size(columns) == 1 &&
+		    name && !strcmp(name, column))
+			return true;
+	}
+	return false;
+}
+
 bool indexes_begin_with(const struct indexes *x, const char *column)
 {
 	for (size_t i = 0; i < x->n; i++) {

@@ -25,6 +25,8 @@ int indexes_find(struct pg *pg, uint32_t oid, struct indexes *out,
 void indexes_release(struct indexes *x);
 /* The columns of the primary key, or NULL. Borrowed. */
 const json_t *indexes_primary(const struct indexes *x);
+/* Does an index keep the values of this column from repeating? */
+bool indexes_unique_on(const struct indexes *x, const char *column);
 /* Is there an ordered index that begins with this column? */
 bool indexes_begin_with(const struct indexes *x, const char *column);
 

@@ -11,6 +11,7 @@
 #include "connectors/postgres/row_security.h"
 #include "connectors/postgres/sequences.h"
 #include "connectors/postgres/zone.h"
+#include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
 static const char inspect_rights_sql[] =
@@ -159,37 +160,46 @@ static int inspect_zone(struct inspection_of *x, struct error *err)
 	return report_zone(x->out, rc, &why, err);
 }
 
+static void inspect_sequence(struct inspection_of *x,
+			     const struct sequence_info *s)
+{
+	char *grant = xstrfmt("GRANT SELECT ON SEQUENCE %s", s->name);
+
+	if (s->descending)
+		problems_add(x->out, SEVERITY_ERROR, ERROR_CONFIG,
+			     "sequence-descending",
+			     "use strategy xmin or timestamp",
+			     "sequence %s of \"%s\" counts down: strategy "
+			     "sequence cannot follow it",
+			     s->name, layout_mark(&x->c->layout)->name);
+	if (!s->may_see)
+		problems_add(x->out, SEVERITY_INFO, ERROR_NONE,
+			     "sequence-hidden", grant,
+			     "the role may not see where sequence %s stands: "
+			     "setval() may set it back behind the mark "
+			     "unnoticed",
+			     s->name);
+	free(grant);
+}
+
 static int inspect_sequences(struct inspection_of *x, struct error *err)
 {
 	const struct layout_column *mark = layout_mark(&x->c->layout);
+	struct sequence_doubt doubts[SEQUENCE_MOST_DOUBTS];
+	size_t n = 0;
 	struct sequences found;
 	int rc = sequences_find(x->c->pg, &x->c->layout.relation, mark, &found,
 				err);
 
-	for (size_t i = 0; !rc && i < found.n; i++) {
-		const struct sequence_info *s = &found.items[i];
-		if (s->descending)
-			problems_add(x->out, SEVERITY_ERROR, ERROR_CONFIG,
-				     "sequence-descending", NULL,
-				     "sequence %s of \"%s\" counts down: "
-				     "strategy sequence cannot follow it",
-				     s->name, mark->name);
-		if (s->cycles)
-			problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
-				     "sequence-cycles",
-				     "ALTER SEQUENCE ... NO CYCLE",
-				     "sequence %s starts over at its end: ids "
-				     "behind the mark would not be read",
-				     s->name);
-		if (s->cache > 1)
-			problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
-				     "sequence-cache",
-				     "ALTER SEQUENCE ... CACHE 1, or set "
-				     "watermark.lag",
-				     "sequence %s has CACHE %" PRId64
-				     ": a session may use its ids late",
-				     s->name, s->cache);
-	}
+	for (size_t i = 0; !rc && i < found.n; i++)
+		inspect_sequence(x, &found.items[i]);
+	if (!rc)
+		n = sequences_doubt(&found, &x->c->layout, doubts);
+	for (size_t i = 0; i < n; i++)
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+			     doubts[i].code, doubts[i].fix, "%s",
+			     doubts[i].reason);
+	sequence_doubts_release(doubts, n);
 	sequences_release(&found);
 	return rc;
 }

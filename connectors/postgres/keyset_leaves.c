@@ -43,6 +43,8 @@ static void leaves_seek(struct postgres *c)
 	if (!keyset_has_leaf(c))
 		return;
 	leaf = &k->leaves.items[k->leaf];
+	if (c->reread)
+		return;
 	if (leaf->direct)
 		log_info("%s is a new part of %s: its rows up to the mark are "
 			 "read too",
@@ -55,6 +57,14 @@ static void leaves_seek(struct postgres *c)
 			 leaf->sql, table, leaf->sql);
 }
 
+/* A table without parts is one leaf, while its rows up to the mark are read
+ * again. */
+static bool leaves_apply(const struct postgres *c)
+{
+	return leaf_list_applies(&c->layout.relation) || c->reread ||
+	       json_object_get(c->pass.scan->from->pending, LEAF_LIST);
+}
+
 /* Without a mark the pass reads every leaf from its start. */
 int keyset_leaves_begin(struct postgres *c, struct error *err)
 {
@@ -63,12 +73,14 @@ int keyset_leaves_begin(struct postgres *c, struct error *err)
 	const struct watermark *from = c->pass.scan->from;
 	int rc;
 
-	if (!leaf_list_applies(relation))
+	if (!leaves_apply(c))
 		return 0;
 	rc = leaves_find(c->pg, relation->oid, &k->leaves, err);
 	if (rc)
 		return rc;
-	if (from->value) {
+	if (from->value && c->reread) {
+		k->known = json_array();
+	} else if (from->value) {
 		json_t *known = leaf_list_known(relation, from, LEAF_LIST);
 		k->known = json_deep_copy(known);
 		json_decref(known);
@@ -121,10 +133,14 @@ void keyset_leaves_note(struct postgres *c)
 	const struct leaf *leaf = keyset_leaf(c);
 	json_t *list, *at;
 
-	if (!leaf_list_applies(&c->layout.relation))
+	if (!leaves_apply(c))
 		return;
 	if (!w->pending)
 		w->pending = json_object();
+	json_object_del(w->pending, LEAF_LIST);
+	json_object_del(w->pending, LEAF);
+	if (!leaf_list_applies(&c->layout.relation) && !keyset_has_leaf(c))
+		return;
 	list = json_array();
 	for (size_t i = 0; i < k->leaves.n; i++) {
 		uint32_t oid = k->leaves.items[i].oid;
@@ -132,7 +148,6 @@ void keyset_leaves_note(struct postgres *c)
 			json_array_append_new(list, json_integer(oid));
 	}
 	json_object_set_new(w->pending, LEAF_LIST, list);
-	json_object_del(w->pending, LEAF);
 	at = leaf && k->last.n ? leaves_position(&k->last) : NULL;
 	if (at)
 		json_object_set_new(w->pending, LEAF,

@@ -90,6 +90,8 @@ struct postgres {
 	char *mark_column;
 	/* As pass.unflushed, of what settle() has found: strategy sequence. */
 	uint64_t unflushed;
+	/* settle() found that rows up to the mark may be new: sequence. */
+	bool reread;
 	bool log_hidden; /* how far the log is flushed cannot be asked */
 	bool hashes; /* the session's nested loops are off, for keys */
 	struct pass pass;

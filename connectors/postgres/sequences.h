@@ -1,5 +1,5 @@
-/* The sequences that fill a column: how far each has come, and whether it
- * gives ids out in an order that a mark can follow. */
+/* The sequences that fill a column: how far each has come, whether it gives ids
+ * out in an order that a mark can follow, and whether it began anew. */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_SEQUENCES_H
 #define TIDEMARK_CONNECTORS_POSTGRES_SEQUENCES_H
 
@@ -8,17 +8,29 @@
 #include "connectors/postgres/layout.h"
 
 struct sequence_info {
+	uint32_t oid;
 	char *name; /* schema.name, quoted where needed */
+	int64_t increment;
 	int64_t cache;
 	bool descending;
 	bool cycles;
+	bool fills; /* the column is an identity, or its default is just this
+		     * sequence's nextval() */
+	bool may_see; /* our role may ask where it stands */
 	char *last; /* NULL: never used, or not ours to see */
+	/* The highest id that an application can have, which hands out those up
+	 * to the next step by itself; NULL as `last`. */
+	char *reach;
 	int64_t file; /* relfilenode */
 	char *definition; /* all but where it stands */
+	/* Of one that a crash sets back to its start (UNLOGGED): when the
+	 * server's counters began, as they do at each crash; or NULL. */
+	char *crash;
 };
 struct sequences {
 	struct sequence_info *items;
 	size_t n;
+	int64_t table_file; /* 0: partitioned, a view, ... */
 };
 
 /* Those that the column owns or its default calls. An expression, or a column
@@ -27,9 +39,36 @@ int sequences_find(struct pg *pg, const struct relation *relation,
 		   const struct layout_column *column, struct sequences *out,
 		   struct error *err);
 void sequences_release(struct sequences *s);
-/* What a mark keeps of them, to know later that one was set back to its start
- * in between, however far it has come again since. New reference. */
-json_t *sequences_note(const struct sequences *s);
-bool sequence_restarted(const struct sequence_info *s, const json_t *note);
+
+/* Something that makes ids commit, or come, behind a mark. */
+struct sequence_doubt {
+	const char *code;
+	char *reason; /* a clause */
+	char *fix;
+};
+#define SEQUENCE_MOST_DOUBTS 4
+/* Why the column's ids are not those of one sequence that counts by one. The
+ * texts of the `n` doubts are the caller's to free. */
+size_t sequences_doubt(const struct sequences *s, const struct layout *l,
+		       struct sequence_doubt out[SEQUENCE_MOST_DOUBTS]);
+void sequence_doubts_release(struct sequence_doubt *doubts, size_t n);
+
+/* What a mark keeps, to know later that ids began anew, however far they have
+ * come again since. `exact`: nothing was in doubt. New reference. */
+json_t *sequences_note(const struct sequences *s, bool exact);
+/* Was nothing in doubt when the note was made? */
+bool sequences_were_exact(const json_t *note);
+enum sequence_change {
+	SEQUENCE_SAME,
+	SEQUENCE_RESTARTED,
+	SEQUENCE_EXCHANGED, /* another one fills the column */
+	/* Its definition was changed, and may have been restarted with that. */
+	SEQUENCE_REDEFINED,
+};
+enum sequence_change sequence_change(const struct sequence_info *s,
+				     const json_t *note);
+/* Does the table have another file than when the note was made: it was emptied
+ * (TRUNCATE), or rewritten? */
+bool sequences_table_changed(const struct sequences *s, const json_t *note);
 
 #endif

@@ -143,6 +143,8 @@ int postgres_settle(struct connector *base, const struct source_spec *source,
 
 	(void)schema;
 	settled_release(out);
+	c->unflushed = 0;
+	c->reread = false;
 	if (!rc)
 		rc = postgres_layout(c, source, mark, err);
 	if (rc)

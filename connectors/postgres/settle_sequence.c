@@ -1,12 +1,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/delivered.h"
 #include "connectors/common/settle.h"
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/durable.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/sequences.h"
 #include "core/base/alloc.h"
+#include "core/base/log.h"
 
 /* In pending: what is known of the column's sequences. */
 #define SEQUENCES "sequences"
@@ -58,15 +60,21 @@ static int settle_max(struct postgres *c, char **out, struct error *err)
 	return rc;
 }
 
-/* a > b as numbers, by the server's arithmetic. */
+/* a > b as numbers; a text that is no whole number (set by hand) by the
+ * server's arithmetic. */
 static int settle_is_greater(struct postgres *c, const char *a, const char *b,
 			     bool *out, struct error *err)
 {
 	struct pg_result *r = NULL;
 	const char *params[] = { a, b };
-	int rc = pg_query(c->pg, &r, "SELECT $1::numeric > $2::numeric", 2,
-			  params, err);
+	int rc;
 
+	*out = number_is_whole(a) && number_is_whole(b) &&
+	       number_is_greater(a, b);
+	if (number_is_whole(a) && number_is_whole(b))
+		return 0;
+	rc = pg_query(c->pg, &r, "SELECT $1::numeric > $2::numeric", 2, params,
+		      err);
 	if (!rc)
 		*out = *pg_value(r, 0, 0) == 't';
 	pg_result_free(r);
@@ -77,31 +85,148 @@ static int settle_sequence_restarted(const struct watermark *from,
 				     const struct sequence_info *s,
 				     struct error *err)
 {
-	return error_set(err, ERROR_SCHEMA,
-			 "sequence %s was restarted since the mark was taken "
-			 "(TRUNCATE ... RESTART IDENTITY, ALTER SEQUENCE ... "
-			 "RESTART, or made anew): rows that get ids up to the "
-			 "mark, %s, again would never be read. " SETTLE_WAY_OUT,
-			 s->name, from->value);
+	return error_set(
+		err, ERROR_SCHEMA,
+		"sequence %s was restarted since the mark was taken "
+		"(TRUNCATE ... RESTART IDENTITY, ALTER SEQUENCE ... "
+		"RESTART%s, or made anew): rows that get ids up to the "
+		"mark, %s, again would never be read. " SETTLE_WAY_OUT,
+		s->name, s->crash ? ", a crash, as it is UNLOGGED" : "",
+		from->value);
 }
 
-static int settle_sequence_ahead(struct postgres *c, const char *mark,
-				 const struct sequence_info *s, const char *max,
+static int settle_sequence_ahead(const char *mark,
+				 const struct sequence_info *s,
 				 struct error *err)
 {
-	bool ahead = false, beyond_rows = true;
-	int rc = settle_is_greater(c, mark, s->last, &ahead, err);
-
-	/* Ids that were not taken from the sequence are no proof. */
-	if (!rc && ahead && max)
-		rc = settle_is_greater(c, mark, max, &beyond_rows, err);
-	if (rc || !ahead || !beyond_rows)
-		return rc;
 	return error_set(
 		err, ERROR_SCHEMA,
 		"the mark, %s, is ahead of sequence %s, which is at "
 		"%s: the source cannot have produced it. " SETTLE_WAY_OUT,
-		mark, s->name, s->last);
+		mark, s->name, s->last ? s->last : "its start");
+}
+
+static int settle_sequence_guess(const char *mark,
+				 const struct sequence_info *s,
+				 struct error *err)
+{
+	return error_set(
+		err, ERROR_SCHEMA,
+		"sequence %s was altered or exchanged since the mark, %s, was "
+		"taken, and the role may not see where it stands, so rows that "
+		"get ids up to the mark again might never be read. GRANT "
+		"SELECT ON SEQUENCE %s to the role; or: " SETTLE_WAY_OUT,
+		s->name, mark, s->name);
+}
+
+/* Is the sequence behind the mark? Ids that were not taken from it, of rows
+ * that are there, prove nothing. */
+static int settle_behind(struct postgres *c, const struct watermark *from,
+			 const struct sequence_info *s, const char *max,
+			 bool proof, bool *behind, struct error *err)
+{
+	int rc = 0;
+
+	*behind = proof && s->may_see && !s->last;
+	if (s->reach)
+		rc = settle_is_greater(c, from->value, s->reach, behind, err);
+	if (!rc && *behind && !proof && max)
+		rc = settle_is_greater(c, from->value, max, behind, err);
+	return rc;
+}
+
+/* Ids that began anew somewhere else than at the mark hide rows behind it: of
+ * what was altered, the position decides. */
+static int settle_check_sequence(struct postgres *c,
+				 const struct watermark *from,
+				 const struct sequence_info *s, const char *max,
+				 struct error *err)
+{
+	const json_t *note = json_object_get(from->pending, SEQUENCES);
+	enum sequence_change change = sequence_change(s, note);
+	bool proof = change != SEQUENCE_SAME ||
+		     (s->fills && sequences_were_exact(note));
+	bool behind = false;
+	int rc;
+
+	if (s->descending)
+		return error_set(err, ERROR_CONFIG,
+				 "strategy sequence cannot serve \"%s\": "
+				 "sequence %s counts down",
+				 layout_mark(&c->layout)->name, s->name);
+	if (!from->value)
+		return 0;
+	if (change == SEQUENCE_RESTARTED)
+		return settle_sequence_restarted(from, s, err);
+	if (change != SEQUENCE_SAME && !s->may_see)
+		return settle_sequence_guess(from->value, s, err);
+	rc = settle_behind(c, from, s, max, proof, &behind, err);
+	if (!rc && behind)
+		return change == SEQUENCE_SAME
+			       ? settle_sequence_ahead(from->value, s, err)
+			       : settle_sequence_restarted(from, s, err);
+	if (change != SEQUENCE_SAME)
+		c->reread = true;
+	return rc;
+}
+
+/* Nothing shows whether what was emptied or altered began anew and has passed
+ * the mark again: then rows with ids up to the mark are new, and they are read
+ * again. */
+static void settle_reread(struct postgres *c, const struct watermark *from,
+			  const struct sequences *found)
+{
+	const json_t *note = json_object_get(from->pending, SEQUENCES);
+
+	if (from->value && sequences_table_changed(found, note))
+		c->reread = true;
+	if (c->reread)
+		log_warn("the table of %s, or the sequence of \"%s\", was "
+			 "emptied, rewritten or altered since the last run: "
+			 "rows up to the mark, %s, are read again, as their "
+			 "ids may have been given out again",
+			 c->layout.relation.sql, layout_mark(&c->layout)->name,
+			 from->value);
+}
+
+/* An id beyond the sequence is not from it. */
+static int settle_by_hand(struct postgres *c, const struct sequences *found,
+			  const char *max, bool *exact, struct strbuf *reason,
+			  struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; max && !rc && i < found->n; i++) {
+		const struct sequence_info *s = &found->items[i];
+		bool beyond = false;
+		if (!s->fills || !s->may_see)
+			continue;
+		beyond = !s->last;
+		if (s->reach)
+			rc = settle_is_greater(c, max, s->reach, &beyond, err);
+		if (rc || !beyond)
+			continue;
+		*exact = false;
+		reason_add(reason,
+			   "the highest id, %s, is beyond sequence %s, which "
+			   "is at %s: ids are given by hand, and may come "
+			   "behind the mark (set watermark.lag, or setval() "
+			   "the sequence)",
+			   max, s->name, s->last ? s->last : "its start");
+	}
+	return rc;
+}
+
+static bool settle_doubts(struct postgres *c, const struct sequences *found,
+			  struct strbuf *reason)
+{
+	struct sequence_doubt doubts[SEQUENCE_MOST_DOUBTS];
+	size_t n = sequences_doubt(found, &c->layout, doubts);
+
+	for (size_t i = 0; i < n; i++)
+		reason_add(reason, "%s (%s)", doubts[i].reason, doubts[i].fix);
+	sequence_doubts_release(doubts, n);
+	return n > 0;
 }
 
 static int settle_check_sequences(struct postgres *c,
@@ -109,37 +234,22 @@ static int settle_check_sequences(struct postgres *c,
 				  struct settled *out, json_t **noted,
 				  struct strbuf *reason, struct error *err)
 {
-	const struct layout_column *mark = layout_mark(&c->layout);
-	const json_t *note = json_object_get(from->pending, SEQUENCES);
 	struct sequences found;
-	int rc = sequences_find(c->pg, &c->layout.relation, mark, &found, err);
+	bool exact;
+	int rc = sequences_find(c->pg, &c->layout.relation,
+				layout_mark(&c->layout), &found, err);
 
-	for (size_t i = 0; !rc && i < found.n; i++) {
-		const struct sequence_info *s = &found.items[i];
-		if (s->descending)
-			rc = error_set(err, ERROR_CONFIG,
-				       "strategy sequence cannot serve \"%s\": "
-				       "sequence %s counts down",
-				       mark->name, s->name);
-		else if (from->value && sequence_restarted(s, note))
-			rc = settle_sequence_restarted(from, s, err);
-		else if (from->value && s->last)
-			rc = settle_sequence_ahead(c, from->value, s, max, err);
-		if (s->cache > 1 || s->cycles) {
-			reason_add(reason,
-				   s->cycles
-					   ? "sequence %s cycles"
-					   : "sequence %s hands out ids in "
-					     "blocks (CACHE), which a session "
-					     "may use later (set "
-					     "watermark.lag, or ALTER "
-					     "SEQUENCE ... CACHE 1)",
-				   s->name);
-			settle_weaken(out, GUARANTEE_LAG);
-		}
-	}
+	for (size_t i = 0; !rc && i < found.n; i++)
+		rc = settle_check_sequence(c, from, &found.items[i], max, err);
+	if (!rc)
+		settle_reread(c, from, &found);
+	exact = !settle_doubts(c, &found, reason);
+	if (!rc)
+		rc = settle_by_hand(c, &found, max, &exact, reason, err);
+	if (!exact)
+		settle_weaken(out, GUARANTEE_LAG);
 	if (!rc && found.n && (max || from->value))
-		*noted = sequences_note(&found);
+		*noted = sequences_note(&found, exact);
 	sequences_release(&found);
 	return rc;
 }

@@ -144,7 +144,8 @@ static void sequence_widened(void **state)
 	world_exec(w, "ALTER TABLE tm_source.t ALTER id TYPE bigint;"
 		      "INSERT INTO tm_source.t VALUES (DEFAULT)");
 	assert_int_equal(world_describe(w), 0);
-	world_expect(w, 10, "3\n");
+	/* The table was rewritten, as TRUNCATE might have done. */
+	world_expect(w, 10, "1\n2\n3\n");
 	assert_int_equal(
 		watermark_check_identity(&from, w->identity, "p", &w->err), 0);
 	watermark_release(&from);
@@ -167,6 +168,197 @@ static void sequence_cache(void **state)
 		      " DEFAULT nextval('tm_source.down')");
 	assert_int_equal(world_describe(w), 0);
 	world_refuse(w, ERROR_CONFIG, "counts down");
+}
+
+/* What fills the column decides what can be promised. */
+static void sequence_doubts(void **state)
+{
+	static const struct {
+		const char *table;
+		const char *reason; /* "": nothing is in doubt */
+	} cases[] = {
+		{ "id bigserial PRIMARY KEY", "" },
+		{ "id int GENERATED ALWAYS AS IDENTITY UNIQUE, v int"
+		  " PRIMARY KEY",
+		  "" },
+		{ "id numeric(20) DEFAULT nextval('tm_source.s') PRIMARY KEY",
+		  "" },
+		{ "id bigint PRIMARY KEY", "not filled by one sequence" },
+		{ "id bigint DEFAULT nextval('tm_source.s') * 10 PRIMARY KEY",
+		  "not filled by one sequence" },
+		{ "id bigint DEFAULT coalesce(nextval('tm_source.s'),"
+		  " nextval('tm_source.other')) PRIMARY KEY",
+		  "not filled by one sequence" },
+		{ "id bigserial, v int PRIMARY KEY", "no unique index" },
+		{ "id bigserial, v int, PRIMARY KEY (id, v)",
+		  "no unique index" },
+		{ "id bigserial UNIQUE DEFERRABLE, v int PRIMARY KEY",
+		  "no unique index" },
+		{ "id bigint GENERATED ALWAYS AS IDENTITY (INCREMENT BY 50)"
+		  " PRIMARY KEY",
+		  "INCREMENT BY 50" },
+		{ "id bigint GENERATED ALWAYS AS IDENTITY (CACHE 20)"
+		  " PRIMARY KEY",
+		  "CACHE 20" },
+		{ "id bigint GENERATED ALWAYS AS IDENTITY (CYCLE)"
+		  " PRIMARY KEY",
+		  "cycles" },
+	};
+	struct world *w = suite_world(state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		world_exec(w,
+			   "DROP TABLE IF EXISTS tm_source.t;"
+			   "DROP SEQUENCE IF EXISTS tm_source.s,"
+			   " tm_source.other;"
+			   "CREATE SEQUENCE tm_source.s;"
+			   "CREATE SEQUENCE tm_source.other;"
+			   "CREATE TABLE tm_source.t (%s)",
+			   cases[i].table);
+		world_reset(w);
+		world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
+		world_expect_count(w, 10, 0);
+		assert_int_equal(w->settled.guarantee,
+				 *cases[i].reason ? GUARANTEE_LAG
+						  : GUARANTEE_EXACT);
+		if (!strstr(w->settled.reason, cases[i].reason))
+			fail_msg("%s: %s", cases[i].table, w->settled.reason);
+	}
+}
+
+/* An application takes a block with each step of the sequence, and hands its
+ * ids out as it likes: beyond the sequence, and behind other blocks. */
+static void sequence_blocks(void **state)
+{
+	struct world *w = suite_world(state);
+
+	world_exec(w, "CREATE SEQUENCE tm_source.s INCREMENT BY 50;"
+		      "CREATE TABLE tm_source.t (id bigint PRIMARY KEY"
+		      " DEFAULT nextval('tm_source.s'));"
+		      "SELECT nextval('tm_source.s'), nextval('tm_source.s');"
+		      "INSERT INTO tm_source.t VALUES (1), (51), (52), (100)");
+	world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
+	w->mark.lag_count = 100;
+	world_expect_count(w, 10, 4);
+	assert_int_equal(w->settled.guarantee, GUARANTEE_LAG);
+	assert_non_null(strstr(w->settled.reason, "watermark.lag to 50 times"));
+	assert_null(strstr(w->settled.reason, "by hand"));
+	/* The mark, 100, is no further than the block of the last step. */
+	world_exec(w, "DELETE FROM tm_source.t WHERE id = 100;"
+		      "INSERT INTO tm_source.t VALUES (2), (99)");
+	world_expect_count(w, 10, 5);
+	world_exec(w, "INSERT INTO tm_source.t VALUES (150)");
+	world_expect_count(w, 10, 6);
+	assert_non_null(strstr(w->settled.reason, "by hand"));
+}
+
+/* Ids given by hand, until the sequence has passed them. */
+static void sequence_by_hand(void **state)
+{
+	struct world *w = suite_world(state);
+
+	sequence_table(w);
+	world_exec(w, "INSERT INTO tm_source.t (v) VALUES (1), (2)");
+	world_expect_count(w, 10, 2);
+	assert_int_equal(w->settled.guarantee, GUARANTEE_EXACT);
+	world_exec(w, "INSERT INTO tm_source.t VALUES (9, 9)");
+	world_expect_count(w, 10, 1);
+	assert_int_equal(w->settled.guarantee, GUARANTEE_LAG);
+	assert_non_null(strstr(w->settled.reason, "given by hand"));
+	world_exec(w, "SELECT setval('tm_source.t_id_seq', 9)");
+	world_expect_count(w, 10, 0);
+	assert_int_equal(w->settled.guarantee, GUARANTEE_EXACT);
+}
+
+static void sequence_begin(struct world *w)
+{
+	sequence_table(w);
+	world_exec(w, "INSERT INTO tm_source.t (v)"
+		      " SELECT n FROM generate_series(1, 20) n");
+	world_expect_count(w, 7, 20);
+	assert_int_equal(w->settled.guarantee, GUARANTEE_EXACT);
+	world_expect_count(w, 7, 0);
+}
+
+static void sequence_fill(struct world *w, int rows)
+{
+	world_exec(w,
+		   "INSERT INTO tm_source.t (v)"
+		   " SELECT n FROM generate_series(1, %d) n",
+		   rows);
+}
+
+#define SEQUENCE_EXCHANGE                                                      \
+	"DELETE FROM tm_source.t; CREATE SEQUENCE tm_source.other;"            \
+	"ALTER TABLE tm_source.t ALTER id DROP IDENTITY;"                      \
+	"ALTER TABLE tm_source.t ALTER id"                                     \
+	" SET DEFAULT nextval('tm_source.other')"
+
+/* Ids that began anew and have not come as far as the mark. */
+static void sequence_set_back(void **state)
+{
+	static const struct {
+		const char *change, *word;
+	} cases[] = {
+		{ "TRUNCATE tm_source.t RESTART IDENTITY", "was restarted" },
+		{ "TRUNCATE tm_source.t; ALTER SEQUENCE tm_source.t_id_seq"
+		  " RESTART MAXVALUE 1000000",
+		  "was restarted" },
+		{ "DELETE FROM tm_source.t; ALTER SEQUENCE tm_source.t_id_seq"
+		  " RESTART CACHE 1 NO CYCLE MAXVALUE 1000000",
+		  "was restarted" },
+		{ "TRUNCATE tm_source.t; ALTER SEQUENCE tm_source.t_id_seq"
+		  " RENAME TO ids; ALTER SEQUENCE tm_source.ids RESTART",
+		  "was restarted" },
+		{ SEQUENCE_EXCHANGE, "was restarted" },
+		{ "DELETE FROM tm_source.t;"
+		  "SELECT setval('tm_source.t_id_seq', 1, false)",
+		  "ahead of sequence" },
+		/* Rows that are there are no excuse: no id was in doubt. */
+		{ "DELETE FROM tm_source.t WHERE id < 20;"
+		  "SELECT setval('tm_source.t_id_seq', 1, false)",
+		  "ahead of sequence" },
+	};
+	struct world *w = suite_world(state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		world_exec(w, "DROP TABLE IF EXISTS tm_source.t;"
+			      "DROP SEQUENCE IF EXISTS tm_source.other");
+		world_reset(w);
+		sequence_begin(w);
+		world_exec(w, "%s", cases[i].change);
+		world_refuse(w, ERROR_SCHEMA, cases[i].word);
+		sequence_fill(w, 5);
+		world_refuse(w, ERROR_SCHEMA, cases[i].word);
+	}
+}
+
+/* Ids that may have begun anew, and have passed the mark since. */
+static void sequence_overtakes(void **state)
+{
+	static const char *const changes[] = {
+		"TRUNCATE tm_source.t; ALTER SEQUENCE tm_source.t_id_seq"
+		" RESTART MAXVALUE 1000000",
+		"DELETE FROM tm_source.t; ALTER SEQUENCE tm_source.t_id_seq"
+		" RESTART MAXVALUE 1000000",
+		"TRUNCATE tm_source.t; ALTER SEQUENCE tm_source.t_id_seq"
+		" RENAME TO ids; SELECT setval('tm_source.ids', 1, false)",
+		SEQUENCE_EXCHANGE,
+	};
+	struct world *w = suite_world(state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		world_exec(w, "DROP TABLE IF EXISTS tm_source.t;"
+			      "DROP SEQUENCE IF EXISTS tm_source.other");
+		world_reset(w);
+		sequence_begin(w);
+		world_exec(w, "%s", changes[i]);
+		sequence_fill(w, 25);
+		world_expect_count(w, 7, 25);
+		assert_string_equal(w->from.value, "25");
+		assert_null(json_object_get(w->from.pending, "leaves"));
+		world_expect_count(w, 7, 0);
+	}
 }
 
 static void sequence_numeric(void **state)
@@ -219,9 +411,18 @@ static void sequence_number_goes_back(void **state)
 }
 
 const struct CMUnitTest suite_postgres_sequence[] = {
-	SUITE_TEST(sequence_late),    SUITE_TEST(sequence_prepared),
-	SUITE_TEST(sequence_lag),     SUITE_TEST(sequence_ahead),
-	SUITE_TEST(sequence_widened), SUITE_TEST(sequence_cache),
-	SUITE_TEST(sequence_numeric), SUITE_TEST(sequence_number_goes_back),
+	SUITE_TEST(sequence_late),
+	SUITE_TEST(sequence_prepared),
+	SUITE_TEST(sequence_lag),
+	SUITE_TEST(sequence_ahead),
+	SUITE_TEST(sequence_widened),
+	SUITE_TEST(sequence_cache),
+	SUITE_TEST(sequence_doubts),
+	SUITE_TEST(sequence_blocks),
+	SUITE_TEST(sequence_by_hand),
+	SUITE_TEST(sequence_set_back),
+	SUITE_TEST(sequence_overtakes),
+	SUITE_TEST(sequence_numeric),
+	SUITE_TEST(sequence_number_goes_back),
 };
 const size_t suite_postgres_sequence_n = ARRAY_SIZE(suite_postgres_sequence);

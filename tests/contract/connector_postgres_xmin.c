@@ -136,6 +136,9 @@ static void xmin_cut_short(struct world *w, int batches, struct seen *seen)
 	memset(seen, 0, sizeof(*seen));
 	world_reset(w);
 	strbuf_reset(&w->rows);
+	/* A commit that waits for the log: before it is flushed, no place is
+	 * kept. The pass before may have tidied up pages. */
+	world_exec(w, "COMMENT ON SCHEMA tm_source IS 'flushed'");
 	assert_int_equal(world_begin(w), 0);
 	for (int i = 0; i < batches; i++)
 		assert_int_equal(world_step(w, 31), 1);

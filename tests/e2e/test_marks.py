@@ -281,6 +281,27 @@ def test_changed_sequence_goes_on(tidemark, source, make_destination, change):
     assert tidemark.run().pipeline()["rows_inserted"] == 1
 
 
+def test_ids_that_may_have_begun_anew(tidemark, source, make_destination):
+    """They have passed the mark again: rows up to the mark are read again, by
+    as many runs as it takes."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, destination, "sequence", batch={"rows": 10})
+    tidemark.run()
+    source.execute("TRUNCATE items",
+                   "ALTER SEQUENCE items_seq RESTART MAXVALUE 1000000")
+    workload.fill_items(source, 1, 80)
+    told = tidemark.run("--max-batches", "1")
+    assert "are read again" in told.err, told
+    tidemark.run("--max-batches", "1")
+    tidemark.run()
+    theirs, ours = (set(end.rows(table, {"id": "int", "seq": "int"}))
+                    for end, table in ((source, "items"),
+                                       (destination, "main.items")))
+    assert len(theirs) == 80 and theirs <= ours
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
 def test_wider_identity_goes_on(tidemark, source, make_destination):
     """Its sequence is altered along with the column."""
     source.execute("CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY "

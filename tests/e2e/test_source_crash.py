@@ -9,7 +9,7 @@ import signal
 import pytest
 
 import workload
-from bench import sync_items
+from bench import EXIT_SCHEMA, sync_items
 from ends import PostgresEnd
 from servers import wait_for
 
@@ -184,4 +184,27 @@ def test_log_that_ends_with_a_segment(tidemark, server, make_destination,
     assert end - flushed == 40
     workload.settle(source)
     tidemark.run()
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+def test_unlogged_table_begins_anew(tidemark, server, make_destination):
+    """A crash empties it and sets its sequence back: however far the new ids
+    have come, the run says so."""
+    source, destination = server.end, make_destination("sqlite")
+    source.execute("CREATE UNLOGGED TABLE items (id bigint GENERATED ALWAYS AS "
+                   "IDENTITY PRIMARY KEY, name text)",
+                   "INSERT INTO items (name) SELECT 'old ' || n "
+                   "FROM generate_series(1, 20) n")
+    sync_items(tidemark, source, destination, "sequence",
+               watermark={"column": "id"})
+    assert tidemark.run().pipeline()["guarantee"] == "exact"
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    server.crash()
+    for rows in (5, 40):
+        source.execute("INSERT INTO items (name) SELECT 'new ' || n "
+                       f"FROM generate_series(1, {rows}) n")
+        refused = tidemark.run(expect=EXIT_SCHEMA).pipeline()["error"]
+        assert "UNLOGGED" in refused["message"], refused
+    tidemark.run("--full-refresh")
+    assert names(source) == names(destination)
     assert tidemark.run().pipeline()["rows_read"] == 0

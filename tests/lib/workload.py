@@ -37,6 +37,7 @@ CREATE TABLE {table} (
 );
 CREATE INDEX ON {table} (updated_at, id);
 CREATE INDEX ON {table} (seq, id);
+CREATE UNIQUE INDEX ON {table} (seq);
 """
 
 POSTGRES_FILL = """
