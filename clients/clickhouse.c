@@ -9,10 +9,8 @@
 
 /* A small answer is one that is read whole. */
 #define ANSWER_BYTES ((size_t)64 << 20)
-/* Of a statement's text: keys stand in it. */
-#define QUERY_BYTES "67108864"
-/* The oldest that its makers still support. */
 #define USER_HEADER  "X-ClickHouse-User: "
+/* The oldest that its makers still support. */
 #define OLDEST_YEAR  25
 #define OLDEST_MONTH 8
 
@@ -46,11 +44,9 @@ char *clickhouse_path(const struct clickhouse *c, bool whole, const char *query)
 
 	strbuf_addstr(&sb, "/?database=");
 	http_add_escaped(&sb, c->database);
-	strbuf_addf(&sb,
-		    "&max_query_size=" QUERY_BYTES
-		    "&wait_end_of_query=%d&readonly=%d"
-		    "&join_use_nulls=0",
-		    whole, c->writes ? 0 : 2);
+	strbuf_addf(&sb, "&wait_end_of_query=%d&readonly=%d", whole,
+		    c->writes ? 0 : 2);
+	clickhouse_settings_write(&sb, c->writes);
 	if (c->session)
 		strbuf_addf(&sb, "&session_id=%s&session_timeout=300",
 			    c->session);
@@ -237,9 +233,16 @@ int clickhouse_insert_select(struct clickhouse *c, const char *insert,
 
 	strbuf_addstr(&sql, insert);
 	clickhouse_add_token(&sql, token);
-	/* Or the analyzer of older servers takes the names that a WITH gives
-	 * for those of stored columns in subqueries. */
-	strbuf_addf(&sql, ", enable_global_with_statement = 0\n%s", select);
+	/* All rows make one block, which is written whole or not at all: in
+	 * several threads, or in blocks that are not put together, some would
+	 * stay when the statement fails. And the analyzer of older servers
+	 * takes the names that a WITH gives for those of stored columns in
+	 * subqueries. */
+	strbuf_addf(&sql,
+		    ", max_insert_threads = 1, min_insert_block_size_rows = "
+		    "1000000000, min_insert_block_size_bytes = 0, "
+		    "enable_global_with_statement = 0\n%s",
+		    select);
 	rc = clickhouse_exec(c, sql.data, err);
 	strbuf_release(&sql);
 	return rc;
@@ -251,7 +254,7 @@ static int clickhouse_check_version(struct clickhouse *c, struct error *err)
 	const char *text;
 	char *dot;
 	long year, month;
-	int rc = clickhouse_query(c, "SELECT version()", "?", &r, err);
+	int rc = clickhouse_query(c, clickhouse_settings_sql, "?", &r, err);
 
 	if (rc)
 		return rc;
@@ -264,6 +267,8 @@ static int clickhouse_check_version(struct clickhouse *c, struct error *err)
 			       "that its makers support and that is spoken to",
 			       c->shown, text ? text : "", OLDEST_YEAR,
 			       OLDEST_MONTH);
+	else
+		rc = clickhouse_settings_check(c, text, err);
 	clickhouse_rows_release(&r);
 	return rc;
 }

@@ -6,8 +6,10 @@
 
 #include "core/base/alloc.h"
 
-#define EXCEPTION_BYTES 600
-#define EXCEPTION_TAIL	16384
+#define EXCEPTION_BYTES	   600
+#define EXCEPTION_TAIL	   16384
+#define UNKNOWN_SETTING	   115
+#define SETTING_CONSTRAINT 452
 
 /* Numbers as in the server's ErrorCodes.cpp. What is in no row is UNKNOWN. */
 static const struct {
@@ -18,9 +20,10 @@ static const struct {
 	{ ERROR_TRANSIENT,
 	  { 3,	 159, 160, 202, 203, 209, 210, 225, 236, 241, 242,
 	    252, 279, 285, 319, 341, 394, 439, 473, 499, 999, 0 } },
+	/* Rights, and what a profile or quota allows. */
 	{ ERROR_ACCESS,
-	  { 164, 192, 193, 194, 195, 243, 291, 372, 373, 451, 452, 497, 516,
-	    0 } },
+	  { 115, 158, 164, 191, 192, 193, 194, 195, 243, 291, 307, 372, 373,
+	    396, 451, 452, 497, 516, 0 } },
 	{ ERROR_SCHEMA,
 	  { 10, 16, 20, 44, 47, 48, 53, 57, 60, 80, 81, 82, 122, 218, 352,
 	    0 } },
@@ -74,6 +77,18 @@ long clickhouse_find_exception(const char *text, size_t n, size_t *begin,
 	return code;
 }
 
+static void clickhouse_fail_hint(struct error *err, long code)
+{
+	if (code == SETTING_CONSTRAINT)
+		error_hint(err, "Take the constraint of that setting out of "
+				"the user's profile, or give Tidemark another "
+				"user: with the value that it has, statements "
+				"may do something else");
+	else if (code == UNKNOWN_SETTING)
+		error_hint(err, "25.8 is the oldest ClickHouse that Tidemark "
+				"speaks to");
+}
+
 int clickhouse_fail_text(struct error *err, const char *shown, const char *text,
 			 size_t n)
 {
@@ -94,6 +109,7 @@ int clickhouse_fail_text(struct error *err, const char *shown, const char *text,
 	if (err)
 		snprintf(err->server_code, sizeof(err->server_code), "%ld",
 			 code);
+	clickhouse_fail_hint(err, code);
 	strbuf_release(&what);
 	return rc;
 }

@@ -26,6 +26,14 @@ struct clickhouse {
 /* CONFIG: an option that is none, or has no such value. */
 int clickhouse_take_options(const struct url *url, bool *packs,
 			    struct error *err);
+/* What is the same in every request, whatever the user's profile says: added
+ * to its path. */
+void clickhouse_settings_write(struct strbuf *path, bool writes);
+/* Its answer is the server's version, and behind it what is not as it has to
+ * be: ACCESS by clickhouse_settings_check(). */
+extern const char clickhouse_settings_sql[];
+int clickhouse_settings_check(const struct clickhouse *c, const char *said,
+			      struct error *err);
 /* "/?database=...&..." for a request; `query`: NULL if it is the body. Caller
  * frees. */
 char *clickhouse_path(const struct clickhouse *c, bool whole,

@@ -378,8 +378,8 @@ def test_no_such_database(tidemark, items):
     ("18.16.1", False), ("27.1.1.1", True)))
 def test_server_of_another_age(tidemark, items, version, fine):
     _, destination = items(rows=3)
-    destination.server.fault({"match": r"SELECT version\(\)", "do": "version",
-                              "version": version, "times": 9})
+    destination.server.fault({"match": r"SELECT concat\(version\(\)",
+                              "do": "version", "version": version, "times": 9})
     done = tidemark("run", "--json")
     destination.server.fault()
     assert done.code == (0 if fine else EXIT_ACCESS), done

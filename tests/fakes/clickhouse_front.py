@@ -29,6 +29,10 @@ after `skip` of those):
     {"match": "", "do": "refuse"}            the password is not right any more
     {"match": "SELECT", "do": "version", "version": "23.8.1.1"}
 
+POST /profile takes what the user's settings profile says, {"settings": {name:
+value}, "const": [names that nobody may change], "deaf": true if a proxy drops
+the settings of requests}. It is for those who do not say X-Oracle.
+
 GET /log gives the statements so far, a JSON list, behind each "-- zstd" or how
 else its rows were packed; POST /log forgets them.
 """
@@ -46,13 +50,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from chdb import session
 
-STATUS = {516: 403, 497: 403, 164: 403, 60: 404, 81: 404, 241: 500, 159: 408}
+STATUS = {516: 403, 497: 403, 164: 403, 452: 403, 60: 404, 81: 404, 241: 500, 159: 408}
 READS = ("SELECT", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN", "WITH",
          "CHECK")
 TYPES = {"TabSeparated": "text/tab-separated-values; charset=UTF-8",
          "JSONCompactStringsEachRow": "application/x-ndjson",
          "JSONCompactEachRow": "application/x-ndjson",
          "RowBinaryWithNamesAndTypes": "application/octet-stream"}
+# Parameters of a request that are no settings; readonly is the front's own.
+PARAMETERS = ("database", "query", "wait_end_of_query", "session_id",
+              "session_timeout", "readonly")
 LARGE = 1 << 20
 EXCEPTION = re.compile(r"Code: (\d+)")
 
@@ -66,11 +73,22 @@ class Engine:
         self.uploads = os.path.join(directory, "uploads")
         os.makedirs(self.uploads, exist_ok=True)
         self.session.query("CREATE DATABASE IF NOT EXISTS shop ENGINE = Atomic")
-        self.session.query("SET max_query_size = 67108864")
         self.database = None
+        self.settings = {}
 
-    def ask(self, database, sql, form):
+    def set(self, settings):
+        """As of this request: what the one before has set is undone."""
+        for name in self.settings.keys() - settings.keys():
+            self.session.query(f"SET {name} = DEFAULT")
+        for name, value in settings.items():
+            if self.settings.get(name) != value:
+                text = value.replace("\\", "\\\\").replace("'", "\\'")
+                self.session.query(f"SET {name} = '{text}'")
+        self.settings = settings
+
+    def ask(self, database, sql, form, settings):
         with self.lock:
+            self.set(settings)
             if database != self.database:
                 self.session.query(f"USE `{database}`")
                 self.database = database
@@ -79,7 +97,7 @@ class Engine:
             except UnicodeDecodeError as error:
                 raise RuntimeError(f"Code: 49. DB::Exception: {error}") from None
 
-    def insert(self, database, sql, body, packed):
+    def insert(self, database, sql, body, packed, settings):
         """The rows come from a file, as clients have it; `packed` as their
         Content-Encoding says, or None."""
         with tempfile.NamedTemporaryFile(dir=self.uploads) as file:
@@ -88,7 +106,7 @@ class Engine:
             at = re.search(r" SETTINGS | FORMAT ", sql).start()
             how = f" COMPRESSION '{packed}'" if packed else ""
             return self.ask(database, f"{sql[:at]} FROM INFILE '{file.name}'"
-                            + how + sql[at:], "TabSeparated")
+                            + how + sql[at:], "TabSeparated", settings)
 
 
 class Front(ThreadingHTTPServer):
@@ -98,6 +116,7 @@ class Front(ThreadingHTTPServer):
         super().__init__(address, Request)
         self.engine = engine
         self.faults = []
+        self.profile = {}
         self.log = []
         self.guard = threading.Lock()
         self.password = os.environ.get("CLICKHOUSE_FRONT_PASSWORD", "")
@@ -201,6 +220,9 @@ class Request(BaseHTTPRequestHandler):
             with self.server.guard:
                 self.server.faults = json.loads(self.body())
             return self.reply(200, b"")
+        if path == "/profile":
+            self.server.profile = json.loads(self.body())
+            return self.reply(200, b"")
         if path == "/log":
             with self.server.guard:
                 self.server.log.clear()
@@ -230,8 +252,26 @@ class Request(BaseHTTPRequestHandler):
         if self.headers.get("X-ClickHouse-User") == "reader" and \
                 sql.startswith("CHECK GRANT") and "SELECT ON" not in sql:
             return self.reply(200, b"0\n", TYPES["TabSeparated"])
-        if self.allowed(sql):
+        if self.allowed(sql) and self.may_set():
             self.answer(sql, body, fault)
+
+    def settings(self):
+        """Of the user's profile, and over them the request's."""
+        profile = {} if "X-Oracle" in self.headers else self.server.profile
+        sent = {name: value for name, value in self.query.items()
+                if name not in PARAMETERS and not profile.get("deaf")}
+        return profile.get("settings", {}) | sent
+
+    def may_set(self):
+        """No setting that is constant changes; else the answer is given."""
+        profile, now = self.server.profile, self.settings()
+        for name in profile.get("const", ()):
+            if now.get(name) not in (None, profile["settings"][name]):
+                self.fail(452, f"Code: 452. DB::Exception: Setting {name} "
+                          "should not be changed. "
+                          "(SETTING_CONSTRAINT_VIOLATION)")
+                return False
+        return True
 
     def answer(self, sql, body, fault):
         do = fault.get("do")
@@ -276,10 +316,12 @@ class Request(BaseHTTPRequestHandler):
         database = self.query.get("database", "default")
         if body is not None:
             return "TabSeparated", self.server.engine.insert(
-                database, sql, body, self.headers.get("Content-Encoding"))
+                database, sql, body, self.headers.get("Content-Encoding"),
+                self.settings())
         text, n, form = sql.rpartition("\nFORMAT ")
         form = form.strip() if n else "TabSeparated"
-        return form, self.server.engine.ask(database, text if n else sql, form)
+        return form, self.server.engine.ask(database, text if n else sql, form,
+                                            self.settings())
 
     def first_rows(self, sql):
         text, _, form = sql.rpartition("\nFORMAT ")

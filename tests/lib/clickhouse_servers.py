@@ -71,7 +71,8 @@ class ClickhouseServer:
     def request(self, path, body=None):
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}{path}", data=body, headers={
-                "X-ClickHouse-User": APP, "X-ClickHouse-Key": CANARY})
+                "X-ClickHouse-User": APP, "X-ClickHouse-Key": CANARY,
+                "X-Oracle": "1"})
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.read()
@@ -95,6 +96,11 @@ class ClickhouseServer:
 
     def fault(self, *faults):
         self.request("/faults", json.dumps(faults).encode())
+
+    def profile(self, deaf=False, const=(), **settings):
+        """What the settings profile of Tidemark's users says from now on."""
+        self.request("/profile", json.dumps(
+            {"settings": settings, "const": const, "deaf": deaf}).encode())
 
     def statements(self):
         return json.loads(self.request("/log"))
