@@ -1,34 +1,24 @@
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "core/base/log.h"
+#include "core/base/new_file.h"
 #include "core/sync/propose.h"
 
 /* Never over a file that is there. */
 static int init_save(const char *path, const char *text, struct error *err)
 {
-	FILE *f = fopen(path, "wxe");
-	bool written;
-
-	if (!f && errno == EEXIST)
+	if (!new_file_write(path, text, strlen(text)))
+		return 0;
+	if (errno == EEXIST)
 		return error_set(err, ERROR_CONFIG,
 				 "%s exists and is not overwritten; name "
 				 "another file with -o, or print with --stdout",
 				 path);
-	if (!f)
-		return error_set(err, ERROR_CONFIG, "cannot write %s: %s", path,
-				 strerror(errno));
-	written = fputs(text, f) >= 0;
-	if (fclose(f) || !written) {
-		error_set(err, ERROR_ACCESS, "cannot write %s: %s", path,
-			  strerror(errno));
-		remove(path);
-		return -(int)err->code;
-	}
-	return 0;
+	return error_set(err, ERROR_CONFIG, "cannot write %s: %s", path,
+			 strerror(errno));
 }
 
 static json_t *init_names(const struct strlist *names)

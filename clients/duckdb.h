@@ -37,6 +37,11 @@ const char *duck_version(void); /* of the library: "v1.5.6" */
 int duck_open(struct duck **out, const char *path,
 	      const struct duck_setting *settings, size_t n_settings,
 	      struct error *err);
+/* Make an empty database under a name that is free: it has that name once it is
+ * whole. Is there such a file by then, or a link to one, it stays, and that is
+ * no error. */
+int duck_make(const char *path, const struct duck_setting *settings,
+	      size_t n_settings, struct error *err);
 /* A reader of a file, at rest. Between duck_wake and duck_rest the file is
  * open: read-only, which shuts out other processes that would write, or as a
  * writer of this process has it. At rest it may be closed. */

@@ -1,13 +1,16 @@
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clients/duckdb_errors.h"
 #include "clients/duckdb_handle.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/new_file.h"
 
 /* What a writer waits for readers of this process. */
 #define DUCK_READERS_PATIENCE_S 10
@@ -105,13 +108,13 @@ static int duck_open_failed(const char *path, const char *text,
 			 text ? text : "no reason given");
 }
 
-static int duck_open_new(const char *path, bool read_only,
-			 const struct duck_setting *settings, size_t n_settings,
-			 struct duck_database **out, struct error *err)
+/* `shown`: the file's name in errors. */
+static int duck_open_file(duckdb_database *out, const char *path,
+			  const char *shown, bool read_only,
+			  const struct duck_setting *settings,
+			  size_t n_settings, struct error *err)
 {
-	struct duck_database *d = xcalloc(1, sizeof(*d));
 	duckdb_config config = NULL;
-	struct stat st;
 	char *text = NULL;
 	int rc;
 
@@ -120,11 +123,22 @@ static int duck_open_new(const char *path, bool read_only,
 	else
 		rc = duck_configure(config, read_only, settings, n_settings,
 				    err);
-	if (!rc &&
-	    duckdb_open_ext(path, &d->handle, config, &text) == DuckDBError)
-		rc = duck_open_failed(path, text, err);
+	if (!rc && duckdb_open_ext(path, out, config, &text) == DuckDBError)
+		rc = duck_open_failed(shown, text, err);
 	duckdb_free(text);
 	duckdb_destroy_config(&config);
+	return rc;
+}
+
+static int duck_open_new(const char *path, bool read_only,
+			 const struct duck_setting *settings, size_t n_settings,
+			 struct duck_database **out, struct error *err)
+{
+	struct duck_database *d = xcalloc(1, sizeof(*d));
+	struct stat st;
+	int rc = duck_open_file(&d->handle, path, path, read_only, settings,
+				n_settings, err);
+
 	if (rc) {
 		free(d);
 		return rc;
@@ -139,6 +153,29 @@ static int duck_open_new(const char *path, bool read_only,
 	duck_all.open = d;
 	*out = d;
 	return 0;
+}
+
+/* DuckDB writes a new file's head in place, and opens none whose head is not
+ * whole. */
+int duck_make(const char *path, const struct duck_setting *settings,
+	      size_t n_settings, struct error *err)
+{
+	duckdb_database handle = NULL;
+	char *made = new_file_beside(path);
+	int rc = duck_open_file(&handle, made, path, false, settings,
+				n_settings, err);
+
+	if (!rc) {
+		duckdb_close(&handle);
+		if (new_file_finish(made, path) && errno != EEXIST)
+			rc = error_set(err, ERROR_ACCESS,
+				       "duckdb: cannot make %s: %s", path,
+				       strerror(errno));
+	} else {
+		unlink(made);
+	}
+	free(made);
+	return rc;
 }
 
 static bool duck_is_read(const struct duck_database *d)

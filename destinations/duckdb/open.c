@@ -178,11 +178,14 @@ int duckdb_open_database(struct duckdb_destination *d, bool create,
 	};
 	bool on_disk = create || access(d->path, F_OK) == 0;
 	struct duck *db = NULL;
-	int rc;
+	int rc = 0;
 
 	open_default_threads(threads, sizeof(threads));
-	rc = open_patiently(&db, on_disk ? d->path : NULL, d->look, settings,
-			    ARRAY_SIZE(settings), err);
+	if (create && access(d->path, F_OK))
+		rc = duck_make(d->path, settings, ARRAY_SIZE(settings), err);
+	if (!rc)
+		rc = open_patiently(&db, on_disk ? d->path : NULL, d->look,
+				    settings, ARRAY_SIZE(settings), err);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&d->lock);

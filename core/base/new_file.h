@@ -1,0 +1,23 @@
+/*
+ * A file that is made in several steps, and has its name only once it is whole
+ * and on the disk: a process that is killed on the way leaves nothing under
+ * that name. Not for a file that exists already.
+ */
+#ifndef TIDEMARK_CORE_BASE_NEW_FILE_H
+#define TIDEMARK_CORE_BASE_NEW_FILE_H
+
+#include <stddef.h>
+
+#include "core/base/error.h"
+
+/* A name beside `path` that no other process takes. Removes what processes of
+ * this host that are gone have left there. Caller frees. */
+char *new_file_beside(const char *path);
+/* `made`, which is closed, becomes `path`, after it was flushed; its directory
+ * is flushed as well. 0; or -1 with errno, and `made` is gone: EEXIST if there
+ * is such a file by now, which stays as it is. */
+int new_file_finish(const char *made, const char *path);
+/* All of it for a file of `n` bytes; 0 or -1 with errno. */
+int new_file_write(const char *path, const char *text, size_t n);
+
+#endif
