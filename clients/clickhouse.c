@@ -233,16 +233,9 @@ int clickhouse_insert_select(struct clickhouse *c, const char *insert,
 
 	strbuf_addstr(&sql, insert);
 	clickhouse_add_token(&sql, token);
-	/* All rows make one block, which is written whole or not at all: in
-	 * several threads, or in blocks that are not put together, some would
-	 * stay when the statement fails. And the analyzer of older servers
-	 * takes the names that a WITH gives for those of stored columns in
-	 * subqueries. */
-	strbuf_addf(&sql,
-		    ", max_insert_threads = 1, min_insert_block_size_rows = "
-		    "1000000000, min_insert_block_size_bytes = 0, "
-		    "enable_global_with_statement = 0\n%s",
-		    select);
+	/* Or the analyzer of older servers takes the names that a WITH gives
+	 * for those of stored columns in subqueries. */
+	strbuf_addf(&sql, ", enable_global_with_statement = 0\n%s", select);
 	rc = clickhouse_exec(c, sql.data, err);
 	strbuf_release(&sql);
 	return rc;

@@ -341,16 +341,12 @@ void chdst_encoder_rewind(void *ctx)
 }
 
 void chdst_encoder_init(struct encoder *e, const struct batch *b,
-			const struct row_order *order, const char *table,
-			enum encode_extra extra)
+			const struct row_order *order, const char *table)
 {
 	memset(e, 0, sizeof(*e));
 	e->batch = b;
 	e->order = order;
 	e->table = table;
-	e->extra = extra;
-	e->batch_id = "";
-	e->now_us = clock_now_us();
 	strbuf_init(&e->chunk);
 	chdst_encode_own_init(e);
 }

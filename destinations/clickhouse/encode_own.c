@@ -129,50 +129,18 @@ static void own_put_seqs(struct encoder *e, const uint32_t *rows, size_t n)
 	}
 }
 
-static void own_put_batches(struct encoder *e, const uint32_t *rows, size_t n)
-{
-	(void)rows;
-	for (size_t i = 0; i < n; i++)
-		chdst_encode_text(e, e->batch_id, strlen(e->batch_id));
-}
-
-static void own_put_times(struct encoder *e, const uint32_t *rows, size_t n)
-{
-	(void)rows;
-	for (size_t i = 0; i < n; i++)
-		own_put_bytes(e, &e->now_us, sizeof(e->now_us));
-}
-
-#define OWN_VERSION                                                            \
-	{                                                                      \
-		NAME_VERSION, "UInt64", own_put_versions                       \
-	}
-#define OWN_HASH                                                               \
-	{                                                                      \
-		NAME_HASH, "UInt128", own_put_hashes                           \
-	}
-#define OWN_SEQ                                                                \
-	{                                                                      \
-		NAME_RAW_SEQ, "Int64", own_put_seqs                            \
-	}
-
 static const struct own_column {
 	const char *name, *type;
 	void (*put)(struct encoder *e, const uint32_t *rows, size_t n);
-} own_columns[][5] = {
-	[ENCODE_INPUT] = { OWN_VERSION, OWN_HASH, OWN_SEQ, { .name = NULL } },
-	[ENCODE_RAW] = { OWN_VERSION, OWN_HASH, { .name = NULL } },
-	[ENCODE_APPEND] = { { NAME_RAW_BATCH, "String", own_put_batches },
-			    OWN_SEQ,
-			    { NAME_RAW_LOADED, "DateTime64(6, 'UTC')",
-			      own_put_times },
-			    OWN_HASH,
-			    { .name = NULL } },
+} own_columns[] = {
+	{ NAME_VERSION, "UInt64", own_put_versions },
+	{ NAME_HASH, "UInt128", own_put_hashes },
+	{ NAME_RAW_SEQ, "Int64", own_put_seqs },
 };
 
 static const struct own_column *own_column(const struct encoder *e)
 {
-	return &own_columns[e->extra][e->column - e->batch->schema->n_columns];
+	return &own_columns[e->column - e->batch->schema->n_columns];
 }
 
 void chdst_encode_own_begin(struct encoder *e)
@@ -192,9 +160,7 @@ void chdst_encode_own_init(struct encoder *e)
 {
 	const struct schema *s = e->batch->schema;
 
-	e->n_columns = s->n_columns;
-	while (own_columns[e->extra][e->n_columns - s->n_columns].name)
-		e->n_columns++;
+	e->n_columns = s->n_columns + ARRAY_SIZE(own_columns);
 	digest_rows_init(&e->block);
 	e->names = xcalloc(s->n_columns + 1, sizeof(*e->names));
 	for (size_t i = 0; i < schema_compared(s); i++) {

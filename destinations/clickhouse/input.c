@@ -5,7 +5,7 @@
 #include "core/data/value.h"
 #include "destinations/clickhouse/internal.h"
 
-static int input_make(struct chdst *d, struct error *err)
+int chdst_input_make(struct chdst *d, struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
@@ -35,7 +35,7 @@ int chdst_input_fill(struct chdst *d, const struct batch *b, struct error *err)
 {
 	struct encoder e;
 	struct strbuf sql = STRBUF_INIT;
-	int rc = input_make(d, err);
+	int rc = chdst_input_make(d, err);
 
 	if (!rc && d->input_full)
 		rc = clickhouse_execf(d->db, err, "TRUNCATE TABLE %s",
@@ -43,7 +43,7 @@ int chdst_input_fill(struct chdst *d, const struct batch *b, struct error *err)
 	if (rc)
 		return rc;
 	d->input_full = true;
-	chdst_encoder_init(&e, b, &d->order, d->target->table, ENCODE_INPUT);
+	chdst_encoder_init(&e, b, &d->order, d->target->table);
 	e.first_seq = d->seen.rows_total + d->refreshed + 1;
 	strbuf_addf(&sql, "INSERT INTO %s (", d->place.incoming);
 	chdst_statement_names(&sql, b->schema, "");
@@ -109,27 +109,4 @@ char *chdst_input_sent(const struct chdst *d, const struct batch *b,
 		    " <= %" PRId64,
 		    before, before + (int64_t)b->n_rows);
 	return strbuf_detach(&sql);
-}
-
-int chdst_input_direct(struct chdst *d, const struct batch *b,
-		       const struct checkpoint *next, struct error *err)
-{
-	bool append = d->target->mode == LOAD_APPEND;
-	struct encoder e;
-	struct strbuf sql = STRBUF_INIT;
-	char *token;
-	int rc;
-
-	chdst_encoder_init(&e, b, &d->order, d->target->table,
-			   append ? ENCODE_APPEND : ENCODE_RAW);
-	e.batch_id = next->batch_id ? next->batch_id : "";
-	e.first_seq = d->seen.rows_total + d->refreshed + 1;
-	chdst_statement_insert(&sql, d, false);
-	token = chdst_load_token(d, next);
-	rc = clickhouse_insert(d->db, sql.data, token, chdst_encoder_read,
-			       chdst_encoder_rewind, &e, err);
-	chdst_encoder_release(&e);
-	strbuf_release(&sql);
-	free(token);
-	return rc;
 }

@@ -12,6 +12,16 @@
  * compared with those of their key by a hash, and of two that the same key has
  * the one with the higher version counts. The version is the mark's value, or
  * one more than that of the row which it replaces.
+ *
+ * Nor is there a lock. Each writer brings its batches to the server in a table
+ * of its own, and loads them from there by a statement that fails if the mark
+ * was moved since the writer looked. A writer makes that table, and then looks
+ * at the mark; its successor raises the fence of the mark, and then drops all
+ * such tables but its own. So a writer that looks later sees the fence; of one
+ * that looked before, the table is dropped, and DROP ... SYNC waits for the
+ * statements that still read it. When the successor has dropped them, and only
+ * then, it looks at the table, its mark and its numbers: nothing of its
+ * predecessors comes any more, wherever they were stopped.
  */
 #ifndef TIDEMARK_DESTINATIONS_CLICKHOUSE_INTERNAL_H
 #define TIDEMARK_DESTINATIONS_CLICKHOUSE_INTERNAL_H
@@ -38,6 +48,10 @@
 #define NAME_MADE_BY "Made by Tidemark"
 /* What an INSERT says that finds a column changed. */
 #define CHDST_ALTERED "a column was altered"
+/* ... that the mark is not the one that its writer saw. */
+#define CHDST_MOVED "the mark was moved"
+/* ... that its batch is there twice, or in part. */
+#define CHDST_OTHER "the batch is not what was sent"
 
 extern const struct destination_ops clickhouse_destination;
 
@@ -46,6 +60,7 @@ struct place {
 	char *database;
 	char *table; /* plain: the view that readers look at */
 	char *base; /* plain: TABLE_raw */
+	char *stages; /* how the names of the two below begin, whosever */
 	char *stage; /* plain: the table that a refresh fills */
 	char *input; /* plain: what a batch is brought to the server in */
 	char *readable, *rows, *staging, *incoming; /* quoted, of these */
@@ -198,7 +213,7 @@ int chdst_mark_lock(struct chdst *d, struct error *err);
 int chdst_mark_lock_and_ask(struct chdst *d, const char *question,
 			    int64_t *answer, struct error *err);
 /* `rc`, or STATE if another has taken over: what is missing or refused then is
- * what the other changed. */
+ * what the other changed. TRANSIENT if only the mark was moved. */
 int chdst_mark_why(struct chdst *d, int rc, struct error *err);
 /* `next`, which is taken, becomes the pipeline's row, as last seen. One that
  * says when it was written goes on saying so. */
@@ -222,20 +237,13 @@ int chdst_others(struct destination *base, const struct target *target,
 /* encode.c: the rows of `order` in ClickHouse's Native format, column by
  * column, as one block: each column's name and type, whether each value is NULL
  * unless it is of the key, the values. encode_own.c: columns of ours behind
- * them. */
-enum encode_extra {
-	ENCODE_INPUT, /* version, hash, number in the batch */
-	ENCODE_RAW, /* version, hash */
-	ENCODE_APPEND, /* batch, seq, loaded_at, hash */
-};
+ * them: version, hash, number in the batch. */
 enum encode_stage { ENCODE_NAME, ENCODE_NULLS, ENCODE_VALUES };
 struct encoder {
 	const struct batch *batch;
 	const struct row_order *order;
 	const char *table; /* for messages */
-	enum encode_extra extra;
-	const char *batch_id;
-	int64_t first_seq, now_us;
+	int64_t first_seq;
 	size_t n_columns; /* ours, too */
 	bool begun; /* the block */
 	enum encode_stage stage; /* of `column` */
@@ -247,8 +255,7 @@ struct encoder {
 	bool halfway; /* failpoint mid_load has been passed */
 };
 void chdst_encoder_init(struct encoder *e, const struct batch *b,
-			const struct row_order *order, const char *table,
-			enum encode_extra extra);
+			const struct row_order *order, const char *table);
 void chdst_encoder_release(struct encoder *e);
 long chdst_encoder_read(void *ctx, void *out, size_t room, struct error *err);
 void chdst_encoder_rewind(void *ctx);
@@ -260,15 +267,16 @@ void chdst_encode_own(struct encoder *e, const uint32_t *rows, size_t n);
 void chdst_encode_own_init(struct encoder *e);
 void chdst_encode_own_release(struct encoder *e);
 
-/* input.c: the batch is in place.incoming. */
+/* input.c */
+/* The table for batches, which is this writer's own: made before the mark is
+ * looked at. */
+int chdst_input_make(struct chdst *d, struct error *err);
+/* The batch is in place.incoming. */
 int chdst_input_fill(struct chdst *d, const struct batch *b, struct error *err);
 void chdst_input_drop(struct chdst *d);
 /* SQL of how many rows of the table may have a key of the batch: 0, or not. The
- * caller frees it. NULL: the batch is never sent straight into the table. */
+ * caller frees it. NULL: the rows of the batch are always compared. */
 char *chdst_input_room(const struct chdst *d, const struct batch *b);
-/* Straight into the table: none of its rows has a key of the batch. */
-int chdst_input_direct(struct chdst *d, const struct batch *b,
-		       const struct checkpoint *next, struct error *err);
 
 /* statements.c: of the batch in place.incoming and what is stored. */
 void chdst_statement_names(struct strbuf *sb, const struct schema *s,
@@ -285,6 +293,12 @@ void chdst_statement_insert(struct strbuf *sb, const struct chdst *d,
 			    bool kept);
 void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
 			    const struct checkpoint *next);
+/* All rows of the batch, when no row of the table has a key of it. */
+void chdst_statement_select_all(struct strbuf *sb, const struct chdst *d,
+				const struct checkpoint *next);
+/* A condition that fails the statement, in which it is, if the mark was moved
+ * since it was seen; true otherwise. */
+void chdst_statement_fence(struct strbuf *sb, const struct chdst *d);
 
 /* SQL of how many rows of the batch are in the table of raw rows already; the
  * caller frees it. */

@@ -55,50 +55,66 @@ int chdst_load_count(struct chdst *d, const struct checkpoint *next,
 	return rc;
 }
 
-/* `rc`, or TRANSIENT if a column is not any more what prepare saw: with
- * another look at the table its rows may fit, and none of them is to blame. */
-static int load_why(int rc, struct error *err)
+static bool load_says(int rc, const struct error *err, const char *what)
 {
-	if (rc != -ERROR_DATA || !err || !strstr(err->message, CHDST_ALTERED))
-		return rc;
-	error_clear(err);
-	return error_set(err, ERROR_TRANSIENT,
-			 CHDST_ALTERED " while rows were on their way, none "
-				       "of which was written; the table has to "
-				       "be looked at anew");
+	return rc == -ERROR_DATA && err && strstr(err->message, what);
 }
 
-static int load_merge(struct chdst *d, const struct checkpoint *next,
+/* `rc`, or TRANSIENT if a column is not any more what prepare saw: with
+ * another look at the table its rows may fit, and none of them is to blame. Or
+ * if the batch did not come as it was sent: a table for batches knows no
+ * tokens. */
+static int load_why(struct chdst *d, int rc, struct error *err)
+{
+	if (load_says(rc, err, CHDST_ALTERED)) {
+		error_clear(err);
+		return error_set(err, ERROR_TRANSIENT,
+				 CHDST_ALTERED
+				 " while rows were on their way, none of which "
+				 "was written; the table has to be looked at "
+				 "anew");
+	}
+	if (load_says(rc, err, CHDST_OTHER)) {
+		error_clear(err);
+		return error_set(err, ERROR_TRANSIENT,
+				 "%s: of %zu rows that were sent, some did not "
+				 "come, or came twice; none was written",
+				 clickhouse_shown(d->db), d->order.n);
+	}
+	return rc;
+}
+
+/* `room`: no row of the table has a key of the batch. */
+static int load_merge(struct chdst *d, const struct checkpoint *next, bool room,
 		      struct error *err)
 {
 	struct strbuf insert = STRBUF_INIT, select = STRBUF_INIT;
 	char *token = chdst_load_token(d, next);
 	int rc;
 
-	chdst_statement_insert(&insert, d, true);
-	chdst_statement_select(&select, d, next);
+	chdst_statement_insert(&insert, d, !room);
+	if (room)
+		chdst_statement_select_all(&select, d, next);
+	else
+		chdst_statement_select(&select, d, next);
 	rc = clickhouse_insert_select(d->db, insert.data, token, select.data,
 				      err);
 	strbuf_release(&insert);
 	strbuf_release(&select);
 	free(token);
-	return load_why(rc, err);
+	return load_why(d, rc, err);
 }
 
-/* The rows that a table may have already are brought to it in a table of their
- * own, and compared there. */
-static int load_compared(struct chdst *d, const struct batch *b,
-			 const struct checkpoint *next, struct load_counts *out,
-			 struct error *err)
+/* The rows that a table may have already are compared where they are. */
+static int load_compared(struct chdst *d, const struct checkpoint *next,
+			 struct load_counts *out, struct error *err)
 {
-	int rc = chdst_input_fill(d, b, err);
+	int rc = chdst_load_count(d, next, out, err);
 
-	if (!rc)
-		rc = chdst_load_count(d, next, out, err);
 	if (!rc && d->target->mode == LOAD_DELETE_INSERT)
 		rc = failpoint("after_delete", err);
 	if (!rc && out->inserted + out->updated)
-		rc = load_merge(d, next, err);
+		rc = load_merge(d, next, false, err);
 	return rc;
 }
 
@@ -120,8 +136,8 @@ static int load_ask(struct chdst *d, const struct batch *b,
  * than `before`, are gone by now, or some of them. Time has passed: whose
  * pipeline is it? */
 static int load_missing(struct chdst *d, const struct batch *b,
-			const struct checkpoint *next, bool room,
-			int64_t before, int64_t n, struct error *err)
+			const struct checkpoint *next, int64_t before,
+			int64_t n, struct error *err)
 {
 	char *sql = chdst_input_sent(d, b, next);
 	int64_t sent = 0;
@@ -131,11 +147,9 @@ static int load_missing(struct chdst *d, const struct batch *b,
 	if (rc || sent - before >= n)
 		return rc;
 	rc = writer_check(&d->target->writer, err);
-	if (!rc && room)
-		rc = chdst_input_fill(d, b, err);
 	d->missing = true;
 	if (!rc)
-		rc = load_merge(d, next, err);
+		rc = load_merge(d, next, false, err);
 	d->missing = false;
 	return rc;
 }
@@ -145,18 +159,20 @@ static int load_rows(struct chdst *d, const struct batch *b,
 		     struct load_counts *out, struct error *err)
 {
 	int64_t before = 0;
-	int rc = failpoint("before_merge", err);
+	int rc = d->order.n ? chdst_input_fill(d, b, err) : 0;
 
+	if (!rc)
+		rc = failpoint("before_merge", err);
 	if (!rc && d->doubtful && !room && d->order.n)
 		rc = load_ask(d, b, next, &before, err);
 	if (!rc && room) {
-		rc = chdst_input_direct(d, b, next, err);
+		rc = load_merge(d, next, true, err);
 		out->inserted = (int64_t)d->order.n;
 	} else if (!rc && d->order.n) {
-		rc = load_compared(d, b, next, out, err);
+		rc = load_compared(d, next, out, err);
 	}
 	if (!rc && d->doubtful && out->inserted)
-		rc = load_missing(d, b, next, room, before, out->inserted, err);
+		rc = load_missing(d, b, next, before, out->inserted, err);
 	out->unchanged += (int64_t)d->order.n_duplicates;
 	if (!rc)
 		rc = counts_check(out, b->n_rows, d->target->table, err);
@@ -175,6 +191,9 @@ int chdst_load(struct destination *base, const struct batch *batch,
 	char *room = rc ? NULL : chdst_input_room(d, batch);
 	int64_t taken = 1;
 
+	/* Before the look: see internal.h. */
+	if (!rc && d->order.n)
+		rc = chdst_input_make(d, err);
 	if (!rc)
 		rc = chdst_mark_lock_and_ask(d, room, &taken, err);
 	free(room);

@@ -299,11 +299,20 @@ int chdst_mark_why(struct chdst *d, int rc, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	if (!refresh_may_be_overtaken(rc) ||
-	    chdst_mark_lock(d, &why) != -ERROR_STATE || !err)
+	if (!refresh_may_be_overtaken(rc) || !err)
 		return rc;
-	*err = why;
-	return -(int)why.code;
+	if (chdst_mark_lock(d, &why) == -ERROR_STATE) {
+		*err = why;
+		return -(int)why.code;
+	}
+	if (!strstr(err->message, CHDST_MOVED))
+		return rc;
+	error_clear(err);
+	return error_set(err, ERROR_TRANSIENT,
+			 "pipeline %s: its row in " NAME_WATERMARK_TABLE
+			 " was written while rows were on their way, none of "
+			 "which was written",
+			 d->target->pipeline);
 }
 
 /* What was handed on between the look and the write is taken over: true, if so
@@ -398,8 +407,8 @@ void chdst_mark_give_back(struct chdst *d)
 	chdst_mark_row_release(&next);
 }
 
-/* What a run that was killed has left: a stage, batches on their way. A refresh
- * of our own has made its stage anew in prepare. */
+/* What a run that was killed has left: a stage, batches on their way. Behind
+ * this nothing of it comes any more: see internal.h. */
 static int mark_drop_leftovers(struct chdst *d, struct error *err)
 {
 	struct clickhouse_rows rows;
@@ -411,9 +420,11 @@ static int mark_drop_leftovers(struct chdst *d, struct error *err)
 	strbuf_addstr(&sql, "SELECT name FROM system.tables WHERE database = ");
 	clickhouse_quote_text(&sql, d->place.database);
 	strbuf_addstr(&sql, " AND startsWith(name, ");
+	clickhouse_quote_text(&sql, d->place.stages);
+	strbuf_addstr(&sql, ") AND name NOT IN (");
 	clickhouse_quote_text(&sql, d->place.stage);
-	strbuf_addf(&sql, ") AND (%d OR name <> ", !d->target->refresh);
-	clickhouse_quote_text(&sql, d->place.stage);
+	strbuf_addstr(&sql, ", ");
+	clickhouse_quote_text(&sql, d->place.input);
 	strbuf_addch(&sql, ')');
 	rc = clickhouse_query(d->db, sql.data, "t", &rows, err);
 	for (size_t i = 0; !rc && i < rows.n_rows; i++) {
@@ -445,6 +456,30 @@ static void mark_to_checkpoint(const struct mark_row *m, struct checkpoint *out)
 	out->rows_total = m->rows_total;
 }
 
+/* The order of a raw table is that of its numbers: they go on where they were,
+ * whatever became of the pipeline's row, and whatever a predecessor wrote last.
+ */
+static int mark_read_numbered(struct chdst *d, struct error *err)
+{
+	const char *pipeline = d->target->pipeline;
+	struct mark_row next;
+	int64_t most = 0;
+	char *sql =
+		xstrfmt("SELECT max(" NAME_RAW_SEQ ") FROM %s", d->place.rows);
+	int rc = mark_ask(d, &d->place, pipeline, sql, &d->seen, &most, err);
+
+	free(sql);
+	if (rc || !d->seen.found || d->seen.rows_total >= most)
+		return rc;
+	rc = writer_check_fence(&d->target->writer, pipeline, d->seen.fence,
+				err);
+	if (rc)
+		return rc;
+	chdst_mark_row_copy(&next, &d->seen);
+	next.rows_total = most;
+	return chdst_mark_move(d, pipeline, &next, err);
+}
+
 /* A refresh holds on to what prepare wrote: the row may be another's by now. */
 static int mark_recover_own(struct chdst *d, struct checkpoint *out,
 			    struct error *err)
@@ -453,6 +488,8 @@ static int mark_recover_own(struct chdst *d, struct checkpoint *out,
 
 	if (!rc && d->target->refresh)
 		rc = chdst_mark_lock(d, err);
+	else if (!rc && d->place.append)
+		rc = mark_read_numbered(d, err);
 	else if (!rc)
 		rc = chdst_mark_read(d, &d->place, d->target->pipeline,
 				     &d->seen, err);

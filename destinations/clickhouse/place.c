@@ -41,11 +41,12 @@ static int place_check(const struct table_name *name, const char *text,
 	return 0;
 }
 
-/* No other run fills the same: one that was paused would find its rows among
- * those of its successor. */
-static char *place_input(const char *stage)
+/* No other run has the same: one that was paused would find its rows among
+ * those of its successor, who drops what has the name of another. */
+static char *place_own(const char *stages, char kind)
 {
-	return xstrfmt("%s_%08" PRIx32, stage, (uint32_t)retry_random());
+	return xstrfmt("%s_%c%08" PRIx32, stages, kind,
+		       (uint32_t)retry_random());
 }
 
 int chdst_place_set(struct place *out, const char *database,
@@ -61,8 +62,9 @@ int chdst_place_set(struct place *out, const char *database,
 		out->database = xstrdup(name.schema ? name.schema : database);
 		out->table = xstrdup(name.name);
 		out->base = xstrfmt("%s" NAME_RAW_SUFFIX, name.name);
-		out->stage = name_stage(target->pipeline);
-		out->input = place_input(out->stage);
+		out->stages = name_stage(target->pipeline);
+		out->stage = place_own(out->stages, 'n');
+		out->input = place_own(out->stages, 'i');
 		out->readable = place_quote(out->database, out->table);
 		out->rows = place_quote(out->database, out->base);
 		out->staging = place_quote(out->database, out->stage);
@@ -81,6 +83,7 @@ void chdst_place_release(struct place *p)
 	free(p->database);
 	free(p->table);
 	free(p->base);
+	free(p->stages);
 	free(p->stage);
 	free(p->input);
 	free(p->readable);

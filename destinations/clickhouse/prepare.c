@@ -84,31 +84,6 @@ static int prepare_refresh(struct chdst *d, const struct plan *plan,
 	return rc;
 }
 
-/* The order of a raw table is that of its numbers: they go on where they were,
- * whatever became of the pipeline's row. */
-static int prepare_numbers(struct chdst *d, const struct plan *plan,
-			   const struct target *target, struct mark_row *next,
-			   bool *changed, struct error *err)
-{
-	struct clickhouse_rows rows;
-	char *sql;
-	int64_t most;
-	int rc;
-
-	if (!d->place.append || target->refresh || !plan->table.exists)
-		return 0;
-	sql = xstrfmt("SELECT max(" NAME_RAW_SEQ ") FROM %s", d->place.rows);
-	rc = clickhouse_query(d->db, sql, "?", &rows, err);
-	most = rc ? 0 : clickhouse_rows_i64(&rows, 0);
-	if (next->rows_total < most) {
-		next->rows_total = most;
-		*changed = true;
-	}
-	clickhouse_rows_release(&rows);
-	free(sql);
-	return rc;
-}
-
 /* A table that is new, is not the one that the row was about, or has got a
  * column: all rows have to be read again. */
 static bool prepare_row(struct chdst *d, const struct plan *plan,
@@ -167,11 +142,10 @@ static int prepare_mark(struct chdst *d, const struct plan *plan,
 	chdst_mark_row_copy(&next, &d->seen);
 	changed = prepare_row(d, plan, target, uuid, &next);
 	changed = prepare_claim(target, &next, changed);
-	rc = prepare_numbers(d, plan, target, &next, &changed, err);
-	if (!rc && changed)
+	if (changed)
 		return chdst_mark_move(d, target->pipeline, &next, err);
 	chdst_mark_row_release(&next);
-	return rc;
+	return 0;
 }
 
 static bool prepare_is_plain(const struct chdst *d, const struct target *target)

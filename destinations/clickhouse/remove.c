@@ -48,7 +48,9 @@ static int remove_count(struct chdst *d, int64_t *out, struct error *err)
 }
 
 /* Rows of a raw table go; a row that only is replaced by newer ones is
- * replaced by one that says it is deleted. */
+ * replaced by one that says it is deleted. A DELETE is a mutation, which the
+ * server may run later again: no condition on the mark is in it, and who was
+ * overtaken has no table of keys any more. */
 static void remove_write(struct strbuf *sb, const struct chdst *d)
 {
 	const char *mark = d->target->soft_delete;
@@ -72,6 +74,8 @@ static void remove_write(struct strbuf *sb, const struct chdst *d)
 			  ", 0 AS " NAME_HASH ") FROM (SELECT * ");
 	/* Of their own: a new value's name would hide the column's. */
 	remove_from(sb, d);
+	strbuf_addstr(sb, " AND ");
+	chdst_statement_fence(sb, d);
 	strbuf_addch(sb, ')');
 }
 
@@ -109,11 +113,14 @@ int chdst_remove(struct destination *base, const struct batch *keys,
 			       d->target->table);
 	if (!rc)
 		rc = row_order_build(&d->order, keys, err);
+	/* Before the look: see internal.h. */
+	if (!rc && d->order.n)
+		rc = chdst_input_make(d, err);
 	if (!rc)
 		rc = chdst_mark_lock(d, err);
 	if (!rc)
 		rc = writer_check(&d->target->writer, err);
 	if (!rc && d->order.n)
-		rc = remove_rows(d, keys, removed, err);
+		rc = chdst_mark_why(d, remove_rows(d, keys, removed, err), err);
 	return rc ? rc : chdst_mark_advance(d, next, 0, err);
 }

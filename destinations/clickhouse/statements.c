@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/data/table_name.h"
@@ -383,6 +384,34 @@ static void statement_values(struct strbuf *sb, const struct chdst *d,
 	strbuf_addstr(sb, ", ");
 }
 
+void chdst_statement_fence(struct strbuf *sb, const struct chdst *d)
+{
+	if (d->target->preview) {
+		strbuf_addch(sb, '1');
+		return;
+	}
+	strbuf_addf(sb,
+		    "NOT throwIf((SELECT max(" NAME_VERSION
+		    ") FROM %s WHERE pipeline = ",
+		    d->place.marks_rows);
+	clickhouse_quote_text(sb, d->target->pipeline);
+	strbuf_addf(sb, ") <> %" PRIu64 ", '" CHDST_MOVED "')",
+		    d->seen.revision);
+}
+
+/* The columns of ours, behind the others; `version`: SQL. */
+static void statement_own(struct strbuf *sb, const struct chdst *d,
+			  const struct checkpoint *next, const char *version)
+{
+	if (statement_appends(d)) {
+		clickhouse_quote_text(sb, next->batch_id ? next->batch_id : "");
+		strbuf_addstr(sb, ", " NEW NAME_RAW_SEQ ", now64(6)");
+	} else {
+		strbuf_addstr(sb, version);
+	}
+	strbuf_addstr(sb, ", " NEW NAME_HASH "\n");
+}
+
 void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
 			    const struct checkpoint *next)
 {
@@ -391,19 +420,32 @@ void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
 	if (named)
 		statement_beside(sb, d);
 	statement_values(sb, d, named);
-	if (statement_appends(d)) {
-		clickhouse_quote_text(sb, next->batch_id ? next->batch_id : "");
-		strbuf_addstr(sb, ", " NEW NAME_RAW_SEQ ", now64(6)");
-	} else {
-		strbuf_addstr(sb, "greatest(" NEW NAME_VERSION ", if(" THERE
-				  " = 1, " OLD "_tidemark_v + 1 + " LAST_VERSION
-				  ", 0))");
-	}
-	strbuf_addstr(sb, ", " NEW NAME_HASH "\n");
+	statement_own(sb, d, next,
+		      "greatest(" NEW NAME_VERSION ", if(" THERE " = 1, " OLD
+		      "_tidemark_v + 1 + " LAST_VERSION ", 0))");
 	statement_join(sb, d);
 	strbuf_addstr(sb, "\nWHERE ");
+	chdst_statement_fence(sb, d);
+	strbuf_addstr(sb, "\n  AND ");
 	statement_as_seen(sb, d);
 	statement_writes(sb, d, next->delivered);
 	if (statement_appends(d))
 		strbuf_addstr(sb, "\nORDER BY " NEW NAME_RAW_SEQ);
+}
+
+void chdst_statement_select_all(struct strbuf *sb, const struct chdst *d,
+				const struct checkpoint *next)
+{
+	strbuf_addstr(sb, "SELECT ");
+	chdst_statement_names(sb, d->target->schema, NEW);
+	strbuf_addstr(sb, ", ");
+	statement_own(sb, d, next, NEW NAME_VERSION);
+	strbuf_addf(sb, "FROM %s AS _tidemark_n\nWHERE ", d->place.incoming);
+	chdst_statement_fence(sb, d);
+	strbuf_addstr(sb, "\n  AND ");
+	statement_as_seen(sb, d);
+	strbuf_addf(sb,
+		    "NOT throwIf((SELECT count() FROM %s) <> %zu, '" CHDST_OTHER
+		    "')",
+		    d->place.incoming, d->order.n);
 }

@@ -22,6 +22,8 @@ after `skip` of those):
     {"match": "INSERT", "do": "lost"}        the work is done, the answer lost
     {"match": "INSERT", "do": "late"}        the work is done, the answer a 504
     {"match": "INSERT", "do": "twice"}       as if sent twice, over two lines
+    {"match": "INSERT", "do": "slow", "each": 0.1}    it takes so long for each
+                                             row; others go on meanwhile
     {"match": "SELECT", "do": "exception"}   half of a 200, then an exception
     {"match": "SELECT", "do": "truncated"}   half of a 200, then goodbye
     {"match": "SELECT", "do": "html"}        a proxy's page
@@ -48,6 +50,7 @@ import urllib.parse
 import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import chdb
 from chdb import session
 
 STATUS = {516: 403, 497: 403, 164: 403, 452: 403, 60: 404, 81: 404, 241: 500, 159: 408}
@@ -69,7 +72,8 @@ class Engine:
 
     def __init__(self, directory):
         self.lock = threading.Lock()
-        self.session = session.Session(os.path.join(directory, "data"))
+        self.path = os.path.join(directory, "data")
+        self.session = session.Session(self.path)
         self.uploads = os.path.join(directory, "uploads")
         os.makedirs(self.uploads, exist_ok=True)
         self.session.query("CREATE DATABASE IF NOT EXISTS shop ENGINE = Atomic")
@@ -96,6 +100,13 @@ class Engine:
                 return bytes(self.session.query(sql, form).bytes())
             except UnicodeDecodeError as error:
                 raise RuntimeError(f"Code: 49. DB::Exception: {error}") from None
+
+    def ask_slowly(self, sql, seconds):
+        """An INSERT ... SELECT ... WHERE, beside all others."""
+        aside = chdb.connect(self.path)
+        sql = sql.replace("\nWHERE ", "\nWHERE NOT ignore(sleepEachRow("
+                          f"{seconds})) AND ", 1)
+        return bytes(aside.query(sql, "TabSeparated").bytes())
 
     def insert(self, database, sql, body, packed, settings):
         """The rows come from a file, as clients have it; `packed` as their
@@ -293,6 +304,9 @@ class Request(BaseHTTPRequestHandler):
             return self.reply(200, fault["version"].encode() + b"\n",
                               TYPES["TabSeparated"])
         try:
+            if do == "slow":
+                return self.reply(200, self.server.engine.ask_slowly(
+                    sql, fault["each"]), TYPES["TabSeparated"])
             form, answer = self.work(sql, body)
         except Exception as error:
             code = EXCEPTION.search(str(error))
