@@ -126,6 +126,12 @@ const struct catalog_column *chdst_catalog_find(const struct catalog_table *t,
 	return NULL;
 }
 
+bool chdst_catalog_is_durable(const struct catalog_table *t)
+{
+	return strstr(t->engine_full, "fsync_after_insert = 1") &&
+	       strstr(t->engine_full, "fsync_part_directory = 1");
+}
+
 bool chdst_catalog_is_made_by_us(const struct catalog_table *t)
 {
 	return !strncmp(t->comment, NAME_MADE_BY, strlen(NAME_MADE_BY));

@@ -23,6 +23,7 @@ void chdst_ddl_marks(struct strbuf *sb, const char *table)
 		    "ENGINE = ReplacingMergeTree(" NAME_VERSION
 		    ", " NAME_DELETED ")\n"
 		    "ORDER BY pipeline\n"
+		    "SETTINGS " CHDST_DURABLE "\n"
 		    "COMMENT '" NAME_MADE_BY
 		    ": how far each pipeline has come'",
 		    table);
@@ -60,7 +61,7 @@ static void ddl_engine(struct strbuf *sb, const struct target *target)
 	chdst_statement_key(sb, s, "");
 	strbuf_addf(sb,
 		    "%s)\nSETTINGS non_replicated_deduplication_window = "
-		    "1000\nCOMMENT '" NAME_MADE_BY
+		    "1000, " CHDST_DURABLE "\nCOMMENT '" NAME_MADE_BY
 		    ": read the view of this name without _raw'",
 		    append ? ", " NAME_RAW_SEQ : "");
 }

@@ -48,6 +48,9 @@
 #define NAME_MADE_BY "Made by Tidemark"
 /* What an INSERT says that finds a column changed. */
 #define CHDST_ALTERED "a column was altered"
+/* An INSERT is answered when its rows are on the disk: or a mark could be
+ * there, after a power cut, and its rows not. */
+#define CHDST_DURABLE "fsync_after_insert = 1, fsync_part_directory = 1"
 /* ... that the mark is not the one that its writer saw. */
 #define CHDST_MOVED "the mark was moved"
 /* ... that its batch is there twice, or in part. */
@@ -144,6 +147,9 @@ struct plan {
 	struct mark_row mark;
 	bool has_database;
 	bool has_marks; /* _tidemark_watermark exists */
+	/* Tables of ours that are not durable yet, quoted; not owned. */
+	const char *volatile_tables[2];
+	size_t n_volatile;
 	bool known; /* its row is about this very table */
 	bool created; /* Tidemark made the table */
 };
@@ -194,8 +200,11 @@ void chdst_prepare_statements(struct chdst *d, const struct target *target);
 
 /* mark.c. None of these is a transaction: each writes a row that replaces the
  * last one it has seen, and reads it back; STATE if another was quicker. */
+/* `durable` (may be NULL): it was made with CHDST_DURABLE, or is none yet. */
 int chdst_mark_has_table(struct chdst *d, const struct place *place, bool *out,
-			 struct error *err);
+			 bool *durable, struct error *err);
+/* As engine_full has it. */
+bool chdst_catalog_is_durable(const struct catalog_table *t);
 /* The names of a target, to be released; is there what readers look at, and if
  * so, a table of marks? */
 int chdst_mark_place(struct chdst *d, const struct target *target,

@@ -29,19 +29,23 @@ char *chdst_mark_new_id(const char *prefix)
 }
 
 int chdst_mark_has_table(struct chdst *d, const struct place *place, bool *out,
-			 struct error *err)
+			 bool *durable, struct error *err)
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
 	strbuf_addstr(&sql,
-		      "SELECT count() FROM system.tables WHERE database = ");
+		      "SELECT count(), countIf(engine <> 'View' AND position("
+		      "engine_full, 'fsync_part_directory = 1') = 0)\n"
+		      "FROM system.tables WHERE database = ");
 	clickhouse_quote_text(&sql, place->database);
 	strbuf_addstr(&sql, " AND name IN ('" NAME_WATERMARK_TABLE
 			    "', '" NAME_WATERMARK_TABLE NAME_RAW_SUFFIX "')");
-	rc = clickhouse_query(d->db, sql.data, "t", &rows, err);
+	rc = clickhouse_query(d->db, sql.data, "tt", &rows, err);
 	*out = !rc && clickhouse_rows_i64(&rows, 0) == 2;
+	if (durable)
+		*durable = !rc && *clickhouse_cell(&rows, 0, 1) == '0';
 	clickhouse_rows_release(&rows);
 	strbuf_release(&sql);
 	return rc;
@@ -61,7 +65,7 @@ int chdst_mark_place(struct chdst *d, const struct target *target,
 	*exists = there.exists;
 	*has_marks = false;
 	if (!rc)
-		rc = chdst_mark_has_table(d, out, has_marks, err);
+		rc = chdst_mark_has_table(d, out, has_marks, NULL, err);
 	chdst_catalog_release(&there);
 	return rc;
 }

@@ -134,7 +134,7 @@ int chdst_forget(struct destination *base, const struct target *target,
 				 err);
 
 	if (!rc)
-		rc = chdst_mark_has_table(d, &place, &has, err);
+		rc = chdst_mark_has_table(d, &place, &has, NULL, err);
 	if (!rc && has)
 		rc = chdst_mark_read(d, &place, target->pipeline, &row, err);
 	if (!rc && row.found && row.fence <= target->writer.fence) {

@@ -171,6 +171,7 @@ static int plan_read(struct plan *plan, struct chdst *d,
 		     const struct place *place, const struct target *target,
 		     struct error *err)
 {
+	bool durable = true;
 	int rc = chdst_catalog_read(d->db, place->database, place->base,
 				    &plan->table, err);
 
@@ -180,7 +181,14 @@ static int plan_read(struct plan *plan, struct chdst *d,
 	if (!rc)
 		rc = plan_has_database(d, place, &plan->has_database, err);
 	if (!rc)
-		rc = chdst_mark_has_table(d, place, &plan->has_marks, err);
+		rc = chdst_mark_has_table(d, place, &plan->has_marks, &durable,
+					  err);
+	if (!rc && plan->has_marks && !durable)
+		plan->volatile_tables[plan->n_volatile++] = place->marks_rows;
+	if (!rc && !target->refresh && plan->table.exists &&
+	    chdst_catalog_is_made_by_us(&plan->table) &&
+	    !chdst_catalog_is_durable(&plan->table))
+		plan->volatile_tables[plan->n_volatile++] = place->rows;
 	if (!rc && plan->has_marks)
 		rc = chdst_mark_read(d, place, target->pipeline, &plan->mark,
 				     err);

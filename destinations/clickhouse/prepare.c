@@ -3,6 +3,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
+#include "core/base/log.h"
 #include "destinations/clickhouse/internal.h"
 
 static void prepare_set(char **text, char *to)
@@ -51,6 +52,26 @@ static int prepare_ddl(struct chdst *d, const struct plan *plan,
 	for (size_t i = 0; !rc && i + target->refresh < ddl->n; i++)
 		rc = prepare_step(d, target, ddl->items[i], err);
 	return rc;
+}
+
+/* Tables that an older Tidemark made. Who may not change them goes on: rows are
+ * lost only by a power cut of the server, within seconds. */
+static void prepare_durable(struct chdst *d, const struct plan *plan,
+			    const struct target *target)
+{
+	struct error why = ERROR_INIT;
+
+	for (size_t i = 0; i < plan->n_volatile; i++)
+		if (clickhouse_execf(
+			    d->db, &why,
+			    "ALTER TABLE %s MODIFY SETTING " CHDST_DURABLE,
+			    plan->volatile_tables[i]))
+			log_warn("table %s: %s was made without " CHDST_DURABLE
+				 ", and a power cut of the server may take "
+				 "rows whose mark stays; to set them, GRANT "
+				 "ALTER SETTINGS (%s)",
+				 target->table, plan->volatile_tables[i],
+				 why.message);
 }
 
 /* Another may be building there, who has to find the mark taken when it finds
@@ -199,6 +220,8 @@ static int prepare_write(struct chdst *d, const struct target *target,
 		     plan->mark.watermark && !plan->known;
 	int rc = prepare_ddl(d, plan, target, err);
 
+	if (!rc)
+		prepare_durable(d, plan, target);
 	d->doubtful = target->mode == LOAD_APPEND && !target->refresh &&
 		      plan->table.exists;
 	prepare_set(&d->preparation, chdst_mark_new_id(""));

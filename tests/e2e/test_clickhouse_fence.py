@@ -110,3 +110,23 @@ def test_statement_outlives_its_client(make_items, strategy, mode):
     assert len(marks) > 1
     tidemark.run()
     check(source, destination)
+
+
+DURABLE = "SELECT count() FROM system.tables WHERE database = " \
+    "currentDatabase() AND engine LIKE '%MergeTree' AND engine_full LIKE " \
+    "'%fsync_after_insert = 1, fsync_part_directory = 1%'"
+
+
+@pytest.mark.parametrize("mode", ("upsert", "append", "replace"))
+def test_rows_are_on_the_disk_before_their_mark(make_items, mode):
+    """Also in tables that were made without that."""
+    tidemark, source, destination = make_items("timestamp", mode)
+    tidemark.run()
+    assert destination.query(DURABLE) == [(2,)]
+    for table in ("items_raw", "_tidemark_watermark_raw"):
+        destination.execute(f"ALTER TABLE {table} RESET SETTING "
+                            "fsync_after_insert, fsync_part_directory")
+    assert destination.query(DURABLE) == [(0,)]
+    tidemark.run()
+    assert destination.query(DURABLE) == [(2,)]
+    check(source, destination)
