@@ -59,6 +59,7 @@ static const struct {
 	{ "output_format_tsv_crlf_end_of_line", "0", false },
 	{ "output_format_decimal_trailing_zeros", "0", false },
 	{ "http_write_exception_in_output_format", "0", false },
+	{ "output_format_binary_encode_types_in_binary_format", "0", false },
 	/* The rows of a statement make one block, which is written whole or
 	 * not at all: in several threads, or in blocks that are not put
 	 * together, some would stay when it fails. */

@@ -27,7 +27,8 @@ TEXTS = {"date_time_output_format": "unix_timestamp", "extremes": "1",
          "session_timezone": "Asia/Tokyo", "bool_true_representation": "1",
          "format_tsv_null_representation": "NULL",
          "output_format_tsv_crlf_end_of_line": "1",
-         "output_format_decimal_trailing_zeros": "1"}
+         "output_format_decimal_trailing_zeros": "1",
+         "output_format_binary_encode_types_in_binary_format": "1"}
 WRITES = {"final": "1", "insert_deduplication_token": "one",
           "min_insert_block_size_rows": "1", "max_block_size": "1",
           "insert_deduplicate": "0", "min_insert_block_size_bytes": "1"}

@@ -53,7 +53,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import chdb
 from chdb import session
 
-STATUS = {516: 403, 497: 403, 164: 403, 452: 403, 60: 404, 81: 404, 241: 500, 159: 408}
+STATUS = {516: 403, 497: 403, 164: 403, 452: 403, 60: 404, 81: 404, 241: 500,
+          159: 408}
 READS = ("SELECT", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN", "WITH",
          "CHECK")
 TYPES = {"TabSeparated": "text/tab-separated-values; charset=UTF-8",
