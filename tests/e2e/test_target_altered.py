@@ -1,0 +1,44 @@
+"""Somebody alters the target while a run loads it."""
+
+import signal
+
+import pytest
+
+import workload
+from bench import EXIT_DATA, EXIT_OK, sync_items
+from oracle import check_items
+from servers import wait_for
+
+TAKE = {
+    "postgres": (
+        "CREATE FUNCTION take() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN RETURN NULL; END'",
+        "CREATE TRIGGER taker BEFORE INSERT OR UPDATE ON items FOR EACH ROW "
+        "EXECUTE FUNCTION take()"),
+    "sqlite": ("CREATE TRIGGER taker BEFORE INSERT ON items BEGIN "
+               "SELECT RAISE(IGNORE); END",),
+}
+
+
+@pytest.mark.parametrize("engine", TAKE)
+def test_trigger_that_comes_between_two_batches(tidemark_failpoints, source,
+                                                make_destination, engine):
+    """The run looks at the table anew, and then names the trigger: the rows
+    that it takes away do not count as unchanged."""
+    tidemark = tidemark_failpoints
+    destination = make_destination(engine)
+    workload.create_items(source, rows=1000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 200}, retry={"attempts": 3, "backoff": "100ms"})
+    run = tidemark.start("run", "--json", failpoints="commit_acked=stop@1")
+    wait_for(lambda: run.stopped() or not run.alive(), 30, 0.01,
+             "the failpoint")
+    destination.execute(*TAKE[engine])
+    run.signal(signal.SIGCONT)
+    done = run.wait().expect(EXIT_DATA)
+    assert "was altered while the run loaded it" in done.err, done
+    assert "trigger taker" in done.pipeline()["error"]["message"], done
+    destination.execute("DROP TRIGGER taker" +
+                        " ON items" * (engine == "postgres"))
+    tidemark("run", "--json").expect(EXIT_OK)
+    check_items(source, destination)
