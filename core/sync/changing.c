@@ -144,9 +144,8 @@ static const char *changing_skip_quoted(const struct changing_walk *w,
 	char quote = *at++;
 
 	for (; *at; at++) {
-		if (escapes && *at == '\\' && at[1])
-			at++;
-		else if (*at == quote && at[1] == quote)
+		if ((escapes && *at == '\\' && at[1]) ||
+		    (*at == quote && at[1] == quote))
 			at++;
 		else if (*at == quote)
 			return at + 1;
