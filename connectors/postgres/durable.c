@@ -12,7 +12,7 @@
 /* The log writer flushes what did not wait within three of its rounds, each of
  * 200 ms by default. */
 #define DURABLE_WAIT_US	 US_PER_SECOND
-#define DURABLE_PAUSE_US (10 * 1000)
+#define DURABLE_PAUSE_US (20 * 1000)
 /* Headers of a log page, and of a segment's first. */
 #define PAGE_HEADER    24
 #define SEGMENT_HEADER 40
@@ -134,16 +134,18 @@ int durable_hand_over(struct postgres *c, struct batch *out, bool busy,
 		      struct error *err)
 {
 	bool end = !out->n_rows;
+	/* A pass without a row loses nothing by the mark it began with. */
+	bool idle = !c->pass.rows;
 	int rc = 0;
 
-	if (c->pass.unflushed && !busy &&
+	if (c->pass.unflushed && !busy && !idle &&
 	    !watermark_equal(&c->pass.durable, &c->pass.mark.at))
 		rc = end ? durable_wait(c, err) : durable_look(c, err);
 	if (rc)
 		return rc;
 	if (c->pass.unflushed &&
 	    !watermark_equal(&c->pass.durable, &c->pass.mark.at))
-		durable_hold(c, out, end);
+		durable_hold(c, out, end && !idle);
 	else
 		running_mark_hand_over(&c->pass.mark, out);
 	return 0;
