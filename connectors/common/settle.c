@@ -40,10 +40,15 @@ int settle_keep_mark(const struct type *type, int64_t now_us, int64_t value_us,
 	if (value_us > now_us + (instant ? 0 : SETTLE_ZONE_MOST_US)) {
 		char now[CLOCK_TEXT_SIZE];
 		clock_format_utc(now_us, now);
-		return error_set(err, ERROR_SCHEMA,
-				 "the mark, %s, is ahead of the source's clock "
-				 "(%s): the source cannot have produced it",
-				 from->value, now);
+		return error_set(
+			err, ERROR_SCHEMA,
+			"the mark, %s, is ahead of the source's clock "
+			"(%s): the source cannot have produced it. If "
+			"its clock was set back, wait until the clock "
+			"has passed the mark, and set watermark.lag to "
+			"more than it went back: rows are written "
+			"behind the mark until then",
+			from->value, now);
 	}
 	if (settled_us < value_us) {
 		free(out->value);

@@ -154,6 +154,10 @@ static int inspect_zone(struct inspection *x, struct error *err)
 	int64_t wall;
 	int rc;
 
+	if (mark->expression)
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+			     "mark-expression", MYSRC_COARSE_FIX,
+			     MYSRC_COARSE "; the guarantee is lag", mark->name);
 	if (mark->type.kind == TYPE_TIMESTAMPTZ)
 		return 0;
 	if (wall_clock_is_unknown(x->mark->time_zone)) {

@@ -150,6 +150,29 @@ static int settle_look(struct mysrc *c, const struct watermark_spec *mark,
 	return rc;
 }
 
+/* What makes the guarantee lag although every transaction shows. */
+static void settle_judge_mark(const struct source_column *column,
+			      const struct mysrc_looks *looks,
+			      const struct watermark_spec *mark,
+			      struct settled *out, struct strbuf *reason)
+{
+	if (column->type.kind != TYPE_TIMESTAMPTZ &&
+	    wall_clock_is_unknown(mark->time_zone))
+		settle_explain_zone(column->name, out, reason);
+	if (looks->guessed) {
+		reason_add(reason,
+			   "a transaction that has written was open before "
+			   "the first look; that it had not waited for a "
+			   "lock on the table is not known");
+		settle_weaken(out, GUARANTEE_LAG);
+	}
+	if (column->expression) {
+		reason_add(reason, MYSRC_COARSE " (" MYSRC_COARSE_FIX ")",
+			   column->name);
+		settle_weaken(out, GUARANTEE_LAG);
+	}
+}
+
 static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,
 			    const struct watermark *from, struct settled *out,
 			    struct strbuf *reason, struct error *err)
@@ -178,16 +201,7 @@ static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,
 		rc = settle_against_mark(c, &a, from, out, err);
 	if (!rc)
 		rc = settle_judge(c, &a, from, out, reason, err);
-	if (column->type.kind != TYPE_TIMESTAMPTZ &&
-	    wall_clock_is_unknown(mark->time_zone))
-		settle_explain_zone(column->name, out, reason);
-	if (looks.guessed) {
-		reason_add(reason,
-			   "a transaction that has written was open before "
-			   "the first look; that it had not waited for a "
-			   "lock on the table is not known");
-		settle_weaken(out, GUARANTEE_LAG);
-	}
+	settle_judge_mark(column, &looks, mark, out, reason);
 	out->held_by = json_incref(a.held_by);
 	out->lag_us = a.now_us - us;
 	mysrc_activity_release(&a);

@@ -22,6 +22,15 @@ struct mysrc {
 extern const struct connector_ops mysql_connector;
 extern const struct paged_dialect mysrc_dialect;
 
+/* Of a time that is computed (`DATE(at)`), in the words of run and check. */
+#define MYSRC_COARSE                                                           \
+	"the mark \"%s\" is an expression, and how coarse its values are is "  \
+	"not known: a row may come later with a value that the mark has "      \
+	"passed"
+#define MYSRC_COARSE_FIX                                                       \
+	"use a plain column as the mark, or set watermark.lag to the width "   \
+	"of the expression's step"
+
 /* In front of what our reading sessions run: settle() leaves them out. */
 #define MYSRC_TAG "/* tidemark source */"
 

@@ -155,3 +155,24 @@ def test_no_performance_schema(tidemark, small_server, make_destination):
                name="ids", watermark={"column": "id"})
     del tidemark.pipelines["items"]
     assert tidemark.write_config().run().pipeline()["guarantee"] == "exact"
+
+
+@every_engine
+def test_mark_that_is_coarse(tidemark, day, engine):
+    """Its open minute is not over when the clock has passed its beginning."""
+    source, _ = day(engine)
+    settings = tidemark.pipelines.pop("items")
+    settings["source"]["expressions"] = {
+        "minute": "CAST(DATE_FORMAT(updated_at, '%Y-%m-%d %H:%i:00')"
+                  " AS DATETIME)"}
+    settings["watermark"].update(column="minute", time_zone="UTC")
+    settings["destination"]["table"] = "main.coarse"
+    tidemark.pipeline("coarse", **settings).write_config()
+    done = tidemark.run().pipeline()
+    assert done["guarantee"] == "lag", done
+    assert "how coarse its values are" in done["guarantee_reason"], done
+    checked = json.loads(tidemark("check", "--json").out)["pipelines"][0]
+    found = [each for each in checked["problems"]
+             if each["code"] == "mark-expression"]
+    assert len(found) == 1 and "watermark.lag" in found[0]["fix"], checked
+    assert checked["guarantee_reason"] == done["guarantee_reason"]
