@@ -3,9 +3,10 @@
  * its work. clickhouse.c holds the ops table, place.c the names, catalog.c
  * reads what exists, types.c knows how values are kept, plan.c and
  * plan_check.c decide, ddl.c writes what makes tables, prepare.c runs it,
- * mark.c keeps _tidemark_watermark, encode.c and encode_own.c write rows,
- * input.c brings them to the server, statements.c compares them there, load.c
- * loads, remove.c removes, swap.c replaces, preview.c rehearses.
+ * mark.c keeps _tidemark_watermark, recover.c begins where it is, encode.c and
+ * encode_own.c write rows, input.c brings them to the server, statements.c
+ * compares them there, load.c loads, remove.c removes, swap.c replaces,
+ * preview.c rehearses.
  *
  * There is no transaction. A batch is one INSERT, which is all or nothing; the
  * mark is written after it. Whatever is done twice changes nothing: rows are
@@ -213,6 +214,10 @@ int chdst_mark_place(struct chdst *d, const struct target *target,
 int chdst_mark_read(struct chdst *d, const struct place *place,
 		    const char *pipeline, struct mark_row *out,
 		    struct error *err);
+/* And `question`, if there is one: of one number, in the same statement. */
+int chdst_mark_ask(struct chdst *d, const struct place *place,
+		   const char *pipeline, const char *question,
+		   struct mark_row *out, int64_t *answer, struct error *err);
 int chdst_mark_put(struct chdst *d, const struct place *place,
 		   const char *pipeline, const struct mark_row *seen,
 		   struct mark_row *next, bool deleted, struct error *err);
@@ -234,6 +239,7 @@ int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
 /* Of a refresh that ends without finish(), as far as that can be done. */
 void chdst_mark_give_back(struct chdst *d);
 char *chdst_mark_new_id(const char *prefix);
+/* recover.c */
 int chdst_recover(struct destination *base, const struct target *target,
 		  struct checkpoint *out, struct error *err);
 int chdst_set_watermark(struct destination *base, const struct target *target,

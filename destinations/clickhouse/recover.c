@@ -1,0 +1,123 @@
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "destinations/clickhouse/internal.h"
+
+/* What a run that was killed has left: a stage, batches on their way. Behind
+ * this nothing of it comes any more: see internal.h. */
+static int recover_drop_leftovers(struct chdst *d, struct error *err)
+{
+	struct clickhouse_rows rows;
+	struct strbuf sql = STRBUF_INIT;
+	int rc = failpoint("in_recovery", err);
+
+	if (rc)
+		return rc;
+	strbuf_addstr(&sql, "SELECT name FROM system.tables WHERE database = ");
+	clickhouse_quote_text(&sql, d->place.database);
+	strbuf_addstr(&sql, " AND startsWith(name, ");
+	clickhouse_quote_text(&sql, d->place.stages);
+	strbuf_addstr(&sql, ") AND name NOT IN (");
+	clickhouse_quote_text(&sql, d->place.stage);
+	strbuf_addstr(&sql, ", ");
+	clickhouse_quote_text(&sql, d->place.input);
+	strbuf_addch(&sql, ')');
+	rc = clickhouse_query(d->db, sql.data, "t", &rows, err);
+	for (size_t i = 0; !rc && i < rows.n_rows; i++) {
+		strbuf_reset(&sql);
+		strbuf_addstr(&sql, "DROP TABLE IF EXISTS ");
+		clickhouse_quote_name(&sql, d->place.database);
+		strbuf_addch(&sql, '.');
+		clickhouse_quote_name(&sql, clickhouse_cell(&rows, i, 0));
+		strbuf_addstr(&sql, " SYNC");
+		rc = clickhouse_exec(d->db, sql.data, err);
+		if (!rc)
+			rc = failpoint("stage_dropped", err);
+	}
+	clickhouse_rows_release(&rows);
+	strbuf_release(&sql);
+	return rc;
+}
+
+static void recover_checkpoint(const struct mark_row *m, struct checkpoint *out)
+{
+	checkpoint_release(out);
+	out->fence = m->fence;
+	/* Forgotten: whoever wrote it may still live. */
+	if (!m->found)
+		return;
+	out->found = true;
+	out->watermark = xstrdup(m->watermark);
+	out->batch_id = xstrdup(m->batch_id);
+	out->rows_total = m->rows_total;
+}
+
+/* The order of a raw table is that of its numbers: they go on where they were,
+ * whatever became of the pipeline's row, and whatever a predecessor wrote last.
+ */
+static int recover_numbered(struct chdst *d, struct error *err)
+{
+	const char *pipeline = d->target->pipeline;
+	struct mark_row next;
+	int64_t most = 0;
+	char *sql =
+		xstrfmt("SELECT max(" NAME_RAW_SEQ ") FROM %s", d->place.rows);
+	int rc = chdst_mark_ask(d, &d->place, pipeline, sql, &d->seen, &most,
+				err);
+
+	free(sql);
+	if (rc || !d->seen.found || d->seen.rows_total >= most)
+		return rc;
+	rc = writer_check_fence(&d->target->writer, pipeline, d->seen.fence,
+				err);
+	if (rc)
+		return rc;
+	chdst_mark_row_copy(&next, &d->seen);
+	next.rows_total = most;
+	return chdst_mark_move(d, pipeline, &next, err);
+}
+
+/* A refresh holds on to what prepare wrote: the row may be another's by now. */
+static int recover_own(struct chdst *d, struct checkpoint *out,
+		       struct error *err)
+{
+	int rc = recover_drop_leftovers(d, err);
+
+	if (!rc && d->target->refresh)
+		rc = chdst_mark_lock(d, err);
+	else if (!rc && d->place.append)
+		rc = recover_numbered(d, err);
+	else if (!rc)
+		rc = chdst_mark_read(d, &d->place, d->target->pipeline,
+				     &d->seen, err);
+	if (!rc)
+		rc = writer_check_fence(&d->target->writer, d->target->pipeline,
+					d->seen.fence, err);
+	if (!rc)
+		recover_checkpoint(&d->seen, out);
+	return rc;
+}
+
+int chdst_recover(struct destination *base, const struct target *target,
+		  struct checkpoint *out, struct error *err)
+{
+	struct chdst *d = (struct chdst *)base;
+	struct place place = { .table = NULL };
+	struct mark_row row = { .found = false };
+	bool exists = false, has = false;
+	int rc;
+
+	if (d->target)
+		return recover_own(d, out, err);
+	rc = chdst_mark_place(d, target, &place, &exists, &has, err);
+	if (!rc && has)
+		rc = chdst_mark_read(d, &place, target->pipeline, &row, err);
+	if (!rc)
+		recover_checkpoint(&row, out);
+	if (!rc && !exists)
+		checkpoint_keep_fence(out);
+	chdst_mark_row_release(&row);
+	chdst_place_release(&place);
+	return rc;
+}
