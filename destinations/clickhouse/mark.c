@@ -363,6 +363,22 @@ int chdst_mark_move(struct chdst *d, const char *pipeline,
 	return 0;
 }
 
+/* The writer's own words are that nothing of the batch was written. */
+static int mark_check_lease(struct chdst *d, struct error *err)
+{
+	int rc = writer_check(&d->target->writer, err);
+
+	if (rc != -ERROR_STATE || !err)
+		return rc;
+	error_clear(err);
+	return error_set(err, ERROR_STATE,
+			 "pipeline %s: the lease of this run was lost after a "
+			 "batch was loaded into %s and before its mark was: "
+			 "the run that goes on reads its rows again, and finds "
+			 "them there",
+			 d->target->pipeline, d->target->table);
+}
+
 int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
 		       int64_t n_rows, struct error *err)
 {
@@ -371,7 +387,7 @@ int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
 	int rc = failpoint("before_watermark", err);
 
 	if (!rc)
-		rc = writer_check(&d->target->writer, err);
+		rc = mark_check_lease(d, err);
 	if (!rc)
 		rc = failpoint("commit_sent", err);
 	if (rc)
