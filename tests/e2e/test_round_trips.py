@@ -3,24 +3,26 @@ its way there and back, so a guard must travel with a question that is asked
 anyway. The proxies count; a session's first bytes, TLS and the password are
 round trips as well."""
 
+import operator
+
 import pytest
 
 import workload
 from bench import sync_items
 
 # (source, strategy, destination) -> round trips to the source, and to the
-# destination. To lower one is progress; to raise one needs a reason. MySQL's
-# have one to spare: a transaction of another session may be looked at twice.
+# destination. To lower one is progress; to raise one needs a reason.
 MOST = {
     ("postgres", "timestamp", "postgres"): (20, 29),
     ("postgres", "xmin", "postgres"): (23, 33),
     ("postgres", "sequence", "postgres"): (24, 29),
-    ("mariadb", "timestamp", "mariadb"): (35, 36),
-    ("mariadb", "sequence", "mariadb"): (36, 36),
-    ("mysql", "timestamp", "mysql"): (38, 36),
-    ("mysql", "sequence", "mysql"): (39, 36),
+    ("mariadb", "timestamp", "mariadb"): (34, 36),
+    ("mariadb", "sequence", "mariadb"): (35, 36),
+    ("mysql", "timestamp", "mysql"): (37, 35),
+    ("mysql", "sequence", "mysql"): (38, 35),
     ("postgres", "timestamp", "clickhouse"): (20, 18),
 }
+TRIES = 5
 
 
 @pytest.mark.parametrize("kinds", MOST, ids="-".join)
@@ -38,7 +40,13 @@ def test_an_idle_run_asks_no_more_than_this(tidemark, make_source,
     tidemark.connect("source", asked.connection(source))
     tidemark.connect("warehouse", told.connection(destination))
     tidemark.write_config()
-    assert tidemark.run().pipeline()["rows_read"] == 0
-    counted = (asked.round_trips, told.round_trips)
-    assert counted[0] <= MOST[kinds][0] and counted[1] <= MOST[kinds][1], \
-        f"{kinds}: {counted} round trips, at most {MOST[kinds]}"
+    # A run that waits until the source has flushed its log, or for another
+    # session's transaction, is not idle: the next one is.
+    for _ in range(TRIES):
+        before = asked.round_trips, told.round_trips
+        assert tidemark.run().pipeline()["rows_read"] == 0
+        counted = (asked.round_trips - before[0], told.round_trips - before[1])
+        if all(map(operator.le, counted, MOST[kinds])):
+            return
+    raise AssertionError(
+        f"{kinds}: {counted} round trips, at most {MOST[kinds]}")
