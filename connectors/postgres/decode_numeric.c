@@ -5,6 +5,8 @@
 /*
  * numeric_send(): four 16-bit words (number of digits, weight of the first
  * one, sign, digits shown behind the point), then digits to the base 10000.
+ * The number of digits has no sign: the largest numeric, of 131072 decimal
+ * digits before the point and 16383 behind it, has 36864 of them.
  */
 #define NUMERIC_HEADER	 8
 #define NUMERIC_NEGATIVE 0x4000
@@ -41,12 +43,12 @@ static int numeric_read(struct numeric *x, const uint8_t *bytes, size_t n,
 
 	if (n < NUMERIC_HEADER)
 		return error_set(err, ERROR_DATA, "a numeric of %zu bytes", n);
-	x->n = numeric_word(bytes);
+	x->n = numeric_word(bytes) & 0xffff;
 	x->weight = numeric_word(bytes + 2);
 	x->sign = (unsigned)numeric_word(bytes + 4) & 0xffff;
 	scale = numeric_word(bytes + 6);
 	x->digits = bytes + NUMERIC_HEADER;
-	if (x->n < 0 || n != NUMERIC_HEADER + 2 * (size_t)x->n || scale < 0 ||
+	if (n != NUMERIC_HEADER + 2 * (size_t)x->n || scale < 0 ||
 	    scale > NUMERIC_SCALE)
 		return error_set(err, ERROR_DATA, "a damaged numeric");
 	x->scale = scale;
