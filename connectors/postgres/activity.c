@@ -16,7 +16,9 @@
  * (xact_start), and has taken its now() before both: an active one without a
  * transaction counts from its statement. Autovacuum and our own reading
  * sessions never write rows. A role that may not see others' sessions gets
- * rows of NULLs: those do not show up here, and may_see says so.
+ * rows of NULLs: those do not show up here, and may_see says so. Without
+ * track_activities a session shows nothing; if it is switched on within a
+ * transaction, everything but when that began.
  */
 static const char activity_sql[] =
 	"WITH mine AS (\n"
@@ -25,7 +27,12 @@ static const char activity_sql[] =
 	"  SELECT pid, application_name, state, backend_xid,\n"
 	"    coalesce(xact_start, CASE\n"
 	"      WHEN state = 'active' AND backend_type = 'client backend'\n"
-	"      THEN query_start END) AS since\n"
+	"      THEN query_start END) AS since,\n"
+	"    usename, state = 'disabled' OR (xact_start IS NULL\n"
+	"      AND (state LIKE 'idle in transaction%'\n"
+	"        OR (state = 'active' AND backend_type = 'client backend'\n"
+	"          AND query_start < clock_timestamp() - interval '1 s')))\n"
+	"      AS hidden\n"
 	"  FROM pg_stat_activity\n"
 	"  WHERE datname = current_database() AND pid <> pg_backend_pid()\n"
 	"    AND backend_type IS DISTINCT FROM 'autovacuum worker'\n"
@@ -34,7 +41,7 @@ static const char activity_sql[] =
 	"SELECT now(), pg_has_role(current_user, 'pg_read_all_stats', "
 	"'USAGE'),\n"
 	"  pg_is_in_recovery(), pg_last_xact_replay_timestamp(),\n"
-	"  EXISTS (SELECT FROM session WHERE state = 'disabled'),\n"
+	"  (SELECT min(quote_ident(usename)) FROM session WHERE hidden),\n"
 	"  current_user, s.since, s.pid, s.application_name, s.state,\n"
 	"  s.backend_xid, pg_snapshot_xmax(pg_current_snapshot())\n"
 	"FROM (VALUES (1)) one\n"
@@ -98,7 +105,7 @@ static int activity_sessions(struct pg *pg, struct activity *a,
 	a->may_see = *pg_value(r, 0, 1) == 't';
 	a->standby = *pg_value(r, 0, 2) == 't';
 	a->replayed_us = activity_time(pg_value(r, 0, 3), INT64_MIN);
-	a->hidden = *pg_value(r, 0, 4) == 't';
+	a->hidden = xstrdup(pg_value(r, 0, 4));
 	a->role = xstrdup(pg_value(r, 0, 5));
 	a->oldest_us = activity_time(pg_value(r, 0, 6), INT64_MAX);
 	if (a->oldest_us != INT64_MAX)
@@ -158,6 +165,7 @@ int activity_read(struct pg *pg, struct activity *out, struct error *err)
 void activity_release(struct activity *a)
 {
 	free(a->role);
+	free(a->hidden);
 	json_decref(a->held_by);
 	json_decref(a->prepared_by);
 	json_decref(a->open);
@@ -264,7 +272,11 @@ bool activity_explain(const struct activity *a, struct strbuf *reason)
 		reason_add(reason, "the source is a standby, where the "
 				   "primary's open transactions do not show");
 	if (a->hidden)
-		reason_add(reason, "a session has track_activities off, so its "
-				   "transactions do not show");
+		reason_add(reason,
+			   "a session of role %s has track_activities off, or "
+			   "had it when its transaction began, so that this "
+			   "does not show (ALTER ROLE %s SET track_activities "
+			   "= on)",
+			   a->hidden, a->hidden);
 	return reason->len > before;
 }

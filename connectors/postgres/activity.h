@@ -22,7 +22,7 @@ struct activity {
 			      */
 	bool may_see; /* our role sees all sessions */
 	bool standby;
-	bool hidden; /* a session with track_activities off */
+	char *hidden; /* whose session has track_activities off, or NULL */
 	char *role; /* ours */
 	json_t *held_by; /* the oldest session's, or NULL */
 	json_t *prepared_by; /* the oldest prepared one, or NULL */

@@ -9,7 +9,9 @@
 
 /* $1: the table; $2, $3: types and modifiers of the expressions, whose numbers
  * follow those of the columns. Domains are looked through to the base type.
- * attcollation 950 and 951 are "C" and "POSIX", 100 the database's own. */
+ * attcollation 950 and 951 are "C" and "POSIX", 100 the database's own. What
+ * the server computes is a generated column, or a default that cuts the time
+ * off: any other default is nobody's rule. */
 static const char columns_sql[] =
 	"WITH RECURSIVE wanted(n, name, type, modifier, filled, coll) AS (\n"
 	"  SELECT attnum::int, attname, atttypid, atttypmod, attnotnull,\n"
@@ -37,7 +39,13 @@ static const char columns_sql[] =
 	"  quote_ident(s.nspname) || '.' || quote_ident(t.typname),\n"
 	"  t.typcollation <> 0 AND w.coll NOT IN (950, 951)\n"
 	"    AND NOT (w.coll = 100 AND own.is_c),\n"
-	"  b.filled, current_setting('server_encoding') = 'SQL_ASCII', w.n\n"
+	"  b.filled, current_setting('server_encoding') = 'SQL_ASCII', w.n,\n"
+	"  (SELECT f.text FROM pg_attrdef d JOIN pg_attribute a\n"
+	"     ON a.attrelid = d.adrelid AND a.attnum = d.adnum\n"
+	"   CROSS JOIN LATERAL pg_get_expr(d.adbin, d.adrelid) f(text)\n"
+	"   WHERE d.adrelid = $1::oid AND d.adnum = w.n\n"
+	"     AND (a.attgenerated <> '' OR f.text ~* "
+	"'(date_trunc|date_bin|current_timestamp|localtimestamp) *[(]'))\n"
 	"FROM wanted w JOIN base b USING (n)\n"
 	"  JOIN pg_type t ON t.oid = b.type AND t.typtype <> 'd'\n"
 	"  JOIN pg_namespace s ON s.oid = t.typnamespace\n"
@@ -50,6 +58,7 @@ void column_release(struct layout_column *column)
 	free(column->expression);
 	free(column->sql);
 	free(column->cast);
+	free(column->computed);
 	free(column->type.native);
 	memset(column, 0, sizeof(*column));
 }
@@ -215,6 +224,7 @@ static void column_fill(struct layout_column *column, const struct pg_result *r,
 		column->name = xstrdup(pg_value(r, row, 0));
 		column->sql = columns_qualified(relation, column->name);
 		column->number = strtoll(pg_value(r, row, 8), NULL, 10);
+		column->computed = xstrdup(pg_value(r, row, 9));
 	}
 	column->oid = oid;
 	column->modifier = modifier;

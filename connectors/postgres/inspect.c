@@ -8,8 +8,9 @@
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/query.h"
 #include "connectors/postgres/repeats.h"
-#include "connectors/postgres/row_security.h"
 #include "connectors/postgres/sequences.h"
+#include "connectors/postgres/surroundings.h"
+#include "connectors/postgres/tick.h"
 #include "connectors/postgres/zone.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
@@ -132,15 +133,35 @@ static int inspect_activity(struct inspection_of *x, struct error *err)
 							       "prepared")),
 			     json_string_value(
 				     json_object_get(a.prepared_by, "role")));
-	if (a.hidden)
+	if (a.hidden) {
+		strbuf_reset(&fix);
+		strbuf_addf(&fix, "ALTER ROLE %s SET track_activities = on",
+			    a.hidden);
 		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
-			     "track-activities-off",
-			     "SET track_activities = on for every role",
-			     "a session has track_activities off: its "
-			     "transactions do not show");
+			     "track-activities-off", fix.data,
+			     "a session of role %s has track_activities off, "
+			     "or had it when its transaction began: this does "
+			     "not show, so the guarantee is lag",
+			     a.hidden);
+	}
 	strbuf_release(&fix);
 	activity_release(&a);
 	return 0;
+}
+
+static void inspect_tick(struct inspection_of *x)
+{
+	const struct layout_column *mark = layout_mark(&x->c->layout);
+
+	if (tick_is_known(mark))
+		return;
+	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "mark-coarse",
+		     "let the mark be a column that holds the time as it was "
+		     "written, or set watermark.lag to as long as a value "
+		     "stays the same",
+		     "how coarse \"%s\" of %s is, is not known of what it is "
+		     "computed from, so the guarantee is lag",
+		     mark->name, x->source->table);
 }
 
 static int inspect_zone(struct inspection_of *x, struct error *err)
@@ -329,22 +350,45 @@ static int inspect_rights(struct inspection_of *x, struct error *err)
 	return rc;
 }
 
-static int inspect_row_security(struct inspection_of *x, struct error *err)
+static void inspect_hidden(struct inspection_of *x,
+			   const struct surroundings *around)
 {
-	struct row_security hiding;
-	char *fix;
-	int rc = row_security_find(x->c->pg, x->c->layout.relation.oid,
-				   x->mark->strategy, &hiding, err);
+	char *fix = surroundings_show_rows(around);
 
-	if (rc || !hiding.table)
-		return rc;
-	fix = row_security_fix(&hiding);
 	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "row-security", fix,
 		     "row level security of %s hides rows from role %s: those "
 		     "rows are not copied",
-		     hiding.table, hiding.role);
+		     around->hiding, around->role);
 	free(fix);
-	row_security_release(&hiding);
+}
+
+static void inspect_elsewhere(struct inspection_of *x,
+			      const struct surroundings *around)
+{
+	struct strbuf why = STRBUF_INIT, fix = STRBUF_INIT;
+
+	surroundings_explain(around, &why);
+	surroundings_go_there(around, &fix);
+	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+		     "rows-from-elsewhere", fix.data,
+		     "%s, so the guarantee is lag", why.data);
+	strbuf_release(&why);
+	strbuf_release(&fix);
+}
+
+static int inspect_surroundings(struct inspection_of *x, struct error *err)
+{
+	struct surroundings around;
+	int rc = surroundings_find(x->c->pg, x->c->layout.relation.oid,
+				   x->mark->strategy, &around, err);
+
+	if (rc)
+		return rc;
+	if (around.hiding)
+		inspect_hidden(x, &around);
+	if (around.origin != ORIGIN_HERE)
+		inspect_elsewhere(x, &around);
+	surroundings_release(&around);
 	return 0;
 }
 
@@ -376,7 +420,7 @@ int postgres_inspect(struct connector *base, const struct source_spec *source,
 	if (!rc)
 		rc = inspect_rights(&x, err);
 	if (!rc)
-		rc = inspect_row_security(&x, err);
+		rc = inspect_surroundings(&x, err);
 	if (!rc && mark->strategy == STRATEGY_XMIN)
 		return inspect_leaves(&x, err);
 	if (!rc)
@@ -385,6 +429,8 @@ int postgres_inspect(struct connector *base, const struct source_spec *source,
 		rc = inspect_nulls(&x, err);
 	if (!rc)
 		rc = inspect_activity(&x, err);
+	if (!rc && mark->strategy == STRATEGY_TIMESTAMP)
+		inspect_tick(&x);
 	if (!rc && mark->strategy == STRATEGY_TIMESTAMP)
 		rc = inspect_zone(&x, err);
 	if (!rc && mark->strategy == STRATEGY_SEQUENCE)

@@ -15,6 +15,9 @@ struct layout_column {
 	char *name;
 	char *expression; /* the user's, or NULL */
 	char *sql; /* "table"."name" or the expression in parentheses */
+	/* What the server fills it with, where that may be coarser than its
+	 * type; or NULL. */
+	char *computed;
 	char *cast; /* the base type without modifier: pg_catalog.int4 */
 	const struct wire_type *wire;
 	decode_fn decode;

@@ -5,8 +5,8 @@
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/durable.h"
 #include "connectors/postgres/postgres.h"
-#include "connectors/postgres/row_security.h"
 #include "connectors/postgres/shape.h"
+#include "connectors/postgres/surroundings.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/data/value.h"
@@ -107,28 +107,51 @@ int settle_xmin(struct postgres *c, const struct watermark *from,
 }
 
 /* Rows that are not shown cannot be promised. */
-static int settle_row_security(struct postgres *c, enum strategy strategy,
-			       struct settled *out, struct error *err)
+static void settle_hidden(const struct surroundings *around,
+			  struct settled *out, struct strbuf *reason)
 {
-	struct row_security hiding;
-	struct strbuf reason = STRBUF_INIT;
-	char *fix;
-	int rc = row_security_find(c->pg, c->layout.relation.oid, strategy,
-				   &hiding, err);
+	char *fix = surroundings_show_rows(around);
 
-	if (rc || !hiding.table)
-		return rc;
-	fix = row_security_fix(&hiding);
 	out->hidden = xstrfmt("row level security of %s hides rows from role "
 			      "%s (%s)",
-			      hiding.table, hiding.role, fix);
-	strbuf_addstr(&reason, out->reason);
-	reason_add(&reason, "%s", out->hidden);
-	free(out->reason);
-	out->reason = strbuf_detach(&reason);
+			      around->hiding, around->role, fix);
+	reason_add(reason, "%s", out->hidden);
 	out->guarantee = GUARANTEE_NONE;
 	free(fix);
-	row_security_release(&hiding);
+}
+
+/* Whoever writes elsewhere is waited for by nobody here. */
+static void settle_elsewhere(const struct surroundings *around,
+			     struct settled *out, struct strbuf *reason)
+{
+	struct strbuf why = STRBUF_INIT;
+
+	surroundings_explain(around, &why);
+	strbuf_addstr(&why, " (");
+	surroundings_go_there(around, &why);
+	reason_add(reason, "%s)", why.data);
+	settle_weaken(out, GUARANTEE_LAG);
+	strbuf_release(&why);
+}
+
+static int settle_surroundings(struct postgres *c, enum strategy strategy,
+			       struct settled *out, struct error *err)
+{
+	struct surroundings around;
+	struct strbuf reason = STRBUF_INIT;
+	int rc = surroundings_find(c->pg, c->layout.relation.oid, strategy,
+				   &around, err);
+
+	if (rc)
+		return rc;
+	strbuf_addstr(&reason, out->reason);
+	if (around.origin != ORIGIN_HERE)
+		settle_elsewhere(&around, out, &reason);
+	if (around.hiding)
+		settle_hidden(&around, out, &reason);
+	free(out->reason);
+	out->reason = strbuf_detach(&reason);
+	surroundings_release(&around);
 	return 0;
 }
 
@@ -163,7 +186,7 @@ int postgres_settle(struct connector *base, const struct source_spec *source,
 	if (!out->reason)
 		out->reason = xstrdup("");
 	if (!rc)
-		rc = settle_row_security(c, mark->strategy, out, err);
+		rc = settle_surroundings(c, mark->strategy, out, err);
 	rc = shape_judge(c, source, mark, rc, err);
 	/* The ceiling of xmin is taken by the pass itself. */
 	if (!rc && mark->strategy != STRATEGY_XMIN)

@@ -5,9 +5,15 @@
 #include "connectors/common/wall_clock.h"
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/postgres.h"
+#include "connectors/postgres/tick.h"
 #include "connectors/postgres/zone.h"
 #include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
 #include "core/data/value.h"
+
+/* A clock that was corrected, as opposed to another server's. */
+#define SETTLE_STEP_MOST_US (10 * 60 * US_PER_SECOND)
 
 static int64_t settle_least(int64_t a, int64_t b)
 {
@@ -86,11 +92,38 @@ static int settle_parse(struct postgres *c, const char *text, int64_t *out,
 	return rc;
 }
 
+/* A mark is never later than the clock was, less the margin: a clock that is
+ * behind it was set back. Rows that were stamped since may lie below the mark.
+ */
+static void settle_clock(struct postgres *c, const struct activity *a,
+			 const struct watermark_spec *mark, int64_t value_us,
+			 struct settled *out)
+{
+	int64_t behind = value_us - (a->now_us - SETTLE_MARGIN_US);
+	struct strbuf text = STRBUF_INIT, reason = STRBUF_INIT;
+
+	if (!mark->settle || behind <= 0 || behind > SETTLE_STEP_MOST_US ||
+	    layout_mark(&c->layout)->wire->oid != WIRE_TIMESTAMPTZ)
+		return;
+	units_print_duration(&text,
+			     (behind / US_PER_SECOND + 1) * US_PER_SECOND);
+	strbuf_addf(&reason,
+		    "the source's clock was set back, to before the mark: rows "
+		    "stamped since may lie below it (watermark.lag has to be "
+		    "%s or more)",
+		    text.data);
+	log_warn("%s", reason.data);
+	settle_weaken(out, GUARANTEE_LAG);
+	out->reason = strbuf_detach(&reason);
+	strbuf_release(&text);
+}
+
 static int settle_against_mark(struct postgres *c, const struct activity *a,
+			       const struct watermark_spec *mark,
 			       const struct watermark *from,
 			       struct settled *out, struct error *err)
 {
-	int64_t value, settled = INT64_MIN;
+	int64_t value, settled = INT64_MIN, now = a->now_us;
 	int rc;
 
 	if (!from->value)
@@ -98,9 +131,13 @@ static int settle_against_mark(struct postgres *c, const struct activity *a,
 	rc = settle_parse(c, from->value, &value, err);
 	if (!rc && out->value)
 		rc = settle_parse(c, out->value, &settled, err);
-	return rc ? rc
-		  : settle_keep_mark(&layout_mark(&c->layout)->type, a->now_us,
-				     value, settled, from, out, err);
+	if (rc)
+		return rc;
+	settle_clock(c, a, mark, value, out);
+	if (out->reason && now < value)
+		now = value;
+	return settle_keep_mark(&layout_mark(&c->layout)->type, now, value,
+				settled, from, out, err);
 }
 
 static int settle_value(struct postgres *c, const struct watermark_spec *mark,
@@ -125,7 +162,19 @@ static void settle_guarantee(struct postgres *c, const struct activity *a,
 	const struct layout_column *column = layout_mark(&c->layout);
 	struct strbuf reason = STRBUF_INIT;
 
-	out->guarantee = GUARANTEE_EXACT;
+	if (out->reason)
+		reason_add(&reason, "%s", out->reason);
+	free(out->reason);
+	if (!tick_is_known(column)) {
+		reason_add(&reason,
+			   "how coarse \"%s\" is, and so which values are "
+			   "still being written, is not known of what it is "
+			   "computed from (let the mark be a column that holds "
+			   "the time as it was written, or set watermark.lag "
+			   "to as long as a value stays the same)",
+			   column->name);
+		settle_weaken(out, GUARANTEE_LAG);
+	}
 	if (activity_explain(a, &reason))
 		settle_weaken(out, GUARANTEE_LAG);
 	if (a->prepared_us != INT64_MAX)
@@ -155,13 +204,14 @@ int settle_timestamp(struct postgres *c, const struct watermark_spec *mark,
 
 	if (rc)
 		return rc;
+	out->guarantee = GUARANTEE_EXACT;
 	if (mark->settle)
 		rc = settle_prepared(c, &a, err);
 	us = settle_instant(&a, mark);
 	if (!rc)
 		rc = settle_value(c, mark, us, out, err);
 	if (!rc)
-		rc = settle_against_mark(c, &a, from, out, err);
+		rc = settle_against_mark(c, &a, mark, from, out, err);
 	settle_guarantee(c, &a, mark, out);
 	out->held_by = json_incref(a.prepared_by ? a.prepared_by : a.held_by);
 	out->lag_us = us != INT64_MIN		   ? a.now_us - us

@@ -1,0 +1,43 @@
+/*
+ * What is not to be seen in a table itself: row level security that hides rows
+ * from our role (the source then answers with fewer rows and no word), and rows
+ * that arrive from elsewhere, so that who writes them does not show here. Both
+ * are asked in one statement.
+ */
+#ifndef TIDEMARK_CONNECTORS_POSTGRES_SURROUNDINGS_H
+#define TIDEMARK_CONNECTORS_POSTGRES_SURROUNDINGS_H
+
+#include "clients/pg.h"
+#include "core/base/strbuf.h"
+#include "core/plugin/connector.h"
+
+/* How rows arrive. */
+enum origin {
+	ORIGIN_HERE, /* written here, by transactions that show */
+	ORIGIN_SUBSCRIPTION,
+	ORIGIN_FOREIGN,
+	ORIGIN_MATERIALIZED,
+};
+
+/* Names are schema.name, quoted where needed. */
+struct surroundings {
+	char *hiding; /* the table that hides rows; NULL: none does */
+	char *role; /* ours */
+	enum strategy strategy;
+	enum origin origin;
+	char *relation; /* whose rows come from elsewhere, or NULL */
+};
+
+/* Of the table `oid`: the first table that hides rows (it itself, or with
+ * strategy xmin, which reads leaf by leaf, one of its leaves); the first
+ * relation, among its parts and what a view is made of, that others fill. */
+int surroundings_find(struct pg *pg, uint32_t oid, enum strategy strategy,
+		      struct surroundings *out, struct error *err);
+void surroundings_release(struct surroundings *s);
+/* What to grant. Caller frees. */
+char *surroundings_show_rows(const struct surroundings *s);
+/* Append why writers do not show; what to do about it. */
+void surroundings_explain(const struct surroundings *s, struct strbuf *out);
+void surroundings_go_there(const struct surroundings *s, struct strbuf *out);
+
+#endif
