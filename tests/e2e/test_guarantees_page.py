@@ -25,9 +25,9 @@ def quoted():
 def texts():
     """The literals of all sources, as the compiler joins them."""
     for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*.c")):
+        for path in sorted((ROOT / folder).rglob("*.[ch]")):
             source = path.read_text(encoding="utf-8")
-            yield re.sub(r'"\s*(?:PRI[a-z]\d+\s*)?"', "", source)
+            yield re.sub(r'"[\s\\]*(?:PRI[a-z]\d+\s*)?"', "", source)
 
 
 @pytest.fixture(scope="module")
