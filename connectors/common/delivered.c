@@ -4,52 +4,8 @@
 
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
-#include "core/data/value.h"
 
 #define DELIVERED "delivered"
-
-static bool delivered_read(const char *text, int64_t *out)
-{
-	return text && value_parse_instant(text, out);
-}
-
-bool number_is_whole(const char *text)
-{
-	size_t sign = text && *text == '-';
-
-	return text && text[sign] &&
-	       !text[sign + strspn(text + sign, "0123456789")];
-}
-
-bool number_is_greater(const char *a, const char *b)
-{
-	bool below = *a == '-', other = *b == '-';
-	size_t n, m;
-	int c;
-
-	if (below != other)
-		return other;
-	a += below + strspn(a + below, "0");
-	b += below + strspn(b + below, "0");
-	n = strlen(a);
-	m = strlen(b);
-	c = n == m ? strcmp(a, b) : n > m ? 1 : -1;
-	return below ? c < 0 : c > 0;
-}
-
-/* One that cannot be read (set by hand) is below every other. */
-static bool delivered_is_beyond(const struct watermark *w, const char *a,
-				const char *b)
-{
-	int64_t x = 0, y = 0;
-
-	if (w->strategy == STRATEGY_SEQUENCE)
-		return number_is_whole(a) &&
-		       (!number_is_whole(b) || number_is_greater(a, b));
-	if (!delivered_read(a, &x))
-		return false;
-	return !delivered_read(b, &y) || x > y;
-}
 
 static const char *delivered_now(const struct watermark *w)
 {
@@ -74,8 +30,8 @@ void delivered_begin(struct watermark *now, const struct watermark *from)
 
 void delivered_tail(struct watermark *now, const char *last)
 {
-	if (delivered_is_beyond(now, last, now->value) &&
-	    delivered_is_beyond(now, last, delivered_now(now)))
+	if (watermark_is_beyond(now->strategy, last, now->value) &&
+	    watermark_is_beyond(now->strategy, last, delivered_now(now)))
 		delivered_set(now, last);
 }
 
@@ -83,7 +39,7 @@ void delivered_settle(struct watermark *now)
 {
 	const char *text = delivered_now(now);
 
-	if (!text || delivered_is_beyond(now, text, now->value))
+	if (!text || watermark_is_beyond(now->strategy, text, now->value))
 		return;
 	json_object_del(now->pending, DELIVERED);
 	if (json_object_size(now->pending))

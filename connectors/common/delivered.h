@@ -8,8 +8,7 @@
 #ifndef TIDEMARK_CONNECTORS_COMMON_DELIVERED_H
 #define TIDEMARK_CONNECTORS_COMMON_DELIVERED_H
 
-#include <stdbool.h>
-
+#include "core/data/number.h"
 #include "core/data/watermark.h"
 
 /* What earlier runs left. */
@@ -19,9 +18,6 @@ void delivered_tail(struct watermark *now, const char *last);
 /* The value has moved. */
 void delivered_settle(struct watermark *now);
 
-/* Whole numbers of any length, as text. */
-bool number_is_whole(const char *text);
-bool number_is_greater(const char *a, const char *b);
 /* `text` less a count; one of more digits than can be reckoned with becomes
  * something that is lower. Caller frees. */
 char *number_less(const char *text, int64_t less);

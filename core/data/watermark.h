@@ -80,6 +80,16 @@ char *watermark_new_column(const struct watermark *w, const struct schema *s);
 /* The highest mark delivered: rows past the settled point have lifted it
  * beyond the value. NULL: unknown. */
 const char *watermark_delivered(const struct watermark *w);
+/* Is mark `a`, a text of the source, beyond `b`? One that cannot be read (set
+ * by hand; NULL) is below every other. xmin: never. */
+bool watermark_is_beyond(enum strategy s, const char *a, const char *b);
+/* Rows up to `delivered` (NULL: unknown) were delivered, too. False: so the
+ * mark says already. */
+bool watermark_raise(struct watermark *w, const char *delivered);
+/* The same of marks as JSON text: `text` (NULL: no mark) with what `by` says is
+ * delivered. NULL: `text` stays as it is, because it says as much, or is the
+ * mark of another column. Caller frees. */
+char *watermark_raise_text(const char *text, const char *by);
 /* Everything is to be read again; what was delivered stays known, so that
  * rows that carry older marks now replace it. */
 void watermark_forget(struct watermark *w);

@@ -60,14 +60,6 @@ char *watermark_new_column(const struct watermark *w, const struct schema *s)
 	return found;
 }
 
-const char *watermark_delivered(const struct watermark *w)
-{
-	const char *beyond =
-		json_string_value(json_object_get(w->pending, "delivered"));
-
-	return beyond ? beyond : w->value;
-}
-
 void watermark_forget(struct watermark *w)
 {
 	struct watermark empty;

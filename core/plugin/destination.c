@@ -101,6 +101,28 @@ void checkpoint_copy(struct checkpoint *dst, const struct checkpoint *src)
 	*dst = copy;
 }
 
+void checkpoint_keep(struct checkpoint *dst, const struct checkpoint *next,
+		     const char *stands)
+{
+	struct error ignored = ERROR_INIT;
+	struct watermark mark;
+	char *raised = next->watermark && stands
+			       ? watermark_raise_text(next->watermark, stands)
+			       : NULL;
+
+	checkpoint_copy(dst, next);
+	if (!raised)
+		return;
+	watermark_init(&mark);
+	if (!watermark_from_text(&mark, raised, &ignored)) {
+		free(dst->delivered);
+		dst->delivered = xstrdup(watermark_delivered(&mark));
+	}
+	watermark_release(&mark);
+	free(dst->watermark);
+	dst->watermark = raised;
+}
+
 int writer_check(const struct writer *w, struct error *err)
 {
 	return w->check ? w->check(w->ctx, err) : 0;

@@ -150,6 +150,12 @@ void checkpoint_release(struct checkpoint *c);
 void checkpoint_keep_fence(struct checkpoint *c);
 /* `dst` is released first; without a batch, its id is "". */
 void checkpoint_copy(struct checkpoint *dst, const struct checkpoint *src);
+/* `next` as it is to be written over the mark `stands` (JSON text; NULL:
+ * none): what that says is delivered stays so, in the mark and as `delivered`.
+ * Another writer may have raised it (raise) since this one looked. `dst` is
+ * released first. */
+void checkpoint_keep(struct checkpoint *dst, const struct checkpoint *next,
+		     const char *stands);
 
 struct load_counts {
 	int64_t inserted, updated, unchanged, deleted;
@@ -203,7 +209,10 @@ struct destination_ops {
 	 * row key. inserted + updated + unchanged
 	 * == n_rows or it rolls back (BUG). n_rows == 0 only moves the mark.
 	 * An unclear COMMIT is resolved by reconnecting and reading batch_id
-	 * back. */
+	 * back. What raise() has written into the row is kept, and counts for
+	 * this very batch: checkpoint_keep() with the row's mark, which is read
+	 * where it cannot change before the batch is in; or CONFLICT if it did.
+	 */
 	int (*load)(struct destination *d, const struct batch *batch,
 		    const struct checkpoint *next, struct load_counts *out,
 		    struct error *err);
@@ -258,6 +267,17 @@ struct destination_ops {
 	 * recover; nobody where there is no table. */
 	int (*others)(struct destination *d, const struct target *target,
 		      struct strlist *out, struct error *err);
+	/* Somebody else than target->pipeline, the chunk of a backfill, is
+	 * about to load rows past its mark: the pipeline's mark becomes what
+	 * watermark_raise_text() makes of it and `mark`, JSON text without a
+	 * value; with that returning NULL nothing is written. Nothing else of
+	 * the row changes, so that a run of the pipeline that is under way goes
+	 * on; a row is made if there is none. Durable before it returns: the
+	 * rows come after it, for a mark that says too much only makes the
+	 * pipeline's next read of a row count. CONFLICT: try again. Target as
+	 * for recover; the table is there. */
+	int (*raise)(struct destination *d, const struct target *target,
+		     const char *mark, struct error *err);
 };
 
 #endif

@@ -20,7 +20,7 @@
 #include "core/plugin/destination.h"
 #include "core/plugin/store.h"
 
-#define PLUGIN_ABI 2
+#define PLUGIN_ABI 3
 
 struct plugin {
 	uint32_t abi;

@@ -45,7 +45,7 @@ static const struct registry_slot destination_slots[] = {
 	SLOT(destination_ops, finish),	  SLOT(destination_ops, set_watermark),
 	SLOT(destination_ops, forget),	  SLOT(destination_ops, session),
 	SLOT(destination_ops, interrupt), SLOT(destination_ops, close),
-	SLOT(destination_ops, others),
+	SLOT(destination_ops, others),	  SLOT(destination_ops, raise),
 };
 SLOTS_COMPLETE(destination_ops, open, destination_slots);
 

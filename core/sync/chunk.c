@@ -10,6 +10,7 @@
 #include "core/data/digest.h"
 #include "core/data/value.h"
 #include "core/sync/backfill.h"
+#include "core/sync/past_mark.h"
 #include "core/sync/run.h"
 #include "core/sync/runner.h"
 #include "core/sync/try.h"
@@ -42,7 +43,10 @@ void chunk_work_release(struct chunk_work *w)
 {
 	chunk_release_witness(w);
 	free(w->column);
-	w->column = NULL;
+	free(w->settled);
+	free(w->told);
+	free(w->own);
+	w->column = w->settled = w->told = w->own = NULL;
 }
 
 int chunk_describe(struct run *r, struct error *err)
@@ -74,6 +78,8 @@ int chunk_find_settled(struct run *r, struct error *err)
 	watermark_init(&at);
 	live.pipeline = r->p->name;
 	run_set_text(&r->delivered, NULL);
+	run_set_text(&r->options->chunk->settled, NULL);
+	run_set_text(&r->options->chunk->told, NULL);
 	rc = r->destination->ops->recover(r->destination, &live, &mark, err);
 	if (!rc && mark.watermark)
 		rc = watermark_from_text(&at, mark.watermark, err);
@@ -81,6 +87,11 @@ int chunk_find_settled(struct run *r, struct error *err)
 	if (!rc && at.identity)
 		rc = watermark_check_identity(&at, r->identity, r->p->name,
 					      err);
+	if (!rc && at.strategy == r->p->strategy) {
+		run_set_text(&r->options->chunk->settled, at.value);
+		run_set_text(&r->options->chunk->told,
+			     watermark_delivered(&at));
+	}
 	if (!rc && r->options->chunk->versioned && at.value &&
 	    at.strategy == STRATEGY_TIMESTAMP)
 		run_set_text(&r->delivered, at.value);
@@ -94,8 +105,39 @@ int chunk_find_settled(struct run *r, struct error *err)
  * mark is lower. Without that certainty, the higher mark wins. */
 void chunk_trust_settled(struct run *r)
 {
+	struct chunk_work *w = r->options->chunk;
+
 	if (r->settled.guarantee != GUARANTEE_EXACT || r->p->lag_us)
 		run_set_text(&r->delivered, NULL);
+	past_mark_take(r, &w->settled, r->settled.value);
+	past_mark_take(r, &r->delivered, w->own);
+}
+
+int chunk_tell(struct run *r, const struct batch *b, struct error *err)
+{
+	struct chunk_work *w = r->options->chunk;
+	char *highest = past_mark_highest(r, b);
+	int rc = 0;
+
+	w->loading = b;
+	w->unsettled = w->own ||
+		       watermark_is_beyond(r->p->strategy, highest, w->settled);
+	if (watermark_is_beyond(r->p->strategy, highest, w->told))
+		rc = past_mark_tell(r, highest, err);
+	if (!rc)
+		past_mark_take(r, &w->told, highest);
+	free(highest);
+	return rc;
+}
+
+/* Its rows are in all the same, and may be older than what was there. */
+static void chunk_own(struct run *r)
+{
+	char *highest = past_mark_highest(r, r->options->chunk->loading);
+
+	if (!(r->destination->ops->traits & DESTINATION_TRANSACTIONAL))
+		past_mark_take(r, &r->options->chunk->own, highest);
+	free(highest);
 }
 
 void chunk_resume(struct run *r)
@@ -208,6 +250,7 @@ static int chunk_unchanged(struct run *r, struct error *err)
 	if (rc || digest_equal(&loaded, &now))
 		return rc;
 	w->most_rows = w->loading->n_rows / 2 + 1;
+	chunk_own(r);
 	return error_set(err, ERROR_TRANSIENT,
 			 "rows of the batch changed at the source while it was "
 			 "loaded: it was rolled back, and is read again with "
@@ -220,8 +263,13 @@ static int chunk_check(void *ctx, struct error *err)
 	const struct chunk_work *w = r->options->chunk;
 	int rc = lease_keeper_check(r->keeper, err);
 
-	if (rc || w->versioned || !w->loading || !w->loading->n_rows)
+	if (rc || !w->loading || !w->loading->n_rows)
 		return rc;
+	/* Up to the settled mark the load itself lets no older version win.
+	 * Past it a transaction that began before may have put the newest one
+	 * there, with an older mark. */
+	if (w->versioned && !w->unsettled)
+		return 0;
 	return chunk_unchanged(r, err);
 }
 

@@ -33,6 +33,12 @@ struct chunk_work {
 	size_t most_rows; /* of a batch, after conflicts; 0: as configured */
 	bool versioned; /* the load itself lets no older version win */
 	const struct batch *loading;
+	/* Marks, as text; NULL: none. Up to the first no version of a row comes
+	 * any more; the second is what the pipeline's mark knows as delivered;
+	 * up to the third rows may be there that this chunk has loaded although
+	 * they had changed, where a load is not rolled back. */
+	char *settled, *told, *own;
+	bool unsettled; /* the batch at hand has rows past `settled` */
 	/* Reads the rows of a batch again, under the load's locks. */
 	struct connector *witness;
 	struct source_spec witness_spec;
@@ -60,6 +66,9 @@ void chunk_guard(struct run *r);
 /* ... and into the mark behind a batch, how many rows that makes. */
 void chunk_note_rows(const struct run *r, const struct batch *b,
 		     struct watermark *mark);
+/* The batch is about to be loaded: the pipeline's mark is told, if there are
+ * rows past it. */
+int chunk_tell(struct run *r, const struct batch *b, struct error *err);
 /* What holds the run, or no longer does, is what holds the chunk: `status`
  * reads it in the store. One that cannot be written now is no reason to stop.
  */

@@ -9,6 +9,7 @@
 #include "core/sync/ledger.h"
 #include "core/sync/letter_replay.h"
 #include "core/sync/load.h"
+#include "core/sync/past_mark.h"
 #include "core/sync/removal.h"
 #include "core/sync/replay.h"
 #include "core/sync/run.h"
@@ -26,7 +27,6 @@ char *run_mark_standing(const struct run *r, const char *delivered)
 	const char *stands = r->checkpoint.watermark;
 	struct error ignored = ERROR_INIT;
 	struct watermark mark;
-	const char *before;
 	char *text;
 
 	if (!delivered || r->p->strategy == STRATEGY_XMIN)
@@ -36,13 +36,7 @@ char *run_mark_standing(const struct run *r, const char *delivered)
 		mark.strategy = r->p->strategy;
 		mark.column = xstrdup(r->p->mark_column);
 	}
-	before = watermark_delivered(&mark);
-	if (!before || strcmp(before, delivered) != 0) {
-		if (!mark.pending)
-			mark.pending = json_object();
-		json_object_set_new(mark.pending, "delivered",
-				    json_string(delivered));
-	}
+	watermark_raise(&mark, delivered);
 	text = watermark_to_text(&mark);
 	watermark_release(&mark);
 	return text;
@@ -76,6 +70,8 @@ static void run_identity(struct run *r, const struct digest *digest,
 static void run_checkpoint(struct run *r, const struct batch *b,
 			   const struct digest *digest, struct checkpoint *next)
 {
+	bool stands = r->options->replay || r->out->aside;
+	char *highest = stands ? past_mark_highest(r, b) : NULL;
 	struct watermark mark;
 
 	watermark_copy(&mark, &b->watermark);
@@ -89,13 +85,12 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 	next->delivered = xstrdup(r->options->replay || r->options->chunk
 					  ? r->delivered
 					  : watermark_delivered(&mark));
-	if (r->options->replay)
-		next->watermark = xstrdup(r->checkpoint.watermark);
-	else if (r->out->aside)
-		next->watermark = run_mark_standing(r, next->delivered);
+	if (stands)
+		next->watermark = run_mark_standing(r, highest);
 	else
 		next->watermark = xstrdup(r->window_to);
 	watermark_release(&mark);
+	free(highest);
 	next->fence = r->target.writer.fence ? r->target.writer.fence
 					     : r->checkpoint.fence;
 	next->rows_total = r->checkpoint.rows_total + (int64_t)b->n_rows;
@@ -199,8 +194,9 @@ static int run_load_batch(struct run *r, const struct batch *b,
 	struct error why = ERROR_INIT;
 	int rc;
 
-	if (r->options->chunk)
-		r->options->chunk->loading = b;
+	rc = r->options->chunk ? chunk_tell(r, b, err) : 0;
+	if (rc)
+		return rc;
 	rc = load_batch(r->destination, &r->target, b, next, run_moves_mark(r),
 			r->tries, counts, &why);
 

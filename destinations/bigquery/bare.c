@@ -223,6 +223,30 @@ int bigquery_bare_load(struct bigquery_destination *d,
 	return rc ? rc : failpoint("commit_acked", err);
 }
 
+int bigquery_bare_raise(struct bigquery_destination *d,
+			const struct bigquery_place *p, bool there,
+			const struct bigquery_values *v, struct error *err)
+{
+	char *sql = xstrfmt(
+		there ? "UPDATE %s SET watermark = @watermark WHERE pipeline = "
+			"@pipeline AND COALESCE(watermark, '') = @stands"
+		      : "INSERT INTO %s (pipeline, watermark, batch_id, fence, "
+			"rows_total, updated_at, created_target, target, "
+			"target_rows) VALUES (@pipeline, @watermark, '', 0, 0, "
+			"TIMESTAMP_MICROS(@now), FALSE, @target, 0)",
+		p->quoted_mark);
+	int64_t raised = 0;
+	int rc = bigquery_execute(d, sql, v, NULL, err);
+
+	free(sql);
+	if (!rc)
+		rc = bare_marks(d, p, "watermark = @watermark", v, &raised,
+				err);
+	if (!rc && raised != 1)
+		rc = bigquery_overtaken(v->texts[0], err);
+	return rc;
+}
+
 int bigquery_bare_mark_put(struct bigquery_destination *d,
 			   const struct bigquery_place *p, bool created,
 			   const struct bigquery_values *v, struct error *err)

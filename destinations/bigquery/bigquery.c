@@ -227,17 +227,23 @@ static int bigquery_destination_load(struct destination *base,
 				     struct load_counts *out, struct error *err)
 {
 	struct bigquery_destination *d = bigquery_self(base);
-	int rc = bigquery_load_batch(d, batch, next, out, err);
+	bool refresh = d->target->refresh;
+	struct checkpoint kept;
+	int rc;
 
-	if (rc)
-		return rc;
-	if (d->target->refresh) {
+	checkpoint_init(&kept);
+	checkpoint_keep(&kept, next, refresh ? NULL : d->seen.watermark);
+	rc = bigquery_load_batch(d, batch, &kept, out, err);
+	if (rc) {
+		rc = bigquery_mark_follow(d, rc, err);
+	} else if (refresh) {
 		d->built += out->inserted;
 		d->seen.rows_total = next->rows_total;
 	} else {
-		checkpoint_copy(&d->seen, next);
+		checkpoint_copy(&d->seen, &kept);
 	}
-	return 0;
+	checkpoint_release(&kept);
+	return rc;
 }
 
 static int bigquery_destination_remove(struct destination *base,
@@ -248,11 +254,19 @@ static int bigquery_destination_remove(struct destination *base,
 	struct bigquery_destination *d = bigquery_self(base);
 	int rc = soft_delete_check(d->target, d->soft_delete, "TIMESTAMP", err);
 
+	struct checkpoint kept;
+
 	*removed = 0;
-	if (!rc)
-		rc = bigquery_remove_rows(d, keys, next, removed, err);
-	if (!rc)
-		checkpoint_copy(&d->seen, next);
+	if (rc)
+		return rc;
+	checkpoint_init(&kept);
+	checkpoint_keep(&kept, next, d->seen.watermark);
+	rc = bigquery_remove_rows(d, keys, &kept, removed, err);
+	if (rc)
+		rc = bigquery_mark_follow(d, rc, err);
+	else
+		checkpoint_copy(&d->seen, &kept);
+	checkpoint_release(&kept);
 	return rc;
 }
 
@@ -347,6 +361,23 @@ static int bigquery_destination_set_watermark(struct destination *base,
 	return rc;
 }
 
+static int bigquery_destination_raise(struct destination *base,
+				      const struct target *target,
+				      const char *mark, struct error *err)
+{
+	struct bigquery_destination *d = bigquery_self(base);
+	struct bigquery_place place;
+	struct existing existing;
+	int rc = bigquery_find(d, target, &place, &existing, err);
+
+	if (!rc)
+		rc = bigquery_mark_raise(d, &place, target->pipeline, &existing,
+					 mark, err);
+	bigquery_place_release(&place);
+	existing_release(&existing);
+	return rc;
+}
+
 /* Nothing of a handle stays at the service but jobs, which end. */
 static const char *bigquery_destination_session(struct destination *base)
 {
@@ -375,6 +406,7 @@ const struct destination_ops bigquery_destination = {
 	.set_watermark = bigquery_destination_set_watermark,
 	.forget = bigquery_destination_forget,
 	.others = bigquery_destination_others,
+	.raise = bigquery_destination_raise,
 	.session = bigquery_destination_session,
 	.interrupt = bigquery_destination_interrupt,
 	.close = bigquery_destination_close,

@@ -133,6 +133,15 @@ int bigquery_mark_why(struct bigquery_destination *d, int rc,
 int bigquery_mark_forget(struct bigquery_destination *d,
 			 const struct bigquery_place *p,
 			 const struct target *target, struct error *err);
+/* Of a load that found another mark than was seen: CONFLICT, and the mark is
+ * seen, if only what it says is delivered was raised. */
+int bigquery_mark_follow(struct bigquery_destination *d, int rc,
+			 struct error *err);
+/* The slot. `e`: what is there. */
+int bigquery_mark_raise(struct bigquery_destination *d,
+			const struct bigquery_place *p, const char *pipeline,
+			const struct existing *e, const char *mark,
+			struct error *err);
 int bigquery_mark_others(struct bigquery_destination *d,
 			 const struct bigquery_place *p, const char *pipeline,
 			 struct strlist *out, struct error *err);
@@ -148,8 +157,8 @@ struct bigquery_numbers {
 };
 /* Numbers and texts by name. */
 struct bigquery_values {
-	struct bigquery_parameter items[12];
-	char *texts[12]; /* owned */
+	struct bigquery_parameter items[16];
+	char *texts[16]; /* owned */
 	size_t n;
 };
 void bigquery_values_text(struct bigquery_values *v, const char *name,
@@ -182,6 +191,10 @@ int bigquery_bare_load(struct bigquery_destination *d,
 		       const struct bigquery_values *v, size_t n_rows,
 		       bool delivered, struct bigquery_numbers *out,
 		       struct error *err);
+/* As bigquery_mark_raise, of a row that is `there` or not. */
+int bigquery_bare_raise(struct bigquery_destination *d,
+			const struct bigquery_place *p, bool there,
+			const struct bigquery_values *v, struct error *err);
 int bigquery_bare_mark_put(struct bigquery_destination *d,
 			   const struct bigquery_place *p, bool created,
 			   const struct bigquery_values *v, struct error *err);

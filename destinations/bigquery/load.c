@@ -17,6 +17,8 @@ static void load_values(struct bigquery_values *v,
 	bigquery_values_text(v, "batch", next->batch_id ? next->batch_id : "");
 	bigquery_values_text(v, "seen",
 			     d->seen.batch_id ? d->seen.batch_id : "");
+	bigquery_values_text(v, "stands",
+			     d->seen.watermark ? d->seen.watermark : "");
 	bigquery_values_text(v, "refresh", d->refresh_id);
 	bigquery_values_text(v, "delivered", next->delivered);
 	bigquery_values_number(v, "fence", next->fence);

@@ -167,6 +167,91 @@ int bigquery_mark_why(struct bigquery_destination *d, int rc, struct error *err)
 	return rc;
 }
 
+int bigquery_mark_follow(struct bigquery_destination *d, int rc,
+			 struct error *err)
+{
+	struct existing now;
+	struct error ignored = ERROR_INIT;
+	bool raised;
+
+	if (rc != -ERROR_STATE || d->target->refresh || d->target->preview)
+		return rc;
+	memset(&now, 0, sizeof(now));
+	raised = !bigquery_mark_look(&now, d, &d->place, d->target->pipeline,
+				     &ignored) &&
+		 !mark_check(d, &now, &ignored) && now.mark.watermark &&
+		 (!d->seen.watermark ||
+		  strcmp(now.mark.watermark, d->seen.watermark) != 0);
+	if (raised) {
+		free(d->seen.watermark);
+		d->seen.watermark = xstrdup(now.mark.watermark);
+		error_clear(err);
+		rc = error_set(err, ERROR_CONFLICT,
+			       "table %s: rows past the mark were delivered "
+			       "beside this batch, which is loaded once more",
+			       d->target->table);
+	}
+	existing_release(&now);
+	return rc;
+}
+
+static int mark_raise_run(struct bigquery_destination *d,
+			  const struct bigquery_place *p,
+			  const struct bigquery_values *v, struct error *err)
+{
+	char *sql = xstrfmt(
+		"BEGIN TRANSACTION;\n"
+		"MERGE %s t USING (SELECT @pipeline AS pipeline) s ON "
+		"t.pipeline = s.pipeline WHEN MATCHED AND "
+		"COALESCE(t.watermark, '') = @stands THEN UPDATE SET "
+		"watermark = @watermark WHEN NOT MATCHED THEN INSERT "
+		"(pipeline, watermark, batch_id, fence, rows_total, "
+		"updated_at, created_target, target, target_rows) VALUES "
+		"(@pipeline, @watermark, '', 0, 0, TIMESTAMP_MICROS(@now), "
+		"FALSE, @target, 0);\n"
+		"ASSERT @@row_count = 1 AS 'tidemark: overtaken';\n"
+		"COMMIT TRANSACTION",
+		p->quoted_mark);
+	int rc = bigquery_execute(d, sql, v, NULL, err);
+
+	free(sql);
+	return rc;
+}
+
+int bigquery_mark_raise(struct bigquery_destination *d,
+			const struct bigquery_place *p, const char *pipeline,
+			const struct existing *e, const char *mark,
+			struct error *err)
+{
+	const char *stands = e->mark.watermark;
+	char *raised = watermark_raise_text(stands, mark);
+	struct bigquery_values v = { .n = 0 };
+	int rc;
+
+	/* A row of another table begins anew with the pipeline's next run. */
+	if (!raised || (e->has_mark && !e->known)) {
+		free(raised);
+		return 0;
+	}
+	bigquery_values_text(&v, "pipeline", pipeline);
+	bigquery_values_text(&v, "watermark", raised);
+	bigquery_values_text(&v, "stands", stands ? stands : "");
+	bigquery_values_text(&v, "target", p->name);
+	bigquery_values_number(&v, "now", clock_now_us());
+	rc = d->bare ? bigquery_bare_raise(d, p, e->has_mark, &v, err)
+		     : mark_raise_run(d, p, &v, err);
+	if (rc == -ERROR_STATE) {
+		error_clear(err);
+		rc = error_set(err, ERROR_CONFLICT,
+			       "pipeline %s: it moved its mark while it was "
+			       "told of what is delivered beside it",
+			       pipeline);
+	}
+	bigquery_values_release(&v);
+	free(raised);
+	return rc;
+}
+
 /* The numbers of a raw table go on behind the highest, whoever gave it. */
 static char *mark_forget_sql(const struct bigquery_destination *d,
 			     const struct bigquery_place *p)

@@ -365,7 +365,7 @@ void bigquery_sql_begin(struct strbuf *sql,
 			"updated_at = TIMESTAMP_MICROS(@now), target_rows = "
 			"target_rows + @delivered_rows WHERE pipeline = "
 			"@pipeline AND batch_id = @seen AND fence <= "
-			"@fence;\n",
+			"@fence AND COALESCE(watermark, '') = @stands;\n",
 			mark,
 			d->target->mode == LOAD_APPEND
 				? "tidemark_base + @delivered_rows"

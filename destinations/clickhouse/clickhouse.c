@@ -96,6 +96,7 @@ const struct destination_ops clickhouse_destination = {
 	.set_watermark = chdst_set_watermark,
 	.forget = chdst_forget,
 	.others = chdst_others,
+	.raise = chdst_raise,
 	.session = chdst_session,
 	.interrupt = chdst_interrupt,
 	.close = chdst_close,

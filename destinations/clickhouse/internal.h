@@ -109,6 +109,9 @@ struct mark_row {
 };
 void chdst_mark_row_release(struct mark_row *m);
 void chdst_mark_row_copy(struct mark_row *dst, const struct mark_row *src);
+/* Is the writer of `now` still the one of `seen`? */
+bool chdst_mark_is_handed_on(const struct mark_row *now,
+			     const struct mark_row *seen);
 
 struct chdst {
 	struct destination base;
@@ -248,6 +251,8 @@ int chdst_forget(struct destination *base, const struct target *target,
 		 struct error *err);
 int chdst_others(struct destination *base, const struct target *target,
 		 struct strlist *out, struct error *err);
+int chdst_raise(struct destination *base, const struct target *target,
+		const char *mark, struct error *err);
 
 /* encode.c: the rows of `order` in ClickHouse's Native format, column by
  * column, as one block: each column's name and type, whether each value is NULL

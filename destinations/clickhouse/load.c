@@ -17,10 +17,14 @@ char *chdst_load_token(const struct chdst *d, const struct checkpoint *next)
 	bool any = d->target->mode == LOAD_APPEND && !d->missing;
 	const char *since = any ? d->seen.written_at : d->preparation;
 
-	return xstrfmt("%s:%" PRId64 ":%s:%s",
+	/* By another one of these other rows of it are written. */
+	const char *delivered = any ? NULL : next->delivered;
+
+	return xstrfmt("%s:%" PRId64 ":%s:%s:%s",
 		       next->batch_id ? next->batch_id : "",
 		       d->seen.rows_total + d->refreshed,
-		       d->there.uuid ? d->there.uuid : "", since ? since : "");
+		       d->there.uuid ? d->there.uuid : "", since ? since : "",
+		       delivered ? delivered : "");
 }
 
 int chdst_load_count(struct chdst *d, const struct checkpoint *next,
@@ -187,6 +191,7 @@ int chdst_load(struct destination *base, const struct batch *batch,
 {
 	struct chdst *d = (struct chdst *)base;
 	struct load_counts counts = { .inserted = 0 };
+	struct checkpoint kept;
 	int rc = row_order_build(&d->order, batch, err);
 	char *room = rc ? NULL : chdst_input_room(d, batch);
 	int64_t taken = 1;
@@ -197,17 +202,21 @@ int chdst_load(struct destination *base, const struct batch *batch,
 	if (!rc)
 		rc = chdst_mark_lock_and_ask(d, room, &taken, err);
 	free(room);
+	checkpoint_init(&kept);
+	checkpoint_keep(&kept, next,
+			d->target->refresh ? NULL : d->seen.watermark);
 	/* Rows that are in cannot be taken back. */
 	if (!rc)
 		rc = writer_check(&d->target->writer, err);
 	if (!rc)
 		rc = chdst_mark_why(
-			d, load_rows(d, batch, next, !taken, &counts, err),
+			d, load_rows(d, batch, &kept, !taken, &counts, err),
 			err);
 	if (rc)
-		return error_prefix(err, "table %s", d->target->table);
-	if (!d->target->refresh)
-		rc = chdst_mark_advance(d, next, (int64_t)batch->n_rows, err);
+		error_prefix(err, "table %s", d->target->table);
+	else if (!d->target->refresh)
+		rc = chdst_mark_advance(d, &kept, (int64_t)batch->n_rows, err);
+	checkpoint_release(&kept);
 	if (rc)
 		return rc;
 	/* No more than one batch was sent behind the mark that was found. */

@@ -12,16 +12,6 @@
  * does not count. */
 #define FENCE_BITS 40
 
-void chdst_mark_row_release(struct mark_row *m)
-{
-	free(m->watermark);
-	free(m->batch_id);
-	free(m->target);
-	free(m->table_uuid);
-	free(m->written_at);
-	memset(m, 0, sizeof(*m));
-}
-
 char *chdst_mark_new_id(const char *prefix)
 {
 	return xstrfmt("%s%" PRId64 "-%08" PRIx32, prefix, clock_now_us(),
@@ -223,16 +213,6 @@ int chdst_mark_put(struct chdst *d, const struct place *place,
 	return rc ? rc : read;
 }
 
-void chdst_mark_row_copy(struct mark_row *dst, const struct mark_row *src)
-{
-	*dst = *src;
-	dst->watermark = xstrdup(src->watermark);
-	dst->batch_id = xstrdup(src->batch_id);
-	dst->target = xstrdup(src->target);
-	dst->table_uuid = xstrdup(src->table_uuid);
-	dst->written_at = xstrdup(src->written_at);
-}
-
 static int mark_overtaken(struct chdst *d, const struct mark_row *now,
 			  struct error *err)
 {
@@ -246,19 +226,6 @@ static int mark_overtaken(struct chdst *d, const struct mark_row *now,
 			 clickhouse_shown(d->db),
 			 now->batch_id ? now->batch_id : "",
 			 d->seen.batch_id ? d->seen.batch_id : "");
-}
-
-/* Its writer is still who we have seen: only the number of rows was raised, by
- * one that appended to the same table and has let go of its own row. */
-static bool mark_is_handed_on(const struct mark_row *now,
-			      const struct mark_row *seen)
-{
-	const char *was = seen->watermark ? seen->watermark : "";
-
-	return now->found && now->batch_id && seen->batch_id &&
-	       !strcmp(now->batch_id, seen->batch_id) &&
-	       now->fence == seen->fence &&
-	       !strcmp(now->watermark ? now->watermark : "", was);
 }
 
 static int mark_lock(struct chdst *d, const char *question, int64_t *answer,
@@ -277,7 +244,7 @@ static int mark_lock(struct chdst *d, const char *question, int64_t *answer,
 	if (!rc)
 		rc = writer_check_fence(&d->target->writer, pipeline, now.fence,
 					err);
-	if (!rc && !mark_is_handed_on(&now, &d->seen))
+	if (!rc && !chdst_mark_is_handed_on(&now, &d->seen))
 		rc = mark_overtaken(d, &now, err);
 	if (rc) {
 		chdst_mark_row_release(&now);
@@ -327,7 +294,7 @@ static bool mark_follow(struct chdst *d, const char *pipeline,
 	struct mark_row now = { .found = false };
 	bool follows = !chdst_mark_read(d, &d->place, pipeline, &now, NULL) &&
 		       now.revision > d->seen.revision &&
-		       mark_is_handed_on(&now, &d->seen);
+		       chdst_mark_is_handed_on(&now, &d->seen);
 
 	if (!follows) {
 		chdst_mark_row_release(&now);
@@ -339,16 +306,41 @@ static bool mark_follow(struct chdst *d, const char *pipeline,
 	return true;
 }
 
-int chdst_mark_move(struct chdst *d, const char *pipeline,
-		    struct mark_row *next, struct error *err)
+/* By what it says since, rows that this batch has left alone may have to be
+ * replaced: it is loaded once more. */
+static int mark_follow_raise(struct chdst *d, struct mark_row *next,
+			     bool loaded, struct error *err)
+{
+	char *raised = next->watermark && !(d->target && d->target->refresh)
+			       ? watermark_raise_text(next->watermark,
+						      d->seen.watermark)
+			       : NULL;
+
+	if (!raised)
+		return 0;
+	free(next->watermark);
+	next->watermark = raised;
+	if (!loaded)
+		return 0;
+	return error_set(err, ERROR_CONFLICT,
+			 "%s: rows past the mark were delivered beside this "
+			 "batch, which is loaded once more",
+			 clickhouse_shown(d->db));
+}
+
+/* `loaded`: rows were, by what the mark that was seen says is delivered. */
+static int mark_move(struct chdst *d, const char *pipeline,
+		     struct mark_row *next, bool loaded, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	int rc;
 
 	do {
 		error_clear(&why);
-		rc = chdst_mark_put(d, &d->place, pipeline, &d->seen, next,
-				    false, &why);
+		rc = mark_follow_raise(d, next, loaded, &why);
+		if (!rc)
+			rc = chdst_mark_put(d, &d->place, pipeline, &d->seen,
+					    next, false, &why);
 	} while (rc == -ERROR_STATE && mark_follow(d, pipeline, next));
 	if (rc && err)
 		*err = why;
@@ -379,6 +371,12 @@ static int mark_check_lease(struct chdst *d, struct error *err)
 			 d->target->pipeline, d->target->table);
 }
 
+int chdst_mark_move(struct chdst *d, const char *pipeline,
+		    struct mark_row *next, struct error *err)
+{
+	return mark_move(d, pipeline, next, false, err);
+}
+
 int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
 		       int64_t n_rows, struct error *err)
 {
@@ -406,7 +404,7 @@ int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
 		free(row.table_uuid);
 		row.table_uuid = xstrdup(d->there.uuid);
 	}
-	rc = chdst_mark_move(d, d->target->pipeline, &row, err);
+	rc = mark_move(d, d->target->pipeline, &row, !refresh && n_rows, err);
 	if (!rc)
 		rc = failpoint("after_watermark", err);
 	return rc ? rc : failpoint("commit_acked", err);

@@ -148,6 +148,60 @@ int chdst_forget(struct destination *base, const struct target *target,
 	return rc;
 }
 
+/* One look, and the write that goes with it; STATE: it was moved between. */
+static int mark_raise_mark(struct chdst *d, const struct place *place,
+			   const char *pipeline, const char *mark,
+			   struct error *err)
+{
+	struct mark_row seen = { .found = false }, next;
+	int rc = chdst_mark_read(d, place, pipeline, &seen, err);
+	char *raised = rc ? NULL : watermark_raise_text(seen.watermark, mark);
+
+	if (raised) {
+		chdst_mark_row_copy(&next, &seen);
+		free(next.watermark);
+		next.watermark = raised;
+		if (!seen.found) {
+			free(next.target);
+			next.target = xstrdup(place->table);
+			next.fence = next.rows_total = next.target_rows = 0;
+		}
+		rc = chdst_mark_put(d, place, pipeline, &seen, &next, false,
+				    err);
+		chdst_mark_row_release(&next);
+	}
+	chdst_mark_row_release(&seen);
+	return rc;
+}
+
+/* The pipeline may be moving its mark right now. */
+int chdst_raise(struct destination *base, const struct target *target,
+		const char *mark, struct error *err)
+{
+	struct chdst *d = (struct chdst *)base;
+	struct place place = { .table = NULL };
+	struct error why = ERROR_INIT;
+	int rc = chdst_place_set(&place, clickhouse_database(d->db), target,
+				 &why);
+
+	for (int tries = 0; !rc && tries < HAND_ON_TRIES; tries++) {
+		error_clear(&why);
+		rc = mark_raise_mark(d, &place, target->pipeline, mark, &why);
+		if (rc != -ERROR_STATE)
+			break;
+		rc = 0;
+	}
+	if (!rc && why.code)
+		rc = error_set(&why, ERROR_CONFLICT,
+			       "pipeline %s: it moves its mark too fast to be "
+			       "told of what is delivered beside it",
+			       target->pipeline);
+	if (rc && err)
+		*err = why;
+	chdst_place_release(&place);
+	return rc;
+}
+
 static int mark_list_others(struct chdst *d, const struct place *place,
 			    const char *pipeline, struct strlist *out,
 			    struct error *err)

@@ -220,27 +220,53 @@ static int duckdb_commit(struct duckdb_destination *d,
 	return failpoint("commit_acked", err);
 }
 
-static int duckdb_destination_load(struct destination *base,
-				   const struct batch *batch,
-				   const struct checkpoint *next,
-				   struct load_counts *out, struct error *err)
+/* BEGIN, and `next` as it is to be written. Of a row that another transaction
+ * changes before this one does, the engine ends one of the two. */
+static int duckdb_begin(struct duckdb_destination *d,
+			const struct checkpoint *next, struct checkpoint *kept,
+			struct error *err)
 {
-	struct duckdb_destination *d = duckdb_self(base);
+	char *stands = NULL;
 	int rc = duck_exec(d->db, "BEGIN", err);
 
 	if (rc)
 		return rc;
 	if (d->target->refresh)
 		rc = duckdb_mark_hold(d, err);
+	else
+		rc = duckdb_mark_stands(d, &d->place, d->target->pipeline,
+					&stands, err);
+	checkpoint_keep(kept, next, stands);
+	free(stands);
+	return rc < 0 ? rc : 0;
+}
+
+static int duckdb_end(struct duckdb_destination *d,
+		      const struct checkpoint *kept, int rc, struct error *err)
+{
 	if (!rc)
-		rc = duckdb_load_batch(d, batch, next, out, err);
+		rc = duckdb_move_mark(d, kept, err);
 	if (!rc)
-		rc = duckdb_move_mark(d, next, err);
-	if (rc) {
-		duck_exec(d->db, "ROLLBACK", NULL);
-		return rc;
-	}
-	rc = duckdb_commit(d, next, err);
+		return duckdb_commit(d, kept, err);
+	duck_exec(d->db, "ROLLBACK", NULL);
+	return rc;
+}
+
+static int duckdb_destination_load(struct destination *base,
+				   const struct batch *batch,
+				   const struct checkpoint *next,
+				   struct load_counts *out, struct error *err)
+{
+	struct duckdb_destination *d = duckdb_self(base);
+	struct checkpoint kept;
+	int rc;
+
+	checkpoint_init(&kept);
+	rc = duckdb_begin(d, next, &kept, err);
+	if (!rc)
+		rc = duckdb_load_batch(d, batch, &kept, out, err);
+	rc = duckdb_end(d, &kept, rc, err);
+	checkpoint_release(&kept);
 	if (!rc && d->target->refresh)
 		d->built += out->inserted;
 	if (!rc && batch->n_rows)
@@ -254,22 +280,19 @@ static int duckdb_destination_remove(struct destination *base,
 				     int64_t *removed, struct error *err)
 {
 	struct duckdb_destination *d = duckdb_self(base);
+	struct checkpoint kept;
 	int rc = soft_delete_check(d->target, d->soft_delete, "TIMESTAMPTZ",
 				   err);
 
 	*removed = 0;
-	if (!rc)
-		rc = duck_exec(d->db, "BEGIN", err);
 	if (rc)
 		return rc;
-	rc = duckdb_remove_rows(d, keys, removed, err);
+	checkpoint_init(&kept);
+	rc = duckdb_begin(d, next, &kept, err);
 	if (!rc)
-		rc = duckdb_move_mark(d, next, err);
-	if (rc) {
-		duck_exec(d->db, "ROLLBACK", NULL);
-		return rc;
-	}
-	rc = duckdb_commit(d, next, err);
+		rc = duckdb_remove_rows(d, keys, removed, err);
+	rc = duckdb_end(d, &kept, rc, err);
+	checkpoint_release(&kept);
 	return rc ? rc : duckdb_load_drop_stages(d, err);
 }
 
@@ -372,6 +395,27 @@ static int duckdb_destination_set_watermark(struct destination *base,
 	return rc;
 }
 
+static int duckdb_destination_raise(struct destination *base,
+				    const struct target *target,
+				    const char *mark, struct error *err)
+{
+	struct duckdb_destination *d = duckdb_self(base);
+	struct duckdb_place place = { .name = NULL };
+	int rc = duckdb_place_init(&place, d, target, err);
+
+	if (!rc)
+		rc = duck_exec(d->db, "BEGIN", err);
+	if (!rc) {
+		rc = duckdb_mark_raise(d, &place, target->pipeline, mark, err);
+		if (!rc)
+			rc = duck_exec(d->db, "COMMIT", err);
+		if (rc)
+			duck_exec(d->db, "ROLLBACK", NULL);
+	}
+	duckdb_place_release(&place);
+	return rc;
+}
+
 /* A file has no server that could end it. */
 static const char *duckdb_destination_session(struct destination *base)
 {
@@ -406,6 +450,7 @@ const struct destination_ops duckdb_destination = {
 	.set_watermark = duckdb_destination_set_watermark,
 	.forget = duckdb_destination_forget,
 	.others = duckdb_destination_others,
+	.raise = duckdb_destination_raise,
 	.session = duckdb_destination_session,
 	.interrupt = duckdb_destination_interrupt,
 	.close = duckdb_destination_close,

@@ -200,6 +200,14 @@ int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
 /* Move the row from `seen` to `next`; STATE if it is no longer at `seen`. */
 int duckdb_mark_move(struct duckdb_destination *d,
 		     const struct checkpoint *next, struct error *err);
+/* The row's mark, or NULL; caller frees. 1: there is no row. */
+int duckdb_mark_stands(struct duckdb_destination *d,
+		       const struct duckdb_place *p, const char *pipeline,
+		       char **out, struct error *err);
+/* The slot, in a transaction. */
+int duckdb_mark_raise(struct duckdb_destination *d,
+		      const struct duckdb_place *p, const char *pipeline,
+		      const char *mark, struct error *err);
 /* In a refresh's transaction: STATE if the row is no longer its own. */
 int duckdb_mark_hold(struct duckdb_destination *d, struct error *err);
 int duckdb_mark_forget(struct duckdb_destination *d,

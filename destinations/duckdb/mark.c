@@ -106,6 +106,51 @@ int duckdb_mark_move(struct duckdb_destination *d,
 	return rc;
 }
 
+int duckdb_mark_stands(struct duckdb_destination *d,
+		       const struct duckdb_place *p, const char *pipeline,
+		       char **out, struct error *err)
+{
+	char *sql = xstrfmt("SELECT watermark FROM %s WHERE pipeline = $1",
+			    p->quoted_mark);
+	struct duck_result *r = NULL;
+	int rc = duck_query(d->db, &r, sql, &pipeline, 1, err);
+	bool found = !rc && duck_next(r);
+
+	*out = found && !duck_is_null(r, 0) ? duck_str(r, 0) : NULL;
+	duck_result_free(r);
+	free(sql);
+	return rc ? rc : !found;
+}
+
+int duckdb_mark_raise(struct duckdb_destination *d,
+		      const struct duckdb_place *p, const char *pipeline,
+		      const char *mark, struct error *err)
+{
+	struct existing made = { .known = true };
+	char *stands = NULL, *raised = NULL, *sql;
+	int rc = duckdb_mark_stands(d, p, pipeline, &stands, err);
+	bool missing = rc > 0;
+
+	if (rc < 0)
+		return rc;
+	raised = watermark_raise_text(stands, mark);
+	sql = xstrfmt("UPDATE %s SET watermark = $2 WHERE pipeline = $1",
+		      p->quoted_mark);
+	made.mark.watermark = raised;
+	rc = 0;
+	if (missing) {
+		rc = duckdb_mark_put(d, p, pipeline, &made, err);
+	} else if (raised) {
+		const char *params[] = { pipeline, raised };
+
+		rc = duck_change(d->db, sql, params, 2, NULL, err);
+	}
+	free(stands);
+	free(raised);
+	free(sql);
+	return rc;
+}
+
 /* The numbers of a raw table go on behind the highest, whoever gave it. */
 static int mark_hand_on(struct duckdb_destination *d,
 			const struct duckdb_place *p, const char *pipeline,

@@ -92,6 +92,7 @@ struct mydst {
 	bool dirty; /* and has rows */
 	enum soft_delete soft_delete;
 	struct mark_seen seen;
+	char *stands; /* the mark, as the load's transaction has found it */
 	/* Rows may go straight into the table: it was empty, or all of the
 	 * last batch were new. */
 	bool direct;
@@ -207,6 +208,9 @@ int my_forget(struct destination *base, const struct target *target,
 	      struct error *err);
 int my_others(struct destination *base, const struct target *target,
 	      struct strlist *out, struct error *err);
+/* raise.c */
+int my_raise(struct destination *base, const struct target *target,
+	     const char *mark, struct error *err);
 int my_set_watermark(struct destination *base, const struct target *target,
 		     const char *watermark, struct error *err);
 

@@ -312,20 +312,24 @@ static int load_transaction(struct mydst *d, const struct batch *b,
 			    struct load_counts *out, struct error *err)
 {
 	bool refresh = d->target->refresh;
+	struct checkpoint kept;
 	int rc = my_mark_begin(d, b->n_rows > 0, err);
 
+	checkpoint_init(&kept);
+	checkpoint_keep(&kept, next, refresh ? NULL : d->stands);
 	if (!rc)
-		rc = my_load_rows(d, b, next, out, err);
+		rc = my_load_rows(d, b, &kept, out, err);
 	if (!rc && !refresh)
-		rc = my_mark_write(d, next, b->n_rows, err);
+		rc = my_mark_write(d, &kept, b->n_rows, err);
 	if (!rc)
-		rc = my_mark_commit(d, next, err);
+		rc = my_mark_commit(d, &kept, err);
 	if (rc)
 		my_session_rollback(d);
 	else if (!refresh)
-		my_mark_advance(d, next, b->n_rows);
+		my_mark_advance(d, &kept, b->n_rows);
 	else
 		load_advance_refresh(d, b->n_rows, out);
+	checkpoint_release(&kept);
 	return rc;
 }
 

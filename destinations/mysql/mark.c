@@ -203,8 +203,11 @@ int my_mark_begin(struct mydst *d, bool rows, struct error *err)
 		rc = mark_compare(d, &now, err);
 	if (!rc && rows)
 		rc = my_signature_check(d, triggers, err);
-	if (!rc)
+	if (!rc) {
 		d->seen.rows_total = now.rows_total;
+		free(d->stands);
+		d->stands = xstrdup(now.watermark);
+	}
 	checkpoint_release(&now);
 	free(triggers);
 	return rc;

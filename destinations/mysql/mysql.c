@@ -173,6 +173,7 @@ static void mysql_close_target(struct destination *base)
 	pthread_mutex_destroy(&d->swapping);
 	connection_release(&d->conn);
 	free(d->seen.batch_id);
+	free(d->stands);
 	free(d->session);
 	free(d->pull);
 	my_place_release(&d->place);
@@ -273,6 +274,7 @@ const struct destination_ops mysql_destination = {
 	.set_watermark = my_set_watermark,
 	.forget = my_forget,
 	.others = my_others,
+	.raise = my_raise,
 	.session = mysql_session_name,
 	.interrupt = mysql_interrupt_target,
 	.close = mysql_close_target,

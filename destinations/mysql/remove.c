@@ -24,18 +24,22 @@ static int remove_transaction(struct mydst *d, const struct batch *keys,
 			      const struct checkpoint *next, int64_t *removed,
 			      struct error *err)
 {
+	struct checkpoint kept;
 	int rc = my_mark_begin(d, true, err);
 
+	checkpoint_init(&kept);
+	checkpoint_keep(&kept, next, d->stands);
 	if (!rc)
 		rc = remove_rows(d, keys, removed, err);
 	if (!rc)
-		rc = my_mark_write(d, next, 0, err);
+		rc = my_mark_write(d, &kept, 0, err);
 	if (!rc)
-		rc = my_mark_commit(d, next, err);
+		rc = my_mark_commit(d, &kept, err);
 	if (rc)
 		my_session_rollback(d);
 	else
-		my_mark_advance(d, next, 0);
+		my_mark_advance(d, &kept, 0);
+	checkpoint_release(&kept);
 	return rc;
 }
 

@@ -343,22 +343,26 @@ static int load_transaction(struct postgres_destination *d,
 			    struct load_counts *out, struct error *err)
 {
 	bool refresh = d->target->refresh;
+	struct checkpoint kept;
 	int rc = postgres_mark_begin(d, b->n_rows > 0, err);
 
+	checkpoint_init(&kept);
+	checkpoint_keep(&kept, next, refresh ? NULL : d->stands);
 	if (!rc)
-		rc = postgres_load_rows(d, b, next, out, err);
+		rc = postgres_load_rows(d, b, &kept, out, err);
 	if (!rc && b->n_rows)
 		rc = postgres_signature_check_again(d, err);
 	if (!rc && !refresh)
-		rc = postgres_mark_write(d, next, b->n_rows, err);
+		rc = postgres_mark_write(d, &kept, b->n_rows, err);
 	if (!rc)
-		rc = postgres_mark_commit(d, next, err);
+		rc = postgres_mark_commit(d, &kept, err);
 	if (rc)
 		postgres_session_rollback(d);
 	else if (!refresh)
-		postgres_mark_advance(d, next, b->n_rows);
+		postgres_mark_advance(d, &kept, b->n_rows);
 	else
 		load_advance_refresh(d, b->n_rows, out);
+	checkpoint_release(&kept);
 	return rc;
 }
 

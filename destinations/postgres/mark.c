@@ -184,8 +184,11 @@ int postgres_mark_begin(struct postgres_destination *d, bool rows,
 	if (!rc && rows)
 		rc = postgres_signature_compare(d->target, d->signature,
 						signature, err);
-	if (!rc)
+	if (!rc) {
 		d->seen.rows_total = now.rows_total;
+		free(d->stands);
+		d->stands = xstrdup(now.watermark);
+	}
 	checkpoint_release(&now);
 	free(signature);
 	return rc;

@@ -102,6 +102,7 @@ static void postgres_close(struct destination *base)
 	free(d->signature);
 	free(d->replaced);
 	free(d->seen.batch_id);
+	free(d->stands);
 	free(d->refresh_key);
 	postgres_place_release(&d->place);
 	postgres_catalog_table_release(&d->table);
@@ -192,6 +193,7 @@ const struct destination_ops postgres_destination = {
 	.set_watermark = postgres_set_watermark,
 	.forget = postgres_forget,
 	.others = postgres_others,
+	.raise = postgres_raise,
 	.session = postgres_session,
 	.interrupt = postgres_interrupt,
 	.close = postgres_close,

@@ -81,6 +81,7 @@ struct postgres_destination {
 	bool previewed; /* the table is as the statements take it to be */
 	enum soft_delete soft_delete;
 	struct mark_seen seen;
+	char *stands; /* the mark, as the load's transaction has found it */
 	/* Rows may go straight into the table: it was empty, or all of the
 	 * last batch were new. */
 	bool direct;
@@ -189,6 +190,9 @@ int postgres_forget(struct destination *base, const struct target *target,
 		    struct error *err);
 int postgres_others(struct destination *base, const struct target *target,
 		    struct strlist *out, struct error *err);
+/* raise.c */
+int postgres_raise(struct destination *base, const struct target *target,
+		   const char *mark, struct error *err);
 int postgres_set_watermark(struct destination *base,
 			   const struct target *target, const char *watermark,
 			   struct error *err);

@@ -24,6 +24,7 @@ int postgres_remove(struct destination *base, const struct batch *keys,
 		    struct error *err)
 {
 	struct postgres_destination *d = (struct postgres_destination *)base;
+	struct checkpoint kept;
 	int rc = soft_delete_check(d->target, d->soft_delete, "timestamptz",
 				   err);
 
@@ -33,15 +34,18 @@ int postgres_remove(struct destination *base, const struct batch *keys,
 	if (rc)
 		return rc;
 	rc = postgres_mark_begin(d, true, err);
+	checkpoint_init(&kept);
+	checkpoint_keep(&kept, next, d->stands);
 	if (!rc)
 		rc = remove_rows(d, keys, removed, err);
 	if (!rc)
-		rc = postgres_mark_write(d, next, 0, err);
+		rc = postgres_mark_write(d, &kept, 0, err);
 	if (!rc)
-		rc = postgres_mark_commit(d, next, err);
+		rc = postgres_mark_commit(d, &kept, err);
 	if (rc)
 		postgres_session_rollback(d);
 	else
-		postgres_mark_advance(d, next, 0);
+		postgres_mark_advance(d, &kept, 0);
+	checkpoint_release(&kept);
 	return rc;
 }

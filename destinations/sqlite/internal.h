@@ -78,6 +78,7 @@ struct sqlite_target {
 	int64_t schema_version; /* at which the signature was last looked at */
 	char *batch_id; /* as last seen in the pipeline's row; in a refresh
 			 * that is under way, its own */
+	char *stands; /* the mark, as the transaction has found it */
 	int64_t fence;
 	int64_t rows_total;
 	int64_t refreshed; /* rows loaded since prepare, in a refresh */
@@ -168,6 +169,9 @@ int sqlite_target_forget(struct destination *base, const struct target *target,
 			 struct error *err);
 int sqlite_target_others(struct destination *base, const struct target *target,
 			 struct strlist *out, struct error *err);
+/* raise.c */
+int sqlite_target_raise(struct destination *base, const struct target *target,
+			const char *mark, struct error *err);
 int sqlite_target_set_watermark(struct destination *base,
 				const struct target *target,
 				const char *watermark, struct error *err);

@@ -344,19 +344,22 @@ static int load_in_transaction(struct sqlite_target *d, const struct batch *b,
 {
 	int64_t n = (int64_t)b->n_rows;
 	bool refresh = d->target->refresh;
+	struct checkpoint kept;
 	int rc = mark_lock(d, err);
 
+	checkpoint_init(&kept);
+	checkpoint_keep(&kept, next, refresh ? NULL : d->stands);
 	if (!rc && b->n_rows)
 		rc = signature_check(d, err);
 	if (!rc)
-		rc = load_rows(d, b, next, out, err);
+		rc = load_rows(d, b, &kept, out, err);
 	if (!rc && !refresh)
-		rc = mark_write(d, next, n, err);
-	if (rc) {
+		rc = mark_write(d, &kept, n, err);
+	if (rc)
 		sqlite_rollback(d->db);
-		return rc;
-	}
-	rc = mark_commit(d, refresh ? NULL : next, n, err);
+	else
+		rc = mark_commit(d, refresh ? NULL : &kept, n, err);
+	checkpoint_release(&kept);
 	if (!rc && refresh) {
 		d->refreshed += n;
 		d->built += out->inserted;

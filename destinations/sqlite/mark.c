@@ -279,8 +279,11 @@ int mark_lock(struct sqlite_target *d, struct error *err)
 					err);
 	if (!rc && (strcmp(now.batch_id, d->batch_id) || now.fence != d->fence))
 		rc = mark_overtaken(d, &now, err);
-	if (!rc)
+	if (!rc) {
 		d->rows_total = now.rows_total;
+		free(d->stands);
+		d->stands = xstrdup(now.watermark);
+	}
 	checkpoint_release(&now);
 	return rc;
 }

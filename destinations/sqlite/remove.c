@@ -63,19 +63,23 @@ static int remove_in_transaction(struct sqlite_target *d,
 				 const struct checkpoint *next,
 				 int64_t *removed, struct error *err)
 {
+	struct checkpoint kept;
 	int rc = mark_lock(d, err);
 
+	checkpoint_init(&kept);
+	checkpoint_keep(&kept, next, d->stands);
 	if (!rc)
 		rc = signature_check(d, err);
 	if (!rc)
 		rc = remove_rows(d, keys, removed, err);
 	if (!rc)
-		rc = mark_write(d, next, 0, err);
-	if (rc) {
+		rc = mark_write(d, &kept, 0, err);
+	if (rc)
 		sqlite_rollback(d->db);
-		return rc;
-	}
-	return mark_commit(d, next, 0, err);
+	else
+		rc = mark_commit(d, &kept, 0, err);
+	checkpoint_release(&kept);
+	return rc;
 }
 
 int sqlite_target_remove(struct destination *base, const struct batch *keys,

@@ -83,6 +83,7 @@ static void sqlite_target_close(struct destination *base)
 	free(d->batch_id);
 	free(d->signature);
 	free(d->replaced);
+	free(d->stands);
 	free(d->path);
 	free(d);
 }
@@ -188,6 +189,7 @@ const struct destination_ops sqlite_destination = {
 	.set_watermark = sqlite_target_set_watermark,
 	.forget = sqlite_target_forget,
 	.others = sqlite_target_others,
+	.raise = sqlite_target_raise,
 	.session = sqlite_target_session,
 	.interrupt = sqlite_target_interrupt,
 	.close = sqlite_target_close,

@@ -21,4 +21,8 @@ int ndjson_mark_write(const struct names *n, const char *watermark,
 int ndjson_mark_others(const struct names *n, struct strlist *out,
 		       struct error *err);
 
+/* Rows are only added, and no version is held against another. */
+int ndjson_raise(struct destination *base, const struct target *target,
+		 const char *mark, struct error *err);
+
 #endif

@@ -476,6 +476,7 @@ static const struct destination_ops ndjson_destination = {
 	.set_watermark = ndjson_set_watermark,
 	.forget = ndjson_forget,
 	.others = ndjson_others,
+	.raise = ndjson_raise,
 	.session = ndjson_session,
 	.interrupt = ndjson_interrupt,
 	.close = ndjson_close,

@@ -93,6 +93,7 @@ static int suite_run(void)
 	suite_add(all, &n, suite_failpoints, suite_failpoints_n);
 	suite_add(all, &n, suite_fence, suite_fence_n);
 	suite_add(all, &n, suite_remove, suite_remove_n);
+	suite_add(all, &n, suite_raise, suite_raise_n);
 	suite_add(all, &n, suite_update, suite_update_n);
 	suite_add(all, &n, suite_changes, suite_changes_n);
 	if (suite_quirks->narrower_decimal)

@@ -59,6 +59,8 @@ extern const struct CMUnitTest suite_remove[];
 extern const size_t suite_remove_n;
 extern const struct CMUnitTest suite_rivals[];
 extern const size_t suite_rivals_n;
+extern const struct CMUnitTest suite_raise[];
+extern const size_t suite_raise_n;
 extern const struct CMUnitTest suite_update[];
 extern const size_t suite_update_n;
 

@@ -196,6 +196,16 @@ static int fake_others(struct destination *d, const struct target *target,
 	return 0;
 }
 
+static int fake_raise(struct destination *d, const struct target *target,
+		      const char *mark, struct error *err)
+{
+	(void)d;
+	(void)target;
+	(void)mark;
+	(void)err;
+	return 0;
+}
+
 static int fake_set_watermark(struct destination *d,
 			      const struct target *target,
 			      const char *watermark, struct error *err)
@@ -241,6 +251,7 @@ const struct destination_ops fake_destination_ops = {
 	.set_watermark = fake_set_watermark,
 	.forget = fake_forget,
 	.others = fake_others,
+	.raise = fake_raise,
 	.session = fake_session,
 	.interrupt = fake_destination_interrupt,
 	.close = fake_destination_close,
