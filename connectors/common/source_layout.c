@@ -26,6 +26,7 @@ void source_table_release(struct source_table *t)
 	free(t->alias);
 	free(t->engine);
 	free(t->created);
+	free(t->definition);
 	memset(t, 0, sizeof(*t));
 }
 
@@ -331,6 +332,7 @@ void source_layout_to_schema(const struct source_layout *l,
 	}
 	schema_set_key(out, l->key, l->n_key);
 	out->mark = l->mark < (long)l->n_columns ? l->mark : -1;
+	out->definition = xstrdup(l->table.definition);
 	out->engine = xstrdup(rules->engine);
 	out->table = xstrdup(table);
 	out->row_estimate = l->table.rows;

@@ -30,6 +30,8 @@ struct source_table {
 	/* Where a server has several kinds of tables: */
 	char *engine; /* of storage; NULL: not known */
 	char *created; /* as the server writes it, or NULL */
+	char *definition; /* of a view: its query, where that is read; or NULL
+			   */
 	bool partitioned;
 };
 

@@ -9,7 +9,10 @@
 static const char table_sql[] =
 	"SELECT table_name, table_type, engine, table_rows, data_length,\n"
 	"  create_time,\n"
-	"  create_options LIKE '%partitioned%'\n"
+	"  create_options LIKE '%partitioned%',\n"
+	"  CASE WHEN table_type = 'VIEW' THEN (\n"
+	"    SELECT view_definition FROM information_schema.views\n"
+	"    WHERE table_schema = ? AND table_name = ?) END\n"
 	"FROM information_schema.tables\n"
 	"WHERE table_schema = ? AND table_name = ?";
 
@@ -113,6 +116,7 @@ static void table_fill(struct source_table *t, const struct mydb_result *r)
 	t->rows = table_number(mydb_value(r, 0, 3));
 	t->bytes = table_number(mydb_value(r, 0, 4));
 	t->created = xstrdup(mydb_value(r, 0, 5));
+	t->definition = xstrdup(mydb_value(r, 0, 7));
 	t->partitioned = flag && *flag == '1';
 }
 
@@ -121,16 +125,16 @@ int mysrc_table_find(struct mydb *db, const char *table,
 {
 	struct table_name name = { NULL, NULL, NULL };
 	struct mydb_result *r = NULL;
-	const char *params[2];
+	const char *params[4];
 	bool found;
 	int rc = table_parse(db, table, &name, err);
 
 	memset(out, 0, sizeof(*out));
 	if (rc)
 		goto out;
-	params[0] = name.schema;
-	params[1] = name.name;
-	rc = mydb_query(db, &r, table_sql, 2, params, err);
+	params[0] = params[2] = name.schema;
+	params[1] = params[3] = name.name;
+	rc = mydb_query(db, &r, table_sql, 4, params, err);
 	if (rc)
 		goto out;
 	table_fill_names(out, &name);

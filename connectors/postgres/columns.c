@@ -45,7 +45,10 @@ static const char columns_sql[] =
 	"   CROSS JOIN LATERAL pg_get_expr(d.adbin, d.adrelid) f(text)\n"
 	"   WHERE d.adrelid = $1::oid AND d.adnum = w.n\n"
 	"     AND (a.attgenerated <> '' OR f.text ~* "
-	"'(date_trunc|date_bin|current_timestamp|localtimestamp) *[(]'))\n"
+	"'(date_trunc|date_bin|current_timestamp|localtimestamp) *[(]')),\n"
+	"  (SELECT string_agg(quote_literal(enumlabel), ','\n"
+	"                     ORDER BY enumsortorder)\n"
+	"   FROM pg_enum e WHERE e.enumtypid IN (t.oid, t.typelem))\n"
 	"FROM wanted w JOIN base b USING (n)\n"
 	"  JOIN pg_type t ON t.oid = b.type AND t.typtype <> 'd'\n"
 	"  JOIN pg_namespace s ON s.oid = t.typnamespace\n"
@@ -60,6 +63,7 @@ void column_release(struct layout_column *column)
 	free(column->cast);
 	free(column->computed);
 	free(column->type.native);
+	free(column->labels);
 	memset(column, 0, sizeof(*column));
 }
 
@@ -228,6 +232,7 @@ static void column_fill(struct layout_column *column, const struct pg_result *r,
 	}
 	column->oid = oid;
 	column->modifier = modifier;
+	column->labels = xstrdup(pg_value(r, row, 10));
 	column->wire = wire_type_find(oid);
 	column->decode = column->wire->decode;
 	wire_type_describe(column->wire, modifier, &column->type);

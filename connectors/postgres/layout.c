@@ -393,10 +393,12 @@ void layout_to_schema(const struct layout *l, const char *table,
 		struct column *column =
 			schema_add(out, c->name, &c->type, c->nullable);
 		column->expression = xstrdup(c->expression);
+		column->labels = xstrdup(c->labels);
 		column->number = c->number;
 	}
 	schema_set_key(out, l->key, l->n_key);
 	out->mark = l->mark < (long)l->n_columns ? l->mark : -1;
+	out->definition = xstrdup(l->relation.definition);
 	out->engine = xstrdup("postgres");
 	out->table = xstrdup(table);
 }

@@ -24,6 +24,7 @@ struct layout_column {
 	struct type type; /* native owned */
 	uint32_t oid; /* of the base type, */
 	int32_t modifier; /* and its modifier: as a result describes them */
+	char *labels; /* of an enum, in their order; or NULL */
 	int64_t number; /* attnum; 0: an expression */
 	bool nullable;
 	bool collate; /* ordered by COLLATE "C", unlike its own collation */

@@ -10,7 +10,9 @@
 
 static const char relation_sql[] =
 	"SELECT c.oid, c.relkind,\n"
-	"       EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid)\n"
+	"       EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid),\n"
+	"       CASE WHEN c.relkind IN ('v', 'm')\n"
+	"         THEN pg_get_viewdef(c.oid) END\n"
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 	"WHERE n.nspname = $1 AND c.relname = $2\n"
 	"  AND c.relkind IN ('r', 'p', 'v', 'm', 'f')";
@@ -54,6 +56,7 @@ void relation_release(struct relation *r)
 	free(r->name);
 	free(r->sql);
 	free(r->alias);
+	free(r->definition);
 	memset(r, 0, sizeof(*r));
 }
 
@@ -151,6 +154,7 @@ int relation_find(struct pg *pg, const char *table, struct relation *out,
 	out->oid = relation_u32(pg_value(r, 0, 0));
 	out->kind = (enum relation_kind) * pg_value(r, 0, 1);
 	out->has_children = *pg_value(r, 0, 2) == 't';
+	out->definition = xstrdup(pg_value(r, 0, 3));
 	out->schema = xstrdup(params[0]);
 	out->name = xstrdup(name.name);
 	out->sql = relation_quote(out->schema, out->name);

@@ -28,6 +28,7 @@ struct relation {
 	char *name;
 	char *sql; /* "schema"."name" */
 	char *alias; /* "name": how columns are qualified */
+	char *definition; /* of a view: its query; or NULL */
 };
 
 /* A table that holds rows itself. */

@@ -22,11 +22,13 @@ void schema_release(struct schema *s)
 		free(s->columns[i].name);
 		free(s->columns[i].type.native);
 		free(s->columns[i].expression);
+		free(s->columns[i].labels);
 	}
 	free(s->columns);
 	free(s->key);
 	free(s->engine);
 	free(s->table);
+	free(s->definition);
 	schema_init(s);
 }
 
@@ -43,6 +45,7 @@ struct column *schema_add(struct schema *s, const char *name,
 	column->type.native = xstrdup(type->native);
 	column->nullable = nullable;
 	column->expression = NULL;
+	column->labels = NULL;
 	column->number = 0;
 	return column;
 }
@@ -52,11 +55,13 @@ void schema_copy(struct schema *dst, const struct schema *src)
 	schema_init(dst);
 	dst->engine = xstrdup(src->engine);
 	dst->table = xstrdup(src->table);
+	dst->definition = xstrdup(src->definition);
 	for (size_t i = 0; i < src->n_columns; i++) {
 		const struct column *column = &src->columns[i];
 		struct column *copy = schema_add(
 			dst, column->name, &column->type, column->nullable);
 		copy->expression = xstrdup(column->expression);
+		copy->labels = xstrdup(column->labels);
 		copy->number = column->number;
 	}
 	schema_set_key(dst, src->key, src->n_key);

@@ -16,6 +16,9 @@ struct column {
 	struct type type;
 	bool nullable;
 	char *expression; /* the user's SQL, or NULL for a plain column */
+	/* What its values mean beside the type: an enum's labels in their
+	 * order, where `native` does not list them; or NULL. */
+	char *labels;
 	/* The source's own: a column that is dropped and added again gets
 	 * another one. 0: it has none (an expression). */
 	int64_t number;
@@ -24,6 +27,7 @@ struct column {
 struct schema {
 	char *engine; /* registry name whose native type names these are */
 	char *table; /* as the user wrote it, for messages */
+	char *definition; /* of a view: its query; or NULL */
 	struct column *columns;
 	size_t n_columns;
 	size_t columns_capacity;

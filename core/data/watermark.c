@@ -7,32 +7,10 @@
 #include "core/base/nearest.h"
 #include "core/base/strbuf.h"
 
-static const char *const strategy_names[] = {
-	[STRATEGY_TIMESTAMP] = "timestamp",
-	[STRATEGY_XMIN] = "xmin",
-	[STRATEGY_SEQUENCE] = "sequence",
-};
-
 static const char *const watermark_members[] = {
-	"strategy", "column",  "value",	   "key",
-	"pending",  "columns", "identity", "mode",
+	"strategy", "column", "value",	  "key",  "pending",
+	"columns",  "shape",  "identity", "mode",
 };
-
-const char *strategy_name(enum strategy s)
-{
-	return strategy_names[s];
-}
-
-bool strategy_parse(const char *text, enum strategy *out)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(strategy_names); i++) {
-		if (!strcmp(text, strategy_names[i])) {
-			*out = (enum strategy)i;
-			return true;
-		}
-	}
-	return false;
-}
 
 void watermark_init(struct watermark *w)
 {
@@ -48,6 +26,7 @@ void watermark_release(struct watermark *w)
 	strlist_release(&w->key);
 	json_decref(w->pending);
 	json_decref(w->columns);
+	json_decref(w->shape);
 	json_decref(w->identity);
 	watermark_init(w);
 }
@@ -64,6 +43,7 @@ void watermark_copy(struct watermark *dst, const struct watermark *src)
 	 * goes on changing its own in another. */
 	dst->pending = json_deep_copy(src->pending);
 	dst->columns = json_deep_copy(src->columns);
+	dst->shape = json_deep_copy(src->shape);
 	dst->identity = json_deep_copy(src->identity);
 }
 
@@ -101,6 +81,7 @@ bool watermark_equal(const struct watermark *a, const struct watermark *b)
 	       watermark_key_equal(&a->key, &b->key) &&
 	       watermark_part_equal(a->pending, b->pending) &&
 	       watermark_part_equal(a->columns, b->columns) &&
+	       watermark_part_equal(a->shape, b->shape) &&
 	       watermark_part_equal(a->identity, b->identity);
 }
 
@@ -137,6 +118,8 @@ json_t *watermark_to_json(const struct watermark *w)
 	if (w->columns)
 		json_object_set_new(json, "columns",
 				    json_deep_copy(w->columns));
+	if (w->shape)
+		json_object_set_new(json, "shape", json_deep_copy(w->shape));
 	if (w->identity)
 		json_object_set_new(json, "identity",
 				    json_deep_copy(w->identity));
@@ -230,7 +213,7 @@ static int watermark_refuse_member(const char *member, struct error *err)
 	int rc = error_set(err, ERROR_DATA,
 			   "watermark: unknown member \"%s\"; allowed are "
 			   "strategy, column, value, key, pending, "
-			   "columns, identity, mode",
+			   "columns, shape, identity, mode",
 			   member);
 
 	if (near)
@@ -341,6 +324,8 @@ int watermark_from_json(struct watermark *out, const json_t *json,
 		rc = watermark_read_part(&w.pending, json, "pending", err);
 	if (!rc)
 		rc = watermark_read_part(&w.columns, json, "columns", err);
+	if (!rc)
+		rc = watermark_read_part(&w.shape, json, "shape", err);
 	if (!rc)
 		rc = watermark_read_part(&w.identity, json, "identity", err);
 	if (!rc)

@@ -5,8 +5,8 @@
  *
  * JSON: {"strategy":"timestamp","column":"updated_at",
  *        "value":"2026-01-31 12:00:00.123456+00","key":["7"],
- *        "pending":{...},"columns":{"id":1},"identity":{...},
- *        "mode":"update"}; absent parts are left out.
+ *        "pending":{...},"columns":{"id":1},"shape":{...},
+ *        "identity":{...},"mode":"update"}; absent parts are left out.
  */
 #ifndef TIDEMARK_CORE_DATA_WATERMARK_H
 #define TIDEMARK_CORE_DATA_WATERMARK_H
@@ -40,6 +40,9 @@ struct watermark {
 	/* The columns delivered: each one's number at the source, or null if
 	 * the source has it no longer. NULL: a mark of an older version. */
 	json_t *columns;
+	/* What shapes the rows, as digests: core/sync/shape.h. NULL: a mark of
+	 * an older version, or set by hand. */
+	json_t *shape;
 	/* Of the source: engine, cluster, timeline, database, table oid, ...;
 	 * or NULL. */
 	json_t *identity;

@@ -11,6 +11,7 @@
 #include "core/sync/others.h"
 #include "core/sync/probe.h"
 #include "core/sync/runner.h"
+#include "core/sync/shape.h"
 #include "core/sync/stamp.h"
 #include "core/sync/stopper.h"
 
@@ -237,9 +238,15 @@ static void look_at_mark(struct look *l, const char *text)
 	} else if (other) {
 		look_refuse_mark(l, &seen);
 	} else {
+		/* A new column may make it a mark of nothing. */
+		json_t *shape = json_incref(seen.shape);
+
 		kept_inspect(l->p, &seen, &l->schema, &l->extra,
 			     &l->out->problems);
 		look_at_new_column(l, &seen);
+		if (shape_inspect(l->p, &l->schema, shape, &l->out->problems))
+			watermark_forget(&seen);
+		json_decref(shape);
 		watermark_release(&l->from);
 		watermark_copy(&l->from, &seen);
 	}

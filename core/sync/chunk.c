@@ -13,6 +13,7 @@
 #include "core/sync/past_mark.h"
 #include "core/sync/run.h"
 #include "core/sync/runner.h"
+#include "core/sync/shape.h"
 #include "core/sync/try.h"
 
 /* In pending of a chunk's mark: the rows up to it, and when the chunk was
@@ -67,6 +68,21 @@ int chunk_describe(struct run *r, struct error *err)
 	return rc;
 }
 
+/* Nor are rows that another config shapes. */
+static int chunk_check_shape(struct run *r, const json_t *seen,
+			     struct error *err)
+{
+	struct strbuf ignored = STRBUF_INIT;
+	json_t *now = shape_of(r->p, &r->schema);
+	int rc;
+
+	shape_follow(now, seen, &ignored);
+	rc = shape_check(r->p, now, seen, err);
+	strbuf_release(&ignored);
+	json_decref(now);
+	return rc;
+}
+
 int chunk_find_settled(struct run *r, struct error *err)
 {
 	struct target live = r->target;
@@ -87,6 +103,8 @@ int chunk_find_settled(struct run *r, struct error *err)
 	if (!rc && at.identity)
 		rc = watermark_check_identity(&at, r->identity, r->p->name,
 					      err);
+	if (!rc)
+		rc = chunk_check_shape(r, at.shape, err);
 	if (!rc && at.strategy == r->p->strategy) {
 		run_set_text(&r->options->chunk->settled, at.value);
 		run_set_text(&r->options->chunk->told,

@@ -76,6 +76,8 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 
 	watermark_copy(&mark, &b->watermark);
 	watermark_set_columns(&mark, &r->schema, &r->gone);
+	json_decref(mark.shape);
+	mark.shape = json_incref(r->shape);
 	mark.update = r->p->mode == LOAD_UPDATE;
 	if (r->options->chunk)
 		chunk_note_rows(r, b, &mark);

@@ -38,7 +38,8 @@ struct run {
 	struct scan scan; /* the reader reads by it until it is stopped */
 	struct checkpoint checkpoint; /* as it stands in the destination */
 	json_t *identity;
-	bool again; /* a column has made every row new */
+	json_t *shape; /* what shapes the rows, as the next mark has it */
+	bool again; /* a column, or what shapes rows, has made every row new */
 	/* Columns that the source has no longer and the target keeps. */
 	struct strlist gone;
 	struct gate *gate; /* the reader's thread looks through it */
@@ -64,6 +65,10 @@ void run_tick(void *ctx); /* a struct run */
 void run_set_text(char **dst, const char *src);
 /* Of a run from the mark on, whose batches last: no refresh, no replay. */
 bool run_moves_mark(const struct run *r);
+/* Is `text` the mark of this pipeline, of this very source? Then the run goes
+ * on from there (r->from), or from the beginning if a column or what shapes the
+ * rows makes all of them new. */
+int run_check_mark(struct run *r, const char *text, struct error *err);
 /* The mark as it stands at the destination, with `delivered` (NULL: unknown)
  * as the highest that was; caller frees. NULL: no mark. */
 char *run_mark_standing(const struct run *r, const char *delivered);

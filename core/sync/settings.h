@@ -64,6 +64,8 @@ struct pace_settings {
 struct pipeline_settings {
 	char *name;
 	int line; /* of the config, 0 for `copy` */
+	/* Path of the config, "copy", or NULL: not known. Owned by settings. */
+	const char *origin;
 	const struct connection *source; /* owned by settings */
 	const struct connection *destination; /* owned by settings */
 	char *source_table, *destination_table;
@@ -98,6 +100,7 @@ struct pipeline_settings {
 
 struct settings {
 	char *file; /* "" for `copy` */
+	char *origin; /* the same as an absolute path, or "copy" */
 	struct connection *state;
 	int64_t state_lease_us, state_keep_us;
 	struct connection **connections;

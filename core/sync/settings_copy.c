@@ -268,6 +268,8 @@ int settings_from_copy(struct settings *out, const struct copy_arguments *args,
 		rc = copy_pipelines(args, file.root, err);
 	if (!rc)
 		rc = settings_parse(out, &file, err);
+	if (!rc)
+		settings_set_origin(out, "copy");
 	config_file_release(&file);
 	return rc;
 }

@@ -89,4 +89,7 @@ int settings_check_gate(struct option_context *ctx,
 			const struct config_node *node,
 			const struct gate_settings *gate);
 
+/* Of all pipelines; `origin` is copied. */
+void settings_set_origin(struct settings *s, const char *origin);
+
 #endif

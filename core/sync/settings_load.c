@@ -1,5 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
@@ -264,6 +266,36 @@ int settings_parse(struct settings *out, const struct config_file *file,
 	return rc;
 }
 
+void settings_set_origin(struct settings *s, const char *origin)
+{
+	s->origin = xstrdup(origin);
+	for (size_t i = 0; i < s->n_pipelines; i++)
+		s->pipelines[i].origin = s->origin;
+}
+
+/* Links are not followed: a config that is deployed as one leads to another
+ * file with each edit. */
+static void settings_set_path(struct settings *s, const char *path)
+{
+	const char *shell = getenv("PWD");
+	char *here, *whole;
+	struct stat a, b;
+
+	if (*path == '/') {
+		settings_set_origin(s, path);
+		return;
+	}
+	if (shell && *shell == '/' && !stat(shell, &a) && !stat(".", &b) &&
+	    a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		here = xstrdup(shell);
+	else
+		here = getcwd(NULL, 0);
+	whole = xstrfmt("%s/%s", here ? here : ".", path);
+	settings_set_origin(s, whole);
+	free(whole);
+	free(here);
+}
+
 int settings_load(struct settings *out, const char *path, struct error *err)
 {
 	struct config_file file;
@@ -275,6 +307,7 @@ int settings_load(struct settings *out, const char *path, struct error *err)
 	config_file_release(&file);
 	if (rc)
 		return rc;
+	settings_set_path(out, path);
 	rc = failpoint("config_loaded", err);
 	if (rc)
 		settings_release(out);
@@ -306,5 +339,6 @@ void settings_release(struct settings *s)
 	free(s->connections);
 	settings_release_connection(s->state);
 	free(s->file);
+	free(s->origin);
 	memset(s, 0, sizeof(*s));
 }

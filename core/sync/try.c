@@ -11,7 +11,6 @@
 #include "core/sync/chunk.h"
 #include "core/sync/gate.h"
 #include "core/sync/in_place.h"
-#include "core/sync/kept.h"
 #include "core/sync/ledger.h"
 #include "core/sync/letter_replay.h"
 #include "core/sync/opening.h"
@@ -19,6 +18,7 @@
 #include "core/sync/replay.h"
 #include "core/sync/run.h"
 #include "core/sync/runner.h"
+#include "core/sync/shape.h"
 #include "core/sync/stamp.h"
 #include "core/sync/verify_work.h"
 
@@ -71,6 +71,7 @@ static void run_release(struct run *r)
 	settled_release(&r->settled);
 	checkpoint_release(&r->checkpoint);
 	json_decref(r->identity);
+	json_decref(r->shape);
 	free(r->window_from);
 	free(r->window_to);
 	free(r->delivered);
@@ -164,77 +165,6 @@ static int run_open(struct run *r, struct error *err)
 	return rc;
 }
 
-static int run_refuse_other_mark(struct run *r, const struct watermark *seen,
-				 struct error *err)
-{
-	const char *column = r->p->mark_column ? r->p->mark_column : "";
-
-	return error_set(err, ERROR_SCHEMA,
-			 "the stored mark of %s belongs to strategy %s, column "
-			 "\"%s\", but the config says %s, column \"%s\". "
-			 "To read everything again under the new one: tidemark "
-			 "watermark reset %s, or run --full-refresh",
-			 r->p->name, strategy_name(seen->strategy),
-			 seen->column ? seen->column : "",
-			 strategy_name(r->p->strategy), column, r->p->name);
-}
-
-/* A column that the mark's rows were delivered without: all are read again. */
-static int run_check_columns(struct run *r, struct watermark *seen,
-			     struct error *err)
-{
-	char *column = watermark_new_column(seen, &r->schema);
-	int rc = 0;
-
-	if (column && r->p->drift.on_new_column == DRIFT_STOP)
-		rc = error_set(err, ERROR_SCHEMA,
-			       "table %s: column \"%s\" is new at the source, "
-			       "or was dropped or left out for a while, and "
-			       "on_new_column is stop; set schema: "
-			       "{ on_new_column: add } or run --full-refresh",
-			       r->p->source_table, column);
-	else if (column && !r->again)
-		log_info("column \"%s\" of %s is new, or was dropped or left "
-			 "out for a while: every row is read again",
-			 column, r->p->source_table);
-	if (column && !rc) {
-		r->again = true;
-		watermark_forget(seen);
-	}
-	free(column);
-	return rc;
-}
-
-/* Is the stored mark this pipeline's, of this very source? */
-static int run_check_mark(struct run *r, const char *text, struct error *err)
-{
-	struct watermark seen;
-	const char *column = r->mark.column ? r->mark.column : "";
-	int rc;
-
-	watermark_init(&seen);
-	rc = watermark_from_text(&seen, text, err);
-	if (rc) {
-		error_prefix(err, "stored mark of %s", r->p->name);
-	} else if (seen.strategy != r->mark.strategy ||
-		   strcmp(seen.column ? seen.column : "", column) != 0) {
-		rc = run_refuse_other_mark(r, &seen, err);
-	} else if (seen.identity) {
-		rc = watermark_check_identity(&seen, r->identity, r->p->name,
-					      err);
-	}
-	if (!rc)
-		kept_note(r->p, &seen, &r->schema, &r->gone);
-	if (!rc)
-		rc = run_check_columns(r, &seen, err);
-	if (!rc) {
-		watermark_release(&r->from);
-		watermark_copy(&r->from, &seen);
-	}
-	watermark_release(&seen);
-	return rc;
-}
-
 /* Where are we? The destination's own row is the truth. */
 static int run_recover(struct run *r, struct error *err)
 {
@@ -252,6 +182,8 @@ static int run_recover(struct run *r, struct error *err)
 	r->from.strategy = r->mark.strategy;
 	free(r->from.column);
 	r->from.column = xstrdup(r->mark.column);
+	json_decref(r->shape);
+	r->shape = shape_of(r->p, &r->schema);
 	if (r->target.refresh || !r->checkpoint.watermark)
 		return 0;
 	return run_check_mark(r, r->checkpoint.watermark, err);
