@@ -256,22 +256,32 @@ static int dead_letter_pieces(struct pieces *p, const struct error *why,
 	uint32_t *rows = dead_letter_rows(p->b, &n);
 	int rc = bisect_load(&bisect, rows, n, why, bad, err);
 
-	p->counts->unchanged += (int64_t)(p->b->n_rows - n);
+	/* Of a search that was given up nobody knows what became of them. */
+	if (!rc && !bad->more)
+		p->counts->unchanged += (int64_t)(p->b->n_rows - n);
 	free(rows);
 	return rc;
 }
 
 static int dead_letter_settle(struct pieces *p, struct checkpoint *next,
 			      const struct bad_rows *bad, int64_t allowed,
-			      struct error *err)
+			      int64_t *dead, struct error *err)
 {
 	int rc = dead_letter_save(p->r, p->b, next, bad, err);
 
-	if (!rc && (bad->more || (int64_t)bad->n > allowed))
-		return dead_letter_too_many(p->r, p->b, bad, err);
+	*dead = 0;
+	if (!rc && (bad->more || (int64_t)bad->n > allowed)) {
+		rc = dead_letter_too_many(p->r, p->b, bad, err);
+		*dead = (int64_t)bad->n;
+		return rc;
+	}
 	if (!rc)
 		rc = dead_letter_account(p->b, p->counts, (int64_t)bad->n, err);
-	return rc ? rc : dead_letter_advance(p, next, err);
+	if (!rc)
+		rc = dead_letter_advance(p, next, err);
+	if (!rc)
+		*dead = (int64_t)bad->n;
+	return rc;
 }
 
 int dead_letter_load(struct run *r, const struct batch *b,
@@ -296,9 +306,7 @@ int dead_letter_load(struct run *r, const struct batch *b,
 	*out = (struct load_counts){ .inserted = 0 };
 	rc = dead_letter_pieces(&p, why, allowed, &bad, err);
 	if (!rc)
-		rc = dead_letter_settle(&p, next, &bad, allowed, err);
-	if (!rc)
-		*dead = (int64_t)bad.n;
+		rc = dead_letter_settle(&p, next, &bad, allowed, dead, err);
 	batch_release(&p.piece);
 	bad_rows_release(&bad);
 	free(p.mark);

@@ -13,7 +13,9 @@
 /* `why`: how load_batch() failed. Good rows go in under the mark as it stands,
  * so that they come again if this is not the end: that is harmless. `next`
  * gets its rows_total. `*dead`: rows that are letters now. DATA: more than the
- * config allows; their letters, as far as they were looked for, are stored. */
+ * config allows; their letters, as far as they were looked for, are stored. The
+ * counts are of the rows that are in, and of the letters, also after an error.
+ */
 int dead_letter_load(struct run *r, const struct batch *b,
 		     struct checkpoint *next, const struct error *why,
 		     struct load_counts *out, int64_t *dead, struct error *err);

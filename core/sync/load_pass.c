@@ -136,7 +136,7 @@ static int run_loaded(struct run *r, const struct read_batch *rb,
 				   : next->watermark;
 	int rc;
 
-	run_result_count(r->out, &rb->batch, counts, dead);
+	run_result_count(r->out, &rb->batch, rb->batch.n_rows, counts, dead);
 	r->out->last_batch_us = load_us;
 	if (!r->target.refresh && !r->options->replay)
 		run_set_text(&r->out->watermark_after, next->watermark);
@@ -172,16 +172,24 @@ static int run_removed(struct run *r, const struct read_batch *nothing_read,
 	return rc;
 }
 
-/* A batch that was not loaded is on record with the reason. */
+/* A batch that was not loaded is on record with the reason; of one that went in
+ * pieces, rows may be in all the same, or be letters: they are counted. */
 static void run_refused(struct run *r, const struct read_batch *rb,
-			const struct checkpoint *next, int64_t load_us,
-			const struct error *err)
+			const struct checkpoint *next,
+			const struct load_counts *counts, int64_t dead,
+			int64_t load_us, const struct error *err)
 {
-	const struct load_counts none = { .inserted = 0 };
+	int64_t rows =
+		counts->inserted + counts->updated + counts->unchanged + dead;
 	struct batch_record record =
-		run_batch_record(r, rb, next, &none, 0, load_us);
+		run_batch_record(r, rb, next, counts, dead, load_us);
 	struct error ignored = ERROR_INIT;
 
+	if (rows) {
+		record.rows = rows;
+		run_result_count(r->out, &rb->batch, (size_t)rows, counts,
+				 dead);
+	}
 	record.error_code = (char *)error_code_name(err->code);
 	record.error_message = (char *)err->message;
 	ledger_batch(r->store, r->out, &record, NULL, &ignored);
@@ -202,11 +210,14 @@ static int run_load_batch(struct run *r, const struct batch *b,
 	rc = load_batch(r->destination, &r->target, b, next, run_moves_mark(r),
 			r->tries, counts, &why);
 
+	if (!rc)
+		return 0;
+	/* It was rolled back. */
+	*counts = (struct load_counts){ .inserted = 0 };
 	if (rc == -ERROR_DATA && b->n_rows &&
 	    (r->p->bad_rows.keep || r->options->letters))
 		return dead_letter_load(r, b, next, &why, counts, dead, err);
-	if (rc)
-		*err = why;
+	*err = why;
 	return rc;
 }
 
@@ -229,7 +240,7 @@ static int run_load(struct run *r, const struct read_batch *rb,
 		rc = run_load_batch(r, &rb->batch, &next, &counts, &dead, err);
 	load_us = clock_monotonic_us() - begun;
 	if (rc)
-		run_refused(r, rb, &next, load_us, err);
+		run_refused(r, rb, &next, &counts, dead, load_us, err);
 	else
 		rc = run_loaded(r, rb, &next, &counts, dead, load_us, err);
 	checkpoint_release(&next);
@@ -260,6 +271,7 @@ static int run_remove_rows(struct run *r, const struct batch *keys,
 int run_remove(struct run *r, const struct batch *keys, struct error *err)
 {
 	static const struct read_batch nothing_read;
+	static const struct load_counts none;
 	struct digest digest;
 	struct load_counts counts = { .inserted = 0 };
 	struct checkpoint next;
@@ -275,7 +287,7 @@ int run_remove(struct run *r, const struct batch *keys, struct error *err)
 				 ? removed
 				 : (int64_t)keys->n_rows;
 	if (rc)
-		run_refused(r, &nothing_read, &next,
+		run_refused(r, &nothing_read, &next, &none, 0,
 			    clock_monotonic_us() - begun, err);
 	else
 		rc = run_removed(r, &nothing_read, &next, &counts,

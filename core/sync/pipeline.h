@@ -113,8 +113,9 @@ void run_result_hold(struct run_result *r, const struct batch *last);
 void run_result_pause(struct run_result *r, json_t *paused);
 /* Mode update: rows that the target does not have are told in the log. */
 void run_result_missing(const struct run_result *r);
-/* A batch that was loaded, but for its dead letters. */
-void run_result_count(struct run_result *r, const struct batch *b,
+/* A batch that was loaded, but for its dead letters; `rows` of it, if that is
+ * less. */
+void run_result_count(struct run_result *r, const struct batch *b, size_t rows,
 		      const struct load_counts *counts, int64_t dead);
 json_t *run_result_json(const struct run_result *r); /* new reference */
 

@@ -47,12 +47,13 @@ void run_result_release(struct run_result *r)
 	memset(r, 0, sizeof(*r));
 }
 
-void run_result_count(struct run_result *r, const struct batch *b,
+void run_result_count(struct run_result *r, const struct batch *b, size_t rows,
 		      const struct load_counts *counts, int64_t dead)
 {
 	r->batches++;
-	r->rows_read += (int64_t)b->n_rows;
-	r->bytes_read += (int64_t)batch_bytes(b);
+	r->rows_read += (int64_t)rows;
+	if (b->n_rows)
+		r->bytes_read += (int64_t)(batch_bytes(b) * rows / b->n_rows);
 	r->rows_inserted += counts->inserted;
 	r->rows_updated += counts->updated;
 	r->rows_unchanged += counts->unchanged;

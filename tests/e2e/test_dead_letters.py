@@ -5,7 +5,8 @@ import pytest
 
 import poison
 import workload
-from bench import EXIT_CONFIG, EXIT_DATA, EXIT_OK, sync_items, written
+from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_OK, check_accounting,
+                   sync_items, written)
 from oracle import check_items
 from refused_items import BAD, ENGINES, ids, letters, poison_some, target
 
@@ -75,6 +76,16 @@ def test_limit(tidemark, target, limit, passes):
         assert word in message, message
     assert result["watermark_after"] == result["watermark_before"]
     assert len(letters(tidemark)) == len(BAD)
+    # What went in before the limit was known is counted, wherever that is told.
+    there = destination.query("SELECT count(*) FROM items")[0][0]
+    counts = {"batches": 1, "rows_read": 198, "rows_inserted": there - 2,
+              "rows_dead_lettered": len(BAD)}
+    assert there == 200 - len(BAD)
+    assert {name: result[name] for name in counts} == counts
+    check_accounting(result)
+    attempt = tidemark("runs", "show", result["run_id"], "--json").expect(
+        EXIT_OK).json()["runs"][0]["attempts"][0]
+    assert {name: attempt[name] for name in counts} == counts
     tidemark.run(expect=EXIT_DATA)
     assert {letter["attempts"] for letter in letters(tidemark)} == {2}
     poison.mend(source, "quantity < 0")

@@ -27,6 +27,37 @@ static const char *const exact[] = {
 	"\"pending\":{\"z\":1,\"a\":2}}",
 	"{\"strategy\":\"xmin\",\"columns\":{\"id\":1,\"größe\":0}}",
 	"{\"strategy\":\"xmin\",\"identity\":{},\"mode\":\"update\"}",
+	"{\"strategy\":\"xmin\",\"shape\":{\"where\":\"0\",\"types\":{}}}",
+};
+
+#define AT     "{\"strategy\":\"timestamp\",\"column\":\"at\","
+#define SEQ    "{\"strategy\":\"sequence\",\"column\":\"seq\","
+#define V(v)   "\"value\":\"" v "\""
+#define D(d)   "\"pending\":{\"delivered\":\"" d "\"}"
+#define DAY(d) "2026-01-" d " 00:00:00+00"
+
+/* A mark, what another says is delivered, and what becomes of the first; NULL:
+ * it stays. */
+static const char *const raised[][3] = {
+	{ NULL, AT D(DAY("05")) "}", AT D(DAY("05")) "}" },
+	{ AT V(DAY("01")) "}", AT D(DAY("05")) "}",
+	  AT V(DAY("01")) "," D(DAY("05")) "}" },
+	{ AT V(DAY("01")) "," D(DAY("03")) "}", AT D(DAY("05")) "}",
+	  AT V(DAY("01")) "," D(DAY("05")) "}" },
+	{ AT V(DAY("01")) "," D(DAY("07")) "}", AT D(DAY("05")) "}", NULL },
+	{ AT V(DAY("05")) "}", AT D(DAY("05")) "}", NULL },
+	{ AT V("2026-01-05 01:00:00+02") "}", AT D(DAY("05")) "}",
+	  AT V("2026-01-05 01:00:00+02") "," D(DAY("05")) "}" },
+	{ AT V(DAY("01")) "}", AT V(DAY("02")) "}",
+	  AT V(DAY("01")) "," D(DAY("02")) "}" },
+	{ AT V(DAY("01")) "}", AT D("soon") "}", NULL },
+	{ AT V(DAY("01")) "}", SEQ D("9") "}", NULL },
+	{ AT V(DAY("01")) "}", "{", NULL },
+	{ "{\"value\":\"1\"}", AT D(DAY("05")) "}", NULL },
+	{ SEQ V("9") "}", SEQ D("10") "}", SEQ V("9") "," D("10") "}" },
+	{ SEQ V("-9") "}", SEQ D("-10") "}", NULL },
+	{ "{\"strategy\":\"xmin\",\"value\":\"7\"}",
+	  "{\"strategy\":\"xmin\",\"value\":\"9\"}", NULL },
 };
 
 /* What people write, and the same in fixed order. */
@@ -208,6 +239,21 @@ static const char *const identities[][3] = {
 	{ "{\"mark_type\":\"integer\"}", "{\"mark_type\":\"bigint\"}", "" },
 };
 
+static void test_raise(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(raised); i++) {
+		char *text = watermark_raise_text(raised[i][0], raised[i][1]);
+
+		if (!raised[i][2])
+			assert_null(text);
+		else if (!text || strcmp(text, raised[i][2]) != 0)
+			fail_msg("raised %zu: %s", i, text ? text : "nothing");
+		free(text);
+	}
+	assert_null(watermark_raise_text(AT V(DAY("01")) "}", NULL));
+}
+
 static void test_identity(void **state)
 {
 	struct watermark w;
@@ -327,6 +373,7 @@ int main(void)
 		cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_difference),
 		cmocka_unit_test(test_key_not_utf8),
+		cmocka_unit_test(test_raise),
 		cmocka_unit_test(test_identity),
 		cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_forget),
