@@ -71,6 +71,9 @@ struct arguments {
 	struct flag_value flags[ARGUMENTS_MAX_FLAGS];
 	size_t n_flags;
 	struct strlist operands;
+	/* The pipeline that SOURCE_URL and DESTINATION_URL have made, whose
+	 * name is among the operands in their place; NULL: none. */
+	const char *copied;
 };
 
 /* CONFIG error naming the word and the nearest valid one. `out` is to be

@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/copied.h"
 #include "cli/output.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
@@ -103,16 +104,17 @@ static int check_all(const struct arguments *args, const struct settings *s,
 
 static int check_run(const struct arguments *args, struct error *err)
 {
-	return config_use(args, check_all, err);
+	return copied_use(args, check_all, err);
 }
 
 static const struct flag check_flags[] = {
+	COPIED_FLAGS,
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 
 const struct command command_check = {
 	.name = "check",
-	.operands = "[PIPELINE...]",
+	.operands = "[PIPELINE... | SOURCE_URL DESTINATION_URL --table T]",
 	.max_operands = OPERANDS_ANY,
 	.summary = "look at config, connections, keys and types; write nothing",
 	.details = "Prints how each column is mapped (exact, widened, lossy), "

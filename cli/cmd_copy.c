@@ -11,7 +11,7 @@ static int copy_sync(const struct arguments *args, const struct settings *s,
 
 static int copy_run(const struct arguments *args, struct error *err)
 {
-	return copied_use(args, copy_sync, err);
+	return copied_run(args, copy_sync, err);
 }
 
 static const struct flag copy_flags[] = {
@@ -38,10 +38,14 @@ const struct command command_copy = {
 	.min_operands = 2,
 	.max_operands = 2,
 	.summary = "sync one table without a config file",
-	.details = "The pipeline's name comes from the arguments, so a second "
-		   "call goes on where the\nfirst ended. Passwords are not "
-		   "taken on the command line: ${VAR} and ${file:PATH}\n"
-		   "are expanded here, so quote them.",
+	.details =
+		"The pipeline's name comes from the tables, whatever the URLs "
+		"call them, so a second\ncall goes on where the first ended; "
+		"--name gives it another. check, status, runs,\nverify, "
+		"watermark, dead-letters and pace take the same arguments. A "
+		"table that has\nrows of another source table is refused (exit "
+		"4). Passwords are not taken on the\ncommand line: ${VAR} and "
+		"${file:PATH} are expanded here, so quote them.",
 	.example = "tidemark copy 'postgresql://app:${SHOP_PASSWORD}@db/shop' "
 		   "duckdb:shop.duckdb \\\n"
 		   "      --table public.orders --watermark "

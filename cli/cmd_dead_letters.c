@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/copied.h"
 #include "cli/output.h"
 #include "cli/sync_run.h"
 #include "core/base/alloc.h"
@@ -50,6 +51,11 @@ static void letters_print_json(const struct dead_letter_list *list, bool rows)
 	output_json(json_pack("{s:o}", "dead_letters", json), false);
 }
 
+static bool letters_is_copied(const struct arguments *args, size_t i)
+{
+	return args->copied && !strcmp(args->operands.items[i], args->copied);
+}
+
 /* The operands behind the action, and --pipeline. */
 static void letters_words(const struct arguments *args, bool pipelines,
 			  struct strlist *names, struct strlist *ids)
@@ -57,7 +63,9 @@ static void letters_words(const struct arguments *args, bool pipelines,
 	const char *pipeline = arguments_text(args, "pipeline");
 
 	for (size_t i = 1; i < args->operands.n; i++)
-		strlist_add(pipelines ? names : ids, args->operands.items[i]);
+		strlist_add(pipelines || letters_is_copied(args, i) ? names
+								    : ids,
+			    args->operands.items[i]);
 	if (pipeline)
 		strlist_add(names, pipeline);
 }
@@ -250,6 +258,7 @@ static int letters_check_flags(const struct arguments *args, const char *word,
 static int letters_run(const struct arguments *args, struct error *err)
 {
 	const char *word = args->operands.n ? args->operands.items[0] : "list";
+	struct arguments now;
 	struct settings s;
 	size_t i = 0;
 	int code;
@@ -262,15 +271,16 @@ static int letters_run(const struct arguments *args, struct error *err)
 	code = letters_check_flags(args, word, err);
 	if (code)
 		return code;
-	code = config_load(args, &s, err);
+	code = copied_load(args, false, &now, &s, err);
 	if (code)
 		return code;
-	code = letters_actions[i].run(args, &s, err);
-	settings_release(&s);
+	code = letters_actions[i].run(&now, &s, err);
+	copied_release(&now, &s);
 	return code;
 }
 
 static const struct flag letters_flags[] = {
+	COPIED_FLAGS,
 	{ "pipeline", 0, FLAG_TEXT, "PIPELINE",
 	  "the letters of this one; beside IDs: those must be of it" },
 	{ "limit", 0, FLAG_COUNT, "N", "list: the newest N (default: all)" },
@@ -282,7 +292,7 @@ static const struct flag letters_flags[] = {
 const struct command command_dead_letters = {
 	.name = "dead-letters",
 	.operands = "[list [PIPELINE...] | show ID | replay ID... | "
-		    "discard ID...]",
+		    "discard ID...] [SOURCE_URL DESTINATION_URL --table T]",
 	.max_operands = OPERANDS_ANY,
 	.summary = "rows that the destination refused, kept aside",
 	.details = "Under on_bad_row: dead_letter they are kept while the "

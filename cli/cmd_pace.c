@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/copied.h"
 #include "cli/output.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -115,6 +116,7 @@ static int pace_run(const struct arguments *args, struct error *err)
 {
 	bool change = pace_has_words(args);
 	struct store *store = NULL;
+	struct arguments now;
 	struct settings s;
 	int code;
 
@@ -122,20 +124,21 @@ static int pace_run(const struct arguments *args, struct error *err)
 		return error_set(err, ERROR_CONFIG,
 				 "pace --clear needs a PIPELINE (see tidemark "
 				 "help pace)");
-	code = config_load(args, &s, err);
+	code = copied_load(args, false, &now, &s, err);
 	if (code)
 		return code;
 	code = runner_open_store(&s, &store, err);
 	if (!code)
-		code = change ? pace_change_one(args, store, &s, err)
-			      : pace_selected(args, store, &s, err);
+		code = change ? pace_change_one(&now, store, &s, err)
+			      : pace_selected(&now, store, &s, err);
 	if (store)
 		store->ops->close(store);
-	settings_release(&s);
+	copied_release(&now, &s);
 	return code;
 }
 
 static const struct flag pace_flags[] = {
+	COPIED_FLAGS,
 	{ "clear", 0, FLAG_SWITCH, NULL,
 	  "forget what was set here: the config holds again" },
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
@@ -143,7 +146,8 @@ static const struct flag pace_flags[] = {
 
 const struct command command_pace = {
 	.name = "pace",
-	.operands = "[PIPELINE... | PIPELINE KEY=VALUE...]",
+	.operands = "[PIPELINE... | PIPELINE KEY=VALUE...], a copy as "
+		    "SOURCE_URL DESTINATION_URL --table T",
 	.max_operands = OPERANDS_ANY,
 	.summary = "show or change how gently a pipeline reads, while it runs",
 	.details = "What is set goes before the config's pace until it is "

@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/copied.h"
 #include "cli/output.h"
 #include "cli/sync_run.h"
 #include "core/base/alloc.h"
@@ -168,12 +169,22 @@ static void runs_print_attempts(const struct history_run *r)
 
 static int runs_need_one(const struct arguments *args, struct error *err)
 {
-	if (args->operands.n == 2)
+	if (args->operands.n == (args->copied ? 3 : 2))
 		return 0;
 	return error_set(err, ERROR_CONFIG,
 			 "runs %s needs one RUN; \"tidemark runs list\" shows "
 			 "their ids",
 			 args->operands.items[0]);
+}
+
+/* The operand that is no pipeline's name. */
+static const char *runs_one(const struct arguments *args)
+{
+	const char *word = args->operands.items[1];
+
+	return args->copied && !strcmp(word, args->copied)
+		       ? args->operands.items[2]
+		       : word;
 }
 
 static int runs_show(const struct arguments *args, const struct settings *s,
@@ -183,7 +194,7 @@ static int runs_show(const struct arguments *args, const struct settings *s,
 	int code = runs_need_one(args, err);
 
 	if (!code)
-		code = history_show(&h, s, args->operands.items[1], err);
+		code = history_show(&h, s, runs_one(args), err);
 	if (!code && arguments_has(args, "json")) {
 		runs_print_json(&h);
 	} else if (!code) {
@@ -206,7 +217,7 @@ static int runs_replay(const struct arguments *args, const struct settings *s,
 
 	if (code)
 		return code;
-	code = replay_find(&replay, s, args->operands.items[1], err);
+	code = replay_find(&replay, s, runs_one(args), err);
 	if (!code)
 		code = sync_run(args, s, &replay.pipeline, 1, &again, err);
 	replay_release(&replay);
@@ -241,6 +252,7 @@ static int runs_unknown(const char *word, struct error *err)
 static int runs_run(const struct arguments *args, struct error *err)
 {
 	const char *word = args->operands.n ? args->operands.items[0] : "list";
+	struct arguments now;
 	struct settings s;
 	size_t i = 0;
 	int code;
@@ -250,15 +262,16 @@ static int runs_run(const struct arguments *args, struct error *err)
 		i++;
 	if (i == ARRAY_SIZE(runs_actions))
 		return runs_unknown(word, err);
-	code = config_load(args, &s, err);
+	code = copied_load(args, false, &now, &s, err);
 	if (code)
 		return code;
-	code = runs_actions[i].run(args, &s, err);
-	settings_release(&s);
+	code = runs_actions[i].run(&now, &s, err);
+	copied_release(&now, &s);
 	return code;
 }
 
 static const struct flag runs_flags[] = {
+	COPIED_FLAGS,
 	{ "limit", 0, FLAG_COUNT, "N", "list: the newest N (default: 20)" },
 	{ "wait", 0, FLAG_DURATION, "DURATION",
 	  "replay: for another run of the pipeline to end" },
@@ -267,7 +280,8 @@ static const struct flag runs_flags[] = {
 
 const struct command command_runs = {
 	.name = "runs",
-	.operands = "[list [PIPELINE...] | show RUN | replay RUN]",
+	.operands = "[list [PIPELINE...] | show RUN | replay RUN] "
+		    "[SOURCE_URL DESTINATION_URL --table T]",
 	.max_operands = OPERANDS_ANY,
 	.summary = "what has run, with its attempts and batches",
 	.details = "A run is a window of a pipeline; every try of it is an "

@@ -5,6 +5,7 @@
 #include "cli/backfill_line.h"
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/copied.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "core/base/alloc.h"
@@ -199,16 +200,17 @@ static int status_all(const struct arguments *args, const struct settings *s,
 
 static int status_run(const struct arguments *args, struct error *err)
 {
-	return config_use(args, status_all, err);
+	return copied_use(args, status_all, err);
 }
 
 static const struct flag status_flags[] = {
+	COPIED_FLAGS,
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 
 const struct command command_status = {
 	.name = "status",
-	.operands = "[PIPELINE...]",
+	.operands = "[PIPELINE... | SOURCE_URL DESTINATION_URL --table T]",
 	.max_operands = OPERANDS_ANY,
 	.summary =
 		"show mark, lag behind the source, last run and dead letters",

@@ -339,13 +339,7 @@ static int verify_all(const struct arguments *args, const struct settings *s,
 
 static int verify_run(const struct arguments *args, struct error *err)
 {
-	bool copied;
-	int code = copied_is_meant(args, &copied, err);
-
-	if (code)
-		return code;
-	return copied ? copied_use(args, verify_all, err)
-		      : config_use(args, verify_all, err);
+	return copied_use(args, verify_all, err);
 }
 
 static const struct flag verify_flags[] = {

@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/copied.h"
 #include "cli/output.h"
 #include "core/base/alloc.h"
 #include "core/base/json_text.h"
@@ -201,6 +202,7 @@ static int watermark_unknown(const char *word, struct error *err)
 static int watermark_run(const struct arguments *args, struct error *err)
 {
 	const char *word = args->operands.n ? args->operands.items[0] : "show";
+	struct arguments now;
 	struct settings s;
 	size_t i = 0;
 	int code;
@@ -210,22 +212,24 @@ static int watermark_run(const struct arguments *args, struct error *err)
 		i++;
 	if (i == ARRAY_SIZE(watermark_actions))
 		return watermark_unknown(word, err);
-	code = config_load(args, &s, err);
+	code = copied_load(args, false, &now, &s, err);
 	if (code)
 		return code;
-	code = watermark_actions[i].run(args, &s, err);
-	settings_release(&s);
+	code = watermark_actions[i].run(&now, &s, err);
+	copied_release(&now, &s);
 	return code;
 }
 
 static const struct flag watermark_flags[] = {
+	COPIED_FLAGS,
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 
 const struct command command_watermark = {
 	.name = "watermark",
 	.operands = "[show [PIPELINE...] | set PIPELINE JSON | reset PIPELINE "
-		    "| forget PIPELINE NAME]",
+		    "| forget PIPELINE NAME], a copy as SOURCE_URL "
+		    "DESTINATION_URL --table T",
 	.max_operands = OPERANDS_ANY,
 	.summary = "show or change how far a pipeline has come",
 	.details = "What show prints, set takes. After reset the next run "

@@ -5,19 +5,40 @@
 
 #include "cli/urls.h"
 #include "core/base/log.h"
+#include "core/base/strbuf.h"
+#include "core/sync/copy_name.h"
 #include "core/sync/propose.h"
 
-int copied_is_meant(const struct arguments *args, bool *out, struct error *err)
+/* A scheme and a colon: no pipeline's name, mark or KEY=VALUE begins so. */
+static bool copied_is_url(const char *word)
+{
+	size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789+");
+
+	return n > 1 && word[n] == ':';
+}
+
+/* Where SOURCE_URL stands; -1: there is none. */
+static long copied_find(const struct arguments *args)
+{
+	for (size_t i = 0; i < args->operands.n; i++)
+		if (copied_is_url(args->operands.items[i]))
+			return (long)i;
+	return -1;
+}
+
+static int copied_check_meant(const struct arguments *args, long at,
+			      struct error *err)
 {
 	static const struct flag flags[] = { COPIED_FLAGS };
+	size_t next = (size_t)at + 1;
 
-	*out = args->operands.n && strchr(args->operands.items[0], ':');
-	if (*out && args->operands.n != 2)
+	if (at >= 0 && (next >= args->operands.n ||
+			!copied_is_url(args->operands.items[next])))
 		return error_set(err, ERROR_CONFIG,
 				 "%s takes pipelines of a config file, or "
 				 "SOURCE_URL and DESTINATION_URL",
 				 args->command->name);
-	for (size_t i = 0; !*out && i < sizeof(flags) / sizeof(*flags); i++)
+	for (size_t i = 0; at < 0 && i < sizeof(flags) / sizeof(*flags); i++)
 		if (arguments_has(args, flags[i].name))
 			return error_set(err, ERROR_CONFIG,
 					 "--%s goes with SOURCE_URL and "
@@ -27,11 +48,11 @@ int copied_is_meant(const struct arguments *args, bool *out, struct error *err)
 	return 0;
 }
 
-static void copied_fill(const struct arguments *args,
+static void copied_fill(const struct arguments *args, long at,
 			struct copy_arguments *out)
 {
-	out->source_url = args->operands.items[0];
-	out->destination_url = args->operands.items[1];
+	out->source_url = args->operands.items[at];
+	out->destination_url = args->operands.items[at + 1];
 	out->table = arguments_text(args, "table");
 	out->to = arguments_text(args, "to");
 	out->watermark = arguments_text(args, "watermark");
@@ -40,6 +61,48 @@ static void copied_fill(const struct arguments *args,
 	out->lag = arguments_text(args, "lag");
 	out->zero_dates = arguments_text(args, "zero-dates");
 	out->state = arguments_text(args, "state");
+	out->name = arguments_text(args, "name");
+}
+
+/* As a shell takes it. */
+static void copied_add_word(struct strbuf *sb, const char *word)
+{
+	bool plain = *word && word[strspn(word, "abcdefghijklmnopqrstuvwxyz"
+						"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+						"0123456789_./:@=+,-")] == '\0';
+
+	if (plain) {
+		strbuf_addstr(sb, word);
+		return;
+	}
+	strbuf_addch(sb, '\'');
+	for (; *word; word++)
+		if (*word == '\'')
+			strbuf_addstr(sb, "'\\''");
+		else
+			strbuf_addch(sb, *word);
+	strbuf_addch(sb, '\'');
+}
+
+/* What names this pipeline on a command line: the URLs as they were given,
+ * which hold no password, and the flags. */
+static char *copied_call(const struct arguments *args, long at)
+{
+	static const struct flag flags[] = { COPIED_FLAGS };
+	struct strbuf sb = STRBUF_INIT;
+
+	copied_add_word(&sb, args->operands.items[at]);
+	strbuf_addch(&sb, ' ');
+	copied_add_word(&sb, args->operands.items[at + 1]);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+		const char *text = arguments_text(args, flags[i].name);
+
+		if (!text)
+			continue;
+		strbuf_addf(&sb, " --%s ", flags[i].name);
+		copied_add_word(&sb, text);
+	}
+	return strbuf_detach(&sb);
 }
 
 static int copied_check(const struct copy_arguments *c, const char *command,
@@ -85,25 +148,106 @@ static int copied_suggest(struct copy_arguments *c, char **watermark,
 	return code;
 }
 
-int copied_use(const struct arguments *args, config_user use, struct error *err)
+/* The end that does not answer is tried by the run once more, no oftener. */
+static int copied_name(struct settings *s, bool runs, struct error *err)
+{
+	int code = copy_name_find(s, err);
+
+	if (!code || !runs || err->code == ERROR_STOPPED)
+		return code;
+	log_debug("the tables did not say how the pipeline is called: %s",
+		  err->message);
+	error_clear(err);
+	s->pipelines[0].retry.attempts = 1;
+	return 0;
+}
+
+static void copied_replace(const struct arguments *args, long at,
+			   const char *name, struct arguments *out)
+{
+	*out = *args;
+	out->operands = (struct strlist)STRLIST_INIT;
+	out->copied = name;
+	for (long i = 0; i < (long)args->operands.n; i++)
+		if (i == at)
+			strlist_add(&out->operands, name);
+		else if (at < 0 || i != at + 1)
+			strlist_add(&out->operands, args->operands.items[i]);
+}
+
+static int copied_make(const struct arguments *args, long at, bool runs,
+		       struct settings *s, struct error *err)
 {
 	struct copy_arguments c;
-	struct settings s;
 	char *watermark = NULL;
 	int code;
 
-	copied_fill(args, &c);
+	copied_fill(args, at, &c);
 	code = copied_check(&c, args->command->name, err);
+	if (!code)
+		c.call = copied_call(args, at);
 	if (!code && !c.watermark)
 		code = copied_suggest(&c, &watermark, err);
 	if (!code)
-		code = settings_from_copy(&s, &c, err);
-	if (!code) {
-		const struct pipeline_settings *p = &s.pipelines[0];
-
-		code = use(args, &s, &p, 1, err);
-		settings_release(&s);
+		code = settings_from_copy(s, &c, err);
+	if (!code && !c.name) {
+		code = copied_name(s, runs, err);
+		if (code)
+			settings_release(s);
 	}
+	free((char *)c.call);
 	free(watermark);
 	return code;
+}
+
+int copied_load(const struct arguments *args, bool runs, struct arguments *out,
+		struct settings *s, struct error *err)
+{
+	long at = copied_find(args);
+	int code = copied_check_meant(args, at, err);
+
+	if (!code && at < 0)
+		code = config_load(args, s, err);
+	else if (!code)
+		code = copied_make(args, at, runs, s, err);
+	if (code)
+		return code;
+	copied_replace(args, at, at < 0 ? NULL : s->pipelines[0].name, out);
+	return 0;
+}
+
+void copied_release(struct arguments *args, struct settings *s)
+{
+	strlist_release(&args->operands);
+	settings_release(s);
+}
+
+static int copied_do(const struct arguments *args, bool runs, config_user use,
+		     struct error *err)
+{
+	const struct pipeline_settings *const *pipelines;
+	struct arguments now;
+	struct settings s;
+	size_t n;
+	int code = copied_load(args, runs, &now, &s, err);
+
+	if (code)
+		return code;
+	code = config_select(&now, 0, &s, &pipelines, &n, err);
+	if (!code) {
+		code = use(&now, &s, pipelines, n, err);
+		free((void *)pipelines);
+	}
+	copied_release(&now, &s);
+	return code;
+}
+
+int copied_use(const struct arguments *args, config_user use, struct error *err)
+{
+	return copied_do(args, false, use, err);
+}
+
+int copied_run(const struct arguments *args, config_user use, struct error *err)
+{
+	return copied_do(args, true, use, err);
 }

@@ -1,7 +1,7 @@
 /*
  * A pipeline without a config file: SOURCE_URL, DESTINATION_URL and flags make
- * it, and its name, so that a second call finds its mark. What `copy` and
- * `verify` share.
+ * it, and the tables its name, so that a second call finds its mark, whatever
+ * it calls them. What `copy` and the commands about a copy share.
  */
 #ifndef TIDEMARK_CLI_COPIED_H
 #define TIDEMARK_CLI_COPIED_H
@@ -26,15 +26,27 @@
 		{ "zero-dates", 0, FLAG_TEXT, "error|null",                    \
 		  "MySQL's dates such as 0000-00-00: refuse them, or read "    \
 		  "NULL" },                                                    \
+		{ "state", 0, FLAG_TEXT, "URL", "the state store" },           \
 	{                                                                      \
-		"state", 0, FLAG_TEXT, "URL", "the state store"                \
+		"name", 0, FLAG_TEXT, "NAME",                                  \
+			"what the pipeline is called (default: by its tables)" \
 	}
 
-/* Is the first operand a URL? No pipeline has a colon in its name. CONFIG if
- * none is, but one of the flags above is there. */
-int copied_is_meant(const struct arguments *args, bool *out, struct error *err);
-/* As config_use(), with that one pipeline. */
+/* The settings that a command works on: of the config file; or, where the
+ * operands have SOURCE_URL and DESTINATION_URL, those of the one pipeline that
+ * they and the flags make. `out` are the arguments with that pipeline's name in
+ * the place of both URLs, and in out->copied. Both are released by the caller,
+ * copied_release(), only if 0 is returned. The tables name the pipeline, so
+ * both ends are opened; `runs`: if that fails, go on all the same, for the run
+ * that comes says the same, and where people look for it. */
+int copied_load(const struct arguments *args, bool runs, struct arguments *out,
+		struct settings *s, struct error *err);
+void copied_release(struct arguments *args, struct settings *s);
+/* As config_use(), with either. */
 int copied_use(const struct arguments *args, config_user use,
+	       struct error *err);
+/* `copy` itself. */
+int copied_run(const struct arguments *args, config_user use,
 	       struct error *err);
 
 #endif

@@ -152,7 +152,7 @@ static void sync_log_letters(const struct run_result *r)
 		 "tidemark dead-letters list %s",
 		 r->rows_dead_lettered,
 		 r->rows_dead_lettered == 1 ? "row was" : "rows were",
-		 r->pipeline->destination_table, r->pipeline->name);
+		 r->pipeline->destination_table, settings_call(r->pipeline));
 	log_set_pipeline("");
 }
 

@@ -43,6 +43,9 @@ void mydb_close(struct mydb *db); /* NULL is fine */
 /* End what is running by KILL QUERY from a second connection, or else cut the
  * connection; safe from another thread. */
 void mydb_interrupt(struct mydb *db);
+/* lower_case_table_names: names of tables are case-blind there. */
+void mydb_set_folds(struct mydb *db, bool folds);
+bool mydb_folds(const struct mydb *db);
 bool mydb_is_mariadb(const struct mydb *db);
 unsigned long mydb_version(const struct mydb *db); /* 101115, 90704 */
 unsigned long mydb_session(const struct mydb *db); /* CONNECTION_ID() */

@@ -76,6 +76,16 @@ void mydb_quote(struct strbuf *sb, const char *text)
 	strbuf_addch(sb, '\'');
 }
 
+void mydb_set_folds(struct mydb *db, bool folds)
+{
+	db->folds = folds;
+}
+
+bool mydb_folds(const struct mydb *db)
+{
+	return db->folds;
+}
+
 bool mydb_is_mariadb(const struct mydb *db)
 {
 	return db->mariadb;

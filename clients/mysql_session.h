@@ -22,6 +22,7 @@ struct mydb {
 	bool pinned; /* its settings are ours */
 	char *session; /* CONNECTION_ID() as it was then */
 	unsigned charset; /* that results come in: the server's number of it */
+	bool folds; /* mydb_set_folds() */
 	unsigned long version, id;
 	atomic_bool interrupted;
 	/* The stream. */

@@ -225,6 +225,9 @@ int bqsrc_identity(struct connector *base, const struct source_spec *source,
 	(void)err;
 	*out = json_pack("{s:s, s:s, s:s}", "engine", "bigquery", "project",
 			 bigquery_project(s->client), "table", source->table);
+	if (s->paged.described == source && s->paged.layout.table.schema)
+		json_object_set_new(*out, "database",
+				    json_string(s->paged.layout.table.schema));
 	if (s->created && *s->created)
 		json_object_set_new(*out, "created", json_string(s->created));
 	paged_identify_mark(&s->paged, source, *out);

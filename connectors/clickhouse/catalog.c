@@ -276,6 +276,8 @@ int chsrc_identity(struct connector *base, const struct source_spec *source,
 	(void)err;
 	*out = json_pack("{s:s, s:s}", "engine", "clickhouse", "table",
 			 source->table);
+	if (s->paged.described == source && t->schema)
+		json_object_set_new(*out, "database", json_string(t->schema));
 	if (s->paged.described == source && !t->view && t->created)
 		json_object_set_new(*out, "table_uuid",
 				    json_string(t->created));

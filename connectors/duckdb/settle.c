@@ -10,6 +10,7 @@
  * margin is that of the other engines.
  */
 #include "connectors/duckdb/source.h"
+#include "core/data/table_identity.h"
 
 int dksrc_settle(struct connector *base, const struct source_spec *source,
 		 const struct schema *schema, const struct watermark_spec *mark,
@@ -36,6 +37,7 @@ int dksrc_identity(struct connector *base, const struct source_spec *source,
 	(void)err;
 	*out = json_pack("{s:s, s:s}", "engine", "duckdb", "table",
 			 source->table);
+	table_identity_add_file(*out, s->path);
 	paged_identify_mark(&s->paged, source, *out);
 	return 0;
 }

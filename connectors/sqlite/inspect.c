@@ -5,6 +5,7 @@
 #include "connectors/common/wall_clock.h"
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
+#include "core/data/table_identity.h"
 #include "core/data/table_name.h"
 
 /* SQLite gives a table nothing that would tell it from one of its name made
@@ -17,6 +18,7 @@ int sqsrc_identity(struct connector *base, const struct source_spec *source,
 	(void)err;
 	*out = json_pack("{s:s, s:s}", "engine", "sqlite", "table",
 			 source->table);
+	table_identity_add_file(*out, s->path);
 	if (s->paged.described == source && source_mark(&s->paged.layout))
 		json_object_set_new(
 			*out, "mark_meaning",

@@ -6,6 +6,7 @@
 #include "core/base/alloc.h"
 #include "core/base/nearest.h"
 #include "core/base/strbuf.h"
+#include "core/data/table_identity.h"
 
 static const char *const watermark_members[] = {
 	"strategy", "column", "value",	  "key",  "pending",
@@ -427,9 +428,9 @@ static void watermark_explain(struct strbuf *sb, const json_t *now,
 		    member, before, after);
 }
 
-static int watermark_refuse_source(const char *pipeline, const json_t *now,
-				   const char *member, const json_t *remembered,
-				   struct error *err)
+static int watermark_refuse_source(const char *run, const char *call,
+				   const json_t *now, const char *member,
+				   const json_t *remembered, struct error *err)
 {
 	struct strbuf what = STRBUF_INIT;
 	char *before = watermark_describe(remembered);
@@ -438,11 +439,11 @@ static int watermark_refuse_source(const char *pipeline, const json_t *now,
 	watermark_explain(&what, now, member, before, after);
 	error_set(err, ERROR_SCHEMA,
 		  "the source is not the one the mark belongs to: %s. "
-		  "`tidemark run --full-refresh %s` builds the target anew, as "
+		  "`tidemark %s --full-refresh %s` builds the target anew, as "
 		  "marks of another source do not compare; after `tidemark "
 		  "watermark reset %s` the next run reads everything again, "
 		  "and rows of the target with newer marks stay",
-		  what.data, pipeline, pipeline);
+		  what.data, run, call, call);
 	strbuf_release(&what);
 	free(before);
 	free(after);
@@ -451,30 +452,32 @@ static int watermark_refuse_source(const char *pipeline, const json_t *now,
 
 /* Older marks hold the column's type; one that was widened keeps the meaning of
  * every mark. MySQL's table is another after OPTIMIZE too: its connector judges
- * that by the rows. */
+ * that by the rows. A file may be a copy that took the place of another. */
 static bool watermark_leaves(const char *member)
 {
 	return !strcmp(member, "mark_type") || !strcmp(member, "table_id") ||
-	       !strcmp(member, "table_created");
+	       !strcmp(member, "table_created") || !strcmp(member, "file") ||
+	       !strcmp(member, "path");
 }
 
 int watermark_check_identity(const struct watermark *w, const json_t *now,
-			     const char *pipeline, struct error *err)
+			     const char *run, const char *call,
+			     struct error *err)
 {
 	const char *member;
 	json_t *remembered;
 
-	if (!w->identity || !now)
-		return 0;
 	/* Members that only `now` has are new to this version: no judgement. */
-	json_object_foreach(w->identity, member, remembered)
+	json_object_foreach(now ? w->identity : NULL, member, remembered)
 	{
 		const json_t *found = json_object_get(now, member);
 
-		if (watermark_leaves(member))
+		if (watermark_leaves(member) ||
+		    (!strcmp(member, "table") &&
+		     table_identity_same_name(w->identity, now)))
 			continue;
 		if (!found || !json_equal(found, remembered))
-			return watermark_refuse_source(pipeline, now, member,
+			return watermark_refuse_source(run, call, now, member,
 						       remembered, err);
 	}
 	return 0;

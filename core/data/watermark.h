@@ -64,10 +64,11 @@ int watermark_from_json(struct watermark *out, const json_t *json,
 			struct error *err);
 int watermark_from_text(struct watermark *out, const char *text,
 			struct error *err);
-/* SCHEMA error (exit 4) saying what became of the source and how to go on with
- * `pipeline`, if the identities disagree. */
+/* SCHEMA error (exit 4) saying what became of the source and how to go on, if
+ * the identities disagree: "tidemark RUN CALL" runs the pipeline. */
 int watermark_check_identity(const struct watermark *w, const json_t *now,
-			     const char *pipeline, struct error *err);
+			     const char *run, const char *call,
+			     struct error *err);
 
 /* Every column of `s` is delivered; those of `gone` once were. */
 void watermark_set_columns(struct watermark *w, const struct schema *s,

@@ -79,15 +79,26 @@ void checkpoint_release(struct checkpoint *c)
 	free(c->watermark);
 	free(c->batch_id);
 	free(c->delivered);
+	strlist_release(&c->others);
 	checkpoint_init(c);
 }
 
-void checkpoint_keep_fence(struct checkpoint *c)
+void checkpoint_set_missing(struct checkpoint *c)
 {
-	int64_t fence = c->fence;
+	struct checkpoint left = { .fence = c->fence,
+				   .others = c->others,
+				   .missing = true };
 
+	c->others = (struct strlist)STRLIST_INIT;
 	checkpoint_release(c);
-	c->fence = fence;
+	*c = left;
+}
+
+void checkpoint_add_other(struct checkpoint *c, const char *pipeline,
+			  const char *mark)
+{
+	strlist_add(&c->others, pipeline);
+	strlist_add(&c->others, mark);
 }
 
 void checkpoint_copy(struct checkpoint *dst, const struct checkpoint *src)
@@ -97,6 +108,7 @@ void checkpoint_copy(struct checkpoint *dst, const struct checkpoint *src)
 	copy.watermark = xstrdup(src->watermark);
 	copy.batch_id = xstrdup(src->batch_id ? src->batch_id : "");
 	copy.delivered = xstrdup(src->delivered);
+	copy.others = (struct strlist)STRLIST_INIT;
 	checkpoint_release(dst);
 	*dst = copy;
 }

@@ -13,6 +13,7 @@
 #ifndef TIDEMARK_CORE_PLUGIN_DESTINATION_H
 #define TIDEMARK_CORE_PLUGIN_DESTINATION_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -69,6 +70,9 @@ int writer_check_fence(const struct writer *w, const char *pipeline,
 /* What is to be kept equal. Not owned; outlives the destination's use. */
 struct target {
 	const char *pipeline;
+	/* For advice that names commands: "tidemark RUN CALL" runs it. NULL:
+	 * "run" and the pipeline's name. */
+	const char *run, *call;
 	const char *table; /* as written */
 	enum load_mode mode;
 	/* Of the source: its key, its mark column (schema->mark: the version;
@@ -136,6 +140,10 @@ struct checkpoint {
 	 * of _tidemark_seq in append. */
 	int64_t rows_total;
 	bool found; /* recover: the row exists */
+	/* recover without prepare: what others() answers. Where the target is
+	 * missing, marks of the table that was there before. */
+	struct strlist others;
+	bool missing; /* recover without prepare: there is no target */
 	/* load: the highest mark that this pipeline has delivered, this batch
 	 * included, as the source's text; NULL: unknown. A stored version up
 	 * to it is our own, and the row just read replaces it even if its
@@ -145,9 +153,11 @@ struct checkpoint {
 };
 void checkpoint_init(struct checkpoint *c);
 void checkpoint_release(struct checkpoint *c);
-/* All but the fence: the row is about a table that is gone. Whoever wrote it
- * may still live, so a successor's token goes above it. */
-void checkpoint_keep_fence(struct checkpoint *c);
+/* The target is missing: the row is about a table that is gone, and only its
+ * fence is left, since whoever wrote it may still live; and the others. */
+void checkpoint_set_missing(struct checkpoint *c);
+void checkpoint_add_other(struct checkpoint *c, const char *pipeline,
+			  const char *mark);
 /* `dst` is released first; without a batch, its id is "". */
 void checkpoint_copy(struct checkpoint *dst, const struct checkpoint *src);
 /* `next` as it is to be written over the mark `stands` (JSON text; NULL:
@@ -278,6 +288,11 @@ struct destination_ops {
 	 * for recover; the table is there. */
 	int (*raise)(struct destination *d, const struct target *target,
 		     const char *mark, struct error *err);
+	/* What the target is, whatever it is called: new reference to an
+	 * object as of core/data/table_identity.h, the same for each name of a
+	 * table, which need not be there. Target as for recover. */
+	int (*identity)(struct destination *d, const struct target *target,
+			json_t **out, struct error *err);
 };
 
 #endif

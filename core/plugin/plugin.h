@@ -14,6 +14,7 @@
 #include "core/base/strlist.h"
 #include "core/base/url.h"
 #include "core/data/batch.h"
+#include "core/data/table_identity.h"
 #include "core/data/table_name.h"
 #include "core/data/value.h"
 #include "core/plugin/registry.h"

@@ -46,6 +46,7 @@ static const struct registry_slot destination_slots[] = {
 	SLOT(destination_ops, forget),	  SLOT(destination_ops, session),
 	SLOT(destination_ops, interrupt), SLOT(destination_ops, close),
 	SLOT(destination_ops, others),	  SLOT(destination_ops, raise),
+	SLOT(destination_ops, identity),
 };
 SLOTS_COMPLETE(destination_ops, open, destination_slots);
 

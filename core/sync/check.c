@@ -14,6 +14,7 @@
 #include "core/sync/shape.h"
 #include "core/sync/stamp.h"
 #include "core/sync/stopper.h"
+#include "core/sync/target_check.h"
 
 /* What one look has in hand. */
 struct look {
@@ -188,7 +189,10 @@ static void look_refuse_mark(struct look *l, const struct watermark *seen)
 {
 	problems_add(&l->out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
 		     "mark-of-other-strategy",
-		     "tidemark watermark reset, or run --full-refresh",
+		     l->p->call ? "tidemark watermark reset, or copy "
+				  "--full-refresh"
+				: "tidemark watermark reset, or run "
+				  "--full-refresh",
 		     "the stored mark belongs to strategy %s, column \"%s\"; "
 		     "the config says %s, column \"%s\"",
 		     strategy_name(seen->strategy),
@@ -231,8 +235,9 @@ static void look_at_mark(struct look *l, const char *text)
 	other = !rc && (seen.strategy != l->p->strategy ||
 			strcmp(seen.column ? seen.column : "", column) != 0);
 	if (!rc && !other && seen.identity && l->identity)
-		rc = watermark_check_identity(&seen, l->identity, l->p->name,
-					      &err);
+		rc = watermark_check_identity(&seen, l->identity,
+					      settings_run(l->p),
+					      settings_call(l->p), &err);
 	if (rc) {
 		look_failed(l, "mark", &err);
 	} else if (other) {
@@ -253,35 +258,27 @@ static void look_at_mark(struct look *l, const char *text)
 	watermark_release(&seen);
 }
 
-/* In mode update a pipeline brings no rows that could be told apart. */
 static void look_at_others(struct look *l)
 {
-	struct strlist names = STRLIST_INIT;
 	struct error err = ERROR_INIT;
-	bool replaces = l->p->mode == LOAD_REPLACE;
-	const char *what = replaces ? "its rows would go with the table, so no "
-				      "run of this one replaces it"
-				    : "its rows are extra to this one, and "
-				      "verify --deletes apply deletes none";
 
-	if (l->p->mode != LOAD_UPDATE &&
-	    others_ask(l->destination, &l->target, &names, &err))
+	if (others_inspect(l->destination, l->p, &l->target, &l->out->problems,
+			   &err))
 		look_failed(l, "destination", &err);
-	for (size_t i = 0; i < names.n; i++) {
-		char *fix = xstrfmt("give each a table of its own; if that is "
-				    "no pipeline any more: tidemark watermark "
-				    "forget %s %s",
-				    l->p->name, names.items[i]);
+}
 
-		problems_add(&l->out->problems,
-			     replaces ? SEVERITY_ERROR : SEVERITY_WARNING,
-			     replaces ? ERROR_CONFIG : ERROR_NONE,
-			     "table-of-others", fix,
-			     "pipeline \"%s\" loads %s, too: %s",
-			     names.items[i], l->p->destination_table, what);
-		free(fix);
-	}
-	strlist_release(&names);
+/* What a run would refuse. */
+static void look_at_target(struct look *l, const struct checkpoint *at)
+{
+	const struct target_question q = { .p = l->p,
+					   .destination = l->destination,
+					   .target = &l->target,
+					   .source = l->identity,
+					   .at = at };
+	struct error err = ERROR_INIT;
+
+	if (target_check_inspect(&q, &l->out->problems, &err))
+		look_failed(l, "destination", &err);
 }
 
 static void look_at_destination(struct look *l)
@@ -303,6 +300,8 @@ static void look_at_destination(struct look *l)
 		look_failed(l, "destination", &err);
 	else if (checkpoint.watermark && !l->target.refresh)
 		look_at_mark(l, checkpoint.watermark);
+	if (!err.code)
+		look_at_target(l, &checkpoint);
 	checkpoint_release(&checkpoint);
 	if (!err.code)
 		look_at_others(l);
@@ -377,6 +376,8 @@ static void look_init(struct look *l)
 	l->from.strategy = p->strategy;
 	l->from.column = xstrdup(p->mark_column);
 	l->target.pipeline = p->name;
+	l->target.run = settings_run(p);
+	l->target.call = settings_call(p);
 	l->target.table = p->destination_table;
 	l->target.mode = p->mode;
 	l->target.drift = p->drift;

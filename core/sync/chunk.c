@@ -101,8 +101,9 @@ int chunk_find_settled(struct run *r, struct error *err)
 		rc = watermark_from_text(&at, mark.watermark, err);
 	/* The rows of another source are not to be put among this one's. */
 	if (!rc && at.identity)
-		rc = watermark_check_identity(&at, r->identity, r->p->name,
-					      err);
+		rc = watermark_check_identity(&at, r->identity,
+					      settings_run(r->p),
+					      settings_call(r->p), err);
 	if (!rc)
 		rc = chunk_check_shape(r, at.shape, err);
 	if (!rc && at.strategy == r->p->strategy) {

@@ -227,7 +227,7 @@ int chunk_verify(struct run_context *c, char **checksum, struct error *err)
 			       "they were just loaded (changed there by hand, "
 			       "or with a later mark?); tidemark verify %s "
 			       "names them",
-			       different, c->p->name);
+			       different, settings_call(c->p));
 	digest_text(&v.sum, text);
 	free(*checksum);
 	*checksum = rc ? NULL : xstrdup(text);

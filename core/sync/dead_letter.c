@@ -190,7 +190,7 @@ static int dead_letter_too_many(const struct run *r, const struct batch *b,
 		  "the table, or raise the limit, and run again",
 		  r->p->destination_table, bad->more ? "at least " : "",
 		  dead_letter_dead(r) + (int64_t)bad->n, allowed, rows.data,
-		  r->p->name);
+		  settings_call(r->p));
 	strbuf_release(&rows);
 	free(allowed);
 	return -ERROR_DATA;

@@ -138,13 +138,13 @@ static int desk_check(const struct settings *s, const struct dead_letter *l,
 		return 0;
 	return error_set(err, ERROR_CONFIG,
 			 "dead letter %s: %s; mend the row and run it again: "
-			 "tidemark run %s",
+			 "tidemark %s %s",
 			 l->id,
 			 p->mode == LOAD_REPLACE
 				 ? "its pipeline is in mode replace, which "
 				   "loads all of the table every time"
 				 : "its table has no key to read the row by",
-			 l->pipeline);
+			 settings_run(p), settings_call(p));
 }
 
 int letter_desk_pipelines(const struct settings *s,

@@ -83,7 +83,7 @@ static int replay_refused(const struct run *r, struct error *err)
 			 "why; mend them at the source, or the table, and "
 			 "replay them once more",
 			 r->p->destination_table, dead, r->out->rows_read,
-			 r->p->name);
+			 settings_call(r->p));
 }
 
 int letter_replay_end(struct run *r, struct error *err)

@@ -25,6 +25,8 @@ void marks_target(const struct pipeline_settings *p, struct target *target)
 {
 	memset(target, 0, sizeof(*target));
 	target->pipeline = p->name;
+	target->run = settings_run(p);
+	target->call = settings_call(p);
 	target->table = p->destination_table;
 	target->mode = p->mode;
 	target->drift = p->drift;

@@ -51,28 +51,28 @@ int others_ask(struct destination *d, const struct target *target,
 	return rc;
 }
 
+/* With the fence that its row has: whoever wrote it last is over. */
+int others_drop(struct destination *d, const struct target *target,
+		const char *name, struct error *err)
+{
+	struct target other = *target;
+	struct checkpoint mark;
+	int rc;
+
+	other.pipeline = name;
+	checkpoint_init(&mark);
+	rc = d->ops->recover(d, &other, &mark, err);
+	other.writer.fence = mark.fence;
+	checkpoint_release(&mark);
+	return rc ? rc : d->ops->forget(d, &other, err);
+}
+
 struct others_call {
 	const struct pipeline_settings *p;
 	struct target target;
 	struct strlist *names;
 	const char *forget; /* or NULL: they are just asked for */
 };
-
-/* With the fence that its row has: whoever wrote it last is over. */
-static int others_drop(struct destination *d, const struct others_call *call,
-		       const char *name, struct error *err)
-{
-	struct target target = call->target;
-	struct checkpoint mark;
-	int rc;
-
-	target.pipeline = name;
-	checkpoint_init(&mark);
-	rc = d->ops->recover(d, &target, &mark, err);
-	target.writer.fence = mark.fence;
-	checkpoint_release(&mark);
-	return rc ? rc : d->ops->forget(d, &target, err);
-}
 
 static int others_drop_all(struct destination *d,
 			   const struct others_call *call, struct error *err)
@@ -90,7 +90,7 @@ static int others_drop_all(struct destination *d,
 			continue;
 		}
 		any = true;
-		rc = others_drop(d, call, name, err);
+		rc = others_drop(d, &call->target, name, err);
 	}
 	strlist_release(&found);
 	if (any)
@@ -160,7 +160,7 @@ int others_refuse(const struct pipeline_settings *p,
 		"table of its own. If %s is no pipeline any more, or an "
 		"earlier name of %s: tidemark watermark forget %s %s",
 		p->destination_table, list.data, p->source_table, so,
-		names->n > 1 ? "one of them" : "it", p->name, p->name,
+		names->n > 1 ? "one of them" : "it", p->name, settings_call(p),
 		names->n > 1 ? "NAME" : names->items[0]);
 	strbuf_release(&list);
 	return rc;
@@ -196,6 +196,38 @@ int others_forget(const struct pipeline_settings *p, const char *name,
 			error_hint(err, "%s", list.data);
 	}
 	strbuf_release(&list);
+	strlist_release(&names);
+	return rc;
+}
+
+/* In mode update a pipeline brings no rows that could be told apart. */
+int others_inspect(struct destination *d, const struct pipeline_settings *p,
+		   const struct target *target, struct problems *out,
+		   struct error *err)
+{
+	struct strlist names = STRLIST_INIT;
+	bool replaces = p->mode == LOAD_REPLACE;
+	const char *what = replaces ? "its rows would go with the table, so no "
+				      "run of this one replaces it"
+				    : "its rows are extra to this one, and "
+				      "verify --deletes apply deletes none";
+	int rc = 0;
+
+	if (p->mode != LOAD_UPDATE)
+		rc = others_ask(d, target, &names, err);
+	for (size_t i = 0; i < names.n; i++) {
+		char *fix = xstrfmt("give each a table of its own; if that is "
+				    "no pipeline any more: tidemark watermark "
+				    "forget %s %s",
+				    settings_call(p), names.items[i]);
+
+		problems_add(out, replaces ? SEVERITY_ERROR : SEVERITY_WARNING,
+			     replaces ? ERROR_CONFIG : ERROR_NONE,
+			     "table-of-others", fix,
+			     "pipeline \"%s\" loads %s, too: %s",
+			     names.items[i], p->destination_table, what);
+		free(fix);
+	}
 	strlist_release(&names);
 	return rc;
 }

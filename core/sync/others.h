@@ -32,6 +32,13 @@ int others_refuse(const struct pipeline_settings *p,
 int others_check(struct destination *d, const struct pipeline_settings *p,
 		 const struct target *target, const char *so,
 		 struct error *err);
+/* For `check`: a problem for each. */
+int others_inspect(struct destination *d, const struct pipeline_settings *p,
+		   const struct target *target, struct problems *out,
+		   struct error *err);
+/* Forget the mark of `name`, of an open destination that is not prepared. */
+int others_drop(struct destination *d, const struct target *target,
+		const char *name, struct error *err);
 /* Forget the mark that `name`, and what is left of its backfills, has at the
  * table of `p`. CONFIG if it has none, naming those that have. */
 int others_forget(const struct pipeline_settings *p, const char *name,

@@ -30,7 +30,7 @@ static int desk_find(struct store *store, const struct pipeline_settings *p,
 			       "pace of %s: what the state store has is no "
 			       "JSON object; tidemark pace %s --clear removes "
 			       "it",
-			       p->name, p->name);
+			       p->name, settings_call(p));
 	free(found.settings);
 	return rc;
 }

@@ -93,8 +93,9 @@ static int repair_trust(struct repair *r, struct error *err)
 		error_set(err, ERROR_DATA,
 			  "there is no mark at %s, so that nothing says that "
 			  "its rows came from %s: nothing is deleted; run it "
-			  "first (tidemark run %s)",
-			  p->destination_table, p->source_table, p->name);
+			  "first (tidemark %s %s)",
+			  p->destination_table, p->source_table,
+			  settings_run(p), settings_call(p));
 	else
 		error_set(err, ERROR_DATA,
 			  "%s, so that a row of %s that is missing there may "
@@ -188,8 +189,8 @@ static int repair_check_mode(const struct repair *r, struct error *err)
 		return 0;
 	return error_set(err, ERROR_CONFIG,
 			 "pipeline %s is in mode replace, which loads all of "
-			 "the table every time: tidemark run %s mends it",
-			 r->p->name, r->p->name);
+			 "the table every time: tidemark %s %s mends it",
+			 r->p->name, settings_run(r->p), settings_call(r->p));
 }
 
 static int repair_check_others(const struct repair *r, struct error *err)

@@ -58,8 +58,9 @@ static int replay_check_config(const struct replay *p, struct store *store,
 	if (p->pipeline->mode == LOAD_REPLACE)
 		return error_set(err, ERROR_CONFIG,
 				 "pipeline %s is in mode replace: every run "
-				 "loads all of it; tidemark run %s does",
-				 run->pipeline, run->pipeline);
+				 "loads all of it; tidemark %s %s does",
+				 run->pipeline, settings_run(p->pipeline),
+				 settings_call(p->pipeline));
 	ledger_run_id(p->pipeline, run->window_from, id);
 	if (!strcmp(id, run->run_id))
 		return 0;
@@ -67,10 +68,11 @@ static int replay_check_config(const struct replay *p, struct store *store,
 		return error_set(
 			err, ERROR_CONFIG,
 			"run %s loaded rows by their keys and has no window. "
-			"tidemark dead-letters replay --pipeline %s loads the "
+			"tidemark dead-letters replay %s%s loads the "
 			"dead letters that there are, tidemark verify --repair "
 			"%s what differs",
-			run->run_id, run->pipeline, run->pipeline);
+			run->run_id, p->pipeline->call ? "" : "--pipeline ",
+			settings_call(p->pipeline), settings_call(p->pipeline));
 	return error_set(err, ERROR_CONFIG,
 			 "the config of pipeline %s has changed since run %s "
 			 "(its tables, columns, where, key, watermark, mode, "
@@ -78,7 +80,8 @@ static int replay_check_config(const struct replay *p, struct store *store,
 			 "another run now. Set the config back, or read "
 			 "everything under the new one: tidemark watermark "
 			 "reset %s",
-			 run->pipeline, run->run_id, run->pipeline);
+			 run->pipeline, run->run_id,
+			 settings_call(p->pipeline));
 }
 
 /* A replay of nothing would call a run well that failed. In xmin the window has
@@ -93,9 +96,10 @@ static int replay_check_window(const struct replay *p, struct error *err)
 	return error_set(err, ERROR_CONFIG,
 			 "the window of run %s is empty: nothing was loaded "
 			 "past its start that could be read again (a full "
-			 "refresh has no window). tidemark run %s goes on from "
+			 "refresh has no window). tidemark %s %s goes on from "
 			 "the mark, and with --full-refresh reads everything",
-			 run->run_id, run->pipeline);
+			 run->run_id, settings_run(p->pipeline),
+			 settings_call(p->pipeline));
 }
 
 static int replay_look(struct replay *out, struct store *store,
@@ -202,8 +206,9 @@ int replay_locate(struct run *r, struct error *err)
 	watermark_init(&r->from);
 	rc = watermark_from_text(&r->from, run->window_from, err);
 	if (!rc && r->from.identity)
-		rc = watermark_check_identity(&r->from, r->identity, r->p->name,
-					      err);
+		rc = watermark_check_identity(&r->from, r->identity,
+					      settings_run(r->p),
+					      settings_call(r->p), err);
 	return rc;
 }
 

@@ -16,10 +16,11 @@ static int run_refuse_other_mark(struct run *r, const struct watermark *seen,
 			 "the stored mark of %s belongs to strategy %s, column "
 			 "\"%s\", but the config says %s, column \"%s\". "
 			 "To read everything again under the new one: tidemark "
-			 "watermark reset %s, or run --full-refresh",
+			 "watermark reset %s, or %s --full-refresh",
 			 r->p->name, strategy_name(seen->strategy),
 			 seen->column ? seen->column : "",
-			 strategy_name(r->p->strategy), column, r->p->name);
+			 strategy_name(r->p->strategy), column,
+			 settings_call(r->p), settings_run(r->p));
 }
 
 /* A column that the mark's rows were delivered without: all are read again. */
@@ -89,8 +90,9 @@ int run_check_mark(struct run *r, const char *text, struct error *err)
 		   strcmp(seen.column ? seen.column : "", column) != 0) {
 		rc = run_refuse_other_mark(r, &seen, err);
 	} else if (seen.identity) {
-		rc = watermark_check_identity(&seen, r->identity, r->p->name,
-					      err);
+		rc = watermark_check_identity(&seen, r->identity,
+					      settings_run(r->p),
+					      settings_call(r->p), err);
 	}
 	/* A new column may make it a mark of nothing. */
 	shape = json_incref(seen.shape);

@@ -92,7 +92,7 @@ static void run_verify_add_remedy(struct strbuf *sb,
 			    "the next run reads those again that lie ahead of "
 			    "the mark, or within lag; no run need read the "
 			    "others: tidemark verify %s --repair mends them",
-			    p->name);
+			    settings_call(p));
 }
 
 static void run_verify_add_keys(struct strbuf *sb, const struct run_verified *v)

@@ -66,3 +66,13 @@ void settings_watermark_spec(const struct pipeline_settings *p,
 		.nulls = p->nulls,
 	};
 }
+
+const char *settings_run(const struct pipeline_settings *p)
+{
+	return p->call ? "copy" : "run";
+}
+
+const char *settings_call(const struct pipeline_settings *p)
+{
+	return p->call ? p->call : p->name;
+}

@@ -63,6 +63,9 @@ struct pace_settings {
 
 struct pipeline_settings {
 	char *name;
+	/* Of `copy`: what stands for the name on a command line. NULL: the
+	 * name itself does. */
+	char *call;
 	int line; /* of the config, 0 for `copy` */
 	/* Path of the config, "copy", or NULL: not known. Owned by settings. */
 	const char *origin;
@@ -96,6 +99,10 @@ struct pipeline_settings {
 	char *loaded_at; /* a column of the target's own; NULL or "": none */
 	char *soft_delete; /* NULL or "": rows are deleted */
 	char *tenant;
+	/* Pipelines of the config whose target may be the same table, for all
+	 * that their URLs and names tell. */
+	const struct pipeline_settings **rivals;
+	size_t n_rivals;
 };
 
 struct settings {
@@ -118,12 +125,15 @@ int settings_load(struct settings *out, const char *path, struct error *err);
 int settings_parse(struct settings *out, const struct config_file *file,
 		   struct error *err);
 
-/* `copy`: one pipeline without a file. `name` is derived from the arguments
- * (stable, readable, with a short hash). Table `to` NULL: the same name, or
+/* `copy`: one pipeline without a file. Where it is not given its name is
+ * derived from the arguments (stable, readable, with a short hash), until
+ * copy_name_find() has asked the tables. Table `to` NULL: the same name, or
  * without its schema in a database that is a file. URLs are expanded. */
 struct copy_arguments {
 	const char *source_url, *destination_url, *table, *to, *watermark,
 		*mode, *key, *lag, *zero_dates, *state;
+	const char *name; /* NULL: derived */
+	const char *call; /* pipeline_settings.call */
 };
 int settings_from_copy(struct settings *out, const struct copy_arguments *args,
 		       struct error *err);
@@ -133,6 +143,11 @@ void settings_release(struct settings *s);
 const struct pipeline_settings *settings_pipeline(const struct settings *s,
 						  const char *name,
 						  struct error *err);
+
+/* For advice that names commands: "tidemark RUN CALL", "tidemark verify CALL".
+ */
+const char *settings_run(const struct pipeline_settings *p); /* "run", "copy" */
+const char *settings_call(const struct pipeline_settings *p);
 
 /* The limits of `p` with those of `values` (texts as in the config, by key) in
  * their place; `out` to be released. CONFIG if a key cannot be changed in a

@@ -241,7 +241,8 @@ static int copy_pipelines(const struct copy_arguments *args,
 		rc = copy_target(args->table, from_engine, engine, &to, err);
 	if (rc)
 		goto out;
-	name = copy_name(args, engine, to, source, shown);
+	name = args->name ? xstrdup(args->name)
+			  : copy_name(args, engine, to, source, shown);
 	pipelines = copy_map("copy");
 	copy_add_map(root, "pipelines", pipelines);
 	copy_add_map(pipelines, name, copy_pipeline(args, to));
@@ -270,6 +271,8 @@ int settings_from_copy(struct settings *out, const struct copy_arguments *args,
 		rc = settings_parse(out, &file, err);
 	if (!rc)
 		settings_set_origin(out, "copy");
+	if (!rc)
+		out->pipelines[0].call = xstrdup(args->call);
 	config_file_release(&file);
 	return rc;
 }

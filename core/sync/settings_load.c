@@ -93,6 +93,8 @@ static void pipeline_input_release(struct pipeline_input *in)
 	}
 	free(p->expressions);
 	free(p->pace.replicas);
+	free(p->rivals);
+	free(p->call);
 	settings_release_gate(&p->gate);
 	free(p->name);
 	memset(in, 0, sizeof(*in));
@@ -216,6 +218,8 @@ static int settings_parse_pipelines(struct option_context *ctx,
 	}
 	if (!rc)
 		rc = settings_check_targets(ctx, s, merged);
+	if (!rc)
+		settings_find_rivals(s);
 	for (size_t i = 0; i < node->n; i++)
 		config_node_free(merged[i]);
 	free(merged);

@@ -255,7 +255,7 @@ int shape_check(const struct pipeline_settings *p, const json_t *now,
 			"of them another pipeline name and table; if this one "
 			"takes the other's place, tidemark watermark reset %s, "
 			"and the next run reads everything again",
-			p->name, other, p->origin, p->name);
+			p->name, other, p->origin, settings_call(p));
 	if (json_integer_value(json_object_get(now, SHAPE_TURNS)) <
 	    SHAPE_MOST_TURNS)
 		return 0;
@@ -267,7 +267,7 @@ int shape_check(const struct pipeline_settings *p, const json_t *now,
 		"jobs may share its name. Give each a pipeline name and table "
 		"of its own; if only this one is left, tidemark watermark "
 		"reset %s, and the next run reads everything again",
-		p->name, p->name);
+		p->name, settings_call(p));
 }
 
 bool shape_inspect(const struct pipeline_settings *p, const struct schema *s,
@@ -278,7 +278,7 @@ bool shape_inspect(const struct pipeline_settings *p, const struct schema *s,
 	struct error err = ERROR_INIT;
 	char *fix = xstrfmt("tidemark watermark reset %s, or another pipeline "
 			    "name and table",
-			    p->name);
+			    settings_call(p));
 	bool again = shape_follow(now, seen, &what);
 
 	if (shape_check(p, now, seen, &err))

@@ -13,13 +13,14 @@
 #include "core/sync/in_place.h"
 #include "core/sync/ledger.h"
 #include "core/sync/letter_replay.h"
+#include "core/sync/marks.h"
 #include "core/sync/opening.h"
-#include "core/sync/others.h"
 #include "core/sync/replay.h"
 #include "core/sync/run.h"
 #include "core/sync/runner.h"
 #include "core/sync/shape.h"
 #include "core/sync/stamp.h"
+#include "core/sync/target_check.h"
 #include "core/sync/verify_work.h"
 
 static void run_init(struct run *r)
@@ -38,12 +39,9 @@ static void run_init(struct run *r)
 				 .settled = &r->settled };
 	r->to = *r->p->destination;
 	r->to.look = r->options->dry_run;
-	r->target.pipeline = r->options->chunk
-				     ? r->options->chunk->chunk->chunk_id
-				     : r->p->name;
-	r->target.table = r->p->destination_table;
-	r->target.mode = r->p->mode;
-	r->target.drift = r->p->drift;
+	marks_target(r->p, &r->target);
+	if (r->options->chunk)
+		r->target.pipeline = r->options->chunk->chunk->chunk_id;
 	r->target.force = r->options->full_refresh;
 	r->target.overwrite = r->options->work != NULL;
 	if (r->p->soft_delete && *r->p->soft_delete)
@@ -217,12 +215,10 @@ static int run_locate(struct run *r, struct error *err)
 	const struct destination_ops *ops = r->destination->ops;
 	int rc = run_recover(r, err);
 
+	rc = rc ? rc : target_check_run(r, err);
 	/* Computed columns are tried before their first rows are loaded. */
 	if (!rc && !r->from.value && run_moves_mark(r) && !r->options->chunk)
 		rc = changing_try(r->p, err);
-	if (!rc && r->target.refresh)
-		rc = others_check(r->destination, r->p, &r->target,
-				  "it is not replaced", err);
 	if (!rc && r->options->chunk)
 		rc = chunk_find_settled(r, err);
 	if (!rc && r->options->dry_run) {

@@ -341,16 +341,18 @@ static int verify_verdict(struct verify *v, struct error *err)
 				 "no row could be compared: all %" PRId64
 				 " rows that differ lie past the mark, so "
 				 "nothing says whether %s is what %s is; run "
-				 "it first (tidemark run %s)",
+				 "it first (tidemark %s %s)",
 				 r->unsettled, v->p->destination_table,
-				 v->p->source_table, v->p->name);
+				 v->p->source_table, settings_run(v->p),
+				 settings_call(v->p));
 	if (!r->marked && !(r->missing || r->extra || r->different))
 		return error_set(err, ERROR_DIFFERENT,
 				 "%s has no mark: nothing says how far it was "
 				 "loaded, and %" PRId64 " rows are not what %s "
-				 "has; run it first (tidemark run %s)",
+				 "has; run it first (tidemark %s %s)",
 				 v->p->destination_table, r->unsettled,
-				 v->p->source_table, v->p->name);
+				 v->p->source_table, settings_run(v->p),
+				 settings_call(v->p));
 	if (!verify_part_is_whole(&r->part)) {
 		strbuf_addstr(&part, " (looked at: ");
 		verify_part_print(&part, &r->part, v->p);

@@ -48,7 +48,7 @@ static int verify_check_strategy(const struct pipeline_settings *p,
 		"it with the config that loaded it, or run it first "
 		"(tidemark watermark reset %s)",
 		p->name, strategy_name(mark->strategy), stored,
-		strategy_name(p->strategy), column, p->name);
+		strategy_name(p->strategy), column, settings_call(p));
 }
 
 int verify_find_mark(const struct pipeline_settings *p, struct watermark *out,
@@ -83,8 +83,9 @@ int verify_take_mark(const struct pipeline_settings *p, struct watermark *out,
 	if (!rc && !found)
 		log_warn("there is no mark at %s: it has not been run, or the "
 			 "mark was reset. Every row of the source that differs "
-			 "counts as unsettled; tidemark run %s brings them",
-			 p->destination_table, p->name);
+			 "counts as unsettled; tidemark %s %s brings them",
+			 p->destination_table, settings_run(p),
+			 settings_call(p));
 	return rc ? rc : verify_check_strategy(p, out, err);
 }
 
@@ -161,8 +162,8 @@ int verify_side_open_destination(struct verify_side *s,
 	if (rc == -ERROR_SCHEMA)
 		error_hint(err,
 			   "(check names what is amiss; of a pipeline that "
-			   "never ran, tidemark run %s makes the table)",
-			   p->name);
+			   "never ran, tidemark %s %s makes the table)",
+			   settings_run(p), settings_call(p));
 	return rc;
 }
 
@@ -439,7 +440,9 @@ static int verify_check_identity(struct verify_side *s,
 	rc = s->connector->ops->identity(s->connector, &s->spec, &identity,
 					 err);
 	if (!rc)
-		rc = watermark_check_identity(from, identity, s->p->name, err);
+		rc = watermark_check_identity(from, identity,
+					      settings_run(s->p),
+					      settings_call(s->p), err);
 	json_decref(identity);
 	return rc;
 }

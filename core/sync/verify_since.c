@@ -21,7 +21,7 @@ int verify_since_check(const struct pipeline_settings *p, struct error *err)
 			 "of %s have none at the destination (strategy xmin): "
 			 "--sample is as quick a look, and tidemark verify %s "
 			 "without either looks at all rows",
-			 p->name, p->name);
+			 p->name, settings_call(p));
 }
 
 /* It is the rows' to say how late they are: nothing is held back or left out,

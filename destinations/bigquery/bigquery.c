@@ -4,6 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
+#include "core/data/table_name.h"
 #include "destinations/bigquery/internal.h"
 
 static const char *const bigquery_options[] = { "location", "credentials",
@@ -212,10 +213,12 @@ static int bigquery_destination_recover(struct destination *base,
 	if (d->target && !d->target->preview)
 		return bigquery_recover_own(d, out, err);
 	rc = bigquery_find(d, target, &place, &existing, err);
-	if (!rc)
+	if (!rc) {
 		checkpoint_copy(out, &existing.mark);
+		strlist_copy(&out->others, &existing.mark.others);
+	}
 	if (!rc && !existing.has_data)
-		checkpoint_keep_fence(out);
+		checkpoint_set_missing(out);
 	bigquery_place_release(&place);
 	existing_release(&existing);
 	return rc;
@@ -320,6 +323,29 @@ static int bigquery_destination_others(struct destination *base,
 	return rc;
 }
 
+static int bigquery_destination_identity(struct destination *base,
+					 const struct target *target,
+					 json_t **out, struct error *err)
+{
+	struct bigquery_destination *d = bigquery_self(base);
+	struct bigquery_place place;
+	struct strbuf table = STRBUF_INIT;
+	int rc = bigquery_place_init(&place, d, target, err);
+
+	if (!rc) {
+		sql_quote_name(&table, place.dataset, '"');
+		strbuf_addch(&table, '.');
+		sql_quote_name(&table, place.name, '"');
+		*out = json_pack("{s:s, s:s, s:s, s:s}", "engine", "bigquery",
+				 "project", bigquery_project(d->client),
+				 "database", place.dataset, "table",
+				 table.data);
+	}
+	strbuf_release(&table);
+	bigquery_place_release(&place);
+	return rc;
+}
+
 /* An empty batch_id makes every writer that is under way find that it was
  * moved. */
 static int bigquery_put_watermark(struct bigquery_destination *d,
@@ -407,6 +433,7 @@ const struct destination_ops bigquery_destination = {
 	.forget = bigquery_destination_forget,
 	.others = bigquery_destination_others,
 	.raise = bigquery_destination_raise,
+	.identity = bigquery_destination_identity,
 	.session = bigquery_destination_session,
 	.interrupt = bigquery_destination_interrupt,
 	.close = bigquery_destination_close,

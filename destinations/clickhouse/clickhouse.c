@@ -97,6 +97,7 @@ const struct destination_ops clickhouse_destination = {
 	.forget = chdst_forget,
 	.others = chdst_others,
 	.raise = chdst_raise,
+	.identity = chdst_identity,
 	.session = chdst_session,
 	.interrupt = chdst_interrupt,
 	.close = chdst_close,

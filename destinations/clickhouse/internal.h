@@ -214,6 +214,14 @@ bool chdst_catalog_is_durable(const struct catalog_table *t);
 int chdst_mark_place(struct chdst *d, const struct target *target,
 		     struct place *out, bool *exists, bool *has_marks,
 		     struct error *err);
+/* The SELECT list of a row of the marks, and such a row. */
+void chdst_mark_write_select(struct strbuf *sb, const struct place *place);
+void chdst_mark_take(struct mark_row *out, const struct clickhouse_rows *rows,
+		     size_t row);
+/* The mark, and those that others have of the target. */
+int chdst_mark_read_all(struct chdst *d, const struct place *place,
+			const char *pipeline, struct mark_row *out,
+			struct strlist *others, struct error *err);
 int chdst_mark_read(struct chdst *d, const struct place *place,
 		    const char *pipeline, struct mark_row *out,
 		    struct error *err);
@@ -249,6 +257,8 @@ int chdst_set_watermark(struct destination *base, const struct target *target,
 			const char *watermark, struct error *err);
 int chdst_forget(struct destination *base, const struct target *target,
 		 struct error *err);
+int chdst_identity(struct destination *base, const struct target *target,
+		   json_t **out, struct error *err);
 int chdst_others(struct destination *base, const struct target *target,
 		 struct strlist *out, struct error *err);
 int chdst_raise(struct destination *base, const struct target *target,

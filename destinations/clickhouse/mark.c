@@ -60,18 +60,19 @@ int chdst_mark_place(struct chdst *d, const struct target *target,
 	return rc;
 }
 
-static void mark_take(struct mark_row *out, const struct clickhouse_rows *rows)
+void chdst_mark_take(struct mark_row *out, const struct clickhouse_rows *rows,
+		     size_t row)
 {
-	out->revision = strtoull(clickhouse_cell(rows, 0, 0), NULL, 10);
-	out->found = *clickhouse_cell(rows, 0, 1) == '0';
-	out->watermark = xstrdup(clickhouse_cell(rows, 0, 2));
-	out->batch_id = xstrdup(clickhouse_cell(rows, 0, 3));
-	out->fence = strtoll(clickhouse_cell(rows, 0, 4), NULL, 10);
-	out->rows_total = strtoll(clickhouse_cell(rows, 0, 5), NULL, 10);
-	out->target = xstrdup(clickhouse_cell(rows, 0, 6));
-	out->target_rows = strtoll(clickhouse_cell(rows, 0, 7), NULL, 10);
-	out->table_uuid = xstrdup(clickhouse_cell(rows, 0, 8));
-	out->written_at = xstrdup(clickhouse_cell(rows, 0, 9));
+	out->revision = strtoull(clickhouse_cell(rows, row, 0), NULL, 10);
+	out->found = *clickhouse_cell(rows, row, 1) == '0';
+	out->watermark = xstrdup(clickhouse_cell(rows, row, 2));
+	out->batch_id = xstrdup(clickhouse_cell(rows, row, 3));
+	out->fence = strtoll(clickhouse_cell(rows, row, 4), NULL, 10);
+	out->rows_total = strtoll(clickhouse_cell(rows, row, 5), NULL, 10);
+	out->target = xstrdup(clickhouse_cell(rows, row, 6));
+	out->target_rows = strtoll(clickhouse_cell(rows, row, 7), NULL, 10);
+	out->table_uuid = xstrdup(clickhouse_cell(rows, row, 8));
+	out->written_at = xstrdup(clickhouse_cell(rows, row, 9));
 }
 
 /* Pipelines that append to one table share its numbers. */
@@ -89,6 +90,15 @@ static void mark_write_total(struct strbuf *sb, const struct place *place)
 	strbuf_addstr(sb, "))");
 }
 
+void chdst_mark_write_select(struct strbuf *sb, const struct place *place)
+{
+	strbuf_addstr(sb, "SELECT " NAME_VERSION ", " NAME_DELETED
+			  ", watermark, batch_id, fence,\n  ");
+	mark_write_total(sb, place);
+	strbuf_addstr(sb, ", target, target_rows, table_uuid, "
+			  "toString(updated_at)");
+}
+
 int chdst_mark_ask(struct chdst *d, const struct place *place,
 		   const char *pipeline, const char *question,
 		   struct mark_row *out, int64_t *answer, struct error *err)
@@ -98,11 +108,7 @@ int chdst_mark_ask(struct chdst *d, const struct place *place,
 	int rc;
 
 	chdst_mark_row_release(out);
-	strbuf_addstr(&sql, "SELECT " NAME_VERSION ", " NAME_DELETED
-			    ", watermark, batch_id, fence,\n  ");
-	mark_write_total(&sql, place);
-	strbuf_addstr(&sql, ", target, target_rows, table_uuid, "
-			    "toString(updated_at)");
+	chdst_mark_write_select(&sql, place);
 	if (question)
 		strbuf_addf(&sql, ", (%s)", question);
 	strbuf_addf(&sql, "\nFROM %s\nWHERE pipeline = ", place->marks_rows);
@@ -112,7 +118,7 @@ int chdst_mark_ask(struct chdst *d, const struct place *place,
 			      question ? "tt?tttttttt" : "tt?ttttttt", &rows,
 			      err);
 	if (!rc && rows.n_rows)
-		mark_take(out, &rows);
+		chdst_mark_take(out, &rows, 0);
 	if (!rc && rows.n_rows && question)
 		*answer = strtoll(clickhouse_cell(&rows, 0, 10), NULL, 10);
 	clickhouse_rows_release(&rows);

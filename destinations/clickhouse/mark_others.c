@@ -6,6 +6,49 @@
 
 #define HAND_ON_TRIES 20
 
+/* The newest row of each pipeline first: one that has gone to another table
+ * since has no mark of this one. */
+static void mark_write_all(struct strbuf *sb, const struct place *place,
+			   const char *pipeline)
+{
+	strbuf_addstr(sb, "SELECT * FROM (");
+	chdst_mark_write_select(sb, place);
+	strbuf_addf(sb,
+		    ", pipeline\n  FROM %s ORDER BY " NAME_VERSION
+		    " DESC LIMIT 1 BY pipeline)\nWHERE pipeline = ",
+		    place->marks_rows);
+	clickhouse_quote_text(sb, pipeline);
+	strbuf_addstr(sb, " OR target = ");
+	clickhouse_quote_text(sb, place->table);
+	strbuf_addstr(sb, " AND " NAME_DELETED
+			  " = 0 AND watermark IS NOT NULL\nORDER BY pipeline");
+}
+
+int chdst_mark_read_all(struct chdst *d, const struct place *place,
+			const char *pipeline, struct mark_row *out,
+			struct strlist *others, struct error *err)
+{
+	struct clickhouse_rows rows;
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	mark_write_all(&sql, place, pipeline);
+	rc = clickhouse_query(d->db, sql.data, "tt?tttttttt", &rows, err);
+	for (size_t i = 0; !rc && i < rows.n_rows; i++) {
+		const char *name = clickhouse_cell(&rows, i, 10);
+
+		if (!strcmp(name, pipeline)) {
+			chdst_mark_take(out, &rows, i);
+			continue;
+		}
+		strlist_add(others, name);
+		strlist_add(others, clickhouse_cell(&rows, i, 2));
+	}
+	clickhouse_rows_release(&rows);
+	strbuf_release(&sql);
+	return rc;
+}
+
 static int mark_set(struct chdst *d, const struct place *place,
 		    const struct target *target, const char *watermark,
 		    struct error *err)

@@ -105,6 +105,7 @@ int chdst_recover(struct destination *base, const struct target *target,
 	struct chdst *d = (struct chdst *)base;
 	struct place place = { .table = NULL };
 	struct mark_row row = { .found = false };
+	struct strlist others = STRLIST_INIT;
 	bool exists = false, has = false;
 	int rc;
 
@@ -112,11 +113,16 @@ int chdst_recover(struct destination *base, const struct target *target,
 		return recover_own(d, out, err);
 	rc = chdst_mark_place(d, target, &place, &exists, &has, err);
 	if (!rc && has)
-		rc = chdst_mark_read(d, &place, target->pipeline, &row, err);
-	if (!rc)
+		rc = chdst_mark_read_all(d, &place, target->pipeline, &row,
+					 &others, err);
+	if (!rc) {
 		recover_checkpoint(&row, out);
+		out->others = others;
+		others = (struct strlist)STRLIST_INIT;
+	}
 	if (!rc && !exists)
-		checkpoint_keep_fence(out);
+		checkpoint_set_missing(out);
+	strlist_release(&others);
 	chdst_mark_row_release(&row);
 	chdst_place_release(&place);
 	return rc;

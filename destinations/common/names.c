@@ -21,23 +21,23 @@ char *name_stage(const char *pipeline)
 void target_refuse_emptied(const struct target *target, int64_t rows,
 			   struct problems *out)
 {
-	const char *p = target->pipeline;
+	const char *p = target->call ? target->call : target->pipeline;
 	char *fix;
 
 	if (target->overwrite)
 		return;
-	fix = xstrfmt("tidemark run --full-refresh %s, tidemark verify "
+	fix = xstrfmt("tidemark %s --full-refresh %s, tidemark verify "
 		      "--repair %s, or tidemark "
 		      "watermark reset %s, brings all rows again; if it "
 		      "is meant to be empty, tidemark watermark set %s "
 		      "MARK goes on from the mark that tidemark "
 		      "watermark show %s prints",
-		      p, p, p, p, p);
+		      target->run ? target->run : "run", p, p, p, p, p);
 	problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "target-emptied", fix,
 		     "table %s: it is empty, but %" PRId64 " rows were "
 		     "delivered to it: somebody has emptied it, and by the "
 		     "mark of %s they would never come again",
-		     target->table, rows, p);
+		     target->table, rows, target->pipeline);
 	free(fix);
 }
 

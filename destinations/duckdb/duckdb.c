@@ -4,6 +4,7 @@
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/base/strbuf.h"
+#include "core/data/table_identity.h"
 #include "core/data/table_name.h"
 #include "destinations/common/names.h"
 #include "destinations/duckdb/internal.h"
@@ -158,9 +159,12 @@ static int duckdb_destination_recover(struct destination *base,
 		checkpoint_copy(out, &existing.mark);
 		if (existing.has_data || d->target)
 			checkpoint_copy(&d->seen, &existing.mark);
-		else
-			checkpoint_keep_fence(out);
 	}
+	if (!rc && !d->target && existing.has_mark_table)
+		rc = duckdb_mark_others(d, &place, target->pipeline,
+					&out->others, err);
+	if (!rc && !d->target && !existing.has_data)
+		checkpoint_set_missing(out);
 	duckdb_place_release(&place);
 	existing_release(&existing);
 	return rc;
@@ -373,6 +377,30 @@ static int duckdb_destination_others(struct destination *base,
 	return rc;
 }
 
+static int duckdb_destination_identity(struct destination *base,
+				       const struct target *target,
+				       json_t **out, struct error *err)
+{
+	struct duckdb_destination *d = duckdb_self(base);
+	struct duckdb_place place;
+	struct strbuf table = STRBUF_INIT;
+	int rc;
+
+	memset(&place, 0, sizeof(place));
+	rc = duckdb_place_init(&place, d, target, err);
+	if (!rc) {
+		sql_quote_name(&table, place.schema, '"');
+		strbuf_addch(&table, '.');
+		sql_quote_name(&table, place.name, '"');
+		*out = json_pack("{s:s, s:s}", "engine", "duckdb", "table",
+				 table.data);
+		table_identity_add_file(*out, d->path);
+	}
+	strbuf_release(&table);
+	duckdb_place_release(&place);
+	return rc;
+}
+
 static int duckdb_destination_set_watermark(struct destination *base,
 					    const struct target *target,
 					    const char *watermark,
@@ -451,6 +479,7 @@ const struct destination_ops duckdb_destination = {
 	.forget = duckdb_destination_forget,
 	.others = duckdb_destination_others,
 	.raise = duckdb_destination_raise,
+	.identity = duckdb_destination_identity,
 	.session = duckdb_destination_session,
 	.interrupt = duckdb_destination_interrupt,
 	.close = duckdb_destination_close,

@@ -96,8 +96,9 @@ static int existing_mark(struct existing *e, struct duck *db,
 	char *sql = xstrfmt(
 		"SELECT watermark, batch_id, fence, CASE WHEN "
 		"$3::BOOLEAN THEN (SELECT max(rows_total) FROM %s "
-		"t WHERE t.target = w.target) ELSE rows_total END, "
-		"created_target, target = $2, target_rows FROM %s w WHERE "
+		"t WHERE lower(t.target) = lower(w.target)) ELSE "
+		"rows_total END, created_target, lower(target) = lower($2), "
+		"target_rows FROM %s w WHERE "
 		"pipeline = $1",
 		p->quoted_mark, p->quoted_mark);
 	const char *params[] = { pipeline, p->name,

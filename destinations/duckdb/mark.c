@@ -165,7 +165,7 @@ static int mark_hand_on(struct duckdb_destination *d,
 	sql = xstrfmt("UPDATE %s SET rows_total = greatest(rows_total, "
 		      "(SELECT rows_total FROM %s WHERE pipeline = $1)) "
 		      "WHERE pipeline = (SELECT min(o.pipeline) FROM %s o "
-		      "JOIN %s w ON w.target = o.target "
+		      "JOIN %s w ON lower(w.target) = lower(o.target) "
 		      "AND o.pipeline <> w.pipeline WHERE w.pipeline = $1)",
 		      mark, mark, mark, mark);
 	rc = duck_change(d->db, sql, &pipeline, 1, NULL, err);
@@ -197,8 +197,9 @@ int duckdb_mark_others(struct duckdb_destination *d,
 		       struct strlist *out, struct error *err)
 {
 	const char *params[] = { p->name, pipeline };
-	char *sql = xstrfmt("SELECT pipeline, watermark FROM %s WHERE target = "
-			    "$1 AND pipeline <> $2 AND watermark IS NOT NULL "
+	char *sql = xstrfmt("SELECT pipeline, watermark FROM %s WHERE "
+			    "lower(target) = lower($1) AND pipeline <> $2 AND "
+			    "watermark IS NOT NULL "
 			    "ORDER BY pipeline",
 			    p->quoted_mark);
 	struct duck_result *r = NULL;

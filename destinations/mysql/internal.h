@@ -206,6 +206,8 @@ int my_recover(struct destination *base, const struct target *target,
 	       struct checkpoint *out, struct error *err);
 int my_forget(struct destination *base, const struct target *target,
 	      struct error *err);
+int my_identity(struct destination *base, const struct target *target,
+		json_t **out, struct error *err);
 int my_others(struct destination *base, const struct target *target,
 	      struct strlist *out, struct error *err);
 /* raise.c */

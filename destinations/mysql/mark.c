@@ -27,6 +27,13 @@ static const char triggers_sql[] =
 	"   FROM information_schema.triggers g\n"
 	"   WHERE g.event_object_schema = ? AND g.event_object_table = ?)";
 
+static const char read_all_sql[] =
+	"SELECT w.watermark, w.batch_id, w.fence, CASE WHEN ? = '1' THEN\n"
+	"  (SELECT MAX(t.rows_total) FROM %s t WHERE t.target = w.target)\n"
+	"  ELSE w.rows_total END, w.pipeline = ?, w.pipeline\n"
+	"FROM %s w WHERE w.pipeline = ?\n"
+	"  OR w.target = ? AND w.watermark IS NOT NULL ORDER BY w.pipeline";
+
 static const char write_sql[] =
 	"UPDATE %s SET watermark = ?, batch_id = ?, fence = ?,\n"
 	"  rows_total = ?, updated_at = UTC_TIMESTAMP(6),\n"
@@ -48,6 +55,16 @@ void my_mark_remember(struct mydst *d, const char *batch_id, int64_t fence,
 
 	free(d->seen.batch_id);
 	d->seen = (struct mark_seen){ copy, fence, rows_total };
+}
+
+static void mark_take(const struct mydb_result *r, size_t row,
+		      struct checkpoint *out)
+{
+	out->found = true;
+	out->watermark = xstrdup(mydb_value(r, row, 0));
+	out->batch_id = xstrdup(mydb_value(r, row, 1));
+	out->fence = strtoll(mydb_value(r, row, 2), NULL, 10);
+	out->rows_total = strtoll(mydb_value(r, row, 3), NULL, 10);
 }
 
 /* And a digest of the triggers of `table`, a plain name, unless it is NULL. */
@@ -73,11 +90,30 @@ static int mark_read(struct mydb *db, const struct place *place,
 		*triggers = xstrdup(mydb_value(r, 0, 4));
 	if (!rc && mydb_rows(r)) {
 		checkpoint_release(out);
-		out->found = true;
-		out->watermark = xstrdup(mydb_value(r, 0, 0));
-		out->batch_id = xstrdup(mydb_value(r, 0, 1));
-		out->fence = strtoll(mydb_value(r, 0, 2), NULL, 10);
-		out->rows_total = strtoll(mydb_value(r, 0, 3), NULL, 10);
+		mark_take(r, 0, out);
+	}
+	mydb_result_free(r);
+	return rc;
+}
+
+static int mark_read_all(struct mydb *db, const struct place *place,
+			 const char *pipeline, struct checkpoint *out,
+			 struct error *err)
+{
+	struct mydb_result *r = NULL;
+	const char *params[] = { strcmp(place->table, place->base) ? "1" : "0",
+				 pipeline, pipeline, place->table };
+	char *sql = xstrfmt(read_all_sql, place->watermark, place->watermark);
+	int rc = mydb_query(db, &r, sql, ARRAY_SIZE(params), params, err);
+
+	free(sql);
+	checkpoint_release(out);
+	for (size_t i = 0; !rc && i < mydb_rows(r); i++) {
+		if (*mydb_value(r, i, 4) == '1')
+			mark_take(r, i, out);
+		else
+			checkpoint_add_other(out, mydb_value(r, i, 5),
+					     mydb_value(r, i, 0));
 	}
 	mydb_result_free(r);
 	return rc;
@@ -316,9 +352,9 @@ int my_recover(struct destination *base, const struct target *target,
 		rc = mark_has_tables(d->db, &place, &has_target, &has_watermark,
 				     err);
 	if (!rc && has_watermark)
-		rc = my_mark_read(d->db, &place, target->pipeline, out, err);
+		rc = mark_read_all(d->db, &place, target->pipeline, out, err);
 	if (!rc && !has_target)
-		checkpoint_keep_fence(out);
+		checkpoint_set_missing(out);
 	my_place_release(&place);
 	return rc;
 }

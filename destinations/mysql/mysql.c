@@ -23,7 +23,8 @@ static const char session_sql[] =
 	"    CAST(LEAST(@@lock_wait_timeout, 20) AS UNSIGNED),\n"
 	"  sql_notes = 1, sql_quote_show_create = 1";
 
-static const char facts_sql[] = "SELECT @@local_infile, @@max_allowed_packet";
+static const char facts_sql[] = "SELECT @@local_infile, @@max_allowed_packet, "
+				"@@lower_case_table_names";
 
 /* Not every server of the future has the variable. */
 static const char by_statement_sql[] =
@@ -62,6 +63,7 @@ static int session_facts(struct mydst *d, struct mydb *db, struct error *err)
 	if (!rc) {
 		d->local = *mydb_value(r, 0, 0) == '1';
 		d->packet = strtoull(mydb_value(r, 0, 1), NULL, 10);
+		mydb_set_folds(db, *mydb_value(r, 0, 2) != '0');
 	}
 	mydb_result_free(r);
 	return rc;
@@ -275,6 +277,7 @@ const struct destination_ops mysql_destination = {
 	.forget = my_forget,
 	.others = my_others,
 	.raise = my_raise,
+	.identity = my_identity,
 	.session = mysql_session_name,
 	.interrupt = mysql_interrupt_target,
 	.close = mysql_close_target,

@@ -82,6 +82,17 @@ static int place_database(const struct table_name *name, struct mydb *db,
 	return 0;
 }
 
+/* As the server does: one table has one name here. */
+static char *place_fold(struct mydb *db, const char *name)
+{
+	char *folded = xstrdup(name);
+
+	for (char *p = folded; mydb_folds(db) && *p; p++)
+		if (*p >= 'A' && *p <= 'Z')
+			*p = (char)(*p + 'a' - 'A');
+	return folded;
+}
+
 static void place_temporary(struct place *p, const char *database)
 {
 	p->stage = place_quote(database, "_tidemark_stage");
@@ -109,10 +120,11 @@ int my_place_set(struct place *out, struct mydb *db,
 		rc = place_database(&name, db, target, &database, err);
 	if (!rc) {
 		my_place_release(out);
-		out->database = xstrdup(database);
-		out->table = xstrdup(name.name);
+		out->database = place_fold(db, database);
+		database = out->database;
+		out->table = place_fold(db, name.name);
 		out->base = xstrfmt(
-			"%s%s", name.name,
+			"%s%s", out->table,
 			target->mode == LOAD_APPEND ? NAME_RAW_SUFFIX : "");
 		out->build = name_stage(target->pipeline);
 		retired = xstrfmt("%s_old", out->build);

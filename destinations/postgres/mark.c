@@ -34,6 +34,15 @@ static const char signature_sql[] =
 	",\n  (SELECT " POSTGRES_SIGNATURE "\n   FROM pg_class c\n"
 	"   WHERE c.oid = to_regclass($3))";
 
+/* The same, and with it the marks that others have of the target. */
+static const char read_all_sql[] =
+	"SELECT watermark::text, batch_id, fence,\n"
+	"  CASE WHEN $2 THEN (SELECT max(rows_total) FROM %s t\n"
+	"                     WHERE t.target = w.target) ELSE rows_total END,\n"
+	"  pipeline = $1, pipeline\n"
+	"FROM %s w WHERE pipeline = $1\n"
+	"  OR target = $3 AND watermark IS NOT NULL ORDER BY pipeline";
+
 static const char write_sql[] =
 	"UPDATE %s SET watermark = $2::json, batch_id = $3, fence = $4,\n"
 	"  rows_total = $5, updated_at = clock_timestamp(),\n"
@@ -68,6 +77,16 @@ void postgres_mark_remember(struct postgres_destination *d,
 	d->seen = (struct mark_seen){ copy, fence, rows_total };
 }
 
+static void mark_take(const struct pg_result *r, int row,
+		      struct checkpoint *out)
+{
+	out->found = true;
+	out->watermark = xstrdup(pg_value(r, row, 0));
+	out->batch_id = xstrdup(pg_value(r, row, 1));
+	out->fence = strtoll(pg_value(r, row, 2), NULL, 10);
+	out->rows_total = strtoll(pg_value(r, row, 3), NULL, 10);
+}
+
 /* And the signature of a quoted table, unless that is NULL. */
 static int mark_read(struct pg *pg, const struct place *place,
 		     const char *pipeline, bool lock, const char *table,
@@ -88,11 +107,30 @@ static int mark_read(struct pg *pg, const struct place *place,
 	if (!rc && pg_rows(r)) {
 		checkpoint_release(out);
 		checkpoint_init(out);
-		out->found = true;
-		out->watermark = xstrdup(pg_value(r, 0, 0));
-		out->batch_id = xstrdup(pg_value(r, 0, 1));
-		out->fence = strtoll(pg_value(r, 0, 2), NULL, 10);
-		out->rows_total = strtoll(pg_value(r, 0, 3), NULL, 10);
+		mark_take(r, 0, out);
+	}
+	pg_result_free(r);
+	return rc;
+}
+
+static int mark_read_all(struct pg *pg, const struct place *place,
+			 const char *pipeline, struct checkpoint *out,
+			 struct error *err)
+{
+	struct pg_result *r = NULL;
+	bool shared = strcmp(place->table, place->base) != 0;
+	const char *params[] = { pipeline, shared ? "t" : "f", place->table };
+	char *sql = xstrfmt(read_all_sql, place->watermark, place->watermark);
+	int rc = pg_query(pg, &r, sql, ARRAY_SIZE(params), params, err);
+
+	free(sql);
+	checkpoint_release(out);
+	for (int i = 0; !rc && i < pg_rows(r); i++) {
+		if (*pg_value(r, i, 4) == 't')
+			mark_take(r, i, out);
+		else
+			checkpoint_add_other(out, pg_value(r, i, 5),
+					     pg_value(r, i, 0));
 	}
 	pg_result_free(r);
 	return rc;
@@ -323,10 +361,9 @@ int postgres_recover(struct destination *base, const struct target *target,
 		rc = mark_has_tables(d->pg, &place, &has_target, &has_watermark,
 				     err);
 	if (!rc && has_watermark)
-		rc = postgres_mark_read(d->pg, &place, target->pipeline, false,
-					out, err);
+		rc = mark_read_all(d->pg, &place, target->pipeline, out, err);
 	if (!rc && !has_target)
-		checkpoint_keep_fence(out);
+		checkpoint_set_missing(out);
 	postgres_place_release(&place);
 	return rc;
 }

@@ -194,6 +194,7 @@ const struct destination_ops postgres_destination = {
 	.forget = postgres_forget,
 	.others = postgres_others,
 	.raise = postgres_raise,
+	.identity = postgres_target_identity,
 	.session = postgres_session,
 	.interrupt = postgres_interrupt,
 	.close = postgres_close,

@@ -188,6 +188,9 @@ int postgres_recover(struct destination *base, const struct target *target,
 		     struct checkpoint *out, struct error *err);
 int postgres_forget(struct destination *base, const struct target *target,
 		    struct error *err);
+int postgres_target_identity(struct destination *base,
+			     const struct target *target, json_t **out,
+			     struct error *err);
 int postgres_others(struct destination *base, const struct target *target,
 		    struct strlist *out, struct error *err);
 /* raise.c */

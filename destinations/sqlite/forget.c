@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "core/data/table_identity.h"
 #include "destinations/sqlite/internal.h"
 
 /* The numbers of a raw table go on behind the highest, whoever gave it. */
@@ -10,7 +11,8 @@ static const char hand_on_sql[] =
 	"WHERE pipeline = (SELECT min(o.pipeline)\n"
 	"  FROM main." NAME_WATERMARK_TABLE " o\n"
 	"  JOIN main." NAME_WATERMARK_TABLE " w\n"
-	"    ON w.target = o.target AND o.pipeline <> w.pipeline\n"
+	"    ON w.target = o.target COLLATE NOCASE\n"
+	"      AND o.pipeline <> w.pipeline\n"
 	"  WHERE w.pipeline = ?1)";
 
 static int mark_hand_on(struct sqlite *db, const struct place *place,
@@ -59,15 +61,16 @@ int sqlite_target_forget(struct destination *base, const struct target *target,
 	return rc;
 }
 
-static int mark_list_others(struct sqlite *db, const struct place *place,
-			    const char *pipeline, struct strlist *out,
-			    struct error *err)
+int mark_list_others(struct sqlite *db, const struct place *place,
+		     const char *pipeline, struct strlist *out,
+		     struct error *err)
 {
 	struct sqlite_statement *st = NULL;
 	int rc = sqlite_prepare(db, &st,
 				"SELECT pipeline, watermark\n"
 				"FROM main." NAME_WATERMARK_TABLE "\n"
-				"WHERE target = ?1 AND pipeline <> ?2\n"
+				"WHERE target = ?1 COLLATE NOCASE\n"
+				"  AND pipeline <> ?2\n"
 				"  AND watermark IS NOT NULL ORDER BY pipeline",
 				err);
 
@@ -100,6 +103,23 @@ int sqlite_target_others(struct destination *base, const struct target *target,
 	if (!rc && has_watermark)
 		rc = mark_list_others(d->db, &place, target->pipeline, out,
 				      err);
+	place_release(&place);
+	return rc;
+}
+
+int sqlite_target_identity(struct destination *base,
+			   const struct target *target, json_t **out,
+			   struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)base;
+	struct place place = { .table = NULL };
+	int rc = place_set(&place, target, err);
+
+	if (!rc) {
+		*out = json_pack("{s:s, s:s}", "engine", "sqlite", "table",
+				 place.readable);
+		table_identity_add_file(*out, d->path);
+	}
 	place_release(&place);
 	return rc;
 }

@@ -157,6 +157,10 @@ void mark_give_back(struct sqlite_target *d);
 int mark_history(struct sqlite *db, const struct place *place,
 		 const char *pipeline, struct plan *out, struct error *err);
 /* In the load's transaction: STATE if another writer was here. */
+/* As of destination_ops.others; the table of marks is there. */
+int mark_list_others(struct sqlite *db, const struct place *place,
+		     const char *pipeline, struct strlist *out,
+		     struct error *err);
 int mark_lock(struct sqlite_target *d, struct error *err);
 int mark_write(struct sqlite_target *d, const struct checkpoint *next,
 	       int64_t n_rows, struct error *err);
@@ -167,6 +171,9 @@ int sqlite_target_recover(struct destination *base, const struct target *target,
 			  struct checkpoint *out, struct error *err);
 int sqlite_target_forget(struct destination *base, const struct target *target,
 			 struct error *err);
+int sqlite_target_identity(struct destination *base,
+			   const struct target *target, json_t **out,
+			   struct error *err);
 int sqlite_target_others(struct destination *base, const struct target *target,
 			 struct strlist *out, struct error *err);
 /* raise.c */

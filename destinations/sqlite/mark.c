@@ -24,13 +24,14 @@ const char mark_table_sql[] = "CREATE TABLE main." NAME_WATERMARK_TABLE " (\n"
 static const char read_sql[] =
 	"SELECT watermark, batch_id, fence, CASE WHEN ?2 THEN\n"
 	"  (SELECT max(rows_total) FROM main." NAME_WATERMARK_TABLE " AS t\n"
-	"   WHERE t.target = w.target) ELSE rows_total END\n"
+	"   WHERE t.target = w.target COLLATE NOCASE)\n"
+	"  ELSE rows_total END\n"
 	"FROM main." NAME_WATERMARK_TABLE " AS w WHERE pipeline = ?1";
 
 static const char history_sql[] =
 	"SELECT created_target, watermark IS NOT NULL, target_rows\n"
 	"FROM main." NAME_WATERMARK_TABLE
-	" WHERE pipeline = ?1 AND target = ?2";
+	" WHERE pipeline = ?1 AND target = ?2 COLLATE NOCASE";
 
 static const char put_sql[] =
 	"INSERT INTO main." NAME_WATERMARK_TABLE "\n"
@@ -40,7 +41,8 @@ static const char put_sql[] =
 	"ON CONFLICT (pipeline) DO UPDATE SET watermark = ?2, batch_id = ?3,\n"
 	"  updated_at = ?4, target = ?6, target_rows = 0,\n"
 	"  created_target = CASE WHEN ?5 < 0\n"
-	"    THEN created_target AND target = ?6 ELSE ?5 END";
+	"    THEN created_target AND target = ?6 COLLATE NOCASE\n"
+	"    ELSE ?5 END";
 
 static const char take_sql[] =
 	"UPDATE main." NAME_WATERMARK_TABLE " SET batch_id = ?2\n"
@@ -432,8 +434,11 @@ int sqlite_target_recover(struct destination *base, const struct target *target,
 				     err);
 	if (!rc && has_watermark)
 		rc = mark_read(d->db, &place, target->pipeline, out, err);
+	if (!rc && has_watermark)
+		rc = mark_list_others(d->db, &place, target->pipeline,
+				      &out->others, err);
 	if (!rc && !has_target)
-		checkpoint_keep_fence(out);
+		checkpoint_set_missing(out);
 	place_release(&place);
 	return rc;
 }

@@ -190,6 +190,7 @@ const struct destination_ops sqlite_destination = {
 	.forget = sqlite_target_forget,
 	.others = sqlite_target_others,
 	.raise = sqlite_target_raise,
+	.identity = sqlite_target_identity,
 	.session = sqlite_target_session,
 	.interrupt = sqlite_target_interrupt,
 	.close = sqlite_target_close,

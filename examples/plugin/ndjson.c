@@ -206,14 +206,10 @@ static int ndjson_recover(struct destination *base, const struct target *target,
 		rc = ndjson_mark_read(&d->mark, n.mark, err);
 	if (!rc && d->mark.seen.found && target->schema && !d->look)
 		rc = ndjson_finish_load(d, &n, target, err);
-	if (!rc) {
-		*out = d->mark.seen;
-		out->watermark = d->mark.seen.watermark
-					 ? xstrdup(d->mark.seen.watermark)
-					 : NULL;
-		out->batch_id = xstrdup(
-			d->mark.seen.batch_id ? d->mark.seen.batch_id : "");
-	}
+	if (!rc)
+		checkpoint_copy(out, &d->mark.seen);
+	if (!rc && !d->target)
+		rc = ndjson_mark_others(&n, &out->others, err);
 	names_release(&n);
 	return rc;
 }
@@ -430,6 +426,17 @@ static int ndjson_others(struct destination *base, const struct target *target,
 	return rc;
 }
 
+static int ndjson_identity(struct destination *base,
+			   const struct target *target, json_t **out,
+			   struct error *err)
+{
+	(void)err;
+	*out = json_pack("{s:s, s:s}", "engine", "ndjson", "table",
+			 target->table);
+	table_identity_add_file(*out, ((struct ndjson *)base)->directory);
+	return 0;
+}
+
 /* A file has no server that could end it. */
 static const char *ndjson_session(struct destination *base)
 {
@@ -477,6 +484,7 @@ static const struct destination_ops ndjson_destination = {
 	.forget = ndjson_forget,
 	.others = ndjson_others,
 	.raise = ndjson_raise,
+	.identity = ndjson_identity,
 	.session = ndjson_session,
 	.interrupt = ndjson_interrupt,
 	.close = ndjson_close,

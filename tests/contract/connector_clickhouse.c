@@ -302,9 +302,9 @@ static void clickhouse_identity(void **state)
 		      "tm_source.t_raw FINAL");
 	assert_int_equal(world_describe(w), 0);
 	assert_int_equal(world_begin(w), 0);
-	assert_int_equal(
-		watermark_check_identity(&w->from, w->identity, "p", &w->err),
-		0);
+	assert_int_equal(watermark_check_identity(&w->from, w->identity, "run",
+						  "p", &w->err),
+			 0);
 }
 
 static void clickhouse_settle(void **state)

@@ -177,9 +177,9 @@ static void marks_identity(void **state)
 	world_expect_count(w, 10, 3);
 	assert_non_null(w->from.identity);
 	assert_int_equal(world_begin(w), 0);
-	assert_int_equal(
-		watermark_check_identity(&w->from, w->identity, "p", &w->err),
-		0);
+	assert_int_equal(watermark_check_identity(&w->from, w->identity, "run",
+						  "p", &w->err),
+			 0);
 	if (w->quirks->table_unnamed)
 		return;
 	world_exec(w, "DROP TABLE %st", w->quirks->prefix);
@@ -190,7 +190,8 @@ static void marks_identity(void **state)
 	watermark_copy(&w->from, &from);
 	rc = world_begin(w);
 	if (!rc)
-		rc = watermark_check_identity(&from, w->identity, "p", &w->err);
+		rc = watermark_check_identity(&from, w->identity, "run", "p",
+					      &w->err);
 	watermark_release(&from);
 	assert_int_equal(rc, -ERROR_SCHEMA);
 	assert_non_null(strstr(w->err.message, "created again"));

@@ -146,8 +146,9 @@ static void sequence_widened(void **state)
 	assert_int_equal(world_describe(w), 0);
 	/* The table was rewritten, as TRUNCATE might have done. */
 	world_expect(w, 10, "1\n2\n3\n");
-	assert_int_equal(
-		watermark_check_identity(&from, w->identity, "p", &w->err), 0);
+	assert_int_equal(watermark_check_identity(&from, w->identity, "run",
+						  "p", &w->err),
+			 0);
 	watermark_release(&from);
 }
 

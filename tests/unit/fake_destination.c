@@ -206,6 +206,16 @@ static int fake_raise(struct destination *d, const struct target *target,
 	return 0;
 }
 
+static int fake_identity(struct destination *d, const struct target *target,
+			 json_t **out, struct error *err)
+{
+	(void)d;
+	(void)err;
+	*out = json_pack("{s:s, s:s}", "engine", "fake", "table",
+			 target->table);
+	return 0;
+}
+
 static int fake_set_watermark(struct destination *d,
 			      const struct target *target,
 			      const char *watermark, struct error *err)
@@ -252,6 +262,7 @@ const struct destination_ops fake_destination_ops = {
 	.forget = fake_forget,
 	.others = fake_others,
 	.raise = fake_raise,
+	.identity = fake_identity,
 	.session = fake_session,
 	.interrupt = fake_destination_interrupt,
 	.close = fake_destination_close,

@@ -266,7 +266,7 @@ static void test_identity(void **state)
 		int rc;
 
 		w.identity = json_loads(identities[i][0], 0, NULL);
-		rc = watermark_check_identity(&w, now, "orders", &err);
+		rc = watermark_check_identity(&w, now, "run", "orders", &err);
 		if (*identities[i][2]) {
 			assert_int_equal(rc, -ERROR_SCHEMA);
 			assert_non_null(strstr(err.message, identities[i][2]));
@@ -281,7 +281,8 @@ static void test_identity(void **state)
 		json_decref(w.identity);
 		w.identity = NULL;
 	}
-	assert_int_equal(watermark_check_identity(&w, NULL, "orders", NULL), 0);
+	assert_int_equal(
+		watermark_check_identity(&w, NULL, "run", "orders", NULL), 0);
 }
 
 /* remembered columns of id, which is number 1 now, and an expression; which of

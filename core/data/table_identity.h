@@ -1,0 +1,41 @@
+/*
+ * What a table is. connector_ops.identity and destination_ops.identity tell it
+ * as a flat object; here two of them are compared. The one place that knows
+ * that a table has several names.
+ *
+ * Members: "engine"; of the server, one of "system_identifier" (PostgreSQL),
+ * "server" (MySQL, ClickHouse) and "project" (BigQuery), or of a file "file"
+ * and "path" (core/base/file_id.h); "database" (ClickHouse, MySQL: that of the
+ * table; BigQuery: the dataset); "table" as it was written; and what the engine
+ * itself numbers tables by: "table_oid", "table_uuid", "table_id", "created".
+ * Members that are missing, for want of rights or in marks of older versions,
+ * say nothing.
+ */
+#ifndef TIDEMARK_CORE_DATA_TABLE_IDENTITY_H
+#define TIDEMARK_CORE_DATA_TABLE_IDENTITY_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "core/base/strbuf.h"
+
+/* One table, as far as both sides tell. One that was dropped and made again
+ * under its name is the same. */
+bool table_identity_same(const json_t *a, const json_t *b);
+/* One table, and both sides say so: their server or file is known, and the
+ * same. */
+bool table_identity_is(const json_t *a, const json_t *b);
+/* The names alone, whatever server they are of: `users` is public.users in
+ * PostgreSQL. */
+bool table_identity_same_name(const json_t *a, const json_t *b);
+/* Add "file" and "path". */
+void table_identity_add_file(json_t *identity, const char *path);
+/* Append the table for people: public.users (postgres, database shop). */
+void table_identity_print(struct strbuf *sb, const json_t *identity);
+/* Append its name with its schema, one text for each spelling: public.users. */
+void table_identity_write_name(struct strbuf *sb, const json_t *identity);
+/* Append what tells the table from others and does not depend on how it is
+ * spelled, a line a part. */
+void table_identity_write(struct strbuf *sb, const json_t *identity);
+
+#endif

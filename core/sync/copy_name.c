@@ -1,0 +1,180 @@
+#include "core/sync/copy_name.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "core/base/alloc.h"
+#include "core/data/table_identity.h"
+#include "core/data/watermark.h"
+#include "core/sync/marks.h"
+#include "core/sync/runner.h"
+#include "core/sync/stopper.h"
+#include "core/sync/tries.h"
+
+/* Of a table's name as a part of the pipeline's. */
+#define COPY_NAME_PART 60
+#define COPY_NAME_HASH 8
+
+/* What the engines say. */
+struct copy_ends {
+	const struct pipeline_settings *p;
+	json_t *source, *target;
+};
+
+static void copy_add_part(struct strbuf *sb, const json_t *identity)
+{
+	struct strbuf name = STRBUF_INIT;
+
+	table_identity_write_name(&name, identity);
+	for (size_t i = 0; i < name.len && i < COPY_NAME_PART; i++)
+		strbuf_addch(
+			sb, isalnum((unsigned char)name.data[i])
+				    ? (char)tolower((unsigned char)name.data[i])
+				    : '_');
+	strbuf_release(&name);
+}
+
+static char *copy_make_name(const struct copy_ends *e)
+{
+	struct strbuf all = STRBUF_INIT, name = STRBUF_INIT;
+
+	table_identity_write(&all, e->source);
+	table_identity_write(&all, e->target);
+	strbuf_addstr(&all, strategy_name(e->p->strategy));
+	copy_add_part(&name, e->source);
+	strbuf_addf(&name, "_to_%s_", e->p->destination->url.engine);
+	copy_add_part(&name, e->target);
+	strbuf_addf(&name, "_%08x", (unsigned)XXH3_64bits(all.data, all.len));
+	strbuf_release(&all);
+	return strbuf_detach(&name);
+}
+
+/* As copies are named, now and before: ..._to_ENGINE_..._HASH. */
+static bool copy_is_name(const struct copy_ends *e, const char *name)
+{
+	char *to = xstrfmt("_to_%s_", e->p->destination->url.engine);
+	const char *hash = strrchr(name, '_');
+	bool is = hash && strstr(name, to) &&
+		  strspn(hash + 1, "0123456789abcdef") == COPY_NAME_HASH &&
+		  !hash[1 + COPY_NAME_HASH];
+
+	free(to);
+	return is;
+}
+
+static bool copy_is_own(const struct copy_ends *e, const char *mark)
+{
+	struct error ignored = ERROR_INIT;
+	struct watermark w;
+	bool own;
+
+	watermark_init(&w);
+	own = !watermark_from_text(&w, mark, &ignored) && !w.update &&
+	      w.strategy == e->p->strategy && w.identity &&
+	      table_identity_same(w.identity, e->source);
+	watermark_release(&w);
+	return own;
+}
+
+/* The mark under this very name goes before others; of those, the one that is
+ * first by name, whatever the URLs are now. */
+static const char *copy_choose(const struct copy_ends *e,
+			       const struct checkpoint *at, const char *name)
+{
+	const struct strlist *others = &at->others;
+
+	for (size_t i = 0; !at->found && i + 1 < others->n; i += 2)
+		if (copy_is_name(e, others->items[i]) &&
+		    copy_is_own(e, others->items[i + 1]))
+			return others->items[i];
+	return name;
+}
+
+static int copy_ask_source(struct copy_ends *e, struct stopper *stopper,
+			   struct error *err)
+{
+	struct connector *c = NULL;
+	struct source_spec spec;
+	struct watermark_spec mark;
+	struct schema schema;
+	int rc = runner_open_source(e->p, &c, err);
+
+	if (rc)
+		return rc;
+	stopper_start(stopper, c);
+	schema_init(&schema);
+	settings_source_spec(e->p, &spec);
+	settings_watermark_spec(e->p, &mark);
+	rc = c->ops->describe(c, &spec, &mark, &schema, err);
+	if (!rc)
+		rc = c->ops->identity(c, &spec, &e->source, err);
+	stopper_end(stopper);
+	schema_release(&schema);
+	c->ops->close(c);
+	return rc;
+}
+
+static int copy_ask_target(struct copy_ends *e, struct destination *d,
+			   char **name, struct error *err)
+{
+	struct checkpoint at;
+	struct target target;
+	char *made;
+	int rc;
+
+	marks_target(e->p, &target);
+	rc = d->ops->identity(d, &target, &e->target, err);
+	if (rc)
+		return rc;
+	made = copy_make_name(e);
+	target.pipeline = made;
+	checkpoint_init(&at);
+	rc = d->ops->recover(d, &target, &at, err);
+	if (!rc)
+		*name = xstrdup(copy_choose(e, &at, made));
+	checkpoint_release(&at);
+	free(made);
+	return rc;
+}
+
+static int copy_ask(struct copy_ends *e, char **name, struct error *err)
+{
+	struct destination *d = NULL;
+	struct stopper stopper = { 0 };
+	int rc = copy_ask_source(e, &stopper, err);
+
+	if (!rc)
+		rc = runner_open_destination(e->p, &d, err);
+	if (rc)
+		return rc;
+	stopper_start(&stopper, NULL);
+	stopper_add(&stopper, d);
+	rc = copy_ask_target(e, d, name, err);
+	stopper_end(&stopper);
+	d->ops->close(d);
+	return rc;
+}
+
+int copy_name_find(struct settings *s, struct error *err)
+{
+	struct pipeline_settings *p = &s->pipelines[0];
+	struct tries tries = { .policy = &p->retry };
+	char *name = NULL;
+	int rc;
+
+	do {
+		struct copy_ends e = { .p = p };
+
+		error_clear(err);
+		rc = copy_ask(&e, &name, err);
+		json_decref(e.source);
+		json_decref(e.target);
+	} while (rc && tries_again(&tries, err));
+	if (rc)
+		return rc;
+	free(p->name);
+	p->name = name;
+	return 0;
+}

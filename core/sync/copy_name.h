@@ -1,0 +1,17 @@
+/*
+ * The name of a pipeline that `copy` makes. It belongs to the tables, not to
+ * the spelling of their URLs: what the engines say of both ends makes it. A
+ * mark that an older version left under a name of its own rule, or one that was
+ * made while an end said less of itself, is found at the target, and the
+ * pipeline goes on under that name.
+ */
+#ifndef TIDEMARK_CORE_SYNC_COPY_NAME_H
+#define TIDEMARK_CORE_SYNC_COPY_NAME_H
+
+#include "core/sync/settings.h"
+
+/* Opens both ends, and gives the one pipeline of `s` its name. An end that does
+ * not answer is tried again as a run does. */
+int copy_name_find(struct settings *s, struct error *err);
+
+#endif
