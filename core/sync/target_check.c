@@ -13,13 +13,17 @@
 #include "core/sync/run.h"
 #include "core/sync/runner.h"
 
-/* A mark that cannot be read, or does not say, accuses nobody. */
-static json_t *target_foreign(const struct target_question *q, const char *mark)
+/* A mark that cannot be read, or does not say, accuses nobody; and what a chunk
+ * asks of its own pipeline is said by chunk.c. NULL: the same source table. */
+static json_t *target_foreign(const struct target_question *q, const char *name,
+			      const char *mark)
 {
 	struct error ignored = ERROR_INIT;
 	json_t *theirs = NULL;
 	struct watermark w;
 
+	if (!strcmp(name, q->p->name) || others_is_chunk(name, q->p->name))
+		return NULL;
 	watermark_init(&w);
 	if (!watermark_from_text(&w, mark, &ignored) && !w.update &&
 	    w.identity && !table_identity_same(w.identity, q->source))
@@ -61,7 +65,8 @@ static int target_check_others(const struct target_question *q,
 	if (q->p->mode == LOAD_UPDATE || !q->source || q->at->missing)
 		return 0;
 	for (size_t i = 0; !rc && i + 1 < others->n; i += 2) {
-		json_t *theirs = target_foreign(q, others->items[i + 1]);
+		json_t *theirs = target_foreign(q, others->items[i],
+						others->items[i + 1]);
 
 		if (theirs)
 			rc = target_refuse(q, others->items[i], theirs, err);
@@ -78,7 +83,8 @@ static int target_forget_missing(const struct target_question *q,
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i + 1 < others->n; i += 2) {
-		json_t *theirs = target_foreign(q, others->items[i + 1]);
+		json_t *theirs = target_foreign(q, others->items[i],
+						others->items[i + 1]);
 
 		if (theirs)
 			rc = others_drop(q->destination, q->target,
