@@ -245,12 +245,13 @@ def test_a_key_that_came_back_stays(tidemark, source, make_destination):
     tidemark.run()
     source.execute("DELETE FROM items WHERE id IN (7, 8, 9)")
 
-    names = ", ".join(set(ITEMS) - {"id", "updated_at"})
+    names = ", ".join(set(ITEMS) - {"id", "updated_at", "seq"})
 
     def come_back(key):
         source.execute(
-            f"INSERT INTO items (id, updated_at, {names}) OVERRIDING SYSTEM "
-            f"VALUE SELECT {key}, now(), {names} FROM items WHERE id = 1")
+            f"INSERT INTO items (id, seq, updated_at, {names}) OVERRIDING "
+            f"SYSTEM VALUE SELECT {key}, {key}, now(), {names} FROM items "
+            "WHERE id = 1")
 
     def meanwhile():
         come_back(8)
