@@ -4,6 +4,7 @@
 #include "clients/bigquery_reply.h"
 #include "connectors/bigquery/source.h"
 #include "connectors/common/names.h"
+#include "connectors/common/trouble.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
@@ -74,9 +75,11 @@ static int catalog_find(struct bqsrc *s, const char *table,
 
 	if (!rc && name.catalog &&
 	    strcmp(name.catalog, bigquery_project(s->client)) != 0)
-		rc = error_set(err, ERROR_CONFIG,
-			       "table %s: the URL names the project %s", table,
-			       bigquery_project(s->client));
+		rc = error_set(
+			err, ERROR_CONFIG,
+			"table %s: the URL names the project %s" ERROR_FIX
+			"; name it in the URL, or in the table's name",
+			table, bigquery_project(s->client));
 	if (!rc && !name.schema)
 		name.schema = xstrdup(bigquery_dataset(s->client));
 	if (!rc && catalog_is_plain(&name))
@@ -126,13 +129,7 @@ static int catalog_probe(struct bqsrc *s, const struct source_table *t,
 	free(sql);
 	if (!rc)
 		return 0;
-	return error_set(err,
-			 why.code == ERROR_STOPPED ||
-					 why.code == ERROR_ACCESS ||
-					 why.code == ERROR_TRANSIENT
-				 ? why.code
-				 : ERROR_CONFIG,
-			 "%s: %s", key, why.message);
+	return refuse_sql(key, &why, err);
 }
 
 static int catalog_expression(struct bqsrc *s,

@@ -3,6 +3,7 @@
 
 #include "connectors/clickhouse/source.h"
 #include "connectors/common/names.h"
+#include "connectors/common/trouble.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
@@ -114,7 +115,8 @@ static int catalog_find(struct chsrc *s, const char *table,
 
 	if (!rc && name.catalog)
 		rc = error_set(err, ERROR_CONFIG,
-			       "table %s: write database.table, or just the "
+			       "table %s" ERROR_FIX
+			       ": write database.table, or just the "
 			       "table's name",
 			       table);
 	if (!rc && !name.schema)
@@ -171,13 +173,7 @@ static int catalog_probe(struct chsrc *s, const struct source_table *t,
 
 	free(sql);
 	if (rc)
-		rc = error_set(err,
-			       why.code == ERROR_STOPPED ||
-					       why.code == ERROR_ACCESS ||
-					       why.code == ERROR_TRANSIENT
-				       ? why.code
-				       : ERROR_CONFIG,
-			       "%s: %s", key, why.message);
+		rc = refuse_sql(key, &why, err);
 	return rc;
 }
 

@@ -7,6 +7,9 @@
 #include "core/base/nearest.h"
 #include "core/data/table_name.h"
 
+/* Columns that are listed when none is near. */
+#define NAMES_SHOWN 20
+
 const char *const changed_names[] = {
 	"updated_at",	"modified_at",	 "changed_at",
 	"updated_on",	"modified_on",	 "updated",
@@ -73,6 +76,9 @@ int table_missing(const char *table, const char *schema, const char *name,
 	error_set(err, ERROR_SCHEMA, "there is no table %s", table);
 	if (meant)
 		error_hint(err, "(did you mean %s?)", meant);
+	else
+		error_hint(err, "name one that is there and that this user "
+				"may read");
 	strlist_release(&names);
 	free(wanted);
 	return -ERROR_SCHEMA;
@@ -82,10 +88,17 @@ int column_missing(const char *const *names, size_t n, const char *what,
 		   const char *name, const char *table, struct error *err)
 {
 	const char *near = nearest_name(name, names, n);
+	struct strbuf all = STRBUF_INIT;
 
 	error_set(err, ERROR_SCHEMA, "%s: table %s has no column \"%s\"", what,
 		  table, name);
 	if (near)
 		error_hint(err, "(did you mean \"%s\"?)", near);
+	for (size_t i = 0; !near && i < n && i < NAMES_SHOWN; i++)
+		strbuf_addf(&all, "%s\"%s\"", i ? ", " : "", names[i]);
+	if (all.len)
+		error_hint(err, "it has %s%s", all.data,
+			   n > NAMES_SHOWN ? ", ..." : "");
+	strbuf_release(&all);
 	return -ERROR_SCHEMA;
 }

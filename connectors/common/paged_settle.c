@@ -68,7 +68,8 @@ static int settle_timestamp(struct paged_source *s,
 	if (!settle_read(&column->type, from->value, &value_us) ||
 	    !settle_read(&column->type, out->value, &settled_us))
 		return error_set(err, ERROR_SCHEMA,
-				 "the mark's value '%s' is no point in time",
+				 "the mark's value '%s' is no point in "
+				 "time. " SETTLE_WAY_OUT,
 				 from->value);
 	return settle_keep_mark(&column->type, now_us, value_us, settled_us,
 				from, out, err);

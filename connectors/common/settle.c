@@ -43,7 +43,8 @@ int settle_keep_mark(const struct type *type, int64_t now_us, int64_t value_us,
 		return error_set(
 			err, ERROR_SCHEMA,
 			"the mark, %s, is ahead of the source's clock "
-			"(%s): the source cannot have produced it. If "
+			"(%s): the source cannot have produced it. " ERROR_FIX
+			"If "
 			"its clock was set back, wait until the clock "
 			"has passed the mark, and set watermark.lag to "
 			"more than it went back: rows are written "

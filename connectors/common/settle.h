@@ -12,6 +12,7 @@
 #define SETTLE_ZONE_MOST_US (INT64_C(15) * 3600 * US_PER_SECOND)
 /* For a source that is another one, or whose ids begin anew. */
 #define SETTLE_WAY_OUT                                                         \
+	ERROR_FIX                                                              \
 	"`tidemark run --full-refresh` builds the target anew; after "         \
 	"`tidemark watermark reset` the next run reads everything again, and " \
 	"rows of the target with higher marks stay"

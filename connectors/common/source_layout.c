@@ -114,8 +114,11 @@ static int layout_take(struct source_layout *l, const char *name,
 	if (!c)
 		return layout_missing(l, "source.columns", name, table, err);
 	if (layout_find(l, name) >= 0)
-		return error_set(err, ERROR_CONFIG,
-				 "source.columns: \"%s\" is named twice", name);
+		return error_set(
+			err, ERROR_CONFIG,
+			"source.columns: \"%s\" is named twice" ERROR_FIX
+			": leave one out",
+			name);
 	l->columns[l->n_columns++] = c;
 	return 0;
 }
@@ -151,24 +154,28 @@ static int layout_add_key(struct source_layout *l, const char *name,
 	if (!*name)
 		return error_set(err, ERROR_SCHEMA,
 				 "the primary key of %s is over the beginning "
-				 "of a column: name `key`",
+				 "of a column" ERROR_FIX ": name `key`",
 				 table);
 	if (at < 0 && !source_column_find(l, name, false))
 		return layout_missing(l, "key", name, table, err);
 	if (at < 0)
 		return error_set(err, ERROR_SCHEMA,
 				 "key column \"%s\" of %s is not among "
-				 "source.columns: add it there",
+				 "source.columns" ERROR_FIX ": add it there",
 				 name, table);
 	for (size_t i = 0; i < l->n_key; i++) {
 		if (l->key[i] == (size_t)at)
 			return error_set(err, ERROR_CONFIG,
-					 "key: \"%s\" is named twice", name);
+					 "key: \"%s\" is named twice" ERROR_FIX
+					 ": leave one out",
+					 name);
 	}
 	if (!l->columns[at]->ordered)
 		return error_set(err, ERROR_SCHEMA,
 				 "key column \"%s\" of %s has type %s, which "
-				 "has no exact order",
+				 "has no exact order" ERROR_FIX
+				 "; name other columns under `key`, or an "
+				 "expression that gives it as a text",
 				 name, table, l->columns[at]->type.native);
 	l->key[l->n_key++] = (size_t)at;
 	return 0;
@@ -185,7 +192,9 @@ static int layout_find_key(struct source_layout *l,
 			names = &l->indexes[i].columns;
 	}
 	if (names && names->n > LAYOUT_MOST_KEYS)
-		return error_set(err, ERROR_CONFIG, "key: more than %d columns",
+		return error_set(err, ERROR_CONFIG,
+				 "key: more than %d columns" ERROR_FIX
+				 "; name fewer",
 				 LAYOUT_MOST_KEYS);
 	l->key = xcalloc(LAYOUT_MOST_KEYS, sizeof(*l->key));
 	for (size_t i = 0; !rc && names && i < names->n; i++)
@@ -239,8 +248,8 @@ static int layout_find_mark(struct source_layout *l,
 
 	if (!mark->column)
 		return error_set(err, ERROR_CONFIG,
-				 "watermark.column is missing: strategy %s "
-				 "needs one",
+				 "watermark.column is missing" ERROR_FIX
+				 ": strategy %s needs one",
 				 strategy_name(mark->strategy));
 	l->mark = layout_find(l, mark->column);
 	if (l->mark < 0) {
@@ -256,15 +265,15 @@ static int layout_find_mark(struct source_layout *l,
 	c = source_mark(l);
 	if (mark->any_type || rules->mark_fits(c, mark->strategy))
 		return 0;
-	return error_set(err, ERROR_CONFIG,
-			 "watermark.column: \"%s\" of %s is of type %s; "
-			 "strategy %s needs %s",
-			 c->name, source->table,
-			 *c->type.native ? c->type.native : "(none)",
-			 strategy_name(mark->strategy),
-			 mark->strategy == STRATEGY_TIMESTAMP
-				 ? rules->time_types
-				 : rules->number_types);
+	return error_set(
+		err, ERROR_CONFIG,
+		"watermark.column: \"%s\" of %s is of type %s" ERROR_FIX
+		"; strategy %s needs %s",
+		c->name, source->table,
+		*c->type.native ? c->type.native : "(none)",
+		strategy_name(mark->strategy),
+		mark->strategy == STRATEGY_TIMESTAMP ? rules->time_types
+						     : rules->number_types);
 }
 
 static int layout_check_strategy(const struct source_layout *l,
@@ -276,12 +285,14 @@ static int layout_check_strategy(const struct source_layout *l,
 	if (mark->strategy == STRATEGY_XMIN)
 		return error_set(err, ERROR_CONFIG,
 				 "strategy xmin cannot serve %s: rows of %s "
-				 "have no xmin; use timestamp or sequence",
+				 "have no xmin" ERROR_FIX
+				 "; use timestamp or sequence",
 				 source->table, rules->title);
 	if (!l->n_key)
 		return error_set(err, ERROR_SCHEMA,
-				 "%s has no primary key: name the columns that "
-				 "tell its rows apart, as in `key: [id]`",
+				 "%s has no primary key" ERROR_FIX
+				 ": name the columns that tell its rows apart, "
+				 "as in `key: [id]`",
 				 source->table);
 	return 0;
 }

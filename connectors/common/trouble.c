@@ -1,6 +1,7 @@
 #include "connectors/common/trouble.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/log.h"
@@ -10,12 +11,13 @@ int refuse_null_marks(const struct scan *scan, const char *column,
 		      int64_t count, const char *sample, struct error *err)
 {
 	if (scan->mark->nulls == NULLS_ERROR)
-		return error_set(err, ERROR_DATA,
-				 "%" PRId64 " rows of %s have NULL in the mark "
-				 "column \"%s\" (one of them: %s); "
-				 "watermark.nulls: include reads such rows on "
-				 "every run, skip leaves them out",
-				 count, scan->source->table, column, sample);
+		return error_set(
+			err, ERROR_DATA,
+			"%" PRId64 " rows of %s have NULL in the mark "
+			"column \"%s\" (one of them: %s)" ERROR_FIX
+			"; watermark.nulls: include reads such rows on "
+			"every run, skip leaves them out",
+			count, scan->source->table, column, sample);
 	log_warn("%" PRId64 " rows of %s have NULL in \"%s\" and are left out "
 		 "(watermark.nulls: skip)",
 		 count, scan->source->table, column);
@@ -38,20 +40,40 @@ int refuse_altered(const char *table, const char *column, struct error *err)
 
 int refuse_null_key(const char *table, const char *sample, struct error *err)
 {
-	return error_set(err, ERROR_DATA,
-			 "NULL in a key column of %s (%s): choose key "
-			 "columns that are always filled, or leave such "
-			 "rows out with `where`",
-			 table, sample);
+	return error_set(
+		err, ERROR_DATA,
+		"NULL in a key column of %s (%s)" ERROR_FIX
+		": choose key columns that are always filled, or leave such "
+		"rows out with `where`",
+		table, sample);
+}
+
+int refuse_sql(const char *key, const struct error *why, struct error *err)
+{
+	char *what = error_what(why), *fix = error_fix(why);
+	bool user = why->code == ERROR_SCHEMA || why->code == ERROR_CONFIG ||
+		    why->code == ERROR_DATA || why->code == ERROR_BUG ||
+		    why->code == ERROR_UNKNOWN;
+	int rc = error_set(err, user ? ERROR_CONFIG : why->code, "%s: %s", key,
+			   what);
+
+	if (*fix)
+		error_hint(err, "%s", fix);
+	else if (user)
+		error_hint(err, "correct it: SQL as this source takes it");
+	free(what);
+	free(fix);
+	return rc;
 }
 
 int refuse_repeat(const char *table, const char *key, struct error *err)
 {
-	return error_set(err, ERROR_SCHEMA,
-			 "the key of %s repeats: more than one row has %s; "
-			 "name columns in `key` that tell the rows apart, or "
-			 "leave rows out with `where`",
-			 table, key);
+	return error_set(
+		err, ERROR_SCHEMA,
+		"the key of %s repeats: more than one row has %s" ERROR_FIX
+		"; name columns in `key` that tell the rows apart, or "
+		"leave rows out with `where`",
+		table, key);
 }
 
 static bool trouble_same_key(const struct batch *b, size_t row)
@@ -106,7 +128,9 @@ void report_null_marks(struct problems *out, const char *table,
 void report_nullable_key(struct problems *out, const char *table,
 			 const char *column)
 {
-	problems_add(out, SEVERITY_WARNING, ERROR_NONE, "key-nullable", NULL,
+	problems_add(out, SEVERITY_WARNING, ERROR_NONE, "key-nullable",
+		     "name columns under `key` that are always filled, or "
+		     "leave such rows out with `where`",
 		     "key column \"%s\" of %s may be NULL: such a row stops "
 		     "the run",
 		     column, table);
@@ -117,8 +141,7 @@ void report_repeat(struct problems *out, const char *table, const char *key)
 	struct error found = ERROR_INIT;
 
 	refuse_repeat(table, key, &found);
-	problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "key-repeats", NULL,
-		     "%s", found.message);
+	problems_add_error(out, "key-repeats", &found);
 }
 
 void report_unvouched(struct problems *out, const char *table, const char *fix)

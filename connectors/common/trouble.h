@@ -17,6 +17,9 @@ int refuse_null_marks(const struct scan *scan, const char *column,
 int refuse_altered(const char *table, const char *column, struct error *err);
 /* DATA */
 int refuse_null_key(const char *table, const char *sample, struct error *err);
+/* SQL of the config that the source does not take; `key` names it: CONFIG. What
+ * is no fault of the SQL keeps its code. */
+int refuse_sql(const char *key, const struct error *why, struct error *err);
 /* More than one row has this key: SCHEMA. */
 int refuse_repeat(const char *table, const char *key, struct error *err);
 /* The same if row `row` of a batch has the key of the one before it. */

@@ -146,7 +146,8 @@ int wall_clock_at(const char *zone, int64_t us, int64_t *out, struct error *err)
 		return error_set(err, ERROR_CONFIG,
 				 "watermark.time_zone \"%s\": this host does "
 				 "not know that zone (no " ZONE_FILES
-				 "%s): install tzdata, or use the zone's "
+				 "%s)" ERROR_FIX
+				 ": install tzdata, or use the zone's "
 				 "smallest offset, such as +01:00",
 				 zone, zone);
 	*out = us + seconds * US_PER_SECOND;

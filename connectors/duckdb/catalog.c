@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "connectors/common/names.h"
+#include "connectors/common/trouble.h"
 #include "connectors/duckdb/source.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
@@ -111,7 +112,8 @@ static int catalog_find(struct dksrc *s, const char *table,
 
 	if (!rc && name.catalog)
 		rc = error_set(err, ERROR_CONFIG,
-			       "table %s: write schema.table, or just the "
+			       "table %s" ERROR_FIX
+			       ": write schema.table, or just the "
 			       "table's name: the URL names the database",
 			       table);
 	if (!rc && !name.schema)
@@ -181,12 +183,7 @@ static int catalog_probe(struct dksrc *s, const struct source_table *t,
 
 	free(wrapped);
 	if (rc)
-		rc = error_set(err,
-			       why.code == ERROR_STOPPED ||
-					       why.code == ERROR_ACCESS
-				       ? why.code
-				       : ERROR_CONFIG,
-			       "%s: %s", key, why.message);
+		rc = refuse_sql(key, &why, err);
 	return rc;
 }
 

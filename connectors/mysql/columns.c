@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/trouble.h"
 #include "connectors/mysql/catalog.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
@@ -218,13 +219,7 @@ static int columns_blame(struct mydb *db, const struct source_table *t,
 		key = xstrfmt("source.expressions.%s",
 			      source->expressions[i].name);
 	}
-	error_set(err,
-		  why.code == ERROR_TRANSIENT || why.code == ERROR_CONFLICT ||
-				  why.code == ERROR_ACCESS ||
-				  why.code == ERROR_STOPPED
-			  ? why.code
-			  : ERROR_CONFIG,
-		  "%s: %s", key, why.message);
+	refuse_sql(key, &why, err);
 	free(key);
 	return -(int)err->code;
 }

@@ -74,7 +74,8 @@ static int lineage_refuse(const struct mysrc *c, const struct watermark *from,
 	error_set(err, ERROR_SCHEMA,
 		  "%s is not the table that the mark was taken of: it was "
 		  "dropped and created again, truncated, or rebuilt (OPTIMIZE, "
-		  "or an ALTER that copies), and its rows do not tell which. "
+		  "or an ALTER that copies), and its rows do not tell "
+		  "which. " ERROR_FIX
 		  "If it was just rebuilt, `tidemark watermark set PIPELINE "
 		  "'%s'` keeps the mark. Else " SETTLE_WAY_OUT,
 		  c->paged.layout.table.name, text);

@@ -120,7 +120,8 @@ static int settle_against_mark(struct mysrc *c, const struct mysrc_activity *a,
 	if (!settle_read(&mark->type, from->value, &value) ||
 	    (out->value && !settle_read(&mark->type, out->value, &settled)))
 		return error_set(err, ERROR_SCHEMA,
-				 "the mark's value '%s' is no point in time",
+				 "the mark's value '%s' is no point in "
+				 "time. " SETTLE_WAY_OUT,
 				 from->value);
 	return settle_keep_mark(&mark->type, a->now_us, value, settled, from,
 				out, err);

@@ -75,13 +75,15 @@ static int table_parse(struct mydb *db, const char *table,
 	if (rc)
 		return rc;
 	if (out->catalog)
-		return error_set(err, ERROR_CONFIG,
-				 "table %s: a name in MySQL has two parts, "
-				 "database.table",
-				 table);
+		return error_set(
+			err, ERROR_CONFIG,
+			"table %s: a name in MySQL has two parts" ERROR_FIX
+			", database.table",
+			table);
 	if (!out->schema && !*mydb_database(db))
 		return error_set(err, ERROR_CONFIG,
-				 "table %s: write database.table, or name the "
+				 "table %s" ERROR_FIX
+				 ": write database.table, or name the "
 				 "database in the URL",
 				 table);
 	if (!out->schema)

@@ -49,7 +49,7 @@ int mysrc_zone_wall_clock(struct mydb *db, const char *zone, int64_t us,
 		rc = error_set(
 			err, ERROR_CONFIG,
 			"watermark.time_zone \"%s\": the server does not "
-			"know that zone: load its tables of zones "
+			"know that zone" ERROR_FIX ": load its tables of zones "
 			"(mariadb-tzinfo-to-sql, mysql_tzinfo_to_sql), "
 			"or use an offset such as +01:00",
 			zone ? zone : "auto");

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/settle.h"
 #include "connectors/postgres/blocks.h"
 #include "connectors/postgres/durable.h"
 #include "connectors/postgres/repeats.h"
@@ -85,8 +86,8 @@ static int blocks_check_leaves(struct postgres *c, struct error *err)
 			return error_set(err, ERROR_CONFIG,
 					 "strategy xmin cannot serve %s: its "
 					 "partition %s is a foreign table, "
-					 "which has no xmin; use timestamp or "
-					 "sequence",
+					 "which has no xmin" ERROR_FIX
+					 "; use timestamp or sequence",
 					 c->pass.scan->source->table,
 					 leaves->items[i].sql);
 	}
@@ -107,7 +108,7 @@ static int blocks_check_age(struct postgres *c, uint64_t xmax,
 				 "the mark of %s, transaction %" PRIu64
 				 ", has not happened yet: the source is at "
 				 "%" PRIu64 "; is this another server, or a "
-				 "restored backup?",
+				 "restored backup? " SETTLE_WAY_OUT,
 				 c->pass.scan->source->table, b->mark, xmax);
 	if (xmax - b->mark < BLOCKS_FARTHEST)
 		return 0;

@@ -73,7 +73,7 @@ static int layout_choose(struct layout *l, struct column_set *set,
 		if (layout_find(l, name) >= 0)
 			return error_set(err, ERROR_CONFIG,
 					 "source.columns: \"%s\" is named "
-					 "twice",
+					 "twice" ERROR_FIX ": leave one out",
 					 name);
 		layout_take(&l->columns[l->n_columns++],
 			    e ? e : &set->items[at]);
@@ -101,12 +101,14 @@ static int layout_add_key(struct layout *l, const struct column_set *set,
 	if (at < 0)
 		return error_set(err, ERROR_SCHEMA,
 				 "key column \"%s\" of %s is not among "
-				 "source.columns: add it there",
+				 "source.columns" ERROR_FIX ": add it there",
 				 name, table);
 	for (size_t i = 0; i < l->n_key; i++) {
 		if (l->key[i] == (size_t)at)
 			return error_set(err, ERROR_CONFIG,
-					 "key: \"%s\" is named twice", name);
+					 "key: \"%s\" is named twice" ERROR_FIX
+					 ": leave one out",
+					 name);
 	}
 	l->key[l->n_key++] = (size_t)at;
 	return 0;
@@ -121,7 +123,9 @@ static int layout_find_key(struct layout *l, const struct column_set *set,
 	int rc = 0;
 
 	if (n > LAYOUT_MOST_KEYS)
-		return error_set(err, ERROR_CONFIG, "key: more than %d columns",
+		return error_set(err, ERROR_CONFIG,
+				 "key: more than %d columns" ERROR_FIX
+				 "; name fewer",
 				 LAYOUT_MOST_KEYS);
 	l->key = xcalloc(n ? n : 1, sizeof(*l->key));
 	for (size_t i = 0; !rc && i < n; i++) {
@@ -169,15 +173,15 @@ static int layout_refuse_mark(const struct layout_column *c,
 			      enum strategy strategy, const char *table,
 			      struct error *err)
 {
-	return error_set(err, ERROR_CONFIG,
-			 "watermark.column: \"%s\" of %s is of type %s; "
-			 "strategy %s needs %s",
-			 c->name, table, c->type.native,
-			 strategy_name(strategy),
-			 strategy == STRATEGY_TIMESTAMP
-				 ? "timestamp with time zone, timestamp or date"
-				 : "an integer (smallint, integer, bigint, or "
-				   "numeric without fraction)");
+	return error_set(
+		err, ERROR_CONFIG,
+		"watermark.column: \"%s\" of %s is of type %s" ERROR_FIX
+		"; strategy %s needs %s",
+		c->name, table, c->type.native, strategy_name(strategy),
+		strategy == STRATEGY_TIMESTAMP
+			? "timestamp with time zone, timestamp or date"
+			: "an integer (smallint, integer, bigint, or "
+			  "numeric without fraction)");
 }
 
 static int layout_check_mark(const struct layout_column *c,
@@ -219,8 +223,8 @@ static int layout_find_mark(struct layout *l, struct column_set *set,
 		return 0;
 	if (!mark->column)
 		return error_set(err, ERROR_CONFIG,
-				 "watermark.column is missing: strategy %s "
-				 "needs one",
+				 "watermark.column is missing" ERROR_FIX
+				 ": strategy %s needs one",
 				 strategy_name(mark->strategy));
 	l->mark = layout_find(l, mark->column);
 	if (l->mark < 0) {
@@ -262,14 +266,15 @@ static int layout_check_strategy(const struct layout *l, const char *table,
 	    (kind == RELATION_VIEW || kind == RELATION_FOREIGN))
 		return error_set(err, ERROR_CONFIG,
 				 "strategy xmin cannot serve %s: a %s has no "
-				 "xmin; use timestamp or sequence",
+				 "xmin" ERROR_FIX "; use timestamp or sequence",
 				 table,
 				 kind == RELATION_VIEW ? "view"
 						       : "foreign table");
 	if (mark->strategy != STRATEGY_XMIN && !l->n_key)
 		return error_set(err, ERROR_SCHEMA,
-				 "%s has no primary key: name the columns that "
-				 "tell its rows apart, as in `key: [id]`",
+				 "%s has no primary key" ERROR_FIX
+				 ": name the columns that tell its rows apart, "
+				 "as in `key: [id]`",
 				 table);
 	return 0;
 }
@@ -301,11 +306,14 @@ static int layout_check_order(struct pg *pg, const struct layout *l,
 		if (c->type.kind != TYPE_NATIVE && c->type.kind != TYPE_JSON)
 			continue;
 		rc = layout_try_order(pg, l, c, err);
-		if (rc && err->code == ERROR_SCHEMA)
+		if (rc && err->code == ERROR_SCHEMA) {
 			error_prefix(err,
 				     "key column \"%s\" of %s has type %s, "
 				     "which has no order",
 				     c->name, table, c->type.native);
+			error_hint(err, "name other columns under `key`, or an "
+					"expression that gives it as a text");
+		}
 	}
 	return rc;
 }
@@ -330,7 +338,9 @@ static int layout_check_constant(struct pg *pg, const struct layout_column *c,
 	return rc ? 0
 		  : error_set(err, ERROR_CONFIG,
 			      "%s: source.expressions.%s does not depend on "
-			      "the row: %s",
+			      "the row: %s" ERROR_FIX
+			      "; name a column, or an expression of the row's "
+			      "columns",
 			      key, c->name, c->expression);
 }
 

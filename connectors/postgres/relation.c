@@ -123,7 +123,8 @@ static int relation_check_catalog(struct pg *pg, const struct table_name *name,
 	if (!rc && strcmp(pg_value(r, 0, 0), name->catalog) != 0)
 		rc = error_set(err, ERROR_CONFIG,
 			       "table %s.%s.%s: the connection is to database "
-			       "%s, and PostgreSQL reads no other",
+			       "%s, and PostgreSQL reads no other" ERROR_FIX
+			       "; name a connection to that database",
 			       name->catalog, name->schema, name->name,
 			       pg_value(r, 0, 0));
 	pg_result_free(r);

@@ -98,7 +98,7 @@ int settle_xmin(struct postgres *c, const struct watermark *from,
 			err, ERROR_SCHEMA,
 			"the mark, transaction %s, has not happened yet: "
 			"the source is at %" PRIu64 " (another server, "
-			"or a restored backup?)",
+			"or a restored backup?). " SETTLE_WAY_OUT,
 			from->value, xmax);
 	else if (strtoull(out->value, NULL, 10) < xmax)
 		rc = settle_holder(c, out, err);

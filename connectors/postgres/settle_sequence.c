@@ -114,7 +114,8 @@ static int settle_sequence_guess(const char *mark,
 		err, ERROR_SCHEMA,
 		"sequence %s was altered or exchanged since the mark, %s, was "
 		"taken, and the role may not see where it stands, so rows that "
-		"get ids up to the mark again might never be read. GRANT "
+		"get ids up to the mark again might never be read. " ERROR_FIX
+		"GRANT "
 		"SELECT ON SEQUENCE %s to the role; or: " SETTLE_WAY_OUT,
 		s->name, mark, s->name);
 }
@@ -152,7 +153,8 @@ static int settle_check_sequence(struct postgres *c,
 	if (s->descending)
 		return error_set(err, ERROR_CONFIG,
 				 "strategy sequence cannot serve \"%s\": "
-				 "sequence %s counts down",
+				 "sequence %s counts down" ERROR_FIX
+				 "; use strategy xmin or timestamp",
 				 layout_mark(&c->layout)->name, s->name);
 	if (!from->value)
 		return 0;

@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "connectors/common/names.h"
+#include "connectors/common/trouble.h"
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
 #include "core/base/nearest.h"
@@ -65,7 +66,8 @@ static int catalog_parse(const char *table, struct table_name *out,
 		    (out->schema && strcasecmp(out->schema, "main") != 0)))
 		rc = error_set(err, ERROR_CONFIG,
 			       "table %s: an SQLite file has the one schema "
-			       "main: write main.%s, or just the table's name",
+			       "main" ERROR_FIX
+			       ": write main.%s, or just the table's name",
 			       table, out->name);
 	return rc;
 }
@@ -82,6 +84,8 @@ static int catalog_missing(const char *table, const char *name,
 	error_set(err, ERROR_SCHEMA, "there is no table %s", table);
 	if (near)
 		error_hint(err, "(did you mean %s?)", near);
+	else
+		error_hint(err, "name one that is there");
 	free(names);
 	return -ERROR_SCHEMA;
 }
@@ -250,9 +254,7 @@ static int catalog_probe(struct sqsrc *s, const struct source_table *t,
 					 "quotes"
 				       : "it gives more than one column");
 	if (rc)
-		rc = error_set(
-			err, why.code == ERROR_SCHEMA ? ERROR_CONFIG : why.code,
-			"%s: %s", key, why.message);
+		rc = refuse_sql(key, &why, err);
 	return rc;
 }
 

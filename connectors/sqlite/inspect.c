@@ -61,8 +61,8 @@ static int inspect_time(struct sqsrc *s, const struct source_spec *source,
 	int rc = sqsrc_find_notation(s, &none, &why);
 
 	if (rc && why.code == ERROR_DATA) {
-		problems_add(out, SEVERITY_ERROR, ERROR_DATA,
-			     CONNECTOR_MARK_NOTATION, NULL, "%s", why.message);
+		*why.server_code = '\0'; /* the problem's own */
+		problems_add_error(out, CONNECTOR_MARK_NOTATION, &why);
 		return 0;
 	}
 	if (rc) {

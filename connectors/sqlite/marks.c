@@ -22,7 +22,8 @@ int sqsrc_refuse_notation(const struct sqsrc *s, const char *text,
 	notation_print(&like, &s->notation, clock_now_us());
 	rc = error_set(err, ERROR_DATA,
 		       "the mark '%.40s' is not written as the others, such as "
-		       "%s: marks are compared as texts. Write all of them "
+		       "%s: marks are compared as texts. " ERROR_FIX
+		       "Write all of them "
 		       "alike, or name an expression, such as datetime(...), "
 		       "as watermark.column",
 		       text, like.data);

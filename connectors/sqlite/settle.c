@@ -149,7 +149,8 @@ static int settle_timestamp(struct sqsrc *s, const struct watermark_spec *mark,
 		return 0;
 	if (!notation_parse(from->value, &value_us))
 		return error_set(err, ERROR_SCHEMA,
-				 "the mark's value '%s' is no point in time",
+				 "the mark's value '%s' is no point in "
+				 "time. " SETTLE_WAY_OUT,
 				 from->value);
 	return settle_keep_mark(&type, probe->now_us, value_us, settled_us,
 				from, out, err);

@@ -4,21 +4,48 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/base/secret.h"
 #include "core/base/strbuf.h"
 #include "core/base/utf8.h"
 
 #define ERROR_CUT "..."
 
+/* Take every ERROR_FIX out; where the first was, 0 if there is none. */
+static size_t error_unmark(char *text)
+{
+	char *first = strchr(text, *ERROR_FIX);
+	char *out = first;
+
+	if (!first)
+		return 0;
+	for (const char *in = first; *in; in++)
+		if (*in != *ERROR_FIX)
+			*out++ = *in;
+	*out = '\0';
+	return (size_t)(first - text);
+}
+
+/* The message with its mark again, to be stored anew. */
+static void error_add_marked(struct strbuf *sb, const struct error *err)
+{
+	strbuf_add(sb, err->message, err->fix);
+	if (err->fix)
+		strbuf_addstr(sb, ERROR_FIX);
+	strbuf_addstr(sb, err->message + err->fix);
+}
+
 /* Scrubbed whole before it is cut: half a secret would not be recognised. */
 static void error_store(struct error *err, char *text)
 {
 	size_t room = sizeof(err->message) - 1;
-	size_t n;
+	size_t n, fix;
 
 	secret_scrub(text);
 	utf8_repair(text);
+	fix = error_unmark(text);
 	n = strlen(text);
+	err->fix = fix < n && fix < room ? (unsigned short)fix : 0;
 	if (n <= room) {
 		memcpy(err->message, text, n + 1);
 		return;
@@ -38,6 +65,9 @@ int error_vset(struct error *err, enum error_code code, const char *fmt,
 	if (err->code)
 		return -(int)err->code;
 	strbuf_vaddf(&text, fmt, ap);
+	/* A server's or a row's text may have it. */
+	if (!strchr(fmt, *ERROR_FIX))
+		error_unmark(text.data);
 	err->code = code;
 	error_store(err, text.data);
 	strbuf_release(&text);
@@ -65,8 +95,9 @@ int error_prefix(struct error *err, const char *fmt, ...)
 	va_start(ap, fmt);
 	strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
+	error_unmark(text.data);
 	strbuf_addstr(&text, ": ");
-	strbuf_addstr(&text, err->message);
+	error_add_marked(&text, err);
 	error_store(err, text.data);
 	strbuf_release(&text);
 	return -(int)err->code;
@@ -85,6 +116,7 @@ static const char *error_joint(const char *message, const char *hint)
 int error_hint(struct error *err, const char *fmt, ...)
 {
 	struct strbuf text = STRBUF_INIT, hint = STRBUF_INIT;
+	const char *joint;
 	va_list ap;
 
 	if (!err || !err->code)
@@ -92,15 +124,42 @@ int error_hint(struct error *err, const char *fmt, ...)
 	va_start(ap, fmt);
 	strbuf_vaddf(&hint, fmt, ap);
 	va_end(ap);
-	strbuf_addstr(&text, err->message);
+	error_add_marked(&text, err);
 	while (text.len && isspace((unsigned char)text.data[text.len - 1]))
 		text.data[--text.len] = '\0';
-	strbuf_addstr(&text, error_joint(text.data, hint.data));
+	joint = error_joint(text.data, hint.data);
+	if (!err->fix && text.len)
+		strbuf_addstr(&text, ERROR_FIX);
+	strbuf_addstr(&text, joint);
 	strbuf_addstr(&text, hint.data);
 	error_store(err, text.data);
 	strbuf_release(&text);
 	strbuf_release(&hint);
 	return -(int)err->code;
+}
+
+/* What leads from the one to the other belongs to neither. */
+char *error_what(const struct error *err)
+{
+	size_t n = err->fix ? err->fix : strlen(err->message);
+
+	while (err->fix && n && strchr(" :;,", err->message[n - 1]))
+		n--;
+	return xstrndup(err->message, n);
+}
+
+char *error_fix(const struct error *err)
+{
+	const char *from = err->message + err->fix;
+	size_t n;
+
+	if (!err->fix)
+		return xstrdup("");
+	from += strspn(from, " .:;,");
+	n = strlen(from);
+	if (n > 1 && *from == '(' && from[n - 1] == ')')
+		return xstrndup(from + 1, n - 2);
+	return xstrndup(from, n);
 }
 
 bool error_has_code(const struct error *err, const char *code)
@@ -115,6 +174,7 @@ void error_clear(struct error *err)
 	err->code = ERROR_NONE;
 	err->server_code[0] = '\0';
 	err->message[0] = '\0';
+	err->fix = 0;
 }
 
 static const struct {

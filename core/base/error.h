@@ -34,12 +34,19 @@ enum error_code {
 struct error {
 	enum error_code code;
 	char server_code[16]; /* SQLSTATE, errno or status as text, or "" */
-	char message[2000]; /* UTF-8, always terminated */
+	char message[1998]; /* UTF-8, always terminated */
+	unsigned short fix; /* where in it begins what to do; 0: not said */
 };
+
+/*
+ * In a format, before what to do about it, with the text that leads there:
+ * "%s has no key" ERROR_FIX ": name one". It is no part of the message.
+ */
+#define ERROR_FIX "\x1f"
 
 #define ERROR_INIT                                                             \
 	{                                                                      \
-		ERROR_NONE, "", ""                                             \
+		ERROR_NONE, "", "", 0                                          \
 	}
 
 /* Set code and formatted message; returns -code, so `return error_set(...)`.
@@ -56,10 +63,16 @@ int error_vset(struct error *err, enum error_code code, const char *fmt,
 int error_prefix(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Append the hint what to do next. Whatever the message ends with, a sentence
- * begins anew: ". Formatted", "; formatted", " (formatted)". */
+/* Append the hint what to do next, as if behind ERROR_FIX. Whatever the message
+ * ends with, a sentence begins anew: ". Formatted", "; formatted",
+ * " (formatted)". */
 int error_hint(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* The message in two: what is wrong, and what to do about it, "" if it does not
+ * say. Caller frees. */
+char *error_what(const struct error *err);
+char *error_fix(const struct error *err);
 
 void error_clear(struct error *err);
 /* Did the server give it that code: SQLSTATE, errno or status as text? */

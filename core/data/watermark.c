@@ -437,13 +437,14 @@ static int watermark_refuse_source(const char *run, const char *call,
 	char *after = watermark_describe(json_object_get(now, member));
 
 	watermark_explain(&what, now, member, before, after);
-	error_set(err, ERROR_SCHEMA,
-		  "the source is not the one the mark belongs to: %s. "
-		  "`tidemark %s --full-refresh %s` builds the target anew, as "
-		  "marks of another source do not compare; after `tidemark "
-		  "watermark reset %s` the next run reads everything again, "
-		  "and rows of the target with newer marks stay",
-		  what.data, run, call, call);
+	error_set(
+		err, ERROR_SCHEMA,
+		"the source is not the one the mark belongs to: %s. " ERROR_FIX
+		"`tidemark %s --full-refresh %s` builds the target anew, as "
+		"marks of another source do not compare; after `tidemark "
+		"watermark reset %s` the next run reads everything again, "
+		"and rows of the target with newer marks stay",
+		what.data, run, call, call);
 	strbuf_release(&what);
 	free(before);
 	free(after);

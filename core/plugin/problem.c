@@ -39,6 +39,19 @@ void problems_add(struct problems *list, enum severity severity,
 	problem->fix = xstrdup(fix ? fix : "");
 }
 
+void problems_add_error(struct problems *list, const char *code,
+			const struct error *err)
+{
+	bool coded = *err->server_code != '\0';
+	char *what = error_what(err), *fix = error_fix(err);
+
+	problems_add(list, SEVERITY_ERROR, err->code, code, fix, "%s%s%s%s",
+		     what, coded ? " [" : "", err->server_code,
+		     coded ? "]" : "");
+	free(what);
+	free(fix);
+}
+
 void problems_release(struct problems *list)
 {
 	if (!list)

@@ -28,6 +28,10 @@ struct problems {
 void problems_add(struct problems *list, enum severity severity,
 		  enum error_code error, const char *code, const char *fix,
 		  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+/* What an error says, of severity error: message with the server's code, and
+ * the fix that ERROR_FIX or a hint told. */
+void problems_add_error(struct problems *list, const char *code,
+			const struct error *err);
 void problems_release(struct problems *list);
 /* The first problem of severity error becomes `err` (message + fix); 0 if
  * there is none. */

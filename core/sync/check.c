@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/stop.h"
+#include "core/sync/about.h"
 #include "core/sync/changing.h"
 #include "core/sync/gate.h"
 #include "core/sync/kept.h"
@@ -44,14 +45,17 @@ static void look_failed(struct look *l, const char *where, struct error *err)
 				     ? "unreachable"
 				     : error_code_name(err->code));
 
-	if (*err->server_code)
-		problems_add(&l->out->problems, SEVERITY_ERROR, err->code, code,
-			     NULL, "%s [%s]", err->message, err->server_code);
-	else
-		problems_add(&l->out->problems, SEVERITY_ERROR, err->code, code,
-			     NULL, "%s", err->message);
+	problems_add_error(&l->out->problems, code, err);
 	free(code);
 	error_clear(err);
+}
+
+/* The same, of one of the tables. */
+static void look_refused(struct look *l, const char *where, const char *table,
+			 struct error *err)
+{
+	about_table(err, table);
+	look_failed(l, where, err);
 }
 
 static void look_take_problems(struct look *l, const struct problems *found)
@@ -131,7 +135,7 @@ static void look_at_expressions(struct look *l)
 			     "time of loading: load.loaded_at",
 			     "%s", err.message);
 	else
-		look_failed(l, "source", &err);
+		look_refused(l, "source", l->p->source_table, &err);
 }
 
 static void look_at_source(struct look *l)
@@ -147,20 +151,20 @@ static void look_at_source(struct look *l)
 	ops = l->source->ops;
 	stopper_start(&l->stopper, l->source);
 	if (ops->describe(l->source, &l->spec, &l->mark, &l->schema, &err)) {
-		look_failed(l, "source", &err);
+		look_refused(l, "source", l->p->source_table, &err);
 		return;
 	}
 	l->described = true;
 	schema_release(&l->written);
 	if (stamp_schema(l->p, &l->schema, &l->written, &err))
-		look_failed(l, "source", &err);
+		look_refused(l, "source", l->p->source_table, &err);
 	look_at_columns(l);
 	look_at_gate(l);
 	if (ops->inspect(l->source, &l->spec, &l->mark, &l->schema,
 			 &l->out->problems, &err))
-		look_failed(l, "source", &err);
+		look_refused(l, "source", l->p->source_table, &err);
 	if (ops->identity(l->source, &l->spec, &l->identity, &err))
-		look_failed(l, "source", &err);
+		look_refused(l, "source", l->p->source_table, &err);
 	look_at_expressions(l);
 }
 
@@ -173,7 +177,7 @@ static void look_at_mapping(struct look *l)
 	inspection_init(&found);
 	if (l->destination->ops->inspect(l->destination, &l->target, &found,
 					 &err))
-		look_failed(l, "destination", &err);
+		look_refused(l, "destination", l->p->destination_table, &err);
 	look_take_problems(l, &found.problems);
 	strlist_copy(&out->ddl, &found.ddl);
 	strlist_copy(&l->extra, &found.extra);
@@ -187,18 +191,18 @@ static void look_at_mapping(struct look *l)
 
 static void look_refuse_mark(struct look *l, const struct watermark *seen)
 {
+	char *fix = xstrfmt("tidemark watermark reset %s, or %s --full-refresh",
+			    settings_call(l->p), settings_run(l->p));
+
 	problems_add(&l->out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
-		     "mark-of-other-strategy",
-		     l->p->call ? "tidemark watermark reset, or copy "
-				  "--full-refresh"
-				: "tidemark watermark reset, or run "
-				  "--full-refresh",
-		     "the stored mark belongs to strategy %s, column \"%s\"; "
-		     "the config says %s, column \"%s\"",
-		     strategy_name(seen->strategy),
+		     "mark-of-other-strategy", fix,
+		     "the stored mark of %s belongs to strategy %s, column "
+		     "\"%s\"; the config says %s, column \"%s\"",
+		     l->p->source_table, strategy_name(seen->strategy),
 		     seen->column ? seen->column : "",
 		     strategy_name(l->p->strategy),
 		     l->p->mark_column ? l->p->mark_column : "");
+	free(fix);
 }
 
 /* A column that comes (again): what a run does about it. */
@@ -239,7 +243,7 @@ static void look_at_mark(struct look *l, const char *text)
 					      settings_run(l->p),
 					      settings_call(l->p), &err);
 	if (rc) {
-		look_failed(l, "mark", &err);
+		look_refused(l, "mark", l->p->source_table, &err);
 	} else if (other) {
 		look_refuse_mark(l, &seen);
 	} else {
@@ -318,7 +322,7 @@ static void look_at_guarantee(struct look *l)
 	settled_init(&settled);
 	if (l->source->ops->settle(l->source, &l->spec, &l->schema, &l->mark,
 				   &l->from, &settled, &err)) {
-		look_failed(l, "mark", &err);
+		look_refused(l, "mark", l->p->source_table, &err);
 	} else {
 		changing_settled(l->p, &settled);
 		out->settled = true;

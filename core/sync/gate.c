@@ -83,7 +83,7 @@ static void gate_no_column(const struct gate *g, const struct gate_rule *rule,
 		names[i] = g->schema->columns[i].name;
 	near = nearest_name(rule->name, names, g->schema->n_columns);
 	problems_add(problems, SEVERITY_ERROR, ERROR_SCHEMA, "gate-column",
-		     NULL,
+		     "name a column that is read, or read that one",
 		     "pipeline %s: gate.%s names column \"%s\", which is not "
 		     "among those read of %s%s%s%s",
 		     g->p->name, kind_names[rule->kind], rule->name,
@@ -100,7 +100,7 @@ static void gate_set_bound(const struct gate *g, struct gate_rule *rule,
 
 	if (takes)
 		problems_add(problems, SEVERITY_ERROR, ERROR_SCHEMA,
-			     "gate-bound", NULL,
+			     "gate-bound", "write a bound of that type",
 			     "pipeline %s: gate.%s.%s is \"%s\", but the "
 			     "column is %s of %s and takes %s",
 			     g->p->name, kind_names[rule->kind], rule->name,
@@ -119,8 +119,9 @@ static void gate_set_pattern(const struct gate *g, struct gate_rule *rule,
 	strbuf_init(&rule->scratch);
 	if (pattern_new(&rule->pattern, rule->text, &err))
 		problems_add(problems, SEVERITY_ERROR, err.code, "gate-match",
-			     NULL, "pipeline %s: gate.match.%s: %s", g->p->name,
-			     rule->name, err.message);
+			     "correct the pattern",
+			     "pipeline %s: gate.match.%s of %s: %s", g->p->name,
+			     rule->name, g->p->source_table, err.message);
 }
 
 static void gate_add(struct gate *g, enum gate_kind kind, const char *name,

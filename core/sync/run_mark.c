@@ -3,6 +3,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/sync/about.h"
 #include "core/sync/kept.h"
 #include "core/sync/run.h"
 #include "core/sync/shape.h"
@@ -12,15 +13,15 @@ static int run_refuse_other_mark(struct run *r, const struct watermark *seen,
 {
 	const char *column = r->p->mark_column ? r->p->mark_column : "";
 
-	return error_set(err, ERROR_SCHEMA,
-			 "the stored mark of %s belongs to strategy %s, column "
-			 "\"%s\", but the config says %s, column \"%s\". "
-			 "To read everything again under the new one: tidemark "
-			 "watermark reset %s, or %s --full-refresh",
-			 r->p->name, strategy_name(seen->strategy),
-			 seen->column ? seen->column : "",
-			 strategy_name(r->p->strategy), column,
-			 settings_call(r->p), settings_run(r->p));
+	return error_set(
+		err, ERROR_SCHEMA,
+		"the stored mark of %s belongs to strategy %s, column "
+		"\"%s\", but the config says %s, column \"%s\". " ERROR_FIX
+		"To read everything again under the new one: tidemark "
+		"watermark reset %s, or %s --full-refresh",
+		r->p->name, strategy_name(seen->strategy),
+		seen->column ? seen->column : "", strategy_name(r->p->strategy),
+		column, settings_call(r->p), settings_run(r->p));
 }
 
 /* A column that the mark's rows were delivered without: all are read again. */
@@ -34,8 +35,9 @@ static int run_check_columns(struct run *r, struct watermark *seen,
 		rc = error_set(err, ERROR_SCHEMA,
 			       "table %s: column \"%s\" is new at the source, "
 			       "or was dropped or left out for a while, and "
-			       "on_new_column is stop; set schema: "
-			       "{ on_new_column: add } or run --full-refresh",
+			       "on_new_column is stop" ERROR_FIX
+			       "; set schema: { on_new_column: add } or run "
+			       "--full-refresh",
 			       r->p->source_table, column);
 	else if (column && !r->again)
 		log_info("column \"%s\" of %s is new, or was dropped or left "
@@ -94,6 +96,8 @@ int run_check_mark(struct run *r, const char *text, struct error *err)
 					      settings_run(r->p),
 					      settings_call(r->p), err);
 	}
+	if (rc)
+		about_table(err, r->p->source_table);
 	/* A new column may make it a mark of nothing. */
 	shape = json_incref(seen.shape);
 	if (!rc)

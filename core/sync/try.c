@@ -7,6 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/sync/about.h"
 #include "core/sync/changing.h"
 #include "core/sync/chunk.h"
 #include "core/sync/gate.h"
@@ -133,6 +134,8 @@ static int run_open_source(struct run *r, struct error *err)
 	if (!rc)
 		rc = r->source->ops->identity(r->source, &r->spec, &r->identity,
 					      err);
+	if (rc)
+		about_table(err, r->p->source_table);
 	if (!rc)
 		rc = run_find_in_place(r, err);
 	if (!rc)
@@ -259,8 +262,10 @@ static int run_settle(struct run *r, struct error *err)
 	rc = r->source->ops->settle(r->source, &r->spec, &r->schema, &r->mark,
 				    &r->from, &r->settled, err);
 
-	if (rc)
+	if (rc) {
+		about_table(err, r->p->source_table);
 		return rc;
+	}
 	changing_settled(r->p, &r->settled);
 	r->out->guarantee = r->settled.guarantee;
 	run_set_text(&r->out->guarantee_reason, r->settled.reason);

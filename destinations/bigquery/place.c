@@ -85,12 +85,12 @@ static int place_fill(struct bigquery_place *p,
 	if (refused)
 		return error_set(err, ERROR_SCHEMA,
 				 "table %s: BigQuery does not take the name, "
-				 "which %s: choose another",
+				 "which %s" ERROR_FIX ": choose another",
 				 target->table, refused);
 	if (name_is_own(name->name))
 		return error_set(err, ERROR_CONFIG,
 				 "table %s: names that begin with " NAME_OWN
-				 " are taken",
+				 " are taken" ERROR_FIX "; choose another",
 				 target->table);
 	p->dataset = xstrdup(name->schema ? name->schema
 					  : bigquery_dataset(d->client));

@@ -24,19 +24,21 @@ static int place_check(const struct table_name *name, const char *text,
 {
 	if (name->catalog)
 		return error_set(err, ERROR_CONFIG,
-				 "table %s: write database.table, or just the "
+				 "table %s" ERROR_FIX
+				 ": write database.table, or just the "
 				 "table's name",
 				 text);
 	/* Behind it comes _raw, and in a file's name bytes are escaped. */
 	if (strlen(name->name) > NAME_BYTES)
 		return error_set(err, ERROR_SCHEMA,
 				 "table %.60s...: ClickHouse has no room for "
-				 "a name of more than %d bytes",
+				 "a name of more than %d bytes" ERROR_FIX
+				 "; choose a shorter one",
 				 text, NAME_BYTES);
 	if (name_is_own(name->name))
 		return error_set(err, ERROR_CONFIG,
 				 "table %s: names that begin with _tidemark_ "
-				 "are taken",
+				 "are taken" ERROR_FIX "; choose another",
 				 text);
 	return 0;
 }

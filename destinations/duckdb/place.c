@@ -52,7 +52,8 @@ int duckdb_place_init(struct duckdb_place *p,
 		return rc;
 	if (name.catalog && strcasecmp(name.catalog, d->catalog) != 0) {
 		rc = error_set(err, ERROR_CONFIG,
-			       "table %s: the database is %s, not %s",
+			       "table %s: the database is %s, not %s" ERROR_FIX
+			       "; leave the database's name out",
 			       target->table, d->catalog, name.catalog);
 		goto out;
 	}

@@ -34,13 +34,15 @@ static int place_check_name(const char *what, const char *name,
 	size_t n = strlen(name);
 
 	if (place_length(name) > NAME_LIMIT)
-		return error_set(err, ERROR_SCHEMA,
-				 "%s %s: MySQL takes names of %d characters",
-				 what, name, NAME_LIMIT);
+		return error_set(
+			err, ERROR_SCHEMA,
+			"%s %s: MySQL takes names of %d characters" ERROR_FIX
+			"; choose a shorter one",
+			what, name, NAME_LIMIT);
 	if (n && name[n - 1] == ' ')
 		return error_set(err, ERROR_SCHEMA,
 				 "%s \"%s\": MySQL takes no name that ends "
-				 "with a blank",
+				 "with a blank" ERROR_FIX "; choose another",
 				 what, name);
 	return 0;
 }
@@ -55,7 +57,7 @@ static int place_check(const struct place *p, const struct target *target,
 	if (!rc && name_is_own(p->table))
 		rc = error_set(err, ERROR_CONFIG,
 			       "table %s: names that begin with _tidemark_ are "
-			       "taken",
+			       "taken" ERROR_FIX "; choose another",
 			       target->table);
 	for (size_t i = 0;
 	     !rc && target->schema && i < target->schema->n_columns; i++)
@@ -72,11 +74,12 @@ static int place_database(const struct table_name *name, struct mydb *db,
 	if (name->catalog)
 		return error_set(err, ERROR_CONFIG,
 				 "table %s: MySQL has databases and no schemas "
-				 "in them: write %s.%s",
+				 "in them" ERROR_FIX ": write %s.%s",
 				 target->table, name->schema, name->name);
 	if (!**out)
 		return error_set(err, ERROR_CONFIG,
-				 "table %s: in which database? Write "
+				 "table %s: in which database? " ERROR_FIX
+				 "Write "
 				 "DATABASE.%s, or name it in the URL",
 				 target->table, name->name);
 	return 0;

@@ -24,8 +24,9 @@ static int place_check_length(const char *what, const char *name,
 	if (strlen(name) <= NAME_LIMIT)
 		return 0;
 	return error_set(err, ERROR_SCHEMA,
-			 "%s %s: PostgreSQL cuts names at %d bytes", what, name,
-			 NAME_LIMIT);
+			 "%s %s: PostgreSQL cuts names at %d bytes" ERROR_FIX
+			 "; choose a shorter one",
+			 what, name, NAME_LIMIT);
 }
 
 static int place_check_database(struct pg *pg, const char *catalog,
@@ -35,9 +36,11 @@ static int place_check_database(struct pg *pg, const char *catalog,
 	int rc = pg_query(pg, &r, "SELECT current_database()", 0, NULL, err);
 
 	if (!rc && strcmp(pg_value(r, 0, 0), catalog))
-		rc = error_set(err, ERROR_SCHEMA,
-			       "the connection is to database %s, not %s",
-			       pg_value(r, 0, 0), catalog);
+		rc = error_set(
+			err, ERROR_SCHEMA,
+			"the connection is to database %s, not %s" ERROR_FIX
+			"; name a connection to that one",
+			pg_value(r, 0, 0), catalog);
 	pg_result_free(r);
 	return rc;
 }

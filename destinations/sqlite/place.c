@@ -19,15 +19,16 @@ static int place_check(const struct table_name *name, const char *text,
 		       struct error *err)
 {
 	if (name->catalog || (name->schema && strcasecmp(name->schema, "main")))
-		return error_set(
-			err, ERROR_CONFIG,
-			"table %s: an SQLite file has the one schema "
-			"main: write main.%s, or just the table's name",
-			text, name->name);
+		return error_set(err, ERROR_CONFIG,
+				 "table %s: an SQLite file has the one schema "
+				 "main" ERROR_FIX
+				 ": write main.%s, or just the table's name",
+				 text, name->name);
 	if (!strncasecmp(name->name, "sqlite_", 7) || name_is_own(name->name))
 		return error_set(err, ERROR_CONFIG,
 				 "table %s: names that begin with sqlite_ or "
-				 "_tidemark_ are taken",
+				 "_tidemark_ are taken" ERROR_FIX
+				 "; choose another",
 				 text);
 	return 0;
 }

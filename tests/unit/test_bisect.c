@@ -50,7 +50,7 @@ static int world_bisect(size_t n, size_t most, struct bad_rows *out,
 			struct error *err)
 {
 	const struct bisect b = { .load = world_load, .most = most };
-	struct error why = { ERROR_DATA, "23514", "together" };
+	struct error why = { ERROR_DATA, "23514", "together", 0 };
 	uint32_t rows[MOST];
 
 	for (size_t i = 0; i < n; i++)

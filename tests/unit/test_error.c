@@ -48,6 +48,55 @@ static void test_hint_is_a_sentence_of_its_own(void **state)
 	}
 }
 
+/* Message and advice apart; the whole text has no trace of the mark. */
+static void check_parts(const struct error *err, const char *whole,
+			const char *what, const char *fix)
+{
+	char *told = error_what(err), *advice = error_fix(err);
+
+	assert_string_equal(err->message, whole);
+	assert_string_equal(told, what);
+	assert_string_equal(advice, fix);
+	free(told);
+	free(advice);
+}
+
+static void test_what_and_fix(void **state)
+{
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	error_set(&err, ERROR_SCHEMA, "%s has no key" ERROR_FIX ": name one",
+		  "t");
+	check_parts(&err, "t has no key: name one", "t has no key", "name one");
+	error_prefix(&err, "source");
+	error_hint(&err, "See %s", "there");
+	check_parts(&err, "source: t has no key: name one. See there",
+		    "source: t has no key", "name one. See there");
+	error_clear(&err);
+	check_parts(&err, "", "", "");
+	error_set(&err, ERROR_SCHEMA, "no table x");
+	check_parts(&err, "no table x", "no table x", "");
+	error_hint(&err, "(did you mean %s?)", "y");
+	check_parts(&err, "no table x (did you mean y?)", "no table x",
+		    "did you mean y?");
+	error_clear(&err);
+	/* What a server or a row says is no advice. */
+	error_set(&err, ERROR_DATA, "row %s", "a" ERROR_FIX "b");
+	check_parts(&err, "row ab", "row ab", "");
+}
+
+/* Advice that was cut off is none. */
+static void test_fix_behind_the_cut(void **state)
+{
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	error_set(&err, ERROR_DATA, "%2500s" ERROR_FIX ": look", "x");
+	assert_int_equal(err.fix, 0);
+	assert_int_equal(strlen(err.message), sizeof(err.message) - 1);
+}
+
 static void test_long_text_is_cut_whole(void **state)
 {
 	struct error err = ERROR_INIT;
@@ -142,6 +191,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_first_error_wins),
 		cmocka_unit_test(test_hint_is_a_sentence_of_its_own),
+		cmocka_unit_test(test_what_and_fix),
+		cmocka_unit_test(test_fix_behind_the_cut),
 		cmocka_unit_test(test_long_text_is_cut_whole),
 		cmocka_unit_test(test_secret_at_the_cut),
 		cmocka_unit_test(test_exit_status),

@@ -40,6 +40,22 @@ static void test_first_error_counts(void **state)
 	assert_int_equal(list.n, 0);
 }
 
+static void test_error_as_problem(void **state)
+{
+	struct problems list = { NULL, 0, 0 };
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	error_set(&err, ERROR_CONFIG, "%s is a view" ERROR_FIX "; use another",
+		  "t");
+	strcpy(err.server_code, "42809");
+	problems_add_error(&list, "source-config", &err);
+	assert_int_equal(list.items[0].error, ERROR_CONFIG);
+	assert_string_equal(list.items[0].message, "t is a view [42809]");
+	assert_string_equal(list.items[0].fix, "use another");
+	problems_release(&list);
+}
+
 /* An error that forgot its code must not look like success. */
 static void test_error_without_code(void **state)
 {
@@ -143,6 +159,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_first_error_counts),
+		cmocka_unit_test(test_error_as_problem),
 		cmocka_unit_test(test_error_without_code),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_records_release),
