@@ -178,7 +178,7 @@ static void copied_replace(const struct arguments *args, long at,
 static int copied_make(const struct arguments *args, long at, bool runs,
 		       struct settings *s, struct error *err)
 {
-	struct copy_arguments c;
+	struct copy_arguments c = { .call = NULL };
 	char *watermark = NULL;
 	int code;
 
