@@ -8,8 +8,12 @@ import re
 import pytest
 
 from bench import EXIT_ACCESS, EXIT_DATA, EXIT_OK, written
-from clickhouse_items import (MARK_IN, MODES, ROWS, ROWS_IN, change, check,
-                              items)
+from clickhouse_items import (MARK_IN, MODES, ROWS, ROWS_IN, UPLOAD_IN, change,
+                              check, items)
+
+# Out of the table that was uploaded into; in a refresh, into a stage.
+LOAD = ROWS_IN + (r"|INSERT INTO `\w+`\.`_tidemark_stage_\w+` "
+                  r"(?!.* FORMAT Native)")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -20,13 +24,16 @@ from clickhouse_items import (MARK_IN, MODES, ROWS, ROWS_IN, change, check,
     {"do": "status", "status": 500},
     {"do": "cut"}, {"do": "lost"}), ids=lambda fault: "-".join(
         str(value) for value in fault.values()))
-@pytest.mark.thinned(2)
-def test_rows_that_do_not_arrive(tidemark, items, mode, fault):
+@pytest.mark.parametrize("statement", (UPLOAD_IN, LOAD), ids=("upload", "load"))
+@pytest.mark.thinned(3)
+def test_rows_that_do_not_arrive(tidemark, items, mode, fault, statement):
     """Or whose answer does not: tried again, and there once."""
     source, destination = items(mode)
-    destination.server.fault({"match": ROWS_IN + r"|INSERT INTO `\w+`\."
-                              r"`_tidemark_stage", "skip": 1, **fault})
+    destination.server.forget()
+    destination.server.fault({"match": statement, "skip": 1, **fault})
     done = tidemark.run()
+    assert sum(bool(re.match(statement, sql, re.S)) for sql in
+               destination.server.statements()) >= 2, "no fault"
     assert written(done.pipeline()) >= ROWS - 20
     check(source, destination)
     if mode == "append":
@@ -42,7 +49,7 @@ def test_answer_in_mid_upload(tidemark, items, status, code, said):
     """Before all of the rows are there: it is heard, and nothing is half."""
     rows = 20000
     source, destination = items(rows=rows, batch={"rows": rows})
-    destination.server.fault({"match": ROWS_IN, "do": "early",
+    destination.server.fault({"match": UPLOAD_IN, "do": "early",
                               "status": status})
     done = tidemark.run(expect=code)
     assert said in done.err
@@ -125,8 +132,7 @@ def test_batch_that_arrives_twice(tidemark, items, mode):
     source, destination = items(mode)
     tidemark.run()
     change(source)
-    destination.server.fault({"match": r"INSERT INTO `\w+`\."
-                              r"`_tidemark_stage", "do": "twice"})
+    destination.server.fault({"match": UPLOAD_IN, "do": "twice"})
     assert written(tidemark.run().pipeline()) == ROWS // 10
     check(source, destination)
     if mode == "append":
@@ -202,13 +208,13 @@ def test_rows_are_packed(tidemark, items, said, packed):
     connection["url"] += said
     tidemark.connect("warehouse", connection).write_config()
     destination.server.forget()
-    destination.server.fault({"match": ROWS_IN, "do": "status", "status": 503,
-                              "retry_after": "0"})
+    destination.server.fault({"match": UPLOAD_IN, "do": "status",
+                              "status": 503, "retry_after": "0"})
     tidemark.run()
     check(source, destination)
     sent = [sql.endswith(" -- zstd") for sql in
-            destination.server.statements() if "FORMAT Native" in sql]
-    assert sent and set(sent) == {packed}
+            destination.server.statements() if re.match(UPLOAD_IN, sql)]
+    assert len(sent) == ROWS // 20 + 1 and set(sent) == {packed}
     tidemark("verify").expect(0)
 
 

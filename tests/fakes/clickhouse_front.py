@@ -16,7 +16,8 @@ is to go wrong with the next requests whose statement begins with `match` (and
 after `skip` of those):
 
     {"match": "INSERT", "do": "status", "status": 503, "retry_after": "1"}
-    {"match": "INSERT", "do": "cut"}         half of the upload, then goodbye
+    {"match": "INSERT", "do": "cut"}         half of the upload, then goodbye;
+                                             without one, goodbye
     {"match": "INSERT", "do": "early", "status": 413}    an answer in the midst
                                              of the upload, then goodbye
     {"match": "INSERT", "do": "lost"}        the work is done, the answer lost
@@ -287,6 +288,8 @@ class Request(BaseHTTPRequestHandler):
 
     def answer(self, sql, body, fault):
         do = fault.get("do")
+        if do == "cut":
+            return self.hang_up()
         if do == "status":
             more = {"Retry_After": fault["retry_after"]} \
                 if "retry_after" in fault else {}

@@ -8,6 +8,8 @@ from bench import sync_items
 
 ROWS = 60
 MODES = ("upsert", "append", "delete_insert", "replace")
+# A batch is uploaded into a table of its writer's, and loaded from there.
+UPLOAD_IN = r"INSERT INTO `\w+`\.`_tidemark_stage_\w+` .* FORMAT Native"
 ROWS_IN = r"INSERT INTO `\w+`\.`items_raw`"
 MARK_IN = r"INSERT INTO `\w+`\.`_tidemark_watermark_raw`"
 NOW = "'2024-06-01 10:00:00.25+00:00'"
