@@ -90,14 +90,14 @@ def test_mark_moves_while_it_is_raised(tidemark, source, make_clickhouse):
     workload.settle(source)
     raises = MARK_IN + r"\s+SELECT 'items'"
     destination.server.forget()
-    destination.server.fault({"match": raises, "do": "status", "status": 503,
-                              "retry_after": "3"})
+    destination.server.fault({"match": raises, "do": "hold"})
     backfill = tidemark.start("backfill", "items", "--to", "2024-06-01")
     wait_for(lambda: any(re.match(raises, sql) for sql in
                          destination.server.statements()), 30, 0.02,
              "a chunk that ends")
     assert tidemark.run().pipeline()["rows_inserted"] == 5
     assert backfill.alive(), backfill.wait()
+    destination.server.fault()
     assert "another attempt" not in backfill.wait().expect(0).err
     workload.change_items(source, "id > 180 AND id <= 200")
     workload.settle(source)

@@ -17,14 +17,14 @@ def alter_meanwhile(tidemark, destination, batches, column="Nullable(Int8)"):
     """A run, in whose middle a column gets another type."""
     destination.server.forget()
     destination.server.fault({"match": ROWS_IN, "skip": batches - 1,
-                              "do": "status", "status": 503,
-                              "retry_after": "2"})
+                              "do": "hold"})
     run = tidemark.start("run", "--json")
     wait_for(lambda: sum(bool(re.match(ROWS_IN, sql)) for sql in
                          destination.server.statements()) >= batches, 30,
              0.02, "the batch")
     destination.execute(f"ALTER TABLE items_raw MODIFY COLUMN quantity "
                         f"{column} SETTINGS mutations_sync = 2")
+    destination.server.fault()
     return run.wait()
 
 

@@ -16,6 +16,7 @@ is to go wrong with the next requests whose statement begins with `match` (and
 after `skip` of those):
 
     {"match": "INSERT", "do": "status", "status": 503, "retry_after": "1"}
+    {"match": "INSERT", "do": "hold"}        a 503, when the faults are next set
     {"match": "INSERT", "do": "cut"}         half of the upload, then goodbye;
                                              without one, goodbye
     {"match": "INSERT", "do": "early", "status": 413}    an answer in the midst
@@ -129,10 +130,17 @@ class Front(ThreadingHTTPServer):
         super().__init__(address, Request)
         self.engine = engine
         self.faults = []
+        self.released = threading.Event()  # those whom a fault holds
         self.profile = {}
         self.log = []
         self.guard = threading.Lock()
         self.password = os.environ.get("CLICKHOUSE_FRONT_PASSWORD", "")
+
+    def set_faults(self, faults):
+        with self.guard:
+            self.faults = faults
+            self.released.set()
+            self.released = threading.Event()
 
     def fault(self, sql):
         """What is to go wrong with this statement; {} if nothing is."""
@@ -146,7 +154,7 @@ class Front(ThreadingHTTPServer):
                         self.faults.remove(fault)
                     else:
                         fault["times"] -= 1
-                    return fault
+                    return {**fault, "released": self.released}
         return {}
 
     def handle_error(self, request, client_address):
@@ -230,8 +238,7 @@ class Request(BaseHTTPRequestHandler):
     def do_POST(self):
         path, _, query = self.path.partition("?")
         if path == "/faults":
-            with self.server.guard:
-                self.server.faults = json.loads(self.body())
+            self.server.set_faults(json.loads(self.body()))
             return self.reply(200, b"")
         if path == "/profile":
             self.server.profile = json.loads(self.body())
@@ -288,6 +295,9 @@ class Request(BaseHTTPRequestHandler):
 
     def answer(self, sql, body, fault):
         do = fault.get("do")
+        if do == "hold":
+            fault["released"].wait()
+            return self.reply(503, b"busy", Retry_After="0")
         if do == "cut":
             return self.hang_up()
         if do == "status":
