@@ -200,16 +200,23 @@ static int mark_lock_row(struct mydst *d, bool rows, struct error *err)
 	struct mydb_result *r = NULL;
 	int rc;
 
-	strbuf_addf(&sql, "SELECT w.pipeline FROM %s w", d->place.watermark);
-	if (rows)
-		strbuf_addf(&sql, " LEFT JOIN %s t ON FALSE", d->rows);
-	strbuf_addstr(&sql, " WHERE w.pipeline = ");
+	strbuf_addf(&sql, "SELECT w.pipeline FROM %s w WHERE (w.pipeline = ",
+		    d->place.watermark);
 	mydb_quote(&sql, d->target->pipeline);
 	if (d->target->mode == LOAD_APPEND) {
 		strbuf_addstr(&sql, " OR w.target = ");
 		mydb_quote(&sql, d->place.table);
-		strbuf_addstr(&sql, " ORDER BY w.pipeline");
 	}
+	strbuf_addch(&sql, ')');
+	/* In the FROM clause MariaDB 10.11 would read the table from end to
+	 * end: it does not see that ON FALSE never holds. */
+	if (rows)
+		strbuf_addf(&sql,
+			    " AND NOT EXISTS (SELECT 1 FROM %s t WHERE FALSE "
+			    "FOR UPDATE)",
+			    d->rows);
+	if (d->target->mode == LOAD_APPEND)
+		strbuf_addstr(&sql, " ORDER BY w.pipeline");
 	strbuf_addstr(&sql, " FOR UPDATE");
 	rc = mydb_query(d->db, &r, sql.data, 0, NULL, err);
 	mydb_result_free(r);

@@ -62,6 +62,7 @@ READS = ("SELECT", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN", "WITH",
 TYPES = {"TabSeparated": "text/tab-separated-values; charset=UTF-8",
          "JSONCompactStringsEachRow": "application/x-ndjson",
          "JSONCompactEachRow": "application/x-ndjson",
+         "RowBinary": "application/octet-stream",
          "RowBinaryWithNamesAndTypes": "application/octet-stream"}
 # Parameters of a request that are no settings; readonly is the front's own.
 PARAMETERS = ("database", "query", "wait_end_of_query", "session_id",
