@@ -14,6 +14,8 @@ struct pg_pinned {
 };
 
 static const struct pg_pinned pg_pins[] = {
+	/* The first: with it on, SET keeps the next one's name in quotes. */
+	{ "quote_all_identifiers", "off", "off" },
 	{ "search_path", "pg_catalog", "pg_catalog" },
 	{ "client_encoding", "UTF8", "UTF8" },
 	{ "DateStyle", "ISO, YMD", "ISO, YMD" },
@@ -25,7 +27,6 @@ static const struct pg_pinned pg_pins[] = {
 	{ "lc_monetary", "'C'", "C" },
 	{ "array_nulls", "on", "on" },
 	{ "xmloption", "content", "content" },
-	{ "quote_all_identifiers", "off", "off" },
 	{ "transform_null_equals", "off", "off" },
 	/* Else a search of a GIN index may leave rows out. */
 	{ "gin_fuzzy_search_limit", "0", "0" },
