@@ -125,9 +125,9 @@ static void durable_hold(struct postgres *c, struct batch *out, bool end)
 	free(out->mark_held);
 	out->mark_held =
 		xstrdup("the mark waits until the source has flushed its log "
-			"past what was read (synchronous_commit is off, or a "
-			"transaction that writes is open); the next run reads "
-			"these rows again");
+			"past what was read (synchronous_commit is off, a "
+			"transaction that writes is open, or a reader was cut "
+			"off); the next run reads these rows again");
 }
 
 int durable_hand_over(struct postgres *c, struct batch *out, bool busy,
