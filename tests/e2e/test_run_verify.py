@@ -288,10 +288,8 @@ def test_rows_that_come_and_go(tidemark, source, make_destination):
     transaction holds."""
     destination = make_destination("postgres")
     slow_items(tidemark, source, destination, "xmin")
-    where = tidemark.pipelines["items"]["source"].pop("where")
-    tidemark.write_config().run()
-    tidemark.pipelines["items"]["source"]["where"] = where
-    tidemark.write_config()
+    # Another `where` would read all rows again, and verify them as a whole.
+    tidemark.run()
     faults = spoil(destination, "items")
     with source.connect() as holder:
         holder.execute("BEGIN; INSERT INTO items (name) VALUES ('held')")
