@@ -7,6 +7,7 @@
 #ifndef TIDEMARK_CLIENTS_MYSQL_H
 #define TIDEMARK_CLIENTS_MYSQL_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -142,5 +143,18 @@ const struct mydb_cell *mydb_stream_row(const struct mydb *db);
 const struct mydb_field *mydb_stream_fields(const struct mydb *db);
 /* Drop what is left; harmless after the end. */
 void mydb_stream_abort(struct mydb *db);
+
+/* Nobody can interrupt a session that is still being opened. Between begin and
+ * end a stop that is requested while the server is silent cuts it. */
+struct mydb_watch {
+	struct mydb *db;
+	int socket;
+	int end[2]; /* a pipe: closed at its writing end, the thread ends */
+	pthread_t thread;
+	bool started;
+};
+void mydb_watch_begin(struct mydb_watch *w, struct mydb *db);
+/* `rc` of what was asked meanwhile; STOPPED if it failed in a stop. */
+int mydb_watch_end(struct mydb_watch *w, int rc, struct error *err);
 
 #endif

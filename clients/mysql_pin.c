@@ -155,13 +155,16 @@ int mydb_pin(struct mydb *db, const struct mydb_options *options,
 				 .set = STRBUF_INIT,
 				 .ask = STRBUF_INIT };
 	struct mydb_result *r = NULL;
+	struct mydb_watch watch;
 	int rc;
 
 	strbuf_addstr(&s.ask, "SELECT CONNECTION_ID()");
 	pin_fill(&s);
+	mydb_watch_begin(&watch, db);
 	rc = mydb_exec(db, s.set.data, err);
 	if (!rc)
 		rc = mydb_query(db, &r, s.ask.data, 0, NULL, err);
+	rc = mydb_watch_end(&watch, rc, err);
 	if (!rc)
 		rc = pin_compare(&s, r, err);
 	if (!rc)

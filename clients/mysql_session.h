@@ -5,7 +5,6 @@
 #ifndef TIDEMARK_CLIENTS_MYSQL_SESSION_H
 #define TIDEMARK_CLIENTS_MYSQL_SESSION_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "clients/mysql.h"

@@ -180,6 +180,10 @@ char *my_lock_name(const struct place *place, enum my_lock kind,
 		   const char *pipeline);
 
 /* mark.c */
+/* Are there the target and the table of marks? */
+int my_mark_has_tables(struct mydb *db, const struct place *place,
+		       bool *has_target, bool *has_watermark,
+		       struct error *err);
 /* The row as it is, into `out`. */
 int my_mark_read(struct mydb *db, const struct place *place,
 		 const char *pipeline, struct checkpoint *out,

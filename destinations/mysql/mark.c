@@ -321,9 +321,8 @@ static int mark_recover_own(struct mydst *d, struct checkpoint *out,
 }
 
 /* Both the table that readers use and _tidemark_watermark are there. */
-static int mark_has_tables(struct mydb *db, const struct place *place,
-			   bool *has_target, bool *has_watermark,
-			   struct error *err)
+int my_mark_has_tables(struct mydb *db, const struct place *place,
+		       bool *has_target, bool *has_watermark, struct error *err)
 {
 	const char *params[] = { place->table, place->database, place->table };
 	struct mydb_result *r = NULL;
@@ -356,107 +355,13 @@ int my_recover(struct destination *base, const struct target *target,
 		return mark_recover_own(d, out, err);
 	rc = my_place_set(&place, d->db, target, err);
 	if (!rc)
-		rc = mark_has_tables(d->db, &place, &has_target, &has_watermark,
-				     err);
+		rc = my_mark_has_tables(d->db, &place, &has_target,
+					&has_watermark, err);
 	if (!rc && has_watermark)
 		rc = mark_read_all(d->db, &place, target->pipeline, out, err);
 	if (!rc && !has_target)
 		checkpoint_set_missing(out);
 	my_place_release(&place);
-	return rc;
-}
-
-/* The numbers of a raw table go on behind the highest, whoever gave it. The
- * table that is updated may be read where that is done before, alone. */
-static const char hand_on_sql[] =
-	"UPDATE %s SET rows_total = GREATEST(rows_total,\n"
-	"  (SELECT n FROM (SELECT MAX(rows_total) AS n FROM %s\n"
-	"                  WHERE pipeline = ?) AS gone))\n"
-	"WHERE pipeline = (SELECT name FROM (\n"
-	"  SELECT MIN(o.pipeline) AS name FROM %s o JOIN %s w\n"
-	"    ON w.target = o.target AND o.pipeline <> w.pipeline\n"
-	"  WHERE w.pipeline = ?) AS other)";
-
-static int mark_hand_on(struct mydb *db, const struct place *place,
-			const char *pipeline, struct error *err)
-{
-	const char *mark = place->watermark;
-	const char *params[] = { pipeline, pipeline };
-	char *sql;
-	int rc;
-
-	if (!strcmp(place->table, place->base))
-		return 0;
-	sql = xstrfmt(hand_on_sql, mark, mark, mark, mark);
-	rc = mydb_exec_count(db, sql, 2, params, NULL, err);
-	free(sql);
-	return rc;
-}
-
-static int mark_list_others(struct mydb *db, const struct place *place,
-			    const char *pipeline, struct strlist *out,
-			    struct error *err)
-{
-	const char *params[] = { place->table, pipeline };
-	char *sql = xstrfmt("SELECT pipeline, watermark FROM %s\n"
-			    "WHERE target = ? AND pipeline <> ?\n"
-			    "  AND watermark IS NOT NULL ORDER BY pipeline",
-			    place->watermark);
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, sql, 2, params, err);
-
-	for (size_t i = 0; !rc && i < mydb_rows(r); i++) {
-		strlist_add(out, mydb_value(r, i, 0));
-		strlist_add(out, mydb_value(r, i, 1));
-	}
-	mydb_result_free(r);
-	free(sql);
-	return rc;
-}
-
-int my_others(struct destination *base, const struct target *target,
-	      struct strlist *out, struct error *err)
-{
-	struct mydst *d = (struct mydst *)base;
-	struct place place = { .database = NULL };
-	bool has_target = false, has_watermark = false;
-	int rc = my_place_set(&place, d->db, target, err);
-
-	if (!rc)
-		rc = mark_has_tables(d->db, &place, &has_target, &has_watermark,
-				     err);
-	if (!rc && has_target && has_watermark)
-		rc = mark_list_others(d->db, &place, target->pipeline, out,
-				      err);
-	my_place_release(&place);
-	return rc;
-}
-
-int my_forget(struct destination *base, const struct target *target,
-	      struct error *err)
-{
-	struct mydst *d = (struct mydst *)base;
-	struct place place = { .database = NULL };
-	bool has_target = false, has_watermark = false;
-	char *fence = xstrfmt("%" PRId64, target->writer.fence);
-	const char *params[] = { target->pipeline, fence };
-	char *sql = NULL;
-	int rc = my_place_set(&place, d->db, target, err);
-
-	if (!rc)
-		rc = mark_has_tables(d->db, &place, &has_target, &has_watermark,
-				     err);
-	if (!rc && has_watermark)
-		rc = mark_hand_on(d->db, &place, target->pipeline, err);
-	if (!rc && has_watermark) {
-		sql = xstrfmt("DELETE FROM %s WHERE pipeline = ? AND "
-			      "fence <= ?",
-			      place.watermark);
-		rc = mydb_exec_count(d->db, sql, 2, params, NULL, err);
-	}
-	my_place_release(&place);
-	free(sql);
-	free(fence);
 	return rc;
 }
 
@@ -488,8 +393,8 @@ int my_set_watermark(struct destination *base, const struct target *target,
 	int rc = my_place_set(&place, d->db, target, err);
 
 	if (!rc)
-		rc = mark_has_tables(d->db, &place, &has_target, &has_watermark,
-				     err);
+		rc = my_mark_has_tables(d->db, &place, &has_target,
+					&has_watermark, err);
 	if (!rc && !has_target)
 		rc = error_set(err, ERROR_SCHEMA,
 			       "table %s is not in the destination: there is "

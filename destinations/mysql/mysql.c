@@ -110,10 +110,13 @@ int my_session_open(struct mydst *d, struct mydb **out, struct error *err)
 {
 	struct mydb_options options = { .application = "load", .load = true };
 	struct mydb *db = NULL;
+	struct mydb_watch watch;
 	int rc = mydb_open(&db, &d->conn, &options, err);
 
-	if (!rc)
-		rc = session_pin(d, db, err);
+	if (!rc) {
+		mydb_watch_begin(&watch, db);
+		rc = mydb_watch_end(&watch, session_pin(d, db, err), err);
+	}
 	if (rc) {
 		mydb_close(db);
 		return rc;

@@ -1,0 +1,60 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "clients/mysql_connect.h"
+#include "clients/mysql_session.h"
+#include "core/base/stop.h"
+
+/* How long the server may take to answer once a stop was requested. */
+#define WATCH_STOP_PATIENCE_MS 2000
+
+static void *mydb_watch_main(void *arg)
+{
+	const struct mydb_watch *w = arg;
+	struct pollfd fds[] = { { .fd = w->end[0], .events = POLLIN },
+				{ .fd = stop_fd(), .events = POLLIN } };
+	int n;
+
+	do {
+		n = poll(fds, 2, -1);
+	} while (n < 0 && errno == EINTR);
+	if (fds[0].revents)
+		return NULL;
+	do {
+		n = poll(fds, 1, WATCH_STOP_PATIENCE_MS);
+	} while (n < 0 && errno == EINTR);
+	if (!n)
+		shutdown(w->socket, SHUT_RDWR);
+	return NULL;
+}
+
+void mydb_watch_begin(struct mydb_watch *w, struct mydb *db)
+{
+	w->db = db;
+	w->socket = mydb_socket(db->conn);
+	w->started = false;
+	if (pipe2(w->end, O_CLOEXEC) < 0)
+		return;
+	w->started = !pthread_create(&w->thread, NULL, mydb_watch_main, w);
+	if (w->started)
+		return;
+	close(w->end[0]);
+	close(w->end[1]);
+}
+
+int mydb_watch_end(struct mydb_watch *w, int rc, struct error *err)
+{
+	if (w->started) {
+		close(w->end[1]);
+		pthread_join(w->thread, NULL);
+		close(w->end[0]);
+	}
+	if (!rc || !stop_requested())
+		return rc;
+	error_clear(err);
+	return error_set(err, ERROR_STOPPED, "%s: stopped by a signal",
+			 w->db->target.where);
+}
