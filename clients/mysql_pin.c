@@ -55,7 +55,7 @@ static const struct pin pins[] = {
 	{ PIN_ALWAYS, "wait_timeout", "28800", NULL },
 };
 
-/* What is set without being in the table: it depends on the server. */
+/* The settings of one session, among them those that depend on the server. */
 struct pin_session {
 	struct mydb *db;
 	const struct mydb_options *options;
@@ -106,8 +106,8 @@ static void pin_add_transactions(struct pin_session *s)
 
 static void pin_fill(struct pin_session *s)
 {
-	/* Who waits for a lock on the table for long says so, rather than
-	 * being taken for a connection that went silent. */
+	/* A session that waits long for a lock on the table says so, rather
+	 * than being taken for a connection that went silent. */
 	unsigned wait_s = s->db->target.silence_s / 2;
 	char *wait = xstrfmt("%u", wait_s < 1		      ? 1
 				   : wait_s > PIN_MOST_WAIT_S ? PIN_MOST_WAIT_S
