@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/base/strbuf.h"
 #include "core/sync/copy_name.h"
+#include "core/sync/ends.h"
 #include "core/sync/propose.h"
 
 /* A scheme and a colon: no pipeline's name, mark or KEY=VALUE begins so. */
@@ -149,9 +150,10 @@ static int copied_suggest(struct copy_arguments *c, char **watermark,
 }
 
 /* The end that does not answer is tried by the run once more, no oftener. */
-static int copied_name(struct settings *s, bool runs, struct error *err)
+static int copied_name(struct settings *s, bool runs, struct ends *ends,
+		       struct error *err)
 {
-	int code = copy_name_find(s, err);
+	int code = copy_name_find(s, ends, err);
 
 	if (!code || !runs || err->code == ERROR_STOPPED)
 		return code;
@@ -176,7 +178,7 @@ static void copied_replace(const struct arguments *args, long at,
 }
 
 static int copied_make(const struct arguments *args, long at, bool runs,
-		       struct settings *s, struct error *err)
+		       struct settings *s, struct ends *ends, struct error *err)
 {
 	struct copy_arguments c = { .call = NULL };
 	char *watermark = NULL;
@@ -191,7 +193,7 @@ static int copied_make(const struct arguments *args, long at, bool runs,
 	if (!code)
 		code = settings_from_copy(s, &c, err);
 	if (!code && !c.name) {
-		code = copied_name(s, runs, err);
+		code = copied_name(s, runs, ends, err);
 		if (code)
 			settings_release(s);
 	}
@@ -200,8 +202,10 @@ static int copied_make(const struct arguments *args, long at, bool runs,
 	return code;
 }
 
-int copied_load(const struct arguments *args, bool runs, struct arguments *out,
-		struct settings *s, struct error *err)
+/* As copied_load(), with what naming the pipeline has opened. */
+static int copied_open(const struct arguments *args, bool runs,
+		       struct arguments *out, struct settings *s,
+		       struct ends *ends, struct error *err)
 {
 	long at = copied_find(args);
 	int code = copied_check_meant(args, at, err);
@@ -209,11 +213,21 @@ int copied_load(const struct arguments *args, bool runs, struct arguments *out,
 	if (!code && at < 0)
 		code = config_load(args, s, err);
 	else if (!code)
-		code = copied_make(args, at, runs, s, err);
+		code = copied_make(args, at, runs, s, ends, err);
 	if (code)
 		return code;
 	copied_replace(args, at, at < 0 ? NULL : s->pipelines[0].name, out);
 	return 0;
+}
+
+int copied_load(const struct arguments *args, bool runs, struct arguments *out,
+		struct settings *s, struct error *err)
+{
+	struct ends ends = { 0 };
+	int code = copied_open(args, runs, out, s, &ends, err);
+
+	ends_close(&ends);
+	return code;
 }
 
 void copied_release(struct arguments *args, struct settings *s)
@@ -222,32 +236,55 @@ void copied_release(struct arguments *args, struct settings *s)
 	settings_release(s);
 }
 
-static int copied_do(const struct arguments *args, bool runs, config_user use,
-		     struct error *err)
+static int copied_do(const struct arguments *args, const struct settings *s,
+		     config_user use, struct error *err)
 {
 	const struct pipeline_settings *const *pipelines;
-	struct arguments now;
-	struct settings s;
 	size_t n;
-	int code = copied_load(args, runs, &now, &s, err);
+	int code = config_select(args, 0, s, &pipelines, &n, err);
 
 	if (code)
 		return code;
-	code = config_select(&now, 0, &s, &pipelines, &n, err);
-	if (!code) {
-		code = use(&now, &s, pipelines, n, err);
-		free((void *)pipelines);
-	}
-	copied_release(&now, &s);
+	code = use(args, s, pipelines, n, err);
+	free((void *)pipelines);
 	return code;
 }
 
 int copied_use(const struct arguments *args, config_user use, struct error *err)
 {
-	return copied_do(args, false, use, err);
+	struct arguments now;
+	struct settings s;
+	int code = copied_load(args, false, &now, &s, err);
+
+	if (code)
+		return code;
+	code = copied_do(&now, &s, use, err);
+	copied_release(&now, &s);
+	return code;
+}
+
+/* A session that waits for another run would hold the file which that one
+ * writes, and a dry run opens its ends otherwise. */
+static bool copied_goes_on(const struct arguments *args)
+{
+	return !arguments_has(args, "wait") && !arguments_has(args, "dry-run");
 }
 
 int copied_run(const struct arguments *args, config_user use, struct error *err)
 {
-	return copied_do(args, true, use, err);
+	struct ends ends = { 0 };
+	struct arguments now;
+	struct settings s;
+	int code = copied_open(args, true, &now, &s, &ends, err);
+
+	if (code)
+		return code;
+	if (copied_goes_on(args))
+		s.pipelines[0].ends = &ends;
+	else
+		ends_close(&ends);
+	code = copied_do(&now, &s, use, err);
+	ends_close(&ends);
+	copied_release(&now, &s);
+	return code;
 }

@@ -218,11 +218,15 @@ int bqsrc_identity(struct connector *base, const struct source_spec *source,
 		   json_t **out, struct error *err)
 {
 	struct bqsrc *s = (struct bqsrc *)base;
+	int rc = 0;
 
-	(void)err;
+	if (s->paged.described != source)
+		rc = paged_layout_for(&s->paged, source, NULL, err);
+	if (rc)
+		return rc;
 	*out = json_pack("{s:s, s:s, s:s}", "engine", "bigquery", "project",
 			 bigquery_project(s->client), "table", source->table);
-	if (s->paged.described == source && s->paged.layout.table.schema)
+	if (s->paged.layout.table.schema)
 		json_object_set_new(*out, "database",
 				    json_string(s->paged.layout.table.schema));
 	if (s->created && *s->created)

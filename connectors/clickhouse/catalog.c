@@ -268,13 +268,17 @@ int chsrc_identity(struct connector *base, const struct source_spec *source,
 {
 	struct chsrc *s = (struct chsrc *)base;
 	const struct source_table *t = &s->paged.layout.table;
+	int rc = 0;
 
-	(void)err;
+	if (s->paged.described != source)
+		rc = paged_layout_for(&s->paged, source, NULL, err);
+	if (rc)
+		return rc;
 	*out = json_pack("{s:s, s:s}", "engine", "clickhouse", "table",
 			 source->table);
-	if (s->paged.described == source && t->schema)
+	if (t->schema)
 		json_object_set_new(*out, "database", json_string(t->schema));
-	if (s->paged.described == source && !t->view && t->created)
+	if (!t->view && t->created)
 		json_object_set_new(*out, "table_uuid",
 				    json_string(t->created));
 	paged_identify_mark(&s->paged, source, *out);

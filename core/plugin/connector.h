@@ -192,7 +192,7 @@ struct connector_ops {
 		       enum strategy *strategy, char **column, char **reason,
 		       struct error *err);
 	/* Whose mark is it: new reference to a flat object. After describe of
-	 * the same source. */
+	 * the same source it tells of the mark's column, too. */
 	int (*identity)(struct connector *c, const struct source_spec *source,
 			json_t **out, struct error *err);
 	/* `from`: the current mark (sequence looks at its pending part). A

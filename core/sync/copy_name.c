@@ -93,26 +93,19 @@ static const char *copy_choose(const struct copy_ends *e,
 }
 
 static int copy_ask_source(struct copy_ends *e, struct stopper *stopper,
-			   struct error *err)
+			   struct ends *ends, struct error *err)
 {
-	struct connector *c = NULL;
+	struct connector *c;
 	struct source_spec spec;
-	struct watermark_spec mark;
-	struct schema schema;
-	int rc = runner_open_source(e->p, &c, err);
+	int rc = runner_open_source(e->p, &ends->source, err);
 
 	if (rc)
 		return rc;
+	c = ends->source;
 	stopper_start(stopper, c);
-	schema_init(&schema);
 	settings_source_spec(e->p, &spec);
-	settings_watermark_spec(e->p, &mark);
-	rc = c->ops->describe(c, &spec, &mark, &schema, err);
-	if (!rc)
-		rc = c->ops->identity(c, &spec, &e->source, err);
+	rc = c->ops->identity(c, &spec, &e->source, err);
 	stopper_end(stopper);
-	schema_release(&schema);
-	c->ops->close(c);
 	return rc;
 }
 
@@ -139,25 +132,24 @@ static int copy_ask_target(struct copy_ends *e, struct destination *d,
 	return rc;
 }
 
-static int copy_ask(struct copy_ends *e, char **name, struct error *err)
+static int copy_ask(struct copy_ends *e, char **name, struct ends *ends,
+		    struct error *err)
 {
-	struct destination *d = NULL;
 	struct stopper stopper = { 0 };
-	int rc = copy_ask_source(e, &stopper, err);
+	int rc = copy_ask_source(e, &stopper, ends, err);
 
 	if (!rc)
-		rc = runner_open_destination(e->p, &d, err);
+		rc = runner_open_destination(e->p, &ends->destination, err);
 	if (rc)
 		return rc;
 	stopper_start(&stopper, NULL);
-	stopper_add(&stopper, d);
-	rc = copy_ask_target(e, d, name, err);
+	stopper_add(&stopper, ends->destination);
+	rc = copy_ask_target(e, ends->destination, name, err);
 	stopper_end(&stopper);
-	d->ops->close(d);
 	return rc;
 }
 
-int copy_name_find(struct settings *s, struct error *err)
+int copy_name_find(struct settings *s, struct ends *ends, struct error *err)
 {
 	struct pipeline_settings *p = &s->pipelines[0];
 	struct tries tries = { .policy = &p->retry };
@@ -168,12 +160,15 @@ int copy_name_find(struct settings *s, struct error *err)
 		struct copy_ends e = { .p = p };
 
 		error_clear(err);
-		rc = copy_ask(&e, &name, err);
+		ends_close(ends);
+		rc = copy_ask(&e, &name, ends, err);
 		json_decref(e.source);
 		json_decref(e.target);
 	} while (rc && tries_again(&tries, err));
-	if (rc)
+	if (rc) {
+		ends_close(ends);
 		return rc;
+	}
 	free(p->name);
 	p->name = name;
 	return 0;

@@ -8,10 +8,12 @@
 #ifndef TIDEMARK_CORE_SYNC_COPY_NAME_H
 #define TIDEMARK_CORE_SYNC_COPY_NAME_H
 
+#include "core/sync/ends.h"
 #include "core/sync/settings.h"
 
-/* Opens both ends, and gives the one pipeline of `s` its name. An end that does
- * not answer is tried again as a run does. */
-int copy_name_find(struct settings *s, struct error *err);
+/* Opens both ends, gives the one pipeline of `s` its name, and leaves the ends
+ * open in `ends`, which is empty after an error. An end that does not answer is
+ * tried again as a run does. */
+int copy_name_find(struct settings *s, struct ends *ends, struct error *err);
 
 #endif

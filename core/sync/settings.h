@@ -61,6 +61,8 @@ struct pace_settings {
 	int64_t probe_below; /* go on while the answer is */
 };
 
+struct ends;
+
 struct pipeline_settings {
 	char *name;
 	/* Of `copy`: what stands for the name on a command line. NULL: the
@@ -103,6 +105,8 @@ struct pipeline_settings {
 	 * that their URLs and names tell. */
 	const struct pipeline_settings **rivals;
 	size_t n_rivals;
+	/* Open already, for the first run; NULL: none. Owned by the caller. */
+	struct ends *ends;
 };
 
 struct settings {

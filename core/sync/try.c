@@ -10,6 +10,7 @@
 #include "core/sync/about.h"
 #include "core/sync/changing.h"
 #include "core/sync/chunk.h"
+#include "core/sync/ends.h"
 #include "core/sync/gate.h"
 #include "core/sync/in_place.h"
 #include "core/sync/ledger.h"
@@ -121,8 +122,11 @@ static int run_find_in_place(struct run *r, struct error *err)
 
 static int run_open_source(struct run *r, struct error *err)
 {
-	int rc = runner_open_source(r->p, &r->source, err);
+	int rc = 0;
 
+	r->source = ends_take_source(r->p->ends);
+	if (!r->source)
+		rc = runner_open_source(r->p, &r->source, err);
 	if (rc)
 		return rc;
 	stopper_start(&r->stopper, r->source);
@@ -150,11 +154,17 @@ static int run_open(struct run *r, struct error *err)
 {
 	struct error ignored = ERROR_INIT;
 	struct opening opening;
-	int rc, opened;
+	int rc, opened = 0;
 
-	opening_begin(&opening, r->p, &r->to);
-	rc = run_open_source(r, err);
-	opened = opening_end(&opening, &r->destination, rc ? &ignored : err);
+	r->destination = ends_take_destination(r->p->ends);
+	if (r->destination)
+		rc = run_open_source(r, err);
+	else {
+		opening_begin(&opening, r->p, &r->to);
+		rc = run_open_source(r, err);
+		opened = opening_end(&opening, &r->destination,
+				     rc ? &ignored : err);
+	}
 	rc = rc ? rc : opened;
 	stopper_add(&r->stopper, r->destination);
 	if (!rc)
