@@ -9,6 +9,7 @@
 #include "core/data/table_identity.h"
 #include "core/data/watermark.h"
 #include "core/sync/marks.h"
+#include "core/sync/opening.h"
 #include "core/sync/runner.h"
 #include "core/sync/stopper.h"
 #include "core/sync/tries.h"
@@ -135,13 +136,16 @@ static int copy_ask_target(struct copy_ends *e, struct destination *d,
 static int copy_ask(struct copy_ends *e, char **name, struct ends *ends,
 		    struct error *err)
 {
+	struct error ignored = ERROR_INIT;
 	struct stopper stopper = { 0 };
-	int rc = copy_ask_source(e, &stopper, ends, err);
+	struct opening opening;
+	int rc, opened;
 
-	if (!rc)
-		rc = runner_open_destination(e->p, &ends->destination, err);
-	if (rc)
-		return rc;
+	opening_begin(&opening, e->p, e->p->destination);
+	rc = copy_ask_source(e, &stopper, ends, err);
+	opened = opening_end(&opening, &ends->destination, rc ? &ignored : err);
+	if (rc || opened)
+		return rc ? rc : opened;
 	stopper_start(&stopper, NULL);
 	stopper_add(&stopper, ends->destination);
 	rc = copy_ask_target(e, ends->destination, name, err);
