@@ -8,11 +8,26 @@
 #include "core/base/strlist.h"
 #include "core/data/table_name.h"
 
+/* The query of a view and behind it, by name, those of the views that it
+ * reads. Of a view of tables it is the query alone. */
 static const char relation_sql[] =
 	"SELECT c.oid, c.relkind,\n"
-	"       EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid),\n"
-	"       CASE WHEN c.relkind IN ('v', 'm')\n"
-	"         THEN pg_get_viewdef(c.oid) END\n"
+	"  EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid),\n"
+	"  CASE WHEN c.relkind IN ('v', 'm') THEN "
+	"concat(pg_get_viewdef(c.oid), (\n"
+	"    WITH RECURSIVE inner_view(oid) AS (\n"
+	"      SELECT c.oid UNION\n"
+	"      SELECT v.oid FROM inner_view i\n"
+	"      JOIN pg_rewrite w ON w.ev_class = i.oid\n"
+	"      JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass\n"
+	"        AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass\n"
+	"      JOIN pg_class v ON v.oid = d.refobjid\n"
+	"        AND v.relkind IN ('v', 'm'))\n"
+	"    SELECT string_agg(format(E'\\n%I.%I: %s', m.nspname, v.relname,\n"
+	"        pg_get_viewdef(v.oid)), '' ORDER BY m.nspname, v.relname)\n"
+	"    FROM inner_view i JOIN pg_class v ON v.oid = i.oid\n"
+	"      JOIN pg_namespace m ON m.oid = v.relnamespace\n"
+	"    WHERE v.oid <> c.oid)) END\n"
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 	"WHERE n.nspname = $1 AND c.relname = $2\n"
 	"  AND c.relkind IN ('r', 'p', 'v', 'm', 'f')";

@@ -143,6 +143,29 @@ def test_replaced_view(tidemark, make_source, make_destination, kind):
     check_items(source, destination)
 
 
+@pytest.mark.parametrize("kind", ("", "MATERIALIZED"))
+def test_replaced_view_below_a_view(tidemark, source, make_destination, kind):
+    """Other rows with the marks of those that are known: the query of the
+    view that is named stays what it was."""
+    workload.create_items(source, rows=50)
+    source.execute("CREATE TABLE green AS SELECT * FROM items",
+                   "UPDATE green SET quantity = -1")
+    lowest = "CREATE OR REPLACE VIEW lowest AS SELECT * FROM "
+    source.execute(lowest + "green",
+                   "CREATE VIEW middle AS SELECT * FROM lowest",
+                   f"CREATE {kind} VIEW top AS SELECT * FROM middle")
+    destination = make_destination("postgres")
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.pipelines["items"]["key"] = ["id"]
+    change(tidemark, table=f"{source.schema}.top").run()
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    source.execute(lowest + "items")
+    if kind:
+        source.execute("REFRESH MATERIALIZED VIEW top")
+    run_again(tidemark, "the query of the view")
+    check_items(source, destination)
+
+
 def test_edit_that_is_taken_back(tidemark, source, synced):
     """Each of both reads everything; only what goes on like that stops."""
     destination = synced(where="id <= 50")
