@@ -5,6 +5,7 @@
 
 #include "cli/urls.h"
 #include "core/base/log.h"
+#include "core/base/shell.h"
 #include "core/base/strbuf.h"
 #include "core/sync/copy_name.h"
 #include "core/sync/ends.h"
@@ -65,26 +66,6 @@ static void copied_fill(const struct arguments *args, long at,
 	out->name = arguments_text(args, "name");
 }
 
-/* As a shell takes it. */
-static void copied_add_word(struct strbuf *sb, const char *word)
-{
-	bool plain = *word && word[strspn(word, "abcdefghijklmnopqrstuvwxyz"
-						"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-						"0123456789_./:@=+,-")] == '\0';
-
-	if (plain) {
-		strbuf_addstr(sb, word);
-		return;
-	}
-	strbuf_addch(sb, '\'');
-	for (; *word; word++)
-		if (*word == '\'')
-			strbuf_addstr(sb, "'\\''");
-		else
-			strbuf_addch(sb, *word);
-	strbuf_addch(sb, '\'');
-}
-
 /* What names this pipeline on a command line: the URLs as they were given,
  * which hold no password, and the flags. */
 static char *copied_call(const struct arguments *args, long at)
@@ -92,16 +73,16 @@ static char *copied_call(const struct arguments *args, long at)
 	static const struct flag flags[] = { COPIED_FLAGS };
 	struct strbuf sb = STRBUF_INIT;
 
-	copied_add_word(&sb, args->operands.items[at]);
+	shell_add_word(&sb, args->operands.items[at]);
 	strbuf_addch(&sb, ' ');
-	copied_add_word(&sb, args->operands.items[at + 1]);
+	shell_add_word(&sb, args->operands.items[at + 1]);
 	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
 		const char *text = arguments_text(args, flags[i].name);
 
 		if (!text)
 			continue;
 		strbuf_addf(&sb, " --%s ", flags[i].name);
-		copied_add_word(&sb, text);
+		shell_add_word(&sb, text);
 	}
 	return strbuf_detach(&sb);
 }

@@ -4,6 +4,7 @@
 #include "connectors/common/settle.h"
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
+#include "core/base/shell.h"
 
 /* What changes when the table is made anew, and also when it is rebuilt. */
 static const char *const lineage_members[] = { "table_id", "table_created" };
@@ -64,6 +65,7 @@ static int lineage_refuse(const struct mysrc *c, const struct watermark *from,
 			  struct error *err)
 {
 	struct watermark plain;
+	struct strbuf word = STRBUF_INIT;
 	char *text;
 
 	watermark_init(&plain);
@@ -71,14 +73,17 @@ static int lineage_refuse(const struct mysrc *c, const struct watermark *from,
 	json_decref(plain.identity);
 	plain.identity = NULL;
 	text = watermark_to_text(&plain);
+	/* The mark holds a key: what stands in it is data, not a command. */
+	shell_add_word(&word, text);
 	error_set(err, ERROR_SCHEMA,
 		  "%s is not the table that the mark was taken of: it was "
 		  "dropped and created again, truncated, or rebuilt (OPTIMIZE, "
 		  "or an ALTER that copies), and its rows do not tell "
 		  "which. " ERROR_FIX
 		  "If it was just rebuilt, `tidemark watermark set PIPELINE "
-		  "'%s'` keeps the mark. Else " SETTLE_WAY_OUT,
-		  c->paged.layout.table.name, text);
+		  "%s` keeps the mark. Else " SETTLE_WAY_OUT,
+		  c->paged.layout.table.name, word.data);
+	strbuf_release(&word);
 	free(text);
 	watermark_release(&plain);
 	return -ERROR_SCHEMA;

@@ -254,7 +254,7 @@ static void mysql_rebuilt(void **state)
 	world_exec(w, "DELETE FROM tm_source.t WHERE id = 3");
 	world_expect_count(w, 10, 0);
 	world_exec(w, "%s", rebuilds[0]);
-	world_refuse(w, ERROR_SCHEMA, "watermark set");
+	world_refuse(w, ERROR_SCHEMA, "watermark set PIPELINE '{");
 	json_decref(w->from.identity);
 	w->from.identity = NULL;
 	world_expect_count(w, 10, 0);
