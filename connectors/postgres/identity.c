@@ -9,12 +9,16 @@ static const char identity_cluster_sql[] =
 	"SELECT system_identifier::text FROM pg_control_system()";
 
 /* The control file learns of a new timeline at its next checkpoint, the name
- * of the log file at once; a standby writes none. */
+ * of the log file at once. A standby writes none: there the receiver of the
+ * log knows, as long as one runs and our role may see it. */
 static const char identity_primary_sql[] =
 	"SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))\n"
 	"  ::bit(32)::int";
 static const char identity_standby_sql[] =
-	"SELECT timeline_id FROM pg_control_checkpoint()";
+	"SELECT greatest(c.timeline_id, r.min_recovery_end_timeline,\n"
+	"  w.received_tli)\n"
+	"FROM pg_control_checkpoint() c CROSS JOIN pg_control_recovery() r\n"
+	"  LEFT JOIN pg_stat_wal_receiver w ON true";
 
 static const char identity_database_sql[] =
 	"SELECT current_database(), d.oid, pg_is_in_recovery()\n"
