@@ -144,18 +144,26 @@ static enum error_code backfill_code(const char *name)
 static int backfill_verdict(const struct chunk_list *chunks, const char *id,
 			    struct error *err)
 {
+	const struct chunk *first = NULL;
+	size_t all = 0, failed = 0;
+
 	for (size_t i = 0; i < chunks->n; i++) {
 		const struct chunk *c = &chunks->items[i];
 
-		if (!strcmp(c->backfill_id, id) &&
-		    !strcmp(c->state, CHUNK_FAILED))
-			return error_set(err, backfill_code(c->error_code),
-					 "chunk %s was set aside: %s. The "
-					 "others are done; the same command "
-					 "tries it again",
-					 c->chunk_id, c->error_message);
+		if (strcmp(c->backfill_id, id) != 0)
+			continue;
+		all++;
+		if (strcmp(c->state, CHUNK_FAILED) != 0)
+			continue;
+		failed++;
+		first = first ? first : c;
 	}
-	return 0;
+	if (!first)
+		return 0;
+	return error_set(err, backfill_code(first->error_code),
+			 "%zu of %zu chunks failed and were set aside; the "
+			 "first is %s: %s. The same command tries them again",
+			 failed, all, first->chunk_id, first->error_message);
 }
 
 static void backfill_keep(struct chunk_list *chunks, const char *id)

@@ -206,6 +206,8 @@ def test_poisoned_chunk_is_set_aside(tidemark, source, make_destination):
         10, 9, 1, 100]
     assert sums["rows_per_second"] > 0 and sums["eta_seconds"] >= 0
     assert "1 failed" in tidemark("status").expect(EXIT_OK).out
+    again = tidemark("backfill", "items").expect(EXIT_DATA)
+    assert "1 of 10 chunks failed" in again.err
     destination.execute("ALTER TABLE items DROP CONSTRAINT poison")
     assert {c["state"] for c in chunks(tidemark)} == {"done"}
     check_items(source, destination)
