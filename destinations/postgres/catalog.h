@@ -43,7 +43,8 @@ struct catalog_table {
  * that is sent there. DDL that changes it has to wait for the ROW EXCLUSIVE
  * lock of a load, but for ATTACH PARTITION and for the body of a trigger's
  * function. The number of the transaction that wrote a catalog's row changes
- * with each ALTER, and with CREATE OR REPLACE. */
+ * with each ALTER, and with CREATE OR REPLACE; that of the file with TRUNCATE,
+ * which takes away rows below the mark. */
 #define POSTGRES_SIGNATURE                                                     \
 	"concat_ws(E'\\n',\n"                                                  \
 	"  concat_ws(' ', c.oid, c.relkind, c.relowner, c.relrowsecurity,\n"   \
@@ -57,6 +58,11 @@ struct catalog_table {
 	"     g.tgenabled, p.xmin), E'\\n' ORDER BY g.oid)\n"                  \
 	"   FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid\n"            \
 	"   WHERE g.tgrelid = ANY (CASE c.relkind WHEN 'p'\n"                  \
+	"     THEN ARRAY(SELECT relid::oid FROM pg_partition_tree(c.oid))\n"   \
+	"     ELSE ARRAY[c.oid] END)),\n"                                      \
+	"  (SELECT string_agg(f.relfilenode::text, ' ' ORDER BY f.oid)\n"      \
+	"   FROM pg_class f\n"                                                 \
+	"   WHERE f.oid = ANY (CASE c.relkind WHEN 'p'\n"                      \
 	"     THEN ARRAY(SELECT relid::oid FROM pg_partition_tree(c.oid))\n"   \
 	"     ELSE ARRAY[c.oid] END)),\n"                                      \
 	"  (SELECT string_agg(concat_ws(' ', 'rule', r.oid, r.xmin,\n"         \

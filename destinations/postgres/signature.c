@@ -13,9 +13,9 @@ int postgres_signature_refuse(const struct target *target, struct error *err)
 	return error_set(err, ERROR_TRANSIENT,
 			 "pipeline %s: table %s was altered while the run "
 			 "loaded it: its columns, triggers, rules or policies "
-			 "are not those that the run has prepared. Nothing of "
-			 "this batch was written; the run looks at the table "
-			 "anew",
+			 "are not those that the run has prepared, or it was "
+			 "truncated. Nothing of this batch was written; the "
+			 "run looks at the table anew",
 			 target->pipeline, target->table);
 }
 

@@ -5,7 +5,7 @@ import signal
 import pytest
 
 import workload
-from bench import EXIT_DATA, EXIT_OK, sync_items
+from bench import EXIT_DATA, EXIT_OK, EXIT_SCHEMA, sync_items
 from oracle import check_items
 from servers import wait_for
 
@@ -41,4 +41,25 @@ def test_trigger_that_comes_between_two_batches(tidemark_failpoints, source,
     destination.execute("DROP TRIGGER taker" +
                         " ON items" * (engine == "postgres"))
     tidemark("run", "--json").expect(EXIT_OK)
+    check_items(source, destination)
+
+
+def test_target_truncated_between_two_batches(tidemark_failpoints, source,
+                                              make_destination):
+    """The rows of the batch before lie below the mark: the run stops, as one
+    that begins with an emptied target does."""
+    tidemark = tidemark_failpoints
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=1000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 200}, retry={"attempts": 3, "backoff": "100ms"})
+    run = tidemark.start("run", "--json", failpoints="commit_acked=stop@1")
+    wait_for(lambda: run.stopped() or not run.alive(), 30, 0.01,
+             "the failpoint")
+    destination.execute("TRUNCATE items")
+    run.signal(signal.SIGCONT)
+    done = run.wait().expect(EXIT_SCHEMA)
+    assert "or it was truncated" in done.err, done
+    assert "200 rows were delivered" in done.pipeline()["error"]["message"]
+    tidemark("run", "--full-refresh").expect(EXIT_OK)
     check_items(source, destination)
