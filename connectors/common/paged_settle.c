@@ -50,14 +50,17 @@ static bool settle_is_zoneless(const struct watermark_spec *mark,
 static int settle_timestamp(struct paged_source *s,
 			    const struct watermark_spec *mark,
 			    const struct watermark *from, struct settled *out,
-			    struct error *err)
+			    struct strbuf *reason, struct error *err)
 {
 	const struct source_column *column = source_mark(&s->layout);
-	int64_t now_us = 0, settled_us = 0, value_us, us;
-	int rc = settle_now(s, &now_us, err);
+	struct settle_clock clock = { .days = column->type.kind == TYPE_DATE };
+	int64_t value_us, us;
+	int rc = settle_now(s, &clock.now_us, err);
 
-	us = now_us - (mark->settle ? SETTLE_MARGIN_US : 0);
-	out->lag_us = now_us - us;
+	us = clock.now_us - (mark->settle ? SETTLE_MARGIN_US : 0);
+	out->lag_us = clock.now_us - us;
+	if (settle_is_zoneless(mark, column))
+		clock.zone = mark->time_zone;
 	if (!rc && settle_is_zoneless(mark, column))
 		rc = wall_clock_at(mark->time_zone, us, &us, err);
 	if (rc)
@@ -66,13 +69,13 @@ static int settle_timestamp(struct paged_source *s,
 	if (!from->value)
 		return 0;
 	if (!settle_read(&column->type, from->value, &value_us) ||
-	    !settle_read(&column->type, out->value, &settled_us))
+	    !settle_read(&column->type, out->value, &clock.latest_us))
 		return error_set(err, ERROR_SCHEMA,
 				 "the mark's value '%s' is no point in "
 				 "time. " SETTLE_WAY_OUT,
 				 from->value);
-	return settle_keep_mark(&column->type, now_us, value_us, settled_us,
-				from, out, err);
+	return settle_keep_mark(&clock, value_us, clock.latest_us, from, out,
+				reason, err);
 }
 
 static int settle_sequence(struct paged_source *s, const struct watermark *from,
@@ -96,22 +99,19 @@ static int settle_sequence(struct paged_source *s, const struct watermark *from,
 
 static void settle_explain(const struct paged_source *s,
 			   const struct watermark_spec *mark,
-			   struct settled *out)
+			   struct settled *out, struct strbuf *reason)
 {
 	const struct source_column *column = source_mark(&s->layout);
-	struct strbuf reason = STRBUF_INIT;
 
-	out->guarantee = GUARANTEE_EXACT;
 	if (s->dialect->late) {
-		reason_add(&reason, "%s", s->dialect->late);
+		reason_add(reason, "%s", s->dialect->late);
 		settle_weaken(out, GUARANTEE_LAG);
 	}
 	if (settle_is_zoneless(mark, column) &&
 	    wall_clock_is_unknown(mark->time_zone))
-		settle_explain_zone(column->name, out, &reason);
+		settle_explain_zone(column->name, out, reason);
 	if (!mark->settle)
-		settle_explain_off(mark, out, &reason);
-	out->reason = strbuf_detach(&reason);
+		settle_explain_off(mark, out, reason);
 }
 
 int paged_settle(struct connector *base, const struct source_spec *source,
@@ -120,18 +120,22 @@ int paged_settle(struct connector *base, const struct source_spec *source,
 		 struct error *err)
 {
 	struct paged_source *s = (struct paged_source *)base;
+	struct strbuf reason = STRBUF_INIT;
 	int rc;
 
 	(void)schema;
 	paged_end_pass(s);
 	settled_release(out);
+	out->guarantee = GUARANTEE_EXACT;
 	rc = paged_layout_for(s, source, mark, err);
 	if (!rc)
 		rc = mark->strategy == STRATEGY_TIMESTAMP
-			     ? settle_timestamp(s, mark, from, out, err)
+			     ? settle_timestamp(s, mark, from, out, &reason,
+						err)
 			     : settle_sequence(s, from, out, err);
 	if (!rc)
-		settle_explain(s, mark, out);
+		settle_explain(s, mark, out, &reason);
+	out->reason = strbuf_detach(&reason);
 	return rc ? rc : failpoint("ceiling_taken", err);
 }
 

@@ -1,10 +1,15 @@
 #include "connectors/common/settle.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "connectors/common/delivered.h"
+#include "connectors/common/wall_clock.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
 #include "core/data/value.h"
 
 static int64_t settle_floor(int64_t us, int64_t unit_us)
@@ -31,15 +36,66 @@ char *settle_text(const struct type *type, int64_t us)
 	return strbuf_detach(&sb);
 }
 
-int settle_keep_mark(const struct type *type, int64_t now_us, int64_t value_us,
-		     int64_t settled_us, const struct watermark *from,
-		     struct settled *out, struct error *err)
+int64_t settle_latest(const struct type *type, int64_t us)
 {
-	bool instant = type->kind == TYPE_TIMESTAMPTZ;
+	char *text = settle_text(type, us - SETTLE_MARGIN_US);
+	int64_t latest = INT64_MAX;
 
-	if (value_us > now_us + (instant ? 0 : SETTLE_ZONE_MOST_US)) {
+	settle_read(type, text, &latest);
+	free(text);
+	return latest;
+}
+
+static bool settle_is_unknown(const struct settle_clock *clock)
+{
+	return clock->zone && wall_clock_is_unknown(clock->zone);
+}
+
+/* By how much a clock can seem to stand before a mark that it has made. */
+static int64_t settle_most(const struct settle_clock *clock)
+{
+	const char *zone = clock->zone;
+	int64_t most = SETTLE_STEP_MOST_US;
+
+	if (settle_is_unknown(clock))
+		most = SETTLE_ZONE_MOST_US;
+	else if (zone && !strchr("+-", *zone) && strcasecmp(zone, "UTC") != 0)
+		most = SETTLE_SUMMER_MOST_US;
+	return clock->days ? most + US_PER_DAY : most;
+}
+
+/* A mark is never later than the clock was, less the margin: a clock that is
+ * behind it was set back. Rows that were stamped since may lie below the mark.
+ */
+static void settle_explain_clock(int64_t behind, struct settled *out,
+				 struct strbuf *reason)
+{
+	struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+
+	units_print_duration(&text,
+			     (behind / US_PER_SECOND + 1) * US_PER_SECOND);
+	strbuf_addf(&why,
+		    "the source's clock was set back, to before the mark: rows "
+		    "stamped since may lie below it (watermark.lag has to be "
+		    "%s or more)",
+		    text.data);
+	log_warn("%s", why.data);
+	reason_add(reason, "%s", why.data);
+	settle_weaken(out, GUARANTEE_LAG);
+	strbuf_release(&text);
+	strbuf_release(&why);
+}
+
+int settle_keep_mark(const struct settle_clock *clock, int64_t value_us,
+		     int64_t settled_us, const struct watermark *from,
+		     struct settled *out, struct strbuf *reason,
+		     struct error *err)
+{
+	int64_t behind = value_us - clock->latest_us;
+
+	if (behind > settle_most(clock)) {
 		char now[CLOCK_TEXT_SIZE];
-		clock_format_utc(now_us, now);
+		clock_format_utc(clock->now_us, now);
 		return error_set(
 			err, ERROR_SCHEMA,
 			"the mark, %s, is ahead of the source's clock "
@@ -51,6 +107,8 @@ int settle_keep_mark(const struct type *type, int64_t now_us, int64_t value_us,
 			"behind the mark until then",
 			from->value, now);
 	}
+	if (behind > 0 && !settle_is_unknown(clock))
+		settle_explain_clock(behind, out, reason);
 	if (settled_us < value_us) {
 		free(out->value);
 		out->value = xstrdup(from->value);

@@ -8,6 +8,10 @@
 
 /* A transaction takes its now() a moment before the server's lists show it. */
 #define SETTLE_MARGIN_US US_PER_SECOND
+/* A clock that was corrected, as opposed to another server's. */
+#define SETTLE_STEP_MOST_US (10 * 60 * US_PER_SECOND)
+/* A zone whose hour changes sets its clocks back. */
+#define SETTLE_SUMMER_MOST_US (INT64_C(2) * 3600 * US_PER_SECOND)
 /* How far a wall clock can be before UTC. */
 #define SETTLE_ZONE_MOST_US (INT64_C(15) * 3600 * US_PER_SECOND)
 /* For a source that is another one, or whose ids begin anew. */
@@ -22,12 +26,27 @@
  * clock. The tick that holds it is open: what is written now may carry a mark
  * at its beginning. Caller frees. */
 char *settle_text(const struct type *type, int64_t us);
+/* The clock that made the mark, as it stands now. */
+struct settle_clock {
+	int64_t now_us;
+	/* The latest mark it could make now, in the notation of settle_text. */
+	int64_t latest_us;
+	/* watermark.time_zone of a mark without a zone, else NULL. */
+	const char *zone;
+	bool days; /* the mark is one */
+};
+
+/* Of `us`, that clock's time of now: latest_us. */
+int64_t settle_latest(const struct type *type, int64_t us);
 /* The mark `from` against what is settled: the mark never goes back by itself,
- * and cannot be ahead of the clock (SCHEMA error). `value_us`: the mark's value
- * in the notation of settle_text; `settled_us` that of out->value. */
-int settle_keep_mark(const struct type *type, int64_t now_us, int64_t value_us,
+ * and cannot be far ahead of the clock (SCHEMA error). A clock that is behind
+ * it was set back: `reason` says so, and the guarantee is lag. `value_us`: the
+ * mark's value in the notation of settle_text; `settled_us` that of out->value.
+ */
+int settle_keep_mark(const struct settle_clock *clock, int64_t value_us,
 		     int64_t settled_us, const struct watermark *from,
-		     struct settled *out, struct error *err);
+		     struct settled *out, struct strbuf *reason,
+		     struct error *err);
 /* The same of a number: the settled one is not below the mark's own. */
 void settle_keep_number(const struct watermark *from, struct settled *out);
 /* A mark's value of such a column, DATE too, as µs; false: no point in time. */

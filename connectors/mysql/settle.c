@@ -108,9 +108,11 @@ static int settle_judge(struct mysrc *c, const struct mysrc_activity *a,
 	return rc;
 }
 
-static int settle_against_mark(struct mysrc *c, const struct mysrc_activity *a,
+static int settle_against_mark(struct mysrc *c,
+			       const struct settle_clock *clock,
 			       const struct watermark *from,
-			       struct settled *out, struct error *err)
+			       struct settled *out, struct strbuf *reason,
+			       struct error *err)
 {
 	const struct source_column *mark = source_mark(&c->paged.layout);
 	int64_t value, settled = INT64_MIN;
@@ -123,8 +125,7 @@ static int settle_against_mark(struct mysrc *c, const struct mysrc_activity *a,
 				 "the mark's value '%s' is no point in "
 				 "time. " SETTLE_WAY_OUT,
 				 from->value);
-	return settle_keep_mark(&mark->type, a->now_us, value, settled, from,
-				out, err);
+	return settle_keep_mark(clock, value, settled, from, out, reason, err);
 }
 
 /* Look until nobody who has written holds the mark more than others do. */
@@ -179,6 +180,7 @@ static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,
 			    struct strbuf *reason, struct error *err)
 {
 	const struct source_column *column = source_mark(&c->paged.layout);
+	struct settle_clock clock = { .days = column->type.kind == TYPE_DATE };
 	struct mysrc_looks looks;
 	struct mysrc_activity a;
 	int64_t us = 0, wall;
@@ -194,12 +196,16 @@ static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,
 		us = a.now_us;
 	wall = us;
 	if (column->type.kind != TYPE_TIMESTAMPTZ)
+		clock.zone = mark->time_zone;
+	if (clock.zone)
 		rc = mysrc_zone_wall_clock(c->db, mark->time_zone, us, &wall,
 					   err);
 	if (!rc)
 		out->value = settle_text(&column->type, wall);
+	clock.now_us = a.now_us;
+	clock.latest_us = settle_latest(&column->type, wall + a.now_us - us);
 	if (!rc)
-		rc = settle_against_mark(c, &a, from, out, err);
+		rc = settle_against_mark(c, &clock, from, out, reason, err);
 	if (!rc)
 		rc = settle_judge(c, &a, from, out, reason, err);
 	settle_judge_mark(column, &looks, mark, out, reason);

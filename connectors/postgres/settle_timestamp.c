@@ -8,12 +8,7 @@
 #include "connectors/postgres/tick.h"
 #include "connectors/postgres/zone.h"
 #include "core/base/alloc.h"
-#include "core/base/log.h"
-#include "core/base/units.h"
 #include "core/data/value.h"
-
-/* A clock that was corrected, as opposed to another server's. */
-#define SETTLE_STEP_MOST_US (10 * 60 * US_PER_SECOND)
 
 static int64_t settle_least(int64_t a, int64_t b)
 {
@@ -93,38 +88,13 @@ static int settle_parse(struct postgres *c, const char *text, int64_t *out,
 	return rc;
 }
 
-/* A mark is never later than the clock was, less the margin: a clock that is
- * behind it was set back. Rows that were stamped since may lie below the mark.
- */
-static void settle_clock(struct postgres *c, const struct activity *a,
-			 const struct watermark_spec *mark, int64_t value_us,
-			 struct settled *out)
-{
-	int64_t behind = value_us - (a->now_us - SETTLE_MARGIN_US);
-	struct strbuf text = STRBUF_INIT, reason = STRBUF_INIT;
-
-	if (!mark->settle || behind <= 0 || behind > SETTLE_STEP_MOST_US ||
-	    layout_mark(&c->layout)->wire->oid != WIRE_TIMESTAMPTZ)
-		return;
-	units_print_duration(&text,
-			     (behind / US_PER_SECOND + 1) * US_PER_SECOND);
-	strbuf_addf(&reason,
-		    "the source's clock was set back, to before the mark: rows "
-		    "stamped since may lie below it (watermark.lag has to be "
-		    "%s or more)",
-		    text.data);
-	log_warn("%s", reason.data);
-	settle_weaken(out, GUARANTEE_LAG);
-	out->reason = strbuf_detach(&reason);
-	strbuf_release(&text);
-}
-
-static int settle_against_mark(struct postgres *c, const struct activity *a,
-			       const struct watermark_spec *mark,
+static int settle_against_mark(struct postgres *c,
+			       const struct settle_clock *clock,
 			       const struct watermark *from,
 			       struct settled *out, struct error *err)
 {
-	int64_t value, settled = INT64_MIN, now = a->now_us;
+	struct strbuf reason = STRBUF_INIT;
+	int64_t value, settled = INT64_MIN;
 	int rc;
 
 	if (!from->value)
@@ -134,25 +104,31 @@ static int settle_against_mark(struct postgres *c, const struct activity *a,
 		rc = settle_parse(c, out->value, &settled, err);
 	if (rc)
 		return rc;
-	settle_clock(c, a, mark, value, out);
-	if (out->reason && now < value)
-		now = value;
-	return settle_keep_mark(&layout_mark(&c->layout)->type, now, value,
-				settled, from, out, err);
+	rc = settle_keep_mark(clock, value, settled, from, out, &reason, err);
+	out->reason = strbuf_detach(&reason);
+	return rc;
 }
 
+/* `clock` is what the column's values are taken from. Where nothing is settled
+ * its zone is not asked for: it could be any. */
 static int settle_value(struct postgres *c, const struct watermark_spec *mark,
-			int64_t us, struct settled *out, struct error *err)
+			int64_t us, struct settled *out,
+			struct settle_clock *clock, struct error *err)
 {
 	const struct layout_column *column = layout_mark(&c->layout);
+	int64_t wall = us;
 	int rc = 0;
 
-	if (us == INT64_MIN)
-		return 0;
+	clock->days = column->type.kind == TYPE_DATE;
 	if (column->wire->oid != WIRE_TIMESTAMPTZ)
-		rc = zone_wall_clock(c->pg, mark->time_zone, us, &us, err);
-	if (!rc)
-		out->value = settle_text(&column->type, us);
+		clock->zone = us == INT64_MIN ? "auto" : mark->time_zone;
+	if (us != INT64_MIN && clock->zone)
+		rc = zone_wall_clock(c->pg, mark->time_zone, us, &wall, err);
+	if (!rc && us != INT64_MIN)
+		out->value = settle_text(&column->type, wall);
+	clock->latest_us = settle_latest(
+		&column->type,
+		us == INT64_MIN ? clock->now_us : clock->now_us + wall - us);
 	return rc;
 }
 
@@ -199,20 +175,22 @@ int settle_timestamp(struct postgres *c, const struct watermark_spec *mark,
 		     const struct watermark *from, struct settled *out,
 		     struct error *err)
 {
+	struct settle_clock clock = { 0 };
 	struct activity a;
 	int64_t us;
 	int rc = activity_read(c->pg, &a, err);
 
 	if (rc)
 		return rc;
+	clock.now_us = a.now_us;
 	out->guarantee = GUARANTEE_EXACT;
 	if (mark->settle)
 		rc = settle_prepared(c, &a, err);
 	us = settle_instant(&a, mark);
 	if (!rc)
-		rc = settle_value(c, mark, us, out, err);
+		rc = settle_value(c, mark, us, out, &clock, err);
 	if (!rc)
-		rc = settle_against_mark(c, &a, mark, from, out, err);
+		rc = settle_against_mark(c, &clock, from, out, err);
 	settle_guarantee(c, &a, mark, out);
 	out->held_by = json_incref(a.prepared_by ? a.prepared_by : a.held_by);
 	out->lag_us = us != INT64_MIN		   ? a.now_us - us

@@ -97,13 +97,16 @@ static json_t *settle_holder(struct sqsrc *s)
 	return holder;
 }
 
-/* Of a mark as it is written now. */
-static struct type settle_type(const struct sqsrc *s)
+static struct settle_clock settle_clock(const struct sqsrc *s,
+					const struct watermark_spec *mark,
+					const struct probe *probe)
 {
-	return (struct type){
-		.kind = notation_is_instant(&s->notation) ? TYPE_TIMESTAMPTZ
-							  : TYPE_TIMESTAMP,
-		.digits = 6,
+	bool instant = notation_is_instant(&s->notation);
+
+	return (struct settle_clock){
+		.now_us = probe->now_us,
+		.zone = instant ? NULL : mark->time_zone,
+		.days = !s->notation.separator,
 	};
 }
 
@@ -131,15 +134,16 @@ static int settle_print(const struct sqsrc *s,
 static int settle_timestamp(struct sqsrc *s, const struct watermark_spec *mark,
 			    const struct watermark *from,
 			    const struct probe *probe, struct settled *out,
-			    struct error *err)
+			    struct strbuf *reason, struct error *err)
 {
-	const struct type type = settle_type(s);
+	struct settle_clock clock = settle_clock(s, mark, probe);
 	int64_t us = probe->now_us - (mark->settle ? SETTLE_MARGIN_US : 0);
 	int64_t settled_us = INT64_MIN, value_us;
 	int rc = settle_print(s, mark, us, &out->value, &settled_us, err);
 
 	if (rc)
 		return rc;
+	clock.latest_us = settled_us;
 	if (probe->held && mark->settle) {
 		free(out->value);
 		out->value = xstrdup(from->value);
@@ -152,8 +156,8 @@ static int settle_timestamp(struct sqsrc *s, const struct watermark_spec *mark,
 				 "the mark's value '%s' is no point in "
 				 "time. " SETTLE_WAY_OUT,
 				 from->value);
-	return settle_keep_mark(&type, probe->now_us, value_us, settled_us,
-				from, out, err);
+	return settle_keep_mark(&clock, value_us, settled_us, from, out, reason,
+				err);
 }
 
 static int settle_greatest(struct sqsrc *s, char **out, struct error *err)
@@ -262,7 +266,7 @@ int sqsrc_settle(struct connector *base, const struct source_spec *source,
 	if (!rc)
 		rc = settle_probe(s, &probe, err);
 	if (!rc && sqsrc_mark_is_text(s))
-		rc = settle_timestamp(s, mark, from, &probe, out, err);
+		rc = settle_timestamp(s, mark, from, &probe, out, &reason, err);
 	else if (!rc)
 		rc = settle_sequence(s, mark, from, &probe, greatest, out,
 				     &reason, err);

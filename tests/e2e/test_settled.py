@@ -1,6 +1,9 @@
 """What keeps the settled point of a timestamp from being known, and what does
 not."""
 
+import datetime
+import json
+
 import pytest
 
 import workload
@@ -115,7 +118,6 @@ def ahead(source, interval):
 def set_mark(tidemark, value):
     mark = tidemark.run().pipeline()["watermark_after"]
     mark["value"] = value
-    import json
     tidemark("watermark", "set", "items", json.dumps(mark)).expect(0)
 
 
@@ -138,3 +140,51 @@ def test_clock_of_another_server(source, items):
     set_mark(tidemark, ahead(source, "1 h"))
     done = tidemark("run", "--json").expect(EXIT_SCHEMA)
     assert "ahead of the source's clock" in done.pipeline()["error"]["message"]
+
+
+ZONED = {
+    "sqlite": "CREATE TABLE items (id INTEGER PRIMARY KEY AUTOINCREMENT, "
+              "name TEXT, updated_at TIMESTAMP NOT NULL DEFAULT "
+              "(strftime('%Y-%m-%d %H:%M:%f', 'now')))",
+    "duckdb": "CREATE TABLE items (id BIGINT PRIMARY KEY, name VARCHAR, "
+              "updated_at TIMESTAMP NOT NULL DEFAULT "
+              "(now() AT TIME ZONE 'UTC'))",
+    "mysql": "CREATE TABLE items (id BIGINT PRIMARY KEY, "
+             "name VARCHAR(40), updated_at DATETIME(6) NOT NULL)",
+    "postgres": "CREATE TABLE items (id BIGINT PRIMARY KEY, name TEXT, "
+                "updated_at TIMESTAMP NOT NULL)",
+}
+
+
+@pytest.mark.parametrize("zone,hours,said", (
+    ("UTC", 0.1, "lag"), ("+05:30", 5.6, "lag"), ("Europe/Rome", 2.4, "lag"),
+    ("UTC", 1, "refused"), ("+05:30", 6.5, "refused"), ("UTC", -1, "nothing")))
+@pytest.mark.parametrize("engine", tuple(ZONED))
+def test_wall_clock_that_was_set_back(tidemark, make_source, make_destination,
+                                      engine, zone, hours, said):
+    """A mark that a known clock has not reached was made before it went
+    back: rows of since then may lie below it."""
+    if engine == "mysql" and "/" in zone:
+        pytest.skip("the server of the tests has no tables of zones")
+    source = make_source(engine)
+    source.execute(ZONED[engine],
+                   "INSERT INTO items (id, name, updated_at) VALUES"
+                   " (1, 'a', '2024-01-01 00:00:00')")
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
+    tidemark.pipelines["items"]["watermark"]["time_zone"] = zone
+    tidemark.write_config()
+    mark = tidemark.run().pipeline()["watermark_after"]
+    ahead = datetime.datetime.now(datetime.timezone.utc) \
+        + datetime.timedelta(hours=hours)
+    mark["value"] = ahead.strftime("%Y-%m-%d %H:%M:%S.%f")
+    tidemark("watermark", "set", "items", json.dumps(mark)).expect(0)
+    done = tidemark("run", "--json")
+    result = done.pipeline()
+    if said == "refused":
+        done.expect(EXIT_SCHEMA)
+        assert "ahead of the source's clock" in result["error"]["message"]
+        return
+    done.expect(0)
+    back = "clock was set back" in (result["guarantee_reason"] or "")
+    assert back == (said == "lag"), result
+    assert result["guarantee"] == "lag" or not back, result
