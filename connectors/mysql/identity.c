@@ -7,23 +7,20 @@
 
 /* Rights may be missing, or the server too old: that part is left out. NULL in
  * `out`: there is no answer. */
-static int identity_ask(struct mysrc *c, const char *sql, int n,
-			const char *const *params, char **out,
-			struct error *err)
+static int identity_query(struct mysrc *c, const char *sql,
+			  struct mydb_result **out, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(c->db, &r, sql, n, params, &why);
+	int rc = mydb_query(c->db, out, sql, 0, NULL, &why);
 
-	if (rc && !mydb_failed_with(&why, 1227) &&
-	    !mydb_failed_with(&why, 1193) && !mydb_failed_with(&why, 1142)) {
-		*err = why;
-		return rc;
-	}
-	if (!rc && mydb_rows(r))
-		*out = xstrdup(mydb_value(r, 0, 0));
-	mydb_result_free(r);
-	return 0;
+	if (!rc)
+		return 0;
+	*out = NULL;
+	if (mydb_failed_with(&why, 1227) || mydb_failed_with(&why, 1193) ||
+	    mydb_failed_with(&why, 1142))
+		return 0;
+	*err = why;
+	return rc;
 }
 
 static void identity_put(json_t *identity, const char *name, char *text)
@@ -31,6 +28,20 @@ static void identity_put(json_t *identity, const char *name, char *text)
 	if (text)
 		json_object_set_new(identity, name, json_string(text));
 	free(text);
+}
+
+static int identity_server(struct mysrc *c, json_t *identity, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	int rc = identity_query(c,
+				mydb_is_mariadb(c->db) ? "SELECT @@server_uid"
+						       : "SELECT @@server_uuid",
+				&r, err);
+
+	if (r && mydb_rows(r))
+		identity_put(identity, "server", xstrdup(mydb_value(r, 0, 0)));
+	mydb_result_free(r);
+	return rc;
 }
 
 /* As InnoDB's list spells it; false for letters beyond ASCII, some of which
@@ -48,31 +59,118 @@ static bool identity_spell(struct strbuf *sb, const char *name)
 	return true;
 }
 
-/* The id that InnoDB gave the table: it lasts over ALTERs in place. The time
- * of creation changes with more of them, so it only serves elsewhere. */
+/* MariaDB knows the spelling by heart. */
+static void identity_write_spelled(struct strbuf *sql, const char *name)
+{
+	strbuf_addstr(sql, "CONVERT(CAST(CONVERT(");
+	mydb_quote(sql, name);
+	strbuf_addstr(sql, " USING filename) AS BINARY) USING utf8mb4)");
+}
+
+/* Where MySQL's tablespaces of a file each have plain names. */
+#define IDENTITY_PLAIN                                                         \
+	"(SELECT b.name, t.table_id\n"                                         \
+	"  FROM information_schema.innodb_tablespaces_brief AS b\n"            \
+	"  JOIN information_schema.innodb_tables AS t ON t.space = b.space)"
+
+/* Append the table's name as a list of InnoDB's has it; returns the list. */
+static const char *identity_write_name(const struct mysrc *c,
+				       const struct source_table *t,
+				       struct strbuf *sql)
+{
+	struct strbuf name = STRBUF_INIT;
+	bool spelled = identity_spell(&name, t->schema);
+
+	strbuf_addch(&name, '/');
+	spelled = identity_spell(&name, t->name) && spelled;
+	if (mydb_is_mariadb(c->db)) {
+		strbuf_addstr(sql, "CONCAT(");
+		identity_write_spelled(sql, t->schema);
+		strbuf_addstr(sql, ", '/', ");
+		identity_write_spelled(sql, t->name);
+		strbuf_addch(sql, ')');
+		strbuf_release(&name);
+		return "information_schema.innodb_sys_tables";
+	}
+	/* The spelling of a partition could not be undone. */
+	spelled = spelled && !t->partitioned;
+	if (!spelled) {
+		strbuf_release(&name);
+		strbuf_addf(&name, "%s/%s", t->schema, t->name);
+	}
+	mydb_quote(sql, name.data);
+	strbuf_release(&name);
+	return spelled ? "information_schema.innodb_tables" : IDENTITY_PLAIN;
+}
+
+/* The id that InnoDB gave the table, or each of its partitions with its name:
+ * `db/t#P#p0#SP#s0`, with small letters in MySQL. */
+static void identity_write_sql(const struct mysrc *c,
+			       const struct source_table *t, struct strbuf *sql)
+{
+	struct strbuf name = STRBUF_INIT;
+	const char *list = identity_write_name(c, t, &name);
+	const char *part = "''", *from = "i.name";
+
+	if (t->partitioned) {
+		part = mydb_is_mariadb(c->db)
+			       ? "CONVERT(CONVERT(CAST(SUBSTRING_INDEX("
+				 "i.name, '#', -1) AS BINARY) USING filename) "
+				 "USING utf8mb4)"
+			       : "SUBSTRING_INDEX(SUBSTRING(i.name, "
+				 "CHAR_LENGTH(w.name) + 4), '#sp#', -1)";
+		from = "LEFT(i.name, CHAR_LENGTH(w.name) + 3) = "
+		       "CONCAT(w.name, '#p#') AND "
+		       "LEFT(i.name, CHAR_LENGTH(w.name))";
+	}
+	strbuf_addf(sql,
+		    "SELECT i.table_id, %s\n"
+		    "FROM (SELECT %s AS name) AS w JOIN %s AS i\n"
+		    "ON %s = w.name AND (@@lower_case_table_names OR\n"
+		    "  LOCATE(CAST(w.name AS BINARY), CAST(i.name AS BINARY)))",
+		    part, name.data, list, from);
+	strbuf_release(&name);
+}
+
+static json_t *identity_read_ids(const struct source_table *t,
+				 const struct mydb_result *r)
+{
+	json_t *parts;
+
+	if (!mydb_rows(r))
+		return NULL;
+	if (!t->partitioned)
+		return json_string(mydb_value(r, 0, 0));
+	parts = json_object();
+	for (size_t i = 0; i < mydb_rows(r); i++)
+		json_object_set_new(parts, mydb_value(r, i, 1),
+				    json_string(mydb_value(r, i, 0)));
+	return parts;
+}
+
+/* InnoDB's id lasts over ALTERs in place, and a partition's over those of its
+ * neighbours. The time of creation, in whole seconds, changes with more ALTERs
+ * and not with what is done to a partition, so it only serves where there is no
+ * id: in other engines, without rights, and in marks of earlier versions. */
 static int identity_table(struct mysrc *c, const struct source_table *t,
 			  json_t *identity, struct error *err)
 {
-	const char *sql = mydb_is_mariadb(c->db)
-				  ? "SELECT table_id FROM information_schema."
-				    "innodb_sys_tables WHERE name = ?"
-				  : "SELECT table_id FROM information_schema."
-				    "innodb_tables WHERE name = ?";
-	struct strbuf name = STRBUF_INIT;
-	const char *params[1];
-	char *id = NULL;
-	bool plain = identity_spell(&name, t->schema);
+	struct strbuf sql = STRBUF_INIT;
+	struct mydb_result *r = NULL;
+	json_t *ids = NULL;
 	int rc = 0;
 
-	strbuf_addch(&name, '/');
-	plain = plain && identity_spell(&name, t->name);
-	params[0] = name.data;
-	if (t->engine && !t->partitioned && plain)
-		rc = identity_ask(c, sql, 1, params, &id, err);
-	strbuf_release(&name);
-	if (!rc && !id)
+	identity_write_sql(c, t, &sql);
+	if (t->engine)
+		rc = identity_query(c, sql.data, &r, err);
+	strbuf_release(&sql);
+	if (r)
+		ids = identity_read_ids(t, r);
+	mydb_result_free(r);
+	if (!rc && (!ids || t->partitioned))
 		identity_put(identity, "table_created", xstrdup(t->created));
-	identity_put(identity, "table_id", id);
+	if (ids)
+		json_object_set_new(identity, "table_id", ids);
 	return rc;
 }
 
@@ -82,18 +180,13 @@ int mysrc_identity(struct connector *base, const struct source_spec *source,
 	struct mysrc *c = (struct mysrc *)base;
 	struct source_table table;
 	json_t *identity;
-	char *server = NULL;
 	int rc = mysrc_table_find(c->db, source->table, &table, err);
 
 	if (rc)
 		return rc;
 	identity = json_pack("{s:s, s:s, s:s}", "engine", "mysql", "database",
 			     table.schema, "table", source->table);
-	rc = identity_ask(c,
-			  mydb_is_mariadb(c->db) ? "SELECT @@server_uid"
-						 : "SELECT @@server_uuid",
-			  0, NULL, &server, err);
-	identity_put(identity, "server", server);
+	rc = identity_server(c, identity, err);
 	if (!rc)
 		rc = identity_table(c, &table, identity, err);
 	source_table_release(&table);

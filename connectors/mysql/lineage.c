@@ -5,21 +5,56 @@
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
 #include "core/base/shell.h"
+#include "core/data/table_name.h"
 
-/* What changes when the table is made anew, and also when it is rebuilt. */
-static const char *const lineage_members[] = { "table_id", "table_created" };
+/* What a mark's table may have become. */
+enum lineage {
+	LINEAGE_SAME,
+	LINEAGE_PARTS, /* some of its partitions are others */
+	LINEAGE_OTHER, /* made anew, or rebuilt */
+};
 
-static bool lineage_is_other(const json_t *before, const json_t *now)
+static bool lineage_has_part(const json_t *parts, const json_t *id)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(lineage_members); i++) {
-		const char *was = json_string_value(
-			json_object_get(before, lineage_members[i]));
-		const char *is = json_string_value(
-			json_object_get(now, lineage_members[i]));
-		if (was && is && strcmp(was, is) != 0)
+	const char *name;
+	json_t *known;
+
+	json_object_foreach((json_t *)parts, name, known)
+	{
+		if (json_equal(known, id))
 			return true;
 	}
 	return false;
+}
+
+/* A partition keeps its id while others come, go, and are exchanged. */
+static enum lineage lineage_of_parts(const json_t *before, const json_t *now)
+{
+	size_t kept = 0;
+	const char *name;
+	json_t *id;
+
+	json_object_foreach((json_t *)now, name, id) kept +=
+		lineage_has_part(before, id);
+	if (kept == json_object_size(now))
+		return LINEAGE_SAME;
+	return kept ? LINEAGE_PARTS : LINEAGE_OTHER;
+}
+
+/* The time of creation is asked where one of them has no id: it also changes
+ * when a partition is added. */
+static enum lineage lineage_find(const json_t *before, const json_t *now)
+{
+	const json_t *was = json_object_get(before, "table_id");
+	const json_t *is = json_object_get(now, "table_id");
+
+	if (json_is_object(was) && json_is_object(is))
+		return lineage_of_parts(was, is);
+	if (!was || !is) {
+		was = json_object_get(before, "table_created");
+		is = json_object_get(now, "table_created");
+	}
+	return was && is && !json_equal(was, is) ? LINEAGE_OTHER : LINEAGE_SAME;
 }
 
 /* The row where the mark stands: its mark and its key. */
@@ -61,7 +96,7 @@ static int lineage_look(struct mysrc *c, const struct watermark *from,
 	return rc;
 }
 
-static int lineage_refuse(const struct mysrc *c, const struct watermark *from,
+static int lineage_refuse(const struct watermark *from, const char *what,
 			  struct error *err)
 {
 	struct watermark plain;
@@ -76,42 +111,124 @@ static int lineage_refuse(const struct mysrc *c, const struct watermark *from,
 	/* The mark holds a key: what stands in it is data, not a command. */
 	shell_add_word(&word, text);
 	error_set(err, ERROR_SCHEMA,
-		  "%s is not the table that the mark was taken of: it was "
-		  "dropped and created again, truncated, or rebuilt (OPTIMIZE, "
-		  "or an ALTER that copies), and its rows do not tell "
-		  "which. " ERROR_FIX
+		  "%s " ERROR_FIX
 		  "If it was just rebuilt, `tidemark watermark set PIPELINE "
 		  "%s` keeps the mark. Else " SETTLE_WAY_OUT,
-		  c->paged.layout.table.name, word.data);
+		  what, word.data);
 	strbuf_release(&word);
 	free(text);
 	watermark_release(&plain);
 	return -ERROR_SCHEMA;
 }
 
-/*
- * These servers know no table that is the same after OPTIMIZE and another
- * after DROP and CREATE. So the rows are asked: if none lies at or below the
- * mark, all of them are going to be read; if the very row where the mark stands
- * is still there, with its time, these are the rows that were read. An id
- * proves nothing: another table has it too.
- */
+/* The rows are asked: if none lies at or below the mark, all of them are going
+ * to be read; if the very row where the mark stands is still there, with its
+ * time, these are the rows that were read. An id proves nothing: another table
+ * has it too. */
+static int lineage_ask_rows(struct mysrc *c, const struct watermark_spec *mark,
+			    const struct watermark *from, bool *read,
+			    struct error *err)
+{
+	bool found = false;
+	int rc = lineage_look(c, from, false, &found, err);
+
+	*read = !found;
+	if (rc || !found)
+		return rc;
+	if (mark->strategy != STRATEGY_TIMESTAMP ||
+	    from->key.n != c->paged.layout.n_key)
+		return 0;
+	return lineage_look(c, from, true, read, err);
+}
+
+/* The same of one partition. */
+static int lineage_ask_part(struct mysrc *c, const struct watermark_spec *mark,
+			    const struct watermark *from, const char *part,
+			    bool *read, struct error *err)
+{
+	struct source_table *t = &c->paged.layout.table;
+	struct strbuf sql = STRBUF_INIT;
+	char *whole = t->sql;
+	int rc;
+
+	strbuf_addf(&sql, "%s PARTITION (", whole);
+	sql_quote_name(&sql, part, '`');
+	strbuf_addch(&sql, ')');
+	t->sql = sql.data;
+	rc = lineage_ask_rows(c, mark, from, read, err);
+	t->sql = whole;
+	strbuf_release(&sql);
+	return rc;
+}
+
+/* Partitions that the mark does not know hold rows of any age. */
+static int lineage_check_parts(struct mysrc *c,
+			       const struct watermark_spec *mark,
+			       const struct watermark *from, struct error *err)
+{
+	const json_t *before = json_object_get(from->identity, "table_id");
+	json_t *now = json_object_get(c->identity, "table_id");
+	const char *name;
+	json_t *id;
+
+	json_object_foreach(now, name, id)
+	{
+		bool read = true;
+		char *what;
+		int rc = 0;
+		if (!lineage_has_part(before, id))
+			rc = lineage_ask_part(c, mark, from, name, &read, err);
+		if (rc)
+			return rc;
+		if (read)
+			continue;
+		what = xstrfmt("partition %s of %s is not the one that the "
+			       "mark knows: it was exchanged, truncated or "
+			       "rebuilt (REORGANIZE, OPTIMIZE), and it has "
+			       "rows at or below the mark that may never have "
+			       "been read.",
+			       name, c->paged.layout.table.name);
+		rc = lineage_refuse(from, what, err);
+		free(what);
+		return rc;
+	}
+	return 0;
+}
+
+/* These servers know no table that is the same after OPTIMIZE and another
+ * after DROP and CREATE. */
+static int lineage_check_table(struct mysrc *c,
+			       const struct watermark_spec *mark,
+			       const struct watermark *from, struct error *err)
+{
+	bool read = true;
+	char *what;
+	int rc = lineage_ask_rows(c, mark, from, &read, err);
+
+	if (rc || read)
+		return rc;
+	what = xstrfmt("%s is not the table that the mark was taken of: it was "
+		       "dropped and created again, truncated, or rebuilt "
+		       "(OPTIMIZE, or an ALTER that copies), and its rows do "
+		       "not tell which.",
+		       c->paged.layout.table.name);
+	rc = lineage_refuse(from, what, err);
+	free(what);
+	return rc;
+}
+
 int mysrc_check_lineage(struct mysrc *c, const struct watermark_spec *mark,
 			const struct watermark *from, struct error *err)
 {
-	bool found = false;
-	int rc;
-
-	if (!from->value || !lineage_is_other(from->identity, c->identity))
+	if (!from->value)
 		return 0;
-	rc = lineage_look(c, from, false, &found, err);
-	if (rc || !found)
-		return rc;
-	if (mark->strategy == STRATEGY_TIMESTAMP &&
-	    from->key.n == c->paged.layout.n_key) {
-		rc = lineage_look(c, from, true, &found, err);
-		if (rc || found)
-			return rc;
+	switch (lineage_find(from->identity, c->identity)) {
+	case LINEAGE_PARTS:
+		return lineage_check_parts(c, mark, from, err);
+	case LINEAGE_OTHER:
+		return lineage_check_table(c, mark, from, err);
+	case LINEAGE_SAME:
+		break;
 	}
-	return lineage_refuse(c, from, err);
+	return 0;
 }
