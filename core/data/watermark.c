@@ -372,6 +372,7 @@ static const struct {
 	  "the database was dropped and created again, or restored" },
 	{ "server", "another server answers at this address (a restored "
 		    "backup, a failover, or another host)" },
+	{ "path", "this is another file" },
 	{ "table", "this is another table" },
 	{ "mark_meaning",
 	  "the mark column got a type whose values mean something else" },
@@ -453,12 +454,18 @@ static int watermark_refuse_source(const char *run, const char *call,
 
 /* Older marks hold the column's type; one that was widened keeps the meaning of
  * every mark. MySQL's table is another after OPTIMIZE too: its connector judges
- * that by the rows. A file may be a copy that took the place of another. */
-static bool watermark_leaves(const char *member)
+ * that by the rows. A file that was moved keeps its number, a copy that took
+ * the place of another has its path. */
+static bool watermark_leaves(const struct watermark *w, const json_t *now,
+			     const char *member)
 {
+	const json_t *file = json_object_get(now, "file");
+
+	if (!strcmp(member, "path"))
+		return !file ||
+		       json_equal(file, json_object_get(w->identity, "file"));
 	return !strcmp(member, "mark_type") || !strcmp(member, "table_id") ||
-	       !strcmp(member, "table_created") || !strcmp(member, "file") ||
-	       !strcmp(member, "path");
+	       !strcmp(member, "table_created") || !strcmp(member, "file");
 }
 
 int watermark_check_identity(const struct watermark *w, const json_t *now,
@@ -473,7 +480,7 @@ int watermark_check_identity(const struct watermark *w, const json_t *now,
 	{
 		const json_t *found = json_object_get(now, member);
 
-		if (watermark_leaves(member) ||
+		if (watermark_leaves(w, now, member) ||
 		    (!strcmp(member, "table") &&
 		     table_identity_same_name(w->identity, now)))
 			continue;

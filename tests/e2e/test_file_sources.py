@@ -1,6 +1,8 @@
 """SQLite and DuckDB files as sources, into every destination."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -286,4 +288,55 @@ def test_sqlite_writers_while_it_watches(tidemark, make_source,
     time.sleep(1.1)
     tidemark.run()
     check(source, destination)
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+def test_another_file_is_another_source(tidemark, source, make_source,
+                                        make_destination):
+    """The mark is of the rows of one file."""
+    destination = make_destination("sqlite")
+    fill(source, 10)
+    set_up(tidemark, source, destination)
+    tidemark.run()
+    other = make_source(source.engine)
+    other.execute(DDL[other.engine])
+    fill(other, 20)
+    tidemark.connect("source", other.connection()).write_config()
+    done = tidemark("run", "--json").expect(EXIT_SCHEMA)
+    message = done.pipeline()["error"]["message"]
+    for words in ("this is another file", source.path, other.path,
+                  "--full-refresh", "watermark reset orders"):
+        assert words in message, message
+    tidemark("check").expect(EXIT_SCHEMA)
+    tidemark.run("--full-refresh")
+    check(other, destination)
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+def test_a_file_by_another_name_is_the_same(tidemark, source,
+                                            make_destination, work_dir):
+    """A link, another spelling; moved; a copy in the same place; and a mark
+    of a version that did not know its file."""
+    destination = make_destination("sqlite")
+    fill(source, 10)
+    set_up(tidemark, source, destination)
+    mark = tidemark.run().pipeline()["watermark_after"]
+    link, moved = work_dir / "link.db", work_dir / "moved.db"
+    link.symlink_to(source.path)
+    spelled = os.path.join(os.path.dirname(source.path), ".",
+                           os.path.basename(source.path))
+    relative = os.path.relpath(source.path, work_dir)
+    for path in (link, spelled, relative):
+        tidemark.connect("source", {"url": f"{source.engine}:{path}"})
+        tidemark.write_config()
+        assert tidemark.run().pipeline()["rows_read"] == 0
+    os.rename(source.path, moved)
+    tidemark.connect("source", {"url": f"{source.engine}:{moved}"})
+    tidemark.write_config()
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    shutil.copy(moved, work_dir / "copy.db")
+    os.rename(work_dir / "copy.db", moved)
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    del mark["identity"]["file"], mark["identity"]["path"]
+    tidemark("watermark", "set", "orders", json.dumps(mark)).expect(0)
     assert tidemark.run().pipeline()["rows_read"] == 0
