@@ -10,6 +10,9 @@
 #define PIN_MARIADB_NAMES 110101
 #define PIN_MYSQL_NAMES	  50720
 
+/* Since then it has sql_if_exists, which is as if each DROP had said so. */
+#define PIN_MARIADB_IF_EXISTS 100502
+
 enum pin_when { PIN_ALWAYS, PIN_SOURCE, PIN_LOAD, PIN_OTHERS };
 
 /* A setting of a session: its name, its value as SQL, and as the server shows
@@ -113,8 +116,8 @@ static void pin_fill(struct pin_session *s)
 				   : wait_s > PIN_MOST_WAIT_S ? PIN_MOST_WAIT_S
 							      : wait_s);
 
-	s->names = xcalloc(ARRAY_SIZE(pins) + 3, sizeof(*s->names));
-	s->kept = xcalloc(ARRAY_SIZE(pins) + 3, sizeof(*s->kept));
+	s->names = xcalloc(ARRAY_SIZE(pins) + 5, sizeof(*s->names));
+	s->kept = xcalloc(ARRAY_SIZE(pins) + 5, sizeof(*s->kept));
 	for (size_t i = 0; i < ARRAY_SIZE(pins); i++)
 		if (pin_applies(pins[i].when, s->options))
 			pin_add(s, pins[i].name, pins[i].sql, pins[i].kept);
@@ -122,6 +125,8 @@ static void pin_fill(struct pin_session *s)
 	/* Rows of a table with versions are those of now. */
 	if (s->db->mariadb)
 		pin_add(s, "system_versioning_asof", "DEFAULT", "DEFAULT");
+	if (s->db->mariadb && s->db->version >= PIN_MARIADB_IF_EXISTS)
+		pin_add(s, "sql_if_exists", "0", "0");
 	pin_add(s, "lock_wait_timeout", wait, NULL);
 	free(wait);
 }
