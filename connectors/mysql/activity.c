@@ -18,7 +18,7 @@
  * ourselves is none. */
 static const char activity_statements_sql[] =
 	"SELECT id, UTC_TIMESTAMP() - INTERVAL GREATEST(time, 0) SECOND,\n"
-	"  user = 'system user', state, LEFT(info, 200),\n"
+	"  user = 'system user'%s, state, LEFT(info, 200),\n"
 	"  id = CONNECTION_ID()\n"
 	"FROM %s.processlist\n"
 	"WHERE id = CONNECTION_ID() OR command NOT IN ('Sleep', 'Daemon',\n"
@@ -32,6 +32,14 @@ static const char activity_statements_sql[] =
  * CALL, but is empty, or has holes, as the performance schema is set up. */
 static const char *const activity_lists[] = { "information_schema",
 					      "performance_schema" };
+
+/* There an event is run by a system user, as if it applied something. */
+static const char *const activity_but[] = {
+	"", " AND id NOT IN (SELECT processlist_id\n"
+	    "    FROM performance_schema.threads\n"
+	    "    WHERE name = 'thread/sql/event_worker'\n"
+	    "      AND processlist_id IS NOT NULL)"
+};
 
 int64_t mysrc_activity_time(const char *text)
 {
@@ -91,7 +99,8 @@ static int activity_statements(struct mydb *db, struct mysrc_activity *a,
 	size_t n = mydb_is_mariadb(db) ? 1 : ARRAY_SIZE(activity_lists);
 
 	for (size_t i = 0; i < n; i++) {
-		char *sql = xstrfmt(activity_statements_sql, activity_lists[i]);
+		char *sql = xstrfmt(activity_statements_sql, activity_but[i],
+				    activity_lists[i]);
 		struct mydb_result *r = NULL;
 		struct error why = ERROR_INIT;
 		int rc = mydb_query(db, &r, sql, 0, NULL, &why);
