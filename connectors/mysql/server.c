@@ -58,15 +58,64 @@ static int server_ask_itself(struct mydb *db, struct mysrc_server *s,
 	return 0;
 }
 
+/* The channels that are set up, running or not, to whom performance_schema
+ * shows itself; false in `known`: it is off, or denied. */
+static int server_ask_channels(struct mydb *db, struct mysrc_server *s,
+			       bool *known, struct error *err)
+{
+	struct mydb_result *r = NULL;
+	struct error why = ERROR_INIT;
+	int rc = mydb_query(db, &r,
+			    "SELECT EXISTS (SELECT 1 FROM "
+			    "performance_schema.threads), count(*)\n"
+			    "FROM performance_schema"
+			    ".replication_connection_configuration\n"
+			    "WHERE channel_name NOT LIKE "
+			    "'group@_replication@_%' ESCAPE '@'",
+			    0, NULL, &why);
+
+	*known = !rc && *mydb_value(r, 0, 0) == '1';
+	s->has_primary = !rc && *mydb_value(r, 0, 1) != '0';
+	mydb_result_free(r);
+	if (!rc || why.code == ERROR_ACCESS || why.code == ERROR_SCHEMA)
+		return 0;
+	*err = why;
+	return rc;
+}
+
+/* A sign that MariaDB shows to anybody: it is 0 until a primary is named, and
+ * stays when that is taken back. */
+static int server_ask_sign(struct mydb *db, struct mysrc_server *s,
+			   struct error *err)
+{
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(db, &r,
+			    "SELECT 1 FROM information_schema.global_status "
+			    "WHERE variable_name = 'SLAVE_HEARTBEAT_PERIOD' "
+			    "AND variable_value > 0",
+			    0, NULL, err);
+
+	s->had_primary = !rc && mydb_rows(r);
+	mydb_result_free(r);
+	return rc;
+}
+
+/* No right to see the status of a replica does not make a primary. */
 static int server_ask_primary(struct mydb *db, struct mysrc_server *s,
 			      struct error *err)
 {
+	bool mariadb = mydb_is_mariadb(db);
 	struct mydb_result *r = NULL;
-	int rc = server_ask(db,
-			    mydb_is_mariadb(db) ? "SHOW ALL SLAVES STATUS"
-						: "SHOW REPLICA STATUS",
-			    &r, err);
+	bool known = false;
+	int rc = server_ask_channels(db, s, &known, err);
 
+	if (rc || known || s->has_primary)
+		return rc;
+	rc = server_ask(
+		db, mariadb ? "SHOW ALL SLAVES STATUS" : "SHOW REPLICA STATUS",
+		&r, err);
+	if (!rc && !r && mariadb)
+		return server_ask_sign(db, s, err);
 	s->has_primary = r && mydb_rows(r);
 	mydb_result_free(r);
 	return rc;
@@ -136,6 +185,11 @@ const char *mysrc_server_shares(const struct mysrc_server *s, bool applies)
 	if (!group && (s->has_primary || applies))
 		return "a replica, where the primary's open transactions do "
 		       "not show";
+	if (s->had_primary)
+		return "perhaps a replica, where the primary's open "
+		       "transactions do not show: it had a primary, and the "
+		       "user cannot see whether it still has (GRANT SLAVE "
+		       "MONITOR)";
 	if (server_is_on(s->read_only) || server_is_on(s->innodb_read_only))
 		return "read-only, as replicas are, where the primary's open "
 		       "transactions do not show";

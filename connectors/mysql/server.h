@@ -13,7 +13,8 @@ struct mysrc_server {
 	char *wsrep_on, *wsrep_provider;
 	char *group_name, *group_single_primary;
 	char *read_only, *innodb_read_only;
-	bool has_primary; /* SHOW REPLICA STATUS has a row */
+	bool has_primary; /* one is named, whether it is followed or not */
+	bool had_primary; /* the same, or no more: no right to see which */
 	bool flushes; /* a commit is on disk before its statement ends */
 };
 

@@ -1,0 +1,75 @@
+"""MariaDB and MySQL: what kind of server the source is, as far as the user may
+see, and settings of the server that are not the session's."""
+
+import time
+
+import pytest
+
+from bench import sync_items
+
+# What makes a replica of it, that is not started; how that is taken back.
+PRIMARY = {
+    "mariadb": ("CHANGE MASTER TO master_host='127.0.0.1', master_port=1",
+                "RESET SLAVE ALL"),
+    "mysql": ("CHANGE REPLICATION SOURCE TO source_host='127.0.0.1',"
+              " source_port=1, source_user='copies'", "RESET REPLICA ALL"),
+}
+
+
+@pytest.fixture(params=PRIMARY)
+def source(request, tidemark, make_mysql, make_destination):
+    """With a pipeline over its table."""
+    source = make_mysql(request.param)
+    source.execute("CREATE TABLE items (seq bigint AUTO_INCREMENT PRIMARY KEY,"
+                   " name varchar(40))",
+                   "INSERT INTO items (name) VALUES ('a'), ('b')")
+    sync_items(tidemark, source, make_destination("sqlite"), "sequence")
+    return source
+
+
+def told(tidemark):
+    done = tidemark.run().pipeline()
+    return done["guarantee"], done["guarantee_reason"]
+
+
+def test_a_primary_that_is_named_and_not_followed(tidemark, source):
+    """By a user who may not see the status of replicas."""
+    assert told(tidemark) == ("exact", "")
+    begin, end = PRIMARY[source.engine]
+    try:
+        source.execute(begin)
+        guarantee, reason = told(tidemark)
+        assert guarantee == "lag" and "a replica" in reason
+    finally:
+        source.execute(end)
+    assert told(tidemark) == ("exact", "")
+
+
+def test_an_event_applies_nothing(tidemark, source):
+    """MySQL lists its worker as a system user."""
+    scheduler = source.query("SELECT @@global.event_scheduler")[0][0]
+    source.execute("SET GLOBAL event_scheduler = ON",
+                   "CREATE EVENT slow ON SCHEDULE AT CURRENT_TIMESTAMP DO"
+                   " DO SLEEP(3)")
+    try:
+        end = time.monotonic() + 10
+        while time.monotonic() < end and not source.query(
+                "SELECT 1 FROM information_schema.processlist"
+                " WHERE info LIKE 'DO SLEEP%'"):
+            time.sleep(0.05)
+        assert told(tidemark) == ("exact", "")
+    finally:
+        source.execute(f"SET GLOBAL event_scheduler = {scheduler}")
+
+
+def test_if_exists_is_not_taken_for_said(tidemark, source, make_mysql):
+    if source.engine != "mariadb":
+        pytest.skip("MariaDB's own")
+    sync_items(tidemark, source, make_mysql("mariadb"), "sequence")
+    source.execute("SET GLOBAL sql_if_exists = 1")
+    try:
+        tidemark.run("--dry-run")
+        tidemark.run()
+        tidemark.run("--dry-run")
+    finally:
+        source.execute("SET GLOBAL sql_if_exists = 0")
