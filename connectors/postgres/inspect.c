@@ -18,6 +18,7 @@
 static const char inspect_rights_sql[] =
 	"SELECT has_function_privilege('pg_control_system()', 'EXECUTE')\n"
 	"  AND has_function_privilege('pg_control_checkpoint()', 'EXECUTE')\n"
+	"  AND has_function_privilege('pg_control_recovery()', 'EXECUTE')\n"
 	"  AND has_function_privilege('pg_current_wal_lsn()', 'EXECUTE'),\n"
 	"  quote_ident(current_user),\n"
 	"  has_function_privilege('pg_current_wal_insert_lsn()', 'EXECUTE')\n"
@@ -321,7 +322,8 @@ static int inspect_rights(struct inspection_of *x, struct error *err)
 		struct strbuf fix = STRBUF_INIT;
 		strbuf_addf(&fix,
 			    "GRANT EXECUTE ON FUNCTION pg_control_system(), "
-			    "pg_control_checkpoint(), pg_current_wal_lsn() "
+			    "pg_control_checkpoint(), "
+			    "pg_control_recovery(), pg_current_wal_lsn() "
 			    "TO %s",
 			    pg_value(r, 0, 1));
 		problems_add(x->out, SEVERITY_INFO, ERROR_NONE,
