@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/data/number.h"
 #include "core/data/table_name.h"
 
 /* An expression has no name in the catalog, and so is none that is given. */
@@ -25,6 +26,13 @@ static void ids_write_sql(const struct mysrc *c, struct strbuf *sql)
 	mydb_quote(sql, t->name);
 	strbuf_addstr(sql, " AND column_name = ");
 	mydb_quote(sql, mark->expression ? "" : mark->name);
+	strbuf_addstr(sql, "),\n"
+			   "  (SELECT auto_increment FROM "
+			   "information_schema.tables\n"
+			   "    WHERE table_schema = ");
+	mydb_quote(sql, t->schema);
+	strbuf_addstr(sql, " AND table_name = ");
+	mydb_quote(sql, t->name);
 	strbuf_addstr(sql, ")");
 }
 
@@ -42,7 +50,10 @@ int mysrc_ids_read(struct mysrc *c, struct mysrc_ids *out, struct error *err)
 		const char *given = mydb_value(r, 0, 2);
 		out->greatest = xstrdup(mydb_value(r, 0, 0));
 		out->step = strtoll(mydb_value(r, 0, 1), NULL, 10);
+		const char *next = mydb_value(r, 0, 3);
 		out->given = given && *given == '1';
+		out->spent = next && out->greatest &&
+			     !number_is_greater(next, out->greatest);
 	}
 	mydb_result_free(r);
 	return rc;
@@ -94,6 +105,15 @@ void mysrc_ids_doubt(const struct mysrc *c, const struct mysrc_ids *ids,
 		sql_quote_name(&fix, column, '`');
 		strbuf_addch(&fix, ')');
 		out->fix = strbuf_detach(&fix);
+	} else if (ids->spent) {
+		out->code = "sequence-spent";
+		out->reason = xstrfmt("AUTO_INCREMENT has given out the last "
+				      "id that the type of \"%s\" has, and "
+				      "gives it again once its row is deleted",
+				      column);
+		out->fix = xstrfmt("ALTER TABLE %s MODIFY the column to a "
+				   "wider type",
+				   l->table.sql);
 	} else if (ids->step != 1) {
 		out->code = "sequence-increment";
 		out->reason = xstrfmt("auto_increment_increment is %" PRId64

@@ -11,6 +11,7 @@ struct mysrc_ids {
 	char *greatest; /* NULL: there is no row */
 	int64_t step; /* auto_increment_increment of the server */
 	bool given; /* AUTO_INCREMENT */
+	bool spent; /* it gives no id beyond the greatest */
 };
 
 int mysrc_ids_read(struct mysrc *c, struct mysrc_ids *out, struct error *err);
