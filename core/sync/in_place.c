@@ -1,55 +1,9 @@
 #include "core/sync/in_place.h"
 
-#include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/data/table_name.h"
 #include "core/plugin/registry.h"
-
-static bool in_place_is_word(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '$' || (c & 0x80);
-}
-
-/* The end of the word, or of the quoted name or text, that begins at `at`. */
-static const char *in_place_word_end(const char *at)
-{
-	const char *end;
-
-	if (strchr("'\"`", *at)) {
-		end = strchr(at + 1, *at);
-		return end ? end + 1 : at + strlen(at);
-	}
-	for (end = at; in_place_is_word(*end);)
-		end++;
-	return end > at ? end : at + 1;
-}
-
-/* The word is the column's name, and neither a function's nor a type's. */
-static bool in_place_names(const char *at, const char *end, const char *column,
-			   const char *sql)
-{
-	size_t quoted = *at == '"' || *at == '`', n = (size_t)(end - at);
-
-	if (n - 2 * quoted != strlen(column) ||
-	    strncasecmp(at + quoted, column, n - 2 * quoted) != 0)
-		return false;
-	return end[strspn(end, " \t\r\n")] != '(' &&
-	       (at - sql < 2 || strncmp(at - 2, "::", 2) != 0);
-}
-
-bool in_place_reads(const char *sql, const char *column)
-{
-	const char *at = sql, *end;
-
-	for (; *at; at = end) {
-		end = in_place_word_end(at);
-		if (in_place_names(at, end, column, sql))
-			return true;
-	}
-	return false;
-}
 
 /* Only of a server is it known which one it is. */
 static bool in_place_may_be(const struct pipeline_settings *p)
@@ -117,15 +71,6 @@ static int in_place_refuse(const struct pipeline_settings *p, struct error *err)
 				 "whether it was changed since it was read; "
 				 "set watermark.nulls to skip, or fill it",
 				 p->name, p->mark_column);
-	for (size_t i = 0; i < p->n_expressions; i++) {
-		const struct source_expression *e = &p->expressions[i];
-
-		if (in_place_reads(e->sql, e->name))
-			return error_set(err, ERROR_CONFIG,
-					 "source and destination of %s are the "
-					 "same table: " IN_PLACE_READS,
-					 p->name, e->name, e->name);
-	}
 	return 0;
 }
 

@@ -3,7 +3,6 @@
 
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
-#include "core/sync/in_place.h"
 #include "core/sync/settings_input.h"
 
 /* Where a name without a schema is; caller frees. */
@@ -45,23 +44,6 @@ static bool update_is_in_place(const struct pipeline_settings *p)
 	return same;
 }
 
-/* Each reading of a row would change it once more. */
-static int update_check_expressions(struct option_context *ctx,
-				    const struct config_node *node,
-				    const struct pipeline_settings *p)
-{
-	for (size_t i = 0; p->in_place && i < p->n_expressions; i++) {
-		const struct source_expression *e = &p->expressions[i];
-
-		if (in_place_reads(e->sql, e->name))
-			return settings_fail(ctx, node, "source.expressions",
-					     "source and destination are the "
-					     "same table: " IN_PLACE_READS,
-					     e->name, e->name);
-	}
-	return 0;
-}
-
 int settings_check_update(struct option_context *ctx,
 			  const struct config_node *node,
 			  struct pipeline_settings *p)
@@ -94,5 +76,5 @@ int settings_check_update(struct option_context *ctx,
 				     "\"%s\" (and does not write it): name it "
 				     "here, too",
 				     p->mark_column);
-	return update_check_expressions(ctx, node, p);
+	return 0;
 }

@@ -315,25 +315,3 @@ def test_what_others_say_to_it(tidemark, make_source, make_destination):
                     ["run", "--full-refresh"]):
         done = tidemark(*command).expect(EXIT_CONFIG)
         assert "mode update" in done.err, done
-
-
-@pytest.mark.parametrize("engine", ("postgres", "mariadb"))
-def test_in_place_a_column_is_not_computed_of_itself(tidemark, make_source,
-                                                     engine):
-    """Each reading of a row would count once more."""
-    source = make_source(engine)
-    workload.create_items(source, rows=3)
-    label_in_place(tidemark, source)
-    settings = tidemark.pipelines["labels"]["source"]
-    settings["columns"] = ["id", "updated_at"]
-    settings["expressions"] = {"quantity": "quantity + 1"}
-    before = rows(source)
-    tidemark.write_config()
-    done = tidemark("run").expect(EXIT_CONFIG)
-    assert "reads the column that it writes" in done.err, done
-    assert "a column of its own" in done.err, done
-    assert rows(source) == before
-    settings["expressions"] = {"quantity": "id + 1"}
-    tidemark.write_config()
-    tidemark.run()
-    assert {row[1] for row in rows(source).values()} == {2, 3, 4}

@@ -318,14 +318,6 @@ static const struct {
 	  "t.yaml:6:27: pipelines.p.watermark.strategy: source and destination "
 	  "are the same table: only by a timestamp" },
 	{ CONNECTIONS "pipelines:\n  p:\n"
-		      "    source: {connection: s, table: t,\n"
-		      "             columns: [id, at],\n"
-		      "             expressions: {n: 'a + N'}}\n"
-		      "    destination: {connection: s, table: t}\n"
-		      "    watermark: {strategy: timestamp, column: at}\n"
-		      "    load: {mode: update}\n",
-	  "the expression of column \"n\" reads the column that it writes" },
-	{ CONNECTIONS "pipelines:\n  p:\n"
 		      "    source: {connection: s, table: t, columns: [id]}\n"
 		      "    destination: {connection: w, table: t}\n"
 		      "    watermark: {strategy: timestamp, column: at}\n"
