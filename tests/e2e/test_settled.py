@@ -156,16 +156,18 @@ ZONED = {
 }
 
 
-@pytest.mark.parametrize("zone,hours,said", (
+# The MySQL server of the tests has no tables of zones.
+WALLS = [(engine, *case) for engine in ZONED for case in (
     ("UTC", 0.1, "lag"), ("+05:30", 5.6, "lag"), ("Europe/Rome", 2.4, "lag"),
-    ("UTC", 1, "refused"), ("+05:30", 6.5, "refused"), ("UTC", -1, "nothing")))
-@pytest.mark.parametrize("engine", tuple(ZONED))
+    ("UTC", 1, "refused"), ("+05:30", 6.5, "refused"), ("UTC", -1, "nothing"))
+         if (engine, case[0]) != ("mysql", "Europe/Rome")]
+
+
+@pytest.mark.parametrize("engine,zone,hours,said", WALLS)
 def test_wall_clock_that_was_set_back(tidemark, make_source, make_destination,
                                       engine, zone, hours, said):
     """A mark that a known clock has not reached was made before it went
     back: rows of since then may lie below it."""
-    if engine == "mysql" and "/" in zone:
-        pytest.skip("the server of the tests has no tables of zones")
     source = make_source(engine)
     source.execute(ZONED[engine],
                    "INSERT INTO items (id, name, updated_at) VALUES"
