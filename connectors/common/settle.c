@@ -64,6 +64,16 @@ static int64_t settle_most(const struct settle_clock *clock)
 	return clock->days ? most + US_PER_DAY : most;
 }
 
+/* How far the clock is behind the mark. Either may be an infinity. */
+static int64_t settle_behind(const struct settle_clock *clock, int64_t value_us)
+{
+	int64_t behind;
+
+	if (!__builtin_sub_overflow(value_us, clock->latest_us, &behind))
+		return behind;
+	return value_us < clock->latest_us ? INT64_MIN : INT64_MAX;
+}
+
 /* A mark is never later than the clock was, less the margin: a clock that is
  * behind it was set back. Rows that were stamped since may lie below the mark.
  */
@@ -91,7 +101,7 @@ int settle_keep_mark(const struct settle_clock *clock, int64_t value_us,
 		     struct settled *out, struct strbuf *reason,
 		     struct error *err)
 {
-	int64_t behind = value_us - clock->latest_us;
+	int64_t behind = settle_behind(clock, value_us);
 
 	if (behind > settle_most(clock)) {
 		char now[CLOCK_TEXT_SIZE];

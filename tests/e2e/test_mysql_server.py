@@ -62,9 +62,9 @@ def test_an_event_applies_nothing(tidemark, source):
         source.execute(f"SET GLOBAL event_scheduler = {scheduler}")
 
 
+@pytest.mark.parametrize("source", ["mariadb"], indirect=True)
 def test_if_exists_is_not_taken_for_said(tidemark, source, make_mysql):
-    if source.engine != "mariadb":
-        pytest.skip("MariaDB's own")
+    """The setting is MariaDB's own."""
     sync_items(tidemark, source, make_mysql("mariadb"), "sequence")
     source.execute("SET GLOBAL sql_if_exists = 1")
     try:
