@@ -20,6 +20,19 @@ TAKE = {
 }
 
 
+def alter(tidemark, source, destination, *statements):
+    """Run, and let the statements come between its first two batches."""
+    workload.create_items(source, rows=1000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 200}, retry={"attempts": 3, "backoff": "100ms"})
+    run = tidemark.start("run", "--json", failpoints="commit_acked=stop@1")
+    wait_for(lambda: run.stopped() or not run.alive(), 30, 0.01,
+             "the failpoint")
+    destination.execute(*statements)
+    run.signal(signal.SIGCONT)
+    return run.wait()
+
+
 @pytest.mark.parametrize("engine", TAKE)
 def test_trigger_that_comes_between_two_batches(tidemark_failpoints, source,
                                                 make_destination, engine):
@@ -27,15 +40,7 @@ def test_trigger_that_comes_between_two_batches(tidemark_failpoints, source,
     that it takes away do not count as unchanged."""
     tidemark = tidemark_failpoints
     destination = make_destination(engine)
-    workload.create_items(source, rows=1000)
-    sync_items(tidemark, source, destination, "timestamp",
-               batch={"rows": 200}, retry={"attempts": 3, "backoff": "100ms"})
-    run = tidemark.start("run", "--json", failpoints="commit_acked=stop@1")
-    wait_for(lambda: run.stopped() or not run.alive(), 30, 0.01,
-             "the failpoint")
-    destination.execute(*TAKE[engine])
-    run.signal(signal.SIGCONT)
-    done = run.wait().expect(EXIT_DATA)
+    done = alter(tidemark, source, destination, *TAKE[engine]).expect(EXIT_DATA)
     assert "was altered while the run loaded it" in done.err, done
     assert "trigger taker" in done.pipeline()["error"]["message"], done
     destination.execute("DROP TRIGGER taker" +
@@ -50,15 +55,7 @@ def test_target_truncated_between_two_batches(tidemark_failpoints, source,
     that begins with an emptied target does."""
     tidemark = tidemark_failpoints
     destination = make_destination("postgres")
-    workload.create_items(source, rows=1000)
-    sync_items(tidemark, source, destination, "timestamp",
-               batch={"rows": 200}, retry={"attempts": 3, "backoff": "100ms"})
-    run = tidemark.start("run", "--json", failpoints="commit_acked=stop@1")
-    wait_for(lambda: run.stopped() or not run.alive(), 30, 0.01,
-             "the failpoint")
-    destination.execute("TRUNCATE items")
-    run.signal(signal.SIGCONT)
-    done = run.wait().expect(EXIT_SCHEMA)
+    done = alter(tidemark, source, destination, "TRUNCATE items").expect(EXIT_SCHEMA)
     assert "or it was truncated" in done.err, done
     assert "200 rows were delivered" in done.pipeline()["error"]["message"]
     tidemark("run", "--full-refresh").expect(EXIT_OK)
