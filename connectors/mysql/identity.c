@@ -59,7 +59,7 @@ static bool identity_spell(struct strbuf *sb, const char *name)
 	return true;
 }
 
-/* MariaDB knows the spelling by heart. */
+/* MariaDB converts a name to InnoDB's spelling itself. */
 static void identity_write_spelled(struct strbuf *sql, const char *name)
 {
 	strbuf_addstr(sql, "CONVERT(CAST(CONVERT(");
@@ -67,7 +67,7 @@ static void identity_write_spelled(struct strbuf *sql, const char *name)
 	strbuf_addstr(sql, " USING filename) AS BINARY) USING utf8mb4)");
 }
 
-/* Where MySQL's tablespaces of a file each have plain names. */
+/* MySQL lists tablespaces that have a file each by plain names. */
 #define IDENTITY_PLAIN                                                         \
 	"(SELECT b.name, t.table_id\n"                                         \
 	"  FROM information_schema.innodb_tablespaces_brief AS b\n"            \

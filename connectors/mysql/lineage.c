@@ -7,7 +7,7 @@
 #include "core/base/shell.h"
 #include "core/data/table_name.h"
 
-/* What a mark's table may have become. */
+/* The table of a mark is the same, another, or has other partitions. */
 enum lineage {
 	LINEAGE_SAME,
 	LINEAGE_PARTS, /* some of its partitions are others */

@@ -7,7 +7,8 @@ import pytest
 
 from bench import sync_items
 
-# What makes a replica of it, that is not started; how that is taken back.
+# The statement that makes the server a replica which is not started, and the
+# one that takes it back.
 PRIMARY = {
     "mariadb": ("CHANGE MASTER TO master_host='127.0.0.1', master_port=1",
                 "RESET SLAVE ALL"),

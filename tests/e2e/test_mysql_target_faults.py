@@ -168,7 +168,8 @@ def test_packet_too_small(tidemark, source, destination, local):
     check_items(source, destination)
 
 
-# Of each: what the run says once it has looked at the table anew.
+# Statement -> exit code and what the message holds, of a run that has looked at
+# the table anew.
 ALTERED = {
     "DROP TABLE items": (EXIT_OK, ""),
     "ALTER TABLE items DROP COLUMN ratio": (EXIT_OK, ""),

@@ -18,7 +18,7 @@ static const char *const words[] = {
 	"",
 };
 
-/* What the shell of this machine makes of it is the word again. */
+/* A shell reads the word as it was before. */
 static void test_words(void **state)
 {
 	(void)state;
