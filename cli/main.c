@@ -2,6 +2,7 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,6 +34,18 @@ static void main_descriptors(void)
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
+}
+
+/* A core file would hold passwords and rows. Of a limit of 0 the kernel takes
+ * no notice when cores go to a program ("|" in core_pattern); 1 is its own sign
+ * for none, and too little for a file. */
+static void main_no_core(void)
+{
+	const char *wanted = getenv("TIDEMARK_CORE_DUMPS");
+	const struct rlimit none = { 1, 1 };
+
+	if (!wanted || strcmp(wanted, "1") != 0)
+		setrlimit(RLIMIT_CORE, &none);
 }
 
 static int main_log(const struct arguments *args, struct error *err)
@@ -109,6 +122,7 @@ int main(int argc, char **argv)
 	int code;
 
 	main_descriptors();
+	main_no_core();
 	alloc_install();
 	/* State and config files may hold what others should not read. */
 	umask(077);

@@ -1,0 +1,84 @@
+"""What limits the harm of a mistake with memory: how the programs are linked
+and compiled, and what is left of a process that dies of one."""
+
+import os
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+
+import pytest
+
+from servers import wait_for
+
+
+def readelf(*args):
+    return subprocess.run(["readelf", "-W", *args], check=True,
+                          capture_output=True, text=True).stdout
+
+
+@pytest.fixture(params=("tidemark", "tidemark-duckdb.so"))
+def program(request, tidemark_binary):
+    path = pathlib.Path(tidemark_binary).parent / request.param
+    if not path.exists():
+        pytest.skip(f"built without {request.param}")
+    return path
+
+
+def test_how_it_is_linked(program):
+    """At any address; nothing to be written is run, and what the loader has
+    filled in is read-only from then on: all of it, before main."""
+    segments, dynamic = readelf("-l", program), readelf("-d", program)
+    assert readelf("-h", program).count("DYN (") == 1
+    assert re.search(r"FLAGS_1.*\bNOW\b", dynamic), dynamic
+    assert "TEXTREL" not in dynamic
+    if program.suffix != ".so":
+        assert re.search(r"FLAGS_1.*\bPIE\b", dynamic), dynamic
+    stack, = re.findall(r"GNU_STACK .*", segments)
+    assert " RW " in stack, stack
+    assert re.findall(r"GNU_RELRO ", segments)
+    assert not re.findall(r" RWE ", segments)
+
+
+def test_how_it_is_compiled(program):
+    symbols = readelf("--dyn-syms", program)
+    assert "__stack_chk_fail" in symbols
+    assert re.search(r"__(?:snprintf|vsnprintf|memcpy|read|strncat|poll)_chk",
+                     symbols)
+
+
+def start_waiting(tidemark, **env):
+    """A run that waits for its next turn, where cores are wanted."""
+    source = os.path.join(tidemark.dir, "source.db")
+    subprocess.run(["sqlite3", source,
+                    "CREATE TABLE t (id INTEGER PRIMARY KEY);"
+                    "INSERT INTO t VALUES (1)"], check=True)
+    tidemark.connect("source", f"sqlite:{source}")
+    tidemark.connect("warehouse", f"sqlite:{tidemark.dir}/w.db")
+    tidemark.pipeline(
+        "t", source={"connection": "source", "table": "t"},
+        destination={"connection": "warehouse", "table": "t"},
+        watermark={"strategy": "sequence", "column": "id"})
+    running = tidemark.write_config().start(
+        "run", "--watch", "1h", env=env,
+        under=("prlimit", "--core=unlimited:unlimited"))
+    wait_for(lambda: b"caught up" in running.text["out"])
+    return running
+
+
+@pytest.mark.parametrize("death", (signal.SIGSEGV, signal.SIGABRT))
+def test_no_core(tidemark, death):
+    running = start_waiting(tidemark)
+    running.signal(death)
+    _, status = os.waitpid(running.process.pid, 0)
+    assert os.WTERMSIG(status) == death and not os.WCOREDUMP(status)
+    assert not [name for name in os.listdir(tidemark.dir)
+                if name.startswith("core")]
+
+
+def test_core_on_demand(tidemark):
+    running = start_waiting(tidemark, TIDEMARK_CORE_DUMPS="1")
+    limit = resource.prlimit(running.process.pid, resource.RLIMIT_CORE)
+    running.kill()
+    assert limit == (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
