@@ -127,8 +127,8 @@ static MYSQL *mydb_prepare_connection(const struct mydb_target *t,
 		mysql_options(conn, MYSQL_OPT_SSL_KEY, t->tls_key);
 		mysql_options(conn, MYSQL_OPT_SSL_CERT, t->tls_cert);
 		mysql_options(conn, MYSQL_OPT_SSL_CA, t->tls_ca);
-		mydb_guard_set(conn);
 	}
+	mydb_guard_set(conn, mode);
 	mydb_set_tls(conn, mode);
 	return conn;
 }
@@ -176,6 +176,7 @@ static void mydb_attempt_run(struct mydb_attempt *a)
 				   a->server.port, a->socket, 0) != NULL;
 	mydb_guard_take(NULL);
 	a->ok = a->ok && (!a->tls || mydb_guard_holds(a->conn));
+	mydb_guard_explain(a->conn);
 }
 
 static void *mydb_attempt_main(void *arg)

@@ -17,13 +17,15 @@ void *mydb_connect(const struct mydb_target *t, enum tls_mode mode,
 		   bool *ok);
 int mydb_socket(void *conn);
 
-/* mysql_guard.c: no password without TLS where TLS was asked for. Once; for a
- * connection to be made; and, by the thread that makes it, what to give the
- * library as password, and whether the connection made has TLS: else the error
- * is in it. */
+/* mysql_guard.c: no password without TLS where TLS was asked for, and none in
+ * clear to a server that is not verified. Once; for a connection to be made;
+ * and, by the thread that makes it, what to give the library as password,
+ * whether the connection made has TLS: else the error is in it; and that error
+ * in plain words. */
 void mydb_guard_library(void);
-void mydb_guard_set(void *conn);
+void mydb_guard_set(void *conn, enum tls_mode mode);
 const char *mydb_guard_take(const char *password);
 bool mydb_guard_holds(void *conn);
+void mydb_guard_explain(void *conn);
 
 #endif

@@ -27,8 +27,15 @@ struct errno_class {
 	"under tls.mode verify-full it must be made out to the host of the "   \
 	"URL)"
 
+/* As mysql_guard.c has it. */
+#define CHECK_SERVER                                                           \
+	"(set tls.mode: verify-full, and tls.ca to the authority that signed " \
+	"the server's certificate; or give the user another plugin, such as "  \
+	"caching_sha2_password or ed25519)"
+
 /* Numbers up to 1999 and from 3000 are the server's and mean the same to MySQL
- * and MariaDB; 19xx and 4xxx are MariaDB's, 2xxx the client library's. */
+ * and MariaDB; 19xx and 4xxx are MariaDB's, 2xxx and 50xx the client library's.
+ */
 static const struct errno_class errno_classes[] = {
 	{ 1, ERROR_ACCESS, "the server cannot write a file", SEE_LOG },
 	{ 3, ERROR_ACCESS, "the server cannot write a file, often a full disk",
@@ -216,6 +223,8 @@ static const struct errno_class errno_classes[] = {
 	{ 4031, ERROR_TRANSIENT, "the server ended an idle session", "" },
 	{ 4151, ERROR_ACCESS, "the account is locked", CHECK_USER },
 	{ 4166, ERROR_ACCESS, "LOCAL INFILE is switched off", "" },
+	{ 5010, ERROR_ACCESS, "a way of signing in that is not taken",
+	  CHECK_SERVER },
 };
 
 /* For what is not in the table: the first characters of the SQLSTATE. */

@@ -29,6 +29,18 @@ struct guard_plugin {
 
 #define GUARD_NAME    "tidemark_tls"
 #define GUARD_REFUSED 2026 /* the library's number for what TLS fails at */
+#define GUARD_BARRED  5010 /* CR_PLUGIN_NOT_ALLOWED */
+
+/* The server chooses how to sign in. These show that the client knows the
+ * password. Two of them send it under a key of the server's, which MySQL asks
+ * for once after each of its starts. */
+#define GUARD_WAYS                                                             \
+	GUARD_NAME ",mysql_native_password,client_ed25519,parsec,"             \
+		   "caching_sha2_password,sha256_password"
+/* These hand over the password as it is, or a ticket that is good for other
+ * services. */
+#define GUARD_MORE_WAYS                                                        \
+	GUARD_WAYS ",mysql_clear_password,dialog,auth_gssapi_client"
 
 /* A connection is made by one thread. */
 static _Thread_local const char *guard_password;
@@ -81,9 +93,25 @@ void mydb_guard_library(void)
 	mysql_close(conn);
 }
 
-void mydb_guard_set(void *conn)
+void mydb_guard_set(void *conn, enum tls_mode mode)
 {
-	mysql_options(conn, MYSQL_DEFAULT_AUTH, GUARD_NAME);
+	if (mode != TLS_DISABLED)
+		mysql_options(conn, MYSQL_DEFAULT_AUTH, GUARD_NAME);
+	mysql_options(conn, MARIADB_OPT_RESTRICTED_AUTH,
+		      mode >= TLS_VERIFY_CA ? GUARD_MORE_WAYS : GUARD_WAYS);
+}
+
+/* The library speaks of a list that the user has not made, and has lost the
+ * plugin's name by then: what it shows is left from another packet (3.3.20). */
+void mydb_guard_explain(void *conn)
+{
+	NET *net = &((MYSQL *)conn)->net;
+
+	if (net->last_errno == GUARD_BARRED)
+		snprintf(net->last_error, sizeof(net->last_error),
+			 "the server asks for a plugin to sign in that hands "
+			 "over the password, or what is as good, and nobody "
+			 "has verified which server it is");
 }
 
 const char *mydb_guard_take(const char *password)
@@ -104,7 +132,16 @@ void mydb_guard_library(void)
 {
 }
 
-void mydb_guard_set(void *conn)
+/* Off unless it is switched on, and LIBMYSQL_ENABLE_CLEARTEXT_PLUGIN is not
+ * set. */
+void mydb_guard_set(void *conn, enum tls_mode mode)
+{
+	bool clear = mode >= TLS_VERIFY_CA;
+
+	mysql_options(conn, MYSQL_ENABLE_CLEARTEXT_PLUGIN, &clear);
+}
+
+void mydb_guard_explain(void *conn)
 {
 	(void)conn;
 }

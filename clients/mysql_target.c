@@ -97,6 +97,12 @@ static int target_tls(struct mydb_target *t, const struct connection *conn,
 		t->tls_ca = url_query_value(&conn->url, "ssl-ca");
 	if (!t->tls_ca && t->tls >= TLS_VERIFY_CA)
 		t->tls_ca = xstrdup(tls_authorities());
+	/* Without any, the library under verify-ca takes every certificate. */
+	if (!rc && !t->tls_ca && t->tls >= TLS_VERIFY_CA)
+		rc = error_set(err, ERROR_CONFIG,
+			       "%s: this system has no list of authorities to "
+			       "trust: name a file of certificates by tls.ca",
+			       t->where);
 	return rc;
 }
 

@@ -11,6 +11,7 @@ import pytest
 import mysql_servers
 from bench import EXIT_ACCESS, EXIT_OK, password_connection
 from certificates import FAR, make_certificates
+from mysql_asker import Asker
 from servers import APP, CANARY
 
 
@@ -83,6 +84,10 @@ def connect(tidemark, tls_server, work_dir, user=APP, host="127.0.0.1",
     url = server.url("shop", user=user, password=None).replace(
         "127.0.0.1", host).replace(f":{server.port}/",
                                    f":{port or server.port}/")
+    return run_from(tidemark, work_dir, url, tls)
+
+
+def run_from(tidemark, work_dir, url, tls=None):
     connection = password_connection(url)
     if tls:
         connection["tls"] = tls
@@ -184,6 +189,33 @@ def test_no_password_without_tls(tidemark, tls_server, work_dir, mode, old):
     between.listener.close()
     assert done.code == EXIT_ACCESS and not between.sent, done
     assert old or "TLS" in done.err, done
+
+
+@pytest.mark.parametrize("mode", (None, "required", "verify-ca",
+                                  "verify-full"))
+@pytest.mark.parametrize("plugin, greets", [
+    ("mysql_clear_password", False), ("mysql_clear_password", True),
+    ("dialog", False), ("mysql_old_password", False),
+    ("auth_gssapi_client", False)])
+def test_who_gets_the_password_in_clear(tidemark, certificates, work_dir,
+                                        mode, plugin, greets):
+    """A server that asks for it, and is verified; nobody else. On loopback
+    (None) there is no TLS, and `required` does not ask who it is."""
+    verified = mode in ("verify-ca", "verify-full")
+    shown = "good" if verified else "foreign"
+    asker = Asker(plugin, greets, (certificates, shown) if mode else None)
+    tls = {"mode": mode} if mode else {}
+    if verified:
+        tls["ca"] = str(certificates / "ours.pem")
+    done = run_from(tidemark, work_dir,
+                    f"mysql://{APP}@127.0.0.1:{asker.port}/shop", tls)
+    asker.close()
+    done.expect(EXIT_ACCESS)
+    clear = plugin in ("mysql_clear_password", "dialog")
+    assert (CANARY.encode() in asker.sent) == (verified and clear), done
+    if not verified:
+        assert "set tls.mode: verify-full" in done.err, done
+        assert "hands over the password" in done.err, done
 
 
 @pytest.mark.parametrize("mode", ("required", "verify-ca"))

@@ -77,6 +77,7 @@ static const struct errno_case numbers[] = {
 	{ 1064, "42000", ERROR_BUG },
 	/* not in the table: by SQLSTATE, or unknown */
 	{ 9999, "08S01", ERROR_TRANSIENT },
+	{ 5010, "HY000", ERROR_ACCESS },
 	{ 9999, "23000", ERROR_DATA },
 	{ 9999, "42S99", ERROR_SCHEMA },
 	{ 9999, "HY000", ERROR_UNKNOWN },
