@@ -100,6 +100,27 @@ static void pg_set_tls(struct pg_parameters *p, const struct connection *conn,
 	pg_set(p, "sslkey", conn->tls_key);
 }
 
+/* Nobody will have verified who answers; unless the user's own sslmode does. */
+static bool pg_is_unverified(const struct connection *conn,
+			     const struct pg_target *target)
+{
+	const char *hosts = target->address ? target->address : target->host;
+
+	if (conn->tls_mode != TLS_AUTO)
+		return conn->tls_mode < TLS_VERIFY_CA;
+	return !target->has_sslmode && pg_all_local(hosts ? hosts : "");
+}
+
+/* Whoever answers may ask for the password in clear. Before version 16 libpq
+ * gives it to everybody; the user's own choice counts. */
+static void pg_set_auth(struct pg_parameters *p, const struct connection *conn,
+			const struct pg_target *target, int libpq)
+{
+	if (libpq >= 160000 && !getenv("PGREQUIREAUTH") &&
+	    pg_is_unverified(conn, target))
+		pg_set(p, "require_auth", "!password");
+}
+
 void pg_parameters_fill(struct pg_parameters *p, const struct connection *conn,
 			const struct pg_target *target, const char *application,
 			int libpq)
@@ -112,6 +133,7 @@ void pg_parameters_fill(struct pg_parameters *p, const struct connection *conn,
 	pg_set(p, "keepalives_interval", "10");
 	pg_set(p, "keepalives_count", "3");
 	pg_set(p, "tcp_user_timeout", p->silence);
+	pg_set_auth(p, conn, target, libpq);
 	pg_set(p, "dbname", conn->url.text);
 	pg_set(p, "password", conn->password);
 	pg_set_tls(p, conn, target, libpq);

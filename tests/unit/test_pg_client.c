@@ -151,6 +151,34 @@ static void pg_tls(void **state)
 	}
 }
 
+/* Who is not verified gets no password in clear, where libpq can be told so. */
+static void pg_clear_passwords(void **state)
+{
+	struct connection conn = { .silence_timeout_us = 5000000 };
+
+	(void)state;
+	conn.url.text = (char *)"postgresql://x";
+	for (size_t i = 0; i < ARRAY_SIZE(tls_cases); i++) {
+		const struct tls_case *t = &tls_cases[i];
+		struct pg_target target = { .host = NULL };
+		bool refused = t->expected && strncmp(t->expected, "verify", 6);
+
+		pg_target_note(&target, "host", t->host);
+		target.has_sslmode = t->has_sslmode;
+		conn.tls_mode = t->mode;
+		for (int libpq = 150000; libpq <= 160000; libpq += 10000) {
+			struct pg_parameters p;
+
+			pg_parameters_fill(&p, &conn, &target, "source", libpq);
+			if (!pg_given(&p, "require_auth") !=
+			    (libpq < 160000 || !refused))
+				fail_msg("case %zu, %d", i, libpq);
+			pg_parameters_release(&p);
+		}
+		pg_target_release(&target);
+	}
+}
+
 static void pg_order(void **state)
 {
 	struct connection conn = { .silence_timeout_us = 5000000,
@@ -244,6 +272,7 @@ int main(void)
 		cmocka_unit_test(pg_bad_parameters),
 		cmocka_unit_test(pg_copy_rows),
 		cmocka_unit_test(pg_tls),
+		cmocka_unit_test(pg_clear_passwords),
 		cmocka_unit_test(pg_order),
 	};
 
