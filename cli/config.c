@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/row_values.h"
 
 #define CONFIG_FILE "tidemark.yaml"
 
@@ -23,7 +24,10 @@ int config_load(const struct arguments *args, struct settings *out,
 			"there is no " CONFIG_FILE " here and $TIDEMARK_CONFIG "
 			"is not set: name a config file with -c, or write one "
 			"with \"tidemark init SOURCE_URL DESTINATION_URL\"");
-	return settings_load(out, path, err);
+	if (settings_load(out, path, err))
+		return -(int)err->code;
+	row_values_show(out->row_values);
+	return 0;
 }
 
 int config_select(const struct arguments *args, size_t first,

@@ -6,6 +6,7 @@
 
 #include "clients/http.h"
 #include "core/base/alloc.h"
+#include "core/base/row_values.h"
 
 #define EXCERPT_BYTES 200
 
@@ -174,12 +175,29 @@ static void reply_hint(const char *reason, const char *message,
 				"for a larger one");
 }
 
+/* "Could not parse 'x' as INT64 for field c3 (position 2) starting at location
+ * 0", "Field: c3; Value: x", "Bad int64 value: x" */
+static char *reply_told(enum error_code code, const char *message)
+{
+	static const char *const tails[] = { " as ", NULL };
+	static const char *const cuts[] = { "Value: ", " value: ", NULL };
+	const struct row_value_words words = {
+		.tails = tails,
+		.cuts = cuts,
+		.numbers = true,
+	};
+
+	return row_values_text(code, message, &words);
+}
+
 static int reply_fail(const char *reason, const char *message, long status,
 		      const char *shown, struct error *err)
 {
-	int rc = error_set(err, bigquery_reason_class(reason, message, status),
-			   "%s: %s", shown, *message ? message : reason);
+	enum error_code code = bigquery_reason_class(reason, message, status);
+	char *told = reply_told(code, *message ? message : reason);
+	int rc = error_set(err, code, "%s: %s", shown, told);
 
+	free(told);
 	if (err && !err->server_code[0])
 		strncat(err->server_code, reason, sizeof(err->server_code) - 1);
 	reply_hint(reason, message, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/row_values.h"
 
 #define EXCEPTION_BYTES	   600
 #define EXCEPTION_TAIL	   16384
@@ -89,11 +90,26 @@ static void clickhouse_fail_hint(struct error *err, long code)
 				"speaks to");
 }
 
+/* Of a constraint the expression is told, and the row's values behind it; of a
+ * row that cannot be parsed, what it reads like. */
+static char *clickhouse_told(enum error_code code, const char *text)
+{
+	static const char *const cuts[] = { "Column values: ", "parsed text: ",
+					    " before: ", " Row 1:", NULL };
+	const struct row_value_words words = {
+		.cuts = cuts,
+		.numbers = code == ERROR_DATA && !strstr(text, "onstraint"),
+	};
+
+	return row_values_text(code, text, &words);
+}
+
 int clickhouse_fail_text(struct error *err, const char *shown, const char *text,
 			 size_t n)
 {
 	struct strbuf what = STRBUF_INIT;
 	size_t begin = 0, end = 0;
+	char *told;
 	long code;
 	int rc;
 
@@ -105,12 +121,14 @@ int clickhouse_fail_text(struct error *err, const char *shown, const char *text,
 	if (!code)
 		return 0;
 	http_add_excerpt(&what, text + begin, end - begin, EXCEPTION_BYTES);
-	rc = error_set(err, clickhouse_class(code), "%s: %s", shown, what.data);
+	told = clickhouse_told(clickhouse_class(code), what.data);
+	rc = error_set(err, clickhouse_class(code), "%s: %s", shown, told);
 	if (err)
 		snprintf(err->server_code, sizeof(err->server_code), "%ld",
 			 code);
 	clickhouse_fail_hint(err, code);
 	strbuf_release(&what);
+	free(told);
 	return rc;
 }
 

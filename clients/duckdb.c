@@ -21,7 +21,7 @@ int duck_error_text(const char *text, struct error *err)
 {
 	const char *said = text ? text : "no reason given";
 
-	return error_set(err, duck_error_code(said), "duckdb: %s", said);
+	return duck_error_set(err, duck_error_code(said), said);
 }
 
 const char *duck_version(void)

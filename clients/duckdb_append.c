@@ -74,8 +74,8 @@ static int duck_appender_failed(struct duck_appender *a, struct error *err)
 {
 	duckdb_error_data data = duckdb_appender_error_data(a->appender);
 	const char *text = duckdb_error_data_message(data);
-	int rc = error_set(err, duck_append_class(data, text ? text : ""),
-			   "duckdb: %s", text ? text : "no reason given");
+	int rc = duck_error_set(err, duck_append_class(data, text ? text : ""),
+				text ? text : "no reason given");
 
 	duckdb_destroy_error_data(&data);
 	return rc;

@@ -1,9 +1,11 @@
 #include "clients/duckdb_errors.h"
 
 #include <duckdb.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/row_values.h"
 
 struct duck_error_class {
 	const char *prefix; /* what a text of this type begins with */
@@ -88,4 +90,20 @@ enum error_code duck_error_type_code(int type, const char *text)
 			return c->code;
 	}
 	return duck_error_code(text);
+}
+
+/* Of a constraint the expression is told, and the values in quotes; of a
+ * conversion the value as it is, and a piece of the statement. */
+int duck_error_set(struct error *err, enum error_code code, const char *text)
+{
+	static const char *const cuts[] = { "\n\nLINE ", NULL };
+	const struct row_value_words words = {
+		.cuts = cuts,
+		.numbers = code == ERROR_DATA && !strstr(text, "constraint"),
+	};
+	char *told = row_values_text(code, text, &words);
+
+	error_set(err, code, "duckdb: %s", told);
+	free(told);
+	return -(int)code;
 }

@@ -12,5 +12,8 @@
 enum error_code duck_error_code(const char *text);
 /* The same where the type comes beside the text (a duckdb_error_type). */
 enum error_code duck_error_type_code(int type, const char *text);
+/* An error of that class with DuckDB's text; without values of rows, unless
+ * they are to be shown. */
+int duck_error_set(struct error *err, enum error_code code, const char *text);
 
 #endif

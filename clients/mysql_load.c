@@ -127,9 +127,12 @@ static int load_warnings(struct mydb *db, struct mydb_loaded *out,
 		return 0;
 	rc = mydb_plain(db, "SHOW WARNINGS LIMIT 1", &r, err);
 	if (!rc && mydb_rows(r)) {
+		char *told;
+
 		out->number = (unsigned)strtoul(mydb_value(r, 0, 1), NULL, 10);
-		snprintf(out->message, sizeof(out->message), "%s",
-			 mydb_value(r, 0, 2));
+		told = mydb_told(out->number, "22000", mydb_value(r, 0, 2));
+		snprintf(out->message, sizeof(out->message), "%s", told);
+		free(told);
 	}
 	mydb_result_free(r);
 	return rc;

@@ -2,9 +2,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clients/mysql_errno.h"
 #include "core/base/alloc.h"
+#include "core/base/row_values.h"
+
+#define MYDB_SIGNAL 1644 /* SIGNAL that names no number */
 
 /* After these the connection is gone, whatever the library says. */
 static bool mydb_is_lost(unsigned number)
@@ -22,10 +26,32 @@ static bool mydb_is_lost(unsigned number)
 	}
 }
 
+char *mydb_told(unsigned number, const char *state, const char *text)
+{
+	static const char *const tails[] = { " for key ", " for column ",
+					     " for function ", " at row ",
+					     NULL };
+	static const char *const cuts[] = { "partition for value ", NULL };
+	static const struct row_value_words words = { .tails = tails,
+						      .cuts = cuts };
+	struct strbuf out = STRBUF_INIT;
+
+	/* The words of a trigger or routine: its author may have put values of
+	 * the row into them. */
+	if (row_values_shown() ||
+	    (number != MYDB_SIGNAL && strncmp(state, "45", 2) != 0))
+		return row_values_text(mydb_errno_code(number, state), text,
+				       &words);
+	strbuf_addstr(&out, "a trigger or routine refused the row");
+	row_values_note(&out);
+	return strbuf_detach(&out);
+}
+
 int mydb_refused(struct mydb *db, unsigned number, const char *state,
 		 const char *text, struct error *err)
 {
 	enum error_code code = mydb_errno_code(number, state);
+	char *told;
 
 	db->lost |= mydb_is_lost(number);
 	if (atomic_load(&db->interrupted))
@@ -35,10 +61,12 @@ int mydb_refused(struct mydb *db, unsigned number, const char *state,
 		snprintf(err->server_code, sizeof(err->server_code), "%u",
 			 number);
 	/* The library says nothing when memory fails it. */
+	told = mydb_told(number, state, text);
 	error_set(err, code, "%s: %s", db->target.where,
-		  *text ? text
+		  *told ? told
 			: "the client library gave no reason; was there "
 			  "no memory left?");
+	free(told);
 	if (*mydb_errno_hint(number))
 		error_hint(err, "%s", mydb_errno_hint(number));
 	return -(int)code;

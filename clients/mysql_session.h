@@ -41,6 +41,9 @@ struct mydb {
 /* An error of the server or the library as ours. */
 int mydb_refused(struct mydb *db, unsigned number, const char *state,
 		 const char *text, struct error *err);
+/* The server's text as an error may tell it: without values of rows, unless
+ * they are to be shown. Caller frees. */
+char *mydb_told(unsigned number, const char *state, const char *text);
 /* May a command begin? */
 int mydb_ready(struct mydb *db, struct error *err);
 /* In mysql_pin.c: the session's settings, set and read back in two round trips;

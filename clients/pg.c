@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clients/pg_cancel.h"
+#include "clients/pg_message.h"
 #include "clients/pg_parameters.h"
 #include "clients/pg_session.h"
 #include "clients/pg_sqlstate.h"
@@ -91,7 +92,7 @@ int pg_open(struct pg **out, const struct connection *conn,
 	pg_target_release(&target);
 	if (!rc) {
 		PQsetnonblocking(pg->conn, 1);
-		PQsetNoticeProcessor(pg->conn, pg_notice, NULL);
+		PQsetNoticeReceiver(pg->conn, pg_notice, NULL);
 		pg->cancel = PQgetCancel(pg->conn);
 		rc = pg_pin(pg, options, err);
 	}
@@ -192,25 +193,6 @@ int pg_take(struct pg *pg, PGresult **out, struct error *err)
 	return 0;
 }
 
-static void pg_describe_error(struct strbuf *sb, const PGresult *result)
-{
-	static const struct {
-		int field;
-		const char *before;
-	} parts[] = {
-		{ PG_DIAG_MESSAGE_PRIMARY, "" },
-		{ PG_DIAG_MESSAGE_DETAIL, "; detail: " },
-		{ PG_DIAG_MESSAGE_HINT, "; hint: " },
-		{ PG_DIAG_CONTEXT, "; context: " },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		const char *text = PQresultErrorField(result, parts[i].field);
-		if (text)
-			strbuf_addf(sb, "%s%s", parts[i].before, text);
-	}
-}
-
 int pg_result_error(struct pg *pg, const PGresult *result, struct error *err)
 {
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -224,7 +206,7 @@ int pg_result_error(struct pg *pg, const PGresult *result, struct error *err)
 				 PQresultErrorMessage(result));
 	if (atomic_load(&pg->waiter.interrupted) && !strcmp(state, "57014"))
 		return pg_stopped(pg, err);
-	pg_describe_error(&text, result);
+	pg_message_add(&text, result, pg_sqlstate_code(state));
 	pg_one_line(text.data);
 	rc = pg_refused(pg, state, text.data, err);
 	strbuf_release(&text);

@@ -8,7 +8,6 @@
 #include "clients/pg_sqlstate.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/strbuf.h"
 
 /* COPY data handed to libpq between two waits for the socket. */
@@ -30,16 +29,6 @@ struct pg *pg_new(const struct connection *conn)
 	pg->waiter.ctx = pg;
 	pthread_mutex_init(&pg->cancel_lock, NULL);
 	return pg;
-}
-
-void pg_notice(void *ctx, const char *text)
-{
-	char *line = xstrdup(text);
-
-	(void)ctx;
-	pg_one_line(line);
-	log_debug("%s", line);
-	free(line);
 }
 
 int pg_stopped(struct pg *pg, struct error *err)

@@ -35,8 +35,6 @@ struct pg {
 };
 
 struct pg *pg_new(const struct connection *conn);
-/* libpq's notice processor: to the debug log. */
-void pg_notice(void *ctx, const char *text);
 /* In pg_pin.c: settings pinned so that text forms are the same everywhere and
  * names mean what they say, and read back; in one round trip. ACCESS if one is
  * another. */

@@ -63,11 +63,13 @@ int sqlite_fail_code(struct error *err, const char *path, int code,
 {
 	const char *hint = sqlite_error_hint(code);
 	bool busy = (code & 0xff) == SQLITE_BUSY;
+	char *told = sqlite_error_told(code, message);
 	int rc = error_set(err,
 			   busy && stop_requested() ? ERROR_STOPPED
 						    : sqlite_error_code(code),
-			   "SQLite file %s: %s", path, message);
+			   "SQLite file %s: %s", path, told);
 
+	free(told);
 	if (err && !err->server_code[0])
 		snprintf(err->server_code, sizeof(err->server_code), "%d",
 			 code);

@@ -3,6 +3,10 @@
 #include <sqlite3.h>
 
 #include "core/base/alloc.h"
+#include "core/base/row_values.h"
+
+/* Before 3.47 a RAISE has a constant text. */
+#define SQLITE_RAISE_EXPRESSION 3047000
 
 struct sqlite_error_class {
 	int code; /* extended, or primary: any of its kind */
@@ -71,4 +75,18 @@ const char *sqlite_error_hint(int code)
 	const struct sqlite_error_class *found = sqlite_error_find(code);
 
 	return found ? found->hint : "";
+}
+
+char *sqlite_error_told(int code, const char *message)
+{
+	struct strbuf out = STRBUF_INIT;
+
+	/* The words of a trigger: its author may have put values of the row
+	 * into them. */
+	if (row_values_shown() || code != SQLITE_CONSTRAINT_TRIGGER ||
+	    sqlite3_libversion_number() < SQLITE_RAISE_EXPRESSION)
+		return row_values_text(sqlite_error_code(code), message, NULL);
+	strbuf_addstr(&out, "a trigger refused the row");
+	row_values_note(&out);
+	return strbuf_detach(&out);
 }

@@ -12,5 +12,8 @@
 enum error_code sqlite_error_code(int code);
 /* What to do next about this one, as a sentence; "" if there is nothing. */
 const char *sqlite_error_hint(int code);
+/* SQLite's text as an error may tell it: without values of rows, unless they
+ * are to be shown. Caller frees. */
+char *sqlite_error_told(int code, const char *message);
 
 #endif

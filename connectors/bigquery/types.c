@@ -5,6 +5,7 @@
 
 #include "clients/bigquery_reply.h"
 #include "core/base/alloc.h"
+#include "core/base/row_values.h"
 #include "core/base/strbuf.h"
 #include "core/data/value.h"
 
@@ -155,7 +156,7 @@ static int types_take_micros(struct vector *v, size_t row, const char *text,
 
 	if (!*text || *end)
 		return error_set(err, ERROR_DATA, "no point in time: %.60s",
-				 text);
+				 row_value(text));
 	vector_set_fixed(v, row, &us);
 	return 0;
 }
@@ -172,7 +173,7 @@ int bqsrc_type_take(const struct bqsrc_type *how, struct vector *v, size_t row,
 	if (value_set(v, row, text))
 		return 0;
 	return error_set(err, ERROR_DATA, "no %s: %.60s",
-			 how->name ? how->name : "value", text);
+			 how->name ? how->name : "value", row_value(text));
 }
 
 void bqsrc_type_print(const char *api_type, const char *text,

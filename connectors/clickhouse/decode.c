@@ -3,6 +3,7 @@
 #include "clients/clickhouse_decimal.h"
 #include "connectors/clickhouse/source.h"
 #include "core/base/clock.h"
+#include "core/base/row_values.h"
 #include "core/data/value.h"
 
 #define UUID_HALF 8
@@ -85,8 +86,8 @@ static int decode_text(struct chsrc *s, struct vector *v, size_t row,
 	strbuf_add(&s->text, in, n);
 	if (strlen(s->text.data) == n && value_set(v, row, s->text.data))
 		return 0;
-	return error_set(err, ERROR_DATA, "'%.40s' is no %s", s->text.data,
-			 type_kind_name(v->kind));
+	return error_set(err, ERROR_DATA, "'%.40s' is no %s",
+			 row_value(s->text.data), type_kind_name(v->kind));
 }
 
 static int decode_fixed(struct chsrc *s, struct vector *v, size_t row,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/row_values.h"
 #include "core/base/utf8.h"
 #include "core/data/value.h"
 
@@ -13,10 +14,13 @@
 
 static int decode_out_of_range(int64_t value, struct error *err)
 {
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
 	return error_set(err, ERROR_DATA,
-			 "the number %" PRId64 " does not fit: the column was "
+			 "the number %s does not fit: the column was "
 			 "altered since it was looked at",
-			 value);
+			 row_value(text));
 }
 
 MYSRC_DECODE(mysrc_decode_integer)
@@ -107,7 +111,8 @@ static int decode_zero_date(struct vector *v, size_t row,
 			    const struct mydb_time *t, enum zero_dates zero,
 			    struct error *err)
 {
-	char clock[40] = "";
+	bool is_zero = !t->month || !t->day;
+	char date[64], clock[40] = "";
 
 	if (mysrc_is_day(t))
 		return 0;
@@ -118,12 +123,14 @@ static int decode_zero_date(struct vector *v, size_t row,
 	if (v->kind != TYPE_DATE)
 		snprintf(clock, sizeof(clock), " %02u:%02u:%02u", t->hour,
 			 t->minute, t->second);
+	snprintf(date, sizeof(date), "%04u-%02u-%02u%s", t->year, t->month,
+		 t->day, clock);
 	return error_set(err, ERROR_DATA,
-			 "the %sdate %04u-%02u-%02u%s is no date elsewhere "
+			 "the %sdate %s is no date elsewhere "
 			 "(zero_dates: null under the pipeline's source, or "
 			 "copy --zero-dates null, reads such dates as NULL)",
-			 t->month && t->day ? "" : "zero ", t->year, t->month,
-			 t->day, clock);
+			 is_zero ? "zero " : "",
+			 is_zero ? date : row_value(date));
 }
 
 MYSRC_DECODE(mysrc_decode_date)

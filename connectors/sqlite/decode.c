@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/row_values.h"
 #include "core/base/utf8.h"
 #include "core/data/value.h"
 
@@ -24,8 +25,9 @@ static int decode_refuse(struct sqlite_statement *st, int column,
 		[SQLITE_CLASS_BLOB] = "the blob",
 	};
 	enum sqlite_class class = sqlite_class_of(st, column);
-	const char *text =
-		class == SQLITE_CLASS_BLOB ? "" : sqlite_str(st, column);
+	const char *text = class == SQLITE_CLASS_BLOB
+				   ? ""
+				   : row_value(sqlite_str(st, column));
 
 	return error_set(err, ERROR_DATA,
 			 "%s%s%.*s%s in a column declared %s: correct it, or "
@@ -252,7 +254,7 @@ SQSRC_DECODE(sqsrc_decode_timestamp)
 			"'%.40s' %s a time zone, and a column "
 			"declared %s %s: say what is meant in "
 			"source.expressions, as in datetime(...)",
-			text,
+			row_value(text),
 			v->kind == TYPE_TIMESTAMPTZ ? "is without" : "has",
 			type->native,
 			v->kind == TYPE_TIMESTAMPTZ ? "needs one" : "has none");

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "connectors/sqlite/decode.h"
+#include "core/base/row_values.h"
 #include "core/data/value.h"
 
 /* "[-]digits[.digits]", or one of the words that numeric columns of other
@@ -100,7 +101,7 @@ int sqsrc_decode_decimal(struct vector *v, size_t row,
 			       "'%.60s' is no %s: correct it, or say what is "
 			       "meant in source.expressions, as in "
 			       "printf('%%.2f', ...)",
-			       sb.data, type->native);
+			       row_value(sb.data), type->native);
 	strbuf_release(&sb);
 	return rc;
 }

@@ -32,10 +32,14 @@ static json_t *option_choices_schema(const struct option *option)
 	const struct option_choice *c = option->choices;
 	json_t *names = json_array();
 
+	/* Written bare, YAML and JSON take some for more than their name. */
 	for (; c && c->name; c++) {
 		json_array_append_new(names, json_string(c->name));
 		if (!strcmp(c->name, "null"))
 			json_array_append_new(names, json_null());
+		if (!strcmp(c->name, "true") || !strcmp(c->name, "false"))
+			json_array_append_new(names,
+					      json_boolean(c->value != 0));
 	}
 	return json_pack("{so}", "enum", names);
 }

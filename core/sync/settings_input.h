@@ -32,6 +32,7 @@ struct pipeline_input {
 /* The parts of a file, in the order in which they are worked on. */
 struct settings_input {
 	int64_t version;
+	bool row_values;
 	const struct config_node *state, *connections, *defaults, *pipelines;
 };
 

@@ -146,6 +146,24 @@ const struct option state_options[] = {
 	{ .name = NULL },
 };
 
+static const struct option_choice yes_or_no[] = {
+	{ "false", 0, false },
+	{ "true", 1, false },
+	{ NULL, 0, false },
+};
+
+static const struct option log_options[] = {
+	{ .name = "row_values",
+	  .type = OPTION_CHOICE,
+	  OPTION_FIELD(struct settings_input, row_values),
+	  .default_text = "false",
+	  .choices = yes_or_no,
+	  .doc = "Whether errors may tell contents of rows, as in "
+		 "`Duplicate entry 'ann@example.org'`. `false` leaves `...` "
+		 "in their place; names and the keys of the pipeline stay." },
+	{ .name = NULL },
+};
+
 const struct option settings_options[] = {
 	{ .name = "version",
 	  .type = OPTION_COUNT,
@@ -163,6 +181,11 @@ const struct option settings_options[] = {
 	  .doc = "Where the history of runs is kept: a file, or "
 		 "`postgresql://` when several machines share the work.",
 	  .parse = settings_note },
+	{ .name = "log",
+	  .type = OPTION_TABLE,
+	  .table = log_options,
+	  .doc = "What logs, the history of runs and dead letters' messages "
+		 "hold." },
 	{ .name = "connections",
 	  .type = OPTION_MAP,
 	  .flags = OPTION_REQUIRED,

@@ -29,6 +29,7 @@ static const char settings_example_text[] =
 	"version: 1\n"
 	"state: { url: \"sqlite:.tidemark/state.db\", lease: 30s, keep: 30d } "
 	" # or just the URL\n"
+	"log: { row_values: false }\n"
 	"connections:\n"
 	"  shop: postgresql://app@db.example/shop\n"
 	"  legacy:\n"

@@ -5,6 +5,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/failpoint.h"
+#include "core/base/row_values.h"
 #include "core/data/value.h"
 #include "destinations/clickhouse/internal.h"
 
@@ -38,7 +39,7 @@ static int encode_refuse(const struct encoder *e, size_t row, const char *what,
 	error_set(err, ERROR_DATA,
 		  "table %s, row %s: column %s: %.80s does not fit: %s",
 		  e->table, key.data, e->batch->schema->columns[e->column].name,
-		  value.data, what);
+		  row_value(value.data), what);
 	strbuf_release(&key);
 	strbuf_release(&value);
 	return -ERROR_DATA;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/row_values.h"
 #include "core/base/strbuf.h"
 #include "core/base/utf8.h"
 #include "core/data/value.h"
@@ -36,8 +37,9 @@ static int fill_refuse(const struct fill_cells *c, size_t row, const char *why,
 		value_print(&value, c->v, row);
 	rc = error_set(err, ERROR_DATA, "table %s, column %s, row %s: %s %s %s",
 		       c->fill->d->target->table,
-		       b->schema->columns[c->column].name, key.data, value.data,
-		       why, c->type->text);
+		       b->schema->columns[c->column].name, key.data,
+		       value.len ? row_value(value.data) : "", why,
+		       c->type->text);
 	strbuf_release(&key);
 	strbuf_release(&value);
 	return rc;

@@ -6,6 +6,7 @@
 
 #include "clients/mysql.h"
 #include "core/base/clock.h"
+#include "core/base/row_values.h"
 #include "core/data/value.h"
 #include "destinations/mysql/json.h"
 
@@ -83,7 +84,7 @@ static int format_refuse(const struct vector *v, size_t row, struct error *err)
 	rc = error_set(err, ERROR_DATA,
 		       "%.60s has no equal there (only finite numbers, and "
 		       "years from 1 to 9999)",
-		       text.data);
+		       row_value(text.data));
 	strbuf_release(&text);
 	return rc;
 }

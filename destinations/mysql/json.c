@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/row_values.h"
 #include "core/data/value.h"
 
 /* Any number of so few digits comes back from a double. */
@@ -137,6 +138,19 @@ static size_t string_length(const char *text, size_t n)
 	return i < n ? i + 1 : n;
 }
 
+static int json_refuse(const char *number, size_t length, struct error *err)
+{
+	char *text = xstrndup(number, length < 60 ? length : 60);
+	int rc = error_set(err, ERROR_DATA,
+			   "JSON with the number %s, which MySQL's JSON would "
+			   "round (read the column as text: "
+			   "source.expressions)",
+			   row_value(text));
+
+	free(text);
+	return rc;
+}
+
 int my_json_check(const char *text, size_t n, struct error *err)
 {
 	for (size_t i = 0; i < n;) {
@@ -150,13 +164,7 @@ int my_json_check(const char *text, size_t n, struct error *err)
 			       number_goes_on(text[i + length]))
 				length++;
 			if (!number_survives(text + i, length))
-				return error_set(
-					err, ERROR_DATA,
-					"JSON with the number %.*s, which "
-					"MySQL's JSON would round (read the "
-					"column as text: source.expressions)",
-					(int)(length < 60 ? length : 60),
-					text + i);
+				return json_refuse(text + i, length, err);
 		}
 		i += length;
 	}

@@ -23,6 +23,7 @@ static void test_defaults(void **state)
 	assert_int_equal(s.n_connections, 3);
 	assert_string_equal(s.state->url.text, "sqlite:.tidemark/state.db");
 	assert_int_equal(s.state_keep_us, 30 * US_PER_DAY);
+	assert_false(s.row_values);
 	assert_string_equal(p->name, "p");
 	assert_int_equal(p->line, 3);
 	assert_string_equal(p->source->name, "s");
@@ -130,6 +131,7 @@ static void test_other_values(void **state)
 			 "    retry: {attempts: 1, backoff: 10ms}\n"
 			 "    tenant: 7\n"
 			 "    verify: window\n"
+			 "log: {row_values: true}\n"
 			 "state: {keep: 1d}\n");
 	const struct pipeline_settings *p = &s.pipelines[0];
 
@@ -151,6 +153,7 @@ static void test_other_values(void **state)
 	assert_true(p->verify);
 	assert_string_equal(s.state->url.path, ".tidemark/state.db");
 	assert_int_equal(s.state_keep_us, US_PER_DAY);
+	assert_true(s.row_values);
 	settings_release(&s);
 }
 

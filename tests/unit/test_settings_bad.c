@@ -28,8 +28,11 @@ static const struct {
 	/* the top level */
 	{ "versoin: 1\n",
 	  "t.yaml:1:1: unknown key \"versoin\" in the top level; did you mean "
-	  "\"version\"? allowed: version, state, connections, defaults, "
-	  "pipelines" },
+	  "\"version\"? allowed: version, state, log, connections, "
+	  "defaults, pipelines" },
+	{ COMPLETE "log: { row_values: 1 }\n",
+	  "t.yaml:7:20: log.row_values: \"1\" is not allowed; allowed: "
+	  "false, true" },
 	{ "version: 2\n" COMPLETE, "t.yaml:1:10: version: must be 1, found 2" },
 	{ "version: one\n",
 	  "t.yaml:1:10: version: expected a count such as 20000, found "

@@ -1,0 +1,156 @@
+#include "clients/pg_message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/pg_sqlstate.h"
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/base/row_values.h"
+
+static const char *message_field(const PGresult *result, int field)
+{
+	const char *text = PQresultErrorField(result, field);
+
+	return text ? text : "";
+}
+
+/* A function's or a trigger's own words, whatever SQLSTATE they carry: it may
+ * have put values of the row into them. */
+static bool message_is_raised(const PGresult *result)
+{
+	static const char *const files[] = { "pl_", "plpy", "plperl", "pltcl" };
+	static const char *const classes[] = { "27", "2F", "38",
+					       "39", "45", "P0" };
+	const char *file = message_field(result, PG_DIAG_SOURCE_FILE);
+	const char *state = message_field(result, PG_DIAG_SQLSTATE);
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (!strncmp(file, files[i], strlen(files[i])))
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
+		if (!strncmp(state, classes[i], 2))
+			return true;
+	return false;
+}
+
+/* "Key (email)=(ann@x.org) already exists.": the columns, and what is behind
+ * the values. Other details of a constraint are the row itself. */
+static bool message_add_key(struct strbuf *out, const char *detail)
+{
+	const char *values = strstr(detail, ")=(");
+	const char *end = strrchr(detail, ')');
+
+	if (strncmp(detail, "Key (", 5) != 0 || !values)
+		return false;
+	strbuf_addstr(out, "; detail: ");
+	strbuf_add(out, detail, (size_t)(values + 3 - detail));
+	strbuf_addf(out, "...%s", end);
+	return true;
+}
+
+/* True: something was left out. */
+static bool message_add_detail(struct strbuf *out, const PGresult *result)
+{
+	const char *state = message_field(result, PG_DIAG_SQLSTATE);
+	const char *detail = message_field(result, PG_DIAG_MESSAGE_DETAIL);
+
+	if (!*detail)
+		return false;
+	if (!strncmp(state, "23", 2)) {
+		message_add_key(out, detail);
+		return true;
+	}
+	/* A value that its type refuses: the detail says why. */
+	if (strncmp(state, "22", 2) != 0)
+		return true;
+	strbuf_addstr(out, "; detail: ");
+	return row_values_add(out, detail, NULL);
+}
+
+/* Lines that name functions, and "COPY t, line 3, column c" without the value
+ * behind it. */
+static bool message_add_context(struct strbuf *out, const PGresult *result)
+{
+	const char *line = message_field(result, PG_DIAG_CONTEXT);
+	const char *before = "; context: ";
+	bool left_out = false;
+
+	while (*line) {
+		size_t n = strcspn(line, "\n"), kept = 0;
+
+		if (!strncmp(line, "COPY ", 5)) {
+			const char *value = memmem(line, n, ": ", 2);
+			kept = value ? (size_t)(value - line) : n;
+		} else if (!strncmp(line, "PL/pgSQL function ", 18)) {
+			kept = n;
+		}
+		if (kept) {
+			strbuf_addstr(out, before);
+			strbuf_add(out, line, kept);
+			before = " ";
+		}
+		left_out |= kept < n;
+		line += n + (line[n] == '\n');
+	}
+	return left_out;
+}
+
+static void message_add_row(struct strbuf *out, const PGresult *result)
+{
+	const char *said = message_field(result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *hint = message_field(result, PG_DIAG_MESSAGE_HINT);
+	bool left_out = message_is_raised(result);
+
+	if (left_out) {
+		strbuf_addstr(out, "a function or trigger refused the row");
+	} else {
+		left_out = row_values_add(out, said, NULL);
+		left_out |= message_add_detail(out, result);
+		if (*hint)
+			strbuf_addf(out, "; hint: %s", hint);
+	}
+	left_out |= message_add_context(out, result);
+	if (left_out)
+		row_values_note(out);
+}
+
+void pg_message_add(struct strbuf *out, const PGresult *result,
+		    enum error_code code)
+{
+	static const struct {
+		int field;
+		const char *before;
+	} parts[] = {
+		{ PG_DIAG_MESSAGE_PRIMARY, "" },
+		{ PG_DIAG_MESSAGE_DETAIL, "; detail: " },
+		{ PG_DIAG_MESSAGE_HINT, "; hint: " },
+		{ PG_DIAG_CONTEXT, "; context: " },
+	};
+
+	if (row_values_told_by(code) && !row_values_shown()) {
+		message_add_row(out, result);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		const char *text = PQresultErrorField(result, parts[i].field);
+		if (text)
+			strbuf_addf(out, "%s%s", parts[i].before, text);
+	}
+}
+
+/* Of a function's notice nobody knows what it tells of: DATA. */
+void pg_notice(void *ctx, const PGresult *result)
+{
+	const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY);
+	struct strbuf line = STRBUF_INIT;
+
+	(void)ctx;
+	if (log_get_level() > LOG_DEBUG)
+		return;
+	strbuf_addf(&line, "%s: ", severity ? severity : "NOTICE");
+	pg_message_add(&line, result, ERROR_DATA);
+	pg_one_line(line.data);
+	log_debug("%s", line.data);
+	strbuf_release(&line);
+}

@@ -1,0 +1,47 @@
+/*
+ * Contents of rows in the texts of servers: "Duplicate entry 'ann@x.org' for
+ * key 'email'". They stay out of errors, and so out of logs, history and
+ * notifications, unless `log.row_values` asks for them; names of tables,
+ * columns and constraints stay. Every client hands a server's text through
+ * here when what it tells of may be a row.
+ */
+#ifndef TIDEMARK_CORE_BASE_ROW_VALUES_H
+#define TIDEMARK_CORE_BASE_ROW_VALUES_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+#include "core/base/strbuf.h"
+
+void row_values_show(bool shown); /* default: false */
+bool row_values_shown(void);
+
+/* Do errors of this class tell of rows? DATA, UNKNOWN. */
+bool row_values_told_by(enum error_code code);
+
+/* How an engine writes. Lists end with NULL; NULL: none. */
+struct row_value_words {
+	/* Behind the quote that ends a value, which may hold quotes itself:
+	 * " for key '". The last one counts. */
+	const char *const *tails;
+	/* What comes behind these are values, to the end. */
+	const char *const *cuts;
+	/* Numbers without quotes are values, but those of rows, lines and
+	 * types. */
+	bool numbers;
+};
+
+/* Append `text` with "..." for its values; all of it if values are shown. A
+ * quoted text behind a word such as "column" is a name. True: something was
+ * left out. `words` NULL: quoted values alone. */
+bool row_values_add(struct strbuf *out, const char *text,
+		    const struct row_value_words *words);
+/* Tell how to see what was left out. */
+void row_values_note(struct strbuf *out);
+/* Both: a server's text as an error of this class may tell it. Caller frees. */
+char *row_values_text(enum error_code code, const char *text,
+		      const struct row_value_words *words);
+/* A value in an error of our own: `text`, or "...". */
+const char *row_value(const char *text);
+
+#endif
