@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
 #include "core/sync/runner.h"
 
 static int desk_none(const char *pipeline, struct error *err)
@@ -112,6 +115,47 @@ int letter_desk_discard(const struct settings *s,
 		return rc;
 	rc = store->ops->delete_dead_letters(store, letters, err);
 	store->ops->close(store);
+	return rc;
+}
+
+/* What is younger leaves the list. */
+static void desk_keep_old(struct dead_letter_list *list, int64_t before)
+{
+	struct dead_letter_list young = { NULL, 0, 0 };
+	size_t old = 0;
+
+	young.items = xcalloc(list->n + 1, sizeof(*young.items));
+	for (size_t i = 0; i < list->n; i++) {
+		if (list->items[i].updated_at < before)
+			list->items[old++] = list->items[i];
+		else
+			young.items[young.n++] = list->items[i];
+	}
+	list->n = old;
+	dead_letter_list_release(&young);
+}
+
+int letter_desk_expire(struct store *store, const char *pipeline,
+		       int64_t keep_us, struct error *err)
+{
+	const struct dead_letter_filter filter = { .pipeline = pipeline,
+						   .names = true };
+	struct dead_letter_list list = { NULL, 0, 0 };
+	struct strbuf age = STRBUF_INIT;
+	int rc = store->ops->list_dead_letters(store, &filter, &list, err);
+
+	if (!rc)
+		desk_keep_old(&list, clock_now_us() - keep_us);
+	if (!rc && list.n)
+		rc = store->ops->delete_dead_letters(store, &list, err);
+	units_print_duration(&age, keep_us);
+	if (!rc && list.n)
+		log_info("%s: %zu dead letter%s deleted, refused last more "
+			 "than %s ago (state.letters_keep)",
+			 pipeline, list.n, list.n == 1 ? " is" : "s are",
+			 age.data);
+	strbuf_release(&age);
+	dead_letter_list_release(&list);
 	return rc;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Dead letters as a person asks for them: by pipeline or by id. Called by
- * `dead-letters`.
+ * Dead letters as a person asks for them: by pipeline or by id, or, for
+ * state.letters_keep, by age. Called by `dead-letters` and by rounds of runs.
  */
 #ifndef TIDEMARK_CORE_SYNC_LETTER_DESK_H
 #define TIDEMARK_CORE_SYNC_LETTER_DESK_H
@@ -24,6 +24,10 @@ int letter_desk_find(struct dead_letter_list *out, const struct settings *s,
 int letter_desk_discard(const struct settings *s,
 			const struct dead_letter_list *letters,
 			struct error *err);
+/* Delete those of a pipeline whose row was last refused more than `keep_us`
+ * ago, and say so in the log. */
+int letter_desk_expire(struct store *store, const char *pipeline,
+		       int64_t keep_us, struct error *err);
 /* Pipelines that the letters are of, in config order; caller frees the array.
  * CONFIG: one is not in the config any more, or is loaded whole every time. */
 int letter_desk_pipelines(const struct settings *s,

@@ -10,6 +10,7 @@
 #include "core/base/process.h"
 #include "core/base/stop.h"
 #include "core/plugin/registry.h"
+#include "core/sync/letter_desk.h"
 #include "core/sync/tries.h"
 
 int runner_open_store(const struct settings *s, struct store **out,
@@ -133,11 +134,19 @@ static void runner_one(const struct pipeline_settings *p, struct store *store,
 }
 
 /* History that could not be pruned now is pruned by the next run. */
-static void runner_prune(struct store *store, int64_t keep_us)
+static void runner_prune(const struct settings *s, struct store *store,
+			 const struct pipeline_settings *const *pipelines,
+			 size_t n)
 {
 	struct error err = ERROR_INIT;
+	int rc = s->state_keep_us
+			 ? store->ops->prune(store, s->state_keep_us, &err)
+			 : 0;
 
-	if (keep_us && store->ops->prune(store, keep_us, &err))
+	for (size_t i = 0; !rc && s->state_letters_us && i < n; i++)
+		rc = letter_desk_expire(store, pipelines[i]->name,
+					s->state_letters_us, &err);
+	if (rc)
 		log_debug("%s", err.message);
 }
 
@@ -213,7 +222,7 @@ static void runner_round(const struct settings *s,
 			options->finished(&results[i], options->ctx);
 	}
 	if (store && !dry_run)
-		runner_prune(store, s->state_keep_us);
+		runner_prune(s, store, pipelines, n);
 	if (store)
 		store->ops->close(store);
 	if (options->round)

@@ -114,6 +114,7 @@ struct settings {
 	char *origin; /* the same as an absolute path, or "copy" */
 	struct connection *state;
 	int64_t state_lease_us, state_keep_us;
+	int64_t state_letters_us; /* 0: dead letters are kept for ever */
 	bool row_values; /* errors may tell contents of rows */
 	struct connection **connections;
 	size_t n_connections;

@@ -14,7 +14,7 @@
 /* `c` comes first: the connection keys are written through either type. */
 struct state_input {
 	struct connection c;
-	int64_t lease_us, keep_us;
+	int64_t lease_us, keep_us, letters_keep_us;
 };
 
 struct pipeline_input {

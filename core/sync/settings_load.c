@@ -78,6 +78,7 @@ static int settings_parse_state(struct option_context *ctx, struct settings *s,
 	*s->state = in.c;
 	s->state_lease_us = in.lease_us;
 	s->state_keep_us = in.keep_us;
+	s->state_letters_us = in.letters_keep_us;
 	option_path_pop(ctx, length);
 	return rc;
 }

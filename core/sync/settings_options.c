@@ -143,6 +143,14 @@ const struct option state_options[] = {
 	  .default_text = "30d",
 	  .min = US_PER_SECOND,
 	  .doc = "How long the history of runs is kept." },
+	{ .name = "letters_keep",
+	  .type = OPTION_DURATION,
+	  OPTION_FIELD(struct state_input, letters_keep_us),
+	  .default_text = "0s",
+	  .doc = "How long a dead letter is kept after its row was last "
+		 "refused; 0s is for ever. Runs delete older ones and say how "
+		 "many: those rows stay away from the target until they "
+		 "change at the source." },
 	{ .name = NULL },
 };
 

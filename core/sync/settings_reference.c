@@ -27,8 +27,8 @@ static const char settings_introduction[] =
 /* A unit test parses this and finds every key of the tables in it. */
 static const char settings_example_text[] =
 	"version: 1\n"
-	"state: { url: \"sqlite:.tidemark/state.db\", lease: 30s, keep: 30d } "
-	" # or just the URL\n"
+	"state: { url: \"sqlite:.tidemark/state.db\", lease: 30s, keep: 30d, "
+	"letters_keep: 0s }  # or just the URL\n"
 	"log: { row_values: false }\n"
 	"connections:\n"
 	"  shop: postgresql://app@db.example/shop\n"

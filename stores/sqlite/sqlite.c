@@ -144,6 +144,9 @@ static int sqlite_store_open(struct store **out, const struct connection *conn,
 
 	if (!rc)
 		rc = sqlite_exec(db, "PRAGMA foreign_keys = ON", err);
+	/* Dead letters hold rows: what is deleted is overwritten. */
+	if (!rc)
+		rc = sqlite_exec(db, "PRAGMA secure_delete = ON", err);
 	if (rc) {
 		sqlite_close(db);
 		sqlite_store_failed(rc, err);

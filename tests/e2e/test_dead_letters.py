@@ -1,6 +1,8 @@
 """Bad rows under on_bad_row: dead_letter: the others are loaded; these are kept
 aside and named, until they are mended or discarded."""
 
+import sqlite3
+
 import pytest
 
 import poison
@@ -149,6 +151,36 @@ def test_discard(tidemark, target):
     # They stay away until they change.
     assert tidemark.run().pipeline()["rows_read"] == 0
     assert not set(BAD) & set(ids(destination))
+
+
+def test_letters_are_kept_as_long_as_was_said(tidemark, target):
+    """Those that were refused last before that are deleted by the next run:
+    from the table, and from the file."""
+    source, _ = target("sqlite")
+    source.execute("UPDATE items SET name = 'nobody keeps this name'")
+    poison_some(source)
+    tidemark.run()
+    assert len(letters(tidemark)) == len(BAD)
+    tidemark.top["state"] = {"url": tidemark.top["state"], "letters_keep": "1h"}
+    tidemark.write_config().run()
+    found = letters(tidemark)
+    assert len(found) == len(BAD)
+    with sqlite3.connect(tidemark.state_file) as db:
+        db.executemany("UPDATE dead_letters SET updated_at = updated_at -"
+                       " 3600000000 WHERE id = ?", [[each["id"]] for each in found[:2]])
+    db.close()
+    done = tidemark.run()
+    assert "items: 2 dead letters are deleted" in done.err
+    assert "1h" in done.err and "state.letters_keep" in done.err
+    assert letters(tidemark) == found[2:]
+    tidemark("dead-letters", "discard", "--pipeline", "items").expect(EXIT_OK)
+    with sqlite3.connect(tidemark.state_file) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    with open(tidemark.state_file, "rb") as file:
+        assert b"nobody keeps this name" not in file.read()
+    # They stay away until they change.
+    assert tidemark.run().pipeline()["rows_read"] == 0
 
 
 def test_what_is_asked_for_must_be_there(tidemark, target):

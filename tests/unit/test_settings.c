@@ -23,6 +23,7 @@ static void test_defaults(void **state)
 	assert_int_equal(s.n_connections, 3);
 	assert_string_equal(s.state->url.text, "sqlite:.tidemark/state.db");
 	assert_int_equal(s.state_keep_us, 30 * US_PER_DAY);
+	assert_int_equal(s.state_letters_us, 0);
 	assert_false(s.row_values);
 	assert_string_equal(p->name, "p");
 	assert_int_equal(p->line, 3);
@@ -132,7 +133,7 @@ static void test_other_values(void **state)
 			 "    tenant: 7\n"
 			 "    verify: window\n"
 			 "log: {row_values: true}\n"
-			 "state: {keep: 1d}\n");
+			 "state: {keep: 1d, letters_keep: 90d}\n");
 	const struct pipeline_settings *p = &s.pipelines[0];
 
 	(void)state;
@@ -153,6 +154,7 @@ static void test_other_values(void **state)
 	assert_true(p->verify);
 	assert_string_equal(s.state->url.path, ".tidemark/state.db");
 	assert_int_equal(s.state_keep_us, US_PER_DAY);
+	assert_int_equal(s.state_letters_us, 90 * US_PER_DAY);
 	assert_true(s.row_values);
 	settings_release(&s);
 }

@@ -33,6 +33,9 @@ static const struct {
 	{ COMPLETE "log: { row_values: 1 }\n",
 	  "t.yaml:7:20: log.row_values: \"1\" is not allowed; allowed: "
 	  "false, true" },
+	{ COMPLETE "state: { letters_keep: long }\n",
+	  "t.yaml:7:24: state.letters_keep: expected a duration such as 500ms, "
+	  "10s or 1h30m, found \"long\"" },
 	{ "version: 2\n" COMPLETE, "t.yaml:1:10: version: must be 1, found 2" },
 	{ "version: one\n",
 	  "t.yaml:1:10: version: expected a count such as 20000, found "
