@@ -105,5 +105,11 @@ int duck_error_set(struct error *err, enum error_code code, const char *text)
 
 	error_set(err, code, "duckdb: %s", told);
 	free(told);
+	if (!strncmp(text, "Permission Error", 16) &&
+	    strstr(text, "disabled by configuration"))
+		error_hint(err, "(a view, default or macro of this database "
+				"wants another file or the network: let it by "
+				"external_access=true in the URL, as "
+				"duckdb:FILE?external_access=true)");
 	return -(int)code;
 }

@@ -178,6 +178,11 @@ static int sqlite_set_up(struct sqlite *db,
 	sqlite3_busy_handler(db->handle, sqlite_wait, db);
 	/* A misspelt "column" is an error, not a text. */
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+	/* Views, triggers and defaults of a file that others have made call
+	 * nothing that reaches beyond its tables; and nobody writes past the
+	 * tables' own rules. */
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
 			  options->keep_log ? 1 : 0, NULL);
 	rc = sqlite_exec(db, "PRAGMA schema_version", err);
@@ -348,9 +353,9 @@ int sqlite_add_predicate(struct sqlite *db, const char *name,
 	f->predicate = predicate;
 	f->ctx = ctx;
 	/* SQLite frees `f` with the connection, and also when this fails. */
-	if (sqlite3_create_function_v2(db->handle, name, 2, SQLITE_UTF8, f,
-				       sqlite_call_predicate, NULL, NULL,
-				       free) != SQLITE_OK)
+	if (sqlite3_create_function_v2(
+		    db->handle, name, 2, SQLITE_UTF8 | SQLITE_DIRECTONLY, f,
+		    sqlite_call_predicate, NULL, NULL, free) != SQLITE_OK)
 		return sqlite_fail(db, err);
 	return 0;
 }

@@ -166,8 +166,10 @@ int sqlite_read(struct sqlite_statement *st, struct error *err)
 
 	if (rc >= 0)
 		return rc;
-	/* The statement was fit to run: it is a value that it stumbled on. */
-	if (why.code == ERROR_SCHEMA && !strstr(why.message, "no such"))
+	/* The statement was fit to run: it is a value that it stumbled on. Or a
+	 * view that wants more than its file. */
+	if (why.code == ERROR_SCHEMA && !strstr(why.message, "no such") &&
+	    !strstr(why.message, "unsafe use"))
 		why.code = ERROR_DATA;
 	if (err && !err->code)
 		*err = why;

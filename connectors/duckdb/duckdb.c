@@ -23,6 +23,7 @@ static void duckdb_source_close(struct connector *base)
 	free(s->path);
 	free(s->memory_limit);
 	free(s->threads);
+	free(s->external_access);
 	free(s);
 }
 

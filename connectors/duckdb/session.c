@@ -12,12 +12,15 @@ const struct url_option dksrc_options[] = {
 	  "memory that DuckDB may use; what does not fit goes to files beside "
 	  "the database" },
 	{ "threads", "", "threads that DuckDB may use; empty: as it likes" },
+	{ "external_access", "false",
+	  "true: views, defaults and the like in the file may read and write "
+	  "other files and the network" },
 	{ NULL, NULL, NULL },
 };
 
 static int session_check_option(const char *name, struct error *err)
 {
-	const char *names[] = { "memory_limit", "threads" };
+	const char *names[] = { "memory_limit", "threads", "external_access" };
 	const char *near = nearest_name(name, names, ARRAY_SIZE(names));
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -26,7 +29,7 @@ static int session_check_option(const char *name, struct error *err)
 	}
 	error_set(err, ERROR_CONFIG,
 		  "duckdb: unknown option %s in the URL; allowed are "
-		  "memory_limit and threads",
+		  "memory_limit, threads and external_access",
 		  name);
 	if (near)
 		error_hint(err, "(did you mean %s?)", near);
@@ -47,6 +50,7 @@ int dksrc_read_options(struct dksrc *s, const struct url *url,
 	}
 	s->memory_limit = url_query_value(url, "memory_limit");
 	s->threads = url_query_value(url, "threads");
+	s->external_access = url_query_value(url, "external_access");
 	return rc;
 }
 
@@ -58,6 +62,9 @@ int dksrc_enter(struct dksrc *s, struct error *err)
 		/* Nothing is fetched from the network. */
 		{ "autoinstall_known_extensions", "false" },
 		{ "autoload_known_extensions", "false" },
+		/* A view would read whatever file its reader may read. */
+		{ "enable_external_access",
+		  s->external_access ? s->external_access : "false" },
 		{ "threads", s->threads },
 	};
 	int rc;

@@ -19,7 +19,7 @@ struct dksrc {
 	struct paged_source paged; /* first: it is the connector */
 	struct duck *db;
 	bool awake; /* in a transaction */
-	char *path, *memory_limit, *threads;
+	char *path, *memory_limit, *threads, *external_access;
 	struct duck_scan *page;
 	size_t chunk_rows, chunk_at; /* of the page's chunk */
 	struct dksrc_cells *cells; /* its columns */

@@ -32,6 +32,7 @@ static void duckdb_destination_close(struct destination *base)
 	free(d->path);
 	free(d->memory_limit);
 	free(d->threads);
+	free(d->external_access);
 	free(d->catalog);
 	free(d->refresh_id);
 	free(d->pull);

@@ -73,7 +73,7 @@ struct duckdb_destination {
 	pthread_mutex_t lock; /* of `db`, for interrupt */
 	struct duck *db;
 	char *path;
-	char *memory_limit, *threads;
+	char *memory_limit, *threads, *external_access;
 	char *catalog;
 	bool look; /* as of struct connection */
 	bool on_disk; /* false: no file yet, `db` is an empty one in memory */

@@ -25,6 +25,9 @@ const struct url_option duckdb_url_options[] = {
 	{ "threads", "",
 	  "threads that DuckDB may use; empty: half the cores, for the source "
 	  "and the reader need the others" },
+	{ "external_access", "false",
+	  "true: views, defaults and the like in the file may read and write "
+	  "other files and the network" },
 	{ NULL, NULL, NULL },
 };
 
@@ -34,13 +37,15 @@ static char **open_option_slot(struct duckdb_destination *d, const char *name)
 		return &d->memory_limit;
 	if (!strcmp(name, "threads"))
 		return &d->threads;
+	if (!strcmp(name, "external_access"))
+		return &d->external_access;
 	return NULL;
 }
 
 static int open_option(struct duckdb_destination *d, const char *text, size_t n,
 		       struct error *err)
 {
-	const char *names[] = { "memory_limit", "threads" };
+	const char *names[] = { "memory_limit", "threads", "external_access" };
 	const char *equals = memchr(text, '=', n);
 	size_t n_name = equals ? (size_t)(equals - text) : n;
 	char *name = xstrndup(text, n_name);
@@ -51,7 +56,8 @@ static int open_option(struct duckdb_destination *d, const char *text, size_t n,
 	if (!slot) {
 		rc = error_set(err, ERROR_CONFIG,
 			       "duckdb: unknown option %s in the URL; allowed "
-			       "are memory_limit and threads",
+			       "are memory_limit, threads and "
+			       "external_access",
 			       name);
 		if (near)
 			error_hint(err, "(did you mean %s?)", near);
@@ -170,6 +176,10 @@ int duckdb_open_database(struct duckdb_destination *d, bool create,
 		/* Nothing is fetched from the network. */
 		{ "autoinstall_known_extensions", "false" },
 		{ "autoload_known_extensions", "false" },
+		/* A default of the target would read whatever file its writer
+		 * may read. */
+		{ "enable_external_access",
+		  d->external_access ? d->external_access : "false" },
 		/* Costs memory; rows have no order here. */
 		{ "preserve_insertion_order", "false" },
 		/* A checkpoint writes the last, half full blocks again. */
