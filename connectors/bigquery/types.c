@@ -168,6 +168,8 @@ int bqsrc_type_take(const struct bqsrc_type *how, struct vector *v, size_t row,
 		return types_take_micros(v, row, text, err);
 	if (how->kind == TYPE_BYTES)
 		return types_take_bytes(v, row, text, n, err);
+	if (v->kind == TYPE_DECIMAL)
+		return value_set_decimal(v, row, text, n, err);
 	if (type_is_variable(v->kind))
 		return vector_set_bytes(v, row, text, n, err);
 	if (value_set(v, row, text))

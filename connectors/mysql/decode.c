@@ -74,7 +74,7 @@ MYSRC_DECODE(mysrc_decode_decimal)
 		p++;
 		n--;
 	}
-	return vector_set_bytes(v, row, p, n, err);
+	return value_set_decimal(v, row, p, n, err);
 }
 
 MYSRC_DECODE(mysrc_decode_bits)

@@ -6,6 +6,10 @@
 
 #include "core/base/alloc.h"
 
+/* More than any engine has. */
+#define SCHEMA_SCALE_MOST  100000
+#define SCHEMA_DIGITS_MOST 9
+
 void schema_init(struct schema *s)
 {
 	memset(s, 0, sizeof(*s));
@@ -32,6 +36,18 @@ void schema_release(struct schema *s)
 	schema_init(s);
 }
 
+/* A source tells them: numbers beyond any type are none. */
+static void schema_bound(struct type *type)
+{
+	if (type->precision < 0 || type->scale > SCHEMA_SCALE_MOST ||
+	    type->scale < -SCHEMA_SCALE_MOST) {
+		type->precision = 0;
+		type->scale = 0;
+	}
+	if (type->digits < 0 || type->digits > SCHEMA_DIGITS_MOST)
+		type->digits = SCHEMA_DIGITS_MOST;
+}
+
 struct column *schema_add(struct schema *s, const char *name,
 			  const struct type *type, bool nullable)
 {
@@ -42,6 +58,7 @@ struct column *schema_add(struct schema *s, const char *name,
 	column = &s->columns[s->n_columns++];
 	column->name = xstrdup(name);
 	column->type = *type;
+	schema_bound(&column->type);
 	column->type.native = xstrdup(type->native);
 	column->nullable = nullable;
 	column->expression = NULL;

@@ -38,6 +38,11 @@ bool value_parse_instant(const char *text, int64_t *out_us);
  * for a text that is no value of the vector's kind. */
 bool value_set(struct vector *v, size_t row, const char *text);
 
+/* A number as text, taken as it is. DATA if it is none, as an answer may have:
+ * nobody behind looks at it again. */
+int value_set_decimal(struct vector *v, size_t row, const void *text, size_t n,
+		      struct error *err);
+
 /* {"id": 7, "name": "x"}: the key of a row; numbers that JSON and double hold
  * exactly are numbers, all else text, NULL null. New reference. */
 json_t *value_key_json(const struct batch *b, size_t row);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/data/decimal.h"
 #include "core/data/value.h"
 
 static bool value_set_signed(struct vector *v, size_t row, const char *text)
@@ -274,4 +275,16 @@ bool value_set(struct vector *v, size_t row, const char *text)
 	default:
 		return !vector_set_bytes(v, row, text, strlen(text), NULL);
 	}
+}
+
+int value_set_decimal(struct vector *v, size_t row, const void *text, size_t n,
+		      struct error *err)
+{
+	struct decimal ignored;
+
+	if (!decimal_parse(&ignored, text, n) &&
+	    (n != 3 || memcmp(text, "NaN", 3) != 0))
+		return error_set(err, ERROR_DATA, "'%.*s' is no number",
+				 n < 60 ? (int)n : 60, (const char *)text);
+	return vector_set_bytes(v, row, text, n, err);
 }

@@ -6,6 +6,7 @@
 #include "clients/clickhouse.h"
 #include "clients/clickhouse_decimal.h"
 #include "core/base/alloc.h"
+#include "core/data/type_text.h"
 
 static const struct {
 	const char *name;
@@ -67,16 +68,17 @@ static bool types_has_cast(const char *plain)
 /* Enums, addresses, arrays of another ClickHouse stay what they are. */
 static char *types_own(const struct type *t, const char *engine)
 {
-	char *plain;
+	char *plain, *own;
 
 	if (!t->native || !engine || strcmp(engine, "clickhouse") != 0 ||
 	    (t->kind != TYPE_NATIVE && t->kind != TYPE_TEXT))
 		return NULL;
 	plain = clickhouse_plain_type(t->native, NULL);
-	if (types_has_cast(plain))
-		return plain;
+	own = types_has_cast(plain)
+		      ? type_text_print(plain, &type_text_clickhouse)
+		      : NULL;
 	free(plain);
-	return NULL;
+	return own;
 }
 
 void chdst_type_write(struct strbuf *sb, const struct type *t,

@@ -12,6 +12,7 @@
 #define CHAR_BYTES    4 /* utf8mb4 */
 #define DECIMAL_MOST  65
 #define SCALE_MOST    30
+#define BITS_MOST     64
 #define TIME_KEPT     100 /* characters of an interval */
 #define UUID_KEPT     36
 #define UUID_SINCE    100700
@@ -265,6 +266,14 @@ static int native_number(const char *native)
 	return paren ? (int)strtol(paren + 1, NULL, 10) : 0;
 }
 
+static bool native_bits(struct my_type *out, int bits)
+{
+	if (bits < 1 || bits > BITS_MOST)
+		return false;
+	wanted_set(out, MY_BIT, bits, 0, xstrfmt("bit(%d)", bits));
+	return true;
+}
+
 static bool native_inet(struct my_type *out, const struct my_dialect *d,
 			const struct base_name *b)
 {
@@ -309,9 +318,7 @@ static bool wanted_native(struct my_type *out, const struct type *t,
 		}
 		return true;
 	case MY_BIT:
-		wanted_set(out, MY_BIT, native_number(native), 0,
-			   xstrdup(native));
-		return true;
+		return native_bits(out, native_number(native));
 	case MY_YEAR:
 		wanted_set(out, MY_YEAR, 0, 0, xstrdup("year"));
 		return true;
