@@ -143,16 +143,14 @@ static int clickhouse_check_shape(const struct clickhouse *c,
 				  struct clickhouse_rows *rows,
 				  struct error *err)
 {
-	int rc = 0;
+	struct error why = ERROR_INIT;
+	int rc = clickhouse_rows_check(rows, shape, c->shown, &why);
 
-	if (!shape || clickhouse_rows_are(rows, shape))
+	if (!rc)
 		return 0;
 	rc = clickhouse_fail_text(err, c->shown, r->body.data, r->body.len);
 	if (!rc)
-		rc = error_set(err, ERROR_TRANSIENT,
-			       "%s: the answer has not the columns that were "
-			       "asked for",
-			       c->shown);
+		rc = error_set(err, why.code, "%s", why.message);
 	clickhouse_rows_release(rows);
 	return rc;
 }

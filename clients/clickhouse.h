@@ -49,17 +49,20 @@ struct clickhouse_rows {
 	char **cells; /* by rows; NULL is NULL */
 };
 /* `out` is overwritten: it holds nothing before. A statement that gives
- * nothing has no rows. `shape`: the columns that are due, "t" for a text, "?"
- * for one that may be NULL; NULL: any. */
+ * nothing has no rows. `shape`: what is due, see answer.h. */
 int clickhouse_query(struct clickhouse *c, const char *sql, const char *shape,
 		     struct clickhouse_rows *out, struct error *err);
-bool clickhouse_rows_are(const struct clickhouse_rows *r, const char *shape);
+int clickhouse_rows_check(const struct clickhouse_rows *r, const char *shape,
+			  const char *where, struct error *err);
 void clickhouse_rows_release(struct clickhouse_rows *r);
+/* NULL: NULL, or there is no such row or column. */
 const char *clickhouse_cell(const struct clickhouse_rows *r, size_t row,
 			    size_t column);
 /* Of the first row's first column; `missing` if there is none. */
 int64_t clickhouse_rows_i64(const struct clickhouse_rows *r, int64_t missing);
-/* Rows out of the server's TabSeparated text; DATA if it is none. */
+/* Rows out of the server's TabSeparated text; TRANSIENT if it is none, ACCESS
+ * if it has more cells than a small answer has. */
+#define CLICKHOUSE_CELLS_MOST 1000000
 int clickhouse_rows_parse(struct clickhouse_rows *out, const char *text,
 			  size_t n, struct error *err);
 

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/answer.h"
 #include "clients/clickhouse.h"
 #include "core/base/alloc.h"
 
@@ -12,21 +13,27 @@ void clickhouse_rows_release(struct clickhouse_rows *r)
 	memset(r, 0, sizeof(*r));
 }
 
-bool clickhouse_rows_are(const struct clickhouse_rows *r, const char *shape)
+static bool rows_is_null(const void *result, size_t row, size_t column)
 {
-	size_t n = strlen(shape);
+	return !clickhouse_cell(result, row, column);
+}
 
-	if (r->n_rows && r->n_columns != n)
-		return false;
-	for (size_t i = 0; i < r->n_rows * n; i++)
-		if (!r->cells[i] && shape[i % n] != '?')
-			return false;
-	return true;
+int clickhouse_rows_check(const struct clickhouse_rows *r, const char *shape,
+			  const char *where, struct error *err)
+{
+	struct answer a = { .result = r,
+			    .n_rows = r->n_rows,
+			    .n_columns = r->n_columns,
+			    .is_null = rows_is_null };
+
+	return answer_check(&a, shape, where, err);
 }
 
 const char *clickhouse_cell(const struct clickhouse_rows *r, size_t row,
 			    size_t column)
 {
+	if (row >= r->n_rows || column >= r->n_columns)
+		return NULL;
 	return r->cells[row * r->n_columns + column];
 }
 
@@ -83,6 +90,20 @@ static size_t answer_count(const char *line, size_t n)
 	return cells;
 }
 
+/* A cell takes far more memory than the byte that it may be in the answer. */
+static int answer_refuse(struct clickhouse_rows *out, bool many,
+			 struct error *err)
+{
+	clickhouse_rows_release(out);
+	if (many)
+		return error_set(err, ERROR_ACCESS,
+				 "the answer has more than %d cells",
+				 CLICKHOUSE_CELLS_MOST);
+	return error_set(err, ERROR_TRANSIENT,
+			 "the answer is no table: it breaks off, or its lines "
+			 "differ");
+}
+
 static void answer_row(struct clickhouse_rows *out, size_t *capacity,
 		       const char *line, size_t n)
 {
@@ -115,13 +136,10 @@ int clickhouse_rows_parse(struct clickhouse_rows *out, const char *text,
 		cells = end ? answer_count(text, (size_t)(end - text)) : 0;
 		if (!out->n_rows)
 			out->n_columns = cells;
-		if (!end || cells != out->n_columns) {
-			clickhouse_rows_release(out);
-			return error_set(
-				err, ERROR_TRANSIENT,
-				"the answer is no table: it breaks off, "
-				"or its lines differ");
-		}
+		if (!end || cells != out->n_columns)
+			return answer_refuse(out, false, err);
+		if (cells > CLICKHOUSE_CELLS_MOST - out->n_rows * cells)
+			return answer_refuse(out, true, err);
 		answer_row(out, &capacity, text, (size_t)(end - text));
 	}
 	return 0;

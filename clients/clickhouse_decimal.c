@@ -6,6 +6,7 @@
 #define LIMB_BYTES 8
 /* Of 256 bits, and a point, zeros before it, a sign. */
 #define TEXT_DIGITS 80
+#define SCALE_MOST  76
 
 __extension__ typedef unsigned __int128 decimal_wide;
 
@@ -139,6 +140,7 @@ void clickhouse_decimal_print(struct strbuf *sb, const uint8_t *in,
 	decimal_load(&b, in, width, below);
 	if (below)
 		decimal_negate(&b);
+	scale = scale < SCALE_MOST ? scale : SCALE_MOST;
 	for (int i = 0; i <= scale || !decimal_is_zero(&b); i++) {
 		if (scale && i == scale)
 			*--p = '.';

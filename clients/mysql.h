@@ -59,17 +59,19 @@ bool mydb_failed_with(const struct error *err, unsigned number);
 
 /* One command, its rows dropped. */
 int mydb_exec(struct mydb *db, const char *sql, struct error *err);
-/* A whole small result in text form. Parameters ("?") are text, NULL is NULL;
- * without any the statement is not prepared. */
+/* A whole small result in text form. `shape`: what is due, see answer.h.
+ * Parameters ("?") are text, NULL is NULL; without any the statement is not
+ * prepared. */
 int mydb_query(struct mydb *db, struct mydb_result **out, const char *sql,
-	       int n, const char *const *params, struct error *err);
+	       const char *shape, int n, const char *const *params,
+	       struct error *err);
 void mydb_result_free(struct mydb_result *r); /* NULL is fine */
 size_t mydb_rows(const struct mydb_result *r);
 size_t mydb_columns(const struct mydb_result *r);
 /* Of a column; "" if the statement had parameters. */
 const char *mydb_name(const struct mydb_result *r, size_t column);
-const char *mydb_value(const struct mydb_result *r, size_t row,
-		       size_t column); /* NULL: NULL */
+/* NULL: NULL, or there is no such row or column. */
+const char *mydb_value(const struct mydb_result *r, size_t row, size_t column);
 
 /* The columns of a query, without running it. */
 struct mydb_field {

@@ -40,7 +40,7 @@ int mydb_explain(struct mydb *db, const char *sql, int n,
 	char *text =
 		xstrfmt("EXPLAIN %s%s",
 			mydb_is_mariadb(db) ? "" : "FORMAT=TRADITIONAL ", sql);
-	int rc = mydb_query(db, &r, text, n, params, err);
+	int rc = mydb_query(db, &r, text, NULL, n, params, err);
 
 	*plan = *index = NULL;
 	for (size_t i = 0; !rc && i < mydb_rows(r); i++) {

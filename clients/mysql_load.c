@@ -125,7 +125,7 @@ static int load_warnings(struct mydb *db, struct mydb_loaded *out,
 	out->warnings = mysql_warning_count(db->conn);
 	if (!out->warnings)
 		return 0;
-	rc = mydb_plain(db, "SHOW WARNINGS LIMIT 1", &r, err);
+	rc = mydb_query(db, &r, "SHOW WARNINGS LIMIT 1", "ttt", 0, NULL, err);
 	if (!rc && mydb_rows(r)) {
 		char *told;
 

@@ -168,10 +168,15 @@ int mydb_pin(struct mydb *db, const struct mydb_options *options,
 	mydb_watch_begin(&watch, db);
 	rc = mydb_exec(db, s.set.data, err);
 	if (!rc)
-		rc = mydb_query(db, &r, s.ask.data, 0, NULL, err);
+		rc = mydb_query(db, &r, s.ask.data, NULL, 0, NULL, err);
 	rc = mydb_watch_end(&watch, rc, err);
 	if (!rc)
 		rc = pin_compare(&s, r, err);
+	if (!rc && !mydb_value(r, 0, 0))
+		rc = error_set(err, ERROR_TRANSIENT,
+			       "%s: the server does not tell its session's "
+			       "number",
+			       db->target.where);
 	if (!rc)
 		db->session = xstrdup(mydb_value(r, 0, 0));
 	db->pinned = !rc;

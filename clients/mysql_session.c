@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/answer.h"
 #include "clients/mysql_errno.h"
 #include "core/base/alloc.h"
 #include "core/base/row_values.h"
@@ -225,6 +226,8 @@ const char *mydb_name(const struct mydb_result *r, size_t column)
 
 const char *mydb_value(const struct mydb_result *r, size_t row, size_t column)
 {
+	if (column >= r->n_columns || row >= mydb_rows(r))
+		return NULL;
 	return r->values[row * r->n_columns + column];
 }
 
@@ -276,32 +279,61 @@ int mydb_stream_begin(struct mydb *db, const char *sql, int n,
 	return rc;
 }
 
-int mydb_query(struct mydb *db, struct mydb_result **out, const char *sql,
-	       int n, const char *const *params, struct error *err)
+static bool mydb_is_null(const void *result, size_t row, size_t column)
 {
-	struct mydb_result *r = NULL;
+	return !mydb_value(result, row, column);
+}
+
+static int mydb_take_rows(struct mydb *db, struct mydb_result *out,
+			  struct error *err)
+{
 	int rc;
 
-	if (!n)
-		return mydb_plain(db, sql, out, err);
-	rc = mydb_prepare(db, sql, err);
-	if (!rc)
-		rc = mydb_execute(db, n, params, err);
-	if (!rc)
-		rc = mydb_bind_all(db, err);
-	if (!rc)
-		r = mydb_result_new(db->n_columns);
-	while (!rc && (rc = mydb_stream_next(db, err)) > 0) {
+	while ((rc = mydb_stream_next(db, err)) > 0) {
 		for (size_t i = 0; i < db->n_columns; i++)
 			mydb_result_add(
-				r,
+				out,
 				db->cells[i].null
 					? NULL
 					: (const char *)db->cells[i].bytes,
 				db->cells[i].n);
-		rc = 0;
+	}
+	return rc;
+}
+
+static int mydb_prepared(struct mydb *db, const char *sql, int n,
+			 const char *const *params, struct mydb_result **out,
+			 struct error *err)
+{
+	int rc = mydb_prepare(db, sql, err);
+
+	if (!rc)
+		rc = mydb_execute(db, n, params, err);
+	if (!rc)
+		rc = mydb_bind_all(db, err);
+	if (!rc) {
+		*out = mydb_result_new(db->n_columns);
+		rc = mydb_take_rows(db, *out, err);
 	}
 	mydb_stream_abort(db);
+	return rc;
+}
+
+int mydb_query(struct mydb *db, struct mydb_result **out, const char *sql,
+	       const char *shape, int n, const char *const *params,
+	       struct error *err)
+{
+	struct mydb_result *r = NULL;
+	struct answer a = { .is_null = mydb_is_null };
+	int rc = n ? mydb_prepared(db, sql, n, params, &r, err)
+		   : mydb_plain(db, sql, &r, err);
+
+	if (!rc) {
+		a.result = r;
+		a.n_rows = mydb_rows(r);
+		a.n_columns = mydb_columns(r);
+		rc = answer_check(&a, shape, db->target.where, err);
+	}
 	if (rc)
 		mydb_result_free(r);
 	else

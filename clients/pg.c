@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/answer.h"
 #include "clients/pg_cancel.h"
 #include "clients/pg_message.h"
 #include "clients/pg_parameters.h"
@@ -285,9 +286,26 @@ int pg_exec(struct pg *pg, const char *sql, struct error *err)
 	return rc ? rc : pg_exec_end(pg, err);
 }
 
-int pg_query(struct pg *pg, struct pg_result **out, const char *sql, int n,
-	     const char *const *params, struct error *err)
+static bool pg_is_null(const void *result, size_t row, size_t column)
 {
+	return PQgetisnull(result, (int)row, (int)column);
+}
+
+static int pg_check_answer(struct pg *pg, const PGresult *r, const char *shape,
+			   struct error *err)
+{
+	struct answer a = { .result = r, .is_null = pg_is_null };
+
+	a.n_rows = (size_t)PQntuples(r);
+	a.n_columns = (size_t)PQnfields(r);
+	return answer_check(&a, shape, pg->where, err);
+}
+
+int pg_query(struct pg *pg, struct pg_result **out, const char *sql,
+	     const char *shape, int n, const char *const *params,
+	     struct error *err)
+{
+	PGresult *result = NULL;
 	int rc = pg_ready(pg, err);
 
 	if (!rc)
@@ -295,7 +313,22 @@ int pg_query(struct pg *pg, struct pg_result **out, const char *sql, int n,
 			     PQsendQueryParams(pg->conn, sql, n, NULL, params,
 					       NULL, NULL, 0),
 			     err);
-	return rc ? rc : pg_finish(pg, out, err);
+	if (!rc)
+		rc = pg_finish(pg, &result, err);
+	if (!rc)
+		rc = pg_check_answer(pg, result, shape, err);
+	if (rc)
+		PQclear(result);
+	else
+		*out = result;
+	return rc;
+}
+
+int pg_refuse_answer(struct pg *pg, const char *what, struct error *err)
+{
+	return error_set(err, ERROR_TRANSIENT,
+			 "%s: the answer is not what a server tells: %s",
+			 pg->where, what);
 }
 
 void pg_result_free(struct pg_result *r)
@@ -325,7 +358,8 @@ const char *pg_name(const struct pg_result *r, int column)
 
 const char *pg_value(const struct pg_result *r, int row, int column)
 {
-	if (PQgetisnull(r, row, column))
+	if (row >= PQntuples(r) || column >= PQnfields(r) ||
+	    PQgetisnull(r, row, column))
 		return NULL;
 	return PQgetvalue(r, row, column);
 }

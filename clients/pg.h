@@ -45,16 +45,20 @@ int pg_execf(struct pg *pg, struct error *err, const char *fmt, ...)
 int pg_exec_count(struct pg *pg, const char *sql, int n,
 		  const char *const *params, int64_t *rows, struct error *err);
 
-/* A whole small result in text form. Parameters are text, NULL is NULL. */
-int pg_query(struct pg *pg, struct pg_result **out, const char *sql, int n,
-	     const char *const *params, struct error *err);
+/* A whole small result in text form. `shape`: what is due, see answer.h.
+ * Parameters are text, NULL is NULL. */
+int pg_query(struct pg *pg, struct pg_result **out, const char *sql,
+	     const char *shape, int n, const char *const *params,
+	     struct error *err);
+/* TRANSIENT: `what` in an answer is not what a server tells. */
+int pg_refuse_answer(struct pg *pg, const char *what, struct error *err);
 void pg_result_free(struct pg_result *r); /* NULL is fine */
 int pg_rows(const struct pg_result *r);
 int pg_columns(const struct pg_result *r);
 int64_t pg_touched(const struct pg_result *r); /* rows of a command */
 const char *pg_name(const struct pg_result *r, int column);
-const char *pg_value(const struct pg_result *r, int row,
-		     int column); /* NULL: NULL */
+/* NULL: NULL, or there is no such row or column. */
+const char *pg_value(const struct pg_result *r, int row, int column);
 
 /* Column types of a query, without running it. CONFIG if it has parameters.
  */
@@ -80,15 +84,17 @@ void pg_fields_free(struct pg_field *fields, size_t n);
  * before it waits for the table's lock: rows that an ALTER TABLE rewrote
  * meanwhile are invisible to it. So `shape`, a query without rows over the same
  * table, runs before it in the same transaction: it takes the lock, which stays
- * until the stream's end, and pg_stream_shape() has its columns. */
+ * until the stream's end, and pg_stream_shape() has its columns. `width`: of
+ * how many columns each row of `sql` is; of another number it is an error. */
 #define PG_STREAM_VALUE "pg_catalog.current_setting('tidemark.v%d')"
-int pg_stream_begin(struct pg *pg, const char *shape, const char *sql, int n,
-		    const char *const *values, struct error *err);
+int pg_stream_begin(struct pg *pg, const char *shape, const char *sql,
+		    size_t width, int n, const char *const *values,
+		    struct error *err);
 /* The columns of `shape`, valid until the next stream begins. */
 const struct pg_field *pg_stream_shape(const struct pg *pg, size_t *n);
 /* 1: a row is ready, valid until the next call; 0: the end; negative: error. */
 int pg_stream_next(struct pg *pg, struct error *err);
-/* The columns of the current row. */
+/* The columns of the current row: as many as the stream is wide. */
 const struct pg_field_bytes *pg_stream_fields(const struct pg *pg);
 /* Cancel and drain what is left; harmless after the end. */
 void pg_stream_abort(struct pg *pg);

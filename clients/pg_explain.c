@@ -39,7 +39,7 @@ int pg_explain(struct pg *pg, const char *sql, int n, const char *const *params,
 	struct strbuf lines = STRBUF_INIT;
 	struct pg_result *r = NULL;
 	char *text = xstrfmt("EXPLAIN %s", sql);
-	int rc = pg_query(pg, &r, text, n, params, err);
+	int rc = pg_query(pg, &r, text, "t", n, params, err);
 
 	*plan = *index = NULL;
 	for (int i = 0; !rc && i < pg_rows(r); i++) {
@@ -93,8 +93,8 @@ static int explain_set_values(struct pg *pg, int n, const char *const *values,
 		struct pg_result *r = NULL;
 
 		rc = pg_query(pg, &r,
-			      "SELECT pg_catalog.set_config($1, $2, false)", 2,
-			      params, err);
+			      "SELECT pg_catalog.set_config($1, $2, false)",
+			      "1?", 2, params, err);
 		pg_result_free(r);
 		free(name);
 	}

@@ -35,7 +35,7 @@ char *pg_lock_holder(struct pg *pg, const char *pid_sql, int n,
 	char *sql = xstrfmt(holder_sql, pid_sql);
 	char *holder = NULL;
 
-	if (!pg_query(pg, &r, sql, n, params, &ignored) && pg_rows(r))
+	if (!pg_query(pg, &r, sql, "t???", n, params, &ignored) && pg_rows(r))
 		holder = lock_describe(r);
 	pg_result_free(r);
 	free(sql);

@@ -58,9 +58,10 @@ static int pg_pin_refuse(struct pg *pg, const char *name, const char *is,
 int pg_pin_compare(struct pg *pg, const PGresult *r, struct error *err)
 {
 	for (size_t i = 0; i < pg->n_pins; i++) {
-		const char *is = PQgetvalue(r, 0, (int)i);
-		if (strcmp(is, pg_pins[i].kept) != 0)
-			return pg_pin_refuse(pg, pg_pins[i].name, is,
+		const char *is = pg_value(r, 0, (int)i);
+		if (!is || strcmp(is, pg_pins[i].kept) != 0)
+			return pg_pin_refuse(pg, pg_pins[i].name,
+					     is ? is : "not told",
 					     pg_pins[i].kept, err);
 	}
 	return 0;

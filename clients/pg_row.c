@@ -78,11 +78,26 @@ static bool row_take_fields(struct row_bytes *b, struct pg_row *row)
 	return !b->n;
 }
 
+static int pg_row_refuse(struct pg_row *row, int32_t count, size_t n,
+			 struct error *err)
+{
+	row->n_fields = 0;
+	if (count >= 0 && (size_t)count != row->width)
+		return error_set(err, ERROR_TRANSIENT,
+				 "the server sent a row of %d columns, and not "
+				 "of the %zu that were asked for",
+				 (int)count, row->width);
+	return error_set(err, ERROR_TRANSIENT,
+			 "the server sent %zu bytes that are no row of a "
+			 "binary COPY",
+			 n);
+}
+
 int pg_row_read(struct pg_row *row, const uint8_t *data, size_t n,
 		struct error *err)
 {
 	struct row_bytes b = { data, n };
-	int32_t count = 0;
+	int32_t count = -2;
 	bool ok = row->begun || row_take_header(&b);
 
 	row->begun = true;
@@ -90,19 +105,12 @@ int pg_row_read(struct pg_row *row, const uint8_t *data, size_t n,
 	ok = ok && row_take_int16(&b, &count);
 	if (ok && count == -1 && !b.n)
 		return 0;
-	if (ok && count >= 0) {
-		row->n_fields = (size_t)count;
-		row->fields = xgrow(row->fields, &row->capacity, row->n_fields,
-				    sizeof(*row->fields));
-	}
-	if (!ok || count < 0 || !row_take_fields(&b, row)) {
-		row->n_fields = 0;
-		return error_set(err, ERROR_TRANSIENT,
-				 "the server sent %zu bytes that are no row of "
-				 "a binary COPY",
-				 n);
-	}
-	return 1;
+	if (!ok || count < 0 || (size_t)count != row->width)
+		return pg_row_refuse(row, count, n, err);
+	row->n_fields = row->width;
+	row->fields = xgrow(row->fields, &row->capacity, row->n_fields,
+			    sizeof(*row->fields));
+	return row_take_fields(&b, row) ? 1 : pg_row_refuse(row, -1, n, err);
 }
 
 void pg_row_release(struct pg_row *row)

@@ -19,14 +19,16 @@ struct pg_field_bytes {
 };
 
 struct pg_row {
+	size_t width; /* how many fields a row has to have */
 	bool begun; /* the header has been seen */
 	struct pg_field_bytes *fields;
 	size_t n_fields;
 	size_t capacity;
 };
 
-/* 1: `fields` are those of the row in `data`, which must outlive them; 0: the
- * trailer; negative: TRANSIENT, not what a server sends. */
+/* 1: the `width` `fields` are those of the row in `data`, which must outlive
+ * them; 0: the trailer; negative: TRANSIENT, not what a server sends. `row` is
+ * zeroed but for its width before the first. */
 int pg_row_read(struct pg_row *row, const uint8_t *data, size_t n,
 		struct error *err);
 void pg_row_release(struct pg_row *row);

@@ -146,7 +146,7 @@ int pg_exec_count(struct pg *pg, const char *sql, int n,
 		  const char *const *params, int64_t *rows, struct error *err)
 {
 	struct pg_result *result = NULL;
-	int rc = pg_query(pg, &result, sql, n, params, err);
+	int rc = pg_query(pg, &result, sql, NULL, n, params, err);
 
 	if (!rc && rows)
 		*rows = pg_touched(result);

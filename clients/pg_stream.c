@@ -83,8 +83,9 @@ static int pg_stream_enter(struct pg *pg, struct error *err)
 	return rc;
 }
 
-int pg_stream_begin(struct pg *pg, const char *shape, const char *sql, int n,
-		    const char *const *values, struct error *err)
+int pg_stream_begin(struct pg *pg, const char *shape, const char *sql,
+		    size_t width, int n, const char *const *values,
+		    struct error *err)
 {
 	struct strbuf text = STRBUF_INIT;
 	int rc = pg_ready(pg, err);
@@ -107,6 +108,7 @@ int pg_stream_begin(struct pg *pg, const char *shape, const char *sql, int n,
 	if (!rc)
 		rc = pg_stream_enter(pg, err);
 	pg->row.begun = false;
+	pg->row.width = width;
 	pg->streaming = !rc;
 	pg->stream_bytes = 0;
 	return rc;

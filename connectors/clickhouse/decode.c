@@ -32,14 +32,18 @@ static void decode_whole(struct vector *v, size_t row, int64_t value)
 		vector_set_fixed(v, row, &tiny);
 }
 
-static int64_t decode_ticks(const uint8_t *in, int scale)
+static int decode_ticks(struct vector *v, size_t row, const uint8_t *in,
+			int scale, struct error *err)
 {
 	int64_t value;
 
 	memcpy(&value, in, sizeof(value));
 	for (; scale < 6; scale++)
-		value *= 10;
-	return value;
+		if (__builtin_mul_overflow(value, 10, &value))
+			return error_set(err, ERROR_DATA,
+					 "a point in time out of range");
+	decode_whole(v, row, value);
+	return 0;
 }
 
 /* Two numbers of eight bytes, the higher half first. */
@@ -80,6 +84,8 @@ static int decode_text(struct chsrc *s, struct vector *v, size_t row,
 	/* To the server, too, what fills it up is no part of the text. */
 	while (cell->wire == WIRE_FIXED && n && !in[n - 1])
 		n--;
+	if (v->kind == TYPE_DECIMAL)
+		return value_set_decimal(v, row, in, n, err);
 	if (!v->width)
 		return vector_set_bytes(v, row, in, n, err);
 	strbuf_reset(&s->text);
@@ -114,8 +120,7 @@ static int decode_fixed(struct chsrc *s, struct vector *v, size_t row,
 		decode_whole(v, row, decode_integer(in, cell) * US_PER_SECOND);
 		return 0;
 	case WIRE_TICKS:
-		decode_whole(v, row, decode_ticks(in, cell->scale));
-		return 0;
+		return decode_ticks(v, row, in, cell->scale, err);
 	default:
 		break;
 	}

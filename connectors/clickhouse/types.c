@@ -4,9 +4,14 @@
 #include <string.h>
 
 #include "clients/clickhouse.h"
+#include "clients/clickhouse_decimal.h"
 #include "core/base/alloc.h"
 
 #define COMMENT_BEGINS "tidemark: "
+/* As ClickHouse has them. */
+#define DECIMAL_MOST 76
+#define FIXED_MOST   0xffffff
+#define TICKS_MOST   9
 
 static const struct {
 	const char *name; /* without what stands in parentheses */
@@ -43,33 +48,56 @@ static const struct {
 	{ "JSON", TYPE_JSON, WIRE_PRINTED, 0, 0 },
 };
 
-static void types_digits(const char *plain, struct type *out,
+/* The number behind the parenthesis or comma at `*at`, which moves behind it;
+ * -1: there is none from 0 to `most`. */
+static int types_number(const char **at, char before, long most)
+{
+	char *end;
+	long n;
+
+	if (!*at || **at != before)
+		return -1;
+	n = strtol(*at + 1, &end, 10);
+	if (end == *at + 1 || n < 0 || n > most)
+		return -1;
+	*at = end;
+	return (int)n;
+}
+
+static bool types_decimal(const char *open, struct type *out,
+			  struct chsrc_cell *cell)
+{
+	int precision = types_number(&open, '(', DECIMAL_MOST);
+	int scale = types_number(&open, ',', precision);
+
+	if (precision < 1 || scale < 0)
+		return false;
+	out->precision = precision;
+	out->scale = cell->scale = scale;
+	cell->width = clickhouse_decimal_width(precision);
+	return true;
+}
+
+/* False: no such type is known, whatever its name. */
+static bool types_digits(const char *plain, struct type *out,
 			 struct chsrc_cell *cell)
 {
 	const char *open = strchr(plain, '(');
-	char *end = NULL;
-	long first = open ? strtol(open + 1, &end, 10) : 0;
+	int n;
 
 	switch (cell->wire) {
 	case WIRE_DECIMAL:
-		out->precision = (int)first;
-		out->scale =
-			end && *end == ',' ? (int)strtol(end + 1, NULL, 10) : 0;
-		cell->scale = out->scale;
-		cell->width = first <= 9    ? 4
-			      : first <= 18 ? 8
-			      : first <= 38 ? 16
-					    : 32;
-		break;
+		return types_decimal(open, out, cell);
 	case WIRE_FIXED:
-		cell->width = (size_t)first;
-		break;
+		n = types_number(&open, '(', FIXED_MOST);
+		cell->width = n > 0 ? (size_t)n : 0;
+		return n > 0;
 	case WIRE_TICKS:
-		cell->scale = open ? (int)first : 3;
-		out->digits = cell->scale;
-		break;
+		n = open ? types_number(&open, '(', TICKS_MOST) : 3;
+		out->digits = cell->scale = n;
+		return n >= 0;
 	default:
-		break;
+		return true;
 	}
 }
 
@@ -111,9 +139,9 @@ void chsrc_type_of(const char *declared, const char *comment, struct type *out,
 		cell->wire = types_table[i].wire;
 		cell->width = types_table[i].width;
 	}
-	types_digits(plain, out, cell);
 	/* A moment that microseconds cannot tell travels as its text. */
-	if (cell->wire == WIRE_TICKS && cell->scale > 6) {
+	if (!types_digits(plain, out, cell) ||
+	    (cell->wire == WIRE_TICKS && cell->scale > 6)) {
 		out->kind = TYPE_NATIVE;
 		out->digits = 0;
 		cell->wire = WIRE_PRINTED;

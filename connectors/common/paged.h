@@ -257,6 +257,13 @@ void paged_no_hint(struct strbuf *sb, const struct paged_source *s);
 void paged_newest(struct strbuf *sb, const struct source_column *mark);
 void paged_position(const struct paged_source *s, const struct batch *b,
 		    size_t column, struct strbuf *out);
+/* Ask, and see to it that the answer has the `shape` that is due, see
+ * clients/answer.h. */
+int paged_ask(struct paged_source *s, const struct paged_query *q,
+	      const char *shape, struct paged_answer *out, struct error *err);
+int paged_answer_check(const struct paged_answer *a, const char *shape,
+		       struct error *err);
+/* NULL: NULL, or there is no such row or column. */
 const char *paged_cell(const struct paged_answer *a, size_t row, size_t column);
 void paged_answer_release(struct paged_answer *a);
 

@@ -4,12 +4,6 @@
 #include "connectors/common/trouble.h"
 #include "core/base/alloc.h"
 
-static int check_run(struct paged_source *s, const struct paged_query *q,
-		     struct paged_answer *out, struct error *err)
-{
-	return s->dialect->query(s, q, out, err);
-}
-
 static char *check_key_text(const struct source_layout *l,
 			    const struct paged_answer *r)
 {
@@ -31,7 +25,7 @@ static int check_sample(struct paged_source *s, struct paged_query *q,
 	int rc;
 
 	strbuf_addstr(&q->sql, " LIMIT 1");
-	rc = check_run(s, q, &r, err);
+	rc = paged_ask(s, q, NULL, &r, err);
 	*out = !rc && r.n_rows ? check_key_text(&s->layout, &r) : NULL;
 	paged_answer_release(&r);
 	return rc;
@@ -56,7 +50,7 @@ int paged_count_nulls(struct paged_source *s, int64_t *count, struct error *err)
 	paged_query_init(&q);
 	paged_write_select(&q, s, "count(*)");
 	strbuf_addf(&q.sql, "%s IS NULL", source_mark(&s->layout)->sql);
-	rc = check_run(s, &q, &r, err);
+	rc = paged_ask(s, &q, "1t", &r, err);
 	if (!rc)
 		*count = strtoll(paged_cell(&r, 0, 0), NULL, 10);
 	paged_answer_release(&r);
@@ -173,7 +167,7 @@ int paged_find_repeat(struct paged_source *s, char **out, struct error *err)
 	}
 	strbuf_addf(&q.sql, " GROUP BY %s HAVING count(*) > 1 LIMIT 1",
 		    key.data);
-	rc = check_run(s, &q, &r, err);
+	rc = paged_ask(s, &q, NULL, &r, err);
 	*out = !rc && r.n_rows ? check_key_text(l, &r) : NULL;
 	paged_answer_release(&r);
 	paged_query_release(&q);
@@ -214,7 +208,7 @@ int paged_count_tail(struct paged_source *s, struct batch *out,
 	paged_query_init(&q);
 	paged_write_select(&q, s, what.data);
 	paged_write_begin(s, &q);
-	rc = check_run(s, &q, &r, err);
+	rc = paged_ask(s, &q, "1t?", &r, err);
 	if (!rc) {
 		const char *newest = paged_cell(&r, 0, 1);
 		out->n_held = strtoll(paged_cell(&r, 0, 0), NULL, 10);

@@ -12,7 +12,7 @@ static int cut_ask(struct paged_source *s, const struct paged_query *q,
 	int rc;
 
 	memset(&r, 0, sizeof(r));
-	rc = s->dialect->query(s, q, &r, err);
+	rc = paged_ask(s, q, "?", &r, err);
 	if (!rc)
 		*out = xstrdup(r.n_rows ? paged_cell(&r, 0, 0) : NULL);
 	paged_answer_release(&r);

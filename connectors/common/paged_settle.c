@@ -13,7 +13,7 @@ static int settle_ask(struct paged_source *s, const struct paged_query *q,
 		      char **out, struct error *err)
 {
 	struct paged_answer a = { 0 };
-	int rc = s->dialect->query(s, q, &a, err);
+	int rc = paged_ask(s, q, "?", &a, err);
 
 	*out = !rc && a.n_rows ? xstrdup(paged_cell(&a, 0, 0)) : NULL;
 	paged_answer_release(&a);

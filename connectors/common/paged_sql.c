@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/answer.h"
 #include "connectors/common/paged.h"
 #include "core/base/alloc.h"
 
@@ -143,7 +144,33 @@ void paged_position(const struct paged_source *s, const struct batch *b,
 
 const char *paged_cell(const struct paged_answer *a, size_t row, size_t column)
 {
+	if (row >= a->n_rows || column >= a->n_columns)
+		return NULL;
 	return a->cells[row * a->n_columns + column];
+}
+
+static bool paged_is_null(const void *result, size_t row, size_t column)
+{
+	return !paged_cell(result, row, column);
+}
+
+int paged_answer_check(const struct paged_answer *a, const char *shape,
+		       struct error *err)
+{
+	struct answer view = { .result = a,
+			       .n_rows = a->n_rows,
+			       .n_columns = a->n_columns,
+			       .is_null = paged_is_null };
+
+	return answer_check(&view, shape, "the source", err);
+}
+
+int paged_ask(struct paged_source *s, const struct paged_query *q,
+	      const char *shape, struct paged_answer *out, struct error *err)
+{
+	int rc = s->dialect->query(s, q, out, err);
+
+	return rc ? rc : paged_answer_check(out, shape, err);
 }
 
 void paged_answer_release(struct paged_answer *a)

@@ -26,7 +26,7 @@ int question_take(size_t rows, size_t columns, const char *text, double *out,
 int question_ask(struct paged_source *s, const struct pressure_question *q,
 		 struct pressure *out, struct error *err)
 {
-	struct paged_answer a;
+	struct paged_answer a = { 0 };
 	struct paged_query query;
 	int rc;
 
@@ -34,7 +34,7 @@ int question_ask(struct paged_source *s, const struct pressure_question *q,
 		return 0;
 	paged_query_init(&query);
 	strbuf_addstr(&query.sql, q->query);
-	rc = s->dialect->query(s, &query, &a, err);
+	rc = paged_ask(s, &query, NULL, &a, err);
 	if (!rc)
 		rc = question_take(a.n_rows, a.n_columns,
 				   a.n_rows ? a.cells[0] : NULL, &out->number,

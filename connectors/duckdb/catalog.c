@@ -36,9 +36,9 @@ static const char catalog_nulls_sql[] =
 	"WHERE database_name = current_database() AND schema_name = ?\n"
 	"  AND table_name = ? AND NOT is_nullable";
 
-static int catalog_ask(struct dksrc *s, const char *sql, int n,
-		       const char *const *params, struct paged_answer *out,
-		       struct error *err)
+static int catalog_ask(struct dksrc *s, const char *sql, const char *shape,
+		       int n, const char *const *params,
+		       struct paged_answer *out, struct error *err)
 {
 	struct paged_query q;
 	int rc;
@@ -47,7 +47,7 @@ static int catalog_ask(struct dksrc *s, const char *sql, int n,
 	strbuf_addstr(&q.sql, sql);
 	for (int i = 0; i < n; i++)
 		paged_push(&q, NULL, params[i]);
-	rc = dksrc_query(&s->paged, &q, out, err);
+	rc = paged_ask(&s->paged, &q, shape, out, err);
 	paged_query_release(&q);
 	return rc;
 }
@@ -60,7 +60,8 @@ int dksrc_tables(struct connector *base, struct table_list *out,
 	int rc = dksrc_enter(s, err);
 
 	if (!rc)
-		rc = catalog_ask(s, catalog_tables_sql, 0, NULL, &a, err);
+		rc = catalog_ask(s, catalog_tables_sql, "ttt?", 0, NULL, &a,
+				 err);
 	for (size_t i = 0; !rc && i < a.n_rows; i++)
 		table_list_add(out, paged_cell(&a, i, 0), paged_cell(&a, i, 1),
 			       paged_cell(&a, i, 2), paged_cell(&a, i, 3));
@@ -119,7 +120,8 @@ static int catalog_find(struct dksrc *s, const char *table,
 	if (!rc && !name.schema)
 		name.schema = xstrdup("main");
 	if (!rc)
-		rc = catalog_ask(s, catalog_tables_sql, 0, NULL, &all, err);
+		rc = catalog_ask(s, catalog_tables_sql, "ttt?", 0, NULL, &all,
+				 err);
 	while (!rc && row < all.n_rows &&
 	       (strcmp(paged_cell(&all, row, 0), name.schema) != 0 ||
 		strcmp(paged_cell(&all, row, 1), name.name) != 0))
@@ -141,7 +143,7 @@ static int catalog_describe(struct dksrc *s, const struct source_table *t,
 	char *sql = xstrfmt("SELECT column_name AS c, column_type AS t FROM "
 			    "(DESCRIBE SELECT %s FROM %s AS %s WHERE (%s\n))",
 			    what, t->sql, t->alias, where);
-	int rc = catalog_ask(s, sql, 0, NULL, out, err);
+	int rc = catalog_ask(s, sql, "tt", 0, NULL, out, err);
 
 	free(sql);
 	return rc;
@@ -225,7 +227,7 @@ static int catalog_keys(struct dksrc *s, struct source_layout *l,
 	struct paged_answer a = { 0 };
 	struct source_index *x = NULL;
 	const char *last = "";
-	int rc = catalog_ask(s, catalog_keys_sql, 4, params, &a, err);
+	int rc = catalog_ask(s, catalog_keys_sql, "ttt", 4, params, &a, err);
 
 	l->indexes = xcalloc(a.n_rows + 1, sizeof(*l->indexes));
 	for (size_t i = 0; !rc && i < a.n_rows; i++) {
@@ -240,7 +242,7 @@ static int catalog_keys(struct dksrc *s, struct source_layout *l,
 	}
 	paged_answer_release(&a);
 	if (!rc)
-		rc = catalog_ask(s, catalog_nulls_sql, 2, params, &a, err);
+		rc = catalog_ask(s, catalog_nulls_sql, "t", 2, params, &a, err);
 	for (size_t i = 0; !rc && i < a.n_rows; i++) {
 		for (size_t k = 0; k < l->n_all; k++) {
 			if (!strcmp(l->all[k].name, paged_cell(&a, i, 0)))

@@ -103,7 +103,7 @@ static int activity_statements(struct mydb *db, struct mysrc_activity *a,
 				    activity_lists[i]);
 		struct mydb_result *r = NULL;
 		struct error why = ERROR_INIT;
-		int rc = mydb_query(db, &r, sql, 0, NULL, &why);
+		int rc = mydb_query(db, &r, sql, "t?????", 0, NULL, &why);
 
 		free(sql);
 		if (rc && rc != -ERROR_SCHEMA && rc != -ERROR_ACCESS &&
@@ -144,7 +144,7 @@ static int activity_xa(struct mydb *db, struct mysrc_activity *a,
 {
 	struct mydb_result *r = NULL;
 	struct error why = ERROR_INIT;
-	int rc = mydb_query(db, &r, "XA RECOVER", 0, NULL, &why);
+	int rc = mydb_query(db, &r, "XA RECOVER", "????", 0, NULL, &why);
 
 	a->may_see_xa = !rc;
 	if (rc && !mydb_failed_with(&why, 1401) &&

@@ -67,7 +67,8 @@ int mysrc_begun_ask(struct mydb *db, bool begun, bool *denied,
 	int rc;
 
 	if (begun && !*denied) {
-		rc = mydb_query(db, out, begun_sql, 0, NULL, &why);
+		rc = mydb_query(db, out, begun_sql, "+tttt??????", 0, NULL,
+				&why);
 		if (!rc)
 			return 0;
 		if (!begun_is_denied(&why)) {
@@ -76,7 +77,7 @@ int mysrc_begun_ask(struct mydb *db, bool begun, bool *denied,
 		}
 		*denied = true;
 	}
-	return mydb_query(db, out, begun_plain_sql, 0, NULL, err);
+	return mydb_query(db, out, begun_plain_sql, "1tttt", 0, NULL, err);
 }
 
 static bool begun_is(const struct mydb_result *r, size_t row, size_t column,

@@ -24,7 +24,7 @@ int mysrc_tables(struct connector *base, struct table_list *out,
 	int rc;
 
 	paged_end_pass(&c->paged);
-	rc = mydb_query(c->db, &r, catalog_tables_sql, 0, NULL, err);
+	rc = mydb_query(c->db, &r, catalog_tables_sql, "ttt?", 0, NULL, err);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < mydb_rows(r); i++) {

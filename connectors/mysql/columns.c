@@ -243,7 +243,7 @@ int mysrc_columns_read(struct mydb *db, const struct source_spec *source,
 		return columns_blame(db, &l->table, source, &why, err);
 	rc = mydb_query(db, &r,
 			mariadb ? columns_mariadb_sql : columns_mysql_sql,
-			mariadb ? 4 : 2, params, err);
+			"tttt?????t", mariadb ? 4 : 2, params, err);
 	if (rc)
 		goto out;
 	own = mydb_rows(r);

@@ -19,7 +19,7 @@ static int durable_look(struct mydb *db, uint64_t *current, uint64_t *flushed,
 			bool *known, struct error *err)
 {
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, durable_sql, 0, NULL, err);
+	int rc = mydb_query(db, &r, durable_sql, "tt", 0, NULL, err);
 
 	*known = !rc && mydb_rows(r) == 2;
 	for (size_t i = 0; *known && i < 2; i++) {

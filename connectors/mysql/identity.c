@@ -7,11 +7,11 @@
 
 /* Rights may be missing, or the server too old: that part is left out. NULL in
  * `out`: there is no answer. */
-static int identity_query(struct mysrc *c, const char *sql,
+static int identity_query(struct mysrc *c, const char *sql, const char *shape,
 			  struct mydb_result **out, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc = mydb_query(c->db, out, sql, 0, NULL, &why);
+	int rc = mydb_query(c->db, out, sql, shape, 0, NULL, &why);
 
 	if (!rc)
 		return 0;
@@ -36,7 +36,7 @@ static int identity_server(struct mysrc *c, json_t *identity, struct error *err)
 	int rc = identity_query(c,
 				mydb_is_mariadb(c->db) ? "SELECT @@server_uid"
 						       : "SELECT @@server_uuid",
-				&r, err);
+				"?", &r, err);
 
 	if (r && mydb_rows(r))
 		identity_put(identity, "server", xstrdup(mydb_value(r, 0, 0)));
@@ -162,7 +162,7 @@ static int identity_table(struct mysrc *c, const struct source_table *t,
 
 	identity_write_sql(c, t, &sql);
 	if (t->engine)
-		rc = identity_query(c, sql.data, &r, err);
+		rc = identity_query(c, sql.data, "tt", &r, err);
 	strbuf_release(&sql);
 	if (r)
 		ids = identity_read_ids(t, r);

@@ -44,7 +44,7 @@ int mysrc_ids_read(struct mysrc *c, struct mysrc_ids *out, struct error *err)
 
 	memset(out, 0, sizeof(*out));
 	ids_write_sql(c, &sql);
-	rc = mydb_query(c->db, &r, sql.data, 0, NULL, err);
+	rc = mydb_query(c->db, &r, sql.data, "1?t??", 0, NULL, err);
 	strbuf_release(&sql);
 	if (!rc) {
 		const char *given = mydb_value(r, 0, 2);

@@ -29,14 +29,14 @@ static int pressure_active(struct mysrc *c, struct pressure *out,
 {
 	struct mydb_result *r = NULL;
 	const char *own;
-	int rc = mydb_query(c->db, &r, pressure_right_sql, 0, NULL, err);
+	int rc = mydb_query(c->db, &r, pressure_right_sql, "t", 0, NULL, err);
 
 	mydb_result_free(r);
 	r = NULL;
 	if (rc)
 		return error_prefix(err, "max_active needs GRANT PROCESS ON "
 					 "*.*");
-	rc = mydb_query(c->db, &r, pressure_active_sql, 0, NULL, err);
+	rc = mydb_query(c->db, &r, pressure_active_sql, "1tt", 0, NULL, err);
 	if (rc)
 		return rc;
 	own = mydb_value(r, 0, 0);
@@ -97,7 +97,7 @@ static int pressure_lag(struct mysrc *c, struct pressure *out,
 {
 	struct mydb_result *r = NULL;
 	const char *sql = pressure_status_sql(c->db);
-	int rc = mydb_query(c->db, &r, sql, 0, NULL, err);
+	int rc = mydb_query(c->db, &r, sql, NULL, 0, NULL, err);
 	size_t column;
 
 	if (rc)

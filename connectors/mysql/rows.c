@@ -15,7 +15,7 @@ int mysrc_query(struct paged_source *base, const struct paged_query *q,
 		struct paged_answer *out, struct error *err)
 {
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(rows_self(base)->db, &r, q->sql.data, q->n,
+	int rc = mydb_query(rows_self(base)->db, &r, q->sql.data, NULL, q->n,
 			    (const char *const *)q->params, err);
 
 	memset(out, 0, sizeof(*out));

@@ -8,11 +8,11 @@
 
 /* 1193: no such variable; 1227, 1064: no right to ask, or too old a server to
  * understand. */
-static int server_ask(struct mydb *db, const char *sql,
+static int server_ask(struct mydb *db, const char *sql, const char *shape,
 		      struct mydb_result **out, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc = mydb_query(db, out, sql, 0, NULL, &why);
+	int rc = mydb_query(db, out, sql, shape, 0, NULL, &why);
 
 	if (!rc || mydb_failed_with(&why, 1193) ||
 	    mydb_failed_with(&why, 1227) || mydb_failed_with(&why, 1064))
@@ -25,7 +25,7 @@ static int server_ask_pair(struct mydb *db, const char *sql, char **first,
 			   char **second, struct error *err)
 {
 	struct mydb_result *r = NULL;
-	int rc = server_ask(db, sql, &r, err);
+	int rc = server_ask(db, sql, "??", &r, err);
 
 	if (r && mydb_rows(r)) {
 		*first = xstrdup(mydb_value(r, 0, 0));
@@ -47,7 +47,7 @@ static int server_ask_itself(struct mydb *db, struct mysrc_server *s,
 			    "@@global.innodb_flush_log_at_trx_commit IN (1, 3) "
 			    "AND (NOT @@global.log_bin OR "
 			    "@@global.sync_binlog = 1)",
-			    0, NULL, err);
+			    "1??t", 0, NULL, err);
 
 	if (rc)
 		return rc;
@@ -72,7 +72,7 @@ static int server_ask_channels(struct mydb *db, struct mysrc_server *s,
 			    ".replication_connection_configuration\n"
 			    "WHERE channel_name NOT LIKE "
 			    "'group@_replication@_%' ESCAPE '@'",
-			    0, NULL, &why);
+			    "1tt", 0, NULL, &why);
 
 	*known = !rc && *mydb_value(r, 0, 0) == '1';
 	s->has_primary = !rc && *mydb_value(r, 0, 1) != '0';
@@ -93,7 +93,7 @@ static int server_ask_sign(struct mydb *db, struct mysrc_server *s,
 			    "SELECT 1 FROM information_schema.global_status "
 			    "WHERE variable_name = 'SLAVE_HEARTBEAT_PERIOD' "
 			    "AND variable_value > 0",
-			    0, NULL, err);
+			    "t", 0, NULL, err);
 
 	s->had_primary = !rc && mydb_rows(r);
 	mydb_result_free(r);
@@ -113,7 +113,7 @@ static int server_ask_primary(struct mydb *db, struct mysrc_server *s,
 		return rc;
 	rc = server_ask(
 		db, mariadb ? "SHOW ALL SLAVES STATUS" : "SHOW REPLICA STATUS",
-		&r, err);
+		NULL, &r, err);
 	if (!rc && !r && mariadb)
 		return server_ask_sign(db, s, err);
 	s->has_primary = r && mydb_rows(r);

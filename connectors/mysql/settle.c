@@ -292,7 +292,7 @@ static int settle_counter(struct mysrc *c, char **out, struct error *err)
 			    "SELECT auto_increment "
 			    "FROM information_schema.tables "
 			    "WHERE table_schema = ? AND table_name = ?",
-			    2, params, err);
+			    "?", 2, params, err);
 
 	if (!rc && mydb_rows(r))
 		*out = xstrdup(mydb_value(r, 0, 0));

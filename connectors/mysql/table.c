@@ -53,7 +53,7 @@ static int table_refuse(struct mydb *db, const char *table,
 	struct mydb_result *r = NULL;
 	struct strlist near = STRLIST_INIT;
 	const char *params[] = { name->name };
-	int rc = mydb_query(db, &r, table_names_sql, 1, params, err);
+	int rc = mydb_query(db, &r, table_names_sql, "tt", 1, params, err);
 
 	for (size_t i = 0; !rc && i < mydb_rows(r); i++) {
 		strlist_add(&near, mydb_value(r, i, 0));
@@ -136,7 +136,7 @@ int mysrc_table_find(struct mydb *db, const char *table,
 		goto out;
 	params[0] = params[2] = name.schema;
 	params[1] = params[3] = name.name;
-	rc = mydb_query(db, &r, table_sql, 4, params, err);
+	rc = mydb_query(db, &r, table_sql, "tt??????", 4, params, err);
 	if (rc)
 		goto out;
 	table_fill_names(out, &name);
@@ -173,7 +173,7 @@ int mysrc_indexes_find(struct mydb *db, struct source_layout *l,
 	struct source_index *x = NULL;
 	const char *last = "";
 	char *sql = xstrfmt(table_indexes_sql, table_index_is_usable(db));
-	int rc = mydb_query(db, &r, sql, 2, params, err);
+	int rc = mydb_query(db, &r, sql, "tt???t", 2, params, err);
 
 	free(sql);
 	if (rc)

@@ -66,7 +66,7 @@ static int transactions_look(struct mydb *db, struct mydb_result **out,
 	char *tag = xstrfmt("%lu.%u", mydb_session(db),
 			    atomic_fetch_add(&looks, 1));
 	char *sql = xstrfmt(transactions_sql, tag, tag);
-	int rc = mydb_query(db, out, sql, 0, NULL, err);
+	int rc = mydb_query(db, out, sql, "t???????", 0, NULL, err);
 
 	*fresh = false;
 	if (rc && mydb_failed_with(err, MYSRC_ERRNO_NARROW)) {
@@ -164,7 +164,8 @@ static int transactions_status(struct mydb *db, struct mysrc_activity *a,
 			       bool *fresh, struct error *err)
 {
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, "SHOW ENGINE INNODB STATUS", 0, NULL, err);
+	int rc = mydb_query(db, &r, "SHOW ENGINE INNODB STATUS", "???", 0, NULL,
+			    err);
 
 	if (!rc && mydb_rows(r) && mydb_value(r, 0, 2))
 		*fresh = mysrc_transactions_parse(a, mydb_value(r, 0, 2),

@@ -44,7 +44,7 @@ int mysrc_zone_wall_clock(struct mydb *db, const char *zone, int64_t us,
 	params[1] = instant.data;
 	params[2] = name;
 	params[3] = name ? "0" : "1";
-	rc = mydb_query(db, &r, zone_sql, 4, params, err);
+	rc = mydb_query(db, &r, zone_sql, "1?", 4, params, err);
 	if (!rc && !mydb_value(r, 0, 0))
 		rc = error_set(
 			err, ERROR_CONFIG,

@@ -62,20 +62,20 @@ static int64_t activity_time(const char *text, int64_t missing)
 	return text && value_parse_timestamp(text, &us) ? us : missing;
 }
 
+static json_int_t activity_number(const char *text)
+{
+	return text ? strtoll(text, NULL, 10) : 0;
+}
+
 static void activity_hold(struct activity *a, const struct pg_result *r)
 {
 	char since[CLOCK_TEXT_SIZE];
 
 	clock_format_utc(a->oldest_us, since);
 	a->held_by = json_pack("{s:i, s:s*, s:s*, s:s}", "pid",
-			       (int)strtol(pg_value(r, 0, 7), NULL, 10),
+			       (int)activity_number(pg_value(r, 0, 7)),
 			       "application", pg_value(r, 0, 8), "state",
 			       pg_value(r, 0, 9), "since", since);
-}
-
-static json_int_t activity_number(const char *text)
-{
-	return text ? strtoll(text, NULL, 10) : 0;
 }
 
 /* A transaction without an xid gets one that was not given out yet when the
@@ -97,7 +97,7 @@ static int activity_sessions(struct pg *pg, struct activity *a,
 			     struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, activity_sql, 0, NULL, err);
+	int rc = pg_query(pg, &r, activity_sql, "+ttt??t?????t", 0, NULL, err);
 
 	if (rc)
 		return rc;
@@ -132,7 +132,7 @@ static int activity_prepared(struct pg *pg, struct activity *a,
 			     struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, prepared_sql, 0, NULL, err);
+	int rc = pg_query(pg, &r, prepared_sql, "tttt", 0, NULL, err);
 
 	if (rc)
 		return rc;

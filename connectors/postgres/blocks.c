@@ -50,7 +50,8 @@ static int blocks_snapshot(struct postgres *c, uint64_t *xmin, uint64_t *xmax,
 	int rc = pg_query(c->pg, &r,
 			  c->log_hidden ? blocks_snapshot_sql
 					: blocks_snapshot_and_log_sql,
-			  0, NULL, err);
+			  c->log_hidden ? "1tt" : "1tt" DURABLE_SHAPE, 0, NULL,
+			  err);
 
 	if (rc)
 		return rc;

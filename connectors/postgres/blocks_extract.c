@@ -18,6 +18,9 @@
 #define BLOCKS_ROWS_GUESS 50.0
 /* TID range scans; a server without them reads a leaf as a whole. */
 #define BLOCKS_RANGE_VERSION 140000
+/* Columns behind those of the layout: the tid, and whether the row is past the
+ * ceiling. */
+#define BLOCKS_EXTRA 2
 
 /* "age(xmin) BETWEEN 0 AND age(mark)": the distance on the circle of 32-bit
  * ids, counted from the newest. Frozen rows keep their old xmin; those from
@@ -108,7 +111,7 @@ int blocks_open_extract(struct postgres *c, const struct batch *out,
 		return rc;
 	query_init(&q, QUERY_STREAM);
 	blocks_write_query(c, &q);
-	rc = shape_stream(c, leaf, &q, err);
+	rc = shape_stream(c, leaf, &q, BLOCKS_EXTRA, err);
 	b->streaming = !rc;
 	query_release(&q);
 	return rc;
@@ -144,7 +147,7 @@ static int blocks_look_at_file(struct postgres *c, uint32_t *file, bool *seen,
 			  "SELECT coalesce(pg_relation_filenode($1::oid), 0),\n"
 			  "  EXISTS (SELECT FROM pg_class WHERE oid = $1::oid\n"
 			  "    AND relfilenode = pg_relation_filenode(oid))",
-			  1, params, err);
+			  "1tt", 1, params, err);
 
 	free(oid);
 	if (rc)

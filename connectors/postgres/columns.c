@@ -245,6 +245,18 @@ static void column_fill(struct layout_column *column, const struct pg_result *r,
 	column->nullable = *pg_value(r, row, 6) != 't';
 }
 
+/* The last `n` rows are those of expressions; a column has a name. */
+static int columns_check(struct pg *pg, const struct pg_result *r, size_t n,
+			 struct error *err)
+{
+	size_t rows = (size_t)pg_rows(r);
+
+	for (size_t i = 0; rows >= n && i < rows - n; i++)
+		if (!pg_value(r, (int)i, 0))
+			return pg_refuse_answer(pg, "a column's name", err);
+	return rows >= n ? 0 : pg_refuse_answer(pg, "columns", err);
+}
+
 static int columns_look_up(struct pg *pg, const struct relation *relation,
 			   const struct source_spec *source,
 			   const struct pg_field *fields,
@@ -262,7 +274,10 @@ static int columns_look_up(struct pg *pg, const struct relation *relation,
 	params[0] = oid;
 	params[1] = types.data;
 	params[2] = modifiers.data;
-	rc = pg_query(pg, &r, columns_sql, 3, params, err);
+	rc = pg_query(pg, &r, columns_sql, "?tttttttt??", 3, params, err);
+	if (rc)
+		goto out;
+	rc = columns_check(pg, r, n, err);
 	if (rc)
 		goto out;
 	out->n = (size_t)pg_rows(r);

@@ -9,7 +9,7 @@ static int cut_ask(struct postgres *c, struct query *q, char **out,
 		   struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(c->pg, &r, q->sql.data, q->n,
+	int rc = pg_query(c->pg, &r, q->sql.data, "?", q->n,
 			  (const char *const *)q->params, err);
 
 	if (!rc)

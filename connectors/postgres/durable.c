@@ -86,8 +86,8 @@ void durable_begin(struct postgres *c, uint64_t target)
 static int durable_look(struct postgres *c, struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(c->pg, &r, "SELECT pg_current_wal_flush_lsn()", 0,
-			  NULL, err);
+	int rc = pg_query(c->pg, &r, "SELECT pg_current_wal_flush_lsn()", "1t",
+			  0, NULL, err);
 
 	if (!rc && durable_lsn(pg_value(r, 0, 0)) >= c->pass.unflushed)
 		durable_begin(c, 0);

@@ -22,6 +22,8 @@
 	"current_setting('wal_block_size'),\n"                                 \
 	"pg_size_bytes(current_setting('wal_segment_size'))"
 #define DURABLE_N_COLUMNS 4
+/* Their shape, as pg_query() takes it. */
+#define DURABLE_SHAPE "??tt"
 
 /* What these columns, the first of them number `first`, say: how far the log
  * must be flushed before all that ended before the statement is durable; 0: it

@@ -30,7 +30,7 @@ static int identity_ask(struct postgres *c, json_t *identity, const char *name,
 {
 	struct error why = ERROR_INIT;
 	struct pg_result *r = NULL;
-	int rc = pg_query(c->pg, &r, sql, 0, NULL, &why);
+	int rc = pg_query(c->pg, &r, sql, "?", 0, NULL, &why);
 
 	if (rc && !error_has_code(&why, "42501")) {
 		*err = why;
@@ -56,7 +56,8 @@ static int identity_cluster(struct postgres *c, json_t *identity,
 			      identity_cluster_sql, false, err);
 
 	if (!rc)
-		rc = pg_query(c->pg, &r, identity_database_sql, 0, NULL, err);
+		rc = pg_query(c->pg, &r, identity_database_sql, "1ttt", 0, NULL,
+			      err);
 	if (rc)
 		return rc;
 	standby = *pg_value(r, 0, 2) == 't';

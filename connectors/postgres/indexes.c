@@ -30,7 +30,7 @@ int indexes_find(struct pg *pg, uint32_t oid, struct indexes *out,
 	struct pg_result *r = NULL;
 	char *text = xstrfmt("%u", oid);
 	const char *params[] = { text };
-	int rc = pg_query(pg, &r, indexes_sql, 1, params, err);
+	int rc = pg_query(pg, &r, indexes_sql, "tttt", 1, params, err);
 
 	free(text);
 	if (rc)

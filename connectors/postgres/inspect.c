@@ -78,7 +78,7 @@ static int inspect_count_nulls(struct inspection_of *x, int64_t *count,
 	query_init(&q, QUERY_PARAMETERS);
 	query_count(&q, &x->c->layout, "count(*)");
 	strbuf_addf(&q.sql, "%s IS NULL", mark->sql);
-	rc = pg_query(x->c->pg, &r, q.sql.data, 0, NULL, err);
+	rc = pg_query(x->c->pg, &r, q.sql.data, "1t", 0, NULL, err);
 	if (!rc)
 		*count = strtoll(pg_value(r, 0, 0), NULL, 10);
 	pg_result_free(r);
@@ -316,7 +316,8 @@ static int inspect_key(struct inspection_of *x, struct error *err)
 static int inspect_rights(struct inspection_of *x, struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(x->c->pg, &r, inspect_rights_sql, 0, NULL, err);
+	int rc = pg_query(x->c->pg, &r, inspect_rights_sql, "1ttt", 0, NULL,
+			  err);
 
 	if (!rc && *pg_value(r, 0, 0) != 't') {
 		struct strbuf fix = STRBUF_INIT;

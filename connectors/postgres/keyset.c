@@ -130,7 +130,7 @@ static int keyset_open_page(struct postgres *c, const struct batch *b,
 	k->limit = keyset_page_rows(k, b);
 	k->read = 0;
 	keyset_write_page(c, &q, k->limit);
-	rc = shape_stream(c, leaf && leaf->direct ? leaf : NULL, &q, err);
+	rc = shape_stream(c, leaf && leaf->direct ? leaf : NULL, &q, 0, err);
 	k->streaming = !rc;
 	query_release(&q);
 	if (!rc && !c->pass.open)

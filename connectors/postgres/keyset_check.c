@@ -29,7 +29,7 @@ static int keyset_sample_end(struct postgres *c, struct query *q, char **out,
 	int rc;
 
 	strbuf_addstr(&q->sql, " LIMIT 1");
-	rc = pg_query(c->pg, &r, q->sql.data, q->n,
+	rc = pg_query(c->pg, &r, q->sql.data, NULL, q->n,
 		      (const char *const *)q->params, err);
 	for (size_t i = 0; !rc && pg_rows(r) && i < l->n_key; i++) {
 		const char *text = pg_value(r, 0, (int)i);
@@ -53,7 +53,7 @@ static int keyset_count(struct postgres *c, const char *condition,
 	query_init(&q, QUERY_PARAMETERS);
 	query_count(&q, &c->layout, "count(*)");
 	strbuf_addstr(&q.sql, condition);
-	rc = pg_query(c->pg, &r, q.sql.data, 0, NULL, err);
+	rc = pg_query(c->pg, &r, q.sql.data, "1t", 0, NULL, err);
 	if (!rc)
 		*count = strtoll(pg_value(r, 0, 0), NULL, 10);
 	pg_result_free(r);
@@ -180,8 +180,8 @@ int keyset_count_tail(struct postgres *c, struct batch *out, struct error *err)
 	query_init(&q, QUERY_PARAMETERS);
 	query_count(&q, &c->layout, what);
 	keyset_write_begin(c, &q);
-	rc = pg_query(c->pg, &r, q.sql.data, q.n, (const char *const *)q.params,
-		      err);
+	rc = pg_query(c->pg, &r, q.sql.data, "1t?", q.n,
+		      (const char *const *)q.params, err);
 	if (!rc) {
 		out->n_held = strtoll(pg_value(r, 0, 0), NULL, 10);
 		out->newest_held = xstrdup(pg_value(r, 0, 1));

@@ -148,7 +148,7 @@ static int lookup_open(struct postgres *c, const struct batch *b,
 		return rc;
 	query_init(&q, QUERY_STREAM);
 	n = lookup_write(c, b, &q);
-	rc = shape_stream(c, NULL, &q, err);
+	rc = shape_stream(c, NULL, &q, 0, err);
 	query_release(&q);
 	if (rc)
 		return rc;

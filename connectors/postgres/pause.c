@@ -98,8 +98,8 @@ int pause_check_ties(struct postgres *c, size_t first, struct error *err)
 	query_compare(&q, &c->layout, first, ">=", &k->last);
 	strbuf_addstr(&q.sql, " AND ");
 	query_compare(&q, &c->layout, first, "<=", &k->last);
-	rc = pg_query(c->pg, &r, q.sql.data, q.n, (const char *const *)q.params,
-		      err);
+	rc = pg_query(c->pg, &r, q.sql.data, "1t", q.n,
+		      (const char *const *)q.params, err);
 	if (!rc && strtoll(pg_value(r, 0, 0), NULL, 10) > 1) {
 		pause_write_key(c, &key);
 		rc = refuse_repeat(c->pass.scan->source->table, key.data, err);

@@ -45,7 +45,7 @@ static int pressure_server(struct postgres *c, bool *standby, struct error *err)
 {
 	struct strbuf role = STRBUF_INIT;
 	struct pg_result *r = NULL;
-	int rc = pg_query(c->pg, &r, pressure_server_sql, 0, NULL, err);
+	int rc = pg_query(c->pg, &r, pressure_server_sql, "1ttt", 0, NULL, err);
 
 	if (rc)
 		return rc;
@@ -66,7 +66,7 @@ static int pressure_active(struct postgres *c, struct pressure *out,
 			   struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(c->pg, &r, pressure_active_sql, 0, NULL, err);
+	int rc = pg_query(c->pg, &r, pressure_active_sql, "1t", 0, NULL, err);
 
 	if (!rc)
 		out->active = strtoll(pg_value(r, 0, 0), NULL, 10);
@@ -78,7 +78,7 @@ static int pressure_standby(struct postgres *c, struct pressure *out,
 			    struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(c->pg, &r, pressure_standby_sql, 0, NULL, err);
+	int rc = pg_query(c->pg, &r, pressure_standby_sql, "1?", 0, NULL, err);
 
 	if (rc)
 		return rc;
@@ -98,7 +98,7 @@ static int pressure_standbys(struct postgres *c, bool needed,
 			     struct pressure *out, struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(c->pg, &r, pressure_standbys_sql, 0, NULL, err);
+	int rc = pg_query(c->pg, &r, pressure_standbys_sql, "t?", 0, NULL, err);
 	int64_t lag_us;
 
 	if (rc)
@@ -128,7 +128,7 @@ static int pressure_question(struct postgres *c, const char *query,
 			     struct pressure *out, struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(c->pg, &r, query, 0, NULL, err);
+	int rc = pg_query(c->pg, &r, query, NULL, 0, NULL, err);
 
 	if (!rc)
 		rc = question_take((size_t)pg_rows(r), (size_t)pg_columns(r),

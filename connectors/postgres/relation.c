@@ -113,7 +113,7 @@ static int relation_missing(struct pg *pg, const char *table,
 	struct pg_result *r = NULL;
 	struct strlist near = STRLIST_INIT;
 	const char *params[] = { name->name };
-	int rc = pg_query(pg, &r, relation_names_sql, 1, params, err);
+	int rc = pg_query(pg, &r, relation_names_sql, "tt", 1, params, err);
 
 	for (int i = 0; !rc && i < pg_rows(r); i++) {
 		strlist_add(&near, pg_value(r, i, 0));
@@ -134,7 +134,7 @@ static int relation_check_catalog(struct pg *pg, const struct table_name *name,
 
 	if (!name->catalog)
 		return 0;
-	rc = pg_query(pg, &r, "SELECT current_database()", 0, NULL, err);
+	rc = pg_query(pg, &r, "SELECT current_database()", "1t", 0, NULL, err);
 	if (!rc && strcmp(pg_value(r, 0, 0), name->catalog) != 0)
 		rc = error_set(err, ERROR_CONFIG,
 			       "table %s.%s.%s: the connection is to database "
@@ -160,7 +160,7 @@ int relation_find(struct pg *pg, const char *table, struct relation *out,
 		goto out;
 	params[0] = name.schema ? name.schema : "public";
 	params[1] = name.name;
-	rc = pg_query(pg, &r, relation_sql, 2, params, err);
+	rc = pg_query(pg, &r, relation_sql, "ttt?", 2, params, err);
 	if (rc)
 		goto out;
 	if (!pg_rows(r)) {
@@ -187,7 +187,7 @@ int leaves_find(struct pg *pg, uint32_t oid, struct leaves *out,
 	struct pg_result *r = NULL;
 	char *text = xstrfmt("%u", oid);
 	const char *params[] = { text };
-	int rc = pg_query(pg, &r, leaves_sql, 1, params, err);
+	int rc = pg_query(pg, &r, leaves_sql, "ttttttttt", 1, params, err);
 
 	free(text);
 	if (rc)

@@ -66,11 +66,13 @@ int repeats_find(struct pg *pg, const struct layout *l, struct query *among,
 	int rc;
 
 	repeats_write(&q, l, among, marked, columns);
-	rc = pg_query(pg, &r, q.sql.data, q.n, (const char *const *)q.params,
-		      err);
-	for (size_t i = 0; !rc && pg_rows(r) && i < l->n_key; i++)
+	rc = pg_query(pg, &r, q.sql.data, NULL, q.n,
+		      (const char *const *)q.params, err);
+	for (size_t i = 0; !rc && pg_rows(r) && i < l->n_key; i++) {
+		const char *text = pg_value(r, 0, (int)i);
 		strbuf_addf(&key, "%s%s=%.64s", i ? ", " : "",
-			    l->columns[l->key[i]].name, pg_value(r, 0, (int)i));
+			    l->columns[l->key[i]].name, text ? text : "NULL");
+	}
 	*out = key.len ? strbuf_detach(&key) : NULL;
 	strbuf_release(&key);
 	pg_result_free(r);

@@ -86,7 +86,8 @@ int sequences_find(struct pg *pg, const struct relation *relation,
 
 	memset(out, 0, sizeof(*out));
 	if (!column->expression)
-		rc = pg_query(pg, &r, sequences_sql, 2, params, err);
+		rc = pg_query(pg, &r, sequences_sql, "ttttttt???t?t", 2, params,
+			      err);
 	free(oid);
 	if (rc || !r)
 		return rc;

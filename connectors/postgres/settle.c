@@ -40,7 +40,7 @@ static int settle_holder(struct postgres *c, struct settled *out,
 {
 	struct pg_result *r = NULL;
 	char since[CLOCK_TEXT_SIZE];
-	int rc = pg_query(c->pg, &r, settle_holder_sql, 0, NULL, err);
+	int rc = pg_query(c->pg, &r, settle_holder_sql, "????tt", 0, NULL, err);
 
 	if (!rc && pg_rows(r)) {
 		const char *pid = pg_value(r, 0, 0);
@@ -62,11 +62,13 @@ static int settle_ask_xmin(struct postgres *c, struct pg_result **out,
 			   struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc = pg_query(c->pg, out, settle_xmin_and_log_sql, 0, NULL, &why);
+	int rc = pg_query(c->pg, out, settle_xmin_and_log_sql,
+			  "1ttt" DURABLE_SHAPE, 0, NULL, &why);
 
 	c->log_hidden = rc && durable_is_hidden(&why);
 	if (c->log_hidden)
-		return pg_query(c->pg, out, settle_xmin_sql, 0, NULL, err);
+		return pg_query(c->pg, out, settle_xmin_sql, "1ttt", 0, NULL,
+				err);
 	if (rc)
 		*err = why;
 	return rc;

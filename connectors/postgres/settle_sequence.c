@@ -41,13 +41,13 @@ static int settle_max(struct postgres *c, char **out, struct error *err)
 	struct error why = ERROR_INIT;
 	struct pg_result *r = NULL;
 	char *sql = settle_max_sql(c, DURABLE_COLUMNS ", ");
-	int rc = pg_query(c->pg, &r, sql, 0, NULL, &why);
+	int rc = pg_query(c->pg, &r, sql, "1" DURABLE_SHAPE "?", 0, NULL, &why);
 
 	free(sql);
 	c->log_hidden = rc && durable_is_hidden(&why);
 	if (c->log_hidden) {
 		sql = settle_max_sql(c, "");
-		rc = pg_query(c->pg, &r, sql, 0, NULL, err);
+		rc = pg_query(c->pg, &r, sql, "1?", 0, NULL, err);
 		free(sql);
 	} else if (rc) {
 		*err = why;
@@ -73,8 +73,8 @@ static int settle_is_greater(struct postgres *c, const char *a, const char *b,
 	       number_is_greater(a, b);
 	if (number_is_whole(a) && number_is_whole(b))
 		return 0;
-	rc = pg_query(c->pg, &r, "SELECT $1::numeric > $2::numeric", 2, params,
-		      err);
+	rc = pg_query(c->pg, &r, "SELECT $1::numeric > $2::numeric", "1t", 2,
+		      params, err);
 	if (!rc)
 		*out = *pg_value(r, 0, 0) == 't';
 	pg_result_free(r);

@@ -72,7 +72,7 @@ static int settle_parse(struct postgres *c, const char *text, int64_t *out,
 	if (value_parse_timestamp(text, out))
 		return 0;
 	sql = xstrfmt("SELECT $1::%s::timestamp::text", mark->cast);
-	rc = pg_query(c->pg, &r, sql, 1, params, err);
+	rc = pg_query(c->pg, &r, sql, "1t", 1, params, err);
 	free(sql);
 	if (rc) {
 		error_prefix(err, "the mark's value '%s'", text);

@@ -53,13 +53,14 @@ static int shape_check(struct postgres *c, const struct leaf *leaf,
 }
 
 int shape_stream(struct postgres *c, const struct leaf *leaf,
-		 const struct query *q, struct error *err)
+		 const struct query *q, size_t extra, struct error *err)
 {
 	struct strbuf shape = STRBUF_INIT;
 	int rc;
 
 	shape_write(&shape, &c->layout, leaf);
-	rc = pg_stream_begin(c->pg, shape.data, q->sql.data, q->n,
+	rc = pg_stream_begin(c->pg, shape.data, q->sql.data,
+			     shape_width(&c->layout) + extra, q->n,
 			     (const char *const *)q->params, err);
 	strbuf_release(&shape);
 	if (rc)

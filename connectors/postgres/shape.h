@@ -10,9 +10,10 @@
 #include "connectors/postgres/query.h"
 
 /* Begin a stream of rows. `leaf`: the part of the table that is read by itself,
- * or NULL. TRANSIENT if the table is no longer what was described. */
+ * or NULL. `extra`: how many columns the query has behind the layout's.
+ * TRANSIENT if the table is no longer what was described. */
 int shape_stream(struct postgres *c, const struct leaf *leaf,
-		 const struct query *q, struct error *err);
+		 const struct query *q, size_t extra, struct error *err);
 
 /* `rc` of a step for this source: was the statement refused because the table
  * was altered since it was described? Then it is TRANSIENT, for the run to

@@ -40,7 +40,7 @@ int postgres_tables(struct connector *base, struct table_list *out,
 {
 	struct postgres *c = (struct postgres *)base;
 	struct pg_result *r = NULL;
-	int rc = pg_query(c->pg, &r, suggest_tables_sql, 0, NULL, err);
+	int rc = pg_query(c->pg, &r, suggest_tables_sql, "ttt?", 0, NULL, err);
 
 	if (rc)
 		return rc;
@@ -129,7 +129,8 @@ static int suggest_is_log(struct postgres *c, const struct layout *l, bool *log,
 
 	*log = false;
 	if (suggest_looks_like_log(l))
-		rc = pg_query(c->pg, &r, suggest_counts_sql, 1, params, err);
+		rc = pg_query(c->pg, &r, suggest_counts_sql, "1t", 1, params,
+			      err);
 	if (!rc && r)
 		*log = *pg_value(r, 0, 0) == 't';
 	pg_result_free(r);

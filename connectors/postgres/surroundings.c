@@ -73,7 +73,7 @@ int surroundings_find(struct pg *pg, uint32_t oid, enum strategy strategy,
 	char *text = xstrfmt("%u", oid);
 	const char *params[] = { text, strategy == STRATEGY_XMIN ? "t" : "f" };
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, surroundings_sql, 2, params, err);
+	int rc = pg_query(pg, &r, surroundings_sql, "1?t??", 2, params, err);
 
 	memset(out, 0, sizeof(*out));
 	out->strategy = strategy;

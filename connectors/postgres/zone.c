@@ -53,7 +53,7 @@ int zone_wall_clock(struct pg *pg, const char *zone, int64_t us, int64_t *out,
 	value_print_timestamp(&instant, us, true);
 	params[0] = instant.data;
 	params[1] = name;
-	rc = pg_query(pg, &r, zone_sql, 2, params, err);
+	rc = pg_query(pg, &r, zone_sql, "1?", 2, params, err);
 	if (rc && name && err->code == ERROR_DATA) {
 		err->code = ERROR_CONFIG;
 		rc = error_prefix(err, "watermark.time_zone \"%s\"", zone);

@@ -26,8 +26,9 @@ static const char catalog_indexes_sql[] =
 	"CROSS JOIN pragma_index_info(x.name, 'main') i\n"
 	"ORDER BY x.seq, i.seqno";
 
-static int catalog_query(struct sqsrc *s, const char *sql, const char *name,
-			 struct paged_answer *out, struct error *err)
+static int catalog_query(struct sqsrc *s, const char *sql, const char *shape,
+			 const char *name, struct paged_answer *out,
+			 struct error *err)
 {
 	struct paged_query q;
 	int rc;
@@ -36,7 +37,7 @@ static int catalog_query(struct sqsrc *s, const char *sql, const char *name,
 	strbuf_addstr(&q.sql, sql);
 	if (name)
 		paged_push(&q, NULL, name);
-	rc = sqsrc_query(&s->paged, &q, out, err);
+	rc = paged_ask(&s->paged, &q, shape, out, err);
 	paged_query_release(&q);
 	return rc;
 }
@@ -49,7 +50,7 @@ int sqsrc_tables(struct connector *base, struct table_list *out,
 	int rc;
 
 	paged_end_pass(&s->paged);
-	rc = catalog_query(s, catalog_tables_sql, NULL, &a, err);
+	rc = catalog_query(s, catalog_tables_sql, "tt", NULL, &a, err);
 	for (size_t i = 0; !rc && i < a.n_rows; i++)
 		table_list_add(out, "main", paged_cell(&a, i, 0),
 			       paged_cell(&a, i, 1), NULL);
@@ -109,7 +110,8 @@ static int catalog_find(struct sqsrc *s, const char *table,
 	int rc = catalog_parse(table, &name, err);
 
 	if (!rc)
-		rc = catalog_query(s, catalog_tables_sql, NULL, &all, err);
+		rc = catalog_query(s, catalog_tables_sql, "tt", NULL, &all,
+				   err);
 	for (size_t i = 0; !rc && !found && i < all.n_rows; i++) {
 		found = !strcmp(paged_cell(&all, i, 0), name.name);
 		out->view = found && !strcmp(paged_cell(&all, i, 1), "view");
@@ -182,7 +184,8 @@ static int catalog_indexes(struct sqsrc *s, struct source_layout *l,
 	struct paged_answer a = { 0 };
 	struct source_index *x = NULL;
 	const char *last = NULL;
-	int rc = catalog_query(s, catalog_indexes_sql, l->table.name, &a, err);
+	int rc = catalog_query(s, catalog_indexes_sql, "ttt?", l->table.name,
+			       &a, err);
 
 	for (size_t i = 0; !rc && i < a.n_rows; i++) {
 		const char *name = paged_cell(&a, i, 0);
@@ -307,8 +310,8 @@ int sqsrc_look(struct paged_source *base, const struct source_spec *source,
 
 	(void)mark;
 	if (!rc)
-		rc = catalog_query(s, catalog_columns_sql, out->table.name, &a,
-				   err);
+		rc = catalog_query(s, catalog_columns_sql, "tttt",
+				   out->table.name, &a, err);
 	if (rc)
 		return rc;
 	out->all = xcalloc(a.n_rows + source->n_expressions + 1,
@@ -338,7 +341,7 @@ int sqsrc_last_id(struct sqsrc *s, bool *known, int64_t *out, struct error *err)
 		rc = catalog_query(s,
 				   "SELECT seq FROM main.sqlite_sequence "
 				   "WHERE name = ?",
-				   s->paged.layout.table.name, &a, err);
+				   "?", s->paged.layout.table.name, &a, err);
 	if (!rc && a.n_rows && paged_cell(&a, 0, 0)) {
 		*known = true;
 		*out = strtoll(paged_cell(&a, 0, 0), NULL, 10);

@@ -21,9 +21,9 @@ int chdst_identity(struct destination *base, const struct target *target,
 				 err);
 
 	if (!rc) {
-		rc = clickhouse_query(d->db, server_sql, "t", &rows, &why);
+		rc = clickhouse_query(d->db, server_sql, "1t", &rows, &why);
 		if (rc && !error_may_pass(why.code))
-			rc = clickhouse_query(d->db, place_sql, "t", &rows,
+			rc = clickhouse_query(d->db, place_sql, "1t", &rows,
 					      err);
 		else if (rc)
 			*err = why;

@@ -36,10 +36,7 @@ int chdst_load_count(struct chdst *d, const struct checkpoint *next,
 	int rc;
 
 	chdst_statement_count(&sql, d, next->delivered);
-	rc = clickhouse_query(d->db, sql.data, "ttt", &rows, err);
-	if (!rc && (rows.n_rows != 1 || rows.n_columns != 3))
-		rc = error_set(err, ERROR_BUG, "%s: three numbers were due",
-			       clickhouse_shown(d->db));
+	rc = clickhouse_query(d->db, sql.data, "1ttt", &rows, err);
 	brought = rc ? 0 : strtoll(clickhouse_cell(&rows, 0, 2), NULL, 10);
 	/* A table for batches knows no tokens: an INSERT that was sent again
 	 * may be there twice. */

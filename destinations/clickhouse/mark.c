@@ -32,7 +32,7 @@ int chdst_mark_has_table(struct chdst *d, const struct place *place, bool *out,
 	clickhouse_quote_text(&sql, place->database);
 	strbuf_addstr(&sql, " AND name IN ('" NAME_WATERMARK_TABLE
 			    "', '" NAME_WATERMARK_TABLE NAME_RAW_SUFFIX "')");
-	rc = clickhouse_query(d->db, sql.data, "tt", &rows, err);
+	rc = clickhouse_query(d->db, sql.data, "1tt", &rows, err);
 	*out = !rc && clickhouse_rows_i64(&rows, 0) == 2;
 	if (durable)
 		*durable = !rc && *clickhouse_cell(&rows, 0, 1) == '0';

@@ -75,7 +75,7 @@ static int blame_find(struct mydst *d, const struct checkpoint *next,
 			  merge + strlen("INSERT"));
 
 	if (!rc)
-		rc = mydb_query(d->db, out, pending, 0, NULL, err);
+		rc = mydb_query(d->db, out, pending, "t", 0, NULL, err);
 	free(merge);
 	free(pending);
 	return rc;

@@ -76,8 +76,8 @@ static int catalog_relation(struct mydb *db, const char *database,
 	const char *params[] = { database, table, database, table,
 				 database, table, database, table };
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, relation_sql, ARRAY_SIZE(params), params,
-			    err);
+	int rc = mydb_query(db, &r, relation_sql, "ttt?t", ARRAY_SIZE(params),
+			    params, err);
 
 	if (!rc && mydb_rows(r)) {
 		const char *kind = mydb_value(r, 0, 0);
@@ -126,7 +126,8 @@ static int catalog_columns(struct mydb *db, const char *const params[2],
 			   struct catalog_table *out, struct error *err)
 {
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, columns_sql, 2, params, err);
+	int rc =
+		mydb_query(db, &r, columns_sql, "tttt?t??????", 2, params, err);
 
 	if (rc)
 		return rc;
@@ -169,7 +170,7 @@ static int catalog_unique(struct mydb *db, const char *const params[2],
 			  struct error *err)
 {
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, unique_sql, 2, params, err);
+	int rc = mydb_query(db, &r, unique_sql, "t??", 2, params, err);
 	size_t n;
 
 	for (size_t i = 0; !rc && i < mydb_rows(r); i += n) {
@@ -228,7 +229,7 @@ int my_catalog_clauses(struct mydb *db, const char *table,
 {
 	char *sql = xstrfmt("SHOW CREATE TABLE %s", table);
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, sql, 0, NULL, err);
+	int rc = mydb_query(db, &r, sql, "1tt", 0, NULL, err);
 
 	for (size_t i = 0; !rc && i < t->n_columns; i++)
 		catalog_clause(&t->columns[i], mydb_value(r, 0, 1));

@@ -28,14 +28,14 @@ static int commit_wait(struct mydst *d, struct mydb *db, unsigned long old,
 	for (int try = 0; !rc && !got && try < RESOLVE_TRIES; try++) {
 		my_execf(db, &ignored, "KILL %lu", old);
 		error_clear(&ignored);
-		rc = mydb_query(db, &r, "SELECT NULLIF(GET_LOCK(?, ?), 0)", 2,
-				params, err);
+		rc = mydb_query(db, &r, "SELECT NULLIF(GET_LOCK(?, ?), 0)",
+				"1?", 2, params, err);
 		got = rc ? NULL : mydb_value(r, 0, 0) ? "1" : NULL;
 		mydb_result_free(r);
 		r = NULL;
 	}
 	if (got)
-		mydb_query(db, &r, "SELECT RELEASE_LOCK(?)", 1, params,
+		mydb_query(db, &r, "SELECT RELEASE_LOCK(?)", "1?", 1, params,
 			   &ignored);
 	mydb_result_free(r);
 	free(name);

@@ -19,10 +19,10 @@ static int identity_ask(struct mydb *db, struct mydb_result **out,
 	struct error why = ERROR_INIT;
 	int rc = mydb_query(db, out,
 			    mydb_is_mariadb(db) ? server_uid_sql : server_sql,
-			    0, NULL, &why);
+			    "1t", 0, NULL, &why);
 
 	if (rc && mydb_failed_with(&why, UNKNOWN_VARIABLE))
-		return mydb_query(db, out, place_sql, 0, NULL, err);
+		return mydb_query(db, out, place_sql, "1t", 0, NULL, err);
 	if (rc)
 		*err = why;
 	return rc;

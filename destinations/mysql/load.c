@@ -62,7 +62,7 @@ static int load_check_clash(struct mydst *d, struct error *err)
 {
 	char *sql = my_statement_clash(d);
 	struct mydb_result *r = NULL;
-	int rc = sql ? mydb_query(d->db, &r, sql, 0, NULL, err) : 0;
+	int rc = sql ? mydb_query(d->db, &r, sql, "tt", 0, NULL, err) : 0;
 
 	if (!rc && r && mydb_rows(r))
 		rc = error_set(err, ERROR_DATA,
@@ -202,7 +202,7 @@ static int load_update(struct mydst *d, struct load_counts *out,
 	if (!rc)
 		rc = failpoint("after_delete", err);
 	if (!rc)
-		rc = mydb_query(d->db, &r, missing, 0, NULL, err);
+		rc = mydb_query(d->db, &r, missing, "1t", 0, NULL, err);
 	if (!rc)
 		out->missing = strtoll(mydb_value(r, 0, 0), NULL, 10);
 	mydb_result_free(r);

@@ -50,7 +50,7 @@ static int lock_refuse(struct mydst *d, enum my_lock kind, const char *name,
 {
 	struct mydb_result *r = NULL;
 	struct error ignored = ERROR_INIT;
-	int rc = mydb_query(d->db, &r, holder_sql, 1, &name, &ignored);
+	int rc = mydb_query(d->db, &r, holder_sql, "ttttt", 1, &name, &ignored);
 
 	if (!rc && mydb_rows(r))
 		rc = error_set(err, ERROR_STATE,
@@ -81,7 +81,8 @@ int my_lock_take(struct mydst *d, enum my_lock kind, const char *pipeline,
 	wait = xstrfmt("%d", seconds);
 	params[0] = name;
 	params[1] = wait;
-	rc = mydb_query(d->db, &r, "SELECT GET_LOCK(?, ?)", 2, params, err);
+	rc = mydb_query(d->db, &r, "SELECT GET_LOCK(?, ?)", "1?", 2, params,
+			err);
 	got = rc ? NULL : mydb_value(r, 0, 0);
 	if (got && *got == '1')
 		d->held[kind] = xstrdup(name);
@@ -107,7 +108,7 @@ int my_lock_end_holder(struct mydst *d, const char *session,
 	rc = mydb_query(d->db, &r,
 			"SELECT ? IN (IS_USED_LOCK(?), IS_USED_LOCK(?),\n"
 			"  IS_USED_LOCK(?))",
-			ARRAY_SIZE(params), params, err);
+			"1?", ARRAY_SIZE(params), params, err);
 	if (!rc && mydb_value(r, 0, 0) && *mydb_value(r, 0, 0) == '1')
 		rc = my_execf(d->db, err, "KILL %lu",
 			      strtoul(session, NULL, 10));
@@ -124,7 +125,7 @@ void my_lock_release(struct mydst *d, enum my_lock kind)
 	const char *name = d->held[kind];
 
 	if (name && mydb_alive(d->db))
-		mydb_query(d->db, &r, "SELECT RELEASE_LOCK(?)", 1, &name,
+		mydb_query(d->db, &r, "SELECT RELEASE_LOCK(?)", "1?", 1, &name,
 			   &ignored);
 	mydb_result_free(r);
 	free(d->held[kind]);

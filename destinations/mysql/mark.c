@@ -84,7 +84,8 @@ static int mark_read(struct mydb *db, const struct place *place,
 		params[2] = table;
 		params[3] = pipeline;
 	}
-	rc = mydb_query(db, &r, sql, table ? 4 : 2, params, err);
+	rc = mydb_query(db, &r, sql, table ? "?ttt?" : "?ttt", table ? 4 : 2,
+			params, err);
 	free(sql);
 	if (!rc && mydb_rows(r) && table)
 		*triggers = xstrdup(mydb_value(r, 0, 4));
@@ -104,7 +105,8 @@ static int mark_read_all(struct mydb *db, const struct place *place,
 	const char *params[] = { strcmp(place->table, place->base) ? "1" : "0",
 				 pipeline, pipeline, place->table };
 	char *sql = xstrfmt(read_all_sql, place->watermark, place->watermark);
-	int rc = mydb_query(db, &r, sql, ARRAY_SIZE(params), params, err);
+	int rc = mydb_query(db, &r, sql, "?ttttt", ARRAY_SIZE(params), params,
+			    err);
 
 	free(sql);
 	checkpoint_release(out);
@@ -218,7 +220,7 @@ static int mark_lock_row(struct mydst *d, bool rows, struct error *err)
 	if (d->target->mode == LOAD_APPEND)
 		strbuf_addstr(&sql, " ORDER BY w.pipeline");
 	strbuf_addstr(&sql, " FOR UPDATE");
-	rc = mydb_query(d->db, &r, sql.data, 0, NULL, err);
+	rc = mydb_query(d->db, &r, sql.data, "t", 0, NULL, err);
 	mydb_result_free(r);
 	strbuf_release(&sql);
 	if (rc && rows && my_signature_is_gone(d, err))
@@ -333,7 +335,7 @@ int my_mark_has_tables(struct mydb *db, const struct place *place,
 			    "FROM information_schema.tables\n"
 			    "WHERE table_schema = ? AND table_name IN\n"
 			    "  (?, '" NAME_WATERMARK_TABLE "')",
-			    3, params, err);
+			    "1tt", 3, params, err);
 
 	if (!rc) {
 		*has_target = *mydb_value(r, 0, 0) != '0';

@@ -42,7 +42,7 @@ static int mark_list_others(struct mydb *db, const struct place *place,
 			    "  AND watermark IS NOT NULL ORDER BY pipeline",
 			    place->watermark);
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, sql, 2, params, err);
+	int rc = mydb_query(db, &r, sql, "tt", 2, params, err);
 
 	for (size_t i = 0; !rc && i < mydb_rows(r); i++) {
 		strlist_add(out, mydb_value(r, i, 0));

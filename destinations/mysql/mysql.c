@@ -48,7 +48,8 @@ static bool session_by_statement(struct mydb *db)
 {
 	struct mydb_result *r = NULL;
 	struct error ignored = ERROR_INIT;
-	bool yes = !mydb_query(db, &r, by_statement_sql, 0, NULL, &ignored) &&
+	bool yes = !mydb_query(db, &r, by_statement_sql, "1t", 0, NULL,
+			       &ignored) &&
 		   *mydb_value(r, 0, 0) == '1';
 
 	mydb_result_free(r);
@@ -58,7 +59,7 @@ static bool session_by_statement(struct mydb *db)
 static int session_facts(struct mydst *d, struct mydb *db, struct error *err)
 {
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, facts_sql, 0, NULL, err);
+	int rc = mydb_query(db, &r, facts_sql, "1ttt", 0, NULL, err);
 
 	if (!rc) {
 		d->local = *mydb_value(r, 0, 0) == '1';

@@ -41,8 +41,8 @@ static int plan_surroundings(struct plan *plan, struct mydb *db,
 				 place->table,	  place->database };
 	struct mydb_result *r = NULL;
 	const char *readable;
-	int rc = mydb_query(db, &r, surroundings_sql, ARRAY_SIZE(params),
-			    params, err);
+	int rc = mydb_query(db, &r, surroundings_sql, "1t??t",
+			    ARRAY_SIZE(params), params, err);
 
 	if (!rc) {
 		plan->has_database = *mydb_value(r, 0, 0) != '0';
@@ -74,7 +74,7 @@ static int plan_history(struct plan *plan, struct mydb *db,
 		      "  target_rows FROM %s\n"
 		      "WHERE pipeline = ? AND target = ?",
 		      place->watermark);
-	rc = mydb_query(db, &r, sql, 2, params, err);
+	rc = mydb_query(db, &r, sql, "ttt", 2, params, err);
 	if (!rc && mydb_rows(r)) {
 		plan->known = true;
 		plan->created = *mydb_value(r, 0, 0) == '1';
@@ -247,7 +247,7 @@ static int plan_check_emptied(struct plan *plan, struct mydb *db,
 	    !plan->delivered || !plan->table.exists || plan->inspection.added.n)
 		return 0;
 	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1", place->rows);
-	rc = mydb_query(db, &r, sql, 0, NULL, err);
+	rc = mydb_query(db, &r, sql, "t", 0, NULL, err);
 	if (!rc && !mydb_rows(r))
 		target_refuse_emptied(target, plan->delivered,
 				      &plan->inspection.problems);

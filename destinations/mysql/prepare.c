@@ -156,7 +156,7 @@ static int prepare_direct(struct mydst *d, struct error *err)
 	/* A copy has no rows yet: those of the table itself count. */
 	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1",
 		      d->pull ? d->place.rows : d->rows);
-	rc = mydb_query(d->db, &r, sql, 0, NULL, err);
+	rc = mydb_query(d->db, &r, sql, "t", 0, NULL, err);
 	if (!rc)
 		d->direct = mydb_rows(r) == 0;
 	mydb_result_free(r);

@@ -37,7 +37,7 @@ static int raise_locked(struct mydst *d, const struct place *place,
 	int rc = mydb_exec_count(d->db, make, 2, params, NULL, err);
 
 	if (!rc)
-		rc = mydb_query(d->db, &r, look, 1, params, err);
+		rc = mydb_query(d->db, &r, look, "?", 1, params, err);
 	if (!rc && mydb_rows(r))
 		raised = watermark_raise_text(mydb_value(r, 0, 0), mark);
 	mydb_result_free(r);

@@ -70,7 +70,8 @@ static int refresh_look(struct mydb *db, const struct place *place,
 	const char *params[] = { place->build, place->database, place->build,
 				 retired };
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, aside_sql, ARRAY_SIZE(params), params, err);
+	int rc = mydb_query(db, &r, aside_sql, "1tt", ARRAY_SIZE(params),
+			    params, err);
 
 	if (!rc) {
 		*building = *mydb_value(r, 0, 0) != '0';
@@ -89,7 +90,7 @@ static int refresh_announced(struct mydb *db, const struct place *place,
 	char *sql = xstrfmt("SELECT next_batch_id IS NOT NULL FROM %s\n"
 			    "WHERE pipeline = ?",
 			    place->watermark);
-	int rc = mydb_query(db, &r, sql, 1, &pipeline, err);
+	int rc = mydb_query(db, &r, sql, "t", 1, &pipeline, err);
 
 	if (!rc && mydb_rows(r))
 		*out = *mydb_value(r, 0, 0) == '1';
@@ -219,7 +220,7 @@ int my_refresh_check(struct mydst *d, struct error *err)
 {
 	struct mydb_result *r = NULL;
 	char *sql = xstrfmt("SELECT COUNT(*) FROM %s", d->place.building);
-	int rc = mydb_query(d->db, &r, sql, 0, NULL, err);
+	int rc = mydb_query(d->db, &r, sql, "1t", 0, NULL, err);
 
 	if (!rc && strtoll(mydb_value(r, 0, 0), NULL, 10) != d->built)
 		rc = error_set(err, ERROR_DATA,

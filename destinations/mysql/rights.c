@@ -126,7 +126,7 @@ int my_rights_give(struct mydb *db, const char *right,
 		   const char *const params[2], bool *out, struct error *err)
 {
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, "SHOW GRANTS", 0, NULL, err);
+	int rc = mydb_query(db, &r, "SHOW GRANTS", "t", 0, NULL, err);
 
 	*out = !rc && grants_give(r, right, params);
 	mydb_result_free(r);
@@ -141,7 +141,8 @@ char *my_rights_grant(struct mydb *db, const char *right, const char *on)
 	const char *user = "", *host;
 	char *name;
 
-	if (!mydb_query(db, &r, "SELECT CURRENT_USER()", 0, NULL, &ignored))
+	if (!mydb_query(db, &r, "SELECT CURRENT_USER()", "1t", 0, NULL,
+			&ignored))
 		user = mydb_value(r, 0, 0);
 	host = strrchr(user, '@');
 	name = xstrndup(user, host ? (size_t)(host - user) : strlen(user));
@@ -186,7 +187,7 @@ int my_rights_missing(struct mydst *d, const struct place *place,
 {
 	const char *params[2] = { place->database, place->base };
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(d->db, &r, "SHOW GRANTS", 0, NULL, err);
+	int rc = mydb_query(d->db, &r, "SHOW GRANTS", "t", 0, NULL, err);
 
 	for (size_t i = 0; !rc && i < ARRAY_SIZE(rights_needed); i++)
 		if (rights_are_needed(&rights_needed[i], target) &&

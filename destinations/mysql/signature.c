@@ -81,7 +81,7 @@ static int signature_read(struct mydst *d, const char *triggers, char **out,
 {
 	char *sql = xstrfmt("SHOW CREATE TABLE %s", d->rows);
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(d->db, &r, sql, 0, NULL, err);
+	int rc = mydb_query(d->db, &r, sql, "1tt", 0, NULL, err);
 
 	if (!rc)
 		*out = signature_of(mydb_value(r, 0, 1), triggers);

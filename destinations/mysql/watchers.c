@@ -29,7 +29,7 @@ static int watchers_keys(struct mydb *db, const char *const params[2],
 	struct error why = ERROR_INIT;
 	int rc = mydb_query(
 		db, &r, mydb_is_mariadb(db) ? mariadb_keys_sql : mysql_keys_sql,
-		2, params, &why);
+		"?", 2, params, &why);
 
 	out->keys_unseen = mydb_failed_with(&why, ERRNO_NO_RIGHT) ||
 			   mydb_failed_with(&why, ERRNO_NO_TABLE);

@@ -6,6 +6,7 @@
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
 #include "core/data/table_name.h"
+#include "core/data/type_text.h"
 
 static const char relation_sql[] =
 	"SELECT c.oid, c.relkind, c.relrowsecurity, c.relhasrules,\n"
@@ -102,7 +103,8 @@ static int catalog_relation(struct pg *pg, const char *schema_name,
 {
 	const char *params[] = { schema_name, table };
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, relation_sql, 2, params, err);
+	int rc = pg_query(pg, &r, relation_sql, "ttttttt????tt?", 2, params,
+			  err);
 
 	if (rc || !pg_rows(r)) {
 		pg_result_free(r);
@@ -131,7 +133,7 @@ static int catalog_columns(struct pg *pg, const char *oid,
 			   struct catalog_table *out, struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, columns_sql, 1, &oid, err);
+	int rc = pg_query(pg, &r, columns_sql, "ttttttttttt", 1, &oid, err);
 
 	if (rc)
 		return rc;
@@ -192,21 +194,23 @@ static int catalog_unique(struct pg *pg, const char *oid,
 			  struct catalog_table *out, struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, unique_sql, 1, &oid, err);
+	int rc = pg_query(pg, &r, unique_sql, "tttt", 1, &oid, err);
 
 	if (rc)
 		return rc;
-	for (int i = 0; i < pg_rows(r);) {
-		int n = (int)catalog_number(r, i, 1);
+	for (int i = 0; !rc && i < pg_rows(r);) {
+		long n = catalog_number(r, i, 1);
 
-		if (catalog_take_index(r, i, n, schema, out))
+		if (n < 1 || n > pg_rows(r) - i)
+			rc = pg_refuse_answer(pg, "rows of an index", err);
+		else if (catalog_take_index(r, i, (int)n, schema, out))
 			out->has_key = true;
 		else
 			out->other_unique = true;
-		i += n;
+		i += (int)n;
 	}
 	pg_result_free(r);
-	return 0;
+	return rc;
 }
 
 int postgres_catalog_read(struct pg *pg, const char *schema_name,
@@ -237,11 +241,35 @@ postgres_catalog_find(const struct catalog_table *t, const char *name)
 	return NULL;
 }
 
-static bool catalog_has_native(const struct schema *schema, size_t column)
+/* NULL: none, or not the name of a type. */
+static char *catalog_native(const struct schema *schema, size_t column)
 {
 	const char *native = schema->columns[column].type.native;
 
-	return native && *native;
+	return native ? type_text_print(native, &type_text_postgres) : NULL;
+}
+
+/* What stands in statements is the name that was asked for, not the answer. */
+static int catalog_take_type(struct pg *pg, const struct pg_result *r, int row,
+			     const struct schema *schema,
+			     struct sql_type *types, struct error *err)
+{
+	long column = catalog_number(r, row, 0);
+	char *native = column < 0 || (size_t)column >= schema->n_columns ||
+				       types[column].name
+			       ? NULL
+			       : catalog_native(schema, (size_t)column);
+
+	if (!native)
+		return pg_refuse_answer(pg, "the number of a column", err);
+	types[column] = (struct sql_type){
+		.name = native,
+		.oid = (uint32_t)catalog_number(r, row, 1),
+		.base = (uint32_t)catalog_number(r, row, 2),
+		.modifier = -1,
+		.kind = *pg_value(r, row, 3),
+	};
+	return 0;
 }
 
 /* One row for each native type name that is a type here. */
@@ -253,31 +281,28 @@ static int catalog_resolve(struct pg *pg, const struct schema *schema,
 	int rc;
 
 	strbuf_addstr(&sql,
-		      "SELECT v.i, v.name, t.oid,\n"
+		      "SELECT v.i, t.oid,\n"
 		      "  CASE t.typtype WHEN 'd' THEN t.typbasetype\n"
 		      "    ELSE t.oid END, coalesce(b.typtype, t.typtype)\n"
 		      "FROM (VALUES (-1, NULL)");
 	for (size_t i = 0; i < schema->n_columns; i++) {
-		if (!catalog_has_native(schema, i))
+		char *native = catalog_native(schema, i);
+
+		if (!native)
 			continue;
 		strbuf_addf(&sql, ", (%zu, ", i);
-		sql_quote_literal(&sql, schema->columns[i].type.native);
+		sql_quote_literal(&sql, native);
 		strbuf_addch(&sql, ')');
+		free(native);
 	}
 	strbuf_addstr(&sql, ") AS v(i, name)\n"
 			    "JOIN pg_type t ON t.oid = to_regtype(v.name)\n"
 			    "LEFT JOIN pg_type b ON b.oid = t.typbasetype\n"
 			    "  AND t.typtype = 'd'\n"
 			    "WHERE t.typtype <> 'p'");
-	rc = pg_query(pg, &r, sql.data, 0, NULL, err);
+	rc = pg_query(pg, &r, sql.data, "tttt", 0, NULL, err);
 	for (int i = 0; !rc && i < pg_rows(r); i++)
-		types[catalog_number(r, i, 0)] = (struct sql_type){
-			.name = xstrdup(pg_value(r, i, 1)),
-			.oid = (uint32_t)catalog_number(r, i, 2),
-			.base = (uint32_t)catalog_number(r, i, 3),
-			.modifier = -1,
-			.kind = *pg_value(r, i, 4),
-		};
+		rc = catalog_take_type(pg, r, i, schema, types, err);
 	pg_result_free(r);
 	strbuf_release(&sql);
 	return rc;

@@ -22,11 +22,11 @@ static int identity_server(struct pg *pg, json_t *identity, struct error *err)
 	struct error why = ERROR_INIT;
 	struct pg_result *r = NULL;
 	bool address = false;
-	int rc = pg_query(pg, &r, cluster_sql, 0, NULL, &why);
+	int rc = pg_query(pg, &r, cluster_sql, "1tt", 0, NULL, &why);
 
 	if (rc && error_has_code(&why, "42501")) {
 		address = true;
-		rc = pg_query(pg, &r, address_sql, 0, NULL, err);
+		rc = pg_query(pg, &r, address_sql, "1???", 0, NULL, err);
 	} else if (rc) {
 		*err = why;
 	}

@@ -99,7 +99,8 @@ static int mark_read(struct pg *pg, const struct place *place,
 	char *sql =
 		xstrfmt(read_sql, place->watermark, table ? signature_sql : "",
 			place->watermark, lock ? " FOR UPDATE" : "");
-	int rc = pg_query(pg, &r, sql, table ? 3 : 2, params, err);
+	int rc = pg_query(pg, &r, sql, table ? "?ttt?" : "?ttt", table ? 3 : 2,
+			  params, err);
 
 	free(sql);
 	if (!rc && pg_rows(r) && table)
@@ -121,7 +122,8 @@ static int mark_read_all(struct pg *pg, const struct place *place,
 	bool shared = strcmp(place->table, place->base) != 0;
 	const char *params[] = { pipeline, shared ? "t" : "f", place->table };
 	char *sql = xstrfmt(read_all_sql, place->watermark, place->watermark);
-	int rc = pg_query(pg, &r, sql, ARRAY_SIZE(params), params, err);
+	int rc = pg_query(pg, &r, sql, "?ttttt", ARRAY_SIZE(params), params,
+			  err);
 
 	free(sql);
 	checkpoint_release(out);
@@ -185,7 +187,7 @@ int postgres_mark_claim(struct postgres_destination *d,
 	char *sql = xstrfmt(claim_sql, d->place.watermark);
 	const char *params[] = { target->pipeline, fence };
 	struct pg_result *r = NULL;
-	int rc = pg_query(d->pg, &r, sql, 2, params, err);
+	int rc = pg_query(d->pg, &r, sql, "t", 2, params, err);
 
 	if (!rc && pg_rows(r))
 		rc = writer_check_fence(w, target->pipeline,
@@ -287,8 +289,8 @@ static int mark_drop_leftover(struct postgres_destination *d, struct error *err)
 	int rc = failpoint("in_recovery", err);
 
 	if (!rc && !d->target->refresh)
-		rc = pg_query(d->pg, &r, "SELECT to_regclass($1)", 1, params,
-			      err);
+		rc = pg_query(d->pg, &r, "SELECT to_regclass($1)", "1?", 1,
+			      params, err);
 	if (!rc && r && pg_value(r, 0, 0))
 		rc = postgres_refresh_drop_leftover(d, err);
 	pg_result_free(r);
@@ -335,8 +337,8 @@ static int mark_has_tables(struct pg *pg, const struct place *place,
 {
 	const char *params[] = { place->readable, place->watermark };
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, "SELECT to_regclass($1), to_regclass($2)", 2,
-			  params, err);
+	int rc = pg_query(pg, &r, "SELECT to_regclass($1), to_regclass($2)",
+			  "1??", 2, params, err);
 
 	if (!rc) {
 		*has_target = pg_value(r, 0, 0) != NULL;
@@ -429,7 +431,7 @@ static int mark_list_others(struct pg *pg, const struct place *place,
 			    "  AND watermark IS NOT NULL ORDER BY pipeline",
 			    place->watermark);
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, sql, 2, params, err);
+	int rc = pg_query(pg, &r, sql, "tt", 2, params, err);
 
 	for (int i = 0; !rc && i < pg_rows(r); i++) {
 		strlist_add(out, pg_value(r, i, 0));

@@ -33,7 +33,8 @@ static int place_check_database(struct pg *pg, const char *catalog,
 				struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, "SELECT current_database()", 0, NULL, err);
+	int rc = pg_query(pg, &r, "SELECT current_database()", "1t", 0, NULL,
+			  err);
 
 	if (!rc && strcmp(pg_value(r, 0, 0), catalog))
 		rc = error_set(

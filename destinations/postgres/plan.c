@@ -39,7 +39,7 @@ static int plan_surroundings(struct plan *plan, struct pg *pg,
 {
 	const char *params[] = { place->schema, place->table };
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, surroundings_sql, 2, params, err);
+	int rc = pg_query(pg, &r, surroundings_sql, "1ttt??", 2, params, err);
 
 	if (!rc) {
 		out->has_schema = *pg_value(r, 0, 0) == 't';
@@ -75,7 +75,7 @@ static int plan_history(struct plan *plan, struct pg *pg,
 		      "  target_rows, target_id FROM %s\n"
 		      "WHERE pipeline = $1 AND target = $2",
 		      place->watermark);
-	rc = pg_query(pg, &r, sql, 2, params, err);
+	rc = pg_query(pg, &r, sql, "tttt", 2, params, err);
 	if (!rc && pg_rows(r)) {
 		plan->marked = *pg_value(r, 0, 1) == 't';
 		plan->delivered = strtoll(pg_value(r, 0, 2), NULL, 10);
@@ -270,7 +270,7 @@ static int plan_check_emptied(struct plan *plan, struct pg *pg,
 	    plan->table.row_security || plan->inspection.added.n)
 		return 0;
 	sql = xstrfmt("SELECT EXISTS (SELECT FROM %s)", place->rows);
-	rc = pg_query(pg, &r, sql, 0, NULL, err);
+	rc = pg_query(pg, &r, sql, "1t", 0, NULL, err);
 	if (!rc && *pg_value(r, 0, 0) != 't')
 		target_refuse_emptied(target, plan->delivered,
 				      &plan->inspection.problems);

@@ -38,7 +38,7 @@ int postgres_session_start(struct postgres_destination *d, struct error *err)
 			  "SELECT pid || ' ' || backend_start "
 			  "FROM pg_stat_activity "
 			  "WHERE pid = pg_backend_pid()",
-			  0, NULL, err);
+			  "t", 0, NULL, err);
 
 	if (!rc && pg_rows(r)) {
 		free(d->session);
@@ -56,7 +56,7 @@ int postgres_session_end(struct pg *pg, const char *session, struct error *err)
 			  "SELECT pg_terminate_backend(pid) "
 			  "FROM pg_stat_activity "
 			  "WHERE pid || ' ' || backend_start = $1",
-			  1, &session, err);
+			  "?", 1, &session, err);
 
 	pg_result_free(r);
 	return rc;

@@ -185,7 +185,7 @@ static int prepare_direct(struct postgres_destination *d, struct error *err)
 	    d->table.filters)
 		return 0;
 	sql = xstrfmt("SELECT NOT EXISTS (SELECT FROM %s)", rows);
-	rc = pg_query(d->pg, &r, sql, 0, NULL, err);
+	rc = pg_query(d->pg, &r, sql, "1t", 0, NULL, err);
 	if (!rc)
 		d->direct = *pg_value(r, 0, 0) == 't';
 	pg_result_free(r);

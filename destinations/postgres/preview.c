@@ -35,7 +35,7 @@ int postgres_preview_make(struct postgres_destination *d,
 			error_prefix(err, "%.200s", plan->copy.items[i]);
 	}
 	if (!rc)
-		rc = pg_query(d->pg, &r, schema_sql, 0, NULL, err);
+		rc = pg_query(d->pg, &r, schema_sql, "1t", 0, NULL, err);
 	if (!rc)
 		rc = postgres_catalog_read(d->pg, pg_value(r, 0, 0),
 					   PREVIEW_NAME, d->target->schema,

@@ -33,7 +33,7 @@ static int refresh_try(struct postgres_destination *d, const char *sql,
 		       const char *key, bool *got, struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(d->pg, &r, sql, 1, &key, err);
+	int rc = pg_query(d->pg, &r, sql, "1t", 1, &key, err);
 
 	if (!rc)
 		*got = *pg_value(r, 0, 0) == 't';
@@ -106,7 +106,7 @@ int postgres_refresh_take_over(struct postgres_destination *d,
 	char *sql = xstrfmt(take_sql, d->place.watermark);
 	const char *params[] = { target->pipeline, id };
 	struct pg_result *r = NULL;
-	int rc = pg_query(d->pg, &r, sql, 2, params, err);
+	int rc = pg_query(d->pg, &r, sql, "tt", 2, params, err);
 
 	if (!rc && !pg_rows(r))
 		rc = error_set(err, ERROR_STATE,
@@ -149,7 +149,7 @@ int postgres_refresh_check(struct postgres_destination *d, struct error *err)
 {
 	struct pg_result *r = NULL;
 	char *sql = xstrfmt("SELECT count(*) FROM %s", d->place.building);
-	int rc = pg_query(d->pg, &r, sql, 0, NULL, err);
+	int rc = pg_query(d->pg, &r, sql, "1t", 0, NULL, err);
 
 	if (!rc && strtoll(pg_value(r, 0, 0), NULL, 10) != d->built)
 		rc = error_set(err, ERROR_DATA,

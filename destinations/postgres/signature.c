@@ -35,7 +35,7 @@ int postgres_signature_read(struct pg *pg, const char *table, char **out,
 	int rc = pg_query(pg, &r,
 			  "SELECT " POSTGRES_SIGNATURE
 			  "\nFROM pg_class c WHERE c.oid = to_regclass($1)",
-			  1, &table, err);
+			  "t", 1, &table, err);
 
 	if (!rc) {
 		free(*out);

@@ -121,7 +121,7 @@ int postgres_swap_inspect(struct pg *pg, const struct place *place,
 					     : NULL };
 	struct strbuf names = STRBUF_INIT;
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, lost_sql, 2, params, err);
+	int rc = pg_query(pg, &r, lost_sql, "t", 2, params, err);
 
 	for (int i = 0; !rc && i < pg_rows(r); i++)
 		strbuf_addf(&names, "%s%s", i ? "; " : "", pg_value(r, i, 0));
@@ -139,12 +139,12 @@ int postgres_swap_inspect(struct pg *pg, const struct place *place,
 }
 
 /* Statements are the last column of a query's rows. */
-static int swap_collect(struct pg *pg, const char *sql, int n,
-			const char *const *params, struct strlist *out,
+static int swap_collect(struct pg *pg, const char *sql, const char *shape,
+			int n, const char *const *params, struct strlist *out,
 			struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, sql, n, params, err);
+	int rc = pg_query(pg, &r, sql, shape, n, params, err);
 
 	for (int i = 0; !rc && i < pg_rows(r); i++)
 		strlist_add(out, pg_value(r, i, pg_columns(r) - 1));
@@ -158,10 +158,10 @@ static int swap_collect_old(struct postgres_destination *d, const char *old,
 {
 	const char *both[] = { old, new };
 	const char *name[] = { old, d->place.rows };
-	int rc = swap_collect(d->pg, indexes_sql, 2, both, out, err);
+	int rc = swap_collect(d->pg, indexes_sql, "t", 2, both, out, err);
 
 	if (!rc)
-		rc = swap_collect(d->pg, keep_sql, 2, name, out, err);
+		rc = swap_collect(d->pg, keep_sql, "tt", 2, name, out, err);
 	return rc;
 }
 
@@ -279,7 +279,8 @@ static int swap_statements(struct postgres_destination *d,
 	if (old->exists)
 		rc = swap_collect_old(d, old_oid, new_oid, out, err);
 	else
-		rc = swap_collect(d->pg, new_indexes_sql, 3, fresh, out, err);
+		rc = swap_collect(d->pg, new_indexes_sql, "t", 3, fresh, out,
+				  err);
 	free(new_oid);
 	free(old_oid);
 	return rc;

@@ -29,7 +29,7 @@ int postgres_watch_left_out(struct postgres_destination *d, int64_t n,
 	struct error ignored = ERROR_INIT;
 	const char *names = NULL;
 
-	if (!pg_query(d->pg, &r, names_sql, 1, params, &ignored))
+	if (!pg_query(d->pg, &r, names_sql, "1?", 1, params, &ignored))
 		names = pg_value(r, 0, 0);
 	error_set(
 		err, ERROR_DATA,

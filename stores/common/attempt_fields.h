@@ -18,6 +18,9 @@
 	"watermark_after, guarantee, guarantee_reason, error_code, "           \
 	"error_message, paused, progress"
 
+/* What they are read as, see clients/answer.h. */
+#define ATTEMPT_SHAPE "ttttttttttttttttttt??tt???t"
+
 struct field_texts {
 	const char *values[ATTEMPT_FIELDS];
 	char numbers[ATTEMPT_FIELDS][FIELD_TEXT_SIZE];

@@ -13,6 +13,8 @@
 	"  window_from, window_to, number, range_from, range_to, nulls,\n"     \
 	"  row_count, state, attempts, holder, checksum, error_code,\n"        \
 	"  error_message, queued_at, started_at, ended_at"
+/* Of these, and of why a chunk is paused. */
+#define CHUNK_SHAPE "ttttt??t??ttttt???ttt?"
 
 /* Who was killed, or has lost its lease, is held by nothing any more. @ is the
  * store's now. */
@@ -149,7 +151,7 @@ static int chunk_add(struct sql_store *s, const struct chunk *c,
 	};
 
 	return s->session->run(s, add_sql, params, ARRAY_SIZE(params), NULL,
-			       NULL, err);
+			       NULL, NULL, err);
 }
 
 int sql_store_list_chunks(struct store *base, const char *pipeline,
@@ -165,7 +167,7 @@ int sql_store_list_chunks(struct store *base, const char *pipeline,
 	strbuf_addstr(&sql, "\nORDER BY pipeline, queued_at, backfill_id, "
 			    "number");
 	rc = s->session->run(s, sql.data, &pipeline, pipeline ? 1 : 0,
-			     chunk_note, out, err);
+			     CHUNK_SHAPE, chunk_note, out, err);
 	strbuf_release(&sql);
 	return rc;
 }
@@ -224,7 +226,7 @@ static int chunk_take(struct sql_store *s, struct chunk *c,
 	*taken = !rc && answer != LEASE_BUSY;
 	if (*taken)
 		rc = s->session->run(s, claim_sql, params, ARRAY_SIZE(params),
-				     NULL, NULL, err);
+				     NULL, NULL, NULL, err);
 	lease_release(&out);
 	lease_release(&before);
 	return rc;
@@ -237,7 +239,8 @@ static int chunk_claim_any(struct sql_store *s, const char *select,
 {
 	char *sql = xstrfmt("%s%s", select, s->session->skip_locked);
 	struct chunk_list list = { NULL, 0, 0 };
-	int rc = s->session->run(s, sql, of, 2, chunk_note, &list, err);
+	int rc = s->session->run(s, sql, of, 2, CHUNK_SHAPE, chunk_note, &list,
+				 err);
 
 	for (size_t i = 0; !rc && !*found && i < list.n; i++) {
 		struct chunk *c = &list.items[i];
@@ -267,7 +270,8 @@ int sql_store_claim_chunk(struct store *base, const char *pipeline,
 	struct sql_store *s = (struct sql_store *)base;
 	const char *of[] = { pipeline, config };
 	bool any = false;
-	int rc = s->session->run(s, any_sql, of, 2, chunk_note_held, &any, err);
+	int rc = s->session->run(s, any_sql, of, 2, "t", chunk_note_held, &any,
+				 err);
 
 	*found = false;
 	if (!rc && any)
@@ -281,7 +285,7 @@ int sql_store_claim_chunk(struct store *base, const char *pipeline,
 				     found, out, err);
 	if (!rc && !*found)
 		rc = s->session->run(s, leases_sql, &pipeline, 1, NULL, NULL,
-				     err);
+				     NULL, err);
 	rc = sql_store_end(s, rc, err);
 	if (rc && *found) {
 		chunk_release(out);
@@ -317,7 +321,7 @@ int sql_store_save_chunk(struct store *base, const struct chunk *c, bool *held,
 		secret_scrub(message);
 	if (paused)
 		secret_scrub(paused);
-	rc = s->session->run(s, save_sql, params, ARRAY_SIZE(params),
+	rc = s->session->run(s, save_sql, params, ARRAY_SIZE(params), "t",
 			     chunk_note_held, held, err);
 	free(message);
 	free(paused);
@@ -333,8 +337,10 @@ int sql_store_delete_chunks(struct store *base, const char *pipeline,
 
 	if (rc)
 		return rc;
-	rc = s->session->run(s, forget_leases_sql, params, 2, NULL, NULL, err);
+	rc = s->session->run(s, forget_leases_sql, params, 2, NULL, NULL, NULL,
+			     err);
 	if (!rc)
-		rc = s->session->run(s, forget_sql, params, 2, NULL, NULL, err);
+		rc = s->session->run(s, forget_sql, params, 2, NULL, NULL, NULL,
+				     err);
 	return sql_store_end(s, rc, err);
 }

@@ -11,6 +11,7 @@
 static const char read_sql[] =
 	"SELECT name, holder, host, pid, process, session, since, until,\n"
 	"  fence, @ FROM leases WHERE name = $1";
+#define LEASE_SHAPE "tttttttttt"
 
 /* Nobody is known to have had it: host ''. */
 static const char make_sql[] =
@@ -52,15 +53,15 @@ void sql_store_add_now(const struct sql_store *s, struct strbuf *out,
 }
 
 static int lease_run(struct sql_store *s, const char *sql, const char *end,
-		     const char *const *params, int n, sql_row row, void *ctx,
-		     struct error *err)
+		     const char *const *params, int n, const char *shape,
+		     sql_row row, void *ctx, struct error *err)
 {
 	struct strbuf text = STRBUF_INIT;
 	int rc;
 
 	sql_store_add_now(s, &text, sql);
 	strbuf_addstr(&text, end);
-	rc = s->session->run(s, text.data, params, n, row, ctx, err);
+	rc = s->session->run(s, text.data, params, n, shape, row, ctx, err);
 	strbuf_release(&text);
 	return rc;
 }
@@ -89,7 +90,7 @@ static int lease_read(struct sql_store *s, const char *name, struct lease *out,
 		      struct error *err)
 {
 	return lease_run(s, read_sql, s->session->for_update, &name, 1,
-			 lease_note, out, err);
+			 LEASE_SHAPE, lease_note, out, err);
 }
 
 static int lease_refuse_machine(void *ctx, const char *const *values,
@@ -114,7 +115,7 @@ static int lease_check_machine(struct sql_store *s, const struct lease *wanted,
 	int rc = 0;
 
 	if (s->session->is_file && *wanted->process)
-		rc = lease_run(s, foreign_sql, "", params, 2,
+		rc = lease_run(s, foreign_sql, "", params, 2, "ttt",
 			       lease_refuse_machine, s, err);
 	free(boot);
 	return rc;
@@ -146,7 +147,7 @@ static int lease_write(struct sql_store *s, const struct lease *wanted,
 	};
 
 	return lease_run(s, take_sql, "", params, ARRAY_SIZE(params), NULL,
-			 NULL, err);
+			 NULL, NULL, err);
 }
 
 /* The row is locked from the first look on. */
@@ -160,7 +161,7 @@ int sql_store_take_lease_locked(struct sql_store *s, const struct lease *wanted,
 	if (!rc && !before->name)
 		rc = s->session->run(s, make_sql,
 				     (const char *[]){ wanted->name }, 1, NULL,
-				     NULL, err);
+				     NULL, NULL, err);
 	if (!rc && !before->name)
 		rc = lease_read(s, wanted->name, before, err);
 	if (!rc)
@@ -211,8 +212,8 @@ int sql_store_renew_lease(struct store *base, const struct lease *l,
 				 l->holder };
 
 	*held = false;
-	return lease_run(s, renew_sql, "", params, 3, lease_note_held, held,
-			 err);
+	return lease_run(s, renew_sql, "", params, 3, "t", lease_note_held,
+			 held, err);
 }
 
 int sql_store_amend_lease(struct store *base, const struct lease *l, bool *held,
@@ -224,8 +225,8 @@ int sql_store_amend_lease(struct store *base, const struct lease *l, bool *held,
 				 l->name, l->holder };
 
 	*held = false;
-	return lease_run(s, amend_sql, "", params, 4, lease_note_held, held,
-			 err);
+	return lease_run(s, amend_sql, "", params, 4, "t", lease_note_held,
+			 held, err);
 }
 
 int sql_store_give_lease(struct store *base, const struct lease *l,
@@ -236,14 +237,15 @@ int sql_store_give_lease(struct store *base, const struct lease *l,
 	const char *params[] = { field_number(until, l->until), l->session,
 				 l->name, l->holder };
 
-	return s->session->run(s, give_sql, params, 4, NULL, NULL, err);
+	return s->session->run(s, give_sql, params, 4, NULL, NULL, NULL, err);
 }
 
 int sql_store_get_lease(struct store *base, const char *name, bool *held,
 			struct lease *out, struct error *err)
 {
 	struct sql_store *s = (struct sql_store *)base;
-	int rc = lease_run(s, read_sql, "", &name, 1, lease_note, out, err);
+	int rc = lease_run(s, read_sql, "", &name, 1, LEASE_SHAPE, lease_note,
+			   out, err);
 
 	*held = !rc && out->name && out->until > out->now;
 	return rc;

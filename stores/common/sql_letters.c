@@ -70,7 +70,7 @@ static int letters_save(struct sql_store *s, const struct dead_letter *l,
 
 	secret_scrub(message);
 	rc = s->session->run(s, save_sql, params, ARRAY_SIZE(params), NULL,
-			     NULL, err);
+			     NULL, NULL, err);
 	free(message);
 	return rc;
 }
@@ -151,7 +151,8 @@ int sql_store_list_dead_letters(struct store *base,
 		params[n++] = field_number(limit, filter->limit);
 		strbuf_addf(&sql, " LIMIT $%d", n);
 	}
-	rc = s->session->run(s, sql.data, params, n, letters_note, out, err);
+	rc = s->session->run(s, sql.data, params, n, "ttttttt?tttttt?t?tt",
+			     letters_note, out, err);
 	strbuf_release(&sql);
 	return rc;
 }
@@ -170,8 +171,8 @@ int sql_store_count_dead_letters(struct store *base, const char *pipeline,
 	struct sql_store *s = (struct sql_store *)base;
 
 	*out = 0;
-	return s->session->run(s, count_sql, &pipeline, 1, letters_note_count,
-			       out, err);
+	return s->session->run(s, count_sql, &pipeline, 1, "1t",
+			       letters_note_count, out, err);
 }
 
 int sql_store_delete_dead_letters(struct store *base,
@@ -188,7 +189,7 @@ int sql_store_delete_dead_letters(struct store *base,
 					 letters->items[i].attempt_id };
 
 		rc = s->session->run(s, delete_sql, params, ARRAY_SIZE(params),
-				     NULL, NULL, err);
+				     NULL, NULL, NULL, err);
 	}
 	return sql_store_end(s, rc, err);
 }

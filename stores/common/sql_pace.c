@@ -34,8 +34,8 @@ int sql_store_get_pace(struct store *base, const char *pipeline,
 	const char *params[] = { pipeline };
 
 	*out = (struct pace_record){ NULL, 0 };
-	return s->session->run(s, get_pace_sql, params, 1, sql_pace_note, out,
-			       err);
+	return s->session->run(s, get_pace_sql, params, 1, "tt", sql_pace_note,
+			       out, err);
 }
 
 int sql_store_set_pace(struct store *base, const char *pipeline,
@@ -48,5 +48,5 @@ int sql_store_set_pace(struct store *base, const char *pipeline,
 
 	return s->session->run(s, settings ? save_pace_sql : delete_pace_sql,
 			       params, settings ? ARRAY_SIZE(params) : 1, NULL,
-			       NULL, err);
+			       NULL, NULL, err);
 }

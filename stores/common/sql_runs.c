@@ -65,8 +65,9 @@ static const char prune_runs_sql[] =
 
 /* The filter behind "WHERE 1 = 1", newest first. */
 static int runs_query(struct sql_store *s, const char *select,
-		      const char *order, const struct run_filter *f,
-		      sql_row row, void *ctx, struct error *err)
+		      const char *shape, const char *order,
+		      const struct run_filter *f, sql_row row, void *ctx,
+		      struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
 	char limit[FIELD_TEXT_SIZE];
@@ -84,7 +85,7 @@ static int runs_query(struct sql_store *s, const char *select,
 	}
 	params[n++] = field_number(limit, f->limit);
 	strbuf_addf(&sql, "\nORDER BY %s LIMIT $%d", order, n);
-	rc = s->session->run(s, sql.data, params, n, row, ctx, err);
+	rc = s->session->run(s, sql.data, params, n, shape, row, ctx, err);
 	strbuf_release(&sql);
 	return rc;
 }
@@ -107,7 +108,7 @@ static int runs_note_attempt(void *ctx, const char *const *values,
 int sql_store_list_attempts(struct store *base, const struct run_filter *filter,
 			    struct attempt_list *out, struct error *err)
 {
-	return runs_query((struct sql_store *)base, attempts_sql,
+	return runs_query((struct sql_store *)base, attempts_sql, ATTEMPT_SHAPE,
 			  filter->pipeline ? "seq DESC"
 					   : "started_at DESC, attempt_id DESC",
 			  filter, runs_note_attempt, out, err);
@@ -149,7 +150,7 @@ static int runs_note_run(void *ctx, const char *const *values,
 int sql_store_list_runs(struct store *base, const struct run_filter *filter,
 			struct run_list *out, struct error *err)
 {
-	return runs_query((struct sql_store *)base, runs_sql,
+	return runs_query((struct sql_store *)base, runs_sql, "tttt??ttt",
 			  "created_at DESC, run_id DESC", filter, runs_note_run,
 			  out, err);
 }
@@ -189,8 +190,8 @@ int sql_store_list_batches(struct store *base, const char *run_id,
 {
 	struct sql_store *s = (struct sql_store *)base;
 
-	return s->session->run(s, batches_sql, &run_id, 1, runs_note_batch, out,
-			       err);
+	return s->session->run(s, batches_sql, &run_id, 1, "tttt??tttttttt??t",
+			       runs_note_batch, out, err);
 }
 
 static int runs_close(struct sql_store *s, const struct attempt *a, bool gone,
@@ -207,10 +208,11 @@ static int runs_close(struct sql_store *s, const struct attempt *a, bool gone,
 				  a->attempt_id };
 	const char *run[] = { now, a->run_id };
 	int rc = s->session->run(s, close_attempt_sql, attempt, 4, NULL, NULL,
-				 err);
+				 NULL, err);
 
 	if (!rc)
-		rc = s->session->run(s, close_run_sql, run, 2, NULL, NULL, err);
+		rc = s->session->run(s, close_run_sql, run, 2, NULL, NULL, NULL,
+				     err);
 	free(message);
 	return rc;
 }
@@ -247,7 +249,7 @@ int sql_store_close_attempts(struct store *base, const char *pipeline,
 {
 	struct sql_store *s = (struct sql_store *)base;
 	struct running running = { { NULL, 0, 0 }, NULL, 0 };
-	int rc = s->session->run(s, running_sql, &pipeline, 1,
+	int rc = s->session->run(s, running_sql, &pipeline, 1, "ttttt",
 				 runs_note_running, &running, err);
 
 	if (!rc && running.attempts.n) {
@@ -279,12 +281,14 @@ int sql_store_prune(struct store *base, int64_t keep_us, struct error *err)
 	const char *steps[] = { prune_batches_sql, prune_attempts_sql,
 				prune_runs_sql, prune_chunks_sql };
 	int old = 0;
-	int rc = s->session->run(s, old_sql, params, 1, runs_count, &old, err);
+	int rc = s->session->run(s, old_sql, params, 1, "t", runs_count, &old,
+				 err);
 
 	if (rc || !old)
 		return rc;
 	rc = s->session->begin(s, err);
 	for (size_t i = 0; !rc && i < ARRAY_SIZE(steps); i++)
-		rc = s->session->run(s, steps[i], params, 1, NULL, NULL, err);
+		rc = s->session->run(s, steps[i], params, 1, NULL, NULL, NULL,
+				     err);
 	return sql_store_end(s, rc, err);
 }

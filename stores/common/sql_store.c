@@ -138,7 +138,7 @@ static int sql_store_note_migration(void *ctx, const char *const *values,
 static int sql_store_look(struct sql_store *s, int *version, struct error *err)
 {
 	struct migration_state m = { .store = s };
-	int rc = s->session->run(s, s->session->tables_sql, NULL, 0,
+	int rc = s->session->run(s, s->session->tables_sql, NULL, 0, "t",
 				 sql_store_note_table, &m, err);
 
 	if (!rc && !m.has_table && m.foreign)
@@ -148,7 +148,7 @@ static int sql_store_look(struct sql_store *s, int *version, struct error *err)
 			       ". Choose another place under `state`",
 			       s->where, m.foreign);
 	if (!rc && m.has_table)
-		rc = s->session->run(s, list_migrations_sql, NULL, 0,
+		rc = s->session->run(s, list_migrations_sql, NULL, 0, "ttt",
 				     sql_store_note_migration, &m, err);
 	free(m.foreign);
 	*version = m.version;
@@ -192,7 +192,7 @@ static int sql_store_apply_locked(struct sql_store *s, int *version,
 		rc = s->session->script(s, m->sql, err);
 	if (!rc)
 		rc = s->session->run(s, save_migration_sql, params, 4, NULL,
-				     NULL, err);
+				     NULL, NULL, err);
 	*version = m->number;
 	*applied = true;
 	return rc ? error_prefix(err, "migration %d (%s)", m->number, m->name)
@@ -250,7 +250,7 @@ static int sql_store_put_run(struct sql_store *s, const struct attempt *a,
 	};
 
 	return s->session->run(s, save_run_sql, params, ARRAY_SIZE(params),
-			       NULL, NULL, err);
+			       NULL, NULL, NULL, err);
 }
 
 static int sql_store_put_attempt(struct sql_store *s, const struct attempt *a,
@@ -266,7 +266,7 @@ static int sql_store_put_attempt(struct sql_store *s, const struct attempt *a,
 	params[ATTEMPT_FIELDS] = start;
 	if (!rc)
 		rc = s->session->run(s, save_attempt_sql, params,
-				     ATTEMPT_FIELDS + 1, NULL, NULL, err);
+				     ATTEMPT_FIELDS + 1, NULL, NULL, NULL, err);
 	field_texts_release(&texts);
 	free(start);
 	return rc;
@@ -321,7 +321,7 @@ static int sql_store_put_batch(struct sql_store *s,
 	if (message)
 		secret_scrub(message);
 	rc = s->session->run(s, save_batch_sql, params, ARRAY_SIZE(params),
-			     NULL, NULL, err);
+			     NULL, NULL, NULL, err);
 	free(message);
 	return rc;
 }
@@ -336,7 +336,7 @@ static int sql_store_put_watermark(struct sql_store *s, const char *pipeline,
 				 attempt_id };
 
 	return s->session->run(s, save_watermark_sql, params,
-			       ARRAY_SIZE(params), NULL, NULL, err);
+			       ARRAY_SIZE(params), NULL, NULL, NULL, err);
 }
 
 int sql_store_save_batch(struct store *base, const struct batch_record *b,
@@ -374,7 +374,7 @@ int sql_store_get_watermark(struct store *base, const char *pipeline,
 	const char *params[] = { pipeline };
 
 	*out = NULL;
-	return s->session->run(s, get_watermark_sql, params, 1,
+	return s->session->run(s, get_watermark_sql, params, 1, "?",
 			       sql_store_note_watermark, out, err);
 }
 

@@ -36,10 +36,11 @@ struct sql_session {
 	void (*rollback)(struct sql_store *s); /* harmless outside one */
 	/* Several statements without parameters. */
 	int (*script)(struct sql_store *s, const char *sql, struct error *err);
-	/* One statement; `row` NULL: rows dropped. */
+	/* One statement; `row` NULL: rows dropped. `shape`: the rows that are
+	 * due, see clients/answer.h. */
 	int (*run)(struct sql_store *s, const char *sql,
-		   const char *const *params, int n_params, sql_row row,
-		   void *ctx, struct error *err);
+		   const char *const *params, int n_params, const char *shape,
+		   sql_row row, void *ctx, struct error *err);
 	/* Names of the tables where ours live, one a row. */
 	const char *tables_sql;
 	/* The store's clock as an expression: µs since 1970. */

@@ -124,7 +124,7 @@ static int postgres_store_make_schema(struct pg *pg, struct error *err)
 	int rc = pg_query(pg, &r,
 			  "SELECT 1 FROM pg_namespace\n"
 			  "WHERE nspname = 'tidemark'",
-			  0, NULL, err);
+			  "t", 0, NULL, err);
 
 	if (!rc && pg_rows(r) == 0)
 		rc = pg_exec(pg, "CREATE SCHEMA tidemark", err);
@@ -199,14 +199,15 @@ static int postgres_store_row(const struct pg_result *r, int row,
 
 static int postgres_store_run(struct sql_store *s, const char *sql,
 			      const char *const *params, int n_params,
-			      sql_row row, void *ctx, struct error *err)
+			      const char *shape, sql_row row, void *ctx,
+			      struct error *err)
 {
 	struct pg_result *r = NULL;
 	int rc = postgres_store_ready(s, err);
 
 	if (!rc)
-		rc = pg_query(postgres_store_pg(s), &r, sql, n_params, params,
-			      err);
+		rc = pg_query(postgres_store_pg(s), &r, sql, shape, n_params,
+			      params, err);
 	if (rc)
 		return postgres_store_failed(s, rc, err);
 	for (int i = 0; !rc && row && i < pg_rows(r); i++)

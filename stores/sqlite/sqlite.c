@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "clients/answer.h"
 #include "clients/sqlite.h"
 #include "core/base/alloc.h"
 #include "stores/common/sql_store.h"
@@ -68,22 +69,35 @@ static int sqlite_store_script(struct sql_store *s, const char *sql,
 				   err);
 }
 
-static int sqlite_store_row(struct sqlite_statement *st, sql_row row, void *ctx,
+static bool sqlite_store_is_null(const void *result, size_t row, size_t column)
+{
+	(void)row;
+	return !((const char *const *)result)[column];
+}
+
+static int sqlite_store_row(struct sql_store *s, struct sqlite_statement *st,
+			    const char *shape, sql_row row, void *ctx,
 			    struct error *err)
 {
 	const char *values[SQLITE_STORE_MOST_COLUMNS] = { NULL };
-	int n = sqlite_columns(st);
+	struct answer a = { .result = values,
+			    .n_rows = 1,
+			    .is_null = sqlite_store_is_null };
+	int rc;
 
-	for (int i = 0; i < n && i < SQLITE_STORE_MOST_COLUMNS; i++)
-		values[i] = sqlite_str(st, i);
-	return row ? row(ctx, values, err) : 0;
+	a.n_columns = (size_t)sqlite_columns(st);
+	for (size_t i = 0; i < a.n_columns && i < ARRAY_SIZE(values); i++)
+		values[i] = sqlite_str(st, (int)i);
+	rc = answer_check(&a, shape, s->where, err);
+	return !rc && row ? row(ctx, values, err) : rc;
 }
 
 /* Numbers are bound as text: the columns' INTEGER affinity makes them
  * numbers again. */
 static int sqlite_store_run(struct sql_store *s, const char *sql,
 			    const char *const *params, int n_params,
-			    sql_row row, void *ctx, struct error *err)
+			    const char *shape, sql_row row, void *ctx,
+			    struct error *err)
 {
 	struct sqlite_statement *st = NULL;
 	int rc = sqlite_prepare(sqlite_store_db(s), &st, sql, err);
@@ -91,7 +105,7 @@ static int sqlite_store_run(struct sql_store *s, const char *sql,
 	for (int i = 0; !rc && i < n_params; i++)
 		sqlite_bind_str(st, i + 1, params[i], -1);
 	while (!rc && (rc = sqlite_step(st, err)) == 1)
-		rc = sqlite_store_row(st, row, ctx, err);
+		rc = sqlite_store_row(s, st, shape, row, ctx, err);
 	sqlite_finalize(st);
 	return sqlite_store_failed(rc, err);
 }

@@ -26,7 +26,7 @@ static void faults_kill(struct world *w, const char *command)
 				    "SELECT id FROM "
 				    "information_schema.processlist WHERE info "
 				    "LIKE 'SELECT /* tidemark source%'",
-				    0, NULL, &w->err),
+				    "t", 0, NULL, &w->err),
 			 0);
 	assert_int_equal(mydb_rows(r), 1);
 	world_exec(w, "%s %s", command, mydb_value(r, 0, 0));

@@ -143,9 +143,9 @@ static char *keyset_plan(struct world *w, const char *sql)
 	struct mydb_result *r = NULL;
 
 	strbuf_addf(&explain, "EXPLAIN FORMAT = TRADITIONAL %s", sql);
-	assert_int_equal(
-		mydb_query(w->sessions[0], &r, explain.data, 0, NULL, &w->err),
-		0);
+	assert_int_equal(mydb_query(w->sessions[0], &r, explain.data, NULL, 0,
+				    NULL, &w->err),
+			 0);
 	assert_int_equal(mydb_rows(r), 1);
 	/* The columns type, key and Extra stand where they stood in 1998, but
 	 * for two that MySQL added. */
@@ -174,7 +174,7 @@ static char *keyset_last_page(struct world *w, const char *end)
 			   "AND argument LIKE 'SELECT /* tidemark source */%' "
 			   "AND argument LIKE '%LIMIT%' "
 			   "ORDER BY event_time DESC LIMIT 100",
-			   0, NULL, &w->err),
+			   "t", 0, NULL, &w->err),
 		0);
 	for (size_t i = 0; i < mydb_rows(r); i++) {
 		if (strstr(mydb_value(r, i, 0), end)) {
@@ -253,7 +253,7 @@ static char *keyset_count_log(struct world *w, const char *pattern)
 			   "SELECT COUNT(*) FROM mysql.general_log WHERE "
 			   "command_type IN ('Query', 'Execute') AND "
 			   "CONVERT(argument USING utf8mb4) LIKE ?",
-			   1, &pattern, &w->err),
+			   "1t", 1, &pattern, &w->err),
 		0);
 	count = xstrdup(mydb_value(r, 0, 0));
 	mydb_result_free(r);
@@ -329,7 +329,7 @@ static size_t keyset_open_transactions(struct world *w)
 				    "SELECT 1 FROM "
 				    "information_schema.innodb_trx WHERE "
 				    "trx_mysql_thread_id <> CONNECTION_ID()",
-				    0, NULL, &w->err),
+				    "t", 0, NULL, &w->err),
 			 0);
 	n = mydb_rows(r);
 	mydb_result_free(r);

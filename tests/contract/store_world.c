@@ -171,7 +171,7 @@ static char *run_state(const struct place *p, const char *run_id)
 		struct pg *pg = NULL;
 
 		pg_open(&pg, &p->conn, &options, &err);
-		assert_int_equal(pg_query(pg, &r, sql, 0, NULL, &err), 0);
+		assert_int_equal(pg_query(pg, &r, sql, "t", 0, NULL, &err), 0);
 		assert_int_equal(pg_rows(r), 1);
 		out = xstrdup(pg_value(r, 0, 0));
 		pg_result_free(r);

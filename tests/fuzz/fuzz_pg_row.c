@@ -38,7 +38,8 @@ static void fuzz_fields(const struct pg_row *row, const uint8_t *data,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	bool header = size && !(data[0] & 1);
-	struct pg_row row = { .begun = !header };
+	struct pg_row row = { .width = size ? data[0] >> 1 & 7 : 0,
+			      .begun = !header };
 	struct error err = ERROR_INIT;
 	int rc;
 
@@ -48,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_check(rc == 0 || rc == 1 || rc == -ERROR_TRANSIENT);
 	fuzz_check(rc == 1 || !row.n_fields);
 	fuzz_check((rc < 0) == (err.code != 0));
+	fuzz_check(rc != 1 || row.n_fields == row.width);
 	if (rc == 1)
 		fuzz_fields(&row, data + 1, size - 1, header);
 	pg_row_release(&row);

@@ -89,6 +89,39 @@ static void numbers_without_a_sign(void **state)
 	strbuf_release(&sb);
 }
 
+/* A byte of the answer may be a cell, which takes forty in memory. */
+static void cells_are_bounded(void **state)
+{
+	size_t n = CLICKHOUSE_CELLS_MOST + 1;
+	char *text = xmalloc(n);
+	struct clickhouse_rows rows;
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	memset(text, '\n', n);
+	assert_int_equal(clickhouse_rows_parse(&rows, text, n, &err),
+			 -ERROR_ACCESS);
+	assert_null(rows.cells);
+	error_clear(&err);
+	memset(text, '\t', n);
+	text[n - 1] = '\n';
+	assert_int_equal(clickhouse_rows_parse(&rows, text, n, &err),
+			 -ERROR_ACCESS);
+	free(text);
+}
+
+/* Of a scale that no type has: nothing is written in front of the text. */
+static void decimals_of_any_scale(void **state)
+{
+	static const uint8_t ones[32] = { 1 };
+	struct strbuf sb = STRBUF_INIT;
+
+	(void)state;
+	clickhouse_decimal_print(&sb, ones, 32, true, 90);
+	assert_int_equal(sb.len, 78);
+	strbuf_release(&sb);
+}
+
 static void tables_of_text(void **state)
 {
 	static const char text[] = "1\ta\\tb\\\\\\n\n2\t\\N\n\t\n";
@@ -104,10 +137,11 @@ static void tables_of_text(void **state)
 	assert_null(clickhouse_cell(&rows, 1, 1));
 	assert_string_equal(clickhouse_cell(&rows, 2, 0), "");
 	assert_int_equal(clickhouse_rows_i64(&rows, 7), 1);
-	assert_true(clickhouse_rows_are(&rows, "t?"));
-	assert_false(clickhouse_rows_are(&rows, "tt"));
-	assert_false(clickhouse_rows_are(&rows, "t"));
-	assert_false(clickhouse_rows_are(&rows, "t??"));
+	assert_int_equal(clickhouse_rows_check(&rows, "t?", "x", NULL), 0);
+	assert_int_equal(clickhouse_rows_check(&rows, "+t?", "x", NULL), 0);
+	assert_int_not_equal(clickhouse_rows_check(&rows, "tt", "x", NULL), 0);
+	assert_int_not_equal(clickhouse_rows_check(&rows, "t", "x", NULL), 0);
+	assert_int_not_equal(clickhouse_rows_check(&rows, "t??", "x", NULL), 0);
 	clickhouse_rows_release(&rows);
 	assert_int_equal(clickhouse_rows_parse(&rows, "", 0, &err), 0);
 	assert_int_equal(clickhouse_rows_i64(&rows, 7), 7);
@@ -357,6 +391,8 @@ int main(void)
 		cmocka_unit_test(decimals_come_back),
 		cmocka_unit_test(numbers_without_a_sign),
 		cmocka_unit_test(tables_of_text),
+		cmocka_unit_test(cells_are_bounded),
+		cmocka_unit_test(decimals_of_any_scale),
 		cmocka_unit_test(tables_that_are_none),
 		cmocka_unit_test(exceptions_are_found),
 		cmocka_unit_test(names_and_texts_are_quoted),

@@ -216,24 +216,29 @@ struct row_case {
 	const char *bytes;
 	size_t n;
 	const char *fields; /* "end": the trailer; NULL: refused */
+	size_t width;
 };
 
 static const struct row_case row_cases[] = {
-	{ true, ROW_BYTES("\0\2\0\0\0\1a\0\0\0\2bc"), "a|bc" },
-	{ true, ROW_BYTES("\0\2\0\0\0\0\377\377\377\377"), "|-" },
-	{ true, ROW_BYTES("\0\0"), "" },
-	{ true, ROW_BYTES("\377\377"), "end" },
-	{ false, ROW_BYTES(ROW_HEADER "\0\1\0\0\0\1a"), "a" },
-	{ false, ROW_BYTES(ROW_HEADER "\377\377"), "end" },
+	{ true, ROW_BYTES("\0\2\0\0\0\1a\0\0\0\2bc"), "a|bc", 2 },
+	{ true, ROW_BYTES("\0\2\0\0\0\0\377\377\377\377"), "|-", 2 },
+	{ true, ROW_BYTES("\0\0"), "", 0 },
+	{ true, ROW_BYTES("\377\377"), "end", 2 },
+	{ false, ROW_BYTES(ROW_HEADER "\0\1\0\0\0\1a"), "a", 1 },
+	{ false, ROW_BYTES(ROW_HEADER "\377\377"), "end", 1 },
+	/* a field more, a field less, and none at all */
+	{ true, ROW_BYTES("\0\2\0\0\0\1a\0\0\0\1b"), NULL, 1 },
+	{ true, ROW_BYTES("\0\2\0\0\0\1a\0\0\0\1b"), NULL, 3 },
+	{ true, ROW_BYTES("\0\0"), NULL, 1 },
 	/* cut, too long, and not of this format */
-	{ true, ROW_BYTES(""), NULL },
-	{ true, ROW_BYTES("\0\1\0\0\0\2a"), NULL },
-	{ true, ROW_BYTES("\0\1\0\0\0\1ab"), NULL },
-	{ true, ROW_BYTES("\0\2\0\0\0\1a"), NULL },
-	{ true, ROW_BYTES("\0\1\377\377\377\376"), NULL },
-	{ true, ROW_BYTES("\377\376"), NULL },
-	{ false, ROW_BYTES("\0\1\0\0\0\1a"), NULL },
-	{ false, ROW_BYTES("PGCOPY\n\377\r\n\0\0\1\0\0\0\0\0\0\0\0"), NULL },
+	{ true, ROW_BYTES(""), NULL, 1 },
+	{ true, ROW_BYTES("\0\1\0\0\0\2a"), NULL, 1 },
+	{ true, ROW_BYTES("\0\1\0\0\0\1ab"), NULL, 1 },
+	{ true, ROW_BYTES("\0\2\0\0\0\1a"), NULL, 2 },
+	{ true, ROW_BYTES("\0\1\377\377\377\376"), NULL, 1 },
+	{ true, ROW_BYTES("\377\376"), NULL, 1 },
+	{ false, ROW_BYTES("\0\1\0\0\0\1a"), NULL, 1 },
+	{ false, ROW_BYTES("PGCOPY\n\377\r\n\0\0\1\0\0\0\0\0\0\0\0"), NULL, 1 },
 };
 
 static void pg_copy_rows(void **state)
@@ -241,7 +246,7 @@ static void pg_copy_rows(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(row_cases); i++) {
 		const struct row_case *c = &row_cases[i];
-		struct pg_row row = { .begun = c->begun };
+		struct pg_row row = { .width = c->width, .begun = c->begun };
 		struct strbuf got = STRBUF_INIT;
 		struct error err = ERROR_INIT;
 		int rc = pg_row_read(&row, (const uint8_t *)c->bytes, c->n,

@@ -1,0 +1,218 @@
+"""Servers that lie, in front of the sanitized build: whatever they answer, the
+process ends with a status of its own, loads no row that was not there, and
+tells nobody a password."""
+
+import struct
+
+import pytest
+
+import bigquery_servers
+import workload
+from bad_days import HASTY
+from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_DATA, EXIT_OK, EXIT_SCHEMA,
+                   EXIT_STATE, Tidemark, password_connection, sync_items)
+from oracle import ITEMS
+from rogue import (COPY_HEADER, Mutations, RogueHttp, RogueMysql,
+                   RoguePostgres, pg_columns, pg_fields, pg_row)
+from servers import CANARY
+
+# A lie may look like trouble of each of these kinds, never like a bug of ours.
+CLEAN = (EXIT_OK, EXIT_CONFIG, EXIT_ACCESS, EXIT_SCHEMA, EXIT_DATA, EXIT_STATE)
+STRICT = "halt_on_error=1:abort_on_error=1:detect_leaks=0"
+ROGUES = {"postgres": RoguePostgres, "mariadb": RogueMysql,
+          "mysql": RogueMysql, "clickhouse": RogueHttp, "bigquery": RogueHttp}
+ROWS = 20
+
+
+class Prey:
+    """A pipeline that reads from a server that lies, or loads into one."""
+
+    def __init__(self, binary, work_dir, source, destination, part, lie):
+        self.source, self.destination = source, destination
+        end = source if part == "source" else destination
+        server = next(getattr(end, name) for name in
+                      ("cluster", "server", "front") if hasattr(end, name))
+        self.rogue = ROGUES[end.engine](server.port, lie)
+        self.tidemark = sync_items(Tidemark(binary, work_dir), source,
+                                   destination, "timestamp", retry=HASTY)
+        self.tidemark.connect(part, {
+            **password_connection(self.rogue.url(end)),
+            "timeout": {"silence": "5s"}})
+        self.tidemark.env.update(ASAN_OPTIONS=STRICT, UBSAN_OPTIONS=STRICT)
+        if end.engine == "bigquery":  # whose URL says no host
+            self.tidemark.env[bigquery_servers.HOST] = \
+                f"127.0.0.1:{self.rogue.port}"
+        self.tidemark.write_config()
+
+    def run(self, *args):
+        done = self.tidemark(*(args or ("run", "--json")), timeout=90)
+        assert done.code in CLEAN, done
+        assert "Sanitizer" not in done.err, done
+        assert "runtime error" not in done.err, done
+        assert CANARY.encode() not in self.rogue.heard
+        return done
+
+    def loaded(self):
+        """How many rows have arrived, all of them rows of the source."""
+        tables = self.destination.tables()
+        if "items" not in tables:
+            return 0
+        rows = self.destination.rows(f"{self.destination.schema}.items", ITEMS)
+        truth = self.source.rows("items", ITEMS)
+        assert all(row in truth for row in rows), rows
+        return len(rows)
+
+
+@pytest.fixture
+def prey(sanitized_binary, work_dir, make_source, make_destination):
+    made = []
+
+    def make(lie, source="postgres", destination="sqlite", part="source"):
+        end = make_source(source)
+        workload.create_items(end, rows=ROWS)
+        made.append(Prey(sanitized_binary, work_dir, end,
+                         make_destination(destination), part, lie))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.rogue.__exit__()
+
+
+def a_field_more(fields):
+    return [*fields, fields[-1]]
+
+
+def a_field_less(fields):
+    return fields[:-1]
+
+
+@pytest.mark.parametrize("alter", (a_field_more, a_field_less))
+def test_rows_of_another_width(prey, alter):
+    """Of a binary COPY: a field too many was written behind the last column,
+    one too few left what the row before had there."""
+    def lie(kind, body):
+        if kind == b"d" and len(body) > 30:
+            head = COPY_HEADER if body.startswith(COPY_HEADER) else b""
+            body = head + pg_row(alter(pg_fields(body[len(head):])))
+        yield kind, body
+
+    it = prey(lie)
+    done = it.run()
+    assert done.code == EXIT_ACCESS, done
+    assert "columns" in done.pipeline()["error"]["message"], done
+    assert it.loaded() == 0
+
+
+class Results:
+    """Alters the results of one number, or of all."""
+
+    def __init__(self, alter, only=None):
+        self.alter, self.only = alter, only
+        self.begin()
+
+    def begin(self):
+        self.n = -1
+        self.copies = False
+
+    def postgres(self, kind, body):
+        if kind == b"T":
+            self.n += 1
+        if kind not in (b"T", b"D") or self.only not in (None, self.n):
+            yield kind, body
+        elif kind == b"T":
+            columns = self.alter(pg_columns(body), True)
+            yield kind, struct.pack("!h", len(columns)) + b"".join(columns)
+        else:
+            fields = self.alter(pg_fields(body), False)
+            if fields is not None:
+                yield kind, pg_row(fields)
+
+    def mysql(self, columns, rows):
+        self.n += 1
+        if self.only not in (None, self.n):
+            return columns, rows
+        altered = [self.alter(row, False) for row in rows]
+        return (self.alter(columns, True),
+                [row for row in altered if row is not None])
+
+    def clickhouse(self, _, body):
+        if not body or b"\0" in body:  # rows, not a table of text
+            return body
+        self.n += 1
+        if self.only not in (None, self.n):
+            return body
+        rows = [self.alter(line.split(b"\t"), False)
+                for line in body.removesuffix(b"\n").split(b"\n")]
+        return b"".join(b"\t".join(b"\\N" if cell is None else cell
+                                   for cell in row) + b"\n"
+                        for row in rows if row is not None)
+
+
+def fewer(cells, _):
+    return cells[:-1]
+
+
+def none(cells, head):
+    return cells if head else None
+
+
+def nulls(cells, head):
+    return cells if head else [None] * len(cells)
+
+
+def noise(cells, head):
+    return cells if head else [b"-99999999999999999999(\xff',"] * len(cells)
+
+
+LIES = (fewer, none, nulls, noise)
+TALKERS = (("postgres", "source"), ("mariadb", "source"), ("mysql", "source"),
+           ("postgres", "warehouse"), ("mariadb", "warehouse"),
+           ("mysql", "warehouse"), ("clickhouse", "warehouse"))
+
+
+@pytest.mark.thinned(2)
+@pytest.mark.parametrize("alter", LIES)
+@pytest.mark.parametrize("engine, part", TALKERS)
+def test_answers_of_another_shape(prey, full, engine, part, alter):
+    """Each small answer in turn: a column too few, no rows, nothing but NULL,
+    texts that are no numbers."""
+    results = Results(alter)
+    lie = getattr(results, {"mariadb": "mysql"}.get(engine, engine))
+    it = prey(lie, **({"source": engine} if part == "source" else
+                      {"destination": engine, "part": part}))
+    it.run()
+    answers = range(2, 60) if full else range(2, 40, 5)
+    for n in answers:
+        results.only = n
+        results.begin()
+        it.run()
+        it.loaded()
+        if results.n < n:
+            break
+
+
+@pytest.mark.thinned(2)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("engine, part", (
+    *TALKERS, ("bigquery", "warehouse")))
+def test_altered_bytes(prey, full, engine, part, seed):
+    """A real conversation, some of whose bytes are others. What bytes of
+    values were altered is loaded: nobody can tell them from others."""
+    mutate = Mutations(0)
+
+    def of_postgres(kind, body):
+        yield kind, body if kind in b"RKZ" else mutate(body)
+
+    def of_http(_, body):
+        return mutate(body)
+
+    it = prey({"postgres": of_postgres}.get(engine, of_http),
+              **({"source": engine} if part == "source" else
+                 {"destination": engine, "part": part}))
+    if engine in ("mariadb", "mysql"):
+        it.rogue.lie = lambda columns, rows: (columns, rows)
+        it.rogue.alter = lambda body: mutate(body)
+    for round_ in range(40 if full else 3):
+        mutate.__init__(1000 * seed + round_)
+        it.run()
