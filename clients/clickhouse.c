@@ -294,7 +294,12 @@ static int clickhouse_connect(struct clickhouse *c,
 	if (rc && !tls && err && err->code == ERROR_CONFIG)
 		error_hint(err, "write clickhouses:// for TLS");
 	free(base);
-	return rc ? rc : clickhouse_check_version(c, err);
+	if (rc)
+		return rc;
+	http_heed_stop(c->http, true);
+	rc = clickhouse_check_version(c, err);
+	http_heed_stop(c->http, false);
+	return rc;
 }
 
 int clickhouse_open(struct clickhouse **out, const struct connection *conn,

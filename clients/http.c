@@ -13,6 +13,7 @@
 #include "clients/http_pack.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/stop.h"
 
 /* An answer that is not taken stops arriving when so much waits here. */
 #define WAITING_BYTES (256L * 1024)
@@ -30,6 +31,7 @@ struct http {
 	struct http_pack *pack; /* since a body was packed */
 	char detail[CURL_ERROR_SIZE];
 	atomic_bool interrupted;
+	bool heeds_stop; /* nobody can interrupt it yet */
 	/* Of the transfer under way. */
 	const struct http_request *request;
 	struct http_response *response;
@@ -176,14 +178,14 @@ void http_interrupt(struct http *h)
 	curl_multi_wakeup(h->multi);
 }
 
+void http_heed_stop(struct http *h, bool on)
+{
+	h->heeds_stop = on;
+}
+
 const char *http_shown(const struct http *h)
 {
 	return h->shown;
-}
-
-const char *http_library_version(void)
-{
-	return curl_version_info(CURLVERSION_NOW)->version;
 }
 
 static void http_add_header(struct http *h, const char *line)
@@ -303,6 +305,9 @@ static int http_step(struct http *h, struct error *err)
 	if (atomic_load(&h->interrupted))
 		return error_set(err, ERROR_STOPPED, "%s: interrupted",
 				 h->shown);
+	if (h->heeds_stop && stop_requested())
+		return error_set(err, ERROR_STOPPED,
+				 "%s: stopped while connecting", h->shown);
 	if (curl_multi_perform(h->multi, &running) != CURLM_OK)
 		return error_set(err, ERROR_BUG, "%s: libcurl gives up",
 				 h->shown);
@@ -315,7 +320,10 @@ static int http_step(struct http *h, struct error *err)
 
 static void http_wait(struct http *h)
 {
-	curl_multi_poll(h->multi, NULL, 0, POLL_MS, NULL);
+	struct curl_waitfd stop = { .fd = stop_fd(),
+				    .events = CURL_WAIT_POLLIN };
+
+	curl_multi_poll(h->multi, &stop, h->heeds_stop ? 1 : 0, POLL_MS, NULL);
 }
 
 static void http_take_retry_after(struct http *h)

@@ -79,6 +79,9 @@ int http_open_metadata(struct http **out, const struct connection *conn,
 void http_close(struct http *h); /* NULL is fine */
 /* What goes on and what comes later ends with STOPPED. */
 void http_interrupt(struct http *h);
+/* While a client is being opened nobody can interrupt it: a stop that is
+ * requested ends the request with STOPPED. */
+void http_heed_stop(struct http *h, bool on);
 const char *http_shown(const struct http *h);
 
 /* Send, and take the whole answer into `out` (initialised, emptied first): 0

@@ -1,5 +1,7 @@
 #include "clients/http_options.h"
 
+#include "clients/http.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,4 +206,9 @@ void http_options_apply(const struct http_options *o, CURL *easy,
 	http_apply_tls(o, easy);
 	http_apply_timeouts(o, easy);
 	free(url);
+}
+
+const char *http_library_version(void)
+{
+	return curl_version_info(CURLVERSION_NOW)->version;
 }

@@ -190,6 +190,7 @@ static const struct errno_class errno_classes[] = {
 	{ 2013, ERROR_TRANSIENT, "the connection was lost",
 	  "(cut, or silent for longer than `timeout` in the config allows, "
 	  "as a server whose disk is full may be: see its error log)" },
+	{ 2014, ERROR_TRANSIENT, "an answer that is not the protocol", "" },
 	{ 2020, ERROR_DATA, "a row larger than the client takes",
 	  "(raise max_allowed_packet)" },
 	{ 2026, ERROR_ACCESS, "TLS failed", CHECK_TLS },

@@ -15,10 +15,14 @@
 static bool mydb_is_lost(unsigned number)
 {
 	switch (number) {
+	case 0: /* the library's own trouble with what came */
 	case 1053: /* server shutdown */
 	case 1927: /* connection killed */
 	case 2006: /* server gone away */
 	case 2013: /* lost connection */
+	case 2014: /* commands out of sync: an answer that is not the protocol
+		    */
+	case 2027: /* malformed packet */
 	case 2055: /* lost connection, extended */
 	case 4031: /* idle session ended */
 		return true;
@@ -51,7 +55,9 @@ char *mydb_told(unsigned number, const char *state, const char *text)
 int mydb_refused(struct mydb *db, unsigned number, const char *state,
 		 const char *text, struct error *err)
 {
-	enum error_code code = mydb_errno_code(number, state);
+	/* Without a number the library did not understand what came. */
+	enum error_code code =
+		number ? mydb_errno_code(number, state) : ERROR_TRANSIENT;
 	char *told;
 
 	db->lost |= mydb_is_lost(number);

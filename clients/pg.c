@@ -202,9 +202,10 @@ int pg_result_error(struct pg *pg, const PGresult *result, struct error *err)
 
 	if (!state && PQstatus(pg->conn) != CONNECTION_OK)
 		return pg_lost(pg, err);
+	/* libpq's own words: what came is not the protocol, so whatever comes
+	 * next is not an answer to what is asked next. */
 	if (!state)
-		return error_set(err, ERROR_BUG, "%s: %s", pg->where,
-				 PQresultErrorMessage(result));
+		return pg_lost(pg, err);
 	if (atomic_load(&pg->waiter.interrupted) && !strcmp(state, "57014"))
 		return pg_stopped(pg, err);
 	pg_message_add(&text, result, pg_sqlstate_code(state));
