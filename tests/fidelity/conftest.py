@@ -90,6 +90,8 @@ class Pair:
         self.tidemark.connect("warehouse", self.end.connection())
         self.targets = self.pipelines()
         self.refusals()
+        # Which value was refused is what is looked at here.
+        self.tidemark.top["log"] = {"row_values": True}
         self.tidemark.write_config()
         self.checked = {
             column["name"]: column for column in
