@@ -199,6 +199,14 @@ int bigquery_bare_mark_put(struct bigquery_destination *d,
 			   const struct bigquery_place *p, bool created,
 			   const struct bigquery_values *v, struct error *err);
 
+/* versions.c: append " AND ...", nothing without a mark. An older version never
+ * replaces a newer one, unless that is no newer than what this pipeline has
+ * delivered itself (`delivered`: @delivered says what); without a mark, or with
+ * one that is none, nothing says which is older, and the source's word
+ * counts. */
+void bigquery_sql_newer(struct strbuf *sql,
+			const struct bigquery_destination *d, bool delivered);
+
 /* statements.c: texts. `_tidemark_s` is the staged row, `_tidemark_t` the
  * table's: a column of either that had such a name would hide it. */
 /* What every transaction begins with: the mark moves, or the refresh is still

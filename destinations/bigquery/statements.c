@@ -142,42 +142,6 @@ static void sql_changed(struct strbuf *sql,
 	strbuf_addch(sql, ')');
 }
 
-/* An older version never replaces a newer one, unless that is no newer than
- * what this pipeline has delivered itself; without a mark nothing says which
- * is older, and the source's word counts. */
-static void sql_newer(struct strbuf *sql, const struct bigquery_destination *d,
-		      bool delivered)
-{
-	const struct schema *s = d->target->schema;
-	const char *mark = s->mark < 0 ? NULL : s->columns[s->mark].name;
-	char *base;
-
-	if (mark && d->target->in_place) {
-		strbuf_addf(sql,
-			    " AND _tidemark_t.`%s` IS NOT DISTINCT FROM "
-			    "_tidemark_s.`%s`",
-			    mark, mark);
-		return;
-	}
-	if (!mark || d->target->overwrite)
-		return;
-	strbuf_addf(sql,
-		    " AND (_tidemark_t.`%s` IS NULL OR _tidemark_s.`%s` IS "
-		    "NULL OR _tidemark_s.`%s` >= "
-		    "_tidemark_t.`%s`",
-		    mark, mark, mark, mark);
-	/* What mode update has written has marks of others. */
-	if (delivered && d->target->mode != LOAD_UPDATE) {
-		base = bigquery_type_base(d->types[s->mark].column);
-		strbuf_addf(
-			sql,
-			" OR SAFE_CAST(@delivered AS %s) >= _tidemark_t.`%s`",
-			base, mark);
-		free(base);
-	}
-	strbuf_addch(sql, ')');
-}
-
 static void sql_set(struct strbuf *sql, const struct bigquery_destination *d)
 {
 	const struct schema *s = d->target->schema;
@@ -214,7 +178,7 @@ static void sql_merge_upsert(struct strbuf *sql,
 	if (sql_sets_some(d)) {
 		strbuf_addstr(sql, " WHEN MATCHED AND ");
 		sql_changed(sql, d);
-		sql_newer(sql, d, delivered);
+		bigquery_sql_newer(sql, d, delivered);
 		strbuf_addstr(sql, " THEN UPDATE");
 		sql_set(sql, d);
 	}
@@ -236,7 +200,7 @@ void bigquery_sql_changed(struct strbuf *sql, const char *what,
 	bigquery_sql_key_join(sql, d->target->schema);
 	strbuf_addstr(sql, " AND ");
 	sql_changed(sql, d);
-	sql_newer(sql, d, delivered);
+	bigquery_sql_newer(sql, d, delivered);
 	strbuf_addch(sql, ')');
 }
 
@@ -301,7 +265,7 @@ static void sql_update(struct strbuf *sql, const struct bigquery_destination *d,
 	bigquery_sql_key_join(sql, d->target->schema);
 	strbuf_addstr(sql, " AND ");
 	sql_changed(sql, d);
-	sql_newer(sql, d, delivered);
+	bigquery_sql_newer(sql, d, delivered);
 }
 
 void bigquery_sql_merge(struct strbuf *sql,

@@ -308,6 +308,15 @@ void chdst_input_drop(struct chdst *d);
  * caller frees it. NULL: the rows of the batch are always compared. */
 char *chdst_input_room(const struct chdst *d, const struct batch *b);
 
+/* versions.c: may the row with the mark `new` replace the one with `old`? Both
+ * are SQL; `delivered`: of the checkpoint, or NULL. Never older over newer,
+ * unless the stored one is no newer than what this pipeline has delivered
+ * itself. Without a mark, or with one that is none, nothing says which is
+ * older, and the source's word counts. */
+void chdst_version_newer(struct strbuf *sb, const struct type *mark,
+			 const char *new, const char *old,
+			 const char *delivered);
+
 /* statements.c: of the batch in place.incoming and what is stored. */
 void chdst_statement_names(struct strbuf *sb, const struct schema *s,
 			   const char *prefix);

@@ -126,56 +126,21 @@ static void statement_join(struct strbuf *sb, const struct chdst *d)
 	}
 }
 
-static void statement_delivered(struct strbuf *sb, const struct type *type,
-				const char *text)
-{
-	int64_t us = 0;
-
-	if (type->kind == TYPE_TIMESTAMP || type->kind == TYPE_TIMESTAMPTZ) {
-		if (!value_parse_instant(text, &us))
-			us = INT64_MIN;
-		strbuf_addf(sb, "toInt64('%lld')", (long long)us);
-		return;
-	}
-	strbuf_addstr(sb, type->kind == TYPE_DATE      ? "toDate32("
-			  : type->kind == TYPE_DECIMAL ? "toDecimal256("
-			  : type->kind == TYPE_TEXT    ? "toString("
-			  : type->kind == TYPE_UINT64  ? "toUInt64("
-						       : "toInt64(");
-	clickhouse_quote_text(sb, text);
-	if (type->kind == TYPE_DECIMAL)
-		strbuf_addf(sb, ", %d", type->scale);
-	strbuf_addch(sb, ')');
-}
-
-/* Never older over newer, unless the stored one is no newer than what this
- * pipeline has delivered itself. */
 static void statement_newer(struct strbuf *sb, const struct chdst *d,
 			    const char *delivered)
 {
 	const struct schema *s = d->target->schema;
-	const struct column *mark = s->mark < 0 ? NULL : &s->columns[s->mark];
-	bool instant;
+	struct strbuf new = STRBUF_INIT;
 
-	if (!mark || d->target->overwrite) {
+	if (s->mark < 0 || d->target->overwrite) {
 		strbuf_addstr(sb, "1");
 		return;
 	}
-	instant = mark->type.kind == TYPE_TIMESTAMP ||
-		  mark->type.kind == TYPE_TIMESTAMPTZ;
-	strbuf_addstr(sb, "(isNull(tupleElement(" STATE ", 1)) OR isNull(" NEW);
-	clickhouse_quote_name(sb, mark->name);
-	strbuf_addstr(sb, ") OR ifNull(" NEW);
-	clickhouse_quote_name(sb, mark->name);
-	strbuf_addstr(sb, " >= tupleElement(" STATE ", 1), 0)");
-	if (delivered) {
-		strbuf_addf(sb, " OR ifNull(%stupleElement(" STATE ", 1)%s <= ",
-			    instant ? "toUnixTimestamp64Micro(" : "",
-			    instant ? ")" : "");
-		statement_delivered(sb, &mark->type, delivered);
-		strbuf_addstr(sb, ", 0)");
-	}
-	strbuf_addch(sb, ')');
+	strbuf_addstr(&new, NEW);
+	clickhouse_quote_name(&new, s->columns[s->mark].name);
+	chdst_version_newer(sb, &s->columns[s->mark].type, new.data,
+			    "tupleElement(" STATE ", 1)", delivered);
+	strbuf_release(&new);
 }
 
 static int statement_last(const struct chdst *d)

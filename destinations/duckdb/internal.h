@@ -19,6 +19,7 @@
 #include "core/plugin/destination.h"
 #include "destinations/common/drift.h"
 #include "destinations/common/existing.h"
+#include "destinations/common/mark_order.h"
 #include "destinations/common/names.h"
 #include "destinations/common/refresh.h"
 #include "destinations/common/soft_delete.h"
@@ -83,6 +84,7 @@ struct duckdb_destination {
 	struct duckdb_place place;
 	struct duckdb_type *types; /* of target->schema's columns */
 	bool *not_null; /* of the same: the table refuses NULL */
+	enum mark_order mark_order; /* of the same's mark */
 	const char *into; /* quoted: the data table, or the stage */
 	const char *into_name;
 	enum soft_delete soft_delete;
@@ -270,10 +272,6 @@ void duckdb_sql_keys(struct strbuf *sql, const struct schema *s);
 void duckdb_sql_key_join(struct strbuf *sql, const struct schema *s);
 void duckdb_sql_different(struct strbuf *sql,
 			  const struct duckdb_destination *d, bool but_mark);
-/* " AND ...", or nothing without a mark. `delivered` (may be NULL) is the
- * checkpoint's, and `type` the mark column's. */
-void duckdb_sql_newer(struct strbuf *sql, const struct schema *s,
-		      const char *delivered, const char *type);
 
 /* Over the table at d->into and the staged rows: those that are newer replace
  * what they match (nothing is written where all columns are the key's); which

@@ -199,6 +199,24 @@ static void prepare_compare(struct duckdb_type *types, const struct schema *s,
 	}
 }
 
+/* A column that is to hold texts is altered, if it is none yet; a refresh makes
+ * its own. */
+static enum mark_order prepare_mark_order(const struct duckdb_type *types,
+					  const struct target *target,
+					  const struct existing *e)
+{
+	const struct schema *s = target->schema;
+	const char *there;
+
+	if (s->mark < 0)
+		return MARK_ORDER_PLAIN;
+	there = target->refresh ? NULL
+				: existing_type(e, s->columns[s->mark].name);
+	return mark_order_of(s->columns[s->mark].type.kind,
+			     (there && !strcmp(there, "VARCHAR")) ||
+				     !strcmp(types[s->mark].text, "VARCHAR"));
+}
+
 /* At a checkpoint DuckDB merges blocks that are not full: a load of many
  * batches would be written twice, at its end, so a first load leaves it be.
  * Later, one merge a checkpoint takes away what updates have deleted. The
@@ -228,6 +246,7 @@ static void prepare_keep(struct duckdb_destination *d,
 	prepare_not_null(d, target->schema, &p->existing);
 	prepare_soft_delete(d, target, &p->existing);
 	prepare_compare(p->types, target->schema, &p->existing);
+	d->mark_order = prepare_mark_order(p->types, target, &p->existing);
 	d->in_place = target->mode == LOAD_UPDATE ||
 		      (target->mode == LOAD_UPSERT && !target->refresh &&
 		       (p->existing.indexed ||

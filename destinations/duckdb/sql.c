@@ -86,30 +86,64 @@ void duckdb_sql_different(struct strbuf *sql,
 	strbuf_addstr(sql, *between ? ")" : "false)");
 }
 
-/* An older version never replaces a newer one, unless that is no newer than
- * what this pipeline has delivered itself; without a mark nothing says which
- * is older, and the source's word counts. A text that DuckDB cannot read is
- * NULL, and compares as nothing. */
-void duckdb_sql_newer(struct strbuf *sql, const struct schema *s,
-		      const char *delivered, const char *type)
+/* Is version `a` as new as `b`, or newer? `type`: what `a` is read as where the
+ * column's own type compares; NULL: it is of that type. What cannot be read is
+ * NULL. */
+static void sql_not_older(struct strbuf *sql,
+			  const struct duckdb_destination *d, const char *a,
+			  const char *type, const char *b)
 {
-	if (s->mark < 0)
-		return;
-	strbuf_addstr(sql, " AND (");
-	duckdb_sql_name(sql, s, (size_t)s->mark, "t");
-	strbuf_addstr(sql, " IS NULL OR ");
-	duckdb_sql_name(sql, s, (size_t)s->mark, "s");
-	strbuf_addstr(sql, " IS NULL OR ");
-	duckdb_sql_name(sql, s, (size_t)s->mark, "s");
-	strbuf_addstr(sql, " >= ");
-	duckdb_sql_name(sql, s, (size_t)s->mark, "t");
-	if (delivered) {
-		strbuf_addstr(sql, " OR TRY_CAST(");
-		sql_quote_literal(sql, delivered);
-		strbuf_addf(sql, " AS %s) >= ", type);
-		duckdb_sql_name(sql, s, (size_t)s->mark, "t");
+	static const struct mark_order_sql numbers = {
+		.match = { "regexp_matches(", ", ", ")" },
+		.strip = { "regexp_replace(", ", ", ", '', 'g')" },
+		.text = "VARCHAR",
+	};
+
+	switch (d->mark_order) {
+	case MARK_ORDER_NUMBER:
+		mark_order_not_less(sql, &numbers, a, b);
+		break;
+	case MARK_ORDER_TIME:
+		strbuf_addf(sql,
+			    "TRY_CAST(%s AS TIMESTAMP WITH TIME ZONE) >= "
+			    "TRY_CAST(%s AS TIMESTAMP WITH TIME ZONE)",
+			    a, b);
+		break;
+	case MARK_ORDER_PLAIN:
+		if (type)
+			strbuf_addf(sql, "TRY_CAST(%s AS %s) >= %s", a, type,
+				    b);
+		else
+			strbuf_addf(sql, "%s >= %s", a, b);
+		break;
 	}
-	strbuf_addstr(sql, ")");
+}
+
+/* An older version never replaces a newer one, unless that is no newer than
+ * what this pipeline has delivered itself; without a mark that can be read
+ * nothing says which is older, and the source's word counts. */
+static void sql_newer_mark(struct strbuf *sql,
+			   const struct duckdb_destination *d,
+			   const char *delivered)
+{
+	const struct schema *schema = d->target->schema;
+	size_t mark = (size_t)schema->mark;
+	struct strbuf t = STRBUF_INIT, s = STRBUF_INIT, text = STRBUF_INIT;
+
+	duckdb_sql_name(&t, schema, mark, "t");
+	duckdb_sql_name(&s, schema, mark, "s");
+	strbuf_addstr(sql, " AND (coalesce(");
+	sql_not_older(sql, d, s.data, NULL, t.data);
+	strbuf_addstr(sql, ", true)");
+	if (delivered) {
+		sql_quote_literal(&text, delivered);
+		strbuf_addstr(sql, " OR ");
+		sql_not_older(sql, d, text.data, d->types[mark].text, t.data);
+	}
+	strbuf_addch(sql, ')');
+	strbuf_release(&t);
+	strbuf_release(&s);
+	strbuf_release(&text);
 }
 
 static void sql_newer(struct strbuf *sql, const struct duckdb_destination *d,
@@ -128,7 +162,7 @@ static void sql_newer(struct strbuf *sql, const struct duckdb_destination *d,
 	if (d->target->mode == LOAD_UPDATE)
 		delivered = NULL;
 	if (s->mark >= 0 && !d->target->overwrite)
-		duckdb_sql_newer(sql, s, delivered, d->types[s->mark].text);
+		sql_newer_mark(sql, d, delivered);
 }
 
 /* A row that comes again loses its mark. */

@@ -238,6 +238,15 @@ int my_stage_like(struct mydst *d, const char *table, bool key_alone,
 int my_stage_fill(struct mydst *d, const struct batch *b, const char *table,
 		  struct error *err);
 
+/* versions.c: may the row with the mark `new` replace the one with `old`? Both
+ * are SQL; `there`: the column's type; `delivered`: of the checkpoint, or NULL.
+ * Never older over newer, unless the stored one is no newer than what this
+ * pipeline has delivered itself. NULL: nothing says which is older, and the
+ * source's word counts. */
+void my_version_newer(struct strbuf *sb, const struct type *mark,
+		      const struct my_type *there, const char *new,
+		      const char *old, const char *delivered);
+
 /* statements.c: caller frees. `delivered`: of the checkpoint, or NULL. */
 char *my_statement_merge(const struct mydst *d, const char *delivered);
 char *my_statement_update(const struct mydst *d, const char *delivered);

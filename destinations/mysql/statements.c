@@ -111,41 +111,32 @@ static void statement_changed(struct strbuf *sb, const struct mydst *d,
 	strbuf_addstr(sb, soft_delete_is(d->soft_delete));
 }
 
-/* The stage's row is not older than the stored one, or that one is no newer
- * than what this pipeline has delivered itself. NULL: nothing says which is
- * older, and the source's word counts. */
+/* In place, a row that has another mark by now was changed since it was read.
+ */
 static void statement_not_older(struct strbuf *sb, const struct mydst *d,
 				const char *delivered)
 {
 	const struct schema *s = d->target->schema;
-	const struct column *mark;
+	struct strbuf stored = STRBUF_INIT, new = STRBUF_INIT;
+	const char *name;
 
 	if (s->mark < 0 || d->target->overwrite)
 		return;
-	mark = &s->columns[s->mark];
-	if (d->target->in_place) {
-		statement_column(sb, "t", mark->name);
-		strbuf_addstr(sb, " <=> ");
-		statement_column(sb, "s", mark->name);
-		strbuf_addstr(sb, "\n  AND ");
-		return;
-	}
-	strbuf_addch(sb, '(');
-	statement_column(sb, "t", mark->name);
-	strbuf_addstr(sb, " IS NULL OR ");
-	statement_column(sb, "s", mark->name);
-	strbuf_addstr(sb, " IS NULL OR ");
-	statement_column(sb, "t", mark->name);
-	strbuf_addstr(sb, " <= ");
-	statement_column(sb, "s", mark->name);
-	/* What this pipeline has updated has marks of others. */
-	if (delivered && d->target->mode != LOAD_UPDATE) {
-		strbuf_addstr(sb, "\n    OR ");
-		statement_column(sb, "t", mark->name);
-		strbuf_addstr(sb, " <= ");
-		my_format_mark(sb, mark->type.kind, delivered);
-	}
-	strbuf_addstr(sb, ")\n  AND ");
+	name = s->columns[s->mark].name;
+	statement_column(&stored, "t", name);
+	statement_column(&new, "s", name);
+	if (d->target->in_place)
+		strbuf_addf(sb, "%s <=> %s", stored.data, new.data);
+	else
+		my_version_newer(sb, &s->columns[s->mark].type,
+				 &my_catalog_find(&d->table, name)->type,
+				 new.data, stored.data,
+				 /* What it has updated has marks of others. */
+				 d->target->mode == LOAD_UPDATE ? NULL
+								: delivered);
+	strbuf_addstr(sb, "\n  AND ");
+	strbuf_release(&stored);
+	strbuf_release(&new);
 }
 
 static void statement_replaces(struct strbuf *sb, const struct mydst *d,

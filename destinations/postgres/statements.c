@@ -4,6 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
+#include "destinations/common/mark_order.h"
 #include "destinations/postgres/postgres.h"
 
 void postgres_statement_column(struct strbuf *sb, const char *alias,
@@ -142,7 +143,13 @@ static const char *statement_mark_cast(const struct postgres_destination *d,
 		postgres_catalog_find(&d->table, s->columns[s->mark].name);
 	const struct sql_type *wanted = &plan->wanted[s->mark];
 
-	return postgres_type_same_order(wanted, &c->type) ? NULL : wanted->name;
+	if (postgres_type_same_order(wanted, &c->type))
+		return NULL;
+	/* A hand may have written 10.0. */
+	return mark_order_of(s->columns[s->mark].type.kind, true) ==
+			       MARK_ORDER_NUMBER
+		       ? "pg_catalog.numeric"
+		       : wanted->name;
 }
 
 static char *statement_mark(const struct postgres_destination *d,

@@ -40,6 +40,7 @@ void statements_set_delivered(struct sqlite_target *d, const char *text)
 	    (s->n_columns == s->n_key && d->soft_delete == SOFT_DELETE_NONE))
 		return;
 	known = text && d->target->mode != LOAD_UPDATE &&
+		version_is_readable(d->version, text) &&
 		delivered_text(d, text, &d->delivered);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (all[i])

@@ -104,8 +104,9 @@ static void statement_newer(struct statement *s, bool excluded)
 		strbuf_addstr(&s->sql, NEWER "(NULL, NULL)");
 		if (s->version == VERSION_NONE)
 			return;
-		statement_name(s, "\n  AND (t.", mark);
-		strbuf_addstr(&s->sql, " IS NULL OR ");
+		/* A text is above every number: a hand wrote it. */
+		statement_name(s, "\n  AND (typeof(t.", mark);
+		strbuf_addstr(&s->sql, ") NOT IN ('integer', 'real') OR ");
 		statement_new(s, excluded, mark);
 		statement_name(s, " >= t.", mark);
 		strbuf_addf(&s->sql, " OR CAST(?%d AS NUMERIC)", delivered);
@@ -480,8 +481,6 @@ int statements_make(struct sqlite_target *d, const char *table,
 	s.soft_delete = d->soft_delete;
 	s.mark = d->target->soft_delete;
 	s.version = d->version = statement_version(d->target, there);
-	if (d->target->in_place && d->version == VERSION_INSTANT)
-		d->version = VERSION_ANY_INSTANT;
 	rc = sqlite_add_predicate(d->db, NEWER, statement_note_newer, d, err);
 	if (!rc && (in_halves || statement_may_replace(d->target, there)))
 		rc = statement_halves(d, &s, table, err);

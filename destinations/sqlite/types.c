@@ -4,7 +4,9 @@
 #include <strings.h>
 
 #include "core/base/alloc.h"
+#include "core/data/decimal.h"
 #include "core/data/value.h"
+#include "destinations/common/mark_order.h"
 
 enum affinity {
 	AFFINITY_INTEGER,
@@ -148,23 +150,17 @@ enum fit type_fit(enum type_kind kind, const char *declared, bool strict)
 
 enum version_order type_version(enum type_kind kind, const char *declared)
 {
-	bool as_text = type_affinity(declared) == AFFINITY_TEXT;
+	enum affinity affinity = type_affinity(declared);
 
-	switch (kind) {
-	case TYPE_DATE:
-	case TYPE_TIMESTAMP:
-	case TYPE_TIMESTAMPTZ:
+	switch (mark_order_of(kind, true)) {
+	case MARK_ORDER_TIME:
 		return VERSION_INSTANT;
-	case TYPE_UINT64:
-	case TYPE_DECIMAL:
-		return VERSION_NUMBER;
-	default:
-		break;
-	}
-	switch (type_table[kind].storage) {
-	case STORAGE_INTEGER:
-	case STORAGE_REAL:
-		return as_text ? VERSION_NUMBER : VERSION_VALUE;
+	case MARK_ORDER_NUMBER:
+		/* Under the others a number that a hand wrote may be a text. */
+		return type_table[kind].storage == STORAGE_INTEGER &&
+				       affinity == AFFINITY_INTEGER
+			       ? VERSION_VALUE
+			       : VERSION_NUMBER;
 	default:
 		return VERSION_TEXT;
 	}
@@ -178,18 +174,7 @@ static int version_compare_bytes(const char *a, size_t n_a, const char *b,
 	return c ? c : (n_a > n_b) - (n_a < n_b);
 }
 
-/* Sorts as text: our own form, with a year of four digits. */
-static bool version_is_plain(const char *text, size_t n)
-{
-	if (n < 10 || text[0] == '-' || text[4] != '-' ||
-	    (n > 10 && text[10] != ' ') || text[n - 1] == 'C')
-		return false;
-	return n <= 19 || text[n - 6] != '+' ||
-	       memcmp(text + n - 6, "+00:00", 6) == 0;
-}
-
-/* What cannot be read was not written by us and gives way. */
-static int version_compare_parsed(const char *a, const char *b)
+static int version_compare_instants(const char *a, const char *b)
 {
 	int64_t x, y;
 
@@ -198,58 +183,43 @@ static int version_compare_parsed(const char *a, const char *b)
 	return (x > y) - (x < y);
 }
 
-static int version_compare_instants(const char *a, size_t n_a, const char *b,
-				    size_t n_b)
+/* NaN is the largest there is. False: no number. */
+static bool version_read_number(struct decimal *out, bool *nan,
+				const char *text, size_t n)
 {
-	if (version_is_plain(a, n_a) && version_is_plain(b, n_b))
-		return version_compare_bytes(a, n_a, b, n_b);
-	return version_compare_parsed(a, b);
-}
-
-/* -1 negative, 1 positive, -2 and 2 infinite, 3 NaN. Steps over the sign and
- * leading zeros, and leaves out zeros at the end of a fraction. */
-static int version_number_sign(const char **text, size_t *n)
-{
-	int sign = 1;
-
-	if (memchr(*text, '.', *n))
-		while ((*text)[*n - 1] == '0' || (*text)[*n - 1] == '.')
-			if ((*text)[--*n] == '.')
-				break;
-	if (*n && **text == '-') {
-		sign = -1;
-		(*text)++;
-		(*n)--;
-	}
-	while (*n && **text == '0') {
-		(*text)++;
-		(*n)--;
-	}
-	if (*n && (**text == 'I' || **text == 'N'))
-		return **text == 'N' ? 3 : 2 * sign;
-	return sign;
+	*nan = n == 3 && !memcmp(text, "NaN", n);
+	return *nan || decimal_parse(out, text, n);
 }
 
 static int version_compare_numbers(const char *a, size_t n_a, const char *b,
 				   size_t n_b)
 {
-	int sign_a = version_number_sign(&a, &n_a);
-	int sign_b = version_number_sign(&b, &n_b);
-	size_t whole_a = strcspn(a, "."), whole_b = strcspn(b, ".");
-	int c;
+	struct decimal x, y;
+	bool x_nan, y_nan;
 
-	/* Zero has no sign. */
-	if (!n_a && !n_b)
+	if (!version_read_number(&x, &x_nan, a, n_a) ||
+	    !version_read_number(&y, &y_nan, b, n_b))
 		return 0;
-	if (sign_a != sign_b)
-		return sign_a - sign_b;
-	if (sign_a < -1 || sign_a > 1)
-		return 0;
-	c = whole_a != whole_b ? (whole_a > whole_b ? 1 : -1)
-			       : version_compare_bytes(a, n_a, b, n_b);
-	return sign_a * c;
+	return x_nan || y_nan ? x_nan - y_nan : decimal_compare(&x, &y);
 }
 
+bool version_is_readable(enum version_order order, const char *text)
+{
+	struct decimal number;
+	int64_t us;
+	bool nan;
+
+	switch (order) {
+	case VERSION_INSTANT:
+		return value_parse_instant(text, &us);
+	case VERSION_NUMBER:
+		return version_read_number(&number, &nan, text, strlen(text));
+	default:
+		return true;
+	}
+}
+
+/* What cannot be read was not written by us and gives way. */
 bool version_is_current(enum version_order order, const char *a, size_t n_a,
 			const char *b, size_t n_b)
 {
@@ -259,9 +229,7 @@ bool version_is_current(enum version_order order, const char *a, size_t n_a,
 		return false;
 	switch (order) {
 	case VERSION_INSTANT:
-		return version_compare_instants(a, n_a, b, n_b) >= 0;
-	case VERSION_ANY_INSTANT:
-		return version_compare_parsed(a, b) >= 0;
+		return version_compare_instants(a, b) >= 0;
 	case VERSION_NUMBER:
 		return version_compare_numbers(a, n_a, b, n_b) >= 0;
 	default:

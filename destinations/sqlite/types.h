@@ -26,13 +26,14 @@ enum fit type_fit(enum type_kind kind, const char *declared, bool strict);
 enum version_order {
 	VERSION_NONE, /* there is no mark column */
 	VERSION_VALUE, /* by SQLite itself: numbers stored as such */
-	VERSION_INSTANT, /* dates and timestamps as text */
-	VERSION_ANY_INSTANT, /* the same in others' notation: .5 is .500 */
+	VERSION_INSTANT, /* dates and timestamps as text, in any notation */
 	VERSION_NUMBER, /* numbers as text */
 	VERSION_TEXT /* by bytes */
 };
 /* `declared`: of the mark column in the target. */
 enum version_order type_version(enum type_kind kind, const char *declared);
+/* Can a version be read? One that cannot compares as equal. */
+bool version_is_readable(enum version_order order, const char *text);
 /* Is version a as new as b, or newer? NULL is older than any. */
 bool version_is_current(enum version_order order, const char *a, size_t n_a,
 			const char *b, size_t n_b);

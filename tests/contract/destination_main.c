@@ -62,6 +62,12 @@ static bool suite_leaves_out(const char *test)
 		"test_update_older",
 		"test_update_in_place",
 		"test_update_makes_nothing",
+		"test_numbers_in_a_text",
+		"test_numbers_in_a_text_delete_insert",
+		"test_instants_in_a_text",
+		"test_instants_in_a_text_delete_insert",
+		"test_days_in_a_text",
+		"test_no_number_gives_way",
 	};
 
 	for (size_t i = 0; suite_quirks->views && i < ARRAY_SIZE(names); i++)
@@ -96,6 +102,7 @@ static int suite_run(void)
 	suite_add(all, &n, suite_raise, suite_raise_n);
 	suite_add(all, &n, suite_update, suite_update_n);
 	suite_add(all, &n, suite_changes, suite_changes_n);
+	suite_add(all, &n, suite_versions, suite_versions_n);
 	if (suite_quirks->narrower_decimal)
 		suite_add(all, &n, suite_altered, suite_altered_n);
 	if (suite_quirks->folding_text)

@@ -63,5 +63,7 @@ extern const struct CMUnitTest suite_raise[];
 extern const size_t suite_raise_n;
 extern const struct CMUnitTest suite_update[];
 extern const size_t suite_update_n;
+extern const struct CMUnitTest suite_versions[];
+extern const size_t suite_versions_n;
 
 #endif

@@ -81,6 +81,10 @@ static void test_versions(void **state)
 		{ VERSION_INSTANT, "290000-12-31 00:00:00", "infinity" },
 		{ VERSION_INSTANT, "2026-01-31 12:00:00+05:00",
 		  "2026-01-31 12:00:00+00:00" },
+		{ VERSION_INSTANT, "2026-01-31 12:00:00+00:00",
+		  "2026-01-31 08:00:00-05:00" },
+		{ VERSION_INSTANT, "2026-01-31T11:00:00Z",
+		  "2026-01-31 12:00:00+00:00" },
 		{ VERSION_NUMBER, "9", "10" },
 		{ VERSION_NUMBER, "9999999999999999999",
 		  "10000000000000000000" },
@@ -94,10 +98,21 @@ static void test_versions(void **state)
 		{ VERSION_TEXT, "a", "b" },
 		{ VERSION_TEXT, "a", "aa" },
 	};
-	static const char *const same[][2] = { { "1.5", "1.500" },
-					       { "0", "-0.00" },
-					       { "0.0", "0" },
-					       { "100", "100.0" } };
+	static const struct {
+		enum version_order order;
+		const char *texts[2];
+	} same[] = {
+		{ VERSION_NUMBER, { "1.5", "1.500" } },
+		{ VERSION_NUMBER, { "0", "-0.00" } },
+		{ VERSION_NUMBER, { "0.0", "0" } },
+		{ VERSION_NUMBER, { "100", "100.0" } },
+		{ VERSION_NUMBER, { "100", "none" } },
+		{ VERSION_INSTANT,
+		  { "2026-01-31", "2026-01-31 00:00:00+00:00" } },
+		{ VERSION_INSTANT,
+		  { "2026-01-31 12:00:00.5+00:00",
+		    "2026-01-31T12:00:00.500Z" } },
+	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -113,8 +128,9 @@ static void test_versions(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(same); i++)
 		for (int k = 0; k < 2; k++)
 			assert_true(version_is_current(
-				VERSION_NUMBER, same[i][k], strlen(same[i][k]),
-				same[i][!k], strlen(same[i][!k])));
+				same[i].order, same[i].texts[k],
+				strlen(same[i].texts[k]), same[i].texts[!k],
+				strlen(same[i].texts[!k])));
 	assert_true(version_is_current(VERSION_TEXT, NULL, 0, NULL, 0));
 	assert_true(version_is_current(VERSION_TEXT, "", 0, NULL, 0));
 	assert_false(version_is_current(VERSION_TEXT, NULL, 0, "", 0));
