@@ -60,6 +60,8 @@ struct paged_dialect {
 	/* Why a row may be seen only after its time is settled, which makes
 	 * the guarantee `lag`; NULL: none is, so `exact`. */
 	const char *late;
+	/* Functions for tick.h; NULL: how coarse a mark is makes no odds. */
+	const char *const *plain;
 
 	/* Fill table, indexes and `all`; `mark` may be NULL. */
 	int (*look)(struct paged_source *s, const struct source_spec *source,

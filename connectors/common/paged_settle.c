@@ -2,6 +2,7 @@
 
 #include "connectors/common/paged.h"
 #include "connectors/common/settle.h"
+#include "connectors/common/tick.h"
 #include "connectors/common/trouble.h"
 #include "connectors/common/wall_clock.h"
 #include "core/base/alloc.h"
@@ -97,6 +98,17 @@ static int settle_sequence(struct paged_source *s, const struct watermark *from,
 	return rc;
 }
 
+static bool settle_is_coarse(const struct paged_source *s,
+			     const struct watermark_spec *mark,
+			     const struct source_column *c)
+{
+	const char *const *plain = s->dialect->plain;
+
+	return plain && mark->strategy == STRATEGY_TIMESTAMP &&
+	       !(tick_is_plain(c->expression, &c->type, plain) &&
+		 tick_is_plain(c->computed, &c->type, plain));
+}
+
 static void settle_explain(const struct paged_source *s,
 			   const struct watermark_spec *mark,
 			   struct settled *out, struct strbuf *reason)
@@ -110,6 +122,8 @@ static void settle_explain(const struct paged_source *s,
 	if (settle_is_zoneless(mark, column) &&
 	    wall_clock_is_unknown(mark->time_zone))
 		settle_explain_zone(column->name, out, reason);
+	if (settle_is_coarse(s, mark, column))
+		tick_explain(column->name, out, reason);
 	if (!mark->settle)
 		settle_explain_off(mark, out, reason);
 }
@@ -166,6 +180,8 @@ int paged_inspect_clock(struct connector *base,
 	if (rc)
 		return rc;
 	column = source_mark(&s->layout);
+	if (settle_is_coarse(s, mark, column))
+		tick_report(out, source->table, column->name);
 	if (!settle_is_zoneless(mark, column))
 		return 0;
 	if (wall_clock_is_unknown(mark->time_zone)) {

@@ -12,6 +12,7 @@ static void layout_release_column(struct source_column *c)
 {
 	free(c->name);
 	free(c->expression);
+	free(c->computed);
 	free(c->sql);
 	free(c->output);
 	free(c->type.native);

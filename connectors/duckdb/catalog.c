@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "connectors/common/names.h"
+#include "connectors/common/tick.h"
 #include "connectors/common/trouble.h"
 #include "connectors/duckdb/source.h"
 #include "core/base/alloc.h"
@@ -35,6 +36,28 @@ static const char catalog_nulls_sql[] =
 	"SELECT column_name AS c FROM duckdb_columns()\n"
 	"WHERE database_name = current_database() AND schema_name = ?\n"
 	"  AND table_name = ? AND NOT is_nullable";
+
+/* $1, $2: schema and table. What fills a column by itself. */
+static const char catalog_computed_sql[] =
+	"SELECT column_name AS c, column_default AS d FROM duckdb_columns()\n"
+	"WHERE database_name = current_database() AND schema_name = ?\n"
+	"  AND table_name = ? AND column_default IS NOT NULL";
+
+/* $1, $2: schema and view. Does it, or a view below it, do to any time what
+ * makes it coarse? No plan says which column that becomes. */
+static const char catalog_coarse_sql[] =
+	"WITH RECURSIVE views AS (\n"
+	"  SELECT schema_name AS s, view_name AS v, sql FROM duckdb_views()\n"
+	"  WHERE database_name = current_database() AND NOT internal),\n"
+	"below AS (\n"
+	"  SELECT * FROM views WHERE s = ? AND v = ?\n"
+	"  UNION SELECT w.* FROM views w JOIN below b ON contains(b.sql, "
+	"w.v))\n"
+	"SELECT v FROM below WHERE regexp_matches(sql,\n"
+	"  "
+	"'trunc|bucket|strftime|strptime|epoch|last_day|current_date|interval'"
+	"\n"
+	"  '|make_|floor|\"date\"', 'i') LIMIT 1";
 
 static int catalog_ask(struct dksrc *s, const char *sql, const char *shape,
 		       int n, const char *const *params,
@@ -253,6 +276,31 @@ static int catalog_keys(struct dksrc *s, struct source_layout *l,
 	return rc;
 }
 
+/* For a mark of type timestamp. */
+static int catalog_computed(struct dksrc *s, struct source_layout *l,
+			    struct error *err)
+{
+	const char *params[] = { l->table.schema, l->table.name };
+	struct paged_answer a = { 0 };
+	const char *sql =
+		l->table.view ? catalog_coarse_sql : catalog_computed_sql;
+	int rc = catalog_ask(s, sql, l->table.view ? "t" : "tt", 2, params, &a,
+			     err);
+
+	for (size_t i = 0; !rc && i < l->n_all; i++) {
+		struct source_column *c = &l->all[i];
+
+		if (l->table.view && a.n_rows)
+			c->computed = xstrdup(TICK_UNKNOWN);
+		for (size_t k = 0; !l->table.view && k < a.n_rows; k++) {
+			if (!strcmp(c->name, paged_cell(&a, k, 0)))
+				c->computed = xstrdup(paged_cell(&a, k, 1));
+		}
+	}
+	paged_answer_release(&a);
+	return rc;
+}
+
 int dksrc_look(struct paged_source *base, const struct source_spec *source,
 	       const struct watermark_spec *mark, struct source_layout *out,
 	       struct error *err)
@@ -261,7 +309,6 @@ int dksrc_look(struct paged_source *base, const struct source_spec *source,
 	struct paged_answer a = { 0 };
 	int rc = catalog_find(s, source->table, &out->table, err);
 
-	(void)mark;
 	if (!rc)
 		rc = catalog_describe(s, &out->table, "*", "true", &a, err);
 	if (rc)
@@ -273,6 +320,8 @@ int dksrc_look(struct paged_source *base, const struct source_spec *source,
 			     paged_cell(&a, i, 0), paged_cell(&a, i, 1));
 	paged_answer_release(&a);
 	rc = catalog_keys(s, out, err);
+	if (!rc && mark && mark->strategy == STRATEGY_TIMESTAMP)
+		rc = catalog_computed(s, out, err);
 	if (!rc)
 		rc = catalog_expressions(s, source, out, err);
 	return rc;

@@ -175,6 +175,17 @@ static void duckdb_write_value(struct paged_query *q,
 	free(text);
 }
 
+static const char *const duckdb_plain[] = {
+	"ifnull",
+	"nullif",
+	"timezone",
+	"transaction_timestamp",
+	"get_current_timestamp",
+	"current_localtimestamp",
+	"epoch_ms",
+	NULL,
+};
+
 const struct paged_dialect dksrc_dialect = {
 	.rules = { .engine = "duckdb",
 		   .title = "DuckDB",
@@ -186,6 +197,7 @@ const struct paged_dialect dksrc_dialect = {
 	.select = "SELECT ",
 	.unindexed = "",
 	.page_rows = 250000,
+	.plain = duckdb_plain,
 	.look = dksrc_look,
 	.ordered = duckdb_ordered,
 	.value = duckdb_write_value,

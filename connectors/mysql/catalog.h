@@ -20,6 +20,8 @@ int mysrc_indexes_find(struct mydb *db, struct source_layout *l,
 /* columns.c: fills `all`. CONFIG: the user's SQL fails. */
 int mysrc_columns_read(struct mydb *db, const struct source_spec *source,
 		       struct source_layout *l, struct error *err);
+/* Is what the server makes a column of, or its default, as fine as its type? */
+bool mysrc_computed_is_plain(const struct source_column *c);
 static inline const struct mysrc_type *mysrc_how(const struct source_column *c)
 {
 	return c->how;

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/tick.h"
 #include "connectors/common/trouble.h"
 #include "connectors/mysql/catalog.h"
 #include "core/base/alloc.h"
@@ -12,7 +13,8 @@ static const char columns_mariadb_sql[] =
 	"SELECT c.column_name, c.data_type, c.column_type, c.is_nullable,\n"
 	"  c.numeric_precision, c.numeric_scale, c.datetime_precision,\n"
 	"  c.character_maximum_length, c.character_set_name,\n"
-	"  k.check_clause IS NOT NULL\n"
+	"  k.check_clause IS NOT NULL,\n"
+	"  COALESCE(c.generation_expression, c.column_default)\n"
 	"FROM information_schema.columns c LEFT JOIN (\n"
 	"  SELECT DISTINCT check_clause\n"
 	"  FROM information_schema.check_constraints\n"
@@ -24,10 +26,23 @@ static const char columns_mariadb_sql[] =
 static const char columns_mysql_sql[] =
 	"SELECT column_name, data_type, column_type, is_nullable,\n"
 	"  numeric_precision, numeric_scale, datetime_precision,\n"
-	"  character_maximum_length, character_set_name, 0\n"
+	"  character_maximum_length, character_set_name, 0,\n"
+	"  CASE WHEN extra LIKE '%DEFAULT_GENERATED%' THEN column_default\n"
+	"    ELSE NULLIF(generation_expression, '') END\n"
 	"FROM information_schema.columns\n"
 	"WHERE table_schema = ? AND table_name = ?\n"
 	"ORDER BY ordinal_position";
+
+static const char *const columns_plain[] = {
+	"ifnull",	 "if",	    "current_timestamp",
+	"localtime",	 "sysdate", "localtimestamp",
+	"utc_timestamp", NULL,
+};
+
+bool mysrc_computed_is_plain(const struct source_column *c)
+{
+	return tick_is_plain(c->computed, &c->type, columns_plain);
+}
 
 static int columns_number(const char *text)
 {
@@ -149,6 +164,7 @@ static void columns_fill(struct source_column *c, const struct source_table *t,
 	columns_describe(c, r, row);
 	c->output = columns_output(c, mydb_value(r, row, 8));
 	c->nullable = *mydb_value(r, row, 3) == 'Y';
+	c->computed = xstrdup(mydb_value(r, row, 10));
 }
 
 static void columns_fill_expression(struct source_column *c,
@@ -243,7 +259,7 @@ int mysrc_columns_read(struct mydb *db, const struct source_spec *source,
 		return columns_blame(db, &l->table, source, &why, err);
 	rc = mydb_query(db, &r,
 			mariadb ? columns_mariadb_sql : columns_mysql_sql,
-			"tttt?????t", mariadb ? 4 : 2, params, err);
+			"tttt?????t?", mariadb ? 4 : 2, params, err);
 	if (rc)
 		goto out;
 	own = mydb_rows(r);

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "connectors/common/tick.h"
 #include "connectors/common/trouble.h"
 #include "connectors/common/wall_clock.h"
 #include "connectors/mysql/begun.h"
@@ -158,6 +159,8 @@ static int inspect_zone(struct inspection *x, struct error *err)
 		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
 			     "mark-expression", MYSRC_COARSE_FIX,
 			     MYSRC_COARSE "; the guarantee is lag", mark->name);
+	if (!mysrc_computed_is_plain(mark))
+		tick_report(x->out, x->source->table, mark->name);
 	if (mark->type.kind == TYPE_TIMESTAMPTZ)
 		return 0;
 	if (wall_clock_is_unknown(x->mark->time_zone)) {

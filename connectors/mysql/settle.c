@@ -3,6 +3,7 @@
 
 #include "connectors/common/delivered.h"
 #include "connectors/common/settle.h"
+#include "connectors/common/tick.h"
 #include "connectors/common/wall_clock.h"
 #include "connectors/mysql/activity.h"
 #include "connectors/mysql/durable.h"
@@ -173,6 +174,8 @@ static void settle_judge_mark(const struct source_column *column,
 			   column->name);
 		settle_weaken(out, GUARANTEE_LAG);
 	}
+	if (!mysrc_computed_is_plain(column))
+		tick_explain(column->name, out, reason);
 }
 
 static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,

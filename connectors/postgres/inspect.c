@@ -2,15 +2,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/tick.h"
 #include "connectors/common/trouble.h"
 #include "connectors/common/wall_clock.h"
 #include "connectors/postgres/activity.h"
+#include "connectors/postgres/computed.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/query.h"
 #include "connectors/postgres/repeats.h"
 #include "connectors/postgres/sequences.h"
 #include "connectors/postgres/surroundings.h"
-#include "connectors/postgres/tick.h"
 #include "connectors/postgres/zone.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
@@ -154,15 +155,8 @@ static void inspect_tick(struct inspection_of *x)
 {
 	const struct layout_column *mark = layout_mark(&x->c->layout);
 
-	if (tick_is_known(mark))
-		return;
-	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "mark-coarse",
-		     "let the mark be a column that holds the time as it was "
-		     "written, or set watermark.lag to as long as a value "
-		     "stays the same",
-		     "how coarse \"%s\" of %s is, is not known of what it is "
-		     "computed from, so the guarantee is lag",
-		     mark->name, x->source->table);
+	if (!computed_is_plain(mark))
+		tick_report(x->out, x->source->table, mark->name);
 }
 
 static int inspect_zone(struct inspection_of *x, struct error *err)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "connectors/postgres/columns.h"
+#include "connectors/postgres/computed.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
@@ -380,6 +381,9 @@ int layout_read(struct pg *pg, const struct source_spec *source,
 		rc = layout_check_strategy(out, source->table, mark, err);
 	if (!rc)
 		rc = layout_find_mark(out, &set, source, mark, err);
+	if (!rc && out->mark >= 0 && mark->strategy == STRATEGY_TIMESTAMP)
+		rc = computed_read(pg, &out->relation, &out->columns[out->mark],
+				   err);
 	if (!rc)
 		rc = layout_check_constants(pg, out, err);
 	if (!rc)

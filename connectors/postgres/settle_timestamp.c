@@ -2,10 +2,11 @@
 #include <string.h>
 
 #include "connectors/common/settle.h"
+#include "connectors/common/tick.h"
 #include "connectors/common/wall_clock.h"
 #include "connectors/postgres/activity.h"
+#include "connectors/postgres/computed.h"
 #include "connectors/postgres/postgres.h"
-#include "connectors/postgres/tick.h"
 #include "connectors/postgres/zone.h"
 #include "core/base/alloc.h"
 #include "core/data/value.h"
@@ -142,16 +143,8 @@ static void settle_guarantee(struct postgres *c, const struct activity *a,
 	if (out->reason)
 		reason_add(&reason, "%s", out->reason);
 	free(out->reason);
-	if (!tick_is_known(column)) {
-		reason_add(&reason,
-			   "how coarse \"%s\" is, and so which values are "
-			   "still being written, is not known of what it is "
-			   "computed from (let the mark be a column that holds "
-			   "the time as it was written, or set watermark.lag "
-			   "to as long as a value stays the same)",
-			   column->name);
-		settle_weaken(out, GUARANTEE_LAG);
-	}
+	if (!computed_is_plain(column))
+		tick_explain(column->name, out, &reason);
 	if (activity_explain(a, &reason))
 		settle_weaken(out, GUARANTEE_LAG);
 	if (a->prepared_us != INT64_MAX)

@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "connectors/common/names.h"
+#include "connectors/common/tick.h"
 #include "connectors/common/trouble.h"
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
@@ -17,7 +18,7 @@ static const char catalog_tables_sql[] =
 
 /* hidden 1: of a virtual table's own, not a column. */
 static const char catalog_columns_sql[] =
-	"SELECT name, type, \"notnull\", pk\n"
+	"SELECT name, type, \"notnull\", pk, dflt_value, hidden\n"
 	"FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1 ORDER BY cid";
 
 static const char catalog_indexes_sql[] =
@@ -130,6 +131,20 @@ static int catalog_find(struct sqsrc *s, const char *table,
 	return rc;
 }
 
+/* What generates a column stands in the table's text alone, and what a view
+ * computes in its own: of a column that the view passes on it says the type. */
+static void catalog_set_computed(struct source_column *c,
+				 const struct source_table *t,
+				 const struct paged_answer *a, size_t row)
+{
+	const char *type = paged_cell(a, row, 1);
+	bool generated = *paged_cell(a, row, 5) != '0';
+
+	c->computed = generated || (t->view && (!type || !*type))
+			      ? xstrdup(TICK_UNKNOWN)
+			      : xstrdup(paged_cell(a, row, 4));
+}
+
 static void catalog_fill(struct source_column *c, const struct source_table *t,
 			 const struct paged_answer *a, size_t row)
 {
@@ -145,6 +160,7 @@ static void catalog_fill(struct source_column *c, const struct source_table *t,
 	c->how = how;
 	c->ordered = how->ordered;
 	c->nullable = *paged_cell(a, row, 2) == '0';
+	catalog_set_computed(c, t, a, row);
 }
 
 static struct source_index *catalog_add_index(struct source_layout *l)
@@ -310,7 +326,7 @@ int sqsrc_look(struct paged_source *base, const struct source_spec *source,
 
 	(void)mark;
 	if (!rc)
-		rc = catalog_query(s, catalog_columns_sql, "tttt",
+		rc = catalog_query(s, catalog_columns_sql, "tttt?t",
 				   out->table.name, &a, err);
 	if (rc)
 		return rc;

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/tick.h"
 #include "connectors/common/trouble.h"
 #include "connectors/common/wall_clock.h"
 #include "connectors/sqlite/source.h"
@@ -69,6 +70,9 @@ static int inspect_time(struct sqsrc *s, const struct source_spec *source,
 		*err = why;
 		return rc;
 	}
+	if (!sqsrc_mark_is_plain(s))
+		tick_report(out, source->table,
+			    source_mark(&s->paged.layout)->name);
 	if (notation_is_instant(&s->notation))
 		return 0;
 	if (wall_clock_is_unknown(mark->time_zone)) {

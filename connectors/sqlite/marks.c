@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/common/tick.h"
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -11,6 +12,46 @@ bool sqsrc_mark_is_text(const struct sqsrc *s)
 {
 	return s->paged.layout.mark >= 0 &&
 	       s->paged.strategy == STRATEGY_TIMESTAMP;
+}
+
+static const char *const marks_plain[] = {
+	"ifnull", "iif", "nullif", "max", "min", "datetime", "strftime", NULL,
+};
+
+/* Modifiers that move a date, and formats without seconds. */
+static bool marks_moves(const char *literal, size_t n)
+{
+	if (strchr("+-", *literal) || !strncasecmp(literal, "start of", 8) ||
+	    !strncasecmp(literal, "weekday", 7))
+		return true;
+	return memchr(literal, '%', n) && !memmem(literal, n, "%f", 2) &&
+	       !memmem(literal, n, "%S", 2) && !memmem(literal, n, "%s", 2) &&
+	       !memmem(literal, n, "%T", 2);
+}
+
+static bool marks_is_plain(const struct sqsrc *s, const char *text)
+{
+	const struct type type = { .kind = s->notation.separator
+						   ? TYPE_TIMESTAMP
+						   : TYPE_DATE };
+	const char *at = text ? strchr(text, '\'') : NULL;
+
+	while (at && type.kind != TYPE_DATE) {
+		const char *end = strchr(at + 1, '\'');
+
+		if (!end || marks_moves(at + 1, (size_t)(end - at - 1)))
+			return false;
+		at = strchr(end + 1, '\'');
+	}
+	return tick_is_plain(text, &type, marks_plain);
+}
+
+bool sqsrc_mark_is_plain(const struct sqsrc *s)
+{
+	const struct source_column *mark = source_mark(&s->paged.layout);
+
+	return marks_is_plain(s, mark->expression) &&
+	       marks_is_plain(s, mark->computed);
 }
 
 int sqsrc_refuse_notation(const struct sqsrc *s, const char *text,

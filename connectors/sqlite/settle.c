@@ -31,6 +31,7 @@
 
 #include "connectors/common/delivered.h"
 #include "connectors/common/settle.h"
+#include "connectors/common/tick.h"
 #include "connectors/common/wall_clock.h"
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
@@ -231,6 +232,8 @@ static void settle_explain(struct sqsrc *s, const struct watermark_spec *mark,
 	    wall_clock_is_unknown(mark->time_zone))
 		settle_explain_zone(source_mark(&s->paged.layout)->name, out,
 				    reason);
+	if (text && !sqsrc_mark_is_plain(s))
+		tick_explain(source_mark(&s->paged.layout)->name, out, reason);
 	if (!mark->settle)
 		settle_explain_off(mark, out, reason);
 	if (probe->held)

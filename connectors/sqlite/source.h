@@ -76,6 +76,8 @@ int sqsrc_find_notation(struct sqsrc *s, const struct watermark *from,
 			struct error *err);
 int sqsrc_refuse_notation(const struct sqsrc *s, const char *text,
 			  struct error *err);
+/* Is what the mark is computed of as fine as its notation? Since settle. */
+bool sqsrc_mark_is_plain(const struct sqsrc *s);
 /* Is the mark kept as a text of a date? */
 bool sqsrc_mark_is_text(const struct sqsrc *s);
 

@@ -1,0 +1,156 @@
+#include "connectors/common/tick.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "connectors/common/settle.h"
+#include "core/base/alloc.h"
+
+/* Which choose one of their arguments, or tell the time. */
+static const char *const tick_functions[] = {
+	"coalesce",
+	"greatest",
+	"least",
+	"cast",
+	"now",
+	/* Words that may stand before a parenthesis. */
+	"when",
+	"then",
+	"else",
+	"and",
+	"or",
+	"not",
+	"in",
+	"is",
+	"case",
+	"zone",
+	NULL,
+};
+/* What takes a number of digits. */
+static const char *const tick_precise[] = {
+	"timestamp",	     "timestamptz",    "datetime",
+	"current_timestamp", "localtimestamp", NULL
+};
+/* A subquery may compute anything; the others do. */
+static const char *const tick_never[] = { "select", "div", "mod", NULL };
+static const char *const tick_days[] = { "current_date", "curdate", "utc_date",
+					 NULL };
+
+struct tick_text {
+	const char *begin, *at;
+	const struct type *type;
+	const char *const *functions;
+};
+
+static bool tick_among(const char *word, size_t n, const char *const *names)
+{
+	for (; *names; names++) {
+		if (strlen(*names) == n && !strncasecmp(*names, word, n))
+			return true;
+	}
+	return false;
+}
+
+static void tick_skip_space(struct tick_text *t)
+{
+	while (isspace((unsigned char)*t->at))
+		t->at++;
+}
+
+/* "::date" or "AS date", and no column of that name. */
+static bool tick_is_cast(const struct tick_text *t, const char *word)
+{
+	size_t n = (size_t)(word - t->begin);
+
+	while (n && isspace((unsigned char)t->begin[n - 1]))
+		n--;
+	return (n && t->begin[n - 1] == ':') ||
+	       (n >= 2 && !strncasecmp(t->begin + n - 2, "as", 2));
+}
+
+/* Behind a text or a name in quotes; false: it is the name of a type of days,
+ * and the marks are none. */
+static bool tick_quoted(struct tick_text *t)
+{
+	const char *begin = t->at;
+	char quote = *t->at++;
+
+	while (*t->at && *t->at != quote)
+		t->at++;
+	if (*t->at)
+		t->at++;
+	return t->type->kind == TYPE_DATE || quote == '\'' ||
+	       t->at - begin != 6 || strncasecmp(begin + 1, "date", 4) != 0 ||
+	       !tick_is_cast(t, begin);
+}
+
+/* A word, and what stands behind it: a call, or the precision of a type. That
+ * is as coarse as the mark's own type, or coarser than that says. */
+static bool tick_word(struct tick_text *t)
+{
+	const char *word = t->at;
+	size_t n;
+
+	while (isalnum((unsigned char)*t->at) || *t->at == '_')
+		t->at++;
+	n = (size_t)(t->at - word);
+	tick_skip_space(t);
+	if (tick_among(word, n, tick_never))
+		return false;
+	if (tick_among(word, n, tick_days) ||
+	    (n == 4 && !strncasecmp(word, "date", n) &&
+	     (*t->at == '(' || tick_is_cast(t, word))))
+		return t->type->kind == TYPE_DATE;
+	if (*t->at != '(' || tick_among(word, n, t->functions))
+		return true;
+	if (tick_among(word, n, tick_precise))
+		return t->type->digits == strtol(t->at + 1, NULL, 10);
+	return tick_among(word, n, tick_functions);
+}
+
+/* Arithmetic moves a mark away from when it was written. */
+bool tick_is_plain(const char *text, const struct type *type,
+		   const char *const *functions)
+{
+	struct tick_text t = { text, text, type, functions };
+
+	while (text && *t.at) {
+		if (strchr("'\"`", *t.at)) {
+			if (!tick_quoted(&t))
+				return false;
+		} else if (isalpha((unsigned char)*t.at) || *t.at == '_') {
+			if (!tick_word(&t))
+				return false;
+		} else if (strchr("+-*/%^|&#~@!?$[", *t.at)) {
+			return false;
+		} else {
+			t.at++;
+		}
+	}
+	return true;
+}
+
+void tick_explain(const char *column, struct settled *out,
+		  struct strbuf *reason)
+{
+	reason_add(reason,
+		   "how coarse \"%s\" is, and so which values are still being "
+		   "written, is not known of what it is computed from (let the "
+		   "mark be a column that holds the time as it was written, or "
+		   "set watermark.lag to as long as a value stays the same)",
+		   column);
+	settle_weaken(out, GUARANTEE_LAG);
+}
+
+void tick_report(struct problems *out, const char *table, const char *column)
+{
+	problems_add(out, SEVERITY_WARNING, ERROR_NONE, "mark-coarse",
+		     "let the mark be a column that holds the time as it was "
+		     "written, or set watermark.lag to as long as a value "
+		     "stays the same",
+		     "how coarse \"%s\" of %s is, is not known of what it is "
+		     "computed from, so the guarantee is lag",
+		     column, table);
+}

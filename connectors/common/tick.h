@@ -1,0 +1,34 @@
+/*
+ * How coarse are the marks of a column? Whoever writes now may still write a
+ * mark at the beginning of the open tick, so the mark must stay before it. A
+ * type says how many digits of a second it has; what an expression does to
+ * them, only its own text can say.
+ */
+#ifndef TIDEMARK_CONNECTORS_COMMON_TICK_H
+#define TIDEMARK_CONNECTORS_COMMON_TICK_H
+
+#include <stdbool.h>
+
+#include "core/data/type.h"
+#include "core/plugin/problem.h"
+
+struct settled;
+struct strbuf;
+
+/* The text of a computation that is not known: it is never plain. */
+#define TICK_UNKNOWN "select"
+
+/* Is what `text` computes as fine as `type` says, and no later than when it was
+ * written? It is if it only chooses among columns and clocks and changes their
+ * type. A step of a second is fine enough: the settled point stays that far
+ * behind. `functions`: the engine's own that do no more, lower case, NULL at
+ * the end. NULL as text: nothing is computed. */
+bool tick_is_plain(const char *text, const struct type *type,
+		   const char *const *functions);
+
+/* Of a mark that is not: the guarantee is lag, and `check` warns. */
+void tick_explain(const char *column, struct settled *out,
+		  struct strbuf *reason);
+void tick_report(struct problems *out, const char *table, const char *column);
+
+#endif

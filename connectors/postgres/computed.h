@@ -1,0 +1,15 @@
+/* What a mark is computed of: tick.h says how coarse that makes it. */
+#ifndef TIDEMARK_CONNECTORS_POSTGRES_COMPUTED_H
+#define TIDEMARK_CONNECTORS_POSTGRES_COMPUTED_H
+
+#include "clients/pg.h"
+#include "connectors/postgres/layout.h"
+
+/* Of a view's mark `computed` becomes what the view makes it of, down to the
+ * tables. */
+int computed_read(struct pg *pg, const struct relation *relation,
+		  struct layout_column *mark, struct error *err);
+/* Are the marks as fine as the column's type says? */
+bool computed_is_plain(const struct layout_column *mark);
+
+#endif

@@ -1,0 +1,162 @@
+"""Marks that a table, a view or an expression makes coarser than their type:
+whoever writes now may still write a mark at the beginning of the open step."""
+
+import pytest
+
+from bench import EXIT_DIFFERENT, sync_items
+
+HOUR = {
+    "postgres": "date_trunc('hour', made)",
+    "mysql": "cast(date_format(made, '%Y-%m-%d %H:00:00') AS datetime(6))",
+    "mariadb": "timestamp(date(made))",
+    "sqlite": "strftime('%Y-%m-%d %H:00:00', made)",
+    "duckdb": "date_trunc('hour', made)",
+}
+MADE = {
+    "postgres": "timestamptz DEFAULT now()",
+    "mysql": "datetime(6) DEFAULT CURRENT_TIMESTAMP(6)",
+    "mariadb": "datetime(6) DEFAULT CURRENT_TIMESTAMP(6)",
+    "sqlite": "text DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now'))",
+    "duckdb": "timestamp DEFAULT (now() AT TIME ZONE 'UTC')",
+}
+TYPE = {"postgres": "timestamptz", "mysql": "datetime(6)",
+        "mariadb": "datetime(6)", "sqlite": "text", "duckdb": "timestamp"}
+
+# What the column `mark` of `items` is, beside `id` and `made`.
+COARSE = (
+    ("mysql", "generated", f"AS ({HOUR['mysql']}) STORED"),
+    ("mariadb", "generated", f"AS ({HOUR['mariadb']}) STORED"),
+    ("sqlite", "generated", f"AS ({HOUR['sqlite']}) STORED"),
+    ("duckdb", "generated", f"AS ({HOUR['duckdb']})"),
+    ("postgres", "default", "DEFAULT current_date"),
+    ("postgres", "default", "DEFAULT now()::date"),
+    ("postgres", "default", "DEFAULT now() - interval '1 day'"),
+    ("mysql", "default", "DEFAULT (curdate())"),
+    ("mysql", "default", "DEFAULT (now(6) - INTERVAL 1 DAY)"),
+    ("mariadb", "default", "DEFAULT (curdate())"),
+    ("sqlite", "default", "DEFAULT (strftime('%Y-%m-%d %H:%M:00', 'now'))"),
+    ("sqlite", "default", "DEFAULT (datetime('now', 'start of day'))"),
+    ("duckdb", "default", "DEFAULT (date_trunc('hour', now()))"),
+    ("duckdb", "default", "DEFAULT current_date"),
+)
+FINE = (
+    ("mysql", "generated", "AS (coalesce(made, made)) STORED"),
+    ("mysql", "generated", "AS (if(id > 3, made, made))"),
+    ("mariadb", "generated", "AS (greatest(made, made)) STORED"),
+    ("duckdb", "generated", "AS (coalesce(made, made))"),
+    ("postgres", "default", "DEFAULT (now() AT TIME ZONE 'UTC')"),
+    ("mysql", "default", "DEFAULT CURRENT_TIMESTAMP(6)"),
+    ("mysql", "default", "DEFAULT (now())"),
+    ("mysql", "default", "DEFAULT '2024-01-01 00:00:00'"),
+    ("mariadb", "default", "DEFAULT current_timestamp(6)"),
+    ("mariadb", "default", "DEFAULT '2024-01-01 00:00:00'"),
+    ("sqlite", "default", "DEFAULT CURRENT_TIMESTAMP"),
+    ("sqlite", "default", "DEFAULT (datetime('now'))"),
+    ("sqlite", "default", "DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now'))"),
+    ("duckdb", "default", "DEFAULT (now() AT TIME ZONE 'UTC')"),
+    ("duckdb", "default", "DEFAULT '2024-01-01 00:00:00'"),
+)
+# The mark of an expression or a view, of `made`.
+COARSE_SQL = {engine: (sql,) for engine, sql in HOUR.items()}
+COARSE_SQL["sqlite"] += ("datetime(made, 'start of day')",
+                         "datetime(made, '-1 day')")
+COARSE_SQL["duckdb"] += ("made - INTERVAL 1 DAY", "made::date::timestamp")
+FINE_SQL = {"postgres": ("coalesce(made, made)", "CAST(made AS timestamp)"),
+            "sqlite": ("datetime(made)", "coalesce(made, made)", "date(made)",
+                       "strftime('%Y-%m-%d %H:%M:%S', made)"),
+            "duckdb": ("coalesce(made, made)", "CAST(made AS DATE)")}
+
+
+def make(tidemark, source, destination, mark, table="items", expression=None):
+    """Two rows of now; their mark is called `mark`."""
+    source.execute(f"CREATE TABLE items (id bigint PRIMARY KEY, "
+                   f"made {MADE[source.engine]}{mark})",
+                   "INSERT INTO items (id) VALUES (10), (11)")
+    sync_items(tidemark, source, destination, "timestamp", table=table)
+    pipeline = tidemark.pipelines["items"]
+    pipeline["key"] = ["id"]
+    pipeline["watermark"].update(column="mark", time_zone="UTC")
+    if expression:
+        pipeline["source"]["expressions"] = {"mark": expression}
+    tidemark.write_config()
+
+
+def says(tidemark):
+    """The guarantee of a run; `check` warns of the same."""
+    result = tidemark.run().pipeline()
+    coarse = "how coarse \"mark\" is" in (result["guarantee_reason"] or "")
+    problems = [each for each in
+                tidemark("check", "--json").pipeline()["problems"]
+                if each["code"] == "mark-coarse"]
+    assert bool(problems) == coarse, (problems, result)
+    assert all(each["fix"] for each in problems)
+    assert not coarse or result["guarantee"] == "lag", result
+    return coarse
+
+
+@pytest.mark.parametrize("engine,kind,mark", COARSE)
+def test_coarse_column(tidemark, make_source, make_destination, engine, kind,
+                       mark):
+    source = make_source(engine)
+    make(tidemark, source, make_destination("sqlite"),
+         f", mark {TYPE[engine]} {mark}")
+    assert says(tidemark)
+    if kind == "default":
+        return
+    # The row that the mark has passed: only `verify` finds it.
+    source.execute("INSERT INTO items (id) VALUES (1)")
+    tidemark.run()
+    tidemark("verify").expect(EXIT_DIFFERENT)
+
+
+@pytest.mark.parametrize("engine,kind,mark", FINE)
+def test_fine_column(tidemark, make_source, make_destination, engine, kind,
+                     mark):
+    make(tidemark, make_source(engine), make_destination("sqlite"),
+         f", mark {TYPE[engine]} {mark}")
+    assert not says(tidemark), kind
+
+
+@pytest.mark.parametrize("engine,sql", [
+    (engine, sql) for engine in ("sqlite", "duckdb")
+    for sql in COARSE_SQL[engine]])
+def test_coarse_expression(tidemark, make_source, make_destination, engine,
+                           sql):
+    make(tidemark, make_source(engine), make_destination("sqlite"), "",
+         expression=sql)
+    assert says(tidemark)
+
+
+@pytest.mark.parametrize("engine,sql", [
+    (engine, sql) for engine in ("sqlite", "duckdb")
+    for sql in FINE_SQL[engine]])
+def test_fine_expression(tidemark, make_source, make_destination, engine, sql):
+    make(tidemark, make_source(engine), make_destination("sqlite"), "",
+         expression=sql)
+    assert not says(tidemark)
+
+
+def viewed(tidemark, source, destination, sql):
+    """The mark of a view over a view that computes it."""
+    source.execute("CREATE TABLE base (id bigint, "
+                   f"made {MADE[source.engine]})",
+                   f"CREATE VIEW inner_view AS SELECT id, {sql} AS m, made"
+                   " FROM base",
+                   "CREATE VIEW outer_view AS SELECT id, m AS mark, made"
+                   " FROM inner_view")
+    make(tidemark, source, destination, "", table="outer_view")
+
+
+@pytest.mark.parametrize("engine", ("postgres", "sqlite", "duckdb"))
+def test_coarse_view(tidemark, make_source, make_destination, engine):
+    viewed(tidemark, make_source(engine), make_destination("sqlite"),
+           COARSE_SQL[engine][0])
+    assert says(tidemark)
+
+
+@pytest.mark.parametrize("engine,sql", [
+    (engine, "made") for engine in FINE_SQL] + [
+    ("postgres", sql) for sql in FINE_SQL["postgres"]])
+def test_fine_view(tidemark, make_source, make_destination, engine, sql):
+    viewed(tidemark, make_source(engine), make_destination("sqlite"), sql)
+    assert not says(tidemark)
