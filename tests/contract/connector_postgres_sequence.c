@@ -177,6 +177,7 @@ static void sequence_doubts(void **state)
 	static const struct {
 		const char *table;
 		const char *reason; /* "": nothing is in doubt */
+		const char *then; /* what is done to it, or NULL */
 	} cases[] = {
 		{ "id bigserial PRIMARY KEY", "" },
 		{ "id int GENERATED ALWAYS AS IDENTITY UNIQUE, v int"
@@ -204,18 +205,26 @@ static void sequence_doubts(void **state)
 		{ "id bigint GENERATED ALWAYS AS IDENTITY (CYCLE)"
 		  " PRIMARY KEY",
 		  "cycles" },
+		/* The column owns a sequence that fills it no more. */
+		{ "id bigserial PRIMARY KEY", "not filled by one sequence",
+		  "ALTER TABLE tm_source.t ALTER id DROP DEFAULT" },
+		/* The heir has no index of its own. */
+		{ "id bigserial PRIMARY KEY", "no unique index",
+		  "CREATE TABLE tm_source.heir () INHERITS (tm_source.t)" },
 	};
 	struct world *w = suite_world(state);
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		world_exec(w,
-			   "DROP TABLE IF EXISTS tm_source.t;"
+			   "DROP TABLE IF EXISTS tm_source.t CASCADE;"
 			   "DROP SEQUENCE IF EXISTS tm_source.s,"
 			   " tm_source.other;"
 			   "CREATE SEQUENCE tm_source.s;"
 			   "CREATE SEQUENCE tm_source.other;"
 			   "CREATE TABLE tm_source.t (%s)",
 			   cases[i].table);
+		if (cases[i].then)
+			world_exec(w, "%s", cases[i].then);
 		world_reset(w);
 		world_pipeline(w, "t", STRATEGY_SEQUENCE, "id");
 		world_expect_count(w, 10, 0);

@@ -302,6 +302,22 @@ def test_ids_that_may_have_begun_anew(tidemark, source, make_destination):
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 
+def test_altered_sequence_that_may_not_be_seen(tidemark, source,
+                                               make_destination):
+    """Where it stands would tell whether the ids began anew."""
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, make_destination("sqlite"), "sequence")
+    tidemark.run()
+    source.execute("ALTER SEQUENCE items_seq MAXVALUE 1000000",
+                   "REVOKE ALL ON SEQUENCE items_seq FROM app")
+    message = refuses(tidemark)
+    assert "altered or exchanged" in message, message
+    assert "GRANT SELECT ON SEQUENCE" in message, message
+    source.execute("GRANT SELECT ON SEQUENCE items_seq TO app")
+    tidemark.run()
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
 def test_wider_identity_goes_on(tidemark, source, make_destination):
     """Its sequence is altered along with the column."""
     source.execute("CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY "
