@@ -88,6 +88,10 @@ def test_limit(tidemark, target, limit, passes):
     attempt = tidemark("runs", "show", result["run_id"], "--json").expect(
         EXIT_OK).json()["runs"][0]["attempts"][0]
     assert {name: attempt[name] for name in counts} == counts
+    batch = attempt["batch_list"][-1]
+    assert batch["error"]["code"] == "data"
+    del counts["batches"]
+    assert {name: batch[name] for name in counts} == counts
     tidemark.run(expect=EXIT_DATA)
     assert {letter["attempts"] for letter in letters(tidemark)} == {2}
     poison.mend(source, "quantity < 0")

@@ -2,6 +2,8 @@
 id whatever letters its name has."""
 
 import json
+import re
+import shlex
 
 import pytest
 
@@ -104,6 +106,28 @@ def test_a_rebuilt_partition_with_the_row_of_the_mark(tidemark, source,
     source.execute("ALTER TABLE items REBUILD PARTITION `1 ö`")
     assert tidemark.run().pipeline()["rows_read"] == 0
     source.execute("OPTIMIZE TABLE items")
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+def test_the_mark_to_set_is_one_word_to_a_shell(tidemark, source,
+                                                make_destination):
+    """It holds the key of a row, which is data and no command."""
+    source.execute("CREATE TABLE items (name varchar(40) PRIMARY KEY,"
+                   " updated_at timestamp(6) NOT NULL)",
+                   "INSERT INTO items VALUES ('a', '2024-01-01'),"
+                   " ('O\\'Brien; $HOME', '2024-01-02')")
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp",
+               key=["name"])
+    tidemark.run()
+    source.execute("DELETE FROM items WHERE name <> 'a'",
+                   "ALTER TABLE items ENGINE = InnoDB, ALGORITHM = COPY")
+    said = json.loads(tidemark("run", "--json").expect(EXIT_SCHEMA).out)
+    message = said["pipelines"][0]["error"]["message"]
+    command = re.search(r"`tidemark (watermark set .*)` keeps", message)[1]
+    words = shlex.split(command)
+    assert json.loads(words[3])["key"] == ["O'Brien; $HOME"], words
+    words[2] = "items"
+    tidemark(*words).expect(EXIT_OK)
     assert tidemark.run().pipeline()["rows_read"] == 0
 
 

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from bench import sync_items
+from ends import MysqlEnd
 
 # The statement that makes the server a replica which is not started, and the
 # one that takes it back.
@@ -44,6 +45,24 @@ def test_a_primary_that_is_named_and_not_followed(tidemark, source):
     finally:
         source.execute(end)
     assert told(tidemark) == ("exact", "")
+
+
+@pytest.mark.parametrize("small_server", ["mariadb"], indirect=True)
+def test_a_sign_of_a_primary(tidemark, small_server, make_destination):
+    """Without performance_schema, to a user who may not see the status."""
+    source = MysqlEnd(small_server, "shop")
+    source.execute("DROP TABLE IF EXISTS items", "CREATE TABLE items (seq"
+                   " bigint AUTO_INCREMENT PRIMARY KEY, name varchar(40))")
+    sync_items(tidemark, source, make_destination("sqlite"), "sequence")
+    begin, end = PRIMARY["mariadb"]
+    assert told(tidemark) == ("exact", "")
+    with small_server.admin() as db, db.cursor() as cursor:
+        cursor.execute(begin)
+        try:
+            guarantee, reason = told(tidemark)
+        finally:
+            cursor.execute(end)
+    assert guarantee == "lag" and "GRANT SLAVE MONITOR" in reason, reason
 
 
 def test_an_event_applies_nothing(tidemark, source):

@@ -119,6 +119,16 @@ def test_renamed_label_of_mysql(tidemark, make_source, make_destination, kind):
     assert set(column(destination, "m")) == {"blue"}
 
 
+@pytest.mark.parametrize("kind", ("mariadb", "mysql"))
+def test_zero_dates_are_null_from_now_on(tidemark, make_source,
+                                         make_destination, kind):
+    source = make_source(kind)
+    workload.create_items(source, rows=50)
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
+    tidemark.run()
+    run_again(change(tidemark, zero_dates=None), "source.zero_dates")
+
+
 @pytest.mark.parametrize("how", (
     "amount TYPE numeric(14,2) USING amount * 2",
     "quantity TYPE bigint USING quantity + 1"))
@@ -204,6 +214,18 @@ def test_two_configs_of_one_name(tidemark, source, synced):
     tidemark("watermark", "reset", "items", "-c", other).expect(EXIT_OK)
     tidemark("run", "-c", other).expect(EXIT_OK)
     check_items(source, destination)
+
+
+def test_two_configs_of_other_columns(tidemark, source, synced):
+    """Neither reads old rows again for less columns."""
+    synced(columns=["id", "name", "updated_at"])
+    config = pathlib.Path(tidemark.config)
+    other = config.with_name("other.yaml")
+    text = config.read_text(encoding="utf-8")
+    assert text.count('"name"') == 1, text
+    other.write_text(text.replace('"name"', '"quantity"'), encoding="utf-8")
+    error = tidemark("run", "-c", str(other), "--json").expect(EXIT_SCHEMA)
+    assert "another config" in error.pipeline()["error"]["message"]
 
 
 def test_config_that_has_moved(tidemark, source, synced):
