@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/data/value.h"
 
@@ -151,6 +152,20 @@ void report_unvouched(struct problems *out, const char *table, const char *fix)
 		     "no unique index of %s vouches for the key: every run "
 		     "looks for keys that repeat, and one stops it",
 		     table);
+}
+
+void report_cascade(struct problems *out, const char *table, const char *key,
+		    const char *how, const char *column, const char *other)
+{
+	char *fix = xstrfmt("%srun tidemark verify --repair after such a "
+			    "change",
+			    other);
+
+	problems_add(out, SEVERITY_WARNING, ERROR_NONE, "key-cascades", fix,
+		     "foreign key %s changes rows of %s by itself (%s) and "
+		     "leaves \"%s\" as it was: no run reads such a change",
+		     key, table, how, column);
+	free(fix);
 }
 
 void report_zone_unknown(struct problems *out, const char *table,

@@ -34,6 +34,11 @@ void report_nullable_key(struct problems *out, const char *table,
 void report_repeat(struct problems *out, const char *table, const char *key);
 /* No index says that keys do not repeat; `fix` may be NULL. */
 void report_unvouched(struct problems *out, const char *table, const char *fix);
+/* A foreign key changes rows of the table by itself (`how`: "ON UPDATE
+ * CASCADE"), and nothing moves the mark then. `other`: a way out that the
+ * engine has, or "". */
+void report_cascade(struct problems *out, const char *table, const char *key,
+		    const char *how, const char *column, const char *other);
 /* Nobody says whose clock a mark holds; `own`: of the engine's, or "". */
 void report_zone_unknown(struct problems *out, const char *table,
 			 const char *column, const char *own);

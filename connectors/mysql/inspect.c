@@ -172,6 +172,33 @@ static int inspect_zone(struct inspection *x, struct error *err)
 	return report_zone(x->out, rc, &why, err);
 }
 
+/* InnoDB fires no trigger then, nor ON UPDATE CURRENT_TIMESTAMP. */
+static const char inspect_cascades_sql[] =
+	"SELECT constraint_name, CONCAT_WS(', ',\n"
+	"  CASE WHEN update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')\n"
+	"    THEN CONCAT('ON UPDATE ', update_rule) END,\n"
+	"  CASE WHEN delete_rule IN ('SET NULL', 'SET DEFAULT')\n"
+	"    THEN CONCAT('ON DELETE ', delete_rule) END)\n"
+	"FROM information_schema.referential_constraints\n"
+	"WHERE constraint_schema = ? AND table_name = ?\n"
+	"  AND (update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')\n"
+	"       OR delete_rule IN ('SET NULL', 'SET DEFAULT'))\n"
+	"ORDER BY 1";
+
+static int inspect_cascades(struct inspection *x, struct error *err)
+{
+	const struct source_layout *l = &x->c->paged.layout;
+	const char *params[] = { l->table.schema, l->table.name };
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(x->c->db, &r, inspect_cascades_sql, "tt", 2, params, err);
+
+	for (size_t i = 0; !rc && i < mydb_rows(r); i++)
+		report_cascade(x->out, x->source->table, mydb_value(r, i, 0),
+			       mydb_value(r, i, 1), source_mark(l)->name, "");
+	mydb_result_free(r);
+	return rc;
+}
+
 int mysrc_inspect(struct connector *base, const struct source_spec *source,
 		  const struct watermark_spec *mark,
 		  const struct schema *schema, struct problems *out,
@@ -193,6 +220,8 @@ int mysrc_inspect(struct connector *base, const struct source_spec *source,
 		rc = inspect_activity(&x, err);
 	if (!rc && mark->strategy == STRATEGY_TIMESTAMP)
 		rc = inspect_zone(&x, err);
+	if (!rc && mark->strategy == STRATEGY_TIMESTAMP)
+		rc = inspect_cascades(&x, err);
 	if (!rc && mark->strategy == STRATEGY_SEQUENCE)
 		rc = inspect_ids(&x, err);
 	return rc;

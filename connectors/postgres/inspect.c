@@ -373,6 +373,44 @@ static void inspect_elsewhere(struct inspection_of *x,
 	strbuf_release(&fix);
 }
 
+/* A cascade fires the triggers of the table: one that says the mark's name is
+ * taken to set it. */
+static const char inspect_cascades_sql[] =
+	"SELECT f.conname, concat_ws(', ',\n"
+	"  CASE f.confupdtype WHEN 'c' THEN 'ON UPDATE CASCADE'\n"
+	"    WHEN 'n' THEN 'ON UPDATE SET NULL'\n"
+	"    WHEN 'd' THEN 'ON UPDATE SET DEFAULT' END,\n"
+	"  CASE f.confdeltype WHEN 'n' THEN 'ON DELETE SET NULL'\n"
+	"    WHEN 'd' THEN 'ON DELETE SET DEFAULT' END)\n"
+	"FROM pg_constraint f WHERE f.conrelid = $1 AND f.contype = 'f'\n"
+	"  AND (f.confupdtype IN ('c', 'n', 'd')\n"
+	"       OR f.confdeltype IN ('n', 'd'))\n"
+	"  AND NOT EXISTS (\n"
+	"    SELECT FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid\n"
+	"    WHERE g.tgrelid = $1 AND NOT g.tgisinternal\n"
+	"      AND g.tgenabled IN ('O', 'A') AND g.tgtype & 16 <> 0\n"
+	"      AND strpos(concat(p.prosrc, ' ',\n"
+	"                        encode(g.tgargs, 'escape')), $2) > 0)\n"
+	"ORDER BY 1";
+
+static int inspect_cascades(struct inspection_of *x, struct error *err)
+{
+	const struct layout_column *mark = layout_mark(&x->c->layout);
+	char *oid = xstrfmt("%u", x->c->layout.relation.oid);
+	const char *params[] = { oid, mark->name };
+	struct pg_result *r = NULL;
+	int rc = pg_query(x->c->pg, &r, inspect_cascades_sql, "tt", 2, params, err);
+
+	for (int i = 0; !rc && i < pg_rows(r); i++)
+		report_cascade(x->out, x->source->table, pg_value(r, i, 0),
+			       pg_value(r, i, 1), mark->name,
+			       "let a trigger BEFORE UPDATE set the mark, use "
+			       "strategy xmin, or ");
+	pg_result_free(r);
+	free(oid);
+	return rc;
+}
+
 static int inspect_surroundings(struct inspection_of *x, struct error *err)
 {
 	struct surroundings around;
@@ -430,6 +468,8 @@ int postgres_inspect(struct connector *base, const struct source_spec *source,
 		inspect_tick(&x);
 	if (!rc && mark->strategy == STRATEGY_TIMESTAMP)
 		rc = inspect_zone(&x, err);
+	if (!rc && mark->strategy == STRATEGY_TIMESTAMP)
+		rc = inspect_cascades(&x, err);
 	if (!rc && mark->strategy == STRATEGY_SEQUENCE)
 		rc = inspect_sequences(&x, err);
 	return rc;

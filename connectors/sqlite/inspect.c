@@ -104,6 +104,45 @@ static int inspect_ids(struct sqsrc *s, const struct source_spec *source,
 	return rc;
 }
 
+/* A foreign key has no name there: its columns stand for it. It fires the
+ * triggers of the table: one that says the mark's name is taken to set it. */
+static const char inspect_cascades_sql[] =
+	"SELECT group_concat(\"from\", ', '),\n"
+	"  ltrim(CASE WHEN on_update IN ('CASCADE', 'SET NULL', 'SET "
+	"DEFAULT')\n"
+	"      THEN ', ON UPDATE ' || on_update ELSE '' END ||\n"
+	"    CASE WHEN on_delete IN ('SET NULL', 'SET DEFAULT')\n"
+	"      THEN ', ON DELETE ' || on_delete ELSE '' END, ', ')\n"
+	"FROM pragma_foreign_key_list(?1, 'main')\n"
+	"WHERE (on_update IN ('CASCADE', 'SET NULL', 'SET DEFAULT')\n"
+	"    OR on_delete IN ('SET NULL', 'SET DEFAULT'))\n"
+	"  AND NOT EXISTS (SELECT 1 FROM main.sqlite_schema\n"
+	"    WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE\n"
+	"      AND instr(lower(sql), lower(?2)) > 0)\n"
+	"GROUP BY id";
+
+static int inspect_cascades(struct sqsrc *s, const struct source_spec *source,
+			    struct problems *out, struct error *err)
+{
+	const struct source_layout *l = &s->paged.layout;
+	const char *mark = source_mark(l)->name;
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(s->db, &st, inspect_cascades_sql, err);
+
+	if (!rc)
+		sqlite_bind_str(st, 1, l->table.name, -1);
+	if (!rc)
+		sqlite_bind_str(st, 2, mark, -1);
+	while (!rc && (rc = sqlite_step(st, err)) == 1) {
+		report_cascade(out, source->table, sqlite_str(st, 0),
+			       sqlite_str(st, 1), mark,
+			       "let a trigger AFTER UPDATE set the mark, or ");
+		rc = 0;
+	}
+	sqlite_finalize(st);
+	return rc;
+}
+
 int sqsrc_inspect(struct connector *base, const struct source_spec *source,
 		  const struct watermark_spec *mark,
 		  const struct schema *schema, struct problems *out,
@@ -116,7 +155,8 @@ int sqsrc_inspect(struct connector *base, const struct source_spec *source,
 	if (rc)
 		return rc;
 	inspect_index(s, source, out);
-	return mark->strategy == STRATEGY_TIMESTAMP
-		       ? inspect_time(s, source, mark, out, err)
-		       : inspect_ids(s, source, out, err);
+	if (mark->strategy != STRATEGY_TIMESTAMP)
+		return inspect_ids(s, source, out, err);
+	rc = inspect_cascades(s, source, out, err);
+	return rc ? rc : inspect_time(s, source, mark, out, err);
 }

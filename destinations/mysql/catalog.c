@@ -118,6 +118,7 @@ static void catalog_column(struct catalog_column *c,
 	c->default_text = catalog_default(r, row, c->not_null);
 	c->generated = strstr(extra, " GENERATED") != NULL;
 	c->auto_increment = strcasestr(extra, "auto_increment") != NULL;
+	c->renewed = strcasestr(extra, "on update") != NULL;
 	c->charset = catalog_text(r, row, 6);
 	c->collation = catalog_text(r, row, 7);
 }

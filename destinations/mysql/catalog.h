@@ -17,6 +17,7 @@ struct catalog_column {
 	bool not_null;
 	bool generated;
 	bool auto_increment;
+	bool renewed; /* ON UPDATE CURRENT_TIMESTAMP */
 };
 
 struct catalog_table {

@@ -330,6 +330,12 @@ int my_refresh_retire(struct mydb *db, const struct place *place,
 
 /* watchers.c: who would notice what becomes of the table's rows, where the
  * catalog does not show them to everybody; only what the target asks for. */
+/* Report what may move the mark at the target: triggers that say its name, and
+ * in mode update, which does not write it, ON UPDATE. */
+int my_watchers_mark(struct mydb *db, const struct place *place,
+		     const struct target *target,
+		     const struct catalog_table *table, struct problems *out,
+		     struct error *err);
 int my_watchers_read(struct mydb *db, const char *database, const char *table,
 		     const struct target *target, struct catalog_table *out,
 		     struct error *err);

@@ -230,6 +230,9 @@ static int mysql_inspect(struct destination *base, const struct target *target,
 	if (!rc)
 		rc = my_rights_inspect(d, &place, target,
 				       &plan.inspection.problems, err);
+	if (!rc)
+		rc = my_watchers_mark(d->db, &place, target, &plan.table,
+				      &plan.inspection.problems, err);
 	if (!rc) {
 		inspection_release(out);
 		*out = plan.inspection;

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "destinations/common/mark_moved.h"
 #include "destinations/mysql/internal.h"
 
 #define ERRNO_NO_RIGHT 1227
@@ -51,6 +52,43 @@ static int watchers_triggers(struct mydb *db, const char *const params[2],
 	int rc = my_rights_give(db, "TRIGGER", params, &given, err);
 
 	out->triggers_unseen = !rc && !given;
+	return rc;
+}
+
+static const char mark_sql[] =
+	"SELECT GROUP_CONCAT(trigger_name ORDER BY trigger_name\n"
+	"                    SEPARATOR ', ')\n"
+	"FROM information_schema.triggers\n"
+	"WHERE event_object_schema = ? AND event_object_table = ?\n"
+	"  AND event_manipulation <> 'DELETE'\n"
+	"  AND LOCATE(LOWER(?), LOWER(action_statement)) > 0";
+
+int my_watchers_mark(struct mydb *db, const struct place *place,
+		     const struct target *target,
+		     const struct catalog_table *table, struct problems *out,
+		     struct error *err)
+{
+	const char *name = mark_moved_column(target);
+	const char *params[] = { place->database, place->base, name };
+	const struct catalog_column *c =
+		name ? my_catalog_find(table, name) : NULL;
+	struct mydb_result *r = NULL;
+	char *what;
+	int rc;
+
+	if (!c)
+		return 0;
+	if (c->renewed && target->mode == LOAD_UPDATE)
+		mark_moved_report(target, "ON UPDATE CURRENT_TIMESTAMP", out);
+	if (!table->triggers)
+		return 0;
+	rc = mydb_query(db, &r, mark_sql, "1?", ARRAY_SIZE(params), params, err);
+	if (!rc && mydb_rows(r) && mydb_value(r, 0, 0)) {
+		what = xstrfmt("trigger %s", mydb_value(r, 0, 0));
+		mark_moved_report(target, what, out);
+		free(what);
+	}
+	mydb_result_free(r);
 	return rc;
 }
 

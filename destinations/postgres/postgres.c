@@ -150,6 +150,9 @@ static int postgres_inspect(struct destination *base,
 	rc = postgres_place_set(&place, d->pg, target, err);
 	if (!rc)
 		rc = postgres_plan_make(&plan, d->pg, &place, target, err);
+	if (!rc && plan.table.filters)
+		rc = postgres_watch_mark(d->pg, place.rows, target,
+					 &plan.inspection.problems, err);
 	if (!rc) {
 		inspection_release(out);
 		*out = plan.inspection;

@@ -241,6 +241,10 @@ int postgres_watch_end(struct postgres_destination *d, const struct watch *w,
 /* The batch's rows that a COPY has not brought: DATA, by the same words. */
 int postgres_watch_left_out(struct postgres_destination *d, int64_t n,
 			    struct error *err);
+/* Report triggers of the table that may move the mark there. */
+int postgres_watch_mark(struct pg *pg, const char *table,
+			const struct target *target, struct problems *out,
+			struct error *err);
 
 /* joins.c: how the stage's rows, as many as d->order has, are joined with
  * `table` until the transaction at hand is over. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "destinations/common/mark_moved.h"
 #include "destinations/postgres/postgres.h"
 
 /* What may take rows away from the relation $1, by name. */
@@ -20,6 +21,35 @@ static const char names_sql[] =
 	"  FROM it JOIN pg_policy p ON p.polrelid = it.oid\n"
 	"  UNION SELECT 'row security' FROM it WHERE it.relrowsecurity\n"
 	"  ORDER BY 1) AS names";
+
+/* $1: the relation, $2: the mark's column. A function in C is told it as an
+ * argument. */
+static const char mark_sql[] =
+	"SELECT string_agg(DISTINCT format('trigger %I', g.tgname), ', ')\n"
+	"FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid\n"
+	"WHERE NOT g.tgisinternal AND g.tgenabled IN ('O', 'A')\n"
+	"  AND g.tgtype & 20 <> 0 AND g.tgrelid IN (\n"
+	"    SELECT to_regclass($1) UNION\n"
+	"    SELECT relid FROM pg_partition_tree(to_regclass($1)))\n"
+	"  AND strpos(concat(p.prosrc, ' ', encode(g.tgargs, 'escape')),\n"
+	"             $2) > 0";
+
+int postgres_watch_mark(struct pg *pg, const char *table,
+			const struct target *target, struct problems *out,
+			struct error *err)
+{
+	const char *params[] = { table, mark_moved_column(target) };
+	struct pg_result *r = NULL;
+	int rc;
+
+	if (!params[1])
+		return 0;
+	rc = pg_query(pg, &r, mark_sql, "1?", 2, params, err);
+	if (!rc && pg_rows(r) && pg_value(r, 0, 0))
+		mark_moved_report(target, pg_value(r, 0, 0), out);
+	pg_result_free(r);
+	return rc;
+}
 
 int postgres_watch_left_out(struct postgres_destination *d, int64_t n,
 			    struct error *err)

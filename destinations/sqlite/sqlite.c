@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "destinations/common/mark_moved.h"
 #include "destinations/sqlite/internal.h"
 
 /* legacy_alter_table: a rename leaves views and triggers that name the target
@@ -128,6 +129,35 @@ static int sqlite_target_open(struct destination **out,
 	return rc;
 }
 
+static const char sqlite_movers_sql[] =
+	"SELECT group_concat('trigger ' || name, ', ') FROM "
+	"main.sqlite_schema\n"
+	"WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE\n"
+	"  AND instr(lower(sql), lower(?2)) > 0";
+
+static int sqlite_target_inspect_mark(struct sqlite_target *d,
+				      const struct place *place,
+				      const struct target *target,
+				      struct problems *out, struct error *err)
+{
+	const char *column = mark_moved_column(target);
+	struct sqlite_statement *st = NULL;
+	int rc = 0;
+
+	if (!column)
+		return 0;
+	rc = sqlite_prepare(d->db, &st, sqlite_movers_sql, err);
+	if (!rc) {
+		sqlite_bind_str(st, 1, place->base, -1);
+		sqlite_bind_str(st, 2, column, -1);
+		rc = sqlite_step(st, err);
+	}
+	if (rc == 1 && sqlite_str(st, 0))
+		mark_moved_report(target, sqlite_str(st, 0), out);
+	sqlite_finalize(st);
+	return rc < 0 ? rc : 0;
+}
+
 static int sqlite_target_inspect(struct destination *base,
 				 const struct target *target,
 				 struct inspection *out, struct error *err)
@@ -140,6 +170,9 @@ static int sqlite_target_inspect(struct destination *base,
 	plan_init(&plan);
 	if (!rc)
 		rc = plan_make(&plan, d, &place, target, err);
+	if (!rc && plan.table.triggers)
+		rc = sqlite_target_inspect_mark(d, &place, target,
+						&plan.inspection.problems, err);
 	if (!rc) {
 		inspection_release(out);
 		*out = plan.inspection;
