@@ -232,6 +232,6 @@ def test_stop_while_it_is_opened(prey, engine):
                 f":{it.rogue.server_port}/",
                 f":{silent.getsockname()[1]}/"))).write_config()
         running = it.tidemark.start("run", "--json")
-        silent.accept()
-        running.process.terminate()
-        assert running.wait(10).code == EXIT_STOPPED
+        with silent.accept()[0]:
+            running.process.terminate()
+            assert running.wait(10).code == EXIT_STOPPED
