@@ -36,6 +36,9 @@ static const struct pg_pinned pg_pins[] = {
 	{ "default_transaction_read_only", "on", "on" },
 };
 
+/* The first with idle_session_timeout. */
+#define PG_PIN_IDLE 140000
+
 static size_t pg_pins_of(const struct pg_options *options)
 {
 	return ARRAY_SIZE(pg_pins) - (options->read_only ? 0 : 1);
@@ -87,6 +90,9 @@ int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err)
 	for (size_t i = 0; i < pg->n_pins; i++)
 		strbuf_addf(&sql, "SET %s = %s; ", pg_pins[i].name,
 			    pg_pins[i].sql);
+	/* A session waits for the other end as long as that takes. */
+	if (pg_server_version(pg) >= PG_PIN_IDLE)
+		strbuf_addstr(&sql, "SET idle_session_timeout = 0; ");
 	pg_pin_ask(pg, &sql);
 	rc = pg_exec_begin(pg, sql.data, err);
 	if (!rc)

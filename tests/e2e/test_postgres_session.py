@@ -2,6 +2,8 @@
 stored is what was there, or nothing."""
 
 import contextlib
+import signal
+import time
 
 import pytest
 
@@ -9,7 +11,7 @@ import workload
 from bench import EXIT_ACCESS, EXIT_OK, password_connection, sync_items
 from oracle import check_items
 from proxy import Meddler
-from servers import APP
+from servers import APP, wait_for
 
 STRATEGIES = ("timestamp", "xmin")
 
@@ -88,4 +90,27 @@ def test_target_session_that_is_not_as_asked(tidemark, source, day):
     assert not [name for name in destination.tables() if "items" in name]
     tidemark.connect("warehouse", destination.connection()).write_config()
     tidemark.run()
+    check_items(source, destination)
+
+
+def test_session_that_waits_for_the_other_end(tidemark_failpoints, source,
+                                              make_destination):
+    """A role's idle_session_timeout would end it, in each try anew."""
+    tidemark = tidemark_failpoints
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=1000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 200})
+    with role_settings(source, "idle_session_timeout = '1s'"), \
+            role_settings(destination, "idle_session_timeout = '1s'"):
+        run = tidemark.start("run", "--json",
+                             failpoints="commit_acked=stop@1")
+        wait_for(lambda: run.stopped() or not run.alive(), 30, 0.01,
+                 "the failpoint")
+        before = [len(end.sessions()) for end in (source, destination)]
+        time.sleep(1.5)
+        after = [len(end.sessions()) for end in (source, destination)]
+        run.signal(signal.SIGCONT)
+        run.wait().expect(EXIT_OK)
+    assert before == after and all(before), (before, after)
     check_items(source, destination)
