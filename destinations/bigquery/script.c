@@ -79,6 +79,20 @@ static const char *values_find(const struct bigquery_values *v,
 	return "";
 }
 
+/* Of a key that is there twice, a row that comes changes both. */
+static int script_repeats(const struct target *target, struct error *err)
+{
+	char *advice = target_repeat_advice(target);
+	int rc = error_set(err, ERROR_DATA,
+			   "table %s: it holds a key of this batch more than "
+			   "once, so more rows would change than came; nothing "
+			   "was written; %s",
+			   target->table, advice);
+
+	free(advice);
+	return rc;
+}
+
 /* The assertions of our own scripts, by their words. */
 static int script_explain(const struct bigquery_destination *d,
 			  const struct bigquery_values *v, struct error *failed,
@@ -93,6 +107,8 @@ static int script_explain(const struct bigquery_destination *d,
 				 "table %s: the new table has not the rows "
 				 "that were put into it; the old one stays",
 				 table);
+	if (d->target && strstr(failed->message, "tidemark: keys"))
+		return script_repeats(d->target, err);
 	if (strstr(failed->message, "tidemark: rows"))
 		return error_set(err, ERROR_BUG,
 				 "table %s: a staged table has not the rows "

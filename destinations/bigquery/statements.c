@@ -429,7 +429,7 @@ void bigquery_sql_load(struct strbuf *sql, const struct bigquery_destination *d,
 	strbuf_addstr(sql, "ASSERT tidemark_after >= tidemark_before AND "
 			   "tidemark_changed >= 0 AND tidemark_changed + "
 			   "tidemark_after - tidemark_before <= @rows AS "
-			   "'tidemark: rows';\nCOMMIT TRANSACTION;\nSELECT "
+			   "'tidemark: keys';\nCOMMIT TRANSACTION;\nSELECT "
 			   "tidemark_after - tidemark_before, "
 			   "tidemark_changed, tidemark_missing");
 }

@@ -41,6 +41,17 @@ void target_refuse_emptied(const struct target *target, int64_t rows,
 	free(fix);
 }
 
+char *target_repeat_advice(const struct target *target)
+{
+	const char *p = target->call ? target->call : target->pipeline;
+
+	return xstrfmt("if the pipeline's key was narrowed, put it back, or "
+		       "load anew by it: tidemark %s --full-refresh %s; if a "
+		       "hand has put the rows there, tidemark verify --repair "
+		       "%s leaves one of each",
+		       target->run ? target->run : "run", p, p);
+}
+
 void target_say_again(const struct target *target, const char *what)
 {
 	log_warn("the target %s %s: all rows of %s are read again",

@@ -27,6 +27,9 @@ char *name_stage(const char *pipeline);
  * the pipeline's mark began. */
 void target_refuse_emptied(const struct target *target, int64_t rows,
 			   struct problems *out);
+/* What to do when a row of the table has its key more than once: for the end of
+ * a message. Caller frees. */
+char *target_repeat_advice(const struct target *target);
 /* To the log: all rows are read again, for the target `what` ("is gone"). */
 void target_say_again(const struct target *target, const char *what);
 

@@ -82,6 +82,19 @@ int duckdb_match_stage_keys(const struct load *l, const uint32_t *rows,
 	return rc;
 }
 
+static int match_refuse_repeat(const struct load *l, size_t row,
+			       struct error *err)
+{
+	char *advice = target_repeat_advice(l->d->target);
+	char *what =
+		xstrfmt("the table holds this key more than once; %s", advice);
+	int rc = duckdb_load_refuse_row(l, row, what, err);
+
+	free(what);
+	free(advice);
+	return rc;
+}
+
 int duckdb_match_note(const struct load *l, const char *sql, bool has_value,
 		      int64_t value, struct error *err)
 {
@@ -93,11 +106,7 @@ int duckdb_match_note(const struct load *l, const char *sql, bool has_value,
 		int64_t row = duck_i64(r, 0);
 
 		if (has_value && matched[row] >= 0)
-			rc = duckdb_load_refuse_row(
-				l, (size_t)row,
-				"the table holds this key more "
-				"than once",
-				err);
+			rc = match_refuse_repeat(l, (size_t)row, err);
 		if (matched[row] != MATCHED_REPEAT)
 			matched[row] = has_value ? duck_i64(r, 1) : value;
 	}

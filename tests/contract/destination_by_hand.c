@@ -138,6 +138,37 @@ static void test_dropped(void **state)
 	assert_int_equal(hand_lines, 0);
 }
 
+/* No index keeps a hand from that, nor a key that is narrowed later. */
+static void hand_repeats(struct world *w)
+{
+	if (w->quirks->key_index || w->quirks->views)
+		skip();
+	world_sync(w, "1|1\n2|2", MARK);
+	world_exec(w, "INSERT INTO orders VALUES (1, 1);");
+	assert_int_equal(world_begin(w), 0);
+	assert_int_equal(world_load(w, "1|7", MARK), ERROR_DATA);
+	assert_non_null(strstr(w->err.message, "more than once"));
+	assert_non_null(strstr(w->err.message, "run --full-refresh contract"));
+	assert_non_null(strstr(w->err.message, "verify --repair contract"));
+	world_close(w);
+	assert_string_equal(
+		world_query(w, "SELECT id, v FROM orders ORDER BY id;"),
+		"1|1\n1|1\n2|2");
+}
+
+static void test_key_put_there_twice(void **state)
+{
+	hand_repeats(hand_world(state));
+}
+
+static void test_key_put_there_twice_delete_insert(void **state)
+{
+	struct world *w = hand_world(state);
+
+	w->target.mode = LOAD_DELETE_INSERT;
+	hand_repeats(w);
+}
+
 static void hand_replace_table(struct world *w, const char *row)
 {
 	char *sql = xstrfmt("DROP TABLE orders; CREATE TABLE orders (id %s "
@@ -222,6 +253,8 @@ static void test_raw_key_that_folds(void **state)
 }
 
 const struct CMUnitTest suite_by_hand[] = {
+	SUITE_TEST(test_key_put_there_twice),
+	SUITE_TEST(test_key_put_there_twice_delete_insert),
 	SUITE_TEST(test_emptied),
 	SUITE_TEST(test_raw_table_emptied),
 	SUITE_TEST(test_emptied_after_refresh),
