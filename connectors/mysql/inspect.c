@@ -190,7 +190,8 @@ static int inspect_cascades(struct inspection *x, struct error *err)
 	const struct source_layout *l = &x->c->paged.layout;
 	const char *params[] = { l->table.schema, l->table.name };
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(x->c->db, &r, inspect_cascades_sql, "tt", 2, params, err);
+	int rc = mydb_query(x->c->db, &r, inspect_cascades_sql, "tt", 2, params,
+			    err);
 
 	for (size_t i = 0; !rc && i < mydb_rows(r); i++)
 		report_cascade(x->out, x->source->table, mydb_value(r, i, 0),

@@ -399,7 +399,8 @@ static int inspect_cascades(struct inspection_of *x, struct error *err)
 	char *oid = xstrfmt("%u", x->c->layout.relation.oid);
 	const char *params[] = { oid, mark->name };
 	struct pg_result *r = NULL;
-	int rc = pg_query(x->c->pg, &r, inspect_cascades_sql, "tt", 2, params, err);
+	int rc = pg_query(x->c->pg, &r, inspect_cascades_sql, "tt", 2, params,
+			  err);
 
 	for (int i = 0; !rc && i < pg_rows(r); i++)
 		report_cascade(x->out, x->source->table, pg_value(r, i, 0),

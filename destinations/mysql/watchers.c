@@ -82,7 +82,8 @@ int my_watchers_mark(struct mydb *db, const struct place *place,
 		mark_moved_report(target, "ON UPDATE CURRENT_TIMESTAMP", out);
 	if (!table->triggers)
 		return 0;
-	rc = mydb_query(db, &r, mark_sql, "1?", ARRAY_SIZE(params), params, err);
+	rc = mydb_query(db, &r, mark_sql, "1?", ARRAY_SIZE(params), params,
+			err);
 	if (!rc && mydb_rows(r) && mydb_value(r, 0, 0)) {
 		what = xstrfmt("trigger %s", mydb_value(r, 0, 0));
 		mark_moved_report(target, what, out);
