@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_owned.h"
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
 #include "core/data/table_name.h"
@@ -27,9 +28,26 @@ static const char relation_sql[] =
 	"    WHERE NOT g.tgisinternal\n"
 	"      AND (g.tgrelid = c.oid OR g.tgrelid IN (\n"
 	"        SELECT relid FROM pg_partition_tree(c.oid)))),\n"
-	"  " POSTGRES_SIGNATURE "\n"
-	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
-	"WHERE n.nspname = $1 AND c.relname = $2";
+	"  " POSTGRES_SIGNATURE ",\n"
+	"  " PG_OWNED_OWNER(
+		"c.relowner") ",\n"
+			      "  (SELECT 'has triggers that run ' || "
+			      "string_agg(DISTINCT format(\n"
+			      "      '%s of role %I', p.oid::regprocedure,\n"
+			      "      pg_get_userbyid(p.proowner)), ', ')\n"
+			      "   FROM pg_trigger g JOIN pg_proc p ON p.oid = "
+			      "g.tgfoid\n"
+			      "   WHERE NOT g.tgisinternal\n"
+			      "     AND (g.tgrelid = c.oid OR g.tgrelid IN (\n"
+			      "       SELECT relid FROM "
+			      "pg_partition_tree(c.oid)))\n"
+			      "     AND NOT " PG_OWNED_IS_OURS(
+				      "p.proowner") ")\n"
+						    "FROM pg_class c JOIN "
+						    "pg_namespace n ON n.oid = "
+						    "c.relnamespace\n"
+						    "WHERE n.nspname = $1 AND "
+						    "c.relname = $2";
 
 static const char columns_sql[] =
 	"SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid,\n"
@@ -80,6 +98,8 @@ void postgres_catalog_table_release(struct catalog_table *t)
 	free(t->columns);
 	strlist_release(&t->operators);
 	free(t->signature);
+	free(t->owner_fault);
+	free(t->code_fault);
 	postgres_catalog_table_init(t);
 }
 
@@ -125,6 +145,8 @@ static int catalog_relation(struct pg *pg, const char *schema_name,
 	out->is_owner = catalog_bool(r, 0, 11);
 	out->filters = catalog_bool(r, 0, 12);
 	out->signature = xstrdup(pg_value(r, 0, 13));
+	out->owner_fault = xstrdup(pg_value(r, 0, 14));
+	out->code_fault = xstrdup(pg_value(r, 0, 15));
 	pg_result_free(r);
 	return 0;
 }

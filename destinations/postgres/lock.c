@@ -4,6 +4,7 @@
 #include "clients/pg_lock.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
+#include "destinations/postgres/owned.h"
 #include "destinations/postgres/postgres.h"
 
 /* One key for all of Tidemark's DDL in a database ("tidm"): CREATE ... IF NOT
@@ -72,6 +73,7 @@ int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
 		strbuf_addf(&sql, "SELECT pg_advisory_xact_lock(%d);\n",
 			    DDL_LOCK);
 	if (what & LOCK_ROW) {
+		postgres_owned_hold(&sql, &d->place);
 		strbuf_addf(&sql, "SELECT FROM %s WHERE pipeline = ",
 			    d->place.watermark);
 		sql_quote_literal(&sql, pipeline);
@@ -95,5 +97,5 @@ int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
 		rc = lock_explain_row(d, pipeline, err);
 	if (pg_lock_missed(err) && (what & LOCK_DDL))
 		rc = lock_explain_ddl(d, pipeline, err);
-	return rc;
+	return postgres_owned_explain(d->pg, &d->place, err);
 }

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/clock.h"
 #include "core/base/failpoint.h"
+#include "destinations/postgres/owned.h"
 #include "destinations/postgres/postgres.h"
 
 /* json, not jsonb: `watermark show` prints the text that was written. */
@@ -54,13 +54,8 @@ static const char claim_sql[] =
 	"UPDATE %s SET fence = greatest(fence, $2) WHERE pipeline = $1\n"
 	"RETURNING fence";
 
-static const char set_sql[] =
-	"INSERT INTO %s AS w (pipeline, watermark, batch_id, target)\n"
-	"VALUES ($1, $2::json, $3, $4)\n"
-	"ON CONFLICT (pipeline) DO UPDATE SET watermark = $2::json,\n"
-	"  batch_id = $3, updated_at = clock_timestamp(), target = $4,\n"
-	"  created_target = w.created_target AND w.target = $4,\n"
-	"  target_id = '', target_rows = 0";
+static const char tables_sql[] = "SELECT to_regclass($1), to_regclass($2),\n"
+				 "  " OWNED_MARK_FAULT("$2");
 
 void postgres_mark_table_sql(struct strbuf *sb, const struct place *place)
 {
@@ -330,16 +325,17 @@ static int mark_recover_own(struct postgres_destination *d,
 	return rc;
 }
 
-/* Both the table that readers use and _tidemark_watermark are there. */
-static int mark_has_tables(struct pg *pg, const struct place *place,
-			   bool *has_target, bool *has_watermark,
-			   struct error *err)
+int postgres_mark_has_tables(struct pg *pg, const struct place *place,
+			     bool *has_target, bool *has_watermark,
+			     struct error *err)
 {
 	const char *params[] = { place->readable, place->watermark };
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, "SELECT to_regclass($1), to_regclass($2)",
-			  "1??", 2, params, err);
+	int rc = pg_query(pg, &r, tables_sql, "1???", ARRAY_SIZE(params),
+			  params, err);
 
+	if (!rc)
+		rc = postgres_owned_refuse(pg_value(r, 0, 2), place, err);
 	if (!rc) {
 		*has_target = pg_value(r, 0, 0) != NULL;
 		*has_watermark = pg_value(r, 0, 1) != NULL;
@@ -360,8 +356,8 @@ int postgres_recover(struct destination *base, const struct target *target,
 		return mark_recover_own(d, out, err);
 	rc = postgres_place_set(&place, d->pg, target, err);
 	if (!rc)
-		rc = mark_has_tables(d->pg, &place, &has_target, &has_watermark,
-				     err);
+		rc = postgres_mark_has_tables(d->pg, &place, &has_target,
+					      &has_watermark, err);
 	if (!rc && has_watermark)
 		rc = mark_read_all(d->pg, &place, target->pipeline, out, err);
 	if (!rc && !has_target)
@@ -405,8 +401,8 @@ int postgres_forget(struct destination *base, const struct target *target,
 	int rc = postgres_place_set(&place, d->pg, target, err);
 
 	if (!rc)
-		rc = mark_has_tables(d->pg, &place, &has_target, &has_watermark,
-				     err);
+		rc = postgres_mark_has_tables(d->pg, &place, &has_target,
+					      &has_watermark, err);
 	if (!rc && has_watermark)
 		rc = mark_hand_on(d->pg, &place, target->pipeline, err);
 	if (!rc && has_watermark) {
@@ -451,49 +447,11 @@ int postgres_others(struct destination *base, const struct target *target,
 	int rc = postgres_place_set(&place, d->pg, target, err);
 
 	if (!rc)
-		rc = mark_has_tables(d->pg, &place, &has_target, &has_watermark,
-				     err);
+		rc = postgres_mark_has_tables(d->pg, &place, &has_target,
+					      &has_watermark, err);
 	if (!rc && has_target && has_watermark)
 		rc = mark_list_others(d->pg, &place, target->pipeline, out,
 				      err);
-	postgres_place_release(&place);
-	return rc;
-}
-
-int postgres_set_watermark(struct destination *base,
-			   const struct target *target, const char *watermark,
-			   struct error *err)
-{
-	struct postgres_destination *d = (struct postgres_destination *)base;
-	struct place place = { .schema = NULL };
-	bool has_target = false, has_watermark = false;
-	struct strbuf sql = STRBUF_INIT;
-	/* Another identity: a run that is under way notices. */
-	char *batch_id = xstrfmt("set-%" PRId64, clock_now_us());
-	int rc = postgres_place_set(&place, d->pg, target, err);
-
-	if (!rc)
-		rc = mark_has_tables(d->pg, &place, &has_target, &has_watermark,
-				     err);
-	if (!rc && !has_target)
-		rc = error_set(err, ERROR_SCHEMA,
-			       "table %s is not in the destination: there is "
-			       "no mark to set before a first run",
-			       target->table);
-	if (!rc && !has_watermark) {
-		postgres_mark_table_sql(&sql, &place);
-		rc = pg_exec(d->pg, sql.data, err);
-	}
-	if (!rc) {
-		const char *params[] = { target->pipeline, watermark, batch_id,
-					 place.table };
-
-		strbuf_reset(&sql);
-		strbuf_addf(&sql, set_sql, place.watermark);
-		rc = pg_exec_count(d->pg, sql.data, 4, params, NULL, err);
-	}
-	strbuf_release(&sql);
-	free(batch_id);
 	postgres_place_release(&place);
 	return rc;
 }

@@ -3,6 +3,7 @@
 
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
+#include "destinations/postgres/owned.h"
 #include "destinations/postgres/postgres.h"
 
 /* What surrounds the target; one row. */
@@ -12,17 +13,28 @@ static const char surroundings_sql[] =
 	"           has_database_privilege(current_database(), 'CREATE')),\n"
 	"  w.oid IS NOT NULL, v.relkind,\n"
 	"  v.relkind = 'v' AND pg_get_viewdef(v.oid)\n"
-	"    LIKE '%DESC NULLS LAST, %" NAME_RAW_SEQ " DESC%'\n"
-	"FROM (VALUES (1)) AS one(i)\n"
-	"LEFT JOIN pg_namespace n ON n.nspname = $1\n"
-	"LEFT JOIN pg_class w ON w.relnamespace = n.oid\n"
-	"  AND w.relname = '" NAME_WATERMARK_TABLE "'\n"
-	"LEFT JOIN pg_class v ON v.relnamespace = n.oid AND v.relname = $2";
+	"    LIKE '%DESC NULLS LAST, %" NAME_RAW_SEQ " DESC%',\n"
+	"  " PG_OWNED_OWNER(
+		"v.relowner") ",\n"
+			      "  " OWNED_MARK_FAULT(
+				      "$3") "\n"
+					    "FROM (VALUES (1)) AS one(i)\n"
+					    "LEFT JOIN pg_namespace n ON "
+					    "n.nspname = $1\n"
+					    "LEFT JOIN pg_class w ON "
+					    "w.relnamespace = n.oid\n"
+					    "  AND w.relname = "
+					    "'" NAME_WATERMARK_TABLE "'\n"
+					    "LEFT JOIN pg_class v ON "
+					    "v.relnamespace = n.oid AND "
+					    "v.relname = $2";
 
 struct surroundings {
 	bool has_schema;
 	bool may_create;
 	char readable; /* relkind of the name that readers use; 0: none */
+	char *readable_fault; /* whose it is, unless it is ours */
+	char *mark_fault; /* of the table of the marks */
 };
 
 static void plan_error(struct plan *plan, enum error_code error,
@@ -37,9 +49,11 @@ static int plan_surroundings(struct plan *plan, struct pg *pg,
 			     const struct place *place,
 			     struct surroundings *out, struct error *err)
 {
-	const char *params[] = { place->schema, place->table };
+	const char *params[] = { place->schema, place->table,
+				 place->watermark };
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, surroundings_sql, "1ttt??", 2, params, err);
+	int rc = pg_query(pg, &r, surroundings_sql, "1ttt????",
+			  ARRAY_SIZE(params), params, err);
 
 	if (!rc) {
 		out->has_schema = *pg_value(r, 0, 0) == 't';
@@ -47,9 +61,30 @@ static int plan_surroundings(struct plan *plan, struct pg *pg,
 		plan->has_watermark = *pg_value(r, 0, 2) == 't';
 		out->readable = pg_value(r, 0, 3) ? *pg_value(r, 0, 3) : '\0';
 		plan->old_view = pg_value(r, 0, 4) && *pg_value(r, 0, 4) == 't';
+		out->readable_fault = xstrdup(pg_value(r, 0, 5));
+		out->mark_fault = xstrdup(pg_value(r, 0, 6));
 	}
 	pg_result_free(r);
 	return rc;
+}
+
+/* Readers of the view run the functions that are in it, verify among them. */
+static void plan_check_owners(struct plan *plan, const struct place *place,
+			      const struct target *target,
+			      const struct surroundings *around)
+{
+	struct problems *out = &plan->inspection.problems;
+	struct error err = ERROR_INIT;
+
+	if (postgres_owned_refuse(around->mark_fault, place, &err))
+		problems_add_error(out, "unsafe-marks", &err);
+	postgres_owned_look(&plan->table, place, target, out);
+	if (target->mode == LOAD_APPEND && around->readable == 'v' &&
+	    plan->table.exists && around->readable_fault)
+		problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "unsafe-view",
+			     "drop the view: the next run makes it again",
+			     "table %s: the view of that name %s" PG_OWNED_WHY,
+			     target->table, around->readable_fault);
 }
 
 /* "": nothing was loaded yet. */
@@ -408,11 +443,12 @@ int postgres_plan_make(struct plan *plan, struct pg *pg,
 					   target->schema, &plan->table, err);
 	if (!rc)
 		rc = plan_surroundings(plan, pg, place, &around, err);
-	if (!rc)
+	if (!rc && !around.mark_fault)
 		rc = plan_history(plan, pg, place, target, err);
 	if (!rc) {
 		plan->inspection.table_exists = plan->table.exists;
 		plan->has_view = around.readable == 'v';
+		plan_check_owners(plan, place, target, &around);
 		plan_check_kind(plan, target, &around);
 		plan_check_rights(plan, place, target, &around);
 		plan_check_key(plan, place, target);
@@ -431,5 +467,7 @@ int postgres_plan_make(struct plan *plan, struct pg *pg,
 		rc = plan_check_emptied(plan, pg, place, target, err);
 	}
 	free(steps);
+	free(around.readable_fault);
+	free(around.mark_fault);
 	return rc;
 }

@@ -5,7 +5,8 @@
  * statements.c writes SQL, joins.c sees to their plans, load.c loads, watch.c
  * counts what became of a batch, signature.c tells whether the table is still
  * the one that was prepared, remove.c removes, lock.c waits for others,
- * refresh.c guards a stage, swap.c replaces.
+ * refresh.c guards a stage, swap.c replaces, owned.c looks for objects that
+ * others have made under our names.
  *
  * The session runs under search_path = pg_catalog, pg_temp: every name is
  * qualified, and a stage can only be ours.
@@ -144,6 +145,8 @@ int postgres_prepare(struct destination *base, const struct target *target,
  * session that has one. Rolled back when it fails. */
 enum {
 	LOCK_DDL = 1,
+	/* With it, the table that it is in: SCHEMA if that is not ours alone.
+	 */
 	LOCK_ROW = 2,
 	/* With it, the rows of all that load into this table. */
 	LOCK_TARGET = 4,
@@ -193,6 +196,11 @@ int postgres_target_identity(struct destination *base,
 			     struct error *err);
 int postgres_others(struct destination *base, const struct target *target,
 		    struct strlist *out, struct error *err);
+/* Both the table that readers use and _tidemark_watermark are there; SCHEMA if
+ * the latter is not ours alone. */
+int postgres_mark_has_tables(struct pg *pg, const struct place *place,
+			     bool *has_target, bool *has_watermark,
+			     struct error *err);
 /* raise.c */
 int postgres_raise(struct destination *base, const struct target *target,
 		   const char *mark, struct error *err);

@@ -5,6 +5,7 @@
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/base/log.h"
+#include "destinations/postgres/owned.h"
 #include "destinations/postgres/postgres.h"
 
 /* A table that is new, is not the one the row was about, or has got a column:
@@ -122,15 +123,14 @@ static int prepare_sign(struct postgres_destination *d, const struct plan *plan,
 static int prepare_apply(struct postgres_destination *d, struct plan *plan,
 			 const struct target *target, struct error *err)
 {
-	bool row;
+	bool held = plan->has_watermark, row;
 	int rc;
 
 	if (!prepare_needs_row(plan, target) && !target->refresh &&
 	    !plan->inspection.ddl.n && !target->writer.claim)
 		return 0;
-	rc = postgres_lock_begin(
-		d, target->pipeline,
-		plan->has_watermark ? LOCK_DDL | LOCK_ROW : LOCK_DDL, err);
+	rc = postgres_lock_begin(d, target->pipeline,
+				 held ? LOCK_DDL | LOCK_ROW : LOCK_DDL, err);
 	if (!rc)
 		rc = prepare_hold(d, plan, err);
 	if (!rc && plan->inspection.ddl.n)
@@ -138,6 +138,8 @@ static int prepare_apply(struct postgres_destination *d, struct plan *plan,
 	row = !rc && prepare_needs_row(plan, target);
 	if (!rc)
 		rc = prepare_ddl(d, plan, err);
+	if (!rc && !held)
+		rc = postgres_owned_check(d, &d->place, err);
 	if (!rc)
 		rc = prepare_sign(d, plan, target, err);
 	if (row && !rc)

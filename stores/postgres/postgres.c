@@ -4,6 +4,7 @@
 #include "clients/pg_lock.h"
 #include "core/base/alloc.h"
 #include "stores/common/sql_store.h"
+#include "stores/postgres/owned.h"
 
 /* Any number that nobody else locks: "tidemark" in bytes. */
 #define POSTGRES_STORE_LOCK "8388068008457105771"
@@ -26,23 +27,13 @@ static int postgres_store_connect(struct pg **out,
 				  const struct connection *conn,
 				  struct error *err)
 {
-	/* The history may lose its last moments in a crash of the server: the
-	 * truth is in the destination, and a run that finds nothing to do
-	 * should wait for a disk but once, for its lease. All transactions here
-	 * are short, unless a process was paused in one: that one is ended
-	 * before others, who wait for its locks, lose patience. */
-	static const char set_up_sql[] =
-		"SET search_path = tidemark, pg_catalog;"
-		"SET synchronous_commit = off;"
-		"SET lock_timeout = '" PG_LOCK_WAIT "';"
-		"SET idle_in_transaction_session_timeout = '4s'";
 	static const struct pg_options options = { .pin = true,
 						   .application = "state" };
 	struct pg *pg = NULL;
 	int rc = pg_open(&pg, conn, &options, err);
 
 	if (!rc)
-		rc = pg_exec(pg, set_up_sql, err);
+		rc = postgres_store_enter(pg, true, err);
 	if (rc) {
 		pg_close(pg);
 		/* Without an error to prefix, that would be a success. */
@@ -113,11 +104,19 @@ static void postgres_store_rollback(struct sql_store *s)
 static int postgres_store_script(struct sql_store *s, const char *sql,
 				 struct error *err)
 {
-	return pg_exec(postgres_store_pg(s), sql, err);
+	char *script = xstrfmt("SET LOCAL search_path = tidemark, pg_catalog;\n"
+			       "%s\n;\nSET LOCAL search_path = pg_catalog, "
+			       "tidemark, pg_temp",
+			       sql);
+	int rc = pg_exec(postgres_store_pg(s), script, err);
+
+	free(script);
+	return rc;
 }
 
 /* CREATE SCHEMA IF NOT EXISTS asks for the right to create one even where it
- * exists, so it is looked for first. */
+ * exists, so it is looked for first; and then whether it is ours, for somebody
+ * may have been quicker. */
 static int postgres_store_make_schema(struct pg *pg, struct error *err)
 {
 	struct pg_result *r = NULL;
@@ -129,7 +128,7 @@ static int postgres_store_make_schema(struct pg *pg, struct error *err)
 	if (!rc && pg_rows(r) == 0)
 		rc = pg_exec(pg, "CREATE SCHEMA tidemark", err);
 	pg_result_free(r);
-	return rc;
+	return rc ? rc : postgres_store_enter(pg, false, err);
 }
 
 /* Whoever has had one of its tables, or the migrations' lock, the longest. */

@@ -1,0 +1,78 @@
+/*
+ * Objects that have our names and that somebody else has made, or has added to:
+ * a trigger, a rule, a policy, a default or an index of theirs runs with the
+ * rights of whoever writes to the table. SQL that looks for them, of which each
+ * expression is NULL where nothing is wrong.
+ *
+ * The session runs under search_path = pg_catalog.
+ */
+#ifndef TIDEMARK_CLIENTS_PG_OWNED_H
+#define TIDEMARK_CLIENTS_PG_OWNED_H
+
+/* Can the role of that oid do nothing with our rights that it could not do
+ * without? Superusers, members of our role, our role itself, and roles that it
+ * is a member of: not by being a superuser, who is said to be a member of all.
+ * Membership that gives neither rights nor SET ROLE (16 and later) is none. */
+#define PG_OWNED_IS_OURS(role)                                                 \
+	"(pg_has_role(" role ", current_user, 'MEMBER') OR " role " IN (\n"    \
+	"  WITH RECURSIVE ours AS (\n"                                         \
+	"    SELECT r.oid FROM pg_roles r WHERE r.rolname = current_user\n"    \
+	"    UNION SELECT m.roleid FROM ours o\n"                              \
+	"      JOIN pg_auth_members m ON m.member = o.oid\n"                   \
+	"      WHERE coalesce((to_jsonb(m)->>'set_option')::boolean\n"         \
+	"        OR (to_jsonb(m)->>'inherit_option')::boolean, true))\n"       \
+	"  SELECT oid FROM ours))"
+
+/* "belongs to role x". */
+#define PG_OWNED_OWNER(role)                                                   \
+	"CASE WHEN NOT " PG_OWNED_IS_OURS(                                     \
+		role) " THEN\n  format('belongs to role %I', "                 \
+		      "pg_get_userbyid(" role ")) END"
+
+/* "has trigger x, default value for column y of table z": all that is on the
+ * relation c of pg_class and may run code; and all of it that depends on what
+ * is not built in. */
+#define PG_OWNED_ATTACHED                                                      \
+	"(SELECT 'has ' || string_agg(name, ', ' ORDER BY name) FROM (\n"      \
+	"  SELECT format('trigger %I', g.tgname) AS name FROM pg_trigger g\n"  \
+	"  WHERE g.tgrelid = c.oid AND NOT g.tgisinternal\n"                   \
+	"  UNION SELECT format('rule %I', r.rulename) FROM pg_rewrite r\n"     \
+	"  WHERE r.ev_class = c.oid\n"                                         \
+	"  UNION SELECT format('policy %I', p.polname) FROM pg_policy p\n"     \
+	"  WHERE p.polrelid = c.oid\n"                                         \
+	"  UNION SELECT 'row security' WHERE c.relrowsecurity\n"               \
+	"  UNION SELECT format('%s, which uses %s',\n"                         \
+	"    pg_describe_object(d.classid, d.objid, d.objsubid),\n"            \
+	"    pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid))\n"   \
+	"  FROM (SELECT 'pg_class'::regclass AS class, c.oid AS id\n"          \
+	"    UNION ALL SELECT 'pg_class'::regclass, i.indexrelid\n"            \
+	"    FROM pg_index i WHERE i.indrelid = c.oid\n"                       \
+	"    UNION ALL SELECT 'pg_attrdef'::regclass, v.oid\n"                 \
+	"    FROM pg_attrdef v WHERE v.adrelid = c.oid\n"                      \
+	"    UNION ALL SELECT 'pg_constraint'::regclass, k.oid\n"              \
+	"    FROM pg_constraint k WHERE k.conrelid = c.oid) AS part\n"         \
+	"  JOIN pg_depend d ON d.classid = part.class AND d.objid = part.id\n" \
+	"  WHERE d.refclassid IN ('pg_proc'::regclass,\n"                      \
+	"    'pg_type'::regclass, 'pg_operator'::regclass,\n"                  \
+	"    'pg_opclass'::regclass, 'pg_opfamily'::regclass,\n"               \
+	"    'pg_collation'::regclass)) AS names)"
+
+/* The relation c of pg_class as a table of our own: what is wrong with it. */
+#define PG_OWNED_TABLE                                                         \
+	"coalesce(" PG_OWNED_OWNER(                                            \
+		"c.relowner") ",\n"                                            \
+			      "  CASE WHEN c.relkind <> 'r' THEN 'is not a "   \
+			      "table' END,\n"                                  \
+			      "  " PG_OWNED_ATTACHED ")"
+
+/* In a script of several statements: the one that ends it with PG_OWNED_STATE
+ * where the text expression between the two is not NULL. */
+#define PG_OWNED_STOP_BEGIN "SELECT (\n"
+#define PG_OWNED_STOP_END   ")::integer"
+#define PG_OWNED_STATE	    "22P02"
+
+/* Behind the name of such an object, in an error. */
+#define PG_OWNED_WHY                                                           \
+	", so code of somebody else could run with the rights of this user"
+
+#endif

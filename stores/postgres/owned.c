@@ -1,0 +1,97 @@
+#include "stores/postgres/owned.h"
+
+#include "clients/pg_lock.h"
+#include "clients/pg_owned.h"
+
+/* The history may lose its last moments in a crash of the server: the truth is
+ * in the destination, and a run that finds nothing to do should wait for a disk
+ * but once, for its lease. All transactions here are short, unless a process
+ * was paused in one: that one is ended before others, who wait for its locks,
+ * lose patience.
+ *
+ * Whoever may make something in the schema could have functions of their own
+ * found before those of the server. The path is led there by the statement that
+ * has looked, so that nothing comes between. */
+static const char enter_sql[] =
+	"WITH looked AS (SELECT true AS there, coalesce(\n"
+	"  'schema tidemark ' || " PG_OWNED_OWNER(
+		"n.nspowner") ",\n"
+			      "  (SELECT 'schema tidemark lets ' || CASE "
+			      "a.grantee WHEN 0\n"
+			      "     THEN 'everybody'\n"
+			      "     ELSE format('role %I', "
+			      "pg_get_userbyid(a.grantee)) END\n"
+			      "     || ' make objects in it'\n"
+			      "   FROM aclexplode(n.nspacl) a WHERE "
+			      "a.privilege_type = 'CREATE'\n"
+			      "     AND (a.grantee = 0\n"
+			      "       OR NOT " PG_OWNED_IS_OURS(
+				      "a.grantee") ")\n"
+						   "   LIMIT 1),\n"
+						   "  (SELECT "
+						   "min(format('table "
+						   "tidemark.%I ', c.relname)\n"
+						   "     || " PG_OWNED_TABLE
+						   ") FROM pg_class c\n"
+						   "   WHERE c.relnamespace = "
+						   "n.oid\n"
+						   "     AND c.relkind IN "
+						   "('r', 'p', 'v', 'm', "
+						   "'f')),\n"
+						   "  (SELECT format('schema "
+						   "tidemark has function "
+						   "%s',\n"
+						   "     p.oid::regprocedure)\n"
+						   "   FROM pg_proc p WHERE "
+						   "p.pronamespace = n.oid "
+						   "LIMIT 1),\n"
+						   "  (SELECT format('schema "
+						   "tidemark has operator "
+						   "%s',\n"
+						   "     o.oid::regoperator)\n"
+						   "   FROM pg_operator o "
+						   "WHERE o.oprnamespace = "
+						   "n.oid LIMIT 1)) AS fault\n"
+						   "FROM pg_namespace n WHERE "
+						   "n.nspname = 'tidemark')\n"
+						   "SELECT fault, CASE WHEN "
+						   "there AND fault IS NULL "
+						   "THEN\n"
+						   "    "
+						   "set_config('search_path', "
+						   "'pg_catalog, tidemark, "
+						   "pg_temp', false)\n"
+						   "  END, CASE WHEN $1 THEN "
+						   "concat(\n"
+						   "    "
+						   "set_config('synchronous_"
+						   "commit', 'off', false),\n"
+						   "    "
+						   "set_config('lock_timeout', "
+						   "'" PG_LOCK_WAIT
+						   "', false),\n"
+						   "    "
+						   "set_config('idle_in_"
+						   "transaction_session_"
+						   "timeout', '4s', false))\n"
+						   "  END\n"
+						   "FROM (VALUES (1)) AS one "
+						   "LEFT JOIN looked ON true";
+
+int postgres_store_enter(struct pg *pg, bool open, struct error *err)
+{
+	const char *params[] = { open ? "t" : "f" };
+	struct pg_result *r = NULL;
+	int rc = pg_query(pg, &r, enter_sql, "1???", 1, params, err);
+
+	if (!rc && pg_value(r, 0, 0))
+		rc = error_set(err, ERROR_SCHEMA,
+			       "%s" PG_OWNED_WHY ERROR_FIX
+			       "; look into it, then drop it or have it given "
+			       "to this user, or choose another database under "
+			       "state; no mark is lost, for the destination "
+			       "has them",
+			       pg_value(r, 0, 0));
+	pg_result_free(r);
+	return rc;
+}

@@ -1,0 +1,322 @@
+"""Somebody else has made objects under Tidemark's names, or has added to them:
+whatever runs in them would run with the rights of the pipeline's role. Each
+attack writes its victim's name into a table that only the victim may write."""
+
+import contextlib
+
+import pytest
+
+import workload
+from bench import EXIT_OK, EXIT_SCHEMA, sync_items
+from servers import ADMIN, APP
+from test_target_altered import alter
+
+# What a trigger of the attacker's does with the rights of its victim. A role
+# that cannot write there goes on, as a careful attacker would.
+CANARY_SQL = """
+CREATE FUNCTION {schema}.take() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  BEGIN
+    INSERT INTO public.canary VALUES (current_user);
+  EXCEPTION WHEN OTHERS THEN NULL;
+  END;
+  IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;
+  RETURN NEW;
+END $$;
+CREATE FUNCTION {schema}.peek() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  BEGIN
+    INSERT INTO public.canary VALUES (current_user);
+  EXCEPTION WHEN OTHERS THEN NULL;
+  END;
+  RETURN true;
+END $$
+"""
+
+MARKS = """CREATE TABLE public._tidemark_watermark (
+  pipeline text PRIMARY KEY, watermark json,
+  batch_id text NOT NULL DEFAULT '', fence bigint NOT NULL DEFAULT 0,
+  rows_total bigint NOT NULL DEFAULT 0,
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  created_target boolean NOT NULL DEFAULT false,
+  target text NOT NULL DEFAULT '', target_id text NOT NULL DEFAULT '',
+  target_rows bigint NOT NULL DEFAULT 0)"""
+OPEN = "GRANT ALL ON public._tidemark_watermark TO PUBLIC"
+TRIGGER = ("CREATE TRIGGER helper BEFORE INSERT OR UPDATE OR DELETE ON"
+           " public._tidemark_watermark FOR EACH ROW EXECUTE FUNCTION {}")
+
+# The attack, what it does, as whom: the mark table's owner or the attacker;
+# what is named.
+ATTACKS = {
+    "trigger": ([MARKS, OPEN, TRIGGER.format("mallory.take()")],
+                "belongs to role mallory"),
+    "row-policy": ([MARKS, OPEN, "ALTER TABLE public._tidemark_watermark"
+                    " ENABLE ROW LEVEL SECURITY",
+                    "CREATE POLICY p ON public._tidemark_watermark"
+                    " USING (mallory.peek())"], "belongs to role mallory"),
+    "view": (["CREATE TABLE mallory.marks AS SELECT ''::text AS pipeline,"
+              " '{}'::json AS watermark, ''::text AS batch_id,"
+              " 0::bigint AS fence, 0::bigint AS rows_total,"
+              " now() AS updated_at, false AS created_target,"
+              " ''::text AS target, ''::text AS target_id,"
+              " 0::bigint AS target_rows",
+              "CREATE VIEW public._tidemark_watermark AS"
+              " SELECT * FROM mallory.marks WHERE mallory.peek()",
+              OPEN], "belongs to role mallory"),
+    "default": ([MARKS.replace("DEFAULT false",
+                               "DEFAULT mallory.peek()"), OPEN],
+                "belongs to role mallory"),
+}
+# On a table of our own, by whoever was given the right to.
+ADDED = {
+    "trigger": ([TRIGGER.format("mallory.take()")], "trigger helper"),
+    "check": (["ALTER TABLE public._tidemark_watermark ADD CHECK"
+               " (mallory.peek())"], "mallory.peek()"),
+    "index": (["CREATE FUNCTION mallory.fixed(text) RETURNS text IMMUTABLE"
+               " LANGUAGE sql AS 'SELECT $1'",
+               "CREATE INDEX ON public._tidemark_watermark"
+               " (mallory.fixed(target))"], "mallory.fixed("),
+    "policy": (["CREATE POLICY p ON public._tidemark_watermark"
+                " USING (mallory.peek())"], "policy p"),
+    "rule": (["CREATE RULE r AS ON UPDATE TO public._tidemark_watermark"
+              " DO ALSO SELECT mallory.peek()"], "rule r"),
+    "domain": (["CREATE DOMAIN mallory.word AS text CHECK (mallory.peek())",
+                "ALTER TABLE public._tidemark_watermark"
+                " ALTER batch_id TYPE mallory.word"], "mallory.word"),
+    "column": (["ALTER TABLE public._tidemark_watermark ADD more text"],
+               "other columns"),
+}
+
+
+@pytest.fixture
+def mallory(cluster):
+    """A role that may make objects, and nothing else."""
+    cluster.order("CREATE ROLE mallory LOGIN")
+    yield "mallory"
+    for (name,) in cluster.order("SELECT datname FROM pg_database"
+                                 " WHERE datallowconn").fetchall():
+        as_role(cluster, name, ADMIN, "DROP OWNED BY mallory CASCADE")
+    cluster.order("DROP ROLE mallory")
+
+
+def as_role(cluster, database, role, *statements):
+    with contextlib.closing(cluster.connect(database, role)) as db:
+        for sql in statements:
+            db.execute(sql)
+
+
+def let_in(end):
+    """The attacker has a schema and may make tables beside ours; the canary is
+    the administrator's."""
+    as_role(end.cluster, end.database, ADMIN,
+            "CREATE TABLE public.canary (who text)",
+            f"GRANT INSERT ON public.canary TO {APP}",
+            "GRANT CREATE, USAGE ON SCHEMA public TO mallory",
+            "CREATE SCHEMA mallory AUTHORIZATION mallory",
+            "GRANT USAGE ON SCHEMA mallory TO PUBLIC")
+    as_role(end.cluster, end.database, "mallory",
+            CANARY_SQL.format(schema="mallory"))
+
+
+def canary(end):
+    return end.cluster.admin(end.database).execute(
+        "SELECT DISTINCT who FROM canary").fetchall()
+
+
+def connect_as(tidemark, end, role):
+    if role == ADMIN:
+        tidemark.connect("warehouse", {**end.connection(), "url":
+                         end.cluster.url(end.database, ADMIN, None)})
+    return tidemark.write_config()
+
+
+def refused(tidemark, named, *command, code="unsafe-marks"):
+    """By each command; what `check` says is returned. `status` and `watermark
+    show` say it and go on, as they do of a destination that is away."""
+    assert named in tidemark("status").err
+    assert named in tidemark("watermark", "show").err
+    tidemark("verify")
+    for args in command:
+        done = tidemark(*args.split()).expect(EXIT_SCHEMA)
+        assert named in done.err + done.out, done
+    done = tidemark("check", "--json").expect(EXIT_SCHEMA)
+    problem = next(each for each in done.pipeline()["problems"]
+                   if each["code"] == code)
+    assert named in problem["message"] and problem["fix"], problem
+    return problem
+
+
+COMMANDS = ("run", "run --full-refresh", "run --dry-run",
+            "watermark reset items", "backfill items --from 2024-01-01")
+
+
+@pytest.mark.parametrize("role", (ADMIN, APP))
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_marks_that_somebody_made_beforehand(tidemark, source, make_database,
+                                             mallory, attack, role):
+    """Nothing of it is touched, whoever asks."""
+    destination = make_database("warehouse")
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, destination, "timestamp")
+    let_in(destination)
+    statements, named = ATTACKS[attack]
+    as_role(destination.cluster, destination.database, mallory, *statements)
+    connect_as(tidemark, destination, role)
+    refused(tidemark, named, *COMMANDS)
+    assert canary(destination) == []
+
+
+@pytest.mark.parametrize("added", ADDED)
+def test_something_added_to_our_marks(tidemark, source, make_database, mallory,
+                                      added):
+    """Also between two runs, by whoever was given the right to."""
+    destination = make_database("warehouse")
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, destination, "timestamp")
+    let_in(destination)
+    tidemark.run()
+    statements, named = ADDED[added]
+    as_role(destination.cluster, destination.database, ADMIN,
+            f"GRANT ALL ON public._tidemark_watermark TO {mallory}",
+            "DROP TABLE public.canary",
+            "GRANT USAGE ON SCHEMA mallory TO PUBLIC",
+            f"GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA mallory TO PUBLIC",
+            *statements,
+            "CREATE TABLE public.canary (who text)",
+            f"GRANT INSERT ON public.canary TO {APP}")
+    refused(tidemark, named, *COMMANDS)
+    assert canary(destination) == []
+
+
+def test_marks_changed_between_two_batches(tidemark_failpoints, source,
+                                           make_database, mallory):
+    """The load looks again, under the lock that it writes under."""
+    tidemark, destination = tidemark_failpoints, make_database("warehouse")
+    let_in(destination)
+    done = alter(tidemark, source, destination,
+                 f"GRANT TRIGGER ON public._tidemark_watermark TO {mallory}",
+                 "SET ROLE app", TRIGGER.format("mallory.take()"))
+    assert "trigger helper" in done.expect(EXIT_SCHEMA).err, done
+    assert canary(destination) == []
+
+
+def test_group_that_we_are_a_member_of(tidemark, source, make_database, cluster,
+                                       mallory):
+    """Its tables are ours: a pipeline may be moved from one role to another."""
+    destination = make_database("warehouse")
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    give = (f"GRANT ALL ON SCHEMA public TO {mallory}",
+            f"ALTER TABLE public._tidemark_watermark OWNER TO {mallory}",
+            f"GRANT ALL ON public._tidemark_watermark TO {APP}")
+    as_role(cluster, destination.database, ADMIN, *give)
+    refused(tidemark, "belongs to role mallory", "run")
+    cluster.order(f"GRANT {mallory} TO {APP}")
+    tidemark.run()
+
+
+def test_target_of_others(tidemark, source, make_database, mallory):
+    """It was named by the user: `check` tells, and the run loads it."""
+    destination = make_database("warehouse")
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, destination, "timestamp")
+    let_in(destination)
+    tidemark.run()
+    as_role(destination.cluster, destination.database, ADMIN,
+            "ALTER TABLE public.items OWNER TO mallory",
+            f"GRANT ALL ON public.items TO {APP}")
+    problems = tidemark("check", "--json").expect(EXIT_OK).pipeline()["problems"]
+    told = [each for each in problems if each["code"] == "target-of-others"]
+    assert [each["severity"] for each in told] == ["warning"], problems
+    assert "belongs to role mallory" in told[0]["message"]
+    tidemark.run()
+
+
+@pytest.mark.parametrize("what", ("raw", "view"))
+def test_append_into_what_others_own(tidemark, source, make_database, mallory,
+                                     what):
+    destination = make_database("warehouse")
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, destination, "timestamp", "append")
+    let_in(destination)
+    tidemark.run()
+    name = "items_raw" if what == "raw" else "items"
+    as_role(destination.cluster, destination.database, ADMIN,
+            f"ALTER TABLE public.{name} OWNER TO mallory",
+            f"GRANT ALL ON public.{name} TO {APP}")
+    tidemark("run").expect(EXIT_SCHEMA)
+    done = tidemark("check", "--json").expect(EXIT_SCHEMA)
+    assert f"unsafe-{what}" in [each["code"] for each in
+                                done.pipeline()["problems"]], done
+
+
+STATES = {
+    "schema": (["CREATE SCHEMA tidemark",
+                "GRANT ALL ON SCHEMA tidemark TO PUBLIC",
+                "CREATE VIEW tidemark.tidemark_migrations AS SELECT"
+                " 1::bigint AS number, ''::text AS name, ''::text AS checksum"
+                " WHERE mallory.peek()",
+                "GRANT ALL ON tidemark.tidemark_migrations TO PUBLIC"],
+               "schema tidemark belongs to role mallory"),
+    "catalog": (["CREATE SCHEMA tidemark",
+                 "GRANT ALL ON SCHEMA tidemark TO PUBLIC",
+                 "CREATE VIEW tidemark.pg_class AS SELECT * FROM"
+                 " pg_catalog.pg_class WHERE mallory.peek()",
+                 "GRANT ALL ON tidemark.pg_class TO PUBLIC"],
+                "schema tidemark belongs to role mallory"),
+}
+STATE_ADDED = {
+    "trigger": ("CREATE TRIGGER helper BEFORE INSERT OR UPDATE ON"
+                " tidemark.{table} FOR EACH ROW EXECUTE FUNCTION"
+                " mallory.take()", "trigger helper"),
+    "create": ("GRANT CREATE ON SCHEMA tidemark TO mallory",
+               "lets role mallory make objects"),
+    "function": ("CREATE FUNCTION tidemark.max(text) RETURNS text LANGUAGE sql"
+                 " AS 'SELECT mallory.peek()::text'", "has function"),
+}
+
+
+def refused_state(tidemark, named, *commands):
+    for args in commands:
+        done = tidemark(*args.split())
+        assert done.code == EXIT_SCHEMA and named in done.err + done.out, done
+    done = tidemark("check", "--json").expect(EXIT_SCHEMA)
+    problem = next(each for each in done.pipeline()["problems"]
+                   if named in each["message"])
+    assert problem["fix"], problem
+
+
+@pytest.mark.parametrize("role", (ADMIN, APP))
+@pytest.mark.parametrize("attack", STATES)
+def test_state_that_somebody_made_beforehand(tidemark, source, make_database,
+                                             mallory, attack, role):
+    destination, state = make_database("warehouse"), make_database("state")
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, destination, "timestamp")
+    let_in(state)
+    as_role(state.cluster, state.database, ADMIN,
+            f"GRANT CREATE ON DATABASE {state.database} TO {mallory}")
+    statements, named = STATES[attack]
+    as_role(state.cluster, state.database, mallory, *statements)
+    tidemark.top["state"] = {**state.connection(), "url": state.cluster.url(
+        state.database, role, None)}
+    tidemark.write_config()
+    refused_state(tidemark, named, "run", "status", "migrate", "runs")
+    assert canary(state) == []
+
+
+@pytest.mark.parametrize("added", STATE_ADDED)
+def test_something_added_to_our_state(tidemark, source, make_database, mallory,
+                                      added):
+    destination, state = make_database("warehouse"), make_database("state")
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.top["state"] = state.connection()
+    tidemark.write_config()
+    let_in(state)
+    tidemark.run()
+    sql, named = STATE_ADDED[added]
+    as_role(state.cluster, state.database, ADMIN, sql.format(table="attempts"))
+    refused_state(tidemark, named, "run", "status", "migrate", "runs")
+    assert canary(state) == []
