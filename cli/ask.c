@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/stop.h"
+#include "core/base/utf8.h"
 
 bool ask_is_possible(void)
 {
@@ -27,11 +28,14 @@ static bool ask_wait(void)
 
 bool ask_yes(const char *question)
 {
+	struct strbuf line = STRBUF_INIT;
 	char answer[16] = "";
 	ssize_t n;
 
-	fprintf(stderr, "%s [y/N] ", question);
+	utf8_add_flat(&line, question);
+	fprintf(stderr, "%s [y/N] ", line.data);
 	fflush(stderr);
+	strbuf_release(&line);
 	if (!ask_wait()) {
 		fputc('\n', stderr);
 		return false;

@@ -10,6 +10,7 @@
 #include "cli/sync_run.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/json_text.h"
 #include "core/base/nearest.h"
 #include "core/sync/letter_desk.h"
 #include "core/sync/letters.h"
@@ -125,7 +126,7 @@ static int letters_named(const struct arguments *args, const struct settings *s,
 static char *letters_pretty(const char *json)
 {
 	json_t *value = json_loads(json, JSON_ALLOW_NUL, NULL);
-	char *dumped = value ? json_dumps(value, JSON_INDENT(2)) : NULL;
+	char *dumped = value ? json_text_dump(value, JSON_INDENT(2)) : NULL;
 	char *text = xstrdup(dumped ? dumped : json);
 
 	free(dumped);

@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/json_text.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/sync/repair.h"
@@ -20,12 +21,10 @@
 
 static char *verify_cell(const json_t *value)
 {
-	char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY |
-					       JSON_REAL_PRECISION(15));
-	char *copy = xstrdup(text ? text : "-");
+	char *text = json_text_dump(value, JSON_COMPACT | JSON_ENCODE_ANY |
+						   JSON_REAL_PRECISION(15));
 
-	free(text);
-	return copy;
+	return text ? text : xstrdup("-");
 }
 
 static void verify_add_row(struct output_table *t, const json_t *example)

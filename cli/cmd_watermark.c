@@ -9,6 +9,7 @@
 #include "core/base/json_text.h"
 #include "core/base/log.h"
 #include "core/base/nearest.h"
+#include "core/base/utf8.h"
 #include "core/sync/marks.h"
 #include "core/sync/others.h"
 
@@ -17,12 +18,14 @@
 static void watermark_print(const struct pipeline_settings *p,
 			    const struct mark *mark, bool alone)
 {
-	const char *text = mark->watermark ? mark->watermark : "null";
+	struct strbuf text = STRBUF_INIT;
 
+	utf8_add_json(&text, mark->watermark ? mark->watermark : "null");
 	if (alone)
-		output_line("%s", text);
+		output_line("%s", text.data);
 	else
-		output_line("%s: %s", p->name, text);
+		output_line("%s: %s", p->name, text.data);
+	strbuf_release(&text);
 }
 
 static int watermark_show_one(const struct settings *s,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/output.h"
+#include "core/base/json_text.h"
 #include "core/base/strbuf.h"
 
 static const char *dry_run_verdict(const struct run_result *r)
@@ -58,7 +59,7 @@ static void dry_run_print_verdict(const struct run_result *r)
 static void dry_run_print_json(const char *name, const char *what,
 			       const json_t *json)
 {
-	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	char *text = json ? json_text_dump(json, JSON_COMPACT) : NULL;
 
 	if (text)
 		output_line("%s: %s: %s", name, what, text);

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/json_text.h"
 #include "core/base/strbuf.h"
+#include "core/base/utf8.h"
 #include "core/data/watermark.h"
 
 struct output_table {
@@ -25,13 +27,6 @@ static void output_note(bool written)
 		output_errno = errno ? errno : EIO;
 }
 
-static void output_clean(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = ' ';
-}
-
 bool output_is_terminal(void)
 {
 	return isatty(STDOUT_FILENO);
@@ -45,18 +40,19 @@ void output_text(const char *text)
 
 void output_line(const char *fmt, ...)
 {
-	struct strbuf line = STRBUF_INIT;
+	struct strbuf text = STRBUF_INIT, line = STRBUF_INIT;
 	va_list ap;
 
 	va_start(ap, fmt);
-	strbuf_vaddf(&line, fmt, ap);
+	strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	output_clean(line.data);
+	utf8_add_flat(&line, text.data);
 	strbuf_addch(&line, '\n');
 	output_text(line.data);
 	errno = 0;
 	output_note(fflush(stdout) == 0);
 	strbuf_release(&line);
+	strbuf_release(&text);
 }
 
 void output_json(json_t *json, bool one_line)
@@ -67,8 +63,8 @@ void output_json(json_t *json, bool one_line)
 
 	if (!one_line && output_is_terminal())
 		flags = JSON_INDENT(2);
-	text = json_dumps(json,
-			  flags | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+	text = json_text_dump(json, flags | JSON_ENCODE_ANY |
+					    JSON_REAL_PRECISION(15));
 	output_text(text ? text : "null");
 	output_text("\n");
 	errno = 0;
@@ -125,11 +121,11 @@ void output_table_row(struct output_table *t, const char *const *cells)
 	struct libscols_line *line = scols_table_new_line(t->table, NULL);
 
 	for (size_t i = 0; line && i < t->n; i++) {
-		char *cell = xstrdup(cells[i] ? cells[i] : "-");
+		struct strbuf cell = STRBUF_INIT;
 
-		output_clean(cell);
-		scols_line_set_data(line, i, cell);
-		free(cell);
+		utf8_add_flat(&cell, cells[i] ? cells[i] : "-");
+		scols_line_set_data(line, i, cell.data);
+		strbuf_release(&cell);
 	}
 }
 

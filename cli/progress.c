@@ -8,6 +8,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/base/utf8.h"
 #include "core/sync/pipeline.h"
 #include "core/sync/verify_progress.h"
 
@@ -45,14 +46,6 @@ static struct {
 	int64_t first_at; /* 0: no share is known yet */
 } progress = { .lock = PTHREAD_MUTEX_INITIALIZER, .line = STRBUF_INIT };
 
-static void progress_add_clean(struct strbuf *sb, const char *text)
-{
-	for (; *text; text++)
-		strbuf_addch(sb, (unsigned char)*text < 0x20 || *text == 0x7f
-					 ? ' '
-					 : *text);
-}
-
 /* Members of held_by are the source's own: those that are there are shown. */
 static void progress_add_holder(struct strbuf *sb, const json_t *held_by)
 {
@@ -71,7 +64,7 @@ static void progress_add_holder(struct strbuf *sb, const json_t *held_by)
 		if (!text || !*text)
 			continue;
 		strbuf_addstr(sb, i == 3 ? " since " : " ");
-		progress_add_clean(sb, text);
+		utf8_add_flat(sb, text);
 	}
 }
 
@@ -86,7 +79,7 @@ void progress_add_pause(struct strbuf *sb, const json_t *paused)
 			json_string_value(json_object_get(paused, names[i]));
 
 		strbuf_addstr(sb, before[i]);
-		progress_add_clean(sb, text ? text : "");
+		utf8_add_flat(sb, text ? text : "");
 	}
 }
 
@@ -103,7 +96,7 @@ void progress_add_share(struct strbuf *sb, double share, int64_t eta_us)
 void progress_render(struct strbuf *sb, const struct progress_view *v)
 {
 	if (*v->pipeline) {
-		progress_add_clean(sb, v->pipeline);
+		utf8_add_flat(sb, v->pipeline);
 		strbuf_addstr(sb, ": ");
 	}
 	units_print_short(sb, (double)v->rows);
@@ -141,7 +134,7 @@ static void progress_add_side(struct strbuf *sb, const char *side, int64_t rows,
 void progress_render_look(struct strbuf *sb, const struct progress_look_view *v)
 {
 	if (*v->pipeline) {
-		progress_add_clean(sb, v->pipeline);
+		utf8_add_flat(sb, v->pipeline);
 		strbuf_addstr(sb, ": ");
 	}
 	strbuf_addstr(sb, v->pass);
@@ -410,7 +403,7 @@ void progress_line(const char *text)
 		return;
 	pthread_mutex_lock(&progress.lock);
 	strbuf_reset(&progress.line);
-	progress_add_clean(&progress.line, text);
+	utf8_add_flat(&progress.line, text);
 	progress_cut(&progress.line, progress_width());
 	progress_draw();
 	pthread_mutex_unlock(&progress.lock);

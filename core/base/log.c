@@ -1,6 +1,5 @@
 #include "core/base/log.h"
 
-#include <jansson.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -10,6 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/json_text.h"
 #include "core/base/secret.h"
 #include "core/base/strbuf.h"
 #include "core/base/utf8.h"
@@ -77,24 +77,17 @@ void log_set_hooks(void (*before)(void), void (*after)(void))
 	pthread_mutex_unlock(&log_lock);
 }
 
-/* One line, and nothing in it that moves a terminal's cursor. */
-static void log_flatten(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = ' ';
-}
-
 static void log_text_line(struct strbuf *line, const char *time,
-			  enum log_level level, char *message)
+			  enum log_level level, const char *message)
 {
 	const char *pipeline = log_pipeline();
 
-	log_flatten(message);
 	strbuf_addf(line, "%s %s ", time, log_names[level]);
-	if (*pipeline)
-		strbuf_addf(line, "%s: ", pipeline);
-	strbuf_addstr(line, message);
+	if (*pipeline) {
+		utf8_add_flat(line, pipeline);
+		strbuf_addstr(line, ": ");
+	}
+	utf8_add_flat(line, message);
 	strbuf_addch(line, '\n');
 }
 
@@ -107,7 +100,7 @@ static void log_json_line(struct strbuf *line, const char *time,
 	char *text;
 
 	json_object_set_new(object, "message", json_string(message));
-	text = json_dumps(object, JSON_COMPACT);
+	text = json_text_dump(object, JSON_COMPACT);
 	if (text)
 		strbuf_addstr(line, text);
 	strbuf_addch(line, '\n');

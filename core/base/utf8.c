@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
+
 #define HIGH_BITS UINT64_C(0x8080808080808080)
 
 static size_t utf8_expected(unsigned char lead)
@@ -89,6 +91,70 @@ void utf8_repair(char *text)
 		}
 		text += n;
 		left -= n;
+	}
+}
+
+static uint32_t utf8_code(const char *text, size_t length)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	uint32_t code = length == 1 ? *p : *p & (0xffu >> (length + 1));
+
+	for (size_t i = 1; i < length; i++)
+		code = code << 6 | (p[i] & 0x3fu);
+	return code;
+}
+
+/* In order of their code points. Joiners (U+200C, U+200D) are not among them:
+ * names in Persian, Hindi and emoji need them. */
+static const struct {
+	uint32_t first, last;
+} utf8_controls[] = {
+	{ 0x00, 0x1f },	    { 0x7f, 0x9f },	{ 0x61c, 0x61c },
+	{ 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2066, 0x206f },
+	{ 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xfffe, 0xffff },
+};
+
+bool utf8_is_control(const char *text, size_t length)
+{
+	uint32_t code = utf8_code(text, length);
+
+	for (size_t i = 0; i < ARRAY_SIZE(utf8_controls); i++)
+		if (code <= utf8_controls[i].last)
+			return code >= utf8_controls[i].first;
+	return false;
+}
+
+void utf8_add_flat(struct strbuf *out, const char *text)
+{
+	size_t left = strlen(text), n;
+
+	for (; left; text += n, left -= n) {
+		n = utf8_char_length(text, left);
+		if (!n)
+			strbuf_addch(out, '?');
+		else if (utf8_is_control(text, n))
+			strbuf_addch(out, ' ');
+		else
+			strbuf_add(out, text, n);
+		n = n ? n : 1;
+	}
+}
+
+void utf8_add_json(struct strbuf *out, const char *json)
+{
+	size_t left = strlen(json), n;
+
+	for (; left; json += n, left -= n) {
+		n = utf8_char_length(json, left);
+		if (!n)
+			strbuf_addch(out, '?');
+		else if ((unsigned char)*json >= 0x7f &&
+			 utf8_is_control(json, n))
+			strbuf_addf(out, "\\u%04X",
+				    (unsigned)utf8_code(json, n));
+		else
+			strbuf_add(out, json, n);
+		n = n ? n : 1;
 	}
 }
 

@@ -5,12 +5,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/base/strbuf.h"
+
 /* Bytes of the valid character at `text` (of `n` bytes): 1 to 4; 0 if there
  * is none (overlong forms, surrogates and > U+10FFFF are not valid). */
 size_t utf8_char_length(const char *text, size_t n);
 bool utf8_is_valid(const char *text, size_t n);
 /* Every byte that is not part of a valid character becomes '?'. In place. */
 void utf8_repair(char *text);
+/* Is the valid character at `text`, of `length` bytes, one that a terminal
+ * obeys or that changes how the text around it is read? C0, DEL, C1, marks and
+ * overrides of the writing direction, separators of lines and paragraphs, the
+ * byte order mark, and code points that are no characters. */
+bool utf8_is_control(const char *text, size_t length);
+/* Append `text` for people, as one line: each control character is a space,
+ * each byte that is not part of a character a '?'. */
+void utf8_add_flat(struct strbuf *out, const char *text);
+/* Append a JSON text: control characters behind C0, which stand in its strings
+ * only, become \uXXXX. The value that it says stays the same. */
+void utf8_add_json(struct strbuf *out, const char *json);
 /* Largest length <= n that does not cut a character of valid text. */
 size_t utf8_cut(const char *text, size_t n);
 

@@ -61,6 +61,10 @@ static const struct render_case renders[] = {
 	  "{\"application\": \"\\u001b[2Jpsql\"}",
 	  NULL,
 	  "o : 1 rows, 0 rows/s, 0.0 MB/s, mark held by  [2Jpsql" },
+	{ { "o\u202e", 1, 0, 0, 0, -1, -1, NULL, NULL, false, 0 },
+	  "{\"application\": \"\\u009b2Jpsql\"}",
+	  NULL,
+	  "o : 1 rows, 0 rows/s, 0.0 MB/s, mark held by  2Jpsql" },
 	{ { "o", 1, 0, 0, 0, -1, -1, NULL, NULL, false, 0 },
 	  NULL,
 	  "{\"by\": \"pause_file\", \"since\": \"12:00\", "
