@@ -226,7 +226,7 @@ int my_mark_commit(struct mydst *d, const struct checkpoint *next,
 
 /* stage.c: the session's temporary table, of the columns of d->table; the
  * batch's rows, in key order, into it or straight into the table. */
-void my_stage_describe(struct mydst *d);
+int my_stage_describe(struct mydst *d, struct error *err);
 /* Make it, or empty it, before a transaction: a run without rows has none. */
 int my_stage_empty(struct mydst *d, struct error *err);
 /* A temporary table of the batch's columns (of its key alone), without rows. */

@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -28,6 +29,15 @@ static size_t place_length(const char *name)
 	return n;
 }
 
+/* Names are utf8mb3: a character of four bytes is not among them. */
+static bool place_is_beyond(const char *name)
+{
+	for (; *name; name++)
+		if ((unsigned char)*name >= 0xf0)
+			return true;
+	return false;
+}
+
 static int place_check_name(const char *what, const char *name,
 			    struct error *err)
 {
@@ -39,10 +49,16 @@ static int place_check_name(const char *what, const char *name,
 			"%s %s: MySQL takes names of %d characters" ERROR_FIX
 			"; choose a shorter one",
 			what, name, NAME_LIMIT);
-	if (n && name[n - 1] == ' ')
+	if (n && isspace((unsigned char)name[n - 1]))
 		return error_set(err, ERROR_SCHEMA,
 				 "%s \"%s\": MySQL takes no name that ends "
 				 "with a blank" ERROR_FIX "; choose another",
+				 what, name);
+	if (place_is_beyond(name))
+		return error_set(err, ERROR_SCHEMA,
+				 "%s %s: MySQL takes no characters beyond "
+				 "U+FFFF in a name, and makes each a "
+				 "?" ERROR_FIX "; choose another",
 				 what, name);
 	return 0;
 }

@@ -180,9 +180,10 @@ static int prepare_session(struct mydst *d, const struct plan *plan,
 	if (!rc && !d->table.exists)
 		rc = error_set(err, ERROR_SCHEMA, "table %s has disappeared",
 			       d->rows);
+	if (!rc)
+		rc = my_stage_describe(d, err);
 	if (rc)
 		return rc;
-	my_stage_describe(d);
 	d->staged = false;
 	if (d->target->preview)
 		rc = my_preview_make(d, plan, err);

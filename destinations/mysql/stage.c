@@ -43,12 +43,13 @@ static void stage_describe_column(struct strbuf *names, struct strbuf *load,
 	free(variable);
 }
 
-void my_stage_describe(struct mydst *d)
+int my_stage_describe(struct mydst *d, struct error *err)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf names = STRBUF_INIT, load = STRBUF_INIT;
 	struct strbuf set = STRBUF_INIT, row = STRBUF_INIT;
 	const struct catalog_column *soft;
+	int rc = 0;
 
 	soft = d->target->soft_delete
 		       ? my_catalog_find(&d->table, d->target->soft_delete)
@@ -62,6 +63,14 @@ void my_stage_describe(struct mydst *d)
 		const struct catalog_column *c =
 			my_catalog_find(&d->table, s->columns[i].name);
 
+		if (!c) {
+			rc = error_set(err, ERROR_SCHEMA,
+				       "table %s has no column \"%s\", though "
+				       "it was to have it: the server has made "
+				       "another name of it",
+				       d->target->table, s->columns[i].name);
+			break;
+		}
 		d->forms[i] = my_type_form(s->columns[i].type.kind, &c->type);
 		stage_describe_column(&names, &load, &set, &row, c, i);
 	}
@@ -75,6 +84,7 @@ void my_stage_describe(struct mydst *d)
 	d->load_columns = strbuf_detach(&load);
 	d->insert_row = strbuf_detach(&row);
 	strbuf_release(&set);
+	return rc;
 }
 
 /* Types and collations of the table's own: what does not fit there does not
