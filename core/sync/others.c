@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/shell.h"
 #include "core/base/strbuf.h"
 #include "core/data/watermark.h"
 #include "core/sync/marks.h"
@@ -147,12 +148,13 @@ int others_refuse(const struct pipeline_settings *p,
 		  const struct strlist *names, const char *so,
 		  struct error *err)
 {
-	struct strbuf list = STRBUF_INIT;
+	struct strbuf list = STRBUF_INIT, word = STRBUF_INIT;
 	int rc;
 
 	if (!names->n)
 		return 0;
 	others_print(&list, names);
+	shell_add_word(&word, names->n > 1 ? "NAME" : names->items[0]);
 	rc = error_set(
 		err, ERROR_CONFIG,
 		"%s is loaded by %s, too, which has a mark there: rows "
@@ -161,7 +163,8 @@ int others_refuse(const struct pipeline_settings *p,
 		"earlier name of %s: tidemark watermark forget %s %s",
 		p->destination_table, list.data, p->source_table, so,
 		names->n > 1 ? "one of them" : "it", p->name, settings_call(p),
-		names->n > 1 ? "NAME" : names->items[0]);
+		word.data);
+	strbuf_release(&word);
 	strbuf_release(&list);
 	return rc;
 }
@@ -216,17 +219,21 @@ int others_inspect(struct destination *d, const struct pipeline_settings *p,
 	if (p->mode != LOAD_UPDATE)
 		rc = others_ask(d, target, &names, err);
 	for (size_t i = 0; i < names.n; i++) {
-		char *fix = xstrfmt("give each a table of its own; if that is "
-				    "no pipeline any more: tidemark watermark "
-				    "forget %s %s",
-				    settings_call(p), names.items[i]);
+		struct strbuf word = STRBUF_INIT;
+		char *fix;
 
+		shell_add_word(&word, names.items[i]);
+		fix = xstrfmt("give each a table of its own; if that is no "
+			      "pipeline any more: tidemark watermark forget %s "
+			      "%s",
+			      settings_call(p), word.data);
 		problems_add(out, replaces ? SEVERITY_ERROR : SEVERITY_WARNING,
 			     replaces ? ERROR_CONFIG : ERROR_NONE,
 			     "table-of-others", fix,
 			     "pipeline \"%s\" loads %s, too: %s",
 			     names.items[i], p->destination_table, what);
 		free(fix);
+		strbuf_release(&word);
 	}
 	strlist_release(&names);
 	return rc;

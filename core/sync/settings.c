@@ -74,5 +74,7 @@ const char *settings_run(const struct pipeline_settings *p)
 
 const char *settings_call(const struct pipeline_settings *p)
 {
-	return p->call ? p->call : p->name;
+	if (p->call)
+		return p->call;
+	return p->word ? p->word : p->name;
 }

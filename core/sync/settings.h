@@ -68,6 +68,7 @@ struct pipeline_settings {
 	/* Of `copy`: what stands for the name on a command line. NULL: the
 	 * name itself does. */
 	char *call;
+	char *word; /* the name, as a shell takes it */
 	int line; /* of the config, 0 for `copy` */
 	/* Path of the config, "copy", or NULL: not known. Owned by settings. */
 	const char *origin;

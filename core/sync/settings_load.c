@@ -6,6 +6,7 @@
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/base/nearest.h"
+#include "core/base/shell.h"
 #include "core/base/units.h"
 #include "core/sync/settings_input.h"
 
@@ -96,6 +97,7 @@ static void pipeline_input_release(struct pipeline_input *in)
 	free(p->pace.replicas);
 	free(p->rivals);
 	free(p->call);
+	free(p->word);
 	settings_release_gate(&p->gate);
 	free(p->name);
 	memset(in, 0, sizeof(*in));
@@ -169,6 +171,14 @@ static int settings_check_name(struct option_context *ctx,
 			   name);
 }
 
+static char *settings_word(const char *name)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	shell_add_word(&sb, name);
+	return strbuf_detach(&sb);
+}
+
 static int settings_parse_pipeline(struct option_context *ctx,
 				   struct settings *s,
 				   const struct config_entry *entry,
@@ -185,6 +195,7 @@ static int settings_parse_pipeline(struct option_context *ctx,
 		return rc;
 	length = option_path_push(ctx, entry->key);
 	in.p.name = xstrdup(entry->key);
+	in.p.word = settings_word(entry->key);
 	in.p.line = entry->at.line;
 	option_init(pipeline_options, &in);
 	rc = option_parse_table(ctx, &table, merged, &in);

@@ -6,6 +6,7 @@
 #include "core/base/alloc.h"
 #include "core/base/file_id.h"
 #include "core/base/log.h"
+#include "core/base/shell.h"
 #include "core/data/table_identity.h"
 #include "core/data/watermark.h"
 #include "core/sync/marks.h"
@@ -36,10 +37,12 @@ static int target_refuse(const struct target_question *q, const char *name,
 			 const json_t *theirs, struct error *err)
 {
 	struct strbuf from = STRBUF_INIT, own = STRBUF_INIT;
+	struct strbuf word = STRBUF_INIT;
 	const struct pipeline_settings *p = q->p;
 
 	table_identity_print(&from, theirs);
 	table_identity_print(&own, q->source);
+	shell_add_word(&word, name);
 	error_set(err, ERROR_SCHEMA,
 		  "pipeline %s: table %s at %s has rows of another source "
 		  "table: pipeline \"%s\" loads it from %s, and %s reads %s. "
@@ -49,7 +52,8 @@ static int target_refuse(const struct target_question *q, const char *name,
 		  "forget %s %s",
 		  p->name, p->destination_table, p->destination->url.shown,
 		  name, from.data, p->name, own.data, name, settings_call(p),
-		  name);
+		  word.data);
+	strbuf_release(&word);
 	strbuf_release(&from);
 	strbuf_release(&own);
 	return -ERROR_SCHEMA;
