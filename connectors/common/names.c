@@ -25,19 +25,11 @@ const char *const made_names[] = {
 	"created",    "event_time",  "recorded_at", NULL,
 };
 
-static void table_write_part(struct strbuf *sb, const char *part)
-{
-	if (!*part || strpbrk(part, ".\" \t\r\n"))
-		sql_quote_name(sb, part, '"');
-	else
-		strbuf_addstr(sb, part);
-}
-
 void table_write(struct strbuf *sb, const char *schema, const char *name)
 {
-	table_write_part(sb, schema);
+	table_name_write_part(sb, schema);
 	strbuf_addch(sb, '.');
-	table_write_part(sb, name);
+	table_name_write_part(sb, name);
 }
 
 void table_list_add(struct table_list *list, const char *schema,

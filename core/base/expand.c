@@ -221,6 +221,15 @@ int expand_text(struct strbuf *out, const char *raw, struct error *err)
 	return rc;
 }
 
+void expand_escape(struct strbuf *out, const char *text)
+{
+	for (; *text; text++) {
+		if (!strncmp(text, "${", 2))
+			strbuf_addch(out, '$');
+		strbuf_addch(out, *text);
+	}
+}
+
 bool expand_is_reference(const char *text, size_t n)
 {
 	const char *end = memchr(text, '}', n);

@@ -7,6 +7,8 @@
 #include "core/base/alloc.h"
 
 #define TABLE_NAME_PARTS 3
+/* They end a part that is not quoted. */
+#define TABLE_NAME_STOPS ".\" \t\r\n"
 
 /* The quoted part that starts at `*at` (on its opening quote); `*at` is left
  * behind the closing one. */
@@ -34,7 +36,7 @@ static int table_name_quoted(struct strbuf *part, const char **at,
 static int table_name_plain(struct strbuf *part, const char **at,
 			    const char *text, struct error *err)
 {
-	size_t n = strcspn(*at, ".\" \t\r\n");
+	size_t n = strcspn(*at, TABLE_NAME_STOPS);
 	char stop = (*at)[n];
 
 	if (stop == '"')
@@ -146,6 +148,14 @@ void sql_quote_name(struct strbuf *sb, const char *part, char quote)
 void sql_quote_literal(struct strbuf *sb, const char *text)
 {
 	sql_quote(sb, text, '\'');
+}
+
+void table_name_write_part(struct strbuf *sb, const char *part)
+{
+	if (*part && !part[strcspn(part, TABLE_NAME_STOPS)])
+		strbuf_addstr(sb, part);
+	else
+		sql_quote_name(sb, part, '"');
 }
 
 void table_name_quote(struct strbuf *sb, const struct table_name *t, char quote)

@@ -31,6 +31,9 @@ void sql_quote_name(struct strbuf *sb, const char *part, char quote);
 /* Append 'text' as a standard SQL literal (quotes doubled). Only for places
  * where parameters are not possible. */
 void sql_quote_literal(struct strbuf *sb, const char *text);
+/* Append a part as users write it: as it is, or in double quotes where
+ * table_name_parse() needs them. */
+void table_name_write_part(struct strbuf *sb, const char *part);
 /* catalog.schema.name, each quoted, absent parts left out. */
 void table_name_quote(struct strbuf *sb, const struct table_name *t,
 		      char quote);

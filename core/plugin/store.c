@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
+
 void attempt_init(struct attempt *a)
 {
 	memset(a, 0, sizeof(*a));
@@ -113,6 +115,26 @@ void lease_release(struct lease *l)
 	free(l->process);
 	free(l->session);
 	lease_init(l);
+}
+
+bool store_has_table(const char *name)
+{
+	static const char *const tables[] = {
+		STORE_MIGRATIONS_TABLE,
+		"runs",
+		"attempts",
+		"batches",
+		"watermarks",
+		"leases",
+		"dead_letters",
+		"paces",
+		"chunks",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		if (!strcmp(tables[i], name))
+			return true;
+	return false;
 }
 
 void chunk_release(struct chunk *c)

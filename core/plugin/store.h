@@ -18,6 +18,12 @@ struct store {
 	const struct store_ops *ops;
 };
 
+/* A store that is a database has its tables in one schema, which this one
+ * tells from others. */
+#define STORE_MIGRATIONS_TABLE "tidemark_migrations"
+/* Is a table of that schema the store's? */
+bool store_has_table(const char *name);
+
 /* Who may write a pipeline, and until when. All times are µs by the store's
  * clock, whose "now" comes with what is read. Owned texts. */
 struct lease {

@@ -1,31 +1,14 @@
 #include "core/sync/propose.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/alloc.h"
+#include "core/base/yaml_text.h"
 #include "core/data/table_name.h"
+#include "core/plugin/store.h"
 #include "core/sync/runner.h"
-
-/* The source as it is looked at, and the text so far. */
-struct sketch {
-	struct connector *source;
-	const char *source_engine, *destination_engine;
-	bool same_place; /* both URLs are one database */
-	struct strlist targets;
-	struct strbuf body; /* of `pipelines:` */
-	struct proposal *out;
-};
-
-/* One table's choices. */
-struct choice {
-	const struct table_info *table;
-	enum strategy strategy;
-	char *column, *reason;
-	struct schema schema;
-};
+#include "core/sync/sketch.h"
 
 void proposal_init(struct proposal *p)
 {
@@ -88,49 +71,6 @@ bool propose_hide_password(const char *url, struct strbuf *out)
 	return propose_hide_query(query, out) || hidden;
 }
 
-static bool propose_is_plain(const char *text)
-{
-	static const char *const words[] = { "true", "false",  "yes",  "no",
-					     "on",   "off",    "null", "y",
-					     "n",    "version" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (!strcasecmp(text, words[i]))
-			return false;
-	return (*text == '_' || (*text >= 'a' && *text <= 'z') ||
-		(*text >= 'A' && *text <= 'Z')) &&
-	       text[strspn(text, "abcdefghijklmnopqrstuvwxyz_."
-				 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")] ==
-		       '\0';
-}
-
-/* A YAML scalar: bare where that is safe, else as a JSON string, which YAML
- * reads alike. */
-static void propose_scalar(struct strbuf *sb, const char *text)
-{
-	json_t *json;
-	char *quoted;
-
-	if (propose_is_plain(text)) {
-		strbuf_addstr(sb, text);
-		return;
-	}
-	json = json_string(text);
-	quoted = json_dumps(json, JSON_ENCODE_ANY);
-	strbuf_addstr(sb, quoted ? quoted : "\"\"");
-	free(quoted);
-	json_decref(json);
-}
-
-static void propose_comment(struct strbuf *sb, const char *indent,
-			    const char *text)
-{
-	strbuf_addf(sb, "%s# ", indent);
-	for (; *text; text++)
-		strbuf_addch(sb, (unsigned char)*text < 0x20 ? ' ' : *text);
-	strbuf_addch(sb, '\n');
-}
-
 static void propose_connection(struct proposal *out, const char *name,
 			       const char *variable, const char *url)
 {
@@ -139,201 +79,160 @@ static void propose_connection(struct proposal *out, const char *name,
 	strbuf_addf(&out->yaml, "  %s: ", name);
 	if (propose_hide_password(url, &shown)) {
 		strbuf_addstr(&out->yaml, "{ url: ");
-		propose_scalar(&out->yaml, shown.data);
+		yaml_add_scalar(&out->yaml, shown.data);
 		strbuf_addf(&out->yaml, ", password: \"${%s}\" }\n", variable);
 		strlist_add(&out->variables, variable);
 	} else {
-		propose_scalar(&out->yaml, shown.data);
+		yaml_add_scalar(&out->yaml, shown.data);
 		strbuf_addch(&out->yaml, '\n');
 	}
 	strbuf_release(&shown);
 }
 
-/* A name as a table of a config is written. */
-static void propose_part(struct strbuf *sb, const char *part)
+/* The source as it is looked at, and what is made of it. */
+struct propose_work {
+	struct connector *source;
+	struct table_list tables;
+	struct strlist stores; /* schemas that hold a state store */
+	struct sketch sketch;
+};
+
+/* One table, as the source describes it. */
+struct propose_table {
+	enum strategy strategy;
+	char *column, *reason;
+	struct schema schema;
+};
+
+static void propose_find_stores(struct propose_work *w)
 {
-	if (*part && !part[strcspn(part, ".\"' \t\n")])
-		strbuf_addstr(sb, part);
-	else
-		sql_quote_name(sb, part, '"');
+	for (size_t i = 0; i < w->tables.n; i++) {
+		struct table_name name = { NULL, NULL, NULL };
+
+		if (!table_name_parse(&name, w->tables.items[i].name, NULL) &&
+		    name.schema && !strcmp(name.name, STORE_MIGRATIONS_TABLE))
+			strlist_add(&w->stores, name.schema);
+		table_name_release(&name);
+	}
 }
 
-/* Where the rows go: the same name on the same engine, the bare name on
- * another; the schema joins the name where two would meet. */
-static char *sketch_target(struct sketch *s, const struct table_name *t,
-			   const char *written)
+/* Tidemark's marks and stages, and the tables of a state store. */
+static bool propose_is_own(const struct propose_work *w, const char *table)
 {
-	struct strbuf sb = STRBUF_INIT;
-	bool same = !strcmp(s->source_engine, s->destination_engine);
+	struct table_name name = { NULL, NULL, NULL };
+	bool own = false;
 
-	if (same && !s->same_place) {
-		strbuf_addstr(&sb, written);
-	} else {
-		char *name =
-			xstrfmt("%s%s", t->name, s->same_place ? "_copy" : "");
-
-		if (same && t->schema) {
-			propose_part(&sb, t->schema);
-			strbuf_addch(&sb, '.');
-		}
-		propose_part(&sb, name);
-		free(name);
-	}
-	if (strlist_has(&s->targets, sb.data)) {
-		char *name = xstrfmt("%s_%s", t->schema ? t->schema : "other",
-				     t->name);
-
-		strbuf_reset(&sb);
-		propose_part(&sb, name);
-		free(name);
-	}
-	strlist_add(&s->targets, sb.data);
-	return strbuf_detach(&sb);
+	if (!table_name_parse(&name, table, NULL))
+		own = name_is_own(name.name) ||
+		      (name.schema && strlist_has(&w->stores, name.schema) &&
+		       store_has_table(name.name));
+	table_name_release(&name);
+	return own;
 }
 
-/* A pipeline's name: the table's, letters, digits, _ and - only, unique. */
-static char *sketch_name(struct sketch *s, const struct table_name *t)
+/* Rows of a raw table are versions, which the view over it puts together. Most
+ * have no key, so that only a column of ours as one tells what they are. */
+static bool propose_is_raw(const struct propose_work *w, const char *table)
 {
-	char *name = xstrdup(t->name);
+	static const char *const names[] = { NAME_OWN "seq",
+					     NAME_OWN "version" };
+	static const struct strlist none = STRLIST_INIT;
+	bool raw = false;
 
-	if (strlist_has(&s->out->pipelines, name)) {
-		free(name);
-		name = xstrfmt("%s_%s", t->schema ? t->schema : "other",
-			       t->name);
-	}
-	for (char *c = name; *c; c++)
-		if (!strchr("abcdefghijklmnopqrstuvwxyz_-"
-			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
-			    *c))
-			*c = '_';
-	while (strlist_has(&s->out->pipelines, name)) {
-		char *longer = xstrfmt("%s_", name);
+	for (size_t i = 0; !raw && i < ARRAY_SIZE(names); i++) {
+		struct strlist key = STRLIST_INIT;
+		struct source_spec spec = { .table = table,
+					    .columns = &none,
+					    .key = &key };
+		struct error ignored = ERROR_INIT;
+		struct schema schema;
 
-		free(name);
-		name = longer;
+		schema_init(&schema);
+		strlist_add(&key, names[i]);
+		raw = !w->source->ops->describe(w->source, &spec, NULL, &schema,
+						&ignored);
+		schema_release(&schema);
+		strlist_release(&key);
 	}
-	return name;
+	return raw;
 }
 
-static void sketch_write_key(struct strbuf *sb, const struct schema *schema)
-{
-	strbuf_addstr(sb, "    key: [");
-	for (size_t i = 0; i < schema->n_key; i++) {
-		if (i)
-			strbuf_addstr(sb, ", ");
-		propose_scalar(sb, schema->columns[schema->key[i]].name);
-	}
-	strbuf_addstr(sb, "] # the source's own key\n");
-}
-
-static void sketch_write(struct sketch *s, const struct choice *c,
-			 const struct table_name *t)
-{
-	struct strbuf *sb = &s->body;
-	char *name = sketch_name(s, t);
-	char *target = sketch_target(s, t, c->table->name);
-
-	strbuf_addstr(sb, "  ");
-	propose_scalar(sb, name);
-	strbuf_addf(sb, ":\n    # %s", c->table->kind);
-	if (c->table->row_estimate >= 0)
-		strbuf_addf(sb, ", about %" PRId64 " rows",
-			    c->table->row_estimate);
-	strbuf_addstr(sb, "\n    source: { connection: source, table: ");
-	propose_scalar(sb, c->table->name);
-	strbuf_addstr(sb, " }\n    destination: { connection: destination, "
-			  "table: ");
-	propose_scalar(sb, target);
-	strbuf_addstr(sb, " }\n");
-	sketch_write_key(sb, &c->schema);
-	propose_comment(sb, "    ", c->reason);
-	strbuf_addf(sb, "    watermark: { strategy: %s",
-		    strategy_name(c->strategy));
-	if (*c->column) {
-		strbuf_addstr(sb, ", column: ");
-		propose_scalar(sb, c->column);
-	}
-	strbuf_addstr(sb, " }\n");
-	strlist_add(&s->out->pipelines, name);
-	free(name);
-	free(target);
-}
-
-static void sketch_skip(struct sketch *s, const struct table_info *table,
-			const struct error *why)
-{
-	char *text = xstrfmt("%s: %s", table->name, why->message);
-	char *comment = xstrfmt("%s %s is left out: %s", table->kind,
-				table->name, why->message);
-
-	propose_comment(&s->body, "  ", comment);
-	strlist_add(&s->out->skipped, text);
-	free(comment);
-	free(text);
-}
-
-static int sketch_choose(struct sketch *s, struct choice *c, struct error *err)
+static int propose_ask(struct propose_work *w, const char *table,
+		       struct propose_table *out, struct error *err)
 {
 	static const struct strlist none = STRLIST_INIT;
-	const struct connector_ops *ops = s->source->ops;
-	struct source_spec spec = { .table = c->table->name,
+	const struct connector_ops *ops = w->source->ops;
+	struct source_spec spec = { .table = table,
 				    .columns = &none,
 				    .key = &none };
 	struct watermark_spec mark = { .time_zone = "auto", .settle = true };
-	int rc = ops->suggest(s->source, c->table->name, &c->strategy,
-			      &c->column, &c->reason, err);
+	int rc = ops->suggest(w->source, table, &out->strategy, &out->column,
+			      &out->reason, err);
 
 	if (rc)
 		return rc;
-	mark.strategy = c->strategy;
-	mark.column = *c->column ? c->column : NULL;
-	rc = ops->describe(s->source, &spec, &mark, &c->schema, err);
-	if (!rc && !c->schema.n_key)
+	mark.strategy = out->strategy;
+	mark.column = *out->column ? out->column : NULL;
+	rc = ops->describe(w->source, &spec, &mark, &out->schema, err);
+	if (!rc && !out->schema.n_key)
 		rc = error_set(err, ERROR_SCHEMA, "it has no key");
 	return rc;
 }
 
-/* A table that cannot be synced is a comment; a source that is gone is not. */
-static int sketch_table(struct sketch *s, const struct table_info *table,
-			struct error *err)
+static int propose_add(struct propose_work *w, const struct table_info *table,
+		       const struct propose_table *t, struct error *err)
 {
-	struct choice c = { .table = table };
-	struct table_name name = { NULL, NULL, NULL };
+	const struct sketch_choice choice = {
+		.table = table,
+		.schema = &t->schema,
+		.strategy = t->strategy,
+		.column = t->column,
+		.reason = t->reason,
+	};
+
+	return sketch_add(&w->sketch, &choice, err);
+}
+
+/* A table that cannot be synced is a comment; a source that is gone is not. */
+static int propose_table(struct propose_work *w, const struct table_info *table,
+			 struct error *err)
+{
+	struct propose_table t = { .column = NULL };
 	struct error why = ERROR_INIT;
 	int rc;
 
-	schema_init(&c.schema);
-	rc = sketch_choose(s, &c, &why);
-	if (!rc)
-		rc = table_name_parse(&name, table->name, &why);
-	if (!rc)
-		sketch_write(s, &c, &name);
-	else if (error_may_pass(why.code) || why.code == ERROR_BUG)
+	schema_init(&t.schema);
+	rc = propose_ask(w, table->name, &t, &why);
+	if (rc && (error_may_pass(why.code) || why.code == ERROR_BUG))
 		*err = why;
-	else
-		sketch_skip(s, table, &why);
-	table_name_release(&name);
-	schema_release(&c.schema);
-	free(c.column);
-	free(c.reason);
+	else if (!propose_is_raw(w, table->name) &&
+		 (rc || propose_add(w, table, &t, &why)))
+		sketch_skip(&w->sketch, table, &why);
+	schema_release(&t.schema);
+	free(t.column);
+	free(t.reason);
 	return -(int)err->code;
 }
 
-static int sketch_tables(struct sketch *s, struct error *err)
+static int propose_tables(struct propose_work *w, struct error *err)
 {
-	struct table_list list = { NULL, 0, 0 };
-	int rc = s->source->ops->tables(s->source, &list, err);
+	int rc = w->source->ops->tables(w->source, &w->tables, err);
 
-	for (size_t i = 0; !rc && i < list.n; i++)
-		rc = sketch_table(s, &list.items[i], err);
-	if (!rc && !s->out->pipelines.n)
-		rc = error_set(err, ERROR_SCHEMA,
-			       list.n ? "no table of the source can be "
-					"synced as it is; the first: %s"
-				      : "the source has no tables%s",
-			       list.n ? s->out->skipped.items[0] : "");
-	table_list_release(&list);
-	return rc;
+	if (!rc)
+		propose_find_stores(w);
+	for (size_t i = 0; !rc && i < w->tables.n; i++)
+		if (!propose_is_own(w, w->tables.items[i].name))
+			rc = propose_table(w, &w->tables.items[i], err);
+	if (rc || w->sketch.pipelines.n)
+		return rc;
+	if (!w->sketch.skipped.n)
+		return error_set(err, ERROR_SCHEMA,
+				 "the source has no tables%s",
+				 w->tables.n ? " but Tidemark's own" : "");
+	return error_set(err, ERROR_SCHEMA,
+			 "no table of the source can be synced as it is; the "
+			 "first: %s",
+			 w->sketch.skipped.items[0]);
 }
 
 static void propose_write(struct proposal *out, const char *source_url,
@@ -367,29 +266,44 @@ static int propose_settings(const char *source_url, const char *destination_url,
 	return settings_from_copy(out, &args, err);
 }
 
+static int propose_look(const struct settings *settings, struct propose_work *w,
+			struct error *err)
+{
+	const struct pipeline_settings *p = &settings->pipelines[0];
+	int rc;
+
+	w->sketch.source_engine = p->source->url.engine;
+	w->sketch.destination_engine = p->destination->url.engine;
+	w->sketch.same_place =
+		!strcmp(p->source->url.text, p->destination->url.text);
+	rc = runner_open_source(p, &w->source, err);
+	if (!rc)
+		rc = propose_tables(w, err);
+	if (w->source)
+		w->source->ops->close(w->source);
+	return rc;
+}
+
 int propose(const char *source_url, const char *destination_url,
 	    struct proposal *out, struct error *err)
 {
+	struct propose_work w = { .source = NULL };
 	struct settings settings;
-	struct sketch s = { .body = STRBUF_INIT, .out = out };
 	int rc = propose_settings(source_url, destination_url, &settings, err);
-	const struct pipeline_settings *p;
 
 	if (rc)
 		return rc;
-	p = &settings.pipelines[0];
-	s.source_engine = p->source->url.engine;
-	s.destination_engine = p->destination->url.engine;
-	s.same_place = !strcmp(p->source->url.text, p->destination->url.text);
-	rc = runner_open_source(p, &s.source, err);
-	if (!rc)
-		rc = sketch_tables(&s, err);
-	if (!rc)
-		propose_write(out, source_url, destination_url, s.body.data);
-	if (s.source)
-		s.source->ops->close(s.source);
-	strbuf_release(&s.body);
-	strlist_release(&s.targets);
+	sketch_init(&w.sketch);
+	rc = propose_look(&settings, &w, err);
+	if (!rc) {
+		propose_write(out, source_url, destination_url,
+			      w.sketch.body.data);
+		strlist_copy(&out->pipelines, &w.sketch.pipelines);
+		strlist_copy(&out->skipped, &w.sketch.skipped);
+	}
+	table_list_release(&w.tables);
+	strlist_release(&w.stores);
+	sketch_release(&w.sketch);
 	settings_release(&settings);
 	return rc;
 }

@@ -98,10 +98,7 @@ static int copy_target(const char *table, const char *from, const char *engine,
 	}
 	if (table_name_parse(&name, table, err))
 		return error_prefix(err, "--table");
-	if (strpbrk(name.name, ".\" \t\r\n"))
-		sql_quote_name(&text, name.name, '"');
-	else
-		strbuf_addstr(&text, name.name);
+	table_name_write_part(&text, name.name);
 	table_name_release(&name);
 	*out = strbuf_detach(&text);
 	return 0;

@@ -87,19 +87,18 @@ static const char get_watermark_sql[] =
 	"SELECT watermark FROM watermarks WHERE pipeline = $1";
 
 static const char create_migrations_sql[] =
-	"CREATE TABLE IF NOT EXISTS tidemark_migrations (\n"
+	"CREATE TABLE IF NOT EXISTS " STORE_MIGRATIONS_TABLE " (\n"
 	"  number bigint PRIMARY KEY, name text NOT NULL,\n"
 	"  checksum text NOT NULL, applied_at bigint NOT NULL)";
 
 static const char list_migrations_sql[] =
-	"SELECT number, name, checksum FROM tidemark_migrations\n"
+	"SELECT number, name, checksum FROM " STORE_MIGRATIONS_TABLE "\n"
 	"ORDER BY number";
 
 static const char save_migration_sql[] =
-	"INSERT INTO tidemark_migrations (number, name, checksum, applied_at)\n"
+	"INSERT INTO " STORE_MIGRATIONS_TABLE
+	"  (number, name, checksum, applied_at)\n"
 	"VALUES ($1, $2, $3, $4)";
-
-#define MIGRATIONS_TABLE "tidemark_migrations"
 
 struct migration_state {
 	const struct sql_store *store;
@@ -114,7 +113,7 @@ static int sql_store_note_table(void *ctx, const char *const *values,
 	struct migration_state *m = ctx;
 
 	(void)err;
-	if (strcmp(values[0], MIGRATIONS_TABLE) == 0)
+	if (strcmp(values[0], STORE_MIGRATIONS_TABLE) == 0)
 		m->has_table = true;
 	else if (!m->foreign)
 		m->foreign = xstrdup(values[0]);
@@ -144,7 +143,7 @@ static int sql_store_look(struct sql_store *s, int *version, struct error *err)
 	if (!rc && !m.has_table && m.foreign)
 		rc = error_set(err, ERROR_CONFIG,
 			       "%s is not a Tidemark state store: it has a "
-			       "table %s, but no " MIGRATIONS_TABLE
+			       "table %s, but no " STORE_MIGRATIONS_TABLE
 			       ". Choose another place under `state`",
 			       s->where, m.foreign);
 	if (!rc && m.has_table)
