@@ -44,8 +44,9 @@ const struct command command_copy = {
 		"--name gives it another. check, status, runs,\nverify, "
 		"watermark, dead-letters and pace take the same arguments. A "
 		"table that has\nrows of another source table is refused (exit "
-		"4). Passwords are not taken on the\ncommand line: ${VAR} and "
-		"${file:PATH} are expanded here, so quote them.",
+		"4). ${VAR} and ${file:PATH} "
+		"are expanded\nhere, so quote them. A password in a URL is "
+		"taken, and wiped from the list of\nprocesses.",
 	.example = "tidemark copy 'postgresql://app:${SHOP_PASSWORD}@db/shop' "
 		   "duckdb:shop.duckdb \\\n"
 		   "      --table public.orders --watermark "

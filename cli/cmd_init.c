@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/urls.h"
 #include "core/base/log.h"
 #include "core/base/new_file.h"
 #include "core/sync/propose.h"
@@ -65,6 +66,7 @@ static int init_run(const struct arguments *args, struct error *err)
 		path = "tidemark.yaml";
 	if (arguments_has(args, "stdout"))
 		path = NULL;
+	urls_warn(args->operands.items[0], args->operands.items[1], NULL);
 	proposal_init(&p);
 	code = propose(args->operands.items[0], args->operands.items[1], &p,
 		       err);

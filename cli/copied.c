@@ -66,41 +66,33 @@ static void copied_fill(const struct arguments *args, long at,
 	out->name = arguments_text(args, "name");
 }
 
-/* What names this pipeline on a command line: the URLs as they were given,
- * which hold no password, and the flags. */
+static void copied_add_word(struct strbuf *sb, const char *word)
+{
+	char *shown = urls_shown(word);
+
+	shell_add_word(sb, shown);
+	free(shown);
+}
+
+/* What names this pipeline on a command line: the URLs as they were given, but
+ * for passwords, and the flags. */
 static char *copied_call(const struct arguments *args, long at)
 {
 	static const struct flag flags[] = { COPIED_FLAGS };
 	struct strbuf sb = STRBUF_INIT;
 
-	shell_add_word(&sb, args->operands.items[at]);
+	copied_add_word(&sb, args->operands.items[at]);
 	strbuf_addch(&sb, ' ');
-	shell_add_word(&sb, args->operands.items[at + 1]);
+	copied_add_word(&sb, args->operands.items[at + 1]);
 	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
 		const char *text = arguments_text(args, flags[i].name);
 
 		if (!text)
 			continue;
 		strbuf_addf(&sb, " --%s ", flags[i].name);
-		shell_add_word(&sb, text);
+		copied_add_word(&sb, text);
 	}
 	return strbuf_detach(&sb);
-}
-
-static int copied_check(const struct copy_arguments *c, const char *command,
-			struct error *err)
-{
-	int code = urls_refuse_password("SOURCE_URL", c->source_url, err);
-
-	if (!code)
-		code = urls_refuse_password("DESTINATION_URL",
-					    c->destination_url, err);
-	if (!code)
-		code = urls_refuse_password("--state", c->state, err);
-	if (!code && !c->table)
-		code = error_set(err, ERROR_CONFIG,
-				 "%s needs --table SCHEMA.TABLE", command);
-	return code;
 }
 
 /* No --watermark: the source says what it would take. */
@@ -166,11 +158,13 @@ static int copied_make(const struct arguments *args, long at, bool runs,
 	int code;
 
 	copied_fill(args, at, &c);
-	code = copied_check(&c, args->command->name, err);
-	if (!code)
-		c.call = copied_call(args, at);
-	if (!code && !c.watermark)
-		code = copied_suggest(&c, &watermark, err);
+	urls_warn(c.source_url, c.destination_url, c.state);
+	if (!c.table)
+		return error_set(err, ERROR_CONFIG,
+				 "%s needs --table SCHEMA.TABLE",
+				 args->command->name);
+	c.call = copied_call(args, at);
+	code = c.watermark ? 0 : copied_suggest(&c, &watermark, err);
 	if (!code)
 		code = settings_from_copy(s, &c, err);
 	if (!code && !c.name) {

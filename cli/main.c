@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/output.h"
+#include "cli/urls.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/base/log.h"
@@ -119,6 +120,7 @@ static void main_report(const struct error *err)
 int main(int argc, char **argv)
 {
 	struct error err = ERROR_INIT, output_err = ERROR_INIT;
+	char **words = urls_take(argc, argv);
 	int code;
 
 	main_descriptors();
@@ -128,11 +130,12 @@ int main(int argc, char **argv)
 	umask(077);
 	main_locale();
 	stop_install_handlers();
-	code = main_run(argc, argv, &err);
+	code = main_run(argc, words, &err);
 	main_report(&err);
 	if (output_finish(&output_err)) {
 		main_report(&output_err);
 		code = code ? code : -(int)output_err.code;
 	}
+	urls_free(argc, words, argv);
 	return error_exit_status((enum error_code) - code);
 }

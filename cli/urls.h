@@ -2,10 +2,16 @@
 #ifndef TIDEMARK_CLI_URLS_H
 #define TIDEMARK_CLI_URLS_H
 
-#include "core/base/error.h"
-
-/* CONFIG error if `url` (not expanded; may be NULL) holds a password; `what`
- * names it: "SOURCE_URL". The password itself is never shown. */
-int urls_refuse_password(const char *what, const char *url, struct error *err);
+/* The words of the command line, of which those with a secret are copies: the
+ * secret itself is wiped from `argv`, which the list of processes shows, and is
+ * remembered. To be called before anything else. Caller frees with
+ * urls_free(). */
+char **urls_take(int argc, char **argv);
+void urls_free(int argc, char **words, char **argv);
+/* One warning if one of the URLs (not expanded; may be NULL) holds a password;
+ * it shows none. */
+void urls_warn(const char *source, const char *destination, const char *state);
+/* `word` without its secrets, if it is a URL; caller frees. */
+char *urls_shown(const char *word);
 
 #endif

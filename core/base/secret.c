@@ -9,6 +9,7 @@
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
 #include "core/base/strlist.h"
+#include "core/base/url_secrets.h"
 
 #define SECRET_MIN 4
 /* Shorter than any secret, so that it fits in the place of one. */
@@ -74,6 +75,7 @@ static void secret_replace(char *text, const char *secret)
 
 void secret_scrub(char *text)
 {
+	url_scrub(text);
 	pthread_mutex_lock(&secret_lock);
 	for (size_t i = 0; i < secrets.n; i++)
 		secret_replace(text, secrets.items[i]);

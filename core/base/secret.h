@@ -10,9 +10,12 @@
 #include <stddef.h>
 
 /* Remember `value` (also in its percent-encoded form). Values shorter than 4
- * bytes are not remembered: they would blank ordinary text. Thread-safe. */
+ * bytes are not remembered: they would blank ordinary text, and url_scrub()
+ * knows them by where they stand. Thread-safe. */
 void secret_add(const char *value);
-/* Replace every occurrence in `text` by "***", in place. */
+/* Replace every occurrence in `text` by "***", in place; and, whether it is
+ * known or not, what stands where a password does: user:password@ of a URL,
+ * password=... */
 void secret_scrub(char *text);
 void secret_forget_all(void);
 

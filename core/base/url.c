@@ -11,6 +11,7 @@
 #include "core/base/module.h"
 #include "core/base/nearest.h"
 #include "core/base/secret.h"
+#include "core/base/url_secrets.h"
 
 static const char *const url_schemes[] = {
 	"postgres", "postgresql", "mysql",	 "mariadb",  "sqlite",
@@ -22,124 +23,6 @@ static const char *const url_engines[] = {
 	"postgres", "postgres",	  "mysql",	"mysql",    "sqlite",
 	"duckdb",   "clickhouse", "clickhouse", "bigquery",
 };
-
-/* Members of a query that hold a secret. */
-static const char *const url_secret_keys[] = {
-	"password", "sslpassword", "passwd",  "pwd",
-	"token",    "secret",	   "api_key", "motherduck_token",
-};
-
-/* A password inside a URL: [start, end). */
-struct url_span {
-	size_t start, end;
-};
-
-struct url_spans {
-	struct url_span *items;
-	size_t n, capacity;
-};
-
-static void url_spans_add(struct url_spans *spans, size_t start, size_t end)
-{
-	if (end <= start)
-		return;
-	spans->items = xgrow(spans->items, &spans->capacity, spans->n + 1,
-			     sizeof(*spans->items));
-	spans->items[spans->n++] = (struct url_span){ start, end };
-}
-
-/* The next character of `stops` at or behind `at`, or the end; in unexpanded
- * text a ${...} is one opaque piece. */
-static size_t url_scan(const char *text, size_t at, const char *stops,
-		       bool unexpanded)
-{
-	while (text[at] && !strchr(stops, text[at])) {
-		const char *end = NULL;
-
-		if (unexpanded && text[at] == '$' && text[at + 1] == '{')
-			end = strchr(text + at, '}');
-		at = end ? (size_t)(end - text) + 1 : at + 1;
-	}
-	return at;
-}
-
-static size_t url_last_at(const char *text, size_t start, size_t end,
-			  bool unexpanded)
-{
-	size_t found = end;
-
-	for (size_t at = start; at < end; at++) {
-		at = url_scan(text, at, "@", unexpanded);
-		if (at < end)
-			found = at;
-	}
-	return found;
-}
-
-/* "host:port" or "a:1,b:2"; something else behind the colon in front of a
- * later @ is a password with a slash that was not percent-encoded. */
-static bool url_is_port(const char *text, size_t start, size_t end)
-{
-	for (size_t i = start; i < end; i++)
-		if (!isdigit((unsigned char)text[i]) && text[i] != ',' &&
-		    text[i] != '.' && text[i] != ':' && text[i] != ']')
-			return false;
-	return true;
-}
-
-static void url_find_userinfo(struct url_spans *spans, const char *text,
-			      size_t start, bool unexpanded)
-{
-	size_t end = url_scan(text, start, "/?#", unexpanded);
-	size_t colon = url_scan(text, start, ":", unexpanded);
-	size_t sign = url_last_at(text, start, end, unexpanded);
-
-	if (sign == end && text[end] && colon < end && text[start] != '[' &&
-	    !url_is_port(text, colon + 1, end)) {
-		end = url_scan(text, start, "?", unexpanded);
-		sign = url_last_at(text, start, end, unexpanded);
-	}
-	if (sign < end && colon < sign)
-		url_spans_add(spans, colon + 1, sign);
-}
-
-static bool url_is_secret_key(const char *key, size_t n)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(url_secret_keys); i++)
-		if (strlen(url_secret_keys[i]) == n &&
-		    !strncasecmp(url_secret_keys[i], key, n))
-			return true;
-	return false;
-}
-
-static void url_find_query(struct url_spans *spans, const char *text, size_t at,
-			   bool unexpanded)
-{
-	while (text[at]) {
-		size_t start = at + 1;
-		size_t equals = url_scan(text, start, "=&", unexpanded);
-		size_t end = url_scan(text, equals, "&", unexpanded);
-
-		if (text[equals] == '=' &&
-		    url_is_secret_key(text + start, equals - start))
-			url_spans_add(spans, equals + 1, end);
-		at = end;
-	}
-}
-
-/* Where the passwords are, in order of appearance. */
-static struct url_spans url_find_passwords(const char *text, bool unexpanded)
-{
-	struct url_spans spans = { NULL, 0, 0 };
-	const char *rest = strstr(text, "://");
-
-	if (rest)
-		url_find_userinfo(&spans, text, (size_t)(rest - text) + 3,
-				  unexpanded);
-	url_find_query(&spans, text, url_scan(text, 0, "?", unexpanded),
-		       unexpanded);
-	return spans;
-}
 
 static int url_hex(char c)
 {
@@ -170,33 +53,24 @@ char *url_decode(const char *text, size_t n)
 	return strbuf_detach(&sb);
 }
 
-static void url_remember(const char *text, const struct url_spans *spans)
+void url_remember(const char *text)
 {
-	for (size_t i = 0; i < spans->n; i++) {
-		const struct url_span *span = &spans->items[i];
+	struct url_spans spans = url_find_secrets(text, true);
+
+	for (size_t i = 0; i < spans.n; i++) {
+		const struct url_span *span = &spans.items[i];
 		size_t n = span->end - span->start;
 		char *written = xstrndup(text + span->start, n);
 		char *decoded = url_decode(text + span->start, n);
 
-		secret_add(written);
-		secret_add(decoded);
+		if (!expand_is_reference(written, n)) {
+			secret_add(written);
+			secret_add(decoded);
+		}
 		free(written);
 		free(decoded);
 	}
-}
-
-static char *url_masked(const char *text, const struct url_spans *spans)
-{
-	struct strbuf sb = STRBUF_INIT;
-	size_t at = 0;
-
-	for (size_t i = 0; i < spans->n; i++) {
-		strbuf_add(&sb, text + at, spans->items[i].start - at);
-		strbuf_addstr(&sb, "***");
-		at = spans->items[i].end;
-	}
-	strbuf_addstr(&sb, text + at);
-	return strbuf_detach(&sb);
+	free(spans.items);
 }
 
 /* The texts of these errors never hold what may be a password. */
@@ -314,6 +188,32 @@ static int url_check_text(const char *text, struct error *err)
 	return 0;
 }
 
+/* A client would end the password there, and take its rest for the host: in an
+ * error of its own, and in a question to a name server. */
+static int url_check_password(const char *text, const char *engine,
+			      const struct url_spans *spans, struct error *err)
+{
+	static const char postgres[] = "/@", others[] = "/";
+	const char *ends = strcmp(engine, "postgres") ? others : postgres;
+
+	for (size_t i = 0; i < spans->n; i++) {
+		const struct url_span *s = &spans->items[i];
+		size_t n = strcspn(text + s->start, ends);
+
+		if (s->key != s->start || n >= s->end - s->start)
+			continue;
+		return error_set(
+			err, ERROR_CONFIG,
+			"the password in the URL holds a \"%c\", which "
+			"would end it: write %s (and %%40 for an \"@\" "
+			"in a database's name), or put the password "
+			"into a variable",
+			text[s->start + n],
+			text[s->start + n] == '/' ? "%2F" : "%40");
+	}
+	return 0;
+}
+
 /* What follows is a file, a server, or a module's own affair. */
 static int url_parse_rest(const char *scheme, const char *engine,
 			  const char *rest, char **path, struct error *err)
@@ -335,15 +235,18 @@ int url_parse(struct url *out, const char *text, struct error *err)
 	if (rc)
 		return rc;
 	/* Before anything can fail and quote the text. */
-	spans = url_find_passwords(text, false);
-	url_remember(text, &spans);
+	spans = url_find_secrets(text, false);
+	url_remember(text);
 	rc = url_find_engine(text, &scheme, &engine, err);
 	if (!rc)
 		rc = url_parse_rest(scheme, engine, strchr(text, ':') + 1,
 				    &path, err);
+	if (!rc && !url_is_file(engine) && url_is_known(engine))
+		rc = url_check_password(text, engine, &spans, err);
 	if (rc) {
 		free(scheme);
 		free(engine);
+		free(path);
 	} else {
 		out->text = xstrdup(text);
 		out->scheme = scheme;
@@ -394,7 +297,7 @@ char *url_query_value(const struct url *u, const char *name)
 
 int url_has_password(const char *text)
 {
-	struct url_spans spans = url_find_passwords(text, true);
+	struct url_spans spans = url_find_secrets(text, true);
 	int found = 0;
 
 	for (size_t i = 0; i < spans.n; i++)

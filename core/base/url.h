@@ -16,13 +16,16 @@ struct url {
 	char *engine; /* registry name: "postgres", "sqlite", "duckdb", "mysql",
 			 ... */
 	char *path; /* sqlite:/duckdb: the file path without ?query, else "" */
-	char *shown; /* safe to show: password=, :password@ replaced by *** */
+	char *shown; /* safe to show: secrets are replaced by *** */
 };
 
 /* Parse; CONFIG error on an unknown scheme (nearest one named) or an empty
  * rest. Passwords found inside are given to secret_add(). libpq key/value
  * strings ("host=... dbname=...") are not URLs: refused with the URL form. */
 int url_parse(struct url *out, const char *text, struct error *err);
+/* Give the secrets of a URL, expanded or not, to secret_add(). References are
+ * none. */
+void url_remember(const char *text);
 void url_copy(struct url *out, const struct url *src);
 void url_release(struct url *u);
 /* The decoded value of `name` in the query behind "?", or NULL; caller frees.

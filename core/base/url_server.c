@@ -3,6 +3,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/url.h"
+#include "core/base/url_secrets.h"
 
 static char *url_piece(const char *text, size_t n)
 {
@@ -55,27 +56,40 @@ static int url_server_address(struct url_server *out, const char *text,
 	return n ? url_server_port(out, end + 2, n - 1, u, err) : 0;
 }
 
+/* The "@" in front of the host; NULL: there is none. A password may hold "?"
+ * and "#". */
+static const char *url_server_sign(const char *text, const char *at)
+{
+	struct url_spans spans = url_find_secrets(text, false);
+	const char *sign = NULL;
+
+	if (spans.n && spans.items[0].key == spans.items[0].start)
+		sign = text + spans.items[0].end;
+	else
+		sign = memrchr(at, '@', strcspn(at, "/?#"));
+	free(spans.items);
+	return sign;
+}
+
 int url_server_parse(struct url_server *out, const struct url *u,
 		     struct error *err)
 {
-	const char *at = strstr(u->text, "://") + 3, *sign = NULL;
-	size_t n = strcspn(at, "?#"), host;
+	const char *at = strstr(u->text, "://") + 3;
+	const char *sign = url_server_sign(u->text, at);
+	size_t n, host;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	host = strcspn(at, "/?#");
-	for (size_t i = 0; i < host; i++)
-		sign = at[i] == '@' ? at + i : sign;
 	if (sign) {
 		size_t user = strcspn(at, ":@");
 		out->user = url_piece(at, user);
 		if (at + user < sign)
 			out->password = url_decode(
 				at + user + 1, (size_t)(sign - at) - user - 1);
-		n -= (size_t)(sign - at) + 1;
-		host -= (size_t)(sign - at) + 1;
 		at = sign + 1;
 	}
+	n = strcspn(at, "?#");
+	host = strcspn(at, "/?#");
 	rc = url_server_address(out, at, host, u, err);
 	if (!rc && n > host + 1)
 		out->database = url_piece(at + host + 1, n - host - 1);

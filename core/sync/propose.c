@@ -1,9 +1,13 @@
 #include "core/sync/propose.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/alloc.h"
+#include "core/base/expand.h"
+#include "core/base/url_secrets.h"
 #include "core/base/yaml_text.h"
 #include "core/data/table_name.h"
 #include "core/plugin/store.h"
@@ -24,64 +28,96 @@ void proposal_release(struct proposal *p)
 	strlist_release(&p->variables);
 }
 
-/* Copies "password=..." of the query only as long as it names a variable. */
-static bool propose_hide_query(const char *query, struct strbuf *out)
+/* "SOURCE_PASSWORD", "SOURCE_SSLPASSWORD" for a key of the query. */
+static void propose_variable(struct strbuf *out, const char *end,
+			     const char *key, size_t n)
 {
+	char *name = url_decode(key, n);
+
+	strbuf_addf(out, "%s_", end);
+	for (const char *p = name; *p; p++)
+		strbuf_addch(out, isalnum((unsigned char)*p)
+					  ? (char)toupper((unsigned char)*p)
+					  : '_');
+	free(name);
+}
+
+static bool propose_is_password(const char *key, size_t n)
+{
+	char *name = url_decode(key, n);
+	bool is = !strcasecmp(name, "password");
+
+	free(name);
+	return is;
+}
+
+/* A secret of the query other than the password becomes a variable in place. */
+static void propose_hide_member(const char *url, const struct url_span *s,
+				const char *end, struct strbuf *out,
+				struct strlist *variables)
+{
+	struct strbuf variable = STRBUF_INIT;
+
+	propose_variable(&variable, end, url + s->key, s->start - 1 - s->key);
+	strbuf_add(out, url + s->key, s->start - s->key);
+	strbuf_addf(out, "${%s}", variable.data);
+	if (!strlist_has(variables, variable.data))
+		strlist_add(variables, variable.data);
+	strbuf_release(&variable);
+}
+
+/* Take `s` out; returns where the rest of the URL begins. */
+static size_t propose_drop(const char *url, const struct url_span *s,
+			   struct strbuf *out)
+{
+	if (url[s->end] == '&' && out->data[out->len - 1] == '?')
+		return s->end + 1;
+	out->data[--out->len] = '\0';
+	return s->end;
+}
+
+bool propose_hide_password(const char *url, const char *end, struct strbuf *out,
+			   struct strlist *variables)
+{
+	struct url_spans spans = url_find_secrets(url, true);
 	bool hidden = false;
-	char separator = '?';
+	size_t at = 0;
 
-	while (*query) {
-		size_t n = strcspn(++query, "&");
+	for (size_t i = 0; i < spans.n; i++) {
+		const struct url_span *s = &spans.items[i];
+		bool query = s->key < s->start;
 
-		if (n > 9 && !strncmp(query, "password=", 9) &&
-		    query[9] != '$') {
-			hidden = true;
-		} else {
-			strbuf_addch(out, separator);
-			strbuf_add(out, query, n);
-			separator = '&';
+		if (expand_is_reference(url + s->start, s->end - s->start))
+			continue;
+		strbuf_add(out, url + at, s->key - at);
+		at = s->end;
+		if (query &&
+		    !propose_is_password(url + s->key, s->start - 1 - s->key)) {
+			propose_hide_member(url, s, end, out, variables);
+			continue;
 		}
-		query += n;
+		at = propose_drop(url, s, out);
+		hidden = true;
 	}
+	strbuf_addstr(out, url + at);
+	free(spans.items);
 	return hidden;
 }
 
-bool propose_hide_password(const char *url, struct strbuf *out)
-{
-	const char *authority = strstr(url, "://");
-	const char *query = strchr(url, '?');
-	const char *end, *at, *colon;
-	bool hidden = false;
-
-	if (!query)
-		query = url + strlen(url);
-	if (authority && authority < query) {
-		authority += 3;
-		end = authority + strcspn(authority, "/?#");
-		at = memrchr(authority, '@', (size_t)(end - authority));
-		colon = at ? memchr(authority, ':', (size_t)(at - authority))
-			   : NULL;
-		if (colon && colon + 1 < at && colon[1] != '$') {
-			hidden = true;
-			strbuf_add(out, url, (size_t)(colon - url));
-			url = at;
-		}
-	}
-	strbuf_add(out, url, (size_t)(query - url));
-	return propose_hide_query(query, out) || hidden;
-}
-
 static void propose_connection(struct proposal *out, const char *name,
-			       const char *variable, const char *url)
+			       const char *end, const char *url)
 {
 	struct strbuf shown = STRBUF_INIT;
 
 	strbuf_addf(&out->yaml, "  %s: ", name);
-	if (propose_hide_password(url, &shown)) {
+	if (propose_hide_password(url, end, &shown, &out->variables)) {
+		char *variable = xstrfmt("%s_PASSWORD", end);
+
 		strbuf_addstr(&out->yaml, "{ url: ");
 		yaml_add_scalar(&out->yaml, shown.data);
 		strbuf_addf(&out->yaml, ", password: \"${%s}\" }\n", variable);
 		strlist_add(&out->variables, variable);
+		free(variable);
 	} else {
 		yaml_add_scalar(&out->yaml, shown.data);
 		strbuf_addch(&out->yaml, '\n');
@@ -247,9 +283,8 @@ static void propose_write(struct proposal *out, const char *source_url,
 		      "postgresql://... if several machines share the work.\n"
 		      "state: sqlite:.tidemark/state.db\n"
 		      "connections:\n");
-	propose_connection(out, "source", "SOURCE_PASSWORD", source_url);
-	propose_connection(out, "destination", "DESTINATION_PASSWORD",
-			   destination_url);
+	propose_connection(out, "source", "SOURCE", source_url);
+	propose_connection(out, "destination", "DESTINATION", destination_url);
 	strbuf_addf(&out->yaml, "pipelines:\n%s", body);
 }
 

@@ -25,9 +25,12 @@ void proposal_release(struct proposal *p);
 int propose(const char *source_url, const char *destination_url,
 	    struct proposal *out, struct error *err);
 
-/* Take a literal password (user:PASSWORD@ or ?password=) out of a URL into
- * `out`; returns whether there was one. */
-bool propose_hide_password(const char *url, struct strbuf *out);
+/* Copy a URL into `out` without a literal password (user:PASSWORD@ or
+ * ?password=); returns whether there was one. Other secrets of the query become
+ * variables, named by `end` ("SOURCE") and their key, and are added to
+ * `variables`. */
+bool propose_hide_password(const char *url, const char *end, struct strbuf *out,
+			   struct strlist *variables);
 
 /* The strategy and column that the source suggests for a table, as `copy
  * --watermark` takes them ("timestamp:updated_at", "xmin"), and why. Caller

@@ -53,6 +53,17 @@ static const struct {
 	{ "postgresql://db/a?password=${PW}",
 	  "postgresql://db/a?password=${PW}", false },
 	{ "postgresql:///a?host=/tmp", "postgresql:///a?host=/tmp", false },
+	{ "postgresql://app:p?w#x@db/shop", "postgresql://app@db/shop", true },
+	{ "postgresql://app:p/w@db/shop", "postgresql://app@db/shop", true },
+	{ "postgresql://db/a?%70assword=pw&x=1", "postgresql://db/a?x=1",
+	  true },
+	{ "postgresql://db/a?x=1&sslpassword=pw&y=2",
+	  "postgresql://db/a?x=1&sslpassword=${SOURCE_SSLPASSWORD}&y=2",
+	  false },
+	{ "postgresql://a:p@db/a?password=q&sslpassword=${S}",
+	  "postgresql://a@db/a?sslpassword=${S}", true },
+	{ "duckdb:w?motherduck_token=abc",
+	  "duckdb:w?motherduck_token=${SOURCE_MOTHERDUCK_TOKEN}", false },
 	{ "duckdb:shop.duckdb?memory_limit=1GB",
 	  "duckdb:shop.duckdb?memory_limit=1GB", false },
 	{ "sqlite:a:b@c.db", "sqlite:a:b@c.db", false },
@@ -63,11 +74,16 @@ static void test_hide(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(urls); i++) {
 		struct strbuf sb = STRBUF_INIT;
-		bool hidden = propose_hide_password(urls[i].url, &sb);
+		struct strlist variables = STRLIST_INIT;
+		bool hidden = propose_hide_password(urls[i].url, "SOURCE", &sb,
+						    &variables);
 
 		assert_string_equal(sb.data, urls[i].expected);
 		assert_int_equal(hidden, urls[i].hidden);
+		assert_int_equal(variables.n,
+				 strstr(sb.data, "${SOURCE_") ? 1 : 0);
 		strbuf_release(&sb);
+		strlist_release(&variables);
 	}
 }
 

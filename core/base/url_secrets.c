@@ -1,0 +1,290 @@
+#include "core/base/url_secrets.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+#include "core/base/expand.h"
+#include "core/base/strbuf.h"
+#include "core/base/url.h"
+
+#define URL_MASK "***"
+
+/* A key that is one of these, or ends with "_" or "-" and one. */
+static const char *const secret_keys[] = {
+	"password", "sslpassword", "passwd",	  "pwd",    "passphrase",
+	"token",    "secret",	   "api_key",	  "apikey", "secret_key",
+	"auth_key", "access_key",  "private_key",
+};
+
+static bool secret_ends_with(const char *key, const char *word)
+{
+	size_t n = strlen(key), length = strlen(word);
+
+	if (n < length || strcasecmp(key + n - length, word) != 0)
+		return false;
+	return n == length || strchr("_-", key[n - length - 1]);
+}
+
+bool secret_is_key(const char *key, size_t n)
+{
+	char *decoded = url_decode(key, n);
+	bool found = false;
+
+	for (size_t i = 0; !found && i < ARRAY_SIZE(secret_keys); i++)
+		found = secret_ends_with(decoded, secret_keys[i]);
+	free(decoded);
+	return found;
+}
+
+static void url_spans_add(struct url_spans *spans, size_t key, size_t start,
+			  size_t end)
+{
+	if (end <= start)
+		return;
+	spans->items = xgrow(spans->items, &spans->capacity, spans->n + 1,
+			     sizeof(*spans->items));
+	spans->items[spans->n++] = (struct url_span){ start, end, key };
+}
+
+/* The next character of `stops` at or behind `at`, or the end; in unexpanded
+ * text a ${...} is one opaque piece. */
+static size_t url_scan(const char *text, size_t at, const char *stops,
+		       bool unexpanded)
+{
+	while (text[at] && !strchr(stops, text[at])) {
+		const char *end = NULL;
+
+		if (unexpanded && text[at] == '$' && text[at + 1] == '{')
+			end = strchr(text + at, '}');
+		at = end ? (size_t)(end - text) + 1 : at + 1;
+	}
+	return at;
+}
+
+/* The last "@" before `end`, or `end`. */
+static size_t url_last_at(const char *text, size_t start, size_t end,
+			  bool unexpanded)
+{
+	size_t found = end;
+
+	for (size_t at = start; at < end; at++) {
+		at = url_scan(text, at, "@", unexpanded);
+		if (at < end)
+			found = at;
+	}
+	return found;
+}
+
+/* "host:port" or "a:1,b:2"; something else behind the colon in front of a
+ * later @ is a password with a slash that was not percent-encoded. */
+static bool url_is_port(const char *text, size_t start, size_t end)
+{
+	for (size_t i = start; i < end; i++)
+		if (!isdigit((unsigned char)text[i]) && text[i] != ',' &&
+		    text[i] != '.' && text[i] != ':' && text[i] != ']')
+			return false;
+	return true;
+}
+
+/* libpq looks for the "@" up to the first slash, whatever comes before. */
+static bool url_is_libpq(const char *text)
+{
+	return !strncasecmp(text, "postgres", 8);
+}
+
+/* Where the password ends: the "@" in front of the host. 0: there is none. */
+static size_t url_password_end(const char *text, size_t start, size_t colon,
+			       bool unexpanded)
+{
+	size_t slash = url_scan(text, start, "/", unexpanded);
+	size_t query = url_scan(text, start, "?", unexpanded);
+	size_t part = url_scan(text, start, "/?#", unexpanded);
+	size_t all = strlen(text), sign;
+
+	if (colon >= slash || text[start] == '[')
+		return 0;
+	if (!url_is_libpq(text) &&
+	    url_last_at(text, start, part, unexpanded) == part &&
+	    url_is_port(text, colon + 1, part))
+		return 0;
+	sign = url_last_at(text, start, slash, unexpanded);
+	if (sign < slash) {
+		/* Behind the slash, too: "p@q/r@host". */
+		size_t more = url_last_at(text, sign, query, unexpanded);
+
+		return query > sign && more < query ? more : sign;
+	}
+	if (url_is_port(text, colon + 1, part))
+		return 0;
+	sign = url_last_at(text, start, all, unexpanded);
+	return sign < all ? sign : 0;
+}
+
+/* Returns where to look for the query. */
+static size_t url_find_userinfo(struct url_spans *spans, const char *text,
+				size_t start, bool unexpanded)
+{
+	size_t colon = url_scan(text, start, ":", unexpanded);
+	size_t end = url_password_end(text, start, colon, unexpanded);
+
+	/* "h@x:1": the colon is the port's. */
+	if (!end || url_last_at(text, start, colon, unexpanded) < colon)
+		return start;
+	url_spans_add(spans, colon + 1, colon + 1, end);
+	return end;
+}
+
+static void url_find_query(struct url_spans *spans, const char *text, size_t at,
+			   bool unexpanded)
+{
+	while (text[at]) {
+		size_t start = at + 1;
+		size_t equals = url_scan(text, start, "=&", unexpanded);
+		size_t end = url_scan(text, equals, "&", unexpanded);
+
+		if (text[equals] == '=' &&
+		    secret_is_key(text + start, equals - start))
+			url_spans_add(spans, start, equals + 1, end);
+		at = end;
+	}
+}
+
+struct url_spans url_find_secrets(const char *text, bool unexpanded)
+{
+	struct url_spans spans = { NULL, 0, 0 };
+	const char *rest = strstr(text, "://");
+	size_t at = 0;
+
+	if (rest)
+		at = url_find_userinfo(&spans, text, (size_t)(rest - text) + 3,
+				       unexpanded);
+	url_find_query(&spans, text, url_scan(text, at, "?", unexpanded),
+		       unexpanded);
+	return spans;
+}
+
+char *url_masked(const char *text, const struct url_spans *spans)
+{
+	struct strbuf sb = STRBUF_INIT;
+	size_t at = 0;
+
+	for (size_t i = 0; i < spans->n; i++) {
+		strbuf_add(&sb, text + at, spans->items[i].start - at);
+		strbuf_addstr(&sb, URL_MASK);
+		at = spans->items[i].end;
+	}
+	strbuf_addstr(&sb, text + at);
+	return strbuf_detach(&sb);
+}
+
+/* `n` bytes at `text` become a mask that is no longer than they are; returns
+ * its length. What was behind them moves up, and the bytes that this leaves
+ * over at the end are cleared. */
+static size_t url_blot(char *text, size_t n)
+{
+	size_t mask = n < strlen(URL_MASK) ? n : strlen(URL_MASK);
+	size_t rest = strlen(text + n);
+
+	memset(text, '*', mask);
+	memmove(text + mask, text + n, rest);
+	memset(text + mask + rest, '\0', n - mask);
+	return mask;
+}
+
+bool url_wipe(char *word)
+{
+	struct url_spans spans = url_find_secrets(word, true);
+	bool found = false;
+
+	/* From the end, so that the places before it stay true. */
+	for (size_t i = spans.n; i-- > 0;) {
+		struct url_span *s = &spans.items[i];
+
+		if (expand_is_reference(word + s->start, s->end - s->start))
+			continue;
+		url_blot(word + s->start, s->end - s->start);
+		found = true;
+	}
+	free(spans.items);
+	return found;
+}
+
+static bool scrub_is_open(const char *text, size_t n)
+{
+	return n && !expand_is_reference(text, n) &&
+	       !(n == strlen(URL_MASK) && !strncmp(text, URL_MASK, n));
+}
+
+/* How far a value reaches in running text. */
+static size_t scrub_value(const char *text)
+{
+	if (*text == '$' && text[1] == '{' && strchr(text, '}'))
+		return (size_t)(strchr(text, '}') - text) + 1;
+	return strcspn(text, " \t\r\n\"'`<>&;,)}");
+}
+
+/* Where a URL in running text ends, of which a reference is one piece. */
+static size_t scrub_url_end(const char *text)
+{
+	size_t at = 0;
+
+	while (text[at] && !strchr(" \t\r\n\"'`<>", text[at])) {
+		const char *end = strncmp(text + at, "${", 2)
+					  ? NULL
+					  : strchr(text + at, '}');
+
+		at = end ? (size_t)(end - text) + 1 : at + 1;
+	}
+	return at;
+}
+
+/* The URL whose "://" is at `at`, in `text`. */
+static void scrub_url(const char *text, char *at)
+{
+	struct url_spans spans;
+	char *url = at, *copy;
+
+	while (url > text && isalnum((unsigned char)url[-1]))
+		url--;
+	copy = xstrndup(url, scrub_url_end(url));
+	spans = url_find_secrets(copy, true);
+	for (size_t i = spans.n; i-- > 0;) {
+		const struct url_span *s = &spans.items[i];
+
+		if (scrub_is_open(url + s->start, s->end - s->start))
+			url_blot(url + s->start, s->end - s->start);
+	}
+	free(spans.items);
+	free(copy);
+}
+
+/* The key that ends in front of the "=" at `equals`. */
+static bool scrub_is_key(const char *text, const char *equals)
+{
+	const char *key = equals;
+
+	while (key > text &&
+	       (isalnum((unsigned char)key[-1]) || strchr("_-%", key[-1])))
+		key--;
+	return key < equals && secret_is_key(key, (size_t)(equals - key));
+}
+
+void url_scrub(char *text)
+{
+	for (char *at = text; (at = strstr(at, "://")); at += 3)
+		scrub_url(text, at);
+	for (char *at = text; (at = strchr(at, '=')); at++) {
+		char *value = at + 1;
+		size_t n;
+
+		if (!scrub_is_key(text, at))
+			continue;
+		value += *value == '\'' || *value == '"';
+		n = scrub_value(value);
+		if (scrub_is_open(value, n))
+			url_blot(value, n);
+	}
+}
