@@ -8,34 +8,14 @@
 #include "clients/pg_cancel.h"
 #include "clients/pg_message.h"
 #include "clients/pg_parameters.h"
+#include "clients/pg_resolve.h"
 #include "clients/pg_session.h"
 #include "clients/pg_sqlstate.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/secret.h"
 #include "core/base/strbuf.h"
-
-/* What the user's URL says; CONFIG if it is none. */
-static int pg_read_url(struct pg_target *out, const char *url,
-		       const char *where, struct error *err)
-{
-	char *text = NULL;
-	PQconninfoOption *options = PQconninfoParse(url, &text);
-
-	if (!options) {
-		if (text)
-			pg_one_line(text);
-		error_set(err, ERROR_CONFIG, "%s: %s", where,
-			  text ? text : "not a PostgreSQL URL");
-		PQfreemem(text);
-		return -ERROR_CONFIG;
-	}
-	for (PQconninfoOption *o = options; o->keyword; o++)
-		pg_target_note(out, o->keyword, o->val);
-	pg_target_environment(out);
-	PQconninfoFree(options);
-	return 0;
-}
 
 static int pg_connect_error(struct pg *pg, struct error *err)
 {
@@ -80,7 +60,7 @@ int pg_open(struct pg **out, const struct connection *conn,
 {
 	struct pg_target target = { .host = NULL };
 	struct pg *pg = pg_new(conn);
-	int rc = pg_read_url(&target, conn->url.text, pg->where, err);
+	int rc = pg_resolve(&target, &conn->url, pg->where, err);
 
 	if (!rc) {
 		struct pg_parameters p;
@@ -88,6 +68,8 @@ int pg_open(struct pg **out, const struct connection *conn,
 				   PQlibVersion());
 		pg->conn = PQconnectStartParams(p.keywords, p.values, 1);
 		pg_parameters_release(&p);
+		/* Also of a service or password file. */
+		secret_add(PQpass(pg->conn));
 		rc = pg_connect(pg, conn->connect_timeout_us, err);
 	}
 	pg_target_release(&target);

@@ -15,18 +15,8 @@ void pg_target_note(struct pg_target *t, const char *keyword, const char *value)
 		t->host = xstrdup(value);
 	else if (!strcmp(keyword, "hostaddr") && !t->address)
 		t->address = xstrdup(value);
-	else if (!strcmp(keyword, "sslmode"))
-		t->has_sslmode = true;
 	else if (!strcmp(keyword, "sslrootcert"))
 		t->has_root_cert = true;
-}
-
-void pg_target_environment(struct pg_target *t)
-{
-	if (!t->address)
-		pg_target_note(t, "host", getenv("PGHOST"));
-	pg_target_note(t, "sslmode", getenv("PGSSLMODE"));
-	pg_target_note(t, "sslrootcert", getenv("PGSSLROOTCERT"));
 }
 
 void pg_target_release(struct pg_target *t)
@@ -36,16 +26,22 @@ void pg_target_release(struct pg_target *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* Loopback and sockets only: hosts may be a list. */
-static bool pg_all_local(const char *hosts)
+/* Loopback and sockets only. Both may be lists; libpq goes to the host where
+ * the address is empty. */
+static bool pg_all_local(const struct pg_target *t)
 {
+	const char *host = t->host ? t->host : "";
+	const char *address = t->address ? t->address : "";
+
 	for (;;) {
-		size_t n = strcspn(hosts, ",");
-		if (!tls_is_local(hosts, n))
+		size_t h = strcspn(host, ","), a = strcspn(address, ",");
+
+		if (a ? !tls_is_local(address, a) : !tls_is_local(host, h))
 			return false;
-		if (!hosts[n])
+		if (!host[h] && !address[a])
 			return true;
-		hosts += n + 1;
+		host += h + (host[h] == ',');
+		address += a + (address[a] == ',');
 	}
 }
 
@@ -84,8 +80,7 @@ static void pg_set_tls(struct pg_parameters *p, const struct connection *conn,
 		[TLS_VERIFY_FULL] = "verify-full",
 	};
 	bool automatic = conn->tls_mode == TLS_AUTO && !target->has_sslmode;
-	const char *hosts = target->address ? target->address : target->host;
-	bool local = pg_all_local(hosts ? hosts : "");
+	bool local = pg_all_local(target);
 	bool verify = conn->tls_mode >= TLS_VERIFY_CA || (automatic && !local);
 
 	if (automatic)
@@ -104,11 +99,9 @@ static void pg_set_tls(struct pg_parameters *p, const struct connection *conn,
 static bool pg_is_unverified(const struct connection *conn,
 			     const struct pg_target *target)
 {
-	const char *hosts = target->address ? target->address : target->host;
-
 	if (conn->tls_mode != TLS_AUTO)
 		return conn->tls_mode < TLS_VERIFY_CA;
-	return !target->has_sslmode && pg_all_local(hosts ? hosts : "");
+	return !target->has_sslmode && pg_all_local(target);
 }
 
 /* Whoever answers may ask for the password in clear. Before version 16 libpq

@@ -1,6 +1,6 @@
 /*
  * How a connection is made: libpq's keywords and values from our settings and
- * what the user's URL says itself. Called by clients/pg.c alone; knows nothing
+ * what the user has set for libpq. Called by clients/pg.c alone; knows nothing
  * of libpq but its parameters' names.
  */
 #ifndef TIDEMARK_CLIENTS_PG_PARAMETERS_H
@@ -13,17 +13,16 @@
 
 #define PG_MAX_PARAMETERS 24
 
-/* Of the user's URL and the environment, what decides how we connect. */
+/* What decides how we connect, as libpq has put it together. */
 struct pg_target {
 	char *host; /* a list; NULL: the default socket */
-	char *address; /* hostaddr, or NULL */
-	bool has_sslmode;
+	char *address; /* hostaddr, a list as long as that of hosts; or NULL */
+	bool has_sslmode; /* the user chose one, wherever that may be */
 	bool has_root_cert;
 };
-/* One parameter that the URL sets. */
+/* One parameter. */
 void pg_target_note(struct pg_target *t, const char *keyword,
 		    const char *value);
-void pg_target_environment(struct pg_target *t);
 void pg_target_release(struct pg_target *t);
 
 /* NULL-terminated; keywords before "dbname" (the URL) yield to it, those

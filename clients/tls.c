@@ -1,15 +1,24 @@
 #include "clients/tls.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
 
-/* 127.0.0.1 and its like, not a name that only begins so. */
+/* 127.0.0.1 and its like, not a name that only begins so: a resolver looks
+ * "127.0.0.1.2" up. */
 static bool tls_is_loopback_address(const char *host, size_t n)
 {
-	return n > 4 && !strncmp(host, "127.", 4) &&
-	       strspn(host, "0123456789.") >= n;
+	char text[INET_ADDRSTRLEN];
+	struct in_addr address;
+
+	if (n >= sizeof(text))
+		return false;
+	memcpy(text, host, n);
+	text[n] = '\0';
+	return inet_pton(AF_INET, text, &address) == 1 && text[3] == '.' &&
+	       !strncmp(text, "127", 3);
 }
 
 bool tls_is_local(const char *host, size_t n)

@@ -96,7 +96,7 @@ struct tls_case {
 	const char *host;
 	enum tls_mode mode;
 	bool has_sslmode;
-	const char *expected; /* NULL: left to the URL */
+	const char *expected; /* NULL: left to the user */
 };
 
 static const struct tls_case tls_cases[] = {
@@ -110,6 +110,7 @@ static const struct tls_case tls_cases[] = {
 	{ "127.", TLS_AUTO, false, "verify-full" },
 	{ "localhost,db.example", TLS_AUTO, false, "verify-full" },
 	{ "localhost,127.0.0.1", TLS_AUTO, false, "prefer" },
+	{ "127.0.0.1.2", TLS_AUTO, false, "verify-full" },
 	{ "db.example", TLS_AUTO, true, NULL },
 	{ "db.example", TLS_REQUIRED, true, "require" },
 	{ "localhost", TLS_VERIFY_CA, false, "verify-ca" },
@@ -139,8 +140,7 @@ static void pg_tls(void **state)
 		struct pg_parameters p;
 		const char *mode;
 		pg_target_note(&target, "host", t->host);
-		pg_target_note(&target, "sslmode",
-			       t->has_sslmode ? "allow" : "");
+		target.has_sslmode = t->has_sslmode;
 		conn.tls_mode = t->mode;
 		pg_parameters_fill(&p, &conn, &target, "source", 160000);
 		mode = pg_given(&p, "sslmode");
@@ -175,6 +175,37 @@ static void pg_clear_passwords(void **state)
 				fail_msg("case %zu, %d", i, libpq);
 			pg_parameters_release(&p);
 		}
+		pg_target_release(&target);
+	}
+}
+
+static const struct {
+	const char *host, *address, *expected;
+} address_cases[] = {
+	{ "localhost", "10.0.0.1", "verify-full" },
+	{ "db.example", "127.0.0.1", "prefer" },
+	/* where an address is empty, the host counts */
+	{ "localhost,db.example", "127.0.0.1,", "verify-full" },
+	{ "localhost,db.example", ",::1", "prefer" },
+	{ NULL, ",10.0.0.1", "verify-full" },
+};
+
+static void pg_addresses(void **state)
+{
+	struct connection conn = { .silence_timeout_us = 5000000 };
+
+	(void)state;
+	conn.url.text = (char *)"postgresql://x";
+	for (size_t i = 0; i < ARRAY_SIZE(address_cases); i++) {
+		struct pg_target target = { .host = NULL };
+		struct pg_parameters p;
+
+		pg_target_note(&target, "host", address_cases[i].host);
+		pg_target_note(&target, "hostaddr", address_cases[i].address);
+		pg_parameters_fill(&p, &conn, &target, "source", 160000);
+		assert_string_equal(pg_given(&p, "sslmode"),
+				    address_cases[i].expected);
+		pg_parameters_release(&p);
 		pg_target_release(&target);
 	}
 }
@@ -278,6 +309,7 @@ int main(void)
 		cmocka_unit_test(pg_copy_rows),
 		cmocka_unit_test(pg_tls),
 		cmocka_unit_test(pg_clear_passwords),
+		cmocka_unit_test(pg_addresses),
 		cmocka_unit_test(pg_order),
 	};
 
