@@ -6,7 +6,6 @@
 #include <jwt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clients/bigquery_reply.h"
@@ -14,6 +13,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/secret.h"
+#include "core/base/trust.h"
 
 #define AUTH_SCOPE	   "https://www.googleapis.com/auth/bigquery"
 #define AUTH_GRANT	   "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
@@ -36,20 +36,17 @@ struct bigquery_auth {
 
 static int auth_read(const char *path, char **out, size_t *n, struct error *err)
 {
-	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
 	ssize_t got = -1;
 
-	if (fd < 0 || fstat(fd, &st)) {
+	if (fd < 0)
 		rc = error_set(err, ERROR_CONFIG,
 			       "the credentials file %s cannot be read: %s",
 			       path, strerror(errno));
-	} else if (st.st_mode & (S_IRGRP | S_IROTH)) {
-		rc = error_set(err, ERROR_CONFIG,
-			       "the credentials file %s can be read by others: "
-			       "chmod 600 %s",
-			       path, path);
-	} else {
+	else
+		rc = trust_check(path, TRUST_SECRET, "the credentials file",
+				 err);
+	if (!rc) {
 		*out = xcalloc(1, AUTH_MOST_FILE);
 		got = read(fd, *out, AUTH_MOST_FILE - 1);
 		*n = got > 0 ? (size_t)got : 0;

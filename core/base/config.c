@@ -188,6 +188,8 @@ void config_file_release(struct config_file *file)
 	if (!file)
 		return;
 	free(file->name);
+	free(file->exposed);
+	free(file->doubt);
 	config_node_free(file->root);
 	memset(file, 0, sizeof(*file));
 }

@@ -43,8 +43,9 @@ struct config_entry {
 
 struct config_file {
 	char *name; /* for messages */
-	bool exposed; /* others than the owner can read it */
-	unsigned mode; /* permission bits */
+	/* Why it may hold no literal password, why its content is in doubt
+	 * (trust.h); NULL: neither. */
+	char *exposed, *doubt;
 	struct config_node *root;
 };
 

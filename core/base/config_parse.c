@@ -1,11 +1,11 @@
 #include <libfyaml.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/base/alloc.h"
 #include "core/base/config.h"
 #include "core/base/expand.h"
+#include "core/base/trust.h"
 #include "core/base/utf8.h"
 
 #define CONFIG_SIZE_LIMIT    (1024 * 1024)
@@ -330,18 +330,24 @@ int config_file_parse(struct config_file *out, const char *name,
 	return rc;
 }
 
+static char *config_doubt(const char *path, enum trust kind)
+{
+	struct strbuf why = STRBUF_INIT;
+
+	return trust_path(path, kind, &why) ? NULL : strbuf_detach(&why);
+}
+
 int config_file_load(struct config_file *out, const char *path,
 		     struct error *err)
 {
 	struct strbuf data = STRBUF_INIT;
-	unsigned mode;
-	int rc = file_read(&data, path, CONFIG_SIZE_LIMIT, &mode, err);
+	int rc = file_read(&data, path, CONFIG_SIZE_LIMIT, err);
 
 	if (!rc)
 		rc = config_file_parse(out, path, data.data, data.len, err);
 	if (!rc) {
-		out->mode = mode;
-		out->exposed = (mode & (S_IRGRP | S_IROTH)) != 0;
+		out->exposed = config_doubt(path, TRUST_SECRET);
+		out->doubt = config_doubt(path, TRUST_CONFIG);
 	}
 	strbuf_release(&data);
 	return rc;

@@ -5,11 +5,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/secret.h"
+#include "core/base/trust.h"
 
 #define EXPAND_FILE_LIMIT (64 * 1024)
 #define FILE_READ_SIZE	  (16 * 1024)
@@ -45,22 +45,14 @@ static int file_read_all(struct strbuf *out, int fd, const char *path,
 }
 
 int file_read(struct strbuf *out, const char *path, size_t limit,
-	      unsigned *mode, struct error *err)
+	      struct error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
 	int rc;
 
 	if (fd < 0)
 		return file_fail(path, err);
-	if (fstat(fd, &st) < 0) {
-		rc = file_fail(path, err);
-		goto out;
-	}
-	if (mode)
-		*mode = st.st_mode & 07777;
 	rc = file_read_all(out, fd, path, limit, err);
-out:
 	close(fd);
 	return rc;
 }
@@ -68,8 +60,11 @@ out:
 static int expand_file(struct strbuf *out, const char *path, struct error *err)
 {
 	struct strbuf content = STRBUF_INIT;
-	int rc = file_read(&content, path, EXPAND_FILE_LIMIT, NULL, err);
+	int rc = file_read(&content, path, EXPAND_FILE_LIMIT, err);
 
+	if (!rc)
+		rc = trust_check(path, TRUST_SECRET, "a file with a secret",
+				 err);
 	if (rc)
 		goto out;
 	if (content.len && content.data[content.len - 1] == '\n')

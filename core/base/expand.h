@@ -26,9 +26,9 @@ void expand_escape(struct strbuf *out, const char *text);
  * default text behind ":-" is a value. */
 bool expand_is_reference(const char *text, size_t n);
 
-/* Append the content of a file of at most `limit` bytes; `mode` (may be NULL)
- * gets its permission bits. CONFIG error naming the path. */
+/* Append the content of a file of at most `limit` bytes. CONFIG error naming
+ * the path. */
 int file_read(struct strbuf *out, const char *path, size_t limit,
-	      unsigned *mode, struct error *err);
+	      struct error *err);
 
 #endif

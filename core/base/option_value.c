@@ -248,10 +248,9 @@ static int option_check_exposed(struct option_context *ctx,
 	if (!literal || !ctx->file->exposed)
 		return 0;
 	return option_fail(ctx, node->at,
-			   "a password is written out in a file that others "
-			   "can read (mode %04o): run \"chmod 600 %s\", or "
-			   "write ${VAR} or ${file:PATH} instead",
-			   ctx->file->mode, ctx->file->name);
+			   "a password is written out, and %s, or write ${VAR} "
+			   "or ${file:PATH} instead",
+			   ctx->file->exposed);
 }
 
 static int option_parse_text(struct option_context *ctx,

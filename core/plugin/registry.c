@@ -10,6 +10,7 @@
 #include "core/base/module.h"
 #include "core/base/nearest.h"
 #include "core/base/strbuf.h"
+#include "core/base/trust.h"
 #include "core/plugin/registry_check.h"
 
 struct registry_module {
@@ -52,14 +53,28 @@ static int registry_binding(const char *file)
 	return module_is_own(file) ? RTLD_LAZY : RTLD_NOW;
 }
 
+/* Whoever can replace a module beside the binary can replace the binary. */
+static int registry_trust(const char *engine, const char *file,
+			  struct error *err)
+{
+	int rc = module_is_own(file)
+			 ? 0
+			 : trust_check(file, TRUST_MODULE, "its module", err);
+
+	return rc ? error_prefix(err, "engine %s", engine) : 0;
+}
+
 /* With the lock held. */
 static int registry_load(const char *engine, const char *file,
 			 const struct plugin **out, struct error *err)
 {
 	const struct plugin *plugin = NULL;
-	void *handle = dlopen(file, registry_binding(file) | RTLD_LOCAL);
-	int rc;
+	void *handle;
+	int rc = registry_trust(engine, file, err);
 
+	if (rc)
+		return rc;
+	handle = dlopen(file, registry_binding(file) | RTLD_LOCAL);
 	if (!handle) {
 		error_set(err, ERROR_CONFIG,
 			  "engine %s: cannot load its module: %s", engine,

@@ -6,6 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/nearest.h"
+#include "core/base/trust.h"
 #include "core/base/units.h"
 #include "core/data/table_name.h"
 #include "core/sync/settings_input.h"
@@ -52,6 +53,8 @@ int settings_check_connection(struct option_context *ctx,
 			      const struct connection *c)
 {
 	bool has_password = c->password && *c->password;
+	struct strbuf why = STRBUF_INIT;
+	int rc = 0;
 
 	if (settings_is_file(c) && has_password)
 		return settings_fail(ctx, node, "password",
@@ -68,7 +71,11 @@ int settings_check_connection(struct option_context *ctx,
 	if (!c->tls_cert != !c->tls_key)
 		return settings_fail(ctx, node, "tls",
 				     "cert and key go together");
-	return 0;
+	if (c->tls_key && !trust_path(c->tls_key, TRUST_SECRET, &why)) {
+		rc = settings_fail(ctx, node, "tls.key", "%s", why.data);
+		strbuf_release(&why);
+	}
+	return rc;
 }
 
 static int settings_no_connection(struct option_context *ctx,

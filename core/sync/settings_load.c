@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
+#include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/shell.h"
 #include "core/base/units.h"
@@ -320,6 +321,8 @@ int settings_load(struct settings *out, const char *path, struct error *err)
 
 	if (rc)
 		return rc;
+	if (file.doubt)
+		log_warn("the config is not to be trusted: %s", file.doubt);
 	rc = settings_parse(out, &file, err);
 	config_file_release(&file);
 	if (rc)

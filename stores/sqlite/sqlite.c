@@ -3,6 +3,7 @@
 #include "clients/answer.h"
 #include "clients/sqlite.h"
 #include "core/base/alloc.h"
+#include "core/base/trust.h"
 #include "stores/common/sql_store.h"
 
 #define SQLITE_STORE_MOST_COLUMNS 32
@@ -154,8 +155,12 @@ static int sqlite_store_open(struct store **out, const struct connection *conn,
 	};
 	struct sqlite_store *s;
 	struct sqlite *db = NULL;
-	int rc = sqlite_open(&db, conn->url.path, &options, err);
+	int rc = trust_check(conn->url.path, TRUST_STATE, "the state store",
+			     err);
 
+	if (rc)
+		return rc;
+	rc = sqlite_open(&db, conn->url.path, &options, err);
 	if (!rc)
 		rc = sqlite_exec(db, "PRAGMA foreign_keys = ON", err);
 	/* Dead letters hold rows: what is deleted is overwritten. */

@@ -2,6 +2,7 @@
 #ifndef TIDEMARK_TESTS_UNIT_CONFIG_TEXT_H
 #define TIDEMARK_TESTS_UNIT_CONFIG_TEXT_H
 
+#include "core/base/alloc.h"
 #include "core/sync/settings.h"
 
 /* Line 1. */
@@ -25,8 +26,8 @@ static inline int config_text(struct settings *out, const char *text,
 
 	if (rc)
 		return rc;
-	file.exposed = exposed;
-	file.mode = exposed ? 0644 : 0600;
+	if (exposed)
+		file.exposed = xstrdup("t.yaml can be read by others");
 	rc = settings_parse(out, &file, err);
 	config_file_release(&file);
 	return rc;

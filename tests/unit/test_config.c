@@ -188,13 +188,24 @@ static void test_file_with_nul(void **state)
 	remove_file(path);
 }
 
+static void assert_why(const char *found, const char *expected)
+{
+	assert_int_equal(!found, !expected);
+	if (found && !strstr(found, expected))
+		fail_msg("%s", found);
+}
+
 static void test_mode(void **state)
 {
 	static const struct {
 		mode_t mode;
-		bool exposed;
+		const char *exposed, *doubt;
 	} modes[] = {
-		{ 0600, false }, { 0640, true }, { 0604, true }, { 0622, false }
+		{ 0600, NULL, NULL },
+		{ 0640, "can be read by others (mode 0640)", NULL },
+		{ 0604, "run \"chmod 600 ", NULL },
+		{ 0622, "can be written by others (mode 0622)",
+		  "can be written by others (mode 0622): run \"chmod go-w " },
 	};
 
 	(void)state;
@@ -203,7 +214,8 @@ static void test_mode(void **state)
 		struct config_file file;
 
 		assert_int_equal(config_file_load(&file, path, NULL), 0);
-		assert_int_equal(file.exposed, modes[i].exposed);
+		assert_why(file.exposed, modes[i].exposed);
+		assert_why(file.doubt, modes[i].doubt);
 		assert_string_equal(file.name, path);
 		config_file_release(&file);
 		remove_file(path);

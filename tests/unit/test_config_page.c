@@ -24,7 +24,7 @@ static void test_page_is_current(void **state)
 
 	(void)state;
 	settings_reference(&expected);
-	if (file_read(&found, path, 1024 * 1024, NULL, &err))
+	if (file_read(&found, path, 1024 * 1024, &err))
 		fail_msg("%s", err.message);
 	if (strcmp(expected.data, found.data) != 0)
 		fail_msg("docs/config.md is not what the tables say; "

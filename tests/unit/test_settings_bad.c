@@ -362,10 +362,9 @@ static const struct {
 	const char *connections, *error;
 } exposed[] = {
 	{ "s: postgresql://a:hunter22@h/d",
-	  "t.yaml:1:18: connections.s: a password is written out in a file "
-	  "that others can read (mode 0644): run \"chmod 600 t.yaml\", or "
-	  "write "
-	  "${VAR} or ${file:PATH} instead" },
+	  "t.yaml:1:18: connections.s: a password is written out, and "
+	  "t.yaml can be read by others, or write ${VAR} or ${file:PATH} "
+	  "instead" },
 	{ "s: {url: postgresql://h/d, password: hunter22}",
 	  "t.yaml:1:52: connections.s.password: a password is written out" },
 	{ "s: {url: postgresql://h/d, password: '${T_NO:-hunter22}'}",
