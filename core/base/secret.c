@@ -75,11 +75,12 @@ static void secret_replace(char *text, const char *secret)
 
 void secret_scrub(char *text)
 {
-	url_scrub(text);
+	/* Whole ones first: one with a space in it would be cut there. */
 	pthread_mutex_lock(&secret_lock);
 	for (size_t i = 0; i < secrets.n; i++)
 		secret_replace(text, secrets.items[i]);
 	pthread_mutex_unlock(&secret_lock);
+	url_scrub(text);
 }
 
 void secret_forget_all(void)

@@ -100,7 +100,6 @@ static size_t url_password_end(const char *text, size_t start, size_t colon,
 			       bool unexpanded)
 {
 	size_t slash = url_scan(text, start, "/", unexpanded);
-	size_t query = url_scan(text, start, "?", unexpanded);
 	size_t part = url_scan(text, start, "/?#", unexpanded);
 	size_t all = strlen(text), sign;
 
@@ -113,9 +112,10 @@ static size_t url_password_end(const char *text, size_t start, size_t colon,
 	sign = url_last_at(text, start, slash, unexpanded);
 	if (sign < slash) {
 		/* Behind the slash, too: "p@q/r@host". */
+		size_t query = url_scan(text, sign, "?", unexpanded);
 		size_t more = url_last_at(text, sign, query, unexpanded);
 
-		return query > sign && more < query ? more : sign;
+		return more < query ? more : sign;
 	}
 	if (url_is_port(text, colon + 1, part))
 		return 0;

@@ -1,0 +1,146 @@
+/*
+ * Any text as a connection URL, beside libpq's own reading of it: libpq finds
+ * "***" for every secret in the form that is shown, and everything else as it
+ * was; and a host that we take for this machine is one in libpq's eyes.
+ */
+#include <libpq-fe.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/pg_parameters.h"
+#include "core/base/alloc.h"
+#include "core/base/secret.h"
+#include "core/base/url.h"
+#include "core/base/url_secrets.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void fuzz_check(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static bool fuzz_same(const char *a, const char *b)
+{
+	return !strcmp(a ? a : "", b ? b : "");
+}
+
+/* Both as libpq reads them: the URL, and a form of it with masks. */
+static void fuzz_compare(const PQconninfoOption *all, const char *masked)
+{
+	PQconninfoOption *shown = PQconninfoParse(masked, NULL);
+
+	fuzz_check(shown);
+	for (size_t i = 0; all[i].keyword; i++) {
+		const char *keyword = all[i].keyword, *value = shown[i].val;
+
+		if (!secret_is_key(keyword, strlen(keyword)))
+			fuzz_check(fuzz_same(all[i].val, value));
+		else if (all[i].val && *all[i].val)
+			fuzz_check(value && *value && strlen(value) <= 3 &&
+				   value[strspn(value, "*")] == '\0');
+	}
+	PQconninfoFree(shown);
+}
+
+/* libpq goes to a socket, or looks up what is no address. */
+static bool fuzz_is_here(const char *host, size_t n)
+{
+	return !n || *host == '/' || *host == '@' ||
+	       (n == 9 && !memcmp(host, "localhost", 9)) ||
+	       (n == 3 && !memcmp(host, "::1", 3)) ||
+	       (n > 8 && !memcmp(host, "127.", 4));
+}
+
+/* For a single host with a single address at most. */
+static void fuzz_mode(const PQconninfoOption *all)
+{
+	struct connection conn = { .silence_timeout_us = 1 };
+	struct pg_target target = { .host = NULL };
+	struct pg_parameters p;
+	const char *host, *mode = "";
+
+	for (const PQconninfoOption *o = all; o->keyword; o++)
+		pg_target_note(&target, o->keyword, o->val);
+	host = target.address ? target.address : target.host;
+	conn.url.text = (char *)"postgresql://";
+	pg_parameters_fill(&p, &conn, &target, "f", 150000);
+	for (size_t i = 0; i < p.n; i++)
+		if (!strcmp(p.keywords[i], "sslmode"))
+			mode = p.values[i];
+	for (; host && !strcmp(mode, "prefer") && !target.address;) {
+		size_t n = strcspn(host, ",");
+
+		fuzz_check(fuzz_is_here(host, n));
+		host = host[n] ? host + n + 1 : NULL;
+	}
+	pg_parameters_release(&p);
+	pg_target_release(&target);
+}
+
+static void fuzz_postgres(const struct url *u)
+{
+	PQconninfoOption *all = PQconninfoParse(u->text, NULL);
+	char *text;
+
+	if (!all)
+		return;
+	fuzz_compare(all, u->shown);
+	fuzz_mode(all);
+	/* In a sentence it ends where a word does. */
+	if (!strpbrk(u->text, " \"'`<>${}")) {
+		text = xstrdup(u->text);
+		url_scrub(text);
+		fuzz_compare(all, text);
+		free(text);
+	}
+	text = xstrdup(u->text);
+	if (!strstr(text, "${")) {
+		url_wipe(text);
+		fuzz_compare(all, text);
+	}
+	free(text);
+	PQconninfoFree(all);
+}
+
+/* MySQL and ClickHouse: our own reading is what connects. */
+static void fuzz_server(const struct url *u)
+{
+	struct url masked = *u;
+	struct url_server server, shown;
+
+	if (url_server_parse(&server, u, NULL))
+		return;
+	masked.text = u->shown;
+	fuzz_check(!url_server_parse(&shown, &masked, NULL));
+	fuzz_check(fuzz_same(server.user, shown.user));
+	fuzz_check(fuzz_same(server.host, shown.host));
+	fuzz_check(fuzz_same(server.database, shown.database));
+	if (server.password && *server.password)
+		fuzz_check(fuzz_same(shown.password, "***"));
+	url_server_release(&server);
+	url_server_release(&shown);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = xstrndup((const char *)data, size);
+	struct error err = ERROR_INIT;
+	struct url u;
+
+	if (url_parse(&u, text, &err)) {
+		fuzz_check(err.code == ERROR_CONFIG && *err.message);
+	} else {
+		if (!strcmp(u.engine, "postgres"))
+			fuzz_postgres(&u);
+		else if (!strcmp(u.engine, "mysql") ||
+			 !strcmp(u.engine, "clickhouse"))
+			fuzz_server(&u);
+		url_release(&u);
+	}
+	secret_forget_all();
+	free(text);
+	return 0;
+}
