@@ -155,16 +155,18 @@ static int copied_make(const struct arguments *args, long at, bool runs,
 {
 	struct copy_arguments c = { .call = NULL };
 	char *watermark = NULL;
-	int code;
+	int code = 0;
 
 	copied_fill(args, at, &c);
 	urls_warn(c.source_url, c.destination_url, c.state);
 	if (!c.table)
-		return error_set(err, ERROR_CONFIG,
+		code = error_set(err, ERROR_CONFIG,
 				 "%s needs --table SCHEMA.TABLE",
 				 args->command->name);
-	c.call = copied_call(args, at);
-	code = c.watermark ? 0 : copied_suggest(&c, &watermark, err);
+	if (!code)
+		c.call = copied_call(args, at);
+	if (!code && !c.watermark)
+		code = copied_suggest(&c, &watermark, err);
 	if (!code)
 		code = settings_from_copy(s, &c, err);
 	if (!code && !c.name) {
