@@ -54,9 +54,11 @@ static bool type_text_quoted(struct type_text *t)
 	char quote = t->rules->quote;
 
 	for (; *t->at; t->at++) {
-		if (t->rules->backslash && *t->at == '\\' && t->at[1])
-			t->at++;
-		else if (*t->at == quote && t->at[1] == quote)
+		bool escapes =
+			t->rules->backslash && *t->at == '\\' && t->at[1];
+		bool doubled = *t->at == quote && t->at[1] == quote;
+
+		if (escapes || doubled)
 			t->at++;
 		else if (*t->at == quote)
 			break;

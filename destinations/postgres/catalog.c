@@ -123,7 +123,7 @@ static int catalog_relation(struct pg *pg, const char *schema_name,
 {
 	const char *params[] = { schema_name, table };
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, relation_sql, "ttttttt????tt?", 2, params,
+	int rc = pg_query(pg, &r, relation_sql, "ttttttt????tt???", 2, params,
 			  err);
 
 	if (rc || !pg_rows(r)) {
