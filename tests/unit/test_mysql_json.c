@@ -1,4 +1,5 @@
 /* Which JSON MySQL's own type holds without rounding a number. */
+#include "core/base/row_values.h"
 #include "destinations/mysql/json.h"
 #include "tests/unit/unit.h"
 
@@ -34,6 +35,7 @@ static const struct {
 static void test_cases(void **state)
 {
 	(void)state;
+	row_values_show(true);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct error err = ERROR_INIT;
 		int rc = my_json_check(cases[i].json, strlen(cases[i].json),
