@@ -115,7 +115,9 @@ static int duck_open_file(duckdb_database *out, const char *path,
 			  size_t n_settings, struct error *err)
 {
 	duckdb_config config = NULL;
-	char *text = NULL;
+	/* Without external access DuckDB opens the log of the file that a link
+	 * leads to only if it was given that file's own name. */
+	char *real = path ? realpath(path, NULL) : NULL, *text = NULL;
 	int rc;
 
 	if (duckdb_create_config(&config) == DuckDBError)
@@ -123,8 +125,10 @@ static int duck_open_file(duckdb_database *out, const char *path,
 	else
 		rc = duck_configure(config, read_only, settings, n_settings,
 				    err);
-	if (!rc && duckdb_open_ext(path, out, config, &text) == DuckDBError)
+	if (!rc && duckdb_open_ext(real ? real : path, out, config, &text) ==
+			   DuckDBError)
 		rc = duck_open_failed(shown, text, err);
+	free(real);
 	duckdb_free(text);
 	duckdb_destroy_config(&config);
 	return rc;
