@@ -139,7 +139,7 @@ void pg_message_add(struct strbuf *out, const PGresult *result,
 	}
 }
 
-/* Of a function's notice nobody knows what it tells of: DATA. */
+/* Nobody knows what a function's notice tells of: DATA. */
 void pg_notice(void *ctx, const PGresult *result)
 {
 	const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY);

@@ -13,7 +13,7 @@
 
 #define PG_MAX_PARAMETERS 24
 
-/* What decides how we connect, as libpq has put it together. */
+/* The settings that decide how we connect, as libpq has put them together. */
 struct pg_target {
 	char *host; /* a list; NULL: the default socket */
 	char *address; /* hostaddr, a list as long as that of hosts; or NULL */

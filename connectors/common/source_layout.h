@@ -13,7 +13,7 @@ struct source_column {
 	char *expression; /* the user's, or NULL */
 	char *sql; /* "table"."name", or the expression in parentheses */
 	char *output; /* what is selected for it */
-	/* What the database fills it with by itself; or NULL: see tick.h. */
+	/* The text by which the database fills it, or NULL: see tick.h. */
 	char *computed;
 	struct type type; /* native owned */
 	bool nullable;

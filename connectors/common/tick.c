@@ -28,7 +28,7 @@ static const char *const tick_functions[] = {
 	"zone",
 	NULL,
 };
-/* What takes a number of digits. */
+/* Types that take a number of digits. */
 static const char *const tick_precise[] = {
 	"timestamp",	     "timestamptz",    "datetime",
 	"current_timestamp", "localtimestamp", NULL

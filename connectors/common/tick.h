@@ -26,7 +26,7 @@ struct strbuf;
 bool tick_is_plain(const char *text, const struct type *type,
 		   const char *const *functions);
 
-/* Of a mark that is not: the guarantee is lag, and `check` warns. */
+/* If the mark is not: the guarantee is lag, and `check` warns. */
 void tick_explain(const char *column, struct settled *out,
 		  struct strbuf *reason);
 void tick_report(struct problems *out, const char *table, const char *column);

@@ -1,4 +1,4 @@
-/* What a mark is computed of: tick.h says how coarse that makes it. */
+/* The text that computes a mark: tick.h says how coarse that makes it. */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_COMPUTED_H
 #define TIDEMARK_CONNECTORS_POSTGRES_COMPUTED_H
 

@@ -24,7 +24,7 @@ struct row_value_words {
 	/* Behind the quote that ends a value, which may hold quotes itself:
 	 * " for key '". The last one counts. */
 	const char *const *tails;
-	/* What comes behind these are values, to the end. */
+	/* Values follow these, to the end. */
 	const char *const *cuts;
 	/* Numbers without quotes are values, but those of rows, lines and
 	 * types. */

@@ -118,7 +118,7 @@ int letter_desk_discard(const struct settings *s,
 	return rc;
 }
 
-/* What is younger leaves the list. */
+/* Younger ones leave the list. */
 static void desk_keep_old(struct dead_letter_list *list, int64_t before)
 {
 	struct dead_letter_list young = { NULL, 0, 0 };

@@ -271,7 +271,7 @@ static char *catalog_native(const struct schema *schema, size_t column)
 	return native ? type_text_print(native, &type_text_postgres) : NULL;
 }
 
-/* What stands in statements is the name that was asked for, not the answer. */
+/* Statements hold the name that was asked for, not the answer. */
 static int catalog_take_type(struct pg *pg, const struct pg_result *r, int row,
 			     const struct schema *schema,
 			     struct sql_type *types, struct error *err)

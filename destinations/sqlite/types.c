@@ -219,7 +219,7 @@ bool version_is_readable(enum version_order order, const char *text)
 	}
 }
 
-/* What cannot be read was not written by us and gives way. */
+/* A text that cannot be read is not ours, and gives way. */
 bool version_is_current(enum version_order order, const char *a, size_t n_a,
 			const char *b, size_t n_b)
 {

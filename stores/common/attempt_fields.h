@@ -18,7 +18,7 @@
 	"watermark_after, guarantee, guarantee_reason, error_code, "           \
 	"error_message, paused, progress"
 
-/* What they are read as, see clients/answer.h. */
+/* Shapes that they are read as, see clients/answer.h. */
 #define ATTEMPT_SHAPE "ttttttttttttttttttt??tt???t"
 
 struct field_texts {

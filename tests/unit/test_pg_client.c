@@ -151,7 +151,7 @@ static void pg_tls(void **state)
 	}
 }
 
-/* Who is not verified gets no password in clear, where libpq can be told so. */
+/* A server nobody verified gets no password in clear, if libpq can say so. */
 static void pg_clear_passwords(void **state)
 {
 	struct connection conn = { .silence_timeout_us = 5000000 };
