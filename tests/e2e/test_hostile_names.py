@@ -21,10 +21,10 @@ LEAKED = "leaked"
 
 
 def reference_names(work_dir):
-    """They lead to a file and to a variable that hold LEAKED."""
-    secret = work_dir / "key"
-    secret.write_text(LEAKED + "\n", encoding="ascii")
-    return [f"${{file:{secret}}}", "${HOSTILE}", "$${HOSTILE}", "$$${HOSTILE}",
+    """They lead to a file and to a variable that hold LEAKED. The path is
+    relative: MySQL's names have at most 64 characters."""
+    (work_dir / "key").write_text(LEAKED + "\n", encoding="ascii")
+    return ["${file:key}", "${HOSTILE}", "$${HOSTILE}", "$$${HOSTILE}",
             "${HOSTILE:-other}"]
 
 

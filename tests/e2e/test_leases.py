@@ -62,9 +62,10 @@ def in_transaction(end):
 
 
 def is_locked(path):
+    """Also by one that only reads: it lets nobody commit."""
     db = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:
-        db.execute("BEGIN IMMEDIATE")
+        db.execute("BEGIN EXCLUSIVE")
         return False
     except sqlite3.OperationalError:
         return True
