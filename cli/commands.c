@@ -1,12 +1,25 @@
 #include "cli/commands.h"
 
 static const struct command *const commands[] = {
-	&command_run,	   &command_check,     &command_verify,
-	&command_status,   &command_runs,      &command_dead_letters,
-	&command_backfill, &command_worker,    &command_copy,
-	&command_init,	   &command_watermark, &command_pace,
-	&command_migrate,  &command_schema,    &command_plugins,
-	&command_version,  &command_help,      NULL,
+	&command_run,
+	&command_check,
+	&command_verify,
+	&command_status,
+	&command_runs,
+	&command_dead_letters,
+	&command_backfill,
+	&command_worker,
+	&command_copy,
+	&command_init,
+	&command_watermark,
+	&command_pace,
+	&command_migrate,
+	&command_grants,
+	&command_schema,
+	&command_plugins,
+	&command_version,
+	&command_help,
+	NULL,
 };
 
 /* Named by the design, not built. */

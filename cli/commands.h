@@ -11,6 +11,7 @@ extern const struct command command_backfill;
 extern const struct command command_check;
 extern const struct command command_copy;
 extern const struct command command_dead_letters;
+extern const struct command command_grants;
 extern const struct command command_help;
 extern const struct command command_init;
 extern const struct command command_migrate;

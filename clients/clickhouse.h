@@ -98,4 +98,15 @@ void clickhouse_quote_text(struct strbuf *sb, const char *text);
  * be NULL. */
 char *clickhouse_plain_type(const char *declared, bool *nullable);
 
+/* Whose rights a connection has. */
+struct clickhouse_grantee {
+	char *user; /* in backquotes, as GRANT takes it */
+	char *database; /* as it is */
+};
+
+/* From the URL and its defaults. */
+int clickhouse_grantee_find(struct clickhouse_grantee *out,
+			    const struct connection *conn, struct error *err);
+void clickhouse_grantee_release(struct clickhouse_grantee *g);
+
 #endif

@@ -15,6 +15,10 @@ void pg_target_note(struct pg_target *t, const char *keyword, const char *value)
 		t->host = xstrdup(value);
 	else if (!strcmp(keyword, "hostaddr") && !t->address)
 		t->address = xstrdup(value);
+	else if (!strcmp(keyword, "user") && !t->user)
+		t->user = xstrdup(value);
+	else if (!strcmp(keyword, "dbname") && !t->database)
+		t->database = xstrdup(value);
 	else if (!strcmp(keyword, "sslrootcert"))
 		t->has_root_cert = true;
 }
@@ -23,6 +27,8 @@ void pg_target_release(struct pg_target *t)
 {
 	free(t->host);
 	free(t->address);
+	free(t->user);
+	free(t->database);
 	memset(t, 0, sizeof(*t));
 }
 

@@ -17,6 +17,7 @@
 struct pg_target {
 	char *host; /* a list; NULL: the default socket */
 	char *address; /* hostaddr, a list as long as that of hosts; or NULL */
+	char *user, *database; /* NULL: libpq knows none */
 	bool has_sslmode; /* the user chose one, wherever that may be */
 	bool has_root_cert;
 };

@@ -142,9 +142,27 @@ const struct paged_dialect bqsrc_dialect = {
 	.position = paged_position,
 };
 
+static int bqsrc_grants(const struct connection *conn,
+			const struct source_spec *source,
+			const struct watermark_spec *mark,
+			const struct pressure_question *asked,
+			struct grants *out, struct error *err)
+{
+	(void)conn;
+	(void)source;
+	(void)mark;
+	(void)asked;
+	(void)err;
+	grants_add(out, "runs queries: roles/bigquery.jobUser on the project",
+		   NULL);
+	grants_add(out, "reads: roles/bigquery.dataViewer on the table", NULL);
+	return 0;
+}
+
 const struct connector_ops bigquery_connector = {
 	.name = "bigquery",
 	.options = bqsrc_options,
+	.grants = bqsrc_grants,
 	.open = bqsrc_open,
 	.tables = bqsrc_tables,
 	.describe = paged_describe,

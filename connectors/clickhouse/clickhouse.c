@@ -299,6 +299,7 @@ const struct paged_dialect chsrc_dialect = {
 const struct connector_ops clickhouse_connector = {
 	.name = "clickhouse",
 	.options = clickhouse_url_options,
+	.grants = chsrc_grants,
 	.open = clickhouse_source_open,
 	.tables = chsrc_tables,
 	.describe = paged_describe,

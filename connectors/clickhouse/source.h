@@ -28,6 +28,11 @@ int chsrc_look(struct paged_source *base, const struct source_spec *source,
 	       struct error *err);
 int chsrc_tables(struct connector *base, struct table_list *out,
 		 struct error *err);
+int chsrc_grants(const struct connection *conn,
+		 const struct source_spec *source,
+		 const struct watermark_spec *mark,
+		 const struct pressure_question *asked, struct grants *out,
+		 struct error *err);
 int chsrc_identity(struct connector *base, const struct source_spec *source,
 		   json_t **out, struct error *err);
 /* pages.c: of the dialect. */

@@ -134,6 +134,7 @@ static const struct url_option mysql_url_options[] = {
 const struct connector_ops mysql_connector = {
 	.name = "mysql",
 	.options = mysql_url_options,
+	.grants = mysrc_grants,
 	.open = mysql_open_source,
 	.tables = mysrc_tables,
 	.describe = paged_describe,

@@ -66,6 +66,12 @@ char *mysrc_page_type(struct paged_source *base, size_t column);
 /* Leave a page in its middle. */
 int mysrc_pause(struct connector *base, struct error *err);
 /* pressure.c */
+/* grants.c */
+int mysrc_grants(const struct connection *conn,
+		 const struct source_spec *source,
+		 const struct watermark_spec *mark,
+		 const struct pressure_question *asked, struct grants *out,
+		 struct error *err);
 int mysrc_pressure(struct connector *base, const struct pressure_question *q,
 		   struct pressure *out, struct error *err);
 int mysrc_settle(struct connector *base, const struct source_spec *source,

@@ -16,16 +16,6 @@
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
-static const char inspect_rights_sql[] =
-	"SELECT has_function_privilege('pg_control_system()', 'EXECUTE')\n"
-	"  AND has_function_privilege('pg_control_checkpoint()', 'EXECUTE')\n"
-	"  AND has_function_privilege('pg_control_recovery()', 'EXECUTE')\n"
-	"  AND has_function_privilege('pg_current_wal_lsn()', 'EXECUTE'),\n"
-	"  quote_ident(current_user),\n"
-	"  has_function_privilege('pg_current_wal_insert_lsn()', 'EXECUTE')\n"
-	"  AND has_function_privilege('pg_current_wal_flush_lsn()', "
-	"'EXECUTE')";
-
 struct inspection_of {
 	struct postgres *c;
 	const struct source_spec *source;
@@ -307,46 +297,6 @@ static int inspect_key(struct inspection_of *x, struct error *err)
 	return inspect_repeats(x, err);
 }
 
-static int inspect_rights(struct inspection_of *x, struct error *err)
-{
-	struct pg_result *r = NULL;
-	int rc = pg_query(x->c->pg, &r, inspect_rights_sql, "1ttt", 0, NULL,
-			  err);
-
-	if (!rc && *pg_value(r, 0, 0) != 't') {
-		struct strbuf fix = STRBUF_INIT;
-		strbuf_addf(&fix,
-			    "GRANT EXECUTE ON FUNCTION pg_control_system(), "
-			    "pg_control_checkpoint(), "
-			    "pg_control_recovery(), pg_current_wal_lsn() "
-			    "TO %s",
-			    pg_value(r, 0, 1));
-		problems_add(x->out, SEVERITY_INFO, ERROR_NONE,
-			     "identity-incomplete", fix.data,
-			     "another server that takes this one's place may "
-			     "go unnoticed: the role may not ask for the "
-			     "cluster's identity");
-		strbuf_release(&fix);
-	}
-	if (!rc && *pg_value(r, 0, 2) != 't' &&
-	    x->mark->strategy != STRATEGY_TIMESTAMP) {
-		struct strbuf fix = STRBUF_INIT;
-		strbuf_addf(&fix,
-			    "GRANT EXECUTE ON FUNCTION "
-			    "pg_current_wal_insert_lsn(), "
-			    "pg_current_wal_flush_lsn() TO %s",
-			    pg_value(r, 0, 1));
-		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
-			     "missing-rights", fix.data,
-			     "the role cannot see how far the server's log is "
-			     "flushed: after a crash the server may give ids "
-			     "behind the mark out again");
-		strbuf_release(&fix);
-	}
-	pg_result_free(r);
-	return rc;
-}
-
 static void inspect_hidden(struct inspection_of *x,
 			   const struct surroundings *around)
 {
@@ -446,15 +396,16 @@ int postgres_inspect(struct connector *base, const struct source_spec *source,
 {
 	struct postgres *c = (struct postgres *)base;
 	struct inspection_of x = { c, source, mark, out };
+	bool readable = false;
 	int rc = postgres_layout(c, source, mark, err);
 
 	(void)schema;
-	if (rc)
+	if (!rc)
+		rc = postgres_rights_inspect(c, mark, out, &readable, err);
+	if (rc || !readable)
 		return rc;
 	inspect_own_sql(&x);
 	rc = inspect_key(&x, err);
-	if (!rc)
-		rc = inspect_rights(&x, err);
 	if (!rc)
 		rc = inspect_surroundings(&x, err);
 	if (!rc && mark->strategy == STRATEGY_XMIN)

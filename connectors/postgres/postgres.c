@@ -197,6 +197,7 @@ static const struct url_option postgres_options[] = {
 const struct connector_ops postgres_connector = {
 	.name = "postgres",
 	.options = postgres_options,
+	.grants = postgres_grants,
 	.open = postgres_open,
 	.tables = postgres_tables,
 	.describe = postgres_describe,

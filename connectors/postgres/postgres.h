@@ -132,6 +132,20 @@ int postgres_pause(struct connector *base, struct error *err);
 int pause_check_ties(struct postgres *c, size_t first, struct error *err);
 
 /* pressure.c */
+/* rights.c: rights that the role lacks; `*readable` false: nothing can be read
+ * without them. Behind postgres_layout(). */
+int postgres_rights_inspect(struct postgres *c,
+			    const struct watermark_spec *mark,
+			    struct problems *out, bool *readable,
+			    struct error *err);
+
+/* grants.c */
+int postgres_grants(const struct connection *conn,
+		    const struct source_spec *source,
+		    const struct watermark_spec *mark,
+		    const struct pressure_question *asked, struct grants *out,
+		    struct error *err);
+
 int postgres_pressure(struct connector *base, const struct pressure_question *q,
 		      struct pressure *out, struct error *err);
 

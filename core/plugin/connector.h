@@ -16,6 +16,7 @@
 #include "core/data/schema.h"
 #include "core/data/watermark.h"
 #include "core/plugin/explanation.h"
+#include "core/plugin/grants.h"
 #include "core/plugin/problem.h"
 
 /* The code of a DATA error: the marks are not written alike, so that they
@@ -167,6 +168,15 @@ struct connector_ops {
 	const char *name;
 	/* Ends with a NULL name; never NULL. */
 	const struct url_option *options;
+	/* Rights that reading takes: of `source` by `mark` (both NULL: nothing
+	 * is read), and for what is `asked` of the server (NULL: nothing). By
+	 * the config alone; connects to nothing. CONFIG: the URL does not say
+	 * whose rights, or where. A slot of NULL: the engine has no users. */
+	int (*grants)(const struct connection *conn,
+		      const struct source_spec *source,
+		      const struct watermark_spec *mark,
+		      const struct pressure_question *asked, struct grants *out,
+		      struct error *err);
 
 	int (*open)(struct connector **out, const struct connection *conn,
 		    struct error *err);

@@ -23,6 +23,7 @@
 #include "core/data/schema.h"
 #include "core/data/watermark.h"
 #include "core/plugin/explanation.h"
+#include "core/plugin/grants.h"
 #include "core/plugin/problem.h"
 
 struct destination {
@@ -185,6 +186,10 @@ struct destination_ops {
 	/* Rows that its storage takes as one piece: the engine keeps to
 	 * multiples of it where its bounds allow. 0: any number is as good. */
 	size_t batch_rows;
+	/* Rights that loading `table` takes; as those of a connector. */
+	int (*grants)(const struct connection *conn, const char *table,
+		      enum load_mode mode, struct grants *out,
+		      struct error *err);
 
 	int (*open)(struct destination **out, const struct connection *conn,
 		    struct error *err);

@@ -13,6 +13,7 @@
 
 #include "core/base/connection.h"
 #include "core/base/strlist.h"
+#include "core/plugin/grants.h"
 
 struct store {
 	const struct store_ops *ops;
@@ -203,6 +204,9 @@ struct store_ops {
 	const char *name;
 	/* Ends with a NULL name; never NULL. */
 	const struct url_option *options;
+	/* Rights that the store takes; as those of a connector. */
+	int (*grants)(const struct connection *conn, struct grants *out,
+		      struct error *err);
 
 	/* SQLite: creates directory (0700) and file (0600). `conn` outlives the
 	 * handle: a server that was away is connected to again. */

@@ -416,10 +416,28 @@ static void bigquery_destination_interrupt(struct destination *base)
 	bigquery_interrupt(bigquery_self(base)->client);
 }
 
+static int bigquery_destination_grants(const struct connection *conn,
+				       const char *table, enum load_mode mode,
+				       struct grants *out, struct error *err)
+{
+	(void)conn;
+	(void)table;
+	(void)mode;
+	(void)err;
+	grants_add(out, "runs jobs: roles/bigquery.jobUser on the project",
+		   NULL);
+	grants_add(out,
+		   "makes and loads tables: roles/bigquery.dataEditor on the "
+		   "dataset",
+		   NULL);
+	return 0;
+}
+
 const struct destination_ops bigquery_destination = {
 	.name = "bigquery",
 	.options = bigquery_url_options,
 	.traits = DESTINATION_TRANSACTIONAL,
+	.grants = bigquery_destination_grants,
 	.open = bigquery_destination_open,
 	.inspect = bigquery_destination_inspect,
 	.prepare = bigquery_destination_prepare,

@@ -84,6 +84,7 @@ const struct destination_ops clickhouse_destination = {
 	.options = clickhouse_url_options,
 	.batch_rows = CHDST_PIECE,
 	.traits = 0,
+	.grants = chdst_grants,
 	.open = chdst_open,
 	.inspect = chdst_inspect,
 	.prepare = chdst_prepare,

@@ -168,6 +168,10 @@ int chdst_plan_check(struct plan *plan, struct chdst *d,
 		     const struct place *place, const struct target *target,
 		     struct error *err);
 
+/* grants.c */
+int chdst_grants(const struct connection *conn, const char *table,
+		 enum load_mode mode, struct grants *out, struct error *err);
+
 /* rights.c: warnings of what the user may not do. */
 int chdst_rights_inspect(struct chdst *d, const struct place *place,
 			 const struct plan *plan, const struct target *target,

@@ -349,6 +349,13 @@ int my_rights_missing(struct mydst *d, const struct place *place,
 		      const struct target *target, struct strbuf *out,
 		      struct error *err);
 /* For inspect: a warning that names them. */
+/* Append "SELECT, INSERT, ...": what loading takes, and a column that is added
+ * later. */
+void my_rights_of_mode(struct strbuf *out, enum load_mode mode);
+/* grants.c */
+int my_destination_grants(const struct connection *conn, const char *table,
+			  enum load_mode mode, struct grants *out,
+			  struct error *err);
 int my_rights_inspect(struct mydst *d, const struct place *place,
 		      const struct target *target, struct problems *out,
 		      struct error *err);

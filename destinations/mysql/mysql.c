@@ -271,6 +271,7 @@ const struct destination_ops mysql_destination = {
 	.name = "mysql",
 	.options = mysql_url_options,
 	.traits = DESTINATION_TRANSACTIONAL,
+	.grants = my_destination_grants,
 	.open = mysql_open_target,
 	.inspect = mysql_inspect,
 	.prepare = my_prepare,

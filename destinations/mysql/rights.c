@@ -159,6 +159,7 @@ char *my_rights_grant(struct mydb *db, const char *right, const char *on)
 struct rights_needed {
 	const char *right;
 	bool always, refresh, append, delete_insert;
+	bool drift; /* for a column that comes later */
 };
 
 static const struct rights_needed rights_needed[] = {
@@ -168,9 +169,10 @@ static const struct rights_needed rights_needed[] = {
 	{ .right = "DELETE", .delete_insert = true },
 	{ .right = "CREATE", .always = true },
 	{ .right = "CREATE TEMPORARY TABLES", .always = true },
-	{ .right = "ALTER", .refresh = true },
+	{ .right = "ALTER", .refresh = true, .drift = true },
 	{ .right = "DROP", .refresh = true, .append = true },
 	{ .right = "CREATE VIEW", .append = true },
+	{ .right = "TRIGGER", .refresh = true }, /* shows them */
 };
 
 static bool rights_are_needed(const struct rights_needed *n,
@@ -179,6 +181,18 @@ static bool rights_are_needed(const struct rights_needed *n,
 	return n->always || (n->refresh && target->refresh) ||
 	       (n->append && target->mode == LOAD_APPEND) ||
 	       (n->delete_insert && target->mode == LOAD_DELETE_INSERT);
+}
+
+void my_rights_of_mode(struct strbuf *out, enum load_mode mode)
+{
+	const struct target target = { .mode = mode,
+				       .refresh = mode == LOAD_REPLACE };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rights_needed); i++)
+		if (rights_are_needed(&rights_needed[i], &target) ||
+		    rights_needed[i].drift)
+			strbuf_addf(out, "%s%s", out->len ? ", " : "",
+				    rights_needed[i].right);
 }
 
 int my_rights_missing(struct mydst *d, const struct place *place,

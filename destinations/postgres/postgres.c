@@ -184,6 +184,7 @@ const struct destination_ops postgres_destination = {
 	.name = "postgres",
 	.options = postgres_url_options,
 	.traits = DESTINATION_TRANSACTIONAL,
+	.grants = postgres_destination_grants,
 	.open = postgres_open,
 	.inspect = postgres_inspect,
 	.prepare = postgres_prepare,

@@ -191,6 +191,10 @@ int postgres_recover(struct destination *base, const struct target *target,
 		     struct checkpoint *out, struct error *err);
 int postgres_forget(struct destination *base, const struct target *target,
 		    struct error *err);
+/* grants.c */
+int postgres_destination_grants(const struct connection *conn,
+				const char *table, enum load_mode mode,
+				struct grants *out, struct error *err);
 int postgres_target_identity(struct destination *base,
 			     const struct target *target, json_t **out,
 			     struct error *err);

@@ -4,6 +4,7 @@
 #include "clients/pg_lock.h"
 #include "core/base/alloc.h"
 #include "stores/common/sql_store.h"
+#include "stores/postgres/grants.h"
 #include "stores/postgres/owned.h"
 
 /* Any number that nobody else locks: "tidemark" in bytes. */
@@ -129,6 +130,37 @@ static int postgres_store_make_schema(struct pg *pg, struct error *err)
 		rc = pg_exec(pg, "CREATE SCHEMA tidemark", err);
 	pg_result_free(r);
 	return rc ? rc : postgres_store_enter(pg, false, err);
+}
+
+/* Where there is no schema yet: may the role make it? */
+static const char may_make_sql[] =
+	"SELECT quote_ident(current_user) WHERE NOT\n"
+	"  has_database_privilege(current_database(), 'CREATE')\n"
+	"  AND NOT EXISTS (SELECT FROM pg_namespace\n"
+	"                  WHERE nspname = 'tidemark')";
+
+static int postgres_store_version(struct store *base, int *version,
+				  struct error *err)
+{
+	struct pg *pg = postgres_store_pg((struct sql_store *)base);
+	struct pg_result *r = NULL;
+	int rc = sql_store_version(base, version, err);
+
+	if (rc || *version)
+		return rc;
+	rc = pg_query(pg, &r, may_make_sql, "t", 0, NULL, err);
+	if (!rc && pg_rows(r)) {
+		rc = error_set(err, ERROR_ACCESS,
+			       "role %s may not make schema tidemark, where "
+			       "the history is kept",
+			       pg_value(r, 0, 0));
+		error_hint(err,
+			   "As an administrator: CREATE SCHEMA tidemark "
+			   "AUTHORIZATION %s",
+			   pg_value(r, 0, 0));
+	}
+	pg_result_free(r);
+	return rc;
 }
 
 /* Whoever has had one of its tables, or the migrations' lock, the longest. */
@@ -271,9 +303,10 @@ static const struct url_option postgres_store_options[] = {
 const struct store_ops postgres_store = {
 	.name = "postgres",
 	.options = postgres_store_options,
+	.grants = postgres_store_grants,
 	.open = postgres_store_open,
 	.migrate = sql_store_migrate,
-	.version = sql_store_version,
+	.version = postgres_store_version,
 	.take_lease = sql_store_take_lease,
 	.renew_lease = sql_store_renew_lease,
 	.amend_lease = sql_store_amend_lease,
