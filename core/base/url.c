@@ -188,28 +188,42 @@ static int url_check_text(const char *text, struct error *err)
 	return 0;
 }
 
-/* A client would end the password there, and take its rest for the host: in an
- * error of its own, and in a question to a name server. */
+/* The character of the user or the password at which a client ends it; NULL:
+ * there is none. To libpq all up to an "@" in front of the first slash is the
+ * user and the password, also what looks like a query. */
+static const char *url_early_end(const char *text, bool postgres,
+				 const struct url_span *s)
+{
+	const char *start = strstr(text, "://") + 3, *end;
+
+	if (s->key == s->start) {
+		end = postgres ? start : text + s->start;
+		end += strcspn(end, postgres ? "/@" : "/");
+		return end < text + s->end ? end : NULL;
+	}
+	end = start + strcspn(start, "/@");
+	return postgres && *end == '@' && end > text + s->key ? end : NULL;
+}
+
+/* The client would take the rest for the host: in an error of its own, and in a
+ * question to a name server. */
 static int url_check_password(const char *text, const char *engine,
 			      const struct url_spans *spans, struct error *err)
 {
-	static const char postgres[] = "/@", others[] = "/";
-	const char *ends = strcmp(engine, "postgres") ? others : postgres;
-
 	for (size_t i = 0; i < spans->n; i++) {
 		const struct url_span *s = &spans->items[i];
-		size_t n = strcspn(text + s->start, ends);
+		const char *end =
+			url_early_end(text, !strcmp(engine, "postgres"), s);
 
-		if (s->key != s->start || n >= s->end - s->start)
-			continue;
-		return error_set(
-			err, ERROR_CONFIG,
-			"the password in the URL holds a \"%c\", which "
-			"would end it: write %s (and %%40 for an \"@\" "
-			"in a database's name), or put the password "
-			"into a variable",
-			text[s->start + n],
-			text[s->start + n] == '/' ? "%2F" : "%40");
+		if (end)
+			return error_set(
+				err, ERROR_CONFIG,
+				"the %s in the URL holds a \"%c\", which "
+				"would end it: write %s (and %%40 for an \"@\" "
+				"in a database's name), or put the password "
+				"into a variable",
+				end < text + s->start ? "user" : "password",
+				*end, *end == '/' ? "%2F" : "%40");
 	}
 	return 0;
 }

@@ -103,13 +103,13 @@ static size_t url_password_end(const char *text, size_t start, size_t colon,
 	size_t part = url_scan(text, start, "/?#", unexpanded);
 	size_t all = strlen(text), sign;
 
-	if (colon >= slash || text[start] == '[')
-		return 0;
 	if (!url_is_libpq(text) &&
 	    url_last_at(text, start, part, unexpanded) == part &&
 	    url_is_port(text, colon + 1, part))
 		return 0;
 	sign = url_last_at(text, start, slash, unexpanded);
+	if (colon >= slash || (text[start] == '[' && sign == slash))
+		return 0;
 	if (sign < slash) {
 		/* Behind the slash, too: "p@q/r@host". */
 		size_t query = url_scan(text, sign, "?", unexpanded);
@@ -123,6 +123,21 @@ static size_t url_password_end(const char *text, size_t start, size_t colon,
 	return sign < all ? sign : 0;
 }
 
+/* "user@host:1", or "user@host:1,host:2". Another "@" behind the colon, or no
+ * number, and the user's name holds the first "@". */
+static bool url_is_ports_colon(const char *text, size_t start, size_t colon,
+			       bool unexpanded)
+{
+	size_t sign = url_last_at(text, start, colon, unexpanded);
+	size_t part = url_scan(text, start, "/?#", unexpanded);
+	size_t end = colon + 1;
+
+	if (sign == colon || url_last_at(text, colon, part, unexpanded) < part)
+		return false;
+	end += strspn(text + end, "0123456789");
+	return text[sign + 1] == '[' || strchr(",/?#", text[end]);
+}
+
 /* Returns where to look for the query. */
 static size_t url_find_userinfo(struct url_spans *spans, const char *text,
 				size_t start, bool unexpanded)
@@ -130,8 +145,7 @@ static size_t url_find_userinfo(struct url_spans *spans, const char *text,
 	size_t colon = url_scan(text, start, ":", unexpanded);
 	size_t end = url_password_end(text, start, colon, unexpanded);
 
-	/* "h@x:1": the colon is the port's. */
-	if (!end || url_last_at(text, start, colon, unexpanded) < colon)
+	if (!end || url_is_ports_colon(text, start, colon, unexpanded))
 		return start;
 	url_spans_add(spans, colon + 1, colon + 1, end);
 	return end;

@@ -56,38 +56,38 @@ static int url_server_address(struct url_server *out, const char *text,
 	return n ? url_server_port(out, end + 2, n - 1, u, err) : 0;
 }
 
-/* The "@" in front of the host; NULL: there is none. A password may hold "?"
- * and "#". */
-static const char *url_server_sign(const char *text, const char *at)
+/* Up to the host, which is what is returned. What was not found to be a
+ * password, and so is shown, is none: the "@" belongs to the user's name. */
+static const char *url_server_user(struct url_server *out, const char *text)
 {
+	const char *at = strstr(text, "://") + 3;
+	const char *sign = memrchr(at, '@', strcspn(at, "/?#")), *end = sign;
 	struct url_spans spans = url_find_secrets(text, false);
-	const char *sign = NULL;
 
-	if (spans.n && spans.items[0].key == spans.items[0].start)
+	if (spans.n && spans.items[0].key == spans.items[0].start) {
+		end = text + spans.items[0].start - 1;
 		sign = text + spans.items[0].end;
-	else
-		sign = memrchr(at, '@', strcspn(at, "/?#"));
+		out->password = url_decode(end + 1, (size_t)(sign - end) - 1);
+	} else if (sign > at && sign[-1] == ':') {
+		end = sign - 1;
+		out->password = xstrdup("");
+	}
 	free(spans.items);
-	return sign;
+	if (!sign)
+		return at;
+	out->user = url_piece(at, (size_t)(end - at));
+	return sign + 1;
 }
 
 int url_server_parse(struct url_server *out, const struct url *u,
 		     struct error *err)
 {
-	const char *at = strstr(u->text, "://") + 3;
-	const char *sign = url_server_sign(u->text, at);
+	const char *at;
 	size_t n, host;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	if (sign) {
-		size_t user = strcspn(at, ":@");
-		out->user = url_piece(at, user);
-		if (at + user < sign)
-			out->password = url_decode(
-				at + user + 1, (size_t)(sign - at) - user - 1);
-		at = sign + 1;
-	}
+	at = url_server_user(out, u->text);
 	n = strcspn(at, "?#");
 	host = strcspn(at, "/?#");
 	rc = url_server_address(out, at, host, u, err);

@@ -31,6 +31,16 @@ static const struct {
 	  "postgresql://a@h/d?application_name=x:y@z" },
 	{ "mysql://a:hun@ter22@h/db", "mysql", "", "mysql://a:***@h/db" },
 	{ "mysql://a:hun?ter22@h/db", "mysql", "", "mysql://a:***@h/db" },
+	/* a user with an "@" */
+	{ "mysql://a@b:hunter22@h/db", "mysql", "", "mysql://a@b:***@h/db" },
+	{ "mysql://[a:hunter22@h/db", "mysql", "", "mysql://[a:***@h/db" },
+	{ "mysql://a@h:3306/d@b", "mysql", "", "mysql://a@h:3306/d@b" },
+	{ "postgresql://[a:hunter22@h/db", "postgres", "",
+	  "postgresql://[a:***@h/db" },
+	{ "postgresql://a@[fe80::1]:1/d@b", "postgres", "",
+	  "postgresql://a@[fe80::1]:1/d@b" },
+	{ "postgresql://a@h1:1,h2:2/d@b", "postgres", "",
+	  "postgresql://a@h1:1,h2:2/d@b" },
 	{ "clickhouse://h:8123?x=a@b", "clickhouse", "",
 	  "clickhouse://h:8123?x=a@b" },
 	{ "postgresql://h:5432/d@b", "postgres", "",
@@ -94,6 +104,9 @@ static const struct {
 	{ "postgresql://a:hun/t?er22@h/db", "write %2F" },
 	{ "postgresql://a:x@hun/ter22@h/db", "holds a \"@\"" },
 	{ "mysql://a:hun/ter22@h/db", "holds a \"/\"" },
+	{ "mysql://a@b:p/hunter22@h", "password in the URL holds a \"/\"" },
+	{ "postgresql://h?password=hun@ter22", "holds a \"@\"" },
+	{ "postgresql://a@b:hunter22@h/db", "user in the URL holds a \"@\"" },
 };
 
 static void test_bad(void **state)
@@ -170,6 +183,44 @@ static void test_query(void **state)
 	url_release(&u);
 }
 
+static const struct {
+	const char *text, *user, *password, *host, *database;
+	unsigned port;
+} servers[] = {
+	{ "mysql://a:x@h:1/db", "a", "x", "h", "db", 1 },
+	{ "mysql://a@b@h", "a@b", NULL, "h", NULL, 0 },
+	{ "mysql://a@b:x:y@h/db", "a@b", "x:y", "h", "db", 0 },
+	{ "mysql://a@[::1]:1/d@b", "a", NULL, "::1", "d@b", 1 },
+	{ "mysql://a:@h", "a", "", "h", NULL, 0 },
+	{ "clickhouse://a:x?#y@h", "a", "x?#y", "h", NULL, 0 },
+	{ "clickhouse://h:8123/d?x=a@b", NULL, NULL, "h", "d", 8123 },
+};
+
+static void assert_text(const char *got, const char *wanted)
+{
+	assert_string_equal(got ? got : "none", wanted ? wanted : "none");
+}
+
+static void test_server(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(servers); i++) {
+		struct url_server server;
+		struct url u;
+
+		assert_int_equal(url_parse(&u, servers[i].text, NULL), 0);
+		assert_int_equal(url_server_parse(&server, &u, NULL), 0);
+		assert_text(server.user, servers[i].user);
+		assert_text(server.password, servers[i].password);
+		assert_text(server.host, servers[i].host);
+		assert_text(server.database, servers[i].database);
+		assert_int_equal(server.port, servers[i].port);
+		url_server_release(&server);
+		url_release(&u);
+	}
+	secret_forget_all();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +229,7 @@ int main(void)
 		cmocka_unit_test(test_password_is_remembered),
 		cmocka_unit_test(test_literal_password),
 		cmocka_unit_test(test_query),
+		cmocka_unit_test(test_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
