@@ -157,18 +157,32 @@ static int prepare_apply(struct postgres_destination *d, struct plan *plan,
 	return rc;
 }
 
-static void prepare_encoder(struct postgres_destination *d)
+/* Whatever makes statements may rely on a column's being in the catalog. */
+static int prepare_encoder(struct postgres_destination *d, struct error *err)
 {
 	const struct schema *s = d->target->schema;
 	enum wire *wires = xcalloc(s->n_columns + 1, sizeof(*wires));
+	int rc = 0;
 
-	for (size_t i = 0; i < s->n_columns; i++)
-		wires[i] = postgres_type_wire(
-			s->columns[i].type.kind,
-			&postgres_catalog_find(&d->table, s->columns[i].name)
-				 ->type);
-	postgres_encoder_set(&d->encoder, wires, s->n_columns);
+	for (size_t i = 0; !rc && i < s->n_columns; i++) {
+		const struct catalog_column *c =
+			postgres_catalog_find(&d->table, s->columns[i].name);
+
+		if (c)
+			wires[i] = postgres_type_wire(s->columns[i].type.kind,
+						      &c->type);
+		else
+			rc = error_set(
+				err, ERROR_SCHEMA,
+				"table %s has no column \"%s\", though "
+				"it was to have it: somebody has dropped "
+				"or renamed it; run again",
+				d->target->table, s->columns[i].name);
+	}
+	if (!rc)
+		postgres_encoder_set(&d->encoder, wires, s->n_columns);
 	free(wires);
+	return rc;
 }
 
 /* Rows can go straight into an empty table that shows COPY the same face as
@@ -225,9 +239,10 @@ static int prepare_session(struct postgres_destination *d,
 	if (!rc && !d->target->preview)
 		rc = postgres_signature_compare(d->target, d->signature,
 						d->table.signature, err);
+	if (!rc)
+		rc = prepare_encoder(d, err);
 	if (rc)
 		return rc;
-	prepare_encoder(d);
 	postgres_statements_make(d, plan);
 	rc = postgres_stage_create(d, err);
 	return rc ? rc : prepare_direct(d, err);
