@@ -1,6 +1,7 @@
 #include "core/base/url_secrets.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -145,16 +146,17 @@ static size_t url_find_userinfo(struct url_spans *spans, const char *text,
 	size_t colon = url_scan(text, start, ":", unexpanded);
 	size_t end = url_password_end(text, start, colon, unexpanded);
 
-	if (!end || url_is_ports_colon(text, start, colon, unexpanded))
+	if (end <= colon || url_is_ports_colon(text, start, colon, unexpanded))
 		return start;
 	url_spans_add(spans, colon + 1, colon + 1, end);
 	return end;
 }
 
-static void url_find_query(struct url_spans *spans, const char *text, size_t at,
-			   bool unexpanded)
+/* Items that begin in front of `limit`. */
+static void url_find_items(struct url_spans *spans, const char *text, size_t at,
+			   size_t limit, bool unexpanded)
 {
-	while (text[at]) {
+	while (at < limit && text[at]) {
 		size_t start = at + 1;
 		size_t equals = url_scan(text, start, "=&", unexpanded);
 		size_t end = url_scan(text, equals, "&", unexpanded);
@@ -166,6 +168,24 @@ static void url_find_query(struct url_spans *spans, const char *text, size_t at,
 	}
 }
 
+/* To libpq a "?" in front of the "@" is the user's; people mean a query. */
+static void url_find_query(struct url_spans *spans, const char *text, size_t at,
+			   bool unexpanded)
+{
+	size_t sign = url_scan(text, at, "@/", unexpanded);
+	size_t query = url_scan(text, at, "?", unexpanded);
+
+	if (url_is_libpq(text) && query < sign && text[sign] == '@') {
+		size_t n = spans->n;
+
+		url_find_items(spans, text, query, sign, unexpanded);
+		if (spans->n > n && spans->items[spans->n - 1].end > sign)
+			sign = spans->items[spans->n - 1].end;
+		query = url_scan(text, sign, "?", unexpanded);
+	}
+	url_find_items(spans, text, query, SIZE_MAX, unexpanded);
+}
+
 struct url_spans url_find_secrets(const char *text, bool unexpanded)
 {
 	struct url_spans spans = { NULL, 0, 0 };
@@ -175,8 +195,7 @@ struct url_spans url_find_secrets(const char *text, bool unexpanded)
 	if (rest)
 		at = url_find_userinfo(&spans, text, (size_t)(rest - text) + 3,
 				       unexpanded);
-	url_find_query(&spans, text, url_scan(text, at, "?", unexpanded),
-		       unexpanded);
+	url_find_query(&spans, text, at, unexpanded);
 	return spans;
 }
 

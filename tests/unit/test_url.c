@@ -37,6 +37,8 @@ static const struct {
 	{ "mysql://a@h:3306/d@b", "mysql", "", "mysql://a@h:3306/d@b" },
 	{ "postgresql://[a:hunter22@h/db", "postgres", "",
 	  "postgresql://[a:***@h/db" },
+	{ "postgresql://a?x=1@h/d?password=hunter22", "postgres", "",
+	  "postgresql://a?x=1@h/d?password=***" },
 	{ "postgresql://a@[fe80::1]:1/d@b", "postgres", "",
 	  "postgresql://a@[fe80::1]:1/d@b" },
 	{ "postgresql://a@h1:1,h2:2/d@b", "postgres", "",
@@ -106,6 +108,7 @@ static const struct {
 	{ "mysql://a:hun/ter22@h/db", "holds a \"/\"" },
 	{ "mysql://a@b:p/hunter22@h", "password in the URL holds a \"/\"" },
 	{ "postgresql://h?password=hun@ter22", "holds a \"@\"" },
+	{ "postgresql://h?password=hun@ter22:x", "holds a \"@\"" },
 	{ "postgresql://a@b:hunter22@h/db", "user in the URL holds a \"@\"" },
 };
 
