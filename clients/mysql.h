@@ -115,6 +115,8 @@ enum mydb_form {
 	MYDB_TIME, /* DATE, TIME, DATETIME, TIMESTAMP */
 	MYDB_BYTES, /* everything else: text in utf8mb4, or bytes */
 };
+/* Is a column of this type (MYDB_TYPE_...) what the form was chosen for? */
+bool mydb_form_fits(enum mydb_form form, int type);
 struct mydb_time {
 	unsigned year, month, day, hour, minute, second, microsecond;
 	bool negative;

@@ -55,8 +55,6 @@ int mydb_pin(struct mydb *db, const struct mydb_options *options,
 int mydb_check_charset(struct mydb *db, unsigned charset, struct error *err);
 /* The number of the character set "binary": of bytes, and of numbers. */
 #define MYDB_BINARY 63
-/* Is a column of this type what the form was chosen for? */
-bool mydb_form_fits(enum mydb_form form, int type);
 
 /* In mysql_load.c. Before the connection is made: NULL switches LOCAL INFILE
  * off, else it is only ever served from memory. */

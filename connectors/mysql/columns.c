@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,9 +45,12 @@ bool mysrc_computed_is_plain(const struct source_column *c)
 	return tick_is_plain(c->computed, &c->type, columns_plain);
 }
 
+/* 0, too, where the server tells what no int holds. */
 static int columns_number(const char *text)
 {
-	return text ? (int)strtol(text, NULL, 10) : 0;
+	long n = text ? strtol(text, NULL, 10) : 0;
+
+	return n > 0 && n <= INT_MAX ? (int)n : 0;
 }
 
 static void columns_set_type(struct source_column *c,
@@ -68,21 +72,16 @@ static void columns_describe(struct source_column *c,
 			 !strcmp(name, "binary") || !strcmp(name, "varbinary"));
 
 	switch (c->type.kind) {
-	case TYPE_DECIMAL:
-		c->type.precision = columns_number(mydb_value(r, row, 4));
-		c->type.scale = columns_number(mydb_value(r, row, 5));
-		break;
-	case TYPE_TIMESTAMP:
-	case TYPE_TIMESTAMPTZ:
-		c->type.digits = columns_number(mydb_value(r, row, 6));
-		break;
 	case TYPE_TEXT:
 	case TYPE_BYTES:
 		if (sized)
 			c->type.precision = columns_number(limit);
 		break;
 	default:
-		break;
+		mysrc_type_set_digits(&c->type,
+				      columns_number(mydb_value(r, row, 4)),
+				      columns_number(mydb_value(r, row, 5)),
+				      columns_number(mydb_value(r, row, 6)));
 	}
 	c->type.native = xstrdup(mydb_value(r, row, 2));
 }

@@ -92,6 +92,26 @@ MYSRC_DECODE(mysrc_decode_bits)
 	return 0;
 }
 
+/* What the client library hands out is what came over the wire, and no server
+ * has such times. */
+static int decode_check_clock(const struct mydb_time *t, uint64_t hours,
+			      uint64_t most_hours, struct error *err)
+{
+	if (hours <= most_hours && t->minute <= 59 && t->second <= 59 &&
+	    t->microsecond < US_PER_SECOND)
+		return 0;
+	return error_set(err, ERROR_DATA,
+			 "the server sent a time that no column can hold");
+}
+
+static int decode_check_day(const struct mydb_time *t, struct error *err)
+{
+	if (t->year <= 9999 && t->month <= 12 && t->day <= 31)
+		return decode_check_clock(t, t->hour, 23, err);
+	return error_set(err, ERROR_DATA,
+			 "the server sent a date that no column can hold");
+}
+
 bool mysrc_is_day(const struct mydb_time *t)
 {
 	int64_t year;
@@ -113,7 +133,10 @@ static int decode_zero_date(struct vector *v, size_t row,
 {
 	bool is_zero = !t->month || !t->day;
 	char date[64], clock[40] = "";
+	int rc = decode_check_day(t, err);
 
+	if (rc)
+		return rc;
 	if (mysrc_is_day(t))
 		return 0;
 	if (zero == ZERO_DATES_NULL) {
@@ -171,12 +194,14 @@ MYSRC_DECODE(mysrc_decode_datetime)
 MYSRC_DECODE(mysrc_decode_time)
 {
 	const struct mydb_time *t = &cell->time;
-	struct interval_value value = {
-		.microseconds = decode_clock_us(t) + t->day * US_PER_DAY,
-	};
+	struct interval_value value = { .microseconds = 0 };
+	int rc = decode_check_clock(t, (uint64_t)t->day * 24 + t->hour, 838,
+				    err);
 
 	(void)zero;
-	(void)err;
+	if (rc)
+		return rc;
+	value.microseconds = decode_clock_us(t) + t->day * US_PER_DAY;
 	if (t->negative)
 		value.microseconds = -value.microseconds;
 	vector_set_fixed(v, row, &value);

@@ -9,6 +9,7 @@
 /* MySQL takes the text of a parameter under CAST AS UNSIGNED for a signed
  * number, and cuts it off at 2^63 - 1. */
 #define UNSIGNED_VALUE "CAST(CAST(? AS DECIMAL(20)) AS UNSIGNED)"
+#define DECIMAL_MOST   65
 #define INTEGER(name, kind)                                                    \
 	{                                                                      \
 		name, kind, MYDB_INTEGER, mysrc_decode_integer, ORDER_PLAIN,   \
@@ -168,15 +169,23 @@ const struct mysrc_type *mysrc_type_of_field(const struct mydb_field *f)
 	return mysrc_type_find(f->binary ? "varbinary" : "varchar", false);
 }
 
-void mysrc_type_digits(const struct mydb_field *f, struct type *out)
+void mysrc_type_set_digits(struct type *out, long precision, long scale,
+			   long digits)
 {
-	if (out->kind == TYPE_DECIMAL) {
-		/* A sign, and a point. */
-		out->scale = (int)f->decimals;
-		out->precision =
-			(int)f->length - !f->is_unsigned - (f->decimals > 0);
+	if (out->kind == TYPE_DECIMAL && precision > 0 &&
+	    precision <= DECIMAL_MOST && scale >= 0 && scale <= precision) {
+		out->precision = (int)precision;
+		out->scale = (int)scale;
 	} else if (out->kind == TYPE_TIMESTAMP ||
 		   out->kind == TYPE_TIMESTAMPTZ) {
-		out->digits = f->decimals <= 6 ? (int)f->decimals : 6;
+		out->digits = digits >= 0 && digits <= 6 ? (int)digits : 6;
 	}
+}
+
+void mysrc_type_digits(const struct mydb_field *f, struct type *out)
+{
+	/* A sign, and a point. */
+	mysrc_type_set_digits(
+		out, (long)f->length - !f->is_unsigned - (f->decimals > 0),
+		f->decimals, f->decimals);
 }

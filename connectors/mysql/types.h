@@ -44,8 +44,11 @@ const struct mysrc_type *mysrc_type_find(const char *data_type,
 const struct mysrc_type *mysrc_types(size_t *n);
 /* Of an expression's column. */
 const struct mysrc_type *mysrc_type_of_field(const struct mydb_field *f);
-/* Precision and scale, or digits, of an expression's column whose kind is set.
- */
+/* Precision and scale, or digits of a second, whichever the kind has. Numbers
+ * that no column has come from a server that lies, and leave it unlimited. */
+void mysrc_type_set_digits(struct type *out, long precision, long scale,
+			   long digits);
+/* The same of an expression's column. */
 void mysrc_type_digits(const struct mydb_field *f, struct type *out);
 /* BIT(64) alone needs all of an unsigned number. */
 const struct mysrc_type *mysrc_type_bits(int bits);

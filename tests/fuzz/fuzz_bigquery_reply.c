@@ -2,11 +2,10 @@
  * Answers of BigQuery, or of whoever sits where it should: whatever the bytes
  * are, an error comes of them or values that can be read.
  */
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "clients/bigquery_reply.h"
+#include "tests/fuzz/fuzz.h"
 
 static void fuzz_shape(const json_t *reply)
 {
@@ -18,8 +17,6 @@ static void fuzz_shape(const json_t *reply)
 	    bigquery_reply_table(reply, "x", &table) != -(int)table.code)
 		abort();
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void fuzz_cells(const json_t *page)
 {

@@ -9,14 +9,7 @@
 #include "clients/clickhouse.h"
 #include "clients/clickhouse_decimal.h"
 #include "clients/clickhouse_errors.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fuzz_check(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/fuzz.h"
 
 static void fuzz_table(const char *text, size_t size)
 {

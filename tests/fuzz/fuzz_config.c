@@ -4,10 +4,9 @@
 
 #include "core/base/secret.h"
 #include "core/sync/settings.h"
+#include "tests/fuzz/fuzz.h"
 
 const char *__lsan_default_suppressions(void);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* libfyaml 0.7 forgets 512 bytes of a scalar with many quotes or escapes
  * (its issue 233). */
 const char *__lsan_default_suppressions(void)

@@ -10,14 +10,7 @@
 #include "connectors/postgres/types.h"
 #include "core/base/alloc.h"
 #include "core/data/value.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fuzz_check(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/fuzz.h"
 
 static void fuzz_numeric(const uint8_t *data, const struct strbuf *text)
 {

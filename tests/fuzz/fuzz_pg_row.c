@@ -6,14 +6,7 @@
 #include <stdlib.h>
 
 #include "clients/pg_row.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fuzz_check(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/fuzz.h"
 
 static void fuzz_fields(const struct pg_row *row, const uint8_t *data,
 			size_t size, bool header)

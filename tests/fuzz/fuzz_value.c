@@ -4,8 +4,6 @@
  * canonical form.
  */
 #include <math.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +11,7 @@
 #include "core/data/canonical.h"
 #include "core/data/table_name.h"
 #include "core/data/value.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fuzz_check(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/fuzz.h"
 
 static void fuzz_times(struct strbuf *sb, const char *text)
 {

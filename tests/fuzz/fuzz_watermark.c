@@ -2,14 +2,11 @@
  * Marks come from stores, destinations and people's hands: whatever the text,
  * a mark is refused or printed and read back as the same mark.
  */
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
 #include "core/data/watermark.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
