@@ -71,7 +71,7 @@ void wire_type_describe(const struct wire_type *wire, int32_t modifier,
 	case WIRE_TIME:
 	case WIRE_TIMESTAMP:
 	case WIRE_TIMESTAMPTZ:
-		out->digits = modifier >= 0 ? modifier : 6;
+		out->digits = modifier >= 0 && modifier <= 6 ? modifier : 6;
 		break;
 	default:
 		break;

@@ -1,0 +1,139 @@
+/*
+ * A binary COPY of any bytes, read against any layout: a row has a value or
+ * NULL in each of its columns and a key, or there is an error that says so, and
+ * what was taken so far can be printed.
+ */
+#include "clients/pg_row.h"
+#include "connectors/postgres/postgres.h"
+#include "core/base/alloc.h"
+#include "core/data/value.h"
+#include "tests/fuzz/fuzz.h"
+
+#define MOST_COLUMNS 6
+
+/* The stream that the rows come from. */
+static struct pg_row row;
+
+const struct pg_field_bytes *pg_stream_fields(const struct pg *pg)
+{
+	(void)pg;
+	return row.fields;
+}
+
+const struct layout_column *layout_mark(const struct layout *l)
+{
+	return l->mark < 0 ? NULL : &l->columns[l->mark];
+}
+
+static void fuzz_column(struct fuzz_input *in, struct layout_column *out)
+{
+	static const int32_t modifiers[] = { -1, 3, 0, 6, 10 << 16 | 6 };
+	size_t n;
+	const struct wire_type *types = wire_types(&n);
+	uint8_t type = fuzz_byte(in), modifier = fuzz_byte(in);
+	int32_t any = (int32_t)fuzz_u32(in);
+
+	out->name = (char *)"c";
+	out->wire = &types[type % n];
+	out->decode = out->wire->decode;
+	out->modifier =
+		modifier < ARRAY_SIZE(modifiers) ? modifiers[modifier] : any;
+	wire_type_describe(out->wire, out->modifier, &out->type);
+	fuzz_check(out->type.precision >= 0);
+	fuzz_check(out->type.digits >= 0 && out->type.digits <= 6);
+	out->type.native = (char *)"";
+}
+
+/* The last column is a hidden mark, or there is none. */
+static void fuzz_layout(struct fuzz_input *in, struct layout *out,
+			struct schema *schema)
+{
+	uint8_t choice = fuzz_byte(in);
+	size_t n = 1 + choice % MOST_COLUMNS;
+
+	out->columns = xcalloc(n + 1, sizeof(*out->columns));
+	out->key = xcalloc(n + 1, sizeof(*out->key));
+	out->n_columns = n;
+	out->mark = choice & 0x80 ? (long)n : -1;
+	out->n_key = choice >> 3 & 1;
+	for (size_t i = 0; i < n + (out->mark >= 0); i++)
+		fuzz_column(in, &out->columns[i]);
+	for (size_t i = 0; i < n; i++)
+		schema_add(schema, "c", &out->columns[i].type, true);
+	if (out->n_key)
+		out->key[0] = n - 1;
+}
+
+/* A message of the stream, its length in front. */
+static bool fuzz_message(struct fuzz_input *in, struct fuzz_input *out)
+{
+	size_t n = fuzz_byte(in);
+
+	n |= (size_t)fuzz_byte(in) << 8;
+	if (!in->n)
+		return false;
+	*out = (struct fuzz_input){ in->data, n < in->n ? n : in->n };
+	in->data += out->n;
+	in->n -= out->n;
+	return true;
+}
+
+static void fuzz_print(const struct layout *l, const struct batch *b)
+{
+	struct strbuf text = STRBUF_INIT;
+
+	for (size_t i = 0; i < l->n_columns; i++)
+		if (!vector_is_null(&b->vectors[i], b->n_rows - 1))
+			value_print(&text, &b->vectors[i], b->n_rows - 1);
+	for (size_t i = 0; i < l->n_key; i++)
+		fuzz_check(
+			!vector_is_null(&b->vectors[l->key[i]], b->n_rows - 1));
+	fuzz_check(!text.failed);
+	strbuf_release(&text);
+}
+
+static void fuzz_rows(struct fuzz_input *in, struct postgres *c,
+		      struct batch *b)
+{
+	struct fuzz_input message;
+
+	while (fuzz_message(in, &message)) {
+		struct error err = ERROR_INIT;
+		size_t before = b->n_rows;
+		int rc = pg_row_read(&row, message.data, message.n, &err);
+
+		if (rc <= 0)
+			break;
+		rc = rows_append(c, b, &err);
+		fuzz_check(rc == -(int)err.code);
+		fuzz_check(b->n_rows == before + !rc);
+		if (rc)
+			break;
+		fuzz_print(&c->layout, b);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input in = { data, size };
+	struct source_spec source = { .table = "t" };
+	struct schema schema;
+	struct scan scan = { .source = &source, .schema = &schema };
+	struct postgres c = { .pass = { .scan = &scan } };
+	struct batch batch;
+
+	schema_init(&schema);
+	fuzz_layout(&in, &c.layout, &schema);
+	fuzz_check(!rows_begin(&c, NULL));
+	batch_init(&batch, &schema);
+	row = (struct pg_row){ .width = c.layout.n_columns +
+					(c.layout.mark >= 0) };
+	fuzz_rows(&in, &c, &batch);
+	pg_row_release(&row);
+	running_mark_release(&c.pass.mark);
+	batch_release(&batch);
+	schema_release(&schema);
+	free(c.layout.columns);
+	free(c.layout.key);
+	return 0;
+}
