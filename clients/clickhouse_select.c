@@ -10,6 +10,9 @@
 #define VALUE_BYTES   ((size_t)1 << 30)
 #define FAILURE_BYTES ((size_t)64 << 10)
 #define ROW_BEGINS    1
+/* Of names and types, and what it costs to keep each of them. */
+#define HEAD_BYTES ((size_t)16 << 20)
+#define HEAD_COST  ((size_t)64)
 
 void clickhouse_select_end(struct clickhouse *c)
 {
@@ -145,17 +148,23 @@ int clickhouse_take_length(struct clickhouse *c, size_t *out, struct error *err)
 }
 
 static int select_take_text(struct clickhouse *c, struct strlist *out,
-			    struct error *err)
+			    size_t *left, struct error *err)
 {
 	const uint8_t *text = NULL;
 	size_t n = 0;
 	char *copy;
 	int rc = clickhouse_take_length(c, &n, err);
 
+	if (!rc && n + HEAD_COST > *left)
+		return error_set(err, ERROR_ACCESS,
+				 "%s: the names and types of the rows take "
+				 "more than %zu bytes",
+				 c->shown, HEAD_BYTES);
 	if (!rc)
 		rc = clickhouse_take(c, n, &text, err);
 	if (rc)
 		return rc;
+	*left -= n + HEAD_COST;
 	copy = xstrndup((const char *)text, n);
 	strlist_add(out, copy);
 	free(copy);
@@ -167,16 +176,16 @@ static int select_take_text(struct clickhouse *c, struct strlist *out,
 static int select_read_head(struct clickhouse *c, struct error *err)
 {
 	struct strlist names = STRLIST_INIT, types = STRLIST_INIT;
-	size_t n = 0;
+	size_t n = 0, left = HEAD_BYTES;
 	int rc = select_fill(c, 1, &n, err);
 
 	if (rc || !n)
 		return rc;
 	rc = clickhouse_take_length(c, &n, err);
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = select_take_text(c, &names, err);
+		rc = select_take_text(c, &names, &left, err);
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = select_take_text(c, &types, err);
+		rc = select_take_text(c, &types, &left, err);
 	strlist_release(&names);
 	c->types = types;
 	return rc;
