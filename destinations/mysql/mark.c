@@ -6,7 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/failpoint.h"
 #include "core/data/table_name.h"
-#include "destinations/mysql/internal.h"
+#include "destinations/mysql/owned.h"
 
 /* The server process of a client that was killed lingers a moment. */
 #define LOAD_WAIT 10
@@ -20,12 +20,13 @@ static const char read_sql[] =
 	"FROM %s w WHERE w.pipeline = ?";
 
 /* A trigger that is made again was made later. */
-static const char triggers_sql[] =
+static const char held_sql[] =
 	",\n  (SELECT CONCAT_WS(' ', COUNT(*), MAX(g.created),\n"
 	"     BIT_XOR(CRC32(CONCAT_WS(' ', g.trigger_name, g.action_timing,\n"
 	"       g.event_manipulation, g.action_statement))))\n"
 	"   FROM information_schema.triggers g\n"
-	"   WHERE g.event_object_schema = ? AND g.event_object_table = ?)";
+	"   WHERE g.event_object_schema = ? AND g.event_object_table = ?),\n"
+	"  " OWNED_MARK_FAULT;
 
 static const char read_all_sql[] =
 	"SELECT w.watermark, w.batch_id, w.fence, CASE WHEN ? = '1' THEN\n"
@@ -67,31 +68,50 @@ static void mark_take(const struct mydb_result *r, size_t row,
 	out->rows_total = strtoll(mydb_value(r, row, 3), NULL, 10);
 }
 
-/* And a digest of the triggers of `table`, a plain name, unless it is NULL. */
-static int mark_read(struct mydb *db, const struct place *place,
-		     const char *pipeline, const char *table,
-		     struct checkpoint *out, char **triggers, struct error *err)
+int my_mark_read(struct mydb *db, const struct place *place,
+		 const char *pipeline, struct checkpoint *out,
+		 struct error *err)
 {
 	struct mydb_result *r = NULL;
 	const char *shared = strcmp(place->table, place->base) ? "1" : "0";
-	const char *params[] = { shared, pipeline, NULL, NULL };
-	char *sql = xstrfmt(read_sql, place->watermark,
-			    table ? triggers_sql : "", place->watermark);
-	int rc;
+	const char *params[] = { shared, pipeline };
+	char *sql = xstrfmt(read_sql, place->watermark, "", place->watermark);
+	int rc = mydb_query(db, &r, sql, "?ttt", ARRAY_SIZE(params), params,
+			    err);
 
-	if (table) {
-		params[1] = place->database;
-		params[2] = table;
-		params[3] = pipeline;
-	}
-	rc = mydb_query(db, &r, sql, table ? "?ttt?" : "?ttt", table ? 4 : 2,
-			params, err);
 	free(sql);
-	if (!rc && mydb_rows(r) && table)
-		*triggers = xstrdup(mydb_value(r, 0, 4));
 	if (!rc && mydb_rows(r)) {
 		checkpoint_release(out);
 		mark_take(r, 0, out);
+	}
+	mydb_result_free(r);
+	return rc;
+}
+
+/* In the load's transaction, which holds the table against DDL: nothing has
+ * been added to it. And a digest of the triggers of `table`, a plain name; ""
+ * is no table. */
+static int mark_read_held(struct mydst *d, const char *table,
+			  struct checkpoint *out, char **triggers,
+			  struct error *err)
+{
+	const struct place *place = &d->place;
+	const char *shared = strcmp(place->table, place->base) ? "1" : "0";
+	const char *params[] = { shared, place->database, table,
+				 OWNED_MARK_PARAMS(place),
+				 d->target->pipeline };
+	struct mydb_result *r = NULL;
+	char *sql =
+		xstrfmt(read_sql, place->watermark, held_sql, place->watermark);
+	int rc = mydb_query(d->db, &r, sql, "?ttt??", ARRAY_SIZE(params),
+			    params, err);
+
+	free(sql);
+	if (!rc && mydb_rows(r)) {
+		*triggers = xstrdup(mydb_value(r, 0, 4));
+		checkpoint_release(out);
+		mark_take(r, 0, out);
+		rc = my_owned_refuse(mydb_value(r, 0, 5), place, err);
 	}
 	mydb_result_free(r);
 	return rc;
@@ -119,13 +139,6 @@ static int mark_read_all(struct mydb *db, const struct place *place,
 	}
 	mydb_result_free(r);
 	return rc;
-}
-
-int my_mark_read(struct mydb *db, const struct place *place,
-		 const char *pipeline, struct checkpoint *out,
-		 struct error *err)
-{
-	return mark_read(db, place, pipeline, NULL, out, NULL, err);
 }
 
 static int mark_overtaken(struct mydst *d, const struct checkpoint *now,
@@ -242,8 +255,7 @@ int my_mark_begin(struct mydst *d, bool rows, struct error *err)
 	if (!rc)
 		rc = mark_lock_row(d, rows, err);
 	if (!rc)
-		rc = mark_read(d->db, &d->place, pipeline, rows ? table : NULL,
-			       &now, &triggers, err);
+		rc = mark_read_held(d, rows ? table : "", &now, &triggers, err);
 	if (!rc)
 		rc = mark_compare(d, &now, err);
 	if (!rc && rows)
@@ -326,17 +338,21 @@ static int mark_recover_own(struct mydst *d, struct checkpoint *out,
 int my_mark_has_tables(struct mydb *db, const struct place *place,
 		       bool *has_target, bool *has_watermark, struct error *err)
 {
-	const char *params[] = { place->table, place->database, place->table };
+	const char *params[] = { place->table, OWNED_MARK_PARAMS(place),
+				 place->database, place->table };
 	struct mydb_result *r = NULL;
 	int rc = mydb_query(db, &r,
 			    "SELECT COALESCE(SUM(table_name = ?), 0),\n"
 			    "  COUNT(CASE WHEN table_name = "
-			    "'" NAME_WATERMARK_TABLE "' THEN 1 END)\n"
+			    "'" NAME_WATERMARK_TABLE "' THEN 1 END),\n"
+			    "  " OWNED_MARK_FAULT "\n"
 			    "FROM information_schema.tables\n"
 			    "WHERE table_schema = ? AND table_name IN\n"
 			    "  (?, '" NAME_WATERMARK_TABLE "')",
-			    "1tt", 3, params, err);
+			    "1tt?", ARRAY_SIZE(params), params, err);
 
+	if (!rc)
+		rc = my_owned_refuse(mydb_value(r, 0, 2), place, err);
 	if (!rc) {
 		*has_target = *mydb_value(r, 0, 0) != '0';
 		*has_watermark = *mydb_value(r, 0, 1) != '0';

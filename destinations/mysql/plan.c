@@ -4,13 +4,15 @@
 
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
-#include "destinations/mysql/internal.h"
+#include "destinations/mysql/owned.h"
 
 struct surroundings {
 	char *watermark_engine;
 	bool readable; /* something has the name that readers use */
 	bool readable_is_view;
+	bool invoker; /* its SQL SECURITY */
 	int64_t view_columns;
+	char *mark_fault; /* of the table of the marks */
 };
 
 static void plan_error(struct plan *plan, enum error_code error,
@@ -29,7 +31,11 @@ static const char surroundings_sql[] =
 	"  (SELECT table_type FROM information_schema.tables\n"
 	"   WHERE table_schema = ? AND table_name = ?),\n"
 	"  (SELECT COUNT(*) FROM information_schema.columns\n"
-	"   WHERE table_schema = ? AND table_name = ?)\n"
+	"   WHERE table_schema = ? AND table_name = ?),\n"
+	"  (SELECT COUNT(*) FROM information_schema.views\n"
+	"   WHERE table_schema = ? AND table_name = ?\n"
+	"     AND security_type = 'INVOKER'),\n"
+	"  " OWNED_MARK_FAULT "\n"
 	"FROM information_schema.schemata WHERE schema_name = ?";
 
 static int plan_surroundings(struct plan *plan, struct mydb *db,
@@ -38,21 +44,25 @@ static int plan_surroundings(struct plan *plan, struct mydb *db,
 {
 	const char *params[] = { place->database, place->database,
 				 place->table,	  place->database,
-				 place->table,	  place->database };
+				 place->table,	  place->database,
+				 place->table,	  OWNED_MARK_PARAMS(place),
+				 place->database };
 	struct mydb_result *r = NULL;
 	const char *readable;
-	int rc = mydb_query(db, &r, surroundings_sql, "1t??t",
+	int rc = mydb_query(db, &r, surroundings_sql, "1t??tt?",
 			    ARRAY_SIZE(params), params, err);
 
 	if (!rc) {
 		plan->has_database = *mydb_value(r, 0, 0) != '0';
 		out->watermark_engine = xstrdup(mydb_value(r, 0, 1));
-		plan->has_watermark = out->watermark_engine != NULL;
+		out->mark_fault = xstrdup(mydb_value(r, 0, 5));
+		plan->has_watermark = out->watermark_engine && !out->mark_fault;
 		readable = mydb_value(r, 0, 2);
 		out->readable = readable != NULL;
 		out->readable_is_view =
 			readable && strstr(readable, "VIEW") != NULL;
 		out->view_columns = strtoll(mydb_value(r, 0, 3), NULL, 10);
+		out->invoker = *mydb_value(r, 0, 4) != '0';
 	}
 	mydb_result_free(r);
 	return rc;
@@ -131,6 +141,18 @@ static void plan_check_kind(struct plan *plan, const struct place *place,
 			   "drop or rename the view", target,
 			   "mode append needs this name for its view, and a "
 			   "view of somebody else's has it");
+}
+
+static void plan_check_owners(struct plan *plan, const struct place *place,
+			      const struct target *target,
+			      const struct surroundings *around)
+{
+	struct error err = ERROR_INIT;
+
+	if (my_owned_refuse(around->mark_fault, place, &err))
+		problems_add_error(&plan->inspection.problems, "unsafe-marks",
+				   &err);
+	my_owned_look(around->invoker, target, &plan->inspection.problems);
 }
 
 /* What a unique index on the key would be of: no text without a bound. */
@@ -244,7 +266,7 @@ static int plan_check_emptied(struct plan *plan, struct mydb *db,
 	int rc;
 
 	if (target->refresh || !plan->known || !plan->marked ||
-	    !plan->delivered || !plan->table.exists || plan->inspection.added.n)
+	    !plan->delivered || !plan->table.plain || plan->inspection.added.n)
 		return 0;
 	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1", place->rows);
 	rc = mydb_query(db, &r, sql, "t", 0, NULL, err);
@@ -456,6 +478,7 @@ int my_plan_make(struct plan *plan, struct mydst *d, const struct place *place,
 		plan_wanted(plan, d, target);
 		plan->inspection.table_exists = plan->table.exists;
 		plan->has_view = plan_view_is_whole(plan, &around);
+		plan_check_owners(plan, place, target, &around);
 		plan_check_kind(plan, place, target, &around);
 		plan_check_key(plan, place, target);
 		plan_check_changes(plan, d, target);
@@ -465,5 +488,6 @@ int my_plan_make(struct plan *plan, struct mydst *d, const struct place *place,
 	if (!rc)
 		rc = plan_check_emptied(plan, d->db, place, target, err);
 	free(around.watermark_engine);
+	free(around.mark_fault);
 	return rc;
 }

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
-#include "destinations/mysql/internal.h"
+#include "destinations/mysql/owned.h"
 
 static const char make_sql[] =
 	"INSERT IGNORE INTO %s (pipeline, updated_at, target)\n"
@@ -56,6 +56,8 @@ int my_raise(struct destination *base, const struct target *target,
 	struct place place = { .database = NULL };
 	int rc = my_place_set(&place, d->db, target, err);
 
+	if (!rc)
+		rc = my_owned_check(d->db, &place, err);
 	if (!rc)
 		rc = my_session_begin(d, err);
 	if (!rc)

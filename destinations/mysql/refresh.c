@@ -6,7 +6,7 @@
 #include "core/base/failpoint.h"
 #include "core/base/log.h"
 #include "destinations/common/refresh.h"
-#include "destinations/mysql/internal.h"
+#include "destinations/mysql/owned.h"
 
 /* A foreign key is on a table that is to be dropped. */
 #define ERRNO_KEY_MARIADB 1451
@@ -30,7 +30,8 @@ static const char forget_sql[] =
 	"WHERE pipeline = ?";
 
 static const char aside_sql[] =
-	"SELECT COALESCE(SUM(table_name = ?), 0), COUNT(*)\n"
+	"SELECT COALESCE(SUM(table_name = ?), 0), COUNT(*),\n"
+	"  " OWNED_MARK_FAULT "\n"
 	"FROM information_schema.tables\n"
 	"WHERE table_schema = ? AND table_name IN (?, ?)";
 
@@ -62,17 +63,19 @@ int my_refresh_take_over(struct mydst *d, const struct target *target,
 	return rc;
 }
 
-/* Which of the two tables aside are there? */
+/* Which of the two tables aside are there? The mark is read behind this. */
 static int refresh_look(struct mydb *db, const struct place *place,
 			bool *building, bool *any, struct error *err)
 {
 	char *retired = xstrfmt("%s_old", place->build);
-	const char *params[] = { place->build, place->database, place->build,
-				 retired };
+	const char *params[] = { place->build, OWNED_MARK_PARAMS(place),
+				 place->database, place->build, retired };
 	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, aside_sql, "1tt", ARRAY_SIZE(params),
+	int rc = mydb_query(db, &r, aside_sql, "1tt?", ARRAY_SIZE(params),
 			    params, err);
 
+	if (!rc)
+		rc = my_owned_refuse(mydb_value(r, 0, 2), place, err);
 	if (!rc) {
 		*building = *mydb_value(r, 0, 0) != '0';
 		*any = *mydb_value(r, 0, 1) != '0';

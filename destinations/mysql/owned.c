@@ -1,0 +1,48 @@
+#include "destinations/mysql/owned.h"
+#include "core/base/alloc.h"
+#include "core/data/table_name.h"
+
+int my_owned_refuse(const char *fault, const struct place *place,
+		    struct error *err)
+{
+	if (!fault)
+		return 0;
+	error_clear(err);
+	return error_set(
+		err, ERROR_SCHEMA,
+		"table %s, where marks are kept, %s, so code of somebody else "
+		"could run with the rights of this user, or change the "
+		"mark" ERROR_FIX
+		"; look into it, and drop it: the next run makes what is "
+		"missing",
+		place->watermark, fault);
+}
+
+int my_owned_check(struct mydb *db, const struct place *place,
+		   struct error *err)
+{
+	const char *params[] = { OWNED_MARK_PARAMS(place) };
+	struct mydb_result *r = NULL;
+	int rc = mydb_query(db, &r, "SELECT " OWNED_MARK_FAULT, "1?",
+			    ARRAY_SIZE(params), params, err);
+
+	if (!rc)
+		rc = my_owned_refuse(mydb_value(r, 0, 0), place, err);
+	mydb_result_free(r);
+	return rc;
+}
+
+/* A view that asks for the rights of whoever reads it: verify does. Any other
+ * has the rights of its own definer alone. */
+void my_owned_look(bool invoker, const struct target *target,
+		   struct problems *out)
+{
+	if (!invoker || target->mode != LOAD_APPEND)
+		return;
+	problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "unsafe-view",
+		     "drop the view: the next run makes it again",
+		     "table %s: the view of that name has SQL SECURITY "
+		     "INVOKER, so code of somebody else could run with the "
+		     "rights of this user",
+		     target->table);
+}

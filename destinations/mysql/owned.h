@@ -1,0 +1,37 @@
+/*
+ * Objects under our names that others have made, or have added to. A view may
+ * run functions with the rights of whoever reads it, and a trigger may change
+ * the mark that is written. Defaults, generated columns, CHECK constraints and
+ * indexes are safe: the server takes no stored functions there.
+ */
+#ifndef TIDEMARK_DESTINATIONS_MYSQL_OWNED_H
+#define TIDEMARK_DESTINATIONS_MYSQL_OWNED_H
+
+#include "destinations/mysql/internal.h"
+
+/* SQL: what is wrong with the table of the marks; NULL: nothing, or there is
+ * none. MySQL shows triggers to those alone who may make some. */
+#define OWNED_MARK_FAULT                                                       \
+	"(SELECT CASE\n"                                                       \
+	"   WHEN t.table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') THEN\n"    \
+	"     (SELECT CONCAT('has trigger ', GROUP_CONCAT(g.trigger_name\n"    \
+	"         ORDER BY g.trigger_name SEPARATOR ', '))\n"                  \
+	"      FROM information_schema.triggers g\n"                           \
+	"      WHERE g.event_object_schema = ?\n"                              \
+	"        AND g.event_object_table = '" NAME_WATERMARK_TABLE "')\n"     \
+	"   ELSE 'is not a table' END\n"                                       \
+	" FROM information_schema.tables t WHERE t.table_schema = ?\n"         \
+	"   AND t.table_name = '" NAME_WATERMARK_TABLE "')"
+#define OWNED_MARK_PARAMS(place) (place)->database, (place)->database
+
+/* SCHEMA for such a text; 0 for NULL. */
+int my_owned_refuse(const char *fault, const struct place *place,
+		    struct error *err);
+/* Asks, and refuses. */
+int my_owned_check(struct mydb *db, const struct place *place,
+		   struct error *err);
+/* What check says of the view over a raw table; `invoker`: its security. */
+void my_owned_look(bool invoker, const struct target *target,
+		   struct problems *out);
+
+#endif
