@@ -42,8 +42,7 @@ int sqlite_target_forget(struct destination *base, const struct target *target,
 	int rc = place_set(&place, target, err);
 
 	if (!rc && d->db)
-		rc = catalog_has(d->db, NAME_WATERMARK_TABLE, &has_watermark,
-				 err);
+		rc = owned_has_marks(d->db, &has_watermark, err);
 	if (!rc && has_watermark)
 		rc = mark_hand_on(d->db, &place, target->pipeline, err);
 	if (!rc && has_watermark)
@@ -98,8 +97,7 @@ int sqlite_target_others(struct destination *base, const struct target *target,
 	if (!rc && d->db)
 		rc = catalog_has(d->db, place.table, &has_target, err);
 	if (!rc && has_target)
-		rc = catalog_has(d->db, NAME_WATERMARK_TABLE, &has_watermark,
-				 err);
+		rc = owned_has_marks(d->db, &has_watermark, err);
 	if (!rc && has_watermark)
 		rc = mark_list_others(d->db, &place, target->pipeline, out,
 				      err);

@@ -133,6 +133,10 @@ int signature_read(struct sqlite *db, const char *table, char **out,
 int signature_check(struct sqlite_target *d, struct error *err);
 int signature_check_replaced(struct sqlite_target *d, struct error *err);
 
+/* owned.c: is the table of marks there? SCHEMA if something has its name that
+ * is no table, or if it has triggers. */
+int owned_has_marks(struct sqlite *db, bool *out, struct error *err);
+
 /* mark.c */
 extern const char mark_table_sql[];
 /* Set the pipeline's watermark without loading; makes its row if there is

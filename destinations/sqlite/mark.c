@@ -211,7 +211,7 @@ int mark_check_free(struct sqlite *db, const struct place *place,
 	if (!db)
 		return 0;
 	checkpoint_init(&now);
-	rc = catalog_has(db, NAME_WATERMARK_TABLE, &there, err);
+	rc = owned_has_marks(db, &there, err);
 	if (!rc && there)
 		rc = mark_read(db, place, pipeline, &now, err);
 	if (!rc)
@@ -267,10 +267,12 @@ int mark_lock(struct sqlite_target *d, struct error *err)
 {
 	const char *pipeline = d->target->pipeline;
 	struct checkpoint now;
-	int rc;
+	bool there = false;
+	int rc = owned_has_marks(d->db, &there, err);
 
 	checkpoint_init(&now);
-	rc = mark_read(d->db, &d->place, pipeline, &now, err);
+	if (!rc)
+		rc = mark_read(d->db, &d->place, pipeline, &now, err);
 	if (!rc && !now.found)
 		rc = error_set(err, ERROR_STATE,
 			       "pipeline %s: its row in " NAME_WATERMARK_TABLE
@@ -413,8 +415,7 @@ static int mark_has_tables(struct sqlite_target *d, const struct place *place,
 		return 0;
 	rc = catalog_has(d->db, place->table, has_target, err);
 	if (!rc)
-		rc = catalog_has(d->db, NAME_WATERMARK_TABLE, has_watermark,
-				 err);
+		rc = owned_has_marks(d->db, has_watermark, err);
 	return rc;
 }
 

@@ -339,6 +339,22 @@ void plan_release(struct plan *plan)
 	plan_init(plan);
 }
 
+static int plan_check_marks(struct plan *plan, struct sqlite *db,
+			    struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int rc = owned_has_marks(db, &plan->has_watermark, &why);
+
+	if (rc != -ERROR_SCHEMA) {
+		if (rc)
+			*err = why;
+		return rc;
+	}
+	plan->has_watermark = false;
+	problems_add_error(&plan->inspection.problems, "unsafe-marks", &why);
+	return 0;
+}
+
 int plan_make(struct plan *plan, const struct sqlite_target *d,
 	      const struct place *place, const struct target *target,
 	      struct error *err)
@@ -348,8 +364,7 @@ int plan_make(struct plan *plan, const struct sqlite_target *d,
 	rc = catalog_read(d->db, "main", place->base, target->schema,
 			  &plan->table, err);
 	if (!rc && d->db)
-		rc = catalog_has(d->db, NAME_WATERMARK_TABLE,
-				 &plan->has_watermark, err);
+		rc = plan_check_marks(plan, d->db, err);
 	if (!rc && plan->has_watermark)
 		rc = mark_history(d->db, place, target->pipeline, plan, err);
 	if (!rc)

@@ -48,10 +48,13 @@ int sqlite_target_raise(struct destination *base, const struct target *target,
 	struct sqlite_target *d = (struct sqlite_target *)base;
 	struct place place = { .table = NULL };
 	char *raised = NULL;
+	bool there = false;
 	int rc = place_set(&place, target, err);
 
 	if (!rc)
 		rc = sqlite_begin(d->db, err);
+	if (!rc)
+		rc = owned_has_marks(d->db, &there, err);
 	if (!rc)
 		rc = raise_look(d, target->pipeline, mark, &raised, err);
 	if (rc > 0)

@@ -1,0 +1,41 @@
+#include "destinations/sqlite/internal.h"
+
+/* Triggers have names of their own; a virtual table has no page. */
+static const char owned_sql[] =
+	"SELECT CASE WHEN type <> 'table' OR rootpage = 0 THEN\n"
+	"    'is not a table'\n"
+	"  ELSE 'has trigger ' || (\n"
+	"    SELECT group_concat(g.name, ', ') FROM main.sqlite_schema AS g\n"
+	"    WHERE g.type = 'trigger'\n"
+	"      AND g.tbl_name = '" NAME_WATERMARK_TABLE "' COLLATE NOCASE)\n"
+	"  END\n"
+	"FROM main.sqlite_schema\n"
+	"WHERE name = '" NAME_WATERMARK_TABLE "' COLLATE NOCASE\n"
+	"  AND type <> 'trigger'";
+
+int owned_has_marks(struct sqlite *db, bool *out, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(db, &st, owned_sql, err);
+
+	*out = false;
+	if (!rc)
+		rc = sqlite_step(st, err);
+	if (rc == 1) {
+		const char *fault = sqlite_str(st, 0);
+
+		*out = true;
+		rc = 0;
+		if (fault)
+			rc = error_set(
+				err, ERROR_SCHEMA,
+				"table " NAME_WATERMARK_TABLE
+				" of %s, where marks are kept, %s, which could "
+				"change or hide the mark" ERROR_FIX
+				"; look into it, and drop it: the next run "
+				"makes what is missing",
+				sqlite_path(db), fault);
+	}
+	sqlite_finalize(st);
+	return rc;
+}
