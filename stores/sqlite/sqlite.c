@@ -5,6 +5,7 @@
 #include "core/base/alloc.h"
 #include "core/base/trust.h"
 #include "stores/common/sql_store.h"
+#include "stores/sqlite/owned.h"
 
 #define SQLITE_STORE_MOST_COLUMNS 32
 
@@ -166,9 +167,11 @@ static int sqlite_store_open(struct store **out, const struct connection *conn,
 	/* Dead letters hold rows: what is deleted is overwritten. */
 	if (!rc)
 		rc = sqlite_exec(db, "PRAGMA secure_delete = ON", err);
+	rc = sqlite_store_failed(rc, err);
+	if (!rc)
+		rc = sqlite_store_check_owned(db, err);
 	if (rc) {
 		sqlite_close(db);
-		sqlite_store_failed(rc, err);
 		return error_prefix(err, "state store");
 	}
 	s = xcalloc(1, sizeof(*s));

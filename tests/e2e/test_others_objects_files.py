@@ -4,7 +4,8 @@ schema runs whenever Tidemark reads or writes there."""
 import pytest
 
 import workload
-from bench import EXIT_OK, EXIT_SCHEMA, sync_items
+from bench import EXIT_SCHEMA, sync_items
+from ends import SqliteEnd
 from test_others_objects import COMMANDS, refused, refused_state
 from test_target_altered import alter
 
@@ -53,3 +54,43 @@ def test_sqlite_trigger_that_comes_between_two_batches(
     destination = make_destination("sqlite")
     done = alter(tidemark_failpoints, source, destination, KEEP_OLD)
     assert "has trigger helper" in done.expect(EXIT_SCHEMA).err, done
+
+
+def state_file(tidemark, source, make_destination):
+    """A state store that a run has made."""
+    sync(tidemark, source, make_destination("sqlite"))
+    tidemark.run()
+    return SqliteEnd(tidemark.state_file)
+
+
+STATE_COMMANDS = ("run", "status", "migrate", "runs")
+
+
+def test_sqlite_state_with_a_trigger(tidemark, source, make_destination):
+    """Whichever of its tables it is on."""
+    state = state_file(tidemark, source, make_destination)
+    tables = [name for name, in state.query(
+        "SELECT name FROM sqlite_schema WHERE type = 'table'"
+        " AND name NOT LIKE 'sqlite%'")]
+    assert len(tables) >= 9
+    for table in tables:
+        state.execute(f"CREATE TRIGGER helper BEFORE INSERT ON {table} BEGIN"
+                      " SELECT RAISE(IGNORE); END")
+        done = tidemark("status")
+        assert done.code == EXIT_SCHEMA, (table, done)
+        assert "has trigger helper" in done.err, done
+        if table == "leases":
+            refused_state(tidemark, "has trigger helper", *STATE_COMMANDS)
+        state.execute("DROP TRIGGER helper")
+    tidemark.run()
+
+
+def test_sqlite_state_with_a_view_in_the_place_of_a_table(
+        tidemark, source, make_destination):
+    """One beside the tables, for a report of the user's, does no harm."""
+    state = state_file(tidemark, source, make_destination)
+    state.execute("CREATE VIEW report AS SELECT * FROM attempts")
+    tidemark.run()
+    state.execute("DROP TABLE paces",
+                  "CREATE VIEW paces AS SELECT * FROM attempts")
+    refused_state(tidemark, "paces is not a table", *STATE_COMMANDS)
