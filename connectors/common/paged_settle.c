@@ -109,6 +109,11 @@ static bool settle_is_coarse(const struct paged_source *s,
 		 tick_is_plain(c->computed, &c->type, plain));
 }
 
+static bool settle_is_grouped(const struct source_column *c)
+{
+	return tick_is_grouped(c->expression) || tick_is_grouped(c->computed);
+}
+
 static void settle_explain(const struct paged_source *s,
 			   const struct watermark_spec *mark,
 			   struct settled *out, struct strbuf *reason)
@@ -123,7 +128,8 @@ static void settle_explain(const struct paged_source *s,
 	    wall_clock_is_unknown(mark->time_zone))
 		settle_explain_zone(column->name, out, reason);
 	if (settle_is_coarse(s, mark, column))
-		tick_explain(column->name, out, reason);
+		tick_explain(column->name, settle_is_grouped(column), out,
+			     reason);
 	if (!mark->settle)
 		settle_explain_off(mark, out, reason);
 }
@@ -181,7 +187,8 @@ int paged_inspect_clock(struct connector *base,
 		return rc;
 	column = source_mark(&s->layout);
 	if (settle_is_coarse(s, mark, column))
-		tick_report(out, source->table, column->name);
+		tick_report(out, source->table, column->name,
+			    settle_is_grouped(column));
 	if (!settle_is_zoneless(mark, column))
 		return 0;
 	if (wall_clock_is_unknown(mark->time_zone)) {

@@ -33,10 +33,35 @@ static const char *const tick_precise[] = {
 	"timestamp",	     "timestamptz",    "datetime",
 	"current_timestamp", "localtimestamp", NULL
 };
-/* A subquery may compute anything; the others do. */
-static const char *const tick_never[] = { "select", "div", "mod", NULL };
+/* A subquery may compute anything, in SQL or in a plan of it; the others do. */
+static const char *const tick_never[] = { "select", "subplan", "initplan",
+					  "div",    "mod",     NULL };
+/* Aggregates and window functions that pass on a row's value. */
+static const char *const tick_groups[] = { "min",
+					   "max",
+					   "any_value",
+					   "arg_min",
+					   "arg_max",
+					   "min_by",
+					   "max_by",
+					   "first",
+					   "last",
+					   "first_value",
+					   "lag",
+					   "last_value",
+					   "nth_value",
+					   "lead",
+					   "mode",
+					   "over",
+					   "percentile_disc",
+					   "arbitrary",
+					   NULL };
 static const char *const tick_days[] = { "current_date", "curdate", "utc_date",
 					 NULL };
+
+#define TICK_GROUP_FIX                                                         \
+	"use mode replace, or read the table below and group at the "          \
+	"destination"
 
 struct tick_text {
 	const char *begin, *at;
@@ -132,20 +157,59 @@ bool tick_is_plain(const char *text, const struct type *type,
 	return true;
 }
 
-void tick_explain(const char *column, struct settled *out,
+bool tick_is_grouped(const char *text)
+{
+	while (text && *text) {
+		size_t n = 0, behind;
+
+		while (isalnum((unsigned char)text[n]) || text[n] == '_')
+			n++;
+		behind = n + strspn(text + n, " ");
+		if (text[behind] == '(' && tick_among(text, n, tick_groups))
+			return true;
+		text += n ? n : 1;
+	}
+	return false;
+}
+
+static void tick_explain_group(const char *column, struct strbuf *reason)
+{
+	reason_add(reason,
+		   "\"%s\" is chosen among the values of several rows (an "
+		   "aggregate or a window): when a row joins or leaves them, "
+		   "the result may have a value that the mark has passed "
+		   "(" TICK_GROUP_FIX ")",
+		   column);
+}
+
+void tick_explain(const char *column, bool grouped, struct settled *out,
 		  struct strbuf *reason)
 {
+	settle_weaken(out, GUARANTEE_LAG);
+	if (grouped) {
+		tick_explain_group(column, reason);
+		return;
+	}
 	reason_add(reason,
 		   "how coarse \"%s\" is, and so which values are still being "
 		   "written, is not known of what it is computed from (let the "
 		   "mark be a column that holds the time as it was written, or "
 		   "set watermark.lag to as long as a value stays the same)",
 		   column);
-	settle_weaken(out, GUARANTEE_LAG);
 }
 
-void tick_report(struct problems *out, const char *table, const char *column)
+void tick_report(struct problems *out, const char *table, const char *column,
+		 bool grouped)
 {
+	if (grouped) {
+		problems_add(out, SEVERITY_WARNING, ERROR_NONE, "mark-grouped",
+			     TICK_GROUP_FIX,
+			     "\"%s\" of %s is chosen among the values of "
+			     "several rows (an aggregate or a window), so the "
+			     "guarantee is lag",
+			     column, table);
+		return;
+	}
 	problems_add(out, SEVERITY_WARNING, ERROR_NONE, "mark-coarse",
 		     "let the mark be a column that holds the time as it was "
 		     "written, or set watermark.lag to as long as a value "

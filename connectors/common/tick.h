@@ -17,6 +17,8 @@ struct strbuf;
 
 /* The text of a computation that is not known: it is never plain. */
 #define TICK_UNKNOWN "select"
+/* The text of an aggregate: it is never plain, and grouped. */
+#define TICK_GROUPED "min()"
 
 /* Is what `text` computes as fine as `type` says, and no later than when it was
  * written? It is if it only chooses among columns and clocks and changes their
@@ -26,9 +28,15 @@ struct strbuf;
 bool tick_is_plain(const char *text, const struct type *type,
 		   const char *const *functions);
 
-/* If the mark is not: the guarantee is lag, and `check` warns. */
-void tick_explain(const char *column, struct settled *out,
+/* Does `text` choose among the values of several rows (an aggregate, a window)?
+ * NULL: it does not. A function of several arguments that has such a name in
+ * one engine (SQLite's `max(a, b)`) counts as well. */
+bool tick_is_grouped(const char *text);
+
+/* If the mark is not plain: the guarantee is lag, and `check` warns. */
+void tick_explain(const char *column, bool grouped, struct settled *out,
 		  struct strbuf *reason);
-void tick_report(struct problems *out, const char *table, const char *column);
+void tick_report(struct problems *out, const char *table, const char *column,
+		 bool grouped);
 
 #endif

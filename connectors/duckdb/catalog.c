@@ -43,8 +43,9 @@ static const char catalog_computed_sql[] =
 	"WHERE database_name = current_database() AND schema_name = ?\n"
 	"  AND table_name = ? AND column_default IS NOT NULL";
 
-/* $1, $2: schema and view. Does it, or a view below it, do to any time what
- * makes it coarse? No plan says which column that becomes. */
+/* $1, $2: schema and view. Does it, or a view below it, choose among rows, or
+ * do to any time what makes it coarse? No plan says which column that becomes.
+ */
 static const char catalog_coarse_sql[] =
 	"WITH RECURSIVE views AS (\n"
 	"  SELECT schema_name AS s, view_name AS v, sql FROM duckdb_views()\n"
@@ -52,12 +53,17 @@ static const char catalog_coarse_sql[] =
 	"below AS (\n"
 	"  SELECT * FROM views WHERE s = ? AND v = ?\n"
 	"  UNION SELECT w.* FROM views w JOIN below b ON contains(b.sql, "
-	"w.v))\n"
-	"SELECT v FROM below WHERE regexp_matches(sql,\n"
+	"w.v)),\n"
+	"looks AS (SELECT regexp_matches(sql,\n"
 	"  "
-	"'trunc|bucket|strftime|strptime|epoch|last_day|current_date|interval'"
-	"\n"
-	"  '|make_|floor|\"date\"', 'i') LIMIT 1";
+	"'\\b(min|max|any_value|arg_m|(min|max)_by|arbitrary|first|last|lag'\n"
+	"  '|lead|nth_value|mode)\\w*\"? *[(]|\\bover *[(]', 'i') AS grouped,\n"
+	"regexp_matches(sql,\n"
+	"  'trunc|bucket|strftime|strptime|epoch|last_day|current_date'\n"
+	"  '|interval|make_|floor|\"date\"', 'i') AS coarse FROM below)\n"
+	"SELECT CASE WHEN grouped THEN '" TICK_GROUPED "'\n"
+	"  ELSE '" TICK_UNKNOWN "' END\n"
+	"FROM looks WHERE grouped OR coarse ORDER BY 1 LIMIT 1";
 
 static int catalog_ask(struct dksrc *s, const char *sql, const char *shape,
 		       int n, const char *const *params,
@@ -291,7 +297,7 @@ static int catalog_computed(struct dksrc *s, struct source_layout *l,
 		struct source_column *c = &l->all[i];
 
 		if (l->table.view && a.n_rows)
-			c->computed = xstrdup(TICK_UNKNOWN);
+			c->computed = xstrdup(paged_cell(&a, 0, 0));
 		for (size_t k = 0; !l->table.view && k < a.n_rows; k++) {
 			if (!strcmp(c->name, paged_cell(&a, k, 0)))
 				c->computed = xstrdup(paged_cell(&a, k, 1));

@@ -8,14 +8,13 @@
 #include "core/base/strbuf.h"
 
 #define COMPUTED_OUTPUT "Output: "
+#define COMPUTED_WINDOW "WindowAgg"
 
 static const char *const computed_plain[] = {
 	"timezone",
 	"transaction_timestamp",
 	"statement_timestamp",
 	"clock_timestamp",
-	"max",
-	"min",
 	NULL,
 };
 
@@ -26,6 +25,7 @@ int computed_read(struct pg *pg, const struct relation *relation,
 {
 	struct strbuf found = STRBUF_INIT;
 	struct pg_result *r = NULL;
+	bool window = false;
 	char *sql;
 	int rc;
 
@@ -41,7 +41,12 @@ int computed_read(struct pg *pg, const struct relation *relation,
 		if (at && strspn(line, " ") == (size_t)(at - line))
 			strbuf_addf(&found, "%s%s", found.len ? ", " : "",
 				    at + strlen(COMPUTED_OUTPUT));
+		else if (strstr(line, COMPUTED_WINDOW))
+			window = true;
 	}
+	/* It may choose the rows, and not stand in what is put out. */
+	if (window)
+		strbuf_addstr(&found, ", " TICK_GROUPED);
 	free(mark->computed);
 	mark->computed = strbuf_detach(&found);
 	pg_result_free(r);
@@ -53,4 +58,10 @@ bool computed_is_plain(const struct layout_column *mark)
 {
 	return tick_is_plain(mark->expression, &mark->type, computed_plain) &&
 	       tick_is_plain(mark->computed, &mark->type, computed_plain);
+}
+
+bool computed_is_grouped(const struct layout_column *mark)
+{
+	return tick_is_grouped(mark->expression) ||
+	       tick_is_grouped(mark->computed);
 }

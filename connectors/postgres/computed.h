@@ -11,5 +11,7 @@ int computed_read(struct pg *pg, const struct relation *relation,
 		  struct layout_column *mark, struct error *err);
 /* Are the marks as fine as the column's type says? */
 bool computed_is_plain(const struct layout_column *mark);
+/* If not: are they chosen among the values of several rows? */
+bool computed_is_grouped(const struct layout_column *mark);
 
 #endif

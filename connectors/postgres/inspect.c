@@ -146,7 +146,8 @@ static void inspect_tick(struct inspection_of *x)
 	const struct layout_column *mark = layout_mark(&x->c->layout);
 
 	if (!computed_is_plain(mark))
-		tick_report(x->out, x->source->table, mark->name);
+		tick_report(x->out, x->source->table, mark->name,
+			    computed_is_grouped(mark));
 }
 
 static int inspect_zone(struct inspection_of *x, struct error *err)

@@ -144,7 +144,8 @@ static void settle_guarantee(struct postgres *c, const struct activity *a,
 		reason_add(&reason, "%s", out->reason);
 	free(out->reason);
 	if (!computed_is_plain(column))
-		tick_explain(column->name, out, &reason);
+		tick_explain(column->name, computed_is_grouped(column), out,
+			     &reason);
 	if (activity_explain(a, &reason))
 		settle_weaken(out, GUARANTEE_LAG);
 	if (a->prepared_us != INT64_MAX)

@@ -81,13 +81,13 @@ def make(tidemark, source, destination, mark, table="items", expression=None):
     tidemark.write_config()
 
 
-def says(tidemark):
+def says(tidemark, what="how coarse \"mark\" is", code="mark-coarse"):
     """The guarantee of a run; `check` warns of the same."""
     result = tidemark.run().pipeline()
-    coarse = "how coarse \"mark\" is" in (result["guarantee_reason"] or "")
+    coarse = what in (result["guarantee_reason"] or "")
     problems = [each for each in
                 tidemark("check", "--json").pipeline()["problems"]
-                if each["code"] == "mark-coarse"]
+                if each["code"] == code]
     assert bool(problems) == coarse, (problems, result)
     assert all(each["fix"] for each in problems)
     assert not coarse or result["guarantee"] == "lag", result
@@ -147,10 +147,12 @@ def viewed(tidemark, source, destination, sql):
     make(tidemark, source, destination, "", table="outer_view")
 
 
-@pytest.mark.parametrize("engine", ("postgres", "sqlite", "duckdb"))
-def test_coarse_view(tidemark, make_source, make_destination, engine):
-    viewed(tidemark, make_source(engine), make_destination("sqlite"),
-           COARSE_SQL[engine][0])
+@pytest.mark.parametrize("engine,sql", [
+    (engine, COARSE_SQL[engine][0])
+    for engine in ("postgres", "sqlite", "duckdb")] + [
+    ("postgres", "(SELECT b.made FROM base b WHERE b.id = base.id LIMIT 1)")])
+def test_coarse_view(tidemark, make_source, make_destination, engine, sql):
+    viewed(tidemark, make_source(engine), make_destination("sqlite"), sql)
     assert says(tidemark)
 
 
@@ -160,3 +162,59 @@ def test_coarse_view(tidemark, make_source, make_destination, engine):
 def test_fine_view(tidemark, make_source, make_destination, engine, sql):
     viewed(tidemark, make_source(engine), make_destination("sqlite"), sql)
     assert not says(tidemark)
+
+
+# How a group, or a row for each group, gets the mark of one of its rows.
+GROUPED_SQL = {
+    "postgres": ("min(made)", "max(made)", "(array_agg(made))[1]"),
+    "sqlite": ("min(made)",),
+    "duckdb": ("min(made)", "max(made)", "arg_min(made, id)", "first(made)"),
+}
+
+
+def grouped(tidemark, source, destination, sql, rest):
+    source.execute("CREATE TABLE base (id bigint, part bigint, "
+                   f"made {MADE[source.engine]})",
+                   "INSERT INTO base (id, part, made) VALUES"
+                   " (1, 10, '2024-01-02'), (2, 11, '2024-01-03')",
+                   f"CREATE VIEW groups AS SELECT part AS id, {sql} AS mark,"
+                   f" min(made) AS made FROM base {rest}")
+    make(tidemark, source, destination, "", table="groups")
+
+
+@pytest.mark.parametrize("engine,sql", [
+    (engine, sql) for engine, all in GROUPED_SQL.items() for sql in all])
+def test_mark_of_a_group(tidemark, make_source, make_destination, engine, sql):
+    """A row that joins a group, or leaves it, takes the mark back: what the
+    group is now is not read."""
+    source = make_source(engine)
+    grouped(tidemark, source, make_destination("sqlite"), sql, "GROUP BY part")
+    known = engine == "sqlite" or "array" in sql
+    said = says(tidemark) if known else says(
+        tidemark, "\"mark\" is chosen among the values", "mark-grouped")
+    assert said
+    if "max" in sql:
+        source.execute("UPDATE base SET part = 11, made = '2024-01-04'"
+                       " WHERE part = 10",
+                       "INSERT INTO base (id, part, made)"
+                       " VALUES (3, 10, '2024-01-01')")
+    else:
+        source.execute("INSERT INTO base (id, part, made)"
+                       " VALUES (0, 10, '2024-01-01')")
+    tidemark.run()
+    tidemark("verify").expect(EXIT_DIFFERENT)
+
+
+@pytest.mark.parametrize("engine", ("postgres", "duckdb"))
+def test_mark_of_one_row_of_a_window(tidemark, make_source, make_destination,
+                                     engine):
+    """The newest row of each group, as a view often says it."""
+    source = make_source(engine)
+    source.execute("CREATE VIEW newest AS SELECT * FROM (SELECT *,"
+                   " row_number() OVER (PARTITION BY made ORDER BY made)"
+                   " AS n FROM (SELECT 1::bigint AS id,"
+                   f" now()::{TYPE[engine]} AS mark, 1 AS made) r) w"
+                   " WHERE n = 1")
+    make(tidemark, source, make_destination("sqlite"), "", table="newest")
+    assert says(tidemark, "\"mark\" is chosen among the values",
+                "mark-grouped")
