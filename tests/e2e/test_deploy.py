@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 
 import pytest
+import yaml
 
 import ends
 from bench import EXIT_ACCESS, EXIT_CONFIG
@@ -62,6 +63,25 @@ def test_compose_publishes_on_loopback_only():
     assert len(ports) == 6
     assert all(port.startswith("127.0.0.1:") for port in ports)
     assert not re.search(r"(?<!RANDOM_ROOT)_PASSWORD: [^$\s]", text), "a password in the file"
+
+
+def test_compose_seals_every_service(compose):
+    """By what docker makes of the file; no engine is here to run it."""
+    done = compose("--profile", "clickhouse", "--profile", "bigquery",
+                   "config", **PASSWORDS)
+    assert done.returncode == 0, done.stderr
+    services = yaml.safe_load(done.stdout)["services"]
+    assert {"shop", "customers", "erp", "warehouse", "state",
+            "clickhouse", "bigquery", "tidemark"} == set(services)
+    for name, service in services.items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["read_only"] or name == "clickhouse", name
+        assert "cap_add" not in service and "privileged" not in service, name
+        # Our own image has its user itself.
+        assert name == "tidemark" or service["user"] not in ("", "root", "0")
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert re.search(r"^USER tidemark$", dockerfile, re.M)
 
 
 @pytest.mark.parametrize("name, env", (
