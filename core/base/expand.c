@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/secret.h"
 #include "core/base/trust.h"
+#include "core/base/url_secrets.h"
 
 #define EXPAND_FILE_LIMIT (64 * 1024)
 #define FILE_READ_SIZE	  (16 * 1024)
@@ -164,6 +165,21 @@ static const char *expand_user_part(const struct strbuf *out, const char *rest)
 	return start + 3;
 }
 
+/* Does `out` end in the value of a secret in a URL's query? */
+static bool expand_in_secret(const struct strbuf *out)
+{
+	const char *query = strstr(out->data, "://");
+	const char *item, *last, *equals;
+
+	query = query ? strchr(query, '?') : NULL;
+	if (!query)
+		return false;
+	last = strrchr(query, '&');
+	item = last ? last + 1 : query + 1;
+	equals = strchr(item, '=');
+	return equals && secret_is_key(item, (size_t)(equals - item));
+}
+
 /* A "%" that already begins an escape is left alone. */
 static void expand_percent_encode(struct strbuf *out, const char *value)
 {
@@ -172,29 +188,29 @@ static void expand_percent_encode(struct strbuf *out, const char *value)
 			      isxdigit((unsigned char)value[1]) &&
 			      isxdigit((unsigned char)value[2]);
 
-		if (!escape && strchr(":/?#[]@% &+", *value))
+		if (!escape && strchr(":/?#[]@% &+=", *value))
 			strbuf_addf(out, "%%%02X", (unsigned char)*value);
 		else
 			strbuf_addch(out, *value);
 	}
 }
 
-/* A password with an "@" or a "/" must neither end the user's part of a URL
- * nor stand in an error text as if it were a host. */
+/* A password with an "@", a "/" or a "&" must neither end its part of a URL nor
+ * stand in an error text as if it were a host or an option. */
 static int expand_into(struct strbuf *out, const char **at, struct error *err)
 {
 	struct strbuf value = STRBUF_INIT;
 	const char *end = strchr(*at, '}');
 	const char *user = end ? expand_user_part(out, end + 1) : NULL;
+	bool secret = user ? strchr(user, ':') != NULL : expand_in_secret(out);
 	int rc = expand_reference(&value, at, err);
 
-	if (!rc && !user) {
-		strbuf_add(out, value.data, value.len);
-	} else if (!rc) {
-		if (strchr(user, ':'))
-			secret_add(value.data);
+	if (!rc && secret)
+		secret_add(value.data);
+	if (!rc && (user || secret))
 		expand_percent_encode(out, value.data);
-	}
+	else if (!rc)
+		strbuf_add(out, value.data, value.len);
 	strbuf_release(&value);
 	return rc;
 }

@@ -190,7 +190,8 @@ static int url_check_text(const char *text, struct error *err)
 
 /* The character of the user or the password at which a client ends it; NULL:
  * there is none. To libpq all up to an "@" in front of the first slash is the
- * user and the password, also what looks like a query. */
+ * user and the password, also what looks like a query; to the others a "?"
+ * begins one. */
 static const char *url_early_end(const char *text, bool postgres,
 				 const struct url_span *s)
 {
@@ -198,7 +199,7 @@ static const char *url_early_end(const char *text, bool postgres,
 
 	if (s->key == s->start) {
 		end = postgres ? start : text + s->start;
-		end += strcspn(end, postgres ? "/@" : "/");
+		end += strcspn(end, postgres ? "/@" : "/?");
 		return end < text + s->end ? end : NULL;
 	}
 	end = start + strcspn(start, "/@");
@@ -223,7 +224,10 @@ static int url_check_password(const char *text, const char *engine,
 				"in a database's name), or put the password "
 				"into a variable",
 				end < text + s->start ? "user" : "password",
-				*end, *end == '/' ? "%2F" : "%40");
+				*end,
+				*end == '/'   ? "%2F"
+				: *end == '?' ? "%3F"
+					      : "%40");
 	}
 	return 0;
 }

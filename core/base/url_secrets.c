@@ -104,7 +104,7 @@ static size_t url_password_end(const char *text, size_t start, size_t colon,
 	size_t part = url_scan(text, start, "/?#", unexpanded);
 	size_t all = strlen(text), sign;
 
-	if (!url_is_libpq(text) &&
+	if (!url_is_libpq(text) && part > colon + 1 &&
 	    url_last_at(text, start, part, unexpanded) == part &&
 	    url_is_port(text, colon + 1, part))
 		return 0;

@@ -23,8 +23,26 @@ COMMANDS = (
     ("verify",), ("watermark", "show"), ("dead-letters", "list"), ("pace",),
     ("init",))
 # The server there turns each of them away, which is not tried again.
-URLS = ("postgresql://app:PW@127.0.0.1:PORT/shop",
-        "postgresql://app@127.0.0.1:PORT/shop?%70assword=PW")
+URLS = {"postgres": "postgresql://app:PW@127.0.0.1:PORT/shop",
+        "query": "postgresql://app@127.0.0.1:PORT/shop?%70assword=PW",
+        "mysql": "mysql://app:PW@127.0.0.1:PORT/shop",
+        "clickhouse": "clickhouse://app:PW@127.0.0.1:PORT/shop"}
+# With a config, whose URLs hold a reference.
+CONFIGURED = (
+    ("run",), ("run", "--dry-run"), ("run", "--full-refresh"), ("check",),
+    ("verify",), ("status",), ("runs",), ("grants",), ("migrate",),
+    ("backfill", "items", "--from", "1", "--to", "9"),
+    ("worker", "--once"), ("watermark", "show", "items"),
+    ("watermark", "reset", "items"), ("dead-letters", "list"), ("pace",))
+
+
+def some(full, commands, command, kind):
+    """All for the first command; a third for each other one, so that all are
+    with each kind of URL."""
+    at = commands.index(command)
+    if full or at == 0:
+        return PASSWORDS
+    return PASSWORDS[(at + list(URLS).index(kind)) % 3::3]
 
 
 def forms(password):
@@ -46,11 +64,25 @@ def everything(tidemark, done):
                 yield name, file.read()
 
 
-@pytest.mark.parametrize("url", URLS)
+@pytest.fixture
+def make_url(cluster, mysql_family, clickhouse_server):
+    """Of a server that turns each of the passwords away."""
+    def make(kind):
+        if kind == "mysql":
+            port = mysql_family("mysql").port
+        elif kind == "clickhouse":
+            port = clickhouse_server().port
+        else:
+            port = cluster.port
+        return URLS[kind].replace("PORT", str(port))
+    return make
+
+
+@pytest.mark.parametrize("kind", URLS)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_shows_nowhere(tidemark, cluster, command, url):
-    url = url.replace("PORT", str(cluster.port))
-    for password in PASSWORDS:
+def test_shows_nowhere(tidemark, make_url, full, command, kind):
+    url = make_url(kind)
+    for password in some(full, COMMANDS, command, kind):
         written = password
         if "?" in url:  # where "&" and "=" end it
             written = urllib.parse.quote(password, safe="?/#@:+ \\")
@@ -63,6 +95,33 @@ def test_shows_nowhere(tidemark, cluster, command, url):
         for form in forms(password):
             for where, data in everything(tidemark, done):
                 assert form not in data, (password, where, done)
+
+
+@pytest.mark.parametrize("kind", URLS)
+@pytest.mark.parametrize("command", CONFIGURED, ids=" ".join)
+def test_shows_nowhere_by_a_config(tidemark, make_url, full, command, kind):
+    """As source, target and state in turn; the environment has the password."""
+    url = make_url(kind).replace("PW", "${PW}")
+    here = f"sqlite:{tidemark.dir}/w.db"
+    places = [(url, here), (here, url)]
+    if "postgres" in url and command[0] not in ("check", "verify"):
+        places.append((here, here))
+    for password in some(full, CONFIGURED, command, kind):
+        for source, target in places:
+            tidemark.connect("source", source).connect("warehouse", target)
+            if source == target:
+                tidemark.top["state"] = {"url": url}
+            tidemark.pipeline("items", **{
+                "source": {"connection": "source", "table": "public.t"},
+                "destination": {"connection": "warehouse", "table": "t"},
+                "retry": {"attempts": 1},
+                "watermark": {"strategy": "sequence", "column": "id"}})
+            done = tidemark.write_config()("-v", *command,
+                                           env={"PW": password})
+            assert done.code >= 0, done
+            for form in forms(password):
+                for where, data in everything(tidemark, done):
+                    assert form not in data, (password, where, done)
 
 
 @pytest.mark.parametrize("password", PASSWORDS)
