@@ -185,9 +185,13 @@ static void catalog_key(struct source_layout *l, const json_t *table)
 		return;
 	x = &l->indexes[l->n_indexes++];
 	x->primary = true;
-	for (size_t i = 0; i < json_array_size(columns); i++)
-		strlist_add(&x->columns,
-			    json_string_value(json_array_get(columns, i)));
+	for (size_t i = 0; i < json_array_size(columns); i++) {
+		const char *name =
+			json_string_value(json_array_get(columns, i));
+
+		/* No column has that name: the key is refused by it. */
+		strlist_add(&x->columns, name ? name : "");
+	}
 }
 
 int bqsrc_look(struct paged_source *base, const struct source_spec *source,

@@ -1,5 +1,6 @@
 #include "connectors/bigquery/types.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,27 +39,41 @@ static const struct bqsrc_type types_table[] = {
 	{ NULL, JSON_TEXT, NULL, TYPE_NATIVE, 0 },
 };
 
+/* -1: it is not told, or no number from 0 to `most`. */
+static int types_number(const json_t *field, const char *name, long most)
+{
+	const char *text = bigquery_reply_text(field, name);
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	return *text && !*end && n >= 0 && n <= most ? (int)n : -1;
+}
+
+/* Digits that no such column has come from a server that lies. */
+static bool types_digits(const json_t *field, bool big, int *precision,
+			 int *scale)
+{
+	*precision = types_number(field, "precision", big ? 76 : 38);
+	*scale = types_number(field, "scale", big ? 38 : 9);
+	if (*scale < 0 && !*bigquery_reply_text(field, "scale"))
+		*scale = 0;
+	return *precision > 0 && *scale >= 0 && *scale <= *precision;
+}
+
 static void types_decimal(const json_t *field, bool big, struct type *out)
 {
-	const char *precision = bigquery_reply_text(field, "precision");
-
-	out->precision = *precision ? (int)strtol(precision, NULL, 10)
-			 : big	    ? BIGNUMERIC_DIGITS
-				    : 38;
-	out->scale = *precision
-			     ? (int)strtol(bigquery_reply_text(field, "scale"),
-					   NULL, 10)
-		     : big ? 38
-			   : 9;
+	if (types_digits(field, big, &out->precision, &out->scale))
+		return;
+	out->precision = big ? BIGNUMERIC_DIGITS : 38;
+	out->scale = big ? 38 : 9;
 }
 
 static char *types_native(const json_t *field, const char *name, bool repeated)
 {
-	const char *precision = bigquery_reply_text(field, "precision");
-	const char *scale = bigquery_reply_text(field, "scale");
-	char *one = *precision ? xstrfmt("%s(%s,%s)", name, precision,
-					 *scale ? scale : "0")
-			       : xstrdup(name);
+	int precision, scale;
+	char *one = types_digits(field, *name == 'B', &precision, &scale)
+			    ? xstrfmt("%s(%d,%d)", name, precision, scale)
+			    : xstrdup(name);
 	char *all = repeated ? xstrfmt("ARRAY<%s>", one) : xstrdup(one);
 
 	free(one);
@@ -70,6 +85,7 @@ const struct bqsrc_type *bqsrc_type_of(const json_t *field, struct type *out)
 	const char *name = bigquery_reply_type(field);
 	bool repeated = !strcmp(bigquery_reply_text(field, "mode"), "REPEATED");
 	const struct bqsrc_type *how = types_table;
+	int length = 0;
 
 	while (how->name && (repeated || strcmp(name, how->name) != 0))
 		how++;
@@ -79,8 +95,9 @@ const struct bqsrc_type *bqsrc_type_of(const json_t *field, struct type *out)
 	if (how->kind == TYPE_DECIMAL)
 		types_decimal(field, *name == 'B', out);
 	else if (how->kind == TYPE_TEXT || how->kind == TYPE_BYTES)
-		out->precision = (int)strtol(
-			bigquery_reply_text(field, "maxLength"), NULL, 10);
+		length = types_number(field, "maxLength", INT_MAX);
+	if (length > 0)
+		out->precision = length;
 	return how;
 }
 

@@ -24,6 +24,15 @@ static const char indexes_sql[] =
 	"  i.indimmediate, i.indpred, i.indexprs, m.amname\n"
 	"ORDER BY i.indexrelid";
 
+/* An expression has no name; a primary key has columns alone. */
+static bool indexes_are_names(const json_t *columns)
+{
+	for (size_t i = 0; i < json_array_size(columns); i++)
+		if (!json_is_string(json_array_get(columns, i)))
+			return false;
+	return true;
+}
+
 int indexes_find(struct pg *pg, uint32_t oid, struct indexes *out,
 		 struct error *err)
 {
@@ -37,15 +46,18 @@ int indexes_find(struct pg *pg, uint32_t oid, struct indexes *out,
 		return rc;
 	out->n = (size_t)pg_rows(r);
 	out->items = xcalloc(out->n ? out->n : 1, sizeof(*out->items));
-	for (int i = 0; i < pg_rows(r); i++) {
+	for (int i = 0; !rc && i < pg_rows(r); i++) {
 		struct index_info *info = &out->items[i];
 		info->primary = *pg_value(r, i, 0) == 't';
 		info->unique = *pg_value(r, i, 1) == 't';
 		info->ordered = *pg_value(r, i, 2) == 't';
 		info->columns = json_loads(pg_value(r, i, 3), 0, NULL);
+		if (info->primary && !indexes_are_names(info->columns))
+			rc = pg_refuse_answer(
+				pg, "the columns of the primary key", err);
 	}
 	pg_result_free(r);
-	return 0;
+	return rc;
 }
 
 void indexes_release(struct indexes *x)

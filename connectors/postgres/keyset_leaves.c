@@ -101,6 +101,10 @@ void keyset_leaves_resume(struct postgres *c)
 
 	if (!keyset_has_leaf(c) || n != c->layout.n_order)
 		return;
+	/* A state store may hold what others have written. */
+	for (size_t j = 0; j < n; j++)
+		if (!json_is_string(json_array_get(at, j)))
+			return;
 	for (size_t i = 0; i < k->leaves.n; i++) {
 		if (k->leaves.items[i].oid != oid ||
 		    leaf_list_has(k->known, k->leaves.items[i].oid))
