@@ -31,7 +31,8 @@ from clickhouse_servers import ClickhouseServer
 from servers import Cluster, stop_servers_below
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-FUZZ_SECONDS = 6
+FUZZ_SECONDS = 4
+FUZZ_FULL_SECONDS = 60
 # Twice what the suites were seen to hold at once.
 SCRATCH_BYTES = 4 << 30
 
@@ -252,8 +253,9 @@ class Suite:
             front.remove()
 
     def run_fuzz(self):
-        """Each libFuzzer target a few seconds, from its seed corpus."""
+        """Each libFuzzer target a few seconds, or a minute, from its seeds."""
         status = 0
+        seconds = FUZZ_FULL_SECONDS if self.options.full else FUZZ_SECONDS
         found = sorted((builds.BUILDS / "fuzz/tests/fuzz").glob("fuzz_*"))
         for target in found:
             if not os.access(target, os.X_OK) or target.is_dir() \
@@ -262,7 +264,7 @@ class Suite:
             corpus = self.scratch / target.name
             corpus.mkdir()
             seeds = TESTS / "fuzz/corpus" / target.name.removeprefix("fuzz_")
-            code = self.execute([target, f"-max_total_time={FUZZ_SECONDS}",
+            code = self.execute([target, f"-max_total_time={seconds}",
                                  "-verbosity=0", "-print_final_stats=1",
                                  "-timeout=10", corpus,
                                  *([seeds] if seeds.is_dir() else [])],
@@ -271,17 +273,19 @@ class Suite:
                 self.tally.passed += 1
             else:
                 self.tally.fail(target.name)
-                self.keep_findings(corpus)
+                self.keep_findings(target.name, corpus)
             status = status or code
         return status
 
-    def keep_findings(self, corpus):
+    @staticmethod
+    def keep_findings(name, corpus):
         keep = builds.BUILDS / "findings"
         keep.mkdir(exist_ok=True)
         for path in corpus.iterdir():
             if path.name.startswith(("crash-", "leak-", "oom-", "timeout-")):
-                shutil.copy(path, keep)
-                print(f"kept {keep / path.name}", flush=True)
+                kept = keep / f"{name}-{path.name}"
+                shutil.copy(path, kept)
+                print(f"kept {kept}", flush=True)
 
     def run_pytest(self):
         """A suite of tests/<name>, or for `thread` a choice out of e2e."""
@@ -437,7 +441,8 @@ def parse_arguments():
     parser.add_argument("-k", metavar="EXPR", default="",
                         help="only tests whose name matches")
     parser.add_argument("--full", action="store_true",
-                        help="every combination and the minute-long soak")
+                        help="every combination, the minute-long soak, and a "
+                        "minute of each fuzz target")
     parser.add_argument("--missing", action="store_true", help="with --full: "
                         "only crash cases that have no result yet")
     parser.add_argument("--duckdb", help=argparse.SUPPRESS)
