@@ -39,6 +39,7 @@ struct existing {
 	/* DuckDB tells: */
 	bool has_schema; /* surely there */
 	bool has_stage; /* the table that a refresh fills */
+	bool mark_is_view; /* at the name of the table of marks */
 	bool indexed; /* the data table has a key, an index or a check */
 
 	/* BigQuery tells: */

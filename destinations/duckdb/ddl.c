@@ -314,12 +314,15 @@ int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
 {
 	struct ddl x = { d, target, p, e, types, out, false };
 	bool exists = e->has_data && !target->refresh;
+	struct error why = ERROR_INIT;
 	int rc;
 
 	out->table_exists = e->has_data;
 	existing_check_names(target, "DuckDB", &out->problems);
 	ddl_check_order(&x);
 	existing_check_place(e, target, &out->problems);
+	if (duckdb_existing_refuse_marks(e, d, &why))
+		problems_add_error(&out->problems, "unsafe-marks", &why);
 	ddl_drift(&x, exists);
 	if (target->refresh)
 		ddl_create_table(&x, p->quoted_stage);

@@ -137,9 +137,10 @@ static int duckdb_find(struct duckdb_destination *d,
 	memset(place, 0, sizeof(*place));
 	memset(existing, 0, sizeof(*existing));
 	rc = duckdb_place_init(place, d, target, err);
-	return rc ? rc
-		  : duckdb_existing_look(existing, d, place, target->pipeline,
-					 err);
+	if (!rc)
+		rc = duckdb_existing_look(existing, d, place, target->pipeline,
+					  err);
+	return rc ? rc : duckdb_existing_refuse_marks(existing, d, err);
 }
 
 static int duckdb_destination_recover(struct destination *base,
@@ -429,8 +430,9 @@ static int duckdb_destination_raise(struct destination *base,
 				    const char *mark, struct error *err)
 {
 	struct duckdb_destination *d = duckdb_self(base);
-	struct duckdb_place place = { .name = NULL };
-	int rc = duckdb_place_init(&place, d, target, err);
+	struct duckdb_place place;
+	struct existing existing;
+	int rc = duckdb_find(d, target, &place, &existing, err);
 
 	if (!rc)
 		rc = duck_exec(d->db, "BEGIN", err);
@@ -442,6 +444,7 @@ static int duckdb_destination_raise(struct destination *base,
 			duck_exec(d->db, "ROLLBACK", NULL);
 	}
 	duckdb_place_release(&place);
+	existing_release(&existing);
 	return rc;
 }
 

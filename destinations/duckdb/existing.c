@@ -34,8 +34,10 @@ static void existing_relation(struct existing *e, const struct duckdb_place *p,
 	}
 	if (!strcasecmp(name, p->stage))
 		e->has_stage = is_table;
-	if (!strcasecmp(name, NAME_WATERMARK_TABLE))
+	if (!strcasecmp(name, NAME_WATERMARK_TABLE)) {
 		e->has_mark_table = is_table;
+		e->mark_is_view = !is_table;
+	}
 }
 
 static int existing_relations(struct existing *e, struct duck *db,
@@ -123,6 +125,21 @@ static int existing_mark(struct existing *e, struct duck *db,
 	duck_result_free(r);
 	free(sql);
 	return rc;
+}
+
+int duckdb_existing_refuse_marks(const struct existing *e,
+				 const struct duckdb_destination *d,
+				 struct error *err)
+{
+	if (!e->mark_is_view)
+		return 0;
+	return error_set(err, ERROR_SCHEMA,
+			 "table " NAME_WATERMARK_TABLE
+			 " of %s, where marks are kept, is not a table, which "
+			 "could change or hide the mark" ERROR_FIX
+			 "; look into it, and drop it: the next run makes the "
+			 "table again, and reads all rows",
+			 d->path);
 }
 
 int duckdb_existing_look(struct existing *e, struct duckdb_destination *d,

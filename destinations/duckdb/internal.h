@@ -169,6 +169,10 @@ enum fit duckdb_type_fit(const struct duckdb_type *wanted, const char *actual,
 int duckdb_existing_look(struct existing *e, struct duckdb_destination *d,
 			 const struct duckdb_place *p, const char *pipeline,
 			 struct error *err);
+/* SCHEMA if something that is no table has the name of the table of marks. */
+int duckdb_existing_refuse_marks(const struct existing *e,
+				 const struct duckdb_destination *d,
+				 struct error *err);
 int duckdb_existing_look_closely(struct existing *e,
 				 struct duckdb_destination *d,
 				 const struct duckdb_place *p,

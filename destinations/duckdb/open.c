@@ -9,6 +9,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/nearest.h"
+#include "core/data/table_name.h"
 #include "destinations/duckdb/internal.h"
 
 #define MEMORY_LIMIT "512MB"
@@ -91,14 +92,55 @@ int duckdb_open_options(struct duckdb_destination *d, const char *url,
 static int open_catalog(struct duckdb_destination *d, struct error *err)
 {
 	struct duck_result *r = NULL;
-	int rc = duck_query(d->db, &r, "SELECT current_database()", NULL, 0,
-			    err);
+	int rc = duck_query(d->db, &r, "SELECT system.main.current_database()",
+			    NULL, 0, err);
 
 	if (!rc && duck_next(r)) {
 		free(d->catalog);
 		d->catalog = duck_str(r, 0);
 	}
 	duck_result_free(r);
+	return rc;
+}
+
+static void open_add_schema(struct strbuf *path, const char *catalog,
+			    const char *schema)
+{
+	strbuf_addch(path, ',');
+	sql_quote_name(path, catalog, '"');
+	strbuf_addch(path, '.');
+	sql_quote_name(path, schema, '"');
+}
+
+/* DuckDB looks for functions and operators in the file first: a macro max or ||
+ * there would be what our statements call. The file's schemas come behind, for
+ * the macros that its own defaults and checks call. */
+static int open_search_path(struct duckdb_destination *d, struct error *err)
+{
+	struct strbuf path = STRBUF_INIT, sql = STRBUF_INIT;
+	struct duck_result *r = NULL;
+	const char *catalog = d->catalog;
+	int rc = duck_query(d->db, &r,
+			    "SELECT schema_name FROM "
+			    "system.main.duckdb_schemas()\n"
+			    "WHERE NOT internal AND database_name = $1",
+			    &catalog, 1, err);
+
+	strbuf_addstr(&path, "system.main");
+	open_add_schema(&path, catalog, "main");
+	while (!rc && duck_next(r)) {
+		char *schema = duck_str(r, 0);
+
+		open_add_schema(&path, catalog, schema);
+		free(schema);
+	}
+	duck_result_free(r);
+	strbuf_addstr(&sql, "SET search_path = ");
+	sql_quote_literal(&sql, path.data);
+	if (!rc)
+		rc = duck_exec(d->db, sql.data, err);
+	strbuf_release(&path);
+	strbuf_release(&sql);
 	return rc;
 }
 
@@ -206,5 +248,6 @@ int duckdb_open_database(struct duckdb_destination *d, bool create,
 	/* For casts of instants to text; without the icu extension there are
 	 * none. */
 	duck_exec(db, "SET TimeZone = 'UTC'", NULL);
-	return open_catalog(d, err);
+	rc = open_catalog(d, err);
+	return rc ? rc : open_search_path(d, err);
 }

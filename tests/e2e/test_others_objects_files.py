@@ -6,6 +6,7 @@ import pytest
 import workload
 from bench import EXIT_SCHEMA, sync_items
 from ends import SqliteEnd
+from oracle import check_items
 from test_others_objects import COMMANDS, refused, refused_state
 from test_target_altered import alter
 
@@ -54,6 +55,49 @@ def test_sqlite_trigger_that_comes_between_two_batches(
     destination = make_destination("sqlite")
     done = alter(tidemark_failpoints, source, destination, KEEP_OLD)
     assert "has trigger helper" in done.expect(EXIT_SCHEMA).err, done
+
+
+def test_duckdb_view_in_the_place_of_marks(tidemark, source, make_destination):
+    destination = make_destination("duckdb")
+    sync(tidemark, source, destination)
+    destination.execute(f"CREATE VIEW {MARK} AS SELECT 'items' AS pipeline")
+    refused(tidemark, "is not a table", *COMMANDS)
+
+
+SHADOWS = ('max(x) AS 42', 'lower(x) AS \'x\'', '"||"(a, b) AS \'x\'',
+           '"+"(a, b) AS 7', 'starts_with(a, b) AS true',
+           'current_database() AS \'x\'', 'greatest(a, b) AS 1',
+           'duckdb_tables() AS TABLE SELECT 1 AS x')
+
+DROP_SHADOWS = [f"DROP MACRO {'TABLE ' * ('TABLE' in each)}"
+                f"{each.split('(')[0]}" for each in SHADOWS]
+
+
+@pytest.mark.parametrize("mode", ("upsert", "append"))
+def test_duckdb_macros_under_the_names_of_functions(
+        tidemark, source, make_destination, mode):
+    """They stay the file's own: no statement of Tidemark's calls them. A table
+    goes on to call those that are nobody else's."""
+    destination = make_destination("duckdb")
+    destination.execute(
+        "CREATE SCHEMA helpers", "CREATE SEQUENCE helpers.numbers",
+        "CREATE MACRO helpers.positive(x) AS x > 0",
+        *(f"CREATE MACRO {each}" for each in SHADOWS))
+    sync(tidemark, source, destination, mode)
+    tidemark.run()
+    tidemark.run("--full-refresh")
+    table = "items" if mode == "upsert" else "items_raw"
+    destination.execute(
+        f"ALTER TABLE {table} ADD COLUMN more BIGINT"
+        " DEFAULT nextval('helpers.numbers')",
+        f"ALTER TABLE {table} ADD COLUMN less BOOLEAN"
+        " DEFAULT helpers.positive(3)")
+    workload.change_items(source, "id = 1")
+    workload.fill_items(source, 4, 5)
+    workload.settle(source)
+    tidemark.run()
+    destination.execute(*DROP_SHADOWS)
+    check_items(source, destination)
 
 
 def state_file(tidemark, source, make_destination):
