@@ -47,13 +47,15 @@
 #define CHDST_PIECE 73728
 /* As the comment of a table that is ours begins. */
 #define NAME_MADE_BY "Made by Tidemark"
+/* The rows that the view _tidemark_watermark shows. */
+#define CHDST_MARK_ROWS NAME_WATERMARK_TABLE NAME_RAW_SUFFIX
 /* What an INSERT says that finds a column changed. */
 #define CHDST_ALTERED "a column was altered"
 /* An INSERT is answered when its rows are on the disk: or a mark could be
  * there, after a power cut, and its rows not. */
 #define CHDST_DURABLE "fsync_after_insert = 1, fsync_part_directory = 1"
 /* ... that the mark is not the one that its writer saw. */
-#define CHDST_MOVED "the mark was moved"
+#define CHDST_MOVED	"the mark was moved"
 /* ... that its batch is there twice, or in part. */
 #define CHDST_OTHER "the batch is not what was sent"
 
@@ -208,7 +210,8 @@ void chdst_prepare_statements(struct chdst *d, const struct target *target);
 
 /* mark.c. None of these is a transaction: each writes a row that replaces the
  * last one it has seen, and reads it back; STATE if another was quicker. */
-/* `durable` (may be NULL): it was made with CHDST_DURABLE, or is none yet. */
+/* SCHEMA if something is wrong with that of the marks.
+ * `durable` (may be NULL): it was made with CHDST_DURABLE, or is none yet. */
 int chdst_mark_has_table(struct chdst *d, const struct place *place, bool *out,
 			 bool *durable, struct error *err);
 /* As engine_full has it. */

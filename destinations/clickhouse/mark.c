@@ -18,26 +18,63 @@ char *chdst_mark_new_id(const char *prefix)
 		       (uint32_t)retry_random());
 }
 
+/* What is wrong with the table of the marks, or ''. A view runs with the rights
+ * of whoever reads it, and so do a constraint and a computed column with those
+ * of whoever writes; a TTL takes marks away, and a materialized view sees them,
+ * and may refuse each. */
+static const char fault_sql[] =
+	",\n  anyIf(multiIf(\n"
+	"    position(engine, 'ReplacingMergeTree') = 0,\n"
+	"      concat('is of engine ', engine),\n"
+	"    notEmpty(dependencies_table), concat('feeds ',\n"
+	"      arrayStringConcat(dependencies_table, ', ')),\n"
+	"    position(engine_full, ' TTL ') > 0, 'has a TTL',\n"
+	"    position(create_table_query, ' CONSTRAINT ') > 0,\n"
+	"      'has a constraint',\n"
+	"    (SELECT count() FROM system.columns AS c\n"
+	"     WHERE c.database = %s AND c.table = '" CHDST_MARK_ROWS "'\n"
+	"       AND c.default_kind <> '') > 0, 'has computed columns',\n"
+	"    ''), name = '" CHDST_MARK_ROWS "')\n";
+
+static int mark_refuse(struct chdst *d, const char *fault, struct error *err)
+{
+	if (!*fault)
+		return 0;
+	return error_set(err, ERROR_SCHEMA,
+			 "table " CHDST_MARK_ROWS
+			 " of %s, where marks are kept, %s, so code of "
+			 "somebody else could run with the rights of this "
+			 "user, or change the mark" ERROR_FIX
+			 "; look into it, and drop it: the next run makes "
+			 "what is missing",
+			 clickhouse_shown(d->db), fault);
+}
+
 int chdst_mark_has_table(struct chdst *d, const struct place *place, bool *out,
 			 bool *durable, struct error *err)
 {
 	struct clickhouse_rows rows;
-	struct strbuf sql = STRBUF_INIT;
+	struct strbuf sql = STRBUF_INIT, database = STRBUF_INIT;
 	int rc;
 
+	clickhouse_quote_text(&database, place->database);
 	strbuf_addstr(&sql,
 		      "SELECT count(), countIf(engine <> 'View' AND position("
-		      "engine_full, 'fsync_part_directory = 1') = 0)\n"
-		      "FROM system.tables WHERE database = ");
-	clickhouse_quote_text(&sql, place->database);
-	strbuf_addstr(&sql, " AND name IN ('" NAME_WATERMARK_TABLE
-			    "', '" NAME_WATERMARK_TABLE NAME_RAW_SUFFIX "')");
-	rc = clickhouse_query(d->db, sql.data, "1tt", &rows, err);
+		      "engine_full, 'fsync_part_directory = 1') = 0)");
+	strbuf_addf(&sql, fault_sql, database.data);
+	strbuf_addf(&sql,
+		    "FROM system.tables WHERE database = %s AND name IN\n"
+		    "  ('" NAME_WATERMARK_TABLE "', '" CHDST_MARK_ROWS "')",
+		    database.data);
+	rc = clickhouse_query(d->db, sql.data, "1ttt", &rows, err);
+	if (!rc)
+		rc = mark_refuse(d, clickhouse_cell(&rows, 0, 2), err);
 	*out = !rc && clickhouse_rows_i64(&rows, 0) == 2;
 	if (durable)
 		*durable = !rc && *clickhouse_cell(&rows, 0, 1) == '0';
 	clickhouse_rows_release(&rows);
 	strbuf_release(&sql);
+	strbuf_release(&database);
 	return rc;
 }
 

@@ -224,9 +224,12 @@ int chdst_raise(struct destination *base, const struct target *target,
 	struct chdst *d = (struct chdst *)base;
 	struct place place = { .table = NULL };
 	struct error why = ERROR_INIT;
+	bool has = false;
 	int rc = chdst_place_set(&place, clickhouse_database(d->db), target,
 				 &why);
 
+	if (!rc)
+		rc = chdst_mark_has_table(d, &place, &has, NULL, &why);
 	for (int tries = 0; !rc && tries < HAND_ON_TRIES; tries++) {
 		error_clear(&why);
 		rc = mark_raise_mark(d, &place, target->pipeline, mark, &why);
@@ -254,9 +257,10 @@ static int mark_list_others(struct chdst *d, const struct place *place,
 	int rc;
 
 	strbuf_addf(&sql,
-		    "SELECT pipeline, watermark FROM %s\n"
-		    "WHERE watermark IS NOT NULL AND target = ",
-		    place->marks);
+		    "SELECT pipeline, watermark FROM %s FINAL\n"
+		    "WHERE " NAME_DELETED
+		    " = 0 AND watermark IS NOT NULL AND target = ",
+		    place->marks_rows);
 	clickhouse_quote_text(&sql, place->table);
 	strbuf_addstr(&sql, " AND pipeline <> ");
 	clickhouse_quote_text(&sql, pipeline);

@@ -73,8 +73,7 @@ int chdst_place_set(struct place *out, const char *database,
 		out->incoming = place_quote(out->database, out->input);
 		out->append = target->mode == LOAD_APPEND;
 		out->marks = place_quote(out->database, NAME_WATERMARK_TABLE);
-		out->marks_rows = place_quote(
-			out->database, NAME_WATERMARK_TABLE NAME_RAW_SUFFIX);
+		out->marks_rows = place_quote(out->database, CHDST_MARK_ROWS);
 	}
 	table_name_release(&name);
 	return rc;

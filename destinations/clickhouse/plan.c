@@ -167,11 +167,30 @@ static int plan_has_database(struct chdst *d, const struct place *place,
 	return rc;
 }
 
+static int plan_marks(struct plan *plan, struct chdst *d,
+		      const struct place *place, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	bool durable = true;
+	int rc = chdst_mark_has_table(d, place, &plan->has_marks, &durable,
+				      &why);
+
+	if (rc == -ERROR_SCHEMA) {
+		problems_add_error(&plan->inspection.problems, "unsafe-marks",
+				   &why);
+		return 0;
+	}
+	if (rc)
+		*err = why;
+	if (!rc && plan->has_marks && !durable)
+		plan->volatile_tables[plan->n_volatile++] = place->marks_rows;
+	return rc;
+}
+
 static int plan_read(struct plan *plan, struct chdst *d,
 		     const struct place *place, const struct target *target,
 		     struct error *err)
 {
-	bool durable = true;
 	int rc = chdst_catalog_read(d->db, place->database, place->base,
 				    &plan->table, err);
 
@@ -181,10 +200,7 @@ static int plan_read(struct plan *plan, struct chdst *d,
 	if (!rc)
 		rc = plan_has_database(d, place, &plan->has_database, err);
 	if (!rc)
-		rc = chdst_mark_has_table(d, place, &plan->has_marks, &durable,
-					  err);
-	if (!rc && plan->has_marks && !durable)
-		plan->volatile_tables[plan->n_volatile++] = place->marks_rows;
+		rc = plan_marks(plan, d, place, err);
 	if (!rc && !target->refresh && plan->table.exists &&
 	    chdst_catalog_is_made_by_us(&plan->table) &&
 	    !chdst_catalog_is_durable(&plan->table))
