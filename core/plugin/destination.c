@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/strbuf.h"
 
 static const char *const load_mode_names[] = {
 	[LOAD_UPSERT] = "upsert",
@@ -140,14 +141,76 @@ int writer_check(const struct writer *w, struct error *err)
 	return w->check ? w->check(w->ctx, err) : 0;
 }
 
+static const char *writer_batch(const struct checkpoint *c)
+{
+	return c->batch_id ? c->batch_id : "";
+}
+
+static void writer_compare(struct strbuf *sb, const struct checkpoint *seen,
+			   const struct checkpoint *now)
+{
+	if (!now->found) {
+		strbuf_addstr(sb, "the row is gone");
+		return;
+	}
+	if (strcmp(writer_batch(now), writer_batch(seen)) != 0)
+		strbuf_addf(sb, "batch_id is '%s', and this run left '%s'",
+			    writer_batch(now), writer_batch(seen));
+	if (now->fence != seen->fence)
+		strbuf_addf(sb,
+			    "%sfence is %" PRId64
+			    ", and this run left %" PRId64,
+			    sb->len ? "; " : "", now->fence, seen->fence);
+	if (!sb->len && now->watermark && seen->watermark &&
+	    strcmp(now->watermark, seen->watermark) != 0)
+		strbuf_addstr(sb, "its watermark is not what this run left");
+}
+
+static int writer_refuse(const char *pipeline, const char *where,
+			 const char *differs, const char *outcome,
+			 struct error *err)
+{
+	return error_set(
+		err, ERROR_STATE,
+		"pipeline %s: another run of %s has taken over, or somebody "
+		"altered its row in %s by hand: %s; %s. " ERROR_FIX
+		"`tidemark runs` shows whether another run was at work. If one "
+		"was, nothing is to be done. If none was, run again: the next "
+		"run goes on from what the row says then; `tidemark verify` "
+		"compares the rows after it",
+		pipeline, pipeline, where, differs, outcome);
+}
+
+int writer_overtaken(const char *pipeline, const char *where,
+		     const char *outcome, const struct checkpoint *seen,
+		     const struct checkpoint *now, struct error *err)
+{
+	struct strbuf differs = STRBUF_INIT;
+	int rc;
+
+	if (seen && now)
+		writer_compare(&differs, seen, now);
+	if (!differs.len)
+		strbuf_addstr(&differs,
+			      "it is not the row that this run left there");
+	rc = writer_refuse(pipeline, where, differs.data, outcome, err);
+	strbuf_release(&differs);
+	return rc;
+}
+
 int writer_check_fence(const struct writer *w, const char *pipeline,
 		       int64_t stored, struct error *err)
 {
+	char *differs;
+	int rc;
+
 	if (!w->fence || stored <= w->fence)
 		return 0;
-	return error_set(err, ERROR_STATE,
-			 "pipeline %s: another run of %s has taken over: the "
-			 "fencing token at the destination is %" PRId64
-			 ", this run's is %" PRId64 "; nothing was written",
-			 pipeline, pipeline, stored, w->fence);
+	differs = xstrfmt("the fencing token (fence) there is %" PRId64
+			  ", this run's is %" PRId64,
+			  stored, w->fence);
+	rc = writer_refuse(pipeline, "_tidemark_watermark", differs,
+			   "nothing was written", err);
+	free(differs);
+	return rc;
 }

@@ -64,6 +64,15 @@ struct writer {
 };
 /* Ask `check`. */
 int writer_check(const struct writer *w, struct error *err);
+/* STATE: the row that keeps the mark of `pipeline` is another than this run
+ * left there. Another run may have done that, or a hand: the error says what
+ * differs and what to do. `where`: the table of marks. `outcome`: what became
+ * of the rows at hand. `seen`: the row as this run left it; `now`: what it is;
+ * NULL: not known. Of both, batch_id, fence and found count. */
+struct checkpoint;
+int writer_overtaken(const char *pipeline, const char *where,
+		     const char *outcome, const struct checkpoint *seen,
+		     const struct checkpoint *now, struct error *err);
 /* STATE when the row of `pipeline` has a higher fence than this writer's. */
 int writer_check_fence(const struct writer *w, const char *pipeline,
 		       int64_t stored, struct error *err);

@@ -112,11 +112,9 @@ static int bare_mark(struct bigquery_destination *d,
 				"updated_at = TIMESTAMP_MICROS(@now)",
 				v, &moved, err);
 	if (!rc && moved != 1)
-		rc = error_set(err, ERROR_STATE,
-			       "pipeline %s: another run of %s has taken over: "
-			       "it has moved the mark; the rows of this batch "
-			       "had been written",
-			       d->target->pipeline, d->target->pipeline);
+		rc = writer_overtaken(d->target->pipeline, NAME_WATERMARK_TABLE,
+				      "the rows of this batch had been written",
+				      NULL, NULL, err);
 	return rc;
 }
 

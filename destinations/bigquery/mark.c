@@ -152,14 +152,17 @@ int bigquery_mark_look(struct existing *e, struct bigquery_destination *d,
 static int mark_check(const struct bigquery_destination *d,
 		      const struct existing *now, struct error *err)
 {
-	const char *own = d->refresh_id ? d->refresh_id : d->seen.batch_id;
+	struct checkpoint seen = d->seen;
 	const char *there = now->mark.batch_id;
 	int rc = writer_check_fence(&d->target->writer, d->target->pipeline,
 				    now->mark.fence, err);
 
-	if (rc || (there && !strcmp(there, own ? own : "")))
+	if (d->refresh_id)
+		seen.batch_id = d->refresh_id;
+	if (rc || (there && !strcmp(there, seen.batch_id ? seen.batch_id : "")))
 		return rc;
-	return bigquery_overtaken(d->target->pipeline, err);
+	return writer_overtaken(d->target->pipeline, NAME_WATERMARK_TABLE,
+				"nothing was written", &seen, &now->mark, err);
 }
 
 int bigquery_mark_why(struct bigquery_destination *d, int rc, struct error *err)

@@ -64,10 +64,8 @@ static int script_numbers(struct bigquery_rows *rows,
 
 int bigquery_overtaken(const char *pipeline, struct error *err)
 {
-	return error_set(err, ERROR_STATE,
-			 "pipeline %s: another run of %s has taken over: it "
-			 "has moved the mark; nothing was written",
-			 pipeline, pipeline);
+	return writer_overtaken(pipeline, NAME_WATERMARK_TABLE,
+				"nothing was written", NULL, NULL, err);
 }
 
 static const char *values_find(const struct bigquery_values *v,

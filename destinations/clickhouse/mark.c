@@ -213,6 +213,26 @@ static bool mark_is(const struct mark_row *now, const struct mark_row *next,
 		       next->batch_id ? next->batch_id : "");
 }
 
+static int mark_overtaken(struct chdst *d, const char *pipeline,
+			  const struct mark_row *seen,
+			  const struct mark_row *now, struct error *err)
+{
+	const struct checkpoint left = { .watermark = seen->watermark,
+					 .batch_id = seen->batch_id,
+					 .fence = seen->fence };
+	const struct checkpoint there = { .watermark = now->watermark,
+					  .batch_id = now->batch_id,
+					  .fence = now->fence,
+					  .found = now->found };
+	char *where =
+		xstrfmt(NAME_WATERMARK_TABLE " of %s", clickhouse_shown(d->db));
+	int rc = writer_overtaken(pipeline, where, "nothing was written", &left,
+				  &there, err);
+
+	free(where);
+	return rc;
+}
+
 /* An answer that was lost is found out about by reading the row back. */
 int chdst_mark_put(struct chdst *d, const struct place *place,
 		   const char *pipeline, const struct mark_row *seen,
@@ -246,29 +266,10 @@ int chdst_mark_put(struct chdst *d, const struct place *place,
 	} else if (rc && err) {
 		*err = why;
 	} else if (!rc && !read) {
-		read = error_set(err, ERROR_STATE,
-				 "pipeline %s: another run of it has taken "
-				 "over: it has written to " NAME_WATERMARK_TABLE
-				 " since this one looked",
-				 pipeline);
+		read = mark_overtaken(d, pipeline, seen, &now, err);
 	}
 	chdst_mark_row_release(&now);
 	return rc ? rc : read;
-}
-
-static int mark_overtaken(struct chdst *d, const struct mark_row *now,
-			  struct error *err)
-{
-	const char *pipeline = d->target->pipeline;
-
-	return error_set(err, ERROR_STATE,
-			 "pipeline %s: another run of %s has taken over: it "
-			 "has written to %s in %s since this run began (batch "
-			 "%s, not %s)",
-			 pipeline, pipeline, d->target->table,
-			 clickhouse_shown(d->db),
-			 now->batch_id ? now->batch_id : "",
-			 d->seen.batch_id ? d->seen.batch_id : "");
 }
 
 static int mark_lock(struct chdst *d, const char *question, int64_t *answer,
@@ -280,15 +281,12 @@ static int mark_lock(struct chdst *d, const char *question, int64_t *answer,
 				err);
 
 	if (!rc && !now.found)
-		rc = error_set(err, ERROR_STATE,
-			       "pipeline %s: its row in " NAME_WATERMARK_TABLE
-			       " of %s is gone",
-			       pipeline, clickhouse_shown(d->db));
+		rc = mark_overtaken(d, pipeline, &d->seen, &now, err);
 	if (!rc)
 		rc = writer_check_fence(&d->target->writer, pipeline, now.fence,
 					err);
 	if (!rc && !chdst_mark_is_handed_on(&now, &d->seen))
-		rc = mark_overtaken(d, &now, err);
+		rc = mark_overtaken(d, pipeline, &d->seen, &now, err);
 	if (rc) {
 		chdst_mark_row_release(&now);
 		return rc;

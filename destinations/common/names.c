@@ -52,6 +52,14 @@ char *target_repeat_advice(const struct target *target)
 		       target->run ? target->run : "run", p, p);
 }
 
+char *target_given_up(const struct target *target)
+{
+	return xstrfmt(target->refresh ? "this refresh of %s is given up"
+				       : "nothing of this batch was written "
+					 "to %s",
+		       target->table);
+}
+
 void target_say_again(const struct target *target, const char *what)
 {
 	log_warn("the target %s %s: all rows of %s are read again",

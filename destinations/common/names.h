@@ -30,6 +30,8 @@ void target_refuse_emptied(const struct target *target, int64_t rows,
 /* What to do when a row of the table has its key more than once: for the end of
  * a message. Caller frees. */
 char *target_repeat_advice(const struct target *target);
+/* What becomes of the rows at hand when the mark is another's. Caller frees. */
+char *target_given_up(const struct target *target);
 /* To the log: all rows are read again, for the target `what` ("is gone"). */
 void target_say_again(const struct target *target, const char *what);
 

@@ -71,6 +71,39 @@ int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
 	return rc;
 }
 
+/* Says what the row is like by now, as far as it can be read. */
+static int mark_overtaken(struct duckdb_destination *d, const char *batch_id,
+			  struct error *err)
+{
+	const struct checkpoint seen = { .batch_id = (char *)batch_id,
+					 .fence = d->seen.fence };
+	struct checkpoint now = { 0 };
+	char *sql = xstrfmt("SELECT batch_id, fence::VARCHAR FROM %s WHERE "
+			    "pipeline = $1",
+			    d->place.quoted_mark);
+	char *where = xstrfmt(NAME_WATERMARK_TABLE " of %s", d->path);
+	char *outcome = target_given_up(d->target);
+	struct duck_result *r = NULL;
+	int rc = duck_query(d->db, &r, sql, &d->target->pipeline, 1, NULL);
+
+	now.found = !rc && duck_next(r);
+	if (now.found) {
+		char *fence = duck_str(r, 1);
+
+		now.batch_id = duck_str(r, 0);
+		now.fence = strtoll(fence, NULL, 10);
+		free(fence);
+	}
+	duck_result_free(r);
+	rc = writer_overtaken(d->target->pipeline, where, outcome, &seen,
+			      rc ? NULL : &now, err);
+	checkpoint_release(&now);
+	free(outcome);
+	free(where);
+	free(sql);
+	return rc;
+}
+
 int duckdb_mark_move(struct duckdb_destination *d,
 		     const struct checkpoint *next, struct error *err)
 {
@@ -97,12 +130,7 @@ int duckdb_mark_move(struct duckdb_destination *d,
 	rc = duck_change(d->db, sql, params, ARRAY_SIZE(params), &rows, err);
 	free(sql);
 	if (!rc && rows != 1)
-		rc = error_set(err, ERROR_STATE,
-			       "pipeline %s: another run of %s has taken over: "
-			       "it has moved the mark of %s in %s; nothing was "
-			       "written",
-			       d->target->pipeline, d->target->pipeline,
-			       d->target->table, d->path);
+		rc = mark_overtaken(d, d->seen.batch_id, err);
 	return rc;
 }
 
@@ -231,10 +259,7 @@ int duckdb_mark_hold(struct duckdb_destination *d, struct error *err)
 
 	free(sql);
 	if (!rc && rows != 1)
-		rc = error_set(err, ERROR_STATE,
-			       "pipeline %s: another run of %s has taken over; "
-			       "this refresh of %s in %s is given up",
-			       pipeline, pipeline, d->target->table, d->path);
+		rc = mark_overtaken(d, d->refresh_id, err);
 	return rc;
 }
 

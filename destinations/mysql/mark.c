@@ -144,28 +144,21 @@ static int mark_read_all(struct mydb *db, const struct place *place,
 static int mark_overtaken(struct mydst *d, const struct checkpoint *now,
 			  struct error *err)
 {
-	const char *pipeline = d->target->pipeline;
+	const struct checkpoint seen = { .batch_id = d->seen.batch_id,
+					 .fence = d->seen.fence };
+	char *outcome = target_given_up(d->target);
+	int rc = writer_overtaken(d->target->pipeline, d->place.watermark,
+				  outcome, &seen, now, err);
 
-	if (d->target->refresh)
-		return error_set(err, ERROR_STATE,
-				 "pipeline %s: another run of %s has taken "
-				 "over; this refresh of %s is given up",
-				 pipeline, pipeline, d->target->table);
-	return error_set(err, ERROR_STATE,
-			 "pipeline %s: another run of %s has taken over: it "
-			 "has written to %s since this run began (batch %s, "
-			 "not %s)",
-			 pipeline, pipeline, d->target->table, now->batch_id,
-			 d->seen.batch_id);
+	free(outcome);
+	return rc;
 }
 
 static int mark_compare(struct mydst *d, const struct checkpoint *now,
 			struct error *err)
 {
 	if (!now->found)
-		return error_set(err, ERROR_STATE,
-				 "pipeline %s: its row in %s is gone",
-				 d->target->pipeline, d->place.watermark);
+		return mark_overtaken(d, now, err);
 	if (writer_check_fence(&d->target->writer, d->target->pipeline,
 			       now->fence, err))
 		return -ERROR_STATE;

@@ -52,9 +52,9 @@ int my_refresh_take_over(struct mydst *d, const struct target *target,
 		rc = my_mark_read(d->db, &d->place, target->pipeline, &now,
 				  err);
 	if (!rc && !now.found)
-		rc = error_set(err, ERROR_STATE,
-			       "pipeline %s: its row in %s is gone",
-			       target->pipeline, d->place.watermark);
+		rc = writer_overtaken(target->pipeline, d->place.watermark,
+				      "this refresh is given up", &now, &now,
+				      err);
 	if (!rc)
 		my_mark_remember(d, id, now.fence, now.rows_total);
 	checkpoint_release(&now);

@@ -105,13 +105,14 @@ int postgres_refresh_take_over(struct postgres_destination *d,
 	char *id = refresh_id_new();
 	char *sql = xstrfmt(take_sql, d->place.watermark);
 	const char *params[] = { target->pipeline, id };
+	const struct checkpoint gone = { .found = false };
 	struct pg_result *r = NULL;
 	int rc = pg_query(d->pg, &r, sql, "tt", 2, params, err);
 
 	if (!rc && !pg_rows(r))
-		rc = error_set(err, ERROR_STATE,
-			       "pipeline %s: its row in %s is gone",
-			       target->pipeline, d->place.watermark);
+		rc = writer_overtaken(target->pipeline, d->place.watermark,
+				      "this refresh is given up", &gone, &gone,
+				      err);
 	if (!rc)
 		postgres_mark_remember(d, id,
 				       strtoll(pg_value(r, 0, 0), NULL, 10),

@@ -248,19 +248,16 @@ void mark_give_back(struct sqlite_target *d)
 static int mark_overtaken(struct sqlite_target *d, const struct checkpoint *now,
 			  struct error *err)
 {
-	const char *pipeline = d->target->pipeline;
+	const struct checkpoint seen = { .batch_id = d->batch_id,
+					 .fence = d->fence };
+	char *where = xstrfmt(NAME_WATERMARK_TABLE " of %s", d->path);
+	char *outcome = target_given_up(d->target);
+	int rc = writer_overtaken(d->target->pipeline, where, outcome, &seen,
+				  now, err);
 
-	if (d->target->refresh)
-		return error_set(err, ERROR_STATE,
-				 "pipeline %s: another run of %s has taken "
-				 "over; this refresh of %s in %s is given up",
-				 pipeline, pipeline, d->target->table, d->path);
-	return error_set(err, ERROR_STATE,
-			 "pipeline %s: another run of %s has taken over: it "
-			 "has written to %s in %s since this run began (batch "
-			 "%s, not %s)",
-			 pipeline, pipeline, d->target->table, d->path,
-			 now->batch_id, d->batch_id);
+	free(outcome);
+	free(where);
+	return rc;
 }
 
 int mark_lock(struct sqlite_target *d, struct error *err)
@@ -274,10 +271,7 @@ int mark_lock(struct sqlite_target *d, struct error *err)
 	if (!rc)
 		rc = mark_read(d->db, &d->place, pipeline, &now, err);
 	if (!rc && !now.found)
-		rc = error_set(err, ERROR_STATE,
-			       "pipeline %s: its row in " NAME_WATERMARK_TABLE
-			       " of %s is gone",
-			       pipeline, d->path);
+		rc = mark_overtaken(d, &now, err);
 	if (!rc)
 		rc = writer_check_fence(&d->target->writer, pipeline, now.fence,
 					err);

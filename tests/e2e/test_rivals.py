@@ -398,3 +398,50 @@ def test_numbers_of_a_raw_table_go_on(tidemark, source, any_destination):
         source.execute(f"UPDATE items SET name = 'by {name}'")
         tidemark.run()
         check_items(source, destination, pipeline=name)
+
+
+# By hand, on the row that keeps the mark; and the words that say so.
+BY_HAND = {
+    "deleted": ("DELETE FROM {}", "the row is gone"),
+    "batch": ("UPDATE {} SET batch_id = 'x'",
+              "batch_id is 'x', and this run left '"),
+    "fence": ("UPDATE {} SET fence = fence + 1000000",
+              "the fencing token (fence) there is 100000"),
+}
+IN_CLICKHOUSE = ("INSERT INTO {0}_raw SELECT * REPLACE ({1}, _tidemark_version"
+                 " + 99 AS _tidemark_version) FROM {0}_raw FINAL")
+CLICKHOUSE_SETS = {"deleted": "1 AS _tidemark_deleted",
+                   "batch": "'x' AS batch_id",
+                   "fence": "fence + 1000000 AS fence"}
+
+
+@pytest.mark.thinned(4)
+@pytest.mark.parametrize("engine", ("postgres", "mariadb", "mysql", "sqlite",
+                                    "clickhouse"))
+@pytest.mark.parametrize("how", BY_HAND)
+def test_mark_that_a_hand_altered(tidemark_failpoints, source,
+                                  make_destination, engine, how):
+    """Nobody has taken over: the run says that it knows what differs, and not
+    who did it; the next one goes on."""
+    tidemark = tidemark_failpoints
+    destination = make_destination(engine)
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp", batch={"rows": 5})
+    tidemark.run()
+    workload.change_items(source, "true")
+    run = tidemark.start("run", "--json", failpoints="state_saved=stop@1")
+    wait_for(lambda: run.stopped() or not run.alive(), 30, 0.01,
+             "the failpoint")
+    marks = f"{destination.schema}._tidemark_watermark"
+    sql, words = BY_HAND[how]
+    if engine == "clickhouse":
+        sql = IN_CLICKHOUSE.format("{0}", CLICKHOUSE_SETS[how])
+    destination.execute(sql.format(marks))
+    run.signal(signal.SIGCONT)
+    told = run.wait().expect(EXIT_BUSY).pipeline()["error"]["message"]
+    for part in ("or somebody altered its row in ", "_tidemark_watermark",
+                 words, "nothing ", "`tidemark runs`", "`tidemark verify`"):
+        assert part in told, told
+    tidemark.run()
+    check_items(source, destination)
+    assert written(tidemark.run().pipeline()) == 0
