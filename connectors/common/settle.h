@@ -15,8 +15,8 @@
 /* How far a wall clock can be before UTC. */
 #define SETTLE_ZONE_MOST_US (INT64_C(15) * 3600 * US_PER_SECOND)
 /* For a source that is another one, or whose ids begin anew. */
-#define SETTLE_WAY_OUT                                                         \
-	ERROR_FIX                                                              \
+#define SETTLE_WAY_OUT ERROR_FIX SETTLE_WAYS
+#define SETTLE_WAYS                                                            \
 	"`tidemark run --full-refresh` builds the target anew; after "         \
 	"`tidemark watermark reset` the next run reads everything again, and " \
 	"rows of the target with higher marks stay"

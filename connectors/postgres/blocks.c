@@ -6,6 +6,7 @@
 #include "connectors/postgres/blocks.h"
 #include "connectors/postgres/durable.h"
 #include "connectors/postgres/repeats.h"
+#include "connectors/postgres/replay.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/base/log.h"
@@ -105,12 +106,7 @@ static int blocks_check_age(struct postgres *c, uint64_t xmax,
 	if (b->everything)
 		return 0;
 	if (b->mark > xmax)
-		return error_set(err, ERROR_SCHEMA,
-				 "the mark of %s, transaction %" PRIu64
-				 ", has not happened yet: the source is at "
-				 "%" PRIu64 "; is this another server, or a "
-				 "restored backup? " SETTLE_WAY_OUT,
-				 c->pass.scan->source->table, b->mark, xmax);
+		return replay_refuse_xid(c->pg, b->mark, xmax, err);
 	if (xmax - b->mark < BLOCKS_FARTHEST)
 		return 0;
 	log_warn("the mark of %s is %" PRIu64 " transactions behind, more than "

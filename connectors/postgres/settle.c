@@ -5,6 +5,7 @@
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/durable.h"
 #include "connectors/postgres/postgres.h"
+#include "connectors/postgres/replay.h"
 #include "connectors/postgres/shape.h"
 #include "connectors/postgres/surroundings.h"
 #include "core/base/alloc.h"
@@ -96,12 +97,8 @@ int settle_xmin(struct postgres *c, const struct watermark *from,
 		settle_weaken(out, GUARANTEE_LAG);
 	}
 	if (from->value && strtoull(from->value, NULL, 10) > xmax)
-		rc = error_set(
-			err, ERROR_SCHEMA,
-			"the mark, transaction %s, has not happened yet: "
-			"the source is at %" PRIu64 " (another server, "
-			"or a restored backup?). " SETTLE_WAY_OUT,
-			from->value, xmax);
+		rc = replay_refuse_xid(c->pg, strtoull(from->value, NULL, 10),
+				       xmax, err);
 	else if (strtoull(out->value, NULL, 10) < xmax)
 		rc = settle_holder(c, out, err);
 	pg_result_free(r);

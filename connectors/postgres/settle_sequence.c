@@ -6,6 +6,7 @@
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/durable.h"
 #include "connectors/postgres/postgres.h"
+#include "connectors/postgres/replay.h"
 #include "connectors/postgres/sequences.h"
 #include "core/base/alloc.h"
 #include "core/base/log.h"
@@ -163,6 +164,9 @@ static int settle_check_sequence(struct postgres *c,
 	if (change != SEQUENCE_SAME && !s->may_see)
 		return settle_sequence_guess(from->value, s, err);
 	rc = settle_behind(c, from, s, max, proof, &behind, err);
+	if (!rc && behind)
+		rc = replay_check(c->pg, from->value,
+				  s->last ? s->last : "its start", err);
 	if (!rc && behind)
 		return change == SEQUENCE_SAME
 			       ? settle_sequence_ahead(from->value, s, err)

@@ -47,6 +47,37 @@ def refused(tidemark, *words):
         assert word in error, error
 
 
+@pytest.mark.parametrize("strategy", ("xmin", "sequence"))
+def test_standby_that_is_behind_the_mark(tidemark, own_cluster, copy_of,
+                                         make_destination, strategy):
+    """It is no other server: the run says that it is behind, and goes on once
+    it is not."""
+    first = own_cluster(settings=REPLICATES)
+    first.create_database("shop")
+    source = PostgresEnd(first, "shop")
+    workload.create_items(source, rows=20)
+    destination = make_destination("sqlite")
+    sync_items(tidemark, source, destination, strategy)
+    standby = copy_of(first, "standby")
+    replay(standby, first)
+    standby.psql("postgres", "SELECT pg_wal_replay_pause()")
+    wait_for(lambda: standby.psql(
+        "postgres", "SELECT pg_get_wal_replay_pause_state()") == "paused\n",
+        20, what="a replay that stands")
+    workload.fill_items(source, 21, 120)
+    for _ in range(2):
+        tidemark.run()
+    asked = PostgresEnd(standby, "shop")
+    tidemark.connect("source", asked.connection())
+    tidemark.write_config()
+    refused(tidemark, "is ahead of this server", "it is a standby",
+            "Wait until it has, or read from the primary")
+    standby.psql("postgres", "SELECT pg_wal_replay_resume()")
+    replay(standby, first)
+    tidemark.run()
+    check_items(asked, destination)
+
+
 @pytest.mark.parametrize("strategy", ("timestamp", "xmin"))
 def test_standby_of_a_standby_that_was_promoted(
         tidemark, own_cluster, copy_of, make_destination, strategy):

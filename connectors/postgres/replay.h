@@ -1,0 +1,18 @@
+/* A standby that has not replayed as far as a mark that was taken elsewhere. */
+#ifndef TIDEMARK_CONNECTORS_POSTGRES_REPLAY_H
+#define TIDEMARK_CONNECTORS_POSTGRES_REPLAY_H
+
+#include <stdint.h>
+
+#include "clients/pg.h"
+
+/* The mark is ahead of where this server stands, `at`. 0: the server is no
+ * standby, so that is no reason. Else SCHEMA, with how far it has replayed. */
+int replay_check(struct pg *pg, const char *mark, const char *at,
+		 struct error *err);
+/* The mark of strategy xmin is ahead of the server, which is at `xmax`: SCHEMA,
+ * and the reason. */
+int replay_refuse_xid(struct pg *pg, uint64_t mark, uint64_t xmax,
+		      struct error *err);
+
+#endif
