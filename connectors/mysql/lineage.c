@@ -4,7 +4,6 @@
 #include "connectors/common/settle.h"
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
-#include "core/base/shell.h"
 #include "core/data/table_name.h"
 
 /* The table of a mark is the same, another, or has other partitions. */
@@ -96,28 +95,20 @@ static int lineage_look(struct mysrc *c, const struct watermark *from,
 	return rc;
 }
 
-static int lineage_refuse(const struct watermark *from, const char *what,
-			  struct error *err)
+static int lineage_refuse(const struct mysrc *c, const struct watermark *from,
+			  const char *what, struct error *err)
 {
-	struct watermark plain;
+	const struct source_spec *source = c->paged.described;
 	struct strbuf word = STRBUF_INIT;
-	char *text;
 
-	watermark_init(&plain);
-	watermark_copy(&plain, from);
-	json_decref(plain.identity);
-	plain.identity = NULL;
-	text = watermark_to_text(&plain);
-	/* The mark holds a key: what stands in it is data, not a command. */
-	shell_add_word(&word, text);
+	watermark_add_word(from, &word);
 	error_set(err, ERROR_SCHEMA,
 		  "%s " ERROR_FIX
-		  "If it was just rebuilt, `tidemark watermark set PIPELINE "
-		  "%s` keeps the mark. Else " SETTLE_WAY_OUT,
-		  what, word.data);
+		  "If it was just rebuilt, `tidemark watermark set %s "
+		  "%s` keeps the mark. Else " SETTLE_WAYS,
+		  what, source && source->call ? source->call : "PIPELINE",
+		  word.data);
 	strbuf_release(&word);
-	free(text);
-	watermark_release(&plain);
 	return -ERROR_SCHEMA;
 }
 
@@ -188,7 +179,7 @@ static int lineage_check_parts(struct mysrc *c,
 			       "rows at or below the mark that may never have "
 			       "been read.",
 			       name, c->paged.layout.table.name);
-		rc = lineage_refuse(from, what, err);
+		rc = lineage_refuse(c, from, what, err);
 		free(what);
 		return rc;
 	}
@@ -212,7 +203,7 @@ static int lineage_check_table(struct mysrc *c,
 		       "(OPTIMIZE, or an ALTER that copies), and its rows do "
 		       "not tell which.",
 		       c->paged.layout.table.name);
-	rc = lineage_refuse(from, what, err);
+	rc = lineage_refuse(c, from, what, err);
 	free(what);
 	return rc;
 }

@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/nearest.h"
+#include "core/base/shell.h"
 #include "core/base/strbuf.h"
 #include "core/data/table_identity.h"
 
@@ -371,7 +372,9 @@ static const struct {
 	{ "database_oid",
 	  "the database was dropped and created again, or restored" },
 	{ "server", "another server answers at this address (a restored "
-		    "backup, a failover, or another host)" },
+		    "backup, a replica, a failover, or another host; the "
+		    "number of a MariaDB server also changes with its port and "
+		    "its network card)" },
 	{ "path", "this is another file" },
 	{ "table", "this is another table" },
 	{ "mark_meaning",
@@ -429,24 +432,59 @@ static void watermark_explain(struct strbuf *sb, const json_t *now,
 		    member, before, after);
 }
 
-static int watermark_refuse_source(const char *run, const char *call,
-				   const json_t *now, const char *member,
-				   const json_t *remembered, struct error *err)
+/* A mark holds a key: what stands in it is data, not a command. */
+void watermark_add_word(const struct watermark *w, struct strbuf *sb)
 {
+	struct watermark plain;
+	char *text;
+
+	watermark_init(&plain);
+	watermark_copy(&plain, w);
+	json_decref(plain.identity);
+	plain.identity = NULL;
+	text = watermark_to_text(&plain);
+	shell_add_word(sb, text);
+	free(text);
+	watermark_release(&plain);
+}
+
+/* A server may be the same one under another number. */
+static void watermark_advise_server(struct strbuf *sb,
+				    const struct watermark *w, const char *call,
+				    const char *member)
+{
+	if (strcmp(member, "server") != 0)
+		return;
+	strbuf_addf(sb,
+		    "if it is the same server with the same data, `tidemark "
+		    "watermark set %s ",
+		    call);
+	watermark_add_word(w, sb);
+	strbuf_addstr(sb, "` keeps the mark; else ");
+}
+
+static int watermark_refuse_source(const struct watermark *w, const char *run,
+				   const char *call, const json_t *now,
+				   const char *member, const json_t *remembered,
+				   struct error *err)
+{
+	struct strbuf same = STRBUF_INIT;
 	struct strbuf what = STRBUF_INIT;
 	char *before = watermark_describe(remembered);
 	char *after = watermark_describe(json_object_get(now, member));
 
 	watermark_explain(&what, now, member, before, after);
+	watermark_advise_server(&same, w, call, member);
 	error_set(
 		err, ERROR_SCHEMA,
 		"the source is not the one the mark belongs to: %s. " ERROR_FIX
-		"`tidemark %s --full-refresh %s` builds the target anew, as "
+		"%s`tidemark %s --full-refresh %s` builds the target anew, as "
 		"marks of another source do not compare; after `tidemark "
 		"watermark reset %s` the next run reads everything again, "
 		"and rows of the target with newer marks stay",
-		what.data, run, call, call);
+		what.data, same.len ? same.data : "", run, call, call);
 	strbuf_release(&what);
+	strbuf_release(&same);
 	free(before);
 	free(after);
 	return -ERROR_SCHEMA;
@@ -485,8 +523,8 @@ int watermark_check_identity(const struct watermark *w, const json_t *now,
 		     table_identity_same_name(w->identity, now)))
 			continue;
 		if (!found || !json_equal(found, remembered))
-			return watermark_refuse_source(run, call, now, member,
-						       remembered, err);
+			return watermark_refuse_source(w, run, call, now,
+						       member, remembered, err);
 	}
 	return 0;
 }

@@ -64,6 +64,9 @@ int watermark_from_json(struct watermark *out, const json_t *json,
 			struct error *err);
 int watermark_from_text(struct watermark *out, const char *text,
 			struct error *err);
+/* Append, as one word of a shell, the mark without whose it is: for advice to
+ * set it again. */
+void watermark_add_word(const struct watermark *w, struct strbuf *sb);
 /* SCHEMA error (exit 4) saying what became of the source and how to go on, if
  * the identities disagree: "tidemark RUN CALL" runs the pipeline. */
 int watermark_check_identity(const struct watermark *w, const json_t *now,

@@ -46,6 +46,8 @@ struct source_spec {
 	const char *where; /* SQL or NULL */
 	const struct strlist *key; /* empty: the primary key */
 	enum zero_dates zero_dates;
+	/* The pipeline as a command takes it, for advice; NULL: not known. */
+	const char *call;
 };
 
 enum nulls_policy { NULLS_ERROR, NULLS_INCLUDE, NULLS_SKIP };

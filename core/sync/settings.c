@@ -49,6 +49,7 @@ void settings_source_spec(const struct pipeline_settings *p,
 		.where = p->where,
 		.key = &p->key,
 		.zero_dates = p->zero_dates,
+		.call = settings_call(p),
 	};
 }
 

@@ -125,8 +125,8 @@ def test_the_mark_to_set_is_one_word_to_a_shell(tidemark, source,
     message = said["pipelines"][0]["error"]["message"]
     command = re.search(r"`tidemark (watermark set .*)` keeps", message)[1]
     words = shlex.split(command)
+    assert words[2] == "items", message
     assert json.loads(words[3])["key"] == ["O'Brien; $HOME"], words
-    words[2] = "items"
     tidemark(*words).expect(EXIT_OK)
     assert tidemark.run().pipeline()["rows_read"] == 0
 

@@ -1,12 +1,15 @@
 """MariaDB and MySQL: what kind of server the source is, as far as the user may
 see, and settings of the server that are not the session's."""
 
+import re
+import shlex
 import time
 
 import pytest
 
-from bench import sync_items
+from bench import EXIT_OK, EXIT_SCHEMA, sync_items
 from ends import MysqlEnd
+from servers import free_port
 
 # The statement that makes the server a replica which is not started, and the
 # one that takes it back.
@@ -93,3 +96,27 @@ def test_if_exists_is_not_taken_for_said(tidemark, source, make_mysql):
         tidemark.run("--dry-run")
     finally:
         source.execute("SET GLOBAL sql_if_exists = 0")
+
+
+@pytest.mark.parametrize("small_server", ["mariadb"], indirect=True)
+def test_same_server_on_another_port(tidemark, small_server, make_destination):
+    """MariaDB's number of a server is made of its port and its network card:
+    the message says so, and its command goes on."""
+    source = MysqlEnd(small_server, "shop")
+    source.execute("DROP TABLE IF EXISTS items", "CREATE TABLE items (seq"
+                   " bigint AUTO_INCREMENT PRIMARY KEY, name varchar(40))",
+                   "INSERT INTO items (name) VALUES ('a'), ('b')")
+    sync_items(tidemark, source, make_destination("sqlite"), "sequence")
+    tidemark.run()
+    tidemark.run()
+    small_server.stop()
+    small_server.port = free_port()
+    small_server.start()
+    tidemark.connect("source", source.connection())
+    tidemark.write_config()
+    message = tidemark.run(expect=EXIT_SCHEMA).pipeline()["error"]["message"]
+    assert "also changes with its port and its network card" in message
+    command = re.search(r"`tidemark (watermark set .*)` keeps", message)[1]
+    tidemark(*shlex.split(command)).expect(EXIT_OK)
+    source.execute("INSERT INTO items (name) VALUES ('c')")
+    assert tidemark.run().pipeline()["rows_inserted"] == 1
