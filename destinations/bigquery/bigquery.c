@@ -51,6 +51,8 @@ static void bigquery_destination_close(struct destination *base)
 	free(d->layout.partition);
 	free(d->types);
 	free(d->not_null);
+	existing_release(&d->prepared);
+	free(d->signature);
 	free(d->stage);
 	free(d->quoted_stage);
 	free(d->soft_type);

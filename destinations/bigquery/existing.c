@@ -63,18 +63,37 @@ static bool existing_is_table(const json_t *table)
 	return !strcmp(bigquery_reply_text(table, "type"), "TABLE");
 }
 
-static void existing_take_data(struct existing *e, const json_t *table)
+static void existing_take_data(struct existing *e,
+			       const struct bigquery_destination *d,
+			       const json_t *table)
 {
 	e->has_data = existing_is_table(table);
 	e->data_is_view = !e->has_data;
+	/* An emulator may tell another time whenever it is asked. */
+	if (!d->bare)
+		e->identity =
+			xstrdup(bigquery_reply_text(table, "creationTime"));
 	e->rows = strtoll(bigquery_reply_text(table, "numRows"), NULL, 10);
 	existing_columns(e, table);
 }
 
-static int existing_look_data(struct existing *e,
-			      struct bigquery_destination *d,
-			      const struct bigquery_place *p, struct error *err)
+int bigquery_existing_data(struct existing *e, struct bigquery_destination *d,
+			   const struct bigquery_place *p, struct error *err)
 {
+	json_t *table = NULL;
+	int rc =
+		bigquery_get_table(d->client, p->dataset, p->data, &table, err);
+
+	if (!rc && table)
+		existing_take_data(e, d, table);
+	json_decref(table);
+	return rc;
+}
+
+static int existing_look_all(struct existing *e, struct bigquery_destination *d,
+			     const struct bigquery_place *p, struct error *err)
+{
+	bool apart = strcmp(p->data, p->name) != 0;
 	json_t *table = NULL;
 	int rc =
 		bigquery_get_table(d->client, p->dataset, p->name, &table, err);
@@ -85,15 +104,10 @@ static int existing_look_data(struct existing *e,
 		e->view = xstrdup(bigquery_reply_text(
 			json_object_get(table, "view"), "query"));
 	}
-	if (!rc && strcmp(p->data, p->name) != 0) {
-		json_decref(table);
-		rc = bigquery_get_table(d->client, p->dataset, p->data, &table,
-					err);
-	}
-	if (!rc && table)
-		existing_take_data(e, table);
+	if (!rc && table && !apart)
+		existing_take_data(e, d, table);
 	json_decref(table);
-	return rc;
+	return rc || !apart ? rc : bigquery_existing_data(e, d, p, err);
 }
 
 int bigquery_existing_look(struct existing *e, struct bigquery_destination *d,
@@ -104,6 +118,6 @@ int bigquery_existing_look(struct existing *e, struct bigquery_destination *d,
 
 	memset(e, 0, sizeof(*e));
 	checkpoint_init(&e->mark);
-	rc = existing_look_data(e, d, p, err);
+	rc = existing_look_all(e, d, p, err);
 	return rc ? rc : bigquery_mark_look(e, d, p, pipeline, err);
 }

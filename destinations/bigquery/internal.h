@@ -47,6 +47,11 @@ struct bigquery_destination {
 	struct bigquery_place place;
 	struct bigquery_type *types; /* of target->schema's columns */
 	bool *not_null; /* of the same: the table refuses NULL */
+	struct existing prepared; /* the data table, as prepare has left it */
+	char *signature; /* what scripts compare it with; NULL before the first
+			  */
+	bool altered; /* a script has found another table */
+	int64_t there; /* rows that this pipeline has put there */
 	const char *into; /* quoted: the data table, or the one made anew */
 	char *stage; /* name; made with the first batch */
 	char *quoted_stage;
@@ -87,6 +92,30 @@ const char *bigquery_table_refused(const char *name);
 int bigquery_existing_look(struct existing *e, struct bigquery_destination *d,
 			   const struct bigquery_place *p, const char *pipeline,
 			   struct error *err);
+/* The data table alone: `has_data` and what goes with it. */
+int bigquery_existing_data(struct existing *e, struct bigquery_destination *d,
+			   const struct bigquery_place *p, struct error *err);
+
+/* signature.c: is the data table still the one that prepare has read? Each
+ * script asks at its end, by INFORMATION_SCHEMA: its columns in their order,
+ * and when it was made.
+ *
+ * hold: before the first script, after prepare. Reads what the scripts compare
+ * with, and compares it with what prepare has read. TRANSIENT: it is another.
+ * A server without scripts is asked before each batch. */
+int bigquery_signature_hold(struct bigquery_destination *d, struct error *err);
+/* Append the assertion, and `more` (" AND ..."); nothing before hold. */
+void bigquery_signature_assert(struct strbuf *sql,
+			       const struct bigquery_destination *d,
+			       const char *more);
+/* `rc` of a script, or TRANSIENT if the table was altered. If rows that were
+ * delivered lost values by that, the pipeline's mark is taken away first. */
+int bigquery_signature_explain(struct bigquery_destination *d, int rc,
+			       struct error *err);
+/* In prepare, after DDL of our own. */
+int bigquery_signature_renew(struct bigquery_destination *d, struct error *err);
+/* TRANSIENT. */
+int bigquery_signature_refuse(const struct target *target, struct error *err);
 
 /* ddl.c */
 int bigquery_inspect(struct bigquery_destination *d,

@@ -28,6 +28,8 @@ static void load_values(struct bigquery_values *v,
 	bigquery_values_number(v, "seq", d->seen.rows_total);
 	bigquery_values_number(v, "rows", (int64_t)n_rows);
 	bigquery_values_number(v, "now", now_us);
+	bigquery_values_number(v, "there", d->there);
+	bigquery_values_text(v, "signature", d->signature);
 }
 
 /* Columns that the table wants filled. */
@@ -80,52 +82,6 @@ static int load_send(struct bigquery_destination *d, struct strbuf *sql,
 	return rc;
 }
 
-static int load_check_column(const struct bigquery_destination *d, size_t i,
-			     const struct existing *now, struct error *err)
-{
-	const char *name = d->target->schema->columns[i].name;
-	long at = existing_find(now, name);
-	char grown[BIGQUERY_TYPE_SIZE];
-	enum fit fit;
-
-	if (at < 0)
-		return error_set(err, ERROR_SCHEMA,
-				 "table %s: column %s has been dropped while "
-				 "the run was loading; the next run adds it, "
-				 "and reads all rows again",
-				 d->target->table, name);
-	fit = bigquery_type_fit(&d->types[i], now->columns[at].type, grown);
-	if (fit == FIT_EXACT || fit == FIT_WIDER)
-		return 0;
-	return error_set(err, ERROR_SCHEMA,
-			 "table %s: column %s has become %s while the run was "
-			 "loading, which cannot hold its values; `run "
-			 "--full-refresh` makes it anew",
-			 d->target->table, name, now->columns[at].type);
-}
-
-/* Rows that a script refuses are good ones if somebody has altered the table
- * since: then no row is to blame. */
-static int load_blame(struct bigquery_destination *d, struct error *err)
-{
-	struct existing now;
-	struct error why = ERROR_INIT;
-	int rc = 0;
-
-	memset(&now, 0, sizeof(now));
-	if (!d->target->refresh && !d->target->preview)
-		rc = bigquery_existing_look(&now, d, &d->place,
-					    d->target->pipeline, &why);
-	for (size_t i = 0;
-	     !rc && now.has_data && i < d->target->schema->n_columns; i++)
-		rc = load_check_column(d, i, &now, &why);
-	existing_release(&now);
-	if (rc != -ERROR_SCHEMA)
-		return error_prefix(err, "table %s", d->target->table);
-	*err = why;
-	return rc;
-}
-
 static int load_only_mark(struct bigquery_destination *d,
 			  const struct checkpoint *next, struct error *err)
 {
@@ -155,6 +111,8 @@ int bigquery_load_batch(struct bigquery_destination *d, const struct batch *b,
 		rc = bigquery_stage_load(d, b, false, err);
 	if (!rc && d->pull)
 		rc = bigquery_execute(d, d->pull, NULL, NULL, err);
+	if (!rc && !d->target->refresh)
+		rc = bigquery_signature_hold(d, err);
 	if (!rc)
 		rc = failpoint("before_merge", err);
 	if (rc)
@@ -162,10 +120,13 @@ int bigquery_load_batch(struct bigquery_destination *d, const struct batch *b,
 	bigquery_sql_begin(&sql, d, true);
 	bigquery_sql_load(&sql, d, next->delivered != NULL);
 	rc = load_send(d, &sql, next, b->n_rows, &n, err);
+	if (rc)
+		rc = bigquery_signature_explain(d, rc, err);
 	if (rc == -ERROR_DATA)
-		rc = load_blame(d, err);
+		error_prefix(err, "table %s", d->target->table);
 	if (rc)
 		return bigquery_mark_why(d, rc, err);
+	d->there += n.values[0];
 	counts->inserted = n.values[0];
 	counts->updated = n.values[1];
 	counts->missing = n.values[2];
@@ -191,11 +152,17 @@ int bigquery_remove_rows(struct bigquery_destination *d,
 	if (!keys->n_rows)
 		return load_only_mark(d, next, err);
 	rc = bigquery_stage_load(d, keys, true, err);
+	if (!rc)
+		rc = bigquery_signature_hold(d, err);
 	if (rc)
 		return bigquery_mark_why(d, rc, err);
 	bigquery_sql_begin(&sql, d, true);
 	bigquery_sql_remove(&sql, d);
 	rc = load_send(d, &sql, next, keys->n_rows, &n, err);
+	if (rc)
+		rc = bigquery_signature_explain(d, rc, err);
 	*removed = n.values[0];
+	if (d->soft_delete == SOFT_DELETE_NONE)
+		d->there -= *removed < d->there ? *removed : d->there;
 	return rc ? bigquery_mark_why(d, rc, err) : 0;
 }

@@ -250,6 +250,13 @@ static void prepare_keep(struct bigquery_destination *d,
 	bigquery_stage_name(d);
 	checkpoint_copy(&d->seen, &p->existing.mark);
 	d->seen_us = p->existing.written_us;
+	d->there = p->existing.delivered;
+	existing_release(&d->prepared);
+	d->prepared = p->existing;
+	memset(&p->existing, 0, sizeof(p->existing));
+	free(d->signature);
+	d->signature = NULL;
+	d->altered = false;
 }
 
 /* Whoever comes next would be told that this process, as long as it lives, is
@@ -282,8 +289,10 @@ int bigquery_prepare_target(struct bigquery_destination *d,
 	if (!rc)
 		prepare_keep(d, target, &p);
 	if (!rc && target->preview)
-		rc = bigquery_preview_make(d, target, &p.existing,
+		rc = bigquery_preview_make(d, target, &d->prepared,
 					   &p.inspection, err);
+	else if (!rc && !target->refresh && p.inspection.ddl.n)
+		rc = bigquery_signature_renew(d, err);
 	if (rc) {
 		prepare_give_back(d, target, &p);
 		d->target = NULL;

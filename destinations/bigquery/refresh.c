@@ -72,7 +72,9 @@ static void refresh_by_rows(struct strbuf *sql,
 	refresh_columns(sql, d);
 	strbuf_addstr(sql, ") SELECT ");
 	refresh_columns(sql, d);
-	strbuf_addf(sql, " FROM %s;\nCOMMIT TRANSACTION", d->place.quoted_anew);
+	strbuf_addf(sql, " FROM %s;\n", d->place.quoted_anew);
+	bigquery_signature_assert(sql, d, "");
+	strbuf_addstr(sql, "COMMIT TRANSACTION");
 }
 
 /* Columns that only the table has are kept, and have what a new row has there.
@@ -86,15 +88,16 @@ static void refresh_by_table(struct strbuf *sql,
 					   d->types, d->kept.data);
 	const char *rest = strstr(create, d->place.quoted_data);
 
+	bigquery_signature_assert(sql, d, "");
 	strbuf_addf(sql,
 		    "UPDATE %s SET watermark = NULL, created_target = TRUE "
 		    "WHERE pipeline = @pipeline AND batch_id = @refresh AND "
 		    "fence <= @fence;\n"
 		    "ASSERT @@row_count = 1 AS 'tidemark: overtaken';\n"
 		    "ASSERT (SELECT COUNT(*) FROM %s) = @built AS 'tidemark: "
-		    "built';\n"
-		    "CREATE OR REPLACE TABLE %s AS SELECT ",
-		    d->place.quoted_mark, d->place.quoted_anew, rest);
+		    "built';\n",
+		    d->place.quoted_mark, d->place.quoted_anew);
+	strbuf_addf(sql, "CREATE OR REPLACE TABLE %s AS SELECT ", rest);
 	refresh_columns(sql, d);
 	strbuf_addf(sql, "%s FROM %s;\nBEGIN TRANSACTION;\n",
 		    d->kept_names.data, d->place.quoted_anew);
@@ -118,6 +121,7 @@ static int refresh_send(struct bigquery_destination *d,
 	bigquery_values_text(&v, "watermark", next->watermark);
 	bigquery_values_text(&v, "batch", next->batch_id ? next->batch_id : "");
 	bigquery_values_text(&v, "refresh", d->refresh_id);
+	bigquery_values_text(&v, "signature", d->signature);
 	bigquery_values_number(&v, "fence", next->fence);
 	bigquery_values_number(&v, "rows_total", next->rows_total);
 	bigquery_values_number(&v, "built", d->built);
@@ -132,14 +136,18 @@ static int refresh_send(struct bigquery_destination *d,
 int bigquery_refresh_swap(struct bigquery_destination *d,
 			  const struct checkpoint *next, struct error *err)
 {
-	int rc = refresh_create(d, err);
+	int rc = bigquery_signature_hold(d, err);
 
+	if (!rc)
+		rc = refresh_create(d, err);
 	if (!rc)
 		rc = refresh_view(d, err);
 	if (!rc)
 		rc = failpoint("before_merge", err);
 	if (!rc)
 		rc = refresh_send(d, next, err);
+	if (rc)
+		rc = bigquery_signature_explain(d, rc, err);
 	if (rc)
 		return bigquery_mark_why(d, rc, err);
 	rc = bigquery_drop_table(d->client, d->place.dataset, d->place.anew,

@@ -92,7 +92,7 @@ static int script_repeats(const struct target *target, struct error *err)
 }
 
 /* The assertions of our own scripts, by their words. */
-static int script_explain(const struct bigquery_destination *d,
+static int script_explain(struct bigquery_destination *d,
 			  const struct bigquery_values *v, struct error *failed,
 			  struct error *err)
 {
@@ -105,6 +105,10 @@ static int script_explain(const struct bigquery_destination *d,
 				 "table %s: the new table has not the rows "
 				 "that were put into it; the old one stays",
 				 table);
+	if (d->target && strstr(failed->message, "tidemark: altered")) {
+		d->altered = true;
+		return bigquery_signature_refuse(d->target, err);
+	}
 	if (d->target && strstr(failed->message, "tidemark: keys"))
 		return script_repeats(d->target, err);
 	if (strstr(failed->message, "tidemark: rows"))

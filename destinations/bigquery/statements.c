@@ -375,6 +375,13 @@ static void sql_count(struct strbuf *sql, const struct bigquery_destination *d,
 		    d->into);
 }
 
+/* A mark may go on only where the rows below it are. */
+static bool sql_may_be_emptied(const struct bigquery_destination *d)
+{
+	return !d->target->preview && !d->target->refresh &&
+	       !d->target->overwrite;
+}
+
 /* What COUNT(*) says before and after costs nothing: it is metadata. */
 static void sql_load_upsert(struct strbuf *sql,
 			    const struct bigquery_destination *d,
@@ -382,6 +389,9 @@ static void sql_load_upsert(struct strbuf *sql,
 {
 	sql_leave_one(sql, d);
 	sql_count(sql, d, "tidemark_before");
+	if (sql_may_be_emptied(d))
+		strbuf_addstr(sql, "ASSERT tidemark_before > 0 OR @there = 0 "
+				   "AS 'tidemark: altered';\n");
 	bigquery_sql_merge(sql, d, d->into, delivered);
 	strbuf_addstr(sql, ";\nSET tidemark_changed = @@row_count;\n");
 	if (d->target->mode == LOAD_DELETE_INSERT) {
@@ -407,6 +417,23 @@ static void sql_load_missing(struct strbuf *sql,
 	strbuf_addstr(sql, "));\n");
 }
 
+/* The last look at the table: a statement that saw another one is undone. */
+static void sql_commit(struct strbuf *sql, const struct bigquery_destination *d,
+		       bool appended)
+{
+	struct strbuf more = STRBUF_INIT;
+
+	if (appended && sql_may_be_emptied(d))
+		strbuf_addf(&more,
+			    " AND (@there = 0 OR (SELECT COUNT(*) FROM %s) > "
+			    "tidemark_after)",
+			    d->into);
+	if (!d->target->refresh)
+		bigquery_signature_assert(sql, d, more.data);
+	strbuf_addstr(sql, "COMMIT TRANSACTION;\n");
+	strbuf_release(&more);
+}
+
 void bigquery_sql_load(struct strbuf *sql, const struct bigquery_destination *d,
 		       bool delivered)
 {
@@ -429,8 +456,9 @@ void bigquery_sql_load(struct strbuf *sql, const struct bigquery_destination *d,
 	strbuf_addstr(sql, "ASSERT tidemark_after >= tidemark_before AND "
 			   "tidemark_changed >= 0 AND tidemark_changed + "
 			   "tidemark_after - tidemark_before <= @rows AS "
-			   "'tidemark: keys';\nCOMMIT TRANSACTION;\nSELECT "
-			   "tidemark_after - tidemark_before, "
+			   "'tidemark: keys';\n");
+	sql_commit(sql, d, d->target->mode == LOAD_APPEND);
+	strbuf_addstr(sql, "SELECT tidemark_after - tidemark_before, "
 			   "tidemark_changed, tidemark_missing");
 }
 
@@ -457,6 +485,7 @@ void bigquery_sql_remove(struct strbuf *sql,
 	bigquery_sql_staged(sql, d);
 	strbuf_addstr(sql, " _tidemark_s WHERE ");
 	bigquery_sql_key_join(sql, d->target->schema);
-	strbuf_addstr(sql, ");\nSET tidemark_changed = @@row_count;\nCOMMIT "
-			   "TRANSACTION;\nSELECT tidemark_changed");
+	strbuf_addstr(sql, ");\nSET tidemark_changed = @@row_count;\n");
+	sql_commit(sql, d, false);
+	strbuf_addstr(sql, "SELECT tidemark_changed");
 }

@@ -16,6 +16,7 @@ void existing_release(struct existing *e)
 	}
 	free(e->columns);
 	free(e->view);
+	free(e->identity);
 	checkpoint_release(&e->mark);
 	memset(e, 0, sizeof(*e));
 }

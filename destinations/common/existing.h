@@ -44,6 +44,7 @@ struct existing {
 
 	/* BigQuery tells: */
 	int64_t rows; /* of the data table */
+	char *identity; /* the data table's time of creation */
 	char *view; /* the query of the view at what people read */
 	int64_t written_us; /* when the pipeline's row was written last */
 };

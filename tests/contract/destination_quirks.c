@@ -165,6 +165,9 @@ static const struct quirks bigquery_quirks = {
 	.key_text = "STRING",
 	.integer = "INT64",
 	.bigint = "INT64",
+	/* No ALTER of BigQuery's makes a type narrower. */
+	.narrower_decimal = "ALTER TABLE % ALTER COLUMN amount SET DATA TYPE "
+			    "NUMERIC(20,6);",
 	.clean = "DROP SCHEMA IF EXISTS contract CASCADE;"
 		 "DROP SCHEMA IF EXISTS other CASCADE;"
 		 "CREATE SCHEMA contract; CREATE SCHEMA other;",

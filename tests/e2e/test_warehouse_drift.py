@@ -46,45 +46,94 @@ def test_type_of_a_key_changes(tidemark, source, make_destination, engine,
                        {**oracle.ITEMS, "id": "text"})
 
 
-def alter(end, mode, how):
-    """What somebody does to it by hand."""
+# What somebody does to a table by hand; and what the run makes of it.
+ALTERATIONS = {
+    "drop": (["ALTER TABLE {t} DROP COLUMN name"], EXIT_OK),
+    "again": (["ALTER TABLE {t} DROP COLUMN name",
+               "ALTER TABLE {t} ADD COLUMN name STRING"], EXIT_OK),
+    "anew": (["CREATE OR REPLACE TABLE {t} AS SELECT * FROM {t} "
+              "WHERE id > 50"], EXIT_OK),
+    "type": (["CREATE OR REPLACE TABLE {t} AS SELECT * EXCEPT (quantity), "
+              "DATE '2024-01-01' AS quantity FROM {t}"], EXIT_SCHEMA),
+    "emptied": (["DELETE FROM {t} WHERE TRUE"], EXIT_SCHEMA),
+}
+
+
+def alter(tidemark, end, mode, how, failpoint):
+    """Do it while a run waits at the failpoint; how the run ended."""
+    statements, code = ALTERATIONS[how]
     table = "items_raw" if mode == "append" else "items"
-    if how == "drop":
-        end.execute(f"ALTER TABLE {table} DROP COLUMN name")
+    run = tidemark.start("run", "--json", failpoints=failpoint)
+    wait_for(run.stopped, 60, 0.01, "the failpoint")
+    end.execute(*(each.format(t=table) for each in statements))
+    run.signal(signal.SIGCONT)
+    done = run.wait().expect(code)
+    assert "was altered while the run loaded it" in done.err, done
+    assert done.pipeline()["rows_dead_lettered"] == 0, done
+    return done
+
+
+def check_again(tidemark, source, end, how, done):
+    """The next run, or a refresh, brings everything."""
+    if how == "type":
+        assert "column quantity" in done.pipeline()["error"]["message"], done
+    elif how == "emptied":
+        assert "it is empty, but" in done.pipeline()["error"]["message"], done
     else:
-        end.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT * EXCEPT "
-                    f"(quantity), DATE '2024-01-01' AS quantity FROM {table}")
+        tidemark("run", "--json").expect(EXIT_OK)
+        check_items(source, end)
+        return
+    tidemark("run", "--json").expect(EXIT_SCHEMA)
+    tidemark.run("--full-refresh")
+    check_items(source, end)
 
 
-@pytest.mark.parametrize("how", ("drop", "type"))
+def prepare(source, tidemark, end, mode):
+    workload.create_items(source, rows=ROWS)
+    sync_items(tidemark, source, end, "timestamp", mode, batch={"rows": 100},
+               on_bad_row="dead_letter",
+               retry={"attempts": 3, "backoff": "10ms"})
+
+
+@pytest.mark.parametrize("how", ALTERATIONS)
 @pytest.mark.parametrize("mode", MODES)
 def test_target_is_altered_while_a_run_loads(tidemark_failpoints, source,
                                              make_destination, mode, how):
-    """Between two batches: the second is refused, with neither its rows nor
-    its mark; and the next run, or a refresh, brings everything."""
-    tidemark = tidemark_failpoints
+    """Between two batches: the second is not written, and the run looks at
+    the table anew. If rows lost values, all are read again."""
     end = make_destination("bigquery")
-    workload.create_items(source, rows=ROWS)
-    sync_items(tidemark, source, end, "timestamp", mode, batch={"rows": 100},
-               on_bad_row="dead_letter")
-    run = tidemark.start("run", "--json", failpoints="before_merge=stop@2")
-    wait_for(run.stopped, 60, 0.01, "the second batch")
-    alter(end, mode, how)
-    mark = end.query("SELECT watermark, batch_id FROM _tidemark_watermark")
+    prepare(source, tidemark_failpoints, end, mode)
+    done = alter(tidemark_failpoints, end, mode, how, "before_merge=stop@2")
+    check_again(tidemark_failpoints, source, end, how, done)
+
+
+@pytest.mark.parametrize("how", ("again", "anew"))
+def test_target_is_altered_before_the_first_batch(tidemark_failpoints, source,
+                                                  make_destination, how):
+    """After the run has looked at it: the rows of the run before count."""
+    end = make_destination("bigquery")
+    prepare(source, tidemark_failpoints, end, "upsert")
+    tidemark_failpoints.run()
+    workload.touch_items(source, "seq % 2 = 0", "items")
+    workload.settle(source)
+    done = alter(tidemark_failpoints, end, "upsert", how,
+                 "stage_created=stop@1")
+    check_again(tidemark_failpoints, source, end, how, done)
+
+
+def test_table_is_altered_that_a_refresh_replaces(tidemark_failpoints, source,
+                                                  make_destination):
+    """The column that somebody adds meanwhile is not lost."""
+    end = make_destination("bigquery")
+    prepare(source, tidemark_failpoints, end, "upsert")
+    tidemark_failpoints.run()
+    run = tidemark_failpoints.start("run", "--full-refresh", "--json",
+                                    failpoints="before_merge=stop@4")
+    wait_for(run.stopped, 60, 0.01, "the swap")
+    end.execute("ALTER TABLE items ADD COLUMN more INT64")
     run.signal(signal.SIGCONT)
-    done = run.wait().expect(EXIT_SCHEMA)
-    message = done.pipeline()["error"]["message"]
-    assert ("name" if how == "drop" else "quantity") in message, message
-    assert (done.pipeline()["rows_inserted"],
-            done.pipeline()["rows_dead_lettered"]) == (100, 0)
-    assert end.query("SELECT watermark, batch_id FROM "
-                     "_tidemark_watermark") == mark
-    again = tidemark("run", "--json")
-    if how == "type":
-        again.expect(EXIT_SCHEMA)
-        tidemark.run("--full-refresh")
-    else:
-        again.expect(EXIT_OK)
+    assert "was altered while" in run.wait().expect(EXIT_OK).err
+    assert "more" in end.columns_of("items")
     check_items(source, end)
 
 

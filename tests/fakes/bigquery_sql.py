@@ -251,7 +251,8 @@ class Script:
         versions[table] = versions.get(table, 0) + 1
 
     def value(self, text):
-        self.send(self.translate_any(f"SELECT {text}").parts[0])
+        text = self.information(f"SELECT {text}")
+        self.send(self.translate_any(text).parts[0])
         return self.cursor.fetchall()[0][0]
 
     def value_of(self, whose, name):
@@ -353,15 +354,18 @@ class Script:
 
     known_names = ()
 
-    def information(self, match):
-        """INFORMATION_SCHEMA.TABLES of a dataset."""
-        dataset = (match[1] or self.dataset + ".")[:-1].strip("`")
-        return (f"(SELECT * FROM main.tables_of WHERE table_schema = "
-                f"'{dataset}')")
+    def information(self, text):
+        """INFORMATION_SCHEMA of a dataset, as it is now."""
+        def view(match):
+            dataset = (match[1] or self.dataset + ".")[:-1].strip("`")
+            return (f"(SELECT * FROM main.{match[2].lower()}_of WHERE "
+                    f"table_schema = '{dataset}')")
+
+        return re.sub(r"(?:`[\w-]+`\.)?([`\w]+\.)?INFORMATION_SCHEMA\."
+                      r"(TABLES|COLUMNS)\b", view, text)
 
     def execute(self, text):
-        text = re.sub(r"([`\w]+\.)?INFORMATION_SCHEMA\.TABLES",
-                      self.information, text)
+        text = self.information(text)
         self.known_names = set(re.findall(r"\bWITH\s+(\w+)\s+AS\b", text,
                                           re.IGNORECASE))
         statement = self.translate_any(text)

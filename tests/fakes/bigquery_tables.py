@@ -4,6 +4,7 @@ bigquery_sql.py's.
 """
 
 import collections
+import datetime
 import re
 import threading
 import time
@@ -43,6 +44,10 @@ class Refused(Exception):
                 "location": "query"}
 
 
+def now_ms():
+    return str(int(time.time() * 1000))
+
+
 def invalid(message):
     return Refused(400, "invalidQuery", message)
 
@@ -56,8 +61,14 @@ class Warehouse:
                                                "memory_limit": limit})
         self.db.execute("SET GLOBAL TimeZone = 'UTC'")
         self.db.execute("CREATE TYPE GEOGRAPHY AS VARCHAR")
-        self.db.execute("CREATE VIEW main.tables_of AS SELECT * FROM "
+        self.db.create_function(
+            "created_of", self.created, ["VARCHAR", "VARCHAR"], "TIMESTAMPTZ",
+            side_effects=True)
+        self.db.execute("CREATE VIEW main.tables_of AS SELECT *, created_of("
+                        "table_schema, table_name) AS creation_time FROM "
                         "information_schema.tables")
+        self.db.execute("CREATE VIEW main.columns_of AS SELECT * FROM "
+                        "information_schema.columns")
         self.db.execute("CREATE MACRO st_geogfromtext(x) AS x::GEOGRAPHY")
         self.db.execute("CREATE MACRO st_astext(x) AS x::VARCHAR")
         self.db.create_function("parse_json_of", parse_json, ["VARCHAR"],
@@ -145,6 +156,14 @@ class Warehouse:
             self.datasets[table.db][table.name] = kind
         else:
             self.datasets[table.db].pop(table.name, None)
+            self.details.pop((table.db, table.name), None)
+
+    def created(self, dataset, table):
+        """When a table was made."""
+        detail = self.details.setdefault((dataset, table),
+                                         {"creationTime": now_ms()})
+        return datetime.datetime.fromtimestamp(
+            int(detail["creationTime"]) / 1000, datetime.timezone.utc)
 
     def describe(self, dataset, table):
         """The `Table` of the API."""
@@ -157,7 +176,7 @@ class Warehouse:
         quoted = f'"{dataset}"."{table}"'
         described = self.ask(f"DESCRIBE {quoted}")
         detail = self.details.setdefault(
-            (dataset, table), {"creationTime": str(int(time.time() * 1000))})
+            (dataset, table), {"creationTime": now_ms()})
         fields = [field(name, self.own.get((dataset, table, name), declared),
                         null == "NO")
                   for name, declared, null, *_ in described]
@@ -193,7 +212,7 @@ class Warehouse:
             f'CREATE TABLE "{dataset}"."{table}" ({", ".join(columns)})')
         self.datasets[dataset][table] = "TABLE"
         self.details[dataset, table] = {
-            "creationTime": str(int(time.time() * 1000)),
+            "creationTime": now_ms(),
             "expirationTime": resource.get("expirationTime")}
         return self.describe(dataset, table)
 
@@ -313,6 +332,8 @@ def remember(house, tree):
     if not isinstance(tree, exp.Create) or tree.kind != "TABLE":
         return
     table = tree.this.find(exp.Table)
+    if tree.args.get("exists") and table.name in house.datasets[table.db]:
+        return
     for column in tree.find_all(exp.ColumnDef):
         if column.kind and column.kind.this == exp.DataType.Type.DOUBLE:
             house.floats.add(column.name)
@@ -321,7 +342,7 @@ def remember(house, tree):
         if column.kind and "wide" in column.kind.meta:
             house.own[table.db, table.name, column.name] = \
                 column.kind.meta["wide"]
-    detail = {"creationTime": str(int(time.time() * 1000))}
+    detail = {"creationTime": now_ms()}
     for each in tree.find_all(exp.PartitionedByProperty):
         detail["timePartitioning"] = {"type": each.sql(dialect="bigquery")}
     for each in tree.find_all(exp.ClusterProperty):
