@@ -177,24 +177,31 @@ static void reply_hint(const char *reason, const char *message,
 
 /* "Could not parse 'x' as INT64 for field c3 (position 2) starting at location
  * 0", "Field: c3; Value: x", "Bad int64 value: x" */
-static char *reply_told(enum error_code code, const char *message)
-{
-	static const char *const tails[] = { " as ", NULL };
-	static const char *const cuts[] = { "Value: ", " value: ", NULL };
-	const struct row_value_words words = {
-		.tails = tails,
-		.cuts = cuts,
-		.numbers = true,
-	};
+static const char *const reply_tails[] = { " as ", NULL };
+static const char *const reply_cuts[] = { "Value: ", " value: ", " WKT: ",
+					  " WKB: ", NULL };
+static const struct row_value_words reply_values = {
+	.tails = reply_tails,
+	.cuts = reply_cuts,
+	.numbers = true,
+};
 
-	return row_values_text(code, message, &words);
+static enum error_code reply_class(const char *reason, const char *message,
+				   long status)
+{
+	char *frame = row_values_frame(message, &reply_values);
+	enum error_code code = bigquery_reason_class(reason, frame, status);
+
+	free(frame);
+	return code;
 }
 
 static int reply_fail(const char *reason, const char *message, long status,
 		      const char *shown, struct error *err)
 {
-	enum error_code code = bigquery_reason_class(reason, message, status);
-	char *told = reply_told(code, *message ? message : reason);
+	enum error_code code = reply_class(reason, message, status);
+	char *told = row_values_text(code, *message ? message : reason,
+				     &reply_values);
 	int rc = error_set(err, code, "%s: %s", shown, told);
 
 	free(told);

@@ -156,16 +156,12 @@ static const char *value_skip(const char *text, const char *at,
 	return NULL;
 }
 
-bool row_values_add(struct strbuf *out, const char *text,
-		    const struct row_value_words *words)
+static bool value_leave_out(struct strbuf *out, const char *text,
+			    const struct row_value_words *words)
 {
 	static const struct row_value_words quoted = { .tails = NULL };
 	bool left_out = false;
 
-	if (row_values_shown()) {
-		strbuf_addstr(out, text);
-		return false;
-	}
 	for (const char *at = text; *at;) {
 		const char *end = NULL;
 
@@ -182,6 +178,23 @@ bool row_values_add(struct strbuf *out, const char *text,
 		at = end ? end : at + 1;
 	}
 	return left_out;
+}
+
+bool row_values_add(struct strbuf *out, const char *text,
+		    const struct row_value_words *words)
+{
+	if (!row_values_shown())
+		return value_leave_out(out, text, words);
+	strbuf_addstr(out, text);
+	return false;
+}
+
+char *row_values_frame(const char *text, const struct row_value_words *words)
+{
+	struct strbuf out = STRBUF_INIT;
+
+	value_leave_out(&out, text, words);
+	return strbuf_detach(&out);
 }
 
 void row_values_note(struct strbuf *out)

@@ -7,10 +7,13 @@ import pytest
 
 import workload
 from bench import EXIT_DATA, sync_items
+from bigquery_items import end, front, items
 from canon import quote_table
 from refused_items import letters
 
 SECRET = "zoe o'quill, 077-5551234"
+# Words by which a server's error is told to be of another class.
+LURE = ", Syntax error, aborted due to concurrent update, Memory limit"
 
 POSTGRES_TRIGGER = """
 CREATE FUNCTION {schema}.no_secrets() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -117,11 +120,14 @@ def test_letters_tell_of_them_in_their_row_alone(tidemark, refusing, engine,
 @pytest.mark.parametrize("engine, kind, expression", [
     ("postgres", "text", "name::integer"),
     ("duckdb", "text", "CAST(name AS INTEGER)"),
-    ("clickhouse", "String", "toInt32(name)")])
+    ("clickhouse", "String", "toInt32(name)"),
+    ("bigquery", "STRING", "CAST(name AS INT64)")])
+@pytest.mark.parametrize("secret", [SECRET, SECRET + LURE],
+                         ids=["plain", "lure"])
 def test_source_that_stumbles_on_a_value(tidemark, make_destination, engine,
-                                         kind, expression):
+                                         kind, expression, secret):
     source = make_destination(engine)
-    name = SECRET.replace("'", "''")
+    name = secret.replace("'", r"\'" if engine == "bigquery" else "''")
     more = " ENGINE = MergeTree ORDER BY id" if engine == "clickhouse" else ""
     source.execute(f"CREATE TABLE people (id bigint, name {kind}){more}",
                    f"INSERT INTO people VALUES (1, '{name}')")
@@ -136,6 +142,55 @@ def test_source_that_stumbles_on_a_value(tidemark, make_destination, engine,
     done = tidemark.write_config()("run", "--json").expect(EXIT_DATA)
     text = told(tidemark, done)
     assert hidden(text) and "log.row_values" in text, text
+    tidemark.top["log"] = {"row_values": True}
+    shown = tidemark.write_config()("run", "--json").expect(EXIT_DATA)
+    assert "zoe" in shown.err + shown.out, shown
+
+
+# How BigQuery puts it; and what is still told.
+BIGQUERY_SAYS = [
+    ("POST /upload", "Error while reading data, error message: JSON parsing "
+     "error in row starting at position 0: Could not parse '{}' as INT64 for "
+     "field c1 (position 1) starting at location 0", ["column name"]),
+    ("POST /upload", "Error while reading data, error message: JSON parsing "
+     "error in row starting at position 0: Couldn't convert value to date. "
+     "Field: c1; Value: {}", ["column name", "convert value to date"]),
+    ("POST .*/jobs", "Query error: Bad int64 value: {} at [9:1]",
+     ["Bad int64 value"]),
+    ("POST .*/jobs", 'Query error: Could not cast literal "{}" to type DATE '
+     "at [9:1]", ["type DATE"]),
+    ("POST .*/jobs", "Query error: Invalid NUMERIC value: {} at [9:1]",
+     ["Invalid NUMERIC value"]),
+    ("POST .*/jobs", "Query error: Invalid input to PARSE_JSON: syntax error "
+     "while parsing value - invalid literal; last read: '{}' at [9:1]",
+     ["PARSE_JSON"]),
+    ("POST .*/jobs", "Query error: ST_GeogFromText failed: Invalid WKT: {} "
+     "at [9:1]", ["ST_GeogFromText failed"]),
+    ("POST .*/jobs", 'Query error: Failed to parse input string "{}" at [9:1]',
+     ["Failed to parse input string"]),
+]
+
+
+@pytest.mark.parametrize("secret", [SECRET, SECRET + LURE],
+                         ids=["plain", "lure"])
+@pytest.mark.parametrize("request_line, said, names", BIGQUERY_SAYS,
+                         ids=range(len(BIGQUERY_SAYS)))
+def test_bigquery_says_a_value(tidemark, items, end, front, request_line, said,
+                               names, secret):
+    sync_items(tidemark, items, end, "timestamp")
+    tidemark.run()
+    workload.change_items(items, "id = 1")
+    workload.settle(items)
+    front.faults({
+        "match": request_line, "times": 99, "status": 400,
+        "kind": "status" if "upload" in request_line else "statement",
+        "reason": "invalidQuery", "message": said.format(secret),
+        "within": "MERGE", "statement": "MERGE"})
+    done = tidemark("run", "--json").expect(EXIT_DATA)
+    text = told(tidemark, done)
+    assert hidden(text) and "log.row_values" in text, text
+    for name in names:
+        assert name in done.pipeline()["error"]["message"], done
     tidemark.top["log"] = {"row_values": True}
     shown = tidemark.write_config()("run", "--json").expect(EXIT_DATA)
     assert "zoe" in shown.err + shown.out, shown

@@ -151,6 +151,8 @@ class Front:
         if fault and fault.kind == "statement" and \
                 fault.spec["within"] in query["query"]:
             script.fails_at = fault.spec["statement"]
+            script.fails_by = fault.spec.get("reason", script.fails_by)
+            script.fails_with = fault.spec.get("message", script.fails_with)
 
         def work(job):
             job.script = script

@@ -64,6 +64,9 @@ def refused_by(error, project):
     if "MERGE INTO" in text and "twice" in text:
         return invalid("UPDATE/MERGE must match at most one source row for "
                        "each target row")
+    cast = re.search(r"Could not convert string '(.*)' to INT64", text)
+    if cast:
+        return invalid(f"Bad int64 value: {cast[1]}")
     said = re.search(r"executing the UDF: \w+: (.*)", text)
     return invalid(said[1] if said else text.split("\n")[0])
 
@@ -145,6 +148,8 @@ class Script:
         self.seen = self.changed = None
         self.cancelled = threading.Event()
         self.fails_at = None  # a word that a statement begins with
+        self.fails_by = "jobInternalError"
+        self.fails_with = "planted: internal error"
         self.columns, self.rows = [], None
         self.statements = 0
 
@@ -180,7 +185,7 @@ class Script:
 
     def statement(self, text):
         if self.fails_at and text.startswith(self.fails_at):
-            raise Refused(400, "jobInternalError", "planted: internal error")
+            raise Refused(400, self.fails_by, self.fails_with)
         word = re.match(r"\w+", text)[0].upper() if text[0] != "(" else ""
         special = {"DECLARE": self.declare, "SET": self.set_variable,
                    "ASSERT": self.check, "BEGIN": self.begin,

@@ -53,14 +53,17 @@ static void shows_them_on_demand(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		char *text;
+		char *text, *frame;
 
 		row_values_show(true);
 		text = row_values_text(ERROR_DATA, cases[i].text,
 				       cases[i].words);
+		frame = row_values_frame(cases[i].text, cases[i].words);
 		row_values_show(false);
 		assert_string_equal(text, cases[i].text);
+		assert_string_equal(frame, cases[i].kept);
 		free(text);
+		free(frame);
 	}
 }
 
