@@ -124,10 +124,17 @@ static int bare_merge(struct bigquery_destination *d,
 		      int64_t *changed, struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
+	int64_t repeats = 0;
 	int rc;
 
+	bigquery_sql_repeats(&sql, d);
+	rc = bare_number(d, sql.data, v, &repeats, err);
+	if (!rc && repeats)
+		rc = bigquery_repeats(d->target, err);
+	strbuf_reset(&sql);
 	bigquery_sql_changed(&sql, "SELECT COUNT(*)", d, d->into, delivered);
-	rc = bare_number(d, sql.data, v, changed, err);
+	if (!rc)
+		rc = bare_number(d, sql.data, v, changed, err);
 	strbuf_reset(&sql);
 	bigquery_sql_changed(&sql, "DELETE", d, d->into, delivered);
 	if (!rc)

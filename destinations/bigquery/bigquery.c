@@ -132,6 +132,8 @@ static int bigquery_find(struct bigquery_destination *d,
 	int rc = bigquery_place_init(place, d, target, err);
 
 	memset(existing, 0, sizeof(*existing));
+	if (!rc)
+		rc = bigquery_is_bare(d->client, &d->bare, err);
 	return rc ? rc
 		  : bigquery_existing_look(existing, d, place, target->pipeline,
 					   err);

@@ -200,6 +200,8 @@ void bigquery_values_release(struct bigquery_values *v);
 int bigquery_execute(struct bigquery_destination *d, const char *sql,
 		     const struct bigquery_values *v,
 		     struct bigquery_numbers *out, struct error *err);
+/* DATA: the table holds a key of the batch more than once. */
+int bigquery_repeats(const struct target *target, struct error *err);
 /* STATE. */
 int bigquery_overtaken(const char *pipeline, struct error *err);
 /* A transaction that moves the mark to `next`, or is part of a refresh: at
@@ -245,6 +247,9 @@ void bigquery_sql_begin(struct strbuf *sql,
 /* Merge by the target's mode, and COMMIT. Gives inserted, updated, missing. */
 void bigquery_sql_load(struct strbuf *sql, const struct bigquery_destination *d,
 		       bool delivered);
+/* How many rows of the target have a key of the stage that another one has. */
+void bigquery_sql_repeats(struct strbuf *sql,
+			  const struct bigquery_destination *d);
 /* Gives removed. */
 void bigquery_sql_remove(struct strbuf *sql,
 			 const struct bigquery_destination *d);
@@ -260,8 +265,8 @@ void bigquery_sql_changed(struct strbuf *sql, const char *what,
 void bigquery_sql_insert_missing(struct strbuf *sql,
 				 const struct bigquery_destination *d,
 				 const char *into);
-/* "_tidemark_t.a = _tidemark_s.a AND ...", by which a float that is NaN is
- * itself. */
+/* columns.c. "_tidemark_t.a = _tidemark_s.a AND ...", by which a float that is
+ * NaN is itself. */
 void bigquery_sql_key_join(struct strbuf *sql, const struct schema *s);
 void bigquery_sql_keys(struct strbuf *sql, const struct schema *s,
 		       const char *table);

@@ -78,7 +78,7 @@ static const char *values_find(const struct bigquery_values *v,
 }
 
 /* Of a key that is there twice, a row that comes changes both. */
-static int script_repeats(const struct target *target, struct error *err)
+int bigquery_repeats(const struct target *target, struct error *err)
 {
 	char *advice = target_repeat_advice(target);
 	int rc = error_set(err, ERROR_DATA,
@@ -110,7 +110,7 @@ static int script_explain(struct bigquery_destination *d,
 		return bigquery_signature_refuse(d->target, err);
 	}
 	if (d->target && strstr(failed->message, "tidemark: keys"))
-		return script_repeats(d->target, err);
+		return bigquery_repeats(d->target, err);
 	if (strstr(failed->message, "tidemark: rows"))
 		return error_set(err, ERROR_BUG,
 				 "table %s: a staged table has not the rows "

@@ -147,6 +147,8 @@ static void hand_repeats(struct world *w)
 	world_exec(w, "INSERT INTO orders VALUES (1, 1);");
 	assert_int_equal(world_begin(w), 0);
 	assert_int_equal(world_load(w, "1|7", MARK), ERROR_DATA);
+	/* Rows that stay as they are do not make up for it. */
+	assert_int_equal(world_load(w, "1|7\n2|2\n3|3", MARK), ERROR_DATA);
 	assert_non_null(strstr(w->err.message, "more than once"));
 	assert_non_null(strstr(w->err.message, "run --full-refresh contract"));
 	assert_non_null(strstr(w->err.message, "verify --repair contract"));

@@ -11,7 +11,7 @@ import pytest
 
 import oracle
 import workload
-from bench import EXIT_ACCESS, EXIT_DIFFERENT, EXIT_OK, EXIT_SCHEMA, sync_items
+from bench import EXIT_ACCESS, EXIT_DATA, EXIT_DIFFERENT, EXIT_OK, EXIT_SCHEMA, sync_items
 from bigquery_items import ROWS, check, end, front, items
 from bigquery_servers import needs
 
@@ -88,6 +88,24 @@ def test_null_is_no_json_null(tidemark, source, end, mode):
     assert told["different"] == 2
     tidemark("verify", "--repair").expect(EXIT_OK)
     assert end.query(nulls) == [(1,)]
+
+
+@pytest.mark.parametrize("mode", ("upsert", "delete_insert"))
+def test_key_twice_among_rows_that_stay(tidemark, items, end, mode):
+    """Their number does not hide that one row would change two."""
+    sync_items(tidemark, items, end, "timestamp", mode)
+    tidemark.run()
+    end.execute("INSERT INTO items SELECT * FROM items WHERE id = 7")
+    workload.change_items(items, "id = 7")
+    workload.settle(items)
+    tidemark("watermark", "reset", "items").expect(EXIT_OK)
+    done = tidemark("run", "--json").expect(EXIT_DATA)
+    message = done.pipeline()["error"]["message"]
+    assert "it holds a key of this batch more than once" in message, message
+    assert "verify --repair items" in message, message
+    needs(end, "transactions")
+    tidemark.run("--full-refresh")
+    check(items, end)
 
 
 def test_append_keeps_versions(tidemark, items, end):

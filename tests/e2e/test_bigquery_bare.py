@@ -12,7 +12,7 @@ import pytest
 import bigquery_servers
 import oracle
 import workload
-from bench import (EXIT_CONFIG, EXIT_DIFFERENT, EXIT_OK, EXIT_STATE, Tidemark,
+from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_DIFFERENT, EXIT_OK, EXIT_STATE, Tidemark,
                    sync_items, written)
 from ends import BigqueryEnd
 from oracle import check_items
@@ -70,6 +70,20 @@ def change(items, mode, rows="id % 3 = 0"):
     workload.change_items(items, rows)
     if mode == "append":
         workload.settle(items)
+
+
+@pytest.mark.parametrize("mode", ("upsert", "delete_insert"))
+def test_key_twice_in_the_target(tidemark, items, end, begin, mode):
+    begin(mode, tidemark)
+    tidemark.run()
+    end.execute("INSERT INTO items SELECT * FROM items WHERE id = 7")
+    workload.change_items(items, "id = 7")
+    workload.settle(items)
+    tidemark("watermark", "reset", "items").expect(EXIT_OK)
+    done = tidemark("run", "--json").expect(EXIT_DATA)
+    message = done.pipeline()["error"]["message"]
+    assert "it holds a key of this batch more than once" in message, message
+    assert "verify --repair items" in message, message
 
 
 # ---- what such a server is
