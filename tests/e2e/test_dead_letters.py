@@ -100,6 +100,46 @@ def test_limit(tidemark, target, limit, passes):
     check_items(source, destination)
 
 
+def test_search_that_is_given_up(tidemark, target):
+    """With far too many bad rows some are never tried: those that went in are
+    counted, and no more, wherever that is told."""
+    source, destination = target("sqlite", limit=0, batch={"rows": 1000})
+    workload.fill_items(source, 201, 600)
+    poison.mend(source, "id BETWEEN 3 AND 50")
+    poison.poison(source, "id > 200")
+    done = tidemark.run(expect=EXIT_DATA)
+    result = done.pipeline()
+    assert "refuses at least 257 rows" in result["error"]["message"]
+    there = destination.query("SELECT count(*) FROM items")[0][0]
+    assert there > 2
+    counts = {"rows_read": there - 2 + 257, "rows_inserted": there - 2,
+              "rows_updated": 0, "rows_unchanged": 0,
+              "rows_dead_lettered": 257}
+    assert {name: result[name] for name in counts} == counts
+    attempt = tidemark("runs", "show", result["run_id"], "--json").expect(
+        EXIT_OK).json()["runs"][0]["attempts"][0]
+    batches = attempt["batch_list"]
+    assert batches[-1]["rows_inserted"] > 0, batches
+    assert {name: sum(each[name] for each in batches)
+            for name in counts} == counts
+
+
+@pytest.mark.parametrize("engine", ("postgres", "duckdb"))
+def test_batch_that_is_rolled_back_counts_nothing(
+        tidemark_failpoints, source, make_destination, engine):
+    """Its rows were counted before the mark failed to move."""
+    tidemark = tidemark_failpoints
+    destination = make_destination(engine)
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, destination, "timestamp")
+    result = tidemark("run", "--json",
+                      failpoints="before_watermark=error").pipeline()
+    assert result["error"], result
+    names = ("batches", "rows_read", "rows_inserted", "rows_updated",
+             "rows_unchanged", "rows_dead_lettered")
+    assert {name: result[name] for name in names} == dict.fromkeys(names, 0)
+
+
 def test_halt_is_the_default(tidemark, target):
     source, destination = target("postgres")
     poison_some(source)
