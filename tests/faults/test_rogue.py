@@ -2,6 +2,7 @@
 process ends with a status of its own, loads no row that was not there, and
 tells nobody a password."""
 
+import json
 import socket
 import struct
 
@@ -27,21 +28,28 @@ ROGUES = {"postgres": RoguePostgres, "mariadb": RogueMysql,
 ROWS = 20
 
 
-class Prey:
-    """A pipeline that reads from a server that lies, or loads into one."""
+# Their rows come from a run of our own.
+LOADED = ("clickhouse", "bigquery")
 
-    def __init__(self, binary, work_dir, source, destination, part, lie):
+
+class Prey:
+    """A pipeline that reads from a server that lies, loads into one, or keeps
+    its state there."""
+
+    def __init__(self, binary, work_dir, source, destination, part, end, lie):
         self.source, self.destination = source, destination
-        end = source if part == "source" else destination
         server = next(getattr(end, name) for name in
                       ("cluster", "server", "front") if hasattr(end, name))
         self.rogue = ROGUES[end.engine](server.port, lie)
         self.tidemark = sync_items(Tidemark(binary, work_dir), source,
-                                   destination, "timestamp",
+                                   destination, "timestamp", key=["id"],
                                    retry={**HASTY, "attempts": 1})
-        self.tidemark.connect(part, {
-            **password_connection(self.rogue.url(end)),
-            "timeout": {"silence": "1s"}})
+        connection = {**password_connection(self.rogue.url(end)),
+                      "timeout": {"silence": "1s"}}
+        if part == "state":
+            self.tidemark.top["state"] = connection
+        else:
+            self.tidemark.connect(part, connection)
         self.tidemark.env.update(ASAN_OPTIONS=STRICT, UBSAN_OPTIONS=STRICT)
         if end.engine == "bigquery":  # whose URL says no host
             self.tidemark.env[bigquery_servers.HOST] = \
@@ -68,14 +76,32 @@ class Prey:
 
 
 @pytest.fixture
-def prey(sanitized_binary, work_dir, make_source, make_destination):
+def make_filled(tidemark_binary, work_dir, make_source, make_destination):
+    """An end with `items` in it."""
+    def make(engine):
+        end = make_source("sqlite" if engine in LOADED else engine)
+        workload.create_items(end, rows=ROWS)
+        if engine not in LOADED:
+            return end
+        loaded = make_destination(engine)
+        (work_dir / "filling").mkdir()
+        sync_items(Tidemark(tidemark_binary, work_dir / "filling"), end,
+                   loaded, "timestamp").run()
+        return loaded
+    return make
+
+
+@pytest.fixture
+def prey(sanitized_binary, work_dir, make_filled, make_database,
+         make_destination):
     made = []
 
     def make(lie, source="postgres", destination="sqlite", part="source"):
-        end = make_source(source)
-        workload.create_items(end, rows=ROWS)
-        made.append(Prey(sanitized_binary, work_dir, end,
-                         make_destination(destination), part, lie))
+        ends = {"source": make_filled(source),
+                "warehouse": make_destination(destination)}
+        ends["state"] = make_database("state") if part == "state" else None
+        made.append(Prey(sanitized_binary, work_dir, ends["source"],
+                         ends["warehouse"], part, ends[part], lie))
         return made[-1]
 
     yield make
@@ -153,6 +179,25 @@ class Results:
                         for row in rows if row is not None)
 
 
+    def bigquery(self, _, body):
+        answer = json.loads(body or b"null")
+        if not isinstance(answer, dict) or "schema" not in answer:
+            return body
+        self.n += 1
+        if self.only not in (None, self.n):
+            return body
+        fields = answer["schema"].get("fields", [])
+        answer["schema"]["fields"] = self.alter(fields, True)
+        rows = [self.alter([cell["v"] for cell in row["f"]], False)
+                for row in answer.get("rows", [])]
+        if "rows" in answer:
+            answer["rows"] = [
+                {"f": [{"v": cell.decode("latin-1")
+                        if isinstance(cell, bytes) else cell} for cell in row]}
+                for row in rows if row is not None]
+        return json.dumps(answer).encode()
+
+
 def fewer(cells, _):
     return cells[:-1]
 
@@ -172,7 +217,15 @@ def noise(cells, head):
 LIES = (fewer, none, nulls, noise)
 TALKERS = (("postgres", "source"), ("mariadb", "source"), ("mysql", "source"),
            ("postgres", "warehouse"), ("mariadb", "warehouse"),
-           ("mysql", "warehouse"), ("clickhouse", "warehouse"))
+           ("mysql", "warehouse"), ("clickhouse", "warehouse"),
+           ("clickhouse", "source"), ("bigquery", "source"),
+           ("postgres", "state"))
+
+
+def cast(engine, part):
+    """Who takes which part, in the words of prey()."""
+    role = "destination" if part == "warehouse" else "source"
+    return {role: "sqlite" if part == "state" else engine, "part": part}
 
 
 @pytest.mark.thinned(2)
@@ -183,8 +236,7 @@ def test_answers_of_another_shape(prey, full, engine, part, alter):
     texts that are no numbers."""
     results = Results(alter)
     lie = getattr(results, {"mariadb": "mysql"}.get(engine, engine))
-    it = prey(lie, **({"source": engine} if part == "source" else
-                      {"destination": engine, "part": part}))
+    it = prey(lie, **cast(engine, part))
     it.run()
     answers = range(2, 60) if full else range(2, 40, 5)
     for n in answers:
@@ -212,8 +264,7 @@ def test_altered_bytes(prey, full, engine, part, seed):
         return mutate(body)
 
     it = prey({"postgres": of_postgres}.get(engine, of_http),
-              **({"source": engine} if part == "source" else
-                 {"destination": engine, "part": part}))
+              **cast(engine, part))
     if engine in ("mariadb", "mysql"):
         it.rogue.lie = lambda columns, rows: (columns, rows)
         it.rogue.alter = lambda body: mutate(body)
