@@ -32,11 +32,23 @@ static bool type_text_is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c & 0x80;
 }
 
+/* What comes before the next token: the last character that is no space. */
+static char type_text_before(const struct type_text *t)
+{
+	size_t n = t->out.len;
+
+	while (n && t->out.data[n - 1] == ' ')
+		n--;
+	return n ? t->out.data[n - 1] : '\0';
+}
+
 /* Words and numbers; a number may have a sign, but "--" begins a comment. */
 static bool type_text_word(struct type_text *t)
 {
 	const char *begin = t->at;
 
+	if (type_text_before(t) == t->rules->quote)
+		return false;
 	if (*t->at == '-')
 		t->at++;
 	if (*begin == '-' && (!t->depth || !isdigit((unsigned char)*t->at)))
@@ -50,9 +62,12 @@ static bool type_text_word(struct type_text *t)
 
 static bool type_text_quoted(struct type_text *t)
 {
+	char before = type_text_before(t), quote = t->rules->quote;
 	const char *begin = t->at++;
-	char quote = t->rules->quote;
 
+	/* Behind a word or another quote it would be a text of its own. */
+	if (before && !strchr("(,.=", before))
+		return false;
 	for (; *t->at; t->at++) {
 		bool escapes =
 			t->rules->backslash && *t->at == '\\' && t->at[1];

@@ -14,8 +14,8 @@ from bad_days import HASTY
 from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_DATA, EXIT_OK, EXIT_SCHEMA,
                    EXIT_STATE, EXIT_STOPPED, Tidemark, password_connection, sync_items)
 from oracle import ITEMS
-from rogue import (COPY_HEADER, Mutations, RogueHttp, RogueMysql,
-                   RoguePostgres, pg_columns, pg_fields, pg_row)
+from rogue import (COPY_HEADER, Mutations, in_front_of, pg_columns, pg_fields,
+                   pg_row)
 from servers import CANARY
 
 # A lie may look like trouble of each of these kinds, never like a bug of ours.
@@ -23,8 +23,6 @@ CLEAN = (EXIT_OK, EXIT_CONFIG, EXIT_ACCESS, EXIT_SCHEMA, EXIT_DATA, EXIT_STATE)
 # A length that no memory has is refused as malloc() refuses it.
 STRICT = ("halt_on_error=1:abort_on_error=1:detect_leaks=0"
           ":allocator_may_return_null=1")
-ROGUES = {"postgres": RoguePostgres, "mariadb": RogueMysql,
-          "mysql": RogueMysql, "clickhouse": RogueHttp, "bigquery": RogueHttp}
 ROWS = 20
 
 
@@ -38,9 +36,7 @@ class Prey:
 
     def __init__(self, binary, work_dir, source, destination, part, end, lie):
         self.source, self.destination = source, destination
-        server = next(getattr(end, name) for name in
-                      ("cluster", "server", "front") if hasattr(end, name))
-        self.rogue = ROGUES[end.engine](server.port, lie)
+        self.rogue = in_front_of(end, lie)
         self.tidemark = sync_items(Tidemark(binary, work_dir), source,
                                    destination, "timestamp", key=["id"],
                                    retry={**HASTY, "attempts": 1})

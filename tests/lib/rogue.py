@@ -285,7 +285,7 @@ class RogueHttp:
         return end.url().replace(f":{self.server_port}/", f":{self.port}/")
 
     def answer(self, handler, sent):
-        self.heard += sent
+        self.heard += handler.path.encode() + b"\n" + sent
         real = http.client.HTTPConnection("127.0.0.1", self.server_port)
         headers = {k: v for k, v in handler.headers.items()
                    if k.lower() not in ("transfer-encoding", "content-length",
@@ -306,6 +306,17 @@ class RogueHttp:
         handler.end_headers()
         handler.wfile.write(body)
         real.close()
+
+
+ROGUES = {"postgres": RoguePostgres, "mariadb": RogueMysql,
+          "mysql": RogueMysql, "clickhouse": RogueHttp, "bigquery": RogueHttp}
+
+
+def in_front_of(end, lie):
+    """A server that lies, in front of that of an end."""
+    server = next(getattr(end, name) for name in
+                  ("cluster", "server", "front") if hasattr(end, name))
+    return ROGUES[end.engine](server.port, lie)
 
 
 class Mutations:
