@@ -30,6 +30,16 @@ static bool table_is_missing(const json_t *error, long status)
 	return status == 404 && message && strcasestr(message, "table");
 }
 
+/* A table is where its dataset is: that needs not be asked for. */
+static void table_locate(struct bigquery *b, const json_t *table)
+{
+	const char *location =
+		json_string_value(json_object_get(table, "location"));
+
+	if (!b->location && location && *location)
+		b->location = xstrdup(location);
+}
+
 int bigquery_get_table(struct bigquery *b, const char *dataset,
 		       const char *table, json_t **out, struct error *err)
 {
@@ -46,6 +56,8 @@ int bigquery_get_table(struct bigquery *b, const char *dataset,
 		rc = bigquery_take(b, 0, out, err);
 	if (!rc && b->answer.status / 100 == 2)
 		rc = bigquery_reply_table(*out, b->shown, err);
+	if (!rc)
+		table_locate(b, *out);
 	if (rc) {
 		json_decref(*out);
 		*out = NULL;

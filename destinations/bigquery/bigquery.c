@@ -134,6 +134,8 @@ static int bigquery_find(struct bigquery_destination *d,
 	memset(existing, 0, sizeof(*existing));
 	if (!rc)
 		rc = bigquery_is_bare(d->client, &d->bare, err);
+	if (!rc)
+		rc = bigquery_owned_check(d, place, err);
 	return rc ? rc
 		  : bigquery_existing_look(existing, d, place, target->pipeline,
 					   err);
@@ -153,6 +155,11 @@ static int bigquery_destination_inspect(struct destination *base,
 	if (!rc)
 		rc = bigquery_inspect(d, target, &place, &existing, types, out,
 				      err);
+	if (rc && d->marks_unsafe) {
+		problems_add_error(&out->problems, "unsafe-marks", err);
+		error_clear(err);
+		rc = 0;
+	}
 	bigquery_place_release(&place);
 	existing_release(&existing);
 	free(types);

@@ -50,6 +50,7 @@ struct bigquery_destination {
 	struct existing prepared; /* the data table, as prepare has left it */
 	char *signature; /* what scripts compare it with; NULL before the first
 			  */
+	bool marks_seen, marks_unsafe; /* their table is ours, or is not */
 	bool altered; /* a script has found another table */
 	int64_t there; /* rows that this pipeline has put there */
 	const char *into; /* quoted: the data table, or the one made anew */
@@ -95,6 +96,11 @@ int bigquery_existing_look(struct existing *e, struct bigquery_destination *d,
 /* The data table alone: `has_data` and what goes with it. */
 int bigquery_existing_data(struct existing *e, struct bigquery_destination *d,
 			   const struct bigquery_place *p, struct error *err);
+
+/* owned.c: before the first look at the marks. SCHEMA: something else has their
+ * table's name, and is not read. */
+int bigquery_owned_check(struct bigquery_destination *d,
+			 const struct bigquery_place *p, struct error *err);
 
 /* signature.c: is the data table still the one that prepare has read? Each
  * script asks at its end, by INFORMATION_SCHEMA: its columns in their order,

@@ -35,6 +35,8 @@ static int prepare_look(struct bigquery_destination *d,
 	if (!rc)
 		rc = bigquery_bare_check(d, target, err);
 	if (!rc)
+		rc = bigquery_owned_check(d, &p->place, err);
+	if (!rc)
 		rc = bigquery_existing_look(&p->existing, d, &p->place,
 					    target->pipeline, err);
 	if (rc)

@@ -320,3 +320,47 @@ def test_something_added_to_our_state(tidemark, source, make_database, mallory,
     as_role(state.cluster, state.database, ADMIN, sql.format(table="attempts"))
     refused_state(tidemark, named, "run", "status", "migrate", "runs")
     assert canary(state) == []
+
+
+BIGQUERY_MARKS = {
+    "view": ("CREATE VIEW _tidemark_watermark AS SELECT 'items' AS pipeline, "
+             "'{}' AS watermark, '' AS batch_id, 0 AS fence, 0 AS rows_total, "
+             "CURRENT_TIMESTAMP() AS updated_at, TRUE AS created_target, "
+             "'items' AS target, 0 AS target_rows", "is a VIEW"),
+    "columns": ("CREATE TABLE _tidemark_watermark (pipeline STRING, watermark "
+                "INT64)", "has no column watermark of the type STRING"),
+}
+
+
+@pytest.mark.parametrize("made", BIGQUERY_MARKS)
+def test_marks_of_bigquery_that_somebody_made(tidemark, source,
+                                              make_destination, made):
+    """What is no table of ours is not read, whatever it says."""
+    destination = make_destination("bigquery")
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, destination, "timestamp")
+    statement, named = BIGQUERY_MARKS[made]
+    destination.execute(statement)
+    refused(tidemark, named, *COMMANDS)
+    assert destination.tables() == ["_tidemark_watermark"]
+
+
+IDLE_REQUESTS = 11  # with the one that asks an emulator what it is
+
+
+def test_a_look_at_the_marks_takes_no_longer(tidemark, source,
+                                             make_destination):
+    """The location is known from the tables that a run looks at anyway."""
+    destination = make_destination("bigquery")
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    tidemark.run()
+    destination.front.log()
+    tidemark.run()
+    asked = destination.front.log()
+    assert len(asked) <= IDLE_REQUESTS, asked
+    marks = [line for line in asked if "/tables/_tidemark_watermark" in line]
+    assert len(marks) == 1, asked
+    assert not [line for line in asked
+                if line.endswith("/datasets/" + destination.schema)], asked

@@ -183,7 +183,7 @@ class Warehouse:
         for each, (*_, default, _) in zip(fields, described):
             if default:
                 each["defaultValueExpression"] = default
-        answer = {"kind": "bigquery#table", "type": kind,
+        answer = {"kind": "bigquery#table", "type": kind, "location": "US",
                   "tableReference": {"projectId": self.project,
                                      "datasetId": dataset, "tableId": table},
                   "schema": {"fields": fields}, **detail}
