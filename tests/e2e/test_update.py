@@ -140,14 +140,15 @@ def test_no_count_is_lost(tidemark, make_source, engine):
     runs = updated = 0
     with Counters(source, list(range(1, 61))) as writers:
         until = time.monotonic() + 5
-        while time.monotonic() < until:
+        # However busy the machine is: so much has to have met.
+        while (time.monotonic() < until or runs < 4 or updated < 60 or
+               len(writers.counted) <= 20) and not writers.failed:
             result = tidemark.run().pipeline()
             check_accounting(result)
             updated += result["rows_updated"]
             runs += 1
     workload.settle(source)
     tidemark.run()
-    assert runs > 3 and updated >= 60 and len(writers.counted) > 20
     for key, (name, quantity) in rows(source).items():
         assert quantity == writers.counted.get(key, 0), key
         assert name == f"c{key}"
