@@ -8,6 +8,9 @@
 
 #include "core/base/error.h"
 
+/* The errno that says what happened, of one that MariaDB gives for whatever a
+ * table's engine refuses; else `number`. `text`: the server's words. */
+unsigned mydb_errno_meant(unsigned number, const char *text);
 /* The class of an errno (of server or client library); for one that is not in
  * the table, that of its SQLSTATE's class; ERROR_UNKNOWN for what is in
  * neither. */

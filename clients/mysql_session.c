@@ -55,9 +55,10 @@ char *mydb_told(unsigned number, const char *state, const char *text)
 int mydb_refused(struct mydb *db, unsigned number, const char *state,
 		 const char *text, struct error *err)
 {
+	unsigned meant = mydb_errno_meant(number, text);
 	/* Without a number the library did not understand what came. */
 	enum error_code code =
-		number ? mydb_errno_code(number, state) : ERROR_TRANSIENT;
+		number ? mydb_errno_code(meant, state) : ERROR_TRANSIENT;
 	char *told;
 
 	db->lost |= mydb_is_lost(number);
@@ -74,8 +75,8 @@ int mydb_refused(struct mydb *db, unsigned number, const char *state,
 			: "the client library gave no reason; was there "
 			  "no memory left?");
 	free(told);
-	if (*mydb_errno_hint(number))
-		error_hint(err, "%s", mydb_errno_hint(number));
+	if (*mydb_errno_hint(meant))
+		error_hint(err, "%s", mydb_errno_hint(meant));
 	return -(int)code;
 }
 

@@ -118,6 +118,19 @@ def test_target_made_by_the_source_s_own_words(tidemark, destination,
     assert tidemark.run().pipeline()["rows_unchanged"] == 2
 
 
+def test_more_columns_than_the_engine_has_room_for(tidemark, destination,
+                                                   make_source):
+    """The table has to change, and no right or room on the server."""
+    source = make_source("sqlite")
+    more = ", ".join(f"c{number} integer" for number in range(1600))
+    source.execute("CREATE TABLE items (id integer PRIMARY KEY AUTOINCREMENT,"
+                   f" seq integer, {more})", "INSERT INTO items (id) VALUES (1)")
+    sync_items(tidemark, source, destination, "sequence")
+    tidemark.pipelines["items"]["watermark"]["column"] = "id"
+    error = tidemark.write_config().run(expect=EXIT_SCHEMA).pipeline()["error"]
+    assert "too many columns" in error["message"].lower(), error
+
+
 @pytest.mark.parametrize("mode", ("upsert", "delete_insert", "append"))
 def test_refused_row_is_named(tidemark, source, destination, mode):
     """By the constraint, which knows no stage; in a new table, too."""
