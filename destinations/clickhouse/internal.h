@@ -55,7 +55,7 @@
  * there, after a power cut, and its rows not. */
 #define CHDST_DURABLE "fsync_after_insert = 1, fsync_part_directory = 1"
 /* ... that the mark is not the one that its writer saw. */
-#define CHDST_MOVED	"the mark was moved"
+#define CHDST_MOVED "the mark was moved"
 /* ... that its batch is there twice, or in part. */
 #define CHDST_OTHER "the batch is not what was sent"
 
