@@ -9,6 +9,9 @@
 #include "core/data/table_name.h"
 #include "core/data/type_text.h"
 
+#define OWNER_FAULT	 PG_OWNED_OWNER("c.relowner")
+#define FUNCTION_IS_OURS PG_OWNED_IS_OURS("p.proowner")
+
 static const char relation_sql[] =
 	"SELECT c.oid, c.relkind, c.relrowsecurity, c.relhasrules,\n"
 	"  EXISTS (SELECT FROM pg_trigger g\n"
@@ -29,25 +32,17 @@ static const char relation_sql[] =
 	"      AND (g.tgrelid = c.oid OR g.tgrelid IN (\n"
 	"        SELECT relid FROM pg_partition_tree(c.oid)))),\n"
 	"  " POSTGRES_SIGNATURE ",\n"
-	"  " PG_OWNED_OWNER(
-		"c.relowner") ",\n"
-			      "  (SELECT 'has triggers that run ' || "
-			      "string_agg(DISTINCT format(\n"
-			      "      '%s of role %I', p.oid::regprocedure,\n"
-			      "      pg_get_userbyid(p.proowner)), ', ')\n"
-			      "   FROM pg_trigger g JOIN pg_proc p ON p.oid = "
-			      "g.tgfoid\n"
-			      "   WHERE NOT g.tgisinternal\n"
-			      "     AND (g.tgrelid = c.oid OR g.tgrelid IN (\n"
-			      "       SELECT relid FROM "
-			      "pg_partition_tree(c.oid)))\n"
-			      "     AND NOT " PG_OWNED_IS_OURS(
-				      "p.proowner") ")\n"
-						    "FROM pg_class c JOIN "
-						    "pg_namespace n ON n.oid = "
-						    "c.relnamespace\n"
-						    "WHERE n.nspname = $1 AND "
-						    "c.relname = $2";
+	"  " OWNER_FAULT ",\n"
+	"  (SELECT 'has triggers that run ' || string_agg(DISTINCT format(\n"
+	"      '%s of role %I', p.oid::regprocedure,\n"
+	"      pg_get_userbyid(p.proowner)), ', ')\n"
+	"   FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid\n"
+	"   WHERE NOT g.tgisinternal\n"
+	"     AND (g.tgrelid = c.oid OR g.tgrelid IN (\n"
+	"       SELECT relid FROM pg_partition_tree(c.oid)))\n"
+	"     AND NOT " FUNCTION_IS_OURS ")\n"
+	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
+	"WHERE n.nspname = $1 AND c.relname = $2";
 
 static const char columns_sql[] =
 	"SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid,\n"

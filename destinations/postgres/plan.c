@@ -6,6 +6,9 @@
 #include "destinations/postgres/owned.h"
 #include "destinations/postgres/postgres.h"
 
+#define READABLE_FAULT PG_OWNED_OWNER("v.relowner")
+#define MARK_FAULT     OWNED_MARK_FAULT("$3")
+
 /* What surrounds the target; one row. */
 static const char surroundings_sql[] =
 	"SELECT n.oid IS NOT NULL,\n"
@@ -14,20 +17,13 @@ static const char surroundings_sql[] =
 	"  w.oid IS NOT NULL, v.relkind,\n"
 	"  v.relkind = 'v' AND pg_get_viewdef(v.oid)\n"
 	"    LIKE '%DESC NULLS LAST, %" NAME_RAW_SEQ " DESC%',\n"
-	"  " PG_OWNED_OWNER(
-		"v.relowner") ",\n"
-			      "  " OWNED_MARK_FAULT(
-				      "$3") "\n"
-					    "FROM (VALUES (1)) AS one(i)\n"
-					    "LEFT JOIN pg_namespace n ON "
-					    "n.nspname = $1\n"
-					    "LEFT JOIN pg_class w ON "
-					    "w.relnamespace = n.oid\n"
-					    "  AND w.relname = "
-					    "'" NAME_WATERMARK_TABLE "'\n"
-					    "LEFT JOIN pg_class v ON "
-					    "v.relnamespace = n.oid AND "
-					    "v.relname = $2";
+	"  " READABLE_FAULT ",\n"
+	"  " MARK_FAULT "\n"
+	"FROM (VALUES (1)) AS one(i)\n"
+	"LEFT JOIN pg_namespace n ON n.nspname = $1\n"
+	"LEFT JOIN pg_class w ON w.relnamespace = n.oid\n"
+	"  AND w.relname = '" NAME_WATERMARK_TABLE "'\n"
+	"LEFT JOIN pg_class v ON v.relnamespace = n.oid AND v.relname = $2";
 
 struct surroundings {
 	bool has_schema;
