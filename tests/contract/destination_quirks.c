@@ -52,10 +52,10 @@ static const struct quirks sqlite_quirks = {
 	.narrower_decimal = "ALTER TABLE % DROP COLUMN amount;"
 			    "ALTER TABLE % ADD COLUMN amount INTEGER;",
 	.list_tables = "SELECT name FROM sqlite_master ORDER BY name;",
-	.refuse_mark = "CREATE TRIGGER refuse BEFORE UPDATE ON "
-		       "_tidemark_watermark "
-		       "WHEN NEW.watermark LIKE '%refused%' "
-		       "BEGIN SELECT RAISE(ABORT, 'refused'); END;",
+	/* A trigger would be refused before; an index can fail, too. */
+	.refuse_mark = "CREATE INDEX refuse ON _tidemark_watermark (CASE WHEN "
+		       "instr(watermark, 'refused') > 0 "
+		       "THEN abs(-9223372036854775807 - 1) END);",
 	.slow_fence = "BEGIN; UPDATE _tidemark_watermark SET fence = 99;\n"
 		      ".shell sleep 1\nCOMMIT;",
 	.key_index = true,
