@@ -32,13 +32,13 @@ static bool bigquery_is_plain(const char *text)
 static int bigquery_check_options(const struct url *url,
 				  const char *const *options, struct error *err)
 {
-	const char *at = strchr(url->text, '?');
+	const char *at = url_query(url);
 	size_t n = 0;
 	int rc = 0;
 
 	while (options[n])
 		n++;
-	while (!rc && at && at[1]) {
+	while (!rc && at && *at && at[1]) {
 		char *name = xstrndup(at + 1, strcspn(at + 1, "=&"));
 		const char *near = nearest_name(name, options, n);
 		size_t i = 0;

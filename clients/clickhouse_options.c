@@ -24,10 +24,10 @@ static bool option_is_known(const char *name)
 
 static int option_check_names(const struct url *url, struct error *err)
 {
-	const char *at = strchr(url->text, '?');
+	const char *at = url_query(url);
 	int rc = 0;
 
-	while (!rc && at && at[1]) {
+	while (!rc && at && *at && at[1]) {
 		char *name = xstrndup(at + 1, strcspn(at + 1, "=&"));
 
 		if (!option_is_known(name))

@@ -57,9 +57,9 @@ static int target_check_options(const struct url *url, struct error *err)
 {
 	static const char *const known[] = { "tls", "ssl-mode", "ssl-ca",
 					     "socket" };
-	const char *at = strchr(url->text, '?');
+	const char *at = url_query(url);
 
-	for (; at && at[1]; at = strchr(at + 1, '&')) {
+	for (; at && *at && at[1]; at = strchr(at + 1, '&')) {
 		size_t n = strcspn(at + 1, "=&"), i = 0;
 
 		while (i < ARRAY_SIZE(known) &&

@@ -190,8 +190,7 @@ static int url_check_text(const char *text, struct error *err)
 
 /* The character of the user or the password at which a client ends it; NULL:
  * there is none. To libpq all up to an "@" in front of the first slash is the
- * user and the password, also what looks like a query; to the others a "?"
- * begins one. */
+ * user and the password, also what looks like a query. */
 static const char *url_early_end(const char *text, bool postgres,
 				 const struct url_span *s)
 {
@@ -199,7 +198,7 @@ static const char *url_early_end(const char *text, bool postgres,
 
 	if (s->key == s->start) {
 		end = postgres ? start : text + s->start;
-		end += strcspn(end, postgres ? "/@" : "/?");
+		end += strcspn(end, postgres ? "/@" : "/");
 		return end < text + s->end ? end : NULL;
 	}
 	end = start + strcspn(start, "/@");
@@ -224,10 +223,7 @@ static int url_check_password(const char *text, const char *engine,
 				"in a database's name), or put the password "
 				"into a variable",
 				end < text + s->start ? "user" : "password",
-				*end,
-				*end == '/'   ? "%2F"
-				: *end == '?' ? "%3F"
-					      : "%40");
+				*end, *end == '/' ? "%2F" : "%40");
 	}
 	return 0;
 }
@@ -297,18 +293,29 @@ void url_release(struct url *u)
 	memset(u, 0, sizeof(*u));
 }
 
+const char *url_query(const struct url *u)
+{
+	struct url_spans spans = url_find_secrets(u->text, false);
+	bool user = spans.n && spans.items[0].key == spans.items[0].start;
+	const char *at = u->text + (user ? spans.items[0].end : 0);
+
+	free(spans.items);
+	return at + strcspn(at, "?");
+}
+
 char *url_query_value(const struct url *u, const char *name)
 {
-	size_t at = strcspn(u->text, "?"), length = strlen(name);
+	const char *at = url_query(u);
+	size_t length = strlen(name);
 
-	while (u->text[at]) {
-		const char *item = u->text + at + 1;
+	while (*at) {
+		const char *item = at + 1;
 		size_t n = strcspn(item, "&");
 
 		if (n > length && item[length] == '=' &&
 		    !strncmp(item, name, length))
 			return url_decode(item + length + 1, n - length - 1);
-		at += 1 + n;
+		at = item + n;
 	}
 	return NULL;
 }

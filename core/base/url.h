@@ -28,6 +28,9 @@ int url_parse(struct url *out, const char *text, struct error *err);
 void url_remember(const char *text);
 void url_copy(struct url *out, const struct url *src);
 void url_release(struct url *u);
+/* The "?" that begins the query, behind a password that may hold one; or the
+ * end of the text. */
+const char *url_query(const struct url *u);
 /* The decoded value of `name` in the query behind "?", or NULL; caller frees.
  */
 char *url_query_value(const struct url *u, const char *name);

@@ -46,14 +46,14 @@ static int registry_check_options(const struct url *url,
 				  const struct url_option *options,
 				  struct error *err)
 {
-	const char *at = url->text ? strchr(url->text, '?') : NULL;
+	const char *at = url->text ? url_query(url) : NULL;
 	struct strlist known = STRLIST_INIT;
 	int rc = 0;
 
 	if (registry_is_builtin(url->engine))
 		return 0;
 	registry_declared(options, &known);
-	while (!rc && at && at[1]) {
+	while (!rc && at && *at && at[1]) {
 		char *name = xstrndup(at + 1, strcspn(at + 1, "=&"));
 
 		if (*name && !strlist_has(&known, name))

@@ -256,6 +256,11 @@ int my_catalog_read(struct mydb *db, const char *database, const char *table,
 	rc = catalog_relation(db, database, table, out, err);
 	if (!rc && out->exists)
 		rc = catalog_columns(db, params, out, err);
+	/* MariaDB says nothing of a KILL QUERY in the middle of its catalog. */
+	if (!rc && out->exists && *out->engine && !out->n_columns)
+		rc = error_set(err, ERROR_TRANSIENT,
+			       "the server shows none of its columns, as if "
+			       "the question had been ended in the middle");
 	if (!rc && out->exists && schema)
 		rc = catalog_unique(db, params, schema, out, err);
 	return rc;

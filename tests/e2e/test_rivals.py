@@ -139,8 +139,9 @@ def test_two_refreshes_lose_nothing(tidemark, source, make_destination,
     tidemark.top["state"] = f"sqlite:{tidemark.dir}/other.db"
     tidemark.write_config()
     second = tidemark("run", "--json", "--full-refresh")
-    codes = {first.wait().code, second.code}
-    assert codes <= {EXIT_OK, EXIT_BUSY} and EXIT_OK in codes
+    ended = [first.wait(), second]
+    codes = {each.code for each in ended}
+    assert codes <= {EXIT_OK, EXIT_BUSY} and EXIT_OK in codes, ended
     check_items(source, destination)
     assert written(tidemark.run().pipeline()) == 0
 
