@@ -317,8 +317,12 @@ int chdst_mark_why(struct chdst *d, int rc, struct error *err)
 		*err = why;
 		return -(int)why.code;
 	}
+	/* A run that began at the same moment took it for one that a dead run
+	 * has left. */
+	if (d->target->refresh && error_has_code(err, "60"))
+		err->code = ERROR_TRANSIENT;
 	if (!strstr(err->message, CHDST_MOVED))
-		return rc;
+		return -(int)err->code;
 	error_clear(err);
 	return error_set(err, ERROR_TRANSIENT,
 			 "pipeline %s: its row in " NAME_WATERMARK_TABLE
