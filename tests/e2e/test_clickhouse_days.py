@@ -81,6 +81,7 @@ def test_answer_of_a_proxy_is_no_load(tidemark, items, mode, first, what, said,
     check(source, destination)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("fault", (
     {"do": "exception"}, {"do": "version", "version": "1"},
     {"do": "version", "version": "\\N"},

@@ -30,6 +30,7 @@ def add_column(tidemark, name="loaded"):
     tidemark.write_config()
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("engine, mode", PLACES)
 def test_written_rows_have_their_time(tidemark, source, make_destination,
                                       engine, mode):

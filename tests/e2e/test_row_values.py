@@ -171,6 +171,7 @@ BIGQUERY_SAYS = [
 ]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("secret", [SECRET, SECRET + LURE],
                          ids=["plain", "lure"])
 @pytest.mark.parametrize("request_line, said, names", BIGQUERY_SAYS,

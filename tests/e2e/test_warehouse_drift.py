@@ -95,6 +95,7 @@ def prepare(source, tidemark, end, mode):
                retry={"attempts": 3, "backoff": "10ms"})
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("how", ALTERATIONS)
 @pytest.mark.parametrize("mode", MODES)
 def test_target_is_altered_while_a_run_loads(tidemark_failpoints, source,
