@@ -256,11 +256,13 @@ static const struct sql_session postgres_store_session = {
 	.script = postgres_store_script,
 	.run = postgres_store_run,
 	/* In a schema that another process has made since we looked for it, no
-	 * table is found by its name. */
+	 * table is found by its name. One that we may not use is in no path,
+	 * either: that is told by who reads its tables. */
 	.tables_sql = "SELECT c.relname FROM pg_class AS c\n"
 		      "JOIN pg_namespace AS n ON n.oid = c.relnamespace\n"
 		      "WHERE n.nspname = 'tidemark'\n"
-		      "  AND n.nspname = ANY (current_schemas(false))\n"
+		      "  AND (n.nspname = ANY (current_schemas(false))\n"
+		      "    OR NOT has_schema_privilege(n.oid, 'USAGE'))\n"
 		      "  AND c.relkind IN ('r', 'p', 'v', 'm', 'f')",
 	.now_sql = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 	.for_update = " FOR UPDATE",
