@@ -26,34 +26,32 @@ const char postgres_lock_advisory_sql[] =
 	"  AND l.classid = (($1::bigint >> 32) & 4294967295)::oid\n"
 	"  AND l.objid = ($1::bigint & 4294967295)::oid";
 
-static int lock_explain_row(struct postgres_destination *d,
-			    const char *pipeline, struct error *err)
+static void lock_explain_row(struct postgres_destination *d,
+			     const char *pipeline, struct error *err)
 {
 	char *sql = xstrfmt(row_holder_sql, d->place.watermark);
 	char *what = xstrfmt("pipeline %s: its row in %s is locked by another "
 			     "run of %s",
 			     pipeline, d->place.watermark, pipeline);
-	int rc = pg_lock_explain(d->pg, what, sql, 1, &pipeline, err);
 
+	(void)pg_lock_explain(d->pg, what, sql, 1, &pipeline, err);
 	free(what);
 	free(sql);
-	return rc;
 }
 
-static int lock_explain_ddl(struct postgres_destination *d,
-			    const char *pipeline, struct error *err)
+static void lock_explain_ddl(struct postgres_destination *d,
+			     const char *pipeline, struct error *err)
 {
 	char *key = xstrfmt("%d", DDL_LOCK);
 	const char *params[] = { key };
 	char *what = xstrfmt("pipeline %s: another run is just making or "
 			     "altering tables in this database",
 			     pipeline);
-	int rc = pg_lock_explain(d->pg, what, postgres_lock_advisory_sql, 1,
-				 params, err);
 
+	(void)pg_lock_explain(d->pg, what, postgres_lock_advisory_sql, 1,
+			      params, err);
 	free(what);
 	free(key);
-	return rc;
 }
 
 int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
@@ -94,8 +92,8 @@ int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
 		return rc;
 	postgres_session_rollback(d);
 	if (pg_lock_missed(err) && (what & LOCK_ROW))
-		rc = lock_explain_row(d, pipeline, err);
+		lock_explain_row(d, pipeline, err);
 	if (pg_lock_missed(err) && (what & LOCK_DDL))
-		rc = lock_explain_ddl(d, pipeline, err);
+		lock_explain_ddl(d, pipeline, err);
 	return postgres_owned_explain(d->pg, &d->place, err);
 }
