@@ -16,7 +16,7 @@ from bench import EXIT_DATA, EXIT_OK, Tidemark  # noqa: E402
 from from_postgres import EXTENSIONS, TYPES  # noqa: E402
 from sides import (FILLINGS, READERS, TABLE, ZEROS,  # noqa: E402
                    refused_table, spoiled)  # noqa: E402
-from settings import unsettle  # noqa: E402
+from settings import surround, unsettle  # noqa: E402
 from sources import SOURCES  # noqa: E402
 from table import DESTINATIONS, SPECIAL  # noqa: E402
 
@@ -168,5 +168,6 @@ def pair(request, filled, make_end, scratch, tidemark_binary):
     if source == destination == "postgres":
         end.execute(*TYPES)
     unsettle(end)
-    return Pair(SOURCES[source], filled(source), end,
-                Tidemark(tidemark_binary, directory)).sync()
+    tidemark = Tidemark(tidemark_binary, directory)
+    surround(tidemark)
+    return Pair(SOURCES[source], filled(source), end, tidemark).sync()

@@ -4,6 +4,20 @@ character set. None of it may show in a value.
 
 import os
 
+# Programs around Tidemark read these; its own sessions go by none of it.
+ENVIRONMENT = {
+    "TZ": "Asia/Kathmandu", "PGTZ": "Asia/Kathmandu",
+    "PGDATESTYLE": "SQL, DMY", "PGCLIENTENCODING": "LATIN1",
+    "PGOPTIONS": "-c extra_float_digits=-15 -c bytea_output=escape",
+    "LC_ALL": "C", "LANG": "C",
+}
+HOME = {
+    ".my.cnf": "[client]\ndefault-character-set = latin1\n"
+               "init-command = \"SET time_zone = '-09:30'\"\n",
+    ".duckdbrc": "SET TimeZone = 'Asia/Kathmandu';\n",
+    ".sqliterc": "PRAGMA encoding = 'UTF-16be';\n",
+}
+
 POSTGRES = {
     "DateStyle": "'SQL, DMY'",
     "IntervalStyle": "'sql_standard'",
@@ -50,3 +64,12 @@ def unsettle(end):
                            " CHARACTER SET latin1")
     elif end.engine == "sqlite" and not os.path.exists(end.path):
         end.execute("PRAGMA encoding = 'UTF-16be'", "CREATE TABLE other (x)")
+
+
+def surround(tidemark):
+    """Set all this around the program."""
+    tidemark.env.update(ENVIRONMENT)
+    for name, text in HOME.items():
+        with open(os.path.join(tidemark.env["HOME"], name), "w",
+                  encoding="utf-8") as out:
+            out.write(text)
