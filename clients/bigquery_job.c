@@ -89,9 +89,12 @@ static json_t *job_query(const struct bigquery *b,
 	for (size_t i = 0; i < q->n_parameters; i++)
 		json_array_append_new(parameters,
 				      job_parameter(&q->parameters[i]));
-	query = json_pack("{s:s, s:b, s:{s:s, s:s}}", "query", q->sql,
-			  "useLegacySql", 0, "defaultDataset", "projectId",
-			  b->project, "datasetId", b->dataset);
+	/* A project may have another default zone. */
+	query = json_pack("{s:s, s:b, s:{s:s, s:s}, s:[{s:s, s:s}]}", "query",
+			  q->sql, "useLegacySql", 0, "defaultDataset",
+			  "projectId", b->project, "datasetId", b->dataset,
+			  "connectionProperties", "key", "time_zone", "value",
+			  "UTC");
 	if (q->n_parameters)
 		json_object_set_new(
 			query, "parameterMode",

@@ -49,6 +49,7 @@ static const struct change changes[] = {
 	{ "duckdb", NULL, "float64", "0", "-0", false },
 	{ "duckdb", NULL, "float64", "nan", "nan", false },
 	{ "duckdb", NULL, "float64", "-0", "-0", false },
+	{ "duckdb", NULL, "interval", "1 0 0", "0 30 0", true },
 	{ "duckdb", NULL, "json", "{\"a\":1.0}", "{\"a\":1.00}", true },
 	{ "duckdb", "VARCHAR COLLATE NOCASE", "text", "a", "A", true },
 	{ "duckdb", "VARCHAR COLLATE NOACCENT", "text", "e", "\xc3\xa9", true },

@@ -251,6 +251,11 @@ class Handler(BaseHTTPRequestHandler):
         if query is None:
             raise Refused(400, "invalid", "Job configuration must contain "
                           "exactly one job-specific configuration object")
+        # Values of a project with another default_time_zone would differ.
+        if {"key": "time_zone", "value": "UTC"} not in query.get(
+                "connectionProperties", ()):
+            raise Refused(400, "invalidQuery",
+                          "this fake's project has no default time zone")
         if body["configuration"].get("dryRun"):
             return self.answer(200, {
                 "jobReference": {"projectId": project},
