@@ -197,6 +197,29 @@ def test_wider_type_of_clickhouse(tidemark, begin_pipeline, make_clickhouse,
     assert found[0][0].startswith(value.strip("'")), found
 
 
+@pytest.mark.parametrize("declared", (
+    ("NUMERIC(9,2)", "NUMERIC(18,4)", "9.1234"),
+    ("INT64", "NUMERIC", "5.25")), ids=("scale", "kind"))
+def test_wider_type_of_bigquery(tidemark, begin_pipeline, make_destination,
+                                declared):
+    source = make_destination("bigquery")
+    destination = make_destination("postgres")
+    before, after, value = declared
+    source.execute(
+        f"CREATE TABLE t (id INT64 NOT NULL, v {before}, at TIMESTAMP)",
+        "INSERT INTO t SELECT n, 1, TIMESTAMP_SECONDS(1700000000 + n) "
+        "FROM UNNEST(GENERATE_ARRAY(1, 1000)) AS n")
+    running = begin_pipeline(source, destination, "t", "at")
+    source.execute(f"ALTER TABLE t ALTER COLUMN v SET DATA TYPE {after}",
+                   f"INSERT INTO t VALUES (5000, {value}, "
+                   "'2024-03-01 00:00:00+00')")
+    done = goes_on(running).expect(EXIT_OK)
+    assert "altered while" in done.err, done
+    tidemark.run()
+    found = destination.query("SELECT v::text FROM t WHERE id = 5000")
+    assert found[0][0].startswith(value), found
+
+
 def test_wider_type_of_sqlite(tidemark, begin_pipeline, make_source,
                               make_destination):
     """Which SQLite knows only as a table made anew."""
