@@ -396,6 +396,17 @@ void bigquery_sql_load(struct strbuf *sql, const struct bigquery_destination *d,
 			   "tidemark_changed, tidemark_missing");
 }
 
+/* A target that we have emptied ourselves is not taken for one that somebody
+ * else has. */
+static void sql_remember_emptied(struct strbuf *sql,
+				 const struct bigquery_destination *d)
+{
+	strbuf_addf(sql,
+		    "UPDATE %s SET target_rows = 0 WHERE pipeline = @pipeline "
+		    "AND NOT EXISTS (SELECT 1 FROM %s);\n",
+		    d->place.quoted_mark, d->into);
+}
+
 void bigquery_sql_remove(struct strbuf *sql,
 			 const struct bigquery_destination *d)
 {
@@ -420,6 +431,8 @@ void bigquery_sql_remove(struct strbuf *sql,
 	strbuf_addstr(sql, " _tidemark_s WHERE ");
 	bigquery_sql_key_join(sql, d->target->schema);
 	strbuf_addstr(sql, ");\nSET tidemark_changed = @@row_count;\n");
+	if (d->soft_delete == SOFT_DELETE_NONE)
+		sql_remember_emptied(sql, d);
 	sql_commit(sql, d, false);
 	strbuf_addstr(sql, "SELECT tidemark_changed");
 }

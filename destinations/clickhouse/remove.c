@@ -97,6 +97,25 @@ static int remove_rows(struct chdst *d, const struct batch *keys,
 	return failpoint("after_delete", err);
 }
 
+/* A target that we have emptied ourselves is not taken for one that somebody
+ * else has. Rows that say they are deleted are still there, until the server
+ * is told to clean them up. */
+static int remove_remember(struct chdst *d, struct error *err)
+{
+	struct clickhouse_rows rows;
+	char *sql = xstrfmt("SELECT 1 FROM %s%s LIMIT 1", d->into,
+			    d->target->mode == LOAD_APPEND
+				    ? ""
+				    : " FINAL WHERE " NAME_DELETED " = 0");
+	int rc = clickhouse_query(d->db, sql, "t", &rows, err);
+
+	if (!rc && !rows.n_rows)
+		d->seen.target_rows = 0;
+	clickhouse_rows_release(&rows);
+	free(sql);
+	return rc;
+}
+
 int chdst_remove(struct destination *base, const struct batch *keys,
 		 const struct checkpoint *next, int64_t *removed,
 		 struct error *err)
@@ -122,5 +141,7 @@ int chdst_remove(struct destination *base, const struct batch *keys,
 		rc = writer_check(&d->target->writer, err);
 	if (!rc && d->order.n)
 		rc = chdst_mark_why(d, remove_rows(d, keys, removed, err), err);
+	if (!rc && *removed && d->soft_delete == SOFT_DELETE_NONE)
+		rc = remove_remember(d, err);
 	return rc ? rc : chdst_mark_advance(d, next, 0, err);
 }

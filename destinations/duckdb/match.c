@@ -247,6 +247,24 @@ static void match_mark(const struct duckdb_destination *d, struct strbuf *sql)
 	strbuf_addstr(sql, " FROM " STAGE_KEYS " s");
 }
 
+/* A target that we have emptied ourselves is not taken for one that somebody
+ * else has. */
+static int match_remember(const struct duckdb_destination *d, int64_t removed,
+			  struct error *err)
+{
+	char *sql;
+	int rc;
+
+	if (!removed || d->soft_delete != SOFT_DELETE_NONE)
+		return 0;
+	sql = xstrfmt("UPDATE %s SET target_rows = 0 WHERE pipeline = $1 AND "
+		      "NOT EXISTS (SELECT 1 FROM %s)",
+		      d->place.quoted_mark, d->into);
+	rc = duck_change(d->db, sql, &d->target->pipeline, 1, NULL, err);
+	free(sql);
+	return rc;
+}
+
 int duckdb_remove_rows(struct duckdb_destination *d, const struct batch *keys,
 		       int64_t *removed, struct error *err)
 {
@@ -274,5 +292,6 @@ int duckdb_remove_rows(struct duckdb_destination *d, const struct batch *keys,
 	rc = duckdb_load_exec(&l, &sql, removed, err);
 	if (rc)
 		return error_prefix(err, "table %s", d->target->table);
-	return failpoint("after_delete", err);
+	rc = match_remember(d, *removed, err);
+	return rc ? rc : failpoint("after_delete", err);
 }

@@ -1,7 +1,27 @@
 #include <stdlib.h>
 
+#include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "destinations/mysql/internal.h"
+
+/* A target that we have emptied ourselves is not taken for one that somebody
+ * else has. */
+static const char emptied_sql[] = "UPDATE %s SET target_rows = 0\n"
+				  "WHERE pipeline = ? AND\n"
+				  "  NOT EXISTS (SELECT 1 FROM %s t)";
+
+static int remove_remember(struct mydst *d, int64_t removed, struct error *err)
+{
+	char *sql;
+	int rc;
+
+	if (!removed || d->soft_delete != SOFT_DELETE_NONE)
+		return 0;
+	sql = xstrfmt(emptied_sql, d->place.watermark, d->rows);
+	rc = mydb_exec_count(d->db, sql, 1, &d->target->pipeline, NULL, err);
+	free(sql);
+	return rc;
+}
 
 static int remove_rows(struct mydst *d, const struct batch *keys,
 		       int64_t *removed, struct error *err)
@@ -31,6 +51,8 @@ static int remove_transaction(struct mydst *d, const struct batch *keys,
 	checkpoint_keep(&kept, next, d->stands);
 	if (!rc)
 		rc = remove_rows(d, keys, removed, err);
+	if (!rc)
+		rc = remove_remember(d, *removed, err);
 	if (!rc)
 		rc = my_mark_write(d, &kept, 0, err);
 	if (!rc)

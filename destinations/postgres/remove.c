@@ -1,7 +1,28 @@
 #include <stdlib.h>
 
+#include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "destinations/postgres/postgres.h"
+
+/* A target that we have emptied ourselves is not taken for one that somebody
+ * else has. */
+static const char emptied_sql[] = "UPDATE %s SET target_rows = 0\n"
+				  "WHERE pipeline = $1 AND\n"
+				  "  NOT EXISTS (SELECT 1 FROM %s)";
+
+static int remove_remember(struct postgres_destination *d, int64_t removed,
+			   struct error *err)
+{
+	char *sql;
+	int rc;
+
+	if (!removed || d->soft_delete != SOFT_DELETE_NONE)
+		return 0;
+	sql = xstrfmt(emptied_sql, d->place.watermark, d->rows);
+	rc = pg_exec_count(d->pg, sql, 1, &d->target->pipeline, NULL, err);
+	free(sql);
+	return rc;
+}
 
 static int remove_rows(struct postgres_destination *d, const struct batch *keys,
 		       int64_t *removed, struct error *err)
@@ -38,6 +59,8 @@ int postgres_remove(struct destination *base, const struct batch *keys,
 	checkpoint_keep(&kept, next, d->stands);
 	if (!rc)
 		rc = remove_rows(d, keys, removed, err);
+	if (!rc)
+		rc = remove_remember(d, *removed, err);
 	if (!rc)
 		rc = postgres_mark_write(d, &kept, 0, err);
 	if (!rc)

@@ -1,3 +1,6 @@
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/data/table_name.h"
 #include "destinations/sqlite/internal.h"
@@ -58,6 +61,31 @@ static int remove_rows(struct sqlite_target *d, const struct batch *keys,
 	return failpoint("after_delete", err);
 }
 
+/* A target that we have emptied ourselves is not taken for one that somebody
+ * else has. */
+static int remove_remember(struct sqlite_target *d, int64_t removed,
+			   struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	char *sql;
+	int rc;
+
+	if (!removed || d->soft_delete != SOFT_DELETE_NONE)
+		return 0;
+	sql = xstrfmt("UPDATE main." NAME_WATERMARK_TABLE
+		      " SET target_rows = 0\n"
+		      "WHERE pipeline = ?1 AND NOT EXISTS (SELECT 1 FROM %s)",
+		      d->place.rows);
+	rc = sqlite_prepare(d->db, &st, sql, err);
+	if (!rc) {
+		sqlite_bind_str(st, 1, d->target->pipeline, -1);
+		rc = sqlite_step(st, err);
+	}
+	sqlite_finalize(st);
+	free(sql);
+	return rc;
+}
+
 static int remove_in_transaction(struct sqlite_target *d,
 				 const struct batch *keys,
 				 const struct checkpoint *next,
@@ -72,6 +100,8 @@ static int remove_in_transaction(struct sqlite_target *d,
 		rc = signature_check(d, err);
 	if (!rc)
 		rc = remove_rows(d, keys, removed, err);
+	if (!rc)
+		rc = remove_remember(d, *removed, err);
 	if (!rc)
 		rc = mark_write(d, &kept, 0, err);
 	if (rc)

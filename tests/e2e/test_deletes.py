@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+import bigquery_servers
 import oracle
 import workload
 from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_DIFFERENT, EXIT_OK, EXIT_SCHEMA,
@@ -367,3 +368,48 @@ def test_rows_are_marked_instead(tidemark, source, make_destination, engine,
     assert verify(tidemark)["items"]["destination_rows"] == ROWS
     result = tidemark.run().pipeline()
     assert result["rows_inserted"] + result["rows_updated"] == 0
+    # All of them are marked, and still there for a hand to take away.
+    source.execute("DELETE FROM items")
+    verify(tidemark, "--deletes", "apply", "--max-deletes", str(ROWS))
+    tidemark.run()
+    destination.execute("DELETE FROM items")
+    assert "emptied" in tidemark.run(expect=EXIT_SCHEMA).err
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("engine", (*ENGINES, "clickhouse", "bigquery"))
+@pytest.mark.thinned(3)
+def test_all_rows_are_deleted_and_new_ones_come(tidemark, source,
+                                                make_destination, engine,
+                                                mode):
+    """A target that we have emptied ourselves is no reason to stop; one that
+    somebody else has is, before and after."""
+    destination = make_destination(engine)
+    if engine == "bigquery":
+        bigquery_servers.needs(destination, "transactions")
+    workload.create_items(source, rows=3)
+    workload.settle(source)
+    sync_items(tidemark, source, destination, "timestamp", mode)
+    tidemark.run()
+
+    def delete(where):
+        source.execute(f"DELETE FROM items WHERE {where}")
+        verify(tidemark, "--repair", "--deletes", "apply",
+               "--max-deletes", "3")
+
+    def emptied_by_hand():
+        rows = rows_table(destination,
+                          "append" if engine == "clickhouse" else mode)
+        destination.execute(f"DELETE FROM {rows} WHERE id > 0")
+        assert "emptied" in tidemark.run(expect=EXIT_SCHEMA).err
+
+    delete("id = 1")
+    emptied_by_hand()
+    verify(tidemark, "--repair")
+    delete("id > 0")
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    workload.fill_items(source, 4, 5)
+    workload.settle(source)
+    assert tidemark.run().pipeline()["rows_inserted"] == 2
+    check_items(source, destination)
+    emptied_by_hand()
