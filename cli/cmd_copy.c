@@ -40,13 +40,14 @@ const struct command command_copy = {
 	.summary = "sync one table without a config file",
 	.details =
 		"The pipeline's name comes from the tables, whatever the URLs "
-		"call them, so a second\ncall goes on where the first ended; "
-		"--name gives it another. check, status, runs,\nverify, "
-		"watermark, dead-letters and pace take the same arguments. A "
-		"table that has\nrows of another source table is refused (exit "
-		"4). ${VAR} and ${file:PATH} "
-		"are expanded\nhere, so quote them. A password in a URL is "
-		"taken, and wiped from the list of\nprocesses.",
+		"call them, so a second\ncall goes on where the first ended. "
+		"With --name it is another pipeline, which reads\nall rows "
+		"itself, and says so. check, status, runs, verify, watermark, "
+		"dead-letters\nand pace take the same arguments. A table that "
+		"has rows of another source table is\nrefused (exit 4). "
+		"${VAR} and ${file:PATH} are expanded here, so quote them. A\n"
+		"password in a URL is taken, and wiped from the list of "
+		"processes.",
 	.example = "tidemark copy 'postgresql://app:${SHOP_PASSWORD}@db/shop' "
 		   "duckdb:shop.duckdb \\\n"
 		   "      --table public.orders --watermark "

@@ -123,10 +123,10 @@ static int copied_suggest(struct copy_arguments *c, char **watermark,
 }
 
 /* The end that does not answer is tried by the run once more, no oftener. */
-static int copied_name(struct settings *s, bool runs, struct ends *ends,
-		       struct error *err)
+static int copied_name(struct settings *s, bool named, bool runs,
+		       struct ends *ends, struct error *err)
 {
-	int code = copy_name_find(s, ends, err);
+	int code = copy_name_find(s, named, ends, err);
 
 	if (!code || !runs || err->code == ERROR_STOPPED)
 		return code;
@@ -169,8 +169,8 @@ static int copied_make(const struct arguments *args, long at, bool runs,
 		code = copied_suggest(&c, &watermark, err);
 	if (!code)
 		code = settings_from_copy(s, &c, err);
-	if (!code && !c.name) {
-		code = copied_name(s, runs, ends, err);
+	if (!code && (runs || !c.name)) {
+		code = copied_name(s, c.name != NULL, runs, ends, err);
 		if (code)
 			settings_release(s);
 	}

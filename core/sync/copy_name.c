@@ -6,6 +6,8 @@
 #include <xxhash.h>
 
 #include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/base/shell.h"
 #include "core/data/table_identity.h"
 #include "core/data/watermark.h"
 #include "core/sync/marks.h"
@@ -21,6 +23,7 @@
 /* What the engines say. */
 struct copy_ends {
 	const struct pipeline_settings *p;
+	bool named; /* by --name */
 	json_t *source, *target;
 };
 
@@ -93,6 +96,38 @@ static const char *copy_choose(const struct copy_ends *e,
 	return name;
 }
 
+/* Whoever gives a copy a name, or takes it away, may take it for the one that
+ * was there before. */
+static void copy_tell(const struct copy_ends *e, const struct checkpoint *at,
+		      const char *name)
+{
+	const struct strlist *others = &at->others;
+	struct strbuf word = STRBUF_INIT;
+	char *go_on;
+
+	for (size_t i = 0; !at->found && i + 1 < others->n; i += 2) {
+		if (!strcmp(others->items[i], name) ||
+		    !copy_is_own(e, others->items[i + 1]))
+			continue;
+		shell_add_word(&word, others->items[i]);
+		go_on = copy_is_name(e, others->items[i])
+				? xstrdup("leave out --name")
+				: xstrfmt("say --name %s, or run it with its "
+					  "config",
+					  word.data);
+		log_warn("%s has rows of %s by the mark of pipeline \"%s\": "
+			 "%s is another pipeline, and reads them all again. "
+			 "To go on with that one, %s; if it is no pipeline any "
+			 "more: tidemark watermark forget %s %s",
+			 e->p->destination_table, e->p->source_table,
+			 others->items[i], name, go_on, settings_call(e->p),
+			 word.data);
+		free(go_on);
+		break;
+	}
+	strbuf_release(&word);
+}
+
 static int copy_ask_source(struct copy_ends *e, struct stopper *stopper,
 			   struct ends *ends, struct error *err)
 {
@@ -122,12 +157,14 @@ static int copy_ask_target(struct copy_ends *e, struct destination *d,
 	rc = d->ops->identity(d, &target, &e->target, err);
 	if (rc)
 		return rc;
-	made = copy_make_name(e);
+	made = e->named ? xstrdup(e->p->name) : copy_make_name(e);
 	target.pipeline = made;
 	checkpoint_init(&at);
 	rc = d->ops->recover(d, &target, &at, err);
 	if (!rc)
-		*name = xstrdup(copy_choose(e, &at, made));
+		*name = xstrdup(e->named ? made : copy_choose(e, &at, made));
+	if (!rc && !strcmp(*name, made))
+		copy_tell(e, &at, made);
 	checkpoint_release(&at);
 	free(made);
 	return rc;
@@ -153,7 +190,8 @@ static int copy_ask(struct copy_ends *e, char **name, struct ends *ends,
 	return rc;
 }
 
-int copy_name_find(struct settings *s, struct ends *ends, struct error *err)
+int copy_name_find(struct settings *s, bool named, struct ends *ends,
+		   struct error *err)
 {
 	struct pipeline_settings *p = &s->pipelines[0];
 	struct tries tries = { .policy = &p->retry };
@@ -161,7 +199,7 @@ int copy_name_find(struct settings *s, struct ends *ends, struct error *err)
 	int rc;
 
 	do {
-		struct copy_ends e = { .p = p };
+		struct copy_ends e = { .p = p, .named = named };
 
 		error_clear(err);
 		ends_close(ends);

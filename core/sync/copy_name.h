@@ -11,9 +11,11 @@
 #include "core/sync/ends.h"
 #include "core/sync/settings.h"
 
-/* Opens both ends, gives the one pipeline of `s` its name, and leaves the ends
- * open in `ends`, which is empty after an error. An end that does not answer is
- * tried again as a run does. */
-int copy_name_find(struct settings *s, struct ends *ends, struct error *err);
+/* Opens both ends, gives the one pipeline of `s` its name, unless the user has
+ * (`named`), and leaves the ends open in `ends`, which is empty after an error.
+ * An end that does not answer is tried again as a run does. Where the name has
+ * no mark, and another has one of the same tables, the log says so. */
+int copy_name_find(struct settings *s, bool named, struct ends *ends,
+		   struct error *err);
 
 #endif

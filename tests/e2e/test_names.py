@@ -310,6 +310,34 @@ def test_a_copy_of_another_strategy_or_name(copied, source):
     assert shown["pipeline"] == "mine" and shown["watermark"]
 
 
+def test_a_copy_that_gets_or_loses_its_name(copied, work_dir):
+    """It says who has the mark of the same tables, once, and how to go on."""
+    target = ends.SqliteEnd(work_dir / "w.db")
+    first = copied.copied_first["pipeline"]
+    named = copy_args(*copied.copied[:2], name="mine")
+
+    def told(args, other):
+        said = []
+        for _ in range(2):
+            done = copied("copy", *args).expect(EXIT_OK)
+            said.append(f'mark of pipeline "{other}"' in done.err)
+        assert said == [True, False]
+        return done
+
+    told(named, first)
+    target.execute("DELETE FROM _tidemark_watermark WHERE pipeline <> "
+                   "'mine'")
+    told(copied.copied, "mine")
+    target.execute("DELETE FROM _tidemark_watermark WHERE pipeline = "
+                   "'mine'")
+    done = copied("copy", *named).expect(EXIT_OK)
+    assert "leave out --name" in done.err
+    forget, = [each for each in advice(done.err) if "forget" in each]
+    copied(*shlex.split(forget)).expect(EXIT_OK)
+    assert target.query("SELECT pipeline FROM _tidemark_watermark") == [
+        ("mine",)]
+
+
 def test_commands_about_a_copy(copied, source):
     """Take its arguments, and need no config."""
     args, name = copied.copied, copied.copied_first["pipeline"]
