@@ -4,6 +4,7 @@
 
 #include "connectors/common/names.h"
 #include "connectors/postgres/postgres.h"
+#include "connectors/postgres/sequences.h"
 #include "core/base/alloc.h"
 
 /* Partitions are read through their parent, an extension's tables are its
@@ -138,6 +139,37 @@ static int suggest_is_log(struct postgres *c, const struct layout *l, bool *log,
 	return rc;
 }
 
+/* A mark on ids that may come behind it is not exact; xmin is. */
+static int suggest_for_log(struct postgres *c, struct suggestion *s,
+			   struct layout *l, struct error *err)
+{
+	struct sequence_doubt doubts[SEQUENCE_MOST_DOUBTS];
+	struct sequences found;
+	size_t n = 0;
+	int rc;
+
+	l->mark = (long)l->key[0];
+	rc = sequences_find(c->pg, &l->relation, layout_mark(l), &found, err);
+	if (!rc)
+		n = sequences_doubt(&found, l, doubts);
+	if (!rc && n) {
+		s->strategy = STRATEGY_XMIN;
+		s->column = xstrdup("");
+		s->reason = xstrfmt("%s; xmin finds every change, at the price "
+				    "of reading the table",
+				    doubts[0].reason);
+	} else if (!rc) {
+		s->strategy = STRATEGY_SEQUENCE;
+		s->column = xstrdup(layout_mark(l)->name);
+		s->reason = xstrfmt("%s counts up and no row was ever changed; "
+				    "use xmin if that is not the rule",
+				    s->column);
+	}
+	sequence_doubts_release(doubts, n);
+	sequences_release(&found);
+	return rc;
+}
+
 static void suggest_for_view(struct suggestion *s, const struct layout *l)
 {
 	const struct layout_column *c = suggest_find(l, changed_names, false);
@@ -190,15 +222,13 @@ int postgres_suggest(struct connector *base, const char *table,
 	    l.relation.kind == RELATION_FOREIGN) {
 		suggest_for_view(&s, &l);
 	} else if (log) {
-		s.strategy = STRATEGY_SEQUENCE;
-		s.column = xstrdup(l.columns[l.key[0]].name);
-		s.reason = xstrfmt("%s counts up and no row was ever changed; "
-				   "use xmin if that is not the rule",
-				   s.column);
+		rc = suggest_for_log(c, &s, &l, err);
 	} else {
 		suggest_for_table(&s, &l);
 	}
 	layout_release(&l);
+	if (rc)
+		return rc;
 	*strategy = s.strategy;
 	*column = s.column;
 	*reason = s.reason;

@@ -137,6 +137,7 @@ struct propose_work {
 struct propose_table {
 	enum strategy strategy;
 	char *column, *reason;
+	char *weakness; /* the guarantee, and why it is not exact; or NULL */
 	struct schema schema;
 };
 
@@ -193,6 +194,28 @@ static bool propose_is_raw(const struct propose_work *w, const char *table)
 	return raw;
 }
 
+/* The guarantee that a run of it would have now, unless that is exact. */
+static void propose_weigh(struct propose_work *w,
+			  const struct source_spec *spec,
+			  const struct watermark_spec *mark,
+			  struct propose_table *out)
+{
+	struct error ignored = ERROR_INIT;
+	struct watermark none;
+	struct settled settled;
+
+	watermark_init(&none);
+	settled_init(&settled);
+	if (!w->source->ops->settle(w->source, spec, &out->schema, mark, &none,
+				    &settled, &ignored) &&
+	    settled.guarantee != GUARANTEE_EXACT)
+		out->weakness = xstrfmt("guarantee %s: %s",
+					guarantee_name(settled.guarantee),
+					settled.reason ? settled.reason : "");
+	settled_release(&settled);
+	watermark_release(&none);
+}
+
 static int propose_ask(struct propose_work *w, const char *table,
 		       struct propose_table *out, struct error *err)
 {
@@ -212,6 +235,8 @@ static int propose_ask(struct propose_work *w, const char *table,
 	rc = ops->describe(w->source, &spec, &mark, &out->schema, err);
 	if (!rc && !out->schema.n_key)
 		rc = error_set(err, ERROR_SCHEMA, "it has no key");
+	if (!rc)
+		propose_weigh(w, &spec, &mark, out);
 	return rc;
 }
 
@@ -224,6 +249,7 @@ static int propose_add(struct propose_work *w, const struct table_info *table,
 		.strategy = t->strategy,
 		.column = t->column,
 		.reason = t->reason,
+		.weakness = t->weakness,
 	};
 
 	return sketch_add(&w->sketch, &choice, err);
@@ -247,6 +273,7 @@ static int propose_table(struct propose_work *w, const struct table_info *table,
 	schema_release(&t.schema);
 	free(t.column);
 	free(t.reason);
+	free(t.weakness);
 	return -(int)err->code;
 }
 

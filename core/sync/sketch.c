@@ -151,6 +151,8 @@ static void sketch_write(struct sketch *s, const struct sketch_choice *c,
 	sketch_write_table(sb, c->table, target);
 	sketch_write_key(sb, c->schema);
 	yaml_add_comment(sb, "    ", c->reason);
+	if (c->weakness)
+		yaml_add_comment(sb, "    ", c->weakness);
 	strbuf_addf(sb, "    watermark: { strategy: %s",
 		    strategy_name(c->strategy));
 	if (*c->column) {

@@ -31,6 +31,7 @@ struct sketch_choice {
 	enum strategy strategy;
 	const char *column; /* "": none */
 	const char *reason;
+	const char *weakness; /* NULL: the guarantee is exact */
 };
 
 void sketch_init(struct sketch *s);

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import oracle
+import servers
 import workload
 from conftest import ROOT
 from bench import EXIT_CONFIG, EXIT_SCHEMA, sync_items
@@ -168,6 +169,16 @@ def test_watermark_show_set_reset(synced):
     assert synced.run().pipeline()["rows_read"] == 0
 
 
+def proposed(tidemark, source, destination):
+    password = tidemark.env["TIDEMARK_TEST_PASSWORD"]
+    tidemark.env.update(PGPASSWORD=password, SOURCE_PASSWORD=password)
+    url = (source.server.url(source.database)
+           if hasattr(source, "server") else source.url())
+    tidemark("init", url, destination.url()).expect(0)
+    with open(tidemark.config, encoding="utf-8") as file:
+        return file.read()
+
+
 def test_init_writes_a_config_that_runs(synced, source, make_destination):
     destination = make_destination("duckdb")
     source.execute(
@@ -190,6 +201,41 @@ def test_init_writes_a_config_that_runs(synced, source, make_destination):
     assert sum(each["rows_inserted"] for each in ran.json()["pipelines"]) == 53
     again = synced("init", source.url(), destination.url(), env=password)
     assert again.code == EXIT_CONFIG, "init has overwritten a config"
+
+
+@pytest.mark.parametrize("ids,exact", (
+    ("GENERATED ALWAYS AS IDENTITY", True),
+    ("GENERATED ALWAYS AS IDENTITY (INCREMENT BY 50)", False),
+    ("GENERATED ALWAYS AS IDENTITY (CACHE 20)", False),
+    ("NOT NULL", False)))
+def test_init_of_a_log(tidemark, source, make_destination, ids, exact):
+    """A mark on its ids where that is exact, else xmin, which is."""
+    source.execute(
+        f"CREATE TABLE log (id bigint {ids} PRIMARY KEY, created_at "
+        "timestamptz DEFAULT now())")
+    source.execute("INSERT INTO log (created_at) VALUES (now())"
+                   if "IDENTITY" in ids else "INSERT INTO log VALUES (1)")
+    servers.wait_for(lambda: source.query(
+        "SELECT pg_stat_get_tuples_inserted('log'::regclass) > 0") == [(True,)])
+    text = proposed(tidemark, source, make_destination("duckdb"))
+    assert ("strategy: sequence" in text) == exact
+    assert ("strategy: xmin" in text) != exact
+    assert "guarantee lag" not in text
+    ran = tidemark("run", "--json").expect(0).pipeline()
+    assert ran["guarantee"] == "exact", ran["guarantee_reason"]
+
+
+@pytest.mark.parametrize("engine", ("mysql", "mariadb", "sqlite"))
+def test_init_says_where_lag_is_the_best(tidemark, make_source,
+                                         make_destination, engine):
+    """As the run does, with the reason."""
+    source = make_source(engine)
+    source.execute("CREATE TABLE log (id bigint PRIMARY KEY, line text)",
+                   "INSERT INTO log VALUES (1, 'a')")
+    text = proposed(tidemark, source, make_destination("duckdb"))
+    ran = tidemark("run", "--json").expect(0).pipeline()
+    assert ran["guarantee"] == "lag"
+    assert f"# guarantee lag: {ran['guarantee_reason']}" in text
 
 
 def test_migrate_twice(synced):
