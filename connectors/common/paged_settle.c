@@ -71,10 +71,7 @@ static int settle_timestamp(struct paged_source *s,
 		return 0;
 	if (!settle_read(&column->type, from->value, &value_us) ||
 	    !settle_read(&column->type, out->value, &clock.latest_us))
-		return error_set(err, ERROR_SCHEMA,
-				 "the mark's value '%s' is no point in "
-				 "time. " SETTLE_WAY_OUT,
-				 from->value);
+		return settle_no_time(from->value, s->described, err);
 	return settle_keep_mark(&clock, value_us, clock.latest_us, from, out,
 				reason, err);
 }

@@ -159,6 +159,27 @@ const char *settle_meaning(enum type_kind mark)
 	}
 }
 
+int settle_way_out(const struct source_spec *source, struct error *err)
+{
+	const char *call = source && source->call ? source->call : "PIPELINE";
+	const char *run = source && source->run ? source->run : "run";
+
+	return error_hint(err,
+			  "`tidemark %s --full-refresh %s` builds the target "
+			  "anew; after `tidemark watermark reset %s` the next "
+			  "run reads everything again, and rows of the target "
+			  "with higher marks stay",
+			  run, call, call);
+}
+
+int settle_no_time(const char *value, const struct source_spec *source,
+		   struct error *err)
+{
+	error_set(err, ERROR_SCHEMA,
+		  "the mark's value '%s' is no point in time", value);
+	return settle_way_out(source, err);
+}
+
 void settle_weaken(struct settled *out, enum guarantee guarantee)
 {
 	if (out->guarantee < guarantee)

@@ -14,13 +14,6 @@
 #define SETTLE_SUMMER_MOST_US (INT64_C(2) * 3600 * US_PER_SECOND)
 /* How far a wall clock can be before UTC. */
 #define SETTLE_ZONE_MOST_US (INT64_C(15) * 3600 * US_PER_SECOND)
-/* For a source that is another one, or whose ids begin anew. */
-#define SETTLE_WAY_OUT ERROR_FIX SETTLE_WAYS
-#define SETTLE_WAYS                                                            \
-	"`tidemark run --full-refresh` builds the target anew; after "         \
-	"`tidemark watermark reset` the next run reads everything again, and " \
-	"rows of the target with higher marks stay"
-
 /* The last value of a column of this type (DATE, TIMESTAMP, TIMESTAMPTZ) that
  * lies before the instant `us` or, for one without a zone, before that wall
  * clock. The tick that holds it is open: what is written now may carry a mark
@@ -54,6 +47,14 @@ bool settle_read(const struct type *type, const char *text, int64_t *out_us);
 /* What the mark means, for an identity: "instant", "wall clock", "day",
  * "number". A type that changes within one of these keeps its meaning. */
 const char *settle_meaning(enum type_kind mark);
+
+/* Append what to do where the source is another one, or its ids begin anew:
+ * commands that name the pipeline of `source`, which may be NULL. SCHEMA. */
+int settle_way_out(const struct source_spec *source, struct error *err);
+
+/* SCHEMA: a mark's value that cannot be read as what its column holds. */
+int settle_no_time(const char *value, const struct source_spec *source,
+		   struct error *err);
 
 /* The guarantee is this at most. */
 void settle_weaken(struct settled *out, enum guarantee guarantee);

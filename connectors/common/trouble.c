@@ -118,7 +118,9 @@ void report_null_marks(struct problems *out, const char *table,
 		     : policy == NULLS_SKIP ? SEVERITY_WARNING
 					    : SEVERITY_INFO,
 		     stops ? ERROR_DATA : ERROR_NONE, "null-marks",
-		     stops ? "watermark.nulls: include, or skip" : NULL,
+		     stops ? "watermark.nulls: include, or skip"
+			   : "fill the column; watermark.nulls says what "
+			     "happens until then",
 		     "%" PRId64 " rows of %s have NULL in \"%s\"%s", count,
 		     table, column,
 		     policy == NULLS_SKIP      ? ": they are left out"
@@ -148,23 +150,27 @@ void report_repeat(struct problems *out, const char *table, const char *key)
 void report_unvouched(struct problems *out, const char *table, const char *fix)
 {
 	problems_add(out, SEVERITY_WARNING, ERROR_NONE,
-		     "key-without-unique-index", fix,
+		     "key-without-unique-index",
+		     fix ? fix
+			 : "name a key whose values the source keeps "
+			   "apart, if there is one",
 		     "no unique index of %s vouches for the key: every run "
 		     "looks for keys that repeat, and one stops it",
 		     table);
 }
 
-void report_cascade(struct problems *out, const char *table, const char *key,
-		    const char *how, const char *column, const char *other)
+void report_cascade(struct problems *out, const struct source_spec *source,
+		    const char *key, const char *how, const char *column,
+		    const char *other)
 {
-	char *fix = xstrfmt("%srun tidemark verify --repair after such a "
+	char *fix = xstrfmt("%srun tidemark verify --repair %s after such a "
 			    "change",
-			    other);
+			    other, source->call ? source->call : "PIPELINE");
 
 	problems_add(out, SEVERITY_WARNING, ERROR_NONE, "key-cascades", fix,
 		     "foreign key %s changes rows of %s by itself (%s) and "
 		     "leaves \"%s\" as it was: no run reads such a change",
-		     key, table, how, column);
+		     key, source->table, how, column);
 	free(fix);
 }
 

@@ -37,8 +37,9 @@ void report_unvouched(struct problems *out, const char *table, const char *fix);
 /* A foreign key changes rows of the table by itself (`how`: "ON UPDATE
  * CASCADE"), and nothing moves the mark then. `other`: a way out that the
  * engine has, or "". */
-void report_cascade(struct problems *out, const char *table, const char *key,
-		    const char *how, const char *column, const char *other);
+void report_cascade(struct problems *out, const struct source_spec *source,
+		    const char *key, const char *how, const char *column,
+		    const char *other);
 /* Nobody says whose clock a mark holds; `own`: of the engine's, or "". */
 void report_zone_unknown(struct problems *out, const char *table,
 			 const char *column, const char *own);

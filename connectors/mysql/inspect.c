@@ -194,7 +194,7 @@ static int inspect_cascades(struct inspection *x, struct error *err)
 			    err);
 
 	for (size_t i = 0; !rc && i < mydb_rows(r); i++)
-		report_cascade(x->out, x->source->table, mydb_value(r, i, 0),
+		report_cascade(x->out, x->source, mydb_value(r, i, 0),
 			       mydb_value(r, i, 1), source_mark(l)->name, "");
 	mydb_result_free(r);
 	return rc;

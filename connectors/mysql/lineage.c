@@ -105,11 +105,11 @@ static int lineage_refuse(const struct mysrc *c, const struct watermark *from,
 	error_set(err, ERROR_SCHEMA,
 		  "%s " ERROR_FIX
 		  "If it was just rebuilt, `tidemark watermark set %s "
-		  "%s` keeps the mark. Else " SETTLE_WAYS,
+		  "%s` keeps the mark. Else:",
 		  what, source && source->call ? source->call : "PIPELINE",
 		  word.data);
 	strbuf_release(&word);
-	return -ERROR_SCHEMA;
+	return settle_way_out(source, err);
 }
 
 /* The rows are asked: if none lies at or below the mark, all of them are going

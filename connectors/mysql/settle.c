@@ -122,10 +122,7 @@ static int settle_against_mark(struct mysrc *c,
 		return 0;
 	if (!settle_read(&mark->type, from->value, &value) ||
 	    (out->value && !settle_read(&mark->type, out->value, &settled)))
-		return error_set(err, ERROR_SCHEMA,
-				 "the mark's value '%s' is no point in "
-				 "time. " SETTLE_WAY_OUT,
-				 from->value);
+		return settle_no_time(from->value, c->paged.described, err);
 	return settle_keep_mark(clock, value, settled, from, out, reason, err);
 }
 
@@ -315,13 +312,14 @@ static int settle_check_counter(struct mysrc *c, const struct watermark *from,
 	    (greatest && !number_is_greater(from->value, greatest)))
 		return 0;
 	rc = settle_counter(c, &next, err);
-	if (!rc && next && !number_is_greater(next, from->value))
-		rc = error_set(err, ERROR_SCHEMA,
-			       "the mark, %s, is ahead of the AUTO_INCREMENT "
-			       "of %s, which goes on with %s: the source "
-			       "cannot have produced it (TRUNCATE begins the "
-			       "ids anew). " SETTLE_WAY_OUT,
-			       from->value, c->paged.layout.table.name, next);
+	if (!rc && next && !number_is_greater(next, from->value)) {
+		error_set(err, ERROR_SCHEMA,
+			  "the mark, %s, is ahead of the AUTO_INCREMENT of %s, "
+			  "which goes on with %s: the source cannot have "
+			  "produced it (TRUNCATE begins the ids anew)",
+			  from->value, c->paged.layout.table.name, next);
+		rc = settle_way_out(c->paged.described, err);
+	}
 	free(next);
 	return rc;
 }

@@ -106,7 +106,7 @@ static int blocks_check_age(struct postgres *c, uint64_t xmax,
 	if (b->everything)
 		return 0;
 	if (b->mark > xmax)
-		return replay_refuse_xid(c->pg, b->mark, xmax, err);
+		return replay_refuse_xid(c, b->mark, xmax, err);
 	if (xmax - b->mark < BLOCKS_FARTHEST)
 		return 0;
 	log_warn("the mark of %s is %" PRIu64 " transactions behind, more than "

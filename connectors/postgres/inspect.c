@@ -354,7 +354,7 @@ static int inspect_cascades(struct inspection_of *x, struct error *err)
 			  err);
 
 	for (int i = 0; !rc && i < pg_rows(r); i++)
-		report_cascade(x->out, x->source->table, pg_value(r, i, 0),
+		report_cascade(x->out, x->source, pg_value(r, i, 0),
 			       pg_value(r, i, 1), mark->name,
 			       "let a trigger BEFORE UPDATE set the mark, use "
 			       "strategy xmin, or ");
@@ -383,7 +383,8 @@ static void inspect_own_sql(const struct inspection_of *x)
 {
 	if (x->source->where || x->source->n_expressions)
 		problems_add(x->out, SEVERITY_INFO, ERROR_NONE,
-			     "sql-search-path", NULL,
+			     "sql-search-path",
+			     "write schema.name for what is not of pg_catalog",
 			     "%s runs with an empty search path: qualify the "
 			     "names of tables and functions in it",
 			     x->source->where ? "source.where"

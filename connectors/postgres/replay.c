@@ -11,38 +11,41 @@ static const char replay_sql[] =
 	"  COALESCE(' of ' || pg_last_xact_replay_timestamp(), '')\n"
 	"WHERE pg_is_in_recovery()";
 
-int replay_check(struct pg *pg, const char *mark, const char *at,
+int replay_check(const struct postgres *c, const char *mark, const char *at,
 		 struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, replay_sql, "tt", 0, NULL, err);
+	int rc = pg_query(c->pg, &r, replay_sql, "tt", 0, NULL, err);
 
-	if (!rc && pg_rows(r))
-		rc = error_set(
-			err, ERROR_SCHEMA,
-			"the mark, %s, is ahead of this server, which is at "
-			"%s: it is a standby and has not replayed the log up "
-			"to there (it has replayed %s%s). " ERROR_FIX
-			"Wait until it has, or read from the primary. If it is "
-			"a standby of another server: " SETTLE_WAYS,
-			mark, at, pg_value(r, 0, 0), pg_value(r, 0, 1));
+	if (!rc && pg_rows(r)) {
+		error_set(err, ERROR_SCHEMA,
+			  "the mark, %s, is ahead of this server, which is at "
+			  "%s: it is a standby and has not replayed the log up "
+			  "to there (it has replayed %s%s). " ERROR_FIX
+			  "Wait until it has, or read from the primary. If it "
+			  "is a standby of another server:",
+			  mark, at, pg_value(r, 0, 0), pg_value(r, 0, 1));
+		rc = settle_way_out(c->described, err);
+	}
 	pg_result_free(r);
 	return rc;
 }
 
-int replay_refuse_xid(struct pg *pg, uint64_t mark, uint64_t xmax,
+int replay_refuse_xid(const struct postgres *c, uint64_t mark, uint64_t xmax,
 		      struct error *err)
 {
 	char *of_mark = xstrfmt("transaction %" PRIu64, mark);
 	char *at = xstrfmt("transaction %" PRIu64, xmax);
-	int rc = replay_check(pg, of_mark, at, err);
+	int rc = replay_check(c, of_mark, at, err);
 
-	if (!rc)
-		rc = error_set(err, ERROR_SCHEMA,
-			       "the mark, %s, has not happened yet: the source "
-			       "is at %" PRIu64 " (another server, or a "
-			       "restored backup?). " SETTLE_WAY_OUT,
-			       of_mark, xmax);
+	if (!rc) {
+		error_set(err, ERROR_SCHEMA,
+			  "the mark, %s, has not happened yet: the source is "
+			  "at %" PRIu64 " (another server, or a restored "
+			  "backup?)",
+			  of_mark, xmax);
+		rc = settle_way_out(c->described, err);
+	}
 	free(of_mark);
 	free(at);
 	return rc;

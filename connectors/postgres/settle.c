@@ -97,8 +97,8 @@ int settle_xmin(struct postgres *c, const struct watermark *from,
 		settle_weaken(out, GUARANTEE_LAG);
 	}
 	if (from->value && strtoull(from->value, NULL, 10) > xmax)
-		rc = replay_refuse_xid(c->pg, strtoull(from->value, NULL, 10),
-				       xmax, err);
+		rc = replay_refuse_xid(c, strtoull(from->value, NULL, 10), xmax,
+				       err);
 	else if (strtoull(out->value, NULL, 10) < xmax)
 		rc = settle_holder(c, out, err);
 	pg_result_free(r);

@@ -82,43 +82,44 @@ static int settle_is_greater(struct postgres *c, const char *a, const char *b,
 	return rc;
 }
 
-static int settle_sequence_restarted(const struct watermark *from,
+static int settle_sequence_restarted(const struct postgres *c,
+				     const struct watermark *from,
 				     const struct sequence_info *s,
 				     struct error *err)
 {
-	return error_set(
-		err, ERROR_SCHEMA,
-		"sequence %s was restarted since the mark was taken "
-		"(TRUNCATE ... RESTART IDENTITY, ALTER SEQUENCE ... "
-		"RESTART%s, or made anew): rows that get ids up to the "
-		"mark, %s, again would never be read. " SETTLE_WAY_OUT,
-		s->name, s->crash ? ", a crash, as it is UNLOGGED" : "",
-		from->value);
+	error_set(err, ERROR_SCHEMA,
+		  "sequence %s was restarted since the mark was taken "
+		  "(TRUNCATE ... RESTART IDENTITY, ALTER SEQUENCE ... "
+		  "RESTART%s, or made anew): rows that get ids up to the "
+		  "mark, %s, again would never be read",
+		  s->name, s->crash ? ", a crash, as it is UNLOGGED" : "",
+		  from->value);
+	return settle_way_out(c->described, err);
 }
 
-static int settle_sequence_ahead(const char *mark,
+static int settle_sequence_ahead(const struct postgres *c, const char *mark,
 				 const struct sequence_info *s,
 				 struct error *err)
 {
-	return error_set(
-		err, ERROR_SCHEMA,
-		"the mark, %s, is ahead of sequence %s, which is at "
-		"%s: the source cannot have produced it. " SETTLE_WAY_OUT,
-		mark, s->name, s->last ? s->last : "its start");
+	error_set(err, ERROR_SCHEMA,
+		  "the mark, %s, is ahead of sequence %s, which is at %s: the "
+		  "source cannot have produced it",
+		  mark, s->name, s->last ? s->last : "its start");
+	return settle_way_out(c->described, err);
 }
 
-static int settle_sequence_guess(const char *mark,
+static int settle_sequence_guess(const struct postgres *c, const char *mark,
 				 const struct sequence_info *s,
 				 struct error *err)
 {
-	return error_set(
-		err, ERROR_SCHEMA,
-		"sequence %s was altered or exchanged since the mark, %s, was "
-		"taken, and the role may not see where it stands, so rows that "
-		"get ids up to the mark again might never be read. " ERROR_FIX
-		"GRANT "
-		"SELECT ON SEQUENCE %s to the role; or: " SETTLE_WAY_OUT,
-		s->name, mark, s->name);
+	error_set(err, ERROR_SCHEMA,
+		  "sequence %s was altered or exchanged since the mark, %s, "
+		  "was taken, and the role may not see where it stands, so "
+		  "rows that get ids up to the mark again might never be "
+		  "read. " ERROR_FIX
+		  "GRANT SELECT ON SEQUENCE %s to the role; or:",
+		  s->name, mark, s->name);
+	return settle_way_out(c->described, err);
 }
 
 /* Is the sequence behind the mark? Ids that were not taken from it, of rows
@@ -160,17 +161,17 @@ static int settle_check_sequence(struct postgres *c,
 	if (!from->value)
 		return 0;
 	if (change == SEQUENCE_RESTARTED)
-		return settle_sequence_restarted(from, s, err);
+		return settle_sequence_restarted(c, from, s, err);
 	if (change != SEQUENCE_SAME && !s->may_see)
-		return settle_sequence_guess(from->value, s, err);
+		return settle_sequence_guess(c, from->value, s, err);
 	rc = settle_behind(c, from, s, max, proof, &behind, err);
 	if (!rc && behind)
-		rc = replay_check(c->pg, from->value,
+		rc = replay_check(c, from->value,
 				  s->last ? s->last : "its start", err);
 	if (!rc && behind)
 		return change == SEQUENCE_SAME
-			       ? settle_sequence_ahead(from->value, s, err)
-			       : settle_sequence_restarted(from, s, err);
+			       ? settle_sequence_ahead(c, from->value, s, err)
+			       : settle_sequence_restarted(c, from, s, err);
 	if (change != SEQUENCE_SAME)
 		c->reread = true;
 	return rc;

@@ -81,10 +81,7 @@ static int settle_parse(struct postgres *c, const char *text, int64_t *out,
 		return -ERROR_SCHEMA;
 	}
 	if (!value_parse_timestamp(pg_value(r, 0, 0), out))
-		rc = error_set(err, ERROR_SCHEMA,
-			       "the mark's value '%s' is no point in "
-			       "time. " SETTLE_WAY_OUT,
-			       text);
+		rc = settle_no_time(text, c->described, err);
 	pg_result_free(r);
 	return rc;
 }

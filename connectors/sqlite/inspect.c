@@ -134,7 +134,7 @@ static int inspect_cascades(struct sqsrc *s, const struct source_spec *source,
 	if (!rc)
 		sqlite_bind_str(st, 2, mark, -1);
 	while (!rc && (rc = sqlite_step(st, err)) == 1) {
-		report_cascade(out, source->table, sqlite_str(st, 0),
+		report_cascade(out, source, sqlite_str(st, 0),
 			       sqlite_str(st, 1), mark,
 			       "let a trigger AFTER UPDATE set the mark, or ");
 		rc = 0;

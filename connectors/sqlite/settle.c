@@ -153,10 +153,7 @@ static int settle_timestamp(struct sqsrc *s, const struct watermark_spec *mark,
 	if (!from->value)
 		return 0;
 	if (!notation_parse(from->value, &value_us))
-		return error_set(err, ERROR_SCHEMA,
-				 "the mark's value '%s' is no point in "
-				 "time. " SETTLE_WAY_OUT,
-				 from->value);
+		return settle_no_time(from->value, s->paged.described, err);
 	return settle_keep_mark(&clock, value_us, settled_us, from, out, reason,
 				err);
 }
@@ -181,11 +178,11 @@ static int settle_check_ids(const struct sqsrc *s, const char *greatest,
 	    (greatest && !number_is_greater(from->value, greatest)) ||
 	    strtoll(from->value, NULL, 10) <= last)
 		return 0;
-	return error_set(err, ERROR_SCHEMA,
-			 "the mark, %s, is ahead of the last id that %s has "
-			 "given out, %" PRId64 ": the source cannot have "
-			 "produced it. " SETTLE_WAY_OUT,
-			 from->value, s->paged.described->table, last);
+	error_set(err, ERROR_SCHEMA,
+		  "the mark, %s, is ahead of the last id that %s has given "
+		  "out, %" PRId64 ": the source cannot have produced it",
+		  from->value, s->paged.described->table, last);
+	return settle_way_out(s->paged.described, err);
 }
 
 static int settle_sequence(struct sqsrc *s, const struct watermark_spec *mark,

@@ -48,6 +48,8 @@ struct source_spec {
 	enum zero_dates zero_dates;
 	/* The pipeline as a command takes it, for advice; NULL: not known. */
 	const char *call;
+	/* The command that runs it so; as of struct target. */
+	const char *run;
 };
 
 enum nulls_policy { NULLS_ERROR, NULLS_INCLUDE, NULLS_SKIP };

@@ -103,19 +103,20 @@ int backfill_settle(struct connector *source, const struct source_spec *spec,
 
 static int planning_open(struct planning *b, struct error *err)
 {
+	const char *call = settings_call(b->p);
 	int rc;
 
 	if (b->p->mode == LOAD_REPLACE)
 		return error_set(err, ERROR_CONFIG,
 				 "pipeline %s is in mode replace: every run "
 				 "loads all of it; tidemark run %s does",
-				 b->p->name, b->p->name);
+				 b->p->name, call);
 	if (b->p->mode == LOAD_UPDATE)
 		return error_set(err, ERROR_CONFIG,
 				 "pipeline %s is in mode update, which is a "
 				 "backfill by itself: tidemark watermark reset "
 				 "%s, and tidemark run %s reads all of it",
-				 b->p->name, b->p->name, b->p->name);
+				 b->p->name, call, call);
 	settings_source_spec(b->p, &b->spec);
 	rc = runner_open_source(b->p, &b->source, err);
 	if (!rc)

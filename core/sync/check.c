@@ -200,8 +200,10 @@ static void look_at_mapping(struct look *l)
 
 static void look_refuse_mark(struct look *l, const struct watermark *seen)
 {
-	char *fix = xstrfmt("tidemark watermark reset %s, or %s --full-refresh",
-			    settings_call(l->p), settings_run(l->p));
+	const char *call = settings_call(l->p);
+	char *fix = xstrfmt("tidemark watermark reset %s, or tidemark %s "
+			    "--full-refresh %s",
+			    call, settings_run(l->p), call);
 
 	problems_add(&l->out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
 		     "mark-of-other-strategy", fix,
@@ -224,7 +226,9 @@ static void look_at_new_column(struct look *l, struct watermark *seen)
 		return;
 	problems_add(&l->out->problems, stop ? SEVERITY_ERROR : SEVERITY_INFO,
 		     stop ? ERROR_SCHEMA : ERROR_NONE, "column-again",
-		     stop ? "schema: { on_new_column: add }" : NULL,
+		     stop ? "schema: { on_new_column: add }"
+			  : "nothing is to be done; or leave the column out "
+			    "under source.columns",
 		     "column \"%s\" of %s is new, or was dropped or left out "
 		     "for a while: %s",
 		     column, l->p->source_table,
@@ -354,6 +358,27 @@ static void look_at_state(struct look *l)
 }
 
 /* Who cannot be asked holds a run until it can be. */
+static void look_at_hold(struct look *l, const struct probe_answer *answer)
+{
+	char *fix = xstrfmt(answer->failed
+				    ? "mend what it says, or take pace.%s out "
+				      "of the config"
+				    : "nothing is to be done: a run waits for "
+				      "it; a higher pace.%s holds less",
+			    answer->by);
+
+	if (answer->failed)
+		problems_add(&l->out->problems, SEVERITY_ERROR, ERROR_ACCESS,
+			     "pace-unknown", fix, "pace.%s holds every run: %s",
+			     answer->by, answer->reason);
+	else
+		problems_add(&l->out->problems, SEVERITY_INFO, ERROR_NONE,
+			     "pace-held", fix,
+			     "pace.%s would hold a run just now: %s",
+			     answer->by, answer->reason);
+	free(fix);
+}
+
 static void look_at_pace(struct look *l)
 {
 	struct probe_answer answer = { NULL, NULL, false };
@@ -363,16 +388,8 @@ static void look_at_pace(struct look *l)
 	probes_init(&probes, l->p, &l->p->pace.limits);
 	if (probes_ask(&probes, &answer, &err))
 		look_failed(l, "pace", &err);
-	else if (answer.failed)
-		problems_add(&l->out->problems, SEVERITY_ERROR, ERROR_ACCESS,
-			     "pace-unknown", NULL,
-			     "pace.%s holds every run: %s", answer.by,
-			     answer.reason);
 	else if (answer.by)
-		problems_add(&l->out->problems, SEVERITY_INFO, ERROR_NONE,
-			     "pace-held", NULL,
-			     "pace.%s would hold a run just now: %s", answer.by,
-			     answer.reason);
+		look_at_hold(l, &answer);
 	probe_answer_release(&answer);
 	probes_release(&probes);
 }

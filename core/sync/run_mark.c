@@ -18,10 +18,11 @@ static int run_refuse_other_mark(struct run *r, const struct watermark *seen,
 		"the stored mark of %s belongs to strategy %s, column "
 		"\"%s\", but the config says %s, column \"%s\". " ERROR_FIX
 		"To read everything again under the new one: tidemark "
-		"watermark reset %s, or %s --full-refresh",
+		"watermark reset %s, or tidemark %s --full-refresh %s",
 		r->p->name, strategy_name(seen->strategy),
 		seen->column ? seen->column : "", strategy_name(r->p->strategy),
-		column, settings_call(r->p), settings_run(r->p));
+		column, settings_call(r->p), settings_run(r->p),
+		settings_call(r->p));
 }
 
 /* A column that the mark's rows were delivered without: all are read again. */
@@ -36,9 +37,10 @@ static int run_check_columns(struct run *r, struct watermark *seen,
 			       "table %s: column \"%s\" is new at the source, "
 			       "or was dropped or left out for a while, and "
 			       "on_new_column is stop" ERROR_FIX
-			       "; set schema: { on_new_column: add } or run "
-			       "--full-refresh",
-			       r->p->source_table, column);
+			       "; set schema: { on_new_column: add }, or: "
+			       "tidemark %s --full-refresh %s",
+			       r->p->source_table, column, settings_run(r->p),
+			       settings_call(r->p));
 	else if (column && !r->again)
 		log_info("column \"%s\" of %s is new, or was dropped or left "
 			 "out for a while: every row is read again",

@@ -50,6 +50,7 @@ void settings_source_spec(const struct pipeline_settings *p,
 		.key = &p->key,
 		.zero_dates = p->zero_dates,
 		.call = settings_call(p),
+		.run = settings_run(p),
 	};
 }
 

@@ -299,7 +299,7 @@ static int run_check_options(struct run *r, struct error *err)
 			"a table that others fill, so there is nothing "
 			"to refresh; to read all rows again: tidemark "
 			"watermark reset %s",
-			r->p->name, r->p->name);
+			r->p->name, settings_call(r->p));
 	if (!r->target.refresh || !bounded)
 		return 0;
 	return error_set(

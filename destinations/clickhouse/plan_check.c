@@ -174,16 +174,12 @@ static void check_raw(struct plan *plan, const struct place *place,
 		      const struct target *target)
 {
 	const char *what = NULL;
-	char *message;
+	char *message, *command, *fix;
 
 	if (!plan->table.exists)
 		return;
 	if (target->refresh && !plan->created && !target->force)
-		check_error(plan, ERROR_SCHEMA, "not-ours",
-			    "run once with --full-refresh to replace it",
-			    target,
-			    "Tidemark did not create it, so it is not "
-			    "replaced");
+		target_refuse_not_ours(target, &plan->inspection.problems);
 	if (target->refresh)
 		return;
 	if (!check_has_engine(plan, target))
@@ -196,10 +192,13 @@ static void check_raw(struct plan *plan, const struct place *place,
 		return;
 	message = xstrfmt("%s %s (it is %.120s)", place->base, what,
 			  plan->table.engine_full);
-	check_error(plan, ERROR_SCHEMA, "not-a-raw-table",
-		    "rename it, name another destination, or run once with "
-		    "--full-refresh to replace it",
-		    target, message);
+	command = target_refresh_command(target);
+	fix = xstrfmt("rename it, or name another destination; %s replaces it",
+		      command);
+	check_error(plan, ERROR_SCHEMA, "not-a-raw-table", fix, target,
+		    message);
+	free(fix);
+	free(command);
 	free(message);
 }
 

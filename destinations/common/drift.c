@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "destinations/common/names.h"
 
 static void drift_refuse(struct inspection *out, const char *code,
 			 const char *fix, const struct target *target,
@@ -79,18 +80,22 @@ static enum drift_step drift_narrow(const struct target *target,
 	/* In mode update the table is others', and so are its types. */
 	bool may_widen = target->drift.on_type_change == DRIFT_WIDEN &&
 			 target->mode != LOAD_UPDATE;
-	char *what = NULL, *fix = NULL;
+	char *what = NULL, *fix = NULL, *command;
 
 	if (d->fit == FIT_GROWS && may_widen && table->known)
 		return STEP_WIDEN;
 	if (d->fit == FIT_GROWS && target->mode == LOAD_UPDATE &&
 	    target->schema->columns[column].expression) {
+		fix = xstrfmt("alter the column to %s, or let the expression "
+			      "end in a cast to what it is there",
+			      d->wanted);
 		problems_add(&out->problems, SEVERITY_WARNING, ERROR_NONE,
-			     "expression-wider", NULL,
+			     "expression-wider", fix,
 			     "table %s: column %s is %s there, and its "
 			     "expression may give any %s: a value that does "
 			     "not fit is refused",
 			     target->table, name, d->actual, d->wanted);
+		free(fix);
 		return STEP_NONE;
 	}
 	what = xstrfmt("is %s there and cannot hold every %s%s", d->actual,
@@ -98,12 +103,14 @@ static enum drift_step drift_narrow(const struct target *target,
 		       d->fit == FIT_GROWS && table->known
 			       ? ", and on_type_change is stop"
 			       : "");
+	command = target_refresh_command(target);
 	if (d->fit == FIT_GROWS)
 		fix = xstrfmt("alter the column to %s", d->grown);
 	else
-		fix = xstrdup("change the column's type, convert it under "
-			      "source.expressions, or run with "
-			      "--full-refresh");
+		fix = xstrfmt("change the column's type, or convert it under "
+			      "source.expressions; %s makes the table anew",
+			      command);
+	free(command);
 	drift_refuse(out, "type-too-narrow", fix, target, name, what);
 	free(what);
 	free(fix);

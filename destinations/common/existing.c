@@ -91,11 +91,7 @@ void existing_check_place(const struct existing *e, const struct target *target,
 		     (target->mode == LOAD_APPEND && e->name_is_table);
 
 	if (target->refresh && there && !e->created && !target->force)
-		existing_refuse(out, target, "not-ours",
-				"run with --full-refresh to replace it, or "
-				"choose another table",
-				"exists and was not made by Tidemark, so it is "
-				"not replaced");
+		target_refuse_not_ours(target, out);
 	if (e->data_is_view)
 		existing_refuse(out, target, "target-is-view",
 				"choose another table",

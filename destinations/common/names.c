@@ -18,10 +18,47 @@ char *name_stage(const char *pipeline)
 	return xstrfmt("%s%.*s", NAME_STAGE_PREFIX, STAGE_HASH_DIGITS, hash);
 }
 
+static const char *target_call(const struct target *target)
+{
+	return target->call ? target->call : target->pipeline;
+}
+
+char *target_refresh_command(const struct target *target)
+{
+	return xstrfmt("tidemark %s --full-refresh %s",
+		       target->run ? target->run : "run", target_call(target));
+}
+
+void target_refuse_not_ours(const struct target *target, struct problems *out)
+{
+	char *command = target_refresh_command(target);
+	char *fix = xstrfmt("%s replaces it; or name another destination table",
+			    command);
+
+	problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "not-ours", fix,
+		     "table %s: Tidemark did not create it, so it is not "
+		     "replaced",
+		     target->table);
+	free(fix);
+	free(command);
+}
+
+void target_warn_unique(const struct target *target, struct problems *out)
+{
+	problems_add(out, SEVERITY_WARNING, ERROR_NONE, "other-unique-index",
+		     "drop that index unless the target needs it; with "
+		     "on_bad_row: dead_letter a run goes on past a row that "
+		     "it refuses",
+		     "table %s: it has another unique index; rows that "
+		     "exchange values of it at the source may be refused for "
+		     "a while",
+		     target->table);
+}
+
 void target_refuse_emptied(const struct target *target, int64_t rows,
 			   struct problems *out)
 {
-	const char *p = target->call ? target->call : target->pipeline;
+	const char *p = target_call(target);
 	char *fix;
 
 	if (target->overwrite)
@@ -43,7 +80,7 @@ void target_refuse_emptied(const struct target *target, int64_t rows,
 
 char *target_repeat_advice(const struct target *target)
 {
-	const char *p = target->call ? target->call : target->pipeline;
+	const char *p = target_call(target);
 
 	return xstrfmt("if the pipeline's key was narrowed, put it back, or "
 		       "load anew by it: tidemark %s --full-refresh %s; if a "

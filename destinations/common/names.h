@@ -23,6 +23,13 @@
  * frees. */
 char *name_stage(const char *pipeline);
 
+/* "tidemark run --full-refresh NAME", for advice. Caller frees. */
+char *target_refresh_command(const struct target *target);
+/* An error: the target stands where a refresh would put its table, and somebody
+ * else made it. */
+void target_refuse_not_ours(const struct target *target, struct problems *out);
+/* A warning: a unique index of the target is on other columns than the key. */
+void target_warn_unique(const struct target *target, struct problems *out);
 /* An error: the target has no row, although `rows` were delivered to it since
  * the pipeline's mark began. */
 void target_refuse_emptied(const struct target *target, int64_t rows,

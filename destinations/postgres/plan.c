@@ -249,12 +249,7 @@ static void plan_check_key(struct plan *plan, const struct place *place,
 		strbuf_release(&fix);
 	}
 	if (plan->table.other_unique)
-		problems_add(&plan->inspection.problems, SEVERITY_WARNING,
-			     ERROR_NONE, "other-unique-index", NULL,
-			     "table %s: it has another unique index; rows that "
-			     "exchange values of it at the source may be "
-			     "refused for a while",
-			     target->table);
+		target_warn_unique(target, &plan->inspection.problems);
 }
 
 static void plan_check_changes(struct plan *plan, const struct target *target)
@@ -317,9 +312,7 @@ static int plan_check_refresh(struct plan *plan, struct pg *pg,
 	if (!target->refresh || !plan->table.exists)
 		return 0;
 	if (!plan->created && !target->force)
-		plan_error(plan, ERROR_SCHEMA, "not-ours",
-			   "run once with --full-refresh to replace it", target,
-			   "Tidemark did not create it, so it is not replaced");
+		target_refuse_not_ours(target, &plan->inspection.problems);
 	return postgres_swap_inspect(pg, place, target, plan->table.oid,
 				     &plan->inspection.problems, err);
 }

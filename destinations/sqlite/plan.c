@@ -145,12 +145,7 @@ static void plan_check_key(struct plan *plan, const struct place *place,
 	if (!plan->table.has_key)
 		plan_check_unique(plan, place, target);
 	if (plan->table.other_unique)
-		problems_add(&plan->inspection.problems, SEVERITY_WARNING,
-			     ERROR_NONE, "other-unique-index", NULL,
-			     "table %s: it has another unique index; rows that "
-			     "exchange values of it at the source may be "
-			     "refused for a while",
-			     target->table);
+		target_warn_unique(target, &plan->inspection.problems);
 }
 
 /* SQLite folds ASCII letters: two names may be one there. */
@@ -190,9 +185,7 @@ static void plan_check_table(struct plan *plan, const struct place *place,
 			   "it is a view or a virtual table");
 	if (plan->table.plain && target->refresh && !plan->created &&
 	    !target->force)
-		plan_error(plan, ERROR_SCHEMA, "not-ours",
-			   "run once with --full-refresh to replace it", target,
-			   "Tidemark did not create it, so it is not replaced");
+		target_refuse_not_ours(target, &plan->inspection.problems);
 	plan_check_key(plan, place, target);
 	plan_check_names(plan, target);
 	plan_check_raw(plan, target);

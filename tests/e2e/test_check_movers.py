@@ -77,7 +77,7 @@ def test_foreign_key_that_changes_rows(tidemark, make_source,
         assert f"({said})" in each["message"], each
         assert "\"updated_at\"" in each["message"], each
         assert each["severity"] == "warning", each
-        assert "verify --repair" in each["fix"], each
+        assert "tidemark verify --repair items after" in each["fix"], each
 
 
 @every_engine

@@ -209,6 +209,12 @@ def set_mark(tidemark, **changes):
     return tidemark("watermark", "set", "items", json.dumps(mark))
 
 
+def advises(message):
+    """Commands that can be pasted: they name the pipeline."""
+    for command in ("run --full-refresh items", "watermark reset items"):
+        assert f"`tidemark {command}`" in message
+
+
 @pytest.mark.parametrize("strategy, value", (
     ("timestamp", "2099-01-01 00:00:00+00"),
     ("xmin", str(2 ** 40)),
@@ -223,8 +229,10 @@ def test_impossible_mark_stops(tidemark, source, make_destination, strategy,
     sync_items(tidemark, source, destination, strategy)
     tidemark.run()
     set_mark(tidemark, value=value).expect(0)
-    done = tidemark.run(expect=EXIT_SCHEMA)
-    assert value in done.pipeline()["error"]["message"]
+    message = tidemark.run(expect=EXIT_SCHEMA).pipeline()["error"]["message"]
+    assert value in message
+    if strategy != "timestamp":
+        advises(message)
 
 
 def test_deleted_top_rows_are_no_reason_to_stop(tidemark, source,
@@ -239,7 +247,7 @@ def test_deleted_top_rows_are_no_reason_to_stop(tidemark, source,
 
 def refuses(tidemark):
     message = tidemark.run(expect=EXIT_SCHEMA).pipeline()["error"]["message"]
-    assert "reset" in message and "--full-refresh" in message
+    advises(message)
     return message
 
 
