@@ -36,7 +36,31 @@ void problems_add(struct problems *list, enum severity severity,
 	problem->error = severity == SEVERITY_ERROR ? error : ERROR_NONE;
 	problem->code = xstrdup(code);
 	problem->message = strbuf_detach(&message);
-	problem->fix = xstrdup(fix ? fix : "");
+	problem->fix = xstrdup(fix);
+}
+
+/* What to do about an error that does not say. */
+static const char *problem_advice(enum error_code code)
+{
+	switch (code) {
+	case ERROR_CONFIG:
+		return "change what it names in the config";
+	case ERROR_ACCESS:
+		return "see that address, user, password and rights are right";
+	case ERROR_TRANSIENT:
+	case ERROR_CONFLICT:
+	case ERROR_STOPPED:
+		return "see that it can be reached, and check again";
+	case ERROR_SCHEMA:
+		return "change the table, or leave out what it names under "
+		       "source.columns";
+	case ERROR_DATA:
+		return "mend the rows, or leave them out with source.where";
+	case ERROR_STATE:
+		return "see that no other run is at work, and check again";
+	default:
+		return "report it, with what -v prints";
+	}
 }
 
 void problems_add_error(struct problems *list, const char *code,
@@ -45,9 +69,9 @@ void problems_add_error(struct problems *list, const char *code,
 	bool coded = *err->server_code != '\0';
 	char *what = error_what(err), *fix = error_fix(err);
 
-	problems_add(list, SEVERITY_ERROR, err->code, code, fix, "%s%s%s%s",
-		     what, coded ? " [" : "", err->server_code,
-		     coded ? "]" : "");
+	problems_add(list, SEVERITY_ERROR, err->code, code,
+		     *fix ? fix : problem_advice(err->code), "%s%s%s%s", what,
+		     coded ? " [" : "", err->server_code, coded ? "]" : "");
 	free(what);
 	free(fix);
 }

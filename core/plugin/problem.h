@@ -15,7 +15,7 @@ struct problem {
 	enum error_code error;
 	char *code; /* stable, kebab-case: "mark-without-index" */
 	char *message; /* what and where: table, column */
-	char *fix; /* what to do: a statement, a grant, a config key; or "" */
+	char *fix; /* what to do: a statement, a grant, a config key */
 };
 
 struct problems {
@@ -24,12 +24,15 @@ struct problems {
 	size_t capacity;
 };
 
-/* Texts copied. `fix` may be NULL. */
+/* Texts copied. There is always something to do, or to be said about why
+ * nothing is. */
 void problems_add(struct problems *list, enum severity severity,
 		  enum error_code error, const char *code, const char *fix,
-		  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+		  const char *fmt, ...)
+	__attribute__((format(printf, 6, 7), nonnull(5)));
 /* What an error says, of severity error: message with the server's code, and
- * the fix that ERROR_FIX or a hint told. */
+ * the fix that ERROR_FIX or a hint told, else what the kind of error asks
+ * for. */
 void problems_add_error(struct problems *list, const char *code,
 			const struct error *err);
 void problems_release(struct problems *list);

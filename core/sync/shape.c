@@ -285,7 +285,9 @@ bool shape_inspect(const struct pipeline_settings *p, const struct schema *s,
 		problems_add(out, SEVERITY_ERROR, err.code, "config-of-other",
 			     fix, "%s", err.message);
 	else if (again)
-		problems_add(out, SEVERITY_INFO, ERROR_NONE, "rows-again", NULL,
+		problems_add(out, SEVERITY_INFO, ERROR_NONE, "rows-again",
+			     "nothing is to be done; to read less, set the "
+			     "config back before the next run",
 			     "%s changed since the mark of %s was taken: the "
 			     "next run reads every row of %s again",
 			     what.data, p->name, p->source_table);

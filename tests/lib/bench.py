@@ -35,9 +35,13 @@ class Outcome:
 
     def json(self):
         try:
-            return json.loads(self.out)
+            said = json.loads(self.out)
         except ValueError as error:
             raise AssertionError(f"not JSON: {error}\n{self}") from error
+        for pipeline in said.get("pipelines", ()):
+            for problem in pipeline.get("problems", ()):
+                assert problem["fix"], f"nothing to do about it: {problem}"
+        return said
 
     def pipeline(self, name=None):
         """One pipeline's object of `--json` output."""

@@ -21,17 +21,18 @@ static void test_first_error_counts(void **state)
 	assert_int_equal(problems_to_error(&list, &err), 0);
 	problems_add(&list, SEVERITY_WARNING, ERROR_DATA, "mark-without-index",
 		     "CREATE INDEX ON t (c)", "no index on %s", "t.c");
-	problems_add(&list, SEVERITY_INFO, ERROR_NONE, "empty", NULL, "100%%");
+	problems_add(&list, SEVERITY_INFO, ERROR_NONE, "empty", "wait",
+		     "100%%");
 	assert_int_equal(list.items[0].error, ERROR_NONE);
 	assert_string_equal(list.items[1].message, "100%");
-	assert_string_equal(list.items[1].fix, "");
+	assert_string_equal(list.items[1].fix, "wait");
 	assert_int_equal(problems_to_error(&list, &err), 0);
 	assert_int_equal(err.code, ERROR_NONE);
 
 	problems_add(&list, SEVERITY_ERROR, ERROR_SCHEMA, "no-key",
 		     "ALTER TABLE t ADD PRIMARY KEY (id)", "%s has no key",
 		     "t");
-	problems_add(&list, SEVERITY_ERROR, ERROR_CONFIG, "later", NULL, "x");
+	problems_add(&list, SEVERITY_ERROR, ERROR_CONFIG, "later", "y", "x");
 	assert_int_equal(problems_to_error(&list, &err), -ERROR_SCHEMA);
 	assert_string_equal(err.message,
 			    "t has no key (ALTER TABLE t ADD PRIMARY KEY "
@@ -53,6 +54,13 @@ static void test_error_as_problem(void **state)
 	assert_int_equal(list.items[0].error, ERROR_CONFIG);
 	assert_string_equal(list.items[0].message, "t is a view [42809]");
 	assert_string_equal(list.items[0].fix, "use another");
+	/* Each kind of error has something to do about it. */
+	for (int code = ERROR_CONFIG; code <= ERROR_BUG; code++) {
+		error_clear(&err);
+		error_set(&err, (enum error_code)code, "plain words");
+		problems_add_error(&list, "plain", &err);
+		assert_string_not_equal(list.items[list.n - 1].fix, "");
+	}
 	problems_release(&list);
 }
 
@@ -62,7 +70,7 @@ static void test_error_without_code(void **state)
 	struct problems list = { NULL, 0, 0 };
 
 	(void)state;
-	problems_add(&list, SEVERITY_ERROR, ERROR_NONE, "x", NULL, "x");
+	problems_add(&list, SEVERITY_ERROR, ERROR_NONE, "x", "y", "x");
 	assert_int_equal(problems_to_error(&list, NULL), -ERROR_BUG);
 	problems_release(&list);
 }
@@ -114,7 +122,7 @@ static void test_records_release(void **state)
 	inspection.columns[0].destination_type = xstrdup("bigint");
 	strlist_add(&inspection.ddl, "CREATE TABLE t ()");
 	strlist_add(&inspection.added, "id");
-	problems_add(&inspection.problems, SEVERITY_INFO, ERROR_NONE, "c", NULL,
+	problems_add(&inspection.problems, SEVERITY_INFO, ERROR_NONE, "c", "f",
 		     "m");
 	inspection_release(&inspection);
 	assert_null(inspection.columns);
