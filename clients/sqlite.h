@@ -110,6 +110,11 @@ const void *sqlite_bytes(struct sqlite_statement *st, int column, size_t *n);
 int sqlite_read(struct sqlite_statement *st, struct error *err);
 /* The type a result's column was declared with; NULL: it is no column. */
 const char *sqlite_declared(struct sqlite_statement *st, int column);
+/* The table and its column that a result's column passes on as they are, also
+ * through views; *column NULL: none, or this library does not tell. Valid until
+ * the statement is finalized. */
+void sqlite_origin(struct sqlite_statement *st, int at, const char **table,
+		   const char **column);
 int sqlite_parameters(struct sqlite_statement *st);
 const char *sqlite_text(const struct sqlite_statement *st); /* as prepared */
 

@@ -131,6 +131,19 @@ const char *sqlite_declared(struct sqlite_statement *st, int column)
 	return sqlite3_column_decltype(st->handle, column);
 }
 
+void sqlite_origin(struct sqlite_statement *st, int at, const char **table,
+		   const char **column)
+{
+	*table = *column = NULL;
+#ifdef TIDEMARK_SQLITE_ORIGINS
+	*table = sqlite3_column_table_name(st->handle, at);
+	*column = sqlite3_column_origin_name(st->handle, at);
+#else
+	(void)st;
+	(void)at;
+#endif
+}
+
 enum sqlite_class sqlite_class_of(struct sqlite_statement *st, int column)
 {
 	switch (sqlite3_column_type(st->handle, column)) {

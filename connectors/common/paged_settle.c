@@ -106,11 +106,6 @@ static bool settle_is_coarse(const struct paged_source *s,
 		 tick_is_plain(c->computed, &c->type, plain));
 }
 
-static bool settle_is_grouped(const struct source_column *c)
-{
-	return tick_is_grouped(c->expression) || tick_is_grouped(c->computed);
-}
-
 static void settle_explain(const struct paged_source *s,
 			   const struct watermark_spec *mark,
 			   struct settled *out, struct strbuf *reason)
@@ -125,8 +120,9 @@ static void settle_explain(const struct paged_source *s,
 	    wall_clock_is_unknown(mark->time_zone))
 		settle_explain_zone(column->name, out, reason);
 	if (settle_is_coarse(s, mark, column))
-		tick_explain(column->name, settle_is_grouped(column), out,
-			     reason);
+		tick_explain(column->name,
+			     tick_doubt(column->expression, column->computed),
+			     out, reason);
 	if (!mark->settle)
 		settle_explain_off(mark, out, reason);
 }
@@ -185,7 +181,7 @@ int paged_inspect_clock(struct connector *base,
 	column = source_mark(&s->layout);
 	if (settle_is_coarse(s, mark, column))
 		tick_report(out, source->table, column->name,
-			    settle_is_grouped(column));
+			    tick_doubt(column->expression, column->computed));
 	if (!settle_is_zoneless(mark, column))
 		return 0;
 	if (wall_clock_is_unknown(mark->time_zone)) {

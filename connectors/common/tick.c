@@ -62,6 +62,13 @@ static const char *const tick_days[] = { "current_date", "curdate", "utc_date",
 #define TICK_GROUP_FIX                                                         \
 	"use mode replace, or read the table below and group at the "          \
 	"destination"
+#define TICK_OTHERS_FIX                                                        \
+	"use mode replace, or read the tables below and put them together at " \
+	"the destination"
+#define TICK_OTHERS_WHY                                                        \
+	"of a view that is more than columns and filters of one table (a "     \
+	"join, a subquery, UNION, DISTINCT, LIMIT, or a function that may "    \
+	"change by itself)"
 
 struct tick_text {
 	const char *begin, *at;
@@ -157,7 +164,7 @@ bool tick_is_plain(const char *text, const struct type *type,
 	return true;
 }
 
-bool tick_is_grouped(const char *text)
+static bool tick_is_grouped(const char *text)
 {
 	while (text && *text) {
 		size_t n = 0, behind;
@@ -172,36 +179,50 @@ bool tick_is_grouped(const char *text)
 	return false;
 }
 
-static void tick_explain_group(const char *column, struct strbuf *reason)
+enum tick_doubt tick_doubt(const char *expression, const char *computed)
 {
-	reason_add(reason,
-		   "\"%s\" is chosen among the values of several rows (an "
-		   "aggregate or a window): when a row joins or leaves them, "
-		   "the result may have a value that the mark has passed "
-		   "(" TICK_GROUP_FIX ")",
-		   column);
+	if (tick_is_grouped(expression) || tick_is_grouped(computed))
+		return TICK_IS_GROUPED;
+	return computed && strstr(computed, TICK_OTHERS) ? TICK_HAS_OTHERS
+							 : TICK_IS_COARSE;
 }
 
-void tick_explain(const char *column, bool grouped, struct settled *out,
-		  struct strbuf *reason)
+void tick_explain(const char *column, enum tick_doubt doubt,
+		  struct settled *out, struct strbuf *reason)
 {
 	settle_weaken(out, GUARANTEE_LAG);
-	if (grouped) {
-		tick_explain_group(column, reason);
+	switch (doubt) {
+	case TICK_IS_GROUPED:
+		reason_add(reason,
+			   "\"%s\" is chosen among the values of several rows "
+			   "(an aggregate or a window): when a row joins or "
+			   "leaves them, the result may have a value that the "
+			   "mark has passed (" TICK_GROUP_FIX ")",
+			   column);
 		return;
+	case TICK_HAS_OTHERS:
+		reason_add(reason,
+			   "\"%s\" is " TICK_OTHERS_WHY ": a row may appear "
+			   "or change while its mark is old (" TICK_OTHERS_FIX
+			   ")",
+			   column);
+		return;
+	case TICK_IS_COARSE:
+		reason_add(reason,
+			   "how coarse \"%s\" is, and so which values are "
+			   "still being written, is not known of what it is "
+			   "computed from (let the mark be a column that holds "
+			   "the time as it was written, or set watermark.lag "
+			   "to as long as a value stays the same)",
+			   column);
 	}
-	reason_add(reason,
-		   "how coarse \"%s\" is, and so which values are still being "
-		   "written, is not known of what it is computed from (let the "
-		   "mark be a column that holds the time as it was written, or "
-		   "set watermark.lag to as long as a value stays the same)",
-		   column);
 }
 
 void tick_report(struct problems *out, const char *table, const char *column,
-		 bool grouped)
+		 enum tick_doubt doubt)
 {
-	if (grouped) {
+	switch (doubt) {
+	case TICK_IS_GROUPED:
 		problems_add(out, SEVERITY_WARNING, ERROR_NONE, "mark-grouped",
 			     TICK_GROUP_FIX,
 			     "\"%s\" of %s is chosen among the values of "
@@ -209,12 +230,22 @@ void tick_report(struct problems *out, const char *table, const char *column,
 			     "guarantee is lag",
 			     column, table);
 		return;
+	case TICK_HAS_OTHERS:
+		problems_add(out, SEVERITY_WARNING, ERROR_NONE,
+			     "mark-of-several", TICK_OTHERS_FIX,
+			     "\"%s\" of %s is " TICK_OTHERS_WHY
+			     ": a row may appear or change while its mark is "
+			     "old, so the guarantee is lag",
+			     column, table);
+		return;
+	case TICK_IS_COARSE:
+		problems_add(out, SEVERITY_WARNING, ERROR_NONE, "mark-coarse",
+			     "let the mark be a column that holds the time as "
+			     "it was written, or set watermark.lag to as long "
+			     "as a value stays the same",
+			     "how coarse \"%s\" of %s is, is not known of "
+			     "what it is computed from, so the guarantee is "
+			     "lag",
+			     column, table);
 	}
-	problems_add(out, SEVERITY_WARNING, ERROR_NONE, "mark-coarse",
-		     "let the mark be a column that holds the time as it was "
-		     "written, or set watermark.lag to as long as a value "
-		     "stays the same",
-		     "how coarse \"%s\" of %s is, is not known of what it is "
-		     "computed from, so the guarantee is lag",
-		     column, table);
 }

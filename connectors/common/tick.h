@@ -15,10 +15,18 @@
 struct settled;
 struct strbuf;
 
-/* The text of a computation that is not known: it is never plain. */
+/* Texts that stand for a computation, and are never plain: one that is not
+ * known, an aggregate, and a view whose rows hang on other rows. */
 #define TICK_UNKNOWN "select"
-/* The text of an aggregate: it is never plain, and grouped. */
-#define TICK_GROUPED "min()"
+#define TICK_GROUPED "select min()"
+#define TICK_OTHERS  "select others()"
+
+/* Why a mark is not plain. */
+enum tick_doubt {
+	TICK_IS_COARSE,
+	TICK_IS_GROUPED,
+	TICK_HAS_OTHERS,
+};
 
 /* Is what `text` computes as fine as `type` says, and no later than when it was
  * written? It is if it only chooses among columns and clocks and changes their
@@ -28,15 +36,16 @@ struct strbuf;
 bool tick_is_plain(const char *text, const struct type *type,
 		   const char *const *functions);
 
-/* Does `text` choose among the values of several rows (an aggregate, a window)?
- * NULL: it does not. A function of several arguments that has such a name in
- * one engine (SQLite's `max(a, b)`) counts as well. */
-bool tick_is_grouped(const char *text);
+/* Do the texts choose among the values of several rows (an aggregate, a
+ * window), or hang on other rows? NULL: they do not. A function of several
+ * arguments that has such a name in one engine (SQLite's `max(a, b)`) counts
+ * as well. */
+enum tick_doubt tick_doubt(const char *expression, const char *computed);
 
 /* If the mark is not plain: the guarantee is lag, and `check` warns. */
-void tick_explain(const char *column, bool grouped, struct settled *out,
-		  struct strbuf *reason);
+void tick_explain(const char *column, enum tick_doubt doubt,
+		  struct settled *out, struct strbuf *reason);
 void tick_report(struct problems *out, const char *table, const char *column,
-		 bool grouped);
+		 enum tick_doubt doubt);
 
 #endif

@@ -160,7 +160,8 @@ static int inspect_zone(struct inspection *x, struct error *err)
 			     "mark-expression", MYSRC_COARSE_FIX,
 			     MYSRC_COARSE "; the guarantee is lag", mark->name);
 	if (!mysrc_computed_is_plain(mark))
-		tick_report(x->out, x->source->table, mark->name, false);
+		tick_report(x->out, x->source->table, mark->name,
+			    TICK_IS_COARSE);
 	if (mark->type.kind == TYPE_TIMESTAMPTZ)
 		return 0;
 	if (wall_clock_is_unknown(x->mark->time_zone)) {

@@ -172,7 +172,7 @@ static void settle_judge_mark(const struct source_column *column,
 		settle_weaken(out, GUARANTEE_LAG);
 	}
 	if (!mysrc_computed_is_plain(column))
-		tick_explain(column->name, false, out, reason);
+		tick_explain(column->name, TICK_IS_COARSE, out, reason);
 }
 
 static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,

@@ -60,8 +60,7 @@ bool computed_is_plain(const struct layout_column *mark)
 	       tick_is_plain(mark->computed, &mark->type, computed_plain);
 }
 
-bool computed_is_grouped(const struct layout_column *mark)
+enum tick_doubt computed_doubt(const struct layout_column *mark)
 {
-	return tick_is_grouped(mark->expression) ||
-	       tick_is_grouped(mark->computed);
+	return tick_doubt(mark->expression, mark->computed);
 }

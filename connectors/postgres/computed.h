@@ -3,6 +3,7 @@
 #define TIDEMARK_CONNECTORS_POSTGRES_COMPUTED_H
 
 #include "clients/pg.h"
+#include "connectors/common/tick.h"
 #include "connectors/postgres/layout.h"
 
 /* Of a view's mark `computed` becomes what the view makes it of, down to the
@@ -11,7 +12,7 @@ int computed_read(struct pg *pg, const struct relation *relation,
 		  struct layout_column *mark, struct error *err);
 /* Are the marks as fine as the column's type says? */
 bool computed_is_plain(const struct layout_column *mark);
-/* If not: are they chosen among the values of several rows? */
-bool computed_is_grouped(const struct layout_column *mark);
+/* If not: why? */
+enum tick_doubt computed_doubt(const struct layout_column *mark);
 
 #endif

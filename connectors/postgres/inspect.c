@@ -147,7 +147,7 @@ static void inspect_tick(struct inspection_of *x)
 
 	if (!computed_is_plain(mark))
 		tick_report(x->out, x->source->table, mark->name,
-			    computed_is_grouped(mark));
+			    computed_doubt(mark));
 }
 
 static int inspect_zone(struct inspection_of *x, struct error *err)

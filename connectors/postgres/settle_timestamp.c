@@ -141,7 +141,7 @@ static void settle_guarantee(struct postgres *c, const struct activity *a,
 		reason_add(&reason, "%s", out->reason);
 	free(out->reason);
 	if (!computed_is_plain(column))
-		tick_explain(column->name, computed_is_grouped(column), out,
+		tick_explain(column->name, computed_doubt(column), out,
 			     &reason);
 	if (activity_explain(a, &reason))
 		settle_weaken(out, GUARANTEE_LAG);

@@ -131,20 +131,6 @@ static int catalog_find(struct sqsrc *s, const char *table,
 	return rc;
 }
 
-/* What generates a column stands in the table's text alone, and what a view
- * computes in its own: of a column that the view passes on it says the type. */
-static void catalog_set_computed(struct source_column *c,
-				 const struct source_table *t,
-				 const struct paged_answer *a, size_t row)
-{
-	const char *type = paged_cell(a, row, 1);
-	bool generated = *paged_cell(a, row, 5) != '0';
-
-	c->computed = generated || (t->view && (!type || !*type))
-			      ? xstrdup(TICK_UNKNOWN)
-			      : xstrdup(paged_cell(a, row, 4));
-}
-
 static void catalog_fill(struct source_column *c, const struct source_table *t,
 			 const struct paged_answer *a, size_t row)
 {
@@ -160,7 +146,10 @@ static void catalog_fill(struct source_column *c, const struct source_table *t,
 	c->how = how;
 	c->ordered = how->ordered;
 	c->nullable = *paged_cell(a, row, 2) == '0';
-	catalog_set_computed(c, t, a, row);
+	/* What generates a column stands in the table's text alone. */
+	c->computed =
+		xstrdup(*paged_cell(a, row, 5) != '0' ? TICK_UNKNOWN
+						      : paged_cell(a, row, 4));
 }
 
 static struct source_index *catalog_add_index(struct source_layout *l)
@@ -324,7 +313,6 @@ int sqsrc_look(struct paged_source *base, const struct source_spec *source,
 	struct paged_answer a = { 0 };
 	int rc = catalog_find(s, source->table, &out->table, err);
 
-	(void)mark;
 	if (!rc)
 		rc = catalog_query(s, catalog_columns_sql, "tttt?t",
 				   out->table.name, &a, err);
@@ -339,6 +327,12 @@ int sqsrc_look(struct paged_source *base, const struct source_spec *source,
 	rc = catalog_indexes(s, out, err);
 	if (!rc)
 		rc = catalog_expressions(s, source, out, err);
+	for (size_t i = 0; !rc && i < out->n_all; i++) {
+		if (out->table.view && mark && mark->column &&
+		    mark->strategy == STRATEGY_TIMESTAMP &&
+		    !strcmp(out->all[i].name, mark->column))
+			rc = sqsrc_view_mark(s, &out->table, &out->all[i], err);
+	}
 	catalog_estimate(s, &out->table);
 	return rc;
 }

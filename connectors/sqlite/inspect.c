@@ -72,7 +72,8 @@ static int inspect_time(struct sqsrc *s, const struct source_spec *source,
 	}
 	if (!sqsrc_mark_is_plain(s))
 		tick_report(out, source->table,
-			    source_mark(&s->paged.layout)->name, false);
+			    source_mark(&s->paged.layout)->name,
+			    sqsrc_mark_doubt(s));
 	if (notation_is_instant(&s->notation))
 		return 0;
 	if (wall_clock_is_unknown(mark->time_zone)) {

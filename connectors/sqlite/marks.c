@@ -54,6 +54,13 @@ bool sqsrc_mark_is_plain(const struct sqsrc *s)
 	       marks_is_plain(s, mark->computed);
 }
 
+enum tick_doubt sqsrc_mark_doubt(const struct sqsrc *s)
+{
+	const struct source_column *mark = source_mark(&s->paged.layout);
+
+	return tick_doubt(mark->expression, mark->computed);
+}
+
 int sqsrc_refuse_notation(const struct sqsrc *s, const char *text,
 			  struct error *err)
 {

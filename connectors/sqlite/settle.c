@@ -230,8 +230,8 @@ static void settle_explain(struct sqsrc *s, const struct watermark_spec *mark,
 		settle_explain_zone(source_mark(&s->paged.layout)->name, out,
 				    reason);
 	if (text && !sqsrc_mark_is_plain(s))
-		tick_explain(source_mark(&s->paged.layout)->name, false, out,
-			     reason);
+		tick_explain(source_mark(&s->paged.layout)->name,
+			     sqsrc_mark_doubt(s), out, reason);
 	if (!mark->settle)
 		settle_explain_off(mark, out, reason);
 	if (probe->held)

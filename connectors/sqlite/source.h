@@ -11,6 +11,7 @@
 
 #include "clients/sqlite.h"
 #include "connectors/common/paged.h"
+#include "connectors/common/tick.h"
 #include "connectors/sqlite/notation.h"
 #include "connectors/sqlite/types.h"
 
@@ -43,6 +44,11 @@ int sqsrc_tables(struct connector *base, struct table_list *out,
  * are not given out so. */
 int sqsrc_last_id(struct sqsrc *s, bool *known, int64_t *out,
 		  struct error *err);
+
+/* views.c: of a view's mark `computed` becomes what fills the column of the
+ * table below, or what stands for a view that is no plain one. */
+int sqsrc_view_mark(struct sqsrc *s, const struct source_table *view,
+		    struct source_column *mark, struct error *err);
 
 /* rows.c: of the dialect. */
 int sqsrc_query(struct paged_source *base, const struct paged_query *q,
@@ -78,6 +84,8 @@ int sqsrc_refuse_notation(const struct sqsrc *s, const char *text,
 			  struct error *err);
 /* Is what the mark is computed of as fine as its notation? Since settle. */
 bool sqsrc_mark_is_plain(const struct sqsrc *s);
+/* If it is not. */
+enum tick_doubt sqsrc_mark_doubt(const struct sqsrc *s);
 /* Is the mark kept as a text of a date? */
 bool sqsrc_mark_is_text(const struct sqsrc *s);
 

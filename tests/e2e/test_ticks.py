@@ -136,6 +136,12 @@ def test_fine_expression(tidemark, make_source, make_destination, engine, sql):
     assert not says(tidemark)
 
 
+# SQLite shows no text of what a view computes: a function of dates may tell
+# the time of now.
+FOUND = {"sqlite": ("\"mark\" is of a view that is more than columns",
+                    "mark-of-several")}
+
+
 def viewed(tidemark, source, destination, sql):
     """The mark of a view over a view that computes it."""
     source.execute("CREATE TABLE base (id bigint, "
@@ -153,7 +159,7 @@ def viewed(tidemark, source, destination, sql):
     ("postgres", "(SELECT b.made FROM base b WHERE b.id = base.id LIMIT 1)")])
 def test_coarse_view(tidemark, make_source, make_destination, engine, sql):
     viewed(tidemark, make_source(engine), make_destination("sqlite"), sql)
-    assert says(tidemark)
+    assert says(tidemark, *FOUND.get(engine, ()))
 
 
 @pytest.mark.parametrize("engine,sql", [
@@ -189,8 +195,7 @@ def test_mark_of_a_group(tidemark, make_source, make_destination, engine, sql):
     group is now is not read."""
     source = make_source(engine)
     grouped(tidemark, source, make_destination("sqlite"), sql, "GROUP BY part")
-    known = engine == "sqlite" or "array" in sql
-    said = says(tidemark) if known else says(
+    said = says(tidemark) if "array" in sql else says(
         tidemark, "\"mark\" is chosen among the values", "mark-grouped")
     assert said
     if "max" in sql:

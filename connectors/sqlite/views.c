@@ -1,0 +1,172 @@
+/*
+ * Is a view a plain one: does each of its rows come of one row of one table, by
+ * columns, filters and functions that always give the same? Then a row appears
+ * or changes only with a write of that row, which set the mark. SQLite gives no
+ * tree of a view's text, but the program that it makes of it: after views,
+ * subqueries and WITH are looked through. What is not known to be plain is not.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "connectors/common/names.h"
+#include "connectors/common/tick.h"
+#include "connectors/sqlite/source.h"
+#include "core/base/alloc.h"
+
+#define VIEWS_DETAIL 3 /* of EXPLAIN QUERY PLAN */
+#define VIEWS_OPCODE 1 /* of EXPLAIN */
+#define VIEWS_P4     5
+
+/* A scan of a table or index, tests, results, ORDER BY, and lists of IN. Not
+ * among them: those of groups, windows, LIMIT, coroutines, virtual tables. */
+static const char views_opcodes[] =
+	" Init Transaction Halt Goto Noop Explain ReleaseReg "
+	"ColumnsUsed OpenRead Rewind Last Next Prev Column Rowid "
+	"IdxRowid DeferredSeek FinishSeek SeekGE SeekGT SeekLE "
+	"SeekLT SeekRowid NotExists SeekScan SeekHit IdxGE IdxGT "
+	"IdxLE IdxLT ResultRow Integer Int64 Real String String8 "
+	"Blob Null SoftNull Copy SCopy Add Subtract Multiply "
+	"Divide Remainder Concat BitAnd BitOr BitNot ShiftLeft "
+	"ShiftRight AddImm MustBeInt RealAffinity Cast Affinity Eq "
+	"Ne Lt Le Gt Ge ElseEq And Or Not IsTrue If IfNot IsNull "
+	"NotNull IsType ZeroOrNull CollSeq ClrSubtype GetSubtype "
+	"SetSubtype Once BeginSubrtn Return OpenEphemeral "
+	"MakeRecord IdxInsert NullRow Found NotFound SorterOpen "
+	"SorterInsert SorterSort SorterData SorterNext OpenPseudo "
+	"Sequence IfNullRow ";
+static const char views_groups[] =
+	" AggStep AggStep1 AggValue AggFinal AggInverse Count ";
+/* Those of dates are not among them: their arguments may be 'now'. */
+static const char views_functions[] =
+	" abs char coalesce format glob hex ifnull iif instr length "
+	"like lower ltrim max min nullif printf quote replace "
+	"round rtrim sign substr substring trim typeof unicode "
+	"upper ceil ceiling floor trunc concat concat_ws json "
+	"json_extract -> ->> json_type json_valid json_array "
+	"json_object json_array_length ";
+
+static bool views_among(const char *word, size_t n, const char *words)
+{
+	const char *at = words;
+
+	while ((at = strchr(at, ' ')) && at[1]) {
+		if (!strncasecmp(++at, word, n) && at[n] == ' ')
+			return true;
+	}
+	return false;
+}
+
+/* `p4` of a call is its name and how many arguments it takes: "upper(1)". */
+static const char *views_judge_step(const char *opcode, const char *p4)
+{
+	if (views_among(opcode, strlen(opcode), views_groups))
+		return TICK_GROUPED;
+	if (!strcmp(opcode, "Function") || !strcmp(opcode, "PureFunc"))
+		return p4 && views_among(p4, strcspn(p4, "("), views_functions)
+			       ? NULL
+			       : TICK_OTHERS;
+	return views_among(opcode, strlen(opcode), views_opcodes) ? NULL
+								  : TICK_OTHERS;
+}
+
+/* One scan of one table, and nothing beside it but its order. */
+static int views_judge_plan(struct sqlite_statement *st, const char **verdict,
+			    struct error *err)
+{
+	bool other = false;
+	int scans = 0, rc = 0;
+
+	while (!rc && (rc = sqlite_step(st, err)) == 1) {
+		const char *line = sqlite_str(st, VIEWS_DETAIL);
+
+		if (!strncmp(line, "SCAN ", 5) || !strncmp(line, "SEARCH ", 7))
+			scans++;
+		else if (strcmp(line, "USE TEMP B-TREE FOR ORDER BY") != 0)
+			other = true;
+		rc = 0;
+	}
+	*verdict = other || scans != 1 ? TICK_OTHERS : NULL;
+	return rc;
+}
+
+/* Every column counts: a row has to have the same values as long as its mark
+ * is the same. */
+static int views_judge(struct sqsrc *s, const struct source_table *view,
+		       const char **verdict, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	char *sql = xstrfmt("EXPLAIN QUERY PLAN SELECT * FROM %s", view->sql);
+	char *program = xstrfmt("EXPLAIN SELECT * FROM %s", view->sql);
+	int rc = sqlite_prepare(s->db, &st, sql, err);
+
+	if (!rc)
+		rc = views_judge_plan(st, verdict, err);
+	sqlite_finalize(st);
+	st = NULL;
+	if (!rc)
+		rc = sqlite_prepare(s->db, &st, program, err);
+	while (!rc && (rc = sqlite_step(st, err)) == 1) {
+		const char *doubt = views_judge_step(
+			sqlite_str(st, VIEWS_OPCODE), sqlite_str(st, VIEWS_P4));
+		if (doubt && (!*verdict || !strcmp(doubt, TICK_GROUPED)))
+			*verdict = doubt;
+		rc = 0;
+	}
+	sqlite_finalize(st);
+	free(program);
+	free(sql);
+	return rc;
+}
+
+/* What fills the table's column: NULL if it is written as it is. */
+static int views_default(struct sqsrc *s, const char *table, const char *column,
+			 char **out, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(
+		s->db, &st,
+		"SELECT CASE hidden WHEN 0 THEN dflt_value "
+		"ELSE '" TICK_UNKNOWN "' END\n"
+		"FROM pragma_table_xinfo(?, 'main') WHERE name = ?",
+		err);
+
+	if (!rc) {
+		sqlite_bind_str(st, 1, table, -1);
+		sqlite_bind_str(st, 2, column, -1);
+		rc = sqlite_step(st, err);
+	}
+	if (rc >= 0)
+		*out = xstrdup(rc ? sqlite_str(st, 0) : TICK_UNKNOWN);
+	sqlite_finalize(st);
+	return rc < 0 ? rc : 0;
+}
+
+int sqsrc_view_mark(struct sqsrc *s, const struct source_table *view,
+		    struct source_column *mark, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	const char *table, *column, *verdict = NULL;
+	char *sql = NULL, *filled = NULL;
+	int rc = views_judge(s, view, &verdict, err);
+
+	if (!rc && !verdict) {
+		sql = xstrfmt("SELECT %s FROM %s AS %s", mark->sql, view->sql,
+			      view->alias);
+		rc = sqlite_prepare(s->db, &st, sql, err);
+	}
+	if (!rc && st) {
+		sqlite_origin(st, 0, &table, &column);
+		if (table && column)
+			rc = views_default(s, table, column, &filled, err);
+		else
+			verdict = TICK_UNKNOWN;
+	}
+	sqlite_finalize(st);
+	free(sql);
+	if (!rc) {
+		free(mark->computed);
+		mark->computed = verdict ? xstrdup(verdict) : filled;
+	}
+	return rc;
+}

@@ -1,0 +1,126 @@
+"""Views as sources: `exact` is said of those alone whose rows come of one row
+of one table each. In any other, a row may appear or change while its mark is
+old, and no run reads it."""
+
+import pytest
+
+BASE = {
+    "sqlite": ("id integer PRIMARY KEY, part bigint, size bigint,"
+               " made timestamp,"
+               " day timestamp DEFAULT (datetime('now', 'start of day')),"
+               " hour timestamp AS (substr(made, 1, 13) || ':00:00')"),
+}
+GROUPED = "mark-grouped"
+SEVERAL = "mark-of-several"
+COARSE = "mark-coarse"
+ONE = "(SELECT o.seen FROM other o WHERE o.id = base.id)"
+# View, and the problem that `check` tells of; None: it is exact.
+CHOSEN = (
+    ("SELECT id, made AS mark FROM (SELECT *, row_number() OVER"
+     " (PARTITION BY part ORDER BY size DESC) AS n FROM base) q"
+     " WHERE n = 1", GROUPED),
+    ("SELECT part AS id, max(made) AS mark FROM base GROUP BY part", GROUPED),
+    ("SELECT part AS id, min(made) AS mark FROM base GROUP BY part"
+     " HAVING count(*) > 0", GROUPED),
+    ("SELECT id, (SELECT max(seen) FROM other) AS mark FROM base", GROUPED),
+    (f"SELECT id, {ONE} AS mark FROM base", SEVERAL),
+    (f"SELECT id, made AS mark, {ONE} AS seen FROM base", SEVERAL),
+    ("SELECT id, made AS mark FROM base ORDER BY size LIMIT 2", SEVERAL),
+    ("SELECT id, made AS mark FROM base ORDER BY id LIMIT 1 OFFSET 1",
+     SEVERAL),
+    ("SELECT id, made AS mark FROM base WHERE id IN (SELECT id FROM other)",
+     SEVERAL),
+    ("SELECT id, made AS mark FROM base WHERE NOT EXISTS"
+     " (SELECT 1 FROM other o WHERE o.id = base.id)", SEVERAL),
+    ("SELECT b.id, b.made AS mark FROM base b JOIN other o ON o.id = b.id",
+     SEVERAL),
+    ("SELECT b.id, b.made AS mark, o.seen FROM base b"
+     " LEFT JOIN other o ON o.id = b.id", SEVERAL),
+    ("SELECT a.id, a.made AS mark FROM base a JOIN base b ON b.id = a.part",
+     SEVERAL),
+    ("SELECT id, made AS mark FROM base, (VALUES (1)) v", SEVERAL),
+    ("SELECT id, made AS mark FROM base EXCEPT SELECT id, seen FROM other",
+     SEVERAL),
+    ("SELECT id, day AS mark FROM base", COARSE),
+)
+PLAIN = (
+    "SELECT id, made AS mark FROM base",
+    "SELECT id, made AS mark, upper('x') AS up, size + 1 AS more FROM base"
+    " WHERE part > 0 AND size IN (5, 10, 20) ORDER BY size",
+    "SELECT id, mark FROM (SELECT id, made AS mark, part AS p FROM base) q"
+    " WHERE p BETWEEN 1 AND 9",
+    "WITH w AS (SELECT * FROM base) SELECT id, made AS mark FROM w"
+    " WHERE coalesce(part, 1) < 3",
+)
+OWN = {
+    "sqlite": (
+        ("SELECT part AS id, max(size), made AS mark FROM base"
+         " GROUP BY part", GROUPED),
+        ("SELECT part AS id, made AS mark FROM base GROUP BY part", SEVERAL),
+        ("SELECT DISTINCT part AS id, made AS mark FROM base", SEVERAL),
+        ("SELECT id, made AS mark FROM base UNION SELECT id, seen FROM other",
+         SEVERAL),
+        ("SELECT id, made AS mark FROM base UNION ALL SELECT id + 9,"
+         " strftime('%Y-01-01 00:00:00', seen) FROM other", SEVERAL),
+        ("SELECT id, made AS mark FROM base"
+         " WHERE made < datetime('now')", SEVERAL),
+        ("SELECT id, made AS mark FROM base WHERE made < CURRENT_TIMESTAMP",
+         SEVERAL),
+        ("SELECT id, made AS mark FROM base WHERE random() <> 0", SEVERAL),
+        ("SELECT b.id, made AS mark FROM base b, json_each('[1]') j",
+         SEVERAL),
+        ("SELECT b.id, made AS mark FROM base b JOIN pragma_user_version p",
+         SEVERAL),
+        ("WITH w AS MATERIALIZED (SELECT * FROM base)"
+         " SELECT id, made AS mark FROM w", SEVERAL),
+        ("SELECT id, hour AS mark FROM base", COARSE),
+        ("SELECT id, substr(made, 1, 10) AS mark FROM base", COARSE),
+        ("SELECT id, made AS mark FROM base WHERE part = 1 AND size > 0",
+         None),
+    ),
+}
+
+
+def views_of(engine):
+    views = (*CHOSEN, *((sql, None) for sql in PLAIN), *OWN[engine])
+    return {f"v{n}": each for n, each in enumerate(views)}
+
+
+def make_views(tidemark, source, destination, views):
+    source.execute(f"CREATE TABLE base ({BASE[source.engine]})",
+                   "CREATE TABLE other (id integer PRIMARY KEY, seen timestamp)",
+                   "CREATE INDEX base_part ON base (part)",
+                   "INSERT INTO base (id, part, size, made) VALUES"
+                   " (1, 1, 10, '2024-01-01 09:00:00'),"
+                   " (2, 2, 20, '2024-01-01 10:00:00'),"
+                   " (3, 3, 5, '2024-01-01 11:00:00')",
+                   "INSERT INTO other SELECT id, made FROM base",
+                   *(f"CREATE VIEW {name} AS {sql}"
+                     for name, (sql, _) in views.items()))
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    for name in views:
+        tidemark.pipeline(
+            name, source={"connection": "source", "table": name},
+            destination={"connection": "warehouse", "table": f"main.{name}"},
+            key=["id"], watermark={"strategy": "timestamp", "column": "mark",
+                                   "time_zone": "UTC"})
+    tidemark.write_config()
+
+
+@pytest.mark.parametrize("engine", OWN)
+def test_views(tidemark, make_source, make_destination, engine):
+    views = views_of(engine)
+    make_views(tidemark, make_source(engine), make_destination("sqlite"),
+               views)
+    ran, checked = tidemark.run(), tidemark("check", "--json")
+    for name, (sql, code) in views.items():
+        result = ran.pipeline(name)
+        wanted = "lag" if code else "exact"
+        assert result["guarantee"] == wanted, (sql, result)
+        problems = {each["code"]: each
+                    for each in checked.pipeline(name)["problems"]}
+        found = {each for each in problems if each.startswith("mark-")
+                 and each != "mark-without-index"}
+        assert found == ({code} if code else set()), (sql, problems)
+        assert not code or problems[code]["fix"]
