@@ -11,6 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/new_file.h"
+#include "core/base/trust.h"
 
 /* What a writer waits for readers of this process. */
 #define DUCK_READERS_PATIENCE_S 10
@@ -114,15 +115,19 @@ static int duck_open_file(duckdb_database *out, const char *path,
 			  const struct duck_setting *settings,
 			  size_t n_settings, struct error *err)
 {
+	/* The log, what 1.4 and later make of it in a checkpoint, and the
+	 * directory for what memory does not hold. */
+	static const char *const beside[] = { ".wal", ".wal.checkpoint",
+					      ".wal.recovery", ".tmp", NULL };
 	duckdb_config config = NULL;
 	/* Without external access DuckDB opens the log of the file that a link
 	 * leads to only if it was given that file's own name. */
 	char *real = path ? realpath(path, NULL) : NULL, *text = NULL;
-	int rc;
+	int rc = real ? trust_beside(real, beside, err) : 0;
 
-	if (duckdb_create_config(&config) == DuckDBError)
+	if (!rc && duckdb_create_config(&config) == DuckDBError)
 		rc = error_set(err, ERROR_BUG, "duckdb: no configuration");
-	else
+	if (!rc)
 		rc = duck_configure(config, read_only, settings, n_settings,
 				    err);
 	if (!rc && duckdb_open_ext(real ? real : path, out, config, &text) ==

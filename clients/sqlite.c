@@ -18,6 +18,7 @@
 #include "core/base/process.h"
 #include "core/base/stop.h"
 #include "core/base/strbuf.h"
+#include "core/base/trust.h"
 
 /* The longest pause between two looks at a lock. */
 #define SQLITE_WAIT_MOST_MS 20
@@ -190,6 +191,20 @@ static int sqlite_set_up(struct sqlite *db,
 	return rc;
 }
 
+/* SQLite looks for these beside the file. A directory that was made meanwhile,
+ * by somebody else, is looked at as well. */
+static int sqlite_trust(const char *path, const struct sqlite_options *options,
+			struct error *err)
+{
+	static const char *const beside[] = { "-wal", "-shm", "-journal",
+					      NULL };
+	int rc = options->private ? trust_check(path, TRUST_STATE,
+						"the state store", err)
+				  : 0;
+
+	return rc ? rc : trust_beside(path, beside, err);
+}
+
 /* Nobody asks how much memory SQLite uses; not counting it saves a lock on
  * each allocation. */
 static void sqlite_configure(void)
@@ -212,6 +227,8 @@ int sqlite_open(struct sqlite **out, const char *path,
 	pthread_once(&once, sqlite_configure);
 	if (options->create)
 		rc = sqlite_make_file(path, options, err);
+	if (!rc)
+		rc = sqlite_trust(path, options, err);
 	if (rc)
 		return rc;
 	db = xcalloc(1, sizeof(*db));

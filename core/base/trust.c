@@ -20,6 +20,7 @@ struct trust_walk {
 	char *done; /* a directory, free of links */
 	char *rest; /* what follows it */
 	int links;
+	bool cut; /* a directory on the way is missing */
 };
 
 static bool trust_is_ours(uid_t owner)
@@ -82,6 +83,20 @@ static bool trust_group_writes(const struct trust_walk *w,
 	       (st->st_gid != 0 && !trust_is_our_group(st->st_gid));
 }
 
+/* Nobody gives a home directory away for a state store. */
+static bool trust_refuse_place(const char *path, uid_t owner,
+			       struct strbuf *why)
+{
+	strbuf_addf(why, "the directory %s belongs to ", path);
+	trust_add_user(why, owner);
+	strbuf_addstr(why, ", who can put other files there, and this process "
+			   "runs as ");
+	trust_add_user(why, geteuid());
+	strbuf_addstr(why, ": run it as that user, or name a place in a "
+			   "directory of your own");
+	return false;
+}
+
 static bool trust_directory(struct trust_walk *w, const char *path,
 			    const struct stat *st)
 {
@@ -90,6 +105,8 @@ static bool trust_directory(struct trust_walk *w, const char *path,
 
 	if (w->kind == TRUST_SECRET)
 		return true;
+	if (w->kind == TRUST_STATE && !trust_is_ours(st->st_uid))
+		return trust_refuse_place(path, st->st_uid, w->why);
 	if (w->kind == TRUST_MODULE && !trust_is_ours(st->st_uid))
 		return trust_refuse_owner(what, path, st->st_uid, w->why);
 	/* With the sticky bit others add files, and move none of ours. */
@@ -160,6 +177,13 @@ static bool trust_follow(struct trust_walk *w, const char *path,
 	return true;
 }
 
+/* Nothing is there. */
+static void trust_stop(struct trust_walk *w)
+{
+	w->cut = w->rest[strspn(w->rest, "/")] != '\0';
+	trust_set(&w->rest, xstrdup(""));
+}
+
 /* The next name of the path. */
 static bool trust_step(struct trust_walk *w)
 {
@@ -176,7 +200,7 @@ static bool trust_step(struct trust_walk *w)
 		path = xstrfmt("%s/%s", strcmp(w->done, "/") ? w->done : "",
 			       name);
 		if (lstat(path, &st))
-			trust_set(&w->rest, xstrdup(""));
+			trust_stop(w);
 		else if (S_ISLNK(st.st_mode))
 			ok = trust_follow(w, path, &st);
 		else if (S_ISDIR(st.st_mode))
@@ -191,6 +215,26 @@ static bool trust_step(struct trust_walk *w)
 	return ok;
 }
 
+/* A store of SQLite's believes the files beside it, which come and go: the
+ * sticky bit does not keep others from making them first. */
+static bool trust_place(const struct trust_walk *w)
+{
+	struct stat st;
+
+	if (w->kind != TRUST_STATE || w->cut || stat(w->done, &st) ||
+	    !(st.st_mode & S_ISVTX) ||
+	    !(trust_group_writes(w, &st) || st.st_mode & S_IWOTH))
+		return true;
+	strbuf_addf(w->why,
+		    "others can make files in the directory %s (mode %04o), "
+		    "which would be taken for parts of it: name a place in a "
+		    "directory of your own, which is made if it is missing, as "
+		    "%s%stidemark/state.db",
+		    w->done, (unsigned)(st.st_mode & 07777), w->done,
+		    strcmp(w->done, "/") ? "/" : "");
+	return false;
+}
+
 bool trust_path(const char *path, enum trust kind, struct strbuf *why)
 {
 	struct trust_walk w = { .kind = kind, .why = why };
@@ -202,6 +246,7 @@ bool trust_path(const char *path, enum trust kind, struct strbuf *why)
 		w.rest = here ? xstrfmt("%s/%s", here, path) : xstrdup(path);
 		while (ok && *w.rest)
 			ok = trust_step(&w);
+		ok = ok && trust_place(&w);
 	}
 	free(here);
 	free(w.done);
@@ -219,5 +264,84 @@ int trust_check(const char *path, enum trust kind, const char *what,
 		rc = error_set(err, ERROR_CONFIG, "%s is not to be trusted: %s",
 			       what, why.data);
 	strbuf_release(&why);
+	return rc;
+}
+
+/* The directory of a path without links. */
+static mode_t trust_mode_above(const char *path)
+{
+	char *above = xstrdup(path), *slash = strrchr(above, '/');
+	struct stat st;
+	mode_t mode = S_IWOTH;
+
+	slash[slash == above] = '\0';
+	if (!stat(above, &st))
+		mode = st.st_mode;
+	free(above);
+	return mode;
+}
+
+/* Could whoever owns `side` have written the file itself? A library gives side
+ * files the file's mode and group. */
+static bool trust_owner_beside(const char *path, const struct stat *file,
+			       const struct stat *side)
+{
+	if (trust_is_ours(side->st_uid) || side->st_uid == file->st_uid ||
+	    file->st_mode & S_IWOTH)
+		return true;
+	return file->st_mode & S_IWGRP && side->st_gid == file->st_gid &&
+	       !(trust_mode_above(path) & S_IWOTH);
+}
+
+static bool trust_side(const char *path, const char *side,
+		       const struct stat *file, struct strbuf *why)
+{
+	mode_t writers = S_IWGRP | S_IWOTH;
+	struct stat st;
+
+	if (lstat(side, &st))
+		return true;
+	if (S_ISLNK(st.st_mode)) {
+		strbuf_addf(why, "%s is a link: remove it", side);
+		return false;
+	}
+	if (!trust_owner_beside(path, file, &st)) {
+		strbuf_addf(why, "%s belongs to ", side);
+		trust_add_user(why, st.st_uid);
+		strbuf_addf(why,
+			    ", who may not write the file itself: look into "
+			    "who put it there, remove it, and let no others "
+			    "write to the directory");
+		return false;
+	}
+	if (!S_ISDIR(st.st_mode) && st.st_mode & ~file->st_mode & writers)
+		return trust_refuse_mode("", side, st.st_mode, "written",
+					 "go-w", why);
+	return true;
+}
+
+int trust_beside(const char *path, const char *const *suffixes,
+		 struct error *err)
+{
+	struct stat file;
+	struct strbuf why = STRBUF_INIT;
+	char *real = realpath(path, NULL);
+	int rc = 0;
+
+	if (real && !stat(real, &file))
+		for (; !why.len && *suffixes; suffixes++) {
+			char *side = xstrfmt("%s%s", real, *suffixes);
+
+			trust_side(real, side, &file, &why);
+			free(side);
+		}
+	if (why.len)
+		rc = error_set(err, ERROR_CONFIG,
+			       "the file %s cannot be opened safely, because "
+			       "what is beside it would be taken for a part of "
+			       "it: %s",
+			       path, why.data);
+	strbuf_release(&why);
+	free(real);
 	return rc;
 }

@@ -22,7 +22,9 @@ enum trust {
 	 * root's and we are not root. The way to it does not matter. */
 	TRUST_SECRET,
 	TRUST_CONFIG,
-	/* Directories of a group of ours are fine. */
+	/* Directories belong to root or us as well; those of a group of ours
+	 * are fine. In the file's own directory, the sticky bit is not enough:
+	 * see trust_beside(). */
 	TRUST_STATE,
 	/* Directories belong to root or us as well. */
 	TRUST_MODULE,
@@ -35,5 +37,11 @@ bool trust_path(const char *path, enum trust kind, struct strbuf *why);
 /* The same as a CONFIG error; `what` names the file: "the state file". */
 int trust_check(const char *path, enum trust kind, const char *what,
 		struct error *err);
+/* A library opens other files beside `path`, "PATH-wal", and believes them as
+ * much as the file: CONFIG if one is a link, belongs to somebody who may not
+ * write the file, or can be written by more users than the file. Whoever may
+ * make files in the directory can still be faster than the library. */
+int trust_beside(const char *path, const char *const *suffixes,
+		 struct error *err);
 
 #endif

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from bench import EXIT_CONFIG
+import workload
+from bench import EXIT_CONFIG, sync_items
 from servers import CANARY
 
 NOBODY = 65534
@@ -53,6 +54,78 @@ def test_directory_of_the_state(files, work_dir, mode, code):
     (work_dir / "open").chmod(mode)
     files.top["state"] = f"sqlite:{work_dir}/open/below/state.db"
     files.write_config()("migrate").expect(code)
+
+
+def test_state_in_a_directory_that_all_write(files, work_dir):
+    """With the sticky bit, as /tmp: others put a log of theirs beside it."""
+    (work_dir / "open").mkdir()
+    (work_dir / "open").chmod(0o1777)
+    files.top["state"] = f"sqlite:{work_dir}/open/state.db"
+    done = files.write_config()("migrate").expect(EXIT_CONFIG)
+    assert f"others can make files in the directory {work_dir}/open" in done.err
+    assert f"{work_dir}/open/tidemark/state.db" in done.err
+    assert list((work_dir / "open").iterdir()) == []
+
+
+@as_root
+@pytest.mark.parametrize("below", ("", "below/"))
+def test_state_in_a_directory_of_somebody_else(files, work_dir, below):
+    (work_dir / "theirs").mkdir(mode=0o755)
+    os.chown(work_dir / "theirs", NOBODY, NOBODY)
+    files.top["state"] = f"sqlite:{work_dir}/theirs/{below}state.db"
+    done = files.write_config()("migrate").expect(EXIT_CONFIG)
+    assert f"the directory {work_dir}/theirs belongs to nobody" in done.err
+
+
+def lay(path, mode=0o600, owner=NOBODY):
+    """A file of somebody else's."""
+    path.write_bytes(b"")
+    path.chmod(mode)
+    os.chown(path, owner, owner)
+
+
+@as_root
+@pytest.mark.parametrize("suffix", ("-wal", "-shm", "-journal"))
+@pytest.mark.parametrize("mode, owner, said", (
+    (0o600, NOBODY, "belongs to nobody"), (0o666, 0, "written by others")))
+def test_files_beside_the_state(files, suffix, mode, owner, said):
+    state = make_state(files)
+    side = pathlib.Path(f"{state}{suffix}")
+    lay(side, mode, owner)
+    done = files("migrate").expect(EXIT_CONFIG)
+    assert said in done.err and str(side) in done.err, done
+    side.unlink()
+    files("migrate").expect(0)
+
+
+def test_link_beside_the_state(files, work_dir):
+    state = make_state(files)
+    pathlib.Path(f"{state}-journal").symlink_to(work_dir / "elsewhere")
+    assert "is a link" in files("migrate").expect(EXIT_CONFIG).err
+
+
+SIDES = [("sqlite", "-wal"), ("sqlite", "-journal"), ("duckdb", ".wal"),
+         ("duckdb", ".tmp")]
+
+
+@as_root
+@pytest.mark.parametrize("end", ("source", "destination"))
+@pytest.mark.parametrize("engine, suffix", SIDES)
+def test_files_beside_source_and_target(tidemark, make_source,
+                                        make_destination, engine, suffix, end):
+    """Whoever may not write the file may not add to it. Its owner may."""
+    source, destination = make_source(engine), make_destination(engine)
+    workload.create_items(source, rows=2)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    path = source.path if end == "source" else destination.path
+    side = pathlib.Path(path + suffix)
+    lay(side)
+    done = tidemark("run").expect(EXIT_CONFIG)
+    assert f"{side} belongs to nobody" in done.err, done
+    os.chown(path, NOBODY, NOBODY)
+    if suffix != ".tmp":
+        tidemark.run()
 
 
 @as_root
