@@ -15,23 +15,58 @@ static const char *message_field(const PGresult *result, int field)
 	return text ? text : "";
 }
 
+static bool message_begins(const char *text, const char *const *begins)
+{
+	for (; *begins; begins++)
+		if (!strncmp(text, *begins, strlen(*begins)))
+			return true;
+	return false;
+}
+
 /* A function's or a trigger's own words, whatever SQLSTATE they carry: it may
  * have put values of the row into them. */
 static bool message_is_raised(const PGresult *result)
 {
-	static const char *const files[] = { "pl_", "plpy", "plperl", "pltcl" };
-	static const char *const classes[] = { "27", "2F", "38",
-					       "39", "45", "P0" };
-	const char *file = message_field(result, PG_DIAG_SOURCE_FILE);
-	const char *state = message_field(result, PG_DIAG_SQLSTATE);
+	static const char *const files[] = { "pl_", "plpy", "plperl", "pltcl",
+					     NULL };
+	static const char *const classes[] = { "27", "2F", "38", "39",
+					       "45", "P0", NULL };
 
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		if (!strncmp(file, files[i], strlen(files[i])))
+	return message_begins(message_field(result, PG_DIAG_SOURCE_FILE),
+			      files) ||
+	       message_begins(message_field(result, PG_DIAG_SQLSTATE), classes);
+}
+
+/* Something that runs while our statement does: it may have made SQL of the
+ * row's values, which then stand in the message as names. */
+static bool message_is_inside(const PGresult *result)
+{
+	static const char *const ours[] = {
+		"COPY ",     "while ",	"parallel worker",
+		"JSON data", "portal ", "unnamed portal",
+		NULL
+	};
+	const char *line = message_field(result, PG_DIAG_CONTEXT);
+
+	if (*message_field(result, PG_DIAG_INTERNAL_QUERY))
+		return true;
+	while (*line) {
+		size_t n = strcspn(line, "\n");
+
+		if (!message_begins(line, ours))
 			return true;
-	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
-		if (!strncmp(state, classes[i], 2))
-			return true;
+		line += n + (line[n] == '\n');
+	}
 	return false;
+}
+
+/* May the server's own words stand, although code of somebody else ran? */
+static bool message_is_fixed(const PGresult *result)
+{
+	static const char *const states[] = { "22", "23", "40",	   "53",
+					      "57", "58", "55P03", NULL };
+
+	return message_begins(message_field(result, PG_DIAG_SQLSTATE), states);
 }
 
 /* "Key (email)=(ann@x.org) already exists.": the columns, and what is behind
@@ -73,6 +108,8 @@ static bool message_add_detail(struct strbuf *out, const PGresult *result)
 static bool message_add_context(struct strbuf *out, const PGresult *result)
 {
 	const char *line = message_field(result, PG_DIAG_CONTEXT);
+	static const char *const functions[] = { "PL/pgSQL function ",
+						 "SQL function ", NULL };
 	const char *before = "; context: ";
 	bool left_out = false;
 
@@ -82,7 +119,7 @@ static bool message_add_context(struct strbuf *out, const PGresult *result)
 		if (!strncmp(line, "COPY ", 5)) {
 			const char *value = memmem(line, n, ": ", 2);
 			kept = value ? (size_t)(value - line) : n;
-		} else if (!strncmp(line, "PL/pgSQL function ", 18)) {
+		} else if (message_begins(line, functions)) {
 			kept = n;
 		}
 		if (kept) {
@@ -100,10 +137,13 @@ static void message_add_row(struct strbuf *out, const PGresult *result)
 {
 	const char *said = message_field(result, PG_DIAG_MESSAGE_PRIMARY);
 	const char *hint = message_field(result, PG_DIAG_MESSAGE_HINT);
-	bool left_out = message_is_raised(result);
+	bool raised = message_is_raised(result);
+	bool left_out = raised || (message_is_inside(result) &&
+				   !message_is_fixed(result));
 
 	if (left_out) {
-		strbuf_addstr(out, "a function or trigger refused the row");
+		strbuf_addf(out, "a function or trigger %s",
+			    raised ? "refused the row" : "failed");
 	} else {
 		left_out = row_values_add(out, said, NULL);
 		left_out |= message_add_detail(out, result);
@@ -128,7 +168,8 @@ void pg_message_add(struct strbuf *out, const PGresult *result,
 		{ PG_DIAG_CONTEXT, "; context: " },
 	};
 
-	if (row_values_told_by(code) && !row_values_shown()) {
+	if (!row_values_shown() &&
+	    (row_values_told_by(code) || message_is_inside(result))) {
 		message_add_row(out, result);
 		return;
 	}

@@ -1,6 +1,7 @@
 #include "clients/sqlite_errors.h"
 
 #include <sqlite3.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/row_values.h"
@@ -77,15 +78,25 @@ const char *sqlite_error_hint(int code)
 	return found ? found->hint : "";
 }
 
+/* The code of a misspelt name is also that of a function that fails at a value:
+ * "JSON path error near 'x'". Only our SQL has a "near" at the beginning. */
+static bool sqlite_error_tells_of_row(int code, const char *message)
+{
+	return code == SQLITE_ERROR && strncmp(message, "near ", 5) != 0;
+}
+
 char *sqlite_error_told(int code, const char *message)
 {
+	enum error_code class = sqlite_error_tells_of_row(code, message)
+					? ERROR_DATA
+					: sqlite_error_code(code);
 	struct strbuf out = STRBUF_INIT;
 
 	/* The words of a trigger: its author may have put values of the row
 	 * into them. */
 	if (row_values_shown() || code != SQLITE_CONSTRAINT_TRIGGER ||
 	    sqlite3_libversion_number() < SQLITE_RAISE_EXPRESSION)
-		return row_values_text(sqlite_error_code(code), message, NULL);
+		return row_values_text(class, message, NULL);
 	strbuf_addstr(&out, "a trigger refused the row");
 	row_values_note(&out);
 	return strbuf_detach(&out);

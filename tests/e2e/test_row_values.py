@@ -104,6 +104,48 @@ def test_refused_rows(tidemark, refusing, engine, sql, names):
         and engine != "sqlite"), shown
 
 
+# A trigger that makes SQL of the row; what the server then says of a name.
+MADE = {
+    "relation": "EXECUTE 'SELECT 1 FROM ' || quote_ident(NEW.name)",
+    "column": "EXECUTE 'SELECT ' || quote_ident(NEW.name)",
+    "qualified": "EXECUTE 'SELECT zoe.quill FROM pg_class'",
+    "syntax": "EXECUTE 'SELECT FROM ' || NEW.name",
+    "cast": "PERFORM NEW.name::regtype",
+    "schema": "EXECUTE format('CREATE TABLE %I.t ()', NEW.name)",
+    "assigned": "NEW.name := nextval(quote_ident(NEW.name)::regclass)",
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_names_made_of_values(tidemark, refusing, made):
+    """Of a trigger that fails, its function is told and no name."""
+    refusing("postgres", POSTGRES_TRIGGER.replace(
+        "RAISE EXCEPTION 'not %', NEW.name {more};",
+        MADE[made] + "; RETURN NEW;"))
+    done = tidemark("run", "--json")
+    text = told(tidemark, done, tidemark("run", "-v"))
+    assert done.code != 0 and hidden(text), text
+    message = done.pipeline()["error"]["message"]
+    assert "a function or trigger failed" in message, message
+    assert "no_secrets()" in message and "log.row_values" in message, message
+    tidemark.top["log"] = {"row_values": True}
+    shown = tidemark.write_config()("run", "--json")
+    assert not hidden(shown.err + shown.out), shown
+
+
+def test_function_of_sqlite_that_stumbles(tidemark, refusing):
+    """The code of its error is that of a name that is not there."""
+    refusing("sqlite", "CREATE TRIGGER no_secrets BEFORE UPDATE ON {table}"
+             " WHEN json_extract('{}', NEW.name) IS NULL BEGIN SELECT 1; END")
+    done = tidemark("run", "--json")
+    text = told(tidemark, done, tidemark("run", "-v"))
+    assert done.code != 0 and hidden(text), text
+    assert "JSON path" in text and "log.row_values" in text, text
+    tidemark.top["log"] = {"row_values": True}
+    shown = tidemark.write_config()("run", "--json")
+    assert "zoe" in shown.err + shown.out, shown
+
+
 @pytest.mark.parametrize("engine, sql", [
     ("postgres", UNIQUE), ("mariadb", UNIQUE_START), ("duckdb", UNIQUE)])
 def test_letters_tell_of_them_in_their_row_alone(tidemark, refusing, engine,
