@@ -68,9 +68,8 @@ int bigquery_owned_check(struct bigquery_destination *d,
 			       ", where marks are kept, %s: somebody else made "
 			       "it, and what it says would be taken for "
 			       "Tidemark's own marks" ERROR_FIX
-			       "; look into it, and drop it: the next run "
-			       "makes it again, and reads all rows of %s.%s",
-			       p->dataset, fault, p->dataset, p->name);
+			       "; " NAME_MARKS_FIX,
+			       p->dataset, fault);
 	d->marks_seen = !fault;
 	d->marks_unsafe = fault != NULL;
 	free(fault);

@@ -33,7 +33,10 @@ static const char fault_sql[] =
 	"      'has a constraint',\n"
 	"    (SELECT count() FROM system.columns AS c\n"
 	"     WHERE c.database = %s AND c.table = '" CHDST_MARK_ROWS "'\n"
-	"       AND c.default_kind <> '') > 0, 'has computed columns',\n"
+	"       AND c.default_kind <> '' AND NOT (c.default_kind = 'DEFAULT'\n"
+	"         AND match(c.default_expression,\n"
+	"           '^(-?[0-9.]+|\\'[^\\']*\\'|true|false|NULL)$')))\n"
+	"      > 0, 'has computed columns',\n"
 	"    ''), name = '" CHDST_MARK_ROWS "')\n";
 
 static int mark_refuse(struct chdst *d, const char *fault, struct error *err)
@@ -45,8 +48,7 @@ static int mark_refuse(struct chdst *d, const char *fault, struct error *err)
 			 " of %s, where marks are kept, %s, so code of "
 			 "somebody else could run with the rights of this "
 			 "user, or change the mark" ERROR_FIX
-			 "; look into it, and drop it: the next run makes "
-			 "what is missing",
+			 "; " NAME_MARKS_FIX,
 			 clickhouse_shown(d->db), fault);
 }
 
@@ -181,7 +183,11 @@ static void mark_write_row(struct strbuf *sb, const struct place *place,
 			   const char *pipeline, const struct mark_row *next,
 			   uint64_t revision, bool deleted)
 {
-	strbuf_addf(sb, "INSERT INTO %s\nSELECT ", place->marks_rows);
+	strbuf_addf(sb,
+		    "INSERT INTO %s (pipeline, watermark, batch_id, fence,\n"
+		    "  rows_total, updated_at, target, target_rows, "
+		    "table_uuid, " NAME_VERSION ", " NAME_DELETED ")\nSELECT ",
+		    place->marks_rows);
 	clickhouse_quote_text(sb, pipeline);
 	strbuf_addstr(sb, ", ");
 	if (next->watermark)

@@ -9,8 +9,16 @@
 #include "core/plugin/destination.h"
 
 #define NAME_WATERMARK_TABLE "_tidemark_watermark"
-#define NAME_STAGE_PREFIX    "_tidemark_stage_"
-#define NAME_RAW_SUFFIX	     "_raw"
+/* What to do about a table of that name that is not ours alone: all pipelines
+ * that load into the place have their marks there. */
+#define NAME_MARKS_ANEW                                                        \
+	"To begin anew, rename the table: each pipeline that has its mark "    \
+	"there then reads all rows again. Drop it only if it is empty"
+#define NAME_MARKS_FIX                                                         \
+	"look into it, and take away what Tidemark did not "                   \
+	"make. " NAME_MARKS_ANEW
+#define NAME_STAGE_PREFIX "_tidemark_stage_"
+#define NAME_RAW_SUFFIX	  "_raw"
 /* Columns of a raw table, behind the source's own. */
 #define NAME_RAW_BATCH	"_tidemark_batch"
 #define NAME_RAW_SEQ	"_tidemark_seq"

@@ -137,8 +137,7 @@ int duckdb_existing_refuse_marks(const struct existing *e,
 			 "table " NAME_WATERMARK_TABLE
 			 " of %s, where marks are kept, is not a table, which "
 			 "could change or hide the mark" ERROR_FIX
-			 "; look into it, and drop it: the next run makes the "
-			 "table again, and reads all rows",
+			 "; " NAME_MARKS_FIX,
 			 d->path);
 }
 

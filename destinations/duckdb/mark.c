@@ -54,7 +54,9 @@ int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
 				 p->name,
 				 t.delivered };
 	char *sql = xstrfmt(
-		"INSERT INTO %s VALUES ($1, $2, $3, $4::BIGINT, $5::BIGINT, "
+		"INSERT INTO %s (pipeline, watermark, batch_id, fence, "
+		"rows_total, updated_at, created_target, target, target_rows) "
+		"VALUES ($1, $2, $3, $4::BIGINT, $5::BIGINT, "
 		"$6::TIMESTAMPTZ, $7::BOOLEAN, $8, $9::BIGINT) ON CONFLICT "
 		"(pipeline) DO "
 		"UPDATE SET watermark = excluded.watermark, batch_id = "

@@ -12,9 +12,7 @@ int my_owned_refuse(const char *fault, const struct place *place,
 		err, ERROR_SCHEMA,
 		"table %s, where marks are kept, %s, so code of somebody else "
 		"could run with the rights of this user, or change the "
-		"mark" ERROR_FIX
-		"; look into it, and drop it: the next run makes what is "
-		"missing",
+		"mark" ERROR_FIX "; " NAME_MARKS_FIX,
 		place->watermark, fault);
 }
 

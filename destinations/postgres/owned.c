@@ -6,18 +6,39 @@
 
 static const char fault_sql[] = "SELECT " OWNED_MARK_FAULT("$1");
 
+static void owned_add_fix(struct strbuf *fix, const char *fault,
+			  const struct place *place)
+{
+	const char *heir = pg_owned_heir(fault);
+
+	if (heir)
+		strbuf_addf(fix,
+			    "look into it, and have its owner or a superuser "
+			    "run ALTER TABLE %s OWNER TO %s; docs/rights.md "
+			    "tells how several logins share their "
+			    "tables. " NAME_MARKS_ANEW,
+			    place->watermark, heir);
+	else
+		strbuf_addstr(fix, NAME_MARKS_FIX);
+}
+
 int postgres_owned_refuse(const char *fault, const struct place *place,
 			  struct error *err)
 {
+	struct strbuf fix = STRBUF_INIT;
+	int rc;
+
 	if (!fault)
 		return 0;
+	owned_add_fix(&fix, fault, place);
 	error_clear(err);
-	return error_set(
+	rc = error_set(
 		err, ERROR_SCHEMA,
 		"table %s, where marks are kept, %s" PG_OWNED_WHY ERROR_FIX
-		"; look into it, and DROP TABLE %s: the next run makes "
-		"it again, and reads all rows of %s",
-		place->watermark, fault, place->watermark, place->readable);
+		"; %s",
+		place->watermark, fault, fix.data);
+	strbuf_release(&fix);
+	return rc;
 }
 
 /* A bad mark table that was found by the way: the words of it. */
@@ -71,22 +92,27 @@ void postgres_owned_look(const struct catalog_table *t,
 			 const struct place *place, const struct target *target,
 			 struct problems *out)
 {
-	bool raw = target->mode == LOAD_APPEND;
 	const char *fault = t->owner_fault ? t->owner_fault : t->code_fault;
+	const char *heir =
+		t->owner_fault ? pg_owned_heir(t->owner_fault) : NULL;
+	char *fix;
 
 	if (!t->exists || !fault)
 		return;
-	if (raw && t->owner_fault)
-		problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "unsafe-raw",
-			     "have its owner give it away or drop it, or name "
-			     "another destination table",
-			     "table %s: %s, where its rows are kept, "
-			     "%s" PG_OWNED_WHY,
-			     target->table, place->rows, fault);
-	else
+	if (target->mode != LOAD_APPEND || !heir) {
 		problems_add(
 			out, SEVERITY_WARNING, ERROR_NONE, "target-of-others",
 			"trust that role as much as this user, or load "
 			"as a user that may do no more than that role",
 			"table %s: it %s" PG_OWNED_WHY, target->table, fault);
+		return;
+	}
+	fix = xstrfmt("look into it, and have its owner or a superuser run "
+		      "ALTER TABLE %s OWNER TO %s, or name another destination "
+		      "table",
+		      place->rows, heir);
+	problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "unsafe-raw", fix,
+		     "table %s: %s, where its rows are kept, %s" PG_OWNED_WHY,
+		     target->table, place->rows, fault);
+	free(fix);
 }

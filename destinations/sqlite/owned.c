@@ -32,8 +32,7 @@ int owned_has_marks(struct sqlite *db, bool *out, struct error *err)
 				"table " NAME_WATERMARK_TABLE
 				" of %s, where marks are kept, %s, which could "
 				"change or hide the mark" ERROR_FIX
-				"; look into it, and drop it: the next run "
-				"makes what is missing",
+				"; " NAME_MARKS_FIX,
 				sqlite_path(db), fault);
 	}
 	sqlite_finalize(st);

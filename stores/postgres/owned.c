@@ -1,7 +1,10 @@
 #include "stores/postgres/owned.h"
 
+#include <string.h>
+
 #include "clients/pg_lock.h"
 #include "clients/pg_owned.h"
+#include "core/base/strbuf.h"
 
 #define SCHEMA_FAULT	PG_OWNED_OWNER("n.nspowner")
 #define GRANTEE_IS_OURS PG_OWNED_IS_OURS("a.grantee")
@@ -48,6 +51,31 @@ static const char enter_sql[] =
 	"  END\n"
 	"FROM (VALUES (1)) AS one LEFT JOIN looked ON true";
 
+static int owned_refuse(const char *fault, struct error *err)
+{
+	const char *heir = pg_owned_heir(fault);
+	const char *end = strstr(fault, " belongs to ");
+	struct strbuf fix = STRBUF_INIT;
+	int rc;
+
+	if (heir && end)
+		strbuf_addf(&fix,
+			    "have its owner or a superuser run ALTER %.*s "
+			    "OWNER TO %s; docs/rights.md tells how several "
+			    "logins share their tables",
+			    (int)(end - fault), fault, heir);
+	else
+		strbuf_addstr(&fix, "take away what Tidemark did not make");
+	rc = error_set(err, ERROR_SCHEMA,
+		       "%s" PG_OWNED_WHY ERROR_FIX
+		       "; look into it, then %s, or choose another database "
+		       "under state; no mark is lost, for the destination has "
+		       "them",
+		       fault, fix.data);
+	strbuf_release(&fix);
+	return rc;
+}
+
 int postgres_store_enter(struct pg *pg, bool open, struct error *err)
 {
 	const char *params[] = { open ? "t" : "f" };
@@ -55,13 +83,7 @@ int postgres_store_enter(struct pg *pg, bool open, struct error *err)
 	int rc = pg_query(pg, &r, enter_sql, "1???", 1, params, err);
 
 	if (!rc && pg_value(r, 0, 0))
-		rc = error_set(err, ERROR_SCHEMA,
-			       "%s" PG_OWNED_WHY ERROR_FIX
-			       "; look into it, then drop it or have it given "
-			       "to this user, or choose another database under "
-			       "state; no mark is lost, for the destination "
-			       "has them",
-			       pg_value(r, 0, 0));
+		rc = owned_refuse(pg_value(r, 0, 0), err);
 	pg_result_free(r);
 	return rc;
 }

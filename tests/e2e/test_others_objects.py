@@ -83,8 +83,8 @@ ADDED = {
     "domain": (["CREATE DOMAIN mallory.word AS text CHECK (mallory.peek())",
                 "ALTER TABLE public._tidemark_watermark"
                 " ALTER batch_id TYPE mallory.word"], "mallory.word"),
-    "column": (["ALTER TABLE public._tidemark_watermark ADD more text"],
-               "other columns"),
+    "column": (["ALTER TABLE public._tidemark_watermark DROP target_rows"],
+               "has no column target_rows"),
 }
 
 
