@@ -1,6 +1,9 @@
+#include <string.h>
+
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/output.h"
+#include "core/base/utf8.h"
 #include "core/sync/grants.h"
 
 static void grants_print_part(const struct pipeline_settings *p,
@@ -17,6 +20,32 @@ static void grants_print_part(const struct pipeline_settings *p,
 		if (g->sql)
 			output_line("%s;", g->sql);
 	}
+}
+
+/* A line loses its control characters, and the statement would be about
+ * something else. */
+static int grants_check_part(const struct pipeline_settings *p,
+			     const struct grants_part *part, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < part->grants.n; i++) {
+		const char *sql = part->grants.items[i].sql;
+		struct strbuf flat = STRBUF_INIT;
+
+		utf8_add_flat(&flat, sql ? sql : "");
+		if (sql && strcmp(flat.data, sql) != 0)
+			rc = error_set(err, ERROR_CONFIG,
+				       "pipeline %s: a name at connection %s "
+				       "has control characters, which %s "
+				       "cannot write in one line" ERROR_FIX
+				       "; take the statements from tidemark "
+				       "grants %s --json",
+				       p->name, part->connection->name,
+				       part->connection->url.engine, p->name);
+		strbuf_release(&flat);
+	}
+	return rc;
 }
 
 static json_t *grants_json_part(const struct grants_part *part)
@@ -62,6 +91,9 @@ static int grants_all(const struct arguments *args, const struct settings *s,
 		struct grants_list found = { .items = NULL };
 
 		code = grants_list_find(pipelines[i], s->state, &found, err);
+		for (size_t j = 0; !list && !code && j < found.n; j++)
+			code = grants_check_part(pipelines[i], &found.items[j],
+						 err);
 		if (!code)
 			grants_show(pipelines[i], &found, list);
 		grants_list_release(&found);

@@ -9,6 +9,7 @@
 /* Whose rights on which table, in quotes. */
 struct rights_of {
 	char *role;
+	char *role_literal; /* its quoted name as a text */
 	struct grants_place place;
 	struct grants *out;
 };
@@ -32,12 +33,9 @@ static void rights_do(struct rights_of *x, const char *why, char *body)
 /* Its name is the catalog's to know. */
 static void rights_on_sequences(struct rights_of *x, const char *column)
 {
-	struct strbuf table = STRBUF_INIT, name = STRBUF_INIT,
-		      role = STRBUF_INIT;
+	char *table = grants_literal(x->place.plain);
+	char *name = grants_literal(column);
 
-	sql_quote_literal(&table, x->place.table);
-	sql_quote_literal(&name, column);
-	sql_quote_literal(&role, x->role);
 	rights_do(x, "sees where the sequence stands",
 		  xstrfmt("EXECUTE (SELECT coalesce(string_agg(format('GRANT "
 			  "SELECT ON SEQUENCE %%s TO %%s;', d.refobjid"
@@ -48,26 +46,22 @@ static void rights_on_sequences(struct rights_of *x, const char *column)
 			  "pg_class s ON s.oid = d.refobjid AND s.relkind = "
 			  "'S' WHERE a.attrelid = %s::regclass AND a.attname "
 			  "= %s);",
-			  role.data, table.data, name.data));
-	strbuf_release(&table);
-	strbuf_release(&name);
-	strbuf_release(&role);
+			  x->role_literal, table, name));
+	free(table);
+	free(name);
 }
 
 /* By strategy xmin a partitioned table is read partition by partition. */
 static void rights_on_parts(struct rights_of *x)
 {
-	struct strbuf table = STRBUF_INIT, role = STRBUF_INIT;
+	char *table = grants_literal(x->place.plain);
 
-	sql_quote_literal(&table, x->place.table);
-	sql_quote_literal(&role, x->role);
 	rights_do(x, "reads each partition by itself",
 		  xstrfmt("EXECUTE (SELECT coalesce(string_agg(format('GRANT "
 			  "SELECT ON TABLE %%s TO %%s;', relid, %s), ''), '') "
 			  "FROM pg_partition_tree(%s::regclass));",
-			  role.data, table.data));
-	strbuf_release(&table);
-	strbuf_release(&role);
+			  x->role_literal, table));
+	free(table);
 }
 
 /* Everybody has these, unless an administrator has taken them away. */
@@ -109,6 +103,7 @@ static int rights_find(struct rights_of *x, const struct connection *conn,
 		       struct error *err)
 {
 	struct pg_grantee grantee = { .role = NULL };
+	struct strbuf plain = STRBUF_INIT;
 	char *database;
 	int rc = pg_grantee_find(&grantee, conn, err);
 
@@ -117,6 +112,8 @@ static int rights_find(struct rights_of *x, const struct connection *conn,
 				       "public", '"', err);
 	if (!rc) {
 		x->role = grants_quote(grantee.role, '"');
+		sql_quote_name(&plain, grantee.role, '"');
+		x->role_literal = grants_literal(plain.data);
 		database = grants_quote(grantee.database, '"');
 		grants_add_fmt(x->out, "connects",
 			       "GRANT CONNECT ON DATABASE %s TO %s", database,
@@ -126,6 +123,7 @@ static int rights_find(struct rights_of *x, const struct connection *conn,
 	if (!rc && watches)
 		grants_add_fmt(x->out, "sees the transactions of others",
 			       "GRANT pg_read_all_stats TO %s", x->role);
+	strbuf_release(&plain);
 	pg_grantee_release(&grantee);
 	return rc;
 }
@@ -144,6 +142,7 @@ int postgres_grants(const struct connection *conn,
 	if (!rc && source)
 		rights_to_read(&x, mark);
 	free(x.role);
+	free(x.role_literal);
 	grants_place_release(&x.place);
 	return rc;
 }

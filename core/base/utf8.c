@@ -94,7 +94,7 @@ void utf8_repair(char *text)
 	}
 }
 
-static uint32_t utf8_code(const char *text, size_t length)
+uint32_t utf8_code(const char *text, size_t length)
 {
 	const unsigned char *p = (const unsigned char *)text;
 	uint32_t code = length == 1 ? *p : *p & (0xffu >> (length + 1));

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/strbuf.h"
 
@@ -18,6 +19,8 @@ void utf8_repair(char *text);
  * overrides of the writing direction, separators of lines and paragraphs, the
  * byte order mark, and code points that are no characters. */
 bool utf8_is_control(const char *text, size_t length);
+/* The number of the valid character at `text`, of `length` bytes. */
+uint32_t utf8_code(const char *text, size_t length);
 /* Append `text` for people, as one line: each control character is a space,
  * each byte that is not part of a character a '?'. */
 void utf8_add_flat(struct strbuf *out, const char *text);

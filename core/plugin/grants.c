@@ -6,6 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
+#include "core/base/utf8.h"
 #include "core/data/table_name.h"
 
 void grants_add(struct grants *g, const char *why, const char *sql)
@@ -39,11 +40,58 @@ void grants_release(struct grants *g)
 	memset(g, 0, sizeof(*g));
 }
 
+static bool grants_has_control(const char *text)
+{
+	size_t left = strlen(text), n;
+
+	for (; left; text += n, left -= n) {
+		n = utf8_char_length(text, left);
+		if (n && utf8_is_control(text, n))
+			return true;
+		n = n ? n : 1;
+	}
+	return false;
+}
+
+static char *grants_escape(const char *text, char quote)
+{
+	struct strbuf sb = STRBUF_INIT;
+	size_t left = strlen(text), n;
+
+	strbuf_addf(&sb, "U&%c", quote);
+	for (; left; text += n, left -= n) {
+		n = utf8_char_length(text, left);
+		if (n && utf8_is_control(text, n)) {
+			strbuf_addf(&sb, "\\+%06X",
+				    (unsigned)utf8_code(text, n));
+			continue;
+		}
+		n = n ? n : 1;
+		if (*text == quote || *text == '\\')
+			strbuf_addch(&sb, *text);
+		strbuf_add(&sb, text, n);
+	}
+	strbuf_addch(&sb, quote);
+	return strbuf_detach(&sb);
+}
+
 char *grants_quote(const char *name, char quote)
 {
 	struct strbuf sb = STRBUF_INIT;
 
+	if (quote == '"' && grants_has_control(name))
+		return grants_escape(name, quote);
 	sql_quote_name(&sb, name, quote);
+	return strbuf_detach(&sb);
+}
+
+char *grants_literal(const char *text)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	if (grants_has_control(text))
+		return grants_escape(text, '\'');
+	sql_quote_literal(&sb, text);
 	return strbuf_detach(&sb);
 }
 
@@ -67,6 +115,7 @@ int grants_place_find(struct grants_place *out, const char *connection,
 		      struct error *err)
 {
 	struct table_name name = { .name = NULL };
+	struct strbuf plain = STRBUF_INIT;
 	int rc = table_name_parse(&name, text, err);
 	char *base;
 
@@ -83,6 +132,10 @@ int grants_place_find(struct grants_place *out, const char *connection,
 		out->schema = grants_quote(schema, quote);
 		out->schema_pattern = place_pattern(schema, quote);
 		out->table = xstrfmt("%s.%s", out->schema, base);
+		sql_quote_name(&plain, schema, quote);
+		strbuf_addch(&plain, '.');
+		sql_quote_name(&plain, name.name, quote);
+		out->plain = strbuf_detach(&plain);
 		free(base);
 	}
 	table_name_release(&name);
@@ -94,5 +147,6 @@ void grants_place_release(struct grants_place *p)
 	free(p->schema);
 	free(p->schema_pattern);
 	free(p->table);
+	free(p->plain);
 	memset(p, 0, sizeof(*p));
 }

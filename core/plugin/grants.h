@@ -33,6 +33,7 @@ struct grants_place {
 	/* Of MySQL's GRANT: "_" and "%" stand for themselves. */
 	char *schema_pattern;
 	char *table; /* with its schema */
+	char *plain; /* the same without escapes, for a literal */
 };
 
 /* `schema`: where the text names none; NULL: a CONFIG error then, for which
@@ -41,6 +42,10 @@ int grants_place_find(struct grants_place *out, const char *connection,
 		      const char *text, const char *schema, char quote,
 		      struct error *err);
 void grants_place_release(struct grants_place *p);
-char *grants_quote(const char *name, char quote); /* caller frees */
+/* A name or a text in one line of SQL; caller frees. Control characters, which
+ * have no place in a line, are escaped where it can be done: in double quotes,
+ * which are PostgreSQL's, and in its literals (U&). */
+char *grants_quote(const char *name, char quote);
+char *grants_literal(const char *text);
 
 #endif

@@ -304,6 +304,40 @@ def test_names_stay_within_their_quotes(tidemark, work_dir):
     assert "ON `my\\_db`.* TO 'o`''x'@'%'" in destination["grants"][0]["sql"]
 
 
+@pytest.mark.parametrize("strategy", ("sequence", "xmin"))
+def test_names_with_control_characters(tidemark, source, make_destination,
+                                       make_least, strategy):
+    """The lines that are printed are about that table and no other."""
+    name = '"a\tb\nc\\d\u202e"'
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=3)
+    source.execute(f"ALTER TABLE items RENAME TO {name}")
+    tidemark.connect("warehouse", destination.connection())
+    tidemark.pipeline("items", **{
+        **items_settings(source, destination, strategy),
+        "source": {"connection": "source", "table": f"public.{name}"}})
+    least = make_least(source)
+    replace_connection(tidemark, "source", least)
+    printed = tidemark("grants", "items").expect(EXIT_OK).out
+    least.execute(*(line for line in printed.split("\n")
+                    if line and not line.startswith("--")))
+    assert tidemark.run().pipeline()["rows_read"] == 3
+
+
+def test_names_that_no_line_can_hold(tidemark, work_dir):
+    """MySQL has no escape for them: JSON has."""
+    tidemark.connect("source", "mysql://o@127.0.0.1/shop")
+    tidemark.connect("warehouse", f"sqlite:{work_dir}/w.db")
+    tidemark.pipeline("items", **{
+        "source": {"connection": "source", "table": '"a\tb"'},
+        "destination": {"connection": "warehouse", "table": "items"},
+        "watermark": {"strategy": "timestamp", "column": "t"}})
+    done = tidemark.write_config()("grants", "items").expect(EXIT_CONFIG)
+    assert "control characters" in done.err, done
+    assert "tidemark grants items --json" in done.err and not done.out, done
+    assert "ON `shop`.`a\tb` TO" in grants(tidemark, "source")[0]["sql"]
+
+
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "rights.md"
 
 
