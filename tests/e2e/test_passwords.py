@@ -178,3 +178,42 @@ def test_says_how_to_write_it(tidemark, work_dir, password, fix):
                     f"sqlite:{work_dir}/w.db", "--table", "public.t",
                     "--watermark", "sequence:id")
     assert done.code in (EXIT_CONFIG, EXIT_ACCESS) and fix in done.err, done
+
+
+# Where a reference stands, and whether its value is a secret there: that of a
+# variable. What comes from a file is one everywhere.
+POSITIONS = {
+    "database": ("postgresql://app@127.0.0.1:PORT/{}", False),
+    "user": ("postgresql://{}@127.0.0.1:PORT/shop", False),
+    "option": ("postgresql://app@127.0.0.1:PORT/shop?application_name={}"
+               "&sslmode=what", False),
+    "password": ("postgresql://app:{}@127.0.0.1:PORT/shop", True),
+    "key": ("postgresql://app@127.0.0.1:PORT/shop?sslpassword={}&sslmode=what",
+            True),
+}
+
+
+@pytest.mark.parametrize("origin", ("variable", "file"))
+@pytest.mark.parametrize("position", POSITIONS)
+def test_which_references_are_secrets(tidemark, cluster, work_dir, position,
+                                      origin):
+    """As docs/passwords.md has it."""
+    url, secret = POSITIONS[position]
+    held = work_dir / "held"
+    held.write_text("Zq7Xv9w")
+    held.chmod(0o600)
+    reference = "${SEC}" if origin == "variable" else "${file:%s}" % held
+    tidemark.connect("source", url.format(reference).replace(
+        "PORT", str(cluster.port))).connect("warehouse",
+                                            f"sqlite:{work_dir}/w.db")
+    tidemark.pipeline("items", **{
+        "source": {"connection": "source", "table": "public.t"},
+        "destination": {"connection": "warehouse", "table": "t"},
+        "retry": {"attempts": 1},
+        "watermark": {"strategy": "sequence", "column": "id"}})
+    done = tidemark.write_config()("-v", "run", env={"SEC": "Zq7Xv9w"})
+    assert done.code in (EXIT_CONFIG, EXIT_ACCESS), done
+    assert ("Zq7Xv9w" in done.err) == (
+        not secret and origin == "variable"), done
+    if origin == "file" and not secret:
+        assert "***" in done.err, done
