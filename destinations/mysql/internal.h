@@ -336,6 +336,10 @@ int my_watchers_mark(struct mydb *db, const struct place *place,
 		     const struct target *target,
 		     const struct catalog_table *table, struct problems *out,
 		     struct error *err);
+/* A warning where `keys_unseen` matters to the mode. */
+void my_watchers_unseen(struct mydb *db, const struct target *target,
+			const struct catalog_table *table,
+			struct problems *out);
 int my_watchers_read(struct mydb *db, const char *database, const char *table,
 		     const struct target *target, struct catalog_table *out,
 		     struct error *err);

@@ -209,10 +209,10 @@ static void plan_check_key(struct plan *plan, const struct place *place,
 }
 
 /* A row that is deleted takes along, or is held by, those that point at it. */
-static void plan_check_referenced(struct plan *plan, const struct mydst *d,
+static void plan_check_referenced(struct plan *plan,
 				  const struct target *target)
 {
-	char *what, *grant;
+	char *what;
 
 	if (plan->table.referenced_by) {
 		what = xstrfmt("a foreign key of %s points at it, so its rows "
@@ -221,16 +221,6 @@ static void plan_check_referenced(struct plan *plan, const struct mydst *d,
 		plan_error(plan, ERROR_SCHEMA, "referenced",
 			   "load it with mode upsert", target, what);
 		free(what);
-	} else if (plan->table.keys_unseen) {
-		grant = my_rights_grant(d->db, "PROCESS", "*.*");
-		problems_add(&plan->inspection.problems, SEVERITY_WARNING,
-			     ERROR_NONE, "references-unseen", grant,
-			     "table %s: foreign keys of other databases do not "
-			     "show without the right PROCESS; so that none of "
-			     "them deletes rows elsewhere, changed rows are "
-			     "updated in place",
-			     target->table);
-		free(grant);
 	}
 }
 
@@ -240,7 +230,9 @@ static void plan_check_changes(struct plan *plan, const struct mydst *d,
 	const struct schema *s = target->schema;
 
 	if (target->mode == LOAD_DELETE_INSERT)
-		plan_check_referenced(plan, d, target);
+		plan_check_referenced(plan, target);
+	my_watchers_unseen(d->db, target, &plan->table,
+			   &plan->inspection.problems);
 	for (size_t i = 0; i < s->n_columns; i++)
 		if (target->mode == LOAD_APPEND &&
 		    name_is_own(s->columns[i].name))

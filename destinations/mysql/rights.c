@@ -212,26 +212,53 @@ int my_rights_missing(struct mydst *d, const struct place *place,
 	return rc;
 }
 
+static void rights_report(struct mydst *d, const struct place *place,
+			  const struct target *target, const char *missing,
+			  enum severity severity, const char *purpose,
+			  struct problems *out)
+{
+	struct strbuf on = STRBUF_INIT;
+	char *grant;
+
+	sql_quote_name(&on, place->database, '`');
+	strbuf_addstr(&on, ".*");
+	grant = my_rights_grant(d->db, missing, on.data);
+	problems_add(out, severity, ERROR_NONE, "missing-rights", grant,
+		     "table %s: the user has no grant of %s, which %s takes",
+		     target->table, missing, purpose);
+	free(grant);
+	strbuf_release(&on);
+}
+
+/* Loading begins without it, and fails on the day when the source changes. */
+static int rights_inspect_drift(struct mydst *d, const struct place *place,
+				const struct target *target,
+				struct problems *out, struct error *err)
+{
+	const char *params[2] = { place->database, place->base };
+	bool given = false;
+	int rc;
+
+	if (target->refresh || (target->drift.on_new_column == DRIFT_STOP &&
+				target->drift.on_type_change == DRIFT_STOP))
+		return 0;
+	rc = my_rights_give(d->db, "ALTER", params, &given, err);
+	if (!rc && !given)
+		rights_report(d, place, target, "ALTER", SEVERITY_INFO,
+			      "a column that is added or widened later", out);
+	return rc;
+}
+
 int my_rights_inspect(struct mydst *d, const struct place *place,
 		      const struct target *target, struct problems *out,
 		      struct error *err)
 {
-	struct strbuf missing = STRBUF_INIT, on = STRBUF_INIT;
+	struct strbuf missing = STRBUF_INIT;
 	int rc = my_rights_missing(d, place, target, &missing, err);
-	char *grant;
 
-	if (missing.len) {
-		sql_quote_name(&on, place->database, '`');
-		strbuf_addstr(&on, ".*");
-		grant = my_rights_grant(d->db, missing.data, on.data);
-		problems_add(out, SEVERITY_WARNING, ERROR_NONE,
-			     "missing-rights", grant,
-			     "table %s: the user has no grant of %s, which "
-			     "loading takes",
-			     target->table, missing.data);
-		free(grant);
-	}
+	if (missing.len)
+		rights_report(d, place, target, missing.data, SEVERITY_WARNING,
+			      "loading", out);
 	strbuf_release(&missing);
-	strbuf_release(&on);
-	return rc;
+	return rc ? rc : rights_inspect_drift(d, place, target, out, err);
 }

@@ -93,6 +93,28 @@ int my_watchers_mark(struct mydb *db, const struct place *place,
 	return rc;
 }
 
+void my_watchers_unseen(struct mydb *db, const struct target *target,
+			const struct catalog_table *table, struct problems *out)
+{
+	char *grant;
+
+	if (!table->keys_unseen ||
+	    !(target->refresh || target->mode == LOAD_DELETE_INSERT))
+		return;
+	grant = my_rights_grant(db, "PROCESS", "*.*");
+	problems_add(out, SEVERITY_WARNING, ERROR_NONE, "references-unseen",
+		     grant,
+		     "table %s: foreign keys of other databases do not show "
+		     "without the right PROCESS; %s",
+		     target->table,
+		     target->refresh ? "a table that one of them points at is "
+				       "not replaced"
+				     : "so that none of them deletes rows "
+				       "elsewhere, changed rows are updated in "
+				       "place");
+	free(grant);
+}
+
 int my_watchers_read(struct mydb *db, const char *database, const char *table,
 		     const struct target *target, struct catalog_table *out,
 		     struct error *err)
@@ -102,7 +124,8 @@ int my_watchers_read(struct mydb *db, const char *database, const char *table,
 		    out->other_unique;
 	int rc = 0;
 
-	if (out->exists && keys)
+	/* Of a table that is still to be made, whether they would show. */
+	if (keys)
 		rc = watchers_keys(db, params, out, err);
 	if (!rc && out->exists && !out->triggers && !mydb_is_mariadb(db) &&
 	    (target->refresh || target->mode != LOAD_APPEND))

@@ -18,7 +18,9 @@ static const char surroundings_sql[] =
 	"  v.relkind = 'v' AND pg_get_viewdef(v.oid)\n"
 	"    LIKE '%DESC NULLS LAST, %" NAME_RAW_SEQ " DESC%',\n"
 	"  " READABLE_FAULT ",\n"
-	"  " MARK_FAULT "\n"
+	"  " MARK_FAULT ",\n"
+	"  has_database_privilege(current_database(), 'TEMPORARY'),\n"
+	"  quote_ident(current_database())\n"
 	"FROM (VALUES (1)) AS one(i)\n"
 	"LEFT JOIN pg_namespace n ON n.nspname = $1\n"
 	"LEFT JOIN pg_class w ON w.relnamespace = n.oid\n"
@@ -28,6 +30,8 @@ static const char surroundings_sql[] =
 struct surroundings {
 	bool has_schema;
 	bool may_create;
+	bool may_stage;
+	char *database; /* quoted */
 	char readable; /* relkind of the name that readers use; 0: none */
 	char *readable_fault; /* whose it is, unless it is ours */
 	char *mark_fault; /* of the table of the marks */
@@ -48,7 +52,7 @@ static int plan_surroundings(struct plan *plan, struct pg *pg,
 	const char *params[] = { place->schema, place->table,
 				 place->watermark };
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, surroundings_sql, "1ttt????",
+	int rc = pg_query(pg, &r, surroundings_sql, "1ttt????tt",
 			  ARRAY_SIZE(params), params, err);
 
 	if (!rc) {
@@ -59,6 +63,8 @@ static int plan_surroundings(struct plan *plan, struct pg *pg,
 		plan->old_view = pg_value(r, 0, 4) && *pg_value(r, 0, 4) == 't';
 		out->readable_fault = xstrdup(pg_value(r, 0, 5));
 		out->mark_fault = xstrdup(pg_value(r, 0, 6));
+		out->may_stage = *pg_value(r, 0, 7) == 't';
+		out->database = xstrdup(pg_value(r, 0, 8));
 	}
 	pg_result_free(r);
 	return rc;
@@ -142,6 +148,15 @@ static void plan_check_rights(struct plan *plan, const struct place *place,
 				place->schema);
 		plan_error(plan, ERROR_ACCESS, "missing-right", grant, target,
 			   "this user may not create tables in its schema");
+		free(grant);
+	}
+	if (!around->may_stage) {
+		grant = xstrfmt("GRANT TEMPORARY ON DATABASE %s TO the user of "
+				"this connection",
+				around->database);
+		plan_error(plan, ERROR_ACCESS, "missing-right", grant, target,
+			   "this user may not create temporary tables, which "
+			   "each batch goes through");
 		free(grant);
 	}
 }
@@ -458,5 +473,6 @@ int postgres_plan_make(struct plan *plan, struct pg *pg,
 	free(steps);
 	free(around.readable_fault);
 	free(around.mark_fault);
+	free(around.database);
 	return rc;
 }
