@@ -228,6 +228,27 @@ static int url_check_password(const char *text, const char *engine,
 	return 0;
 }
 
+/* libpq reads a host that begins with "[" up to its "]", so a "/" or "?" in it
+ * would not be where everybody else sees the host end. */
+static int url_check_brackets(const char *text, const struct url_spans *spans,
+			      struct error *err)
+{
+	bool user = spans->n && spans->items[0].key == spans->items[0].start;
+	const char *at =
+		user ? text + spans->items[0].end : strstr(text, "://") + 3;
+	const char *end = at + strcspn(at, "/?#");
+
+	for (; at < end; at++)
+		if (*at == '[' && strchr("/@,", at[-1]) &&
+		    at[strcspn(at, "]/?#")] != ']')
+			return error_set(err, ERROR_CONFIG,
+					 "the URL's host begins with \"[\" and "
+					 "no \"]\" ends it: an address is "
+					 "written [::1], and %%5B stands for "
+					 "a \"[\" elsewhere");
+	return 0;
+}
+
 /* What follows is a file, a server, or a module's own affair. */
 static int url_parse_rest(const char *scheme, const char *engine,
 			  const char *rest, char **path, struct error *err)
@@ -257,6 +278,8 @@ int url_parse(struct url *out, const char *text, struct error *err)
 				    &path, err);
 	if (!rc && !url_is_file(engine) && url_is_known(engine))
 		rc = url_check_password(text, engine, &spans, err);
+	if (!rc && !strcmp(engine, "postgres"))
+		rc = url_check_brackets(text, &spans, err);
 	if (rc) {
 		free(scheme);
 		free(engine);

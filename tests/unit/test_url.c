@@ -110,6 +110,8 @@ static const struct {
 	{ "postgresql://h?password=hun@ter22", "holds a \"@\"" },
 	{ "postgresql://h?password=hun@ter22:x", "holds a \"@\"" },
 	{ "postgresql://a@b:hunter22@h/db", "user in the URL holds a \"@\"" },
+	{ "postgresql://a:x@l,[:H/t?password=hunter22]:20/d", "no \"]\" ends" },
+	{ "postgresql://[::1?password=hunter22]/d", "no \"]\" ends" },
 };
 
 static void test_bad(void **state)
