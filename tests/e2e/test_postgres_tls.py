@@ -131,16 +131,3 @@ def test_service_file(tidemark, source, make_destination, work_dir):
     tidemark.connections["source"]["url"] = "postgresql://?service=shpo"
     done = tidemark.write_config()("run").expect(EXIT_CONFIG)
     assert '"shpo" not found' in done.err
-
-
-def test_password_file(tidemark, source, make_destination, work_dir):
-    """As docs/passwords.md has it."""
-    workload.create_items(source, rows=3)
-    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
-    path = work_dir / "holds-secret"
-    path.write_text(f"127.0.0.1:*:*:app:{CANARY}\n")
-    path.chmod(0o600)
-    tidemark.connections["source"] = source.cluster.url(source.database,
-                                                        password=None)
-    tidemark.write_config()("run", env={"PGPASSFILE": str(path)}).expect(
-        EXIT_OK)
