@@ -8,6 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/failpoint.h"
+#include "core/base/units.h"
 
 /* The one value that a statement returns; NULL is NULL. Caller frees. */
 static int settle_ask(struct paged_source *s, const struct paged_query *q,
@@ -34,7 +35,7 @@ static int settle_now(struct paged_source *s, int64_t *us, struct error *err)
 	paged_query_init(&q);
 	strbuf_addstr(&q.sql, s->dialect->clock);
 	rc = settle_ask(s, &q, &text, err);
-	*us = text ? strtoll(text, NULL, 10) : 0;
+	*us = text ? units_bounded(text, CLOCK_MOST_US) : 0;
 	paged_query_release(&q);
 	free(text);
 	return rc;

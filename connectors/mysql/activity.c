@@ -45,7 +45,8 @@ int64_t mysrc_activity_time(const char *text)
 {
 	int64_t us;
 
-	return text && value_parse_timestamp(text, &us) ? us : INT64_MIN;
+	return clock_bounded_us(
+		text && value_parse_timestamp(text, &us) ? us : INT64_MIN);
 }
 
 void mysrc_activity_hold(struct mysrc_activity *a, int64_t since_us,

@@ -6,6 +6,8 @@
 
 #include "connectors/mysql/transactions.h"
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/units.h"
 
 #define BEGUN_PLAIN                                                            \
 	"SELECT UTC_TIMESTAMP(6), CURRENT_USER(), CONNECTION_ID(),\n"          \
@@ -100,8 +102,9 @@ static void begun_take_session(struct mysrc_activity *a,
 		a->begun = BEGUN_UNWATCHED;
 		a->unwatched = strtoll(id, NULL, 10);
 	} else if (age) {
-		mysrc_activity_hold(a, a->now_us - strtoll(age, NULL, 10), id,
-				    "begun", mydb_value(r, row, BEGUN_INFO));
+		mysrc_activity_hold(
+			a, a->now_us - units_bounded(age, CLOCK_MOST_US), id,
+			"begun", mydb_value(r, row, BEGUN_INFO));
 	}
 }
 

@@ -85,7 +85,7 @@ static int pressure_channels(const struct mydb_result *r, size_t column,
 					 "far it is behind is not known "
 					 "(%s is NULL)",
 					 mydb_name(r, column));
-		us = strtoll(text, NULL, 10) * US_PER_SECOND;
+		us = clock_bounded_seconds(text);
 		if (us > out->lag_us)
 			out->lag_us = us;
 	}

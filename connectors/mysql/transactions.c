@@ -125,7 +125,7 @@ static bool transactions_parse_one(struct mysrc_activity *a, const char *text,
 	good = age && (!line || age < line) && strstr(age, " sec");
 	if (good && take) {
 		char *pid = xstrfmt("%lu", thread);
-		since -= strtoll(age, NULL, 10) * US_PER_SECOND;
+		since -= clock_bounded_seconds(age);
 		mysrc_activity_hold(a, since, pid, "RUNNING", NULL);
 		transactions_add(a, strtoll(one, NULL, 10), pid, "?", since);
 		json_object_set_new(a->sessions, pid, json_true());

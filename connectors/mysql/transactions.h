@@ -21,7 +21,7 @@ int mysrc_transactions_read(struct mydb *db, struct mysrc_activity *a,
 bool mysrc_transactions_parse(struct mysrc_activity *a, const char *status,
 			      unsigned long mine);
 
-/* In activity.c: an instant of the server's, INT64_MIN if it has none; one
+/* In activity.c: an instant of the server's, long ago if it has none; one
  * more that holds the mark. */
 int64_t mysrc_activity_time(const char *text);
 void mysrc_activity_hold(struct mysrc_activity *a, int64_t since_us,

@@ -54,8 +54,7 @@ int mysrc_zone_wall_clock(struct mydb *db, const char *zone, int64_t us,
 			"or use an offset such as +01:00",
 			zone ? zone : "auto");
 	else if (!rc)
-		*out = us +
-		       strtoll(mydb_value(r, 0, 0), NULL, 10) * US_PER_SECOND;
+		*out = us + clock_bounded_seconds(mydb_value(r, 0, 0));
 	mydb_result_free(r);
 	strbuf_release(&instant);
 	return rc;

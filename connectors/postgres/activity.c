@@ -5,6 +5,7 @@
 
 #include "connectors/common/settle.h"
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/data/table_name.h"
 #include "core/data/value.h"
 
@@ -59,7 +60,8 @@ static int64_t activity_time(const char *text, int64_t missing)
 {
 	int64_t us;
 
-	return text && value_parse_timestamp(text, &us) ? us : missing;
+	return text && value_parse_timestamp(text, &us) ? clock_bounded_us(us)
+							: missing;
 }
 
 static json_int_t activity_number(const char *text)

@@ -101,7 +101,7 @@ static int postgres_estimate(struct postgres *c, struct schema *out,
 		rows += leaves.items[i].rows;
 		blocks += leaves.items[i].blocks;
 	}
-	out->row_estimate = known ? (int64_t)rows : -1;
+	out->row_estimate = known && rows < 1e18 ? (int64_t)rows : -1;
 	out->byte_estimate = leaves.n ? blocks * 8192 : -1;
 	leaves_release(&leaves);
 	return 0;

@@ -4,7 +4,9 @@
 #include "connectors/common/question.h"
 #include "connectors/postgres/postgres.h"
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/strbuf.h"
+#include "core/base/units.h"
 #include "core/data/table_name.h"
 
 static const char pressure_active_sql[] =
@@ -83,7 +85,7 @@ static int pressure_standby(struct postgres *c, struct pressure *out,
 	if (rc)
 		return rc;
 	if (pg_value(r, 0, 0))
-		out->lag_us = strtoll(pg_value(r, 0, 0), NULL, 10);
+		out->lag_us = units_bounded(pg_value(r, 0, 0), CLOCK_MOST_US);
 	else
 		rc = error_set(err, ERROR_TRANSIENT,
 			       "the standby has replayed no transaction since "
@@ -113,7 +115,7 @@ static int pressure_standbys(struct postgres *c, bool needed,
 			       "far",
 			       pg_value(r, 0, 0));
 	} else if (pg_rows(r)) {
-		lag_us = strtoll(pg_value(r, 0, 1), NULL, 10);
+		lag_us = units_bounded(pg_value(r, 0, 1), CLOCK_MOST_US);
 		if (lag_us >= out->lag_us) {
 			out->lag_us = lag_us;
 			free(out->replica);

@@ -6,6 +6,7 @@
 #include "connectors/common/names.h"
 #include "core/base/alloc.h"
 #include "core/base/strlist.h"
+#include "core/base/units.h"
 #include "core/data/table_name.h"
 
 /* The query of a view and behind it, by name, those of the views that it
@@ -201,7 +202,7 @@ int leaves_find(struct pg *pg, uint32_t oid, struct leaves *out,
 			relation_quote(pg_value(r, i, 1), pg_value(r, i, 2));
 		leaf->kind = (enum relation_kind) * pg_value(r, i, 3);
 		leaf->file = relation_u32(pg_value(r, i, 4));
-		leaf->blocks = strtoll(pg_value(r, i, 5), NULL, 10);
+		leaf->blocks = units_bounded(pg_value(r, i, 5), UINT32_MAX);
 		leaf->rows = strtod(pg_value(r, i, 6), NULL);
 		leaf->readable = *pg_value(r, i, 7) == 't';
 		leaf->direct = *pg_value(r, i, 8) == 't';

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "core/base/stop.h"
+#include "core/base/units.h"
 
 static int64_t clock_read(clockid_t id)
 {
@@ -69,6 +70,19 @@ static struct clock_date clock_date_of(int64_t days)
 	};
 
 	return date;
+}
+
+int64_t clock_bounded_us(int64_t us)
+{
+	if (us > CLOCK_MOST_US)
+		return CLOCK_MOST_US;
+	return us < -CLOCK_MOST_US ? -CLOCK_MOST_US : us;
+}
+
+int64_t clock_bounded_seconds(const char *text)
+{
+	return units_bounded(text, CLOCK_MOST_US / US_PER_SECOND) *
+	       US_PER_SECOND;
 }
 
 void clock_format_utc(int64_t us, char out[CLOCK_TEXT_SIZE])

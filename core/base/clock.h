@@ -12,6 +12,7 @@
 
 #define US_PER_SECOND INT64_C(1000000)
 #define US_PER_DAY    (INT64_C(86400) * US_PER_SECOND)
+#define CLOCK_MOST_US (INT64_MAX / 4)
 
 int64_t clock_now_us(void); /* wall clock */
 int64_t clock_monotonic_us(void); /* for durations only */
@@ -20,6 +21,13 @@ int64_t clock_boot_us(void); /* as monotonic; goes on while the machine sleeps
 
 /* Sleep, but return early (true) as soon as stop_requested(). */
 bool clock_sleep_us(int64_t us);
+
+/* An instant that a server told, or the nearest one that can be told from
+ * another and moved by some days, and the result still is an int64. */
+int64_t clock_bounded_us(int64_t us);
+
+/* A duration that a server told in text, in seconds: bounded likewise. */
+int64_t clock_bounded_seconds(const char *text);
 
 #define CLOCK_TEXT_SIZE 40
 /* "2026-01-31T12:00:00.000000Z" (proleptic Gregorian, any int64; years

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -125,6 +126,15 @@ bool units_parse_count(const char *text, int64_t *out)
 	}
 	*out = n;
 	return true;
+}
+
+int64_t units_bounded(const char *text, int64_t limit)
+{
+	int64_t n = strtoll(text, NULL, 10);
+
+	if (n > limit)
+		return limit;
+	return n < -limit ? -limit : n;
 }
 
 void units_print_duration(struct strbuf *sb, int64_t us)

@@ -19,6 +19,10 @@ bool units_parse_size(const char *text,
 bool units_parse_count(const char *text,
 		       int64_t *out); /* digits, _ allowed between */
 
+/* A number that a server told, or what is nearest to it within +-`limit`: what
+ * is worked out from it then overflows nowhere. */
+int64_t units_bounded(const char *text, int64_t limit);
+
 void units_print_duration(struct strbuf *sb, int64_t us); /* "1h30m" */
 void units_print_size(struct strbuf *sb, int64_t bytes); /* "32MiB" */
 /* For people: "12.3M", "4.5k", "987". */

@@ -2,8 +2,14 @@
 
 import pytest
 
+import workload
 from bad_days import Day, mounted
+from bench import Tidemark, sync_items
+from prey import Prey
 from servers import wait_for
+
+# Their rows come from a run of our own.
+LOADED = ("clickhouse", "bigquery")
 
 
 @pytest.fixture
@@ -38,3 +44,37 @@ def small_disk(work_dir):
         if why:
             pytest.skip(why)
         yield work_dir / "disk"
+
+
+@pytest.fixture
+def make_filled(tidemark_binary, work_dir, make_source, make_destination):
+    """An end with `items` in it."""
+    def make(engine):
+        end = make_source("sqlite" if engine in LOADED else engine)
+        workload.create_items(end, rows=20)
+        if engine not in LOADED:
+            return end
+        loaded = make_destination(engine)
+        (work_dir / "filling").mkdir()
+        sync_items(Tidemark(tidemark_binary, work_dir / "filling"), end,
+                   loaded, "timestamp").run()
+        return loaded
+    return make
+
+
+@pytest.fixture
+def prey(sanitized_binary, work_dir, make_filled, make_database,
+         make_destination):
+    made = []
+
+    def make(lie, source="postgres", destination="sqlite", part="source"):
+        ends = {"source": make_filled(source),
+                "warehouse": make_destination(destination)}
+        ends["state"] = make_database("state") if part == "state" else None
+        made.append(Prey(sanitized_binary, work_dir, ends["source"],
+                         ends["warehouse"], part, ends[part], lie))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.rogue.__exit__()

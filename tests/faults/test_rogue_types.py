@@ -1,12 +1,14 @@
 """Type texts of a source that lies: none of their words stands in what a
 target is told."""
 
+import json
 from urllib.parse import unquote_plus
 
 import pytest
 
+import bigquery_servers
 from bad_days import HASTY
-from bench import EXIT_OK, Tidemark, password_connection
+from bench import EXIT_OK, EXIT_SCHEMA, Tidemark, password_connection
 from rogue import in_front_of, pg_fields, pg_row
 
 # What stands behind the first part of a type's own text, each in a column.
@@ -34,6 +36,13 @@ TABLES = {
                   "ENGINE = MergeTree ORDER BY id",
 }
 TABLES["mysql"] = TABLES["mariadb"]
+# The file itself says so: SQLite takes any words for a type, and DuckDB any
+# for a label or the name of a field.
+FILES = {
+    "sqlite": ('"varchar(1{}"', '"', '""'),
+    "duckdb": ("ENUM('l{}')", "'", "''"),
+    "duckdb struct": ('STRUCT("l{}" INTEGER)', '"', '""'),
+}
 ROW = "INSERT INTO items (id, updated_at) VALUES (1, '2024-03-01 00:00:00')"
 
 
@@ -111,28 +120,100 @@ def listen(end):
                              "mysql": of_mysql}.get(end.engine, same))
 
 
-@pytest.mark.parametrize("target", ("postgres", "mariadb", "mysql",
-                                    "clickhouse"))
-@pytest.mark.parametrize("engine", ("postgres", "mariadb", "clickhouse"))
+def pipeline_of(binary, work_dir, source, source_end, target, target_end):
+    """From the one connection to the other."""
+    it = Tidemark(binary, work_dir)
+    it.connect("source", source).connect("warehouse", target)
+    it.pipeline("items", key=["id"], retry=HASTY, source={
+        "connection": "source", "table": f"{source_end.schema}.items"},
+        destination={"connection": "warehouse",
+                     "table": f"{target_end.schema}.items"},
+        watermark={"strategy": "timestamp", "column": "updated_at"})
+    return it.write_config()
+
+
+SERVERS = ("postgres", "mariadb", "mysql", "clickhouse")
+
+
+@pytest.mark.parametrize("target", SERVERS)
+@pytest.mark.parametrize("engine", SERVERS)
 def test_type_texts_stay_out_of_statements(sanitized_binary, work_dir,
                                            make_destination, engine, target):
     source, destination = make_destination(engine), make_destination(target)
-    columns = ", ".join(f"c{i} {text}{' NULL' if engine == 'mariadb' else ''}"
+    null = " NULL" if engine in ("mariadb", "mysql") else ""
+    columns = ", ".join(f"c{i} {text}{null}"
                         for i, text in enumerate(types_of(engine)))
     source.execute(TABLES[engine].format(columns), ROW)
     liar, front = liar_before(source)
     with front, listen(destination) as ear:
-        it = Tidemark(sanitized_binary, work_dir)
-        it.connect("source", password_connection(front.url(source)))
-        it.connect("warehouse", password_connection(ear.url(destination)))
-        it.pipeline("items", key=["id"], retry=HASTY, source={
-            "connection": "source", "table": f"{source.schema}.items"},
-            destination={"connection": "warehouse",
-                         "table": f"{destination.schema}.items"},
-            watermark={"strategy": "timestamp", "column": "updated_at"})
-        done = it.write_config()("run", "--json")
+        it = pipeline_of(sanitized_binary, work_dir,
+                         password_connection(front.url(source)), source,
+                         password_connection(ear.url(destination)),
+                         destination)
+        done = it("run", "--json")
         assert done.code == EXIT_OK, done
         assert len(liar.told) == len(LIES), liar.told
         heard = unquote_plus(ear.heard.decode("latin-1"))
     assert "CREATE TABLE" in heard
+    assert "evil" not in heard, heard[max(0, heard.index("evil") - 400):][:800]
+
+
+@pytest.mark.parametrize("target", SERVERS)
+@pytest.mark.parametrize("kind", FILES)
+def test_type_texts_of_files(sanitized_binary, work_dir, make_destination,
+                             kind, target):
+    source, destination = (make_destination(kind.split()[0]),
+                           make_destination(target))
+    text, quote, twice = FILES[kind]
+    columns = ", ".join(
+        f"c{i} {text.format(lie.replace(quote, twice))}"
+        for i, lie in enumerate(LIES))
+    source.execute("CREATE TABLE items (id INTEGER PRIMARY KEY, "
+                   f"updated_at TIMESTAMP NOT NULL, {columns})", ROW)
+    with listen(destination) as ear:
+        it = pipeline_of(sanitized_binary, work_dir, source.connection(),
+                         source, password_connection(ear.url(destination)),
+                         destination)
+        done = it("run", "--json")
+        assert done.code == EXIT_OK, done
+        heard = unquote_plus(ear.heard.decode("latin-1"))
+    assert "CREATE TABLE" in heard
+    assert "evil" not in heard, heard[max(0, heard.index("evil") - 400):][:800]
+
+
+# What BigQuery's API says of a column, each as another text.
+FIELDS = ("type", "mode", "precision", "scale", "maxLength", "collation",
+          "timestampPrecision")
+
+
+@pytest.mark.thinned(3)
+@pytest.mark.parametrize("target", SERVERS)
+@pytest.mark.parametrize("of", FIELDS)
+def test_type_texts_of_bigquery(sanitized_binary, work_dir, make_destination,
+                                of, target):
+    source, destination = make_destination("bigquery"), make_destination(target)
+    columns = ", ".join(f"c{i} NUMERIC" for i in range(len(LIES)))
+    source.execute("CREATE TABLE items (id INT64, updated_at TIMESTAMP, "
+                   f"{columns})", ROW)
+    told = set()
+
+    def lie(_, body):
+        answer = json.loads(body or b"null")
+        table = isinstance(answer, dict) and "schema" in answer
+        for field in answer["schema"]["fields"] if table else ():
+            if field["name"][0] == "c" and field["name"][1:].isdigit():
+                before = "NUMERIC" if of == "type" else "1"
+                field[of] = before + LIES[int(field["name"][1:])]
+                told.add(field["name"])
+        return json.dumps(answer).encode()
+
+    with in_front_of(source, lie) as front, listen(destination) as ear:
+        it = pipeline_of(sanitized_binary, work_dir, source.connection(),
+                         source, password_connection(ear.url(destination)),
+                         destination)
+        it.env[bigquery_servers.HOST] = f"127.0.0.1:{front.port}"
+        done = it("run", "--json")
+        assert done.code in (EXIT_OK, EXIT_SCHEMA), done
+        assert len(told) == len(LIES), told
+        heard = unquote_plus(ear.heard.decode("latin-1"))
     assert "evil" not in heard, heard[max(0, heard.index("evil") - 400):][:800]
