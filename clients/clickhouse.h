@@ -77,8 +77,10 @@ int clickhouse_insert_select(struct clickhouse *c, const char *insert,
 			     struct error *err);
 
 /* Rows of "SELECT a, b FROM ...", in RowBinary, each behind a byte of 1 which
- * tells it from an exception. Their columns' types come before them. */
-int clickhouse_select(struct clickhouse *c, const char *sql, struct error *err);
+ * tells it from an exception. Their columns' types come before them: of as many
+ * as `width` says, or it is an error. */
+int clickhouse_select(struct clickhouse *c, const char *sql, size_t width,
+		      struct error *err);
 /* As the server writes it, until the end; NULL: there are no rows. */
 const char *clickhouse_select_type(const struct clickhouse *c, size_t column);
 /* 1: there is a row, its values come by clickhouse_take; 0: the end. */

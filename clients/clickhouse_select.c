@@ -173,7 +173,8 @@ static int select_take_text(struct clickhouse *c, struct strlist *out,
 
 /* How many columns there are, their names and their types. An answer without
  * any is one without rows. */
-static int select_read_head(struct clickhouse *c, struct error *err)
+static int select_read_head(struct clickhouse *c, size_t width,
+			    struct error *err)
 {
 	struct strlist names = STRLIST_INIT, types = STRLIST_INIT;
 	size_t n = 0, left = HEAD_BYTES;
@@ -182,6 +183,11 @@ static int select_read_head(struct clickhouse *c, struct error *err)
 	if (rc || !n)
 		return rc;
 	rc = clickhouse_take_length(c, &n, err);
+	if (!rc && n != width + 1)
+		rc = error_set(err, ERROR_TRANSIENT,
+			       "%s: the answer has %zu columns where %zu are "
+			       "due",
+			       c->shown, n, width + 1);
 	for (size_t i = 0; !rc && i < n; i++)
 		rc = select_take_text(c, &names, &left, err);
 	for (size_t i = 0; !rc && i < n; i++)
@@ -191,7 +197,8 @@ static int select_read_head(struct clickhouse *c, struct error *err)
 	return rc;
 }
 
-int clickhouse_select(struct clickhouse *c, const char *sql, struct error *err)
+int clickhouse_select(struct clickhouse *c, const char *sql, size_t width,
+		      struct error *err)
 {
 	int rc;
 
@@ -211,7 +218,7 @@ int clickhouse_select(struct clickhouse *c, const char *sql, struct error *err)
 	if (!rc)
 		rc = select_check_type(c, err);
 	if (!rc)
-		rc = select_read_head(c, err);
+		rc = select_read_head(c, width, err);
 	if (rc)
 		clickhouse_select_end(c);
 	return rc;

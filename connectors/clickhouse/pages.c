@@ -66,7 +66,7 @@ int chsrc_page_open(struct paged_source *base, const struct paged_query *q,
 			      &s->cells[i]);
 		free(ignored.native);
 	}
-	rc = clickhouse_select(s->db, q->sql.data, err);
+	rc = clickhouse_select(s->db, q->sql.data, n, err);
 	s->reading = !rc;
 	return rc;
 }

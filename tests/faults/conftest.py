@@ -67,12 +67,14 @@ def prey(sanitized_binary, work_dir, make_filled, make_database,
          make_destination):
     made = []
 
-    def make(lie, source="postgres", destination="sqlite", part="source"):
+    def make(lie, source="postgres", destination="sqlite", part="source",
+             **more):
         ends = {"source": make_filled(source),
                 "warehouse": make_destination(destination)}
         ends["state"] = make_database("state") if part == "state" else None
         made.append(Prey(sanitized_binary, work_dir, ends["source"],
-                         ends["warehouse"], part, ends[part], lie))
+                         ends["warehouse"], part, ends[part], lie,
+                         **more))
         return made[-1]
 
     yield make

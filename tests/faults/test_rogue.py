@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from bench import EXIT_ACCESS, EXIT_STOPPED, password_connection
+from bench import EXIT_ACCESS, EXIT_OK, EXIT_STOPPED, password_connection
 from prey import LIES, TALKERS, Results, cast
 from rogue import COPY_HEADER, Mutations, pg_fields, pg_row
 
@@ -33,6 +33,63 @@ def test_rows_of_another_width(prey, alter):
     done = it.run()
     assert done.code == EXIT_ACCESS, done
     assert "columns" in done.pipeline()["error"]["message"], done
+    assert it.loaded() == 0
+
+
+def cut(body):
+    return body[:-6]
+
+
+def stretched(body):
+    return body + body[-6:]
+
+
+@pytest.mark.parametrize("alter", (cut, stretched))
+@pytest.mark.parametrize("engine", ("mariadb", "mysql"))
+def test_rows_of_another_length(prey, engine, alter):
+    """Of a prepared statement: less, or more, than its columns take."""
+    altered = []
+
+    def lie(body):
+        if body[:1] != b"\0" or len(body) < 60:
+            return body
+        altered.append(body)
+        return alter(body)
+
+    it = prey(lambda columns, rows: (columns, rows), source=engine)
+    it.rogue.alter = lie
+    it.run()
+    assert altered
+    # Of rows that are too long, all that was announced is there.
+    assert it.loaded() == 0 or alter is stretched
+
+
+def clickhouse_head(body):
+    """(names and types, the rows behind them)"""
+    at, texts = 1, []
+    for _ in range(2 * body[0]):
+        texts.append(body[at:at + 1 + body[at]])
+        at += 1 + body[at]
+    return texts[:body[0]], texts[body[0]:], body[at:]
+
+
+@pytest.mark.parametrize("alter", (a_field_more, a_field_less))
+def test_heads_of_another_width(prey, alter):
+    """Of ClickHouse: more columns are announced than the rows have, or
+    fewer."""
+    altered = []
+
+    def lie(_, body):
+        if b"\0" not in body or b"updated_at" not in body[:200]:
+            return body
+        names, types, rows = clickhouse_head(body)
+        altered.append(names)
+        return b"".join((bytes([len(alter(names))]), *alter(names),
+                         *alter(types), rows))
+
+    it = prey(lie, source="clickhouse")
+    done = it.run()
+    assert altered and done.code != EXIT_OK, done
     assert it.loaded() == 0
 
 

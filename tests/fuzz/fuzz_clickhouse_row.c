@@ -144,7 +144,7 @@ static void fuzz_rows(struct chsrc *s, const struct schema *schema)
 {
 	struct error err = ERROR_INIT;
 	struct batch b;
-	int rc = clickhouse_select(s->db, "SELECT 1", &err);
+	int rc = clickhouse_select(s->db, "SELECT 1", schema->n_columns, &err);
 
 	fuzz_check(rc == -(int)err.code);
 	batch_init(&b, schema);

@@ -25,7 +25,8 @@ class Prey:
     """A pipeline that reads from a server that lies, loads into one, or keeps
     its state there."""
 
-    def __init__(self, binary, work_dir, source, destination, part, end, lie):
+    def __init__(self, binary, work_dir, source, destination, part, end, lie,
+                 silence="1s"):
         self.source, self.destination = source, destination
         self.rogue = in_front_of(end, lie)
         self.urls = [source.url(), destination.url()]
@@ -37,7 +38,7 @@ class Prey:
                                    destination, "timestamp", key=["id"],
                                    retry={**HASTY, "attempts": 1})
         connection = {**password_connection(self.rogue.url(end)),
-                      "timeout": {"silence": "1s"}}
+                      "timeout": {"silence": silence}}
         if part == "state":
             self.tidemark.top["state"] = connection
         else:

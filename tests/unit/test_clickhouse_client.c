@@ -245,7 +245,7 @@ static int open_peer(struct peer *p, const struct peer_answer *answers,
 static int select_all(struct clickhouse *db, struct error *err)
 {
 	const uint8_t *value;
-	int rc = clickhouse_select(db, "SELECT x FROM t", err), n = 0;
+	int rc = clickhouse_select(db, "SELECT x FROM t", 1, err), n = 0;
 
 	while (!rc && (rc = clickhouse_next(db, err)) > 0) {
 		rc = clickhouse_take(db, 1, &value, err);
@@ -263,6 +263,9 @@ static const struct {
 	{ { .text = HEAD(ROWS, "22") TYPES "\1a\1b" }, 2, "" },
 	{ { .text = HEAD(ROWS, "18") TYPES }, 0, "" },
 	{ { .text = HEAD(ROWS, "0") }, 0, "" },
+	{ { .text = HEAD(ROWS, "1") "\3" },
+	  -ERROR_TRANSIENT,
+	  "has 3 columns where 2 are due" },
 	{ { .text = HEAD(ROWS, "9") "\2\1n\1x\5UIn" },
 	  -ERROR_TRANSIENT,
 	  "in the middle of a row" },
