@@ -117,7 +117,8 @@ static void inspect_engine(struct inspection *x)
 	if (t->engine && !strcasecmp(t->engine, "InnoDB"))
 		return;
 	fix = t->engine ? xstrfmt("ALTER TABLE %s ENGINE = InnoDB", t->sql)
-			: NULL;
+			: xstrdup("read its table itself, with source.where "
+				  "and source.expressions");
 	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
 		     "engine-not-transactional", fix,
 		     t->engine ? "%s is of engine %s: who has written to it "

@@ -18,6 +18,12 @@ const char *severity_name(enum severity s)
 	return severity_names[s];
 }
 
+/* The compiler does not see what a plug-in of an older contract passes. */
+static char *problem_fix(const char *fix)
+{
+	return xstrdup(fix ? fix : "");
+}
+
 void problems_add(struct problems *list, enum severity severity,
 		  enum error_code error, const char *code, const char *fix,
 		  const char *fmt, ...)
@@ -36,7 +42,7 @@ void problems_add(struct problems *list, enum severity severity,
 	problem->error = severity == SEVERITY_ERROR ? error : ERROR_NONE;
 	problem->code = xstrdup(code);
 	problem->message = strbuf_detach(&message);
-	problem->fix = xstrdup(fix);
+	problem->fix = problem_fix(fix);
 }
 
 /* What to do about an error that does not say. */
