@@ -109,6 +109,11 @@ struct target {
 	 * the source has no longer; NULL: they are removed. */
 	const char *soft_delete;
 	struct writer writer;
+	/* How many others had a mark of the target when it was looked at whose
+	 * rows they are; NULL: nobody looked. A pipeline without a mark loads
+	 * nothing where there are more by now (TRANSIENT): of two that begin at
+	 * one moment none has a mark that the other could see. */
+	const size_t *n_others;
 };
 
 /* Is the column written? Not the key; in mode update not the mark either, which

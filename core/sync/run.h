@@ -33,6 +33,7 @@ struct run {
 	struct schema schema;
 	struct schema written; /* the target's: with the time of loading */
 	struct target target;
+	size_t n_others; /* had a mark of it, when that was looked at */
 	struct watermark from;
 	struct settled settled;
 	struct scan scan; /* the reader reads by it until it is stopped */

@@ -225,8 +225,19 @@ int target_check_inspect(const struct target_question *q, struct problems *out,
 	return -(int)why.code;
 }
 
+/* Its own chunks come and go beside it. */
+static void target_count_others(struct run *r)
+{
+	const struct strlist *others = &r->checkpoint.others;
+
+	r->n_others = 0;
+	for (size_t i = 0; i + 1 < others->n; i += 2)
+		r->n_others += !others_is_chunk(others->items[i], r->p->name);
+	r->target.n_others = &r->n_others;
+}
+
 /* Names are asked about before the first row: afterwards the marks tell. */
-int target_check_run(const struct run *r, struct error *err)
+int target_check_run(struct run *r, struct error *err)
 {
 	const struct target_question q = { .p = r->p,
 					   .destination = r->destination,
@@ -242,5 +253,7 @@ int target_check_run(const struct run *r, struct error *err)
 				  "it is not replaced", err);
 	if (!rc && q.at->missing && !r->options->dry_run)
 		rc = target_forget_missing(&q, err);
+	if (!r->options->chunk)
+		target_count_others(r);
 	return rc;
 }

@@ -35,7 +35,8 @@ int target_check_inspect(const struct target_question *q, struct problems *out,
  * another source table. CONFIG if the target is the source itself, or that of
  * another pipeline of the config, by another name. If the target is missing,
  * marks of the table that was there before are forgotten where it was of
- * another source table. */
-int target_check_run(const struct run *r, struct error *err);
+ * another source table. Tells the target how many others were seen, but
+ * for a chunk, which has siblings. */
+int target_check_run(struct run *r, struct error *err);
 
 #endif

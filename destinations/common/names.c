@@ -78,6 +78,24 @@ void target_refuse_emptied(const struct target *target, int64_t rows,
 	free(fix);
 }
 
+int target_meet_others(const struct target *target,
+		       const struct strlist *others, size_t step,
+		       struct error *err)
+{
+	size_t length = strlen(target->pipeline), n = 0;
+
+	/* PIPELINE/... is a chunk of its own. */
+	for (size_t i = 0; i < others->n; i += step)
+		n += strncmp(others->items[i], target->pipeline, length) != 0 ||
+		     others->items[i][length] != '/';
+	if (!target->n_others || n <= *target->n_others)
+		return 0;
+	return error_set(err, ERROR_TRANSIENT,
+			 "table %s: another pipeline began to load it at the "
+			 "same moment; nothing of this batch was written",
+			 target->table);
+}
+
 char *target_repeat_advice(const struct target *target)
 {
 	const char *p = target_call(target);

@@ -42,6 +42,12 @@ void target_warn_unique(const struct target *target, struct problems *out);
  * the pipeline's mark began. */
 void target_refuse_emptied(const struct target *target, int64_t rows,
 			   struct problems *out);
+/* Behind the locks of the first load: whoever has a mark of the target, each
+ * with as many texts as `step` says, its name first. TRANSIENT if they are more
+ * than were looked at. */
+int target_meet_others(const struct target *target,
+		       const struct strlist *others, size_t step,
+		       struct error *err);
 /* What to do when a row of the table has its key more than once: for the end of
  * a message. Caller frees. */
 char *target_repeat_advice(const struct target *target);

@@ -242,6 +242,8 @@ static int duckdb_begin(struct duckdb_destination *d,
 	else
 		rc = duckdb_mark_stands(d, &d->place, d->target->pipeline,
 					&stands, err);
+	if (rc >= 0 && !stands && !d->target->refresh)
+		rc = duckdb_mark_meet_others(d, err);
 	checkpoint_keep(kept, next, stands);
 	free(stands);
 	return rc < 0 ? rc : 0;

@@ -223,6 +223,9 @@ int duckdb_mark_forget(struct duckdb_destination *d,
 int duckdb_mark_others(struct duckdb_destination *d,
 		       const struct duckdb_place *p, const char *pipeline,
 		       struct strlist *out, struct error *err);
+/* Before the first batch: whoever has made the file since has rows there.
+ * TRANSIENT, as of target_meet_others(). */
+int duckdb_mark_meet_others(struct duckdb_destination *d, struct error *err);
 /* Whoever goes on with the refresh that was under way is told. */
 int duckdb_mark_release(struct duckdb_destination *d,
 			const struct duckdb_place *p, const char *pipeline,

@@ -247,6 +247,20 @@ int duckdb_mark_others(struct duckdb_destination *d,
 	return rc;
 }
 
+int duckdb_mark_meet_others(struct duckdb_destination *d, struct error *err)
+{
+	struct strlist others = STRLIST_INIT;
+	int rc = 0;
+
+	if (d->target->mode != LOAD_UPDATE && d->target->n_others)
+		rc = duckdb_mark_others(d, &d->place, d->target->pipeline,
+					&others, err);
+	if (!rc)
+		rc = target_meet_others(d->target, &others, 2, err);
+	strlist_release(&others);
+	return rc;
+}
+
 /* A write, so that two transactions cannot both find the row their own. */
 int duckdb_mark_hold(struct duckdb_destination *d, struct error *err)
 {

@@ -49,6 +49,10 @@ static const char set_sql[] =
 	"  created_target = created_target AND target = ?, target = ?,\n"
 	"  target_rows = 0, next_batch_id = NULL";
 
+static const char others_sql[] =
+	"SELECT pipeline FROM %s WHERE target = ? AND pipeline <> ?\n"
+	"  AND watermark IS NOT NULL";
+
 void my_mark_remember(struct mydst *d, const char *batch_id, int64_t fence,
 		      int64_t rows_total)
 {
@@ -56,6 +60,7 @@ void my_mark_remember(struct mydst *d, const char *batch_id, int64_t fence,
 
 	free(d->seen.batch_id);
 	d->seen = (struct mark_seen){ copy, fence, rows_total };
+	d->first = false;
 }
 
 static void mark_take(const struct mydb_result *r, size_t row,
@@ -204,6 +209,7 @@ int my_mark_claim(struct mydst *d, const struct target *target,
  * though no row of it is read: from then on DDL waits for the COMMIT. */
 static int mark_lock_row(struct mydst *d, bool rows, struct error *err)
 {
+	bool all = d->target->mode == LOAD_APPEND || d->first;
 	struct strbuf sql = STRBUF_INIT;
 	struct mydb_result *r = NULL;
 	int rc;
@@ -211,7 +217,7 @@ static int mark_lock_row(struct mydst *d, bool rows, struct error *err)
 	strbuf_addf(&sql, "SELECT w.pipeline FROM %s w WHERE (w.pipeline = ",
 		    d->place.watermark);
 	mydb_quote(&sql, d->target->pipeline);
-	if (d->target->mode == LOAD_APPEND) {
+	if (all) {
 		strbuf_addstr(&sql, " OR w.target = ");
 		mydb_quote(&sql, d->place.table);
 	}
@@ -223,7 +229,7 @@ static int mark_lock_row(struct mydst *d, bool rows, struct error *err)
 			    " AND NOT EXISTS (SELECT 1 FROM %s t WHERE FALSE "
 			    "FOR UPDATE)",
 			    d->rows);
-	if (d->target->mode == LOAD_APPEND)
+	if (all)
 		strbuf_addstr(&sql, " ORDER BY w.pipeline");
 	strbuf_addstr(&sql, " FOR UPDATE");
 	rc = mydb_query(d->db, &r, sql.data, "t", 0, NULL, err);
@@ -231,6 +237,29 @@ static int mark_lock_row(struct mydst *d, bool rows, struct error *err)
 	strbuf_release(&sql);
 	if (rc && rows && my_signature_is_gone(d, err))
 		rc = my_signature_refuse(d->target, err);
+	return rc;
+}
+
+/* Behind the locks of all that load into the table. */
+static int mark_check_others(struct mydst *d, struct error *err)
+{
+	const char *params[] = { d->place.table, d->target->pipeline };
+	struct mydb_result *r = NULL;
+	struct strlist others = STRLIST_INIT;
+	char *sql;
+	int rc;
+
+	if (!d->first)
+		return 0;
+	sql = xstrfmt(others_sql, d->place.watermark);
+	rc = mydb_query(d->db, &r, sql, "t", 2, params, err);
+	free(sql);
+	for (size_t i = 0; !rc && i < mydb_rows(r); i++)
+		strlist_add(&others, mydb_value(r, i, 0));
+	if (!rc)
+		rc = target_meet_others(d->target, &others, 1, err);
+	strlist_release(&others);
+	mydb_result_free(r);
 	return rc;
 }
 
@@ -251,6 +280,8 @@ int my_mark_begin(struct mydst *d, bool rows, struct error *err)
 		rc = mark_read_held(d, rows ? table : "", &now, &triggers, err);
 	if (!rc)
 		rc = mark_compare(d, &now, err);
+	if (!rc)
+		rc = mark_check_others(d, err);
 	if (!rc && rows)
 		rc = my_signature_check(d, triggers, err);
 	if (!rc) {
@@ -324,6 +355,8 @@ static int mark_recover_own(struct mydst *d, struct checkpoint *out,
 		rc = mark_compare(d, out, err);
 	else if (!rc)
 		my_mark_remember(d, out->batch_id, out->fence, out->rows_total);
+	d->first = !out->watermark && d->target->n_others &&
+		   d->target->mode != LOAD_UPDATE;
 	return rc;
 }
 

@@ -57,6 +57,10 @@ static const char claim_sql[] =
 static const char tables_sql[] = "SELECT to_regclass($1), to_regclass($2),\n"
 				 "  " OWNED_MARK_FAULT("$2");
 
+static const char others_sql[] =
+	"SELECT pipeline FROM %s WHERE target = $1 AND pipeline <> $2\n"
+	"  AND watermark IS NOT NULL";
+
 void postgres_mark_table_sql(struct strbuf *sb, const struct place *place)
 {
 	strbuf_addf(sb, table_sql, place->watermark);
@@ -70,6 +74,7 @@ void postgres_mark_remember(struct postgres_destination *d,
 
 	free(d->seen.batch_id);
 	d->seen = (struct mark_seen){ copy, fence, rows_total };
+	d->first = false;
 }
 
 static void mark_take(const struct pg_result *r, int row,
@@ -187,6 +192,29 @@ int postgres_mark_claim(struct postgres_destination *d,
 	return rc;
 }
 
+/* Behind the locks of all that load into the table. */
+static int mark_check_others(struct postgres_destination *d, struct error *err)
+{
+	const char *params[] = { d->place.table, d->target->pipeline };
+	struct pg_result *r = NULL;
+	struct strlist others = STRLIST_INIT;
+	char *sql;
+	int rc;
+
+	if (!d->first)
+		return 0;
+	sql = xstrfmt(others_sql, d->place.watermark);
+	rc = pg_query(d->pg, &r, sql, "t", 2, params, err);
+	free(sql);
+	for (int i = 0; !rc && i < pg_rows(r); i++)
+		strlist_add(&others, pg_value(r, i, 0));
+	if (!rc)
+		rc = target_meet_others(d->target, &others, 1, err);
+	strlist_release(&others);
+	pg_result_free(r);
+	return rc;
+}
+
 /* The table is looked at behind its lock, by the statement that reads the mark:
  * from here to the COMMIT nobody alters it. */
 int postgres_mark_begin(struct postgres_destination *d, bool rows,
@@ -195,8 +223,9 @@ int postgres_mark_begin(struct postgres_destination *d, bool rows,
 	const char *pipeline = d->target->pipeline;
 	/* Rows of a raw table are numbered by one writer at a time: the one
 	 * that comes last has the last word. */
-	unsigned what = LOCK_ROW | (rows ? LOCK_TABLE : 0) |
-			(d->target->mode == LOAD_APPEND ? LOCK_TARGET : 0);
+	bool all = d->target->mode == LOAD_APPEND || d->first;
+	unsigned what =
+		LOCK_ROW | (rows ? LOCK_TABLE : 0) | (all ? LOCK_TARGET : 0);
 	struct checkpoint now;
 	char *signature = NULL;
 	int rc = postgres_lock_begin(d, pipeline, what, err);
@@ -209,6 +238,8 @@ int postgres_mark_begin(struct postgres_destination *d, bool rows,
 			       rows ? d->rows : NULL, &now, &signature, err);
 	if (!rc)
 		rc = mark_compare(d, &now, err);
+	if (!rc)
+		rc = mark_check_others(d, err);
 	if (!rc && rows)
 		rc = postgres_signature_compare(d->target, d->signature,
 						signature, err);
@@ -315,6 +346,8 @@ static int mark_recover_own(struct postgres_destination *d,
 	else if (!rc)
 		postgres_mark_remember(d, out->batch_id, out->fence,
 				       out->rows_total);
+	d->first = !out->watermark && d->target->n_others &&
+		   d->target->mode != LOAD_UPDATE;
 	return rc;
 }
 

@@ -83,6 +83,7 @@ struct postgres_destination {
 	enum soft_delete soft_delete;
 	struct mark_seen seen;
 	char *stands; /* the mark, as the load's transaction has found it */
+	bool first; /* nothing was loaded yet, by the mark */
 	/* Rows may go straight into the table: it was empty, or all of the
 	 * last batch were new. */
 	bool direct;

@@ -79,6 +79,7 @@ struct sqlite_target {
 	char *batch_id; /* as last seen in the pipeline's row; in a refresh
 			 * that is under way, its own */
 	char *stands; /* the mark, as the transaction has found it */
+	bool first; /* nothing was loaded yet, by the mark */
 	int64_t fence;
 	int64_t rows_total;
 	int64_t refreshed; /* rows loaded since prepare, in a refresh */

@@ -79,6 +79,7 @@ static void mark_remember(struct sqlite_target *d, const char *batch_id,
 	d->batch_id = copy;
 	d->fence = fence;
 	d->rows_total = rows_total;
+	d->first = false;
 }
 
 static int mark_read(struct sqlite *db, const struct place *place,
@@ -260,6 +261,21 @@ static int mark_overtaken(struct sqlite_target *d, const struct checkpoint *now,
 	return rc;
 }
 
+/* Nobody else writes: the lock is the file's. */
+static int mark_check_others(struct sqlite_target *d, struct error *err)
+{
+	struct strlist others = STRLIST_INIT;
+	int rc = 0;
+
+	if (d->first)
+		rc = mark_list_others(d->db, &d->place, d->target->pipeline,
+				      &others, err);
+	if (!rc)
+		rc = target_meet_others(d->target, &others, 2, err);
+	strlist_release(&others);
+	return rc;
+}
+
 int mark_lock(struct sqlite_target *d, struct error *err)
 {
 	const char *pipeline = d->target->pipeline;
@@ -277,6 +293,8 @@ int mark_lock(struct sqlite_target *d, struct error *err)
 					err);
 	if (!rc && (strcmp(now.batch_id, d->batch_id) || now.fence != d->fence))
 		rc = mark_overtaken(d, &now, err);
+	if (!rc)
+		rc = mark_check_others(d, err);
 	if (!rc) {
 		d->rows_total = now.rows_total;
 		free(d->stands);
@@ -385,9 +403,13 @@ static int mark_recover_own(struct sqlite_target *d, struct checkpoint *out,
 			    struct error *err)
 {
 	int rc = mark_drop_leftover(d, err);
+	bool first;
 
 	if (!rc)
 		rc = mark_read(d->db, &d->place, d->target->pipeline, out, err);
+	first = !rc && !out->watermark && d->target->n_others &&
+		d->target->mode != LOAD_UPDATE;
+	d->first = first;
 	if (!rc && d->target->refresh && refresh_id_is(d->batch_id))
 		return mark_lock(d, err);
 	if (!rc)
@@ -395,6 +417,7 @@ static int mark_recover_own(struct sqlite_target *d, struct checkpoint *out,
 					out->fence, err);
 	if (!rc)
 		mark_remember(d, out->batch_id, out->fence, out->rows_total);
+	d->first = first;
 	return rc;
 }
 

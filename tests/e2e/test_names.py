@@ -5,15 +5,17 @@ comes to a table which has rows of another source table."""
 import os
 import re
 import shlex
+import signal
 
 import pytest
 
 import ends
 import oracle
 import workload
-from bench import (EXIT_CONFIG, EXIT_OK, EXIT_SCHEMA, items_settings,
-                   sync_items)
+from bench import (EXIT_CONFIG, EXIT_OK, EXIT_SCHEMA, EXIT_STATE,
+                   items_settings, sync_items)
 from oracle import ITEMS
+from servers import wait_for
 
 ENGINES = ("postgres", "mariadb", "mysql", "sqlite", "duckdb", "clickhouse",
            "bigquery")
@@ -231,6 +233,44 @@ def test_a_source_is_no_target(tidemark, make_source, work_dir, engine):
     tidemark.write_config()
     done = tidemark("run", "--json").expect(EXIT_CONFIG)
     assert "the same table" in done.pipeline()["error"]["message"]
+
+
+@pytest.mark.parametrize("names", (("ann", "bob"), ("users", "users")),
+                         ids=("two names", "one name"))
+@pytest.mark.parametrize("moment", ("run_recorded", "in_recovery"))
+@pytest.mark.parametrize("engine", ("postgres", "mariadb", "mysql", "sqlite",
+                                    "duckdb"))
+def test_two_first_runs_of_two_source_tables(
+        tidemark_failpoints, source, make_destination, engine, moment, names):
+    """From two machines, at one moment: none has a mark yet. One of them wins,
+    and the other says who, or what, it was."""
+    tidemark, destination = tidemark_failpoints, make_destination(engine)
+    make_users(source)
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+
+    def configure(schema, name):
+        tidemark.top["state"] = f"sqlite:{tidemark.dir}/{schema}.db"
+        tidemark.pipelines.clear()
+        tidemark.pipeline(name, **users(source, destination, schema, "users"))
+        tidemark.write_config()
+
+    configure("a", names[0])
+    first = tidemark.start("run", "--json", failpoints=f"{moment}=stop")
+    wait_for(lambda: first.stopped() or not first.alive(), 30, 0.01,
+             "the failpoint")
+    configure("b", names[1])
+    second = tidemark("run", "--json")
+    first.signal(signal.SIGCONT)
+    ended = {"ann": first.wait(), "bob": second}
+    won, = [word for word, each in ended.items() if each.code == EXIT_OK]
+    lost, = [each for word, each in ended.items() if word != won]
+    assert lost.code in (EXIT_SCHEMA, EXIT_STATE), lost
+    assert {name[:3] for name in names_of(destination)} == {won}
+    message = lost.pipeline()["error"]["message"]
+    assert any(word in message for word in (
+        "of another source table", "taken over", "source is not the one",
+        "PID")), lost
 
 
 def copy_args(source, destination, table="public.items", **more):
