@@ -187,6 +187,15 @@ enum tick_doubt tick_doubt(const char *expression, const char *computed)
 							 : TICK_IS_COARSE;
 }
 
+bool tick_lists(const char *words, const char *word, size_t n)
+{
+	while ((words = strchr(words, ' ')) && words[1]) {
+		if (!strncasecmp(++words, word, n) && words[n] == ' ')
+			return true;
+	}
+	return false;
+}
+
 void tick_explain(const char *column, enum tick_doubt doubt,
 		  struct settled *out, struct strbuf *reason)
 {

@@ -8,6 +8,7 @@
 #define TIDEMARK_CONNECTORS_COMMON_TICK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "core/data/type.h"
 #include "core/plugin/problem.h"
@@ -41,6 +42,10 @@ bool tick_is_plain(const char *text, const struct type *type,
  * arguments that has such a name in one engine (SQLite's `max(a, b)`) counts
  * as well. */
 enum tick_doubt tick_doubt(const char *expression, const char *computed);
+
+/* Is the word, of `n` bytes, among those of " these words "? Cases are alike.
+ */
+bool tick_lists(const char *words, const char *word, size_t n);
 
 /* If the mark is not plain: the guarantee is lag, and `check` warns. */
 void tick_explain(const char *column, enum tick_doubt doubt,

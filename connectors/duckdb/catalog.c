@@ -43,31 +43,9 @@ static const char catalog_computed_sql[] =
 	"WHERE database_name = current_database() AND schema_name = ?\n"
 	"  AND table_name = ? AND column_default IS NOT NULL";
 
-/* $1, $2: schema and view. Does it, or a view below it, choose among rows, or
- * do to any time what makes it coarse? No plan says which column that becomes.
- */
-static const char catalog_coarse_sql[] =
-	"WITH RECURSIVE views AS (\n"
-	"  SELECT schema_name AS s, view_name AS v, sql FROM duckdb_views()\n"
-	"  WHERE database_name = current_database() AND NOT internal),\n"
-	"below AS (\n"
-	"  SELECT * FROM views WHERE s = ? AND v = ?\n"
-	"  UNION SELECT w.* FROM views w JOIN below b ON contains(b.sql, "
-	"w.v)),\n"
-	"looks AS (SELECT regexp_matches(sql,\n"
-	"  "
-	"'\\b(min|max|any_value|arg_m|(min|max)_by|arbitrary|first|last|lag'\n"
-	"  '|lead|nth_value|mode)\\w*\"? *[(]|\\bover *[(]', 'i') AS grouped,\n"
-	"regexp_matches(sql,\n"
-	"  'trunc|bucket|strftime|strptime|epoch|last_day|current_date'\n"
-	"  '|interval|make_|floor|\"date\"', 'i') AS coarse FROM below)\n"
-	"SELECT CASE WHEN grouped THEN '" TICK_GROUPED "'\n"
-	"  ELSE '" TICK_UNKNOWN "' END\n"
-	"FROM looks WHERE grouped OR coarse ORDER BY 1 LIMIT 1";
-
-static int catalog_ask(struct dksrc *s, const char *sql, const char *shape,
-		       int n, const char *const *params,
-		       struct paged_answer *out, struct error *err)
+int dksrc_ask(struct dksrc *s, const char *sql, const char *shape, int n,
+	      const char *const *params, struct paged_answer *out,
+	      struct error *err)
 {
 	struct paged_query q;
 	int rc;
@@ -89,8 +67,7 @@ int dksrc_tables(struct connector *base, struct table_list *out,
 	int rc = dksrc_enter(s, err);
 
 	if (!rc)
-		rc = catalog_ask(s, catalog_tables_sql, "ttt?", 0, NULL, &a,
-				 err);
+		rc = dksrc_ask(s, catalog_tables_sql, "ttt?", 0, NULL, &a, err);
 	for (size_t i = 0; !rc && i < a.n_rows; i++)
 		table_list_add(out, paged_cell(&a, i, 0), paged_cell(&a, i, 1),
 			       paged_cell(&a, i, 2), paged_cell(&a, i, 3));
@@ -149,8 +126,8 @@ static int catalog_find(struct dksrc *s, const char *table,
 	if (!rc && !name.schema)
 		name.schema = xstrdup("main");
 	if (!rc)
-		rc = catalog_ask(s, catalog_tables_sql, "ttt?", 0, NULL, &all,
-				 err);
+		rc = dksrc_ask(s, catalog_tables_sql, "ttt?", 0, NULL, &all,
+			       err);
 	while (!rc && row < all.n_rows &&
 	       (strcmp(paged_cell(&all, row, 0), name.schema) != 0 ||
 		strcmp(paged_cell(&all, row, 1), name.name) != 0))
@@ -172,7 +149,7 @@ static int catalog_describe(struct dksrc *s, const struct source_table *t,
 	char *sql = xstrfmt("SELECT column_name AS c, column_type AS t FROM "
 			    "(DESCRIBE SELECT %s FROM %s AS %s WHERE (%s\n))",
 			    what, t->sql, t->alias, where);
-	int rc = catalog_ask(s, sql, "tt", 0, NULL, out, err);
+	int rc = dksrc_ask(s, sql, "tt", 0, NULL, out, err);
 
 	free(sql);
 	return rc;
@@ -256,7 +233,7 @@ static int catalog_keys(struct dksrc *s, struct source_layout *l,
 	struct paged_answer a = { 0 };
 	struct source_index *x = NULL;
 	const char *last = "";
-	int rc = catalog_ask(s, catalog_keys_sql, "ttt", 4, params, &a, err);
+	int rc = dksrc_ask(s, catalog_keys_sql, "ttt", 4, params, &a, err);
 
 	l->indexes = xcalloc(a.n_rows + 1, sizeof(*l->indexes));
 	for (size_t i = 0; !rc && i < a.n_rows; i++) {
@@ -271,7 +248,7 @@ static int catalog_keys(struct dksrc *s, struct source_layout *l,
 	}
 	paged_answer_release(&a);
 	if (!rc)
-		rc = catalog_ask(s, catalog_nulls_sql, "t", 2, params, &a, err);
+		rc = dksrc_ask(s, catalog_nulls_sql, "t", 2, params, &a, err);
 	for (size_t i = 0; !rc && i < a.n_rows; i++) {
 		for (size_t k = 0; k < l->n_all; k++) {
 			if (!strcmp(l->all[k].name, paged_cell(&a, i, 0)))
@@ -282,24 +259,26 @@ static int catalog_keys(struct dksrc *s, struct source_layout *l,
 	return rc;
 }
 
-/* For a mark of type timestamp. */
+/* What fills the columns by itself; of a view's mark, what the view makes it
+ * of. */
 static int catalog_computed(struct dksrc *s, struct source_layout *l,
-			    struct error *err)
+			    const char *mark, struct error *err)
 {
 	const char *params[] = { l->table.schema, l->table.name };
 	struct paged_answer a = { 0 };
-	const char *sql =
-		l->table.view ? catalog_coarse_sql : catalog_computed_sql;
-	int rc = catalog_ask(s, sql, l->table.view ? "t" : "tt", 2, params, &a,
-			     err);
+	int rc = 0;
 
+	if (!l->table.view)
+		rc = dksrc_ask(s, catalog_computed_sql, "tt", 2, params, &a,
+			       err);
 	for (size_t i = 0; !rc && i < l->n_all; i++) {
 		struct source_column *c = &l->all[i];
 
-		if (l->table.view && a.n_rows)
-			c->computed = xstrdup(paged_cell(&a, 0, 0));
-		for (size_t k = 0; !l->table.view && k < a.n_rows; k++) {
-			if (!strcmp(c->name, paged_cell(&a, k, 0)))
+		if (l->table.view && !strcmp(c->name, mark))
+			rc = dksrc_view_mark(s, &l->table, c, err);
+		for (size_t k = 0; k < a.n_rows; k++) {
+			if (!c->expression &&
+			    !strcmp(c->name, paged_cell(&a, k, 0)))
 				c->computed = xstrdup(paged_cell(&a, k, 1));
 		}
 	}
@@ -326,9 +305,9 @@ int dksrc_look(struct paged_source *base, const struct source_spec *source,
 			     paged_cell(&a, i, 0), paged_cell(&a, i, 1));
 	paged_answer_release(&a);
 	rc = catalog_keys(s, out, err);
-	if (!rc && mark && mark->strategy == STRATEGY_TIMESTAMP)
-		rc = catalog_computed(s, out, err);
 	if (!rc)
 		rc = catalog_expressions(s, source, out, err);
+	if (!rc && mark && mark->column && mark->strategy == STRATEGY_TIMESTAMP)
+		rc = catalog_computed(s, out, mark->column, err);
 	return rc;
 }

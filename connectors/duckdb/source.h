@@ -44,6 +44,16 @@ int dksrc_look(struct paged_source *base, const struct source_spec *source,
 int dksrc_tables(struct connector *base, struct table_list *out,
 		 struct error *err);
 
+/* A statement's answer; paged_ask() says of what `shape` is. */
+int dksrc_ask(struct dksrc *s, const char *sql, const char *shape, int n,
+	      const char *const *params, struct paged_answer *out,
+	      struct error *err);
+
+/* views.c: of a view's mark `computed` becomes what fills the column of the
+ * table below, or what stands for a view that is no plain one. */
+int dksrc_view_mark(struct dksrc *s, const struct source_table *view,
+		    struct source_column *mark, struct error *err);
+
 /* pages.c: of the dialect. */
 int dksrc_query(struct paged_source *base, const struct paged_query *q,
 		struct paged_answer *out, struct error *err);

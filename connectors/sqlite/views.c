@@ -7,7 +7,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "connectors/common/names.h"
 #include "connectors/common/tick.h"
@@ -46,28 +45,17 @@ static const char views_functions[] =
 	"json_extract -> ->> json_type json_valid json_array "
 	"json_object json_array_length ";
 
-static bool views_among(const char *word, size_t n, const char *words)
-{
-	const char *at = words;
-
-	while ((at = strchr(at, ' ')) && at[1]) {
-		if (!strncasecmp(++at, word, n) && at[n] == ' ')
-			return true;
-	}
-	return false;
-}
-
 /* `p4` of a call is its name and how many arguments it takes: "upper(1)". */
 static const char *views_judge_step(const char *opcode, const char *p4)
 {
-	if (views_among(opcode, strlen(opcode), views_groups))
+	if (tick_lists(views_groups, opcode, strlen(opcode)))
 		return TICK_GROUPED;
 	if (!strcmp(opcode, "Function") || !strcmp(opcode, "PureFunc"))
-		return p4 && views_among(p4, strcspn(p4, "("), views_functions)
+		return p4 && tick_lists(views_functions, p4, strcspn(p4, "("))
 			       ? NULL
 			       : TICK_OTHERS;
-	return views_among(opcode, strlen(opcode), views_opcodes) ? NULL
-								  : TICK_OTHERS;
+	return tick_lists(views_opcodes, opcode, strlen(opcode)) ? NULL
+								 : TICK_OTHERS;
 }
 
 /* One scan of one table, and nothing beside it but its order. */

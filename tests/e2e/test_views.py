@@ -4,11 +4,22 @@ old, and no run reads it."""
 
 import pytest
 
+# A table, and what is made beside it (BESIDE).
 BASE = {
+    "duckdb": ("id bigint PRIMARY KEY, part bigint, size bigint,"
+               " made timestamp, day timestamp DEFAULT current_date,"
+               " hour timestamp AS (date_trunc('hour', made))"),
     "sqlite": ("id integer PRIMARY KEY, part bigint, size bigint,"
                " made timestamp,"
                " day timestamp DEFAULT (datetime('now', 'start of day')),"
                " hour timestamp AS (substr(made, 1, 13) || ':00:00')"),
+}
+BESIDE = {
+    "duckdb": ("CREATE MACRO hourly(x) AS date_trunc('hour', x)",
+               "CREATE MACRO lower(x) AS concat(now(), x)",
+               "CREATE MACRO newest() AS TABLE SELECT * FROM base"
+               " QUALIFY row_number() OVER (PARTITION BY part ORDER BY id)"
+               " = 1"),
 }
 GROUPED = "mark-grouped"
 SEVERAL = "mark-of-several"
@@ -49,11 +60,52 @@ PLAIN = (
     " WHERE part > 0 AND size IN (5, 10, 20) ORDER BY size",
     "SELECT id, mark FROM (SELECT id, made AS mark, part AS p FROM base) q"
     " WHERE p BETWEEN 1 AND 9",
-    "WITH w AS (SELECT * FROM base) SELECT id, made AS mark FROM w"
-    " WHERE coalesce(part, 1) < 3",
+    "SELECT id, mark FROM v_below",
 )
+CTE = ("WITH w AS (SELECT * FROM base) SELECT id, made AS mark FROM w"
+       " WHERE coalesce(part, 1) < 3")
 OWN = {
+    "duckdb": (
+        ("SELECT part AS id, quantile_disc(made, 0.0) AS mark FROM base"
+         " GROUP BY part", GROUPED),
+        ("SELECT part AS id, median(made) AS mark FROM base GROUP BY ALL",
+         GROUPED),
+        ("SELECT 1 AS id, arbitrary(made) AS mark FROM base", GROUPED),
+        ("SELECT id, made AS mark FROM base"
+         " QUALIFY row_number() OVER (PARTITION BY part ORDER BY id) = 1",
+         GROUPED),
+        ("SELECT id, made AS mark FROM newest()", SEVERAL),
+        ("SELECT id, hourly(made) AS mark FROM base", SEVERAL),
+        ("SELECT id, made AS mark, upper('x') AS up FROM base"
+         " WHERE hourly(made) IS NOT NULL", SEVERAL),
+        ("SELECT id, made AS mark, lower('x') AS up FROM base", SEVERAL),
+        ("SELECT DISTINCT ON (part) id, made AS mark FROM base", SEVERAL),
+        ("SELECT id, made AS mark FROM base UNION SELECT id, seen FROM other",
+         SEVERAL),
+        ("SELECT id, made AS mark FROM base USING SAMPLE 99%", SEVERAL),
+        ("SELECT id, made AS mark FROM base TABLESAMPLE 99%", SEVERAL),
+        ("SELECT id, made AS mark FROM base WHERE made < now()", SEVERAL),
+        ("SELECT id, made AS mark FROM base WHERE made < current_date",
+         SEVERAL),
+        ("SELECT id, made AS mark FROM base WHERE random() >= 0", SEVERAL),
+        ("SELECT range AS id, TIMESTAMP '2024-01-01' AS mark FROM range(3)",
+         SEVERAL),
+        ("SELECT unnest([id]) AS id, made AS mark FROM base", SEVERAL),
+        ("SELECT id, made AS mark FROM base ANTI JOIN other"
+         " ON base.id = other.id + 9", SEVERAL),
+        (CTE, SEVERAL),
+        ("SELECT id, hour AS mark FROM base", COARSE),
+        ("SELECT id, CAST(CAST(made AS DATE) AS TIMESTAMP) AS mark FROM base",
+         COARSE),
+        ("SELECT id, date_trunc('hour', made) AS mark FROM base", COARSE),
+        ("SELECT * REPLACE (date_trunc('day', made) AS made), made AS mark"
+         " FROM base", COARSE),
+        ("SELECT id, mark FROM (SELECT id, part, made FROM base)"
+         " q(id, part, mark)", COARSE),
+        ("SELECT *, made AS mark FROM base", COARSE),
+    ),
     "sqlite": (
+        (CTE, None),
         ("SELECT part AS id, max(size), made AS mark FROM base"
          " GROUP BY part", GROUPED),
         ("SELECT part AS id, made AS mark FROM base GROUP BY part", SEVERAL),
@@ -95,6 +147,9 @@ def make_views(tidemark, source, destination, views):
                    " (2, 2, 20, '2024-01-01 10:00:00'),"
                    " (3, 3, 5, '2024-01-01 11:00:00')",
                    "INSERT INTO other SELECT id, made FROM base",
+                   "CREATE VIEW v_below AS SELECT part, id, made AS mark"
+                   " FROM base b WHERE size > 0",
+                   *BESIDE.get(source.engine, ()),
                    *(f"CREATE VIEW {name} AS {sql}"
                      for name, (sql, _) in views.items()))
     tidemark.connect("source", source.connection())
