@@ -58,9 +58,10 @@ static const char *views_judge_step(const char *opcode, const char *p4)
 								 : TICK_OTHERS;
 }
 
-/* One scan of one table, and nothing beside it but its order. */
+/* One scan of one table, and nothing beside it but its order. *subquery: what
+ * the program does may be done in there. */
 static int views_judge_plan(struct sqlite_statement *st, const char **verdict,
-			    struct error *err)
+			    bool *subquery, struct error *err)
 {
 	bool other = false;
 	int scans = 0, rc = 0;
@@ -72,6 +73,7 @@ static int views_judge_plan(struct sqlite_statement *st, const char **verdict,
 			scans++;
 		else if (strcmp(line, "USE TEMP B-TREE FOR ORDER BY") != 0)
 			other = true;
+		*subquery |= strstr(line, "SUBQUERY") != NULL;
 		rc = 0;
 	}
 	*verdict = other || scans != 1 ? TICK_OTHERS : NULL;
@@ -84,12 +86,13 @@ static int views_judge(struct sqsrc *s, const struct source_table *view,
 		       const char **verdict, struct error *err)
 {
 	struct sqlite_statement *st = NULL;
+	bool subquery = false;
 	char *sql = xstrfmt("EXPLAIN QUERY PLAN SELECT * FROM %s", view->sql);
 	char *program = xstrfmt("EXPLAIN SELECT * FROM %s", view->sql);
 	int rc = sqlite_prepare(s->db, &st, sql, err);
 
 	if (!rc)
-		rc = views_judge_plan(st, verdict, err);
+		rc = views_judge_plan(st, verdict, &subquery, err);
 	sqlite_finalize(st);
 	st = NULL;
 	if (!rc)
@@ -97,7 +100,8 @@ static int views_judge(struct sqsrc *s, const struct source_table *view,
 	while (!rc && (rc = sqlite_step(st, err)) == 1) {
 		const char *doubt = views_judge_step(
 			sqlite_str(st, VIEWS_OPCODE), sqlite_str(st, VIEWS_P4));
-		if (doubt && (!*verdict || !strcmp(doubt, TICK_GROUPED)))
+		if (doubt &&
+		    (!*verdict || (!subquery && !strcmp(doubt, TICK_GROUPED))))
 			*verdict = doubt;
 		rc = 0;
 	}

@@ -14,7 +14,21 @@ BASE = {
                " day timestamp DEFAULT (datetime('now', 'start of day')),"
                " hour timestamp AS (substr(made, 1, 13) || ':00:00')"),
 }
+BASE["postgres"] = (
+    "id bigint PRIMARY KEY, part bigint, size bigint, made timestamp,"
+    " day timestamp DEFAULT current_date,"
+    " hour timestamp GENERATED ALWAYS AS (date_trunc('hour', made)) STORED")
 BESIDE = {
+    "postgres": (
+        "CREATE FUNCTION hourly(x timestamp) RETURNS timestamp IMMUTABLE"
+        " LANGUAGE sql AS 'SELECT date_trunc(''hour'', x)'",
+        "CREATE FUNCTION known(x bigint) RETURNS bool STABLE LANGUAGE sql"
+        " AS 'SELECT EXISTS (SELECT FROM public.other WHERE id = x)'",
+        "CREATE TABLE parts (id bigint, made timestamp)"
+        " PARTITION BY RANGE (id)",
+        "CREATE TABLE part_one PARTITION OF parts DEFAULT",
+        "CREATE VIEW barrier WITH (security_barrier) AS"
+        " SELECT id, made AS at FROM base WHERE part > 0"),
     "duckdb": ("CREATE MACRO hourly(x) AS date_trunc('hour', x)",
                "CREATE MACRO lower(x) AS concat(now(), x)",
                "CREATE MACRO newest() AS TABLE SELECT * FROM base"
@@ -33,7 +47,9 @@ CHOSEN = (
     ("SELECT part AS id, max(made) AS mark FROM base GROUP BY part", GROUPED),
     ("SELECT part AS id, min(made) AS mark FROM base GROUP BY part"
      " HAVING count(*) > 0", GROUPED),
-    ("SELECT id, (SELECT max(seen) FROM other) AS mark FROM base", GROUPED),
+    ("SELECT id, (SELECT max(seen) FROM other) AS mark FROM base", SEVERAL),
+    ("SELECT id, made AS mark FROM base"
+     " WHERE made >= (SELECT min(seen) FROM other)", SEVERAL),
     (f"SELECT id, {ONE} AS mark FROM base", SEVERAL),
     (f"SELECT id, made AS mark, {ONE} AS seen FROM base", SEVERAL),
     ("SELECT id, made AS mark FROM base ORDER BY size LIMIT 2", SEVERAL),
@@ -47,6 +63,8 @@ CHOSEN = (
      SEVERAL),
     ("SELECT b.id, b.made AS mark, o.seen FROM base b"
      " LEFT JOIN other o ON o.id = b.id", SEVERAL),
+    ("SELECT b.id, b.made AS mark FROM base b, other o WHERE o.id = b.id",
+     SEVERAL),
     ("SELECT a.id, a.made AS mark FROM base a JOIN base b ON b.id = a.part",
      SEVERAL),
     ("SELECT id, made AS mark FROM base, (VALUES (1)) v", SEVERAL),
@@ -65,6 +83,48 @@ PLAIN = (
 CTE = ("WITH w AS (SELECT * FROM base) SELECT id, made AS mark FROM w"
        " WHERE coalesce(part, 1) < 3")
 OWN = {
+    "postgres": (
+        (CTE, None),
+        (CTE.replace("AS (", "AS MATERIALIZED ("), None),
+        ("SELECT id, made AS mark FROM base UNION ALL"
+         " SELECT id + 10, seen FROM other", None),
+        ("SELECT id, made AS mark FROM base"
+         " ORDER BY date_trunc('hour', made)", None),
+        ("SELECT id, made AS mark FROM parts", None),
+        ("SELECT id, coalesce(made, made) AS mark FROM parts", None),
+        ("SELECT id, made AS mark, to_char(made, 'YYYY') AS year FROM base"
+         " WHERE made > date '2000-01-01'", None),
+        ("SELECT id, at AS mark FROM barrier", None),
+        ("SELECT DISTINCT ON (part) id, made AS mark FROM base", SEVERAL),
+        ("SELECT id, made AS mark FROM base UNION SELECT id + 10, seen"
+         " FROM other", SEVERAL),
+        ("SELECT b.id, l.made AS mark FROM base b, LATERAL (SELECT made"
+         " FROM base c WHERE c.part = b.part ORDER BY size LIMIT 1) l",
+         SEVERAL),
+        ("SELECT id, made AS mark, age(made) FROM base", SEVERAL),
+        ("SELECT id, made AS mark FROM base UNION ALL"
+         " SELECT id + 10, day FROM base", COARSE),
+        ("SELECT id, made AS mark FROM base WHERE made < now()", SEVERAL),
+        ("SELECT id, made AS mark FROM base WHERE made < CURRENT_DATE",
+         SEVERAL),
+        ("SELECT id, made AS mark FROM base"
+         " WHERE made < ('to' || 'day')::text::timestamp", SEVERAL),
+        ("SELECT id, made AS mark FROM base WHERE random() >= 0", SEVERAL),
+        ("SELECT id, made AS mark FROM base WHERE known(id)", SEVERAL),
+        ("SELECT generate_series(id, id) AS id, made AS mark FROM base",
+         SEVERAL),
+        ("SELECT g AS id, timestamp '2024-01-01' AS mark"
+         " FROM generate_series(1, 3) g", SEVERAL),
+        ("SELECT id, made AS mark FROM base TABLESAMPLE SYSTEM (100)",
+         SEVERAL),
+        ("WITH RECURSIVE r(id, mark) AS (SELECT id, made FROM base UNION ALL"
+         " SELECT r.id, mark FROM r WHERE false) SELECT * FROM r", SEVERAL),
+        ("SELECT id, hour AS mark FROM base", COARSE),
+        ("SELECT id, coalesce(hour, hour) AS mark FROM base", COARSE),
+        ("SELECT id, hourly(made) AS mark FROM base", COARSE),
+        ("SELECT id, made AS mark FROM base UNION ALL"
+         " SELECT id + 10, date_trunc('hour', seen) FROM other", COARSE),
+    ),
     "duckdb": (
         ("SELECT part AS id, quantile_disc(made, 0.0) AS mark FROM base"
          " GROUP BY part", GROUPED),
@@ -147,9 +207,9 @@ def make_views(tidemark, source, destination, views):
                    " (2, 2, 20, '2024-01-01 10:00:00'),"
                    " (3, 3, 5, '2024-01-01 11:00:00')",
                    "INSERT INTO other SELECT id, made FROM base",
+                   *BESIDE.get(source.engine, ()),
                    "CREATE VIEW v_below AS SELECT part, id, made AS mark"
                    " FROM base b WHERE size > 0",
-                   *BESIDE.get(source.engine, ()),
                    *(f"CREATE VIEW {name} AS {sql}"
                      for name, (sql, _) in views.items()))
     tidemark.connect("source", source.connection())
