@@ -8,7 +8,12 @@
  * process may have the file open too; it is not loading while this is asked.
  * Two clocks are compared, that of whoever wrote and ours, on one host: the
  * margin is that of the other engines.
+ *
+ * sequence: all ids up to the highest are committed, but only a sequence of the
+ * file never gives one below it: ids.c.
  */
+#include <stdlib.h>
+
 #include "connectors/duckdb/source.h"
 #include "core/data/table_identity.h"
 
@@ -23,6 +28,8 @@ int dksrc_settle(struct connector *base, const struct source_spec *source,
 	settled_release(out);
 	if (!rc)
 		rc = paged_settle(base, source, schema, mark, from, out, err);
+	if (!rc && mark->strategy == STRATEGY_SEQUENCE)
+		rc = dksrc_ids_explain(s, out, err);
 	dksrc_leave(s);
 	return rc;
 }
@@ -42,6 +49,19 @@ int dksrc_identity(struct connector *base, const struct source_spec *source,
 	return 0;
 }
 
+static int inspect_ids(struct dksrc *s, struct problems *out, struct error *err)
+{
+	struct dksrc_doubt doubt;
+	int rc = dksrc_ids_doubt(s, &doubt, err);
+
+	if (!rc && doubt.code)
+		problems_add(out, SEVERITY_WARNING, ERROR_NONE, doubt.code,
+			     doubt.fix, "%s, so the guarantee is lag",
+			     doubt.reason);
+	free(doubt.reason);
+	return rc;
+}
+
 int dksrc_inspect(struct connector *base, const struct source_spec *source,
 		  const struct watermark_spec *mark,
 		  const struct schema *schema, struct problems *out,
@@ -52,6 +72,8 @@ int dksrc_inspect(struct connector *base, const struct source_spec *source,
 
 	if (!rc)
 		rc = paged_inspect_clock(base, source, mark, schema, out, err);
+	if (!rc && mark->strategy == STRATEGY_SEQUENCE)
+		rc = inspect_ids(s, out, err);
 	dksrc_leave(s);
 	return rc;
 }

@@ -54,6 +54,15 @@ int dksrc_ask(struct dksrc *s, const char *sql, const char *shape, int n,
 int dksrc_view_mark(struct dksrc *s, const struct source_table *view,
 		    struct source_column *mark, struct error *err);
 
+/* ids.c: why ids may come behind the mark; a code of NULL: they do not. */
+struct dksrc_doubt {
+	const char *code, *fix;
+	char *reason; /* freed by the caller */
+};
+int dksrc_ids_doubt(struct dksrc *s, struct dksrc_doubt *out,
+		    struct error *err);
+int dksrc_ids_explain(struct dksrc *s, struct settled *out, struct error *err);
+
 /* pages.c: of the dialect. */
 int dksrc_query(struct paged_source *base, const struct paged_query *q,
 		struct paged_answer *out, struct error *err);

@@ -337,6 +337,16 @@ int sqsrc_look(struct paged_source *base, const struct source_spec *source,
 	return rc;
 }
 
+/* AUTOINCREMENT gives the primary key alone. */
+static bool catalog_is_given(const struct source_layout *l)
+{
+	const struct source_column *mark = source_mark(l);
+	const struct source_index *x = l->n_indexes ? l->indexes : NULL;
+
+	return x && x->primary && x->columns.n == 1 && !mark->expression &&
+	       !strcmp(x->columns.items[0], mark->name);
+}
+
 int sqsrc_last_id(struct sqsrc *s, bool *known, int64_t *out, struct error *err)
 {
 	struct paged_answer a = { 0 };
@@ -347,7 +357,7 @@ int sqsrc_last_id(struct sqsrc *s, bool *known, int64_t *out, struct error *err)
 			     &there, err);
 
 	*known = false;
-	if (!rc && there)
+	if (!rc && there && catalog_is_given(&s->paged.layout))
 		rc = catalog_query(s,
 				   "SELECT seq FROM main.sqlite_sequence "
 				   "WHERE name = ?",

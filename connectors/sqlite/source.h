@@ -40,8 +40,8 @@ int sqsrc_look(struct paged_source *base, const struct source_spec *source,
 	       struct error *err);
 int sqsrc_tables(struct connector *base, struct table_list *out,
 		 struct error *err);
-/* The last id that AUTOINCREMENT gave out in this table; *known false: its ids
- * are not given out so. */
+/* The last id that AUTOINCREMENT gave out in this table; *known false: the
+ * mark's ids are not given out so. */
 int sqsrc_last_id(struct sqsrc *s, bool *known, int64_t *out,
 		  struct error *err);
 

@@ -1,0 +1,136 @@
+/* Does one sequence of the file alone give the ids of the mark? A file that is
+ * open here has no other writer, so all of its transactions are over. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/common/names.h"
+#include "connectors/common/settle.h"
+#include "connectors/duckdb/source.h"
+#include "core/base/alloc.h"
+#include "core/data/number.h"
+
+#define IDS_FIX                                                                \
+	"set watermark.lag to more ids than writers hold back, or use "        \
+	"strategy timestamp"
+
+/* $1 to $3: schema, table and column. The default names the sequence as its
+ * author wrote it; two that fit are none. */
+static const char ids_sequence_sql[] =
+	"SELECT s.sequence_name AS n, s.increment_by AS i, s.cycle AS c,\n"
+	"  s.last_value AS l\n"
+	"FROM duckdb_columns() t JOIN duckdb_sequences() s\n"
+	"  ON s.database_name = t.database_name AND t.column_default IN (\n"
+	"    'nextval(''' || s.sequence_name || ''')',\n"
+	"    'nextval(''\"' || s.sequence_name || '\"'')',\n"
+	"    'nextval(''' || s.schema_name || '.' || s.sequence_name || "
+	"''')',\n"
+	"    'nextval(''' || s.schema_name || '.\"' || s.sequence_name\n"
+	"      || '\"'')')\n"
+	"WHERE t.database_name = current_database() AND t.schema_name = ?\n"
+	"  AND t.table_name = ? AND t.column_name = ?";
+
+static bool ids_are_unique(const struct source_layout *l)
+{
+	for (size_t i = 0; i < l->n_indexes; i++) {
+		const struct source_index *x = &l->indexes[i];
+		if (x->unique && x->columns.n == 1 &&
+		    !strcmp(x->columns.items[0], source_mark(l)->name))
+			return true;
+	}
+	return false;
+}
+
+static int ids_greatest(struct dksrc *s, char **out, struct error *err)
+{
+	const struct source_layout *l = &s->paged.layout;
+	struct paged_answer a = { 0 };
+	char *sql = xstrfmt("SELECT CAST(max(%s) AS VARCHAR) AS m FROM %s AS "
+			    "%s",
+			    source_mark(l)->sql, l->table.sql, l->table.alias);
+	int rc = dksrc_ask(s, sql, "?", 0, NULL, &a, err);
+
+	*out = rc ? NULL : xstrdup(paged_cell(&a, 0, 0));
+	paged_answer_release(&a);
+	free(sql);
+	return rc;
+}
+
+static void ids_judge(const struct source_layout *l,
+		      const struct paged_answer *a, const char *greatest,
+		      struct dksrc_doubt *out)
+{
+	const char *column = source_mark(l)->name;
+	const char *last = a->n_rows == 1 ? paged_cell(a, 0, 3) : NULL;
+
+	out->fix = IDS_FIX;
+	if (a->n_rows != 1) {
+		out->code = "ids-not-from-sequence";
+		out->reason = xstrfmt(
+			"\"%s\" is not filled by one sequence alone (DEFAULT "
+			"nextval), so an application may use an id that the "
+			"mark has passed",
+			column);
+	} else if (!ids_are_unique(l)) {
+		out->code = "mark-not-unique";
+		out->reason = xstrfmt("no unique index is on \"%s\" alone, so "
+				      "a row may come later with an id that "
+				      "the mark has passed",
+				      column);
+	} else if (*paged_cell(a, 0, 2) == 't') {
+		out->code = "sequence-cycles";
+		out->reason = xstrfmt("sequence %s cycles: at its end it gives "
+				      "out ids that the mark has passed",
+				      paged_cell(a, 0, 0));
+	} else if (strcmp(paged_cell(a, 0, 1), "1") != 0) {
+		out->code = "sequence-increment";
+		out->reason = xstrfmt(
+			"sequence %s has INCREMENT BY %s: an application may "
+			"hand out the ids between two steps late",
+			paged_cell(a, 0, 0), paged_cell(a, 0, 1));
+	} else if (greatest && (!last || number_is_greater(greatest, last))) {
+		out->code = "ids-by-hand";
+		out->reason = xstrfmt("the highest id, %s, is beyond sequence "
+				      "%s, which is at %s: ids are given by "
+				      "hand, and may come behind the mark",
+				      greatest, paged_cell(a, 0, 0),
+				      last ? last : "its start");
+	}
+}
+
+int dksrc_ids_doubt(struct dksrc *s, struct dksrc_doubt *out, struct error *err)
+{
+	const struct source_layout *l = &s->paged.layout;
+	const struct source_column *mark = source_mark(l);
+	const char *params[] = { l->table.schema, l->table.name,
+				 mark->expression ? "" : mark->name };
+	struct paged_answer a = { 0 };
+	char *greatest = NULL;
+	int rc = dksrc_ask(s, ids_sequence_sql, "ttt?", 3, params, &a, err);
+
+	memset(out, 0, sizeof(*out));
+	if (!rc)
+		rc = ids_greatest(s, &greatest, err);
+	if (!rc)
+		ids_judge(l, &a, greatest, out);
+	paged_answer_release(&a);
+	free(greatest);
+	return rc;
+}
+
+int dksrc_ids_explain(struct dksrc *s, struct settled *out, struct error *err)
+{
+	struct strbuf reason = STRBUF_INIT;
+	struct dksrc_doubt doubt;
+	int rc = dksrc_ids_doubt(s, &doubt, err);
+
+	if (!rc && doubt.code) {
+		if (out->reason)
+			strbuf_addstr(&reason, out->reason);
+		reason_add(&reason, "%s (%s)", doubt.reason, doubt.fix);
+		settle_weaken(out, GUARANTEE_LAG);
+		free(out->reason);
+		out->reason = strbuf_detach(&reason);
+	}
+	free(doubt.reason);
+	return rc;
+}
