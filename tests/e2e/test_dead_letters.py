@@ -1,6 +1,7 @@
 """Bad rows under on_bad_row: dead_letter: the others are loaded; these are kept
 aside and named, until they are mended or discarded."""
 
+import os
 import sqlite3
 
 import pytest
@@ -225,6 +226,42 @@ def test_letters_are_kept_as_long_as_was_said(tidemark, target):
         assert b"nobody keeps this name" not in file.read()
     # They stay away until they change.
     assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+def held(tidemark):
+    """The bytes of the state store, its write-ahead log folded in."""
+    with sqlite3.connect(tidemark.state_file) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    found = b""
+    for suffix in ("", "-wal", "-journal"):
+        if os.path.exists(tidemark.state_file + suffix):
+            with open(tidemark.state_file + suffix, "rb") as file:
+                found += file.read()
+    return found
+
+
+def test_letters_that_are_removed_leave_no_bytes(tidemark, target):
+    """Those of `letters_keep` go from the pages of the file, the others
+    stay."""
+    source, _ = target("sqlite")
+    source.execute("UPDATE items SET name = concat('is-person-', id, '-here')")
+    poison_some(source)
+    tidemark.run()
+    names = {letter["id"]: f"is-person-{letter['key']['id']}-here".encode()
+             for letter in letters(tidemark)}
+    assert len(names) == len(BAD) and all(
+        name in held(tidemark) for name in names.values())
+    old = list(names)[:2]
+    with sqlite3.connect(tidemark.state_file) as db:
+        db.executemany("UPDATE dead_letters SET updated_at = updated_at -"
+                       " 3600000000 WHERE id = ?", [[each] for each in old])
+    db.close()
+    tidemark.top["state"] = {"url": tidemark.top["state"], "letters_keep": "1h"}
+    assert "2 dead letters are deleted" in tidemark.write_config().run().err
+    bytes_left = held(tidemark)
+    assert {each for each, name in names.items()
+            if name in bytes_left} == set(names) - set(old)
 
 
 def test_what_is_asked_for_must_be_there(tidemark, target):
