@@ -23,7 +23,7 @@ def roles(cluster):
     for name, more in (("login_1", "IN ROLE keepers"),
                        ("login_2", "IN ROLE keepers"), ("stranger", "")):
         cluster.order(f"CREATE ROLE {name} LOGIN PASSWORD '{secret}' {more}")
-    cluster.order(f"GRANT pg_read_all_stats TO keepers")
+    cluster.order("GRANT pg_read_all_stats TO keepers")
     yield
     names = "login_1, login_2, stranger, keepers"
     for (name,) in cluster.order("SELECT datname FROM pg_database"
