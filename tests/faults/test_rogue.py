@@ -2,11 +2,9 @@
 process ends with a status of its own, loads no row that was not there, and
 tells nobody a password."""
 
-import socket
-
 import pytest
 
-from bench import EXIT_ACCESS, EXIT_OK, EXIT_STOPPED, password_connection
+from bench import EXIT_ACCESS, EXIT_OK
 from prey import LIES, TALKERS, Results, cast
 from rogue import COPY_HEADER, Mutations, pg_fields, pg_row
 
@@ -136,18 +134,3 @@ def test_altered_bytes(prey, full, engine, part, seed):
     for round_ in range(40 if full else 2):
         mutate.__init__(1000 * seed + round_)
         it.run()
-
-
-@pytest.mark.parametrize("engine", ("clickhouse",))
-def test_stop_while_it_is_opened(prey, engine):
-    """A server that takes the connection and never says a word."""
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        it = prey(lambda _, body: body, destination=engine, part="warehouse")
-        it.tidemark.connect("warehouse", password_connection(
-            it.destination.url().replace(
-                f":{it.rogue.server_port}/",
-                f":{silent.getsockname()[1]}/"))).write_config()
-        running = it.tidemark.start("run", "--json")
-        with silent.accept()[0]:
-            running.process.terminate()
-            assert running.wait(10).code == EXIT_STOPPED
