@@ -1,6 +1,7 @@
 """What limits the harm of a mistake with memory: how the programs are linked
 and compiled, and what is left of a process that dies of one."""
 
+import json
 import os
 import pathlib
 import re
@@ -41,11 +42,33 @@ def test_how_it_is_linked(program):
     assert not re.findall(r" RWE ", segments)
 
 
+# glibc's checked form takes the place of these wherever they are called, from
+# _FORTIFY_SOURCE=2 on: with 1 the compiler makes plain calls of them again.
+FROM_LEVEL_2 = ("fprintf", "vfprintf", "vsnprintf", "vasprintf")
+
+
+def imported(program):
+    """The names of libraries' functions that it calls."""
+    return set(re.findall(r" UND (\w+)", readelf("--dyn-syms", program)))
+
+
 def test_how_it_is_compiled(program):
-    symbols = readelf("--dyn-syms", program)
-    assert "__stack_chk_fail" in symbols
-    assert re.search(r"__(?:snprintf|vsnprintf|memcpy|read|strncat|poll)_chk",
-                     symbols)
+    names = imported(program)
+    assert "__stack_chk_fail" in names
+    assert [name for name in names if re.fullmatch(r"__(?!stack)\w+_chk", name)]
+    assert not names & set(FROM_LEVEL_2), names
+
+
+def test_level_of_fortify(tidemark_binary):
+    """By what it calls, and by how each of its files was compiled."""
+    build = pathlib.Path(tidemark_binary).parent
+    assert {"__fprintf_chk", "__vsnprintf_chk"} <= imported(tidemark_binary)
+    commands = json.loads((build / "compile_commands.json").read_text())
+    ours = [each for each in commands if "/tests/" not in each["file"]]
+    assert len(ours) > 100
+    for each in ours:
+        said = re.findall(r"-([DU])_FORTIFY_SOURCE(?:=(\d))?", each["command"])
+        assert said and said[-1][0] == "D" and int(said[-1][1]) >= 2, each
 
 
 def start_waiting(tidemark, **env):
