@@ -5,6 +5,7 @@
 
 #include "cli/urls.h"
 #include "core/base/log.h"
+#include "core/base/row_values.h"
 #include "core/base/shell.h"
 #include "core/base/strbuf.h"
 #include "core/sync/copy_name.h"
@@ -252,7 +253,10 @@ int copied_run(const struct arguments *args, config_user use, struct error *err)
 	struct ends ends = { 0 };
 	struct arguments now;
 	struct settings s;
-	int code = copied_open(args, true, &now, &s, &ends, err);
+	int code;
+
+	row_values_show(arguments_has(args, "row-values"));
+	code = copied_open(args, true, &now, &s, &ends, err);
 
 	if (code)
 		return code;

@@ -237,3 +237,18 @@ def test_bigquery_says_a_value(tidemark, items, end, front, request_line, said,
     tidemark.top["log"] = {"row_values": True}
     shown = tidemark.write_config()("run", "--json").expect(EXIT_DATA)
     assert "zoe" in shown.err + shown.out, shown
+
+
+def test_copy_has_a_flag(tidemark, make_source, make_destination):
+    """It reads no config that could say log.row_values."""
+    source, destination = make_source("sqlite"), make_destination("postgres")
+    workload.create_items(source, rows=1)
+    source.execute("UPDATE items SET name = 'Ann of Kiel'")
+    destination.execute("CREATE TABLE items (id bigint PRIMARY KEY, name text "
+                        "CHECK (name <> 'Ann of Kiel'))")
+    url = destination.url().replace("@", ":${TIDEMARK_TEST_PASSWORD}@")
+    said = [tidemark("copy", source.url(), url, "--table", "main.items", "--to",
+                     "public.items", "--watermark", "timestamp:updated_at",
+                     *flag).err for flag in ((), ("--row-values",))]
+    assert "Ann" not in said[0] and "values are left out" in said[0], said[0]
+    assert "Ann of Kiel" in said[1], said[1]
