@@ -107,6 +107,16 @@ static void fuzz_postgres(const struct url *u)
 	PQconninfoFree(all);
 }
 
+/* With an "@" behind a "?" it depends on a "/" between them whether what comes
+ * before the "@" is a password, and the mask of another secret may cover that
+ * "/". Such a form is shown, and connects to nothing. */
+static bool fuzz_is_ambiguous(const char *text)
+{
+	const char *query = strpbrk(text, "?#");
+
+	return query && strchr(query, '@');
+}
+
 /* MySQL and ClickHouse: our own reading is what connects. */
 static void fuzz_server(const struct url *u)
 {
@@ -116,14 +126,16 @@ static void fuzz_server(const struct url *u)
 	if (url_server_parse(&server, u, NULL))
 		return;
 	masked.text = u->shown;
-	fuzz_check(!url_server_parse(&shown, &masked, NULL));
-	fuzz_check(fuzz_same(server.user, shown.user));
-	fuzz_check(fuzz_same(server.host, shown.host));
-	fuzz_check(fuzz_same(server.database, shown.database));
-	if (server.password && *server.password)
-		fuzz_check(fuzz_same(shown.password, "***"));
+	if (!fuzz_is_ambiguous(u->text)) {
+		fuzz_check(!url_server_parse(&shown, &masked, NULL));
+		fuzz_check(fuzz_same(server.user, shown.user));
+		fuzz_check(fuzz_same(server.host, shown.host));
+		fuzz_check(fuzz_same(server.database, shown.database));
+		if (server.password && *server.password)
+			fuzz_check(fuzz_same(shown.password, "***"));
+		url_server_release(&shown);
+	}
 	url_server_release(&server);
-	url_server_release(&shown);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
