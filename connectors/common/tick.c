@@ -65,11 +65,6 @@ static const char *const tick_days[] = { "current_date", "curdate", "utc_date",
 #define TICK_OTHERS_FIX                                                        \
 	"use mode replace, or read the tables below and put them together at " \
 	"the destination"
-#define TICK_OTHERS_WHY                                                        \
-	"of a view that is more than columns and filters of one table (a "     \
-	"join, a subquery, UNION, DISTINCT, LIMIT, or a function that may "    \
-	"change by itself)"
-
 struct tick_text {
 	const char *begin, *at;
 	const struct type *type;
@@ -211,9 +206,11 @@ void tick_explain(const char *column, enum tick_doubt doubt,
 		return;
 	case TICK_HAS_OTHERS:
 		reason_add(reason,
-			   "\"%s\" is " TICK_OTHERS_WHY ": a row may appear "
-			   "or change while its mark is old (" TICK_OTHERS_FIX
-			   ")",
+			   "\"%s\" is of a view that is more than columns and "
+			   "filters of one table (a join, a subquery, UNION, "
+			   "DISTINCT, LIMIT, or a function that may change by "
+			   "itself): a row may appear or change while its mark "
+			   "is old (" TICK_OTHERS_FIX ")",
 			   column);
 		return;
 	case TICK_IS_COARSE:
@@ -242,9 +239,12 @@ void tick_report(struct problems *out, const char *table, const char *column,
 	case TICK_HAS_OTHERS:
 		problems_add(out, SEVERITY_WARNING, ERROR_NONE,
 			     "mark-of-several", TICK_OTHERS_FIX,
-			     "\"%s\" of %s is " TICK_OTHERS_WHY
-			     ": a row may appear or change while its mark is "
-			     "old, so the guarantee is lag",
+			     "\"%s\" of %s is of a view that is more than "
+			     "columns and filters of one table (a join, a "
+			     "subquery, UNION, DISTINCT, LIMIT, or a function "
+			     "that may change by itself): a row may appear or "
+			     "change while its mark is old, so the guarantee "
+			     "is lag",
 			     column, table);
 		return;
 	case TICK_IS_COARSE:
