@@ -108,8 +108,14 @@ static void views_judge(struct views_trace *t, const json_t *node)
 		views_judge_reference(t, node);
 	if (!strcmp(class, "CONSTANT") || !strcmp(class, "SUBQUERY"))
 		return;
-	json_array_foreach((json_t *)node, i, part) views_judge(t, part);
-	json_object_foreach((json_t *)node, name, part) views_judge(t, part);
+	json_array_foreach((json_t *)node, i, part)
+	{
+		views_judge(t, part);
+	}
+	json_object_foreach((json_t *)node, name, part)
+	{
+		views_judge(t, part);
+	}
 }
 
 static void views_judge_select(struct views_trace *t, const json_t *node)
