@@ -170,6 +170,18 @@ static void test_time(void **state)
 	}
 }
 
+static void test_bounded(void **state)
+{
+	(void)state;
+	assert_int_equal(units_bounded("12", 100), 12);
+	assert_int_equal(units_bounded("-12", 100), -12);
+	assert_int_equal(units_bounded("101", 100), 100);
+	assert_int_equal(units_bounded("-99999999999999999999(", 100), -100);
+	assert_int_equal(units_bounded("99999999999999999999", INT64_MAX),
+			 INT64_MAX);
+	assert_int_equal(units_bounded("none", 100), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +189,7 @@ int main(void)
 		cmocka_unit_test(test_print_is_the_inverse),
 		cmocka_unit_test(test_short),
 		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
