@@ -36,10 +36,12 @@
 	"    '|''([^'']|'''')*'')(::[a-z ]+([(][0-9,]+[)])?)*$')\n"            \
 	"  LIMIT 1)"
 
+/* Operators that are built in run nothing either. */
 #define OWNED_MARK_CHECKS                                                      \
 	"(SELECT format('has constraint %I', k.conname) FROM pg_constraint "   \
 	"k\n"                                                                  \
-	"  WHERE k.conrelid = c.oid AND k.contype = 'c' LIMIT 1)"
+	"  WHERE k.conrelid = c.oid AND k.contype = 'c'\n"                     \
+	"    AND pg_get_constraintdef(k.oid) ~ '\\w[(]' LIMIT 1)"
 
 /* SQL: what is wrong with the table of the marks, whose quoted name is the text
  * `name`; NULL: nothing, or there is none. */

@@ -74,6 +74,7 @@ HARMLESS = {
                 " ADD price numeric(9, 2) DEFAULT 0.5",
     "time": "ADD more timestamptz NOT NULL DEFAULT now()",
     "number": "ADD more bigint GENERATED ALWAYS AS IDENTITY",
+    "check": "ADD CHECK (fence >= 0 AND target <> 'x')",
     "row security": "ENABLE ROW LEVEL SECURITY",
 }
 
