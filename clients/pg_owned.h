@@ -16,8 +16,8 @@
  * later) is none. And the owner of the database, by any name. */
 #define PG_OWNED_IS_OURS(role)                                                 \
 	"(pg_has_role(" role ", current_user, 'MEMBER')\n"                     \
-	" OR pg_has_role(" role ", (SELECT datdba FROM pg_database\n"          \
-	"  WHERE datname = current_database()), 'MEMBER')\n"                   \
+	"OR pg_has_role(" role ", (SELECT datdba FROM pg_database\n"           \
+	"WHERE datname = current_database()), 'MEMBER')\n"                     \
 	" OR pg_get_userbyid(" role ") = 'pg_database_owner'\n"                \
 	" OR " role " IN (WITH RECURSIVE ours AS (\n"                          \
 	"   SELECT oid FROM pg_roles WHERE rolname = current_user\n"           \

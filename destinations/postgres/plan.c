@@ -13,10 +13,10 @@
 static const char surroundings_sql[] =
 	"SELECT n.oid IS NOT NULL,\n"
 	"  coalesce(has_schema_privilege(n.oid, 'CREATE'),\n"
-	"           has_database_privilege(current_database(), 'CREATE')),\n"
+	"  has_database_privilege(current_database(), 'CREATE')),\n"
 	"  w.oid IS NOT NULL, v.relkind,\n"
 	"  v.relkind = 'v' AND pg_get_viewdef(v.oid)\n"
-	"    LIKE '%DESC NULLS LAST, %" NAME_RAW_SEQ " DESC%',\n"
+	"  LIKE '%DESC NULLS LAST, %" NAME_RAW_SEQ " DESC%',\n"
 	"  " READABLE_FAULT ",\n"
 	"  " MARK_FAULT ",\n"
 	"  has_database_privilege(current_database(), 'TEMPORARY'),\n"
