@@ -116,6 +116,8 @@ struct changing_walk {
 	char before[32]; /* the word before, in lower case; "" */
 	bool dotted; /* a dot stands before what comes */
 	bool dates; /* SQLite: a function of dates was called */
+	bool opened; /* a parenthesis stands before what comes */
+	bool reads; /* rows of a table were asked for */
 };
 
 static unsigned changing_engine_of(const char *name)
@@ -226,6 +228,16 @@ static bool changing_fits(const struct changing_walk *w,
 	return false;
 }
 
+/* SELECT, TABLE x, and DuckDB's (FROM x): the first two are reserved. */
+static bool changing_is_query(const struct changing_walk *w, const char *word,
+			      size_t n)
+{
+	return !w->dotted && ((n == 6 && !strncasecmp(word, "select", n)) ||
+			      (n == 5 && !strncasecmp(word, "table", n)) ||
+			      (n == 4 && !strncasecmp(word, "from", n) &&
+			       w->opened && (w->engine & DUCKDB)));
+}
+
 /* The word that begins here; true: it changes by itself. */
 static bool changing_take_word(struct changing_walk *w, char **found)
 {
@@ -236,6 +248,7 @@ static bool changing_take_word(struct changing_walk *w, char **found)
 	while (changing_is_word(w->at[n]))
 		n++;
 	w->at += n;
+	w->reads |= changing_is_query(w, begin, n);
 	arguments = changing_arguments(w, w->at);
 	for (size_t i = 0; i < ARRAY_SIZE(changing_words); i++) {
 		const struct changing_word *word = &changing_words[i];
@@ -310,28 +323,46 @@ static void changing_skip_other(struct changing_walk *w)
 		behind = changing_skip_quoted(w, w->at);
 	if (!isspace((unsigned char)*w->at)) {
 		w->dotted = *w->at == '.';
+		w->opened = *w->at == '(';
 		*w->before = '\0';
 	}
 	w->at = behind ? behind : w->at + 1;
+}
+
+/* Up to the next thing that changes by itself: caller frees. NULL: the end. */
+static char *changing_next(struct changing_walk *w)
+{
+	char *found = NULL;
+
+	while (!found && *w->at) {
+		if (*w->at == '\'') {
+			changing_take_literal(w, &found);
+		} else if (changing_is_word(*w->at) && *w->at != '$') {
+			changing_take_word(w, &found);
+			w->dotted = w->opened = false;
+		} else {
+			changing_skip_other(w);
+		}
+	}
+	return found;
 }
 
 char *changing_find(const char *engine, const char *sql)
 {
 	struct changing_walk w = { .engine = changing_engine_of(engine),
 				   .at = sql };
-	char *found = NULL;
 
-	while (!found && *w.at) {
-		if (*w.at == '\'') {
-			changing_take_literal(&w, &found);
-		} else if (changing_is_word(*w.at) && *w.at != '$') {
-			changing_take_word(&w, &found);
-			w.dotted = false;
-		} else {
-			changing_skip_other(&w);
-		}
-	}
-	return found;
+	return changing_next(&w);
+}
+
+bool changing_reads(const char *engine, const char *sql)
+{
+	struct changing_walk w = { .engine = changing_engine_of(engine),
+				   .at = sql };
+
+	while (*w.at)
+		free(changing_next(&w));
+	return w.reads;
 }
 
 #define CHANGING_WHY                                                           \
@@ -353,6 +384,10 @@ static char *changing_where(const struct pipeline_settings *p)
 	if (!p->where)
 		return NULL;
 	what = changing_find(p->source->url.engine, p->where);
+	if (!what && changing_reads(p->source->url.engine, p->where))
+		return xstrdup("source.where reads other rows (SELECT): rows "
+			       "come to fit it, and cease to, without a newer "
+			       "mark");
 	if (!what)
 		return NULL;
 	why = xstrfmt("source.where uses %s, which changes by itself: rows "
@@ -360,6 +395,21 @@ static char *changing_where(const struct pipeline_settings *p)
 		      what);
 	free(what);
 	return why;
+}
+
+/* The same of the columns that are computed. */
+static char *changing_expression(const struct pipeline_settings *p)
+{
+	for (size_t i = 0; i < p->n_expressions; i++) {
+		const struct source_expression *e = &p->expressions[i];
+
+		if (changing_reads(p->source->url.engine, e->sql))
+			return xstrfmt("source.expressions.%s reads other rows "
+				       "(SELECT): its value changes without a "
+				       "newer mark",
+				       e->name);
+	}
+	return NULL;
 }
 
 static void changing_inspect_one(const struct pipeline_settings *p,
@@ -381,10 +431,17 @@ static void changing_inspect_one(const struct pipeline_settings *p,
 
 void changing_inspect(const struct pipeline_settings *p, struct problems *out)
 {
-	char *why = changing_where(p);
+	char *why = changing_where(p), *reads = changing_expression(p);
 
 	for (size_t i = 0; i < p->n_expressions; i++)
 		changing_inspect_one(p, &p->expressions[i], out);
+	if (reads)
+		problems_add(out, SEVERITY_WARNING, ERROR_NONE,
+			     "expression-reads",
+			     "compute the column of its own row, or let "
+			     "`tidemark verify --repair` bring what changed",
+			     "%s", reads);
+	free(reads);
 	if (why)
 		problems_add(out, SEVERITY_WARNING, ERROR_NONE, "where-changes",
 			     "name the rows under source.where by what is "
@@ -406,8 +463,12 @@ int changing_refuse(const struct pipeline_settings *p, struct error *err)
 
 void changing_settled(const struct pipeline_settings *p, struct settled *s)
 {
-	char *why = s->guarantee == GUARANTEE_EXACT ? changing_where(p) : NULL;
+	char *why = NULL;
 
+	if (s->guarantee == GUARANTEE_EXACT)
+		why = changing_where(p);
+	if (s->guarantee == GUARANTEE_EXACT && !why)
+		why = changing_expression(p);
 	if (!why)
 		return;
 	s->guarantee = GUARANTEE_LAG;

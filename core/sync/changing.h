@@ -16,6 +16,9 @@
 /* The first thing in `sql` that changes by itself to that engine, as "now()";
  * NULL: none is known. Caller frees. */
 char *changing_find(const char *engine, const char *sql);
+/* Does `sql` ask for rows of a table, in a subquery? They change without a word
+ * of the row that is read. A function of the user's own may do it unseen. */
+bool changing_reads(const char *engine, const char *sql);
 
 /* By the names alone; no connection. CONFIG, naming pipeline, column and
  * expression. */
@@ -23,7 +26,7 @@ int changing_refuse(const struct pipeline_settings *p, struct error *err);
 /* What `check` says about expressions and `where`. */
 void changing_inspect(const struct pipeline_settings *p, struct problems *out);
 /* A guarantee of `exact` becomes `lag`, with the reason, where `where` changes
- * by itself. */
+ * by itself, or it or a computed column reads other rows. */
 void changing_settled(const struct pipeline_settings *p, struct settled *s);
 
 /* Read a few rows three times, on connections of their own. CONFIG, as above,

@@ -113,6 +113,32 @@ def test_where_that_changes_is_lag(tidemark, source, make_destination):
     assert found["severity"] == "warning" and found["fix"]
 
 
+@pytest.mark.parametrize("engine", ("postgres", "mariadb", "sqlite", "duckdb"))
+def test_rows_that_other_rows_choose_are_lag(tidemark, make_source,
+                                             make_destination, engine):
+    """A row comes to fit `where`, and a value changes, by a row elsewhere."""
+    source = make_source(engine)
+    workload.create_items(source, rows=20)
+    other = f"{source.schema}.vip" if engine == "postgres" else "vip"
+    source.execute(f"CREATE TABLE {other} (id bigint)")
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
+    settings = tidemark.pipelines["items"]["source"]
+    for key, value, reason, code in (
+            ("where", f"id IN (SELECT v.id FROM {other} v)",
+             "source.where reads other rows", "where-changes"),
+            ("expressions", {"n": f"(SELECT count(*) FROM {other} v)"},
+             "source.expressions.n reads other rows", "expression-reads")):
+        settings[key] = value
+        tidemark.write_config()
+        done = tidemark.run().pipeline()
+        assert done["guarantee"] == "lag"
+        assert reason in done["guarantee_reason"]
+        found = problems(tidemark)[code]
+        assert found["severity"] == "warning" and reason in found["message"]
+        del settings[key]
+        tidemark("watermark", "reset", "items").expect(0)
+
+
 def test_rows_are_unsettled_by_their_mark_alone(tidemark, source,
                                                 make_destination):
     """A view may give other values at each look: that excuses nothing."""

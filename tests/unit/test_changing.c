@@ -46,6 +46,33 @@ static const char *const cases[][3] = {
 	{ "bigquery", "GENERATE_UUID()", "generate_uuid()" },
 };
 
+static const struct {
+	const char *engine, *sql;
+	bool reads;
+} queries[] = {
+	{ "postgres", "id IN (SELECT id FROM vip)", true },
+	{ "postgres", "EXISTS (/* x */ select 1)", true },
+	{ "postgres", "id IN (TABLE vip)", true },
+	{ "postgres", "now() > at OR id IN (SELECT 1)", true },
+	{ "postgres", "extract(year FROM at) = 2024", false },
+	{ "postgres", "trim(FROM name) = 'select'", false },
+	{ "postgres", "\"select\" = 1 AND o.\"table\" = 2", false },
+	{ "postgres", "selected AND tables = 1 -- select\n", false },
+	{ "mysql", "`select` = 1 # select\n", false },
+	{ "duckdb", "id IN (FROM vip)", true },
+	{ "duckdb", "id IN ( FROM vip)", true },
+	{ "sqlite", "id = (SELECT max(id) FROM vip)", true },
+};
+
+static void test_reads(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++)
+		if (changing_reads(queries[i].engine, queries[i].sql) !=
+		    queries[i].reads)
+			fail_msg("%s: %s", queries[i].engine, queries[i].sql);
+}
+
 static void test_find(void **state)
 {
 	(void)state;
@@ -61,7 +88,8 @@ static void test_find(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_find) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_find),
+					    cmocka_unit_test(test_reads) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
