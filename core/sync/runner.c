@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/process.h"
 #include "core/base/stop.h"
+#include "core/base/trust.h"
 #include "core/plugin/registry.h"
 #include "core/sync/letter_desk.h"
 #include "core/sync/tries.h"
@@ -46,10 +47,12 @@ int runner_look_store(const struct connection *state, struct store **out,
 
 	*out = NULL;
 	if (!rc && *url->path && access(url->path, F_OK) != 0)
-		return 0;
-	if (!rc)
+		/* What would be made there is judged as if it were. */
+		rc = trust_check(url->path, TRUST_STATE, "the state store",
+				 err);
+	else if (!rc)
 		rc = ops->open(&store, state, err);
-	if (!rc)
+	if (!rc && store)
 		rc = ops->version(store, &version, err);
 	if (!rc && version > 0)
 		*out = store;

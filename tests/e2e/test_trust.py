@@ -64,6 +64,9 @@ def test_state_in_a_directory_that_all_write(files, work_dir):
     done = files.write_config()("migrate").expect(EXIT_CONFIG)
     assert f"others can make files in the directory {work_dir}/open" in done.err
     assert f"{work_dir}/open/tidemark/state.db" in done.err
+    told = files("check", "--json").pipeline()["problems"]
+    found, = (each for each in told if each["code"] == "state-config")
+    assert "others can make files in the directory" in found["message"]
     assert list((work_dir / "open").iterdir()) == []
 
 
