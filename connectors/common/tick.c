@@ -12,19 +12,9 @@
 static const char *const tick_functions[] = {
 	"coalesce",
 	"greatest",
-	"least",
 	"cast",
 	"now",
-	/* Words that may stand before a parenthesis. */
-	"when",
-	"then",
-	"else",
-	"and",
-	"or",
-	"not",
-	"in",
-	"is",
-	"case",
+	/* A word that may stand before a parenthesis. */
 	"zone",
 	NULL,
 };
@@ -33,9 +23,11 @@ static const char *const tick_precise[] = {
 	"timestamp",	     "timestamptz",    "datetime",
 	"current_timestamp", "localtimestamp", NULL
 };
-/* A subquery may compute anything, in SQL or in a plan of it; the others do. */
+/* A subquery may compute anything, in SQL or in a plan of it; the others do.
+ * CASE may choose an older value than the one that a write has set. */
 static const char *const tick_never[] = { "select", "subplan", "initplan",
-					  "div",    "mod",     NULL };
+					  "div",    "mod",     "case",
+					  NULL };
 /* Aggregates and window functions that pass on a row's value. */
 static const char *const tick_groups[] = { "min",
 					   "max",
@@ -69,6 +61,8 @@ struct tick_text {
 	const char *begin, *at;
 	const struct type *type;
 	const char *const *functions;
+	bool chooses; /* a call of one of the functions */
+	bool instant; /* a time that is written out */
 };
 
 static bool tick_among(const char *word, size_t n, const char *const *names)
@@ -97,6 +91,15 @@ static bool tick_is_cast(const struct tick_text *t, const char *word)
 	       (n >= 2 && !strncasecmp(t->begin + n - 2, "as", 2));
 }
 
+/* A row for which it is chosen has an old mark. */
+static bool tick_is_instant(const char *literal)
+{
+	return isdigit((unsigned char)*literal) ||
+	       !strncasecmp(literal, "epoch'", 6) ||
+	       !strncasecmp(literal, "infinity'", 9) ||
+	       !strncasecmp(literal, "-infinity'", 10);
+}
+
 /* Behind a text or a name in quotes; false: it is the name of a type of days,
  * and the marks are none. */
 static bool tick_quoted(struct tick_text *t)
@@ -104,6 +107,7 @@ static bool tick_quoted(struct tick_text *t)
 	const char *begin = t->at;
 	char quote = *t->at++;
 
+	t->instant |= quote == '\'' && tick_is_instant(t->at);
 	while (*t->at && *t->at != quote)
 		t->at++;
 	if (*t->at)
@@ -130,18 +134,20 @@ static bool tick_word(struct tick_text *t)
 	    (n == 4 && !strncasecmp(word, "date", n) &&
 	     (*t->at == '(' || tick_is_cast(t, word))))
 		return t->type->kind == TYPE_DATE;
-	if (*t->at != '(' || tick_among(word, n, t->functions))
+	if (*t->at != '(')
 		return true;
 	if (tick_among(word, n, tick_precise))
 		return t->type->digits == strtol(t->at + 1, NULL, 10);
-	return tick_among(word, n, tick_functions);
+	t->chooses |= strncasecmp(word, "cast", n) != 0;
+	return tick_among(word, n, t->functions) ||
+	       tick_among(word, n, tick_functions);
 }
 
 /* Arithmetic moves a mark away from when it was written. */
 bool tick_is_plain(const char *text, const struct type *type,
 		   const char *const *functions)
 {
-	struct tick_text t = { text, text, type, functions };
+	struct tick_text t = { text, text, type, functions, false, false };
 
 	while (text && *t.at) {
 		if (strchr("'\"`", *t.at)) {
@@ -156,7 +162,7 @@ bool tick_is_plain(const char *text, const struct type *type,
 			t.at++;
 		}
 	}
-	return true;
+	return !t.chooses || !t.instant;
 }
 
 static bool tick_is_grouped(const char *text)

@@ -61,6 +61,12 @@ COARSE_SQL = {engine: (sql,) for engine, sql in HOUR.items()}
 COARSE_SQL["sqlite"] += ("datetime(made, 'start of day')",
                          "datetime(made, '-1 day')")
 COARSE_SQL["duckdb"] += ("made - INTERVAL 1 DAY", "made::date::timestamp")
+# The mark of a row may be older than when it was written.
+for old in ("coalesce(made, '1970-01-01 00:00:00')",
+            "CASE WHEN id > 3 THEN made END", "least(made, made)"):
+    for engine in ("postgres", "duckdb"):
+        COARSE_SQL[engine] += (old,)
+COARSE_SQL["sqlite"] += ("coalesce(made, '1970-01-01 00:00:00')",)
 FINE_SQL = {"postgres": ("coalesce(made, made)", "CAST(made AS timestamp)"),
             "sqlite": ("datetime(made)", "coalesce(made, made)", "date(made)",
                        "strftime('%Y-%m-%d %H:%M:%S', made)"),
