@@ -43,6 +43,7 @@ def small_disk(work_dir):
     with mounted(work_dir / "disk", "24m") as why:
         if why:
             pytest.skip(why)
+        (work_dir / "disk").chmod(0o755)
         yield work_dir / "disk"
 
 

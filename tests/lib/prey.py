@@ -165,7 +165,7 @@ def narrow(cells, head):
 
 
 def wide(cells, head):
-    return cells if head else [*cells, cells[-1]]
+    return cells if head else [*cells, *cells[-1:]]
 
 
 LIES = (fewer, none, nulls, noise, narrow, wide)
