@@ -294,6 +294,8 @@ int dksrc_look(struct paged_source *base, const struct source_spec *source,
 	struct paged_answer a = { 0 };
 	int rc = catalog_find(s, source->table, &out->table, err);
 
+	if (!rc && out->table.view)
+		rc = dksrc_view_definition(s, &out->table, err);
 	if (!rc)
 		rc = catalog_describe(s, &out->table, "*", "true", &a, err);
 	if (rc)

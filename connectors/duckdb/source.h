@@ -53,6 +53,9 @@ int dksrc_ask(struct dksrc *s, const char *sql, const char *shape, int n,
  * table below, or what stands for a view that is no plain one. */
 int dksrc_view_mark(struct dksrc *s, const struct source_table *view,
 		    struct source_column *mark, struct error *err);
+/* Its `definition`: the SQL of the view and of those below it. */
+int dksrc_view_definition(struct dksrc *s, struct source_table *view,
+			  struct error *err);
 
 /* ids.c: why ids may come behind the mark; a code of NULL: they do not. */
 struct dksrc_doubt {

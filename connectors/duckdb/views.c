@@ -346,6 +346,35 @@ static int views_step(struct dksrc *s, struct views_trace *t, bool *end,
 	return rc;
 }
 
+/* $1, $2: schema and view. Its text, and that of all views whose names stand
+ * in it, down to the tables. A name in a literal is one too many: then rows may
+ * be read again for nothing, and none is missed. */
+static const char views_definition_sql[] =
+	"WITH RECURSIVE named AS (\n"
+	"  SELECT schema_name AS s, view_name AS v, sql,\n"
+	"    replace(lower(sql), '\"', '') AS words,\n"
+	"    replace(lower(view_name), '\"', '') AS word\n"
+	"  FROM duckdb_views()\n"
+	"  WHERE database_name = current_database() AND NOT internal),\n"
+	"below AS (\n"
+	"  SELECT s, v, sql, words FROM named WHERE s = ? AND v = ?\n"
+	"  UNION SELECT n.s, n.v, n.sql, n.words FROM below b\n"
+	"  JOIN named n ON contains(b.words, n.word))\n"
+	"SELECT string_agg(sql, chr(10) ORDER BY s, v) AS d FROM below";
+
+int dksrc_view_definition(struct dksrc *s, struct source_table *view,
+			  struct error *err)
+{
+	const char *params[] = { view->schema, view->name };
+	struct paged_answer a = { 0 };
+	int rc = dksrc_ask(s, views_definition_sql, "?", 2, params, &a, err);
+
+	if (!rc)
+		view->definition = xstrdup(paged_cell(&a, 0, 0));
+	paged_answer_release(&a);
+	return rc;
+}
+
 static int views_macros(struct dksrc *s, struct strlist *out, struct error *err)
 {
 	struct paged_answer a = { 0 };

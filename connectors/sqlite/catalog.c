@@ -313,6 +313,8 @@ int sqsrc_look(struct paged_source *base, const struct source_spec *source,
 	struct paged_answer a = { 0 };
 	int rc = catalog_find(s, source->table, &out->table, err);
 
+	if (!rc && out->table.view)
+		rc = sqsrc_view_definition(s, &out->table, err);
 	if (!rc)
 		rc = catalog_query(s, catalog_columns_sql, "tttt?t",
 				   out->table.name, &a, err);

@@ -49,6 +49,9 @@ int sqsrc_last_id(struct sqsrc *s, bool *known, int64_t *out,
  * table below, or what stands for a view that is no plain one. */
 int sqsrc_view_mark(struct sqsrc *s, const struct source_table *view,
 		    struct source_column *mark, struct error *err);
+/* Its `definition`: the SQL of the view and of those below it. */
+int sqsrc_view_definition(struct sqsrc *s, struct source_table *view,
+			  struct error *err);
 
 /* rows.c: of the dialect. */
 int sqsrc_query(struct paged_source *base, const struct paged_query *q,

@@ -134,6 +134,37 @@ static int views_default(struct sqsrc *s, const char *table, const char *column,
 	return rc < 0 ? rc : 0;
 }
 
+/* Its text, and that of all views whose names stand in it, down to the tables.
+ * A name in a literal is one too many: then rows may be read again for nothing,
+ * and none is missed. */
+static const char views_definition_sql[] =
+	"WITH RECURSIVE named AS (\n"
+	"  SELECT name, sql, replace(lower(sql), '\"', '') AS words,\n"
+	"    replace(lower(name), '\"', '') AS word\n"
+	"  FROM main.sqlite_schema WHERE type = 'view'),\n"
+	"below AS (\n"
+	"  SELECT name, sql, words FROM named WHERE name = ?\n"
+	"  UNION SELECT n.name, n.sql, n.words FROM below b\n"
+	"  JOIN named n ON instr(b.words, n.word))\n"
+	"SELECT group_concat(sql, char(10))\n"
+	"FROM (SELECT sql FROM below ORDER BY name)";
+
+int sqsrc_view_definition(struct sqsrc *s, struct source_table *view,
+			  struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(s->db, &st, views_definition_sql, err);
+
+	if (!rc) {
+		sqlite_bind_str(st, 1, view->name, -1);
+		rc = sqlite_step(st, err);
+	}
+	if (rc == 1)
+		view->definition = xstrdup(sqlite_str(st, 0));
+	sqlite_finalize(st);
+	return rc < 0 ? rc : 0;
+}
+
 int sqsrc_view_mark(struct sqsrc *s, const struct source_table *view,
 		    struct source_column *mark, struct error *err)
 {

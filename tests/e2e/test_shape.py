@@ -13,6 +13,7 @@ from oracle import check_items
 
 ENGINES = ("postgres", "sqlite", "duckdb", "mariadb", "mysql", "clickhouse",
            "bigquery")
+FILES = ("sqlite", "duckdb")
 STRATEGIES = ("timestamp", "xmin", "sequence")
 
 
@@ -139,18 +140,22 @@ def test_altered_type(tidemark, source, synced, how):
     check_items(source, destination)
 
 
-@pytest.mark.parametrize("kind", ("postgres", "mariadb", "mysql"))
+@pytest.mark.parametrize("kind", ("postgres", "mariadb", "mysql", *FILES))
 def test_replaced_view(tidemark, make_source, make_destination, kind):
     source, destination = make_source(kind), make_destination("sqlite")
     workload.create_items(source, rows=50)
-    view = "CREATE OR REPLACE VIEW chosen AS SELECT * FROM items WHERE id <= "
+    replace = "" if kind == "sqlite" else "OR REPLACE"
+    view = f"CREATE {replace} VIEW chosen AS SELECT * FROM items WHERE id <= "
     source.execute(view + "20")
     sync_items(tidemark, source, destination, "timestamp")
     tidemark.pipelines["items"]["key"] = ["id"]
     change(tidemark, table=f"{source.schema}.chosen").run()
+    if not replace:
+        source.execute("DROP VIEW chosen")
     source.execute(view + "50")
     run_again(tidemark, "the query of the view")
-    check_items(source, destination)
+    check_items(source, destination,
+                pipeline=None if kind in FILES else "items")
 
 
 @pytest.mark.parametrize("kind", ("", "MATERIALIZED"))
@@ -174,6 +179,26 @@ def test_replaced_view_below_a_view(tidemark, source, make_destination, kind):
         source.execute("REFRESH MATERIALIZED VIEW top")
     run_again(tidemark, "the query of the view")
     check_items(source, destination)
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_replaced_view_of_a_file_below_a_view(tidemark, make_source,
+                                              make_destination, kind):
+    """A view that the named one does not reach may change as it likes."""
+    source, destination = make_source(kind), make_destination("sqlite")
+    workload.create_items(source, rows=50)
+    low = 'CREATE VIEW "Low ""est" AS SELECT * FROM items WHERE id > '
+    source.execute(low + "1",
+                   'CREATE VIEW middle AS SELECT * FROM "low ""EST"',
+                   "CREATE VIEW beside AS SELECT 1 AS n",
+                   "CREATE VIEW top AS SELECT * FROM middle")
+    sync_items(tidemark, source, destination, "timestamp", key=["id"])
+    change(tidemark, table=f"{source.schema}.top").run()
+    source.execute("DROP VIEW beside", "CREATE VIEW beside AS SELECT 2 AS n")
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    source.execute('DROP VIEW "Low ""est"', low + "0")
+    run_again(tidemark, "the query of the view")
+    check_items(source, destination, pipeline=None)
 
 
 def test_edit_that_is_taken_back(tidemark, source, synced):
