@@ -14,10 +14,15 @@
 	"strategy timestamp"
 
 /* $1 to $3: schema, table and column. The default names the sequence as its
- * author wrote it; two that fit are none. */
+ * author wrote it; two that fit are none. The text has the next id (DuckDB
+ * 1.5.6): `last_value` is one too high once the file was closed, and too low
+ * where the sequence was used since the last checkpoint. */
 static const char ids_sequence_sql[] =
 	"SELECT s.sequence_name AS n, s.increment_by AS i, s.cycle AS c,\n"
-	"  s.last_value AS l\n"
+	"  coalesce(nullif(regexp_extract(s.sql,\n"
+	"    ' START (-?\\d+) (NO )?CYCLE;$', 1), ''),\n"
+	"    CAST(s.last_value AS VARCHAR), CAST(s.start_value AS VARCHAR)) AS "
+	"x\n"
 	"FROM duckdb_columns() t JOIN duckdb_sequences() s\n"
 	"  ON s.database_name = t.database_name AND t.column_default IN (\n"
 	"    'nextval(''' || s.sequence_name || ''')',\n"
@@ -60,7 +65,7 @@ static void ids_judge(const struct source_layout *l,
 		      struct dksrc_doubt *out)
 {
 	const char *column = source_mark(l)->name;
-	const char *last = a->n_rows == 1 ? paged_cell(a, 0, 3) : NULL;
+	const char *next = a->n_rows == 1 ? paged_cell(a, 0, 3) : NULL;
 
 	out->fix = IDS_FIX;
 	if (a->n_rows != 1) {
@@ -87,17 +92,41 @@ static void ids_judge(const struct source_layout *l,
 			"sequence %s has INCREMENT BY %s: an application may "
 			"hand out the ids between two steps late",
 			paged_cell(a, 0, 0), paged_cell(a, 0, 1));
-	} else if (greatest && (!last || number_is_greater(greatest, last))) {
+	} else if (greatest && !number_is_greater(next, greatest)) {
 		out->code = "ids-by-hand";
 		out->reason = xstrfmt("the highest id, %s, is beyond sequence "
-				      "%s, which is at %s: ids are given by "
-				      "hand, and may come behind the mark",
-				      greatest, paged_cell(a, 0, 0),
-				      last ? last : "its start");
+				      "%s, whose next id is %s: ids are given "
+				      "by hand, and may come behind the mark",
+				      greatest, paged_cell(a, 0, 0), next);
 	}
 }
 
-int dksrc_ids_doubt(struct dksrc *s, struct dksrc_doubt *out, struct error *err)
+/* Ids begin anew where the sequence was made anew, or another one fills the
+ * column. */
+static int ids_check_mark(const struct dksrc *s, const struct paged_answer *a,
+			  const char *greatest, const struct watermark *from,
+			  struct error *err)
+{
+	const char *next = a->n_rows == 1 ? paged_cell(a, 0, 3) : NULL;
+
+	if (!next || *paged_cell(a, 0, 2) == 't' ||
+	    strcmp(paged_cell(a, 0, 1), "1") != 0 ||
+	    !number_is_whole(from->value) ||
+	    (greatest && !number_is_greater(from->value, greatest)) ||
+	    number_is_greater(next, from->value))
+		return 0;
+	error_set(err, ERROR_SCHEMA,
+		  "the mark, %s, is ahead of sequence %s of table %s, whose "
+		  "next id is %s: rows that get ids up to the mark would never "
+		  "be read",
+		  from->value, paged_cell(a, 0, 0), s->paged.described->table,
+		  next);
+	return settle_way_out(s->paged.described, err);
+}
+
+/* `from` may be NULL: no mark is judged. */
+static int ids_look(struct dksrc *s, const struct watermark *from,
+		    struct dksrc_doubt *out, struct error *err)
 {
 	const struct source_layout *l = &s->paged.layout;
 	const struct source_column *mark = source_mark(l);
@@ -105,11 +134,13 @@ int dksrc_ids_doubt(struct dksrc *s, struct dksrc_doubt *out, struct error *err)
 				 mark->expression ? "" : mark->name };
 	struct paged_answer a = { 0 };
 	char *greatest = NULL;
-	int rc = dksrc_ask(s, ids_sequence_sql, "ttt?", 3, params, &a, err);
+	int rc = dksrc_ask(s, ids_sequence_sql, "tttt", 3, params, &a, err);
 
 	memset(out, 0, sizeof(*out));
 	if (!rc)
 		rc = ids_greatest(s, &greatest, err);
+	if (!rc && from)
+		rc = ids_check_mark(s, &a, greatest, from, err);
 	if (!rc)
 		ids_judge(l, &a, greatest, out);
 	paged_answer_release(&a);
@@ -117,11 +148,17 @@ int dksrc_ids_doubt(struct dksrc *s, struct dksrc_doubt *out, struct error *err)
 	return rc;
 }
 
-int dksrc_ids_explain(struct dksrc *s, struct settled *out, struct error *err)
+int dksrc_ids_doubt(struct dksrc *s, struct dksrc_doubt *out, struct error *err)
+{
+	return ids_look(s, NULL, out, err);
+}
+
+int dksrc_ids_explain(struct dksrc *s, const struct watermark *from,
+		      struct settled *out, struct error *err)
 {
 	struct strbuf reason = STRBUF_INIT;
 	struct dksrc_doubt doubt;
-	int rc = dksrc_ids_doubt(s, &doubt, err);
+	int rc = ids_look(s, from, &doubt, err);
 
 	if (!rc && doubt.code) {
 		if (out->reason)

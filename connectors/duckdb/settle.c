@@ -29,7 +29,7 @@ int dksrc_settle(struct connector *base, const struct source_spec *source,
 	if (!rc)
 		rc = paged_settle(base, source, schema, mark, from, out, err);
 	if (!rc && mark->strategy == STRATEGY_SEQUENCE)
-		rc = dksrc_ids_explain(s, out, err);
+		rc = dksrc_ids_explain(s, from, out, err);
 	dksrc_leave(s);
 	return rc;
 }

@@ -64,7 +64,9 @@ struct dksrc_doubt {
 };
 int dksrc_ids_doubt(struct dksrc *s, struct dksrc_doubt *out,
 		    struct error *err);
-int dksrc_ids_explain(struct dksrc *s, struct settled *out, struct error *err);
+/* SCHEMA if the next ids lie below the mark `from`. */
+int dksrc_ids_explain(struct dksrc *s, const struct watermark *from,
+		      struct settled *out, struct error *err);
 
 /* pages.c: of the dialect. */
 int dksrc_query(struct paged_source *base, const struct paged_query *q,
