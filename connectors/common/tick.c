@@ -214,7 +214,8 @@ void tick_explain(const char *column, enum tick_doubt doubt,
 		reason_add(reason,
 			   "\"%s\" is of a view that is more than columns and "
 			   "filters of one table (a join, a subquery, UNION, "
-			   "DISTINCT, LIMIT, or a function that may change by "
+			   "DISTINCT, LIMIT, a table with partitions or "
+			   "children, or a function that may change by "
 			   "itself): a row may appear or change while its mark "
 			   "is old (" TICK_OTHERS_FIX ")",
 			   column);
@@ -247,10 +248,10 @@ void tick_report(struct problems *out, const char *table, const char *column,
 			     "mark-of-several", TICK_OTHERS_FIX,
 			     "\"%s\" of %s is of a view that is more than "
 			     "columns and filters of one table (a join, a "
-			     "subquery, UNION, DISTINCT, LIMIT, or a function "
-			     "that may change by itself): a row may appear or "
-			     "change while its mark is old, so the guarantee "
-			     "is lag",
+			     "subquery, UNION, DISTINCT, LIMIT, a table with "
+			     "partitions or children, or a function that may "
+			     "change by itself): a row may appear or change "
+			     "while its mark is old, so the guarantee is lag",
 			     column, table);
 		return;
 	case TICK_IS_COARSE:

@@ -22,7 +22,8 @@ static const char *const computed_plain[] = {
  * subqueries in FROM, WITH and UNION ALL, with functions that always give the
  * same; those that hang on the session's settings do, as these are pinned. The
  * top list of results is the last one of a tree, and those of UNION ALL stand
- * before it; where they pass on a column, they say of which relation. */
+ * before it; where they pass on a column, they say of which relation. A table
+ * with parts may get a part that has old rows. */
 static const char computed_view_sql[] =
 	"WITH RECURSIVE below(oid, kind) AS (\n"
 	"  SELECT oid, relkind FROM pg_class WHERE oid = $1::oid UNION\n"
@@ -73,7 +74,11 @@ static const char computed_view_sql[] =
 	"SELECT bool_or(a !~ ':hasSubLinks true'\n"
 	"    AND a ~ ':has(Aggs|WindowFuncs) true"
 	"|:(groupClause|groupingSets|havingQual) [^<]'),\n"
-	"  EXISTS (SELECT FROM fickle) OR bool_or(\n"
+	"  EXISTS (SELECT FROM fickle)\n"
+	"  OR EXISTS (\n"
+	"    SELECT FROM below b WHERE b.kind = 'p'\n"
+	"      OR b.oid IN (SELECT inhparent FROM pg_inherits))\n"
+	"  OR bool_or(\n"
 	"    a ~ ':has(SubLinks|TargetSRFs|DistinctOn|Recursive|ModifyingCTE) "
 	"true'\n"
 	"    OR a ~ ':(distinctClause|limitOffset|limitCount|tablesample) "

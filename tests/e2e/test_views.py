@@ -34,6 +34,8 @@ BESIDE = {
         "CREATE TABLE parts (id bigint, made timestamp)"
         " PARTITION BY RANGE (id)",
         "CREATE TABLE part_one PARTITION OF parts DEFAULT",
+        "CREATE TABLE parent (id bigint, made timestamp)",
+        "CREATE TABLE child () INHERITS (parent)",
         "CREATE VIEW barrier WITH (security_barrier) AS"
         " SELECT id, made AS at FROM base WHERE part > 0"),
     "duckdb": ("CREATE MACRO hourly(x) AS date_trunc('hour', x)",
@@ -97,8 +99,10 @@ OWN = {
          " SELECT id + 10, seen FROM other", None),
         ("SELECT id, made AS mark FROM base"
          " ORDER BY date_trunc('hour', made)", None),
-        ("SELECT id, made AS mark FROM parts", None),
-        ("SELECT id, coalesce(made, made) AS mark FROM parts", None),
+        ("SELECT id, made AS mark FROM parts", SEVERAL),
+        ("SELECT id, made AS mark FROM parent", SEVERAL),
+        ("SELECT id, made AS mark FROM child", None),
+        ("SELECT id, coalesce(made, made) AS mark FROM part_one", None),
         ("SELECT id, made AS mark, to_char(made, 'YYYY') AS year FROM base"
          " WHERE made > date '2000-01-01'", None),
         ("SELECT id, at AS mark FROM barrier", None),
