@@ -9,6 +9,12 @@
 
 #define COMPUTED_OUTPUT "Output: "
 
+/* Types of names, which follow a renaming: regproc to regtype, regnamespace,
+ * regrole, regcollation and the lists of these; regconfig and regdictionary,
+ * whose constants mostly choose a search. */
+#define NAMING	  "24|1008|220[2-9]|221[01]|4089|409[067]|4191|4192"
+#define SEARCHING "3734|3735|3769|3770"
+
 static const char *const computed_plain[] = {
 	"timezone",
 	"transaction_timestamp",
@@ -87,6 +93,8 @@ static const char computed_view_sql[] =
 	"    OR a ~ '\\{(SQLVALUEFUNCTION|NEXTVALUEEXPR|SUBLINK)'\n"
 	"    OR a ~ '\\{COERCEVIAIO' AND a ~ ':resulttype "
 	"(1082|1083|1114|1184|1266)\\M'\n"
+	"    OR a ~ ':(?!const)\\w*type(id)? (" NAMING "|" SEARCHING ")\\M'\n"
+	"    OR a ~ ':consttype (" NAMING ")\\M'\n"
 	"    OR replace(a, 'SETOPERATIONSTMT :op 1 :all true', '')\n"
 	"      ~ 'SETOPERATIONSTMT'\n"
 	"    OR regexp_replace(a, ':fromlist "

@@ -106,6 +106,14 @@ OWN = {
         ("SELECT id, made AS mark, to_char(made, 'YYYY') AS year FROM base"
          " WHERE made > date '2000-01-01'", None),
         ("SELECT id, at AS mark FROM barrier", None),
+        ("SELECT id, made AS mark FROM base"
+         " WHERE to_tsvector('english', id::text) IS NOT NULL", None),
+        ("SELECT id, made AS mark, tableoid::regclass::text FROM base",
+         SEVERAL),
+        ("SELECT id, made AS mark, format('%s', tableoid::regclass) AS came"
+         " FROM base", SEVERAL),
+        ("SELECT id, made AS mark, 'base'::regclass::text AS came FROM base",
+         SEVERAL),
         ("SELECT DISTINCT ON (part) id, made AS mark FROM base", SEVERAL),
         ("SELECT id, made AS mark FROM base UNION SELECT id + 10, seen"
          " FROM other", SEVERAL),
