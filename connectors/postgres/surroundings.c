@@ -5,30 +5,52 @@
 
 #include "core/base/alloc.h"
 
-/* A policy that shows the role every row hides none. A subscription names a
- * partition or one of its parents. What functions read is not known. */
+/* A view reads as its owner, or with security_invoker as whoever asks. What is
+ * read through a parent obeys the parent's policies alone. A policy that shows
+ * the role every row hides none. A subscription names a partition or one of its
+ * parents. What functions read is not known. */
 static const char surroundings_sql[] =
-	"WITH RECURSIVE tree(oid) AS (\n"
-	"  SELECT $1::oid UNION\n"
-	"  SELECT i.inhrelid FROM pg_inherits i JOIN tree\n"
-	"    ON i.inhparent = tree.oid WHERE $2::bool),\n"
+	"WITH RECURSIVE tree(oid, who) AS (\n"
+	"  SELECT $1::oid, oid FROM pg_roles WHERE rolname = current_user\n"
+	"  UNION\n"
+	"  SELECT next.oid, next.who\n"
+	"  FROM tree JOIN pg_class c ON c.oid = tree.oid\n"
+	"  CROSS JOIN LATERAL (\n"
+	"    SELECT inhrelid, tree.who FROM pg_inherits\n"
+	"    WHERE inhparent = c.oid AND $2::bool\n"
+	"    UNION ALL\n"
+	"    SELECT d.refobjid, CASE WHEN EXISTS (\n"
+	"        SELECT FROM pg_options_to_table(c.reloptions)\n"
+	"        WHERE CASE option_name WHEN 'security_invoker'\n"
+	"              THEN option_value::bool END) THEN me.oid\n"
+	"      ELSE c.relowner END\n"
+	"    FROM pg_roles me CROSS JOIN pg_rewrite w JOIN pg_depend d\n"
+	"      ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid\n"
+	"        AND d.refclassid = 'pg_class'::regclass\n"
+	"    WHERE me.rolname = current_user AND w.ev_class = c.oid\n"
+	"      AND c.relkind = 'v') next(oid, who)),\n"
 	"policy AS (\n"
-	"  SELECT polrelid, polpermissive,\n"
+	"  SELECT polrelid, who, polpermissive,\n"
 	"    pg_get_expr(polqual, polrelid) AS condition\n"
 	"  FROM pg_policy JOIN tree ON polrelid = tree.oid\n"
 	"  WHERE polcmd IN ('r', '*') AND EXISTS (\n"
 	"    SELECT FROM unnest(polroles) role\n"
-	"    WHERE role = 0 OR pg_has_role(role, 'USAGE'))),\n"
+	"    WHERE role = 0 OR pg_has_role(who, role, 'USAGE'))),\n"
 	"hiding AS (\n"
-	"  SELECT c.oid::regclass AS name\n"
+	"  SELECT c.oid::regclass AS name, quote_ident(u.rolname) AS role\n"
 	"  FROM tree JOIN pg_class c ON c.oid = tree.oid\n"
+	"    JOIN pg_roles u ON u.oid = tree.who\n"
 	"  WHERE NOT ($2::bool AND c.relkind = 'p')\n"
-	"    AND row_security_active(c.oid)\n"
-	"    AND (NOT EXISTS (SELECT FROM policy WHERE polrelid = c.oid\n"
-	"                     AND polpermissive AND condition = 'true')\n"
-	"      OR EXISTS (SELECT FROM policy WHERE polrelid = c.oid\n"
-	"                 AND NOT polpermissive AND condition <> 'true'))\n"
-	"  ORDER BY 1 LIMIT 1),\n"
+	"    AND c.relrowsecurity AND NOT (u.rolsuper OR u.rolbypassrls\n"
+	"      OR NOT c.relforcerowsecurity\n"
+	"        AND pg_has_role(u.oid, c.relowner, 'USAGE'))\n"
+	"    AND (NOT EXISTS (SELECT FROM policy\n"
+	"                     WHERE polrelid = c.oid AND who = u.oid\n"
+	"                       AND polpermissive AND condition = 'true')\n"
+	"      OR EXISTS (SELECT FROM policy\n"
+	"                 WHERE polrelid = c.oid AND who = u.oid\n"
+	"                   AND NOT polpermissive AND condition <> 'true'))\n"
+	"  ORDER BY 1, 2 LIMIT 1),\n"
 	"below(oid) AS (\n"
 	"  SELECT $1::oid UNION\n"
 	"  SELECT next.oid FROM below b JOIN pg_class c ON c.oid = b.oid\n"
@@ -48,8 +70,7 @@ static const char surroundings_sql[] =
 	"      OR srrelid IN (SELECT relid\n"
 	"                     FROM pg_partition_ancestors(c.oid) p(relid)))\n"
 	"  ORDER BY 2, 1 LIMIT 1)\n"
-	"SELECT hiding.name, quote_ident(current_user), origin.name, "
-	"origin.how\n"
+	"SELECT hiding.name, hiding.role, origin.name, origin.how\n"
 	"FROM (VALUES (1)) one LEFT JOIN hiding ON true\n"
 	"  LEFT JOIN origin ON true";
 
@@ -73,7 +94,7 @@ int surroundings_find(struct pg *pg, uint32_t oid, enum strategy strategy,
 	char *text = xstrfmt("%u", oid);
 	const char *params[] = { text, strategy == STRATEGY_XMIN ? "t" : "f" };
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, surroundings_sql, "1?t??", 2, params, err);
+	int rc = pg_query(pg, &r, surroundings_sql, "1????", 2, params, err);
 
 	memset(out, 0, sizeof(*out));
 	out->strategy = strategy;

@@ -1,6 +1,6 @@
 /*
  * What is not to be seen in a table itself: row level security that hides rows
- * from our role (the source then answers with fewer rows and no word), and rows
+ * from a role (the source then answers with fewer rows and no word), and rows
  * that arrive from elsewhere, so that who writes them does not show here. Both
  * are asked in one statement.
  */
@@ -22,15 +22,16 @@ enum origin {
 /* Names are schema.name, quoted where needed. */
 struct surroundings {
 	char *hiding; /* the table that hides rows; NULL: none does */
-	char *role; /* ours */
+	char *role; /* whom it hides them from: ours, or a view's owner */
 	enum strategy strategy;
 	enum origin origin;
 	char *relation; /* whose rows come from elsewhere, or NULL */
 };
 
-/* Of the table `oid`: the first table that hides rows (it itself, or with
- * strategy xmin, which reads leaf by leaf, one of its leaves); the first
- * relation, among its parts and what a view is made of, that others fill. */
+/* Of the table `oid`: the first table that hides rows (it itself, one below a
+ * view, or with strategy xmin, which reads leaf by leaf, one of its leaves);
+ * the first relation, among its parts and what a view is made of, that others
+ * fill. */
 int surroundings_find(struct pg *pg, uint32_t oid, enum strategy strategy,
 		      struct surroundings *out, struct error *err);
 void surroundings_release(struct surroundings *s);

@@ -315,6 +315,67 @@ def test_rows_that_may_be_there_are_not_deleted(tidemark, source,
     assert result["deleted"] == 2
 
 
+@pytest.fixture
+def keeper(source):
+    """A role that owns views, and no table."""
+    with source.cluster.admin(source.database) as admin:
+        admin.execute("CREATE ROLE keeper")
+        admin.execute("GRANT ALL ON SCHEMA public TO keeper")
+        yield admin
+        admin.execute("DROP OWNED BY keeper CASCADE")
+        admin.execute("DROP ROLE keeper")
+
+
+def test_a_policy_below_a_view_deletes_nothing(tidemark, source, keeper,
+                                               make_destination):
+    """A view asks as its owner, or as whoever reads it."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=ROWS)
+    source.execute("CREATE VIEW outer_mine AS SELECT * FROM items",
+                   "GRANT SELECT ON items TO keeper")
+    keeper.execute("CREATE VIEW lent AS SELECT * FROM items")
+    keeper.execute("ALTER VIEW lent OWNER TO keeper")
+    keeper.execute("CREATE VIEW asked WITH (security_invoker = on,"
+                   " check_option = local) AS SELECT * FROM items")
+    keeper.execute("ALTER VIEW asked OWNER TO keeper")
+    keeper.execute("GRANT SELECT ON lent, asked TO app")
+    source.execute("CREATE VIEW outer_lent AS SELECT * FROM lent",
+                   "CREATE VIEW outer_asked AS SELECT * FROM asked")
+    sync_items(tidemark, source, destination, "timestamp", key=["id"])
+    tidemark.run()
+
+    def read(view):
+        tidemark.pipelines["items"]["source"]["table"] = f"public.{view}"
+        tidemark.write_config()
+        tidemark("watermark", "reset", "items").expect(EXIT_OK)
+        return tidemark.run().pipeline()
+
+    def refused(view, role):
+        result = read(view)
+        assert result["guarantee"] == "none", result
+        assert "public.items" in result["guarantee_reason"]
+        assert f"from role {role}" in result["guarantee_reason"]
+        checked = tidemark("check", "--json").pipeline()
+        assert "row-security" in {each["code"] for each in checked["problems"]}
+        result = verify(tidemark, "--deletes", "apply", "--repair",
+                        "--max-deletes", "100%", expect=EXIT_DATA)["items"]
+        assert "row level security" in result["error"]["message"]
+        assert destination.query("SELECT count(*) FROM items") == [(ROWS,)]
+
+    assert read("outer_lent")["guarantee"] == "exact"
+    source.execute("ALTER TABLE items ENABLE ROW LEVEL SECURITY",
+                   "CREATE POLICY most ON items FOR SELECT USING (id > 2)")
+    refused("outer_lent", "keeper")
+    assert read("outer_mine")["guarantee"] == "exact"
+    assert read("outer_asked")["guarantee"] == "exact"
+    source.execute("ALTER TABLE items FORCE ROW LEVEL SECURITY")
+    refused("outer_asked", "app")
+    refused("outer_mine", "app")
+    source.execute("CREATE POLICY tidemark ON items FOR SELECT TO keeper "
+                   "USING (true)")
+    assert read("outer_lent")["guarantee"] == "exact"
+
+
 @pytest.mark.parametrize("point", ("after_delete", "before_watermark",
                                    "commit_sent", "commit_acked",
                                    "state_saved"))
