@@ -367,7 +367,7 @@ static int inspect_surroundings(struct inspection_of *x, struct error *err)
 {
 	struct surroundings around;
 	int rc = surroundings_find(x->c->pg, x->c->layout.relation.oid,
-				   x->mark->strategy, &around, err);
+				   x->source, x->mark->strategy, &around, err);
 
 	if (rc)
 		return rc;
@@ -375,6 +375,13 @@ static int inspect_surroundings(struct inspection_of *x, struct error *err)
 		inspect_hidden(x, &around);
 	if (around.origin != ORIGIN_HERE)
 		inspect_elsewhere(x, &around);
+	if (around.fickle)
+		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
+			     "sql-not-immutable",
+			     "use what is stored in the row; a function of "
+			     "your own that hangs on its arguments alone may "
+			     "be declared IMMUTABLE",
+			     SURROUNDINGS_FICKLE, around.fickle);
 	surroundings_release(&around);
 	return 0;
 }

@@ -133,19 +133,25 @@ static void settle_elsewhere(const struct surroundings *around,
 	strbuf_release(&why);
 }
 
-static int settle_surroundings(struct postgres *c, enum strategy strategy,
-			       struct settled *out, struct error *err)
+static int settle_surroundings(struct postgres *c,
+			       const struct source_spec *source,
+			       enum strategy strategy, struct settled *out,
+			       struct error *err)
 {
 	struct surroundings around;
 	struct strbuf reason = STRBUF_INIT;
-	int rc = surroundings_find(c->pg, c->layout.relation.oid, strategy,
-				   &around, err);
+	int rc = surroundings_find(c->pg, c->layout.relation.oid, source,
+				   strategy, &around, err);
 
 	if (rc)
 		return rc;
 	strbuf_addstr(&reason, out->reason);
 	if (around.origin != ORIGIN_HERE)
 		settle_elsewhere(&around, out, &reason);
+	if (around.fickle) {
+		reason_add(&reason, SURROUNDINGS_FICKLE, around.fickle);
+		settle_weaken(out, GUARANTEE_LAG);
+	}
 	if (around.hiding)
 		settle_hidden(&around, out, &reason);
 	free(out->reason);
@@ -185,7 +191,7 @@ int postgres_settle(struct connector *base, const struct source_spec *source,
 	if (!out->reason)
 		out->reason = xstrdup("");
 	if (!rc)
-		rc = settle_surroundings(c, mark->strategy, out, err);
+		rc = settle_surroundings(c, source, mark->strategy, out, err);
 	rc = shape_judge(c, source, mark, rc, err);
 	/* The ceiling of xmin is taken by the pass itself. */
 	if (!rc && mark->strategy != STRATEGY_XMIN)

@@ -5,10 +5,14 @@
 
 #include "core/base/alloc.h"
 
+/* A name in SQL, in quotes or not. */
+#define NAME "\"(?:[^\"]|\"\")+\"|(?:[^[:punct:][:space:]]|[_$])+"
+
 /* A view reads as its owner, or with security_invoker as whoever asks. What is
  * read through a parent obeys the parent's policies alone. A policy that shows
  * the role every row hides none. A subscription names a partition or one of its
- * parents. What functions read is not known. */
+ * parents. What functions read is not known. The search path is empty, so that
+ * functions that are not the server's are called by schema and name. */
 static const char surroundings_sql[] =
 	"WITH RECURSIVE tree(oid, who) AS (\n"
 	"  SELECT $1::oid, oid FROM pg_roles WHERE rolname = current_user\n"
@@ -51,6 +55,22 @@ static const char surroundings_sql[] =
 	"                 WHERE polrelid = c.oid AND who = u.oid\n"
 	"                   AND NOT polpermissive AND condition <> 'true'))\n"
 	"  ORDER BY 1, 2 LIMIT 1),\n"
+	"named AS (\n"
+	"  SELECT lower(replace(btrim(m[1], '\"'), '\"\"', '\"')) AS schema,\n"
+	"    lower(replace(btrim(m[2], '\"'), '\"\"', '\"')) AS name\n"
+	"  FROM regexp_matches($3, '(" NAME ")\\s*\\.\\s*(" NAME ")\\s*\\(',\n"
+	"    'g') m),\n"
+	"fickle AS (\n"
+	"  SELECT format('%I.%I()', s.nspname, p.proname) AS what\n"
+	"  FROM named n JOIN pg_namespace s ON lower(s.nspname) = n.schema\n"
+	"    JOIN pg_proc p ON p.pronamespace = s.oid\n"
+	"      AND lower(p.proname) = n.name\n"
+	"  WHERE p.provolatile <> 'i' AND s.nspname <> 'pg_catalog'\n"
+	"  UNION ALL\n"
+	"  SELECT lower(m[1]) FROM regexp_matches($3,\n"
+	"    '(?i)\\m(reg(?:class|proc|procedure|oper|operator|type|role'\n"
+	"    '|namespace|collation))\\M') m\n"
+	"  ORDER BY 1 LIMIT 1),\n"
 	"below(oid) AS (\n"
 	"  SELECT $1::oid UNION\n"
 	"  SELECT next.oid FROM below b JOIN pg_class c ON c.oid = b.oid\n"
@@ -70,7 +90,8 @@ static const char surroundings_sql[] =
 	"      OR srrelid IN (SELECT relid\n"
 	"                     FROM pg_partition_ancestors(c.oid) p(relid)))\n"
 	"  ORDER BY 2, 1 LIMIT 1)\n"
-	"SELECT hiding.name, hiding.role, origin.name, origin.how\n"
+	"SELECT hiding.name, hiding.role, origin.name, origin.how,\n"
+	"  (SELECT what FROM fickle)\n"
 	"FROM (VALUES (1)) one LEFT JOIN hiding ON true\n"
 	"  LEFT JOIN origin ON true";
 
@@ -88,13 +109,27 @@ static enum origin surroundings_origin(const char *how)
 	}
 }
 
-int surroundings_find(struct pg *pg, uint32_t oid, enum strategy strategy,
+/* All SQL of the config. Caller frees. */
+static char *surroundings_own_sql(const struct source_spec *source)
+{
+	struct strbuf sql = STRBUF_INIT;
+
+	if (source->where)
+		strbuf_addstr(&sql, source->where);
+	for (size_t i = 0; i < source->n_expressions; i++)
+		strbuf_addf(&sql, "\n%s", source->expressions[i].sql);
+	return strbuf_detach(&sql);
+}
+
+int surroundings_find(struct pg *pg, uint32_t oid,
+		      const struct source_spec *source, enum strategy strategy,
 		      struct surroundings *out, struct error *err)
 {
-	char *text = xstrfmt("%u", oid);
-	const char *params[] = { text, strategy == STRATEGY_XMIN ? "t" : "f" };
+	char *text = xstrfmt("%u", oid), *sql = surroundings_own_sql(source);
+	const char *params[] = { text, strategy == STRATEGY_XMIN ? "t" : "f",
+				 sql };
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, surroundings_sql, "1????", 2, params, err);
+	int rc = pg_query(pg, &r, surroundings_sql, "1?????", 3, params, err);
 
 	memset(out, 0, sizeof(*out));
 	out->strategy = strategy;
@@ -103,8 +138,10 @@ int surroundings_find(struct pg *pg, uint32_t oid, enum strategy strategy,
 		out->role = xstrdup(pg_value(r, 0, 1));
 		out->relation = xstrdup(pg_value(r, 0, 2));
 		out->origin = surroundings_origin(pg_value(r, 0, 3));
+		out->fickle = xstrdup(pg_value(r, 0, 4));
 	}
 	pg_result_free(r);
+	free(sql);
 	free(text);
 	return rc;
 }
@@ -114,6 +151,7 @@ void surroundings_release(struct surroundings *s)
 	free(s->hiding);
 	free(s->role);
 	free(s->relation);
+	free(s->fickle);
 	memset(s, 0, sizeof(*s));
 }
 

@@ -1,8 +1,8 @@
 /*
  * What is not to be seen in a table itself: row level security that hides rows
- * from a role (the source then answers with fewer rows and no word), and rows
- * that arrive from elsewhere, so that who writes them does not show here. Both
- * are asked in one statement.
+ * from a role (the source then answers with fewer rows and no word), rows that
+ * arrive from elsewhere, so that who writes them does not show here, and
+ * functions that may read other rows. All are asked in one statement.
  */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_SURROUNDINGS_H
 #define TIDEMARK_CONNECTORS_POSTGRES_SURROUNDINGS_H
@@ -10,6 +10,10 @@
 #include "clients/pg.h"
 #include "core/base/strbuf.h"
 #include "core/plugin/connector.h"
+
+#define SURROUNDINGS_FICKLE                                                    \
+	"source.where or source.expressions uses %s, which is not immutable: " \
+	"rows come to fit, and values change, without a newer mark"
 
 /* How rows arrive. */
 enum origin {
@@ -26,13 +30,16 @@ struct surroundings {
 	enum strategy strategy;
 	enum origin origin;
 	char *relation; /* whose rows come from elsewhere, or NULL */
+	char *fickle; /* in the config's SQL, a thing that is not immutable */
 };
 
 /* Of the table `oid`: the first table that hides rows (it itself, one below a
  * view, or with strategy xmin, which reads leaf by leaf, one of its leaves);
  * the first relation, among its parts and what a view is made of, that others
- * fill. */
-int surroundings_find(struct pg *pg, uint32_t oid, enum strategy strategy,
+ * fill; in the source's `where` and expressions the first function of the
+ * user's own, or type, whose result may change by itself. */
+int surroundings_find(struct pg *pg, uint32_t oid,
+		      const struct source_spec *source, enum strategy strategy,
 		      struct surroundings *out, struct error *err);
 void surroundings_release(struct surroundings *s);
 /* What to grant. Caller frees. */

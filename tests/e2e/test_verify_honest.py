@@ -95,6 +95,38 @@ def test_a_function_of_ones_own_is_tried(tidemark, source, make_destination):
     assert '"other"' in said and "load.loaded_at" in said
 
 
+def test_a_function_that_may_read_other_rows_is_lag(tidemark, source,
+                                                    make_destination):
+    """Its text is not looked at: what it is declared as has to do."""
+    workload.create_items(source, rows=20)
+    source.execute("CREATE TABLE seen (id bigint)",
+                   "CREATE FUNCTION public.\"Known\"(bigint) RETURNS bool "
+                   "STABLE LANGUAGE sql AS 'SELECT EXISTS (SELECT FROM "
+                   "public.seen WHERE id = $1)'",
+                   "CREATE FUNCTION public.twice(bigint) RETURNS bigint "
+                   "IMMUTABLE LANGUAGE sql AS 'SELECT 2 * $1'")
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
+    assert tidemark.run().pipeline()["guarantee"] == "exact"
+    settings = tidemark.pipelines["items"]["source"]
+    for key, value, what in (
+            ("where", "public . \"Known\" (id)", 'public."Known"()'),
+            ("expressions", {"n": "public.\"Known\"(id)"},
+             'public."Known"()'),
+            ("expressions", {"came": "tableoid::regclass::text"}, "regclass"),
+            ("expressions", {"two": "PUBLIC.twice(id)"}, None)):
+        settings[key] = value
+        tidemark.write_config()
+        tidemark("watermark", "reset", "items").expect(0)
+        done = tidemark.run().pipeline()
+        assert done["guarantee"] == ("lag" if what else "exact"), done
+        found = problems(tidemark)
+        assert ("sql-not-immutable" in found) == bool(what)
+        if what:
+            assert f"uses {what}" in done["guarantee_reason"]
+            assert what in found["sql-not-immutable"]["message"]
+        del settings[key]
+
+
 def test_where_that_changes_is_lag(tidemark, source, make_destination):
     workload.create_items(source, rows=20)
     sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
