@@ -2,6 +2,73 @@
 
 #include <string.h>
 
+/* "has trigger x, default value for column y of table z": all that is on the
+ * relation c of pg_class and may run code or hide rows from us; and all of it
+ * that depends on what is not built in. The server gives its own objects, also
+ * those that it finds in ICU, numbers below 16384. The catalogs in numbers,
+ * which never change: pg_class, pg_attrdef, pg_constraint; pg_proc, pg_type,
+ * pg_operator, pg_opclass, pg_opfamily, pg_collation. */
+#define OWNED_ATTACHED                                                         \
+	"(SELECT 'has ' || string_agg(name, ', ' ORDER BY name) FROM (\n"      \
+	"  SELECT format('trigger %I', g.tgname) AS name FROM pg_trigger g\n"  \
+	"  WHERE g.tgrelid = c.oid AND NOT g.tgisinternal\n"                   \
+	"  UNION SELECT format('rule %I', r.rulename) FROM pg_rewrite r\n"     \
+	"  WHERE r.ev_class = c.oid\n"                                         \
+	"  UNION SELECT format('policy %I', p.polname) FROM pg_policy p\n"     \
+	"  WHERE p.polrelid = c.oid\n"                                         \
+	"  UNION SELECT 'row security' WHERE row_security_active(c.oid)\n"     \
+	"  UNION SELECT format('%s, which uses %s',\n"                         \
+	"    pg_describe_object(d.classid, d.objid, d.objsubid),\n"            \
+	"    pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid))\n"   \
+	"  FROM (SELECT 1259 AS class, c.oid AS id\n"                          \
+	"    UNION ALL SELECT 1259, i.indexrelid\n"                            \
+	"    FROM pg_index i WHERE i.indrelid = c.oid\n"                       \
+	"    UNION ALL SELECT 2604, v.oid\n"                                   \
+	"    FROM pg_attrdef v WHERE v.adrelid = c.oid\n"                      \
+	"    UNION ALL SELECT 2606, k.oid\n"                                   \
+	"    FROM pg_constraint k WHERE k.conrelid = c.oid) AS part\n"         \
+	"  JOIN pg_depend d ON d.classid = part.class AND d.objid = part.id\n" \
+	"  WHERE d.refobjid >= 16384\n"                                        \
+	"    AND d.refclassid IN (1255, 1247, 2617, 2616, 2753, 3456))\n"      \
+	"  AS names)"
+
+/* Functions that are built in may run SQL of their own: query_to_xml(). A
+ * constant runs nothing, in a column that somebody has added as well. */
+#define OWNED_COMPUTED                                                         \
+	"(SELECT format('computes column %I by %s', a.attname, e.text)\n"      \
+	"  FROM pg_attrdef d JOIN pg_attribute a\n"                            \
+	"    ON a.attrelid = d.adrelid AND a.attnum = d.adnum\n"               \
+	"  CROSS JOIN LATERAL pg_get_expr(d.adbin, c.oid) AS e(text)\n"        \
+	"  WHERE d.adrelid = c.oid AND (a.attgenerated <> '' OR e.text !~\n"   \
+	"    '^(now[(][)]|CURRENT_TIMESTAMP|NULL|true|false|[-0-9.()]+'\n"     \
+	"    '|''([^'']|'''')*'')(::[a-z ]+([(][0-9,]+[)])?)*$')\n"            \
+	"  LIMIT 1)"
+
+/* Operators that are built in run nothing either. */
+#define OWNED_CHECKS                                                           \
+	"(SELECT format('has constraint %I', k.conname)\n"                     \
+	"  FROM pg_constraint k\n"                                             \
+	"  WHERE k.conrelid = c.oid AND k.contype = 'c'\n"                     \
+	"    AND pg_get_constraintdef(k.oid) ~ '\\w[(]' LIMIT 1)"
+
+#define OWNER_FAULT PG_OWNED_OWNER("c.relowner")
+
+static const char table_sql[] =
+	"coalesce(" OWNER_FAULT ",\n"
+	"  CASE WHEN c.relkind <> 'r' THEN 'is not a table' END,\n"
+	"  ";
+static const char attached_sql[] = OWNED_ATTACHED;
+static const char computed_sql[] =
+	",\n  " OWNED_COMPUTED ",\n  " OWNED_CHECKS ")";
+
+/* A compiler need not take a string of more than 4095 characters. */
+void pg_owned_add_table(struct strbuf *sql)
+{
+	strbuf_addstr(sql, table_sql);
+	strbuf_addstr(sql, attached_sql);
+	strbuf_addstr(sql, computed_sql);
+}
+
 const char *pg_owned_heir(const char *fault)
 {
 	const char *found = NULL, *at = fault;

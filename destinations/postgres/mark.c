@@ -54,9 +54,6 @@ static const char claim_sql[] =
 	"UPDATE %s SET fence = greatest(fence, $2) WHERE pipeline = $1\n"
 	"RETURNING fence";
 
-static const char tables_sql[] = "SELECT to_regclass($1), to_regclass($2),\n"
-				 "  " OWNED_MARK_FAULT("$2");
-
 static const char others_sql[] =
 	"SELECT pipeline FROM %s WHERE target = $1 AND pipeline <> $2\n"
 	"  AND watermark IS NOT NULL";
@@ -356,10 +353,15 @@ int postgres_mark_has_tables(struct pg *pg, const struct place *place,
 			     struct error *err)
 {
 	const char *params[] = { place->readable, place->watermark };
+	struct strbuf sql = STRBUF_INIT;
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, tables_sql, "1???", ARRAY_SIZE(params),
-			  params, err);
+	int rc;
 
+	strbuf_addstr(&sql, "SELECT to_regclass($1), to_regclass($2),\n  ");
+	postgres_owned_add_fault(&sql, "$2");
+	rc = pg_query(pg, &r, sql.data, "1???", ARRAY_SIZE(params), params,
+		      err);
+	strbuf_release(&sql);
 	if (!rc)
 		rc = postgres_owned_refuse(pg_value(r, 0, 2), place, err);
 	if (!rc) {

@@ -4,7 +4,31 @@
 #include "core/data/table_name.h"
 #include "destinations/postgres/owned.h"
 
-static const char fault_sql[] = "SELECT " OWNED_MARK_FAULT("$1");
+/* Its columns by the numbers of their types, which are built in. */
+#define OWNED_MARK_COLUMNS                                                     \
+	"('pipeline', 25::oid), ('watermark', 114), ('batch_id', 25),\n"       \
+	"      ('fence', 20), ('rows_total', 20), ('updated_at', 1184),\n"     \
+	"      ('created_target', 16), ('target', 25), ('target_id', 25),\n"   \
+	"      ('target_rows', 20)"
+
+#define OWNED_MARK_LACKS                                                       \
+	"(SELECT format('has no column %s of the type %s', k.name,\n"          \
+	"    format_type(k.type, NULL))\n"                                     \
+	"  FROM (VALUES " OWNED_MARK_COLUMNS ") AS k(name, type)\n"            \
+	"  WHERE NOT EXISTS (SELECT FROM pg_attribute a\n"                     \
+	"    WHERE a.attrelid = c.oid AND a.attname = k.name\n"                \
+	"      AND a.atttypid = k.type AND a.attnum > 0\n"                     \
+	"      AND NOT a.attisdropped) LIMIT 1)"
+
+void postgres_owned_add_fault(struct strbuf *sql, const char *name)
+{
+	strbuf_addstr(sql, "(SELECT coalesce(");
+	pg_owned_add_table(sql);
+	strbuf_addf(sql,
+		    ",\n  %s)\n"
+		    "FROM pg_class c WHERE c.oid = to_regclass(%s))",
+		    OWNED_MARK_LACKS, name);
+}
 
 static void owned_add_fix(struct strbuf *fix, const char *fault,
 			  const struct place *place)
@@ -47,28 +71,32 @@ int postgres_owned_explain(struct pg *pg, const struct place *place,
 {
 	struct error ignored = ERROR_INIT;
 	const char *params[] = { place->watermark };
+	struct strbuf sql = STRBUF_INIT;
 	struct pg_result *r = NULL;
 	int rc = -(int)err->code;
 
 	if (!error_has_code(err, PG_OWNED_STATE))
 		return rc;
-	if (!pg_query(pg, &r, fault_sql, "1?", 1, params, &ignored) &&
+	strbuf_addstr(&sql, "SELECT ");
+	postgres_owned_add_fault(&sql, "$1");
+	if (!pg_query(pg, &r, sql.data, "1?", 1, params, &ignored) &&
 	    pg_value(r, 0, 0))
 		rc = postgres_owned_refuse(pg_value(r, 0, 0), place, err);
 	pg_result_free(r);
+	strbuf_release(&sql);
 	return rc;
 }
 
 void postgres_owned_hold(struct strbuf *sql, const struct place *place)
 {
-	static const char begin[] = PG_OWNED_STOP_BEGIN
-		"SELECT " OWNED_MARK_FAULT("n.name") " FROM (VALUES (";
-	static const char end[] = "::text)) AS n(name)" PG_OWNED_STOP_END ";\n";
-
-	strbuf_addf(sql, "LOCK TABLE %s IN ROW EXCLUSIVE MODE;\n%s",
-		    place->watermark, begin);
+	strbuf_addf(sql,
+		    "LOCK TABLE %s IN ROW EXCLUSIVE MODE;\n" PG_OWNED_STOP_BEGIN
+		    "SELECT ",
+		    place->watermark);
+	postgres_owned_add_fault(sql, "n.name");
+	strbuf_addstr(sql, " FROM (VALUES (");
 	sql_quote_literal(sql, place->watermark);
-	strbuf_addstr(sql, end);
+	strbuf_addstr(sql, "::text)) AS n(name)" PG_OWNED_STOP_END ";\n");
 }
 
 int postgres_owned_check(struct postgres_destination *d,

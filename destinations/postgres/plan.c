@@ -7,9 +7,8 @@
 #include "destinations/postgres/postgres.h"
 
 #define READABLE_FAULT PG_OWNED_OWNER("v.relowner")
-#define MARK_FAULT     OWNED_MARK_FAULT("$3")
 
-/* What surrounds the target; one row. */
+/* What surrounds the target; one row, with the fault of the marks behind it. */
 static const char surroundings_sql[] =
 	"SELECT n.oid IS NOT NULL,\n"
 	"  coalesce(has_schema_privilege(n.oid, 'CREATE'),\n"
@@ -18,10 +17,10 @@ static const char surroundings_sql[] =
 	"  v.relkind = 'v' AND pg_get_viewdef(v.oid)\n"
 	"  LIKE '%DESC NULLS LAST, %" NAME_RAW_SEQ " DESC%',\n"
 	"  " READABLE_FAULT ",\n"
-	"  " MARK_FAULT ",\n"
 	"  has_database_privilege(current_database(), 'TEMPORARY'),\n"
-	"  quote_ident(current_database())\n"
-	"FROM (VALUES (1)) AS one(i)\n"
+	"  quote_ident(current_database()),\n  ";
+static const char surroundings_from_sql[] =
+	"\nFROM (VALUES (1)) AS one(i)\n"
 	"LEFT JOIN pg_namespace n ON n.nspname = $1\n"
 	"LEFT JOIN pg_class w ON w.relnamespace = n.oid\n"
 	"  AND w.relname = '" NAME_WATERMARK_TABLE "'\n"
@@ -51,10 +50,16 @@ static int plan_surroundings(struct plan *plan, struct pg *pg,
 {
 	const char *params[] = { place->schema, place->table,
 				 place->watermark };
+	struct strbuf sql = STRBUF_INIT;
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, surroundings_sql, "1ttt????tt",
-			  ARRAY_SIZE(params), params, err);
+	int rc;
 
+	strbuf_addstr(&sql, surroundings_sql);
+	postgres_owned_add_fault(&sql, "$3");
+	strbuf_addstr(&sql, surroundings_from_sql);
+	rc = pg_query(pg, &r, sql.data, "1ttt???tt?", ARRAY_SIZE(params),
+		      params, err);
+	strbuf_release(&sql);
 	if (!rc) {
 		out->has_schema = *pg_value(r, 0, 0) == 't';
 		out->may_create = *pg_value(r, 0, 1) == 't';
@@ -62,9 +67,9 @@ static int plan_surroundings(struct plan *plan, struct pg *pg,
 		out->readable = pg_value(r, 0, 3) ? *pg_value(r, 0, 3) : '\0';
 		plan->old_view = pg_value(r, 0, 4) && *pg_value(r, 0, 4) == 't';
 		out->readable_fault = xstrdup(pg_value(r, 0, 5));
-		out->mark_fault = xstrdup(pg_value(r, 0, 6));
-		out->may_stage = *pg_value(r, 0, 7) == 't';
-		out->database = xstrdup(pg_value(r, 0, 8));
+		out->may_stage = *pg_value(r, 0, 6) == 't';
+		out->database = xstrdup(pg_value(r, 0, 7));
+		out->mark_fault = xstrdup(pg_value(r, 0, 8));
 	}
 	pg_result_free(r);
 	return rc;

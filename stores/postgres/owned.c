@@ -18,7 +18,7 @@
  * Whoever may make something in the schema could have functions of their own
  * found before those of the server. The path is led there by the statement that
  * has looked, so that nothing comes between. */
-static const char enter_sql[] =
+static const char looked_sql[] =
 	"WITH looked AS (SELECT true AS there, coalesce(\n"
 	"  'schema tidemark ' || " SCHEMA_FAULT ",\n"
 	"  (SELECT 'schema tidemark lets ' || CASE a.grantee WHEN 0\n"
@@ -30,7 +30,9 @@ static const char enter_sql[] =
 	"       OR NOT " GRANTEE_IS_OURS ")\n"
 	"   LIMIT 1),\n"
 	"  (SELECT min(format('table tidemark.%I ', c.relname)\n"
-	"     || " PG_OWNED_TABLE ") FROM pg_class c\n"
+	"     || ";
+static const char enter_sql[] =
+	") FROM pg_class c\n"
 	"   WHERE c.relnamespace = n.oid\n"
 	"     AND c.relkind IN ('r', 'p', 'v', 'm', 'f')),\n"
 	"  (SELECT format('schema tidemark has function %s',\n"
@@ -79,9 +81,15 @@ static int owned_refuse(const char *fault, struct error *err)
 int postgres_store_enter(struct pg *pg, bool open, struct error *err)
 {
 	const char *params[] = { open ? "t" : "f" };
+	struct strbuf sql = STRBUF_INIT;
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, enter_sql, "1???", 1, params, err);
+	int rc;
 
+	strbuf_addstr(&sql, looked_sql);
+	pg_owned_add_table(&sql);
+	strbuf_addstr(&sql, enter_sql);
+	rc = pg_query(pg, &r, sql.data, "1???", 1, params, err);
+	strbuf_release(&sql);
 	if (!rc && pg_value(r, 0, 0))
 		rc = owned_refuse(pg_value(r, 0, 0), err);
 	pg_result_free(r);

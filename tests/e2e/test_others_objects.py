@@ -274,6 +274,12 @@ STATE_ADDED = {
                "lets role mallory make objects"),
     "function": ("CREATE FUNCTION tidemark.max(text) RETURNS text LANGUAGE sql"
                  " AS 'SELECT mallory.peek()::text'", "has function"),
+    "check": ("ALTER TABLE tidemark.{table} ADD CHECK (query_to_xml('SELECT"
+              " mallory.peek()', true, false, '') IS NOT NULL) NOT VALID",
+              "has constraint attempts_check"),
+    "default": ("ALTER TABLE tidemark.{table} ALTER progress SET DEFAULT"
+                " query_to_xml('SELECT mallory.peek()', true, false, '')"
+                "::text::bigint", "computes column progress"),
 }
 
 
