@@ -3,11 +3,13 @@
 #include <string.h>
 
 /* "has trigger x, default value for column y of table z": all that is on the
- * relation c of pg_class and may run code or hide rows from us; and all of it
- * that depends on what is not built in. The server gives its own objects, also
- * those that it finds in ICU, numbers below 16384. The catalogs in numbers,
- * which never change: pg_class, pg_attrdef, pg_constraint; pg_proc, pg_type,
- * pg_operator, pg_opclass, pg_opfamily, pg_collation. */
+ * relation c of pg_class and may run code or hide rows from us; tables whose
+ * triggers fire with it, by inheritance or a cascade, which leaves deferred
+ * ones to whoever commits; and all of it that depends on what is not built in.
+ * The server gives its own objects, also those that it finds in ICU, numbers
+ * below 16384. The catalogs in numbers, which never change: pg_class,
+ * pg_attrdef, pg_constraint; pg_proc, pg_type, pg_operator, pg_opclass,
+ * pg_opfamily, pg_collation. More conditions may follow, then the end. */
 #define OWNED_ATTACHED                                                         \
 	"(SELECT 'has ' || string_agg(name, ', ' ORDER BY name) FROM (\n"      \
 	"  SELECT format('trigger %I', g.tgname) AS name FROM pg_trigger g\n"  \
@@ -17,6 +19,8 @@
 	"  UNION SELECT format('policy %I', p.polname) FROM pg_policy p\n"     \
 	"  WHERE p.polrelid = c.oid\n"                                         \
 	"  UNION SELECT 'row security' WHERE row_security_active(c.oid)\n"     \
+	"  UNION SELECT format('child table %s', h.inhrelid::regclass)\n"      \
+	"  FROM pg_inherits h WHERE h.inhparent = c.oid\n"                     \
 	"  UNION SELECT format('%s, which uses %s',\n"                         \
 	"    pg_describe_object(d.classid, d.objid, d.objsubid),\n"            \
 	"    pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid))\n"   \
@@ -29,8 +33,13 @@
 	"    FROM pg_constraint k WHERE k.conrelid = c.oid) AS part\n"         \
 	"  JOIN pg_depend d ON d.classid = part.class AND d.objid = part.id\n" \
 	"  WHERE d.refobjid >= 16384\n"                                        \
-	"    AND d.refclassid IN (1255, 1247, 2617, 2616, 2753, 3456))\n"      \
-	"  AS names)"
+	"    AND d.refclassid IN (1255, 1247, 2617, 2616, 2753, 3456)\n"       \
+	"  UNION SELECT format('foreign key %I from table %s', k.conname,\n"   \
+	"    k.conrelid::regclass)\n"                                          \
+	"  FROM pg_trigger g JOIN pg_constraint k ON k.oid = g.tgconstraint\n" \
+	"  JOIN pg_class o ON o.oid = k.conrelid\n"                            \
+	"  WHERE g.tgrelid = c.oid AND k.confrelid = c.oid\n"                  \
+	"    AND o.oid <> c.oid"
 
 /* Functions that are built in may run SQL of their own: query_to_xml(). A
  * constant runs nothing, in a column that somebody has added as well. */
@@ -58,14 +67,17 @@ static const char table_sql[] =
 	"  CASE WHEN c.relkind <> 'r' THEN 'is not a table' END,\n"
 	"  ";
 static const char attached_sql[] = OWNED_ATTACHED;
+static const char neighbours_sql[] = " AND o.relnamespace <> c.relnamespace";
 static const char computed_sql[] =
-	",\n  " OWNED_COMPUTED ",\n  " OWNED_CHECKS ")";
+	") AS names),\n  " OWNED_COMPUTED ",\n  " OWNED_CHECKS ")";
 
 /* A compiler need not take a string of more than 4095 characters. */
-void pg_owned_add_table(struct strbuf *sql)
+void pg_owned_add_table(struct strbuf *sql, bool schema_is_ours)
 {
 	strbuf_addstr(sql, table_sql);
 	strbuf_addstr(sql, attached_sql);
+	if (schema_is_ours)
+		strbuf_addstr(sql, neighbours_sql);
 	strbuf_addstr(sql, computed_sql);
 }
 

@@ -9,6 +9,8 @@
 #ifndef TIDEMARK_CLIENTS_PG_OWNED_H
 #define TIDEMARK_CLIENTS_PG_OWNED_H
 
+#include <stdbool.h>
+
 #include "core/base/strbuf.h"
 
 /* Can the role of that oid do nothing with our rights that it could not do
@@ -37,8 +39,9 @@
 		      "pg_get_userbyid(" role "), current_user) END"
 
 /* Appends the text expression that says what is wrong with the relation c of
- * pg_class as a table of our own; NULL: nothing. */
-void pg_owned_add_table(struct strbuf *sql);
+ * pg_class as a table of our own; NULL: nothing. Foreign keys from other tables
+ * of its schema may point at it where all of those are looked at as well. */
+void pg_owned_add_table(struct strbuf *sql, bool schema_is_ours);
 
 /* In a script of several statements: the one that ends it with PG_OWNED_STATE
  * where the text expression between the two is not NULL. */

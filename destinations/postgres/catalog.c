@@ -11,6 +11,12 @@
 
 #define OWNER_FAULT	 PG_OWNED_OWNER("c.relowner")
 #define FUNCTION_IS_OURS PG_OWNED_IS_OURS("p.proowner")
+#define REFERRER_IS_OURS PG_OWNED_IS_OURS("o.relowner")
+/* Partitions and children: a statement reaches the rows and triggers of all. */
+#define FAMILY                                                                 \
+	"(WITH RECURSIVE family AS (SELECT c.oid AS id UNION\n"                \
+	"     SELECT h.inhrelid FROM pg_inherits h\n"                          \
+	"     JOIN family m ON h.inhparent = m.id) SELECT id FROM family)"
 
 static const char relation_sql[] =
 	"SELECT c.oid, c.relkind, c.relrowsecurity, c.relhasrules,\n"
@@ -32,15 +38,23 @@ static const char relation_sql[] =
 	"      AND (g.tgrelid = c.oid OR g.tgrelid IN (\n"
 	"        SELECT relid FROM pg_partition_tree(c.oid)))),\n"
 	"  " POSTGRES_SIGNATURE ",\n"
-	"  " OWNER_FAULT ",\n"
+	"  " OWNER_FAULT ",\n";
+
+static const char code_sql[] =
+	"  nullif(concat_ws(' and ',\n"
 	"  (SELECT 'has triggers that run ' || string_agg(DISTINCT format(\n"
 	"      '%s of role %I', p.oid::regprocedure,\n"
 	"      pg_get_userbyid(p.proowner)), ', ')\n"
 	"   FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid\n"
 	"   WHERE NOT g.tgisinternal\n"
-	"     AND (g.tgrelid = c.oid OR g.tgrelid IN (\n"
-	"       SELECT relid FROM pg_partition_tree(c.oid)))\n"
-	"     AND NOT " FUNCTION_IS_OURS ")\n"
+	"     AND g.tgrelid IN " FAMILY "\n"
+	"     AND NOT " FUNCTION_IS_OURS "),\n"
+	"  (SELECT 'is referenced by ' || string_agg(DISTINCT format(\n"
+	"      'table %s of role %I', o.oid::regclass,\n"
+	"      pg_get_userbyid(o.relowner)), ', ')\n"
+	"   FROM pg_constraint f JOIN pg_class o ON o.oid = f.conrelid\n"
+	"   WHERE f.confrelid IN " FAMILY " AND f.contype = 'f'\n"
+	"     AND NOT " REFERRER_IS_OURS ")), '')\n"
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 	"WHERE n.nspname = $1 AND c.relname = $2";
 
@@ -118,9 +132,10 @@ static int catalog_relation(struct pg *pg, const char *schema_name,
 {
 	const char *params[] = { schema_name, table };
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, relation_sql, "ttttttt????tt???", 2, params,
-			  err);
+	char *sql = xstrfmt("%s%s", relation_sql, code_sql);
+	int rc = pg_query(pg, &r, sql, "ttttttt????tt???", 2, params, err);
 
+	free(sql);
 	if (rc || !pg_rows(r)) {
 		pg_result_free(r);
 		return rc;

@@ -31,7 +31,8 @@ struct catalog_table {
 	bool published;
 	/* Of others, who can have code run with our rights; NULL: of none. */
 	char *owner_fault; /* "belongs to role x" */
-	char *code_fault; /* "has triggers that run ... of role x" */
+	char *code_fault; /* "has triggers that run ... of role x and is
+			   * referenced by table y of role z" */
 	bool may_read, may_insert, may_update, may_delete, is_owner;
 	bool other_unique; /* a unique index that is not on the key */
 	bool has_key; /* a unique index on exactly the key */

@@ -44,14 +44,14 @@ static const char read_all_sql[] =
 	"  OR target = $3 AND watermark IS NOT NULL ORDER BY pipeline";
 
 static const char write_sql[] =
-	"UPDATE %s SET watermark = $2::json, batch_id = $3, fence = $4,\n"
+	"UPDATE ONLY %s SET watermark = $2::json, batch_id = $3, fence = $4,\n"
 	"  rows_total = $5, updated_at = clock_timestamp(),\n"
 	"  created_target = created_target OR $6, target_id = $8,\n"
 	"  target_rows = CASE WHEN $6 THEN 0 ELSE target_rows END + $9\n"
 	"WHERE pipeline = $1 AND batch_id = $7 AND fence <= $4";
 
 static const char claim_sql[] =
-	"UPDATE %s SET fence = greatest(fence, $2) WHERE pipeline = $1\n"
+	"UPDATE ONLY %s SET fence = greatest(fence, $2) WHERE pipeline = $1\n"
 	"RETURNING fence";
 
 static const char others_sql[] =
@@ -396,7 +396,7 @@ int postgres_recover(struct destination *base, const struct target *target,
 
 /* The numbers of a raw table go on behind the highest, whoever gave it. */
 static const char hand_on_sql[] =
-	"UPDATE %s SET rows_total = greatest(rows_total,\n"
+	"UPDATE ONLY %s SET rows_total = greatest(rows_total,\n"
 	"  (SELECT rows_total FROM %s WHERE pipeline = $1))\n"
 	"WHERE pipeline = (SELECT min(o.pipeline) FROM %s o\n"
 	"  JOIN %s w ON w.target = o.target AND o.pipeline <> w.pipeline\n"
@@ -434,7 +434,7 @@ int postgres_forget(struct destination *base, const struct target *target,
 	if (!rc && has_watermark)
 		rc = mark_hand_on(d->pg, &place, target->pipeline, err);
 	if (!rc && has_watermark) {
-		sql = xstrfmt("DELETE FROM %s WHERE pipeline = $1 AND "
+		sql = xstrfmt("DELETE FROM ONLY %s WHERE pipeline = $1 AND "
 			      "fence <= $2",
 			      place.watermark);
 		rc = pg_exec_count(d->pg, sql, 2, params, NULL, err);

@@ -23,7 +23,7 @@
 void postgres_owned_add_fault(struct strbuf *sql, const char *name)
 {
 	strbuf_addstr(sql, "(SELECT coalesce(");
-	pg_owned_add_table(sql);
+	pg_owned_add_table(sql, false);
 	strbuf_addf(sql,
 		    ",\n  %s)\n"
 		    "FROM pg_class c WHERE c.oid = to_regclass(%s))",

@@ -11,7 +11,7 @@ static const char make_sql[] = "INSERT INTO %s (pipeline, target)\n"
 			       "ON CONFLICT (pipeline) DO NOTHING";
 
 static const char raise_sql[] =
-	"UPDATE %s SET watermark = $2::json WHERE pipeline = $1";
+	"UPDATE ONLY %s SET watermark = $2::json WHERE pipeline = $1";
 
 static const char set_sql[] =
 	"INSERT INTO %s AS w (pipeline, watermark, batch_id, target)\n"

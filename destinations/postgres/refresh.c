@@ -16,7 +16,7 @@
 #define KEY_DIGITS    16
 
 static const char take_sql[] =
-	"UPDATE %s SET batch_id = $2, updated_at = clock_timestamp()\n"
+	"UPDATE ONLY %s SET batch_id = $2, updated_at = clock_timestamp()\n"
 	"WHERE pipeline = $1 RETURNING fence, rows_total";
 
 /* Of the stage's name with its schema. */

@@ -6,7 +6,7 @@
 
 /* A target that we have emptied ourselves is not taken for one that somebody
  * else has. */
-static const char emptied_sql[] = "UPDATE %s SET target_rows = 0\n"
+static const char emptied_sql[] = "UPDATE ONLY %s SET target_rows = 0\n"
 				  "WHERE pipeline = $1 AND\n"
 				  "  NOT EXISTS (SELECT 1 FROM %s)";
 

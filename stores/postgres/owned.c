@@ -86,7 +86,7 @@ int postgres_store_enter(struct pg *pg, bool open, struct error *err)
 	int rc;
 
 	strbuf_addstr(&sql, looked_sql);
-	pg_owned_add_table(&sql);
+	pg_owned_add_table(&sql, true);
 	strbuf_addstr(&sql, enter_sql);
 	rc = pg_query(pg, &r, sql.data, "1???", 1, params, err);
 	strbuf_release(&sql);

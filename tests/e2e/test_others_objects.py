@@ -21,6 +21,7 @@ BEGIN
   EXCEPTION WHEN OTHERS THEN NULL;
   END;
   IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;
+  IF TG_RELNAME = 'kid' THEN RETURN NULL; END IF;
   RETURN NEW;
 END $$;
 CREATE FUNCTION {schema}.peek() RETURNS boolean LANGUAGE plpgsql AS $$
@@ -44,6 +45,19 @@ MARKS = """CREATE TABLE public._tidemark_watermark (
 OPEN = "GRANT ALL ON public._tidemark_watermark TO PUBLIC"
 TRIGGER = ("CREATE TRIGGER helper BEFORE INSERT OR UPDATE OR DELETE ON"
            " public._tidemark_watermark FOR EACH ROW EXECUTE FUNCTION {}")
+
+# Rows of a child are rows of its parent: a statement fires triggers of both.
+CHILD = """CREATE TABLE mallory.kid () INHERITS ({table});
+INSERT INTO mallory.kid SELECT * FROM ONLY {table};
+CREATE TRIGGER helper BEFORE UPDATE ON mallory.kid FOR EACH ROW
+EXECUTE FUNCTION mallory.take(); GRANT ALL ON mallory.kid TO PUBLIC"""
+# A cascade has the rights of the table that it reaches, a deferred trigger
+# those of whoever commits.
+REFERENCE = """CREATE TABLE mallory.g (key text
+REFERENCES {table} ON DELETE CASCADE);
+INSERT INTO mallory.g SELECT {key} FROM {table};
+CREATE CONSTRAINT TRIGGER helper AFTER DELETE ON mallory.g DEFERRABLE
+INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION mallory.take()"""
 
 # The attack, what it does, as whom: the mark table's owner or the attacker;
 # what is named.
@@ -85,6 +99,11 @@ ADDED = {
                 " ALTER batch_id TYPE mallory.word"], "mallory.word"),
     "column": (["ALTER TABLE public._tidemark_watermark DROP target_rows"],
                "has no column target_rows"),
+    "child": ([CHILD.format(table="public._tidemark_watermark")],
+              "child table mallory.kid"),
+    "reference": ([REFERENCE.format(table="public._tidemark_watermark",
+                                    key="pipeline")],
+                  "foreign key g_key_fkey from table mallory.g"),
 }
 
 
@@ -200,6 +219,21 @@ def test_marks_changed_between_two_batches(tidemark_failpoints, source,
     assert canary(destination) == []
 
 
+def test_child_of_the_marks_that_comes_in_mid_load(tidemark_failpoints, source,
+                                                   make_database, mallory):
+    """No lock that lets loads go on side by side keeps a child away: the mark
+    is written in our table alone."""
+    tidemark, destination = tidemark_failpoints, make_database("warehouse")
+    let_in(destination)
+    as_role(destination.cluster, destination.database, ADMIN,
+            f"GRANT CREATE ON SCHEMA mallory TO {APP}")
+    done = alter(tidemark, source, destination,
+                 CHILD.format(table="public._tidemark_watermark"),
+                 failpoint="before_watermark")
+    assert "child table mallory.kid" in done.expect(EXIT_SCHEMA).err, done
+    assert canary(destination) == []
+
+
 def test_group_that_we_are_a_member_of(tidemark, source, make_database, cluster,
                                        mallory):
     """Its tables are ours: a pipeline may be moved from one role to another."""
@@ -230,6 +264,53 @@ def test_target_of_others(tidemark, source, make_database, mallory):
     told = [each for each in problems if each["code"] == "target-of-others"]
     assert [each["severity"] for each in told] == ["warning"], problems
     assert "belongs to role mallory" in told[0]["message"]
+    tidemark.run()
+
+
+def test_forget_a_mark_that_others_reference(tidemark, source, make_database,
+                                             mallory):
+    """No cascade runs on from a mark that goes."""
+    destination = make_database("warehouse")
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, destination, "timestamp")
+    let_in(destination)
+    tidemark.run()
+    as_role(destination.cluster, destination.database, ADMIN,
+            "INSERT INTO public._tidemark_watermark (pipeline, watermark,"
+            " target) SELECT 'old', watermark, target"
+            " FROM public._tidemark_watermark",
+            "GRANT REFERENCES, SELECT ON public._tidemark_watermark"
+            f" TO {mallory}")
+    as_role(destination.cluster, destination.database, mallory,
+            REFERENCE.format(table="public._tidemark_watermark",
+                             key="pipeline"))
+    done = tidemark("watermark", "forget", "items", "old").expect(EXIT_SCHEMA)
+    assert "foreign key g_key_fkey from table mallory.g" in done.err, done
+    assert canary(destination) == []
+
+
+def test_target_whose_rows_reach_others(tidemark, source, make_database,
+                                        mallory):
+    """By a foreign key or by inheritance; those of our own are let be."""
+    destination = make_database("warehouse")
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, destination, "timestamp")
+    let_in(destination)
+    tidemark.run()
+    for schema, role in (("public", APP), ("mallory", mallory)):
+        as_role(destination.cluster, destination.database, ADMIN,
+                f"CREATE TABLE {schema}.orders (item bigint"
+                " REFERENCES public.items ON DELETE CASCADE)",
+                f"ALTER TABLE {schema}.orders OWNER TO {role}")
+    as_role(destination.cluster, destination.database, ADMIN,
+            "CREATE TABLE public.kid () INHERITS (public.items)",
+            "CREATE TRIGGER helper BEFORE UPDATE ON public.kid FOR EACH ROW"
+            " EXECUTE FUNCTION mallory.take()")
+    told, = tidemark("check", "--json").expect(EXIT_OK).pipeline()["problems"]
+    assert told["code"] == "target-of-others" and told["fix"], told
+    assert ("has triggers that run mallory.take() of role mallory and is"
+            " referenced by table mallory.orders of role mallory"
+            ) in told["message"], told
     tidemark.run()
 
 
@@ -280,6 +361,10 @@ STATE_ADDED = {
     "default": ("ALTER TABLE tidemark.{table} ALTER progress SET DEFAULT"
                 " query_to_xml('SELECT mallory.peek()', true, false, '')"
                 "::text::bigint", "computes column progress"),
+    "child": (CHILD.format(table="tidemark.{table}"),
+              "child table mallory.kid"),
+    "reference": (REFERENCE.format(table="tidemark.{table}", key="attempt_id"),
+                  "foreign key g_key_fkey from table mallory.g"),
 }
 
 

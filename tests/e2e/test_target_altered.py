@@ -20,12 +20,14 @@ TAKE = {
 }
 
 
-def alter(tidemark, source, destination, *statements):
-    """Run, and let the statements come between its first two batches."""
+def alter(tidemark, source, destination, *statements,
+          failpoint="commit_acked"):
+    """Run, and let the statements come between its first two batches, or at
+    another failpoint of the first."""
     workload.create_items(source, rows=1000)
     sync_items(tidemark, source, destination, "timestamp",
                batch={"rows": 200}, retry={"attempts": 3, "backoff": "100ms"})
-    run = tidemark.start("run", "--json", failpoints="commit_acked=stop@1")
+    run = tidemark.start("run", "--json", failpoints=f"{failpoint}=stop@1")
     wait_for(lambda: run.stopped() or not run.alive(), 30, 0.01,
              "the failpoint")
     destination.execute(*statements)
