@@ -75,7 +75,7 @@ int pg_open(struct pg **out, const struct connection *conn,
 	pg_target_release(&target);
 	if (!rc) {
 		PQsetnonblocking(pg->conn, 1);
-		PQsetNoticeReceiver(pg->conn, pg_notice, NULL);
+		PQsetNoticeReceiver(pg->conn, pg_notice, &pg->sql);
 		pg->cancel = PQgetCancel(pg->conn);
 		rc = pg_pin(pg, options, err);
 	}
@@ -100,6 +100,7 @@ void pg_close(struct pg *pg)
 	pg_waiter_release(&pg->waiter);
 	pthread_mutex_destroy(&pg->cancel_lock);
 	free(pg->where);
+	free(pg->sql);
 	free(pg);
 }
 
@@ -180,6 +181,7 @@ int pg_result_error(struct pg *pg, const PGresult *result, struct error *err)
 {
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	struct strbuf text = STRBUF_INIT;
+	enum error_code code;
 	int rc;
 
 	if (!state && PQstatus(pg->conn) != CONNECTION_OK)
@@ -190,9 +192,10 @@ int pg_result_error(struct pg *pg, const PGresult *result, struct error *err)
 		return pg_lost(pg, err);
 	if (atomic_load(&pg->waiter.interrupted) && !strcmp(state, "57014"))
 		return pg_stopped(pg, err);
-	pg_message_add(&text, result, pg_sqlstate_code(state));
+	code = pg_message_code(result);
+	pg_message_add(&text, result, code, pg->sql);
 	pg_one_line(text.data);
-	rc = pg_refused(pg, state, text.data, err);
+	rc = pg_refused(pg, code, state, text.data, err);
 	strbuf_release(&text);
 	return rc;
 }
@@ -250,11 +253,20 @@ int pg_sent(struct pg *pg, int sent, struct error *err)
 	return sent ? pg_flush(pg, err) : pg_lost(pg, err);
 }
 
+/* Errors may tell the names that it has. */
+static const char *pg_note(struct pg *pg, const char *sql)
+{
+	free(pg->sql);
+	pg->sql = xstrdup(sql);
+	return sql;
+}
+
 int pg_exec_begin(struct pg *pg, const char *sql, struct error *err)
 {
 	int rc = pg_ready(pg, err);
 
-	return rc ? rc : pg_sent(pg, PQsendQuery(pg->conn, sql), err);
+	return rc ? rc
+		  : pg_sent(pg, PQsendQuery(pg->conn, pg_note(pg, sql)), err);
 }
 
 int pg_exec_end(struct pg *pg, struct error *err)
@@ -293,8 +305,8 @@ int pg_query(struct pg *pg, struct pg_result **out, const char *sql,
 
 	if (!rc)
 		rc = pg_sent(pg,
-			     PQsendQueryParams(pg->conn, sql, n, NULL, params,
-					       NULL, NULL, 0),
+			     PQsendQueryParams(pg->conn, pg_note(pg, sql), n,
+					       NULL, params, NULL, NULL, 0),
 			     err);
 	if (!rc)
 		rc = pg_finish(pg, &result, err);
@@ -371,8 +383,10 @@ int pg_describe(struct pg *pg, const char *sql, struct pg_field **out,
 	int rc = pg_ready(pg, err);
 
 	if (!rc)
-		rc = pg_sent(pg, PQsendPrepare(pg->conn, "", sql, 0, NULL),
-			     err);
+		rc = pg_sent(
+			pg,
+			PQsendPrepare(pg->conn, "", pg_note(pg, sql), 0, NULL),
+			err);
 	rc = rc ? rc : pg_finish(pg, NULL, err);
 	if (!rc)
 		rc = pg_sent(pg, PQsendDescribePrepared(pg->conn, ""), err);

@@ -84,9 +84,54 @@ static bool message_add_key(struct strbuf *out, const char *detail)
 	return true;
 }
 
-/* True: something was left out. */
-static bool message_add_detail(struct strbuf *out, const PGresult *result)
+/* The server's words about our statement or itself: the statement's place is
+ * told if it was understood no further, and then no row had been read. */
+static bool message_is_ours(const PGresult *result)
 {
+	static const char *const states[] = {
+		"08", "25", "40", "53", "57", NULL
+	};
+
+	return *message_field(result, PG_DIAG_STATEMENT_POSITION) ||
+	       message_begins(message_field(result, PG_DIAG_SQLSTATE), states);
+}
+
+/* Texts of values, and of what functions are given: '"x"' may be anything. */
+static bool message_add_text(struct strbuf *out, const PGresult *result,
+			     const char *text, const char *sql)
+{
+	static const char *const fixed[] = { "value out of range: ", NULL };
+	static const char *const cuts[] = { ": ", NULL };
+	const char *state = message_field(result, PG_DIAG_SQLSTATE);
+	bool value = !strncmp(state, "22", 2);
+	bool name = !strncmp(state, "42", 2);
+	const char *names[] = {
+		message_field(result, PG_DIAG_SCHEMA_NAME),
+		message_field(result, PG_DIAG_TABLE_NAME),
+		message_field(result, PG_DIAG_COLUMN_NAME),
+		message_field(result, PG_DIAG_CONSTRAINT_NAME),
+		message_field(result, PG_DIAG_DATATYPE_NAME),
+		"UTF8",
+		NULL,
+	};
+	const struct row_value_words words = {
+		.cuts = (value || name) && !message_begins(text, fixed) ? cuts
+									: NULL,
+		.numbers = value,
+		.statement = sql,
+		.names = names,
+		.strict = value,
+	};
+
+	return row_values_add(out, text, &words);
+}
+
+/* True: something was left out. */
+static bool message_add_detail(struct strbuf *out, const PGresult *result,
+			       enum error_code code, const char *sql)
+{
+	/* "A field with precision 5, scale 2 must round to ...": the type. */
+	static const char *const types[] = { "A field with precision ", NULL };
 	const char *state = message_field(result, PG_DIAG_SQLSTATE);
 	const char *detail = message_field(result, PG_DIAG_MESSAGE_DETAIL);
 
@@ -96,11 +141,14 @@ static bool message_add_detail(struct strbuf *out, const PGresult *result)
 		message_add_key(out, detail);
 		return true;
 	}
-	/* A value that its type refuses: the detail says why. */
-	if (strncmp(state, "22", 2) != 0)
+	if (!strcmp(state, "22003") && message_begins(detail, types)) {
+		strbuf_addf(out, "; detail: %s", detail);
+		return false;
+	}
+	if (row_values_told_by(code))
 		return true;
 	strbuf_addstr(out, "; detail: ");
-	return row_values_add(out, detail, NULL);
+	return message_add_text(out, result, detail, sql);
 }
 
 /* Lines that name functions, and "COPY t, line 3, column c" without the value
@@ -133,7 +181,8 @@ static bool message_add_context(struct strbuf *out, const PGresult *result)
 	return left_out;
 }
 
-static void message_add_row(struct strbuf *out, const PGresult *result)
+static void message_add_row(struct strbuf *out, const PGresult *result,
+			    enum error_code code, const char *sql)
 {
 	const char *said = message_field(result, PG_DIAG_MESSAGE_PRIMARY);
 	const char *hint = message_field(result, PG_DIAG_MESSAGE_HINT);
@@ -145,8 +194,8 @@ static void message_add_row(struct strbuf *out, const PGresult *result)
 		strbuf_addf(out, "a function or trigger %s",
 			    raised ? "refused the row" : "failed");
 	} else {
-		left_out = row_values_add(out, said, NULL);
-		left_out |= message_add_detail(out, result);
+		left_out = message_add_text(out, result, said, sql);
+		left_out |= message_add_detail(out, result, code, sql);
 		if (*hint)
 			strbuf_addf(out, "; hint: %s", hint);
 	}
@@ -155,8 +204,24 @@ static void message_add_row(struct strbuf *out, const PGresult *result)
 		row_values_note(out);
 }
 
+enum error_code pg_message_code(const PGresult *result)
+{
+	static const char *const syntax[] = { "42601", "42602", NULL };
+	static const char *const ours[] = { "cannot insert multiple commands",
+					    NULL };
+	const char *state = message_field(result, PG_DIAG_SQLSTATE);
+
+	/* 'x'::tsquery, 'x'::regrole: the server tells no place in our SQL. */
+	if (message_begins(state, syntax) &&
+	    !*message_field(result, PG_DIAG_STATEMENT_POSITION) &&
+	    !message_begins(message_field(result, PG_DIAG_MESSAGE_PRIMARY),
+			    ours))
+		return ERROR_DATA;
+	return pg_sqlstate_code(state);
+}
+
 void pg_message_add(struct strbuf *out, const PGresult *result,
-		    enum error_code code)
+		    enum error_code code, const char *sql)
 {
 	static const struct {
 		int field;
@@ -169,8 +234,9 @@ void pg_message_add(struct strbuf *out, const PGresult *result,
 	};
 
 	if (!row_values_shown() &&
-	    (row_values_told_by(code) || message_is_inside(result))) {
-		message_add_row(out, result);
+	    (row_values_told_by(code) || message_is_inside(result) ||
+	     !message_is_ours(result))) {
+		message_add_row(out, result, code, sql);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -186,11 +252,10 @@ void pg_notice(void *ctx, const PGresult *result)
 	const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY);
 	struct strbuf line = STRBUF_INIT;
 
-	(void)ctx;
 	if (log_get_level() > LOG_DEBUG)
 		return;
 	strbuf_addf(&line, "%s: ", severity ? severity : "NOTICE");
-	pg_message_add(&line, result, ERROR_DATA);
+	pg_message_add(&line, result, ERROR_DATA, *(char **)ctx);
 	pg_one_line(line.data);
 	log_debug("%s", line.data);
 	strbuf_release(&line);

@@ -36,11 +36,9 @@ int pg_stopped(struct pg *pg, struct error *err)
 	return error_set(err, ERROR_STOPPED, "%s: interrupted", pg->where);
 }
 
-int pg_refused(struct pg *pg, const char *state, const char *text,
-	       struct error *err)
+int pg_refused(struct pg *pg, enum error_code code, const char *state,
+	       const char *text, struct error *err)
 {
-	enum error_code code = pg_sqlstate_code(state);
-
 	if (err && !err->code)
 		snprintf(err->server_code, sizeof(err->server_code), "%s",
 			 state);
@@ -64,7 +62,8 @@ int pg_turned_away(struct pg *pg, const char *state, const char *text,
 	case ERROR_BUG:
 		return error_set(err, ERROR_CONFIG, "%s: %s", pg->where, text);
 	default:
-		return pg_refused(pg, state, text, err);
+		return pg_refused(pg, pg_sqlstate_code(state), state, text,
+				  err);
 	}
 }
 

@@ -18,6 +18,7 @@ struct pg_cancel;
 
 struct pg {
 	struct pg_conn *conn;
+	char *sql; /* the last statement sent; owned */
 	char *where; /* "connection shop (postgresql://...)" */
 	bool streaming;
 	struct pg_row row; /* of the stream */
@@ -46,8 +47,8 @@ int pg_pin_compare(struct pg *pg, const struct pg_result *row,
 
 /* Errors: interrupted; what the server reported. */
 int pg_stopped(struct pg *pg, struct error *err);
-int pg_refused(struct pg *pg, const char *state, const char *text,
-	       struct error *err);
+int pg_refused(struct pg *pg, enum error_code code, const char *state,
+	       const char *text, struct error *err);
 /* The same while connecting. */
 int pg_turned_away(struct pg *pg, const char *state, const char *text,
 		   struct error *err);

@@ -143,6 +143,83 @@ static bool value_is_quoted(const char *text, const char *at)
 	       (at == text || !value_is_word(at[-1]));
 }
 
+static bool value_is_quote(char c)
+{
+	return c && strchr("\"'`", c);
+}
+
+/* Behind `name` in `text`, as a whole word, whatever quotes either has; NULL:
+ * it does not begin there. */
+static const char *value_match(const char *text, const char *name, size_t n)
+{
+	const char *end = name + n;
+
+	for (; name < end; name++) {
+		if (value_is_quote(*name))
+			continue;
+		while (value_is_quote(*text))
+			text++;
+		if (*text++ != *name)
+			return NULL;
+	}
+	return value_is_word(*text) ? NULL : text;
+}
+
+static bool value_occurs(const char *text, const char *name, size_t n)
+{
+	for (const char *at = text; *at; at++)
+		if ((at == text || !value_is_word(at[-1])) &&
+		    value_match(at, name, n))
+			return true;
+	return false;
+}
+
+static bool value_is_listed(const struct row_value_words *words,
+			    const char *name, size_t n)
+{
+	for (const char *const *known = words->names; known && *known;
+	     known++) {
+		const char *end = value_match(*known, name, n);
+
+		if (end && !end[strspn(end, "\"'`")])
+			return true;
+	}
+	return words->statement && value_occurs(words->statement, name, n);
+}
+
+/* The name that begins and ends with quotes; or both halves of "a.b". */
+static bool value_is_known(const struct row_value_words *words,
+			   const char *name, size_t n)
+{
+	const char *dot = memchr(name, '.', n);
+
+	if (n <= strlen("''"))
+		return false;
+	if (value_is_listed(words, name, n))
+		return true;
+	if (!dot || dot == name + 1 || dot == name + n - 2)
+		return false;
+	return value_is_listed(words, name, (size_t)(dot - name)) &&
+	       value_is_listed(words, dot + 1, (size_t)(name + n - dot - 1));
+}
+
+/* Behind the name that begins at `at`, or NULL: it is none, or may be a value.
+ */
+static const char *value_skip_name(const char *text, const char *at,
+				   const struct row_value_words *words)
+{
+	bool listed = words->statement || words->names;
+	const char *end;
+
+	if (!value_is_quoted(text, at))
+		return NULL;
+	if ((!listed || words->strict) && !value_is_name(text, at))
+		return NULL;
+	end = value_name_end(at);
+	return !listed || value_is_known(words, at, (size_t)(end - at)) ? end
+									: NULL;
+}
+
 /* Behind the value that begins at `at`, or NULL: none does. */
 static const char *value_skip(const char *text, const char *at,
 			      const struct row_value_words *words)
@@ -162,14 +239,13 @@ static bool value_leave_out(struct strbuf *out, const char *text,
 	static const struct row_value_words quoted = { .tails = NULL };
 	bool left_out = false;
 
+	words = words ? words : &quoted;
 	for (const char *at = text; *at;) {
-		const char *end = NULL;
+		const char *end = value_skip_name(text, at, words);
 
-		if (value_is_quoted(text, at) && value_is_name(text, at)) {
-			end = value_name_end(at);
+		if (end) {
 			strbuf_add(out, at, (size_t)(end - at));
-		} else if ((end = value_skip(text, at,
-					     words ? words : &quoted))) {
+		} else if ((end = value_skip(text, at, words))) {
 			strbuf_addstr(out, VALUE_LEFT_OUT);
 			left_out = true;
 		} else {

@@ -29,6 +29,12 @@ struct row_value_words {
 	/* Numbers without quotes are values, but those of rows, lines and
 	 * types. */
 	bool numbers;
+	/* Names that no row gave: the statement that was sent, and more of
+	 * them. If either is set, a quoted text is shown only if it is one of
+	 * these; `strict`: and only behind a word such as "column". */
+	const char *statement;
+	const char *const *names;
+	bool strict;
 };
 
 /* Append `text` with "..." for its values; all of it if values are shown. A

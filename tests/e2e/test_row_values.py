@@ -61,7 +61,7 @@ IDS = [f"{engine}-{sql.split()[1].lower()}-{n}"
 def refusing(tidemark, make_source, make_destination):
     """Two rows that were loaded, and are then given a name that the target
     does not take, or not twice."""
-    def make(engine, sql, **settings):
+    def make(engine, sql, secret=SECRET, **settings):
         source, destination = make_source("postgres"), make_destination(engine)
         workload.create_items(source, rows=2)
         sync_items(tidemark, source, destination, "timestamp", **settings)
@@ -70,7 +70,7 @@ def refusing(tidemark, make_source, make_destination):
         destination.execute(sql.replace("{schema}", destination.schema).replace(
             "{table}", quote_table(f"{destination.schema}.{table}")
             if engine in ("postgres", "duckdb") else table))
-        name = SECRET.replace("'", "''")
+        name = secret.replace("'", "''")
         source.execute(f"UPDATE items SET name = '{name}', updated_at = now()")
         workload.settle(source)
     return make
@@ -133,6 +133,44 @@ def test_names_made_of_values(tidemark, refusing, made):
     assert not hidden(shown.err + shown.out), shown
 
 
+# What PostgreSQL is to make of a name, the name, and what is still told.
+POSTGRES_STUMBLES = {
+    "xml": ("name::xml IS DOCUMENT", "<a>zoe quill", "invalid XML"),
+    "regclass": ("name::regclass", "zoe_quill", "relation ... does not"),
+    "regoperator": ("name::regoper", "zoe_quill", "operator does not exist"),
+    "role": ("name::regrole", "zoe quill", "invalid name syntax"),
+    "setting": ("current_setting(name)", "zoe_quill",
+                "unrecognized configuration parameter"),
+    "privilege": ("has_table_privilege(name, 'SELECT')", "zoe_quill",
+                  "does not exist"),
+    "sequence": ("nextval(name)", "zoe_quill", "does not exist"),
+    "tsquery": ("name::tsquery", "zoe quill", "syntax error in tsquery"),
+    "to_tsquery": ("to_tsquery(name)", "zoe quill", "syntax error in tsquery"),
+    "encoding": ("encode('x', name)", "zoe_quill", "unrecognized encoding"),
+    "date": ("make_date(substr(name, 5)::integer, 99, 1)", "zoe 5551234",
+             "date field value out of range"),
+}
+
+
+@pytest.mark.parametrize("what", POSTGRES_STUMBLES)
+def test_postgres_stumbles_on_a_value(tidemark, refusing, what):
+    expression, secret, said = POSTGRES_STUMBLES[what]
+    refusing("postgres", "ALTER TABLE {table} ADD CONSTRAINT no_secrets CHECK"
+             " (CASE WHEN position('zoe' IN name) > 0 THEN ("
+             + expression + ") IS NOT NULL ELSE true END)", secret)
+    done = tidemark("run", "--json")
+    text = told(tidemark, done, tidemark("run", "-v"))
+    assert done.code != 0 and hidden(text), text
+    message = done.pipeline()["error"]["message"]
+    assert said in message, message
+    assert ("log.row_values" in message) == (what != "role"), message
+    if what in ("role", "tsquery", "to_tsquery"):
+        done.expect(EXIT_DATA)
+    tidemark.top["log"] = {"row_values": True}
+    shown = tidemark.write_config()("run", "--json")
+    assert what == "role" or not hidden(shown.err + shown.out), shown
+
+
 def test_function_of_sqlite_that_stumbles(tidemark, refusing):
     """The code of its error is that of a name that is not there."""
     refusing("sqlite", "CREATE TRIGGER no_secrets BEFORE UPDATE ON {table}"
@@ -161,6 +199,8 @@ def test_letters_tell_of_them_in_their_row_alone(tidemark, refusing, engine,
 
 @pytest.mark.parametrize("engine, kind, expression", [
     ("postgres", "text", "name::integer"),
+    ("postgres", "text", "xpath_exists('/a', ('<a>' || left(name, 9))::xml)"),
+    ("postgres", "text", "to_tsquery(name || ' x')::text"),
     ("duckdb", "text", "CAST(name AS INTEGER)"),
     ("clickhouse", "String", "toInt32(name)"),
     ("bigquery", "STRING", "CAST(name AS INT64)")])

@@ -6,6 +6,17 @@ static const char *const cuts[] = { "Column values: ", NULL };
 static const struct row_value_words words = { .tails = tails, .cuts = cuts };
 static const struct row_value_words numbers = { .numbers = true };
 
+static const char *const given[] = { "no_twins", "UTF8", NULL };
+static const struct row_value_words names = {
+	.statement = "INSERT INTO \"a b\".\"items\" (`e m`, id) SELECT 'x'",
+	.names = given,
+};
+static const struct row_value_words strict = {
+	.statement = "INSERT INTO items (id)",
+	.names = given,
+	.strict = true,
+};
+
 static const struct {
 	const char *text, *kept;
 	const struct row_value_words *words;
@@ -32,6 +43,22 @@ static const struct {
 	  "value ... is no INT8 or DECIMAL(18, 3), row 7, at ....", &numbers },
 	{ "no 2026-01-02 10:00:00.5+00, c1 $2", "no ... ..., c1 $2", &numbers },
 	{ "value 300", "value 300", NULL },
+	/* A name is what was sent, or given. */
+	{ "relation \"a b.items\" does not exist",
+	  "relation \"a b.items\" does not exist", &names },
+	{ "column 'e m' of \"a b\".\"items\"",
+	  "column 'e m' of \"a b\".\"items\"", &names },
+	{ "relation \"ann\" does not exist", "relation ... does not exist",
+	  &names },
+	{ "relation \"item\"", "relation ...", &names },
+	{ "relation \"tems\"", "relation ...", &names },
+	{ "constraint \"no_twins\"", "constraint \"no_twins\"", &names },
+	{ "constraint \"no_twin\"", "constraint ...", &names },
+	{ "constraint \"twins\"", "constraint ...", &names },
+	{ "\"\" is empty", "... is empty", &names },
+	{ "column \"id\" of \"id\"", "column \"id\" of ...", &strict },
+	{ "encoding \"UTF8\", encoding: \"ann\"",
+	  "encoding \"UTF8\", encoding: ...", &strict },
 	{ "", "", &words },
 };
 
