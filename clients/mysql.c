@@ -121,6 +121,7 @@ void mydb_close(struct mydb *db)
 	mydb_local_free(db->local);
 	mydb_target_release(&db->target);
 	free(db->session);
+	free(db->sql);
 	free(db);
 }
 
@@ -163,6 +164,7 @@ int mydb_plain(struct mydb *db, const char *sql, struct mydb_result **out,
 
 	if (rc)
 		return rc;
+	mydb_note(db, sql);
 	if (mysql_real_query(db->conn, sql, strlen(sql)) != 0)
 		return mydb_fail(db, err);
 	res = mysql_store_result(db->conn);
@@ -198,6 +200,7 @@ int mydb_prepare(struct mydb *db, const char *sql, struct error *err)
 
 	if (rc)
 		return rc;
+	mydb_note(db, sql);
 	db->stmt = mysql_stmt_init(db->conn);
 	if (!db->stmt)
 		return mydb_fail(db, err);

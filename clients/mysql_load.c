@@ -120,17 +120,22 @@ static int load_warnings(struct mydb *db, struct mydb_loaded *out,
 			 struct error *err)
 {
 	struct mydb_result *r = NULL;
+	char *load;
 	int rc;
 
 	out->warnings = mysql_warning_count(db->conn);
 	if (!out->warnings)
 		return 0;
+	/* They tell of the LOAD. */
+	load = xstrdup(db->sql);
 	rc = mydb_query(db, &r, "SHOW WARNINGS LIMIT 1", "ttt", 0, NULL, err);
+	mydb_note(db, load);
+	free(load);
 	if (!rc && mydb_rows(r)) {
 		char *told;
 
 		out->number = (unsigned)strtoul(mydb_value(r, 0, 1), NULL, 10);
-		told = mydb_told(out->number, "22000", mydb_value(r, 0, 2));
+		told = mydb_told(db, out->number, "22000", mydb_value(r, 0, 2));
 		snprintf(out->message, sizeof(out->message), "%s", told);
 		free(told);
 	}
@@ -162,6 +167,7 @@ int mydb_load(struct mydb *db, const char *into, mydb_piece next, void *ctx,
 	*out = (struct mydb_loaded){ .rows = 0 };
 	local_arm(l, next, ctx, &given_up);
 	sql = xstrfmt("LOAD DATA LOCAL INFILE '%s' %s", l->token, into);
+	mydb_note(db, sql);
 	rc = mysql_real_query(db->conn, sql, strlen(sql)) ? mydb_fail(db, err)
 							  : 0;
 	l->armed = false;
@@ -360,6 +366,8 @@ static int insert_prepare(struct mydb *db, const char *sql, struct error *err)
 {
 	int rc = mydb_ready(db, err);
 
+	if (!rc)
+		mydb_note(db, sql);
 	if (rc || (db->insert && strcmp(db->insert_sql, sql) == 0))
 		return rc;
 	mydb_insert_end(db);

@@ -31,22 +31,103 @@ static bool mydb_is_lost(unsigned number)
 	}
 }
 
-char *mydb_told(unsigned number, const char *state, const char *text)
+void mydb_note(struct mydb *db, const char *sql)
 {
-	static const char *const tails[] = { " for key ", " for column ",
+	if (db->sql == sql)
+		return;
+	free(db->sql);
+	db->sql = xstrdup(sql);
+}
+
+/* The name in an error that tells no column of ours: of a key, a constraint, a
+ * column that the statement leaves out. NULL: none. Caller frees. */
+static char *mydb_name_given(unsigned number, const char *text)
+{
+	static const struct {
+		unsigned number;
+		const char *begin, *before;
+	} forms[] = {
+		{ 1062, "Duplicate entry '", " for key '" },
+		{ 1364, "Field '", "Field '" },
+		{ 3819, "Check constraint '", "Check constraint '" },
+	};
+	const char *name = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		const char *at = text;
+
+		if (forms[i].number != number ||
+		    strncmp(text, forms[i].begin, strlen(forms[i].begin)) != 0)
+			continue;
+		while ((at = strstr(at, forms[i].before)) != NULL)
+			name = at += strlen(forms[i].before);
+	}
+	return name ? xstrndup(name, strcspn(name, "'")) : NULL;
+}
+
+/* A trigger may signal any number with any text: only names that were sent, or
+ * that the server itself has, are told. */
+static char *mydb_cleaned(const struct mydb *db, unsigned number,
+			  enum error_code code, const char *text)
+{
+	static const char *const tails[] = { " for key ",      " for column ",
 					     " for function ", " at row ",
-					     NULL };
+					     " for table ",    NULL };
 	static const char *const cuts[] = { "partition for value ", NULL };
-	static const struct row_value_words words = { .tails = tails,
-						      .cuts = cuts };
+	char *given = mydb_name_given(number, text);
+	const char *names[] = {
+		mydb_database(db),
+		db->target.server.user,
+		"field list",
+		"where clause",
+		"on clause",
+		"having clause",
+		"order clause",
+		"group statement",
+		"PRIMARY",
+		"max_allowed_packet",
+		"Too many columns",
+		"Permission denied",
+		"Read-only file system",
+		"Foreign key constraint is incorrectly formed",
+		"No space left on device",
+		given,
+		NULL,
+	};
+	struct row_value_words words = {
+		.tails = tails,
+		.cuts = cuts,
+		.numbers = row_values_told_by(code),
+		.statement = db->sql,
+		.names = names,
+		.strict = row_values_told_by(code),
+	};
 	struct strbuf out = STRBUF_INIT;
 
+	if (row_values_add(&out, text, &words))
+		row_values_note(&out);
+	free(given);
+	return strbuf_detach(&out);
+}
+
+/* The client library's own words, and what is said before any statement. */
+static bool mydb_is_session(const struct mydb *db, unsigned number)
+{
+	return !db->sql || number == 0 || (number >= 2000 && number < 3000);
+}
+
+char *mydb_told(const struct mydb *db, unsigned number, const char *state,
+		const char *text)
+{
+	struct strbuf out = STRBUF_INIT;
+
+	if (row_values_shown() || mydb_is_session(db, number))
+		return xstrdup(text);
 	/* The words of a trigger or routine: its author may have put values of
 	 * the row into them. */
-	if (row_values_shown() ||
-	    (number != MYDB_SIGNAL && strncmp(state, "45", 2) != 0))
-		return row_values_text(mydb_errno_code(number, state), text,
-				       &words);
+	if (number != MYDB_SIGNAL && strncmp(state, "45", 2) != 0)
+		return mydb_cleaned(db, number, mydb_errno_code(number, state),
+				    text);
 	strbuf_addstr(&out, "a trigger or routine refused the row");
 	row_values_note(&out);
 	return strbuf_detach(&out);
@@ -69,7 +150,7 @@ int mydb_refused(struct mydb *db, unsigned number, const char *state,
 		snprintf(err->server_code, sizeof(err->server_code), "%u",
 			 number);
 	/* The library says nothing when memory fails it. */
-	told = mydb_told(number, state, text);
+	told = mydb_told(db, number, state, text);
 	error_set(err, code, "%s: %s", db->target.where,
 		  *told ? told
 			: "the client library gave no reason; was there "

@@ -16,6 +16,7 @@ struct mydb_local; /* what LOAD DATA LOCAL is served from */
 struct mydb {
 	void *conn; /* MYSQL */
 	struct mydb_target target;
+	char *sql; /* the last statement sent; owned; NULL: none */
 	bool mariadb;
 	bool lost; /* fit only for mydb_close */
 	bool pinned; /* its settings are ours */
@@ -43,7 +44,10 @@ int mydb_refused(struct mydb *db, unsigned number, const char *state,
 		 const char *text, struct error *err);
 /* The server's text as an error may tell it: without values of rows, unless
  * they are to be shown. Caller frees. */
-char *mydb_told(unsigned number, const char *state, const char *text);
+char *mydb_told(const struct mydb *db, unsigned number, const char *state,
+		const char *text);
+/* Errors from now on may tell the names that this statement has. */
+void mydb_note(struct mydb *db, const char *sql);
 /* May a command begin? */
 int mydb_ready(struct mydb *db, struct error *err);
 /* In mysql_pin.c: the session's settings, set and read back in two round trips;

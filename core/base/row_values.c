@@ -107,7 +107,7 @@ static bool value_is_number(const char *text, const char *at)
 					      "byte",	  "errors", "position",
 					      "location", NULL };
 
-	if (at > text && (value_is_word(at[-1]) || strchr("$.", at[-1])))
+	if (at > text && (value_is_word(at[-1]) || strchr("$.`", at[-1])))
 		return false;
 	return isdigit((unsigned char)at[*at == '-']) &&
 	       !value_in_type(text, at) && !value_follows_any(text, at, before);

@@ -171,6 +171,45 @@ def test_postgres_stumbles_on_a_value(tidemark, refusing, what):
     assert what == "role" or not hidden(shown.err + shown.out), shown
 
 
+def test_mysql_names_a_latitude(tidemark, refusing):
+    """A number without quotes, of a column that the server generates."""
+    refusing("mysql", "ALTER TABLE {table} ADD place point AS"
+             " (ST_SRID(POINT(0, IF(name LIKE 'zoe%',"
+             " substr(name, 5), 1)), 4326)) STORED", "zoe 5551234.125")
+    done = tidemark("run", "--json").expect(EXIT_DATA)
+    text = told(tidemark, done, tidemark("run", "-v"))
+    assert hidden(text) and "latitude ..., which is out of" in text, text
+
+
+# A trigger that signals an error number of the server's own, and its text.
+SIGNALS = {
+    "column": ("42S22", 1054, "'Unknown column ''', NEW.name, ''' in ''NEW'''"),
+    "table": ("42000", 1142, "'denied to user ''', NEW.name, ''''"),
+    "duplicate": ("23000", 1062, "'see column ''', NEW.name, ''''"),
+    "number": ("22003", 3617, "'Latitude ', substr(NEW.name, 5)"),
+}
+
+
+@pytest.mark.parametrize("engine", ["mysql", "mariadb"])
+@pytest.mark.parametrize("signal", SIGNALS)
+def test_signal_of_the_servers_own_number(tidemark, refusing, engine, signal):
+    state, number, words = SIGNALS[signal]
+    refusing(engine, f"""CREATE TRIGGER no_secrets BEFORE UPDATE ON {{table}}
+        FOR EACH ROW BEGIN
+            DECLARE said text DEFAULT concat({words});
+            IF NEW.name LIKE 'zoe%' THEN SIGNAL SQLSTATE '{state}'
+                SET MESSAGE_TEXT = said, MYSQL_ERRNO = {number};
+            END IF;
+        END""", "zoe 5551234")
+    done = tidemark("run", "--json")
+    text = told(tidemark, done, tidemark("run", "-v"))
+    assert done.code != 0 and hidden(text), text
+    assert "log.row_values" in text and str(number) in text, text
+    tidemark.top["log"] = {"row_values": True}
+    shown = tidemark.write_config()("run", "--json")
+    assert not hidden(shown.err + shown.out), shown
+
+
 def test_function_of_sqlite_that_stumbles(tidemark, refusing):
     """The code of its error is that of a name that is not there."""
     refusing("sqlite", "CREATE TRIGGER no_secrets BEFORE UPDATE ON {table}"
