@@ -92,16 +92,60 @@ enum error_code duck_error_type_code(int type, const char *text)
 	return duck_error_code(text);
 }
 
-/* Of a constraint the expression is told, and the values in quotes; of a
- * conversion the value as it is, and a piece of the statement. */
+/* What DuckDB says of a value under "Invalid Input Error". error() has the same
+ * type, and its author may have put values of the row into its text. */
+static bool duck_error_is_fixed(const char *text)
+{
+	static const char prefix[] = "Invalid Input Error: ";
+	static const char *const begins[] = { "Could not ",	"Failed to ",
+					      "Attempting to ", "Type ",
+					      "Cannot ",	NULL };
+
+	if (strncmp(text, prefix, strlen(prefix)) != 0)
+		return true;
+	text += strlen(prefix);
+	for (size_t i = 0; begins[i]; i++)
+		if (!strncmp(text, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
+/* An error of a constraint tells its expression, without the values in quotes
+ * and without the words of a function in it. An error of a conversion tells its
+ * first line: the lines behind it have the value, and a piece of the statement.
+ */
+static char *duck_error_told(enum error_code code, const char *text)
+{
+	static const char *const cuts[] = { "\n\nLINE ", " (Error: ", NULL };
+	bool values =
+		code == ERROR_DATA && (!strstr(text, "constraint") ||
+				       !strncmp(text, "Conversion Error", 16));
+	const struct row_value_words words = { .cuts = cuts,
+					       .numbers = values };
+	struct strbuf out = STRBUF_INIT;
+	size_t n = strstr(text, "Duplicate key") ? strlen(text)
+						 : strcspn(text, "\n");
+	char *line, *told;
+
+	if (row_values_shown() || !row_values_told_by(code))
+		return xstrdup(text);
+	if (!duck_error_is_fixed(text)) {
+		strbuf_addstr(&out, "Invalid Input Error: a value, or a query "
+				    "of yours that refuses it");
+		row_values_note(&out);
+		return strbuf_detach(&out);
+	}
+	line = xstrndup(text, n);
+	if (row_values_add(&out, line, &words) || text[n])
+		row_values_note(&out);
+	told = strbuf_detach(&out);
+	free(line);
+	return told;
+}
+
 int duck_error_set(struct error *err, enum error_code code, const char *text)
 {
-	static const char *const cuts[] = { "\n\nLINE ", NULL };
-	const struct row_value_words words = {
-		.cuts = cuts,
-		.numbers = code == ERROR_DATA && !strstr(text, "constraint"),
-	};
-	char *told = row_values_text(code, text, &words);
+	char *told = duck_error_told(code, text);
 
 	error_set(err, code, "duckdb: %s", told);
 	free(told);

@@ -210,6 +210,46 @@ def test_signal_of_the_servers_own_number(tidemark, refusing, engine, signal):
     assert not hidden(shown.err + shown.out), shown
 
 
+# What a source of DuckDB is to make of a name, and what is still told.
+DUCKDB_STUMBLES = [
+    ("strptime(name, '%Y')", "Could not parse string"),
+    ("regexp_matches('x', name)", "Invalid Input Error"),
+    ("error('no ' || name)", "Invalid Input Error"),
+    ("make_date(substr(name, 5, 7)::integer, 99, 1)", "Error"),
+]
+
+
+@pytest.mark.parametrize("checked", [False, True], ids=["source", "check"])
+@pytest.mark.parametrize("expression, said", DUCKDB_STUMBLES,
+                         ids=["strptime", "regexp", "error", "date"])
+def test_duckdb_stumbles_on_a_value(tidemark, make_destination, expression,
+                                    said, checked):
+    ends = [make_destination("duckdb"), make_destination("duckdb")]
+    ends[0].execute("CREATE TABLE people (id bigint, name text)",
+                    "INSERT INTO people VALUES (1, 'zoe 5551234 [quill')")
+    check = f", CHECK (({expression}) IS NOT NULL)" if checked else ""
+    ends[1].execute("CREATE TABLE people (id bigint PRIMARY KEY, name text,"
+                    f" n text{check})")
+    for name, end in zip(("source", "warehouse"), ends):
+        tidemark.connect(name, end.connection())
+    tidemark.pipeline(
+        "people", key=["id"],
+        source={"connection": "source", "table": f"{ends[0].schema}.people",
+                "expressions": {"n": "NULL::text" if checked
+                                else f"({expression})::text"}},
+        destination={"connection": "warehouse",
+                     "table": f"{ends[1].schema}.people"},
+        watermark={"strategy": "sequence", "column": "id"})
+    done = tidemark.write_config()("run", "--json").expect(EXIT_DATA)
+    text = told(tidemark, done, tidemark("run", "-v"))
+    assert hidden(text) and "log.row_values" in text, text
+    said = "constraint" if checked else said
+    assert said in done.pipeline()["error"]["message"], done
+    tidemark.top["log"] = {"row_values": True}
+    shown = tidemark.write_config()("run", "--json").expect(EXIT_DATA)
+    assert not hidden(shown.err + shown.out), shown
+
+
 def test_function_of_sqlite_that_stumbles(tidemark, refusing):
     """The code of its error is that of a name that is not there."""
     refusing("sqlite", "CREATE TRIGGER no_secrets BEFORE UPDATE ON {table}"
