@@ -46,12 +46,13 @@ void place_release(struct place *p);
 struct sqlite_target {
 	struct destination base;
 	char *path;
-	bool keep_log; /* as of struct sqlite_options */
 	struct sqlite *db; /* NULL: the file is not there yet */
 	/* For interrupt(), which comes from another thread: */
 	struct sqlite *_Atomic running;
 	atomic_bool interrupted;
+	bool keep_log; /* as of struct sqlite_options */
 
+	bool first; /* nothing was loaded yet, by the mark */
 	const struct target *target; /* since prepare */
 	struct place place;
 	enum version_order version;
@@ -79,7 +80,6 @@ struct sqlite_target {
 	char *batch_id; /* as last seen in the pipeline's row; in a refresh
 			 * that is under way, its own */
 	char *stands; /* the mark, as the transaction has found it */
-	bool first; /* nothing was loaded yet, by the mark */
 	int64_t fence;
 	int64_t rows_total;
 	int64_t refreshed; /* rows loaded since prepare, in a refresh */

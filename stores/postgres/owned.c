@@ -19,7 +19,10 @@
  * found before those of the server. The path is led there by the statement that
  * has looked, so that nothing comes between. */
 static const char looked_sql[] =
-	"WITH looked AS (SELECT true AS there, coalesce(\n"
+	/* To print a default takes a lock on its table. */
+	"WITH patient AS MATERIALIZED (SELECT\n"
+	"  set_config('lock_timeout', '" PG_LOCK_WAIT "', false)),\n"
+	"looked AS (SELECT true AS there, coalesce(\n"
 	"  'schema tidemark ' || " SCHEMA_FAULT ",\n"
 	"  (SELECT 'schema tidemark lets ' || CASE a.grantee WHEN 0\n"
 	"     THEN 'everybody'\n"
@@ -42,7 +45,8 @@ static const char enter_sql[] =
 	"     o.oid::regoperator)\n"
 	"   FROM pg_operator o WHERE o.oprnamespace = n.oid LIMIT 1))\n"
 	"  AS fault\n"
-	"FROM pg_namespace n WHERE n.nspname = 'tidemark')\n"
+	"FROM patient CROSS JOIN pg_namespace n\n"
+	"WHERE n.nspname = 'tidemark')\n"
 	"SELECT fault, CASE WHEN there AND fault IS NULL THEN\n"
 	"    set_config('search_path',\n"
 	"      'pg_catalog, tidemark, pg_temp', false)\n"

@@ -33,7 +33,10 @@ CONFIGURED = (
     ("verify",), ("status",), ("runs",), ("grants",), ("migrate",),
     ("backfill", "items", "--from", "1", "--to", "9"),
     ("worker", "--once"), ("watermark", "show", "items"),
-    ("watermark", "reset", "items"), ("dead-letters", "list"), ("pace",))
+    ("watermark", "reset", "items"), ("dead-letters", "list"), ("pace",),
+    ("dead-letters", "show", "1"), ("dead-letters", "discard", "1"),
+    ("dead-letters", "replay", "1"), ("schema",), ("plugins",),
+    ("version",))
 
 
 def some(full, commands, command, kind):
