@@ -123,6 +123,8 @@ char *mydb_told(const struct mydb *db, unsigned number, const char *state,
 
 	if (row_values_shown() || mydb_is_session(db, number))
 		return xstrdup(text);
+	if (!strcmp(text, "Subquery returns more than 1 row"))
+		return xstrdup(text);
 	/* The words of a trigger or routine: its author may have put values of
 	 * the row into them. */
 	if (number != MYDB_SIGNAL && strncmp(state, "45", 2) != 0)

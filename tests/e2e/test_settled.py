@@ -38,7 +38,6 @@ def expressed(sql, items):
     "coalesce(updated_at, updated_at)",
     "greatest(items.updated_at, \"updated_at\")",
     "updated_at AT TIME ZONE 'UTC'",
-    "CASE WHEN active THEN updated_at ELSE updated_at END",
     "updated_at::date", "updated_at::timestamptz(3)"))
 def test_expression_as_fine_as_its_type(items, sql):
     result = expressed(sql, items).run().pipeline()
