@@ -244,7 +244,7 @@ static const struct quirks duckdb_quirks = {
 	.make_writer = "CREATE SEQUENCE writes",
 	.write = "nextval('writes') > 0",
 	.fail_at_five = "CASE WHEN id = 5 THEN error('five') END IS NULL",
-	.fail_text = "five",
+	.fail_text = "refuses it",
 	.nasty = "CREATE TABLE \"a \"\"b\"\".c;%s--\" ("
 		 "\"id\"\"; drop\" int PRIMARY KEY, \"mark 'x'.\\\" "
 		 "timestamptz, \"ünï $1 ?\" text, \"select\" text);"
