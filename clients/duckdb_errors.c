@@ -92,7 +92,7 @@ enum error_code duck_error_type_code(int type, const char *text)
 	return duck_error_code(text);
 }
 
-/* What DuckDB says of a value under "Invalid Input Error". error() has the same
+/* True: DuckDB itself wrote this "Invalid Input Error". error() has the same
  * type, and its author may have put values of the row into its text. */
 static bool duck_error_is_fixed(const char *text)
 {

@@ -259,8 +259,8 @@ static int catalog_keys(struct dksrc *s, struct source_layout *l,
 	return rc;
 }
 
-/* What fills the columns by itself; of a view's mark, what the view makes it
- * of. */
+/* Note the SQL that fills each column by itself. The mark of a view gets the
+ * SQL that the view computes it by. */
 static int catalog_computed(struct dksrc *s, struct source_layout *l,
 			    const char *mark, struct error *err)
 {

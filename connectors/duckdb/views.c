@@ -18,7 +18,7 @@
 #define VIEWS_DEPTH 50
 #define VIEWS_TREE  "json_serialize_sql"
 
-/* Of a view's column, on its way to the table's. */
+/* A view's column, followed down to the column of a table. */
 struct views_trace {
 	const char *verdict; /* NULL: plain so far */
 	bool coarse; /* the column is computed on the way */
@@ -307,7 +307,7 @@ static const char views_default_sql[] =
 	"  = lower(?) AND lower(table_name) = lower(?)\n"
 	"  AND lower(column_name) = lower(?)";
 
-/* What the table fills the column with. */
+/* The SQL by which the table fills the column. */
 static int views_default(struct dksrc *s, const struct views_trace *t,
 			 char **out, struct error *err)
 {

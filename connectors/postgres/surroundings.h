@@ -33,11 +33,11 @@ struct surroundings {
 	char *fickle; /* in the config's SQL, a thing that is not immutable */
 };
 
-/* Of the table `oid`: the first table that hides rows (it itself, one below a
- * view, or with strategy xmin, which reads leaf by leaf, one of its leaves);
- * the first relation, among its parts and what a view is made of, that others
- * fill; in the source's `where` and expressions the first function of the
- * user's own, or type, whose result may change by itself. */
+/* Look at the table `oid`, and report three things. First, a table that hides
+ * rows: itself, one below a view, or with strategy xmin, which reads leaf by
+ * leaf, one of its leaves. Second, a relation among its parts, or below a view,
+ * that others fill. Third, a function or type of the user's own in the source's
+ * `where` or expressions whose result may change by itself. */
 int surroundings_find(struct pg *pg, uint32_t oid,
 		      const struct source_spec *source, enum strategy strategy,
 		      struct surroundings *out, struct error *err);

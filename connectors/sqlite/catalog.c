@@ -146,7 +146,7 @@ static void catalog_fill(struct source_column *c, const struct source_table *t,
 	c->how = how;
 	c->ordered = how->ordered;
 	c->nullable = *paged_cell(a, row, 2) == '0';
-	/* What generates a column stands in the table's text alone. */
+	/* A generated column's expression is in the table's SQL only. */
 	c->computed =
 		xstrdup(*paged_cell(a, row, 5) != '0' ? TICK_UNKNOWN
 						      : paged_cell(a, row, 4));

@@ -36,7 +36,7 @@ static const char views_opcodes[] =
 	"Sequence IfNullRow ";
 static const char views_groups[] =
 	" AggStep AggStep1 AggValue AggFinal AggInverse Count ";
-/* Those of dates are not among them: their arguments may be 'now'. */
+/* Functions of dates are left out: their arguments may be 'now'. */
 static const char views_functions[] =
 	" abs char coalesce format glob hex ifnull iif instr length "
 	"like lower ltrim max min nullif printf quote replace "
@@ -111,7 +111,7 @@ static int views_judge(struct sqsrc *s, const struct source_table *view,
 	return rc;
 }
 
-/* What fills the table's column: NULL if it is written as it is. */
+/* The SQL by which the table fills the column; NULL: there is none. */
 static int views_default(struct sqsrc *s, const char *table, const char *column,
 			 char **out, struct error *err)
 {

@@ -45,7 +45,7 @@ void problems_add(struct problems *list, enum severity severity,
 	problem->fix = problem_fix(fix);
 }
 
-/* What to do about an error that does not say. */
+/* Advice for an error that brings none. */
 static const char *problem_advice(enum error_code code)
 {
 	switch (code) {

@@ -47,7 +47,7 @@ int runner_look_store(const struct connection *state, struct store **out,
 
 	*out = NULL;
 	if (!rc && *url->path && access(url->path, F_OK) != 0)
-		/* What would be made there is judged as if it were. */
+		/* A file would be made there: judge the place. */
 		rc = trust_check(url->path, TRUST_STATE, "the state store",
 				 err);
 	else if (!rc)

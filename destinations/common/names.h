@@ -9,8 +9,8 @@
 #include "core/plugin/destination.h"
 
 #define NAME_WATERMARK_TABLE "_tidemark_watermark"
-/* What to do about a table of that name that is not ours alone: all pipelines
- * that load into the place have their marks there. */
+/* Advice for a table of that name that is not ours alone. All pipelines that
+ * load into the place have their marks there. */
 #define NAME_MARKS_ANEW                                                        \
 	"To begin anew, rename the table: each pipeline that has its mark "    \
 	"there then reads all rows again. Drop it only if it is empty"

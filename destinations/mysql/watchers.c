@@ -124,7 +124,7 @@ int my_watchers_read(struct mydb *db, const char *database, const char *table,
 		    out->other_unique;
 	int rc = 0;
 
-	/* Of a table that is still to be made, whether they would show. */
+	/* For a table that is still to be made: would the keys show? */
 	if (keys)
 		rc = watchers_keys(db, params, out, err);
 	if (!rc && out->exists && !out->triggers && !mydb_is_mariadb(db) &&

@@ -8,7 +8,7 @@
 
 #define READABLE_FAULT PG_OWNED_OWNER("v.relowner")
 
-/* What surrounds the target; one row, with the fault of the marks behind it. */
+/* One row about the place of the target; the fault of the marks comes last. */
 static const char surroundings_sql[] =
 	"SELECT n.oid IS NOT NULL,\n"
 	"  coalesce(has_schema_privilege(n.oid, 'CREATE'),\n"

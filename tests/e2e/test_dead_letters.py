@@ -242,8 +242,8 @@ def held(tidemark):
 
 
 def test_letters_that_are_removed_leave_no_bytes(tidemark, target):
-    """Those of `letters_keep` go from the pages of the file, the others
-    stay."""
+    """Letters that `letters_keep` deletes leave the pages of the file. The
+    others stay."""
     source, _ = target("sqlite")
     source.execute("UPDATE items SET name = concat('is-person-', id, '-here')")
     poison_some(source)

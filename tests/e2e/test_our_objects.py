@@ -1,5 +1,5 @@
-"""What somebody may do to Tidemark's own tables, and whose tables count as its
-own: the owner of the database, and logins that share a role."""
+"""Changes to Tidemark's own tables that are let be, and roles whose tables count
+as its own: the owner of the database, and logins that share a role."""
 
 import re
 

@@ -1,6 +1,6 @@
-"""What docs/passwords.md shows is what is run here, host and password apart:
-each way by which a password gets in, in the places and with the owners and
-modes that systemd, Kubernetes and Docker give to its file."""
+"""The examples of docs/passwords.md, run as they stand there but for host and
+password. A file with a password lies where systemd, Kubernetes and Docker put
+it, with their owners and modes."""
 
 import json
 import os
@@ -112,7 +112,7 @@ def test_service_file(write, shop, work_dir):
 
 @pytest.mark.parametrize("variable", (True, False))
 def test_password_file(write, shop, work_dir, variable):
-    """Of the variable's name, and where libpq looks by itself."""
+    """A password file that PGPASSFILE names, and the one that libpq finds."""
     line, = blocks("text", "db.example:")
     block, = blocks("yaml", "shop: postgresql://app@")
     path = work_dir / "holds-secret"

@@ -19,8 +19,8 @@ def a_field_less(fields):
 
 @pytest.mark.parametrize("alter", (a_field_more, a_field_less))
 def test_rows_of_another_width(prey, alter):
-    """Of a binary COPY: a field too many was written behind the last column,
-    one too few left what the row before had there."""
+    """A binary COPY. A field too many was written behind the last column; one
+    too few left the value of the row before."""
     def lie(kind, body):
         if kind == b"d" and len(body) > 30:
             head = COPY_HEADER if body.startswith(COPY_HEADER) else b""
@@ -45,7 +45,7 @@ def stretched(body):
 @pytest.mark.parametrize("alter", (cut, stretched))
 @pytest.mark.parametrize("engine", ("mariadb", "mysql"))
 def test_rows_of_another_length(prey, engine, alter):
-    """Of a prepared statement: less, or more, than its columns take."""
+    """A row of a prepared statement is shorter, or longer, than its columns."""
     altered = []
 
     def lie(body):
@@ -73,8 +73,7 @@ def clickhouse_head(body):
 
 @pytest.mark.parametrize("alter", (a_field_more, a_field_less))
 def test_heads_of_another_width(prey, alter):
-    """Of ClickHouse: more columns are announced than the rows have, or
-    fewer."""
+    """ClickHouse announces more columns than the rows have, or fewer."""
     altered = []
 
     def lie(_, body):

@@ -13,7 +13,7 @@ NOBODY = 1 << 30  # the number of no answer
 
 
 def some(n, full, at):
-    """Of n answers all, or two that are others for each command."""
+    """Indexes of n answers: all, or two that differ from command to command."""
     return range(n) if full else sorted({at % n, (at + n // 2) % n})
 
 
@@ -85,8 +85,8 @@ class Leaves:
 @pytest.mark.parametrize("kind", REPLACEMENTS)
 @pytest.mark.parametrize("part", ("source", "warehouse"))
 def test_values_of_bigquery(prey, full, part, kind):
-    """Of jobs, of their statistics, of tables, of INFORMATION_SCHEMA and of
-    rows: missing, of another type, greater than any number."""
+    """Values of jobs, statistics, tables, INFORMATION_SCHEMA and rows are
+    missing, of another type, or greater than any number."""
     leaves = Leaves()
     it = prey(leaves, silence="60s", **cast("bigquery", part))
     pick = random.Random(f"{part} {kind}")

@@ -75,7 +75,7 @@ class Liar:
         return columns, [[self.swap(each) for each in row] for row in rows]
 
     def mysql_packet(self, body):
-        """Of a prepared statement: each text has its length in front."""
+        """The texts of a prepared statement: each has its length in front."""
         for true, told in self.types.items():
             if bytes([len(true)]) + true in body:
                 self.told.add(true)

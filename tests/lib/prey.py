@@ -1,5 +1,4 @@
-"""Those whom a server that lies could hurt: pipelines of the sanitized build,
-with the lies that they are told."""
+"""Pipelines of the sanitized build for a lying server to hurt, and the lies."""
 
 import json
 import struct
@@ -177,6 +176,6 @@ TALKERS = (("postgres", "source"), ("mariadb", "source"), ("mysql", "source"),
 
 
 def cast(engine, part):
-    """Who takes which part, in the words of prey()."""
+    """Which engine takes which part, in the words of prey()."""
     role = "destination" if part == "warehouse" else "source"
     return {role: "sqlite" if part == "state" else engine, "part": part}
