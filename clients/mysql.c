@@ -11,73 +11,75 @@
 #include "core/base/alloc.h"
 
 #ifdef MARIADB_PACKAGE_VERSION_ID
-typedef my_bool mydb_bool;
+typedef my_bool mysql_client_bool;
 #else
-typedef bool mydb_bool;
+typedef bool mysql_client_bool;
 #endif
 
 /* What a value of a stream may take before its buffer grows. */
-#define MYDB_FIRST_BYTES 256
+#define MYSQL_CLIENT_FIRST_BYTES 256
 /* So long may a KILL take before the connection is cut. */
-#define MYDB_KILL_S 1
+#define MYSQL_CLIENT_KILL_S 1
 
-struct mydb_column {
+struct mysql_client_column {
 	union {
 		int64_t integer;
 		float float32;
 		double float64;
 		MYSQL_TIME time;
 	} value;
-	mydb_bool null, error;
+	mysql_client_bool null, error;
 	unsigned long length;
 	uint8_t *bytes;
 	size_t capacity;
 };
 
-int mydb_fail(struct mydb *db, struct error *err)
+int mysql_client_fail(struct mysql_client *db, struct error *err)
 {
-	return mydb_refused(db, mysql_errno(db->conn), mysql_sqlstate(db->conn),
-			    mysql_error(db->conn), err);
+	return mysql_client_refused(db, mysql_errno(db->conn),
+				    mysql_sqlstate(db->conn),
+				    mysql_error(db->conn), err);
 }
 
 /* A connection that breaks while rows are read is the connection's error. */
-int mydb_stmt_fail(struct mydb *db, void *stmt, struct error *err)
+int mysql_client_stmt_fail(struct mysql_client *db, void *stmt,
+			   struct error *err)
 {
 	if (!mysql_stmt_errno(stmt))
-		return mydb_fail(db, err);
-	return mydb_refused(db, mysql_stmt_errno(stmt),
-			    mysql_stmt_sqlstate(stmt), mysql_stmt_error(stmt),
-			    err);
+		return mysql_client_fail(db, err);
+	return mysql_client_refused(db, mysql_stmt_errno(stmt),
+				    mysql_stmt_sqlstate(stmt),
+				    mysql_stmt_error(stmt), err);
 }
 
-static int mydb_stopped(struct mydb *db, struct error *err)
+static int mysql_client_stopped(struct mysql_client *db, struct error *err)
 {
 	return error_set(err, ERROR_STOPPED, "%s: stopped while connecting",
 			 db->target.where);
 }
 
 /* 3159: the server takes TLS only; 1045: it may be that the user does. */
-static int mydb_sign_in(struct mydb *db, struct error *err)
+static int mysql_client_sign_in(struct mysql_client *db, struct error *err)
 {
-	struct mydb_target *t = &db->target;
+	struct mysql_client_target *t = &db->target;
 	MYSQL *again;
 	bool ok;
 
-	db->conn = mydb_connect(t, t->tls, db->local, true, -1, &ok);
+	db->conn = mysql_client_connect(t, t->tls, db->local, true, -1, &ok);
 	if (!db->conn)
-		return mydb_stopped(db, err);
+		return mysql_client_stopped(db, err);
 	if (ok)
 		return 0;
 	if (!t->tls_if_asked ||
 	    (mysql_errno(db->conn) != 3159 && mysql_errno(db->conn) != 1045 &&
 	     mysql_errno(db->conn) != 2061))
-		return mydb_fail(db, err);
-	again = mydb_connect(t, TLS_REQUIRED, db->local, true, -1, &ok);
+		return mysql_client_fail(db, err);
+	again = mysql_client_connect(t, TLS_REQUIRED, db->local, true, -1, &ok);
 	if (!again)
-		return mydb_stopped(db, err);
+		return mysql_client_stopped(db, err);
 	if (!ok) {
 		mysql_close(again);
-		return mydb_fail(db, err);
+		return mysql_client_fail(db, err);
 	}
 	t->tls = TLS_REQUIRED;
 	mysql_close(db->conn);
@@ -85,41 +87,43 @@ static int mydb_sign_in(struct mydb *db, struct error *err)
 	return 0;
 }
 
-int mydb_open(struct mydb **out, const struct connection *conn,
-	      const struct mydb_options *options, struct error *err)
+int mysql_client_open(struct mysql_client **out, const struct connection *conn,
+		      const struct mysql_client_options *options,
+		      struct error *err)
 {
-	struct mydb *db = xcalloc(1, sizeof(*db));
+	struct mysql_client *db = xcalloc(1, sizeof(*db));
 	int rc;
 
 	if (options->load)
-		db->local = mydb_local_new();
-	rc = mydb_target_fill(&db->target, conn, options->application, err);
+		db->local = mysql_client_local_new();
+	rc = mysql_client_target_fill(&db->target, conn, options->application,
+				      err);
 	if (!rc)
-		rc = mydb_sign_in(db, err);
+		rc = mysql_client_sign_in(db, err);
 	if (!rc) {
 		db->mariadb = strstr(mysql_get_server_info(db->conn),
 				     "MariaDB") != NULL;
 		db->version = mysql_get_server_version(db->conn);
 		db->id = mysql_thread_id(db->conn);
-		rc = mydb_pin(db, options, err);
+		rc = mysql_client_pin(db, options, err);
 	}
 	if (rc)
-		mydb_close(db);
+		mysql_client_close(db);
 	else
 		*out = db;
 	return rc;
 }
 
-void mydb_close(struct mydb *db)
+void mysql_client_close(struct mysql_client *db)
 {
 	if (!db)
 		return;
-	mydb_stream_abort(db);
-	mydb_insert_end(db);
+	mysql_client_stream_abort(db);
+	mysql_client_insert_end(db);
 	if (db->conn)
 		mysql_close(db->conn);
-	mydb_local_free(db->local);
-	mydb_target_release(&db->target);
+	mysql_client_local_free(db->local);
+	mysql_client_target_release(&db->target);
 	free(db->session);
 	free(db->sql);
 	free(db);
@@ -127,103 +131,106 @@ void mydb_close(struct mydb *db)
 
 /* A connection that the kill does not end is cut: the reader's next byte is
  * an error. */
-void mydb_interrupt(struct mydb *db)
+void mysql_client_interrupt(struct mysql_client *db)
 {
-	struct mydb_target quick = db->target;
+	struct mysql_client_target quick = db->target;
 	char sql[48];
 	MYSQL *other;
 	bool ok;
 
 	atomic_store(&db->interrupted, true);
-	quick.silence_s = MYDB_KILL_S;
-	other = mydb_connect(&quick, quick.tls, NULL, false, MYDB_KILL_S * 1000,
-			     &ok);
+	quick.silence_s = MYSQL_CLIENT_KILL_S;
+	other = mysql_client_connect(&quick, quick.tls, NULL, false,
+				     MYSQL_CLIENT_KILL_S * 1000, &ok);
 	snprintf(sql, sizeof(sql), "KILL QUERY %lu", db->id);
 	if (!ok || mysql_query(other, sql) != 0)
-		shutdown(mydb_socket(db->conn), SHUT_RDWR);
+		shutdown(mysql_client_socket(db->conn), SHUT_RDWR);
 	if (other)
 		mysql_close(other);
 }
 
-static int mydb_check_result(struct mydb *db, MYSQL_RES *res, struct error *err)
+static int mysql_client_check_result(struct mysql_client *db, MYSQL_RES *res,
+				     struct error *err)
 {
 	int rc = 0;
 
 	for (unsigned i = 0; !rc && i < mysql_num_fields(res); i++)
-		rc = mydb_check_charset(
+		rc = mysql_client_check_charset(
 			db, mysql_fetch_field_direct(res, i)->charsetnr, err);
 	return rc;
 }
 
-int mydb_plain(struct mydb *db, const char *sql, struct mydb_result **out,
-	       struct error *err)
+int mysql_client_plain(struct mysql_client *db, const char *sql,
+		       struct mysql_client_result **out, struct error *err)
 {
 	MYSQL_RES *res;
 	MYSQL_ROW row;
-	int rc = mydb_ready(db, err);
+	int rc = mysql_client_ready(db, err);
 
 	if (rc)
 		return rc;
-	mydb_note(db, sql);
+	mysql_client_note(db, sql);
 	if (mysql_real_query(db->conn, sql, strlen(sql)) != 0)
-		return mydb_fail(db, err);
+		return mysql_client_fail(db, err);
 	res = mysql_store_result(db->conn);
 	if (!res && mysql_errno(db->conn))
-		return mydb_fail(db, err);
-	if (res && (rc = mydb_check_result(db, res, err)) != 0) {
+		return mysql_client_fail(db, err);
+	if (res && (rc = mysql_client_check_result(db, res, err)) != 0) {
 		mysql_free_result(res);
 		return rc;
 	}
 	if (out)
-		*out = mydb_result_new(res ? mysql_num_fields(res) : 0);
+		*out = mysql_client_result_new(res ? mysql_num_fields(res) : 0);
 	for (unsigned i = 0; out && res && i < mysql_num_fields(res); i++)
-		mydb_result_name(*out, i,
-				 mysql_fetch_field_direct(res, i)->name);
+		mysql_client_result_name(
+			*out, i, mysql_fetch_field_direct(res, i)->name);
 	while (out && res && (row = mysql_fetch_row(res)) != NULL) {
 		unsigned long *lengths = mysql_fetch_lengths(res);
 		for (unsigned i = 0; i < mysql_num_fields(res); i++)
-			mydb_result_add(*out, row[i], lengths[i]);
+			mysql_client_result_add(*out, row[i], lengths[i]);
 	}
 	if (res)
 		mysql_free_result(res);
 	return 0;
 }
 
-int mydb_exec(struct mydb *db, const char *sql, struct error *err)
+int mysql_client_exec(struct mysql_client *db, const char *sql,
+		      struct error *err)
 {
-	return mydb_plain(db, sql, NULL, err);
+	return mysql_client_plain(db, sql, NULL, err);
 }
 
-int mydb_prepare(struct mydb *db, const char *sql, struct error *err)
+int mysql_client_prepare(struct mysql_client *db, const char *sql,
+			 struct error *err)
 {
-	int rc = mydb_ready(db, err);
+	int rc = mysql_client_ready(db, err);
 
 	if (rc)
 		return rc;
-	mydb_note(db, sql);
+	mysql_client_note(db, sql);
 	db->stmt = mysql_stmt_init(db->conn);
 	if (!db->stmt)
-		return mydb_fail(db, err);
+		return mysql_client_fail(db, err);
 	if (mysql_stmt_prepare(db->stmt, sql, strlen(sql)) == 0)
 		return 0;
-	rc = mydb_stmt_fail(db, db->stmt, err);
-	mydb_stream_abort(db);
+	rc = mysql_client_stmt_fail(db, db->stmt, err);
+	mysql_client_stream_abort(db);
 	return rc;
 }
 
-unsigned long mydb_parameters(struct mydb *db)
+unsigned long mysql_client_parameters(struct mysql_client *db)
 {
 	return mysql_stmt_param_count(db->stmt);
 }
 
-int mydb_execute(struct mydb *db, int n, const char *const *params,
-		 struct error *err)
+int mysql_client_execute(struct mysql_client *db, int n,
+			 const char *const *params, struct error *err)
 {
 	MYSQL_BIND *binds = xcalloc((size_t)n + 1, sizeof(*binds));
-	mydb_bool null = 1;
+	mysql_client_bool null = 1;
 	int rc = 0;
 
-	if (mydb_parameters(db) != (unsigned long)n)
+	if (mysql_client_parameters(db) != (unsigned long)n)
 		rc = error_set(err, ERROR_CONFIG,
 			       "%s: a \"?\" outside of quotes in the user's "
 			       "SQL",
@@ -235,65 +242,67 @@ int mydb_execute(struct mydb *db, int n, const char *const *params,
 		binds[i].is_null = params[i] ? NULL : &null;
 	}
 	if (!rc && n && mysql_stmt_bind_param(db->stmt, binds))
-		rc = mydb_stmt_fail(db, db->stmt, err);
+		rc = mysql_client_stmt_fail(db, db->stmt, err);
 	/* What an earlier command left there is not this one's. */
 	((MYSQL *)db->conn)->net.last_errno = 0;
 	if (!rc && mysql_stmt_execute(db->stmt))
-		rc = mydb_stmt_fail(db, db->stmt, err);
+		rc = mysql_client_stmt_fail(db, db->stmt, err);
 	free(binds);
 	return rc;
 }
 
-static void mydb_bind(struct mydb_column *c, enum mydb_form form,
-		      MYSQL_BIND *bind)
+static void mysql_client_bind(struct mysql_client_column *c,
+			      enum mysql_client_form form, MYSQL_BIND *bind)
 {
 	static const enum enum_field_types types[] = {
-		[MYDB_INTEGER] = MYSQL_TYPE_LONGLONG,
-		[MYDB_UNSIGNED] = MYSQL_TYPE_LONGLONG,
-		[MYDB_FLOAT] = MYSQL_TYPE_FLOAT,
-		[MYDB_DOUBLE] = MYSQL_TYPE_DOUBLE,
-		[MYDB_TIME] = MYSQL_TYPE_DATETIME,
-		[MYDB_BYTES] = MYSQL_TYPE_STRING,
+		[MYSQL_CLIENT_INTEGER] = MYSQL_TYPE_LONGLONG,
+		[MYSQL_CLIENT_UNSIGNED] = MYSQL_TYPE_LONGLONG,
+		[MYSQL_CLIENT_FLOAT] = MYSQL_TYPE_FLOAT,
+		[MYSQL_CLIENT_DOUBLE] = MYSQL_TYPE_DOUBLE,
+		[MYSQL_CLIENT_TIME] = MYSQL_TYPE_DATETIME,
+		[MYSQL_CLIENT_BYTES] = MYSQL_TYPE_STRING,
 	};
 
 	bind->buffer_type = types[form];
-	bind->is_unsigned = form == MYDB_UNSIGNED;
+	bind->is_unsigned = form == MYSQL_CLIENT_UNSIGNED;
 	bind->is_null = &c->null;
 	bind->error = &c->error;
 	bind->length = &c->length;
 	bind->buffer = &c->value;
 	bind->buffer_length = sizeof(c->value);
-	if (form != MYDB_BYTES)
+	if (form != MYSQL_CLIENT_BYTES)
 		return;
 	if (!c->bytes) {
-		c->capacity = MYDB_FIRST_BYTES;
+		c->capacity = MYSQL_CLIENT_FIRST_BYTES;
 		c->bytes = xmalloc(c->capacity);
 	}
 	bind->buffer = c->bytes;
 	bind->buffer_length = c->capacity;
 }
 
-enum mydb_form mydb_form_of(const struct mydb *db, size_t column)
+enum mysql_client_form mysql_client_form_of(const struct mysql_client *db,
+					    size_t column)
 {
-	return db->forms ? db->forms[column] : MYDB_BYTES;
+	return db->forms ? db->forms[column] : MYSQL_CLIENT_BYTES;
 }
 
-struct mydb_field *mydb_fields_read(struct mydb *db, size_t *n)
+struct mysql_client_field *mysql_client_fields_read(struct mysql_client *db,
+						    size_t *n)
 {
 	MYSQL_RES *meta = mysql_stmt_result_metadata(db->stmt);
-	struct mydb_field *fields;
+	struct mysql_client_field *fields;
 
 	*n = meta ? mysql_num_fields(meta) : 0;
 	fields = xcalloc(*n + 1, sizeof(*fields));
 	for (size_t i = 0; i < *n; i++) {
 		const MYSQL_FIELD *f =
 			mysql_fetch_field_direct(meta, (unsigned)i);
-		fields[i] = (struct mydb_field){
+		fields[i] = (struct mysql_client_field){
 			.name = xstrdup(f->name),
 			.type = (int)f->type,
 			.is_unsigned = f->flags & UNSIGNED_FLAG,
 			.nullable = !(f->flags & NOT_NULL_FLAG),
-			.binary = f->charsetnr == MYDB_BINARY,
+			.binary = f->charsetnr == MYSQL_CLIENT_BINARY,
 			.is_enum = f->flags & ENUM_FLAG,
 			.is_set = f->flags & SET_FLAG,
 			.length = f->length,
@@ -306,53 +315,55 @@ struct mydb_field *mydb_fields_read(struct mydb *db, size_t *n)
 }
 
 /* TIME is bound as itself: as a DATETIME the library would add today. */
-int mydb_bind_all(struct mydb *db, struct error *err)
+int mysql_client_bind_all(struct mysql_client *db, struct error *err)
 {
 	MYSQL_BIND *binds;
 	MYSQL_RES *meta;
 	int rc;
 
-	db->fields = mydb_fields_read(db, &db->n_columns);
+	db->fields = mysql_client_fields_read(db, &db->n_columns);
 	db->columns = xcalloc(db->n_columns + 1, sizeof(*db->columns));
 	db->cells = xcalloc(db->n_columns + 1, sizeof(*db->cells));
 	binds = xcalloc(db->n_columns + 1, sizeof(*binds));
 	db->binds = binds;
 	for (size_t i = 0; i < db->n_columns; i++) {
-		mydb_bind(&db->columns[i], mydb_form_of(db, i), &binds[i]);
-		if (mydb_form_of(db, i) == MYDB_TIME)
+		mysql_client_bind(&db->columns[i], mysql_client_form_of(db, i),
+				  &binds[i]);
+		if (mysql_client_form_of(db, i) == MYSQL_CLIENT_TIME)
 			binds[i].buffer_type =
 				(enum enum_field_types)db->fields[i].type;
 	}
 	meta = mysql_stmt_result_metadata(db->stmt);
-	rc = meta ? mydb_check_result(db, meta, err) : 0;
+	rc = meta ? mysql_client_check_result(db, meta, err) : 0;
 	if (meta)
 		mysql_free_result(meta);
 	if (rc)
 		return rc;
 	if (db->n_columns && mysql_stmt_bind_result(db->stmt, binds))
-		return mydb_stmt_fail(db, db->stmt, err);
+		return mysql_client_stmt_fail(db, db->stmt, err);
 	return 0;
 }
 
-static void mydb_cell_fill(struct mydb_cell *cell, const struct mydb_column *c,
-			   enum mydb_form form)
+static void mysql_client_cell_fill(struct mysql_client_cell *cell,
+				   const struct mysql_client_column *c,
+				   enum mysql_client_form form)
 {
 	const MYSQL_TIME *t = &c->value.time;
 
 	cell->null = c->null;
 	switch (form) {
-	case MYDB_INTEGER:
-	case MYDB_UNSIGNED:
+	case MYSQL_CLIENT_INTEGER:
+	case MYSQL_CLIENT_UNSIGNED:
 		cell->integer = c->value.integer;
 		break;
-	case MYDB_FLOAT:
+	case MYSQL_CLIENT_FLOAT:
 		cell->float32 = c->value.float32;
 		break;
-	case MYDB_DOUBLE:
+	case MYSQL_CLIENT_DOUBLE:
 		cell->float64 = c->value.float64;
 		break;
-	case MYDB_TIME:
-		cell->time = (struct mydb_time){
+	case MYSQL_CLIENT_TIME:
+		cell->time = (struct mysql_client_time){
 			t->year,
 			t->month,
 			t->day,
@@ -363,7 +374,7 @@ static void mydb_cell_fill(struct mydb_cell *cell, const struct mydb_column *c,
 			t->neg != 0,
 		};
 		break;
-	case MYDB_BYTES:
+	case MYSQL_CLIENT_BYTES:
 		cell->bytes = c->bytes;
 		cell->n = c->length;
 		break;
@@ -371,45 +382,47 @@ static void mydb_cell_fill(struct mydb_cell *cell, const struct mydb_column *c,
 }
 
 /* A value longer than its buffer: a larger buffer, and that value again. */
-static int mydb_fetch_rest(struct mydb *db, size_t column, struct error *err)
+static int mysql_client_fetch_rest(struct mysql_client *db, size_t column,
+				   struct error *err)
 {
-	struct mydb_column *c = &db->columns[column];
+	struct mysql_client_column *c = &db->columns[column];
 	MYSQL_BIND *binds = db->binds;
 
 	c->bytes = xgrow(c->bytes, &c->capacity, c->length, 1);
-	mydb_bind(c, MYDB_BYTES, &binds[column]);
+	mysql_client_bind(c, MYSQL_CLIENT_BYTES, &binds[column]);
 	if (mysql_stmt_fetch_column(db->stmt, &binds[column], (unsigned)column,
 				    0))
-		return mydb_stmt_fail(db, db->stmt, err);
+		return mysql_client_stmt_fail(db, db->stmt, err);
 	return 1;
 }
 
-static int mydb_take_row(struct mydb *db, struct error *err)
+static int mysql_client_take_row(struct mysql_client *db, struct error *err)
 {
 	bool grown = false;
 	int rc = 1;
 
 	for (size_t i = 0; rc > 0 && i < db->n_columns; i++) {
-		struct mydb_column *c = &db->columns[i];
-		enum mydb_form form = mydb_form_of(db, i);
-		if (form == MYDB_BYTES && !c->null && c->length > c->capacity) {
-			rc = mydb_fetch_rest(db, i, err);
+		struct mysql_client_column *c = &db->columns[i];
+		enum mysql_client_form form = mysql_client_form_of(db, i);
+		if (form == MYSQL_CLIENT_BYTES && !c->null &&
+		    c->length > c->capacity) {
+			rc = mysql_client_fetch_rest(db, i, err);
 			grown = true;
-		} else if (form != MYDB_BYTES && !c->null && c->error) {
+		} else if (form != MYSQL_CLIENT_BYTES && !c->null && c->error) {
 			rc = error_set(err, ERROR_SCHEMA,
 				       "%s: column %zu of the rows changed its "
 				       "type while it was read",
 				       db->target.where, i + 1);
 		}
 		if (rc > 0)
-			mydb_cell_fill(&db->cells[i], c, form);
+			mysql_client_cell_fill(&db->cells[i], c, form);
 	}
 	if (rc > 0 && grown && mysql_stmt_bind_result(db->stmt, db->binds))
-		rc = mydb_stmt_fail(db, db->stmt, err);
+		rc = mysql_client_stmt_fail(db, db->stmt, err);
 	return rc;
 }
 
-int mydb_stream_next(struct mydb *db, struct error *err)
+int mysql_client_stream_next(struct mysql_client *db, struct error *err)
 {
 	int rc;
 
@@ -417,35 +430,37 @@ int mydb_stream_next(struct mydb *db, struct error *err)
 		return 0;
 	rc = mysql_stmt_fetch(db->stmt);
 	if (rc == 0 || rc == MYSQL_DATA_TRUNCATED) {
-		rc = mydb_take_row(db, err);
+		rc = mysql_client_take_row(db, err);
 	} else if (rc == MYSQL_NO_DATA && !mysql_stmt_errno(db->stmt) &&
 		   !mysql_errno(db->conn)) {
 		rc = 0;
 	} else {
-		rc = mydb_stmt_fail(db, db->stmt, err);
+		rc = mysql_client_stmt_fail(db, db->stmt, err);
 	}
 	if (rc <= 0)
-		mydb_stream_abort(db);
+		mysql_client_stream_abort(db);
 	return rc;
 }
 
-const struct mydb_cell *mydb_stream_row(const struct mydb *db)
+const struct mysql_client_cell *
+mysql_client_stream_row(const struct mysql_client *db)
 {
 	return db->cells;
 }
 
-const struct mydb_field *mydb_stream_fields(const struct mydb *db)
+const struct mysql_client_field *
+mysql_client_stream_fields(const struct mysql_client *db)
 {
 	return db->fields;
 }
 
-void mydb_stream_abort(struct mydb *db)
+void mysql_client_stream_abort(struct mysql_client *db)
 {
 	if (db->stmt)
 		mysql_stmt_close(db->stmt);
 	for (size_t i = 0; i < db->n_columns; i++)
 		free(db->columns[i].bytes);
-	mydb_fields_free(db->fields, db->n_columns);
+	mysql_client_fields_free(db->fields, db->n_columns);
 	db->fields = NULL;
 	free(db->columns);
 	free(db->cells);

@@ -13,13 +13,13 @@
 #include "core/base/stop.h"
 
 #ifdef MARIADB_PACKAGE_VERSION_ID
-typedef my_bool mydb_bool;
+typedef my_bool mysql_client_bool;
 #else
-typedef bool mydb_bool;
+typedef bool mysql_client_bool;
 #endif
 
 /* Owned by the one of the two that is done with it last. */
-struct mydb_attempt {
+struct mysql_client_attempt {
 	MYSQL *conn;
 	struct url_server server;
 	char *password, *socket;
@@ -29,7 +29,7 @@ struct mydb_attempt {
 	pthread_t thread;
 };
 
-static pthread_once_t mydb_once = PTHREAD_ONCE_INIT;
+static pthread_once_t mysql_client_once = PTHREAD_ONCE_INIT;
 
 #ifdef MARIADB_PACKAGE_VERSION_ID
 /* The library's own 8 KiB cost a system call, and often wake the server, for
@@ -39,26 +39,26 @@ static pthread_once_t mydb_once = PTHREAD_ONCE_INIT;
 /* Before 3.4, the authority is checked if one is given, and the host's name
  * with this option; since then it turns both off. There verify-ca is
  * verify-full. */
-static bool mydb_can_verify_ca_alone(void)
+static bool mysql_client_can_verify_ca_alone(void)
 {
 	const char *version = mysql_get_client_info();
 
 	return !strncmp(version, "3.", 2) && strtoul(version + 2, NULL, 10) < 4;
 }
 
-static void mydb_set_tls(MYSQL *conn, enum tls_mode mode)
+static void mysql_client_set_tls(MYSQL *conn, enum tls_mode mode)
 {
-	mydb_bool on = mode >= TLS_REQUIRED;
-	mydb_bool verify =
+	mysql_client_bool on = mode >= TLS_REQUIRED;
+	mysql_client_bool verify =
 		mode == TLS_VERIFY_FULL ||
-		(mode == TLS_VERIFY_CA && !mydb_can_verify_ca_alone());
+		(mode == TLS_VERIFY_CA && !mysql_client_can_verify_ca_alone());
 
 	mysql_options(conn, MYSQL_OPT_SSL_ENFORCE, &on);
 	mysql_options(conn, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
 }
 
 /* What is sent at a time; the library keeps it for all connections. */
-static void mydb_set_buffer(void)
+static void mysql_client_set_buffer(void)
 {
 	unsigned long bytes = SEND_BYTES;
 	MYSQL *any = mysql_init(NULL);
@@ -67,12 +67,12 @@ static void mydb_set_buffer(void)
 	mysql_close(any);
 }
 
-int mydb_socket(void *conn)
+int mysql_client_socket(void *conn)
 {
 	return (int)mysql_get_socket(conn);
 }
 #else
-static void mydb_set_tls(MYSQL *conn, enum tls_mode mode)
+static void mysql_client_set_tls(MYSQL *conn, enum tls_mode mode)
 {
 	static const unsigned modes[] = {
 		[TLS_DISABLED] = SSL_MODE_DISABLED,
@@ -81,33 +81,34 @@ static void mydb_set_tls(MYSQL *conn, enum tls_mode mode)
 		[TLS_VERIFY_FULL] = SSL_MODE_VERIFY_IDENTITY,
 	};
 	/* Without TLS, and so on loopback alone. */
-	mydb_bool key = mode == TLS_DISABLED;
+	mysql_client_bool key = mode == TLS_DISABLED;
 
 	mysql_options(conn, MYSQL_OPT_SSL_MODE, &modes[mode]);
 	mysql_options(conn, MYSQL_OPT_GET_SERVER_PUBLIC_KEY, &key);
 }
 
 /* Its packets would grow too, and max_allowed_packet bounds those. */
-static void mydb_set_buffer(void)
+static void mysql_client_set_buffer(void)
 {
 }
 
-int mydb_socket(void *conn)
+int mysql_client_socket(void *conn)
 {
 	return (int)((MYSQL *)conn)->net.fd;
 }
 #endif
 
-static void mydb_library_begin(void)
+static void mysql_client_library_begin(void)
 {
 	mysql_library_init(0, NULL, NULL);
-	mydb_set_buffer();
-	mydb_guard_library();
+	mysql_client_set_buffer();
+	mysql_client_guard_library();
 }
 
-static MYSQL *mydb_prepare_connection(const struct mydb_target *t,
-				      enum tls_mode mode,
-				      struct mydb_local *local)
+static MYSQL *
+mysql_client_prepare_connection(const struct mysql_client_target *t,
+				enum tls_mode mode,
+				struct mysql_client_local *local)
 {
 	MYSQL *conn = mysql_init(NULL);
 	unsigned tcp = MYSQL_PROTOCOL_TCP;
@@ -117,7 +118,7 @@ static MYSQL *mydb_prepare_connection(const struct mydb_target *t,
 	mysql_options(conn, MYSQL_OPT_CONNECT_TIMEOUT, &t->connect_s);
 	mysql_options(conn, MYSQL_OPT_READ_TIMEOUT, &t->silence_s);
 	mysql_options(conn, MYSQL_OPT_WRITE_TIMEOUT, &t->silence_s);
-	mydb_local_offer(conn, local);
+	mysql_client_local_offer(conn, local);
 	mysql_options(conn, MYSQL_SET_CHARSET_NAME, "utf8mb4");
 	mysql_options4(conn, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name",
 		       t->application);
@@ -128,15 +129,16 @@ static MYSQL *mydb_prepare_connection(const struct mydb_target *t,
 		mysql_options(conn, MYSQL_OPT_SSL_CERT, t->tls_cert);
 		mysql_options(conn, MYSQL_OPT_SSL_CA, t->tls_ca);
 	}
-	mydb_guard_set(conn, mode);
-	mydb_set_tls(conn, mode);
+	mysql_client_guard_set(conn, mode);
+	mysql_client_set_tls(conn, mode);
 	return conn;
 }
 
-static struct mydb_attempt *mydb_attempt_new(const struct mydb_target *t,
-					     MYSQL *conn, bool tls)
+static struct mysql_client_attempt *
+mysql_client_attempt_new(const struct mysql_client_target *t, MYSQL *conn,
+			 bool tls)
 {
-	struct mydb_attempt *a = xcalloc(1, sizeof(*a));
+	struct mysql_client_attempt *a = xcalloc(1, sizeof(*a));
 
 	a->conn = conn;
 	a->tls = tls;
@@ -152,7 +154,7 @@ static struct mydb_attempt *mydb_attempt_new(const struct mydb_target *t,
 }
 
 /* The connection goes to whoever took it before. */
-static void mydb_attempt_leave(struct mydb_attempt *a)
+static void mysql_client_attempt_leave(struct mysql_client_attempt *a)
 {
 	if (atomic_fetch_sub(&a->left, 1) > 1)
 		return;
@@ -166,48 +168,48 @@ static void mydb_attempt_leave(struct mydb_attempt *a)
 	free(a);
 }
 
-static void mydb_attempt_run(struct mydb_attempt *a)
+static void mysql_client_attempt_run(struct mysql_client_attempt *a)
 {
 	const char *password =
-		a->tls ? mydb_guard_take(a->password) : a->password;
+		a->tls ? mysql_client_guard_take(a->password) : a->password;
 
 	a->ok = mysql_real_connect(a->conn, a->socket ? NULL : a->server.host,
 				   a->server.user, password, a->server.database,
 				   a->server.port, a->socket, 0) != NULL;
-	mydb_guard_take(NULL);
-	a->ok = a->ok && (!a->tls || mydb_guard_holds(a->conn));
-	mydb_guard_explain(a->conn);
+	mysql_client_guard_take(NULL);
+	a->ok = a->ok && (!a->tls || mysql_client_guard_holds(a->conn));
+	mysql_client_guard_explain(a->conn);
 }
 
-static void *mydb_attempt_main(void *arg)
+static void *mysql_client_attempt_main(void *arg)
 {
-	struct mydb_attempt *a = arg;
+	struct mysql_client_attempt *a = arg;
 	const uint64_t one = 1;
 
 	mysql_thread_init();
-	mydb_attempt_run(a);
+	mysql_client_attempt_run(a);
 	if (write(a->done_fd, &one, sizeof(one)) < 0)
 		abort(); /* a counter of 1 always has room */
-	mydb_attempt_leave(a);
+	mysql_client_attempt_leave(a);
 	mysql_thread_end();
 	return NULL;
 }
 
 /* False: it is over already. */
-static bool mydb_attempt_begin(struct mydb_attempt *a)
+static bool mysql_client_attempt_begin(struct mysql_client_attempt *a)
 {
 	if (a->done_fd >= 0 &&
-	    !pthread_create(&a->thread, NULL, mydb_attempt_main, a))
+	    !pthread_create(&a->thread, NULL, mysql_client_attempt_main, a))
 		return true;
 	atomic_fetch_sub(&a->left, 1);
-	mydb_attempt_run(a);
+	mysql_client_attempt_run(a);
 	return false;
 }
 
 /* False: given up. Else its thread is gone too: one that outlives main has what
  * the TLS library keeps for it counted as lost. */
-static bool mydb_attempt_wait(struct mydb_attempt *a, bool heed_stop,
-			      int limit_ms)
+static bool mysql_client_attempt_wait(struct mysql_client_attempt *a,
+				      bool heed_stop, int limit_ms)
 {
 	struct pollfd fds[] = { { .fd = a->done_fd, .events = POLLIN },
 				{ .fd = stop_fd(), .events = POLLIN } };
@@ -223,23 +225,24 @@ static bool mydb_attempt_wait(struct mydb_attempt *a, bool heed_stop,
 	return fds[0].revents != 0;
 }
 
-void *mydb_connect(const struct mydb_target *t, enum tls_mode mode,
-		   struct mydb_local *local, bool heed_stop, int limit_ms,
-		   bool *ok)
+void *mysql_client_connect(const struct mysql_client_target *t,
+			   enum tls_mode mode, struct mysql_client_local *local,
+			   bool heed_stop, int limit_ms, bool *ok)
 {
-	struct mydb_attempt *a;
+	struct mysql_client_attempt *a;
 	MYSQL *conn = NULL;
 
-	pthread_once(&mydb_once, mydb_library_begin);
-	a = mydb_attempt_new(t, mydb_prepare_connection(t, mode, local),
-			     mode >= TLS_REQUIRED);
+	pthread_once(&mysql_client_once, mysql_client_library_begin);
+	a = mysql_client_attempt_new(
+		t, mysql_client_prepare_connection(t, mode, local),
+		mode >= TLS_REQUIRED);
 	*ok = false;
-	if (!mydb_attempt_begin(a) ||
-	    mydb_attempt_wait(a, heed_stop, limit_ms)) {
+	if (!mysql_client_attempt_begin(a) ||
+	    mysql_client_attempt_wait(a, heed_stop, limit_ms)) {
 		conn = a->conn;
 		a->conn = NULL;
 		*ok = a->ok;
 	}
-	mydb_attempt_leave(a);
+	mysql_client_attempt_leave(a);
 	return conn;
 }

@@ -261,13 +261,13 @@ static const struct errno_class *errno_find(unsigned number)
 }
 
 /* InnoDB has room for 1,017 columns, and MariaDB (10.11) for 4,096. */
-unsigned mydb_errno_meant(unsigned number, const char *text)
+unsigned mysql_client_errno_meant(unsigned number, const char *text)
 {
 	return number == 1005 && strstr(text, "Too many columns") ? 1117
 								  : number;
 }
 
-enum error_code mydb_errno_code(unsigned number, const char *sqlstate)
+enum error_code mysql_client_errno_code(unsigned number, const char *sqlstate)
 {
 	const struct errno_class *found = errno_find(number);
 
@@ -281,7 +281,7 @@ enum error_code mydb_errno_code(unsigned number, const char *sqlstate)
 	return ERROR_UNKNOWN;
 }
 
-const char *mydb_errno_hint(unsigned number)
+const char *mysql_client_errno_hint(unsigned number)
 {
 	const struct errno_class *found = errno_find(number);
 

@@ -10,12 +10,12 @@
 
 /* The errno that says what happened, of one that MariaDB gives for whatever a
  * table's engine refuses; else `number`. `text`: the server's words. */
-unsigned mydb_errno_meant(unsigned number, const char *text);
+unsigned mysql_client_errno_meant(unsigned number, const char *text);
 /* The class of an errno (of server or client library); for one that is not in
  * the table, that of its SQLSTATE's class; ERROR_UNKNOWN for what is in
  * neither. */
-enum error_code mydb_errno_code(unsigned number, const char *sqlstate);
+enum error_code mysql_client_errno_code(unsigned number, const char *sqlstate);
 /* What to do next about this one, as a sentence; "" if there is nothing. */
-const char *mydb_errno_hint(unsigned number);
+const char *mysql_client_errno_hint(unsigned number);
 
 #endif

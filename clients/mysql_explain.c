@@ -15,35 +15,36 @@ struct explain_columns {
 	size_t table, type, key, rows;
 };
 
-static struct explain_columns explain_columns(const struct mydb_result *r)
+static struct explain_columns
+explain_columns(const struct mysql_client_result *r)
 {
-	size_t more = mydb_columns(r) > EXPLAIN_MARIADB_COLUMNS;
+	size_t more = mysql_client_columns(r) > EXPLAIN_MARIADB_COLUMNS;
 
 	return (struct explain_columns){ 2, 3 + more, 5 + more, 8 + more };
 }
 
-static const char *explain_cell(const struct mydb_result *r, size_t row,
+static const char *explain_cell(const struct mysql_client_result *r, size_t row,
 				size_t column)
 {
-	const char *text = mydb_value(r, row, column);
+	const char *text = mysql_client_value(r, row, column);
 
 	return text ? text : "-";
 }
 
-int mydb_explain(struct mydb *db, const char *sql, int n,
-		 const char *const *params, const char *alias, char **plan,
-		 char **index, struct error *err)
+int mysql_client_explain(struct mysql_client *db, const char *sql, int n,
+			 const char *const *params, const char *alias,
+			 char **plan, char **index, struct error *err)
 {
 	struct strbuf lines = STRBUF_INIT;
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	/* MySQL 9 has taken to trees. */
-	char *text =
-		xstrfmt("EXPLAIN %s%s",
-			mydb_is_mariadb(db) ? "" : "FORMAT=TRADITIONAL ", sql);
-	int rc = mydb_query(db, &r, text, NULL, n, params, err);
+	char *text = xstrfmt(
+		"EXPLAIN %s%s",
+		mysql_client_is_mariadb(db) ? "" : "FORMAT=TRADITIONAL ", sql);
+	int rc = mysql_client_query(db, &r, text, NULL, n, params, err);
 
 	*plan = *index = NULL;
-	for (size_t i = 0; !rc && i < mydb_rows(r); i++) {
+	for (size_t i = 0; !rc && i < mysql_client_rows(r); i++) {
 		struct explain_columns at = explain_columns(r);
 		const char *table = explain_cell(r, i, at.table);
 
@@ -52,12 +53,12 @@ int mydb_explain(struct mydb *db, const char *sql, int n,
 			    explain_cell(r, i, at.key),
 			    explain_cell(r, i, at.rows));
 		if (!*index && (alias ? !strcasecmp(table, alias) : !i))
-			*index = xstrdup(mydb_value(r, i, at.key));
+			*index = xstrdup(mysql_client_value(r, i, at.key));
 	}
 	if (!rc)
 		*plan = strbuf_detach(&lines);
 	strbuf_release(&lines);
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	free(text);
 	return rc;
 }

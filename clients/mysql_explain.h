@@ -6,8 +6,8 @@
 
 /* What EXPLAIN says, a table a line, and the index by which `alias` (NULL:
  * the first table) is read, or NULL. Caller frees. */
-int mydb_explain(struct mydb *db, const char *sql, int n,
-		 const char *const *params, const char *alias, char **plan,
-		 char **index, struct error *err);
+int mysql_client_explain(struct mysql_client *db, const char *sql, int n,
+			 const char *const *params, const char *alias,
+			 char **plan, char **index, struct error *err);
 
 #endif

@@ -1,27 +1,28 @@
 #include "clients/mysql.h"
 
-bool mydb_form_fits(enum mydb_form form, int type)
+bool mysql_client_form_fits(enum mysql_client_form form, int type)
 {
 	switch (type) {
-	case MYDB_TYPE_TINY:
-	case MYDB_TYPE_SHORT:
-	case MYDB_TYPE_INT24:
-	case MYDB_TYPE_LONG:
-	case MYDB_TYPE_LONGLONG:
-	case MYDB_TYPE_YEAR:
-		return form == MYDB_INTEGER || form == MYDB_UNSIGNED;
-	case MYDB_TYPE_FLOAT:
-		return form == MYDB_FLOAT;
-	case MYDB_TYPE_DOUBLE:
-		return form == MYDB_DOUBLE;
-	case MYDB_TYPE_DATE:
-	case MYDB_TYPE_TIME:
-	case MYDB_TYPE_DATETIME:
-	case MYDB_TYPE_TIMESTAMP:
-		return form == MYDB_TIME;
-	case MYDB_TYPE_NULL:
+	case MYSQL_CLIENT_TYPE_TINY:
+	case MYSQL_CLIENT_TYPE_SHORT:
+	case MYSQL_CLIENT_TYPE_INT24:
+	case MYSQL_CLIENT_TYPE_LONG:
+	case MYSQL_CLIENT_TYPE_LONGLONG:
+	case MYSQL_CLIENT_TYPE_YEAR:
+		return form == MYSQL_CLIENT_INTEGER ||
+		       form == MYSQL_CLIENT_UNSIGNED;
+	case MYSQL_CLIENT_TYPE_FLOAT:
+		return form == MYSQL_CLIENT_FLOAT;
+	case MYSQL_CLIENT_TYPE_DOUBLE:
+		return form == MYSQL_CLIENT_DOUBLE;
+	case MYSQL_CLIENT_TYPE_DATE:
+	case MYSQL_CLIENT_TYPE_TIME:
+	case MYSQL_CLIENT_TYPE_DATETIME:
+	case MYSQL_CLIENT_TYPE_TIMESTAMP:
+		return form == MYSQL_CLIENT_TIME;
+	case MYSQL_CLIENT_TYPE_NULL:
 		return true;
 	default:
-		return form == MYDB_BYTES;
+		return form == MYSQL_CLIENT_BYTES;
 	}
 }

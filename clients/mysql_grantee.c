@@ -6,8 +6,8 @@
 #include "clients/mysql.h"
 #include "core/base/alloc.h"
 
-int mydb_grantee_find(struct mydb_grantee *out, const struct connection *conn,
-		      struct error *err)
+int mysql_client_grantee_find(struct mysql_client_grantee *out,
+			      const struct connection *conn, struct error *err)
 {
 	struct url_server server;
 	struct strbuf account = STRBUF_INIT;
@@ -16,7 +16,7 @@ int mydb_grantee_find(struct mydb_grantee *out, const struct connection *conn,
 	if (rc)
 		return rc;
 	if (server.user) {
-		mydb_quote(&account, server.user);
+		mysql_client_quote(&account, server.user);
 		strbuf_addstr(&account, "@'%'");
 		out->account = strbuf_detach(&account);
 		out->database = xstrdup(server.database);
@@ -30,7 +30,7 @@ int mydb_grantee_find(struct mydb_grantee *out, const struct connection *conn,
 	return rc;
 }
 
-void mydb_grantee_release(struct mydb_grantee *g)
+void mysql_client_grantee_release(struct mysql_client_grantee *g)
 {
 	free(g->account);
 	free(g->database);

@@ -5,15 +5,15 @@
 #include "core/base/connection.h"
 #include "core/base/error.h"
 
-struct mydb_grantee {
+struct mysql_client_grantee {
 	char *account; /* 'app'@'%', as GRANT takes it */
 	char *database; /* as it is, without quotes; NULL: none is named */
 };
 
 /* From the URL. The host that the server takes the user for cannot be known.
  * CONFIG: no user is named. */
-int mydb_grantee_find(struct mydb_grantee *out, const struct connection *conn,
-		      struct error *err);
-void mydb_grantee_release(struct mydb_grantee *g);
+int mysql_client_grantee_find(struct mysql_client_grantee *out,
+			      const struct connection *conn, struct error *err);
+void mysql_client_grantee_release(struct mysql_client_grantee *g);
 
 #endif

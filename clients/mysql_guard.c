@@ -84,7 +84,7 @@ static struct guard_plugin guard_ours = {
 	.authenticate_user = guard_speak,
 };
 
-void mydb_guard_library(void)
+void mysql_client_guard_library(void)
 {
 	MYSQL *conn = mysql_init(NULL);
 
@@ -93,7 +93,7 @@ void mydb_guard_library(void)
 	mysql_close(conn);
 }
 
-void mydb_guard_set(void *conn, enum tls_mode mode)
+void mysql_client_guard_set(void *conn, enum tls_mode mode)
 {
 	if (mode != TLS_DISABLED)
 		mysql_options(conn, MYSQL_DEFAULT_AUTH, GUARD_NAME);
@@ -103,7 +103,7 @@ void mydb_guard_set(void *conn, enum tls_mode mode)
 
 /* The library speaks of a list that the user has not made, and has lost the
  * plugin's name by then: what it shows is left from another packet (3.3.20). */
-void mydb_guard_explain(void *conn)
+void mysql_client_guard_explain(void *conn)
 {
 	NET *net = &((MYSQL *)conn)->net;
 
@@ -114,7 +114,7 @@ void mydb_guard_explain(void *conn)
 			 "has verified which server it is");
 }
 
-const char *mydb_guard_take(const char *password)
+const char *mysql_client_guard_take(const char *password)
 {
 	guard_password = password;
 	return "";
@@ -122,36 +122,36 @@ const char *mydb_guard_take(const char *password)
 
 /* One that claims to know no plugins is not met by ours: it gets the user's
  * name and an empty password. */
-bool mydb_guard_holds(void *conn)
+bool mysql_client_guard_holds(void *conn)
 {
 	return mysql_get_ssl_cipher(conn) || guard_refuse(conn);
 }
 #else
 /* Oracle's library ends such a connection itself. */
-void mydb_guard_library(void)
+void mysql_client_guard_library(void)
 {
 }
 
 /* Off unless it is switched on, and LIBMYSQL_ENABLE_CLEARTEXT_PLUGIN is not
  * set. */
-void mydb_guard_set(void *conn, enum tls_mode mode)
+void mysql_client_guard_set(void *conn, enum tls_mode mode)
 {
 	bool clear = mode >= TLS_VERIFY_CA;
 
 	mysql_options(conn, MYSQL_ENABLE_CLEARTEXT_PLUGIN, &clear);
 }
 
-void mydb_guard_explain(void *conn)
+void mysql_client_guard_explain(void *conn)
 {
 	(void)conn;
 }
 
-const char *mydb_guard_take(const char *password)
+const char *mysql_client_guard_take(const char *password)
 {
 	return password;
 }
 
-bool mydb_guard_holds(void *conn)
+bool mysql_client_guard_holds(void *conn)
 {
 	(void)conn;
 	return true;

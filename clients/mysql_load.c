@@ -19,10 +19,10 @@
 
 #define ERRNO_REFUSED 2000 /* CR_UNKNOWN_ERROR: no other code means it */
 
-struct mydb_local {
+struct mysql_client_local {
 	char token[TOKEN_SIZE];
 	bool armed; /* for one file, of this name */
-	mydb_piece next;
+	mysql_client_piece next;
 	void *ctx;
 	struct strbuf piece;
 	size_t at; /* sent of the piece */
@@ -32,7 +32,7 @@ struct mydb_local {
 
 static int local_begin(void **out, const char *name, void *ctx)
 {
-	struct mydb_local *l = ctx;
+	struct mysql_client_local *l = ctx;
 	bool ours = l->armed && strcmp(name, l->token) == 0;
 
 	*out = l;
@@ -43,7 +43,7 @@ static int local_begin(void **out, const char *name, void *ctx)
 /* An error ends the text: the caller rolls back what the server took. */
 static int local_read(void *ctx, char *out, unsigned room)
 {
-	struct mydb_local *l = ctx;
+	struct mysql_client_local *l = ctx;
 	size_t n;
 
 	while (l->at == l->piece.len && l->rc > 0) {
@@ -75,15 +75,15 @@ static int local_refuse(void *ctx, char *out, unsigned room)
 	return ERRNO_REFUSED;
 }
 
-struct mydb_local *mydb_local_new(void)
+struct mysql_client_local *mysql_client_local_new(void)
 {
-	struct mydb_local *l = xcalloc(1, sizeof(*l));
+	struct mysql_client_local *l = xcalloc(1, sizeof(*l));
 
 	strbuf_init(&l->piece);
 	return l;
 }
 
-void mydb_local_free(struct mydb_local *l)
+void mysql_client_local_free(struct mysql_client_local *l)
 {
 	if (!l)
 		return;
@@ -91,7 +91,7 @@ void mydb_local_free(struct mydb_local *l)
 	free(l);
 }
 
-void mydb_local_offer(void *conn, struct mydb_local *l)
+void mysql_client_local_offer(void *conn, struct mysql_client_local *l)
 {
 	unsigned on = l != NULL;
 
@@ -101,8 +101,8 @@ void mydb_local_offer(void *conn, struct mydb_local *l)
 					       local_end, local_refuse, l);
 }
 
-static void local_arm(struct mydb_local *l, mydb_piece next, void *ctx,
-		      struct error *err)
+static void local_arm(struct mysql_client_local *l, mysql_client_piece next,
+		      void *ctx, struct error *err)
 {
 	snprintf(l->token, sizeof(l->token), "%016" PRIx64 "%016" PRIx64,
 		 retry_random(), retry_random());
@@ -116,10 +116,10 @@ static void local_arm(struct mydb_local *l, mydb_piece next, void *ctx,
 }
 
 /* The first of the warnings that the last command left. */
-static int load_warnings(struct mydb *db, struct mydb_loaded *out,
-			 struct error *err)
+static int load_warnings(struct mysql_client *db,
+			 struct mysql_client_loaded *out, struct error *err)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	char *load;
 	int rc;
 
@@ -128,23 +128,27 @@ static int load_warnings(struct mydb *db, struct mydb_loaded *out,
 		return 0;
 	/* They tell of the LOAD. */
 	load = xstrdup(db->sql);
-	rc = mydb_query(db, &r, "SHOW WARNINGS LIMIT 1", "ttt", 0, NULL, err);
-	mydb_note(db, load);
+	rc = mysql_client_query(db, &r, "SHOW WARNINGS LIMIT 1", "ttt", 0, NULL,
+				err);
+	mysql_client_note(db, load);
 	free(load);
-	if (!rc && mydb_rows(r)) {
+	if (!rc && mysql_client_rows(r)) {
 		char *told;
 
-		out->number = (unsigned)strtoul(mydb_value(r, 0, 1), NULL, 10);
-		told = mydb_told(db, out->number, "22000", mydb_value(r, 0, 2));
+		out->number = (unsigned)strtoul(mysql_client_value(r, 0, 1),
+						NULL, 10);
+		told = mysql_client_told(db, out->number, "22000",
+					 mysql_client_value(r, 0, 2));
 		snprintf(out->message, sizeof(out->message), "%s", told);
 		free(told);
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return rc;
 }
 
 /* Rows that were left out without any warning are one as well. */
-static void load_skipped(struct mydb *db, struct mydb_loaded *out)
+static void load_skipped(struct mysql_client *db,
+			 struct mysql_client_loaded *out)
 {
 	const char *info = mysql_info(db->conn);
 	const char *skipped = info ? strstr(info, "Skipped: ") : NULL;
@@ -154,25 +158,27 @@ static void load_skipped(struct mydb *db, struct mydb_loaded *out)
 						  NULL, 10);
 }
 
-int mydb_load(struct mydb *db, const char *into, mydb_piece next, void *ctx,
-	      struct mydb_loaded *out, struct error *err)
+int mysql_client_load(struct mysql_client *db, const char *into,
+		      mysql_client_piece next, void *ctx,
+		      struct mysql_client_loaded *out, struct error *err)
 {
-	struct mydb_local *l = db->local;
+	struct mysql_client_local *l = db->local;
 	struct error given_up = ERROR_INIT;
 	char *sql;
-	int rc = mydb_ready(db, err);
+	int rc = mysql_client_ready(db, err);
 
 	if (rc)
 		return rc;
-	*out = (struct mydb_loaded){ .rows = 0 };
+	*out = (struct mysql_client_loaded){ .rows = 0 };
 	local_arm(l, next, ctx, &given_up);
 	sql = xstrfmt("LOAD DATA LOCAL INFILE '%s' %s", l->token, into);
-	mydb_note(db, sql);
-	rc = mysql_real_query(db->conn, sql, strlen(sql)) ? mydb_fail(db, err)
-							  : 0;
+	mysql_client_note(db, sql);
+	rc = mysql_real_query(db->conn, sql, strlen(sql))
+		     ? mysql_client_fail(db, err)
+		     : 0;
 	l->armed = false;
 	free(sql);
-	if (l->rc < 0 && (!rc || mydb_alive(db))) {
+	if (l->rc < 0 && (!rc || mysql_client_alive(db))) {
 		error_clear(err);
 		return error_set(err, given_up.code, "%s", given_up.message);
 	}
@@ -183,7 +189,7 @@ int mydb_load(struct mydb *db, const char *into, mydb_piece next, void *ctx,
 	return load_warnings(db, out, err);
 }
 
-bool mydb_load_forbidden(const struct error *err)
+bool mysql_client_load_forbidden(const struct error *err)
 {
 	static const unsigned numbers[] = {
 		1148, /* MySQL 5.7, MariaDB before 10.5 */
@@ -193,54 +199,56 @@ bool mydb_load_forbidden(const struct error *err)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (mydb_failed_with(err, numbers[i]))
+		if (mysql_client_failed_with(err, numbers[i]))
 			return true;
 	return false;
 }
 
-int mydb_exec_begin(struct mydb *db, const char *sql, struct error *err)
+int mysql_client_exec_begin(struct mysql_client *db, const char *sql,
+			    struct error *err)
 {
-	int rc = mydb_ready(db, err);
+	int rc = mysql_client_ready(db, err);
 
 	if (!rc && mysql_send_query(db->conn, sql, strlen(sql)))
-		rc = mydb_fail(db, err);
+		rc = mysql_client_fail(db, err);
 	return rc;
 }
 
-int mydb_exec_end(struct mydb *db, struct error *err)
+int mysql_client_exec_end(struct mysql_client *db, struct error *err)
 {
 	if (mysql_read_query_result(db->conn))
-		return mydb_fail(db, err);
+		return mysql_client_fail(db, err);
 	return 0;
 }
 
-int mydb_exec_count(struct mydb *db, const char *sql, int n,
-		    const char *const *params, int64_t *affected,
-		    struct error *err)
+int mysql_client_exec_count(struct mysql_client *db, const char *sql, int n,
+			    const char *const *params, int64_t *affected,
+			    struct error *err)
 {
 	int rc;
 
 	if (!n) {
-		rc = mydb_plain(db, sql, NULL, err);
+		rc = mysql_client_plain(db, sql, NULL, err);
 		if (!rc && affected)
 			*affected = (int64_t)mysql_affected_rows(db->conn);
 		return rc;
 	}
-	rc = mydb_prepare(db, sql, err);
+	rc = mysql_client_prepare(db, sql, err);
 	if (!rc)
-		rc = mydb_execute(db, n, params, err);
+		rc = mysql_client_execute(db, n, params, err);
 	if (!rc && affected)
 		*affected = (int64_t)mysql_stmt_affected_rows(db->stmt);
-	mydb_stream_abort(db);
+	mysql_client_stream_abort(db);
 	return rc;
 }
 
 /* A new row counts once, a changed one twice; the library's text tells them
  * apart. */
-int mydb_exec_merge(struct mydb *db, const char *sql, int64_t *inserted,
-		    int64_t *updated, struct error *err)
+int mysql_client_exec_merge(struct mysql_client *db, const char *sql,
+			    int64_t *inserted, int64_t *updated,
+			    struct error *err)
 {
-	int rc = mydb_plain(db, sql, NULL, err);
+	int rc = mysql_client_plain(db, sql, NULL, err);
 	const char *info, *at;
 
 	if (rc)
@@ -256,7 +264,7 @@ int mydb_exec_merge(struct mydb *db, const char *sql, int64_t *inserted,
 }
 
 #ifdef MARIADB_PACKAGE_VERSION_ID
-static bool insert_has_arrays(const struct mydb *db)
+static bool insert_has_arrays(const struct mysql_client *db)
 {
 	return db->mariadb && db->version >= ARRAYS_SINCE;
 }
@@ -269,14 +277,14 @@ struct insert_column {
 };
 
 static void insert_column_fill(struct insert_column *c, MYSQL_BIND *bind,
-			       const struct mydb_value *values, size_t stride,
-			       size_t n_rows)
+			       const struct mysql_client_value *values,
+			       size_t stride, size_t n_rows)
 {
 	c->values = xcalloc(n_rows, sizeof(*c->values));
 	c->lengths = xcalloc(n_rows, sizeof(*c->lengths));
 	c->nulls = xcalloc(n_rows, 1);
 	for (size_t row = 0; row < n_rows; row++) {
-		const struct mydb_value *v = &values[row * stride];
+		const struct mysql_client_value *v = &values[row * stride];
 
 		c->values[row] = v->bytes ? v->bytes : "";
 		c->lengths[row] = v->n;
@@ -290,7 +298,8 @@ static void insert_column_fill(struct insert_column *c, MYSQL_BIND *bind,
 	bind->u.indicator = c->nulls;
 }
 
-static int insert_arrays(struct mydb *db, const struct mydb_value *values,
+static int insert_arrays(struct mysql_client *db,
+			 const struct mysql_client_value *values,
 			 size_t n_columns, size_t n_rows, struct error *err)
 {
 	MYSQL_BIND *binds = xcalloc(n_columns, sizeof(*binds));
@@ -304,7 +313,7 @@ static int insert_arrays(struct mydb *db, const struct mydb_value *values,
 	if (mysql_stmt_attr_set(db->insert, STMT_ATTR_ARRAY_SIZE, &n) ||
 	    mysql_stmt_bind_param(db->insert, binds) ||
 	    mysql_stmt_execute(db->insert))
-		rc = mydb_stmt_fail(db, db->insert, err);
+		rc = mysql_client_stmt_fail(db, db->insert, err);
 	for (size_t i = 0; i < n_columns; i++) {
 		free(columns[i].values);
 		free(columns[i].lengths);
@@ -315,13 +324,14 @@ static int insert_arrays(struct mydb *db, const struct mydb_value *values,
 	return rc;
 }
 #else
-static bool insert_has_arrays(const struct mydb *db)
+static bool insert_has_arrays(const struct mysql_client *db)
 {
 	(void)db;
 	return false;
 }
 
-static int insert_arrays(struct mydb *db, const struct mydb_value *values,
+static int insert_arrays(struct mysql_client *db,
+			 const struct mysql_client_value *values,
 			 size_t n_columns, size_t n_rows, struct error *err)
 {
 	(void)db;
@@ -331,14 +341,15 @@ static int insert_arrays(struct mydb *db, const struct mydb_value *values,
 }
 #endif
 
-static int insert_many(struct mydb *db, const struct mydb_value *values,
-		       size_t n, struct error *err)
+static int insert_many(struct mysql_client *db,
+		       const struct mysql_client_value *values, size_t n,
+		       struct error *err)
 {
 	MYSQL_BIND *binds = xcalloc(n, sizeof(*binds));
 	int rc = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct mydb_value *v = &values[i];
+		const struct mysql_client_value *v = &values[i];
 
 		binds[i].buffer_type = !v->bytes   ? MYSQL_TYPE_NULL
 				       : v->binary ? MYSQL_TYPE_BLOB
@@ -348,12 +359,12 @@ static int insert_many(struct mydb *db, const struct mydb_value *values,
 	}
 	if (mysql_stmt_bind_param(db->insert, binds) ||
 	    mysql_stmt_execute(db->insert))
-		rc = mydb_stmt_fail(db, db->insert, err);
+		rc = mysql_client_stmt_fail(db, db->insert, err);
 	free(binds);
 	return rc;
 }
 
-void mydb_insert_end(struct mydb *db)
+void mysql_client_insert_end(struct mysql_client *db)
 {
 	if (db->insert)
 		mysql_stmt_close(db->insert);
@@ -362,42 +373,45 @@ void mydb_insert_end(struct mydb *db)
 	db->insert_sql = NULL;
 }
 
-static int insert_prepare(struct mydb *db, const char *sql, struct error *err)
+static int insert_prepare(struct mysql_client *db, const char *sql,
+			  struct error *err)
 {
-	int rc = mydb_ready(db, err);
+	int rc = mysql_client_ready(db, err);
 
 	if (!rc)
-		mydb_note(db, sql);
+		mysql_client_note(db, sql);
 	if (rc || (db->insert && strcmp(db->insert_sql, sql) == 0))
 		return rc;
-	mydb_insert_end(db);
+	mysql_client_insert_end(db);
 	db->insert = mysql_stmt_init(db->conn);
 	if (!db->insert)
-		return mydb_fail(db, err);
+		return mysql_client_fail(db, err);
 	db->insert_sql = xstrdup(sql);
 	if (!mysql_stmt_prepare(db->insert, sql, strlen(sql)))
 		return 0;
-	rc = mydb_stmt_fail(db, db->insert, err);
-	mydb_insert_end(db);
+	rc = mysql_client_stmt_fail(db, db->insert, err);
+	mysql_client_insert_end(db);
 	return rc;
 }
 
-size_t mydb_insert_rows(const struct mydb *db, size_t n_columns)
+size_t mysql_client_insert_rows(const struct mysql_client *db, size_t n_columns)
 {
 	size_t rows = INSERT_PARAMETERS / (n_columns ? n_columns : 1);
 
 	return insert_has_arrays(db) || rows > INSERT_ROWS ? INSERT_ROWS : rows;
 }
 
-int mydb_insert(struct mydb *db, const char *head, const char *row,
-		const struct mydb_value *values, size_t n_columns,
-		size_t n_rows, struct mydb_loaded *out, struct error *err)
+int mysql_client_insert(struct mysql_client *db, const char *head,
+			const char *row,
+			const struct mysql_client_value *values,
+			size_t n_columns, size_t n_rows,
+			struct mysql_client_loaded *out, struct error *err)
 {
 	bool arrays = insert_has_arrays(db);
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
-	*out = (struct mydb_loaded){ .rows = 0 };
+	*out = (struct mysql_client_loaded){ .rows = 0 };
 	strbuf_addf(&sql, "%s VALUES %s", head, row);
 	for (size_t i = 1; !arrays && i < n_rows; i++)
 		strbuf_addf(&sql, ", %s", row);

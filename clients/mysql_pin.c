@@ -32,10 +32,12 @@ static const struct pin pins[] = {
 	{ PIN_ALWAYS, "collation_connection", "'utf8mb4_general_ci'",
 	  "utf8mb4_general_ci" },
 	{ PIN_ALWAYS, "time_zone", "'+00:00'", "+00:00" },
-	{ PIN_OTHERS, "sql_mode", "'" MYDB_SQL_MODE "'", MYDB_SQL_MODE },
-	{ PIN_SOURCE, "sql_mode", "'" MYDB_SQL_MODE "'", MYDB_SQL_MODE },
-	{ PIN_LOAD, "sql_mode", "'" MYDB_SQL_MODE_LOAD "'",
-	  MYDB_SQL_MODE_LOAD },
+	{ PIN_OTHERS, "sql_mode", "'" MYSQL_CLIENT_SQL_MODE "'",
+	  MYSQL_CLIENT_SQL_MODE },
+	{ PIN_SOURCE, "sql_mode", "'" MYSQL_CLIENT_SQL_MODE "'",
+	  MYSQL_CLIENT_SQL_MODE },
+	{ PIN_LOAD, "sql_mode", "'" MYSQL_CLIENT_SQL_MODE_LOAD "'",
+	  MYSQL_CLIENT_SQL_MODE_LOAD },
 	{ PIN_ALWAYS, "autocommit", "1", "1" },
 	/* A chained or released transaction is another, or another session. */
 	{ PIN_ALWAYS, "completion_type", "0", "NO_CHAIN" },
@@ -60,8 +62,8 @@ static const struct pin pins[] = {
 
 /* The settings of one session, among them those that depend on the server. */
 struct pin_session {
-	struct mydb *db;
-	const struct mydb_options *options;
+	struct mysql_client *db;
+	const struct mysql_client_options *options;
 	struct strbuf set, ask; /* the second begins with CONNECTION_ID() */
 	const char **names, **kept; /* of what is asked */
 	size_t n;
@@ -79,7 +81,8 @@ static void pin_add(struct pin_session *s, const char *name, const char *sql,
 	s->kept[s->n++] = kept;
 }
 
-static bool pin_applies(enum pin_when when, const struct mydb_options *options)
+static bool pin_applies(enum pin_when when,
+			const struct mysql_client_options *options)
 {
 	switch (when) {
 	case PIN_ALWAYS:
@@ -131,11 +134,11 @@ static void pin_fill(struct pin_session *s)
 	free(wait);
 }
 
-static int pin_compare(const struct pin_session *s, const struct mydb_result *r,
-		       struct error *err)
+static int pin_compare(const struct pin_session *s,
+		       const struct mysql_client_result *r, struct error *err)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		const char *is = mydb_value(r, 0, i + 1);
+		const char *is = mysql_client_value(r, 0, i + 1);
 		if (is && !strcmp(is, s->kept[i]))
 			continue;
 		return error_set(err, ERROR_ACCESS,
@@ -152,35 +155,36 @@ static int pin_compare(const struct pin_session *s, const struct mydb_result *r,
 	return 0;
 }
 
-int mydb_pin(struct mydb *db, const struct mydb_options *options,
-	     struct error *err)
+int mysql_client_pin(struct mysql_client *db,
+		     const struct mysql_client_options *options,
+		     struct error *err)
 {
 	struct pin_session s = { .db = db,
 				 .options = options,
 				 .set = STRBUF_INIT,
 				 .ask = STRBUF_INIT };
-	struct mydb_result *r = NULL;
-	struct mydb_watch watch;
+	struct mysql_client_result *r = NULL;
+	struct mysql_client_watch watch;
 	int rc;
 
 	strbuf_addstr(&s.ask, "SELECT CONNECTION_ID()");
 	pin_fill(&s);
-	mydb_watch_begin(&watch, db);
-	rc = mydb_exec(db, s.set.data, err);
+	mysql_client_watch_begin(&watch, db);
+	rc = mysql_client_exec(db, s.set.data, err);
 	if (!rc)
-		rc = mydb_query(db, &r, s.ask.data, NULL, 0, NULL, err);
-	rc = mydb_watch_end(&watch, rc, err);
+		rc = mysql_client_query(db, &r, s.ask.data, NULL, 0, NULL, err);
+	rc = mysql_client_watch_end(&watch, rc, err);
 	if (!rc)
 		rc = pin_compare(&s, r, err);
-	if (!rc && !mydb_value(r, 0, 0))
+	if (!rc && !mysql_client_value(r, 0, 0))
 		rc = error_set(err, ERROR_TRANSIENT,
 			       "%s: the server does not tell its session's "
 			       "number",
 			       db->target.where);
 	if (!rc)
-		db->session = xstrdup(mydb_value(r, 0, 0));
+		db->session = xstrdup(mysql_client_value(r, 0, 0));
 	db->pinned = !rc;
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	strbuf_release(&s.set);
 	strbuf_release(&s.ask);
 	free(s.names);
@@ -188,7 +192,8 @@ int mydb_pin(struct mydb *db, const struct mydb_options *options,
 	return rc;
 }
 
-int mydb_check_session(struct mydb *db, const char *id, struct error *err)
+int mysql_client_check_session(struct mysql_client *db, const char *id,
+			       struct error *err)
 {
 	if (id && !strcmp(id, db->session))
 		return 0;
@@ -201,9 +206,10 @@ int mydb_check_session(struct mydb *db, const char *id, struct error *err)
 			 db->target.where, db->session, id ? id : "unknown");
 }
 
-int mydb_check_charset(struct mydb *db, unsigned charset, struct error *err)
+int mysql_client_check_charset(struct mysql_client *db, unsigned charset,
+			       struct error *err)
 {
-	if (charset == MYDB_BINARY)
+	if (charset == MYSQL_CLIENT_BINARY)
 		return 0;
 	if (!db->pinned)
 		db->charset = charset;

@@ -9,10 +9,10 @@
 #include "core/base/alloc.h"
 #include "core/base/row_values.h"
 
-#define MYDB_SIGNAL 1644 /* SIGNAL that names no number */
+#define MYSQL_CLIENT_SIGNAL 1644 /* SIGNAL that names no number */
 
 /* After these the connection is gone, whatever the library says. */
-static bool mydb_is_lost(unsigned number)
+static bool mysql_client_is_lost(unsigned number)
 {
 	switch (number) {
 	case 0: /* the library's own trouble with what came */
@@ -31,7 +31,7 @@ static bool mydb_is_lost(unsigned number)
 	}
 }
 
-void mydb_note(struct mydb *db, const char *sql)
+void mysql_client_note(struct mysql_client *db, const char *sql)
 {
 	if (db->sql == sql)
 		return;
@@ -41,7 +41,7 @@ void mydb_note(struct mydb *db, const char *sql)
 
 /* The name in an error that tells no column of ours: of a key, a constraint, a
  * column that the statement leaves out. NULL: none. Caller frees. */
-static char *mydb_name_given(unsigned number, const char *text)
+static char *mysql_client_name_given(unsigned number, const char *text)
 {
 	static const struct {
 		unsigned number;
@@ -67,16 +67,17 @@ static char *mydb_name_given(unsigned number, const char *text)
 
 /* A trigger may signal any number with any text: only names that were sent, or
  * that the server itself has, are told. */
-static char *mydb_cleaned(const struct mydb *db, unsigned number,
-			  enum error_code code, const char *text)
+static char *mysql_client_cleaned(const struct mysql_client *db,
+				  unsigned number, enum error_code code,
+				  const char *text)
 {
 	static const char *const tails[] = { " for key ",      " for column ",
 					     " for function ", " at row ",
 					     " for table ",    NULL };
 	static const char *const cuts[] = { "partition for value ", NULL };
-	char *given = mydb_name_given(number, text);
+	char *given = mysql_client_name_given(number, text);
 	const char *names[] = {
-		mydb_database(db),
+		mysql_client_database(db),
 		db->target.server.user,
 		"field list",
 		"where clause",
@@ -111,40 +112,42 @@ static char *mydb_cleaned(const struct mydb *db, unsigned number,
 }
 
 /* The client library's own words, and what is said before any statement. */
-static bool mydb_is_session(const struct mydb *db, unsigned number)
+static bool mysql_client_is_session(const struct mysql_client *db,
+				    unsigned number)
 {
 	return !db->sql || number == 0 || (number >= 2000 && number < 3000);
 }
 
-char *mydb_told(const struct mydb *db, unsigned number, const char *state,
-		const char *text)
+char *mysql_client_told(const struct mysql_client *db, unsigned number,
+			const char *state, const char *text)
 {
 	struct strbuf out = STRBUF_INIT;
 
-	if (row_values_shown() || mydb_is_session(db, number))
+	if (row_values_shown() || mysql_client_is_session(db, number))
 		return xstrdup(text);
 	if (!strcmp(text, "Subquery returns more than 1 row"))
 		return xstrdup(text);
 	/* The words of a trigger or routine: its author may have put values of
 	 * the row into them. */
-	if (number != MYDB_SIGNAL && strncmp(state, "45", 2) != 0)
-		return mydb_cleaned(db, number, mydb_errno_code(number, state),
-				    text);
+	if (number != MYSQL_CLIENT_SIGNAL && strncmp(state, "45", 2) != 0)
+		return mysql_client_cleaned(
+			db, number, mysql_client_errno_code(number, state),
+			text);
 	strbuf_addstr(&out, "a trigger or routine refused the row");
 	row_values_note(&out);
 	return strbuf_detach(&out);
 }
 
-int mydb_refused(struct mydb *db, unsigned number, const char *state,
-		 const char *text, struct error *err)
+int mysql_client_refused(struct mysql_client *db, unsigned number,
+			 const char *state, const char *text, struct error *err)
 {
-	unsigned meant = mydb_errno_meant(number, text);
+	unsigned meant = mysql_client_errno_meant(number, text);
 	/* Without a number the library did not understand what came. */
-	enum error_code code =
-		number ? mydb_errno_code(meant, state) : ERROR_TRANSIENT;
+	enum error_code code = number ? mysql_client_errno_code(meant, state)
+				      : ERROR_TRANSIENT;
 	char *told;
 
-	db->lost |= mydb_is_lost(number);
+	db->lost |= mysql_client_is_lost(number);
 	if (atomic_load(&db->interrupted))
 		return error_set(err, ERROR_STOPPED, "%s: interrupted",
 				 db->target.where);
@@ -152,23 +155,23 @@ int mydb_refused(struct mydb *db, unsigned number, const char *state,
 		snprintf(err->server_code, sizeof(err->server_code), "%u",
 			 number);
 	/* The library says nothing when memory fails it. */
-	told = mydb_told(db, number, state, text);
+	told = mysql_client_told(db, number, state, text);
 	error_set(err, code, "%s: %s", db->target.where,
 		  *told ? told
 			: "the client library gave no reason; was there "
 			  "no memory left?");
 	free(told);
-	if (*mydb_errno_hint(meant))
-		error_hint(err, "%s", mydb_errno_hint(meant));
+	if (*mysql_client_errno_hint(meant))
+		error_hint(err, "%s", mysql_client_errno_hint(meant));
 	return -(int)code;
 }
 
-bool mydb_failed_with(const struct error *err, unsigned number)
+bool mysql_client_failed_with(const struct error *err, unsigned number)
 {
 	return strtoul(err->server_code, NULL, 10) == number;
 }
 
-int mydb_ready(struct mydb *db, struct error *err)
+int mysql_client_ready(struct mysql_client *db, struct error *err)
 {
 	if (atomic_load(&db->interrupted))
 		return error_set(err, ERROR_STOPPED, "%s: interrupted",
@@ -184,7 +187,7 @@ int mydb_ready(struct mydb *db, struct error *err)
 	return 0;
 }
 
-void mydb_quote(struct strbuf *sb, const char *text)
+void mysql_client_quote(struct strbuf *sb, const char *text)
 {
 	strbuf_addch(sb, '\'');
 	for (; *text; text++) {
@@ -195,64 +198,66 @@ void mydb_quote(struct strbuf *sb, const char *text)
 	strbuf_addch(sb, '\'');
 }
 
-void mydb_set_folds(struct mydb *db, bool folds)
+void mysql_client_set_folds(struct mysql_client *db, bool folds)
 {
 	db->folds = folds;
 }
 
-bool mydb_folds(const struct mydb *db)
+bool mysql_client_folds(const struct mysql_client *db)
 {
 	return db->folds;
 }
 
-bool mydb_is_mariadb(const struct mydb *db)
+bool mysql_client_is_mariadb(const struct mysql_client *db)
 {
 	return db->mariadb;
 }
 
-unsigned long mydb_version(const struct mydb *db)
+unsigned long mysql_client_version(const struct mysql_client *db)
 {
 	return db->version;
 }
 
-unsigned long mydb_session(const struct mydb *db)
+unsigned long mysql_client_session(const struct mysql_client *db)
 {
 	return db->id;
 }
 
-const char *mydb_database(const struct mydb *db)
+const char *mysql_client_database(const struct mysql_client *db)
 {
 	return db->target.server.database ? db->target.server.database : "";
 }
 
-bool mydb_alive(const struct mydb *db)
+bool mysql_client_alive(const struct mysql_client *db)
 {
 	return !db->lost;
 }
 
-void mydb_fields_free(struct mydb_field *fields, size_t n)
+void mysql_client_fields_free(struct mysql_client_field *fields, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		free(fields[i].name);
 	free(fields);
 }
 
-struct mydb_result *mydb_result_new(size_t n_columns)
+struct mysql_client_result *mysql_client_result_new(size_t n_columns)
 {
-	struct mydb_result *r = xcalloc(1, sizeof(*r));
+	struct mysql_client_result *r = xcalloc(1, sizeof(*r));
 
 	r->n_columns = n_columns;
 	r->names = xcalloc(n_columns + 1, sizeof(*r->names));
 	return r;
 }
 
-void mydb_result_name(struct mydb_result *r, size_t column, const char *name)
+void mysql_client_result_name(struct mysql_client_result *r, size_t column,
+			      const char *name)
 {
 	free(r->names[column]);
 	r->names[column] = xstrdup(name);
 }
 
-void mydb_result_add(struct mydb_result *r, const char *text, size_t n)
+void mysql_client_result_add(struct mysql_client_result *r, const char *text,
+			     size_t n)
 {
 	size_t at = r->n_values++;
 
@@ -260,7 +265,7 @@ void mydb_result_add(struct mydb_result *r, const char *text, size_t n)
 	r->values[at] = text ? xstrndup(text, n) : NULL;
 }
 
-void mydb_result_free(struct mydb_result *r)
+void mysql_client_result_free(struct mysql_client_result *r)
 {
 	if (!r)
 		return;
@@ -273,39 +278,42 @@ void mydb_result_free(struct mydb_result *r)
 	free(r);
 }
 
-size_t mydb_rows(const struct mydb_result *r)
+size_t mysql_client_rows(const struct mysql_client_result *r)
 {
 	return r->n_columns ? r->n_values / r->n_columns : 0;
 }
 
-size_t mydb_columns(const struct mydb_result *r)
+size_t mysql_client_columns(const struct mysql_client_result *r)
 {
 	return r->n_columns;
 }
 
-const char *mydb_name(const struct mydb_result *r, size_t column)
+const char *mysql_client_name(const struct mysql_client_result *r,
+			      size_t column)
 {
 	return r->names[column] ? r->names[column] : "";
 }
 
-const char *mydb_value(const struct mydb_result *r, size_t row, size_t column)
+const char *mysql_client_value(const struct mysql_client_result *r, size_t row,
+			       size_t column)
 {
-	if (column >= r->n_columns || row >= mydb_rows(r))
+	if (column >= r->n_columns || row >= mysql_client_rows(r))
 		return NULL;
 	return r->values[row * r->n_columns + column];
 }
 
-static int mydb_check_forms(const struct mydb *db,
-			    const struct mydb_field *fields, size_t got,
-			    const enum mydb_form *forms, size_t n,
-			    struct error *err)
+static int mysql_client_check_forms(const struct mysql_client *db,
+				    const struct mysql_client_field *fields,
+				    size_t got,
+				    const enum mysql_client_form *forms,
+				    size_t n, struct error *err)
 {
 	if (got != n)
 		return error_set(err, ERROR_CONFIG,
 				 "%s: an expression gives more than one column",
 				 db->target.where);
 	for (size_t i = 0; i < n; i++) {
-		if (!mydb_form_fits(forms[i], fields[i].type))
+		if (!mysql_client_form_fits(forms[i], fields[i].type))
 			return error_set(err, ERROR_SCHEMA,
 					 "%s: the table was altered since it "
 					 "was looked at: column %zu has "
@@ -317,45 +325,47 @@ static int mydb_check_forms(const struct mydb *db,
 
 /* As prepared, and as executed: in between the server prepares a statement
  * anew, of its own accord, if its table was altered. */
-int mydb_stream_begin(struct mydb *db, const char *sql, int n,
-		      const char *const *params, const enum mydb_form *forms,
-		      size_t n_columns, struct error *err)
+int mysql_client_stream_begin(struct mysql_client *db, const char *sql, int n,
+			      const char *const *params,
+			      const enum mysql_client_form *forms,
+			      size_t n_columns, struct error *err)
 {
-	int rc = mydb_prepare(db, sql, err);
-	struct mydb_field *fields;
+	int rc = mysql_client_prepare(db, sql, err);
+	struct mysql_client_field *fields;
 	size_t got = 0;
 
 	if (rc)
 		return rc;
-	fields = mydb_fields_read(db, &got);
-	rc = mydb_check_forms(db, fields, got, forms, n_columns, err);
-	mydb_fields_free(fields, got);
+	fields = mysql_client_fields_read(db, &got);
+	rc = mysql_client_check_forms(db, fields, got, forms, n_columns, err);
+	mysql_client_fields_free(fields, got);
 	if (!rc)
-		rc = mydb_execute(db, n, params, err);
+		rc = mysql_client_execute(db, n, params, err);
 	db->forms = forms;
 	if (!rc)
-		rc = mydb_bind_all(db, err);
+		rc = mysql_client_bind_all(db, err);
 	if (!rc)
-		rc = mydb_check_forms(db, db->fields, db->n_columns, forms,
-				      n_columns, err);
+		rc = mysql_client_check_forms(db, db->fields, db->n_columns,
+					      forms, n_columns, err);
 	if (rc)
-		mydb_stream_abort(db);
+		mysql_client_stream_abort(db);
 	return rc;
 }
 
-static bool mydb_is_null(const void *result, size_t row, size_t column)
+static bool mysql_client_is_null(const void *result, size_t row, size_t column)
 {
-	return !mydb_value(result, row, column);
+	return !mysql_client_value(result, row, column);
 }
 
-static int mydb_take_rows(struct mydb *db, struct mydb_result *out,
-			  struct error *err)
+static int mysql_client_take_rows(struct mysql_client *db,
+				  struct mysql_client_result *out,
+				  struct error *err)
 {
 	int rc;
 
-	while ((rc = mydb_stream_next(db, err)) > 0) {
+	while ((rc = mysql_client_stream_next(db, err)) > 0) {
 		for (size_t i = 0; i < db->n_columns; i++)
-			mydb_result_add(
+			mysql_client_result_add(
 				out,
 				db->cells[i].null
 					? NULL
@@ -365,56 +375,59 @@ static int mydb_take_rows(struct mydb *db, struct mydb_result *out,
 	return rc;
 }
 
-static int mydb_prepared(struct mydb *db, const char *sql, int n,
-			 const char *const *params, struct mydb_result **out,
-			 struct error *err)
+static int mysql_client_prepared(struct mysql_client *db, const char *sql,
+				 int n, const char *const *params,
+				 struct mysql_client_result **out,
+				 struct error *err)
 {
-	int rc = mydb_prepare(db, sql, err);
+	int rc = mysql_client_prepare(db, sql, err);
 
 	if (!rc)
-		rc = mydb_execute(db, n, params, err);
+		rc = mysql_client_execute(db, n, params, err);
 	if (!rc)
-		rc = mydb_bind_all(db, err);
+		rc = mysql_client_bind_all(db, err);
 	if (!rc) {
-		*out = mydb_result_new(db->n_columns);
-		rc = mydb_take_rows(db, *out, err);
+		*out = mysql_client_result_new(db->n_columns);
+		rc = mysql_client_take_rows(db, *out, err);
 	}
-	mydb_stream_abort(db);
+	mysql_client_stream_abort(db);
 	return rc;
 }
 
-int mydb_query(struct mydb *db, struct mydb_result **out, const char *sql,
-	       const char *shape, int n, const char *const *params,
-	       struct error *err)
+int mysql_client_query(struct mysql_client *db,
+		       struct mysql_client_result **out, const char *sql,
+		       const char *shape, int n, const char *const *params,
+		       struct error *err)
 {
-	struct mydb_result *r = NULL;
-	struct answer a = { .is_null = mydb_is_null };
-	int rc = n ? mydb_prepared(db, sql, n, params, &r, err)
-		   : mydb_plain(db, sql, &r, err);
+	struct mysql_client_result *r = NULL;
+	struct answer a = { .is_null = mysql_client_is_null };
+	int rc = n ? mysql_client_prepared(db, sql, n, params, &r, err)
+		   : mysql_client_plain(db, sql, &r, err);
 
 	if (!rc) {
 		a.result = r;
-		a.n_rows = mydb_rows(r);
-		a.n_columns = mydb_columns(r);
+		a.n_rows = mysql_client_rows(r);
+		a.n_columns = mysql_client_columns(r);
 		rc = answer_check(&a, shape, db->target.where, err);
 	}
 	if (rc)
-		mydb_result_free(r);
+		mysql_client_result_free(r);
 	else
 		*out = r;
 	return rc;
 }
 
-int mydb_describe(struct mydb *db, const char *sql, struct mydb_field **out,
-		  size_t *n, unsigned long *parameters, struct error *err)
+int mysql_client_describe(struct mysql_client *db, const char *sql,
+			  struct mysql_client_field **out, size_t *n,
+			  unsigned long *parameters, struct error *err)
 {
-	int rc = mydb_prepare(db, sql, err);
+	int rc = mysql_client_prepare(db, sql, err);
 
 	if (rc)
 		return rc;
 	if (parameters)
-		*parameters = mydb_parameters(db);
-	*out = mydb_fields_read(db, n);
-	mydb_stream_abort(db);
+		*parameters = mysql_client_parameters(db);
+	*out = mysql_client_fields_read(db, n);
+	mysql_client_stream_abort(db);
 	return 0;
 }

@@ -76,8 +76,8 @@ static int target_check_options(const struct url *url, struct error *err)
 	return 0;
 }
 
-static int target_tls(struct mydb_target *t, const struct connection *conn,
-		      struct error *err)
+static int target_tls(struct mysql_client_target *t,
+		      const struct connection *conn, struct error *err)
 {
 	const char *host = t->server.host ? t->server.host : "";
 	bool local = t->socket || tls_is_local(host, strlen(host));
@@ -106,8 +106,9 @@ static int target_tls(struct mydb_target *t, const struct connection *conn,
 	return rc;
 }
 
-int mydb_target_fill(struct mydb_target *t, const struct connection *conn,
-		     const char *application, struct error *err)
+int mysql_client_target_fill(struct mysql_client_target *t,
+			     const struct connection *conn,
+			     const char *application, struct error *err)
 {
 	int rc;
 
@@ -127,11 +128,11 @@ int mydb_target_fill(struct mydb_target *t, const struct connection *conn,
 	t->silence_s = target_seconds(conn->silence_timeout_us);
 	rc = target_tls(t, conn, err);
 	if (rc)
-		mydb_target_release(t);
+		mysql_client_target_release(t);
 	return rc;
 }
 
-void mydb_target_release(struct mydb_target *t)
+void mysql_client_target_release(struct mysql_client_target *t)
 {
 	url_server_release(&t->server);
 	free(t->socket);

@@ -8,7 +8,7 @@
 #include "core/base/connection.h"
 #include "core/base/error.h"
 
-struct mydb_target {
+struct mysql_client_target {
 	struct url_server server;
 	char *socket; /* NULL: TCP */
 	char *where; /* "connection shop (mysql://...)" */
@@ -22,8 +22,9 @@ struct mydb_target {
 };
 
 /* CONFIG error on a bad port or option. */
-int mydb_target_fill(struct mydb_target *t, const struct connection *conn,
-		     const char *application, struct error *err);
-void mydb_target_release(struct mydb_target *t);
+int mysql_client_target_fill(struct mysql_client_target *t,
+			     const struct connection *conn,
+			     const char *application, struct error *err);
+void mysql_client_target_release(struct mysql_client_target *t);
 
 #endif

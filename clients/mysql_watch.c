@@ -11,9 +11,9 @@
 /* How long the server may take to answer once a stop was requested. */
 #define WATCH_STOP_PATIENCE_MS 2000
 
-static void *mydb_watch_main(void *arg)
+static void *mysql_client_watch_main(void *arg)
 {
-	const struct mydb_watch *w = arg;
+	const struct mysql_client_watch *w = arg;
 	struct pollfd fds[] = { { .fd = w->end[0], .events = POLLIN },
 				{ .fd = stop_fd(), .events = POLLIN } };
 	int n;
@@ -31,21 +31,24 @@ static void *mydb_watch_main(void *arg)
 	return NULL;
 }
 
-void mydb_watch_begin(struct mydb_watch *w, struct mydb *db)
+void mysql_client_watch_begin(struct mysql_client_watch *w,
+			      struct mysql_client *db)
 {
 	w->db = db;
-	w->socket = mydb_socket(db->conn);
+	w->socket = mysql_client_socket(db->conn);
 	w->started = false;
 	if (pipe2(w->end, O_CLOEXEC) < 0)
 		return;
-	w->started = !pthread_create(&w->thread, NULL, mydb_watch_main, w);
+	w->started =
+		!pthread_create(&w->thread, NULL, mysql_client_watch_main, w);
 	if (w->started)
 		return;
 	close(w->end[0]);
 	close(w->end[1]);
 }
 
-int mydb_watch_end(struct mydb_watch *w, int rc, struct error *err)
+int mysql_client_watch_end(struct mysql_client_watch *w, int rc,
+			   struct error *err)
 {
 	if (w->started) {
 		close(w->end[1]);

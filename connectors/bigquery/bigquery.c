@@ -7,11 +7,11 @@
 #include "core/base/alloc.h"
 
 /* Those of new tables, which are the destination's, are taken and not used. */
-static const char *const bqsrc_option_names[] = { "location", "credentials",
-						  "partition", "cluster",
-						  NULL };
+static const char *const bigquery_source_option_names[] = {
+	"location", "credentials", "partition", "cluster", NULL
+};
 
-static const struct url_option bqsrc_options[] = {
+static const struct url_option bigquery_source_options[] = {
 	{ "location", "",
 	  "where the dataset is, as in EU; empty: asked of the dataset" },
 	{ "credentials", "",
@@ -20,14 +20,14 @@ static const struct url_option bqsrc_options[] = {
 	{ NULL, NULL, NULL },
 };
 
-static struct bqsrc *bqsrc_self(struct connector *base)
+static struct bigquery_source *bigquery_source_self(struct connector *base)
 {
-	return (struct bqsrc *)base;
+	return (struct bigquery_source *)base;
 }
 
-static void bqsrc_close(struct connector *base)
+static void bigquery_source_close(struct connector *base)
 {
-	struct bqsrc *s = bqsrc_self(base);
+	struct bigquery_source *s = bigquery_source_self(base);
 
 	if (!s)
 		return;
@@ -39,28 +39,30 @@ static void bqsrc_close(struct connector *base)
 	free(s);
 }
 
-static int bqsrc_open(struct connector **out, const struct connection *conn,
-		      struct error *err)
+static int bigquery_source_open(struct connector **out,
+				const struct connection *conn,
+				struct error *err)
 {
-	struct bqsrc *s = xcalloc(1, sizeof(*s));
+	struct bigquery_source *s = xcalloc(1, sizeof(*s));
 	int rc;
 
-	paged_init(&s->paged, &bigquery_connector, &bqsrc_dialect);
-	rc = bigquery_open(&s->client, conn, bqsrc_option_names, err);
+	paged_init(&s->paged, &bigquery_connector, &bigquery_source_dialect);
+	rc = bigquery_open(&s->client, conn, bigquery_source_option_names, err);
 	if (rc)
-		bqsrc_close(&s->paged.base);
+		bigquery_source_close(&s->paged.base);
 	else
 		*out = &s->paged.base;
 	return rc;
 }
 
-static void bqsrc_interrupt(struct connector *base)
+static void bigquery_source_interrupt(struct connector *base)
 {
-	bigquery_interrupt(bqsrc_self(base)->client);
+	bigquery_interrupt(bigquery_source_self(base)->client);
 }
 
-static void bqsrc_ordered(struct strbuf *sb, const struct paged_source *base,
-			  const struct source_column *c)
+static void bigquery_source_ordered(struct strbuf *sb,
+				    const struct paged_source *base,
+				    const struct source_column *c)
 {
 	(void)base;
 	if (c->type.kind == TYPE_FLOAT64) /* one zero, as with its value */
@@ -69,11 +71,12 @@ static void bqsrc_ordered(struct strbuf *sb, const struct paged_source *base,
 		strbuf_addstr(sb, c->sql);
 }
 
-static void bqsrc_write_value(struct paged_query *q,
-			      const struct paged_source *base,
-			      const struct source_column *c, const char *value)
+static void bigquery_source_write_value(struct paged_query *q,
+					const struct paged_source *base,
+					const struct source_column *c,
+					const char *value)
 {
-	const struct bqsrc_type *how = c->how;
+	const struct bigquery_source_type *how = c->how;
 	bool hex = how->kind == TYPE_BYTES && !strncmp(value, "\\x", 2);
 
 	(void)base;
@@ -83,8 +86,9 @@ static void bqsrc_write_value(struct paged_query *q,
 
 /* No session is read-only here: the service says what a question would do,
  * once, before it is asked for the first time. */
-static int bqsrc_look_at_question(struct bqsrc *s, const char *question,
-				  struct error *err)
+static int bigquery_source_look_at_question(struct bigquery_source *s,
+					    const char *question,
+					    struct error *err)
 {
 	int rc;
 
@@ -98,22 +102,22 @@ static int bqsrc_look_at_question(struct bqsrc *s, const char *question,
 	return rc;
 }
 
-static int bqsrc_pressure(struct connector *base,
-			  const struct pressure_question *q,
-			  struct pressure *out, struct error *err)
+static int bigquery_source_pressure(struct connector *base,
+				    const struct pressure_question *q,
+				    struct pressure *out, struct error *err)
 {
-	struct bqsrc *s = bqsrc_self(base);
+	struct bigquery_source *s = bigquery_source_self(base);
 	int rc;
 
 	if (q->active || q->lag)
 		return error_set(err, ERROR_CONFIG,
 				 "BigQuery tells of neither sessions nor "
 				 "replicas");
-	rc = bqsrc_look_at_question(s, q->query, err);
+	rc = bigquery_source_look_at_question(s, q->query, err);
 	return rc ? rc : question_ask(&s->paged, q, out, err);
 }
 
-const struct paged_dialect bqsrc_dialect = {
+const struct paged_dialect bigquery_source_dialect = {
 	.rules = { .engine = "bigquery",
 		   .title = "BigQuery",
 		   .time_types = "TIMESTAMP, DATETIME or DATE (of another "
@@ -126,27 +130,27 @@ const struct paged_dialect bqsrc_dialect = {
 	.clock = "SELECT UNIX_MICROS(CURRENT_TIMESTAMP()) AS n",
 	.late = "BigQuery does not tell which jobs are still writing: "
 		"watermark.lag has to cover how long the longest of them takes",
-	.look = bqsrc_look,
-	.ordered = bqsrc_ordered,
-	.value = bqsrc_write_value,
+	.look = bigquery_source_look,
+	.ordered = bigquery_source_ordered,
+	.value = bigquery_source_write_value,
 	.hint = paged_no_hint,
 	.lookup_keys = PAGED_LOOKUP_PARAMETERS,
 	.keys = paged_write_keys,
 	.newest = paged_newest,
-	.query = bqsrc_query,
-	.explain = bqsrc_explain,
-	.page_open = bqsrc_page_open,
-	.page_read = bqsrc_page_read,
-	.page_close = bqsrc_page_close,
-	.page_type = bqsrc_page_type,
+	.query = bigquery_source_query,
+	.explain = bigquery_source_explain,
+	.page_open = bigquery_source_page_open,
+	.page_read = bigquery_source_page_read,
+	.page_close = bigquery_source_page_close,
+	.page_type = bigquery_source_page_type,
 	.position = paged_position,
 };
 
-static int bqsrc_grants(const struct connection *conn,
-			const struct source_spec *source,
-			const struct watermark_spec *mark,
-			const struct pressure_question *asked,
-			struct grants *out, struct error *err)
+static int bigquery_source_grants(const struct connection *conn,
+				  const struct source_spec *source,
+				  const struct watermark_spec *mark,
+				  const struct pressure_question *asked,
+				  struct grants *out, struct error *err)
 {
 	(void)conn;
 	(void)source;
@@ -161,21 +165,21 @@ static int bqsrc_grants(const struct connection *conn,
 
 const struct connector_ops bigquery_connector = {
 	.name = "bigquery",
-	.options = bqsrc_options,
-	.grants = bqsrc_grants,
-	.open = bqsrc_open,
-	.tables = bqsrc_tables,
+	.options = bigquery_source_options,
+	.grants = bigquery_source_grants,
+	.open = bigquery_source_open,
+	.tables = bigquery_source_tables,
 	.describe = paged_describe,
 	.inspect = paged_inspect_clock,
 	.suggest = paged_suggest,
-	.identity = bqsrc_identity,
+	.identity = bigquery_source_identity,
 	.settle = paged_settle,
 	.cut = paged_cut,
 	.scan = paged_scan,
 	.explain = paged_explain,
 	.next = paged_next,
 	.pause = embedded_pause,
-	.pressure = bqsrc_pressure,
-	.interrupt = bqsrc_interrupt,
-	.close = bqsrc_close,
+	.pressure = bigquery_source_pressure,
+	.interrupt = bigquery_source_interrupt,
+	.close = bigquery_source_close,
 };

@@ -8,10 +8,10 @@
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
-int bqsrc_tables(struct connector *base, struct table_list *out,
-		 struct error *err)
+int bigquery_source_tables(struct connector *base, struct table_list *out,
+			   struct error *err)
 {
-	struct bqsrc *s = (struct bqsrc *)base;
+	struct bigquery_source *s = (struct bigquery_source *)base;
 	struct strlist all = STRLIST_INIT;
 	const char *dataset = bigquery_dataset(s->client);
 	int rc = bigquery_list_tables(s->client, dataset, &all, err);
@@ -27,7 +27,7 @@ int bqsrc_tables(struct connector *base, struct table_list *out,
 	return rc;
 }
 
-static int catalog_missing(struct bqsrc *s, const char *table,
+static int catalog_missing(struct bigquery_source *s, const char *table,
 			   const struct table_name *name, struct error *err)
 {
 	struct strlist all = STRLIST_INIT, near = STRLIST_INIT;
@@ -44,7 +44,8 @@ static int catalog_missing(struct bqsrc *s, const char *table,
 	return rc;
 }
 
-static void catalog_fill_table(struct bqsrc *s, struct source_table *t,
+static void catalog_fill_table(struct bigquery_source *s,
+			       struct source_table *t,
 			       const struct table_name *name,
 			       const json_t *table)
 {
@@ -66,7 +67,7 @@ static bool catalog_is_plain(const struct table_name *name)
 	return !strpbrk(name->name, "`\\") && !strpbrk(name->schema, "`\\");
 }
 
-static int catalog_find(struct bqsrc *s, const char *table,
+static int catalog_find(struct bigquery_source *s, const char *table,
 			struct source_table *out, json_t **resource,
 			struct error *err)
 {
@@ -95,11 +96,12 @@ static int catalog_find(struct bqsrc *s, const char *table,
 
 static void catalog_set_type(struct source_column *c, const json_t *field)
 {
-	const struct bqsrc_type *how = bqsrc_type_of(field, &c->type);
+	const struct bigquery_source_type *how =
+		bigquery_source_type_of(field, &c->type);
 
 	c->how = how;
 	c->ordered = how->value != NULL;
-	c->output = bqsrc_type_output(how, c->sql);
+	c->output = bigquery_source_type_output(how, c->sql);
 }
 
 static void catalog_fill(struct source_column *c, const struct source_table *t,
@@ -113,8 +115,9 @@ static void catalog_fill(struct source_column *c, const struct source_table *t,
 }
 
 /* The user's SQL: `key` of the config is to blame if it fails. */
-static int catalog_probe(struct bqsrc *s, const struct source_table *t,
-			 const char *key, const char *what, const char *where,
+static int catalog_probe(struct bigquery_source *s,
+			 const struct source_table *t, const char *key,
+			 const char *what, const char *where,
 			 struct bigquery_rows **rows, struct error *err)
 {
 	struct error why = ERROR_INIT;
@@ -132,7 +135,7 @@ static int catalog_probe(struct bqsrc *s, const struct source_table *t,
 	return refuse_sql(key, &why, err);
 }
 
-static int catalog_expression(struct bqsrc *s,
+static int catalog_expression(struct bigquery_source *s,
 			      const struct source_expression *e,
 			      struct source_layout *l, struct error *err)
 {
@@ -154,7 +157,7 @@ static int catalog_expression(struct bqsrc *s,
 	return rc;
 }
 
-static int catalog_expressions(struct bqsrc *s,
+static int catalog_expressions(struct bigquery_source *s,
 			       const struct source_spec *source,
 			       struct source_layout *l, struct error *err)
 {
@@ -194,11 +197,12 @@ static void catalog_key(struct source_layout *l, const json_t *table)
 	}
 }
 
-int bqsrc_look(struct paged_source *base, const struct source_spec *source,
-	       const struct watermark_spec *mark, struct source_layout *out,
-	       struct error *err)
+int bigquery_source_look(struct paged_source *base,
+			 const struct source_spec *source,
+			 const struct watermark_spec *mark,
+			 struct source_layout *out, struct error *err)
 {
-	struct bqsrc *s = (struct bqsrc *)base;
+	struct bigquery_source *s = (struct bigquery_source *)base;
 	json_t *table = NULL;
 	const json_t *fields;
 	int rc = catalog_find(s, source->table, &out->table, &table, err);
@@ -218,10 +222,11 @@ int bqsrc_look(struct paged_source *base, const struct source_spec *source,
 }
 
 /* A table that is dropped and made again has another time of creation. */
-int bqsrc_identity(struct connector *base, const struct source_spec *source,
-		   json_t **out, struct error *err)
+int bigquery_source_identity(struct connector *base,
+			     const struct source_spec *source, json_t **out,
+			     struct error *err)
 {
-	struct bqsrc *s = (struct bqsrc *)base;
+	struct bigquery_source *s = (struct bigquery_source *)base;
 	int rc = 0;
 
 	if (s->paged.described != source)

@@ -12,9 +12,9 @@
 #define PAGES_LEAST   100
 #define PAGES_UNKNOWN 2000
 
-static struct bqsrc *pages_self(struct paged_source *base)
+static struct bigquery_source *pages_self(struct paged_source *base)
 {
-	return (struct bqsrc *)base;
+	return (struct bigquery_source *)base;
 }
 
 /* One for each; caller frees. */
@@ -30,8 +30,8 @@ static struct bigquery_parameter *pages_values(const struct paged_query *q)
 	return values;
 }
 
-static int pages_run(struct bqsrc *s, const struct paged_query *q, size_t rows,
-		     struct bigquery_rows **out, struct error *err)
+static int pages_run(struct bigquery_source *s, const struct paged_query *q,
+		     size_t rows, struct bigquery_rows **out, struct error *err)
 {
 	struct bigquery_parameter *values = pages_values(q);
 	const struct bigquery_query query = { .sql = q->sql.data,
@@ -53,12 +53,13 @@ static char *pages_cell(const struct bigquery_rows *rows, size_t column)
 
 	if (!text)
 		return NULL;
-	bqsrc_type_print(type ? type : "", text, &sb);
+	bigquery_source_type_print(type ? type : "", text, &sb);
 	return strbuf_detach(&sb);
 }
 
-int bqsrc_query(struct paged_source *base, const struct paged_query *q,
-		struct paged_answer *out, struct error *err)
+int bigquery_source_query(struct paged_source *base,
+			  const struct paged_query *q, struct paged_answer *out,
+			  struct error *err)
 {
 	struct bigquery_rows *rows = NULL;
 	struct error failed = ERROR_INIT;
@@ -84,8 +85,9 @@ int bqsrc_query(struct paged_source *base, const struct paged_query *q,
 }
 
 /* What it costs is what there is to say of its plan. */
-int bqsrc_explain(struct paged_source *base, const struct paged_query *q,
-		  char **plan, char **index, struct error *err)
+int bigquery_source_explain(struct paged_source *base,
+			    const struct paged_query *q, char **plan,
+			    char **index, struct error *err)
 {
 	struct bigquery_parameter *values = pages_values(q);
 	const struct bigquery_query query = { .sql = q->sql.data,
@@ -110,24 +112,24 @@ static size_t pages_rows(const struct paged_source *base)
 	return n > PAGES_MOST ? PAGES_MOST : n < PAGES_LEAST ? PAGES_LEAST : n;
 }
 
-int bqsrc_page_open(struct paged_source *base, const struct paged_query *q,
-		    struct error *err)
+int bigquery_source_page_open(struct paged_source *base,
+			      const struct paged_query *q, struct error *err)
 {
-	struct bqsrc *s = pages_self(base);
+	struct bigquery_source *s = pages_self(base);
 
 	return pages_run(s, q, pages_rows(base), &s->page, err);
 }
 
-void bqsrc_page_close(struct paged_source *base)
+void bigquery_source_page_close(struct paged_source *base)
 {
-	struct bqsrc *s = pages_self(base);
+	struct bigquery_source *s = pages_self(base);
 
 	bigquery_rows_free(s->page);
 	s->page = NULL;
 }
 
 /* What is converted on the way out has the conversion's type. */
-char *bqsrc_page_type(struct paged_source *base, size_t column)
+char *bigquery_source_page_type(struct paged_source *base, size_t column)
 {
 	const struct source_column *c = base->layout.columns[column];
 	const json_t *field =
@@ -137,7 +139,7 @@ char *bqsrc_page_type(struct paged_source *base, size_t column)
 
 	if (strcmp(c->output, c->sql) != 0)
 		return NULL;
-	same = bqsrc_type_of(field, &now) == c->how;
+	same = bigquery_source_type_of(field, &now) == c->how;
 	if (!same)
 		return now.native;
 	free(now.native);
@@ -165,7 +167,7 @@ static int pages_decode(struct paged_source *base, struct vector *v, size_t row,
 		return refuse_altered(base->pass.scan->source->table, c->name,
 				      err);
 	if (text)
-		return bqsrc_type_take(c->how, v, row, text, n, err);
+		return bigquery_source_type_take(c->how, v, row, text, n, err);
 	vector_set_null(v, row);
 	return 0;
 }
@@ -191,10 +193,10 @@ static int pages_append(struct paged_source *base, struct batch *b,
 	return rc;
 }
 
-int bqsrc_page_read(struct paged_source *base, struct batch *b,
-		    struct error *err)
+int bigquery_source_page_read(struct paged_source *base, struct batch *b,
+			      struct error *err)
 {
-	struct bqsrc *s = pages_self(base);
+	struct bigquery_source *s = pages_self(base);
 
 	while (!batch_is_full(b)) {
 		struct error failed = ERROR_INIT;

@@ -13,7 +13,7 @@
 #include "connectors/bigquery/types.h"
 #include "connectors/common/paged.h"
 
-struct bqsrc {
+struct bigquery_source {
 	struct paged_source paged; /* first: it is the connector */
 	struct bigquery *client;
 	struct bigquery_rows *page;
@@ -22,27 +22,31 @@ struct bqsrc {
 };
 
 extern const struct connector_ops bigquery_connector;
-extern const struct paged_dialect bqsrc_dialect;
+extern const struct paged_dialect bigquery_source_dialect;
 
 /* catalog.c */
-int bqsrc_look(struct paged_source *base, const struct source_spec *source,
-	       const struct watermark_spec *mark, struct source_layout *out,
-	       struct error *err);
-int bqsrc_tables(struct connector *base, struct table_list *out,
-		 struct error *err);
-int bqsrc_identity(struct connector *base, const struct source_spec *source,
-		   json_t **out, struct error *err);
+int bigquery_source_look(struct paged_source *base,
+			 const struct source_spec *source,
+			 const struct watermark_spec *mark,
+			 struct source_layout *out, struct error *err);
+int bigquery_source_tables(struct connector *base, struct table_list *out,
+			   struct error *err);
+int bigquery_source_identity(struct connector *base,
+			     const struct source_spec *source, json_t **out,
+			     struct error *err);
 
 /* pages.c: of the dialect. */
-int bqsrc_query(struct paged_source *base, const struct paged_query *q,
-		struct paged_answer *out, struct error *err);
-int bqsrc_explain(struct paged_source *base, const struct paged_query *q,
-		  char **plan, char **index, struct error *err);
-int bqsrc_page_open(struct paged_source *base, const struct paged_query *q,
-		    struct error *err);
-int bqsrc_page_read(struct paged_source *base, struct batch *b,
-		    struct error *err);
-void bqsrc_page_close(struct paged_source *base);
-char *bqsrc_page_type(struct paged_source *base, size_t column);
+int bigquery_source_query(struct paged_source *base,
+			  const struct paged_query *q, struct paged_answer *out,
+			  struct error *err);
+int bigquery_source_explain(struct paged_source *base,
+			    const struct paged_query *q, char **plan,
+			    char **index, struct error *err);
+int bigquery_source_page_open(struct paged_source *base,
+			      const struct paged_query *q, struct error *err);
+int bigquery_source_page_read(struct paged_source *base, struct batch *b,
+			      struct error *err);
+void bigquery_source_page_close(struct paged_source *base);
+char *bigquery_source_page_type(struct paged_source *base, size_t column);
 
 #endif

@@ -16,7 +16,7 @@
 /* The text of NULL is "null". */
 #define JSON_TEXT "IF(%s IS NULL, NULL, TO_JSON_STRING(%s))"
 
-static const struct bqsrc_type types_table[] = {
+static const struct bigquery_source_type types_table[] = {
 	{ "BOOL", PLAIN, "CAST(? AS BOOL)", TYPE_BOOL, 0 },
 	{ "INT64", PLAIN, "CAST(? AS INT64)", TYPE_INT64, 0 },
 	/* Ordered as text: nothing is below, above or equal to NaN. */
@@ -80,11 +80,12 @@ static char *types_native(const json_t *field, const char *name, bool repeated)
 	return all;
 }
 
-const struct bqsrc_type *bqsrc_type_of(const json_t *field, struct type *out)
+const struct bigquery_source_type *bigquery_source_type_of(const json_t *field,
+							   struct type *out)
 {
 	const char *name = bigquery_reply_type(field);
 	bool repeated = !strcmp(bigquery_reply_text(field, "mode"), "REPEATED");
-	const struct bqsrc_type *how = types_table;
+	const struct bigquery_source_type *how = types_table;
 	int length = 0;
 
 	while (how->name && (repeated || strcmp(name, how->name) != 0))
@@ -101,7 +102,8 @@ const struct bqsrc_type *bqsrc_type_of(const json_t *field, struct type *out)
 	return how;
 }
 
-char *bqsrc_type_output(const struct bqsrc_type *how, const char *sql)
+char *bigquery_source_type_output(const struct bigquery_source_type *how,
+				  const char *sql)
 {
 	struct strbuf text = STRBUF_INIT;
 	const char *rest = how->output, *at;
@@ -178,8 +180,9 @@ static int types_take_micros(struct vector *v, size_t row, const char *text,
 	return 0;
 }
 
-int bqsrc_type_take(const struct bqsrc_type *how, struct vector *v, size_t row,
-		    const char *text, size_t n, struct error *err)
+int bigquery_source_type_take(const struct bigquery_source_type *how,
+			      struct vector *v, size_t row, const char *text,
+			      size_t n, struct error *err)
 {
 	if (how->kind == TYPE_TIMESTAMPTZ)
 		return types_take_micros(v, row, text, err);
@@ -195,8 +198,8 @@ int bqsrc_type_take(const struct bqsrc_type *how, struct vector *v, size_t row,
 			 how->name ? how->name : "value", row_value(text));
 }
 
-void bqsrc_type_print(const char *api_type, const char *text,
-		      struct strbuf *out)
+void bigquery_source_type_print(const char *api_type, const char *text,
+				struct strbuf *out)
 {
 	int64_t us;
 

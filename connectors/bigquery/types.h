@@ -10,7 +10,7 @@
 
 #include "core/data/batch.h"
 
-struct bqsrc_type {
+struct bigquery_source_type {
 	const char *name; /* of SQL, without digits */
 	/* What is selected: "%s" is the column. */
 	const char *output;
@@ -21,14 +21,17 @@ struct bqsrc_type {
 
 /* Never NULL. Fills `out` (native owned by the caller) from a field of a
  * TableSchema. */
-const struct bqsrc_type *bqsrc_type_of(const json_t *field, struct type *out);
+const struct bigquery_source_type *bigquery_source_type_of(const json_t *field,
+							   struct type *out);
 /* The column as it is selected; caller frees. */
-char *bqsrc_type_output(const struct bqsrc_type *how, const char *sql);
+char *bigquery_source_type_output(const struct bigquery_source_type *how,
+				  const char *sql);
 /* Put a cell of such a column at `row`. DATA: it is no such value. */
-int bqsrc_type_take(const struct bqsrc_type *how, struct vector *v, size_t row,
-		    const char *text, size_t n, struct error *err);
+int bigquery_source_type_take(const struct bigquery_source_type *how,
+			      struct vector *v, size_t row, const char *text,
+			      size_t n, struct error *err);
 /* Append a cell of a column of the API's type as value_print() would. */
-void bqsrc_type_print(const char *api_type, const char *text,
-		      struct strbuf *out);
+void bigquery_source_type_print(const char *api_type, const char *text,
+				struct strbuf *out);
 
 #endif

@@ -36,7 +36,7 @@ static char *catalog_text(const char *text)
 	return strbuf_detach(&sb);
 }
 
-static int catalog_list(struct chsrc *s, const char *database,
+static int catalog_list(struct clickhouse_source *s, const char *database,
 			struct clickhouse_rows *out, struct error *err)
 {
 	char *quoted = catalog_text(database);
@@ -50,10 +50,10 @@ static int catalog_list(struct chsrc *s, const char *database,
 	return rc;
 }
 
-int chsrc_tables(struct connector *base, struct table_list *out,
-		 struct error *err)
+int clickhouse_source_tables(struct connector *base, struct table_list *out,
+			     struct error *err)
 {
-	struct chsrc *s = (struct chsrc *)base;
+	struct clickhouse_source *s = (struct clickhouse_source *)base;
 	struct clickhouse_rows rows;
 	int rc;
 
@@ -105,7 +105,7 @@ static void catalog_fill_table(struct source_table *t,
 	t->bytes = -1;
 }
 
-static int catalog_find(struct chsrc *s, const char *table,
+static int catalog_find(struct clickhouse_source *s, const char *table,
 			struct source_table *out, struct error *err)
 {
 	struct table_name name = { NULL, NULL, NULL };
@@ -138,11 +138,11 @@ static int catalog_find(struct chsrc *s, const char *table,
 static void catalog_set_type(struct source_column *c, const char *declared,
 			     const char *comment)
 {
-	struct chsrc_cell cell;
+	struct clickhouse_source_cell cell;
 
-	chsrc_type_of(declared, comment, &c->type, &cell);
+	clickhouse_source_type_of(declared, comment, &c->type, &cell);
 	c->nullable = cell.nullable;
-	c->ordered = chsrc_is_ordered(&c->type, &cell);
+	c->ordered = clickhouse_source_is_ordered(&c->type, &cell);
 	c->output = cell.wire == WIRE_PRINTED ? xstrfmt("toString(%s)", c->sql)
 					      : xstrdup(c->sql);
 }
@@ -161,8 +161,9 @@ static void catalog_fill(struct source_column *c, const struct source_table *t,
 }
 
 /* The user's SQL: `key` of the config is to blame if it fails. */
-static int catalog_probe(struct chsrc *s, const struct source_table *t,
-			 const char *key, const char *what, const char *where,
+static int catalog_probe(struct clickhouse_source *s,
+			 const struct source_table *t, const char *key,
+			 const char *what, const char *where,
 			 struct clickhouse_rows *out, struct error *err)
 {
 	struct error why = ERROR_INIT;
@@ -177,7 +178,7 @@ static int catalog_probe(struct chsrc *s, const struct source_table *t,
 	return rc;
 }
 
-static int catalog_expressions(struct chsrc *s,
+static int catalog_expressions(struct clickhouse_source *s,
 			       const struct source_spec *source,
 			       struct source_layout *l, struct error *err)
 {
@@ -223,7 +224,8 @@ static void catalog_index(struct source_layout *l,
 			strlist_add(&x->columns, clickhouse_cell(rows, i, 0));
 }
 
-static int catalog_columns(struct chsrc *s, const struct source_table *t,
+static int catalog_columns(struct clickhouse_source *s,
+			   const struct source_table *t,
 			   struct clickhouse_rows *out, struct error *err)
 {
 	char *database = catalog_text(t->schema),
@@ -240,11 +242,12 @@ static int catalog_columns(struct chsrc *s, const struct source_table *t,
 	return rc;
 }
 
-int chsrc_look(struct paged_source *base, const struct source_spec *source,
-	       const struct watermark_spec *mark, struct source_layout *out,
-	       struct error *err)
+int clickhouse_source_look(struct paged_source *base,
+			   const struct source_spec *source,
+			   const struct watermark_spec *mark,
+			   struct source_layout *out, struct error *err)
 {
-	struct chsrc *s = (struct chsrc *)base;
+	struct clickhouse_source *s = (struct clickhouse_source *)base;
 	struct clickhouse_rows rows = { 0 };
 	int rc = catalog_find(s, source->table, &out->table, err);
 
@@ -263,10 +266,11 @@ int chsrc_look(struct paged_source *base, const struct source_spec *source,
 }
 
 /* A view that is made anew is the same view. */
-int chsrc_identity(struct connector *base, const struct source_spec *source,
-		   json_t **out, struct error *err)
+int clickhouse_source_identity(struct connector *base,
+			       const struct source_spec *source, json_t **out,
+			       struct error *err)
 {
-	struct chsrc *s = (struct chsrc *)base;
+	struct clickhouse_source *s = (struct clickhouse_source *)base;
 	const struct source_table *t = &s->paged.layout.table;
 	int rc = 0;
 

@@ -11,14 +11,14 @@
 #define FIRST_US INT64_C(-2208988800000000)
 #define LAST_US	 INT64_C(10413791999999999)
 
-static struct chsrc *clickhouse_self(struct connector *base)
+static struct clickhouse_source *clickhouse_self(struct connector *base)
 {
-	return (struct chsrc *)base;
+	return (struct clickhouse_source *)base;
 }
 
 static void clickhouse_source_close(struct connector *base)
 {
-	struct chsrc *s = clickhouse_self(base);
+	struct clickhouse_source *s = clickhouse_self(base);
 
 	if (!s)
 		return;
@@ -33,10 +33,11 @@ static int clickhouse_source_open(struct connector **out,
 				  const struct connection *conn,
 				  struct error *err)
 {
-	struct chsrc *s = xcalloc(1, sizeof(*s));
+	struct clickhouse_source *s = xcalloc(1, sizeof(*s));
 	int rc;
 
-	paged_init(&s->paged, &clickhouse_connector, &chsrc_dialect);
+	paged_init(&s->paged, &clickhouse_connector,
+		   &clickhouse_source_dialect);
 	strbuf_init(&s->text);
 	rc = clickhouse_open(&s->db, conn, false, err);
 	if (rc)
@@ -54,12 +55,12 @@ static void clickhouse_source_interrupt(struct connector *base)
 /* The page under way costs the server a thread and its memory. */
 static int clickhouse_pause(struct connector *base, struct error *err)
 {
-	struct chsrc *s = clickhouse_self(base);
+	struct clickhouse_source *s = clickhouse_self(base);
 
 	(void)err;
 	if (s->paged.pass.scan && scan_is_ordered(s->paged.pass.scan) &&
 	    s->paged.pass.streaming) {
-		chsrc_page_close(&s->paged);
+		clickhouse_source_page_close(&s->paged);
 		s->paged.pass.streaming = false;
 	}
 	return 0;
@@ -69,7 +70,7 @@ static int clickhouse_pressure(struct connector *base,
 			       const struct pressure_question *q,
 			       struct pressure *out, struct error *err)
 {
-	struct chsrc *s = clickhouse_self(base);
+	struct clickhouse_source *s = clickhouse_self(base);
 	struct clickhouse_rows rows;
 	int rc = 0;
 
@@ -265,7 +266,7 @@ static void clickhouse_newest(struct strbuf *sb,
 /* Nothing is proven of what is settled: an insert takes the time of its rows
  * when it begins, they are seen when it ends, and no list says reliably what is
  * under way in all replicas. */
-const struct paged_dialect chsrc_dialect = {
+const struct paged_dialect clickhouse_source_dialect = {
 	.rules = { .engine = "clickhouse",
 		   .title = "ClickHouse",
 		   .time_types = "DateTime, DateTime64 up to 6 digits, Date "
@@ -280,32 +281,32 @@ const struct paged_dialect chsrc_dialect = {
 	.late = "ClickHouse does not tell which inserts are under way: a row "
 		"of one may be seen late; watermark.lag covers as long as "
 		"they take",
-	.look = chsrc_look,
+	.look = clickhouse_source_look,
 	.ordered = clickhouse_ordered,
 	.value = clickhouse_write_value,
 	.hint = paged_no_hint,
 	.lookup_keys = 2000,
 	.keys = clickhouse_write_keys,
 	.newest = clickhouse_newest,
-	.query = chsrc_query,
-	.explain = chsrc_explain,
-	.page_open = chsrc_page_open,
-	.page_read = chsrc_page_read,
-	.page_close = chsrc_page_close,
-	.page_type = chsrc_page_type,
+	.query = clickhouse_source_query,
+	.explain = clickhouse_source_explain,
+	.page_open = clickhouse_source_page_open,
+	.page_read = clickhouse_source_page_read,
+	.page_close = clickhouse_source_page_close,
+	.page_type = clickhouse_source_page_type,
 	.position = paged_position,
 };
 
 const struct connector_ops clickhouse_connector = {
 	.name = "clickhouse",
 	.options = clickhouse_url_options,
-	.grants = chsrc_grants,
+	.grants = clickhouse_source_grants,
 	.open = clickhouse_source_open,
-	.tables = chsrc_tables,
+	.tables = clickhouse_source_tables,
 	.describe = paged_describe,
 	.inspect = paged_inspect_clock,
 	.suggest = paged_suggest,
-	.identity = chsrc_identity,
+	.identity = clickhouse_source_identity,
 	.settle = paged_settle,
 	.cut = paged_cut,
 	.scan = paged_scan,

@@ -8,7 +8,8 @@
 
 #define UUID_HALF 8
 
-static int64_t decode_integer(const uint8_t *in, const struct chsrc_cell *cell)
+static int64_t decode_integer(const uint8_t *in,
+			      const struct clickhouse_source_cell *cell)
 {
 	uint64_t value = 0;
 	unsigned bits = (unsigned)cell->width * 8;
@@ -58,8 +59,9 @@ static void decode_uuid(struct vector *v, size_t row, const uint8_t *in)
 	vector_set_fixed(v, row, uuid);
 }
 
-static int decode_digits(struct chsrc *s, struct vector *v, size_t row,
-			 const uint8_t *in, const struct chsrc_cell *cell,
+static int decode_digits(struct clickhouse_source *s, struct vector *v,
+			 size_t row, const uint8_t *in,
+			 const struct clickhouse_source_cell *cell,
 			 struct error *err)
 {
 	strbuf_reset(&s->text);
@@ -68,8 +70,9 @@ static int decode_digits(struct chsrc *s, struct vector *v, size_t row,
 	return vector_set_bytes(v, row, s->text.data, s->text.len, err);
 }
 
-static int decode_text(struct chsrc *s, struct vector *v, size_t row,
-		       const struct chsrc_cell *cell, struct error *err)
+static int decode_text(struct clickhouse_source *s, struct vector *v,
+		       size_t row, const struct clickhouse_source_cell *cell,
+		       struct error *err)
 {
 	const uint8_t *in = NULL;
 	size_t n = cell->width;
@@ -96,8 +99,9 @@ static int decode_text(struct chsrc *s, struct vector *v, size_t row,
 			 row_value(s->text.data), type_kind_name(v->kind));
 }
 
-static int decode_fixed(struct chsrc *s, struct vector *v, size_t row,
-			const uint8_t *in, const struct chsrc_cell *cell,
+static int decode_fixed(struct clickhouse_source *s, struct vector *v,
+			size_t row, const uint8_t *in,
+			const struct clickhouse_source_cell *cell,
 			struct error *err)
 {
 	int32_t days;
@@ -130,14 +134,16 @@ static int decode_fixed(struct chsrc *s, struct vector *v, size_t row,
 	return 0;
 }
 
-static bool decode_has_length(const struct chsrc_cell *cell)
+static bool decode_has_length(const struct clickhouse_source_cell *cell)
 {
 	return cell->wire == WIRE_STRING || cell->wire == WIRE_FIXED ||
 	       cell->wire == WIRE_PRINTED;
 }
 
-int chsrc_decode(struct chsrc *s, struct vector *v, size_t row,
-		 const struct chsrc_cell *cell, struct error *err)
+int clickhouse_source_decode(struct clickhouse_source *s, struct vector *v,
+			     size_t row,
+			     const struct clickhouse_source_cell *cell,
+			     struct error *err)
 {
 	const uint8_t *in = NULL;
 	int rc;

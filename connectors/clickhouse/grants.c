@@ -22,11 +22,11 @@ static int grants_read(const struct clickhouse_grantee *g, const char *table,
 }
 
 /* Of system tables it reads those that show everybody his own tables. */
-int chsrc_grants(const struct connection *conn,
-		 const struct source_spec *source,
-		 const struct watermark_spec *mark,
-		 const struct pressure_question *asked, struct grants *out,
-		 struct error *err)
+int clickhouse_source_grants(const struct connection *conn,
+			     const struct source_spec *source,
+			     const struct watermark_spec *mark,
+			     const struct pressure_question *asked,
+			     struct grants *out, struct error *err)
 {
 	struct clickhouse_grantee g = { .user = NULL };
 	int rc = clickhouse_grantee_find(&g, conn, err);

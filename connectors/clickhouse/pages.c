@@ -4,13 +4,14 @@
 #include "connectors/clickhouse/source.h"
 #include "core/base/alloc.h"
 
-static struct chsrc *pages_self(struct paged_source *base)
+static struct clickhouse_source *pages_self(struct paged_source *base)
 {
-	return (struct chsrc *)base;
+	return (struct clickhouse_source *)base;
 }
 
-int chsrc_query(struct paged_source *base, const struct paged_query *q,
-		struct paged_answer *out, struct error *err)
+int clickhouse_source_query(struct paged_source *base,
+			    const struct paged_query *q,
+			    struct paged_answer *out, struct error *err)
 {
 	struct clickhouse_rows rows;
 	int rc = clickhouse_query(pages_self(base)->db, q->sql.data, NULL,
@@ -26,8 +27,9 @@ int chsrc_query(struct paged_source *base, const struct paged_query *q,
 }
 
 /* The plan in lines; a primary key that leaves out nothing is named as well. */
-int chsrc_explain(struct paged_source *base, const struct paged_query *q,
-		  char **plan, char **index, struct error *err)
+int clickhouse_source_explain(struct paged_source *base,
+			      const struct paged_query *q, char **plan,
+			      char **index, struct error *err)
 {
 	struct clickhouse_rows rows;
 	struct strbuf sb = STRBUF_INIT;
@@ -50,10 +52,10 @@ int chsrc_explain(struct paged_source *base, const struct paged_query *q,
 	return rc;
 }
 
-int chsrc_page_open(struct paged_source *base, const struct paged_query *q,
-		    struct error *err)
+int clickhouse_source_page_open(struct paged_source *base,
+				const struct paged_query *q, struct error *err)
 {
-	struct chsrc *s = pages_self(base);
+	struct clickhouse_source *s = pages_self(base);
 	const struct source_layout *l = &base->layout;
 	size_t n = source_layout_width(l);
 	int rc;
@@ -62,8 +64,8 @@ int chsrc_page_open(struct paged_source *base, const struct paged_query *q,
 	for (size_t i = 0; i < n; i++) {
 		struct type ignored;
 
-		chsrc_type_of(l->columns[i]->type.native, NULL, &ignored,
-			      &s->cells[i]);
+		clickhouse_source_type_of(l->columns[i]->type.native, NULL,
+					  &ignored, &s->cells[i]);
 		free(ignored.native);
 	}
 	rc = clickhouse_select(s->db, q->sql.data, n, err);
@@ -72,7 +74,7 @@ int chsrc_page_open(struct paged_source *base, const struct paged_query *q,
 }
 
 /* What is printed on the way out is a String, whatever it is. */
-char *chsrc_page_type(struct paged_source *base, size_t column)
+char *clickhouse_source_page_type(struct paged_source *base, size_t column)
 {
 	const struct source_column *c = base->layout.columns[column];
 	const char *type = clickhouse_select_type(pages_self(base)->db, column);
@@ -83,9 +85,9 @@ char *chsrc_page_type(struct paged_source *base, size_t column)
 	return xstrdup(type);
 }
 
-void chsrc_page_close(struct paged_source *base)
+void clickhouse_source_page_close(struct paged_source *base)
 {
-	struct chsrc *s = pages_self(base);
+	struct clickhouse_source *s = pages_self(base);
 
 	if (s->reading)
 		clickhouse_select_end(s->db);
@@ -105,7 +107,8 @@ static int pages_keep(struct paged_source *base, struct vector *v, size_t row,
 	return 0;
 }
 
-static int pages_append(struct chsrc *s, struct batch *b, struct error *err)
+static int pages_append(struct clickhouse_source *s, struct batch *b,
+			struct error *err)
 {
 	const struct source_layout *l = &s->paged.layout;
 	struct vector *hidden = &s->paged.pass.mark.hidden;
@@ -114,12 +117,14 @@ static int pages_append(struct chsrc *s, struct batch *b, struct error *err)
 
 	batch_reserve_row(b);
 	for (size_t i = 0; !rc && i < l->n_columns; i++) {
-		rc = chsrc_decode(s, &b->vectors[i], row, &s->cells[i], err);
+		rc = clickhouse_source_decode(s, &b->vectors[i], row,
+					      &s->cells[i], err);
 		if (rc == -ERROR_DATA)
 			return paged_blame(&s->paged, b, i, pages_keep, err);
 	}
 	if (!rc && hidden->validity)
-		rc = chsrc_decode(s, hidden, 0, &s->cells[l->n_columns], err);
+		rc = clickhouse_source_decode(s, hidden, 0,
+					      &s->cells[l->n_columns], err);
 	if (rc) {
 		batch_row_undo(b);
 		return rc;
@@ -130,10 +135,10 @@ static int pages_append(struct chsrc *s, struct batch *b, struct error *err)
 	return rc;
 }
 
-int chsrc_page_read(struct paged_source *base, struct batch *b,
-		    struct error *err)
+int clickhouse_source_page_read(struct paged_source *base, struct batch *b,
+				struct error *err)
 {
-	struct chsrc *s = pages_self(base);
+	struct clickhouse_source *s = pages_self(base);
 
 	while (!batch_is_full(b)) {
 		int rc = clickhouse_next(s->db, err);

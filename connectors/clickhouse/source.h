@@ -11,44 +11,50 @@
 #include "connectors/clickhouse/types.h"
 #include "connectors/common/paged.h"
 
-struct chsrc {
+struct clickhouse_source {
 	struct paged_source paged; /* first: it is the connector */
 	struct clickhouse *db;
 	bool reading; /* a page is open */
-	struct chsrc_cell *cells; /* of the page's columns */
+	struct clickhouse_source_cell *cells; /* of the page's columns */
 	struct strbuf text; /* of the value at hand */
 };
 
 extern const struct connector_ops clickhouse_connector;
-extern const struct paged_dialect chsrc_dialect;
+extern const struct paged_dialect clickhouse_source_dialect;
 
 /* catalog.c */
-int chsrc_look(struct paged_source *base, const struct source_spec *source,
-	       const struct watermark_spec *mark, struct source_layout *out,
-	       struct error *err);
-int chsrc_tables(struct connector *base, struct table_list *out,
-		 struct error *err);
-int chsrc_grants(const struct connection *conn,
-		 const struct source_spec *source,
-		 const struct watermark_spec *mark,
-		 const struct pressure_question *asked, struct grants *out,
-		 struct error *err);
-int chsrc_identity(struct connector *base, const struct source_spec *source,
-		   json_t **out, struct error *err);
+int clickhouse_source_look(struct paged_source *base,
+			   const struct source_spec *source,
+			   const struct watermark_spec *mark,
+			   struct source_layout *out, struct error *err);
+int clickhouse_source_tables(struct connector *base, struct table_list *out,
+			     struct error *err);
+int clickhouse_source_grants(const struct connection *conn,
+			     const struct source_spec *source,
+			     const struct watermark_spec *mark,
+			     const struct pressure_question *asked,
+			     struct grants *out, struct error *err);
+int clickhouse_source_identity(struct connector *base,
+			       const struct source_spec *source, json_t **out,
+			       struct error *err);
 /* pages.c: of the dialect. */
-int chsrc_query(struct paged_source *base, const struct paged_query *q,
-		struct paged_answer *out, struct error *err);
-int chsrc_explain(struct paged_source *base, const struct paged_query *q,
-		  char **plan, char **index, struct error *err);
-int chsrc_page_open(struct paged_source *base, const struct paged_query *q,
-		    struct error *err);
-int chsrc_page_read(struct paged_source *base, struct batch *b,
-		    struct error *err);
-void chsrc_page_close(struct paged_source *base);
-char *chsrc_page_type(struct paged_source *base, size_t column);
+int clickhouse_source_query(struct paged_source *base,
+			    const struct paged_query *q,
+			    struct paged_answer *out, struct error *err);
+int clickhouse_source_explain(struct paged_source *base,
+			      const struct paged_query *q, char **plan,
+			      char **index, struct error *err);
+int clickhouse_source_page_open(struct paged_source *base,
+				const struct paged_query *q, struct error *err);
+int clickhouse_source_page_read(struct paged_source *base, struct batch *b,
+				struct error *err);
+void clickhouse_source_page_close(struct paged_source *base);
+char *clickhouse_source_page_type(struct paged_source *base, size_t column);
 
 /* decode.c: the next value of the row at hand, at `row` of `v`. */
-int chsrc_decode(struct chsrc *s, struct vector *v, size_t row,
-		 const struct chsrc_cell *cell, struct error *err);
+int clickhouse_source_decode(struct clickhouse_source *s, struct vector *v,
+			     size_t row,
+			     const struct clickhouse_source_cell *cell,
+			     struct error *err);
 
 #endif

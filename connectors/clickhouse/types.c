@@ -16,7 +16,7 @@
 static const struct {
 	const char *name; /* without what stands in parentheses */
 	enum type_kind kind;
-	enum chsrc_wire wire;
+	enum clickhouse_source_wire wire;
 	size_t width;
 	int digits; /* precision of a number, of a time */
 } types_table[] = {
@@ -65,7 +65,7 @@ static int types_number(const char **at, char before, long most)
 }
 
 static bool types_decimal(const char *open, struct type *out,
-			  struct chsrc_cell *cell)
+			  struct clickhouse_source_cell *cell)
 {
 	int precision = types_number(&open, '(', DECIMAL_MOST);
 	int scale = types_number(&open, ',', precision);
@@ -80,7 +80,7 @@ static bool types_decimal(const char *open, struct type *out,
 
 /* False: no such type is known, whatever its name. */
 static bool types_digits(const char *plain, struct type *out,
-			 struct chsrc_cell *cell)
+			 struct clickhouse_source_cell *cell)
 {
 	const char *open = strchr(plain, '(');
 	int n;
@@ -119,8 +119,9 @@ static void types_note(const char *comment, struct type *out)
 		out->digits = 6;
 }
 
-void chsrc_type_of(const char *declared, const char *comment, struct type *out,
-		   struct chsrc_cell *cell)
+void clickhouse_source_type_of(const char *declared, const char *comment,
+			       struct type *out,
+			       struct clickhouse_source_cell *cell)
 {
 	bool nullable;
 	char *plain = clickhouse_plain_type(declared, &nullable);
@@ -128,8 +129,8 @@ void chsrc_type_of(const char *declared, const char *comment, struct type *out,
 
 	*out = (struct type){ .kind = TYPE_NATIVE,
 			      .native = xstrdup(declared) };
-	*cell = (struct chsrc_cell){ .wire = WIRE_PRINTED,
-				     .nullable = nullable };
+	*cell = (struct clickhouse_source_cell){ .wire = WIRE_PRINTED,
+						 .nullable = nullable };
 	for (size_t i = 0; i < ARRAY_SIZE(types_table); i++) {
 		if (strlen(types_table[i].name) != n ||
 		    strncmp(types_table[i].name, plain, n) != 0)
@@ -151,7 +152,8 @@ void chsrc_type_of(const char *declared, const char *comment, struct type *out,
 	free(plain);
 }
 
-bool chsrc_is_ordered(const struct type *type, const struct chsrc_cell *cell)
+bool clickhouse_source_is_ordered(const struct type *type,
+				  const struct clickhouse_source_cell *cell)
 {
 	if (cell->wire == WIRE_STRING || cell->wire == WIRE_FIXED)
 		return type->kind == TYPE_TEXT || type->kind == TYPE_BYTES;

@@ -11,7 +11,7 @@
 
 #include "core/data/type.h"
 
-enum chsrc_wire {
+enum clickhouse_source_wire {
 	WIRE_SIGNED, /* `width` bytes */
 	WIRE_UNSIGNED,
 	WIRE_FLOAT,
@@ -26,8 +26,8 @@ enum chsrc_wire {
 	WIRE_PRINTED, /* a String: the server prints it */
 };
 
-struct chsrc_cell {
-	enum chsrc_wire wire;
+struct clickhouse_source_cell {
+	enum clickhouse_source_wire wire;
 	size_t width;
 	int scale;
 	bool nullable;
@@ -35,9 +35,11 @@ struct chsrc_cell {
 
 /* `declared`, with Nullable() and LowCardinality() or without; `comment`: the
  * column's, or NULL. Fills both (`out->native` is the caller's). */
-void chsrc_type_of(const char *declared, const char *comment, struct type *out,
-		   struct chsrc_cell *cell);
+void clickhouse_source_type_of(const char *declared, const char *comment,
+			       struct type *out,
+			       struct clickhouse_source_cell *cell);
 /* Have its values one exact order, the same here and there? */
-bool chsrc_is_ordered(const struct type *type, const struct chsrc_cell *cell);
+bool clickhouse_source_is_ordered(const struct type *type,
+				  const struct clickhouse_source_cell *cell);
 
 #endif

@@ -43,9 +43,9 @@ static const char catalog_computed_sql[] =
 	"WHERE database_name = current_database() AND schema_name = ?\n"
 	"  AND table_name = ? AND column_default IS NOT NULL";
 
-int dksrc_ask(struct dksrc *s, const char *sql, const char *shape, int n,
-	      const char *const *params, struct paged_answer *out,
-	      struct error *err)
+int duckdb_source_ask(struct duckdb_source *s, const char *sql,
+		      const char *shape, int n, const char *const *params,
+		      struct paged_answer *out, struct error *err)
 {
 	struct paged_query q;
 	int rc;
@@ -59,20 +59,21 @@ int dksrc_ask(struct dksrc *s, const char *sql, const char *shape, int n,
 	return rc;
 }
 
-int dksrc_tables(struct connector *base, struct table_list *out,
-		 struct error *err)
+int duckdb_source_tables(struct connector *base, struct table_list *out,
+			 struct error *err)
 {
-	struct dksrc *s = (struct dksrc *)base;
+	struct duckdb_source *s = (struct duckdb_source *)base;
 	struct paged_answer a = { 0 };
-	int rc = dksrc_enter(s, err);
+	int rc = duckdb_source_enter(s, err);
 
 	if (!rc)
-		rc = dksrc_ask(s, catalog_tables_sql, "ttt?", 0, NULL, &a, err);
+		rc = duckdb_source_ask(s, catalog_tables_sql, "ttt?", 0, NULL,
+				       &a, err);
 	for (size_t i = 0; !rc && i < a.n_rows; i++)
 		table_list_add(out, paged_cell(&a, i, 0), paged_cell(&a, i, 1),
 			       paged_cell(&a, i, 2), paged_cell(&a, i, 3));
 	paged_answer_release(&a);
-	dksrc_leave(s);
+	duckdb_source_leave(s);
 	return rc;
 }
 
@@ -109,7 +110,7 @@ static void catalog_fill_table(struct source_table *t,
 	t->bytes = -1;
 }
 
-static int catalog_find(struct dksrc *s, const char *table,
+static int catalog_find(struct duckdb_source *s, const char *table,
 			struct source_table *out, struct error *err)
 {
 	struct table_name name = { NULL, NULL, NULL };
@@ -126,8 +127,8 @@ static int catalog_find(struct dksrc *s, const char *table,
 	if (!rc && !name.schema)
 		name.schema = xstrdup("main");
 	if (!rc)
-		rc = dksrc_ask(s, catalog_tables_sql, "ttt?", 0, NULL, &all,
-			       err);
+		rc = duckdb_source_ask(s, catalog_tables_sql, "ttt?", 0, NULL,
+				       &all, err);
 	while (!rc && row < all.n_rows &&
 	       (strcmp(paged_cell(&all, row, 0), name.schema) != 0 ||
 		strcmp(paged_cell(&all, row, 1), name.name) != 0))
@@ -142,14 +143,15 @@ static int catalog_find(struct dksrc *s, const char *table,
 }
 
 /* Names and types of what a SELECT gives; the rest of it as from FROM on. */
-static int catalog_describe(struct dksrc *s, const struct source_table *t,
-			    const char *what, const char *where,
-			    struct paged_answer *out, struct error *err)
+static int catalog_describe(struct duckdb_source *s,
+			    const struct source_table *t, const char *what,
+			    const char *where, struct paged_answer *out,
+			    struct error *err)
 {
 	char *sql = xstrfmt("SELECT column_name AS c, column_type AS t FROM "
 			    "(DESCRIBE SELECT %s FROM %s AS %s WHERE (%s\n))",
 			    what, t->sql, t->alias, where);
-	int rc = dksrc_ask(s, sql, "tt", 0, NULL, out, err);
+	int rc = duckdb_source_ask(s, sql, "tt", 0, NULL, out, err);
 
 	free(sql);
 	return rc;
@@ -158,7 +160,8 @@ static int catalog_describe(struct dksrc *s, const struct source_table *t,
 static void catalog_set_type(struct source_column *c, const char *declared)
 {
 	struct duck_type duck;
-	const struct dksrc_type *how = dksrc_type_of(declared, &c->type, &duck);
+	const struct duckdb_source_type *how =
+		duckdb_source_type_of(declared, &c->type, &duck);
 	bool plain = how->duck != DUCK_TEXT || !strcmp(declared, "VARCHAR");
 
 	c->how = how;
@@ -181,7 +184,7 @@ static void catalog_fill(struct source_column *c, const struct source_table *t,
 }
 
 /* The user's SQL: `key` of the config is to blame if it fails. */
-static int catalog_probe(struct dksrc *s, const struct source_table *t,
+static int catalog_probe(struct duckdb_source *s, const struct source_table *t,
 			 const char *key, const char *what, const char *where,
 			 struct paged_answer *out, struct error *err)
 {
@@ -195,7 +198,7 @@ static int catalog_probe(struct dksrc *s, const struct source_table *t,
 	return rc;
 }
 
-static int catalog_expressions(struct dksrc *s,
+static int catalog_expressions(struct duckdb_source *s,
 			       const struct source_spec *source,
 			       struct source_layout *l, struct error *err)
 {
@@ -225,7 +228,7 @@ static int catalog_expressions(struct dksrc *s,
 	return rc;
 }
 
-static int catalog_keys(struct dksrc *s, struct source_layout *l,
+static int catalog_keys(struct duckdb_source *s, struct source_layout *l,
 			struct error *err)
 {
 	const char *params[] = { l->table.schema, l->table.name,
@@ -233,7 +236,8 @@ static int catalog_keys(struct dksrc *s, struct source_layout *l,
 	struct paged_answer a = { 0 };
 	struct source_index *x = NULL;
 	const char *last = "";
-	int rc = dksrc_ask(s, catalog_keys_sql, "ttt", 4, params, &a, err);
+	int rc = duckdb_source_ask(s, catalog_keys_sql, "ttt", 4, params, &a,
+				   err);
 
 	l->indexes = xcalloc(a.n_rows + 1, sizeof(*l->indexes));
 	for (size_t i = 0; !rc && i < a.n_rows; i++) {
@@ -248,7 +252,8 @@ static int catalog_keys(struct dksrc *s, struct source_layout *l,
 	}
 	paged_answer_release(&a);
 	if (!rc)
-		rc = dksrc_ask(s, catalog_nulls_sql, "t", 2, params, &a, err);
+		rc = duckdb_source_ask(s, catalog_nulls_sql, "t", 2, params, &a,
+				       err);
 	for (size_t i = 0; !rc && i < a.n_rows; i++) {
 		for (size_t k = 0; k < l->n_all; k++) {
 			if (!strcmp(l->all[k].name, paged_cell(&a, i, 0)))
@@ -261,7 +266,7 @@ static int catalog_keys(struct dksrc *s, struct source_layout *l,
 
 /* Note the SQL that fills each column by itself. The mark of a view gets the
  * SQL that the view computes it by. */
-static int catalog_computed(struct dksrc *s, struct source_layout *l,
+static int catalog_computed(struct duckdb_source *s, struct source_layout *l,
 			    const char *mark, struct error *err)
 {
 	const char *params[] = { l->table.schema, l->table.name };
@@ -269,13 +274,13 @@ static int catalog_computed(struct dksrc *s, struct source_layout *l,
 	int rc = 0;
 
 	if (!l->table.view)
-		rc = dksrc_ask(s, catalog_computed_sql, "tt", 2, params, &a,
-			       err);
+		rc = duckdb_source_ask(s, catalog_computed_sql, "tt", 2, params,
+				       &a, err);
 	for (size_t i = 0; !rc && i < l->n_all; i++) {
 		struct source_column *c = &l->all[i];
 
 		if (l->table.view && !strcmp(c->name, mark))
-			rc = dksrc_view_mark(s, &l->table, c, err);
+			rc = duckdb_source_view_mark(s, &l->table, c, err);
 		for (size_t k = 0; k < a.n_rows; k++) {
 			if (!c->expression &&
 			    !strcmp(c->name, paged_cell(&a, k, 0)))
@@ -286,16 +291,17 @@ static int catalog_computed(struct dksrc *s, struct source_layout *l,
 	return rc;
 }
 
-int dksrc_look(struct paged_source *base, const struct source_spec *source,
-	       const struct watermark_spec *mark, struct source_layout *out,
-	       struct error *err)
+int duckdb_source_look(struct paged_source *base,
+		       const struct source_spec *source,
+		       const struct watermark_spec *mark,
+		       struct source_layout *out, struct error *err)
 {
-	struct dksrc *s = (struct dksrc *)base;
+	struct duckdb_source *s = (struct duckdb_source *)base;
 	struct paged_answer a = { 0 };
 	int rc = catalog_find(s, source->table, &out->table, err);
 
 	if (!rc && out->table.view)
-		rc = dksrc_view_definition(s, &out->table, err);
+		rc = duckdb_source_view_definition(s, &out->table, err);
 	if (!rc)
 		rc = catalog_describe(s, &out->table, "*", "true", &a, err);
 	if (rc)

@@ -5,18 +5,18 @@
 #include "connectors/duckdb/source.h"
 #include "core/base/alloc.h"
 
-static struct dksrc *duckdb_self(struct connector *base)
+static struct duckdb_source *duckdb_self(struct connector *base)
 {
-	return (struct dksrc *)base;
+	return (struct duckdb_source *)base;
 }
 
 static void duckdb_source_close(struct connector *base)
 {
-	struct dksrc *s = duckdb_self(base);
+	struct duckdb_source *s = duckdb_self(base);
 
 	if (!s)
 		return;
-	dksrc_leave(s);
+	duckdb_source_leave(s);
 	paged_release(&s->paged);
 	duck_close(s->db);
 	free(s->cells);
@@ -30,20 +30,20 @@ static void duckdb_source_close(struct connector *base)
 static int duckdb_source_open(struct connector **out,
 			      const struct connection *conn, struct error *err)
 {
-	struct dksrc *s = xcalloc(1, sizeof(*s));
+	struct duckdb_source *s = xcalloc(1, sizeof(*s));
 	int rc;
 
-	paged_init(&s->paged, &duckdb_connector, &dksrc_dialect);
+	paged_init(&s->paged, &duckdb_connector, &duckdb_source_dialect);
 	s->path = xstrdup(conn->url.path);
 	s->db = duck_reader(s->path);
-	rc = dksrc_read_options(s, &conn->url, err);
+	rc = duckdb_source_read_options(s, &conn->url, err);
 	if (!rc && s->path[0] == ':')
 		rc = error_set(err, ERROR_CONFIG,
 			       "duckdb:%s has no tables to read: name a file",
 			       s->path);
 	if (!rc)
-		rc = dksrc_enter(s, err);
-	dksrc_leave(s);
+		rc = duckdb_source_enter(s, err);
+	duckdb_source_leave(s);
 	if (rc)
 		duckdb_source_close(&s->paged.base);
 	else
@@ -56,12 +56,12 @@ static int duckdb_describe(struct connector *base,
 			   const struct watermark_spec *mark,
 			   struct schema *out, struct error *err)
 {
-	struct dksrc *s = duckdb_self(base);
-	int rc = dksrc_enter(s, err);
+	struct duckdb_source *s = duckdb_self(base);
+	int rc = duckdb_source_enter(s, err);
 
 	if (!rc)
 		rc = paged_describe(base, source, mark, out, err);
-	dksrc_leave(s);
+	duckdb_source_leave(s);
 	return rc;
 }
 
@@ -69,12 +69,12 @@ static int duckdb_suggest(struct connector *base, const char *table,
 			  enum strategy *strategy, char **column, char **reason,
 			  struct error *err)
 {
-	struct dksrc *s = duckdb_self(base);
-	int rc = dksrc_enter(s, err);
+	struct duckdb_source *s = duckdb_self(base);
+	int rc = duckdb_source_enter(s, err);
 
 	if (!rc)
 		rc = paged_suggest(base, table, strategy, column, reason, err);
-	dksrc_leave(s);
+	duckdb_source_leave(s);
 	return rc;
 }
 
@@ -83,40 +83,40 @@ static int duckdb_cut(struct connector *base, const struct source_spec *source,
 		      const struct range *range, int64_t rows,
 		      struct range_cut *out, struct error *err)
 {
-	struct dksrc *s = duckdb_self(base);
+	struct duckdb_source *s = duckdb_self(base);
 	int rc;
 
-	dksrc_leave(s);
-	rc = dksrc_enter(s, err);
+	duckdb_source_leave(s);
+	rc = duckdb_source_enter(s, err);
 	if (!rc)
 		rc = paged_cut(base, source, mark, range, rows, out, err);
-	dksrc_leave(s);
+	duckdb_source_leave(s);
 	return rc;
 }
 
 static int duckdb_scan(struct connector *base, const struct scan *scan,
 		       struct error *err)
 {
-	struct dksrc *s = duckdb_self(base);
+	struct duckdb_source *s = duckdb_self(base);
 	int rc;
 
-	dksrc_leave(s);
-	rc = dksrc_enter(s, err);
+	duckdb_source_leave(s);
+	rc = duckdb_source_enter(s, err);
 	if (!rc)
 		rc = paged_scan(base, scan, err);
 	if (rc)
-		dksrc_leave(s);
+		duckdb_source_leave(s);
 	return rc;
 }
 
 static int duckdb_next(struct connector *base, struct batch *out,
 		       struct error *err)
 {
-	struct dksrc *s = duckdb_self(base);
+	struct duckdb_source *s = duckdb_self(base);
 	int rc = paged_next(base, out, err);
 
 	if (rc || !out->n_rows)
-		dksrc_leave(s);
+		duckdb_source_leave(s);
 	return rc;
 }
 
@@ -127,7 +127,7 @@ static void duckdb_interrupt(struct connector *base)
 
 static bool duckdb_is_text(const struct source_column *c)
 {
-	const struct dksrc_type *how = c->how;
+	const struct duckdb_source_type *how = c->how;
 
 	return how->kind == TYPE_TEXT;
 }
@@ -156,7 +156,7 @@ static void duckdb_write_value(struct paged_query *q,
 			       const struct paged_source *base,
 			       const struct source_column *c, const char *value)
 {
-	const struct dksrc_type *how = c->how;
+	const struct duckdb_source_type *how = c->how;
 	char *text = how->kind == TYPE_DATE || how->kind == TYPE_TIMESTAMP ||
 				     how->kind == TYPE_TIMESTAMPTZ
 			     ? duckdb_date_text(value)
@@ -186,7 +186,7 @@ static const char *const duckdb_plain[] = {
 	NULL,
 };
 
-const struct paged_dialect dksrc_dialect = {
+const struct paged_dialect duckdb_source_dialect = {
 	.rules = { .engine = "duckdb",
 		   .title = "DuckDB",
 		   .time_types = "TIMESTAMP, TIMESTAMP WITH TIME ZONE or DATE "
@@ -198,32 +198,32 @@ const struct paged_dialect dksrc_dialect = {
 	.unindexed = "",
 	.page_rows = 250000,
 	.plain = duckdb_plain,
-	.look = dksrc_look,
+	.look = duckdb_source_look,
 	.ordered = duckdb_ordered,
 	.value = duckdb_write_value,
 	.hint = paged_no_hint,
 	.lookup_keys = 2000,
-	.keys = dksrc_write_keys,
+	.keys = duckdb_source_write_keys,
 	.newest = paged_newest,
-	.query = dksrc_query,
-	.explain = dksrc_explain,
-	.page_open = dksrc_page_open,
-	.page_read = dksrc_page_read,
-	.page_close = dksrc_page_close,
+	.query = duckdb_source_query,
+	.explain = duckdb_source_explain,
+	.page_open = duckdb_source_page_open,
+	.page_read = duckdb_source_page_read,
+	.page_close = duckdb_source_page_close,
 	.page_type = paged_no_type,
 	.position = paged_position,
 };
 
 const struct connector_ops duckdb_connector = {
 	.name = "duckdb",
-	.options = dksrc_options,
+	.options = duckdb_source_options,
 	.open = duckdb_source_open,
-	.tables = dksrc_tables,
+	.tables = duckdb_source_tables,
 	.describe = duckdb_describe,
-	.inspect = dksrc_inspect,
+	.inspect = duckdb_source_inspect,
 	.suggest = duckdb_suggest,
-	.identity = dksrc_identity,
-	.settle = dksrc_settle,
+	.identity = duckdb_source_identity,
+	.settle = duckdb_source_settle,
 	.cut = duckdb_cut,
 	.scan = duckdb_scan,
 	.explain = paged_explain,

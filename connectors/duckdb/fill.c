@@ -7,14 +7,14 @@
 __extension__ typedef __int128 fill_wide;
 __extension__ typedef unsigned __int128 fill_unsigned;
 
-DKSRC_FILL(dksrc_fill_same)
+DUCKDB_SOURCE_FILL(duckdb_source_fill_same)
 {
 	const uint8_t *src = (const uint8_t *)c->data + from * v->width;
 
 	(void)err;
 	memcpy(v->data + row * v->width, src, n * v->width);
 	for (size_t i = 0; i < n; i++) {
-		if (dksrc_is_null(c, from + i))
+		if (duckdb_source_is_null(c, from + i))
 			vector_set_null(v, row + i);
 		else
 			vector_set_present(v, row + i);
@@ -22,7 +22,7 @@ DKSRC_FILL(dksrc_fill_same)
 	return n;
 }
 
-static int64_t fill_integer(const struct dksrc_cells *c, size_t row)
+static int64_t fill_integer(const struct duckdb_source_cells *c, size_t row)
 {
 	switch (c->type.kind) {
 	case DUCK_INT8:
@@ -42,7 +42,7 @@ static int64_t fill_integer(const struct dksrc_cells *c, size_t row)
 	}
 }
 
-DKSRC_FILL(dksrc_fill_small)
+DUCKDB_SOURCE_FILL(duckdb_source_fill_small)
 {
 	(void)err;
 	for (size_t i = 0; i < n; i++) {
@@ -51,7 +51,7 @@ DKSRC_FILL(dksrc_fill_small)
 		int16_t tiny;
 		const void *src = &value;
 
-		if (dksrc_is_null(c, from + i)) {
+		if (duckdb_source_is_null(c, from + i)) {
 			vector_set_null(v, row + i);
 			continue;
 		}
@@ -85,7 +85,7 @@ static char *fill_digits(char *end, fill_unsigned value, unsigned scale,
 	return p;
 }
 
-static fill_wide fill_scaled(const struct dksrc_cells *c, size_t row)
+static fill_wide fill_scaled(const struct duckdb_source_cells *c, size_t row)
 {
 	fill_wide wide;
 
@@ -100,7 +100,7 @@ static fill_wide fill_scaled(const struct dksrc_cells *c, size_t row)
 	return ((const int16_t *)c->data)[row];
 }
 
-DKSRC_FILL(dksrc_fill_number)
+DUCKDB_SOURCE_FILL(duckdb_source_fill_number)
 {
 	char text[64], *end = text + sizeof(text);
 
@@ -109,7 +109,7 @@ DKSRC_FILL(dksrc_fill_number)
 		bool below = false;
 		const char *p;
 
-		if (dksrc_is_null(c, from + i)) {
+		if (duckdb_source_is_null(c, from + i)) {
 			vector_set_null(v, row + i);
 			continue;
 		}
@@ -130,13 +130,13 @@ DKSRC_FILL(dksrc_fill_number)
 	return n;
 }
 
-DKSRC_FILL(dksrc_fill_bytes)
+DUCKDB_SOURCE_FILL(duckdb_source_fill_bytes)
 {
 	for (size_t i = 0; i < n; i++) {
 		const char *text;
 		size_t size;
 
-		if (dksrc_is_null(c, from + i)) {
+		if (duckdb_source_is_null(c, from + i)) {
 			vector_set_null(v, row + i);
 			continue;
 		}
@@ -148,13 +148,13 @@ DKSRC_FILL(dksrc_fill_bytes)
 }
 
 /* DuckDB's -infinity is that of the positive one with its sign changed. */
-DKSRC_FILL(dksrc_fill_date)
+DUCKDB_SOURCE_FILL(duckdb_source_fill_date)
 {
 	(void)err;
 	for (size_t i = 0; i < n; i++) {
 		int32_t days;
 
-		if (dksrc_is_null(c, from + i)) {
+		if (duckdb_source_is_null(c, from + i)) {
 			vector_set_null(v, row + i);
 			continue;
 		}
@@ -166,7 +166,7 @@ DKSRC_FILL(dksrc_fill_date)
 	return n;
 }
 
-DKSRC_FILL(dksrc_fill_timestamp)
+DUCKDB_SOURCE_FILL(duckdb_source_fill_timestamp)
 {
 	int64_t unit = c->type.kind == DUCK_TIMESTAMP_S	   ? US_PER_SECOND
 		       : c->type.kind == DUCK_TIMESTAMP_MS ? 1000
@@ -175,7 +175,7 @@ DKSRC_FILL(dksrc_fill_timestamp)
 	for (size_t i = 0; i < n; i++) {
 		int64_t us;
 
-		if (dksrc_is_null(c, from + i)) {
+		if (duckdb_source_is_null(c, from + i)) {
 			vector_set_null(v, row + i);
 			continue;
 		}
@@ -198,14 +198,14 @@ struct fill_interval {
 	int64_t us;
 };
 
-DKSRC_FILL(dksrc_fill_interval)
+DUCKDB_SOURCE_FILL(duckdb_source_fill_interval)
 {
 	(void)err;
 	for (size_t i = 0; i < n; i++) {
 		struct fill_interval src;
 		struct interval_value value;
 
-		if (dksrc_is_null(c, from + i)) {
+		if (duckdb_source_is_null(c, from + i)) {
 			vector_set_null(v, row + i);
 			continue;
 		}
@@ -218,7 +218,7 @@ DKSRC_FILL(dksrc_fill_interval)
 	return n;
 }
 
-DKSRC_FILL(dksrc_fill_uuid)
+DUCKDB_SOURCE_FILL(duckdb_source_fill_uuid)
 {
 	(void)err;
 	for (size_t i = 0; i < n; i++) {
@@ -227,7 +227,7 @@ DKSRC_FILL(dksrc_fill_uuid)
 		uint8_t bytes[16];
 		uint64_t high;
 
-		if (dksrc_is_null(c, from + i)) {
+		if (duckdb_source_is_null(c, from + i)) {
 			vector_set_null(v, row + i);
 			continue;
 		}

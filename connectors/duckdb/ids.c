@@ -45,14 +45,14 @@ static bool ids_are_unique(const struct source_layout *l)
 	return false;
 }
 
-static int ids_greatest(struct dksrc *s, char **out, struct error *err)
+static int ids_greatest(struct duckdb_source *s, char **out, struct error *err)
 {
 	const struct source_layout *l = &s->paged.layout;
 	struct paged_answer a = { 0 };
 	char *sql = xstrfmt("SELECT CAST(max(%s) AS VARCHAR) AS m FROM %s AS "
 			    "%s",
 			    source_mark(l)->sql, l->table.sql, l->table.alias);
-	int rc = dksrc_ask(s, sql, "?", 0, NULL, &a, err);
+	int rc = duckdb_source_ask(s, sql, "?", 0, NULL, &a, err);
 
 	*out = rc ? NULL : xstrdup(paged_cell(&a, 0, 0));
 	paged_answer_release(&a);
@@ -62,7 +62,7 @@ static int ids_greatest(struct dksrc *s, char **out, struct error *err)
 
 static void ids_judge(const struct source_layout *l,
 		      const struct paged_answer *a, const char *greatest,
-		      struct dksrc_doubt *out)
+		      struct duckdb_source_doubt *out)
 {
 	const char *column = source_mark(l)->name;
 	const char *next = a->n_rows == 1 ? paged_cell(a, 0, 3) : NULL;
@@ -103,9 +103,9 @@ static void ids_judge(const struct source_layout *l,
 
 /* Ids begin anew where the sequence was made anew, or another one fills the
  * column. */
-static int ids_check_mark(const struct dksrc *s, const struct paged_answer *a,
-			  const char *greatest, const struct watermark *from,
-			  struct error *err)
+static int ids_check_mark(const struct duckdb_source *s,
+			  const struct paged_answer *a, const char *greatest,
+			  const struct watermark *from, struct error *err)
 {
 	const char *next = a->n_rows == 1 ? paged_cell(a, 0, 3) : NULL;
 
@@ -125,8 +125,8 @@ static int ids_check_mark(const struct dksrc *s, const struct paged_answer *a,
 }
 
 /* `from` may be NULL: no mark is judged. */
-static int ids_look(struct dksrc *s, const struct watermark *from,
-		    struct dksrc_doubt *out, struct error *err)
+static int ids_look(struct duckdb_source *s, const struct watermark *from,
+		    struct duckdb_source_doubt *out, struct error *err)
 {
 	const struct source_layout *l = &s->paged.layout;
 	const struct source_column *mark = source_mark(l);
@@ -134,7 +134,8 @@ static int ids_look(struct dksrc *s, const struct watermark *from,
 				 mark->expression ? "" : mark->name };
 	struct paged_answer a = { 0 };
 	char *greatest = NULL;
-	int rc = dksrc_ask(s, ids_sequence_sql, "tttt", 3, params, &a, err);
+	int rc = duckdb_source_ask(s, ids_sequence_sql, "tttt", 3, params, &a,
+				   err);
 
 	memset(out, 0, sizeof(*out));
 	if (!rc)
@@ -148,16 +149,18 @@ static int ids_look(struct dksrc *s, const struct watermark *from,
 	return rc;
 }
 
-int dksrc_ids_doubt(struct dksrc *s, struct dksrc_doubt *out, struct error *err)
+int duckdb_source_ids_doubt(struct duckdb_source *s,
+			    struct duckdb_source_doubt *out, struct error *err)
 {
 	return ids_look(s, NULL, out, err);
 }
 
-int dksrc_ids_explain(struct dksrc *s, const struct watermark *from,
-		      struct settled *out, struct error *err)
+int duckdb_source_ids_explain(struct duckdb_source *s,
+			      const struct watermark *from, struct settled *out,
+			      struct error *err)
 {
 	struct strbuf reason = STRBUF_INIT;
-	struct dksrc_doubt doubt;
+	struct duckdb_source_doubt doubt;
 	int rc = ids_look(s, from, &doubt, err);
 
 	if (!rc && doubt.code) {

@@ -72,8 +72,9 @@ static void lookup_write_value(struct strbuf *sb, const char *sql, size_t i)
 /* (a, b) IN (SELECT CAST(k0 AS BIGINT), k1 FROM (SELECT unnest(...) AS k0,
  * unnest(...) AS k1)): a hash join, and so the table is scanned once, where
  * conditions on thousands of keys would each be tried on each row. */
-void dksrc_write_keys(struct paged_query *q, const struct paged_source *s,
-		      size_t first, size_t n)
+void duckdb_source_write_keys(struct paged_query *q,
+			      const struct paged_source *s, size_t first,
+			      size_t n)
 {
 	const struct source_layout *l = &s->layout;
 	struct strbuf values = STRBUF_INIT;

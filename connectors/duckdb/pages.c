@@ -5,9 +5,9 @@
 #include "core/base/alloc.h"
 #include "core/data/value.h"
 
-static struct dksrc *pages_self(struct paged_source *base)
+static struct duckdb_source *pages_self(struct paged_source *base)
 {
-	return (struct dksrc *)base;
+	return (struct duckdb_source *)base;
 }
 
 static const char *const *pages_params(const struct paged_query *q)
@@ -15,8 +15,8 @@ static const char *const *pages_params(const struct paged_query *q)
 	return (const char *const *)q->params;
 }
 
-int dksrc_query(struct paged_source *base, const struct paged_query *q,
-		struct paged_answer *out, struct error *err)
+int duckdb_source_query(struct paged_source *base, const struct paged_query *q,
+			struct paged_answer *out, struct error *err)
 {
 	struct duck_result *r = NULL;
 	size_t capacity = 0;
@@ -40,8 +40,9 @@ int dksrc_query(struct paged_source *base, const struct paged_query *q,
 }
 
 /* Of its plan there is no more to say. */
-int dksrc_explain(struct paged_source *base, const struct paged_query *q,
-		  char **plan, char **index, struct error *err)
+int duckdb_source_explain(struct paged_source *base,
+			  const struct paged_query *q, char **plan,
+			  char **index, struct error *err)
 {
 	(void)base;
 	(void)q;
@@ -53,10 +54,10 @@ int dksrc_explain(struct paged_source *base, const struct paged_query *q,
 	return 0;
 }
 
-int dksrc_page_open(struct paged_source *base, const struct paged_query *q,
-		    struct error *err)
+int duckdb_source_page_open(struct paged_source *base,
+			    const struct paged_query *q, struct error *err)
 {
-	struct dksrc *s = pages_self(base);
+	struct duckdb_source *s = pages_self(base);
 	const struct source_layout *l = &base->layout;
 	struct duck_type *types;
 	int rc;
@@ -66,7 +67,8 @@ int dksrc_page_open(struct paged_source *base, const struct paged_query *q,
 	types = xcalloc(s->n_cells, sizeof(*types));
 	for (size_t i = 0; i < s->n_cells; i++) {
 		struct type ignored;
-		dksrc_type_of(l->columns[i]->type.native, &ignored, &types[i]);
+		duckdb_source_type_of(l->columns[i]->type.native, &ignored,
+				      &types[i]);
 		free(ignored.native);
 		s->cells[i].type = types[i];
 	}
@@ -77,15 +79,15 @@ int dksrc_page_open(struct paged_source *base, const struct paged_query *q,
 	return rc;
 }
 
-void dksrc_page_close(struct paged_source *base)
+void duckdb_source_page_close(struct paged_source *base)
 {
-	struct dksrc *s = pages_self(base);
+	struct duckdb_source *s = pages_self(base);
 
 	duck_scan_close(s->page);
 	s->page = NULL;
 }
 
-static int pages_next_chunk(struct dksrc *s, struct error *err)
+static int pages_next_chunk(struct duckdb_source *s, struct error *err)
 {
 	int rc = duck_scan_next(s->page, &s->chunk_rows, err);
 
@@ -98,18 +100,18 @@ static int pages_next_chunk(struct dksrc *s, struct error *err)
 }
 
 /* Bytes that a row of the chunk takes in the batch, about. */
-static size_t pages_row_bytes(const struct dksrc *s, const struct batch *b,
-			      size_t row)
+static size_t pages_row_bytes(const struct duckdb_source *s,
+			      const struct batch *b, size_t row)
 {
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < b->schema->n_columns; i++) {
-		const struct dksrc_cells *c = &s->cells[i];
+		const struct duckdb_source_cells *c = &s->cells[i];
 		size_t n = b->vectors[i].width;
 
 		if (!n &&
 		    (c->type.kind == DUCK_TEXT || c->type.kind == DUCK_BYTES)) {
-			if (!dksrc_is_null(c, row))
+			if (!duckdb_source_is_null(c, row))
 				duck_cell_text(c->data, row, &n);
 			n += sizeof(int32_t);
 		} else if (!n) {
@@ -121,7 +123,7 @@ static size_t pages_row_bytes(const struct dksrc *s, const struct batch *b,
 }
 
 /* Rows of the chunk until it ends or the batch is full. */
-static size_t pages_take(const struct dksrc *s, const struct batch *b)
+static size_t pages_take(const struct duckdb_source *s, const struct batch *b)
 {
 	size_t left = s->chunk_rows - s->chunk_at, n = 0;
 	size_t bytes = batch_bytes(b);
@@ -135,17 +137,18 @@ static size_t pages_take(const struct dksrc *s, const struct batch *b)
 	return n;
 }
 
-static size_t pages_fill(struct dksrc *s, struct vector *v, size_t row,
+static size_t pages_fill(struct duckdb_source *s, struct vector *v, size_t row,
 			 size_t column, size_t from, size_t n,
 			 struct error *err)
 {
-	const struct dksrc_type *how = s->paged.layout.columns[column]->how;
+	const struct duckdb_source_type *how =
+		s->paged.layout.columns[column]->how;
 
 	return how->fill(v, row, &s->cells[column], from, n, err);
 }
 
 /* Row `at` of the chunk is to blame. */
-static int pages_blame(struct dksrc *s, struct batch *b, size_t column,
+static int pages_blame(struct duckdb_source *s, struct batch *b, size_t column,
 		       size_t at, struct error *err)
 {
 	const struct source_layout *l = &s->paged.layout;
@@ -162,7 +165,7 @@ static int pages_blame(struct dksrc *s, struct batch *b, size_t column,
 	return -(int)err->code;
 }
 
-static int pages_check_key(struct dksrc *s, struct batch *b, size_t n,
+static int pages_check_key(struct duckdb_source *s, struct batch *b, size_t n,
 			   struct error *err)
 {
 	const struct source_layout *l = &s->paged.layout;
@@ -170,7 +173,7 @@ static int pages_check_key(struct dksrc *s, struct batch *b, size_t n,
 	for (size_t i = 0; i < l->n_key; i++) {
 		for (size_t row = 0; row < n; row++) {
 			size_t at = s->chunk_at + row;
-			if (!dksrc_is_null(&s->cells[l->key[i]], at))
+			if (!duckdb_source_is_null(&s->cells[l->key[i]], at))
 				continue;
 			error_set(err, ERROR_DATA, "NULL in a key column");
 			return pages_blame(s, b, l->key[i], at, err);
@@ -179,7 +182,7 @@ static int pages_check_key(struct dksrc *s, struct batch *b, size_t n,
 	return 0;
 }
 
-static int pages_append(struct dksrc *s, struct batch *b, size_t n,
+static int pages_append(struct duckdb_source *s, struct batch *b, size_t n,
 			struct error *err)
 {
 	const struct source_layout *l = &s->paged.layout;
@@ -205,10 +208,10 @@ static int pages_append(struct dksrc *s, struct batch *b, size_t n,
 	return 0;
 }
 
-int dksrc_page_read(struct paged_source *base, struct batch *b,
-		    struct error *err)
+int duckdb_source_page_read(struct paged_source *base, struct batch *b,
+			    struct error *err)
 {
-	struct dksrc *s = pages_self(base);
+	struct duckdb_source *s = pages_self(base);
 
 	while (!batch_is_full(b)) {
 		size_t n;

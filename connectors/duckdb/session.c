@@ -7,7 +7,7 @@
 
 #define SESSION_MEMORY "512MB"
 
-const struct url_option dksrc_options[] = {
+const struct url_option duckdb_source_options[] = {
 	{ "memory_limit", SESSION_MEMORY,
 	  "memory that DuckDB may use; what does not fit goes to files beside "
 	  "the database" },
@@ -36,8 +36,8 @@ static int session_check_option(const char *name, struct error *err)
 	return -ERROR_CONFIG;
 }
 
-int dksrc_read_options(struct dksrc *s, const struct url *url,
-		       struct error *err)
+int duckdb_source_read_options(struct duckdb_source *s, const struct url *url,
+			       struct error *err)
 {
 	const char *at = strchr(url->text, '?');
 	int rc = 0;
@@ -54,7 +54,7 @@ int dksrc_read_options(struct dksrc *s, const struct url *url,
 	return rc;
 }
 
-int dksrc_enter(struct dksrc *s, struct error *err)
+int duckdb_source_enter(struct duckdb_source *s, struct error *err)
 {
 	struct duck_setting settings[] = {
 		{ "memory_limit",
@@ -81,11 +81,11 @@ int dksrc_enter(struct dksrc *s, struct error *err)
 	/* The file may be open for a destination of this process. */
 	rc = duck_exec(s->db, "BEGIN TRANSACTION READ ONLY", err);
 	if (rc)
-		dksrc_leave(s);
+		duckdb_source_leave(s);
 	return rc;
 }
 
-void dksrc_leave(struct dksrc *s)
+void duckdb_source_leave(struct duckdb_source *s)
 {
 	paged_end_pass(&s->paged);
 	if (!s->awake)

@@ -17,29 +17,32 @@
 #include "connectors/duckdb/source.h"
 #include "core/data/table_identity.h"
 
-int dksrc_settle(struct connector *base, const struct source_spec *source,
-		 const struct schema *schema, const struct watermark_spec *mark,
-		 const struct watermark *from, struct settled *out,
-		 struct error *err)
+int duckdb_source_settle(struct connector *base,
+			 const struct source_spec *source,
+			 const struct schema *schema,
+			 const struct watermark_spec *mark,
+			 const struct watermark *from, struct settled *out,
+			 struct error *err)
 {
-	struct dksrc *s = (struct dksrc *)base;
-	int rc = dksrc_enter(s, err);
+	struct duckdb_source *s = (struct duckdb_source *)base;
+	int rc = duckdb_source_enter(s, err);
 
 	settled_release(out);
 	if (!rc)
 		rc = paged_settle(base, source, schema, mark, from, out, err);
 	if (!rc && mark->strategy == STRATEGY_SEQUENCE)
-		rc = dksrc_ids_explain(s, from, out, err);
-	dksrc_leave(s);
+		rc = duckdb_source_ids_explain(s, from, out, err);
+	duckdb_source_leave(s);
 	return rc;
 }
 
 /* Nothing in a DuckDB file tells a table from one of its name made anew: its
  * numbers are given out again at each opening. */
-int dksrc_identity(struct connector *base, const struct source_spec *source,
-		   json_t **out, struct error *err)
+int duckdb_source_identity(struct connector *base,
+			   const struct source_spec *source, json_t **out,
+			   struct error *err)
 {
-	struct dksrc *s = (struct dksrc *)base;
+	struct duckdb_source *s = (struct duckdb_source *)base;
 
 	(void)err;
 	*out = json_pack("{s:s, s:s}", "engine", "duckdb", "table",
@@ -49,10 +52,11 @@ int dksrc_identity(struct connector *base, const struct source_spec *source,
 	return 0;
 }
 
-static int inspect_ids(struct dksrc *s, struct problems *out, struct error *err)
+static int inspect_ids(struct duckdb_source *s, struct problems *out,
+		       struct error *err)
 {
-	struct dksrc_doubt doubt;
-	int rc = dksrc_ids_doubt(s, &doubt, err);
+	struct duckdb_source_doubt doubt;
+	int rc = duckdb_source_ids_doubt(s, &doubt, err);
 
 	if (!rc && doubt.code)
 		problems_add(out, SEVERITY_WARNING, ERROR_NONE, doubt.code,
@@ -62,18 +66,19 @@ static int inspect_ids(struct dksrc *s, struct problems *out, struct error *err)
 	return rc;
 }
 
-int dksrc_inspect(struct connector *base, const struct source_spec *source,
-		  const struct watermark_spec *mark,
-		  const struct schema *schema, struct problems *out,
-		  struct error *err)
+int duckdb_source_inspect(struct connector *base,
+			  const struct source_spec *source,
+			  const struct watermark_spec *mark,
+			  const struct schema *schema, struct problems *out,
+			  struct error *err)
 {
-	struct dksrc *s = (struct dksrc *)base;
-	int rc = dksrc_enter(s, err);
+	struct duckdb_source *s = (struct duckdb_source *)base;
+	int rc = duckdb_source_enter(s, err);
 
 	if (!rc)
 		rc = paged_inspect_clock(base, source, mark, schema, out, err);
 	if (!rc && mark->strategy == STRATEGY_SEQUENCE)
 		rc = inspect_ids(s, out, err);
-	dksrc_leave(s);
+	duckdb_source_leave(s);
 	return rc;
 }

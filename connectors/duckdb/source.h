@@ -15,84 +15,93 @@
 #include "connectors/common/paged.h"
 #include "connectors/duckdb/types.h"
 
-struct dksrc {
+struct duckdb_source {
 	struct paged_source paged; /* first: it is the connector */
 	struct duck *db;
 	bool awake; /* in a transaction */
 	char *path, *memory_limit, *threads, *external_access;
 	struct duck_scan *page;
 	size_t chunk_rows, chunk_at; /* of the page's chunk */
-	struct dksrc_cells *cells; /* its columns */
+	struct duckdb_source_cells *cells; /* its columns */
 	size_t n_cells;
 };
 
 extern const struct connector_ops duckdb_connector;
-extern const struct paged_dialect dksrc_dialect;
+extern const struct paged_dialect duckdb_source_dialect;
 
-/* session.c: the file is open and a transaction begun; undone by dksrc_leave,
- * which is harmless when there is nothing to undo. */
-int dksrc_enter(struct dksrc *s, struct error *err);
-void dksrc_leave(struct dksrc *s);
-extern const struct url_option dksrc_options[];
-int dksrc_read_options(struct dksrc *s, const struct url *url,
-		       struct error *err);
+/* session.c: the file is open and a transaction begun; undone by
+ * duckdb_source_leave, which is harmless when there is nothing to undo. */
+int duckdb_source_enter(struct duckdb_source *s, struct error *err);
+void duckdb_source_leave(struct duckdb_source *s);
+extern const struct url_option duckdb_source_options[];
+int duckdb_source_read_options(struct duckdb_source *s, const struct url *url,
+			       struct error *err);
 
 /* catalog.c */
-int dksrc_look(struct paged_source *base, const struct source_spec *source,
-	       const struct watermark_spec *mark, struct source_layout *out,
-	       struct error *err);
-int dksrc_tables(struct connector *base, struct table_list *out,
-		 struct error *err);
+int duckdb_source_look(struct paged_source *base,
+		       const struct source_spec *source,
+		       const struct watermark_spec *mark,
+		       struct source_layout *out, struct error *err);
+int duckdb_source_tables(struct connector *base, struct table_list *out,
+			 struct error *err);
 
 /* A statement's answer; paged_ask() says of what `shape` is. */
-int dksrc_ask(struct dksrc *s, const char *sql, const char *shape, int n,
-	      const char *const *params, struct paged_answer *out,
-	      struct error *err);
+int duckdb_source_ask(struct duckdb_source *s, const char *sql,
+		      const char *shape, int n, const char *const *params,
+		      struct paged_answer *out, struct error *err);
 
 /* views.c: of a view's mark `computed` becomes what fills the column of the
  * table below, or what stands for a view that is no plain one. */
-int dksrc_view_mark(struct dksrc *s, const struct source_table *view,
-		    struct source_column *mark, struct error *err);
+int duckdb_source_view_mark(struct duckdb_source *s,
+			    const struct source_table *view,
+			    struct source_column *mark, struct error *err);
 /* Its `definition`: the SQL of the view and of those below it. */
-int dksrc_view_definition(struct dksrc *s, struct source_table *view,
-			  struct error *err);
+int duckdb_source_view_definition(struct duckdb_source *s,
+				  struct source_table *view, struct error *err);
 
 /* ids.c: why ids may come behind the mark; a code of NULL: they do not. */
-struct dksrc_doubt {
+struct duckdb_source_doubt {
 	const char *code, *fix;
 	char *reason; /* freed by the caller */
 };
-int dksrc_ids_doubt(struct dksrc *s, struct dksrc_doubt *out,
-		    struct error *err);
+int duckdb_source_ids_doubt(struct duckdb_source *s,
+			    struct duckdb_source_doubt *out, struct error *err);
 /* SCHEMA if the next ids lie below the mark `from`. */
-int dksrc_ids_explain(struct dksrc *s, const struct watermark *from,
-		      struct settled *out, struct error *err);
+int duckdb_source_ids_explain(struct duckdb_source *s,
+			      const struct watermark *from, struct settled *out,
+			      struct error *err);
 
 /* pages.c: of the dialect. */
-int dksrc_query(struct paged_source *base, const struct paged_query *q,
-		struct paged_answer *out, struct error *err);
-int dksrc_explain(struct paged_source *base, const struct paged_query *q,
-		  char **plan, char **index, struct error *err);
-int dksrc_page_open(struct paged_source *base, const struct paged_query *q,
-		    struct error *err);
-int dksrc_page_read(struct paged_source *base, struct batch *b,
-		    struct error *err);
-void dksrc_page_close(struct paged_source *base);
+int duckdb_source_query(struct paged_source *base, const struct paged_query *q,
+			struct paged_answer *out, struct error *err);
+int duckdb_source_explain(struct paged_source *base,
+			  const struct paged_query *q, char **plan,
+			  char **index, struct error *err);
+int duckdb_source_page_open(struct paged_source *base,
+			    const struct paged_query *q, struct error *err);
+int duckdb_source_page_read(struct paged_source *base, struct batch *b,
+			    struct error *err);
+void duckdb_source_page_close(struct paged_source *base);
 
 /* settle.c */
-int dksrc_settle(struct connector *base, const struct source_spec *source,
-		 const struct schema *schema, const struct watermark_spec *mark,
-		 const struct watermark *from, struct settled *out,
-		 struct error *err);
-int dksrc_identity(struct connector *base, const struct source_spec *source,
-		   json_t **out, struct error *err);
-int dksrc_inspect(struct connector *base, const struct source_spec *source,
-		  const struct watermark_spec *mark,
-		  const struct schema *schema, struct problems *out,
-		  struct error *err);
+int duckdb_source_settle(struct connector *base,
+			 const struct source_spec *source,
+			 const struct schema *schema,
+			 const struct watermark_spec *mark,
+			 const struct watermark *from, struct settled *out,
+			 struct error *err);
+int duckdb_source_identity(struct connector *base,
+			   const struct source_spec *source, json_t **out,
+			   struct error *err);
+int duckdb_source_inspect(struct connector *base,
+			  const struct source_spec *source,
+			  const struct watermark_spec *mark,
+			  const struct schema *schema, struct problems *out,
+			  struct error *err);
 
 /* lookup.c */
-void dksrc_write_keys(struct paged_query *q, const struct paged_source *s,
-		      size_t first, size_t n);
+void duckdb_source_write_keys(struct paged_query *q,
+			      const struct paged_source *s, size_t first,
+			      size_t n);
 
 #endif

@@ -8,53 +8,59 @@
 
 #define HUGEINT_DIGITS 39
 
-static const struct dksrc_type types_table[] = {
-	{ "BOOLEAN", TYPE_BOOL, DUCK_BOOL, dksrc_fill_same,
+static const struct duckdb_source_type types_table[] = {
+	{ "BOOLEAN", TYPE_BOOL, DUCK_BOOL, duckdb_source_fill_same,
 	  "CAST(? AS BOOLEAN)", 0 },
-	{ "TINYINT", TYPE_INT16, DUCK_INT8, dksrc_fill_small,
+	{ "TINYINT", TYPE_INT16, DUCK_INT8, duckdb_source_fill_small,
 	  "CAST(? AS BIGINT)", 0 },
-	{ "UTINYINT", TYPE_INT16, DUCK_UINT8, dksrc_fill_small,
+	{ "UTINYINT", TYPE_INT16, DUCK_UINT8, duckdb_source_fill_small,
 	  "CAST(? AS BIGINT)", 0 },
-	{ "SMALLINT", TYPE_INT16, DUCK_INT16, dksrc_fill_same,
+	{ "SMALLINT", TYPE_INT16, DUCK_INT16, duckdb_source_fill_same,
 	  "CAST(? AS BIGINT)", 0 },
-	{ "USMALLINT", TYPE_INT32, DUCK_UINT16, dksrc_fill_small,
+	{ "USMALLINT", TYPE_INT32, DUCK_UINT16, duckdb_source_fill_small,
 	  "CAST(? AS BIGINT)", 0 },
-	{ "INTEGER", TYPE_INT32, DUCK_INT32, dksrc_fill_same,
+	{ "INTEGER", TYPE_INT32, DUCK_INT32, duckdb_source_fill_same,
 	  "CAST(? AS BIGINT)", 0 },
-	{ "UINTEGER", TYPE_INT64, DUCK_UINT32, dksrc_fill_small,
+	{ "UINTEGER", TYPE_INT64, DUCK_UINT32, duckdb_source_fill_small,
 	  "CAST(? AS BIGINT)", 0 },
-	{ "BIGINT", TYPE_INT64, DUCK_INT64, dksrc_fill_same,
+	{ "BIGINT", TYPE_INT64, DUCK_INT64, duckdb_source_fill_same,
 	  "CAST(? AS BIGINT)", 0 },
-	{ "UBIGINT", TYPE_UINT64, DUCK_UINT64, dksrc_fill_same,
+	{ "UBIGINT", TYPE_UINT64, DUCK_UINT64, duckdb_source_fill_same,
 	  "CAST(? AS HUGEINT)", 0 },
-	{ "HUGEINT", TYPE_DECIMAL, DUCK_HUGEINT, dksrc_fill_number,
+	{ "HUGEINT", TYPE_DECIMAL, DUCK_HUGEINT, duckdb_source_fill_number,
 	  "CAST(? AS HUGEINT)", 0 },
-	{ "UHUGEINT", TYPE_DECIMAL, DUCK_UHUGEINT, dksrc_fill_number,
+	{ "UHUGEINT", TYPE_DECIMAL, DUCK_UHUGEINT, duckdb_source_fill_number,
 	  "CAST(? AS UHUGEINT)", 0 },
-	{ "FLOAT", TYPE_FLOAT32, DUCK_FLOAT32, dksrc_fill_same,
+	{ "FLOAT", TYPE_FLOAT32, DUCK_FLOAT32, duckdb_source_fill_same,
 	  "CAST(? AS FLOAT)", 0 },
-	{ "DOUBLE", TYPE_FLOAT64, DUCK_FLOAT64, dksrc_fill_same,
+	{ "DOUBLE", TYPE_FLOAT64, DUCK_FLOAT64, duckdb_source_fill_same,
 	  "CAST(? AS DOUBLE)", 0 },
-	{ "DECIMAL", TYPE_DECIMAL, DUCK_DECIMAL, dksrc_fill_number, "?", 0 },
-	{ "VARCHAR", TYPE_TEXT, DUCK_TEXT, dksrc_fill_bytes, "?", 0 },
-	{ "ENUM", TYPE_TEXT, DUCK_TEXT, dksrc_fill_bytes, "?", 0 },
-	{ "JSON", TYPE_JSON, DUCK_TEXT, dksrc_fill_bytes, NULL, 0 },
-	{ "BLOB", TYPE_BYTES, DUCK_BYTES, dksrc_fill_bytes, "unhex(?)", 0 },
-	{ "DATE", TYPE_DATE, DUCK_DATE, dksrc_fill_date, "CAST(? AS DATE)", 0 },
-	{ "TIME", TYPE_TIME, DUCK_TIME, dksrc_fill_same, "CAST(? AS TIME)", 6 },
-	{ "TIMESTAMP", TYPE_TIMESTAMP, DUCK_TIMESTAMP, dksrc_fill_timestamp,
-	  "CAST(? AS TIMESTAMP)", 6 },
-	{ "TIMESTAMP_S", TYPE_TIMESTAMP, DUCK_TIMESTAMP_S, dksrc_fill_timestamp,
-	  "CAST(? AS TIMESTAMP)", 0 },
-	{ "TIMESTAMP_MS", TYPE_TIMESTAMP, DUCK_TIMESTAMP_MS,
-	  dksrc_fill_timestamp, "CAST(? AS TIMESTAMP)", 3 },
-	{ "TIMESTAMP WITH TIME ZONE", TYPE_TIMESTAMPTZ, DUCK_TIMESTAMPTZ,
-	  dksrc_fill_timestamp, "CAST(? AS TIMESTAMP WITH TIME ZONE)", 6 },
-	/* 30 days and a month are one interval to DuckDB. */
-	{ "INTERVAL", TYPE_INTERVAL, DUCK_INTERVAL, dksrc_fill_interval, NULL,
+	{ "DECIMAL", TYPE_DECIMAL, DUCK_DECIMAL, duckdb_source_fill_number, "?",
 	  0 },
-	{ "UUID", TYPE_UUID, DUCK_UUID, dksrc_fill_uuid, "CAST(? AS UUID)", 0 },
-	{ NULL, TYPE_NATIVE, DUCK_TEXT, dksrc_fill_bytes, NULL, 0 },
+	{ "VARCHAR", TYPE_TEXT, DUCK_TEXT, duckdb_source_fill_bytes, "?", 0 },
+	{ "ENUM", TYPE_TEXT, DUCK_TEXT, duckdb_source_fill_bytes, "?", 0 },
+	{ "JSON", TYPE_JSON, DUCK_TEXT, duckdb_source_fill_bytes, NULL, 0 },
+	{ "BLOB", TYPE_BYTES, DUCK_BYTES, duckdb_source_fill_bytes, "unhex(?)",
+	  0 },
+	{ "DATE", TYPE_DATE, DUCK_DATE, duckdb_source_fill_date,
+	  "CAST(? AS DATE)", 0 },
+	{ "TIME", TYPE_TIME, DUCK_TIME, duckdb_source_fill_same,
+	  "CAST(? AS TIME)", 6 },
+	{ "TIMESTAMP", TYPE_TIMESTAMP, DUCK_TIMESTAMP,
+	  duckdb_source_fill_timestamp, "CAST(? AS TIMESTAMP)", 6 },
+	{ "TIMESTAMP_S", TYPE_TIMESTAMP, DUCK_TIMESTAMP_S,
+	  duckdb_source_fill_timestamp, "CAST(? AS TIMESTAMP)", 0 },
+	{ "TIMESTAMP_MS", TYPE_TIMESTAMP, DUCK_TIMESTAMP_MS,
+	  duckdb_source_fill_timestamp, "CAST(? AS TIMESTAMP)", 3 },
+	{ "TIMESTAMP WITH TIME ZONE", TYPE_TIMESTAMPTZ, DUCK_TIMESTAMPTZ,
+	  duckdb_source_fill_timestamp, "CAST(? AS TIMESTAMP WITH TIME ZONE)",
+	  6 },
+	/* 30 days and a month are one interval to DuckDB. */
+	{ "INTERVAL", TYPE_INTERVAL, DUCK_INTERVAL, duckdb_source_fill_interval,
+	  NULL, 0 },
+	{ "UUID", TYPE_UUID, DUCK_UUID, duckdb_source_fill_uuid,
+	  "CAST(? AS UUID)", 0 },
+	{ NULL, TYPE_NATIVE, DUCK_TEXT, duckdb_source_fill_bytes, NULL, 0 },
 };
 
 /* "DECIMAL(18,3)" and "ENUM('a', 'b')", but not "DECIMAL(18,3)[]". */
@@ -69,10 +75,11 @@ static bool types_is(const char *declared, const char *name)
 		(!strcmp(name, "DECIMAL") || !strcmp(name, "ENUM")));
 }
 
-const struct dksrc_type *dksrc_type_of(const char *declared, struct type *out,
-				       struct duck_type *duck)
+const struct duckdb_source_type *duckdb_source_type_of(const char *declared,
+						       struct type *out,
+						       struct duck_type *duck)
 {
-	const struct dksrc_type *how = types_table;
+	const struct duckdb_source_type *how = types_table;
 	char *end;
 
 	while (how->name && !types_is(declared, how->name))

@@ -11,13 +11,14 @@
 #include "core/data/batch.h"
 
 /* A column of a chunk. */
-struct dksrc_cells {
+struct duckdb_source_cells {
 	const void *data;
 	const uint64_t *validity; /* NULL: all present */
 	struct duck_type type;
 };
 
-static inline bool dksrc_is_null(const struct dksrc_cells *c, size_t row)
+static inline bool duckdb_source_is_null(const struct duckdb_source_cells *c,
+					 size_t row)
 {
 	return c->validity && !(c->validity[row >> 6] >> (row & 63) & 1);
 }
@@ -25,22 +26,23 @@ static inline bool dksrc_is_null(const struct dksrc_cells *c, size_t row)
 /* Append rows `from` to `from + n` of a chunk's column to `v`, from its row
  * `row` on. Returns how many it took: fewer than `n` if the next does not fit
  * (DATA error, which names neither column nor key). */
-typedef size_t (*dksrc_fill)(struct vector *v, size_t row,
-			     const struct dksrc_cells *c, size_t from, size_t n,
-			     struct error *err);
+typedef size_t (*duckdb_source_fill)(struct vector *v, size_t row,
+				     const struct duckdb_source_cells *c,
+				     size_t from, size_t n, struct error *err);
 
-struct dksrc_type {
+struct duckdb_source_type {
 	const char *name; /* as DESCRIBE has it */
 	enum type_kind kind;
 	enum duck_kind duck;
-	dksrc_fill fill;
+	duckdb_source_fill fill;
 	const char *cast; /* of a compared text; NULL: no exact order */
 	int digits; /* of a time's fraction */
 };
 
 /* Never NULL. Fills `out` (native owned by the caller) and what the chunks
  * hold. */
-const struct dksrc_type *dksrc_type_of(const char *declared, struct type *out,
-				       struct duck_type *duck);
+const struct duckdb_source_type *duckdb_source_type_of(const char *declared,
+						       struct type *out,
+						       struct duck_type *duck);
 
 #endif

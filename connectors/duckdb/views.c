@@ -254,12 +254,12 @@ static const char *views_select(const char *sql)
 }
 
 /* Places in the text are larger than what jansson takes for whole. */
-static int views_parse(struct dksrc *s, const char *select, json_t **out,
-		       struct error *err)
+static int views_parse(struct duckdb_source *s, const char *select,
+		       json_t **out, struct error *err)
 {
 	struct paged_answer a = { 0 };
-	int rc = dksrc_ask(s, "SELECT " VIEWS_TREE "(?::VARCHAR) AS j", "t", 1,
-			   &select, &a, err);
+	int rc = duckdb_source_ask(s, "SELECT " VIEWS_TREE "(?::VARCHAR) AS j",
+				   "t", 1, &select, &a, err);
 
 	*out = rc ? NULL
 		  : json_loads(paged_cell(&a, 0, 0),
@@ -269,7 +269,7 @@ static int views_parse(struct dksrc *s, const char *select, json_t **out,
 }
 
 /* One view of the way. */
-static int views_look_into(struct dksrc *s, struct views_trace *t,
+static int views_look_into(struct duckdb_source *s, struct views_trace *t,
 			   const char *sql, struct error *err)
 {
 	const char *select = views_select(sql);
@@ -308,12 +308,13 @@ static const char views_default_sql[] =
 	"  AND lower(column_name) = lower(?)";
 
 /* The SQL by which the table fills the column. */
-static int views_default(struct dksrc *s, const struct views_trace *t,
+static int views_default(struct duckdb_source *s, const struct views_trace *t,
 			 char **out, struct error *err)
 {
 	const char *params[] = { t->schema, t->table, t->column };
 	struct paged_answer a = { 0 };
-	int rc = dksrc_ask(s, views_default_sql, "?", 3, params, &a, err);
+	int rc = duckdb_source_ask(s, views_default_sql, "?", 3, params, &a,
+				   err);
 
 	if (!rc)
 		*out = xstrdup(a.n_rows == 1 ? paged_cell(&a, 0, 0)
@@ -323,12 +324,13 @@ static int views_default(struct dksrc *s, const struct views_trace *t,
 }
 
 /* *end: a table was reached, or there is nothing more to find out. */
-static int views_step(struct dksrc *s, struct views_trace *t, bool *end,
+static int views_step(struct duckdb_source *s, struct views_trace *t, bool *end,
 		      struct error *err)
 {
 	const char *params[] = { t->table, t->schema, t->schema, t->own };
 	struct paged_answer a = { 0 };
-	int rc = dksrc_ask(s, views_find_sql, "tt?", 4, params, &a, err);
+	int rc =
+		duckdb_source_ask(s, views_find_sql, "tt?", 4, params, &a, err);
 
 	if (!rc && a.n_rows != 1)
 		views_doubt(t, TICK_OTHERS);
@@ -362,12 +364,13 @@ static const char views_definition_sql[] =
 	"  JOIN named n ON contains(b.words, n.word))\n"
 	"SELECT string_agg(sql, chr(10) ORDER BY s, v) AS d FROM below";
 
-int dksrc_view_definition(struct dksrc *s, struct source_table *view,
-			  struct error *err)
+int duckdb_source_view_definition(struct duckdb_source *s,
+				  struct source_table *view, struct error *err)
 {
 	const char *params[] = { view->schema, view->name };
 	struct paged_answer a = { 0 };
-	int rc = dksrc_ask(s, views_definition_sql, "?", 2, params, &a, err);
+	int rc = duckdb_source_ask(s, views_definition_sql, "?", 2, params, &a,
+				   err);
 
 	if (!rc)
 		view->definition = xstrdup(paged_cell(&a, 0, 0));
@@ -375,14 +378,16 @@ int dksrc_view_definition(struct dksrc *s, struct source_table *view,
 	return rc;
 }
 
-static int views_macros(struct dksrc *s, struct strlist *out, struct error *err)
+static int views_macros(struct duckdb_source *s, struct strlist *out,
+			struct error *err)
 {
 	struct paged_answer a = { 0 };
-	int rc = dksrc_ask(s,
-			   "SELECT function_name AS f FROM duckdb_functions() "
-			   "WHERE NOT internal\n"
-			   "  OR function_name = '" VIEWS_TREE "'",
-			   "t", 0, NULL, &a, err);
+	int rc = duckdb_source_ask(
+		s,
+		"SELECT function_name AS f FROM duckdb_functions() "
+		"WHERE NOT internal\n"
+		"  OR function_name = '" VIEWS_TREE "'",
+		"t", 0, NULL, &a, err);
 
 	for (size_t i = 0; !rc && i < a.n_rows; i++)
 		strlist_add(out, paged_cell(&a, i, 0));
@@ -390,8 +395,9 @@ static int views_macros(struct dksrc *s, struct strlist *out, struct error *err)
 	return rc;
 }
 
-int dksrc_view_mark(struct dksrc *s, const struct source_table *view,
-		    struct source_column *mark, struct error *err)
+int duckdb_source_view_mark(struct duckdb_source *s,
+			    const struct source_table *view,
+			    struct source_column *mark, struct error *err)
 {
 	struct views_trace t = {
 		.coarse = mark->expression != NULL,

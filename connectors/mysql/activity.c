@@ -41,7 +41,7 @@ static const char *const activity_but[] = {
 	    "      AND processlist_id IS NOT NULL)"
 };
 
-int64_t mysrc_activity_time(const char *text)
+int64_t mysql_source_activity_time(const char *text)
 {
 	int64_t us;
 
@@ -49,8 +49,9 @@ int64_t mysrc_activity_time(const char *text)
 		text && value_parse_timestamp(text, &us) ? us : INT64_MIN);
 }
 
-void mysrc_activity_hold(struct mysrc_activity *a, int64_t since_us,
-			 const char *id, const char *state, const char *query)
+void mysql_source_activity_hold(struct mysql_source_activity *a,
+				int64_t since_us, const char *id,
+				const char *state, const char *query)
 {
 	char since[CLOCK_TEXT_SIZE];
 	char *text = query ? xstrdup(query) : NULL;
@@ -70,13 +71,13 @@ void mysrc_activity_hold(struct mysrc_activity *a, int64_t since_us,
 	free(text);
 }
 
-static void activity_statement(struct mysrc_activity *a,
-			       const struct mydb_result *r, size_t row,
+static void activity_statement(struct mysql_source_activity *a,
+			       const struct mysql_client_result *r, size_t row,
 			       bool hold, json_t *running)
 {
-	const char *id = mydb_value(r, row, 0);
-	const char *system = mydb_value(r, row, 2);
-	const char *own = mydb_value(r, row, 5);
+	const char *id = mysql_client_value(r, row, 0);
+	const char *system = mysql_client_value(r, row, 2);
+	const char *own = mysql_client_value(r, row, 5);
 
 	if (own && *own == '1') {
 		a->lists = true;
@@ -88,33 +89,39 @@ static void activity_statement(struct mysrc_activity *a,
 	}
 	json_array_append_new(running, json_string(id));
 	if (hold)
-		mysrc_activity_hold(
-			a, mysrc_activity_time(mydb_value(r, row, 1)), id,
-			mydb_value(r, row, 3), mydb_value(r, row, 4));
+		mysql_source_activity_hold(
+			a,
+			mysql_source_activity_time(
+				mysql_client_value(r, row, 1)),
+			id, mysql_client_value(r, row, 3),
+			mysql_client_value(r, row, 4));
 }
 
 /* `running`: the sessions that run one. */
-static int activity_statements(struct mydb *db, struct mysrc_activity *a,
-			       bool hold, json_t *running, struct error *err)
+static int activity_statements(struct mysql_client *db,
+			       struct mysql_source_activity *a, bool hold,
+			       json_t *running, struct error *err)
 {
-	size_t n = mydb_is_mariadb(db) ? 1 : ARRAY_SIZE(activity_lists);
+	size_t n = mysql_client_is_mariadb(db) ? 1 : ARRAY_SIZE(activity_lists);
 
 	for (size_t i = 0; i < n; i++) {
 		char *sql = xstrfmt(activity_statements_sql, activity_but[i],
 				    activity_lists[i]);
-		struct mydb_result *r = NULL;
+		struct mysql_client_result *r = NULL;
 		struct error why = ERROR_INIT;
-		int rc = mydb_query(db, &r, sql, "t?????", 0, NULL, &why);
+		int rc = mysql_client_query(db, &r, sql, "t?????", 0, NULL,
+					    &why);
 
 		free(sql);
 		if (rc && rc != -ERROR_SCHEMA && rc != -ERROR_ACCESS &&
-		    !mydb_failed_with(&why, MYSRC_ERRNO_NARROW)) {
+		    !mysql_client_failed_with(&why,
+					      MYSQL_SOURCE_ERRNO_NARROW)) {
 			*err = why;
 			return rc;
 		}
-		for (size_t k = 0; !rc && k < mydb_rows(r); k++)
+		for (size_t k = 0; !rc && k < mysql_client_rows(r); k++)
 			activity_statement(a, r, k, hold, running);
-		mydb_result_free(r);
+		mysql_client_result_free(r);
 	}
 	a->statements_us = a->oldest_us;
 	return 0;
@@ -122,7 +129,7 @@ static int activity_statements(struct mydb *db, struct mysrc_activity *a,
 
 /* A statement may have been given an id that InnoDB's list does not show yet:
  * its transaction begins with the row. */
-static void activity_add_running(struct mysrc_activity *a,
+static void activity_add_running(struct mysql_source_activity *a,
 				 const json_t *running)
 {
 	json_t *id;
@@ -140,28 +147,29 @@ static void activity_add_running(struct mysrc_activity *a,
 }
 
 /* Asked after the others: one that is prepared in between was seen there. */
-static int activity_xa(struct mydb *db, struct mysrc_activity *a,
+static int activity_xa(struct mysql_client *db, struct mysql_source_activity *a,
 		       struct error *err)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	struct error why = ERROR_INIT;
-	int rc = mydb_query(db, &r, "XA RECOVER", "????", 0, NULL, &why);
+	int rc =
+		mysql_client_query(db, &r, "XA RECOVER", "????", 0, NULL, &why);
 
 	a->may_see_xa = !rc;
-	if (rc && !mydb_failed_with(&why, 1401) &&
-	    !mydb_failed_with(&why, 1227)) {
+	if (rc && !mysql_client_failed_with(&why, 1401) &&
+	    !mysql_client_failed_with(&why, 1227)) {
 		*err = why;
 		return rc;
 	}
-	for (size_t i = 0; !rc && i < mydb_rows(r); i++) {
-		const char *data = mydb_value(r, i, 3);
+	for (size_t i = 0; !rc && i < mysql_client_rows(r); i++) {
+		const char *data = mysql_client_value(r, i, 3);
 		char *text = xstrfmt("XA %s", data ? data : "");
 		utf8_repair(text);
 		json_array_append_new(a->open, json_string(text));
 		free(text);
 		a->xa = true;
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return 0;
 }
 
@@ -173,28 +181,31 @@ static char *activity_quote_user(const char *user)
 	char *name =
 		xstrndup(user, sign ? (size_t)(sign - user) : strlen(user));
 
-	mydb_quote(&sb, name);
+	mysql_client_quote(&sb, name);
 	if (sign) {
 		strbuf_addch(&sb, '@');
-		mydb_quote(&sb, sign + 1);
+		mysql_client_quote(&sb, sign + 1);
 	}
 	free(name);
 	return strbuf_detach(&sb);
 }
 
-static int activity_begin(struct mydb *db, struct mysrc_activity *a,
-			  const struct mydb_result *r, struct error *err)
+static int activity_begin(struct mysql_client *db,
+			  struct mysql_source_activity *a,
+			  const struct mysql_client_result *r,
+			  struct error *err)
 {
-	a->now_us = mysrc_activity_time(mydb_value(r, 0, 0));
-	a->user = activity_quote_user(mydb_value(r, 0, 1));
-	return mydb_check_session(db, mydb_value(r, 0, 2), err);
+	a->now_us = mysql_source_activity_time(mysql_client_value(r, 0, 0));
+	a->user = activity_quote_user(mysql_client_value(r, 0, 1));
+	return mysql_client_check_session(db, mysql_client_value(r, 0, 2), err);
 }
 
-int mysrc_activity_read(struct mydb *db, bool clocks, bool *denied,
-			struct mysrc_activity *out, struct error *err)
+int mysql_source_activity_read(struct mysql_client *db, bool clocks,
+			       bool *denied, struct mysql_source_activity *out,
+			       struct error *err)
 {
 	json_t *running = json_array();
-	struct mydb_result *begun = NULL;
+	struct mysql_client_result *begun = NULL;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -203,26 +214,27 @@ int mysrc_activity_read(struct mydb *db, bool clocks, bool *denied,
 	out->open = json_array();
 	out->writers = json_object();
 	out->sessions = json_object();
-	rc = mysrc_begun_ask(db, clocks, denied, &begun, err);
+	rc = mysql_source_begun_ask(db, clocks, denied, &begun, err);
 	if (!rc)
 		rc = activity_begin(db, out, begun, err);
 	if (!rc)
 		rc = activity_statements(db, out, clocks, running, err);
 	if (!rc && clocks)
-		mysrc_begun_take(out, mydb_is_mariadb(db), begun);
-	mydb_result_free(begun);
+		mysql_source_begun_take(out, mysql_client_is_mariadb(db),
+					begun);
+	mysql_client_result_free(begun);
 	if (!rc)
-		rc = mysrc_transactions_read(db, out, err);
+		rc = mysql_source_transactions_read(db, out, err);
 	if (!rc)
 		rc = activity_xa(db, out, err);
 	activity_add_running(out, running);
 	json_decref(running);
 	if (rc)
-		mysrc_activity_release(out);
+		mysql_source_activity_release(out);
 	return rc;
 }
 
-void mysrc_activity_release(struct mysrc_activity *a)
+void mysql_source_activity_release(struct mysql_source_activity *a)
 {
 	free(a->user);
 	json_decref(a->held_by);
@@ -233,7 +245,8 @@ void mysrc_activity_release(struct mysrc_activity *a)
 }
 
 /* A session's statement goes on as its transaction. */
-static bool activity_has(const struct mysrc_activity *a, const json_t *wanted)
+static bool activity_has(const struct mysql_source_activity *a,
+			 const json_t *wanted)
 {
 	const char *text = json_string_value(wanted);
 	size_t n = strlen(ACTIVITY_SESSION), i;
@@ -249,7 +262,8 @@ static bool activity_has(const struct mysrc_activity *a, const json_t *wanted)
 	return false;
 }
 
-bool mysrc_activity_has_any(const struct mysrc_activity *a, const json_t *set)
+bool mysql_source_activity_has_any(const struct mysql_source_activity *a,
+				   const json_t *set)
 {
 	size_t i;
 	json_t *wanted;
@@ -262,11 +276,11 @@ bool mysrc_activity_has_any(const struct mysrc_activity *a, const json_t *set)
 	return false;
 }
 
-bool mysrc_activity_explain(const struct mysrc_activity *a,
-			    struct strbuf *reason)
+bool mysql_source_activity_explain(const struct mysql_source_activity *a,
+				   struct strbuf *reason)
 {
 	size_t before = reason->len;
-	char *fix, *begun = mysrc_begun_explain(a, &fix);
+	char *fix, *begun = mysql_source_begun_explain(a, &fix);
 
 	if (begun)
 		reason_add(reason, "%s (%s)", begun, fix);

@@ -11,7 +11,7 @@
 #include "core/base/strbuf.h"
 
 /* Do transactions show that have not touched a table yet? */
-enum mysrc_begun {
+enum mysql_source_begun {
 	BEGUN_SHOWS,
 	BEGUN_OFF, /* there is no performance schema */
 	BEGUN_DENIED, /* no right to read it */
@@ -20,7 +20,7 @@ enum mysrc_begun {
 	BEGUN_LOSES, /* it had no room for all sessions */
 };
 
-struct mysrc_activity {
+struct mysql_source_activity {
 	int64_t now_us; /* the server's clock, taken first */
 	int64_t oldest_us; /* start of the oldest; INT64_MAX: none is open */
 	int64_t statements_us; /* of the statements alone */
@@ -31,7 +31,7 @@ struct mysrc_activity {
 	bool applies; /* a thread applies another server's changes */
 	bool stale; /* the list of transactions did not become fresh */
 	bool mariadb;
-	enum mysrc_begun begun; /* BEGUN_SHOWS: or was not asked for */
+	enum mysql_source_begun begun; /* BEGUN_SHOWS: or was not asked for */
 	int64_t unwatched; /* a session of BEGUN_UNWATCHED */
 	char *user; /* ours, quoted for GRANT */
 	json_t *held_by; /* the oldest, or NULL */
@@ -44,13 +44,15 @@ struct mysrc_activity {
 /* `clocks`: also those that run or were begun without a transaction of InnoDB's
  * yet, which may have taken their NOW() already. `denied`: the session has no
  * right to read performance_schema; remembered from call to call. */
-int mysrc_activity_read(struct mydb *db, bool clocks, bool *denied,
-			struct mysrc_activity *out, struct error *err);
-void mysrc_activity_release(struct mysrc_activity *a);
+int mysql_source_activity_read(struct mysql_client *db, bool clocks,
+			       bool *denied, struct mysql_source_activity *out,
+			       struct error *err);
+void mysql_source_activity_release(struct mysql_source_activity *a);
 /* Is one of the transactions of `set` open still? */
-bool mysrc_activity_has_any(const struct mysrc_activity *a, const json_t *set);
+bool mysql_source_activity_has_any(const struct mysql_source_activity *a,
+				   const json_t *set);
 /* Why transactions may go unseen, each with what to do; false: they cannot. */
-bool mysrc_activity_explain(const struct mysrc_activity *a,
-			    struct strbuf *reason);
+bool mysql_source_activity_explain(const struct mysql_source_activity *a,
+				   struct strbuf *reason);
 
 #endif

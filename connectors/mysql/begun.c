@@ -57,20 +57,21 @@ enum begun_column {
 /* 1142, 1044: no right to it; 1146: there is none. */
 static bool begun_is_denied(const struct error *why)
 {
-	return mydb_failed_with(why, 1142) || mydb_failed_with(why, 1044) ||
-	       mydb_failed_with(why, 1146) ||
-	       mydb_failed_with(why, MYSRC_ERRNO_NARROW);
+	return mysql_client_failed_with(why, 1142) ||
+	       mysql_client_failed_with(why, 1044) ||
+	       mysql_client_failed_with(why, 1146) ||
+	       mysql_client_failed_with(why, MYSQL_SOURCE_ERRNO_NARROW);
 }
 
-int mysrc_begun_ask(struct mydb *db, bool begun, bool *denied,
-		    struct mydb_result **out, struct error *err)
+int mysql_source_begun_ask(struct mysql_client *db, bool begun, bool *denied,
+			   struct mysql_client_result **out, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	int rc;
 
 	if (begun && !*denied) {
-		rc = mydb_query(db, out, begun_sql, "+tttt??????", 0, NULL,
-				&why);
+		rc = mysql_client_query(db, out, begun_sql, "+tttt??????", 0,
+					NULL, &why);
 		if (!rc)
 			return 0;
 		if (!begun_is_denied(&why)) {
@@ -79,22 +80,23 @@ int mysrc_begun_ask(struct mydb *db, bool begun, bool *denied,
 		}
 		*denied = true;
 	}
-	return mydb_query(db, out, begun_plain_sql, "1tttt", 0, NULL, err);
+	return mysql_client_query(db, out, begun_plain_sql, "1tttt", 0, NULL,
+				  err);
 }
 
-static bool begun_is(const struct mydb_result *r, size_t row, size_t column,
-		     const char *what)
+static bool begun_is(const struct mysql_client_result *r, size_t row,
+		     size_t column, const char *what)
 {
-	const char *text = mydb_value(r, row, column);
+	const char *text = mysql_client_value(r, row, column);
 
 	return text && !strcmp(text, what);
 }
 
-static void begun_take_session(struct mysrc_activity *a,
-			       const struct mydb_result *r, size_t row)
+static void begun_take_session(struct mysql_source_activity *a,
+			       const struct mysql_client_result *r, size_t row)
 {
-	const char *id = mydb_value(r, row, BEGUN_ID);
-	const char *age = mydb_value(r, row, BEGUN_AGE);
+	const char *id = mysql_client_value(r, row, BEGUN_ID);
+	const char *age = mysql_client_value(r, row, BEGUN_AGE);
 
 	if (!id)
 		return;
@@ -102,32 +104,32 @@ static void begun_take_session(struct mysrc_activity *a,
 		a->begun = BEGUN_UNWATCHED;
 		a->unwatched = strtoll(id, NULL, 10);
 	} else if (age) {
-		mysrc_activity_hold(
+		mysql_source_activity_hold(
 			a, a->now_us - units_bounded(age, CLOCK_MOST_US), id,
-			"begun", mydb_value(r, row, BEGUN_INFO));
+			"begun", mysql_client_value(r, row, BEGUN_INFO));
 	}
 }
 
-void mysrc_begun_take(struct mysrc_activity *a, bool mariadb,
-		      const struct mydb_result *r)
+void mysql_source_begun_take(struct mysql_source_activity *a, bool mariadb,
+			     const struct mysql_client_result *r)
 {
 	a->mariadb = mariadb;
 	if (!begun_is(r, 0, BEGUN_OBSERVES, "1")) {
 		a->begun = BEGUN_OFF;
 		return;
 	}
-	if (mydb_columns(r) <= BEGUN_ENABLED) {
+	if (mysql_client_columns(r) <= BEGUN_ENABLED) {
 		a->begun = BEGUN_DENIED;
 		return;
 	}
 	a->begun = begun_is(r, 0, BEGUN_LOST, "0") ? BEGUN_SHOWS : BEGUN_LOSES;
-	for (size_t i = 0; i < mydb_rows(r); i++)
+	for (size_t i = 0; i < mysql_client_rows(r); i++)
 		begun_take_session(a, r, i);
 	if (!begun_is(r, 0, BEGUN_ENABLED, "1"))
 		a->begun = BEGUN_DISABLED;
 }
 
-static char *begun_fix(const struct mysrc_activity *a)
+static char *begun_fix(const struct mysql_source_activity *a)
 {
 	switch (a->begun) {
 	case BEGUN_OFF:
@@ -165,7 +167,8 @@ static char *begun_fix(const struct mysrc_activity *a)
 	return NULL;
 }
 
-char *mysrc_begun_explain(const struct mysrc_activity *a, char **fix)
+char *mysql_source_begun_explain(const struct mysql_source_activity *a,
+				 char **fix)
 {
 	static const char *const why[] = {
 		[BEGUN_OFF] = "performance_schema is off",

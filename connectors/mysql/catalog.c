@@ -15,34 +15,36 @@ static const char catalog_tables_sql[] =
 	"  AND table_type IN ('BASE TABLE', 'VIEW', 'SYSTEM VERSIONED')\n"
 	"ORDER BY BINARY table_schema, BINARY table_name";
 
-int mysrc_tables(struct connector *base, struct table_list *out,
-		 struct error *err)
+int mysql_source_tables(struct connector *base, struct table_list *out,
+			struct error *err)
 {
-	struct mysrc *c = (struct mysrc *)base;
-	const char *database = mydb_database(c->db);
-	struct mydb_result *r = NULL;
+	struct mysql_source *c = (struct mysql_source *)base;
+	const char *database = mysql_client_database(c->db);
+	struct mysql_client_result *r = NULL;
 	int rc;
 
 	paged_end_pass(&c->paged);
-	rc = mydb_query(c->db, &r, catalog_tables_sql, "ttt?", 0, NULL, err);
+	rc = mysql_client_query(c->db, &r, catalog_tables_sql, "ttt?", 0, NULL,
+				err);
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < mydb_rows(r); i++) {
-		const char *schema = mydb_value(r, i, 0);
-		bool view = !strcmp(mydb_value(r, i, 2), "VIEW");
+	for (size_t i = 0; i < mysql_client_rows(r); i++) {
+		const char *schema = mysql_client_value(r, i, 0);
+		bool view = !strcmp(mysql_client_value(r, i, 2), "VIEW");
 		if (!*database || !strcmp(schema, database))
-			table_list_add(out, schema, mydb_value(r, i, 1),
+			table_list_add(out, schema, mysql_client_value(r, i, 1),
 				       view ? "view" : "table",
-				       mydb_value(r, i, 3));
+				       mysql_client_value(r, i, 3));
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return 0;
 }
 
 /* A column that the catalog does not show may be one that the user may not
  * read. */
-static int catalog_probe_name(struct mydb *db, const struct source_layout *l,
-			      const char *name, struct error *err)
+static int catalog_probe_name(struct mysql_client *db,
+			      const struct source_layout *l, const char *name,
+			      struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
@@ -51,17 +53,18 @@ static int catalog_probe_name(struct mydb *db, const struct source_layout *l,
 	    source_column_find(l, name, true))
 		return 0;
 	sql_quote_name(&sql, name, '`');
-	rc = mysrc_probe(db, &l->table, sql.data, err);
+	rc = mysql_source_probe(db, &l->table, sql.data, err);
 	strbuf_release(&sql);
 	return rc;
 }
 
-static int catalog_probe(struct mydb *db, const struct source_spec *source,
+static int catalog_probe(struct mysql_client *db,
+			 const struct source_spec *source,
 			 const struct watermark_spec *mark,
 			 const struct source_layout *l, struct error *err)
 {
 	size_t n = source->columns ? source->columns->n : 0;
-	int rc = n ? 0 : mysrc_probe(db, &l->table, "*", err);
+	int rc = n ? 0 : mysql_source_probe(db, &l->table, "*", err);
 
 	for (size_t i = 0; !rc && i < n; i++)
 		rc = catalog_probe_name(db, l, source->columns->items[i], err);
@@ -72,16 +75,17 @@ static int catalog_probe(struct mydb *db, const struct source_spec *source,
 	return rc;
 }
 
-int mysrc_look(struct paged_source *base, const struct source_spec *source,
-	       const struct watermark_spec *mark, struct source_layout *out,
-	       struct error *err)
+int mysql_source_look(struct paged_source *base,
+		      const struct source_spec *source,
+		      const struct watermark_spec *mark,
+		      struct source_layout *out, struct error *err)
 {
-	struct mydb *db = ((struct mysrc *)base)->db;
-	int rc = mysrc_table_find(db, source->table, &out->table, err);
+	struct mysql_client *db = ((struct mysql_source *)base)->db;
+	int rc = mysql_source_table_find(db, source->table, &out->table, err);
 
 	if (!rc)
-		rc = mysrc_indexes_find(db, out, err);
+		rc = mysql_source_indexes_find(db, out, err);
 	if (!rc)
-		rc = mysrc_columns_read(db, source, out, err);
+		rc = mysql_source_columns_read(db, source, out, err);
 	return rc ? rc : catalog_probe(db, source, mark, out, err);
 }

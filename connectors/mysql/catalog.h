@@ -9,20 +9,22 @@
 #include "connectors/mysql/types.h"
 
 /* table.c. SCHEMA: no such table. */
-int mysrc_table_find(struct mydb *db, const char *table,
-		     struct source_table *out, struct error *err);
+int mysql_source_table_find(struct mysql_client *db, const char *table,
+			    struct source_table *out, struct error *err);
 /* The catalog shows only what the user may use. ACCESS error if the user may
  * not read the columns (SQL); 0 also if there is no such table or column. */
-int mysrc_probe(struct mydb *db, const struct source_table *t,
-		const char *columns, struct error *err);
-int mysrc_indexes_find(struct mydb *db, struct source_layout *l,
-		       struct error *err);
+int mysql_source_probe(struct mysql_client *db, const struct source_table *t,
+		       const char *columns, struct error *err);
+int mysql_source_indexes_find(struct mysql_client *db, struct source_layout *l,
+			      struct error *err);
 /* columns.c: fills `all`. CONFIG: the user's SQL fails. */
-int mysrc_columns_read(struct mydb *db, const struct source_spec *source,
-		       struct source_layout *l, struct error *err);
+int mysql_source_columns_read(struct mysql_client *db,
+			      const struct source_spec *source,
+			      struct source_layout *l, struct error *err);
 /* Is what the server makes a column of, or its default, as fine as its type? */
-bool mysrc_computed_is_plain(const struct source_column *c);
-static inline const struct mysrc_type *mysrc_how(const struct source_column *c)
+bool mysql_source_computed_is_plain(const struct source_column *c);
+static inline const struct mysql_source_type *
+mysql_source_how(const struct source_column *c)
 {
 	return c->how;
 }

@@ -40,7 +40,7 @@ static const char *const columns_plain[] = {
 	"utc_timestamp", NULL,
 };
 
-bool mysrc_computed_is_plain(const struct source_column *c)
+bool mysql_source_computed_is_plain(const struct source_column *c)
 {
 	return tick_is_plain(c->computed, &c->type, columns_plain);
 }
@@ -54,7 +54,7 @@ static int columns_number(const char *text)
 }
 
 static void columns_set_type(struct source_column *c,
-			     const struct mysrc_type *how)
+			     const struct mysql_source_type *how)
 {
 	c->how = how;
 	c->ordered = how->order != ORDER_NONE;
@@ -63,10 +63,10 @@ static void columns_set_type(struct source_column *c,
 
 /* What the catalog says of precision and the like. */
 static void columns_describe(struct source_column *c,
-			     const struct mydb_result *r, size_t row)
+			     const struct mysql_client_result *r, size_t row)
 {
-	const char *limit = mydb_value(r, row, 7);
-	const char *name = mysrc_how(c)->name;
+	const char *limit = mysql_client_value(r, row, 7);
+	const char *name = mysql_source_how(c)->name;
 	bool sized =
 		name && (!strcmp(name, "char") || !strcmp(name, "varchar") ||
 			 !strcmp(name, "binary") || !strcmp(name, "varbinary"));
@@ -78,25 +78,26 @@ static void columns_describe(struct source_column *c,
 			c->type.precision = columns_number(limit);
 		break;
 	default:
-		mysrc_type_set_digits(&c->type,
-				      columns_number(mydb_value(r, row, 4)),
-				      columns_number(mydb_value(r, row, 5)),
-				      columns_number(mydb_value(r, row, 6)));
+		mysql_source_type_set_digits(
+			&c->type, columns_number(mysql_client_value(r, row, 4)),
+			columns_number(mysql_client_value(r, row, 5)),
+			columns_number(mysql_client_value(r, row, 6)));
 	}
-	c->type.native = xstrdup(mydb_value(r, row, 2));
+	c->type.native = xstrdup(mysql_client_value(r, row, 2));
 }
 
-static const struct mysrc_type *columns_type(const struct mydb_result *r,
-					     size_t row)
+static const struct mysql_source_type *
+columns_type(const struct mysql_client_result *r, size_t row)
 {
-	const char *type = mydb_value(r, row, 1);
-	const char *whole = mydb_value(r, row, 2);
+	const char *type = mysql_client_value(r, row, 1);
+	const char *whole = mysql_client_value(r, row, 2);
 
 	if (!strcmp(type, "bit"))
-		return mysrc_type_bits(columns_number(mydb_value(r, row, 4)));
-	if (*mydb_value(r, row, 9) == '1')
-		return mysrc_type_find("json", false);
-	return mysrc_type_find(type, strstr(whole, " unsigned") != NULL);
+		return mysql_source_type_bits(
+			columns_number(mysql_client_value(r, row, 4)));
+	if (*mysql_client_value(r, row, 9) == '1')
+		return mysql_source_type_find("json", false);
+	return mysql_source_type_find(type, strstr(whole, " unsigned") != NULL);
 }
 
 /* Is `charset` one of these? */
@@ -137,7 +138,7 @@ static char *columns_output(const struct source_column *c, const char *charset)
 	static const char *const whole[] = { "utf8mb4", "latin1",  "ucs2",
 					     "utf16",	"utf16le", "utf32",
 					     "binary",	NULL };
-	const char *name = mysrc_how(c)->name;
+	const char *name = mysql_source_how(c)->name;
 
 	if (c->type.kind == TYPE_NATIVE)
 		return xstrfmt("CAST(%s AS CHAR)", c->sql);
@@ -151,42 +152,42 @@ static char *columns_output(const struct source_column *c, const char *charset)
 }
 
 static void columns_fill(struct source_column *c, const struct source_table *t,
-			 const struct mydb_result *r, size_t row)
+			 const struct mysql_client_result *r, size_t row)
 {
 	struct strbuf sql = STRBUF_INIT;
 
-	c->name = xstrdup(mydb_value(r, row, 0));
+	c->name = xstrdup(mysql_client_value(r, row, 0));
 	strbuf_addf(&sql, "%s.", t->alias);
 	sql_quote_name(&sql, c->name, '`');
 	c->sql = strbuf_detach(&sql);
 	columns_set_type(c, columns_type(r, row));
 	columns_describe(c, r, row);
-	c->output = columns_output(c, mydb_value(r, row, 8));
-	c->nullable = *mydb_value(r, row, 3) == 'Y';
-	c->computed = xstrdup(mydb_value(r, row, 10));
+	c->output = columns_output(c, mysql_client_value(r, row, 8));
+	c->nullable = *mysql_client_value(r, row, 3) == 'Y';
+	c->computed = xstrdup(mysql_client_value(r, row, 10));
 }
 
 static void columns_fill_expression(struct source_column *c,
 				    const struct source_expression *e,
-				    const struct mydb_field *f)
+				    const struct mysql_client_field *f)
 {
 	c->name = xstrdup(e->name);
 	c->expression = xstrdup(e->sql);
 	c->sql = xstrfmt("(%s\n)", e->sql);
 	c->output = xstrdup(c->sql);
-	columns_set_type(c, mysrc_type_of_field(f));
-	mysrc_type_digits(f, &c->type);
-	c->type.native =
-		xstrdup(mysrc_how(c)->name ? mysrc_how(c)->name : "text");
+	columns_set_type(c, mysql_source_type_of_field(f));
+	mysql_source_type_digits(f, &c->type);
+	c->type.native = xstrdup(
+		mysql_source_how(c)->name ? mysql_source_how(c)->name : "text");
 	c->nullable = f->nullable;
 }
 
 /* The user's SQL ends at a line's end: a comment in it must not swallow what
  * follows. */
-static int columns_probe(struct mydb *db, const struct source_table *t,
+static int columns_probe(struct mysql_client *db, const struct source_table *t,
 			 const struct source_expression *e,
 			 size_t n_expressions, const char *where,
-			 struct mydb_field **fields, struct error *err)
+			 struct mysql_client_field **fields, struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
 	unsigned long parameters = 0;
@@ -199,10 +200,10 @@ static int columns_probe(struct mydb *db, const struct source_table *t,
 	strbuf_addf(&sql, " FROM %s AS %s", t->sql, t->alias);
 	if (where)
 		strbuf_addf(&sql, " WHERE (%s\n)", where);
-	rc = mydb_describe(db, sql.data, fields, &n, &parameters, err);
+	rc = mysql_client_describe(db, sql.data, fields, &n, &parameters, err);
 	strbuf_release(&sql);
 	if (!rc && (parameters || n != n_expressions + 1)) {
-		mydb_fields_free(*fields, n);
+		mysql_client_fields_free(*fields, n);
 		*fields = NULL;
 		rc = error_set(err, ERROR_CONFIG,
 			       parameters ? "a \"?\" outside of quotes"
@@ -212,7 +213,7 @@ static int columns_probe(struct mydb *db, const struct source_table *t,
 }
 
 /* Which key of the config holds the SQL that fails? */
-static int columns_blame(struct mydb *db, const struct source_table *t,
+static int columns_blame(struct mysql_client *db, const struct source_table *t,
 			 const struct source_spec *source,
 			 const struct error *first, struct error *err)
 {
@@ -222,11 +223,11 @@ static int columns_blame(struct mydb *db, const struct source_table *t,
 	bool found = false;
 
 	for (size_t i = 0; !found && i < source->n_expressions; i++) {
-		struct mydb_field *fields = NULL;
+		struct mysql_client_field *fields = NULL;
 		struct error one = ERROR_INIT;
 		found = columns_probe(db, t, &source->expressions[i], 1, NULL,
 				      &fields, &one) != 0;
-		mydb_fields_free(fields, found ? 0 : 2);
+		mysql_client_fields_free(fields, found ? 0 : 2);
 		if (!found)
 			continue;
 		why = one;
@@ -239,16 +240,17 @@ static int columns_blame(struct mydb *db, const struct source_table *t,
 	return -(int)err->code;
 }
 
-int mysrc_columns_read(struct mydb *db, const struct source_spec *source,
-		       struct source_layout *l, struct error *err)
+int mysql_source_columns_read(struct mysql_client *db,
+			      const struct source_spec *source,
+			      struct source_layout *l, struct error *err)
 {
 	const char *params[] = { l->table.schema, l->table.name,
 				 l->table.schema, l->table.name };
-	struct mydb_field *fields = NULL;
-	struct mydb_result *r = NULL;
+	struct mysql_client_field *fields = NULL;
+	struct mysql_client_result *r = NULL;
 	struct error why = ERROR_INIT;
 	size_t n = source->n_expressions, own;
-	bool mariadb = mydb_is_mariadb(db);
+	bool mariadb = mysql_client_is_mariadb(db);
 	int rc = 0;
 
 	if (n || source->where)
@@ -256,12 +258,12 @@ int mysrc_columns_read(struct mydb *db, const struct source_spec *source,
 				   source->where, &fields, &why);
 	if (rc)
 		return columns_blame(db, &l->table, source, &why, err);
-	rc = mydb_query(db, &r,
-			mariadb ? columns_mariadb_sql : columns_mysql_sql,
-			"tttt?????t?", mariadb ? 4 : 2, params, err);
+	rc = mysql_client_query(
+		db, &r, mariadb ? columns_mariadb_sql : columns_mysql_sql,
+		"tttt?????t?", mariadb ? 4 : 2, params, err);
 	if (rc)
 		goto out;
-	own = mydb_rows(r);
+	own = mysql_client_rows(r);
 	l->all = xcalloc(own + n + 1, sizeof(*l->all));
 	for (size_t i = 0; i < own; i++)
 		columns_fill(&l->all[l->n_all++], &l->table, r, i);
@@ -270,7 +272,7 @@ int mysrc_columns_read(struct mydb *db, const struct source_spec *source,
 					&source->expressions[i],
 					&fields[i + 1]);
 out:
-	mydb_result_free(r);
-	mydb_fields_free(fields, fields ? n + 1 : 0);
+	mysql_client_result_free(r);
+	mysql_client_fields_free(fields, fields ? n + 1 : 0);
 	return rc;
 }

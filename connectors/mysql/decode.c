@@ -23,7 +23,7 @@ static int decode_out_of_range(int64_t value, struct error *err)
 			 row_value(text));
 }
 
-MYSRC_DECODE(mysrc_decode_integer)
+MYSQL_SOURCE_DECODE(mysql_source_decode_integer)
 {
 	int64_t value = cell->integer;
 	int32_t small = (int32_t)value;
@@ -47,7 +47,7 @@ MYSRC_DECODE(mysrc_decode_integer)
 	return 0;
 }
 
-MYSRC_DECODE(mysrc_decode_float)
+MYSQL_SOURCE_DECODE(mysql_source_decode_float)
 {
 	(void)zero;
 	(void)err;
@@ -55,7 +55,7 @@ MYSRC_DECODE(mysrc_decode_float)
 	return 0;
 }
 
-MYSRC_DECODE(mysrc_decode_double)
+MYSQL_SOURCE_DECODE(mysql_source_decode_double)
 {
 	(void)zero;
 	(void)err;
@@ -64,7 +64,7 @@ MYSRC_DECODE(mysrc_decode_double)
 }
 
 /* ZEROFILL pads with zeros. */
-MYSRC_DECODE(mysrc_decode_decimal)
+MYSQL_SOURCE_DECODE(mysql_source_decode_decimal)
 {
 	const uint8_t *p = cell->bytes;
 	size_t n = cell->n;
@@ -77,7 +77,7 @@ MYSRC_DECODE(mysrc_decode_decimal)
 	return value_set_decimal(v, row, p, n, err);
 }
 
-MYSRC_DECODE(mysrc_decode_bits)
+MYSQL_SOURCE_DECODE(mysql_source_decode_bits)
 {
 	uint64_t value = 0;
 
@@ -94,7 +94,7 @@ MYSRC_DECODE(mysrc_decode_bits)
 
 /* What the client library hands out is what came over the wire, and no server
  * has such times. */
-static int decode_check_clock(const struct mydb_time *t, uint64_t hours,
+static int decode_check_clock(const struct mysql_client_time *t, uint64_t hours,
 			      uint64_t most_hours, struct error *err)
 {
 	if (hours <= most_hours && t->minute <= 59 && t->second <= 59 &&
@@ -104,7 +104,8 @@ static int decode_check_clock(const struct mydb_time *t, uint64_t hours,
 			 "the server sent a time that no column can hold");
 }
 
-static int decode_check_day(const struct mydb_time *t, struct error *err)
+static int decode_check_day(const struct mysql_client_time *t,
+			    struct error *err)
 {
 	if (t->year <= 9999 && t->month <= 12 && t->day <= 31)
 		return decode_check_clock(t, t->hour, 23, err);
@@ -112,7 +113,7 @@ static int decode_check_day(const struct mydb_time *t, struct error *err)
 			 "the server sent a date that no column can hold");
 }
 
-bool mysrc_is_day(const struct mydb_time *t)
+bool mysql_source_is_day(const struct mysql_client_time *t)
 {
 	int64_t year;
 	unsigned month, day;
@@ -128,8 +129,8 @@ bool mysrc_is_day(const struct mydb_time *t)
 
 /* No day of any calendar? 1: NULL was stored. */
 static int decode_zero_date(struct vector *v, size_t row,
-			    const struct mydb_time *t, enum zero_dates zero,
-			    struct error *err)
+			    const struct mysql_client_time *t,
+			    enum zero_dates zero, struct error *err)
 {
 	bool is_zero = !t->month || !t->day;
 	char date[64], clock[40] = "";
@@ -137,7 +138,7 @@ static int decode_zero_date(struct vector *v, size_t row,
 
 	if (rc)
 		return rc;
-	if (mysrc_is_day(t))
+	if (mysql_source_is_day(t))
 		return 0;
 	if (zero == ZERO_DATES_NULL) {
 		vector_set_null(v, row);
@@ -156,9 +157,9 @@ static int decode_zero_date(struct vector *v, size_t row,
 			 is_zero ? date : row_value(date));
 }
 
-MYSRC_DECODE(mysrc_decode_date)
+MYSQL_SOURCE_DECODE(mysql_source_decode_date)
 {
-	const struct mydb_time *t = &cell->time;
+	const struct mysql_client_time *t = &cell->time;
 	int rc = decode_zero_date(v, row, t, zero, err);
 	int32_t days;
 
@@ -169,16 +170,16 @@ MYSRC_DECODE(mysrc_decode_date)
 	return 0;
 }
 
-static int64_t decode_clock_us(const struct mydb_time *t)
+static int64_t decode_clock_us(const struct mysql_client_time *t)
 {
 	return ((int64_t)t->hour * 3600 + t->minute * 60 + t->second) *
 		       US_PER_SECOND +
 	       t->microsecond;
 }
 
-MYSRC_DECODE(mysrc_decode_datetime)
+MYSQL_SOURCE_DECODE(mysql_source_decode_datetime)
 {
-	const struct mydb_time *t = &cell->time;
+	const struct mysql_client_time *t = &cell->time;
 	int rc = decode_zero_date(v, row, t, zero, err);
 	int64_t us;
 
@@ -191,9 +192,9 @@ MYSRC_DECODE(mysrc_decode_datetime)
 }
 
 /* The library may hand hours beyond 24 out as days. */
-MYSRC_DECODE(mysrc_decode_time)
+MYSQL_SOURCE_DECODE(mysql_source_decode_time)
 {
-	const struct mydb_time *t = &cell->time;
+	const struct mysql_client_time *t = &cell->time;
 	struct interval_value value = { .microseconds = 0 };
 	int rc = decode_check_clock(t, (uint64_t)t->day * 24 + t->hour, 838,
 				    err);
@@ -208,7 +209,7 @@ MYSRC_DECODE(mysrc_decode_time)
 	return 0;
 }
 
-MYSRC_DECODE(mysrc_decode_text)
+MYSQL_SOURCE_DECODE(mysql_source_decode_text)
 {
 	const char *text = (const char *)cell->bytes;
 
@@ -228,13 +229,13 @@ MYSRC_DECODE(mysrc_decode_text)
 	return vector_set_bytes(v, row, cell->bytes, cell->n, err);
 }
 
-MYSRC_DECODE(mysrc_decode_bytes)
+MYSQL_SOURCE_DECODE(mysql_source_decode_bytes)
 {
 	(void)zero;
 	return vector_set_bytes(v, row, cell->bytes, cell->n, err);
 }
 
-MYSRC_DECODE(mysrc_decode_geometry)
+MYSQL_SOURCE_DECODE(mysql_source_decode_geometry)
 {
 	(void)zero;
 	if (cell->n < DECODE_SRID)
@@ -252,7 +253,7 @@ static int decode_hex(char c)
 				      : -1;
 }
 
-MYSRC_DECODE(mysrc_decode_uuid)
+MYSQL_SOURCE_DECODE(mysql_source_decode_uuid)
 {
 	uint8_t bytes[16];
 	size_t digits = 0;

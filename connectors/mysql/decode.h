@@ -6,23 +6,26 @@
 
 /* Is it a day of the calendar? Not with a month or day of 0, nor one that
  * ALLOW_INVALID_DATES let in. */
-bool mysrc_is_day(const struct mydb_time *t);
+bool mysql_source_is_day(const struct mysql_client_time *t);
 
-#define MYSRC_DECODE(name)                                                     \
-	int name(struct vector *v, size_t row, const struct mydb_cell *cell,   \
-		 enum zero_dates zero, struct error *err)
+#define MYSQL_SOURCE_DECODE(name)                                              \
+	int name(struct vector *v, size_t row,                                 \
+		 const struct mysql_client_cell *cell, enum zero_dates zero,   \
+		 struct error *err)
 
-MYSRC_DECODE(mysrc_decode_integer); /* INT16, INT32, INT64, UINT64 */
-MYSRC_DECODE(mysrc_decode_float);
-MYSRC_DECODE(mysrc_decode_double);
-MYSRC_DECODE(mysrc_decode_decimal);
-MYSRC_DECODE(mysrc_decode_bits); /* INT64, UINT64 */
-MYSRC_DECODE(mysrc_decode_date);
-MYSRC_DECODE(mysrc_decode_datetime);
-MYSRC_DECODE(mysrc_decode_time); /* INTERVAL */
-MYSRC_DECODE(mysrc_decode_text); /* UTF-8, checked */
-MYSRC_DECODE(mysrc_decode_bytes);
-MYSRC_DECODE(mysrc_decode_geometry); /* the SRID in front is cut off */
-MYSRC_DECODE(mysrc_decode_uuid);
+MYSQL_SOURCE_DECODE(
+	mysql_source_decode_integer); /* INT16, INT32, INT64, UINT64 */
+MYSQL_SOURCE_DECODE(mysql_source_decode_float);
+MYSQL_SOURCE_DECODE(mysql_source_decode_double);
+MYSQL_SOURCE_DECODE(mysql_source_decode_decimal);
+MYSQL_SOURCE_DECODE(mysql_source_decode_bits); /* INT64, UINT64 */
+MYSQL_SOURCE_DECODE(mysql_source_decode_date);
+MYSQL_SOURCE_DECODE(mysql_source_decode_datetime);
+MYSQL_SOURCE_DECODE(mysql_source_decode_time); /* INTERVAL */
+MYSQL_SOURCE_DECODE(mysql_source_decode_text); /* UTF-8, checked */
+MYSQL_SOURCE_DECODE(mysql_source_decode_bytes);
+MYSQL_SOURCE_DECODE(
+	mysql_source_decode_geometry); /* the SRID in front is cut off */
+MYSQL_SOURCE_DECODE(mysql_source_decode_uuid);
 
 #endif

@@ -15,29 +15,30 @@ static const char durable_sql[] =
 	"  ('Innodb_redo_log_current_lsn', 'Innodb_lsn_current',\n"
 	"   'Innodb_redo_log_flushed_to_disk_lsn', 'Innodb_lsn_flushed')";
 
-static int durable_look(struct mydb *db, uint64_t *current, uint64_t *flushed,
-			bool *known, struct error *err)
+static int durable_look(struct mysql_client *db, uint64_t *current,
+			uint64_t *flushed, bool *known, struct error *err)
 {
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, durable_sql, "tt", 0, NULL, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(db, &r, durable_sql, "tt", 0, NULL, err);
 
-	*known = !rc && mydb_rows(r) == 2;
+	*known = !rc && mysql_client_rows(r) == 2;
 	for (size_t i = 0; *known && i < 2; i++) {
-		const char *name = mydb_value(r, i, 0);
-		uint64_t lsn = strtoull(mydb_value(r, i, 1), NULL, 10);
+		const char *name = mysql_client_value(r, i, 0);
+		uint64_t lsn = strtoull(mysql_client_value(r, i, 1), NULL, 10);
 		if (strstr(name, "flushed"))
 			*flushed = lsn;
 		else
 			*current = lsn;
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return rc;
 }
 
 /* What a commit left to the log's next flush, and all before it, is on disk
  * once the flush has passed where the log ends now. */
-int mysrc_durable(struct mydb *db, const struct mysrc_server *server,
-		  enum mysrc_durable *out, struct error *err)
+int mysql_source_durable(struct mysql_client *db,
+			 const struct mysql_source_server *server,
+			 enum mysql_source_durable *out, struct error *err)
 {
 	uint64_t end = 0, current = 0, flushed = 0;
 	bool known = true;

@@ -8,7 +8,7 @@
 
 #include "connectors/mysql/server.h"
 
-enum mysrc_durable {
+enum mysql_source_durable {
 	DURABLE_YES,
 	DURABLE_NOT_YET, /* the mark has to wait */
 	DURABLE_UNKNOWN, /* the server does not tell */
@@ -16,7 +16,8 @@ enum mysrc_durable {
 
 /* Of all that is committed now. Waits a moment for a server that flushes its
  * log once a second; asks nothing of one that flushes with each commit. */
-int mysrc_durable(struct mydb *db, const struct mysrc_server *server,
-		  enum mysrc_durable *out, struct error *err);
+int mysql_source_durable(struct mysql_client *db,
+			 const struct mysql_source_server *server,
+			 enum mysql_source_durable *out, struct error *err);
 
 #endif

@@ -37,16 +37,16 @@ static void rights_to_measure(const char *account,
 			       account);
 }
 
-int mysrc_grants(const struct connection *conn,
-		 const struct source_spec *source,
-		 const struct watermark_spec *mark,
-		 const struct pressure_question *asked, struct grants *out,
-		 struct error *err)
+int mysql_source_grants(const struct connection *conn,
+			const struct source_spec *source,
+			const struct watermark_spec *mark,
+			const struct pressure_question *asked,
+			struct grants *out, struct error *err)
 {
 	bool mariadb = !strcmp(conn->url.scheme, "mariadb");
 	struct grants_place place = { .table = NULL };
-	struct mydb_grantee g = { .account = NULL };
-	int rc = mydb_grantee_find(&g, conn, err);
+	struct mysql_client_grantee g = { .account = NULL };
+	int rc = mysql_client_grantee_find(&g, conn, err);
 
 	(void)mark;
 	if (!rc && source)
@@ -62,6 +62,6 @@ int mysrc_grants(const struct connection *conn,
 		rights_to_measure(g.account, asked, source != NULL, mariadb,
 				  out);
 	grants_place_release(&place);
-	mydb_grantee_release(&g);
+	mysql_client_grantee_release(&g);
 	return rc;
 }

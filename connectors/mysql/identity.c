@@ -7,17 +7,19 @@
 
 /* Rights may be missing, or the server too old: that part is left out. NULL in
  * `out`: there is no answer. */
-static int identity_query(struct mysrc *c, const char *sql, const char *shape,
-			  struct mydb_result **out, struct error *err)
+static int identity_query(struct mysql_source *c, const char *sql,
+			  const char *shape, struct mysql_client_result **out,
+			  struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc = mydb_query(c->db, out, sql, shape, 0, NULL, &why);
+	int rc = mysql_client_query(c->db, out, sql, shape, 0, NULL, &why);
 
 	if (!rc)
 		return 0;
 	*out = NULL;
-	if (mydb_failed_with(&why, 1227) || mydb_failed_with(&why, 1193) ||
-	    mydb_failed_with(&why, 1142))
+	if (mysql_client_failed_with(&why, 1227) ||
+	    mysql_client_failed_with(&why, 1193) ||
+	    mysql_client_failed_with(&why, 1142))
 		return 0;
 	*err = why;
 	return rc;
@@ -30,17 +32,20 @@ static void identity_put(json_t *identity, const char *name, char *text)
 	free(text);
 }
 
-static int identity_server(struct mysrc *c, json_t *identity, struct error *err)
+static int identity_server(struct mysql_source *c, json_t *identity,
+			   struct error *err)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	int rc = identity_query(c,
-				mydb_is_mariadb(c->db) ? "SELECT @@server_uid"
-						       : "SELECT @@server_uuid",
+				mysql_client_is_mariadb(c->db)
+					? "SELECT @@server_uid"
+					: "SELECT @@server_uuid",
 				"?", &r, err);
 
-	if (r && mydb_rows(r))
-		identity_put(identity, "server", xstrdup(mydb_value(r, 0, 0)));
-	mydb_result_free(r);
+	if (r && mysql_client_rows(r))
+		identity_put(identity, "server",
+			     xstrdup(mysql_client_value(r, 0, 0)));
+	mysql_client_result_free(r);
 	return rc;
 }
 
@@ -63,7 +68,7 @@ static bool identity_spell(struct strbuf *sb, const char *name)
 static void identity_write_spelled(struct strbuf *sql, const char *name)
 {
 	strbuf_addstr(sql, "CONVERT(CAST(CONVERT(");
-	mydb_quote(sql, name);
+	mysql_client_quote(sql, name);
 	strbuf_addstr(sql, " USING filename) AS BINARY) USING utf8mb4)");
 }
 
@@ -74,7 +79,7 @@ static void identity_write_spelled(struct strbuf *sql, const char *name)
 	"  JOIN information_schema.innodb_tables AS t ON t.space = b.space)"
 
 /* Append the table's name as a list of InnoDB's has it; returns the list. */
-static const char *identity_write_name(const struct mysrc *c,
+static const char *identity_write_name(const struct mysql_source *c,
 				       const struct source_table *t,
 				       struct strbuf *sql)
 {
@@ -83,7 +88,7 @@ static const char *identity_write_name(const struct mysrc *c,
 
 	strbuf_addch(&name, '/');
 	spelled = identity_spell(&name, t->name) && spelled;
-	if (mydb_is_mariadb(c->db)) {
+	if (mysql_client_is_mariadb(c->db)) {
 		strbuf_addstr(sql, "CONCAT(");
 		identity_write_spelled(sql, t->schema);
 		strbuf_addstr(sql, ", '/', ");
@@ -98,14 +103,14 @@ static const char *identity_write_name(const struct mysrc *c,
 		strbuf_release(&name);
 		strbuf_addf(&name, "%s/%s", t->schema, t->name);
 	}
-	mydb_quote(sql, name.data);
+	mysql_client_quote(sql, name.data);
 	strbuf_release(&name);
 	return spelled ? "information_schema.innodb_tables" : IDENTITY_PLAIN;
 }
 
 /* The id that InnoDB gave the table, or each of its partitions with its name:
  * `db/t#P#p0#SP#s0`, with small letters in MySQL. */
-static void identity_write_sql(const struct mysrc *c,
+static void identity_write_sql(const struct mysql_source *c,
 			       const struct source_table *t, struct strbuf *sql)
 {
 	struct strbuf name = STRBUF_INIT;
@@ -113,7 +118,7 @@ static void identity_write_sql(const struct mysrc *c,
 	const char *part = "''", *from = "i.name";
 
 	if (t->partitioned) {
-		part = mydb_is_mariadb(c->db)
+		part = mysql_client_is_mariadb(c->db)
 			       ? "CONVERT(CONVERT(CAST(SUBSTRING_INDEX("
 				 "i.name, '#', -1) AS BINARY) USING filename) "
 				 "USING utf8mb4)"
@@ -133,18 +138,18 @@ static void identity_write_sql(const struct mysrc *c,
 }
 
 static json_t *identity_read_ids(const struct source_table *t,
-				 const struct mydb_result *r)
+				 const struct mysql_client_result *r)
 {
 	json_t *parts;
 
-	if (!mydb_rows(r))
+	if (!mysql_client_rows(r))
 		return NULL;
 	if (!t->partitioned)
-		return json_string(mydb_value(r, 0, 0));
+		return json_string(mysql_client_value(r, 0, 0));
 	parts = json_object();
-	for (size_t i = 0; i < mydb_rows(r); i++)
-		json_object_set_new(parts, mydb_value(r, i, 1),
-				    json_string(mydb_value(r, i, 0)));
+	for (size_t i = 0; i < mysql_client_rows(r); i++)
+		json_object_set_new(parts, mysql_client_value(r, i, 1),
+				    json_string(mysql_client_value(r, i, 0)));
 	return parts;
 }
 
@@ -152,11 +157,11 @@ static json_t *identity_read_ids(const struct source_table *t,
  * neighbours. The time of creation, in whole seconds, changes with more ALTERs
  * and not with what is done to a partition, so it only serves where there is no
  * id: in other engines, without rights, and in marks of earlier versions. */
-static int identity_table(struct mysrc *c, const struct source_table *t,
+static int identity_table(struct mysql_source *c, const struct source_table *t,
 			  json_t *identity, struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	json_t *ids = NULL;
 	int rc = 0;
 
@@ -166,7 +171,7 @@ static int identity_table(struct mysrc *c, const struct source_table *t,
 	strbuf_release(&sql);
 	if (r)
 		ids = identity_read_ids(t, r);
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	if (!rc && (!ids || t->partitioned))
 		identity_put(identity, "table_created", xstrdup(t->created));
 	if (ids)
@@ -174,13 +179,14 @@ static int identity_table(struct mysrc *c, const struct source_table *t,
 	return rc;
 }
 
-int mysrc_identity(struct connector *base, const struct source_spec *source,
-		   json_t **out, struct error *err)
+int mysql_source_identity(struct connector *base,
+			  const struct source_spec *source, json_t **out,
+			  struct error *err)
 {
-	struct mysrc *c = (struct mysrc *)base;
+	struct mysql_source *c = (struct mysql_source *)base;
 	struct source_table table;
 	json_t *identity;
-	int rc = mysrc_table_find(c->db, source->table, &table, err);
+	int rc = mysql_source_table_find(c->db, source->table, &table, err);
 
 	if (rc)
 		return rc;

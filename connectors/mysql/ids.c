@@ -9,7 +9,7 @@
 #include "core/data/table_name.h"
 
 /* An expression has no name in the catalog, and so is none that is given. */
-static void ids_write_sql(const struct mysrc *c, struct strbuf *sql)
+static void ids_write_sql(const struct mysql_source *c, struct strbuf *sql)
 {
 	const struct source_table *t = &c->paged.layout.table;
 	const struct source_column *mark = source_mark(&c->paged.layout);
@@ -21,45 +21,46 @@ static void ids_write_sql(const struct mysrc *c, struct strbuf *sql)
 		    "    FROM information_schema.columns\n"
 		    "    WHERE table_schema = ",
 		    mark->sql, t->sql, t->alias);
-	mydb_quote(sql, t->schema);
+	mysql_client_quote(sql, t->schema);
 	strbuf_addstr(sql, " AND table_name = ");
-	mydb_quote(sql, t->name);
+	mysql_client_quote(sql, t->name);
 	strbuf_addstr(sql, " AND column_name = ");
-	mydb_quote(sql, mark->expression ? "" : mark->name);
+	mysql_client_quote(sql, mark->expression ? "" : mark->name);
 	strbuf_addstr(sql, "),\n"
 			   "  (SELECT auto_increment FROM "
 			   "information_schema.tables\n"
 			   "    WHERE table_schema = ");
-	mydb_quote(sql, t->schema);
+	mysql_client_quote(sql, t->schema);
 	strbuf_addstr(sql, " AND table_name = ");
-	mydb_quote(sql, t->name);
+	mysql_client_quote(sql, t->name);
 	strbuf_addstr(sql, ")");
 }
 
-int mysrc_ids_read(struct mysrc *c, struct mysrc_ids *out, struct error *err)
+int mysql_source_ids_read(struct mysql_source *c, struct mysql_source_ids *out,
+			  struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	ids_write_sql(c, &sql);
-	rc = mydb_query(c->db, &r, sql.data, "1?t??", 0, NULL, err);
+	rc = mysql_client_query(c->db, &r, sql.data, "1?t??", 0, NULL, err);
 	strbuf_release(&sql);
 	if (!rc) {
-		const char *given = mydb_value(r, 0, 2);
-		out->greatest = xstrdup(mydb_value(r, 0, 0));
-		out->step = strtoll(mydb_value(r, 0, 1), NULL, 10);
-		const char *next = mydb_value(r, 0, 3);
+		const char *given = mysql_client_value(r, 0, 2);
+		out->greatest = xstrdup(mysql_client_value(r, 0, 0));
+		out->step = strtoll(mysql_client_value(r, 0, 1), NULL, 10);
+		const char *next = mysql_client_value(r, 0, 3);
 		out->given = given && *given == '1';
 		out->spent = next && out->greatest &&
 			     !number_is_greater(next, out->greatest);
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return rc;
 }
 
-void mysrc_ids_release(struct mysrc_ids *ids)
+void mysql_source_ids_release(struct mysql_source_ids *ids)
 {
 	free(ids->greatest);
 	memset(ids, 0, sizeof(*ids));
@@ -78,8 +79,9 @@ static bool ids_are_unique(const struct source_layout *l)
 	return false;
 }
 
-void mysrc_ids_doubt(const struct mysrc *c, const struct mysrc_ids *ids,
-		     struct mysrc_ids_doubt *out)
+void mysql_source_ids_doubt(const struct mysql_source *c,
+			    const struct mysql_source_ids *ids,
+			    struct mysql_source_ids_doubt *out)
 {
 	const struct source_layout *l = &c->paged.layout;
 	const char *column = source_mark(l)->name;
@@ -127,7 +129,7 @@ void mysrc_ids_doubt(const struct mysrc *c, const struct mysrc_ids *ids,
 	}
 }
 
-void mysrc_ids_doubt_release(struct mysrc_ids_doubt *d)
+void mysql_source_ids_doubt_release(struct mysql_source_ids_doubt *d)
 {
 	free(d->reason);
 	free(d->fix);

@@ -13,7 +13,7 @@
 #include "core/data/table_name.h"
 
 struct inspection {
-	struct mysrc *c;
+	struct mysql_source *c;
 	const struct source_spec *source;
 	const struct watermark_spec *mark;
 	struct problems *out;
@@ -25,7 +25,7 @@ static void inspect_index(struct inspection *x)
 	const struct source_column *mark = source_mark(l);
 	struct strbuf fix = STRBUF_INIT;
 
-	if (mark->expression || l->table.view || mysrc_page_index(l))
+	if (mark->expression || l->table.view || mysql_source_page_index(l))
 		return;
 	strbuf_addf(&fix, "ALTER TABLE %s ADD INDEX (", l->table.sql);
 	for (size_t i = 0; i < l->n_order; i++) {
@@ -55,9 +55,10 @@ static void inspect_right(struct inspection *x, const char *right,
 }
 
 /* In the words of the guarantee's reason. */
-static void inspect_begun(struct inspection *x, const struct mysrc_activity *a)
+static void inspect_begun(struct inspection *x,
+			  const struct mysql_source_activity *a)
 {
-	char *fix, *why = mysrc_begun_explain(a, &fix);
+	char *fix, *why = mysql_source_begun_explain(a, &fix);
 
 	if (why)
 		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
@@ -72,16 +73,16 @@ static void inspect_begun(struct inspection *x, const struct mysrc_activity *a)
 
 static int inspect_activity(struct inspection *x, struct error *err)
 {
-	struct mysrc_server server;
-	struct mysrc_activity a;
+	struct mysql_source_server server;
+	struct mysql_source_activity a;
 	const char *shares;
-	int rc = mysrc_server_read(x->c->db, &server, err);
+	int rc = mysql_source_server_read(x->c->db, &server, err);
 
 	if (rc)
 		return rc;
-	rc = mysrc_activity_read(x->c->db,
-				 x->mark->strategy == STRATEGY_TIMESTAMP,
-				 &x->c->denied, &a, err);
+	rc = mysql_source_activity_read(x->c->db,
+					x->mark->strategy == STRATEGY_TIMESTAMP,
+					&x->c->denied, &a, err);
 	if (rc)
 		goto out;
 	inspect_begun(x, &a);
@@ -90,7 +91,7 @@ static int inspect_activity(struct inspection *x, struct error *err)
 			      "other sessions' transactions");
 	if (!a.may_see_xa)
 		inspect_right(x, "XA_RECOVER_ADMIN", a.user, "XA transactions");
-	shares = mysrc_server_shares(&server, a.applies);
+	shares = mysql_source_server_shares(&server, a.applies);
 	if (shares)
 		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "standby",
 			     "read from where all writes go, or set "
@@ -103,9 +104,9 @@ static int inspect_activity(struct inspection *x, struct error *err)
 			     "XA COMMIT or XA ROLLBACK it",
 			     "an XA transaction is prepared: it holds the "
 			     "mark");
-	mysrc_activity_release(&a);
+	mysql_source_activity_release(&a);
 out:
-	mysrc_server_release(&server);
+	mysql_source_server_release(&server);
 	return rc;
 }
 
@@ -133,19 +134,19 @@ static void inspect_engine(struct inspection *x)
 /* In the words of the guarantee's reason. */
 static int inspect_ids(struct inspection *x, struct error *err)
 {
-	struct mysrc_ids ids;
-	struct mysrc_ids_doubt d;
-	int rc = mysrc_ids_read(x->c, &ids, err);
+	struct mysql_source_ids ids;
+	struct mysql_source_ids_doubt d;
+	int rc = mysql_source_ids_read(x->c, &ids, err);
 
 	if (rc)
 		return rc;
-	mysrc_ids_doubt(x->c, &ids, &d);
+	mysql_source_ids_doubt(x->c, &ids, &d);
 	if (d.code)
 		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, d.code,
 			     d.fix, "table %s: %s; the guarantee is lag",
 			     x->source->table, d.reason);
-	mysrc_ids_doubt_release(&d);
-	mysrc_ids_release(&ids);
+	mysql_source_ids_doubt_release(&d);
+	mysql_source_ids_release(&ids);
 	return 0;
 }
 
@@ -158,9 +159,10 @@ static int inspect_zone(struct inspection *x, struct error *err)
 
 	if (mark->expression)
 		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
-			     "mark-expression", MYSRC_COARSE_FIX,
-			     MYSRC_COARSE "; the guarantee is lag", mark->name);
-	if (!mysrc_computed_is_plain(mark))
+			     "mark-expression", MYSQL_SOURCE_COARSE_FIX,
+			     MYSQL_SOURCE_COARSE "; the guarantee is lag",
+			     mark->name);
+	if (!mysql_source_computed_is_plain(mark))
 		tick_report(x->out, x->source->table, mark->name,
 			    TICK_IS_COARSE);
 	if (mark->type.kind == TYPE_TIMESTAMPTZ)
@@ -169,8 +171,8 @@ static int inspect_zone(struct inspection *x, struct error *err)
 		report_zone_unknown(x->out, x->source->table, mark->name, "");
 		return 0;
 	}
-	rc = mysrc_zone_wall_clock(x->c->db, x->mark->time_zone, 0, &wall,
-				   &why);
+	rc = mysql_source_zone_wall_clock(x->c->db, x->mark->time_zone, 0,
+					  &wall, &why);
 	return report_zone(x->out, rc, &why, err);
 }
 
@@ -191,23 +193,25 @@ static int inspect_cascades(struct inspection *x, struct error *err)
 {
 	const struct source_layout *l = &x->c->paged.layout;
 	const char *params[] = { l->table.schema, l->table.name };
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(x->c->db, &r, inspect_cascades_sql, "tt", 2, params,
-			    err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(x->c->db, &r, inspect_cascades_sql, "tt", 2,
+				    params, err);
 
-	for (size_t i = 0; !rc && i < mydb_rows(r); i++)
-		report_cascade(x->out, x->source, mydb_value(r, i, 0),
-			       mydb_value(r, i, 1), source_mark(l)->name, "");
-	mydb_result_free(r);
+	for (size_t i = 0; !rc && i < mysql_client_rows(r); i++)
+		report_cascade(x->out, x->source, mysql_client_value(r, i, 0),
+			       mysql_client_value(r, i, 1),
+			       source_mark(l)->name, "");
+	mysql_client_result_free(r);
 	return rc;
 }
 
-int mysrc_inspect(struct connector *base, const struct source_spec *source,
-		  const struct watermark_spec *mark,
-		  const struct schema *schema, struct problems *out,
-		  struct error *err)
+int mysql_source_inspect(struct connector *base,
+			 const struct source_spec *source,
+			 const struct watermark_spec *mark,
+			 const struct schema *schema, struct problems *out,
+			 struct error *err)
 {
-	struct mysrc *c = (struct mysrc *)base;
+	struct mysql_source *c = (struct mysql_source *)base;
 	struct inspection x = { c, source, mark, out };
 	int rc;
 

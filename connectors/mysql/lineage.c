@@ -74,7 +74,7 @@ static void lineage_write_position(struct paged_query *q,
 }
 
 /* Is there a row at the mark's position, or else at or below the mark? */
-static int lineage_look(struct mysrc *c, const struct watermark *from,
+static int lineage_look(struct mysql_source *c, const struct watermark *from,
 			bool position, bool *found, struct error *err)
 {
 	struct paged_answer r = { 0 };
@@ -88,15 +88,16 @@ static int lineage_look(struct mysrc *c, const struct watermark *from,
 	else
 		paged_write_mark(&q, &c->paged, "<=", from->value);
 	strbuf_addstr(&q.sql, " LIMIT 1");
-	rc = mysrc_query(&c->paged, &q, &r, err);
+	rc = mysql_source_query(&c->paged, &q, &r, err);
 	*found = !rc && r.n_rows > 0;
 	paged_answer_release(&r);
 	paged_query_release(&q);
 	return rc;
 }
 
-static int lineage_refuse(const struct mysrc *c, const struct watermark *from,
-			  const char *what, struct error *err)
+static int lineage_refuse(const struct mysql_source *c,
+			  const struct watermark *from, const char *what,
+			  struct error *err)
 {
 	const struct source_spec *source = c->paged.described;
 	struct strbuf word = STRBUF_INIT;
@@ -116,7 +117,8 @@ static int lineage_refuse(const struct mysrc *c, const struct watermark *from,
  * to be read; if the very row where the mark stands is still there, with its
  * time, these are the rows that were read. An id proves nothing: another table
  * has it too. */
-static int lineage_ask_rows(struct mysrc *c, const struct watermark_spec *mark,
+static int lineage_ask_rows(struct mysql_source *c,
+			    const struct watermark_spec *mark,
 			    const struct watermark *from, bool *read,
 			    struct error *err)
 {
@@ -133,7 +135,8 @@ static int lineage_ask_rows(struct mysrc *c, const struct watermark_spec *mark,
 }
 
 /* The same of one partition. */
-static int lineage_ask_part(struct mysrc *c, const struct watermark_spec *mark,
+static int lineage_ask_part(struct mysql_source *c,
+			    const struct watermark_spec *mark,
 			    const struct watermark *from, const char *part,
 			    bool *read, struct error *err)
 {
@@ -153,7 +156,7 @@ static int lineage_ask_part(struct mysrc *c, const struct watermark_spec *mark,
 }
 
 /* Partitions that the mark does not know hold rows of any age. */
-static int lineage_check_parts(struct mysrc *c,
+static int lineage_check_parts(struct mysql_source *c,
 			       const struct watermark_spec *mark,
 			       const struct watermark *from, struct error *err)
 {
@@ -188,7 +191,7 @@ static int lineage_check_parts(struct mysrc *c,
 
 /* These servers know no table that is the same after OPTIMIZE and another
  * after DROP and CREATE. */
-static int lineage_check_table(struct mysrc *c,
+static int lineage_check_table(struct mysql_source *c,
 			       const struct watermark_spec *mark,
 			       const struct watermark *from, struct error *err)
 {
@@ -208,8 +211,9 @@ static int lineage_check_table(struct mysrc *c,
 	return rc;
 }
 
-int mysrc_check_lineage(struct mysrc *c, const struct watermark_spec *mark,
-			const struct watermark *from, struct error *err)
+int mysql_source_check_lineage(struct mysql_source *c,
+			       const struct watermark_spec *mark,
+			       const struct watermark *from, struct error *err)
 {
 	if (!from->value)
 		return 0;

@@ -11,7 +11,8 @@ static int64_t looks_min(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-void mysrc_looks_read(struct mysrc_looks *looks, const json_t *pending)
+void mysql_source_looks_read(struct mysql_source_looks *looks,
+			     const json_t *pending)
 {
 	const json_t *point = json_object_get(pending, LOOKED);
 	const json_t *seen = json_object_get(pending, SEEN);
@@ -23,7 +24,7 @@ void mysrc_looks_read(struct mysrc_looks *looks, const json_t *pending)
 	looks->guessed = json_is_true(json_object_get(pending, GUESSED));
 }
 
-json_t *mysrc_looks_json(const struct mysrc_looks *looks)
+json_t *mysql_source_looks_json(const struct mysql_source_looks *looks)
 {
 	json_t *out;
 
@@ -37,7 +38,7 @@ json_t *mysrc_looks_json(const struct mysrc_looks *looks)
 	return out;
 }
 
-void mysrc_looks_store(json_t *looked, struct watermark *mark)
+void mysql_source_looks_store(json_t *looked, struct watermark *mark)
 {
 	if (!mark->pending)
 		mark->pending = json_object();
@@ -46,7 +47,7 @@ void mysrc_looks_store(json_t *looked, struct watermark *mark)
 	json_object_update(mark->pending, looked);
 }
 
-void mysrc_looks_release(struct mysrc_looks *looks)
+void mysql_source_looks_release(struct mysql_source_looks *looks)
 {
 	json_decref(looks->seen);
 	memset(looks, 0, sizeof(*looks));
@@ -54,8 +55,9 @@ void mysrc_looks_release(struct mysrc_looks *looks)
 
 /* Only one that has written matters: what is written later has its NOW()
  * later. */
-void mysrc_looks_add(struct mysrc_looks *looks, const struct mysrc_activity *a,
-		     int64_t margin_us)
+void mysql_source_looks_add(struct mysql_source_looks *looks,
+			    const struct mysql_source_activity *a,
+			    int64_t margin_us)
 {
 	json_t *seen = json_object(), *since;
 	bool guessed = false;
@@ -82,9 +84,9 @@ void mysrc_looks_add(struct mysrc_looks *looks, const struct mysrc_activity *a,
 	looks->any = true;
 }
 
-int64_t mysrc_looks_settled(const struct mysrc_looks *looks,
-			    const struct mysrc_activity *a, int64_t margin_us,
-			    bool *held)
+int64_t mysql_source_looks_settled(const struct mysql_source_looks *looks,
+				   const struct mysql_source_activity *a,
+				   int64_t margin_us, bool *held)
 {
 	int64_t us = looks_min(looks->point_us, a->oldest_us - margin_us);
 	int64_t bound = INT64_MAX;

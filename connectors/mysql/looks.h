@@ -14,7 +14,7 @@
 #include "connectors/mysql/activity.h"
 #include "core/data/watermark.h"
 
-struct mysrc_looks {
+struct mysql_source_looks {
 	bool any; /* point_us holds */
 	int64_t point_us; /* of the last look */
 	json_t *seen; /* transaction -> µs: before its first NOW() */
@@ -22,19 +22,21 @@ struct mysrc_looks {
 };
 
 /* From a watermark's pending, which may be NULL, or hold nothing of ours. */
-void mysrc_looks_read(struct mysrc_looks *looks, const json_t *pending);
+void mysql_source_looks_read(struct mysql_source_looks *looks,
+			     const json_t *pending);
 /* As `pending` of a watermark; new reference, NULL: nothing was looked at. */
-json_t *mysrc_looks_json(const struct mysrc_looks *looks);
-/* Put what mysrc_looks_json gave into a mark that moves. */
-void mysrc_looks_store(json_t *looked, struct watermark *mark);
-void mysrc_looks_release(struct mysrc_looks *looks);
+json_t *mysql_source_looks_json(const struct mysql_source_looks *looks);
+/* Put what mysql_source_looks_json gave into a mark that moves. */
+void mysql_source_looks_store(json_t *looked, struct watermark *mark);
+void mysql_source_looks_release(struct mysql_source_looks *looks);
 /* One more look, `margin_us` less than what it shows. */
-void mysrc_looks_add(struct mysrc_looks *looks, const struct mysrc_activity *a,
-		     int64_t margin_us);
+void mysql_source_looks_add(struct mysql_source_looks *looks,
+			    const struct mysql_source_activity *a,
+			    int64_t margin_us);
 /* The settled instant after the look `a` was added; `held`: it would be later
  * if those that have written were over. */
-int64_t mysrc_looks_settled(const struct mysrc_looks *looks,
-			    const struct mysrc_activity *a, int64_t margin_us,
-			    bool *held);
+int64_t mysql_source_looks_settled(const struct mysql_source_looks *looks,
+				   const struct mysql_source_activity *a,
+				   int64_t margin_us, bool *held);
 
 #endif

@@ -9,15 +9,15 @@
 #define MYSQL_OLDEST   80000
 #define MARIADB_OLDEST 100400
 
-static struct mysrc *mysql_self(struct connector *base)
+static struct mysql_source *mysql_self(struct connector *base)
 {
-	return (struct mysrc *)base;
+	return (struct mysql_source *)base;
 }
 
-static int mysql_check_version(const struct mysrc *c, struct error *err)
+static int mysql_check_version(const struct mysql_source *c, struct error *err)
 {
-	bool mariadb = mydb_is_mariadb(c->db);
-	unsigned long version = mydb_version(c->db);
+	bool mariadb = mysql_client_is_mariadb(c->db);
+	unsigned long version = mysql_client_version(c->db);
 	unsigned long oldest = mariadb ? MARIADB_OLDEST : MYSQL_OLDEST;
 
 	if (version >= oldest)
@@ -32,14 +32,14 @@ static int mysql_check_version(const struct mysrc *c, struct error *err)
 
 static void mysql_close_source(struct connector *base)
 {
-	struct mysrc *c = mysql_self(base);
+	struct mysql_source *c = mysql_self(base);
 
 	if (!c)
 		return;
 	paged_release(&c->paged);
 	json_decref(c->identity);
 	json_decref(c->looked);
-	mydb_close(c->db);
+	mysql_client_close(c->db);
 	free(c->forms);
 	free(c->name);
 	free(c);
@@ -48,22 +48,23 @@ static void mysql_close_source(struct connector *base)
 static int mysql_open_source(struct connector **out,
 			     const struct connection *conn, struct error *err)
 {
-	const struct mydb_options options = { .read_only = true,
-					      .application = "source" };
-	struct mysrc *c = xcalloc(1, sizeof(*c));
+	const struct mysql_client_options options = { .read_only = true,
+						      .application = "source" };
+	struct mysql_source *c = xcalloc(1, sizeof(*c));
 	int rc;
 
-	paged_init(&c->paged, &mysql_connector, &mysrc_dialect);
+	paged_init(&c->paged, &mysql_connector, &mysql_source_dialect);
 	c->name = xstrdup(conn->name);
-	rc = mydb_open(&c->db, conn, &options, err);
+	rc = mysql_client_open(&c->db, conn, &options, err);
 	if (!rc)
 		rc = mysql_check_version(c, err);
 	/* A day old is what AUTO_INCREMENT would be otherwise. */
-	if (!rc && !mydb_is_mariadb(c->db))
-		rc = mydb_exec(c->db,
-			       "SET SESSION information_schema_stats_expiry "
-			       "= 0",
-			       err);
+	if (!rc && !mysql_client_is_mariadb(c->db))
+		rc = mysql_client_exec(
+			c->db,
+			"SET SESSION information_schema_stats_expiry "
+			"= 0",
+			err);
 	if (rc)
 		mysql_close_source(&c->paged.base);
 	else
@@ -74,18 +75,18 @@ static int mysql_open_source(struct connector **out,
 static int mysql_next(struct connector *base, struct batch *out,
 		      struct error *err)
 {
-	struct mysrc *c = mysql_self(base);
+	struct mysql_source *c = mysql_self(base);
 	int rc = paged_next(base, out, err);
 
 	/* A run that reads nothing leaves the mark as it is. */
 	if (!rc && c->looked && c->paged.pass.rows)
-		mysrc_looks_store(c->looked, &out->watermark);
+		mysql_source_looks_store(c->looked, &out->watermark);
 	return rc;
 }
 
 static void mysql_interrupt(struct connector *base)
 {
-	mydb_interrupt(mysql_self(base)->db);
+	mysql_client_interrupt(mysql_self(base)->db);
 }
 
 /* A BIT counts as a number, but is put in order by an expression. */
@@ -93,30 +94,30 @@ static bool mysql_mark_fits(const struct source_column *c,
 			    enum strategy strategy)
 {
 	return source_mark_fits(c, strategy) &&
-	       mysrc_how(c)->order == ORDER_PLAIN;
+	       mysql_source_how(c)->order == ORDER_PLAIN;
 }
 
-const struct paged_dialect mysrc_dialect = {
+const struct paged_dialect mysql_source_dialect = {
 	.rules = { .engine = "mysql",
 		   .title = "MySQL and MariaDB",
 		   .time_types = "timestamp, datetime or date",
 		   .number_types = "an integer (or decimal without fraction)",
 		   .mark_fits = mysql_mark_fits },
-	.select = "SELECT " MYSRC_TAG " ",
+	.select = "SELECT " MYSQL_SOURCE_TAG " ",
 	.unindexed = "; give it an index",
-	.look = mysrc_look,
-	.ordered = mysrc_ordered,
-	.value = mysrc_write_value,
-	.hint = mysrc_hint,
+	.look = mysql_source_look,
+	.ordered = mysql_source_ordered,
+	.value = mysql_source_write_value,
+	.hint = mysql_source_hint,
 	.lookup_keys = PAGED_LOOKUP_PARAMETERS,
 	.keys = paged_write_keys,
-	.newest = mysrc_newest,
-	.query = mysrc_query,
-	.explain = mysrc_explain,
-	.page_open = mysrc_page_open,
-	.page_read = mysrc_page_read,
-	.page_close = mysrc_page_close,
-	.page_type = mysrc_page_type,
+	.newest = mysql_source_newest,
+	.query = mysql_source_query,
+	.explain = mysql_source_explain,
+	.page_open = mysql_source_page_open,
+	.page_read = mysql_source_page_read,
+	.page_close = mysql_source_page_close,
+	.page_type = mysql_source_page_type,
 	.position = paged_position,
 };
 
@@ -134,20 +135,20 @@ static const struct url_option mysql_url_options[] = {
 const struct connector_ops mysql_connector = {
 	.name = "mysql",
 	.options = mysql_url_options,
-	.grants = mysrc_grants,
+	.grants = mysql_source_grants,
 	.open = mysql_open_source,
-	.tables = mysrc_tables,
+	.tables = mysql_source_tables,
 	.describe = paged_describe,
-	.inspect = mysrc_inspect,
+	.inspect = mysql_source_inspect,
 	.suggest = paged_suggest,
-	.identity = mysrc_identity,
-	.settle = mysrc_settle,
+	.identity = mysql_source_identity,
+	.settle = mysql_source_settle,
 	.cut = paged_cut,
 	.scan = paged_scan,
 	.explain = paged_explain,
 	.next = mysql_next,
-	.pause = mysrc_pause,
-	.pressure = mysrc_pressure,
+	.pause = mysql_source_pause,
+	.pressure = mysql_source_pressure,
 	.interrupt = mysql_interrupt,
 	.close = mysql_close_source,
 };

@@ -24,46 +24,48 @@ static const char pressure_active_sql[] =
 	"    AND info NOT LIKE '%/* tidemark source */%'), 0)\n"
 	"FROM information_schema.processlist";
 
-static int pressure_active(struct mysrc *c, struct pressure *out,
+static int pressure_active(struct mysql_source *c, struct pressure *out,
 			   struct error *err)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	const char *own;
-	int rc = mydb_query(c->db, &r, pressure_right_sql, "t", 0, NULL, err);
+	int rc = mysql_client_query(c->db, &r, pressure_right_sql, "t", 0, NULL,
+				    err);
 
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	r = NULL;
 	if (rc)
 		return error_prefix(err, "max_active needs GRANT PROCESS ON "
 					 "*.*");
-	rc = mydb_query(c->db, &r, pressure_active_sql, "1tt", 0, NULL, err);
+	rc = mysql_client_query(c->db, &r, pressure_active_sql, "1tt", 0, NULL,
+				err);
 	if (rc)
 		return rc;
-	own = mydb_value(r, 0, 0);
+	own = mysql_client_value(r, 0, 0);
 	/* A list without ourselves is none. */
 	if (!own || !strtoll(own, NULL, 10))
 		rc = error_set(err, ERROR_ACCESS,
 			       "information_schema.processlist shows no "
 			       "sessions");
 	else
-		out->active = strtoll(mydb_value(r, 0, 1), NULL, 10);
-	mydb_result_free(r);
+		out->active = strtoll(mysql_client_value(r, 0, 1), NULL, 10);
+	mysql_client_result_free(r);
 	return rc;
 }
 
-static const char *pressure_status_sql(const struct mydb *db)
+static const char *pressure_status_sql(const struct mysql_client *db)
 {
-	if (mydb_is_mariadb(db))
+	if (mysql_client_is_mariadb(db))
 		return "SHOW ALL SLAVES STATUS";
-	return mydb_version(db) < PRESSURE_REPLICA_VERSION
+	return mysql_client_version(db) < PRESSURE_REPLICA_VERSION
 		       ? "SHOW SLAVE STATUS"
 		       : "SHOW REPLICA STATUS";
 }
 
-static size_t pressure_column(const struct mydb_result *r)
+static size_t pressure_column(const struct mysql_client_result *r)
 {
-	for (size_t i = 0; i < mydb_columns(r); i++) {
-		const char *name = mydb_name(r, i);
+	for (size_t i = 0; i < mysql_client_columns(r); i++) {
+		const char *name = mysql_client_name(r, i);
 		if (!strcmp(name, "Seconds_Behind_Source") ||
 		    !strcmp(name, "Seconds_Behind_Master"))
 			return i;
@@ -72,11 +74,11 @@ static size_t pressure_column(const struct mydb_result *r)
 }
 
 /* Each row is a channel that it is fed by. */
-static int pressure_channels(const struct mydb_result *r, size_t column,
+static int pressure_channels(const struct mysql_client_result *r, size_t column,
 			     struct pressure *out, struct error *err)
 {
-	for (size_t i = 0; i < mydb_rows(r); i++) {
-		const char *text = mydb_value(r, i, column);
+	for (size_t i = 0; i < mysql_client_rows(r); i++) {
+		const char *text = mysql_client_value(r, i, column);
 		int64_t us;
 
 		if (!text)
@@ -84,7 +86,7 @@ static int pressure_channels(const struct mydb_result *r, size_t column,
 					 "its replication does not run, so how "
 					 "far it is behind is not known "
 					 "(%s is NULL)",
-					 mydb_name(r, column));
+					 mysql_client_name(r, column));
 		us = clock_bounded_seconds(text);
 		if (us > out->lag_us)
 			out->lag_us = us;
@@ -92,12 +94,12 @@ static int pressure_channels(const struct mydb_result *r, size_t column,
 	return 0;
 }
 
-static int pressure_lag(struct mysrc *c, struct pressure *out,
+static int pressure_lag(struct mysql_source *c, struct pressure *out,
 			struct error *err)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	const char *sql = pressure_status_sql(c->db);
-	int rc = mydb_query(c->db, &r, sql, NULL, 0, NULL, err);
+	int rc = mysql_client_query(c->db, &r, sql, NULL, 0, NULL, err);
 	size_t column;
 
 	if (rc)
@@ -106,7 +108,7 @@ static int pressure_lag(struct mysrc *c, struct pressure *out,
 				    "or, in MariaDB, SLAVE MONITOR)",
 				    sql);
 	column = pressure_column(r);
-	if (!mydb_rows(r) || column == SIZE_MAX)
+	if (!mysql_client_rows(r) || column == SIZE_MAX)
 		rc = error_set(err, ERROR_CONFIG,
 			       "connection %s is no replica, and cannot say "
 			       "how far its own are behind: name them in "
@@ -114,14 +116,15 @@ static int pressure_lag(struct mysrc *c, struct pressure *out,
 			       c->name);
 	else
 		rc = pressure_channels(r, column, out, err);
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return rc;
 }
 
-int mysrc_pressure(struct connector *base, const struct pressure_question *q,
-		   struct pressure *out, struct error *err)
+int mysql_source_pressure(struct connector *base,
+			  const struct pressure_question *q,
+			  struct pressure *out, struct error *err)
 {
-	struct mysrc *c = (struct mysrc *)base;
+	struct mysql_source *c = (struct mysql_source *)base;
 	int rc = 0;
 
 	if (q->active)

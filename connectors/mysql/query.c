@@ -12,27 +12,28 @@
 static bool query_by_bytes(const struct source_layout *l,
 			   const struct source_column *c)
 {
-	enum mysrc_order order = mysrc_how(c)->order;
+	enum mysql_source_order order = mysql_source_how(c)->order;
 
 	return order == ORDER_LABEL || (order == ORDER_TEXT && !l->key_unique);
 }
 
-void mysrc_ordered(struct strbuf *sb, const struct paged_source *base,
-		   const struct source_column *c)
+void mysql_source_ordered(struct strbuf *sb, const struct paged_source *base,
+			  const struct source_column *c)
 {
 	if (query_by_bytes(&base->layout, c))
 		strbuf_addf(sb, "CAST(CONVERT(%s USING utf8mb4) AS BINARY)",
 			    c->sql);
 	else
 		strbuf_addf(sb, "%s%s", c->sql,
-			    mysrc_how(c)->order == ORDER_BITS ? " + 0" : "");
+			    mysql_source_how(c)->order == ORDER_BITS ? " + 0"
+								     : "");
 }
 
 static void query_placeholder(struct strbuf *sb,
 			      const struct paged_source *base,
 			      const struct source_column *c)
 {
-	const struct mysrc_type *how = mysrc_how(c);
+	const struct mysql_source_type *how = mysql_source_how(c);
 
 	if (query_by_bytes(&base->layout, c))
 		strbuf_addstr(sb, "CAST(? AS BINARY)");
@@ -58,12 +59,14 @@ static char *query_value(const struct source_column *c, const char *value)
 	return xstrndup(value, n);
 }
 
-void mysrc_write_value(struct paged_query *q, const struct paged_source *base,
-		       const struct source_column *c, const char *value)
+void mysql_source_write_value(struct paged_query *q,
+			      const struct paged_source *base,
+			      const struct source_column *c, const char *value)
 {
 	char *text = query_value(c, value);
 
-	if (mysrc_how(c)->order == ORDER_BYTES && !strncmp(text, "\\x", 2)) {
+	if (mysql_source_how(c)->order == ORDER_BYTES &&
+	    !strncmp(text, "\\x", 2)) {
 		strbuf_addstr(&q->sql, "UNHEX(?)");
 		paged_push(q, c, text + 2);
 	} else {
@@ -74,7 +77,7 @@ void mysrc_write_value(struct paged_query *q, const struct paged_source *base,
 }
 
 /* In a watermark the zone is said. */
-void mysrc_newest(struct strbuf *sb, const struct source_column *mark)
+void mysql_source_newest(struct strbuf *sb, const struct source_column *mark)
 {
 	strbuf_addf(sb,
 		    mark->type.kind == TYPE_TIMESTAMPTZ
@@ -109,14 +112,15 @@ static bool query_serves(const struct source_layout *l,
 		const struct source_column *c = l->columns[l->order[i]];
 		const char *name = query_sorted_by(l, x, i);
 		if (!name || c->expression || query_by_bytes(l, c) ||
-		    mysrc_how(c)->order == ORDER_BITS ||
+		    mysql_source_how(c)->order == ORDER_BITS ||
 		    strcmp(name, c->name) != 0)
 			return false;
 	}
 	return x->sorted && l->n_order > 0;
 }
 
-const struct source_index *mysrc_page_index(const struct source_layout *l)
+const struct source_index *
+mysql_source_page_index(const struct source_layout *l)
 {
 	const struct source_index *found = NULL;
 
@@ -130,9 +134,10 @@ const struct source_index *mysrc_page_index(const struct source_layout *l)
 
 /* MySQL rather reads the whole table and sorts it, once a page, when a page is
  * a few percent of what is left. */
-void mysrc_hint(struct strbuf *sb, const struct paged_source *base)
+void mysql_source_hint(struct strbuf *sb, const struct paged_source *base)
 {
-	const struct source_index *found = mysrc_page_index(&base->layout);
+	const struct source_index *found =
+		mysql_source_page_index(&base->layout);
 
 	if (!found)
 		return;

@@ -6,77 +6,78 @@
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
 
-static struct mysrc *rows_self(struct paged_source *base)
+static struct mysql_source *rows_self(struct paged_source *base)
 {
-	return (struct mysrc *)base;
+	return (struct mysql_source *)base;
 }
 
-int mysrc_query(struct paged_source *base, const struct paged_query *q,
-		struct paged_answer *out, struct error *err)
+int mysql_source_query(struct paged_source *base, const struct paged_query *q,
+		       struct paged_answer *out, struct error *err)
 {
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(rows_self(base)->db, &r, q->sql.data, NULL, q->n,
-			    (const char *const *)q->params, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(rows_self(base)->db, &r, q->sql.data, NULL,
+				    q->n, (const char *const *)q->params, err);
 
 	memset(out, 0, sizeof(*out));
 	if (rc)
 		return rc;
-	out->n_rows = mydb_rows(r);
-	out->n_columns = mydb_columns(r);
+	out->n_rows = mysql_client_rows(r);
+	out->n_columns = mysql_client_columns(r);
 	out->cells =
 		xcalloc(out->n_rows * out->n_columns + 1, sizeof(*out->cells));
 	for (size_t i = 0; i < out->n_rows * out->n_columns; i++)
-		out->cells[i] = xstrdup(
-			mydb_value(r, i / out->n_columns, i % out->n_columns));
-	mydb_result_free(r);
+		out->cells[i] = xstrdup(mysql_client_value(
+			r, i / out->n_columns, i % out->n_columns));
+	mysql_client_result_free(r);
 	return 0;
 }
 
-int mysrc_explain(struct paged_source *base, const struct paged_query *q,
-		  char **plan, char **index, struct error *err)
+int mysql_source_explain(struct paged_source *base, const struct paged_query *q,
+			 char **plan, char **index, struct error *err)
 {
-	return mydb_explain(rows_self(base)->db, q->sql.data, q->n,
-			    (const char *const *)q->params, NULL, plan, index,
-			    err);
+	return mysql_client_explain(rows_self(base)->db, q->sql.data, q->n,
+				    (const char *const *)q->params, NULL, plan,
+				    index, err);
 }
 
-int mysrc_page_open(struct paged_source *base, const struct paged_query *q,
-		    struct error *err)
+int mysql_source_page_open(struct paged_source *base,
+			   const struct paged_query *q, struct error *err)
 {
-	struct mysrc *c = rows_self(base);
+	struct mysql_source *c = rows_self(base);
 	const struct source_layout *l = &base->layout;
 	size_t n = source_layout_width(l);
 	int rc;
 
 	c->forms = xreallocarray(c->forms, n, sizeof(*c->forms));
 	for (size_t i = 0; i < n; i++)
-		c->forms[i] = mysrc_how(l->columns[i])->form;
-	rc = mydb_exec(c->db,
-		       MYSRC_TAG " START TRANSACTION WITH CONSISTENT SNAPSHOT, "
-				 "READ ONLY",
-		       err);
+		c->forms[i] = mysql_source_how(l->columns[i])->form;
+	rc = mysql_client_exec(c->db,
+			       MYSQL_SOURCE_TAG
+			       " START TRANSACTION WITH CONSISTENT SNAPSHOT, "
+			       "READ ONLY",
+			       err);
 	if (!rc)
-		rc = mydb_stream_begin(c->db, q->sql.data, q->n,
-				       (const char *const *)q->params, c->forms,
-				       n, err);
+		rc = mysql_client_stream_begin(c->db, q->sql.data, q->n,
+					       (const char *const *)q->params,
+					       c->forms, n, err);
 	if (rc)
 		error_prefix(err, "table %s", base->pass.scan->source->table);
 	return rc;
 }
 
-void mysrc_page_close(struct paged_source *base)
+void mysql_source_page_close(struct paged_source *base)
 {
-	struct mysrc *c = rows_self(base);
+	struct mysql_source *c = rows_self(base);
 
 	if (c->db)
-		mydb_stream_abort(c->db);
+		mysql_client_stream_abort(c->db);
 }
 
 /* Of texts and bytes their length does not matter: all of it is read. */
 static bool rows_text_is(const struct source_column *c,
-			 const struct mydb_field *f)
+			 const struct mysql_client_field *f)
 {
-	const char *name = mysrc_how(c)->name;
+	const char *name = mysql_source_how(c)->name;
 
 	if (c->type.kind != TYPE_TEXT && c->type.kind != TYPE_BYTES)
 		return true;
@@ -86,26 +87,26 @@ static bool rows_text_is(const struct source_column *c,
 }
 
 static bool rows_type_is(const struct source_column *c,
-			 const struct mydb_field *f)
+			 const struct mysql_client_field *f)
 {
-	const struct mysrc_type *how = mysrc_how(c);
+	const struct mysql_source_type *how = mysql_source_how(c);
 	struct type now = { .kind = c->type.kind };
 
-	if (how->form == MYDB_BYTES && how->kind != TYPE_DECIMAL &&
+	if (how->form == MYSQL_CLIENT_BYTES && how->kind != TYPE_DECIMAL &&
 	    how->order != ORDER_BITS)
 		return rows_text_is(c, f);
-	mysrc_type_digits(f, &now);
-	return mysrc_type_of_field(f) == how &&
+	mysql_source_type_digits(f, &now);
+	return mysql_source_type_of_field(f) == how &&
 	       now.precision == c->type.precision &&
 	       now.scale == c->type.scale && now.digits == c->type.digits;
 }
 
 /* What is converted on the way out has the conversion's type. */
-char *mysrc_page_type(struct paged_source *base, size_t column)
+char *mysql_source_page_type(struct paged_source *base, size_t column)
 {
 	const struct source_column *c = base->layout.columns[column];
-	const struct mydb_field *f =
-		&mydb_stream_fields(rows_self(base)->db)[column];
+	const struct mysql_client_field *f =
+		&mysql_client_stream_fields(rows_self(base)->db)[column];
 
 	if (strcmp(c->output, c->sql) != 0 || rows_type_is(c, f))
 		return NULL;
@@ -114,12 +115,13 @@ char *mysrc_page_type(struct paged_source *base, size_t column)
 }
 
 /* As NULL it would say nothing of where the next page begins. */
-static int rows_check_mark(enum type_kind kind, const struct mydb_cell *cell,
+static int rows_check_mark(enum type_kind kind,
+			   const struct mysql_client_cell *cell,
 			   struct error *err)
 {
 	if ((kind != TYPE_DATE && kind != TYPE_TIMESTAMP &&
 	     kind != TYPE_TIMESTAMPTZ) ||
-	    mysrc_is_day(&cell->time))
+	    mysql_source_is_day(&cell->time))
 		return 0;
 	return error_set(err, ERROR_DATA,
 			 "the date %04u-%02u-%02u in the watermark's column is "
@@ -131,8 +133,8 @@ static int rows_check_mark(enum type_kind kind, const struct mydb_cell *cell,
 static int rows_decode(struct paged_source *base, struct vector *v, size_t row,
 		       size_t column, struct error *err)
 {
-	const struct mydb_cell *cell =
-		&mydb_stream_row(rows_self(base)->db)[column];
+	const struct mysql_client_cell *cell =
+		&mysql_client_stream_row(rows_self(base)->db)[column];
 	const struct source_layout *l = &base->layout;
 	int rc;
 
@@ -143,7 +145,7 @@ static int rows_decode(struct paged_source *base, struct vector *v, size_t row,
 	rc = (long)column == l->mark ? rows_check_mark(v->kind, cell, err) : 0;
 	if (rc)
 		return rc;
-	return mysrc_how(l->columns[column])
+	return mysql_source_how(l->columns[column])
 		->decode(v, row, cell, base->pass.scan->source->zero_dates,
 			 err);
 }
@@ -171,32 +173,32 @@ static int rows_append(struct paged_source *base, struct batch *b,
 
 /* Of one page: held for longer, the server would keep old versions of rows for
  * us. One that is given up ends with its session. */
-static int rows_end_snapshot(struct mysrc *c, struct error *err)
+static int rows_end_snapshot(struct mysql_source *c, struct error *err)
 {
-	return mydb_exec(c->db, MYSRC_TAG " COMMIT", err);
+	return mysql_client_exec(c->db, MYSQL_SOURCE_TAG " COMMIT", err);
 }
 
-int mysrc_pause(struct connector *base, struct error *err)
+int mysql_source_pause(struct connector *base, struct error *err)
 {
-	struct mysrc *c = (struct mysrc *)base;
+	struct mysql_source *c = (struct mysql_source *)base;
 	struct paged_pass *p = &c->paged.pass;
 
 	if (!p->streaming || !scan_is_ordered(p->scan))
 		return 0;
 	p->streaming = false;
-	mysrc_page_close(&c->paged);
+	mysql_source_page_close(&c->paged);
 	return rows_end_snapshot(c, err);
 }
 
-int mysrc_page_read(struct paged_source *base, struct batch *b,
-		    struct error *err)
+int mysql_source_page_read(struct paged_source *base, struct batch *b,
+			   struct error *err)
 {
-	struct mysrc *c = rows_self(base);
+	struct mysql_source *c = rows_self(base);
 	struct paged_pass *p = &base->pass;
 
 	/* Full exactly at the page's end: let the statement end too. */
 	while (!batch_is_full(b) || p->read >= p->limit) {
-		int rc = mydb_stream_next(c->db, err);
+		int rc = mysql_client_stream_next(c->db, err);
 		if (!rc)
 			rc = rows_end_snapshot(c, err);
 		if (rc < 0)

@@ -8,75 +8,79 @@
 
 /* 1193: no such variable; 1227, 1064: no right to ask, or too old a server to
  * understand. */
-static int server_ask(struct mydb *db, const char *sql, const char *shape,
-		      struct mydb_result **out, struct error *err)
+static int server_ask(struct mysql_client *db, const char *sql,
+		      const char *shape, struct mysql_client_result **out,
+		      struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc = mydb_query(db, out, sql, shape, 0, NULL, &why);
+	int rc = mysql_client_query(db, out, sql, shape, 0, NULL, &why);
 
-	if (!rc || mydb_failed_with(&why, 1193) ||
-	    mydb_failed_with(&why, 1227) || mydb_failed_with(&why, 1064))
+	if (!rc || mysql_client_failed_with(&why, 1193) ||
+	    mysql_client_failed_with(&why, 1227) ||
+	    mysql_client_failed_with(&why, 1064))
 		return 0;
 	*err = why;
 	return rc;
 }
 
-static int server_ask_pair(struct mydb *db, const char *sql, char **first,
-			   char **second, struct error *err)
+static int server_ask_pair(struct mysql_client *db, const char *sql,
+			   char **first, char **second, struct error *err)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	int rc = server_ask(db, sql, "??", &r, err);
 
-	if (r && mydb_rows(r)) {
-		*first = xstrdup(mydb_value(r, 0, 0));
-		*second = xstrdup(mydb_value(r, 0, 1));
+	if (r && mysql_client_rows(r)) {
+		*first = xstrdup(mysql_client_value(r, 0, 0));
+		*second = xstrdup(mysql_client_value(r, 0, 1));
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return rc;
 }
 
 /* With a binary log that is not synced, a transaction that is prepared on disk
  * is rolled back after a crash. MariaDB's 3 is stricter than 1. */
-static int server_ask_itself(struct mydb *db, struct mysrc_server *s,
-			     struct error *err)
+static int server_ask_itself(struct mysql_client *db,
+			     struct mysql_source_server *s, struct error *err)
 {
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r,
-			    "SELECT @@global.read_only, "
-			    "@@global.innodb_read_only, "
-			    "@@global.innodb_flush_log_at_trx_commit IN (1, 3) "
-			    "AND (NOT @@global.log_bin OR "
-			    "@@global.sync_binlog = 1)",
-			    "1??t", 0, NULL, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(
+		db, &r,
+		"SELECT @@global.read_only, "
+		"@@global.innodb_read_only, "
+		"@@global.innodb_flush_log_at_trx_commit IN (1, 3) "
+		"AND (NOT @@global.log_bin OR "
+		"@@global.sync_binlog = 1)",
+		"1??t", 0, NULL, err);
 
 	if (rc)
 		return rc;
-	s->read_only = xstrdup(mydb_value(r, 0, 0));
-	s->innodb_read_only = xstrdup(mydb_value(r, 0, 1));
-	s->flushes = *mydb_value(r, 0, 2) == '1';
-	mydb_result_free(r);
+	s->read_only = xstrdup(mysql_client_value(r, 0, 0));
+	s->innodb_read_only = xstrdup(mysql_client_value(r, 0, 1));
+	s->flushes = *mysql_client_value(r, 0, 2) == '1';
+	mysql_client_result_free(r);
 	return 0;
 }
 
 /* The channels that are set up, running or not, to whom performance_schema
  * shows itself; false in `known`: it is off, or denied. */
-static int server_ask_channels(struct mydb *db, struct mysrc_server *s,
-			       bool *known, struct error *err)
+static int server_ask_channels(struct mysql_client *db,
+			       struct mysql_source_server *s, bool *known,
+			       struct error *err)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	struct error why = ERROR_INIT;
-	int rc = mydb_query(db, &r,
-			    "SELECT EXISTS (SELECT 1 FROM "
-			    "performance_schema.threads), count(*)\n"
-			    "FROM performance_schema"
-			    ".replication_connection_configuration\n"
-			    "WHERE channel_name NOT LIKE "
-			    "'group@_replication@_%' ESCAPE '@'",
-			    "1tt", 0, NULL, &why);
+	int rc = mysql_client_query(db, &r,
+				    "SELECT EXISTS (SELECT 1 FROM "
+				    "performance_schema.threads), count(*)\n"
+				    "FROM performance_schema"
+				    ".replication_connection_configuration\n"
+				    "WHERE channel_name NOT LIKE "
+				    "'group@_replication@_%' ESCAPE '@'",
+				    "1tt", 0, NULL, &why);
 
-	*known = !rc && *mydb_value(r, 0, 0) == '1';
-	s->has_primary = !rc && *mydb_value(r, 0, 1) != '0';
-	mydb_result_free(r);
+	*known = !rc && *mysql_client_value(r, 0, 0) == '1';
+	s->has_primary = !rc && *mysql_client_value(r, 0, 1) != '0';
+	mysql_client_result_free(r);
 	if (!rc || why.code == ERROR_ACCESS || why.code == ERROR_SCHEMA)
 		return 0;
 	*err = why;
@@ -85,27 +89,28 @@ static int server_ask_channels(struct mydb *db, struct mysrc_server *s,
 
 /* A sign that MariaDB shows to anybody: it is 0 until a primary is named, and
  * stays when that is taken back. */
-static int server_ask_sign(struct mydb *db, struct mysrc_server *s,
-			   struct error *err)
+static int server_ask_sign(struct mysql_client *db,
+			   struct mysql_source_server *s, struct error *err)
 {
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r,
-			    "SELECT 1 FROM information_schema.global_status "
-			    "WHERE variable_name = 'SLAVE_HEARTBEAT_PERIOD' "
-			    "AND variable_value > 0",
-			    "t", 0, NULL, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(
+		db, &r,
+		"SELECT 1 FROM information_schema.global_status "
+		"WHERE variable_name = 'SLAVE_HEARTBEAT_PERIOD' "
+		"AND variable_value > 0",
+		"t", 0, NULL, err);
 
-	s->had_primary = !rc && mydb_rows(r);
-	mydb_result_free(r);
+	s->had_primary = !rc && mysql_client_rows(r);
+	mysql_client_result_free(r);
 	return rc;
 }
 
 /* No right to see the status of a replica does not make a primary. */
-static int server_ask_primary(struct mydb *db, struct mysrc_server *s,
-			      struct error *err)
+static int server_ask_primary(struct mysql_client *db,
+			      struct mysql_source_server *s, struct error *err)
 {
-	bool mariadb = mydb_is_mariadb(db);
-	struct mydb_result *r = NULL;
+	bool mariadb = mysql_client_is_mariadb(db);
+	struct mysql_client_result *r = NULL;
 	bool known = false;
 	int rc = server_ask_channels(db, s, &known, err);
 
@@ -116,13 +121,13 @@ static int server_ask_primary(struct mydb *db, struct mysrc_server *s,
 		NULL, &r, err);
 	if (!rc && !r && mariadb)
 		return server_ask_sign(db, s, err);
-	s->has_primary = r && mydb_rows(r);
-	mydb_result_free(r);
+	s->has_primary = r && mysql_client_rows(r);
+	mysql_client_result_free(r);
 	return rc;
 }
 
-int mysrc_server_read(struct mydb *db, struct mysrc_server *out,
-		      struct error *err)
+int mysql_source_server_read(struct mysql_client *db,
+			     struct mysql_source_server *out, struct error *err)
 {
 	int rc;
 
@@ -133,7 +138,7 @@ int mysrc_server_read(struct mydb *db, struct mysrc_server *out,
 				     "SELECT @@global.wsrep_on, "
 				     "@@global.wsrep_provider",
 				     &out->wsrep_on, &out->wsrep_provider, err);
-	if (!rc && !mydb_is_mariadb(db))
+	if (!rc && !mysql_client_is_mariadb(db))
 		rc = server_ask_pair(
 			db,
 			"SELECT @@global.group_replication_group_name, "
@@ -142,11 +147,11 @@ int mysrc_server_read(struct mydb *db, struct mysrc_server *out,
 	if (!rc)
 		rc = server_ask_primary(db, out, err);
 	if (rc)
-		mysrc_server_release(out);
+		mysql_source_server_release(out);
 	return rc;
 }
 
-void mysrc_server_release(struct mysrc_server *s)
+void mysql_source_server_release(struct mysql_source_server *s)
 {
 	free(s->wsrep_on);
 	free(s->wsrep_provider);
@@ -164,13 +169,14 @@ static bool server_is_on(const char *value)
 	       strcasecmp(value, "OFF") != 0;
 }
 
-static bool server_is_galera(const struct mysrc_server *s)
+static bool server_is_galera(const struct mysql_source_server *s)
 {
 	return server_is_on(s->wsrep_on) && s->wsrep_provider &&
 	       *s->wsrep_provider && strcasecmp(s->wsrep_provider, "none") != 0;
 }
 
-const char *mysrc_server_shares(const struct mysrc_server *s, bool applies)
+const char *mysql_source_server_shares(const struct mysql_source_server *s,
+				       bool applies)
 {
 	bool group = s->group_name && *s->group_name;
 

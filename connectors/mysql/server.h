@@ -9,7 +9,7 @@
 #include "clients/mysql.h"
 
 /* As the server shows its variables; NULL: it has none of that name. */
-struct mysrc_server {
+struct mysql_source_server {
 	char *wsrep_on, *wsrep_provider;
 	char *group_name, *group_single_primary;
 	char *read_only, *innodb_read_only;
@@ -18,11 +18,13 @@ struct mysrc_server {
 	bool flushes; /* a commit is on disk before its statement ends */
 };
 
-int mysrc_server_read(struct mydb *db, struct mysrc_server *out,
-		      struct error *err);
-void mysrc_server_release(struct mysrc_server *s);
+int mysql_source_server_read(struct mysql_client *db,
+			     struct mysql_source_server *out,
+			     struct error *err);
+void mysql_source_server_release(struct mysql_source_server *s);
 /* What of elsewhere arrives here, to follow "the source is"; NULL: nothing.
  * `applies`: a thread that applies another server's changes was seen. */
-const char *mysrc_server_shares(const struct mysrc_server *s, bool applies);
+const char *mysql_source_server_shares(const struct mysql_source_server *s,
+				       bool applies);
 
 #endif

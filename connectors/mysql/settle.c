@@ -64,12 +64,13 @@ static void settle_engine(const struct source_table *t, struct settled *out,
 /* A mark that is ahead of what is on disk would be ahead of the rows after a
  * crash of the server: it stays where it is, and what is past it is delivered
  * all the same. */
-static int settle_flushed(struct mysrc *c, const struct mysrc_server *server,
+static int settle_flushed(struct mysql_source *c,
+			  const struct mysql_source_server *server,
 			  const struct watermark *from, struct settled *out,
 			  struct strbuf *reason, struct error *err)
 {
-	enum mysrc_durable durable;
-	int rc = mysrc_durable(c->db, server, &durable, err);
+	enum mysql_source_durable durable;
+	int rc = mysql_source_durable(c->db, server, &durable, err);
 
 	if (rc || durable == DURABLE_YES)
 		return rc;
@@ -89,27 +90,28 @@ static int settle_flushed(struct mysrc *c, const struct mysrc_server *server,
 }
 
 /* What may go unseen of others, and why. */
-static int settle_judge(struct mysrc *c, const struct mysrc_activity *a,
+static int settle_judge(struct mysql_source *c,
+			const struct mysql_source_activity *a,
 			const struct watermark *from, struct settled *out,
 			struct strbuf *reason, struct error *err)
 {
-	struct mysrc_server server;
+	struct mysql_source_server server;
 	const char *shares;
-	int rc = mysrc_server_read(c->db, &server, err);
+	int rc = mysql_source_server_read(c->db, &server, err);
 
 	if (rc)
 		return rc;
-	shares = mysrc_server_shares(&server, a->applies);
+	shares = mysql_source_server_shares(&server, a->applies);
 	if (shares)
 		reason_add(reason, "the source is %s", shares);
-	if (mysrc_activity_explain(a, reason) || shares)
+	if (mysql_source_activity_explain(a, reason) || shares)
 		settle_weaken(out, GUARANTEE_LAG);
 	rc = settle_flushed(c, &server, from, out, reason, err);
-	mysrc_server_release(&server);
+	mysql_source_server_release(&server);
 	return rc;
 }
 
-static int settle_against_mark(struct mysrc *c,
+static int settle_against_mark(struct mysql_source *c,
 			       const struct settle_clock *clock,
 			       const struct watermark *from,
 			       struct settled *out, struct strbuf *reason,
@@ -127,32 +129,35 @@ static int settle_against_mark(struct mysrc *c,
 }
 
 /* Look until nobody who has written holds the mark more than others do. */
-static int settle_look(struct mysrc *c, const struct watermark_spec *mark,
-		       struct mysrc_looks *looks, struct mysrc_activity *a,
-		       int64_t *us, struct error *err)
+static int settle_look(struct mysql_source *c,
+		       const struct watermark_spec *mark,
+		       struct mysql_source_looks *looks,
+		       struct mysql_source_activity *a, int64_t *us,
+		       struct error *err)
 {
 	int64_t margin_us = SETTLE_MARGIN_US, pause_us = SETTLE_PAUSE_US;
-	int rc = mysrc_activity_read(c->db, true, &c->denied, a, err);
+	int rc = mysql_source_activity_read(c->db, true, &c->denied, a, err);
 
 	for (int i = 0; !rc; i++) {
 		bool held;
 		/* When a prepared transaction began may not be recorded. */
 		margin_us = SETTLE_MARGIN_US + (a->xa ? mark->lag_us : 0);
-		mysrc_looks_add(looks, a, margin_us);
-		*us = mysrc_looks_settled(looks, a, margin_us, &held);
+		mysql_source_looks_add(looks, a, margin_us);
+		*us = mysql_source_looks_settled(looks, a, margin_us, &held);
 		if (!held || !mark->settle || i >= SETTLE_LOOKS ||
 		    clock_sleep_us(pause_us))
 			break;
 		pause_us *= 2;
-		mysrc_activity_release(a);
-		rc = mysrc_activity_read(c->db, true, &c->denied, a, err);
+		mysql_source_activity_release(a);
+		rc = mysql_source_activity_read(c->db, true, &c->denied, a,
+						err);
 	}
 	return rc;
 }
 
 /* What makes the guarantee lag although every transaction shows. */
 static void settle_judge_mark(const struct source_column *column,
-			      const struct mysrc_looks *looks,
+			      const struct mysql_source_looks *looks,
 			      const struct watermark_spec *mark,
 			      struct settled *out, struct strbuf *reason)
 {
@@ -167,39 +172,41 @@ static void settle_judge_mark(const struct source_column *column,
 		settle_weaken(out, GUARANTEE_LAG);
 	}
 	if (column->expression) {
-		reason_add(reason, MYSRC_COARSE " (" MYSRC_COARSE_FIX ")",
+		reason_add(reason,
+			   MYSQL_SOURCE_COARSE " (" MYSQL_SOURCE_COARSE_FIX ")",
 			   column->name);
 		settle_weaken(out, GUARANTEE_LAG);
 	}
-	if (!mysrc_computed_is_plain(column))
+	if (!mysql_source_computed_is_plain(column))
 		tick_explain(column->name, TICK_IS_COARSE, out, reason);
 }
 
-static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,
+static int settle_timestamp(struct mysql_source *c,
+			    const struct watermark_spec *mark,
 			    const struct watermark *from, struct settled *out,
 			    struct strbuf *reason, struct error *err)
 {
 	const struct source_column *column = source_mark(&c->paged.layout);
 	struct settle_clock clock = { .days = column->type.kind == TYPE_DATE };
-	struct mysrc_looks looks;
-	struct mysrc_activity a;
+	struct mysql_source_looks looks;
+	struct mysql_source_activity a;
 	int64_t us = 0, wall;
 	int rc;
 
-	mysrc_looks_read(&looks, from->pending);
-	out->pending = mysrc_looks_json(&looks);
+	mysql_source_looks_read(&looks, from->pending);
+	out->pending = mysql_source_looks_json(&looks);
 	rc = settle_look(c, mark, &looks, &a, &us, err);
 	if (rc)
 		goto out;
-	c->looked = mysrc_looks_json(&looks);
+	c->looked = mysql_source_looks_json(&looks);
 	if (!mark->settle)
 		us = a.now_us;
 	wall = us;
 	if (column->type.kind != TYPE_TIMESTAMPTZ)
 		clock.zone = mark->time_zone;
 	if (clock.zone)
-		rc = mysrc_zone_wall_clock(c->db, mark->time_zone, us, &wall,
-					   err);
+		rc = mysql_source_zone_wall_clock(c->db, mark->time_zone, us,
+						  &wall, err);
 	if (!rc)
 		out->value = settle_text(&column->type, wall);
 	clock.now_us = a.now_us;
@@ -211,27 +218,29 @@ static int settle_timestamp(struct mysrc *c, const struct watermark_spec *mark,
 	settle_judge_mark(column, &looks, mark, out, reason);
 	out->held_by = json_incref(a.held_by);
 	out->lag_us = a.now_us - us;
-	mysrc_activity_release(&a);
+	mysql_source_activity_release(&a);
 out:
-	mysrc_looks_release(&looks);
+	mysql_source_looks_release(&looks);
 	return rc;
 }
 
 /* Wait a moment for those that are open now; true in `over` if all ended. */
-static int settle_wait(struct mysrc *c, struct mysrc_activity *open, bool *over,
+static int settle_wait(struct mysql_source *c,
+		       struct mysql_source_activity *open, bool *over,
 		       struct error *err)
 {
 	*over = json_array_size(open->open) == 0;
 	for (int i = 0; !*over && i < SETTLE_LOOKS; i++) {
-		struct mysrc_activity now;
+		struct mysql_source_activity now;
 		int rc;
 		if (clock_sleep_us(SETTLE_PAUSE_US << i))
 			return 0;
-		rc = mysrc_activity_read(c->db, false, &c->denied, &now, err);
+		rc = mysql_source_activity_read(c->db, false, &c->denied, &now,
+						err);
 		if (rc)
 			return rc;
-		*over = !mysrc_activity_has_any(&now, open->open);
-		mysrc_activity_release(&now);
+		*over = !mysql_source_activity_has_any(&now, open->open);
+		mysql_source_activity_release(&now);
 	}
 	return 0;
 }
@@ -239,8 +248,9 @@ static int settle_wait(struct mysrc *c, struct mysrc_activity *open, bool *over,
 /* The greatest id that is settled, and what is left to a later run. An older
  * pending pair is kept until its transactions are over: one that is renewed
  * on every run might never be. */
-static int settle_decide(struct mysrc *c, const struct watermark *from,
-			 const char *greatest, struct mysrc_activity *open,
+static int settle_decide(struct mysql_source *c, const struct watermark *from,
+			 const char *greatest,
+			 struct mysql_source_activity *open,
 			 struct settled *out, struct error *err)
 {
 	const json_t *set = json_object_get(from->pending, "open");
@@ -253,7 +263,7 @@ static int settle_decide(struct mysrc *c, const struct watermark *from,
 		return rc;
 	if (over) {
 		out->value = xstrdup(greatest);
-	} else if (set && max && mysrc_activity_has_any(open, set)) {
+	} else if (set && max && mysql_source_activity_has_any(open, set)) {
 		out->pending = json_pack("{s:s, s:o}", "max", max, "open",
 					 json_deep_copy(set));
 	} else {
@@ -283,26 +293,27 @@ static void settle_keep_id(const struct watermark *from, struct settled *out)
 }
 
 /* The next id to be given out, or NULL. */
-static int settle_counter(struct mysrc *c, char **out, struct error *err)
+static int settle_counter(struct mysql_source *c, char **out, struct error *err)
 {
 	const struct source_table *t = &c->paged.layout.table;
 	const char *params[] = { t->schema, t->name };
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(c->db, &r,
-			    "SELECT auto_increment "
-			    "FROM information_schema.tables "
-			    "WHERE table_schema = ? AND table_name = ?",
-			    "?", 2, params, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(c->db, &r,
+				    "SELECT auto_increment "
+				    "FROM information_schema.tables "
+				    "WHERE table_schema = ? AND table_name = ?",
+				    "?", 2, params, err);
 
-	if (!rc && mydb_rows(r))
-		*out = xstrdup(mydb_value(r, 0, 0));
-	mydb_result_free(r);
+	if (!rc && mysql_client_rows(r))
+		*out = xstrdup(mysql_client_value(r, 0, 0));
+	mysql_client_result_free(r);
 	return rc;
 }
 
 /* Ids begin anew after TRUNCATE, or when AUTO_INCREMENT is set back; rows
  * deleted at the top are no proof. */
-static int settle_check_counter(struct mysrc *c, const struct watermark *from,
+static int settle_check_counter(struct mysql_source *c,
+				const struct watermark *from,
 				const char *greatest, struct error *err)
 {
 	char *next = NULL;
@@ -324,36 +335,39 @@ static int settle_check_counter(struct mysrc *c, const struct watermark *from,
 	return rc;
 }
 
-static void settle_judge_ids(struct mysrc *c, const struct mysrc_ids *ids,
+static void settle_judge_ids(struct mysql_source *c,
+			     const struct mysql_source_ids *ids,
 			     struct settled *out, struct strbuf *reason)
 {
-	struct mysrc_ids_doubt d;
+	struct mysql_source_ids_doubt d;
 
-	mysrc_ids_doubt(c, ids, &d);
+	mysql_source_ids_doubt(c, ids, &d);
 	if (d.code) {
 		reason_add(reason, "%s (%s)", d.reason, d.fix);
 		settle_weaken(out, GUARANTEE_LAG);
 	}
-	mysrc_ids_doubt_release(&d);
+	mysql_source_ids_doubt_release(&d);
 }
 
 /* Ids are given out in order but commit out of order: every id up to the
  * greatest one seen belongs to a transaction that is over, or to one that is
  * open right after. So the maximum comes first, the transactions second. */
-static int settle_sequence(struct mysrc *c, const struct watermark_spec *mark,
+static int settle_sequence(struct mysql_source *c,
+			   const struct watermark_spec *mark,
 			   const struct watermark *from, struct settled *out,
 			   struct strbuf *reason, struct error *err)
 {
-	struct mysrc_activity open;
-	struct mysrc_ids ids;
-	int rc = mysrc_ids_read(c, &ids, err);
+	struct mysql_source_activity open;
+	struct mysql_source_ids ids;
+	int rc = mysql_source_ids_read(c, &ids, err);
 
 	if (!rc)
 		rc = settle_check_counter(c, from, ids.greatest, err);
 	if (!rc)
-		rc = mysrc_activity_read(c->db, false, &c->denied, &open, err);
+		rc = mysql_source_activity_read(c->db, false, &c->denied, &open,
+						err);
 	if (rc) {
-		mysrc_ids_release(&ids);
+		mysql_source_ids_release(&ids);
 		return rc;
 	}
 	if (mark->settle)
@@ -367,17 +381,19 @@ static int settle_sequence(struct mysrc *c, const struct watermark_spec *mark,
 	out->held_by = json_incref(open.held_by);
 	out->lag_us =
 		open.oldest_us == INT64_MAX ? 0 : open.now_us - open.oldest_us;
-	mysrc_activity_release(&open);
-	mysrc_ids_release(&ids);
+	mysql_source_activity_release(&open);
+	mysql_source_ids_release(&ids);
 	return rc;
 }
 
-int mysrc_settle(struct connector *base, const struct source_spec *source,
-		 const struct schema *schema, const struct watermark_spec *mark,
-		 const struct watermark *from, struct settled *out,
-		 struct error *err)
+int mysql_source_settle(struct connector *base,
+			const struct source_spec *source,
+			const struct schema *schema,
+			const struct watermark_spec *mark,
+			const struct watermark *from, struct settled *out,
+			struct error *err)
 {
-	struct mysrc *c = (struct mysrc *)base;
+	struct mysql_source *c = (struct mysql_source *)base;
 	struct strbuf reason = STRBUF_INIT;
 	int rc;
 
@@ -388,7 +404,7 @@ int mysrc_settle(struct connector *base, const struct source_spec *source,
 	settled_release(out);
 	rc = paged_layout_for(&c->paged, source, mark, err);
 	if (!rc)
-		rc = mysrc_check_lineage(c, mark, from, err);
+		rc = mysql_source_check_lineage(c, mark, from, err);
 	if (rc)
 		return rc;
 	out->guarantee = GUARANTEE_EXACT;

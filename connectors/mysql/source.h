@@ -9,84 +9,93 @@
 #include "connectors/common/paged.h"
 #include "connectors/mysql/catalog.h"
 
-struct mysrc {
+struct mysql_source {
 	struct paged_source paged; /* first: it is the connector */
-	struct mydb *db;
+	struct mysql_client *db;
 	char *name; /* of the connection, for messages */
-	enum mydb_form *forms; /* of a page's columns */
+	enum mysql_client_form *forms; /* of a page's columns */
 	json_t *identity; /* as last told, or NULL */
 	json_t *looked; /* what settle() saw, for the next run; or NULL */
 	bool denied; /* no right to read performance_schema */
 };
 
 extern const struct connector_ops mysql_connector;
-extern const struct paged_dialect mysrc_dialect;
+extern const struct paged_dialect mysql_source_dialect;
 
 /* Of a time that is computed (`DATE(at)`), in the words of run and check. */
-#define MYSRC_COARSE                                                           \
+#define MYSQL_SOURCE_COARSE                                                    \
 	"the mark \"%s\" is an expression, and how coarse its values are is "  \
 	"not known: a row may come later with a value that the mark has "      \
 	"passed"
-#define MYSRC_COARSE_FIX                                                       \
+#define MYSQL_SOURCE_COARSE_FIX                                                \
 	"use a plain column as the mark, or set watermark.lag to the width "   \
 	"of the expression's step"
 
 /* In front of what our reading sessions run: settle() leaves them out. */
-#define MYSRC_TAG "/* tidemark source */"
+#define MYSQL_SOURCE_TAG "/* tidemark source */"
 
 /* catalog.c */
-int mysrc_look(struct paged_source *base, const struct source_spec *source,
-	       const struct watermark_spec *mark, struct source_layout *out,
-	       struct error *err);
-int mysrc_tables(struct connector *base, struct table_list *out,
-		 struct error *err);
+int mysql_source_look(struct paged_source *base,
+		      const struct source_spec *source,
+		      const struct watermark_spec *mark,
+		      struct source_layout *out, struct error *err);
+int mysql_source_tables(struct connector *base, struct table_list *out,
+			struct error *err);
 
 /* query.c: of the dialect. */
-void mysrc_ordered(struct strbuf *sb, const struct paged_source *base,
-		   const struct source_column *c);
-void mysrc_write_value(struct paged_query *q, const struct paged_source *base,
-		       const struct source_column *c, const char *value);
-void mysrc_newest(struct strbuf *sb, const struct source_column *mark);
-void mysrc_hint(struct strbuf *sb, const struct paged_source *base);
+void mysql_source_ordered(struct strbuf *sb, const struct paged_source *base,
+			  const struct source_column *c);
+void mysql_source_write_value(struct paged_query *q,
+			      const struct paged_source *base,
+			      const struct source_column *c, const char *value);
+void mysql_source_newest(struct strbuf *sb, const struct source_column *mark);
+void mysql_source_hint(struct strbuf *sb, const struct paged_source *base);
 /* The one whose entries are in the total order, or NULL. */
-const struct source_index *mysrc_page_index(const struct source_layout *l);
+const struct source_index *
+mysql_source_page_index(const struct source_layout *l);
 
 /* rows.c: of the dialect. */
-int mysrc_query(struct paged_source *base, const struct paged_query *q,
-		struct paged_answer *out, struct error *err);
-int mysrc_explain(struct paged_source *base, const struct paged_query *q,
-		  char **plan, char **index, struct error *err);
-int mysrc_page_open(struct paged_source *base, const struct paged_query *q,
-		    struct error *err);
-int mysrc_page_read(struct paged_source *base, struct batch *b,
-		    struct error *err);
-void mysrc_page_close(struct paged_source *base);
-char *mysrc_page_type(struct paged_source *base, size_t column);
+int mysql_source_query(struct paged_source *base, const struct paged_query *q,
+		       struct paged_answer *out, struct error *err);
+int mysql_source_explain(struct paged_source *base, const struct paged_query *q,
+			 char **plan, char **index, struct error *err);
+int mysql_source_page_open(struct paged_source *base,
+			   const struct paged_query *q, struct error *err);
+int mysql_source_page_read(struct paged_source *base, struct batch *b,
+			   struct error *err);
+void mysql_source_page_close(struct paged_source *base);
+char *mysql_source_page_type(struct paged_source *base, size_t column);
 
 /* Leave a page in its middle. */
-int mysrc_pause(struct connector *base, struct error *err);
+int mysql_source_pause(struct connector *base, struct error *err);
 /* pressure.c */
 /* grants.c */
-int mysrc_grants(const struct connection *conn,
-		 const struct source_spec *source,
-		 const struct watermark_spec *mark,
-		 const struct pressure_question *asked, struct grants *out,
-		 struct error *err);
-int mysrc_pressure(struct connector *base, const struct pressure_question *q,
-		   struct pressure *out, struct error *err);
-int mysrc_settle(struct connector *base, const struct source_spec *source,
-		 const struct schema *schema, const struct watermark_spec *mark,
-		 const struct watermark *from, struct settled *out,
-		 struct error *err);
-int mysrc_identity(struct connector *base, const struct source_spec *source,
-		   json_t **out, struct error *err);
+int mysql_source_grants(const struct connection *conn,
+			const struct source_spec *source,
+			const struct watermark_spec *mark,
+			const struct pressure_question *asked,
+			struct grants *out, struct error *err);
+int mysql_source_pressure(struct connector *base,
+			  const struct pressure_question *q,
+			  struct pressure *out, struct error *err);
+int mysql_source_settle(struct connector *base,
+			const struct source_spec *source,
+			const struct schema *schema,
+			const struct watermark_spec *mark,
+			const struct watermark *from, struct settled *out,
+			struct error *err);
+int mysql_source_identity(struct connector *base,
+			  const struct source_spec *source, json_t **out,
+			  struct error *err);
 /* lineage.c: is it still the table of the mark `from`? SCHEMA if it may be
  * another. */
-int mysrc_check_lineage(struct mysrc *c, const struct watermark_spec *mark,
-			const struct watermark *from, struct error *err);
-int mysrc_inspect(struct connector *base, const struct source_spec *source,
-		  const struct watermark_spec *mark,
-		  const struct schema *schema, struct problems *out,
-		  struct error *err);
+int mysql_source_check_lineage(struct mysql_source *c,
+			       const struct watermark_spec *mark,
+			       const struct watermark *from, struct error *err);
+int mysql_source_inspect(struct connector *base,
+			 const struct source_spec *source,
+			 const struct watermark_spec *mark,
+			 const struct schema *schema, struct problems *out,
+			 struct error *err);
 
 #endif

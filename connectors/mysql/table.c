@@ -31,43 +31,44 @@ static const char table_indexes_sql[] =
 
 #define TABLE_FIRST_IGNORED 100600
 
-int mysrc_probe(struct mydb *db, const struct source_table *t,
-		const char *columns, struct error *err)
+int mysql_source_probe(struct mysql_client *db, const struct source_table *t,
+		       const char *columns, struct error *err)
 {
 	char *sql = xstrfmt("SELECT %s FROM %s", columns, t->sql);
-	struct mydb_field *fields = NULL;
+	struct mysql_client_field *fields = NULL;
 	struct error why = ERROR_INIT;
 	size_t n = 0;
-	int rc = mydb_describe(db, sql, &fields, &n, NULL, &why);
+	int rc = mysql_client_describe(db, sql, &fields, &n, NULL, &why);
 
-	mydb_fields_free(fields, n);
+	mysql_client_fields_free(fields, n);
 	free(sql);
 	if (rc && why.code != ERROR_SCHEMA)
 		*err = why;
 	return rc && why.code != ERROR_SCHEMA ? rc : 0;
 }
 
-static int table_refuse(struct mydb *db, const char *table,
+static int table_refuse(struct mysql_client *db, const char *table,
 			const struct table_name *name, struct error *err)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	struct strlist near = STRLIST_INIT;
 	const char *params[] = { name->name };
-	int rc = mydb_query(db, &r, table_names_sql, "tt", 1, params, err);
+	int rc = mysql_client_query(db, &r, table_names_sql, "tt", 1, params,
+				    err);
 
-	for (size_t i = 0; !rc && i < mydb_rows(r); i++) {
-		strlist_add(&near, mydb_value(r, i, 0));
-		strlist_add(&near, mydb_value(r, i, 1));
+	for (size_t i = 0; !rc && i < mysql_client_rows(r); i++) {
+		strlist_add(&near, mysql_client_value(r, i, 0));
+		strlist_add(&near, mysql_client_value(r, i, 1));
 	}
 	if (!rc)
 		rc = table_missing(table, name->schema, name->name, &near, err);
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	strlist_release(&near);
 	return rc;
 }
 
 /* schema.table, or table in the URL's database. */
-static int table_parse(struct mydb *db, const char *table,
+static int table_parse(struct mysql_client *db, const char *table,
 		       struct table_name *out, struct error *err)
 {
 	int rc = table_name_parse(out, table, err);
@@ -80,14 +81,14 @@ static int table_parse(struct mydb *db, const char *table,
 			"table %s: a name in MySQL has two parts" ERROR_FIX
 			", database.table",
 			table);
-	if (!out->schema && !*mydb_database(db))
+	if (!out->schema && !*mysql_client_database(db))
 		return error_set(err, ERROR_CONFIG,
 				 "table %s" ERROR_FIX
 				 ": write database.table, or name the "
 				 "database in the URL",
 				 table);
 	if (!out->schema)
-		out->schema = xstrdup(mydb_database(db));
+		out->schema = xstrdup(mysql_client_database(db));
 	return 0;
 }
 
@@ -109,24 +110,25 @@ static void table_fill_names(struct source_table *t,
 	t->alias = strbuf_detach(&alias);
 }
 
-static void table_fill(struct source_table *t, const struct mydb_result *r)
+static void table_fill(struct source_table *t,
+		       const struct mysql_client_result *r)
 {
-	const char *flag = mydb_value(r, 0, 6);
+	const char *flag = mysql_client_value(r, 0, 6);
 
-	t->view = !mydb_value(r, 0, 2);
-	t->engine = xstrdup(mydb_value(r, 0, 2));
-	t->rows = table_number(mydb_value(r, 0, 3));
-	t->bytes = table_number(mydb_value(r, 0, 4));
-	t->created = xstrdup(mydb_value(r, 0, 5));
-	t->definition = xstrdup(mydb_value(r, 0, 7));
+	t->view = !mysql_client_value(r, 0, 2);
+	t->engine = xstrdup(mysql_client_value(r, 0, 2));
+	t->rows = table_number(mysql_client_value(r, 0, 3));
+	t->bytes = table_number(mysql_client_value(r, 0, 4));
+	t->created = xstrdup(mysql_client_value(r, 0, 5));
+	t->definition = xstrdup(mysql_client_value(r, 0, 7));
 	t->partitioned = flag && *flag == '1';
 }
 
-int mysrc_table_find(struct mydb *db, const char *table,
-		     struct source_table *out, struct error *err)
+int mysql_source_table_find(struct mysql_client *db, const char *table,
+			    struct source_table *out, struct error *err)
 {
 	struct table_name name = { NULL, NULL, NULL };
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	const char *params[4];
 	bool found;
 	int rc = table_parse(db, table, &name, err);
@@ -136,66 +138,70 @@ int mysrc_table_find(struct mydb *db, const char *table,
 		goto out;
 	params[0] = params[2] = name.schema;
 	params[1] = params[3] = name.name;
-	rc = mydb_query(db, &r, table_sql, "tt??????", 4, params, err);
+	rc = mysql_client_query(db, &r, table_sql, "tt??????", 4, params, err);
 	if (rc)
 		goto out;
 	table_fill_names(out, &name);
 	/* The catalog's comparison may ignore case. */
-	found = mydb_rows(r) == 1 ||
-		(mydb_rows(r) && !strcmp(mydb_value(r, 0, 0), name.name));
+	found = mysql_client_rows(r) == 1 ||
+		(mysql_client_rows(r) &&
+		 !strcmp(mysql_client_value(r, 0, 0), name.name));
 	if (found)
 		table_fill(out, r);
 	else
-		rc = mysrc_probe(db, out, "1", err);
+		rc = mysql_source_probe(db, out, "1", err);
 	if (!rc && !found)
 		rc = table_refuse(db, table, &name, err);
 out:
 	if (rc)
 		source_table_release(out);
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	table_name_release(&name);
 	return rc;
 }
 
 /* Indexes can be hidden from the optimizer; a hint that names one fails. */
-static const char *table_index_is_usable(struct mydb *db)
+static const char *table_index_is_usable(struct mysql_client *db)
 {
-	if (!mydb_is_mariadb(db))
+	if (!mysql_client_is_mariadb(db))
 		return "is_visible = 'YES'";
-	return mydb_version(db) >= TABLE_FIRST_IGNORED ? "ignored = 'NO'" : "1";
+	return mysql_client_version(db) >= TABLE_FIRST_IGNORED
+		       ? "ignored = 'NO'"
+		       : "1";
 }
 
-int mysrc_indexes_find(struct mydb *db, struct source_layout *l,
-		       struct error *err)
+int mysql_source_indexes_find(struct mysql_client *db, struct source_layout *l,
+			      struct error *err)
 {
 	const char *params[] = { l->table.schema, l->table.name };
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	struct source_index *x = NULL;
 	const char *last = "";
 	char *sql = xstrfmt(table_indexes_sql, table_index_is_usable(db));
-	int rc = mydb_query(db, &r, sql, "tt???t", 2, params, err);
+	int rc = mysql_client_query(db, &r, sql, "tt???t", 2, params, err);
 
 	free(sql);
 	if (rc)
 		return rc;
-	l->indexes = xcalloc(mydb_rows(r) + 1, sizeof(*l->indexes));
-	for (size_t i = 0; i < mydb_rows(r); i++) {
-		const char *name = mydb_value(r, i, 0);
-		const char *column = mydb_value(r, i, 3);
-		const char *order = mydb_value(r, i, 4);
+	l->indexes = xcalloc(mysql_client_rows(r) + 1, sizeof(*l->indexes));
+	for (size_t i = 0; i < mysql_client_rows(r); i++) {
+		const char *name = mysql_client_value(r, i, 0);
+		const char *column = mysql_client_value(r, i, 3);
+		const char *order = mysql_client_value(r, i, 4);
 		if (!x || strcmp(name, last) != 0) {
 			x = &l->indexes[l->n_indexes++];
 			x->name = xstrdup(name);
-			x->sorted = *mydb_value(r, i, 5) == '1';
+			x->sorted = *mysql_client_value(r, i, 5) == '1';
 			x->primary = !strcmp(name, "PRIMARY");
-			x->unique = *mydb_value(r, i, 1) == '0';
+			x->unique = *mysql_client_value(r, i, 1) == '0';
 			last = name;
 		}
 		x->sorted &= order && *order == 'A';
 		/* A prefix is no order of the whole; unique it still is. */
-		strlist_add(&x->columns,
-			    column && !mydb_value(r, i, 2) ? column : "");
+		strlist_add(&x->columns, column && !mysql_client_value(r, i, 2)
+						 ? column
+						 : "");
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return 0;
 }

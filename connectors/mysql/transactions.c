@@ -43,7 +43,7 @@ static const char transactions_sql[] =
 #define STATUS_WHOSE " thread id "
 
 /* Before it has written, a transaction is known by its thread and start. */
-static void transactions_add(struct mysrc_activity *a, int64_t id,
+static void transactions_add(struct mysql_source_activity *a, int64_t id,
 			     const char *thread, const char *since,
 			     int64_t writes_since_us)
 {
@@ -59,22 +59,23 @@ static void transactions_add(struct mysrc_activity *a, int64_t id,
 }
 
 /* One look; `fresh` says whether it can be believed. */
-static int transactions_look(struct mydb *db, struct mydb_result **out,
-			     bool *fresh, struct error *err)
+static int transactions_look(struct mysql_client *db,
+			     struct mysql_client_result **out, bool *fresh,
+			     struct error *err)
 {
 	static atomic_uint looks;
-	char *tag = xstrfmt("%lu.%u", mydb_session(db),
+	char *tag = xstrfmt("%lu.%u", mysql_client_session(db),
 			    atomic_fetch_add(&looks, 1));
 	char *sql = xstrfmt(transactions_sql, tag, tag);
-	int rc = mydb_query(db, out, sql, "t???????", 0, NULL, err);
+	int rc = mysql_client_query(db, out, sql, "t???????", 0, NULL, err);
 
 	*fresh = false;
-	if (rc && mydb_failed_with(err, MYSRC_ERRNO_NARROW)) {
+	if (rc && mysql_client_failed_with(err, MYSQL_SOURCE_ERRNO_NARROW)) {
 		error_clear(err);
 		rc = 0;
 	}
-	for (size_t i = 0; !rc && *out && i < mydb_rows(*out); i++) {
-		const char *mine = mydb_value(*out, i, 2);
+	for (size_t i = 0; !rc && *out && i < mysql_client_rows(*out); i++) {
+		const char *mine = mysql_client_value(*out, i, 2);
 		*fresh |= mine && *mine == '1';
 	}
 	free(tag);
@@ -82,21 +83,22 @@ static int transactions_look(struct mydb *db, struct mydb_result **out,
 	return rc;
 }
 
-static void transactions_take(struct mysrc_activity *a,
-			      const struct mydb_result *r)
+static void transactions_take(struct mysql_source_activity *a,
+			      const struct mysql_client_result *r)
 {
-	for (size_t i = 0; i < mydb_rows(r); i++) {
-		const char *thread = mydb_value(r, i, 0);
-		const char *since = mydb_value(r, i, 1);
-		const char *harmless = mydb_value(r, i, 3);
-		const char *id = mydb_value(r, i, 6);
-		const char *wrote = mydb_value(r, i, 7);
-		int64_t us = mysrc_activity_time(since);
+	for (size_t i = 0; i < mysql_client_rows(r); i++) {
+		const char *thread = mysql_client_value(r, i, 0);
+		const char *since = mysql_client_value(r, i, 1);
+		const char *harmless = mysql_client_value(r, i, 3);
+		const char *id = mysql_client_value(r, i, 6);
+		const char *wrote = mysql_client_value(r, i, 7);
+		int64_t us = mysql_source_activity_time(since);
 		json_object_set_new(a->sessions, thread, json_true());
 		if (harmless && *harmless == '1')
 			continue;
-		mysrc_activity_hold(a, us, thread, mydb_value(r, i, 4),
-				    mydb_value(r, i, 5));
+		mysql_source_activity_hold(a, us, thread,
+					   mysql_client_value(r, i, 4),
+					   mysql_client_value(r, i, 5));
 		transactions_add(a, id ? strtoll(id, NULL, 10) : 0, thread,
 				 since ? since : "?",
 				 wrote && *wrote == '1' ? us : INT64_MAX);
@@ -105,8 +107,9 @@ static void transactions_take(struct mysrc_activity *a,
 
 /* "7698, ACTIVE (PREPARED) 2 sec", then lines of which one may hold
  * "thread id 97". Ages are in whole seconds, of starts rounded down. */
-static bool transactions_parse_one(struct mysrc_activity *a, const char *text,
-				   size_t n, unsigned long mine, bool take)
+static bool transactions_parse_one(struct mysql_source_activity *a,
+				   const char *text, size_t n,
+				   unsigned long mine, bool take)
 {
 	char *one = xstrndup(text, n), *age = strstr(one, STATUS_AGE);
 	char *whose = strstr(one, STATUS_WHOSE), *line = strchr(one, '\n');
@@ -126,7 +129,7 @@ static bool transactions_parse_one(struct mysrc_activity *a, const char *text,
 	if (good && take) {
 		char *pid = xstrfmt("%lu", thread);
 		since -= clock_bounded_seconds(age);
-		mysrc_activity_hold(a, since, pid, "RUNNING", NULL);
+		mysql_source_activity_hold(a, since, pid, "RUNNING", NULL);
 		transactions_add(a, strtoll(one, NULL, 10), pid, "?", since);
 		json_object_set_new(a->sessions, pid, json_true());
 		free(pid);
@@ -138,8 +141,8 @@ out:
 
 /* The text of somebody's statement is in there too, and may hold anything: it
  * can make a transaction up, but not hide one. */
-bool mysrc_transactions_parse(struct mysrc_activity *a, const char *status,
-			      unsigned long mine)
+bool mysql_source_transactions_parse(struct mysql_source_activity *a,
+				     const char *status, unsigned long mine)
 {
 	const char *list = strstr(status, STATUS_LIST);
 	bool good =
@@ -160,29 +163,32 @@ bool mysrc_transactions_parse(struct mysrc_activity *a, const char *status,
 	return good;
 }
 
-static int transactions_status(struct mydb *db, struct mysrc_activity *a,
-			       bool *fresh, struct error *err)
+static int transactions_status(struct mysql_client *db,
+			       struct mysql_source_activity *a, bool *fresh,
+			       struct error *err)
 {
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, "SHOW ENGINE INNODB STATUS", "???", 0, NULL,
-			    err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(db, &r, "SHOW ENGINE INNODB STATUS", "???",
+				    0, NULL, err);
 
-	if (!rc && mydb_rows(r) && mydb_value(r, 0, 2))
-		*fresh = mysrc_transactions_parse(a, mydb_value(r, 0, 2),
-						  mydb_session(db));
-	mydb_result_free(r);
+	if (!rc && mysql_client_rows(r) && mysql_client_value(r, 0, 2))
+		*fresh = mysql_source_transactions_parse(
+			a, mysql_client_value(r, 0, 2),
+			mysql_client_session(db));
+	mysql_client_result_free(r);
 	return rc;
 }
 
-static int transactions_look_all(struct mydb *db, struct mysrc_activity *a,
+static int transactions_look_all(struct mysql_client *db,
+				 struct mysql_source_activity *a,
 				 struct error *err)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	bool fresh = false;
 	int rc = 0;
 
 	for (int i = 0; !rc && !fresh && i < TRANSACTIONS_LOOKS; i++) {
-		mydb_result_free(r);
+		mysql_client_result_free(r);
 		r = NULL;
 		if (i && clock_sleep_us(TRANSACTIONS_PAUSE_US))
 			break;
@@ -195,28 +201,30 @@ static int transactions_look_all(struct mydb *db, struct mysrc_activity *a,
 	/* An old copy names some who hold the mark, if not all. */
 	if (!rc && r && !fresh)
 		transactions_take(a, r);
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	a->stale = !rc && !fresh;
 	return rc;
 }
 
 /* Our own transaction is in the list: that is how its age is known. */
-int mysrc_transactions_read(struct mydb *db, struct mysrc_activity *a,
-			    struct error *err)
+int mysql_source_transactions_read(struct mysql_client *db,
+				   struct mysql_source_activity *a,
+				   struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc = mydb_exec(db,
-			   "START TRANSACTION WITH CONSISTENT SNAPSHOT, "
-			   "READ ONLY",
-			   err);
+	int rc =
+		mysql_client_exec(db,
+				  "START TRANSACTION WITH CONSISTENT SNAPSHOT, "
+				  "READ ONLY",
+				  err);
 
 	if (rc)
 		return rc;
 	rc = transactions_look_all(db, a, &why);
 	a->may_see = !rc;
-	if (rc && !mydb_failed_with(&why, 1227)) {
+	if (rc && !mysql_client_failed_with(&why, 1227)) {
 		*err = why;
 		return rc;
 	}
-	return mydb_exec(db, "COMMIT", err);
+	return mysql_client_exec(db, "COMMIT", err);
 }

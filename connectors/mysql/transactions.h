@@ -1,7 +1,7 @@
 /*
  * The transactions that InnoDB has open: by information_schema.innodb_trx, or
  * by SHOW ENGINE INNODB STATUS while that table is an old copy. Of
- * mysrc_activity_read; nobody else calls this.
+ * mysql_source_activity_read; nobody else calls this.
  */
 #ifndef TIDEMARK_CONNECTORS_MYSQL_TRANSACTIONS_H
 #define TIDEMARK_CONNECTORS_MYSQL_TRANSACTIONS_H
@@ -11,20 +11,22 @@
 /* The list has somebody's statement in it with a character of four bytes, for
  * which its own column is too narrow (MySQL 9.7): none is shown, however it is
  * asked for. */
-#define MYSRC_ERRNO_NARROW 3854
+#define MYSQL_SOURCE_ERRNO_NARROW 3854
 
 /* Fills may_see, stale, held_by, oldest_us, open. */
-int mysrc_transactions_read(struct mydb *db, struct mysrc_activity *a,
-			    struct error *err);
+int mysql_source_transactions_read(struct mysql_client *db,
+				   struct mysql_source_activity *a,
+				   struct error *err);
 /* Take what SHOW ENGINE INNODB STATUS says into `a`, but for thread `mine`;
  * false, and nothing is taken: the text is not whole. */
-bool mysrc_transactions_parse(struct mysrc_activity *a, const char *status,
-			      unsigned long mine);
+bool mysql_source_transactions_parse(struct mysql_source_activity *a,
+				     const char *status, unsigned long mine);
 
 /* In activity.c: an instant of the server's, long ago if it has none; one
  * more that holds the mark. */
-int64_t mysrc_activity_time(const char *text);
-void mysrc_activity_hold(struct mysrc_activity *a, int64_t since_us,
-			 const char *id, const char *state, const char *query);
+int64_t mysql_source_activity_time(const char *text);
+void mysql_source_activity_hold(struct mysql_source_activity *a,
+				int64_t since_us, const char *id,
+				const char *state, const char *query);
 
 #endif

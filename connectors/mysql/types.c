@@ -12,26 +12,26 @@
 #define DECIMAL_MOST   65
 #define INTEGER(name, kind)                                                    \
 	{                                                                      \
-		name, kind, MYDB_INTEGER, mysrc_decode_integer, ORDER_PLAIN,   \
-			"CAST(? AS SIGNED)"                                    \
+		name, kind, MYSQL_CLIENT_INTEGER, mysql_source_decode_integer, \
+			ORDER_PLAIN, "CAST(? AS SIGNED)"                       \
 	}
 #define TEXT(name)                                                             \
 	{                                                                      \
-		name, TYPE_TEXT, MYDB_BYTES, mysrc_decode_text, ORDER_TEXT,    \
-			NULL                                                   \
+		name, TYPE_TEXT, MYSQL_CLIENT_BYTES, mysql_source_decode_text, \
+			ORDER_TEXT, NULL                                       \
 	}
 #define BYTES(name)                                                            \
 	{                                                                      \
-		name, TYPE_BYTES, MYDB_BYTES, mysrc_decode_bytes, ORDER_BYTES, \
-			NULL                                                   \
+		name, TYPE_BYTES, MYSQL_CLIENT_BYTES,                          \
+			mysql_source_decode_bytes, ORDER_BYTES, NULL           \
 	}
 #define SHAPE(name)                                                            \
 	{                                                                      \
-		name, TYPE_BYTES, MYDB_BYTES, mysrc_decode_geometry,           \
-			ORDER_NONE, NULL                                       \
+		name, TYPE_BYTES, MYSQL_CLIENT_BYTES,                          \
+			mysql_source_decode_geometry, ORDER_NONE, NULL         \
 	}
 
-static const struct mysrc_type types_table[] = {
+static const struct mysql_source_type types_table[] = {
 	INTEGER("tinyint", TYPE_INT16),
 	INTEGER("tinyint unsigned", TYPE_INT16),
 	INTEGER("smallint", TYPE_INT16),
@@ -41,38 +41,40 @@ static const struct mysrc_type types_table[] = {
 	INTEGER("int", TYPE_INT32),
 	INTEGER("int unsigned", TYPE_INT64),
 	INTEGER("bigint", TYPE_INT64),
-	{ "bigint unsigned", TYPE_UINT64, MYDB_UNSIGNED, mysrc_decode_integer,
-	  ORDER_PLAIN, UNSIGNED_VALUE },
+	{ "bigint unsigned", TYPE_UINT64, MYSQL_CLIENT_UNSIGNED,
+	  mysql_source_decode_integer, ORDER_PLAIN, UNSIGNED_VALUE },
 	INTEGER("year", TYPE_INT16),
-	{ "bit", TYPE_INT64, MYDB_BYTES, mysrc_decode_bits, ORDER_BITS,
-	  UNSIGNED_VALUE },
-	{ "bit unsigned", TYPE_UINT64, MYDB_BYTES, mysrc_decode_bits,
+	{ "bit", TYPE_INT64, MYSQL_CLIENT_BYTES, mysql_source_decode_bits,
 	  ORDER_BITS, UNSIGNED_VALUE },
-	{ "decimal", TYPE_DECIMAL, MYDB_BYTES, mysrc_decode_decimal,
-	  ORDER_PLAIN, NULL },
+	{ "bit unsigned", TYPE_UINT64, MYSQL_CLIENT_BYTES,
+	  mysql_source_decode_bits, ORDER_BITS, UNSIGNED_VALUE },
+	{ "decimal", TYPE_DECIMAL, MYSQL_CLIENT_BYTES,
+	  mysql_source_decode_decimal, ORDER_PLAIN, NULL },
 	/* The text of a float, read as a double, is another number. */
-	{ "float", TYPE_FLOAT32, MYDB_FLOAT, mysrc_decode_float, ORDER_NONE,
-	  NULL },
-	{ "double", TYPE_FLOAT64, MYDB_DOUBLE, mysrc_decode_double, ORDER_PLAIN,
-	  "CAST(? AS DOUBLE)" },
-	{ "date", TYPE_DATE, MYDB_TIME, mysrc_decode_date, ORDER_PLAIN,
-	  "CAST(? AS DATE)" },
-	{ "datetime", TYPE_TIMESTAMP, MYDB_TIME, mysrc_decode_datetime,
-	  ORDER_PLAIN, "CAST(? AS DATETIME(6))" },
-	{ "timestamp", TYPE_TIMESTAMPTZ, MYDB_TIME, mysrc_decode_datetime,
-	  ORDER_PLAIN, "CAST(? AS DATETIME(6))" },
+	{ "float", TYPE_FLOAT32, MYSQL_CLIENT_FLOAT, mysql_source_decode_float,
+	  ORDER_NONE, NULL },
+	{ "double", TYPE_FLOAT64, MYSQL_CLIENT_DOUBLE,
+	  mysql_source_decode_double, ORDER_PLAIN, "CAST(? AS DOUBLE)" },
+	{ "date", TYPE_DATE, MYSQL_CLIENT_TIME, mysql_source_decode_date,
+	  ORDER_PLAIN, "CAST(? AS DATE)" },
+	{ "datetime", TYPE_TIMESTAMP, MYSQL_CLIENT_TIME,
+	  mysql_source_decode_datetime, ORDER_PLAIN, "CAST(? AS DATETIME(6))" },
+	{ "timestamp", TYPE_TIMESTAMPTZ, MYSQL_CLIENT_TIME,
+	  mysql_source_decode_datetime, ORDER_PLAIN, "CAST(? AS DATETIME(6))" },
 	/* MySQL 9 takes a parameter under this cast for a TIME of its own, and
 	 * a text in it for 00:00:00. */
-	{ "time", TYPE_INTERVAL, MYDB_TIME, mysrc_decode_time, ORDER_PLAIN,
-	  "CAST(CAST(? AS CHAR) AS TIME(6))" },
+	{ "time", TYPE_INTERVAL, MYSQL_CLIENT_TIME, mysql_source_decode_time,
+	  ORDER_PLAIN, "CAST(CAST(? AS CHAR) AS TIME(6))" },
 	TEXT("char"),
 	TEXT("varchar"),
 	TEXT("tinytext"),
 	TEXT("text"),
 	TEXT("mediumtext"),
 	TEXT("longtext"),
-	{ "enum", TYPE_TEXT, MYDB_BYTES, mysrc_decode_text, ORDER_LABEL, NULL },
-	{ "set", TYPE_TEXT, MYDB_BYTES, mysrc_decode_text, ORDER_LABEL, NULL },
+	{ "enum", TYPE_TEXT, MYSQL_CLIENT_BYTES, mysql_source_decode_text,
+	  ORDER_LABEL, NULL },
+	{ "set", TYPE_TEXT, MYSQL_CLIENT_BYTES, mysql_source_decode_text,
+	  ORDER_LABEL, NULL },
 	BYTES("binary"),
 	BYTES("varbinary"),
 	BYTES("tinyblob"),
@@ -80,12 +82,14 @@ static const struct mysrc_type types_table[] = {
 	BYTES("mediumblob"),
 	BYTES("longblob"),
 	BYTES("vector"),
-	{ "json", TYPE_JSON, MYDB_BYTES, mysrc_decode_text, ORDER_NONE, NULL },
-	{ "uuid", TYPE_UUID, MYDB_BYTES, mysrc_decode_uuid, ORDER_PLAIN, "?" },
-	{ "inet4", TYPE_NATIVE, MYDB_BYTES, mysrc_decode_text, ORDER_PLAIN,
-	  "?" },
-	{ "inet6", TYPE_NATIVE, MYDB_BYTES, mysrc_decode_text, ORDER_PLAIN,
-	  "?" },
+	{ "json", TYPE_JSON, MYSQL_CLIENT_BYTES, mysql_source_decode_text,
+	  ORDER_NONE, NULL },
+	{ "uuid", TYPE_UUID, MYSQL_CLIENT_BYTES, mysql_source_decode_uuid,
+	  ORDER_PLAIN, "?" },
+	{ "inet4", TYPE_NATIVE, MYSQL_CLIENT_BYTES, mysql_source_decode_text,
+	  ORDER_PLAIN, "?" },
+	{ "inet6", TYPE_NATIVE, MYSQL_CLIENT_BYTES, mysql_source_decode_text,
+	  ORDER_PLAIN, "?" },
 	SHAPE("geometry"),
 	SHAPE("point"),
 	SHAPE("linestring"),
@@ -95,10 +99,11 @@ static const struct mysrc_type types_table[] = {
 	SHAPE("multipolygon"),
 	SHAPE("geometrycollection"),
 	SHAPE("geomcollection"),
-	{ NULL, TYPE_NATIVE, MYDB_BYTES, mysrc_decode_text, ORDER_NONE, NULL },
+	{ NULL, TYPE_NATIVE, MYSQL_CLIENT_BYTES, mysql_source_decode_text,
+	  ORDER_NONE, NULL },
 };
 
-const struct mysrc_type *mysrc_types(size_t *n)
+const struct mysql_source_type *mysql_source_types(size_t *n)
 {
 	*n = ARRAY_SIZE(types_table);
 	return types_table;
@@ -115,8 +120,8 @@ static bool types_is(const char *name, const char *data_type, bool is_unsigned)
 		       : !is_unsigned;
 }
 
-const struct mysrc_type *mysrc_type_find(const char *data_type,
-					 bool is_unsigned)
+const struct mysql_source_type *mysql_source_type_find(const char *data_type,
+						       bool is_unsigned)
 {
 	size_t i = 0;
 
@@ -126,51 +131,54 @@ const struct mysrc_type *mysrc_type_find(const char *data_type,
 	/* DECIMAL, FLOAT and DOUBLE UNSIGNED are the same without a sign. */
 	return types_table[i].name || !is_unsigned
 		       ? &types_table[i]
-		       : mysrc_type_find(data_type, false);
+		       : mysql_source_type_find(data_type, false);
 }
 
-const struct mysrc_type *mysrc_type_bits(int bits)
+const struct mysql_source_type *mysql_source_type_bits(int bits)
 {
-	return mysrc_type_find("bit", bits > 63);
+	return mysql_source_type_find("bit", bits > 63);
 }
 
 static const struct {
 	int type;
 	const char *name;
 } types_of_protocol[] = {
-	{ MYDB_TYPE_TINY, "tinyint" },
-	{ MYDB_TYPE_SHORT, "smallint" },
-	{ MYDB_TYPE_INT24, "mediumint" },
-	{ MYDB_TYPE_LONG, "int" },
-	{ MYDB_TYPE_LONGLONG, "bigint" },
-	{ MYDB_TYPE_YEAR, "year" },
-	{ MYDB_TYPE_FLOAT, "float" },
-	{ MYDB_TYPE_DOUBLE, "double" },
-	{ MYDB_TYPE_DECIMAL, "decimal" },
-	{ MYDB_TYPE_NEWDECIMAL, "decimal" },
-	{ MYDB_TYPE_DATE, "date" },
-	{ MYDB_TYPE_DATETIME, "datetime" },
-	{ MYDB_TYPE_TIMESTAMP, "timestamp" },
-	{ MYDB_TYPE_TIME, "time" },
-	{ MYDB_TYPE_JSON, "json" },
-	{ MYDB_TYPE_GEOMETRY, "geometry" },
+	{ MYSQL_CLIENT_TYPE_TINY, "tinyint" },
+	{ MYSQL_CLIENT_TYPE_SHORT, "smallint" },
+	{ MYSQL_CLIENT_TYPE_INT24, "mediumint" },
+	{ MYSQL_CLIENT_TYPE_LONG, "int" },
+	{ MYSQL_CLIENT_TYPE_LONGLONG, "bigint" },
+	{ MYSQL_CLIENT_TYPE_YEAR, "year" },
+	{ MYSQL_CLIENT_TYPE_FLOAT, "float" },
+	{ MYSQL_CLIENT_TYPE_DOUBLE, "double" },
+	{ MYSQL_CLIENT_TYPE_DECIMAL, "decimal" },
+	{ MYSQL_CLIENT_TYPE_NEWDECIMAL, "decimal" },
+	{ MYSQL_CLIENT_TYPE_DATE, "date" },
+	{ MYSQL_CLIENT_TYPE_DATETIME, "datetime" },
+	{ MYSQL_CLIENT_TYPE_TIMESTAMP, "timestamp" },
+	{ MYSQL_CLIENT_TYPE_TIME, "time" },
+	{ MYSQL_CLIENT_TYPE_JSON, "json" },
+	{ MYSQL_CLIENT_TYPE_GEOMETRY, "geometry" },
 };
 
-const struct mysrc_type *mysrc_type_of_field(const struct mydb_field *f)
+const struct mysql_source_type *
+mysql_source_type_of_field(const struct mysql_client_field *f)
 {
-	if (f->type == MYDB_TYPE_BIT)
-		return mysrc_type_bits((int)f->length);
+	if (f->type == MYSQL_CLIENT_TYPE_BIT)
+		return mysql_source_type_bits((int)f->length);
 	for (size_t i = 0; i < ARRAY_SIZE(types_of_protocol); i++) {
 		if (types_of_protocol[i].type == f->type)
-			return mysrc_type_find(
+			return mysql_source_type_find(
 				types_of_protocol[i].name,
-				f->is_unsigned && f->type != MYDB_TYPE_YEAR);
+				f->is_unsigned &&
+					f->type != MYSQL_CLIENT_TYPE_YEAR);
 	}
-	return mysrc_type_find(f->binary ? "varbinary" : "varchar", false);
+	return mysql_source_type_find(f->binary ? "varbinary" : "varchar",
+				      false);
 }
 
-void mysrc_type_set_digits(struct type *out, long precision, long scale,
-			   long digits)
+void mysql_source_type_set_digits(struct type *out, long precision, long scale,
+				  long digits)
 {
 	if (out->kind == TYPE_DECIMAL && precision > 0 &&
 	    precision <= DECIMAL_MOST && scale >= 0 && scale <= precision) {
@@ -182,10 +190,11 @@ void mysrc_type_set_digits(struct type *out, long precision, long scale,
 	}
 }
 
-void mysrc_type_digits(const struct mydb_field *f, struct type *out)
+void mysql_source_type_digits(const struct mysql_client_field *f,
+			      struct type *out)
 {
 	/* A sign, and a point. */
-	mysrc_type_set_digits(
+	mysql_source_type_set_digits(
 		out, (long)f->length - !f->is_unsigned - (f->decimals > 0),
 		f->decimals, f->decimals);
 }

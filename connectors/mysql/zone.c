@@ -30,12 +30,12 @@ static const char *zone_for_server(const char *zone)
 	return strcasecmp(zone, "UTC") ? zone : "+00:00";
 }
 
-int mysrc_zone_wall_clock(struct mydb *db, const char *zone, int64_t us,
-			  int64_t *out, struct error *err)
+int mysql_source_zone_wall_clock(struct mysql_client *db, const char *zone,
+				 int64_t us, int64_t *out, struct error *err)
 {
 	const char *name = zone_for_server(zone);
 	struct strbuf instant = STRBUF_INIT;
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	const char *params[4];
 	int rc;
 
@@ -44,8 +44,8 @@ int mysrc_zone_wall_clock(struct mydb *db, const char *zone, int64_t us,
 	params[1] = instant.data;
 	params[2] = name;
 	params[3] = name ? "0" : "1";
-	rc = mydb_query(db, &r, zone_sql, "1?", 4, params, err);
-	if (!rc && !mydb_value(r, 0, 0))
+	rc = mysql_client_query(db, &r, zone_sql, "1?", 4, params, err);
+	if (!rc && !mysql_client_value(r, 0, 0))
 		rc = error_set(
 			err, ERROR_CONFIG,
 			"watermark.time_zone \"%s\": the server does not "
@@ -54,8 +54,8 @@ int mysrc_zone_wall_clock(struct mydb *db, const char *zone, int64_t us,
 			"or use an offset such as +01:00",
 			zone ? zone : "auto");
 	else if (!rc)
-		*out = us + clock_bounded_seconds(mydb_value(r, 0, 0));
-	mydb_result_free(r);
+		*out = us + clock_bounded_seconds(mysql_client_value(r, 0, 0));
+	mysql_client_result_free(r);
 	strbuf_release(&instant);
 	return rc;
 }

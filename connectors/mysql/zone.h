@@ -9,7 +9,7 @@
  * smallest offset the zone has within a day of it or of now; "auto": the
  * earliest of UTC, the server's zone and its system's. CONFIG if the server
  * does not know the zone. */
-int mysrc_zone_wall_clock(struct mydb *db, const char *zone, int64_t us,
-			  int64_t *out, struct error *err);
+int mysql_source_zone_wall_clock(struct mysql_client *db, const char *zone,
+				 int64_t us, int64_t *out, struct error *err);
 
 #endif

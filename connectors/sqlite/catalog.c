@@ -27,9 +27,9 @@ static const char catalog_indexes_sql[] =
 	"CROSS JOIN pragma_index_info(x.name, 'main') i\n"
 	"ORDER BY x.seq, i.seqno";
 
-static int catalog_query(struct sqsrc *s, const char *sql, const char *shape,
-			 const char *name, struct paged_answer *out,
-			 struct error *err)
+static int catalog_query(struct sqlite_source *s, const char *sql,
+			 const char *shape, const char *name,
+			 struct paged_answer *out, struct error *err)
 {
 	struct paged_query q;
 	int rc;
@@ -43,10 +43,10 @@ static int catalog_query(struct sqsrc *s, const char *sql, const char *shape,
 	return rc;
 }
 
-int sqsrc_tables(struct connector *base, struct table_list *out,
-		 struct error *err)
+int sqlite_source_tables(struct connector *base, struct table_list *out,
+			 struct error *err)
 {
-	struct sqsrc *s = (struct sqsrc *)base;
+	struct sqlite_source *s = (struct sqlite_source *)base;
 	struct paged_answer a = { 0 };
 	int rc;
 
@@ -102,7 +102,7 @@ static char *catalog_quote(const char *schema, const char *name)
 	return strbuf_detach(&sb);
 }
 
-static int catalog_find(struct sqsrc *s, const char *table,
+static int catalog_find(struct sqlite_source *s, const char *table,
 			struct source_table *out, struct error *err)
 {
 	struct table_name name = { NULL, NULL, NULL };
@@ -135,14 +135,14 @@ static void catalog_fill(struct source_column *c, const struct source_table *t,
 			 const struct paged_answer *a, size_t row)
 {
 	struct strbuf sql = STRBUF_INIT;
-	const struct sqsrc_type *how;
+	const struct sqlite_source_type *how;
 
 	c->name = xstrdup(paged_cell(a, row, 0));
 	strbuf_addf(&sql, "%s.", t->alias);
 	sql_quote_name(&sql, c->name, '"');
 	c->sql = strbuf_detach(&sql);
 	c->output = xstrdup(c->sql);
-	how = sqsrc_type_of(paged_cell(a, row, 1), &c->type);
+	how = sqlite_source_type_of(paged_cell(a, row, 1), &c->type);
 	c->how = how;
 	c->ordered = how->ordered;
 	c->nullable = *paged_cell(a, row, 2) == '0';
@@ -183,7 +183,7 @@ static void catalog_primary(struct source_layout *l,
 		l->all[rowid].nullable = false;
 }
 
-static int catalog_indexes(struct sqsrc *s, struct source_layout *l,
+static int catalog_indexes(struct sqlite_source *s, struct source_layout *l,
 			   struct error *err)
 {
 	struct paged_answer a = { 0 };
@@ -231,8 +231,8 @@ static void catalog_fill_expression(struct source_column *c,
 				    const char *declared)
 {
 	char *cast = declared ? NULL : catalog_cast(e->sql);
-	const struct sqsrc_type *how =
-		sqsrc_type_of(declared ? declared : cast, &c->type);
+	const struct sqlite_source_type *how =
+		sqlite_source_type_of(declared ? declared : cast, &c->type);
 
 	c->name = xstrdup(e->name);
 	c->expression = xstrdup(e->sql);
@@ -245,7 +245,7 @@ static void catalog_fill_expression(struct source_column *c,
 }
 
 /* The user's SQL, prepared: `key` of the config is to blame if it fails. */
-static int catalog_probe(struct sqsrc *s, const struct source_table *t,
+static int catalog_probe(struct sqlite_source *s, const struct source_table *t,
 			 const char *key, const char *what, const char *where,
 			 struct sqlite_statement **out, struct error *err)
 {
@@ -266,7 +266,7 @@ static int catalog_probe(struct sqsrc *s, const struct source_table *t,
 	return rc;
 }
 
-static int catalog_expressions(struct sqsrc *s,
+static int catalog_expressions(struct sqlite_source *s,
 			       const struct source_spec *source,
 			       struct source_layout *l, struct error *err)
 {
@@ -293,28 +293,29 @@ static int catalog_expressions(struct sqsrc *s,
 
 /* For progress: ids are seldom far apart. A table without rowids says nothing.
  */
-static void catalog_estimate(struct sqsrc *s, struct source_table *t)
+static void catalog_estimate(struct sqlite_source *s, struct source_table *t)
 {
 	char *sql =
 		xstrfmt("SELECT max(rowid) - min(rowid) + 1 FROM %s", t->sql);
 	char *text = NULL;
 
-	if (!t->view && !sqsrc_value(s, sql, &text, NULL) && text)
+	if (!t->view && !sqlite_source_value(s, sql, &text, NULL) && text)
 		t->rows = strtoll(text, NULL, 10);
 	free(text);
 	free(sql);
 }
 
-int sqsrc_look(struct paged_source *base, const struct source_spec *source,
-	       const struct watermark_spec *mark, struct source_layout *out,
-	       struct error *err)
+int sqlite_source_look(struct paged_source *base,
+		       const struct source_spec *source,
+		       const struct watermark_spec *mark,
+		       struct source_layout *out, struct error *err)
 {
-	struct sqsrc *s = (struct sqsrc *)base;
+	struct sqlite_source *s = (struct sqlite_source *)base;
 	struct paged_answer a = { 0 };
 	int rc = catalog_find(s, source->table, &out->table, err);
 
 	if (!rc && out->table.view)
-		rc = sqsrc_view_definition(s, &out->table, err);
+		rc = sqlite_source_view_definition(s, &out->table, err);
 	if (!rc)
 		rc = catalog_query(s, catalog_columns_sql, "tttt?t",
 				   out->table.name, &a, err);
@@ -333,7 +334,8 @@ int sqsrc_look(struct paged_source *base, const struct source_spec *source,
 		if (out->table.view && mark && mark->column &&
 		    mark->strategy == STRATEGY_TIMESTAMP &&
 		    !strcmp(out->all[i].name, mark->column))
-			rc = sqsrc_view_mark(s, &out->table, &out->all[i], err);
+			rc = sqlite_source_view_mark(s, &out->table,
+						     &out->all[i], err);
 	}
 	catalog_estimate(s, &out->table);
 	return rc;
@@ -349,14 +351,15 @@ static bool catalog_is_given(const struct source_layout *l)
 	       !strcmp(x->columns.items[0], mark->name);
 }
 
-int sqsrc_last_id(struct sqsrc *s, bool *known, int64_t *out, struct error *err)
+int sqlite_source_last_id(struct sqlite_source *s, bool *known, int64_t *out,
+			  struct error *err)
 {
 	struct paged_answer a = { 0 };
 	char *there = NULL;
-	int rc = sqsrc_value(s,
-			     "SELECT 1 FROM main.sqlite_schema "
-			     "WHERE name = 'sqlite_sequence'",
-			     &there, err);
+	int rc = sqlite_source_value(s,
+				     "SELECT 1 FROM main.sqlite_schema "
+				     "WHERE name = 'sqlite_sequence'",
+				     &there, err);
 
 	*known = false;
 	if (!rc && there && catalog_is_given(&s->paged.layout))

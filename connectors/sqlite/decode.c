@@ -42,7 +42,7 @@ static int decode_refuse(struct sqlite_statement *st, int column,
 			 *type->native ? type->native : "with no type");
 }
 
-SQSRC_DECODE(sqsrc_decode_integer)
+SQLITE_SOURCE_DECODE(sqlite_source_decode_integer)
 {
 	int64_t value;
 
@@ -53,7 +53,7 @@ SQSRC_DECODE(sqsrc_decode_integer)
 	return 0;
 }
 
-SQSRC_DECODE(sqsrc_decode_bool)
+SQLITE_SOURCE_DECODE(sqlite_source_decode_bool)
 {
 	int64_t number;
 	uint8_t value;
@@ -69,7 +69,7 @@ SQSRC_DECODE(sqsrc_decode_bool)
 }
 
 /* NaN, which SQLite takes for NULL, is stored as a text by who knows that. */
-SQSRC_DECODE(sqsrc_decode_real)
+SQLITE_SOURCE_DECODE(sqlite_source_decode_real)
 {
 	enum sqlite_class class = sqlite_class_of(st, column);
 	double value;
@@ -102,7 +102,7 @@ static int decode_utf8(struct vector *v, size_t row, const char *text, size_t n,
 	return vector_set_bytes(v, row, text, n, err);
 }
 
-SQSRC_DECODE(sqsrc_decode_text)
+SQLITE_SOURCE_DECODE(sqlite_source_decode_text)
 {
 	const char *text;
 	size_t n;
@@ -123,7 +123,7 @@ static void decode_print_number(struct strbuf *sb, struct sqlite_statement *st,
 		value_print_float64(sb, sqlite_f64(st, column));
 }
 
-SQSRC_DECODE(sqsrc_decode_any)
+SQLITE_SOURCE_DECODE(sqlite_source_decode_any)
 {
 	enum sqlite_class class = sqlite_class_of(st, column);
 	struct strbuf sb = STRBUF_INIT;
@@ -132,7 +132,7 @@ SQSRC_DECODE(sqsrc_decode_any)
 	if (class == SQLITE_CLASS_BLOB)
 		return decode_refuse(st, column, type, err);
 	if (class == SQLITE_CLASS_TEXT)
-		return sqsrc_decode_text(v, row, st, column, type, err);
+		return sqlite_source_decode_text(v, row, st, column, type, err);
 	decode_print_number(&sb, st, column);
 	rc = vector_set_bytes(v, row, sb.data, sb.len, err);
 	strbuf_release(&sb);
@@ -140,12 +140,12 @@ SQSRC_DECODE(sqsrc_decode_any)
 }
 
 /* JSON has NUMERIC affinity: the number 5 is stored as such. */
-SQSRC_DECODE(sqsrc_decode_json)
+SQLITE_SOURCE_DECODE(sqlite_source_decode_json)
 {
-	return sqsrc_decode_any(v, row, st, column, type, err);
+	return sqlite_source_decode_any(v, row, st, column, type, err);
 }
 
-SQSRC_DECODE(sqsrc_decode_blob)
+SQLITE_SOURCE_DECODE(sqlite_source_decode_blob)
 {
 	const void *bytes;
 	size_t n;
@@ -164,7 +164,7 @@ static int decode_hex(char c)
 				      : -1;
 }
 
-SQSRC_DECODE(sqsrc_decode_uuid)
+SQLITE_SOURCE_DECODE(sqlite_source_decode_uuid)
 {
 	enum sqlite_class class = sqlite_class_of(st, column);
 	uint8_t bytes[16];
@@ -195,7 +195,7 @@ SQSRC_DECODE(sqsrc_decode_uuid)
 	return 0;
 }
 
-SQSRC_DECODE(sqsrc_decode_date)
+SQLITE_SOURCE_DECODE(sqlite_source_decode_date)
 {
 	int32_t days;
 
@@ -206,7 +206,7 @@ SQSRC_DECODE(sqsrc_decode_date)
 	return 0;
 }
 
-SQSRC_DECODE(sqsrc_decode_time)
+SQLITE_SOURCE_DECODE(sqlite_source_decode_time)
 {
 	struct strbuf sb = STRBUF_INIT;
 	const char *text;
@@ -236,7 +236,7 @@ static bool decode_has_zone(const char *text, size_t n)
 	return zone != NULL;
 }
 
-SQSRC_DECODE(sqsrc_decode_timestamp)
+SQLITE_SOURCE_DECODE(sqlite_source_decode_timestamp)
 {
 	const char *text;
 	int64_t us;

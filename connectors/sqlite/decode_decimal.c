@@ -71,9 +71,9 @@ static bool decimal_fits(const char *text, const struct type *type)
 	       whole <= (size_t)(type->precision - type->scale);
 }
 
-int sqsrc_decode_decimal(struct vector *v, size_t row,
-			 struct sqlite_statement *st, int column,
-			 const struct type *type, struct error *err)
+int sqlite_source_decode_decimal(struct vector *v, size_t row,
+				 struct sqlite_statement *st, int column,
+				 const struct type *type, struct error *err)
 {
 	struct strbuf sb = STRBUF_INIT;
 	bool ok = true;

@@ -11,23 +11,26 @@
 
 /* SQLite gives a table nothing that would tell it from one of its name made
  * anew: its numbers are used again. */
-int sqsrc_identity(struct connector *base, const struct source_spec *source,
-		   json_t **out, struct error *err)
+int sqlite_source_identity(struct connector *base,
+			   const struct source_spec *source, json_t **out,
+			   struct error *err)
 {
-	struct sqsrc *s = (struct sqsrc *)base;
+	struct sqlite_source *s = (struct sqlite_source *)base;
 
 	(void)err;
 	*out = json_pack("{s:s, s:s}", "engine", "sqlite", "table",
 			 source->table);
 	table_identity_add_file(*out, s->path);
 	if (s->paged.described == source && source_mark(&s->paged.layout))
-		json_object_set_new(
-			*out, "mark_meaning",
-			json_string(sqsrc_mark_is_text(s) ? "date" : "number"));
+		json_object_set_new(*out, "mark_meaning",
+				    json_string(sqlite_source_mark_is_text(s)
+							? "date"
+							: "number"));
 	return 0;
 }
 
-static void inspect_index(struct sqsrc *s, const struct source_spec *source,
+static void inspect_index(struct sqlite_source *s,
+			  const struct source_spec *source,
 			  struct problems *out)
 {
 	const struct source_layout *l = &s->paged.layout;
@@ -52,14 +55,15 @@ static void inspect_index(struct sqsrc *s, const struct source_spec *source,
 	strbuf_release(&fix);
 }
 
-static int inspect_time(struct sqsrc *s, const struct source_spec *source,
+static int inspect_time(struct sqlite_source *s,
+			const struct source_spec *source,
 			const struct watermark_spec *mark, struct problems *out,
 			struct error *err)
 {
 	const struct watermark none = { .strategy = mark->strategy };
 	struct error why = ERROR_INIT;
 	int64_t wall;
-	int rc = sqsrc_find_notation(s, &none, &why);
+	int rc = sqlite_source_find_notation(s, &none, &why);
 
 	if (rc && why.code == ERROR_DATA) {
 		*why.server_code = '\0'; /* the problem's own */
@@ -70,10 +74,10 @@ static int inspect_time(struct sqsrc *s, const struct source_spec *source,
 		*err = why;
 		return rc;
 	}
-	if (!sqsrc_mark_is_plain(s))
+	if (!sqlite_source_mark_is_plain(s))
 		tick_report(out, source->table,
 			    source_mark(&s->paged.layout)->name,
-			    sqsrc_mark_doubt(s));
+			    sqlite_source_mark_doubt(s));
 	if (notation_is_instant(&s->notation))
 		return 0;
 	if (wall_clock_is_unknown(mark->time_zone)) {
@@ -86,12 +90,13 @@ static int inspect_time(struct sqsrc *s, const struct source_spec *source,
 	return report_zone(out, rc, &why, err);
 }
 
-static int inspect_ids(struct sqsrc *s, const struct source_spec *source,
-		       struct problems *out, struct error *err)
+static int inspect_ids(struct sqlite_source *s,
+		       const struct source_spec *source, struct problems *out,
+		       struct error *err)
 {
 	bool known;
 	int64_t last;
-	int rc = sqsrc_last_id(s, &known, &last, err);
+	int rc = sqlite_source_last_id(s, &known, &last, err);
 
 	if (!rc && !known)
 		problems_add(
@@ -122,7 +127,8 @@ static const char inspect_cascades_sql[] =
 	"      AND instr(lower(sql), lower(?2)) > 0)\n"
 	"GROUP BY id";
 
-static int inspect_cascades(struct sqsrc *s, const struct source_spec *source,
+static int inspect_cascades(struct sqlite_source *s,
+			    const struct source_spec *source,
 			    struct problems *out, struct error *err)
 {
 	const struct source_layout *l = &s->paged.layout;
@@ -144,12 +150,13 @@ static int inspect_cascades(struct sqsrc *s, const struct source_spec *source,
 	return rc;
 }
 
-int sqsrc_inspect(struct connector *base, const struct source_spec *source,
-		  const struct watermark_spec *mark,
-		  const struct schema *schema, struct problems *out,
-		  struct error *err)
+int sqlite_source_inspect(struct connector *base,
+			  const struct source_spec *source,
+			  const struct watermark_spec *mark,
+			  const struct schema *schema, struct problems *out,
+			  struct error *err)
 {
-	struct sqsrc *s = (struct sqsrc *)base;
+	struct sqlite_source *s = (struct sqlite_source *)base;
 	int rc = paged_inspect(&s->paged, source, mark, out, err);
 
 	(void)schema;

@@ -8,7 +8,7 @@
 #include "core/base/clock.h"
 #include "core/data/value.h"
 
-bool sqsrc_mark_is_text(const struct sqsrc *s)
+bool sqlite_source_mark_is_text(const struct sqlite_source *s)
 {
 	return s->paged.layout.mark >= 0 &&
 	       s->paged.strategy == STRATEGY_TIMESTAMP;
@@ -29,7 +29,7 @@ static bool marks_moves(const char *literal, size_t n)
 	       !memmem(literal, n, "%T", 2);
 }
 
-static bool marks_is_plain(const struct sqsrc *s, const char *text)
+static bool marks_is_plain(const struct sqlite_source *s, const char *text)
 {
 	const struct type type = { .kind = s->notation.separator
 						   ? TYPE_TIMESTAMP
@@ -46,7 +46,7 @@ static bool marks_is_plain(const struct sqsrc *s, const char *text)
 	return tick_is_plain(text, &type, marks_plain);
 }
 
-bool sqsrc_mark_is_plain(const struct sqsrc *s)
+bool sqlite_source_mark_is_plain(const struct sqlite_source *s)
 {
 	const struct source_column *mark = source_mark(&s->paged.layout);
 
@@ -54,15 +54,15 @@ bool sqsrc_mark_is_plain(const struct sqsrc *s)
 	       marks_is_plain(s, mark->computed);
 }
 
-enum tick_doubt sqsrc_mark_doubt(const struct sqsrc *s)
+enum tick_doubt sqlite_source_mark_doubt(const struct sqlite_source *s)
 {
 	const struct source_column *mark = source_mark(&s->paged.layout);
 
 	return tick_doubt(mark->expression, mark->computed);
 }
 
-int sqsrc_refuse_notation(const struct sqsrc *s, const char *text,
-			  struct error *err)
+int sqlite_source_refuse_notation(const struct sqlite_source *s,
+				  const char *text, struct error *err)
 {
 	struct strbuf like = STRBUF_INIT;
 	int rc;
@@ -83,7 +83,8 @@ int sqsrc_refuse_notation(const struct sqsrc *s, const char *text,
 
 /* Of the greatest value; infinity and numbers are none. NUMERIC columns would
  * take '0' for the number. */
-static int marks_greatest(struct sqsrc *s, char **out, struct error *err)
+static int marks_greatest(struct sqlite_source *s, char **out,
+			  struct error *err)
 {
 	const struct source_layout *l = &s->paged.layout;
 	const char *mark = source_mark(l)->sql;
@@ -91,7 +92,7 @@ static int marks_greatest(struct sqsrc *s, char **out, struct error *err)
 		xstrfmt("SELECT %s FROM %s AS %s WHERE %s > '/' AND %s < ':'"
 			" ORDER BY %s COLLATE BINARY DESC LIMIT 1",
 			mark, l->table.sql, l->table.alias, mark, mark, mark);
-	int rc = sqsrc_value(s, sql, out, err);
+	int rc = sqlite_source_value(s, sql, out, err);
 
 	free(sql);
 	return rc;
@@ -99,8 +100,8 @@ static int marks_greatest(struct sqsrc *s, char **out, struct error *err)
 
 /* " UNION ALL SELECT mark, key WHERE mark >= low AND mark < high"; `zone`: and
  * those alone that end otherwise. */
-static void marks_range(struct sqsrc *s, struct paged_query *q, const char *low,
-			const char *high, const char *zone)
+static void marks_range(struct sqlite_source *s, struct paged_query *q,
+			const char *low, const char *high, const char *zone)
 {
 	const struct source_layout *l = &s->paged.layout;
 	const char *mark = source_mark(l)->sql;
@@ -123,7 +124,7 @@ static void marks_range(struct sqsrc *s, struct paged_query *q, const char *low,
 }
 
 /* Where rows can lie that sort below the mark and may be later. */
-static void marks_write_ranges(struct sqsrc *s, struct paged_query *q,
+static void marks_write_ranges(struct sqlite_source *s, struct paged_query *q,
 			       const char *from)
 {
 	const struct notation *n = &s->notation;
@@ -156,8 +157,8 @@ static void marks_write_ranges(struct sqsrc *s, struct paged_query *q,
 	strbuf_release(&next);
 }
 
-static int marks_refuse_row(struct sqsrc *s, struct sqlite_statement *st,
-			    struct error *err)
+static int marks_refuse_row(struct sqlite_source *s,
+			    struct sqlite_statement *st, struct error *err)
 {
 	const struct source_layout *l = &s->paged.layout;
 	struct strbuf key = STRBUF_INIT;
@@ -167,14 +168,14 @@ static int marks_refuse_row(struct sqsrc *s, struct sqlite_statement *st,
 		strbuf_addf(&key, "%s%s=%.64s", i ? ", " : "",
 			    l->columns[l->key[i]]->name, text ? text : "NULL");
 	}
-	sqsrc_refuse_notation(s, sqlite_str(st, 0), err);
+	sqlite_source_refuse_notation(s, sqlite_str(st, 0), err);
 	error_prefix(err, "table %s, column \"%s\", key %s",
 		     s->paged.described->table, source_mark(l)->name, key.data);
 	strbuf_release(&key);
 	return -ERROR_DATA;
 }
 
-static int marks_check_hidden(struct sqsrc *s, const char *from,
+static int marks_check_hidden(struct sqlite_source *s, const char *from,
 			      struct error *err)
 {
 	struct sqlite_statement *st = NULL;
@@ -185,7 +186,7 @@ static int marks_check_hidden(struct sqsrc *s, const char *from,
 	marks_write_ranges(s, &q, from);
 	rc = sqlite_prepare(s->db, &st, q.sql.data, err);
 	for (int i = 0; !rc && i < q.n; i++)
-		sqsrc_bind(st, i + 1, TYPE_TEXT, q.params[i]);
+		sqlite_source_bind(st, i + 1, TYPE_TEXT, q.params[i]);
 	while (!rc && (rc = sqlite_read(st, err)) > 0) {
 		bool text = sqlite_class_of(st, 0) == SQLITE_CLASS_TEXT;
 		rc = text && notation_fits(&s->notation, sqlite_str(st, 0))
@@ -197,8 +198,8 @@ static int marks_check_hidden(struct sqsrc *s, const char *from,
 	return rc;
 }
 
-int sqsrc_find_notation(struct sqsrc *s, const struct watermark *from,
-			struct error *err)
+int sqlite_source_find_notation(struct sqlite_source *s,
+				const struct watermark *from, struct error *err)
 {
 	const struct source_column *mark = source_mark(&s->paged.layout);
 	struct strbuf value = STRBUF_INIT;
@@ -210,7 +211,7 @@ int sqsrc_find_notation(struct sqsrc *s, const struct watermark *from,
 	notation_default(mark->type.kind, &s->notation);
 	if (text && !notation_of(text, &s->notation)) {
 		notation_default(mark->type.kind, &s->notation);
-		sqsrc_refuse_notation(s, text, err);
+		sqlite_source_refuse_notation(s, text, err);
 		rc = error_prefix(err, "table %s, column \"%s\"",
 				  s->paged.described->table, mark->name);
 	}

@@ -5,9 +5,9 @@
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
 
-static struct sqsrc *rows_self(struct paged_source *s)
+static struct sqlite_source *rows_self(struct paged_source *s)
 {
-	return (struct sqsrc *)s;
+	return (struct sqlite_source *)s;
 }
 
 static enum type_kind rows_kind(const struct source_column *c)
@@ -15,18 +15,19 @@ static enum type_kind rows_kind(const struct source_column *c)
 	return c ? c->type.kind : TYPE_TEXT;
 }
 
-static int rows_prepare(struct sqsrc *s, const struct paged_query *q,
+static int rows_prepare(struct sqlite_source *s, const struct paged_query *q,
 			struct sqlite_statement **out, struct error *err)
 {
 	int rc = sqlite_prepare(s->db, out, q->sql.data, err);
 
 	for (int i = 0; !rc && i < q->n; i++)
-		sqsrc_bind(*out, i + 1, rows_kind(q->columns[i]), q->params[i]);
+		sqlite_source_bind(*out, i + 1, rows_kind(q->columns[i]),
+				   q->params[i]);
 	return rc;
 }
 
-int sqsrc_query(struct paged_source *base, const struct paged_query *q,
-		struct paged_answer *out, struct error *err)
+int sqlite_source_query(struct paged_source *base, const struct paged_query *q,
+			struct paged_answer *out, struct error *err)
 {
 	struct sqlite_statement *st = NULL;
 	size_t capacity = 0;
@@ -50,14 +51,16 @@ int sqsrc_query(struct paged_source *base, const struct paged_query *q,
 	return rc;
 }
 
-int sqsrc_explain(struct paged_source *base, const struct paged_query *q,
-		  char **plan, char **index, struct error *err)
+int sqlite_source_explain(struct paged_source *base,
+			  const struct paged_query *q, char **plan,
+			  char **index, struct error *err)
 {
 	return sqlite_explain(rows_self(base)->db, q->sql.data, plan, index,
 			      err);
 }
 
-int sqsrc_value(struct sqsrc *s, const char *sql, char **out, struct error *err)
+int sqlite_source_value(struct sqlite_source *s, const char *sql, char **out,
+			struct error *err)
 {
 	struct sqlite_statement *st = NULL;
 	int rc = sqlite_prepare(s->db, &st, sql, err);
@@ -71,10 +74,10 @@ int sqsrc_value(struct sqsrc *s, const char *sql, char **out, struct error *err)
 	return rc < 0 ? rc : 0;
 }
 
-int sqsrc_page_open(struct paged_source *base, const struct paged_query *q,
-		    struct error *err)
+int sqlite_source_page_open(struct paged_source *base,
+			    const struct paged_query *q, struct error *err)
 {
-	struct sqsrc *s = rows_self(base);
+	struct sqlite_source *s = rows_self(base);
 	int rc;
 
 	while (s->n_raw < base->layout.n_order) {
@@ -92,7 +95,7 @@ int sqsrc_page_open(struct paged_source *base, const struct paged_query *q,
 }
 
 /* Of an expression the statement does not say what was declared. */
-char *sqsrc_page_type(struct paged_source *base, size_t column)
+char *sqlite_source_page_type(struct paged_source *base, size_t column)
 {
 	const struct source_column *c = base->layout.columns[column];
 	const char *declared =
@@ -103,9 +106,9 @@ char *sqsrc_page_type(struct paged_source *base, size_t column)
 	return xstrdup(declared ? declared : "");
 }
 
-void sqsrc_page_close(struct paged_source *base)
+void sqlite_source_page_close(struct paged_source *base)
 {
-	struct sqsrc *s = rows_self(base);
+	struct sqlite_source *s = rows_self(base);
 
 	sqlite_finalize(s->page);
 	s->page = NULL;
@@ -116,7 +119,7 @@ static int rows_decode(struct paged_source *base, struct vector *v, size_t row,
 {
 	struct sqlite_statement *page = rows_self(base)->page;
 	const struct source_column *c = base->layout.columns[column];
-	const struct sqsrc_type *how = c->how;
+	const struct sqlite_source_type *how = c->how;
 
 	if (sqlite_is_null(page, (int)column)) {
 		vector_set_null(v, row);
@@ -125,7 +128,8 @@ static int rows_decode(struct paged_source *base, struct vector *v, size_t row,
 	return how->decode(v, row, page, (int)column, &c->type, err);
 }
 
-void sqsrc_stored(struct sqlite_statement *st, int column, struct strbuf *out)
+void sqlite_source_stored(struct sqlite_statement *st, int column,
+			  struct strbuf *out)
 {
 	size_t n;
 	const unsigned char *bytes = sqlite_bytes(st, column, &n);
@@ -141,38 +145,38 @@ void sqsrc_stored(struct sqlite_statement *st, int column, struct strbuf *out)
 
 /* The stored form of the columns that a position consists of, where the batch
  * has another. */
-static void rows_keep_raw(struct sqsrc *s)
+static void rows_keep_raw(struct sqlite_source *s)
 {
 	const struct source_layout *l = &s->paged.layout;
 
 	for (size_t i = 0; i < l->n_order; i++) {
 		int column = (int)l->order[i];
-		const struct sqsrc_type *how = l->columns[column]->how;
+		const struct sqlite_source_type *how = l->columns[column]->how;
 
 		if (!how->raw)
 			continue;
 		strbuf_reset(&s->raw[i]);
-		sqsrc_stored(s->page, column, &s->raw[i]);
+		sqlite_source_stored(s->page, column, &s->raw[i]);
 	}
 }
 
-static int rows_check_mark(struct sqsrc *s, struct error *err)
+static int rows_check_mark(struct sqlite_source *s, struct error *err)
 {
 	int column = (int)s->paged.layout.mark;
 	const char *text;
 
-	if (!sqsrc_mark_is_text(s) || sqlite_is_null(s->page, column))
+	if (!sqlite_source_mark_is_text(s) || sqlite_is_null(s->page, column))
 		return 0;
 	text = sqlite_str(s->page, column);
 	return notation_fits(&s->notation, text)
 		       ? 0
-		       : sqsrc_refuse_notation(s, text, err);
+		       : sqlite_source_refuse_notation(s, text, err);
 }
 
 static int rows_append(struct paged_source *base, struct batch *b,
 		       struct error *err)
 {
-	struct sqsrc *s = rows_self(base);
+	struct sqlite_source *s = rows_self(base);
 	const struct source_layout *l = &base->layout;
 	struct vector *hidden = &base->pass.mark.hidden;
 	size_t row = b->n_rows;
@@ -195,10 +199,10 @@ static int rows_append(struct paged_source *base, struct batch *b,
 	return 0;
 }
 
-int sqsrc_page_read(struct paged_source *base, struct batch *b,
-		    struct error *err)
+int sqlite_source_page_read(struct paged_source *base, struct batch *b,
+			    struct error *err)
 {
-	struct sqsrc *s = rows_self(base);
+	struct sqlite_source *s = rows_self(base);
 
 	while (!batch_is_full(b)) {
 		int rc = s->ahead ? s->ahead : sqlite_read(s->page, err);
@@ -213,12 +217,13 @@ int sqsrc_page_read(struct paged_source *base, struct batch *b,
 	return 0;
 }
 
-void sqsrc_position(const struct paged_source *base, const struct batch *b,
-		    size_t column, struct strbuf *out)
+void sqlite_source_position(const struct paged_source *base,
+			    const struct batch *b, size_t column,
+			    struct strbuf *out)
 {
-	const struct sqsrc *s = (const struct sqsrc *)base;
+	const struct sqlite_source *s = (const struct sqlite_source *)base;
 	const struct source_layout *l = &base->layout;
-	const struct sqsrc_type *how = l->columns[column]->how;
+	const struct sqlite_source_type *how = l->columns[column]->how;
 	size_t i = 0;
 
 	while (l->order[i] != column)

@@ -48,7 +48,7 @@ struct probe {
 	char why[300]; /* it cannot be had at all; "" */
 };
 
-static int settle_open_prober(struct sqsrc *s, struct error *err)
+static int settle_open_prober(struct sqlite_source *s, struct error *err)
 {
 	const struct sqlite_options options = {
 		.keep_log = true,
@@ -58,7 +58,8 @@ static int settle_open_prober(struct sqsrc *s, struct error *err)
 	return s->prober ? 0 : sqlite_open(&s->prober, s->path, &options, err);
 }
 
-static int settle_probe(struct sqsrc *s, struct probe *out, struct error *err)
+static int settle_probe(struct sqlite_source *s, struct probe *out,
+			struct error *err)
 {
 	struct error why = ERROR_INIT;
 	int rc = settle_open_prober(s, &why);
@@ -84,7 +85,7 @@ static int settle_probe(struct sqsrc *s, struct probe *out, struct error *err)
 	return rc;
 }
 
-static json_t *settle_holder(struct sqsrc *s)
+static json_t *settle_holder(struct sqlite_source *s)
 {
 	int64_t pid = sqlite_user(s->db);
 	char *name = pid ? process_name(pid) : xstrdup("");
@@ -98,7 +99,7 @@ static json_t *settle_holder(struct sqsrc *s)
 	return holder;
 }
 
-static struct settle_clock settle_clock(const struct sqsrc *s,
+static struct settle_clock settle_clock(const struct sqlite_source *s,
 					const struct watermark_spec *mark,
 					const struct probe *probe)
 {
@@ -112,7 +113,7 @@ static struct settle_clock settle_clock(const struct sqsrc *s,
 }
 
 /* The instant as a mark: a day that has not ended is open. */
-static int settle_print(const struct sqsrc *s,
+static int settle_print(const struct sqlite_source *s,
 			const struct watermark_spec *mark, int64_t us,
 			char **out, int64_t *value_us, struct error *err)
 {
@@ -132,7 +133,8 @@ static int settle_print(const struct sqsrc *s,
 	return rc;
 }
 
-static int settle_timestamp(struct sqsrc *s, const struct watermark_spec *mark,
+static int settle_timestamp(struct sqlite_source *s,
+			    const struct watermark_spec *mark,
 			    const struct watermark *from,
 			    const struct probe *probe, struct settled *out,
 			    struct strbuf *reason, struct error *err)
@@ -158,19 +160,20 @@ static int settle_timestamp(struct sqsrc *s, const struct watermark_spec *mark,
 				err);
 }
 
-static int settle_greatest(struct sqsrc *s, char **out, struct error *err)
+static int settle_greatest(struct sqlite_source *s, char **out,
+			   struct error *err)
 {
 	const struct source_layout *l = &s->paged.layout;
 	char *sql = xstrfmt("SELECT max(%s) FROM %s AS %s", source_mark(l)->sql,
 			    l->table.sql, l->table.alias);
-	int rc = sqsrc_value(s, sql, out, err);
+	int rc = sqlite_source_value(s, sql, out, err);
 
 	free(sql);
 	return rc;
 }
 
 /* Ids begin anew where a table with AUTOINCREMENT was made anew. */
-static int settle_check_ids(const struct sqsrc *s, const char *greatest,
+static int settle_check_ids(const struct sqlite_source *s, const char *greatest,
 			    const struct watermark *from, bool known,
 			    int64_t last, struct error *err)
 {
@@ -185,7 +188,8 @@ static int settle_check_ids(const struct sqsrc *s, const char *greatest,
 	return settle_way_out(s->paged.described, err);
 }
 
-static int settle_sequence(struct sqsrc *s, const struct watermark_spec *mark,
+static int settle_sequence(struct sqlite_source *s,
+			   const struct watermark_spec *mark,
 			   const struct watermark *from,
 			   const struct probe *probe, char *greatest,
 			   struct settled *out, struct strbuf *reason,
@@ -193,7 +197,7 @@ static int settle_sequence(struct sqsrc *s, const struct watermark_spec *mark,
 {
 	bool known = false;
 	int64_t last = 0;
-	int rc = sqsrc_last_id(s, &known, &last, err);
+	int rc = sqlite_source_last_id(s, &known, &last, err);
 
 	if (!rc)
 		rc = settle_check_ids(s, greatest, from, known, last, err);
@@ -212,11 +216,12 @@ static int settle_sequence(struct sqsrc *s, const struct watermark_spec *mark,
 	return 0;
 }
 
-static void settle_explain(struct sqsrc *s, const struct watermark_spec *mark,
+static void settle_explain(struct sqlite_source *s,
+			   const struct watermark_spec *mark,
 			   const struct probe *probe, struct settled *out,
 			   struct strbuf *reason)
 {
-	bool text = sqsrc_mark_is_text(s);
+	bool text = sqlite_source_mark_is_text(s);
 
 	if (*probe->why) {
 		reason_add(reason,
@@ -229,9 +234,9 @@ static void settle_explain(struct sqsrc *s, const struct watermark_spec *mark,
 	    wall_clock_is_unknown(mark->time_zone))
 		settle_explain_zone(source_mark(&s->paged.layout)->name, out,
 				    reason);
-	if (text && !sqsrc_mark_is_plain(s))
+	if (text && !sqlite_source_mark_is_plain(s))
 		tick_explain(source_mark(&s->paged.layout)->name,
-			     sqsrc_mark_doubt(s), out, reason);
+			     sqlite_source_mark_doubt(s), out, reason);
 	if (!mark->settle)
 		settle_explain_off(mark, out, reason);
 	if (probe->held)
@@ -242,12 +247,14 @@ static void settle_explain(struct sqsrc *s, const struct watermark_spec *mark,
 		out->lag_us = 0;
 }
 
-int sqsrc_settle(struct connector *base, const struct source_spec *source,
-		 const struct schema *schema, const struct watermark_spec *mark,
-		 const struct watermark *from, struct settled *out,
-		 struct error *err)
+int sqlite_source_settle(struct connector *base,
+			 const struct source_spec *source,
+			 const struct schema *schema,
+			 const struct watermark_spec *mark,
+			 const struct watermark *from, struct settled *out,
+			 struct error *err)
 {
-	struct sqsrc *s = (struct sqsrc *)base;
+	struct sqlite_source *s = (struct sqlite_source *)base;
 	struct strbuf reason = STRBUF_INIT;
 	char *greatest = NULL;
 	struct probe probe;
@@ -260,13 +267,13 @@ int sqsrc_settle(struct connector *base, const struct source_spec *source,
 	if (rc)
 		return rc;
 	out->guarantee = GUARANTEE_EXACT;
-	if (sqsrc_mark_is_text(s))
-		rc = sqsrc_find_notation(s, from, err);
+	if (sqlite_source_mark_is_text(s))
+		rc = sqlite_source_find_notation(s, from, err);
 	else
 		rc = settle_greatest(s, &greatest, err);
 	if (!rc)
 		rc = settle_probe(s, &probe, err);
-	if (!rc && sqsrc_mark_is_text(s))
+	if (!rc && sqlite_source_mark_is_text(s))
 		rc = settle_timestamp(s, mark, from, &probe, out, &reason, err);
 	else if (!rc)
 		rc = settle_sequence(s, mark, from, &probe, greatest, out,

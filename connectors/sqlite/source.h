@@ -15,7 +15,7 @@
 #include "connectors/sqlite/notation.h"
 #include "connectors/sqlite/types.h"
 
-struct sqsrc {
+struct sqlite_source {
 	struct paged_source paged; /* first: it is the connector */
 	struct sqlite *db;
 	struct sqlite *prober; /* settle.c; opened when first needed */
@@ -32,77 +32,87 @@ struct sqsrc {
 };
 
 extern const struct connector_ops sqlite_connector;
-extern const struct paged_dialect sqsrc_dialect;
+extern const struct paged_dialect sqlite_source_dialect;
 
 /* catalog.c */
-int sqsrc_look(struct paged_source *base, const struct source_spec *source,
-	       const struct watermark_spec *mark, struct source_layout *out,
-	       struct error *err);
-int sqsrc_tables(struct connector *base, struct table_list *out,
-		 struct error *err);
+int sqlite_source_look(struct paged_source *base,
+		       const struct source_spec *source,
+		       const struct watermark_spec *mark,
+		       struct source_layout *out, struct error *err);
+int sqlite_source_tables(struct connector *base, struct table_list *out,
+			 struct error *err);
 /* The last id that AUTOINCREMENT gave out in this table; *known false: the
  * mark's ids are not given out so. */
-int sqsrc_last_id(struct sqsrc *s, bool *known, int64_t *out,
-		  struct error *err);
+int sqlite_source_last_id(struct sqlite_source *s, bool *known, int64_t *out,
+			  struct error *err);
 
 /* views.c: of a view's mark `computed` becomes what fills the column of the
  * table below, or what stands for a view that is no plain one. */
-int sqsrc_view_mark(struct sqsrc *s, const struct source_table *view,
-		    struct source_column *mark, struct error *err);
+int sqlite_source_view_mark(struct sqlite_source *s,
+			    const struct source_table *view,
+			    struct source_column *mark, struct error *err);
 /* Its `definition`: the SQL of the view and of those below it. */
-int sqsrc_view_definition(struct sqsrc *s, struct source_table *view,
-			  struct error *err);
+int sqlite_source_view_definition(struct sqlite_source *s,
+				  struct source_table *view, struct error *err);
 
 /* rows.c: of the dialect. */
-int sqsrc_query(struct paged_source *base, const struct paged_query *q,
-		struct paged_answer *out, struct error *err);
-int sqsrc_explain(struct paged_source *base, const struct paged_query *q,
-		  char **plan, char **index, struct error *err);
-int sqsrc_page_open(struct paged_source *base, const struct paged_query *q,
-		    struct error *err);
-int sqsrc_page_read(struct paged_source *base, struct batch *b,
-		    struct error *err);
-void sqsrc_page_close(struct paged_source *base);
-char *sqsrc_page_type(struct paged_source *base, size_t column);
-void sqsrc_position(const struct paged_source *base, const struct batch *b,
-		    size_t column, struct strbuf *out);
+int sqlite_source_query(struct paged_source *base, const struct paged_query *q,
+			struct paged_answer *out, struct error *err);
+int sqlite_source_explain(struct paged_source *base,
+			  const struct paged_query *q, char **plan,
+			  char **index, struct error *err);
+int sqlite_source_page_open(struct paged_source *base,
+			    const struct paged_query *q, struct error *err);
+int sqlite_source_page_read(struct paged_source *base, struct batch *b,
+			    struct error *err);
+void sqlite_source_page_close(struct paged_source *base);
+char *sqlite_source_page_type(struct paged_source *base, size_t column);
+void sqlite_source_position(const struct paged_source *base,
+			    const struct batch *b, size_t column,
+			    struct strbuf *out);
 /* Append a text or blob of the statement's row as it is stored. */
-void sqsrc_stored(struct sqlite_statement *st, int column, struct strbuf *out);
+void sqlite_source_stored(struct sqlite_statement *st, int column,
+			  struct strbuf *out);
 /* One value of one row; NULL if there is none. Caller frees. */
-int sqsrc_value(struct sqsrc *s, const char *sql, char **out,
-		struct error *err);
+int sqlite_source_value(struct sqlite_source *s, const char *sql, char **out,
+			struct error *err);
 
 /* spelling.c: may keys be stored otherwise than they are printed? Then read the
  * keys of all rows, and put those that are wanted into `spelled`. */
-bool sqsrc_spells_keys(const struct sqsrc *s);
-int sqsrc_spell_keys(struct sqsrc *s, const struct scan *scan,
-		     struct error *err);
+bool sqlite_source_spells_keys(const struct sqlite_source *s);
+int sqlite_source_spell_keys(struct sqlite_source *s, const struct scan *scan,
+			     struct error *err);
 
 /* marks.c */
 /* Find the mark's notation; DATA if a row written otherwise hides below the
  * mark `from`. */
-int sqsrc_find_notation(struct sqsrc *s, const struct watermark *from,
-			struct error *err);
-int sqsrc_refuse_notation(const struct sqsrc *s, const char *text,
-			  struct error *err);
+int sqlite_source_find_notation(struct sqlite_source *s,
+				const struct watermark *from,
+				struct error *err);
+int sqlite_source_refuse_notation(const struct sqlite_source *s,
+				  const char *text, struct error *err);
 /* Is what the mark is computed of as fine as its notation? Since settle. */
-bool sqsrc_mark_is_plain(const struct sqsrc *s);
+bool sqlite_source_mark_is_plain(const struct sqlite_source *s);
 /* If it is not. */
-enum tick_doubt sqsrc_mark_doubt(const struct sqsrc *s);
+enum tick_doubt sqlite_source_mark_doubt(const struct sqlite_source *s);
 /* Is the mark kept as a text of a date? */
-bool sqsrc_mark_is_text(const struct sqsrc *s);
+bool sqlite_source_mark_is_text(const struct sqlite_source *s);
 
 /* settle.c */
-int sqsrc_settle(struct connector *base, const struct source_spec *source,
-		 const struct schema *schema, const struct watermark_spec *mark,
-		 const struct watermark *from, struct settled *out,
-		 struct error *err);
+int sqlite_source_settle(struct connector *base,
+			 const struct source_spec *source,
+			 const struct schema *schema,
+			 const struct watermark_spec *mark,
+			 const struct watermark *from, struct settled *out,
+			 struct error *err);
 /* identity and inspect */
-int sqsrc_identity(struct connector *base, const struct source_spec *source,
-		   json_t **out, struct error *err);
-int sqsrc_inspect(struct connector *base, const struct source_spec *source,
-		  const struct watermark_spec *mark,
-		  const struct schema *schema, struct problems *out,
-		  struct error *err);
+int sqlite_source_identity(struct connector *base,
+			   const struct source_spec *source, json_t **out,
+			   struct error *err);
+int sqlite_source_inspect(struct connector *base,
+			  const struct source_spec *source,
+			  const struct watermark_spec *mark,
+			  const struct schema *schema, struct problems *out,
+			  struct error *err);
 
 #endif

@@ -6,18 +6,19 @@
 #include "core/data/value.h"
 
 struct spelling {
-	struct sqsrc *s;
+	struct sqlite_source *s;
 	struct batch row; /* the one at hand: its key's columns alone */
 	char **wanted; /* sorted */
 	size_t n;
 };
 
-bool sqsrc_spells_keys(const struct sqsrc *s)
+bool sqlite_source_spells_keys(const struct sqlite_source *s)
 {
 	const struct source_layout *l = &s->paged.layout;
 
 	for (size_t i = 0; i < l->n_key; i++) {
-		const struct sqsrc_type *how = l->columns[l->key[i]]->how;
+		const struct sqlite_source_type *how =
+			l->columns[l->key[i]]->how;
 
 		if (how->raw)
 			return true;
@@ -75,7 +76,7 @@ static bool spelling_decode(struct spelling *sp, struct sqlite_statement *st)
 	batch_reserve_row(&sp->row);
 	for (size_t i = 0; i < l->n_key; i++) {
 		const struct source_column *c = l->columns[l->key[i]];
-		const struct sqsrc_type *how = c->how;
+		const struct sqlite_source_type *how = c->how;
 		struct error ignored = ERROR_INIT;
 
 		if (sqlite_is_null(st, (int)i) ||
@@ -92,11 +93,12 @@ static void spelling_keep(struct spelling *sp, struct sqlite_statement *st)
 	struct strbuf text = STRBUF_INIT;
 
 	for (size_t i = 0; i < l->n_key; i++) {
-		const struct sqsrc_type *how = l->columns[l->key[i]]->how;
+		const struct sqlite_source_type *how =
+			l->columns[l->key[i]]->how;
 
 		strbuf_reset(&text);
 		if (how->raw)
-			sqsrc_stored(st, (int)i, &text);
+			sqlite_source_stored(st, (int)i, &text);
 		else
 			value_print(&text, &sp->row.vectors[l->key[i]], 0);
 		strlist_add(&sp->s->spelled_keys, text.data);
@@ -139,8 +141,8 @@ static int spelling_read(struct spelling *sp, struct error *err)
 	return rc;
 }
 
-int sqsrc_spell_keys(struct sqsrc *s, const struct scan *scan,
-		     struct error *err)
+int sqlite_source_spell_keys(struct sqlite_source *s, const struct scan *scan,
+			     struct error *err)
 {
 	struct spelling sp = { .s = s };
 	int rc;

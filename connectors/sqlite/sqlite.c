@@ -5,14 +5,14 @@
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
 
-static struct sqsrc *sqlite_self(struct connector *base)
+static struct sqlite_source *sqlite_self(struct connector *base)
 {
-	return (struct sqsrc *)base;
+	return (struct sqlite_source *)base;
 }
 
 static void sqlite_source_close(struct connector *base)
 {
-	struct sqsrc *s = sqlite_self(base);
+	struct sqlite_source *s = sqlite_self(base);
 
 	if (!s)
 		return;
@@ -34,10 +34,10 @@ static int sqlite_source_open(struct connector **out,
 		.read_only = true,
 		.busy_timeout_us = SQLITE_BUSY_US,
 	};
-	struct sqsrc *s = xcalloc(1, sizeof(*s));
+	struct sqlite_source *s = xcalloc(1, sizeof(*s));
 	int rc = 0;
 
-	paged_init(&s->paged, &sqlite_connector, &sqsrc_dialect);
+	paged_init(&s->paged, &sqlite_connector, &sqlite_source_dialect);
 	s->path = xstrdup(conn->url.path);
 	if (s->path[0] == ':')
 		rc = error_set(err, ERROR_CONFIG,
@@ -67,7 +67,7 @@ static void sqlite_interrupt(struct connector *base)
 static void sqlite_ordered(struct strbuf *sb, const struct paged_source *base,
 			   const struct source_column *c)
 {
-	const struct sqsrc_type *how = c->how;
+	const struct sqlite_source_type *how = c->how;
 
 	(void)base;
 	strbuf_addstr(sb, c->sql);
@@ -79,11 +79,11 @@ static void sqlite_write_value(struct paged_query *q,
 			       const struct paged_source *base,
 			       const struct source_column *c, const char *value)
 {
-	const struct sqsrc *s = (const struct sqsrc *)base;
+	const struct sqlite_source *s = (const struct sqlite_source *)base;
 	struct strbuf sb = STRBUF_INIT;
 
 	strbuf_addch(&q->sql, '?');
-	if (c == source_mark(&base->layout) && sqsrc_mark_is_text(s))
+	if (c == source_mark(&base->layout) && sqlite_source_mark_is_text(s))
 		notation_convert(&sb, &s->notation, value);
 	else
 		strbuf_addstr(&sb, value);
@@ -95,15 +95,15 @@ static void sqlite_write_value(struct paged_query *q,
 static int sqlite_scan(struct connector *base, const struct scan *scan,
 		       struct error *err)
 {
-	struct sqsrc *s = sqlite_self(base);
+	struct sqlite_source *s = sqlite_self(base);
 	int rc = 0;
 
 	paged_end_pass(&s->paged);
 	if (scan->keys)
 		rc = paged_layout_for(&s->paged, scan->source, scan->mark, err);
-	if (rc || !scan->keys || !sqsrc_spells_keys(s))
+	if (rc || !scan->keys || !sqlite_source_spells_keys(s))
 		return rc ? rc : paged_scan(base, scan, err);
-	rc = sqsrc_spell_keys(s, scan, err);
+	rc = sqlite_source_spell_keys(s, scan, err);
 	return rc ? rc : paged_scan(base, &s->spelled, err);
 }
 
@@ -115,7 +115,7 @@ static bool sqlite_mark_fits(const struct source_column *c,
 	       (strategy == STRATEGY_TIMESTAMP && c->type.kind == TYPE_TEXT);
 }
 
-const struct paged_dialect sqsrc_dialect = {
+const struct paged_dialect sqlite_source_dialect = {
 	.rules = { .engine = "sqlite",
 		   .title = "SQLite",
 		   .time_types = "dates as text (DATE, DATETIME, TIMESTAMP, "
@@ -126,20 +126,20 @@ const struct paged_dialect sqsrc_dialect = {
 	.select = "SELECT ",
 	.unindexed = "",
 	.page_a_batch = true,
-	.look = sqsrc_look,
+	.look = sqlite_source_look,
 	.ordered = sqlite_ordered,
 	.value = sqlite_write_value,
 	.hint = paged_no_hint,
 	.lookup_keys = PAGED_LOOKUP_PARAMETERS,
 	.keys = paged_write_keys,
 	.newest = paged_newest,
-	.query = sqsrc_query,
-	.explain = sqsrc_explain,
-	.page_open = sqsrc_page_open,
-	.page_read = sqsrc_page_read,
-	.page_close = sqsrc_page_close,
-	.page_type = sqsrc_page_type,
-	.position = sqsrc_position,
+	.query = sqlite_source_query,
+	.explain = sqlite_source_explain,
+	.page_open = sqlite_source_page_open,
+	.page_read = sqlite_source_page_read,
+	.page_close = sqlite_source_page_close,
+	.page_type = sqlite_source_page_type,
+	.position = sqlite_source_position,
 };
 
 static const struct url_option sqlite_source_options[] = {
@@ -150,12 +150,12 @@ const struct connector_ops sqlite_connector = {
 	.name = "sqlite",
 	.options = sqlite_source_options,
 	.open = sqlite_source_open,
-	.tables = sqsrc_tables,
+	.tables = sqlite_source_tables,
 	.describe = paged_describe,
-	.inspect = sqsrc_inspect,
+	.inspect = sqlite_source_inspect,
 	.suggest = paged_suggest,
-	.identity = sqsrc_identity,
-	.settle = sqsrc_settle,
+	.identity = sqlite_source_identity,
+	.settle = sqlite_source_settle,
 	.cut = paged_cut,
 	.scan = sqlite_scan,
 	.explain = paged_explain,

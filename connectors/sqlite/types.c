@@ -7,44 +7,50 @@
 #include "connectors/sqlite/decode.h"
 #include "core/base/alloc.h"
 
-static const struct sqsrc_type type_integer = { TYPE_INT64,
-						sqsrc_decode_integer, false,
-						true };
-static const struct sqsrc_type type_text = { TYPE_TEXT, sqsrc_decode_text,
-					     false, true };
-static const struct sqsrc_type type_blob = { TYPE_BYTES, sqsrc_decode_blob,
-					     false, true };
-static const struct sqsrc_type type_real = { TYPE_FLOAT64, sqsrc_decode_real,
-					     false, true };
-static const struct sqsrc_type type_decimal = { TYPE_DECIMAL,
-						sqsrc_decode_decimal, false,
-						true };
+static const struct sqlite_source_type type_integer = {
+	TYPE_INT64, sqlite_source_decode_integer, false, true
+};
+static const struct sqlite_source_type type_text = { TYPE_TEXT,
+						     sqlite_source_decode_text,
+						     false, true };
+static const struct sqlite_source_type type_blob = { TYPE_BYTES,
+						     sqlite_source_decode_blob,
+						     false, true };
+static const struct sqlite_source_type type_real = { TYPE_FLOAT64,
+						     sqlite_source_decode_real,
+						     false, true };
+static const struct sqlite_source_type type_decimal = {
+	TYPE_DECIMAL, sqlite_source_decode_decimal, false, true
+};
 /* 5 and '5' are two values, and one text. */
-static const struct sqsrc_type type_any = { TYPE_TEXT, sqsrc_decode_any, false,
-					    false };
+static const struct sqlite_source_type type_any = { TYPE_TEXT,
+						    sqlite_source_decode_any,
+						    false, false };
 
 /* Names that say more than their affinity does. Without the part in
  * parentheses. */
 static const struct {
 	const char *name;
-	struct sqsrc_type type;
+	struct sqlite_source_type type;
 } type_names[] = {
-	{ "BOOLEAN", { TYPE_BOOL, sqsrc_decode_bool, false, true } },
-	{ "BOOL", { TYPE_BOOL, sqsrc_decode_bool, false, true } },
-	{ "DATE", { TYPE_DATE, sqsrc_decode_date, true, true } },
-	{ "DATETIME", { TYPE_TIMESTAMP, sqsrc_decode_timestamp, true, true } },
-	{ "TIMESTAMP", { TYPE_TIMESTAMP, sqsrc_decode_timestamp, true, true } },
+	{ "BOOLEAN", { TYPE_BOOL, sqlite_source_decode_bool, false, true } },
+	{ "BOOL", { TYPE_BOOL, sqlite_source_decode_bool, false, true } },
+	{ "DATE", { TYPE_DATE, sqlite_source_decode_date, true, true } },
+	{ "DATETIME",
+	  { TYPE_TIMESTAMP, sqlite_source_decode_timestamp, true, true } },
+	{ "TIMESTAMP",
+	  { TYPE_TIMESTAMP, sqlite_source_decode_timestamp, true, true } },
 	{ "TIMESTAMPTZ",
-	  { TYPE_TIMESTAMPTZ, sqsrc_decode_timestamp, true, true } },
+	  { TYPE_TIMESTAMPTZ, sqlite_source_decode_timestamp, true, true } },
 	{ "TIMESTAMP WITH TIME ZONE",
-	  { TYPE_TIMESTAMPTZ, sqsrc_decode_timestamp, true, true } },
-	{ "TIME", { TYPE_TIME, sqsrc_decode_time, true, true } },
-	{ "UUID", { TYPE_UUID, sqsrc_decode_uuid, true, true } },
-	{ "JSON", { TYPE_JSON, sqsrc_decode_json, false, false } },
+	  { TYPE_TIMESTAMPTZ, sqlite_source_decode_timestamp, true, true } },
+	{ "TIME", { TYPE_TIME, sqlite_source_decode_time, true, true } },
+	{ "UUID", { TYPE_UUID, sqlite_source_decode_uuid, true, true } },
+	{ "JSON", { TYPE_JSON, sqlite_source_decode_json, false, false } },
 };
 
 /* sqlite.org/datatype3.html, section 3.1: the first rule that matches. */
-static const struct sqsrc_type *type_by_affinity(const char *declared)
+static const struct sqlite_source_type *type_by_affinity(const char *declared)
 {
 	if (strcasestr(declared, "INT"))
 		return &type_integer;
@@ -79,9 +85,10 @@ static void type_read_digits(const char *declared, struct type *out)
 	out->scale = (int)scale;
 }
 
-const struct sqsrc_type *sqsrc_type_of(const char *declared, struct type *out)
+const struct sqlite_source_type *sqlite_source_type_of(const char *declared,
+						       struct type *out)
 {
-	const struct sqsrc_type *found = NULL;
+	const struct sqlite_source_type *found = NULL;
 	size_t n;
 
 	declared = declared ? declared : "";
@@ -138,8 +145,8 @@ static void type_bind_number(struct sqlite_statement *st, int at,
 		sqlite_bind_copy(st, at, true, text, strlen(text));
 }
 
-void sqsrc_bind(struct sqlite_statement *st, int at, enum type_kind kind,
-		const char *text)
+void sqlite_source_bind(struct sqlite_statement *st, int at,
+			enum type_kind kind, const char *text)
 {
 	switch (kind) {
 	case TYPE_INT64:

@@ -12,13 +12,13 @@
 
 /* Store one present value, column `column` of the row at hand, at `row` of
  * `v`. DATA error, which names neither table nor key, if it does not fit. */
-typedef int (*sqsrc_decode)(struct vector *v, size_t row,
-			    struct sqlite_statement *st, int column,
-			    const struct type *type, struct error *err);
+typedef int (*sqlite_source_decode)(struct vector *v, size_t row,
+				    struct sqlite_statement *st, int column,
+				    const struct type *type, struct error *err);
 
-struct sqsrc_type {
+struct sqlite_source_type {
 	enum type_kind kind;
-	sqsrc_decode decode;
+	sqlite_source_decode decode;
 	/* The stored form may be another one than ours: positions keep it. */
 	bool raw;
 	bool ordered;
@@ -26,10 +26,11 @@ struct sqsrc_type {
 
 /* Of a declared type, "" or NULL if there is none; fills `out` (native owned
  * by the caller). */
-const struct sqsrc_type *sqsrc_type_of(const char *declared, struct type *out);
+const struct sqlite_source_type *sqlite_source_type_of(const char *declared,
+						       struct type *out);
 /* Bind a value of that kind, given as text, in the form in which a column
  * stores it. Copied. */
-void sqsrc_bind(struct sqlite_statement *st, int at, enum type_kind kind,
-		const char *text);
+void sqlite_source_bind(struct sqlite_statement *st, int at,
+			enum type_kind kind, const char *text);
 
 #endif

@@ -82,7 +82,7 @@ static int views_judge_plan(struct sqlite_statement *st, const char **verdict,
 
 /* Every column counts: a row has to have the same values as long as its mark
  * is the same. */
-static int views_judge(struct sqsrc *s, const struct source_table *view,
+static int views_judge(struct sqlite_source *s, const struct source_table *view,
 		       const char **verdict, struct error *err)
 {
 	struct sqlite_statement *st = NULL;
@@ -112,8 +112,8 @@ static int views_judge(struct sqsrc *s, const struct source_table *view,
 }
 
 /* The SQL by which the table fills the column; NULL: there is none. */
-static int views_default(struct sqsrc *s, const char *table, const char *column,
-			 char **out, struct error *err)
+static int views_default(struct sqlite_source *s, const char *table,
+			 const char *column, char **out, struct error *err)
 {
 	struct sqlite_statement *st = NULL;
 	int rc = sqlite_prepare(
@@ -149,8 +149,8 @@ static const char views_definition_sql[] =
 	"SELECT group_concat(sql, char(10))\n"
 	"FROM (SELECT sql FROM below ORDER BY name)";
 
-int sqsrc_view_definition(struct sqsrc *s, struct source_table *view,
-			  struct error *err)
+int sqlite_source_view_definition(struct sqlite_source *s,
+				  struct source_table *view, struct error *err)
 {
 	struct sqlite_statement *st = NULL;
 	int rc = sqlite_prepare(s->db, &st, views_definition_sql, err);
@@ -165,8 +165,9 @@ int sqsrc_view_definition(struct sqsrc *s, struct source_table *view,
 	return rc < 0 ? rc : 0;
 }
 
-int sqsrc_view_mark(struct sqsrc *s, const struct source_table *view,
-		    struct source_column *mark, struct error *err)
+int sqlite_source_view_mark(struct sqlite_source *s,
+			    const struct source_table *view,
+			    struct source_column *mark, struct error *err)
 {
 	struct sqlite_statement *st = NULL;
 	const char *table, *column, *verdict = NULL;

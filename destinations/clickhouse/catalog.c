@@ -14,12 +14,12 @@ static const char catalog_columns_sql[] =
 	"FROM system.columns WHERE database = %s AND table = %s\n"
 	"ORDER BY position";
 
-void chdst_catalog_init(struct catalog_table *t)
+void clickhouse_target_catalog_init(struct catalog_table *t)
 {
 	memset(t, 0, sizeof(*t));
 }
 
-void chdst_catalog_release(struct catalog_table *t)
+void clickhouse_target_catalog_release(struct catalog_table *t)
 {
 	for (size_t i = 0; i < t->n_columns; i++) {
 		free(t->columns[i].name);
@@ -34,7 +34,7 @@ void chdst_catalog_release(struct catalog_table *t)
 	free(t->comment);
 	free(t->uuid);
 	free(t->sorting_key);
-	chdst_catalog_init(t);
+	clickhouse_target_catalog_init(t);
 }
 
 static int catalog_ask(struct clickhouse *db, const char *sql,
@@ -86,15 +86,15 @@ static void catalog_take_columns(struct catalog_table *t,
 	}
 }
 
-int chdst_catalog_read(struct clickhouse *db, const char *database,
-		       const char *name, struct catalog_table *out,
-		       struct error *err)
+int clickhouse_target_catalog_read(struct clickhouse *db, const char *database,
+				   const char *name, struct catalog_table *out,
+				   struct error *err)
 {
 	struct clickhouse_rows rows;
 	int rc = catalog_ask(db, catalog_table_sql, "ttttt", database, name,
 			     &rows, err);
 
-	chdst_catalog_release(out);
+	clickhouse_target_catalog_release(out);
 	if (rc)
 		return rc;
 	if (rows.n_rows) {
@@ -117,8 +117,8 @@ int chdst_catalog_read(struct clickhouse *db, const char *database,
 	return rc;
 }
 
-const struct catalog_column *chdst_catalog_find(const struct catalog_table *t,
-						const char *name)
+const struct catalog_column *
+clickhouse_target_catalog_find(const struct catalog_table *t, const char *name)
 {
 	for (size_t i = 0; i < t->n_columns; i++)
 		if (!strcmp(t->columns[i].name, name))
@@ -126,13 +126,13 @@ const struct catalog_column *chdst_catalog_find(const struct catalog_table *t,
 	return NULL;
 }
 
-bool chdst_catalog_is_durable(const struct catalog_table *t)
+bool clickhouse_target_catalog_is_durable(const struct catalog_table *t)
 {
 	return strstr(t->engine_full, "fsync_after_insert = 1") &&
 	       strstr(t->engine_full, "fsync_part_directory = 1");
 }
 
-bool chdst_catalog_is_made_by_us(const struct catalog_table *t)
+bool clickhouse_target_catalog_is_made_by_us(const struct catalog_table *t)
 {
 	return !strncmp(t->comment, NAME_MADE_BY, strlen(NAME_MADE_BY));
 }

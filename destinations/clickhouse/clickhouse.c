@@ -3,22 +3,22 @@
 #include "core/base/alloc.h"
 #include "destinations/clickhouse/internal.h"
 
-static void chdst_close(struct destination *base)
+static void clickhouse_target_close(struct destination *base)
 {
-	struct chdst *d = (struct chdst *)base;
+	struct clickhouse_target *d = (struct clickhouse_target *)base;
 
 	if (!d)
 		return;
 	if (d->db) {
-		chdst_mark_give_back(d);
-		chdst_input_drop(d);
-		chdst_preview_drop(d);
+		clickhouse_target_mark_give_back(d);
+		clickhouse_target_input_drop(d);
+		clickhouse_target_preview_drop(d);
 	}
 	clickhouse_close(d->db);
-	chdst_place_release(&d->place);
-	chdst_catalog_release(&d->there);
+	clickhouse_target_place_release(&d->place);
+	clickhouse_target_catalog_release(&d->there);
 	free(d->preparation);
-	chdst_mark_row_release(&d->seen);
+	clickhouse_target_mark_row_release(&d->seen);
 	row_order_release(&d->order);
 	free(d->into);
 	free(d->stored);
@@ -26,80 +26,83 @@ static void chdst_close(struct destination *base)
 	free(d);
 }
 
-static int chdst_open(struct destination **out, const struct connection *conn,
-		      struct error *err)
+static int clickhouse_target_open(struct destination **out,
+				  const struct connection *conn,
+				  struct error *err)
 {
-	struct chdst *d = xcalloc(1, sizeof(*d));
+	struct clickhouse_target *d = xcalloc(1, sizeof(*d));
 	int rc;
 
 	d->base.ops = &clickhouse_destination;
 	d->order = (struct row_order)ROW_ORDER_INIT;
 	rc = clickhouse_open(&d->db, conn, true, err);
 	if (rc)
-		chdst_close(&d->base);
+		clickhouse_target_close(&d->base);
 	else
 		*out = &d->base;
 	return rc;
 }
 
-static int chdst_inspect(struct destination *base, const struct target *target,
-			 struct inspection *out, struct error *err)
+static int clickhouse_target_inspect(struct destination *base,
+				     const struct target *target,
+				     struct inspection *out, struct error *err)
 {
-	struct chdst *d = (struct chdst *)base;
+	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	struct place place = { .table = NULL };
 	struct plan plan;
-	int rc = chdst_place_set(&place, clickhouse_database(d->db), target,
-				 err);
+	int rc = clickhouse_target_place_set(&place, clickhouse_database(d->db),
+					     target, err);
 
-	chdst_plan_init(&plan);
+	clickhouse_target_plan_init(&plan);
 	if (!rc)
-		rc = chdst_plan_make(&plan, d, &place, target, err);
+		rc = clickhouse_target_plan_make(&plan, d, &place, target, err);
 	if (!rc)
-		rc = chdst_rights_inspect(d, &place, &plan, target,
-					  &plan.inspection.problems, err);
+		rc = clickhouse_target_rights_inspect(d, &place, &plan, target,
+						      &plan.inspection.problems,
+						      err);
 	if (!rc) {
 		inspection_release(out);
 		*out = plan.inspection;
 		inspection_init(&plan.inspection);
 	}
-	chdst_plan_release(&plan);
-	chdst_place_release(&place);
+	clickhouse_target_plan_release(&plan);
+	clickhouse_target_place_release(&place);
 	return rc;
 }
 
 /* Requests stand for themselves: there is nothing that could be ended. */
-static const char *chdst_session(struct destination *base)
+static const char *clickhouse_target_session(struct destination *base)
 {
 	(void)base;
 	return "";
 }
 
-static void chdst_interrupt(struct destination *base)
+static void clickhouse_target_interrupt(struct destination *base)
 {
-	clickhouse_interrupt(((struct chdst *)base)->db);
+	clickhouse_interrupt(((struct clickhouse_target *)base)->db);
 }
 
 const struct destination_ops clickhouse_destination = {
 	.name = "clickhouse",
 	.options = clickhouse_url_options,
-	.batch_rows = CHDST_PIECE,
+	.batch_rows = CLICKHOUSE_TARGET_PIECE,
 	.traits = 0,
-	.grants = chdst_grants,
-	.open = chdst_open,
-	.inspect = chdst_inspect,
-	.prepare = chdst_prepare,
-	.recover = chdst_recover,
-	.load = chdst_load,
-	.remove = chdst_remove,
-	.preview = chdst_preview,
-	.explain = chdst_explain,
-	.finish = chdst_finish,
-	.set_watermark = chdst_set_watermark,
-	.forget = chdst_forget,
-	.others = chdst_others,
-	.raise = chdst_raise,
-	.identity = chdst_identity,
-	.session = chdst_session,
-	.interrupt = chdst_interrupt,
-	.close = chdst_close,
+	.grants = clickhouse_target_grants,
+	.open = clickhouse_target_open,
+	.inspect = clickhouse_target_inspect,
+	.prepare = clickhouse_target_prepare,
+	.recover = clickhouse_target_recover,
+	.load = clickhouse_target_load,
+	.remove = clickhouse_target_remove,
+	.preview = clickhouse_target_preview,
+	.explain = clickhouse_target_explain,
+	.finish = clickhouse_target_finish,
+	.set_watermark = clickhouse_target_set_watermark,
+	.forget = clickhouse_target_forget,
+	.others = clickhouse_target_others,
+	.raise = clickhouse_target_raise,
+	.identity = clickhouse_target_identity,
+	.session = clickhouse_target_session,
+	.interrupt = clickhouse_target_interrupt,
+	.close = clickhouse_target_close,
 };

@@ -5,7 +5,7 @@
 #include "core/data/table_name.h"
 #include "destinations/clickhouse/internal.h"
 
-void chdst_ddl_marks(struct strbuf *sb, const char *table)
+void clickhouse_target_ddl_marks(struct strbuf *sb, const char *table)
 {
 	strbuf_addf(sb,
 		    "CREATE TABLE IF NOT EXISTS %s (\n"
@@ -23,16 +23,17 @@ void chdst_ddl_marks(struct strbuf *sb, const char *table)
 		    "ENGINE = ReplacingMergeTree(" NAME_VERSION
 		    ", " NAME_DELETED ")\n"
 		    "ORDER BY pipeline\n"
-		    "SETTINGS " CHDST_DURABLE "\n"
+		    "SETTINGS " CLICKHOUSE_TARGET_DURABLE "\n"
 		    "COMMENT '" NAME_MADE_BY
 		    ": how far each pipeline has come'",
 		    table);
 }
 
-char *chdst_ddl_column_type(const struct schema *schema, size_t column,
-			    const char *plain)
+char *clickhouse_target_ddl_column_type(const struct schema *schema,
+					size_t column, const char *plain)
 {
-	return schema_is_key(schema, column) || !chdst_type_can_be_null(plain)
+	return schema_is_key(schema, column) ||
+			       !clickhouse_target_type_can_be_null(plain)
 		       ? xstrdup(plain)
 		       : xstrfmt("Nullable(%s)", plain);
 }
@@ -41,7 +42,7 @@ static void ddl_column(struct strbuf *sb, const struct schema *schema,
 		       size_t column, const char *type)
 {
 	const struct column *c = &schema->columns[column];
-	const char *note = chdst_type_note(&c->type);
+	const char *note = clickhouse_target_type_note(&c->type);
 
 	clickhouse_quote_name(sb, c->name);
 	strbuf_addf(sb, " %s", type);
@@ -58,10 +59,11 @@ static void ddl_engine(struct strbuf *sb, const struct target *target)
 		    append ? "MergeTree"
 			   : "ReplacingMergeTree(" NAME_VERSION
 			     ", " NAME_DELETED ")");
-	chdst_statement_key(sb, s, "");
+	clickhouse_target_statement_key(sb, s, "");
 	strbuf_addf(sb,
 		    "%s)\nSETTINGS non_replicated_deduplication_window = "
-		    "1000, " CHDST_DURABLE "\nCOMMENT '" NAME_MADE_BY
+		    "1000, " CLICKHOUSE_TARGET_DURABLE
+		    "\nCOMMENT '" NAME_MADE_BY
 		    ": read the view of this name without _raw'",
 		    append ? ", " NAME_RAW_SEQ : "");
 }
@@ -88,9 +90,10 @@ static void ddl_extras(struct strbuf *sb, const struct target *target,
 	}
 }
 
-void chdst_ddl_table(struct strbuf *sb, const char *table,
-		     const struct target *target, const char *const *types,
-		     const struct catalog_table *old)
+void clickhouse_target_ddl_table(struct strbuf *sb, const char *table,
+				 const struct target *target,
+				 const char *const *types,
+				 const struct catalog_table *old)
 {
 	strbuf_addf(sb, "CREATE TABLE IF NOT EXISTS %s (\n  ", table);
 	for (size_t i = 0; i < target->schema->n_columns; i++) {
@@ -124,7 +127,8 @@ static void ddl_view_columns(struct strbuf *sb, const struct target *target,
 		before = ", ";
 	}
 	for (size_t i = 0; i < target->schema->n_columns; i++) {
-		if (chdst_catalog_find(raw, target->schema->columns[i].name))
+		if (clickhouse_target_catalog_find(
+			    raw, target->schema->columns[i].name))
 			continue;
 		strbuf_addstr(sb, before);
 		clickhouse_quote_name(sb, target->schema->columns[i].name);
@@ -132,9 +136,9 @@ static void ddl_view_columns(struct strbuf *sb, const struct target *target,
 	}
 }
 
-void chdst_ddl_view(struct strbuf *sb, const struct place *place,
-		    const struct target *target,
-		    const struct catalog_table *raw)
+void clickhouse_target_ddl_view(struct strbuf *sb, const struct place *place,
+				const struct target *target,
+				const struct catalog_table *raw)
 {
 	strbuf_addf(sb, "CREATE OR REPLACE VIEW %s AS\nSELECT ",
 		    place->readable);
@@ -142,9 +146,9 @@ void chdst_ddl_view(struct strbuf *sb, const struct place *place,
 	strbuf_addf(sb, "\nFROM %s", place->rows);
 	if (target->mode == LOAD_APPEND) {
 		strbuf_addstr(sb, "\nORDER BY ");
-		chdst_statement_key(sb, target->schema, "");
+		clickhouse_target_statement_key(sb, target->schema, "");
 		strbuf_addstr(sb, ", " NAME_RAW_SEQ " DESC\nLIMIT 1 BY ");
-		chdst_statement_key(sb, target->schema, "");
+		clickhouse_target_statement_key(sb, target->schema, "");
 	} else {
 		strbuf_addstr(sb, " FINAL");
 	}
@@ -152,8 +156,8 @@ void chdst_ddl_view(struct strbuf *sb, const struct place *place,
 			  "newest'");
 }
 
-void chdst_ddl_input(struct strbuf *sb, const char *table, bool temporary,
-		     const struct schema *schema)
+void clickhouse_target_ddl_input(struct strbuf *sb, const char *table,
+				 bool temporary, const struct schema *schema)
 {
 	strbuf_addf(sb, "CREATE %sTABLE IF NOT EXISTS %s (\n  ",
 		    temporary ? "TEMPORARY " : "", table);
@@ -161,8 +165,9 @@ void chdst_ddl_input(struct strbuf *sb, const char *table, bool temporary,
 		struct strbuf sent = STRBUF_INIT;
 		char *type;
 
-		chdst_type_write_sent(&sent, &schema->columns[i].type);
-		type = chdst_ddl_column_type(schema, i, sent.data);
+		clickhouse_target_type_write_sent(&sent,
+						  &schema->columns[i].type);
+		type = clickhouse_target_ddl_column_type(schema, i, sent.data);
 		clickhouse_quote_name(sb, schema->columns[i].name);
 		strbuf_addf(sb, " %s,\n  ", type);
 		free(type);
@@ -208,21 +213,22 @@ static bool ddl_view_is_due(const struct plan *plan,
 		return true;
 	for (size_t i = 0; i < schema->n_columns; i++)
 		if (steps[i] == STEP_ADD || steps[i] == STEP_WIDEN ||
-		    !chdst_catalog_find(&plan->readable,
-					schema->columns[i].name))
+		    !clickhouse_target_catalog_find(&plan->readable,
+						    schema->columns[i].name))
 			return true;
 	for (size_t i = 0; i < plan->table.n_columns; i++)
 		if (!name_is_own(plan->table.columns[i].name) &&
 		    !plan->table.columns[i].ephemeral &&
-		    !chdst_catalog_find(&plan->readable,
-					plan->table.columns[i].name))
+		    !clickhouse_target_catalog_find(
+			    &plan->readable, plan->table.columns[i].name))
 			return true;
 	return false;
 }
 
-void chdst_ddl_plan(struct plan *plan, const struct place *place,
-		    const struct target *target, const enum drift_step *steps,
-		    const char *const *types)
+void clickhouse_target_ddl_plan(struct plan *plan, const struct place *place,
+				const struct target *target,
+				const enum drift_step *steps,
+				const char *const *types)
 {
 	struct strbuf sql = STRBUF_INIT;
 
@@ -232,7 +238,7 @@ void chdst_ddl_plan(struct plan *plan, const struct place *place,
 		ddl_add(plan, &sql);
 	}
 	if (!plan->has_marks) {
-		chdst_ddl_marks(&sql, place->marks_rows);
+		clickhouse_target_ddl_marks(&sql, place->marks_rows);
 		ddl_add(plan, &sql);
 		strbuf_addf(&sql,
 			    "CREATE VIEW IF NOT EXISTS %s AS\nSELECT * EXCEPT "
@@ -242,21 +248,22 @@ void chdst_ddl_plan(struct plan *plan, const struct place *place,
 		ddl_add(plan, &sql);
 	}
 	if (target->refresh) {
-		chdst_ddl_table(&sql, place->staging, target, types,
-				&plan->table);
+		clickhouse_target_ddl_table(&sql, place->staging, target, types,
+					    &plan->table);
 		ddl_add(plan, &sql);
 		strbuf_release(&sql);
 		return;
 	}
 	if (!plan->table.exists) {
-		chdst_ddl_table(&sql, place->rows, target, types, &plan->table);
+		clickhouse_target_ddl_table(&sql, place->rows, target, types,
+					    &plan->table);
 		ddl_add(plan, &sql);
 	} else {
 		ddl_alter(plan, place, target, steps, types);
 	}
 	if (!plan->table.exists ||
 	    ddl_view_is_due(plan, steps, target->schema)) {
-		chdst_ddl_view(&sql, place, target, &plan->table);
+		clickhouse_target_ddl_view(&sql, place, target, &plan->table);
 		ddl_add(plan, &sql);
 	}
 	strbuf_release(&sql);

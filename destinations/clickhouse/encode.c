@@ -118,7 +118,7 @@ static void encode_texts(struct encoder *e, const uint32_t *rows, size_t n)
 		size_t size;
 		const uint8_t *text = vector_bytes(v, rows[i], &size);
 
-		chdst_encode_text(e, text, size);
+		clickhouse_target_encode_text(e, text, size);
 	}
 }
 
@@ -131,7 +131,7 @@ static void encode_printed(struct encoder *e, const uint32_t *rows, size_t n)
 		strbuf_reset(&text);
 		if (!vector_is_null(v, rows[i]))
 			value_print(&text, v, rows[i]);
-		chdst_encode_text(e, text.data, text.len);
+		clickhouse_target_encode_text(e, text.data, text.len);
 	}
 	strbuf_release(&text);
 }
@@ -144,8 +144,9 @@ static int encode_decimals(struct encoder *e, const uint32_t *rows, size_t n,
 	size_t width;
 	char *out;
 
-	if (!chdst_type_decimal(&e->batch->schema->columns[e->column].type,
-				&precision, &scale)) {
+	if (!clickhouse_target_type_decimal(
+		    &e->batch->schema->columns[e->column].type, &precision,
+		    &scale)) {
 		encode_texts(e, rows, n);
 		return 0;
 	}
@@ -227,14 +228,14 @@ static void encode_begin_column(struct encoder *e)
 	char *type;
 
 	if (encode_is_ours(e)) {
-		chdst_encode_own_begin(e);
+		clickhouse_target_encode_own_begin(e);
 		return;
 	}
-	chdst_type_write_sent(&sent, &s->columns[e->column].type);
-	type = chdst_ddl_column_type(s, e->column, sent.data);
-	chdst_encode_text(e, s->columns[e->column].name,
-			  strlen(s->columns[e->column].name));
-	chdst_encode_text(e, type, strlen(type));
+	clickhouse_target_type_write_sent(&sent, &s->columns[e->column].type);
+	type = clickhouse_target_ddl_column_type(s, e->column, sent.data);
+	clickhouse_target_encode_text(e, s->columns[e->column].name,
+				      strlen(s->columns[e->column].name));
+	clickhouse_target_encode_text(e, type, strlen(type));
 	free(type);
 	strbuf_release(&sent);
 }
@@ -274,7 +275,7 @@ static int encode_slice(struct encoder *e, struct error *err)
 		return 0;
 	}
 	if (encode_is_ours(e))
-		chdst_encode_own(e, rows, n);
+		clickhouse_target_encode_own(e, rows, n);
 	else if (e->stage == ENCODE_NULLS)
 		rc = encode_nulls(e, rows, n, err);
 	else
@@ -299,8 +300,8 @@ static int encode_chunk(struct encoder *e, struct error *err)
 	strbuf_reset(&e->chunk);
 	e->sent = 0;
 	if (!e->begun) {
-		chdst_encode_number(e, e->n_columns);
-		chdst_encode_number(e, e->order->n);
+		clickhouse_target_encode_number(e, e->n_columns);
+		clickhouse_target_encode_number(e, e->order->n);
 		e->begun = true;
 	}
 	while (!rc && e->column < e->n_columns && e->chunk.len < CHUNK_BYTES) {
@@ -313,7 +314,8 @@ static int encode_chunk(struct encoder *e, struct error *err)
 	return rc;
 }
 
-long chdst_encoder_read(void *ctx, void *out, size_t room, struct error *err)
+long clickhouse_target_encoder_read(void *ctx, void *out, size_t room,
+				    struct error *err)
 {
 	struct encoder *e = ctx;
 	size_t n;
@@ -331,7 +333,7 @@ long chdst_encoder_read(void *ctx, void *out, size_t room, struct error *err)
 	return (long)n;
 }
 
-void chdst_encoder_rewind(void *ctx)
+void clickhouse_target_encoder_rewind(void *ctx)
 {
 	struct encoder *e = ctx;
 
@@ -341,19 +343,20 @@ void chdst_encoder_rewind(void *ctx)
 	e->column = e->next = e->sent = 0;
 }
 
-void chdst_encoder_init(struct encoder *e, const struct batch *b,
-			const struct row_order *order, const char *table)
+void clickhouse_target_encoder_init(struct encoder *e, const struct batch *b,
+				    const struct row_order *order,
+				    const char *table)
 {
 	memset(e, 0, sizeof(*e));
 	e->batch = b;
 	e->order = order;
 	e->table = table;
 	strbuf_init(&e->chunk);
-	chdst_encode_own_init(e);
+	clickhouse_target_encode_own_init(e);
 }
 
-void chdst_encoder_release(struct encoder *e)
+void clickhouse_target_encoder_release(struct encoder *e)
 {
 	strbuf_release(&e->chunk);
-	chdst_encode_own_release(e);
+	clickhouse_target_encode_own_release(e);
 }

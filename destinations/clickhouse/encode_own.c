@@ -19,14 +19,15 @@ static char *encode_write_number(char *out, uint64_t number)
 	return out;
 }
 
-void chdst_encode_number(struct encoder *e, uint64_t number)
+void clickhouse_target_encode_number(struct encoder *e, uint64_t number)
 {
 	char *begin = strbuf_reserve(&e->chunk, NUMBER_BYTES);
 
 	e->chunk.len += (size_t)(encode_write_number(begin, number) - begin);
 }
 
-void chdst_encode_text(struct encoder *e, const void *text, size_t n)
+void clickhouse_target_encode_text(struct encoder *e, const void *text,
+				   size_t n)
 {
 	char *begin = strbuf_reserve(&e->chunk, n + NUMBER_BYTES);
 	char *out = encode_write_number(begin, n);
@@ -143,20 +144,21 @@ static const struct own_column *own_column(const struct encoder *e)
 	return &own_columns[e->column - e->batch->schema->n_columns];
 }
 
-void chdst_encode_own_begin(struct encoder *e)
+void clickhouse_target_encode_own_begin(struct encoder *e)
 {
 	const struct own_column *c = own_column(e);
 
-	chdst_encode_text(e, c->name, strlen(c->name));
-	chdst_encode_text(e, c->type, strlen(c->type));
+	clickhouse_target_encode_text(e, c->name, strlen(c->name));
+	clickhouse_target_encode_text(e, c->type, strlen(c->type));
 }
 
-void chdst_encode_own(struct encoder *e, const uint32_t *rows, size_t n)
+void clickhouse_target_encode_own(struct encoder *e, const uint32_t *rows,
+				  size_t n)
 {
 	own_column(e)->put(e, rows, n);
 }
 
-void chdst_encode_own_init(struct encoder *e)
+void clickhouse_target_encode_own_init(struct encoder *e)
 {
 	const struct schema *s = e->batch->schema;
 
@@ -169,7 +171,7 @@ void chdst_encode_own_init(struct encoder *e)
 	}
 }
 
-void chdst_encode_own_release(struct encoder *e)
+void clickhouse_target_encode_own_release(struct encoder *e)
 {
 	free(e->names);
 	digest_rows_release(&e->block);

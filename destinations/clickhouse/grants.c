@@ -2,8 +2,9 @@
 #include "core/data/table_name.h"
 #include "destinations/clickhouse/internal.h"
 
-int chdst_grants(const struct connection *conn, const char *table,
-		 enum load_mode mode, struct grants *out, struct error *err)
+int clickhouse_target_grants(const struct connection *conn, const char *table,
+			     enum load_mode mode, struct grants *out,
+			     struct error *err)
 {
 	struct table_name name = { .name = NULL };
 	struct clickhouse_grantee g = { .user = NULL };

@@ -9,16 +9,17 @@ static const char server_sql[] = "SELECT toString(serverUUID())";
 static const char place_sql[] =
 	"SELECT concat(hostName(), ':', toString(tcpPort()))";
 
-int chdst_identity(struct destination *base, const struct target *target,
-		   json_t **out, struct error *err)
+int clickhouse_target_identity(struct destination *base,
+			       const struct target *target, json_t **out,
+			       struct error *err)
 {
-	struct chdst *d = (struct chdst *)base;
+	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	struct place place = { .table = NULL };
 	struct clickhouse_rows rows = { 0 };
 	struct strbuf table = STRBUF_INIT;
 	struct error why = ERROR_INIT;
-	int rc = chdst_place_set(&place, clickhouse_database(d->db), target,
-				 err);
+	int rc = clickhouse_target_place_set(&place, clickhouse_database(d->db),
+					     target, err);
 
 	if (!rc) {
 		rc = clickhouse_query(d->db, server_sql, "1t", &rows, &why);
@@ -39,6 +40,6 @@ int chdst_identity(struct destination *base, const struct target *target,
 	}
 	clickhouse_rows_release(&rows);
 	strbuf_release(&table);
-	chdst_place_release(&place);
+	clickhouse_target_place_release(&place);
 	return rc;
 }

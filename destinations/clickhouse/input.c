@@ -5,15 +5,15 @@
 #include "core/data/value.h"
 #include "destinations/clickhouse/internal.h"
 
-int chdst_input_make(struct chdst *d, struct error *err)
+int clickhouse_target_input_make(struct clickhouse_target *d, struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
 	if (d->input_made)
 		return 0;
-	chdst_ddl_input(&sql, d->place.incoming, d->target->preview,
-			d->target->schema);
+	clickhouse_target_ddl_input(&sql, d->place.incoming, d->target->preview,
+				    d->target->schema);
 	rc = clickhouse_exec(d->db, sql.data, err);
 	strbuf_release(&sql);
 	d->input_made = !rc;
@@ -22,7 +22,7 @@ int chdst_input_make(struct chdst *d, struct error *err)
 }
 
 /* What is left of it the next run finds by its name. */
-void chdst_input_drop(struct chdst *d)
+void clickhouse_target_input_drop(struct clickhouse_target *d)
 {
 	if (d->input_made)
 		clickhouse_execf(d->db, NULL, "DROP %sTABLE IF EXISTS %s%s",
@@ -31,11 +31,12 @@ void chdst_input_drop(struct chdst *d)
 	d->input_made = false;
 }
 
-int chdst_input_fill(struct chdst *d, const struct batch *b, struct error *err)
+int clickhouse_target_input_fill(struct clickhouse_target *d,
+				 const struct batch *b, struct error *err)
 {
 	struct encoder e;
 	struct strbuf sql = STRBUF_INIT;
-	int rc = chdst_input_make(d, err);
+	int rc = clickhouse_target_input_make(d, err);
 
 	if (!rc && d->input_full)
 		rc = clickhouse_execf(d->db, err, "TRUNCATE TABLE %s",
@@ -43,15 +44,16 @@ int chdst_input_fill(struct chdst *d, const struct batch *b, struct error *err)
 	if (rc)
 		return rc;
 	d->input_full = true;
-	chdst_encoder_init(&e, b, &d->order, d->target->table);
+	clickhouse_target_encoder_init(&e, b, &d->order, d->target->table);
 	e.first_seq = d->seen.rows_total + d->refreshed + 1;
 	strbuf_addf(&sql, "INSERT INTO %s (", d->place.incoming);
-	chdst_statement_names(&sql, b->schema, "");
+	clickhouse_target_statement_names(&sql, b->schema, "");
 	strbuf_addstr(&sql,
 		      ", " NAME_VERSION ", " NAME_HASH ", " NAME_RAW_SEQ ")");
-	rc = clickhouse_insert(d->db, sql.data, NULL, chdst_encoder_read,
-			       chdst_encoder_rewind, &e, err);
-	chdst_encoder_release(&e);
+	rc = clickhouse_insert(d->db, sql.data, NULL,
+			       clickhouse_target_encoder_read,
+			       clickhouse_target_encoder_rewind, &e, err);
+	clickhouse_target_encoder_release(&e);
 	strbuf_release(&sql);
 	return rc;
 }
@@ -63,7 +65,8 @@ static bool input_is_integer(enum type_kind kind)
 
 /* The rows lie in the order of their keys: those of the table that may have
  * one of them are between the first and the last. */
-static void input_write_range(struct strbuf *sb, const struct chdst *d,
+static void input_write_range(struct strbuf *sb,
+			      const struct clickhouse_target *d,
 			      const struct batch *b)
 {
 	size_t key = b->schema->key[0];
@@ -79,7 +82,8 @@ static void input_write_range(struct strbuf *sb, const struct chdst *d,
 	value_print(sb, v, d->order.rows[d->order.n - 1]);
 }
 
-char *chdst_input_room(const struct chdst *d, const struct batch *b)
+char *clickhouse_target_input_room(const struct clickhouse_target *d,
+				   const struct batch *b)
 {
 	struct strbuf sql = STRBUF_INIT;
 
@@ -91,8 +95,9 @@ char *chdst_input_room(const struct chdst *d, const struct batch *b)
 	return strbuf_detach(&sql);
 }
 
-char *chdst_input_sent(const struct chdst *d, const struct batch *b,
-		       const struct checkpoint *next)
+char *clickhouse_target_input_sent(const struct clickhouse_target *d,
+				   const struct batch *b,
+				   const struct checkpoint *next)
 {
 	int64_t before = d->seen.rows_total;
 	struct strbuf sql = STRBUF_INIT;

@@ -44,20 +44,21 @@
 #define NAME_HASH    "_tidemark_hash"
 /* Nine granules of 8192 rows: each INSERT is a part of its own, which is merged
  * with others later; a few large ones cost less than many small. */
-#define CHDST_PIECE 73728
+#define CLICKHOUSE_TARGET_PIECE 73728
 /* As the comment of a table that is ours begins. */
 #define NAME_MADE_BY "Made by Tidemark"
 /* The rows that the view _tidemark_watermark shows. */
-#define CHDST_MARK_ROWS NAME_WATERMARK_TABLE NAME_RAW_SUFFIX
+#define CLICKHOUSE_TARGET_MARK_ROWS NAME_WATERMARK_TABLE NAME_RAW_SUFFIX
 /* What an INSERT says that finds a column changed. */
-#define CHDST_ALTERED "a column was altered"
+#define CLICKHOUSE_TARGET_ALTERED "a column was altered"
 /* An INSERT is answered when its rows are on the disk: or a mark could be
  * there, after a power cut, and its rows not. */
-#define CHDST_DURABLE "fsync_after_insert = 1, fsync_part_directory = 1"
+#define CLICKHOUSE_TARGET_DURABLE                                              \
+	"fsync_after_insert = 1, fsync_part_directory = 1"
 /* ... that the mark is not the one that its writer saw. */
-#define CHDST_MOVED "the mark was moved"
+#define CLICKHOUSE_TARGET_MOVED "the mark was moved"
 /* ... that its batch is there twice, or in part. */
-#define CHDST_OTHER "the batch is not what was sent"
+#define CLICKHOUSE_TARGET_OTHER "the batch is not what was sent"
 
 extern const struct destination_ops clickhouse_destination;
 
@@ -73,9 +74,9 @@ struct place {
 	bool append;
 	char *marks, *marks_rows; /* _tidemark_watermark and what it shows */
 };
-int chdst_place_set(struct place *out, const char *database,
-		    const struct target *target, struct error *err);
-void chdst_place_release(struct place *p);
+int clickhouse_target_place_set(struct place *out, const char *database,
+				const struct target *target, struct error *err);
+void clickhouse_target_place_release(struct place *p);
 
 struct catalog_column {
 	char *name, *type, *comment;
@@ -89,16 +90,16 @@ struct catalog_table {
 	struct catalog_column *columns;
 	size_t n_columns;
 };
-void chdst_catalog_init(struct catalog_table *t);
-void chdst_catalog_release(struct catalog_table *t);
+void clickhouse_target_catalog_init(struct catalog_table *t);
+void clickhouse_target_catalog_release(struct catalog_table *t);
 /* No such table: exists is false. */
-int chdst_catalog_read(struct clickhouse *db, const char *database,
-		       const char *name, struct catalog_table *out,
-		       struct error *err);
-const struct catalog_column *chdst_catalog_find(const struct catalog_table *t,
-						const char *name);
+int clickhouse_target_catalog_read(struct clickhouse *db, const char *database,
+				   const char *name, struct catalog_table *out,
+				   struct error *err);
+const struct catalog_column *
+clickhouse_target_catalog_find(const struct catalog_table *t, const char *name);
 /* As the comment of a table or view says. */
-bool chdst_catalog_is_made_by_us(const struct catalog_table *t);
+bool clickhouse_target_catalog_is_made_by_us(const struct catalog_table *t);
 
 /* A row of _tidemark_watermark. */
 struct mark_row {
@@ -109,13 +110,14 @@ struct mark_row {
 	int64_t fence, rows_total, target_rows;
 	uint64_t revision;
 };
-void chdst_mark_row_release(struct mark_row *m);
-void chdst_mark_row_copy(struct mark_row *dst, const struct mark_row *src);
+void clickhouse_target_mark_row_release(struct mark_row *m);
+void clickhouse_target_mark_row_copy(struct mark_row *dst,
+				     const struct mark_row *src);
 /* Is the writer of `now` still the one of `seen`? */
-bool chdst_mark_is_handed_on(const struct mark_row *now,
-			     const struct mark_row *seen);
+bool clickhouse_target_mark_is_handed_on(const struct mark_row *now,
+					 const struct mark_row *seen);
 
-struct chdst {
+struct clickhouse_target {
 	struct destination base;
 	struct clickhouse *db;
 	atomic_bool interrupted;
@@ -143,7 +145,7 @@ struct chdst {
 };
 
 /* Plain: the table that is loaded, `into`. */
-const char *chdst_place_loaded(const struct chdst *d);
+const char *clickhouse_target_place_loaded(const struct clickhouse_target *d);
 
 /* plan.c: what stands there now and what has to be done. */
 struct plan {
@@ -159,117 +161,144 @@ struct plan {
 	bool known; /* its row is about this very table */
 	bool created; /* Tidemark made the table */
 };
-void chdst_plan_init(struct plan *plan);
-void chdst_plan_release(struct plan *plan);
-int chdst_plan_make(struct plan *plan, struct chdst *d,
-		    const struct place *place, const struct target *target,
-		    struct error *err);
+void clickhouse_target_plan_init(struct plan *plan);
+void clickhouse_target_plan_release(struct plan *plan);
+int clickhouse_target_plan_make(struct plan *plan, struct clickhouse_target *d,
+				const struct place *place,
+				const struct target *target, struct error *err);
 /* plan_check.c: fill in problems: those that no table can mend, the others. */
-void chdst_plan_check_mode(struct plan *plan, const struct target *target);
-int chdst_plan_check(struct plan *plan, struct chdst *d,
-		     const struct place *place, const struct target *target,
-		     struct error *err);
+void clickhouse_target_plan_check_mode(struct plan *plan,
+				       const struct target *target);
+int clickhouse_target_plan_check(struct plan *plan, struct clickhouse_target *d,
+				 const struct place *place,
+				 const struct target *target,
+				 struct error *err);
 
 /* grants.c */
-int chdst_grants(const struct connection *conn, const char *table,
-		 enum load_mode mode, struct grants *out, struct error *err);
+int clickhouse_target_grants(const struct connection *conn, const char *table,
+			     enum load_mode mode, struct grants *out,
+			     struct error *err);
 
 /* rights.c: warnings of what the user may not do. */
-int chdst_rights_inspect(struct chdst *d, const struct place *place,
-			 const struct plan *plan, const struct target *target,
-			 struct problems *out, struct error *err);
+int clickhouse_target_rights_inspect(struct clickhouse_target *d,
+				     const struct place *place,
+				     const struct plan *plan,
+				     const struct target *target,
+				     struct problems *out, struct error *err);
 
 /* ddl.c */
 /* `old`: what it is to replace, whose columns that the source does not have it
  * keeps. */
-void chdst_ddl_table(struct strbuf *sb, const char *table,
-		     const struct target *target, const char *const *types,
-		     const struct catalog_table *old);
-void chdst_ddl_view(struct strbuf *sb, const struct place *place,
-		    const struct target *target,
-		    const struct catalog_table *raw);
-void chdst_ddl_input(struct strbuf *sb, const char *table, bool temporary,
-		     const struct schema *schema);
+void clickhouse_target_ddl_table(struct strbuf *sb, const char *table,
+				 const struct target *target,
+				 const char *const *types,
+				 const struct catalog_table *old);
+void clickhouse_target_ddl_view(struct strbuf *sb, const struct place *place,
+				const struct target *target,
+				const struct catalog_table *raw);
+void clickhouse_target_ddl_input(struct strbuf *sb, const char *table,
+				 bool temporary, const struct schema *schema);
 /* Append what has to be run to plan->inspection.ddl; `types`: of the source's
  * columns as they are or will be. */
-void chdst_ddl_plan(struct plan *plan, const struct place *place,
-		    const struct target *target, const enum drift_step *steps,
-		    const char *const *types);
+void clickhouse_target_ddl_plan(struct plan *plan, const struct place *place,
+				const struct target *target,
+				const enum drift_step *steps,
+				const char *const *types);
 /* "`a` Nullable(String) COMMENT 'tidemark: json'"; caller frees. */
-char *chdst_ddl_column_type(const struct schema *schema, size_t column,
-			    const char *plain);
+char *clickhouse_target_ddl_column_type(const struct schema *schema,
+					size_t column, const char *plain);
 /* Of _tidemark_watermark. */
-void chdst_ddl_marks(struct strbuf *sb, const char *table);
+void clickhouse_target_ddl_marks(struct strbuf *sb, const char *table);
 
-int chdst_prepare(struct destination *base, const struct target *target,
-		  struct error *err);
+int clickhouse_target_prepare(struct destination *base,
+			      const struct target *target, struct error *err);
 /* `there` is that table of ours from now on. */
-int chdst_prepare_read(struct chdst *d, const char *table, struct error *err);
+int clickhouse_target_prepare_read(struct clickhouse_target *d,
+				   const char *table, struct error *err);
 /* What follows from `there`. */
-void chdst_prepare_statements(struct chdst *d, const struct target *target);
+void clickhouse_target_prepare_statements(struct clickhouse_target *d,
+					  const struct target *target);
 
 /* mark.c. None of these is a transaction: each writes a row that replaces the
  * last one it has seen, and reads it back; STATE if another was quicker. */
 /* SCHEMA if something is wrong with that of the marks.
- * `durable` (may be NULL): it was made with CHDST_DURABLE, or is none yet. */
-int chdst_mark_has_table(struct chdst *d, const struct place *place, bool *out,
-			 bool *durable, struct error *err);
+ * `durable` (may be NULL): it was made with CLICKHOUSE_TARGET_DURABLE, or is
+ * none yet. */
+int clickhouse_target_mark_has_table(struct clickhouse_target *d,
+				     const struct place *place, bool *out,
+				     bool *durable, struct error *err);
 /* As engine_full has it. */
-bool chdst_catalog_is_durable(const struct catalog_table *t);
+bool clickhouse_target_catalog_is_durable(const struct catalog_table *t);
 /* The names of a target, to be released; is there what readers look at, and if
  * so, a table of marks? */
-int chdst_mark_place(struct chdst *d, const struct target *target,
-		     struct place *out, bool *exists, bool *has_marks,
-		     struct error *err);
+int clickhouse_target_mark_place(struct clickhouse_target *d,
+				 const struct target *target, struct place *out,
+				 bool *exists, bool *has_marks,
+				 struct error *err);
 /* The SELECT list of a row of the marks, and such a row. */
-void chdst_mark_write_select(struct strbuf *sb, const struct place *place);
-void chdst_mark_take(struct mark_row *out, const struct clickhouse_rows *rows,
-		     size_t row);
+void clickhouse_target_mark_write_select(struct strbuf *sb,
+					 const struct place *place);
+void clickhouse_target_mark_take(struct mark_row *out,
+				 const struct clickhouse_rows *rows,
+				 size_t row);
 /* The mark, and those that others have of the target. */
-int chdst_mark_read_all(struct chdst *d, const struct place *place,
-			const char *pipeline, struct mark_row *out,
-			struct strlist *others, struct error *err);
-int chdst_mark_read(struct chdst *d, const struct place *place,
-		    const char *pipeline, struct mark_row *out,
-		    struct error *err);
+int clickhouse_target_mark_read_all(struct clickhouse_target *d,
+				    const struct place *place,
+				    const char *pipeline, struct mark_row *out,
+				    struct strlist *others, struct error *err);
+int clickhouse_target_mark_read(struct clickhouse_target *d,
+				const struct place *place, const char *pipeline,
+				struct mark_row *out, struct error *err);
 /* And `question`, if there is one: of one number, in the same statement. */
-int chdst_mark_ask(struct chdst *d, const struct place *place,
-		   const char *pipeline, const char *question,
-		   struct mark_row *out, int64_t *answer, struct error *err);
-int chdst_mark_put(struct chdst *d, const struct place *place,
-		   const char *pipeline, const struct mark_row *seen,
-		   struct mark_row *next, bool deleted, struct error *err);
+int clickhouse_target_mark_ask(struct clickhouse_target *d,
+			       const struct place *place, const char *pipeline,
+			       const char *question, struct mark_row *out,
+			       int64_t *answer, struct error *err);
+int clickhouse_target_mark_put(struct clickhouse_target *d,
+			       const struct place *place, const char *pipeline,
+			       const struct mark_row *seen,
+			       struct mark_row *next, bool deleted,
+			       struct error *err);
 /* STATE if another writer was here since. */
-int chdst_mark_lock(struct chdst *d, struct error *err);
+int clickhouse_target_mark_lock(struct clickhouse_target *d, struct error *err);
 /* And what else there is to ask: `question` is of one number, or NULL. */
-int chdst_mark_lock_and_ask(struct chdst *d, const char *question,
-			    int64_t *answer, struct error *err);
+int clickhouse_target_mark_lock_and_ask(struct clickhouse_target *d,
+					const char *question, int64_t *answer,
+					struct error *err);
 /* `rc`, or STATE if another has taken over: what is missing or refused then is
  * what the other changed. TRANSIENT if only the mark was moved. */
-int chdst_mark_why(struct chdst *d, int rc, struct error *err);
+int clickhouse_target_mark_why(struct clickhouse_target *d, int rc,
+			       struct error *err);
 /* `next`, which is taken, becomes the pipeline's row, as last seen. One that
  * says when it was written goes on saying so. */
-int chdst_mark_move(struct chdst *d, const char *pipeline,
-		    struct mark_row *next, struct error *err);
+int clickhouse_target_mark_move(struct clickhouse_target *d,
+				const char *pipeline, struct mark_row *next,
+				struct error *err);
 /* After a load of `n_rows`. */
-int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
-		       int64_t n_rows, struct error *err);
+int clickhouse_target_mark_advance(struct clickhouse_target *d,
+				   const struct checkpoint *next,
+				   int64_t n_rows, struct error *err);
 /* Of a refresh that ends without finish(), as far as that can be done. */
-void chdst_mark_give_back(struct chdst *d);
-char *chdst_mark_new_id(const char *prefix);
+void clickhouse_target_mark_give_back(struct clickhouse_target *d);
+char *clickhouse_target_mark_new_id(const char *prefix);
 /* recover.c */
-int chdst_recover(struct destination *base, const struct target *target,
-		  struct checkpoint *out, struct error *err);
-int chdst_set_watermark(struct destination *base, const struct target *target,
-			const char *watermark, struct error *err);
-int chdst_forget(struct destination *base, const struct target *target,
-		 struct error *err);
-int chdst_identity(struct destination *base, const struct target *target,
-		   json_t **out, struct error *err);
-int chdst_others(struct destination *base, const struct target *target,
-		 struct strlist *out, struct error *err);
-int chdst_raise(struct destination *base, const struct target *target,
-		const char *mark, struct error *err);
+int clickhouse_target_recover(struct destination *base,
+			      const struct target *target,
+			      struct checkpoint *out, struct error *err);
+int clickhouse_target_set_watermark(struct destination *base,
+				    const struct target *target,
+				    const char *watermark, struct error *err);
+int clickhouse_target_forget(struct destination *base,
+			     const struct target *target, struct error *err);
+int clickhouse_target_identity(struct destination *base,
+			       const struct target *target, json_t **out,
+			       struct error *err);
+int clickhouse_target_others(struct destination *base,
+			     const struct target *target, struct strlist *out,
+			     struct error *err);
+int clickhouse_target_raise(struct destination *base,
+			    const struct target *target, const char *mark,
+			    struct error *err);
 
 /* encode.c: the rows of `order` in ClickHouse's Native format, column by
  * column, as one block: each column's name and type, whether each value is NULL
@@ -291,89 +320,107 @@ struct encoder {
 	struct digest_rows block; /* some rows of `order`, to be hashed */
 	bool halfway; /* failpoint mid_load has been passed */
 };
-void chdst_encoder_init(struct encoder *e, const struct batch *b,
-			const struct row_order *order, const char *table);
-void chdst_encoder_release(struct encoder *e);
-long chdst_encoder_read(void *ctx, void *out, size_t room, struct error *err);
-void chdst_encoder_rewind(void *ctx);
-void chdst_encode_number(struct encoder *e, uint64_t number);
-void chdst_encode_text(struct encoder *e, const void *text, size_t n);
+void clickhouse_target_encoder_init(struct encoder *e, const struct batch *b,
+				    const struct row_order *order,
+				    const char *table);
+void clickhouse_target_encoder_release(struct encoder *e);
+long clickhouse_target_encoder_read(void *ctx, void *out, size_t room,
+				    struct error *err);
+void clickhouse_target_encoder_rewind(void *ctx);
+void clickhouse_target_encode_number(struct encoder *e, uint64_t number);
+void clickhouse_target_encode_text(struct encoder *e, const void *text,
+				   size_t n);
 /* Of `column`, which is one of ours: its name and type; `n` values. */
-void chdst_encode_own_begin(struct encoder *e);
-void chdst_encode_own(struct encoder *e, const uint32_t *rows, size_t n);
-void chdst_encode_own_init(struct encoder *e);
-void chdst_encode_own_release(struct encoder *e);
+void clickhouse_target_encode_own_begin(struct encoder *e);
+void clickhouse_target_encode_own(struct encoder *e, const uint32_t *rows,
+				  size_t n);
+void clickhouse_target_encode_own_init(struct encoder *e);
+void clickhouse_target_encode_own_release(struct encoder *e);
 
 /* input.c */
 /* The table for batches, which is this writer's own: made before the mark is
  * looked at. */
-int chdst_input_make(struct chdst *d, struct error *err);
+int clickhouse_target_input_make(struct clickhouse_target *d,
+				 struct error *err);
 /* The batch is in place.incoming. */
-int chdst_input_fill(struct chdst *d, const struct batch *b, struct error *err);
-void chdst_input_drop(struct chdst *d);
+int clickhouse_target_input_fill(struct clickhouse_target *d,
+				 const struct batch *b, struct error *err);
+void clickhouse_target_input_drop(struct clickhouse_target *d);
 /* SQL of how many rows of the table may have a key of the batch: 0, or not. The
  * caller frees it. NULL: the rows of the batch are always compared. */
-char *chdst_input_room(const struct chdst *d, const struct batch *b);
+char *clickhouse_target_input_room(const struct clickhouse_target *d,
+				   const struct batch *b);
 
 /* versions.c: may the row with the mark `new` replace the one with `old`? Both
  * are SQL; `delivered`: of the checkpoint, or NULL. Never older over newer,
  * unless the stored one is no newer than what this pipeline has delivered
  * itself. Without a mark, or with one that is none, nothing says which is
  * older, and the source's word counts. */
-void chdst_version_newer(struct strbuf *sb, const struct type *mark,
-			 const char *new, const char *old,
-			 const char *delivered);
+void clickhouse_target_version_newer(struct strbuf *sb, const struct type *mark,
+				     const char *new, const char *old,
+				     const char *delivered);
 
 /* statements.c: of the batch in place.incoming and what is stored. */
-void chdst_statement_names(struct strbuf *sb, const struct schema *s,
-			   const char *prefix);
-void chdst_statement_key(struct strbuf *sb, const struct schema *s,
-			 const char *prefix);
+void clickhouse_target_statement_names(struct strbuf *sb,
+				       const struct schema *s,
+				       const char *prefix);
+void clickhouse_target_statement_key(struct strbuf *sb, const struct schema *s,
+				     const char *prefix);
 /* Three numbers: rows that are new, rows that replace others, all rows that
  * were brought. */
-void chdst_statement_count(struct strbuf *sb, const struct chdst *d,
-			   const char *delivered);
+void clickhouse_target_statement_count(struct strbuf *sb,
+				       const struct clickhouse_target *d,
+				       const char *delivered);
 /* `kept`: also the columns that the source does not have, which only
- * chdst_statement_select() gives. */
-void chdst_statement_insert(struct strbuf *sb, const struct chdst *d,
-			    bool kept);
-void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
-			    const struct checkpoint *next);
+ * clickhouse_target_statement_select() gives. */
+void clickhouse_target_statement_insert(struct strbuf *sb,
+					const struct clickhouse_target *d,
+					bool kept);
+void clickhouse_target_statement_select(struct strbuf *sb,
+					const struct clickhouse_target *d,
+					const struct checkpoint *next);
 /* All rows of the batch, when no row of the table has a key of it. */
-void chdst_statement_select_all(struct strbuf *sb, const struct chdst *d,
-				const struct checkpoint *next);
+void clickhouse_target_statement_select_all(struct strbuf *sb,
+					    const struct clickhouse_target *d,
+					    const struct checkpoint *next);
 /* A condition that fails the statement, in which it is, if the mark was moved
  * since it was seen; true otherwise. */
-void chdst_statement_fence(struct strbuf *sb, const struct chdst *d);
+void clickhouse_target_statement_fence(struct strbuf *sb,
+				       const struct clickhouse_target *d);
 
 /* SQL of how many rows of the batch are in the table of raw rows already; the
  * caller frees it. */
-char *chdst_input_sent(const struct chdst *d, const struct batch *b,
-		       const struct checkpoint *next);
+char *clickhouse_target_input_sent(const struct clickhouse_target *d,
+				   const struct batch *b,
+				   const struct checkpoint *next);
 
 /* load.c */
 /* What the batch in place.incoming would do; duplicates are not counted. */
-int chdst_load_count(struct chdst *d, const struct checkpoint *next,
-		     struct load_counts *out, struct error *err);
+int clickhouse_target_load_count(struct clickhouse_target *d,
+				 const struct checkpoint *next,
+				 struct load_counts *out, struct error *err);
 /* The token of a batch, as it stands to the mark. Caller frees. */
-char *chdst_load_token(const struct chdst *d, const struct checkpoint *next);
-int chdst_load(struct destination *base, const struct batch *batch,
-	       const struct checkpoint *next, struct load_counts *out,
-	       struct error *err);
-int chdst_remove(struct destination *base, const struct batch *keys,
-		 const struct checkpoint *next, int64_t *removed,
-		 struct error *err);
-int chdst_finish(struct destination *base, const struct checkpoint *next,
-		 struct error *err);
+char *clickhouse_target_load_token(const struct clickhouse_target *d,
+				   const struct checkpoint *next);
+int clickhouse_target_load(struct destination *base, const struct batch *batch,
+			   const struct checkpoint *next,
+			   struct load_counts *out, struct error *err);
+int clickhouse_target_remove(struct destination *base, const struct batch *keys,
+			     const struct checkpoint *next, int64_t *removed,
+			     struct error *err);
+int clickhouse_target_finish(struct destination *base,
+			     const struct checkpoint *next, struct error *err);
 
 /* preview.c */
-int chdst_preview_prepare(struct chdst *d, const struct target *target,
-			  struct error *err);
-void chdst_preview_drop(struct chdst *d);
-int chdst_preview(struct destination *base, const struct batch *batch,
-		  const struct checkpoint *next, struct load_counts *out,
-		  struct error *err);
-int chdst_explain(struct destination *base, struct explanation *out,
-		  struct error *err);
+int clickhouse_target_preview_prepare(struct clickhouse_target *d,
+				      const struct target *target,
+				      struct error *err);
+void clickhouse_target_preview_drop(struct clickhouse_target *d);
+int clickhouse_target_preview(struct destination *base,
+			      const struct batch *batch,
+			      const struct checkpoint *next,
+			      struct load_counts *out, struct error *err);
+int clickhouse_target_explain(struct destination *base, struct explanation *out,
+			      struct error *err);
 
 #endif

@@ -12,7 +12,8 @@
  * counts, it does no harm if they are there twice. Where each version is kept
  * it is the same whoever sends it behind that mark; but for what is found
  * missing then. */
-char *chdst_load_token(const struct chdst *d, const struct checkpoint *next)
+char *clickhouse_target_load_token(const struct clickhouse_target *d,
+				   const struct checkpoint *next)
 {
 	bool any = d->target->mode == LOAD_APPEND && !d->missing;
 	const char *since = any ? d->seen.written_at : d->preparation;
@@ -27,15 +28,16 @@ char *chdst_load_token(const struct chdst *d, const struct checkpoint *next)
 		       delivered ? delivered : "");
 }
 
-int chdst_load_count(struct chdst *d, const struct checkpoint *next,
-		     struct load_counts *out, struct error *err)
+int clickhouse_target_load_count(struct clickhouse_target *d,
+				 const struct checkpoint *next,
+				 struct load_counts *out, struct error *err)
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
 	int64_t brought;
 	int rc;
 
-	chdst_statement_count(&sql, d, next->delivered);
+	clickhouse_target_statement_count(&sql, d, next->delivered);
 	rc = clickhouse_query(d->db, sql.data, "1ttt", &rows, err);
 	brought = rc ? 0 : strtoll(clickhouse_cell(&rows, 0, 2), NULL, 10);
 	/* A table for batches knows no tokens: an INSERT that was sent again
@@ -65,17 +67,17 @@ static bool load_says(int rc, const struct error *err, const char *what)
  * another look at the table its rows may fit, and none of them is to blame. Or
  * if the batch did not come as it was sent: a table for batches knows no
  * tokens. */
-static int load_why(struct chdst *d, int rc, struct error *err)
+static int load_why(struct clickhouse_target *d, int rc, struct error *err)
 {
-	if (load_says(rc, err, CHDST_ALTERED)) {
+	if (load_says(rc, err, CLICKHOUSE_TARGET_ALTERED)) {
 		error_clear(err);
 		return error_set(err, ERROR_TRANSIENT,
-				 CHDST_ALTERED
+				 CLICKHOUSE_TARGET_ALTERED
 				 " while rows were on their way, none of which "
 				 "was written; the table has to be looked at "
 				 "anew");
 	}
-	if (load_says(rc, err, CHDST_OTHER)) {
+	if (load_says(rc, err, CLICKHOUSE_TARGET_OTHER)) {
 		error_clear(err);
 		return error_set(err, ERROR_TRANSIENT,
 				 "%s: of %zu rows that were sent, some did not "
@@ -86,18 +88,19 @@ static int load_why(struct chdst *d, int rc, struct error *err)
 }
 
 /* `room`: no row of the table has a key of the batch. */
-static int load_merge(struct chdst *d, const struct checkpoint *next, bool room,
+static int load_merge(struct clickhouse_target *d,
+		      const struct checkpoint *next, bool room,
 		      struct error *err)
 {
 	struct strbuf insert = STRBUF_INIT, select = STRBUF_INIT;
-	char *token = chdst_load_token(d, next);
+	char *token = clickhouse_target_load_token(d, next);
 	int rc;
 
-	chdst_statement_insert(&insert, d, !room);
+	clickhouse_target_statement_insert(&insert, d, !room);
 	if (room)
-		chdst_statement_select_all(&select, d, next);
+		clickhouse_target_statement_select_all(&select, d, next);
 	else
-		chdst_statement_select(&select, d, next);
+		clickhouse_target_statement_select(&select, d, next);
 	rc = clickhouse_insert_select(d->db, insert.data, token, select.data,
 				      err);
 	strbuf_release(&insert);
@@ -107,10 +110,11 @@ static int load_merge(struct chdst *d, const struct checkpoint *next, bool room,
 }
 
 /* The rows that a table may have already are compared where they are. */
-static int load_compared(struct chdst *d, const struct checkpoint *next,
-			 struct load_counts *out, struct error *err)
+static int load_compared(struct clickhouse_target *d,
+			 const struct checkpoint *next, struct load_counts *out,
+			 struct error *err)
 {
-	int rc = chdst_load_count(d, next, out, err);
+	int rc = clickhouse_target_load_count(d, next, out, err);
 
 	if (!rc && d->target->mode == LOAD_DELETE_INSERT)
 		rc = failpoint("after_delete", err);
@@ -119,12 +123,12 @@ static int load_compared(struct chdst *d, const struct checkpoint *next,
 	return rc;
 }
 
-static int load_ask(struct chdst *d, const struct batch *b,
+static int load_ask(struct clickhouse_target *d, const struct batch *b,
 		    const struct checkpoint *next, int64_t *sent,
 		    struct error *err)
 {
 	struct clickhouse_rows rows;
-	char *sql = chdst_input_sent(d, b, next);
+	char *sql = clickhouse_target_input_sent(d, b, next);
 	int rc = clickhouse_query(d->db, sql, "t", &rows, err);
 
 	*sent = rc ? 0 : clickhouse_rows_i64(&rows, 0);
@@ -136,13 +140,13 @@ static int load_ask(struct chdst *d, const struct batch *b,
 /* The server drops a batch that it remembers, also where its rows, `n` more
  * than `before`, are gone by now, or some of them. Time has passed: whose
  * pipeline is it? */
-static int load_missing(struct chdst *d, const struct batch *b,
+static int load_missing(struct clickhouse_target *d, const struct batch *b,
 			const struct checkpoint *next, int64_t before,
 			int64_t n, struct error *err)
 {
-	char *sql = chdst_input_sent(d, b, next);
+	char *sql = clickhouse_target_input_sent(d, b, next);
 	int64_t sent = 0;
-	int rc = chdst_mark_lock_and_ask(d, sql, &sent, err);
+	int rc = clickhouse_target_mark_lock_and_ask(d, sql, &sent, err);
 
 	free(sql);
 	if (rc || sent - before >= n)
@@ -155,12 +159,12 @@ static int load_missing(struct chdst *d, const struct batch *b,
 	return rc;
 }
 
-static int load_rows(struct chdst *d, const struct batch *b,
+static int load_rows(struct clickhouse_target *d, const struct batch *b,
 		     const struct checkpoint *next, bool room,
 		     struct load_counts *out, struct error *err)
 {
 	int64_t before = 0;
-	int rc = d->order.n ? chdst_input_fill(d, b, err) : 0;
+	int rc = d->order.n ? clickhouse_target_input_fill(d, b, err) : 0;
 
 	if (!rc)
 		rc = failpoint("before_merge", err);
@@ -182,22 +186,22 @@ static int load_rows(struct chdst *d, const struct batch *b,
 	return failpoint("after_merge", err);
 }
 
-int chdst_load(struct destination *base, const struct batch *batch,
-	       const struct checkpoint *next, struct load_counts *out,
-	       struct error *err)
+int clickhouse_target_load(struct destination *base, const struct batch *batch,
+			   const struct checkpoint *next,
+			   struct load_counts *out, struct error *err)
 {
-	struct chdst *d = (struct chdst *)base;
+	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	struct load_counts counts = { .inserted = 0 };
 	struct checkpoint kept;
 	int rc = row_order_build(&d->order, batch, err);
-	char *room = rc ? NULL : chdst_input_room(d, batch);
+	char *room = rc ? NULL : clickhouse_target_input_room(d, batch);
 	int64_t taken = 1;
 
 	/* Before the look: see internal.h. */
 	if (!rc && d->order.n)
-		rc = chdst_input_make(d, err);
+		rc = clickhouse_target_input_make(d, err);
 	if (!rc)
-		rc = chdst_mark_lock_and_ask(d, room, &taken, err);
+		rc = clickhouse_target_mark_lock_and_ask(d, room, &taken, err);
 	free(room);
 	checkpoint_init(&kept);
 	checkpoint_keep(&kept, next,
@@ -206,13 +210,14 @@ int chdst_load(struct destination *base, const struct batch *batch,
 	if (!rc)
 		rc = writer_check(&d->target->writer, err);
 	if (!rc)
-		rc = chdst_mark_why(
+		rc = clickhouse_target_mark_why(
 			d, load_rows(d, batch, &kept, !taken, &counts, err),
 			err);
 	if (rc)
 		error_prefix(err, "table %s", d->target->table);
 	else if (!d->target->refresh)
-		rc = chdst_mark_advance(d, &kept, (int64_t)batch->n_rows, err);
+		rc = clickhouse_target_mark_advance(
+			d, &kept, (int64_t)batch->n_rows, err);
 	checkpoint_release(&kept);
 	if (rc)
 		return rc;

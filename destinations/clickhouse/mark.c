@@ -12,7 +12,7 @@
  * does not count. */
 #define FENCE_BITS 40
 
-char *chdst_mark_new_id(const char *prefix)
+char *clickhouse_target_mark_new_id(const char *prefix)
 {
 	return xstrfmt("%s%" PRId64 "-%08" PRIx32, prefix, clock_now_us(),
 		       (uint32_t)retry_random());
@@ -32,19 +32,21 @@ static const char fault_sql[] =
 	"    position(create_table_query, ' CONSTRAINT ') > 0,\n"
 	"      'has a constraint',\n"
 	"    (SELECT count() FROM system.columns AS c\n"
-	"     WHERE c.database = %s AND c.table = '" CHDST_MARK_ROWS "'\n"
+	"     WHERE c.database = %s AND c.table = '" CLICKHOUSE_TARGET_MARK_ROWS
+	"'\n"
 	"       AND c.default_kind <> '' AND NOT (c.default_kind = 'DEFAULT'\n"
 	"         AND match(c.default_expression,\n"
 	"           '^(-?[0-9.]+|\\'[^\\']*\\'|true|false|NULL)$')))\n"
 	"      > 0, 'has computed columns',\n"
-	"    ''), name = '" CHDST_MARK_ROWS "')\n";
+	"    ''), name = '" CLICKHOUSE_TARGET_MARK_ROWS "')\n";
 
-static int mark_refuse(struct chdst *d, const char *fault, struct error *err)
+static int mark_refuse(struct clickhouse_target *d, const char *fault,
+		       struct error *err)
 {
 	if (!*fault)
 		return 0;
 	return error_set(err, ERROR_SCHEMA,
-			 "table " CHDST_MARK_ROWS
+			 "table " CLICKHOUSE_TARGET_MARK_ROWS
 			 " of %s, where marks are kept, %s, so code of "
 			 "somebody else could run with the rights of this "
 			 "user, or change the mark" ERROR_FIX
@@ -52,8 +54,9 @@ static int mark_refuse(struct chdst *d, const char *fault, struct error *err)
 			 clickhouse_shown(d->db), fault);
 }
 
-int chdst_mark_has_table(struct chdst *d, const struct place *place, bool *out,
-			 bool *durable, struct error *err)
+int clickhouse_target_mark_has_table(struct clickhouse_target *d,
+				     const struct place *place, bool *out,
+				     bool *durable, struct error *err)
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT, database = STRBUF_INIT;
@@ -66,7 +69,8 @@ int chdst_mark_has_table(struct chdst *d, const struct place *place, bool *out,
 	strbuf_addf(&sql, fault_sql, database.data);
 	strbuf_addf(&sql,
 		    "FROM system.tables WHERE database = %s AND name IN\n"
-		    "  ('" NAME_WATERMARK_TABLE "', '" CHDST_MARK_ROWS "')",
+		    "  ('" NAME_WATERMARK_TABLE
+		    "', '" CLICKHOUSE_TARGET_MARK_ROWS "')",
 		    database.data);
 	rc = clickhouse_query(d->db, sql.data, "1ttt", &rows, err);
 	if (!rc)
@@ -80,27 +84,30 @@ int chdst_mark_has_table(struct chdst *d, const struct place *place, bool *out,
 	return rc;
 }
 
-int chdst_mark_place(struct chdst *d, const struct target *target,
-		     struct place *out, bool *exists, bool *has_marks,
-		     struct error *err)
+int clickhouse_target_mark_place(struct clickhouse_target *d,
+				 const struct target *target, struct place *out,
+				 bool *exists, bool *has_marks,
+				 struct error *err)
 {
 	struct catalog_table there;
-	int rc = chdst_place_set(out, clickhouse_database(d->db), target, err);
+	int rc = clickhouse_target_place_set(out, clickhouse_database(d->db),
+					     target, err);
 
-	chdst_catalog_init(&there);
+	clickhouse_target_catalog_init(&there);
 	if (!rc)
-		rc = chdst_catalog_read(d->db, out->database, out->table,
-					&there, err);
+		rc = clickhouse_target_catalog_read(d->db, out->database,
+						    out->table, &there, err);
 	*exists = there.exists;
 	*has_marks = false;
 	if (!rc)
-		rc = chdst_mark_has_table(d, out, has_marks, NULL, err);
-	chdst_catalog_release(&there);
+		rc = clickhouse_target_mark_has_table(d, out, has_marks, NULL,
+						      err);
+	clickhouse_target_catalog_release(&there);
 	return rc;
 }
 
-void chdst_mark_take(struct mark_row *out, const struct clickhouse_rows *rows,
-		     size_t row)
+void clickhouse_target_mark_take(struct mark_row *out,
+				 const struct clickhouse_rows *rows, size_t row)
 {
 	out->revision = strtoull(clickhouse_cell(rows, row, 0), NULL, 10);
 	out->found = *clickhouse_cell(rows, row, 1) == '0';
@@ -129,7 +136,8 @@ static void mark_write_total(struct strbuf *sb, const struct place *place)
 	strbuf_addstr(sb, "))");
 }
 
-void chdst_mark_write_select(struct strbuf *sb, const struct place *place)
+void clickhouse_target_mark_write_select(struct strbuf *sb,
+					 const struct place *place)
 {
 	strbuf_addstr(sb, "SELECT " NAME_VERSION ", " NAME_DELETED
 			  ", watermark, batch_id, fence,\n  ");
@@ -138,16 +146,17 @@ void chdst_mark_write_select(struct strbuf *sb, const struct place *place)
 			  "toString(updated_at)");
 }
 
-int chdst_mark_ask(struct chdst *d, const struct place *place,
-		   const char *pipeline, const char *question,
-		   struct mark_row *out, int64_t *answer, struct error *err)
+int clickhouse_target_mark_ask(struct clickhouse_target *d,
+			       const struct place *place, const char *pipeline,
+			       const char *question, struct mark_row *out,
+			       int64_t *answer, struct error *err)
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
-	chdst_mark_row_release(out);
-	chdst_mark_write_select(&sql, place);
+	clickhouse_target_mark_row_release(out);
+	clickhouse_target_mark_write_select(&sql, place);
 	if (question)
 		strbuf_addf(&sql, ", (%s)", question);
 	strbuf_addf(&sql, "\nFROM %s\nWHERE pipeline = ", place->marks_rows);
@@ -157,7 +166,7 @@ int chdst_mark_ask(struct chdst *d, const struct place *place,
 			      question ? "tt?tttttttt" : "tt?ttttttt", &rows,
 			      err);
 	if (!rc && rows.n_rows)
-		chdst_mark_take(out, &rows, 0);
+		clickhouse_target_mark_take(out, &rows, 0);
 	if (!rc && rows.n_rows && question)
 		*answer = strtoll(clickhouse_cell(&rows, 0, 10), NULL, 10);
 	clickhouse_rows_release(&rows);
@@ -165,11 +174,12 @@ int chdst_mark_ask(struct chdst *d, const struct place *place,
 	return rc;
 }
 
-int chdst_mark_read(struct chdst *d, const struct place *place,
-		    const char *pipeline, struct mark_row *out,
-		    struct error *err)
+int clickhouse_target_mark_read(struct clickhouse_target *d,
+				const struct place *place, const char *pipeline,
+				struct mark_row *out, struct error *err)
 {
-	return chdst_mark_ask(d, place, pipeline, NULL, out, NULL, err);
+	return clickhouse_target_mark_ask(d, place, pipeline, NULL, out, NULL,
+					  err);
 }
 
 static uint64_t mark_next_revision(uint64_t seen, int64_t fence)
@@ -219,7 +229,7 @@ static bool mark_is(const struct mark_row *now, const struct mark_row *next,
 		       next->batch_id ? next->batch_id : "");
 }
 
-static int mark_overtaken(struct chdst *d, const char *pipeline,
+static int mark_overtaken(struct clickhouse_target *d, const char *pipeline,
 			  const struct mark_row *seen,
 			  const struct mark_row *now, struct error *err)
 {
@@ -240,9 +250,11 @@ static int mark_overtaken(struct chdst *d, const char *pipeline,
 }
 
 /* An answer that was lost is found out about by reading the row back. */
-int chdst_mark_put(struct chdst *d, const struct place *place,
-		   const char *pipeline, const struct mark_row *seen,
-		   struct mark_row *next, bool deleted, struct error *err)
+int clickhouse_target_mark_put(struct clickhouse_target *d,
+			       const struct place *place, const char *pipeline,
+			       const struct mark_row *seen,
+			       struct mark_row *next, bool deleted,
+			       struct error *err)
 {
 	uint64_t revision = mark_next_revision(seen->revision, next->fence);
 	struct mark_row now = { .found = false };
@@ -264,7 +276,8 @@ int chdst_mark_put(struct chdst *d, const struct place *place,
 			*err = why;
 		return rc;
 	}
-	read = chdst_mark_read(d, place, pipeline, &now, rc ? NULL : err);
+	read = clickhouse_target_mark_read(d, place, pipeline, &now,
+					   rc ? NULL : err);
 	if (!read && mark_is(&now, next, revision, deleted)) {
 		rc = 0;
 		free(next->written_at);
@@ -274,52 +287,55 @@ int chdst_mark_put(struct chdst *d, const struct place *place,
 	} else if (!rc && !read) {
 		read = mark_overtaken(d, pipeline, seen, &now, err);
 	}
-	chdst_mark_row_release(&now);
+	clickhouse_target_mark_row_release(&now);
 	return rc ? rc : read;
 }
 
-static int mark_lock(struct chdst *d, const char *question, int64_t *answer,
-		     struct error *err)
+static int mark_lock(struct clickhouse_target *d, const char *question,
+		     int64_t *answer, struct error *err)
 {
 	const char *pipeline = d->target->pipeline;
 	struct mark_row now = { .found = false };
-	int rc = chdst_mark_ask(d, &d->place, pipeline, question, &now, answer,
-				err);
+	int rc = clickhouse_target_mark_ask(d, &d->place, pipeline, question,
+					    &now, answer, err);
 
 	if (!rc && !now.found)
 		rc = mark_overtaken(d, pipeline, &d->seen, &now, err);
 	if (!rc)
 		rc = writer_check_fence(&d->target->writer, pipeline, now.fence,
 					err);
-	if (!rc && !chdst_mark_is_handed_on(&now, &d->seen))
+	if (!rc && !clickhouse_target_mark_is_handed_on(&now, &d->seen))
 		rc = mark_overtaken(d, pipeline, &d->seen, &now, err);
 	if (rc) {
-		chdst_mark_row_release(&now);
+		clickhouse_target_mark_row_release(&now);
 		return rc;
 	}
-	chdst_mark_row_release(&d->seen);
+	clickhouse_target_mark_row_release(&d->seen);
 	d->seen = now;
 	return 0;
 }
 
-int chdst_mark_lock(struct chdst *d, struct error *err)
+int clickhouse_target_mark_lock(struct clickhouse_target *d, struct error *err)
 {
 	return mark_lock(d, NULL, NULL, err);
 }
 
-int chdst_mark_lock_and_ask(struct chdst *d, const char *question,
-			    int64_t *answer, struct error *err)
+int clickhouse_target_mark_lock_and_ask(struct clickhouse_target *d,
+					const char *question, int64_t *answer,
+					struct error *err)
 {
-	return chdst_mark_why(d, mark_lock(d, question, answer, err), err);
+	return clickhouse_target_mark_why(
+		d, mark_lock(d, question, answer, err), err);
 }
 
-int chdst_mark_why(struct chdst *d, int rc, struct error *err)
+int clickhouse_target_mark_why(struct clickhouse_target *d, int rc,
+			       struct error *err)
 {
 	struct error why = ERROR_INIT;
 
 	if (!refresh_may_be_overtaken(rc) || !err)
 		return rc;
-	if (chdst_mark_lock(d, &why) == -ERROR_STATE) {
+	if (clickhouse_target_mark_lock(d, &why) == -ERROR_STATE) {
 		*err = why;
 		return -(int)why.code;
 	}
@@ -327,7 +343,7 @@ int chdst_mark_why(struct chdst *d, int rc, struct error *err)
 	 * has left. */
 	if (d->target->refresh && error_has_code(err, "60"))
 		err->code = ERROR_TRANSIENT;
-	if (!strstr(err->message, CHDST_MOVED))
+	if (!strstr(err->message, CLICKHOUSE_TARGET_MOVED))
 		return -(int)err->code;
 	error_clear(err);
 	return error_set(err, ERROR_TRANSIENT,
@@ -339,27 +355,28 @@ int chdst_mark_why(struct chdst *d, int rc, struct error *err)
 
 /* What was handed on between the look and the write is taken over: true, if so
  * it was, and the write may come again. */
-static bool mark_follow(struct chdst *d, const char *pipeline,
+static bool mark_follow(struct clickhouse_target *d, const char *pipeline,
 			struct mark_row *next)
 {
 	struct mark_row now = { .found = false };
-	bool follows = !chdst_mark_read(d, &d->place, pipeline, &now, NULL) &&
+	bool follows = !clickhouse_target_mark_read(d, &d->place, pipeline,
+						    &now, NULL) &&
 		       now.revision > d->seen.revision &&
-		       chdst_mark_is_handed_on(&now, &d->seen);
+		       clickhouse_target_mark_is_handed_on(&now, &d->seen);
 
 	if (!follows) {
-		chdst_mark_row_release(&now);
+		clickhouse_target_mark_row_release(&now);
 		return false;
 	}
 	next->rows_total += now.rows_total - d->seen.rows_total;
-	chdst_mark_row_release(&d->seen);
+	clickhouse_target_mark_row_release(&d->seen);
 	d->seen = now;
 	return true;
 }
 
 /* By what it says since, rows that this batch has left alone may have to be
  * replaced: it is loaded once more. */
-static int mark_follow_raise(struct chdst *d, struct mark_row *next,
+static int mark_follow_raise(struct clickhouse_target *d, struct mark_row *next,
 			     bool loaded, struct error *err)
 {
 	char *raised = next->watermark && !(d->target && d->target->refresh)
@@ -380,7 +397,7 @@ static int mark_follow_raise(struct chdst *d, struct mark_row *next,
 }
 
 /* `loaded`: rows were, by what the mark that was seen says is delivered. */
-static int mark_move(struct chdst *d, const char *pipeline,
+static int mark_move(struct clickhouse_target *d, const char *pipeline,
 		     struct mark_row *next, bool loaded, struct error *err)
 {
 	struct error why = ERROR_INIT;
@@ -390,24 +407,25 @@ static int mark_move(struct chdst *d, const char *pipeline,
 		error_clear(&why);
 		rc = mark_follow_raise(d, next, loaded, &why);
 		if (!rc)
-			rc = chdst_mark_put(d, &d->place, pipeline, &d->seen,
-					    next, false, &why);
+			rc = clickhouse_target_mark_put(d, &d->place, pipeline,
+							&d->seen, next, false,
+							&why);
 	} while (rc == -ERROR_STATE && mark_follow(d, pipeline, next));
 	if (rc && err)
 		*err = why;
 	if (rc) {
-		chdst_mark_row_release(next);
+		clickhouse_target_mark_row_release(next);
 		return rc;
 	}
 	next->found = true;
 	next->revision = mark_next_revision(d->seen.revision, next->fence);
-	chdst_mark_row_release(&d->seen);
+	clickhouse_target_mark_row_release(&d->seen);
 	d->seen = *next;
 	return 0;
 }
 
 /* The writer's own words are that nothing of the batch was written. */
-static int mark_check_lease(struct chdst *d, struct error *err)
+static int mark_check_lease(struct clickhouse_target *d, struct error *err)
 {
 	int rc = writer_check(&d->target->writer, err);
 
@@ -422,14 +440,16 @@ static int mark_check_lease(struct chdst *d, struct error *err)
 			 d->target->pipeline, d->target->table);
 }
 
-int chdst_mark_move(struct chdst *d, const char *pipeline,
-		    struct mark_row *next, struct error *err)
+int clickhouse_target_mark_move(struct clickhouse_target *d,
+				const char *pipeline, struct mark_row *next,
+				struct error *err)
 {
 	return mark_move(d, pipeline, next, false, err);
 }
 
-int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
-		       int64_t n_rows, struct error *err)
+int clickhouse_target_mark_advance(struct clickhouse_target *d,
+				   const struct checkpoint *next,
+				   int64_t n_rows, struct error *err)
 {
 	bool refresh = d->target->refresh;
 	struct mark_row row;
@@ -441,7 +461,7 @@ int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
 		rc = failpoint("commit_sent", err);
 	if (rc)
 		return rc;
-	chdst_mark_row_copy(&row, &d->seen);
+	clickhouse_target_mark_row_copy(&row, &d->seen);
 	free(row.watermark);
 	free(row.batch_id);
 	free(row.written_at);
@@ -461,17 +481,17 @@ int chdst_mark_advance(struct chdst *d, const struct checkpoint *next,
 	return rc ? rc : failpoint("commit_acked", err);
 }
 
-void chdst_mark_give_back(struct chdst *d)
+void clickhouse_target_mark_give_back(struct clickhouse_target *d)
 {
 	struct mark_row next;
 
 	if (!d->target || !d->target->refresh ||
 	    !refresh_id_is(d->seen.batch_id))
 		return;
-	chdst_mark_row_copy(&next, &d->seen);
+	clickhouse_target_mark_row_copy(&next, &d->seen);
 	free(next.batch_id);
 	next.batch_id = xstrfmt("left-%s", d->seen.batch_id);
-	chdst_mark_put(d, &d->place, d->target->pipeline, &d->seen, &next,
-		       false, NULL);
-	chdst_mark_row_release(&next);
+	clickhouse_target_mark_put(d, &d->place, d->target->pipeline, &d->seen,
+				   &next, false, NULL);
+	clickhouse_target_mark_row_release(&next);
 }

@@ -12,7 +12,7 @@ static void mark_write_all(struct strbuf *sb, const struct place *place,
 			   const char *pipeline)
 {
 	strbuf_addstr(sb, "SELECT * FROM (");
-	chdst_mark_write_select(sb, place);
+	clickhouse_target_mark_write_select(sb, place);
 	strbuf_addf(sb,
 		    ", pipeline\n  FROM %s ORDER BY " NAME_VERSION
 		    " DESC LIMIT 1 BY pipeline)\nWHERE pipeline = ",
@@ -24,9 +24,10 @@ static void mark_write_all(struct strbuf *sb, const struct place *place,
 			  " = 0 AND watermark IS NOT NULL\nORDER BY pipeline");
 }
 
-int chdst_mark_read_all(struct chdst *d, const struct place *place,
-			const char *pipeline, struct mark_row *out,
-			struct strlist *others, struct error *err)
+int clickhouse_target_mark_read_all(struct clickhouse_target *d,
+				    const struct place *place,
+				    const char *pipeline, struct mark_row *out,
+				    struct strlist *others, struct error *err)
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
@@ -38,7 +39,7 @@ int chdst_mark_read_all(struct chdst *d, const struct place *place,
 		const char *name = clickhouse_cell(&rows, i, 10);
 
 		if (!strcmp(name, pipeline)) {
-			chdst_mark_take(out, &rows, i);
+			clickhouse_target_mark_take(out, &rows, i);
 			continue;
 		}
 		strlist_add(others, name);
@@ -49,7 +50,7 @@ int chdst_mark_read_all(struct chdst *d, const struct place *place,
 	return rc;
 }
 
-static int mark_set(struct chdst *d, const struct place *place,
+static int mark_set(struct clickhouse_target *d, const struct place *place,
 		    const struct target *target, const char *watermark,
 		    struct error *err)
 {
@@ -57,37 +58,39 @@ static int mark_set(struct chdst *d, const struct place *place,
 	struct mark_row seen = { .found = false }, next;
 	int rc;
 
-	chdst_catalog_init(&raw);
-	rc = chdst_catalog_read(d->db, place->database, place->base, &raw, err);
+	clickhouse_target_catalog_init(&raw);
+	rc = clickhouse_target_catalog_read(d->db, place->database, place->base,
+					    &raw, err);
 	if (!rc)
-		rc = chdst_mark_read(d, place, target->pipeline, &seen, err);
+		rc = clickhouse_target_mark_read(d, place, target->pipeline,
+						 &seen, err);
 	if (!rc) {
 		next = seen;
 		next.watermark = (char *)watermark;
-		next.batch_id = chdst_mark_new_id("set-");
+		next.batch_id = clickhouse_target_mark_new_id("set-");
 		next.target = place->table;
 		next.table_uuid = raw.uuid;
 		next.written_at = NULL;
 		next.target_rows = 0;
 		if (!seen.found)
 			next.fence = next.rows_total = 0;
-		rc = chdst_mark_put(d, place, target->pipeline, &seen, &next,
-				    false, err);
+		rc = clickhouse_target_mark_put(d, place, target->pipeline,
+						&seen, &next, false, err);
 		free(next.batch_id);
 		free(next.written_at);
 	}
-	chdst_mark_row_release(&seen);
-	chdst_catalog_release(&raw);
+	clickhouse_target_mark_row_release(&seen);
+	clickhouse_target_catalog_release(&raw);
 	return rc;
 }
 
-static int mark_make_table(struct chdst *d, const struct place *place,
-			   struct error *err)
+static int mark_make_table(struct clickhouse_target *d,
+			   const struct place *place, struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
-	chdst_ddl_marks(&sql, place->marks_rows);
+	clickhouse_target_ddl_marks(&sql, place->marks_rows);
 	rc = clickhouse_exec(d->db, sql.data, err);
 	if (!rc)
 		rc = clickhouse_execf(d->db, err,
@@ -99,13 +102,15 @@ static int mark_make_table(struct chdst *d, const struct place *place,
 	return rc;
 }
 
-int chdst_set_watermark(struct destination *base, const struct target *target,
-			const char *watermark, struct error *err)
+int clickhouse_target_set_watermark(struct destination *base,
+				    const struct target *target,
+				    const char *watermark, struct error *err)
 {
-	struct chdst *d = (struct chdst *)base;
+	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	struct place place = { .table = NULL };
 	bool exists = false, has = false;
-	int rc = chdst_mark_place(d, target, &place, &exists, &has, err);
+	int rc = clickhouse_target_mark_place(d, target, &place, &exists, &has,
+					      err);
 
 	if (!rc && !exists)
 		rc = error_set(err, ERROR_SCHEMA,
@@ -116,32 +121,32 @@ int chdst_set_watermark(struct destination *base, const struct target *target,
 		rc = mark_make_table(d, &place, err);
 	if (!rc)
 		rc = mark_set(d, &place, target, watermark, err);
-	chdst_place_release(&place);
+	clickhouse_target_place_release(&place);
 	return rc;
 }
 
 /* One look, and the write that goes with it; STATE: it was moved between. */
-static int mark_raise(struct chdst *d, const struct place *place,
+static int mark_raise(struct clickhouse_target *d, const struct place *place,
 		      const char *pipeline, int64_t least, struct error *err)
 {
 	struct mark_row seen = { .found = false }, next;
-	int rc = chdst_mark_read(d, place, pipeline, &seen, err);
+	int rc = clickhouse_target_mark_read(d, place, pipeline, &seen, err);
 
 	if (!rc && seen.found) {
-		chdst_mark_row_copy(&next, &seen);
+		clickhouse_target_mark_row_copy(&next, &seen);
 		if (next.rows_total < least)
 			next.rows_total = least;
-		rc = chdst_mark_put(d, place, pipeline, &seen, &next, false,
-				    err);
-		chdst_mark_row_release(&next);
+		rc = clickhouse_target_mark_put(d, place, pipeline, &seen,
+						&next, false, err);
+		clickhouse_target_mark_row_release(&next);
 	}
-	chdst_mark_row_release(&seen);
+	clickhouse_target_mark_row_release(&seen);
 	return rc;
 }
 
 /* The numbers of a raw table go on behind the highest, whoever gave it; the
  * other may be moving its mark right now. */
-static int mark_hand_on(struct chdst *d, const struct place *place,
+static int mark_hand_on(struct clickhouse_target *d, const struct place *place,
 			const struct target *target,
 			const struct mark_row *gone, struct error *err)
 {
@@ -150,7 +155,7 @@ static int mark_hand_on(struct chdst *d, const struct place *place,
 	int rc = 0;
 
 	if (place->append)
-		rc = chdst_others(&d->base, target, &others, &why);
+		rc = clickhouse_target_others(&d->base, target, &others, &why);
 	if (!rc && others.n) {
 		for (int tries = 0; tries < HAND_ON_TRIES; tries++) {
 			error_clear(&why);
@@ -166,42 +171,45 @@ static int mark_hand_on(struct chdst *d, const struct place *place,
 	return rc;
 }
 
-int chdst_forget(struct destination *base, const struct target *target,
-		 struct error *err)
+int clickhouse_target_forget(struct destination *base,
+			     const struct target *target, struct error *err)
 {
-	struct chdst *d = (struct chdst *)base;
+	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	struct place place = { .table = NULL };
 	struct mark_row row = { .found = false };
 	bool has = false;
-	int rc = chdst_place_set(&place, clickhouse_database(d->db), target,
-				 err);
+	int rc = clickhouse_target_place_set(&place, clickhouse_database(d->db),
+					     target, err);
 
 	if (!rc)
-		rc = chdst_mark_has_table(d, &place, &has, NULL, err);
+		rc = clickhouse_target_mark_has_table(d, &place, &has, NULL,
+						      err);
 	if (!rc && has)
-		rc = chdst_mark_read(d, &place, target->pipeline, &row, err);
+		rc = clickhouse_target_mark_read(d, &place, target->pipeline,
+						 &row, err);
 	if (!rc && row.found && row.fence <= target->writer.fence) {
 		rc = mark_hand_on(d, &place, target, &row, err);
 		if (!rc)
-			rc = chdst_mark_put(d, &place, target->pipeline, &row,
-					    &row, true, err);
+			rc = clickhouse_target_mark_put(d, &place,
+							target->pipeline, &row,
+							&row, true, err);
 	}
-	chdst_mark_row_release(&row);
-	chdst_place_release(&place);
+	clickhouse_target_mark_row_release(&row);
+	clickhouse_target_place_release(&place);
 	return rc;
 }
 
 /* One look, and the write that goes with it; STATE: it was moved between. */
-static int mark_raise_mark(struct chdst *d, const struct place *place,
-			   const char *pipeline, const char *mark,
-			   struct error *err)
+static int mark_raise_mark(struct clickhouse_target *d,
+			   const struct place *place, const char *pipeline,
+			   const char *mark, struct error *err)
 {
 	struct mark_row seen = { .found = false }, next;
-	int rc = chdst_mark_read(d, place, pipeline, &seen, err);
+	int rc = clickhouse_target_mark_read(d, place, pipeline, &seen, err);
 	char *raised = rc ? NULL : watermark_raise_text(seen.watermark, mark);
 
 	if (raised) {
-		chdst_mark_row_copy(&next, &seen);
+		clickhouse_target_mark_row_copy(&next, &seen);
 		free(next.watermark);
 		next.watermark = raised;
 		if (!seen.found) {
@@ -209,27 +217,29 @@ static int mark_raise_mark(struct chdst *d, const struct place *place,
 			next.target = xstrdup(place->table);
 			next.fence = next.rows_total = next.target_rows = 0;
 		}
-		rc = chdst_mark_put(d, place, pipeline, &seen, &next, false,
-				    err);
-		chdst_mark_row_release(&next);
+		rc = clickhouse_target_mark_put(d, place, pipeline, &seen,
+						&next, false, err);
+		clickhouse_target_mark_row_release(&next);
 	}
-	chdst_mark_row_release(&seen);
+	clickhouse_target_mark_row_release(&seen);
 	return rc;
 }
 
 /* The pipeline may be moving its mark right now. */
-int chdst_raise(struct destination *base, const struct target *target,
-		const char *mark, struct error *err)
+int clickhouse_target_raise(struct destination *base,
+			    const struct target *target, const char *mark,
+			    struct error *err)
 {
-	struct chdst *d = (struct chdst *)base;
+	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	struct place place = { .table = NULL };
 	struct error why = ERROR_INIT;
 	bool has = false;
-	int rc = chdst_place_set(&place, clickhouse_database(d->db), target,
-				 &why);
+	int rc = clickhouse_target_place_set(&place, clickhouse_database(d->db),
+					     target, &why);
 
 	if (!rc)
-		rc = chdst_mark_has_table(d, &place, &has, NULL, &why);
+		rc = clickhouse_target_mark_has_table(d, &place, &has, NULL,
+						      &why);
 	for (int tries = 0; !rc && tries < HAND_ON_TRIES; tries++) {
 		error_clear(&why);
 		rc = mark_raise_mark(d, &place, target->pipeline, mark, &why);
@@ -244,13 +254,13 @@ int chdst_raise(struct destination *base, const struct target *target,
 			       target->pipeline);
 	if (rc && err)
 		*err = why;
-	chdst_place_release(&place);
+	clickhouse_target_place_release(&place);
 	return rc;
 }
 
-static int mark_list_others(struct chdst *d, const struct place *place,
-			    const char *pipeline, struct strlist *out,
-			    struct error *err)
+static int mark_list_others(struct clickhouse_target *d,
+			    const struct place *place, const char *pipeline,
+			    struct strlist *out, struct error *err)
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
@@ -275,16 +285,18 @@ static int mark_list_others(struct chdst *d, const struct place *place,
 	return rc;
 }
 
-int chdst_others(struct destination *base, const struct target *target,
-		 struct strlist *out, struct error *err)
+int clickhouse_target_others(struct destination *base,
+			     const struct target *target, struct strlist *out,
+			     struct error *err)
 {
-	struct chdst *d = (struct chdst *)base;
+	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	struct place place = { .table = NULL };
 	bool exists = false, has = false;
-	int rc = chdst_mark_place(d, target, &place, &exists, &has, err);
+	int rc = clickhouse_target_mark_place(d, target, &place, &exists, &has,
+					      err);
 
 	if (!rc && exists && has)
 		rc = mark_list_others(d, &place, target->pipeline, out, err);
-	chdst_place_release(&place);
+	clickhouse_target_place_release(&place);
 	return rc;
 }

@@ -4,7 +4,7 @@
 #include "core/base/alloc.h"
 #include "destinations/clickhouse/internal.h"
 
-void chdst_mark_row_release(struct mark_row *m)
+void clickhouse_target_mark_row_release(struct mark_row *m)
 {
 	free(m->watermark);
 	free(m->batch_id);
@@ -14,7 +14,8 @@ void chdst_mark_row_release(struct mark_row *m)
 	memset(m, 0, sizeof(*m));
 }
 
-void chdst_mark_row_copy(struct mark_row *dst, const struct mark_row *src)
+void clickhouse_target_mark_row_copy(struct mark_row *dst,
+				     const struct mark_row *src)
 {
 	*dst = *src;
 	dst->watermark = xstrdup(src->watermark);
@@ -37,8 +38,8 @@ static bool mark_is_raised(const char *now, const char *was)
 /* Its writer is still who we have seen: only the number of rows was raised, by
  * one that appended to the same table and has let go of its own row; or what
  * the mark says is delivered. */
-bool chdst_mark_is_handed_on(const struct mark_row *now,
-			     const struct mark_row *seen)
+bool clickhouse_target_mark_is_handed_on(const struct mark_row *now,
+					 const struct mark_row *seen)
 {
 	const char *was = seen->watermark ? seen->watermark : "";
 

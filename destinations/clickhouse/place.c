@@ -51,8 +51,8 @@ static char *place_own(const char *stages, char kind)
 		       (uint32_t)retry_random());
 }
 
-int chdst_place_set(struct place *out, const char *database,
-		    const struct target *target, struct error *err)
+int clickhouse_target_place_set(struct place *out, const char *database,
+				const struct target *target, struct error *err)
 {
 	struct table_name name = { NULL, NULL, NULL };
 	int rc = table_name_parse(&name, target->table, err);
@@ -60,7 +60,7 @@ int chdst_place_set(struct place *out, const char *database,
 	if (!rc)
 		rc = place_check(&name, target->table, err);
 	if (!rc) {
-		chdst_place_release(out);
+		clickhouse_target_place_release(out);
 		out->database = xstrdup(name.schema ? name.schema : database);
 		out->table = xstrdup(name.name);
 		out->base = xstrfmt("%s" NAME_RAW_SUFFIX, name.name);
@@ -73,13 +73,14 @@ int chdst_place_set(struct place *out, const char *database,
 		out->incoming = place_quote(out->database, out->input);
 		out->append = target->mode == LOAD_APPEND;
 		out->marks = place_quote(out->database, NAME_WATERMARK_TABLE);
-		out->marks_rows = place_quote(out->database, CHDST_MARK_ROWS);
+		out->marks_rows =
+			place_quote(out->database, CLICKHOUSE_TARGET_MARK_ROWS);
 	}
 	table_name_release(&name);
 	return rc;
 }
 
-void chdst_place_release(struct place *p)
+void clickhouse_target_place_release(struct place *p)
 {
 	free(p->database);
 	free(p->table);
@@ -96,7 +97,7 @@ void chdst_place_release(struct place *p)
 	memset(p, 0, sizeof(*p));
 }
 
-const char *chdst_place_loaded(const struct chdst *d)
+const char *clickhouse_target_place_loaded(const struct clickhouse_target *d)
 {
 	return d->target->refresh ? d->place.stage : d->place.base;
 }

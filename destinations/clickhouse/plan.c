@@ -5,28 +5,28 @@
 #include "core/data/table_name.h"
 #include "destinations/clickhouse/internal.h"
 
-void chdst_plan_init(struct plan *plan)
+void clickhouse_target_plan_init(struct plan *plan)
 {
 	memset(plan, 0, sizeof(*plan));
 	inspection_init(&plan->inspection);
-	chdst_catalog_init(&plan->table);
-	chdst_catalog_init(&plan->readable);
+	clickhouse_target_catalog_init(&plan->table);
+	clickhouse_target_catalog_init(&plan->readable);
 }
 
-void chdst_plan_release(struct plan *plan)
+void clickhouse_target_plan_release(struct plan *plan)
 {
 	inspection_release(&plan->inspection);
-	chdst_catalog_release(&plan->table);
-	chdst_catalog_release(&plan->readable);
-	chdst_mark_row_release(&plan->mark);
-	chdst_plan_init(plan);
+	clickhouse_target_catalog_release(&plan->table);
+	clickhouse_target_catalog_release(&plan->readable);
+	clickhouse_target_mark_row_release(&plan->mark);
+	clickhouse_target_plan_init(plan);
 }
 
 static char *plan_wanted(const struct schema *s, size_t column)
 {
 	struct strbuf sb = STRBUF_INIT;
 
-	chdst_type_write(&sb, &s->columns[column].type, s->engine);
+	clickhouse_target_type_write(&sb, &s->columns[column].type, s->engine);
 	return strbuf_detach(&sb);
 }
 
@@ -35,17 +35,17 @@ static void plan_fit(const struct plan *plan, const struct target *target,
 {
 	const struct column *source = &target->schema->columns[i];
 	const struct catalog_column *c =
-		chdst_catalog_find(&plan->table, source->name);
+		clickhouse_target_catalog_find(&plan->table, source->name);
 
 	*out = (struct drift_column){ .wanted = wanted, .grown = wanted };
-	out->mapping =
-		chdst_type_mapping(&source->type, target->schema->engine);
+	out->mapping = clickhouse_target_type_mapping(&source->type,
+						      target->schema->engine);
 	if (!c)
 		return;
 	out->actual = c->type;
-	out->not_null = !chdst_type_is_nullable(c->type);
+	out->not_null = !clickhouse_target_type_is_nullable(c->type);
 	out->generated = c->computed;
-	out->fit = chdst_type_fit(out->mapping, wanted, c->type);
+	out->fit = clickhouse_target_type_fit(out->mapping, wanted, c->type);
 	/* The sorting key is as it was made. */
 	if (out->fit == FIT_GROWS && schema_is_key(target->schema, i))
 		out->fit = FIT_NARROW;
@@ -78,15 +78,16 @@ static size_t plan_extras(const struct plan *plan, const struct target *target,
 static char *plan_type(const struct plan *plan, const struct target *target,
 		       size_t i, const char *wanted, enum drift_step step)
 {
-	const struct catalog_column *c = chdst_catalog_find(
+	const struct catalog_column *c = clickhouse_target_catalog_find(
 		&plan->table, target->schema->columns[i].name);
 
 	if (!c || step == STEP_WIDEN)
-		return chdst_ddl_column_type(target->schema, i, wanted);
+		return clickhouse_target_ddl_column_type(target->schema, i,
+							 wanted);
 	if (target->refresh && schema_is_key(target->schema, i))
-		return chdst_type_set_nullable(c->type, false);
+		return clickhouse_target_type_set_nullable(c->type, false);
 	if (target->refresh && c->sorting)
-		return chdst_type_set_nullable(c->type, true);
+		return clickhouse_target_type_set_nullable(c->type, true);
 	return xstrdup(c->type);
 }
 
@@ -138,8 +139,8 @@ static void plan_drift(struct plan *plan, const struct place *place,
 	for (size_t i = 0; i < n; i++)
 		c.types[i] =
 			plan_type(plan, target, i, c.wanted[i], c.steps[i]);
-	chdst_ddl_plan(plan, place, target, c.steps,
-		       (const char *const *)c.types);
+	clickhouse_target_ddl_plan(plan, place, target, c.steps,
+				   (const char *const *)c.types);
 	plan_columns_release(&c, n);
 }
 
@@ -150,8 +151,9 @@ static bool plan_is_known(const struct plan *plan, const struct place *place)
 		!strcmp(plan->mark.table_uuid, plan->table.uuid));
 }
 
-static int plan_has_database(struct chdst *d, const struct place *place,
-			     bool *out, struct error *err)
+static int plan_has_database(struct clickhouse_target *d,
+			     const struct place *place, bool *out,
+			     struct error *err)
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
@@ -167,13 +169,13 @@ static int plan_has_database(struct chdst *d, const struct place *place,
 	return rc;
 }
 
-static int plan_marks(struct plan *plan, struct chdst *d,
+static int plan_marks(struct plan *plan, struct clickhouse_target *d,
 		      const struct place *place, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	bool durable = true;
-	int rc = chdst_mark_has_table(d, place, &plan->has_marks, &durable,
-				      &why);
+	int rc = clickhouse_target_mark_has_table(d, place, &plan->has_marks,
+						  &durable, &why);
 
 	if (rc == -ERROR_SCHEMA) {
 		problems_add_error(&plan->inspection.problems, "unsafe-marks",
@@ -187,45 +189,46 @@ static int plan_marks(struct plan *plan, struct chdst *d,
 	return rc;
 }
 
-static int plan_read(struct plan *plan, struct chdst *d,
+static int plan_read(struct plan *plan, struct clickhouse_target *d,
 		     const struct place *place, const struct target *target,
 		     struct error *err)
 {
-	int rc = chdst_catalog_read(d->db, place->database, place->base,
-				    &plan->table, err);
+	int rc = clickhouse_target_catalog_read(d->db, place->database,
+						place->base, &plan->table, err);
 
 	if (!rc)
-		rc = chdst_catalog_read(d->db, place->database, place->table,
-					&plan->readable, err);
+		rc = clickhouse_target_catalog_read(d->db, place->database,
+						    place->table,
+						    &plan->readable, err);
 	if (!rc)
 		rc = plan_has_database(d, place, &plan->has_database, err);
 	if (!rc)
 		rc = plan_marks(plan, d, place, err);
 	if (!rc && !target->refresh && plan->table.exists &&
-	    chdst_catalog_is_made_by_us(&plan->table) &&
-	    !chdst_catalog_is_durable(&plan->table))
+	    clickhouse_target_catalog_is_made_by_us(&plan->table) &&
+	    !clickhouse_target_catalog_is_durable(&plan->table))
 		plan->volatile_tables[plan->n_volatile++] = place->rows;
 	if (!rc && plan->has_marks)
-		rc = chdst_mark_read(d, place, target->pipeline, &plan->mark,
-				     err);
+		rc = clickhouse_target_mark_read(d, place, target->pipeline,
+						 &plan->mark, err);
 	return rc;
 }
 
-int chdst_plan_make(struct plan *plan, struct chdst *d,
-		    const struct place *place, const struct target *target,
-		    struct error *err)
+int clickhouse_target_plan_make(struct plan *plan, struct clickhouse_target *d,
+				const struct place *place,
+				const struct target *target, struct error *err)
 {
 	int rc = plan_read(plan, d, place, target, err);
 
 	if (rc)
 		return rc;
 	plan->known = plan_is_known(plan, place);
-	plan->created =
-		plan->table.exists && chdst_catalog_is_made_by_us(&plan->table);
+	plan->created = plan->table.exists &&
+			clickhouse_target_catalog_is_made_by_us(&plan->table);
 	plan->inspection.table_exists = plan->table.exists;
 	plan->inspection.anew = !plan->known || !plan->table.exists;
-	chdst_plan_check_mode(plan, target);
+	clickhouse_target_plan_check_mode(plan, target);
 	plan_drift(plan, place, target);
 	plan->inspection.anew |= plan->inspection.added.n > 0;
-	return chdst_plan_check(plan, d, place, target, err);
+	return clickhouse_target_plan_check(plan, d, place, target, err);
 }

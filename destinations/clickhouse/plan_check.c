@@ -14,7 +14,8 @@ static void check_error(struct plan *plan, enum error_code error,
 		     fix, "table %s: %s", target->table, what);
 }
 
-void chdst_plan_check_mode(struct plan *plan, const struct target *target)
+void clickhouse_target_plan_check_mode(struct plan *plan,
+				       const struct target *target)
 {
 	if (target->mode == LOAD_UPDATE)
 		check_error(plan, ERROR_CONFIG, "mode-update",
@@ -48,12 +49,12 @@ static void check_order(struct plan *plan, const struct target *target)
 	for (size_t i = 0; i < s->n_key; i++) {
 		const struct column *k = &s->columns[s->key[i]];
 		const struct catalog_column *c =
-			chdst_catalog_find(&plan->table, k->name);
-		const char *note = chdst_type_note(&k->type);
+			clickhouse_target_catalog_find(&plan->table, k->name);
+		const char *note = clickhouse_target_type_note(&k->type);
 
 		if (!note || k->type.kind == TYPE_BYTES ||
 		    k->type.kind == TYPE_TIMESTAMP ||
-		    (c && !chdst_type_is(c->type, "String")))
+		    (c && !clickhouse_target_type_is(c->type, "String")))
 			continue;
 		problems_add(&plan->inspection.problems, SEVERITY_WARNING,
 			     ERROR_NONE, "key-without-order",
@@ -81,7 +82,7 @@ static void check_view(struct plan *plan, const struct target *target)
 			    "rows are kept in a table with _raw behind its "
 			    "name, and this name is needed for the view over "
 			    "it");
-	else if (!chdst_catalog_is_made_by_us(view))
+	else if (!clickhouse_target_catalog_is_made_by_us(view))
 		check_error(plan, ERROR_SCHEMA, "view-exists",
 			    "drop or rename the view", target,
 			    "this name is needed for a view over the table "
@@ -130,7 +131,7 @@ static bool check_is_sorted(const struct plan *plan,
 	for (size_t i = 0; i < plan->table.n_columns; i++)
 		n += plan->table.columns[i].sorting;
 	for (size_t i = 0; i < target->schema->n_key; i++) {
-		const struct catalog_column *c = chdst_catalog_find(
+		const struct catalog_column *c = clickhouse_target_catalog_find(
 			&plan->table,
 			target->schema->columns[target->schema->key[i]].name);
 
@@ -152,7 +153,7 @@ static bool check_has_columns(const struct plan *plan,
 	size_t n = append ? ARRAY_SIZE(raw) : ARRAY_SIZE(replacing);
 
 	for (size_t i = 0; i < n; i++)
-		if (!chdst_catalog_find(&plan->table, names[i]))
+		if (!clickhouse_target_catalog_find(&plan->table, names[i]))
 			return false;
 	return true;
 }
@@ -203,7 +204,7 @@ static void check_raw(struct plan *plan, const struct place *place,
 }
 
 /* Worth a look only when the mark says that rows are there. */
-static int check_emptied(struct plan *plan, struct chdst *d,
+static int check_emptied(struct plan *plan, struct clickhouse_target *d,
 			 const struct place *place, const struct target *target,
 			 struct error *err)
 {
@@ -225,9 +226,9 @@ static int check_emptied(struct plan *plan, struct chdst *d,
 	return rc;
 }
 
-int chdst_plan_check(struct plan *plan, struct chdst *d,
-		     const struct place *place, const struct target *target,
-		     struct error *err)
+int clickhouse_target_plan_check(struct plan *plan, struct clickhouse_target *d,
+				 const struct place *place,
+				 const struct target *target, struct error *err)
 {
 	check_names(plan, target);
 	check_order(plan, target);

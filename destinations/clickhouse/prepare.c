@@ -12,10 +12,11 @@ static void prepare_set(char **text, char *to)
 	*text = to;
 }
 
-static int prepare_plan(struct chdst *d, const struct target *target,
-			struct plan *plan, struct error *err)
+static int prepare_plan(struct clickhouse_target *d,
+			const struct target *target, struct plan *plan,
+			struct error *err)
 {
-	int rc = chdst_plan_make(plan, d, &d->place, target, err);
+	int rc = clickhouse_target_plan_make(plan, d, &d->place, target, err);
 
 	/* Who claims the pipeline knows that no refresh of it is alive. */
 	if (!rc && !target->writer.claim)
@@ -29,8 +30,9 @@ static int prepare_plan(struct chdst *d, const struct target *target,
 
 /* No transaction goes with a writer that has stood still for longer than its
  * lease: each step asks. */
-static int prepare_step(struct chdst *d, const struct target *target,
-			const char *sql, struct error *err)
+static int prepare_step(struct clickhouse_target *d,
+			const struct target *target, const char *sql,
+			struct error *err)
 {
 	int rc = writer_check(&target->writer, err);
 
@@ -42,8 +44,8 @@ static int prepare_step(struct chdst *d, const struct target *target,
 	return failpoint("mid_alter", err);
 }
 
-/* What a refresh builds in is the last step: chdst_ddl_plan(). */
-static int prepare_ddl(struct chdst *d, const struct plan *plan,
+/* What a refresh builds in is the last step: clickhouse_target_ddl_plan(). */
+static int prepare_ddl(struct clickhouse_target *d, const struct plan *plan,
 		       const struct target *target, struct error *err)
 {
 	const struct strlist *ddl = &plan->inspection.ddl;
@@ -56,17 +58,19 @@ static int prepare_ddl(struct chdst *d, const struct plan *plan,
 
 /* Tables that an older Tidemark made. Who may not change them goes on: rows are
  * lost only by a power cut of the server, within seconds. */
-static void prepare_durable(struct chdst *d, const struct plan *plan,
+static void prepare_durable(struct clickhouse_target *d,
+			    const struct plan *plan,
 			    const struct target *target)
 {
 	struct error why = ERROR_INIT;
 
 	for (size_t i = 0; i < plan->n_volatile; i++)
-		if (clickhouse_execf(
-			    d->db, &why,
-			    "ALTER TABLE %s MODIFY SETTING " CHDST_DURABLE,
-			    plan->volatile_tables[i]))
-			log_warn("table %s: %s was made without " CHDST_DURABLE
+		if (clickhouse_execf(d->db, &why,
+				     "ALTER TABLE %s MODIFY "
+				     "SETTING " CLICKHOUSE_TARGET_DURABLE,
+				     plan->volatile_tables[i]))
+			log_warn("table %s: %s was made "
+				 "without " CLICKHOUSE_TARGET_DURABLE
 				 ", and a power cut of the server may take "
 				 "rows whose mark stays; to set them, GRANT "
 				 "ALTER SETTINGS (%s)",
@@ -76,7 +80,7 @@ static void prepare_durable(struct chdst *d, const struct plan *plan,
 
 /* Another may be building there, who has to find the mark taken when it finds
  * the table gone. */
-static int prepare_stage(struct chdst *d, const struct plan *plan,
+static int prepare_stage(struct clickhouse_target *d, const struct plan *plan,
 			 const struct target *target, struct error *err)
 {
 	const struct strlist *ddl = &plan->inspection.ddl;
@@ -90,16 +94,16 @@ static int prepare_stage(struct chdst *d, const struct plan *plan,
 
 /* The mark is taken: who fails now gives it back, or whoever comes next would
  * be told that this process, as long as it lives, is refreshing. */
-static int prepare_refresh(struct chdst *d, const struct plan *plan,
+static int prepare_refresh(struct clickhouse_target *d, const struct plan *plan,
 			   const struct target *target, struct error *err)
 {
 	int rc = prepare_stage(d, plan, target, err);
 
 	if (!rc)
-		rc = chdst_prepare_read(d, d->place.stage, err);
+		rc = clickhouse_target_prepare_read(d, d->place.stage, err);
 	if (rc) {
 		d->target = target;
-		chdst_mark_give_back(d);
+		clickhouse_target_mark_give_back(d);
 		d->target = NULL;
 	}
 	return rc;
@@ -107,7 +111,7 @@ static int prepare_refresh(struct chdst *d, const struct plan *plan,
 
 /* A table that is new, is not the one that the row was about, or has got a
  * column: all rows have to be read again. */
-static bool prepare_row(struct chdst *d, const struct plan *plan,
+static bool prepare_row(struct clickhouse_target *d, const struct plan *plan,
 			const struct target *target, const char *uuid,
 			struct mark_row *next)
 {
@@ -116,7 +120,7 @@ static bool prepare_row(struct chdst *d, const struct plan *plan,
 	if (!plan->mark.found)
 		next->fence = next->rows_total = 0;
 	prepare_set(&next->watermark, NULL);
-	prepare_set(&next->batch_id, chdst_mark_new_id("set-"));
+	prepare_set(&next->batch_id, clickhouse_target_mark_new_id("set-"));
 	prepare_set(&next->target, xstrdup(d->place.table));
 	prepare_set(&next->table_uuid, xstrdup(uuid));
 	prepare_set(&next->written_at, NULL);
@@ -144,13 +148,14 @@ static bool prepare_claim(const struct target *target, struct mark_row *next,
 	return changed;
 }
 
-static int prepare_mark(struct chdst *d, const struct plan *plan,
+static int prepare_mark(struct clickhouse_target *d, const struct plan *plan,
 			const struct target *target, struct error *err)
 {
 	const char *uuid = d->there.uuid ? d->there.uuid : "";
 	struct mark_row next;
 	bool changed;
-	int rc = chdst_mark_read(d, &d->place, target->pipeline, &d->seen, err);
+	int rc = clickhouse_target_mark_read(d, &d->place, target->pipeline,
+					     &d->seen, err);
 
 	/* The plan may be older than a successor. */
 	if (!rc)
@@ -160,28 +165,30 @@ static int prepare_mark(struct chdst *d, const struct plan *plan,
 					d->seen.fence, err);
 	if (rc)
 		return rc;
-	chdst_mark_row_copy(&next, &d->seen);
+	clickhouse_target_mark_row_copy(&next, &d->seen);
 	changed = prepare_row(d, plan, target, uuid, &next);
 	changed = prepare_claim(target, &next, changed);
 	if (changed)
-		return chdst_mark_move(d, target->pipeline, &next, err);
-	chdst_mark_row_release(&next);
+		return clickhouse_target_mark_move(d, target->pipeline, &next,
+						   err);
+	clickhouse_target_mark_row_release(&next);
 	return 0;
 }
 
-static bool prepare_is_plain(const struct chdst *d, const struct target *target)
+static bool prepare_is_plain(const struct clickhouse_target *d,
+			     const struct target *target)
 {
 	const struct schema *s = target->schema;
 	bool plain = true;
 
 	for (size_t i = 0; plain && i < s->n_columns; i++) {
 		struct strbuf sent = STRBUF_INIT;
-		const struct catalog_column *c =
-			chdst_catalog_find(&d->there, s->columns[i].name);
+		const struct catalog_column *c = clickhouse_target_catalog_find(
+			&d->there, s->columns[i].name);
 		char *type;
 
-		chdst_type_write_sent(&sent, &s->columns[i].type);
-		type = chdst_ddl_column_type(s, i, sent.data);
+		clickhouse_target_type_write_sent(&sent, &s->columns[i].type);
+		type = clickhouse_target_ddl_column_type(s, i, sent.data);
 		plain = c && !strcmp(c->type, type);
 		free(type);
 		strbuf_release(&sent);
@@ -189,13 +196,15 @@ static bool prepare_is_plain(const struct chdst *d, const struct target *target)
 	return plain;
 }
 
-int chdst_prepare_read(struct chdst *d, const char *table, struct error *err)
+int clickhouse_target_prepare_read(struct clickhouse_target *d,
+				   const char *table, struct error *err)
 {
-	return chdst_catalog_read(d->db, d->place.database, table, &d->there,
-				  err);
+	return clickhouse_target_catalog_read(d->db, d->place.database, table,
+					      &d->there, err);
 }
 
-void chdst_prepare_statements(struct chdst *d, const struct target *target)
+void clickhouse_target_prepare_statements(struct clickhouse_target *d,
+					  const struct target *target)
 {
 	const struct catalog_column *mark = NULL;
 
@@ -205,7 +214,8 @@ void chdst_prepare_statements(struct chdst *d, const struct target *target)
 	d->stored = xstrdup(d->into);
 	d->plain = prepare_is_plain(d, target);
 	if (target->soft_delete)
-		mark = chdst_catalog_find(&d->there, target->soft_delete);
+		mark = clickhouse_target_catalog_find(&d->there,
+						      target->soft_delete);
 	if (mark && !strncmp(mark->type, "Nullable(", 9))
 		d->soft_delete = soft_delete_of(target, mark->type + 9);
 	else
@@ -213,8 +223,9 @@ void chdst_prepare_statements(struct chdst *d, const struct target *target)
 			soft_delete_of(target, mark ? mark->type : NULL);
 }
 
-static int prepare_write(struct chdst *d, const struct target *target,
-			 struct plan *plan, struct error *err)
+static int prepare_write(struct clickhouse_target *d,
+			 const struct target *target, struct plan *plan,
+			 struct error *err)
 {
 	bool again = !target->refresh && plan->mark.found &&
 		     plan->mark.watermark && !plan->known;
@@ -224,9 +235,9 @@ static int prepare_write(struct chdst *d, const struct target *target,
 		prepare_durable(d, plan, target);
 	d->doubtful = target->mode == LOAD_APPEND && !target->refresh &&
 		      plan->table.exists;
-	prepare_set(&d->preparation, chdst_mark_new_id(""));
+	prepare_set(&d->preparation, clickhouse_target_mark_new_id(""));
 	if (!rc)
-		rc = chdst_prepare_read(d, d->place.base, err);
+		rc = clickhouse_target_prepare_read(d, d->place.base, err);
 	if (!rc)
 		rc = prepare_mark(d, plan, target, err);
 	if (!rc && target->refresh)
@@ -239,29 +250,29 @@ static int prepare_write(struct chdst *d, const struct target *target,
 	return rc;
 }
 
-int chdst_prepare(struct destination *base, const struct target *target,
-		  struct error *err)
+int clickhouse_target_prepare(struct destination *base,
+			      const struct target *target, struct error *err)
 {
-	struct chdst *d = (struct chdst *)base;
+	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	struct plan plan;
 	int rc;
 
-	chdst_input_drop(d);
+	clickhouse_target_input_drop(d);
 	d->target = NULL;
 	d->refreshed = d->built = 0;
-	chdst_plan_init(&plan);
-	rc = chdst_place_set(&d->place, clickhouse_database(d->db), target,
-			     err);
+	clickhouse_target_plan_init(&plan);
+	rc = clickhouse_target_place_set(&d->place, clickhouse_database(d->db),
+					 target, err);
 	if (!rc && target->preview)
-		return chdst_preview_prepare(d, target, err);
+		return clickhouse_target_preview_prepare(d, target, err);
 	if (!rc)
 		rc = prepare_plan(d, target, &plan, err);
 	if (!rc)
 		rc = prepare_write(d, target, &plan, err);
-	chdst_plan_release(&plan);
+	clickhouse_target_plan_release(&plan);
 	if (rc)
 		return rc;
-	chdst_prepare_statements(d, target);
+	clickhouse_target_prepare_statements(d, target);
 	d->target = target;
 	return 0;
 }

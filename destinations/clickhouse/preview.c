@@ -9,7 +9,7 @@ static void preview_columns(struct strbuf *sb, const struct target *target)
 {
 	const struct schema *s = target->schema;
 
-	chdst_statement_key(sb, s, "");
+	clickhouse_target_statement_key(sb, s, "");
 	if (target->mode == LOAD_APPEND) {
 		strbuf_addstr(sb, ", " NAME_HASH ", " NAME_RAW_SEQ);
 		return;
@@ -23,7 +23,8 @@ static void preview_columns(struct strbuf *sb, const struct target *target)
 
 /* What is stored is the table's rows, and those that earlier batches would
  * have written. */
-static void preview_stored(struct chdst *d, const struct target *target)
+static void preview_stored(struct clickhouse_target *d,
+			   const struct target *target)
 {
 	bool append = target->mode == LOAD_APPEND;
 	struct strbuf sb = STRBUF_INIT;
@@ -44,7 +45,7 @@ static void preview_stored(struct chdst *d, const struct target *target)
 	d->stored = strbuf_detach(&sb);
 }
 
-void chdst_preview_drop(struct chdst *d)
+void clickhouse_target_preview_drop(struct clickhouse_target *d)
 {
 	if (d->previewed)
 		clickhouse_execf(d->db, NULL,
@@ -55,44 +56,45 @@ void chdst_preview_drop(struct chdst *d)
 }
 
 /* Tables that only this session sees, and that end with it. */
-static int preview_session(struct chdst *d, const struct target *target,
-			   struct error *err)
+static int preview_session(struct clickhouse_target *d,
+			   const struct target *target, struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
 	if (!d->session) {
-		d->session = chdst_mark_new_id("tidemark-");
+		d->session = clickhouse_target_mark_new_id("tidemark-");
 		clickhouse_use_session(d->db, d->session);
 	}
-	chdst_preview_drop(d);
+	clickhouse_target_preview_drop(d);
 	free(d->place.incoming);
 	d->place.incoming = xstrdup(d->place.input);
 	d->previewed = xstrfmt("%s_seen", d->place.input);
-	chdst_ddl_input(&sql, d->previewed, true, target->schema);
+	clickhouse_target_ddl_input(&sql, d->previewed, true, target->schema);
 	rc = clickhouse_exec(d->db, sql.data, err);
 	strbuf_release(&sql);
 	return rc;
 }
 
-int chdst_preview_prepare(struct chdst *d, const struct target *target,
-			  struct error *err)
+int clickhouse_target_preview_prepare(struct clickhouse_target *d,
+				      const struct target *target,
+				      struct error *err)
 {
 	struct plan plan;
 	int rc;
 
-	chdst_plan_init(&plan);
-	rc = chdst_plan_make(&plan, d, &d->place, target, err);
+	clickhouse_target_plan_init(&plan);
+	rc = clickhouse_target_plan_make(&plan, d, &d->place, target, err);
 	if (!rc)
 		rc = problems_to_error(&plan.inspection.problems, err);
 	if (!rc)
 		rc = preview_session(d, target, err);
 	if (!rc)
-		rc = chdst_prepare_read(
+		rc = clickhouse_target_prepare_read(
 			d, target->refresh ? d->place.stage : d->place.base,
 			err);
 	if (!rc) {
-		chdst_prepare_statements(d, target);
+		clickhouse_target_prepare_statements(d, target);
 		if (!d->there.exists || target->refresh) {
 			free(d->into);
 			d->into = xstrdup(d->place.rows);
@@ -100,13 +102,13 @@ int chdst_preview_prepare(struct chdst *d, const struct target *target,
 		preview_stored(d, target);
 		d->target = target;
 	}
-	chdst_plan_release(&plan);
+	clickhouse_target_plan_release(&plan);
 	return rc;
 }
 
 /* The same statement as the load's, into the table of what would be there. */
-static int preview_note(struct chdst *d, const struct checkpoint *next,
-			struct error *err)
+static int preview_note(struct clickhouse_target *d,
+			const struct checkpoint *next, struct error *err)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf insert = STRBUF_INIT, select = STRBUF_INIT;
@@ -115,18 +117,18 @@ static int preview_note(struct chdst *d, const struct checkpoint *next,
 
 	if (d->target->mode == LOAD_APPEND) {
 		strbuf_addf(&insert, "INSERT INTO %s (", d->previewed);
-		chdst_statement_names(&insert, s, "");
+		clickhouse_target_statement_names(&insert, s, "");
 		strbuf_addstr(&insert, ", " NAME_HASH ", " NAME_RAW_SEQ ")");
 		strbuf_addstr(&select, "SELECT ");
-		chdst_statement_names(&select, s, "");
+		clickhouse_target_statement_names(&select, s, "");
 		strbuf_addf(&select,
 			    ", " NAME_HASH ", " NAME_RAW_SEQ " FROM %s",
 			    d->place.incoming);
 	} else {
 		d->into = d->previewed;
-		chdst_statement_insert(&insert, d, true);
+		clickhouse_target_statement_insert(&insert, d, true);
 		d->into = into;
-		chdst_statement_select(&select, d, next);
+		clickhouse_target_statement_select(&select, d, next);
 	}
 	rc = clickhouse_insert_select(d->db, insert.data, NULL, select.data,
 				      err);
@@ -135,18 +137,19 @@ static int preview_note(struct chdst *d, const struct checkpoint *next,
 	return rc;
 }
 
-int chdst_preview(struct destination *base, const struct batch *batch,
-		  const struct checkpoint *next, struct load_counts *out,
-		  struct error *err)
+int clickhouse_target_preview(struct destination *base,
+			      const struct batch *batch,
+			      const struct checkpoint *next,
+			      struct load_counts *out, struct error *err)
 {
-	struct chdst *d = (struct chdst *)base;
+	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	struct load_counts counts = { .inserted = 0 };
 	int rc = row_order_build(&d->order, batch, err);
 
 	if (!rc && d->order.n)
-		rc = chdst_input_fill(d, batch, err);
+		rc = clickhouse_target_input_fill(d, batch, err);
 	if (!rc && d->order.n)
-		rc = chdst_load_count(d, next, &counts, err);
+		rc = clickhouse_target_load_count(d, next, &counts, err);
 	if (!rc && counts.inserted + counts.updated)
 		rc = preview_note(d, next, err);
 	counts.unchanged += (int64_t)d->order.n_duplicates;
@@ -161,19 +164,19 @@ int chdst_preview(struct destination *base, const struct batch *batch,
 }
 
 /* Of a table that is to be made there is no plan to ask for. */
-int chdst_explain(struct destination *base, struct explanation *out,
-		  struct error *err)
+int clickhouse_target_explain(struct destination *base, struct explanation *out,
+			      struct error *err)
 {
-	struct chdst *d = (struct chdst *)base;
+	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	const struct checkpoint next = { .batch_id = (char *)"" };
 	struct strbuf sql = STRBUF_INIT;
 	char *stored = d->stored;
 
 	(void)err;
 	d->stored = d->into;
-	chdst_statement_insert(&sql, d, true);
+	clickhouse_target_statement_insert(&sql, d, true);
 	strbuf_addch(&sql, '\n');
-	chdst_statement_select(&sql, d, &next);
+	clickhouse_target_statement_select(&sql, d, &next);
 	d->stored = stored;
 	explanation_add(out, "merge", sql.data, "the table's sorting key",
 			NULL);

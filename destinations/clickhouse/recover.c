@@ -6,7 +6,8 @@
 
 /* What a run that was killed has left: a stage, batches on their way. Behind
  * this nothing of it comes any more: see internal.h. */
-static int recover_drop_leftovers(struct chdst *d, struct error *err)
+static int recover_drop_leftovers(struct clickhouse_target *d,
+				  struct error *err)
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
@@ -56,15 +57,15 @@ static void recover_checkpoint(const struct mark_row *m, struct checkpoint *out)
 /* The order of a raw table is that of its numbers: they go on where they were,
  * whatever became of the pipeline's row, and whatever a predecessor wrote last.
  */
-static int recover_numbered(struct chdst *d, struct error *err)
+static int recover_numbered(struct clickhouse_target *d, struct error *err)
 {
 	const char *pipeline = d->target->pipeline;
 	struct mark_row next;
 	int64_t most = 0;
 	char *sql =
 		xstrfmt("SELECT max(" NAME_RAW_SEQ ") FROM %s", d->place.rows);
-	int rc = chdst_mark_ask(d, &d->place, pipeline, sql, &d->seen, &most,
-				err);
+	int rc = clickhouse_target_mark_ask(d, &d->place, pipeline, sql,
+					    &d->seen, &most, err);
 
 	free(sql);
 	if (rc || !d->seen.found || d->seen.rows_total >= most)
@@ -73,24 +74,24 @@ static int recover_numbered(struct chdst *d, struct error *err)
 				err);
 	if (rc)
 		return rc;
-	chdst_mark_row_copy(&next, &d->seen);
+	clickhouse_target_mark_row_copy(&next, &d->seen);
 	next.rows_total = most;
-	return chdst_mark_move(d, pipeline, &next, err);
+	return clickhouse_target_mark_move(d, pipeline, &next, err);
 }
 
 /* A refresh holds on to what prepare wrote: the row may be another's by now. */
-static int recover_own(struct chdst *d, struct checkpoint *out,
+static int recover_own(struct clickhouse_target *d, struct checkpoint *out,
 		       struct error *err)
 {
 	int rc = recover_drop_leftovers(d, err);
 
 	if (!rc && d->target->refresh)
-		rc = chdst_mark_lock(d, err);
+		rc = clickhouse_target_mark_lock(d, err);
 	else if (!rc && d->place.append)
 		rc = recover_numbered(d, err);
 	else if (!rc)
-		rc = chdst_mark_read(d, &d->place, d->target->pipeline,
-				     &d->seen, err);
+		rc = clickhouse_target_mark_read(
+			d, &d->place, d->target->pipeline, &d->seen, err);
 	if (!rc)
 		rc = writer_check_fence(&d->target->writer, d->target->pipeline,
 					d->seen.fence, err);
@@ -99,10 +100,11 @@ static int recover_own(struct chdst *d, struct checkpoint *out,
 	return rc;
 }
 
-int chdst_recover(struct destination *base, const struct target *target,
-		  struct checkpoint *out, struct error *err)
+int clickhouse_target_recover(struct destination *base,
+			      const struct target *target,
+			      struct checkpoint *out, struct error *err)
 {
-	struct chdst *d = (struct chdst *)base;
+	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	struct place place = { .table = NULL };
 	struct mark_row row = { .found = false };
 	struct strlist others = STRLIST_INIT;
@@ -111,10 +113,11 @@ int chdst_recover(struct destination *base, const struct target *target,
 
 	if (d->target)
 		return recover_own(d, out, err);
-	rc = chdst_mark_place(d, target, &place, &exists, &has, err);
+	rc = clickhouse_target_mark_place(d, target, &place, &exists, &has,
+					  err);
 	if (!rc && has)
-		rc = chdst_mark_read_all(d, &place, target->pipeline, &row,
-					 &others, err);
+		rc = clickhouse_target_mark_read_all(
+			d, &place, target->pipeline, &row, &others, err);
 	if (!rc) {
 		recover_checkpoint(&row, out);
 		out->others = others;
@@ -123,7 +126,7 @@ int chdst_recover(struct destination *base, const struct target *target,
 	if (!rc && !exists)
 		checkpoint_set_missing(out);
 	strlist_release(&others);
-	chdst_mark_row_release(&row);
-	chdst_place_release(&place);
+	clickhouse_target_mark_row_release(&row);
+	clickhouse_target_place_release(&place);
 	return rc;
 }

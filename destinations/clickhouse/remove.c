@@ -5,19 +5,19 @@
 #include "core/base/failpoint.h"
 #include "destinations/clickhouse/internal.h"
 
-static void remove_keys(struct strbuf *sb, const struct chdst *d)
+static void remove_keys(struct strbuf *sb, const struct clickhouse_target *d)
 {
 	const struct schema *s = d->target->schema;
 
 	strbuf_addch(sb, '(');
-	chdst_statement_key(sb, s, "");
+	clickhouse_target_statement_key(sb, s, "");
 	strbuf_addstr(sb, ") IN (SELECT ");
-	chdst_statement_key(sb, s, "");
+	clickhouse_target_statement_key(sb, s, "");
 	strbuf_addf(sb, " FROM %s)", d->place.incoming);
 }
 
 /* The rows that are meant, as they are seen. */
-static void remove_from(struct strbuf *sb, const struct chdst *d)
+static void remove_from(struct strbuf *sb, const struct clickhouse_target *d)
 {
 	bool append = d->target->mode == LOAD_APPEND;
 
@@ -32,7 +32,8 @@ static void remove_from(struct strbuf *sb, const struct chdst *d)
 				  : " IS DISTINCT FROM true");
 }
 
-static int remove_count(struct chdst *d, int64_t *out, struct error *err)
+static int remove_count(struct clickhouse_target *d, int64_t *out,
+			struct error *err)
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
@@ -51,7 +52,7 @@ static int remove_count(struct chdst *d, int64_t *out, struct error *err)
  * replaced by one that says it is deleted. A DELETE is a mutation, which the
  * server may run later again: no condition on the mark is in it, and who was
  * overtaken has no table of keys any more. */
-static void remove_write(struct strbuf *sb, const struct chdst *d)
+static void remove_write(struct strbuf *sb, const struct clickhouse_target *d)
 {
 	const char *mark = d->target->soft_delete;
 
@@ -75,15 +76,15 @@ static void remove_write(struct strbuf *sb, const struct chdst *d)
 	/* Of their own: a new value's name would hide the column's. */
 	remove_from(sb, d);
 	strbuf_addstr(sb, " AND ");
-	chdst_statement_fence(sb, d);
+	clickhouse_target_statement_fence(sb, d);
 	strbuf_addch(sb, ')');
 }
 
-static int remove_rows(struct chdst *d, const struct batch *keys,
+static int remove_rows(struct clickhouse_target *d, const struct batch *keys,
 		       int64_t *removed, struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
-	int rc = chdst_input_fill(d, keys, err);
+	int rc = clickhouse_target_input_fill(d, keys, err);
 
 	if (!rc)
 		rc = remove_count(d, removed, err);
@@ -100,7 +101,7 @@ static int remove_rows(struct chdst *d, const struct batch *keys,
 /* A target that we have emptied ourselves is not taken for one that somebody
  * else has. Rows that say they are deleted are still there, until the server
  * is told to clean them up. */
-static int remove_remember(struct chdst *d, struct error *err)
+static int remove_remember(struct clickhouse_target *d, struct error *err)
 {
 	struct clickhouse_rows rows;
 	char *sql = xstrfmt("SELECT 1 FROM %s%s LIMIT 1", d->into,
@@ -116,11 +117,11 @@ static int remove_remember(struct chdst *d, struct error *err)
 	return rc;
 }
 
-int chdst_remove(struct destination *base, const struct batch *keys,
-		 const struct checkpoint *next, int64_t *removed,
-		 struct error *err)
+int clickhouse_target_remove(struct destination *base, const struct batch *keys,
+			     const struct checkpoint *next, int64_t *removed,
+			     struct error *err)
 {
-	struct chdst *d = (struct chdst *)base;
+	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	int rc = soft_delete_check(d->target, d->soft_delete,
 				   "Nullable(DateTime64(6, 'UTC'))", err);
 
@@ -134,14 +135,15 @@ int chdst_remove(struct destination *base, const struct batch *keys,
 		rc = row_order_build(&d->order, keys, err);
 	/* Before the look: see internal.h. */
 	if (!rc && d->order.n)
-		rc = chdst_input_make(d, err);
+		rc = clickhouse_target_input_make(d, err);
 	if (!rc)
-		rc = chdst_mark_lock(d, err);
+		rc = clickhouse_target_mark_lock(d, err);
 	if (!rc)
 		rc = writer_check(&d->target->writer, err);
 	if (!rc && d->order.n)
-		rc = chdst_mark_why(d, remove_rows(d, keys, removed, err), err);
+		rc = clickhouse_target_mark_why(
+			d, remove_rows(d, keys, removed, err), err);
 	if (!rc && *removed && d->soft_delete == SOFT_DELETE_NONE)
 		rc = remove_remember(d, err);
-	return rc ? rc : chdst_mark_advance(d, next, 0, err);
+	return rc ? rc : clickhouse_target_mark_advance(d, next, 0, err);
 }

@@ -11,9 +11,9 @@ static const char *const rights_of_new_rows = "SELECT, INSERT, CREATE TABLE";
 static const char *const rights_of_view = "CREATE VIEW, DROP VIEW";
 
 /* CHECK GRANT answers 1 or 0. It is no SELECT, so each asks for itself. */
-static int rights_ask(struct chdst *d, const char *rights, const char *on,
-		      const struct target *target, struct problems *out,
-		      struct error *err)
+static int rights_ask(struct clickhouse_target *d, const char *rights,
+		      const char *on, const struct target *target,
+		      struct problems *out, struct error *err)
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
@@ -38,9 +38,11 @@ static int rights_ask(struct chdst *d, const char *rights, const char *on,
 	return rc;
 }
 
-int chdst_rights_inspect(struct chdst *d, const struct place *place,
-			 const struct plan *plan, const struct target *target,
-			 struct problems *out, struct error *err)
+int clickhouse_target_rights_inspect(struct clickhouse_target *d,
+				     const struct place *place,
+				     const struct plan *plan,
+				     const struct target *target,
+				     struct problems *out, struct error *err)
 {
 	const struct {
 		const char *rights, *on;

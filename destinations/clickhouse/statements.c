@@ -13,8 +13,9 @@
 #define STATE	OLD "_tidemark_s"
 #define N_STATE 3 /* the mark, the hash, whether it is deleted */
 
-void chdst_statement_names(struct strbuf *sb, const struct schema *s,
-			   const char *prefix)
+void clickhouse_target_statement_names(struct strbuf *sb,
+				       const struct schema *s,
+				       const char *prefix)
 {
 	for (size_t i = 0; i < s->n_columns; i++) {
 		strbuf_addf(sb, "%s%s", i ? ", " : "", prefix);
@@ -30,8 +31,8 @@ static void statement_compared(struct strbuf *sb, const struct schema *s)
 	}
 }
 
-void chdst_statement_key(struct strbuf *sb, const struct schema *s,
-			 const char *prefix)
+void clickhouse_target_statement_key(struct strbuf *sb, const struct schema *s,
+				     const char *prefix)
 {
 	for (size_t i = 0; i < s->n_key; i++) {
 		strbuf_addf(sb, "%s%s", i ? ", " : "", prefix);
@@ -41,7 +42,7 @@ void chdst_statement_key(struct strbuf *sb, const struct schema *s,
 
 /* A column of the table that the source does not have: kept as it is, but for
  * the one that marks a deleted row, which begins anew. */
-static bool statement_is_extra(const struct chdst *d,
+static bool statement_is_extra(const struct clickhouse_target *d,
 			       const struct catalog_column *c)
 {
 	const char *soft = d->target->soft_delete;
@@ -57,20 +58,21 @@ static void statement_as(struct strbuf *sb, const char *name)
 	clickhouse_quote_name(sb, name);
 }
 
-static bool statement_appends(const struct chdst *d)
+static bool statement_appends(const struct clickhouse_target *d)
 {
 	return d->target->mode == LOAD_APPEND;
 }
 
 /* A hand may have changed what the hash was made of: a repair compares the
  * values. */
-static bool statement_compares(const struct chdst *d)
+static bool statement_compares(const struct clickhouse_target *d)
 {
 	return d->target->overwrite && !d->target->preview;
 }
 
 /* (mark, hash, deleted, what is kept) of the newest row that a key has. */
-static void statement_state(struct strbuf *sb, const struct chdst *d)
+static void statement_state(struct strbuf *sb,
+			    const struct clickhouse_target *d)
 {
 	const struct schema *s = d->target->schema;
 	const char *number = statement_appends(d) ? NAME_RAW_SEQ : NAME_VERSION;
@@ -101,7 +103,7 @@ static void statement_state(struct strbuf *sb, const struct chdst *d)
 }
 
 /* Each row of the batch beside what is stored of its key. */
-static void statement_join(struct strbuf *sb, const struct chdst *d)
+static void statement_join(struct strbuf *sb, const struct clickhouse_target *d)
 {
 	const struct schema *s = d->target->schema;
 
@@ -113,11 +115,11 @@ static void statement_join(struct strbuf *sb, const struct chdst *d)
 	}
 	statement_state(sb, d);
 	strbuf_addf(sb, "\n  FROM %s\n  WHERE (", d->stored);
-	chdst_statement_key(sb, s, "");
+	clickhouse_target_statement_key(sb, s, "");
 	strbuf_addstr(sb, ") IN (SELECT ");
-	chdst_statement_key(sb, s, "");
+	clickhouse_target_statement_key(sb, s, "");
 	strbuf_addf(sb, " FROM %s)\n  GROUP BY ", d->place.incoming);
-	chdst_statement_key(sb, s, "");
+	clickhouse_target_statement_key(sb, s, "");
 	strbuf_addstr(sb, ") AS _tidemark_t ON ");
 	for (size_t i = 0; i < s->n_key; i++) {
 		strbuf_addf(sb, "%s" OLD "_tidemark_k%zu = " NEW,
@@ -126,7 +128,8 @@ static void statement_join(struct strbuf *sb, const struct chdst *d)
 	}
 }
 
-static void statement_newer(struct strbuf *sb, const struct chdst *d,
+static void statement_newer(struct strbuf *sb,
+			    const struct clickhouse_target *d,
 			    const char *delivered)
 {
 	const struct schema *s = d->target->schema;
@@ -138,12 +141,13 @@ static void statement_newer(struct strbuf *sb, const struct chdst *d,
 	}
 	strbuf_addstr(&new, NEW);
 	clickhouse_quote_name(&new, s->columns[s->mark].name);
-	chdst_version_newer(sb, &s->columns[s->mark].type, new.data,
-			    "tupleElement(" STATE ", 1)", delivered);
+	clickhouse_target_version_newer(sb, &s->columns[s->mark].type, new.data,
+					"tupleElement(" STATE ", 1)",
+					delivered);
 	strbuf_release(&new);
 }
 
-static int statement_last(const struct chdst *d)
+static int statement_last(const struct clickhouse_target *d)
 {
 	int n = N_STATE + 1;
 
@@ -155,14 +159,15 @@ static int statement_last(const struct chdst *d)
 #define IS_NEW "(" THERE " = 0 OR tupleElement(" STATE ", 3) = 1)"
 
 /* As the table has it: a type may print in another way than the one sent. */
-static void statement_sent(struct strbuf *sb, const struct chdst *d, bool named)
+static void statement_sent(struct strbuf *sb, const struct clickhouse_target *d,
+			   bool named)
 {
 	const struct schema *s = d->target->schema;
 	size_t n = named ? s->n_columns : schema_compared(s);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct catalog_column *c =
-			chdst_catalog_find(&d->there, s->columns[i].name);
+		const struct catalog_column *c = clickhouse_target_catalog_find(
+			&d->there, s->columns[i].name);
 
 		strbuf_addf(sb, "%s_CAST(" NEW, i ? ", " : "");
 		clickhouse_quote_name(sb, s->columns[i].name);
@@ -174,7 +179,8 @@ static void statement_sent(struct strbuf *sb, const struct chdst *d, bool named)
 	}
 }
 
-static void statement_writes(struct strbuf *sb, const struct chdst *d,
+static void statement_writes(struct strbuf *sb,
+			     const struct clickhouse_target *d,
 			     const char *delivered)
 {
 	strbuf_addstr(sb, "(" IS_NEW " OR (");
@@ -195,8 +201,9 @@ static void statement_writes(struct strbuf *sb, const struct chdst *d,
 	strbuf_addstr(sb, "))");
 }
 
-void chdst_statement_count(struct strbuf *sb, const struct chdst *d,
-			   const char *delivered)
+void clickhouse_target_statement_count(struct strbuf *sb,
+				       const struct clickhouse_target *d,
+				       const char *delivered)
 {
 	strbuf_addstr(sb, "SELECT countIf(_tidemark_write AND _tidemark_new), "
 			  "countIf(_tidemark_write AND NOT _tidemark_new), "
@@ -209,7 +216,7 @@ void chdst_statement_count(struct strbuf *sb, const struct chdst *d,
 	strbuf_addch(sb, ')');
 }
 
-static bool statement_has_defaults(const struct chdst *d)
+static bool statement_has_defaults(const struct clickhouse_target *d)
 {
 	for (size_t i = 0; !statement_appends(d) && i < d->there.n_columns; i++)
 		if (d->there.columns[i].has_default &&
@@ -232,7 +239,8 @@ static void statement_default(struct strbuf *sb, const struct catalog_column *c)
 }
 
 /* What a default may be made of beside what is sent and kept. */
-static void statement_beside(struct strbuf *sb, const struct chdst *d)
+static void statement_beside(struct strbuf *sb,
+			     const struct clickhouse_target *d)
 {
 	const char *before = "WITH ";
 
@@ -267,8 +275,8 @@ static void statement_extra(struct strbuf *sb, const struct catalog_column *c,
 		statement_as(sb, c->name);
 }
 
-static void statement_extras(struct strbuf *sb, const struct chdst *d,
-			     bool values)
+static void statement_extras(struct strbuf *sb,
+			     const struct clickhouse_target *d, bool values)
 {
 	/* A default may be of other columns. */
 	bool named = values && statement_has_defaults(d);
@@ -288,10 +296,12 @@ static void statement_extras(struct strbuf *sb, const struct chdst *d,
 	}
 }
 
-void chdst_statement_insert(struct strbuf *sb, const struct chdst *d, bool kept)
+void clickhouse_target_statement_insert(struct strbuf *sb,
+					const struct clickhouse_target *d,
+					bool kept)
 {
 	strbuf_addf(sb, "INSERT INTO %s (", d->into);
-	chdst_statement_names(sb, d->target->schema, "");
+	clickhouse_target_statement_names(sb, d->target->schema, "");
 	if (kept)
 		statement_extras(sb, d, false);
 	strbuf_addstr(sb, statement_appends(d)
@@ -308,7 +318,8 @@ void chdst_statement_insert(struct strbuf *sb, const struct chdst *d, bool kept)
 
 /* What a SELECT gives, an INSERT casts to whatever a column is by then, and
  * what does not fit is another value. */
-static void statement_as_seen(struct strbuf *sb, const struct chdst *d)
+static void statement_as_seen(struct strbuf *sb,
+			      const struct clickhouse_target *d)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf types = STRBUF_INIT;
@@ -317,8 +328,8 @@ static void statement_as_seen(struct strbuf *sb, const struct chdst *d)
 	if (d->target->preview)
 		return;
 	for (size_t i = 0; i < s->n_columns; i++) {
-		const struct catalog_column *c =
-			chdst_catalog_find(&d->there, s->columns[i].name);
+		const struct catalog_column *c = clickhouse_target_catalog_find(
+			&d->there, s->columns[i].name);
 
 		if (!c)
 			continue;
@@ -329,30 +340,32 @@ static void statement_as_seen(struct strbuf *sb, const struct chdst *d)
 		strbuf_addch(&types, ')');
 	}
 	strbuf_addf(sb,
-		    "(SELECT NOT throwIf(count() <> %zu, '" CHDST_ALTERED
+		    "(SELECT NOT throwIf(count() <> %zu, "
+		    "'" CLICKHOUSE_TARGET_ALTERED
 		    "') FROM system.columns WHERE database = ",
 		    n);
 	clickhouse_quote_text(sb, d->place.database);
 	strbuf_addstr(sb, " AND table = ");
-	clickhouse_quote_text(sb, chdst_place_loaded(d));
+	clickhouse_quote_text(sb, clickhouse_target_place_loaded(d));
 	strbuf_addf(sb, " AND (name, type) IN (%s))\n  AND ", types.data);
 	strbuf_release(&types);
 }
 
 /* With names, where a default may be of them. */
-static void statement_values(struct strbuf *sb, const struct chdst *d,
-			     bool named)
+static void statement_values(struct strbuf *sb,
+			     const struct clickhouse_target *d, bool named)
 {
 	strbuf_addstr(sb, "SELECT ");
 	if (named && !d->plain)
 		statement_sent(sb, d, true);
 	else
-		chdst_statement_names(sb, d->target->schema, NEW);
+		clickhouse_target_statement_names(sb, d->target->schema, NEW);
 	statement_extras(sb, d, true);
 	strbuf_addstr(sb, ", ");
 }
 
-void chdst_statement_fence(struct strbuf *sb, const struct chdst *d)
+void clickhouse_target_statement_fence(struct strbuf *sb,
+				       const struct clickhouse_target *d)
 {
 	if (d->target->preview) {
 		strbuf_addch(sb, '1');
@@ -362,14 +375,15 @@ void chdst_statement_fence(struct strbuf *sb, const struct chdst *d)
 	 * on each row would cost an eighth of the load. */
 	strbuf_addf(sb,
 		    "(SELECT NOT throwIf(max(" NAME_VERSION ") <> %" PRIu64
-		    ", '" CHDST_MOVED "') FROM %s WHERE pipeline = ",
+		    ", '" CLICKHOUSE_TARGET_MOVED
+		    "') FROM %s WHERE pipeline = ",
 		    d->seen.revision, d->place.marks_rows);
 	clickhouse_quote_text(sb, d->target->pipeline);
 	strbuf_addch(sb, ')');
 }
 
 /* The columns of ours, behind the others; `version`: SQL. */
-static void statement_own(struct strbuf *sb, const struct chdst *d,
+static void statement_own(struct strbuf *sb, const struct clickhouse_target *d,
 			  const struct checkpoint *next, const char *version)
 {
 	if (statement_appends(d)) {
@@ -381,8 +395,9 @@ static void statement_own(struct strbuf *sb, const struct chdst *d,
 	strbuf_addstr(sb, ", " NEW NAME_HASH "\n");
 }
 
-void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
-			    const struct checkpoint *next)
+void clickhouse_target_statement_select(struct strbuf *sb,
+					const struct clickhouse_target *d,
+					const struct checkpoint *next)
 {
 	bool named = statement_has_defaults(d);
 
@@ -394,7 +409,7 @@ void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
 		      "_tidemark_v + 1 + " LAST_VERSION ", 0))");
 	statement_join(sb, d);
 	strbuf_addstr(sb, "\nWHERE ");
-	chdst_statement_fence(sb, d);
+	clickhouse_target_statement_fence(sb, d);
 	strbuf_addstr(sb, "\n  AND ");
 	statement_as_seen(sb, d);
 	statement_writes(sb, d, next->delivered);
@@ -402,19 +417,21 @@ void chdst_statement_select(struct strbuf *sb, const struct chdst *d,
 		strbuf_addstr(sb, "\nORDER BY " NEW NAME_RAW_SEQ);
 }
 
-void chdst_statement_select_all(struct strbuf *sb, const struct chdst *d,
-				const struct checkpoint *next)
+void clickhouse_target_statement_select_all(struct strbuf *sb,
+					    const struct clickhouse_target *d,
+					    const struct checkpoint *next)
 {
 	strbuf_addstr(sb, "SELECT ");
-	chdst_statement_names(sb, d->target->schema, NEW);
+	clickhouse_target_statement_names(sb, d->target->schema, NEW);
 	strbuf_addstr(sb, ", ");
 	statement_own(sb, d, next, NEW NAME_VERSION);
 	strbuf_addf(sb, "FROM %s AS _tidemark_n\nWHERE ", d->place.incoming);
-	chdst_statement_fence(sb, d);
+	clickhouse_target_statement_fence(sb, d);
 	strbuf_addstr(sb, "\n  AND ");
 	statement_as_seen(sb, d);
-	strbuf_addf(sb,
-		    "(SELECT NOT throwIf(count() <> %zu, '" CHDST_OTHER
-		    "') FROM %s)",
-		    d->order.n, d->place.incoming);
+	strbuf_addf(
+		sb,
+		"(SELECT NOT throwIf(count() <> %zu, '" CLICKHOUSE_TARGET_OTHER
+		"') FROM %s)",
+		d->order.n, d->place.incoming);
 }

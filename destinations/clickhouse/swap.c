@@ -8,7 +8,7 @@
 /* What is to replace the table has the rows that were put into it, and none of
  * another refresh, which was overtaken while it sent some: then it is built
  * anew. */
-static int swap_check(struct chdst *d, struct error *err)
+static int swap_check(struct clickhouse_target *d, struct error *err)
 {
 	struct clickhouse_rows rows;
 	char *sql = xstrfmt("SELECT count() FROM %s%s", d->place.staging,
@@ -29,15 +29,15 @@ static int swap_check(struct chdst *d, struct error *err)
 
 /* Both names in one step; the old table goes afterwards. Done twice, it would
  * be undone: when the answer is lost, the refresh begins anew. */
-static int swap_tables(struct chdst *d, struct error *err)
+static int swap_tables(struct clickhouse_target *d, struct error *err)
 {
 	struct catalog_table old;
 	char *sql = NULL;
 	int rc;
 
-	chdst_catalog_init(&old);
-	rc = chdst_catalog_read(d->db, d->place.database, d->place.base, &old,
-				err);
+	clickhouse_target_catalog_init(&old);
+	rc = clickhouse_target_catalog_read(d->db, d->place.database,
+					    d->place.base, &old, err);
 	if (!rc && old.exists)
 		sql = xstrfmt("EXCHANGE TABLES %s AND %s", d->place.staging,
 			      d->place.rows);
@@ -47,22 +47,22 @@ static int swap_tables(struct chdst *d, struct error *err)
 	if (!rc)
 		rc = clickhouse_exec_once(d->db, sql, err);
 	free(sql);
-	chdst_catalog_release(&old);
+	clickhouse_target_catalog_release(&old);
 	return rc;
 }
 
-static int swap_view(struct chdst *d, struct error *err)
+static int swap_view(struct clickhouse_target *d, struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
-	chdst_ddl_view(&sql, &d->place, d->target, &d->there);
+	clickhouse_target_ddl_view(&sql, &d->place, d->target, &d->there);
 	rc = clickhouse_exec(d->db, sql.data, err);
 	strbuf_release(&sql);
 	return rc;
 }
 
-static int swap_all(struct chdst *d, const struct checkpoint *next,
+static int swap_all(struct clickhouse_target *d, const struct checkpoint *next,
 		    struct error *err)
 {
 	int rc = swap_check(d, err);
@@ -75,19 +75,20 @@ static int swap_all(struct chdst *d, const struct checkpoint *next,
 		rc = failpoint("after_delete", err);
 	if (!rc)
 		rc = swap_view(d, err);
-	return rc ? rc : chdst_mark_advance(d, next, d->refreshed, err);
+	return rc ? rc
+		  : clickhouse_target_mark_advance(d, next, d->refreshed, err);
 }
 
-int chdst_finish(struct destination *base, const struct checkpoint *next,
-		 struct error *err)
+int clickhouse_target_finish(struct destination *base,
+			     const struct checkpoint *next, struct error *err)
 {
-	struct chdst *d = (struct chdst *)base;
+	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	int rc = failpoint("stage_full", err);
 
 	if (!rc)
-		rc = chdst_mark_lock(d, err);
+		rc = clickhouse_target_mark_lock(d, err);
 	if (!rc)
-		rc = chdst_mark_why(d, swap_all(d, next, err), err);
+		rc = clickhouse_target_mark_why(d, swap_all(d, next, err), err);
 	if (!rc)
 		rc = clickhouse_execf(d->db, err,
 				      "DROP TABLE IF EXISTS %s SYNC",

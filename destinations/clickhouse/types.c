@@ -33,7 +33,8 @@ static const struct {
 	[TYPE_NATIVE] = { "String", MAPPING_WIDENED, false },
 };
 
-bool chdst_type_decimal(const struct type *t, int *precision, int *scale)
+bool clickhouse_target_type_decimal(const struct type *t, int *precision,
+				    int *scale)
 {
 	*scale = t->scale > 0 ? t->scale : 0;
 	*precision = t->scale < 0	       ? t->precision - t->scale
@@ -47,7 +48,7 @@ static bool types_is_decimal(const struct type *t)
 {
 	int precision, scale;
 
-	return chdst_type_decimal(t, &precision, &scale);
+	return clickhouse_target_type_decimal(t, &precision, &scale);
 }
 
 /* Rows come as text, and the server makes no map, tuple or variant of that. */
@@ -81,29 +82,30 @@ static char *types_own(const struct type *t, const char *engine)
 	return own;
 }
 
-void chdst_type_write(struct strbuf *sb, const struct type *t,
-		      const char *engine)
+void clickhouse_target_type_write(struct strbuf *sb, const struct type *t,
+				  const char *engine)
 {
 	char *own = types_own(t, engine);
 
 	if (own)
 		strbuf_addstr(sb, own);
 	else
-		chdst_type_write_sent(sb, t);
+		clickhouse_target_type_write_sent(sb, t);
 	free(own);
 }
 
-void chdst_type_write_sent(struct strbuf *sb, const struct type *t)
+void clickhouse_target_type_write_sent(struct strbuf *sb, const struct type *t)
 {
 	int precision, scale;
 
-	if (chdst_type_decimal(t, &precision, &scale))
+	if (clickhouse_target_type_decimal(t, &precision, &scale))
 		strbuf_addf(sb, "Decimal(%d, %d)", precision, scale);
 	else
 		strbuf_addstr(sb, types_table[t->kind].name);
 }
 
-enum mapping chdst_type_mapping(const struct type *t, const char *engine)
+enum mapping clickhouse_target_type_mapping(const struct type *t,
+					    const char *engine)
 {
 	char *own = types_own(t, engine);
 	bool exact = own || types_is_decimal(t);
@@ -112,30 +114,30 @@ enum mapping chdst_type_mapping(const struct type *t, const char *engine)
 	return exact ? MAPPING_EXACT : types_table[t->kind].mapping;
 }
 
-const char *chdst_type_note(const struct type *t)
+const char *clickhouse_target_type_note(const struct type *t)
 {
 	if (types_is_decimal(t) || !types_table[t->kind].noted)
 		return NULL;
 	return type_kind_name(t->kind);
 }
 
-bool chdst_type_can_be_null(const char *plain)
+bool clickhouse_target_type_can_be_null(const char *plain)
 {
 	return strncmp(plain, "Array(", 6) != 0;
 }
 
-bool chdst_type_is_nullable(const char *actual)
+bool clickhouse_target_type_is_nullable(const char *actual)
 {
 	return !strncmp(actual, "Nullable(", 9) ||
 	       !strncmp(actual, "LowCardinality(Nullable(", 24);
 }
 
-char *chdst_type_set_nullable(const char *actual, bool nullable)
+char *clickhouse_target_type_set_nullable(const char *actual, bool nullable)
 {
 	char *plain = clickhouse_plain_type(actual, NULL), *out;
 	bool low = !strncmp(actual, "LowCardinality(", 15);
 
-	nullable &= chdst_type_can_be_null(plain);
+	nullable &= clickhouse_target_type_can_be_null(plain);
 	out = xstrfmt("%s%s%s%s%s", low ? "LowCardinality(" : "",
 		      nullable ? "Nullable(" : "", plain, nullable ? ")" : "",
 		      low ? ")" : "");
@@ -143,7 +145,7 @@ char *chdst_type_set_nullable(const char *actual, bool nullable)
 	return out;
 }
 
-bool chdst_type_is(const char *actual, const char *wanted)
+bool clickhouse_target_type_is(const char *actual, const char *wanted)
 {
 	char *plain = clickhouse_plain_type(actual, NULL);
 	bool same = !strcmp(plain, wanted);
@@ -202,8 +204,8 @@ static bool types_prints(const char *type)
 	       !strncmp(type, "Decimal(", 8) || !strncmp(type, "Date32", 6);
 }
 
-enum fit chdst_type_fit(enum mapping mapping, const char *wanted,
-			const char *actual)
+enum fit clickhouse_target_type_fit(enum mapping mapping, const char *wanted,
+				    const char *actual)
 {
 	char *plain = clickhouse_plain_type(actual, NULL);
 	enum fit fit = FIT_NARROW;

@@ -14,7 +14,7 @@ static bool version_is_text(const struct type *mark)
 	int precision, scale;
 
 	return mark->kind == TYPE_DECIMAL &&
-	       !chdst_type_decimal(mark, &precision, &scale);
+	       !clickhouse_target_type_decimal(mark, &precision, &scale);
 }
 
 static void version_delivered(struct strbuf *sb, const struct type *type,
@@ -58,9 +58,9 @@ static void version_was_delivered(struct strbuf *sb, const struct type *mark,
 	version_delivered(sb, mark, delivered);
 }
 
-void chdst_version_newer(struct strbuf *sb, const struct type *mark,
-			 const char *new, const char *old,
-			 const char *delivered)
+void clickhouse_target_version_newer(struct strbuf *sb, const struct type *mark,
+				     const char *new, const char *old,
+				     const char *delivered)
 {
 	strbuf_addstr(sb, "(ifNull(");
 	if (version_is_text(mark))

@@ -11,9 +11,9 @@
 
 /* What inspect works on. */
 struct ddl {
-	struct duckdb_destination *d;
+	struct duckdb_target_destination *d;
 	const struct target *target;
-	const struct duckdb_place *place;
+	const struct duckdb_target_place *place;
 	const struct existing *existing;
 	const struct duckdb_type *types;
 	struct inspection *out;
@@ -22,7 +22,7 @@ struct ddl {
 
 static char *ddl_view_sql(const char *create, const char *name,
 			  const struct target *target,
-			  const struct duckdb_place *p)
+			  const struct duckdb_target_place *p)
 {
 	struct strbuf sql = STRBUF_INIT;
 
@@ -31,12 +31,13 @@ static char *ddl_view_sql(const char *create, const char *name,
 		    "row_number() OVER (PARTITION BY ",
 		    create, name, NAME_RAW_BATCH, NAME_RAW_SEQ, NAME_RAW_LOADED,
 		    p->quoted_data);
-	duckdb_sql_keys(&sql, target->schema);
+	duckdb_target_sql_keys(&sql, target->schema);
 	strbuf_addf(&sql, " ORDER BY %s DESC) = 1", NAME_RAW_SEQ);
 	return strbuf_detach(&sql);
 }
 
-char *duckdb_view_sql(const struct target *target, const struct duckdb_place *p)
+char *duckdb_target_view_sql(const struct target *target,
+			     const struct duckdb_target_place *p)
 {
 	return ddl_view_sql("CREATE OR REPLACE VIEW", p->quoted_name, target,
 			    p);
@@ -109,7 +110,7 @@ static void ddl_fit(const void *types, size_t column, struct drift_column *out,
 	out->mapping = t[column].mapping;
 	if (!out->actual)
 		return;
-	out->fit = duckdb_type_fit(&t[column], out->actual, text);
+	out->fit = duckdb_target_type_fit(&t[column], out->actual, text);
 	if (out->fit == FIT_GROWS)
 		*grown = xstrdup(text);
 }
@@ -219,7 +220,7 @@ static int ddl_check_keys(struct ddl *x, struct error *err)
 	if (!existing_may_repeat(x->existing, x->target, x->out))
 		return 0;
 	strbuf_addf(&sql, "SELECT 1 FROM %s GROUP BY ", x->place->quoted_data);
-	duckdb_sql_keys(&sql, x->target->schema);
+	duckdb_target_sql_keys(&sql, x->target->schema);
 	strbuf_addstr(&sql, " HAVING count(*) > 1 LIMIT 1");
 	rc = duck_query(x->d->db, &r, sql.data, NULL, 0, err);
 	if (!rc && duck_next(r))
@@ -238,7 +239,7 @@ static int ddl_check_emptied(struct ddl *x, struct error *err)
 
 	if (!existing_may_be_emptied(e, x->out))
 		return 0;
-	rc = duckdb_count_rows(x->d, x->place->quoted_data, &rows, err);
+	rc = duckdb_target_count_rows(x->d, x->place->quoted_data, &rows, err);
 	if (!rc && !rows)
 		target_refuse_emptied(x->target, e->delivered,
 				      &x->out->problems);
@@ -301,16 +302,18 @@ static int ddl_view(struct ddl *x, struct error *err)
 		rc = ddl_same_view(x, &same, err);
 	if (rc || same)
 		return rc;
-	sql = duckdb_view_sql(x->target, x->place);
+	sql = duckdb_target_view_sql(x->target, x->place);
 	strlist_add(&x->out->ddl, sql);
 	free(sql);
 	return 0;
 }
 
-int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
-		   const struct duckdb_place *p, const struct existing *e,
-		   const struct duckdb_type *types, struct inspection *out,
-		   struct error *err)
+int duckdb_target_inspect(struct duckdb_target_destination *d,
+			  const struct target *target,
+			  const struct duckdb_target_place *p,
+			  const struct existing *e,
+			  const struct duckdb_type *types,
+			  struct inspection *out, struct error *err)
 {
 	struct ddl x = { d, target, p, e, types, out, false };
 	bool exists = e->has_data && !target->refresh;
@@ -321,7 +324,7 @@ int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
 	existing_check_names(target, "DuckDB", &out->problems);
 	ddl_check_order(&x);
 	existing_check_place(e, target, &out->problems);
-	if (duckdb_existing_refuse_marks(e, d, &why))
+	if (duckdb_target_existing_refuse_marks(e, d, &why))
 		problems_add_error(&out->problems, "unsafe-marks", &why);
 	ddl_drift(&x, exists);
 	if (target->refresh)
@@ -337,9 +340,12 @@ int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
 	return rc || !exists ? rc : ddl_check_keys(&x, err);
 }
 
-void duckdb_ddl_copy(struct duckdb_destination *d, const struct target *target,
-		     const struct duckdb_place *copy, const struct existing *e,
-		     const struct duckdb_type *types, struct strlist *out)
+void duckdb_target_ddl_copy(struct duckdb_target_destination *d,
+			    const struct target *target,
+			    const struct duckdb_target_place *copy,
+			    const struct existing *e,
+			    const struct duckdb_type *types,
+			    struct strlist *out)
 {
 	struct existing there = *e;
 	struct inspection found;

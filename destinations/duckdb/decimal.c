@@ -27,8 +27,9 @@ static bool decimal_digit(struct decimal_scan *s, unsigned digit,
 	return true;
 }
 
-bool duckdb_decimal_parse(const uint8_t *text, size_t n, unsigned precision,
-			  unsigned scale, duckdb_hugeint *out)
+bool duckdb_target_decimal_parse(const uint8_t *text, size_t n,
+				 unsigned precision, unsigned scale,
+				 duckdb_hugeint *out)
 {
 	struct decimal_scan s = { 0, 0, 0, false, false };
 	bool negative = n && text[0] == '-';
@@ -50,7 +51,7 @@ bool duckdb_decimal_parse(const uint8_t *text, size_t n, unsigned precision,
 	return s.any && s.digits <= precision;
 }
 
-size_t duckdb_decimal_trim(const uint8_t *text, size_t n)
+size_t duckdb_target_decimal_trim(const uint8_t *text, size_t n)
 {
 	size_t end = n;
 

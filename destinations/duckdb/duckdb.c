@@ -9,24 +9,24 @@
 #include "destinations/common/names.h"
 #include "destinations/duckdb/internal.h"
 
-static struct duckdb_destination *duckdb_self(struct destination *d)
+static struct duckdb_target_destination *duckdb_self(struct destination *d)
 {
-	return (struct duckdb_destination *)d;
+	return (struct duckdb_target_destination *)d;
 }
 
 static void duckdb_destination_close(struct destination *base)
 {
-	struct duckdb_destination *d = duckdb_self(base);
+	struct duckdb_target_destination *d = duckdb_self(base);
 
 	if (!d)
 		return;
 	duck_close(d->db);
 	pthread_mutex_destroy(&d->lock);
-	duckdb_place_release(&d->place);
+	duckdb_target_place_release(&d->place);
 	checkpoint_release(&d->seen);
 	free(d->types);
 	free(d->not_null);
-	duckdb_known_release(&d->known);
+	duckdb_target_known_release(&d->known);
 	free(d->matched);
 	free(d->rows);
 	free(d->path);
@@ -44,21 +44,21 @@ static int duckdb_destination_open(struct destination **out,
 				   const struct connection *conn,
 				   struct error *err)
 {
-	struct duckdb_destination *d = xcalloc(1, sizeof(*d));
+	struct duckdb_target_destination *d = xcalloc(1, sizeof(*d));
 	int rc;
 
 	pthread_mutex_init(&d->lock, NULL);
-	d->base.ops = &duckdb_destination;
+	d->base.ops = &duckdb_target_destination;
 	d->path = xstrdup(conn->url.path);
 	d->look = conn->look;
-	rc = duckdb_open_options(d, conn->url.text, err);
+	rc = duckdb_target_open_options(d, conn->url.text, err);
 	if (!rc && d->path[0] == ':')
 		rc = error_set(err, ERROR_CONFIG,
 			       "duckdb:%s would be gone after the run: name "
 			       "a file",
 			       d->path);
 	if (!rc)
-		rc = duckdb_open_database(d, false, err);
+		rc = duckdb_target_open_database(d, false, err);
 	if (rc)
 		duckdb_destination_close(&d->base);
 	else
@@ -70,24 +70,24 @@ static int duckdb_destination_inspect(struct destination *base,
 				      const struct target *target,
 				      struct inspection *out, struct error *err)
 {
-	struct duckdb_destination *d = duckdb_self(base);
-	struct duckdb_place place;
+	struct duckdb_target_destination *d = duckdb_self(base);
+	struct duckdb_target_place place;
 	struct existing existing;
 	struct duckdb_type *types = NULL;
 	int rc;
 
 	memset(&place, 0, sizeof(place));
 	memset(&existing, 0, sizeof(existing));
-	rc = duckdb_place_init(&place, d, target, err);
+	rc = duckdb_target_place_init(&place, d, target, err);
 	if (!rc)
-		rc = duckdb_existing_look_closely(&existing, d, &place,
-						  target->pipeline, err);
+		rc = duckdb_target_existing_look_closely(&existing, d, &place,
+							 target->pipeline, err);
 	if (!rc) {
-		types = duckdb_types_new(d, target->schema);
-		rc = duckdb_inspect(d, target, &place, &existing, types, out,
-				    err);
+		types = duckdb_target_types_new(d, target->schema);
+		rc = duckdb_target_inspect(d, target, &place, &existing, types,
+					   out, err);
 	}
-	duckdb_place_release(&place);
+	duckdb_target_place_release(&place);
 	existing_release(&existing);
 	free(types);
 	return rc;
@@ -97,14 +97,14 @@ static int duckdb_destination_prepare(struct destination *base,
 				      const struct target *target,
 				      struct error *err)
 {
-	return duckdb_prepare_target(duckdb_self(base), target, err);
+	return duckdb_target_prepare_target(duckdb_self(base), target, err);
 }
 
 /* The stage that a killed refresh left, once prepare has run. Its process is
  * gone, or is ours: the file's lock keeps all others out. */
-static int duckdb_drop_leftovers(struct duckdb_destination *d,
+static int duckdb_drop_leftovers(struct duckdb_target_destination *d,
 				 struct existing *e,
-				 const struct duckdb_place *p,
+				 const struct duckdb_target_place *p,
 				 struct error *err)
 {
 	int rc = failpoint("in_recovery", err);
@@ -114,7 +114,7 @@ static int duckdb_drop_leftovers(struct duckdb_destination *d,
 	rc = duck_exec(d->db, "BEGIN", err);
 	if (rc)
 		return rc;
-	rc = duckdb_mark_release(d, p, d->target->pipeline, err);
+	rc = duckdb_target_mark_release(d, p, d->target->pipeline, err);
 	if (!rc)
 		rc = duck_execf(d->db, err, "DROP TABLE %s", p->quoted_stage);
 	if (!rc)
@@ -124,31 +124,32 @@ static int duckdb_drop_leftovers(struct duckdb_destination *d,
 		return rc;
 	}
 	existing_release(e);
-	return duckdb_existing_look(e, d, p, d->target->pipeline, err);
+	return duckdb_target_existing_look(e, d, p, d->target->pipeline, err);
 }
 
 /* Where the target is, and what is there; both to be released in any case. */
-static int duckdb_find(struct duckdb_destination *d,
-		       const struct target *target, struct duckdb_place *place,
+static int duckdb_find(struct duckdb_target_destination *d,
+		       const struct target *target,
+		       struct duckdb_target_place *place,
 		       struct existing *existing, struct error *err)
 {
 	int rc;
 
 	memset(place, 0, sizeof(*place));
 	memset(existing, 0, sizeof(*existing));
-	rc = duckdb_place_init(place, d, target, err);
+	rc = duckdb_target_place_init(place, d, target, err);
 	if (!rc)
-		rc = duckdb_existing_look(existing, d, place, target->pipeline,
-					  err);
-	return rc ? rc : duckdb_existing_refuse_marks(existing, d, err);
+		rc = duckdb_target_existing_look(existing, d, place,
+						 target->pipeline, err);
+	return rc ? rc : duckdb_target_existing_refuse_marks(existing, d, err);
 }
 
 static int duckdb_destination_recover(struct destination *base,
 				      const struct target *target,
 				      struct checkpoint *out, struct error *err)
 {
-	struct duckdb_destination *d = duckdb_self(base);
-	struct duckdb_place place;
+	struct duckdb_target_destination *d = duckdb_self(base);
+	struct duckdb_target_place place;
 	struct existing existing;
 	int rc = duckdb_find(d, target, &place, &existing, err);
 
@@ -163,28 +164,28 @@ static int duckdb_destination_recover(struct destination *base,
 			checkpoint_copy(&d->seen, &existing.mark);
 	}
 	if (!rc && !d->target && existing.has_mark_table)
-		rc = duckdb_mark_others(d, &place, target->pipeline,
-					&out->others, err);
+		rc = duckdb_target_mark_others(d, &place, target->pipeline,
+					       &out->others, err);
 	if (!rc && !d->target && !existing.has_data)
 		checkpoint_set_missing(out);
-	duckdb_place_release(&place);
+	duckdb_target_place_release(&place);
 	existing_release(&existing);
 	return rc;
 }
 
-static int duckdb_move_mark(struct duckdb_destination *d,
+static int duckdb_move_mark(struct duckdb_target_destination *d,
 			    const struct checkpoint *next, struct error *err)
 {
 	int rc = failpoint("before_watermark", err);
 
 	if (!rc && !d->target->refresh)
-		rc = duckdb_mark_move(d, next, err);
+		rc = duckdb_target_mark_move(d, next, err);
 	return rc ? rc : failpoint("after_watermark", err);
 }
 
 /* A commit that failed may have been written all the same: what the row says
  * now decides. */
-static bool duckdb_committed(struct duckdb_destination *d,
+static bool duckdb_committed(struct duckdb_target_destination *d,
 			     const struct checkpoint *next)
 {
 	struct existing existing;
@@ -195,8 +196,8 @@ static bool duckdb_committed(struct duckdb_destination *d,
 	if (next->batch_id && d->seen.batch_id &&
 	    !strcmp(next->batch_id, d->seen.batch_id))
 		return false;
-	if (!duckdb_existing_look(&existing, d, &d->place, d->target->pipeline,
-				  NULL))
+	if (!duckdb_target_existing_look(&existing, d, &d->place,
+					 d->target->pipeline, NULL))
 		same = existing.has_mark && next->batch_id && *next->batch_id &&
 		       existing.mark.batch_id &&
 		       !strcmp(existing.mark.batch_id, next->batch_id);
@@ -205,7 +206,7 @@ static bool duckdb_committed(struct duckdb_destination *d,
 }
 
 /* Ends the transaction either way. */
-static int duckdb_commit(struct duckdb_destination *d,
+static int duckdb_commit(struct duckdb_target_destination *d,
 			 const struct checkpoint *next, struct error *err)
 {
 	struct error refused = ERROR_INIT;
@@ -228,7 +229,7 @@ static int duckdb_commit(struct duckdb_destination *d,
 
 /* BEGIN, and `next` as it is to be written. Of a row that another transaction
  * changes before this one does, the engine ends one of the two. */
-static int duckdb_begin(struct duckdb_destination *d,
+static int duckdb_begin(struct duckdb_target_destination *d,
 			const struct checkpoint *next, struct checkpoint *kept,
 			struct error *err)
 {
@@ -238,18 +239,18 @@ static int duckdb_begin(struct duckdb_destination *d,
 	if (rc)
 		return rc;
 	if (d->target->refresh)
-		rc = duckdb_mark_hold(d, err);
+		rc = duckdb_target_mark_hold(d, err);
 	else
-		rc = duckdb_mark_stands(d, &d->place, d->target->pipeline,
-					&stands, err);
+		rc = duckdb_target_mark_stands(
+			d, &d->place, d->target->pipeline, &stands, err);
 	if (rc >= 0 && !stands && !d->target->refresh)
-		rc = duckdb_mark_meet_others(d, err);
+		rc = duckdb_target_mark_meet_others(d, err);
 	checkpoint_keep(kept, next, stands);
 	free(stands);
 	return rc < 0 ? rc : 0;
 }
 
-static int duckdb_end(struct duckdb_destination *d,
+static int duckdb_end(struct duckdb_target_destination *d,
 		      const struct checkpoint *kept, int rc, struct error *err)
 {
 	if (!rc)
@@ -265,20 +266,20 @@ static int duckdb_destination_load(struct destination *base,
 				   const struct checkpoint *next,
 				   struct load_counts *out, struct error *err)
 {
-	struct duckdb_destination *d = duckdb_self(base);
+	struct duckdb_target_destination *d = duckdb_self(base);
 	struct checkpoint kept;
 	int rc;
 
 	checkpoint_init(&kept);
 	rc = duckdb_begin(d, next, &kept, err);
 	if (!rc)
-		rc = duckdb_load_batch(d, batch, &kept, out, err);
+		rc = duckdb_target_load_batch(d, batch, &kept, out, err);
 	rc = duckdb_end(d, &kept, rc, err);
 	checkpoint_release(&kept);
 	if (!rc && d->target->refresh)
 		d->built += out->inserted;
 	if (!rc && batch->n_rows)
-		rc = duckdb_load_drop_stages(d, err);
+		rc = duckdb_target_load_drop_stages(d, err);
 	return rc ? rc : failpoint("stage_dropped", err);
 }
 
@@ -287,7 +288,7 @@ static int duckdb_destination_remove(struct destination *base,
 				     const struct checkpoint *next,
 				     int64_t *removed, struct error *err)
 {
-	struct duckdb_destination *d = duckdb_self(base);
+	struct duckdb_target_destination *d = duckdb_self(base);
 	struct checkpoint kept;
 	int rc = soft_delete_check(d->target, d->soft_delete, "TIMESTAMPTZ",
 				   err);
@@ -298,17 +299,17 @@ static int duckdb_destination_remove(struct destination *base,
 	checkpoint_init(&kept);
 	rc = duckdb_begin(d, next, &kept, err);
 	if (!rc)
-		rc = duckdb_remove_rows(d, keys, removed, err);
+		rc = duckdb_target_remove_rows(d, keys, removed, err);
 	rc = duckdb_end(d, &kept, rc, err);
 	checkpoint_release(&kept);
-	return rc ? rc : duckdb_load_drop_stages(d, err);
+	return rc ? rc : duckdb_target_load_drop_stages(d, err);
 }
 
 static int duckdb_destination_finish(struct destination *base,
 				     const struct checkpoint *next,
 				     struct error *err)
 {
-	struct duckdb_destination *d = duckdb_self(base);
+	struct duckdb_target_destination *d = duckdb_self(base);
 	int rc;
 
 	if (!d->target->refresh)
@@ -316,7 +317,7 @@ static int duckdb_destination_finish(struct destination *base,
 	rc = duck_exec(d->db, "BEGIN", err);
 	if (rc)
 		return rc;
-	rc = duckdb_refresh_swap(d, next, err);
+	rc = duckdb_target_refresh_swap(d, next, err);
 	if (rc) {
 		duck_exec(d->db, "ROLLBACK", NULL);
 		return rc;
@@ -326,8 +327,8 @@ static int duckdb_destination_finish(struct destination *base,
 
 /* An empty batch_id makes every writer that is under way find that it was
  * moved. */
-static int duckdb_put_watermark(struct duckdb_destination *d,
-				const struct duckdb_place *p,
+static int duckdb_put_watermark(struct duckdb_target_destination *d,
+				const struct duckdb_target_place *p,
 				const struct existing *e, const char *pipeline,
 				const char *watermark, struct error *err)
 {
@@ -339,9 +340,9 @@ static int duckdb_put_watermark(struct duckdb_destination *d,
 	put.mark.watermark = (char *)watermark;
 	put.mark.batch_id = (char *)"";
 	put.delivered = 0;
-	rc = duckdb_mark_create_table(d, p, err);
+	rc = duckdb_target_mark_create_table(d, p, err);
 	if (!rc)
-		rc = duckdb_mark_put(d, p, pipeline, &put, err);
+		rc = duckdb_target_mark_put(d, p, pipeline, &put, err);
 	if (!rc)
 		rc = duck_exec(d->db, "COMMIT", err);
 	if (rc)
@@ -353,14 +354,14 @@ static int duckdb_destination_forget(struct destination *base,
 				     const struct target *target,
 				     struct error *err)
 {
-	struct duckdb_destination *d = duckdb_self(base);
-	struct duckdb_place place;
+	struct duckdb_target_destination *d = duckdb_self(base);
+	struct duckdb_target_place place;
 	struct existing existing;
 	int rc = duckdb_find(d, target, &place, &existing, err);
 
 	if (!rc && existing.has_mark)
-		rc = duckdb_mark_forget(d, &place, target, err);
-	duckdb_place_release(&place);
+		rc = duckdb_target_mark_forget(d, &place, target, err);
+	duckdb_target_place_release(&place);
 	existing_release(&existing);
 	return rc;
 }
@@ -369,14 +370,15 @@ static int duckdb_destination_others(struct destination *base,
 				     const struct target *target,
 				     struct strlist *out, struct error *err)
 {
-	struct duckdb_destination *d = duckdb_self(base);
-	struct duckdb_place place;
+	struct duckdb_target_destination *d = duckdb_self(base);
+	struct duckdb_target_place place;
 	struct existing existing;
 	int rc = duckdb_find(d, target, &place, &existing, err);
 
 	if (!rc && existing.has_data && existing.has_mark_table)
-		rc = duckdb_mark_others(d, &place, target->pipeline, out, err);
-	duckdb_place_release(&place);
+		rc = duckdb_target_mark_others(d, &place, target->pipeline, out,
+					       err);
+	duckdb_target_place_release(&place);
 	existing_release(&existing);
 	return rc;
 }
@@ -385,13 +387,13 @@ static int duckdb_destination_identity(struct destination *base,
 				       const struct target *target,
 				       json_t **out, struct error *err)
 {
-	struct duckdb_destination *d = duckdb_self(base);
-	struct duckdb_place place;
+	struct duckdb_target_destination *d = duckdb_self(base);
+	struct duckdb_target_place place;
 	struct strbuf table = STRBUF_INIT;
 	int rc;
 
 	memset(&place, 0, sizeof(place));
-	rc = duckdb_place_init(&place, d, target, err);
+	rc = duckdb_target_place_init(&place, d, target, err);
 	if (!rc) {
 		sql_quote_name(&table, place.schema, '"');
 		strbuf_addch(&table, '.');
@@ -401,7 +403,7 @@ static int duckdb_destination_identity(struct destination *base,
 		table_identity_add_file(*out, d->path);
 	}
 	strbuf_release(&table);
-	duckdb_place_release(&place);
+	duckdb_target_place_release(&place);
 	return rc;
 }
 
@@ -410,8 +412,8 @@ static int duckdb_destination_set_watermark(struct destination *base,
 					    const char *watermark,
 					    struct error *err)
 {
-	struct duckdb_destination *d = duckdb_self(base);
-	struct duckdb_place place;
+	struct duckdb_target_destination *d = duckdb_self(base);
+	struct duckdb_target_place place;
 	struct existing existing;
 	int rc = duckdb_find(d, target, &place, &existing, err);
 
@@ -422,7 +424,7 @@ static int duckdb_destination_set_watermark(struct destination *base,
 	if (!rc)
 		rc = duckdb_put_watermark(d, &place, &existing,
 					  target->pipeline, watermark, err);
-	duckdb_place_release(&place);
+	duckdb_target_place_release(&place);
 	existing_release(&existing);
 	return rc;
 }
@@ -431,21 +433,22 @@ static int duckdb_destination_raise(struct destination *base,
 				    const struct target *target,
 				    const char *mark, struct error *err)
 {
-	struct duckdb_destination *d = duckdb_self(base);
-	struct duckdb_place place;
+	struct duckdb_target_destination *d = duckdb_self(base);
+	struct duckdb_target_place place;
 	struct existing existing;
 	int rc = duckdb_find(d, target, &place, &existing, err);
 
 	if (!rc)
 		rc = duck_exec(d->db, "BEGIN", err);
 	if (!rc) {
-		rc = duckdb_mark_raise(d, &place, target->pipeline, mark, err);
+		rc = duckdb_target_mark_raise(d, &place, target->pipeline, mark,
+					      err);
 		if (!rc)
 			rc = duck_exec(d->db, "COMMIT", err);
 		if (rc)
 			duck_exec(d->db, "ROLLBACK", NULL);
 	}
-	duckdb_place_release(&place);
+	duckdb_target_place_release(&place);
 	existing_release(&existing);
 	return rc;
 }
@@ -459,7 +462,7 @@ static const char *duckdb_destination_session(struct destination *base)
 
 static void duckdb_destination_interrupt(struct destination *base)
 {
-	struct duckdb_destination *d = duckdb_self(base);
+	struct duckdb_target_destination *d = duckdb_self(base);
 
 	pthread_mutex_lock(&d->lock);
 	if (d->db)
@@ -467,9 +470,9 @@ static void duckdb_destination_interrupt(struct destination *base)
 	pthread_mutex_unlock(&d->lock);
 }
 
-const struct destination_ops duckdb_destination = {
+const struct destination_ops duckdb_target_destination = {
 	.name = "duckdb",
-	.options = duckdb_url_options,
+	.options = duckdb_target_url_options,
 	.traits = DESTINATION_TRANSACTIONAL,
 	.batch_rows = DUCKDB_ROW_GROUP,
 	.open = duckdb_destination_open,
@@ -478,8 +481,8 @@ const struct destination_ops duckdb_destination = {
 	.recover = duckdb_destination_recover,
 	.load = duckdb_destination_load,
 	.remove = duckdb_destination_remove,
-	.preview = duckdb_destination_preview,
-	.explain = duckdb_destination_explain,
+	.preview = duckdb_target_destination_preview,
+	.explain = duckdb_target_destination_explain,
 	.finish = duckdb_destination_finish,
 	.set_watermark = duckdb_destination_set_watermark,
 	.forget = duckdb_destination_forget,

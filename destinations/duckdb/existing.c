@@ -19,7 +19,8 @@ static const char existing_relations_sql[] =
 	"lower(schema_name) = lower($2) AND lower(view_name) IN "
 	"(lower($3), lower($4), lower($5), lower($6)) ";
 
-static void existing_relation(struct existing *e, const struct duckdb_place *p,
+static void existing_relation(struct existing *e,
+			      const struct duckdb_target_place *p,
 			      const char *name, bool is_table, bool indexed)
 {
 	e->has_schema = true;
@@ -41,7 +42,8 @@ static void existing_relation(struct existing *e, const struct duckdb_place *p,
 }
 
 static int existing_relations(struct existing *e, struct duck *db,
-			      const struct duckdb_place *p, struct error *err)
+			      const struct duckdb_target_place *p,
+			      struct error *err)
 {
 	const char *params[] = { p->catalog, p->schema, p->name,
 				 p->data,    p->stage,	NAME_WATERMARK_TABLE };
@@ -63,7 +65,8 @@ static int existing_relations(struct existing *e, struct duck *db,
 /* Not from duckdb_columns(), which would first build every view that DuckDB
  * has of its own: 10 ms. */
 static int existing_columns(struct existing *e, struct duck *db,
-			    const struct duckdb_place *p, struct error *err)
+			    const struct duckdb_target_place *p,
+			    struct error *err)
 {
 	char *sql = xstrfmt("SELECT column_name, column_type, \"null\" = 'NO', "
 			    "\"default\" IS NOT NULL FROM (DESCRIBE %s)",
@@ -90,8 +93,8 @@ static int existing_columns(struct existing *e, struct duck *db,
 }
 
 static int existing_mark(struct existing *e, struct duck *db,
-			 const struct duckdb_place *p, const char *pipeline,
-			 struct error *err)
+			 const struct duckdb_target_place *p,
+			 const char *pipeline, struct error *err)
 {
 	/* Pipelines that append to one table share its numbers, which
 	 * rows_total is the highest of. */
@@ -127,9 +130,9 @@ static int existing_mark(struct existing *e, struct duck *db,
 	return rc;
 }
 
-int duckdb_existing_refuse_marks(const struct existing *e,
-				 const struct duckdb_destination *d,
-				 struct error *err)
+int duckdb_target_existing_refuse_marks(
+	const struct existing *e, const struct duckdb_target_destination *d,
+	struct error *err)
 {
 	if (!e->mark_is_view)
 		return 0;
@@ -141,9 +144,10 @@ int duckdb_existing_refuse_marks(const struct existing *e,
 			 d->path);
 }
 
-int duckdb_existing_look(struct existing *e, struct duckdb_destination *d,
-			 const struct duckdb_place *p, const char *pipeline,
-			 struct error *err)
+int duckdb_target_existing_look(struct existing *e,
+				struct duckdb_target_destination *d,
+				const struct duckdb_target_place *p,
+				const char *pipeline, struct error *err)
 {
 	int rc;
 
@@ -155,12 +159,12 @@ int duckdb_existing_look(struct existing *e, struct duckdb_destination *d,
 	return rc;
 }
 
-int duckdb_existing_look_closely(struct existing *e,
-				 struct duckdb_destination *d,
-				 const struct duckdb_place *p,
-				 const char *pipeline, struct error *err)
+int duckdb_target_existing_look_closely(struct existing *e,
+					struct duckdb_target_destination *d,
+					const struct duckdb_target_place *p,
+					const char *pipeline, struct error *err)
 {
-	int rc = duckdb_existing_look(e, d, p, pipeline, err);
+	int rc = duckdb_target_existing_look(e, d, p, pipeline, err);
 
 	if (!rc && (e->has_data || e->data_is_view))
 		rc = existing_columns(e, d->db, p, err);

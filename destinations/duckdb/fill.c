@@ -10,7 +10,7 @@
 
 /* One chunk's worth of one column. */
 struct fill_cells {
-	const struct duckdb_fill *fill;
+	const struct duckdb_target_fill *fill;
 	size_t start; /* into fill->rows */
 	size_t n;
 	const struct vector *v;
@@ -19,7 +19,7 @@ struct fill_cells {
 	void *data;
 };
 
-static size_t fill_row(const struct duckdb_fill *f, size_t i)
+static size_t fill_row(const struct duckdb_target_fill *f, size_t i)
 {
 	return f->rows ? f->rows[i] : i;
 }
@@ -150,7 +150,8 @@ static int fill_decimal(const struct fill_cells *c, struct error *err)
 		if (vector_is_null(c->v, row))
 			continue;
 		text = vector_bytes(c->v, row, &n);
-		if (!duckdb_decimal_parse(text, n, t->precision, t->scale, &x))
+		if (!duckdb_target_decimal_parse(text, n, t->precision,
+						 t->scale, &x))
 			return fill_refuse(c, row, "does not fit", err);
 		fill_scaled(c->data, i, t->precision, x);
 	}
@@ -173,7 +174,7 @@ static int fill_text(const struct fill_cells *c, struct error *err)
 		if (!utf8_is_valid((const char *)text, n))
 			return fill_refuse(c, row, "not valid UTF-8 for", err);
 		if (trim)
-			n = duckdb_decimal_trim(text, n);
+			n = duckdb_target_decimal_trim(text, n);
 		duck_chunk_set_text(c->data, i, text, n);
 	}
 	return 0;
@@ -219,8 +220,9 @@ static void fill_validity(const struct fill_cells *c, uint64_t *bits)
 			bits[i >> 6] &= ~(UINT64_C(1) << (i & 63));
 }
 
-static int fill_column(struct duck_appender *a, const struct duckdb_fill *f,
-		       size_t field, size_t start, size_t n, struct error *err)
+static int fill_column(struct duck_appender *a,
+		       const struct duckdb_target_fill *f, size_t field,
+		       size_t start, size_t n, struct error *err)
 {
 	size_t column = f->fields[field].column;
 	struct fill_cells c = {
@@ -238,10 +240,11 @@ static int fill_column(struct duck_appender *a, const struct duckdb_fill *f,
 	return fill_kinds[c.type->fill.kind](&c, err);
 }
 
-static void fill_generated(struct duck_appender *a, const struct duckdb_fill *f,
-			   size_t field, size_t start, size_t n)
+static void fill_generated(struct duck_appender *a,
+			   const struct duckdb_target_fill *f, size_t field,
+			   size_t start, size_t n)
 {
-	enum duckdb_field_from from = f->fields[field].from;
+	enum duckdb_target_field_from from = f->fields[field].from;
 	void *data = duck_chunk_data(a, field);
 	int64_t *dst = data;
 
@@ -262,8 +265,9 @@ static void fill_generated(struct duck_appender *a, const struct duckdb_fill *f,
 	}
 }
 
-static int fill_chunk(struct duck_appender *a, const struct duckdb_fill *f,
-		      size_t start, size_t n, struct error *err)
+static int fill_chunk(struct duck_appender *a,
+		      const struct duckdb_target_fill *f, size_t start,
+		      size_t n, struct error *err)
 {
 	for (size_t i = 0; i < f->n_fields; i++) {
 		if (f->fields[i].from != FIELD_COLUMN) {
@@ -278,7 +282,7 @@ static int fill_chunk(struct duck_appender *a, const struct duckdb_fill *f,
 }
 
 static int fill_open(struct duck *db, struct duck_appender **out,
-		     const struct duckdb_fill *f, struct error *err)
+		     const struct duckdb_target_fill *f, struct error *err)
 {
 	static const struct duck_type generated[] = {
 		[FIELD_ROW] = { DUCK_INT64, 0, 0 },
@@ -292,7 +296,7 @@ static int fill_open(struct duck *db, struct duck_appender **out,
 	int rc;
 
 	for (size_t i = 0; i < f->n_fields; i++) {
-		const struct duckdb_field *field = &f->fields[i];
+		const struct duckdb_target_field *field = &f->fields[i];
 
 		names[i] = field->name;
 		types[i] = field->from == FIELD_COLUMN
@@ -306,8 +310,9 @@ static int fill_open(struct duck *db, struct duck_appender **out,
 	return rc;
 }
 
-int duckdb_fill_table(struct duck *db, const struct duckdb_fill *fill,
-		      struct error *err)
+int duckdb_target_fill_table(struct duck *db,
+			     const struct duckdb_target_fill *fill,
+			     struct error *err)
 {
 	const size_t step = duck_chunk_rows();
 	struct duck_appender *a = NULL;

@@ -30,7 +30,7 @@
 #define DUCKDB_ROW_GROUP 122880
 
 /* How a stored value is told from a new one. */
-enum duckdb_compare {
+enum duckdb_target_compare {
 	COMPARE_EQUAL, /* by the type's own = */
 	COMPARE_BYTES, /* a text: its column may have a collation */
 	COMPARE_TEXT, /* INTERVAL, whose = takes a month for thirty days */
@@ -39,13 +39,14 @@ enum duckdb_compare {
 /* How a source's type is kept. */
 struct duckdb_type {
 	char text[DUCKDB_TYPE_SIZE]; /* "DECIMAL(10,2)" */
-	enum duckdb_compare compare; /* of the table's column, since prepare */
+	enum duckdb_target_compare
+		compare; /* of the table's column, since prepare */
 	struct duck_type fill; /* what chunks hold */
 	enum mapping mapping;
 };
 
 /* The names for one target. Quoted ones are catalog.schema.name. */
-struct duckdb_place {
+struct duckdb_target_place {
 	char *catalog, *schema;
 	char *name; /* what people read */
 	char *data; /* the table with the rows: `name`, or `name`_raw */
@@ -57,9 +58,9 @@ struct duckdb_place {
 /* Keys that a table may hold, while it holds none but those that this handle
  * has put there: what is surely not among them need not be looked up. */
 #define DUCKDB_FILTERS 3
-struct duckdb_known {
+struct duckdb_target_known {
 	bool all; /* the table holds no other keys */
-	struct duckdb_filter {
+	struct duckdb_target_filter {
 		uint32_t *words;
 		size_t bytes;
 		size_t room; /* keys still to be added */
@@ -69,7 +70,7 @@ struct duckdb_known {
 	size_t hashes_capacity, table_capacity;
 };
 
-struct duckdb_destination {
+struct duckdb_target_destination {
 	struct destination base;
 	pthread_mutex_t lock; /* of `db`, for interrupt */
 	struct duck *db;
@@ -81,7 +82,7 @@ struct duckdb_destination {
 
 	/* From prepare on. */
 	const struct target *target;
-	struct duckdb_place place;
+	struct duckdb_target_place place;
 	struct duckdb_type *types; /* of target->schema's columns */
 	bool *not_null; /* of the same: the table refuses NULL */
 	enum mark_order mark_order; /* of the same's mark */
@@ -98,141 +99,164 @@ struct duckdb_destination {
 	char *refresh_id; /* in a refresh: the row's batch_id until it is done
 			   */
 	int64_t built; /* rows put into its stage */
-	struct duckdb_known known;
+	struct duckdb_target_known known;
 	int64_t *matched; /* of each row of the batch; reused */
 	uint32_t *rows;
 	size_t matched_capacity, rows_capacity;
 };
 
-extern const struct destination_ops duckdb_destination;
+extern const struct destination_ops duckdb_target_destination;
 
 /* open.c */
-extern const struct url_option duckdb_url_options[];
-int duckdb_open_options(struct duckdb_destination *d, const char *url,
-			struct error *err);
+extern const struct url_option duckdb_target_url_options[];
+int duckdb_target_open_options(struct duckdb_target_destination *d,
+			       const char *url, struct error *err);
 /* Without `create`, a file that is missing is not made: an empty database in
  * memory stands for it. */
-int duckdb_open_database(struct duckdb_destination *d, bool create,
-			 struct error *err);
+int duckdb_target_open_database(struct duckdb_target_destination *d,
+				bool create, struct error *err);
 
 /* prepare.c */
 /* One for each column; caller frees. */
-struct duckdb_type *duckdb_types_new(struct duckdb_destination *d,
-				     const struct schema *schema);
-int duckdb_prepare_target(struct duckdb_destination *d,
-			  const struct target *target, struct error *err);
+struct duckdb_type *duckdb_target_types_new(struct duckdb_target_destination *d,
+					    const struct schema *schema);
+int duckdb_target_prepare_target(struct duckdb_target_destination *d,
+				 const struct target *target,
+				 struct error *err);
 
 /* preview.c: a dry run. The rows that a batch is about are brought into a
  * temporary copy of the table, and it is loaded into that. `place` becomes the
  * copy's. */
-int duckdb_preview_make(struct duckdb_destination *d,
-			const struct target *target, struct duckdb_place *place,
-			const struct existing *e,
-			const struct duckdb_type *types, struct error *err);
-int duckdb_destination_preview(struct destination *base,
-			       const struct batch *batch,
-			       const struct checkpoint *next,
-			       struct load_counts *out, struct error *err);
-int duckdb_destination_explain(struct destination *base,
-			       struct explanation *out, struct error *err);
+int duckdb_target_preview_make(struct duckdb_target_destination *d,
+			       const struct target *target,
+			       struct duckdb_target_place *place,
+			       const struct existing *e,
+			       const struct duckdb_type *types,
+			       struct error *err);
+int duckdb_target_destination_preview(struct destination *base,
+				      const struct batch *batch,
+				      const struct checkpoint *next,
+				      struct load_counts *out,
+				      struct error *err);
+int duckdb_target_destination_explain(struct destination *base,
+				      struct explanation *out,
+				      struct error *err);
 
 /* place.c */
 /* The same names in the session's temporary database. */
-void duckdb_place_copy(struct duckdb_place *out, const struct duckdb_place *p);
-int duckdb_place_init(struct duckdb_place *p,
-		      const struct duckdb_destination *d,
-		      const struct target *target, struct error *err);
-void duckdb_place_release(struct duckdb_place *p);
+void duckdb_target_place_copy(struct duckdb_target_place *out,
+			      const struct duckdb_target_place *p);
+int duckdb_target_place_init(struct duckdb_target_place *p,
+			     const struct duckdb_target_destination *d,
+			     const struct target *target, struct error *err);
+void duckdb_target_place_release(struct duckdb_target_place *p);
 
 /* known.c */
-void duckdb_known_begin(struct duckdb_known *k, const struct schema *s,
-			bool empty);
-void duckdb_known_release(struct duckdb_known *k);
+void duckdb_target_known_begin(struct duckdb_target_known *k,
+			       const struct schema *s, bool empty);
+void duckdb_target_known_release(struct duckdb_target_known *k);
 /* The batch's rows whose keys the table may hold; its keys are known from now
  * on. False: nothing is known of its rows, look all of them up. */
-bool duckdb_known_batch(struct duckdb_known *k, const struct batch *b,
-			uint32_t *maybe, size_t *n_maybe);
+bool duckdb_target_known_batch(struct duckdb_target_known *k,
+			       const struct batch *b, uint32_t *maybe,
+			       size_t *n_maybe);
 
 /* types.c */
 /* `is_json`: the library has the JSON type. */
-void duckdb_type_of(struct duckdb_type *out, const struct type *source,
-		    bool is_json);
-enum duckdb_compare duckdb_type_compare(const char *actual);
+void duckdb_target_type_of(struct duckdb_type *out, const struct type *source,
+			   bool is_json);
+enum duckdb_target_compare duckdb_target_type_compare(const char *actual);
 /* Does a column of type `actual` hold every value of `source`? FIT_GROWS puts
  * the type that would into `grown`. */
-enum fit duckdb_type_fit(const struct duckdb_type *wanted, const char *actual,
-			 char grown[DUCKDB_TYPE_SIZE]);
+enum fit duckdb_target_type_fit(const struct duckdb_type *wanted,
+				const char *actual,
+				char grown[DUCKDB_TYPE_SIZE]);
 
 /* existing.c: look, never write. The columns of the data table only when
  * looked at closely: a query more costs 2 ms of a run that has nothing to
  * do. */
-int duckdb_existing_look(struct existing *e, struct duckdb_destination *d,
-			 const struct duckdb_place *p, const char *pipeline,
-			 struct error *err);
+int duckdb_target_existing_look(struct existing *e,
+				struct duckdb_target_destination *d,
+				const struct duckdb_target_place *p,
+				const char *pipeline, struct error *err);
 /* SCHEMA if something that is no table has the name of the table of marks. */
-int duckdb_existing_refuse_marks(const struct existing *e,
-				 const struct duckdb_destination *d,
-				 struct error *err);
-int duckdb_existing_look_closely(struct existing *e,
-				 struct duckdb_destination *d,
-				 const struct duckdb_place *p,
-				 const char *pipeline, struct error *err);
+int duckdb_target_existing_refuse_marks(
+	const struct existing *e, const struct duckdb_target_destination *d,
+	struct error *err);
+int duckdb_target_existing_look_closely(struct existing *e,
+					struct duckdb_target_destination *d,
+					const struct duckdb_target_place *p,
+					const char *pipeline,
+					struct error *err);
 
 /* ddl.c */
-int duckdb_inspect(struct duckdb_destination *d, const struct target *target,
-		   const struct duckdb_place *p, const struct existing *e,
-		   const struct duckdb_type *types, struct inspection *out,
-		   struct error *err);
+int duckdb_target_inspect(struct duckdb_target_destination *d,
+			  const struct target *target,
+			  const struct duckdb_target_place *p,
+			  const struct existing *e,
+			  const struct duckdb_type *types,
+			  struct inspection *out, struct error *err);
 /* Append the DDL that makes the table at `copy` what preparing would make of
  * the target. */
-void duckdb_ddl_copy(struct duckdb_destination *d, const struct target *target,
-		     const struct duckdb_place *copy, const struct existing *e,
-		     const struct duckdb_type *types, struct strlist *out);
+void duckdb_target_ddl_copy(struct duckdb_target_destination *d,
+			    const struct target *target,
+			    const struct duckdb_target_place *copy,
+			    const struct existing *e,
+			    const struct duckdb_type *types,
+			    struct strlist *out);
 /* What a table holds. */
-int duckdb_count_rows(struct duckdb_destination *d, const char *quoted,
-		      int64_t *out, struct error *err);
+int duckdb_target_count_rows(struct duckdb_target_destination *d,
+			     const char *quoted, int64_t *out,
+			     struct error *err);
 /* "CREATE OR REPLACE VIEW ..." of the newest rows; caller frees. */
-char *duckdb_view_sql(const struct target *target,
-		      const struct duckdb_place *p);
+char *duckdb_target_view_sql(const struct target *target,
+			     const struct duckdb_target_place *p);
 
 /* mark.c */
-int duckdb_mark_create_table(struct duckdb_destination *d,
-			     const struct duckdb_place *p, struct error *err);
+int duckdb_target_mark_create_table(struct duckdb_target_destination *d,
+				    const struct duckdb_target_place *p,
+				    struct error *err);
 /* Write the row anew, whoever wrote it last: `mark`, `created` and `delivered`
  * of `e`. */
-int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
-		    const char *pipeline, const struct existing *e,
-		    struct error *err);
+int duckdb_target_mark_put(struct duckdb_target_destination *d,
+			   const struct duckdb_target_place *p,
+			   const char *pipeline, const struct existing *e,
+			   struct error *err);
 /* Move the row from `seen` to `next`; STATE if it is no longer at `seen`. */
-int duckdb_mark_move(struct duckdb_destination *d,
-		     const struct checkpoint *next, struct error *err);
+int duckdb_target_mark_move(struct duckdb_target_destination *d,
+			    const struct checkpoint *next, struct error *err);
 /* The row's mark, or NULL; caller frees. 1: there is no row. */
-int duckdb_mark_stands(struct duckdb_destination *d,
-		       const struct duckdb_place *p, const char *pipeline,
-		       char **out, struct error *err);
+int duckdb_target_mark_stands(struct duckdb_target_destination *d,
+			      const struct duckdb_target_place *p,
+			      const char *pipeline, char **out,
+			      struct error *err);
 /* The slot, in a transaction. */
-int duckdb_mark_raise(struct duckdb_destination *d,
-		      const struct duckdb_place *p, const char *pipeline,
-		      const char *mark, struct error *err);
+int duckdb_target_mark_raise(struct duckdb_target_destination *d,
+			     const struct duckdb_target_place *p,
+			     const char *pipeline, const char *mark,
+			     struct error *err);
 /* In a refresh's transaction: STATE if the row is no longer its own. */
-int duckdb_mark_hold(struct duckdb_destination *d, struct error *err);
-int duckdb_mark_forget(struct duckdb_destination *d,
-		       const struct duckdb_place *p,
-		       const struct target *target, struct error *err);
+int duckdb_target_mark_hold(struct duckdb_target_destination *d,
+			    struct error *err);
+int duckdb_target_mark_forget(struct duckdb_target_destination *d,
+			      const struct duckdb_target_place *p,
+			      const struct target *target, struct error *err);
 /* As of destination_ops.others; the table of marks is there. */
-int duckdb_mark_others(struct duckdb_destination *d,
-		       const struct duckdb_place *p, const char *pipeline,
-		       struct strlist *out, struct error *err);
+int duckdb_target_mark_others(struct duckdb_target_destination *d,
+			      const struct duckdb_target_place *p,
+			      const char *pipeline, struct strlist *out,
+			      struct error *err);
 /* Before the first batch: whoever has made the file since has rows there.
  * TRANSIENT, as of target_meet_others(). */
-int duckdb_mark_meet_others(struct duckdb_destination *d, struct error *err);
+int duckdb_target_mark_meet_others(struct duckdb_target_destination *d,
+				   struct error *err);
 /* Whoever goes on with the refresh that was under way is told. */
-int duckdb_mark_release(struct duckdb_destination *d,
-			const struct duckdb_place *p, const char *pipeline,
-			struct error *err);
+int duckdb_target_mark_release(struct duckdb_target_destination *d,
+			       const struct duckdb_target_place *p,
+			       const char *pipeline, struct error *err);
 
 /* fill.c: rows of a batch into a table. */
-enum duckdb_field_from {
+enum duckdb_target_field_from {
 	FIELD_COLUMN, /* the batch's column `column` */
 	FIELD_ROW, /* BIGINT: the row's number in the batch */
 	FIELD_MATCHED, /* BIGINT: matched[row] */
@@ -241,17 +265,17 @@ enum duckdb_field_from {
 	FIELD_LOADED, /* TIMESTAMPTZ: `loaded_at` */
 };
 
-struct duckdb_field {
+struct duckdb_target_field {
 	const char *name;
-	enum duckdb_field_from from;
+	enum duckdb_target_field_from from;
 	size_t column;
 };
 
-struct duckdb_fill {
+struct duckdb_target_fill {
 	const char *catalog, *schema, *table;
-	const struct duckdb_field *fields;
+	const struct duckdb_target_field *fields;
 	size_t n_fields;
-	const struct duckdb_destination *d;
+	const struct duckdb_target_destination *d;
 	const struct batch *batch;
 	const uint32_t *rows; /* of the batch; NULL: all */
 	size_t n_rows;
@@ -259,50 +283,59 @@ struct duckdb_fill {
 	const char *batch_id;
 	int64_t seq, loaded_at;
 };
-int duckdb_fill_table(struct duck *db, const struct duckdb_fill *fill,
-		      struct error *err);
+int duckdb_target_fill_table(struct duck *db,
+			     const struct duckdb_target_fill *fill,
+			     struct error *err);
 
 /* decimal.c: exact text to scaled integer. False unless it is a number whose
  * digits fit `precision` and `scale`. */
 __extension__ typedef __int128 duckdb_hugeint;
-bool duckdb_decimal_parse(const uint8_t *text, size_t n, unsigned precision,
-			  unsigned scale, duckdb_hugeint *out);
+bool duckdb_target_decimal_parse(const uint8_t *text, size_t n,
+				 unsigned precision, unsigned scale,
+				 duckdb_hugeint *out);
 /* Length without the zeros behind the point that say nothing. */
-size_t duckdb_decimal_trim(const uint8_t *text, size_t n);
+size_t duckdb_target_decimal_trim(const uint8_t *text, size_t n);
 
 /* sql.c: pieces of statements over a table `t` and rows `s` for it. */
-void duckdb_sql_name(struct strbuf *sql, const struct schema *s, size_t column,
-		     const char *table);
-void duckdb_sql_columns(struct strbuf *sql, const struct schema *s,
-			const char *table);
-void duckdb_sql_keys(struct strbuf *sql, const struct schema *s);
-void duckdb_sql_key_join(struct strbuf *sql, const struct schema *s);
-void duckdb_sql_different(struct strbuf *sql,
-			  const struct duckdb_destination *d, bool but_mark);
+void duckdb_target_sql_name(struct strbuf *sql, const struct schema *s,
+			    size_t column, const char *table);
+void duckdb_target_sql_columns(struct strbuf *sql, const struct schema *s,
+			       const char *table);
+void duckdb_target_sql_keys(struct strbuf *sql, const struct schema *s);
+void duckdb_target_sql_key_join(struct strbuf *sql, const struct schema *s);
+void duckdb_target_sql_different(struct strbuf *sql,
+				 const struct duckdb_target_destination *d,
+				 bool but_mark);
 
 /* Over the table at d->into and the staged rows: those that are newer replace
  * what they match (nothing is written where all columns are the key's); which
  * rows those replace; which staged rows are no repeat of a raw table's
  * newest. */
-void duckdb_sql_update(struct strbuf *sql, const struct duckdb_destination *d,
-		       const char *delivered);
-void duckdb_sql_changed(struct strbuf *sql, const struct duckdb_destination *d,
-			const char *delivered);
-void duckdb_sql_appended(struct strbuf *sql,
-			 const struct duckdb_destination *d);
+void duckdb_target_sql_update(struct strbuf *sql,
+			      const struct duckdb_target_destination *d,
+			      const char *delivered);
+void duckdb_target_sql_changed(struct strbuf *sql,
+			       const struct duckdb_target_destination *d,
+			       const char *delivered);
+void duckdb_target_sql_appended(struct strbuf *sql,
+				const struct duckdb_target_destination *d);
 
 /* refresh.c: the swap, with `next`, in the caller's transaction. */
-int duckdb_refresh_swap(struct duckdb_destination *d,
-			const struct checkpoint *next, struct error *err);
+int duckdb_target_refresh_swap(struct duckdb_target_destination *d,
+			       const struct checkpoint *next,
+			       struct error *err);
 
 /* load.c */
-int duckdb_load_batch(struct duckdb_destination *d, const struct batch *b,
-		      const struct checkpoint *next, struct load_counts *counts,
-		      struct error *err);
+int duckdb_target_load_batch(struct duckdb_target_destination *d,
+			     const struct batch *b,
+			     const struct checkpoint *next,
+			     struct load_counts *counts, struct error *err);
 /* In the caller's transaction: the rows of these keys go. */
-int duckdb_remove_rows(struct duckdb_destination *d, const struct batch *keys,
-		       int64_t *removed, struct error *err);
+int duckdb_target_remove_rows(struct duckdb_target_destination *d,
+			      const struct batch *keys, int64_t *removed,
+			      struct error *err);
 /* The temporary tables of the last batch. */
-int duckdb_load_drop_stages(struct duckdb_destination *d, struct error *err);
+int duckdb_target_load_drop_stages(struct duckdb_target_destination *d,
+				   struct error *err);
 
 #endif

@@ -38,9 +38,9 @@ static bool known_kind(enum type_kind kind)
 	}
 }
 
-static void known_grow(struct duckdb_known *k)
+static void known_grow(struct duckdb_target_known *k)
 {
-	struct duckdb_filter *f = &k->filters[k->n_filters];
+	struct duckdb_target_filter *f = &k->filters[k->n_filters];
 
 	f->bytes = KNOWN_FIRST_BYTES << 2 * k->n_filters;
 	f->words = xcalloc(f->bytes, 1);
@@ -48,10 +48,10 @@ static void known_grow(struct duckdb_known *k)
 	k->n_filters++;
 }
 
-void duckdb_known_begin(struct duckdb_known *k, const struct schema *s,
-			bool empty)
+void duckdb_target_known_begin(struct duckdb_target_known *k,
+			       const struct schema *s, bool empty)
 {
-	duckdb_known_release(k);
+	duckdb_target_known_release(k);
 	k->all = empty && s->n_key;
 	for (size_t i = 0; i < s->n_key; i++)
 		k->all = k->all && known_kind(s->columns[s->key[i]].type.kind);
@@ -59,7 +59,7 @@ void duckdb_known_begin(struct duckdb_known *k, const struct schema *s,
 		known_grow(k);
 }
 
-void duckdb_known_release(struct duckdb_known *k)
+void duckdb_target_known_release(struct duckdb_target_known *k)
 {
 	for (size_t i = 0; i < k->n_filters; i++)
 		free(k->filters[i].words);
@@ -85,14 +85,15 @@ static uint64_t known_hash(const struct batch *b, size_t row)
 	return h | 1; /* 0 is no hash */
 }
 
-static uint32_t *known_block(const struct duckdb_filter *f, uint64_t hash)
+static uint32_t *known_block(const struct duckdb_target_filter *f,
+			     uint64_t hash)
 {
 	uint64_t blocks = f->bytes / KNOWN_BLOCK_BYTES;
 
 	return f->words + ((hash >> 32) * blocks >> 32) * 8;
 }
 
-static bool known_has(const struct duckdb_known *k, uint64_t hash)
+static bool known_has(const struct duckdb_target_known *k, uint64_t hash)
 {
 	for (size_t i = 0; i < k->n_filters; i++) {
 		const uint32_t *block = known_block(&k->filters[i], hash);
@@ -111,9 +112,9 @@ static bool known_has(const struct duckdb_known *k, uint64_t hash)
 
 /* The last filter takes all that come: it then finds more keys that are not
  * there, and those are looked up. */
-static void known_add(struct duckdb_known *k, uint64_t hash)
+static void known_add(struct duckdb_target_known *k, uint64_t hash)
 {
-	struct duckdb_filter *f = &k->filters[k->n_filters - 1];
+	struct duckdb_target_filter *f = &k->filters[k->n_filters - 1];
 	uint32_t *block;
 
 	if (!f->room && k->n_filters < DUCKDB_FILTERS) {
@@ -130,7 +131,8 @@ static void known_add(struct duckdb_known *k, uint64_t hash)
 /* A probe waits for memory: so many ahead are asked for. */
 #define KNOWN_AHEAD 16
 
-static void known_prefetch(const struct duckdb_known *k, size_t row, size_t n)
+static void known_prefetch(const struct duckdb_target_known *k, size_t row,
+			   size_t n)
 {
 	if (row + KNOWN_AHEAD >= n)
 		return;
@@ -141,8 +143,8 @@ static void known_prefetch(const struct duckdb_known *k, size_t row, size_t n)
 
 /* The hashes of `found` (numbers of rows) in a table of open addresses, its
  * size a power of two; 0 is an empty place. */
-static size_t known_tabulate(struct duckdb_known *k, const uint32_t *found,
-			     size_t n)
+static size_t known_tabulate(struct duckdb_target_known *k,
+			     const uint32_t *found, size_t n)
 {
 	size_t size = 64;
 
@@ -161,7 +163,7 @@ static size_t known_tabulate(struct duckdb_known *k, const uint32_t *found,
 	return size;
 }
 
-static bool known_tabulated(const struct duckdb_known *k, size_t size,
+static bool known_tabulated(const struct duckdb_target_known *k, size_t size,
 			    uint64_t hash)
 {
 	size_t at = (size_t)hash & (size - 1);
@@ -173,7 +175,7 @@ static bool known_tabulated(const struct duckdb_known *k, size_t size,
 
 /* A key that stands twice in the batch is found at its second row: add the
  * first. */
-static size_t known_add_firsts(struct duckdb_known *k, size_t n_rows,
+static size_t known_add_firsts(struct duckdb_target_known *k, size_t n_rows,
 			       uint32_t *maybe, size_t n)
 {
 	size_t size = known_tabulate(k, maybe, n);
@@ -185,8 +187,9 @@ static size_t known_add_firsts(struct duckdb_known *k, size_t n_rows,
 	return n;
 }
 
-bool duckdb_known_batch(struct duckdb_known *k, const struct batch *b,
-			uint32_t *maybe, size_t *n_maybe)
+bool duckdb_target_known_batch(struct duckdb_target_known *k,
+			       const struct batch *b, uint32_t *maybe,
+			       size_t *n_maybe)
 {
 	size_t n = b->n_rows, found = 0;
 

@@ -19,7 +19,7 @@ static int load_refuse_nulls(const struct load *l, struct error *err)
 			continue;
 		while (!vector_is_null(v, row))
 			row++;
-		duckdb_load_refuse_row(
+		duckdb_target_load_refuse_row(
 			l, row,
 			key ? "the key is NULL"
 			    : "NULL, which the table does not allow",
@@ -32,11 +32,11 @@ static int load_refuse_nulls(const struct load *l, struct error *err)
 /* Rows that the target does not have go straight into it. */
 static int load_append_new(struct load *l, struct error *err)
 {
-	struct duckdb_destination *d = l->d;
+	struct duckdb_target_destination *d = l->d;
 	size_t n = l->s->n_columns;
-	struct duckdb_field *fields = xcalloc(n + 3, sizeof(*fields));
+	struct duckdb_target_field *fields = xcalloc(n + 3, sizeof(*fields));
 	bool raw = d->target->mode == LOAD_APPEND;
-	struct duckdb_fill fill = {
+	struct duckdb_target_fill fill = {
 		.catalog = d->place.catalog,
 		.schema = d->place.schema,
 		.table = d->into_name,
@@ -45,7 +45,7 @@ static int load_append_new(struct load *l, struct error *err)
 		.d = d,
 		.batch = l->b,
 		.rows = d->rows,
-		.n_rows = duckdb_match_list(l, true),
+		.n_rows = duckdb_target_match_list(l, true),
 		.batch_id = l->next->batch_id ? l->next->batch_id : "",
 		.seq = d->seen.rows_total,
 		.loaded_at = clock_now_us(),
@@ -55,13 +55,15 @@ static int load_append_new(struct load *l, struct error *err)
 	if (fill.n_rows == l->b->n_rows)
 		fill.rows = NULL;
 	for (size_t i = 0; i < n; i++)
-		fields[i] = (struct duckdb_field){ l->s->columns[i].name,
-						   FIELD_COLUMN, i };
-	fields[n] = (struct duckdb_field){ NAME_RAW_BATCH, FIELD_BATCH, 0 };
-	fields[n + 1] = (struct duckdb_field){ NAME_RAW_SEQ, FIELD_SEQ, 0 };
-	fields[n + 2] =
-		(struct duckdb_field){ NAME_RAW_LOADED, FIELD_LOADED, 0 };
-	rc = duckdb_fill_table(d->db, &fill, err);
+		fields[i] = (struct duckdb_target_field){ l->s->columns[i].name,
+							  FIELD_COLUMN, i };
+	fields[n] =
+		(struct duckdb_target_field){ NAME_RAW_BATCH, FIELD_BATCH, 0 };
+	fields[n + 1] =
+		(struct duckdb_target_field){ NAME_RAW_SEQ, FIELD_SEQ, 0 };
+	fields[n + 2] = (struct duckdb_target_field){ NAME_RAW_LOADED,
+						      FIELD_LOADED, 0 };
+	rc = duckdb_target_fill_table(d->db, &fill, err);
 	l->n_new += fill.n_rows;
 	free(fields);
 	return rc;
@@ -70,7 +72,7 @@ static int load_append_new(struct load *l, struct error *err)
 /* Rows whose key is there already, for the target to be compared with. */
 static int load_stage_matched(const struct load *l, struct error *err)
 {
-	const struct duckdb_field first = {
+	const struct duckdb_target_field first = {
 		STAGE_MATCHED,
 		l->d->target->mode == LOAD_APPEND ? FIELD_ROW : FIELD_MATCHED, 0
 	};
@@ -79,13 +81,13 @@ static int load_stage_matched(const struct load *l, struct error *err)
 
 	strbuf_addstr(&sql, "CREATE OR REPLACE TEMP TABLE " STAGE_ROWS
 			    " AS SELECT 0::BIGINT AS " STAGE_MATCHED ", ");
-	duckdb_sql_columns(&sql, l->s, NULL);
+	duckdb_target_sql_columns(&sql, l->s, NULL);
 	strbuf_addf(&sql, " FROM %s LIMIT 0", l->d->into);
-	rc = duckdb_load_exec(l, &sql, NULL, err);
+	rc = duckdb_target_load_exec(l, &sql, NULL, err);
 	if (!rc)
-		rc = duckdb_load_stage(l, STAGE_ROWS, first, NULL,
-				       l->s->n_columns, l->d->rows,
-				       duckdb_match_list(l, false), err);
+		rc = duckdb_target_load_stage(
+			l, STAGE_ROWS, first, NULL, l->s->n_columns, l->d->rows,
+			duckdb_target_match_list(l, false), err);
 	return rc;
 }
 
@@ -94,8 +96,8 @@ static int load_update(const struct load *l, int64_t *changed,
 {
 	struct strbuf sql = STRBUF_INIT;
 
-	duckdb_sql_update(&sql, l->d, l->next->delivered);
-	return sql.len ? duckdb_load_exec(l, &sql, changed, err) : 0;
+	duckdb_target_sql_update(&sql, l->d, l->next->delivered);
+	return sql.len ? duckdb_target_load_exec(l, &sql, changed, err) : 0;
 }
 
 static int load_find_changed(const struct load *l, int64_t *changed,
@@ -109,8 +111,8 @@ static int load_find_changed(const struct load *l, int64_t *changed,
 
 	if (rc)
 		return rc;
-	duckdb_sql_changed(&sql, l->d, l->next->delivered);
-	return duckdb_load_exec(l, &sql, changed, err);
+	duckdb_target_sql_changed(&sql, l->d, l->next->delivered);
+	return duckdb_target_load_exec(l, &sql, changed, err);
 }
 
 /* DuckDB rewrites every block that an UPDATE touches at the next checkpoint;
@@ -127,18 +129,18 @@ static int load_delete_insert(const struct load *l, int64_t *changed,
 	strbuf_addf(&sql,
 		    "DELETE FROM %s WHERE rowid IN (FROM " STAGE_CHANGED ")",
 		    l->d->into);
-	rc = duckdb_load_exec(l, &sql, &deleted, err);
+	rc = duckdb_target_load_exec(l, &sql, &deleted, err);
 	if (!rc)
 		rc = failpoint("after_delete", err);
 	if (rc)
 		return rc;
 	strbuf_addf(&sql, "INSERT INTO %s (", l->d->into);
-	duckdb_sql_columns(&sql, l->s, NULL);
+	duckdb_target_sql_columns(&sql, l->s, NULL);
 	strbuf_addstr(&sql, ") SELECT ");
-	duckdb_sql_columns(&sql, l->s, NULL);
+	duckdb_target_sql_columns(&sql, l->s, NULL);
 	strbuf_addstr(&sql, " FROM " STAGE_ROWS " WHERE " STAGE_MATCHED
 			    " IN (FROM " STAGE_CHANGED ")");
-	rc = duckdb_load_exec(l, &sql, &inserted, err);
+	rc = duckdb_target_load_exec(l, &sql, &inserted, err);
 	if (!rc && (deleted != *changed || inserted != *changed))
 		rc = error_set(err, ERROR_BUG,
 			       "table %s: %" PRId64 " rows changed, %" PRId64
@@ -155,11 +157,11 @@ static int load_append_changed(struct load *l, struct error *err)
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
-	duckdb_sql_appended(&sql, l->d);
+	duckdb_target_sql_appended(&sql, l->d);
 	for (size_t i = 0; i < l->b->n_rows; i++)
 		if (l->d->matched[i] == MATCHED_NONE)
 			l->d->matched[i] = MATCHED_REPEAT;
-	rc = duckdb_match_note(l, sql.data, false, MATCHED_NONE, err);
+	rc = duckdb_target_match_note(l, sql.data, false, MATCHED_NONE, err);
 	strbuf_release(&sql);
 	return rc ? rc : load_append_new(l, err);
 }
@@ -189,9 +191,9 @@ static int load_rows(struct load *l, struct error *err)
 	int rc = load_refuse_nulls(l, err);
 
 	if (!rc)
-		rc = duckdb_match_classify(l, err);
+		rc = duckdb_target_match_classify(l, err);
 	if (!rc && l->d->target->mode == LOAD_UPDATE)
-		l->counts->missing = (int64_t)duckdb_match_list(l, true);
+		l->counts->missing = (int64_t)duckdb_target_match_list(l, true);
 	else if (!rc)
 		rc = load_append_new(l, err);
 	if (!rc)
@@ -211,9 +213,10 @@ static int load_rows(struct load *l, struct error *err)
 	return rc;
 }
 
-int duckdb_load_batch(struct duckdb_destination *d, const struct batch *b,
-		      const struct checkpoint *next, struct load_counts *counts,
-		      struct error *err)
+int duckdb_target_load_batch(struct duckdb_target_destination *d,
+			     const struct batch *b,
+			     const struct checkpoint *next,
+			     struct load_counts *counts, struct error *err)
 {
 	struct load l = { d, b, d->target->schema, next, counts, 0, 0, 0 };
 	int rc = 0;
@@ -226,7 +229,8 @@ int duckdb_load_batch(struct duckdb_destination *d, const struct batch *b,
 	return rc;
 }
 
-int duckdb_load_drop_stages(struct duckdb_destination *d, struct error *err)
+int duckdb_target_load_drop_stages(struct duckdb_target_destination *d,
+				   struct error *err)
 {
 	return duck_exec(d->db,
 			 "DROP TABLE IF EXISTS temp.main." STAGE_KEYS "; "

@@ -21,7 +21,7 @@
 #define MATCHED_REPEAT (-2) /* a later row of the batch has the same key */
 
 struct load {
-	struct duckdb_destination *d;
+	struct duckdb_target_destination *d;
 	const struct batch *b;
 	const struct schema *s;
 	const struct checkpoint *next;
@@ -30,27 +30,28 @@ struct load {
 };
 
 /* Run it; releases `sql`. */
-int duckdb_load_exec(const struct load *l, struct strbuf *sql, int64_t *rows,
-		     struct error *err);
+int duckdb_target_load_exec(const struct load *l, struct strbuf *sql,
+			    int64_t *rows, struct error *err);
 /* DATA naming the row's key. */
-int duckdb_load_refuse_row(const struct load *l, size_t row, const char *what,
-			   struct error *err);
+int duckdb_target_load_refuse_row(const struct load *l, size_t row,
+				  const char *what, struct error *err);
 /* Into a temporary table: the generated column `first`, then `columns` of the
  * batch (NULL: all). */
-int duckdb_load_stage(const struct load *l, const char *table,
-		      struct duckdb_field first, const size_t *columns,
-		      size_t n_columns, const uint32_t *rows, size_t n_rows,
-		      struct error *err);
+int duckdb_target_load_stage(const struct load *l, const char *table,
+			     struct duckdb_target_field first,
+			     const size_t *columns, size_t n_columns,
+			     const uint32_t *rows, size_t n_rows,
+			     struct error *err);
 /* STAGE_KEYS: the keys of `rows` (NULL: of all). */
-int duckdb_match_stage_keys(const struct load *l, const uint32_t *rows,
-			    size_t n_rows, struct error *err);
+int duckdb_target_match_stage_keys(const struct load *l, const uint32_t *rows,
+				   size_t n_rows, struct error *err);
 /* For each row of the result, its first column is a row of the batch and the
  * second, if there is one, what to put into `matched`. */
-int duckdb_match_note(const struct load *l, const char *sql, bool has_value,
-		      int64_t value, struct error *err);
+int duckdb_target_match_note(const struct load *l, const char *sql,
+			     bool has_value, int64_t value, struct error *err);
 /* Fill d->matched, and count. */
-int duckdb_match_classify(struct load *l, struct error *err);
+int duckdb_target_match_classify(struct load *l, struct error *err);
 /* Rows of the batch that are new (or not), as a list in d->rows. */
-size_t duckdb_match_list(const struct load *l, bool is_new);
+size_t duckdb_target_match_list(const struct load *l, bool is_new);
 
 #endif

@@ -9,8 +9,9 @@
 
 #define MARK_NUMBER_SIZE 24
 
-int duckdb_mark_create_table(struct duckdb_destination *d,
-			     const struct duckdb_place *p, struct error *err)
+int duckdb_target_mark_create_table(struct duckdb_target_destination *d,
+				    const struct duckdb_target_place *p,
+				    struct error *err)
 {
 	return duck_execf(d->db, err,
 			  "CREATE TABLE IF NOT EXISTS %s (pipeline VARCHAR "
@@ -38,9 +39,10 @@ static void mark_texts_init(struct mark_texts *t, const struct checkpoint *mark,
 	clock_format_utc(clock_now_us(), t->now);
 }
 
-int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
-		    const char *pipeline, const struct existing *e,
-		    struct error *err)
+int duckdb_target_mark_put(struct duckdb_target_destination *d,
+			   const struct duckdb_target_place *p,
+			   const char *pipeline, const struct existing *e,
+			   struct error *err)
 {
 	const struct checkpoint *mark = &e->mark;
 	struct mark_texts t;
@@ -74,8 +76,8 @@ int duckdb_mark_put(struct duckdb_destination *d, const struct duckdb_place *p,
 }
 
 /* Says what the row is like by now, as far as it can be read. */
-static int mark_overtaken(struct duckdb_destination *d, const char *batch_id,
-			  struct error *err)
+static int mark_overtaken(struct duckdb_target_destination *d,
+			  const char *batch_id, struct error *err)
 {
 	const struct checkpoint seen = { .batch_id = (char *)batch_id,
 					 .fence = d->seen.fence };
@@ -106,8 +108,8 @@ static int mark_overtaken(struct duckdb_destination *d, const char *batch_id,
 	return rc;
 }
 
-int duckdb_mark_move(struct duckdb_destination *d,
-		     const struct checkpoint *next, struct error *err)
+int duckdb_target_mark_move(struct duckdb_target_destination *d,
+			    const struct checkpoint *next, struct error *err)
 {
 	struct mark_texts t;
 	const char *params[] = { d->target->pipeline,
@@ -136,9 +138,10 @@ int duckdb_mark_move(struct duckdb_destination *d,
 	return rc;
 }
 
-int duckdb_mark_stands(struct duckdb_destination *d,
-		       const struct duckdb_place *p, const char *pipeline,
-		       char **out, struct error *err)
+int duckdb_target_mark_stands(struct duckdb_target_destination *d,
+			      const struct duckdb_target_place *p,
+			      const char *pipeline, char **out,
+			      struct error *err)
 {
 	char *sql = xstrfmt("SELECT watermark FROM %s WHERE pipeline = $1",
 			    p->quoted_mark);
@@ -152,13 +155,14 @@ int duckdb_mark_stands(struct duckdb_destination *d,
 	return rc ? rc : !found;
 }
 
-int duckdb_mark_raise(struct duckdb_destination *d,
-		      const struct duckdb_place *p, const char *pipeline,
-		      const char *mark, struct error *err)
+int duckdb_target_mark_raise(struct duckdb_target_destination *d,
+			     const struct duckdb_target_place *p,
+			     const char *pipeline, const char *mark,
+			     struct error *err)
 {
 	struct existing made = { .known = true };
 	char *stands = NULL, *raised = NULL, *sql;
-	int rc = duckdb_mark_stands(d, p, pipeline, &stands, err);
+	int rc = duckdb_target_mark_stands(d, p, pipeline, &stands, err);
 	bool missing = rc > 0;
 
 	if (rc < 0)
@@ -169,7 +173,7 @@ int duckdb_mark_raise(struct duckdb_destination *d,
 	made.mark.watermark = raised;
 	rc = 0;
 	if (missing) {
-		rc = duckdb_mark_put(d, p, pipeline, &made, err);
+		rc = duckdb_target_mark_put(d, p, pipeline, &made, err);
 	} else if (raised) {
 		const char *params[] = { pipeline, raised };
 
@@ -182,9 +186,9 @@ int duckdb_mark_raise(struct duckdb_destination *d,
 }
 
 /* The numbers of a raw table go on behind the highest, whoever gave it. */
-static int mark_hand_on(struct duckdb_destination *d,
-			const struct duckdb_place *p, const char *pipeline,
-			struct error *err)
+static int mark_hand_on(struct duckdb_target_destination *d,
+			const struct duckdb_target_place *p,
+			const char *pipeline, struct error *err)
 {
 	const char *mark = p->quoted_mark;
 	char *sql;
@@ -203,9 +207,9 @@ static int mark_hand_on(struct duckdb_destination *d,
 	return rc;
 }
 
-int duckdb_mark_forget(struct duckdb_destination *d,
-		       const struct duckdb_place *p,
-		       const struct target *target, struct error *err)
+int duckdb_target_mark_forget(struct duckdb_target_destination *d,
+			      const struct duckdb_target_place *p,
+			      const struct target *target, struct error *err)
 {
 	char fence[MARK_NUMBER_SIZE];
 	const char *params[] = { target->pipeline, fence };
@@ -222,9 +226,10 @@ int duckdb_mark_forget(struct duckdb_destination *d,
 	return rc;
 }
 
-int duckdb_mark_others(struct duckdb_destination *d,
-		       const struct duckdb_place *p, const char *pipeline,
-		       struct strlist *out, struct error *err)
+int duckdb_target_mark_others(struct duckdb_target_destination *d,
+			      const struct duckdb_target_place *p,
+			      const char *pipeline, struct strlist *out,
+			      struct error *err)
 {
 	const char *params[] = { p->name, pipeline };
 	char *sql = xstrfmt("SELECT pipeline, watermark FROM %s WHERE "
@@ -247,14 +252,15 @@ int duckdb_mark_others(struct duckdb_destination *d,
 	return rc;
 }
 
-int duckdb_mark_meet_others(struct duckdb_destination *d, struct error *err)
+int duckdb_target_mark_meet_others(struct duckdb_target_destination *d,
+				   struct error *err)
 {
 	struct strlist others = STRLIST_INIT;
 	int rc = 0;
 
 	if (d->target->mode != LOAD_UPDATE && d->target->n_others)
-		rc = duckdb_mark_others(d, &d->place, d->target->pipeline,
-					&others, err);
+		rc = duckdb_target_mark_others(
+			d, &d->place, d->target->pipeline, &others, err);
 	if (!rc)
 		rc = target_meet_others(d->target, &others, 2, err);
 	strlist_release(&others);
@@ -262,7 +268,8 @@ int duckdb_mark_meet_others(struct duckdb_destination *d, struct error *err)
 }
 
 /* A write, so that two transactions cannot both find the row their own. */
-int duckdb_mark_hold(struct duckdb_destination *d, struct error *err)
+int duckdb_target_mark_hold(struct duckdb_target_destination *d,
+			    struct error *err)
 {
 	const char *pipeline = d->target->pipeline;
 	const char *params[] = { pipeline, d->refresh_id };
@@ -279,9 +286,9 @@ int duckdb_mark_hold(struct duckdb_destination *d, struct error *err)
 	return rc;
 }
 
-int duckdb_mark_release(struct duckdb_destination *d,
-			const struct duckdb_place *p, const char *pipeline,
-			struct error *err)
+int duckdb_target_mark_release(struct duckdb_target_destination *d,
+			       const struct duckdb_target_place *p,
+			       const char *pipeline, struct error *err)
 {
 	char *sql = xstrfmt("UPDATE %s SET batch_id = 'left-' || batch_id "
 			    "WHERE pipeline = $1 AND "

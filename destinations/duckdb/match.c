@@ -7,8 +7,8 @@
 #include "core/data/value.h"
 #include "destinations/duckdb/load.h"
 
-int duckdb_load_exec(const struct load *l, struct strbuf *sql, int64_t *rows,
-		     struct error *err)
+int duckdb_target_load_exec(const struct load *l, struct strbuf *sql,
+			    int64_t *rows, struct error *err)
 {
 	int rc = duck_change(l->d->db, sql->data, NULL, 0, rows, err);
 
@@ -16,8 +16,8 @@ int duckdb_load_exec(const struct load *l, struct strbuf *sql, int64_t *rows,
 	return rc;
 }
 
-int duckdb_load_refuse_row(const struct load *l, size_t row, const char *what,
-			   struct error *err)
+int duckdb_target_load_refuse_row(const struct load *l, size_t row,
+				  const char *what, struct error *err)
 {
 	struct strbuf key = STRBUF_INIT;
 	int rc;
@@ -29,13 +29,15 @@ int duckdb_load_refuse_row(const struct load *l, size_t row, const char *what,
 	return rc;
 }
 
-int duckdb_load_stage(const struct load *l, const char *table,
-		      struct duckdb_field first, const size_t *columns,
-		      size_t n_columns, const uint32_t *rows, size_t n_rows,
-		      struct error *err)
+int duckdb_target_load_stage(const struct load *l, const char *table,
+			     struct duckdb_target_field first,
+			     const size_t *columns, size_t n_columns,
+			     const uint32_t *rows, size_t n_rows,
+			     struct error *err)
 {
-	struct duckdb_field *fields = xcalloc(n_columns + 1, sizeof(*fields));
-	struct duckdb_fill fill = {
+	struct duckdb_target_field *fields =
+		xcalloc(n_columns + 1, sizeof(*fields));
+	struct duckdb_target_fill fill = {
 		.catalog = "temp",
 		.schema = "main",
 		.table = table,
@@ -57,28 +59,28 @@ int duckdb_load_stage(const struct load *l, const char *table,
 		fields[i + 1].from = FIELD_COLUMN;
 		fields[i + 1].column = column;
 	}
-	rc = duckdb_fill_table(l->d->db, &fill, err);
+	rc = duckdb_target_fill_table(l->d->db, &fill, err);
 	free(fields);
 	return rc;
 }
 
-int duckdb_match_stage_keys(const struct load *l, const uint32_t *rows,
-			    size_t n_rows, struct error *err)
+int duckdb_target_match_stage_keys(const struct load *l, const uint32_t *rows,
+				   size_t n_rows, struct error *err)
 {
-	const struct duckdb_field row = { STAGE_ROW, FIELD_ROW, 0 };
+	const struct duckdb_target_field row = { STAGE_ROW, FIELD_ROW, 0 };
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
 	strbuf_addstr(&sql, "CREATE OR REPLACE TEMP TABLE " STAGE_KEYS
 			    " AS SELECT 0::BIGINT AS " STAGE_ROW ", ");
-	duckdb_sql_keys(&sql, l->s);
+	duckdb_target_sql_keys(&sql, l->s);
 	strbuf_addf(&sql, " FROM %s LIMIT 0", l->d->into);
-	rc = duckdb_load_exec(l, &sql, NULL, err);
+	rc = duckdb_target_load_exec(l, &sql, NULL, err);
 	if (!rc)
 		rc = failpoint("stage_created", err);
 	if (!rc)
-		rc = duckdb_load_stage(l, STAGE_KEYS, row, l->s->key,
-				       l->s->n_key, rows, n_rows, err);
+		rc = duckdb_target_load_stage(l, STAGE_KEYS, row, l->s->key,
+					      l->s->n_key, rows, n_rows, err);
 	return rc;
 }
 
@@ -88,15 +90,15 @@ static int match_refuse_repeat(const struct load *l, size_t row,
 	char *advice = target_repeat_advice(l->d->target);
 	char *what =
 		xstrfmt("the table holds this key more than once; %s", advice);
-	int rc = duckdb_load_refuse_row(l, row, what, err);
+	int rc = duckdb_target_load_refuse_row(l, row, what, err);
 
 	free(what);
 	free(advice);
 	return rc;
 }
 
-int duckdb_match_note(const struct load *l, const char *sql, bool has_value,
-		      int64_t value, struct error *err)
+int duckdb_target_match_note(const struct load *l, const char *sql,
+			     bool has_value, int64_t value, struct error *err)
 {
 	struct duck_result *r = NULL;
 	int64_t *matched = l->d->matched;
@@ -124,7 +126,7 @@ static int match_find_repeats(const struct load *l, size_t n_staged,
 	int rc;
 
 	strbuf_addstr(&sql, "SELECT count(*) FROM (SELECT DISTINCT ");
-	duckdb_sql_keys(&sql, l->s);
+	duckdb_target_sql_keys(&sql, l->s);
 	strbuf_addstr(&sql, " FROM " STAGE_KEYS ")");
 	rc = duck_query(l->d->db, &r, sql.data, NULL, 0, err);
 	if (!rc && duck_next(r))
@@ -135,9 +137,10 @@ static int match_find_repeats(const struct load *l, size_t n_staged,
 		strbuf_addstr(&sql, "SELECT " STAGE_ROW " FROM " STAGE_KEYS
 				    " QUALIFY row_number() OVER (PARTITION "
 				    "BY ");
-		duckdb_sql_keys(&sql, l->s);
+		duckdb_target_sql_keys(&sql, l->s);
 		strbuf_addstr(&sql, " ORDER BY " STAGE_ROW " DESC) > 1");
-		rc = duckdb_match_note(l, sql.data, false, MATCHED_REPEAT, err);
+		rc = duckdb_target_match_note(l, sql.data, false,
+					      MATCHED_REPEAT, err);
 	}
 	strbuf_release(&sql);
 	return rc;
@@ -154,11 +157,11 @@ static int match_leave_one(const struct load *l, struct error *err)
 		    "DELETE FROM %s WHERE rowid IN (SELECT t.rowid FROM %s t "
 		    "SEMI JOIN " STAGE_KEYS " s ON ",
 		    l->d->into, l->d->into);
-	duckdb_sql_key_join(&sql, l->s);
+	duckdb_target_sql_key_join(&sql, l->s);
 	strbuf_addstr(&sql, " QUALIFY row_number() OVER (PARTITION BY ");
-	duckdb_sql_keys(&sql, l->s);
+	duckdb_target_sql_keys(&sql, l->s);
 	strbuf_addstr(&sql, " ORDER BY t.rowid) > 1)");
-	return duckdb_load_exec(l, &sql, NULL, err);
+	return duckdb_target_load_exec(l, &sql, NULL, err);
 }
 
 /* Which rows of the batch are in the target already, and where. */
@@ -173,13 +176,13 @@ static int match_find_rows(const struct load *l, struct error *err)
 		    " s ON ",
 		    append ? "DISTINCT" : "", append ? "" : ", t.rowid",
 		    l->d->into);
-	duckdb_sql_key_join(&sql, l->s);
-	rc = duckdb_match_note(l, sql.data, !append, 0, err);
+	duckdb_target_sql_key_join(&sql, l->s);
+	rc = duckdb_target_match_note(l, sql.data, !append, 0, err);
 	strbuf_release(&sql);
 	return rc;
 }
 
-size_t duckdb_match_list(const struct load *l, bool is_new)
+size_t duckdb_target_match_list(const struct load *l, bool is_new)
 {
 	size_t n = 0;
 
@@ -196,16 +199,18 @@ size_t duckdb_match_list(const struct load *l, bool is_new)
  * up: in a table that is just being filled, hardly any. */
 static int match_look_up(struct load *l, struct error *err)
 {
-	struct duckdb_destination *d = l->d;
+	struct duckdb_target_destination *d = l->d;
 	size_t n = l->b->n_rows, n_maybe;
-	bool known = duckdb_known_batch(&d->known, l->b, d->rows, &n_maybe);
+	bool known =
+		duckdb_target_known_batch(&d->known, l->b, d->rows, &n_maybe);
 	int rc;
 
 	if (known && !n_maybe)
 		return failpoint("stage_created", err);
 	if (!known)
 		n_maybe = n;
-	rc = duckdb_match_stage_keys(l, known ? d->rows : NULL, n_maybe, err);
+	rc = duckdb_target_match_stage_keys(l, known ? d->rows : NULL, n_maybe,
+					    err);
 	if (!rc)
 		rc = match_find_repeats(l, n_maybe, err);
 	if (!rc && d->pull)
@@ -215,9 +220,9 @@ static int match_look_up(struct load *l, struct error *err)
 	return rc ? rc : match_find_rows(l, err);
 }
 
-int duckdb_match_classify(struct load *l, struct error *err)
+int duckdb_target_match_classify(struct load *l, struct error *err)
 {
-	struct duckdb_destination *d = l->d;
+	struct duckdb_target_destination *d = l->d;
 	size_t n = l->b->n_rows;
 	int rc;
 
@@ -227,13 +232,14 @@ int duckdb_match_classify(struct load *l, struct error *err)
 	for (size_t i = 0; i < n; i++)
 		d->matched[i] = MATCHED_NONE;
 	rc = match_look_up(l, err);
-	l->n_matched = duckdb_match_list(l, false);
+	l->n_matched = duckdb_target_match_list(l, false);
 	for (size_t i = 0; i < n; i++)
 		l->n_repeats += d->matched[i] == MATCHED_REPEAT;
 	return rc;
 }
 
-static void match_mark(const struct duckdb_destination *d, struct strbuf *sql)
+static void match_mark(const struct duckdb_target_destination *d,
+		       struct strbuf *sql)
 {
 	char now[CLOCK_TEXT_SIZE];
 
@@ -249,8 +255,8 @@ static void match_mark(const struct duckdb_destination *d, struct strbuf *sql)
 
 /* A target that we have emptied ourselves is not taken for one that somebody
  * else has. */
-static int match_remember(const struct duckdb_destination *d, int64_t removed,
-			  struct error *err)
+static int match_remember(const struct duckdb_target_destination *d,
+			  int64_t removed, struct error *err)
 {
 	char *sql;
 	int rc;
@@ -265,15 +271,16 @@ static int match_remember(const struct duckdb_destination *d, int64_t removed,
 	return rc;
 }
 
-int duckdb_remove_rows(struct duckdb_destination *d, const struct batch *keys,
-		       int64_t *removed, struct error *err)
+int duckdb_target_remove_rows(struct duckdb_target_destination *d,
+			      const struct batch *keys, int64_t *removed,
+			      struct error *err)
 {
 	struct load_counts none;
 	const struct load l = {
 		.d = d, .b = keys, .s = d->target->schema, .counts = &none
 	};
 	struct strbuf sql = STRBUF_INIT;
-	int rc = duckdb_match_stage_keys(&l, NULL, keys->n_rows, err);
+	int rc = duckdb_target_match_stage_keys(&l, NULL, keys->n_rows, err);
 
 	if (rc)
 		return rc;
@@ -283,13 +290,13 @@ int duckdb_remove_rows(struct duckdb_destination *d, const struct batch *keys,
 	else
 		match_mark(d, &sql);
 	strbuf_addstr(&sql, " WHERE ");
-	duckdb_sql_key_join(&sql, l.s);
+	duckdb_target_sql_key_join(&sql, l.s);
 	if (d->soft_delete != SOFT_DELETE_NONE) {
 		strbuf_addstr(&sql, " AND t.");
 		sql_quote_name(&sql, d->target->soft_delete, '"');
 		strbuf_addstr(&sql, soft_delete_is_not(d->soft_delete));
 	}
-	rc = duckdb_load_exec(&l, &sql, removed, err);
+	rc = duckdb_target_load_exec(&l, &sql, removed, err);
 	if (rc)
 		return error_prefix(err, "table %s", d->target->table);
 	rc = match_remember(d, *removed, err);

@@ -14,7 +14,7 @@ __attribute__((visibility("default"))) struct plugin tidemark_plugin = {
 	.name = "duckdb",
 	.version = "",
 	.connector = &duckdb_connector,
-	.destination = &duckdb_destination,
+	.destination = &duckdb_target_destination,
 };
 
 __attribute__((constructor)) static void module_init(void)

@@ -19,7 +19,7 @@
 #define OPEN_WAIT_US (2 * US_PER_SECOND)
 #define OPEN_LOOK_US (US_PER_SECOND / 20)
 
-const struct url_option duckdb_url_options[] = {
+const struct url_option duckdb_target_url_options[] = {
 	{ "memory_limit", MEMORY_LIMIT,
 	  "memory that DuckDB may use; what does not fit goes to files beside "
 	  "the database" },
@@ -32,7 +32,8 @@ const struct url_option duckdb_url_options[] = {
 	{ NULL, NULL, NULL },
 };
 
-static char **open_option_slot(struct duckdb_destination *d, const char *name)
+static char **open_option_slot(struct duckdb_target_destination *d,
+			       const char *name)
 {
 	if (!strcmp(name, "memory_limit"))
 		return &d->memory_limit;
@@ -43,8 +44,8 @@ static char **open_option_slot(struct duckdb_destination *d, const char *name)
 	return NULL;
 }
 
-static int open_option(struct duckdb_destination *d, const char *text, size_t n,
-		       struct error *err)
+static int open_option(struct duckdb_target_destination *d, const char *text,
+		       size_t n, struct error *err)
 {
 	const char *names[] = { "memory_limit", "threads", "external_access" };
 	const char *equals = memchr(text, '=', n);
@@ -74,8 +75,8 @@ static int open_option(struct duckdb_destination *d, const char *text, size_t n,
 	return rc;
 }
 
-int duckdb_open_options(struct duckdb_destination *d, const char *url,
-			struct error *err)
+int duckdb_target_open_options(struct duckdb_target_destination *d,
+			       const char *url, struct error *err)
 {
 	const char *at = strchr(url, '?');
 	int rc = 0;
@@ -89,7 +90,7 @@ int duckdb_open_options(struct duckdb_destination *d, const char *url,
 	return rc;
 }
 
-static int open_catalog(struct duckdb_destination *d, struct error *err)
+static int open_catalog(struct duckdb_target_destination *d, struct error *err)
 {
 	struct duck_result *r = NULL;
 	int rc = duck_query(d->db, &r, "SELECT system.main.current_database()",
@@ -115,7 +116,8 @@ static void open_add_schema(struct strbuf *path, const char *catalog,
 /* DuckDB looks for functions and operators in the file first: a macro max or ||
  * there would be what our statements call. The file's schemas come behind, for
  * the macros that its own defaults and checks call. */
-static int open_search_path(struct duckdb_destination *d, struct error *err)
+static int open_search_path(struct duckdb_target_destination *d,
+			    struct error *err)
 {
 	struct strbuf path = STRBUF_INIT, sql = STRBUF_INIT;
 	struct duck_result *r = NULL;
@@ -208,8 +210,8 @@ static int open_patiently(struct duck **out, const char *path, bool look,
 	}
 }
 
-int duckdb_open_database(struct duckdb_destination *d, bool create,
-			 struct error *err)
+int duckdb_target_open_database(struct duckdb_target_destination *d,
+				bool create, struct error *err)
 {
 	char threads[16];
 	struct duck_setting settings[] = {

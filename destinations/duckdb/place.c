@@ -8,7 +8,7 @@
 #include "destinations/common/names.h"
 #include "destinations/duckdb/internal.h"
 
-static char *place_quote(const struct duckdb_place *p, const char *name)
+static char *place_quote(const struct duckdb_target_place *p, const char *name)
 {
 	struct strbuf sb = STRBUF_INIT;
 
@@ -22,7 +22,7 @@ static char *place_quote(const struct duckdb_place *p, const char *name)
 	return strbuf_detach(&sb);
 }
 
-static void place_quote_all(struct duckdb_place *p)
+static void place_quote_all(struct duckdb_target_place *p)
 {
 	p->quoted_schema = place_quote(p, NULL);
 	p->quoted_name = place_quote(p, p->name);
@@ -31,7 +31,8 @@ static void place_quote_all(struct duckdb_place *p)
 	p->quoted_mark = place_quote(p, NAME_WATERMARK_TABLE);
 }
 
-void duckdb_place_copy(struct duckdb_place *out, const struct duckdb_place *p)
+void duckdb_target_place_copy(struct duckdb_target_place *out,
+			      const struct duckdb_target_place *p)
 {
 	out->catalog = xstrdup("temp");
 	out->schema = xstrdup("main");
@@ -41,9 +42,9 @@ void duckdb_place_copy(struct duckdb_place *out, const struct duckdb_place *p)
 	place_quote_all(out);
 }
 
-int duckdb_place_init(struct duckdb_place *p,
-		      const struct duckdb_destination *d,
-		      const struct target *target, struct error *err)
+int duckdb_target_place_init(struct duckdb_target_place *p,
+			     const struct duckdb_target_destination *d,
+			     const struct target *target, struct error *err)
 {
 	struct table_name name = { NULL, NULL, NULL };
 	int rc = table_name_parse(&name, target->table, err);
@@ -70,7 +71,7 @@ out:
 	return rc;
 }
 
-void duckdb_place_release(struct duckdb_place *p)
+void duckdb_target_place_release(struct duckdb_target_place *p)
 {
 	free(p->catalog);
 	free(p->schema);

@@ -8,8 +8,8 @@
 #include "destinations/common/names.h"
 #include "destinations/duckdb/internal.h"
 
-struct duckdb_type *duckdb_types_new(struct duckdb_destination *d,
-				     const struct schema *schema)
+struct duckdb_type *duckdb_target_types_new(struct duckdb_target_destination *d,
+					    const struct schema *schema)
 {
 	struct duckdb_type *types = xcalloc(schema->n_columns, sizeof(*types));
 	bool asked = false, is_json = false;
@@ -21,14 +21,14 @@ struct duckdb_type *duckdb_types_new(struct duckdb_destination *d,
 			asked = true;
 			is_json = !duck_exec(d->db, "SELECT NULL::JSON", NULL);
 		}
-		duckdb_type_of(&types[i], t, is_json);
+		duckdb_target_type_of(&types[i], t, is_json);
 	}
 	return types;
 }
 
 /* Everything that prepare finds out before it writes. */
 struct preparation {
-	struct duckdb_place place;
+	struct duckdb_target_place place;
 	struct existing existing;
 	struct duckdb_type *types;
 	struct inspection inspection;
@@ -37,34 +37,34 @@ struct preparation {
 
 static void preparation_release(struct preparation *p)
 {
-	duckdb_place_release(&p->place);
+	duckdb_target_place_release(&p->place);
 	existing_release(&p->existing);
 	inspection_release(&p->inspection);
 	free(p->types);
 	memset(p, 0, sizeof(*p));
 }
 
-static int prepare_look(struct duckdb_destination *d,
+static int prepare_look(struct duckdb_target_destination *d,
 			const struct target *target, struct preparation *p,
 			struct error *err)
 {
 	int rc;
 
 	preparation_release(p);
-	rc = duckdb_place_init(&p->place, d, target, err);
+	rc = duckdb_target_place_init(&p->place, d, target, err);
 	if (rc)
 		return rc;
-	rc = duckdb_existing_look_closely(&p->existing, d, &p->place,
-					  target->pipeline, err);
+	rc = duckdb_target_existing_look_closely(&p->existing, d, &p->place,
+						 target->pipeline, err);
 	if (rc)
 		return rc;
-	p->types = duckdb_types_new(d, target->schema);
-	rc = duckdb_inspect(d, target, &p->place, &p->existing, p->types,
-			    &p->inspection, err);
+	p->types = duckdb_target_types_new(d, target->schema);
+	rc = duckdb_target_inspect(d, target, &p->place, &p->existing, p->types,
+				   &p->inspection, err);
 	return rc ? rc : problems_to_error(&p->inspection.problems, err);
 }
 
-static int prepare_ddl(struct duckdb_destination *d,
+static int prepare_ddl(struct duckdb_target_destination *d,
 		       const struct preparation *p, struct error *err)
 {
 	int rc = 0;
@@ -78,7 +78,7 @@ static int prepare_ddl(struct duckdb_destination *d,
 }
 
 /* The row is the refresh's own from now on, and otherwise as it is. */
-static int prepare_take_over(struct duckdb_destination *d,
+static int prepare_take_over(struct duckdb_target_destination *d,
 			     const struct target *target, struct preparation *p,
 			     struct error *err)
 {
@@ -86,13 +86,13 @@ static int prepare_take_over(struct duckdb_destination *d,
 	d->refresh_id = refresh_id_new();
 	d->built = 0;
 	existing_take_over(&p->existing, d->refresh_id);
-	return duckdb_mark_put(d, &p->place, target->pipeline, &p->existing,
-			       err);
+	return duckdb_target_mark_put(d, &p->place, target->pipeline,
+				      &p->existing, err);
 }
 
 /* The order of a raw table is that of its numbers: they go on where they were,
  * whatever became of the pipeline's row. */
-static int prepare_numbers(struct duckdb_destination *d,
+static int prepare_numbers(struct duckdb_target_destination *d,
 			   const struct target *target, struct preparation *p,
 			   struct error *err)
 {
@@ -114,7 +114,7 @@ static int prepare_numbers(struct duckdb_destination *d,
 
 /* A table made anew, or another one than before, or a new column, has
  * everything yet to come: the mark goes back. */
-static int prepare_mark(struct duckdb_destination *d,
+static int prepare_mark(struct duckdb_target_destination *d,
 			const struct target *target, struct preparation *p,
 			struct error *err)
 {
@@ -124,24 +124,24 @@ static int prepare_mark(struct duckdb_destination *d,
 				    p->existing.mark.fence, err);
 
 	if (!rc && !p->existing.has_mark_table)
-		rc = duckdb_mark_create_table(d, &p->place, err);
+		rc = duckdb_target_mark_create_table(d, &p->place, err);
 	if (target->writer.fence)
 		p->existing.mark.fence = target->writer.fence;
 	if (!rc && target->refresh)
 		return prepare_take_over(d, target, p, err);
 	if (!rc && !again && target->writer.claim)
-		return duckdb_mark_put(d, &p->place, target->pipeline,
-				       &p->existing, err);
+		return duckdb_target_mark_put(d, &p->place, target->pipeline,
+					      &p->existing, err);
 	if (rc || !again)
 		return rc;
 	p->gone = existing_start_over(&p->existing);
 	rc = prepare_numbers(d, target, p, err);
 	return rc ? rc
-		  : duckdb_mark_put(d, &p->place, target->pipeline,
-				    &p->existing, err);
+		  : duckdb_target_mark_put(d, &p->place, target->pipeline,
+					   &p->existing, err);
 }
 
-static int prepare_write(struct duckdb_destination *d,
+static int prepare_write(struct duckdb_target_destination *d,
 			 const struct target *target, struct preparation *p,
 			 struct error *err)
 {
@@ -175,7 +175,7 @@ static bool prepare_has_extras(const struct existing *e, const struct schema *s)
 	return known < e->n_columns;
 }
 
-static void prepare_not_null(struct duckdb_destination *d,
+static void prepare_not_null(struct duckdb_target_destination *d,
 			     const struct schema *s, const struct existing *e)
 {
 	free(d->not_null);
@@ -194,8 +194,8 @@ static void prepare_compare(struct duckdb_type *types, const struct schema *s,
 	for (size_t i = 0; i < s->n_columns; i++) {
 		const char *there = existing_type(e, s->columns[i].name);
 
-		types[i].compare =
-			duckdb_type_compare(there ? there : types[i].text);
+		types[i].compare = duckdb_target_type_compare(
+			there ? there : types[i].text);
 	}
 }
 
@@ -221,7 +221,7 @@ static enum mark_order prepare_mark_order(const struct duckdb_type *types,
  * batches would be written twice, at its end, so a first load leaves it be.
  * Later, one merge a checkpoint takes away what updates have deleted. The
  * setting is not known to every version. */
-static void prepare_vacuum(struct duckdb_destination *d,
+static void prepare_vacuum(struct duckdb_target_destination *d,
 			   const struct target *target,
 			   const struct existing *e)
 {
@@ -229,7 +229,7 @@ static void prepare_vacuum(struct duckdb_destination *d,
 		   target->refresh || !e->has_data ? 0 : 1);
 }
 
-static void prepare_soft_delete(struct duckdb_destination *d,
+static void prepare_soft_delete(struct duckdb_target_destination *d,
 				const struct target *target,
 				const struct existing *e)
 {
@@ -239,7 +239,7 @@ static void prepare_soft_delete(struct duckdb_destination *d,
 	snprintf(d->soft_type, sizeof(d->soft_type), "%s", type ? type : "");
 }
 
-static void prepare_keep(struct duckdb_destination *d,
+static void prepare_keep(struct duckdb_target_destination *d,
 			 const struct target *target, struct preparation *p)
 {
 	d->target = target;
@@ -251,7 +251,7 @@ static void prepare_keep(struct duckdb_destination *d,
 		      (target->mode == LOAD_UPSERT && !target->refresh &&
 		       (p->existing.indexed ||
 			prepare_has_extras(&p->existing, target->schema)));
-	duckdb_place_release(&d->place);
+	duckdb_target_place_release(&d->place);
 	d->place = p->place;
 	memset(&p->place, 0, sizeof(p->place));
 	free(d->types);
@@ -262,12 +262,12 @@ static void prepare_keep(struct duckdb_destination *d,
 	d->into_name = target->refresh && !target->preview ? d->place.stage
 							   : d->place.data;
 	checkpoint_copy(&d->seen, &p->existing.mark);
-	duckdb_known_begin(&d->known, target->schema,
-			   target->refresh || !p->existing.has_data);
+	duckdb_target_known_begin(&d->known, target->schema,
+				  target->refresh || !p->existing.has_data);
 }
 
-int duckdb_prepare_target(struct duckdb_destination *d,
-			  const struct target *target, struct error *err)
+int duckdb_target_prepare_target(struct duckdb_target_destination *d,
+				 const struct target *target, struct error *err)
 {
 	struct preparation p;
 	int rc;
@@ -275,11 +275,11 @@ int duckdb_prepare_target(struct duckdb_destination *d,
 	memset(&p, 0, sizeof(p));
 	rc = prepare_look(d, target, &p, err);
 	if (!rc && target->preview) {
-		rc = duckdb_preview_make(d, target, &p.place, &p.existing,
-					 p.types, err);
+		rc = duckdb_target_preview_make(d, target, &p.place,
+						&p.existing, p.types, err);
 	} else if (!rc && !d->on_disk) {
 		/* Only now that nothing is refused is there to be a file. */
-		rc = duckdb_open_database(d, true, err);
+		rc = duckdb_target_open_database(d, true, err);
 		if (!rc)
 			rc = prepare_look(d, target, &p, err);
 	}

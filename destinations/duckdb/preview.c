@@ -29,9 +29,9 @@ static void preview_column(struct strbuf *sql, const struct existing_column *c,
 		    c->not_null && theirs ? " NOT NULL" : "");
 }
 
-static int preview_create_like(struct duckdb_destination *d,
-			       const struct duckdb_place *place,
-			       const struct duckdb_place *copy,
+static int preview_create_like(struct duckdb_target_destination *d,
+			       const struct duckdb_target_place *place,
+			       const struct duckdb_target_place *copy,
 			       const struct existing *e, const struct schema *s,
 			       struct error *err)
 {
@@ -80,8 +80,8 @@ static void preview_columns(struct strbuf *sql, const struct existing *e,
 /* The table's rows of the staged keys, unless they are in the copy already,
  * perhaps as an earlier batch has left them; of a raw table, the newest. */
 static char *preview_pull(const struct target *target,
-			  const struct duckdb_place *place,
-			  const struct duckdb_place *copy,
+			  const struct duckdb_target_place *place,
+			  const struct duckdb_target_place *copy,
 			  const struct existing *e)
 {
 	struct strbuf sql = STRBUF_INIT;
@@ -93,34 +93,36 @@ static char *preview_pull(const struct target *target,
 	strbuf_addf(&sql,
 		    " FROM (SELECT * FROM %s t SEMI JOIN " STAGE_KEYS " s ON ",
 		    place->quoted_data);
-	duckdb_sql_key_join(&sql, target->schema);
+	duckdb_target_sql_key_join(&sql, target->schema);
 	if (target->mode == LOAD_APPEND) {
 		strbuf_addstr(&sql,
 			      " QUALIFY row_number() OVER (PARTITION BY ");
-		duckdb_sql_keys(&sql, target->schema);
+		duckdb_target_sql_keys(&sql, target->schema);
 		strbuf_addstr(&sql, " ORDER BY " NAME_RAW_SEQ " DESC) = 1");
 	}
 	strbuf_addf(&sql, ") t ANTI JOIN %s s ON ", copy->quoted_data);
-	duckdb_sql_key_join(&sql, target->schema);
+	duckdb_target_sql_key_join(&sql, target->schema);
 	return strbuf_detach(&sql);
 }
 
-int duckdb_preview_make(struct duckdb_destination *d,
-			const struct target *target, struct duckdb_place *place,
-			const struct existing *e,
-			const struct duckdb_type *types, struct error *err)
+int duckdb_target_preview_make(struct duckdb_target_destination *d,
+			       const struct target *target,
+			       struct duckdb_target_place *place,
+			       const struct existing *e,
+			       const struct duckdb_type *types,
+			       struct error *err)
 {
 	bool exists = e->has_data && !target->refresh;
 	struct strlist ddl = STRLIST_INIT;
-	struct duckdb_place copy;
+	struct duckdb_target_place copy;
 	int rc = 0;
 
 	memset(&copy, 0, sizeof(copy));
-	duckdb_place_copy(&copy, place);
+	duckdb_target_place_copy(&copy, place);
 	if (exists)
 		rc = preview_create_like(d, place, &copy, e, target->schema,
 					 err);
-	duckdb_ddl_copy(d, target, &copy, e, types, &ddl);
+	duckdb_target_ddl_copy(d, target, &copy, e, types, &ddl);
 	for (size_t i = 0; !rc && i < ddl.n; i++)
 		rc = duck_exec(d->db, ddl.items[i], err);
 	free(d->pull);
@@ -128,23 +130,25 @@ int duckdb_preview_make(struct duckdb_destination *d,
 	free(d->previewed);
 	d->previewed = xstrdup(target->refresh ? place->quoted_stage
 					       : place->quoted_data);
-	duckdb_place_release(place);
+	duckdb_target_place_release(place);
 	*place = copy;
 	strlist_release(&ddl);
 	return rc;
 }
 
-int duckdb_destination_preview(struct destination *base,
-			       const struct batch *batch,
-			       const struct checkpoint *next,
-			       struct load_counts *out, struct error *err)
+int duckdb_target_destination_preview(struct destination *base,
+				      const struct batch *batch,
+				      const struct checkpoint *next,
+				      struct load_counts *out,
+				      struct error *err)
 {
-	struct duckdb_destination *d = (struct duckdb_destination *)base;
+	struct duckdb_target_destination *d =
+		(struct duckdb_target_destination *)base;
 	int rc = duck_exec(d->db, "BEGIN", err);
 
 	if (rc)
 		return rc;
-	rc = duckdb_load_batch(d, batch, next, out, err);
+	rc = duckdb_target_load_batch(d, batch, next, out, err);
 	if (!rc)
 		rc = duck_exec(d->db, "COMMIT", err);
 	if (rc) {
@@ -152,25 +156,27 @@ int duckdb_destination_preview(struct destination *base,
 		return rc;
 	}
 	d->seen.rows_total += (int64_t)batch->n_rows; /* numbers of raw rows */
-	return batch->n_rows ? duckdb_load_drop_stages(d, err) : 0;
+	return batch->n_rows ? duckdb_target_load_drop_stages(d, err) : 0;
 }
 
 static void preview_merge_sql(struct strbuf *sql,
-			      const struct duckdb_destination *d)
+			      const struct duckdb_target_destination *d)
 {
 	if (d->target->mode == LOAD_APPEND)
-		duckdb_sql_appended(sql, d);
+		duckdb_target_sql_appended(sql, d);
 	else if (d->in_place)
-		duckdb_sql_update(sql, d, NULL);
+		duckdb_target_sql_update(sql, d, NULL);
 	else
-		duckdb_sql_changed(sql, d, NULL);
+		duckdb_target_sql_changed(sql, d, NULL);
 }
 
 /* No index helps it: it goes by hashes of the keys. */
-int duckdb_destination_explain(struct destination *base,
-			       struct explanation *out, struct error *err)
+int duckdb_target_destination_explain(struct destination *base,
+				      struct explanation *out,
+				      struct error *err)
 {
-	struct duckdb_destination *d = (struct duckdb_destination *)base;
+	struct duckdb_target_destination *d =
+		(struct duckdb_target_destination *)base;
 	struct strbuf sql = STRBUF_INIT, insert = STRBUF_INIT;
 	char *shown;
 
@@ -184,7 +190,7 @@ int duckdb_destination_explain(struct destination *base,
 				"table by their hashes; DuckDB uses no index "
 				"for it");
 	strbuf_addf(&insert, "INSERT INTO %s (", d->previewed);
-	duckdb_sql_columns(&insert, d->target->schema, NULL);
+	duckdb_target_sql_columns(&insert, d->target->schema, NULL);
 	strbuf_addstr(&insert, ")");
 	explanation_add(out, "insert", insert.data, NULL,
 			"rows go through DuckDB's appender");

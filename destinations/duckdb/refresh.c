@@ -7,8 +7,9 @@
 #include "core/data/table_name.h"
 #include "destinations/duckdb/internal.h"
 
-int duckdb_count_rows(struct duckdb_destination *d, const char *quoted,
-		      int64_t *out, struct error *err)
+int duckdb_target_count_rows(struct duckdb_target_destination *d,
+			     const char *quoted, int64_t *out,
+			     struct error *err)
 {
 	char *sql = xstrfmt("SELECT count(*) FROM %s", quoted);
 	struct duck_result *r = NULL;
@@ -22,10 +23,10 @@ int duckdb_count_rows(struct duckdb_destination *d, const char *quoted,
 }
 
 /* What is to replace the table has every row that was put into it. */
-static int refresh_check(struct duckdb_destination *d, struct error *err)
+static int refresh_check(struct duckdb_target_destination *d, struct error *err)
 {
 	int64_t rows = -1;
-	int rc = duckdb_count_rows(d, d->place.quoted_stage, &rows, err);
+	int rc = duckdb_target_count_rows(d, d->place.quoted_stage, &rows, err);
 
 	if (!rc && rows != d->built)
 		rc = error_set(err, ERROR_BUG,
@@ -36,10 +37,10 @@ static int refresh_check(struct duckdb_destination *d, struct error *err)
 	return rc;
 }
 
-static int refresh_rename(struct duckdb_destination *d,
+static int refresh_rename(struct duckdb_target_destination *d,
 			  const struct existing *e, struct error *err)
 {
-	const struct duckdb_place *p = &d->place;
+	const struct duckdb_target_place *p = &d->place;
 	struct strbuf sql = STRBUF_INIT;
 	char *view = NULL;
 	int rc = 0;
@@ -51,7 +52,7 @@ static int refresh_rename(struct duckdb_destination *d,
 	if (!rc)
 		rc = duck_exec(d->db, sql.data, err);
 	if (!rc && d->target->mode == LOAD_APPEND) {
-		view = duckdb_view_sql(d->target, p);
+		view = duckdb_target_view_sql(d->target, p);
 		rc = duck_exec(d->db, view, err);
 	}
 	strbuf_release(&sql);
@@ -59,7 +60,7 @@ static int refresh_rename(struct duckdb_destination *d,
 	return rc;
 }
 
-static int refresh_put(struct duckdb_destination *d,
+static int refresh_put(struct duckdb_target_destination *d,
 		       const struct checkpoint *next, struct error *err)
 {
 	const struct existing made = {
@@ -68,18 +69,19 @@ static int refresh_put(struct duckdb_destination *d,
 		.delivered = d->built,
 	};
 
-	return duckdb_mark_put(d, &d->place, d->target->pipeline, &made, err);
+	return duckdb_target_mark_put(d, &d->place, d->target->pipeline, &made,
+				      err);
 }
 
-int duckdb_refresh_swap(struct duckdb_destination *d,
-			const struct checkpoint *next, struct error *err)
+int duckdb_target_refresh_swap(struct duckdb_target_destination *d,
+			       const struct checkpoint *next, struct error *err)
 {
 	struct existing e;
-	int rc = duckdb_existing_look(&e, d, &d->place, d->target->pipeline,
-				      err);
+	int rc = duckdb_target_existing_look(&e, d, &d->place,
+					     d->target->pipeline, err);
 
 	if (!rc)
-		rc = duckdb_mark_hold(d, err);
+		rc = duckdb_target_mark_hold(d, err);
 	if (!rc)
 		rc = refresh_check(d, err);
 	if (!rc)

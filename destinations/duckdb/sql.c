@@ -3,54 +3,54 @@
 #include "destinations/common/names.h"
 #include "destinations/duckdb/load.h"
 
-void duckdb_sql_name(struct strbuf *sql, const struct schema *s, size_t column,
-		     const char *table)
+void duckdb_target_sql_name(struct strbuf *sql, const struct schema *s,
+			    size_t column, const char *table)
 {
 	if (table)
 		strbuf_addf(sql, "%s.", table);
 	sql_quote_name(sql, s->columns[column].name, '"');
 }
 
-void duckdb_sql_columns(struct strbuf *sql, const struct schema *s,
-			const char *table)
+void duckdb_target_sql_columns(struct strbuf *sql, const struct schema *s,
+			       const char *table)
 {
 	for (size_t i = 0; i < s->n_columns; i++) {
 		strbuf_addstr(sql, i ? ", " : "");
-		duckdb_sql_name(sql, s, i, table);
+		duckdb_target_sql_name(sql, s, i, table);
 	}
 }
 
-void duckdb_sql_keys(struct strbuf *sql, const struct schema *s)
+void duckdb_target_sql_keys(struct strbuf *sql, const struct schema *s)
 {
 	for (size_t i = 0; i < s->n_key; i++) {
 		strbuf_addstr(sql, i ? ", " : "");
-		duckdb_sql_name(sql, s, s->key[i], NULL);
+		duckdb_target_sql_name(sql, s, s->key[i], NULL);
 	}
 }
 
-void duckdb_sql_key_join(struct strbuf *sql, const struct schema *s)
+void duckdb_target_sql_key_join(struct strbuf *sql, const struct schema *s)
 {
 	for (size_t i = 0; i < s->n_key; i++) {
 		strbuf_addstr(sql, i ? " AND t." : "t.");
-		duckdb_sql_name(sql, s, s->key[i], NULL);
+		duckdb_target_sql_name(sql, s, s->key[i], NULL);
 		strbuf_addstr(sql, " = s.");
-		duckdb_sql_name(sql, s, s->key[i], NULL);
+		duckdb_target_sql_name(sql, s, s->key[i], NULL);
 	}
 }
 
 static void sql_distinct(struct strbuf *sql, const struct schema *s,
 			 size_t column, const char *behind)
 {
-	duckdb_sql_name(sql, s, column, "t");
+	duckdb_target_sql_name(sql, s, column, "t");
 	strbuf_addf(sql, "%s IS DISTINCT FROM ", behind);
-	duckdb_sql_name(sql, s, column, "s");
+	duckdb_target_sql_name(sql, s, column, "s");
 	strbuf_addstr(sql, behind);
 }
 
 /* Another value, not only one that is not equal. Floats are told apart by =: of
  * 0.0 and -0.0 DuckDB's storage keeps one where a column has no other value. */
 static void sql_different_column(struct strbuf *sql,
-				 const struct duckdb_destination *d,
+				 const struct duckdb_target_destination *d,
 				 size_t column)
 {
 	const struct schema *s = d->target->schema;
@@ -69,8 +69,9 @@ static void sql_different_column(struct strbuf *sql,
 }
 
 /* (a column of s differs from t's): keys are equal already. */
-void duckdb_sql_different(struct strbuf *sql,
-			  const struct duckdb_destination *d, bool but_mark)
+void duckdb_target_sql_different(struct strbuf *sql,
+				 const struct duckdb_target_destination *d,
+				 bool but_mark)
 {
 	const struct schema *s = d->target->schema;
 	const char *between = "";
@@ -90,8 +91,8 @@ void duckdb_sql_different(struct strbuf *sql,
  * column's own type compares; NULL: it is of that type. What cannot be read is
  * NULL. */
 static void sql_not_older(struct strbuf *sql,
-			  const struct duckdb_destination *d, const char *a,
-			  const char *type, const char *b)
+			  const struct duckdb_target_destination *d,
+			  const char *a, const char *type, const char *b)
 {
 	static const struct mark_order_sql numbers = {
 		.match = { "regexp_matches(", ", ", ")" },
@@ -123,15 +124,15 @@ static void sql_not_older(struct strbuf *sql,
  * what this pipeline has delivered itself; without a mark that can be read
  * nothing says which is older, and the source's word counts. */
 static void sql_newer_mark(struct strbuf *sql,
-			   const struct duckdb_destination *d,
+			   const struct duckdb_target_destination *d,
 			   const char *delivered)
 {
 	const struct schema *schema = d->target->schema;
 	size_t mark = (size_t)schema->mark;
 	struct strbuf t = STRBUF_INIT, s = STRBUF_INIT, text = STRBUF_INIT;
 
-	duckdb_sql_name(&t, schema, mark, "t");
-	duckdb_sql_name(&s, schema, mark, "s");
+	duckdb_target_sql_name(&t, schema, mark, "t");
+	duckdb_target_sql_name(&s, schema, mark, "s");
 	strbuf_addstr(sql, " AND (coalesce(");
 	sql_not_older(sql, d, s.data, NULL, t.data);
 	strbuf_addstr(sql, ", true)");
@@ -146,16 +147,17 @@ static void sql_newer_mark(struct strbuf *sql,
 	strbuf_release(&text);
 }
 
-static void sql_newer(struct strbuf *sql, const struct duckdb_destination *d,
+static void sql_newer(struct strbuf *sql,
+		      const struct duckdb_target_destination *d,
 		      const char *delivered)
 {
 	const struct schema *s = d->target->schema;
 
 	if (d->target->in_place) {
 		strbuf_addstr(sql, " AND ");
-		duckdb_sql_name(sql, s, (size_t)s->mark, "t");
+		duckdb_target_sql_name(sql, s, (size_t)s->mark, "t");
 		strbuf_addstr(sql, " IS NOT DISTINCT FROM ");
-		duckdb_sql_name(sql, s, (size_t)s->mark, "s");
+		duckdb_target_sql_name(sql, s, (size_t)s->mark, "s");
 		return;
 	}
 	/* What mode update has written has marks of others. */
@@ -166,10 +168,11 @@ static void sql_newer(struct strbuf *sql, const struct duckdb_destination *d,
 }
 
 /* A row that comes again loses its mark. */
-static void sql_changed(struct strbuf *sql, const struct duckdb_destination *d)
+static void sql_changed(struct strbuf *sql,
+			const struct duckdb_target_destination *d)
 {
 	strbuf_addch(sql, '(');
-	duckdb_sql_different(sql, d, d->target->mode == LOAD_UPDATE);
+	duckdb_target_sql_different(sql, d, d->target->mode == LOAD_UPDATE);
 	if (d->soft_delete != SOFT_DELETE_NONE) {
 		strbuf_addstr(sql, " OR t.");
 		sql_quote_name(sql, d->target->soft_delete, '"');
@@ -180,8 +183,9 @@ static void sql_changed(struct strbuf *sql, const struct duckdb_destination *d)
 
 /* Extra columns keep their values, and keys and indexes see no delete. Nothing
  * is written of a table that is nothing but a key. */
-void duckdb_sql_update(struct strbuf *sql, const struct duckdb_destination *d,
-		       const char *delivered)
+void duckdb_target_sql_update(struct strbuf *sql,
+			      const struct duckdb_target_destination *d,
+			      const char *delivered)
 {
 	const struct schema *s = d->target->schema;
 	const char *between = " SET ";
@@ -194,9 +198,9 @@ void duckdb_sql_update(struct strbuf *sql, const struct duckdb_destination *d,
 		if (!target_writes(d->target, i))
 			continue;
 		strbuf_addstr(sql, between);
-		duckdb_sql_name(sql, s, i, NULL);
+		duckdb_target_sql_name(sql, s, i, NULL);
 		strbuf_addstr(sql, " = ");
-		duckdb_sql_name(sql, s, i, "s");
+		duckdb_target_sql_name(sql, s, i, "s");
 		between = ", ";
 	}
 	if (d->soft_delete != SOFT_DELETE_NONE) {
@@ -210,8 +214,9 @@ void duckdb_sql_update(struct strbuf *sql, const struct duckdb_destination *d,
 	sql_newer(sql, d, delivered);
 }
 
-void duckdb_sql_changed(struct strbuf *sql, const struct duckdb_destination *d,
-			const char *delivered)
+void duckdb_target_sql_changed(struct strbuf *sql,
+			       const struct duckdb_target_destination *d,
+			       const char *delivered)
 {
 	strbuf_addf(sql,
 		    "INSERT INTO " STAGE_CHANGED " SELECT s." STAGE_MATCHED
@@ -224,7 +229,8 @@ void duckdb_sql_changed(struct strbuf *sql, const struct duckdb_destination *d,
 
 /* A pipeline appends in the order it reads, so a key's newest row is its last.
  * One like it is not appended again. */
-void duckdb_sql_appended(struct strbuf *sql, const struct duckdb_destination *d)
+void duckdb_target_sql_appended(struct strbuf *sql,
+				const struct duckdb_target_destination *d)
 {
 	const struct schema *s = d->target->schema;
 
@@ -233,12 +239,12 @@ void duckdb_sql_appended(struct strbuf *sql, const struct duckdb_destination *d)
 		    " s WHERE NOT EXISTS (SELECT 1 FROM (SELECT * FROM %s t "
 		    "SEMI JOIN " STAGE_ROWS " s ON ",
 		    d->into);
-	duckdb_sql_key_join(sql, s);
+	duckdb_target_sql_key_join(sql, s);
 	strbuf_addstr(sql, " QUALIFY row_number() OVER (PARTITION BY ");
-	duckdb_sql_keys(sql, s);
+	duckdb_target_sql_keys(sql, s);
 	strbuf_addstr(sql, " ORDER BY " NAME_RAW_SEQ " DESC) = 1) t WHERE ");
-	duckdb_sql_key_join(sql, s);
+	duckdb_target_sql_key_join(sql, s);
 	strbuf_addstr(sql, " AND NOT ");
-	duckdb_sql_different(sql, d, false);
+	duckdb_target_sql_different(sql, d, false);
 	strbuf_addstr(sql, ")");
 }

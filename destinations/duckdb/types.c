@@ -66,8 +66,8 @@ static bool type_decimal(const struct type *source, int *precision, int *scale)
 	return *precision <= DECIMAL_MAX;
 }
 
-void duckdb_type_of(struct duckdb_type *out, const struct type *source,
-		    bool is_json)
+void duckdb_target_type_of(struct duckdb_type *out, const struct type *source,
+			   bool is_json)
 {
 	const struct type_row *row = &type_rows[source->kind];
 	int precision, scale;
@@ -176,8 +176,9 @@ static bool type_prints(const char *text)
 	return strcmp(text, "BLOB") != 0;
 }
 
-enum fit duckdb_type_fit(const struct duckdb_type *wanted, const char *actual,
-			 char grown[DUCKDB_TYPE_SIZE])
+enum fit duckdb_target_type_fit(const struct duckdb_type *wanted,
+				const char *actual,
+				char grown[DUCKDB_TYPE_SIZE])
 {
 	if (!strcmp(wanted->text, actual))
 		return FIT_EXACT;
@@ -193,7 +194,7 @@ enum fit duckdb_type_fit(const struct duckdb_type *wanted, const char *actual,
 	return FIT_GROWS;
 }
 
-enum duckdb_compare duckdb_type_compare(const char *actual)
+enum duckdb_target_compare duckdb_target_type_compare(const char *actual)
 {
 	if (!strcmp(actual, "VARCHAR"))
 		return COMPARE_BYTES;

@@ -10,8 +10,9 @@
 /* "... no right to": a database, a table, a column. */
 static bool blame_is_right(const struct error *err)
 {
-	return mydb_failed_with(err, 1044) || mydb_failed_with(err, 1142) ||
-	       mydb_failed_with(err, 1143);
+	return mysql_client_failed_with(err, 1044) ||
+	       mysql_client_failed_with(err, 1142) ||
+	       mysql_client_failed_with(err, 1143);
 }
 
 /* "INSERT command denied to user ...": the server names the first right that
@@ -26,21 +27,22 @@ static char *blame_denied(const char *message)
 }
 
 /* All of them at once, and what to type. */
-static void blame_right(struct mydst *d, const struct target *target,
+static void blame_right(struct mysql_target *d, const struct target *target,
 			struct error *err)
 {
 	struct strbuf rights = STRBUF_INIT, on = STRBUF_INIT;
 	struct error ignored = ERROR_INIT;
 	char *denied = blame_denied(err->message), *grant;
 
-	if (!my_rights_missing(d, &d->place, target, &rights, &ignored) &&
+	if (!mysql_target_rights_missing(d, &d->place, target, &rights,
+					 &ignored) &&
 	    denied && !strstr(rights.data, denied + (*denied == ' ')))
 		strbuf_addf(&rights, "%s%s", rights.len ? ", " : "",
 			    denied + (*denied == ' '));
 	if (rights.len) {
 		sql_quote_name(&on, d->place.database, '`');
 		strbuf_addstr(&on, ".*");
-		grant = my_rights_grant(d->db, rights.data, on.data);
+		grant = mysql_target_rights_grant(d->db, rights.data, on.data);
 		error_hint(err, "As an administrator: %s", grant);
 		free(grant);
 	}
@@ -49,12 +51,13 @@ static void blame_right(struct mydst *d, const struct target *target,
 	strbuf_release(&on);
 }
 
-int my_blame(struct mydst *d, const struct target *target, int rc,
-	     struct error *err)
+int mysql_target_blame(struct mysql_target *d, const struct target *target,
+		       int rc, struct error *err)
 {
 	if (rc >= 0 || err->code == ERROR_STOPPED)
 		return rc;
-	if (blame_is_right(err) && d->place.database && mydb_alive(d->db))
+	if (blame_is_right(err) && d->place.database &&
+	    mysql_client_alive(d->db))
 		blame_right(d, target, err);
 	return strstr(err->message, target->table)
 		       ? rc
@@ -63,35 +66,35 @@ int my_blame(struct mydst *d, const struct target *target, int rc,
 
 /* Whatever the table takes is let in; what is then still to come is what it
  * refuses. */
-static int blame_find(struct mydst *d, const struct checkpoint *next,
-		      struct mydb_result **out, struct error *err)
+static int blame_find(struct mysql_target *d, const struct checkpoint *next,
+		      struct mysql_client_result **out, struct error *err)
 {
 	bool append = d->target->mode == LOAD_APPEND;
-	char *merge = append ? my_statement_append(d, next->batch_id,
-						   d->seen.rows_total)
-			     : my_statement_merge(d, next->delivered);
-	char *pending = my_statement_pending(d, next->delivered);
-	int rc = my_execf(d->db, err, "INSERT IGNORE%s",
-			  merge + strlen("INSERT"));
+	char *merge = append ? mysql_target_statement_append(d, next->batch_id,
+							     d->seen.rows_total)
+			     : mysql_target_statement_merge(d, next->delivered);
+	char *pending = mysql_target_statement_pending(d, next->delivered);
+	int rc = mysql_target_execf(d->db, err, "INSERT IGNORE%s",
+				    merge + strlen("INSERT"));
 
 	if (!rc)
-		rc = mydb_query(d->db, out, pending, "t", 0, NULL, err);
+		rc = mysql_client_query(d->db, out, pending, "t", 0, NULL, err);
 	free(merge);
 	free(pending);
 	return rc;
 }
 
 /* A repeated value of another unique index is in the server's text. */
-int my_blame_row(struct mydst *d, const struct checkpoint *next,
-		 struct error *err)
+int mysql_target_blame_row(struct mysql_target *d,
+			   const struct checkpoint *next, struct error *err)
 {
 	struct error ignored = ERROR_INIT;
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 
-	if (err->code == ERROR_DATA && mydb_alive(d->db) &&
-	    !mydb_failed_with(err, ERRNO_REPEATED) &&
-	    !blame_find(d, next, &r, &ignored) && mydb_rows(r))
-		error_prefix(err, "row %s", mydb_value(r, 0, 0));
-	mydb_result_free(r);
+	if (err->code == ERROR_DATA && mysql_client_alive(d->db) &&
+	    !mysql_client_failed_with(err, ERRNO_REPEATED) &&
+	    !blame_find(d, next, &r, &ignored) && mysql_client_rows(r))
+		error_prefix(err, "row %s", mysql_client_value(r, 0, 0));
+	mysql_client_result_free(r);
 	return -(int)err->code;
 }

@@ -35,13 +35,13 @@ static const char unique_sql[] =
 	"WHERE table_schema = ? AND table_name = ? AND non_unique = 0\n"
 	"ORDER BY index_name, seq_in_index";
 
-void my_catalog_release(struct catalog_table *t)
+void mysql_target_catalog_release(struct catalog_table *t)
 {
 	for (size_t i = 0; i < t->n_columns; i++) {
 		struct catalog_column *c = &t->columns[i];
 
 		free(c->name);
-		my_type_release(&c->type);
+		mysql_target_type_release(&c->type);
 		free(c->charset);
 		free(c->collation);
 		free(c->default_text);
@@ -53,34 +53,34 @@ void my_catalog_release(struct catalog_table *t)
 	memset(t, 0, sizeof(*t));
 }
 
-static int64_t catalog_number(const struct mydb_result *r, size_t row,
+static int64_t catalog_number(const struct mysql_client_result *r, size_t row,
 			      size_t column)
 {
-	const char *text = mydb_value(r, row, column);
+	const char *text = mysql_client_value(r, row, column);
 
 	return text ? strtoll(text, NULL, 10) : -1;
 }
 
-static char *catalog_text(const struct mydb_result *r, size_t row,
+static char *catalog_text(const struct mysql_client_result *r, size_t row,
 			  size_t column)
 {
-	const char *text = mydb_value(r, row, column);
+	const char *text = mysql_client_value(r, row, column);
 
 	return xstrdup(text ? text : "");
 }
 
-static int catalog_relation(struct mydb *db, const char *database,
+static int catalog_relation(struct mysql_client *db, const char *database,
 			    const char *table, struct catalog_table *out,
 			    struct error *err)
 {
 	const char *params[] = { database, table, database, table,
 				 database, table, database, table };
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, relation_sql, "ttt?t", ARRAY_SIZE(params),
-			    params, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(db, &r, relation_sql, "ttt?t",
+				    ARRAY_SIZE(params), params, err);
 
-	if (!rc && mydb_rows(r)) {
-		const char *kind = mydb_value(r, 0, 0);
+	if (!rc && mysql_client_rows(r)) {
+		const char *kind = mysql_client_value(r, 0, 0);
 
 		out->exists = true;
 		out->is_view = strstr(kind, "VIEW") != NULL;
@@ -88,33 +88,35 @@ static int catalog_relation(struct mydb *db, const char *database,
 			     !strcmp(kind, "SYSTEM VERSIONED");
 		out->engine = catalog_text(r, 0, 1);
 		out->triggers = catalog_number(r, 0, 2) > 0;
-		out->referenced_by = xstrdup(mydb_value(r, 0, 3));
+		out->referenced_by = xstrdup(mysql_client_value(r, 0, 3));
 		out->references = catalog_number(r, 0, 4) > 0;
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return rc;
 }
 
 /* MariaDB writes the default NULL as a word. */
-static char *catalog_default(const struct mydb_result *r, size_t row,
+static char *catalog_default(const struct mysql_client_result *r, size_t row,
 			     bool not_null)
 {
-	const char *text = mydb_value(r, row, 4);
+	const char *text = mysql_client_value(r, row, 4);
 
 	return text && (not_null || strcmp(text, "NULL") != 0) ? xstrdup(text)
 							       : NULL;
 }
 
 static void catalog_column(struct catalog_column *c,
-			   const struct mydb_result *r, size_t row)
+			   const struct mysql_client_result *r, size_t row)
 {
-	const char *extra = mydb_value(r, row, 5);
+	const char *extra = mysql_client_value(r, row, 5);
 
 	c->name = catalog_text(r, row, 0);
-	my_type_read(&c->type, mydb_value(r, row, 1), mydb_value(r, row, 2),
-		     catalog_number(r, row, 8), catalog_number(r, row, 9),
-		     catalog_number(r, row, 10), catalog_number(r, row, 11));
-	c->not_null = *mydb_value(r, row, 3) == 'N';
+	mysql_target_type_read(
+		&c->type, mysql_client_value(r, row, 1),
+		mysql_client_value(r, row, 2), catalog_number(r, row, 8),
+		catalog_number(r, row, 9), catalog_number(r, row, 10),
+		catalog_number(r, row, 11));
+	c->not_null = *mysql_client_value(r, row, 3) == 'N';
 	c->default_text = catalog_default(r, row, c->not_null);
 	c->generated = strstr(extra, " GENERATED") != NULL;
 	c->auto_increment = strcasestr(extra, "auto_increment") != NULL;
@@ -123,20 +125,20 @@ static void catalog_column(struct catalog_column *c,
 	c->collation = catalog_text(r, row, 7);
 }
 
-static int catalog_columns(struct mydb *db, const char *const params[2],
+static int catalog_columns(struct mysql_client *db, const char *const params[2],
 			   struct catalog_table *out, struct error *err)
 {
-	struct mydb_result *r = NULL;
-	int rc =
-		mydb_query(db, &r, columns_sql, "tttt?t??????", 2, params, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(db, &r, columns_sql, "tttt?t??????", 2,
+				    params, err);
 
 	if (rc)
 		return rc;
-	out->n_columns = mydb_rows(r);
+	out->n_columns = mysql_client_rows(r);
 	out->columns = xcalloc(out->n_columns + 1, sizeof(*out->columns));
 	for (size_t i = 0; i < out->n_columns; i++)
 		catalog_column(&out->columns[i], r, i);
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return 0;
 }
 
@@ -150,14 +152,16 @@ static bool catalog_is_key(const struct schema *s, const char *name)
 
 /* Rows [from, from + n) are one index. */
 static void catalog_index(struct catalog_table *out, const struct schema *s,
-			  const struct mydb_result *r, size_t from, size_t n)
+			  const struct mysql_client_result *r, size_t from,
+			  size_t n)
 {
 	bool key = n == s->n_key;
 
 	for (size_t i = from; i < from + n; i++) {
-		const char *name = mydb_value(r, i, 1);
+		const char *name = mysql_client_value(r, i, 1);
 
-		if (!name || mydb_value(r, i, 2) || !catalog_is_key(s, name))
+		if (!name || mysql_client_value(r, i, 2) ||
+		    !catalog_is_key(s, name))
 			key = false;
 	}
 	if (key)
@@ -166,22 +170,23 @@ static void catalog_index(struct catalog_table *out, const struct schema *s,
 		out->other_unique = true;
 }
 
-static int catalog_unique(struct mydb *db, const char *const params[2],
+static int catalog_unique(struct mysql_client *db, const char *const params[2],
 			  const struct schema *s, struct catalog_table *out,
 			  struct error *err)
 {
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, unique_sql, "t??", 2, params, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(db, &r, unique_sql, "t??", 2, params, err);
 	size_t n;
 
-	for (size_t i = 0; !rc && i < mydb_rows(r); i += n) {
+	for (size_t i = 0; !rc && i < mysql_client_rows(r); i += n) {
 		n = 1;
-		while (i + n < mydb_rows(r) &&
-		       !strcmp(mydb_value(r, i, 0), mydb_value(r, i + n, 0)))
+		while (i + n < mysql_client_rows(r) &&
+		       !strcmp(mysql_client_value(r, i, 0),
+			       mysql_client_value(r, i + n, 0)))
 			n++;
 		catalog_index(out, s, r, i, n);
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return rc;
 }
 
@@ -225,34 +230,34 @@ static void catalog_clause(struct catalog_column *c, const char *create)
 	strbuf_release(&start);
 }
 
-int my_catalog_clauses(struct mydb *db, const char *table,
-		       struct catalog_table *t, struct error *err)
+int mysql_target_catalog_clauses(struct mysql_client *db, const char *table,
+				 struct catalog_table *t, struct error *err)
 {
 	char *sql = xstrfmt("SHOW CREATE TABLE %s", table);
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, sql, "1tt", 0, NULL, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(db, &r, sql, "1tt", 0, NULL, err);
 
 	for (size_t i = 0; !rc && i < t->n_columns; i++)
-		catalog_clause(&t->columns[i], mydb_value(r, 0, 1));
+		catalog_clause(&t->columns[i], mysql_client_value(r, 0, 1));
 	for (size_t i = 0; !rc && i < t->n_columns; i++)
 		if (!t->columns[i].clause)
 			rc = error_set(err, ERROR_SCHEMA,
 				       "SHOW CREATE TABLE %s says nothing of "
 				       "column %s: alter it by hand",
 				       table, t->columns[i].name);
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	free(sql);
 	return rc;
 }
 
-int my_catalog_read(struct mydb *db, const char *database, const char *table,
-		    const struct schema *schema, struct catalog_table *out,
-		    struct error *err)
+int mysql_target_catalog_read(struct mysql_client *db, const char *database,
+			      const char *table, const struct schema *schema,
+			      struct catalog_table *out, struct error *err)
 {
 	const char *params[2] = { database, table };
 	int rc;
 
-	my_catalog_release(out);
+	mysql_target_catalog_release(out);
 	rc = catalog_relation(db, database, table, out, err);
 	if (!rc && out->exists)
 		rc = catalog_columns(db, params, out, err);
@@ -266,8 +271,8 @@ int my_catalog_read(struct mydb *db, const char *database, const char *table,
 	return rc;
 }
 
-const struct catalog_column *my_catalog_find(const struct catalog_table *t,
-					     const char *name)
+const struct catalog_column *
+mysql_target_catalog_find(const struct catalog_table *t, const char *name)
 {
 	for (size_t i = 0; i < t->n_columns; i++)
 		if (!strcasecmp(t->columns[i].name, name))
@@ -275,7 +280,7 @@ const struct catalog_column *my_catalog_find(const struct catalog_table *t,
 	return NULL;
 }
 
-bool my_catalog_is_exact(const struct catalog_column *c)
+bool mysql_target_catalog_is_exact(const struct catalog_column *c)
 {
 	size_t n = strlen(c->collation);
 
@@ -284,7 +289,7 @@ bool my_catalog_is_exact(const struct catalog_column *c)
 	       (n > 10 && !strcmp(c->collation + n - 10, "_nopad_bin"));
 }
 
-bool my_catalog_is_transactional(const struct catalog_table *t)
+bool mysql_target_catalog_is_transactional(const struct catalog_table *t)
 {
 	return !strcasecmp(t->engine, "InnoDB");
 }

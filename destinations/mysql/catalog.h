@@ -10,10 +10,11 @@
 
 struct catalog_column {
 	char *name;
-	struct my_type type;
+	struct mysql_target_type type;
 	char *charset, *collation; /* "" for what is no text */
 	char *default_text; /* as the catalog writes it, or NULL */
-	char *clause; /* behind its type: my_catalog_clauses(), or NULL */
+	char *clause; /* behind its type: mysql_target_catalog_clauses(), or
+			 NULL */
 	bool not_null;
 	bool generated;
 	bool auto_increment;
@@ -36,22 +37,22 @@ struct catalog_table {
 	size_t n_columns;
 };
 
-void my_catalog_release(struct catalog_table *t);
+void mysql_target_catalog_release(struct catalog_table *t);
 /* `schema` may be NULL or without a key. A table that is not there is
  * `exists` = false, no error. */
-int my_catalog_read(struct mydb *db, const char *database, const char *table,
-		    const struct schema *schema, struct catalog_table *out,
-		    struct error *err);
+int mysql_target_catalog_read(struct mysql_client *db, const char *database,
+			      const char *table, const struct schema *schema,
+			      struct catalog_table *out, struct error *err);
 /* Fill the columns' `clause`: all that the server says of a column behind its
  * type. `table`: quoted. */
-int my_catalog_clauses(struct mydb *db, const char *table,
-		       struct catalog_table *t, struct error *err);
+int mysql_target_catalog_clauses(struct mysql_client *db, const char *table,
+				 struct catalog_table *t, struct error *err);
 /* The server folds letters of names. NULL: no such column. */
-const struct catalog_column *my_catalog_find(const struct catalog_table *t,
-					     const char *name);
+const struct catalog_column *
+mysql_target_catalog_find(const struct catalog_table *t, const char *name);
 /* Texts that differ are never equal in its collation. */
-bool my_catalog_is_exact(const struct catalog_column *c);
+bool mysql_target_catalog_is_exact(const struct catalog_column *c);
 /* Would the engine take part in a transaction? */
-bool my_catalog_is_transactional(const struct catalog_table *t);
+bool mysql_target_catalog_is_transactional(const struct catalog_table *t);
 
 #endif

@@ -15,65 +15,67 @@
  * may be there for long although nobody talks to it any more, so it is ended:
  * a COMMIT that is under way ends as it would. Numbers of sessions are not
  * given out again before the server restarts. */
-static int commit_wait(struct mydst *d, struct mydb *db, unsigned long old,
-		       struct error *err)
+static int commit_wait(struct mysql_target *d, struct mysql_client *db,
+		       unsigned long old, struct error *err)
 {
-	char *name = my_lock_name(&d->place, LOCK_LOAD, d->target->pipeline);
+	char *name = mysql_target_lock_name(&d->place, LOCK_LOAD,
+					    d->target->pipeline);
 	char *wait = xstrfmt("%d", RESOLVE_WAIT);
 	const char *params[] = { name, wait }, *got = NULL;
 	struct error ignored = ERROR_INIT;
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	int rc = 0;
 
 	for (int try = 0; !rc && !got && try < RESOLVE_TRIES; try++) {
-		my_execf(db, &ignored, "KILL %lu", old);
+		mysql_target_execf(db, &ignored, "KILL %lu", old);
 		error_clear(&ignored);
-		rc = mydb_query(db, &r, "SELECT NULLIF(GET_LOCK(?, ?), 0)",
-				"1?", 2, params, err);
-		got = rc ? NULL : mydb_value(r, 0, 0) ? "1" : NULL;
-		mydb_result_free(r);
+		rc = mysql_client_query(db, &r,
+					"SELECT NULLIF(GET_LOCK(?, ?), 0)",
+					"1?", 2, params, err);
+		got = rc ? NULL : mysql_client_value(r, 0, 0) ? "1" : NULL;
+		mysql_client_result_free(r);
 		r = NULL;
 	}
 	if (got)
-		mydb_query(db, &r, "SELECT RELEASE_LOCK(?)", "1?", 1, params,
-			   &ignored);
-	mydb_result_free(r);
+		mysql_client_query(db, &r, "SELECT RELEASE_LOCK(?)", "1?", 1,
+				   params, &ignored);
+	mysql_client_result_free(r);
 	free(name);
 	free(wait);
 	return rc;
 }
 
 /* A server that restarts takes some seconds. */
-static int commit_reconnect(struct mydst *d, struct mydb **out,
+static int commit_reconnect(struct mysql_target *d, struct mysql_client **out,
 			    struct error *err)
 {
 	int rc = -ERROR_TRANSIENT;
 
 	for (int try = 0; try < RESOLVE_TRIES; try++) {
 		error_clear(err);
-		rc = my_session_open(d, out, err);
+		rc = mysql_target_session_open(d, out, err);
 		if (rc != -ERROR_TRANSIENT || clock_sleep_us(RESOLVE_PAUSE_US))
 			break;
 	}
 	return rc;
 }
 
-static void commit_take(struct mydst *d, struct mydb *db)
+static void commit_take(struct mysql_target *d, struct mysql_client *db)
 {
-	struct mydb *old;
+	struct mysql_client *old;
 
 	pthread_mutex_lock(&d->swapping);
 	old = d->db;
 	d->db = db;
 	pthread_mutex_unlock(&d->swapping);
-	mydb_close(old);
-	my_lock_forget(d);
+	mysql_client_close(old);
+	mysql_target_lock_forget(d);
 	d->staged = false;
 }
 
 /* An identity that was there before (a batch that is replayed) says nothing.
  */
-static bool commit_is_there(const struct mydst *d,
+static bool commit_is_there(const struct mysql_target *d,
 			    const struct checkpoint *next,
 			    const struct checkpoint *now)
 {
@@ -84,13 +86,13 @@ static bool commit_is_there(const struct mydst *d,
 
 /* The connection was lost between COMMIT and its answer: only the row knows
  * what happened. */
-static int commit_resolve(struct mydst *d, const struct checkpoint *next,
+static int commit_resolve(struct mysql_target *d, const struct checkpoint *next,
 			  struct error *err)
 {
-	unsigned long old = mydb_session(d->db);
+	unsigned long old = mysql_client_session(d->db);
 	struct error lost = *err;
 	struct checkpoint now;
-	struct mydb *db = NULL;
+	struct mysql_client *db = NULL;
 	int rc;
 
 	checkpoint_init(&now);
@@ -100,8 +102,8 @@ static int commit_resolve(struct mydst *d, const struct checkpoint *next,
 	if (!rc)
 		rc = commit_wait(d, db, old, err);
 	if (!rc)
-		rc = my_mark_read(db, &d->place, d->target->pipeline, &now,
-				  err);
+		rc = mysql_target_mark_read(db, &d->place, d->target->pipeline,
+					    &now, err);
 	if (!rc && now.found && commit_is_there(d, next, &now)) {
 		commit_take(d, db);
 		db = NULL;
@@ -116,21 +118,21 @@ static int commit_resolve(struct mydst *d, const struct checkpoint *next,
 		err->code = ERROR_TRANSIENT;
 		rc = error_prefix(err, "the batch was not committed");
 	}
-	mydb_close(db);
+	mysql_client_close(db);
 	checkpoint_release(&now);
 	return rc;
 }
 
-int my_mark_commit(struct mydst *d, const struct checkpoint *next,
-		   struct error *err)
+int mysql_target_mark_commit(struct mysql_target *d,
+			     const struct checkpoint *next, struct error *err)
 {
 	int rc = writer_check(&d->target->writer, err);
 	bool unclear;
 
 	if (rc)
 		return rc;
-	rc = mydb_exec_begin(d->db, "COMMIT", err);
-	unclear = !mydb_alive(d->db);
+	rc = mysql_client_exec_begin(d->db, "COMMIT", err);
+	unclear = !mysql_client_alive(d->db);
 
 	/* Between the question and its answer. */
 	if (!rc) {
@@ -138,12 +140,12 @@ int my_mark_commit(struct mydst *d, const struct checkpoint *next,
 		unclear = rc != 0;
 	}
 	if (!rc) {
-		rc = mydb_exec_end(d->db, err);
-		unclear = rc < 0 && !mydb_alive(d->db);
+		rc = mysql_client_exec_end(d->db, err);
+		unclear = rc < 0 && !mysql_client_alive(d->db);
 	}
 	if (unclear)
 		rc = commit_resolve(d, next, err);
 	if (!rc)
-		my_session_end(d);
+		mysql_target_session_end(d);
 	return rc ? rc : failpoint("commit_acked", err);
 }

@@ -23,7 +23,7 @@ static const char mark_table_sql[] =
 	"  next_fence bigint,\n"
 	"  next_rows bigint)\n";
 
-static void ddl_options(struct strbuf *sb, const struct mydst *d)
+static void ddl_options(struct strbuf *sb, const struct mysql_target *d)
 {
 	strbuf_addf(sb,
 		    "ENGINE = InnoDB ROW_FORMAT = DYNAMIC\n"
@@ -31,8 +31,9 @@ static void ddl_options(struct strbuf *sb, const struct mydst *d)
 		    d->dialect.collation);
 }
 
-void my_ddl_mark_table(struct strbuf *sb, const struct mydst *d,
-		       const struct place *place)
+void mysql_target_ddl_mark_table(struct strbuf *sb,
+				 const struct mysql_target *d,
+				 const struct place *place)
 {
 	strbuf_addf(sb, mark_table_sql, place->watermark);
 	ddl_options(sb, d);
@@ -44,7 +45,7 @@ static void ddl_add(struct plan *plan, struct strbuf *sb)
 	strbuf_reset(sb);
 }
 
-void my_ddl_key(struct strbuf *sb, const struct schema *s)
+void mysql_target_ddl_key(struct strbuf *sb, const struct schema *s)
 {
 	for (size_t i = 0; i < s->n_key; i++) {
 		strbuf_addstr(sb, i ? ", " : "");
@@ -54,17 +55,18 @@ void my_ddl_key(struct strbuf *sb, const struct schema *s)
 
 /* Said even where NULL is the rule: old servers give the first TIMESTAMP of a
  * table a default of their own. */
-static void ddl_null(struct strbuf *sb, const struct my_type *type,
+static void ddl_null(struct strbuf *sb, const struct mysql_target_type *type,
 		     bool not_null)
 {
 	strbuf_addstr(sb, not_null ? " NOT NULL" : " NULL");
-	if (not_null && type->base == MY_TIMESTAMP)
+	if (not_null && type->base == MYSQL_TARGET_TIMESTAMP)
 		strbuf_addstr(sb, " DEFAULT '2000-01-01 00:00:00'");
 }
 
 static void ddl_create(struct strbuf *sb, const struct plan *plan,
-		       const struct mydst *d, const struct target *target,
-		       const char *kind, const char *table)
+		       const struct mysql_target *d,
+		       const struct target *target, const char *kind,
+		       const char *table)
 {
 	const struct schema *s = target->schema;
 	bool append = target->mode == LOAD_APPEND;
@@ -83,15 +85,16 @@ static void ddl_create(struct strbuf *sb, const struct plan *plan,
 			      "  " NAME_RAW_SEQ " bigint NOT NULL,\n"
 			      "  " NAME_RAW_LOADED " datetime(6) NOT NULL,\n");
 	strbuf_addstr(sb, "  PRIMARY KEY (");
-	my_ddl_key(sb, s);
+	mysql_target_ddl_key(sb, s);
 	strbuf_addstr(sb, append ? ", " NAME_RAW_SEQ "))\n" : "))\n");
 	ddl_options(sb, d);
 }
 
-static bool ddl_has_charset(const struct my_type *type)
+static bool ddl_has_charset(const struct mysql_target_type *type)
 {
-	return type->base == MY_CHAR || type->base == MY_VARCHAR ||
-	       type->base == MY_TEXT;
+	return type->base == MYSQL_TARGET_CHAR ||
+	       type->base == MYSQL_TARGET_VARCHAR ||
+	       type->base == MYSQL_TARGET_TEXT;
 }
 
 /* " CHARACTER SET latin1 COLLATE latin1_bin" is of texts alone. */
@@ -110,7 +113,7 @@ static const char *ddl_behind_charset(const char *clause)
 
 /* MODIFY takes away whatever it does not say again. */
 static void ddl_modify(struct strbuf *sb, const struct catalog_column *c,
-		       const struct my_type *wanted, const char *type)
+		       const struct mysql_target_type *wanted, const char *type)
 {
 	const char *clause = c->clause ? c->clause : "";
 
@@ -121,8 +124,9 @@ static void ddl_modify(struct strbuf *sb, const struct catalog_column *c,
 					    : ddl_behind_charset(clause));
 }
 
-static void ddl_add_column(struct strbuf *sb, const struct mydst *d,
-			   const char *name, const struct my_type *wanted)
+static void ddl_add_column(struct strbuf *sb, const struct mysql_target *d,
+			   const char *name,
+			   const struct mysql_target_type *wanted)
 {
 	strbuf_addstr(sb, "ADD COLUMN ");
 	sql_quote_name(sb, name, '`');
@@ -143,7 +147,7 @@ static bool ddl_adds(const struct plan *plan, const enum drift_step *steps)
 
 /* All of it in one statement, which happens or does not. */
 static void ddl_alter(struct strlist *out, const struct plan *plan,
-		      const struct mydst *d, const struct target *target,
+		      const struct mysql_target *d, const struct target *target,
 		      const char *table, const enum drift_step *steps,
 		      char *const *grown)
 {
@@ -161,8 +165,10 @@ static void ddl_alter(struct strlist *out, const struct plan *plan,
 		if (steps[i] == STEP_ADD)
 			ddl_add_column(sb, d, name, &plan->wanted[i]);
 		else
-			ddl_modify(sb, my_catalog_find(&plan->table, name),
-				   &plan->wanted[i], grown[i]);
+			ddl_modify(
+				sb,
+				mysql_target_catalog_find(&plan->table, name),
+				&plan->wanted[i], grown[i]);
 	}
 	if (*separator == ',')
 		strlist_add(out, text.data);
@@ -181,8 +187,9 @@ static void ddl_view_column(struct strbuf *sb, const char **separator,
 /* No window function: this one is merged into the reader's query, and looks
  * up just the keys that it asks for. `raw` as it is, or will be: its columns,
  * then what the source has beyond them. */
-void my_ddl_view(struct strbuf *sb, const struct place *place,
-		 const struct target *target, const struct catalog_table *raw)
+void mysql_target_ddl_view(struct strbuf *sb, const struct place *place,
+			   const struct target *target,
+			   const struct catalog_table *raw)
 {
 	const struct schema *s = target->schema;
 	const char *separator = "";
@@ -193,7 +200,7 @@ void my_ddl_view(struct strbuf *sb, const struct place *place,
 		if (!name_is_own(raw->columns[i].name))
 			ddl_view_column(sb, &separator, raw->columns[i].name);
 	for (size_t i = 0; i < s->n_columns; i++)
-		if (!my_catalog_find(raw, s->columns[i].name))
+		if (!mysql_target_catalog_find(raw, s->columns[i].name))
 			ddl_view_column(sb, &separator, s->columns[i].name);
 	strbuf_addf(sb,
 		    "\nFROM %s r\n"
@@ -210,7 +217,7 @@ void my_ddl_view(struct strbuf *sb, const struct place *place,
 }
 
 static void ddl_build(struct plan *plan, struct strbuf *sb,
-		      const struct mydst *d, const struct place *place,
+		      const struct mysql_target *d, const struct place *place,
 		      const struct target *target)
 {
 	strbuf_addf(sb, "DROP TABLE IF EXISTS %s", place->building);
@@ -223,9 +230,9 @@ static void ddl_build(struct plan *plan, struct strbuf *sb,
 	ddl_add(plan, sb);
 }
 
-void my_ddl(struct plan *plan, const struct mydst *d, const struct place *place,
-	    const struct target *target, const enum drift_step *steps,
-	    char *const *grown)
+void mysql_target_ddl(struct plan *plan, const struct mysql_target *d,
+		      const struct place *place, const struct target *target,
+		      const enum drift_step *steps, char *const *grown)
 {
 	const char *table = target->refresh ? place->building : place->rows;
 	struct strbuf sb = STRBUF_INIT;
@@ -237,7 +244,7 @@ void my_ddl(struct plan *plan, const struct mydst *d, const struct place *place,
 		ddl_add(plan, &sb);
 	}
 	if (!plan->has_watermark) {
-		my_ddl_mark_table(&sb, d, place);
+		mysql_target_ddl_mark_table(&sb, d, place);
 		ddl_add(plan, &sb);
 	}
 	if (target->refresh) {
@@ -251,19 +258,20 @@ void my_ddl(struct plan *plan, const struct mydst *d, const struct place *place,
 			  grown);
 	if (target->mode == LOAD_APPEND && !target->refresh &&
 	    (!plan->has_view || ddl_adds(plan, steps))) {
-		my_ddl_view(&sb, place, target, &plan->table);
+		mysql_target_ddl_view(&sb, place, target, &plan->table);
 		ddl_add(plan, &sb);
 	}
 	strbuf_release(&sb);
 }
 
 /* A column as it will be. */
-static void ddl_will_be(struct catalog_column *c, const struct mydst *d,
-			const struct my_type *wanted, const char *type)
+static void ddl_will_be(struct catalog_column *c, const struct mysql_target *d,
+			const struct mysql_target_type *wanted,
+			const char *type)
 {
 	bool text = ddl_has_charset(wanted);
 
-	my_type_release(&c->type);
+	mysql_target_type_release(&c->type);
 	c->type = *wanted;
 	c->type.name = xstrdup(type);
 	if (text && c->charset && *c->charset)
@@ -274,7 +282,7 @@ static void ddl_will_be(struct catalog_column *c, const struct mydst *d,
 	c->collation = xstrdup(text ? d->dialect.collation : "");
 }
 
-static void ddl_table_will_be(struct plan *plan, const struct mydst *d,
+static void ddl_table_will_be(struct plan *plan, const struct mysql_target *d,
 			      const struct target *target,
 			      const enum drift_step *steps, char *const *grown)
 {
@@ -285,7 +293,8 @@ static void ddl_table_will_be(struct plan *plan, const struct mydst *d,
 				   sizeof(*t->columns));
 	for (size_t i = 0; i < s->n_columns; i++) {
 		const char *name = s->columns[i].name;
-		const struct catalog_column *there = my_catalog_find(t, name);
+		const struct catalog_column *there =
+			mysql_target_catalog_find(t, name);
 
 		if (there && steps[i] == STEP_WIDEN)
 			ddl_will_be(&t->columns[there - t->columns], d,
@@ -319,15 +328,16 @@ static void ddl_copy_of_raw(struct plan *plan, const struct place *place,
 		strbuf_addf(&sb, "\n  ALTER COLUMN %s SET DEFAULT %s,",
 			    ours[i][0], ours[i][1]);
 	strbuf_addstr(&sb, "\n  ADD UNIQUE INDEX _tidemark_copy (");
-	my_ddl_key(&sb, target->schema);
+	mysql_target_ddl_key(&sb, target->schema);
 	strbuf_addstr(&sb, ")");
 	strlist_add(&plan->copy, sb.data);
 	strbuf_release(&sb);
 }
 
-void my_ddl_copy(struct plan *plan, const struct mydst *d,
-		 const struct place *place, const struct target *target,
-		 const enum drift_step *steps, char *const *grown)
+void mysql_target_ddl_copy(struct plan *plan, const struct mysql_target *d,
+			   const struct place *place,
+			   const struct target *target,
+			   const enum drift_step *steps, char *const *grown)
 {
 	bool exists = plan->table.exists;
 	struct strbuf sb = STRBUF_INIT;

@@ -241,14 +241,15 @@ static void format_escaped(struct strbuf *out, const uint8_t *src, size_t n)
 	out->len += (size_t)(to - start);
 }
 
-static int format_bytes(struct strbuf *out, enum my_form form,
+static int format_bytes(struct strbuf *out, enum mysql_target_form form,
 			const struct vector *v, size_t row, bool escape,
 			struct error *err)
 {
 	size_t n;
 	const uint8_t *bytes = vector_bytes(v, row, &n);
 
-	if (form == FORM_JSON && my_json_check((const char *)bytes, n, err))
+	if (form == FORM_JSON &&
+	    mysql_target_json_check((const char *)bytes, n, err))
 		return -(int)err->code;
 	if (escape)
 		format_escaped(out, bytes, n);
@@ -257,8 +258,9 @@ static int format_bytes(struct strbuf *out, enum my_form form,
 	return 0;
 }
 
-int my_format_value(struct strbuf *out, enum my_form form,
-		    const struct vector *v, size_t row, struct error *err)
+int mysql_target_format_value(struct strbuf *out, enum mysql_target_form form,
+			      const struct vector *v, size_t row,
+			      struct error *err)
 {
 	switch (form) {
 	case FORM_BYTES:
@@ -283,7 +285,7 @@ int my_format_value(struct strbuf *out, enum my_form form,
 	}
 }
 
-static int format_field(struct strbuf *out, enum my_form form,
+static int format_field(struct strbuf *out, enum mysql_target_form form,
 			const struct vector *v, size_t row, struct error *err)
 {
 	if (vector_is_null(v, row)) {
@@ -292,12 +294,13 @@ static int format_field(struct strbuf *out, enum my_form form,
 	}
 	if (form == FORM_BYTES || form == FORM_JSON)
 		return format_bytes(out, form, v, row, true, err);
-	return my_format_value(out, form, v, row, err);
+	return mysql_target_format_value(out, form, v, row, err);
 }
 
-int my_format_row(struct strbuf *out, const enum my_form *forms,
-		  const struct batch *b, size_t row, size_t *column,
-		  struct error *err)
+int mysql_target_format_row(struct strbuf *out,
+			    const enum mysql_target_form *forms,
+			    const struct batch *b, size_t row, size_t *column,
+			    struct error *err)
 {
 	size_t n = b->schema->n_columns;
 	int rc;
@@ -318,7 +321,8 @@ static bool format_is_number(const char *text)
 	return *text && !text[strspn(text, "0123456789.-")];
 }
 
-void my_format_mark(struct strbuf *sb, enum type_kind kind, const char *text)
+void mysql_target_format_mark(struct strbuf *sb, enum type_kind kind,
+			      const char *text)
 {
 	int64_t us;
 
@@ -342,6 +346,6 @@ void my_format_mark(struct strbuf *sb, enum type_kind kind, const char *text)
 		strbuf_addstr(sb, format_is_number(text) ? text : "NULL");
 		break;
 	default:
-		mydb_quote(sb, text);
+		mysql_client_quote(sb, text);
 	}
 }

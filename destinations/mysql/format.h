@@ -10,21 +10,24 @@
 #include "core/data/batch.h"
 #include "destinations/mysql/types.h"
 
-/* Behind LOAD DATA ... INTO TABLE t: how my_format_row writes. */
-#define MY_FORMAT_SQL                                                          \
+/* Behind LOAD DATA ... INTO TABLE t: how mysql_target_format_row writes. */
+#define MYSQL_TARGET_FORMAT_SQL                                                \
 	"CHARACTER SET binary FIELDS TERMINATED BY 0x09 ESCAPED BY 0x5C "      \
 	"LINES TERMINATED BY 0x0A"
 
 /* Append a present value. DATA error, which names neither column nor row, for
  * what no column of that form holds. */
-int my_format_value(struct strbuf *out, enum my_form form,
-		    const struct vector *v, size_t row, struct error *err);
+int mysql_target_format_value(struct strbuf *out, enum mysql_target_form form,
+			      const struct vector *v, size_t row,
+			      struct error *err);
 /* Append a row as a line, NULL as \N. On error `column` is the one. */
-int my_format_row(struct strbuf *out, const enum my_form *forms,
-		  const struct batch *b, size_t row, size_t *column,
-		  struct error *err);
+int mysql_target_format_row(struct strbuf *out,
+			    const enum mysql_target_form *forms,
+			    const struct batch *b, size_t row, size_t *column,
+			    struct error *err);
 /* A mark as the source writes it, as SQL; NULL if there is none that compares.
  */
-void my_format_mark(struct strbuf *sb, enum type_kind kind, const char *text);
+void mysql_target_format_mark(struct strbuf *sb, enum type_kind kind,
+			      const char *text);
 
 #endif

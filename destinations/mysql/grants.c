@@ -1,14 +1,14 @@
 #include "clients/mysql_grantee.h"
 #include "destinations/mysql/internal.h"
 
-int my_destination_grants(const struct connection *conn, const char *table,
-			  enum load_mode mode, struct grants *out,
-			  struct error *err)
+int mysql_target_destination_grants(const struct connection *conn,
+				    const char *table, enum load_mode mode,
+				    struct grants *out, struct error *err)
 {
 	struct grants_place place = { .table = NULL };
-	struct mydb_grantee g = { .account = NULL };
+	struct mysql_client_grantee g = { .account = NULL };
 	struct strbuf rights = STRBUF_INIT;
-	int rc = mydb_grantee_find(&g, conn, err);
+	int rc = mysql_client_grantee_find(&g, conn, err);
 
 	if (!rc)
 		rc = grants_place_find(&place, conn->name, table, g.database,
@@ -18,7 +18,7 @@ int my_destination_grants(const struct connection *conn, const char *table,
 		grants_add_fmt(out, "sees foreign keys of other databases",
 			       "GRANT PROCESS ON *.* TO %s", g.account);
 	if (!rc) {
-		my_rights_of_mode(&rights, mode);
+		mysql_target_rights_of_mode(&rights, mode);
 		grants_add_fmt(out,
 			       "makes and loads the table, its view and "
 			       "_tidemark_watermark",
@@ -27,6 +27,6 @@ int my_destination_grants(const struct connection *conn, const char *table,
 	}
 	strbuf_release(&rights);
 	grants_place_release(&place);
-	mydb_grantee_release(&g);
+	mysql_client_grantee_release(&g);
 	return rc;
 }

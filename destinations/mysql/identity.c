@@ -13,16 +13,18 @@ static const char place_sql[] =
 
 #define UNKNOWN_VARIABLE 1193
 
-static int identity_ask(struct mydb *db, struct mydb_result **out,
-			struct error *err)
+static int identity_ask(struct mysql_client *db,
+			struct mysql_client_result **out, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc = mydb_query(db, out,
-			    mydb_is_mariadb(db) ? server_uid_sql : server_sql,
-			    "1t", 0, NULL, &why);
+	int rc = mysql_client_query(db, out,
+				    mysql_client_is_mariadb(db) ? server_uid_sql
+								: server_sql,
+				    "1t", 0, NULL, &why);
 
-	if (rc && mydb_failed_with(&why, UNKNOWN_VARIABLE))
-		return mydb_query(db, out, place_sql, "1t", 0, NULL, err);
+	if (rc && mysql_client_failed_with(&why, UNKNOWN_VARIABLE))
+		return mysql_client_query(db, out, place_sql, "1t", 0, NULL,
+					  err);
 	if (rc)
 		*err = why;
 	return rc;
@@ -43,19 +45,19 @@ static json_t *identity_make(const struct place *place, const char *server)
 	return identity;
 }
 
-int my_identity(struct destination *base, const struct target *target,
-		json_t **out, struct error *err)
+int mysql_target_identity(struct destination *base, const struct target *target,
+			  json_t **out, struct error *err)
 {
-	struct mydst *d = (struct mydst *)base;
+	struct mysql_target *d = (struct mysql_target *)base;
 	struct place place = { .database = NULL };
-	struct mydb_result *r = NULL;
-	int rc = my_place_set(&place, d->db, target, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_target_place_set(&place, d->db, target, err);
 
 	if (!rc)
 		rc = identity_ask(d->db, &r, err);
 	if (!rc)
-		*out = identity_make(&place, mydb_value(r, 0, 0));
-	mydb_result_free(r);
-	my_place_release(&place);
+		*out = identity_make(&place, mysql_client_value(r, 0, 0));
+	mysql_client_result_free(r);
+	mysql_target_place_release(&place);
 	return rc;
 }

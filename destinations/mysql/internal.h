@@ -55,19 +55,19 @@ struct mark_seen {
 };
 
 /* The server's named locks; lock.c. */
-enum my_lock {
+enum mysql_target_lock {
 	LOCK_DDL, /* all of Tidemark's in a database */
 	LOCK_LOAD, /* a pipeline's transactions, or a raw table's */
 	LOCK_REFRESH, /* a pipeline's refresh, from prepare to finish */
 	LOCK_KINDS
 };
 
-struct mydst {
+struct mysql_target {
 	struct destination base;
 	struct connection conn; /* a copy: an unclear COMMIT reconnects */
-	struct mydb *db;
+	struct mysql_client *db;
 	pthread_mutex_t swapping; /* guards `db` against interrupt() */
-	struct my_dialect dialect;
+	struct mysql_target_dialect dialect;
 	int idle_seconds; /* inside a transaction, before the server ends it */
 	char *session; /* its number: CONNECTION_ID() */
 	bool local; /* LOAD DATA LOCAL is not forbidden, as far as is known */
@@ -82,7 +82,7 @@ struct mydst {
 	/* In a refresh: what is to be replaced, as prepare saw it. */
 	struct catalog_table replaced;
 	struct row_order order;
-	enum my_form *forms; /* of the batch's columns */
+	enum mysql_target_form *forms; /* of the batch's columns */
 	char *columns; /* quoted list of them */
 	char *load_columns; /* the same for LOAD DATA, with what it SETs */
 	char *insert_row; /* (?, ?, ...) */
@@ -104,18 +104,18 @@ struct mydst {
 
 /* place.c: CONFIG error for three parts or without a database, SCHEMA for a
  * name that the server does not take. */
-int my_place_set(struct place *out, struct mydb *db,
-		 const struct target *target, struct error *err);
-void my_place_release(struct place *p);
+int mysql_target_place_set(struct place *out, struct mysql_client *db,
+			   const struct target *target, struct error *err);
+void mysql_target_place_release(struct place *p);
 /* Temporary tables belong to `database`. */
-void my_place_temporary(struct place *p, const char *database);
+void mysql_target_place_temporary(struct place *p, const char *database);
 
-/* What stands there now and what has to be done; filled by my_plan_make, used
- * by inspect and prepare. */
+/* What stands there now and what has to be done; filled by
+ * mysql_target_plan_make, used by inspect and prepare. */
 struct plan {
 	struct inspection inspection;
 	struct catalog_table table; /* of place->base */
-	struct my_type *wanted; /* one for each source column */
+	struct mysql_target_type *wanted; /* one for each source column */
 	size_t n_wanted;
 	enum mapping *mappings; /* parallel to `wanted` */
 	bool has_database;
@@ -129,271 +129,312 @@ struct plan {
 	struct strlist copy; /* statements that make its copy */
 	struct strlist pulled; /* columns that it has now */
 };
-void my_plan_init(struct plan *plan);
-void my_plan_release(struct plan *plan);
-int my_plan_make(struct plan *plan, struct mydst *d, const struct place *place,
-		 const struct target *target, struct error *err);
+void mysql_target_plan_init(struct plan *plan);
+void mysql_target_plan_release(struct plan *plan);
+int mysql_target_plan_make(struct plan *plan, struct mysql_target *d,
+			   const struct place *place,
+			   const struct target *target, struct error *err);
 
 /* ddl.c: append the DDL to plan->inspection.ddl. */
-void my_ddl(struct plan *plan, const struct mydst *d, const struct place *place,
-	    const struct target *target, const enum drift_step *steps,
-	    char *const *grown);
-void my_ddl_mark_table(struct strbuf *sb, const struct mydst *d,
-		       const struct place *place);
+void mysql_target_ddl(struct plan *plan, const struct mysql_target *d,
+		      const struct place *place, const struct target *target,
+		      const enum drift_step *steps, char *const *grown);
+void mysql_target_ddl_mark_table(struct strbuf *sb,
+				 const struct mysql_target *d,
+				 const struct place *place);
 /* Fill plan->copy and plan->pulled; plan->table as it will be. */
-void my_ddl_copy(struct plan *plan, const struct mydst *d,
-		 const struct place *place, const struct target *target,
-		 const enum drift_step *steps, char *const *grown);
+void mysql_target_ddl_copy(struct plan *plan, const struct mysql_target *d,
+			   const struct place *place,
+			   const struct target *target,
+			   const enum drift_step *steps, char *const *grown);
 /* CREATE OR REPLACE VIEW of the newest row of each key. */
-void my_ddl_view(struct strbuf *sb, const struct place *place,
-		 const struct target *target, const struct catalog_table *raw);
+void mysql_target_ddl_view(struct strbuf *sb, const struct place *place,
+			   const struct target *target,
+			   const struct catalog_table *raw);
 /* `a`, `b`: the key. */
-void my_ddl_key(struct strbuf *sb, const struct schema *s);
+void mysql_target_ddl_key(struct strbuf *sb, const struct schema *s);
 
-int my_prepare(struct destination *base, const struct target *target,
-	       struct error *err);
+int mysql_target_prepare(struct destination *base, const struct target *target,
+			 struct error *err);
 
 /* signature.c: is the table still what prepare has seen? In a transaction that
  * holds it against DDL; `triggers`: SQL's digest of them. */
-int my_signature_check(struct mydst *d, const char *triggers,
-		       struct error *err);
+int mysql_target_signature_check(struct mysql_target *d, const char *triggers,
+				 struct error *err);
 /* TRANSIENT: the next try prepares anew. */
-int my_signature_refuse(const struct target *target, struct error *err);
+int mysql_target_signature_refuse(const struct target *target,
+				  struct error *err);
 /* Is the error that of a target which was dropped? */
-bool my_signature_is_gone(const struct mydst *d, const struct error *err);
-bool my_signature_same(const struct catalog_table *a,
-		       const struct catalog_table *b);
+bool mysql_target_signature_is_gone(const struct mysql_target *d,
+				    const struct error *err);
+bool mysql_target_signature_same(const struct catalog_table *a,
+				 const struct catalog_table *b);
 
 /* lock.c: STATE naming the session that has it, after `seconds`. A lock that is
  * held already is had again. */
-int my_lock_take(struct mydst *d, enum my_lock kind, const char *pipeline,
-		 int seconds, struct error *err);
-void my_lock_release(struct mydst *d, enum my_lock kind);
+int mysql_target_lock_take(struct mysql_target *d, enum mysql_target_lock kind,
+			   const char *pipeline, int seconds,
+			   struct error *err);
+void mysql_target_lock_release(struct mysql_target *d,
+			       enum mysql_target_lock kind);
 /* End the session of that number (a text), if it has one of the pipeline's
  * locks: another that got the number after a restart of the server has none,
  * and without one it stands in nobody's way. */
-int my_lock_end_holder(struct mydst *d, const char *session,
-		       const char *pipeline, struct error *err);
+int mysql_target_lock_end_holder(struct mysql_target *d, const char *session,
+				 const char *pipeline, struct error *err);
 /* Of a session that has ended. */
-void my_lock_forget(struct mydst *d);
+void mysql_target_lock_forget(struct mysql_target *d);
 /* The name, of LOCK_LOAD's say; caller frees. */
-char *my_lock_name(const struct place *place, enum my_lock kind,
-		   const char *pipeline);
+char *mysql_target_lock_name(const struct place *place,
+			     enum mysql_target_lock kind, const char *pipeline);
 
 /* mark.c */
 /* Are there the target and the table of marks? */
-int my_mark_has_tables(struct mydb *db, const struct place *place,
-		       bool *has_target, bool *has_watermark,
-		       struct error *err);
+int mysql_target_mark_has_tables(struct mysql_client *db,
+				 const struct place *place, bool *has_target,
+				 bool *has_watermark, struct error *err);
 /* The row as it is, into `out`. */
-int my_mark_read(struct mydb *db, const struct place *place,
-		 const char *pipeline, struct checkpoint *out,
-		 struct error *err);
-void my_mark_remember(struct mydst *d, const char *batch_id, int64_t fence,
-		      int64_t rows_total);
+int mysql_target_mark_read(struct mysql_client *db, const struct place *place,
+			   const char *pipeline, struct checkpoint *out,
+			   struct error *err);
+void mysql_target_mark_remember(struct mysql_target *d, const char *batch_id,
+				int64_t fence, int64_t rows_total);
 /* In prepare, which has the pipeline's lock, as all do who write its row: STATE
  * if the row has a higher fence than the writer; raise it to the writer's. */
-int my_mark_check_fence(struct mydst *d, const struct target *target,
-			struct error *err);
-int my_mark_claim(struct mydst *d, const struct target *target,
-		  struct error *err);
+int mysql_target_mark_check_fence(struct mysql_target *d,
+				  const struct target *target,
+				  struct error *err);
+int mysql_target_mark_claim(struct mysql_target *d, const struct target *target,
+			    struct error *err);
 /* Begin the load's transaction: lock the row and compare it with `seen`. With
  * `rows` to come, hold the table against DDL: TRANSIENT if it was altered since
  * prepare. */
-int my_mark_begin(struct mydst *d, bool rows, struct error *err);
+int mysql_target_mark_begin(struct mysql_target *d, bool rows,
+			    struct error *err);
 /* In the same transaction: `next`, and `n_rows` more. */
-int my_mark_write(struct mydst *d, const struct checkpoint *next, size_t n_rows,
-		  struct error *err);
+int mysql_target_mark_write(struct mysql_target *d,
+			    const struct checkpoint *next, size_t n_rows,
+			    struct error *err);
 /* After the COMMIT: this is what the next batch expects to find. */
-void my_mark_advance(struct mydst *d, const struct checkpoint *next,
-		     size_t n_rows);
-int my_recover(struct destination *base, const struct target *target,
-	       struct checkpoint *out, struct error *err);
-int my_forget(struct destination *base, const struct target *target,
-	      struct error *err);
-int my_identity(struct destination *base, const struct target *target,
-		json_t **out, struct error *err);
-int my_others(struct destination *base, const struct target *target,
-	      struct strlist *out, struct error *err);
+void mysql_target_mark_advance(struct mysql_target *d,
+			       const struct checkpoint *next, size_t n_rows);
+int mysql_target_recover(struct destination *base, const struct target *target,
+			 struct checkpoint *out, struct error *err);
+int mysql_target_forget(struct destination *base, const struct target *target,
+			struct error *err);
+int mysql_target_identity(struct destination *base, const struct target *target,
+			  json_t **out, struct error *err);
+int mysql_target_others(struct destination *base, const struct target *target,
+			struct strlist *out, struct error *err);
 /* raise.c */
-int my_raise(struct destination *base, const struct target *target,
-	     const char *mark, struct error *err);
-int my_set_watermark(struct destination *base, const struct target *target,
-		     const char *watermark, struct error *err);
+int mysql_target_raise(struct destination *base, const struct target *target,
+		       const char *mark, struct error *err);
+int mysql_target_set_watermark(struct destination *base,
+			       const struct target *target,
+			       const char *watermark, struct error *err);
 
 /* commit.c: COMMIT; if its answer is lost, find out. */
-int my_mark_commit(struct mydst *d, const struct checkpoint *next,
-		   struct error *err);
+int mysql_target_mark_commit(struct mysql_target *d,
+			     const struct checkpoint *next, struct error *err);
 
 /* stage.c: the session's temporary table, of the columns of d->table; the
  * batch's rows, in key order, into it or straight into the table. */
-int my_stage_describe(struct mydst *d, struct error *err);
+int mysql_target_stage_describe(struct mysql_target *d, struct error *err);
 /* Make it, or empty it, before a transaction: a run without rows has none. */
-int my_stage_empty(struct mydst *d, struct error *err);
+int mysql_target_stage_empty(struct mysql_target *d, struct error *err);
 /* A temporary table of the batch's columns (of its key alone), without rows. */
-int my_stage_like(struct mydst *d, const char *table, bool key_alone,
-		  struct error *err);
+int mysql_target_stage_like(struct mysql_target *d, const char *table,
+			    bool key_alone, struct error *err);
 /* 1: all rows are in; 0: at least one key was there already (or, straight into
  * the table, something did not fit), and the caller rolls back; DATA naming
  * column and row for what does not fit the stage. */
-int my_stage_fill(struct mydst *d, const struct batch *b, const char *table,
-		  struct error *err);
+int mysql_target_stage_fill(struct mysql_target *d, const struct batch *b,
+			    const char *table, struct error *err);
 
 /* versions.c: may the row with the mark `new` replace the one with `old`? Both
  * are SQL; `there`: the column's type; `delivered`: of the checkpoint, or NULL.
  * Never older over newer, unless the stored one is no newer than what this
  * pipeline has delivered itself. NULL: nothing says which is older, and the
  * source's word counts. */
-void my_version_newer(struct strbuf *sb, const struct type *mark,
-		      const struct my_type *there, const char *new,
-		      const char *old, const char *delivered);
+void mysql_target_version_newer(struct strbuf *sb, const struct type *mark,
+				const struct mysql_target_type *there,
+				const char *new, const char *old,
+				const char *delivered);
 
 /* statements.c: caller frees. `delivered`: of the checkpoint, or NULL. */
-char *my_statement_merge(const struct mydst *d, const char *delivered);
-char *my_statement_update(const struct mydst *d, const char *delivered);
-char *my_statement_delete(const struct mydst *d, const char *delivered);
+char *mysql_target_statement_merge(const struct mysql_target *d,
+				   const char *delivered);
+char *mysql_target_statement_update(const struct mysql_target *d,
+				    const char *delivered);
+char *mysql_target_statement_delete(const struct mysql_target *d,
+				    const char *delivered);
 /* How many rows of the stage are not there. */
-char *my_statement_missing(const struct mydst *d);
-char *my_statement_insert(const struct mydst *d);
-char *my_statement_append(const struct mydst *d, const char *batch_id,
-			  int64_t base);
+char *mysql_target_statement_missing(const struct mysql_target *d);
+char *mysql_target_statement_insert(const struct mysql_target *d);
+char *mysql_target_statement_append(const struct mysql_target *d,
+				    const char *batch_id, int64_t base);
 /* In a dry run: the stage's rows of the table into the copy, but for those
- * that are there. The keys that my_statement_insert (or append) would bring;
- * and then their rows. No temporary table stands twice in a statement: MySQL
- * cannot open it again. */
-char *my_statement_pull(const struct mydst *d, const struct strlist *columns);
-char *my_statement_fresh(const struct mydst *d);
-char *my_statement_drop_fresh(const struct mydst *d);
-char *my_statement_insert_fresh(const struct mydst *d);
+ * that are there. The keys that mysql_target_statement_insert (or append) would
+ * bring; and then their rows. No temporary table stands twice in a statement:
+ * MySQL cannot open it again. */
+char *mysql_target_statement_pull(const struct mysql_target *d,
+				  const struct strlist *columns);
+char *mysql_target_statement_fresh(const struct mysql_target *d);
+char *mysql_target_statement_drop_fresh(const struct mysql_target *d);
+char *mysql_target_statement_insert_fresh(const struct mysql_target *d);
 /* One row of the stage whose key is another text than the stored one that its
  * collation takes for the same; NULL: no collation does that. */
-char *my_statement_clash(const struct mydst *d);
+char *mysql_target_statement_clash(const struct mysql_target *d);
 /* The key of one row, "id=7", that the merge (or append) still has to bring. */
-char *my_statement_pending(const struct mydst *d, const char *delivered);
+char *mysql_target_statement_pending(const struct mysql_target *d,
+				     const char *delivered);
 
 /* Stored rows can differ in more than their key. */
-bool my_statement_may_change(const struct mydst *d);
+bool mysql_target_statement_may_change(const struct mysql_target *d);
 /* The rows of the keys in the stage. */
-char *my_statement_remove(const struct mydst *d);
+char *mysql_target_statement_remove(const struct mysql_target *d);
 
 /* remove.c */
-int my_remove(struct destination *base, const struct batch *keys,
-	      const struct checkpoint *next, int64_t *removed,
-	      struct error *err);
+int mysql_target_remove(struct destination *base, const struct batch *keys,
+			const struct checkpoint *next, int64_t *removed,
+			struct error *err);
 /* How a batch is merged. */
-enum my_way { WAY_APPEND, WAY_UPDATE, WAY_REPLACE, WAY_STEPS, WAY_ONCE };
-enum my_way my_load_way(const struct mydst *d);
+enum mysql_target_way {
+	WAY_APPEND,
+	WAY_UPDATE,
+	WAY_REPLACE,
+	WAY_STEPS,
+	WAY_ONCE
+};
+enum mysql_target_way mysql_target_load_way(const struct mysql_target *d);
 /* In the transaction at hand: rows of d->order. */
-int my_load_rows(struct mydst *d, const struct batch *b,
-		 const struct checkpoint *next, struct load_counts *out,
-		 struct error *err);
+int mysql_target_load_rows(struct mysql_target *d, const struct batch *b,
+			   const struct checkpoint *next,
+			   struct load_counts *out, struct error *err);
 
 /* preview.c: a dry run. The rows that a batch is about are brought into a
  * temporary copy of the table, and it is loaded into that. In place of what
  * prepare writes: */
-int my_preview_make(struct mydst *d, const struct plan *plan,
-		    struct error *err);
-/* The rows that my_statement_insert (or append) brings. */
-int my_preview_insert(struct mydst *d, int64_t *count, struct error *err);
-int my_preview(struct destination *base, const struct batch *batch,
-	       const struct checkpoint *next, struct load_counts *out,
-	       struct error *err);
-int my_explain_load(struct destination *base, struct explanation *out,
-		    struct error *err);
+int mysql_target_preview_make(struct mysql_target *d, const struct plan *plan,
+			      struct error *err);
+/* The rows that mysql_target_statement_insert (or append) brings. */
+int mysql_target_preview_insert(struct mysql_target *d, int64_t *count,
+				struct error *err);
+int mysql_target_preview(struct destination *base, const struct batch *batch,
+			 const struct checkpoint *next, struct load_counts *out,
+			 struct error *err);
+int mysql_target_explain_load(struct destination *base, struct explanation *out,
+			      struct error *err);
 
-int my_load(struct destination *base, const struct batch *batch,
-	    const struct checkpoint *next, struct load_counts *out,
-	    struct error *err);
+int mysql_target_load(struct destination *base, const struct batch *batch,
+		      const struct checkpoint *next, struct load_counts *out,
+		      struct error *err);
 
 /* refresh.c. In prepare, once the table is made: from now on the pipeline's
  * row has a batch_id of this refresh, and any other writer finds itself
  * overtaken. */
-int my_refresh_take_over(struct mydst *d, const struct target *target,
-			 struct error *err);
+int mysql_target_refresh_take_over(struct mysql_target *d,
+				   const struct target *target,
+				   struct error *err);
 /* What a killed refresh has left behind: a swap that has happened gets its
  * mark, and the tables aside are dropped. One that is under way is left. */
-int my_refresh_settle(struct mydst *d, const struct place *place,
-		      const char *pipeline, struct error *err);
+int mysql_target_refresh_settle(struct mysql_target *d,
+				const struct place *place, const char *pipeline,
+				struct error *err);
 /* BUG unless the table has every row that was put into it. */
-int my_refresh_check(struct mydst *d, struct error *err);
+int mysql_target_refresh_check(struct mysql_target *d, struct error *err);
 /* The next mark is written down beside the old one, in a transaction of its
  * own, before the tables are swapped; and takes its place behind that. */
-int my_refresh_announce(struct mydst *d, const struct checkpoint *next,
-			struct error *err);
-int my_refresh_conclude(struct mydb *db, const struct place *place,
-			const char *pipeline, struct error *err);
+int mysql_target_refresh_announce(struct mysql_target *d,
+				  const struct checkpoint *next,
+				  struct error *err);
+int mysql_target_refresh_conclude(struct mysql_client *db,
+				  const struct place *place,
+				  const char *pipeline, struct error *err);
 
 /* Drop the table that was replaced, before the new one's mark is in place. If
  * a foreign key that nobody showed us is on it: all is as it was before, and a
  * SCHEMA error. */
-int my_refresh_retire(struct mydb *db, const struct place *place,
-		      const char *pipeline, struct error *err);
+int mysql_target_refresh_retire(struct mysql_client *db,
+				const struct place *place, const char *pipeline,
+				struct error *err);
 
 /* watchers.c: who would notice what becomes of the table's rows, where the
  * catalog does not show them to everybody; only what the target asks for. */
 /* Report what may move the mark at the target: triggers that say its name, and
  * in mode update, which does not write it, ON UPDATE. */
-int my_watchers_mark(struct mydb *db, const struct place *place,
-		     const struct target *target,
-		     const struct catalog_table *table, struct problems *out,
-		     struct error *err);
+int mysql_target_watchers_mark(struct mysql_client *db,
+			       const struct place *place,
+			       const struct target *target,
+			       const struct catalog_table *table,
+			       struct problems *out, struct error *err);
 /* A warning where `keys_unseen` matters to the mode. */
-void my_watchers_unseen(struct mydb *db, const struct target *target,
-			const struct catalog_table *table,
-			struct problems *out);
-int my_watchers_read(struct mydb *db, const char *database, const char *table,
-		     const struct target *target, struct catalog_table *out,
-		     struct error *err);
+void mysql_target_watchers_unseen(struct mysql_client *db,
+				  const struct target *target,
+				  const struct catalog_table *table,
+				  struct problems *out);
+int mysql_target_watchers_read(struct mysql_client *db, const char *database,
+			       const char *table, const struct target *target,
+			       struct catalog_table *out, struct error *err);
 
 /* rights.c. Does a grant give `right` on a table; `params`: its database and
  * name? */
-int my_rights_give(struct mydb *db, const char *right,
-		   const char *const params[2], bool *out, struct error *err);
+int mysql_target_rights_give(struct mysql_client *db, const char *right,
+			     const char *const params[2], bool *out,
+			     struct error *err);
 /* Append those that loading takes and no grant gives: "INSERT, UPDATE". */
-int my_rights_missing(struct mydst *d, const struct place *place,
-		      const struct target *target, struct strbuf *out,
-		      struct error *err);
+int mysql_target_rights_missing(struct mysql_target *d,
+				const struct place *place,
+				const struct target *target, struct strbuf *out,
+				struct error *err);
 /* For inspect: a warning that names them. */
 /* Append "SELECT, INSERT, ...": what loading takes, and a column that is added
  * later. */
-void my_rights_of_mode(struct strbuf *out, enum load_mode mode);
+void mysql_target_rights_of_mode(struct strbuf *out, enum load_mode mode);
 /* grants.c */
-int my_destination_grants(const struct connection *conn, const char *table,
-			  enum load_mode mode, struct grants *out,
-			  struct error *err);
-int my_rights_inspect(struct mydst *d, const struct place *place,
-		      const struct target *target, struct problems *out,
-		      struct error *err);
+int mysql_target_destination_grants(const struct connection *conn,
+				    const char *table, enum load_mode mode,
+				    struct grants *out, struct error *err);
+int mysql_target_rights_inspect(struct mysql_target *d,
+				const struct place *place,
+				const struct target *target,
+				struct problems *out, struct error *err);
 /* GRANT `right` ON `on` TO our user; caller frees. */
-char *my_rights_grant(struct mydb *db, const char *right, const char *on);
+char *mysql_target_rights_grant(struct mysql_client *db, const char *right,
+				const char *on);
 
 /* blame.c: to an error of ours, add the table, and which right is missing.
  * Returns rc. */
-int my_blame(struct mydst *d, const struct target *target, int rc,
-	     struct error *err);
+int mysql_target_blame(struct mysql_target *d, const struct target *target,
+		       int rc, struct error *err);
 /* Of a merge that the table has refused: add the row. To be rolled back. */
-int my_blame_row(struct mydst *d, const struct checkpoint *next,
-		 struct error *err);
+int mysql_target_blame_row(struct mysql_target *d,
+			   const struct checkpoint *next, struct error *err);
 
 /* swap.c: what a swap would lose: a SCHEMA problem naming it. */
-void my_swap_inspect(struct mydst *d, const struct place *place,
-		     const struct catalog_table *table,
-		     const struct target *target, struct problems *out);
-int my_finish(struct destination *base, const struct checkpoint *next,
-	      struct error *err);
+void mysql_target_swap_inspect(struct mysql_target *d,
+			       const struct place *place,
+			       const struct catalog_table *table,
+			       const struct target *target,
+			       struct problems *out);
+int mysql_target_finish(struct destination *base, const struct checkpoint *next,
+			struct error *err);
 
 /* mysql.c: open the session; also to reconnect. */
-int my_session_open(struct mydst *d, struct mydb **out, struct error *err);
+int mysql_target_session_open(struct mysql_target *d, struct mysql_client **out,
+			      struct error *err);
 /* BEGIN with a server that does not wait for us for ever, and its end. */
-int my_session_begin(struct mydst *d, struct error *err);
+int mysql_target_session_begin(struct mysql_target *d, struct error *err);
 /* What the server takes for ever: the lease; 0: leave it. */
-int my_session_lease(struct mydst *d, int64_t lease_us, struct error *err);
-/* Behind COMMIT: as my_session_rollback, without ROLLBACK. */
-void my_session_end(struct mydst *d);
+int mysql_target_session_lease(struct mysql_target *d, int64_t lease_us,
+			       struct error *err);
+/* Behind COMMIT: as mysql_target_session_rollback, without ROLLBACK. */
+void mysql_target_session_end(struct mysql_target *d);
 /* Roll back what is open, if the connection still lives. */
-void my_session_rollback(struct mydst *d);
+void mysql_target_session_rollback(struct mysql_target *d);
 /* A statement with names in it. */
-int my_execf(struct mydb *db, struct error *err, const char *fmt, ...)
+int mysql_target_execf(struct mysql_client *db, struct error *err,
+		       const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #endif

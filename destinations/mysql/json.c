@@ -151,7 +151,7 @@ static int json_refuse(const char *number, size_t length, struct error *err)
 	return rc;
 }
 
-int my_json_check(const char *text, size_t n, struct error *err)
+int mysql_target_json_check(const char *text, size_t n, struct error *err)
 {
 	for (size_t i = 0; i < n;) {
 		size_t length = 1;

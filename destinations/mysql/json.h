@@ -11,6 +11,6 @@
 #include "core/base/error.h"
 
 /* DATA error that names the number. 1.50 for 1.5 is no change. */
-int my_json_check(const char *text, size_t n, struct error *err);
+int mysql_target_json_check(const char *text, size_t n, struct error *err);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define ERRNO_REPEATED 1062
 
-static int load_refuse_null(struct mydst *d, const struct batch *b,
+static int load_refuse_null(struct mysql_target *d, const struct batch *b,
 			    size_t column, struct error *err)
 {
 	struct strbuf key = STRBUF_INIT;
@@ -25,12 +25,12 @@ static int load_refuse_null(struct mydst *d, const struct batch *b,
 	return -ERROR_DATA;
 }
 
-static int load_check_nulls(struct mydst *d, const struct batch *b,
+static int load_check_nulls(struct mysql_target *d, const struct batch *b,
 			    struct error *err)
 {
 	for (size_t i = 0; i < b->schema->n_columns; i++) {
-		const struct catalog_column *c =
-			my_catalog_find(&d->table, b->schema->columns[i].name);
+		const struct catalog_column *c = mysql_target_catalog_find(
+			&d->table, b->schema->columns[i].name);
 
 		if (b->vectors[i].n_nulls && c->not_null)
 			return load_refuse_null(d, b, i, err);
@@ -39,13 +39,13 @@ static int load_check_nulls(struct mydst *d, const struct batch *b,
 }
 
 /* 1: the rows are in; 0: one of them is not new, nothing has happened. */
-static int load_straight(struct mydst *d, const struct batch *b,
+static int load_straight(struct mysql_target *d, const struct batch *b,
 			 struct load_counts *out, struct error *err)
 {
-	int rc = mydb_exec(d->db, "SAVEPOINT straight", err);
+	int rc = mysql_client_exec(d->db, "SAVEPOINT straight", err);
 
 	if (!rc)
-		rc = my_stage_fill(d, b, d->rows, err);
+		rc = mysql_target_stage_fill(d, b, d->rows, err);
 	if (rc > 0) {
 		out->inserted = (int64_t)d->order.n;
 		rc = failpoint("after_merge", err);
@@ -53,32 +53,36 @@ static int load_straight(struct mydst *d, const struct batch *b,
 	}
 	d->direct = false;
 	return rc ? rc
-		  : mydb_exec(d->db, "ROLLBACK TO SAVEPOINT straight", err);
+		  : mysql_client_exec(d->db, "ROLLBACK TO SAVEPOINT straight",
+				      err);
 }
 
 /* The table's collation takes keys for the same that the source tells apart:
  * one of them would be lost. */
-static int load_check_clash(struct mydst *d, struct error *err)
+static int load_check_clash(struct mysql_target *d, struct error *err)
 {
-	char *sql = my_statement_clash(d);
-	struct mydb_result *r = NULL;
-	int rc = sql ? mydb_query(d->db, &r, sql, "tt", 0, NULL, err) : 0;
+	char *sql = mysql_target_statement_clash(d);
+	struct mysql_client_result *r = NULL;
+	int rc = sql ? mysql_client_query(d->db, &r, sql, "tt", 0, NULL, err)
+		     : 0;
 
-	if (!rc && r && mydb_rows(r))
+	if (!rc && r && mysql_client_rows(r))
 		rc = error_set(err, ERROR_DATA,
 			       "table %s: the keys %.200s and %.200s are one "
 			       "in the key column's collation: give it one "
 			       "that tells them apart, as %s",
-			       d->target->table, mydb_value(r, 0, 0),
-			       mydb_value(r, 0, 1), d->dialect.collation);
-	mydb_result_free(r);
+			       d->target->table, mysql_client_value(r, 0, 0),
+			       mysql_client_value(r, 0, 1),
+			       d->dialect.collation);
+	mysql_client_result_free(r);
 	free(sql);
 	return rc;
 }
 
-static int load_stage(struct mydst *d, const struct batch *b, struct error *err)
+static int load_stage(struct mysql_target *d, const struct batch *b,
+		      struct error *err)
 {
-	int rc = my_stage_fill(d, b, d->place.stage, err);
+	int rc = mysql_target_stage_fill(d, b, d->place.stage, err);
 
 	if (!rc)
 		return error_set(err, ERROR_DATA,
@@ -87,7 +91,7 @@ static int load_stage(struct mydst *d, const struct batch *b, struct error *err)
 				 "one that tells them apart, as %s",
 				 d->target->table, d->dialect.collation);
 	if (rc > 0 && d->pull)
-		rc = mydb_exec(d->db, d->pull, err);
+		rc = mysql_client_exec(d->db, d->pull, err);
 	if (rc >= 0)
 		rc = failpoint("stage_full", err);
 	if (!rc)
@@ -97,7 +101,7 @@ static int load_stage(struct mydst *d, const struct batch *b, struct error *err)
 
 /* Would somebody notice that a changed row is deleted and inserted again? Its
  * triggers, those who point at it, and columns that the batch has not. */
-static bool load_may_replace(const struct mydst *d)
+static bool load_may_replace(const struct mysql_target *d)
 {
 	size_t written = 0;
 
@@ -108,28 +112,30 @@ static bool load_may_replace(const struct mydst *d)
 	       written == d->target->schema->n_columns;
 }
 
-static int load_count(struct mydst *d, char *sql, int64_t *count,
+static int load_count(struct mysql_target *d, char *sql, int64_t *count,
 		      struct error *err)
 {
-	int rc = mydb_exec_count(d->db, sql, 0, NULL, count, err);
+	int rc = mysql_client_exec_count(d->db, sql, 0, NULL, count, err);
 
 	free(sql);
 	return rc;
 }
 
-static int load_insert(struct mydst *d, int64_t *inserted, struct error *err)
+static int load_insert(struct mysql_target *d, int64_t *inserted,
+		       struct error *err)
 {
 	if (d->target->preview)
-		return my_preview_insert(d, inserted, err);
-	return load_count(d, my_statement_insert(d), inserted, err);
+		return mysql_target_preview_insert(d, inserted, err);
+	return load_count(d, mysql_target_statement_insert(d), inserted, err);
 }
 
 /* Changed rows go, and come again with those that are new. */
-static int load_delete_insert(struct mydst *d, const char *delivered,
+static int load_delete_insert(struct mysql_target *d, const char *delivered,
 			      struct load_counts *out, struct error *err)
 {
 	int64_t gone = 0, inserted = 0;
-	int rc = load_count(d, my_statement_delete(d, delivered), &gone, err);
+	int rc = load_count(d, mysql_target_statement_delete(d, delivered),
+			    &gone, err);
 
 	if (!rc)
 		rc = failpoint("after_delete", err);
@@ -140,13 +146,13 @@ static int load_delete_insert(struct mydst *d, const char *delivered,
 	return rc;
 }
 
-static int load_update_insert(struct mydst *d, const char *delivered,
+static int load_update_insert(struct mysql_target *d, const char *delivered,
 			      struct load_counts *out, struct error *err)
 {
 	int rc = 0;
 
-	if (my_statement_may_change(d))
-		rc = load_count(d, my_statement_update(d, delivered),
+	if (mysql_target_statement_may_change(d))
+		rc = load_count(d, mysql_target_statement_update(d, delivered),
 				&out->updated, err);
 	if (!rc)
 		rc = failpoint("after_delete", err);
@@ -158,70 +164,70 @@ static int load_update_insert(struct mydst *d, const char *delivered,
 /* ON DUPLICATE KEY means any unique index, and fires other triggers: then in
  * two steps. Rows may exchange the values of another unique index, which does
  * not look away until both have theirs: then all that have changed go first. */
-static int load_by_steps(struct mydst *d, const char *delivered,
+static int load_by_steps(struct mysql_target *d, const char *delivered,
 			 struct load_counts *out, struct error *err)
 {
-	int rc = mydb_exec(d->db, "SAVEPOINT merge", err);
+	int rc = mysql_client_exec(d->db, "SAVEPOINT merge", err);
 
 	if (!rc)
 		rc = load_update_insert(d, delivered, out, err);
-	if (!rc || !mydb_failed_with(err, ERRNO_REPEATED) ||
+	if (!rc || !mysql_client_failed_with(err, ERRNO_REPEATED) ||
 	    !load_may_replace(d))
 		return rc;
 	error_clear(err);
 	*out = (struct load_counts){ .inserted = 0 };
-	rc = mydb_exec(d->db, "ROLLBACK TO SAVEPOINT merge", err);
+	rc = mysql_client_exec(d->db, "ROLLBACK TO SAVEPOINT merge", err);
 	return rc ? rc : load_delete_insert(d, delivered, out, err);
 }
 
-static int load_at_once(struct mydst *d, const char *delivered,
+static int load_at_once(struct mysql_target *d, const char *delivered,
 			struct load_counts *out, struct error *err)
 {
-	char *sql = my_statement_merge(d, delivered);
+	char *sql = mysql_target_statement_merge(d, delivered);
 	int rc = failpoint("after_delete", err);
 
 	if (!rc)
-		rc = mydb_exec_merge(d->db, sql, &out->inserted, &out->updated,
-				     err);
+		rc = mysql_client_exec_merge(d->db, sql, &out->inserted,
+					     &out->updated, err);
 	free(sql);
 	return rc;
 }
 
 /* A row that is changed meanwhile is waited for, and looked at again as it is
  * then: one statement decides and writes. */
-static int load_update(struct mydst *d, struct load_counts *out,
+static int load_update(struct mysql_target *d, struct load_counts *out,
 		       struct error *err)
 {
-	char *missing = my_statement_missing(d);
-	struct mydb_result *r = NULL;
+	char *missing = mysql_target_statement_missing(d);
+	struct mysql_client_result *r = NULL;
 	int rc = 0;
 
 	if (target_writes_some(d->target))
-		rc = load_count(d, my_statement_update(d, NULL), &out->updated,
-				err);
+		rc = load_count(d, mysql_target_statement_update(d, NULL),
+				&out->updated, err);
 	if (!rc)
 		rc = failpoint("after_delete", err);
 	if (!rc)
-		rc = mydb_query(d->db, &r, missing, "1t", 0, NULL, err);
+		rc = mysql_client_query(d->db, &r, missing, "1t", 0, NULL, err);
 	if (!rc)
-		out->missing = strtoll(mydb_value(r, 0, 0), NULL, 10);
-	mydb_result_free(r);
+		out->missing = strtoll(mysql_client_value(r, 0, 0), NULL, 10);
+	mysql_client_result_free(r);
 	free(missing);
 	return rc;
 }
 
-static int load_append(struct mydst *d, const char *batch_id,
+static int load_append(struct mysql_target *d, const char *batch_id,
 		       struct load_counts *out, struct error *err)
 {
 	int64_t base = d->seen.rows_total + (int64_t)d->refreshed;
 
 	if (d->target->preview)
-		return my_preview_insert(d, &out->inserted, err);
-	return load_count(d, my_statement_append(d, batch_id, base),
+		return mysql_target_preview_insert(d, &out->inserted, err);
+	return load_count(d, mysql_target_statement_append(d, batch_id, base),
 			  &out->inserted, err);
 }
 
-enum my_way my_load_way(const struct mydst *d)
+enum mysql_target_way mysql_target_load_way(const struct mysql_target *d)
 {
 	bool other = d->table.other_unique || d->table.triggers ||
 		     d->table.triggers_unseen || d->table.keys_unseen;
@@ -237,10 +243,10 @@ enum my_way my_load_way(const struct mydst *d)
 
 /* What is done at once comes to the same in steps, none of which names a copy
  * twice. */
-static int load_by_way(struct mydst *d, const struct checkpoint *next,
+static int load_by_way(struct mysql_target *d, const struct checkpoint *next,
 		       struct load_counts *out, struct error *err)
 {
-	enum my_way way = my_load_way(d);
+	enum mysql_target_way way = mysql_target_load_way(d);
 
 	switch (d->target->preview && way == WAY_ONCE ? WAY_STEPS : way) {
 	case WAY_APPEND:
@@ -257,14 +263,14 @@ static int load_by_way(struct mydst *d, const struct checkpoint *next,
 	return load_at_once(d, next->delivered, out, err);
 }
 
-static int load_merge(struct mydst *d, const struct checkpoint *next,
+static int load_merge(struct mysql_target *d, const struct checkpoint *next,
 		      struct load_counts *out, struct error *err)
 {
 	int64_t n = (int64_t)d->order.n;
 	int rc = load_by_way(d, next, out, err);
 
 	if (rc)
-		return my_blame_row(d, next, err);
+		return mysql_target_blame_row(d, next, err);
 	out->unchanged = n - out->inserted - out->updated;
 	if (out->inserted < 0 || out->unchanged < 0)
 		return error_set(err, ERROR_BUG,
@@ -277,9 +283,9 @@ static int load_merge(struct mydst *d, const struct checkpoint *next,
 	return failpoint("after_merge", err);
 }
 
-int my_load_rows(struct mydst *d, const struct batch *b,
-		 const struct checkpoint *next, struct load_counts *out,
-		 struct error *err)
+int mysql_target_load_rows(struct mysql_target *d, const struct batch *b,
+			   const struct checkpoint *next,
+			   struct load_counts *out, struct error *err)
 {
 	int rc = 0;
 
@@ -298,7 +304,7 @@ int my_load_rows(struct mydst *d, const struct batch *b,
 	return counts_check(out, b->n_rows, d->target->table, err);
 }
 
-static void load_advance_refresh(struct mydst *d, size_t n_rows,
+static void load_advance_refresh(struct mysql_target *d, size_t n_rows,
 				 const struct load_counts *counts)
 {
 	d->refreshed += n_rows;
@@ -307,26 +313,26 @@ static void load_advance_refresh(struct mydst *d, size_t n_rows,
 
 /* A refresh leaves the mark to finish(): the table it belongs to is not this
  * one yet. */
-static int load_transaction(struct mydst *d, const struct batch *b,
+static int load_transaction(struct mysql_target *d, const struct batch *b,
 			    const struct checkpoint *next,
 			    struct load_counts *out, struct error *err)
 {
 	bool refresh = d->target->refresh;
 	struct checkpoint kept;
-	int rc = my_mark_begin(d, b->n_rows > 0, err);
+	int rc = mysql_target_mark_begin(d, b->n_rows > 0, err);
 
 	checkpoint_init(&kept);
 	checkpoint_keep(&kept, next, refresh ? NULL : d->stands);
 	if (!rc)
-		rc = my_load_rows(d, b, &kept, out, err);
+		rc = mysql_target_load_rows(d, b, &kept, out, err);
 	if (!rc && !refresh)
-		rc = my_mark_write(d, &kept, b->n_rows, err);
+		rc = mysql_target_mark_write(d, &kept, b->n_rows, err);
 	if (!rc)
-		rc = my_mark_commit(d, &kept, err);
+		rc = mysql_target_mark_commit(d, &kept, err);
 	if (rc)
-		my_session_rollback(d);
+		mysql_target_session_rollback(d);
 	else if (!refresh)
-		my_mark_advance(d, &kept, b->n_rows);
+		mysql_target_mark_advance(d, &kept, b->n_rows);
 	else
 		load_advance_refresh(d, b->n_rows, out);
 	checkpoint_release(&kept);
@@ -334,19 +340,19 @@ static int load_transaction(struct mydst *d, const struct batch *b,
 }
 
 /* The stage is emptied before the transaction begins: TRUNCATE commits. */
-int my_load(struct destination *base, const struct batch *batch,
-	    const struct checkpoint *next, struct load_counts *out,
-	    struct error *err)
+int mysql_target_load(struct destination *base, const struct batch *batch,
+		      const struct checkpoint *next, struct load_counts *out,
+		      struct error *err)
 {
-	struct mydst *d = (struct mydst *)base;
+	struct mysql_target *d = (struct mysql_target *)base;
 	struct load_counts counts = { .inserted = 0 };
 	int rc = row_order_build(&d->order, batch, err);
 
 	if (!rc && batch->n_rows)
-		rc = my_stage_empty(d, err);
+		rc = mysql_target_stage_empty(d, err);
 	if (!rc)
 		rc = load_transaction(d, batch, next, &counts, err);
 	if (!rc)
 		*out = counts;
-	return my_blame(d, d->target, rc, err);
+	return mysql_target_blame(d, d->target, rc, err);
 }

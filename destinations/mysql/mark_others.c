@@ -16,7 +16,7 @@ static const char hand_on_sql[] =
 	"    ON w.target = o.target AND o.pipeline <> w.pipeline\n"
 	"  WHERE w.pipeline = ?) AS other)";
 
-static int mark_hand_on(struct mydb *db, const struct place *place,
+static int mark_hand_on(struct mysql_client *db, const struct place *place,
 			const char *pipeline, struct error *err)
 {
 	const char *mark = place->watermark;
@@ -27,12 +27,12 @@ static int mark_hand_on(struct mydb *db, const struct place *place,
 	if (!strcmp(place->table, place->base))
 		return 0;
 	sql = xstrfmt(hand_on_sql, mark, mark, mark, mark);
-	rc = mydb_exec_count(db, sql, 2, params, NULL, err);
+	rc = mysql_client_exec_count(db, sql, 2, params, NULL, err);
 	free(sql);
 	return rc;
 }
 
-static int mark_list_others(struct mydb *db, const struct place *place,
+static int mark_list_others(struct mysql_client *db, const struct place *place,
 			    const char *pipeline, struct strlist *out,
 			    struct error *err)
 {
@@ -41,59 +41,59 @@ static int mark_list_others(struct mydb *db, const struct place *place,
 			    "WHERE target = ? AND pipeline <> ?\n"
 			    "  AND watermark IS NOT NULL ORDER BY pipeline",
 			    place->watermark);
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, sql, "tt", 2, params, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(db, &r, sql, "tt", 2, params, err);
 
-	for (size_t i = 0; !rc && i < mydb_rows(r); i++) {
-		strlist_add(out, mydb_value(r, i, 0));
-		strlist_add(out, mydb_value(r, i, 1));
+	for (size_t i = 0; !rc && i < mysql_client_rows(r); i++) {
+		strlist_add(out, mysql_client_value(r, i, 0));
+		strlist_add(out, mysql_client_value(r, i, 1));
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	free(sql);
 	return rc;
 }
 
-int my_others(struct destination *base, const struct target *target,
-	      struct strlist *out, struct error *err)
+int mysql_target_others(struct destination *base, const struct target *target,
+			struct strlist *out, struct error *err)
 {
-	struct mydst *d = (struct mydst *)base;
+	struct mysql_target *d = (struct mysql_target *)base;
 	struct place place = { .database = NULL };
 	bool has_target = false, has_watermark = false;
-	int rc = my_place_set(&place, d->db, target, err);
+	int rc = mysql_target_place_set(&place, d->db, target, err);
 
 	if (!rc)
-		rc = my_mark_has_tables(d->db, &place, &has_target,
-					&has_watermark, err);
+		rc = mysql_target_mark_has_tables(d->db, &place, &has_target,
+						  &has_watermark, err);
 	if (!rc && has_target && has_watermark)
 		rc = mark_list_others(d->db, &place, target->pipeline, out,
 				      err);
-	my_place_release(&place);
+	mysql_target_place_release(&place);
 	return rc;
 }
 
-int my_forget(struct destination *base, const struct target *target,
-	      struct error *err)
+int mysql_target_forget(struct destination *base, const struct target *target,
+			struct error *err)
 {
-	struct mydst *d = (struct mydst *)base;
+	struct mysql_target *d = (struct mysql_target *)base;
 	struct place place = { .database = NULL };
 	bool has_target = false, has_watermark = false;
 	char *fence = xstrfmt("%" PRId64, target->writer.fence);
 	const char *params[] = { target->pipeline, fence };
 	char *sql = NULL;
-	int rc = my_place_set(&place, d->db, target, err);
+	int rc = mysql_target_place_set(&place, d->db, target, err);
 
 	if (!rc)
-		rc = my_mark_has_tables(d->db, &place, &has_target,
-					&has_watermark, err);
+		rc = mysql_target_mark_has_tables(d->db, &place, &has_target,
+						  &has_watermark, err);
 	if (!rc && has_watermark)
 		rc = mark_hand_on(d->db, &place, target->pipeline, err);
 	if (!rc && has_watermark) {
 		sql = xstrfmt("DELETE FROM %s WHERE pipeline = ? AND "
 			      "fence <= ?",
 			      place.watermark);
-		rc = mydb_exec_count(d->db, sql, 2, params, NULL, err);
+		rc = mysql_client_exec_count(d->db, sql, 2, params, NULL, err);
 	}
-	my_place_release(&place);
+	mysql_target_place_release(&place);
 	free(sql);
 	free(fence);
 	return rc;

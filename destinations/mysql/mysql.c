@@ -30,7 +30,8 @@ static const char facts_sql[] = "SELECT @@local_infile, @@max_allowed_packet, "
 static const char by_statement_sql[] =
 	"SELECT @@log_bin AND @@SESSION.binlog_format = 'STATEMENT'";
 
-int my_execf(struct mydb *db, struct error *err, const char *fmt, ...)
+int mysql_target_execf(struct mysql_client *db, struct error *err,
+		       const char *fmt, ...)
 {
 	struct strbuf sql = STRBUF_INIT;
 	va_list ap;
@@ -39,41 +40,42 @@ int my_execf(struct mydb *db, struct error *err, const char *fmt, ...)
 	va_start(ap, fmt);
 	strbuf_vaddf(&sql, fmt, ap);
 	va_end(ap);
-	rc = mydb_exec(db, sql.data, err);
+	rc = mysql_client_exec(db, sql.data, err);
 	strbuf_release(&sql);
 	return rc;
 }
 
-static bool session_by_statement(struct mydb *db)
+static bool session_by_statement(struct mysql_client *db)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	struct error ignored = ERROR_INIT;
-	bool yes = !mydb_query(db, &r, by_statement_sql, "1t", 0, NULL,
-			       &ignored) &&
-		   *mydb_value(r, 0, 0) == '1';
+	bool yes = !mysql_client_query(db, &r, by_statement_sql, "1t", 0, NULL,
+				       &ignored) &&
+		   *mysql_client_value(r, 0, 0) == '1';
 
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return yes;
 }
 
-static int session_facts(struct mydst *d, struct mydb *db, struct error *err)
+static int session_facts(struct mysql_target *d, struct mysql_client *db,
+			 struct error *err)
 {
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, facts_sql, "1ttt", 0, NULL, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(db, &r, facts_sql, "1ttt", 0, NULL, err);
 
 	if (!rc) {
-		d->local = *mydb_value(r, 0, 0) == '1';
-		d->packet = strtoull(mydb_value(r, 0, 1), NULL, 10);
-		mydb_set_folds(db, *mydb_value(r, 0, 2) != '0');
+		d->local = *mysql_client_value(r, 0, 0) == '1';
+		d->packet = strtoull(mysql_client_value(r, 0, 1), NULL, 10);
+		mysql_client_set_folds(db, *mysql_client_value(r, 0, 2) != '0');
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return rc;
 }
 
-static void session_dialect(struct mydst *d, struct mydb *db)
+static void session_dialect(struct mysql_target *d, struct mysql_client *db)
 {
-	d->dialect.mariadb = mydb_is_mariadb(db);
-	d->dialect.version = mydb_version(db);
+	d->dialect.mariadb = mysql_client_is_mariadb(db);
+	d->dialect.version = mysql_client_version(db);
 	if (d->dialect.mariadb)
 		d->dialect.collation = "utf8mb4_nopad_bin";
 	else if (d->dialect.version >= 80017)
@@ -85,41 +87,47 @@ static void session_dialect(struct mydst *d, struct mydb *db)
 /* A temporary table's rows have no place in the binary log, which row format
  * leaves out; not everybody may choose it. Under statement format InnoDB
  * refuses READ COMMITTED, which locks no more than what is written. */
-static int session_pin(struct mydst *d, struct mydb *db, struct error *err)
+static int session_pin(struct mysql_target *d, struct mysql_client *db,
+		       struct error *err)
 {
 	struct error ignored = ERROR_INIT;
-	int rc = mydb_exec(db, session_sql, err);
+	int rc = mysql_client_exec(db, session_sql, err);
 
 	session_dialect(d, db);
 	if (!rc && d->dialect.mariadb) {
-		mydb_exec(db, "SET SESSION binlog_format = 'ROW'", &ignored);
-		rc = my_execf(db, err,
-			      "SET SESSION idle_transaction_timeout = %d",
-			      d->idle_seconds);
+		mysql_client_exec(db, "SET SESSION binlog_format = 'ROW'",
+				  &ignored);
+		rc = mysql_target_execf(
+			db, err, "SET SESSION idle_transaction_timeout = %d",
+			d->idle_seconds);
 	}
 	if (!rc)
 		rc = session_facts(d, db, err);
 	if (!rc && !session_by_statement(db))
-		rc = mydb_exec(db,
-			       "SET SESSION TRANSACTION ISOLATION LEVEL "
-			       "READ COMMITTED",
-			       err);
+		rc = mysql_client_exec(
+			db,
+			"SET SESSION TRANSACTION ISOLATION LEVEL "
+			"READ COMMITTED",
+			err);
 	return rc;
 }
 
-int my_session_open(struct mydst *d, struct mydb **out, struct error *err)
+int mysql_target_session_open(struct mysql_target *d, struct mysql_client **out,
+			      struct error *err)
 {
-	struct mydb_options options = { .application = "load", .load = true };
-	struct mydb *db = NULL;
-	struct mydb_watch watch;
-	int rc = mydb_open(&db, &d->conn, &options, err);
+	struct mysql_client_options options = { .application = "load",
+						.load = true };
+	struct mysql_client *db = NULL;
+	struct mysql_client_watch watch;
+	int rc = mysql_client_open(&db, &d->conn, &options, err);
 
 	if (!rc) {
-		mydb_watch_begin(&watch, db);
-		rc = mydb_watch_end(&watch, session_pin(d, db, err), err);
+		mysql_client_watch_begin(&watch, db);
+		rc = mysql_client_watch_end(&watch, session_pin(d, db, err),
+					    err);
 	}
 	if (rc) {
-		mydb_close(db);
+		mysql_client_close(db);
 		return rc;
 	}
 	*out = db;
@@ -127,17 +135,19 @@ int my_session_open(struct mydst *d, struct mydb **out, struct error *err)
 }
 
 /* MySQL knows no other end of an idle transaction than that of the session. */
-int my_session_begin(struct mydst *d, struct error *err)
+int mysql_target_session_begin(struct mysql_target *d, struct error *err)
 {
 	int rc = 0;
 
 	if (!d->dialect.mariadb)
-		rc = my_execf(d->db, err, "SET SESSION wait_timeout = %d",
-			      d->idle_seconds);
-	return rc ? rc : mydb_exec(d->db, "START TRANSACTION", err);
+		rc = mysql_target_execf(d->db, err,
+					"SET SESSION wait_timeout = %d",
+					d->idle_seconds);
+	return rc ? rc : mysql_client_exec(d->db, "START TRANSACTION", err);
 }
 
-int my_session_lease(struct mydst *d, int64_t lease_us, struct error *err)
+int mysql_target_session_lease(struct mysql_target *d, int64_t lease_us,
+			       struct error *err)
 {
 	int seconds = (int)((lease_us + US_PER_SECOND - 1) / US_PER_SECOND);
 
@@ -146,45 +156,47 @@ int my_session_lease(struct mydst *d, int64_t lease_us, struct error *err)
 	d->idle_seconds = seconds;
 	if (!d->dialect.mariadb)
 		return 0;
-	return my_execf(d->db, err, "SET SESSION idle_transaction_timeout = %d",
-			seconds);
+	return mysql_target_execf(d->db, err,
+				  "SET SESSION idle_transaction_timeout = %d",
+				  seconds);
 }
 
-void my_session_end(struct mydst *d)
+void mysql_target_session_end(struct mysql_target *d)
 {
 	struct error ignored = ERROR_INIT;
 
-	if (!d->dialect.mariadb && mydb_alive(d->db))
-		mydb_exec(d->db, "SET SESSION wait_timeout = 28800", &ignored);
-	my_lock_release(d, LOCK_LOAD);
+	if (!d->dialect.mariadb && mysql_client_alive(d->db))
+		mysql_client_exec(d->db, "SET SESSION wait_timeout = 28800",
+				  &ignored);
+	mysql_target_lock_release(d, LOCK_LOAD);
 }
 
-void my_session_rollback(struct mydst *d)
+void mysql_target_session_rollback(struct mysql_target *d)
 {
 	struct error ignored = ERROR_INIT;
 
-	if (mydb_alive(d->db))
-		mydb_exec(d->db, "ROLLBACK", &ignored);
-	my_session_end(d);
+	if (mysql_client_alive(d->db))
+		mysql_client_exec(d->db, "ROLLBACK", &ignored);
+	mysql_target_session_end(d);
 }
 
 static void mysql_close_target(struct destination *base)
 {
-	struct mydst *d = (struct mydst *)base;
+	struct mysql_target *d = (struct mysql_target *)base;
 
 	if (!d)
 		return;
-	mydb_close(d->db);
-	my_lock_forget(d);
+	mysql_client_close(d->db);
+	mysql_target_lock_forget(d);
 	pthread_mutex_destroy(&d->swapping);
 	connection_release(&d->conn);
 	free(d->seen.batch_id);
 	free(d->stands);
 	free(d->session);
 	free(d->pull);
-	my_place_release(&d->place);
-	my_catalog_release(&d->table);
-	my_catalog_release(&d->replaced);
+	mysql_target_place_release(&d->place);
+	mysql_target_catalog_release(&d->table);
+	mysql_target_catalog_release(&d->replaced);
 	free(d->signature);
 	row_order_release(&d->order);
 	free(d->forms);
@@ -197,7 +209,7 @@ static void mysql_close_target(struct destination *base)
 static int mysql_open_target(struct destination **out,
 			     const struct connection *conn, struct error *err)
 {
-	struct mydst *d = xcalloc(1, sizeof(*d));
+	struct mysql_target *d = xcalloc(1, sizeof(*d));
 	int rc;
 
 	d->base.ops = &mysql_destination;
@@ -205,12 +217,12 @@ static int mysql_open_target(struct destination **out,
 	d->idle_seconds = IDLE_SECONDS;
 	pthread_mutex_init(&d->swapping, NULL);
 	connection_copy(&d->conn, conn);
-	rc = my_session_open(d, &d->db, err);
+	rc = mysql_target_session_open(d, &d->db, err);
 	if (rc) {
 		mysql_close_target(&d->base);
 		return rc;
 	}
-	d->session = xstrfmt("%lu", mydb_session(d->db));
+	d->session = xstrfmt("%lu", mysql_client_session(d->db));
 	*out = &d->base;
 	return 0;
 }
@@ -218,42 +230,43 @@ static int mysql_open_target(struct destination **out,
 static int mysql_inspect(struct destination *base, const struct target *target,
 			 struct inspection *out, struct error *err)
 {
-	struct mydst *d = (struct mydst *)base;
+	struct mysql_target *d = (struct mysql_target *)base;
 	struct place place = { .database = NULL };
 	struct plan plan;
 	int rc;
 
-	my_plan_init(&plan);
-	rc = my_place_set(&place, d->db, target, err);
+	mysql_target_plan_init(&plan);
+	rc = mysql_target_place_set(&place, d->db, target, err);
 	if (!rc)
-		rc = my_plan_make(&plan, d, &place, target, err);
+		rc = mysql_target_plan_make(&plan, d, &place, target, err);
 	if (!rc)
-		rc = my_rights_inspect(d, &place, target,
-				       &plan.inspection.problems, err);
+		rc = mysql_target_rights_inspect(
+			d, &place, target, &plan.inspection.problems, err);
 	if (!rc)
-		rc = my_watchers_mark(d->db, &place, target, &plan.table,
-				      &plan.inspection.problems, err);
+		rc = mysql_target_watchers_mark(d->db, &place, target,
+						&plan.table,
+						&plan.inspection.problems, err);
 	if (!rc) {
 		inspection_release(out);
 		*out = plan.inspection;
 		inspection_init(&plan.inspection);
 	}
-	my_plan_release(&plan);
-	my_place_release(&place);
+	mysql_target_plan_release(&plan);
+	mysql_target_place_release(&place);
 	return rc;
 }
 
 static const char *mysql_session_name(struct destination *base)
 {
-	return ((struct mydst *)base)->session;
+	return ((struct mysql_target *)base)->session;
 }
 
 static void mysql_interrupt_target(struct destination *base)
 {
-	struct mydst *d = (struct mydst *)base;
+	struct mysql_target *d = (struct mysql_target *)base;
 
 	pthread_mutex_lock(&d->swapping);
-	mydb_interrupt(d->db);
+	mysql_client_interrupt(d->db);
 	pthread_mutex_unlock(&d->swapping);
 }
 
@@ -271,21 +284,21 @@ const struct destination_ops mysql_destination = {
 	.name = "mysql",
 	.options = mysql_url_options,
 	.traits = DESTINATION_TRANSACTIONAL,
-	.grants = my_destination_grants,
+	.grants = mysql_target_destination_grants,
 	.open = mysql_open_target,
 	.inspect = mysql_inspect,
-	.prepare = my_prepare,
-	.recover = my_recover,
-	.load = my_load,
-	.remove = my_remove,
-	.preview = my_preview,
-	.explain = my_explain_load,
-	.finish = my_finish,
-	.set_watermark = my_set_watermark,
-	.forget = my_forget,
-	.others = my_others,
-	.raise = my_raise,
-	.identity = my_identity,
+	.prepare = mysql_target_prepare,
+	.recover = mysql_target_recover,
+	.load = mysql_target_load,
+	.remove = mysql_target_remove,
+	.preview = mysql_target_preview,
+	.explain = mysql_target_explain_load,
+	.finish = mysql_target_finish,
+	.set_watermark = mysql_target_set_watermark,
+	.forget = mysql_target_forget,
+	.others = mysql_target_others,
+	.raise = mysql_target_raise,
+	.identity = mysql_target_identity,
 	.session = mysql_session_name,
 	.interrupt = mysql_interrupt_target,
 	.close = mysql_close_target,

@@ -2,8 +2,8 @@
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
-int my_owned_refuse(const char *fault, const struct place *place,
-		    struct error *err)
+int mysql_target_owned_refuse(const char *fault, const struct place *place,
+			      struct error *err)
 {
 	if (!fault)
 		return 0;
@@ -16,24 +16,25 @@ int my_owned_refuse(const char *fault, const struct place *place,
 		place->watermark, fault);
 }
 
-int my_owned_check(struct mydb *db, const struct place *place,
-		   struct error *err)
+int mysql_target_owned_check(struct mysql_client *db, const struct place *place,
+			     struct error *err)
 {
 	const char *params[] = { OWNED_MARK_PARAMS(place) };
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, "SELECT " OWNED_MARK_FAULT, "1?",
-			    ARRAY_SIZE(params), params, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(db, &r, "SELECT " OWNED_MARK_FAULT, "1?",
+				    ARRAY_SIZE(params), params, err);
 
 	if (!rc)
-		rc = my_owned_refuse(mydb_value(r, 0, 0), place, err);
-	mydb_result_free(r);
+		rc = mysql_target_owned_refuse(mysql_client_value(r, 0, 0),
+					       place, err);
+	mysql_client_result_free(r);
 	return rc;
 }
 
 /* A view that asks for the rights of whoever reads it: verify does. Any other
  * has the rights of its own definer alone. */
-void my_owned_look(bool invoker, const struct target *target,
-		   struct problems *out)
+void mysql_target_owned_look(bool invoker, const struct target *target,
+			     struct problems *out)
 {
 	if (!invoker || target->mode != LOAD_APPEND)
 		return;

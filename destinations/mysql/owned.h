@@ -25,13 +25,13 @@
 #define OWNED_MARK_PARAMS(place) (place)->database, (place)->database
 
 /* SCHEMA for such a text; 0 for NULL. */
-int my_owned_refuse(const char *fault, const struct place *place,
-		    struct error *err);
+int mysql_target_owned_refuse(const char *fault, const struct place *place,
+			      struct error *err);
 /* Asks, and refuses. */
-int my_owned_check(struct mydb *db, const struct place *place,
-		   struct error *err);
+int mysql_target_owned_check(struct mysql_client *db, const struct place *place,
+			     struct error *err);
 /* What check says of the view over a raw table; `invoker`: its security. */
-void my_owned_look(bool invoker, const struct target *target,
-		   struct problems *out);
+void mysql_target_owned_look(bool invoker, const struct target *target,
+			     struct problems *out);
 
 #endif

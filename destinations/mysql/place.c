@@ -82,11 +82,11 @@ static int place_check(const struct place *p, const struct target *target,
 	return rc;
 }
 
-static int place_database(const struct table_name *name, struct mydb *db,
-			  const struct target *target, const char **out,
-			  struct error *err)
+static int place_database(const struct table_name *name,
+			  struct mysql_client *db, const struct target *target,
+			  const char **out, struct error *err)
 {
-	*out = name->schema ? name->schema : mydb_database(db);
+	*out = name->schema ? name->schema : mysql_client_database(db);
 	if (name->catalog)
 		return error_set(err, ERROR_CONFIG,
 				 "table %s: MySQL has databases and no schemas "
@@ -102,11 +102,11 @@ static int place_database(const struct table_name *name, struct mydb *db,
 }
 
 /* As the server does: one table has one name here. */
-static char *place_fold(struct mydb *db, const char *name)
+static char *place_fold(struct mysql_client *db, const char *name)
 {
 	char *folded = xstrdup(name);
 
-	for (char *p = folded; mydb_folds(db) && *p; p++)
+	for (char *p = folded; mysql_client_folds(db) && *p; p++)
 		if (*p >= 'A' && *p <= 'Z')
 			*p = (char)(*p + 'a' - 'A');
 	return folded;
@@ -119,7 +119,7 @@ static void place_temporary(struct place *p, const char *database)
 	p->fresh = place_quote(database, "_tidemark_fresh");
 }
 
-void my_place_temporary(struct place *p, const char *database)
+void mysql_target_place_temporary(struct place *p, const char *database)
 {
 	free(p->stage);
 	free(p->copy);
@@ -127,8 +127,8 @@ void my_place_temporary(struct place *p, const char *database)
 	place_temporary(p, database);
 }
 
-int my_place_set(struct place *out, struct mydb *db,
-		 const struct target *target, struct error *err)
+int mysql_target_place_set(struct place *out, struct mysql_client *db,
+			   const struct target *target, struct error *err)
 {
 	struct table_name name = { 0 };
 	const char *database = NULL;
@@ -138,7 +138,7 @@ int my_place_set(struct place *out, struct mydb *db,
 	if (!rc)
 		rc = place_database(&name, db, target, &database, err);
 	if (!rc) {
-		my_place_release(out);
+		mysql_target_place_release(out);
 		out->database = place_fold(db, database);
 		database = out->database;
 		out->table = place_fold(db, name.name);
@@ -160,7 +160,7 @@ int my_place_set(struct place *out, struct mydb *db,
 	return rc;
 }
 
-void my_place_release(struct place *p)
+void mysql_target_place_release(struct place *p)
 {
 	free(p->database);
 	free(p->table);

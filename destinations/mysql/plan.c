@@ -38,7 +38,7 @@ static const char surroundings_sql[] =
 	"  " OWNED_MARK_FAULT "\n"
 	"FROM information_schema.schemata WHERE schema_name = ?";
 
-static int plan_surroundings(struct plan *plan, struct mydb *db,
+static int plan_surroundings(struct plan *plan, struct mysql_client *db,
 			     const struct place *place,
 			     struct surroundings *out, struct error *err)
 {
@@ -47,34 +47,35 @@ static int plan_surroundings(struct plan *plan, struct mydb *db,
 				 place->table,	  place->database,
 				 place->table,	  OWNED_MARK_PARAMS(place),
 				 place->database };
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	const char *readable;
-	int rc = mydb_query(db, &r, surroundings_sql, "1t??tt?",
-			    ARRAY_SIZE(params), params, err);
+	int rc = mysql_client_query(db, &r, surroundings_sql, "1t??tt?",
+				    ARRAY_SIZE(params), params, err);
 
 	if (!rc) {
-		plan->has_database = *mydb_value(r, 0, 0) != '0';
-		out->watermark_engine = xstrdup(mydb_value(r, 0, 1));
-		out->mark_fault = xstrdup(mydb_value(r, 0, 5));
+		plan->has_database = *mysql_client_value(r, 0, 0) != '0';
+		out->watermark_engine = xstrdup(mysql_client_value(r, 0, 1));
+		out->mark_fault = xstrdup(mysql_client_value(r, 0, 5));
 		plan->has_watermark = out->watermark_engine && !out->mark_fault;
-		readable = mydb_value(r, 0, 2);
+		readable = mysql_client_value(r, 0, 2);
 		out->readable = readable != NULL;
 		out->readable_is_view =
 			readable && strstr(readable, "VIEW") != NULL;
-		out->view_columns = strtoll(mydb_value(r, 0, 3), NULL, 10);
-		out->invoker = *mydb_value(r, 0, 4) != '0';
+		out->view_columns =
+			strtoll(mysql_client_value(r, 0, 3), NULL, 10);
+		out->invoker = *mysql_client_value(r, 0, 4) != '0';
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return rc;
 }
 
 /* The pipeline's row is about this target, or it says nothing about it. */
-static int plan_history(struct plan *plan, struct mydb *db,
+static int plan_history(struct plan *plan, struct mysql_client *db,
 			const struct place *place, const struct target *target,
 			struct error *err)
 {
 	const char *params[] = { target->pipeline, place->table };
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	char *sql;
 	int rc;
 
@@ -84,14 +85,15 @@ static int plan_history(struct plan *plan, struct mydb *db,
 		      "  target_rows FROM %s\n"
 		      "WHERE pipeline = ? AND target = ?",
 		      place->watermark);
-	rc = mydb_query(db, &r, sql, "ttt", 2, params, err);
-	if (!rc && mydb_rows(r)) {
+	rc = mysql_client_query(db, &r, sql, "ttt", 2, params, err);
+	if (!rc && mysql_client_rows(r)) {
 		plan->known = true;
-		plan->created = *mydb_value(r, 0, 0) == '1';
-		plan->marked = *mydb_value(r, 0, 1) == '1';
-		plan->delivered = strtoll(mydb_value(r, 0, 2), NULL, 10);
+		plan->created = *mysql_client_value(r, 0, 0) == '1';
+		plan->marked = *mysql_client_value(r, 0, 1) == '1';
+		plan->delivered =
+			strtoll(mysql_client_value(r, 0, 2), NULL, 10);
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	free(sql);
 	return rc;
 }
@@ -149,10 +151,11 @@ static void plan_check_owners(struct plan *plan, const struct place *place,
 {
 	struct error err = ERROR_INIT;
 
-	if (my_owned_refuse(around->mark_fault, place, &err))
+	if (mysql_target_owned_refuse(around->mark_fault, place, &err))
 		problems_add_error(&plan->inspection.problems, "unsafe-marks",
 				   &err);
-	my_owned_look(around->invoker, target, &plan->inspection.problems);
+	mysql_target_owned_look(around->invoker, target,
+				&plan->inspection.problems);
 }
 
 /* What a unique index on the key would be of: no text without a bound. */
@@ -160,7 +163,8 @@ static bool plan_has_key_columns(const struct plan *plan,
 				 const struct schema *s)
 {
 	for (size_t i = 0; i < s->n_key; i++)
-		if (!my_catalog_find(&plan->table, s->columns[s->key[i]].name))
+		if (!mysql_target_catalog_find(&plan->table,
+					       s->columns[s->key[i]].name))
 			return false;
 	return true;
 }
@@ -168,10 +172,11 @@ static bool plan_has_key_columns(const struct plan *plan,
 static bool plan_key_is_open(const struct plan *plan, const struct schema *s)
 {
 	for (size_t i = 0; i < s->n_key; i++) {
-		const struct catalog_column *c = my_catalog_find(
+		const struct catalog_column *c = mysql_target_catalog_find(
 			&plan->table, s->columns[s->key[i]].name);
 
-		if (c && (c->type.base == MY_TEXT || c->type.base == MY_BLOB))
+		if (c && (c->type.base == MYSQL_TARGET_TEXT ||
+			  c->type.base == MYSQL_TARGET_BLOB))
 			return true;
 	}
 	return false;
@@ -195,7 +200,7 @@ static void plan_check_key(struct plan *plan, const struct place *place,
 	if (!plan->table.has_key || plan_key_is_open(plan, s)) {
 		strbuf_addf(&fix, "CREATE UNIQUE INDEX tidemark_key ON %s (",
 			    place->rows);
-		my_ddl_key(&fix, s);
+		mysql_target_ddl_key(&fix, s);
 		strbuf_addstr(&fix, ")");
 		plan_error(plan, ERROR_SCHEMA, "key-not-unique", fix.data,
 			   target,
@@ -224,15 +229,15 @@ static void plan_check_referenced(struct plan *plan,
 	}
 }
 
-static void plan_check_changes(struct plan *plan, const struct mydst *d,
+static void plan_check_changes(struct plan *plan, const struct mysql_target *d,
 			       const struct target *target)
 {
 	const struct schema *s = target->schema;
 
 	if (target->mode == LOAD_DELETE_INSERT)
 		plan_check_referenced(plan, target);
-	my_watchers_unseen(d->db, target, &plan->table,
-			   &plan->inspection.problems);
+	mysql_target_watchers_unseen(d->db, target, &plan->table,
+				     &plan->inspection.problems);
 	for (size_t i = 0; i < s->n_columns; i++)
 		if (target->mode == LOAD_APPEND &&
 		    name_is_own(s->columns[i].name))
@@ -244,11 +249,11 @@ static void plan_check_changes(struct plan *plan, const struct mydst *d,
 }
 
 /* Worth a look only when the mark says that rows are there. */
-static int plan_check_emptied(struct plan *plan, struct mydb *db,
+static int plan_check_emptied(struct plan *plan, struct mysql_client *db,
 			      const struct place *place,
 			      const struct target *target, struct error *err)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	char *sql;
 	int rc;
 
@@ -256,16 +261,16 @@ static int plan_check_emptied(struct plan *plan, struct mydb *db,
 	    !plan->delivered || !plan->table.plain || plan->inspection.added.n)
 		return 0;
 	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1", place->rows);
-	rc = mydb_query(db, &r, sql, "t", 0, NULL, err);
-	if (!rc && !mydb_rows(r))
+	rc = mysql_client_query(db, &r, sql, "t", 0, NULL, err);
+	if (!rc && !mysql_client_rows(r))
 		target_refuse_emptied(target, plan->delivered,
 				      &plan->inspection.problems);
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	free(sql);
 	return rc;
 }
 
-static void plan_check_refresh(struct plan *plan, struct mydst *d,
+static void plan_check_refresh(struct plan *plan, struct mysql_target *d,
 			       const struct place *place,
 			       const struct target *target)
 {
@@ -273,19 +278,20 @@ static void plan_check_refresh(struct plan *plan, struct mydst *d,
 		return;
 	if (!plan->created && !target->force)
 		target_refuse_not_ours(target, &plan->inspection.problems);
-	my_swap_inspect(d, place, &plan->table, target,
-			&plan->inspection.problems);
+	mysql_target_swap_inspect(d, place, &plan->table, target,
+				  &plan->inspection.problems);
 }
 
 /* Made by the source's own words: what fits there fits here. */
 static bool plan_is_same_type(const struct target *target,
 			      const struct column *source,
-			      const struct my_type *actual)
+			      const struct mysql_target_type *actual)
 {
 	const char *engine = target->schema->engine;
 	const char *native = source->type.native;
-	bool words = actual->base == MY_TEXT || actual->base == MY_BLOB ||
-		     actual->base == MY_ENUM;
+	bool words = actual->base == MYSQL_TARGET_TEXT ||
+		     actual->base == MYSQL_TARGET_BLOB ||
+		     actual->base == MYSQL_TARGET_ENUM;
 
 	return words && engine && !strcmp(engine, "mysql") && native &&
 	       !strcmp(native, actual->name);
@@ -296,7 +302,7 @@ static void plan_fit(const struct plan *plan, const struct target *target,
 {
 	const struct column *source = &target->schema->columns[i];
 	const struct catalog_column *c =
-		my_catalog_find(&plan->table, source->name);
+		mysql_target_catalog_find(&plan->table, source->name);
 
 	*out = (struct drift_column){ .wanted = plan->wanted[i].name,
 				      .mapping = plan->mappings[i] };
@@ -311,14 +317,14 @@ static void plan_fit(const struct plan *plan, const struct target *target,
 		out->mapping = MAPPING_EXACT;
 		return;
 	}
-	out->fit = my_type_fit(&plan->wanted[i], &c->type, grown);
+	out->fit = mysql_target_type_fit(&plan->wanted[i], &c->type, grown);
 	/* A key without a bound fits whatever a key can be. */
 	if (schema_is_key(target->schema, i) && out->fit == FIT_GROWS &&
-	    plan->wanted[i].base == MY_VARCHAR && source->type.precision <= 0 &&
-	    c->type.base == MY_VARCHAR)
+	    plan->wanted[i].base == MYSQL_TARGET_VARCHAR &&
+	    source->type.precision <= 0 && c->type.base == MYSQL_TARGET_VARCHAR)
 		out->fit = FIT_WIDER;
 	if ((long)i == target->schema->mark && out->fit == FIT_WIDER &&
-	    !my_type_keeps_order(source->type.kind, &c->type))
+	    !mysql_target_type_keeps_order(source->type.kind, &c->type))
 		out->fit = FIT_NARROW;
 	/* A refresh fills an empty table: any type can become any other. */
 	if (out->fit == FIT_NARROW && target->refresh) {
@@ -354,7 +360,7 @@ static size_t plan_extras(const struct plan *plan, const struct target *target,
 	return n;
 }
 
-static int plan_drift(struct plan *plan, const struct mydst *d,
+static int plan_drift(struct plan *plan, const struct mysql_target *d,
 		      const struct place *place, const struct target *target,
 		      struct error *err)
 {
@@ -381,12 +387,13 @@ static int plan_drift(struct plan *plan, const struct mydst *d,
 	for (size_t i = 0; i < n; i++)
 		widens |= steps[i] == STEP_WIDEN;
 	if (widens && plan->table.exists)
-		rc = my_catalog_clauses(d->db, place->rows, &plan->table, err);
-	my_ddl(plan, d, place, target, steps, grown);
+		rc = mysql_target_catalog_clauses(d->db, place->rows,
+						  &plan->table, err);
+	mysql_target_ddl(plan, d, place, target, steps, grown);
 	plan->inspection.anew =
 		!plan->known || !plan->table.exists || plan->inspection.added.n;
 	if (target->preview)
-		my_ddl_copy(plan, d, place, target, steps, grown);
+		mysql_target_ddl_copy(plan, d, place, target, steps, grown);
 	for (size_t i = 0; i < n; i++)
 		free(grown[i]);
 	free(columns);
@@ -407,26 +414,26 @@ static bool plan_view_is_whole(const struct plan *plan,
 	return around->readable_is_view && around->view_columns == n;
 }
 
-void my_plan_init(struct plan *plan)
+void mysql_target_plan_init(struct plan *plan)
 {
 	memset(plan, 0, sizeof(*plan));
 	inspection_init(&plan->inspection);
 }
 
-void my_plan_release(struct plan *plan)
+void mysql_target_plan_release(struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n_wanted; i++)
-		my_type_release(&plan->wanted[i]);
+		mysql_target_type_release(&plan->wanted[i]);
 	free(plan->wanted);
 	free(plan->mappings);
 	inspection_release(&plan->inspection);
-	my_catalog_release(&plan->table);
+	mysql_target_catalog_release(&plan->table);
 	strlist_release(&plan->copy);
 	strlist_release(&plan->pulled);
-	my_plan_init(plan);
+	mysql_target_plan_init(plan);
 }
 
-static void plan_wanted(struct plan *plan, const struct mydst *d,
+static void plan_wanted(struct plan *plan, const struct mysql_target *d,
 			const struct target *target)
 {
 	const struct schema *s = target->schema;
@@ -434,7 +441,8 @@ static void plan_wanted(struct plan *plan, const struct mydst *d,
 	plan->n_wanted = s->n_columns;
 	plan->wanted = xcalloc(s->n_columns + 1, sizeof(*plan->wanted));
 	plan->mappings = xcalloc(s->n_columns + 1, sizeof(*plan->mappings));
-	if (!my_types_wanted(s, &d->dialect, plan->wanted, plan->mappings) &&
+	if (!mysql_target_types_wanted(s, &d->dialect, plan->wanted,
+				       plan->mappings) &&
 	    !plan->table.exists)
 		plan_error(plan, ERROR_SCHEMA, "key-too-long",
 			   "choose a shorter key, or shorten it under "
@@ -444,17 +452,19 @@ static void plan_wanted(struct plan *plan, const struct mydst *d,
 			   "that an index takes");
 }
 
-int my_plan_make(struct plan *plan, struct mydst *d, const struct place *place,
-		 const struct target *target, struct error *err)
+int mysql_target_plan_make(struct plan *plan, struct mysql_target *d,
+			   const struct place *place,
+			   const struct target *target, struct error *err)
 {
 	struct surroundings around = { .watermark_engine = NULL };
 	int rc;
 
-	rc = my_catalog_read(d->db, place->database, place->base,
-			     target->schema, &plan->table, err);
+	rc = mysql_target_catalog_read(d->db, place->database, place->base,
+				       target->schema, &plan->table, err);
 	if (!rc)
-		rc = my_watchers_read(d->db, place->database, place->base,
-				      target, &plan->table, err);
+		rc = mysql_target_watchers_read(d->db, place->database,
+						place->base, target,
+						&plan->table, err);
 	if (!rc)
 		rc = plan_surroundings(plan, d->db, place, &around, err);
 	if (!rc)

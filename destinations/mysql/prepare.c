@@ -34,7 +34,7 @@ static bool prepare_needs_row(const struct plan *plan,
 	return !plan->known || (!target->refresh && plan->inspection.anew);
 }
 
-static int prepare_row(struct mydst *d, const struct plan *plan,
+static int prepare_row(struct mysql_target *d, const struct plan *plan,
 		       const struct target *target, struct error *err)
 {
 	const char *created =
@@ -44,22 +44,22 @@ static int prepare_row(struct mydst *d, const struct plan *plan,
 				 d->place.table,   plan->known ? "1" : "0",
 				 d->place.table };
 	char *sql = xstrfmt(row_sql, d->place.watermark);
-	int rc = mydb_exec_count(d->db, sql, ARRAY_SIZE(params), params, NULL,
-				 err);
+	int rc = mysql_client_exec_count(d->db, sql, ARRAY_SIZE(params), params,
+					 NULL, err);
 
 	free(sql);
 	if (rc || target->mode != LOAD_APPEND || !plan->table.exists)
 		return rc;
 	sql = xstrfmt(numbers_sql, d->place.watermark, d->place.rows);
-	rc = mydb_exec_count(d->db, sql, 1, params, NULL, err);
+	rc = mysql_client_exec_count(d->db, sql, 1, params, NULL, err);
 	free(sql);
 	return rc;
 }
 
-static int prepare_statement(struct mydst *d, const char *sql,
+static int prepare_statement(struct mysql_target *d, const char *sql,
 			     struct error *err)
 {
-	int rc = mydb_exec(d->db, sql, err);
+	int rc = mysql_client_exec(d->db, sql, err);
 
 	if (rc && !error_may_pass(err->code) && rc != -ERROR_STOPPED &&
 	    rc != -ERROR_ACCESS) {
@@ -73,7 +73,7 @@ static int prepare_statement(struct mydst *d, const char *sql,
  * may be the last. The mark is forgotten before a column is added that it
  * would be taken to speak of; and the row says that a table is Tidemark's
  * before that is made. */
-static int prepare_ddl(struct mydst *d, const struct plan *plan,
+static int prepare_ddl(struct mysql_target *d, const struct plan *plan,
 		       const struct target *target, struct error *err)
 {
 	const struct strlist *ddl = &plan->inspection.ddl;
@@ -91,61 +91,64 @@ static int prepare_ddl(struct mydst *d, const struct plan *plan,
 
 /* The swap takes rights that to build does not: better said now than when all
  * rows are there. */
-static int prepare_try_swap(struct mydst *d, struct error *err)
+static int prepare_try_swap(struct mysql_target *d, struct error *err)
 {
 	const struct place *p = &d->place;
 	struct error ignored = ERROR_INIT;
-	int rc = my_execf(d->db, err, "RENAME TABLE %s TO %s, %s TO %s",
-			  p->building, p->retired, p->retired, p->building);
+	int rc = mysql_target_execf(
+		d->db, err, "RENAME TABLE %s TO %s, %s TO %s", p->building,
+		p->retired, p->retired, p->building);
 
 	if (rc)
-		my_execf(d->db, &ignored, "DROP TABLE IF EXISTS %s",
-			 p->building);
+		mysql_target_execf(d->db, &ignored, "DROP TABLE IF EXISTS %s",
+				   p->building);
 	return rc;
 }
 
-static int prepare_plan(struct mydst *d, const struct target *target,
+static int prepare_plan(struct mysql_target *d, const struct target *target,
 			struct plan *plan, struct error *err)
 {
 	int rc;
 
-	my_plan_release(plan);
-	rc = my_plan_make(plan, d, &d->place, target, err);
+	mysql_target_plan_release(plan);
+	rc = mysql_target_plan_make(plan, d, &d->place, target, err);
 	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
 }
 
 /* Planned again under the lock: another process may have been quicker. */
-static int prepare_write(struct mydst *d, const struct target *target,
+static int prepare_write(struct mysql_target *d, const struct target *target,
 			 struct plan *plan, struct error *err)
 {
 	const char *pipeline = target->pipeline;
-	int rc = my_lock_take(d, LOCK_DDL, pipeline, PREPARE_WAIT, err);
+	int rc = mysql_target_lock_take(d, LOCK_DDL, pipeline, PREPARE_WAIT,
+					err);
 
 	if (!rc)
-		rc = my_lock_take(d, LOCK_LOAD, pipeline, PREPARE_WAIT, err);
+		rc = mysql_target_lock_take(d, LOCK_LOAD, pipeline,
+					    PREPARE_WAIT, err);
 	if (!rc)
 		rc = prepare_plan(d, target, plan, err);
 	if (!rc && plan->has_watermark)
-		rc = my_mark_check_fence(d, target, err);
+		rc = mysql_target_mark_check_fence(d, target, err);
 	if (!rc)
 		rc = prepare_ddl(d, plan, target, err);
 	if (!rc && target->writer.fence)
-		rc = my_mark_claim(d, target, err);
+		rc = mysql_target_mark_claim(d, target, err);
 	if (!rc && target->refresh)
 		rc = prepare_try_swap(d, err);
 	if (!rc && target->refresh)
-		rc = my_refresh_take_over(d, target, err);
-	my_lock_release(d, LOCK_LOAD);
-	my_lock_release(d, LOCK_DDL);
+		rc = mysql_target_refresh_take_over(d, target, err);
+	mysql_target_lock_release(d, LOCK_LOAD);
+	mysql_target_lock_release(d, LOCK_DDL);
 	if (!rc && !target->refresh && plan->marked && !plan->table.exists)
 		target_say_again(target, "is gone");
 	return rc;
 }
 
 /* Rows can go straight into an empty table. */
-static int prepare_direct(struct mydst *d, struct error *err)
+static int prepare_direct(struct mysql_target *d, struct error *err)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	char *sql;
 	int rc;
 
@@ -156,50 +159,52 @@ static int prepare_direct(struct mydst *d, struct error *err)
 	/* A copy has no rows yet: those of the table itself count. */
 	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1",
 		      d->pull ? d->place.rows : d->rows);
-	rc = mydb_query(d->db, &r, sql, "t", 0, NULL, err);
+	rc = mysql_client_query(d->db, &r, sql, "t", 0, NULL, err);
 	if (!rc)
-		d->direct = mydb_rows(r) == 0;
-	mydb_result_free(r);
+		d->direct = mysql_client_rows(r) == 0;
+	mysql_client_result_free(r);
 	free(sql);
 	return rc;
 }
 
-static int prepare_session(struct mydst *d, const struct plan *plan,
+static int prepare_session(struct mysql_target *d, const struct plan *plan,
 			   struct error *err)
 {
 	const char *table = d->target->refresh ? d->place.build : d->place.base;
 	int rc = 0;
 
 	if (!d->table.exists) {
-		rc = my_catalog_read(d->db, d->place.database, table,
-				     d->target->schema, &d->table, err);
+		rc = mysql_target_catalog_read(d->db, d->place.database, table,
+					       d->target->schema, &d->table,
+					       err);
 		if (!rc && !d->target->refresh)
-			rc = my_watchers_read(d->db, d->place.database, table,
-					      d->target, &d->table, err);
+			rc = mysql_target_watchers_read(
+				d->db, d->place.database, table, d->target,
+				&d->table, err);
 	}
 	if (!rc && !d->table.exists)
 		rc = error_set(err, ERROR_SCHEMA, "table %s has disappeared",
 			       d->rows);
 	if (!rc)
-		rc = my_stage_describe(d, err);
+		rc = mysql_target_stage_describe(d, err);
 	if (rc)
 		return rc;
 	d->staged = false;
 	if (d->target->preview)
-		rc = my_preview_make(d, plan, err);
+		rc = mysql_target_preview_make(d, plan, err);
 	if (rc)
 		return rc;
 	return prepare_direct(d, err);
 }
 
 /* A table that stays as it is is not asked about again. */
-static int prepare_tables(struct mydst *d, const struct target *target,
+static int prepare_tables(struct mysql_target *d, const struct target *target,
 			  struct plan *plan, struct error *err)
 {
 	int rc;
 
-	my_catalog_release(&d->table);
-	my_catalog_release(&d->replaced);
+	mysql_target_catalog_release(&d->table);
+	mysql_target_catalog_release(&d->replaced);
 	free(d->signature);
 	d->signature = NULL;
 	rc = prepare_plan(d, target, plan, err);
@@ -219,40 +224,43 @@ static int prepare_tables(struct mydst *d, const struct target *target,
 }
 
 /* It writes nothing any more, and is not to hold what it has locked. */
-static void prepare_end_predecessor(struct mydst *d,
+static void prepare_end_predecessor(struct mysql_target *d,
 				    const struct target *target)
 {
 	const struct writer *w = &target->writer;
 	struct error err = ERROR_INIT;
 
 	if (w->claim && w->predecessor && *w->predecessor &&
-	    my_lock_end_holder(d, w->predecessor, target->pipeline, &err))
+	    mysql_target_lock_end_holder(d, w->predecessor, target->pipeline,
+					 &err))
 		log_debug("session %s of the run before: %s", w->predecessor,
 			  err.message);
 }
 
-int my_prepare(struct destination *base, const struct target *target,
-	       struct error *err)
+int mysql_target_prepare(struct destination *base, const struct target *target,
+			 struct error *err)
 {
-	struct mydst *d = (struct mydst *)base;
+	struct mysql_target *d = (struct mysql_target *)base;
 	struct plan plan;
 	int rc;
 
-	my_plan_init(&plan);
-	my_lock_release(d, LOCK_REFRESH);
+	mysql_target_plan_init(&plan);
+	mysql_target_lock_release(d, LOCK_REFRESH);
 	d->target = NULL;
 	d->refreshed = 0;
 	d->built = 0;
-	rc = my_place_set(&d->place, d->db, target, err);
+	rc = mysql_target_place_set(&d->place, d->db, target, err);
 	if (!rc)
 		prepare_end_predecessor(d, target);
 	if (!rc)
-		rc = my_session_lease(d, target->writer.lease_us, err);
+		rc = mysql_target_session_lease(d, target->writer.lease_us,
+						err);
 	if (!rc && target->refresh && !target->preview)
-		rc = my_lock_take(d, LOCK_REFRESH, target->pipeline,
-				  REFRESH_WAIT, err);
+		rc = mysql_target_lock_take(d, LOCK_REFRESH, target->pipeline,
+					    REFRESH_WAIT, err);
 	if (!rc && !target->preview)
-		rc = my_refresh_settle(d, &d->place, target->pipeline, err);
+		rc = mysql_target_refresh_settle(d, &d->place, target->pipeline,
+						 err);
 	if (!rc)
 		rc = prepare_tables(d, target, &plan, err);
 	if (!rc) {
@@ -262,6 +270,6 @@ int my_prepare(struct destination *base, const struct target *target,
 					    : d->place.rows;
 		rc = prepare_session(d, &plan, err);
 	}
-	my_plan_release(&plan);
-	return my_blame(d, target, rc, err);
+	mysql_target_plan_release(&plan);
+	return mysql_target_blame(d, target, rc, err);
 }

@@ -9,17 +9,17 @@
 
 /* As the table is made; or, where that cannot be (of partitions, or with a
  * full-text index), by the batch's columns, without its constraints. */
-static int preview_copy(struct mydst *d, const struct plan *plan,
+static int preview_copy(struct mysql_target *d, const struct plan *plan,
 			struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc = my_execf(d->db, err, "DROP TEMPORARY TABLE IF EXISTS %s",
-			  d->rows);
+	int rc = mysql_target_execf(
+		d->db, err, "DROP TEMPORARY TABLE IF EXISTS %s", d->rows);
 
 	if (rc)
 		return rc;
 	for (size_t i = 0; !rc && i < plan->copy.n; i++)
-		rc = mydb_exec(d->db, plan->copy.items[i], &why);
+		rc = mysql_client_exec(d->db, plan->copy.items[i], &why);
 	if (!rc)
 		return 0;
 	if (rc == -ERROR_ACCESS || error_may_pass(why.code)) {
@@ -29,13 +29,13 @@ static int preview_copy(struct mydst *d, const struct plan *plan,
 	log_info("%s is previewed without its constraints, for it cannot be "
 		 "copied: %s",
 		 d->target->table, why.message);
-	return my_stage_like(d, d->rows, false, err);
+	return mysql_target_stage_like(d, d->rows, false, err);
 }
 
 /* Temporary tables are of some database, and the target's is not there. */
-static int preview_move(struct mydst *d, struct error *err)
+static int preview_move(struct mysql_target *d, struct error *err)
 {
-	const char *database = mydb_database(d->db);
+	const char *database = mysql_client_database(d->db);
 
 	if (!*database)
 		return error_set(err, ERROR_ACCESS,
@@ -43,12 +43,12 @@ static int preview_move(struct mydst *d, struct error *err)
 				 "needs one for its temporary tables: name it "
 				 "in the destination's URL, or create it",
 				 d->place.database);
-	my_place_temporary(&d->place, database);
+	mysql_target_place_temporary(&d->place, database);
 	d->rows = d->place.copy;
 	return 0;
 }
 
-static bool preview_has_column(const struct mydst *d, const char *name)
+static bool preview_has_column(const struct mysql_target *d, const char *name)
 {
 	const struct schema *s = d->target->schema;
 
@@ -59,14 +59,14 @@ static bool preview_has_column(const struct mydst *d, const char *name)
 }
 
 /* A copy of the batch's columns alone takes no others. */
-static int preview_pull(struct mydst *d, const struct plan *plan,
+static int preview_pull(struct mysql_target *d, const struct plan *plan,
 			struct error *err)
 {
 	char *sql = xstrfmt("SELECT * FROM %s LIMIT 0", d->rows);
 	struct strlist columns = STRLIST_INIT;
-	struct mydb_field *fields = NULL;
+	struct mysql_client_field *fields = NULL;
 	size_t n = 0;
-	int rc = mydb_describe(d->db, sql, &fields, &n, NULL, err);
+	int rc = mysql_client_describe(d->db, sql, &fields, &n, NULL, err);
 
 	for (size_t i = 0; !rc && i < plan->pulled.n; i++) {
 		const char *name = plan->pulled.items[i];
@@ -78,14 +78,15 @@ static int preview_pull(struct mydst *d, const struct plan *plan,
 			strlist_add(&columns, name);
 	}
 	if (!rc)
-		d->pull = my_statement_pull(d, &columns);
-	mydb_fields_free(fields, n);
+		d->pull = mysql_target_statement_pull(d, &columns);
+	mysql_client_fields_free(fields, n);
 	strlist_release(&columns);
 	free(sql);
 	return rc;
 }
 
-int my_preview_make(struct mydst *d, const struct plan *plan, struct error *err)
+int mysql_target_preview_make(struct mysql_target *d, const struct plan *plan,
+			      struct error *err)
 {
 	int rc = plan->has_database ? 0 : preview_move(d, err);
 
@@ -94,71 +95,75 @@ int my_preview_make(struct mydst *d, const struct plan *plan, struct error *err)
 	if (!rc)
 		rc = preview_copy(d, plan, err);
 	if (!rc)
-		rc = my_stage_like(d, d->place.fresh, true, err);
+		rc = mysql_target_stage_like(d, d->place.fresh, true, err);
 	if (!rc && plan->inspection.table_exists && !d->target->refresh)
 		rc = preview_pull(d, plan, err);
 	d->previewed = plan->inspection.table_exists && !plan->inspection.ddl.n;
 	return rc;
 }
 
-static int preview_run(struct mydst *d, char *sql, int64_t *count,
+static int preview_run(struct mysql_target *d, char *sql, int64_t *count,
 		       struct error *err)
 {
-	int rc = mydb_exec_count(d->db, sql, 0, NULL, count, err);
+	int rc = mysql_client_exec_count(d->db, sql, 0, NULL, count, err);
 
 	free(sql);
 	return rc;
 }
 
-int my_preview_insert(struct mydst *d, int64_t *count, struct error *err)
+int mysql_target_preview_insert(struct mysql_target *d, int64_t *count,
+				struct error *err)
 {
 	int64_t n = 0;
-	int rc = my_execf(d->db, err, "DELETE FROM %s", d->place.fresh);
+	int rc = mysql_target_execf(d->db, err, "DELETE FROM %s",
+				    d->place.fresh);
 
 	if (!rc)
-		rc = preview_run(d, my_statement_fresh(d), &n, err);
+		rc = preview_run(d, mysql_target_statement_fresh(d), &n, err);
 	if (!rc && d->target->mode == LOAD_APPEND)
-		rc = preview_run(d, my_statement_drop_fresh(d), NULL, err);
+		rc = preview_run(d, mysql_target_statement_drop_fresh(d), NULL,
+				 err);
 	return rc ? rc
-		  : preview_run(d, my_statement_insert_fresh(d), count, err);
+		  : preview_run(d, mysql_target_statement_insert_fresh(d),
+				count, err);
 }
 
-int my_preview(struct destination *base, const struct batch *batch,
-	       const struct checkpoint *next, struct load_counts *out,
-	       struct error *err)
+int mysql_target_preview(struct destination *base, const struct batch *batch,
+			 const struct checkpoint *next, struct load_counts *out,
+			 struct error *err)
 {
-	struct mydst *d = (struct mydst *)base;
+	struct mysql_target *d = (struct mysql_target *)base;
 	struct load_counts counts = { .inserted = 0 };
 	int rc = row_order_build(&d->order, batch, err);
 
 	if (!rc && batch->n_rows)
-		rc = my_stage_empty(d, err);
+		rc = mysql_target_stage_empty(d, err);
 	if (!rc)
-		rc = my_session_begin(d, err);
+		rc = mysql_target_session_begin(d, err);
 	if (!rc)
-		rc = my_load_rows(d, batch, next, &counts, err);
+		rc = mysql_target_load_rows(d, batch, next, &counts, err);
 	if (!rc)
-		rc = mydb_exec(d->db, "COMMIT", err);
+		rc = mysql_client_exec(d->db, "COMMIT", err);
 	if (rc) {
-		my_session_rollback(d);
+		mysql_target_session_rollback(d);
 	} else {
-		my_session_end(d);
+		mysql_target_session_end(d);
 		*out = counts;
 	}
-	return my_blame(d, d->target, rc, err);
+	return mysql_target_blame(d, d->target, rc, err);
 }
 
 /* Takes `sql`. */
-static int explain_statement(struct mydst *d, const char *purpose, char *sql,
-			     const char *alias, struct explanation *out,
-			     struct error *err)
+static int explain_statement(struct mysql_target *d, const char *purpose,
+			     char *sql, const char *alias,
+			     struct explanation *out, struct error *err)
 {
 	char *plan = NULL, *index = NULL;
 	int rc = 0;
 
 	if (d->previewed)
-		rc = mydb_explain(d->db, sql, 0, NULL, alias, &plan, &index,
-				  err);
+		rc = mysql_client_explain(d->db, sql, 0, NULL, alias, &plan,
+					  &index, err);
 	if (!rc)
 		explanation_add(out, purpose, sql, index, plan);
 	free(sql);
@@ -167,46 +172,47 @@ static int explain_statement(struct mydst *d, const char *purpose, char *sql,
 	return rc;
 }
 
-static int explain_way(struct mydst *d, const struct mydst *real,
+static int explain_way(struct mysql_target *d, const struct mysql_target *real,
 		       struct explanation *out, struct error *err)
 {
 	const struct schema *s = d->target->schema;
-	enum my_way way = my_load_way(d);
+	enum mysql_target_way way = mysql_target_load_way(d);
 	int rc = 0;
 
 	if (way == WAY_APPEND)
-		return explain_statement(d, "append",
-					 my_statement_append(real, "", 0), "n",
-					 out, err);
+		return explain_statement(
+			d, "append", mysql_target_statement_append(real, "", 0),
+			"n", out, err);
 	if (way == WAY_UPDATE)
-		return explain_statement(d, "update",
-					 my_statement_update(real, NULL), "t",
-					 out, err);
+		return explain_statement(
+			d, "update", mysql_target_statement_update(real, NULL),
+			"t", out, err);
 	if (way == WAY_ONCE)
-		return explain_statement(d, "merge",
-					 my_statement_merge(real, NULL), "t",
-					 out, err);
+		return explain_statement(
+			d, "merge", mysql_target_statement_merge(real, NULL),
+			"t", out, err);
 	if (way == WAY_REPLACE)
-		rc = explain_statement(d, "delete",
-				       my_statement_delete(real, NULL), "t",
-				       out, err);
+		rc = explain_statement(
+			d, "delete", mysql_target_statement_delete(real, NULL),
+			"t", out, err);
 	else if (s->n_columns > s->n_key)
-		rc = explain_statement(d, "update",
-				       my_statement_update(real, NULL), "t",
-				       out, err);
+		rc = explain_statement(
+			d, "update", mysql_target_statement_update(real, NULL),
+			"t", out, err);
 	return rc ? rc
-		  : explain_statement(d, "insert", my_statement_insert(real),
-				      "t", out, err);
+		  : explain_statement(d, "insert",
+				      mysql_target_statement_insert(real), "t",
+				      out, err);
 }
 
 /* As a run has them: of the table itself. */
-int my_explain_load(struct destination *base, struct explanation *out,
-		    struct error *err)
+int mysql_target_explain_load(struct destination *base, struct explanation *out,
+			      struct error *err)
 {
-	struct mydst *d = (struct mydst *)base;
+	struct mysql_target *d = (struct mysql_target *)base;
 	struct target target = *d->target;
-	struct mydst real = *d;
-	int rc = my_stage_empty(d, err);
+	struct mysql_target real = *d;
+	int rc = mysql_target_stage_empty(d, err);
 
 	target.preview = false;
 	real.target = &target;

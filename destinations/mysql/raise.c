@@ -13,34 +13,35 @@ static const char look_sql[] =
 static const char raise_sql[] =
 	"UPDATE %s SET watermark = ? WHERE pipeline = ?";
 
-static int raise_write(struct mydst *d, const struct place *place,
+static int raise_write(struct mysql_target *d, const struct place *place,
 		       const char *pipeline, const char *watermark,
 		       struct error *err)
 {
 	const char *params[] = { watermark, pipeline };
 	char *sql = xstrfmt(raise_sql, place->watermark);
-	int rc = mydb_exec_count(d->db, sql, 2, params, NULL, err);
+	int rc = mysql_client_exec_count(d->db, sql, 2, params, NULL, err);
 
 	free(sql);
 	return rc;
 }
 
 /* The row's lock waits for the batch of a run that is under way. */
-static int raise_locked(struct mydst *d, const struct place *place,
+static int raise_locked(struct mysql_target *d, const struct place *place,
 			const char *pipeline, const char *mark,
 			struct error *err)
 {
 	const char *params[] = { pipeline, place->table };
 	char *make = xstrfmt(make_sql, place->watermark);
 	char *look = xstrfmt(look_sql, place->watermark), *raised = NULL;
-	struct mydb_result *r = NULL;
-	int rc = mydb_exec_count(d->db, make, 2, params, NULL, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_exec_count(d->db, make, 2, params, NULL, err);
 
 	if (!rc)
-		rc = mydb_query(d->db, &r, look, "?", 1, params, err);
-	if (!rc && mydb_rows(r))
-		raised = watermark_raise_text(mydb_value(r, 0, 0), mark);
-	mydb_result_free(r);
+		rc = mysql_client_query(d->db, &r, look, "?", 1, params, err);
+	if (!rc && mysql_client_rows(r))
+		raised =
+			watermark_raise_text(mysql_client_value(r, 0, 0), mark);
+	mysql_client_result_free(r);
 	if (raised)
 		rc = raise_write(d, place, pipeline, raised, err);
 	free(make);
@@ -49,25 +50,25 @@ static int raise_locked(struct mydst *d, const struct place *place,
 	return rc;
 }
 
-int my_raise(struct destination *base, const struct target *target,
-	     const char *mark, struct error *err)
+int mysql_target_raise(struct destination *base, const struct target *target,
+		       const char *mark, struct error *err)
 {
-	struct mydst *d = (struct mydst *)base;
+	struct mysql_target *d = (struct mysql_target *)base;
 	struct place place = { .database = NULL };
-	int rc = my_place_set(&place, d->db, target, err);
+	int rc = mysql_target_place_set(&place, d->db, target, err);
 
 	if (!rc)
-		rc = my_owned_check(d->db, &place, err);
+		rc = mysql_target_owned_check(d->db, &place, err);
 	if (!rc)
-		rc = my_session_begin(d, err);
+		rc = mysql_target_session_begin(d, err);
 	if (!rc)
 		rc = raise_locked(d, &place, target->pipeline, mark, err);
 	if (!rc)
-		rc = mydb_exec(d->db, "COMMIT", err);
+		rc = mysql_client_exec(d->db, "COMMIT", err);
 	if (rc)
-		my_session_rollback(d);
+		mysql_target_session_rollback(d);
 	else
-		my_session_end(d);
-	my_place_release(&place);
+		mysql_target_session_end(d);
+	mysql_target_place_release(&place);
 	return rc;
 }

@@ -35,8 +35,9 @@ static const char aside_sql[] =
 	"FROM information_schema.tables\n"
 	"WHERE table_schema = ? AND table_name IN (?, ?)";
 
-int my_refresh_take_over(struct mydst *d, const struct target *target,
-			 struct error *err)
+int mysql_target_refresh_take_over(struct mysql_target *d,
+				   const struct target *target,
+				   struct error *err)
 {
 	char *id = refresh_id_new();
 	char *sql = xstrfmt("UPDATE %s SET batch_id = ?,\n"
@@ -45,18 +46,18 @@ int my_refresh_take_over(struct mydst *d, const struct target *target,
 			    d->place.watermark);
 	const char *params[] = { id, target->pipeline };
 	struct checkpoint now;
-	int rc = mydb_exec_count(d->db, sql, 2, params, NULL, err);
+	int rc = mysql_client_exec_count(d->db, sql, 2, params, NULL, err);
 
 	checkpoint_init(&now);
 	if (!rc)
-		rc = my_mark_read(d->db, &d->place, target->pipeline, &now,
-				  err);
+		rc = mysql_target_mark_read(d->db, &d->place, target->pipeline,
+					    &now, err);
 	if (!rc && !now.found)
 		rc = writer_overtaken(target->pipeline, d->place.watermark,
 				      "this refresh is given up", &now, &now,
 				      err);
 	if (!rc)
-		my_mark_remember(d, id, now.fence, now.rows_total);
+		mysql_target_mark_remember(d, id, now.fence, now.rows_total);
 	checkpoint_release(&now);
 	free(sql);
 	free(id);
@@ -64,99 +65,103 @@ int my_refresh_take_over(struct mydst *d, const struct target *target,
 }
 
 /* Which of the two tables aside are there? The mark is read behind this. */
-static int refresh_look(struct mydb *db, const struct place *place,
+static int refresh_look(struct mysql_client *db, const struct place *place,
 			bool *building, bool *any, struct error *err)
 {
 	char *retired = xstrfmt("%s_old", place->build);
 	const char *params[] = { place->build, OWNED_MARK_PARAMS(place),
 				 place->database, place->build, retired };
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, aside_sql, "1tt?", ARRAY_SIZE(params),
-			    params, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(db, &r, aside_sql, "1tt?",
+				    ARRAY_SIZE(params), params, err);
 
 	if (!rc)
-		rc = my_owned_refuse(mydb_value(r, 0, 2), place, err);
+		rc = mysql_target_owned_refuse(mysql_client_value(r, 0, 2),
+					       place, err);
 	if (!rc) {
-		*building = *mydb_value(r, 0, 0) != '0';
-		*any = *mydb_value(r, 0, 1) != '0';
+		*building = *mysql_client_value(r, 0, 0) != '0';
+		*any = *mysql_client_value(r, 0, 1) != '0';
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	free(retired);
 	return rc;
 }
 
 /* Is there a mark that was to be that of a table swapped in? */
-static int refresh_announced(struct mydb *db, const struct place *place,
+static int refresh_announced(struct mysql_client *db, const struct place *place,
 			     const char *pipeline, bool *out, struct error *err)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	char *sql = xstrfmt("SELECT next_batch_id IS NOT NULL FROM %s\n"
 			    "WHERE pipeline = ?",
 			    place->watermark);
-	int rc = mydb_query(db, &r, sql, "t", 1, &pipeline, err);
+	int rc = mysql_client_query(db, &r, sql, "t", 1, &pipeline, err);
 
-	if (!rc && mydb_rows(r))
-		*out = *mydb_value(r, 0, 0) == '1';
-	mydb_result_free(r);
+	if (!rc && mysql_client_rows(r))
+		*out = *mysql_client_value(r, 0, 0) == '1';
+	mysql_client_result_free(r);
 	free(sql);
 	/* No table of marks, or no database, yet. */
-	if (rc &&
-	    (mydb_failed_with(err, 1146) || mydb_failed_with(err, 1049))) {
+	if (rc && (mysql_client_failed_with(err, 1146) ||
+		   mysql_client_failed_with(err, 1049))) {
 		error_clear(err);
 		rc = 0;
 	}
 	return rc;
 }
 
-static int refresh_forget(struct mydb *db, const struct place *place,
+static int refresh_forget(struct mysql_client *db, const struct place *place,
 			  const char *pipeline, struct error *err)
 {
 	char *sql = xstrfmt(forget_sql, place->watermark);
-	int rc = mydb_exec_count(db, sql, 1, &pipeline, NULL, err);
+	int rc = mysql_client_exec_count(db, sql, 1, &pipeline, NULL, err);
 
 	free(sql);
 	return rc;
 }
 
-int my_refresh_conclude(struct mydb *db, const struct place *place,
-			const char *pipeline, struct error *err)
+int mysql_target_refresh_conclude(struct mysql_client *db,
+				  const struct place *place,
+				  const char *pipeline, struct error *err)
 {
 	char *sql = xstrfmt(conclude_sql, place->watermark);
-	int rc = mydb_exec_count(db, sql, 1, &pipeline, NULL, err);
+	int rc = mysql_client_exec_count(db, sql, 1, &pipeline, NULL, err);
 
 	free(sql);
 	return rc;
 }
 
 /* The one that was to be replaced takes its place again. */
-static int refresh_put_back(struct mydb *db, const struct place *place,
+static int refresh_put_back(struct mysql_client *db, const struct place *place,
 			    const char *pipeline, struct error *err)
 {
-	int rc = my_execf(db, err, "RENAME TABLE %s TO %s, %s TO %s",
-			  place->rows, place->building, place->retired,
-			  place->rows);
+	int rc = mysql_target_execf(db, err, "RENAME TABLE %s TO %s, %s TO %s",
+				    place->rows, place->building,
+				    place->retired, place->rows);
 
 	if (!rc)
 		rc = refresh_forget(db, place, pipeline, err);
 	return rc ? rc
-		  : my_execf(db, err, "DROP TABLE IF EXISTS %s",
-			     place->building);
+		  : mysql_target_execf(db, err, "DROP TABLE IF EXISTS %s",
+				       place->building);
 }
 
-int my_refresh_retire(struct mydb *db, const struct place *place,
-		      const char *pipeline, struct error *err)
+int mysql_target_refresh_retire(struct mysql_client *db,
+				const struct place *place, const char *pipeline,
+				struct error *err)
 {
 	char *grant;
-	int rc = my_execf(db, err, "DROP TABLE IF EXISTS %s", place->retired);
+	int rc = mysql_target_execf(db, err, "DROP TABLE IF EXISTS %s",
+				    place->retired);
 
-	if (!rc || (!mydb_failed_with(err, ERRNO_KEY_MARIADB) &&
-		    !mydb_failed_with(err, ERRNO_KEY_MYSQL)))
+	if (!rc || (!mysql_client_failed_with(err, ERRNO_KEY_MARIADB) &&
+		    !mysql_client_failed_with(err, ERRNO_KEY_MYSQL)))
 		return rc;
 	error_clear(err);
 	rc = refresh_put_back(db, place, pipeline, err);
 	if (rc)
 		return rc;
-	grant = my_rights_grant(db, "PROCESS", "*.*");
+	grant = mysql_target_rights_grant(db, "PROCESS", "*.*");
 	rc = error_set(err, ERROR_SCHEMA,
 		       "table %s: a foreign key of a table in another database "
 		       "points at it, so it was not replaced: the old rows are "
@@ -169,7 +174,7 @@ int my_refresh_retire(struct mydb *db, const struct place *place,
 
 /* One statement swaps the tables: the one aside is there, or has become the
  * target. */
-static int refresh_mend(struct mydb *db, const struct place *place,
+static int refresh_mend(struct mysql_client *db, const struct place *place,
 			const char *pipeline, bool building, bool announced,
 			struct error *err)
 {
@@ -178,18 +183,19 @@ static int refresh_mend(struct mydb *db, const struct place *place,
 	if (announced && building)
 		rc = refresh_forget(db, place, pipeline, err);
 	else if (announced)
-		rc = my_refresh_retire(db, place, pipeline, err);
+		rc = mysql_target_refresh_retire(db, place, pipeline, err);
 	if (!rc && announced && !building)
-		rc = my_refresh_conclude(db, place, pipeline, err);
+		rc = mysql_target_refresh_conclude(db, place, pipeline, err);
 	if (!rc)
-		rc = my_execf(db, err, "DROP TABLE IF EXISTS %s, %s",
-			      place->building, place->retired);
+		rc = mysql_target_execf(db, err, "DROP TABLE IF EXISTS %s, %s",
+					place->building, place->retired);
 	return rc ? rc : failpoint("stage_dropped", err);
 }
 
 /* The lock is what tells a killed refresh from one that is under way. */
-int my_refresh_settle(struct mydst *d, const struct place *place,
-		      const char *pipeline, struct error *err)
+int mysql_target_refresh_settle(struct mysql_target *d,
+				const struct place *place, const char *pipeline,
+				struct error *err)
 {
 	struct error taken = ERROR_INIT;
 	bool building = false, any = false, announced = false;
@@ -200,7 +206,7 @@ int my_refresh_settle(struct mydst *d, const struct place *place,
 		rc = refresh_announced(d->db, place, pipeline, &announced, err);
 	if (rc || (!any && !announced))
 		return rc;
-	rc = my_lock_take(d, LOCK_REFRESH, pipeline, 0, &taken);
+	rc = mysql_target_lock_take(d, LOCK_REFRESH, pipeline, 0, &taken);
 	if (rc == -ERROR_STATE)
 		return 0;
 	if (rc) {
@@ -215,28 +221,30 @@ int my_refresh_settle(struct mydst *d, const struct place *place,
 		rc = refresh_mend(d->db, place, pipeline, building, announced,
 				  err);
 	if (!own)
-		my_lock_release(d, LOCK_REFRESH);
+		mysql_target_lock_release(d, LOCK_REFRESH);
 	return rc;
 }
 
-int my_refresh_check(struct mydst *d, struct error *err)
+int mysql_target_refresh_check(struct mysql_target *d, struct error *err)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	char *sql = xstrfmt("SELECT COUNT(*) FROM %s", d->place.building);
-	int rc = mydb_query(d->db, &r, sql, "1t", 0, NULL, err);
+	int rc = mysql_client_query(d->db, &r, sql, "1t", 0, NULL, err);
 
-	if (!rc && strtoll(mydb_value(r, 0, 0), NULL, 10) != d->built)
+	if (!rc && strtoll(mysql_client_value(r, 0, 0), NULL, 10) != d->built)
 		rc = error_set(err, ERROR_DATA,
 			       "table %s: the new one has %s rows, but %" PRId64
 			       " were put into it; the old one stays",
-			       d->target->table, mydb_value(r, 0, 0), d->built);
-	mydb_result_free(r);
+			       d->target->table, mysql_client_value(r, 0, 0),
+			       d->built);
+	mysql_client_result_free(r);
 	free(sql);
 	return rc;
 }
 
-int my_refresh_announce(struct mydst *d, const struct checkpoint *next,
-			struct error *err)
+int mysql_target_refresh_announce(struct mysql_target *d,
+				  const struct checkpoint *next,
+				  struct error *err)
 {
 	char *fence = xstrfmt("%" PRId64, next->fence);
 	char *rows = xstrfmt("%zu", d->refreshed);
@@ -251,14 +259,14 @@ int my_refresh_announce(struct mydst *d, const struct checkpoint *next,
 	int rc = writer_check(&d->target->writer, err);
 
 	if (!rc)
-		rc = mydb_exec_count(d->db, sql, ARRAY_SIZE(params), params,
-				     &touched, err);
+		rc = mysql_client_exec_count(d->db, sql, ARRAY_SIZE(params),
+					     params, &touched, err);
 	if (!rc && touched != 1)
 		rc = error_set(err, ERROR_STATE,
 			       "pipeline %s: its row in %s has changed hands",
 			       d->target->pipeline, d->place.watermark);
 	if (!rc)
-		rc = mydb_exec(d->db, "COMMIT", err);
+		rc = mysql_client_exec(d->db, "COMMIT", err);
 	free(fence);
 	free(rows);
 	free(sql);

@@ -10,7 +10,8 @@ static const char emptied_sql[] = "UPDATE %s SET target_rows = 0\n"
 				  "WHERE pipeline = ? AND\n"
 				  "  NOT EXISTS (SELECT 1 FROM %s t)";
 
-static int remove_remember(struct mydst *d, int64_t removed, struct error *err)
+static int remove_remember(struct mysql_target *d, int64_t removed,
+			   struct error *err)
 {
 	char *sql;
 	int rc;
@@ -18,16 +19,17 @@ static int remove_remember(struct mydst *d, int64_t removed, struct error *err)
 	if (!removed || d->soft_delete != SOFT_DELETE_NONE)
 		return 0;
 	sql = xstrfmt(emptied_sql, d->place.watermark, d->rows);
-	rc = mydb_exec_count(d->db, sql, 1, &d->target->pipeline, NULL, err);
+	rc = mysql_client_exec_count(d->db, sql, 1, &d->target->pipeline, NULL,
+				     err);
 	free(sql);
 	return rc;
 }
 
-static int remove_rows(struct mydst *d, const struct batch *keys,
+static int remove_rows(struct mysql_target *d, const struct batch *keys,
 		       int64_t *removed, struct error *err)
 {
-	char *sql = my_statement_remove(d);
-	int rc = my_stage_fill(d, keys, d->place.stage, err);
+	char *sql = mysql_target_statement_remove(d);
+	int rc = mysql_target_stage_fill(d, keys, d->place.stage, err);
 
 	if (!rc)
 		rc = error_set(err, ERROR_DATA,
@@ -35,17 +37,17 @@ static int remove_rows(struct mydst *d, const struct batch *keys,
 			       "the key column's collation or type",
 			       d->target->table);
 	if (rc > 0)
-		rc = mydb_exec_count(d->db, sql, 0, NULL, removed, err);
+		rc = mysql_client_exec_count(d->db, sql, 0, NULL, removed, err);
 	free(sql);
 	return rc ? rc : failpoint("after_delete", err);
 }
 
-static int remove_transaction(struct mydst *d, const struct batch *keys,
+static int remove_transaction(struct mysql_target *d, const struct batch *keys,
 			      const struct checkpoint *next, int64_t *removed,
 			      struct error *err)
 {
 	struct checkpoint kept;
-	int rc = my_mark_begin(d, true, err);
+	int rc = mysql_target_mark_begin(d, true, err);
 
 	checkpoint_init(&kept);
 	checkpoint_keep(&kept, next, d->stands);
@@ -54,22 +56,22 @@ static int remove_transaction(struct mydst *d, const struct batch *keys,
 	if (!rc)
 		rc = remove_remember(d, *removed, err);
 	if (!rc)
-		rc = my_mark_write(d, &kept, 0, err);
+		rc = mysql_target_mark_write(d, &kept, 0, err);
 	if (!rc)
-		rc = my_mark_commit(d, &kept, err);
+		rc = mysql_target_mark_commit(d, &kept, err);
 	if (rc)
-		my_session_rollback(d);
+		mysql_target_session_rollback(d);
 	else
-		my_mark_advance(d, &kept, 0);
+		mysql_target_mark_advance(d, &kept, 0);
 	checkpoint_release(&kept);
 	return rc;
 }
 
-int my_remove(struct destination *base, const struct batch *keys,
-	      const struct checkpoint *next, int64_t *removed,
-	      struct error *err)
+int mysql_target_remove(struct destination *base, const struct batch *keys,
+			const struct checkpoint *next, int64_t *removed,
+			struct error *err)
 {
-	struct mydst *d = (struct mydst *)base;
+	struct mysql_target *d = (struct mysql_target *)base;
 	int rc = soft_delete_check(d->target, d->soft_delete, "datetime(6)",
 				   err);
 
@@ -77,8 +79,8 @@ int my_remove(struct destination *base, const struct batch *keys,
 	if (!rc)
 		rc = row_order_build(&d->order, keys, err);
 	if (!rc)
-		rc = my_stage_empty(d, err);
+		rc = mysql_target_stage_empty(d, err);
 	if (!rc)
 		rc = remove_transaction(d, keys, next, removed, err);
-	return my_blame(d, d->target, rc, err);
+	return mysql_target_blame(d, d->target, rc, err);
 }

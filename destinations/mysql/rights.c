@@ -111,47 +111,49 @@ static void grant_take(struct sight *sight, const char *line, const char *right,
 
 /* Of several patterns that match a database the server heeds one: then all
  * have to have it. */
-static bool grants_give(const struct mydb_result *r, const char *right,
+static bool grants_give(const struct mysql_client_result *r, const char *right,
 			const char *const params[2])
 {
 	struct sight sight = { .table = false };
 
-	for (size_t i = 0; i < mydb_rows(r); i++)
-		grant_take(&sight, mydb_value(r, i, 0), right, params);
+	for (size_t i = 0; i < mysql_client_rows(r); i++)
+		grant_take(&sight, mysql_client_value(r, i, 0), right, params);
 	return sight.table || (sight.everywhere && !sight.revoked) ||
 	       (sight.database && !sight.not_database);
 }
 
-int my_rights_give(struct mydb *db, const char *right,
-		   const char *const params[2], bool *out, struct error *err)
+int mysql_target_rights_give(struct mysql_client *db, const char *right,
+			     const char *const params[2], bool *out,
+			     struct error *err)
 {
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(db, &r, "SHOW GRANTS", "t", 0, NULL, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(db, &r, "SHOW GRANTS", "t", 0, NULL, err);
 
 	*out = !rc && grants_give(r, right, params);
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return rc;
 }
 
-char *my_rights_grant(struct mydb *db, const char *right, const char *on)
+char *mysql_target_rights_grant(struct mysql_client *db, const char *right,
+				const char *on)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	struct error ignored = ERROR_INIT;
 	struct strbuf sb = STRBUF_INIT;
 	const char *user = "", *host;
 	char *name;
 
-	if (!mydb_query(db, &r, "SELECT CURRENT_USER()", "1t", 0, NULL,
-			&ignored))
-		user = mydb_value(r, 0, 0);
+	if (!mysql_client_query(db, &r, "SELECT CURRENT_USER()", "1t", 0, NULL,
+				&ignored))
+		user = mysql_client_value(r, 0, 0);
 	host = strrchr(user, '@');
 	name = xstrndup(user, host ? (size_t)(host - user) : strlen(user));
 	strbuf_addf(&sb, "GRANT %s ON %s TO ", right, on);
-	mydb_quote(&sb, name);
+	mysql_client_quote(&sb, name);
 	strbuf_addch(&sb, '@');
-	mydb_quote(&sb, host ? host + 1 : "%");
+	mysql_client_quote(&sb, host ? host + 1 : "%");
 	free(name);
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return strbuf_detach(&sb);
 }
 
@@ -183,7 +185,7 @@ static bool rights_are_needed(const struct rights_needed *n,
 	       (n->delete_insert && target->mode == LOAD_DELETE_INSERT);
 }
 
-void my_rights_of_mode(struct strbuf *out, enum load_mode mode)
+void mysql_target_rights_of_mode(struct strbuf *out, enum load_mode mode)
 {
 	const struct target target = { .mode = mode,
 				       .refresh = mode == LOAD_REPLACE };
@@ -195,24 +197,26 @@ void my_rights_of_mode(struct strbuf *out, enum load_mode mode)
 				    rights_needed[i].right);
 }
 
-int my_rights_missing(struct mydst *d, const struct place *place,
-		      const struct target *target, struct strbuf *out,
-		      struct error *err)
+int mysql_target_rights_missing(struct mysql_target *d,
+				const struct place *place,
+				const struct target *target, struct strbuf *out,
+				struct error *err)
 {
 	const char *params[2] = { place->database, place->base };
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(d->db, &r, "SHOW GRANTS", "t", 0, NULL, err);
+	struct mysql_client_result *r = NULL;
+	int rc =
+		mysql_client_query(d->db, &r, "SHOW GRANTS", "t", 0, NULL, err);
 
 	for (size_t i = 0; !rc && i < ARRAY_SIZE(rights_needed); i++)
 		if (rights_are_needed(&rights_needed[i], target) &&
 		    !grants_give(r, rights_needed[i].right, params))
 			strbuf_addf(out, "%s%s", out->len ? ", " : "",
 				    rights_needed[i].right);
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return rc;
 }
 
-static void rights_report(struct mydst *d, const struct place *place,
+static void rights_report(struct mysql_target *d, const struct place *place,
 			  const struct target *target, const char *missing,
 			  enum severity severity, const char *purpose,
 			  struct problems *out)
@@ -222,7 +226,7 @@ static void rights_report(struct mydst *d, const struct place *place,
 
 	sql_quote_name(&on, place->database, '`');
 	strbuf_addstr(&on, ".*");
-	grant = my_rights_grant(d->db, missing, on.data);
+	grant = mysql_target_rights_grant(d->db, missing, on.data);
 	problems_add(out, severity, ERROR_NONE, "missing-rights", grant,
 		     "table %s: the user has no grant of %s, which %s takes",
 		     target->table, missing, purpose);
@@ -231,7 +235,8 @@ static void rights_report(struct mydst *d, const struct place *place,
 }
 
 /* Loading begins without it, and fails on the day when the source changes. */
-static int rights_inspect_drift(struct mydst *d, const struct place *place,
+static int rights_inspect_drift(struct mysql_target *d,
+				const struct place *place,
 				const struct target *target,
 				struct problems *out, struct error *err)
 {
@@ -242,19 +247,20 @@ static int rights_inspect_drift(struct mydst *d, const struct place *place,
 	if (target->refresh || (target->drift.on_new_column == DRIFT_STOP &&
 				target->drift.on_type_change == DRIFT_STOP))
 		return 0;
-	rc = my_rights_give(d->db, "ALTER", params, &given, err);
+	rc = mysql_target_rights_give(d->db, "ALTER", params, &given, err);
 	if (!rc && !given)
 		rights_report(d, place, target, "ALTER", SEVERITY_INFO,
 			      "a column that is added or widened later", out);
 	return rc;
 }
 
-int my_rights_inspect(struct mydst *d, const struct place *place,
-		      const struct target *target, struct problems *out,
-		      struct error *err)
+int mysql_target_rights_inspect(struct mysql_target *d,
+				const struct place *place,
+				const struct target *target,
+				struct problems *out, struct error *err)
 {
 	struct strbuf missing = STRBUF_INIT;
-	int rc = my_rights_missing(d, place, target, &missing, err);
+	int rc = mysql_target_rights_missing(d, place, target, &missing, err);
 
 	if (missing.len)
 		rights_report(d, place, target, missing.data, SEVERITY_WARNING,

@@ -6,7 +6,8 @@
 
 #define ERRNO_NO_TABLE 1146
 
-int my_signature_refuse(const struct target *target, struct error *err)
+int mysql_target_signature_refuse(const struct target *target,
+				  struct error *err)
 {
 	error_clear(err);
 	return error_set(err, ERROR_TRANSIENT,
@@ -17,11 +18,12 @@ int my_signature_refuse(const struct target *target, struct error *err)
 			 target->pipeline, target->table);
 }
 
-bool my_signature_is_gone(const struct mydst *d, const struct error *err)
+bool mysql_target_signature_is_gone(const struct mysql_target *d,
+				    const struct error *err)
 {
 	const char *name = d->target->refresh ? d->place.build : d->place.base;
 
-	return mydb_failed_with(err, ERRNO_NO_TABLE) &&
+	return mysql_client_failed_with(err, ERRNO_NO_TABLE) &&
 	       strstr(err->message, name) != NULL;
 }
 
@@ -44,8 +46,8 @@ static bool signature_same_column(const struct catalog_column *a,
 
 /* All that decides how a batch is loaded. Who points at the table was looked
  * for by other means, and is not looked for again. */
-bool my_signature_same(const struct catalog_table *a,
-		       const struct catalog_table *b)
+bool mysql_target_signature_same(const struct catalog_table *a,
+				 const struct catalog_table *b)
 {
 	if (a->exists != b->exists || a->n_columns != b->n_columns ||
 	    a->triggers != b->triggers || a->has_key != b->has_key ||
@@ -76,36 +78,37 @@ static char *signature_of(const char *create, const char *triggers)
 		       triggers);
 }
 
-static int signature_read(struct mydst *d, const char *triggers, char **out,
-			  struct error *err)
+static int signature_read(struct mysql_target *d, const char *triggers,
+			  char **out, struct error *err)
 {
 	char *sql = xstrfmt("SHOW CREATE TABLE %s", d->rows);
-	struct mydb_result *r = NULL;
-	int rc = mydb_query(d->db, &r, sql, "1tt", 0, NULL, err);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(d->db, &r, sql, "1tt", 0, NULL, err);
 
 	if (!rc)
-		*out = signature_of(mydb_value(r, 0, 1), triggers);
-	mydb_result_free(r);
+		*out = signature_of(mysql_client_value(r, 0, 1), triggers);
+	mysql_client_result_free(r);
 	free(sql);
 	return rc;
 }
 
 /* The first time in a run: is what prepare has read still so? A run that loads
  * nothing never asks. */
-static int signature_first(struct mydst *d, struct error *err)
+static int signature_first(struct mysql_target *d, struct error *err)
 {
 	const char *table = d->target->refresh ? d->place.build : d->place.base;
 	struct catalog_table now = { .exists = false };
-	int rc = my_catalog_read(d->db, d->place.database, table,
-				 d->target->schema, &now, err);
+	int rc = mysql_target_catalog_read(d->db, d->place.database, table,
+					   d->target->schema, &now, err);
 
-	if (!rc && !my_signature_same(&d->table, &now))
-		rc = my_signature_refuse(d->target, err);
-	my_catalog_release(&now);
+	if (!rc && !mysql_target_signature_same(&d->table, &now))
+		rc = mysql_target_signature_refuse(d->target, err);
+	mysql_target_catalog_release(&now);
 	return rc;
 }
 
-int my_signature_check(struct mydst *d, const char *triggers, struct error *err)
+int mysql_target_signature_check(struct mysql_target *d, const char *triggers,
+				 struct error *err)
 {
 	char *now = NULL;
 	int rc = signature_read(d, triggers ? triggers : "", &now, err);
@@ -113,7 +116,7 @@ int my_signature_check(struct mydst *d, const char *triggers, struct error *err)
 	if (!rc && !d->signature)
 		rc = signature_first(d, err);
 	else if (!rc && strcmp(d->signature, now) != 0)
-		rc = my_signature_refuse(d->target, err);
+		rc = mysql_target_signature_refuse(d->target, err);
 	if (!rc && !d->signature) {
 		d->signature = now;
 		return 0;

@@ -30,20 +30,20 @@ static void stage_describe_column(struct strbuf *names, struct strbuf *load,
 	sql_quote_name(names, c->name, '`');
 	strbuf_addstr(load, separator);
 	strbuf_addstr(row, separator);
-	my_type_cast(row, &c->type, c->charset, "?");
-	if (my_type_needs_cast(&c->type, c->charset)) {
+	mysql_target_type_cast(row, &c->type, c->charset, "?");
+	if (mysql_target_type_needs_cast(&c->type, c->charset)) {
 		strbuf_addstr(load, variable);
 		strbuf_addstr(set, set->len ? ", " : "\nSET ");
 		sql_quote_name(set, c->name, '`');
 		strbuf_addstr(set, " = ");
-		my_type_cast(set, &c->type, c->charset, variable);
+		mysql_target_type_cast(set, &c->type, c->charset, variable);
 	} else {
 		sql_quote_name(load, c->name, '`');
 	}
 	free(variable);
 }
 
-int my_stage_describe(struct mydst *d, struct error *err)
+int mysql_target_stage_describe(struct mysql_target *d, struct error *err)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf names = STRBUF_INIT, load = STRBUF_INIT;
@@ -52,7 +52,8 @@ int my_stage_describe(struct mydst *d, struct error *err)
 	int rc = 0;
 
 	soft = d->target->soft_delete
-		       ? my_catalog_find(&d->table, d->target->soft_delete)
+		       ? mysql_target_catalog_find(&d->table,
+						   d->target->soft_delete)
 		       : NULL;
 	d->soft_delete =
 		soft_delete_of(d->target, soft ? soft->type.name : NULL);
@@ -60,8 +61,8 @@ int my_stage_describe(struct mydst *d, struct error *err)
 	strbuf_addch(&load, '(');
 	strbuf_addch(&row, '(');
 	for (size_t i = 0; i < s->n_columns; i++) {
-		const struct catalog_column *c =
-			my_catalog_find(&d->table, s->columns[i].name);
+		const struct catalog_column *c = mysql_target_catalog_find(
+			&d->table, s->columns[i].name);
 
 		if (!c) {
 			rc = error_set(err, ERROR_SCHEMA,
@@ -71,7 +72,8 @@ int my_stage_describe(struct mydst *d, struct error *err)
 				       d->target->table, s->columns[i].name);
 			break;
 		}
-		d->forms[i] = my_type_form(s->columns[i].type.kind, &c->type);
+		d->forms[i] = mysql_target_type_form(s->columns[i].type.kind,
+						     &c->type);
 		stage_describe_column(&names, &load, &set, &row, c, i);
 	}
 	strbuf_addch(&load, ')');
@@ -90,8 +92,8 @@ int my_stage_describe(struct mydst *d, struct error *err)
 /* Types and collations of the table's own: what does not fit there does not
  * fit here, where the row is known; and keys that are one there are one
  * here. */
-int my_stage_like(struct mydst *d, const char *table, bool key_alone,
-		  struct error *err)
+int mysql_target_stage_like(struct mysql_target *d, const char *table,
+			    bool key_alone, struct error *err)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf sql = STRBUF_INIT;
@@ -99,8 +101,8 @@ int my_stage_like(struct mydst *d, const char *table, bool key_alone,
 
 	strbuf_addf(&sql, "CREATE TEMPORARY TABLE %s (", table);
 	for (size_t i = 0; i < s->n_columns; i++) {
-		const struct catalog_column *c =
-			my_catalog_find(&d->table, s->columns[i].name);
+		const struct catalog_column *c = mysql_target_catalog_find(
+			&d->table, s->columns[i].name);
 
 		if (key_alone && !schema_is_key(s, i))
 			continue;
@@ -110,40 +112,42 @@ int my_stage_like(struct mydst *d, const char *table, bool key_alone,
 			strbuf_addf(&sql, " CHARACTER SET %s COLLATE %s",
 				    c->charset, c->collation);
 		strbuf_addstr(&sql, !schema_is_key(s, i) ? " NULL,\n"
-				    : c->type.base == MY_TIMESTAMP
+				    : c->type.base == MYSQL_TARGET_TIMESTAMP
 					    ? " NOT NULL DEFAULT "
 					      "'2000-01-01 00:00:00',\n"
 					    : " NOT NULL,\n");
 	}
 	strbuf_addstr(&sql, "PRIMARY KEY (");
-	my_ddl_key(&sql, s);
+	mysql_target_ddl_key(&sql, s);
 	strbuf_addstr(&sql, ")) ENGINE = InnoDB ROW_FORMAT = DYNAMIC");
-	rc = my_execf(d->db, err, "DROP TEMPORARY TABLE IF EXISTS %s", table);
+	rc = mysql_target_execf(d->db, err, "DROP TEMPORARY TABLE IF EXISTS %s",
+				table);
 	if (!rc)
-		rc = mydb_exec(d->db, sql.data, err);
+		rc = mysql_client_exec(d->db, sql.data, err);
 	if (rc)
 		error_prefix(err, "table %s: its stage", d->target->table);
 	strbuf_release(&sql);
 	return rc;
 }
 
-static int stage_create(struct mydst *d, struct error *err)
+static int stage_create(struct mysql_target *d, struct error *err)
 {
-	int rc = my_stage_like(d, d->place.stage, false, err);
+	int rc = mysql_target_stage_like(d, d->place.stage, false, err);
 
 	d->staged = rc == 0;
 	d->dirty = false;
 	return rc ? rc : failpoint("stage_created", err);
 }
 
-int my_stage_empty(struct mydst *d, struct error *err)
+int mysql_target_stage_empty(struct mysql_target *d, struct error *err)
 {
 	int rc = 0;
 
 	if (!d->staged)
 		return stage_create(d, err);
 	if (d->dirty)
-		rc = my_execf(d->db, err, "TRUNCATE TABLE %s", d->place.stage);
+		rc = mysql_target_execf(d->db, err, "TRUNCATE TABLE %s",
+					d->place.stage);
 	if (!rc)
 		d->dirty = false;
 	return rc;
@@ -152,7 +156,7 @@ int my_stage_empty(struct mydst *d, struct error *err)
 /* ---- rows on their way */
 
 struct stage_rows {
-	struct mydst *d;
+	struct mysql_target *d;
 	const struct batch *b;
 	size_t at; /* of d->order */
 	bool straight; /* into the table, not the stage */
@@ -181,7 +185,7 @@ static int stage_look(const struct stage_rows *rows, struct error *err)
 static int stage_next(void *ctx, struct strbuf *out, struct error *err)
 {
 	struct stage_rows *rows = ctx;
-	const struct mydst *d = rows->d;
+	const struct mysql_target *d = rows->d;
 	size_t column = 0;
 	int rc = 0;
 
@@ -189,8 +193,9 @@ static int stage_next(void *ctx, struct strbuf *out, struct error *err)
 		rc = stage_look(rows, err);
 		if (rc)
 			return rc;
-		rc = my_format_row(out, d->forms, rows->b,
-				   d->order.rows[rows->at], &column, err);
+		rc = mysql_target_format_row(out, d->forms, rows->b,
+					     d->order.rows[rows->at], &column,
+					     err);
 		if (rc)
 			return stage_blame(
 				rows, rows->at,
@@ -217,7 +222,7 @@ static int stage_explain(const struct stage_rows *rows, size_t first,
 /* 1: all are in; 0: a key was there already, or the stage is to say which value
  * it is that does not fit. */
 static int stage_judge(const struct stage_rows *rows, size_t first,
-		       size_t n_rows, const struct mydb_loaded *got,
+		       size_t n_rows, const struct mysql_client_loaded *got,
 		       struct error *err)
 {
 	if (got->number == ERRNO_REPEATED || (got->warnings && rows->straight))
@@ -236,16 +241,16 @@ static int stage_judge(const struct stage_rows *rows, size_t first,
 	return 1;
 }
 
-static int stage_load(struct mydst *d, const struct batch *b, const char *table,
-		      struct error *err)
+static int stage_load(struct mysql_target *d, const struct batch *b,
+		      const char *table, struct error *err)
 {
 	struct stage_rows rows = { .d = d,
 				   .b = b,
 				   .straight = table != d->place.stage };
-	struct mydb_loaded got = { .rows = 0 };
-	char *into = xstrfmt("INTO TABLE %s " MY_FORMAT_SQL " %s", table,
-			     d->load_columns);
-	int rc = mydb_load(d->db, into, stage_next, &rows, &got, err);
+	struct mysql_client_loaded got = { .rows = 0 };
+	char *into = xstrfmt("INTO TABLE %s " MYSQL_TARGET_FORMAT_SQL " %s",
+			     table, d->load_columns);
+	int rc = mysql_client_load(d->db, into, stage_next, &rows, &got, err);
 
 	free(into);
 	return rc ? rc : stage_judge(&rows, 0, d->order.n, &got, err);
@@ -255,7 +260,8 @@ static int stage_load(struct mydst *d, const struct batch *b, const char *table,
 
 struct insert_chunk {
 	struct strbuf text; /* of the values, one behind the other */
-	struct mydb_value *values; /* `bytes` NULL or not, until all are in */
+	struct mysql_client_value
+		*values; /* `bytes` NULL or not, until all are in */
 	size_t n_rows;
 };
 
@@ -267,18 +273,20 @@ static int insert_add(struct insert_chunk *c, const struct stage_rows *rows,
 
 	for (size_t i = 0; i < n; i++) {
 		const struct vector *v = &rows->b->vectors[i];
-		struct mydb_value *value = &c->values[c->n_rows * n + i];
+		struct mysql_client_value *value =
+			&c->values[c->n_rows * n + i];
 		size_t start = c->text.len;
 		bool null = vector_is_null(v, row);
 		int rc = null ? 0
-			      : my_format_value(&c->text, rows->d->forms[i], v,
-						row, err);
+			      : mysql_target_format_value(&c->text,
+							  rows->d->forms[i], v,
+							  row, err);
 
 		if (rc)
 			return stage_blame(rows, rows->at,
 					   rows->b->schema->columns[i].name,
 					   err);
-		*value = (struct mydb_value){
+		*value = (struct mysql_client_value){
 			.bytes = null ? NULL : "",
 			.n = c->text.len - start,
 			.binary = v->kind == TYPE_BYTES,
@@ -319,17 +327,17 @@ static int insert_send(struct insert_chunk *c, const struct stage_rows *rows,
 		       const char *head, struct error *err)
 {
 	size_t n = rows->b->schema->n_columns, first = rows->at - c->n_rows;
-	struct mydb_loaded got = { .rows = 0 };
+	struct mysql_client_loaded got = { .rows = 0 };
 	int rc = insert_check(c, rows, err);
 
 	if (rc)
 		return rc;
 	insert_point(c, c->n_rows * n);
-	rc = mydb_insert(rows->d->db, head, rows->d->insert_row, c->values, n,
-			 c->n_rows, &got, err);
+	rc = mysql_client_insert(rows->d->db, head, rows->d->insert_row,
+				 c->values, n, c->n_rows, &got, err);
 	if (!rc)
 		return stage_judge(rows, first, c->n_rows, &got, err);
-	if (mydb_failed_with(err, ERRNO_REPEATED) ||
+	if (mysql_client_failed_with(err, ERRNO_REPEATED) ||
 	    (rows->straight && err->code == ERROR_DATA)) {
 		error_clear(err);
 		return 0;
@@ -361,13 +369,14 @@ static int insert_collect(struct insert_chunk *c, struct stage_rows *rows,
 	return rc;
 }
 
-static int stage_insert(struct mydst *d, const struct batch *b,
+static int stage_insert(struct mysql_target *d, const struct batch *b,
 			const char *table, struct error *err)
 {
 	struct stage_rows rows = { .d = d,
 				   .b = b,
 				   .straight = table != d->place.stage };
-	size_t n = b->schema->n_columns, most = mydb_insert_rows(d->db, n);
+	size_t n = b->schema->n_columns,
+	       most = mysql_client_insert_rows(d->db, n);
 	size_t bytes =
 		d->packet / 2 < INSERT_BYTES ? d->packet / 2 : INSERT_BYTES;
 	struct insert_chunk c = { .text = STRBUF_INIT };
@@ -386,8 +395,8 @@ static int stage_insert(struct mydst *d, const struct batch *b,
 	return rc;
 }
 
-int my_stage_fill(struct mydst *d, const struct batch *b, const char *table,
-		  struct error *err)
+int mysql_target_stage_fill(struct mysql_target *d, const struct batch *b,
+			    const char *table, struct error *err)
 {
 	int rc;
 
@@ -395,7 +404,7 @@ int my_stage_fill(struct mydst *d, const struct batch *b, const char *table,
 	if (!d->local)
 		return stage_insert(d, b, table, err);
 	rc = stage_load(d, b, table, err);
-	if (rc >= 0 || !mydb_load_forbidden(err))
+	if (rc >= 0 || !mysql_client_load_forbidden(err))
 		return rc;
 	log_debug("%s: LOAD DATA LOCAL is forbidden: rows go by INSERT",
 		  d->target->table);

@@ -60,18 +60,20 @@ static void statement_same(struct strbuf *sb, const struct catalog_column *c,
 {
 	char *binary;
 
-	if (c->type.base == MY_JSON) {
+	if (c->type.base == MYSQL_TARGET_JSON) {
 		statement_equal(sb, c, stored, "", "");
 		strbuf_addstr(sb, " AND ");
 		statement_equal(sb, c, stored, "CAST(",
 				" AS CHAR) COLLATE utf8mb4_bin");
-	} else if (my_type_is_text(c->type.base) && !my_catalog_is_exact(c)) {
+	} else if (mysql_target_type_is_text(c->type.base) &&
+		   !mysql_target_catalog_is_exact(c)) {
 		binary = statement_binary(c);
 		statement_equal(sb, c, stored, "", binary);
 		strbuf_addstr(sb, " AND ");
 		statement_equal(sb, c, stored, "LENGTH(", ")");
 		free(binary);
-	} else if (c->type.base == MY_FLOAT || c->type.base == MY_DOUBLE) {
+	} else if (c->type.base == MYSQL_TARGET_FLOAT ||
+		   c->type.base == MYSQL_TARGET_DOUBLE) {
 		statement_equal(sb, c, stored, "", "");
 		strbuf_addstr(sb, " AND (COALESCE(");
 		statement_column(sb, stored, c->name);
@@ -85,7 +87,7 @@ static void statement_same(struct strbuf *sb, const struct catalog_column *c,
 
 /* Is the stored row another one than the stage's? The mark column first: it
  * is what usually changes. FALSE when all columns are the key's. */
-static void statement_changed(struct strbuf *sb, const struct mydst *d,
+static void statement_changed(struct strbuf *sb, const struct mysql_target *d,
 			      const char *stored)
 {
 	const struct schema *s = d->target->schema;
@@ -99,9 +101,10 @@ static void statement_changed(struct strbuf *sb, const struct mydst *d,
 			continue;
 		strbuf_addstr(sb, before);
 		before = "\n    AND ";
-		statement_same(
-			sb, my_catalog_find(&d->table, s->columns[column].name),
-			stored);
+		statement_same(sb,
+			       mysql_target_catalog_find(
+				       &d->table, s->columns[column].name),
+			       stored);
 	}
 	strbuf_addstr(sb, *before == 'N' ? "FALSE" : ")");
 	if (d->soft_delete == SOFT_DELETE_NONE)
@@ -113,7 +116,7 @@ static void statement_changed(struct strbuf *sb, const struct mydst *d,
 
 /* In place, a row that has another mark by now was changed since it was read.
  */
-static void statement_not_older(struct strbuf *sb, const struct mydst *d,
+static void statement_not_older(struct strbuf *sb, const struct mysql_target *d,
 				const char *delivered)
 {
 	const struct schema *s = d->target->schema;
@@ -128,18 +131,18 @@ static void statement_not_older(struct strbuf *sb, const struct mydst *d,
 	if (d->target->in_place)
 		strbuf_addf(sb, "%s <=> %s", stored.data, new.data);
 	else
-		my_version_newer(sb, &s->columns[s->mark].type,
-				 &my_catalog_find(&d->table, name)->type,
-				 new.data, stored.data,
-				 /* What it has updated has marks of others. */
-				 d->target->mode == LOAD_UPDATE ? NULL
-								: delivered);
+		mysql_target_version_newer(
+			sb, &s->columns[s->mark].type,
+			&mysql_target_catalog_find(&d->table, name)->type,
+			new.data, stored.data,
+			/* What it has updated has marks of others. */
+			d->target->mode == LOAD_UPDATE ? NULL : delivered);
 	strbuf_addstr(sb, "\n  AND ");
 	strbuf_release(&stored);
 	strbuf_release(&new);
 }
 
-static void statement_replaces(struct strbuf *sb, const struct mydst *d,
+static void statement_replaces(struct strbuf *sb, const struct mysql_target *d,
 			       const char *delivered)
 {
 	statement_not_older(sb, d, delivered);
@@ -148,7 +151,7 @@ static void statement_replaces(struct strbuf *sb, const struct mydst *d,
 	strbuf_addch(sb, ')');
 }
 
-static void statement_set(struct strbuf *sb, const struct mydst *d,
+static void statement_set(struct strbuf *sb, const struct mysql_target *d,
 			  const char *stored)
 {
 	const struct schema *s = d->target->schema;
@@ -173,14 +176,14 @@ static void statement_set(struct strbuf *sb, const struct mydst *d,
 	strbuf_addstr(sb, soft_delete_clears(d->soft_delete));
 }
 
-bool my_statement_may_change(const struct mydst *d)
+bool mysql_target_statement_may_change(const struct mysql_target *d)
 {
 	const struct schema *s = d->target->schema;
 
 	return s->n_columns > s->n_key || d->soft_delete != SOFT_DELETE_NONE;
 }
 
-static void statement_from_new(struct strbuf *sb, const struct mydst *d)
+static void statement_from_new(struct strbuf *sb, const struct mysql_target *d)
 {
 	const struct schema *s = d->target->schema;
 
@@ -192,14 +195,15 @@ static void statement_from_new(struct strbuf *sb, const struct mydst *d)
 	strbuf_addstr(sb, " IS NULL");
 }
 
-static void statement_insert_new(struct strbuf *sb, const struct mydst *d)
+static void statement_insert_new(struct strbuf *sb,
+				 const struct mysql_target *d)
 {
 	strbuf_addf(sb, "INSERT INTO %s (%s)\nSELECT ", d->rows, d->columns);
 	statement_columns(sb, d->target->schema);
 	statement_from_new(sb, d);
 }
 
-char *my_statement_missing(const struct mydst *d)
+char *mysql_target_statement_missing(const struct mysql_target *d)
 {
 	struct strbuf sb = STRBUF_INIT;
 
@@ -208,7 +212,7 @@ char *my_statement_missing(const struct mydst *d)
 	return strbuf_detach(&sb);
 }
 
-char *my_statement_insert(const struct mydst *d)
+char *mysql_target_statement_insert(const struct mysql_target *d)
 {
 	struct strbuf sb = STRBUF_INIT;
 
@@ -218,12 +222,13 @@ char *my_statement_insert(const struct mydst *d)
 
 /* One pass over both: a row that is stored and the same is not even looked at
  * again; what is left is new or changed, and the conflict tells which. */
-char *my_statement_merge(const struct mydst *d, const char *delivered)
+char *mysql_target_statement_merge(const struct mysql_target *d,
+				   const char *delivered)
 {
 	struct strbuf sb = STRBUF_INIT;
 
 	statement_insert_new(&sb, d);
-	if (my_statement_may_change(d)) {
+	if (mysql_target_statement_may_change(d)) {
 		strbuf_addstr(&sb, "\n  OR (");
 		statement_replaces(&sb, d, delivered);
 		strbuf_addstr(&sb, ")\nON DUPLICATE KEY UPDATE ");
@@ -233,7 +238,8 @@ char *my_statement_merge(const struct mydst *d, const char *delivered)
 }
 
 /* The stage first: the optimizer knows nothing about it. */
-char *my_statement_update(const struct mydst *d, const char *delivered)
+char *mysql_target_statement_update(const struct mysql_target *d,
+				    const char *delivered)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf sb = STRBUF_INIT;
@@ -248,7 +254,8 @@ char *my_statement_update(const struct mydst *d, const char *delivered)
 	return strbuf_detach(&sb);
 }
 
-char *my_statement_delete(const struct mydst *d, const char *delivered)
+char *mysql_target_statement_delete(const struct mysql_target *d,
+				    const char *delivered)
 {
 	struct strbuf sb = STRBUF_INIT;
 
@@ -262,7 +269,8 @@ char *my_statement_delete(const struct mydst *d, const char *delivered)
 
 /* A pipeline appends in the order it reads, so a key's newest row is its last;
  * one like it is not appended again. */
-static void statement_from_newest(struct strbuf *sb, const struct mydst *d)
+static void statement_from_newest(struct strbuf *sb,
+				  const struct mysql_target *d)
 {
 	const struct schema *s = d->target->schema;
 
@@ -285,8 +293,8 @@ static void statement_from_newest(struct strbuf *sb, const struct mydst *d)
 	statement_changed(sb, d, "n");
 }
 
-char *my_statement_append(const struct mydst *d, const char *batch_id,
-			  int64_t base)
+char *mysql_target_statement_append(const struct mysql_target *d,
+				    const char *batch_id, int64_t base)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf sb = STRBUF_INIT;
@@ -297,7 +305,7 @@ char *my_statement_append(const struct mydst *d, const char *batch_id,
 		    d->rows, d->columns);
 	statement_columns(&sb, s);
 	strbuf_addstr(&sb, ", ");
-	mydb_quote(&sb, batch_id ? batch_id : "");
+	mysql_client_quote(&sb, batch_id ? batch_id : "");
 	strbuf_addf(&sb,
 		    ", %" PRId64 " + ROW_NUMBER() OVER (), UTC_TIMESTAMP(6)",
 		    base);
@@ -305,7 +313,8 @@ char *my_statement_append(const struct mydst *d, const char *batch_id,
 	return strbuf_detach(&sb);
 }
 
-char *my_statement_pull(const struct mydst *d, const struct strlist *columns)
+char *mysql_target_statement_pull(const struct mysql_target *d,
+				  const struct strlist *columns)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf sb = STRBUF_INIT;
@@ -335,7 +344,7 @@ char *my_statement_pull(const struct mydst *d, const struct strlist *columns)
 	return strbuf_detach(&sb);
 }
 
-char *my_statement_fresh(const struct mydst *d)
+char *mysql_target_statement_fresh(const struct mysql_target *d)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf sb = STRBUF_INIT;
@@ -356,7 +365,7 @@ char *my_statement_fresh(const struct mydst *d)
 }
 
 /* The rows that raw ones come behind. */
-char *my_statement_drop_fresh(const struct mydst *d)
+char *mysql_target_statement_drop_fresh(const struct mysql_target *d)
 {
 	struct strbuf sb = STRBUF_INIT;
 
@@ -366,7 +375,7 @@ char *my_statement_drop_fresh(const struct mydst *d)
 	return strbuf_detach(&sb);
 }
 
-char *my_statement_insert_fresh(const struct mydst *d)
+char *mysql_target_statement_insert_fresh(const struct mysql_target *d)
 {
 	struct strbuf sb = STRBUF_INIT;
 
@@ -378,7 +387,8 @@ char *my_statement_insert_fresh(const struct mydst *d)
 	return strbuf_detach(&sb);
 }
 
-char *my_statement_pending(const struct mydst *d, const char *delivered)
+char *mysql_target_statement_pending(const struct mysql_target *d,
+				     const char *delivered)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf sb = STRBUF_INIT;
@@ -388,7 +398,7 @@ char *my_statement_pending(const struct mydst *d, const char *delivered)
 		const char *name = s->columns[s->key[i]].name;
 
 		strbuf_addstr(&sb, ", CONCAT(");
-		mydb_quote(&sb, name);
+		mysql_client_quote(&sb, name);
 		strbuf_addstr(&sb, ", '=', ");
 		statement_column(&sb, "s", name);
 		strbuf_addch(&sb, ')');
@@ -406,18 +416,19 @@ char *my_statement_pending(const struct mydst *d, const char *delivered)
 	return strbuf_detach(&sb);
 }
 
-static bool statement_may_clash(const struct mydst *d, size_t key)
+static bool statement_may_clash(const struct mysql_target *d, size_t key)
 {
 	const struct schema *s = d->target->schema;
-	const struct catalog_column *c =
-		my_catalog_find(&d->table, s->columns[s->key[key]].name);
+	const struct catalog_column *c = mysql_target_catalog_find(
+		&d->table, s->columns[s->key[key]].name);
 
-	return my_type_is_text(c->type.base) && !my_catalog_is_exact(c);
+	return mysql_target_type_is_text(c->type.base) &&
+	       !mysql_target_catalog_is_exact(c);
 }
 
 /* The stored key is to be the very same text: in a raw table a collation could
  * take another key's rows along. */
-char *my_statement_remove(const struct mydst *d)
+char *mysql_target_statement_remove(const struct mysql_target *d)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf sb = STRBUF_INIT;
@@ -433,10 +444,10 @@ char *my_statement_remove(const struct mydst *d)
 		if (!statement_may_clash(d, i))
 			continue;
 		strbuf_addstr(&sb, " AND ");
-		statement_same(
-			&sb,
-			my_catalog_find(&d->table, s->columns[s->key[i]].name),
-			"t");
+		statement_same(&sb,
+			       mysql_target_catalog_find(
+				       &d->table, s->columns[s->key[i]].name),
+			       "t");
 	}
 	if (d->soft_delete != SOFT_DELETE_NONE) {
 		strbuf_addstr(&sb, "\nSET ");
@@ -449,7 +460,7 @@ char *my_statement_remove(const struct mydst *d)
 	return strbuf_detach(&sb);
 }
 
-char *my_statement_clash(const struct mydst *d)
+char *mysql_target_statement_clash(const struct mysql_target *d)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf sb = STRBUF_INIT;
@@ -473,10 +484,10 @@ char *my_statement_clash(const struct mydst *d)
 			continue;
 		strbuf_addstr(&sb, before);
 		before = " AND ";
-		statement_same(
-			&sb,
-			my_catalog_find(&d->table, s->columns[s->key[i]].name),
-			"t");
+		statement_same(&sb,
+			       mysql_target_catalog_find(
+				       &d->table, s->columns[s->key[i]].name),
+			       "t");
 	}
 	strbuf_addstr(&sb, ") LIMIT 1");
 	if (*before == ' ')

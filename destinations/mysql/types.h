@@ -13,74 +13,80 @@
 #include "core/plugin/destination.h"
 #include "destinations/common/drift.h"
 
-enum my_base {
-	MY_OTHER, /* geometry, and what nobody here knows */
-	MY_INT,
-	MY_DECIMAL,
-	MY_FLOAT,
-	MY_DOUBLE,
-	MY_BIT,
-	MY_YEAR,
-	MY_CHAR,
-	MY_VARCHAR,
-	MY_TEXT, /* of any size */
-	MY_ENUM, /* or SET */
-	MY_BINARY,
-	MY_VARBINARY,
-	MY_BLOB, /* of any size */
-	MY_DATE,
-	MY_DATETIME,
-	MY_TIMESTAMP,
-	MY_TIME,
-	MY_JSON,
-	MY_UUID,
-	MY_INET, /* inet4 or inet6 */
+enum mysql_target_base {
+	MYSQL_TARGET_OTHER, /* geometry, and what nobody here knows */
+	MYSQL_TARGET_INT,
+	MYSQL_TARGET_DECIMAL,
+	MYSQL_TARGET_FLOAT,
+	MYSQL_TARGET_DOUBLE,
+	MYSQL_TARGET_BIT,
+	MYSQL_TARGET_YEAR,
+	MYSQL_TARGET_CHAR,
+	MYSQL_TARGET_VARCHAR,
+	MYSQL_TARGET_TEXT, /* of any size */
+	MYSQL_TARGET_ENUM, /* or SET */
+	MYSQL_TARGET_BINARY,
+	MYSQL_TARGET_VARBINARY,
+	MYSQL_TARGET_BLOB, /* of any size */
+	MYSQL_TARGET_DATE,
+	MYSQL_TARGET_DATETIME,
+	MYSQL_TARGET_TIMESTAMP,
+	MYSQL_TARGET_TIME,
+	MYSQL_TARGET_JSON,
+	MYSQL_TARGET_UUID,
+	MYSQL_TARGET_INET, /* inet4 or inet6 */
 };
 
-struct my_type {
+struct mysql_target_type {
 	char *name; /* as DDL writes it: "bigint unsigned" */
-	enum my_base base;
+	enum mysql_target_base base;
 	bool is_unsigned;
-	int width; /* MY_INT: bytes; INET: 4 or 6 */
+	int width; /* MYSQL_TARGET_INT: bytes; INET: 4 or 6 */
 	/* CHAR, VARCHAR: characters; TEXT and binary ones: bytes; DECIMAL:
 	 * digits; BIT: bits. */
 	int64_t length;
 	int scale; /* DECIMAL; digits of a fraction of a second */
 };
-void my_type_release(struct my_type *t);
+void mysql_target_type_release(struct mysql_target_type *t);
 
 /* What the server can do. */
-struct my_dialect {
+struct mysql_target_dialect {
 	bool mariadb;
 	unsigned long version;
 	const char *collation; /* of utf8mb4: by bytes, blanks count */
 };
 
 /* InnoDB takes this much of a key, DYNAMIC row format. */
-#define MY_KEY_BYTES 3072
+#define MYSQL_TARGET_KEY_BYTES 3072
 
 /* The types that the columns of a new table get; `types` and `mappings` have
  * room for s->n_columns. A key text without a bound gets what the index takes;
  * false: the key's declared bounds are beyond that. */
-bool my_types_wanted(const struct schema *s, const struct my_dialect *dialect,
-		     struct my_type *types, enum mapping *mappings);
+bool mysql_target_types_wanted(const struct schema *s,
+			       const struct mysql_target_dialect *dialect,
+			       struct mysql_target_type *types,
+			       enum mapping *mappings);
 /* From the catalog's words; -1: NULL there. */
-void my_type_read(struct my_type *out, const char *data_type,
-		  const char *column_type, int64_t characters,
-		  int64_t precision, int64_t scale, int64_t digits);
+void mysql_target_type_read(struct mysql_target_type *out,
+			    const char *data_type, const char *column_type,
+			    int64_t characters, int64_t precision,
+			    int64_t scale, int64_t digits);
 
 /* Does `actual` hold every value of `wanted`? For FIT_GROWS `grown` is what to
  * alter it to (caller frees), else NULL. */
-enum fit my_type_fit(const struct my_type *wanted, const struct my_type *actual,
-		     char **grown);
+enum fit mysql_target_type_fit(const struct mysql_target_type *wanted,
+			       const struct mysql_target_type *actual,
+			       char **grown);
 
-bool my_type_is_text(enum my_base base); /* character data of any kind */
+bool mysql_target_type_is_text(
+	enum mysql_target_base base); /* character data of any kind */
 
 /* Stored marks are in the source's order: not numbers kept as text. */
-bool my_type_keeps_order(enum type_kind kind, const struct my_type *actual);
+bool mysql_target_type_keeps_order(enum type_kind kind,
+				   const struct mysql_target_type *actual);
 
 /* How a value is written. */
-enum my_form {
+enum mysql_target_form {
 	FORM_BYTES, /* as they are: text and bytes */
 	FORM_JSON, /* the same, into MySQL's own JSON */
 	FORM_PRINTED, /* value_print */
@@ -91,11 +97,15 @@ enum my_form {
 	FORM_INSTANT, /* the same, with a time */
 	FORM_CLOCK, /* an interval without days as a TIME */
 };
-enum my_form my_type_form(enum type_kind kind, const struct my_type *actual);
+enum mysql_target_form
+mysql_target_type_form(enum type_kind kind,
+		       const struct mysql_target_type *actual);
 /* The SQL of a `value` that LOAD DATA has in a variable, or INSERT in a "?":
  * the value alone if it is understood as it is. */
-bool my_type_needs_cast(const struct my_type *actual, const char *charset);
-void my_type_cast(struct strbuf *sb, const struct my_type *actual,
-		  const char *charset, const char *value);
+bool mysql_target_type_needs_cast(const struct mysql_target_type *actual,
+				  const char *charset);
+void mysql_target_type_cast(struct strbuf *sb,
+			    const struct mysql_target_type *actual,
+			    const char *charset, const char *value);
 
 #endif

@@ -6,33 +6,36 @@
 
 #define CHAR_BYTES 4 /* utf8mb4 */
 
-bool my_type_is_text(enum my_base base)
+bool mysql_target_type_is_text(enum mysql_target_base base)
 {
-	return base == MY_CHAR || base == MY_VARCHAR || base == MY_TEXT ||
-	       base == MY_ENUM || base == MY_JSON;
+	return base == MYSQL_TARGET_CHAR || base == MYSQL_TARGET_VARCHAR ||
+	       base == MYSQL_TARGET_TEXT || base == MYSQL_TARGET_ENUM ||
+	       base == MYSQL_TARGET_JSON;
 }
 
-static bool fit_is_binary(enum my_base base)
+static bool fit_is_binary(enum mysql_target_base base)
 {
-	return base == MY_BINARY || base == MY_VARBINARY || base == MY_BLOB;
+	return base == MYSQL_TARGET_BINARY || base == MYSQL_TARGET_VARBINARY ||
+	       base == MYSQL_TARGET_BLOB;
 }
 
-static enum fit fit_grows(const struct my_type *wanted, char **grown)
+static enum fit fit_grows(const struct mysql_target_type *wanted, char **grown)
 {
 	*grown = xstrdup(wanted->name);
 	return FIT_GROWS;
 }
 
 /* Decimal digits that an integer may need. */
-static int fit_digits(const struct my_type *t)
+static int fit_digits(const struct mysql_target_type *t)
 {
 	static const int digits[] = { 0, 3, 5, 8, 10, 0, 0, 0, 19 };
 
 	return digits[t->width] + (t->width == 8 && t->is_unsigned);
 }
 
-static enum fit fit_integer(const struct my_type *wanted,
-			    const struct my_type *actual, char **grown)
+static enum fit fit_integer(const struct mysql_target_type *wanted,
+			    const struct mysql_target_type *actual,
+			    char **grown)
 {
 	if (wanted->width == actual->width &&
 	    wanted->is_unsigned == actual->is_unsigned)
@@ -45,7 +48,8 @@ static enum fit fit_integer(const struct my_type *wanted,
 	return FIT_NARROW;
 }
 
-static enum fit fit_decimal(int whole, int scale, const struct my_type *actual,
+static enum fit fit_decimal(int whole, int scale,
+			    const struct mysql_target_type *actual,
 			    char **grown)
 {
 	int actual_whole = (int)actual->length - actual->scale;
@@ -64,22 +68,26 @@ static enum fit fit_decimal(int whole, int scale, const struct my_type *actual,
 	return FIT_GROWS;
 }
 
-static enum fit fit_number(const struct my_type *wanted,
-			   const struct my_type *actual, char **grown)
+static enum fit fit_number(const struct mysql_target_type *wanted,
+			   const struct mysql_target_type *actual, char **grown)
 {
 	int whole;
 
-	if (wanted->base == MY_INT && actual->base == MY_INT)
+	if (wanted->base == MYSQL_TARGET_INT &&
+	    actual->base == MYSQL_TARGET_INT)
 		return fit_integer(wanted, actual, grown);
-	if (wanted->base == MY_DECIMAL && actual->base == MY_DECIMAL)
+	if (wanted->base == MYSQL_TARGET_DECIMAL &&
+	    actual->base == MYSQL_TARGET_DECIMAL)
 		return fit_decimal((int)wanted->length - wanted->scale,
 				   wanted->scale, actual, grown);
-	if (wanted->base == MY_INT && actual->base == MY_DECIMAL) {
+	if (wanted->base == MYSQL_TARGET_INT &&
+	    actual->base == MYSQL_TARGET_DECIMAL) {
 		enum fit fit =
 			fit_decimal(fit_digits(wanted), 0, actual, grown);
 		return fit == FIT_EXACT ? FIT_WIDER : fit;
 	}
-	if (wanted->base == MY_DECIMAL && actual->base == MY_INT) {
+	if (wanted->base == MYSQL_TARGET_DECIMAL &&
+	    actual->base == MYSQL_TARGET_INT) {
 		whole = (int)wanted->length - wanted->scale;
 		if (whole < fit_digits(actual))
 			whole = fit_digits(actual);
@@ -87,33 +95,36 @@ static enum fit fit_number(const struct my_type *wanted,
 				 wanted->scale);
 		return FIT_GROWS;
 	}
-	if (wanted->base == MY_FLOAT && actual->base == MY_DOUBLE)
+	if (wanted->base == MYSQL_TARGET_FLOAT &&
+	    actual->base == MYSQL_TARGET_DOUBLE)
 		return FIT_WIDER;
-	if (wanted->base == MY_DOUBLE && actual->base == MY_FLOAT)
+	if (wanted->base == MYSQL_TARGET_DOUBLE &&
+	    actual->base == MYSQL_TARGET_FLOAT)
 		return fit_grows(wanted, grown);
 	return FIT_NARROW;
 }
 
 /* Bytes that a text or binary column holds at least. */
-static int64_t fit_capacity(const struct my_type *t)
+static int64_t fit_capacity(const struct mysql_target_type *t)
 {
-	return t->base == MY_CHAR || t->base == MY_VARCHAR
+	return t->base == MYSQL_TARGET_CHAR || t->base == MYSQL_TARGET_VARCHAR
 		       ? t->length * CHAR_BYTES
 		       : t->length;
 }
 
 /* CHAR drops blanks at the end, BINARY adds zeros. */
-static bool fit_is_padded(enum my_base base)
+static bool fit_is_padded(enum mysql_target_base base)
 {
-	return base == MY_CHAR || base == MY_BINARY;
+	return base == MYSQL_TARGET_CHAR || base == MYSQL_TARGET_BINARY;
 }
 
-static enum fit fit_text(const struct my_type *wanted,
-			 const struct my_type *actual, char **grown)
+static enum fit fit_text(const struct mysql_target_type *wanted,
+			 const struct mysql_target_type *actual, char **grown)
 {
-	bool holds = wanted->base == MY_TEXT || wanted->base == MY_BLOB ||
-				     actual->base == MY_TEXT ||
-				     actual->base == MY_BLOB
+	bool holds = wanted->base == MYSQL_TARGET_TEXT ||
+				     wanted->base == MYSQL_TARGET_BLOB ||
+				     actual->base == MYSQL_TARGET_TEXT ||
+				     actual->base == MYSQL_TARGET_BLOB
 			     ? fit_capacity(actual) >= fit_capacity(wanted)
 			     : actual->length >= wanted->length;
 
@@ -121,84 +132,92 @@ static enum fit fit_text(const struct my_type *wanted,
 		return fit_grows(wanted, grown);
 	if (wanted->base == actual->base && wanted->length == actual->length)
 		return FIT_EXACT;
-	if (actual->base == MY_BINARY && actual->length != wanted->length)
+	if (actual->base == MYSQL_TARGET_BINARY &&
+	    actual->length != wanted->length)
 		return FIT_NARROW;
 	return holds ? FIT_WIDER : fit_grows(wanted, grown);
 }
 
 /* The same words mean the same, but for what they are given in brackets. */
-static enum fit fit_same(const struct my_type *wanted,
-			 const struct my_type *actual, char **grown)
+static enum fit fit_same(const struct mysql_target_type *wanted,
+			 const struct mysql_target_type *actual, char **grown)
 {
 	switch (wanted->base) {
-	case MY_DATETIME:
-	case MY_TIMESTAMP:
-	case MY_TIME:
+	case MYSQL_TARGET_DATETIME:
+	case MYSQL_TARGET_TIMESTAMP:
+	case MYSQL_TARGET_TIME:
 		if (wanted->scale == actual->scale)
 			return FIT_EXACT;
 		return actual->scale > wanted->scale ? FIT_WIDER
 						     : fit_grows(wanted, grown);
-	case MY_BIT:
+	case MYSQL_TARGET_BIT:
 		if (wanted->length == actual->length)
 			return FIT_EXACT;
 		return actual->length > wanted->length
 			       ? FIT_WIDER
 			       : fit_grows(wanted, grown);
-	case MY_INET:
+	case MYSQL_TARGET_INET:
 		return wanted->width == actual->width ? FIT_EXACT : FIT_NARROW;
-	case MY_OTHER:
+	case MYSQL_TARGET_OTHER:
 		return FIT_NARROW;
 	default:
 		return FIT_EXACT;
 	}
 }
 
-static bool fit_is_number(enum my_base base)
+static bool fit_is_number(enum mysql_target_base base)
 {
-	return base == MY_INT || base == MY_DECIMAL || base == MY_FLOAT ||
-	       base == MY_DOUBLE;
+	return base == MYSQL_TARGET_INT || base == MYSQL_TARGET_DECIMAL ||
+	       base == MYSQL_TARGET_FLOAT || base == MYSQL_TARGET_DOUBLE;
 }
 
-static bool fit_is_string(enum my_base base)
+static bool fit_is_string(enum mysql_target_base base)
 {
-	return base == MY_CHAR || base == MY_VARCHAR || base == MY_TEXT;
+	return base == MYSQL_TARGET_CHAR || base == MYSQL_TARGET_VARCHAR ||
+	       base == MYSQL_TARGET_TEXT;
 }
 
 /* A wanted TIMESTAMP or YEAR is a value of that range in a wider type too. */
-static enum fit fit_other(const struct my_type *wanted,
-			  const struct my_type *actual, char **grown)
+static enum fit fit_other(const struct mysql_target_type *wanted,
+			  const struct mysql_target_type *actual, char **grown)
 {
-	if (wanted->base == MY_TIMESTAMP && actual->base == MY_DATETIME)
+	if (wanted->base == MYSQL_TARGET_TIMESTAMP &&
+	    actual->base == MYSQL_TARGET_DATETIME)
 		return actual->scale >= wanted->scale
 			       ? FIT_WIDER
 			       : fit_same(
-					 &(struct my_type){
-						 .base = MY_DATETIME,
+					 &(struct mysql_target_type){
+						 .base = MYSQL_TARGET_DATETIME,
 						 .name = wanted->name,
 						 .scale = wanted->scale },
 					 actual, grown);
-	if (wanted->base == MY_DATETIME && actual->base == MY_TIMESTAMP)
+	if (wanted->base == MYSQL_TARGET_DATETIME &&
+	    actual->base == MYSQL_TARGET_TIMESTAMP)
 		return fit_grows(wanted, grown);
-	if (wanted->base == MY_YEAR && actual->base == MY_INT)
+	if (wanted->base == MYSQL_TARGET_YEAR &&
+	    actual->base == MYSQL_TARGET_INT)
 		return actual->width > 1 ? FIT_WIDER : FIT_NARROW;
-	if (wanted->base == MY_BIT && actual->base == MY_INT)
+	if (wanted->base == MYSQL_TARGET_BIT &&
+	    actual->base == MYSQL_TARGET_INT)
 		return actual->width == 8 && (actual->is_unsigned ||
 					      wanted->length < 64)
 			       ? FIT_WIDER
 			       : FIT_NARROW;
-	if (wanted->base == MY_JSON && actual->base == MY_TEXT)
+	if (wanted->base == MYSQL_TARGET_JSON &&
+	    actual->base == MYSQL_TARGET_TEXT)
 		return actual->length >= wanted->length ? FIT_WIDER
 							: FIT_NARROW;
 	return FIT_NARROW;
 }
 
-enum fit my_type_fit(const struct my_type *wanted, const struct my_type *actual,
-		     char **grown)
+enum fit mysql_target_type_fit(const struct mysql_target_type *wanted,
+			       const struct mysql_target_type *actual,
+			       char **grown)
 {
 	*grown = NULL;
 	if (fit_is_number(wanted->base) && fit_is_number(actual->base) &&
-	    (wanted->base != actual->base || wanted->base == MY_INT ||
-	     wanted->base == MY_DECIMAL))
+	    (wanted->base != actual->base || wanted->base == MYSQL_TARGET_INT ||
+	     wanted->base == MYSQL_TARGET_DECIMAL))
 		return fit_number(wanted, actual, grown);
 	if (fit_is_string(wanted->base) && fit_is_string(actual->base))
 		return fit_text(wanted, actual, grown);
@@ -207,18 +226,20 @@ enum fit my_type_fit(const struct my_type *wanted, const struct my_type *actual,
 	if (wanted->base == actual->base)
 		return fit_same(wanted, actual, grown);
 	/* Anything that is not bytes has a text. */
-	if (actual->base == MY_TEXT && actual->length >= UINT32_MAX &&
+	if (actual->base == MYSQL_TARGET_TEXT && actual->length >= UINT32_MAX &&
 	    !fit_is_binary(wanted->base))
 		return FIT_WIDER;
 	return fit_other(wanted, actual, grown);
 }
 
-bool my_type_keeps_order(enum type_kind kind, const struct my_type *actual)
+bool mysql_target_type_keeps_order(enum type_kind kind,
+				   const struct mysql_target_type *actual)
 {
-	return !my_type_is_text(actual->base) || kind == TYPE_TEXT;
+	return !mysql_target_type_is_text(actual->base) || kind == TYPE_TEXT;
 }
 
-static enum my_form form_of_kind(enum type_kind kind, enum my_base base)
+static enum mysql_target_form form_of_kind(enum type_kind kind,
+					   enum mysql_target_base base)
 {
 	switch (kind) {
 	case TYPE_BOOL:
@@ -238,7 +259,7 @@ static enum my_form form_of_kind(enum type_kind kind, enum my_base base)
 	case TYPE_TIMESTAMPTZ:
 		return FORM_INSTANT;
 	case TYPE_INTERVAL:
-		return base == MY_TIME ? FORM_CLOCK : FORM_PRINTED;
+		return base == MYSQL_TARGET_TIME ? FORM_CLOCK : FORM_PRINTED;
 	case TYPE_TEXT:
 	case TYPE_BYTES:
 	case TYPE_JSON:
@@ -249,28 +270,31 @@ static enum my_form form_of_kind(enum type_kind kind, enum my_base base)
 	}
 }
 
-enum my_form my_type_form(enum type_kind kind, const struct my_type *actual)
+enum mysql_target_form
+mysql_target_type_form(enum type_kind kind,
+		       const struct mysql_target_type *actual)
 {
 	bool text = kind == TYPE_TEXT || kind == TYPE_JSON ||
 		    kind == TYPE_NATIVE || kind == TYPE_DECIMAL;
 
-	if (actual->base == MY_JSON && text)
+	if (actual->base == MYSQL_TARGET_JSON && text)
 		return FORM_JSON;
-	if (my_type_is_text(actual->base))
+	if (mysql_target_type_is_text(actual->base))
 		return text ? FORM_BYTES : FORM_PRINTED;
 	return form_of_kind(kind, actual->base);
 }
 
 /* A variable of LOAD DATA is bytes: it has to be told what they mean. */
-bool my_type_needs_cast(const struct my_type *actual, const char *charset)
+bool mysql_target_type_needs_cast(const struct mysql_target_type *actual,
+				  const char *charset)
 {
 	switch (actual->base) {
-	case MY_BIT:
-	case MY_YEAR:
-	case MY_JSON:
-	case MY_UUID:
-	case MY_INET:
-	case MY_ENUM:
+	case MYSQL_TARGET_BIT:
+	case MYSQL_TARGET_YEAR:
+	case MYSQL_TARGET_JSON:
+	case MYSQL_TARGET_UUID:
+	case MYSQL_TARGET_INET:
+	case MYSQL_TARGET_ENUM:
 		return true;
 	default:
 		return charset && *charset && strcmp(charset, "utf8mb4") != 0;
@@ -279,15 +303,16 @@ bool my_type_needs_cast(const struct my_type *actual, const char *charset)
 
 /* A number as text is no bits, and the year "0" is 2000. MySQL reads no text as
  * a number beyond 63 bits. */
-void my_type_cast(struct strbuf *sb, const struct my_type *actual,
-		  const char *charset, const char *value)
+void mysql_target_type_cast(struct strbuf *sb,
+			    const struct mysql_target_type *actual,
+			    const char *charset, const char *value)
 {
-	if (!my_type_needs_cast(actual, charset))
+	if (!mysql_target_type_needs_cast(actual, charset))
 		strbuf_addstr(sb, value);
-	else if (actual->base == MY_BIT)
+	else if (actual->base == MYSQL_TARGET_BIT)
 		strbuf_addf(sb, "CAST(CAST(%s AS DECIMAL(20)) AS UNSIGNED)",
 			    value);
-	else if (actual->base == MY_YEAR)
+	else if (actual->base == MYSQL_TARGET_YEAR)
 		strbuf_addf(sb, "CAST(%s AS SIGNED)", value);
 	else
 		strbuf_addf(sb, "CONVERT(%s USING utf8mb4)", value);

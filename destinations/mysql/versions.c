@@ -17,7 +17,7 @@ static void version_newer_number(struct strbuf *sb, const char *new,
 	mark_order_not_less(sb, &numbers, new, old);
 	strbuf_addstr(sb, ", TRUE)");
 	if (delivered) {
-		mydb_quote(&text, delivered);
+		mysql_client_quote(&text, delivered);
 		strbuf_addstr(sb, "\n    OR ");
 		mark_order_not_less(sb, &numbers, text.data, old);
 		strbuf_release(&text);
@@ -25,11 +25,12 @@ static void version_newer_number(struct strbuf *sb, const char *new,
 	strbuf_addch(sb, ')');
 }
 
-void my_version_newer(struct strbuf *sb, const struct type *mark,
-		      const struct my_type *there, const char *new,
-		      const char *old, const char *delivered)
+void mysql_target_version_newer(struct strbuf *sb, const struct type *mark,
+				const struct mysql_target_type *there,
+				const char *new, const char *old,
+				const char *delivered)
 {
-	bool text = my_type_is_text(there->base);
+	bool text = mysql_target_type_is_text(there->base);
 
 	if (mark_order_of(mark->kind, text) == MARK_ORDER_NUMBER) {
 		version_newer_number(sb, new, old, delivered);
@@ -39,7 +40,7 @@ void my_version_newer(struct strbuf *sb, const struct type *mark,
 		    new);
 	if (delivered) {
 		strbuf_addf(sb, "\n    OR %s <= ", old);
-		my_format_mark(sb, mark->kind, delivered);
+		mysql_target_format_mark(sb, mark->kind, delivered);
 	}
 	strbuf_addch(sb, ')');
 }

@@ -23,33 +23,36 @@ static const char mariadb_keys_sql[] =
 	"  '/',\n"
 	"  CONVERT(CAST(CONVERT(? USING filename) AS BINARY) USING ascii)))";
 
-static int watchers_keys(struct mydb *db, const char *const params[2],
+static int watchers_keys(struct mysql_client *db, const char *const params[2],
 			 struct catalog_table *out, struct error *err)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	struct error why = ERROR_INIT;
-	int rc = mydb_query(
-		db, &r, mydb_is_mariadb(db) ? mariadb_keys_sql : mysql_keys_sql,
+	int rc = mysql_client_query(
+		db, &r,
+		mysql_client_is_mariadb(db) ? mariadb_keys_sql : mysql_keys_sql,
 		"?", 2, params, &why);
 
-	out->keys_unseen = mydb_failed_with(&why, ERRNO_NO_RIGHT) ||
-			   mydb_failed_with(&why, ERRNO_NO_TABLE);
+	out->keys_unseen = mysql_client_failed_with(&why, ERRNO_NO_RIGHT) ||
+			   mysql_client_failed_with(&why, ERRNO_NO_TABLE);
 	if (rc && !out->keys_unseen) {
 		*err = why;
 		return rc;
 	}
-	if (!rc && mydb_rows(r) && mydb_value(r, 0, 0) && !out->referenced_by)
-		out->referenced_by = xstrdup(mydb_value(r, 0, 0));
-	mydb_result_free(r);
+	if (!rc && mysql_client_rows(r) && mysql_client_value(r, 0, 0) &&
+	    !out->referenced_by)
+		out->referenced_by = xstrdup(mysql_client_value(r, 0, 0));
+	mysql_client_result_free(r);
 	return 0;
 }
 
 /* MySQL shows triggers to those alone who may make some. */
-static int watchers_triggers(struct mydb *db, const char *const params[2],
+static int watchers_triggers(struct mysql_client *db,
+			     const char *const params[2],
 			     struct catalog_table *out, struct error *err)
 {
 	bool given = false;
-	int rc = my_rights_give(db, "TRIGGER", params, &given, err);
+	int rc = mysql_target_rights_give(db, "TRIGGER", params, &given, err);
 
 	out->triggers_unseen = !rc && !given;
 	return rc;
@@ -63,16 +66,17 @@ static const char mark_sql[] =
 	"  AND event_manipulation <> 'DELETE'\n"
 	"  AND LOCATE(LOWER(?), LOWER(action_statement)) > 0";
 
-int my_watchers_mark(struct mydb *db, const struct place *place,
-		     const struct target *target,
-		     const struct catalog_table *table, struct problems *out,
-		     struct error *err)
+int mysql_target_watchers_mark(struct mysql_client *db,
+			       const struct place *place,
+			       const struct target *target,
+			       const struct catalog_table *table,
+			       struct problems *out, struct error *err)
 {
 	const char *name = mark_moved_column(target);
 	const char *params[] = { place->database, place->base, name };
 	const struct catalog_column *c =
-		name ? my_catalog_find(table, name) : NULL;
-	struct mydb_result *r = NULL;
+		name ? mysql_target_catalog_find(table, name) : NULL;
+	struct mysql_client_result *r = NULL;
 	char *what;
 	int rc;
 
@@ -82,26 +86,28 @@ int my_watchers_mark(struct mydb *db, const struct place *place,
 		mark_moved_report(target, "ON UPDATE CURRENT_TIMESTAMP", out);
 	if (!table->triggers)
 		return 0;
-	rc = mydb_query(db, &r, mark_sql, "1?", ARRAY_SIZE(params), params,
-			err);
-	if (!rc && mydb_rows(r) && mydb_value(r, 0, 0)) {
-		what = xstrfmt("trigger %s", mydb_value(r, 0, 0));
+	rc = mysql_client_query(db, &r, mark_sql, "1?", ARRAY_SIZE(params),
+				params, err);
+	if (!rc && mysql_client_rows(r) && mysql_client_value(r, 0, 0)) {
+		what = xstrfmt("trigger %s", mysql_client_value(r, 0, 0));
 		mark_moved_report(target, what, out);
 		free(what);
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	return rc;
 }
 
-void my_watchers_unseen(struct mydb *db, const struct target *target,
-			const struct catalog_table *table, struct problems *out)
+void mysql_target_watchers_unseen(struct mysql_client *db,
+				  const struct target *target,
+				  const struct catalog_table *table,
+				  struct problems *out)
 {
 	char *grant;
 
 	if (!table->keys_unseen ||
 	    !(target->refresh || target->mode == LOAD_DELETE_INSERT))
 		return;
-	grant = my_rights_grant(db, "PROCESS", "*.*");
+	grant = mysql_target_rights_grant(db, "PROCESS", "*.*");
 	problems_add(out, SEVERITY_WARNING, ERROR_NONE, "references-unseen",
 		     grant,
 		     "table %s: foreign keys of other databases do not show "
@@ -115,9 +121,9 @@ void my_watchers_unseen(struct mydb *db, const struct target *target,
 	free(grant);
 }
 
-int my_watchers_read(struct mydb *db, const char *database, const char *table,
-		     const struct target *target, struct catalog_table *out,
-		     struct error *err)
+int mysql_target_watchers_read(struct mysql_client *db, const char *database,
+			       const char *table, const struct target *target,
+			       struct catalog_table *out, struct error *err)
 {
 	const char *params[2] = { database, table };
 	bool keys = target->refresh || target->mode == LOAD_DELETE_INSERT ||
@@ -127,7 +133,8 @@ int my_watchers_read(struct mydb *db, const char *database, const char *table,
 	/* For a table that is still to be made: would the keys show? */
 	if (keys)
 		rc = watchers_keys(db, params, out, err);
-	if (!rc && out->exists && !out->triggers && !mydb_is_mariadb(db) &&
+	if (!rc && out->exists && !out->triggers &&
+	    !mysql_client_is_mariadb(db) &&
 	    (target->refresh || target->mode != LOAD_APPEND))
 		rc = watchers_triggers(db, params, out, err);
 	return rc;

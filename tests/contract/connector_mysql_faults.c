@@ -20,17 +20,18 @@ static void faults_table(struct world *w)
 
 static void faults_kill(struct world *w, const char *command)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 
-	assert_int_equal(mydb_query(w->sessions[0], &r,
-				    "SELECT id FROM "
-				    "information_schema.processlist WHERE info "
-				    "LIKE 'SELECT /* tidemark source%'",
-				    "t", 0, NULL, &w->err),
-			 0);
-	assert_int_equal(mydb_rows(r), 1);
-	world_exec(w, "%s %s", command, mydb_value(r, 0, 0));
-	mydb_result_free(r);
+	assert_int_equal(
+		mysql_client_query(w->sessions[0], &r,
+				   "SELECT id FROM "
+				   "information_schema.processlist WHERE info "
+				   "LIKE 'SELECT /* tidemark source%'",
+				   "t", 0, NULL, &w->err),
+		0);
+	assert_int_equal(mysql_client_rows(r), 1);
+	world_exec(w, "%s %s", command, mysql_client_value(r, 0, 0));
+	mysql_client_result_free(r);
 }
 
 /* KILL in mid-stream, of the statement alone too: an error, never the end, and

@@ -140,23 +140,23 @@ static void keyset_look_back(void **state)
 static char *keyset_plan(struct world *w, const char *sql)
 {
 	struct strbuf explain = STRBUF_INIT, out = STRBUF_INIT;
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 
 	strbuf_addf(&explain, "EXPLAIN FORMAT = TRADITIONAL %s", sql);
-	assert_int_equal(mydb_query(w->sessions[0], &r, explain.data, NULL, 0,
-				    NULL, &w->err),
+	assert_int_equal(mysql_client_query(w->sessions[0], &r, explain.data,
+					    NULL, 0, NULL, &w->err),
 			 0);
-	assert_int_equal(mydb_rows(r), 1);
+	assert_int_equal(mysql_client_rows(r), 1);
 	/* The columns type, key and Extra stand where they stood in 1998, but
 	 * for two that MySQL added. */
 	for (size_t i = 0; i < 12; i++) {
 		const char *text;
-		if (i >= mydb_columns(r))
+		if (i >= mysql_client_columns(r))
 			break;
-		text = mydb_value(r, 0, i);
+		text = mysql_client_value(r, 0, i);
 		strbuf_addf(&out, "%s|", text ? text : "");
 	}
-	mydb_result_free(r);
+	mysql_client_result_free(r);
 	strbuf_release(&explain);
 	return strbuf_detach(&out);
 }
@@ -164,22 +164,23 @@ static char *keyset_plan(struct world *w, const char *sql)
 /* The statement of the last page, with its values, from the general log. */
 static char *keyset_last_page(struct world *w, const char *end)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	char *sql;
 
 	assert_int_equal(
-		mydb_query(w->sessions[0], &r,
-			   "SELECT CONVERT(argument USING utf8mb4) FROM "
-			   "mysql.general_log WHERE command_type = 'Execute' "
-			   "AND argument LIKE 'SELECT /* tidemark source */%' "
-			   "AND argument LIKE '%LIMIT%' "
-			   "ORDER BY event_time DESC LIMIT 100",
-			   "t", 0, NULL, &w->err),
+		mysql_client_query(
+			w->sessions[0], &r,
+			"SELECT CONVERT(argument USING utf8mb4) FROM "
+			"mysql.general_log WHERE command_type = 'Execute' "
+			"AND argument LIKE 'SELECT /* tidemark source */%' "
+			"AND argument LIKE '%LIMIT%' "
+			"ORDER BY event_time DESC LIMIT 100",
+			"t", 0, NULL, &w->err),
 		0);
-	for (size_t i = 0; i < mydb_rows(r); i++) {
-		if (strstr(mydb_value(r, i, 0), end)) {
-			sql = xstrdup(mydb_value(r, i, 0));
-			mydb_result_free(r);
+	for (size_t i = 0; i < mysql_client_rows(r); i++) {
+		if (strstr(mysql_client_value(r, i, 0), end)) {
+			sql = xstrdup(mysql_client_value(r, i, 0));
+			mysql_client_result_free(r);
 			return sql;
 		}
 	}
@@ -245,18 +246,18 @@ static void keyset_plan_is_range(void **state)
 
 static char *keyset_count_log(struct world *w, const char *pattern)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	char *count;
 
-	assert_int_equal(
-		mydb_query(w->sessions[0], &r,
-			   "SELECT COUNT(*) FROM mysql.general_log WHERE "
-			   "command_type IN ('Query', 'Execute') AND "
-			   "CONVERT(argument USING utf8mb4) LIKE ?",
-			   "1t", 1, &pattern, &w->err),
-		0);
-	count = xstrdup(mydb_value(r, 0, 0));
-	mydb_result_free(r);
+	assert_int_equal(mysql_client_query(
+				 w->sessions[0], &r,
+				 "SELECT COUNT(*) FROM mysql.general_log WHERE "
+				 "command_type IN ('Query', 'Execute') AND "
+				 "CONVERT(argument USING utf8mb4) LIKE ?",
+				 "1t", 1, &pattern, &w->err),
+			 0);
+	count = xstrdup(mysql_client_value(r, 0, 0));
+	mysql_client_result_free(r);
 	return count;
 }
 
@@ -320,19 +321,20 @@ static void keyset_repeat_across_pages(void **state)
 
 static size_t keyset_open_transactions(struct world *w)
 {
-	struct mydb_result *r = NULL;
+	struct mysql_client_result *r = NULL;
 	size_t n;
 
 	/* Nobody looks meanwhile, so that the list is fresh. */
 	clock_sleep_us(150 * 1000);
-	assert_int_equal(mydb_query(w->sessions[0], &r,
-				    "SELECT 1 FROM "
-				    "information_schema.innodb_trx WHERE "
-				    "trx_mysql_thread_id <> CONNECTION_ID()",
-				    "t", 0, NULL, &w->err),
-			 0);
-	n = mydb_rows(r);
-	mydb_result_free(r);
+	assert_int_equal(
+		mysql_client_query(w->sessions[0], &r,
+				   "SELECT 1 FROM "
+				   "information_schema.innodb_trx WHERE "
+				   "trx_mysql_thread_id <> CONNECTION_ID()",
+				   "t", 0, NULL, &w->err),
+		0);
+	n = mysql_client_rows(r);
+	mysql_client_result_free(r);
 	return n;
 }
 

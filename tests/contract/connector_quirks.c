@@ -67,11 +67,12 @@ static const struct quirks postgres_quirks = {
 
 static void *mysql_session(const struct connection *conn)
 {
-	const struct mydb_options options = { .application = "contract" };
+	const struct mysql_client_options options = { .application =
+							      "contract" };
 	struct error err = ERROR_INIT;
-	struct mydb *db = NULL;
+	struct mysql_client *db = NULL;
 
-	if (mydb_open(&db, conn, &options, &err)) {
+	if (mysql_client_open(&db, conn, &options, &err)) {
 		fprintf(stderr, "%s\n", err.message);
 		return NULL;
 	}
@@ -80,7 +81,7 @@ static void *mysql_session(const struct connection *conn)
 
 static void mysql_leave(void *session)
 {
-	mydb_close(session);
+	mysql_client_close(session);
 }
 
 /* One statement a line's end behind ";". The suite's instants carry "+00",
@@ -99,7 +100,7 @@ static void mysql_run(void *session, const char *sql)
 				i += 3;
 			strbuf_addch(&one, at[i]);
 		}
-		if (mydb_exec(session, one.data, &err))
+		if (mysql_client_exec(session, one.data, &err))
 			fail_msg("%s\n%s", err.message, one.data);
 		at = end ? end + 2 : at + n;
 	}

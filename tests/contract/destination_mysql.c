@@ -162,18 +162,21 @@ static void test_row_beyond_the_packet(void **state)
 static void test_no_file_is_served(void **state)
 {
 	struct world *w = suite_world(state);
-	struct mydb_options options = { .application = "test", .load = true };
-	struct mydb *db = NULL;
+	struct mysql_client_options options = { .application = "test",
+						.load = true };
+	struct mysql_client *db = NULL;
 
 	world_exec(w, "CREATE TABLE stolen (line longtext);");
-	assert_int_equal(mydb_open(&db, &w->conn, &options, &w->err), 0);
-	assert_int_not_equal(mydb_exec(db,
-				       "LOAD DATA LOCAL INFILE '/etc/passwd' "
-				       "INTO TABLE stolen",
-				       &w->err),
-			     0);
+	assert_int_equal(mysql_client_open(&db, &w->conn, &options, &w->err),
+			 0);
+	assert_int_not_equal(
+		mysql_client_exec(db,
+				  "LOAD DATA LOCAL INFILE '/etc/passwd' "
+				  "INTO TABLE stolen",
+				  &w->err),
+		0);
 	mysql_refused(w, "not offered");
-	mydb_close(db);
+	mysql_client_close(db);
 	assert_string_equal(world_query(w, "SELECT COUNT(*) FROM stolen;"),
 			    "0");
 }

@@ -39,18 +39,20 @@ static void fuzz_cells(const json_t *page)
 }
 
 /* A value of a column that is described by a field. */
-static void fuzz_value(const json_t *field, const struct bqsrc_type *how,
-		       struct batch *b, const char *text, size_t n)
+static void fuzz_value(const json_t *field,
+		       const struct bigquery_source_type *how, struct batch *b,
+		       const char *text, size_t n)
 {
 	const char *type = json_string_value(json_object_get(field, "type"));
 	struct strbuf printed = STRBUF_INIT;
 	struct error err = ERROR_INIT;
 	int rc;
 
-	bqsrc_type_print(type ? type : "", text, &printed);
+	bigquery_source_type_print(type ? type : "", text, &printed);
 	strbuf_reset(&printed);
 	batch_reserve_row(b);
-	rc = bqsrc_type_take(how, &b->vectors[0], b->n_rows, text, n, &err);
+	rc = bigquery_source_type_take(how, &b->vectors[0], b->n_rows, text, n,
+				       &err);
 	fuzz_check(rc == -(int)err.code && (!rc || err.code == ERROR_DATA));
 	if (rc) {
 		batch_row_undo(b);
@@ -64,7 +66,8 @@ static void fuzz_value(const json_t *field, const struct bqsrc_type *how,
 static void fuzz_column(const json_t *page, const json_t *field, size_t column)
 {
 	struct type type;
-	const struct bqsrc_type *how = bqsrc_type_of(field, &type);
+	const struct bigquery_source_type *how =
+		bigquery_source_type_of(field, &type);
 	struct schema schema;
 	struct batch b;
 

@@ -96,20 +96,20 @@ static void fuzz_head(const struct schema *s)
 }
 
 /* What is looked at has the column's comment, what is read has not. */
-static void fuzz_column(struct fuzz_input *in, struct chsrc_cell *cell,
-			struct schema *out)
+static void fuzz_column(struct fuzz_input *in,
+			struct clickhouse_source_cell *cell, struct schema *out)
 {
 	char *declared = fuzz_text(in), *comment = fuzz_text(in);
 	struct type type, ignored;
 
-	chsrc_type_of(declared, comment, &type, cell);
+	clickhouse_source_type_of(declared, comment, &type, cell);
 	fuzz_check(type.digits >= 0 && type.digits <= 6);
 	if (type.kind == TYPE_DECIMAL)
 		fuzz_check(type.precision >= 0 &&
 			   type.precision <= MOST_DIGITS && type.scale >= 0 &&
 			   type.scale <= type.precision);
-	chsrc_is_ordered(&type, cell);
-	chsrc_type_of(declared, NULL, &ignored, cell);
+	clickhouse_source_is_ordered(&type, cell);
+	clickhouse_source_type_of(declared, NULL, &ignored, cell);
 	fuzz_check(cell->width <= (1 << 30));
 	schema_add(out, "c", &type, true);
 	free(ignored.native);
@@ -118,7 +118,7 @@ static void fuzz_column(struct fuzz_input *in, struct chsrc_cell *cell,
 	free(comment);
 }
 
-static int fuzz_row(struct chsrc *s, struct batch *b)
+static int fuzz_row(struct clickhouse_source *s, struct batch *b)
 {
 	struct strbuf text = STRBUF_INIT;
 	struct error err = ERROR_INIT;
@@ -126,8 +126,8 @@ static int fuzz_row(struct chsrc *s, struct batch *b)
 
 	batch_reserve_row(b);
 	for (size_t i = 0; !rc && i < b->schema->n_columns; i++) {
-		rc = chsrc_decode(s, &b->vectors[i], b->n_rows, &s->cells[i],
-				  &err);
+		rc = clickhouse_source_decode(s, &b->vectors[i], b->n_rows,
+					      &s->cells[i], &err);
 		fuzz_check(rc == -(int)err.code);
 		if (!rc && !vector_is_null(&b->vectors[i], b->n_rows))
 			value_print(&text, &b->vectors[i], b->n_rows);
@@ -140,7 +140,7 @@ static int fuzz_row(struct chsrc *s, struct batch *b)
 	return rc;
 }
 
-static void fuzz_rows(struct chsrc *s, const struct schema *schema)
+static void fuzz_rows(struct clickhouse_source *s, const struct schema *schema)
 {
 	struct error err = ERROR_INIT;
 	struct batch b;
@@ -162,9 +162,9 @@ static void fuzz_rows(struct chsrc *s, const struct schema *schema)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = { data, size };
-	struct chsrc_cell cells[MOST_COLUMNS];
+	struct clickhouse_source_cell cells[MOST_COLUMNS];
 	struct clickhouse db = { .shown = (char *)"it" };
-	struct chsrc s = { .db = &db, .cells = cells };
+	struct clickhouse_source s = { .db = &db, .cells = cells };
 	uint8_t choice = fuzz_byte(&in);
 	struct schema schema;
 

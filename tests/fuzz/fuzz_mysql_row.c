@@ -10,11 +10,11 @@
 #define MOST_PRECISION 65
 #define MOST_HOURS     839
 
-static void fuzz_field(struct fuzz_input *in, struct mydb_field *out)
+static void fuzz_field(struct fuzz_input *in, struct mysql_client_field *out)
 {
 	uint8_t flags;
 
-	*out = (struct mydb_field){ .type = fuzz_byte(in) };
+	*out = (struct mysql_client_field){ .type = fuzz_byte(in) };
 	flags = fuzz_byte(in);
 	out->is_unsigned = flags & 1;
 	out->binary = flags & 2;
@@ -22,22 +22,22 @@ static void fuzz_field(struct fuzz_input *in, struct mydb_field *out)
 	out->decimals = fuzz_byte(in);
 }
 
-static void fuzz_cell(struct fuzz_input *in, enum mydb_form form,
-		      struct mydb_cell *out)
+static void fuzz_cell(struct fuzz_input *in, enum mysql_client_form form,
+		      struct mysql_client_cell *out)
 {
 	memset(out, 0, sizeof(*out));
 	switch (form) {
-	case MYDB_INTEGER:
-	case MYDB_UNSIGNED:
+	case MYSQL_CLIENT_INTEGER:
+	case MYSQL_CLIENT_UNSIGNED:
 		fuzz_take(in, &out->integer, sizeof(out->integer));
 		break;
-	case MYDB_FLOAT:
+	case MYSQL_CLIENT_FLOAT:
 		fuzz_take(in, &out->float32, sizeof(out->float32));
 		break;
-	case MYDB_DOUBLE:
+	case MYSQL_CLIENT_DOUBLE:
 		fuzz_take(in, &out->float64, sizeof(out->float64));
 		break;
-	case MYDB_TIME:
+	case MYSQL_CLIENT_TIME:
 		out->time.negative = fuzz_byte(in) & 1;
 		out->time.year = fuzz_u32(in);
 		out->time.month = fuzz_u32(in);
@@ -47,7 +47,7 @@ static void fuzz_cell(struct fuzz_input *in, enum mydb_form form,
 		out->time.second = fuzz_u32(in);
 		out->time.microsecond = fuzz_u32(in);
 		break;
-	case MYDB_BYTES:
+	case MYSQL_CLIENT_BYTES:
 		out->bytes = in->data;
 		out->n = in->n;
 		break;
@@ -75,8 +75,9 @@ static void fuzz_value(const struct vector *v, size_t row)
 	strbuf_release(&text);
 }
 
-static void fuzz_row(const struct mysrc_type *how, const struct mydb_cell *cell,
-		     enum zero_dates zero, struct batch *b)
+static void fuzz_row(const struct mysql_source_type *how,
+		     const struct mysql_client_cell *cell, enum zero_dates zero,
+		     struct batch *b)
 {
 	struct error err = ERROR_INIT;
 	int rc;
@@ -94,16 +95,16 @@ static void fuzz_row(const struct mysrc_type *how, const struct mydb_cell *cell,
 }
 
 /* Of an expression's column, or one of all that tables have. */
-static const struct mysrc_type *fuzz_type(const struct mydb_field *field,
-					  bool of_table)
+static const struct mysql_source_type *
+fuzz_type(const struct mysql_client_field *field, bool of_table)
 {
 	size_t n;
-	const struct mysrc_type *how = mysrc_types(&n);
+	const struct mysql_source_type *how = mysql_source_types(&n);
 
 	if (of_table)
 		return &how[(size_t)field->type % n];
-	how = mysrc_type_of_field(field);
-	fuzz_check(mydb_form_fits(how->form, field->type));
+	how = mysql_source_type_of_field(field);
+	fuzz_check(mysql_client_form_fits(how->form, field->type));
 	return how;
 }
 
@@ -111,9 +112,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = { data, size };
 	uint8_t choice = fuzz_byte(&in);
-	struct mydb_field field;
-	const struct mysrc_type *how;
-	struct mydb_cell cell;
+	struct mysql_client_field field;
+	const struct mysql_source_type *how;
+	struct mysql_client_cell cell;
 	struct schema schema;
 	struct batch batch;
 	struct type type;
@@ -121,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_field(&in, &field);
 	how = fuzz_type(&field, choice & 2);
 	type = (struct type){ .kind = how->kind, .native = (char *)"" };
-	mysrc_type_digits(&field, &type);
+	mysql_source_type_digits(&field, &type);
 	fuzz_check(type.precision >= 0 && type.precision <= MOST_PRECISION);
 	fuzz_check(type.scale >= 0 && type.scale <= type.precision);
 	fuzz_check(type.digits >= 0 && type.digits <= 6);

@@ -20,7 +20,7 @@ int file_make(void **state)
 
 void file_close(struct file *f)
 {
-	duckdb_destination.close(f->d);
+	duckdb_target_destination.close(f->d);
 	f->d = NULL;
 }
 
@@ -61,7 +61,7 @@ int file_begin(struct file *f)
 
 	error_clear(&f->err);
 	checkpoint_init(&seen);
-	rc = duckdb_destination.open(&f->d, &f->conn, &f->err);
+	rc = duckdb_target_destination.open(&f->d, &f->conn, &f->err);
 	if (!rc)
 		rc = f->d->ops->prepare(f->d, &f->target, &f->err);
 	if (!rc)
@@ -120,7 +120,7 @@ static struct duck *file_look(struct file *f)
 
 	error_clear(&f->err);
 	if (f->d)
-		return ((struct duckdb_destination *)f->d)->db;
+		return ((struct duckdb_target_destination *)f->d)->db;
 	if (duck_open(&db, f->path, NULL, 0, &f->err))
 		fail_msg("%s", f->err.message);
 	return db;

@@ -61,7 +61,7 @@ static void test_errors(void **state)
  * in this one. */
 static void test_other_writer(void **state)
 {
-	const struct destination_ops *ops = &duckdb_destination;
+	const struct destination_ops *ops = &duckdb_target_destination;
 	struct file *f = *state;
 	struct destination *a = NULL, *b = NULL;
 	const int64_t one = 1;
@@ -257,7 +257,8 @@ static void test_older_view(void **state)
 	file_expect(f, ORDERS, "1:4");
 	/* One that is as it should be is let be. */
 	inspection_init(&found);
-	assert_int_equal(duckdb_destination.open(&f->d, &f->conn, &f->err), 0);
+	assert_int_equal(
+		duckdb_target_destination.open(&f->d, &f->conn, &f->err), 0);
 	assert_int_equal(f->d->ops->inspect(f->d, &f->target, &found, &f->err),
 			 0);
 	assert_int_equal(found.ddl.n, 0);
@@ -269,7 +270,8 @@ static void file_warns(struct file *f, const char *code)
 	struct inspection found;
 
 	inspection_init(&found);
-	assert_int_equal(duckdb_destination.open(&f->d, &f->conn, &f->err), 0);
+	assert_int_equal(
+		duckdb_target_destination.open(&f->d, &f->conn, &f->err), 0);
 	assert_int_equal(f->d->ops->inspect(f->d, &f->target, &found, &f->err),
 			 0);
 	assert_int_equal(problems_to_error(&found.problems, &f->err), 0);
@@ -329,8 +331,9 @@ static void test_url_options(void **state)
 		struct error err = ERROR_INIT;
 
 		assert_int_equal(url_parse(&conn.url, urls[i], &err), 0);
-		assert_int_equal(duckdb_destination.open(&d, &conn, &err),
-				 -ERROR_CONFIG);
+		assert_int_equal(
+			duckdb_target_destination.open(&d, &conn, &err),
+			-ERROR_CONFIG);
 		assert_null(d);
 		url_release(&conn.url);
 	}

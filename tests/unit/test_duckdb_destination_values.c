@@ -67,9 +67,9 @@ static void test_decimal(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(decimals); i++) {
 		const struct decimal_case *c = &decimals[i];
 		duckdb_hugeint x = 0;
-		bool ok = duckdb_decimal_parse((const uint8_t *)c->text,
-					       strlen(c->text), c->precision,
-					       c->scale, &x);
+		bool ok = duckdb_target_decimal_parse(
+			(const uint8_t *)c->text, strlen(c->text), c->precision,
+			c->scale, &x);
 
 		if (ok != (c->value != NULL))
 			fail_msg("%s: %s", c->text, ok ? "taken" : "refused");
@@ -89,8 +89,8 @@ static void test_trim(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(trims); i++)
 		assert_int_equal(
-			duckdb_decimal_trim((const uint8_t *)trims[i][0],
-					    strlen(trims[i][0])),
+			duckdb_target_decimal_trim((const uint8_t *)trims[i][0],
+						   strlen(trims[i][0])),
 			strlen(trims[i][1]));
 }
 
@@ -140,8 +140,8 @@ static void test_fit(void **state)
 		struct duckdb_type wanted;
 		enum fit fit;
 
-		duckdb_type_of(&wanted, &type, true);
-		fit = duckdb_type_fit(&wanted, c->actual, grown);
+		duckdb_target_type_of(&wanted, &type, true);
+		fit = duckdb_target_type_fit(&wanted, c->actual, grown);
 		if (fit != c->fit || strcmp(grown, c->grown) != 0)
 			fail_msg("%s into %s: %d %s", wanted.text, c->actual,
 				 fit, grown);
@@ -210,7 +210,7 @@ static int values_load(struct values *v, char **text, struct error *err)
 				 .schema = &v->schema };
 	struct checkpoint next = { .watermark = (char *)"{}",
 				   .batch_id = (char *)"b" };
-	const struct destination_ops *ops = &duckdb_destination;
+	const struct destination_ops *ops = &duckdb_target_destination;
 	struct destination *d = NULL;
 	struct duck_result *r = NULL;
 	struct load_counts counts;
@@ -222,7 +222,8 @@ static int values_load(struct values *v, char **text, struct error *err)
 	rc = ops->load(d, &v->batch, &next, &counts, err);
 	if (text) {
 		assert_int_equal(
-			duck_query(((struct duckdb_destination *)d)->db, &r,
+			duck_query(((struct duckdb_target_destination *)d)->db,
+				   &r,
 				   "SELECT concat_ws('|', u, i, d, t, h, b, m) "
 				   "FROM v",
 				   NULL, 0, err),

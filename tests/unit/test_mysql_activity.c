@@ -66,14 +66,14 @@ static void test_status(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
-		struct mysrc_activity a = { .now_us = now + 700000,
-					    .oldest_us = INT64_MAX,
-					    .open = json_array() };
+		struct mysql_source_activity a = { .now_us = now + 700000,
+						   .oldest_us = INT64_MAX,
+						   .open = json_array() };
 		struct strbuf open = STRBUF_INIT;
 		json_t *one;
 		size_t n;
-		bool whole =
-			mysrc_transactions_parse(&a, statuses[i].status, 7);
+		bool whole = mysql_source_transactions_parse(
+			&a, statuses[i].status, 7);
 		json_array_foreach(a.open, n, one) strbuf_addf(
 			&open, "%s%s", n ? ", " : "", json_string_value(one));
 		if (whole != statuses[i].whole)
@@ -86,12 +86,12 @@ static void test_status(void **state)
 					 : now - statuses[i].age_s *
 							   US_PER_SECOND);
 		strbuf_release(&open);
-		mysrc_activity_release(&a);
+		mysql_source_activity_release(&a);
 	}
 }
 
 static const struct {
-	struct mysrc_server server;
+	struct mysql_source_server server;
 	bool applies;
 	const char *expected; /* NULL: nothing arrives from elsewhere */
 } servers[] = {
@@ -136,8 +136,8 @@ static void test_servers(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(servers); i++) {
-		const char *got = mysrc_server_shares(&servers[i].server,
-						      servers[i].applies);
+		const char *got = mysql_source_server_shares(
+			&servers[i].server, servers[i].applies);
 		if (!got != !servers[i].expected ||
 		    (got && !strstr(got, servers[i].expected)))
 			fail_msg("server %zu: %s", i, got ? got : "nothing");

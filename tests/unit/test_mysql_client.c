@@ -88,7 +88,8 @@ static void mysql_numbers(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		const struct errno_case *c = &numbers[i];
-		enum error_code code = mydb_errno_code(c->number, c->state);
+		enum error_code code =
+			mysql_client_errno_code(c->number, c->state);
 		if (code != c->code)
 			fail_msg("%u is %s", c->number, error_code_name(code));
 	}
@@ -122,7 +123,8 @@ static const struct target_case targets[] = {
 	{ "mysql://a@db/x?tls=required&ssl_mode=REQUIRED", TLS_AUTO, NULL },
 };
 
-static void mysql_print_target(struct strbuf *sb, const struct mydb_target *t)
+static void mysql_print_target(struct strbuf *sb,
+			       const struct mysql_client_target *t)
 {
 	static const char *const modes[] = { "auto", "disabled", "required",
 					     "verify-ca", "verify-full" };
@@ -146,10 +148,10 @@ static void mysql_targets(void **state)
 					   .tls_mode = targets[i].mode };
 		struct error err = ERROR_INIT;
 		struct strbuf got = STRBUF_INIT;
-		struct mydb_target t;
+		struct mysql_client_target t;
 
 		assert_int_equal(url_parse(&conn.url, targets[i].url, &err), 0);
-		if (mydb_target_fill(&t, &conn, "test", &err)) {
+		if (mysql_client_target_fill(&t, &conn, "test", &err)) {
 			assert_int_equal(err.code, ERROR_CONFIG);
 			if (targets[i].expected)
 				fail_msg("%s: %s", targets[i].url, err.message);
@@ -157,7 +159,7 @@ static void mysql_targets(void **state)
 			mysql_print_target(&got, &t);
 			assert_non_null(targets[i].expected);
 			assert_string_equal(got.data, targets[i].expected);
-			mydb_target_release(&t);
+			mysql_client_target_release(&t);
 		}
 		strbuf_release(&got);
 		url_release(&conn.url);
@@ -168,13 +170,18 @@ static void mysql_targets(void **state)
 static void mysql_forms(void **state)
 {
 	(void)state;
-	assert_true(mydb_form_fits(MYDB_INTEGER, MYDB_TYPE_LONG));
-	assert_true(mydb_form_fits(MYDB_UNSIGNED, MYDB_TYPE_YEAR));
-	assert_false(mydb_form_fits(MYDB_INTEGER, 253));
-	assert_false(mydb_form_fits(MYDB_BYTES, MYDB_TYPE_LONG));
-	assert_false(mydb_form_fits(MYDB_FLOAT, MYDB_TYPE_DOUBLE));
-	assert_true(mydb_form_fits(MYDB_BYTES, MYDB_TYPE_NEWDECIMAL));
-	assert_false(mydb_form_fits(MYDB_TIME, 253));
+	assert_true(mysql_client_form_fits(MYSQL_CLIENT_INTEGER,
+					   MYSQL_CLIENT_TYPE_LONG));
+	assert_true(mysql_client_form_fits(MYSQL_CLIENT_UNSIGNED,
+					   MYSQL_CLIENT_TYPE_YEAR));
+	assert_false(mysql_client_form_fits(MYSQL_CLIENT_INTEGER, 253));
+	assert_false(mysql_client_form_fits(MYSQL_CLIENT_BYTES,
+					    MYSQL_CLIENT_TYPE_LONG));
+	assert_false(mysql_client_form_fits(MYSQL_CLIENT_FLOAT,
+					    MYSQL_CLIENT_TYPE_DOUBLE));
+	assert_true(mysql_client_form_fits(MYSQL_CLIENT_BYTES,
+					   MYSQL_CLIENT_TYPE_NEWDECIMAL));
+	assert_false(mysql_client_form_fits(MYSQL_CLIENT_TIME, 253));
 }
 
 int main(void)

@@ -11,10 +11,11 @@
 
 /* The text of the value that a type makes of a cell; NULL: refused. */
 static char *decode(const char *name, bool is_unsigned,
-		    const struct mydb_cell *cell, enum zero_dates zero,
+		    const struct mysql_client_cell *cell, enum zero_dates zero,
 		    struct error *err)
 {
-	const struct mysrc_type *how = mysrc_type_find(name, is_unsigned);
+	const struct mysql_source_type *how =
+		mysql_source_type_find(name, is_unsigned);
 	struct type type = { .kind = how->kind };
 	struct strbuf sb = STRBUF_INIT;
 	struct schema schema;
@@ -36,7 +37,7 @@ static char *decode(const char *name, bool is_unsigned,
 }
 
 static void expect(const char *name, bool is_unsigned,
-		   const struct mydb_cell *cell, enum zero_dates zero,
+		   const struct mysql_client_cell *cell, enum zero_dates zero,
 		   const char *expected)
 {
 	struct error err = ERROR_INIT;
@@ -71,7 +72,9 @@ static void decode_integers(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(integers); i++) {
-		const struct mydb_cell cell = { .integer = integers[i].value };
+		const struct mysql_client_cell cell = {
+			.integer = integers[i].value
+		};
 		expect(integers[i].type, integers[i].is_unsigned, &cell,
 		       ZERO_DATES_ERROR, integers[i].expected);
 	}
@@ -79,7 +82,7 @@ static void decode_integers(void **state)
 
 static const struct {
 	const char *type;
-	struct mydb_time time;
+	struct mysql_client_time time;
 	enum zero_dates zero;
 	const char *expected;
 } times[] = {
@@ -121,7 +124,7 @@ static void decode_times(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
-		const struct mydb_cell cell = { .time = times[i].time };
+		const struct mysql_client_cell cell = { .time = times[i].time };
 		expect(times[i].type, false, &cell, times[i].zero,
 		       times[i].expected);
 	}
@@ -160,7 +163,7 @@ static void decode_texts(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		const struct mydb_cell cell = {
+		const struct mysql_client_cell cell = {
 			.bytes = (const uint8_t *)texts[i].bytes,
 			.n = texts[i].n,
 		};
@@ -173,13 +176,17 @@ static void decode_texts(void **state)
 static void decode_table(void **state)
 {
 	(void)state;
-	assert_int_equal(mysrc_type_find("bigint", true)->kind, TYPE_UINT64);
-	assert_int_equal(mysrc_type_find("bigint", false)->kind, TYPE_INT64);
-	assert_int_equal(mysrc_type_find("DOUBLE", true)->kind, TYPE_FLOAT64);
-	assert_int_equal(mysrc_type_find("decimal", true)->kind, TYPE_DECIMAL);
-	assert_int_equal(mysrc_type_bits(63)->kind, TYPE_INT64);
-	assert_int_equal(mysrc_type_bits(64)->kind, TYPE_UINT64);
-	assert_int_equal(mysrc_type_find("no such type", false)->kind,
+	assert_int_equal(mysql_source_type_find("bigint", true)->kind,
+			 TYPE_UINT64);
+	assert_int_equal(mysql_source_type_find("bigint", false)->kind,
+			 TYPE_INT64);
+	assert_int_equal(mysql_source_type_find("DOUBLE", true)->kind,
+			 TYPE_FLOAT64);
+	assert_int_equal(mysql_source_type_find("decimal", true)->kind,
+			 TYPE_DECIMAL);
+	assert_int_equal(mysql_source_type_bits(63)->kind, TYPE_INT64);
+	assert_int_equal(mysql_source_type_bits(64)->kind, TYPE_UINT64);
+	assert_int_equal(mysql_source_type_find("no such type", false)->kind,
 			 TYPE_NATIVE);
 }
 

@@ -13,55 +13,61 @@
 /* One value as the line of LOAD DATA; NULL: refused. */
 struct format_case {
 	enum type_kind kind;
-	enum my_base base;
+	enum mysql_target_base base;
 	const char *value; /* text, or what format_set makes of it */
 	const char *line;
 };
 
 static const struct format_case cases[] = {
-	{ TYPE_BOOL, MY_INT, "1", "1" },
-	{ TYPE_INT16, MY_INT, "-32768", "-32768" },
-	{ TYPE_INT32, MY_INT, "-2147483648", "-2147483648" },
-	{ TYPE_INT64, MY_INT, "-9223372036854775808", "-9223372036854775808" },
-	{ TYPE_INT64, MY_DECIMAL, "0", "0" },
-	{ TYPE_UINT64, MY_INT, "18446744073709551615", "18446744073709551615" },
-	{ TYPE_UINT64, MY_TEXT, "7", "7" },
-	{ TYPE_FLOAT64, MY_DOUBLE, "0.1", "0.1" },
-	{ TYPE_FLOAT64, MY_DOUBLE, "-0", "-0" },
-	{ TYPE_FLOAT64, MY_DOUBLE, "5e-324", "5e-324" },
-	{ TYPE_FLOAT64, MY_DOUBLE, "nan", NULL },
-	{ TYPE_FLOAT64, MY_DOUBLE, "inf", NULL },
-	{ TYPE_FLOAT64, MY_TEXT, "nan", "NaN" },
+	{ TYPE_BOOL, MYSQL_TARGET_INT, "1", "1" },
+	{ TYPE_INT16, MYSQL_TARGET_INT, "-32768", "-32768" },
+	{ TYPE_INT32, MYSQL_TARGET_INT, "-2147483648", "-2147483648" },
+	{ TYPE_INT64, MYSQL_TARGET_INT, "-9223372036854775808",
+	  "-9223372036854775808" },
+	{ TYPE_INT64, MYSQL_TARGET_DECIMAL, "0", "0" },
+	{ TYPE_UINT64, MYSQL_TARGET_INT, "18446744073709551615",
+	  "18446744073709551615" },
+	{ TYPE_UINT64, MYSQL_TARGET_TEXT, "7", "7" },
+	{ TYPE_FLOAT64, MYSQL_TARGET_DOUBLE, "0.1", "0.1" },
+	{ TYPE_FLOAT64, MYSQL_TARGET_DOUBLE, "-0", "-0" },
+	{ TYPE_FLOAT64, MYSQL_TARGET_DOUBLE, "5e-324", "5e-324" },
+	{ TYPE_FLOAT64, MYSQL_TARGET_DOUBLE, "nan", NULL },
+	{ TYPE_FLOAT64, MYSQL_TARGET_DOUBLE, "inf", NULL },
+	{ TYPE_FLOAT64, MYSQL_TARGET_TEXT, "nan", "NaN" },
 	/* Its shortest text as a float, 3.4028235e+38, is beyond a float. */
-	{ TYPE_FLOAT32, MY_FLOAT, "3.4028234e38", "3.4028234663852886e+38" },
-	{ TYPE_DECIMAL, MY_DECIMAL, "-1.50", "-1.50" },
-	{ TYPE_DECIMAL, MY_DECIMAL, "NaN", NULL },
-	{ TYPE_DECIMAL, MY_DECIMAL, "-Infinity", NULL },
-	{ TYPE_DECIMAL, MY_TEXT, "NaN", "NaN" },
-	{ TYPE_TEXT, MY_TEXT, "", "" },
-	{ TYPE_TEXT, MY_TEXT, "a\tb\nc\\d", "a\\tb\\nc\\\\d" },
-	{ TYPE_TEXT, MY_TEXT, "\\N", "\\\\N" },
-	{ TYPE_TEXT, MY_TEXT, "\r\x1a'\"", "\r\x1a'\"" },
-	{ TYPE_BYTES, MY_BLOB, "\xff\xfe\t", "\xff\xfe\\t" },
-	{ TYPE_DATE, MY_DATE, "2026-02-28", "2026-02-28" },
-	{ TYPE_DATE, MY_DATE, "0001-01-01", "0001-01-01" },
-	{ TYPE_DATE, MY_DATE, "9999-12-31", "9999-12-31" },
-	{ TYPE_DATE, MY_DATE, "10000-01-01", NULL },
-	{ TYPE_TIMESTAMP, MY_DATETIME, "1969-12-31 23:59:59.999999",
+	{ TYPE_FLOAT32, MYSQL_TARGET_FLOAT, "3.4028234e38",
+	  "3.4028234663852886e+38" },
+	{ TYPE_DECIMAL, MYSQL_TARGET_DECIMAL, "-1.50", "-1.50" },
+	{ TYPE_DECIMAL, MYSQL_TARGET_DECIMAL, "NaN", NULL },
+	{ TYPE_DECIMAL, MYSQL_TARGET_DECIMAL, "-Infinity", NULL },
+	{ TYPE_DECIMAL, MYSQL_TARGET_TEXT, "NaN", "NaN" },
+	{ TYPE_TEXT, MYSQL_TARGET_TEXT, "", "" },
+	{ TYPE_TEXT, MYSQL_TARGET_TEXT, "a\tb\nc\\d", "a\\tb\\nc\\\\d" },
+	{ TYPE_TEXT, MYSQL_TARGET_TEXT, "\\N", "\\\\N" },
+	{ TYPE_TEXT, MYSQL_TARGET_TEXT, "\r\x1a'\"", "\r\x1a'\"" },
+	{ TYPE_BYTES, MYSQL_TARGET_BLOB, "\xff\xfe\t", "\xff\xfe\\t" },
+	{ TYPE_DATE, MYSQL_TARGET_DATE, "2026-02-28", "2026-02-28" },
+	{ TYPE_DATE, MYSQL_TARGET_DATE, "0001-01-01", "0001-01-01" },
+	{ TYPE_DATE, MYSQL_TARGET_DATE, "9999-12-31", "9999-12-31" },
+	{ TYPE_DATE, MYSQL_TARGET_DATE, "10000-01-01", NULL },
+	{ TYPE_TIMESTAMP, MYSQL_TARGET_DATETIME, "1969-12-31 23:59:59.999999",
 	  "1969-12-31 23:59:59.999999" },
-	{ TYPE_TIMESTAMPTZ, MY_DATETIME, "2026-01-31 12:00:00+00",
+	{ TYPE_TIMESTAMPTZ, MYSQL_TARGET_DATETIME, "2026-01-31 12:00:00+00",
 	  "2026-01-31 12:00:00" },
-	{ TYPE_TIMESTAMPTZ, MY_TEXT, "2026-01-31 12:00:00+00",
+	{ TYPE_TIMESTAMPTZ, MYSQL_TARGET_TEXT, "2026-01-31 12:00:00+00",
 	  "2026-01-31 12:00:00+00" },
-	{ TYPE_TIMESTAMPTZ, MY_DATETIME, "infinity", NULL },
-	{ TYPE_TIMESTAMP, MY_DATETIME, "10000-01-01 00:00:00", NULL },
-	{ TYPE_TIME, MY_TIME, "86399999999", "23:59:59.999999" },
-	{ TYPE_INTERVAL, MY_TIME, "0 0 -3020399000001", "-838:59:59.000001" },
-	{ TYPE_INTERVAL, MY_TIME, "0 0 3020399000000", "838:59:59" },
-	{ TYPE_INTERVAL, MY_TIME, "0 0 3020400000000", NULL },
-	{ TYPE_INTERVAL, MY_TIME, "0 1 0", NULL },
-	{ TYPE_INTERVAL, MY_VARCHAR, "1 2 3000000", "1 mon 2 days 00:00:03" },
-	{ TYPE_JSON, MY_JSON, "{\"a\": \"\\n\"}", "{\"a\": \"\\\\n\"}" },
+	{ TYPE_TIMESTAMPTZ, MYSQL_TARGET_DATETIME, "infinity", NULL },
+	{ TYPE_TIMESTAMP, MYSQL_TARGET_DATETIME, "10000-01-01 00:00:00", NULL },
+	{ TYPE_TIME, MYSQL_TARGET_TIME, "86399999999", "23:59:59.999999" },
+	{ TYPE_INTERVAL, MYSQL_TARGET_TIME, "0 0 -3020399000001",
+	  "-838:59:59.000001" },
+	{ TYPE_INTERVAL, MYSQL_TARGET_TIME, "0 0 3020399000000", "838:59:59" },
+	{ TYPE_INTERVAL, MYSQL_TARGET_TIME, "0 0 3020400000000", NULL },
+	{ TYPE_INTERVAL, MYSQL_TARGET_TIME, "0 1 0", NULL },
+	{ TYPE_INTERVAL, MYSQL_TARGET_VARCHAR, "1 2 3000000",
+	  "1 mon 2 days 00:00:03" },
+	{ TYPE_JSON, MYSQL_TARGET_JSON, "{\"a\": \"\\n\"}",
+	  "{\"a\": \"\\\\n\"}" },
 };
 
 static void format_set_number(struct vector *v, size_t row, const char *text)
@@ -114,9 +120,11 @@ static void format_set(struct vector *v, size_t row, const char *text)
 static void format_check(const struct format_case *c, int n)
 {
 	struct type type = { .kind = c->kind };
-	struct my_type actual = { .base = c->base };
-	enum my_form forms[2] = { my_type_form(c->kind, &actual),
-				  my_type_form(c->kind, &actual) };
+	struct mysql_target_type actual = { .base = c->base };
+	enum mysql_target_form forms[2] = {
+		mysql_target_type_form(c->kind, &actual),
+		mysql_target_type_form(c->kind, &actual)
+	};
 	struct strbuf out = STRBUF_INIT, line = STRBUF_INIT;
 	struct error err = ERROR_INIT;
 	struct schema s;
@@ -132,7 +140,7 @@ static void format_check(const struct format_case *c, int n)
 	vector_set_null(&b.vectors[0], 0);
 	format_set(&b.vectors[1], 0, c->value);
 	batch_row_done(&b);
-	rc = my_format_row(&out, forms, &b, 0, &column, &err);
+	rc = mysql_target_format_row(&out, forms, &b, 0, &column, &err);
 	if (c->line)
 		strbuf_addf(&line, "\\N\t%s\n", c->line);
 	if (c->line && strcmp(out.data, line.data) != 0)
@@ -233,20 +241,21 @@ static void test_wanted_types(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wanted_cases); i++) {
-		struct my_dialect d = { wanted_cases[i].mariadb, 101115, "c" };
-		struct my_type t;
+		struct mysql_target_dialect d = { wanted_cases[i].mariadb,
+						  101115, "c" };
+		struct mysql_target_type t;
 		enum mapping mapping;
 		struct schema s;
 
 		schema_init(&s);
 		s.engine = xstrdup(wanted_cases[i].mysql ? "mysql" : "other");
 		schema_add(&s, "v", &wanted_cases[i].type, true);
-		assert_true(my_types_wanted(&s, &d, &t, &mapping));
+		assert_true(mysql_target_types_wanted(&s, &d, &t, &mapping));
 		if (strcmp(t.name, wanted_cases[i].name) != 0 ||
 		    mapping != wanted_cases[i].mapping)
 			fail_msg("case %zu: %s, %s", i, t.name,
 				 mapping_name(mapping));
-		my_type_release(&t);
+		mysql_target_type_release(&t);
 		schema_release(&s);
 	}
 }
@@ -254,12 +263,12 @@ static void test_wanted_types(void **state)
 /* Texts of a key share what an index takes; beyond it they are refused. */
 static void test_key_room(void **state)
 {
-	struct my_dialect d = { true, 101115, "c" };
+	struct mysql_target_dialect d = { true, 101115, "c" };
 	struct type open = { .kind = TYPE_TEXT, .native = "" };
 	struct type wide = { .kind = TYPE_TEXT,
 			     .precision = 800,
 			     .native = "" };
-	struct my_type types[2];
+	struct mysql_target_type types[2];
 	enum mapping mappings[2];
 	struct schema s;
 	size_t key[] = { 0, 1 };
@@ -269,88 +278,91 @@ static void test_key_room(void **state)
 	schema_add(&s, "a", &open, false);
 	schema_add(&s, "b", &open, false);
 	schema_set_key(&s, key, 2);
-	assert_true(my_types_wanted(&s, &d, types, mappings));
+	assert_true(mysql_target_types_wanted(&s, &d, types, mappings));
 	assert_string_equal(types[0].name, "varchar(384)");
 	assert_string_equal(types[1].name, "varchar(384)");
-	my_type_release(&types[0]);
-	my_type_release(&types[1]);
+	mysql_target_type_release(&types[0]);
+	mysql_target_type_release(&types[1]);
 	schema_release(&s);
 	schema_init(&s);
 	schema_add(&s, "a", &wide, false);
 	schema_set_key(&s, key, 1);
-	assert_false(my_types_wanted(&s, &d, types, mappings));
-	my_type_release(&types[0]);
+	assert_false(mysql_target_types_wanted(&s, &d, types, mappings));
+	mysql_target_type_release(&types[0]);
 	schema_release(&s);
 }
 
 static const struct {
-	struct my_type wanted, actual;
+	struct mysql_target_type wanted, actual;
 	enum fit fit;
 	const char *grown;
 } fit_cases[] = {
-	{ { "int", MY_INT, 0, 4, 0, 0 }, { "", MY_INT, 0, 4, 0, 0 }, 0, NULL },
-	{ { "int", MY_INT, 0, 4, 0, 0 },
-	  { "", MY_INT, 0, 8, 0, 0 },
+	{ { "int", MYSQL_TARGET_INT, 0, 4, 0, 0 },
+	  { "", MYSQL_TARGET_INT, 0, 4, 0, 0 },
+	  0,
+	  NULL },
+	{ { "int", MYSQL_TARGET_INT, 0, 4, 0, 0 },
+	  { "", MYSQL_TARGET_INT, 0, 8, 0, 0 },
 	  FIT_WIDER,
 	  NULL },
-	{ { "int", MY_INT, 0, 4, 0, 0 },
-	  { "", MY_INT, 0, 2, 0, 0 },
+	{ { "int", MYSQL_TARGET_INT, 0, 4, 0, 0 },
+	  { "", MYSQL_TARGET_INT, 0, 2, 0, 0 },
 	  FIT_GROWS,
 	  "int" },
-	{ { "int", MY_INT, 0, 4, 0, 0 },
-	  { "", MY_INT, 1, 8, 0, 0 },
+	{ { "int", MYSQL_TARGET_INT, 0, 4, 0, 0 },
+	  { "", MYSQL_TARGET_INT, 1, 8, 0, 0 },
 	  FIT_NARROW,
 	  NULL },
-	{ { "u", MY_INT, 1, 4, 0, 0 },
-	  { "", MY_INT, 0, 8, 0, 0 },
+	{ { "u", MYSQL_TARGET_INT, 1, 4, 0, 0 },
+	  { "", MYSQL_TARGET_INT, 0, 8, 0, 0 },
 	  FIT_WIDER,
 	  NULL },
-	{ { "int", MY_INT, 0, 4, 0, 0 },
-	  { "", MY_DECIMAL, 0, 0, 10, 0 },
+	{ { "int", MYSQL_TARGET_INT, 0, 4, 0, 0 },
+	  { "", MYSQL_TARGET_DECIMAL, 0, 0, 10, 0 },
 	  FIT_WIDER,
 	  NULL },
-	{ { "d", MY_DECIMAL, 0, 0, 12, 4 },
-	  { "", MY_DECIMAL, 0, 0, 12, 2 },
+	{ { "d", MYSQL_TARGET_DECIMAL, 0, 0, 12, 4 },
+	  { "", MYSQL_TARGET_DECIMAL, 0, 0, 12, 2 },
 	  FIT_GROWS,
 	  "decimal(14,4)" },
-	{ { "d", MY_DECIMAL, 0, 0, 20, 0 },
-	  { "", MY_INT, 0, 8, 0, 0 },
+	{ { "d", MYSQL_TARGET_DECIMAL, 0, 0, 20, 0 },
+	  { "", MYSQL_TARGET_INT, 0, 8, 0, 0 },
 	  FIT_GROWS,
 	  "decimal(20,0)" },
-	{ { "v", MY_VARCHAR, 0, 0, 9, 0 },
-	  { "", MY_TEXT, 0, 0, 65535, 0 },
+	{ { "v", MYSQL_TARGET_VARCHAR, 0, 0, 9, 0 },
+	  { "", MYSQL_TARGET_TEXT, 0, 0, 65535, 0 },
 	  FIT_WIDER,
 	  NULL },
-	{ { "l", MY_TEXT, 0, 0, 4294967295, 0 },
-	  { "", MY_VARCHAR, 0, 0, 200, 0 },
+	{ { "l", MYSQL_TARGET_TEXT, 0, 0, 4294967295, 0 },
+	  { "", MYSQL_TARGET_VARCHAR, 0, 0, 200, 0 },
 	  FIT_GROWS,
 	  "l" },
-	{ { "v", MY_VARCHAR, 0, 0, 9, 0 },
-	  { "", MY_CHAR, 0, 0, 20, 0 },
+	{ { "v", MYSQL_TARGET_VARCHAR, 0, 0, 9, 0 },
+	  { "", MYSQL_TARGET_CHAR, 0, 0, 20, 0 },
 	  FIT_GROWS,
 	  "v" },
-	{ { "dt", MY_DATETIME, 0, 0, 0, 6 },
-	  { "", MY_DATETIME, 0, 0, 0, 0 },
+	{ { "dt", MYSQL_TARGET_DATETIME, 0, 0, 0, 6 },
+	  { "", MYSQL_TARGET_DATETIME, 0, 0, 0, 0 },
 	  FIT_GROWS,
 	  "dt" },
-	{ { "dt", MY_DATETIME, 0, 0, 0, 6 },
-	  { "", MY_TIMESTAMP, 0, 0, 0, 6 },
+	{ { "dt", MYSQL_TARGET_DATETIME, 0, 0, 0, 6 },
+	  { "", MYSQL_TARGET_TIMESTAMP, 0, 0, 0, 6 },
 	  FIT_GROWS,
 	  "dt" },
-	{ { "dt", MY_DATETIME, 0, 0, 0, 6 },
-	  { "", MY_DATE, 0, 0, 0, 0 },
+	{ { "dt", MYSQL_TARGET_DATETIME, 0, 0, 0, 6 },
+	  { "", MYSQL_TARGET_DATE, 0, 0, 0, 0 },
 	  FIT_NARROW,
 	  NULL },
-	{ { "b", MY_BLOB, 0, 0, 4294967295, 0 },
-	  { "", MY_TEXT, 0, 0, 4294967295, 0 },
+	{ { "b", MYSQL_TARGET_BLOB, 0, 0, 4294967295, 0 },
+	  { "", MYSQL_TARGET_TEXT, 0, 0, 4294967295, 0 },
 	  FIT_NARROW,
 	  NULL },
-	{ { "b", MY_BINARY, 0, 0, 16, 0 },
-	  { "", MY_BINARY, 0, 0, 20, 0 },
+	{ { "b", MYSQL_TARGET_BINARY, 0, 0, 16, 0 },
+	  { "", MYSQL_TARGET_BINARY, 0, 0, 20, 0 },
 	  FIT_NARROW,
 	  NULL },
-	{ { "i", MY_INT, 0, 8, 0, 0 },
-	  { "", MY_TEXT, 0, 0, 4294967295, 0 },
+	{ { "i", MYSQL_TARGET_INT, 0, 8, 0, 0 },
+	  { "", MYSQL_TARGET_TEXT, 0, 0, 4294967295, 0 },
 	  FIT_WIDER,
 	  NULL },
 };
@@ -360,8 +372,8 @@ static void test_fits(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(fit_cases); i++) {
 		char *grown = NULL;
-		enum fit fit = my_type_fit(&fit_cases[i].wanted,
-					   &fit_cases[i].actual, &grown);
+		enum fit fit = mysql_target_type_fit(
+			&fit_cases[i].wanted, &fit_cases[i].actual, &grown);
 
 		if (fit != fit_cases[i].fit ||
 		    strcmp(grown ? grown : "",

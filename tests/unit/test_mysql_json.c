@@ -38,8 +38,8 @@ static void test_cases(void **state)
 	row_values_show(true);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct error err = ERROR_INIT;
-		int rc = my_json_check(cases[i].json, strlen(cases[i].json),
-				       &err);
+		int rc = mysql_target_json_check(cases[i].json,
+						 strlen(cases[i].json), &err);
 
 		if (!rc != !cases[i].number)
 			fail_msg("%s: %s", cases[i].json,
