@@ -3,7 +3,7 @@
 #define TIDEMARK_CLI_BACKFILL_LINE_H
 
 #include "core/base/strbuf.h"
-#include "core/sync/backfill.h"
+#include "core/sync/backfill/backfill.h"
 
 /* For a terminal's width: "orders: 3 of 40 chunks, 4 running (1 held), 33
  * left, 12.3k rows/s, about 5m left, held by ..." is appended. */

@@ -7,7 +7,7 @@
 #define TIDEMARK_CLI_BACKFILL_WORKERS_H
 
 #include "cli/args.h"
-#include "core/sync/settings.h"
+#include "core/settings/settings.h"
 
 /* Start `n` of them and wait until the last has ended; a signal is passed on.
  * `tick` is called some times a second. Failures of chunks are in the store;

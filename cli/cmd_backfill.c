@@ -12,9 +12,9 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
-#include "core/sync/backfill.h"
-#include "core/sync/runner.h"
-#include "core/sync/worker.h"
+#include "core/sync/backfill/backfill.h"
+#include "core/sync/rounds/runner.h"
+#include "core/sync/rounds/worker.h"
 
 /* Between two lines about how far it has come: in a log, on a terminal. */
 #define BACKFILL_LINE_US (10 * US_PER_SECOND)

@@ -6,7 +6,7 @@
 #include "cli/output.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
-#include "core/sync/check.h"
+#include "core/sync/report/check.h"
 
 static void check_print_columns(const struct check_result *r)
 {

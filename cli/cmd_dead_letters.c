@@ -12,8 +12,8 @@
 #include "core/base/clock.h"
 #include "core/base/json_text.h"
 #include "core/base/nearest.h"
-#include "core/sync/letter_desk.h"
-#include "core/sync/letters.h"
+#include "core/sync/letters/desk.h"
+#include "core/sync/letters/letters.h"
 
 static void letters_add_row(struct output_table *t, const struct dead_letter *l)
 {

@@ -4,7 +4,7 @@
 #include "cli/config.h"
 #include "cli/output.h"
 #include "core/base/utf8.h"
-#include "core/sync/grants.h"
+#include "core/sync/report/grants.h"
 
 static void grants_print_part(const struct pipeline_settings *p,
 			      const struct grants_part *part)

@@ -6,7 +6,7 @@
 #include "cli/urls.h"
 #include "core/base/log.h"
 #include "core/base/new_file.h"
-#include "core/sync/propose.h"
+#include "core/sync/report/propose.h"
 
 /* Never over a file that is there. */
 static int init_save(const char *path, const char *text, struct error *err)

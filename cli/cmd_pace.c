@@ -7,8 +7,8 @@
 #include "cli/output.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
-#include "core/sync/pace_desk.h"
-#include "core/sync/runner.h"
+#include "core/sync/pace/desk.h"
+#include "core/sync/rounds/runner.h"
 
 struct pace_lines {
 	struct output_table *table;

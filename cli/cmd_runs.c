@@ -11,9 +11,9 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/nearest.h"
-#include "core/sync/history.h"
-#include "core/sync/replay.h"
-#include "core/sync/runner.h"
+#include "core/sync/report/history.h"
+#include "core/sync/rounds/runner.h"
+#include "core/sync/tasks/replay.h"
 
 #define RUNS_LIMIT 20
 

@@ -2,7 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "core/sync/settings.h"
+#include "core/settings/settings.h"
 
 static void schema_print(void)
 {

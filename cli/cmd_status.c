@@ -13,8 +13,8 @@
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/base/units.h"
-#include "core/sync/runner.h"
-#include "core/sync/status.h"
+#include "core/sync/report/status.h"
+#include "core/sync/rounds/runner.h"
 
 static char *status_lag_text(int64_t lag_us)
 {

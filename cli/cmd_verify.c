@@ -13,8 +13,8 @@
 #include "core/base/json_text.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
-#include "core/sync/repair.h"
-#include "core/sync/runner.h"
+#include "core/sync/rounds/runner.h"
+#include "core/sync/tasks/repair.h"
 
 /* Of the target's rows. */
 #define MAX_DELETES "1%"

@@ -10,8 +10,8 @@
 #include "core/base/log.h"
 #include "core/base/nearest.h"
 #include "core/base/utf8.h"
-#include "core/sync/marks.h"
-#include "core/sync/others.h"
+#include "core/sync/parts/marks.h"
+#include "core/sync/run/others.h"
 
 /* `alone`: one pipeline was asked for by name; its bare mark is printed, as
  * `set` takes it. */

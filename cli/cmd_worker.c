@@ -4,7 +4,7 @@
 #include "cli/config.h"
 #include "cli/output.h"
 #include "core/base/clock.h"
-#include "core/sync/worker.h"
+#include "core/sync/rounds/worker.h"
 
 #define WORKER_INTERVAL_US (30 * US_PER_SECOND)
 

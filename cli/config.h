@@ -3,7 +3,7 @@
 #define TIDEMARK_CLI_CONFIG_H
 
 #include "cli/args.h"
-#include "core/sync/settings.h"
+#include "core/settings/settings.h"
 
 /* -c, else tidemark.yaml if it is there, else $TIDEMARK_CONFIG. `out` is
  * released by the caller only if 0 is returned. */

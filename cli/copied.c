@@ -8,9 +8,9 @@
 #include "core/base/row_values.h"
 #include "core/base/shell.h"
 #include "core/base/strbuf.h"
-#include "core/sync/copy_name.h"
-#include "core/sync/ends.h"
-#include "core/sync/propose.h"
+#include "core/sync/parts/ends.h"
+#include "core/sync/report/copy_name.h"
+#include "core/sync/report/propose.h"
 
 /* A scheme and a colon: no pipeline's name, mark or KEY=VALUE begins so. */
 static bool copied_is_url(const char *word)

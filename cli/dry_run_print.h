@@ -5,7 +5,7 @@
 #ifndef TIDEMARK_CLI_DRY_RUN_PRINT_H
 #define TIDEMARK_CLI_DRY_RUN_PRINT_H
 
-#include "core/sync/pipeline.h"
+#include "core/sync/run/pipeline.h"
 
 void dry_run_print(const struct run_result *r);
 

@@ -9,8 +9,8 @@
 #include "core/base/log.h"
 #include "core/base/units.h"
 #include "core/base/utf8.h"
-#include "core/sync/pipeline.h"
-#include "core/sync/verify_progress.h"
+#include "core/sync/run/pipeline.h"
+#include "core/sync/verify/progress.h"
 
 #define PROGRESS_DRAW_US   (US_PER_SECOND / 10)
 #define PROGRESS_LOG_US	   (10 * US_PER_SECOND)

@@ -12,7 +12,7 @@
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/base/strbuf.h"
-#include "core/sync/runner.h"
+#include "core/sync/rounds/runner.h"
 
 struct sync_view {
 	bool json, one_line, table;

@@ -6,7 +6,7 @@
 #define TIDEMARK_CLI_SYNC_RUN_H
 
 #include "cli/args.h"
-#include "core/sync/settings.h"
+#include "core/settings/settings.h"
 
 struct replay;
 struct dead_letter_list;

@@ -40,8 +40,8 @@ struct watermark {
 	/* The columns delivered: each one's number at the source, or null if
 	 * the source has it no longer. NULL: a mark of an older version. */
 	json_t *columns;
-	/* What shapes the rows, as digests: core/sync/shape.h. NULL: a mark of
-	 * an older version, or set by hand. */
+	/* What shapes the rows, as digests: core/sync/parts/shape.h. NULL: a
+	 * mark of an older version, or set by hand. */
 	json_t *shape;
 	/* Of the source: engine, cluster, timeline, database, table oid, ...;
 	 * or NULL. */

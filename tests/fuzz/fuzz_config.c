@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/base/secret.h"
-#include "core/sync/settings.h"
+#include "core/settings/settings.h"
 #include "tests/fuzz/fuzz.h"
 
 const char *__lsan_default_suppressions(void);

@@ -6,8 +6,8 @@
 #include "core/base/alloc.h"
 #include "core/base/secret.h"
 #include "core/base/utf8.h"
-#include "core/sync/settings.h"
-#include "core/sync/sketch.h"
+#include "core/settings/settings.h"
+#include "core/sync/report/sketch.h"
 #include "tests/fuzz/fuzz.h"
 
 #define HEAD                                                                   \

@@ -3,7 +3,7 @@
 #define TIDEMARK_TESTS_UNIT_CONFIG_TEXT_H
 
 #include "core/base/alloc.h"
-#include "core/sync/settings.h"
+#include "core/settings/settings.h"
 
 /* Line 1. */
 #define CONNECTIONS                                                            \

@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "core/plugin/registry.h"
-#include "core/sync/settings.h"
+#include "core/settings/settings.h"
 
 #define FAKE_MOST 10000
 

@@ -3,7 +3,7 @@
 #ifndef TIDEMARK_TESTS_UNIT_GATE_WORLD_H
 #define TIDEMARK_TESTS_UNIT_GATE_WORLD_H
 
-#include "core/sync/gate.h"
+#include "core/sync/gate/gate.h"
 
 /* Key column id, and one column v. */
 struct world {

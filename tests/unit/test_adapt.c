@@ -1,4 +1,4 @@
-#include "core/sync/adapt.h"
+#include "core/sync/parts/adapt.h"
 
 #include "tests/unit/unit.h"
 

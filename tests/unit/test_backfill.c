@@ -6,8 +6,8 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
-#include "core/sync/backfill.h"
-#include "core/sync/backfill_value.h"
+#include "core/sync/backfill/backfill.h"
+#include "core/sync/backfill/value.h"
 
 struct value_case {
 	enum backfill_kind kind;

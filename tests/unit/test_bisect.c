@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "core/sync/bisect.h"
+#include "core/sync/parts/bisect.h"
 
 #define MOST 300
 

@@ -5,7 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
-#include "core/sync/breaker.h"
+#include "core/sync/ledger/breaker.h"
 
 #define NOW (1000 * US_PER_SECOND)
 

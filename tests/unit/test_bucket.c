@@ -1,4 +1,4 @@
-#include "core/sync/rates.h"
+#include "core/sync/pace/rates.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "core/sync/changing.h"
+#include "core/sync/parts/changing.h"
 
 #include <stdlib.h>
 #include <string.h>

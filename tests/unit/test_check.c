@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "core/base/alloc.h"
-#include "core/sync/check.h"
-#include "core/sync/marks.h"
-#include "core/sync/status.h"
+#include "core/sync/parts/marks.h"
+#include "core/sync/report/check.h"
+#include "core/sync/report/status.h"
 #include "tests/unit/fake_engines.h"
 
 static struct connection here = {

@@ -6,7 +6,7 @@
 
 #include "core/base/expand.h"
 #include "core/base/option.h"
-#include "core/sync/settings_input.h"
+#include "core/settings/input.h"
 #include "tests/unit/config_text.h"
 
 static char *page_path(void)

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "core/base/log.h"
-#include "core/sync/pipeline.h"
+#include "core/sync/run/pipeline.h"
 #include "tests/unit/fake_engines.h"
 
 extern const struct store_ops fake_store_ops;

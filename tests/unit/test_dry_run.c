@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core/base/log.h"
-#include "core/sync/pipeline.h"
+#include "core/sync/run/pipeline.h"
 #include "tests/unit/fake_engines.h"
 
 static struct connection test_end = {

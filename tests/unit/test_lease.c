@@ -14,8 +14,8 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
-#include "core/sync/lease.h"
-#include "core/sync/pipeline.h"
+#include "core/sync/ledger/lease.h"
+#include "core/sync/run/pipeline.h"
 #include "tests/unit/fake_engines.h"
 
 #define MS 1000

@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "core/base/alloc.h"
-#include "core/sync/marks.h"
-#include "core/sync/propose.h"
-#include "core/sync/status.h"
+#include "core/sync/parts/marks.h"
+#include "core/sync/report/propose.h"
+#include "core/sync/report/status.h"
 
 static const struct {
 	int64_t mark_age, caught_up_age, held, expected;

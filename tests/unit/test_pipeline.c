@@ -11,8 +11,8 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
-#include "core/sync/pipeline.h"
-#include "core/sync/runner.h"
+#include "core/sync/rounds/runner.h"
+#include "core/sync/run/pipeline.h"
 #include "tests/unit/fake_engines.h"
 
 extern const struct store_ops fake_store_ops;

@@ -8,7 +8,7 @@
 
 #include "cli/progress.h"
 #include "core/base/alloc.h"
-#include "core/sync/verify_progress.h"
+#include "core/sync/verify/progress.h"
 
 struct render_case {
 	struct progress_view view;

@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/base/clock.h"
-#include "core/sync/settings.h"
+#include "core/settings/settings.h"
 
 static const struct copy_arguments plain = {
 	.source_url = "postgresql://app:${T_PASSWORD}@db/shop",

@@ -2,10 +2,10 @@
 #include "unit.h"
 
 #include "core/data/value.h"
-#include "core/sync/compare.h"
-#include "core/sync/fingerprints.h"
-#include "core/sync/tally.h"
-#include "core/sync/verify_part.h"
+#include "core/sync/verify/compare.h"
+#include "core/sync/verify/fingerprints.h"
+#include "core/sync/verify/part.h"
+#include "core/sync/verify/tally.h"
 
 /* kinds, declared types ("" none), values ("\1": NULL), equal? */
 static const struct {

@@ -1,0 +1,98 @@
+/*
+ * Between the option tables and struct settings: what the parser fills in,
+ * with the texts that only mean something together (a connection's name, a
+ * lag whose unit the strategy decides). Shared by the settings_*.c files.
+ */
+#ifndef TIDEMARK_CORE_SETTINGS_INPUT_H
+#define TIDEMARK_CORE_SETTINGS_INPUT_H
+
+#include "core/base/option.h"
+#include "core/settings/settings.h"
+
+#define SETTINGS_STATE_URL "sqlite:.tidemark/state.db"
+
+/* `c` comes first: the connection keys are written through either type. */
+struct state_input {
+	struct connection c;
+	int64_t lease_us, keep_us, letters_keep_us;
+};
+
+struct pipeline_input {
+	struct pipeline_settings p;
+	char *source_name, *destination_name;
+	char *lag;
+	struct strlist replicas; /* names of connections */
+	char *probe_name;
+	bool bad_rows_said; /* how many are allowed */
+};
+
+/* on_bad_row.dead_letter.limit, if it is not said. */
+#define SETTINGS_BAD_ROWS "100"
+
+/* The parts of a file, in the order in which they are worked on. */
+struct settings_input {
+	int64_t version;
+	bool row_values;
+	const struct config_node *state, *connections, *defaults, *pipelines;
+};
+
+extern const struct option settings_options[]; /* struct settings_input */
+extern const struct option state_options[]; /* struct state_input */
+extern const struct option connection_options[]; /* struct connection */
+extern const struct option pipeline_options[]; /* struct pipeline_input */
+
+/* Tables inside pipeline_options: what guards a pipeline's rows and servers. */
+extern const struct option gate_options[], on_bad_row_options[], pace_options[],
+	retry_options[];
+extern const struct option_choice on_bad_row_choices[];
+
+/* settings_update.c: what mode update asks for; p->in_place. */
+int settings_check_update(struct option_context *ctx,
+			  const struct config_node *node,
+			  struct pipeline_settings *p);
+/* An error at `path` of a pipeline or connection ("" is itself). */
+int settings_fail(struct option_context *ctx, const struct config_node *node,
+		  const char *path, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* The connection of that name. */
+int settings_resolve(struct option_context *ctx, const struct settings *s,
+		     const struct config_node *node, const char *path,
+		     const char *name, const struct connection **out);
+/* Resolve and judge one parsed pipeline: names of connections, tables, what
+ * the strategy takes. `node` is its merged map. */
+int settings_check_pipeline(struct option_context *ctx,
+			    const struct settings *s,
+			    const struct config_node *node,
+			    struct pipeline_input *in);
+/* Pipelines of one destination table exclude each other. `nodes` as the
+ * pipelines. */
+int settings_check_targets(struct option_context *ctx, const struct settings *s,
+			   struct config_node *const *nodes);
+/* settings_rivals.c: fill those of each pipeline. */
+void settings_find_rivals(struct settings *s);
+int settings_check_connection(struct option_context *ctx,
+			      const struct config_node *node,
+			      const struct connection *c);
+
+/* The keys gate.min, gate.max and gate.match (parse of an option). */
+int settings_parse_limits(struct option_context *ctx,
+			  const struct option *option,
+			  const struct config_node *node, void *base);
+/* The key on_bad_row.dead_letter.limit, and what it is if left out. */
+int settings_parse_bad_rows(struct option_context *ctx,
+			    const struct option *option,
+			    const struct config_node *node, void *base);
+void settings_default_bad_rows(struct pipeline_input *in);
+/* The pace: names of replicas, and ends that have none. */
+int settings_check_pace(struct option_context *ctx, const struct settings *s,
+			const struct config_node *node,
+			struct pipeline_input *in);
+void settings_release_gate(struct gate_settings *gate);
+int settings_check_gate(struct option_context *ctx,
+			const struct config_node *node,
+			const struct gate_settings *gate);
+
+/* Of all pipelines; `origin` is copied. */
+void settings_set_origin(struct settings *s, const char *origin);
+
+#endif

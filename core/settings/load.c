@@ -1,0 +1,364 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "core/base/log.h"
+#include "core/base/nearest.h"
+#include "core/base/shell.h"
+#include "core/base/units.h"
+#include "core/settings/input.h"
+
+static int settings_parse_connection(struct option_context *ctx,
+				     struct settings *s,
+				     const struct config_entry *entry)
+{
+	struct option table = { .name = entry->key,
+				.type = OPTION_TABLE,
+				.table = connection_options,
+				.shorthand = "url",
+				.expects = "a connection URL or a map" };
+	struct connection *c = xcalloc(1, sizeof(*c));
+	size_t length;
+	int rc;
+
+	if (!*entry->key) {
+		free(c);
+		return config_fail(ctx->file, entry->at, ctx->err,
+				   "a connection without a name");
+	}
+	c->name = xstrdup(entry->key);
+	s->connections = xreallocarray(s->connections, s->n_connections + 1,
+				       sizeof(*s->connections));
+	s->connections[s->n_connections++] = c;
+	option_init(connection_options, c);
+	length = option_path_push(ctx, entry->key);
+	rc = option_parse_table(ctx, &table, entry->node, c);
+	if (!rc)
+		rc = settings_check_connection(ctx, entry->node, c);
+	option_path_pop(ctx, length);
+	return rc;
+}
+
+static int settings_parse_connections(struct option_context *ctx,
+				      struct settings *s,
+				      const struct config_node *node)
+{
+	size_t length = option_path_push(ctx, "connections");
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < node->n; i++)
+		rc = settings_parse_connection(ctx, s, &node->entries[i]);
+	option_path_pop(ctx, length);
+	return rc;
+}
+
+static int settings_parse_state(struct option_context *ctx, struct settings *s,
+				const struct config_node *node)
+{
+	static const struct option table = { .name = "state",
+					     .type = OPTION_TABLE,
+					     .table = state_options,
+					     .shorthand = "url",
+					     .expects = "a connection URL or a "
+							"map" };
+	struct state_input in = { .lease_us = 0 };
+	size_t length = option_path_push(ctx, "state");
+	int rc = 0;
+
+	option_init(state_options, &in);
+	in.c.name = xstrdup("state");
+	if (node)
+		rc = option_parse_table(ctx, &table, node, &in);
+	if (!rc && !in.c.url.text)
+		rc = url_parse(&in.c.url, SETTINGS_STATE_URL, ctx->err);
+	if (!rc && node)
+		rc = settings_check_connection(ctx, node, &in.c);
+	s->state = xmalloc(sizeof(*s->state));
+	*s->state = in.c;
+	s->state_lease_us = in.lease_us;
+	s->state_keep_us = in.keep_us;
+	s->state_letters_us = in.letters_keep_us;
+	option_path_pop(ctx, length);
+	return rc;
+}
+
+static void pipeline_input_release(struct pipeline_input *in)
+{
+	struct pipeline_settings *p = &in->p;
+
+	option_release(pipeline_options, in);
+	for (size_t i = 0; i < p->n_expressions; i++) {
+		free(p->expressions[i].name);
+		free(p->expressions[i].sql);
+	}
+	free(p->expressions);
+	free(p->pace.replicas);
+	free(p->rivals);
+	free(p->call);
+	free(p->word);
+	settings_release_gate(&p->gate);
+	free(p->name);
+	memset(in, 0, sizeof(*in));
+}
+
+/* A mistake in the defaults is one, whether or not a pipeline takes them. */
+static int settings_check_defaults(struct option_context *ctx,
+				   const struct config_node *node)
+{
+	struct pipeline_input in = { .lag = NULL };
+	size_t length = option_path_push(ctx, "defaults");
+	struct option table = { .name = "defaults",
+				.type = OPTION_TABLE,
+				.flags = OPTION_PARTIAL,
+				.table = pipeline_options };
+	int rc;
+
+	option_init(pipeline_options, &in);
+	rc = option_parse_table(ctx, &table, node, &in);
+	pipeline_input_release(&in);
+	option_path_pop(ctx, length);
+	return rc;
+}
+
+static const char *settings_strategy_text(const struct config_node *node)
+{
+	const struct config_node *strategy =
+		config_node_find(node, "watermark.strategy");
+
+	return strategy && strategy->kind == CONFIG_SCALAR ? strategy->text
+							   : "";
+}
+
+/* The pipeline's own keys, and what they leave to the defaults. Another
+ * strategy does not take the column meant for the default one; a lag or time
+ * zone that it has no use for is passed over when it is checked. */
+static struct config_node *settings_merged(const struct config_node *own,
+					   const struct config_node *defaults)
+{
+	struct config_node *merged = config_node_copy(own);
+	struct config_node *rest, *mark;
+	const char *mine = settings_strategy_text(own);
+
+	if (!defaults || own->kind != CONFIG_MAP)
+		return merged;
+	rest = config_node_copy(defaults);
+	mark = config_node_find(rest, "watermark");
+	if (mark && *mine && *settings_strategy_text(rest) &&
+	    strcmp(mine, settings_strategy_text(rest)) != 0)
+		config_node_remove(mark, "column");
+	config_node_merge(merged, rest);
+	config_node_free(rest);
+	return merged;
+}
+
+static int settings_check_name(struct option_context *ctx,
+			       const struct config_entry *entry)
+{
+	const char *name = entry->key;
+	bool bad = !*name || *name == '-' || strlen(name) > 200;
+
+	for (const char *p = name; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			bad = true;
+	if (!bad)
+		return 0;
+	return config_fail(ctx->file, entry->at, ctx->err,
+			   "\"%.40s\" is no name for a pipeline: it takes 1 "
+			   "to 200 bytes, does not begin with a dash and "
+			   "holds no control characters",
+			   name);
+}
+
+static char *settings_word(const char *name)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	shell_add_word(&sb, name);
+	return strbuf_detach(&sb);
+}
+
+static int settings_parse_pipeline(struct option_context *ctx,
+				   struct settings *s,
+				   const struct config_entry *entry,
+				   const struct config_node *merged)
+{
+	struct option table = { .name = entry->key,
+				.type = OPTION_TABLE,
+				.table = pipeline_options };
+	struct pipeline_input in = { .lag = NULL };
+	size_t length;
+	int rc = settings_check_name(ctx, entry);
+
+	if (rc)
+		return rc;
+	length = option_path_push(ctx, entry->key);
+	in.p.name = xstrdup(entry->key);
+	in.p.word = settings_word(entry->key);
+	in.p.line = entry->at.line;
+	option_init(pipeline_options, &in);
+	rc = option_parse_table(ctx, &table, merged, &in);
+	if (!rc)
+		rc = settings_check_pipeline(ctx, s, merged, &in);
+	option_path_pop(ctx, length);
+	if (!rc) {
+		s->pipelines[s->n_pipelines++] = in.p;
+		memset(&in.p, 0, sizeof(in.p));
+	}
+	pipeline_input_release(&in);
+	return rc;
+}
+
+static int settings_parse_pipelines(struct option_context *ctx,
+				    struct settings *s,
+				    const struct config_node *node,
+				    const struct config_node *defaults)
+{
+	struct config_node **merged = xcalloc(node->n, sizeof(*merged));
+	size_t length = option_path_push(ctx, "pipelines");
+	int rc = 0;
+
+	s->pipelines = xcalloc(node->n, sizeof(*s->pipelines));
+	if (!node->n)
+		rc = option_fail(ctx, node->at, "there is no pipeline");
+	for (size_t i = 0; !rc && i < node->n; i++) {
+		const struct config_entry *entry = &node->entries[i];
+
+		merged[i] = settings_merged(entry->node, defaults);
+		rc = settings_parse_pipeline(ctx, s, entry, merged[i]);
+	}
+	if (!rc)
+		rc = settings_check_targets(ctx, s, merged);
+	if (!rc)
+		settings_find_rivals(s);
+	for (size_t i = 0; i < node->n; i++)
+		config_node_free(merged[i]);
+	free(merged);
+	option_path_pop(ctx, length);
+	return rc;
+}
+
+static int settings_parse_root(struct option_context *ctx, struct settings *s,
+			       const struct config_node *root)
+{
+	struct settings_input in = { .version = 0 };
+	struct option table = { .name = "the file",
+				.type = OPTION_TABLE,
+				.table = settings_options,
+				.expects = "a map of version, state, log, "
+					   "connections, defaults and "
+					   "pipelines" };
+	int rc;
+
+	option_init(settings_options, &in);
+	rc = option_parse_table(ctx, &table, root, &in);
+	s->row_values = in.row_values;
+	if (!rc)
+		rc = settings_parse_state(ctx, s, in.state);
+	if (!rc)
+		rc = settings_parse_connections(ctx, s, in.connections);
+	if (!rc && in.defaults)
+		rc = settings_check_defaults(ctx, in.defaults);
+	if (!rc)
+		rc = settings_parse_pipelines(ctx, s, in.pipelines,
+					      in.defaults);
+	return rc;
+}
+
+int settings_parse(struct settings *out, const struct config_file *file,
+		   struct error *err)
+{
+	struct option_context ctx = { .file = file,
+				      .path = STRBUF_INIT,
+				      .err = err };
+	struct settings s = { .file = xstrdup(file->name) };
+	int rc = settings_parse_root(&ctx, &s, file->root);
+
+	strbuf_release(&ctx.path);
+	if (rc)
+		settings_release(&s);
+	else
+		*out = s;
+	return rc;
+}
+
+void settings_set_origin(struct settings *s, const char *origin)
+{
+	s->origin = xstrdup(origin);
+	for (size_t i = 0; i < s->n_pipelines; i++)
+		s->pipelines[i].origin = s->origin;
+}
+
+/* Links are not followed: a config that is deployed as one leads to another
+ * file with each edit. */
+static void settings_set_path(struct settings *s, const char *path)
+{
+	const char *shell = getenv("PWD");
+	char *here, *whole;
+	struct stat a, b;
+
+	if (*path == '/') {
+		settings_set_origin(s, path);
+		return;
+	}
+	if (shell && *shell == '/' && !stat(shell, &a) && !stat(".", &b) &&
+	    a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		here = xstrdup(shell);
+	else
+		here = getcwd(NULL, 0);
+	whole = xstrfmt("%s/%s", here ? here : ".", path);
+	settings_set_origin(s, whole);
+	free(whole);
+	free(here);
+}
+
+int settings_load(struct settings *out, const char *path, struct error *err)
+{
+	struct config_file file;
+	int rc = config_file_load(&file, path, err);
+
+	if (rc)
+		return rc;
+	if (file.doubt)
+		log_warn("the config is not to be trusted: %s", file.doubt);
+	rc = settings_parse(out, &file, err);
+	config_file_release(&file);
+	if (rc)
+		return rc;
+	settings_set_path(out, path);
+	rc = failpoint("config_loaded", err);
+	if (rc)
+		settings_release(out);
+	return rc;
+}
+
+static void settings_release_connection(struct connection *c)
+{
+	if (!c)
+		return;
+	option_release(connection_options, c);
+	url_release(&c->url);
+	free(c->name);
+	free(c);
+}
+
+void settings_release(struct settings *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->n_pipelines; i++) {
+		struct pipeline_input in = { .p = s->pipelines[i] };
+
+		pipeline_input_release(&in);
+	}
+	free(s->pipelines);
+	for (size_t i = 0; i < s->n_connections; i++)
+		settings_release_connection(s->connections[i]);
+	free(s->connections);
+	settings_release_connection(s->state);
+	free(s->file);
+	free(s->origin);
+	memset(s, 0, sizeof(*s));
+}

@@ -1,0 +1,221 @@
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/settings/input.h"
+
+static int settings_parse_url(struct option_context *ctx,
+			      const struct option *option,
+			      const struct config_node *node, void *base)
+{
+	struct connection *c = base;
+	int rc;
+
+	(void)option;
+	url_release(&c->url);
+	rc = url_parse(&c->url, node->text, ctx->err);
+	if (!rc)
+		return 0;
+	if (ctx->path.len && !node->at.label)
+		error_prefix(ctx->err, "%s", ctx->path.data);
+	config_prefix(ctx->file, node->at, ctx->err);
+	return rc;
+}
+
+/* Parts that need others first are only noted. */
+static int settings_note(struct option_context *ctx,
+			 const struct option *option,
+			 const struct config_node *node, void *base)
+{
+	struct settings_input *in = base;
+
+	(void)ctx;
+	if (!strcmp(option->name, "state"))
+		in->state = node;
+	else if (!strcmp(option->name, "connections"))
+		in->connections = node;
+	else if (!strcmp(option->name, "defaults"))
+		in->defaults = node;
+	else
+		in->pipelines = node;
+	return 0;
+}
+
+static const struct option_choice tls_modes[] = {
+	{ "auto", TLS_AUTO, false },
+	{ "disabled", TLS_DISABLED, false },
+	{ "required", TLS_REQUIRED, false },
+	{ "verify-ca", TLS_VERIFY_CA, false },
+	{ "verify-full", TLS_VERIFY_FULL, false },
+	{ NULL, 0, false },
+};
+
+static const struct option tls_options[] = {
+	{ .name = "mode",
+	  .type = OPTION_CHOICE,
+	  OPTION_FIELD(struct connection, tls_mode),
+	  .default_text = "auto",
+	  .choices = tls_modes,
+	  .doc = "`auto` is `verify-full`, but on loopback and sockets, where "
+		 "TLS is used if the server offers it." },
+	{ .name = "ca",
+	  .type = OPTION_TEXT,
+	  OPTION_FIELD(struct connection, tls_ca),
+	  .expects = "a file path",
+	  .doc = "Certificates of the authorities to trust (PEM)." },
+	{ .name = "cert",
+	  .type = OPTION_TEXT,
+	  OPTION_FIELD(struct connection, tls_cert),
+	  .expects = "a file path",
+	  .doc = "Our own certificate (PEM)." },
+	{ .name = "key",
+	  .type = OPTION_TEXT,
+	  OPTION_FIELD(struct connection, tls_key),
+	  .expects = "a file path",
+	  .doc = "The private key of `cert` (PEM)." },
+	{ .name = NULL },
+};
+
+static const struct option timeout_options[] = {
+	{ .name = "connect",
+	  .type = OPTION_DURATION,
+	  OPTION_FIELD(struct connection, connect_timeout_us),
+	  .default_text = "10s",
+	  .min = 1000,
+	  .max = US_PER_DAY,
+	  .doc = "How long a connection may take to come about." },
+	{ .name = "silence",
+	  .type = OPTION_DURATION,
+	  OPTION_FIELD(struct connection, silence_timeout_us),
+	  .default_text = "5m",
+	  .min = US_PER_SECOND,
+	  .max = US_PER_DAY,
+	  .doc = "How long a server may say nothing before it counts as "
+		 "gone." },
+	{ .name = NULL },
+};
+
+#define CONNECTION_KEYS(url_flags, url_default)                                \
+	{ .name = "url",                                                       \
+	  .type = OPTION_TEXT,                                                 \
+	  .flags = OPTION_URL | (url_flags),                                   \
+	  .default_text = (url_default),                                       \
+	  .example = "postgresql://user@host/database",                        \
+	  .expects = "a connection URL",                                       \
+	  .doc = "Its scheme picks the engine: `postgresql://` `mysql://` "    \
+		 "`mariadb://` `sqlite:FILE` `duckdb:FILE` `clickhouse://` "   \
+		 "`bigquery://`. The rest is the engine's own.",               \
+	  .parse = settings_parse_url },                                       \
+		{ .name = "password",                                          \
+		  .type = OPTION_TEXT,                                         \
+		  .flags = OPTION_SECRET,                                      \
+		  OPTION_FIELD(struct connection, password),                   \
+		  .doc = "Kept out of the URL; best as `${VAR}` or "           \
+			 "`${file:PATH}`." },                                  \
+		{ .name = "tls",                                               \
+		  .type = OPTION_TABLE,                                        \
+		  .table = tls_options,                                        \
+		  .doc = "Encryption of the connection." },                    \
+	{                                                                      \
+		.name = "timeout", .type = OPTION_TABLE,                       \
+		.table = timeout_options,                                      \
+		.doc = "How long to wait for the server."                      \
+	}
+
+const struct option connection_options[] = {
+	CONNECTION_KEYS(OPTION_REQUIRED, NULL),
+	{ .name = NULL },
+};
+
+const struct option state_options[] = {
+	CONNECTION_KEYS(0, SETTINGS_STATE_URL),
+	{ .name = "lease",
+	  .type = OPTION_DURATION,
+	  OPTION_FIELD(struct state_input, lease_us),
+	  .default_text = "30s",
+	  .min = US_PER_SECOND,
+	  .max = US_PER_DAY,
+	  .doc = "How long a run holds its pipeline without a heartbeat; it "
+		 "has one at each third of that. Another run waits no longer "
+		 "for one that was paused or cut off." },
+	{ .name = "keep",
+	  .type = OPTION_DURATION,
+	  OPTION_FIELD(struct state_input, keep_us),
+	  .default_text = "30d",
+	  .min = US_PER_SECOND,
+	  .doc = "How long the history of runs is kept." },
+	{ .name = "letters_keep",
+	  .type = OPTION_DURATION,
+	  OPTION_FIELD(struct state_input, letters_keep_us),
+	  .default_text = "0s",
+	  .doc = "How long a dead letter is kept after its row was last "
+		 "refused; 0s is for ever. Runs delete older ones and say how "
+		 "many: those rows stay away from the target until they "
+		 "change at the source." },
+	{ .name = NULL },
+};
+
+static const struct option_choice yes_or_no[] = {
+	{ "false", 0, false },
+	{ "true", 1, false },
+	{ NULL, 0, false },
+};
+
+static const struct option log_options[] = {
+	{ .name = "row_values",
+	  .type = OPTION_CHOICE,
+	  OPTION_FIELD(struct settings_input, row_values),
+	  .default_text = "false",
+	  .choices = yes_or_no,
+	  .doc = "Whether errors may tell contents of rows, as in "
+		 "`Duplicate entry 'ann@example.org'`. `false` leaves `...` "
+		 "in their place; names and the keys of the pipeline stay." },
+	{ .name = NULL },
+};
+
+const struct option settings_options[] = {
+	{ .name = "version",
+	  .type = OPTION_COUNT,
+	  OPTION_FIELD(struct settings_input, version),
+	  .default_text = "1",
+	  .min = 1,
+	  .max = 1,
+	  .doc = "Of the file's format." },
+	{ .name = "state",
+	  .type = OPTION_TABLE,
+	  .default_text = SETTINGS_STATE_URL,
+	  .expects = "a connection URL or a map",
+	  .table = state_options,
+	  .shorthand = "url",
+	  .doc = "Where the history of runs is kept: a file, or "
+		 "`postgresql://` when several machines share the work.",
+	  .parse = settings_note },
+	{ .name = "log",
+	  .type = OPTION_TABLE,
+	  .table = log_options,
+	  .doc = "What logs, the history of runs and dead letters' messages "
+		 "hold." },
+	{ .name = "connections",
+	  .type = OPTION_MAP,
+	  .flags = OPTION_REQUIRED,
+	  .example = "{ shop: postgresql://app@db.example/shop }",
+	  .expects = "a map of names to connection URLs",
+	  .table = connection_options,
+	  .shorthand = "url",
+	  .doc = "Servers and files, by names of your own.",
+	  .parse = settings_note },
+	{ .name = "defaults",
+	  .type = OPTION_TABLE,
+	  .flags = OPTION_PARTIAL,
+	  .table = pipeline_options,
+	  .doc = "Any keys of a pipeline, for those that do not say "
+		 "otherwise.",
+	  .parse = settings_note },
+	{ .name = "pipelines",
+	  .type = OPTION_MAP,
+	  .flags = OPTION_REQUIRED,
+	  .expects = "a map of names to pipelines",
+	  .table = pipeline_options,
+	  .doc = "What is kept equal to what, by names of your own.",
+	  .parse = settings_note },
+	{ .name = NULL },
+};

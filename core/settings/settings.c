@@ -1,0 +1,82 @@
+#include "core/settings/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/nearest.h"
+
+static int settings_no_pipeline(const struct settings *s, const char *name,
+				struct error *err)
+{
+	const char **names = xcalloc(s->n_pipelines, sizeof(*names));
+	struct strbuf all = STRBUF_INIT;
+	const char *near;
+	int rc;
+
+	for (size_t i = 0; i < s->n_pipelines; i++) {
+		names[i] = s->pipelines[i].name;
+		strbuf_addf(&all, "%s%s", i ? ", " : "", names[i]);
+	}
+	near = nearest_name(name, names, s->n_pipelines);
+	rc = error_set(err, ERROR_CONFIG,
+		       "no pipeline \"%.80s\" in %s;%s%s%s there are: %s", name,
+		       s->file, near ? " did you mean \"" : "",
+		       near ? near : "", near ? "\"?" : "", all.data);
+	strbuf_release(&all);
+	free(names);
+	return rc;
+}
+
+const struct pipeline_settings *
+settings_pipeline(const struct settings *s, const char *name, struct error *err)
+{
+	for (size_t i = 0; i < s->n_pipelines; i++)
+		if (!strcmp(s->pipelines[i].name, name))
+			return &s->pipelines[i];
+	settings_no_pipeline(s, name, err);
+	return NULL;
+}
+
+void settings_source_spec(const struct pipeline_settings *p,
+			  struct source_spec *out)
+{
+	*out = (struct source_spec){
+		.table = p->source_table,
+		.columns = &p->columns,
+		.expressions = p->expressions,
+		.n_expressions = p->n_expressions,
+		.where = p->where,
+		.key = &p->key,
+		.zero_dates = p->zero_dates,
+		.call = settings_call(p),
+		.run = settings_run(p),
+	};
+}
+
+void settings_watermark_spec(const struct pipeline_settings *p,
+			     struct watermark_spec *out)
+{
+	*out = (struct watermark_spec){
+		.strategy = p->strategy,
+		.column = p->mark_column,
+		.lag_us = p->lag_us,
+		.lag_count = p->lag_count,
+		.time_zone = p->time_zone,
+		.settle = p->settle,
+		.tail = p->tail,
+		.nulls = p->nulls,
+	};
+}
+
+const char *settings_run(const struct pipeline_settings *p)
+{
+	return p->call ? "copy" : "run";
+}
+
+const char *settings_call(const struct pipeline_settings *p)
+{
+	if (p->call)
+		return p->call;
+	return p->word ? p->word : p->name;
+}

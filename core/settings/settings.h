@@ -1,0 +1,177 @@
+/*
+ * The config file, parsed and validated: every key of docs/config.md, from
+ * the option tables in settings_options*.c, which also give `tidemark schema`,
+ * the reference page and the error texts.
+ */
+#ifndef TIDEMARK_CORE_SETTINGS_SETTINGS_H
+#define TIDEMARK_CORE_SETTINGS_SETTINGS_H
+
+#include <jansson.h>
+
+#include "core/base/config.h"
+#include "core/base/retry.h"
+#include "core/base/strlist.h"
+#include "core/plugin/connector.h"
+#include "core/plugin/destination.h"
+
+/* Conditions that rows have to meet; core/sync/gate/gate.h says how. */
+enum gate_kind { GATE_NOT_NULL, GATE_MIN, GATE_MAX, GATE_MATCH, GATE_UNIQUE };
+
+struct gate_limit {
+	enum gate_kind kind; /* MIN, MAX, MATCH */
+	char *column;
+	char *text; /* the bound or pattern as written */
+};
+
+struct gate_settings {
+	struct strlist not_null, unique;
+	struct gate_limit *limits;
+	size_t n_limits;
+	int64_t min_rows, max_rows; /* 0: off */
+};
+
+struct row_limit {
+	int64_t rows; /* so many, or */
+	int64_t share; /* parts per million of all; -1: rows are meant */
+};
+/* "100" or "0.1%": false on anything else. */
+bool row_limit_parse(struct row_limit *out, const char *text);
+/* So many of so many rows are allowed. */
+int64_t row_limit_allowed(const struct row_limit *limit, int64_t rows);
+
+/* Rows that the destination refuses. */
+struct bad_row_settings {
+	bool keep; /* as dead letters; false: halt */
+	struct row_limit limit; /* of a run */
+};
+
+/* How gently to read; 0, "" and none are off. */
+struct pace_limits {
+	int64_t rows_per_second, bytes_per_second;
+	int64_t replica_lag_us, max_active;
+	char *pause_file;
+};
+
+struct pace_settings {
+	struct pace_limits limits; /* may change while a run goes on */
+	const struct connection **replicas; /* each owned by settings */
+	size_t n_replicas;
+	const struct connection *probe; /* the same, or NULL: none */
+	char *probe_query;
+	int64_t probe_below; /* go on while the answer is */
+};
+
+struct ends;
+
+struct pipeline_settings {
+	char *name;
+	/* Of `copy`: what stands for the name on a command line. NULL: the
+	 * name itself does. */
+	char *call;
+	char *word; /* the name, as a shell takes it */
+	int line; /* of the config, 0 for `copy` */
+	/* Path of the config, "copy", or NULL: not known. Owned by settings. */
+	const char *origin;
+	const struct connection *source; /* owned by settings */
+	const struct connection *destination; /* owned by settings */
+	char *source_table, *destination_table;
+	struct strlist columns;
+	struct source_expression *expressions;
+	size_t n_expressions;
+	char *where;
+	struct strlist key;
+	enum zero_dates zero_dates;
+	enum strategy strategy;
+	char *mark_column;
+	int64_t lag_us, lag_count;
+	char *time_zone;
+	bool settle;
+	enum tail_policy tail;
+	enum nulls_policy nulls;
+	enum load_mode mode;
+	bool in_place; /* source and destination are the same table */
+	struct drift_policy drift;
+	int64_t batch_rows, batch_bytes, batch_target_us;
+	struct gate_settings gate;
+	struct bad_row_settings bad_rows;
+	bool verify; /* each run: what it has loaded */
+	struct pace_settings pace;
+	struct retry_policy retry;
+	struct breaker_policy breaker;
+	int64_t logic_version;
+	char *loaded_at; /* a column of the target's own; NULL or "": none */
+	char *soft_delete; /* NULL or "": rows are deleted */
+	char *tenant;
+	/* Pipelines of the config whose target may be the same table, for all
+	 * that their URLs and names tell. */
+	const struct pipeline_settings **rivals;
+	size_t n_rivals;
+	/* Open already, for the first run; NULL: none. Owned by the caller. */
+	struct ends *ends;
+};
+
+struct settings {
+	char *file; /* "" for `copy` */
+	char *origin; /* the same as an absolute path, or "copy" */
+	struct connection *state;
+	int64_t state_lease_us, state_keep_us;
+	int64_t state_letters_us; /* 0: dead letters are kept for ever */
+	bool row_values; /* errors may tell contents of rows */
+	struct connection **connections;
+	size_t n_connections;
+	struct pipeline_settings *pipelines;
+	size_t n_pipelines;
+};
+
+/* Load, expand, validate. CONFIG errors carry file:line:column, what was
+ * found, what is allowed, and the nearest name. A key whose feature is not
+ * built yet (and whose value is not its default) is refused by name with
+ * "not supported yet". */
+int settings_load(struct settings *out, const char *path, struct error *err);
+/* The same from a tree that is already read. */
+int settings_parse(struct settings *out, const struct config_file *file,
+		   struct error *err);
+
+/* `copy`: one pipeline without a file. Where it is not given its name is
+ * derived from the arguments (stable, readable, with a short hash), until
+ * copy_name_find() has asked the tables. Table `to` NULL: the same name, or
+ * without its schema in a database that is a file. URLs are expanded. */
+struct copy_arguments {
+	const char *source_url, *destination_url, *table, *to, *watermark,
+		*mode, *key, *lag, *zero_dates, *state;
+	const char *name; /* NULL: derived */
+	const char *call; /* pipeline_settings.call */
+};
+int settings_from_copy(struct settings *out, const struct copy_arguments *args,
+		       struct error *err);
+void settings_release(struct settings *s);
+
+/* By name; NULL with a CONFIG error naming the nearest. */
+const struct pipeline_settings *settings_pipeline(const struct settings *s,
+						  const char *name,
+						  struct error *err);
+
+/* For advice that names commands: "tidemark RUN CALL", "tidemark verify CALL".
+ */
+const char *settings_run(const struct pipeline_settings *p); /* "run", "copy" */
+const char *settings_call(const struct pipeline_settings *p);
+
+/* The limits of `p` with those of `values` (texts as in the config, by key) in
+ * their place; `out` to be released. CONFIG if a key cannot be changed in a
+ * run, or a value is none. */
+int settings_pace_limits(const struct pipeline_settings *p,
+			 const json_t *values, struct pace_limits *out,
+			 struct error *err);
+void pace_limits_release(struct pace_limits *l);
+
+/* The specs that connectors and destinations take, pointing into `p`. */
+void settings_source_spec(const struct pipeline_settings *p,
+			  struct source_spec *out);
+void settings_watermark_spec(const struct pipeline_settings *p,
+			     struct watermark_spec *out);
+
+json_t *settings_json_schema(void); /* new reference */
+void settings_reference(struct strbuf *markdown); /* docs/config.md */
+const char *settings_example(void); /* the example in it, static */
+
+#endif

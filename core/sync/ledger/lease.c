@@ -1,0 +1,402 @@
+#include "core/sync/ledger/lease.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/failpoint.h"
+#include "core/base/log.h"
+#include "core/base/process.h"
+#include "core/base/strbuf.h"
+#include "core/base/units.h"
+#include "core/plugin/registry.h"
+#include "core/sync/ledger/ledger.h"
+
+/* Of the lease: how often it is renewed, and how soon tried again. */
+#define LEASE_BEATS   3
+#define LEASE_RETRIES 30
+/* Between two looks at a lease that another has. */
+#define LEASE_LOOK_US (US_PER_SECOND / 5)
+/* Given back by one who has not ended its predecessor: as if run out. */
+#define LEASE_UNCLEAN 1
+
+json_t *lease_json(const struct lease *l)
+{
+	char since[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE];
+
+	clock_format_utc(l->since, since);
+	clock_format_utc(l->until, until);
+	return json_pack("{s:s, s:I, s:s, s:s, s:I}", "host", l->host, "pid",
+			 (json_int_t)l->pid, "since", since, "until", until,
+			 "fence", (json_int_t)l->fence);
+}
+
+/* Holds a shallow copy of the state's connection: one that is silent must not
+ * be waited for for longer than the lease lasts. */
+struct lease_beat {
+	struct lease_keeper *k;
+	struct connection state;
+	struct store *store; /* NULL: not open */
+	bool warned;
+};
+
+static int lease_beat_open(struct lease_beat *b, struct error *err)
+{
+	const struct store_ops *ops;
+	int rc;
+
+	if (b->store)
+		return 0;
+	rc = registry_store(b->state.url.engine, &ops, err);
+	return rc ? rc : ops->open(&b->store, &b->state, err);
+}
+
+static void lease_beat_close(struct lease_beat *b)
+{
+	if (b->store)
+		b->store->ops->close(b->store);
+	b->store = NULL;
+}
+
+static void lease_beat_failed(struct lease_beat *b, const struct error *err)
+{
+	lease_beat_close(b);
+	if (!b->warned)
+		log_warn("the lease could not be renewed, trying on until it "
+			 "has run out: %s",
+			 err->message);
+	b->warned = true;
+}
+
+/* A lease that has run out is never renewed: the store says so by its clock,
+ * this by ours. False: it is lost. */
+static bool lease_beat_renew(struct lease_beat *b, bool *renewed)
+{
+	struct lease_keeper *k = b->k;
+	struct error err = ERROR_INIT;
+	int64_t begun = clock_boot_us();
+	bool held = true;
+	int rc;
+
+	*renewed = false;
+	if (begun >= atomic_load(&k->deadline_us))
+		return false;
+	rc = lease_beat_open(b, &err);
+	if (!rc)
+		rc = b->store->ops->renew_lease(b->store, &k->lease,
+						k->terms.lease_us, &held, &err);
+	if (!rc && held) {
+		atomic_store(&k->deadline_us, begun + k->terms.lease_us);
+		b->warned = false;
+		*renewed = true;
+	} else if (rc) {
+		lease_beat_failed(b, &err);
+	}
+	return held;
+}
+
+/* Sleep; false once the keeper is ending. */
+static bool lease_beat_wait(struct lease_keeper *k, int64_t us)
+{
+	struct timespec until;
+	int64_t at = clock_monotonic_us() + us;
+	bool ending;
+
+	until.tv_sec = (time_t)(at / US_PER_SECOND);
+	until.tv_nsec = (long)(at % US_PER_SECOND) * 1000;
+	pthread_mutex_lock(&k->lock);
+	while (!k->ending &&
+	       !pthread_cond_timedwait(&k->changed, &k->lock, &until))
+		;
+	ending = k->ending;
+	pthread_mutex_unlock(&k->lock);
+	return !ending;
+}
+
+static int64_t lease_least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void *lease_beat_main(void *arg)
+{
+	struct lease_keeper *k = arg;
+	int64_t lease_us = k->terms.lease_us;
+	int64_t beat_us = lease_us / LEASE_BEATS, wait_us = beat_us;
+	struct lease_beat b = { k, *k->terms.state, NULL, false };
+	bool renewed;
+
+	b.state.connect_timeout_us =
+		lease_least(b.state.connect_timeout_us, beat_us);
+	b.state.silence_timeout_us =
+		lease_least(b.state.silence_timeout_us, beat_us);
+	log_set_pipeline(k->lease.name);
+	while (lease_beat_wait(k, wait_us)) {
+		if (!lease_beat_renew(&b, &renewed)) {
+			atomic_store(&k->lost, true);
+			break;
+		}
+		wait_us = renewed ? beat_us : lease_us / LEASE_RETRIES;
+	}
+	lease_beat_close(&b);
+	return NULL;
+}
+
+static int lease_keeper_start(struct lease_keeper *k, struct error *err)
+{
+	pthread_condattr_t attributes;
+
+	pthread_mutex_init(&k->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&k->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	if (pthread_create(&k->thread, NULL, lease_beat_main, k)) {
+		pthread_cond_destroy(&k->changed);
+		pthread_mutex_destroy(&k->lock);
+		return error_set(err, ERROR_ACCESS,
+				 "cannot start the thread that renews the "
+				 "lease: the system has no room for it");
+	}
+	k->started = true;
+	return 0;
+}
+
+static void lease_keeper_stop(struct lease_keeper *k)
+{
+	if (!k->started)
+		return;
+	pthread_mutex_lock(&k->lock);
+	k->ending = true;
+	pthread_cond_signal(&k->changed);
+	pthread_mutex_unlock(&k->lock);
+	pthread_join(k->thread, NULL);
+	pthread_cond_destroy(&k->changed);
+	pthread_mutex_destroy(&k->lock);
+	k->started = false;
+}
+
+/* Asked again, it is the same holder's: the store may have given the lease,
+ * and only the answer been lost. */
+void lease_keeper_fill(struct lease_keeper *k, struct lease *wanted,
+		       const char *name)
+{
+	char host[256] = "";
+
+	if (!*k->holder)
+		ledger_attempt_id(k->holder);
+	if (gethostname(host, sizeof(host) - 1))
+		host[0] = '\0';
+	lease_init(wanted);
+	wanted->name = xstrdup(name);
+	wanted->holder = xstrdup(k->holder);
+	wanted->host = xstrdup(host);
+	wanted->pid = getpid();
+	wanted->process = process_mark();
+}
+
+static int lease_refuse(const struct lease *before, json_t **held_by,
+			struct error *err)
+{
+	char since[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE];
+
+	json_decref(*held_by);
+	*held_by = lease_json(before);
+	clock_format_utc(before->since, since);
+	clock_format_utc(before->until, until);
+	return error_set(err, ERROR_STATE,
+			 "process %" PRId64
+			 " on %s has been running this pipeline since %s, and "
+			 "its lease lasts until %s unless renewed; wait for it "
+			 "(run --wait 30s), or stop it",
+			 before->pid, before->host, since, until);
+}
+
+/* Once; on success the deadline counts from before the question. */
+static int lease_try(struct lease_keeper *k, struct store *store,
+		     const struct lease *wanted, enum lease_answer *answer,
+		     struct lease *before, struct error *err)
+{
+	int64_t begun = clock_boot_us();
+	int rc;
+
+	lease_release(before);
+	rc = store->ops->take_lease(store, wanted, k->terms.lease_us, answer,
+				    &k->lease, before, err);
+	if (rc || *answer == LEASE_BUSY)
+		return rc;
+	atomic_store(&k->deadline_us, begun + k->terms.lease_us);
+	k->claim = *answer == LEASE_INHERITED;
+	free(k->predecessor);
+	k->predecessor = k->claim ? xstrdup(before->session) : NULL;
+	return 0;
+}
+
+static int lease_wait(struct lease_keeper *k, struct store *store,
+		      const struct lease *wanted, json_t **held_by,
+		      struct error *err)
+{
+	int64_t begun = clock_monotonic_us(), waited = 0;
+	enum lease_answer answer = LEASE_BUSY;
+	struct lease before;
+	int rc;
+
+	lease_init(&before);
+	rc = lease_try(k, store, wanted, &answer, &before, err);
+	if (!rc && answer == LEASE_BUSY && k->terms.wait_us)
+		log_info("waiting for process %" PRId64 " on %s, which runs "
+			 "this pipeline",
+			 before.pid, before.host);
+	while (!rc && answer == LEASE_BUSY && waited < k->terms.wait_us) {
+		if (clock_sleep_us(lease_least(LEASE_LOOK_US,
+					       k->terms.wait_us - waited)))
+			rc = error_set(err, ERROR_STOPPED,
+				       "stopped by a signal while waiting for "
+				       "another run");
+		else
+			rc = lease_try(k, store, wanted, &answer, &before, err);
+		waited = clock_monotonic_us() - begun;
+	}
+	if (!rc && answer == LEASE_BUSY)
+		rc = lease_refuse(&before, held_by, err);
+	lease_release(&before);
+	return rc;
+}
+
+int lease_keeper_take(struct lease_keeper *k, struct store *store,
+		      const char *name, const struct lease_terms *terms,
+		      json_t **held_by, struct error *err)
+{
+	struct lease wanted;
+	int rc;
+
+	if (!store)
+		return 0;
+	lease_keeper_stop(k);
+	k->ending = false;
+	atomic_store(&k->lost, false);
+	k->terms = *terms;
+	k->claim = true; /* unless it is known otherwise */
+	if (!k->terms.lease_us)
+		k->terms.lease_us = LEASE_DEFAULT_US;
+	lease_keeper_fill(k, &wanted, name);
+	rc = lease_wait(k, store, &wanted, held_by, err);
+	lease_release(&wanted);
+	if (!rc && k->terms.state)
+		rc = lease_keeper_start(k, err);
+	return rc ? rc : failpoint("lease_taken", err);
+}
+
+/* `so`: what has become of the rows, and what to do. */
+static int lease_look(struct lease_keeper *k, const char *so, struct error *err)
+{
+	struct strbuf lasts = STRBUF_INIT;
+
+	if (!k->lease.name)
+		return 0;
+	if (!atomic_load(&k->lost) &&
+	    clock_boot_us() < atomic_load(&k->deadline_us))
+		return 0;
+	units_print_duration(&lasts, k->terms.lease_us);
+	error_set(err, ERROR_STATE,
+		  "pipeline %s: the lease of this run (fencing token %" PRId64
+		  ") is lost: the process was paused, or the state store did "
+		  "not answer, for longer than %s. %s",
+		  k->lease.name, k->lease.fence, lasts.data, so);
+	strbuf_release(&lasts);
+	return -ERROR_STATE;
+}
+
+int lease_keeper_check(void *keeper, struct error *err)
+{
+	return lease_look(keeper,
+			  "Nothing of this batch was written; run again, it "
+			  "goes on from the last batch",
+			  err);
+}
+
+int lease_keeper_check_end(struct lease_keeper *k, struct error *err)
+{
+	return lease_look(k,
+			  "All that it had read is written, and nothing is "
+			  "missing; another run may have gone on since: "
+			  "\"tidemark status\" says how far",
+			  err);
+}
+
+int lease_keeper_meet(struct lease_keeper *k, struct store *store,
+		      int64_t stored, const char *session, struct error *err)
+{
+	struct lease *l = &k->lease;
+	bool raise = stored >= l->fence, held = true;
+	int rc;
+
+	if (!l->name)
+		return 0;
+	/* A store that was lost, or restored, or another one: whoever wrote
+	 * that fence is not known here. */
+	if (raise) {
+		l->fence = stored + 1;
+		k->claim = true;
+	}
+	if (!raise && !strcmp(l->session, session))
+		return 0;
+	free(l->session);
+	l->session = xstrdup(session);
+	rc = store->ops->amend_lease(store, l, &held, err);
+	if (!rc && !held)
+		atomic_store(&k->lost, true);
+	return rc ? rc : lease_keeper_check(k, err);
+}
+
+void lease_keeper_writer(struct lease_keeper *k, struct writer *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (!k->lease.name)
+		return;
+	out->fence = k->lease.fence;
+	out->claim = k->claim;
+	out->predecessor = k->predecessor;
+	out->lease_us = k->terms.lease_us;
+	out->check = lease_keeper_check;
+	out->ctx = k;
+}
+
+void lease_keeper_claimed(struct lease_keeper *k)
+{
+	k->claim = false;
+	free(k->predecessor);
+	k->predecessor = NULL;
+}
+
+/* What it takes over from a predecessor that it has not ended, it leaves to
+ * its successor. */
+static void lease_give_back(struct lease_keeper *k, struct store *store)
+{
+	struct error err = ERROR_INIT;
+
+	k->lease.until = k->claim ? LEASE_UNCLEAN : 0;
+	free(k->lease.session);
+	k->lease.session =
+		xstrdup(k->claim && k->predecessor ? k->predecessor : "");
+	if (store->ops->give_lease(store, &k->lease, &err))
+		log_warn("the lease could not be given back, and ends by "
+			 "itself: %s",
+			 err.message);
+	error_clear(&err);
+	failpoint("lease_released", &err);
+}
+
+void lease_keeper_give(struct lease_keeper *k, struct store *store)
+{
+	lease_keeper_stop(k);
+	if (k->lease.name)
+		lease_give_back(k, store);
+	lease_release(&k->lease);
+	free(k->predecessor);
+	k->predecessor = NULL;
+}

@@ -1,0 +1,71 @@
+/*
+ * One writer at a time: the lease of a pipeline, from before its first try to
+ * after its last. A thread with a store connection of its own renews it; the
+ * destination is told its fence, so that whoever has slept past the lease
+ * writes nothing. Called by pipeline.c and try.c.
+ */
+#ifndef TIDEMARK_CORE_SYNC_LEDGER_LEASE_H
+#define TIDEMARK_CORE_SYNC_LEDGER_LEASE_H
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/data/digest.h"
+#include "core/plugin/destination.h"
+#include "core/plugin/store.h"
+
+#define LEASE_DEFAULT_US (30 * US_PER_SECOND)
+
+struct lease_terms {
+	const struct connection *state; /* to renew through; NULL: never */
+	int64_t lease_us;
+	int64_t wait_us; /* for another to be done; 0: not at all */
+};
+
+struct lease_keeper {
+	struct lease lease; /* name NULL: none is held */
+	char holder[DIGEST_TEXT_SIZE]; /* of every time it is asked for */
+	struct lease_terms terms;
+	/* A predecessor may still live: not told to the destination yet. */
+	bool claim;
+	char *predecessor; /* its session */
+	/* By clock_boot_us(), on the safe side of the store's own: */
+	_Atomic int64_t deadline_us;
+	atomic_bool lost;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool started, ending; /* `ending` under the lock */
+};
+
+/* Take it, waiting as the terms say; after a failure it may be asked for
+ * again. STATE while another has it, who is put
+ * into `*held_by` (replaced). A keeper all zero before; to be given back in
+ * any case. A NULL store: nothing is held, and nothing fenced. */
+int lease_keeper_take(struct lease_keeper *k, struct store *store,
+		      const char *name, const struct lease_terms *terms,
+		      json_t **held_by, struct error *err);
+/* Who asks: this process, as the holder that the keeper has always been. To be
+ * released. */
+void lease_keeper_fill(struct lease_keeper *k, struct lease *wanted,
+		       const char *name);
+/* Before anything is written: the fence goes above the one `stored` at the
+ * destination, and the session is written down. */
+int lease_keeper_meet(struct lease_keeper *k, struct store *store,
+		      int64_t stored, const char *session, struct error *err);
+/* STATE once it has run out. */
+int lease_keeper_check(void *keeper, struct error *err);
+/* The same behind the last batch: another may have the last word by now. */
+int lease_keeper_check_end(struct lease_keeper *k, struct error *err);
+/* What the destination is to know. Points into `k`. */
+void lease_keeper_writer(struct lease_keeper *k, struct writer *out);
+/* The destination knows. */
+void lease_keeper_claimed(struct lease_keeper *k);
+/* End the thread; the lease is free again. */
+void lease_keeper_give(struct lease_keeper *k, struct store *store);
+
+/* {"host","pid","since","until","fence"}; new reference. */
+json_t *lease_json(const struct lease *l);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * What the state store is told about a run: its stable identity, one attempt
+ * per try, every batch. Called by pipeline.c; a NULL store records nothing.
+ */
+#ifndef TIDEMARK_CORE_SYNC_LEDGER_LEDGER_H
+#define TIDEMARK_CORE_SYNC_LEDGER_LEDGER_H
+
+#include "core/data/digest.h"
+#include "core/plugin/store.h"
+#include "core/sync/run/pipeline.h"
+
+/* Hash of pipeline, tenant, window start, logic version and the config that
+ * shapes rows; `from` is the mark the window starts at, NULL for the start. */
+void ledger_run_id(const struct pipeline_settings *p, const char *from,
+		   char out[DIGEST_TEXT_SIZE]);
+/* Of a run that loads rows by their keys: no window's, its own. */
+void ledger_aside_id(const struct pipeline_settings *p, const char *attempt,
+		     char out[DIGEST_TEXT_SIZE]);
+/* Unique, sortable by time. */
+void ledger_attempt_id(char out[DIGEST_TEXT_SIZE]);
+/* Identity of a batch: pipeline, logic version, window and what is in it. For
+ * a transactional destination `content` is attempt and number, which spares
+ * hashing every row; elsewhere it is the digest of the rows, so that a
+ * repeated batch is the same batch. */
+void ledger_batch_id(const struct pipeline_settings *p, const char *from,
+		     const char *to, const char *content,
+		     char out[DIGEST_TEXT_SIZE]);
+
+/* The holder of the pipeline's lease sees to what those before it left: no
+ * attempt that is RUNNING can be. */
+int ledger_close_others(struct store *store, const struct run_result *r,
+			struct error *err);
+/* Record that the attempt is RUNNING. */
+int ledger_begin(struct store *store, const struct run_result *r,
+		 struct error *err);
+/* Record what has become of it by now. */
+int ledger_refresh(struct store *store, const struct run_result *r,
+		   struct error *err);
+/* Record the batch; `mark` is mirrored, unless it is NULL. */
+int ledger_batch(struct store *store, const struct run_result *r,
+		 const struct batch_record *b, const char *mark,
+		 struct error *err);
+/* Record the attempt's end: SUCCEEDED, or FAILED with r->error. One that did
+ * not come to see the destination's mark goes by its mirror. */
+int ledger_end(struct store *store, struct run_result *r, struct error *err);
+
+#endif

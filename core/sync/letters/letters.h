@@ -1,0 +1,58 @@
+/*
+ * The dead letters of one pipeline while it runs: which there are, what one
+ * says of its row, and which of them are over because their row has been
+ * loaded. Called by try.c, load_pass.c and dead_letter.c; without letters it
+ * costs a look at the store when a run begins.
+ */
+#ifndef TIDEMARK_CORE_SYNC_LETTERS_LETTERS_H
+#define TIDEMARK_CORE_SYNC_LETTERS_LETTERS_H
+
+#include <jansson.h>
+
+#include "core/data/digest.h"
+#include "core/plugin/destination.h"
+#include "core/plugin/store.h"
+#include "core/sync/parts/bisect.h"
+
+struct run;
+
+/* One that is open. */
+struct letter_mark {
+	char digest[DIGEST_TEXT_SIZE]; /* of the key, or of a row without one */
+	char *id;
+	char *attempt_id; /* of which it is */
+	int64_t seen_in; /* the batch of this try that it is of; -1: none */
+	bool renewed; /* refused again by this try */
+};
+
+struct letters {
+	struct letter_mark *items; /* by digest */
+	size_t n;
+	size_t capacity;
+	int64_t batch; /* number of the one at hand */
+};
+
+/* Those that earlier runs have left. */
+int letters_open(struct run *r, struct error *err);
+void letters_release(struct letters *l);
+/* The bad rows of a batch as letters of this attempt, ready for the store. */
+void letters_write(const struct run *r, const struct batch *b,
+		   const struct checkpoint *next, const struct bad_rows *bad,
+		   struct dead_letter_list *out);
+/* They are in the store. */
+void letters_add(struct run *r, const struct dead_letter_list *list);
+/* A batch is loaded, but for its bad rows, which letters_add() has seen: the
+ * letters of the others are over. (In a refresh not before its end.) */
+void letters_loaded(struct run *r, const struct batch *b);
+/* Those that are over are deleted; if that fails, by the next call, which may
+ * be another try's. */
+int letters_clear(struct run *r, struct error *err);
+/* One of this digest is open, and its row has not been seen. */
+bool letters_wait(const struct letters *l, const char *digest);
+/* A refresh is swapped in: letters that it has not renewed are deleted. */
+int letters_refreshed(struct run *r, struct error *err);
+
+/* As `dead-letters list` shows it; `row`: as `show` does. New reference. */
+json_t *letter_json(const struct dead_letter *l, bool row);
+
+#endif

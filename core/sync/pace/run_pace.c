@@ -1,0 +1,144 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/stop.h"
+#include "core/sync/ledger/ledger.h"
+#include "core/sync/pace/run_pace.h"
+#include "core/sync/tasks/chunk.h"
+
+/* Between two looks at what `tidemark pace` has set. */
+#define RUN_PACE_US US_PER_SECOND
+
+/* What holds the run goes to the ledger when it changes: `status` reads it
+ * there. One that cannot be written now is no reason to stop. */
+static void run_pace_tell(struct run_pace *r)
+{
+	struct error ignored = ERROR_INIT;
+	int64_t change = 0;
+	json_t *held = pace_held(r->pace, &change);
+	bool news = change != r->seen && (held || r->out->paused);
+
+	r->seen = change;
+	if (news)
+		run_result_pause(r->out, held);
+	/* Whoever has lost the lease has no say any more. */
+	if (news && r->options->chunk)
+		chunk_note_pause(r);
+	else if (news && r->out->recorded &&
+		 !lease_keeper_check(r->keeper, &ignored))
+		ledger_refresh(r->store, r->out, &ignored);
+	json_decref(held);
+}
+
+/* `settings` NULL: the config's alone. */
+static void run_pace_change(struct run_pace *r, const char *settings)
+{
+	struct error err = ERROR_INIT;
+	struct pace_limits limits;
+	json_t *values =
+		settings ? json_loads(settings, 0, NULL) : json_object();
+
+	if (settings_pace_limits(r->p, values, &limits, &err)) {
+		log_warn("what \"tidemark pace\" has set is passed over: %s",
+			 err.message);
+	} else {
+		pace_change(r->pace, &limits);
+		log_info("the pace is that of the config%s%s",
+			 settings ? ", but for what \"tidemark pace\" has set: "
+				  : " again",
+			 settings ? settings : "");
+	}
+	json_decref(values);
+}
+
+/* A store that does not answer changes nothing. */
+static void run_pace_ask(struct run_pace *r)
+{
+	int64_t now = clock_monotonic_us();
+	struct pace_record found = { NULL, 0 };
+	struct error ignored = ERROR_INIT;
+	const char *before = r->text ? r->text : "";
+	struct store *store = r->store ? r->store : r->options->looked_at;
+
+	if (!store || (r->asked_us && now - r->asked_us < RUN_PACE_US))
+		return;
+	r->asked_us = now;
+	if (store->ops->get_pace(store, r->p->name, &found, &ignored))
+		return;
+	if (strcmp(found.settings ? found.settings : "", before) != 0) {
+		run_pace_change(r, found.settings);
+		free(r->text);
+		r->text = found.settings;
+		found.settings = NULL;
+	}
+	free(found.settings);
+}
+
+void run_pace_look(struct run_pace *r)
+{
+	if (!r->pace)
+		return;
+	run_pace_ask(r);
+	run_pace_tell(r);
+}
+
+int run_pace_begin(struct run_pace *r, const struct pace_waiter *waiter,
+		   struct error *err)
+{
+	if (r->options->letters)
+		return 0;
+	if (!r->pace)
+		r->pace = pace_new(r->p, r->options->pace_share);
+	run_pace_ask(r);
+	return pace_wait(r->pace, waiter, err);
+}
+
+static int run_pace_idle(void *ctx, struct error *err)
+{
+	struct run_pace_reading *reading = ctx;
+
+	return reading->source->ops->pause(reading->source, err);
+}
+
+static bool run_pace_over(void *ctx)
+{
+	struct run_pace_reading *reading = ctx;
+
+	reading->tick(reading->ctx);
+	return stop_requested();
+}
+
+int run_pace_next(struct run_pace_reading *reading, struct batch *b,
+		  struct error *err)
+{
+	const struct pace_waiter waiter = { run_pace_idle, run_pace_over,
+					    reading };
+	struct pace *pace = reading->r->pace;
+	int rc = pace_wait(pace, &waiter, err);
+
+	pace_open(pace, b);
+	if (!rc && stop_requested())
+		rc = error_set(err, ERROR_STOPPED, "stopped by a signal");
+	if (!rc)
+		rc = reading->source->ops->next(reading->source, b, err);
+	if (!rc)
+		pace_count(pace, b);
+	return rc;
+}
+
+void run_pace_rest(struct run_pace *r)
+{
+	pace_rest(r->pace);
+	run_result_pause(r->out, NULL);
+	if (r->options->chunk && r->options->chunk->chunk->paused)
+		chunk_note_pause(r);
+}
+
+void run_pace_release(struct run_pace *r)
+{
+	pace_free(r->pace);
+	free(r->text);
+}

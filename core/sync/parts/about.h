@@ -1,0 +1,11 @@
+/* Which table a refusal is about: what a connector says need not name it. */
+#ifndef TIDEMARK_CORE_SYNC_PARTS_ABOUT_H
+#define TIDEMARK_CORE_SYNC_PARTS_ABOUT_H
+
+#include "core/base/error.h"
+
+/* Put the table before a refusal (CONFIG, SCHEMA, DATA) that does not name it.
+ */
+void about_table(struct error *err, const char *table);
+
+#endif

@@ -1,0 +1,37 @@
+#include "core/sync/parts/opening.h"
+
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/sync/rounds/runner.h"
+
+static void *opening_main(void *arg)
+{
+	struct opening *o = arg;
+
+	log_set_pipeline(o->p->name);
+	if (runner_open_place(o->to, &o->destination, &o->error))
+		o->destination = NULL;
+	return NULL;
+}
+
+void opening_begin(struct opening *o, const struct pipeline_settings *p,
+		   const struct connection *to)
+{
+	memset(o, 0, sizeof(*o));
+	o->p = p;
+	o->to = to;
+	o->started = !pthread_create(&o->thread, NULL, opening_main, o);
+	if (!o->started)
+		opening_main(o);
+}
+
+int opening_end(struct opening *o, struct destination **out, struct error *err)
+{
+	if (o->started)
+		pthread_join(o->thread, NULL);
+	*out = o->destination;
+	if (o->error.code)
+		*err = o->error;
+	return -(int)o->error.code;
+}

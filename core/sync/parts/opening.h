@@ -1,0 +1,28 @@
+/*
+ * A destination that is opened while the source is: two connections, or a
+ * connection and a large library, take as long as the slower of them.
+ */
+#ifndef TIDEMARK_CORE_SYNC_PARTS_OPENING_H
+#define TIDEMARK_CORE_SYNC_PARTS_OPENING_H
+
+#include <pthread.h>
+
+#include "core/plugin/destination.h"
+#include "core/settings/settings.h"
+
+struct opening {
+	const struct pipeline_settings *p;
+	const struct connection *to;
+	pthread_t thread;
+	bool started;
+	struct destination *destination;
+	struct error error;
+};
+
+/* `to` outlives what is opened. */
+void opening_begin(struct opening *o, const struct pipeline_settings *p,
+		   const struct connection *to);
+/* Wait for it; `out` is NULL if it failed. Once for each begin. */
+int opening_end(struct opening *o, struct destination **out, struct error *err);
+
+#endif

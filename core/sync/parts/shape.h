@@ -1,0 +1,43 @@
+/*
+ * What shapes the rows of a pipeline, as digests in its mark: when one of them
+ * is another, rows up to the mark would be other rows now, and all are read
+ * again. In JSON, the mark's member "shape":
+ *
+ *   {"config":"/etc/tidemark.yaml",   where the config was, or "copy"
+ *    "columns":"...","where":"...","zero_dates":"...","logic_version":1,
+ *    "expressions":{"NAME":"..."},    of the config
+ *    "view":"...",                    its query, if the source is one
+ *    "types":{"NAME":"..."},          of each column: type, modifier, labels
+ *    "before":"...","turns":1}        the config's digest before this one, and
+ *                                     how often the two have followed another
+ *
+ * How rows travel shapes none of them: sizes, paces, limits, connections.
+ *
+ * Called by try.c, chunk.c and check.c.
+ */
+#ifndef TIDEMARK_CORE_SYNC_PARTS_SHAPE_H
+#define TIDEMARK_CORE_SYNC_PARTS_SHAPE_H
+
+#include <jansson.h>
+
+#include "core/base/strbuf.h"
+#include "core/data/schema.h"
+#include "core/settings/settings.h"
+
+/* New reference. */
+json_t *shape_of(const struct pipeline_settings *p, const struct schema *s);
+/* `now` behind the mark's `seen` (NULL: of an older version, which is taken
+ * for the same): true if all rows are to be read again. Appends to `what` what
+ * has changed, for messages; completes `now` by what it follows. */
+bool shape_follow(json_t *now, const json_t *seen, struct strbuf *what);
+/* SCHEMA: another config that is still there, or one that changes back and
+ * forth, brings other rows under the pipeline's name. After shape_follow(). */
+int shape_check(const struct pipeline_settings *p, const json_t *now,
+		const json_t *seen, struct error *err);
+
+/* The same for `check`: what a run would do about the mark's `seen`. True if
+ * it would read all rows again. */
+bool shape_inspect(const struct pipeline_settings *p, const struct schema *s,
+		   const json_t *seen, struct problems *out);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * Answers a stop that is requested while one end is asked something (where the
+ * mark is, what is settled) and is long about it: waits for a lock, reads a
+ * table without an index. What waits inside a client library sees no signal;
+ * this interrupts it. From when rows are read on the reader does. Called by
+ * whoever asks one end: try.c, verify_side.c, window_look.c, check.c, status.c
+ * and marks.c.
+ */
+#ifndef TIDEMARK_CORE_SYNC_PARTS_STOPPER_H
+#define TIDEMARK_CORE_SYNC_PARTS_STOPPER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/plugin/connector.h"
+#include "core/plugin/destination.h"
+
+struct stopper {
+	struct connector *source; /* or NULL */
+	_Atomic(struct destination *) destination; /* NULL: not open yet */
+	pthread_t thread;
+	int end[2]; /* a pipe: closed at its writing end, the thread ends */
+	bool started;
+};
+
+/* Where the system has no room for a thread, nothing is interrupted. `source`
+ * NULL: a destination alone is asked. */
+void stopper_start(struct stopper *s, struct connector *source);
+void stopper_add(struct stopper *s, struct destination *destination);
+/* Before either is closed, or read. Harmless if not started. */
+void stopper_end(struct stopper *s);
+
+#endif

@@ -1,0 +1,391 @@
+#include "core/sync/report/propose.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/alloc.h"
+#include "core/base/expand.h"
+#include "core/base/url_secrets.h"
+#include "core/base/yaml_text.h"
+#include "core/data/table_name.h"
+#include "core/plugin/store.h"
+#include "core/sync/report/sketch.h"
+#include "core/sync/rounds/runner.h"
+
+void proposal_init(struct proposal *p)
+{
+	memset(p, 0, sizeof(*p));
+	strbuf_init(&p->yaml);
+}
+
+void proposal_release(struct proposal *p)
+{
+	strbuf_release(&p->yaml);
+	strlist_release(&p->pipelines);
+	strlist_release(&p->skipped);
+	strlist_release(&p->variables);
+}
+
+/* "SOURCE_PASSWORD", "SOURCE_SSLPASSWORD" for a key of the query. */
+static void propose_variable(struct strbuf *out, const char *end,
+			     const char *key, size_t n)
+{
+	char *name = url_decode(key, n);
+
+	strbuf_addf(out, "%s_", end);
+	for (const char *p = name; *p; p++)
+		strbuf_addch(out, isalnum((unsigned char)*p)
+					  ? (char)toupper((unsigned char)*p)
+					  : '_');
+	free(name);
+}
+
+static bool propose_is_password(const char *key, size_t n)
+{
+	char *name = url_decode(key, n);
+	bool is = !strcasecmp(name, "password");
+
+	free(name);
+	return is;
+}
+
+/* A secret of the query other than the password becomes a variable in place. */
+static void propose_hide_member(const char *url, const struct url_span *s,
+				const char *end, struct strbuf *out,
+				struct strlist *variables)
+{
+	struct strbuf variable = STRBUF_INIT;
+
+	propose_variable(&variable, end, url + s->key, s->start - 1 - s->key);
+	strbuf_add(out, url + s->key, s->start - s->key);
+	strbuf_addf(out, "${%s}", variable.data);
+	if (!strlist_has(variables, variable.data))
+		strlist_add(variables, variable.data);
+	strbuf_release(&variable);
+}
+
+/* Take `s` out; returns where the rest of the URL begins. */
+static size_t propose_drop(const char *url, const struct url_span *s,
+			   struct strbuf *out)
+{
+	if (url[s->end] == '&' && out->data[out->len - 1] == '?')
+		return s->end + 1;
+	out->data[--out->len] = '\0';
+	return s->end;
+}
+
+bool propose_hide_password(const char *url, const char *end, struct strbuf *out,
+			   struct strlist *variables)
+{
+	struct url_spans spans = url_find_secrets(url, true);
+	bool hidden = false;
+	size_t at = 0;
+
+	for (size_t i = 0; i < spans.n; i++) {
+		const struct url_span *s = &spans.items[i];
+		bool query = s->key < s->start;
+
+		if (expand_is_reference(url + s->start, s->end - s->start))
+			continue;
+		strbuf_add(out, url + at, s->key - at);
+		at = s->end;
+		if (query &&
+		    !propose_is_password(url + s->key, s->start - 1 - s->key)) {
+			propose_hide_member(url, s, end, out, variables);
+			continue;
+		}
+		at = propose_drop(url, s, out);
+		hidden = true;
+	}
+	strbuf_addstr(out, url + at);
+	free(spans.items);
+	return hidden;
+}
+
+static void propose_connection(struct proposal *out, const char *name,
+			       const char *end, const char *url)
+{
+	struct strbuf shown = STRBUF_INIT;
+
+	strbuf_addf(&out->yaml, "  %s: ", name);
+	if (propose_hide_password(url, end, &shown, &out->variables)) {
+		char *variable = xstrfmt("%s_PASSWORD", end);
+
+		strbuf_addstr(&out->yaml, "{ url: ");
+		yaml_add_scalar(&out->yaml, shown.data);
+		strbuf_addf(&out->yaml, ", password: \"${%s}\" }\n", variable);
+		strlist_add(&out->variables, variable);
+		free(variable);
+	} else {
+		yaml_add_scalar(&out->yaml, shown.data);
+		strbuf_addch(&out->yaml, '\n');
+	}
+	strbuf_release(&shown);
+}
+
+/* The source as it is looked at, and what is made of it. */
+struct propose_work {
+	struct connector *source;
+	struct table_list tables;
+	struct strlist stores; /* schemas that hold a state store */
+	struct sketch sketch;
+};
+
+/* One table, as the source describes it. */
+struct propose_table {
+	enum strategy strategy;
+	char *column, *reason;
+	char *weakness; /* the guarantee, and why it is not exact; or NULL */
+	struct schema schema;
+};
+
+static void propose_find_stores(struct propose_work *w)
+{
+	for (size_t i = 0; i < w->tables.n; i++) {
+		struct table_name name = { NULL, NULL, NULL };
+
+		if (!table_name_parse(&name, w->tables.items[i].name, NULL) &&
+		    name.schema && !strcmp(name.name, STORE_MIGRATIONS_TABLE))
+			strlist_add(&w->stores, name.schema);
+		table_name_release(&name);
+	}
+}
+
+/* Tidemark's marks and stages, and the tables of a state store. */
+static bool propose_is_own(const struct propose_work *w, const char *table)
+{
+	struct table_name name = { NULL, NULL, NULL };
+	bool own = false;
+
+	if (!table_name_parse(&name, table, NULL))
+		own = name_is_own(name.name) ||
+		      (name.schema && strlist_has(&w->stores, name.schema) &&
+		       store_has_table(name.name));
+	table_name_release(&name);
+	return own;
+}
+
+/* Rows of a raw table are versions, which the view over it puts together. Most
+ * have no key, so that only a column of ours as one tells what they are. */
+static bool propose_is_raw(const struct propose_work *w, const char *table)
+{
+	static const char *const names[] = { NAME_OWN "seq",
+					     NAME_OWN "version" };
+	static const struct strlist none = STRLIST_INIT;
+	bool raw = false;
+
+	for (size_t i = 0; !raw && i < ARRAY_SIZE(names); i++) {
+		struct strlist key = STRLIST_INIT;
+		struct source_spec spec = { .table = table,
+					    .columns = &none,
+					    .key = &key };
+		struct error ignored = ERROR_INIT;
+		struct schema schema;
+
+		schema_init(&schema);
+		strlist_add(&key, names[i]);
+		raw = !w->source->ops->describe(w->source, &spec, NULL, &schema,
+						&ignored);
+		schema_release(&schema);
+		strlist_release(&key);
+	}
+	return raw;
+}
+
+/* The guarantee that a run of it would have now, unless that is exact. */
+static void propose_weigh(struct propose_work *w,
+			  const struct source_spec *spec,
+			  const struct watermark_spec *mark,
+			  struct propose_table *out)
+{
+	struct error ignored = ERROR_INIT;
+	struct watermark none;
+	struct settled settled;
+
+	watermark_init(&none);
+	settled_init(&settled);
+	if (!w->source->ops->settle(w->source, spec, &out->schema, mark, &none,
+				    &settled, &ignored) &&
+	    settled.guarantee != GUARANTEE_EXACT)
+		out->weakness = xstrfmt("guarantee %s: %s",
+					guarantee_name(settled.guarantee),
+					settled.reason ? settled.reason : "");
+	settled_release(&settled);
+	watermark_release(&none);
+}
+
+static int propose_ask(struct propose_work *w, const char *table,
+		       struct propose_table *out, struct error *err)
+{
+	static const struct strlist none = STRLIST_INIT;
+	const struct connector_ops *ops = w->source->ops;
+	struct source_spec spec = { .table = table,
+				    .columns = &none,
+				    .key = &none };
+	struct watermark_spec mark = { .time_zone = "auto", .settle = true };
+	int rc = ops->suggest(w->source, table, &out->strategy, &out->column,
+			      &out->reason, err);
+
+	if (rc)
+		return rc;
+	mark.strategy = out->strategy;
+	mark.column = *out->column ? out->column : NULL;
+	rc = ops->describe(w->source, &spec, &mark, &out->schema, err);
+	if (!rc && !out->schema.n_key)
+		rc = error_set(err, ERROR_SCHEMA, "it has no key");
+	if (!rc)
+		propose_weigh(w, &spec, &mark, out);
+	return rc;
+}
+
+static int propose_add(struct propose_work *w, const struct table_info *table,
+		       const struct propose_table *t, struct error *err)
+{
+	const struct sketch_choice choice = {
+		.table = table,
+		.schema = &t->schema,
+		.strategy = t->strategy,
+		.column = t->column,
+		.reason = t->reason,
+		.weakness = t->weakness,
+	};
+
+	return sketch_add(&w->sketch, &choice, err);
+}
+
+/* A table that cannot be synced is a comment; a source that is gone is not. */
+static int propose_table(struct propose_work *w, const struct table_info *table,
+			 struct error *err)
+{
+	struct propose_table t = { .column = NULL };
+	struct error why = ERROR_INIT;
+	int rc;
+
+	schema_init(&t.schema);
+	rc = propose_ask(w, table->name, &t, &why);
+	if (rc && (error_may_pass(why.code) || why.code == ERROR_BUG))
+		*err = why;
+	else if (!propose_is_raw(w, table->name) &&
+		 (rc || propose_add(w, table, &t, &why)))
+		sketch_skip(&w->sketch, table, &why);
+	schema_release(&t.schema);
+	free(t.column);
+	free(t.reason);
+	free(t.weakness);
+	return -(int)err->code;
+}
+
+static int propose_tables(struct propose_work *w, struct error *err)
+{
+	int rc = w->source->ops->tables(w->source, &w->tables, err);
+
+	if (!rc)
+		propose_find_stores(w);
+	for (size_t i = 0; !rc && i < w->tables.n; i++)
+		if (!propose_is_own(w, w->tables.items[i].name))
+			rc = propose_table(w, &w->tables.items[i], err);
+	if (rc || w->sketch.pipelines.n)
+		return rc;
+	if (!w->sketch.skipped.n)
+		return error_set(err, ERROR_SCHEMA,
+				 "the source has no tables%s",
+				 w->tables.n ? " but Tidemark's own" : "");
+	return error_set(err, ERROR_SCHEMA,
+			 "no table of the source can be synced as it is; the "
+			 "first: %s",
+			 w->sketch.skipped.items[0]);
+}
+
+static void propose_write(struct proposal *out, const char *source_url,
+			  const char *destination_url, const char *body)
+{
+	strbuf_addstr(&out->yaml,
+		      "# Written by tidemark init. Next: tidemark check, then "
+		      "tidemark run.\n"
+		      "# Every key: tidemark schema, docs/config.md\n"
+		      "version: 1\n"
+		      "# Run history and a mirror of the marks; "
+		      "postgresql://... if several machines share the work.\n"
+		      "state: sqlite:.tidemark/state.db\n"
+		      "connections:\n");
+	propose_connection(out, "source", "SOURCE", source_url);
+	propose_connection(out, "destination", "DESTINATION", destination_url);
+	strbuf_addf(&out->yaml, "pipelines:\n%s", body);
+}
+
+/* The URLs are parsed and expanded by the rules of `copy`; the table and the
+ * mark are placeholders that nobody looks at. */
+static int propose_settings(const char *source_url, const char *destination_url,
+			    struct settings *out, struct error *err)
+{
+	struct copy_arguments args = { .source_url = source_url,
+				       .destination_url = destination_url,
+				       .table = "t",
+				       .watermark = "sequence:id" };
+
+	return settings_from_copy(out, &args, err);
+}
+
+static int propose_look(const struct settings *settings, struct propose_work *w,
+			struct error *err)
+{
+	const struct pipeline_settings *p = &settings->pipelines[0];
+	int rc;
+
+	w->sketch.source_engine = p->source->url.engine;
+	w->sketch.destination_engine = p->destination->url.engine;
+	w->sketch.same_place =
+		!strcmp(p->source->url.text, p->destination->url.text);
+	rc = runner_open_source(p, &w->source, err);
+	if (!rc)
+		rc = propose_tables(w, err);
+	if (w->source)
+		w->source->ops->close(w->source);
+	return rc;
+}
+
+int propose(const char *source_url, const char *destination_url,
+	    struct proposal *out, struct error *err)
+{
+	struct propose_work w = { .source = NULL };
+	struct settings settings;
+	int rc = propose_settings(source_url, destination_url, &settings, err);
+
+	if (rc)
+		return rc;
+	sketch_init(&w.sketch);
+	rc = propose_look(&settings, &w, err);
+	if (!rc) {
+		propose_write(out, source_url, destination_url,
+			      w.sketch.body.data);
+		strlist_copy(&out->pipelines, &w.sketch.pipelines);
+		strlist_copy(&out->skipped, &w.sketch.skipped);
+	}
+	table_list_release(&w.tables);
+	strlist_release(&w.stores);
+	sketch_release(&w.sketch);
+	settings_release(&settings);
+	return rc;
+}
+
+int propose_watermark(const struct pipeline_settings *p, const char *table,
+		      char **watermark, char **reason, struct error *err)
+{
+	struct connector *source = NULL;
+	enum strategy strategy;
+	char *column = NULL;
+	int rc = runner_open_source(p, &source, err);
+
+	if (rc)
+		return rc;
+	rc = source->ops->suggest(source, table, &strategy, &column, reason,
+				  err);
+	if (!rc)
+		*watermark = xstrfmt("%s%s%s", strategy_name(strategy),
+				     *column ? ":" : "", column);
+	free(column);
+	source->ops->close(source);
+	return rc;
+}

@@ -1,0 +1,41 @@
+/*
+ * `init`: look at a source and write a config for it, one pipeline a table,
+ * with strategy and key chosen and each choice explained in a comment.
+ * Passwords of the URLs are not written: a variable takes their place.
+ */
+#ifndef TIDEMARK_CORE_SYNC_REPORT_PROPOSE_H
+#define TIDEMARK_CORE_SYNC_REPORT_PROPOSE_H
+
+#include "core/base/strbuf.h"
+#include "core/base/strlist.h"
+#include "core/settings/settings.h"
+
+struct proposal {
+	struct strbuf yaml;
+	struct strlist pipelines; /* names */
+	struct strlist skipped; /* "TABLE: why" */
+	struct strlist variables; /* that now stand for passwords */
+};
+
+void proposal_init(struct proposal *p);
+void proposal_release(struct proposal *p);
+
+/* The URLs as the user wrote them, ${VAR} not expanded. SCHEMA error if the
+ * source has no table that can be synced. */
+int propose(const char *source_url, const char *destination_url,
+	    struct proposal *out, struct error *err);
+
+/* Copy a URL into `out` without a literal password (user:PASSWORD@ or
+ * ?password=); returns whether there was one. Other secrets of the query become
+ * variables, named by `end` ("SOURCE") and their key, and are added to
+ * `variables`. */
+bool propose_hide_password(const char *url, const char *end, struct strbuf *out,
+			   struct strlist *variables);
+
+/* The strategy and column that the source suggests for a table, as `copy
+ * --watermark` takes them ("timestamp:updated_at", "xmin"), and why. Caller
+ * frees both. */
+int propose_watermark(const struct pipeline_settings *p, const char *table,
+		      char **watermark, char **reason, struct error *err);
+
+#endif

@@ -1,0 +1,334 @@
+#include "core/sync/report/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/json_text.h"
+#include "core/base/stop.h"
+#include "core/data/value.h"
+#include "core/sync/backfill/backfill.h"
+#include "core/sync/ledger/lease.h"
+#include "core/sync/parts/marks.h"
+#include "core/sync/parts/stopper.h"
+#include "core/sync/rounds/runner.h"
+
+/* How many runs to look back for one that caught up. */
+#define STATUS_RUNS 50
+
+int64_t status_lag(int64_t mark_age_us, int64_t caught_up_age_us,
+		   int64_t held_us)
+{
+	int64_t lag = mark_age_us;
+
+	if (lag < 0 || (caught_up_age_us >= 0 && caught_up_age_us < lag))
+		lag = caught_up_age_us;
+	if (lag < 0)
+		return -1;
+	return held_us > lag ? held_us : lag;
+}
+
+static void status_note(struct status_result *r, const char *what,
+			const struct error *err)
+{
+	char *note = xstrfmt("%s: %s", what, err->message);
+
+	strlist_add(&r->notes, note);
+	free(note);
+}
+
+/* The mark at the destination, else its mirror. */
+static void status_mark(const struct pipeline_settings *p, struct store *store,
+			struct status_result *out)
+{
+	struct mark mark;
+	struct error err = ERROR_INIT;
+
+	mark_init(&mark);
+	if (!marks_get_destination(p, &mark, &err)) {
+		out->from = mark.from;
+	} else {
+		status_note(out, "destination", &err);
+		error_clear(&err);
+		if (store && store->ops->get_watermark(store, p->name,
+						       &mark.watermark, &err))
+			status_note(out, "state", &err);
+		else if (store)
+			out->from = "state";
+	}
+	out->watermark = mark.watermark;
+	mark.watermark = NULL;
+	mark_release(&mark);
+}
+
+/* Did the run end where the mark still stands? A mark that was set or reset
+ * since then makes what the run reached worth nothing. */
+static bool status_caught_up(const struct attempt *a, const char *mark)
+{
+	return !strcmp(a->outcome, "caught_up") && a->watermark_after && mark &&
+	       !strcmp(a->watermark_after, mark);
+}
+
+/* The last run, and how long ago the last one that caught up began: what it
+ * found then is all at the destination. -1: none. */
+static int64_t status_runs(const struct pipeline_settings *p,
+			   struct store *store, struct status_result *out)
+{
+	const struct run_filter filter = {
+		.pipeline = p->name, .limit = STATUS_RUNS + breaker_looks(p)
+	};
+	struct attempt_list list = { NULL, 0, 0 };
+	struct error err = ERROR_INIT;
+	int64_t age = -1;
+
+	if (!store) {
+		strlist_add(&out->notes, "state: not reached");
+		return -1;
+	}
+	if (store->ops->list_attempts(store, &filter, &list, &err))
+		status_note(out, "state", &err);
+	else
+		out->runs_known = true;
+	breaker_judge(&out->breaker, &p->breaker, &list, clock_now_us());
+	for (size_t i = 0; i < list.n && age < 0; i++)
+		if (status_caught_up(&list.items[i], out->watermark))
+			age = clock_now_us() - list.items[i].started_at;
+	if (list.n) {
+		out->last = list.items[0];
+		out->has_last = true;
+		attempt_init(&list.items[0]);
+	}
+	attempt_list_release(&list);
+	return age;
+}
+
+static bool status_time(const char *text, int64_t *us)
+{
+	return text && value_parse_instant(text, us);
+}
+
+/* The source's clock is its settled instant and how far that lies back. */
+static int64_t status_mark_age(const struct watermark *mark,
+			       const struct settled *settled)
+{
+	int64_t at, settled_at;
+
+	if (settled->lag_us < 0 || !mark->value || !settled->value)
+		return -1;
+	if (!strcmp(mark->value, settled->value))
+		return settled->lag_us;
+	if (mark->strategy != STRATEGY_TIMESTAMP ||
+	    !status_time(mark->value, &at) ||
+	    !status_time(settled->value, &settled_at) ||
+	    __builtin_sub_overflow(settled_at, at, &at) ||
+	    __builtin_add_overflow(at, settled->lag_us, &at))
+		return -1;
+	return at < 0 ? 0 : at;
+}
+
+static int status_ask_source(const struct pipeline_settings *p,
+			     const struct watermark *mark,
+			     struct settled *settled, struct error *err)
+{
+	struct connector *c = NULL;
+	struct source_spec spec;
+	struct watermark_spec mark_spec;
+	struct schema schema;
+	struct stopper stopper;
+	int rc = runner_open_source(p, &c, err);
+
+	if (rc)
+		return rc;
+	stopper_start(&stopper, c);
+	schema_init(&schema);
+	settings_source_spec(p, &spec);
+	settings_watermark_spec(p, &mark_spec);
+	rc = c->ops->describe(c, &spec, &mark_spec, &schema, err);
+	if (!rc)
+		rc = c->ops->settle(c, &spec, &schema, &mark_spec, mark,
+				    settled, err);
+	schema_release(&schema);
+	stopper_end(&stopper);
+	c->ops->close(c);
+	return rc;
+}
+
+static void status_lag_of(const struct pipeline_settings *p,
+			  int64_t caught_up_age, struct status_result *out)
+{
+	struct watermark mark;
+	struct settled settled;
+	struct error err = ERROR_INIT;
+	int64_t held;
+
+	watermark_init(&mark);
+	settled_init(&settled);
+	if (watermark_from_text(&mark, out->watermark, &err)) {
+		status_note(out, "mark", &err);
+	} else if (status_ask_source(p, &mark, &settled, &err)) {
+		status_note(out, "source", &err);
+	} else {
+		out->held_by = json_incref(settled.held_by);
+		held = p->tail == TAIL_HOLD ? settled.lag_us : -1;
+		out->lag_us = status_lag(status_mark_age(&mark, &settled),
+					 caught_up_age, held);
+	}
+	settled_release(&settled);
+	watermark_release(&mark);
+}
+
+static void status_lease(const struct pipeline_settings *p, struct store *store,
+			 struct status_result *out)
+{
+	struct error err = ERROR_INIT;
+
+	if (store && store->ops->get_lease(store, p->name, &out->leased,
+					   &out->lease, &err))
+		status_note(out, "state", &err);
+}
+
+static void status_letters(const struct pipeline_settings *p,
+			   struct store *store, struct status_result *out)
+{
+	struct error err = ERROR_INIT;
+
+	if (store && !store->ops->count_dead_letters(store, p->name,
+						     &out->letters, &err))
+		return;
+	out->letters = -1;
+	if (store)
+		status_note(out, "state", &err);
+}
+
+/* Of a run that still has its lease: one that was killed holds nothing, and
+ * gets no further. */
+static void status_under_way(struct status_result *out)
+{
+	const struct attempt *a = &out->last;
+	int64_t passed = clock_now_us() - a->started_at;
+
+	out->progress = -1;
+	out->eta_us = -1;
+	if (!out->has_last || !out->leased || strcmp(a->state, "RUNNING") != 0)
+		return;
+	if (a->paused)
+		out->paused = json_loads(a->paused, 0, NULL);
+	if (a->progress < 0)
+		return;
+	out->progress = (double)a->progress / 1e6;
+	if (a->progress > 0 && passed > 0)
+		out->eta_us = (int64_t)((double)passed / out->progress *
+					(1 - out->progress));
+}
+
+static void status_chunks(const struct pipeline_settings *p,
+			  struct store *store, struct status_result *out)
+{
+	struct error err = ERROR_INIT;
+
+	if (store &&
+	    store->ops->list_chunks(store, p->name, &out->chunks, &err))
+		status_note(out, "state", &err);
+}
+
+void status_pipeline(const struct pipeline_settings *p, struct store *store,
+		     struct status_result *out)
+{
+	int64_t caught_up_age;
+
+	memset(out, 0, sizeof(*out));
+	out->pipeline = p;
+	out->lag_us = -1;
+	attempt_init(&out->last);
+	status_mark(p, store, out);
+	caught_up_age = status_runs(p, store, out);
+	status_lease(p, store, out);
+	status_under_way(out);
+	status_letters(p, store, out);
+	status_chunks(p, store, out);
+	if (out->watermark && !stop_requested())
+		status_lag_of(p, caught_up_age, out);
+}
+
+void status_result_release(struct status_result *r)
+{
+	free(r->watermark);
+	json_decref(r->paused);
+	json_decref(r->held_by);
+	attempt_release(&r->last);
+	lease_release(&r->lease);
+	breaker_release(&r->breaker);
+	chunk_list_release(&r->chunks);
+	strlist_release(&r->notes);
+	memset(r, 0, sizeof(*r));
+}
+
+static json_t *status_progress_json(const struct status_result *r)
+{
+	if (r->progress < 0)
+		return json_null();
+	return json_pack("{s:f, s:o}", "share", r->progress, "eta_seconds",
+			 r->eta_us < 0
+				 ? json_null()
+				 : json_integer((json_int_t)(r->eta_us /
+							     US_PER_SECOND)));
+}
+
+static json_t *status_last_json(const struct attempt *a)
+{
+	json_t *error = json_null();
+
+	if (a->error_message)
+		error = json_pack("{s:s, s:s}", "code",
+				  a->error_code ? a->error_code : "", "message",
+				  a->error_message);
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
+		"run_id", a->run_id, "attempt_id", a->attempt_id, "state",
+		a->state, "outcome", a->outcome, "started_at",
+		json_text_time(a->started_at), "ended_at",
+		json_text_time(a->ended_at), "batches", (json_int_t)a->batches,
+		"rows_read", (json_int_t)a->rows_read, "rows_inserted",
+		(json_int_t)a->rows_inserted, "rows_updated",
+		(json_int_t)a->rows_updated, "rows_unchanged",
+		(json_int_t)a->rows_unchanged, "error", error);
+}
+
+static json_t *status_breaker_json(const struct breaker *b)
+{
+	if (!breaker_is_open(b, clock_now_us()))
+		return json_null();
+	return json_pack("{s:o, s:I}", "open_until",
+			 json_text_time(b->open_until), "failures",
+			 (json_int_t)b->failures);
+}
+
+json_t *status_result_json(const struct status_result *r)
+{
+	json_t *notes = json_array(), *chunks = json_array();
+
+	for (size_t i = 0; i < r->notes.n; i++)
+		json_array_append_new(notes, json_string(r->notes.items[i]));
+	for (size_t i = 0; i < r->chunks.n; i++)
+		json_array_append_new(chunks,
+				      backfill_chunk_json(&r->chunks.items[i]));
+	return json_pack(
+		"{s:s, s:o, s:s?, s:o, s:O, s:o, s:o, s:O, s:o, s:o, s:o, s:o, "
+		"s:o, s:o}",
+		"pipeline", r->pipeline->name, "watermark",
+		json_text_value(r->watermark), "from", r->from, "lag_seconds",
+		r->lag_us < 0
+			? json_null()
+			: json_real((double)r->lag_us / (double)US_PER_SECOND),
+		"held_by", r->held_by ? r->held_by : json_null(), "last_run",
+		r->has_last ? status_last_json(&r->last) : json_null(), "lease",
+		r->leased ? lease_json(&r->lease) : json_null(), "paused",
+		r->paused ? r->paused : json_null(), "progress",
+		status_progress_json(r), "breaker",
+		status_breaker_json(&r->breaker), "dead_letters",
+		r->letters < 0 ? json_null()
+			       : json_integer((json_int_t)r->letters),
+		"chunks", chunks, "backfill", backfill_newest_json(&r->chunks),
+		"notes", notes);
+}

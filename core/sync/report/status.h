@@ -1,0 +1,46 @@
+/*
+ * `status`: where a pipeline stands. Asks the destination for the mark, the
+ * source for how far behind it is, the state store for the last run, and
+ * prints what answers: an end that does not is a note, not an end.
+ */
+#ifndef TIDEMARK_CORE_SYNC_REPORT_STATUS_H
+#define TIDEMARK_CORE_SYNC_REPORT_STATUS_H
+
+#include "core/settings/settings.h"
+#include "core/sync/ledger/breaker.h"
+
+struct status_result {
+	const struct pipeline_settings *pipeline;
+	char *watermark; /* JSON text, or NULL: none, or not known */
+	const char *from; /* "destination", "state", NULL: not known */
+	int64_t lag_us; /* -1: not known */
+	json_t *held_by; /* the transaction that the mark waits for, or NULL */
+	struct attempt last;
+	json_t *paused; /* what holds the run that is under way, or NULL */
+	double progress; /* of its window, 0..1; -1: not known, or none is */
+	int64_t eta_us; /* until it has caught up, about; -1: not known */
+	bool runs_known, has_last;
+	struct lease lease;
+	bool leased;
+	struct breaker breaker;
+	int64_t letters; /* dead letters that are open; -1: not known */
+	struct chunk_list chunks; /* of backfills, in their order */
+	struct strlist notes; /* what could not be reached, and why */
+};
+
+/* `store` may be NULL: it was not reached. `out` is filled in any case and to
+ * be released. */
+void status_pipeline(const struct pipeline_settings *p, struct store *store,
+		     struct status_result *out);
+void status_result_release(struct status_result *r);
+/* New reference. */
+json_t *status_result_json(const struct status_result *r);
+
+/* How far the destination is behind: the age of the mark, or, if that is less,
+ * the time since the begin of the last run that caught up (a table in which
+ * nothing changes has an old mark and is not behind), but never less than what
+ * the source itself holds back. All in µs, negative: not known. */
+int64_t status_lag(int64_t mark_age_us, int64_t caught_up_age_us,
+		   int64_t held_us);
+
+#endif

@@ -1,0 +1,282 @@
+#include "core/sync/rounds/runner.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/process.h"
+#include "core/base/stop.h"
+#include "core/base/trust.h"
+#include "core/plugin/registry.h"
+#include "core/sync/letters/desk.h"
+#include "core/sync/parts/tries.h"
+
+int runner_open_store(const struct settings *s, struct store **out,
+		      struct error *err)
+{
+	const struct store_ops *ops;
+	struct store *store = NULL;
+	int applied, version;
+	int rc = registry_store(s->state->url.engine, &ops, err);
+
+	if (!rc)
+		rc = ops->open(&store, s->state, err);
+	if (!rc)
+		rc = ops->migrate(store, &applied, &version, err);
+	if (rc) {
+		if (store)
+			ops->close(store);
+		return error_prefix(err, "state %s", s->state->url.shown);
+	}
+	*out = store;
+	return 0;
+}
+
+/* A SQLite file would be made by being opened. */
+int runner_look_store(const struct connection *state, struct store **out,
+		      struct error *err)
+{
+	const struct url *url = &state->url;
+	const struct store_ops *ops;
+	struct store *store = NULL;
+	int version = 0;
+	int rc = registry_store(url->engine, &ops, err);
+
+	*out = NULL;
+	if (!rc && *url->path && access(url->path, F_OK) != 0)
+		/* A file would be made there: judge the place. */
+		rc = trust_check(url->path, TRUST_STATE, "the state store",
+				 err);
+	else if (!rc)
+		rc = ops->open(&store, state, err);
+	if (!rc && store)
+		rc = ops->version(store, &version, err);
+	if (!rc && version > 0)
+		*out = store;
+	else if (store)
+		ops->close(store);
+	return rc ? error_prefix(err, "state %s", url->shown) : 0;
+}
+
+int runner_open_source(const struct pipeline_settings *p,
+		       struct connector **out, struct error *err)
+{
+	return registry_open_connector(p->source, out, err);
+}
+
+int runner_open_place(const struct connection *to, struct destination **out,
+		      struct error *err)
+{
+	return registry_open_destination(to, out, err);
+}
+
+int runner_open_destination(const struct pipeline_settings *p,
+			    struct destination **out, struct error *err)
+{
+	return runner_open_place(p->destination, out, err);
+}
+
+/* Opens the store for one round: a store that was away is found again. */
+static int runner_store(const struct settings *s,
+			const struct retry_policy *retry, bool dry_run,
+			struct store **out, struct error *err)
+{
+	struct tries tries = { .policy = retry };
+	struct store *store = NULL;
+	int rc;
+
+	do {
+		error_clear(err);
+		rc = dry_run ? runner_look_store(s->state, &store, err)
+			     : runner_open_store(s, &store, err);
+	} while (rc && tries_again(&tries, err));
+	*out = store;
+	return rc;
+}
+
+/* No store, no run: every pipeline says so. */
+static void runner_fail_all(const struct pipeline_settings *const *pipelines,
+			    size_t n, bool dry_run, struct run_result *results,
+			    const struct error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		run_result_init(&results[i], pipelines[i]);
+		results[i].dry.on = dry_run;
+		results[i].error = *err;
+		if (err->code == ERROR_STOPPED)
+			results[i].outcome = OUTCOME_STOPPED;
+	}
+}
+
+static void runner_one(const struct pipeline_settings *p, struct store *store,
+		       const struct runner_options *options,
+		       struct run_result *result)
+{
+	struct error err = ERROR_INIT;
+
+	if (!stop_requested() && options->run.dry_run) {
+		struct run_options run = options->run;
+
+		run.looked_at = store;
+		pipeline_run(p, NULL, &run, result, &err);
+		dry_run_look(store, p, &result->dry);
+		return;
+	}
+	if (!stop_requested()) {
+		pipeline_run(p, store, &options->run, result, &err);
+		return;
+	}
+	run_result_init(result, p);
+	result->dry.on = options->run.dry_run;
+	result->outcome = OUTCOME_STOPPED;
+	error_set(&result->error, ERROR_STOPPED,
+		  "not started: stopped by a signal");
+}
+
+/* History that could not be pruned now is pruned by the next run. */
+static void runner_prune(const struct settings *s, struct store *store,
+			 const struct pipeline_settings *const *pipelines,
+			 size_t n)
+{
+	struct error err = ERROR_INIT;
+	int rc = s->state_keep_us
+			 ? store->ops->prune(store, s->state_keep_us, &err)
+			 : 0;
+
+	for (size_t i = 0; !rc && s->state_letters_us && i < n; i++)
+		rc = letter_desk_expire(store, pipelines[i]->name,
+					s->state_letters_us, &err);
+	if (rc)
+		log_debug("%s", err.message);
+}
+
+/* It was stopped; or it is said to run, and nobody runs it. */
+static bool runner_was_cut(struct store *store, const struct attempt *a)
+{
+	struct error ignored = ERROR_INIT;
+	struct lease lease;
+	bool held = false;
+
+	if (strcmp(a->state, "RUNNING") != 0)
+		return !strcmp(a->outcome, "stopped");
+	lease_init(&lease);
+	store->ops->get_lease(store, a->pipeline, &held, &lease, &ignored);
+	held = held && !process_mark_is_gone(lease.pid, lease.process);
+	lease_release(&lease);
+	return !held;
+}
+
+/* The place of the first to run: behind the one that was begun last, if that
+ * was killed or stopped. Who is ended at the same place every time would never
+ * get to the others. What a clock that went back since calls the last is not
+ * asked about. */
+static size_t runner_first(struct store *store,
+			   const struct pipeline_settings *const *pipelines,
+			   size_t n)
+{
+	int64_t now = clock_now_us(), latest = 0;
+	size_t first = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct run_filter filter = { .pipeline =
+							   pipelines[i]->name,
+						   .limit = 1 };
+		struct attempt_list last = { .n = 0 };
+		struct error ignored = ERROR_INIT;
+		const struct attempt *a = NULL;
+
+		if (!store->ops->list_attempts(store, &filter, &last,
+					       &ignored) &&
+		    last.n)
+			a = &last.items[0];
+		if (a && a->started_at > latest && a->started_at <= now) {
+			latest = a->started_at;
+			first = runner_was_cut(store, a) ? (i + 1) % n : 0;
+		}
+		attempt_list_release(&last);
+	}
+	return first;
+}
+
+static void runner_round(const struct settings *s,
+			 const struct pipeline_settings *const *pipelines,
+			 size_t n, const struct runner_options *options,
+			 bool *begins, struct run_result *results)
+{
+	struct error err = ERROR_INIT;
+	bool dry_run = options->run.dry_run;
+	struct store *store = NULL;
+	int rc = runner_store(s, &pipelines[0]->retry, dry_run, &store, &err);
+	size_t first = 0;
+
+	if (rc)
+		runner_fail_all(pipelines, n, dry_run, results, &err);
+	else if (store && *begins && n > 1 && !dry_run)
+		first = runner_first(store, pipelines, n);
+	*begins = *begins && rc;
+	for (size_t k = 0; k < n; k++) {
+		size_t i = (first + k) % n;
+		if (!rc)
+			runner_one(pipelines[i], store, options, &results[i]);
+		if (options->finished)
+			options->finished(&results[i], options->ctx);
+	}
+	if (store && !dry_run)
+		runner_prune(s, store, pipelines, n);
+	if (store)
+		store->ops->close(store);
+	if (options->round)
+		options->round(results, n, options->ctx);
+}
+
+/* The first failure in config order. */
+static int runner_verdict(const struct run_result *results, size_t n,
+			  struct error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!results[i].error.code)
+			continue;
+		*err = results[i].error;
+		return error_prefix(err, "%s", results[i].pipeline->name);
+	}
+	return 0;
+}
+
+static bool runner_is_final(const struct run_result *results, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (results[i].error.code != ERROR_CONFIG)
+			return false;
+	return true;
+}
+
+int runner_run(const struct settings *s,
+	       const struct pipeline_settings *const *pipelines, size_t n,
+	       const struct runner_options *options, struct error *err)
+{
+	struct run_result *results = xcalloc(n ? n : 1, sizeof(*results));
+	struct runner_options own = *options;
+	bool again = n > 0, begins = true;
+	int rc = 0;
+
+	own.run.lease.state = s->state;
+	own.run.lease.lease_us = s->state_lease_us;
+
+	while (again) {
+		runner_round(s, pipelines, n, &own, &begins, results);
+		error_clear(err);
+		rc = runner_verdict(results, n, err);
+		again = options->watch_us && !stop_requested() &&
+			!runner_is_final(results, n);
+		for (size_t i = 0; i < n; i++)
+			run_result_release(&results[i]);
+		again = again && !clock_sleep_us(options->watch_us);
+	}
+	free(results);
+	if (!rc && options->watch_us && stop_requested())
+		rc = error_set(err, ERROR_STOPPED, "stopped by a signal");
+	return rc;
+}

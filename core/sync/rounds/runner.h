@@ -1,0 +1,45 @@
+/*
+ * All pipelines of one `tidemark run`: one after the other in config order,
+ * each whatever happens to the others, and again every `watch_us`.
+ */
+#ifndef TIDEMARK_CORE_SYNC_ROUNDS_RUNNER_H
+#define TIDEMARK_CORE_SYNC_ROUNDS_RUNNER_H
+
+#include "core/sync/run/pipeline.h"
+
+struct runner_options {
+	struct run_options run;
+	int64_t watch_us; /* 0: once */
+	/* Called after each pipeline has ended; may be NULL. */
+	void (*finished)(const struct run_result *r, void *ctx);
+	/* Called after each round over all pipelines (once without watch). */
+	void (*round)(const struct run_result *results, size_t n, void *ctx);
+	void *ctx;
+};
+
+/* Run the named pipelines (n == 0: all). Opens the state store and migrates
+ * it. Returns 0, or the negative code of the first pipeline that failed in
+ * config order (of the last round), with `err` set to its error. With watch:
+ * until stop is requested (then 0... or STOPPED if a batch was cut short). A
+ * pipeline that fails for good in a watch is logged and tried again next
+ * round, except CONFIG errors. */
+int runner_run(const struct settings *s,
+	       const struct pipeline_settings *const *pipelines, size_t n,
+	       const struct runner_options *options, struct error *err);
+
+/* Open s->state through the registry and migrate it. */
+int runner_open_store(const struct settings *s, struct store **out,
+		      struct error *err);
+/* The same without writing: NULL where there is no store yet, or one without
+ * tables. */
+int runner_look_store(const struct connection *state, struct store **out,
+		      struct error *err);
+/* Open one end through the registry. */
+int runner_open_source(const struct pipeline_settings *p,
+		       struct connector **out, struct error *err);
+int runner_open_destination(const struct pipeline_settings *p,
+			    struct destination **out, struct error *err);
+int runner_open_place(const struct connection *to, struct destination **out,
+		      struct error *err);
+
+#endif

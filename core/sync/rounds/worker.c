@@ -1,0 +1,284 @@
+#include "core/sync/rounds/worker.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/stop.h"
+#include "core/sync/backfill/backfill.h"
+#include "core/sync/parts/tries.h"
+#include "core/sync/rounds/runner.h"
+#include "core/sync/run/pipeline.h"
+#include "core/sync/tasks/chunk.h"
+
+/* Between two looks for work. */
+#define WORKER_LOOK_US (US_PER_SECOND / 2)
+
+struct worker {
+	const struct settings *s;
+	const struct pipeline_settings *const *pipelines;
+	size_t n;
+	const struct worker_options *options;
+	struct worker_sums *out;
+	struct store *store;
+	int code; /* of the first failure */
+};
+
+static struct lease_terms worker_terms(const struct worker *w)
+{
+	return (struct lease_terms){ .state = w->s->state,
+				     .lease_us = w->s->state_lease_us };
+}
+
+static void worker_failed(struct worker *w, const struct error *err)
+{
+	if (*err->server_code)
+		log_error("%s [%s]", err->message, err->server_code);
+	else
+		log_error("%s", err->message);
+	w->code = w->code ? w->code : -(int)err->code;
+}
+
+static int worker_claim(struct worker *w, const struct pipeline_settings *p,
+			struct chunk *out, bool *found, struct error *err)
+{
+	struct lease_keeper asking = { .claim = false };
+	char config[DIGEST_TEXT_SIZE];
+	int64_t lease_us = w->s->state_lease_us;
+	struct lease wanted;
+	int rc;
+
+	backfill_config(p, config);
+	lease_keeper_fill(&asking, &wanted, "");
+	rc = w->store->ops->claim_chunk(w->store, p->name, config, &wanted,
+					lease_us ? lease_us : LEASE_DEFAULT_US,
+					found, out, err);
+	lease_release(&wanted);
+	return rc;
+}
+
+/* It has killed each of its workers: nobody else is to go that way. */
+static void worker_set_aside(struct worker *w, struct chunk *c)
+{
+	struct error err = ERROR_INIT;
+	bool held;
+
+	error_set(&err, ERROR_BUG,
+		  "chunk %s: %" PRId64 " attempts, and no worker came to its "
+		  "end: they were killed or lost their lease",
+		  c->chunk_id, c->attempts - 1);
+	free(c->state);
+	free(c->error_code);
+	free(c->error_message);
+	c->state = xstrdup(CHUNK_FAILED);
+	c->error_code = xstrdup(error_code_name(err.code));
+	c->error_message = xstrdup(err.message);
+	c->ended_at = clock_now_us();
+	w->out->failed++;
+	worker_failed(w, &err);
+	error_clear(&err);
+	if (w->store->ops->save_chunk(w->store, c, &held, &err))
+		worker_failed(w, &err);
+}
+
+static void worker_progress(const struct run_result *so_far, void *ctx)
+{
+	const struct worker *w = ctx;
+
+	(void)so_far;
+	if (w->options->tick)
+		w->options->tick(w->options->tick_ctx);
+}
+
+static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
+			 struct chunk *c)
+{
+	struct chunk_work work;
+	const struct run_options options = { .lease = worker_terms(w),
+					     .chunk = &work,
+					     .pace_share = w->options->share,
+					     .progress = worker_progress,
+					     .progress_ctx = w };
+	struct error err = ERROR_INIT;
+	struct run_result result;
+
+	if (c->attempts > CHUNK_KILLS) {
+		worker_set_aside(w, c);
+		return;
+	}
+	chunk_work_init(&work, c);
+	log_set_pipeline(c->chunk_id);
+	if (!pipeline_run(p, w->store, &options, &result, &err)) {
+		log_set_pipeline(c->chunk_id);
+		log_info("done: %" PRId64 " rows in %.1f s", c->rows,
+			 (double)result.elapsed_us / (double)US_PER_SECOND);
+		w->out->done++;
+	} else if (err.code != ERROR_STOPPED) {
+		log_set_pipeline(c->chunk_id);
+		if (!strcmp(c->state, CHUNK_FAILED)) {
+			w->out->failed++;
+			worker_failed(w, &err);
+		} else {
+			log_warn("left to another attempt: %s", err.message);
+			clock_sleep_us(WORKER_LOOK_US);
+		}
+	}
+	log_set_pipeline("");
+	run_result_release(&result);
+	chunk_work_release(&work);
+}
+
+/* One chunk of any pipeline. */
+static int worker_next_chunk(struct worker *w, bool *found, struct error *err)
+{
+	int rc = 0;
+
+	*found = false;
+	for (size_t i = 0; !rc && !*found && i < w->n; i++) {
+		struct chunk c;
+
+		memset(&c, 0, sizeof(c));
+		rc = worker_claim(w, w->pipelines[i], &c, found, err);
+		if (!rc && *found)
+			worker_chunk(w, w->pipelines[i], &c);
+		chunk_release(&c);
+	}
+	return rc;
+}
+
+/* Did anybody run it lately? */
+static int worker_is_due(struct worker *w, const struct pipeline_settings *p,
+			 bool *due, struct error *err)
+{
+	const struct run_filter filter = { .pipeline = p->name, .limit = 1 };
+	struct attempt_list last = { NULL, 0, 0 };
+	int rc = w->store->ops->list_attempts(w->store, &filter, &last, err);
+	int64_t at = 0;
+
+	if (!rc && last.n)
+		at = last.items[0].ended_at ? last.items[0].ended_at
+					    : last.items[0].heartbeat_at;
+	*due = !rc && clock_now_us() - at >= w->options->interval_us;
+	attempt_list_release(&last);
+	return rc;
+}
+
+/* A pipeline that another one runs is in good hands. */
+static int worker_pipeline(struct worker *w, const struct pipeline_settings *p,
+			   struct error *err)
+{
+	const struct run_options options = { .lease = worker_terms(w),
+					     .pace_share = w->options->share };
+	struct error failed = ERROR_INIT;
+	struct run_result result;
+	bool due = false;
+	int rc = worker_is_due(w, p, &due, err);
+
+	if (rc || !due)
+		return rc;
+	w->out->runs++;
+	if (pipeline_run(p, w->store, &options, &result, &failed) &&
+	    result.outcome == OUTCOME_FAILED) {
+		log_set_pipeline(p->name);
+		worker_failed(w, &failed);
+		log_set_pipeline("");
+	}
+	run_result_release(&result);
+	return 0;
+}
+
+/* Chunks that others have may come back. */
+static int worker_is_over(struct worker *w, bool *over, struct error *err)
+{
+	int rc = 0;
+
+	*over = w->options->once;
+	for (size_t i = 0; !rc && *over && i < w->n; i++) {
+		struct chunk_list list = { NULL, 0, 0 };
+		char config[DIGEST_TEXT_SIZE];
+
+		backfill_config(w->pipelines[i], config);
+		rc = w->store->ops->list_chunks(w->store, w->pipelines[i]->name,
+						&list, err);
+		for (size_t k = 0; k < list.n; k++)
+			if (!strcmp(list.items[k].config, config) &&
+			    (!strcmp(list.items[k].state, CHUNK_QUEUED) ||
+			     !strcmp(list.items[k].state, CHUNK_RUNNING)))
+				*over = false;
+		chunk_list_release(&list);
+	}
+	return rc;
+}
+
+/* Chunks first, as long as there are any; then what is due. */
+static int worker_round(struct worker *w, bool *over, struct error *err)
+{
+	bool found = true;
+	int rc = 0;
+
+	while (!rc && found && !stop_requested())
+		rc = worker_next_chunk(w, &found, err);
+	for (size_t i = 0; !rc && i < w->n && !stop_requested(); i++)
+		if (w->options->interval_us)
+			rc = worker_pipeline(w, w->pipelines[i], err);
+	if (!rc && !stop_requested())
+		rc = worker_is_over(w, over, err);
+	if (!rc && w->options->tick)
+		w->options->tick(w->options->tick_ctx);
+	if (!rc && !*over)
+		clock_sleep_us(WORKER_LOOK_US);
+	return rc;
+}
+
+/* A store that was away is found again. */
+static int worker_rounds(struct worker *w, struct error *err)
+{
+	struct tries tries = { .policy = &w->pipelines[0]->retry };
+	bool over = false;
+	int rc = 0;
+
+	while (!over && !stop_requested()) {
+		error_clear(err);
+		if (!w->store)
+			rc = runner_open_store(w->s, &w->store, err);
+		if (!rc)
+			rc = worker_round(w, &over, err);
+		if (!rc) {
+			tries_progress(&tries, true);
+			continue;
+		}
+		if (w->store)
+			w->store->ops->close(w->store);
+		w->store = NULL;
+		if (!tries_again(&tries, err))
+			return rc;
+		rc = 0;
+	}
+	return rc;
+}
+
+int worker_run(const struct settings *s,
+	       const struct pipeline_settings *const *pipelines, size_t n,
+	       const struct worker_options *options, struct worker_sums *out,
+	       struct error *err)
+{
+	struct worker w = { .s = s,
+			    .pipelines = pipelines,
+			    .n = n,
+			    .options = options,
+			    .out = out };
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = n ? worker_rounds(&w, err) : 0;
+	if (w.store)
+		w.store->ops->close(w.store);
+	if (rc)
+		return rc;
+	if (stop_requested())
+		return error_set(err, ERROR_STOPPED, "stopped by a signal");
+	return w.code;
+}

@@ -1,0 +1,40 @@
+/*
+ * Who works on chunks of backfills, and on pipelines that are due: `worker`,
+ * and each process of a `backfill`. Any number of them, on any machines that
+ * share a store: a chunk is claimed under the store's lock, a pipeline by its
+ * lease.
+ */
+#ifndef TIDEMARK_CORE_SYNC_ROUNDS_WORKER_H
+#define TIDEMARK_CORE_SYNC_ROUNDS_WORKER_H
+
+#include "core/settings/settings.h"
+
+struct worker_options {
+	/* A pipeline is due when its last run ended so long ago; 0: chunks
+	 * alone are worked on. */
+	int64_t interval_us;
+	/* Until no chunk is queued or running, and each pipeline was run when
+	 * it was due; else until a signal. */
+	bool once;
+	int64_t share; /* of the pipelines' rates: one of so many; 0: all */
+	/* Called about ten times a second while a chunk is worked on; may be
+	 * NULL. */
+	void (*tick)(void *ctx);
+	void *tick_ctx;
+};
+
+/* What was done. */
+struct worker_sums {
+	int64_t done, failed; /* chunks */
+	int64_t runs;
+};
+
+/* Returns 0, or the negative code of the first failure, which is logged; `err`
+ * is set only where the code alone would say too little. STOPPED after a
+ * signal: the batch in hand is finished, and the chunk given back. */
+int worker_run(const struct settings *s,
+	       const struct pipeline_settings *const *pipelines, size_t n,
+	       const struct worker_options *options, struct worker_sums *out,
+	       struct error *err);
+
+#endif

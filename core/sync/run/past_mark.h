@@ -1,0 +1,24 @@
+/*
+ * Rows that are delivered past the pipeline's mark by others than its runs from
+ * the mark on: the mark is told (pending.delivered), so that a transaction that
+ * began before and commits behind them, and leaves the newest version of a row
+ * with an older mark, counts in the next run. Called by load_pass.c and
+ * chunk.c.
+ */
+#ifndef TIDEMARK_CORE_SYNC_RUN_PAST_MARK_H
+#define TIDEMARK_CORE_SYNC_RUN_PAST_MARK_H
+
+#include "core/data/batch.h"
+
+struct run;
+
+/* The highest mark of the batch's rows, as text; NULL if marks say nothing
+ * about which version is newer, or no row has one. Caller frees. */
+char *past_mark_highest(const struct run *r, const struct batch *b);
+/* Replace `*text` by `other` (NULL: no) if that is beyond it. */
+void past_mark_take(const struct run *r, char **text, const char *other);
+/* Tell the mark of the pipeline, which another may be moving, that rows up to
+ * `delivered` are about to be. */
+int past_mark_tell(struct run *r, const char *delivered, struct error *err);
+
+#endif

@@ -1,0 +1,274 @@
+#include "core/sync/run/pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/stop.h"
+#include "core/sync/ledger/breaker.h"
+#include "core/sync/ledger/ledger.h"
+#include "core/sync/run/try.h"
+#include "core/sync/tasks/chunk.h"
+#include "core/sync/tasks/replay.h"
+
+static void pipeline_outcome(struct run_result *out, const struct error *err)
+{
+	if (!err->code)
+		return;
+	out->error = *err;
+	out->outcome = err->code == ERROR_STOPPED ? OUTCOME_STOPPED
+		       : err->code == ERROR_STATE ? OUTCOME_BUSY
+						  : OUTCOME_FAILED;
+}
+
+static void pipeline_new_attempt(struct run_result *out)
+{
+	char id[DIGEST_TEXT_SIZE];
+
+	ledger_attempt_id(id);
+	free(out->attempt_id);
+	out->attempt_id = xstrdup(id);
+	out->attempt_us = clock_now_us();
+	out->recorded = false;
+	out->earlier = (struct run_counts){
+		.batches = out->batches,
+		.rows_read = out->rows_read,
+		.rows_inserted = out->rows_inserted,
+		.rows_updated = out->rows_updated,
+		.rows_unchanged = out->rows_unchanged,
+		.rows_deleted = out->rows_deleted,
+		.rows_dead_lettered = out->rows_dead_lettered,
+	};
+}
+
+/* The try that failed is an attempt of its own. That it could not be recorded
+ * is the next one's to meet. */
+static void pipeline_close_attempt(struct store *store, struct run_result *out,
+				   const struct error *err)
+{
+	struct error ignored = ERROR_INIT;
+
+	pipeline_outcome(out, err);
+	out->outcome = OUTCOME_RETRIED;
+	ledger_end(store, out, &ignored);
+	error_clear(&out->error);
+	pipeline_new_attempt(out);
+}
+
+/* A server may have ended the sessions of a process that was paused: that is
+ * what it notices first. */
+static int pipeline_explain_loss(struct run_context *c, int rc,
+				 struct error *err)
+{
+	struct error lost = ERROR_INIT;
+
+	if (!error_may_pass((enum error_code) - rc) ||
+	    !lease_keeper_check(&c->keeper, &lost))
+		return rc;
+	*err = lost;
+	return -ERROR_STATE;
+}
+
+static bool pipeline_is_late(const struct run_context *c)
+{
+	return c->deadline_us && clock_monotonic_us() >= c->deadline_us;
+}
+
+static bool pipeline_try_again(struct run_context *c, const struct error *err)
+{
+	return !pipeline_is_late(c) && tries_again(&c->tries, err) &&
+	       !pipeline_is_late(c);
+}
+
+/* A try that was begun in time, and had none left to load anything, puts
+ * nothing right. */
+static int pipeline_last_word(const struct run_context *c,
+			      const struct run_result *out, int64_t batches,
+			      const struct error *last, struct error *err)
+{
+	if (!last->code || !pipeline_is_late(c) || out->batches != batches ||
+	    out->outcome != OUTCOME_STOPPED)
+		return 0;
+	*err = *last;
+	return -(int)last->code;
+}
+
+/* Tries until one ends well, or badly for good. */
+static int pipeline_tries(struct run_context *c, struct run_result *out,
+			  struct error *err)
+{
+	int rc = pipeline_explain_loss(c, pipeline_try(c, out, err), err);
+	struct error last = ERROR_INIT;
+	int64_t batches = 0;
+
+	while (rc && pipeline_try_again(c, err)) {
+		last = *err;
+		batches = out->batches;
+		pipeline_close_attempt(c->store, out, err);
+		if (c->options->dry_run)
+			dry_run_restart(out);
+		error_clear(err);
+		rc = pipeline_explain_loss(c, pipeline_try(c, out, err), err);
+	}
+	if (!rc)
+		rc = pipeline_last_word(c, out, batches, &last, err);
+	if (rc && stop_requested() && error_may_pass(err->code)) {
+		error_clear(err);
+		rc = error_set(err, ERROR_STOPPED, "stopped by a signal");
+	}
+	return rc;
+}
+
+static const char *pipeline_lease(const struct run_context *c)
+{
+	return c->options->chunk ? c->options->chunk->chunk->chunk_id
+				 : c->p->name;
+}
+
+/* Overtaken: by whom. */
+static void pipeline_find_holder(struct run_context *c, struct run_result *out)
+{
+	const struct lease *own = &c->keeper.lease;
+	struct error ignored = ERROR_INIT;
+	struct lease now;
+	bool held = false;
+
+	lease_init(&now);
+	if (c->store &&
+	    !c->store->ops->get_lease(c->store, pipeline_lease(c), &held, &now,
+				      &ignored) &&
+	    held && (!own->holder || strcmp(own->holder, now.holder) != 0)) {
+		json_decref(out->held_by);
+		out->held_by = lease_json(&now);
+	}
+	lease_release(&now);
+}
+
+static void pipeline_set_window(struct run_result *out,
+				const struct run_record *run)
+{
+	free(out->run_id);
+	free(out->watermark_before);
+	free(out->watermark_after);
+	out->run_id = xstrdup(run->run_id);
+	out->watermark_before = xstrdup(run->window_from);
+	out->watermark_after = xstrdup(run->window_to);
+	out->located = true;
+}
+
+/* The run may have been under way when it was looked at first. */
+static int pipeline_replay(struct run_context *c, struct run_result *out,
+			   struct error *err)
+{
+	struct replay *replay = c->options->replay;
+	int rc;
+
+	if (!replay)
+		return 0;
+	rc = replay_find_again(replay, c->store, err);
+	if (!rc)
+		pipeline_set_window(out, &replay->runs.items[0]);
+	return rc;
+}
+
+/* The last try may have loaded rows whose letters it could not delete: the
+ * store may be there again, and nobody else will know. */
+static void pipeline_clear_letters(struct run_context *c)
+{
+	struct error ignored = ERROR_INIT;
+
+	if (c->over.n)
+		c->store->ops->delete_dead_letters(c->store, &c->over,
+						   &ignored);
+	dead_letter_list_release(&c->over);
+}
+
+/* With the lease; what is done with it is on record. */
+static int pipeline_held(struct run_context *c, struct run_result *out,
+			 struct error *err)
+{
+	int rc = ledger_close_others(c->store, out, err);
+
+	if (c->options->max_us)
+		c->deadline_us = clock_monotonic_us() + c->options->max_us;
+	/* A run that is not tried is none: it leaves no trace in the ledger,
+	 * which would keep the breaker open. */
+	if (!rc && !c->options->chunk &&
+	    (breaker_check(c->store, c->p, &c->tries.single, err) ||
+	     pipeline_replay(c, out, err)))
+		return -(int)err->code;
+	if (!rc)
+		rc = pipeline_tries(c, out, err);
+	pipeline_clear_letters(c);
+	if (!rc && c->verifies)
+		rc = run_verify_window(c, out, err);
+	if (c->options->chunk)
+		rc = chunk_finish(c, rc, err);
+	if (!rc)
+		rc = lease_keeper_check_end(&c->keeper, err);
+	pipeline_outcome(out, err);
+	if (out->outcome == OUTCOME_BUSY)
+		pipeline_find_holder(c, out);
+	out->elapsed_us = clock_monotonic_us() - out->begun_us;
+	if (ledger_end(c->store, out, rc ? NULL : err) && !rc)
+		rc = -(int)err->code;
+	return rc;
+}
+
+static int pipeline_take_lease(struct run_context *c, struct run_result *out,
+			       struct error *err)
+{
+	int rc;
+
+	do {
+		error_clear(err);
+		rc = lease_keeper_take(&c->keeper, c->store, pipeline_lease(c),
+				       &c->options->lease, &out->held_by, err);
+	} while (rc && tries_again(&c->tries, err));
+	return rc;
+}
+
+int pipeline_run(const struct pipeline_settings *p, struct store *store,
+		 const struct run_options *options, struct run_result *out,
+		 struct error *err)
+{
+	struct run_context c = { .p = p,
+				 .store = store,
+				 .options = options,
+				 .verifies = run_verify_is_asked(p, options),
+				 .tries = { .policy = &p->retry },
+				 .verify = { .slots = DIGEST_ROWS_INIT } };
+	int rc;
+
+	c.pacing = (struct run_pace){ .p = p,
+				      .options = options,
+				      .store = store,
+				      .keeper = &c.keeper,
+				      .out = out };
+	run_result_init(out, p);
+	out->dry.on = options->dry_run;
+	out->verified.asked = c.verifies;
+	out->started_us = clock_now_us();
+	out->begun_us = clock_monotonic_us();
+	pipeline_new_attempt(out);
+	out->aside = options->letters || options->work;
+	out->unrecorded = options->chunk != NULL;
+	if (options->chunk)
+		snprintf(c.keeper.holder, sizeof(c.keeper.holder), "%s",
+			 options->chunk->chunk->holder);
+	if (options->replay)
+		pipeline_set_window(out, &options->replay->runs.items[0]);
+	log_set_pipeline(pipeline_lease(&c));
+	rc = pipeline_take_lease(&c, out, err);
+	if (!rc)
+		rc = pipeline_held(&c, out, err);
+	pipeline_outcome(out, err);
+	lease_keeper_give(&c.keeper, store);
+	run_verify_release(&c.verify);
+	run_pace_release(&c.pacing);
+	out->elapsed_us = clock_monotonic_us() - out->begun_us;
+	log_set_pipeline("");
+	return rc;
+}

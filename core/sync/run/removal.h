@@ -1,0 +1,22 @@
+/*
+ * Keys that the source has no longer leave the destination. Each is looked for
+ * at the source once more, under the lease, right before its row goes: one that
+ * came back since the look is left. What can still happen is that the source
+ * gets the key between this question and the removal. Then the row that goes is
+ * the old one all the same, for nobody else loads while the lease is held, and
+ * the new one lies past the mark: the next run brings it.
+ *
+ * Called by load_pass.c.
+ */
+#ifndef TIDEMARK_CORE_SYNC_RUN_REMOVAL_H
+#define TIDEMARK_CORE_SYNC_RUN_REMOVAL_H
+
+#include "core/base/error.h"
+
+struct run;
+
+/* The extra keys of the run's work, some thousands in a transaction. DATA: a
+ * key is no value of the source's type. */
+int removal_run(struct run *r, struct error *err);
+
+#endif

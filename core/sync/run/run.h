@@ -1,0 +1,81 @@
+/*
+ * One try as it goes: what try.c opens and finds out, and load_pass.c loads.
+ * Nobody else includes this.
+ */
+#ifndef TIDEMARK_CORE_SYNC_RUN_RUN_H
+#define TIDEMARK_CORE_SYNC_RUN_RUN_H
+
+#include "core/plugin/connector.h"
+#include "core/sync/gate/row_bounds.h"
+#include "core/sync/letters/letters.h"
+#include "core/sync/pace/run_pace.h"
+#include "core/sync/parts/adapt.h"
+#include "core/sync/parts/reader.h"
+#include "core/sync/parts/stopper.h"
+#include "core/sync/run/try.h"
+#include "core/sync/verify/run_verify.h"
+
+/* One try: both ends opened anew, from the destination's mark to the end. */
+struct run {
+	const struct pipeline_settings *p;
+	const struct run_options *options;
+	struct store *store;
+	struct lease_keeper *keeper;
+	struct tries *tries;
+	int64_t deadline_us; /* of all tries; 0: none */
+	struct run_result *out;
+	struct connector *source;
+	struct connection to; /* the destination, as it is to be opened */
+	struct destination *destination;
+	struct stopper stopper;
+	struct source_spec spec;
+	struct watermark_spec mark;
+	struct schema schema;
+	struct schema written; /* the target's: with the time of loading */
+	struct target target;
+	size_t n_others; /* had a mark of it, when that was looked at */
+	struct watermark from;
+	struct settled settled;
+	struct scan scan; /* the reader reads by it until it is stopped */
+	struct checkpoint checkpoint; /* as it stands in the destination */
+	json_t *identity;
+	json_t *shape; /* what shapes the rows, as the next mark has it */
+	bool again; /* a column, or what shapes rows, has made every row new */
+	/* Columns that the source has no longer and the target keeps. */
+	struct strlist gone;
+	struct gate *gate; /* the reader's thread looks through it */
+	struct letters letters;
+	struct run_verify *verify; /* NULL: not asked for */
+	struct dead_letter_list *over; /* the run's: to be deleted */
+	struct strlist keys; /* of the letters that are replayed */
+	struct window window;
+	struct run_pace *pacing; /* of all tries */
+	struct reader reader;
+	struct adapt adapt; /* the rows of a batch */
+	/* Of the batch at hand: the marks before and behind it. In a replay
+	 * those of its window, while the destination's stays. */
+	char *window_from, *window_to;
+	/* In a replay: by the destination's mark; rows of its batches. */
+	char *delivered;
+	size_t *sizes;
+	size_t n_sizes;
+};
+
+void run_tick(void *ctx); /* a struct run */
+/* Replace `*dst` by a copy. */
+void run_set_text(char **dst, const char *src);
+/* Of a run from the mark on, whose batches last: no refresh, no replay. */
+bool run_moves_mark(const struct run *r);
+/* Is `text` the mark of this pipeline, of this very source? Then the run goes
+ * on from there (r->from), or from the beginning if a column or what shapes the
+ * rows makes all of them new. */
+int run_check_mark(struct run *r, const char *text, struct error *err);
+/* The mark as it stands at the destination, with `delivered` (NULL: unknown)
+ * as the highest that was; caller frees. NULL: no mark. */
+char *run_mark_standing(const struct run *r, const char *delivered);
+/* Remove the rows of these keys in one transaction; no row was read for it. */
+int run_remove(struct run *r, const struct batch *keys, struct error *err);
+/* Load what the reader hands over until the pass ends. */
+int run_pass(struct run *r, struct error *err);
+
+#endif

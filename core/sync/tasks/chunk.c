@@ -1,0 +1,381 @@
+#include "core/sync/tasks/chunk.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/data/digest.h"
+#include "core/data/value.h"
+#include "core/sync/backfill/backfill.h"
+#include "core/sync/parts/shape.h"
+#include "core/sync/rounds/runner.h"
+#include "core/sync/run/past_mark.h"
+#include "core/sync/run/run.h"
+#include "core/sync/run/try.h"
+
+/* In pending of a chunk's mark: the rows up to it, and when the chunk was
+ * queued: of one that was queued anew since, all rows are read. */
+#define CHUNK_ROWS	"rows"
+#define CHUNK_QUEUED_AT "queued_at"
+
+void chunk_work_init(struct chunk_work *w, struct chunk *c)
+{
+	memset(w, 0, sizeof(*w));
+	w->chunk = c;
+	w->range = (struct range){ c->range_from, c->range_to, c->nulls };
+	schema_init(&w->witness_schema);
+}
+
+static void chunk_release_witness(struct chunk_work *w)
+{
+	if (w->witness)
+		w->witness->ops->close(w->witness);
+	w->witness = NULL;
+	schema_release(&w->witness_schema);
+	schema_init(&w->witness_schema);
+	free(w->witness_column);
+	w->witness_column = NULL;
+}
+
+void chunk_work_release(struct chunk_work *w)
+{
+	chunk_release_witness(w);
+	free(w->column);
+	free(w->settled);
+	free(w->told);
+	free(w->own);
+	w->column = w->settled = w->told = w->own = NULL;
+}
+
+int chunk_describe(struct run *r, struct error *err)
+{
+	struct chunk_work *w = r->options->chunk;
+	int rc;
+
+	free(w->column);
+	rc = backfill_describe(r->source, r->p, &r->spec, &r->mark, &w->column,
+			       &r->schema, err);
+	/* The key says nothing about which version a row is. */
+	if (r->mark.any_type)
+		r->schema.mark = -1;
+	w->versioned = r->p->strategy == STRATEGY_TIMESTAMP &&
+		       r->schema.mark >= 0 && r->p->nulls != NULLS_INCLUDE &&
+		       r->p->mode != LOAD_APPEND;
+	r->scan.range = &w->range;
+	return rc;
+}
+
+/* Nor are rows that another config shapes. */
+static int chunk_check_shape(struct run *r, const json_t *seen,
+			     struct error *err)
+{
+	struct strbuf ignored = STRBUF_INIT;
+	json_t *now = shape_of(r->p, &r->schema);
+	int rc;
+
+	shape_follow(now, seen, &ignored);
+	rc = shape_check(r->p, now, seen, err);
+	strbuf_release(&ignored);
+	json_decref(now);
+	return rc;
+}
+
+int chunk_find_settled(struct run *r, struct error *err)
+{
+	struct target live = r->target;
+	struct checkpoint mark;
+	struct watermark at;
+	int rc;
+
+	checkpoint_init(&mark);
+	watermark_init(&at);
+	live.pipeline = r->p->name;
+	run_set_text(&r->delivered, NULL);
+	run_set_text(&r->options->chunk->settled, NULL);
+	run_set_text(&r->options->chunk->told, NULL);
+	rc = r->destination->ops->recover(r->destination, &live, &mark, err);
+	if (!rc && mark.watermark)
+		rc = watermark_from_text(&at, mark.watermark, err);
+	/* The rows of another source are not to be put among this one's. */
+	if (!rc && at.identity)
+		rc = watermark_check_identity(&at, r->identity,
+					      settings_run(r->p),
+					      settings_call(r->p), err);
+	if (!rc)
+		rc = chunk_check_shape(r, at.shape, err);
+	if (!rc && at.strategy == r->p->strategy) {
+		run_set_text(&r->options->chunk->settled, at.value);
+		run_set_text(&r->options->chunk->told,
+			     watermark_delivered(&at));
+	}
+	if (!rc && r->options->chunk->versioned && at.value &&
+	    at.strategy == STRATEGY_TIMESTAMP)
+		run_set_text(&r->delivered, at.value);
+	watermark_release(&at);
+	checkpoint_release(&mark);
+	return rc;
+}
+
+/* Of a mark that is settled, every version was there before this chunk read
+ * its first row: what the chunk reads is that one or a newer one, even if its
+ * mark is lower. Without that certainty, the higher mark wins. */
+void chunk_trust_settled(struct run *r)
+{
+	struct chunk_work *w = r->options->chunk;
+
+	if (r->settled.guarantee != GUARANTEE_EXACT || r->p->lag_us)
+		run_set_text(&r->delivered, NULL);
+	past_mark_take(r, &w->settled, r->settled.value);
+	past_mark_take(r, &r->delivered, w->own);
+}
+
+int chunk_tell(struct run *r, const struct batch *b, struct error *err)
+{
+	struct chunk_work *w = r->options->chunk;
+	char *highest = past_mark_highest(r, b);
+	int rc = 0;
+
+	w->loading = b;
+	w->unsettled = w->own ||
+		       watermark_is_beyond(r->p->strategy, highest, w->settled);
+	if (watermark_is_beyond(r->p->strategy, highest, w->told))
+		rc = past_mark_tell(r, highest, err);
+	if (!rc)
+		past_mark_take(r, &w->told, highest);
+	free(highest);
+	return rc;
+}
+
+/* Its rows are in all the same, and may be older than what was there. */
+static void chunk_own(struct run *r)
+{
+	char *highest = past_mark_highest(r, r->options->chunk->loading);
+
+	if (!(r->destination->ops->traits & DESTINATION_TRANSACTIONAL))
+		past_mark_take(r, &r->options->chunk->own, highest);
+	free(highest);
+}
+
+void chunk_resume(struct run *r)
+{
+	struct chunk_work *w = r->options->chunk;
+	const json_t *queued_at =
+		json_object_get(r->from.pending, CHUNK_QUEUED_AT);
+
+	if (json_integer_value(queued_at) != w->chunk->queued_at)
+		watermark_forget(&r->from);
+	w->rows = r->from.value ? json_integer_value(json_object_get(
+					  r->from.pending, CHUNK_ROWS))
+				: 0;
+}
+
+void chunk_note_rows(const struct run *r, const struct batch *b,
+		     struct watermark *mark)
+{
+	const struct chunk_work *w = r->options->chunk;
+	json_int_t rows = w->rows + (int64_t)b->n_rows;
+	json_int_t queued_at = w->chunk->queued_at;
+
+	json_decref(mark->pending);
+	mark->pending = json_pack("{s:I, s:I}", CHUNK_ROWS, rows,
+				  CHUNK_QUEUED_AT, queued_at);
+}
+
+void chunk_note_pause(const struct run_pace *r)
+{
+	struct chunk *c = r->options->chunk->chunk;
+	struct error ignored = ERROR_INIT;
+	bool held;
+
+	run_set_text(&c->paused, r->out->paused_text);
+	r->store->ops->save_chunk(r->store, c, &held, &ignored);
+}
+
+static int chunk_open_witness(struct run *r, struct error *err)
+{
+	struct chunk_work *w = r->options->chunk;
+	int rc;
+
+	if (w->witness)
+		return 0;
+	settings_source_spec(r->p, &w->witness_spec);
+	rc = runner_open_source(r->p, &w->witness, err);
+	if (!rc)
+		rc = backfill_describe(w->witness, r->p, &w->witness_spec,
+				       &w->witness_mark, &w->witness_column,
+				       &w->witness_schema, err);
+	if (!rc)
+		rc = backfill_settle(w->witness, &w->witness_spec,
+				     &w->witness_mark, &w->witness_schema, err);
+	return rc;
+}
+
+static void chunk_keys(const struct batch *b, struct strlist *keys)
+{
+	const struct schema *s = b->schema;
+
+	for (size_t row = 0; row < b->n_rows; row++)
+		for (size_t i = 0; i < s->n_key; i++) {
+			struct strbuf text = STRBUF_INIT;
+
+			value_print(&text, &b->vectors[s->key[i]], row);
+			strlist_add(keys, text.data);
+			strbuf_release(&text);
+		}
+}
+
+static int chunk_read_again(struct chunk_work *w, const struct strlist *keys,
+			    struct digest *out, struct error *err)
+{
+	const struct watermark none = { .strategy = w->witness_mark.strategy };
+	const struct scan scan = { .source = &w->witness_spec,
+				   .schema = &w->witness_schema,
+				   .mark = &w->witness_mark,
+				   .from = &none,
+				   .keys = keys };
+	struct batch b;
+	int rc = w->witness->ops->scan(w->witness, &scan, err);
+
+	batch_init(&b, &w->witness_schema);
+	while (!rc) {
+		batch_reset(&b);
+		rc = w->witness->ops->next(w->witness, &b, err);
+		if (rc || !b.n_rows)
+			break;
+		digest_add_batch(out, &b);
+	}
+	batch_release(&b);
+	return rc;
+}
+
+/* What the load is about to make last is what the source has: whoever loaded
+ * another version before has loaded an older one, and whoever is about to
+ * waits for the locks of this transaction. */
+static int chunk_unchanged(struct run *r, struct error *err)
+{
+	struct chunk_work *w = r->options->chunk;
+	struct digest loaded = { 0, 0, 0 }, now = { 0, 0, 0 };
+	struct strlist keys = STRLIST_INIT;
+	int rc = chunk_open_witness(r, err);
+
+	chunk_keys(w->loading, &keys);
+	digest_add_batch(&loaded, w->loading);
+	if (!rc)
+		rc = chunk_read_again(w, &keys, &now, err);
+	strlist_release(&keys);
+	if (rc || digest_equal(&loaded, &now))
+		return rc;
+	w->most_rows = w->loading->n_rows / 2 + 1;
+	chunk_own(r);
+	return error_set(err, ERROR_TRANSIENT,
+			 "rows of the batch changed at the source while it was "
+			 "loaded: it was rolled back, and is read again with "
+			 "fewer rows");
+}
+
+static int chunk_check(void *ctx, struct error *err)
+{
+	struct run *r = ctx;
+	const struct chunk_work *w = r->options->chunk;
+	int rc = lease_keeper_check(r->keeper, err);
+
+	if (rc || !w->loading || !w->loading->n_rows)
+		return rc;
+	/* Up to the settled mark the load itself lets no older version win.
+	 * Past it a transaction that began before may have put the newest one
+	 * there, with an older mark. */
+	if (w->versioned && !w->unsettled)
+		return 0;
+	return chunk_unchanged(r, err);
+}
+
+void chunk_guard(struct run *r)
+{
+	r->target.writer.check = chunk_check;
+	r->target.writer.ctx = r;
+}
+
+size_t chunk_batch_rows(const struct run *r, size_t rows)
+{
+	const struct chunk_work *w = r->options->chunk;
+
+	return w && w->most_rows && rows > w->most_rows ? w->most_rows : rows;
+}
+
+int chunk_end_pass(struct run *r, struct error *err)
+{
+	return r->destination->ops->forget(r->destination, &r->target, err);
+}
+
+static bool chunk_comes_again(const struct chunk *c, int rc)
+{
+	return error_may_pass((enum error_code) - rc) &&
+	       c->attempts < CHUNK_ATTEMPTS;
+}
+
+static void chunk_end(struct chunk *c, const char *state, const char *code,
+		      const char *message)
+{
+	free(c->state);
+	free(c->error_code);
+	free(c->error_message);
+	free(c->paused);
+	c->paused = NULL;
+	c->state = xstrdup(state);
+	c->error_code = xstrdup(code);
+	c->error_message = xstrdup(message);
+	c->ended_at = clock_now_us();
+}
+
+static int chunk_judge(struct run_context *c, int rc, struct error *err)
+{
+	struct chunk_work *w = c->options->chunk;
+	struct chunk *chunk = w->chunk;
+
+	chunk_release_witness(w);
+	if (!rc)
+		rc = chunk_verify(c, &chunk->checksum, err);
+	run_pace_rest(&c->pacing);
+	if (!rc) {
+		chunk->rows = w->rows;
+		chunk_end(chunk, CHUNK_DONE, NULL, NULL);
+	} else if (rc == -ERROR_STOPPED || rc == -ERROR_STATE) {
+		/* Not its own fault: it waits for another turn. */
+		chunk->attempts--;
+		chunk_end(chunk, CHUNK_QUEUED, NULL, NULL);
+	} else {
+		chunk_end(chunk,
+			  chunk_comes_again(chunk, rc) ? CHUNK_QUEUED
+						       : CHUNK_FAILED,
+			  error_code_name(err->code), err->message);
+	}
+	return rc;
+}
+
+int chunk_finish(struct run_context *c, int rc, struct error *err)
+{
+	struct chunk *chunk = c->options->chunk->chunk;
+	struct error unsaved = ERROR_INIT;
+	bool held = false;
+
+	/* Whoever has it now will say; unless it is the target that another
+	 * one holds locked. */
+	if (rc == -ERROR_STATE && lease_keeper_check(&c->keeper, &unsaved))
+		return rc;
+	rc = chunk_judge(c, rc, err);
+	if (c->store->ops->save_chunk(c->store, chunk, &held, &unsaved)) {
+		log_warn("what became of the chunk could not be written down, "
+			 "and it will be done again: %s",
+			 unsaved.message);
+		if (!rc)
+			*err = unsaved;
+		return rc ? rc : -(int)unsaved.code;
+	}
+	if (!rc && !held)
+		rc = error_set(err, ERROR_STATE,
+			       "another worker has taken the chunk over");
+	return rc;
+}

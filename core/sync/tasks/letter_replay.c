@@ -1,0 +1,104 @@
+#include "core/sync/tasks/letter_replay.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/sync/run/run.h"
+
+/* A value of a key's JSON as value_print() writes it. */
+static char *replay_text(const json_t *value)
+{
+	char *dumped, *text;
+
+	if (json_is_string(value))
+		return xstrdup(json_string_value(value));
+	dumped = json_dumps(value, JSON_ENCODE_ANY);
+	text = xstrdup(dumped);
+	free(dumped);
+	return text;
+}
+
+static int replay_other_key(const struct dead_letter *l, const char *column,
+			    struct error *err)
+{
+	return error_set(err, ERROR_CONFIG,
+			 "dead letter %s is of key %s, and the key of %s has "
+			 "column \"%s\" now: its row cannot be found by it. "
+			 "Discard it; a run loads the row when it changes",
+			 l->id, l->key, l->pipeline, column);
+}
+
+static int replay_add_key(struct run *r, const struct dead_letter *l,
+			  struct error *err)
+{
+	const struct schema *s = &r->schema;
+	json_t *key = json_loads(l->key, JSON_ALLOW_NUL, NULL);
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < s->n_key; i++) {
+		const char *column = s->columns[s->key[i]].name;
+		const json_t *value = json_object_get(key, column);
+		char *text;
+
+		if (!value || json_is_null(value)) {
+			rc = replay_other_key(l, column, err);
+			break;
+		}
+		text = replay_text(value);
+		strlist_add(&r->keys, text);
+		free(text);
+	}
+	json_decref(key);
+	return rc;
+}
+
+static bool replay_is_of(const struct run *r, const struct dead_letter *l)
+{
+	return !strcmp(l->pipeline, r->p->name);
+}
+
+int letter_replay_keys(struct run *r, struct error *err)
+{
+	const struct dead_letter_list *list = r->options->letters;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < list->n; i++)
+		if (replay_is_of(r, &list->items[i]))
+			rc = replay_add_key(r, &list->items[i], err);
+	return rc;
+}
+
+static int replay_refused(const struct run *r, struct error *err)
+{
+	int64_t dead = r->out->rows_dead_lettered;
+
+	if (!dead)
+		return 0;
+	return error_set(err, ERROR_DATA,
+			 "%s refuses %" PRId64 " of %" PRId64
+			 " rows again: \"tidemark dead-letters list %s\" says "
+			 "why; mend them at the source, or the table, and "
+			 "replay them once more",
+			 r->p->destination_table, dead, r->out->rows_read,
+			 settings_call(r->p));
+}
+
+int letter_replay_end(struct run *r, struct error *err)
+{
+	const struct dead_letter_list *list = r->options->letters;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct dead_letter *l = &list->items[i];
+
+		if (replay_is_of(r, l) &&
+		    letters_wait(&r->letters, l->key_digest))
+			log_warn("row %s is not at the source any more (or "
+				 "source.where leaves it out): its letter %s "
+				 "stays; discard it if that is as it should be",
+				 l->key, l->id);
+	}
+	return replay_refused(r, err);
+}

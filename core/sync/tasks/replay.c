@@ -1,0 +1,247 @@
+#include "core/sync/tasks/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/sync/ledger/ledger.h"
+#include "core/sync/report/history.h"
+#include "core/sync/rounds/runner.h"
+#include "core/sync/run/run.h"
+
+/* The position alone: what is pending is of each pass its own. */
+static bool replay_same(const char *a, const char *b)
+{
+	struct error ignored = ERROR_INIT;
+	struct watermark x, y;
+	bool same;
+
+	if (!a || !b)
+		return a == b;
+	watermark_init(&x);
+	watermark_init(&y);
+	same = !watermark_from_text(&x, a, &ignored) &&
+	       !watermark_from_text(&y, b, &ignored);
+	json_decref(x.pending);
+	json_decref(y.pending);
+	x.pending = y.pending = NULL;
+	same = same && watermark_equal(&x, &y);
+	watermark_release(&x);
+	watermark_release(&y);
+	return same;
+}
+
+/* The identity of a run of rows by their keys is made of its first attempt's.
+ */
+static bool replay_is_aside(const struct replay *p, struct store *store)
+{
+	const char *run_id = p->runs.items[0].run_id;
+	const struct run_filter filter = { .run_id = run_id,
+					   .limit = HISTORY_ATTEMPTS };
+	struct attempt_list list = { NULL, 0, 0 };
+	struct error ignored = ERROR_INIT;
+	char id[DIGEST_TEXT_SIZE] = "";
+
+	store->ops->list_attempts(store, &filter, &list, &ignored);
+	for (size_t i = 0; i < list.n && strcmp(id, run_id) != 0; i++)
+		ledger_aside_id(p->pipeline, list.items[i].attempt_id, id);
+	attempt_list_release(&list);
+	return !strcmp(id, run_id);
+}
+
+static int replay_check_config(const struct replay *p, struct store *store,
+			       struct error *err)
+{
+	const struct run_record *run = &p->runs.items[0];
+	char id[DIGEST_TEXT_SIZE];
+
+	if (p->pipeline->mode == LOAD_REPLACE)
+		return error_set(err, ERROR_CONFIG,
+				 "pipeline %s is in mode replace: every run "
+				 "loads all of it; tidemark %s %s does",
+				 run->pipeline, settings_run(p->pipeline),
+				 settings_call(p->pipeline));
+	ledger_run_id(p->pipeline, run->window_from, id);
+	if (!strcmp(id, run->run_id))
+		return 0;
+	if (replay_is_aside(p, store))
+		return error_set(
+			err, ERROR_CONFIG,
+			"run %s loaded rows by their keys and has no window. "
+			"tidemark dead-letters replay %s%s loads the "
+			"dead letters that there are, tidemark verify --repair "
+			"%s what differs",
+			run->run_id, p->pipeline->call ? "" : "--pipeline ",
+			settings_call(p->pipeline), settings_call(p->pipeline));
+	return error_set(err, ERROR_CONFIG,
+			 "the config of pipeline %s has changed since run %s "
+			 "(its tables, columns, where, key, watermark, mode, "
+			 "tenant or logic_version): its window would be "
+			 "another run now. Set the config back, or read "
+			 "everything under the new one: tidemark watermark "
+			 "reset %s",
+			 run->pipeline, run->run_id,
+			 settings_call(p->pipeline));
+}
+
+/* A replay of nothing would call a run well that failed. In xmin the window has
+ * no end, so that it is never empty. */
+static int replay_check_window(const struct replay *p, struct error *err)
+{
+	const struct run_record *run = &p->runs.items[0];
+
+	if (p->pipeline->strategy == STRATEGY_XMIN ||
+	    (run->window_to && !replay_same(run->window_from, run->window_to)))
+		return 0;
+	return error_set(err, ERROR_CONFIG,
+			 "the window of run %s is empty: nothing was loaded "
+			 "past its start that could be read again (a full "
+			 "refresh has no window). tidemark %s %s goes on from "
+			 "the mark, and with --full-refresh reads everything",
+			 run->run_id, settings_run(p->pipeline),
+			 settings_call(p->pipeline));
+}
+
+static int replay_look(struct replay *out, struct store *store,
+		       const char *run_id, struct error *err)
+{
+	const struct run_filter filter = { .run_id = run_id, .limit = 1 };
+	int rc = store->ops->list_runs(store, &filter, &out->runs, err);
+
+	if (!rc && !out->runs.n)
+		rc = history_no_run(run_id, err);
+	if (!rc)
+		rc = store->ops->list_batches(store, run_id, &out->batches,
+					      err);
+	return rc;
+}
+
+static int replay_check(struct replay *p, const struct settings *s,
+			struct store *store, struct error *err)
+{
+	const struct run_record *run = &p->runs.items[0];
+	int rc;
+
+	p->pipeline = settings_pipeline(s, run->pipeline, err);
+	if (!p->pipeline)
+		return -(int)err->code;
+	rc = replay_check_config(p, store, err);
+	/* One that is under way is waited for. */
+	if (!rc && strcmp(run->state, "RUNNING") != 0)
+		rc = replay_check_window(p, err);
+	return rc;
+}
+
+int replay_find(struct replay *out, const struct settings *s,
+		const char *run_id, struct error *err)
+{
+	struct store *store = NULL;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = runner_open_store(s, &store, err);
+	if (rc)
+		return rc;
+	rc = replay_look(out, store, run_id, err);
+	if (!rc)
+		rc = replay_check(out, s, store, err);
+	store->ops->close(store);
+	return rc;
+}
+
+void replay_release(struct replay *p)
+{
+	run_list_release(&p->runs);
+	batch_list_release(&p->batches);
+}
+
+int replay_find_again(struct replay *p, struct store *store, struct error *err)
+{
+	char *run_id = xstrdup(p->runs.items[0].run_id);
+	int rc;
+
+	replay_release(p);
+	rc = replay_look(p, store, run_id, err);
+	free(run_id);
+	return rc ? rc : replay_check_window(p, err);
+}
+
+/* Of the batches of the first attempt that loaded any. */
+static void replay_sizes(struct run *r)
+{
+	const struct batch_list *list = &r->options->replay->batches;
+	const char *attempt = NULL;
+
+	r->sizes = xcalloc(list->n + 1, sizeof(*r->sizes));
+	for (size_t i = 0; i < list->n; i++) {
+		const struct batch_record *b = &list->items[i];
+
+		if (b->error_code || b->rows < 1)
+			continue;
+		attempt = attempt ? attempt : b->attempt_id;
+		if (!strcmp(attempt, b->attempt_id))
+			r->sizes[r->n_sizes++] = (size_t)b->rows;
+	}
+}
+
+int replay_locate(struct run *r, struct error *err)
+{
+	const struct run_record *run = &r->options->replay->runs.items[0];
+	struct watermark now;
+	int rc = 0;
+
+	watermark_init(&now);
+	if (r->checkpoint.watermark)
+		rc = watermark_from_text(&now, r->checkpoint.watermark, err);
+	if (!rc)
+		run_set_text(&r->delivered, watermark_delivered(&now));
+	watermark_release(&now);
+	run_set_text(&r->window_from, run->window_from);
+	replay_sizes(r);
+	if (rc || !run->window_from) {
+		watermark_forget(&r->from);
+		return rc;
+	}
+	watermark_release(&r->from);
+	watermark_init(&r->from);
+	rc = watermark_from_text(&r->from, run->window_from, err);
+	if (!rc && r->from.identity)
+		rc = watermark_check_identity(&r->from, r->identity,
+					      settings_run(r->p),
+					      settings_call(r->p), err);
+	return rc;
+}
+
+int replay_bound(struct run *r, struct error *err)
+{
+	const struct run_record *run = &r->options->replay->runs.items[0];
+	struct watermark to;
+	int rc;
+
+	if (!run->window_to || r->p->strategy == STRATEGY_XMIN)
+		return 0;
+	watermark_init(&to);
+	rc = watermark_from_text(&to, run->window_to, err);
+	if (!rc && to.value) {
+		run_set_text(&r->settled.value, to.value);
+		r->mark.tail = TAIL_HOLD;
+	}
+	watermark_release(&to);
+	return rc;
+}
+
+const char *replay_batch_id(const struct replay *p, const char *from,
+			    const char *to)
+{
+	/* Rows past the settled mark alone: any such batch looks like it. */
+	if (replay_same(from, to))
+		return NULL;
+	for (size_t i = 0; i < p->batches.n; i++) {
+		const struct batch_record *b = &p->batches.items[i];
+
+		if (!b->error_code && replay_same(b->window_from, from) &&
+		    replay_same(b->watermark, to))
+			return b->batch_id;
+	}
+	return NULL;
+}

@@ -1,0 +1,28 @@
+/*
+ * The first suspects that turned out to be differences, as people are shown
+ * them: their keys, and on demand the rows of both sides. Called by verify.c.
+ */
+#ifndef TIDEMARK_CORE_SYNC_VERIFY_EXAMPLES_H
+#define TIDEMARK_CORE_SYNC_VERIFY_EXAMPLES_H
+
+#include <jansson.h>
+
+#include "core/sync/verify/side.h"
+#include "core/sync/verify/suspects.h"
+
+#define VERIFY_EXAMPLES 100
+
+struct verify_examples {
+	struct verify_side *sides;
+	const struct compare *compare;
+	struct suspects *suspects; /* are put into another order */
+	bool values; /* with the rows */
+	bool extra_only; /* of no other kind */
+};
+
+/* Append {"key", "kind"}, with values also "source" and "destination" (a row or
+ * null), until `out` has VERIFY_EXAMPLES. Those past the mark are none. */
+int verify_examples_add(const struct verify_examples *x, json_t *out,
+			struct error *err);
+
+#endif

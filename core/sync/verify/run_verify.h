@@ -1,0 +1,53 @@
+/*
+ * `run --verify`, and `verify: window`: once a run has loaded its window, from
+ * the mark before it to what it has delivered, the window is read from the
+ * source once more, and its rows are looked up at the destination by their
+ * keys (of one that begins with the table, those that its sums do not clear).
+ * What differs is looked at again there, and then at the source: a row that
+ * changed meanwhile, or that the next run reads in any case and this one has
+ * not delivered as it is now, or that is kept as a dead letter, is no
+ * difference. So writers may go on. Rows that the source has no longer are
+ * nobody's business here.
+ *
+ * Of rows that the next run reads again (the tail, those within lag, those
+ * without a mark) the run remembers which it has delivered, up to a bound.
+ *
+ * Called by pipeline.c, under the lease of the run; try.c and load_pass.c tell
+ * it what the run does.
+ */
+#ifndef TIDEMARK_CORE_SYNC_VERIFY_RUN_VERIFY_H
+#define TIDEMARK_CORE_SYNC_VERIFY_RUN_VERIFY_H
+
+#include "core/data/digest_rows.h"
+#include "core/sync/run/pipeline.h"
+#include "core/sync/verify/fingerprints.h"
+
+/* Of all tries of a run. */
+struct run_verify {
+	struct watermark from; /* where the first of them began to read */
+	bool begun;
+	struct fingerprints delivered;
+	int64_t n_tail; /* of those, rows of the tail */
+	struct digest_rows slots;
+};
+
+struct run;
+struct run_context;
+
+/* By the call, or by the pipeline's config of each run from the mark on. */
+bool run_verify_is_asked(const struct pipeline_settings *p,
+			 const struct run_options *options);
+/* A mode whose target is not meant to equal the source: CONFIG. */
+int run_verify_check(const struct pipeline_settings *p, struct error *err);
+/* The pass of a try has begun ... */
+void run_verify_begin(struct run *r);
+/* ... and a batch of it is durable. */
+void run_verify_loaded(struct run *r, const struct batch *b);
+/* After the last try, if that ended well: fills out->verified. DIFFERENT,
+ * naming the first keys; STOPPED; any code of reading. Tries again, as the
+ * pipeline's retry says, what may pass. */
+int run_verify_window(struct run_context *c, struct run_result *out,
+		      struct error *err);
+void run_verify_release(struct run_verify *v);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * A side of a comparison that reads only the rows whose mark is a value or
+ * later: at the source by the pipeline's mark column, at the destination by its
+ * column of that name. Called by verify.c.
+ */
+#ifndef TIDEMARK_CORE_SYNC_VERIFY_SINCE_H
+#define TIDEMARK_CORE_SYNC_VERIFY_SINCE_H
+
+#include "core/sync/verify/side.h"
+
+/* CONFIG if the rows of this pipeline do not say since when they are as they
+ * are (xmin). */
+int verify_since_check(const struct pipeline_settings *p, struct error *err);
+/* Of an open side: verify_read_both() reads from `since` on. CONFIG: that is
+ * no value of the column, or there is no such column. */
+int verify_since_begin(struct verify_side *s, const char *since,
+		       struct error *err);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * One look at the window that a run has loaded, at both sides: see
+ * run_verify.h, which calls it.
+ */
+#ifndef TIDEMARK_CORE_SYNC_VERIFY_WINDOW_LOOK_H
+#define TIDEMARK_CORE_SYNC_VERIFY_WINDOW_LOOK_H
+
+#include "core/sync/run/try.h"
+
+/* Adds to out->verified, which is empty, and calls the progress. */
+int window_look(struct run_context *c, struct run_result *out,
+		struct error *err);
+
+#endif

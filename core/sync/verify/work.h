@@ -1,0 +1,33 @@
+/*
+ * What a look of `verify` has found to be done: keys whose rows are to be
+ * loaded once more, and keys that the source has no longer; so many of them at
+ * a time that memory stays flat. Filled by verify.c, done by a run (try.c).
+ */
+#ifndef TIDEMARK_CORE_SYNC_VERIFY_WORK_H
+#define TIDEMARK_CORE_SYNC_VERIFY_WORK_H
+
+#include "core/sync/verify/tally.h"
+
+/* Keys of each list: about 10 MiB. */
+#define VERIFY_WORK_MOST 100000
+
+/* Keys are n_key texts each, as scan.keys of the source takes them. */
+struct verify_work {
+	bool wants_load, wants_extra; /* which of the lists are to be filled */
+	struct compare compare; /* how the hashes are made */
+	struct strlist load; /* missing or different: the source's texts */
+	struct strlist extra; /* the source's texts, too */
+	struct compare_hash *hashes; /* of the extra keys */
+	size_t n_extra, capacity;
+	bool more; /* there were more: do these, and look again */
+};
+
+void verify_work_release(struct verify_work *w);
+/* Forget what was found; what is wanted stays. */
+void verify_work_reset(struct verify_work *w);
+bool verify_work_is_empty(const struct verify_work *w);
+/* One that differs and is settled. */
+void verify_work_add(struct verify_work *w, const struct suspect *x,
+		     size_t n_key);
+
+#endif
