@@ -13,7 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/units.h"
 #include "core/sync/backfill/backfill.h"
-#include "core/sync/rounds/runner.h"
+#include "core/sync/parts/state.h"
 #include "core/sync/rounds/worker.h"
 
 /* Between two lines about how far it has come: in a log, on a terminal. */
@@ -288,7 +288,7 @@ static int backfill_all(const struct arguments *args, const struct settings *s,
 	(void)n;
 	if (arguments_has(args, "plan"))
 		return backfill_plan_only(args, pipelines[0], &window, err);
-	rc = runner_open_store(s, &store, err);
+	rc = state_open(s, &store, err);
 	if (!rc && arguments_has(args, "cancel"))
 		rc = backfill_give_up(pipelines[0], store, err);
 	else if (!rc)

@@ -8,7 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/sync/pace/desk.h"
-#include "core/sync/rounds/runner.h"
+#include "core/sync/parts/state.h"
 
 struct pace_lines {
 	struct output_table *table;
@@ -127,7 +127,7 @@ static int pace_run(const struct arguments *args, struct error *err)
 	code = copied_load(args, false, &now, &s, err);
 	if (code)
 		return code;
-	code = runner_open_store(&s, &store, err);
+	code = state_open(&s, &store, err);
 	if (!code)
 		code = change ? pace_change_one(&now, store, &s, err)
 			      : pace_selected(&now, store, &s, err);

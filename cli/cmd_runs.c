@@ -12,7 +12,6 @@
 #include "core/base/clock.h"
 #include "core/base/nearest.h"
 #include "core/sync/report/history.h"
-#include "core/sync/rounds/runner.h"
 #include "core/sync/tasks/replay.h"
 
 #define RUNS_LIMIT 20

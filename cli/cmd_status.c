@@ -13,8 +13,8 @@
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/base/units.h"
+#include "core/sync/parts/state.h"
 #include "core/sync/report/status.h"
-#include "core/sync/rounds/runner.h"
 
 static char *status_lag_text(int64_t lag_us)
 {
@@ -178,7 +178,7 @@ static int status_all(const struct arguments *args, const struct settings *s,
 {
 	struct status_result *results = xcalloc(n + 1, sizeof(*results));
 	struct store *store = NULL;
-	int code = runner_open_store(s, &store, err);
+	int code = state_open(s, &store, err);
 
 	n = status_ask(pipelines, n, store, results);
 	if (arguments_has(args, "json"))

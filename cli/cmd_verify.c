@@ -13,7 +13,7 @@
 #include "core/base/json_text.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
-#include "core/sync/rounds/runner.h"
+#include "core/sync/parts/state.h"
 #include "core/sync/tasks/repair.h"
 
 /* Of the target's rows. */
@@ -303,8 +303,8 @@ static int verify_open_store(struct verify_call *call, struct error *err)
 
 	call->mends = call->repair || call->deletes == DELETES_APPLY;
 	if (call->mends)
-		return runner_open_store(call->s, &call->store, err);
-	if (runner_look_store(call->s->state, &call->store, &why))
+		return state_open(call->s, &call->store, err);
+	if (state_look(call->s->state, &call->store, &why))
 		log_warn("what \"tidemark pace\" may have set is not known: "
 			 "%s",
 			 why.message);

@@ -69,6 +69,14 @@ char *xstrdup(const char *src)
 	return src ? xstrndup(src, strlen(src)) : NULL;
 }
 
+void xassign(char **dst, const char *src)
+{
+	char *copy = xstrdup(src);
+
+	free(*dst);
+	*dst = copy;
+}
+
 char *xstrndup(const char *src, size_t n)
 {
 	size_t len = strnlen(src, n);

@@ -23,6 +23,8 @@ void *xcalloc(size_t n, size_t size); /* zeroed; overflow checked */
 void *xrealloc(void *old, size_t size);
 void *xreallocarray(void *old, size_t n, size_t size); /* overflow checked */
 char *xstrdup(const char *src); /* NULL gives NULL */
+/* Free `*dst` and put a copy of `src` there, which may be a part of it. */
+void xassign(char **dst, const char *src);
 char *xstrndup(const char *src, size_t n);
 char *xstrfmt(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

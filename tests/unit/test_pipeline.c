@@ -11,7 +11,6 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
-#include "core/sync/rounds/runner.h"
 #include "core/sync/run/pipeline.h"
 #include "tests/unit/fake_engines.h"
 

@@ -6,12 +6,12 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/plugin/registry.h"
 #include "core/sync/backfill/value.h"
 #include "core/sync/ledger/ledger.h"
 #include "core/sync/parts/marks.h"
 #include "core/sync/parts/stamp.h"
 #include "core/sync/parts/tries.h"
-#include "core/sync/rounds/runner.h"
 
 struct planning {
 	const struct pipeline_settings *p;
@@ -118,7 +118,7 @@ static int planning_open(struct planning *b, struct error *err)
 				 "%s, and tidemark run %s reads all of it",
 				 b->p->name, call, call);
 	settings_source_spec(b->p, &b->spec);
-	rc = runner_open_source(b->p, &b->source, err);
+	rc = registry_open_connector(b->p->source, &b->source, err);
 	if (!rc)
 		rc = backfill_describe(b->source, b->p, &b->spec, &b->mark,
 				       &b->column, &b->schema, err);
@@ -352,7 +352,7 @@ static int planning_check_target(struct planning *b, struct error *err)
 	};
 	struct destination *d = NULL;
 	struct inspection look;
-	int rc = runner_open_destination(b->p, &d, err);
+	int rc = registry_open_destination(b->p->destination, &d, err);
 
 	if (rc)
 		return rc;

@@ -3,8 +3,8 @@
 
 #include "core/base/log.h"
 #include "core/plugin/destination.h"
+#include "core/plugin/registry.h"
 #include "core/sync/backfill/backfill.h"
-#include "core/sync/rounds/runner.h"
 
 static bool cancel_is_of(const struct chunk *c, const char *id)
 {
@@ -32,7 +32,7 @@ static int cancel_marks(const struct pipeline_settings *p,
 			continue;
 		target.pipeline = c->chunk_id;
 		if (!d)
-			rc = runner_open_destination(p, &d, err);
+			rc = registry_open_destination(p->destination, &d, err);
 		if (!rc)
 			rc = d->ops->forget(d, &target, err);
 	}

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/plugin/registry.h"
 #include "core/sync/parts/reader.h"
-#include "core/sync/rounds/runner.h"
 
 /* A pass that only counts. */
 struct counting {
@@ -105,7 +105,7 @@ static int counting_run(struct counting *c, const struct window *w,
 		.max_rows = batch_rows,
 		.max_bytes = (size_t)w->p->batch_bytes / READER_SLOTS,
 	};
-	int rc = runner_open_source(w->p, &c->source, err);
+	int rc = registry_open_connector(w->p->source, &c->source, err);
 
 	settings_watermark_spec(w->p, &c->mark);
 	if (!rc)

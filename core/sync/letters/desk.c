@@ -7,7 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
-#include "core/sync/rounds/runner.h"
+#include "core/sync/parts/state.h"
 
 static int desk_none(const char *pipeline, struct error *err)
 {
@@ -87,7 +87,7 @@ int letter_desk_find(struct dead_letter_list *out, const struct settings *s,
 {
 	size_t pipelines = wish->pipelines->n, ids = wish->ids->n;
 	struct store *store = NULL;
-	int rc = runner_open_store(s, &store, err);
+	int rc = state_open(s, &store, err);
 
 	if (rc)
 		return rc;
@@ -109,7 +109,7 @@ int letter_desk_discard(const struct settings *s,
 			struct error *err)
 {
 	struct store *store = NULL;
-	int rc = runner_open_store(s, &store, err);
+	int rc = state_open(s, &store, err);
 
 	if (rc)
 		return rc;

@@ -220,7 +220,7 @@ void letters_add(struct run *r, const struct dead_letter_list *list)
 
 		if (!m)
 			m = letters_note(&r->letters, l);
-		run_set_text(&m->attempt_id, l->attempt_id);
+		xassign(&m->attempt_id, l->attempt_id);
 		m->seen_in = r->letters.batch;
 		m->renewed = true;
 	}

@@ -3,8 +3,8 @@
 
 #include "core/base/alloc.h"
 #include "core/data/value.h"
+#include "core/plugin/registry.h"
 #include "core/sync/parts/changing.h"
-#include "core/sync/rounds/runner.h"
 
 /* Rows that are read again, and how often each is read. */
 #define TRY_ROWS  20
@@ -111,7 +111,7 @@ static int trial_scan(struct trial *t, size_t read, struct connector *c,
 static int trial_read(struct trial *t, size_t read, struct error *err)
 {
 	struct connector *c = NULL;
-	int rc = runner_open_source(t->p, &c, err);
+	int rc = registry_open_connector(t->p->source, &c, err);
 
 	schema_release(&t->schema);
 	schema_init(&t->schema);

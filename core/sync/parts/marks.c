@@ -6,8 +6,9 @@
 #include "core/base/alloc.h"
 #include "core/data/value.h"
 #include "core/data/watermark.h"
+#include "core/plugin/registry.h"
+#include "core/sync/parts/state.h"
 #include "core/sync/parts/stopper.h"
-#include "core/sync/rounds/runner.h"
 
 void mark_init(struct mark *m)
 {
@@ -39,7 +40,7 @@ int marks_get_destination(const struct pipeline_settings *p, struct mark *out,
 	struct target target;
 	struct checkpoint checkpoint;
 	struct stopper stopper;
-	int rc = runner_open_destination(p, &d, err);
+	int rc = registry_open_destination(p->destination, &d, err);
 
 	if (rc)
 		return rc;
@@ -65,7 +66,7 @@ int marks_get(const struct settings *s, const struct pipeline_settings *p,
 	if (!marks_get_destination(p, out, &out->unreachable))
 		return 0;
 	out->from = "state";
-	rc = runner_open_store(s, &store, err);
+	rc = state_open(s, &store, err);
 	if (rc)
 		return rc;
 	rc = store->ops->get_watermark(store, p->name, &out->watermark, err);
@@ -190,7 +191,7 @@ static int marks_put_destination(const struct pipeline_settings *p,
 {
 	struct destination *d = NULL;
 	struct target target;
-	int rc = runner_open_destination(p, &d, err);
+	int rc = registry_open_destination(p->destination, &d, err);
 
 	if (rc)
 		return rc;
@@ -204,7 +205,7 @@ int marks_put(const struct settings *s, const struct pipeline_settings *p,
 	      const char *watermark, struct error *err)
 {
 	struct store *store = NULL;
-	int rc = runner_open_store(s, &store, err);
+	int rc = state_open(s, &store, err);
 
 	if (!rc)
 		rc = marks_put_destination(p, watermark, err);

@@ -3,14 +3,14 @@
 #include <string.h>
 
 #include "core/base/log.h"
-#include "core/sync/rounds/runner.h"
+#include "core/plugin/registry.h"
 
 static void *opening_main(void *arg)
 {
 	struct opening *o = arg;
 
 	log_set_pipeline(o->p->name);
-	if (runner_open_place(o->to, &o->destination, &o->error))
+	if (registry_open_destination(o->to, &o->destination, &o->error))
 		o->destination = NULL;
 	return NULL;
 }

@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/stop.h"
+#include "core/plugin/registry.h"
 #include "core/sync/gate/gate.h"
 #include "core/sync/pace/probe.h"
 #include "core/sync/parts/about.h"
@@ -12,8 +13,8 @@
 #include "core/sync/parts/kept.h"
 #include "core/sync/parts/shape.h"
 #include "core/sync/parts/stamp.h"
+#include "core/sync/parts/state.h"
 #include "core/sync/parts/stopper.h"
-#include "core/sync/rounds/runner.h"
 #include "core/sync/run/others.h"
 #include "core/sync/run/target_check.h"
 
@@ -151,7 +152,7 @@ static void look_at_source(struct look *l)
 {
 	const struct connector_ops *ops;
 	struct error err = ERROR_INIT;
-	int rc = runner_open_source(l->p, &l->source, &err);
+	int rc = registry_open_connector(l->p->source, &l->source, &err);
 
 	if (rc) {
 		look_failed(l, "source", &err);
@@ -303,7 +304,8 @@ static void look_at_destination(struct look *l)
 	struct checkpoint checkpoint;
 	struct error err = ERROR_INIT;
 
-	if (runner_open_destination(l->p, &l->destination, &err)) {
+	if (registry_open_destination(l->p->destination, &l->destination,
+				      &err)) {
 		look_failed(l, "destination", &err);
 		return;
 	}
@@ -351,7 +353,7 @@ static void look_at_state(struct look *l)
 	struct store *store = NULL;
 	struct error err = ERROR_INIT;
 
-	if (l->state && runner_look_store(l->state, &store, &err))
+	if (l->state && state_look(l->state, &store, &err))
 		look_failed(l, "state", &err);
 	if (store)
 		store->ops->close(store);

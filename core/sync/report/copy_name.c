@@ -10,11 +10,11 @@
 #include "core/base/shell.h"
 #include "core/data/table_identity.h"
 #include "core/data/watermark.h"
+#include "core/plugin/registry.h"
 #include "core/sync/parts/marks.h"
 #include "core/sync/parts/opening.h"
 #include "core/sync/parts/stopper.h"
 #include "core/sync/parts/tries.h"
-#include "core/sync/rounds/runner.h"
 
 /* Of a table's name as a part of the pipeline's. */
 #define COPY_NAME_PART 60
@@ -133,7 +133,7 @@ static int copy_ask_source(struct copy_ends *e, struct stopper *stopper,
 {
 	struct connector *c;
 	struct source_spec spec;
-	int rc = runner_open_source(e->p, &ends->source, err);
+	int rc = registry_open_connector(e->p->source, &ends->source, err);
 
 	if (rc)
 		return rc;

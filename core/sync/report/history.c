@@ -6,7 +6,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/json_text.h"
-#include "core/sync/rounds/runner.h"
+#include "core/sync/parts/state.h"
 
 int history_no_run(const char *run_id, struct error *err)
 {
@@ -59,7 +59,7 @@ int history_list(struct history *out, const struct settings *s,
 		 int64_t limit, struct error *err)
 {
 	struct store *store = NULL;
-	int rc = runner_open_store(s, &store, err);
+	int rc = state_open(s, &store, err);
 
 	if (rc)
 		return rc;
@@ -76,7 +76,7 @@ int history_show(struct history *out, const struct settings *s,
 		 const char *run_id, struct error *err)
 {
 	struct store *store = NULL;
-	int rc = runner_open_store(s, &store, err);
+	int rc = state_open(s, &store, err);
 
 	if (rc)
 		return rc;

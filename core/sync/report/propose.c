@@ -10,9 +10,9 @@
 #include "core/base/url_secrets.h"
 #include "core/base/yaml_text.h"
 #include "core/data/table_name.h"
+#include "core/plugin/registry.h"
 #include "core/plugin/store.h"
 #include "core/sync/report/sketch.h"
-#include "core/sync/rounds/runner.h"
 
 void proposal_init(struct proposal *p)
 {
@@ -338,7 +338,7 @@ static int propose_look(const struct settings *settings, struct propose_work *w,
 	w->sketch.destination_engine = p->destination->url.engine;
 	w->sketch.same_place =
 		!strcmp(p->source->url.text, p->destination->url.text);
-	rc = runner_open_source(p, &w->source, err);
+	rc = registry_open_connector(p->source, &w->source, err);
 	if (!rc)
 		rc = propose_tables(w, err);
 	if (w->source)
@@ -376,7 +376,7 @@ int propose_watermark(const struct pipeline_settings *p, const char *table,
 	struct connector *source = NULL;
 	enum strategy strategy;
 	char *column = NULL;
-	int rc = runner_open_source(p, &source, err);
+	int rc = registry_open_connector(p->source, &source, err);
 
 	if (rc)
 		return rc;

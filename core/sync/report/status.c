@@ -8,11 +8,11 @@
 #include "core/base/json_text.h"
 #include "core/base/stop.h"
 #include "core/data/value.h"
+#include "core/plugin/registry.h"
 #include "core/sync/backfill/backfill.h"
 #include "core/sync/ledger/lease.h"
 #include "core/sync/parts/marks.h"
 #include "core/sync/parts/stopper.h"
-#include "core/sync/rounds/runner.h"
 
 /* How many runs to look back for one that caught up. */
 #define STATUS_RUNS 50
@@ -136,7 +136,7 @@ static int status_ask_source(const struct pipeline_settings *p,
 	struct watermark_spec mark_spec;
 	struct schema schema;
 	struct stopper stopper;
-	int rc = runner_open_source(p, &c, err);
+	int rc = registry_open_connector(p->source, &c, err);
 
 	if (rc)
 		return rc;

@@ -12,72 +12,8 @@
 #include "core/base/trust.h"
 #include "core/plugin/registry.h"
 #include "core/sync/letters/desk.h"
+#include "core/sync/parts/state.h"
 #include "core/sync/parts/tries.h"
-
-int runner_open_store(const struct settings *s, struct store **out,
-		      struct error *err)
-{
-	const struct store_ops *ops;
-	struct store *store = NULL;
-	int applied, version;
-	int rc = registry_store(s->state->url.engine, &ops, err);
-
-	if (!rc)
-		rc = ops->open(&store, s->state, err);
-	if (!rc)
-		rc = ops->migrate(store, &applied, &version, err);
-	if (rc) {
-		if (store)
-			ops->close(store);
-		return error_prefix(err, "state %s", s->state->url.shown);
-	}
-	*out = store;
-	return 0;
-}
-
-/* A SQLite file would be made by being opened. */
-int runner_look_store(const struct connection *state, struct store **out,
-		      struct error *err)
-{
-	const struct url *url = &state->url;
-	const struct store_ops *ops;
-	struct store *store = NULL;
-	int version = 0;
-	int rc = registry_store(url->engine, &ops, err);
-
-	*out = NULL;
-	if (!rc && *url->path && access(url->path, F_OK) != 0)
-		/* A file would be made there: judge the place. */
-		rc = trust_check(url->path, TRUST_STATE, "the state store",
-				 err);
-	else if (!rc)
-		rc = ops->open(&store, state, err);
-	if (!rc && store)
-		rc = ops->version(store, &version, err);
-	if (!rc && version > 0)
-		*out = store;
-	else if (store)
-		ops->close(store);
-	return rc ? error_prefix(err, "state %s", url->shown) : 0;
-}
-
-int runner_open_source(const struct pipeline_settings *p,
-		       struct connector **out, struct error *err)
-{
-	return registry_open_connector(p->source, out, err);
-}
-
-int runner_open_place(const struct connection *to, struct destination **out,
-		      struct error *err)
-{
-	return registry_open_destination(to, out, err);
-}
-
-int runner_open_destination(const struct pipeline_settings *p,
-			    struct destination **out, struct error *err)
-{
-	return runner_open_place(p->destination, out, err);
-}
 
 /* Opens the store for one round: a store that was away is found again. */
 static int runner_store(const struct settings *s,
@@ -90,8 +26,8 @@ static int runner_store(const struct settings *s,
 
 	do {
 		error_clear(err);
-		rc = dry_run ? runner_look_store(s->state, &store, err)
-			     : runner_open_store(s, &store, err);
+		rc = dry_run ? state_look(s->state, &store, err)
+			     : state_open(s, &store, err);
 	} while (rc && tries_again(&tries, err));
 	*out = store;
 	return rc;

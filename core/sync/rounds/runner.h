@@ -27,19 +27,4 @@ int runner_run(const struct settings *s,
 	       const struct pipeline_settings *const *pipelines, size_t n,
 	       const struct runner_options *options, struct error *err);
 
-/* Open s->state through the registry and migrate it. */
-int runner_open_store(const struct settings *s, struct store **out,
-		      struct error *err);
-/* The same without writing: NULL where there is no store yet, or one without
- * tables. */
-int runner_look_store(const struct connection *state, struct store **out,
-		      struct error *err);
-/* Open one end through the registry. */
-int runner_open_source(const struct pipeline_settings *p,
-		       struct connector **out, struct error *err);
-int runner_open_destination(const struct pipeline_settings *p,
-			    struct destination **out, struct error *err);
-int runner_open_place(const struct connection *to, struct destination **out,
-		      struct error *err);
-
 #endif

@@ -9,8 +9,8 @@
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/sync/backfill/backfill.h"
+#include "core/sync/parts/state.h"
 #include "core/sync/parts/tries.h"
-#include "core/sync/rounds/runner.h"
 #include "core/sync/run/pipeline.h"
 #include "core/sync/tasks/chunk.h"
 
@@ -243,7 +243,7 @@ static int worker_rounds(struct worker *w, struct error *err)
 	while (!over && !stop_requested()) {
 		error_clear(err);
 		if (!w->store)
-			rc = runner_open_store(w->s, &w->store, err);
+			rc = state_open(w->s, &w->store, err);
 		if (!rc)
 			rc = worker_round(w, &over, err);
 		if (!rc) {

@@ -139,7 +139,7 @@ static int run_loaded(struct run *r, const struct read_batch *rb,
 	run_result_count(r->out, &rb->batch, rb->batch.n_rows, counts, dead);
 	r->out->last_batch_us = load_us;
 	if (!r->target.refresh && !r->options->replay)
-		run_set_text(&r->out->watermark_after, next->watermark);
+		xassign(&r->out->watermark_after, next->watermark);
 	if (r->options->chunk)
 		r->options->chunk->rows += (int64_t)rb->batch.n_rows;
 	letters_loaded(r, &rb->batch);
@@ -150,7 +150,7 @@ static int run_loaded(struct run *r, const struct read_batch *rb,
 	checkpoint_release(&r->checkpoint);
 	r->checkpoint = *next;
 	checkpoint_init(next);
-	run_set_text(&r->window_from, r->window_to);
+	xassign(&r->window_from, r->window_to);
 	return rc;
 }
 
@@ -332,7 +332,7 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 	if (!rc && r->target.refresh)
 		rc = letters_refreshed(r, err);
 	if (!rc && (moved || r->target.refresh)) {
-		run_set_text(&r->out->watermark_after, next.watermark);
+		xassign(&r->out->watermark_after, next.watermark);
 		if (r->store)
 			rc = r->store->ops->set_watermark(r->store, r->p->name,
 							  r->out->attempt_id,

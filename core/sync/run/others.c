@@ -7,10 +7,10 @@
 #include "core/base/shell.h"
 #include "core/base/strbuf.h"
 #include "core/data/watermark.h"
+#include "core/plugin/registry.h"
 #include "core/sync/parts/marks.h"
 #include "core/sync/parts/stopper.h"
 #include "core/sync/parts/tries.h"
-#include "core/sync/rounds/runner.h"
 
 /* PIPELINE/BACKFILL/NUMBER, as backfill.c makes them. */
 bool others_is_chunk(const char *name, const char *pipeline)
@@ -103,7 +103,7 @@ static int others_try(const struct others_call *call, struct error *err)
 {
 	struct destination *d = NULL;
 	struct stopper stopper;
-	int rc = runner_open_destination(call->p, &d, err);
+	int rc = registry_open_destination(call->p->destination, &d, err);
 
 	if (rc)
 		return rc;

@@ -36,7 +36,7 @@ static bool past_mark_is_integer(enum type_kind kind)
 void past_mark_take(const struct run *r, char **text, const char *other)
 {
 	if (watermark_is_beyond(r->p->strategy, other, *text))
-		run_set_text(text, other);
+		xassign(text, other);
 }
 
 char *past_mark_highest(const struct run *r, const struct batch *b)

@@ -62,8 +62,6 @@ struct run {
 };
 
 void run_tick(void *ctx); /* a struct run */
-/* Replace `*dst` by a copy. */
-void run_set_text(char **dst, const char *src);
 /* Of a run from the mark on, whose batches last: no refresh, no replay. */
 bool run_moves_mark(const struct run *r);
 /* Is `text` the mark of this pipeline, of this very source? Then the run goes

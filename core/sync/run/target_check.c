@@ -9,8 +9,8 @@
 #include "core/base/shell.h"
 #include "core/data/table_identity.h"
 #include "core/data/watermark.h"
+#include "core/plugin/registry.h"
 #include "core/sync/parts/marks.h"
-#include "core/sync/rounds/runner.h"
 #include "core/sync/run/others.h"
 #include "core/sync/run/run.h"
 
@@ -134,7 +134,7 @@ static int target_ask_rival(const struct target_question *q,
 						     out, err);
 	if (files)
 		return 0;
-	rc = runner_open_destination(rival, &d, err);
+	rc = registry_open_destination(rival->destination, &d, err);
 	if (!rc)
 		rc = d->ops->identity(d, &target, out, err);
 	if (d)

@@ -7,6 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/plugin/registry.h"
 #include "core/sync/gate/gate.h"
 #include "core/sync/ledger/ledger.h"
 #include "core/sync/parts/about.h"
@@ -16,7 +17,6 @@
 #include "core/sync/parts/opening.h"
 #include "core/sync/parts/shape.h"
 #include "core/sync/parts/stamp.h"
-#include "core/sync/rounds/runner.h"
 #include "core/sync/run/in_place.h"
 #include "core/sync/run/run.h"
 #include "core/sync/run/target_check.h"
@@ -88,14 +88,6 @@ void run_tick(void *ctx)
 		r->options->progress(r->out, r->options->progress_ctx);
 }
 
-void run_set_text(char **dst, const char *src)
-{
-	char *copy = xstrdup(src);
-
-	free(*dst);
-	*dst = copy;
-}
-
 /* Within one table a row that has the mark it was read with is taken for
  * unchanged. Of a mark that stays the same for a while that is so once its
  * second, or day, is over; SQLite keeps it as whoever writes likes. */
@@ -126,7 +118,7 @@ static int run_open_source(struct run *r, struct error *err)
 
 	r->source = ends_take_source(r->p->ends);
 	if (!r->source)
-		rc = runner_open_source(r->p, &r->source, err);
+		rc = registry_open_connector(r->p->source, &r->source, err);
 	if (rc)
 		return rc;
 	stopper_start(&r->stopper, r->source);
@@ -207,14 +199,13 @@ static int run_record(struct run *r, struct error *err)
 	char id[DIGEST_TEXT_SIZE];
 
 	if (!r->out->located) {
-		run_set_text(&r->out->watermark_before,
-			     r->checkpoint.watermark);
-		run_set_text(&r->out->watermark_after, r->checkpoint.watermark);
+		xassign(&r->out->watermark_before, r->checkpoint.watermark);
+		xassign(&r->out->watermark_after, r->checkpoint.watermark);
 		if (r->out->aside)
 			ledger_aside_id(r->p, r->out->attempt_id, id);
 		else
 			ledger_run_id(r->p, r->checkpoint.watermark, id);
-		run_set_text(&r->out->run_id, id);
+		xassign(&r->out->run_id, id);
 		r->out->located = true;
 	}
 	r->out->recorded = true;
@@ -278,7 +269,7 @@ static int run_settle(struct run *r, struct error *err)
 	}
 	changing_settled(r->p, &r->settled);
 	r->out->guarantee = r->settled.guarantee;
-	run_set_text(&r->out->guarantee_reason, r->settled.reason);
+	xassign(&r->out->guarantee_reason, r->settled.reason);
 	json_decref(r->out->held_by);
 	r->out->held_by = json_incref(r->settled.held_by);
 	return 0;
@@ -386,7 +377,7 @@ static int run_sync(struct run *r, struct error *err)
 	if (!rc && r->options->replay)
 		rc = replay_locate(r, err);
 	else
-		run_set_text(&r->window_from, r->checkpoint.watermark);
+		xassign(&r->window_from, r->checkpoint.watermark);
 	/* Held from the begin on: the settled point is not to grow old
 	 * meanwhile. */
 	if (!rc)

@@ -9,9 +9,9 @@
 #include "core/base/log.h"
 #include "core/data/digest.h"
 #include "core/data/value.h"
+#include "core/plugin/registry.h"
 #include "core/sync/backfill/backfill.h"
 #include "core/sync/parts/shape.h"
-#include "core/sync/rounds/runner.h"
 #include "core/sync/run/past_mark.h"
 #include "core/sync/run/run.h"
 #include "core/sync/run/try.h"
@@ -93,9 +93,9 @@ int chunk_find_settled(struct run *r, struct error *err)
 	checkpoint_init(&mark);
 	watermark_init(&at);
 	live.pipeline = r->p->name;
-	run_set_text(&r->delivered, NULL);
-	run_set_text(&r->options->chunk->settled, NULL);
-	run_set_text(&r->options->chunk->told, NULL);
+	xassign(&r->delivered, NULL);
+	xassign(&r->options->chunk->settled, NULL);
+	xassign(&r->options->chunk->told, NULL);
 	rc = r->destination->ops->recover(r->destination, &live, &mark, err);
 	if (!rc && mark.watermark)
 		rc = watermark_from_text(&at, mark.watermark, err);
@@ -107,13 +107,12 @@ int chunk_find_settled(struct run *r, struct error *err)
 	if (!rc)
 		rc = chunk_check_shape(r, at.shape, err);
 	if (!rc && at.strategy == r->p->strategy) {
-		run_set_text(&r->options->chunk->settled, at.value);
-		run_set_text(&r->options->chunk->told,
-			     watermark_delivered(&at));
+		xassign(&r->options->chunk->settled, at.value);
+		xassign(&r->options->chunk->told, watermark_delivered(&at));
 	}
 	if (!rc && r->options->chunk->versioned && at.value &&
 	    at.strategy == STRATEGY_TIMESTAMP)
-		run_set_text(&r->delivered, at.value);
+		xassign(&r->delivered, at.value);
 	watermark_release(&at);
 	checkpoint_release(&mark);
 	return rc;
@@ -127,7 +126,7 @@ void chunk_trust_settled(struct run *r)
 	struct chunk_work *w = r->options->chunk;
 
 	if (r->settled.guarantee != GUARANTEE_EXACT || r->p->lag_us)
-		run_set_text(&r->delivered, NULL);
+		xassign(&r->delivered, NULL);
 	past_mark_take(r, &w->settled, r->settled.value);
 	past_mark_take(r, &r->delivered, w->own);
 }
@@ -190,7 +189,7 @@ void chunk_note_pause(const struct run_pace *r)
 	struct error ignored = ERROR_INIT;
 	bool held;
 
-	run_set_text(&c->paused, r->out->paused_text);
+	xassign(&c->paused, r->out->paused_text);
 	r->store->ops->save_chunk(r->store, c, &held, &ignored);
 }
 
@@ -202,7 +201,7 @@ static int chunk_open_witness(struct run *r, struct error *err)
 	if (w->witness)
 		return 0;
 	settings_source_spec(r->p, &w->witness_spec);
-	rc = runner_open_source(r->p, &w->witness, err);
+	rc = registry_open_connector(r->p->source, &w->witness, err);
 	if (!rc)
 		rc = backfill_describe(w->witness, r->p, &w->witness_spec,
 				       &w->witness_mark, &w->witness_column,

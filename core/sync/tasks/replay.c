@@ -5,8 +5,8 @@
 
 #include "core/base/alloc.h"
 #include "core/sync/ledger/ledger.h"
+#include "core/sync/parts/state.h"
 #include "core/sync/report/history.h"
-#include "core/sync/rounds/runner.h"
 #include "core/sync/run/run.h"
 
 /* The position alone: what is pending is of each pass its own. */
@@ -139,7 +139,7 @@ int replay_find(struct replay *out, const struct settings *s,
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = runner_open_store(s, &store, err);
+	rc = state_open(s, &store, err);
 	if (rc)
 		return rc;
 	rc = replay_look(out, store, run_id, err);
@@ -194,9 +194,9 @@ int replay_locate(struct run *r, struct error *err)
 	if (r->checkpoint.watermark)
 		rc = watermark_from_text(&now, r->checkpoint.watermark, err);
 	if (!rc)
-		run_set_text(&r->delivered, watermark_delivered(&now));
+		xassign(&r->delivered, watermark_delivered(&now));
 	watermark_release(&now);
-	run_set_text(&r->window_from, run->window_from);
+	xassign(&r->window_from, run->window_from);
 	replay_sizes(r);
 	if (rc || !run->window_from) {
 		watermark_forget(&r->from);
@@ -223,7 +223,7 @@ int replay_bound(struct run *r, struct error *err)
 	watermark_init(&to);
 	rc = watermark_from_text(&to, run->window_to, err);
 	if (!rc && to.value) {
-		run_set_text(&r->settled.value, to.value);
+		xassign(&r->settled.value, to.value);
 		r->mark.tail = TAIL_HOLD;
 	}
 	watermark_release(&to);

@@ -8,7 +8,6 @@
 #include "core/plugin/registry.h"
 #include "core/sync/parts/marks.h"
 #include "core/sync/parts/reader.h"
-#include "core/sync/rounds/runner.h"
 
 /* Both sides have READER_SLOTS of these at once. */
 #define VERIFY_ROWS  10000
@@ -23,7 +22,7 @@ int verify_side_open_source(struct verify_side *s,
 	s->which = COMPARE_SOURCE;
 	s->p = p;
 	settings_source_spec(p, &s->spec);
-	rc = runner_open_source(p, &s->connector, err);
+	rc = registry_open_connector(p->source, &s->connector, err);
 	if (!rc)
 		stopper_start(&s->stopper, s->connector);
 	if (!rc)

@@ -7,8 +7,8 @@
 #include "core/base/clock.h"
 #include "core/base/stop.h"
 #include "core/data/value.h"
+#include "core/plugin/registry.h"
 #include "core/sync/backfill/backfill.h"
-#include "core/sync/rounds/runner.h"
 #include "core/sync/verify/window_view.h"
 
 /* Rows that differ at first sight, looked at again together. */
@@ -64,7 +64,7 @@ static int window_open(struct window_view *w, struct error *err)
 		rc = watermark_from_text(&w->end, w->out->watermark_after, err);
 	window_aim(w);
 	if (!rc)
-		rc = runner_open_source(p, &pass->connector, err);
+		rc = registry_open_connector(p->source, &pass->connector, err);
 	if (rc)
 		return rc;
 	stopper_start(&pass->stopper, pass->connector);
