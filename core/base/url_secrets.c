@@ -40,14 +40,14 @@ bool secret_is_key(const char *key, size_t n)
 	return found;
 }
 
-static void url_spans_add(struct url_spans *spans, size_t key, size_t start,
-			  size_t end)
+/* An empty one is left out. */
+static void url_spans_add(struct url_spans *spans, const struct url_span *span)
 {
-	if (end <= start)
+	if (span->end <= span->start)
 		return;
 	spans->items = xgrow(spans->items, &spans->capacity, spans->n + 1,
 			     sizeof(*spans->items));
-	spans->items[spans->n++] = (struct url_span){ start, end, key };
+	spans->items[spans->n++] = *span;
 }
 
 /* The next character of `stops` at or behind `at`, or the end; in unexpanded
@@ -139,63 +139,75 @@ static bool url_is_ports_colon(const char *text, size_t start, size_t colon,
 	return text[sign + 1] == '[' || strchr(",/?#", text[end]);
 }
 
-/* Returns where to look for the query. */
-static size_t url_find_userinfo(struct url_spans *spans, const char *text,
-				size_t start, bool unexpanded)
+/* The password in front of the host; empty where there is none. */
+static struct url_span url_find_password(const char *text, size_t start,
+					 bool unexpanded)
 {
 	size_t colon = url_scan(text, start, ":", unexpanded);
 	size_t end = url_password_end(text, start, colon, unexpanded);
 
-	if (end <= colon || url_is_ports_colon(text, start, colon, unexpanded))
-		return start;
-	url_spans_add(spans, colon + 1, colon + 1, end);
-	return end;
+	if (end <= colon + 1 ||
+	    url_is_ports_colon(text, start, colon, unexpanded))
+		return (struct url_span){ 0, 0, 0 };
+	return (struct url_span){ colon + 1, end, colon + 1 };
 }
 
-/* Items that begin in front of `limit`. */
-static void url_find_items(struct url_spans *spans, const char *text, size_t at,
-			   size_t limit, bool unexpanded)
+/* The value of the item whose "?" or "&" is at `at`, if its key says that it is
+ * a secret; else empty. */
+static struct url_span url_item(const char *text, size_t at, bool unexpanded)
 {
-	while (at < limit && text[at]) {
-		size_t start = at + 1;
-		size_t equals = url_scan(text, start, "=&", unexpanded);
-		size_t end = url_scan(text, equals, "&", unexpanded);
+	size_t start = at + 1;
+	size_t equals = url_scan(text, start, "=&?", unexpanded);
 
-		if (text[equals] == '=' &&
-		    secret_is_key(text + start, equals - start))
-			url_spans_add(spans, start, equals + 1, end);
-		at = end;
-	}
+	if (text[equals] != '=' || !secret_is_key(text + start, equals - start))
+		return (struct url_span){ 0, 0, 0 };
+	return (struct url_span){ equals + 1,
+				  url_scan(text, equals, "&", unexpanded),
+				  start };
 }
 
-/* To libpq a "?" in front of the "@" is the user's; people mean a query. */
-static void url_find_query(struct url_spans *spans, const char *text, size_t at,
-			   bool unexpanded)
+/* Add `item`, and `password` in front of it or as a part of it. */
+static void url_spans_meet(struct url_spans *spans, struct url_span *password,
+			   struct url_span *item)
 {
-	size_t sign = url_scan(text, at, "@/", unexpanded);
-	size_t query = url_scan(text, at, "?", unexpanded);
-
-	if (url_is_libpq(text) && query < sign && text[sign] == '@') {
-		size_t n = spans->n;
-
-		url_find_items(spans, text, query, sign, unexpanded);
-		if (spans->n > n && spans->items[spans->n - 1].end > sign)
-			sign = spans->items[spans->n - 1].end;
-		query = url_scan(text, sign, "?", unexpanded);
+	if (!password->end || password->start >= item->end)
+		return;
+	if (password->end <= item->start) {
+		url_spans_add(spans, password);
+	} else {
+		if (password->start < item->start)
+			item->start = password->start;
+		if (password->end > item->end)
+			item->end = password->end;
 	}
-	url_find_items(spans, text, query, SIZE_MAX, unexpanded);
+	password->end = 0;
 }
 
+/* Which "?" begins the query depends on where the reader takes the user's part
+ * to end: "u@host?x=a:b&password=c@d" may have two passwords. So the items
+ * behind each "?" count, unless the password holds the first of them. Values
+ * that overlap are one. */
 struct url_spans url_find_secrets(const char *text, bool unexpanded)
 {
 	struct url_spans spans = { NULL, 0, 0 };
+	struct url_span password = { 0, 0, 0 };
 	const char *rest = strstr(text, "://");
-	size_t at = 0;
+	size_t at = rest ? (size_t)(rest - text) + 3 : 0;
 
 	if (rest)
-		at = url_find_userinfo(&spans, text, (size_t)(rest - text) + 3,
-				       unexpanded);
-	url_find_query(&spans, text, at, unexpanded);
+		password = url_find_password(text, at, unexpanded);
+	at = url_scan(text, at, "?", unexpanded);
+	if (at >= password.start && at < password.end)
+		at = url_scan(text, password.end, "?", unexpanded);
+	while (text[at]) {
+		struct url_span item = url_item(text, at, unexpanded);
+
+		url_spans_meet(&spans, &password, &item);
+		url_spans_add(&spans, &item);
+		at = url_scan(text, item.end > at ? item.end : at + 1, "?&",
+			      unexpanded);
+	}
+	url_spans_add(&spans, &password);
 	return spans;
 }
 

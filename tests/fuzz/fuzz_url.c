@@ -78,7 +78,8 @@ static void fuzz_mode(const PQconninfoOption *all)
 
 /* With an "@" behind a "?" it depends on a "/" between them whether the text in
  * front of the "@" is a password, and the mask of another secret may cover that
- * "/". Such a form is shown, and connects to nothing. */
+ * "/". Such a form is shown, and connects to nothing: the text of its secrets
+ * is looked for instead. */
 static bool fuzz_is_ambiguous(const char *text)
 {
 	const char *query = strpbrk(text, "?#");
@@ -95,8 +96,8 @@ static size_t fuzz_count(const char *text, const char *part)
 	return n;
 }
 
-/* Of a form that libpq may read in another way: each secret of the URL stands
- * there once less at least. */
+/* Each secret of the URL stands in the form that is shown once less at least.
+ */
 static void fuzz_is_hidden(const PQconninfoOption *all, const char *text,
 			   const char *shown)
 {
@@ -126,7 +127,8 @@ static void fuzz_postgres(const struct url *u)
 
 	if (!all)
 		return;
-	fuzz_compare(all, u->shown, exact);
+	if (exact)
+		fuzz_compare(all, u->shown, true);
 	fuzz_is_hidden(all, u->text, u->shown);
 	fuzz_mode(all);
 	/* In a sentence the URL ends where a word does, and what looks like
@@ -134,13 +136,16 @@ static void fuzz_postgres(const struct url *u)
 	if (!strpbrk(u->text, " \"'`<>${}") && !fuzz_is_nested(u->text)) {
 		text = xstrdup(u->text);
 		url_scrub(text);
-		fuzz_compare(all, text, false);
+		if (exact)
+			fuzz_compare(all, text, false);
+		fuzz_is_hidden(all, u->text, text);
 		free(text);
 	}
 	text = xstrdup(u->text);
 	if (!strstr(text, "${")) {
 		url_wipe(text);
-		fuzz_compare(all, text, exact);
+		if (exact)
+			fuzz_compare(all, text, true);
 		fuzz_is_hidden(all, u->text, text);
 	}
 	free(text);

@@ -29,6 +29,11 @@ static const struct {
 	  "postgresql:///d?%70assword=***&p%61ssword=***&%73slpassword=***" },
 	{ "postgresql://a@h/d?application_name=x:y@z", "postgres", "",
 	  "postgresql://a@h/d?application_name=x:y@z" },
+	/* behind the user's "@", the query's text is the query's */
+	{ "postgresql://a@h?password=hunter22:@x", "postgres", "",
+	  "postgresql://a@h?password=***" },
+	{ "postgresql://a@h?x=1:2&password=hun@ter22&y=3", "postgres", "",
+	  "postgresql://a@h?x=1:***&y=3" },
 	{ "mysql://a:hun@ter22@h/db", "mysql", "", "mysql://a:***@h/db" },
 	{ "mysql://a:hun?ter22@h/db", "mysql", "", "mysql://a:***@h/db" },
 	/* a user with an "@" */
