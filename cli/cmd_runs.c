@@ -11,7 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/nearest.h"
-#include "core/sync/report/history.h"
+#include "core/sync/ledger/history.h"
 #include "core/sync/tasks/replay.h"
 
 #define RUNS_LIMIT 20

@@ -11,7 +11,7 @@
 #include "core/base/nearest.h"
 #include "core/base/utf8.h"
 #include "core/sync/parts/marks.h"
-#include "core/sync/run/others.h"
+#include "core/sync/parts/others.h"
 
 /* `alone`: one pipeline was asked for by name; its bare mark is printed, as
  * `set` takes it. */

@@ -1,4 +1,4 @@
-#include "core/sync/parts/adapt.h"
+#include "core/sync/run/adapt.h"
 
 #include "tests/unit/unit.h"
 

@@ -7,7 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/sync/backfill/backfill.h"
-#include "core/sync/backfill/value.h"
+#include "core/sync/parts/range_value.h"
 
 struct value_case {
 	enum backfill_kind kind;

@@ -7,9 +7,9 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/plugin/registry.h"
-#include "core/sync/backfill/value.h"
 #include "core/sync/ledger/ledger.h"
 #include "core/sync/parts/marks.h"
+#include "core/sync/parts/range_value.h"
 #include "core/sync/parts/stamp.h"
 #include "core/sync/parts/tries.h"
 

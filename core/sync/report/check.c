@@ -11,11 +11,11 @@
 #include "core/sync/parts/about.h"
 #include "core/sync/parts/changing.h"
 #include "core/sync/parts/kept.h"
+#include "core/sync/parts/others.h"
 #include "core/sync/parts/shape.h"
 #include "core/sync/parts/stamp.h"
 #include "core/sync/parts/state.h"
 #include "core/sync/parts/stopper.h"
-#include "core/sync/run/others.h"
 #include "core/sync/run/target_check.h"
 
 /* What one look has in hand. */

@@ -9,10 +9,10 @@
 #include "core/sync/parts/stamp.h"
 #include "core/sync/run/dead_letter.h"
 #include "core/sync/run/past_mark.h"
-#include "core/sync/run/removal.h"
 #include "core/sync/run/run.h"
 #include "core/sync/tasks/chunk.h"
-#include "core/sync/tasks/letter_replay.h"
+#include "core/sync/tasks/letters.h"
+#include "core/sync/tasks/removal.h"
 #include "core/sync/tasks/replay.h"
 
 bool run_moves_mark(const struct run *r)

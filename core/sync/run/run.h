@@ -8,12 +8,12 @@
 #include "core/plugin/connector.h"
 #include "core/sync/gate/row_bounds.h"
 #include "core/sync/letters/letters.h"
-#include "core/sync/pace/run_pace.h"
-#include "core/sync/parts/adapt.h"
-#include "core/sync/parts/reader.h"
+#include "core/sync/pace/run.h"
 #include "core/sync/parts/stopper.h"
+#include "core/sync/run/adapt.h"
+#include "core/sync/run/reader.h"
 #include "core/sync/run/try.h"
-#include "core/sync/verify/run_verify.h"
+#include "core/sync/run/verify.h"
 
 /* One try: both ends opened anew, from the destination's mark to the end. */
 struct run {

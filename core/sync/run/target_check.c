@@ -11,7 +11,7 @@
 #include "core/data/watermark.h"
 #include "core/plugin/registry.h"
 #include "core/sync/parts/marks.h"
-#include "core/sync/run/others.h"
+#include "core/sync/parts/others.h"
 #include "core/sync/run/run.h"
 
 /* A mark that cannot be read, or does not say, accuses nobody; and what a chunk

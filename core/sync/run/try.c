@@ -21,7 +21,7 @@
 #include "core/sync/run/run.h"
 #include "core/sync/run/target_check.h"
 #include "core/sync/tasks/chunk.h"
-#include "core/sync/tasks/letter_replay.h"
+#include "core/sync/tasks/letters.h"
 #include "core/sync/tasks/replay.h"
 #include "core/sync/verify/work.h"
 

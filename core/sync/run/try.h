@@ -5,10 +5,10 @@
 #ifndef TIDEMARK_CORE_SYNC_RUN_TRY_H
 #define TIDEMARK_CORE_SYNC_RUN_TRY_H
 
-#include "core/sync/pace/run_pace.h"
+#include "core/sync/pace/run.h"
 #include "core/sync/parts/tries.h"
 #include "core/sync/run/pipeline.h"
-#include "core/sync/verify/run_verify.h"
+#include "core/sync/run/verify.h"
 
 /* What all tries of a run share. */
 struct run_context {

@@ -5,7 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
-#include "core/sync/run/others.h"
+#include "core/sync/parts/others.h"
 
 /* Looks that find no fewer differences than the best before them. */
 #define REPAIR_TRIES 3

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/sync/ledger/history.h"
 #include "core/sync/ledger/ledger.h"
 #include "core/sync/parts/state.h"
-#include "core/sync/report/history.h"
 #include "core/sync/run/run.h"
 
 /* The position alone: what is pending is of each pass its own. */

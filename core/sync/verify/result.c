@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/sync/run/others.h"
+#include "core/sync/parts/others.h"
 
 void verify_result_init(struct verify_result *r,
 			const struct pipeline_settings *p)

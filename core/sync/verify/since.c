@@ -6,7 +6,7 @@
 #include "core/base/clock.h"
 #include "core/data/value.h"
 #include "core/sync/backfill/backfill.h"
-#include "core/sync/backfill/value.h"
+#include "core/sync/parts/range_value.h"
 
 /* Years that every engine's timestamps have. */
 #define SINCE_FIRST_US INT64_C(-62135596800000000)

@@ -4,7 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/data/value.h"
-#include "core/sync/backfill/value.h"
+#include "core/sync/parts/range_value.h"
 
 int verify_read_suspects(struct verify_side *s, const struct suspects *suspects,
 			 size_t first, size_t end,

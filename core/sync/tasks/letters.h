@@ -3,8 +3,8 @@
  * as they are today, and loaded as any batch is, with the mark left where it
  * stands. Called by try.c and load_pass.c.
  */
-#ifndef TIDEMARK_CORE_SYNC_TASKS_LETTER_REPLAY_H
-#define TIDEMARK_CORE_SYNC_TASKS_LETTER_REPLAY_H
+#ifndef TIDEMARK_CORE_SYNC_TASKS_LETTERS_H
+#define TIDEMARK_CORE_SYNC_TASKS_LETTERS_H
 
 #include "core/base/error.h"
 

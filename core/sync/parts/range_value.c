@@ -1,4 +1,4 @@
-#include "core/sync/backfill/value.h"
+#include "core/sync/parts/range_value.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "core/sync/verify/window_look.h"
+#include "core/sync/run/verify_look.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "core/data/value.h"
 #include "core/plugin/registry.h"
 #include "core/sync/backfill/backfill.h"
-#include "core/sync/verify/window_view.h"
+#include "core/sync/run/verify_view.h"
 
 /* Rows that differ at first sight, looked at again together. */
 #define WINDOW_SUSPECTS 20000

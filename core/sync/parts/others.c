@@ -1,4 +1,4 @@
-#include "core/sync/run/others.h"
+#include "core/sync/parts/others.h"
 
 #include <stdlib.h>
 #include <string.h>

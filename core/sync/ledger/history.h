@@ -1,8 +1,8 @@
 /*
  * What has run, as the state store remembers it (`runs list`, `runs show`).
  */
-#ifndef TIDEMARK_CORE_SYNC_REPORT_HISTORY_H
-#define TIDEMARK_CORE_SYNC_REPORT_HISTORY_H
+#ifndef TIDEMARK_CORE_SYNC_LEDGER_HISTORY_H
+#define TIDEMARK_CORE_SYNC_LEDGER_HISTORY_H
 
 #include <jansson.h>
 

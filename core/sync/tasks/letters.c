@@ -1,4 +1,4 @@
-#include "core/sync/tasks/letter_replay.h"
+#include "core/sync/tasks/letters.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

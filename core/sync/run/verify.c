@@ -1,4 +1,4 @@
-#include "core/sync/verify/run_verify.h"
+#include "core/sync/run/verify.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/stop.h"
 #include "core/sync/run/run.h"
-#include "core/sync/verify/window_look.h"
+#include "core/sync/run/verify_look.h"
 
 /* Rows remembered: together at most 16 MiB. Those of the tail come last. */
 #define RUN_VERIFY_ROWS 400000

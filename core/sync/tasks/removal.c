@@ -1,8 +1,8 @@
-#include "core/sync/run/removal.h"
+#include "core/sync/tasks/removal.h"
 
 #include "core/base/stop.h"
 #include "core/data/value.h"
-#include "core/sync/run/others.h"
+#include "core/sync/parts/others.h"
 #include "core/sync/run/run.h"
 #include "core/sync/verify/suspects.h"
 #include "core/sync/verify/work.h"

@@ -2,14 +2,14 @@
  * A look at the window of a run as it goes: what window_look.c opens and looks
  * up, and window_whole.c sums up. Nobody else includes this.
  */
-#ifndef TIDEMARK_CORE_SYNC_VERIFY_WINDOW_VIEW_H
-#define TIDEMARK_CORE_SYNC_VERIFY_WINDOW_VIEW_H
+#ifndef TIDEMARK_CORE_SYNC_RUN_VERIFY_VIEW_H
+#define TIDEMARK_CORE_SYNC_RUN_VERIFY_VIEW_H
 
 #include "core/data/digest_rows.h"
-#include "core/sync/parts/reader.h"
+#include "core/sync/run/reader.h"
+#include "core/sync/run/verify_look.h"
 #include "core/sync/verify/suspects.h"
 #include "core/sync/verify/tally.h"
-#include "core/sync/verify/window_look.h"
 
 /* Two of these are in memory at once. */
 #define WINDOW_BYTES	(4 << 20)

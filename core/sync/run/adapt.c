@@ -1,4 +1,4 @@
-#include "core/sync/parts/adapt.h"
+#include "core/sync/run/adapt.h"
 
 /* Times the configured rows, at most. */
 #define ADAPT_TIMES 8

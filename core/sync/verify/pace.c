@@ -1,4 +1,4 @@
-#include "core/sync/pace/verify_pace.h"
+#include "core/sync/verify/pace.h"
 
 #include <string.h>
 

@@ -6,10 +6,10 @@
  * A whole table is read by one statement, which stays open while it is waited:
  * only its rows are taken more slowly, or not at all. Called by verify.c.
  */
-#ifndef TIDEMARK_CORE_SYNC_PACE_VERIFY_PACE_H
-#define TIDEMARK_CORE_SYNC_PACE_VERIFY_PACE_H
+#ifndef TIDEMARK_CORE_SYNC_VERIFY_PACE_H
+#define TIDEMARK_CORE_SYNC_VERIFY_PACE_H
 
-#include "core/sync/pace/run_pace.h"
+#include "core/sync/pace/run.h"
 #include "core/sync/verify/progress.h"
 
 struct verify_pace {

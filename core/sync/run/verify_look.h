@@ -2,8 +2,8 @@
  * One look at the window that a run has loaded, at both sides: see
  * run_verify.h, which calls it.
  */
-#ifndef TIDEMARK_CORE_SYNC_VERIFY_WINDOW_LOOK_H
-#define TIDEMARK_CORE_SYNC_VERIFY_WINDOW_LOOK_H
+#ifndef TIDEMARK_CORE_SYNC_RUN_VERIFY_LOOK_H
+#define TIDEMARK_CORE_SYNC_RUN_VERIFY_LOOK_H
 
 #include "core/sync/run/try.h"
 

@@ -6,8 +6,8 @@
  * Called by try.c, pipeline.c, window_look.c and chunk_verify.c, from the
  * writer's thread, and by verify.c.
  */
-#ifndef TIDEMARK_CORE_SYNC_PACE_RUN_PACE_H
-#define TIDEMARK_CORE_SYNC_PACE_RUN_PACE_H
+#ifndef TIDEMARK_CORE_SYNC_PACE_RUN_H
+#define TIDEMARK_CORE_SYNC_PACE_RUN_H
 
 #include "core/plugin/store.h"
 #include "core/sync/ledger/lease.h"

@@ -1,5 +1,5 @@
+#include "core/sync/run/verify_view.h"
 #include "core/sync/verify/whole_row.h"
-#include "core/sync/verify/window_view.h"
 
 /* Large pages cost the source least. */
 #define WHOLE_ROWS 10000

@@ -9,8 +9,8 @@
  * check.c for their words, and by cli/cmd_watermark.c to forget one that is no
  * more.
  */
-#ifndef TIDEMARK_CORE_SYNC_RUN_OTHERS_H
-#define TIDEMARK_CORE_SYNC_RUN_OTHERS_H
+#ifndef TIDEMARK_CORE_SYNC_PARTS_OTHERS_H
+#define TIDEMARK_CORE_SYNC_PARTS_OTHERS_H
 
 #include "core/base/strlist.h"
 #include "core/plugin/destination.h"

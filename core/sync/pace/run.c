@@ -6,7 +6,7 @@
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/sync/ledger/ledger.h"
-#include "core/sync/pace/run_pace.h"
+#include "core/sync/pace/run.h"
 #include "core/sync/tasks/chunk.h"
 
 /* Between two looks at what `tidemark pace` has set. */

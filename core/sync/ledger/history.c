@@ -1,4 +1,4 @@
-#include "core/sync/report/history.h"
+#include "core/sync/ledger/history.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,8 +15,8 @@
  * Called by pipeline.c, under the lease of the run; try.c and load_pass.c tell
  * it what the run does.
  */
-#ifndef TIDEMARK_CORE_SYNC_VERIFY_RUN_VERIFY_H
-#define TIDEMARK_CORE_SYNC_VERIFY_RUN_VERIFY_H
+#ifndef TIDEMARK_CORE_SYNC_RUN_VERIFY_H
+#define TIDEMARK_CORE_SYNC_RUN_VERIFY_H
 
 #include "core/data/digest_rows.h"
 #include "core/sync/run/pipeline.h"

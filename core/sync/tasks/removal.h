@@ -8,8 +8,8 @@
  *
  * Called by load_pass.c.
  */
-#ifndef TIDEMARK_CORE_SYNC_RUN_REMOVAL_H
-#define TIDEMARK_CORE_SYNC_RUN_REMOVAL_H
+#ifndef TIDEMARK_CORE_SYNC_TASKS_REMOVAL_H
+#define TIDEMARK_CORE_SYNC_TASKS_REMOVAL_H
 
 #include "core/base/error.h"
 

@@ -3,8 +3,8 @@
  * them. Called by backfill.c; knows no connection. What only the source can
  * judge is let through.
  */
-#ifndef TIDEMARK_CORE_SYNC_BACKFILL_VALUE_H
-#define TIDEMARK_CORE_SYNC_BACKFILL_VALUE_H
+#ifndef TIDEMARK_CORE_SYNC_PARTS_RANGE_VALUE_H
+#define TIDEMARK_CORE_SYNC_PARTS_RANGE_VALUE_H
 
 #include "core/plugin/connector.h"
 
