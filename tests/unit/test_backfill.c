@@ -10,33 +10,32 @@
 #include "core/sync/parts/range_value.h"
 
 struct value_case {
-	enum backfill_kind kind;
+	enum range_kind kind;
 	const char *a, *b;
 	int order; /* of a and b; 9: a is no value */
 };
 
 static const struct value_case cases[] = {
-	{ BACKFILL_NUMBER, "7", "10", -1 },
-	{ BACKFILL_NUMBER, "-7", "-10", 1 },
-	{ BACKFILL_NUMBER, "-1", "0", -1 },
-	{ BACKFILL_NUMBER, "007", "7", 0 },
-	{ BACKFILL_NUMBER, "0", "0", 0 },
-	{ BACKFILL_NUMBER, "99999999999999999999", "100000000000000000000",
+	{ RANGE_NUMBER, "7", "10", -1 },
+	{ RANGE_NUMBER, "-7", "-10", 1 },
+	{ RANGE_NUMBER, "-1", "0", -1 },
+	{ RANGE_NUMBER, "007", "7", 0 },
+	{ RANGE_NUMBER, "0", "0", 0 },
+	{ RANGE_NUMBER, "99999999999999999999", "100000000000000000000", -1 },
+	{ RANGE_NUMBER, "7.5", "", 9 },
+	{ RANGE_NUMBER, "-", "", 9 },
+	{ RANGE_NUMBER, "", "", 9 },
+	{ RANGE_NUMBER, "7 ", "", 9 },
+	{ RANGE_TIME, "2026-01-31", "2026-01-31 00:00:00", 0 },
+	{ RANGE_TIME, "2026-01-31", "2026-01-30T23:59:59Z", 1 },
+	{ RANGE_TIME, "2026-01-31 12:00:00+02", "2026-01-31 10:00:00.000001",
 	  -1 },
-	{ BACKFILL_NUMBER, "7.5", "", 9 },
-	{ BACKFILL_NUMBER, "-", "", 9 },
-	{ BACKFILL_NUMBER, "", "", 9 },
-	{ BACKFILL_NUMBER, "7 ", "", 9 },
-	{ BACKFILL_TIME, "2026-01-31", "2026-01-31 00:00:00", 0 },
-	{ BACKFILL_TIME, "2026-01-31", "2026-01-30T23:59:59Z", 1 },
-	{ BACKFILL_TIME, "2026-01-31 12:00:00+02", "2026-01-31 10:00:00.000001",
-	  -1 },
-	{ BACKFILL_TIME, "0044-03-15 BC", "0001-01-01", -1 },
-	{ BACKFILL_TIME, "2026-02-30", "", 9 },
-	{ BACKFILL_TIME, "now", "", 9 },
-	{ BACKFILL_TEXT, "a", "b", -1 },
-	{ BACKFILL_TEXT, "Z", "a", -1 },
-	{ BACKFILL_OTHER, "b", "a", 0 },
+	{ RANGE_TIME, "0044-03-15 BC", "0001-01-01", -1 },
+	{ RANGE_TIME, "2026-02-30", "", 9 },
+	{ RANGE_TIME, "now", "", 9 },
+	{ RANGE_TEXT, "a", "b", -1 },
+	{ RANGE_TEXT, "Z", "a", -1 },
+	{ RANGE_OTHER, "b", "a", 0 },
 };
 
 static int sign(int x)
@@ -51,8 +50,8 @@ static void test_values(void **state)
 		const struct value_case *c = &cases[i];
 		struct error err = ERROR_INIT;
 		char *out = NULL;
-		int rc = backfill_value_read(c->kind, "id", "--from", c->a,
-					     &out, &err);
+		int rc = range_value_read(c->kind, "id", "--from", c->a, &out,
+					  &err);
 
 		if (c->order == 9) {
 			if (rc != -ERROR_CONFIG || !strstr(err.message, "id"))
@@ -63,10 +62,9 @@ static void test_values(void **state)
 		assert_int_equal(rc, 0);
 		assert_string_equal(out, c->a);
 		free(out);
-		if (sign(backfill_value_compare(c->kind, c->a, c->b)) !=
+		if (sign(range_value_compare(c->kind, c->a, c->b)) !=
 			    c->order ||
-		    sign(backfill_value_compare(c->kind, c->b, c->a)) !=
-			    -c->order)
+		    sign(range_value_compare(c->kind, c->b, c->a)) != -c->order)
 			fail_msg("\"%s\" and \"%s\"", c->a, c->b);
 	}
 }
@@ -76,9 +74,9 @@ static void test_open_end(void **state)
 	char *out = (char *)"";
 
 	(void)state;
-	assert_int_equal(backfill_value_read(BACKFILL_TIME, "id", "--to", NULL,
-					     &out, NULL),
-			 0);
+	assert_int_equal(
+		range_value_read(RANGE_TIME, "id", "--to", NULL, &out, NULL),
+		0);
 	assert_null(out);
 }
 
@@ -116,8 +114,8 @@ static void test_times(void **state)
 		const struct time_case *c = &times[i];
 		struct error err = ERROR_INIT;
 		char *text = xstrdup(c->from);
-		int rc = backfill_value_time(c->type, c->mysql, "at", "--from",
-					     &text, &err);
+		int rc = range_value_time(c->type, c->mysql, "at", "--from",
+					  &text, &err);
 
 		if (c->expected && *c->expected == '!') {
 			if (rc != -ERROR_CONFIG ||

@@ -1,4 +1,5 @@
 #include "core/sync/backfill/backfill.h"
+#include "core/sync/parts/range.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,78 +28,10 @@ struct planning {
 	struct chunk_list *out;
 };
 
-/* In xmin nothing in the row says which version it is; its key puts it in
- * order all the same. */
-static int backfill_order_by_key(struct connector *source,
-				 const struct source_spec *spec,
-				 struct watermark_spec *mark, char **column,
-				 struct error *err)
-{
-	struct schema s;
-	int rc;
-
-	schema_init(&s);
-	rc = source->ops->describe(source, spec, mark, &s, err);
-	if (!rc && !s.n_key)
-		rc = error_set(err, ERROR_SCHEMA,
-			       "%s has no key: a backfill of strategy xmin "
-			       "goes by the first key column; name it under "
-			       "key",
-			       spec->table);
-	if (!rc)
-		*column = xstrdup(s.columns[s.key[0]].name);
-	schema_release(&s);
-	mark->strategy = STRATEGY_SEQUENCE;
-	mark->any_type = true;
-	mark->column = *column;
-	return rc;
-}
-
-int backfill_describe(struct connector *source,
-		      const struct pipeline_settings *p,
-		      const struct source_spec *spec,
-		      struct watermark_spec *mark, char **column,
-		      struct schema *schema, struct error *err)
-{
-	int rc = 0;
-
-	settings_watermark_spec(p, mark);
-	mark->lag_us = mark->lag_count = 0;
-	mark->tail = TAIL_HOLD;
-	mark->nulls = NULLS_INCLUDE;
-	*column = NULL;
-	if (p->strategy == STRATEGY_XMIN)
-		rc = backfill_order_by_key(source, spec, mark, column, err);
-	if (!rc)
-		rc = source->ops->describe(source, spec, mark, schema, err);
-	return rc;
-}
-
 void backfill_config(const struct pipeline_settings *p,
 		     char out[DIGEST_TEXT_SIZE])
 {
 	ledger_run_id(p, "backfill", out);
-}
-
-int backfill_settle(struct connector *source, const struct source_spec *spec,
-		    const struct watermark_spec *mark,
-		    const struct schema *schema, struct error *err)
-{
-	struct watermark none;
-	struct settled settled;
-	int rc;
-
-	if (mark->any_type)
-		return 0;
-	watermark_init(&none);
-	settled_init(&settled);
-	none.strategy = mark->strategy;
-	none.column = xstrdup(mark->column);
-	rc = source->ops->settle(source, spec, schema, mark, &none, &settled,
-				 err);
-	settled_release(&settled);
-	watermark_release(&none);
-	return rc;
 }
 
 static int planning_open(struct planning *b, struct error *err)
@@ -120,40 +53,39 @@ static int planning_open(struct planning *b, struct error *err)
 	settings_source_spec(b->p, &b->spec);
 	rc = registry_open_connector(b->p->source, &b->source, err);
 	if (!rc)
-		rc = backfill_describe(b->source, b->p, &b->spec, &b->mark,
-				       &b->column, &b->schema, err);
+		rc = range_describe(b->source, b->p, &b->spec, &b->mark,
+				    &b->column, &b->schema, err);
 	return rc ? rc
-		  : backfill_settle(b->source, &b->spec, &b->mark, &b->schema,
-				    err);
+		  : range_settle(b->source, &b->spec, &b->mark, &b->schema,
+				 err);
 }
 
-static int planning_read(struct planning *b, enum backfill_kind kind,
+static int planning_read(struct planning *b, enum range_kind kind,
 			 const char *flag, const char *text, char **out,
 			 struct error *err)
 {
 	long at = schema_find(&b->schema, b->mark.column);
-	int rc =
-		backfill_value_read(kind, b->mark.column, flag, text, out, err);
+	int rc = range_value_read(kind, b->mark.column, flag, text, out, err);
 
-	if (rc || kind != BACKFILL_TIME || at < 0)
+	if (rc || kind != RANGE_TIME || at < 0)
 		return rc;
-	return backfill_value_time(b->schema.columns[at].type.kind,
-				   !strcmp(b->p->source->url.engine, "mysql"),
-				   b->mark.column, flag, out, err);
+	return range_value_time(b->schema.columns[at].type.kind,
+				!strcmp(b->p->source->url.engine, "mysql"),
+				b->mark.column, flag, out, err);
 }
 
 static int planning_window(struct planning *b,
 			   const struct backfill_window *window,
 			   struct error *err)
 {
-	enum backfill_kind kind = backfill_value_kind(&b->mark, &b->schema);
+	enum range_kind kind = range_value_kind(&b->mark, &b->schema);
 	struct strbuf sb = STRBUF_INIT;
 	int rc = planning_read(b, kind, "--from", window->from, &b->from, err);
 
 	if (!rc)
 		rc = planning_read(b, kind, "--to", window->to, &b->to, err);
 	if (!rc && b->from && b->to &&
-	    backfill_value_compare(kind, b->from, b->to) > 0)
+	    range_value_compare(kind, b->from, b->to) > 0)
 		rc = error_set(err, ERROR_CONFIG,
 			       "--from %s is after --to %s: the window is from "
 			       "the first, which belongs to it, to the second, "
@@ -301,16 +233,16 @@ int backfill_plan(const struct pipeline_settings *p,
 /* Do the windows of two backfills have values in common? */
 static bool planning_overlaps(const struct planning *b, const struct chunk *c)
 {
-	enum backfill_kind kind = backfill_value_kind(&b->mark, &b->schema);
+	enum range_kind kind = range_value_kind(&b->mark, &b->schema);
 
 	if (strcmp(c->column, b->mark.column) != 0)
 		return true;
 	if (b->to && c->window_from &&
-	    backfill_value_compare(kind, c->window_from, b->to) >= 0)
-		return kind == BACKFILL_OTHER;
+	    range_value_compare(kind, c->window_from, b->to) >= 0)
+		return kind == RANGE_OTHER;
 	if (b->from && c->window_to &&
-	    backfill_value_compare(kind, b->from, c->window_to) >= 0)
-		return kind == BACKFILL_OTHER;
+	    range_value_compare(kind, b->from, c->window_to) >= 0)
+		return kind == RANGE_OTHER;
 	return true;
 }
 

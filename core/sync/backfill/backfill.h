@@ -22,21 +22,6 @@ struct backfill_window {
 	int64_t chunk_rows; /* 0: BACKFILL_CHUNK_ROWS */
 };
 
-/* What puts a pipeline's rows in order for a range, and their schema as a load
- * of them needs it. `*column` is owned by the caller, and `mark` points to it.
- * SCHEMA, CONFIG, and whatever the source says. */
-int backfill_describe(struct connector *source,
-		      const struct pipeline_settings *p,
-		      const struct source_spec *spec,
-		      struct watermark_spec *mark, char **column,
-		      struct schema *schema, struct error *err);
-
-/* Some sources have to look at their rows before they know how marks are
- * written: before a cut, or the scan of a range. */
-int backfill_settle(struct connector *source, const struct source_spec *spec,
-		    const struct watermark_spec *mark,
-		    const struct schema *schema, struct error *err);
-
 /* Of the config that shapes the rows: chunks are of one. */
 void backfill_config(const struct pipeline_settings *p,
 		     char out[DIGEST_TEXT_SIZE]);

@@ -8,28 +8,28 @@
 #include "core/base/clock.h"
 #include "core/data/value.h"
 
-enum backfill_kind backfill_value_kind(const struct watermark_spec *mark,
-				       const struct schema *schema)
+enum range_kind range_value_kind(const struct watermark_spec *mark,
+				 const struct schema *schema)
 {
 	long at = schema_find(schema, mark->column);
 
 	if (!mark->any_type)
-		return mark->strategy == STRATEGY_TIMESTAMP ? BACKFILL_TIME
-							    : BACKFILL_NUMBER;
+		return mark->strategy == STRATEGY_TIMESTAMP ? RANGE_TIME
+							    : RANGE_NUMBER;
 	switch (at < 0 ? TYPE_NATIVE : schema->columns[at].type.kind) {
 	case TYPE_INT16:
 	case TYPE_INT32:
 	case TYPE_INT64:
 	case TYPE_UINT64:
-		return BACKFILL_NUMBER;
+		return RANGE_NUMBER;
 	case TYPE_DATE:
 	case TYPE_TIMESTAMP:
 	case TYPE_TIMESTAMPTZ:
-		return BACKFILL_TIME;
+		return RANGE_TIME;
 	case TYPE_TEXT:
-		return BACKFILL_TEXT;
+		return RANGE_TEXT;
 	default:
-		return BACKFILL_OTHER;
+		return RANGE_OTHER;
 	}
 }
 
@@ -39,9 +39,8 @@ static bool value_is_number(const char *text)
 	return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-int backfill_value_read(enum backfill_kind kind, const char *column,
-			const char *flag, const char *text, char **out,
-			struct error *err)
+int range_value_read(enum range_kind kind, const char *column, const char *flag,
+		     const char *text, char **out, struct error *err)
 {
 	bool fits = true;
 	int64_t us;
@@ -49,9 +48,9 @@ int backfill_value_read(enum backfill_kind kind, const char *column,
 	*out = NULL;
 	if (!text)
 		return 0;
-	if (kind == BACKFILL_TIME)
+	if (kind == RANGE_TIME)
 		fits = value_parse_instant(text, &us);
-	else if (kind == BACKFILL_NUMBER)
+	else if (kind == RANGE_NUMBER)
 		fits = value_is_number(text);
 	if (!fits)
 		return error_set(
@@ -59,7 +58,7 @@ int backfill_value_read(enum backfill_kind kind, const char *column,
 			"%s: \"%s\" is not a value of column %s, "
 			"which holds %s",
 			flag, text, column,
-			kind == BACKFILL_TIME
+			kind == RANGE_TIME
 				? "points in time: write it as "
 				  "2026-01-31 or 2026-01-31 12:00:00, in "
 				  "UTC where the column has a zone"
@@ -102,8 +101,8 @@ static const char *value_why_not(enum type_kind type, bool mysql,
 	return NULL;
 }
 
-int backfill_value_time(enum type_kind type, bool mysql, const char *column,
-			const char *flag, char **text, struct error *err)
+int range_value_time(enum type_kind type, bool mysql, const char *column,
+		     const char *flag, char **text, struct error *err)
 {
 	struct strbuf sb = STRBUF_INIT;
 	const char *why;
@@ -151,21 +150,20 @@ static int value_compare_numbers(const char *a, const char *b)
 	return a_less ? -order : order;
 }
 
-int backfill_value_compare(enum backfill_kind kind, const char *a,
-			   const char *b)
+int range_value_compare(enum range_kind kind, const char *a, const char *b)
 {
 	int64_t x = 0, y = 0;
 
 	switch (kind) {
-	case BACKFILL_TIME:
+	case RANGE_TIME:
 		value_parse_instant(a, &x);
 		value_parse_instant(b, &y);
 		return x < y ? -1 : x > y;
-	case BACKFILL_NUMBER:
+	case RANGE_NUMBER:
 		return value_compare_numbers(a, b);
-	case BACKFILL_TEXT:
+	case RANGE_TEXT:
 		return strcmp(a, b);
-	case BACKFILL_OTHER:
+	case RANGE_OTHER:
 		break;
 	}
 	return 0;

@@ -8,27 +8,25 @@
 
 #include "core/plugin/connector.h"
 
-enum backfill_kind {
-	BACKFILL_TIME, /* dates and timestamps */
-	BACKFILL_NUMBER, /* whole numbers */
-	BACKFILL_TEXT, /* by bytes */
-	BACKFILL_OTHER /* the source's business */
+enum range_kind {
+	RANGE_TIME, /* dates and timestamps */
+	RANGE_NUMBER, /* whole numbers */
+	RANGE_TEXT, /* by bytes */
+	RANGE_OTHER /* the source's business */
 };
 
-enum backfill_kind backfill_value_kind(const struct watermark_spec *mark,
-				       const struct schema *schema);
+enum range_kind range_value_kind(const struct watermark_spec *mark,
+				 const struct schema *schema);
 /* A copy of `text`; NULL for NULL. CONFIG naming `flag` and column. */
-int backfill_value_read(enum backfill_kind kind, const char *column,
-			const char *flag, const char *text, char **out,
-			struct error *err);
+int range_value_read(enum range_kind kind, const char *column, const char *flag,
+		     const char *text, char **out, struct error *err);
 /* A time that was read: put into the words of the source's marks, which hold
  * `type`, for not every server takes all that people write. `*text` NULL stays,
  * and becomes so where it is before all that there is. `mysql`: its calendar
  * has the years 1 to 9999. CONFIG. */
-int backfill_value_time(enum type_kind type, bool mysql, const char *column,
-			const char *flag, char **text, struct error *err);
+int range_value_time(enum type_kind type, bool mysql, const char *column,
+		     const char *flag, char **text, struct error *err);
 /* <0, 0, >0; 0 where only the source knows. */
-int backfill_value_compare(enum backfill_kind kind, const char *a,
-			   const char *b);
+int range_value_compare(enum range_kind kind, const char *a, const char *b);
 
 #endif

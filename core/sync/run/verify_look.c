@@ -8,7 +8,7 @@
 #include "core/base/stop.h"
 #include "core/data/value.h"
 #include "core/plugin/registry.h"
-#include "core/sync/backfill/backfill.h"
+#include "core/sync/parts/range.h"
 #include "core/sync/run/verify_view.h"
 
 /* Rows that differ at first sight, looked at again together. */
@@ -183,7 +183,7 @@ static int window_mark_past(struct window_view *w, struct error *err)
 	int rc;
 
 	scan.from = &w->end;
-	rc = backfill_settle(source, scan.source, scan.mark, scan.schema, err);
+	rc = range_settle(source, scan.source, scan.mark, scan.schema, err);
 	if (!rc)
 		rc = source->ops->scan(source, &scan, err);
 	batch_init(&b, scan.schema);
@@ -345,8 +345,8 @@ int window_begin(struct window_view *w, size_t rows, struct error *err)
 	int rc;
 
 	stopper_start(&pass->stopper, pass->connector);
-	rc = backfill_settle(pass->connector, &pass->spec, &pass->mark,
-			     &pass->schema, err);
+	rc = range_settle(pass->connector, &pass->spec, &pass->mark,
+			  &pass->schema, err);
 	if (!rc)
 		rc = pass->connector->ops->scan(pass->connector, &pass->scan,
 						err);

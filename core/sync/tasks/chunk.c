@@ -10,7 +10,7 @@
 #include "core/data/digest.h"
 #include "core/data/value.h"
 #include "core/plugin/registry.h"
-#include "core/sync/backfill/backfill.h"
+#include "core/sync/parts/range.h"
 #include "core/sync/parts/shape.h"
 #include "core/sync/run/past_mark.h"
 #include "core/sync/run/run.h"
@@ -56,8 +56,8 @@ int chunk_describe(struct run *r, struct error *err)
 	int rc;
 
 	free(w->column);
-	rc = backfill_describe(r->source, r->p, &r->spec, &r->mark, &w->column,
-			       &r->schema, err);
+	rc = range_describe(r->source, r->p, &r->spec, &r->mark, &w->column,
+			    &r->schema, err);
 	/* The key says nothing about which version a row is. */
 	if (r->mark.any_type)
 		r->schema.mark = -1;
@@ -203,12 +203,12 @@ static int chunk_open_witness(struct run *r, struct error *err)
 	settings_source_spec(r->p, &w->witness_spec);
 	rc = registry_open_connector(r->p->source, &w->witness, err);
 	if (!rc)
-		rc = backfill_describe(w->witness, r->p, &w->witness_spec,
-				       &w->witness_mark, &w->witness_column,
-				       &w->witness_schema, err);
+		rc = range_describe(w->witness, r->p, &w->witness_spec,
+				    &w->witness_mark, &w->witness_column,
+				    &w->witness_schema, err);
 	if (!rc)
-		rc = backfill_settle(w->witness, &w->witness_spec,
-				     &w->witness_mark, &w->witness_schema, err);
+		rc = range_settle(w->witness, &w->witness_spec,
+				  &w->witness_mark, &w->witness_schema, err);
 	return rc;
 }
 

@@ -3,7 +3,7 @@
 
 #include "core/base/alloc.h"
 #include "core/data/digest.h"
-#include "core/sync/backfill/backfill.h"
+#include "core/sync/parts/range.h"
 #include "core/sync/run/try.h"
 #include "core/sync/tasks/chunk.h"
 #include "core/sync/verify/suspects.h"
@@ -174,11 +174,11 @@ static int comparison_open(struct chunk_comparison *v, struct error *err)
 		rc = compare_match(&v->compare, &source->schema,
 				   &destination->schema, err);
 	if (!rc)
-		rc = backfill_describe(source->connector, p, &source->spec,
-				       &v->mark, &v->column, &v->schema, err);
+		rc = range_describe(source->connector, p, &source->spec,
+				    &v->mark, &v->column, &v->schema, err);
 	if (!rc)
-		rc = backfill_settle(source->connector, &source->spec, &v->mark,
-				     &v->schema, err);
+		rc = range_settle(source->connector, &source->spec, &v->mark,
+				  &v->schema, err);
 	suspects_init(&v->suspects, v->compare.n_key);
 	return rc;
 }

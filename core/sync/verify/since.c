@@ -5,7 +5,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/data/value.h"
-#include "core/sync/backfill/backfill.h"
+#include "core/sync/parts/range.h"
 #include "core/sync/parts/range_value.h"
 
 /* Years that every engine's timestamps have. */
@@ -91,10 +91,10 @@ static int since_number(const struct verify_side *s, enum type_kind kind,
 
 	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
 		if (bounds[i].kind == kind &&
-		    (backfill_value_compare(BACKFILL_NUMBER, since,
-					    bounds[i].least) < 0 ||
-		     backfill_value_compare(BACKFILL_NUMBER, since,
-					    bounds[i].most) > 0))
+		    (range_value_compare(RANGE_NUMBER, since, bounds[i].least) <
+			     0 ||
+		     range_value_compare(RANGE_NUMBER, since, bounds[i].most) >
+			     0))
 			return since_refuse(s, since, "its type ends before",
 					    err);
 	*out = xstrdup(since);
@@ -105,15 +105,15 @@ static int since_value(struct verify_side *s, const char *since,
 		       struct error *err)
 {
 	const struct watermark_spec *mark = &s->since_mark;
-	enum backfill_kind kind = backfill_value_kind(mark, &s->schema);
+	enum range_kind kind = range_value_kind(mark, &s->schema);
 	long at = schema_find(&s->schema, mark->column);
 	enum type_kind type = s->schema.columns[at].type.kind;
 	char *text = NULL;
-	int rc = backfill_value_read(kind, mark->column, "--since", since,
-				     &text, err);
+	int rc = range_value_read(kind, mark->column, "--since", since, &text,
+				  err);
 
 	free(text);
-	if (!rc && kind == BACKFILL_TIME)
+	if (!rc && kind == RANGE_TIME)
 		rc = since_time(s, type, since, &s->since_text, err);
 	else if (!rc)
 		rc = since_number(s, type, since, &s->since_text, err);
@@ -134,8 +134,8 @@ int verify_since_begin(struct verify_side *s, const char *since,
 	if (!rc)
 		rc = since_value(s, since, err);
 	if (!rc)
-		rc = backfill_settle(s->connector, &s->spec, &s->since_mark,
-				     &s->schema, err);
+		rc = range_settle(s->connector, &s->spec, &s->since_mark,
+				  &s->schema, err);
 	s->since.from = s->since_text;
 	s->since_from.strategy = s->since_mark.strategy;
 	return rc;

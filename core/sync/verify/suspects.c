@@ -81,8 +81,8 @@ static bool verify_mark_is_past(const struct verify_recount *r,
 		return true;
 	value_print(&text, &b->vectors[r->mark], row);
 	if (r->p->strategy == STRATEGY_SEQUENCE)
-		past = backfill_value_compare(BACKFILL_NUMBER, text.data,
-					      r->from) > 0;
+		past = range_value_compare(RANGE_NUMBER, text.data, r->from) >
+		       0;
 	else
 		past = !value_parse_instant(text.data, &mark) ||
 		       !value_parse_instant(r->from, &from) || mark > from;
