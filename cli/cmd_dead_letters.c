@@ -14,6 +14,7 @@
 #include "core/base/nearest.h"
 #include "core/sync/letters/desk.h"
 #include "core/sync/letters/letters.h"
+#include "core/sync/tasks/letters.h"
 
 static void letters_add_row(struct output_table *t, const struct dead_letter *l)
 {
@@ -196,15 +197,16 @@ static int letters_replay(const struct arguments *args,
 			  const struct settings *s, struct error *err)
 {
 	struct dead_letter_list list = { NULL, 0, 0 };
-	const struct sync_again again = { .letters = &list };
+	struct letters_task task;
 	const struct pipeline_settings **pipelines = NULL;
 	size_t n = 0;
 	int code = letters_named(args, s, false, &list, err);
 
+	letters_task_init(&task, &list);
 	if (!code)
 		code = letter_desk_pipelines(s, &list, &pipelines, &n, err);
 	if (!code)
-		code = sync_run(args, s, pipelines, n, &again, err);
+		code = sync_run(args, s, pipelines, n, &task.task, err);
 	free((void *)pipelines);
 	dead_letter_list_release(&list);
 	return code;

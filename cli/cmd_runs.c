@@ -211,14 +211,14 @@ static int runs_replay(const struct arguments *args, const struct settings *s,
 		       struct error *err)
 {
 	struct replay replay;
-	const struct sync_again again = { .replay = &replay };
 	int code = runs_need_one(args, err);
 
 	if (code)
 		return code;
 	code = replay_find(&replay, s, runs_one(args), err);
 	if (!code)
-		code = sync_run(args, s, &replay.pipeline, 1, &again, err);
+		code = sync_run(args, s, &replay.pipeline, 1, &replay.task,
+				err);
 	replay_release(&replay);
 	return code;
 }

@@ -13,6 +13,8 @@
 #include "core/base/stop.h"
 #include "core/base/strbuf.h"
 #include "core/sync/rounds/runner.h"
+#include "core/sync/tasks/rehearsal.h"
+#include "core/sync/tasks/sync.h"
 
 struct sync_view {
 	bool json, one_line, table;
@@ -239,7 +241,7 @@ static int sync_check_flags(const struct arguments *args, struct error *err)
 
 int sync_run(const struct arguments *args, const struct settings *s,
 	     const struct pipeline_settings *const *pipelines, size_t n,
-	     const struct sync_again *again, struct error *err)
+	     struct task *task, struct error *err)
 {
 	struct sync_view view = {
 		.json = arguments_has(args, "json"),
@@ -248,15 +250,13 @@ int sync_run(const struct arguments *args, const struct settings *s,
 			output_is_terminal() && !arguments_has(args, "dry-run"),
 	};
 	struct runner_options options = {
-		.run = { .max_batches = arguments_number(args, "max-batches"),
+		.run = { .task = task,
+			 .max_batches = arguments_number(args, "max-batches"),
 			 .max_us = arguments_number(args, "max-seconds") *
 				   US_PER_SECOND,
 			 .full_refresh = arguments_has(args, "full-refresh"),
 			 .verify = arguments_has(args, "verify"),
-			 .dry_run = arguments_has(args, "dry-run"),
 			 .lease = { .wait_us = arguments_number(args, "wait") },
-			 .replay = again ? again->replay : NULL,
-			 .letters = again ? again->letters : NULL,
 			 .progress = progress_update },
 		.watch_us = arguments_number(args, "watch"),
 		.finished = sync_finished,
@@ -267,6 +267,10 @@ int sync_run(const struct arguments *args, const struct settings *s,
 
 	if (code)
 		return code;
+	if (!task)
+		options.run.task = arguments_has(args, "dry-run")
+					   ? &rehearsal_task
+					   : &sync_task;
 	progress_begin(arguments_has(args, "quiet"));
 	code = runner_run(s, pipelines, n, &options, err);
 	progress_end();

@@ -3,6 +3,8 @@
 
 #include "core/base/log.h"
 #include "core/sync/run/pipeline.h"
+#include "core/sync/tasks/letters.h"
+#include "core/sync/tasks/sync.h"
 #include "tests/unit/fake_engines.h"
 
 extern const struct store_ops fake_store_ops;
@@ -33,7 +35,7 @@ static int test_run_with(struct store *store, struct run_result *out,
 
 static int test_run(struct run_result *out)
 {
-	const struct run_options options = { 0 };
+	const struct run_options options = { .task = &sync_task };
 
 	return test_run_with(&test_store, out, &options);
 }
@@ -173,7 +175,8 @@ static void test_mended_row_leaves_the_list(void **state)
 
 static void test_refresh_renews_the_list(void **state)
 {
-	const struct run_options options = { .full_refresh = true };
+	const struct run_options options = { .task = &sync_task,
+					     .full_refresh = true };
 	struct run_result r;
 
 	(void)state;
@@ -225,7 +228,8 @@ static void test_replay(void **state)
 {
 	struct dead_letter_list all = { NULL, 0, 0 }, some;
 	struct dead_letter_filter any = { .names = true };
-	struct run_options options = { .letters = &some };
+	struct letters_task task;
+	const struct run_options options = { .task = &task.task };
 	struct error err = ERROR_INIT;
 	struct run_result r;
 	char *mark;
@@ -249,6 +253,7 @@ static void test_replay(void **state)
 		if (strcmp(all.items[i].key, "{\"id\":9}") != 0)
 			some.items[some.n++] = all.items[i];
 	assert_int_equal(some.n, 3);
+	letters_task_init(&task, &some);
 	assert_int_equal(test_run_with(&test_store, &r, &options), -ERROR_DATA);
 	assert_non_null(strstr(r.error.message, "1 of 2 rows again"));
 	assert_int_equal(r.rows_read, 2);
@@ -268,7 +273,7 @@ static void test_replay(void **state)
 
 static void test_without_a_place_for_letters(void **state)
 {
-	const struct run_options options = { 0 };
+	const struct run_options options = { .task = &sync_task };
 	struct run_result r;
 
 	(void)state;

@@ -9,6 +9,7 @@
 
 #include "core/base/log.h"
 #include "core/sync/run/pipeline.h"
+#include "core/sync/tasks/rehearsal.h"
 #include "tests/unit/fake_engines.h"
 
 static struct connection test_end = {
@@ -18,7 +19,7 @@ static struct connection test_end = {
 
 static int test_run(const struct pipeline_settings *p, struct run_result *out)
 {
-	const struct run_options options = { .dry_run = true };
+	const struct run_options options = { .task = &rehearsal_task };
 	struct error err = ERROR_INIT;
 
 	return pipeline_run(p, NULL, &options, out, &err);

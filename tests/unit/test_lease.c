@@ -16,6 +16,7 @@
 #include "core/base/stop.h"
 #include "core/sync/ledger/lease.h"
 #include "core/sync/run/pipeline.h"
+#include "core/sync/tasks/sync.h"
 #include "tests/unit/fake_engines.h"
 
 #define MS 1000
@@ -35,6 +36,7 @@ static int test_run_terms(struct run_result *out, int64_t lease_us,
 {
 	static struct pipeline_settings p;
 	const struct run_options options = {
+		.task = &sync_task,
 		.lease = { .state = &test_end,
 			   .lease_us = lease_us,
 			   .wait_us = wait_us },

@@ -12,6 +12,7 @@
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/sync/run/pipeline.h"
+#include "core/sync/tasks/sync.h"
 #include "tests/unit/fake_engines.h"
 
 extern const struct store_ops fake_store_ops;
@@ -42,7 +43,7 @@ static void assert_each_once(int64_t n)
 
 static void test_moves_every_row_once(void **state)
 {
-	struct run_options options = { 0 };
+	struct run_options options = { .task = &sync_task };
 	struct run_result r;
 
 	(void)state;
@@ -60,7 +61,7 @@ static void test_moves_every_row_once(void **state)
 
 static void test_second_run_loads_nothing(void **state)
 {
-	struct run_options options = { 0 };
+	struct run_options options = { .task = &sync_task };
 	struct run_result r;
 
 	(void)state;
@@ -82,7 +83,7 @@ static void test_goes_on_from_the_destinations_mark(void **state)
 	} cases[] = {
 		{ 3, 0, 0 }, { 1, 0, 0 }, { 0, 3, 0 }, { 0, 1, 0 }, { 0, 0, 4 },
 	};
-	struct run_options options = { 0 };
+	struct run_options options = { .task = &sync_task };
 	struct run_result r;
 
 	(void)state;
@@ -110,7 +111,7 @@ static void test_gives_up(void **state)
 		{ ERROR_STATE, 1 },	{ ERROR_BUG, 1 },
 		{ ERROR_CONFLICT, 1 },	{ ERROR_UNKNOWN, 2 },
 	};
-	struct run_options options = { 0 };
+	struct run_options options = { .task = &sync_task };
 	struct run_result r;
 
 	(void)state;
@@ -135,7 +136,7 @@ static void test_gives_up(void **state)
 static void test_conflict_is_the_same_batch_again(void **state)
 {
 	static const int at[] = { 1, 3 };
-	struct run_options options = { 0 };
+	struct run_options options = { .task = &sync_task };
 	struct run_result r;
 
 	(void)state;
@@ -160,7 +161,8 @@ static void test_conflict_is_the_same_batch_again(void **state)
 /* A refresh that gets as far every time gets nowhere. */
 static void test_refresh_gives_up(void **state)
 {
-	struct run_options options = { .full_refresh = true };
+	struct run_options options = { .task = &sync_task,
+				       .full_refresh = true };
 	struct run_result r;
 
 	(void)state;
@@ -176,7 +178,7 @@ static void test_refresh_gives_up(void **state)
 static int test_run_after(int64_t ended_us_ago, struct run_result *r)
 {
 	struct pipeline_settings p = fake_settings(&test_end);
-	struct run_options options = { 0 };
+	struct run_options options = { .task = &sync_task };
 	struct error err = ERROR_INIT;
 
 	p.breaker.failures = 3;
@@ -266,7 +268,8 @@ static void test_rows_of_the_window(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(windows); i++) {
 		struct pipeline_settings p = fake_settings(&test_end);
-		struct run_options options = { .full_refresh =
+		struct run_options options = { .task = &sync_task,
+					       .full_refresh =
 						       windows[i].refresh };
 		struct error err = ERROR_INIT;
 		struct run_result r;
@@ -293,7 +296,7 @@ static void test_rows_of_the_window(void **state)
 
 static void test_max_batches(void **state)
 {
-	struct run_options options = { .max_batches = 2 };
+	struct run_options options = { .task = &sync_task, .max_batches = 2 };
 	struct run_result r;
 
 	(void)state;
@@ -307,7 +310,7 @@ static void test_max_batches(void **state)
 
 static void test_counts_must_add_up(void **state)
 {
-	struct run_options options = { 0 };
+	struct run_options options = { .task = &sync_task };
 	struct run_result r;
 
 	(void)state;
@@ -319,7 +322,7 @@ static void test_counts_must_add_up(void **state)
 
 static void test_store_failure_is_a_failure(void **state)
 {
-	struct run_options options = { 0 };
+	struct run_options options = { .task = &sync_task };
 	struct run_result r;
 
 	(void)state;
@@ -339,7 +342,7 @@ static void test_refuses_a_foreign_mark(void **state)
 		"{\"strategy\":\"sequence\",\"column\":\"id\",\"value\":\"7\","
 		"\"identity\":{\"engine\":\"other\"}}",
 	};
-	struct run_options options = { 0 };
+	struct run_options options = { .task = &sync_task };
 	struct run_result r;
 
 	(void)state;
@@ -355,7 +358,8 @@ static void test_refuses_a_foreign_mark(void **state)
 
 static void test_refresh_finishes_once(void **state)
 {
-	struct run_options options = { .full_refresh = true };
+	struct run_options options = { .task = &sync_task,
+				       .full_refresh = true };
 	struct run_result r;
 
 	(void)state;
@@ -370,7 +374,9 @@ static void test_refresh_finishes_once(void **state)
 
 static void test_refresh_is_not_cut(void **state)
 {
-	struct run_options options = { .full_refresh = true, .max_batches = 1 };
+	struct run_options options = { .task = &sync_task,
+				       .full_refresh = true,
+				       .max_batches = 1 };
 	struct run_result r;
 
 	(void)state;
@@ -393,7 +399,7 @@ static void *test_relieve(void *arg)
 static void test_pressure_holds(void **state)
 {
 	struct pipeline_settings p = fake_settings(&test_end);
-	struct run_options options = { 0 };
+	struct run_options options = { .task = &sync_task };
 	struct run_result r;
 	struct error err = ERROR_INIT;
 	pthread_t relief;
@@ -417,7 +423,8 @@ static void test_pressure_holds(void **state)
 static void test_time_is_up_in_a_failure(void **state)
 {
 	struct pipeline_settings p = fake_settings(&test_end);
-	struct run_options options = { .max_us = US_PER_SECOND / 5 };
+	struct run_options options = { .task = &sync_task,
+				       .max_us = US_PER_SECOND / 5 };
 	struct run_result r;
 	struct error err = ERROR_INIT;
 
@@ -441,7 +448,8 @@ static void test_time_is_up_in_a_failure(void **state)
 static void test_time_is_up(void **state)
 {
 	struct pipeline_settings p = fake_settings(&test_end);
-	struct run_options options = { .max_us = US_PER_SECOND / 5 };
+	struct run_options options = { .task = &sync_task,
+				       .max_us = US_PER_SECOND / 5 };
 	struct run_result r;
 	struct error err = ERROR_INIT;
 
@@ -457,7 +465,7 @@ static void test_time_is_up(void **state)
 /* Last: a stop cannot be taken back. */
 static void test_stop_ends_after_the_batch(void **state)
 {
-	struct run_options options = { 0 };
+	struct run_options options = { .task = &sync_task };
 	struct run_result r;
 
 	(void)state;

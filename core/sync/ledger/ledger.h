@@ -7,7 +7,7 @@
 
 #include "core/data/digest.h"
 #include "core/plugin/store.h"
-#include "core/sync/run/pipeline.h"
+#include "core/sync/parts/result.h"
 
 /* Hash of pipeline, tenant, window start, logic version and the config that
  * shapes rows; `from` is the mark the window starts at, NULL for the start. */

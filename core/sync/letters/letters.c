@@ -9,7 +9,6 @@
 #include "core/base/json_text.h"
 #include "core/base/strbuf.h"
 #include "core/data/value.h"
-#include "core/sync/run/run.h"
 
 /* A letter's row as JSON: beyond this, long values are cut. */
 #define LETTER_BYTES ((size_t)1 << 20)
@@ -58,35 +57,32 @@ static void letter_mark_release(struct letter_mark *m)
 	free(m->attempt_id);
 }
 
-int letters_clear(struct run *r, struct error *err)
+int letters_clear(struct letters *l, struct error *err)
 {
 	int rc = 0;
 
-	if (r->over->n)
-		rc = r->store->ops->delete_dead_letters(r->store, r->over, err);
+	if (l->over->n)
+		rc = l->store->ops->delete_dead_letters(l->store, l->over, err);
 	if (!rc)
-		dead_letter_list_release(r->over);
+		dead_letter_list_release(l->over);
 	return rc;
 }
 
-int letters_open(struct run *r, struct error *err)
+int letters_open(struct letters *l, struct error *err)
 {
-	const struct dead_letter_filter filter = { .pipeline = r->p->name,
+	const struct dead_letter_filter filter = { .pipeline = l->p->name,
 						   .names = true };
 	struct dead_letter_list list = { NULL, 0, 0 };
 	int rc;
 
-	if (!r->store)
-		return 0;
-	rc = letters_clear(r, err);
+	rc = letters_clear(l, err);
 	if (!rc)
-		rc = r->store->ops->list_dead_letters(r->store, &filter, &list,
+		rc = l->store->ops->list_dead_letters(l->store, &filter, &list,
 						      err);
 	for (size_t i = 0; !rc && i < list.n; i++)
-		letters_note(&r->letters, &list.items[i]);
-	if (r->letters.n)
-		qsort(r->letters.items, r->letters.n, sizeof(*r->letters.items),
-		      letters_compare);
+		letters_note(l, &list.items[i]);
+	if (l->n)
+		qsort(l->items, l->n, sizeof(*l->items), letters_compare);
 	dead_letter_list_release(&list);
 	return rc;
 }
@@ -96,7 +92,8 @@ void letters_release(struct letters *l)
 	for (size_t i = 0; i < l->n; i++)
 		letter_mark_release(&l->items[i]);
 	free(l->items);
-	memset(l, 0, sizeof(*l));
+	l->items = NULL;
+	l->n = l->capacity = 0;
 }
 
 /* What names the row: its key, or all of it. */
@@ -167,8 +164,8 @@ static const char *letter_category(enum error_code code)
 	return error_may_pass(code) ? "transient" : "permanent";
 }
 
-static void letter_write(const struct run *r, const struct batch *b,
-			 const struct checkpoint *next,
+static void letter_write(const struct letters *l, const struct batch *b,
+			 const char *batch_id, const char *mark,
 			 const struct bad_row *bad, struct dead_letter *out)
 {
 	char named[DIGEST_TEXT_SIZE], row[DIGEST_TEXT_SIZE];
@@ -177,11 +174,11 @@ static void letter_write(const struct run *r, const struct batch *b,
 	letter_digest(b, bad->row, named);
 	digest_row(b, bad->row, NULL, b->schema->n_columns, row);
 	*out = (struct dead_letter){
-		.id = letter_id(r->p->name, named),
-		.pipeline = xstrdup(r->p->name),
-		.run_id = xstrdup(r->out->run_id),
-		.attempt_id = xstrdup(r->out->attempt_id),
-		.batch_id = xstrdup(next->batch_id),
+		.id = letter_id(l->p->name, named),
+		.pipeline = xstrdup(l->p->name),
+		.run_id = xstrdup(l->out->run_id),
+		.attempt_id = xstrdup(l->out->attempt_id),
+		.batch_id = xstrdup(batch_id),
 		.key = letter_dump(value_key_json(b, bad->row)),
 		.key_digest = xstrdup(b->schema->n_key ? named : ""),
 		.row_digest = xstrdup(row),
@@ -189,7 +186,7 @@ static void letter_write(const struct run *r, const struct batch *b,
 		.error_code = xstrdup(error_code_name(bad->code)),
 		.server_code = xstrdup(bad->server_code),
 		.error_message = xstrdup(bad->message),
-		.checkpoint = xstrdup(r->checkpoint.watermark),
+		.checkpoint = xstrdup(mark),
 		.attempts = 1,
 		.created_at = now,
 		.updated_at = now,
@@ -197,45 +194,43 @@ static void letter_write(const struct run *r, const struct batch *b,
 	out->row = letter_row(b, bad->row, &out->truncated);
 }
 
-void letters_write(const struct run *r, const struct batch *b,
-		   const struct checkpoint *next, const struct bad_rows *bad,
-		   struct dead_letter_list *out)
+void letters_write(const struct letters *l, const struct batch *b,
+		   const char *batch_id, const char *mark,
+		   const struct bad_rows *bad, struct dead_letter_list *out)
 {
 	out->items = xcalloc(bad->n ? bad->n : 1, sizeof(*out->items));
 	for (size_t i = 0; i < bad->n; i++)
-		letter_write(r, b, next, &bad->items[i], &out->items[out->n++]);
+		letter_write(l, b, batch_id, mark, &bad->items[i],
+			     &out->items[out->n++]);
 }
 
-void letters_add(struct run *r, const struct dead_letter_list *list)
+void letters_add(struct letters *l, const struct dead_letter_list *list)
 {
-	size_t known = r->letters.n;
+	size_t known = l->n;
 
 	for (size_t i = 0; i < list->n; i++) {
-		const struct dead_letter *l = &list->items[i];
-		const struct letters before = { .items = r->letters.items,
-						.n = known };
-		struct letter_mark *m =
-			letters_find(&before, *l->key_digest ? l->key_digest
-							     : l->row_digest);
+		const struct dead_letter *letter = &list->items[i];
+		const struct letters before = { .items = l->items, .n = known };
+		struct letter_mark *m = letters_find(
+			&before, *letter->key_digest ? letter->key_digest
+						     : letter->row_digest);
 
 		if (!m)
-			m = letters_note(&r->letters, l);
-		xassign(&m->attempt_id, l->attempt_id);
-		m->seen_in = r->letters.batch;
+			m = letters_note(l, letter);
+		xassign(&m->attempt_id, letter->attempt_id);
+		m->seen_in = l->batch;
 		m->renewed = true;
 	}
-	if (r->letters.n > known)
-		qsort(r->letters.items, r->letters.n, sizeof(*r->letters.items),
-		      letters_compare);
+	if (l->n > known)
+		qsort(l->items, l->n, sizeof(*l->items), letters_compare);
 }
 
 /* Those that are over leave the list for that of what is to be deleted.
  * Whoever wakes up past its lease may do so when another run has had the row
  * refused anew: that letter is of another attempt, and stays. */
-static void letters_take(struct run *r, const bool *over)
+static void letters_take(struct letters *l, const bool *over)
 {
-	struct letters *l = &r->letters;
-	struct dead_letter_list *out = r->over;
+	struct dead_letter_list *out = l->over;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < l->n; i++) {
@@ -253,13 +248,12 @@ static void letters_take(struct run *r, const bool *over)
 	l->n = kept;
 }
 
-void letters_loaded(struct run *r, const struct batch *b)
+void letters_loaded(struct letters *l, const struct batch *b)
 {
-	struct letters *l = &r->letters;
 	int64_t batch = l->batch++;
 	bool *over;
 
-	if (!l->n || r->target.refresh)
+	if (!l->n)
 		return;
 	over = xcalloc(l->n, sizeof(*over));
 	for (size_t row = 0; row < b->n_rows; row++) {
@@ -271,7 +265,7 @@ void letters_loaded(struct run *r, const struct batch *b)
 		if (m && m->seen_in != batch)
 			over[m - l->items] = true;
 	}
-	letters_take(r, over);
+	letters_take(l, over);
 	free(over);
 }
 
@@ -282,18 +276,18 @@ bool letters_wait(const struct letters *l, const char *digest)
 	return m && !m->renewed;
 }
 
-int letters_refreshed(struct run *r, struct error *err)
+int letters_refreshed(struct letters *l, struct error *err)
 {
 	bool *over;
 
-	if (!r->letters.n)
+	if (!l->n)
 		return 0;
-	over = xcalloc(r->letters.n, sizeof(*over));
-	for (size_t i = 0; i < r->letters.n; i++)
-		over[i] = !r->letters.items[i].renewed;
-	letters_take(r, over);
+	over = xcalloc(l->n, sizeof(*over));
+	for (size_t i = 0; i < l->n; i++)
+		over[i] = !l->items[i].renewed;
+	letters_take(l, over);
 	free(over);
-	return letters_clear(r, err);
+	return letters_clear(l, err);
 }
 
 json_t *letter_json(const struct dead_letter *l, bool row)

@@ -1,8 +1,7 @@
 /*
  * The dead letters of one pipeline while it runs: which there are, what one
  * says of its row, and which of them are over because their row has been
- * loaded. Called by try.c, load_pass.c and dead_letter.c; without letters it
- * costs a look at the store when a run begins.
+ * loaded. Without letters it costs a look at the store when a run begins.
  */
 #ifndef TIDEMARK_CORE_SYNC_LETTERS_LETTERS_H
 #define TIDEMARK_CORE_SYNC_LETTERS_LETTERS_H
@@ -12,9 +11,9 @@
 #include "core/data/digest.h"
 #include "core/plugin/destination.h"
 #include "core/plugin/store.h"
+#include "core/settings/settings.h"
 #include "core/sync/parts/bisect.h"
-
-struct run;
+#include "core/sync/parts/result.h"
 
 /* One that is open. */
 struct letter_mark {
@@ -26,6 +25,12 @@ struct letter_mark {
 };
 
 struct letters {
+	const struct pipeline_settings *p;
+	struct store *store;
+	/* Of all tries of the run: rows that were loaded, and whose letters are
+	 * to be deleted. */
+	struct dead_letter_list *over;
+	const struct run_result *out; /* who writes letters */
 	struct letter_mark *items; /* by digest */
 	size_t n;
 	size_t capacity;
@@ -33,24 +38,25 @@ struct letters {
 };
 
 /* Those that earlier runs have left. */
-int letters_open(struct run *r, struct error *err);
+int letters_open(struct letters *l, struct error *err);
 void letters_release(struct letters *l);
-/* The bad rows of a batch as letters of this attempt, ready for the store. */
-void letters_write(const struct run *r, const struct batch *b,
-		   const struct checkpoint *next, const struct bad_rows *bad,
-		   struct dead_letter_list *out);
+/* The bad rows of batch `batch_id` as letters of this attempt, ready for the
+ * store. `mark`: the one before the batch. */
+void letters_write(const struct letters *l, const struct batch *b,
+		   const char *batch_id, const char *mark,
+		   const struct bad_rows *bad, struct dead_letter_list *out);
 /* They are in the store. */
-void letters_add(struct run *r, const struct dead_letter_list *list);
+void letters_add(struct letters *l, const struct dead_letter_list *list);
 /* A batch is loaded, but for its bad rows, which letters_add() has seen: the
- * letters of the others are over. (In a refresh not before its end.) */
-void letters_loaded(struct run *r, const struct batch *b);
+ * letters of the others are over. Not of a refresh: letters_refreshed(). */
+void letters_loaded(struct letters *l, const struct batch *b);
 /* Those that are over are deleted; if that fails, by the next call, which may
  * be another try's. */
-int letters_clear(struct run *r, struct error *err);
+int letters_clear(struct letters *l, struct error *err);
 /* One of this digest is open, and its row has not been seen. */
 bool letters_wait(const struct letters *l, const char *digest);
 /* A refresh is swapped in: letters that it has not renewed are deleted. */
-int letters_refreshed(struct run *r, struct error *err);
+int letters_refreshed(struct letters *l, struct error *err);
 
 /* As `dead-letters list` shows it; `row`: as `show` does. New reference. */
 json_t *letter_json(const struct dead_letter *l, bool row);

@@ -7,7 +7,6 @@
 #include "core/base/stop.h"
 #include "core/sync/ledger/ledger.h"
 #include "core/sync/pace/run.h"
-#include "core/sync/tasks/chunk.h"
 
 /* Between two looks at what `tidemark pace` has set. */
 #define RUN_PACE_US US_PER_SECOND
@@ -25,8 +24,8 @@ static void run_pace_tell(struct run_pace *r)
 	if (news)
 		run_result_pause(r->out, held);
 	/* Whoever has lost the lease has no say any more. */
-	if (news && r->options->chunk)
-		chunk_note_pause(r);
+	if (news && r->note)
+		r->note(r, r->ctx);
 	else if (news && r->out->recorded &&
 		 !lease_keeper_check(r->keeper, &ignored))
 		ledger_refresh(r->store, r->out, &ignored);
@@ -61,7 +60,7 @@ static void run_pace_ask(struct run_pace *r)
 	struct pace_record found = { NULL, 0 };
 	struct error ignored = ERROR_INIT;
 	const char *before = r->text ? r->text : "";
-	struct store *store = r->store ? r->store : r->options->looked_at;
+	struct store *store = r->store ? r->store : r->looked_at;
 
 	if (!store || (r->asked_us && now - r->asked_us < RUN_PACE_US))
 		return;
@@ -88,10 +87,10 @@ void run_pace_look(struct run_pace *r)
 int run_pace_begin(struct run_pace *r, const struct pace_waiter *waiter,
 		   struct error *err)
 {
-	if (r->options->letters)
+	if (r->off)
 		return 0;
 	if (!r->pace)
-		r->pace = pace_new(r->p, r->options->pace_share);
+		r->pace = pace_new(r->p, r->share);
 	run_pace_ask(r);
 	return pace_wait(r->pace, waiter, err);
 }
@@ -133,8 +132,8 @@ void run_pace_rest(struct run_pace *r)
 {
 	pace_rest(r->pace);
 	run_result_pause(r->out, NULL);
-	if (r->options->chunk && r->options->chunk->chunk->paused)
-		chunk_note_pause(r);
+	if (r->note)
+		r->note(r, r->ctx);
 }
 
 void run_pace_release(struct run_pace *r)

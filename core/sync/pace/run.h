@@ -2,9 +2,7 @@
  * The pace of a run, from before its first try to the end of its look back: one
  * set of token buckets for all that is read from the source. Follows what
  * `tidemark pace` says meanwhile, and tells the ledger what holds the run.
- *
- * Called by try.c, pipeline.c, window_look.c and chunk_verify.c, from the
- * writer's thread, and by verify.c.
+ * All calls come from one thread.
  */
 #ifndef TIDEMARK_CORE_SYNC_PACE_RUN_H
 #define TIDEMARK_CORE_SYNC_PACE_RUN_H
@@ -12,13 +10,18 @@
 #include "core/plugin/store.h"
 #include "core/sync/ledger/lease.h"
 #include "core/sync/pace/pace.h"
-#include "core/sync/run/pipeline.h"
+#include "core/sync/parts/result.h"
 
 /* What it is asked for, by the caller; the rest is zero at first. */
 struct run_pace {
 	const struct pipeline_settings *p;
-	const struct run_options *options;
+	bool off; /* nothing holds it */
+	int64_t share; /* so many share the rates; 0: one */
 	struct store *store; /* may be NULL */
+	struct store *looked_at; /* where that is: asked for the pace alone */
+	/* Told that r->out->paused may have changed; NULL: the ledger is. */
+	void (*note)(const struct run_pace *r, void *ctx);
+	void *ctx;
 	struct lease_keeper *keeper;
 	struct run_result *out;
 	struct pace *pace; /* NULL: none */

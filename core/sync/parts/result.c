@@ -1,3 +1,5 @@
+#include "core/sync/parts/result.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +8,6 @@
 #include "core/base/clock.h"
 #include "core/base/json_text.h"
 #include "core/base/log.h"
-#include "core/sync/run/pipeline.h"
 
 const char *outcome_name(enum outcome o)
 {

@@ -14,6 +14,7 @@
 #include "core/sync/letters/desk.h"
 #include "core/sync/parts/state.h"
 #include "core/sync/parts/tries.h"
+#include "core/sync/tasks/rehearsal.h"
 
 /* Opens the store for one round: a store that was away is found again. */
 static int runner_store(const struct settings *s,
@@ -47,18 +48,23 @@ static void runner_fail_all(const struct pipeline_settings *const *pipelines,
 	}
 }
 
+static bool runner_rehearses(const struct runner_options *options)
+{
+	return !task_has(options->run.task, TASK_WRITES);
+}
+
 static void runner_one(const struct pipeline_settings *p, struct store *store,
 		       const struct runner_options *options,
 		       struct run_result *result)
 {
 	struct error err = ERROR_INIT;
 
-	if (!stop_requested() && options->run.dry_run) {
+	if (!stop_requested() && runner_rehearses(options)) {
 		struct run_options run = options->run;
 
 		run.looked_at = store;
 		pipeline_run(p, NULL, &run, result, &err);
-		dry_run_look(store, p, &result->dry);
+		rehearsal_look(store, p, &result->dry);
 		return;
 	}
 	if (!stop_requested()) {
@@ -66,7 +72,7 @@ static void runner_one(const struct pipeline_settings *p, struct store *store,
 		return;
 	}
 	run_result_init(result, p);
-	result->dry.on = options->run.dry_run;
+	result->dry.on = runner_rehearses(options);
 	result->outcome = OUTCOME_STOPPED;
 	error_set(&result->error, ERROR_STOPPED,
 		  "not started: stopped by a signal");
@@ -143,7 +149,7 @@ static void runner_round(const struct settings *s,
 			 bool *begins, struct run_result *results)
 {
 	struct error err = ERROR_INIT;
-	bool dry_run = options->run.dry_run;
+	bool dry_run = runner_rehearses(options);
 	struct store *store = NULL;
 	int rc = runner_store(s, &pipelines[0]->retry, dry_run, &store, &err);
 	size_t first = 0;

@@ -13,6 +13,7 @@
 #include "core/sync/parts/tries.h"
 #include "core/sync/run/pipeline.h"
 #include "core/sync/tasks/chunk.h"
+#include "core/sync/tasks/sync.h"
 
 /* Between two looks for work. */
 #define WORKER_LOOK_US (US_PER_SECOND / 2)
@@ -98,7 +99,7 @@ static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
 {
 	struct chunk_work work;
 	const struct run_options options = { .lease = worker_terms(w),
-					     .chunk = &work,
+					     .task = &work.task,
 					     .pace_share = w->options->share,
 					     .progress = worker_progress,
 					     .progress_ctx = w };
@@ -170,7 +171,8 @@ static int worker_is_due(struct worker *w, const struct pipeline_settings *p,
 static int worker_pipeline(struct worker *w, const struct pipeline_settings *p,
 			   struct error *err)
 {
-	const struct run_options options = { .lease = worker_terms(w),
+	const struct run_options options = { .task = &sync_task,
+					     .lease = worker_terms(w),
 					     .pace_share = w->options->share };
 	struct error failed = ERROR_INIT;
 	struct run_result result;

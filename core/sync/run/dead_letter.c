@@ -149,7 +149,7 @@ static int64_t dead_letter_allowed(const struct run *r, const struct batch *b)
 					 rows + (int64_t)b->n_rows);
 
 	/* What is read once more because it was bad is not counted again. */
-	if (r->options->letters)
+	if (task_has(r->task, TASK_RETRIES_LETTERS))
 		return INT64_MAX;
 	return most > dead ? most - dead : 0;
 }
@@ -205,10 +205,11 @@ static int dead_letter_save(struct run *r, const struct batch *b,
 
 	if (!bad->n || r->target.preview)
 		return 0;
-	letters_write(r, b, next, bad, &letters);
+	letters_write(&r->letters, b, next->batch_id, r->checkpoint.watermark,
+		      bad, &letters);
 	rc = r->store->ops->save_dead_letters(r->store, &letters, err);
 	if (!rc)
-		letters_add(r, &letters);
+		letters_add(&r->letters, &letters);
 	dead_letter_list_release(&letters);
 	return rc ? rc : failpoint("letters_saved", err);
 }

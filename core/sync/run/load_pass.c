@@ -10,37 +10,6 @@
 #include "core/sync/run/dead_letter.h"
 #include "core/sync/run/past_mark.h"
 #include "core/sync/run/run.h"
-#include "core/sync/tasks/chunk.h"
-#include "core/sync/tasks/letters.h"
-#include "core/sync/tasks/removal.h"
-#include "core/sync/tasks/replay.h"
-
-bool run_moves_mark(const struct run *r)
-{
-	return !r->target.refresh && !r->options->replay && !r->out->aside;
-}
-
-/* Rows are loaded that the mark's next place knows of: if that never comes to
- * be, what was delivered has to be known all the same. */
-char *run_mark_standing(const struct run *r, const char *delivered)
-{
-	const char *stands = r->checkpoint.watermark;
-	struct error ignored = ERROR_INIT;
-	struct watermark mark;
-	char *text;
-
-	if (!delivered || r->p->strategy == STRATEGY_XMIN)
-		return xstrdup(stands);
-	watermark_init(&mark);
-	if (!stands || watermark_from_text(&mark, stands, &ignored)) {
-		mark.strategy = r->p->strategy;
-		mark.column = xstrdup(r->p->mark_column);
-	}
-	watermark_raise(&mark, delivered);
-	text = watermark_to_text(&mark);
-	watermark_release(&mark);
-	return text;
-}
 
 /* By its rows, which the reader has hashed. Of a transactional destination who
  * made the batch is enough. */
@@ -48,11 +17,8 @@ static void run_identity(struct run *r, const struct digest *digest,
 			 struct checkpoint *next)
 {
 	char id[DIGEST_TEXT_SIZE], content[2 * DIGEST_TEXT_SIZE];
-	const char *again = NULL;
+	const char *again = r->task->ops->batch_id(r);
 
-	if (r->options->replay)
-		again = replay_batch_id(r->options->replay, r->window_from,
-					r->window_to);
 	if (again) {
 		next->batch_id = xstrdup(again);
 		return;
@@ -70,7 +36,7 @@ static void run_identity(struct run *r, const struct digest *digest,
 static void run_checkpoint(struct run *r, const struct batch *b,
 			   const struct digest *digest, struct checkpoint *next)
 {
-	bool stands = r->options->replay || r->out->aside;
+	bool stands = !task_has(r->task, TASK_MOVES_MARK);
 	char *highest = stands ? past_mark_highest(r, b) : NULL;
 	struct watermark mark;
 
@@ -79,14 +45,10 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 	json_decref(mark.shape);
 	mark.shape = json_incref(r->shape);
 	mark.update = r->p->mode == LOAD_UPDATE;
-	if (r->options->chunk)
-		chunk_note_rows(r, b, &mark);
 	checkpoint_init(next);
+	next->delivered = xstrdup(r->task->ops->mark(r, b, &mark));
 	free(r->window_to);
 	r->window_to = watermark_to_text(&mark);
-	next->delivered = xstrdup(r->options->replay || r->options->chunk
-					  ? r->delivered
-					  : watermark_delivered(&mark));
 	if (stands)
 		next->watermark = run_mark_standing(r, highest);
 	else
@@ -131,22 +93,21 @@ static int run_loaded(struct run *r, const struct read_batch *rb,
 {
 	struct batch_record record =
 		run_batch_record(r, rb, next, counts, dead, load_us);
-	const char *mark = r->options->replay || r->options->chunk
-				   ? NULL
-				   : next->watermark;
+	bool mirrors = task_has(r->task, TASK_MIRRORS);
 	int rc;
 
 	run_result_count(r->out, &rb->batch, rb->batch.n_rows, counts, dead);
 	r->out->last_batch_us = load_us;
-	if (!r->target.refresh && !r->options->replay)
+	if (!r->target.refresh && mirrors)
 		xassign(&r->out->watermark_after, next->watermark);
-	if (r->options->chunk)
-		r->options->chunk->rows += (int64_t)rb->batch.n_rows;
-	letters_loaded(r, &rb->batch);
+	r->task->ops->loaded(r, &rb->batch);
+	if (!r->target.refresh)
+		letters_loaded(&r->letters, &rb->batch);
 	run_verify_loaded(r, &rb->batch);
-	rc = ledger_batch(r->store, r->out, &record, mark, err);
+	rc = ledger_batch(r->store, r->out, &record,
+			  mirrors ? next->watermark : NULL, err);
 	if (!rc)
-		rc = letters_clear(r, err);
+		rc = letters_clear(&r->letters, err);
 	checkpoint_release(&r->checkpoint);
 	r->checkpoint = *next;
 	checkpoint_init(next);
@@ -202,9 +163,8 @@ static int run_load_batch(struct run *r, const struct batch *b,
 			  int64_t *dead, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc;
+	int rc = r->task->ops->loading(r, b, err);
 
-	rc = r->options->chunk ? chunk_tell(r, b, err) : 0;
 	if (rc)
 		return rc;
 	rc = load_batch(r->destination, &r->target, b, next, run_moves_mark(r),
@@ -215,7 +175,7 @@ static int run_load_batch(struct run *r, const struct batch *b,
 	/* It was rolled back. */
 	*counts = (struct load_counts){ .inserted = 0 };
 	if (rc == -ERROR_DATA && b->n_rows &&
-	    (r->p->bad_rows.keep || r->options->letters))
+	    (r->p->bad_rows.keep || task_has(r->task, TASK_RETRIES_LETTERS)))
 		return dead_letter_load(r, b, next, &why, counts, dead, err);
 	*err = why;
 	return rc;
@@ -233,8 +193,7 @@ static int run_load(struct run *r, const struct read_batch *rb,
 	rc = -(int)rb->refused.code;
 	if (rc)
 		*err = rb->refused;
-	/* Rows by their keys are no window, and a chunk is a piece of one. */
-	if (!rc && !r->out->aside && !r->options->chunk)
+	if (!rc && task_has(r->task, TASK_GATED))
 		rc = window_check_next(&r->window, rb->batch.n_rows, err);
 	if (!rc)
 		rc = run_load_batch(r, &rb->batch, &next, &counts, &dead, err);
@@ -298,39 +257,25 @@ int run_remove(struct run *r, const struct batch *keys, struct error *err)
 
 /* The last, empty batch carries the pass's final mark: it may be newer than
  * the last rows' own (xmin, pending sequences). */
-static int run_end_pass(struct run *r, const struct read_batch *rb,
-			struct error *err)
+int task_finish(struct run *r, const struct read_batch *last, struct error *err)
 {
 	struct load_counts counts = { .inserted = 0 };
 	struct checkpoint next;
 	int64_t dead = 0;
 	bool moved;
-	int rc = window_check_end(&r->window, err);
+	int rc = 0;
 
-	if (rc)
-		return rc;
-	r->out->outcome = OUTCOME_CAUGHT_UP;
-	r->out->progress = 1;
-	if (r->options->replay)
-		return 0;
-	if (r->options->letters)
-		return letter_replay_end(r, err);
-	if (r->options->work)
-		return removal_run(r, err);
-	if (r->options->chunk)
-		return chunk_end_pass(r, err);
-	run_checkpoint(r, &rb->batch, &rb->digest, &next);
-	moved = rb->batch.watermark.value || rb->batch.watermark.pending;
+	run_checkpoint(r, &last->batch, &last->digest, &next);
+	moved = last->batch.watermark.value || last->batch.watermark.pending;
 	moved = moved && (!r->checkpoint.watermark ||
 			  strcmp(r->checkpoint.watermark, next.watermark) != 0);
-	if (r->target.preview)
-		rc = 0;
-	else if (r->target.refresh)
+	if (r->target.refresh && !r->target.preview)
 		rc = r->destination->ops->finish(r->destination, &next, err);
-	else if (moved)
-		rc = run_load_batch(r, &rb->batch, &next, &counts, &dead, err);
+	else if (moved && !r->target.preview)
+		rc = run_load_batch(r, &last->batch, &next, &counts, &dead,
+				    err);
 	if (!rc && r->target.refresh)
-		rc = letters_refreshed(r, err);
+		rc = letters_refreshed(&r->letters, err);
 	if (!rc && (moved || r->target.refresh)) {
 		xassign(&r->out->watermark_after, next.watermark);
 		if (r->store)
@@ -338,10 +283,22 @@ static int run_end_pass(struct run *r, const struct read_batch *rb,
 							  r->out->attempt_id,
 							  next.watermark, err);
 	}
-	run_result_hold(r->out, &rb->batch);
+	run_result_hold(r->out, &last->batch);
 	run_result_missing(r->out);
 	checkpoint_release(&next);
 	return rc;
+}
+
+static int run_end_pass(struct run *r, const struct read_batch *last,
+			struct error *err)
+{
+	int rc = window_check_end(&r->window, err);
+
+	if (rc)
+		return rc;
+	r->out->outcome = OUTCOME_CAUGHT_UP;
+	r->out->progress = 1;
+	return r->task->ops->finish(r, last, err);
 }
 
 int run_pass(struct run *r, struct error *err)
@@ -365,8 +322,7 @@ int run_pass(struct run *r, struct error *err)
 			return rc;
 		adapt_loaded(&r->adapt, loaded, r->out->last_batch_us);
 		pace_loaded(r->pacing->pace, r->out->last_batch_us);
-		reader_give_back(&r->reader,
-				 chunk_batch_rows(r, r->adapt.rows));
+		reader_give_back(&r->reader, run_batch_rows(r));
 		run_tick(r);
 	}
 	return rc;

@@ -65,7 +65,9 @@ static int run_check_shape(struct run *r, struct watermark *seen,
 	json_decref(r->shape);
 	r->shape = shape_of(r->p, &r->schema);
 	again = shape_follow(r->shape, shape, &what);
-	rc = r->options->chunk ? 0 : shape_check(r->p, r->shape, shape, err);
+	rc = task_has(r->task, TASK_OWN_LEASE)
+		     ? 0
+		     : shape_check(r->p, r->shape, shape, err);
 	if (!rc && again && !r->again)
 		log_info("%s changed since the mark of %s was taken: every row "
 			 "of %s is read again",

@@ -9,9 +9,8 @@
 #include "core/base/stop.h"
 #include "core/sync/ledger/breaker.h"
 #include "core/sync/ledger/ledger.h"
+#include "core/sync/run/task.h"
 #include "core/sync/run/try.h"
-#include "core/sync/tasks/chunk.h"
-#include "core/sync/tasks/replay.h"
 
 static void pipeline_outcome(struct run_result *out, const struct error *err)
 {
@@ -107,8 +106,7 @@ static int pipeline_tries(struct run_context *c, struct run_result *out,
 		last = *err;
 		batches = out->batches;
 		pipeline_close_attempt(c->store, out, err);
-		if (c->options->dry_run)
-			dry_run_restart(out);
+		c->options->task->ops->again(out);
 		error_clear(err);
 		rc = pipeline_explain_loss(c, pipeline_try(c, out, err), err);
 	}
@@ -123,8 +121,9 @@ static int pipeline_tries(struct run_context *c, struct run_result *out,
 
 static const char *pipeline_lease(const struct run_context *c)
 {
-	return c->options->chunk ? c->options->chunk->chunk->chunk_id
-				 : c->p->name;
+	const char *own = c->options->task->name;
+
+	return own ? own : c->p->name;
 }
 
 /* Overtaken: by whom. */
@@ -146,33 +145,6 @@ static void pipeline_find_holder(struct run_context *c, struct run_result *out)
 	lease_release(&now);
 }
 
-static void pipeline_set_window(struct run_result *out,
-				const struct run_record *run)
-{
-	free(out->run_id);
-	free(out->watermark_before);
-	free(out->watermark_after);
-	out->run_id = xstrdup(run->run_id);
-	out->watermark_before = xstrdup(run->window_from);
-	out->watermark_after = xstrdup(run->window_to);
-	out->located = true;
-}
-
-/* The run may have been under way when it was looked at first. */
-static int pipeline_replay(struct run_context *c, struct run_result *out,
-			   struct error *err)
-{
-	struct replay *replay = c->options->replay;
-	int rc;
-
-	if (!replay)
-		return 0;
-	rc = replay_find_again(replay, c->store, err);
-	if (!rc)
-		pipeline_set_window(out, &replay->runs.items[0]);
-	return rc;
-}
-
 /* The last try may have loaded rows whose letters it could not delete: the
  * store may be there again, and nobody else will know. */
 static void pipeline_clear_letters(struct run_context *c)
@@ -189,23 +161,24 @@ static void pipeline_clear_letters(struct run_context *c)
 static int pipeline_held(struct run_context *c, struct run_result *out,
 			 struct error *err)
 {
+	const struct task *task = c->options->task;
 	int rc = ledger_close_others(c->store, out, err);
 
 	if (c->options->max_us)
 		c->deadline_us = clock_monotonic_us() + c->options->max_us;
 	/* A run that is not tried is none: it leaves no trace in the ledger,
 	 * which would keep the breaker open. */
-	if (!rc && !c->options->chunk &&
-	    (breaker_check(c->store, c->p, &c->tries.single, err) ||
-	     pipeline_replay(c, out, err)))
+	if (!rc && !task_has(task, TASK_OWN_LEASE) &&
+	    breaker_check(c->store, c->p, &c->tries.single, err))
+		return -(int)err->code;
+	if (!rc && task->ops->held(c, out, err))
 		return -(int)err->code;
 	if (!rc)
 		rc = pipeline_tries(c, out, err);
 	pipeline_clear_letters(c);
 	if (!rc && c->verifies)
 		rc = run_verify_window(c, out, err);
-	if (c->options->chunk)
-		rc = chunk_finish(c, rc, err);
+	rc = task->ops->end(c, out, rc, err);
 	if (!rc)
 		rc = lease_keeper_check_end(&c->keeper, err);
 	pipeline_outcome(out, err);
@@ -240,26 +213,27 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 				 .verifies = run_verify_is_asked(p, options),
 				 .tries = { .policy = &p->retry },
 				 .verify = { .slots = DIGEST_ROWS_INIT } };
+	const struct task *task = options->task;
 	int rc;
 
 	c.pacing = (struct run_pace){ .p = p,
-				      .options = options,
+				      .off = !task_has(task, TASK_PACED),
+				      .share = options->pace_share,
 				      .store = store,
+				      .looked_at = options->looked_at,
 				      .keeper = &c.keeper,
 				      .out = out };
 	run_result_init(out, p);
-	out->dry.on = options->dry_run;
 	out->verified.asked = c.verifies;
 	out->started_us = clock_now_us();
 	out->begun_us = clock_monotonic_us();
 	pipeline_new_attempt(out);
-	out->aside = options->letters || options->work;
-	out->unrecorded = options->chunk != NULL;
-	if (options->chunk)
+	out->aside = task_has(task, TASK_BY_KEYS);
+	out->unrecorded = task_has(task, TASK_OWN_LEASE);
+	if (task->holder)
 		snprintf(c.keeper.holder, sizeof(c.keeper.holder), "%s",
-			 options->chunk->chunk->holder);
-	if (options->replay)
-		pipeline_set_window(out, &options->replay->runs.items[0]);
+			 task->holder);
+	task->ops->begin(&c, out);
 	log_set_pipeline(pipeline_lease(&c));
 	rc = pipeline_take_lease(&c, out, err);
 	if (!rc)

@@ -1,17 +1,18 @@
 /*
- * One try as it goes: what try.c opens and finds out, and load_pass.c loads.
- * Nobody else includes this.
+ * One try of a run as it goes: what it opens, finds out and loads. For the
+ * files of this room, and for the kinds of run in core/sync/tasks.
  */
 #ifndef TIDEMARK_CORE_SYNC_RUN_RUN_H
 #define TIDEMARK_CORE_SYNC_RUN_RUN_H
 
 #include "core/plugin/connector.h"
-#include "core/sync/gate/row_bounds.h"
 #include "core/sync/letters/letters.h"
 #include "core/sync/pace/run.h"
 #include "core/sync/parts/stopper.h"
 #include "core/sync/run/adapt.h"
 #include "core/sync/run/reader.h"
+#include "core/sync/run/row_bounds.h"
+#include "core/sync/run/task.h"
 #include "core/sync/run/try.h"
 #include "core/sync/run/verify.h"
 
@@ -19,6 +20,7 @@
 struct run {
 	const struct pipeline_settings *p;
 	const struct run_options *options;
+	struct task *task;
 	struct store *store;
 	struct lease_keeper *keeper;
 	struct tries *tries;
@@ -46,8 +48,7 @@ struct run {
 	struct gate *gate; /* the reader's thread looks through it */
 	struct letters letters;
 	struct run_verify *verify; /* NULL: not asked for */
-	struct dead_letter_list *over; /* the run's: to be deleted */
-	struct strlist keys; /* of the letters that are replayed */
+	struct strlist keys; /* that scan.keys may point to */
 	struct window window;
 	struct run_pace *pacing; /* of all tries */
 	struct reader reader;
@@ -61,9 +62,29 @@ struct run {
 	size_t n_sizes;
 };
 
+/* run.c */
+void run_init(struct run *r);
+void run_release(struct run *r);
 void run_tick(void *ctx); /* a struct run */
-/* Of a run from the mark on, whose batches last: no refresh, no replay. */
+/* Each batch moves the mark: the task does, and this is no refresh. */
 bool run_moves_mark(const struct run *r);
+/* Of the next batch, at most. */
+size_t run_batch_rows(const struct run *r);
+/* Open both ends and learn what the source looks like; nothing is written.
+ * What the source says goes before what the destination says. */
+int run_open(struct run *r, struct error *err);
+/* Find the mark, check that the target is ours, and prepare it. */
+int run_locate(struct run *r, struct error *err);
+/* Ask the destination where the mark is. The destination's own row is the
+ * truth. */
+int run_recover(struct run *r, struct error *err);
+/* Tell the ledger as soon as the window's start is known: that of the first
+ * attempt, whatever the others find. */
+int run_record(struct run *r, struct error *err);
+/* Let the destination know whose lease it is ... */
+int run_claim(struct run *r, struct error *err);
+/* ... and prepare the target; reading begins at the mark that is there then. */
+int run_prepare(struct run *r, struct error *err);
 /* Is `text` the mark of this pipeline, of this very source? Then the run goes
  * on from there (r->from), or from the beginning if a column or what shapes the
  * rows makes all of them new. */

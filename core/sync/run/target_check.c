@@ -251,9 +251,9 @@ int target_check_run(struct run *r, struct error *err)
 	if (!rc && r->target.refresh)
 		rc = others_check(r->destination, r->p, &r->target,
 				  "it is not replaced", err);
-	if (!rc && q.at->missing && !r->options->dry_run)
+	if (!rc && q.at->missing && task_has(r->task, TASK_WRITES))
 		rc = target_forget_missing(&q, err);
-	if (!r->options->chunk)
+	if (!task_has(r->task, TASK_OWN_LEASE))
 		target_count_others(r);
 	return rc;
 }

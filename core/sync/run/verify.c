@@ -16,10 +16,8 @@
 bool run_verify_is_asked(const struct pipeline_settings *p,
 			 const struct run_options *options)
 {
-	bool plain = !options->dry_run && !options->replay &&
-		     !options->letters && !options->work && !options->chunk;
-
-	return options->verify || (p->verify && plain);
+	return options->verify ||
+	       (p->verify && task_has(options->task, TASK_VERIFIES));
 }
 
 int run_verify_check(const struct pipeline_settings *p, struct error *err)

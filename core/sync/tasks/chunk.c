@@ -15,18 +15,21 @@
 #include "core/sync/run/past_mark.h"
 #include "core/sync/run/run.h"
 #include "core/sync/run/try.h"
+#include "core/sync/tasks/chunk_verify.h"
 
 /* In pending of a chunk's mark: the rows up to it, and when the chunk was
  * queued: of one that was queued anew since, all rows are read. */
 #define CHUNK_ROWS	"rows"
 #define CHUNK_QUEUED_AT "queued_at"
 
-void chunk_work_init(struct chunk_work *w, struct chunk *c)
+static struct chunk_work *chunk_of(const struct task *t)
 {
-	memset(w, 0, sizeof(*w));
-	w->chunk = c;
-	w->range = (struct range){ c->range_from, c->range_to, c->nulls };
-	schema_init(&w->witness_schema);
+	return (struct chunk_work *)t;
+}
+
+static struct chunk_work *chunk_work(const struct run *r)
+{
+	return chunk_of(r->task);
 }
 
 static void chunk_release_witness(struct chunk_work *w)
@@ -50,9 +53,9 @@ void chunk_work_release(struct chunk_work *w)
 	w->column = w->settled = w->told = w->own = NULL;
 }
 
-int chunk_describe(struct run *r, struct error *err)
+static int chunk_describe(struct run *r, struct error *err)
 {
-	struct chunk_work *w = r->options->chunk;
+	struct chunk_work *w = chunk_work(r);
 	int rc;
 
 	free(w->column);
@@ -83,7 +86,8 @@ static int chunk_check_shape(struct run *r, const json_t *seen,
 	return rc;
 }
 
-int chunk_find_settled(struct run *r, struct error *err)
+/* What the pipeline itself has delivered, before anything is read. */
+static int chunk_find_settled(struct run *r, struct error *err)
 {
 	struct target live = r->target;
 	struct checkpoint mark;
@@ -94,8 +98,8 @@ int chunk_find_settled(struct run *r, struct error *err)
 	watermark_init(&at);
 	live.pipeline = r->p->name;
 	xassign(&r->delivered, NULL);
-	xassign(&r->options->chunk->settled, NULL);
-	xassign(&r->options->chunk->told, NULL);
+	xassign(&chunk_work(r)->settled, NULL);
+	xassign(&chunk_work(r)->told, NULL);
 	rc = r->destination->ops->recover(r->destination, &live, &mark, err);
 	if (!rc && mark.watermark)
 		rc = watermark_from_text(&at, mark.watermark, err);
@@ -107,10 +111,10 @@ int chunk_find_settled(struct run *r, struct error *err)
 	if (!rc)
 		rc = chunk_check_shape(r, at.shape, err);
 	if (!rc && at.strategy == r->p->strategy) {
-		xassign(&r->options->chunk->settled, at.value);
-		xassign(&r->options->chunk->told, watermark_delivered(&at));
+		xassign(&chunk_work(r)->settled, at.value);
+		xassign(&chunk_work(r)->told, watermark_delivered(&at));
 	}
-	if (!rc && r->options->chunk->versioned && at.value &&
+	if (!rc && chunk_work(r)->versioned && at.value &&
 	    at.strategy == STRATEGY_TIMESTAMP)
 		xassign(&r->delivered, at.value);
 	watermark_release(&at);
@@ -121,19 +125,23 @@ int chunk_find_settled(struct run *r, struct error *err)
 /* Of a mark that is settled, every version was there before this chunk read
  * its first row: what the chunk reads is that one or a newer one, even if its
  * mark is lower. Without that certainty, the higher mark wins. */
-void chunk_trust_settled(struct run *r)
+static int chunk_trust_settled(struct run *r, struct error *err)
 {
-	struct chunk_work *w = r->options->chunk;
+	struct chunk_work *w = chunk_work(r);
 
+	(void)err;
 	if (r->settled.guarantee != GUARANTEE_EXACT || r->p->lag_us)
 		xassign(&r->delivered, NULL);
 	past_mark_take(r, &w->settled, r->settled.value);
 	past_mark_take(r, &r->delivered, w->own);
+	return 0;
 }
 
-int chunk_tell(struct run *r, const struct batch *b, struct error *err)
+/* The pipeline's mark is told, if there are rows past it. */
+static int chunk_loading(struct run *r, const struct batch *b,
+			 struct error *err)
 {
-	struct chunk_work *w = r->options->chunk;
+	struct chunk_work *w = chunk_work(r);
 	char *highest = past_mark_highest(r, b);
 	int rc = 0;
 
@@ -151,16 +159,17 @@ int chunk_tell(struct run *r, const struct batch *b, struct error *err)
 /* Its rows are in all the same, and may be older than what was there. */
 static void chunk_own(struct run *r)
 {
-	char *highest = past_mark_highest(r, r->options->chunk->loading);
+	char *highest = past_mark_highest(r, chunk_work(r)->loading);
 
 	if (!(r->destination->ops->traits & DESTINATION_TRANSACTIONAL))
-		past_mark_take(r, &r->options->chunk->own, highest);
+		past_mark_take(r, &chunk_work(r)->own, highest);
 	free(highest);
 }
 
-void chunk_resume(struct run *r)
+/* How far earlier attempts have come, by the mark at the destination. */
+static void chunk_resume(struct run *r)
 {
-	struct chunk_work *w = r->options->chunk;
+	struct chunk_work *w = chunk_work(r);
 	const json_t *queued_at =
 		json_object_get(r->from.pending, CHUNK_QUEUED_AT);
 
@@ -171,31 +180,49 @@ void chunk_resume(struct run *r)
 				: 0;
 }
 
-void chunk_note_rows(const struct run *r, const struct batch *b,
-		     struct watermark *mark)
+/* How many rows the chunk has with this batch. */
+static const char *chunk_mark(struct run *r, const struct batch *b,
+			      struct watermark *mark)
 {
-	const struct chunk_work *w = r->options->chunk;
+	const struct chunk_work *w = chunk_work(r);
 	json_int_t rows = w->rows + (int64_t)b->n_rows;
 	json_int_t queued_at = w->chunk->queued_at;
 
 	json_decref(mark->pending);
 	mark->pending = json_pack("{s:I, s:I}", CHUNK_ROWS, rows,
 				  CHUNK_QUEUED_AT, queued_at);
+	return r->delivered;
 }
 
-void chunk_note_pause(const struct run_pace *r)
+static void chunk_loaded(struct run *r, const struct batch *b)
 {
-	struct chunk *c = r->options->chunk->chunk;
+	chunk_work(r)->rows += (int64_t)b->n_rows;
+}
+
+/* What holds the run holds the chunk: `status` reads it in the store. One that
+ * cannot be written now is no reason to stop. */
+static void chunk_note_pause(const struct run_pace *r, void *ctx)
+{
+	struct chunk *c = ctx;
 	struct error ignored = ERROR_INIT;
 	bool held;
 
+	if (!c->paused && !r->out->paused_text)
+		return;
 	xassign(&c->paused, r->out->paused_text);
 	r->store->ops->save_chunk(r->store, c, &held, &ignored);
 }
 
+static void chunk_begin(struct run_context *c, struct run_result *out)
+{
+	(void)out;
+	c->pacing.note = chunk_note_pause;
+	c->pacing.ctx = chunk_of(c->options->task)->chunk;
+}
+
 static int chunk_open_witness(struct run *r, struct error *err)
 {
-	struct chunk_work *w = r->options->chunk;
+	struct chunk_work *w = chunk_work(r);
 	int rc;
 
 	if (w->witness)
@@ -255,7 +282,7 @@ static int chunk_read_again(struct chunk_work *w, const struct strlist *keys,
  * waits for the locks of this transaction. */
 static int chunk_unchanged(struct run *r, struct error *err)
 {
-	struct chunk_work *w = r->options->chunk;
+	struct chunk_work *w = chunk_work(r);
 	struct digest loaded = { 0, 0, 0 }, now = { 0, 0, 0 };
 	struct strlist keys = STRLIST_INIT;
 	int rc = chunk_open_witness(r, err);
@@ -267,7 +294,7 @@ static int chunk_unchanged(struct run *r, struct error *err)
 	strlist_release(&keys);
 	if (rc || digest_equal(&loaded, &now))
 		return rc;
-	w->most_rows = w->loading->n_rows / 2 + 1;
+	w->task.most_rows = w->loading->n_rows / 2 + 1;
 	chunk_own(r);
 	return error_set(err, ERROR_TRANSIENT,
 			 "rows of the batch changed at the source while it was "
@@ -278,7 +305,7 @@ static int chunk_unchanged(struct run *r, struct error *err)
 static int chunk_check(void *ctx, struct error *err)
 {
 	struct run *r = ctx;
-	const struct chunk_work *w = r->options->chunk;
+	const struct chunk_work *w = chunk_work(r);
 	int rc = lease_keeper_check(r->keeper, err);
 
 	if (rc || !w->loading || !w->loading->n_rows)
@@ -291,21 +318,24 @@ static int chunk_check(void *ctx, struct error *err)
 	return chunk_unchanged(r, err);
 }
 
-void chunk_guard(struct run *r)
+static int chunk_prepare(struct run *r, struct error *err)
 {
+	int rc = run_claim(r, err);
+
 	r->target.writer.check = chunk_check;
 	r->target.writer.ctx = r;
+	if (!rc)
+		rc = run_prepare(r, err);
+	if (!rc)
+		chunk_resume(r);
+	return rc;
 }
 
-size_t chunk_batch_rows(const struct run *r, size_t rows)
+/* The chunk's row at the destination goes. */
+static int chunk_end_pass(struct run *r, const struct read_batch *last,
+			  struct error *err)
 {
-	const struct chunk_work *w = r->options->chunk;
-
-	return w && w->most_rows && rows > w->most_rows ? w->most_rows : rows;
-}
-
-int chunk_end_pass(struct run *r, struct error *err)
-{
+	(void)last;
 	return r->destination->ops->forget(r->destination, &r->target, err);
 }
 
@@ -331,12 +361,12 @@ static void chunk_end(struct chunk *c, const char *state, const char *code,
 
 static int chunk_judge(struct run_context *c, int rc, struct error *err)
 {
-	struct chunk_work *w = c->options->chunk;
+	struct chunk_work *w = chunk_of(c->options->task);
 	struct chunk *chunk = w->chunk;
 
 	chunk_release_witness(w);
 	if (!rc)
-		rc = chunk_verify(c, &chunk->checksum, err);
+		rc = chunk_verify(c, &w->range, &chunk->checksum, err);
 	run_pace_rest(&c->pacing);
 	if (!rc) {
 		chunk->rows = w->rows;
@@ -354,12 +384,16 @@ static int chunk_judge(struct run_context *c, int rc, struct error *err)
 	return rc;
 }
 
-int chunk_finish(struct run_context *c, int rc, struct error *err)
+/* Compare both sides, and write down in the store what has become of the
+ * chunk. */
+static int chunk_done(struct run_context *c, struct run_result *out, int rc,
+		      struct error *err)
 {
-	struct chunk *chunk = c->options->chunk->chunk;
+	struct chunk *chunk = chunk_of(c->options->task)->chunk;
 	struct error unsaved = ERROR_INIT;
 	bool held = false;
 
+	(void)out;
 	/* Whoever has it now will say; unless it is the target that another
 	 * one holds locked. */
 	if (rc == -ERROR_STATE && lease_keeper_check(&c->keeper, &unsaved))
@@ -377,4 +411,34 @@ int chunk_finish(struct run_context *c, int rc, struct error *err)
 		rc = error_set(err, ERROR_STATE,
 			       "another worker has taken the chunk over");
 	return rc;
+}
+
+static const struct task_ops chunk_ops = {
+	.traits = TASK_MOVES_MARK | TASK_WRITES | TASK_PACED | TASK_OWN_LEASE,
+	.begin = chunk_begin,
+	.held = task_no_held,
+	.init = task_no_init,
+	.describe = chunk_describe,
+	.locate = chunk_find_settled,
+	.prepare = chunk_prepare,
+	.bound = chunk_trust_settled,
+	.begun = task_no_step,
+	.mark = chunk_mark,
+	.batch_id = task_no_batch_id,
+	.loading = chunk_loading,
+	.loaded = chunk_loaded,
+	.finish = chunk_end_pass,
+	.again = task_no_again,
+	.end = chunk_done,
+};
+
+void chunk_work_init(struct chunk_work *w, struct chunk *c)
+{
+	memset(w, 0, sizeof(*w));
+	w->task = (struct task){ .ops = &chunk_ops,
+				 .name = c->chunk_id,
+				 .holder = c->holder };
+	w->chunk = c;
+	w->range = (struct range){ c->range_from, c->range_to, c->nulls };
+	schema_init(&w->witness_schema);
 }

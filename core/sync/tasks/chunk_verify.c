@@ -1,3 +1,5 @@
+#include "core/sync/tasks/chunk_verify.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -5,7 +7,6 @@
 #include "core/data/digest.h"
 #include "core/sync/parts/range.h"
 #include "core/sync/run/try.h"
-#include "core/sync/tasks/chunk.h"
 #include "core/sync/verify/suspects.h"
 
 /* Keys that differ: with more of them there is no use in going on. */
@@ -14,6 +15,7 @@
 /* Rows of the source, and of the same keys at the destination. */
 struct chunk_comparison {
 	struct run_context *c;
+	const struct range *range;
 	struct verify_progress progress; /* told to nobody */
 	struct verify_side sides[COMPARE_SIDES];
 	struct compare compare;
@@ -93,7 +95,7 @@ static int comparison_read(struct chunk_comparison *v, struct error *err)
 				   .schema = &v->schema,
 				   .mark = &v->mark,
 				   .from = &none,
-				   .range = &v->c->options->chunk->range };
+				   .range = v->range };
 	struct run_pace_reading reading = { &v->c->pacing, source,
 					    comparison_tick, v };
 	struct batch b;
@@ -207,9 +209,10 @@ static void comparison_release(struct chunk_comparison *v)
 	free(v->column);
 }
 
-int chunk_verify(struct run_context *c, char **checksum, struct error *err)
+int chunk_verify(struct run_context *c, const struct range *range,
+		 char **checksum, struct error *err)
 {
-	struct chunk_comparison v = { .c = c };
+	struct chunk_comparison v = { .c = c, .range = range };
 	char text[DIGEST_TEXT_SIZE];
 	int64_t different = 0;
 	int rc;

@@ -60,10 +60,19 @@ static bool replay_is_of(const struct run *r, const struct dead_letter *l)
 	return !strcmp(l->pipeline, r->p->name);
 }
 
-int letter_replay_keys(struct run *r, struct error *err)
+static const struct dead_letter_list *replay_list(const struct run *r)
 {
-	const struct dead_letter_list *list = r->options->letters;
+	return ((const struct letters_task *)r->task)->list;
+}
+
+/* The keys to ask the source for. CONFIG: a letter's key is not of the columns
+ * that are the key now. */
+static int replay_bound(struct run *r, struct error *err)
+{
+	const struct dead_letter_list *list = replay_list(r);
 	int rc = 0;
+
+	r->scan.keys = &r->keys;
 
 	for (size_t i = 0; !rc && i < list->n; i++)
 		if (replay_is_of(r, &list->items[i]))
@@ -86,10 +95,14 @@ static int replay_refused(const struct run *r, struct error *err)
 			 settings_call(r->p));
 }
 
-int letter_replay_end(struct run *r, struct error *err)
+/* All that came is loaded, or a letter again. The letters of rows that did not
+ * come stay, and are named: nobody else has them. DATA: some were refused. */
+static int replay_finish(struct run *r, const struct read_batch *last,
+			 struct error *err)
 {
-	const struct dead_letter_list *list = r->options->letters;
+	const struct dead_letter_list *list = replay_list(r);
 
+	(void)last;
 	for (size_t i = 0; i < list->n; i++) {
 		const struct dead_letter *l = &list->items[i];
 
@@ -101,4 +114,31 @@ int letter_replay_end(struct run *r, struct error *err)
 				 l->key, l->id);
 	}
 	return replay_refused(r, err);
+}
+
+static const struct task_ops letters_ops = {
+	.traits = TASK_MIRRORS | TASK_BY_KEYS | TASK_WRITES |
+		  TASK_RETRIES_LETTERS,
+	.begin = task_no_begin,
+	.held = task_no_held,
+	.init = task_no_init,
+	.describe = task_describe,
+	.locate = task_no_step,
+	.prepare = task_prepare,
+	.bound = replay_bound,
+	.begun = task_no_step,
+	.mark = task_mark,
+	.batch_id = task_no_batch_id,
+	.loading = task_no_loading,
+	.loaded = task_no_loaded,
+	.finish = replay_finish,
+	.again = task_no_again,
+	.end = task_no_end,
+};
+
+void letters_task_init(struct letters_task *t,
+		       const struct dead_letter_list *list)
+{
+	*t = (struct letters_task){ .task = { .ops = &letters_ops },
+				    .list = list };
 }

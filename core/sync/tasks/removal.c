@@ -107,9 +107,10 @@ static int removal_pieces(struct removal *m, struct error *err)
 	return rc;
 }
 
-int removal_run(struct run *r, struct error *err)
+int removal_run(struct run *r, const struct verify_work *work,
+		struct error *err)
 {
-	struct removal m = { .r = r, .work = r->options->work };
+	struct removal m = { .r = r, .work = work };
 	int rc;
 
 	if (!m.work->n_extra)

@@ -5,8 +5,6 @@
  * gets the key between this question and the removal. Then the row that goes is
  * the old one all the same, for nobody else loads while the lease is held, and
  * the new one lies past the mark: the next run brings it.
- *
- * Called by load_pass.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_TASKS_REMOVAL_H
 #define TIDEMARK_CORE_SYNC_TASKS_REMOVAL_H
@@ -14,9 +12,11 @@
 #include "core/base/error.h"
 
 struct run;
+struct verify_work;
 
-/* The extra keys of the run's work, some thousands in a transaction. DATA: a
- * key is no value of the source's type. */
-int removal_run(struct run *r, struct error *err);
+/* The extra keys of `work`, some thousands in a transaction. DATA: a key is no
+ * value of the source's type. */
+int removal_run(struct run *r, const struct verify_work *work,
+		struct error *err);
 
 #endif

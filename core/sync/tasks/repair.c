@@ -6,6 +6,8 @@
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/sync/parts/others.h"
+#include "core/sync/run/run.h"
+#include "core/sync/tasks/removal.h"
 
 /* Looks that find no fewer differences than the best before them. */
 #define REPAIR_TRIES 3
@@ -42,10 +44,56 @@ static int repair_look(struct repair *r, bool brief, struct error *err)
 	return rc;
 }
 
+/* One run that does what the look has found. */
+struct repair_task {
+	struct task task;
+	const struct verify_work *work;
+};
+
+static const struct verify_work *repair_work(const struct run *r)
+{
+	return ((const struct repair_task *)r->task)->work;
+}
+
+static int repair_bound(struct run *r, struct error *err)
+{
+	(void)err;
+	r->scan.keys = &repair_work(r)->load;
+	return 0;
+}
+
+static int repair_finish(struct run *r, const struct read_batch *last,
+			 struct error *err)
+{
+	(void)last;
+	return removal_run(r, repair_work(r), err);
+}
+
+static const struct task_ops repair_ops = {
+	.traits = TASK_MIRRORS | TASK_BY_KEYS | TASK_OVERWRITES | TASK_WRITES |
+		  TASK_PACED,
+	.begin = task_no_begin,
+	.held = task_no_held,
+	.init = task_no_init,
+	.describe = task_describe,
+	.locate = task_no_step,
+	.prepare = task_prepare,
+	.bound = repair_bound,
+	.begun = task_no_step,
+	.mark = task_mark,
+	.batch_id = task_no_batch_id,
+	.loading = task_no_loading,
+	.loaded = task_no_loaded,
+	.finish = repair_finish,
+	.again = task_no_again,
+	.end = task_no_end,
+};
+
 /* The first failure of the run goes before what the look has said. */
 static int repair_act(struct repair *r, struct error *err)
 {
-	const struct run_options options = { .work = &r->work,
+	struct repair_task t = { { .ops = &repair_ops }, &r->work };
+	const struct run_options options = { .task = &t.task,
 					     .lease = r->terms->lease,
 					     .progress =
 						     r->terms->run_progress };

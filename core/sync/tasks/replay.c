@@ -8,6 +8,7 @@
 #include "core/sync/ledger/ledger.h"
 #include "core/sync/parts/state.h"
 #include "core/sync/run/run.h"
+#include "core/sync/run/try.h"
 
 /* The position alone: what is pending is of each pass its own. */
 static bool replay_same(const char *a, const char *b)
@@ -132,30 +133,16 @@ static int replay_check(struct replay *p, const struct settings *s,
 	return rc;
 }
 
-int replay_find(struct replay *out, const struct settings *s,
-		const char *run_id, struct error *err)
-{
-	struct store *store = NULL;
-	int rc;
-
-	memset(out, 0, sizeof(*out));
-	rc = state_open(s, &store, err);
-	if (rc)
-		return rc;
-	rc = replay_look(out, store, run_id, err);
-	if (!rc)
-		rc = replay_check(out, s, store, err);
-	store->ops->close(store);
-	return rc;
-}
-
 void replay_release(struct replay *p)
 {
 	run_list_release(&p->runs);
 	batch_list_release(&p->batches);
 }
 
-int replay_find_again(struct replay *p, struct store *store, struct error *err)
+/* With the lease: the run may have been under way when it was looked at first.
+ */
+static int replay_find_again(struct replay *p, struct store *store,
+			     struct error *err)
 {
 	char *run_id = xstrdup(p->runs.items[0].run_id);
 	int rc;
@@ -166,10 +153,45 @@ int replay_find_again(struct replay *p, struct store *store, struct error *err)
 	return rc ? rc : replay_check_window(p, err);
 }
 
+static struct replay *replay_of(const struct task *t)
+{
+	return (struct replay *)t;
+}
+
+static void replay_set_window(struct run_result *out,
+			      const struct run_record *run)
+{
+	free(out->run_id);
+	free(out->watermark_before);
+	free(out->watermark_after);
+	out->run_id = xstrdup(run->run_id);
+	out->watermark_before = xstrdup(run->window_from);
+	out->watermark_after = xstrdup(run->window_to);
+	out->located = true;
+}
+
+static void replay_begin(struct run_context *c, struct run_result *out)
+{
+	const struct replay *p = replay_of(c->options->task);
+
+	replay_set_window(out, &p->runs.items[0]);
+}
+
+static int replay_held(struct run_context *c, struct run_result *out,
+		       struct error *err)
+{
+	struct replay *p = replay_of(c->options->task);
+	int rc = replay_find_again(p, c->store, err);
+
+	if (!rc)
+		replay_set_window(out, &p->runs.items[0]);
+	return rc;
+}
+
 /* Of the batches of the first attempt that loaded any. */
 static void replay_sizes(struct run *r)
 {
-	const struct batch_list *list = &r->options->replay->batches;
+	const struct batch_list *list = &replay_of(r->task)->batches;
 	const char *attempt = NULL;
 
 	r->sizes = xcalloc(list->n + 1, sizeof(*r->sizes));
@@ -184,9 +206,10 @@ static void replay_sizes(struct run *r)
 	}
 }
 
-int replay_locate(struct run *r, struct error *err)
+/* Read from the start of the window. */
+static int replay_locate(struct run *r, struct error *err)
 {
-	const struct run_record *run = &r->options->replay->runs.items[0];
+	const struct run_record *run = &replay_of(r->task)->runs.items[0];
 	struct watermark now;
 	int rc = 0;
 
@@ -212,9 +235,18 @@ int replay_locate(struct run *r, struct error *err)
 	return rc;
 }
 
-int replay_bound(struct run *r, struct error *err)
+static int replay_prepare(struct run *r, struct error *err)
 {
-	const struct run_record *run = &r->options->replay->runs.items[0];
+	int rc = task_prepare(r, err);
+
+	return rc ? rc : replay_locate(r, err);
+}
+
+/* Read to its end, where the strategy reads in the mark's order (xmin does not:
+ * to the end of all). */
+static int replay_bound(struct run *r, struct error *err)
+{
+	const struct run_record *run = &replay_of(r->task)->runs.items[0];
 	struct watermark to;
 	int rc;
 
@@ -230,18 +262,76 @@ int replay_bound(struct run *r, struct error *err)
 	return rc;
 }
 
-const char *replay_batch_id(const struct replay *p, const char *from,
-			    const char *to)
+static const char *replay_mark(struct run *r, const struct batch *b,
+			       struct watermark *mark)
 {
+	(void)b;
+	(void)mark;
+	return r->delivered;
+}
+
+/* Of the batch that once had this window. */
+static const char *replay_batch_id(struct run *r)
+{
+	const struct replay *p = replay_of(r->task);
+
 	/* Rows past the settled mark alone: any such batch looks like it. */
-	if (replay_same(from, to))
+	if (replay_same(r->window_from, r->window_to))
 		return NULL;
 	for (size_t i = 0; i < p->batches.n; i++) {
 		const struct batch_record *b = &p->batches.items[i];
 
-		if (!b->error_code && replay_same(b->window_from, from) &&
-		    replay_same(b->watermark, to))
+		if (!b->error_code &&
+		    replay_same(b->window_from, r->window_from) &&
+		    replay_same(b->watermark, r->window_to))
 			return b->batch_id;
 	}
 	return NULL;
+}
+
+/* The mark stays where it is. */
+static int replay_finish(struct run *r, const struct read_batch *last,
+			 struct error *err)
+{
+	(void)r;
+	(void)last;
+	(void)err;
+	return 0;
+}
+
+static const struct task_ops replay_ops = {
+	.traits = TASK_GATED | TASK_WRITES | TASK_PACED,
+	.begin = replay_begin,
+	.held = replay_held,
+	.init = task_no_init,
+	.describe = task_describe,
+	.locate = task_no_step,
+	.prepare = replay_prepare,
+	.bound = replay_bound,
+	.begun = task_no_step,
+	.mark = replay_mark,
+	.batch_id = replay_batch_id,
+	.loading = task_no_loading,
+	.loaded = task_no_loaded,
+	.finish = replay_finish,
+	.again = task_no_again,
+	.end = task_no_end,
+};
+
+int replay_find(struct replay *out, const struct settings *s,
+		const char *run_id, struct error *err)
+{
+	struct store *store = NULL;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	out->task.ops = &replay_ops;
+	rc = state_open(s, &store, err);
+	if (rc)
+		return rc;
+	rc = replay_look(out, store, run_id, err);
+	if (!rc)
+		rc = replay_check(out, s, store, err);
+	store->ops->close(store);
+	return rc;
 }

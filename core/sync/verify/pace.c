@@ -9,9 +9,8 @@ void verify_pace_init(struct verify_pace *v, const struct pipeline_settings *p,
 {
 	memset(v, 0, sizeof(*v));
 	run_result_init(&v->held, p);
-	v->options.looked_at = looked_at;
 	v->pacing.p = p;
-	v->pacing.options = &v->options;
+	v->pacing.looked_at = looked_at;
 	v->pacing.out = &v->held;
 }
 

@@ -13,7 +13,6 @@
 #include "core/sync/verify/progress.h"
 
 struct verify_pace {
-	struct run_options options;
 	struct run_result held; /* nothing but what holds it */
 	struct run_pace pacing;
 	struct verify_progress *progress;

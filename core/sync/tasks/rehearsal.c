@@ -1,4 +1,4 @@
-#include "core/sync/tasks/dry_run.h"
+#include "core/sync/tasks/rehearsal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,18 +7,10 @@
 #include "core/base/log.h"
 #include "core/sync/ledger/breaker.h"
 #include "core/sync/run/run.h"
-
-void dry_run_release(struct dry_run *d)
-{
-	strlist_release(&d->ddl);
-	explanation_release(&d->plan);
-	json_decref(d->lease);
-	free(d->breaker);
-	memset(d, 0, sizeof(*d));
-}
+#include "core/sync/tasks/sync.h"
 
 /* Nothing of a try lasts, so the next one begins from nothing. */
-void dry_run_restart(struct run_result *out)
+static void rehearsal_again(struct run_result *out)
 {
 	strlist_release(&out->dry.ddl);
 	explanation_release(&out->dry.plan);
@@ -30,51 +22,24 @@ void dry_run_restart(struct run_result *out)
 	out->earlier = (struct run_counts){ .batches = 0 };
 }
 
-static json_t *dry_run_plan(const struct explanation *e)
-{
-	json_t *out = json_array();
-
-	for (size_t i = 0; i < e->n; i++)
-		json_array_append_new(out,
-				      json_pack("{s:s, s:s, s:s?, s:s?}",
-						"purpose", e->items[i].purpose,
-						"sql", e->items[i].sql, "index",
-						e->items[i].index, "plan",
-						e->items[i].plan));
-	return out;
-}
-
-void dry_run_json(const struct dry_run *d, json_t *out)
-{
-	json_t *ddl = json_array();
-
-	for (size_t i = 0; i < d->ddl.n; i++)
-		json_array_append_new(ddl, json_string(d->ddl.items[i]));
-	json_object_set_new(out, "dry_run", json_true());
-	json_object_set_new(out, "plan", dry_run_plan(&d->plan));
-	json_object_set_new(out, "ddl", ddl);
-	json_object_set_new(out, "lease",
-			    d->lease ? json_incref(d->lease) : json_null());
-	json_object_set_new(out, "breaker",
-			    d->breaker ? json_string(d->breaker) : json_null());
-}
-
 /* As prepare leaves it: what was delivered stays known. */
-static void dry_run_forget(struct run *r)
+static void rehearsal_forget(struct run *r)
 {
 	watermark_forget(&r->from);
 	free(r->checkpoint.watermark);
 	r->checkpoint.watermark = NULL;
 }
 
-int dry_run_prepare(struct run *r, struct error *err)
+/* In place of task_prepare(), which refuses the same. */
+static int rehearsal_prepare(struct run *r, struct error *err)
 {
 	const struct destination_ops *ops = r->destination->ops;
 	struct inspection found;
-	int rc;
+	int rc = run_record(r, err);
 
 	inspection_init(&found);
-	rc = ops->inspect(r->destination, &r->target, &found, err);
+	if (!rc)
+		rc = ops->inspect(r->destination, &r->target, &found, err);
 	if (!rc)
 		strlist_copy(&r->out->dry.ddl, &found.ddl);
 	if (!rc)
@@ -83,12 +48,14 @@ int dry_run_prepare(struct run *r, struct error *err)
 	if (!rc)
 		rc = ops->prepare(r->destination, &r->target, err);
 	if (!rc && found.anew)
-		dry_run_forget(r);
+		rehearsal_forget(r);
 	inspection_release(&found);
+	if (!rc)
+		xassign(&r->window_from, r->checkpoint.watermark);
 	return rc;
 }
 
-int dry_run_explain(struct run *r, struct error *err)
+static int rehearsal_explain(struct run *r, struct error *err)
 {
 	struct explanation *plan = &r->out->dry.plan;
 	int rc = r->source->ops->explain(r->source, r->adapt.rows, plan, err);
@@ -97,9 +64,36 @@ int dry_run_explain(struct run *r, struct error *err)
 		  : r->destination->ops->explain(r->destination, plan, err);
 }
 
-static int dry_run_look_at_lease(struct store *store,
-				 const struct pipeline_settings *p,
-				 struct dry_run *out, struct error *err)
+static void rehearsal_begin(struct run_context *c, struct run_result *out)
+{
+	(void)c;
+	out->dry.on = true;
+}
+
+static const struct task_ops rehearsal_ops = {
+	.traits = TASK_MOVES_MARK | TASK_MIRRORS | TASK_GATED | TASK_PACED,
+	.begin = rehearsal_begin,
+	.held = task_no_held,
+	.init = task_no_init,
+	.describe = task_describe,
+	.locate = sync_locate,
+	.prepare = rehearsal_prepare,
+	.bound = task_no_step,
+	.begun = rehearsal_explain,
+	.mark = task_mark,
+	.batch_id = task_no_batch_id,
+	.loading = task_no_loading,
+	.loaded = task_no_loaded,
+	.finish = task_finish,
+	.again = rehearsal_again,
+	.end = task_no_end,
+};
+
+struct task rehearsal_task = { .ops = &rehearsal_ops };
+
+static int rehearsal_look_at_lease(struct store *store,
+				   const struct pipeline_settings *p,
+				   struct dry_run *out, struct error *err)
 {
 	struct lease now;
 	bool held = false;
@@ -113,15 +107,15 @@ static int dry_run_look_at_lease(struct store *store,
 	return rc;
 }
 
-void dry_run_look(struct store *store, const struct pipeline_settings *p,
-		  struct dry_run *out)
+void rehearsal_look(struct store *store, const struct pipeline_settings *p,
+		    struct dry_run *out)
 {
 	struct error err = ERROR_INIT;
 	bool single;
 
 	if (!store)
 		return;
-	if (dry_run_look_at_lease(store, p, out, &err))
+	if (rehearsal_look_at_lease(store, p, out, &err))
 		log_warn("who runs %s now is not known: %s", p->name,
 			 err.message);
 	else if (breaker_check(store, p, &single, &err))

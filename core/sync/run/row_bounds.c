@@ -1,4 +1,4 @@
-#include "core/sync/gate/row_bounds.h"
+#include "core/sync/run/row_bounds.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -8,8 +8,8 @@
  * Called by try.c. The source is free to change between the count and the
  * pass: the pass keeps to max_rows whatever was counted.
  */
-#ifndef TIDEMARK_CORE_SYNC_GATE_ROW_BOUNDS_H
-#define TIDEMARK_CORE_SYNC_GATE_ROW_BOUNDS_H
+#ifndef TIDEMARK_CORE_SYNC_RUN_ROW_BOUNDS_H
+#define TIDEMARK_CORE_SYNC_RUN_ROW_BOUNDS_H
 
 #include "core/plugin/destination.h"
 #include "core/settings/settings.h"

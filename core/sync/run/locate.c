@@ -1,0 +1,90 @@
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/sync/ledger/ledger.h"
+#include "core/sync/parts/shape.h"
+#include "core/sync/run/run.h"
+#include "core/sync/run/target_check.h"
+
+int run_recover(struct run *r, struct error *err)
+{
+	int rc;
+
+	checkpoint_release(&r->checkpoint);
+	checkpoint_init(&r->checkpoint);
+	rc = r->destination->ops->recover(r->destination, &r->target,
+					  &r->checkpoint, err);
+	if (rc)
+		return rc;
+	/* What this run has seen as delivered stays so when prepare clears the
+	 * mark. */
+	watermark_forget(&r->from);
+	r->from.strategy = r->mark.strategy;
+	free(r->from.column);
+	r->from.column = xstrdup(r->mark.column);
+	json_decref(r->shape);
+	r->shape = shape_of(r->p, &r->schema);
+	if (r->target.refresh || !r->checkpoint.watermark)
+		return 0;
+	return run_check_mark(r, r->checkpoint.watermark, err);
+}
+
+int run_record(struct run *r, struct error *err)
+{
+	char id[DIGEST_TEXT_SIZE];
+
+	if (!r->out->located) {
+		xassign(&r->out->watermark_before, r->checkpoint.watermark);
+		xassign(&r->out->watermark_after, r->checkpoint.watermark);
+		if (r->out->aside)
+			ledger_aside_id(r->p, r->out->attempt_id, id);
+		else
+			ledger_run_id(r->p, r->checkpoint.watermark, id);
+		xassign(&r->out->run_id, id);
+		r->out->located = true;
+	}
+	r->out->recorded = true;
+	return ledger_begin(r->store, r->out, err);
+}
+
+/* The mark is looked at before anything is written: a table that was dropped
+ * and made anew, or another server at that address, changes nothing here. */
+int run_locate(struct run *r, struct error *err)
+{
+	int rc = run_recover(r, err);
+
+	rc = rc ? rc : target_check_run(r, err);
+	if (!rc)
+		rc = r->task->ops->locate(r, err);
+	return rc ? rc : r->task->ops->prepare(r, err);
+}
+
+int run_claim(struct run *r, struct error *err)
+{
+	const struct destination_ops *ops = r->destination->ops;
+	int rc = lease_keeper_meet(r->keeper, r->store, r->checkpoint.fence,
+				   ops->session(r->destination), err);
+
+	lease_keeper_writer(r->keeper, &r->target.writer);
+	return rc;
+}
+
+int run_prepare(struct run *r, struct error *err)
+{
+	int rc = run_record(r, err);
+
+	if (!rc && r->store)
+		rc = letters_open(&r->letters, err);
+	if (!rc)
+		rc = r->destination->ops->prepare(r->destination, &r->target,
+						  err);
+	if (rc)
+		return rc;
+	lease_keeper_claimed(r->keeper);
+	r->target.writer.claim = false;
+	r->target.writer.predecessor = NULL;
+	rc = run_recover(r, err);
+	if (!rc)
+		xassign(&r->window_from, r->checkpoint.watermark);
+	return rc;
+}

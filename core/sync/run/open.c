@@ -1,0 +1,84 @@
+#include <string.h>
+
+#include "core/plugin/registry.h"
+#include "core/sync/gate/gate.h"
+#include "core/sync/parts/about.h"
+#include "core/sync/parts/ends.h"
+#include "core/sync/parts/opening.h"
+#include "core/sync/parts/stamp.h"
+#include "core/sync/run/in_place.h"
+#include "core/sync/run/run.h"
+
+/* Within one table a row that has the mark it was read with is taken for
+ * unchanged. Of a mark that stays the same for a while that is so once its
+ * second, or day, is over; SQLite keeps it as whoever writes likes. */
+static bool run_holds_tail(const struct run *r)
+{
+	const struct type *mark = &r->schema.columns[r->schema.mark].type;
+
+	return mark->kind == TYPE_DATE || mark->digits < 6 ||
+	       !strcmp(r->p->source->url.engine, "sqlite");
+}
+
+static int run_find_in_place(struct run *r, struct error *err)
+{
+	int rc;
+
+	if (r->p->mode != LOAD_UPDATE)
+		return 0;
+	rc = in_place_find(r->p, r->identity, &r->target.in_place, err);
+	if (!rc && r->target.in_place && r->schema.mark >= 0 &&
+	    run_holds_tail(r))
+		r->mark.tail = TAIL_HOLD;
+	return rc;
+}
+
+static int run_open_source(struct run *r, struct error *err)
+{
+	int rc = 0;
+
+	r->source = ends_take_source(r->p->ends);
+	if (!r->source)
+		rc = registry_open_connector(r->p->source, &r->source, err);
+	if (rc)
+		return rc;
+	stopper_start(&r->stopper, r->source);
+	rc = r->task->ops->describe(r, err);
+	if (!rc)
+		rc = r->source->ops->identity(r->source, &r->spec, &r->identity,
+					      err);
+	if (rc)
+		about_table(err, r->p->source_table);
+	if (!rc)
+		rc = run_find_in_place(r, err);
+	if (!rc)
+		rc = stamp_schema(r->p, &r->schema, &r->written, err);
+	r->target.schema = &r->written;
+	return rc;
+}
+
+int run_open(struct run *r, struct error *err)
+{
+	struct error ignored = ERROR_INIT;
+	struct opening opening;
+	int rc, opened = 0;
+
+	r->destination = ends_take_destination(r->p->ends);
+	if (r->destination)
+		rc = run_open_source(r, err);
+	else {
+		opening_begin(&opening, r->p, &r->to);
+		rc = run_open_source(r, err);
+		opened = opening_end(&opening, &r->destination,
+				     rc ? &ignored : err);
+	}
+	rc = rc ? rc : opened;
+	stopper_add(&r->stopper, r->destination);
+	if (!rc)
+		rc = gate_open(&r->gate, r->p, &r->schema, err);
+	if (!rc)
+		adapt_init(&r->adapt, (size_t)r->p->batch_rows,
+			   r->destination->ops->batch_rows,
+			   r->p->batch_target_us);
+	return rc;
+}

@@ -1,0 +1,33 @@
+#include "core/sync/tasks/sync.h"
+
+#include "core/sync/parts/changing.h"
+#include "core/sync/run/run.h"
+
+int sync_locate(struct run *r, struct error *err)
+{
+	if (r->from.value || !run_moves_mark(r))
+		return 0;
+	return changing_try(r->p, err);
+}
+
+static const struct task_ops sync_ops = {
+	.traits = TASK_MOVES_MARK | TASK_MIRRORS | TASK_GATED | TASK_WRITES |
+		  TASK_PACED | TASK_VERIFIES,
+	.begin = task_no_begin,
+	.held = task_no_held,
+	.init = task_no_init,
+	.describe = task_describe,
+	.locate = sync_locate,
+	.prepare = task_prepare,
+	.bound = task_no_step,
+	.begun = task_no_step,
+	.mark = task_mark,
+	.batch_id = task_no_batch_id,
+	.loading = task_no_loading,
+	.loaded = task_no_loaded,
+	.finish = task_finish,
+	.again = task_no_again,
+	.end = task_no_end,
+};
+
+struct task sync_task = { .ops = &sync_ops };
