@@ -205,21 +205,3 @@ int mysql_client_check_session(struct mysql_client *db, const char *id,
 			 "itself",
 			 db->target.where, db->session, id ? id : "unknown");
 }
-
-int mysql_client_check_charset(struct mysql_client *db, unsigned charset,
-			       struct error *err)
-{
-	if (charset == MYSQL_CLIENT_BINARY)
-		return 0;
-	if (!db->pinned)
-		db->charset = charset;
-	if (charset == db->charset)
-		return 0;
-	db->lost = true;
-	return error_set(err, ERROR_TRANSIENT,
-			 "%s: the session's character set changed in its "
-			 "middle (number %u became %u); text would be "
-			 "falsified. A proxy or a pooler gives statements to "
-			 "other sessions: connect to the server itself",
-			 db->target.where, db->charset, charset);
-}

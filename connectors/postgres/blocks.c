@@ -23,14 +23,6 @@ static const char blocks_snapshot_and_log_sql[] =
 	"SELECT pg_snapshot_xmin(s)::text, pg_snapshot_xmax(s)::text,\n"
 	"" DURABLE_COLUMNS "\nFROM pg_current_snapshot() s";
 
-void blocks_release(struct blocks *b)
-{
-	leaves_release(&b->leaves);
-	json_decref(b->known);
-	free(b->whole);
-	memset(b, 0, sizeof(*b));
-}
-
 int blocks_begin(struct postgres *c, struct error *err)
 {
 	struct blocks *b = &c->pass.blocks;
@@ -61,22 +53,6 @@ static int blocks_snapshot(struct postgres *c, uint64_t *xmin, uint64_t *xmax,
 	durable_begin(c, c->log_hidden ? 0 : durable_target(r, 2));
 	pg_result_free(r);
 	return 0;
-}
-
-int blocks_transaction(struct postgres *c, struct error *err)
-{
-	struct blocks *b = &c->pass.blocks;
-	int rc = pg_exec(
-		c->pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", err);
-
-	b->in_transaction = !rc;
-	return rc;
-}
-
-int blocks_commit(struct postgres *c, struct error *err)
-{
-	c->pass.blocks.in_transaction = false;
-	return pg_exec(c->pg, "COMMIT", err);
 }
 
 static int blocks_check_leaves(struct postgres *c, struct error *err)

@@ -10,24 +10,6 @@
 /* pg_current_snapshot(), FETCH ... WITH TIES, incremental sort */
 #define POSTGRES_OLDEST 130000
 
-static void pass_release(struct pass *p)
-{
-	running_mark_release(&p->mark);
-	watermark_release(&p->durable);
-	keyset_release(&p->keyset);
-	blocks_release(&p->blocks);
-	memset(p, 0, sizeof(*p));
-}
-
-int postgres_end_pass(struct postgres *c, struct error *err)
-{
-	bool open = c->pass.blocks.in_transaction;
-
-	pg_stream_abort(c->pg);
-	pass_release(&c->pass);
-	return open ? pg_exec(c->pg, "ROLLBACK", err) : 0;
-}
-
 static int postgres_open(struct connector **out, const struct connection *conn,
 			 struct error *err)
 {
@@ -58,28 +40,6 @@ static int postgres_open(struct connector **out, const struct connection *conn,
 		return rc;
 	}
 	*out = &c->base;
-	return 0;
-}
-
-int postgres_layout(struct postgres *c, const struct source_spec *source,
-		    const struct watermark_spec *mark, struct error *err)
-{
-	const char *column = mark ? mark->column : NULL;
-	enum strategy strategy = mark ? mark->strategy : STRATEGY_XMIN;
-	int rc;
-
-	if (c->described == source && c->strategy == strategy &&
-	    !strcmp(c->mark_column ? c->mark_column : "", column ? column : ""))
-		return 0;
-	layout_release(&c->layout);
-	c->described = NULL;
-	rc = layout_read(c->pg, source, mark, &c->layout, err);
-	if (rc)
-		return rc;
-	free(c->mark_column);
-	c->mark_column = xstrdup(column);
-	c->strategy = strategy;
-	c->described = source;
 	return 0;
 }
 

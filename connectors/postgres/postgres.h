@@ -99,6 +99,8 @@ struct postgres {
 
 extern const struct connector_ops postgres_connector;
 
+/* pass.c */
+void pass_release(struct pass *p);
 /* Leave what a pass has open: its statement, its transaction. */
 int postgres_end_pass(struct postgres *c, struct error *err);
 /* The layout for this source and mark; read anew if it is another's. */

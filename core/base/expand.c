@@ -240,14 +240,3 @@ void expand_escape(struct strbuf *out, const char *text)
 		strbuf_addch(out, *text);
 	}
 }
-
-bool expand_is_reference(const char *text, size_t n)
-{
-	const char *end = memchr(text, '}', n);
-	const char *dash;
-
-	if (n < 4 || strncmp(text, "${", 2) != 0 || end != text + n - 1)
-		return false;
-	dash = memmem(text, n, ":-", 2);
-	return !dash || dash + 2 == end;
-}

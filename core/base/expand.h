@@ -22,9 +22,6 @@
 int expand_text(struct strbuf *out, const char *raw, struct error *err);
 /* Append `text` so that expand_text() gives it back: each "${" is "$${". */
 void expand_escape(struct strbuf *out, const char *text);
-/* Is the text, of `n` bytes, one reference that holds no value itself? A
- * default text behind ":-" is a value. */
-bool expand_is_reference(const char *text, size_t n);
 
 /* Append the content of a file of at most `limit` bytes. CONFIG error naming
  * the path. */

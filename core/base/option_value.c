@@ -10,6 +10,7 @@
 #include "core/base/strlist.h"
 #include "core/base/units.h"
 #include "core/base/url.h"
+#include "core/base/url_text.h"
 
 int option_value_wrong(struct option_context *ctx, const struct option *option,
 		       const struct config_node *node)

@@ -12,6 +12,7 @@
 #include "core/base/nearest.h"
 #include "core/base/secret.h"
 #include "core/base/url_secrets.h"
+#include "core/base/url_text.h"
 
 static const char *const url_schemes[] = {
 	"postgres", "postgresql", "mysql",	 "mariadb",  "sqlite",
@@ -23,35 +24,6 @@ static const char *const url_engines[] = {
 	"postgres", "postgres",	  "mysql",	"mysql",    "sqlite",
 	"duckdb",   "clickhouse", "clickhouse", "bigquery",
 };
-
-static int url_hex(char c)
-{
-	if (isdigit((unsigned char)c))
-		return c - '0';
-	c = (char)tolower((unsigned char)c);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-char *url_decode(const char *text, size_t n)
-{
-	struct strbuf sb = STRBUF_INIT;
-
-	for (size_t i = 0; i < n; i++) {
-		int high = -1, low = -1;
-
-		if (text[i] == '%' && i + 2 < n) {
-			high = url_hex(text[i + 1]);
-			low = high < 0 ? -1 : url_hex(text[i + 2]);
-		}
-		if (low >= 0 && (high || low)) {
-			strbuf_addch(&sb, (char)(high * 16 + low));
-			i += 2;
-		} else {
-			strbuf_addch(&sb, text[i]);
-		}
-	}
-	return strbuf_detach(&sb);
-}
 
 void url_remember(const char *text)
 {

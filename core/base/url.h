@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strbuf.h"
+#include "core/base/url_text.h"
 
 struct url {
 	char *text; /* whole, with its secrets: handed to the client library,
@@ -34,8 +35,6 @@ const char *url_query(const struct url *u);
 /* The decoded value of `name` in the query behind "?", or NULL; caller frees.
  */
 char *url_query_value(const struct url *u, const char *name);
-/* `n` bytes with their percent escapes resolved; caller frees. */
-char *url_decode(const char *text, size_t n);
 
 /* scheme://user:password@host:port/database, for engines whose client takes
  * the parts. What is not there is NULL (port: 0). */

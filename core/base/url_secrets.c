@@ -7,9 +7,8 @@
 #include <strings.h>
 
 #include "core/base/alloc.h"
-#include "core/base/expand.h"
 #include "core/base/strbuf.h"
-#include "core/base/url.h"
+#include "core/base/url_text.h"
 
 #define URL_MASK "***"
 

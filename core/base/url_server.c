@@ -4,6 +4,7 @@
 #include "core/base/alloc.h"
 #include "core/base/url.h"
 #include "core/base/url_secrets.h"
+#include "core/base/url_text.h"
 
 static char *url_piece(const char *text, size_t n)
 {

@@ -1,4 +1,4 @@
-#include "core/sync/run/adapt.h"
+#include "core/sync/pace/adapt.h"
 
 #include "tests/unit/unit.h"
 

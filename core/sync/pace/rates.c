@@ -5,7 +5,7 @@
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
 #include "core/base/units.h"
-#include "core/sync/run/adapt.h"
+#include "core/sync/pace/adapt.h"
 
 /* Batches a second at the full rate: over 10 s one batch is 2 %. */
 #define RATES_PIECES 5

@@ -8,6 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/base/expand.h"
 #include "core/base/url_secrets.h"
+#include "core/base/url_text.h"
 #include "core/base/yaml_text.h"
 #include "core/data/table_name.h"
 #include "core/plugin/registry.h"

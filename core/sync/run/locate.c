@@ -29,7 +29,7 @@ int run_recover(struct run *r, struct error *err)
 	return run_check_mark(r, r->checkpoint.watermark, err);
 }
 
-int run_record(struct run *r, struct error *err)
+int run_tell_ledger(struct run *r, struct error *err)
 {
 	char id[DIGEST_TEXT_SIZE];
 
@@ -71,7 +71,7 @@ int run_claim(struct run *r, struct error *err)
 
 int run_prepare(struct run *r, struct error *err)
 {
-	int rc = run_record(r, err);
+	int rc = run_tell_ledger(r, err);
 
 	if (!rc && r->store)
 		rc = letters_open(&r->letters, err);

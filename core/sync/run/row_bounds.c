@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/plugin/registry.h"
-#include "core/sync/run/reader.h"
+#include "core/sync/parts/reader.h"
 
 /* A pass that only counts. */
 struct counting {

@@ -6,11 +6,11 @@
 #define TIDEMARK_CORE_SYNC_RUN_RUN_H
 
 #include "core/plugin/connector.h"
+#include "core/sync/ledger/run_pace.h"
 #include "core/sync/letters/letters.h"
-#include "core/sync/pace/run.h"
+#include "core/sync/pace/adapt.h"
+#include "core/sync/parts/reader.h"
 #include "core/sync/parts/stopper.h"
-#include "core/sync/run/adapt.h"
-#include "core/sync/run/reader.h"
 #include "core/sync/run/row_bounds.h"
 #include "core/sync/run/task.h"
 #include "core/sync/run/try.h"
@@ -80,7 +80,7 @@ int run_locate(struct run *r, struct error *err);
 int run_recover(struct run *r, struct error *err);
 /* Tell the ledger as soon as the window's start is known: that of the first
  * attempt, whatever the others find. */
-int run_record(struct run *r, struct error *err);
+int run_tell_ledger(struct run *r, struct error *err);
 /* Let the destination know whose lease it is ... */
 int run_claim(struct run *r, struct error *err);
 /* ... and prepare the target; reading begins at the mark that is there then. */

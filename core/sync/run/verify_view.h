@@ -6,7 +6,7 @@
 #define TIDEMARK_CORE_SYNC_RUN_VERIFY_VIEW_H
 
 #include "core/data/digest_rows.h"
-#include "core/sync/run/reader.h"
+#include "core/sync/parts/reader.h"
 #include "core/sync/run/verify_look.h"
 #include "core/sync/verify/suspects.h"
 #include "core/sync/verify/tally.h"

@@ -35,7 +35,7 @@ static int rehearsal_prepare(struct run *r, struct error *err)
 {
 	const struct destination_ops *ops = r->destination->ops;
 	struct inspection found;
-	int rc = run_record(r, err);
+	int rc = run_tell_ledger(r, err);
 
 	inspection_init(&found);
 	if (!rc)

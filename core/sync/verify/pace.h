@@ -9,7 +9,7 @@
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_PACE_H
 #define TIDEMARK_CORE_SYNC_VERIFY_PACE_H
 
-#include "core/sync/pace/run.h"
+#include "core/sync/ledger/run_pace.h"
 #include "core/sync/verify/progress.h"
 
 struct verify_pace {

@@ -7,7 +7,7 @@
 #include "core/base/log.h"
 #include "core/plugin/registry.h"
 #include "core/sync/parts/marks.h"
-#include "core/sync/run/reader.h"
+#include "core/sync/parts/reader.h"
 
 /* Both sides have READER_SLOTS of these at once. */
 #define VERIFY_ROWS  10000

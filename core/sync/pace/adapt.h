@@ -5,8 +5,8 @@
  * at first and by steps once it was too many. Called by try.c and load_pass.c;
  * knows no clock.
  */
-#ifndef TIDEMARK_CORE_SYNC_RUN_ADAPT_H
-#define TIDEMARK_CORE_SYNC_RUN_ADAPT_H
+#ifndef TIDEMARK_CORE_SYNC_PACE_ADAPT_H
+#define TIDEMARK_CORE_SYNC_PACE_ADAPT_H
 
 #include <stdbool.h>
 #include <stddef.h>

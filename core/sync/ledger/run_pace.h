@@ -4,8 +4,8 @@
  * `tidemark pace` says meanwhile, and tells the ledger what holds the run.
  * All calls come from one thread.
  */
-#ifndef TIDEMARK_CORE_SYNC_PACE_RUN_H
-#define TIDEMARK_CORE_SYNC_PACE_RUN_H
+#ifndef TIDEMARK_CORE_SYNC_LEDGER_RUN_PACE_H
+#define TIDEMARK_CORE_SYNC_LEDGER_RUN_PACE_H
 
 #include "core/plugin/store.h"
 #include "core/sync/ledger/lease.h"

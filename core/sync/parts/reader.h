@@ -6,8 +6,8 @@
  *
  * Called by pipeline.c from the writer thread. It knows nothing of marks.
  */
-#ifndef TIDEMARK_CORE_SYNC_RUN_READER_H
-#define TIDEMARK_CORE_SYNC_RUN_READER_H
+#ifndef TIDEMARK_CORE_SYNC_PARTS_READER_H
+#define TIDEMARK_CORE_SYNC_PARTS_READER_H
 
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-#include "core/sync/run/reader.h"
+#include "core/sync/parts/reader.h"
 
 #include <stdlib.h>
 #include <time.h>

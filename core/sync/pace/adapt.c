@@ -1,4 +1,4 @@
-#include "core/sync/run/adapt.h"
+#include "core/sync/pace/adapt.h"
 
 /* Times the configured rows, at most. */
 #define ADAPT_TIMES 8

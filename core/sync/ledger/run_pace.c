@@ -6,7 +6,7 @@
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/sync/ledger/ledger.h"
-#include "core/sync/pace/run.h"
+#include "core/sync/ledger/run_pace.h"
 
 /* Between two looks at what `tidemark pace` has set. */
 #define RUN_PACE_US US_PER_SECOND

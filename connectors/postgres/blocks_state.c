@@ -1,0 +1,35 @@
+#include "connectors/common/settle.h"
+#include "connectors/postgres/blocks.h"
+#include "connectors/postgres/durable.h"
+#include "connectors/postgres/repeats.h"
+#include "connectors/postgres/replay.h"
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "core/base/log.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void blocks_release(struct blocks *b)
+{
+	leaves_release(&b->leaves);
+	json_decref(b->known);
+	free(b->whole);
+	memset(b, 0, sizeof(*b));
+}
+
+int blocks_transaction(struct postgres *c, struct error *err)
+{
+	struct blocks *b = &c->pass.blocks;
+	int rc = pg_exec(
+		c->pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", err);
+
+	b->in_transaction = !rc;
+	return rc;
+}
+
+int blocks_commit(struct postgres *c, struct error *err)
+{
+	c->pass.blocks.in_transaction = false;
+	return pg_exec(c->pg, "COMMIT", err);
+}
