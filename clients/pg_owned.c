@@ -65,6 +65,11 @@
 static const char table_sql[] =
 	"coalesce(" OWNER_FAULT ",\n"
 	"  CASE WHEN c.relkind <> 'r' THEN 'is not a table' END,\n"
+	/* Its parent's key is worked out of each row that is written here. */
+	"  (SELECT format('is a partition of table %s',\n"
+	"      h.inhparent::regclass)\n"
+	"    FROM pg_inherits h\n"
+	"    WHERE c.relispartition AND h.inhrelid = c.oid),\n"
 	"  ";
 static const char attached_sql[] = OWNED_ATTACHED;
 static const char neighbours_sql[] = " AND o.relnamespace <> c.relnamespace";

@@ -104,6 +104,16 @@ ADDED = {
     "reference": ([REFERENCE.format(table="public._tidemark_watermark",
                                     key="pipeline")],
                   "foreign key g_key_fkey from table mallory.g"),
+    # Of whatever goes into a partition the server works out the parent's key.
+    "parent": (["CREATE FUNCTION mallory.key(text) RETURNS text IMMUTABLE"
+                " LANGUAGE plpgsql AS"
+                " 'BEGIN PERFORM mallory.peek(); RETURN $1; END'",
+                "CREATE TABLE mallory.parent"
+                " (LIKE public._tidemark_watermark)"
+                " PARTITION BY LIST (mallory.key(pipeline))",
+                "ALTER TABLE mallory.parent ATTACH PARTITION"
+                " public._tidemark_watermark FOR VALUES IN ('items')"],
+               "is a partition of table mallory.parent"),
 }
 
 
