@@ -92,22 +92,30 @@ enum error_code duck_error_type_code(int type, const char *text)
 	return duck_error_code(text);
 }
 
-/* True: DuckDB itself wrote this "Invalid Input Error". error() has the same
- * type, and its author may have put values of the row into its text. */
-static bool duck_error_is_fixed(const char *text)
-{
-	static const char prefix[] = "Invalid Input Error: ";
-	static const char *const begins[] = { "Could not ",	"Failed to ",
-					      "Attempting to ", "Type ",
-					      "Cannot ",	NULL };
+static const char invalid_input[] = "Invalid Input Error: ";
 
-	if (strncmp(text, prefix, strlen(prefix)) != 0)
-		return true;
-	text += strlen(prefix);
+/* error() has the type of this one, and its author may have put values of the
+ * row into its text, with whatever beginning: no more is told than a beginning
+ * that is known. */
+static char *duck_error_invalid(const char *text)
+{
+	static const char *const begins[] = {
+		"Could not parse string ", "Could not convert string ",
+		"Failed to parse string ", "Failed to cast ",
+		"Failed to append",	   NULL
+	};
+	struct strbuf out = STRBUF_INIT;
+	const char *begin = NULL;
+
+	text += strlen(invalid_input);
 	for (size_t i = 0; begins[i]; i++)
 		if (!strncmp(text, begins[i], strlen(begins[i])))
-			return true;
-	return false;
+			begin = begins[i];
+	strbuf_addf(&out, "%s%s%s", invalid_input, begin ? begin : "",
+		    begin ? "..."
+			  : "a value, or a query of yours that refuses it");
+	row_values_note(&out);
+	return strbuf_detach(&out);
 }
 
 /* An error of a constraint tells its expression, without the values in quotes
@@ -129,12 +137,8 @@ static char *duck_error_told(enum error_code code, const char *text)
 
 	if (row_values_shown() || !row_values_told_by(code))
 		return xstrdup(text);
-	if (!duck_error_is_fixed(text)) {
-		strbuf_addstr(&out, "Invalid Input Error: a value, or a query "
-				    "of yours that refuses it");
-		row_values_note(&out);
-		return strbuf_detach(&out);
-	}
+	if (!strncmp(text, invalid_input, strlen(invalid_input)))
+		return duck_error_invalid(text);
 	line = xstrndup(text, n);
 	if (row_values_add(&out, line, &words) || text[n])
 		row_values_note(&out);

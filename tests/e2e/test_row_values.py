@@ -215,13 +215,16 @@ DUCKDB_STUMBLES = [
     ("strptime(name, '%Y')", "Could not parse string"),
     ("regexp_matches('x', name)", "Invalid Input Error"),
     ("error('no ' || name)", "Invalid Input Error"),
+    ("error('Cannot ship to ' || name)", "Invalid Input Error"),
+    ("error('Could not parse string ' || name)", "Could not parse string"),
     ("make_date(substr(name, 5, 7)::integer, 99, 1)", "Error"),
 ]
 
 
 @pytest.mark.parametrize("checked", [False, True], ids=["source", "check"])
 @pytest.mark.parametrize("expression, said", DUCKDB_STUMBLES,
-                         ids=["strptime", "regexp", "error", "date"])
+                         ids=["strptime", "regexp", "error", "begins",
+                              "begins-so", "date"])
 def test_duckdb_stumbles_on_a_value(tidemark, make_destination, expression,
                                     said, checked):
     ends = [make_destination("duckdb"), make_destination("duckdb")]
