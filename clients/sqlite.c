@@ -60,11 +60,11 @@ static void sqlite_explain_busy(const char *path, struct error *err)
 }
 
 int sqlite_fail_code(struct error *err, const char *path, int code,
-		     const char *message)
+		     bool running, const char *message)
 {
 	const char *hint = sqlite_error_hint(code);
 	bool busy = (code & 0xff) == SQLITE_BUSY;
-	char *told = sqlite_error_told(code, message);
+	char *told = sqlite_error_told(code, running, message);
 	int rc = error_set(err,
 			   busy && stop_requested() ? ERROR_STOPPED
 						    : sqlite_error_code(code),
@@ -81,10 +81,10 @@ int sqlite_fail_code(struct error *err, const char *path, int code,
 	return rc;
 }
 
-int sqlite_fail(struct sqlite *db, struct error *err)
+int sqlite_fail(struct sqlite *db, bool running, struct error *err)
 {
 	return sqlite_fail_code(err, db->path,
-				sqlite3_extended_errcode(db->handle),
+				sqlite3_extended_errcode(db->handle), running,
 				sqlite3_errmsg(db->handle));
 }
 
@@ -162,7 +162,7 @@ static int sqlite_use_wal(struct sqlite *db, struct error *err)
 				    NULL, NULL, NULL);
 	while ((code & 0xff) == SQLITE_BUSY && sqlite_wait(db, tries++));
 	if (code != SQLITE_OK)
-		rc = sqlite_fail(db, err);
+		rc = sqlite_fail(db, false, err);
 	sqlite3_busy_handler(db->handle, sqlite_wait, db);
 	return rc ? rc : sqlite_exec(db, "PRAGMA synchronous = NORMAL", err);
 }
@@ -234,7 +234,7 @@ int sqlite_open(struct sqlite **out, const char *path,
 	db = xcalloc(1, sizeof(*db));
 	db->path = xstrdup(path);
 	if (sqlite3_open_v2(path, &db->handle, flags, NULL) != SQLITE_OK)
-		rc = sqlite_fail(db, err);
+		rc = sqlite_fail(db, false, err);
 	if (!rc)
 		rc = sqlite_set_up(db, options, new_file, err);
 	if (rc) {
@@ -286,7 +286,7 @@ bool sqlite_is_repeat(const struct error *err)
 int sqlite_exec(struct sqlite *db, const char *sql, struct error *err)
 {
 	if (sqlite3_exec(db->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
-		return sqlite_fail(db, err);
+		return sqlite_fail(db, false, err);
 	return 0;
 }
 
@@ -372,6 +372,6 @@ int sqlite_add_predicate(struct sqlite *db, const char *name,
 	if (sqlite3_create_function_v2(
 		    db->handle, name, 2, SQLITE_UTF8 | SQLITE_DIRECTONLY, f,
 		    sqlite_call_predicate, NULL, NULL, free) != SQLITE_OK)
-		return sqlite_fail(db, err);
+		return sqlite_fail(db, false, err);
 	return 0;
 }

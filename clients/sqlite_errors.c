@@ -85,8 +85,14 @@ static bool sqlite_error_tells_of_row(int code, const char *message)
 	return code == SQLITE_ERROR && strncmp(message, "near ", 5) != 0;
 }
 
-char *sqlite_error_told(int code, const char *message)
+char *sqlite_error_told(int code, bool running, const char *message)
 {
+	/* A table of words takes the name of a column from a value. */
+	static const char *const cuts[] = {
+		"MATCH expression: ", "rank function: ", "special query: ",
+		"no such column: ", NULL
+	};
+	const struct row_value_words words = { .cuts = cuts };
 	enum error_code class = sqlite_error_tells_of_row(code, message)
 					? ERROR_DATA
 					: sqlite_error_code(code);
@@ -96,7 +102,7 @@ char *sqlite_error_told(int code, const char *message)
 	 * into them. */
 	if (row_values_shown() || code != SQLITE_CONSTRAINT_TRIGGER ||
 	    sqlite3_libversion_number() < SQLITE_RAISE_EXPRESSION)
-		return row_values_text(class, message, NULL);
+		return row_values_text(class, message, running ? &words : NULL);
 	strbuf_addstr(&out, "a trigger refused the row");
 	row_values_note(&out);
 	return strbuf_detach(&out);

@@ -19,9 +19,10 @@ struct sqlite_statement {
 	bool too_big; /* a value was bound that SQLite cannot take */
 };
 
-/* Set `err` from a result code, or from what the connection says. */
+/* Set `err` from a result code, or from what the connection says; `running`: of
+ * a statement that it has understood. */
 int sqlite_fail_code(struct error *err, const char *path, int code,
-		     const char *message);
-int sqlite_fail(struct sqlite *db, struct error *err);
+		     bool running, const char *message);
+int sqlite_fail(struct sqlite *db, bool running, struct error *err);
 
 #endif

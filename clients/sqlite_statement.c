@@ -13,7 +13,7 @@ int sqlite_prepare(struct sqlite *db, struct sqlite_statement **out,
 
 	if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT,
 			       &handle, NULL) != SQLITE_OK)
-		return sqlite_fail(db, err);
+		return sqlite_fail(db, false, err);
 	st = xcalloc(1, sizeof(*st));
 	st->db = db;
 	st->handle = handle;
@@ -37,10 +37,10 @@ int sqlite_step(struct sqlite_statement *st, struct error *err)
 	if (code == SQLITE_ROW)
 		return 1;
 	if (st->too_big)
-		rc = sqlite_fail_code(err, st->db->path, code,
+		rc = sqlite_fail_code(err, st->db->path, code, true,
 				      "a value is too big");
 	else if (code != SQLITE_DONE)
-		rc = sqlite_fail(st->db, err);
+		rc = sqlite_fail(st->db, true, err);
 	sqlite_reset(st);
 	return rc;
 }
