@@ -302,6 +302,8 @@ int duckdb_source_look(struct paged_source *base,
 
 	if (!rc && out->table.view)
 		rc = duckdb_source_view_definition(s, &out->table, err);
+	if (!rc && out->table.view)
+		rc = duckdb_source_view_refuse(s, &out->table, err);
 	if (!rc)
 		rc = catalog_describe(s, &out->table, "*", "true", &a, err);
 	if (rc)

@@ -59,6 +59,11 @@ int duckdb_source_view_mark(struct duckdb_source *s,
 int duckdb_source_view_definition(struct duckdb_source *s,
 				  struct source_table *view, struct error *err);
 
+/* effects.c: SCHEMA if reading the view does something else as well. */
+int duckdb_source_view_refuse(struct duckdb_source *s,
+			      const struct source_table *view,
+			      struct error *err);
+
 /* ids.c: why ids may come behind the mark; a code of NULL: they do not. */
 struct duckdb_source_doubt {
 	const char *code, *fix;

@@ -73,6 +73,42 @@ def test_duckdb_target_reads_no_other_file(tidemark, work_dir, secret_file):
                               " table_name = 't'").fetchall()
 
 
+LOG = "enable_logging(level='trace', storage='stdout')"
+TITLE = "chr(27) || ']0;forged' || chr(7)"
+# What a view says, and what of it is named.
+LOGGING = {
+    "plainly": (f"SELECT 1 AS id, 'a' AS t FROM {LOG}", "enable_logging"),
+    "aside": (f"SELECT id, (SELECT count(*) FROM {LOG}) AS t FROM inner_v",
+              "enable_logging"),
+    "macro": ("SELECT * FROM hidden()", "enable_logging"),
+    "text": ("SELECT 1 AS id, 'a' AS t FROM query('FROM enable_' ||"
+             " 'logging(storage=''stdout'')')", "enable_logging"),
+    "tree": ("SELECT 1 AS id, 'a' AS t FROM json_execute_serialized_sql("
+             "json_serialize_sql('SELECT * FROM enable_logging()')::varchar)",
+             "json_execute_serialized_sql"),
+}
+
+
+@pytest.mark.parametrize("view, named", LOGGING.values(), ids=LOGGING)
+@pytest.mark.parametrize("more", ("", "?external_access=true"))
+def test_duckdb_source_prints_nothing(tidemark, work_dir, view, named, more):
+    """DuckDB's log could go to our standard output, with any text in it."""
+    file = work_dir / "source.duckdb"
+    with duckdb.connect(file) as db:
+        db.execute("CREATE VIEW inner_v AS SELECT 1 AS id UNION ALL SELECT 2")
+        db.execute("CREATE MACRO hidden() AS TABLE SELECT 1 AS id, 'a' AS t"
+                   f" FROM {LOG}")
+        db.execute(f"CREATE VIEW v AS SELECT id, coalesce(nullif(t::text, t"
+                   f"::text), write_log({TITLE}, level := 'error')) AS t"
+                   f" FROM ({view})")
+    set_up(tidemark, f"duckdb:{file}{more}")
+    for command in ("check", "run", "verify"):
+        done = tidemark(command, "--json")
+        assert "\x1b" not in done.out and "QueryLog" not in done.out, done
+        assert named in done.err + done.out, done
+    tidemark("run").expect(EXIT_SCHEMA)
+
+
 @pytest.mark.parametrize("expression", (
     "load_extension('{path}')", "readfile('{path}')", "(SELECT max(name) FROM dbstat)"))
 def test_sqlite_source_reaches_nothing(tidemark, work_dir, secret_file,
