@@ -89,6 +89,17 @@ static bool url_is_port(const char *text, size_t start, size_t end)
 	return true;
 }
 
+/* "[::1]" or "[::1]:5432", and no user's name that begins with a bracket. */
+static bool url_is_address(const char *text, size_t start, size_t end)
+{
+	const char *close = memchr(text + start, ']', end - start);
+	size_t at = close ? (size_t)(close - text) + 1 : end;
+
+	return text[start] == '[' && close &&
+	       (at == end ||
+		(text[at] == ':' && url_is_port(text, at + 1, end)));
+}
+
 /* libpq looks for the "@" up to the first slash, whatever comes before. */
 static bool url_is_libpq(const char *text)
 {
@@ -108,7 +119,8 @@ static size_t url_password_end(const char *text, size_t start, size_t colon,
 	    url_is_port(text, colon + 1, part))
 		return 0;
 	sign = url_last_at(text, start, slash, unexpanded);
-	if (colon >= slash || (text[start] == '[' && sign == slash))
+	if (colon >= slash ||
+	    (sign == slash && url_is_address(text, start, slash)))
 		return 0;
 	if (sign < slash) {
 		/* Behind the slash, too: "p@q/r@host". */

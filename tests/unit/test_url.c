@@ -39,6 +39,7 @@ static const struct {
 	/* a user with an "@" */
 	{ "mysql://a@b:hunter22@h/db", "mysql", "", "mysql://a@b:***@h/db" },
 	{ "mysql://[a:hunter22@h/db", "mysql", "", "mysql://[a:***@h/db" },
+	{ "mysql://[::1]:1/d@b", "mysql", "", "mysql://[::1]:1/d@b" },
 	{ "mysql://a@h:3306/d@b", "mysql", "", "mysql://a@h:3306/d@b" },
 	{ "postgresql://[a:hunter22@h/db", "postgres", "",
 	  "postgresql://[a:***@h/db" },
@@ -116,6 +117,8 @@ static const struct {
 	{ "postgresql://h?password=hun@ter22:x", "holds a \"@\"" },
 	{ "postgresql://a@b:hunter22@h/db", "user in the URL holds a \"@\"" },
 	{ "postgresql://a:x@l,[:H/t?password=hunter22]:20/d", "no \"]\" ends" },
+	{ "mysql://[a:hunter22/x@h/db", "holds a \"/\"" },
+	{ "mysql://[a]:hunter22/x@h/db", "holds a \"/\"" },
 	{ "postgresql://[::1?password=hunter22]/d", "no \"]\" ends" },
 };
 
