@@ -60,7 +60,9 @@ long clickhouse_find_exception(const char *text, size_t n, size_t *begin,
 			       size_t *end)
 {
 	static const char words[] = "DB::Exception: ", version[] = " (version ";
-	const char *at = exception_last(text, n), *last = text + n, *what;
+	bool alone = n > 6 && !strncmp(text, "Code: ", 6);
+	const char *at = alone ? text : exception_last(text, n);
+	const char *last = text + n, *what;
 	long code = 0;
 
 	if (!at)
@@ -90,18 +92,48 @@ static void clickhouse_fail_hint(struct error *err, long code)
 				"speaks to");
 }
 
+/* "(CANNOT_PARSE_DATE)" at the end: the error's name. */
+static const char *clickhouse_name(const char *text)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	const char *open = strrchr(text, '(');
+	size_t n = open ? strspn(open + 1, letters) : 0;
+
+	return n && !strcmp(open + 1 + n, ")") ? open : "";
+}
+
 /* Of a constraint the expression is told, and the row's values behind it; of a
- * row that cannot be parsed, what it reads like. */
+ * value that is refused, most often without quotes, what it was to be. */
 static char *clickhouse_told(enum error_code code, const char *text)
 {
-	static const char *const cuts[] = { "Column values: ", "parsed text: ",
-					    " before: ", " Row 1:", NULL };
-	const struct row_value_words words = {
-		.cuts = cuts,
-		.numbers = code == ERROR_DATA && !strstr(text, "onstraint"),
+	static const char *const row[] = { "Column values: ", NULL };
+	static const char *const value[] = { ": ",    "IPv4 ", "IPv6 ",
+					     "uuid ", "UUID ", "at position ",
+					     NULL };
+	static const char *const hints[] = {
+		" here: ", "parsed text: ", " before: ", " Row 1:",
+		"IPv4 ",   "IPv6 ",	    "uuid ",	 "UUID ",
+		"re2: ",   "re2 pattern: ", "str: ",	 "Syntax error: ",
+		NULL
 	};
+	bool constraint = !strncmp(text, "Constraint ", 11);
+	const struct row_value_words words = {
+		.cuts = constraint	     ? row
+			: code == ERROR_DATA ? value
+					     : hints,
+		.numbers = !constraint,
+	};
+	const char *name = clickhouse_name(text);
+	struct strbuf out = STRBUF_INIT;
 
-	return row_values_text(code, text, &words);
+	if (row_values_shown() || !row_values_told_by(code))
+		return xstrdup(text);
+	if (row_values_add(&out, text, &words)) {
+		if (*name && !strstr(out.data, name))
+			strbuf_addf(&out, " %s", name);
+		row_values_note(&out);
+	}
+	return strbuf_detach(&out);
 }
 
 int clickhouse_fail_text(struct error *err, const char *shown, const char *text,

@@ -328,6 +328,45 @@ def test_source_that_stumbles_on_a_value(tidemark, make_destination, engine,
     assert "zoe" in shown.err + shown.out, shown
 
 
+# What a source of ClickHouse's is to make of a name, and what is still told.
+CLICKHOUSE_STUMBLES = [
+    ("toInt32(name)", "Cannot parse string ..."),
+    ("toDate(name)", "Cannot parse date here: ... (CANNOT_PARSE_DATE)"),
+    ("toIPv4(name)", "Cannot parse IPv4 ... (CANNOT_PARSE_IPV4)"),
+    ("toUUID(name)", "(CANNOT_PARSE_UUID)"),
+    ("CAST(name, 'JSON')", "Cannot parse JSON object here: ..."),
+    ("match('x', '(' || name)", "cannot compile re2: ..."),
+    ("replaceRegexpAll('x', '(' || name, 'y')", "re2 pattern: ..."),
+    ("formatQuery(name)", "Syntax error: ... (SYNTAX_ERROR)"),
+]
+
+
+@pytest.mark.parametrize("before", [
+    "", "Code: 241. DB::Exception: ", "Code: 241 ", "constraint "],
+    ids=["plain", "exception", "code", "constraint"])
+@pytest.mark.parametrize("expression, said", CLICKHOUSE_STUMBLES)
+def test_clickhouse_stumbles_on_a_value(tidemark, make_destination, expression,
+                                        said, before):
+    """Whatever the value is like: words of an exception as well."""
+    source = make_destination("clickhouse")
+    source.execute("CREATE TABLE people (id bigint, name String)"
+                   " ENGINE = MergeTree ORDER BY id",
+                   f"INSERT INTO people VALUES (1, '{before}zoe quill 5551234"
+                   " 5551234')")
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", f"sqlite:{tidemark.dir}/w.db")
+    tidemark.pipeline(
+        "people", key=["id"], retry={"attempts": 1},
+        source={"connection": "source", "table": f"{source.schema}.people",
+                "expressions": {"n": f"toString({expression})"}},
+        destination={"connection": "warehouse", "table": "people"},
+        watermark={"strategy": "sequence", "column": "id"})
+    done = tidemark.write_config()("run", "--json")
+    text = told(tidemark, done)
+    assert done.code != 0 and hidden(text), text
+    assert said in text and "log.row_values" in text, text
+
+
 # How BigQuery puts it; and what is still told.
 BIGQUERY_SAYS = [
     ("POST /upload", "Error while reading data, error message: JSON parsing "
