@@ -176,10 +176,13 @@ static void reply_hint(const char *reason, const char *message,
 }
 
 /* "Could not parse 'x' as INT64 for field c3 (position 2) starting at location
- * 0", "Field: c3; Value: x", "Bad int64 value: x" */
+ * 0", "Field: c3; Value: x", "Bad int64 value: x", "Invalid time zone: x" */
 static const char *const reply_tails[] = { " as ", NULL };
-static const char *const reply_cuts[] = { "Value: ", " value: ", " WKT: ",
-					  " WKB: ", NULL };
+static const char *const reply_cuts[] = {
+	"Value: ", " value: ",	" WKT: ",	 " WKB: ",
+	" date: ", " time: ",	" datetime: ",	 " timestamp: ",
+	" zone: ", " string: ", " expression: ", NULL
+};
 static const struct row_value_words reply_values = {
 	.tails = reply_tails,
 	.cuts = reply_cuts,

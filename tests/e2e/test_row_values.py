@@ -388,6 +388,14 @@ BIGQUERY_SAYS = [
      "at [9:1]", ["ST_GeogFromText failed"]),
     ("POST .*/jobs", 'Query error: Failed to parse input string "{}" at [9:1]',
      ["Failed to parse input string"]),
+    ("POST .*/jobs", "Query error: Cannot parse regular expression: missing "
+     "): ({} at [9:1]", ["Cannot parse regular expression"]),
+    ("POST .*/jobs", "Query error: Invalid time zone: {} at [9:1]",
+     ["Invalid time zone"]),
+    ("POST .*/jobs", "Query error: Invalid date: {} at [9:1]",
+     ["Invalid date"]),
+    ("POST .*/jobs", "Query error: Invalid hexadecimal string: {} at [9:1]",
+     ["Invalid hexadecimal string"]),
 ]
 
 
