@@ -117,7 +117,7 @@ static bool message_add_text(struct strbuf *out, const PGresult *result,
 	const struct row_value_words words = {
 		.cuts = (value || name) && !message_begins(text, fixed) ? cuts
 									: NULL,
-		.numbers = value,
+		.numbers = value || name,
 		.statement = sql,
 		.names = names,
 		.strict = value,

@@ -328,6 +328,25 @@ def test_source_that_stumbles_on_a_value(tidemark, make_destination, engine,
     assert "zoe" in shown.err + shown.out, shown
 
 
+def test_number_that_names_nothing(tidemark, make_source):
+    """The error's class is that of a misspelt name."""
+    source = make_source("postgres")
+    source.execute("CREATE TABLE people (id bigint, n bigint)",
+                   "INSERT INTO people VALUES (1, 5551234)")
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", f"sqlite:{tidemark.dir}/w.db")
+    tidemark.pipeline(
+        "people", key=["id"],
+        source={"connection": "source", "table": "public.people",
+                "expressions": {"v": "lo_get(n::oid)::text"}},
+        destination={"connection": "warehouse", "table": "people"},
+        watermark={"strategy": "sequence", "column": "id"})
+    done = tidemark.write_config()("run", "--json")
+    text = told(tidemark, done)
+    assert done.code != 0 and hidden(text), text
+    assert "large object ... does not exist" in text, text
+
+
 # What a source of ClickHouse's is to make of a name, and what is still told.
 CLICKHOUSE_STUMBLES = [
     ("toInt32(name)", "Cannot parse string ..."),
