@@ -61,15 +61,6 @@ const struct command *syntax_command(const struct syntax *s, const char *name,
 
 	if (c)
 		return c;
-	for (size_t i = 0; s->planned[i]; i++) {
-		if (!strcmp(s->planned[i], name)) {
-			error_set(err, ERROR_CONFIG,
-				  "the command \"%s\" is not supported yet; "
-				  "\"tidemark help\" lists what is",
-				  name);
-			return NULL;
-		}
-	}
 	for (; n < ARRAY_SIZE(names) && s->commands[n]; n++)
 		names[n] = s->commands[n]->name;
 	near = nearest_name(name, names, n);

@@ -53,7 +53,6 @@ struct command {
 /* What may stand on a command line. */
 struct syntax {
 	const struct command *const *commands; /* ends with NULL */
-	const char *const *planned; /* commands to come, ends with NULL */
 	const struct flag *flags; /* global */
 };
 

@@ -22,14 +22,6 @@ static const struct command *const commands[] = {
 	NULL,
 };
 
-/* Named by the design, not built. */
-static const char *const planned[] = {
-
-	"serve",
-	"completion",
-	NULL,
-};
-
 static const struct flag global_flags[] = {
 	{ "config", 'c', FLAG_TEXT, "FILE",
 	  "the config file (default: tidemark.yaml, then $TIDEMARK_CONFIG)" },
@@ -45,6 +37,5 @@ static const struct flag global_flags[] = {
 
 const struct syntax cli_syntax = {
 	.commands = commands,
-	.planned = planned,
 	.flags = global_flags,
 };

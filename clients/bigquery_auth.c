@@ -175,11 +175,6 @@ void bigquery_auth_forget(struct bigquery_auth *a)
 	a->until_us = 0;
 }
 
-const char *bigquery_auth_shown(const struct bigquery_auth *a)
-{
-	return a->email ? a->email : "the account of this machine";
-}
-
 /* RFC 7523; developers.google.com/identity/protocols/oauth2/service-account */
 static int auth_sign(const struct bigquery_auth *a, char **out,
 		     struct error *err)

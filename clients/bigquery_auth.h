@@ -25,7 +25,5 @@ int bigquery_auth_header(struct bigquery_auth *a, const char **out,
 			 struct error *err);
 /* The service takes the token for no good: fetch another. */
 void bigquery_auth_forget(struct bigquery_auth *a);
-/* Who that is, for messages. */
-const char *bigquery_auth_shown(const struct bigquery_auth *a);
 
 #endif

@@ -120,6 +120,5 @@ void http_add_excerpt(struct strbuf *sb, const char *text, size_t n,
 		      size_t most);
 /* Percent-encoded, all but letters, digits and -._~ */
 void http_add_escaped(struct strbuf *sb, const char *text);
-const char *http_library_version(void);
 
 #endif

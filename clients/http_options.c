@@ -207,8 +207,3 @@ void http_options_apply(const struct http_options *o, CURL *easy,
 	http_apply_timeouts(o, easy);
 	free(url);
 }
-
-const char *http_library_version(void)
-{
-	return curl_version_info(CURLVERSION_NOW)->version;
-}

@@ -122,11 +122,6 @@ int pg_server_version(const struct pg *pg)
 	return PQserverVersion(pg->conn);
 }
 
-int pg_backend_pid(const struct pg *pg)
-{
-	return PQbackendPID(pg->conn);
-}
-
 bool pg_alive(const struct pg *pg)
 {
 	return !pg->lost && PQstatus(pg->conn) == CONNECTION_OK;
@@ -344,11 +339,6 @@ int pg_columns(const struct pg_result *r)
 int64_t pg_touched(const struct pg_result *r)
 {
 	return strtoll(PQcmdTuples((PGresult *)r), NULL, 10);
-}
-
-const char *pg_name(const struct pg_result *r, int column)
-{
-	return PQfname(r, column);
 }
 
 const char *pg_value(const struct pg_result *r, int row, int column)

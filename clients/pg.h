@@ -30,7 +30,6 @@ void pg_close(struct pg *pg); /* NULL is fine */
 /* Ask the server to cancel what is running; safe from another thread. */
 void pg_interrupt(struct pg *pg);
 int pg_server_version(const struct pg *pg); /* 150018 */
-int pg_backend_pid(const struct pg *pg);
 bool pg_alive(const struct pg *pg); /* false once the connection is lost */
 
 /* One or more commands, results dropped. */
@@ -56,7 +55,6 @@ void pg_result_free(struct pg_result *r); /* NULL is fine */
 int pg_rows(const struct pg_result *r);
 int pg_columns(const struct pg_result *r);
 int64_t pg_touched(const struct pg_result *r); /* rows of a command */
-const char *pg_name(const struct pg_result *r, int column);
 /* NULL: NULL, or there is no such row or column. */
 const char *pg_value(const struct pg_result *r, int row, int column);
 

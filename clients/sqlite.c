@@ -269,11 +269,6 @@ int64_t sqlite_user(const struct sqlite *db)
 	return sqlite_holder(db->path);
 }
 
-const char *sqlite_library_version(void)
-{
-	return sqlite3_libversion();
-}
-
 bool sqlite_is_repeat(const struct error *err)
 {
 	long code = strtol(err->server_code, NULL, 10);

@@ -47,7 +47,6 @@ const char *sqlite_path(const struct sqlite *db);
 /* Another process that has the file locked, one that writes first; 0: none, or
  * the system does not tell. */
 int64_t sqlite_user(const struct sqlite *db);
-const char *sqlite_library_version(void);
 
 /* Is it that a row has what another has already, where that may not be? */
 bool sqlite_is_repeat(const struct error *err);

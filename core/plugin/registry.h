@@ -48,9 +48,12 @@ int registry_destination(const char *engine, const struct destination_ops **out,
 			 struct error *err);
 int registry_store(const char *engine, const struct store_ops **out,
 		   struct error *err);
+/* CONFIG if the URL of a file or a module has an option that is not one of
+ * `options`. */
+int registry_check_options(const struct url *url,
+			   const struct url_option *options, struct error *err);
 /* Look the engine of the URL up and open it. CONFIG, too, if the URL has an
- * option that a module does not declare; engines that are built in look at
- * theirs themselves. */
+ * option that the engine does not declare. */
 int registry_open_connector(const struct connection *conn,
 			    struct connector **out, struct error *err);
 int registry_open_destination(const struct connection *conn,

@@ -42,15 +42,15 @@ static int registry_unknown_option(const char *engine, const char *name,
 }
 
 /* A word that nobody reads is taken for one that works. */
-static int registry_check_options(const struct url *url,
-				  const struct url_option *options,
-				  struct error *err)
+int registry_check_options(const struct url *url,
+			   const struct url_option *options, struct error *err)
 {
 	const char *at = url->text ? url_query(url) : NULL;
 	struct strlist known = STRLIST_INIT;
 	int rc = 0;
 
-	if (registry_is_builtin(url->engine))
+	/* Servers that are built in look at theirs themselves. */
+	if (registry_is_builtin(url->engine) && !*url->path)
 		return 0;
 	registry_declared(options, &known);
 	while (!rc && at && *at && at[1]) {

@@ -3,6 +3,7 @@ no secret in any answer."""
 
 import os
 import re
+import sqlite3
 import time
 
 import pytest
@@ -335,3 +336,27 @@ def test_bad_failpoints(tidemark_failpoints, value):
     tidemark_failpoints.write_config(
         CONFIG.replace("DIR", tidemark_failpoints.dir))
     tidemark_failpoints("check", failpoints=value).expect(EXIT_CONFIG)
+
+
+@pytest.mark.parametrize("word", ["source", "target", "state"])
+def test_a_file_has_no_options(tidemark, word):
+    """A word behind "?" that nobody reads is refused, with exit 2."""
+    place = tidemark.dir
+    with sqlite3.connect(f"{place}/a.db") as db:
+        db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)")
+    ends = {"source": f"sqlite:{place}/a.db", "target": f"sqlite:{place}/b.db",
+            "state": f"sqlite:{place}/s.db"}
+    ends[word] += "?x=1"
+    tidemark.write_config(f"""version: 1
+state: {ends["state"]}
+connections: {{ a: "{ends["source"]}", b: "{ends["target"]}" }}
+pipelines:
+  p:
+    source: {{ connection: a, table: t }}
+    destination: {{ connection: b, table: t }}
+    watermark: {{ strategy: sequence, column: id }}
+    load: {{ mode: upsert }}
+""")
+    done = tidemark("run").expect(EXIT_CONFIG)
+    assert "sqlite: unknown option x in the URL; it has none" in done.err
+    assert not os.path.exists(f"{place}/b.db")

@@ -53,8 +53,7 @@ static const struct command copy = {
 };
 
 static const struct command *const commands[] = { &run, &copy, NULL };
-static const char *const planned[] = { "verify", NULL };
-static const struct syntax syntax = { commands, planned, global_flags };
+static const struct syntax syntax = { commands, global_flags };
 
 struct args_case {
 	const char *line; /* words, split at spaces */
@@ -83,7 +82,6 @@ static const struct args_case cases[] = {
 	{ "copy --help", "copy help" },
 	{ "rnu", "!unknown command \"rnu\" (did you mean \"run\"?)" },
 	{ "zzzzzzzz", "!\"tidemark help\" lists" },
-	{ "verify", "!the command \"verify\" is not supported yet" },
 	{ "run --dry-run", "!the flag --dry-run is not supported yet" },
 	{ "run --wacth 3s", "!unknown flag --wacth (did you mean --watch?)" },
 	{ "run --confg x", "!(did you mean --config?)" },

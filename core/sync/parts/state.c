@@ -13,6 +13,8 @@ int state_open(const struct settings *s, struct store **out, struct error *err)
 	int rc = registry_store(s->state->url.engine, &ops, err);
 
 	if (!rc)
+		rc = registry_check_options(&s->state->url, ops->options, err);
+	if (!rc)
 		rc = ops->open(&store, s->state, err);
 	if (!rc)
 		rc = ops->migrate(store, &applied, &version, err);
@@ -36,6 +38,8 @@ int state_look(const struct connection *state, struct store **out,
 	int rc = registry_store(url->engine, &ops, err);
 
 	*out = NULL;
+	if (!rc)
+		rc = registry_check_options(url, ops->options, err);
 	if (!rc && *url->path && access(url->path, F_OK) != 0)
 		/* A file would be made there: judge the place. */
 		rc = trust_check(url->path, TRUST_STATE, "the state store",
