@@ -6,7 +6,7 @@ COPY tools/setup tools/paths.sh tools/get-duckdb tools/
 RUN tools/setup
 COPY . .
 RUN . tools/paths.sh \
- && meson setup /build . --buildtype=release -Db_lto=true --prefix=/opt/tidemark \
+ && meson setup /build . --buildtype=release --prefix=/opt/tidemark \
       --libdir=lib -Dduckdb=enabled "$(duckdb_option)" \
  && ninja -C /build \
  && meson install -C /build --strip

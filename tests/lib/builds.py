@@ -11,15 +11,18 @@ BUILDS = ROOT / "build-test"
 # Half of the time that -O2 -g takes to compile; lines are still told.
 QUICK = ["-Doptimization=1", "-Dc_args=-g1"]
 
+TESTS = "-Dtests=true"
+
 # name -> (compiler, meson options). plain and fuzz carry -Werror, one with
-# each compiler: tools/lint builds the same two.
+# each compiler: tools/lint builds the same two, with all test programs.
 OPTIONS = {
-    "plain": ("gcc", ["-Dwerror=true"]),
+    "plain": ("gcc", ["-Dwerror=true", TESTS]),
     "failpoints": ("gcc", ["-Dfailpoints=true", *QUICK]),
-    "sanitize": ("gcc", ["-Dfailpoints=true",
+    "sanitize": ("gcc", ["-Dfailpoints=true", TESTS,
                          "-Db_sanitize=address,undefined", *QUICK]),
     "thread": ("gcc", ["-Db_sanitize=thread", *QUICK]),
-    "fuzz": ("clang", ["-Dwerror=true", "-Dfuzz=true", "-Db_lundef=false",
+    "fuzz": ("clang", ["-Dwerror=true", "-Dfuzz=true", TESTS,
+                       "-Db_lundef=false",
                        "-Db_sanitize=address,undefined", *QUICK]),
 }
 
