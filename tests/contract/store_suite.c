@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chosen.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/secret.h"
@@ -302,7 +303,7 @@ static void keeps_no_secret(void **state)
 		EACH(make, saves_batches_whole),                               \
 		EACH(make, derives_run_states), EACH(make, keeps_no_secret)
 
-static int run(const struct part *parts, size_t n_parts)
+static int run(const struct part *parts, size_t n_parts, const char *pattern)
 {
 	struct CMUnitTest *tests;
 	size_t n = 0;
@@ -316,12 +317,13 @@ static int run(const struct part *parts, size_t n_parts)
 		memcpy(tests + n, parts[i].tests, parts[i].n * sizeof(*tests));
 		n += parts[i].n;
 	}
-	failed = _cmocka_run_group_tests("store", tests, n, NULL, NULL);
+	n = choose_cases(tests, n, pattern);
+	failed = n ? _cmocka_run_group_tests("store", tests, n, NULL, NULL) : 2;
 	free(tests);
 	return failed;
 }
 
-static int run_files(void)
+static int run_files(const char *pattern)
 {
 	const struct CMUnitTest own[] = { SHARED(file) };
 	const struct part parts[] = {
@@ -334,10 +336,10 @@ static int run_files(void)
 		{ store_chunks_file, store_chunks_n },
 	};
 
-	return run(parts, ARRAY_SIZE(parts));
+	return run(parts, ARRAY_SIZE(parts), pattern);
 }
 
-static int run_postgres(void)
+static int run_postgres(const char *pattern)
 {
 	const struct CMUnitTest own[] = {
 		SHARED(postgres),
@@ -352,15 +354,19 @@ static int run_postgres(void)
 		{ store_chunks_postgres, store_chunks_n },
 	};
 
-	return run(parts, ARRAY_SIZE(parts));
+	return run(parts, ARRAY_SIZE(parts), pattern);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc == 2 && !strcmp(argv[1], "sqlite"))
-		return run_files();
-	if (argc != 2 || strcmp(argv[1], "postgres")) {
-		fprintf(stderr, "usage: store_contract sqlite|postgres\n");
+	const char *engine = argc > 1 ? argv[1] : "";
+	const char *pattern = argc > 2 ? argv[2] : NULL;
+
+	if (!strcmp(engine, "sqlite"))
+		return run_files(pattern);
+	if (strcmp(engine, "postgres")) {
+		fprintf(stderr,
+			"usage: store_contract sqlite|postgres [PATTERN]\n");
 		return 2;
 	}
 	if (!getenv("TIDEMARK_TEST_POSTGRES")) {
@@ -368,5 +374,5 @@ int main(int argc, char **argv)
 				"not set\n");
 		return 77;
 	}
-	return run_postgres();
+	return run_postgres(pattern);
 }

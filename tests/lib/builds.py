@@ -1,5 +1,6 @@
 """The builds that the suites run: one directory each under build-test/."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -27,10 +28,7 @@ OPTIONS = {
 }
 
 
-# What the suites need of a build: only sanitize runs the C tests.
 PROGRAMS = ["tidemark", "tidemark-duckdb.so"]
-TARGETS = {"plain": [*PROGRAMS, "read_source"], "failpoints": PROGRAMS, "thread": PROGRAMS,
-           "sanitize": ["all"], "fuzz": ["fuzz"]}
 
 
 class BuildFailed(Exception):
@@ -60,6 +58,23 @@ def configure(name, extra):
     stamp.write_text(wanted)
 
 
+def tests(name, suite):
+    """The tests of one suite, as meson has them in a configured build."""
+    listed = json.loads(
+        (BUILDS / name / "meson-info/intro-tests.json").read_text())
+    return [test for test in listed if f"tidemark:{suite}" in test["suite"]]
+
+
+def test_targets(name, suite):
+    """The files that the tests of one suite run or load."""
+    every = json.loads(
+        (BUILDS / name / "meson-info/intro-targets.json").read_text())
+    needed = {target for test in tests(name, suite)
+              for target in test["depends"]}
+    return [os.path.relpath(file, BUILDS / name) for target in every
+            if target["id"] in needed for file in target["filename"]]
+
+
 def fuzz_targets():
     listed = subprocess.run(["ninja", "-C", BUILDS / "fuzz", "-t", "targets",
                              "all"], capture_output=True, text=True,
@@ -69,9 +84,22 @@ def fuzz_targets():
             and "." not in name]
 
 
-def build(name, extra=(), targets=()):
-    """Configure and compile `targets`, all if none is named."""
+def targets(name, suites):
+    """What some suites need of a configured build."""
+    if name == "fuzz":
+        return fuzz_targets()
+    found = [] if suites == ["unit"] else list(PROGRAMS)
+    if name == "plain":
+        found.append("read_source")
+    for suite in {"unit", "contract"}.intersection(suites):
+        found += test_targets(name, suite)
+    return found
+
+
+def build(name, extra=(), suites=None):
+    """Configure, and compile what the suites need; all if none are given."""
     configure(name, extra)
-    if "fuzz" in targets:
-        targets = fuzz_targets()
-    run_quietly(["ninja", "--quiet", "-k", "0", "-C", BUILDS / name, *targets])
+    # What there is to build may have changed since.
+    run_quietly(["ninja", "--quiet", "-C", BUILDS / name, "build.ninja"])
+    wanted = [] if suites is None else targets(name, suites)
+    run_quietly(["ninja", "--quiet", "-k", "0", "-C", BUILDS / name, *wanted])

@@ -14,6 +14,7 @@ import collections
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -24,11 +25,7 @@ import time
 import xml.etree.ElementTree as xml
 from concurrent.futures import ThreadPoolExecutor
 
-import bigquery_servers
 import builds
-import mysql_servers
-from clickhouse_servers import ClickhouseServer
-from servers import Cluster, stop_servers_below
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 FUZZ_SECONDS = 4
@@ -58,8 +55,10 @@ SUITES = {
     "fuzz": (1, {"fuzz"}),
 }
 # The contract suite's programs that take long are begun first.
-SLOW_PROGRAMS = ("destination duckdb", "destination postgres",
-                 "destination mysql", "connector mysql")
+SLOW_PROGRAMS = ("destination clickhouse", "destination duckdb",
+                 "destination bigquery", "destination postgres",
+                 "destination mysql", "destination mariadb",
+                 "connector mysql")
 # What a thread sanitizer can see: the module of DuckDB is not built with it.
 THREAD_SELECTION = "postgres or sqlite"
 
@@ -151,8 +150,9 @@ class Suite:
             self.tally.fail(f"{self.name} ended with status {status}")
         return self.tally
 
-    def run_meson(self, names, log_name=None, env=None):
-        """Some of the suite's cmocka programs, under ASan and UBSan."""
+    def run_meson(self, names, log_name=None, env=None, case=None):
+        """Some of the suite's cmocka programs, under ASan and UBSan; or only
+        the cases of one whose names match a pattern."""
         directory = builds.BUILDS / "sanitize"
         log_name = log_name or self.name
         junit = directory / f"meson-logs/{log_name}.junit.xml"
@@ -161,96 +161,36 @@ class Suite:
         status = self.execute(["meson", "test", "-C", directory, "--no-rebuild",
                                "--logbase", log_name, "--print-errorlogs",
                                "--timeout-multiplier", "4",
-                               "--suite", self.name, *names], env)
+                               "--suite", self.name,
+                               *(["--test-args", shlex.quote(case)] if case
+                                 else []), *names], env)
         with self.lock:
             self.tally.junit(junit)
         return status
 
     def meson_names(self):
-        listed = subprocess.run(
-            ["meson", "test", "-C", builds.BUILDS / "sanitize", "--no-rebuild",
-             "--list", "--suite", self.name], capture_output=True, text=True,
-            check=False).stdout.splitlines()
-        names = [line.split(" / ", 1)[1] for line in listed if " / " in line]
-        return [name for name in names if self.options.k in name]
+        return [test["name"] for test in builds.tests("sanitize", self.name)]
 
     def run_unit(self):
-        names = self.meson_names()
+        names = [name for name in self.meson_names() if self.options.k in name]
         return self.run_meson(names) if names else 0
 
     def run_contract(self):
         """Some programs at a time, because they wait for servers."""
-        names = sorted(self.meson_names(), key=lambda name: (
+        import contract  # and with it what talks to servers
+        names, case = contract.chosen(self.options.k, self.meson_names())
+        names = sorted(names, key=lambda name: (
             SLOW_PROGRAMS.index(name) if name in SLOW_PROGRAMS
             else len(SLOW_PROGRAMS)))
+
+        def run_program(name):
+            with contract.server(name) as env:
+                return self.run_meson([name], contract.log_name(name), env,
+                                      case)
+
         with ThreadPoolExecutor(self.places) as pool:
-            every = list(pool.map(self.run_contract_program, names))
+            every = list(pool.map(run_program, names))
         return next((status for status in every if status != 0), 0)
-
-    def run_contract_program(self, name):
-        """With a server of its own: it may empty it, and a transaction left
-        open there by another program would hold its marks back."""
-        kind = mysql_servers.SERVERS.get(name.split()[-1])
-        if kind:
-            return self.run_contract_mysql(name, kind)
-        if name.endswith("clickhouse"):
-            return self.run_contract_clickhouse(name)
-        if name.split()[-1] == "bigquery":
-            return self.run_contract_bigquery(name)
-        log_name = "contract-" + name.replace(" ", "-")
-        cluster = Cluster(log_name).create().start().prepare()
-        try:
-            cluster.create_database("contract")
-            return self.run_meson([name], log_name, {
-                "TIDEMARK_TEST_POSTGRES": cluster.url("contract"),
-                "TIDEMARK_TEST_POSTGRES_ADMIN": cluster.url(
-                    "contract", user="postgres"),
-                "TIDEMARK_TEST_PYTHON": sys.executable})
-        finally:
-            cluster.remove()
-
-    def run_contract_mysql(self, name, kind):
-        if kind.missing():  # the program says so, and skips
-            return self.run_meson([name], "contract-" + name.replace(" ", "-"), {})
-        server = kind().create().start().prepare()
-        variable = f"TIDEMARK_TEST_{kind.name.upper()}"
-        try:
-            for database in ("tm_source", "other"):
-                server.create_database(database)
-            return self.run_meson([name], "contract-" + name.replace(" ", "-"), {
-                variable: server.url("tm_source"),
-                variable + "_ADMIN": server.url(
-                    "tm_source", user=mysql_servers.BOSS),
-                "TIDEMARK_TEST_PYTHON": sys.executable})
-        finally:
-            server.remove()
-
-    def run_contract_clickhouse(self, name):
-        log_name = "contract-" + name.replace(" ", "-")
-        if ClickhouseServer.missing():  # the program says so, and skips
-            return self.run_meson([name], log_name, {})
-        server = ClickhouseServer().start()
-        database = "tm_source" if name.startswith("connector") else "tm_target"
-        try:
-            server.create_database(database)
-            return self.run_meson([name], log_name, {
-                "TIDEMARK_TEST_CLICKHOUSE": server.url(
-                    database, user="default", password=None),
-                "TIDEMARK_TEST_PYTHON": sys.executable})
-        finally:
-            server.remove()
-
-    def run_contract_bigquery(self, name):
-        front = bigquery_servers.Front().start()
-        try:
-            return self.run_meson([name], "contract-" + name.replace(" ", "-"), {
-                "TIDEMARK_TEST_BIGQUERY": front.url(
-                    "tm_source" if name.startswith("connector")
-                    else "contract"),
-                bigquery_servers.HOST: front.host,
-                "TIDEMARK_TEST_PYTHON": sys.executable})
-        finally:
-            front.remove()
 
     def run_fuzz(self):
         """Each libFuzzer target a few seconds, or a minute, from its seeds."""
@@ -323,8 +263,11 @@ class Suite:
 class Builds:
     """What is built meanwhile, one after the other."""
 
-    def __init__(self, wanted, duckdb):
-        self.done = {name: threading.Event() for name in wanted}
+    def __init__(self, suites, duckdb):
+        self.suites = suites
+        wanted = {build for name in suites for build in SUITES[name][1]}
+        self.done = {name: threading.Event() for name in builds.OPTIONS
+                     if name in wanted}
         self.made, self.duckdb, self.stopped = set(), duckdb, False
         self.thread = threading.Thread(target=self.work)
 
@@ -339,7 +282,8 @@ class Builds:
 
     def build(self, name):
         start = time.monotonic()
-        builds.build(name, [self.duckdb], builds.TARGETS[name])
+        builds.build(name, [self.duckdb], [
+            suite for suite in self.suites if name in SUITES[suite][1]])
         self.made.add(name)
         if time.monotonic() - start > 1:
             print(f"built {name} in {time.monotonic() - start:.0f} s",
@@ -360,9 +304,7 @@ class Run:
         self.stream = len(names) == 1
         self.suites = [Suite(name, options, scratch, self.stream)
                        for name in names]
-        wanted = [name for suite in self.suites for name in suite.builds]
-        self.builds = Builds([name for name in builds.OPTIONS
-                              if name in wanted], options.duckdb)
+        self.builds = Builds(names, options.duckdb)
         self.total = Tally()
         self.free, self.change = PLACES, threading.Condition()
         self.threads = []
@@ -439,7 +381,8 @@ def parse_arguments():
     parser.add_argument("suites", nargs="*", metavar="SUITE",
                         help="all of them when none is named")
     parser.add_argument("-k", metavar="EXPR", default="",
-                        help="only tests whose name matches")
+                        help="only tests whose name matches; of the suite "
+                        "contract PROGRAM:CASE chooses cases as well")
     parser.add_argument("--full", action="store_true",
                         help="every combination, the minute-long soak, and a "
                         "minute of each fuzz target")
@@ -458,6 +401,17 @@ def interrupt(*_):
     raise KeyboardInterrupt
 
 
+def stop_servers_below(scratch, suites):
+    """Stop what suites with servers have left running. The others run where
+    nothing is installed that talks to servers."""
+    if set(suites) <= {"unit", "fuzz"}:
+        return
+    import mysql_servers
+    import servers
+    servers.stop_servers_below(scratch)
+    mysql_servers.stop_servers_below(scratch)
+
+
 def main():
     options = parse_arguments()
     signal.signal(signal.SIGTERM, interrupt)
@@ -469,8 +423,7 @@ def main():
     try:
         run.run()
     finally:
-        stop_servers_below(scratch)
-        mysql_servers.stop_servers_below(scratch)
+        stop_servers_below(scratch, options.suites)
         shutil.rmtree(scratch, ignore_errors=True)
     total = run.total
     nothing_ran = total.passed + total.failed == 0
