@@ -101,7 +101,7 @@ def full(request):
 @pytest.fixture(scope="session")
 def cluster():
     """The server that most tests share, each with its own databases."""
-    server = Cluster("e2e").create().start().prepare()
+    server = Cluster("e2e").create(copied=True).start().prepare()
     yield server
     server.remove()
 

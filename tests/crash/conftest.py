@@ -33,7 +33,7 @@ class Stage:
         self.tidemark = Tidemark(binary, directory)
         self.directory, self.mysql_family = directory, mysql_family
         self.clickhouse = clickhouse
-        self.cluster = Cluster("crash", fsync=True).create().start().prepare()
+        self.cluster = Cluster("crash", fsync=True).create(copied=True).start().prepare()
         self.made = {}
 
     def database(self, engine, role):

@@ -14,7 +14,7 @@ from servers import Cluster
 
 @contextlib.contextmanager
 def postgres(name):
-    cluster = Cluster(log_name(name)).create().start().prepare()
+    cluster = Cluster(log_name(name)).create(copied=True).start().prepare()
     try:
         cluster.create_database("contract")
         yield {"TIDEMARK_TEST_POSTGRES": cluster.url("contract"),

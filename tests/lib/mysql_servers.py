@@ -20,6 +20,7 @@ import urllib.parse
 
 import pymysql
 
+import templates
 from servers import APP, CANARY, free_port
 
 ADMIN = "root"
@@ -63,6 +64,11 @@ class MysqlFamily:
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"{command[0]}: {done.stdout}{done.stderr}")
+
+    def create(self):
+        # auto.cnf is MySQL's identity: each server makes one of its own.
+        templates.fill(self.name, self.data, self.create_data, ["auto.cnf"])
+        return self
 
     def start(self):
         line = [*self.program(), *self.base(), *FAST, *self.own_settings(),
@@ -163,11 +169,10 @@ class MariadbServer(MysqlFamily):
                   for each in ("statements", "waits", "stages",
                                "transactions"))]
 
-    def create(self):
+    def create_data(self):
         self.run_quietly(["mariadb-install-db", *self.base(),
                           "--auth-root-authentication-method=normal",
                           "--skip-test-db", "--skip-name-resolve"])
-        return self
 
 
 class MysqlServer(MysqlFamily):
@@ -210,11 +215,10 @@ class MysqlServer(MysqlFamily):
                   for each in ("statements", "waits", "stages",
                                "transactions"))]
 
-    def create(self):
+    def create_data(self):
         self.run_quietly([*self.program(), *self.base(),
                           "--initialize-insecure",
                           "--innodb-doublewrite=0"])
-        return self
 
 
 SERVERS = {each.name: each for each in (MariadbServer, MysqlServer)}

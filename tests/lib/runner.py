@@ -419,6 +419,9 @@ def main():
                                             dir=scratch_parent()))
     scratch.chmod(0o711)  # the servers run as another user
     tempfile.tempdir = str(scratch)
+    templates = scratch / "templates"
+    templates.mkdir()
+    os.environ["TIDEMARK_TEST_TEMPLATES"] = str(templates)
     run = Run(options, scratch)
     try:
         run.run()

@@ -20,6 +20,8 @@ import urllib.parse
 
 import psycopg
 
+import templates
+
 # Every output of every command is searched for this password.
 CANARY = "canary-5up3r-s3cret"
 ADMIN = "postgres"
@@ -111,7 +113,15 @@ class Cluster:
         subprocess.run(as_server_user(["sh", "-c", script]), cwd=self.dir,
                        stdin=subprocess.DEVNULL, check=True)
 
-    def create(self):
+    def create(self, copied=False):
+        """`copied`: perhaps with the system identifier of another one."""
+        if copied:
+            templates.fill("postgres", self.data, self.create_data)
+        else:
+            self.create_data()
+        return self
+
+    def create_data(self):
         password_file = os.path.join(self.dir, "password")
         with open(password_file, "w", encoding="ascii") as out:
             out.write(CANARY + "\n")
@@ -121,7 +131,6 @@ class Cluster:
                      "--auth-local=trust", f"--pwfile={password_file}",
                      "-U", ADMIN, "-E", "UTF8", "--locale=C.UTF-8",
                      "-D", self.data)
-        return self
 
     def start(self):
         options = " ".join(f"-c {k}='{v}'" for k, v in self.settings.items())
