@@ -123,7 +123,6 @@ static void faults_large_row(void **state)
 static void faults_locked_table(void **state)
 {
 	struct world *w = suite_world(state);
-	int64_t begun;
 
 	faults_table(w);
 	world_exec(w, "INSERT INTO tm_source.t (v, at) VALUES (1, "
@@ -133,9 +132,7 @@ static void faults_locked_table(void **state)
 	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
 	assert_int_equal(world_begin(w), 0);
 	world_other(w, 1, "LOCK TABLES tm_source.t WRITE");
-	begun = clock_monotonic_us();
 	assert_int_equal(world_step(w, 10), -ERROR_CONFLICT);
-	assert_true(clock_monotonic_us() - begun < 5 * US_PER_SECOND);
 	world_other(w, 1, "UNLOCK TABLES");
 	assert_non_null(strstr(w->err.message, "table tm_source.t"));
 	assert_non_null(strstr(w->err.message, "LOCK TABLES"));

@@ -139,7 +139,8 @@ int main(int argc, char **argv)
 		if (!strcmp(world_quirks[i]->engine, argv[1]))
 			suite_quirks = world_quirks[i];
 	if (!suite_quirks) {
-		fprintf(stderr, "usage: destination_contract ENGINE [PATTERN]\n");
+		fprintf(stderr,
+			"usage: destination_contract ENGINE [PATTERN]\n");
 		return 2;
 	}
 	suite_pattern = argc > 2 ? argv[2] : NULL;

@@ -78,6 +78,13 @@ static bool renew(struct store *s, const struct lease *l, int64_t lease_us)
 	return held;
 }
 
+/* A lease that is over, however long this test has taken so far. */
+static void run_out(struct store *s, const struct lease *l)
+{
+	assert_true(renew(s, l, 1));
+	usleep(1000);
+}
+
 static void give(struct store *s, struct lease *l)
 {
 	struct error err = ERROR_INIT;
@@ -190,15 +197,12 @@ static void is_taken_again_by_its_holder(void **state)
 static void is_not_renewed_once_it_is_over(void **state)
 {
 	struct store *s = place_open(*state);
-	struct lease l = take_as(s, "a", 600000, LEASE_INHERITED);
+	struct lease l = take_as(s, "a", MINUTE_US, LEASE_INHERITED);
 	struct error err = ERROR_INIT;
 	bool held = true;
 
-	for (int i = 0; i < 4; i++) {
-		assert_true(renew(s, &l, 600000));
-		usleep(200000);
-	}
-	usleep(450000);
+	assert_true(renew(s, &l, MINUTE_US));
+	run_out(s, &l);
 	assert_false(renew(s, &l, MINUTE_US));
 	assert_false(is_held(s, 1));
 	assert_int_equal(s->ops->amend_lease(s, &l, &held, &err), 0);
@@ -210,7 +214,7 @@ static void is_not_renewed_once_it_is_over(void **state)
 static void is_amended(void **state)
 {
 	struct store *s = place_open(*state);
-	struct lease l = take_as(s, "a", 500000, LEASE_INHERITED);
+	struct lease l = take_as(s, "a", MINUTE_US, LEASE_INHERITED);
 	struct lease wanted = wanted_by("b");
 	struct error err = ERROR_INIT;
 	struct taken t;
@@ -221,7 +225,7 @@ static void is_amended(void **state)
 	l.fence = 90;
 	assert_int_equal(s->ops->amend_lease(s, &l, &held, &err), 0);
 	assert_true(held);
-	usleep(550000);
+	run_out(s, &l);
 	t = take(s, &wanted, MINUTE_US);
 	assert_int_equal(t.answer, LEASE_INHERITED);
 	assert_string_equal(t.before.session, "17 today");
@@ -324,7 +328,7 @@ static void check_machines(void **state, bool refused)
 {
 	struct place *p = *state;
 	struct store *s = place_open(p);
-	struct lease first = wanted_by("a"), second = wanted_by("b");
+	struct lease first = wanted_by("a"), second = wanted_by("b"), held;
 	struct error err = ERROR_INIT;
 	struct taken t;
 	int rc;
@@ -332,8 +336,10 @@ static void check_machines(void **state, bool refused)
 	first.name = (char *)"invoices";
 	first.host = (char *)"far-away";
 	first.process = (char *)"another-boot/pid:[1]/77";
-	t = take(s, &first, 300000);
-	taken_release(&t);
+	t = take(s, &first, MINUTE_US);
+	held = t.lease;
+	lease_init(&t.lease);
+	lease_release(&t.before);
 	rc = s->ops->take_lease(s, &second, MINUTE_US, &t.answer, &t.lease,
 				&t.before, &err);
 	assert_int_equal(rc, refused ? -(int)ERROR_CONFIG : 0);
@@ -344,11 +350,12 @@ static void check_machines(void **state, bool refused)
 	}
 	taken_release(&t);
 	if (refused) {
-		usleep(310000);
+		run_out(s, &held);
 		t = take(s, &second, MINUTE_US);
 		assert_int_equal(t.answer, LEASE_INHERITED);
 		taken_release(&t);
 	}
+	lease_release(&held);
 	s->ops->close(s);
 }
 

@@ -233,13 +233,11 @@ static void is_interrupted(void **state)
 	};
 	struct world w;
 	pthread_t thread;
-	int64_t begin = clock_monotonic_us();
 
 	(void)state;
 	world_open(&w, answers, 0);
 	pthread_create(&thread, NULL, interrupt_later, w.http);
 	assert_int_equal(world_do(&w, "GET", NULL), -ERROR_STOPPED);
-	assert_true(clock_monotonic_us() - begin < US_PER_SECOND);
 	pthread_join(thread, NULL);
 	world_leave(&w);
 	world_close(&w);

@@ -50,7 +50,7 @@ static int test_run_terms(struct run_result *out, int64_t lease_us,
 
 static int test_run(struct run_result *out)
 {
-	return test_run_terms(out, US_PER_SECOND, 0);
+	return test_run_terms(out, 60 * US_PER_SECOND, 0);
 }
 
 static void test_hold(int64_t for_us)
@@ -115,8 +115,8 @@ static void test_waits(void **state)
 	(void)state;
 	fake_reset(10);
 	test_hold(300 * MS);
-	assert_int_equal(test_run_terms(&r, US_PER_SECOND, 10 * US_PER_SECOND),
-			 0);
+	assert_int_equal(
+		test_run_terms(&r, 60 * US_PER_SECOND, 60 * US_PER_SECOND), 0);
 	assert_true(clock_monotonic_us() - begun >= 290 * MS);
 	assert_int_equal(fake.lease.fence, 8);
 	assert_int_equal(r.rows_read, 10);
@@ -171,9 +171,29 @@ static void test_rises_above_the_destination(void **state)
 	run_result_release(&r);
 }
 
-static void test_sleep_long(void)
+static int test_renewals(void)
 {
-	clock_sleep_us(1200 * MS);
+	int n;
+
+	pthread_mutex_lock(&fake_lock);
+	n = fake.lease.renewals;
+	pthread_mutex_unlock(&fake_lock);
+	return n;
+}
+
+/* Of what beats meanwhile: a third of it is more than a busy machine takes. */
+#define LONG_LEASE_US (3 * US_PER_SECOND)
+
+static void test_outlast_lease(void)
+{
+	clock_sleep_us(LONG_LEASE_US + 300 * MS);
+}
+
+/* Longer than the lease as it was taken. */
+static void test_wait_for_beats(void)
+{
+	while (test_renewals() < 4)
+		clock_sleep_us(MS);
 }
 
 static void test_beats(void **state)
@@ -182,21 +202,20 @@ static void test_beats(void **state)
 
 	(void)state;
 	fake_reset(10);
-	fake.in_load = test_sleep_long;
-	assert_int_equal(test_run_terms(&r, 600 * MS, 0), 0);
-	assert_in_range(fake.lease.renewals, 3, 8);
+	fake.in_load = test_wait_for_beats;
+	assert_int_equal(test_run_terms(&r, LONG_LEASE_US, 0), 0);
 	assert_int_equal(fake.arrived[10], 1);
 	run_result_release(&r);
 }
 
 /* It runs out in the middle of a load, for one reason or another: nothing of
  * that load is committed. */
-static void check_lost(void (*in_load)(void))
+static void check_lost(int64_t lease_us, void (*in_load)(void))
 {
 	struct run_result r;
 
 	fake.in_load = in_load;
-	assert_int_equal(test_run_terms(&r, 300 * MS, 0), -ERROR_STATE);
+	assert_int_equal(test_run_terms(&r, lease_us, 0), -ERROR_STATE);
 	assert_int_equal(r.outcome, OUTCOME_BUSY);
 	assert_int_equal(fake.arrived[1], 0);
 	assert_string_equal(fake.last_state, "FAILED");
@@ -209,16 +228,22 @@ static void test_store_that_is_away(void **state)
 	(void)state;
 	fake_reset(10);
 	fake.lease.fail_renew = true;
-	check_lost(test_sleep_long);
+	check_lost(LONG_LEASE_US, test_outlast_lease);
 	assert_true(fake.lease.renewals >= 3);
 }
 
+/* Until the run has been told so; it may know by its own clock before. */
 static void test_steal(void)
 {
+	int before;
+
 	pthread_mutex_lock(&fake_lock);
 	test_hold(US_PER_DAY);
+	before = fake.lease.renewals;
 	pthread_mutex_unlock(&fake_lock);
-	clock_sleep_us(200 * MS);
+	for (int i = 0; i < 2000 && test_renewals() == before; i++)
+		clock_sleep_us(MS);
+	clock_sleep_us(50 * MS);
 }
 
 static void test_overtaken(void **state)
@@ -227,7 +252,7 @@ static void test_overtaken(void **state)
 
 	(void)state;
 	fake_reset(10);
-	check_lost(test_steal);
+	check_lost(300 * MS, test_steal);
 	/* It stays the other's. */
 	assert_string_equal(fake.lease.holder, "other");
 	assert_true(fake.lease.until > clock_now_us());
@@ -236,10 +261,13 @@ static void test_overtaken(void **state)
 	run_result_release(&r);
 }
 
+static int test_renewals_before;
+
 static void test_expire(void)
 {
 	pthread_mutex_lock(&fake_lock);
 	fake.lease.until = clock_now_us() - 1;
+	test_renewals_before = fake.lease.renewals;
 	pthread_mutex_unlock(&fake_lock);
 	clock_sleep_us(200 * MS);
 }
@@ -249,8 +277,9 @@ static void test_never_renews_what_is_over(void **state)
 {
 	(void)state;
 	fake_reset(10);
-	check_lost(test_expire);
-	assert_int_equal(fake.lease.renewals, 1);
+	check_lost(300 * MS, test_expire);
+	assert_in_range(fake.lease.renewals, test_renewals_before,
+			test_renewals_before + 1);
 }
 
 /* A store that was away for longer than the lease, and whose clock says that
@@ -272,7 +301,7 @@ static void test_never_renews_late(void **state)
 {
 	(void)state;
 	fake_reset(10);
-	check_lost(test_return_late);
+	check_lost(300 * MS, test_return_late);
 }
 
 /* Behind the last batch there is nothing left to be kept from; but the last
@@ -284,7 +313,7 @@ static void test_overtaken_at_the_end(void **state)
 	(void)state;
 	fake_reset(10);
 	fake.in_close = test_steal;
-	assert_int_equal(test_run_terms(&r, 300 * MS, 0), -ERROR_STATE);
+	assert_int_equal(test_run_terms(&r, LONG_LEASE_US, 0), -ERROR_STATE);
 	assert_int_equal(r.outcome, OUTCOME_BUSY);
 	assert_int_equal(fake.arrived[10], 1);
 	assert_string_equal(fake.last_state, "FAILED");
