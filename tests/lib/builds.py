@@ -65,11 +65,12 @@ def tests(name, suite):
     return [test for test in listed if f"tidemark:{suite}" in test["suite"]]
 
 
-def test_targets(name, suite):
-    """The files that the tests of one suite run or load."""
+def test_targets(name, suite, word=""):
+    """The files that the tests of one suite run or load, or those of them
+    whose names hold a word."""
     every = json.loads(
         (BUILDS / name / "meson-info/intro-targets.json").read_text())
-    needed = {target for test in tests(name, suite)
+    needed = {target for test in tests(name, suite) if word in test["name"]
               for target in test["depends"]}
     return [os.path.relpath(file, BUILDS / name) for target in every
             if target["id"] in needed for file in target["filename"]]
@@ -84,11 +85,14 @@ def fuzz_targets():
             and "." not in name]
 
 
-def targets(name, suites):
-    """What some suites need of a configured build."""
+def targets(name, suites, word=""):
+    """What some suites need of a configured build; `word`: of unit alone only
+    the programs whose names hold it."""
     if name == "fuzz":
         return fuzz_targets()
-    found = [] if suites == ["unit"] else list(PROGRAMS)
+    if suites == ["unit"]:
+        return test_targets(name, "unit", word)
+    found = list(PROGRAMS)
     if name == "plain":
         found.append("read_source")
     for suite in {"unit", "contract"}.intersection(suites):
@@ -104,11 +108,13 @@ def objects(name):
     return [line for line in listed.splitlines() if line.endswith(".o")]
 
 
-def build(name, extra=(), suites=None):
+def build(name, extra=(), suites=None, word=""):
     """Configure, and make what the suites need. If none are given, compile
     everything and link nothing: this is what shows warnings."""
     configure(name, extra)
     # What there is to build may have changed since.
     run_quietly(["ninja", "--quiet", "-C", BUILDS / name, "build.ninja"])
-    wanted = objects(name) if suites is None else targets(name, suites)
-    run_quietly(["ninja", "--quiet", "-k", "0", "-C", BUILDS / name, *wanted])
+    wanted = objects(name) if suites is None else targets(name, suites, word)
+    if wanted:  # without a target ninja makes all of them
+        run_quietly(["ninja", "--quiet", "-k", "0", "-C", BUILDS / name,
+                     *wanted])

@@ -263,8 +263,8 @@ class Suite:
 class Builds:
     """What is built meanwhile, one after the other."""
 
-    def __init__(self, suites, duckdb):
-        self.suites = suites
+    def __init__(self, suites, duckdb, word):
+        self.suites, self.word = suites, word
         wanted = {build for name in suites for build in SUITES[name][1]}
         self.done = {name: threading.Event() for name in builds.OPTIONS
                      if name in wanted}
@@ -283,7 +283,8 @@ class Builds:
     def build(self, name):
         start = time.monotonic()
         builds.build(name, [self.duckdb], [
-            suite for suite in self.suites if name in SUITES[suite][1]])
+            suite for suite in self.suites if name in SUITES[suite][1]],
+            self.word)
         self.made.add(name)
         if time.monotonic() - start > 1:
             print(f"built {name} in {time.monotonic() - start:.0f} s",
@@ -304,7 +305,7 @@ class Run:
         self.stream = len(names) == 1
         self.suites = [Suite(name, options, scratch, self.stream)
                        for name in names]
-        self.builds = Builds(names, options.duckdb)
+        self.builds = Builds(names, options.duckdb, options.k)
         self.total = Tally()
         self.free, self.change = PLACES, threading.Condition()
         self.threads = []
