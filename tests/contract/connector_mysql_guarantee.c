@@ -169,7 +169,6 @@ static void guarantee_watched(void **state)
 {
 	struct world *w = suite_world(state);
 	pthread_t thread;
-	int64_t begun, spent;
 	int rc = 0;
 
 	guarantee_table(w, "");
@@ -183,18 +182,15 @@ static void guarantee_watched(void **state)
 	clock_sleep_us(100 * 1000);
 	world_other(w, 1, "START TRANSACTION");
 	world_other(w, 1, "INSERT INTO tm_source.t (v) VALUES (1)");
-	begun = clock_monotonic_us();
 	for (int i = 0; !rc && i < 2; i++)
 		rc = w->ops->settle(w->connector, &w->source, &w->schema,
 				    &w->mark, &w->from, &w->settled, &w->err);
-	spent = clock_monotonic_us() - begun;
 	atomic_store(&guarantee_stop, true);
 	pthread_join(thread, NULL);
 	world_other(w, 1, "COMMIT");
 	assert_int_equal(rc, 0);
 	assert_int_equal(w->settled.guarantee, GUARANTEE_EXACT);
 	assert_non_null(w->settled.held_by);
-	assert_true(spent < US_PER_SECOND);
 }
 
 const struct CMUnitTest suite_mysql_guarantee[] = {

@@ -68,11 +68,11 @@ class Stage:
         return StateStore(self.tidemark, self.database("postgres", "state")
                           if store == "postgres" else None)
 
-    def victim(self, case, figures, lease):
+    def victim(self, case, figures):
         sides = (self.end(case.source, "source"),
                  self.end(case.destination, "warehouse"))
         return Victim(self.tidemark, case, figures, sides,
-                      self.state(case.store), lease)
+                      self.state(case.store))
 
     def versions(self):
         """What the cases run with: the first words are enough."""
@@ -120,8 +120,8 @@ def play(stage, request):
     victims = []
     stage.make_bigquery = lambda: request.getfixturevalue("make_bigquery")()
 
-    def make(case, figures=None, lease="10s"):
-        victims.append(stage.victim(case, figures, lease))
+    def make(case, figures=None):
+        victims.append(stage.victim(case, figures))
         return victims[-1]
 
     yield make

@@ -93,7 +93,7 @@ def test_hang(play, case, on_record):
     stuck = victim.start(
         "run", "--json", failpoints=f"{case.failpoint}=hang@1")
     wait_for(lambda: f"{case.failpoint}: hangs".encode() in stuck.text["err"]
-             or not stuck.alive(), 60, 0.002, "the failpoint")
+             or not stuck.alive(), step=0.002, what="the failpoint")
     assert stuck.alive(), stuck.wait()
     if case.failpoint not in UNLEASED:
         busy = victim.tidemark.run(expect=EXIT_STATE).pipeline()
@@ -126,14 +126,16 @@ def end(stuck, gently):
 def test_stop(play, case, on_record):
     """Paused there for longer than its lease: another takes over; woken up,
     the first changes nothing any more."""
-    victim = play(case, on_record, lease="1s")
+    victim = play(case, on_record)
     start_where_it_is_reached(victim, case)
+    victim.configure(lease="2s")
     paused = victim.start(
         "run", "--json", failpoints=f"{case.failpoint}=stop@1")
-    wait_for(lambda: paused.stopped() or not paused.alive(), 60,
-             0.002, "the failpoint")
+    wait_for(lambda: paused.stopped() or not paused.alive(),
+             step=0.002, what="the failpoint")
     assert paused.alive(), paused.wait()
     on_record["deaths"] += 1
+    victim.configure()
     next_one = victim.tidemark("run", "--json", "--wait", "30s")
     before = victim.picture() if next_one.code == EXIT_OK else None
     paused.signal(signal.SIGCONT)

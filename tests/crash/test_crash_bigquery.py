@@ -126,7 +126,7 @@ def test_script_whose_answer_is_lost(victim, mode):
     if not front.ours:
         pytest.skip("only our front loses answers")
     run = one.start("run", "--json", failpoints="commit_sent=stop@2")
-    wait_for(run.stopped, 60, 0.01, "the second batch")
+    wait_for(run.stopped, step=0.01, what="the second batch")
     front.faults({"match": "POST /bigquery/v2/projects/[^/]+/jobs",
                   "kind": "lost", **TWICE})
     run.signal(signal.SIGCONT)
@@ -147,7 +147,7 @@ def test_load_job_that_ends_late(victim, mode):
     front.faults({"match": "POST /upload", "kind": "lost", "seconds": 3,
                   **TWICE})
     run = one.start("run", "--json", failpoints="before_merge=stop@2")
-    wait_for(run.stopped, 60, 0.01, "the second batch")
+    wait_for(run.stopped, step=0.01, what="the second batch")
     time.sleep(3.5)
     run.signal(signal.SIGCONT)
     run.wait().expect(EXIT_OK)

@@ -58,7 +58,8 @@ class Writer:
 
     def __enter__(self):
         self.thread.start()
-        wait_for(lambda: self.committed or self.error, 20, 0.001, "a write")
+        wait_for(lambda: self.committed or self.error,
+                 step=0.001, what="a write")
         return self
 
     def __exit__(self, *_):
@@ -102,7 +103,7 @@ class Nobody:
 class Victim:
     """The tables and the pipeline of a case. `figures`: what to count in."""
 
-    def __init__(self, tidemark, case, figures, ends, state, lease):
+    def __init__(self, tidemark, case, figures, ends, state):
         self.tidemark, self.mode = tidemark, case.mode
         self.strategy, self.state = case.strategy, state
         self.source, self.destination = ends
@@ -114,9 +115,10 @@ class Victim:
         self.figures = {} if figures is None else figures
         self.figures.update(compared=0, lost=0, doubled=0)
         workload.create_items(self.source, self.table, ROWS)
-        self.configure(lease)
+        self.configure()
 
-    def configure(self, lease):
+    def configure(self, lease="30s"):
+        """For the runs that begin from now on."""
         t = self.tidemark
         t.top["state"] = self.state.terms(lease)
         t.connections = {"source": self.source.connection(),
@@ -283,7 +285,8 @@ class Victim:
             expected + ([name + "_raw" for name in expected] if every
                         else raw))
         for end in (self.source, self.destination):
-            wait_for(lambda: not end.sessions(), 20, 0.005, "sessions to end")
+            wait_for(lambda: not end.sessions(),
+                     step=0.005, what="sessions to end")
         if raw:
             every = self.destination.rows(
                 f"{self.destination.schema}.{raw[0]}", self.columns)
@@ -324,7 +327,7 @@ class Victim:
         """The writer is over: what it wrote last is not settled at once, and
         append holds it back until then."""
         wait_for(lambda: not self.tidemark.run().pipeline()["rows_held"],
-                 20, 0.4, "the tail to settle")
+                 step=0.4, what="the tail to settle")
         self.check()
         self.check_ledger()
 

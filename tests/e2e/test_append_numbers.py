@@ -38,13 +38,13 @@ def test_numbers_go_on_behind_a_backfill(tidemark, source, make_destination,
     sync(pace={"pause_file": pause})
     with open(pause, "w", encoding="ascii"):
         held = tidemark.start("run", "--json")
-    wait_for(lambda: "held" in held.text["err"].decode(), 20,
+    wait_for(lambda: "held" in held.text["err"].decode(),
              what="a run that is held")
     sync()
     source.execute("UPDATE items SET name = 'silent' WHERE id <= 200")
     tidemark("backfill", "items", "--to", "2024-06-01").expect(0)
     os.unlink(pause)
-    held.wait(60).expect(0)
+    held.wait().expect(0)
     for _ in range(2):
         workload.change_items(source, "id > 180 AND id <= 200")
         workload.settle(source)
@@ -66,11 +66,11 @@ def test_backfill_between_look_and_mark(tidemark_failpoints, source,
     workload.change_items(source, "id > 295")
     workload.settle(source)
     run = tidemark.start("run", "--json", failpoints="before_merge=stop@1")
-    wait_for(run.stopped, 30, what="a run that has looked at its mark")
+    wait_for(run.stopped, what="a run that has looked at its mark")
     source.execute("UPDATE items SET name = 'silent' WHERE id <= 200")
     tidemark("backfill", "items", "--to", "2024-06-01").expect(0)
     run.signal(signal.SIGCONT)
-    run.wait(60).expect(0)
+    run.wait().expect(0)
     workload.change_items(source, "id > 180 AND id <= 200")
     workload.settle(source)
     assert tidemark.run().pipeline()["rows_inserted"] == 20
@@ -93,8 +93,8 @@ def test_mark_moves_while_it_is_raised(tidemark, source, make_clickhouse):
     destination.server.fault({"match": raises, "do": "hold"})
     backfill = tidemark.start("backfill", "items", "--to", "2024-06-01")
     wait_for(lambda: any(re.match(raises, sql) for sql in
-                         destination.server.statements()), 30, 0.02,
-             "a chunk that ends")
+                         destination.server.statements()), step=0.02,
+             what="a chunk that ends")
     assert tidemark.run().pipeline()["rows_inserted"] == 5
     assert backfill.alive(), backfill.wait()
     destination.server.fault()

@@ -239,7 +239,7 @@ def test_worker_drains(tidemark, source, make_destination):
     chunks(tidemark, "--queue", "--chunk-rows", "100000")
     worker = tidemark.start("worker", "--chunks")
     wait_for(lambda: destination.query("SELECT count(*) FROM items")[0][0] > 50,
-             20, what="the first batches")
+             what="the first batches")
     worker.signal(signal.SIGTERM)
     worker.wait().expect(EXIT_STOPPED)
     here = destination.query("SELECT count(*) FROM items")[0][0]
@@ -370,7 +370,7 @@ def test_no_older_version_wins(tidemark, source, make_destination, strategy,
     worker = tidemark.start("worker", "--chunks", "--once")
     wait_for(lambda: destination.query(
         "SELECT FROM _tidemark_watermark WHERE batch_id <> '' AND pipeline = "
-        f"'{plan[0]['chunk_id']}'"), 20, 0.005, "the first batch")
+        f"'{plan[0]['chunk_id']}'"), step=0.005, what="the first batch")
     pause(worker, destination)
     assert worker.alive() and in_store(tidemark)[0][1] == "running"
     workload.change_items(source, "true")
@@ -419,7 +419,7 @@ def test_killed_workers(tidemark, source, make_destination, full, strategy):
                     workers[victim].kill()
                     workers[victim] = work()
             for worker in workers:
-                worker.wait(120).expect(EXIT_OK)
+                worker.wait().expect(EXIT_OK)
             live.signal(signal.SIGTERM)
             live.wait().expect(EXIT_STOPPED)
     finally:

@@ -32,7 +32,7 @@ def test_begun_chunk_is_read_from_the_beginning(tidemark, source,
     worker = tidemark.start("worker", "--chunks")
     wait_for(lambda: destination.query(
         "SELECT FROM _tidemark_watermark WHERE pipeline <> 'items' AND "
-        "rows_total > 300"), 60, 0.005, "a chunk's batches")
+        "rows_total > 300"), step=0.005, what="a chunk's batches")
     worker.signal(signal.SIGTERM)
     worker.wait().expect(EXIT_STOPPED)
     assert in_store(tidemark)[0][1] == "queued"
@@ -59,7 +59,7 @@ def test_new_column_meets_several_workers(tidemark, source, make_destination):
                                   "--chunk-rows", "20")
         wait_for(lambda: destination.query(
             "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted "
-            "OFFSET 1"), 20, what="two that would alter the table")
+            "OFFSET 1"), what="two that would alter the table")
     backfill.wait().expect(EXIT_OK)
     tidemark.run()
     check_items(source, destination)
@@ -103,7 +103,7 @@ def test_workers_over_a_store_that_is_a_server(tidemark, source,
                             "pg_stat_activity WHERE datname = %s AND "
                             "pid <> pg_backend_pid()", [store.database])
             for worker in workers:
-                worker.wait(60).expect(EXIT_OK)
+                worker.wait().expect(EXIT_OK)
     finally:
         for worker in workers:
             if worker.alive():
@@ -112,7 +112,7 @@ def test_workers_over_a_store_that_is_a_server(tidemark, source,
     # One that was killed with its chunk done has left it to its end.
     wait_for(lambda: store.query(
         "SELECT count(*) FROM tidemark.leases WHERE name LIKE '%/%' AND until "
-        "> extract(epoch FROM clock_timestamp()) * 1000000") == [(0,)], 10,
+        "> extract(epoch FROM clock_timestamp()) * 1000000") == [(0,)],
              what="the end of the chunks' leases")
     workload.settle(source)
     tidemark.run()

@@ -108,7 +108,7 @@ def test_token_that_lives_briefly(tidemark_failpoints, items, flavored,
     flavored.log()
     run = tidemark.start("run", "--json", env=env,
                          failpoints="before_merge=stop")
-    wait_for(run.stopped, 20, 0.01, "the failpoint")
+    wait_for(run.stopped, step=0.01, what="the failpoint")
     time.sleep(1.5)
     run.signal(signal.SIGCONT)
     run.wait().expect(EXIT_OK)
@@ -132,7 +132,7 @@ def test_token_that_runs_out(tidemark_failpoints, items, flavored, account):
     env = {bigquery_servers.HOST: flavored.host}
     run = tidemark.start("run", "--json", env=env,
                          failpoints="before_merge=stop")
-    wait_for(run.stopped, 20, 0.01, "the failpoint")
+    wait_for(run.stopped, step=0.01, what="the failpoint")
     flavored.call("POST", "/_expire", {})
     run.signal(signal.SIGCONT)
     run.wait().expect(EXIT_OK)

@@ -208,7 +208,7 @@ def test_versions_keep_their_order(begin, items, end):
 
 def stopped(tidemark, where):
     run = tidemark.start("run", "--json", failpoints=f"{where}=stop")
-    wait_for(run.stopped, 20, 0.01, "the failpoint")
+    wait_for(run.stopped, step=0.01, what="the failpoint")
     return run
 
 

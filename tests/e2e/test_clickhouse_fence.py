@@ -39,7 +39,7 @@ def make_items(failpoint_binary, work_dir, make_source, make_clickhouse):
 
 def stop_at(tidemark, point):
     run = tidemark.start("run", "--json", failpoints=f"{point}=stop@1")
-    wait_for(lambda: run.stopped() or not run.alive(), 60, 0.005, point)
+    wait_for(lambda: run.stopped() or not run.alive(), step=0.005, what=point)
     assert run.alive(), run.wait()
     return run
 
@@ -98,8 +98,8 @@ def test_statement_outlives_its_client(make_items, strategy, mode):
     destination.server.fault({"match": ROWS_IN, "do": "slow", "each": 0.1})
     run = tidemark.start("run")
     wait_for(lambda: any(re.match(ROWS_IN, sql) for sql in
-                         destination.server.statements()), 30, 0.01,
-             "the statement")
+                         destination.server.statements()), step=0.01,
+             what="the statement")
     run.kill()
     assert destination.query("SELECT count() FROM items_raw") == [(0,)]
     rename_all(source)

@@ -20,8 +20,8 @@ def alter_meanwhile(tidemark, destination, batches, column="Nullable(Int8)"):
                               "do": "hold"})
     run = tidemark.start("run", "--json")
     wait_for(lambda: sum(bool(re.match(ROWS_IN, sql)) for sql in
-                         destination.server.statements()) >= batches, 30,
-             0.02, "the batch")
+                         destination.server.statements()) >= batches,
+             step=0.02, what="the batch")
     destination.execute(f"ALTER TABLE items_raw MODIFY COLUMN quantity "
                         f"{column} SETTINGS mutations_sync = 2")
     destination.server.fault()

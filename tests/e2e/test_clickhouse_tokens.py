@@ -75,12 +75,12 @@ def test_rows_deleted_between_rounds(tidemark, items, mode):
             destination.query("SELECT count() FROM items") == [(20,)]
 
     for _ in range(3):
-        wait_for(loaded, 30, 0.05, "the rows")
+        wait_for(loaded, step=0.05, what="the rows")
         destination.execute("DELETE FROM items_raw WHERE id > 0")
     destination.server.fault()
     wait_for(lambda: destination.query(
         "SELECT count() FROM _tidemark_watermark WHERE watermark IS NOT NULL"
-    ) == [(1,)], 30, 0.05, "the mark")
+    ) == [(1,)], step=0.05, what="the mark")
     run.signal(signal.SIGTERM)
     run.wait()
     check(source, destination)
@@ -97,8 +97,8 @@ def start_until_the_look(tidemark, destination, seconds):
                               "status": 503, "retry_after": str(seconds)})
     run = tidemark.start("run", "--json")
     wait_for(lambda: any(re.match(LOOK_AGAIN, sql) for sql in
-                         destination.server.statements()), 30, 0.01,
-             "the look")
+                         destination.server.statements()), step=0.01,
+             what="the look")
     return run
 
 

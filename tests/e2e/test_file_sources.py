@@ -282,7 +282,7 @@ def test_sqlite_writers_while_it_watches(tidemark, make_source,
         writer.commit()
     writer.close()
     wait_for(lambda: destination.query("SELECT count(*) FROM orders")[0][0]
-             == 50 + n, seconds=10)
+             == 50 + n)
     watching.signal(2)
     assert watching.wait().code == 8
     time.sleep(1.1)

@@ -86,7 +86,7 @@ def start_waiting(tidemark, **env):
     running = tidemark.write_config().start(
         "run", "--watch", "1h", env=env,
         under=("prlimit", "--core=unlimited:unlimited"))
-    wait_for(lambda: b"caught up" in running.text["out"], seconds=60)
+    wait_for(lambda: b"caught up" in running.text["out"])
     return running
 
 

@@ -4,7 +4,6 @@ no secret in any answer."""
 import os
 import re
 import sqlite3
-import time
 
 import pytest
 
@@ -228,10 +227,9 @@ def test_bad_connection_parameter(tidemark, source, make_destination, end,
     sync_items(tidemark, source, make_destination("postgres"), "timestamp")
     tidemark.connections[end]["url"] += "?" + more
     tidemark.write_config()
-    started = time.monotonic()
     done = tidemark("run", "--json").expect(EXIT_CONFIG)
     assert words in done.pipeline()["error"]["message"]
-    assert time.monotonic() - started < 5, done
+    assert "try 1 of" not in done.err, done
 
 
 def test_no_secret_on_the_command_line(tidemark, source, make_destination):

@@ -98,7 +98,7 @@ def test_cut_stream_is_no_short_success(tidemark, source, make_destination,
                 "SELECT id FROM information_schema.processlist WHERE info"
                 " LIKE 'SELECT /* tidemark source%'")]
         try:
-            found = wait_for(session, seconds=5)
+            found = wait_for(session)
             source.execute(f"{command} {found[0]}")
         except Exception:  # it was over before
             pass
@@ -211,12 +211,17 @@ def test_statement_that_lists_cannot_show(tidemark, source, make_destination):
         cursor.execute("BEGIN")
         cursor.execute("INSERT INTO orders (customer) VALUES ('early')")
         slow = threading.Thread(target=cursor.execute, args=(
-            "UPDATE orders SET note = '🐘' WHERE id = 1 AND sleep(2) = 0",))
-        slow.start()
-        time.sleep(0.5)
-        done = tidemark.run().pipeline()
-        assert slow.is_alive() and done["rows_read"] == 20
-        assert done["held_by"]["since"], done
+            "UPDATE orders SET note = '🐘' WHERE id = 1 "
+            "AND get_lock('slow', 600)",))
+        with source.connect() as other, other.cursor() as holder:
+            holder.execute("SELECT GET_LOCK('slow', 0)")
+            slow.start()
+            wait_for(lambda: source.query(
+                "SELECT 1 FROM information_schema.processlist "
+                "WHERE state = 'User lock'"), what="the statement")
+            done = tidemark.run().pipeline()
+            assert slow.is_alive() and done["rows_read"] == 20
+            assert done["held_by"]["since"], done
         slow.join()
         cursor.execute("COMMIT")
     tidemark.run()

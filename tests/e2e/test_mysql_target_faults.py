@@ -91,6 +91,7 @@ def test_others_lock(tidemark, source, destination, lock):
         assert "PROCESSLIST" in message, message
         assert "try 1 of 2" in done.err, "not retried"
         other.rollback()
+    tidemark.connect("warehouse", destination.connection()).write_config()
     tidemark.run()
     check_items(source, destination)
 
@@ -188,8 +189,8 @@ def test_altered_in_mid_run(tidemark_failpoints, source, destination, change):
     loaded(tidemark, source, destination)
     workload.fill_items(source, 101, 160, stamp="now()")
     running = tidemark.start("run", "--json", failpoints="first_row=stop@1")
-    wait_for(lambda: running.stopped() or not running.alive(), 30, 0.01,
-             "the failpoint")
+    wait_for(lambda: running.stopped() or not running.alive(), step=0.01,
+             what="the failpoint")
     destination.execute(change)
     code, text = ALTERED[change]
     with unmoved(destination) if code else contextlib.nullcontext():
@@ -230,9 +231,9 @@ def test_killed_in_mid_load(tidemark, source, destination, command):
     with destination.connect() as holder, holder.cursor() as cursor:
         cursor.execute("LOCK TABLES items READ")
         running = tidemark.start("run", "--json")
-        wait_for(lambda: waits_for_table(destination), 20, what="the load")
+        wait_for(lambda: waits_for_table(destination), what="the load")
         kill_all(destination, command)
-        wait_for(lambda: b"of 20 failed" in running.text["err"], 20,
+        wait_for(lambda: b"of 20 failed" in running.text["err"],
                  what="the first failure")
         cursor.execute("UNLOCK TABLES")
     for _ in range(20):

@@ -257,8 +257,8 @@ def test_two_first_runs_of_two_source_tables(
 
     configure("a", names[0])
     first = tidemark.start("run", "--json", failpoints=f"{moment}=stop")
-    wait_for(lambda: first.stopped() or not first.alive(), 30, 0.01,
-             "the failpoint")
+    wait_for(lambda: first.stopped() or not first.alive(), step=0.01,
+             what="the failpoint")
     configure("b", names[1])
     second = tidemark("run", "--json")
     first.signal(signal.SIGCONT)

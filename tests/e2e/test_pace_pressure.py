@@ -120,12 +120,13 @@ def test_probe(tidemark, make_source, make_destination, engine):
     if engine == "postgres":
         source.execute("GRANT SELECT ON jobs TO public")
     wait_for(lambda: "the query says 3 at connection source, which is not "
-             "below 3" in paused(tidemark)["reason"], 20, 0.2, "an answer")
+             "below 3" in paused(tidemark)["reason"],
+             step=0.2, what="an answer")
     now = problem(tidemark("check", "--json").expect(EXIT_OK), "pace-held")
     assert now["severity"] == "info", now
     source.execute("DELETE FROM jobs")
-    wait_for(lambda: "a number, not NULL" in paused(tidemark)["reason"], 20,
-             0.2, "no number")
+    wait_for(lambda: "a number, not NULL" in paused(tidemark)["reason"],
+             step=0.2, what="no number")
     assert not batches(tidemark)
     source.execute("INSERT INTO jobs VALUES (2)")
     done = running.wait().expect(EXIT_OK)
@@ -213,7 +214,7 @@ def test_replica_lag(tidemark, standby, make_destination, asked):
     with primary.admin() as admin:
         wait_for(lambda: admin.execute(
             "SELECT replay_lag > '2 s' FROM pg_stat_replication"
-            ).fetchone()[0], 20, what="the primary to know")
+            ).fetchone()[0], what="the primary to know")
     running = tidemark.start("run", "--json")
     held = wait_until_held(tidemark, "replica_lag")
     assert "behind" in held["reason"], held

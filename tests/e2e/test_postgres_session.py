@@ -105,8 +105,8 @@ def test_session_that_waits_for_the_other_end(tidemark_failpoints, source,
             role_settings(destination, "idle_session_timeout = '1s'"):
         run = tidemark.start("run", "--json",
                              failpoints="commit_acked=stop@1")
-        wait_for(lambda: run.stopped() or not run.alive(), 30, 0.01,
-                 "the failpoint")
+        wait_for(lambda: run.stopped() or not run.alive(), step=0.01,
+                 what="the failpoint")
         before = [len(end.sessions()) for end in (source, destination)]
         time.sleep(1.5)
         after = [len(end.sessions()) for end in (source, destination)]

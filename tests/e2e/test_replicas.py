@@ -82,7 +82,7 @@ def held(tidemark, text):
     def look():
         now = tidemark("status", "--json").pipeline()["paused"]
         return now and now["by"] == "replica_lag" and text in now["reason"]
-    return wait_for(look, 30, 0.2, f"a run that is held: {text}")
+    return wait_for(look, step=0.2, what=f"a run that is held: {text}")
 
 
 @pytest.mark.parametrize("name", WORDS)

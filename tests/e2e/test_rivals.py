@@ -170,8 +170,8 @@ def test_refresh_overtaken_by_another(tidemark_failpoints, source,
 def begin_refresh(tidemark, moment):
     """A refresh that has stopped at that moment."""
     run = tidemark.start("run", "--json", "--full-refresh", failpoints=moment)
-    wait_for(lambda: run.stopped() or not run.alive(), 30, 0.01,
-             "the failpoint")
+    wait_for(lambda: run.stopped() or not run.alive(), step=0.01,
+             what="the failpoint")
     return run
 
 
@@ -240,10 +240,8 @@ def test_file_that_another_process_holds(tidemark, source, make_destination,
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute(f"PRAGMA journal_mode = {journal}")
     holder.execute("BEGIN IMMEDIATE")
-    started = time.monotonic()
     state = file == "state"
     busy = tidemark.run(expect=EXIT_ACCESS if state else EXIT_BUSY).pipeline()
-    assert time.monotonic() - started < 20
     assert busy["outcome"] == ("failed" if state else "busy")
     assert busy["rows_read"] == 0
     for word in (path, f"rocess {os.getpid()}", "wait for it"):
@@ -336,13 +334,11 @@ def test_paused_run_does_not_block_for_ever(tidemark_failpoints, source,
     source.execute("ALTER TABLE items ADD more integer",
                    "UPDATE items SET more = 1, updated_at = now()")
     paused = tidemark.start("run", failpoints=f"{point}=hang")
-    wait_for(lambda: backend(destination), what="the paused run")
-    time.sleep(0.5)
+    wait_for(lambda: f"{point}: hangs".encode() in paused.text["err"],
+             what="the paused run")
     tidemark.top["state"] = f"sqlite:{tidemark.dir}/other.db"
     tidemark.write_config()
-    started = time.monotonic()
     busy = tidemark.run(expect=EXIT_BUSY).pipeline()
-    assert time.monotonic() - started < 20
     assert f"backend {backend(destination)} " in busy["error"]["message"]
     assert "wait for it" in busy["error"]["message"].lower()
     paused.kill()
@@ -366,9 +362,7 @@ def test_locked_state_store(tidemark, source, make_destination, sql):
         tidemark.run()
     with state.connect(autocommit=False) as holder:
         holder.execute(sql)
-        started = time.monotonic()
         done = tidemark("run", "--json").expect(EXIT_ACCESS)
-        assert time.monotonic() - started < 25
         message = done.pipeline()["error"]["message"]
         assert f"backend {holder.info.backend_pid} " in message
         assert "state store" in message
@@ -431,8 +425,8 @@ def test_mark_that_a_hand_altered(tidemark_failpoints, source,
     tidemark.run()
     workload.change_items(source, "true")
     run = tidemark.start("run", "--json", failpoints="state_saved=stop@1")
-    wait_for(lambda: run.stopped() or not run.alive(), 30, 0.01,
-             "the failpoint")
+    wait_for(lambda: run.stopped() or not run.alive(), step=0.01,
+             what="the failpoint")
     marks = f"{destination.schema}._tidemark_watermark"
     sql, words = BY_HAND[how]
     if engine == "clickhouse":

@@ -177,8 +177,8 @@ def silenced(case, proxy, command, part):
         after = int(passed_in_all(case, proxy, command) * part)
         fault = proxy.arm(Fault("stall", DOWN, after=after, lasting=True))
         call = case.start(*command)
-        wait_for(lambda: fault.struck or not call.alive(), PATIENCE, 0.05,
-                 "silence")
+        wait_for(lambda: fault.struck or not call.alive(), step=0.05,
+                 what="silence")
         if fault.struck:
             return call
         call.wait()

@@ -78,7 +78,7 @@ def watch_and_kill(tidemark, seconds, chance):
         time.sleep(chance.uniform(0.7, 4.0) * patience)
         if chance.random() < 0.75:
             wait_for(lambda: at_work(tidemark, running) or
-                     not running.alive(), 20, what="a run to kill")
+                     not running.alive(), what="a run to kill")
             time.sleep(chance.uniform(0, 0.1))
         assert running.alive(), running.wait()
         running.kill()
@@ -136,8 +136,8 @@ def test_append_soak(tidemark, source, make_destination):
     with workload.Writers(source, threads=2, seed=9):
         watch_and_kill(tidemark, 6, random.Random(3))
     workload.settle(source)
-    wait_for(lambda: tidemark.run().pipeline()["rows_read"] == 0, 20, 0.2,
-             "the last rows to settle")
+    wait_for(lambda: tidemark.run().pipeline()["rows_read"] == 0, step=0.2,
+             what="the last rows to settle")
     oracle.check_equal(source, destination, "items", "public.items",
                        oracle.ITEMS, pipeline="items")
     twice = destination.query(

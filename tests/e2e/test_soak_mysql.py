@@ -124,7 +124,7 @@ def test_soak(tidemark, make_mysql, make_destination, full, engine,
     rest = tidemark.run().json()["pipelines"]
     wait_for(lambda: all(
         each["rows_read"] == 0 for each in tidemark.run().json()["pipelines"]),
-             20, 0.2, "the last rows to settle")
+             step=0.2, what="the last rows to settle")
     for result in tidemark.run().json()["pipelines"]:
         assert result["rows_read"] == written(result) == 0, result
         assert result["guarantee"] == "exact", result

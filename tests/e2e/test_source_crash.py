@@ -58,7 +58,7 @@ class Crashable:
                 return True
             os.kill(pid, signal.SIGCONT)
             return False
-        wait_for(asleep, 20, what="a log writer that sleeps")
+        wait_for(asleep, what="a log writer that sleeps")
 
     def crash(self):
         pid = int(pathlib.Path(self.cluster.data, "postmaster.pid")
@@ -69,7 +69,7 @@ class Crashable:
         wait_for(lambda: not any(pathlib.Path(f"/proc/{each}/cmdline").exists()
                                  and pathlib.Path(f"/proc/{each}/cmdline")
                                  .read_bytes() for each in every),
-                 20, what="the server's end")
+                 what="the server's end")
         # Whoever is to reap the processes may not have done so yet.
         for left in ("data/postmaster.pid", ".s.PGSQL.*.lock"):
             for path in pathlib.Path(self.cluster.dir).glob(left):
@@ -163,7 +163,7 @@ def test_run_waits_for_a_log_that_is_flushed_soon(tidemark, source,
     commit_without_waiting(source)
     workload.settle(source)
     tidemark.run()
-    wait_for(lambda: tidemark.run().pipeline()["rows_read"] == 0, 30,
+    wait_for(lambda: tidemark.run().pipeline()["rows_read"] == 0,
              what="a mark that moves")
     assert names(source) == names(destination)
 

@@ -28,8 +28,8 @@ def alter(tidemark, source, destination, *statements,
     sync_items(tidemark, source, destination, "timestamp",
                batch={"rows": 200}, retry={"attempts": 3, "backoff": "100ms"})
     run = tidemark.start("run", "--json", failpoints=f"{failpoint}=stop@1")
-    wait_for(lambda: run.stopped() or not run.alive(), 30, 0.01,
-             "the failpoint")
+    wait_for(lambda: run.stopped() or not run.alive(), step=0.01,
+             what="the failpoint")
     destination.execute(*statements)
     run.signal(signal.SIGCONT)
     return run.wait()

@@ -34,7 +34,7 @@ def replay(standby, server):
     at = server.psql("postgres", "SELECT pg_current_wal_lsn()").strip()
     wait_for(lambda: standby.psql(
         "postgres", f"SELECT pg_last_wal_replay_lsn() >= '{at}'") == "t\n",
-        20, what=f"{standby.dir} to replay up to {at}")
+             what=f"{standby.dir} to replay up to {at}")
 
 
 def promote(standby):
@@ -63,7 +63,7 @@ def test_standby_that_is_behind_the_mark(tidemark, own_cluster, copy_of,
     standby.psql("postgres", "SELECT pg_wal_replay_pause()")
     wait_for(lambda: standby.psql(
         "postgres", "SELECT pg_get_wal_replay_pause_state()") == "paused\n",
-        20, what="a replay that stands")
+             what="a replay that stands")
     workload.fill_items(source, 21, 120)
     for _ in range(2):
         tidemark.run()

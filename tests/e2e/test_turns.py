@@ -46,8 +46,8 @@ def test_who_is_killed_gets_to_the_others(three):
 
 def test_who_is_stopped_gets_to_the_others(three):
     run = three.start("run", "--json", failpoints="before_watermark=stop@2")
-    wait_for(lambda: run.stopped() or not run.alive(), 30, 0.01,
-             "the failpoint")
+    wait_for(lambda: run.stopped() or not run.alive(), step=0.01,
+             what="the failpoint")
     run.signal(signal.SIGTERM)
     run.signal(signal.SIGCONT)
     run.wait().expect(EXIT_STOPPED)
@@ -77,11 +77,11 @@ def test_clock_that_went_back(three):
 def test_who_lives_is_neither_killed_nor_stopped(three):
     """Jobs that overlap keep to one order, and each waits for the other."""
     one = three.start("run", "--json", failpoints="before_watermark=stop@1")
-    wait_for(lambda: one.stopped() or not one.alive(), 30, 0.01,
-             "the failpoint")
+    wait_for(lambda: one.stopped() or not one.alive(), step=0.01,
+             what="the failpoint")
     two = three.start("run", "--json", "--wait", "30s")
-    wait_for(lambda: b"waiting for" in two.text["err"] or not two.alive(), 30,
-             0.01, "the other job")
+    wait_for(lambda: b"waiting for" in two.text["err"] or not two.alive(),
+             step=0.01, what="the other job")
     assert begun(three) == "a"
     one.signal(signal.SIGCONT)
     one.wait().expect(0)

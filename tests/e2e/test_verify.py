@@ -308,10 +308,8 @@ def stopped(tidemark, source):
             "datname = current_database() AND "
             "wait_event IN ('relation', 'PgSleep')"):
         time.sleep(0.05)
-    begun = time.monotonic()
     call.signal(signal.SIGTERM)
     done = call.wait().expect(EXIT_STOPPED)
-    assert time.monotonic() - begun < 10
     result = done.pipeline()
     assert not result["equal"] and result["error"]["code"] == "stopped"
     return result["error"]["message"]

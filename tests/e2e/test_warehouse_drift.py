@@ -64,7 +64,7 @@ def alter(tidemark, end, mode, how, failpoint):
     statements, code = ALTERATIONS[how]
     table = "items_raw" if mode == "append" else "items"
     run = tidemark.start("run", "--json", failpoints=failpoint)
-    wait_for(run.stopped, 60, 0.01, "the failpoint")
+    wait_for(run.stopped, step=0.01, what="the failpoint")
     end.execute(*(each.format(t=table) for each in statements))
     run.signal(signal.SIGCONT)
     done = run.wait().expect(code)
@@ -130,7 +130,7 @@ def test_table_is_altered_that_a_refresh_replaces(tidemark_failpoints, source,
     tidemark_failpoints.run()
     run = tidemark_failpoints.start("run", "--full-refresh", "--json",
                                     failpoints="before_merge=stop@4")
-    wait_for(run.stopped, 60, 0.01, "the swap")
+    wait_for(run.stopped, step=0.01, what="the swap")
     end.execute("ALTER TABLE items ADD COLUMN more INT64")
     run.signal(signal.SIGCONT)
     assert "was altered while" in run.wait().expect(EXIT_OK).err

@@ -30,8 +30,8 @@ def stopped_run(failpoint_binary):
         running = tidemark.start(
             "run", "--json", failpoints=f"state_saved=stop@{batches}", **more)
         tidemark.binary = plain
-        wait_for(lambda: running.stopped() or not running.alive(), 60, 0.005,
-                 "the first batches")
+        wait_for(lambda: running.stopped() or not running.alive(), step=0.005,
+                 what="the first batches")
         assert running.alive(), running.wait()
         return running
     return start

@@ -55,8 +55,8 @@ def stop_at_page(tidemark, binary, page, *command):
     plain, tidemark.binary = tidemark.binary, binary
     running = tidemark.start(*command, failpoints=f"page_end=stop@{page}")
     tidemark.binary = plain
-    wait_for(lambda: running.stopped() or not running.alive(), 60, 0.005,
-             "the page's end")
+    wait_for(lambda: running.stopped() or not running.alive(), step=0.005,
+             what="the page's end")
     assert running.alive(), running.wait()
     return running
 
@@ -96,7 +96,7 @@ WIDER = {each.__name__: each for each in (to_scale, to_fraction, to_bigint)}
 
 def goes_on(running):
     running.signal(signal.SIGCONT)
-    return running.wait(60)
+    return running.wait()
 
 
 @pytest.mark.thinned(2)
@@ -165,9 +165,9 @@ def test_rewritten_while_waited_for(begin, strategy):
         running.signal(signal.SIGCONT)
         wait_for(lambda: day.source.query(
             "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = "
-            "'items'::regclass"), 30, 0.01, "the run to wait")
+            "'items'::regclass"), step=0.01, what="the run to wait")
         writer.commit()
-    running.wait(60).expect(EXIT_OK)
+    running.wait().expect(EXIT_OK)
     day.check()
 
 

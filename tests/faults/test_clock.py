@@ -89,7 +89,7 @@ def test_jump_in_mid_run(make_day, make_database, stopped_run, clock, source,
     clock.set(hours * HOUR)
     write_now(day, 4001, 4010)
     running.signal(signal.SIGCONT)
-    done = running.wait(60)
+    done = running.wait()
     # The clock of a store in a file is the client's: its lease may be over.
     assert done.code == EXIT_OK or store == "sqlite" and \
         done.code == EXIT_STATE, done
@@ -108,13 +108,13 @@ def test_watch_goes_on_over_a_jump(make_day, clock, hours):
     """Its interval is no matter of the time of day."""
     day = make_day(rows=50)
     running = day.tidemark.start("run", "--watch", "200ms", env=clock.env)
-    wait_for(lambda: state_batches(day.tidemark) >= 1, 20, what="a load")
+    wait_for(lambda: state_batches(day.tidemark) >= 1, what="a load")
     clock.set(hours * HOUR)
     time.sleep(0.3)
     write_now(day, 51, 60)
-    wait_for(lambda: day.count() == 60, 15, what="the rows after the jump")
+    wait_for(lambda: day.count() == 60, what="the rows after the jump")
     running.signal(signal.SIGTERM)
-    assert running.wait(20).code in (EXIT_OK, EXIT_STOPPED)
+    assert running.wait().code in (EXIT_OK, EXIT_STOPPED)
     day.check()
 
 
@@ -131,12 +131,12 @@ def test_retry_waits_no_longer_for_a_jump(make_day, make_database, clock,
     day.tidemark.write_config()
     proxy.refuse()
     running = day.tidemark.start("run", "--json", env=clock.env)
-    wait_for(lambda: b"try 1 of 60" in running.text["err"], 20,
+    wait_for(lambda: b"try 1 of 60" in running.text["err"],
              what="the first failure")
     clock.set(hours * HOUR)
     time.sleep(0.3)
     proxy.heal()
-    running.wait(15).expect(EXIT_OK)
+    running.wait().expect(EXIT_OK)
     day.check()
 
 

@@ -45,7 +45,7 @@ def test_size_limit_of_the_process(big_day, work_dir, engine):
     day = big_day(FILES[engine](work_dir / "warehouse.db"))
     running = day.tidemark.start("run", "--json", under=(
         "prlimit", f"--fsize={2 << 20}"))
-    done = running.wait(60)
+    done = running.wait()
     assert done.code == EXIT_ACCESS, done
     assert "warehouse.db" in done.pipeline()["error"]["message"], done
     day.check_covered()

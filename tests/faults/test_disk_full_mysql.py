@@ -149,6 +149,8 @@ def test_binary_log(tight, make_loaded, mode):
     else:  # it looks again only once a minute
         assert kill_sessions(day.destination), "it did not wait"
     check_whole(day)
+    day.tidemark.connect("warehouse", day.destination.connection())
+    day.tidemark.write_config()
     day.recovers()
 
 

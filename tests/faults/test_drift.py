@@ -31,7 +31,7 @@ def begin(make_day, stopped_run):
 
 def ends_classed(day, running):
     """The drift is met, or the next run meets it: a class, and words."""
-    done = running.wait(60)
+    done = running.wait()
     assert done.code in CLASSED, done
     if done.code != EXIT_OK:
         message = done.pipeline()["error"]["message"]

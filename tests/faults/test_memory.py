@@ -67,5 +67,7 @@ def test_allocation_fails(sanitized_binary, work_dir, make_source,
         short += done.code != EXIT_OK
         day.check_covered()
     assert short, "no allocation failed"
+    day.tidemark.connect("source", source.connection())
+    day.tidemark.connect("warehouse", destination.connection()).write_config()
     day.tidemark.run()
     day.recovers()

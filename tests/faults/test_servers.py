@@ -104,7 +104,7 @@ def test_server_crashes_in_mid_run(make_victim, place):
     day, server, count = make_victim(place, retry=PATIENT)
     running = start_and_wait(day.tidemark, count=count)
     server.crash()
-    done = running.wait(90)
+    done = running.wait()
     retried = day.survives(done)
     assert retried or place.startswith("state"), done
 
@@ -118,7 +118,7 @@ def test_server_crashes_and_stays_away(make_victim, place):
     running = start_and_wait(day.tidemark, count=count)
     server.vanish()
     try:
-        done = running.wait(60)
+        done = running.wait()
     finally:
         server.start()
     message = done.expect(3).pipeline()["error"]["message"]
@@ -141,7 +141,7 @@ def test_sessions_killed_in_mid_run(make_victim, place, statements_only):
             killed += kill_sessions(end, statements_only)
         rounds += 1
         time.sleep(0.1 if rounds < 5 else 0.005)
-    done = running.wait(90)
+    done = running.wait()
     assert killed, "there was nothing to kill"
     retried = day.survives(done)
     assert retried or part == "state", done
@@ -162,13 +162,13 @@ def test_watch_outlives_a_crash(crashable, tidemark, make_destination):
     day = Day(tidemark, server.end("source"), make_destination("sqlite"), 100,
               retry=HASTY)
     running = tidemark.start("run", "--watch", "100ms")
-    wait_for(lambda: state_batches(tidemark) >= 1, 20, what="the first load")
+    wait_for(lambda: state_batches(tidemark) >= 1, what="the first load")
     server.vanish()
     time.sleep(1)
     server.start()
     day.source.execute("INSERT INTO items (name) SELECT 'late ' || n "
                        "FROM generate_series(1, 50) n")
-    wait_for(lambda: day.count() == 150, 30, what="the rows after the crash")
+    wait_for(lambda: day.count() == 150, what="the rows after the crash")
     running.signal(signal.SIGTERM)
-    assert running.wait(20).code in (EXIT_OK, 8)
+    assert running.wait().code in (EXIT_OK, 8)
     day.check()

@@ -86,7 +86,7 @@ def test_file_lost_in_mid_run(make_day, stopped_run, engine):
     running = stopped_run(day.tidemark)
     lose(StateStore(day.tidemark))
     running.signal(signal.SIGCONT)
-    done = running.wait(60)
+    done = running.wait()
     assert done.code in (EXIT_OK, EXIT_ACCESS), done
     day.check_covered()
     day.recovers()
@@ -107,7 +107,7 @@ def test_file_lost_before_a_letter(make_day):
         wait_for(lambda: len(state.attempts()) == 2, what="the attempt")
         lose(state)
         db.rollback()
-    message = running.wait(20).expect(EXIT_ACCESS).pipeline()["error"][
+    message = running.wait().expect(EXIT_ACCESS).pipeline()["error"][
         "message"]
     assert "moved or deleted" in message, message
     assert day.tidemark.run().pipeline()["rows_dead_lettered"] == 1

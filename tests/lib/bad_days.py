@@ -37,7 +37,7 @@ def start_and_wait(tidemark, batches=3, count=state_batches, **more):
     before = count(tidemark)
     running = tidemark.start("run", "--json", **more)
     wait_for(lambda: count(tidemark) >= before + batches
-             or not running.alive(), 60, 0.005, "the first batches")
+             or not running.alive(), step=0.005, what="the first batches")
     assert running.alive(), running.wait()
     return running
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 
-from servers import CANARY, kill_group
+from servers import CANARY, PATIENCE, kill_group
 
 PASSWORD_VARIABLE = "TIDEMARK_TEST_PASSWORD"
 # Where an engine is, of those that no URL says it of.
@@ -102,7 +102,7 @@ class Running:
         with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
             return stat.read().rpartition(")")[2].split()[0] == "T"
 
-    def wait(self, timeout=60):
+    def wait(self, timeout=PATIENCE):
         try:
             status = self.process.wait(timeout)
         except subprocess.TimeoutExpired as error:
@@ -180,7 +180,8 @@ class Tidemark:
         return Running([*under, self.binary, *args],
                        self.command_env(failpoints, env), self.dir, capture)
 
-    def __call__(self, *args, failpoints=None, env=None, timeout=120):
+    def __call__(self, *args, failpoints=None, env=None,
+                 timeout=PATIENCE):
         return self.start(*args, failpoints=failpoints, env=env).wait(timeout)
 
     def run(self, *args, **more):

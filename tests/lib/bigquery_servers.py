@@ -162,7 +162,7 @@ class Front(Client):
     def set_bytes(self, number):
         self.call("POST", "/_bytes", number)
 
-    def wait_for(self, text, seconds=20):
+    def wait_for(self, text, seconds=120):
         """Until a request of that kind has come."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:

@@ -50,7 +50,7 @@ def check_leftovers(end):
     stages = [name for name in end.tables() if "_tidemark_stage" in name]
     assert not stages, f"staging tables left behind: {stages}"
     try:
-        wait_for(lambda: not end.sessions(), 3, what="sessions to end")
+        wait_for(lambda: not end.sessions(), what="sessions to end")
     except TimeoutError:
         raise AssertionError(f"sessions left open: {end.sessions()}") from None
 

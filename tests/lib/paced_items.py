@@ -22,7 +22,7 @@ def wait_until_held(tidemark, by):
     def held():
         now = paused(tidemark)
         return now if now and now["by"] == by else None
-    return wait_for(held, 30, 0.2, f"a run held by {by}")
+    return wait_for(held, step=0.2, what=f"a run held by {by}")
 
 
 def batches(tidemark):

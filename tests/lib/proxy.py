@@ -138,8 +138,9 @@ class Proxy:
         """That of `end`, through here."""
         return end.url().replace(f":{self.server_port}/", f":{self.port}/")
 
-    def connection(self, end, connect="2s", silence="1s"):
-        """The config's connection of `end`, through here."""
+    def connection(self, end, connect="10s", silence="60s"):
+        """The config's connection of `end`, through here. Who arms a stall
+        gives less of both."""
         return {**password_connection(self.url(end)),
                 "timeout": {"connect": connect, "silence": silence}}
 
