@@ -2,8 +2,8 @@
  * What the files of this folder share: the open destination, and the steps of
  * its work. sqlite.c holds the ops table, catalog.c reads what exists, types.c
  * knows how values are stored, plan.c decides, prepare.c alters, mark.c keeps
- * _tidemark_watermark, statements.c writes SQL, bind.c hands rows over,
- * load.c loads, remove.c removes, swap.c replaces.
+ * _tidemark_watermark, statements.c writes SQL, bind.c
+ * hands rows over, load.c loads, remove.c removes, swap.c replaces.
  *
  * One file is one database: everything is in its schema `main`, and one
  * transaction holds a batch and its mark.
@@ -20,6 +20,7 @@
 #include "destinations/common/refresh.h"
 #include "destinations/common/row_order.h"
 #include "destinations/common/soft_delete.h"
+#include "destinations/common/sql_mark.h"
 #include "destinations/sqlite/catalog.h"
 #include "destinations/sqlite/types.h"
 
@@ -44,7 +45,7 @@ int place_set(struct place *out, const struct target *target,
 void place_release(struct place *p);
 
 struct sqlite_target {
-	struct destination base;
+	struct sql_mark mark;
 	char *path;
 	struct sqlite *db; /* NULL: the file is not there yet */
 	/* For interrupt(), which comes from another thread: */
@@ -52,7 +53,6 @@ struct sqlite_target {
 	atomic_bool interrupted;
 	bool keep_log; /* as of struct sqlite_options */
 
-	bool first; /* nothing was loaded yet, by the mark */
 	const struct target *target; /* since prepare */
 	struct place place;
 	enum version_order version;
@@ -77,11 +77,6 @@ struct sqlite_target {
 	/* Of the table that is loaded; in a refresh, of what is replaced. */
 	char *signature, *replaced;
 	int64_t schema_version; /* at which the signature was last looked at */
-	char *batch_id; /* as last seen in the pipeline's row; in a refresh
-			 * that is under way, its own */
-	char *stands; /* the mark, as the transaction has found it */
-	int64_t fence;
-	int64_t rows_total;
 	int64_t refreshed; /* rows loaded since prepare, in a refresh */
 	int64_t built; /* rows put into its stage by that */
 };
@@ -140,14 +135,16 @@ int owned_has_marks(struct sqlite *db, bool *out, struct error *err);
 
 /* mark.c */
 extern const char mark_table_sql[];
+void sqlite_target_mark_init(struct sqlite_target *d);
 /* Set the pipeline's watermark without loading; makes its row if there is
  * none. A run that is under way notices. `created` < 0: as it is. */
-int mark_put(struct sqlite *db, const struct place *place, const char *pipeline,
-	     const char *watermark, int created, struct error *err);
+int mark_put(struct sqlite_target *d, const struct place *place,
+	     const char *pipeline, const char *watermark, int created,
+	     struct error *err);
 /* In prepare's transaction: STATE if the refresh of another process on this
  * host is under way. */
-int mark_check_free(struct sqlite *db, const struct place *place,
-		    const char *pipeline, struct error *err);
+int mark_check_free(struct sqlite_target *d, const char *pipeline,
+		    struct error *err);
 /* In prepare's transaction: the row's fence is at least the writer's, STATE if
  * it is higher; a refresh before it is over. */
 int mark_claim(struct sqlite_target *d, const struct target *target,
@@ -162,31 +159,16 @@ void mark_give_back(struct sqlite_target *d);
 int mark_history(struct sqlite *db, const struct place *place,
 		 const char *pipeline, struct plan *out, struct error *err);
 /* In the load's transaction: STATE if another writer was here. */
-/* As of destination_ops.others; the table of marks is there. */
-int mark_list_others(struct sqlite *db, const struct place *place,
-		     const char *pipeline, struct strlist *out,
-		     struct error *err);
 int mark_lock(struct sqlite_target *d, struct error *err);
-int mark_write(struct sqlite_target *d, const struct checkpoint *next,
-	       int64_t n_rows, struct error *err);
 /* COMMIT, and remember `next` as seen; rolls back on an error before it. */
 int mark_commit(struct sqlite_target *d, const struct checkpoint *next,
 		int64_t n_rows, struct error *err);
 int sqlite_target_recover(struct destination *base, const struct target *target,
 			  struct checkpoint *out, struct error *err);
-int sqlite_target_forget(struct destination *base, const struct target *target,
-			 struct error *err);
+/* identity.c */
 int sqlite_target_identity(struct destination *base,
 			   const struct target *target, json_t **out,
 			   struct error *err);
-int sqlite_target_others(struct destination *base, const struct target *target,
-			 struct strlist *out, struct error *err);
-/* raise.c */
-int sqlite_target_raise(struct destination *base, const struct target *target,
-			const char *mark, struct error *err);
-int sqlite_target_set_watermark(struct destination *base,
-				const struct target *target,
-				const char *watermark, struct error *err);
 
 /* statements.c: d->insert, or d->remove and d->add, or all of them, for
  * d->target, into `table` (quoted).

@@ -207,7 +207,7 @@ static int load_upsert_or_replace(struct sqlite_target *d,
 
 static int64_t load_raw_number(const struct sqlite_target *d, size_t row)
 {
-	return d->rows_total + d->refreshed + (int64_t)row + 1;
+	return d->mark.seen.rows_total + d->refreshed + (int64_t)row + 1;
 }
 
 static void load_bind_raw(struct sqlite_target *d, const struct batch *b,
@@ -348,13 +348,13 @@ static int load_in_transaction(struct sqlite_target *d, const struct batch *b,
 	int rc = mark_lock(d, err);
 
 	checkpoint_init(&kept);
-	checkpoint_keep(&kept, next, refresh ? NULL : d->stands);
+	checkpoint_keep(&kept, next, refresh ? NULL : d->mark.stands);
 	if (!rc && b->n_rows)
 		rc = signature_check(d, err);
 	if (!rc)
 		rc = load_rows(d, b, &kept, out, err);
 	if (!rc && !refresh)
-		rc = mark_write(d, &kept, n, err);
+		rc = sql_mark_write(&d->mark, d->target, &kept, n, err);
 	if (rc)
 		sqlite_rollback(d->db);
 	else

@@ -1,11 +1,8 @@
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/clock.h"
 #include "core/base/failpoint.h"
-#include "core/data/value.h"
 #include "destinations/sqlite/internal.h"
 
 const char mark_table_sql[] = "CREATE TABLE main." NAME_WATERMARK_TABLE " (\n"
@@ -21,20 +18,23 @@ const char mark_table_sql[] = "CREATE TABLE main." NAME_WATERMARK_TABLE " (\n"
 
 /* Pipelines that append to one table share its numbers, which rows_total is
  * the highest of. */
-static const char read_sql[] =
+static const struct mark_statement read_mark = {
 	"SELECT watermark, batch_id, fence, CASE WHEN ?2 THEN\n"
-	"  (SELECT max(rows_total) FROM main." NAME_WATERMARK_TABLE " AS t\n"
+	"  (SELECT max(rows_total) FROM " SQL_MARKS " AS t\n"
 	"   WHERE t.target = w.target COLLATE NOCASE)\n"
 	"  ELSE rows_total END\n"
-	"FROM main." NAME_WATERMARK_TABLE " AS w WHERE pipeline = ?1";
+	"FROM " SQL_MARKS " AS w WHERE pipeline = ?1",
+	{ MARK_PIPELINE, MARK_SHARED },
+	"?ttt",
+};
 
 static const char history_sql[] =
 	"SELECT created_target, watermark IS NOT NULL, target_rows\n"
 	"FROM main." NAME_WATERMARK_TABLE
 	" WHERE pipeline = ?1 AND target = ?2 COLLATE NOCASE";
 
-static const char put_sql[] =
-	"INSERT INTO main." NAME_WATERMARK_TABLE "\n"
+static const struct mark_statement put_mark = {
+	"INSERT INTO " SQL_MARKS "\n"
 	"  (pipeline, watermark, batch_id, updated_at, created_target, "
 	"target)\n"
 	"VALUES (?1, ?2, ?3, ?4, max(?5, 0), ?6)\n"
@@ -42,69 +42,157 @@ static const char put_sql[] =
 	"  updated_at = ?4, target = ?6, target_rows = 0,\n"
 	"  created_target = CASE WHEN ?5 < 0\n"
 	"    THEN created_target AND target = ?6 COLLATE NOCASE\n"
-	"    ELSE ?5 END";
+	"    ELSE ?5 END",
+	{ MARK_PIPELINE, MARK_WATERMARK, MARK_BATCH_ID, MARK_NOW, MARK_CREATED,
+	  MARK_TABLE },
+	NULL,
+};
 
-static const char take_sql[] =
-	"UPDATE main." NAME_WATERMARK_TABLE " SET batch_id = ?2\n"
-	"WHERE pipeline = ?1";
+static const struct mark_statement take_mark = {
+	"UPDATE " SQL_MARKS " SET batch_id = ?2\nWHERE pipeline = ?1",
+	{ MARK_PIPELINE, MARK_BATCH_ID },
+	NULL,
+};
 
-static const char claim_sql[] =
-	"UPDATE main." NAME_WATERMARK_TABLE " SET fence = max(fence, ?2)\n"
-	"WHERE pipeline = ?1";
+static const struct mark_statement claim_mark = {
+	"UPDATE " SQL_MARKS " SET fence = max(fence, ?2)\n"
+	"WHERE pipeline = ?1",
+	{ MARK_PIPELINE, MARK_FENCE },
+	NULL,
+};
 
 /* The refresh that it names is over; whoever goes on with it is told. */
-static const char release_sql[] = "UPDATE main." NAME_WATERMARK_TABLE "\n"
-				  "SET batch_id = 'left-' || batch_id\n"
-				  "WHERE pipeline = ?1 AND batch_id = ?2";
+static const struct mark_statement release_mark = {
+	"UPDATE " SQL_MARKS "\n"
+	"SET batch_id = 'left-' || batch_id\n"
+	"WHERE pipeline = ?1 AND batch_id = ?2",
+	{ MARK_PIPELINE, MARK_BATCH_ID },
+	NULL,
+};
 
-static const char write_sql[] =
-	"UPDATE main." NAME_WATERMARK_TABLE " SET watermark = ?2,\n"
-	"  batch_id = ?3, fence = ?4, rows_total = ?5,\n"
-	"  updated_at = ?6, created_target = max(created_target, ?7),\n"
-	"  target_rows = CASE WHEN ?7 THEN 0 ELSE target_rows END + ?8\n"
-	"WHERE pipeline = ?1";
+#define OTHERS_SQL                                                             \
+	"SELECT pipeline, watermark\n"                                         \
+	"FROM " SQL_MARKS "\n"                                                 \
+	"WHERE target = ?1 COLLATE NOCASE\n"                                   \
+	"  AND pipeline <> ?2\n"                                               \
+	"  AND watermark IS NOT NULL ORDER BY pipeline"
 
-static void mark_now(struct strbuf *sb)
+static struct mark_place mark_place(const char *path, const struct place *p)
 {
-	value_print_timestamp(sb, clock_now_us(), false);
-	strbuf_addstr(sb, "+00:00");
+	return (struct mark_place){
+		.marks = "main." NAME_WATERMARK_TABLE,
+		.schema = "main",
+		.table = p->table,
+		.shared = strcmp(p->table, p->base) != 0,
+		.file = path,
+	};
 }
 
-static void mark_remember(struct sqlite_target *d, const char *batch_id,
-			  int64_t fence, int64_t rows_total)
+static struct mark_place marks_place(const struct sql_mark *m)
 {
-	char *copy = xstrdup(batch_id ? batch_id : "");
+	const struct sqlite_target *d = (const struct sqlite_target *)m;
 
-	free(d->batch_id);
-	d->batch_id = copy;
-	d->fence = fence;
-	d->rows_total = rows_total;
-	d->first = false;
+	return mark_place(d->path, &d->place);
 }
 
-static int mark_read(struct sqlite *db, const struct place *place,
-		     const char *pipeline, struct checkpoint *out,
-		     struct error *err)
+static void marks_bind(struct sqlite_statement *st,
+		       const struct sql_values *values)
 {
+	for (size_t i = 0; i < values->n; i++) {
+		const char *text = values->texts[i];
+
+		if (values->numbers[i])
+			sqlite_bind_i64(st, (int)i + 1,
+					strtoll(text, NULL, 10));
+		else
+			sqlite_bind_str(st, (int)i + 1, text, -1);
+	}
+}
+
+static int marks_query(struct sql_mark *m, const char *sql, const char *shape,
+		       const struct sql_values *values, struct sql_rows *out,
+		       struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)m;
 	struct sqlite_statement *st = NULL;
-	int rc = sqlite_prepare(db, &st, read_sql, err);
+	int rc = sqlite_prepare(d->db, &st, sql, err);
 
+	(void)shape;
 	if (!rc) {
-		sqlite_bind_str(st, 1, pipeline, -1);
-		sqlite_bind_i64(st, 2, strcmp(place->table, place->base) != 0);
+		marks_bind(st, values);
+		out->n_columns = (size_t)sqlite_columns(st);
 		rc = sqlite_step(st, err);
 	}
-	if (rc == 1) {
-		checkpoint_release(out);
-		out->found = true;
-		out->watermark = xstrdup(sqlite_str(st, 0));
-		out->batch_id = xstrdup(sqlite_str(st, 1));
-		out->fence = sqlite_i64(st, 2);
-		out->rows_total = sqlite_i64(st, 3);
-		rc = 0;
-	}
+	for (; rc == 1; rc = sqlite_step(st, err))
+		for (size_t i = 0; i < out->n_columns; i++)
+			strlist_add(&out->cells, sqlite_str(st, (int)i));
 	sqlite_finalize(st);
 	return rc;
+}
+
+static int marks_change(struct sql_mark *m, const char *sql,
+			const struct sql_values *values, int64_t *touched,
+			struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)m;
+	struct sqlite_statement *st = NULL;
+	int rc = sqlite_prepare(d->db, &st, sql, err);
+
+	if (!rc) {
+		marks_bind(st, values);
+		rc = sqlite_step(st, err);
+	}
+	sqlite_finalize(st);
+	if (!rc && touched)
+		*touched = sqlite_changes_count(d->db);
+	return rc;
+}
+
+static const struct sql_mark_engine sqlite_marks = {
+	.query = marks_query,
+	.change = marks_change,
+	.place = marks_place,
+	.lost = sql_mark_changed_hands,
+	.others = { OTHERS_SQL, { MARK_TABLE, MARK_PIPELINE }, "tt" },
+	.meet = { OTHERS_SQL, { MARK_TABLE, MARK_PIPELINE }, "tt" },
+	.write = { "UPDATE " SQL_MARKS " SET watermark = ?2,\n"
+		   "  batch_id = ?3, fence = ?4, rows_total = ?5,\n"
+		   "  updated_at = ?6, created_target = max(created_target, "
+		   "?7),\n"
+		   "  target_rows = CASE WHEN ?7 THEN 0 ELSE target_rows END + "
+		   "?8\n"
+		   "WHERE pipeline = ?1",
+		   { MARK_PIPELINE, MARK_WATERMARK, MARK_BATCH_ID, MARK_FENCE,
+		     MARK_ROWS_TOTAL, MARK_NOW, MARK_CREATED, MARK_ROWS_MORE },
+		   NULL },
+	.look = { "SELECT watermark FROM " SQL_MARKS " WHERE pipeline = ?1",
+		  { MARK_PIPELINE },
+		  "?" },
+	.raise = { "UPDATE " SQL_MARKS
+		   " SET watermark = ?2 WHERE pipeline = ?1",
+		   { MARK_PIPELINE, MARK_WATERMARK },
+		   NULL },
+	.hand_on = { "UPDATE " SQL_MARKS " SET rows_total =\n"
+		     "  max(rows_total, (SELECT rows_total FROM " SQL_MARKS "\n"
+		     "                   WHERE pipeline = ?1))\n"
+		     "WHERE pipeline = (SELECT min(o.pipeline)\n"
+		     "  FROM " SQL_MARKS " o\n"
+		     "  JOIN " SQL_MARKS " w\n"
+		     "    ON w.target = o.target COLLATE NOCASE\n"
+		     "      AND o.pipeline <> w.pipeline\n"
+		     "  WHERE w.pipeline = ?1)",
+		     { MARK_PIPELINE },
+		     NULL },
+	.forget = { "DELETE FROM " SQL_MARKS
+		    " WHERE pipeline = ?1 AND fence <= ?2",
+		    { MARK_PIPELINE, MARK_FENCE },
+		    NULL },
+};
+
+static int mark_read(struct sqlite_target *d, const char *pipeline,
+		     struct checkpoint *out, struct error *err)
+{
+	return sql_mark_read(&d->mark, &read_mark, NULL, pipeline, out, err);
 }
 
 int mark_history(struct sqlite *db, const struct place *place,
@@ -129,92 +217,63 @@ int mark_history(struct sqlite *db, const struct place *place,
 	return rc;
 }
 
-int mark_put(struct sqlite *db, const struct place *place, const char *pipeline,
-	     const char *watermark, int created, struct error *err)
+int mark_put(struct sqlite_target *d, const struct place *place,
+	     const char *pipeline, const char *watermark, int created,
+	     struct error *err)
 {
-	struct sqlite_statement *st = NULL;
-	struct strbuf now = STRBUF_INIT;
-	char *batch_id = xstrfmt("set-%" PRId64, clock_now_us());
-	int rc = sqlite_prepare(db, &st, put_sql, err);
+	const struct mark_place at = mark_place(d->path, place);
 
-	mark_now(&now);
-	if (!rc) {
-		sqlite_bind_str(st, 1, pipeline, -1);
-		sqlite_bind_str(st, 2, watermark, -1);
-		sqlite_bind_str(st, 3, batch_id, -1);
-		sqlite_bind_str(st, 4, now.data, (int64_t)now.len);
-		sqlite_bind_i64(st, 5, created);
-		sqlite_bind_str(st, 6, place->table, -1);
-		rc = sqlite_step(st, err);
-	}
-	sqlite_finalize(st);
-	strbuf_release(&now);
-	free(batch_id);
-	return rc;
+	return sql_mark_put(&d->mark, &put_mark, &at, pipeline, watermark,
+			    created, err);
 }
 
-static int mark_run(struct sqlite *db, const char *sql, const char *pipeline,
-		    const char *batch_id, struct error *err)
+/* Take the row for a refresh, or let go of it. */
+static int mark_set_id(struct sqlite_target *d,
+		       const struct mark_statement *statement,
+		       const char *pipeline, const char *refresh_id,
+		       struct error *err)
 {
-	struct sqlite_statement *st = NULL;
-	int rc = sqlite_prepare(db, &st, sql, err);
+	struct mark_facts facts = sql_mark_of(pipeline);
 
-	if (!rc) {
-		sqlite_bind_str(st, 1, pipeline, -1);
-		sqlite_bind_str(st, 2, batch_id, -1);
-		rc = sqlite_step(st, err);
-	}
-	sqlite_finalize(st);
-	return rc;
-}
-
-static int mark_raise(struct sqlite *db, const char *pipeline, int64_t fence,
-		      struct error *err)
-{
-	struct sqlite_statement *st = NULL;
-	int rc = sqlite_prepare(db, &st, claim_sql, err);
-
-	if (!rc) {
-		sqlite_bind_str(st, 1, pipeline, -1);
-		sqlite_bind_i64(st, 2, fence);
-		rc = sqlite_step(st, err);
-	}
-	sqlite_finalize(st);
-	return rc;
+	facts.texts[MARK_BATCH_ID] = refresh_id;
+	return sql_mark_change(&d->mark, statement, NULL, &facts, NULL, err);
 }
 
 int mark_claim(struct sqlite_target *d, const struct target *target,
 	       struct error *err)
 {
 	const struct writer *w = &target->writer;
+	const char *pipeline = target->pipeline;
+	struct mark_facts facts = sql_mark_of(pipeline);
 	struct checkpoint now;
-	int rc = mark_raise(d->db, target->pipeline, w->fence, err);
+	int rc;
 
 	checkpoint_init(&now);
+	facts.numbers[MARK_FENCE] = w->fence;
+	rc = sql_mark_change(&d->mark, &claim_mark, NULL, &facts, NULL, err);
 	if (!rc)
-		rc = mark_read(d->db, &d->place, target->pipeline, &now, err);
+		rc = mark_read(d, pipeline, &now, err);
 	if (!rc)
-		rc = writer_check_fence(w, target->pipeline, now.fence, err);
+		rc = writer_check_fence(w, pipeline, now.fence, err);
 	if (!rc && w->claim && refresh_id_is(now.batch_id))
-		rc = mark_run(d->db, release_sql, target->pipeline,
-			      now.batch_id, err);
+		rc = mark_set_id(d, &release_mark, pipeline, now.batch_id, err);
 	checkpoint_release(&now);
 	return rc;
 }
 
-int mark_check_free(struct sqlite *db, const struct place *place,
-		    const char *pipeline, struct error *err)
+int mark_check_free(struct sqlite_target *d, const char *pipeline,
+		    struct error *err)
 {
 	struct checkpoint now;
 	bool there = false;
 	int rc;
 
-	if (!db)
+	if (!d->db)
 		return 0;
 	checkpoint_init(&now);
-	rc = owned_has_marks(db, &there, err);
+	rc = owned_has_marks(d->db, &there, err);
 	if (!rc && there)
-		rc = mark_read(db, place, pipeline, &now, err);
+		rc = mark_read(d, pipeline, &now, err);
 	if (!rc)
 		rc = refresh_id_check_free(now.batch_id, pipeline, err);
 	checkpoint_release(&now);
@@ -226,13 +285,13 @@ int mark_take_over(struct sqlite_target *d, const char *pipeline,
 {
 	struct checkpoint now;
 	char *id = refresh_id_new();
-	int rc = mark_run(d->db, take_sql, pipeline, id, err);
+	int rc = mark_set_id(d, &take_mark, pipeline, id, err);
 
 	checkpoint_init(&now);
 	if (!rc)
-		rc = mark_read(d->db, &d->place, pipeline, &now, err);
+		rc = mark_read(d, pipeline, &now, err);
 	if (!rc)
-		mark_remember(d, id, now.fence, now.rows_total);
+		sql_mark_remember(&d->mark, id, now.fence, now.rows_total);
 	checkpoint_release(&now);
 	free(id);
 	return rc;
@@ -240,104 +299,26 @@ int mark_take_over(struct sqlite_target *d, const char *pipeline,
 
 void mark_give_back(struct sqlite_target *d)
 {
-	if (d->db && d->target && d->target->refresh &&
-	    refresh_id_is(d->batch_id))
-		mark_run(d->db, release_sql, d->target->pipeline, d->batch_id,
-			 NULL);
-}
+	const char *own = d->mark.seen.batch_id;
 
-static int mark_overtaken(struct sqlite_target *d, const struct checkpoint *now,
-			  struct error *err)
-{
-	const struct checkpoint seen = { .batch_id = d->batch_id,
-					 .fence = d->fence };
-	char *where = xstrfmt(NAME_WATERMARK_TABLE " of %s", d->path);
-	char *outcome = target_given_up(d->target);
-	int rc = writer_overtaken(d->target->pipeline, where, outcome, &seen,
-				  now, err);
-
-	free(outcome);
-	free(where);
-	return rc;
+	if (d->db && d->target && d->target->refresh && refresh_id_is(own))
+		mark_set_id(d, &release_mark, d->target->pipeline, own, NULL);
 }
 
 /* Nobody else writes: the lock is the file's. */
-static int mark_check_others(struct sqlite_target *d, struct error *err)
-{
-	struct strlist others = STRLIST_INIT;
-	int rc = 0;
-
-	if (d->first)
-		rc = mark_list_others(d->db, &d->place, d->target->pipeline,
-				      &others, err);
-	if (!rc)
-		rc = target_meet_others(d->target, &others, 2, err);
-	strlist_release(&others);
-	return rc;
-}
-
 int mark_lock(struct sqlite_target *d, struct error *err)
 {
-	const char *pipeline = d->target->pipeline;
 	struct checkpoint now;
 	bool there = false;
 	int rc = owned_has_marks(d->db, &there, err);
 
 	checkpoint_init(&now);
 	if (!rc)
-		rc = mark_read(d->db, &d->place, pipeline, &now, err);
-	if (!rc && !now.found)
-		rc = mark_overtaken(d, &now, err);
+		rc = mark_read(d, d->target->pipeline, &now, err);
 	if (!rc)
-		rc = writer_check_fence(&d->target->writer, pipeline, now.fence,
-					err);
-	if (!rc && (strcmp(now.batch_id, d->batch_id) || now.fence != d->fence))
-		rc = mark_overtaken(d, &now, err);
-	if (!rc)
-		rc = mark_check_others(d, err);
-	if (!rc) {
-		d->rows_total = now.rows_total;
-		free(d->stands);
-		d->stands = xstrdup(now.watermark);
-	}
+		rc = sql_mark_hold(&d->mark, d->target, &now, err);
 	checkpoint_release(&now);
 	return rc;
-}
-
-static int mark_write_row(struct sqlite_target *d,
-			  const struct checkpoint *next, int64_t n_rows,
-			  struct error *err)
-{
-	struct sqlite_statement *st = NULL;
-	struct strbuf now = STRBUF_INIT;
-	int rc = sqlite_prepare(d->db, &st, write_sql, err);
-
-	mark_now(&now);
-	if (!rc) {
-		sqlite_bind_str(st, 1, d->target->pipeline, -1);
-		sqlite_bind_str(st, 2, next->watermark, -1);
-		sqlite_bind_str(st, 3, next->batch_id ? next->batch_id : "",
-				-1);
-		sqlite_bind_i64(st, 4, next->fence);
-		sqlite_bind_i64(st, 5, d->rows_total + n_rows);
-		sqlite_bind_str(st, 6, now.data, (int64_t)now.len);
-		sqlite_bind_i64(st, 7, d->target->refresh);
-		sqlite_bind_i64(st, 8, n_rows);
-		rc = sqlite_step(st, err);
-	}
-	sqlite_finalize(st);
-	strbuf_release(&now);
-	return rc;
-}
-
-int mark_write(struct sqlite_target *d, const struct checkpoint *next,
-	       int64_t n_rows, struct error *err)
-{
-	int rc = failpoint("before_watermark", err);
-
-	if (!rc)
-		rc = mark_write_row(d, next, n_rows, err);
-	return rc ? rc : failpoint("after_watermark", err);
 }
 
 int mark_commit(struct sqlite_target *d, const struct checkpoint *next,
@@ -354,11 +335,9 @@ int mark_commit(struct sqlite_target *d, const struct checkpoint *next,
 		return rc;
 	}
 	if (next)
-		mark_remember(d, next->batch_id, next->fence,
-			      d->rows_total + n_rows);
+		sql_mark_advance(&d->mark, next, n_rows);
 	return failpoint("commit_acked", err);
 }
-
 /* Asked again under the lock, which no refresh can begin beside. The row goes
  * with the stage: should the other one live after all, it finds out. */
 static int mark_drop_stage(struct sqlite_target *d, struct error *err)
@@ -370,11 +349,11 @@ static int mark_drop_stage(struct sqlite_target *d, struct error *err)
 	if (rc)
 		return rc;
 	checkpoint_init(&now);
-	rc = mark_read(d->db, &d->place, pipeline, &now, err);
+	rc = mark_read(d, pipeline, &now, err);
 	if (!rc)
 		rc = refresh_id_check_free(now.batch_id, pipeline, err);
 	if (!rc && refresh_id_is(now.batch_id))
-		rc = mark_run(d->db, release_sql, pipeline, now.batch_id, err);
+		rc = mark_set_id(d, &release_mark, pipeline, now.batch_id, err);
 	if (!rc)
 		rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
 				  d->place.staging);
@@ -398,97 +377,110 @@ static int mark_drop_leftover(struct sqlite_target *d, struct error *err)
 	return rc || !there ? rc : mark_drop_stage(d, err);
 }
 
-/* A refresh holds on to what prepare wrote: the row may be another's by now. */
-static int mark_recover_own(struct sqlite_target *d, struct checkpoint *out,
-			    struct error *err)
-{
-	int rc = mark_drop_leftover(d, err);
-	bool first;
-
-	if (!rc)
-		rc = mark_read(d->db, &d->place, d->target->pipeline, out, err);
-	first = !rc && !out->watermark && d->target->n_others &&
-		d->target->mode != LOAD_UPDATE;
-	d->first = first;
-	if (!rc && d->target->refresh && refresh_id_is(d->batch_id))
-		return mark_lock(d, err);
-	if (!rc)
-		rc = writer_check_fence(&d->target->writer, d->target->pipeline,
-					out->fence, err);
-	if (!rc)
-		mark_remember(d, out->batch_id, out->fence, out->rows_total);
-	d->first = first;
-	return rc;
-}
-
-/* Both the table that readers use and _tidemark_watermark are there. */
-static int mark_has_tables(struct sqlite_target *d, const struct place *place,
-			   bool *has_target, bool *has_watermark,
-			   struct error *err)
-{
-	int rc;
-
-	if (!d->db)
-		return 0;
-	rc = catalog_has(d->db, place->table, has_target, err);
-	if (!rc)
-		rc = owned_has_marks(d->db, has_watermark, err);
-	return rc;
-}
-
 int sqlite_target_recover(struct destination *base, const struct target *target,
 			  struct checkpoint *out, struct error *err)
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
-	struct place place = { .table = NULL };
-	bool has_target = false, has_watermark = false;
 	int rc;
 
-	if (d->target)
-		return mark_recover_own(d, out, err);
-	rc = place_set(&place, target, err);
+	if (!d->target)
+		return mark_keeper_recover(base, target, out, err);
+	rc = mark_drop_leftover(d, err);
 	if (!rc)
-		rc = mark_has_tables(d, &place, &has_target, &has_watermark,
-				     err);
-	if (!rc && has_watermark)
-		rc = mark_read(d->db, &place, target->pipeline, out, err);
-	if (!rc && has_watermark)
-		rc = mark_list_others(d->db, &place, target->pipeline,
-				      &out->others, err);
-	if (!rc && !has_target)
-		checkpoint_set_missing(out);
-	place_release(&place);
+		rc = mark_read(d, d->target->pipeline, out, err);
+	return rc ? rc : sql_mark_resume(&d->mark, d->target, out, err);
+}
+
+static int mark_find(struct mark_keeper *k, const struct target *target,
+		     enum mark_look look, struct mark_found *out,
+		     struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)k;
+	struct place *place = xcalloc(1, sizeof(*place));
+	int rc = place_set(place, target, err);
+
+	out->own = place;
+	if (rc)
+		return rc;
+	out->at = mark_place(d->path, place);
+	out->where = d->path;
+	if (d->db && look == MARK_LOOK_ALL)
+		rc = catalog_has(d->db, place->table, &out->has_target, err);
+	if (!rc && d->db && look != MARK_LOOK_NAMES)
+		rc = owned_has_marks(d->db, &out->has_marks, err);
 	return rc;
 }
 
-int sqlite_target_set_watermark(struct destination *base,
-				const struct target *target,
-				const char *watermark, struct error *err)
+static void mark_lose(struct mark_found *f)
 {
-	struct sqlite_target *d = (struct sqlite_target *)base;
-	struct place place = { .table = NULL };
-	bool has_target = false, has_watermark = false;
-	int rc = place_set(&place, target, err);
+	place_release(f->own);
+	free(f->own);
+}
 
-	if (!rc)
-		rc = mark_has_tables(d, &place, &has_target, &has_watermark,
-				     err);
-	if (!rc && !has_target)
-		rc = error_set(err, ERROR_SCHEMA,
-			       "table %s is not in %s: there is no mark to set "
-			       "before a first run",
-			       target->table, d->path);
-	if (!rc)
-		rc = sqlite_begin(d->db, err);
-	if (!rc && !has_watermark)
+static int mark_read_all(struct mark_keeper *k, const struct mark_found *f,
+			 const char *pipeline, struct checkpoint *out,
+			 struct error *err)
+{
+	int rc = sql_mark_read((struct sql_mark *)k, &read_mark, &f->at,
+			       pipeline, out, err);
+
+	return rc ? rc : sql_mark_others(k, f, pipeline, &out->others, err);
+}
+
+static int mark_set(struct mark_keeper *k, const struct mark_found *f,
+		    const char *pipeline, const char *watermark,
+		    struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)k;
+	int rc = sqlite_begin(d->db, err);
+
+	if (!rc && !f->has_marks)
 		rc = sqlite_exec(d->db, mark_table_sql, err);
 	if (!rc)
-		rc = mark_put(d->db, &place, target->pipeline, watermark, -1,
-			      err);
+		rc = mark_put(d, f->own, pipeline, watermark, -1, err);
 	if (!rc)
 		rc = sqlite_commit(d->db, err);
-	if (rc && d->db)
+	if (rc)
 		sqlite_rollback(d->db);
-	place_release(&place);
 	return rc;
+}
+
+static int mark_raise(struct mark_keeper *k, const struct mark_found *f,
+		      const char *pipeline, const char *mark, struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)k;
+	char *raised = NULL;
+	bool there = false;
+	int rc = sqlite_begin(d->db, err);
+
+	if (!rc)
+		rc = owned_has_marks(d->db, &there, err);
+	if (!rc)
+		rc = sql_mark_raise(&d->mark, &f->at, pipeline, mark, &raised,
+				    err);
+	if (rc > 0)
+		rc = mark_put(d, f->own, pipeline, raised, -1, err);
+	if (!rc)
+		rc = sqlite_commit(d->db, err);
+	if (rc)
+		sqlite_rollback(d->db);
+	free(raised);
+	return rc;
+}
+
+static const struct mark_engine sqlite_keeper = {
+	.missing = MARK_MISSING,
+	.find = mark_find,
+	.lose = mark_lose,
+	.read = mark_read_all,
+	.others = sql_mark_others,
+	.forget = sql_mark_forget,
+	.set = mark_set,
+	.raise = mark_raise,
+};
+
+void sqlite_target_mark_init(struct sqlite_target *d)
+{
+	sql_mark_init(&d->mark, &sqlite_destination, &sqlite_keeper,
+		      &sqlite_marks);
 }

@@ -70,7 +70,7 @@ static int prepare_apply(struct sqlite_target *d, const struct plan *plan,
 	if (!rc && target->refresh)
 		rc = failpoint("stage_created", err);
 	if (!rc && prepare_needs_row(plan, target))
-		rc = mark_put(d->db, &d->place, target->pipeline, NULL, created,
+		rc = mark_put(d, &d->place, target->pipeline, NULL, created,
 			      err);
 	if (!rc)
 		rc = prepare_numbers(d, plan, target, err);
@@ -90,7 +90,7 @@ static int prepare_plan(struct sqlite_target *d, const struct target *target,
 	plan_release(plan);
 	/* Who claims the pipeline knows that no refresh of it is alive. */
 	if (!rc && !target->writer.claim)
-		rc = mark_check_free(d->db, &d->place, target->pipeline, err);
+		rc = mark_check_free(d, target->pipeline, err);
 	if (!rc)
 		rc = plan_make(plan, d, &d->place, target, err);
 	return rc ? rc : problems_to_error(&plan->inspection.problems, err);

@@ -95,7 +95,7 @@ static int remove_in_transaction(struct sqlite_target *d,
 	int rc = mark_lock(d, err);
 
 	checkpoint_init(&kept);
-	checkpoint_keep(&kept, next, d->stands);
+	checkpoint_keep(&kept, next, d->mark.stands);
 	if (!rc)
 		rc = signature_check(d, err);
 	if (!rc)
@@ -103,7 +103,7 @@ static int remove_in_transaction(struct sqlite_target *d,
 	if (!rc)
 		rc = remove_remember(d, *removed, err);
 	if (!rc)
-		rc = mark_write(d, &kept, 0, err);
+		rc = sql_mark_write(&d->mark, d->target, &kept, 0, err);
 	if (rc)
 		sqlite_rollback(d->db);
 	else

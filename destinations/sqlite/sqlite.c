@@ -81,10 +81,9 @@ static void sqlite_target_close(struct destination *base)
 	row_order_release(&d->order);
 	strbuf_release(&d->texts);
 	strbuf_release(&d->delivered);
-	free(d->batch_id);
 	free(d->signature);
 	free(d->replaced);
-	free(d->stands);
+	sql_mark_release(&d->mark);
 	free(d->path);
 	free(d);
 }
@@ -109,10 +108,9 @@ static int sqlite_target_open(struct destination **out,
 	struct stat st;
 	int rc;
 
-	d->base.ops = &sqlite_destination;
+	sqlite_target_mark_init(d);
 	d->path = xstrdup(conn->url.path);
 	d->keep_log = conn->look && sqlite_target_has_log(d->path);
-	d->batch_id = xstrdup("");
 	strbuf_init(&d->texts);
 	strbuf_init(&d->delivered);
 	d->order = (struct row_order)ROW_ORDER_INIT;
@@ -123,9 +121,9 @@ static int sqlite_target_open(struct destination **out,
 	else
 		rc = sqlite_target_open_file(d, false, err);
 	if (rc)
-		sqlite_target_close(&d->base);
+		sqlite_target_close(&d->mark.keeper.base);
 	else
-		*out = &d->base;
+		*out = &d->mark.keeper.base;
 	return rc;
 }
 
@@ -219,10 +217,10 @@ const struct destination_ops sqlite_destination = {
 	.preview = sqlite_target_preview,
 	.explain = sqlite_target_explain,
 	.finish = sqlite_target_finish,
-	.set_watermark = sqlite_target_set_watermark,
-	.forget = sqlite_target_forget,
-	.others = sqlite_target_others,
-	.raise = sqlite_target_raise,
+	.set_watermark = mark_keeper_set,
+	.forget = mark_keeper_forget,
+	.others = mark_keeper_others,
+	.raise = mark_keeper_raise,
 	.identity = sqlite_target_identity,
 	.session = sqlite_target_session,
 	.interrupt = sqlite_target_interrupt,

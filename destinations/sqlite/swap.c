@@ -125,7 +125,8 @@ int sqlite_target_finish(struct destination *base,
 	if (!rc)
 		rc = swap_tables(d, err);
 	if (!rc)
-		rc = mark_write(d, next, d->refreshed, err);
+		rc = sql_mark_write(&d->mark, d->target, next, d->refreshed,
+				    err);
 	if (rc) {
 		sqlite_rollback(d->db);
 		return rc;

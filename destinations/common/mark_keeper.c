@@ -1,0 +1,72 @@
+#include "destinations/common/mark_keeper.h"
+
+int mark_keeper_recover(struct destination *base, const struct target *target,
+			struct checkpoint *out, struct error *err)
+{
+	struct mark_keeper *k = (struct mark_keeper *)base;
+	struct mark_found f = { .own = NULL };
+	int rc = k->engine->find(k, target, MARK_LOOK_ALL, &f, err);
+
+	if (!rc && f.has_marks)
+		rc = k->engine->read(k, &f, target->pipeline, out, err);
+	if (!rc && !f.has_target)
+		checkpoint_set_missing(out);
+	k->engine->lose(&f);
+	return rc;
+}
+
+int mark_keeper_others(struct destination *base, const struct target *target,
+		       struct strlist *out, struct error *err)
+{
+	struct mark_keeper *k = (struct mark_keeper *)base;
+	struct mark_found f = { .own = NULL };
+	int rc = k->engine->find(k, target, MARK_LOOK_ALL, &f, err);
+
+	if (!rc && f.has_target && f.has_marks)
+		rc = k->engine->others(k, &f, target->pipeline, out, err);
+	k->engine->lose(&f);
+	return rc;
+}
+
+int mark_keeper_forget(struct destination *base, const struct target *target,
+		       struct error *err)
+{
+	struct mark_keeper *k = (struct mark_keeper *)base;
+	struct mark_found f = { .own = NULL };
+	int rc = k->engine->find(k, target, MARK_LOOK_MARKS, &f, err);
+
+	if (!rc && f.has_marks)
+		rc = k->engine->forget(k, &f, target, err);
+	k->engine->lose(&f);
+	return rc;
+}
+
+int mark_keeper_set(struct destination *base, const struct target *target,
+		    const char *watermark, struct error *err)
+{
+	struct mark_keeper *k = (struct mark_keeper *)base;
+	struct mark_found f = { .own = NULL };
+	int rc = k->engine->find(k, target, MARK_LOOK_ALL, &f, err);
+
+	if (!rc && !f.has_target)
+		rc = error_set(err, ERROR_SCHEMA, "table %s %s %s%s",
+			       target->table, k->engine->missing[0], f.where,
+			       k->engine->missing[1]);
+	if (!rc)
+		rc = k->engine->set(k, &f, target->pipeline, watermark, err);
+	k->engine->lose(&f);
+	return rc;
+}
+
+int mark_keeper_raise(struct destination *base, const struct target *target,
+		      const char *mark, struct error *err)
+{
+	struct mark_keeper *k = (struct mark_keeper *)base;
+	struct mark_found f = { .own = NULL };
+	int rc = k->engine->find(k, target, MARK_LOOK_NAMES, &f, err);
+
+	if (!rc)
+		rc = k->engine->raise(k, &f, target->pipeline, mark, err);
+	k->engine->lose(&f);
+	return rc;
+}
