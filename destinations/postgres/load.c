@@ -267,8 +267,8 @@ static int load_again(struct postgres_destination *d, const char *delivered,
 static int load_append(struct postgres_destination *d, const char *batch_id,
 		       struct load_counts *out, struct error *err)
 {
-	char *base =
-		xstrfmt("%" PRId64, d->seen.rows_total + (int64_t)d->refreshed);
+	char *base = xstrfmt("%" PRId64,
+			     d->mark.seen.rows_total + (int64_t)d->refreshed);
 	const char *params[] = { batch_id ? batch_id : "", base };
 	struct watch w;
 	int rc = postgres_watch_begin(d, 2, params, &w, err);
@@ -347,19 +347,20 @@ static int load_transaction(struct postgres_destination *d,
 	int rc = postgres_mark_begin(d, b->n_rows > 0, err);
 
 	checkpoint_init(&kept);
-	checkpoint_keep(&kept, next, refresh ? NULL : d->stands);
+	checkpoint_keep(&kept, next, refresh ? NULL : d->mark.stands);
 	if (!rc)
 		rc = postgres_load_rows(d, b, &kept, out, err);
 	if (!rc && b->n_rows)
 		rc = postgres_signature_check_again(d, err);
 	if (!rc && !refresh)
-		rc = postgres_mark_write(d, &kept, b->n_rows, err);
+		rc = sql_mark_write(&d->mark, d->target, &kept,
+				    (int64_t)b->n_rows, err);
 	if (!rc)
 		rc = postgres_mark_commit(d, &kept, err);
 	if (rc)
 		postgres_session_rollback(d);
 	else if (!refresh)
-		postgres_mark_advance(d, &kept, b->n_rows);
+		sql_mark_advance(&d->mark, &kept, (int64_t)b->n_rows);
 	else
 		load_advance_refresh(d, b->n_rows, out);
 	checkpoint_release(&kept);

@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,277 +22,245 @@ static const char table_sql[] =
 
 /* Pipelines that append to one table share its numbers, which rows_total is
  * the highest of. */
-static const char read_sql[] =
-	"SELECT watermark::text, batch_id, fence,\n"
-	"  CASE WHEN $2 THEN (SELECT max(rows_total) FROM %s t\n"
-	"                     WHERE t.target = w.target) ELSE rows_total "
-	"END%s\n"
-	"FROM %s w WHERE pipeline = $1%s";
+#define READ_COLUMNS                                                           \
+	"SELECT watermark::text, batch_id, fence,\n"                           \
+	"  CASE WHEN $2 THEN (SELECT max(rows_total) FROM " SQL_MARKS " t\n"   \
+	"                     WHERE t.target = w.target) ELSE rows_total "     \
+	"END"
+#define READ_ROW "\nFROM " SQL_MARKS " w WHERE pipeline = $1"
 
-static const char signature_sql[] =
-	",\n  (SELECT " POSTGRES_SIGNATURE "\n   FROM pg_class c\n"
-	"   WHERE c.oid = to_regclass($3))";
+static const struct mark_statement read_mark = {
+	READ_COLUMNS READ_ROW,
+	{ MARK_PIPELINE, MARK_SHARED },
+	"?ttt",
+};
+
+/* Waits for a writer that is still committing or rolling back. */
+static const struct mark_statement read_locked = {
+	READ_COLUMNS READ_ROW " FOR UPDATE",
+	{ MARK_PIPELINE, MARK_SHARED },
+	"?ttt",
+};
+
+/* And the signature of the table that is loaded. */
+static const struct mark_statement read_held = {
+	READ_COLUMNS ",\n  (SELECT " POSTGRES_SIGNATURE "\n   FROM pg_class c\n"
+		     "   WHERE c.oid = to_regclass($3))" READ_ROW,
+	{ MARK_PIPELINE, MARK_SHARED, MARK_LOADED },
+	"?ttt?",
+};
 
 /* The same, and with it the marks that others have of the target. */
-static const char read_all_sql[] =
-	"SELECT watermark::text, batch_id, fence,\n"
-	"  CASE WHEN $2 THEN (SELECT max(rows_total) FROM %s t\n"
-	"                     WHERE t.target = w.target) ELSE rows_total END,\n"
-	"  pipeline = $1, pipeline\n"
-	"FROM %s w WHERE pipeline = $1\n"
-	"  OR target = $3 AND watermark IS NOT NULL ORDER BY pipeline";
+static const struct mark_statement read_all = {
+	READ_COLUMNS ",\n"
+		     "  pipeline = $1, pipeline\n"
+		     "FROM " SQL_MARKS " w WHERE pipeline = $1\n"
+		     "  OR target = $3 AND watermark IS NOT NULL ORDER BY "
+		     "pipeline",
+	{ MARK_PIPELINE, MARK_SHARED, MARK_TABLE },
+	"?ttttt",
+};
 
-static const char write_sql[] =
-	"UPDATE ONLY %s SET watermark = $2::json, batch_id = $3, fence = $4,\n"
-	"  rows_total = $5, updated_at = clock_timestamp(),\n"
-	"  created_target = created_target OR $6, target_id = $8,\n"
-	"  target_rows = CASE WHEN $6 THEN 0 ELSE target_rows END + $9\n"
-	"WHERE pipeline = $1 AND batch_id = $7 AND fence <= $4";
+static const struct mark_statement claim_mark = {
+	"UPDATE ONLY " SQL_MARKS
+	" SET fence = greatest(fence, $2) WHERE pipeline = $1\n"
+	"RETURNING fence",
+	{ MARK_PIPELINE, MARK_FENCE },
+	"t",
+};
 
-static const char claim_sql[] =
-	"UPDATE ONLY %s SET fence = greatest(fence, $2) WHERE pipeline = $1\n"
-	"RETURNING fence";
+static const struct mark_statement make_mark = {
+	"INSERT INTO " SQL_MARKS " (pipeline, target)\n"
+	"VALUES ($1, $2)\n"
+	"ON CONFLICT (pipeline) DO NOTHING",
+	{ MARK_PIPELINE, MARK_TABLE },
+	NULL,
+};
 
-static const char others_sql[] =
-	"SELECT pipeline FROM %s WHERE target = $1 AND pipeline <> $2\n"
-	"  AND watermark IS NOT NULL";
+static const struct mark_statement put_mark = {
+	"INSERT INTO " SQL_MARKS
+	" AS w (pipeline, watermark, batch_id, target)\n"
+	"VALUES ($1, $2::json, $3, $4)\n"
+	"ON CONFLICT (pipeline) DO UPDATE SET watermark = $2::json,\n"
+	"  batch_id = $3, updated_at = clock_timestamp(), target = $4,\n"
+	"  created_target = w.created_target AND w.target = $4,\n"
+	"  target_id = '', target_rows = 0",
+	{ MARK_PIPELINE, MARK_WATERMARK, MARK_BATCH_ID, MARK_TABLE },
+	NULL,
+};
+
+static int marks_query(struct sql_mark *m, const char *sql, const char *shape,
+		       const struct sql_values *values, struct sql_rows *out,
+		       struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)m;
+	struct pg_result *r = NULL;
+	int rc = pg_query(d->pg, &r, sql, shape, (int)values->n, values->texts,
+			  err);
+
+	out->n_columns = rc ? 0 : (size_t)pg_columns(r);
+	for (int i = 0; !rc && i < pg_rows(r); i++)
+		for (int k = 0; k < pg_columns(r); k++)
+			strlist_add(&out->cells, pg_value(r, i, k));
+	pg_result_free(r);
+	return rc;
+}
+
+static int marks_change(struct sql_mark *m, const char *sql,
+			const struct sql_values *values, int64_t *touched,
+			struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)m;
+
+	return pg_exec_count(d->pg, sql, (int)values->n, values->texts, touched,
+			     err);
+}
+
+static struct mark_place mark_place(const struct place *p)
+{
+	return (struct mark_place){
+		.marks = p->watermark,
+		.schema = p->schema,
+		.table = p->table,
+		.shared = strcmp(p->table, p->base) != 0,
+	};
+}
+
+static struct mark_place marks_place(const struct sql_mark *m)
+{
+	const struct postgres_destination *d =
+		(const struct postgres_destination *)m;
+	struct mark_place at = mark_place(&d->place);
+
+	at.table_id = d->table.oid;
+	return at;
+}
+
+static const struct sql_mark_engine postgres_marks = {
+	.query = marks_query,
+	.change = marks_change,
+	.place = marks_place,
+	.lost = sql_mark_changed_hands,
+	.others = { "SELECT pipeline, watermark::text FROM " SQL_MARKS "\n"
+		    "WHERE target = $1 AND pipeline <> $2\n"
+		    "  AND watermark IS NOT NULL ORDER BY pipeline",
+		    { MARK_TABLE, MARK_PIPELINE },
+		    "tt" },
+	.meet = { "SELECT pipeline FROM " SQL_MARKS
+		  " WHERE target = $1 AND pipeline <> $2\n"
+		  "  AND watermark IS NOT NULL",
+		  { MARK_TABLE, MARK_PIPELINE },
+		  "t" },
+	.write = { "UPDATE ONLY " SQL_MARKS
+		   " SET watermark = $2::json, batch_id = $3, fence = $4,\n"
+		   "  rows_total = $5, updated_at = clock_timestamp(),\n"
+		   "  created_target = created_target OR $6, target_id = $8,\n"
+		   "  target_rows = CASE WHEN $6 THEN 0 ELSE target_rows END + "
+		   "$9\n"
+		   "WHERE pipeline = $1 AND batch_id = $7 AND fence <= $4",
+		   { MARK_PIPELINE, MARK_WATERMARK, MARK_BATCH_ID, MARK_FENCE,
+		     MARK_ROWS_TOTAL, MARK_CREATED, MARK_SEEN_ID, MARK_TABLE_ID,
+		     MARK_ROWS_MORE },
+		   NULL },
+	.look = { READ_COLUMNS READ_ROW " FOR UPDATE",
+		  { MARK_PIPELINE, MARK_SHARED },
+		  "?ttt" },
+	.raise = { "UPDATE ONLY " SQL_MARKS
+		   " SET watermark = $2::json WHERE pipeline = $1",
+		   { MARK_PIPELINE, MARK_WATERMARK },
+		   NULL },
+	.hand_on = { "UPDATE ONLY " SQL_MARKS
+		     " SET rows_total = greatest(rows_total,\n"
+		     "  (SELECT rows_total FROM " SQL_MARKS
+		     " WHERE pipeline = $1))\n"
+		     "WHERE pipeline = (SELECT min(o.pipeline) FROM " SQL_MARKS
+		     " o\n"
+		     "  JOIN " SQL_MARKS
+		     " w ON w.target = o.target AND o.pipeline <> w.pipeline\n"
+		     "  WHERE w.pipeline = $1)",
+		     { MARK_PIPELINE },
+		     NULL },
+	.forget = { "DELETE FROM ONLY " SQL_MARKS " WHERE pipeline = $1 AND "
+		    "fence <= $2",
+		    { MARK_PIPELINE, MARK_FENCE },
+		    NULL },
+};
 
 void postgres_mark_table_sql(struct strbuf *sb, const struct place *place)
 {
 	strbuf_addf(sb, table_sql, place->watermark);
 }
 
-void postgres_mark_remember(struct postgres_destination *d,
-			    const char *batch_id, int64_t fence,
-			    int64_t rows_total)
+int postgres_mark_read(struct postgres_destination *d, const char *pipeline,
+		       bool lock, struct checkpoint *out, struct error *err)
 {
-	char *copy = xstrdup(batch_id ? batch_id : "");
-
-	free(d->seen.batch_id);
-	d->seen = (struct mark_seen){ copy, fence, rows_total };
-	d->first = false;
-}
-
-static void mark_take(const struct pg_result *r, int row,
-		      struct checkpoint *out)
-{
-	out->found = true;
-	out->watermark = xstrdup(pg_value(r, row, 0));
-	out->batch_id = xstrdup(pg_value(r, row, 1));
-	out->fence = strtoll(pg_value(r, row, 2), NULL, 10);
-	out->rows_total = strtoll(pg_value(r, row, 3), NULL, 10);
-}
-
-/* And the signature of a quoted table, unless that is NULL. */
-static int mark_read(struct pg *pg, const struct place *place,
-		     const char *pipeline, bool lock, const char *table,
-		     struct checkpoint *out, char **signature,
-		     struct error *err)
-{
-	struct pg_result *r = NULL;
-	bool shared = strcmp(place->table, place->base) != 0;
-	const char *params[] = { pipeline, shared ? "t" : "f", table };
-	char *sql =
-		xstrfmt(read_sql, place->watermark, table ? signature_sql : "",
-			place->watermark, lock ? " FOR UPDATE" : "");
-	int rc = pg_query(pg, &r, sql, table ? "?ttt?" : "?ttt", table ? 3 : 2,
-			  params, err);
-
-	free(sql);
-	if (!rc && pg_rows(r) && table)
-		*signature = xstrdup(pg_value(r, 0, 4));
-	if (!rc && pg_rows(r)) {
-		checkpoint_release(out);
-		checkpoint_init(out);
-		mark_take(r, 0, out);
-	}
-	pg_result_free(r);
-	return rc;
-}
-
-static int mark_read_all(struct pg *pg, const struct place *place,
-			 const char *pipeline, struct checkpoint *out,
-			 struct error *err)
-{
-	struct pg_result *r = NULL;
-	bool shared = strcmp(place->table, place->base) != 0;
-	const char *params[] = { pipeline, shared ? "t" : "f", place->table };
-	char *sql = xstrfmt(read_all_sql, place->watermark, place->watermark);
-	int rc = pg_query(pg, &r, sql, "?ttttt", ARRAY_SIZE(params), params,
-			  err);
-
-	free(sql);
-	checkpoint_release(out);
-	for (int i = 0; !rc && i < pg_rows(r); i++) {
-		if (*pg_value(r, i, 4) == 't')
-			mark_take(r, i, out);
-		else
-			checkpoint_add_other(out, pg_value(r, i, 5),
-					     pg_value(r, i, 0));
-	}
-	pg_result_free(r);
-	return rc;
-}
-
-int postgres_mark_read(struct pg *pg, const struct place *place,
-		       const char *pipeline, bool lock, struct checkpoint *out,
-		       struct error *err)
-{
-	return mark_read(pg, place, pipeline, lock, NULL, out, NULL, err);
-}
-
-static int mark_overtaken(struct postgres_destination *d,
-			  const struct checkpoint *now, struct error *err)
-{
-	const struct checkpoint seen = { .batch_id = d->seen.batch_id,
-					 .fence = d->seen.fence };
-	char *outcome = target_given_up(d->target);
-	int rc = writer_overtaken(d->target->pipeline, d->place.watermark,
-				  outcome, &seen, now, err);
-
-	free(outcome);
-	return rc;
-}
-
-static int mark_compare(struct postgres_destination *d,
-			const struct checkpoint *now, struct error *err)
-{
-	if (!now->found)
-		return mark_overtaken(d, now, err);
-	if (writer_check_fence(&d->target->writer, d->target->pipeline,
-			       now->fence, err))
-		return -ERROR_STATE;
-	if (strcmp(now->batch_id, d->seen.batch_id) ||
-	    now->fence != d->seen.fence)
-		return mark_overtaken(d, now, err);
-	return 0;
+	return sql_mark_read(&d->mark, lock ? &read_locked : &read_mark, NULL,
+			     pipeline, out, err);
 }
 
 int postgres_mark_claim(struct postgres_destination *d,
 			const struct target *target, struct error *err)
 {
-	const struct writer *w = &target->writer;
-	char *fence = xstrfmt("%" PRId64, w->fence);
-	char *sql = xstrfmt(claim_sql, d->place.watermark);
-	const char *params[] = { target->pipeline, fence };
-	struct pg_result *r = NULL;
-	int rc = pg_query(d->pg, &r, sql, "t", 2, params, err);
-
-	if (!rc && pg_rows(r))
-		rc = writer_check_fence(w, target->pipeline,
-					strtoll(pg_value(r, 0, 0), NULL, 10),
-					err);
-	pg_result_free(r);
-	free(sql);
-	free(fence);
-	return rc;
-}
-
-/* Behind the locks of all that load into the table. */
-static int mark_check_others(struct postgres_destination *d, struct error *err)
-{
-	const char *params[] = { d->place.table, d->target->pipeline };
-	struct pg_result *r = NULL;
-	struct strlist others = STRLIST_INIT;
-	char *sql;
+	struct mark_facts facts = sql_mark_of(target->pipeline);
+	struct sql_rows rows = { .n_columns = 0 };
 	int rc;
 
-	if (!d->first)
-		return 0;
-	sql = xstrfmt(others_sql, d->place.watermark);
-	rc = pg_query(d->pg, &r, sql, "t", 2, params, err);
-	free(sql);
-	for (int i = 0; !rc && i < pg_rows(r); i++)
-		strlist_add(&others, pg_value(r, i, 0));
-	if (!rc)
-		rc = target_meet_others(d->target, &others, 1, err);
-	strlist_release(&others);
-	pg_result_free(r);
+	facts.numbers[MARK_FENCE] = target->writer.fence;
+	rc = sql_mark_query(&d->mark, &claim_mark, NULL, &facts, &rows, err);
+	if (!rc && sql_rows_count(&rows))
+		rc = writer_check_fence(&target->writer, target->pipeline,
+					sql_rows_number(&rows, 0, 0), err);
+	sql_rows_release(&rows);
 	return rc;
 }
 
 /* The table is looked at behind its lock, by the statement that reads the mark:
  * from here to the COMMIT nobody alters it. */
+static int mark_read_held(struct postgres_destination *d,
+			  struct checkpoint *out, char **signature,
+			  struct error *err)
+{
+	struct mark_facts facts = sql_mark_of(d->target->pipeline);
+	struct sql_rows rows = { .n_columns = 0 };
+	int rc;
+
+	facts.texts[MARK_LOADED] = d->rows;
+	rc = sql_mark_query(&d->mark, &read_held, NULL, &facts, &rows, err);
+	if (!rc && sql_rows_count(&rows)) {
+		sql_mark_take(&rows, 0, out);
+		*signature = xstrdup(sql_rows_cell(&rows, 0, 4));
+	}
+	sql_rows_release(&rows);
+	return rc;
+}
+
 int postgres_mark_begin(struct postgres_destination *d, bool rows,
 			struct error *err)
 {
-	const char *pipeline = d->target->pipeline;
 	/* Rows of a raw table are numbered by one writer at a time: the one
 	 * that comes last has the last word. */
-	bool all = d->target->mode == LOAD_APPEND || d->first;
+	bool all = d->target->mode == LOAD_APPEND || d->mark.first;
 	unsigned what =
 		LOCK_ROW | (rows ? LOCK_TABLE : 0) | (all ? LOCK_TARGET : 0);
 	struct checkpoint now;
 	char *signature = NULL;
-	int rc = postgres_lock_begin(d, pipeline, what, err);
+	int rc = postgres_lock_begin(d, d->target->pipeline, what, err);
 
 	checkpoint_init(&now);
 	if (rc && rows && postgres_signature_is_gone(err))
 		rc = postgres_signature_refuse(d->target, err);
 	if (!rc)
-		rc = mark_read(d->pg, &d->place, pipeline, false,
-			       rows ? d->rows : NULL, &now, &signature, err);
+		rc = rows ? mark_read_held(d, &now, &signature, err)
+			  : postgres_mark_read(d, d->target->pipeline, false,
+					       &now, err);
 	if (!rc)
-		rc = mark_compare(d, &now, err);
-	if (!rc)
-		rc = mark_check_others(d, err);
+		rc = sql_mark_hold(&d->mark, d->target, &now, err);
 	if (!rc && rows)
 		rc = postgres_signature_compare(d->target, d->signature,
 						signature, err);
-	if (!rc) {
-		d->seen.rows_total = now.rows_total;
-		free(d->stands);
-		d->stands = xstrdup(now.watermark);
-	}
 	checkpoint_release(&now);
 	free(signature);
 	return rc;
-}
-
-int postgres_mark_write(struct postgres_destination *d,
-			const struct checkpoint *next, size_t n_rows,
-			struct error *err)
-{
-	const char *batch_id = next->batch_id ? next->batch_id : "";
-	char *fence = xstrfmt("%" PRId64, next->fence);
-	char *rows = xstrfmt("%" PRId64, d->seen.rows_total + (int64_t)n_rows);
-	char *id = xstrfmt("%u", d->table.oid);
-	char *more = xstrfmt("%zu", n_rows);
-	const char *params[] = { d->target->pipeline,
-				 next->watermark,
-				 batch_id,
-				 fence,
-				 rows,
-				 d->target->refresh ? "t" : "f",
-				 d->seen.batch_id,
-				 id,
-				 more };
-	char *sql = xstrfmt(write_sql, d->place.watermark);
-	int64_t touched = 0;
-	int rc = failpoint("before_watermark", err);
-
-	if (!rc)
-		rc = pg_exec_count(d->pg, sql, ARRAY_SIZE(params), params,
-				   &touched, err);
-	if (!rc && touched != 1)
-		rc = error_set(err, ERROR_STATE,
-			       "pipeline %s: its row in %s has changed hands",
-			       d->target->pipeline, d->place.watermark);
-	if (!rc)
-		rc = failpoint("after_watermark", err);
-	free(fence);
-	free(rows);
-	free(id);
-	free(more);
-	free(sql);
-	return rc;
-}
-
-void postgres_mark_advance(struct postgres_destination *d,
-			   const struct checkpoint *next, size_t n_rows)
-{
-	postgres_mark_remember(d, next->batch_id, next->fence,
-			       d->seen.rows_total + (int64_t)n_rows);
 }
 
 /* A stage of a run that was killed. This run's own, in a refresh, is the one
@@ -321,36 +288,28 @@ static int mark_read_settled(struct postgres_destination *d,
 	int rc = postgres_lock_begin(d, pipeline, LOCK_ROW, err);
 
 	if (!rc)
-		rc = postgres_mark_read(d->pg, &d->place, pipeline, false, out,
-					err);
+		rc = postgres_mark_read(d, pipeline, false, out, err);
 	postgres_session_rollback(d);
 	return rc;
 }
 
-/* A refresh holds on to what prepare wrote: the row may be another's by now. */
-static int mark_recover_own(struct postgres_destination *d,
-			    struct checkpoint *out, struct error *err)
+int postgres_recover(struct destination *base, const struct target *target,
+		     struct checkpoint *out, struct error *err)
 {
-	int rc = mark_drop_leftover(d, err);
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	int rc;
 
+	if (!d->target)
+		return mark_keeper_recover(base, target, out, err);
+	rc = mark_drop_leftover(d, err);
 	if (!rc)
 		rc = mark_read_settled(d, out, err);
-	if (!rc)
-		rc = writer_check_fence(&d->target->writer, d->target->pipeline,
-					out->fence, err);
-	if (!rc && d->target->refresh)
-		rc = mark_compare(d, out, err);
-	else if (!rc)
-		postgres_mark_remember(d, out->batch_id, out->fence,
-				       out->rows_total);
-	d->first = !out->watermark && d->target->n_others &&
-		   d->target->mode != LOAD_UPDATE;
-	return rc;
+	return rc ? rc : sql_mark_resume(&d->mark, d->target, out, err);
 }
 
-int postgres_mark_has_tables(struct pg *pg, const struct place *place,
-			     bool *has_target, bool *has_watermark,
-			     struct error *err)
+static int mark_look_at(struct postgres_destination *d,
+			const struct place *place, struct mark_found *out,
+			struct error *err)
 {
 	const char *params[] = { place->readable, place->watermark };
 	struct strbuf sql = STRBUF_INIT;
@@ -359,127 +318,113 @@ int postgres_mark_has_tables(struct pg *pg, const struct place *place,
 
 	strbuf_addstr(&sql, "SELECT to_regclass($1), to_regclass($2),\n  ");
 	postgres_owned_add_fault(&sql, "$2");
-	rc = pg_query(pg, &r, sql.data, "1???", ARRAY_SIZE(params), params,
+	rc = pg_query(d->pg, &r, sql.data, "1???", ARRAY_SIZE(params), params,
 		      err);
 	strbuf_release(&sql);
 	if (!rc)
 		rc = postgres_owned_refuse(pg_value(r, 0, 2), place, err);
 	if (!rc) {
-		*has_target = pg_value(r, 0, 0) != NULL;
-		*has_watermark = pg_value(r, 0, 1) != NULL;
+		out->has_target = pg_value(r, 0, 0) != NULL;
+		out->has_marks = pg_value(r, 0, 1) != NULL;
 	}
 	pg_result_free(r);
 	return rc;
 }
 
-int postgres_recover(struct destination *base, const struct target *target,
-		     struct checkpoint *out, struct error *err)
+static int mark_find(struct mark_keeper *k, const struct target *target,
+		     enum mark_look look, struct mark_found *out,
+		     struct error *err)
 {
-	struct postgres_destination *d = (struct postgres_destination *)base;
-	struct place place = { .schema = NULL };
-	bool has_target = false, has_watermark = false;
-	int rc;
+	struct postgres_destination *d = (struct postgres_destination *)k;
+	struct place *place = xcalloc(1, sizeof(*place));
+	int rc = postgres_place_set(place, d->pg, target, err);
 
-	if (d->target)
-		return mark_recover_own(d, out, err);
-	rc = postgres_place_set(&place, d->pg, target, err);
-	if (!rc)
-		rc = postgres_mark_has_tables(d->pg, &place, &has_target,
-					      &has_watermark, err);
-	if (!rc && has_watermark)
-		rc = mark_read_all(d->pg, &place, target->pipeline, out, err);
-	if (!rc && !has_target)
-		checkpoint_set_missing(out);
-	postgres_place_release(&place);
-	return rc;
+	out->own = place;
+	if (rc)
+		return rc;
+	out->at = mark_place(place);
+	out->where = "the destination";
+	return look == MARK_LOOK_NAMES ? 0 : mark_look_at(d, place, out, err);
 }
 
-/* The numbers of a raw table go on behind the highest, whoever gave it. */
-static const char hand_on_sql[] =
-	"UPDATE ONLY %s SET rows_total = greatest(rows_total,\n"
-	"  (SELECT rows_total FROM %s WHERE pipeline = $1))\n"
-	"WHERE pipeline = (SELECT min(o.pipeline) FROM %s o\n"
-	"  JOIN %s w ON w.target = o.target AND o.pipeline <> w.pipeline\n"
-	"  WHERE w.pipeline = $1)";
-
-static int mark_hand_on(struct pg *pg, const struct place *place,
-			const char *pipeline, struct error *err)
+static int mark_read_all(struct mark_keeper *k, const struct mark_found *f,
+			 const char *pipeline, struct checkpoint *out,
+			 struct error *err)
 {
-	const char *mark = place->watermark;
-	char *sql;
-	int rc;
-
-	if (!strcmp(place->table, place->base))
-		return 0;
-	sql = xstrfmt(hand_on_sql, mark, mark, mark, mark);
-	rc = pg_exec_count(pg, sql, 1, &pipeline, NULL, err);
-	free(sql);
-	return rc;
+	return sql_mark_read_all((struct sql_mark *)k, &read_all, &f->at,
+				 pipeline, out, err);
 }
 
-int postgres_forget(struct destination *base, const struct target *target,
+static void mark_lose(struct mark_found *f)
+{
+	postgres_place_release(f->own);
+	free(f->own);
+}
+
+/* A table that somebody has made since we looked for it is looked at. */
+static int mark_set(struct mark_keeper *k, const struct mark_found *f,
+		    const char *pipeline, const char *watermark,
 		    struct error *err)
 {
-	struct postgres_destination *d = (struct postgres_destination *)base;
-	struct place place = { .schema = NULL };
-	bool has_target = false, has_watermark = false;
-	char *fence = xstrfmt("%" PRId64, target->writer.fence);
-	const char *params[] = { target->pipeline, fence };
-	char *sql = NULL;
-	int rc = postgres_place_set(&place, d->pg, target, err);
+	struct postgres_destination *d = (struct postgres_destination *)k;
+	struct strbuf sql = STRBUF_INIT;
+	int rc = pg_exec(d->pg, "BEGIN", err);
 
-	if (!rc)
-		rc = postgres_mark_has_tables(d->pg, &place, &has_target,
-					      &has_watermark, err);
-	if (!rc && has_watermark)
-		rc = mark_hand_on(d->pg, &place, target->pipeline, err);
-	if (!rc && has_watermark) {
-		sql = xstrfmt("DELETE FROM ONLY %s WHERE pipeline = $1 AND "
-			      "fence <= $2",
-			      place.watermark);
-		rc = pg_exec_count(d->pg, sql, 2, params, NULL, err);
+	if (!rc && !f->has_marks) {
+		postgres_mark_table_sql(&sql, f->own);
+		rc = pg_exec(d->pg, sql.data, err);
 	}
-	postgres_place_release(&place);
-	free(sql);
-	free(fence);
+	if (!rc)
+		rc = postgres_owned_check(d, f->own, err);
+	if (!rc)
+		rc = sql_mark_put(&d->mark, &put_mark, &f->at, pipeline,
+				  watermark, -1, err);
+	if (!rc)
+		rc = pg_exec(d->pg, "COMMIT", err);
+	if (rc)
+		postgres_session_rollback(d);
+	strbuf_release(&sql);
 	return rc;
 }
 
-static int mark_list_others(struct pg *pg, const struct place *place,
-			    const char *pipeline, struct strlist *out,
-			    struct error *err)
+/* The row's lock waits for the batch of a run that is under way. */
+static int mark_raise(struct mark_keeper *k, const struct mark_found *f,
+		      const char *pipeline, const char *mark, struct error *err)
 {
-	const char *params[] = { place->table, pipeline };
-	char *sql = xstrfmt("SELECT pipeline, watermark::text FROM %s\n"
-			    "WHERE target = $1 AND pipeline <> $2\n"
-			    "  AND watermark IS NOT NULL ORDER BY pipeline",
-			    place->watermark);
-	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, sql, "tt", 2, params, err);
+	struct postgres_destination *d = (struct postgres_destination *)k;
+	const struct mark_facts facts = sql_mark_of(pipeline);
+	char *raised = NULL;
+	int rc = postgres_lock_begin(d, pipeline, 0, err);
 
-	for (int i = 0; !rc && i < pg_rows(r); i++) {
-		strlist_add(out, pg_value(r, i, 0));
-		strlist_add(out, pg_value(r, i, 1));
-	}
-	pg_result_free(r);
-	free(sql);
+	if (!rc)
+		rc = postgres_owned_check(d, f->own, err);
+	if (rc)
+		return rc;
+	rc = sql_mark_change(&d->mark, &make_mark, &f->at, &facts, NULL, err);
+	if (!rc)
+		rc = sql_mark_raise(&d->mark, &f->at, pipeline, mark, &raised,
+				    err);
+	if (!rc)
+		rc = pg_exec(d->pg, "COMMIT", err);
+	if (rc)
+		postgres_session_rollback(d);
+	free(raised);
 	return rc;
 }
 
-int postgres_others(struct destination *base, const struct target *target,
-		    struct strlist *out, struct error *err)
-{
-	struct postgres_destination *d = (struct postgres_destination *)base;
-	struct place place = { .schema = NULL };
-	bool has_target = false, has_watermark = false;
-	int rc = postgres_place_set(&place, d->pg, target, err);
+static const struct mark_engine postgres_keeper = {
+	.missing = MARK_MISSING,
+	.find = mark_find,
+	.lose = mark_lose,
+	.read = mark_read_all,
+	.others = sql_mark_others,
+	.forget = sql_mark_forget,
+	.set = mark_set,
+	.raise = mark_raise,
+};
 
-	if (!rc)
-		rc = postgres_mark_has_tables(d->pg, &place, &has_target,
-					      &has_watermark, err);
-	if (!rc && has_target && has_watermark)
-		rc = mark_list_others(d->pg, &place, target->pipeline, out,
-				      err);
-	postgres_place_release(&place);
-	return rc;
+void postgres_mark_init(struct postgres_destination *d)
+{
+	sql_mark_init(&d->mark, &postgres_destination, &postgres_keeper,
+		      &postgres_marks);
 }

@@ -101,8 +101,7 @@ static void postgres_close(struct destination *base)
 	free(d->session);
 	free(d->signature);
 	free(d->replaced);
-	free(d->seen.batch_id);
-	free(d->stands);
+	sql_mark_release(&d->mark);
 	free(d->refresh_key);
 	postgres_place_release(&d->place);
 	postgres_catalog_table_release(&d->table);
@@ -119,11 +118,10 @@ static int postgres_open(struct destination **out,
 	struct postgres_destination *d = xcalloc(1, sizeof(*d));
 	int rc;
 
-	d->base.ops = &postgres_destination;
+	postgres_mark_init(d);
 	d->encoder = (struct encoder)ENCODER_INIT;
 	strbuf_init(&d->columns);
 	postgres_catalog_table_init(&d->table);
-	d->seen.batch_id = xstrdup("");
 	d->session = xstrdup("");
 	pthread_mutex_init(&d->swapping, NULL);
 	connection_copy(&d->conn, conn);
@@ -131,9 +129,9 @@ static int postgres_open(struct destination **out,
 	if (!rc)
 		rc = postgres_session_start(d, err);
 	if (rc)
-		postgres_close(&d->base);
+		postgres_close(&d->mark.keeper.base);
 	else
-		*out = &d->base;
+		*out = &d->mark.keeper.base;
 	return rc;
 }
 
@@ -194,10 +192,10 @@ const struct destination_ops postgres_destination = {
 	.preview = postgres_preview,
 	.explain = postgres_explain_load,
 	.finish = postgres_finish,
-	.set_watermark = postgres_set_watermark,
-	.forget = postgres_forget,
-	.others = postgres_others,
-	.raise = postgres_raise,
+	.set_watermark = mark_keeper_set,
+	.forget = mark_keeper_forget,
+	.others = mark_keeper_others,
+	.raise = mark_keeper_raise,
 	.identity = postgres_target_identity,
 	.session = postgres_session,
 	.interrupt = postgres_interrupt,

@@ -21,6 +21,7 @@
 #include "destinations/common/names.h"
 #include "destinations/common/row_order.h"
 #include "destinations/common/soft_delete.h"
+#include "destinations/common/sql_mark.h"
 #include "destinations/postgres/catalog.h"
 #include "destinations/postgres/encode.h"
 
@@ -45,15 +46,8 @@ struct place {
 	char *watermark; /* quoted: schema._tidemark_watermark */
 };
 
-/* What this session last saw in the pipeline's row. */
-struct mark_seen {
-	char *batch_id;
-	int64_t fence;
-	int64_t rows_total;
-};
-
 struct postgres_destination {
-	struct destination base;
+	struct sql_mark mark;
 	struct connection conn; /* a copy: an unclear COMMIT reconnects */
 	struct pg *pg;
 	pthread_mutex_t swapping; /* guards `pg` against interrupt() */
@@ -81,9 +75,6 @@ struct postgres_destination {
 	bool miscounted; /* the last merge did not do what was counted before */
 	bool previewed; /* the table is as the statements take it to be */
 	enum soft_delete soft_delete;
-	struct mark_seen seen;
-	char *stands; /* the mark, as the load's transaction has found it */
-	bool first; /* nothing was loaded yet, by the mark */
 	/* Rows may go straight into the table: it was empty, or all of the
 	 * last batch were new. */
 	bool direct;
@@ -161,57 +152,34 @@ int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
 extern const char postgres_lock_advisory_sql[];
 
 /* mark.c */
+void postgres_mark_init(struct postgres_destination *d);
 void postgres_mark_table_sql(struct strbuf *sb, const struct place *place);
 /* The row as it is, into `out`; `lock` waits for a writer that is still
  * committing or rolling back. */
-int postgres_mark_read(struct pg *pg, const struct place *place,
-		       const char *pipeline, bool lock, struct checkpoint *out,
-		       struct error *err);
-void postgres_mark_remember(struct postgres_destination *d,
-			    const char *batch_id, int64_t fence,
-			    int64_t rows_total);
+int postgres_mark_read(struct postgres_destination *d, const char *pipeline,
+		       bool lock, struct checkpoint *out, struct error *err);
 /* In prepare's transaction: the row's fence is at least the writer's; STATE if
  * it is higher. */
 int postgres_mark_claim(struct postgres_destination *d,
 			const struct target *target, struct error *err);
-/* Begin the load's transaction: lock the row and compare it with `seen`. With
- * `rows` to come, the table as well: TRANSIENT if its signature is another. */
+/* Begin the load's transaction: lock the row and compare it with what was seen.
+ * With `rows` to come, the table as well: TRANSIENT if its signature is
+ * another. */
 int postgres_mark_begin(struct postgres_destination *d, bool rows,
 			struct error *err);
-/* In the same transaction: `next`, and `n_rows` more. */
-int postgres_mark_write(struct postgres_destination *d,
-			const struct checkpoint *next, size_t n_rows,
-			struct error *err);
-/* After the COMMIT: this is what the next batch expects to find. */
-void postgres_mark_advance(struct postgres_destination *d,
-			   const struct checkpoint *next, size_t n_rows);
+int postgres_recover(struct destination *base, const struct target *target,
+		     struct checkpoint *out, struct error *err);
 /* commit.c: COMMIT; if its answer is lost, find out. */
 int postgres_mark_commit(struct postgres_destination *d,
 			 const struct checkpoint *next, struct error *err);
-int postgres_recover(struct destination *base, const struct target *target,
-		     struct checkpoint *out, struct error *err);
-int postgres_forget(struct destination *base, const struct target *target,
-		    struct error *err);
 /* grants.c */
 int postgres_destination_grants(const struct connection *conn,
 				const char *table, enum load_mode mode,
 				struct grants *out, struct error *err);
+/* identity.c */
 int postgres_target_identity(struct destination *base,
 			     const struct target *target, json_t **out,
 			     struct error *err);
-int postgres_others(struct destination *base, const struct target *target,
-		    struct strlist *out, struct error *err);
-/* Both the table that readers use and _tidemark_watermark are there; SCHEMA if
- * the latter is not ours alone. */
-int postgres_mark_has_tables(struct pg *pg, const struct place *place,
-			     bool *has_target, bool *has_watermark,
-			     struct error *err);
-/* raise.c */
-int postgres_raise(struct destination *base, const struct target *target,
-		   const char *mark, struct error *err);
-int postgres_set_watermark(struct destination *base,
-			   const struct target *target, const char *watermark,
-			   struct error *err);
 
 /* statements.c: from `wanted`, `table` and the target's schema. */
 void postgres_statements_make(struct postgres_destination *d,

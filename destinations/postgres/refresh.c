@@ -114,9 +114,9 @@ int postgres_refresh_take_over(struct postgres_destination *d,
 				      "this refresh is given up", &gone, &gone,
 				      err);
 	if (!rc)
-		postgres_mark_remember(d, id,
-				       strtoll(pg_value(r, 0, 0), NULL, 10),
-				       strtoll(pg_value(r, 0, 1), NULL, 10));
+		sql_mark_remember(&d->mark, id,
+				  strtoll(pg_value(r, 0, 0), NULL, 10),
+				  strtoll(pg_value(r, 0, 1), NULL, 10));
 	pg_result_free(r);
 	free(sql);
 	free(id);

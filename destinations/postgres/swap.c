@@ -324,14 +324,15 @@ int postgres_finish(struct destination *base, const struct checkpoint *next,
 	if (!rc)
 		rc = swap_tables(d, err);
 	if (!rc)
-		rc = postgres_mark_write(d, next, d->refreshed, err);
+		rc = sql_mark_write(&d->mark, d->target, next,
+				    (int64_t)d->refreshed, err);
 	if (!rc)
 		rc = postgres_mark_commit(d, next, err);
 	if (rc) {
 		postgres_session_rollback(d);
 		return rc;
 	}
-	postgres_mark_advance(d, next, d->refreshed);
+	sql_mark_advance(&d->mark, next, (int64_t)d->refreshed);
 	d->refreshed = 0;
 	d->built = 0;
 	postgres_refresh_unlock(d);
