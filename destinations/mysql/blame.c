@@ -70,9 +70,10 @@ static int blame_find(struct mysql_target *d, const struct checkpoint *next,
 		      struct mysql_client_result **out, struct error *err)
 {
 	bool append = d->target->mode == LOAD_APPEND;
-	char *merge = append ? mysql_target_statement_append(d, next->batch_id,
-							     d->seen.rows_total)
-			     : mysql_target_statement_merge(d, next->delivered);
+	char *merge =
+		append ? mysql_target_statement_append(d, next->batch_id,
+						       d->mark.seen.rows_total)
+		       : mysql_target_statement_merge(d, next->delivered);
 	char *pending = mysql_target_statement_pending(d, next->delivered);
 	int rc = mysql_target_execf(d->db, err, "INSERT IGNORE%s",
 				    merge + strlen("INSERT"));

@@ -23,6 +23,7 @@
 #include "destinations/common/names.h"
 #include "destinations/common/row_order.h"
 #include "destinations/common/soft_delete.h"
+#include "destinations/common/sql_mark.h"
 #include "destinations/mysql/catalog.h"
 #include "destinations/mysql/format.h"
 
@@ -47,13 +48,6 @@ struct place {
 	char *watermark;
 };
 
-/* What this session last saw in the pipeline's row. */
-struct mark_seen {
-	char *batch_id;
-	int64_t fence;
-	int64_t rows_total;
-};
-
 /* The server's named locks; lock.c. */
 enum mysql_target_lock {
 	LOCK_DDL, /* all of Tidemark's in a database */
@@ -63,7 +57,7 @@ enum mysql_target_lock {
 };
 
 struct mysql_target {
-	struct destination base;
+	struct sql_mark mark;
 	struct connection conn; /* a copy: an unclear COMMIT reconnects */
 	struct mysql_client *db;
 	pthread_mutex_t swapping; /* guards `db` against interrupt() */
@@ -72,6 +66,7 @@ struct mysql_target {
 	char *session; /* its number: CONNECTION_ID() */
 	bool local; /* LOAD DATA LOCAL is not forbidden, as far as is known */
 	size_t packet; /* max_allowed_packet */
+	unsigned long lost; /* the session before this one; commit.c */
 	char *held[LOCK_KINDS]; /* names of locks that this session has */
 
 	const struct target *target; /* since prepare */
@@ -91,9 +86,6 @@ struct mysql_target {
 	bool staged; /* the stage is there, */
 	bool dirty; /* and has rows */
 	enum soft_delete soft_delete;
-	struct mark_seen seen;
-	char *stands; /* the mark, as the load's transaction has found it */
-	bool first; /* nothing was loaded yet, by the mark */
 	/* Rows may go straight into the table: it was empty, or all of the
 	 * last batch were new. */
 	bool direct;
@@ -189,16 +181,10 @@ char *mysql_target_lock_name(const struct place *place,
 			     enum mysql_target_lock kind, const char *pipeline);
 
 /* mark.c */
-/* Are there the target and the table of marks? */
-int mysql_target_mark_has_tables(struct mysql_client *db,
-				 const struct place *place, bool *has_target,
-				 bool *has_watermark, struct error *err);
+void mysql_target_mark_init(struct mysql_target *d);
 /* The row as it is, into `out`. */
-int mysql_target_mark_read(struct mysql_client *db, const struct place *place,
-			   const char *pipeline, struct checkpoint *out,
-			   struct error *err);
-void mysql_target_mark_remember(struct mysql_target *d, const char *batch_id,
-				int64_t fence, int64_t rows_total);
+int mysql_target_mark_read(struct mysql_target *d, const char *pipeline,
+			   struct checkpoint *out, struct error *err);
 /* In prepare, which has the pipeline's lock, as all do who write its row: STATE
  * if the row has a higher fence than the writer; raise it to the writer's. */
 int mysql_target_mark_check_fence(struct mysql_target *d,
@@ -206,32 +192,16 @@ int mysql_target_mark_check_fence(struct mysql_target *d,
 				  struct error *err);
 int mysql_target_mark_claim(struct mysql_target *d, const struct target *target,
 			    struct error *err);
-/* Begin the load's transaction: lock the row and compare it with `seen`. With
- * `rows` to come, hold the table against DDL: TRANSIENT if it was altered since
- * prepare. */
+/* Begin the load's transaction: lock the row and compare it with what was seen.
+ * With `rows` to come, hold the table against DDL: TRANSIENT if it was altered
+ * since prepare. */
 int mysql_target_mark_begin(struct mysql_target *d, bool rows,
 			    struct error *err);
-/* In the same transaction: `next`, and `n_rows` more. */
-int mysql_target_mark_write(struct mysql_target *d,
-			    const struct checkpoint *next, size_t n_rows,
-			    struct error *err);
-/* After the COMMIT: this is what the next batch expects to find. */
-void mysql_target_mark_advance(struct mysql_target *d,
-			       const struct checkpoint *next, size_t n_rows);
 int mysql_target_recover(struct destination *base, const struct target *target,
 			 struct checkpoint *out, struct error *err);
-int mysql_target_forget(struct destination *base, const struct target *target,
-			struct error *err);
+/* identity.c */
 int mysql_target_identity(struct destination *base, const struct target *target,
 			  json_t **out, struct error *err);
-int mysql_target_others(struct destination *base, const struct target *target,
-			struct strlist *out, struct error *err);
-/* raise.c */
-int mysql_target_raise(struct destination *base, const struct target *target,
-		       const char *mark, struct error *err);
-int mysql_target_set_watermark(struct destination *base,
-			       const struct target *target,
-			       const char *watermark, struct error *err);
 
 /* commit.c: COMMIT; if its answer is lost, find out. */
 int mysql_target_mark_commit(struct mysql_target *d,

@@ -219,7 +219,7 @@ static int load_update(struct mysql_target *d, struct load_counts *out,
 static int load_append(struct mysql_target *d, const char *batch_id,
 		       struct load_counts *out, struct error *err)
 {
-	int64_t base = d->seen.rows_total + (int64_t)d->refreshed;
+	int64_t base = d->mark.seen.rows_total + (int64_t)d->refreshed;
 
 	if (d->target->preview)
 		return mysql_target_preview_insert(d, &out->inserted, err);
@@ -322,17 +322,18 @@ static int load_transaction(struct mysql_target *d, const struct batch *b,
 	int rc = mysql_target_mark_begin(d, b->n_rows > 0, err);
 
 	checkpoint_init(&kept);
-	checkpoint_keep(&kept, next, refresh ? NULL : d->stands);
+	checkpoint_keep(&kept, next, refresh ? NULL : d->mark.stands);
 	if (!rc)
 		rc = mysql_target_load_rows(d, b, &kept, out, err);
 	if (!rc && !refresh)
-		rc = mysql_target_mark_write(d, &kept, b->n_rows, err);
+		rc = sql_mark_write(&d->mark, d->target, &kept,
+				    (int64_t)b->n_rows, err);
 	if (!rc)
 		rc = mysql_target_mark_commit(d, &kept, err);
 	if (rc)
 		mysql_target_session_rollback(d);
 	else if (!refresh)
-		mysql_target_mark_advance(d, &kept, b->n_rows);
+		sql_mark_advance(&d->mark, &kept, (int64_t)b->n_rows);
 	else
 		load_advance_refresh(d, b->n_rows, out);
 	checkpoint_release(&kept);

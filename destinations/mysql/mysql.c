@@ -190,8 +190,7 @@ static void mysql_close_target(struct destination *base)
 	mysql_target_lock_forget(d);
 	pthread_mutex_destroy(&d->swapping);
 	connection_release(&d->conn);
-	free(d->seen.batch_id);
-	free(d->stands);
+	sql_mark_release(&d->mark);
 	free(d->session);
 	free(d->pull);
 	mysql_target_place_release(&d->place);
@@ -212,18 +211,17 @@ static int mysql_open_target(struct destination **out,
 	struct mysql_target *d = xcalloc(1, sizeof(*d));
 	int rc;
 
-	d->base.ops = &mysql_destination;
-	d->seen.batch_id = xstrdup("");
+	mysql_target_mark_init(d);
 	d->idle_seconds = IDLE_SECONDS;
 	pthread_mutex_init(&d->swapping, NULL);
 	connection_copy(&d->conn, conn);
 	rc = mysql_target_session_open(d, &d->db, err);
 	if (rc) {
-		mysql_close_target(&d->base);
+		mysql_close_target(&d->mark.keeper.base);
 		return rc;
 	}
 	d->session = xstrfmt("%lu", mysql_client_session(d->db));
-	*out = &d->base;
+	*out = &d->mark.keeper.base;
 	return 0;
 }
 
@@ -294,10 +292,10 @@ const struct destination_ops mysql_destination = {
 	.preview = mysql_target_preview,
 	.explain = mysql_target_explain_load,
 	.finish = mysql_target_finish,
-	.set_watermark = mysql_target_set_watermark,
-	.forget = mysql_target_forget,
-	.others = mysql_target_others,
-	.raise = mysql_target_raise,
+	.set_watermark = mark_keeper_set,
+	.forget = mark_keeper_forget,
+	.others = mark_keeper_others,
+	.raise = mark_keeper_raise,
 	.identity = mysql_target_identity,
 	.session = mysql_session_name,
 	.interrupt = mysql_interrupt_target,

@@ -50,14 +50,13 @@ int mysql_target_refresh_take_over(struct mysql_target *d,
 
 	checkpoint_init(&now);
 	if (!rc)
-		rc = mysql_target_mark_read(d->db, &d->place, target->pipeline,
-					    &now, err);
+		rc = mysql_target_mark_read(d, target->pipeline, &now, err);
 	if (!rc && !now.found)
 		rc = writer_overtaken(target->pipeline, d->place.watermark,
 				      "this refresh is given up", &now, &now,
 				      err);
 	if (!rc)
-		mysql_target_mark_remember(d, id, now.fence, now.rows_total);
+		sql_mark_remember(&d->mark, id, now.fence, now.rows_total);
 	checkpoint_release(&now);
 	free(sql);
 	free(id);
@@ -253,7 +252,7 @@ int mysql_target_refresh_announce(struct mysql_target *d,
 				 fence,
 				 rows,
 				 d->target->pipeline,
-				 d->seen.batch_id };
+				 d->mark.seen.batch_id };
 	char *sql = xstrfmt(announce_sql, d->place.watermark);
 	int64_t touched = 0;
 	int rc = writer_check(&d->target->writer, err);

@@ -50,19 +50,19 @@ static int remove_transaction(struct mysql_target *d, const struct batch *keys,
 	int rc = mysql_target_mark_begin(d, true, err);
 
 	checkpoint_init(&kept);
-	checkpoint_keep(&kept, next, d->stands);
+	checkpoint_keep(&kept, next, d->mark.stands);
 	if (!rc)
 		rc = remove_rows(d, keys, removed, err);
 	if (!rc)
 		rc = remove_remember(d, *removed, err);
 	if (!rc)
-		rc = mysql_target_mark_write(d, &kept, 0, err);
+		rc = sql_mark_write(&d->mark, d->target, &kept, 0, err);
 	if (!rc)
 		rc = mysql_target_mark_commit(d, &kept, err);
 	if (rc)
 		mysql_target_session_rollback(d);
 	else
-		mysql_target_mark_advance(d, &kept, 0);
+		sql_mark_advance(&d->mark, &kept, 0);
 	checkpoint_release(&kept);
 	return rc;
 }

@@ -144,7 +144,7 @@ int mysql_target_finish(struct destination *base, const struct checkpoint *next,
 		return mysql_target_blame(d, d->target, rc, err);
 	}
 	mysql_target_session_end(d);
-	mysql_target_mark_advance(d, next, d->refreshed);
+	sql_mark_advance(&d->mark, next, (int64_t)d->refreshed);
 	mysql_target_lock_release(d, LOCK_REFRESH);
 	d->refreshed = 0;
 	d->built = 0;
