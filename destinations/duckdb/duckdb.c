@@ -23,7 +23,7 @@ static void duckdb_destination_close(struct destination *base)
 	duck_close(d->db);
 	pthread_mutex_destroy(&d->lock);
 	duckdb_target_place_release(&d->place);
-	checkpoint_release(&d->seen);
+	sql_mark_release(&d->mark);
 	free(d->types);
 	free(d->not_null);
 	duckdb_target_known_release(&d->known);
@@ -48,7 +48,7 @@ static int duckdb_destination_open(struct destination **out,
 	int rc;
 
 	pthread_mutex_init(&d->lock, NULL);
-	d->base.ops = &duckdb_target_destination;
+	duckdb_target_mark_init(d);
 	d->path = xstrdup(conn->url.path);
 	d->look = conn->look;
 	rc = duckdb_target_open_options(d, conn->url.text, err);
@@ -60,9 +60,9 @@ static int duckdb_destination_open(struct destination **out,
 	if (!rc)
 		rc = duckdb_target_open_database(d, false, err);
 	if (rc)
-		duckdb_destination_close(&d->base);
+		duckdb_destination_close(&d->mark.keeper.base);
 	else
-		*out = &d->base;
+		*out = &d->mark.keeper.base;
 	return rc;
 }
 
@@ -100,86 +100,16 @@ static int duckdb_destination_prepare(struct destination *base,
 	return duckdb_target_prepare_target(duckdb_self(base), target, err);
 }
 
-/* The stage that a killed refresh left, once prepare has run. Its process is
- * gone, or is ours: the file's lock keeps all others out. */
-static int duckdb_drop_leftovers(struct duckdb_target_destination *d,
-				 struct existing *e,
-				 const struct duckdb_target_place *p,
-				 struct error *err)
-{
-	int rc = failpoint("in_recovery", err);
-
-	if (rc || !e->has_stage || d->target->refresh)
-		return rc;
-	rc = duck_exec(d->db, "BEGIN", err);
-	if (rc)
-		return rc;
-	rc = duckdb_target_mark_release(d, p, d->target->pipeline, err);
-	if (!rc)
-		rc = duck_execf(d->db, err, "DROP TABLE %s", p->quoted_stage);
-	if (!rc)
-		rc = duck_exec(d->db, "COMMIT", err);
-	if (rc) {
-		duck_exec(d->db, "ROLLBACK", NULL);
-		return rc;
-	}
-	existing_release(e);
-	return duckdb_target_existing_look(e, d, p, d->target->pipeline, err);
-}
-
-/* Where the target is, and what is there; both to be released in any case. */
-static int duckdb_find(struct duckdb_target_destination *d,
-		       const struct target *target,
-		       struct duckdb_target_place *place,
-		       struct existing *existing, struct error *err)
-{
-	int rc;
-
-	memset(place, 0, sizeof(*place));
-	memset(existing, 0, sizeof(*existing));
-	rc = duckdb_target_place_init(place, d, target, err);
-	if (!rc)
-		rc = duckdb_target_existing_look(existing, d, place,
-						 target->pipeline, err);
-	return rc ? rc : duckdb_target_existing_refuse_marks(existing, d, err);
-}
-
-static int duckdb_destination_recover(struct destination *base,
-				      const struct target *target,
-				      struct checkpoint *out, struct error *err)
-{
-	struct duckdb_target_destination *d = duckdb_self(base);
-	struct duckdb_target_place place;
-	struct existing existing;
-	int rc = duckdb_find(d, target, &place, &existing, err);
-
-	if (!rc && d->target)
-		rc = duckdb_drop_leftovers(d, &existing, &place, err);
-	if (!rc && d->target)
-		rc = writer_check_fence(&d->target->writer, target->pipeline,
-					existing.mark.fence, err);
-	if (!rc) {
-		checkpoint_copy(out, &existing.mark);
-		if (existing.has_data || d->target)
-			checkpoint_copy(&d->seen, &existing.mark);
-	}
-	if (!rc && !d->target && existing.has_mark_table)
-		rc = duckdb_target_mark_others(d, &place, target->pipeline,
-					       &out->others, err);
-	if (!rc && !d->target && !existing.has_data)
-		checkpoint_set_missing(out);
-	duckdb_target_place_release(&place);
-	existing_release(&existing);
-	return rc;
-}
-
 static int duckdb_move_mark(struct duckdb_target_destination *d,
 			    const struct checkpoint *next, struct error *err)
 {
-	int rc = failpoint("before_watermark", err);
+	int rc;
 
-	if (!rc && !d->target->refresh)
-		rc = duckdb_target_mark_move(d, next, err);
+	if (!d->target->refresh)
+		return sql_mark_write(
+			&d->mark, d->target, next,
+			next->rows_total - d->mark.seen.rows_total, err);
+	rc = failpoint("before_watermark", err);
 	return rc ? rc : failpoint("after_watermark", err);
 }
 
@@ -191,16 +121,10 @@ static bool duckdb_committed(struct duckdb_target_destination *d,
 	struct existing existing;
 	bool same = false;
 
-	/* An identity that was there before (a batch that is replayed) says
-	 * nothing. */
-	if (next->batch_id && d->seen.batch_id &&
-	    !strcmp(next->batch_id, d->seen.batch_id))
-		return false;
 	if (!duckdb_target_existing_look(&existing, d, &d->place,
 					 d->target->pipeline, NULL))
-		same = existing.has_mark && next->batch_id && *next->batch_id &&
-		       existing.mark.batch_id &&
-		       !strcmp(existing.mark.batch_id, next->batch_id);
+		same = next->batch_id && *next->batch_id &&
+		       sql_mark_is_there(&d->mark, next, &existing.mark);
 	existing_release(&existing);
 	return same;
 }
@@ -223,7 +147,8 @@ static int duckdb_commit(struct duckdb_target_destination *d,
 		duck_exec(d->db, "ROLLBACK", NULL);
 	if (rc && !duckdb_committed(d, next))
 		return error_set(err, refused.code, "%s", refused.message);
-	checkpoint_copy(&d->seen, next);
+	sql_mark_remember(&d->mark, next->batch_id, next->fence,
+			  next->rows_total);
 	return failpoint("commit_acked", err);
 }
 
@@ -233,21 +158,15 @@ static int duckdb_begin(struct duckdb_target_destination *d,
 			const struct checkpoint *next, struct checkpoint *kept,
 			struct error *err)
 {
-	char *stands = NULL;
+	bool refresh = d->target->refresh;
 	int rc = duck_exec(d->db, "BEGIN", err);
 
 	if (rc)
 		return rc;
-	if (d->target->refresh)
-		rc = duckdb_target_mark_hold(d, err);
-	else
-		rc = duckdb_target_mark_stands(
-			d, &d->place, d->target->pipeline, &stands, err);
-	if (rc >= 0 && !stands && !d->target->refresh)
-		rc = duckdb_target_mark_meet_others(d, err);
-	checkpoint_keep(kept, next, stands);
-	free(stands);
-	return rc < 0 ? rc : 0;
+	rc = refresh ? duckdb_target_mark_hold(d, err)
+		     : duckdb_target_mark_stand(d, err);
+	checkpoint_keep(kept, next, refresh ? NULL : d->mark.stands);
+	return rc;
 }
 
 static int duckdb_end(struct duckdb_target_destination *d,
@@ -325,64 +244,6 @@ static int duckdb_destination_finish(struct destination *base,
 	return duckdb_commit(d, next, err);
 }
 
-/* An empty batch_id makes every writer that is under way find that it was
- * moved. */
-static int duckdb_put_watermark(struct duckdb_target_destination *d,
-				const struct duckdb_target_place *p,
-				const struct existing *e, const char *pipeline,
-				const char *watermark, struct error *err)
-{
-	struct existing put = *e;
-	int rc = duck_exec(d->db, "BEGIN", err);
-
-	if (rc)
-		return rc;
-	put.mark.watermark = (char *)watermark;
-	put.mark.batch_id = (char *)"";
-	put.delivered = 0;
-	rc = duckdb_target_mark_create_table(d, p, err);
-	if (!rc)
-		rc = duckdb_target_mark_put(d, p, pipeline, &put, err);
-	if (!rc)
-		rc = duck_exec(d->db, "COMMIT", err);
-	if (rc)
-		duck_exec(d->db, "ROLLBACK", NULL);
-	return rc;
-}
-
-static int duckdb_destination_forget(struct destination *base,
-				     const struct target *target,
-				     struct error *err)
-{
-	struct duckdb_target_destination *d = duckdb_self(base);
-	struct duckdb_target_place place;
-	struct existing existing;
-	int rc = duckdb_find(d, target, &place, &existing, err);
-
-	if (!rc && existing.has_mark)
-		rc = duckdb_target_mark_forget(d, &place, target, err);
-	duckdb_target_place_release(&place);
-	existing_release(&existing);
-	return rc;
-}
-
-static int duckdb_destination_others(struct destination *base,
-				     const struct target *target,
-				     struct strlist *out, struct error *err)
-{
-	struct duckdb_target_destination *d = duckdb_self(base);
-	struct duckdb_target_place place;
-	struct existing existing;
-	int rc = duckdb_find(d, target, &place, &existing, err);
-
-	if (!rc && existing.has_data && existing.has_mark_table)
-		rc = duckdb_target_mark_others(d, &place, target->pipeline, out,
-					       err);
-	duckdb_target_place_release(&place);
-	existing_release(&existing);
-	return rc;
-}
-
 static int duckdb_destination_identity(struct destination *base,
 				       const struct target *target,
 				       json_t **out, struct error *err)
@@ -404,52 +265,6 @@ static int duckdb_destination_identity(struct destination *base,
 	}
 	strbuf_release(&table);
 	duckdb_target_place_release(&place);
-	return rc;
-}
-
-static int duckdb_destination_set_watermark(struct destination *base,
-					    const struct target *target,
-					    const char *watermark,
-					    struct error *err)
-{
-	struct duckdb_target_destination *d = duckdb_self(base);
-	struct duckdb_target_place place;
-	struct existing existing;
-	int rc = duckdb_find(d, target, &place, &existing, err);
-
-	if (!rc && !existing.has_data)
-		rc = error_set(err, ERROR_SCHEMA,
-			       "table %s does not exist in %s", target->table,
-			       d->path);
-	if (!rc)
-		rc = duckdb_put_watermark(d, &place, &existing,
-					  target->pipeline, watermark, err);
-	duckdb_target_place_release(&place);
-	existing_release(&existing);
-	return rc;
-}
-
-static int duckdb_destination_raise(struct destination *base,
-				    const struct target *target,
-				    const char *mark, struct error *err)
-{
-	struct duckdb_target_destination *d = duckdb_self(base);
-	struct duckdb_target_place place;
-	struct existing existing;
-	int rc = duckdb_find(d, target, &place, &existing, err);
-
-	if (!rc)
-		rc = duck_exec(d->db, "BEGIN", err);
-	if (!rc) {
-		rc = duckdb_target_mark_raise(d, &place, target->pipeline, mark,
-					      err);
-		if (!rc)
-			rc = duck_exec(d->db, "COMMIT", err);
-		if (rc)
-			duck_exec(d->db, "ROLLBACK", NULL);
-	}
-	duckdb_target_place_release(&place);
-	existing_release(&existing);
 	return rc;
 }
 
@@ -478,16 +293,16 @@ const struct destination_ops duckdb_target_destination = {
 	.open = duckdb_destination_open,
 	.inspect = duckdb_destination_inspect,
 	.prepare = duckdb_destination_prepare,
-	.recover = duckdb_destination_recover,
+	.recover = duckdb_target_recover,
 	.load = duckdb_destination_load,
 	.remove = duckdb_destination_remove,
 	.preview = duckdb_target_destination_preview,
 	.explain = duckdb_target_destination_explain,
 	.finish = duckdb_destination_finish,
-	.set_watermark = duckdb_destination_set_watermark,
-	.forget = duckdb_destination_forget,
-	.others = duckdb_destination_others,
-	.raise = duckdb_destination_raise,
+	.set_watermark = mark_keeper_set,
+	.forget = mark_keeper_forget,
+	.others = mark_keeper_others,
+	.raise = mark_keeper_raise,
 	.identity = duckdb_destination_identity,
 	.session = duckdb_destination_session,
 	.interrupt = duckdb_destination_interrupt,

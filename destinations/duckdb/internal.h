@@ -23,6 +23,7 @@
 #include "destinations/common/names.h"
 #include "destinations/common/refresh.h"
 #include "destinations/common/soft_delete.h"
+#include "destinations/common/sql_mark.h"
 
 #define DUCKDB_TYPE_SIZE 32
 /* Rows of a row group: a batch of fewer is written twice, to the log and, with
@@ -71,7 +72,7 @@ struct duckdb_target_known {
 };
 
 struct duckdb_target_destination {
-	struct destination base;
+	struct sql_mark mark;
 	pthread_mutex_t lock; /* of `db`, for interrupt */
 	struct duck *db;
 	char *path;
@@ -95,7 +96,6 @@ struct duckdb_target_destination {
 	 * the staged keys' rows into it; NULL: there are none. */
 	char *pull;
 	char *previewed; /* quoted: what the copy is of */
-	struct checkpoint seen; /* the mark this handle last saw or wrote */
 	char *refresh_id; /* in a refresh: the row's batch_id until it is done
 			   */
 	int64_t built; /* rows put into its stage */
@@ -213,6 +213,7 @@ char *duckdb_target_view_sql(const struct target *target,
 			     const struct duckdb_target_place *p);
 
 /* mark.c */
+void duckdb_target_mark_init(struct duckdb_target_destination *d);
 int duckdb_target_mark_create_table(struct duckdb_target_destination *d,
 				    const struct duckdb_target_place *p,
 				    struct error *err);
@@ -222,38 +223,15 @@ int duckdb_target_mark_put(struct duckdb_target_destination *d,
 			   const struct duckdb_target_place *p,
 			   const char *pipeline, const struct existing *e,
 			   struct error *err);
-/* Move the row from `seen` to `next`; STATE if it is no longer at `seen`. */
-int duckdb_target_mark_move(struct duckdb_target_destination *d,
-			    const struct checkpoint *next, struct error *err);
-/* The row's mark, or NULL; caller frees. 1: there is no row. */
-int duckdb_target_mark_stands(struct duckdb_target_destination *d,
-			      const struct duckdb_target_place *p,
-			      const char *pipeline, char **out,
-			      struct error *err);
-/* The slot, in a transaction. */
-int duckdb_target_mark_raise(struct duckdb_target_destination *d,
-			     const struct duckdb_target_place *p,
-			     const char *pipeline, const char *mark,
+/* In a load's transaction: which mark stands there, and before the first batch
+ * who else has one. */
+int duckdb_target_mark_stand(struct duckdb_target_destination *d,
 			     struct error *err);
 /* In a refresh's transaction: STATE if the row is no longer its own. */
 int duckdb_target_mark_hold(struct duckdb_target_destination *d,
 			    struct error *err);
-int duckdb_target_mark_forget(struct duckdb_target_destination *d,
-			      const struct duckdb_target_place *p,
-			      const struct target *target, struct error *err);
-/* As of destination_ops.others; the table of marks is there. */
-int duckdb_target_mark_others(struct duckdb_target_destination *d,
-			      const struct duckdb_target_place *p,
-			      const char *pipeline, struct strlist *out,
-			      struct error *err);
-/* Before the first batch: whoever has made the file since has rows there.
- * TRANSIENT, as of target_meet_others(). */
-int duckdb_target_mark_meet_others(struct duckdb_target_destination *d,
-				   struct error *err);
-/* Whoever goes on with the refresh that was under way is told. */
-int duckdb_target_mark_release(struct duckdb_target_destination *d,
-			       const struct duckdb_target_place *p,
-			       const char *pipeline, struct error *err);
+int duckdb_target_recover(struct destination *base, const struct target *target,
+			  struct checkpoint *out, struct error *err);
 
 /* fill.c: rows of a batch into a table. */
 enum duckdb_target_field_from {

@@ -1,13 +1,178 @@
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/clock.h"
+#include "core/base/failpoint.h"
 #include "destinations/duckdb/internal.h"
 
-#define MARK_NUMBER_SIZE 24
+/* What is found of a target. */
+struct found {
+	struct duckdb_target_place place;
+	struct existing existing;
+};
+
+static const struct mark_statement put_mark = {
+	"INSERT INTO " SQL_MARKS " (pipeline, watermark, batch_id, fence, "
+	"rows_total, updated_at, created_target, target, target_rows) "
+	"VALUES ($1, $2, $3, $4::BIGINT, $5::BIGINT, "
+	"$6::TIMESTAMPTZ, $7::BOOLEAN, $8, $9::BIGINT) ON CONFLICT "
+	"(pipeline) DO "
+	"UPDATE SET watermark = excluded.watermark, batch_id = "
+	"excluded.batch_id, fence = excluded.fence, rows_total = "
+	"excluded.rows_total, updated_at = excluded.updated_at, "
+	"created_target = excluded.created_target, target = "
+	"excluded.target, target_rows = excluded.target_rows",
+	{ MARK_PIPELINE, MARK_WATERMARK, MARK_BATCH_ID, MARK_FENCE,
+	  MARK_ROWS_TOTAL, MARK_NOW, MARK_CREATED, MARK_TABLE, MARK_ROWS_MORE },
+	NULL,
+};
+
+static const struct mark_statement writer_mark = {
+	"SELECT batch_id, fence::VARCHAR FROM " SQL_MARKS " WHERE "
+	"pipeline = $1",
+	{ MARK_PIPELINE },
+	NULL,
+};
+
+static const struct mark_statement hold_mark = {
+	"UPDATE " SQL_MARKS " SET updated_at = updated_at WHERE "
+	"pipeline = $1 AND batch_id = $2",
+	{ MARK_PIPELINE, MARK_SEEN_ID },
+	NULL,
+};
+
+static const struct mark_statement release_mark = {
+	"UPDATE " SQL_MARKS " SET batch_id = 'left-' || batch_id "
+	"WHERE pipeline = $1 AND "
+	"starts_with(batch_id, '" REFRESH_PREFIX "')",
+	{ MARK_PIPELINE },
+	NULL,
+};
+
+#define OTHERS_SQL                                                             \
+	"SELECT pipeline, watermark FROM " SQL_MARKS " WHERE "                 \
+	"lower(target) = lower($1) AND pipeline <> $2 AND "                    \
+	"watermark IS NOT NULL "                                               \
+	"ORDER BY pipeline"
+
+static int marks_query(struct sql_mark *m, const char *sql, const char *shape,
+		       const struct sql_values *values, struct sql_rows *out,
+		       struct error *err)
+{
+	struct duckdb_target_destination *d =
+		(struct duckdb_target_destination *)m;
+	struct duck_result *r = NULL;
+	int rc = duck_query(d->db, &r, sql, values->texts, values->n, err);
+
+	(void)shape;
+	out->n_columns = rc ? 0 : duck_columns(r);
+	while (!rc && duck_next(r))
+		for (size_t i = 0; i < out->n_columns; i++) {
+			char *text = duck_str(r, i);
+
+			strlist_add(&out->cells, text);
+			free(text);
+		}
+	duck_result_free(r);
+	return rc;
+}
+
+static int marks_change(struct sql_mark *m, const char *sql,
+			const struct sql_values *values, int64_t *touched,
+			struct error *err)
+{
+	struct duckdb_target_destination *d =
+		(struct duckdb_target_destination *)m;
+
+	return duck_change(d->db, sql, values->texts, values->n, touched, err);
+}
+
+static struct mark_place mark_place(const struct duckdb_target_destination *d,
+				    const struct duckdb_target_place *p)
+{
+	return (struct mark_place){
+		.marks = p->quoted_mark,
+		.schema = p->schema,
+		.table = p->name,
+		.shared = strcmp(p->name, p->data) != 0,
+		.file = d->path,
+	};
+}
+
+static struct mark_place marks_place(const struct sql_mark *m)
+{
+	const struct duckdb_target_destination *d =
+		(const struct duckdb_target_destination *)m;
+
+	return mark_place(d, &d->place);
+}
+
+/* Says what the row is like by now, as far as it can be read. */
+static int mark_lost(struct sql_mark *m, const struct target *target,
+		     const char *seen_id, struct error *err)
+{
+	const struct mark_facts facts = sql_mark_of(target->pipeline);
+	struct sql_rows rows = { .n_columns = 0 };
+	struct checkpoint now = { .found = false };
+	int rc = sql_mark_query(m, &writer_mark, NULL, &facts, &rows, NULL);
+
+	now.found = !rc && sql_rows_count(&rows);
+	if (now.found) {
+		now.batch_id = xstrdup(sql_rows_cell(&rows, 0, 0));
+		now.fence = sql_rows_number(&rows, 0, 1);
+	}
+	sql_rows_release(&rows);
+	rc = sql_mark_overtaken(m, target, seen_id, rc ? NULL : &now, err);
+	checkpoint_release(&now);
+	return rc;
+}
+
+static int marks_lost(struct sql_mark *m, const struct target *target,
+		      struct error *err)
+{
+	return mark_lost(m, target, m->seen.batch_id, err);
+}
+
+static const struct sql_mark_engine duckdb_target_marks = {
+	.query = marks_query,
+	.change = marks_change,
+	.place = marks_place,
+	.lost = marks_lost,
+	.others = { OTHERS_SQL, { MARK_TABLE, MARK_PIPELINE }, "tt" },
+	.meet = { OTHERS_SQL, { MARK_TABLE, MARK_PIPELINE }, "tt" },
+	.write = { "UPDATE " SQL_MARKS
+		   " SET watermark = $2, batch_id = $3, fence = "
+		   "$4::BIGINT, rows_total = $5::BIGINT, updated_at = "
+		   "$6::TIMESTAMPTZ, target_rows = target_rows + $8::BIGINT "
+		   "WHERE pipeline = $1 AND batch_id = $7 AND "
+		   "fence <= $4::BIGINT",
+		   { MARK_PIPELINE, MARK_WATERMARK, MARK_BATCH_ID, MARK_FENCE,
+		     MARK_ROWS_TOTAL, MARK_NOW, MARK_SEEN_ID, MARK_ROWS_MORE },
+		   NULL },
+	.look = { "SELECT watermark FROM " SQL_MARKS " WHERE pipeline = $1",
+		  { MARK_PIPELINE },
+		  "?" },
+	.raise = { "UPDATE " SQL_MARKS
+		   " SET watermark = $2 WHERE pipeline = $1",
+		   { MARK_PIPELINE, MARK_WATERMARK },
+		   NULL },
+	.hand_on = { "UPDATE " SQL_MARKS
+		     " SET rows_total = greatest(rows_total, "
+		     "(SELECT rows_total FROM " SQL_MARKS
+		     " WHERE pipeline = $1)) "
+		     "WHERE pipeline = (SELECT min(o.pipeline) FROM " SQL_MARKS
+		     " o "
+		     "JOIN " SQL_MARKS
+		     " w ON lower(w.target) = lower(o.target) "
+		     "AND o.pipeline <> w.pipeline WHERE w.pipeline = $1)",
+		     { MARK_PIPELINE },
+		     NULL },
+	.forget = { "DELETE FROM " SQL_MARKS
+		    " WHERE pipeline = $1 AND fence <= "
+		    "$2::BIGINT",
+		    { MARK_PIPELINE, MARK_FENCE },
+		    NULL },
+};
 
 int duckdb_target_mark_create_table(struct duckdb_target_destination *d,
 				    const struct duckdb_target_place *p,
@@ -22,280 +187,222 @@ int duckdb_target_mark_create_table(struct duckdb_target_destination *d,
 			  p->quoted_mark);
 }
 
-/* Numbers and time as text parameters. */
-struct mark_texts {
-	char fence[MARK_NUMBER_SIZE];
-	char rows[MARK_NUMBER_SIZE];
-	char delivered[MARK_NUMBER_SIZE];
-	char now[CLOCK_TEXT_SIZE];
-};
-
-static void mark_texts_init(struct mark_texts *t, const struct checkpoint *mark,
-			    int64_t delivered)
-{
-	snprintf(t->delivered, sizeof(t->delivered), "%" PRId64, delivered);
-	snprintf(t->fence, sizeof(t->fence), "%" PRId64, mark->fence);
-	snprintf(t->rows, sizeof(t->rows), "%" PRId64, mark->rows_total);
-	clock_format_utc(clock_now_us(), t->now);
-}
-
 int duckdb_target_mark_put(struct duckdb_target_destination *d,
 			   const struct duckdb_target_place *p,
 			   const char *pipeline, const struct existing *e,
 			   struct error *err)
 {
+	const struct mark_place at = mark_place(d, p);
 	const struct checkpoint *mark = &e->mark;
-	struct mark_texts t;
-	const char *params[] = { pipeline,
-				 mark->watermark,
-				 mark->batch_id ? mark->batch_id : "",
-				 t.fence,
-				 t.rows,
-				 t.now,
-				 e->created ? "true" : "false",
-				 p->name,
-				 t.delivered };
-	char *sql = xstrfmt(
-		"INSERT INTO %s (pipeline, watermark, batch_id, fence, "
-		"rows_total, updated_at, created_target, target, target_rows) "
-		"VALUES ($1, $2, $3, $4::BIGINT, $5::BIGINT, "
-		"$6::TIMESTAMPTZ, $7::BOOLEAN, $8, $9::BIGINT) ON CONFLICT "
-		"(pipeline) DO "
-		"UPDATE SET watermark = excluded.watermark, batch_id = "
-		"excluded.batch_id, fence = excluded.fence, rows_total = "
-		"excluded.rows_total, updated_at = excluded.updated_at, "
-		"created_target = excluded.created_target, target = "
-		"excluded.target, target_rows = excluded.target_rows",
-		p->quoted_mark);
-	int rc;
+	const struct mark_facts facts = {
+		.texts = { [MARK_PIPELINE] = pipeline,
+			   [MARK_WATERMARK] = mark->watermark,
+			   [MARK_BATCH_ID] =
+				   mark->batch_id ? mark->batch_id : "" },
+		.numbers = { [MARK_FENCE] = mark->fence,
+			     [MARK_ROWS_TOTAL] = mark->rows_total,
+			     [MARK_ROWS_MORE] = e->delivered,
+			     [MARK_CREATED] = e->created },
+	};
 
-	mark_texts_init(&t, mark, e->delivered);
-	rc = duck_change(d->db, sql, params, ARRAY_SIZE(params), NULL, err);
-	free(sql);
-	return rc;
+	return sql_mark_change(&d->mark, &put_mark, &at, &facts, NULL, err);
 }
 
-/* Says what the row is like by now, as far as it can be read. */
-static int mark_overtaken(struct duckdb_target_destination *d,
-			  const char *batch_id, struct error *err)
-{
-	const struct checkpoint seen = { .batch_id = (char *)batch_id,
-					 .fence = d->seen.fence };
-	struct checkpoint now = { 0 };
-	char *sql = xstrfmt("SELECT batch_id, fence::VARCHAR FROM %s WHERE "
-			    "pipeline = $1",
-			    d->place.quoted_mark);
-	char *where = xstrfmt(NAME_WATERMARK_TABLE " of %s", d->path);
-	char *outcome = target_given_up(d->target);
-	struct duck_result *r = NULL;
-	int rc = duck_query(d->db, &r, sql, &d->target->pipeline, 1, NULL);
-
-	now.found = !rc && duck_next(r);
-	if (now.found) {
-		char *fence = duck_str(r, 1);
-
-		now.batch_id = duck_str(r, 0);
-		now.fence = strtoll(fence, NULL, 10);
-		free(fence);
-	}
-	duck_result_free(r);
-	rc = writer_overtaken(d->target->pipeline, where, outcome, &seen,
-			      rc ? NULL : &now, err);
-	checkpoint_release(&now);
-	free(outcome);
-	free(where);
-	free(sql);
-	return rc;
-}
-
-int duckdb_target_mark_move(struct duckdb_target_destination *d,
-			    const struct checkpoint *next, struct error *err)
-{
-	struct mark_texts t;
-	const char *params[] = { d->target->pipeline,
-				 next->watermark,
-				 next->batch_id ? next->batch_id : "",
-				 t.fence,
-				 t.rows,
-				 t.now,
-				 d->seen.batch_id ? d->seen.batch_id : "",
-				 t.delivered };
-	char *sql = xstrfmt(
-		"UPDATE %s SET watermark = $2, batch_id = $3, fence = "
-		"$4::BIGINT, rows_total = $5::BIGINT, updated_at = "
-		"$6::TIMESTAMPTZ, target_rows = target_rows + $8::BIGINT "
-		"WHERE pipeline = $1 AND batch_id = $7 AND "
-		"fence <= $4::BIGINT",
-		d->place.quoted_mark);
-	int64_t rows = 0;
-	int rc;
-
-	mark_texts_init(&t, next, next->rows_total - d->seen.rows_total);
-	rc = duck_change(d->db, sql, params, ARRAY_SIZE(params), &rows, err);
-	free(sql);
-	if (!rc && rows != 1)
-		rc = mark_overtaken(d, d->seen.batch_id, err);
-	return rc;
-}
-
-int duckdb_target_mark_stands(struct duckdb_target_destination *d,
-			      const struct duckdb_target_place *p,
-			      const char *pipeline, char **out,
-			      struct error *err)
-{
-	char *sql = xstrfmt("SELECT watermark FROM %s WHERE pipeline = $1",
-			    p->quoted_mark);
-	struct duck_result *r = NULL;
-	int rc = duck_query(d->db, &r, sql, &pipeline, 1, err);
-	bool found = !rc && duck_next(r);
-
-	*out = found && !duck_is_null(r, 0) ? duck_str(r, 0) : NULL;
-	duck_result_free(r);
-	free(sql);
-	return rc ? rc : !found;
-}
-
-int duckdb_target_mark_raise(struct duckdb_target_destination *d,
-			     const struct duckdb_target_place *p,
-			     const char *pipeline, const char *mark,
+int duckdb_target_mark_stand(struct duckdb_target_destination *d,
 			     struct error *err)
 {
-	struct existing made = { .known = true };
-	char *stands = NULL, *raised = NULL, *sql;
-	int rc = duckdb_target_mark_stands(d, p, pipeline, &stands, err);
-	bool missing = rc > 0;
+	const struct mark_facts facts = sql_mark_of(d->target->pipeline);
+	struct sql_rows rows = { .n_columns = 0 };
+	int rc = sql_mark_query(&d->mark, &duckdb_target_marks.look, NULL,
+				&facts, &rows, err);
 
-	if (rc < 0)
-		return rc;
-	raised = watermark_raise_text(stands, mark);
-	sql = xstrfmt("UPDATE %s SET watermark = $2 WHERE pipeline = $1",
-		      p->quoted_mark);
-	made.mark.watermark = raised;
-	rc = 0;
-	if (missing) {
-		rc = duckdb_target_mark_put(d, p, pipeline, &made, err);
-	} else if (raised) {
-		const char *params[] = { pipeline, raised };
-
-		rc = duck_change(d->db, sql, params, 2, NULL, err);
-	}
-	free(stands);
-	free(raised);
-	free(sql);
-	return rc;
-}
-
-/* The numbers of a raw table go on behind the highest, whoever gave it. */
-static int mark_hand_on(struct duckdb_target_destination *d,
-			const struct duckdb_target_place *p,
-			const char *pipeline, struct error *err)
-{
-	const char *mark = p->quoted_mark;
-	char *sql;
-	int rc;
-
-	if (!strcmp(p->name, p->data))
-		return 0;
-	sql = xstrfmt("UPDATE %s SET rows_total = greatest(rows_total, "
-		      "(SELECT rows_total FROM %s WHERE pipeline = $1)) "
-		      "WHERE pipeline = (SELECT min(o.pipeline) FROM %s o "
-		      "JOIN %s w ON lower(w.target) = lower(o.target) "
-		      "AND o.pipeline <> w.pipeline WHERE w.pipeline = $1)",
-		      mark, mark, mark, mark);
-	rc = duck_change(d->db, sql, &pipeline, 1, NULL, err);
-	free(sql);
-	return rc;
-}
-
-int duckdb_target_mark_forget(struct duckdb_target_destination *d,
-			      const struct duckdb_target_place *p,
-			      const struct target *target, struct error *err)
-{
-	char fence[MARK_NUMBER_SIZE];
-	const char *params[] = { target->pipeline, fence };
-	char *sql = xstrfmt("DELETE FROM %s WHERE pipeline = $1 AND fence <= "
-			    "$2::BIGINT",
-			    p->quoted_mark);
-	int rc = mark_hand_on(d, p, target->pipeline, err);
-
-	snprintf(fence, sizeof(fence), "%" PRId64, target->writer.fence);
-	if (!rc)
-		rc = duck_change(d->db, sql, params, ARRAY_SIZE(params), NULL,
-				 err);
-	free(sql);
-	return rc;
-}
-
-int duckdb_target_mark_others(struct duckdb_target_destination *d,
-			      const struct duckdb_target_place *p,
-			      const char *pipeline, struct strlist *out,
-			      struct error *err)
-{
-	const char *params[] = { p->name, pipeline };
-	char *sql = xstrfmt("SELECT pipeline, watermark FROM %s WHERE "
-			    "lower(target) = lower($1) AND pipeline <> $2 AND "
-			    "watermark IS NOT NULL "
-			    "ORDER BY pipeline",
-			    p->quoted_mark);
-	struct duck_result *r = NULL;
-	int rc = duck_query(d->db, &r, sql, params, ARRAY_SIZE(params), err);
-
-	while (!rc && duck_next(r))
-		for (size_t i = 0; i < 2; i++) {
-			char *text = duck_str(r, i);
-
-			strlist_add(out, text);
-			free(text);
-		}
-	duck_result_free(r);
-	free(sql);
-	return rc;
-}
-
-int duckdb_target_mark_meet_others(struct duckdb_target_destination *d,
-				   struct error *err)
-{
-	struct strlist others = STRLIST_INIT;
-	int rc = 0;
-
-	if (d->target->mode != LOAD_UPDATE && d->target->n_others)
-		rc = duckdb_target_mark_others(
-			d, &d->place, d->target->pipeline, &others, err);
-	if (!rc)
-		rc = target_meet_others(d->target, &others, 2, err);
-	strlist_release(&others);
-	return rc;
+	free(d->mark.stands);
+	d->mark.stands = NULL;
+	if (!rc && sql_rows_count(&rows))
+		d->mark.stands = xstrdup(sql_rows_cell(&rows, 0, 0));
+	sql_rows_release(&rows);
+	return rc ? rc : sql_mark_meet(&d->mark, d->target, err);
 }
 
 /* A write, so that two transactions cannot both find the row their own. */
 int duckdb_target_mark_hold(struct duckdb_target_destination *d,
 			    struct error *err)
 {
-	const char *pipeline = d->target->pipeline;
-	const char *params[] = { pipeline, d->refresh_id };
-	char *sql = xstrfmt("UPDATE %s SET updated_at = updated_at WHERE "
-			    "pipeline = $1 AND batch_id = $2",
-			    d->place.quoted_mark);
+	struct mark_facts facts = sql_mark_of(d->target->pipeline);
 	int64_t rows = 0;
-	int rc =
-		duck_change(d->db, sql, params, ARRAY_SIZE(params), &rows, err);
+	int rc;
 
-	free(sql);
-	if (!rc && rows != 1)
-		rc = mark_overtaken(d, d->refresh_id, err);
+	facts.texts[MARK_SEEN_ID] = d->refresh_id;
+	rc = sql_mark_change(&d->mark, &hold_mark, NULL, &facts, &rows, err);
+	return rc || rows == 1
+		       ? rc
+		       : mark_lost(&d->mark, d->target, d->refresh_id, err);
+}
+
+/* The stage that a killed refresh left, once prepare has run. Its process is
+ * gone, or is ours: the file's lock keeps all others out. */
+static int mark_drop_leftovers(struct duckdb_target_destination *d,
+			       struct existing *e,
+			       const struct duckdb_target_place *p,
+			       struct error *err)
+{
+	const struct mark_facts facts = sql_mark_of(d->target->pipeline);
+	int rc = failpoint("in_recovery", err);
+
+	if (rc || !e->has_stage || d->target->refresh)
+		return rc;
+	rc = duck_exec(d->db, "BEGIN", err);
+	if (rc)
+		return rc;
+	rc = sql_mark_change(&d->mark, &release_mark, NULL, &facts, NULL, err);
+	if (!rc)
+		rc = duck_execf(d->db, err, "DROP TABLE %s", p->quoted_stage);
+	if (!rc)
+		rc = duck_exec(d->db, "COMMIT", err);
+	if (rc) {
+		duck_exec(d->db, "ROLLBACK", NULL);
+		return rc;
+	}
+	existing_release(e);
+	return duckdb_target_existing_look(e, d, p, d->target->pipeline, err);
+}
+
+static int mark_find(struct mark_keeper *k, const struct target *target,
+		     enum mark_look look, struct mark_found *out,
+		     struct error *err)
+{
+	struct duckdb_target_destination *d =
+		(struct duckdb_target_destination *)k;
+	struct found *f = xcalloc(1, sizeof(*f));
+	struct existing *e = &f->existing;
+	int rc = duckdb_target_place_init(&f->place, d, target, err);
+
+	(void)look;
+	out->own = f;
+	if (!rc)
+		rc = duckdb_target_existing_look(e, d, &f->place,
+						 target->pipeline, err);
+	if (!rc)
+		rc = duckdb_target_existing_refuse_marks(e, d, err);
+	if (rc)
+		return rc;
+	out->at = mark_place(d, &f->place);
+	out->where = d->path;
+	out->has_target = e->has_data;
+	out->has_marks = e->has_mark_table;
+	return 0;
+}
+
+static void mark_lose(struct mark_found *f)
+{
+	struct found *own = f->own;
+
+	duckdb_target_place_release(&own->place);
+	existing_release(&own->existing);
+	free(own);
+}
+
+static int mark_read_all(struct mark_keeper *k, const struct mark_found *f,
+			 const char *pipeline, struct checkpoint *out,
+			 struct error *err)
+{
+	checkpoint_copy(out, &((struct found *)f->own)->existing.mark);
+	return sql_mark_others(k, f, pipeline, &out->others, err);
+}
+
+static int recover_own(struct duckdb_target_destination *d,
+		       struct checkpoint *out, struct error *err)
+{
+	struct mark_found f = { .own = NULL };
+	int rc = mark_find(&d->mark.keeper, d->target, MARK_LOOK_ALL, &f, err);
+	struct found *own = f.own;
+
+	if (!rc)
+		rc = mark_drop_leftovers(d, &own->existing, &own->place, err);
+	if (!rc)
+		rc = sql_mark_resume(&d->mark, d->target, &own->existing.mark,
+				     err);
+	if (!rc)
+		checkpoint_copy(out, &own->existing.mark);
+	mark_lose(&f);
 	return rc;
 }
 
-int duckdb_target_mark_release(struct duckdb_target_destination *d,
-			       const struct duckdb_target_place *p,
-			       const char *pipeline, struct error *err)
+int duckdb_target_recover(struct destination *base, const struct target *target,
+			  struct checkpoint *out, struct error *err)
 {
-	char *sql = xstrfmt("UPDATE %s SET batch_id = 'left-' || batch_id "
-			    "WHERE pipeline = $1 AND "
-			    "starts_with(batch_id, '" REFRESH_PREFIX "')",
-			    p->quoted_mark);
-	int rc = duck_change(d->db, sql, &pipeline, 1, NULL, err);
+	struct duckdb_target_destination *d =
+		(struct duckdb_target_destination *)base;
 
-	free(sql);
+	return d->target ? recover_own(d, out, err)
+			 : mark_keeper_recover(base, target, out, err);
+}
+
+/* An empty batch_id makes every writer that is under way find that it was
+ * moved. */
+static int mark_set(struct mark_keeper *k, const struct mark_found *f,
+		    const char *pipeline, const char *watermark,
+		    struct error *err)
+{
+	struct duckdb_target_destination *d =
+		(struct duckdb_target_destination *)k;
+	const struct found *own = f->own;
+	struct existing put = own->existing;
+	int rc = duck_exec(d->db, "BEGIN", err);
+
+	if (rc)
+		return rc;
+	put.mark.watermark = (char *)watermark;
+	put.mark.batch_id = (char *)"";
+	put.delivered = 0;
+	rc = duckdb_target_mark_create_table(d, &own->place, err);
+	if (!rc)
+		rc = duckdb_target_mark_put(d, &own->place, pipeline, &put,
+					    err);
+	if (!rc)
+		rc = duck_exec(d->db, "COMMIT", err);
+	if (rc)
+		duck_exec(d->db, "ROLLBACK", NULL);
 	return rc;
+}
+
+static int mark_raise(struct mark_keeper *k, const struct mark_found *f,
+		      const char *pipeline, const char *mark, struct error *err)
+{
+	struct duckdb_target_destination *d =
+		(struct duckdb_target_destination *)k;
+	const struct found *own = f->own;
+	struct existing made = { .known = true };
+	int rc = duck_exec(d->db, "BEGIN", err);
+
+	if (rc)
+		return rc;
+	rc = sql_mark_raise(&d->mark, &f->at, pipeline, mark,
+			    &made.mark.watermark, err);
+	if (rc > 0)
+		rc = duckdb_target_mark_put(d, &own->place, pipeline, &made,
+					    err);
+	if (!rc)
+		rc = duck_exec(d->db, "COMMIT", err);
+	if (rc)
+		duck_exec(d->db, "ROLLBACK", NULL);
+	existing_release(&made);
+	return rc;
+}
+
+static const struct mark_engine duckdb_target_keeper = {
+	.missing = { "does not exist in", "" },
+	.find = mark_find,
+	.lose = mark_lose,
+	.read = mark_read_all,
+	.others = sql_mark_others,
+	.forget = sql_mark_forget,
+	.set = mark_set,
+	.raise = mark_raise,
+};
+
+void duckdb_target_mark_init(struct duckdb_target_destination *d)
+{
+	sql_mark_init(&d->mark, &duckdb_target_destination,
+		      &duckdb_target_keeper, &duckdb_target_marks);
 }

@@ -261,7 +261,7 @@ static void prepare_keep(struct duckdb_target_destination *d,
 						      : d->place.quoted_data;
 	d->into_name = target->refresh && !target->preview ? d->place.stage
 							   : d->place.data;
-	checkpoint_copy(&d->seen, &p->existing.mark);
+	checkpoint_copy(&d->mark.seen, &p->existing.mark);
 	duckdb_target_known_begin(&d->known, target->schema,
 				  target->refresh || !p->existing.has_data);
 }

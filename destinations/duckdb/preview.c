@@ -155,7 +155,8 @@ int duckdb_target_destination_preview(struct destination *base,
 		duck_exec(d->db, "ROLLBACK", NULL);
 		return rc;
 	}
-	d->seen.rows_total += (int64_t)batch->n_rows; /* numbers of raw rows */
+	d->mark.seen.rows_total +=
+		(int64_t)batch->n_rows; /* numbers of raw rows */
 	return batch->n_rows ? duckdb_target_load_drop_stages(d, err) : 0;
 }
 
