@@ -33,13 +33,14 @@ static int clickhouse_target_open(struct destination **out,
 	struct clickhouse_target *d = xcalloc(1, sizeof(*d));
 	int rc;
 
-	d->base.ops = &clickhouse_destination;
+	d->keeper.base.ops = &clickhouse_destination;
+	d->keeper.engine = &clickhouse_target_mark_keeper;
 	d->order = (struct row_order)ROW_ORDER_INIT;
 	rc = clickhouse_open(&d->db, conn, true, err);
 	if (rc)
-		clickhouse_target_close(&d->base);
+		clickhouse_target_close(&d->keeper.base);
 	else
-		*out = &d->base;
+		*out = &d->keeper.base;
 	return rc;
 }
 
@@ -97,10 +98,10 @@ const struct destination_ops clickhouse_destination = {
 	.preview = clickhouse_target_preview,
 	.explain = clickhouse_target_explain,
 	.finish = clickhouse_target_finish,
-	.set_watermark = clickhouse_target_set_watermark,
-	.forget = clickhouse_target_forget,
-	.others = clickhouse_target_others,
-	.raise = clickhouse_target_raise,
+	.set_watermark = mark_keeper_set,
+	.forget = mark_keeper_forget,
+	.others = mark_keeper_others,
+	.raise = mark_keeper_raise,
 	.identity = clickhouse_target_identity,
 	.session = clickhouse_target_session,
 	.interrupt = clickhouse_target_interrupt,

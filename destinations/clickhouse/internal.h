@@ -34,6 +34,7 @@
 #include "core/plugin/destination.h"
 #include "destinations/clickhouse/types.h"
 #include "destinations/common/drift.h"
+#include "destinations/common/mark_keeper.h"
 #include "destinations/common/names.h"
 #include "destinations/common/refresh.h"
 #include "destinations/common/row_order.h"
@@ -113,12 +114,14 @@ struct mark_row {
 void clickhouse_target_mark_row_release(struct mark_row *m);
 void clickhouse_target_mark_row_copy(struct mark_row *dst,
 				     const struct mark_row *src);
+void clickhouse_target_mark_row_checkpoint(const struct mark_row *m,
+					   struct checkpoint *out);
 /* Is the writer of `now` still the one of `seen`? */
 bool clickhouse_target_mark_is_handed_on(const struct mark_row *now,
 					 const struct mark_row *seen);
 
 struct clickhouse_target {
-	struct destination base;
+	struct mark_keeper keeper;
 	struct clickhouse *db;
 	atomic_bool interrupted;
 	char *session; /* of a dry run: what it makes is its own */
@@ -229,23 +232,12 @@ int clickhouse_target_mark_has_table(struct clickhouse_target *d,
 				     bool *durable, struct error *err);
 /* As engine_full has it. */
 bool clickhouse_target_catalog_is_durable(const struct catalog_table *t);
-/* The names of a target, to be released; is there what readers look at, and if
- * so, a table of marks? */
-int clickhouse_target_mark_place(struct clickhouse_target *d,
-				 const struct target *target, struct place *out,
-				 bool *exists, bool *has_marks,
-				 struct error *err);
 /* The SELECT list of a row of the marks, and such a row. */
 void clickhouse_target_mark_write_select(struct strbuf *sb,
 					 const struct place *place);
 void clickhouse_target_mark_take(struct mark_row *out,
 				 const struct clickhouse_rows *rows,
 				 size_t row);
-/* The mark, and those that others have of the target. */
-int clickhouse_target_mark_read_all(struct clickhouse_target *d,
-				    const struct place *place,
-				    const char *pipeline, struct mark_row *out,
-				    struct strlist *others, struct error *err);
 int clickhouse_target_mark_read(struct clickhouse_target *d,
 				const struct place *place, const char *pipeline,
 				struct mark_row *out, struct error *err);
@@ -285,20 +277,12 @@ char *clickhouse_target_mark_new_id(const char *prefix);
 int clickhouse_target_recover(struct destination *base,
 			      const struct target *target,
 			      struct checkpoint *out, struct error *err);
-int clickhouse_target_set_watermark(struct destination *base,
-				    const struct target *target,
-				    const char *watermark, struct error *err);
-int clickhouse_target_forget(struct destination *base,
-			     const struct target *target, struct error *err);
+/* mark_others.c */
+extern const struct mark_engine clickhouse_target_mark_keeper;
+/* identity.c */
 int clickhouse_target_identity(struct destination *base,
 			       const struct target *target, json_t **out,
 			       struct error *err);
-int clickhouse_target_others(struct destination *base,
-			     const struct target *target, struct strlist *out,
-			     struct error *err);
-int clickhouse_target_raise(struct destination *base,
-			    const struct target *target, const char *mark,
-			    struct error *err);
 
 /* encode.c: the rows of `order` in ClickHouse's Native format, column by
  * column, as one block: each column's name and type, whether each value is NULL

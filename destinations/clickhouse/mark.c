@@ -84,28 +84,6 @@ int clickhouse_target_mark_has_table(struct clickhouse_target *d,
 	return rc;
 }
 
-int clickhouse_target_mark_place(struct clickhouse_target *d,
-				 const struct target *target, struct place *out,
-				 bool *exists, bool *has_marks,
-				 struct error *err)
-{
-	struct catalog_table there;
-	int rc = clickhouse_target_place_set(out, clickhouse_database(d->db),
-					     target, err);
-
-	clickhouse_target_catalog_init(&there);
-	if (!rc)
-		rc = clickhouse_target_catalog_read(d->db, out->database,
-						    out->table, &there, err);
-	*exists = there.exists;
-	*has_marks = false;
-	if (!rc)
-		rc = clickhouse_target_mark_has_table(d, out, has_marks, NULL,
-						      err);
-	clickhouse_target_catalog_release(&there);
-	return rc;
-}
-
 void clickhouse_target_mark_take(struct mark_row *out,
 				 const struct clickhouse_rows *rows, size_t row)
 {

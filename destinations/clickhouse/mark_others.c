@@ -24,10 +24,11 @@ static void mark_write_all(struct strbuf *sb, const struct place *place,
 			  " = 0 AND watermark IS NOT NULL\nORDER BY pipeline");
 }
 
-int clickhouse_target_mark_read_all(struct clickhouse_target *d,
-				    const struct place *place,
-				    const char *pipeline, struct mark_row *out,
-				    struct strlist *others, struct error *err)
+/* The mark, and those that others have of the target. */
+static int mark_read_rows(struct clickhouse_target *d,
+			  const struct place *place, const char *pipeline,
+			  struct mark_row *out, struct strlist *others,
+			  struct error *err)
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
@@ -51,7 +52,7 @@ int clickhouse_target_mark_read_all(struct clickhouse_target *d,
 }
 
 static int mark_set(struct clickhouse_target *d, const struct place *place,
-		    const struct target *target, const char *watermark,
+		    const char *pipeline, const char *watermark,
 		    struct error *err)
 {
 	struct catalog_table raw;
@@ -62,8 +63,8 @@ static int mark_set(struct clickhouse_target *d, const struct place *place,
 	rc = clickhouse_target_catalog_read(d->db, place->database, place->base,
 					    &raw, err);
 	if (!rc)
-		rc = clickhouse_target_mark_read(d, place, target->pipeline,
-						 &seen, err);
+		rc = clickhouse_target_mark_read(d, place, pipeline, &seen,
+						 err);
 	if (!rc) {
 		next = seen;
 		next.watermark = (char *)watermark;
@@ -74,8 +75,8 @@ static int mark_set(struct clickhouse_target *d, const struct place *place,
 		next.target_rows = 0;
 		if (!seen.found)
 			next.fence = next.rows_total = 0;
-		rc = clickhouse_target_mark_put(d, place, target->pipeline,
-						&seen, &next, false, err);
+		rc = clickhouse_target_mark_put(d, place, pipeline, &seen,
+						&next, false, err);
 		free(next.batch_id);
 		free(next.written_at);
 	}
@@ -99,29 +100,6 @@ static int mark_make_table(struct clickhouse_target *d,
 				      ", " NAME_DELETED ") FROM %s FINAL",
 				      place->marks, place->marks_rows);
 	strbuf_release(&sql);
-	return rc;
-}
-
-int clickhouse_target_set_watermark(struct destination *base,
-				    const struct target *target,
-				    const char *watermark, struct error *err)
-{
-	struct clickhouse_target *d = (struct clickhouse_target *)base;
-	struct place place = { .table = NULL };
-	bool exists = false, has = false;
-	int rc = clickhouse_target_mark_place(d, target, &place, &exists, &has,
-					      err);
-
-	if (!rc && !exists)
-		rc = error_set(err, ERROR_SCHEMA,
-			       "table %s is not in %s: there is no mark to set "
-			       "before a first run",
-			       target->table, clickhouse_shown(d->db));
-	if (!rc && !has)
-		rc = mark_make_table(d, &place, err);
-	if (!rc)
-		rc = mark_set(d, &place, target, watermark, err);
-	clickhouse_target_place_release(&place);
 	return rc;
 }
 
@@ -155,7 +133,7 @@ static int mark_hand_on(struct clickhouse_target *d, const struct place *place,
 	int rc = 0;
 
 	if (place->append)
-		rc = clickhouse_target_others(&d->base, target, &others, &why);
+		rc = mark_keeper_others(&d->keeper.base, target, &others, &why);
 	if (!rc && others.n) {
 		for (int tries = 0; tries < HAND_ON_TRIES; tries++) {
 			error_clear(&why);
@@ -168,34 +146,6 @@ static int mark_hand_on(struct clickhouse_target *d, const struct place *place,
 	if (rc && err)
 		*err = why;
 	strlist_release(&others);
-	return rc;
-}
-
-int clickhouse_target_forget(struct destination *base,
-			     const struct target *target, struct error *err)
-{
-	struct clickhouse_target *d = (struct clickhouse_target *)base;
-	struct place place = { .table = NULL };
-	struct mark_row row = { .found = false };
-	bool has = false;
-	int rc = clickhouse_target_place_set(&place, clickhouse_database(d->db),
-					     target, err);
-
-	if (!rc)
-		rc = clickhouse_target_mark_has_table(d, &place, &has, NULL,
-						      err);
-	if (!rc && has)
-		rc = clickhouse_target_mark_read(d, &place, target->pipeline,
-						 &row, err);
-	if (!rc && row.found && row.fence <= target->writer.fence) {
-		rc = mark_hand_on(d, &place, target, &row, err);
-		if (!rc)
-			rc = clickhouse_target_mark_put(d, &place,
-							target->pipeline, &row,
-							&row, true, err);
-	}
-	clickhouse_target_mark_row_release(&row);
-	clickhouse_target_place_release(&place);
 	return rc;
 }
 
@@ -222,39 +172,6 @@ static int mark_raise_mark(struct clickhouse_target *d,
 		clickhouse_target_mark_row_release(&next);
 	}
 	clickhouse_target_mark_row_release(&seen);
-	return rc;
-}
-
-/* The pipeline may be moving its mark right now. */
-int clickhouse_target_raise(struct destination *base,
-			    const struct target *target, const char *mark,
-			    struct error *err)
-{
-	struct clickhouse_target *d = (struct clickhouse_target *)base;
-	struct place place = { .table = NULL };
-	struct error why = ERROR_INIT;
-	bool has = false;
-	int rc = clickhouse_target_place_set(&place, clickhouse_database(d->db),
-					     target, &why);
-
-	if (!rc)
-		rc = clickhouse_target_mark_has_table(d, &place, &has, NULL,
-						      &why);
-	for (int tries = 0; !rc && tries < HAND_ON_TRIES; tries++) {
-		error_clear(&why);
-		rc = mark_raise_mark(d, &place, target->pipeline, mark, &why);
-		if (rc != -ERROR_STATE)
-			break;
-		rc = 0;
-	}
-	if (!rc && why.code)
-		rc = error_set(&why, ERROR_CONFLICT,
-			       "pipeline %s: it moves its mark too fast to be "
-			       "told of what is delivered beside it",
-			       target->pipeline);
-	if (rc && err)
-		*err = why;
-	clickhouse_target_place_release(&place);
 	return rc;
 }
 
@@ -285,18 +202,124 @@ static int mark_list_others(struct clickhouse_target *d,
 	return rc;
 }
 
-int clickhouse_target_others(struct destination *base,
-			     const struct target *target, struct strlist *out,
-			     struct error *err)
+static int mark_find(struct mark_keeper *k, const struct target *target,
+		     enum mark_look look, struct mark_found *out,
+		     struct error *err)
 {
-	struct clickhouse_target *d = (struct clickhouse_target *)base;
-	struct place place = { .table = NULL };
-	bool exists = false, has = false;
-	int rc = clickhouse_target_mark_place(d, target, &place, &exists, &has,
-					      err);
+	struct clickhouse_target *d = (struct clickhouse_target *)k;
+	struct place *place = xcalloc(1, sizeof(*place));
+	struct catalog_table there;
+	int rc = clickhouse_target_place_set(place, clickhouse_database(d->db),
+					     target, err);
 
-	if (!rc && exists && has)
-		rc = mark_list_others(d, &place, target->pipeline, out, err);
-	clickhouse_target_place_release(&place);
+	out->own = place;
+	out->where = clickhouse_shown(d->db);
+	clickhouse_target_catalog_init(&there);
+	if (!rc && look == MARK_LOOK_ALL)
+		rc = clickhouse_target_catalog_read(d->db, place->database,
+						    place->table, &there, err);
+	out->has_target = there.exists;
+	if (!rc)
+		rc = clickhouse_target_mark_has_table(d, place, &out->has_marks,
+						      NULL, err);
+	clickhouse_target_catalog_release(&there);
 	return rc;
 }
+
+static void mark_lose(struct mark_found *f)
+{
+	clickhouse_target_place_release(f->own);
+	free(f->own);
+}
+
+static int mark_read_all(struct mark_keeper *k, const struct mark_found *f,
+			 const char *pipeline, struct checkpoint *out,
+			 struct error *err)
+{
+	struct clickhouse_target *d = (struct clickhouse_target *)k;
+	struct mark_row row = { .found = false };
+	struct strlist others = STRLIST_INIT;
+	int rc = mark_read_rows(d, f->own, pipeline, &row, &others, err);
+
+	if (rc) {
+		strlist_release(&others);
+	} else {
+		clickhouse_target_mark_row_checkpoint(&row, out);
+		out->others = others;
+	}
+	clickhouse_target_mark_row_release(&row);
+	return rc;
+}
+
+static int mark_others(struct mark_keeper *k, const struct mark_found *f,
+		       const char *pipeline, struct strlist *out,
+		       struct error *err)
+{
+	return mark_list_others((struct clickhouse_target *)k, f->own, pipeline,
+				out, err);
+}
+
+static int mark_forget(struct mark_keeper *k, const struct mark_found *f,
+		       const struct target *target, struct error *err)
+{
+	struct clickhouse_target *d = (struct clickhouse_target *)k;
+	const char *pipeline = target->pipeline;
+	struct mark_row row = { .found = false };
+	int rc = clickhouse_target_mark_read(d, f->own, pipeline, &row, err);
+
+	if (!rc && row.found && row.fence <= target->writer.fence) {
+		rc = mark_hand_on(d, f->own, target, &row, err);
+		if (!rc)
+			rc = clickhouse_target_mark_put(d, f->own, pipeline,
+							&row, &row, true, err);
+	}
+	clickhouse_target_mark_row_release(&row);
+	return rc;
+}
+
+static int mark_set_found(struct mark_keeper *k, const struct mark_found *f,
+			  const char *pipeline, const char *watermark,
+			  struct error *err)
+{
+	struct clickhouse_target *d = (struct clickhouse_target *)k;
+	int rc = f->has_marks ? 0 : mark_make_table(d, f->own, err);
+
+	return rc ? rc : mark_set(d, f->own, pipeline, watermark, err);
+}
+
+/* The pipeline may be moving its mark right now. */
+static int mark_raise_found(struct mark_keeper *k, const struct mark_found *f,
+			    const char *pipeline, const char *mark,
+			    struct error *err)
+{
+	struct clickhouse_target *d = (struct clickhouse_target *)k;
+	struct error why = ERROR_INIT;
+	int rc = 0;
+
+	for (int tries = 0; tries < HAND_ON_TRIES; tries++) {
+		error_clear(&why);
+		rc = mark_raise_mark(d, f->own, pipeline, mark, &why);
+		if (rc != -ERROR_STATE)
+			break;
+		rc = 0;
+	}
+	if (!rc && why.code)
+		rc = error_set(&why, ERROR_CONFLICT,
+			       "pipeline %s: it moves its mark too fast to be "
+			       "told of what is delivered beside it",
+			       pipeline);
+	if (rc && err)
+		*err = why;
+	return rc;
+}
+
+const struct mark_engine clickhouse_target_mark_keeper = {
+	.missing = MARK_MISSING,
+	.find = mark_find,
+	.lose = mark_lose,
+	.read = mark_read_all,
+	.others = mark_others,
+	.forget = mark_forget,
+	.set = mark_set_found,
+	.raise = mark_raise_found,
+};

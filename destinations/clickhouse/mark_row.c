@@ -25,6 +25,20 @@ void clickhouse_target_mark_row_copy(struct mark_row *dst,
 	dst->written_at = xstrdup(src->written_at);
 }
 
+void clickhouse_target_mark_row_checkpoint(const struct mark_row *m,
+					   struct checkpoint *out)
+{
+	checkpoint_release(out);
+	out->fence = m->fence;
+	/* Forgotten: whoever wrote it may still live. */
+	if (!m->found)
+		return;
+	out->found = true;
+	out->watermark = xstrdup(m->watermark);
+	out->batch_id = xstrdup(m->batch_id);
+	out->rows_total = m->rows_total;
+}
+
 /* The chunk of a backfill has told it what it is about to deliver. */
 static bool mark_is_raised(const char *now, const char *was)
 {

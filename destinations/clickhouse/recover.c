@@ -41,19 +41,6 @@ static int recover_drop_leftovers(struct clickhouse_target *d,
 	return rc;
 }
 
-static void recover_checkpoint(const struct mark_row *m, struct checkpoint *out)
-{
-	checkpoint_release(out);
-	out->fence = m->fence;
-	/* Forgotten: whoever wrote it may still live. */
-	if (!m->found)
-		return;
-	out->found = true;
-	out->watermark = xstrdup(m->watermark);
-	out->batch_id = xstrdup(m->batch_id);
-	out->rows_total = m->rows_total;
-}
-
 /* The order of a raw table is that of its numbers: they go on where they were,
  * whatever became of the pipeline's row, and whatever a predecessor wrote last.
  */
@@ -96,7 +83,7 @@ static int recover_own(struct clickhouse_target *d, struct checkpoint *out,
 		rc = writer_check_fence(&d->target->writer, d->target->pipeline,
 					d->seen.fence, err);
 	if (!rc)
-		recover_checkpoint(&d->seen, out);
+		clickhouse_target_mark_row_checkpoint(&d->seen, out);
 	return rc;
 }
 
@@ -105,28 +92,7 @@ int clickhouse_target_recover(struct destination *base,
 			      struct checkpoint *out, struct error *err)
 {
 	struct clickhouse_target *d = (struct clickhouse_target *)base;
-	struct place place = { .table = NULL };
-	struct mark_row row = { .found = false };
-	struct strlist others = STRLIST_INIT;
-	bool exists = false, has = false;
-	int rc;
 
-	if (d->target)
-		return recover_own(d, out, err);
-	rc = clickhouse_target_mark_place(d, target, &place, &exists, &has,
-					  err);
-	if (!rc && has)
-		rc = clickhouse_target_mark_read_all(
-			d, &place, target->pipeline, &row, &others, err);
-	if (!rc) {
-		recover_checkpoint(&row, out);
-		out->others = others;
-		others = (struct strlist)STRLIST_INIT;
-	}
-	if (!rc && !exists)
-		checkpoint_set_missing(out);
-	strlist_release(&others);
-	clickhouse_target_mark_row_release(&row);
-	clickhouse_target_place_release(&place);
-	return rc;
+	return d->target ? recover_own(d, out, err)
+			 : mark_keeper_recover(base, target, out, err);
 }
