@@ -111,34 +111,17 @@ static int bigquery_destination_open(struct destination **out,
 	struct bigquery_destination *d = xcalloc(1, sizeof(*d));
 	int rc = bigquery_read_layout(d, &conn->url, err);
 
-	d->base.ops = &bigquery_destination;
+	d->keeper.base.ops = &bigquery_destination;
+	d->keeper.engine = &bigquery_mark_keeper;
 	strbuf_init(&d->kept);
 	strbuf_init(&d->kept_names);
 	if (!rc)
 		rc = bigquery_open(&d->client, conn, bigquery_options, err);
 	if (rc)
-		bigquery_destination_close(&d->base);
+		bigquery_destination_close(&d->keeper.base);
 	else
-		*out = &d->base;
+		*out = &d->keeper.base;
 	return rc;
-}
-
-/* Where the target is, and what is there; both to be released in any case. */
-static int bigquery_find(struct bigquery_destination *d,
-			 const struct target *target,
-			 struct bigquery_place *place,
-			 struct existing *existing, struct error *err)
-{
-	int rc = bigquery_place_init(place, d, target, err);
-
-	memset(existing, 0, sizeof(*existing));
-	if (!rc)
-		rc = bigquery_is_bare(d->client, &d->bare, err);
-	if (!rc)
-		rc = bigquery_owned_check(d, place, err);
-	return rc ? rc
-		  : bigquery_existing_look(existing, d, place, target->pipeline,
-					   err);
 }
 
 static int bigquery_destination_inspect(struct destination *base,
@@ -171,68 +154,6 @@ static int bigquery_destination_prepare(struct destination *base,
 					struct error *err)
 {
 	return bigquery_prepare_target(bigquery_self(base), target, err);
-}
-
-/* What runs that were killed have left, once prepare has run. */
-static int bigquery_tidy(struct bigquery_destination *d, struct error *err)
-{
-	const char *pipeline = d->target->pipeline;
-	bool swept = false;
-	int rc = failpoint("in_recovery", err);
-
-	if (!rc)
-		rc = bigquery_stage_sweep(d, &d->place, pipeline, &swept, err);
-	if (!rc && swept)
-		rc = bigquery_mark_release(d, &d->place, pipeline, NULL, err);
-	return rc;
-}
-
-static int bigquery_recover_own(struct bigquery_destination *d,
-				struct checkpoint *out, struct error *err)
-{
-	struct existing now;
-	int rc = bigquery_tidy(d, err);
-
-	memset(&now, 0, sizeof(now));
-	if (!rc)
-		rc = bigquery_mark_look(&now, d, &d->place, d->target->pipeline,
-					err);
-	if (!rc)
-		rc = writer_check_fence(&d->target->writer, d->target->pipeline,
-					now.mark.fence, err);
-	if (!rc) {
-		checkpoint_copy(out, &now.mark);
-		if (!d->target->refresh) {
-			checkpoint_copy(&d->seen, &now.mark);
-			d->seen_us = now.written_us;
-		}
-	}
-	existing_release(&now);
-	return rc;
-}
-
-static int bigquery_destination_recover(struct destination *base,
-					const struct target *target,
-					struct checkpoint *out,
-					struct error *err)
-{
-	struct bigquery_destination *d = bigquery_self(base);
-	struct bigquery_place place;
-	struct existing existing;
-	int rc;
-
-	if (d->target && !d->target->preview)
-		return bigquery_recover_own(d, out, err);
-	rc = bigquery_find(d, target, &place, &existing, err);
-	if (!rc) {
-		checkpoint_copy(out, &existing.mark);
-		strlist_copy(&out->others, &existing.mark.others);
-	}
-	if (!rc && !existing.has_data)
-		checkpoint_set_missing(out);
-	bigquery_place_release(&place);
-	existing_release(&existing);
-	return rc;
 }
 
 static int bigquery_destination_load(struct destination *base,
@@ -301,39 +222,6 @@ static int bigquery_destination_finish(struct destination *base,
 	return rc;
 }
 
-static int bigquery_destination_forget(struct destination *base,
-				       const struct target *target,
-				       struct error *err)
-{
-	struct bigquery_destination *d = bigquery_self(base);
-	struct bigquery_place place;
-	struct existing existing;
-	int rc = bigquery_find(d, target, &place, &existing, err);
-
-	if (!rc && existing.has_mark)
-		rc = bigquery_mark_forget(d, &place, target, err);
-	bigquery_place_release(&place);
-	existing_release(&existing);
-	return rc;
-}
-
-static int bigquery_destination_others(struct destination *base,
-				       const struct target *target,
-				       struct strlist *out, struct error *err)
-{
-	struct bigquery_destination *d = bigquery_self(base);
-	struct bigquery_place place;
-	struct existing existing;
-	int rc = bigquery_find(d, target, &place, &existing, err);
-
-	if (!rc && existing.has_data && existing.has_mark_table)
-		rc = bigquery_mark_others(d, &place, target->pipeline, out,
-					  err);
-	bigquery_place_release(&place);
-	existing_release(&existing);
-	return rc;
-}
-
 static int bigquery_destination_identity(struct destination *base,
 					 const struct target *target,
 					 json_t **out, struct error *err)
@@ -354,64 +242,6 @@ static int bigquery_destination_identity(struct destination *base,
 	}
 	strbuf_release(&table);
 	bigquery_place_release(&place);
-	return rc;
-}
-
-/* An empty batch_id makes every writer that is under way find that it was
- * moved. */
-static int bigquery_put_watermark(struct bigquery_destination *d,
-				  const struct bigquery_place *p,
-				  const struct existing *e,
-				  const char *pipeline, const char *watermark,
-				  struct error *err)
-{
-	struct existing put = *e;
-	int rc = 0;
-
-	put.mark.watermark = (char *)watermark;
-	put.mark.batch_id = (char *)"";
-	put.delivered = 0;
-	if (!e->has_mark_table)
-		rc = bigquery_mark_create_table(d, p, err);
-	return rc ? rc : bigquery_mark_put(d, p, pipeline, &put, err);
-}
-
-static int bigquery_destination_set_watermark(struct destination *base,
-					      const struct target *target,
-					      const char *watermark,
-					      struct error *err)
-{
-	struct bigquery_destination *d = bigquery_self(base);
-	struct bigquery_place place;
-	struct existing existing;
-	int rc = bigquery_find(d, target, &place, &existing, err);
-
-	if (!rc && !existing.has_data)
-		rc = error_set(err, ERROR_SCHEMA,
-			       "table %s does not exist in %s", target->table,
-			       bigquery_shown(d->client));
-	if (!rc)
-		rc = bigquery_put_watermark(d, &place, &existing,
-					    target->pipeline, watermark, err);
-	bigquery_place_release(&place);
-	existing_release(&existing);
-	return rc;
-}
-
-static int bigquery_destination_raise(struct destination *base,
-				      const struct target *target,
-				      const char *mark, struct error *err)
-{
-	struct bigquery_destination *d = bigquery_self(base);
-	struct bigquery_place place;
-	struct existing existing;
-	int rc = bigquery_find(d, target, &place, &existing, err);
-
-	if (!rc)
-		rc = bigquery_mark_raise(d, &place, target->pipeline, &existing,
-					 mark, err);
-	bigquery_place_release(&place);
-	existing_release(&existing);
 	return rc;
 }
 
@@ -452,16 +282,16 @@ const struct destination_ops bigquery_destination = {
 	.open = bigquery_destination_open,
 	.inspect = bigquery_destination_inspect,
 	.prepare = bigquery_destination_prepare,
-	.recover = bigquery_destination_recover,
+	.recover = bigquery_recover,
 	.load = bigquery_destination_load,
 	.remove = bigquery_destination_remove,
 	.preview = bigquery_destination_preview,
 	.explain = bigquery_destination_explain,
 	.finish = bigquery_destination_finish,
-	.set_watermark = bigquery_destination_set_watermark,
-	.forget = bigquery_destination_forget,
-	.others = bigquery_destination_others,
-	.raise = bigquery_destination_raise,
+	.set_watermark = mark_keeper_set,
+	.forget = mark_keeper_forget,
+	.others = mark_keeper_others,
+	.raise = mark_keeper_raise,
 	.identity = bigquery_destination_identity,
 	.session = bigquery_destination_session,
 	.interrupt = bigquery_destination_interrupt,

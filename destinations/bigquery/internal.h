@@ -18,6 +18,7 @@
 #include "destinations/bigquery/types.h"
 #include "destinations/common/drift.h"
 #include "destinations/common/existing.h"
+#include "destinations/common/mark_keeper.h"
 #include "destinations/common/names.h"
 #include "destinations/common/refresh.h"
 #include "destinations/common/soft_delete.h"
@@ -38,7 +39,7 @@ struct bigquery_layout {
 };
 
 struct bigquery_destination {
-	struct destination base;
+	struct mark_keeper keeper;
 	struct bigquery *client;
 	struct bigquery_layout layout;
 
@@ -185,6 +186,15 @@ int bigquery_mark_others(struct bigquery_destination *d,
 int bigquery_mark_release(struct bigquery_destination *d,
 			  const struct bigquery_place *p, const char *pipeline,
 			  const char *refresh_id, struct error *err);
+
+/* recover.c */
+extern const struct mark_engine bigquery_mark_keeper;
+/* Where the target is, and what is there; both to be released in any case. */
+int bigquery_find(struct bigquery_destination *d, const struct target *target,
+		  struct bigquery_place *place, struct existing *existing,
+		  struct error *err);
+int bigquery_recover(struct destination *base, const struct target *target,
+		     struct checkpoint *out, struct error *err);
 
 /* script.c: statements as jobs. */
 struct bigquery_numbers {
