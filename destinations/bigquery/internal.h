@@ -178,9 +178,6 @@ int bigquery_mark_raise(struct bigquery_destination *d,
 			const struct bigquery_place *p, const char *pipeline,
 			const struct existing *e, const char *mark,
 			struct error *err);
-int bigquery_mark_others(struct bigquery_destination *d,
-			 const struct bigquery_place *p, const char *pipeline,
-			 struct strlist *out, struct error *err);
 /* Whoever goes on with this refresh (NULL: with any that was under way) is
  * told. */
 int bigquery_mark_release(struct bigquery_destination *d,

@@ -312,35 +312,6 @@ int bigquery_mark_forget(struct bigquery_destination *d,
 	return rc;
 }
 
-int bigquery_mark_others(struct bigquery_destination *d,
-			 const struct bigquery_place *p, const char *pipeline,
-			 struct strlist *out, struct error *err)
-{
-	char *sql = xstrfmt("SELECT pipeline, watermark FROM %s WHERE target = "
-			    "@target AND pipeline <> @pipeline AND watermark "
-			    "IS NOT NULL ORDER BY pipeline",
-			    p->quoted_mark);
-	const struct bigquery_parameter values[] = {
-		{ .name = "pipeline", .type = "STRING", .value = pipeline },
-		{ .name = "target", .type = "STRING", .value = p->name },
-	};
-	const struct bigquery_query query = { .sql = sql,
-					      .parameters = values,
-					      .n_parameters = 2 };
-	struct bigquery_rows *rows = NULL;
-	struct error failed = ERROR_INIT;
-	int rc = bigquery_run(d->client, &query, 1000, &rows, NULL, err);
-
-	while (!rc && bigquery_rows_next(rows, &failed))
-		for (size_t i = 0; i < 2; i++)
-			strlist_add(out, bigquery_rows_cell(rows, i, NULL));
-	if (!rc && failed.code)
-		rc = error_set(err, failed.code, "%s", failed.message);
-	bigquery_rows_free(rows);
-	free(sql);
-	return rc;
-}
-
 int bigquery_mark_release(struct bigquery_destination *d,
 			  const struct bigquery_place *p, const char *pipeline,
 			  const char *refresh_id, struct error *err)

@@ -115,16 +115,6 @@ static int mark_read_all(struct mark_keeper *k, const struct mark_found *f,
 	return 0;
 }
 
-static int mark_others(struct mark_keeper *k, const struct mark_found *f,
-		       const char *pipeline, struct strlist *out,
-		       struct error *err)
-{
-	const struct found *own = f->own;
-
-	return bigquery_mark_others((struct bigquery_destination *)k,
-				    &own->place, pipeline, out, err);
-}
-
 static int mark_forget(struct mark_keeper *k, const struct mark_found *f,
 		       const struct target *target, struct error *err)
 {
@@ -170,7 +160,6 @@ const struct mark_engine bigquery_mark_keeper = {
 	.find = mark_find,
 	.lose = mark_lose,
 	.read = mark_read_all,
-	.others = mark_others,
 	.forget = mark_forget,
 	.set = mark_set,
 	.raise = mark_raise,

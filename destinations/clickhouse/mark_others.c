@@ -175,33 +175,6 @@ static int mark_raise_mark(struct clickhouse_target *d,
 	return rc;
 }
 
-static int mark_list_others(struct clickhouse_target *d,
-			    const struct place *place, const char *pipeline,
-			    struct strlist *out, struct error *err)
-{
-	struct clickhouse_rows rows;
-	struct strbuf sql = STRBUF_INIT;
-	int rc;
-
-	strbuf_addf(&sql,
-		    "SELECT pipeline, watermark FROM %s FINAL\n"
-		    "WHERE " NAME_DELETED
-		    " = 0 AND watermark IS NOT NULL AND target = ",
-		    place->marks_rows);
-	clickhouse_quote_text(&sql, place->table);
-	strbuf_addstr(&sql, " AND pipeline <> ");
-	clickhouse_quote_text(&sql, pipeline);
-	strbuf_addstr(&sql, " ORDER BY pipeline");
-	rc = clickhouse_query(d->db, sql.data, "tt", &rows, err);
-	for (size_t i = 0; !rc && i < rows.n_rows; i++) {
-		strlist_add(out, clickhouse_cell(&rows, i, 0));
-		strlist_add(out, clickhouse_cell(&rows, i, 1));
-	}
-	clickhouse_rows_release(&rows);
-	strbuf_release(&sql);
-	return rc;
-}
-
 static int mark_find(struct mark_keeper *k, const struct target *target,
 		     enum mark_look look, struct mark_found *out,
 		     struct error *err)
@@ -249,14 +222,6 @@ static int mark_read_all(struct mark_keeper *k, const struct mark_found *f,
 	}
 	clickhouse_target_mark_row_release(&row);
 	return rc;
-}
-
-static int mark_others(struct mark_keeper *k, const struct mark_found *f,
-		       const char *pipeline, struct strlist *out,
-		       struct error *err)
-{
-	return mark_list_others((struct clickhouse_target *)k, f->own, pipeline,
-				out, err);
 }
 
 static int mark_forget(struct mark_keeper *k, const struct mark_found *f,
@@ -318,7 +283,6 @@ const struct mark_engine clickhouse_target_mark_keeper = {
 	.find = mark_find,
 	.lose = mark_lose,
 	.read = mark_read_all,
-	.others = mark_others,
 	.forget = mark_forget,
 	.set = mark_set_found,
 	.raise = mark_raise_found,

@@ -20,10 +20,15 @@ int mark_keeper_others(struct destination *base, const struct target *target,
 {
 	struct mark_keeper *k = (struct mark_keeper *)base;
 	struct mark_found f = { .own = NULL };
+	struct checkpoint mark;
 	int rc = k->engine->find(k, target, MARK_LOOK_ALL, &f, err);
 
+	checkpoint_init(&mark);
 	if (!rc && f.has_target && f.has_marks)
-		rc = k->engine->others(k, &f, target->pipeline, out, err);
+		rc = k->engine->read(k, &f, target->pipeline, &mark, err);
+	for (size_t i = 0; !rc && i < mark.others.n; i++)
+		strlist_add(out, mark.others.items[i]);
+	checkpoint_release(&mark);
 	k->engine->lose(&f);
 	return rc;
 }

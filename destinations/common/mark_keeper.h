@@ -64,9 +64,6 @@ struct mark_engine {
 		    const char *pipeline, struct checkpoint *out,
 		    struct error *err);
 	/* The rest is as of struct destination_ops. */
-	int (*others)(struct mark_keeper *k, const struct mark_found *f,
-		      const char *pipeline, struct strlist *out,
-		      struct error *err);
 	int (*forget)(struct mark_keeper *k, const struct mark_found *f,
 		      const struct target *target, struct error *err);
 	int (*set)(struct mark_keeper *k, const struct mark_found *f,

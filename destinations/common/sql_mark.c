@@ -370,15 +370,12 @@ int sql_mark_raise(struct sql_mark *m, const struct mark_place *at,
 	return rc;
 }
 
-int sql_mark_others(struct mark_keeper *k, const struct mark_found *f,
-		    const char *pipeline, struct strlist *out,
-		    struct error *err)
+int sql_mark_list(struct sql_mark *m, const struct mark_place *at,
+		  const char *pipeline, struct strlist *out, struct error *err)
 {
-	struct sql_mark *m = (struct sql_mark *)k;
-	struct sql_rows rows = { .n_columns = 0 };
 	const struct mark_facts facts = sql_mark_of(pipeline);
-	int rc = sql_mark_query(m, &m->engine->others, &f->at, &facts, &rows,
-				err);
+	struct sql_rows rows = { .n_columns = 0 };
+	int rc = sql_mark_query(m, &m->engine->meet, at, &facts, &rows, err);
 
 	for (size_t i = 0; !rc && i < rows.cells.n; i++)
 		strlist_add(out, rows.cells.items[i]);

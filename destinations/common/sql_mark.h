@@ -94,10 +94,8 @@ struct sql_mark_engine {
 	int (*lost)(struct sql_mark *m, const struct target *target,
 		    struct error *err);
 
-	/* Others that have a mark of the target: their names, and marks. */
-	struct mark_statement others;
-	/* The same for the load that is a pipeline's first: names, and what
-	 * else there is. */
+	/* Others that have a mark of the target: names, and what else there
+	 * is. */
 	struct mark_statement meet;
 	/* The row, if it is as it was seen. */
 	struct mark_statement write;
@@ -195,10 +193,12 @@ int sql_mark_raise(struct sql_mark *m, const struct mark_place *at,
 		   const char *pipeline, const char *mark, char **raised,
 		   struct error *err);
 
-/* Slots of struct mark_engine. */
-int sql_mark_others(struct mark_keeper *k, const struct mark_found *f,
-		    const char *pipeline, struct strlist *out,
-		    struct error *err);
+/* Others that have a mark of the target, where `meet` tells both, name and
+ * mark. */
+int sql_mark_list(struct sql_mark *m, const struct mark_place *at,
+		  const char *pipeline, struct strlist *out, struct error *err);
+
+/* Slot of struct mark_engine. */
 int sql_mark_forget(struct mark_keeper *k, const struct mark_found *f,
 		    const struct target *target, struct error *err);
 

@@ -49,12 +49,6 @@ static const struct mark_statement release_mark = {
 	NULL,
 };
 
-#define OTHERS_SQL                                                             \
-	"SELECT pipeline, watermark FROM " SQL_MARKS " WHERE "                 \
-	"lower(target) = lower($1) AND pipeline <> $2 AND "                    \
-	"watermark IS NOT NULL "                                               \
-	"ORDER BY pipeline"
-
 static int marks_query(struct sql_mark *m, const char *sql, const char *shape,
 		       const struct sql_values *values, struct sql_rows *out,
 		       struct error *err)
@@ -138,8 +132,12 @@ static const struct sql_mark_engine duckdb_target_marks = {
 	.change = marks_change,
 	.place = marks_place,
 	.lost = marks_lost,
-	.others = { OTHERS_SQL, { MARK_TABLE, MARK_PIPELINE }, "tt" },
-	.meet = { OTHERS_SQL, { MARK_TABLE, MARK_PIPELINE }, "tt" },
+	.meet = { "SELECT pipeline, watermark FROM " SQL_MARKS " WHERE "
+		  "lower(target) = lower($1) AND pipeline <> $2 AND "
+		  "watermark IS NOT NULL "
+		  "ORDER BY pipeline",
+		  { MARK_TABLE, MARK_PIPELINE },
+		  "tt" },
 	.write = { "UPDATE " SQL_MARKS
 		   " SET watermark = $2, batch_id = $3, fence = "
 		   "$4::BIGINT, rows_total = $5::BIGINT, updated_at = "
@@ -307,7 +305,8 @@ static int mark_read_all(struct mark_keeper *k, const struct mark_found *f,
 			 struct error *err)
 {
 	checkpoint_copy(out, &((struct found *)f->own)->existing.mark);
-	return sql_mark_others(k, f, pipeline, &out->others, err);
+	return sql_mark_list((struct sql_mark *)k, &f->at, pipeline,
+			     &out->others, err);
 }
 
 static int recover_own(struct duckdb_target_destination *d,
@@ -395,7 +394,6 @@ static const struct mark_engine duckdb_target_keeper = {
 	.find = mark_find,
 	.lose = mark_lose,
 	.read = mark_read_all,
-	.others = sql_mark_others,
 	.forget = sql_mark_forget,
 	.set = mark_set,
 	.raise = mark_raise,

@@ -123,11 +123,6 @@ static const struct sql_mark_engine mysql_target_marks = {
 	.change = marks_change,
 	.place = marks_place,
 	.lost = sql_mark_changed_hands,
-	.others = { "SELECT pipeline, watermark FROM " SQL_MARKS "\n"
-		    "WHERE target = ? AND pipeline <> ?\n"
-		    "  AND watermark IS NOT NULL ORDER BY pipeline",
-		    { MARK_TABLE, MARK_PIPELINE },
-		    "tt" },
 	.meet = { "SELECT pipeline FROM " SQL_MARKS
 		  " WHERE target = ? AND pipeline <> ?\n"
 		  "  AND watermark IS NOT NULL",
@@ -416,7 +411,6 @@ static const struct mark_engine mysql_target_keeper = {
 	.find = mark_find,
 	.lose = mark_lose,
 	.read = mark_read_all,
-	.others = sql_mark_others,
 	.forget = sql_mark_forget,
 	.set = mark_set,
 	.raise = mark_raise,

@@ -141,11 +141,6 @@ static const struct sql_mark_engine postgres_marks = {
 	.change = marks_change,
 	.place = marks_place,
 	.lost = sql_mark_changed_hands,
-	.others = { "SELECT pipeline, watermark::text FROM " SQL_MARKS "\n"
-		    "WHERE target = $1 AND pipeline <> $2\n"
-		    "  AND watermark IS NOT NULL ORDER BY pipeline",
-		    { MARK_TABLE, MARK_PIPELINE },
-		    "tt" },
 	.meet = { "SELECT pipeline FROM " SQL_MARKS
 		  " WHERE target = $1 AND pipeline <> $2\n"
 		  "  AND watermark IS NOT NULL",
@@ -417,7 +412,6 @@ static const struct mark_engine postgres_keeper = {
 	.find = mark_find,
 	.lose = mark_lose,
 	.read = mark_read_all,
-	.others = sql_mark_others,
 	.forget = sql_mark_forget,
 	.set = mark_set,
 	.raise = mark_raise,

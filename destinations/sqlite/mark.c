@@ -70,13 +70,6 @@ static const struct mark_statement release_mark = {
 	NULL,
 };
 
-#define OTHERS_SQL                                                             \
-	"SELECT pipeline, watermark\n"                                         \
-	"FROM " SQL_MARKS "\n"                                                 \
-	"WHERE target = ?1 COLLATE NOCASE\n"                                   \
-	"  AND pipeline <> ?2\n"                                               \
-	"  AND watermark IS NOT NULL ORDER BY pipeline"
-
 static struct mark_place mark_place(const char *path, const struct place *p)
 {
 	return (struct mark_place){
@@ -153,8 +146,13 @@ static const struct sql_mark_engine sqlite_marks = {
 	.change = marks_change,
 	.place = marks_place,
 	.lost = sql_mark_changed_hands,
-	.others = { OTHERS_SQL, { MARK_TABLE, MARK_PIPELINE }, "tt" },
-	.meet = { OTHERS_SQL, { MARK_TABLE, MARK_PIPELINE }, "tt" },
+	.meet = { "SELECT pipeline, watermark\n"
+		  "FROM " SQL_MARKS "\n"
+		  "WHERE target = ?1 COLLATE NOCASE\n"
+		  "  AND pipeline <> ?2\n"
+		  "  AND watermark IS NOT NULL ORDER BY pipeline",
+		  { MARK_TABLE, MARK_PIPELINE },
+		  "tt" },
 	.write = { "UPDATE " SQL_MARKS " SET watermark = ?2,\n"
 		   "  batch_id = ?3, fence = ?4, rows_total = ?5,\n"
 		   "  updated_at = ?6, created_target = max(created_target, "
@@ -424,7 +422,9 @@ static int mark_read_all(struct mark_keeper *k, const struct mark_found *f,
 	int rc = sql_mark_read((struct sql_mark *)k, &read_mark, &f->at,
 			       pipeline, out, err);
 
-	return rc ? rc : sql_mark_others(k, f, pipeline, &out->others, err);
+	return rc ? rc
+		  : sql_mark_list((struct sql_mark *)k, &f->at, pipeline,
+				  &out->others, err);
 }
 
 static int mark_set(struct mark_keeper *k, const struct mark_found *f,
@@ -473,7 +473,6 @@ static const struct mark_engine sqlite_keeper = {
 	.find = mark_find,
 	.lose = mark_lose,
 	.read = mark_read_all,
-	.others = sql_mark_others,
 	.forget = sql_mark_forget,
 	.set = mark_set,
 	.raise = mark_raise,
