@@ -6,6 +6,7 @@
 #include "core/base/failpoint.h"
 #include "core/data/table_name.h"
 #include "destinations/bigquery/internal.h"
+#include "destinations/common/connection.h"
 
 static const char *const bigquery_options[] = { "location", "credentials",
 						"partition", "cluster", NULL };
@@ -245,13 +246,6 @@ static int bigquery_destination_identity(struct destination *base,
 	return rc;
 }
 
-/* Nothing of a handle stays at the service but jobs, which end. */
-static const char *bigquery_destination_session(struct destination *base)
-{
-	(void)base;
-	return "";
-}
-
 static void bigquery_destination_interrupt(struct destination *base)
 {
 	bigquery_interrupt(bigquery_self(base)->client);
@@ -293,7 +287,7 @@ const struct destination_ops bigquery_destination = {
 	.others = mark_keeper_others,
 	.raise = mark_keeper_raise,
 	.identity = bigquery_destination_identity,
-	.session = bigquery_destination_session,
+	.session = connection_no_session,
 	.interrupt = bigquery_destination_interrupt,
 	.close = bigquery_destination_close,
 };

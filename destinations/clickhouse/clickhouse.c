@@ -2,6 +2,7 @@
 
 #include "core/base/alloc.h"
 #include "destinations/clickhouse/internal.h"
+#include "destinations/common/connection.h"
 
 static void clickhouse_target_close(struct destination *base)
 {
@@ -71,13 +72,6 @@ static int clickhouse_target_inspect(struct destination *base,
 	return rc;
 }
 
-/* Requests stand for themselves: there is nothing that could be ended. */
-static const char *clickhouse_target_session(struct destination *base)
-{
-	(void)base;
-	return "";
-}
-
 static void clickhouse_target_interrupt(struct destination *base)
 {
 	clickhouse_interrupt(((struct clickhouse_target *)base)->db);
@@ -103,7 +97,7 @@ const struct destination_ops clickhouse_destination = {
 	.others = mark_keeper_others,
 	.raise = mark_keeper_raise,
 	.identity = clickhouse_target_identity,
-	.session = clickhouse_target_session,
+	.session = connection_no_session,
 	.interrupt = clickhouse_target_interrupt,
 	.close = clickhouse_target_close,
 };

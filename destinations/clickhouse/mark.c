@@ -40,20 +40,6 @@ static const char fault_sql[] =
 	"      > 0, 'has computed columns',\n"
 	"    ''), name = '" CLICKHOUSE_TARGET_MARK_ROWS "')\n";
 
-static int mark_refuse(struct clickhouse_target *d, const char *fault,
-		       struct error *err)
-{
-	if (!*fault)
-		return 0;
-	return error_set(err, ERROR_SCHEMA,
-			 "table " CLICKHOUSE_TARGET_MARK_ROWS
-			 " of %s, where marks are kept, %s, so code of "
-			 "somebody else could run with the rights of this "
-			 "user, or change the mark" ERROR_FIX
-			 "; " NAME_MARKS_FIX,
-			 clickhouse_shown(d->db), fault);
-}
-
 int clickhouse_target_mark_has_table(struct clickhouse_target *d,
 				     const struct place *place, bool *out,
 				     bool *durable, struct error *err)
@@ -74,7 +60,9 @@ int clickhouse_target_mark_has_table(struct clickhouse_target *d,
 		    database.data);
 	rc = clickhouse_query(d->db, sql.data, "1ttt", &rows, err);
 	if (!rc)
-		rc = mark_refuse(d, clickhouse_cell(&rows, 0, 2), err);
+		rc = mark_keeper_check(
+			CLICKHOUSE_TARGET_MARK_ROWS, clickhouse_shown(d->db),
+			clickhouse_cell(&rows, 0, 2), MARK_HARM_CODE, err);
 	*out = !rc && clickhouse_rows_i64(&rows, 0) == 2;
 	if (durable)
 		*durable = !rc && *clickhouse_cell(&rows, 0, 1) == '0';

@@ -26,3 +26,9 @@ void connection_release(struct connection *c)
 	url_release(&c->url);
 	memset(c, 0, sizeof(*c));
 }
+
+const char *connection_no_session(struct destination *d)
+{
+	(void)d;
+	return "";
+}

@@ -1,5 +1,20 @@
 #include "destinations/common/mark_keeper.h"
 
+#include "destinations/common/names.h"
+
+int mark_keeper_check(const char *name, const char *file, const char *fault,
+		      const char *harm, struct error *err)
+{
+	if (!fault || !*fault)
+		return 0;
+	error_clear(err);
+	return error_set(err, ERROR_SCHEMA,
+			 "table %s%s%s, where marks are kept, %s%s" ERROR_FIX
+			 "; " NAME_MARKS_FIX,
+			 name, file ? " of " : "", file ? file : "", fault,
+			 harm);
+}
+
 int mark_keeper_recover(struct destination *base, const struct target *target,
 			struct checkpoint *out, struct error *err)
 {

@@ -73,6 +73,17 @@ struct mark_engine {
 		     const char *pipeline, const char *mark, struct error *err);
 };
 
+/* What somebody else's change to the table of marks could do. */
+#define MARK_HARM_HIDES ", which could change or hide the mark"
+#define MARK_HARM_CODE                                                         \
+	", so code of somebody else could run with the rights of this user, "  \
+	"or change the mark"
+/* SCHEMA: the table of marks `name` (in `file`, unless that is NULL) has a
+ * fault, "has trigger x", and so `harm` may be done. 0 where `fault` is NULL or
+ * "". */
+int mark_keeper_check(const char *name, const char *file, const char *fault,
+		      const char *harm, struct error *err);
+
 /* Slots of struct destination_ops. recover is that of a handle that has not
  * prepared its target. */
 int mark_keeper_recover(struct destination *base, const struct target *target,

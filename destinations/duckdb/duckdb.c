@@ -6,6 +6,7 @@
 #include "core/base/strbuf.h"
 #include "core/data/table_identity.h"
 #include "core/data/table_name.h"
+#include "destinations/common/connection.h"
 #include "destinations/common/names.h"
 #include "destinations/duckdb/internal.h"
 
@@ -48,7 +49,7 @@ static int duckdb_destination_open(struct destination **out,
 	int rc;
 
 	pthread_mutex_init(&d->lock, NULL);
-	duckdb_target_mark_init(d);
+	duckdb_target_mark_init(d, &duckdb_target_destination);
 	d->path = xstrdup(conn->url.path);
 	d->look = conn->look;
 	rc = duckdb_target_open_options(d, conn->url.text, err);
@@ -268,13 +269,6 @@ static int duckdb_destination_identity(struct destination *base,
 	return rc;
 }
 
-/* A file has no server that could end it. */
-static const char *duckdb_destination_session(struct destination *base)
-{
-	(void)base;
-	return "";
-}
-
 static void duckdb_destination_interrupt(struct destination *base)
 {
 	struct duckdb_target_destination *d = duckdb_self(base);
@@ -304,7 +298,7 @@ const struct destination_ops duckdb_target_destination = {
 	.others = mark_keeper_others,
 	.raise = mark_keeper_raise,
 	.identity = duckdb_destination_identity,
-	.session = duckdb_destination_session,
+	.session = connection_no_session,
 	.interrupt = duckdb_destination_interrupt,
 	.close = duckdb_destination_close,
 };

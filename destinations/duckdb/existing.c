@@ -134,14 +134,9 @@ int duckdb_target_existing_refuse_marks(
 	const struct existing *e, const struct duckdb_target_destination *d,
 	struct error *err)
 {
-	if (!e->mark_is_view)
-		return 0;
-	return error_set(err, ERROR_SCHEMA,
-			 "table " NAME_WATERMARK_TABLE
-			 " of %s, where marks are kept, is not a table, which "
-			 "could change or hide the mark" ERROR_FIX
-			 "; " NAME_MARKS_FIX,
-			 d->path);
+	return mark_keeper_check(NAME_WATERMARK_TABLE, d->path,
+				 e->mark_is_view ? "is not a table" : NULL,
+				 MARK_HARM_HIDES, err);
 }
 
 int duckdb_target_existing_look(struct existing *e,

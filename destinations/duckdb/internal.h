@@ -213,7 +213,8 @@ char *duckdb_target_view_sql(const struct target *target,
 			     const struct duckdb_target_place *p);
 
 /* mark.c */
-void duckdb_target_mark_init(struct duckdb_target_destination *d);
+void duckdb_target_mark_init(struct duckdb_target_destination *d,
+			     const struct destination_ops *ops);
 int duckdb_target_mark_create_table(struct duckdb_target_destination *d,
 				    const struct duckdb_target_place *p,
 				    struct error *err);

@@ -399,8 +399,9 @@ static const struct mark_engine duckdb_target_keeper = {
 	.raise = mark_raise,
 };
 
-void duckdb_target_mark_init(struct duckdb_target_destination *d)
+void duckdb_target_mark_init(struct duckdb_target_destination *d,
+			     const struct destination_ops *ops)
 {
-	sql_mark_init(&d->mark, &duckdb_target_destination,
-		      &duckdb_target_keeper, &duckdb_target_marks);
+	sql_mark_init(&d->mark, ops, &duckdb_target_keeper,
+		      &duckdb_target_marks);
 }

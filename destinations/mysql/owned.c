@@ -5,15 +5,8 @@
 int mysql_target_owned_refuse(const char *fault, const struct place *place,
 			      struct error *err)
 {
-	if (!fault)
-		return 0;
-	error_clear(err);
-	return error_set(
-		err, ERROR_SCHEMA,
-		"table %s, where marks are kept, %s, so code of somebody else "
-		"could run with the rights of this user, or change the "
-		"mark" ERROR_FIX "; " NAME_MARKS_FIX,
-		place->watermark, fault);
+	return mark_keeper_check(place->watermark, NULL, fault, MARK_HARM_CODE,
+				 err);
 }
 
 int mysql_target_owned_check(struct mysql_client *db, const struct place *place,

@@ -135,7 +135,8 @@ int owned_has_marks(struct sqlite *db, bool *out, struct error *err);
 
 /* mark.c */
 extern const char mark_table_sql[];
-void sqlite_target_mark_init(struct sqlite_target *d);
+void sqlite_target_mark_init(struct sqlite_target *d,
+			     const struct destination_ops *ops);
 /* Set the pipeline's watermark without loading; makes its row if there is
  * none. A run that is under way notices. `created` < 0: as it is. */
 int mark_put(struct sqlite_target *d, const struct place *place,

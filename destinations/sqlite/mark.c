@@ -478,8 +478,8 @@ static const struct mark_engine sqlite_keeper = {
 	.raise = mark_raise,
 };
 
-void sqlite_target_mark_init(struct sqlite_target *d)
+void sqlite_target_mark_init(struct sqlite_target *d,
+			     const struct destination_ops *ops)
 {
-	sql_mark_init(&d->mark, &sqlite_destination, &sqlite_keeper,
-		      &sqlite_marks);
+	sql_mark_init(&d->mark, ops, &sqlite_keeper, &sqlite_marks);
 }

@@ -22,18 +22,9 @@ int owned_has_marks(struct sqlite *db, bool *out, struct error *err)
 	if (!rc)
 		rc = sqlite_step(st, err);
 	if (rc == 1) {
-		const char *fault = sqlite_str(st, 0);
-
 		*out = true;
-		rc = 0;
-		if (fault)
-			rc = error_set(
-				err, ERROR_SCHEMA,
-				"table " NAME_WATERMARK_TABLE
-				" of %s, where marks are kept, %s, which could "
-				"change or hide the mark" ERROR_FIX
-				"; " NAME_MARKS_FIX,
-				sqlite_path(db), fault);
+		rc = mark_keeper_check(NAME_WATERMARK_TABLE, sqlite_path(db),
+				       sqlite_str(st, 0), MARK_HARM_HIDES, err);
 	}
 	sqlite_finalize(st);
 	return rc;

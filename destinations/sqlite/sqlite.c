@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "destinations/common/connection.h"
 #include "destinations/common/mark_moved.h"
 #include "destinations/sqlite/internal.h"
 
@@ -108,7 +109,7 @@ static int sqlite_target_open(struct destination **out,
 	struct stat st;
 	int rc;
 
-	sqlite_target_mark_init(d);
+	sqlite_target_mark_init(d, &sqlite_destination);
 	d->path = xstrdup(conn->url.path);
 	d->keep_log = conn->look && sqlite_target_has_log(d->path);
 	strbuf_init(&d->texts);
@@ -181,13 +182,6 @@ static int sqlite_target_inspect(struct destination *base,
 	return rc;
 }
 
-/* A file has no server that could end it. */
-static const char *sqlite_target_session(struct destination *base)
-{
-	(void)base;
-	return "";
-}
-
 static void sqlite_target_interrupt(struct destination *base)
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
@@ -222,7 +216,7 @@ const struct destination_ops sqlite_destination = {
 	.others = mark_keeper_others,
 	.raise = mark_keeper_raise,
 	.identity = sqlite_target_identity,
-	.session = sqlite_target_session,
+	.session = connection_no_session,
 	.interrupt = sqlite_target_interrupt,
 	.close = sqlite_target_close,
 };
