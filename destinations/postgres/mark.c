@@ -417,8 +417,8 @@ static const struct mark_engine postgres_keeper = {
 	.raise = mark_raise,
 };
 
-void postgres_mark_init(struct postgres_destination *d)
+void postgres_mark_init(struct postgres_destination *d,
+			const struct destination_ops *ops)
 {
-	sql_mark_init(&d->mark, &postgres_destination, &postgres_keeper,
-		      &postgres_marks);
+	sql_mark_init(&d->mark, ops, &postgres_keeper, &postgres_marks);
 }

@@ -128,8 +128,7 @@ void postgres_plan_copy(struct plan *plan, const struct place *place,
 			const struct target *target,
 			const enum drift_step *steps);
 
-/* prepare.c: the session's temporary table, of the columns of d->table. */
-int postgres_stage_create(struct postgres_destination *d, struct error *err);
+/* prepare.c */
 int postgres_prepare(struct destination *base, const struct target *target,
 		     struct error *err);
 
@@ -152,7 +151,8 @@ int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
 extern const char postgres_lock_advisory_sql[];
 
 /* mark.c */
-void postgres_mark_init(struct postgres_destination *d);
+void postgres_mark_init(struct postgres_destination *d,
+			const struct destination_ops *ops);
 void postgres_mark_table_sql(struct strbuf *sb, const struct place *place);
 /* The row as it is, into `out`; `lock` waits for a writer that is still
  * committing or rolling back. */
@@ -288,7 +288,9 @@ int postgres_refresh_drop_leftover(struct postgres_destination *d,
 /* BUG unless the stage has every row that was put into it. */
 int postgres_refresh_check(struct postgres_destination *d, struct error *err);
 
-/* postgres.c: open the session; also to reconnect. */
+/* session.c: the session's temporary table, of the columns of d->table. */
+int postgres_stage_create(struct postgres_destination *d, struct error *err);
+/* Open the session; also to reconnect. */
 int postgres_session_open(struct postgres_destination *d, struct pg **out,
 			  struct error *err);
 /* Who the session is: its pid and when it began. */

@@ -209,20 +209,6 @@ static int prepare_direct(struct postgres_destination *d, struct error *err)
 	return rc;
 }
 
-int postgres_stage_create(struct postgres_destination *d, struct error *err)
-{
-	/* AS SELECT keeps types, domains and collations of the columns, and
-	 * neither constraints nor defaults. */
-	int rc = pg_execf(d->pg, err,
-			  "DROP TABLE IF EXISTS " STAGE ";\n"
-			  "CREATE TEMP TABLE _tidemark_stage\n"
-			  "ON COMMIT DELETE ROWS AS\n"
-			  "SELECT %s FROM %s WITH NO DATA",
-			  d->columns.data, d->rows);
-
-	return rc ? rc : failpoint("stage_created", err);
-}
-
 static int prepare_session(struct postgres_destination *d,
 			   const struct plan *plan, struct error *err)
 {

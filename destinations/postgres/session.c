@@ -1,0 +1,103 @@
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "destinations/postgres/postgres.h"
+
+/* The pinned session, and: the stage's schema last, so that nothing in it can
+ * stand for a catalog. The merge looks keys up in the target's index, in the
+ * stage's (key) order: a hash or merge join would read the whole target for
+ * each batch, which the planner, knowing nothing about the stage, may well
+ * choose. */
+/* A process that is paused inside a transaction must not hold its locks for
+ * ever: the server ends such a session, and the next run goes on. */
+static const char session_sql[] = "SET search_path = pg_catalog, pg_temp;\n"
+				  "SET idle_in_transaction_session_timeout = "
+				  "'30s';\n"
+				  "SET enable_hashjoin = off;\n"
+				  "SET enable_mergejoin = off;\n"
+				  "SET jit = off;\n"
+				  "SET temp_buffers = '32MB'";
+
+/* A server whose client has died in the middle of a statement notices, and
+ * lets go of its locks. New in 14, and not on every system. */
+static void session_set_check(struct pg *pg)
+{
+	struct error ignored = ERROR_INIT;
+
+	if (pg_server_version(pg) >= 140000)
+		pg_exec(pg, "SET client_connection_check_interval = '10s'",
+			&ignored);
+}
+
+int postgres_session_start(struct postgres_destination *d, struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_query(d->pg, &r,
+			  "SELECT pid || ' ' || backend_start "
+			  "FROM pg_stat_activity "
+			  "WHERE pid = pg_backend_pid()",
+			  "t", 0, NULL, err);
+
+	if (!rc && pg_rows(r)) {
+		free(d->session);
+		d->session = xstrdup(pg_value(r, 0, 0));
+	}
+	pg_result_free(r);
+	return rc;
+}
+
+/* The start guards against a pid that has been given out again. */
+int postgres_session_end(struct pg *pg, const char *session, struct error *err)
+{
+	struct pg_result *r = NULL;
+	int rc = pg_query(pg, &r,
+			  "SELECT pg_terminate_backend(pid) "
+			  "FROM pg_stat_activity "
+			  "WHERE pid || ' ' || backend_start = $1",
+			  "?", 1, &session, err);
+
+	pg_result_free(r);
+	return rc;
+}
+
+int postgres_session_open(struct postgres_destination *d, struct pg **out,
+			  struct error *err)
+{
+	struct pg_options options = { .pin = true, .application = "load" };
+	struct pg *pg = NULL;
+	int rc = pg_open(&pg, &d->conn, &options, err);
+
+	if (!rc)
+		rc = pg_exec(pg, session_sql, err);
+	if (!rc)
+		session_set_check(pg);
+	if (rc) {
+		pg_close(pg);
+		return rc;
+	}
+	*out = pg;
+	return 0;
+}
+
+void postgres_session_rollback(struct postgres_destination *d)
+{
+	struct error ignored = ERROR_INIT;
+
+	if (pg_alive(d->pg))
+		pg_exec(d->pg, "ROLLBACK", &ignored);
+}
+
+int postgres_stage_create(struct postgres_destination *d, struct error *err)
+{
+	/* AS SELECT keeps types, domains and collations of the columns, and
+	 * neither constraints nor defaults. */
+	int rc = pg_execf(d->pg, err,
+			  "DROP TABLE IF EXISTS " STAGE ";\n"
+			  "CREATE TEMP TABLE _tidemark_stage\n"
+			  "ON COMMIT DELETE ROWS AS\n"
+			  "SELECT %s FROM %s WITH NO DATA",
+			  d->columns.data, d->rows);
+
+	return rc ? rc : failpoint("stage_created", err);
+}
