@@ -48,6 +48,11 @@ struct place {
 	char *watermark;
 };
 
+/* A process that is paused inside a transaction, or in the middle of its rows,
+ * must not hold locks for ever: the server ends such a session, and the next
+ * run goes on. */
+#define MYSQL_TARGET_IDLE_SECONDS 30
+
 /* The server's named locks; lock.c. */
 enum mysql_target_lock {
 	LOCK_DDL, /* all of Tidemark's in a database */
@@ -181,7 +186,8 @@ char *mysql_target_lock_name(const struct place *place,
 			     enum mysql_target_lock kind, const char *pipeline);
 
 /* mark.c */
-void mysql_target_mark_init(struct mysql_target *d);
+void mysql_target_mark_init(struct mysql_target *d,
+			    const struct destination_ops *ops);
 /* The row as it is, into `out`. */
 int mysql_target_mark_read(struct mysql_target *d, const char *pipeline,
 			   struct checkpoint *out, struct error *err);
@@ -390,7 +396,7 @@ void mysql_target_swap_inspect(struct mysql_target *d,
 int mysql_target_finish(struct destination *base, const struct checkpoint *next,
 			struct error *err);
 
-/* mysql.c: open the session; also to reconnect. */
+/* session.c: open the session; also to reconnect. */
 int mysql_target_session_open(struct mysql_target *d, struct mysql_client **out,
 			      struct error *err);
 /* BEGIN with a server that does not wait for us for ever, and its end. */

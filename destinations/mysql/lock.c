@@ -99,6 +99,16 @@ int mysql_target_lock_take(struct mysql_target *d, enum mysql_target_lock kind,
 	return rc;
 }
 
+static int lock_kill(struct mysql_target *d, unsigned long session,
+		     struct error *err)
+{
+	char *sql = xstrfmt("KILL %lu", session);
+	int rc = mysql_client_exec(d->db, sql, err);
+
+	free(sql);
+	return rc;
+}
+
 int mysql_target_lock_end_holder(struct mysql_target *d, const char *session,
 				 const char *pipeline, struct error *err)
 {
@@ -117,8 +127,7 @@ int mysql_target_lock_end_holder(struct mysql_target *d, const char *session,
 		"1?", ARRAY_SIZE(params), params, err);
 	if (!rc && mysql_client_value(r, 0, 0) &&
 	    *mysql_client_value(r, 0, 0) == '1')
-		rc = mysql_target_execf(d->db, err, "KILL %lu",
-					strtoul(session, NULL, 10));
+		rc = lock_kill(d, strtoul(session, NULL, 10), err);
 	mysql_client_result_free(r);
 	for (int kind = 0; kind < LOCK_KINDS; kind++)
 		free(names[kind]);

@@ -416,8 +416,8 @@ static const struct mark_engine mysql_target_keeper = {
 	.raise = mark_raise,
 };
 
-void mysql_target_mark_init(struct mysql_target *d)
+void mysql_target_mark_init(struct mysql_target *d,
+			    const struct destination_ops *ops)
 {
-	sql_mark_init(&d->mark, &mysql_destination, &mysql_target_keeper,
-		      &mysql_target_marks);
+	sql_mark_init(&d->mark, ops, &mysql_target_keeper, &mysql_target_marks);
 }
