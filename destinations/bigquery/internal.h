@@ -121,8 +121,6 @@ int bigquery_signature_explain(struct bigquery_destination *d, int rc,
 			       struct error *err);
 /* In prepare, after DDL of our own. */
 int bigquery_signature_renew(struct bigquery_destination *d, struct error *err);
-/* TRANSIENT. */
-int bigquery_signature_refuse(const struct target *target, struct error *err);
 
 /* ddl.c */
 int bigquery_inspect(struct bigquery_destination *d,
@@ -149,6 +147,11 @@ char *bigquery_ddl_view(const struct target *target,
 int bigquery_prepare_target(struct bigquery_destination *d,
 			    const struct target *target, struct error *err);
 
+/* mark_look.c */
+/* Fill the row's part of `e`: the table may be missing. */
+int bigquery_mark_look(struct existing *e, struct bigquery_destination *d,
+		       const struct bigquery_place *p, const char *pipeline,
+		       struct error *err);
 /* mark.c */
 /* Write the row anew, whoever wrote it last, unless its fence is higher:
  * STATE. `mark`, `created` and `delivered` of `e`; sets its `written_us`. */
@@ -158,10 +161,6 @@ int bigquery_mark_put(struct bigquery_destination *d,
 int bigquery_mark_create_table(struct bigquery_destination *d,
 			       const struct bigquery_place *p,
 			       struct error *err);
-/* Fill the row's part of `e`: the table may be missing. */
-int bigquery_mark_look(struct existing *e, struct bigquery_destination *d,
-		       const struct bigquery_place *p, const char *pipeline,
-		       struct error *err);
 /* `rc`, or STATE if another has taken over: what is missing or refused then is
  * what the other swept. */
 int bigquery_mark_why(struct bigquery_destination *d, int rc,
@@ -213,6 +212,8 @@ void bigquery_values_release(struct bigquery_values *v);
 int bigquery_execute(struct bigquery_destination *d, const char *sql,
 		     const struct bigquery_values *v,
 		     struct bigquery_numbers *out, struct error *err);
+/* TRANSIENT: the table is not the one that prepare has read. */
+int bigquery_signature_refuse(const struct target *target, struct error *err);
 /* DATA: the table holds a key of the batch more than once. */
 int bigquery_repeats(const struct target *target, struct error *err);
 /* STATE. */
@@ -235,6 +236,14 @@ int bigquery_bare_load(struct bigquery_destination *d,
 		       const struct bigquery_values *v, size_t n_rows,
 		       bool delivered, struct bigquery_numbers *out,
 		       struct error *err);
+/* bare_mark.c: of the pipeline's row, how many there are with `more`; the mark
+ * moves, if it is as it was seen. */
+int bigquery_bare_marks(struct bigquery_destination *d,
+			const struct bigquery_place *p, const char *more,
+			const struct bigquery_values *v, int64_t *out,
+			struct error *err);
+int bigquery_bare_move(struct bigquery_destination *d,
+		       const struct bigquery_values *v, struct error *err);
 /* As bigquery_mark_raise, of a row that is `there` or not. */
 int bigquery_bare_raise(struct bigquery_destination *d,
 			const struct bigquery_place *p, bool there,

@@ -77,6 +77,18 @@ static const char *values_find(const struct bigquery_values *v,
 	return "";
 }
 
+int bigquery_signature_refuse(const struct target *target, struct error *err)
+{
+	error_clear(err);
+	return error_set(err, ERROR_TRANSIENT,
+			 "pipeline %s: table %s was altered while the run "
+			 "loaded it: its columns are not those that the run "
+			 "has prepared, or it was emptied or made anew. "
+			 "Nothing of this batch was written; the run looks at "
+			 "the table anew",
+			 target->pipeline, target->table);
+}
+
 /* Of a key that is there twice, a row that comes changes both. */
 int bigquery_repeats(const struct target *target, struct error *err)
 {

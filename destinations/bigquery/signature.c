@@ -4,18 +4,6 @@
 #include "core/base/alloc.h"
 #include "destinations/bigquery/internal.h"
 
-int bigquery_signature_refuse(const struct target *target, struct error *err)
-{
-	error_clear(err);
-	return error_set(err, ERROR_TRANSIENT,
-			 "pipeline %s: table %s was altered while the run "
-			 "loaded it: its columns are not those that the run "
-			 "has prepared, or it was emptied or made anew. "
-			 "Nothing of this batch was written; the run looks at "
-			 "the table anew",
-			 target->pipeline, target->table);
-}
-
 static bool signature_same_text(const char *a, const char *b)
 {
 	return !strcmp(a ? a : "", b ? b : "");
