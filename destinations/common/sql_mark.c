@@ -370,6 +370,21 @@ int sql_mark_raise(struct sql_mark *m, const struct mark_place *at,
 	return rc;
 }
 
+int sql_mark_make_and_raise(struct sql_mark *m,
+			    const struct mark_statement *make,
+			    const struct mark_place *at, const char *pipeline,
+			    const char *mark, struct error *err)
+{
+	const struct mark_facts facts = sql_mark_of(pipeline);
+	char *raised = NULL;
+	int rc = sql_mark_change(m, make, at, &facts, NULL, err);
+
+	if (!rc)
+		rc = sql_mark_raise(m, at, pipeline, mark, &raised, err);
+	free(raised);
+	return rc < 0 ? rc : 0;
+}
+
 int sql_mark_list(struct sql_mark *m, const struct mark_place *at,
 		  const char *pipeline, struct strlist *out, struct error *err)
 {

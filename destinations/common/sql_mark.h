@@ -193,6 +193,12 @@ int sql_mark_raise(struct sql_mark *m, const struct mark_place *at,
 		   const char *pipeline, const char *mark, char **raised,
 		   struct error *err);
 
+/* The same of an engine that makes the row first, without a mark, so that there
+ * is one to lock. */
+int sql_mark_make_and_raise(struct sql_mark *m,
+			    const struct mark_statement *make,
+			    const struct mark_place *at, const char *pipeline,
+			    const char *mark, struct error *err);
 /* Others that have a mark of the target, where `meet` tells both, name and
  * mark. */
 int sql_mark_list(struct sql_mark *m, const struct mark_place *at,

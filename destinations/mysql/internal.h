@@ -1,12 +1,13 @@
 /*
  * What the files of this folder share: the open destination, and the steps of
- * its work. mysql.c holds the ops table, catalog.c reads what exists, plan.c
- * decides, ddl.c and statements.c write SQL, prepare.c alters, mark.c keeps
- * _tidemark_watermark, commit.c finds out about a COMMIT, format.c and stage.c
- * bring rows to the server, load.c merges them, remove.c takes rows away,
- * lock.c waits for others, refresh.c guards a table that is built aside, swap.c
- * puts it in place, watchers.c knows who depends on a table, rights.c what the
- * user may do, and blame.c says which table, row, or right an error is about.
+ * its work. mysql.c holds the ops table, session.c opens sessions, catalog.c
+ * reads what exists, plan.c decides, ddl.c and statements.c write SQL,
+ * prepare.c alters, mark.c keeps _tidemark_watermark, commit.c finds out about
+ * a COMMIT, format.c and stage.c bring rows to the server, load.c merges them,
+ * remove.c takes rows away, lock.c waits for others, refresh.c guards a table
+ * that is built aside, swap.c puts it in place, watchers.c knows who depends on
+ * a table, rights.c what the user may do, and blame.c says which table, row, or
+ * right an error is about.
  *
  * Two things differ from other servers. DDL commits: whatever is altered is
  * altered before a transaction begins, in an order in which every step may be

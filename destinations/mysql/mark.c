@@ -384,25 +384,19 @@ static int mark_raise(struct mark_keeper *k, const struct mark_found *f,
 		      const char *pipeline, const char *mark, struct error *err)
 {
 	struct mysql_target *d = (struct mysql_target *)k;
-	const struct mark_facts facts = sql_mark_of(pipeline);
-	char *raised = NULL;
 	int rc = mysql_target_owned_check(d->db, f->own, err);
 
 	if (!rc)
 		rc = mysql_target_session_begin(d, err);
 	if (!rc)
-		rc = sql_mark_change(&d->mark, &make_mark, &f->at, &facts, NULL,
-				     err);
-	if (!rc)
-		rc = sql_mark_raise(&d->mark, &f->at, pipeline, mark, &raised,
-				    err);
+		rc = sql_mark_make_and_raise(&d->mark, &make_mark, &f->at,
+					     pipeline, mark, err);
 	if (!rc)
 		rc = mysql_client_exec(d->db, "COMMIT", err);
 	if (rc)
 		mysql_target_session_rollback(d);
 	else
 		mysql_target_session_end(d);
-	free(raised);
 	return rc;
 }
 

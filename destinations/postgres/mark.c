@@ -387,23 +387,18 @@ static int mark_raise(struct mark_keeper *k, const struct mark_found *f,
 		      const char *pipeline, const char *mark, struct error *err)
 {
 	struct postgres_destination *d = (struct postgres_destination *)k;
-	const struct mark_facts facts = sql_mark_of(pipeline);
-	char *raised = NULL;
 	int rc = postgres_lock_begin(d, pipeline, 0, err);
 
 	if (!rc)
 		rc = postgres_owned_check(d, f->own, err);
 	if (rc)
 		return rc;
-	rc = sql_mark_change(&d->mark, &make_mark, &f->at, &facts, NULL, err);
-	if (!rc)
-		rc = sql_mark_raise(&d->mark, &f->at, pipeline, mark, &raised,
-				    err);
+	rc = sql_mark_make_and_raise(&d->mark, &make_mark, &f->at, pipeline,
+				     mark, err);
 	if (!rc)
 		rc = pg_exec(d->pg, "COMMIT", err);
 	if (rc)
 		postgres_session_rollback(d);
-	free(raised);
 	return rc;
 }
 

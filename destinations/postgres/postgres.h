@@ -1,12 +1,13 @@
 /*
  * What the files of this folder share: the open destination, and the steps of
- * its work. postgres.c holds the ops table, catalog.c reads what exists,
- * plan.c decides, prepare.c alters, mark.c keeps _tidemark_watermark,
- * statements.c writes SQL, joins.c sees to their plans, load.c loads, watch.c
- * counts what became of a batch, signature.c tells whether the table is still
- * the one that was prepared, remove.c removes, lock.c waits for others,
- * refresh.c guards a stage, swap.c replaces, owned.c looks for objects that
- * others have made under our names.
+ * its work. postgres.c holds the ops table, session.c opens sessions,
+ * catalog.c reads what exists, plan.c decides, prepare.c alters, mark.c keeps
+ * _tidemark_watermark, commit.c finds out about a COMMIT, statements.c writes
+ * SQL, joins.c sees to their plans, load.c loads, watch.c counts what became of
+ * a batch, signature.c tells whether the table is still the one that was
+ * prepared, remove.c removes, lock.c waits for others, refresh.c guards a
+ * stage, swap.c replaces, owned.c looks for objects that others have made under
+ * our names.
  *
  * The session runs under search_path = pg_catalog, pg_temp: every name is
  * qualified, and a stage can only be ours.
