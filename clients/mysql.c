@@ -55,6 +55,7 @@ int mysql_client_open(struct mysql_client **out, const struct connection *conn,
 	struct mysql_client *db = xcalloc(1, sizeof(*db));
 	int rc;
 
+	db->reads = options->read_only;
 	if (options->load)
 		db->local = mysql_client_local_new();
 	rc = mysql_client_target_fill(&db->target, conn, options->application,

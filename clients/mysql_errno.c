@@ -287,3 +287,10 @@ const char *mysql_client_errno_hint(unsigned number)
 
 	return found ? found->hint : "";
 }
+
+const char *mysql_client_errno_why(unsigned number)
+{
+	const struct errno_class *found = errno_find(number);
+
+	return found ? found->why : "";
+}

@@ -6,10 +6,13 @@
 
 #include "clients/answer.h"
 #include "clients/mysql_errno.h"
+#include "clients/mysql_wording.h"
 #include "core/base/alloc.h"
 #include "core/base/row_values.h"
+#include "core/base/wording.h"
 
 #define MYSQL_CLIENT_SIGNAL 1644 /* SIGNAL that names no number */
+#define MYSQL_CLIENT_NAMES  160 /* as many as mysql_wording.c has, and more */
 
 /* After these the connection is gone, whatever the library says. */
 static bool mysql_client_is_lost(unsigned number)
@@ -39,75 +42,38 @@ void mysql_client_note(struct mysql_client *db, const char *sql)
 	db->sql = xstrdup(sql);
 }
 
-/* The name in an error that tells no column of ours: of a key, a constraint, a
- * column that the statement leaves out. NULL: none. Caller frees. */
-static char *mysql_client_name_given(unsigned number, const char *text)
-{
-	static const struct {
-		unsigned number;
-		const char *begin, *before;
-	} forms[] = {
-		{ 1062, "Duplicate entry '", " for key '" },
-		{ 1364, "Field '", "Field '" },
-		{ 3819, "Check constraint '", "Check constraint '" },
-	};
-	const char *name = NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-		const char *at = text;
-
-		if (forms[i].number != number ||
-		    strncmp(text, forms[i].begin, strlen(forms[i].begin)) != 0)
-			continue;
-		while ((at = strstr(at, forms[i].before)) != NULL)
-			name = at += strlen(forms[i].before);
-	}
-	return name ? xstrndup(name, strcspn(name, "'")) : NULL;
-}
-
-/* A trigger may signal any number with any text: only names that were sent, or
- * that the server itself has, are told. */
+/* A trigger or a routine may signal any number with any text: a text that is
+ * not worded as the server words its own is not told, and of one that is, names
+ * that were sent or that the server itself has. */
 static char *mysql_client_cleaned(const struct mysql_client *db,
-				  unsigned number, enum error_code code,
+				  unsigned number, const char *state,
 				  const char *text)
 {
-	static const char *const tails[] = { " for key ",      " for column ",
-					     " for function ", " at row ",
-					     " for table ",    NULL };
-	static const char *const cuts[] = { "partition for value ", NULL };
-	char *given = mysql_client_name_given(number, text);
-	const char *names[] = {
-		mysql_client_database(db),
-		db->target.server.user,
-		"field list",
-		"where clause",
-		"on clause",
-		"having clause",
-		"order clause",
-		"group statement",
-		"PRIMARY",
-		"max_allowed_packet",
-		"Too many columns",
-		"Permission denied",
-		"Read-only file system",
-		"Foreign key constraint is incorrectly formed",
-		"No space left on device",
-		given,
-		NULL,
-	};
-	struct row_value_words words = {
-		.tails = tails,
-		.cuts = cuts,
-		.numbers = row_values_told_by(code),
-		.statement = db->sql,
-		.names = names,
-		.strict = row_values_told_by(code),
+	const char *names[MYSQL_CLIENT_NAMES];
+	const struct wording_words words = {
+		.known = { .statement = db->sql, .names = names },
+		/* A view of a source has no keys to violate. */
+		.given = !db->reads,
 	};
 	struct strbuf out = STRBUF_INIT;
+	const char *why = mysql_client_errno_why(number);
+	bool left_out = true;
+	size_t n = 0;
 
-	if (row_values_add(&out, text, &words))
+	names[n++] = mysql_client_database(db);
+	if (db->target.server.user)
+		names[n++] = db->target.server.user;
+	for (size_t i = 0; mysql_client_words[i] && n < ARRAY_SIZE(names) - 1;
+	     i++)
+		names[n++] = mysql_client_words[i];
+	names[n] = NULL;
+	if (!wording_add(&out, text, mysql_client_wordings, &words, &left_out))
+		strbuf_addf(&out,
+			    "error %u (SQLSTATE %s)%s%s, with a text that is "
+			    "not the server's own and is left out",
+			    number, state, *why ? ": " : "", why);
+	if (left_out)
 		row_values_note(&out);
-	free(given);
 	return strbuf_detach(&out);
 }
 
@@ -125,14 +91,10 @@ char *mysql_client_told(const struct mysql_client *db, unsigned number,
 
 	if (row_values_shown() || mysql_client_is_session(db, number))
 		return xstrdup(text);
-	if (!strcmp(text, "Subquery returns more than 1 row"))
-		return xstrdup(text);
 	/* The words of a trigger or routine: its author may have put values of
 	 * the row into them. */
 	if (number != MYSQL_CLIENT_SIGNAL && strncmp(state, "45", 2) != 0)
-		return mysql_client_cleaned(
-			db, number, mysql_client_errno_code(number, state),
-			text);
+		return mysql_client_cleaned(db, number, state, text);
 	strbuf_addstr(&out, "a trigger or routine refused the row");
 	row_values_note(&out);
 	return strbuf_detach(&out);

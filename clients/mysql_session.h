@@ -18,6 +18,7 @@ struct mysql_client {
 	struct mysql_client_target target;
 	char *sql; /* the last statement sent; owned; NULL: none */
 	bool mariadb;
+	bool reads; /* its transactions are READ ONLY */
 	bool lost; /* fit only for mysql_client_close */
 	bool pinned; /* its settings are ours */
 	char *session; /* CONNECTION_ID() as it was then */

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -201,6 +202,16 @@ static bool value_is_known(const struct row_value_words *words,
 		return false;
 	return value_is_listed(words, name, (size_t)(dot - name)) &&
 	       value_is_listed(words, dot + 1, (size_t)(name + n - dot - 1));
+}
+
+bool row_values_known(const struct row_value_words *words, const char *text,
+		      size_t n)
+{
+	char *quoted = xstrfmt("'%.*s'", (int)n, text);
+	bool known = value_is_known(words, quoted, n + strlen("''"));
+
+	free(quoted);
+	return known;
 }
 
 /* Behind the name that begins at `at`, or NULL: it is none, or may be a value.

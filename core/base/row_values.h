@@ -37,6 +37,10 @@ struct row_value_words {
 	bool strict;
 };
 
+/* Is the text one of `names`, or does it stand in `statement`? "a.b": both
+ * halves do. */
+bool row_values_known(const struct row_value_words *words, const char *text,
+		      size_t n);
 /* Append `text` with "..." for its values; all of it if values are shown. A
  * quoted text behind a word such as "column" is a name. True: something was
  * left out. `words` NULL: quoted values alone. */

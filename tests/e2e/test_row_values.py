@@ -210,6 +210,53 @@ def test_signal_of_the_servers_own_number(tidemark, refusing, engine, signal):
     assert not hidden(shown.err + shown.out), shown
 
 
+# What a function of a view's owner says of a row, under a number of the
+# server's.
+REPEATED = {
+    "resignal": "DECLARE r int; DECLARE EXIT HANDLER FOR SQLEXCEPTION"
+                " RESIGNAL SET MESSAGE_TEXT = x; SET r = (SELECT 1 UNION"
+                " SELECT 2);",
+    "signal": "SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = 1049,"
+              " MESSAGE_TEXT = x;",
+    "worded": "SET x = concat('Unknown database ''', x, '''');"
+              " SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = 1049,"
+              " MESSAGE_TEXT = x;",
+    "given": "SET x = concat('Duplicate entry ''1'' for key ''', x, '''');"
+             " SIGNAL SQLSTATE '23000' SET MYSQL_ERRNO = 1062,"
+             " MESSAGE_TEXT = x;",
+    "unlisted": "SIGNAL SQLSTATE '72000' SET MYSQL_ERRNO = 3200,"
+                " MESSAGE_TEXT = x;",
+}
+
+
+@pytest.mark.parametrize("engine", ["mysql", "mariadb"])
+@pytest.mark.parametrize("body", REPEATED.values(), ids=REPEATED)
+def test_function_of_a_view_says_a_value(tidemark, make_source, engine, body):
+    """The server's words are shown, never those of a routine under a number
+    of the server's."""
+    source = make_source(engine)
+    source.execute(
+        "CREATE TABLE people (id bigint PRIMARY KEY, name varchar(100))",
+        "INSERT INTO people VALUES (1, 'zoe5551234')",
+        "CREATE FUNCTION said(x varchar(100)) RETURNS varchar(100) DETERMINISTIC"
+        f" READS SQL DATA BEGIN {body} RETURN x; END",
+        "CREATE VIEW told AS SELECT id, said(name) AS name FROM people")
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", f"sqlite:{tidemark.dir}/w.db")
+    tidemark.pipeline(
+        "told", key=["id"], retry={"attempts": 1},
+        source={"connection": "source", "table": f"{source.schema}.told"},
+        destination={"connection": "warehouse", "table": "told"},
+        watermark={"strategy": "sequence", "column": "id"})
+    done = tidemark.write_config()("run", "--json")
+    text = told(tidemark, done, tidemark("run", "-v"))
+    assert done.code != 0 and hidden(text), text
+    assert "log.row_values" in text, text
+    tidemark.top["log"] = {"row_values": True}
+    shown = tidemark.write_config()("run", "--json")
+    assert not hidden(shown.err + shown.out), shown
+
+
 # What a source of DuckDB is to make of a name, and what is still told.
 DUCKDB_STUMBLES = [
     ("strptime(name, '%Y')", "Could not parse string"),
