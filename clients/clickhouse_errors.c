@@ -45,23 +45,46 @@ enum error_code clickhouse_class(long code)
 	return ERROR_UNKNOWN;
 }
 
-static const char *exception_last(const char *text, size_t n)
+static const char *exception_next(const char *at, const char *end)
 {
-	static const char sign[] = "Code: ";
-	const char *found = NULL, *at = text;
+	static const char sign[] = "Code: ", words[] = ". DB::Exception: ";
 
-	while ((at = memmem(at, n - (size_t)(at - text), sign,
-			    sizeof(sign) - 1)))
-		found = at++;
-	return found;
+	while ((at = memmem(at, (size_t)(end - at), sign, sizeof(sign) - 1))) {
+		const char *p = at + sizeof(sign) - 1;
+
+		while (p < end && *p >= '0' && *p <= '9')
+			p++;
+		if ((size_t)(end - p) >= sizeof(words) - 1 &&
+		    p > at + sizeof(sign) - 1 &&
+		    !memcmp(p, words, sizeof(words) - 1))
+			return at;
+		at++;
+	}
+	return NULL;
+}
+
+static bool exception_is_alone(const char *text, size_t n)
+{
+	return n > 6 && !strncmp(text, "Code: ", 6);
+}
+
+/* Behind rows, where a value may look like an exception: no telling which one
+ * is. */
+static bool exception_is_doubtful(const char *text, size_t n)
+{
+	const char *first = exception_next(text, text + n);
+
+	return !exception_is_alone(text, n) && first &&
+	       exception_next(first + 1, text + n);
 }
 
 long clickhouse_find_exception(const char *text, size_t n, size_t *begin,
 			       size_t *end)
 {
 	static const char words[] = "DB::Exception: ", version[] = " (version ";
-	bool alone = n > 6 && !strncmp(text, "Code: ", 6);
-	const char *at = alone ? text : exception_last(text, n);
+	const char *at = exception_is_alone(text, n)
+				 ? text
+				 : exception_next(text, text + n);
 	const char *last = text + n, *what;
 	long code = 0;
 
@@ -153,7 +176,10 @@ int clickhouse_fail_text(struct error *err, const char *shown, const char *text,
 	if (!code)
 		return 0;
 	http_add_excerpt(&what, text + begin, end - begin, EXCEPTION_BYTES);
-	told = clickhouse_told(clickhouse_class(code), what.data);
+	told = exception_is_doubtful(text, n) && !row_values_shown()
+		       ? xstrdup("an exception in the middle of rows (its text "
+				 "is left out; log.row_values: true shows it)")
+		       : clickhouse_told(clickhouse_class(code), what.data);
 	rc = error_set(err, clickhouse_class(code), "%s: %s", shown, told);
 	if (err)
 		snprintf(err->server_code, sizeof(err->server_code), "%ld",

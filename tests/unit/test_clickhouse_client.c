@@ -181,6 +181,15 @@ static const struct {
 	{ "Code: 4711. DB::Exception: new", ERROR_UNKNOWN, "it: new" },
 	{ "the value 'Code: 1' \nCode: 252. DB::Exception: Too many parts",
 	  ERROR_TRANSIENT, "it: Too many parts" },
+	/* Behind rows, a value that looks like an exception. */
+	{ "1\t2\nCode: 6. DB::Exception: Cannot parse: Code: 241. "
+	  "DB::Exception: zoe",
+	  ERROR_DATA,
+	  "it: an exception in the middle of rows (its text is left out; "
+	  "log.row_values: true shows it)" },
+	{ "1\t2\nCode: 6. DB::Exception: Cannot parse here: zoe", ERROR_DATA,
+	  "it: Cannot parse here: ... (values are left out; log.row_values: "
+	  "true shows them)" },
 	{ "Code: 60. Something else", ERROR_NONE, "" },
 	{ "Code: ", ERROR_NONE, "" },
 	{ "", ERROR_NONE, "" },
