@@ -53,6 +53,9 @@ static const struct {
 	{ "a: x://u:p${T_HARD}q${T_VALUE}@h\n", "a",
 	  "x://u:ps%40c%2Fr%23t%25qvalue@h", 1, 4 },
 	{ "a: x://u:${T_CODED}@h/d\n", "a", "x://u:a%40b@h/d", 1, 4 },
+	/* What reads as an escape is one, unless its "%" is encoded. */
+	{ "a: x://u:${T_ESCAPE}@h/d\n", "a", "x://u:x%41@h/d", 1, 4 },
+	{ "a: x://u:${T_PERCENT}@h/d\n", "a", "x://u:x%2541@h/d", 1, 4 },
 	{ "a: x://h/d?x=1&password=${T_HARD}&y=2\n", "a",
 	  "x://h/d?x=1&password=s%40c%2Fr%23t%25&y=2", 1, 4 },
 	{ "a: x://h/d?x=${T_HARD}\n", "a", "x://h/d?x=s@c/r#t%", 1, 4 },
@@ -71,6 +74,8 @@ static void test_values(void **state)
 	setenv("T_NESTED", "${T_VALUE}", 1);
 	setenv("T_HARD", "s@c/r#t%", 1);
 	setenv("T_CODED", "a%40b", 1);
+	setenv("T_ESCAPE", "x%41", 1);
+	setenv("T_PERCENT", "x%2541", 1);
 	unsetenv("T_NONE");
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		struct config_file file = parse(values[i].text);
