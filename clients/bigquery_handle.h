@@ -38,6 +38,12 @@ int bigquery_take(struct bigquery *b, long expected, json_t **out,
 char *bigquery_path(const struct bigquery *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* bigquery_table.c: may the page behind `token` be asked for? `used`: the token
+ * of the page at hand, or NULL; `empty`: pages without items in a row, kept
+ * here; `items`: of the page at hand. TRANSIENT if the pages have no end. */
+int bigquery_page_check(const struct bigquery *b, const char *token,
+			const char *used, size_t items, unsigned *empty,
+			struct error *err);
 /* bigquery_job.c: where the dataset is, asked once: jobs are looked up there.
  * ACCESS if there is no such dataset. */
 int bigquery_locate(struct bigquery *b, struct error *err);

@@ -19,6 +19,7 @@ struct bigquery_rows {
 	size_t page_rows;
 	json_t *page; /* rows of the answer at hand */
 	size_t at, n; /* the row at hand is at - 1 */
+	unsigned empty; /* pages without rows, in a row */
 	json_t *fields; /* of the schema */
 };
 
@@ -130,6 +131,19 @@ static int job_pause(const struct bigquery *b, int64_t *wait_us,
 	return 0;
 }
 
+static int rows_check_token(struct bigquery_rows *r, const json_t *page,
+			    struct error *err)
+{
+	const char *used = bigquery_reply_text(r->page, "pageToken");
+	const char *token = bigquery_reply_text(page, "pageToken");
+
+	if (!*token)
+		return 0;
+	return bigquery_page_check(
+		r->b, token, *used ? used : NULL,
+		json_array_size(json_object_get(page, "rows")), &r->empty, err);
+}
+
 /* 20 s at the server, then again. */
 static int rows_fetch(struct bigquery_rows *r, struct error *err)
 {
@@ -150,6 +164,8 @@ static int rows_fetch(struct bigquery_rows *r, struct error *err)
 		if (!rc && !done)
 			rc = job_pause(r->b, &wait_us, err);
 	}
+	if (!rc)
+		rc = rows_check_token(r, page, err);
 	strbuf_release(&path);
 	json_decref(r->page);
 	r->page = page;

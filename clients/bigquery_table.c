@@ -6,8 +6,9 @@
 #include "clients/bigquery_reply.h"
 #include "core/base/alloc.h"
 
-#define TABLE_PAGE 1000
-#define TABLE_MS   1000
+#define TABLE_PAGE  1000
+#define TABLE_MS    1000
+#define PAGES_EMPTY 1000
 
 static char *table_path(const struct bigquery *b, const char *dataset,
 			const char *table)
@@ -95,6 +96,24 @@ int bigquery_drop_table(struct bigquery *b, const char *dataset,
 	return rc;
 }
 
+int bigquery_page_check(const struct bigquery *b, const char *token,
+			const char *used, size_t items, unsigned *empty,
+			struct error *err)
+{
+	*empty = items ? 0 : *empty + 1;
+	if (used && !strcmp(token, used))
+		return error_set(err, ERROR_TRANSIENT,
+				 "%s: no answer of BigQuery's: the page behind "
+				 "this one is said to be this one again",
+				 b->shown);
+	if (*empty >= PAGES_EMPTY)
+		return error_set(err, ERROR_TRANSIENT,
+				 "%s: no answer of BigQuery's: %u pages in a "
+				 "row are empty, and more are announced",
+				 b->shown, *empty);
+	return 0;
+}
+
 static void table_add(const json_t *item, struct strlist *out)
 {
 	const char *name = NULL, *type = NULL;
@@ -106,32 +125,48 @@ static void table_add(const json_t *item, struct strlist *out)
 	strlist_add(out, type ? type : "TABLE");
 }
 
+/* One page; `*token` becomes that of the next one, or NULL. */
+static int table_page(struct bigquery *b, const char *dataset, char **token,
+		      unsigned *empty, struct strlist *out, struct error *err)
+{
+	struct strbuf escaped = STRBUF_INIT;
+	json_t *reply = NULL;
+	const json_t *tables;
+	const char *next;
+	char *path;
+	int rc;
+
+	if (*token)
+		http_add_escaped(&escaped, *token);
+	path = bigquery_path(b, "/datasets/%s/tables?maxResults=%d%s%s",
+			     dataset, TABLE_PAGE, *token ? "&pageToken=" : "",
+			     escaped.len ? escaped.data : "");
+	rc = bigquery_call_json(b, "GET", path, NULL, 0, &reply, err);
+	tables = json_object_get(reply, "tables");
+	for (size_t i = 0; !rc && i < json_array_size(tables); i++)
+		table_add(json_array_get(tables, i), out);
+	next = bigquery_reply_text(reply, "nextPageToken");
+	if (!rc && *next)
+		rc = bigquery_page_check(b, next, *token,
+					 json_array_size(tables), empty, err);
+	free(*token);
+	*token = !rc && *next ? xstrdup(next) : NULL;
+	json_decref(reply);
+	strbuf_release(&escaped);
+	free(path);
+	return rc;
+}
+
 int bigquery_list_tables(struct bigquery *b, const char *dataset,
 			 struct strlist *out, struct error *err)
 {
-	struct strbuf token = STRBUF_INIT;
-	int rc = 0;
+	unsigned empty = 0;
+	char *token = NULL;
+	int rc;
 
-	do {
-		json_t *reply = NULL;
-		const json_t *tables;
-		const char *next;
-		char *path = bigquery_path(
-			b, "/datasets/%s/tables?maxResults=%d%s%s", dataset,
-			TABLE_PAGE, token.len ? "&pageToken=" : "", token.data);
-
-		rc = bigquery_call_json(b, "GET", path, NULL, 0, &reply, err);
-		tables = json_object_get(reply, "tables");
-		for (size_t i = 0; !rc && i < json_array_size(tables); i++)
-			table_add(json_array_get(tables, i), out);
-		next = json_string_value(
-			json_object_get(reply, "nextPageToken"));
-		strbuf_reset(&token);
-		if (!rc && next)
-			http_add_escaped(&token, next);
-		json_decref(reply);
-		free(path);
-	} while (!rc && token.len);
-	strbuf_release(&token);
+	do
+		rc = table_page(b, dataset, &token, &empty, out, err);
+	while (!rc && token);
+	free(token);
 	return rc;
 }

@@ -1,12 +1,14 @@
 """BigQuery as a source: every type, increments, and what init asks for."""
 
+import itertools
 import json
 
 import pytest
 
 from bench import EXIT_ACCESS, EXIT_OK, EXIT_SCHEMA, sync_items
 from bigquery_items import end, front, items
-from bigquery_servers import needs
+from bigquery_servers import HOST, needs
+from rogue import in_front_of
 
 TYPES_SQL = """
 CREATE TABLE items (id INT64 NOT NULL, b BOOL, f FLOAT64, n NUMERIC(12,2),
@@ -116,3 +118,38 @@ def test_table_of_a_source_that_is_none(tidemark, end, front,
                   "times": 1000})
     said = tidemark.write_config().run(expect=EXIT_ACCESS).pipeline()
     assert "no answer of BigQuery's" in said["error"]["message"]
+
+
+PAGES = {"rows": ("jobComplete", "pageToken"),
+         "tables": ("tables", "nextPageToken")}
+
+
+@pytest.mark.parametrize("what", PAGES)
+@pytest.mark.parametrize("same", (True, False), ids=("same", "others"))
+def test_pages_without_end(tidemark, end, make_destination, what, same):
+    """A page that announces itself again, and pages with nothing in them."""
+    types_source(end)
+    member, name = PAGES[what]
+    tokens = itertools.count(1)
+    asked = []
+
+    def lie(_, body):
+        page = json.loads(body) if body.startswith(b"{") else {}
+        if member not in page:
+            return body
+        asked.append(page)
+        page.pop("rows", None)
+        page[name] = "1" if same else str(next(tokens))
+        return json.dumps({**page, "tables": []}).encode()
+
+    with in_front_of(end, lie) as rogue:
+        other = make_destination("sqlite")
+        of_types(tidemark, end, other, f"{other.schema}.items")
+        tidemark.env[HOST] = f"127.0.0.1:{rogue.port}"
+        tidemark.pipelines["items"]["retry"] = {"attempts": 1}
+        done = tidemark.write_config()(*(
+            ("run",) if what == "rows"
+            else ("init", end.url(), other.url(), "--stdout")))
+        assert done.code == EXIT_ACCESS, done
+        assert ("this one again" if same else "more are announced") in done.err
+        assert len(asked) < 1100
