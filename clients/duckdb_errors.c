@@ -124,7 +124,9 @@ static char *duck_error_invalid(const char *text)
  */
 static char *duck_error_told(enum error_code code, const char *text)
 {
-	static const char *const cuts[] = { "\n\nLINE ", " (Error: ", NULL };
+	static const char *const cuts[] = { "\n\nLINE ",
+					    "blob conversion of string ",
+					    NULL };
 	bool values =
 		code == ERROR_DATA && (!strstr(text, "constraint") ||
 				       !strncmp(text, "Conversion Error", 16));
@@ -133,8 +135,12 @@ static char *duck_error_told(enum error_code code, const char *text)
 	struct strbuf out = STRBUF_INIT;
 	size_t n = strstr(text, "Duplicate key") ? strlen(text)
 						 : strcspn(text, "\n");
+	const char *inner = strstr(text, " (Error: ");
 	char *line, *told;
 
+	/* A quoted value before it would reach into it. */
+	if (inner && (size_t)(inner - text) < n)
+		n = (size_t)(inner - text);
 	if (row_values_shown() || !row_values_told_by(code))
 		return xstrdup(text);
 	if (!strncmp(text, invalid_input, strlen(invalid_input)))

@@ -265,13 +265,14 @@ DUCKDB_STUMBLES = [
     ("error('Cannot ship to ' || name)", "Invalid Input Error"),
     ("error('Could not parse string ' || name)", "Could not parse string"),
     ("make_date(substr(name, 5, 7)::integer, 99, 1)", "Error"),
+    (r"('\x' || name)::blob", "Conversion Error"),
 ]
 
 
 @pytest.mark.parametrize("checked", [False, True], ids=["source", "check"])
 @pytest.mark.parametrize("expression, said", DUCKDB_STUMBLES,
                          ids=["strptime", "regexp", "error", "begins",
-                              "begins-so", "date"])
+                              "begins-so", "date", "blob"])
 def test_duckdb_stumbles_on_a_value(tidemark, make_destination, expression,
                                     said, checked):
     ends = [make_destination("duckdb"), make_destination("duckdb")]
@@ -293,6 +294,7 @@ def test_duckdb_stumbles_on_a_value(tidemark, make_destination, expression,
     done = tidemark.write_config()("run", "--json").expect(EXIT_DATA)
     text = told(tidemark, done, tidemark("run", "-v"))
     assert hidden(text) and "log.row_values" in text, text
+    assert "xzo" not in text, text
     said = "constraint" if checked else said
     assert said in done.pipeline()["error"]["message"], done
     tidemark.top["log"] = {"row_values": True}
