@@ -46,8 +46,8 @@ sent, and that what comes back by the API is read as it is meant. That the
 service itself takes and keeps these values is what its documentation says: of
 numbers beyond 38 digits, which are text to the front, of U+0000 in a text and
 of the smallest floats nothing else here shows it. As a source it has only such
-values as the front can hold; what becomes of its structs and places says
-[bigquery.md](bigquery.md).
+values as the front can hold. [engines/bigquery.md](engines/bigquery.md#types)
+says what becomes of its structs and places.
 
 A value that a destination has no room for is never changed or left out: the
 run ends with exit code 5 and names the table, the column and the row's key.
