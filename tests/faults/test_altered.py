@@ -12,7 +12,7 @@ from servers import wait_for
 ROWS = 3000
 # Rows that no page has reached when the table is altered.
 LATER = "id > 2000"
-# With `sequence` a MySQL table that was rebuilt stops the run: README.
+# With `sequence` a MySQL table that was rebuilt stops the run: docs/engines.
 SOURCES = (("postgres", "timestamp"), ("postgres", "sequence"),
            ("postgres", "xmin"), ("mariadb", "timestamp"),
            ("mysql", "timestamp"))

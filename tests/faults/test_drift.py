@@ -11,7 +11,7 @@ from bench import (EXIT_ACCESS, EXIT_DATA, EXIT_OK, EXIT_SCHEMA, EXIT_STATE)
 
 ROWS = 4000
 CLASSED = (EXIT_OK, EXIT_ACCESS, EXIT_SCHEMA, EXIT_DATA, EXIT_STATE)
-# With `sequence` a MySQL table that was rebuilt stops the run: README.
+# With `sequence` a MySQL table that was rebuilt stops the run: docs/engines.
 SOURCES = (("postgres", "timestamp"), ("postgres", "xmin"),
            ("mariadb", "timestamp"), ("mysql", "timestamp"))
 
@@ -74,7 +74,7 @@ def test_source_changes_in_mid_run(begin, kind, destination, drift):
     DRIFTS[drift](day)
     colored = ", color = concat('c', id)" if drift == "add" else ""
     # Not the last row of a page: where a mark stands tells MySQL's rebuilt
-    # table from another one (README).
+    # table from another one (docs/engines).
     workload.update_items(day.source, "id % 3 = 0 AND id % 200 <> 0",
                           "quantity = 77" + colored, "2024-06-02 00:00:00")
     ends_classed(day, running)
@@ -140,7 +140,7 @@ def test_target_changes_in_mid_run(begin, destination, edit):
     assert code in (EXIT_OK, EXIT_SCHEMA), code
     if code == EXIT_OK and edit not in ("emptied", "renamed"):
         day.check()
-    else:  # README: what somebody does to the rows is not noticed one by one
+    else:  # docs/pipelines.md: changed rows of the target are not noticed
         day.tidemark.run("--full-refresh")
         day.check()
     day.recovers()
