@@ -4,6 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "destinations/bigquery/internal.h"
+#include "destinations/common/refusals.h"
 
 #define DDL_CLUSTER_MOST 4
 
@@ -207,7 +208,8 @@ static void ddl_check_names(struct ddl *x)
 {
 	const struct schema *s = x->target->schema;
 
-	existing_check_names(x->target, "BigQuery", &x->out->problems);
+	target_refuse_keyless(x->target, &x->out->problems);
+	target_refuse_names(x->target, "BigQuery", &x->out->problems);
 	for (size_t i = 0; i < s->n_columns; i++)
 		ddl_check_column(x, i);
 	for (size_t i = 0; i < s->n_key; i++) {

@@ -5,6 +5,7 @@
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 #include "destinations/clickhouse/internal.h"
+#include "destinations/common/refusals.h"
 
 static void check_error(struct plan *plan, enum error_code error,
 			const char *code, const char *fix,
@@ -23,22 +24,7 @@ void clickhouse_target_plan_check_mode(struct plan *plan,
 			    "ClickHouse replaces whole rows: mode update, "
 			    "which writes some columns of a row, cannot be "
 			    "had there");
-	if (!target->schema->n_key)
-		check_error(plan, ERROR_SCHEMA, "no-key",
-			    "name the key's columns under key", target,
-			    "rows cannot be told apart without a key");
-}
-
-static void check_names(struct plan *plan, const struct target *target)
-{
-	for (size_t i = 0; i < target->schema->n_columns; i++)
-		if (name_is_own(target->schema->columns[i].name))
-			check_error(plan, ERROR_SCHEMA, "reserved-name",
-				    "leave the column out under "
-				    "source.columns",
-				    target,
-				    "names that begin with _tidemark_ are "
-				    "taken in a raw table");
+	target_refuse_keyless(target, &plan->inspection.problems);
 }
 
 /* What is kept as text has the order of text, and no reader goes by that. */
@@ -76,18 +62,10 @@ static void check_view(struct plan *plan, const struct target *target)
 	if (!view->exists)
 		return;
 	if (!view->view)
-		check_error(plan, ERROR_SCHEMA, "not-a-view",
-			    "rename the table, or name another destination",
-			    target,
-			    "rows are kept in a table with _raw behind its "
-			    "name, and this name is needed for the view over "
-			    "it");
+		target_refuse_not_a_view(target, &plan->inspection.problems);
 	else if (!clickhouse_target_catalog_is_made_by_us(view))
-		check_error(plan, ERROR_SCHEMA, "view-exists",
-			    "drop or rename the view", target,
-			    "this name is needed for a view over the table "
-			    "with _raw behind its name, and a view of "
-			    "somebody else's has it");
+		target_refuse_view_of_others(target,
+					     &plan->inspection.problems);
 }
 
 static const char *check_name_end(const char *p)
@@ -230,7 +208,7 @@ int clickhouse_target_plan_check(struct plan *plan, struct clickhouse_target *d,
 				 const struct place *place,
 				 const struct target *target, struct error *err)
 {
-	check_names(plan, target);
+	target_refuse_reserved(target, &plan->inspection.problems);
 	check_order(plan, target);
 	check_view(plan, target);
 	check_raw(plan, place, target);

@@ -6,6 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "destinations/common/names.h"
+#include "destinations/common/refusals.h"
 
 void existing_release(struct existing *e)
 {
@@ -44,14 +45,9 @@ static void existing_check_raw(const struct existing *e,
 	if (target->mode != LOAD_APPEND)
 		return;
 	if (e->name_is_view && !e->has_data && !e->created)
-		existing_refuse(out, target, "view-not-ours",
-				"choose another table name",
-				"is a view that Tidemark did not make");
+		target_refuse_view_of_others(target, out);
 	if (e->name_is_table)
-		existing_refuse(out, target, "view-is-table",
-				"choose another table name, or mode upsert",
-				"is a table, but mode append makes a view of "
-				"that name");
+		target_refuse_not_a_view(target, out);
 	if (!target->refresh && e->has_data &&
 	    existing_find(e, NAME_RAW_SEQ) < 0)
 		existing_refuse(out, target, "not-a-raw-table",
@@ -93,32 +89,9 @@ void existing_check_place(const struct existing *e, const struct target *target,
 	if (target->refresh && there && !e->created && !target->force)
 		target_refuse_not_ours(target, out);
 	if (e->data_is_view)
-		existing_refuse(out, target, "target-is-view",
-				"choose another table",
-				"is a view and cannot be loaded");
+		target_refuse_not_a_table(target, out);
 	existing_check_raw(e, target, out);
 	existing_check_not_raw(e, target, out);
-}
-
-void existing_check_names(const struct target *target, const char *title,
-			  struct problems *out)
-{
-	const struct schema *s = target->schema;
-
-	if (!s->n_key)
-		existing_refuse(out, target, "no-key", "name one under key",
-				"has no key to load by");
-	for (size_t i = 0; i < s->n_columns; i++)
-		for (size_t j = 0; j < i; j++)
-			if (!strcasecmp(s->columns[i].name, s->columns[j].name))
-				problems_add(
-					out, SEVERITY_ERROR, ERROR_SCHEMA,
-					"names-collide",
-					"rename one under source.expressions",
-					"table %s: columns %s and %s are one "
-					"name to %s",
-					target->table, s->columns[j].name,
-					s->columns[i].name, title);
 }
 
 bool existing_may_repeat(const struct existing *e, const struct target *target,

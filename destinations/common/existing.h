@@ -55,9 +55,6 @@ long existing_find(const struct existing *e, const char *name);
 /* Names, kinds and owners of what is there. */
 void existing_check_place(const struct existing *e, const struct target *target,
 			  struct problems *out);
-/* The source's: a key, and no two that are one to `title` ("DuckDB"). */
-void existing_check_names(const struct target *target, const char *title,
-			  struct problems *out);
 /* A table that others filled may hold a key twice, and if `found` is of use
  * so far, that is worth a look; the words for what is found. */
 bool existing_may_repeat(const struct existing *e, const struct target *target,

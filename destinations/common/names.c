@@ -29,55 +29,6 @@ char *target_refresh_command(const struct target *target)
 		       target->run ? target->run : "run", target_call(target));
 }
 
-void target_refuse_not_ours(const struct target *target, struct problems *out)
-{
-	char *command = target_refresh_command(target);
-	char *fix = xstrfmt("%s replaces it; or name another destination table",
-			    command);
-
-	problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "not-ours", fix,
-		     "table %s: Tidemark did not create it, so it is not "
-		     "replaced",
-		     target->table);
-	free(fix);
-	free(command);
-}
-
-void target_warn_unique(const struct target *target, struct problems *out)
-{
-	problems_add(out, SEVERITY_WARNING, ERROR_NONE, "other-unique-index",
-		     "drop that index unless the target needs it; with "
-		     "on_bad_row: dead_letter a run goes on past a row that "
-		     "it refuses",
-		     "table %s: it has another unique index; rows that "
-		     "exchange values of it at the source may be refused for "
-		     "a while",
-		     target->table);
-}
-
-void target_refuse_emptied(const struct target *target, int64_t rows,
-			   struct problems *out)
-{
-	const char *p = target_call(target);
-	char *fix;
-
-	if (target->overwrite)
-		return;
-	fix = xstrfmt("tidemark %s --full-refresh %s, tidemark verify "
-		      "--repair %s, or tidemark "
-		      "watermark reset %s, brings all rows again; if it "
-		      "is meant to be empty, tidemark watermark set %s "
-		      "MARK goes on from the mark that tidemark "
-		      "watermark show %s prints",
-		      target->run ? target->run : "run", p, p, p, p, p);
-	problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "target-emptied", fix,
-		     "table %s: it is empty, but %" PRId64 " rows were "
-		     "delivered to it: somebody has emptied it, and by the "
-		     "mark of %s they would never come again",
-		     target->table, rows, target->pipeline);
-	free(fix);
-}
-
 int target_meet_others(const struct target *target,
 		       const struct strlist *others, size_t step,
 		       struct error *err)

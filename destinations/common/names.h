@@ -33,15 +33,6 @@ char *name_stage(const char *pipeline);
 
 /* "tidemark run --full-refresh NAME", for advice. Caller frees. */
 char *target_refresh_command(const struct target *target);
-/* An error: the target stands where a refresh would put its table, and somebody
- * else made it. */
-void target_refuse_not_ours(const struct target *target, struct problems *out);
-/* A warning: a unique index of the target is on other columns than the key. */
-void target_warn_unique(const struct target *target, struct problems *out);
-/* An error: the target has no row, although `rows` were delivered to it since
- * the pipeline's mark began. */
-void target_refuse_emptied(const struct target *target, int64_t rows,
-			   struct problems *out);
 /* Behind the locks of the first load: whoever has a mark of the target, each
  * with as many texts as `step` says, its name first. TRANSIENT if they are more
  * than were looked at. */

@@ -5,6 +5,7 @@
 #include "core/base/strbuf.h"
 #include "core/data/table_name.h"
 #include "destinations/common/names.h"
+#include "destinations/common/refusals.h"
 #include "destinations/duckdb/internal.h"
 
 #define VIEW_PROBE "_tidemark_view"
@@ -154,12 +155,7 @@ static void ddl_refuse_folding(struct ddl *x, const char *name)
 		sql_quote_name(&fix, name, '"');
 		strbuf_addstr(&fix, " SET DATA TYPE VARCHAR COLLATE C");
 	}
-	problems_add(&x->out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
-		     "key-folds", fix.data,
-		     "table %s: the collation of key column %s takes "
-		     "different texts for equal, so two keys of the source "
-		     "could be one row there",
-		     x->target->table, name);
+	target_refuse_folding(x->target, name, fix.data, &x->out->problems);
 	strbuf_release(&fix);
 }
 
@@ -321,7 +317,8 @@ int duckdb_target_inspect(struct duckdb_target_destination *d,
 	int rc;
 
 	out->table_exists = e->has_data;
-	existing_check_names(target, "DuckDB", &out->problems);
+	target_refuse_keyless(target, &out->problems);
+	target_refuse_names(target, "DuckDB", &out->problems);
 	ddl_check_order(&x);
 	existing_check_place(e, target, &out->problems);
 	if (duckdb_target_existing_refuse_marks(e, d, &why))

@@ -4,6 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
+#include "destinations/common/refusals.h"
 #include "destinations/mysql/owned.h"
 
 struct surroundings {
@@ -122,10 +123,7 @@ static void plan_check_kind(struct plan *plan, const struct place *place,
 	const struct catalog_table *t = &plan->table;
 
 	if (t->exists && !t->plain)
-		plan_error(plan, ERROR_SCHEMA, "not-a-table",
-			   "name another destination table", target,
-			   "it is a view or another object that is not a "
-			   "table");
+		target_refuse_not_a_table(target, &plan->inspection.problems);
 	else if (t->exists)
 		plan_check_engine(plan, t->engine, place->rows, target);
 	plan_check_engine(plan, around->watermark_engine, place->watermark,
@@ -133,16 +131,10 @@ static void plan_check_kind(struct plan *plan, const struct place *place,
 	if (target->mode != LOAD_APPEND || !around->readable)
 		return;
 	if (!around->readable_is_view)
-		plan_error(plan, ERROR_SCHEMA, "not-a-view",
-			   "rename the table, or name another destination",
-			   target,
-			   "mode append keeps its rows in a table with _raw "
-			   "behind its name and needs this one for its view");
+		target_refuse_not_a_view(target, &plan->inspection.problems);
 	else if (!t->exists)
-		plan_error(plan, ERROR_SCHEMA, "view-exists",
-			   "drop or rename the view", target,
-			   "mode append needs this name for its view, and a "
-			   "view of somebody else's has it");
+		target_refuse_view_of_others(target,
+					     &plan->inspection.problems);
 }
 
 static void plan_check_owners(struct plan *plan, const struct place *place,
@@ -188,12 +180,8 @@ static void plan_check_key(struct plan *plan, const struct place *place,
 	const struct schema *s = target->schema;
 	struct strbuf fix = STRBUF_INIT;
 
-	if (!s->n_key) {
-		plan_error(plan, ERROR_SCHEMA, "no-key",
-			   "name the key's columns under key", target,
-			   "rows cannot be told apart without a key");
+	if (target_refuse_keyless(target, &plan->inspection.problems))
 		return;
-	}
 	if (!plan->table.exists || target->mode == LOAD_APPEND ||
 	    !plan_has_key_columns(plan, s))
 		return;
@@ -232,20 +220,12 @@ static void plan_check_referenced(struct plan *plan,
 static void plan_check_changes(struct plan *plan, const struct mysql_target *d,
 			       const struct target *target)
 {
-	const struct schema *s = target->schema;
-
 	if (target->mode == LOAD_DELETE_INSERT)
 		plan_check_referenced(plan, target);
 	mysql_target_watchers_unseen(d->db, target, &plan->table,
 				     &plan->inspection.problems);
-	for (size_t i = 0; i < s->n_columns; i++)
-		if (target->mode == LOAD_APPEND &&
-		    name_is_own(s->columns[i].name))
-			plan_error(plan, ERROR_SCHEMA, "reserved-name",
-				   "leave the column out under source.columns",
-				   target,
-				   "names that begin with _tidemark_ are taken "
-				   "in a raw table");
+	if (target->mode == LOAD_APPEND)
+		target_refuse_reserved(target, &plan->inspection.problems);
 }
 
 /* Worth a look only when the mark says that rows are there. */

@@ -3,6 +3,7 @@
 
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
+#include "destinations/common/refusals.h"
 #include "destinations/postgres/owned.h"
 #include "destinations/postgres/postgres.h"
 
@@ -172,10 +173,7 @@ static void plan_check_kind(struct plan *plan, const struct target *target,
 	const struct catalog_table *t = &plan->table;
 
 	if (t->exists && t->kind != 'r' && t->kind != 'p')
-		plan_error(plan, ERROR_SCHEMA, "not-a-table",
-			   "name another destination table", target,
-			   "it is a view or another object that is not a "
-			   "table");
+		target_refuse_not_a_table(target, &plan->inspection.problems);
 	if (t->exists && t->kind == 'p' && target->refresh)
 		plan_error(plan, ERROR_SCHEMA, "partitioned-refresh",
 			   "load it with mode upsert", target,
@@ -183,16 +181,10 @@ static void plan_check_kind(struct plan *plan, const struct target *target,
 	if (target->mode != LOAD_APPEND || !around->readable)
 		return;
 	if (around->readable != 'v')
-		plan_error(plan, ERROR_SCHEMA, "not-a-view",
-			   "rename the table, or name another destination",
-			   target,
-			   "mode append keeps its rows in a table with _raw "
-			   "behind its name and needs this one for its view");
+		target_refuse_not_a_view(target, &plan->inspection.problems);
 	else if (!t->exists)
-		plan_error(plan, ERROR_SCHEMA, "view-exists",
-			   "drop or rename the view", target,
-			   "mode append needs this name for its view, and a "
-			   "view of somebody else's has it");
+		target_refuse_view_of_others(target,
+					     &plan->inspection.problems);
 }
 
 /* "a", "b": the key as DDL writes it. */
@@ -232,12 +224,8 @@ static void plan_check_folding(struct plan *plan, const struct place *place,
 		strbuf_addf(&fix, "ALTER TABLE %s ALTER COLUMN ", place->rows);
 		sql_quote_name(&fix, c->name, '"');
 		strbuf_addf(&fix, " TYPE %s COLLATE \"C\"", c->type.name);
-		problems_add(&plan->inspection.problems, SEVERITY_ERROR,
-			     ERROR_SCHEMA, "key-folds", fix.data,
-			     "table %s: the collation of key column %s takes "
-			     "different texts for equal, so two keys of the "
-			     "source could be one row there",
-			     target->table, c->name);
+		target_refuse_folding(target, c->name, fix.data,
+				      &plan->inspection.problems);
 		strbuf_release(&fix);
 	}
 }
@@ -248,12 +236,8 @@ static void plan_check_key(struct plan *plan, const struct place *place,
 	const struct schema *s = target->schema;
 	struct strbuf fix = STRBUF_INIT;
 
-	if (!s->n_key) {
-		plan_error(plan, ERROR_SCHEMA, "no-key",
-			   "name the key's columns under key", target,
-			   "rows cannot be told apart without a key");
+	if (target_refuse_keyless(target, &plan->inspection.problems))
 		return;
-	}
 	plan_check_folding(plan, place, target);
 	if (!plan->table.exists || target->mode == LOAD_APPEND ||
 	    !plan_has_key_columns(plan, s))
@@ -291,14 +275,9 @@ static void plan_check_changes(struct plan *plan, const struct target *target)
 				     "table %s: column %s is GENERATED ALWAYS "
 				     "AS IDENTITY and cannot be updated",
 				     target->table, c->name);
-		if (target->mode == LOAD_APPEND &&
-		    name_is_own(s->columns[i].name))
-			plan_error(plan, ERROR_SCHEMA, "reserved-name",
-				   "leave the column out under source.columns",
-				   target,
-				   "names that begin with _tidemark_ are taken "
-				   "in a raw table");
 	}
+	if (target->mode == LOAD_APPEND)
+		target_refuse_reserved(target, &plan->inspection.problems);
 }
 
 /* Worth a look only when the mark says that rows are there. Policies may hide

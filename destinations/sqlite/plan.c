@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
+#include "destinations/common/refusals.h"
 #include "destinations/sqlite/internal.h"
 
 static void plan_error(struct plan *plan, enum error_code error,
@@ -39,16 +40,10 @@ static int plan_check_view(struct plan *plan, const struct sqlite_target *d,
 	rc = catalog_read(d->db, "main", place->table, target->schema,
 			  &readable, err);
 	if (readable.exists && !readable.is_view)
-		plan_error(plan, ERROR_SCHEMA, "not-a-view",
-			   "rename the table, or name another destination",
-			   target,
-			   "mode append keeps its rows in a table with _raw "
-			   "behind its name and needs this one for its view");
+		target_refuse_not_a_view(target, &plan->inspection.problems);
 	else if (readable.exists && !plan->table.exists)
-		plan_error(plan, ERROR_SCHEMA, "view-exists",
-			   "drop or rename the view", target,
-			   "mode append needs this name for its view, and a "
-			   "view of somebody else's has it");
+		target_refuse_view_of_others(target,
+					     &plan->inspection.problems);
 	catalog_release(&readable);
 	return rc;
 }
@@ -120,25 +115,18 @@ static void plan_check_folding(struct plan *plan, const struct sqlite_target *d,
 
 		if (!sqlite_column_folds(d->db, "main", place->base, name))
 			continue;
-		problems_add(&plan->inspection.problems, SEVERITY_ERROR,
-			     ERROR_SCHEMA, "key-folds",
-			     "make the table anew, with collation BINARY",
-			     "table %s: the collation of key column %s takes "
-			     "different texts for equal, so two keys of the "
-			     "source could be one row there",
-			     target->table, name);
+		target_refuse_folding(
+			target, name,
+			"make the table anew, with collation BINARY",
+			&plan->inspection.problems);
 	}
 }
 
 static void plan_check_key(struct plan *plan, const struct place *place,
 			   const struct target *target)
 {
-	if (!target->schema->n_key) {
-		plan_error(plan, ERROR_SCHEMA, "no-key",
-			   "name the key's columns under key", target,
-			   "rows cannot be told apart without a key");
+	if (target_refuse_keyless(target, &plan->inspection.problems))
 		return;
-	}
 	if (!plan->table.plain || target->mode == LOAD_APPEND ||
 	    target->refresh || !plan_has_key_columns(plan, target->schema))
 		return;
@@ -151,38 +139,16 @@ static void plan_check_key(struct plan *plan, const struct place *place,
 /* SQLite folds ASCII letters: two names may be one there. */
 static void plan_check_names(struct plan *plan, const struct target *target)
 {
-	const struct schema *s = target->schema;
-
-	for (size_t i = 0; i < s->n_columns; i++) {
-		const char *name = s->columns[i].name;
-
-		for (size_t k = 0; k < i; k++)
-			if (!strcasecmp(name, s->columns[k].name))
-				problems_add(
-					&plan->inspection.problems,
-					SEVERITY_ERROR, ERROR_SCHEMA,
-					"names-differ-by-case",
-					"leave one out under source.columns",
-					"table %s: columns %s and %s are one "
-					"name to SQLite",
-					target->table, s->columns[k].name,
-					name);
-		if (target->mode == LOAD_APPEND && name_is_own(name))
-			plan_error(plan, ERROR_SCHEMA, "reserved-name",
-				   "leave the column out under source.columns",
-				   target,
-				   "names that begin with _tidemark_ are taken "
-				   "in a raw table");
-	}
+	target_refuse_names(target, "SQLite", &plan->inspection.problems);
+	if (target->mode == LOAD_APPEND)
+		target_refuse_reserved(target, &plan->inspection.problems);
 }
 
 static void plan_check_table(struct plan *plan, const struct place *place,
 			     const struct target *target)
 {
 	if (plan->table.exists && !plan->table.plain)
-		plan_error(plan, ERROR_SCHEMA, "not-a-table",
-			   "name another destination table", target,
-			   "it is a view or a virtual table");
+		target_refuse_not_a_table(target, &plan->inspection.problems);
 	if (plan->table.plain && target->refresh && !plan->created &&
 	    !target->force)
 		target_refuse_not_ours(target, &plan->inspection.problems);

@@ -60,6 +60,7 @@ static const struct quirks sqlite_quirks = {
 		      ".shell sleep 1\nCOMMIT;",
 	.key_index = true,
 	.other_writers = true,
+	.case_blind = true,
 };
 
 static const struct quirks duckdb_quirks = {
@@ -77,6 +78,8 @@ static const struct quirks duckdb_quirks = {
 	.list_tables = "SELECT table_name FROM duckdb_tables() ORDER BY "
 		       "table_name;",
 	.strict_types = true,
+	.case_blind = true,
+	.own_names = true,
 };
 
 #define MYSQL_CLIENT                                                           \
@@ -182,6 +185,8 @@ static const struct quirks bigquery_quirks = {
 	.sessionless = true,
 	.plain_names = true,
 	.plain_tables = true,
+	.case_blind = true,
+	.own_names = true,
 };
 
 const struct quirks *const world_quirks[] = {

@@ -27,6 +27,8 @@ extern const struct CMUnitTest suite_marks[];
 extern const size_t suite_marks_n;
 extern const struct CMUnitTest suite_preview[];
 extern const size_t suite_preview_n;
+extern const struct CMUnitTest suite_refusals[];
+extern const size_t suite_refusals_n;
 extern const struct CMUnitTest suite_schema[];
 extern const size_t suite_schema_n;
 extern const struct CMUnitTest suite_refresh[];

@@ -1,0 +1,43 @@
+/*
+ * What a target is refused or warned about, whatever the engine: each
+ * situation has one code, one message and one fix, and they are written here.
+ * Whether a situation is there, its caller has found out.
+ */
+#ifndef TIDEMARK_DESTINATIONS_COMMON_REFUSALS_H
+#define TIDEMARK_DESTINATIONS_COMMON_REFUSALS_H
+
+#include "core/plugin/destination.h"
+
+/* not-ours: the target stands where a refresh would put its table, and somebody
+ * else made it. */
+void target_refuse_not_ours(const struct target *target, struct problems *out);
+/* other-unique-index, a warning: it is on other columns than the key. */
+void target_warn_unique(const struct target *target, struct problems *out);
+/* target-emptied: the target has no row, although `rows` were delivered to it
+ * since the pipeline's mark began. */
+void target_refuse_emptied(const struct target *target, int64_t rows,
+			   struct problems *out);
+/* not-a-table: rows cannot be loaded into what stands there. */
+void target_refuse_not_a_table(const struct target *target,
+			       struct problems *out);
+/* not-a-view, view-exists: readers are to look at a view of that name, and a
+ * table has it, or a view that Tidemark did not make. */
+void target_refuse_not_a_view(const struct target *target,
+			      struct problems *out);
+void target_refuse_view_of_others(const struct target *target,
+				  struct problems *out);
+/* key-folds: the collation of the key's column takes different texts for
+ * equal. */
+void target_refuse_folding(const struct target *target, const char *column,
+			   const char *fix, struct problems *out);
+
+/* Of the source. no-key: is there none? */
+bool target_refuse_keyless(const struct target *target, struct problems *out);
+/* names-collide: columns whose names differ by the case of ASCII letters alone
+ * are one to `title` ("SQLite"). */
+void target_refuse_names(const struct target *target, const char *title,
+			 struct problems *out);
+/* reserved-name: columns named as Tidemark's own. */
+void target_refuse_reserved(const struct target *target, struct problems *out);
+
+#endif
