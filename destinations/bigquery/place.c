@@ -87,11 +87,8 @@ static int place_fill(struct bigquery_place *p,
 				 "table %s: BigQuery does not take the name, "
 				 "which %s" ERROR_FIX ": choose another",
 				 target->table, refused);
-	if (name_is_own(name->name))
-		return error_set(err, ERROR_CONFIG,
-				 "table %s: names that begin with " NAME_OWN
-				 " are taken" ERROR_FIX "; choose another",
-				 target->table);
+	if (target_check_own(target, name->name, err))
+		return -ERROR_CONFIG;
 	p->dataset = xstrdup(name->schema ? name->schema
 					  : bigquery_dataset(d->client));
 	p->name = xstrdup(name->name);

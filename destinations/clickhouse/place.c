@@ -19,9 +19,11 @@ static char *place_quote(const char *database, const char *name)
 	return strbuf_detach(&sb);
 }
 
-static int place_check(const struct table_name *name, const char *text,
-		       struct error *err)
+static int place_check(const struct table_name *name,
+		       const struct target *target, struct error *err)
 {
+	const char *text = target->table;
+
 	if (name->catalog)
 		return error_set(err, ERROR_CONFIG,
 				 "table %s" ERROR_FIX
@@ -35,12 +37,7 @@ static int place_check(const struct table_name *name, const char *text,
 				 "a name of more than %d bytes" ERROR_FIX
 				 "; choose a shorter one",
 				 text, NAME_BYTES);
-	if (name_is_own(name->name))
-		return error_set(err, ERROR_CONFIG,
-				 "table %s: names that begin with _tidemark_ "
-				 "are taken" ERROR_FIX "; choose another",
-				 text);
-	return 0;
+	return target_check_own(target, name->name, err);
 }
 
 /* No other run has the same: one that was paused would find its rows among
@@ -58,7 +55,7 @@ int clickhouse_target_place_set(struct place *out, const char *database,
 	int rc = table_name_parse(&name, target->table, err);
 
 	if (!rc)
-		rc = place_check(&name, target->table, err);
+		rc = place_check(&name, target, err);
 	if (!rc) {
 		clickhouse_target_place_release(out);
 		out->database = xstrdup(name.schema ? name.schema : database);

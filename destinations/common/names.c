@@ -7,6 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/data/digest.h"
+#include "core/data/table_name.h"
 
 #define STAGE_HASH_DIGITS 16
 
@@ -16,6 +17,17 @@ char *name_stage(const char *pipeline)
 
 	digest_hash_text(pipeline, strlen(pipeline), hash);
 	return xstrfmt("%s%.*s", NAME_STAGE_PREFIX, STAGE_HASH_DIGITS, hash);
+}
+
+int target_check_own(const struct target *target, const char *name,
+		     struct error *err)
+{
+	if (!name_is_own(name))
+		return 0;
+	return error_set(err, ERROR_CONFIG,
+			 "table %s: names that begin with " NAME_OWN
+			 " are taken" ERROR_FIX "; choose another",
+			 target->table);
 }
 
 static const char *target_call(const struct target *target)

@@ -31,6 +31,9 @@
  * frees. */
 char *name_stage(const char *pipeline);
 
+/* CONFIG if `name`, a part of target->table, is one of Tidemark's own. */
+int target_check_own(const struct target *target, const char *name,
+		     struct error *err);
 /* "tidemark run --full-refresh NAME", for advice. Caller frees. */
 char *target_refresh_command(const struct target *target);
 /* Behind the locks of the first load: whoever has a mark of the target, each

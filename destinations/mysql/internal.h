@@ -22,6 +22,7 @@
 #include "clients/mysql_load.h"
 #include "core/plugin/destination.h"
 #include "destinations/common/names.h"
+#include "destinations/common/place.h"
 #include "destinations/common/row_order.h"
 #include "destinations/common/soft_delete.h"
 #include "destinations/common/sql_mark.h"
@@ -30,24 +31,6 @@
 
 /* The engine's table of functions; mysql.c. */
 extern const struct destination_ops mysql_destination;
-
-/* The names of a target; all owned. */
-struct place {
-	char *database; /* plain */
-	char *table; /* plain: what readers look at */
-	char *base; /* plain: the table with the rows: `table`, or in
-		     * append TABLE_raw */
-	char *build; /* plain: the table that a refresh fills */
-	char *readable; /* quoted: database.table, and so on */
-	char *rows;
-	char *building;
-	char *retired; /* what the refresh replaces, until it is dropped */
-	char *stage; /* the session's temporary tables: the batch; and in a
-		      * dry run, */
-	char *copy; /* what stands in `rows`, as far as it is needed, */
-	char *fresh; /* and the keys that a batch brings to that */
-	char *watermark;
-};
 
 /* A process that is paused inside a transaction, or in the middle of its rows,
  * must not hold locks for ever: the server ends such a session, and the next
@@ -104,7 +87,10 @@ struct mysql_target {
  * name that the server does not take. */
 int mysql_target_place_set(struct place *out, struct mysql_client *db,
 			   const struct target *target, struct error *err);
-void mysql_target_place_release(struct place *p);
+static inline void mysql_target_place_release(struct place *p)
+{
+	place_release(p);
+}
 /* Temporary tables belong to `database`. */
 void mysql_target_place_temporary(struct place *p, const char *database);
 

@@ -10,16 +10,6 @@
 /* Characters; the server refuses longer names. */
 #define NAME_LIMIT 64
 
-static char *place_quote(const char *database, const char *name)
-{
-	struct strbuf sb = STRBUF_INIT;
-
-	sql_quote_name(&sb, database, '`');
-	strbuf_addch(&sb, '.');
-	sql_quote_name(&sb, name, '`');
-	return strbuf_detach(&sb);
-}
-
 static size_t place_length(const char *name)
 {
 	size_t n = 0;
@@ -70,11 +60,8 @@ static int place_check(const struct place *p, const struct target *target,
 
 	if (!rc)
 		rc = place_check_name("database", p->database, err);
-	if (!rc && name_is_own(p->table))
-		rc = error_set(err, ERROR_CONFIG,
-			       "table %s: names that begin with _tidemark_ are "
-			       "taken" ERROR_FIX "; choose another",
-			       target->table);
+	if (!rc)
+		rc = target_check_own(target, p->table, err);
 	for (size_t i = 0;
 	     !rc && target->schema && i < target->schema->n_columns; i++)
 		rc = place_check_name("column", target->schema->columns[i].name,
@@ -112,19 +99,36 @@ static char *place_fold(struct mysql_client *db, const char *name)
 	return folded;
 }
 
-static void place_temporary(struct place *p, const char *database)
-{
-	p->stage = place_quote(database, "_tidemark_stage");
-	p->copy = place_quote(database, "_tidemark_copy");
-	p->fresh = place_quote(database, "_tidemark_fresh");
-}
-
 void mysql_target_place_temporary(struct place *p, const char *database)
 {
+	char *prefix = place_prefix(database, '`');
+
 	free(p->stage);
 	free(p->copy);
 	free(p->fresh);
-	place_temporary(p, database);
+	p->stage = place_name(prefix, "_tidemark_stage", '`');
+	p->copy = place_name(prefix, "_tidemark_copy", '`');
+	p->fresh = place_name(prefix, "_tidemark_fresh", '`');
+	free(prefix);
+}
+
+static void place_fill_in(struct place *p, struct mysql_client *db,
+			  const struct target *target, const char *database,
+			  const char *table)
+{
+	char *folded = place_fold(db, database);
+	char *name = place_fold(db, table);
+	char *prefix = place_prefix(folded, '`');
+	char *retired;
+
+	place_fill(p, target, folded, name, prefix, '`');
+	retired = xstrfmt("%s_old", p->build);
+	p->retired = place_name(prefix, retired, '`');
+	mysql_target_place_temporary(p, folded);
+	free(retired);
+	free(prefix);
+	free(name);
+	free(folded);
 }
 
 int mysql_target_place_set(struct place *out, struct mysql_client *db,
@@ -132,47 +136,14 @@ int mysql_target_place_set(struct place *out, struct mysql_client *db,
 {
 	struct table_name name = { 0 };
 	const char *database = NULL;
-	char *retired;
 	int rc = table_name_parse(&name, target->table, err);
 
 	if (!rc)
 		rc = place_database(&name, db, target, &database, err);
 	if (!rc) {
-		mysql_target_place_release(out);
-		out->database = place_fold(db, database);
-		database = out->database;
-		out->table = place_fold(db, name.name);
-		out->base = xstrfmt(
-			"%s%s", out->table,
-			target->mode == LOAD_APPEND ? NAME_RAW_SUFFIX : "");
-		out->build = name_stage(target->pipeline);
-		retired = xstrfmt("%s_old", out->build);
-		out->readable = place_quote(database, out->table);
-		out->rows = place_quote(database, out->base);
-		out->building = place_quote(database, out->build);
-		out->retired = place_quote(database, retired);
-		place_temporary(out, database);
-		out->watermark = place_quote(database, NAME_WATERMARK_TABLE);
-		free(retired);
+		place_fill_in(out, db, target, database, name.name);
 		rc = place_check(out, target, err);
 	}
 	table_name_release(&name);
 	return rc;
-}
-
-void mysql_target_place_release(struct place *p)
-{
-	free(p->database);
-	free(p->table);
-	free(p->base);
-	free(p->build);
-	free(p->readable);
-	free(p->rows);
-	free(p->building);
-	free(p->retired);
-	free(p->stage);
-	free(p->copy);
-	free(p->fresh);
-	free(p->watermark);
-	*p = (struct place){ .database = NULL };
 }

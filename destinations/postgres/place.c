@@ -8,16 +8,6 @@
 /* NAMEDATALEN - 1: the server cuts longer names with a mere notice. */
 #define NAME_LIMIT 63
 
-static char *place_quote(const char *schema, const char *name)
-{
-	struct strbuf sb = STRBUF_INIT;
-
-	sql_quote_name(&sb, schema, '"');
-	strbuf_addch(&sb, '.');
-	sql_quote_name(&sb, name, '"');
-	return strbuf_detach(&sb);
-}
-
 static int place_check_length(const char *what, const char *name,
 			      struct error *err)
 {
@@ -67,34 +57,17 @@ int postgres_place_set(struct place *out, struct pg *pg,
 		       const struct target *target, struct error *err)
 {
 	struct table_name name = { 0 };
+	const char *schema;
+	char *prefix;
 	int rc = table_name_parse(&name, target->table, err);
 
 	if (rc)
 		return rc;
-	postgres_place_release(out);
-	out->schema = xstrdup(name.schema ? name.schema : "public");
-	out->table = xstrdup(name.name);
-	out->base = xstrfmt("%s%s", name.name,
-			    target->mode == LOAD_APPEND ? NAME_RAW_SUFFIX : "");
-	out->build = name_stage(target->pipeline);
-	out->readable = place_quote(out->schema, out->table);
-	out->rows = place_quote(out->schema, out->base);
-	out->building = place_quote(out->schema, out->build);
-	out->watermark = place_quote(out->schema, NAME_WATERMARK_TABLE);
+	schema = name.schema ? name.schema : "public";
+	prefix = place_prefix(schema, '"');
+	place_fill(out, target, schema, name.name, prefix, '"');
+	free(prefix);
 	rc = place_check(pg, out, &name, target, err);
 	table_name_release(&name);
 	return rc;
-}
-
-void postgres_place_release(struct place *p)
-{
-	free(p->schema);
-	free(p->table);
-	free(p->base);
-	free(p->build);
-	free(p->readable);
-	free(p->rows);
-	free(p->building);
-	free(p->watermark);
-	*p = (struct place){ .schema = NULL };
 }

@@ -20,6 +20,7 @@
 #include "clients/pg.h"
 #include "core/plugin/destination.h"
 #include "destinations/common/names.h"
+#include "destinations/common/place.h"
 #include "destinations/common/row_order.h"
 #include "destinations/common/soft_delete.h"
 #include "destinations/common/sql_mark.h"
@@ -33,19 +34,6 @@
 
 /* The engine's table of functions; postgres.c. */
 extern const struct destination_ops postgres_destination;
-
-/* The names of a target; all owned. */
-struct place {
-	char *schema; /* plain: "public" unless the user says otherwise */
-	char *table; /* plain: what readers look at */
-	char *base; /* plain: the table with the rows: `table`, or in
-		     * append TABLE_raw */
-	char *build; /* plain: the table that a refresh fills */
-	char *readable; /* quoted: schema.table */
-	char *rows; /* quoted: schema.base */
-	char *building; /* quoted: schema.build */
-	char *watermark; /* quoted: schema._tidemark_watermark */
-};
 
 struct postgres_destination {
 	struct sql_mark mark;
@@ -89,7 +77,10 @@ struct postgres_destination {
  * would cut. */
 int postgres_place_set(struct place *out, struct pg *pg,
 		       const struct target *target, struct error *err);
-void postgres_place_release(struct place *p);
+static inline void postgres_place_release(struct place *p)
+{
+	place_release(p);
+}
 
 /* What stands there now and what has to be done; filled by postgres_plan_make,
  * used by inspect and prepare. */

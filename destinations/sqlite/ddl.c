@@ -155,7 +155,7 @@ static void ddl_copy(struct strbuf *sb, const struct place *place,
 		sql_quote_name(&names, old->columns[i].name, '"');
 	}
 	strbuf_addf(sb, "INSERT INTO %s (%s)\nSELECT %s FROM %s",
-		    place->staging, names.data, names.data, place->rows);
+		    place->building, names.data, names.data, place->rows);
 	strbuf_release(&names);
 }
 
@@ -169,15 +169,15 @@ static int ddl_rebuild(struct plan *plan, const struct sqlite_target *d,
 	struct strlist dependents = STRLIST_INIT;
 	int rc = catalog_dependents(d->db, place->base, &dependents, err);
 
-	strbuf_addf(&sb, "DROP TABLE IF EXISTS %s", place->staging);
+	strbuf_addf(&sb, "DROP TABLE IF EXISTS %s", place->building);
 	ddl_push(plan, &sb);
-	ddl_create(&sb, place->staging, target, &plan->table, types);
+	ddl_create(&sb, place->building, target, &plan->table, types);
 	ddl_push(plan, &sb);
 	ddl_copy(&sb, place, &plan->table);
 	ddl_push(plan, &sb);
 	strbuf_addf(&sb, "DROP TABLE %s", place->rows);
 	ddl_push(plan, &sb);
-	strbuf_addf(&sb, "ALTER TABLE %s RENAME TO ", place->staging);
+	strbuf_addf(&sb, "ALTER TABLE %s RENAME TO ", place->building);
 	sql_quote_name(&sb, place->base, '"');
 	ddl_push(plan, &sb);
 	for (size_t i = 0; i < dependents.n; i++)
@@ -267,7 +267,7 @@ int plan_ddl(struct plan *plan, const struct sqlite_target *d,
 	if (!plan->has_watermark)
 		strlist_add(&plan->inspection.ddl, mark_table_sql);
 	if (target->refresh)
-		ddl_create(&sb, place->staging, target, &plan->table, types);
+		ddl_create(&sb, place->building, target, &plan->table, types);
 	else if (!plan->table.exists)
 		ddl_create(&sb, place->rows, target, &plan->table, types);
 	else if (ddl_widens(steps, target->schema->n_columns))

@@ -17,6 +17,7 @@
 #include "core/plugin/destination.h"
 #include "destinations/common/drift.h"
 #include "destinations/common/names.h"
+#include "destinations/common/place.h"
 #include "destinations/common/refresh.h"
 #include "destinations/common/row_order.h"
 #include "destinations/common/soft_delete.h"
@@ -27,22 +28,9 @@
 /* The engine's table of functions; sqlite.c. */
 extern const struct destination_ops sqlite_destination;
 
-/* The names of a target; all owned. */
-struct place {
-	char *table; /* plain: what readers look at */
-	char *base; /* plain: the table with the rows: `table`, or in
-		     * append TABLE_raw */
-	char *stage; /* plain: the table that a refresh fills */
-	char *readable; /* quoted, with the schema: each of the three */
-	char *rows;
-	char *staging;
-	char *copy; /* in a dry run, of what stands in `rows` */
-};
-
 /* place.c: CONFIG for a name of another schema than main. */
 int place_set(struct place *out, const struct target *target,
 	      struct error *err);
-void place_release(struct place *p);
 
 struct sqlite_target {
 	struct sql_mark mark;

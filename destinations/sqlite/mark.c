@@ -354,7 +354,7 @@ static int mark_drop_stage(struct sqlite_target *d, struct error *err)
 		rc = mark_set_id(d, &release_mark, pipeline, now.batch_id, err);
 	if (!rc)
 		rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
-				  d->place.staging);
+				  d->place.building);
 	if (!rc)
 		rc = sqlite_commit(d->db, err);
 	if (rc)
@@ -371,7 +371,7 @@ static int mark_drop_leftover(struct sqlite_target *d, struct error *err)
 	int rc = failpoint("in_recovery", err);
 
 	if (!rc && !d->target->refresh)
-		rc = catalog_has(d->db, d->place.stage, &there, err);
+		rc = catalog_has(d->db, d->place.build, &there, err);
 	return rc || !there ? rc : mark_drop_stage(d, err);
 }
 

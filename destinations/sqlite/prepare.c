@@ -64,7 +64,7 @@ static int prepare_apply(struct sqlite_target *d, const struct plan *plan,
 
 	if (target->refresh)
 		rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
-				  d->place.staging);
+				  d->place.building);
 	if (!rc)
 		rc = prepare_ddl(d, plan, err);
 	if (!rc && target->refresh)
@@ -106,7 +106,7 @@ static int prepare_sign(struct sqlite_target *d, const struct target *target,
 		d->signature = NULL;
 	}
 	return signature_read(d->db,
-			      target->refresh ? d->place.stage : d->place.base,
+			      target->refresh ? d->place.build : d->place.base,
 			      &d->signature, err);
 }
 
@@ -142,11 +142,11 @@ static int prepare_statements(struct sqlite_target *d,
 
 	catalog_init(&there);
 	rc = catalog_read(d->db, "main",
-			  target->refresh ? d->place.stage : d->place.base,
+			  target->refresh ? d->place.build : d->place.base,
 			  target->schema, &there, err);
 	if (!rc)
 		rc = statements_make(
-			d, target->refresh ? d->place.staging : d->place.rows,
+			d, target->refresh ? d->place.building : d->place.rows,
 			&there, err);
 	catalog_release(&there);
 	return rc;

@@ -62,7 +62,7 @@ static int signature_version(struct sqlite_target *d, int64_t *out,
 
 int signature_check(struct sqlite_target *d, struct error *err)
 {
-	const char *table = d->target->refresh ? d->place.stage : d->place.base;
+	const char *table = d->target->refresh ? d->place.build : d->place.base;
 	int64_t version = -1;
 	int rc = signature_version(d, &version, err);
 

@@ -25,7 +25,7 @@ static int swap_rename(struct sqlite_target *d, struct error *err)
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
-	strbuf_addf(&sql, "ALTER TABLE %s RENAME TO ", d->place.staging);
+	strbuf_addf(&sql, "ALTER TABLE %s RENAME TO ", d->place.building);
 	sql_quote_name(&sql, d->place.base, '"');
 	rc = sqlite_exec(d->db, sql.data, err);
 	strbuf_release(&sql);
@@ -85,7 +85,7 @@ static int swap_check(struct sqlite_target *d, struct error *err)
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
-	strbuf_addf(&sql, "SELECT count(*) FROM %s", d->place.staging);
+	strbuf_addf(&sql, "SELECT count(*) FROM %s", d->place.building);
 	rc = sqlite_prepare(d->db, &st, sql.data, err);
 	if (!rc)
 		rc = sqlite_step(st, err);
