@@ -266,13 +266,13 @@ static int ddl_check_emptied(struct ddl *x, struct error *err)
 
 static void ddl_drift(struct ddl *x, bool exists)
 {
-	const struct existing_types types = { x->types, ddl_fit };
-	struct existing_drift drift;
+	const struct drift_types types = { x->types, ddl_fit };
+	struct drift drift;
 
 	existing_drift(&drift, x->existing, x->target, exists, &types, x->out);
 	if (exists)
 		ddl_alter(x, drift.steps, drift.columns);
-	existing_drift_release(&drift);
+	drift_release(&drift);
 }
 
 static void ddl_view(struct ddl *x)

@@ -51,7 +51,7 @@ static int clickhouse_target_inspect(struct destination *base,
 {
 	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	struct place place = { .table = NULL };
-	struct plan plan;
+	struct clickhouse_target_plan plan;
 	int rc = clickhouse_target_place_set(&place, clickhouse_database(d->db),
 					     target, err);
 
@@ -59,13 +59,13 @@ static int clickhouse_target_inspect(struct destination *base,
 	if (!rc)
 		rc = clickhouse_target_plan_make(&plan, d, &place, target, err);
 	if (!rc)
-		rc = clickhouse_target_rights_inspect(d, &place, &plan, target,
-						      &plan.inspection.problems,
-						      err);
+		rc = clickhouse_target_rights_inspect(
+			d, &place, &plan, target,
+			&plan.base.inspection.problems, err);
 	if (!rc) {
 		inspection_release(out);
-		*out = plan.inspection;
-		inspection_init(&plan.inspection);
+		*out = plan.base.inspection;
+		inspection_init(&plan.base.inspection);
 	}
 	clickhouse_target_plan_release(&plan);
 	clickhouse_target_place_release(&place);

@@ -178,15 +178,15 @@ void clickhouse_target_ddl_input(struct strbuf *sb, const char *table,
 				       " Int64)\nENGINE = Memory");
 }
 
-static void ddl_add(struct plan *plan, struct strbuf *sql)
+static void ddl_add(struct clickhouse_target_plan *plan, struct strbuf *sql)
 {
-	strlist_add(&plan->inspection.ddl, sql->data);
+	strlist_add(&plan->base.inspection.ddl, sql->data);
 	strbuf_reset(sql);
 }
 
-static void ddl_alter(struct plan *plan, const struct place *place,
-		      const struct target *target, const enum drift_step *steps,
-		      const char *const *types)
+static void ddl_alter(struct clickhouse_target_plan *plan,
+		      const struct place *place, const struct target *target,
+		      const enum drift_step *steps, const char *const *types)
 {
 	struct strbuf sql = STRBUF_INIT;
 
@@ -205,7 +205,7 @@ static void ddl_alter(struct plan *plan, const struct place *place,
 }
 
 /* The view shows what it was made for. */
-static bool ddl_view_is_due(const struct plan *plan,
+static bool ddl_view_is_due(const struct clickhouse_target_plan *plan,
 			    const enum drift_step *steps,
 			    const struct schema *schema)
 {
@@ -225,7 +225,8 @@ static bool ddl_view_is_due(const struct plan *plan,
 	return false;
 }
 
-void clickhouse_target_ddl_plan(struct plan *plan, const struct place *place,
+void clickhouse_target_ddl_plan(struct clickhouse_target_plan *plan,
+				const struct place *place,
 				const struct target *target,
 				const enum drift_step *steps,
 				const char *const *types)
@@ -237,7 +238,7 @@ void clickhouse_target_ddl_plan(struct plan *plan, const struct place *place,
 		clickhouse_quote_name(&sql, place->database);
 		ddl_add(plan, &sql);
 	}
-	if (!plan->has_marks) {
+	if (!plan->base.has_watermark) {
 		clickhouse_target_ddl_marks(&sql, place->marks_rows);
 		ddl_add(plan, &sql);
 		strbuf_addf(&sql,

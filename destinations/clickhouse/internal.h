@@ -33,9 +33,9 @@
 #include "core/data/digest_rows.h"
 #include "core/plugin/destination.h"
 #include "destinations/clickhouse/types.h"
-#include "destinations/common/drift.h"
 #include "destinations/common/mark_keeper.h"
 #include "destinations/common/names.h"
+#include "destinations/common/plan.h"
 #include "destinations/common/refresh.h"
 #include "destinations/common/row_order.h"
 #include "destinations/common/soft_delete.h"
@@ -151,31 +151,28 @@ struct clickhouse_target {
 const char *clickhouse_target_place_loaded(const struct clickhouse_target *d);
 
 /* plan.c: what stands there now and what has to be done. */
-struct plan {
-	struct inspection inspection;
+struct clickhouse_target_plan {
+	struct plan base;
 	struct catalog_table table; /* of place->base */
 	struct catalog_table readable;
 	struct mark_row mark;
+	char **wanted; /* types; one for each column of the source */
+	size_t n_wanted;
 	bool has_database;
-	bool has_marks; /* _tidemark_watermark exists */
 	/* Tables of ours that are not durable yet, quoted; not owned. */
 	const char *volatile_tables[2];
 	size_t n_volatile;
-	bool known; /* its row is about this very table */
-	bool created; /* Tidemark made the table */
 };
-void clickhouse_target_plan_init(struct plan *plan);
-void clickhouse_target_plan_release(struct plan *plan);
-int clickhouse_target_plan_make(struct plan *plan, struct clickhouse_target *d,
+void clickhouse_target_plan_init(struct clickhouse_target_plan *plan);
+void clickhouse_target_plan_release(struct clickhouse_target_plan *plan);
+int clickhouse_target_plan_make(struct clickhouse_target_plan *plan,
+				struct clickhouse_target *d,
 				const struct place *place,
 				const struct target *target, struct error *err);
-/* plan_check.c: fill in problems: those that no table can mend, the others. */
-void clickhouse_target_plan_check_mode(struct plan *plan,
-				       const struct target *target);
-int clickhouse_target_plan_check(struct plan *plan, struct clickhouse_target *d,
-				 const struct place *place,
-				 const struct target *target,
-				 struct error *err);
+/* plan_check.c: fill in problems: those that no table can mend, as in struct
+ * plan_engine, and the others. */
+int clickhouse_target_plan_check_mode(struct plan *plan, struct error *err);
+void clickhouse_target_plan_check(struct clickhouse_target_plan *plan);
 
 /* grants.c */
 int clickhouse_target_grants(const struct connection *conn, const char *table,
@@ -185,7 +182,7 @@ int clickhouse_target_grants(const struct connection *conn, const char *table,
 /* rights.c: warnings of what the user may not do. */
 int clickhouse_target_rights_inspect(struct clickhouse_target *d,
 				     const struct place *place,
-				     const struct plan *plan,
+				     const struct clickhouse_target_plan *plan,
 				     const struct target *target,
 				     struct problems *out, struct error *err);
 
@@ -203,7 +200,8 @@ void clickhouse_target_ddl_input(struct strbuf *sb, const char *table,
 				 bool temporary, const struct schema *schema);
 /* Append what has to be run to plan->inspection.ddl; `types`: of the source's
  * columns as they are or will be. */
-void clickhouse_target_ddl_plan(struct plan *plan, const struct place *place,
+void clickhouse_target_ddl_plan(struct clickhouse_target_plan *plan,
+				const struct place *place,
 				const struct target *target,
 				const enum drift_step *steps,
 				const char *const *types);

@@ -5,85 +5,18 @@
 #include "core/data/table_name.h"
 #include "destinations/clickhouse/internal.h"
 
-void clickhouse_target_plan_init(struct plan *plan)
-{
-	memset(plan, 0, sizeof(*plan));
-	inspection_init(&plan->inspection);
-	clickhouse_target_catalog_init(&plan->table);
-	clickhouse_target_catalog_init(&plan->readable);
-}
-
-void clickhouse_target_plan_release(struct plan *plan)
-{
-	inspection_release(&plan->inspection);
-	clickhouse_target_catalog_release(&plan->table);
-	clickhouse_target_catalog_release(&plan->readable);
-	clickhouse_target_mark_row_release(&plan->mark);
-	clickhouse_target_plan_init(plan);
-}
-
-static char *plan_wanted(const struct schema *s, size_t column)
-{
-	struct strbuf sb = STRBUF_INIT;
-
-	clickhouse_target_type_write(&sb, &s->columns[column].type, s->engine);
-	return strbuf_detach(&sb);
-}
-
-static void plan_fit(const struct plan *plan, const struct target *target,
-		     size_t i, const char *wanted, struct drift_column *out)
-{
-	const struct column *source = &target->schema->columns[i];
-	const struct catalog_column *c =
-		clickhouse_target_catalog_find(&plan->table, source->name);
-
-	*out = (struct drift_column){ .wanted = wanted, .grown = wanted };
-	out->mapping = clickhouse_target_type_mapping(&source->type,
-						      target->schema->engine);
-	if (!c)
-		return;
-	out->actual = c->type;
-	out->not_null = !clickhouse_target_type_is_nullable(c->type);
-	out->generated = c->computed;
-	out->fit = clickhouse_target_type_fit(out->mapping, wanted, c->type);
-	/* The sorting key is as it was made. */
-	if (out->fit == FIT_GROWS && schema_is_key(target->schema, i))
-		out->fit = FIT_NARROW;
-	/* A refresh fills a new table: any type can become any other. */
-	if (out->fit == FIT_NARROW && target->refresh)
-		out->fit = FIT_GROWS;
-}
-
-static size_t plan_extras(const struct plan *plan, const struct target *target,
-			  struct drift_extra *out)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < plan->table.n_columns; i++) {
-		const struct catalog_column *c = &plan->table.columns[i];
-
-		if (name_is_own(c->name) ||
-		    schema_find(target->schema, c->name) >= 0)
-			continue;
-		/* What is not said gets the type's own default. */
-		out[n++] = (struct drift_extra){ .name = c->name,
-						 .has_default = true,
-						 .generated = c->computed };
-	}
-	return n;
-}
-
 /* A column keeps the type that it has if that holds all. In a table that is
  * made anew a key takes no NULL, and what was one and is none takes it. */
-static char *plan_type(const struct plan *plan, const struct target *target,
-		       size_t i, const char *wanted, enum drift_step step)
+static char *plan_type(const struct clickhouse_target_plan *plan, size_t i)
 {
+	const struct target *target = plan->base.target;
+	const struct drift *drift = &plan->base.drift;
 	const struct catalog_column *c = clickhouse_target_catalog_find(
 		&plan->table, target->schema->columns[i].name);
 
-	if (!c || step == STEP_WIDEN)
-		return clickhouse_target_ddl_column_type(target->schema, i,
-							 wanted);
+	if (!c || drift->steps[i] == STEP_WIDEN)
+		return clickhouse_target_ddl_column_type(
+			target->schema, i, drift->columns[i].wanted);
 	if (target->refresh && schema_is_key(target->schema, i))
 		return clickhouse_target_type_set_nullable(c->type, false);
 	if (target->refresh && c->sorting)
@@ -91,62 +24,52 @@ static char *plan_type(const struct plan *plan, const struct target *target,
 	return xstrdup(c->type);
 }
 
-struct plan_columns {
-	struct drift_column *columns;
-	struct drift_extra *extras;
-	enum drift_step *steps;
-	char **wanted, **types;
-};
-
-static void plan_columns_release(struct plan_columns *c, size_t n)
+/* What is refused is told behind what the drift has to say. */
+static int clickhouse_target_plan_ddl(struct plan *base, struct error *err)
 {
-	for (size_t i = 0; i < n; i++) {
-		free(c->wanted[i]);
-		free(c->types[i]);
-	}
-	free(c->columns);
-	free(c->extras);
-	free(c->steps);
-	free(c->wanted);
-	free(c->types);
+	struct clickhouse_target_plan *plan =
+		(struct clickhouse_target_plan *)base;
+	char **types = xcalloc(base->drift.n + 1, sizeof(*types));
+
+	(void)err;
+	for (size_t i = 0; i < base->drift.n; i++)
+		types[i] = plan_type(plan, i);
+	clickhouse_target_ddl_plan(plan, base->place, base->target,
+				   base->drift.steps,
+				   (const char *const *)types);
+	for (size_t i = 0; i < base->drift.n; i++)
+		free(types[i]);
+	free(types);
+	clickhouse_target_plan_check(plan);
+	return 0;
 }
 
-static void plan_drift(struct plan *plan, const struct place *place,
-		       const struct target *target)
+static void clickhouse_target_plan_fit(const void *context, size_t i,
+				       struct drift_column *out, char **grown)
 {
-	size_t n = target->schema->n_columns;
-	struct plan_columns c = {
-		.columns = xcalloc(n + 1, sizeof(*c.columns)),
-		.extras = xcalloc(plan->table.n_columns + 1, sizeof(*c.extras)),
-		.steps = xcalloc(n + 1, sizeof(*c.steps)),
-		.wanted = xcalloc(n + 1, sizeof(*c.wanted)),
-		.types = xcalloc(n + 1, sizeof(*c.types)),
-	};
-	struct drift_table table = {
-		.columns = c.columns,
-		.extras = c.extras,
-		.exists = plan->table.exists,
-		.known = plan->known || target->refresh,
-		.created = plan->created,
-	};
+	const struct clickhouse_target_plan *plan = context;
+	const struct schema *s = plan->base.target->schema;
+	const struct column *source = &s->columns[i];
+	const struct catalog_column *c =
+		clickhouse_target_catalog_find(&plan->table, source->name);
 
-	for (size_t i = 0; i < n; i++) {
-		c.wanted[i] = plan_wanted(target->schema, i);
-		plan_fit(plan, target, i, c.wanted[i], &c.columns[i]);
-	}
-	table.n_extras = plan_extras(plan, target, c.extras);
-	drift_decide(target, &table, c.steps, &plan->inspection);
-	for (size_t i = 0; i < n; i++)
-		c.types[i] =
-			plan_type(plan, target, i, c.wanted[i], c.steps[i]);
-	clickhouse_target_ddl_plan(plan, place, target, c.steps,
-				   (const char *const *)c.types);
-	plan_columns_release(&c, n);
+	out->wanted = plan->wanted[i];
+	out->mapping = clickhouse_target_type_mapping(&source->type, s->engine);
+	if (!c)
+		return;
+	out->fit =
+		clickhouse_target_type_fit(out->mapping, out->wanted, c->type);
+	/* The sorting key is as it was made. */
+	if (out->fit == FIT_GROWS && schema_is_key(s, i))
+		out->fit = FIT_NARROW;
+	if (out->fit == FIT_GROWS)
+		*grown = xstrdup(out->wanted);
 }
 
-static bool plan_is_known(const struct plan *plan, const struct place *place)
+static bool plan_is_known(const struct clickhouse_target_plan *plan)
 {
-	return plan->mark.found && !strcmp(plan->mark.target, place->table) &&
+	return plan->mark.found &&
+	       !strcmp(plan->mark.target, plan->base.place->table) &&
 	       (!plan->table.exists ||
 		!strcmp(plan->mark.table_uuid, plan->table.uuid));
 }
@@ -169,30 +92,31 @@ static int plan_has_database(struct clickhouse_target *d,
 	return rc;
 }
 
-static int plan_marks(struct plan *plan, struct clickhouse_target *d,
-		      const struct place *place, struct error *err)
+static int plan_marks(struct clickhouse_target_plan *plan,
+		      struct clickhouse_target *d, struct error *err)
 {
+	const struct place *place = plan->base.place;
 	struct error why = ERROR_INIT;
 	bool durable = true;
-	int rc = clickhouse_target_mark_has_table(d, place, &plan->has_marks,
-						  &durable, &why);
+	int rc = clickhouse_target_mark_has_table(
+		d, place, &plan->base.has_watermark, &durable, &why);
 
 	if (rc == -ERROR_SCHEMA) {
-		problems_add_error(&plan->inspection.problems, "unsafe-marks",
-				   &why);
+		plan_refuse_marks(&plan->base, &why);
 		return 0;
 	}
 	if (rc)
 		*err = why;
-	if (!rc && plan->has_marks && !durable)
+	if (!rc && plan->base.has_watermark && !durable)
 		plan->volatile_tables[plan->n_volatile++] = place->marks_rows;
 	return rc;
 }
 
-static int plan_read(struct plan *plan, struct clickhouse_target *d,
-		     const struct place *place, const struct target *target,
-		     struct error *err)
+static int plan_read(struct clickhouse_target_plan *plan,
+		     struct clickhouse_target *d, struct error *err)
 {
+	const struct place *place = plan->base.place;
+	const struct target *target = plan->base.target;
 	int rc = clickhouse_target_catalog_read(d->db, place->database,
 						place->base, &plan->table, err);
 
@@ -203,32 +127,126 @@ static int plan_read(struct plan *plan, struct clickhouse_target *d,
 	if (!rc)
 		rc = plan_has_database(d, place, &plan->has_database, err);
 	if (!rc)
-		rc = plan_marks(plan, d, place, err);
+		rc = plan_marks(plan, d, err);
 	if (!rc && !target->refresh && plan->table.exists &&
 	    clickhouse_target_catalog_is_made_by_us(&plan->table) &&
 	    !clickhouse_target_catalog_is_durable(&plan->table))
 		plan->volatile_tables[plan->n_volatile++] = place->rows;
-	if (!rc && plan->has_marks)
+	if (!rc && plan->base.has_watermark)
 		rc = clickhouse_target_mark_read(d, place, target->pipeline,
 						 &plan->mark, err);
 	return rc;
 }
 
-int clickhouse_target_plan_make(struct plan *plan, struct clickhouse_target *d,
+static void plan_take_columns(struct clickhouse_target_plan *plan)
+{
+	for (size_t i = 0; i < plan->table.n_columns; i++) {
+		const struct catalog_column *c = &plan->table.columns[i];
+
+		/* What is not said gets the type's own default. */
+		*plan_add_column(&plan->base) = (struct table_column){
+			.name = c->name,
+			.type = c->type,
+			.not_null =
+				!clickhouse_target_type_is_nullable(c->type),
+			.has_default = true,
+			.generated = c->computed,
+			.ours = name_is_own(c->name),
+		};
+	}
+}
+
+static void plan_take_table(struct clickhouse_target_plan *plan)
+{
+	const struct catalog_table *t = &plan->table, *view = &plan->readable;
+	const struct schema *s = plan->base.target->schema;
+	struct plan *base = &plan->base;
+
+	base->exists = base->plain = base->counts = t->exists;
+	if (view->exists)
+		base->readable = !view->view ? READABLE_OTHER
+				 : clickhouse_target_catalog_is_made_by_us(view)
+					 ? READABLE_OURS
+					 : READABLE_VIEW;
+	base->known = plan_is_known(plan);
+	base->created = t->exists && clickhouse_target_catalog_is_made_by_us(t);
+	base->marked = plan->mark.watermark != NULL;
+	base->delivered = plan->mark.target_rows;
+	plan_take_columns(plan);
+	plan->n_wanted = s->n_columns;
+	plan->wanted = xcalloc(s->n_columns + 1, sizeof(*plan->wanted));
+	for (size_t i = 0; i < s->n_columns; i++) {
+		struct strbuf sb = STRBUF_INIT;
+
+		clickhouse_target_type_write(&sb, &s->columns[i].type,
+					     s->engine);
+		plan->wanted[i] = strbuf_detach(&sb);
+	}
+}
+
+static int clickhouse_target_plan_look(struct plan *base, struct error *err)
+{
+	struct clickhouse_target_plan *plan =
+		(struct clickhouse_target_plan *)base;
+	int rc = plan_read(plan, (struct clickhouse_target *)base->destination,
+			   err);
+
+	if (!rc)
+		plan_take_table(plan);
+	return rc;
+}
+
+static int clickhouse_target_plan_has_rows(const struct plan *plan, bool *out,
+					   struct error *err)
+{
+	struct clickhouse_target *d =
+		(struct clickhouse_target *)plan->destination;
+	struct clickhouse_rows rows;
+	char *sql = xstrfmt("SELECT 1 FROM %s LIMIT 1", plan->place->rows);
+	int rc = clickhouse_query(d->db, sql, "t", &rows, err);
+
+	if (!rc)
+		*out = rows.n_rows > 0;
+	clickhouse_rows_release(&rows);
+	free(sql);
+	return rc;
+}
+
+static const struct plan_engine clickhouse_target_plan_engine = {
+	.title = "ClickHouse",
+	.case_blind = false,
+	.look = clickhouse_target_plan_look,
+	.check = clickhouse_target_plan_check_mode,
+	.fit = clickhouse_target_plan_fit,
+	.ddl = clickhouse_target_plan_ddl,
+	.has_rows = clickhouse_target_plan_has_rows,
+};
+
+void clickhouse_target_plan_init(struct clickhouse_target_plan *plan)
+{
+	memset(plan, 0, sizeof(*plan));
+	clickhouse_target_catalog_init(&plan->table);
+	clickhouse_target_catalog_init(&plan->readable);
+}
+
+void clickhouse_target_plan_release(struct clickhouse_target_plan *plan)
+{
+	plan_end(&plan->base);
+	clickhouse_target_catalog_release(&plan->table);
+	clickhouse_target_catalog_release(&plan->readable);
+	clickhouse_target_mark_row_release(&plan->mark);
+	for (size_t i = 0; i < plan->n_wanted; i++)
+		free(plan->wanted[i]);
+	free(plan->wanted);
+	clickhouse_target_plan_init(plan);
+}
+
+int clickhouse_target_plan_make(struct clickhouse_target_plan *plan,
+				struct clickhouse_target *d,
 				const struct place *place,
 				const struct target *target, struct error *err)
 {
-	int rc = plan_read(plan, d, place, target, err);
-
-	if (rc)
-		return rc;
-	plan->known = plan_is_known(plan, place);
-	plan->created = plan->table.exists &&
-			clickhouse_target_catalog_is_made_by_us(&plan->table);
-	plan->inspection.table_exists = plan->table.exists;
-	plan->inspection.anew = !plan->known || !plan->table.exists;
-	clickhouse_target_plan_check_mode(plan, target);
-	plan_drift(plan, place, target);
-	plan->inspection.anew |= plan->inspection.added.n > 0;
-	return clickhouse_target_plan_check(plan, d, place, target, err);
+	plan_begin(&plan->base, &clickhouse_target_plan_engine, &d->base, place,
+		   target);
+	return plan_run(&plan->base, err);
 }

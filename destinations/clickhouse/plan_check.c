@@ -7,29 +7,23 @@
 #include "destinations/clickhouse/internal.h"
 #include "destinations/common/refusals.h"
 
-static void check_error(struct plan *plan, enum error_code error,
-			const char *code, const char *fix,
-			const struct target *target, const char *what)
+int clickhouse_target_plan_check_mode(struct plan *plan, struct error *err)
 {
-	problems_add(&plan->inspection.problems, SEVERITY_ERROR, error, code,
-		     fix, "table %s: %s", target->table, what);
-}
-
-void clickhouse_target_plan_check_mode(struct plan *plan,
-				       const struct target *target)
-{
-	if (target->mode == LOAD_UPDATE)
-		check_error(plan, ERROR_CONFIG, "mode-update",
-			    "use mode upsert with all columns", target,
+	(void)err;
+	if (plan->target->mode == LOAD_UPDATE)
+		plan_refuse(plan, ERROR_CONFIG, "mode-update",
+			    "use mode upsert with all columns",
 			    "ClickHouse replaces whole rows: mode update, "
 			    "which writes some columns of a row, cannot be "
 			    "had there");
-	target_refuse_keyless(target, &plan->inspection.problems);
+	target_refuse_keyless(plan->target, &plan->inspection.problems);
+	return 0;
 }
 
 /* What is kept as text has the order of text, and no reader goes by that. */
-static void check_order(struct plan *plan, const struct target *target)
+static void check_order(struct clickhouse_target_plan *plan)
 {
+	const struct target *target = plan->base.target;
 	const struct schema *s = target->schema;
 
 	for (size_t i = 0; i < s->n_key; i++) {
@@ -42,7 +36,7 @@ static void check_order(struct plan *plan, const struct target *target)
 		    k->type.kind == TYPE_TIMESTAMP ||
 		    (c && !clickhouse_target_type_is(c->type, "String")))
 			continue;
-		problems_add(&plan->inspection.problems, SEVERITY_WARNING,
+		problems_add(&plan->base.inspection.problems, SEVERITY_WARNING,
 			     ERROR_NONE, "key-without-order",
 			     "give it a type that ClickHouse has (a numeric: "
 			     "precision and scale) under source.expressions",
@@ -52,20 +46,6 @@ static void check_order(struct plan *plan, const struct target *target)
 			     "compare its rows",
 			     target->table, k->name, note);
 	}
-}
-
-/* Two names are needed: the raw table's and the view's. */
-static void check_view(struct plan *plan, const struct target *target)
-{
-	const struct catalog_table *view = &plan->readable;
-
-	if (!view->exists)
-		return;
-	if (!view->view)
-		target_refuse_not_a_view(target, &plan->inspection.problems);
-	else if (!clickhouse_target_catalog_is_made_by_us(view))
-		target_refuse_view_of_others(target,
-					     &plan->inspection.problems);
 }
 
 static const char *check_name_end(const char *p)
@@ -98,9 +78,9 @@ static bool check_is_names(const char *p)
 }
 
 /* Sorted by the key's columns, and nothing else (append: and the number). */
-static bool check_is_sorted(const struct plan *plan,
-			    const struct target *target)
+static bool check_is_sorted(const struct clickhouse_target_plan *plan)
 {
+	const struct target *target = plan->base.target;
 	size_t n = 0, due = target->schema->n_key;
 
 	if (!check_is_names(plan->table.sorting_key))
@@ -119,9 +99,9 @@ static bool check_is_sorted(const struct plan *plan,
 	return n == due + (target->mode == LOAD_APPEND);
 }
 
-static bool check_has_columns(const struct plan *plan,
-			      const struct target *target)
+static bool check_has_columns(const struct clickhouse_target_plan *plan)
 {
+	const struct target *target = plan->base.target;
 	static const char *const raw[] = { NAME_RAW_BATCH, NAME_RAW_SEQ,
 					   NAME_RAW_LOADED, NAME_HASH };
 	static const char *const replacing[] = { NAME_VERSION, NAME_DELETED,
@@ -137,9 +117,9 @@ static bool check_has_columns(const struct plan *plan,
 }
 
 /* ReplicatedReplacingMergeTree and its like will do. */
-static bool check_has_engine(const struct plan *plan,
-			     const struct target *target)
+static bool check_has_engine(const struct clickhouse_target_plan *plan)
 {
+	const struct target *target = plan->base.target;
 	const char *engine = plan->table.engine;
 
 	if (target->mode == LOAD_APPEND)
@@ -149,68 +129,41 @@ static bool check_has_engine(const struct plan *plan,
 	       strstr(plan->table.engine_full, NAME_VERSION ", " NAME_DELETED);
 }
 
-static void check_raw(struct plan *plan, const struct place *place,
-		      const struct target *target)
+static void check_raw(struct clickhouse_target_plan *plan)
 {
+	const struct target *target = plan->base.target;
 	const char *what = NULL;
 	char *message, *command, *fix;
 
 	if (!plan->table.exists)
 		return;
-	if (target->refresh && !plan->created && !target->force)
-		target_refuse_not_ours(target, &plan->inspection.problems);
+	plan_check_ours(&plan->base);
 	if (target->refresh)
 		return;
-	if (!check_has_engine(plan, target))
+	if (!check_has_engine(plan))
 		what = "is of another engine than this mode needs";
-	else if (!check_has_columns(plan, target))
+	else if (!check_has_columns(plan))
 		what = "lacks columns that this mode needs";
-	else if (!check_is_sorted(plan, target))
+	else if (!check_is_sorted(plan))
 		what = "is not sorted by the key and nothing else";
 	if (!what)
 		return;
-	message = xstrfmt("%s %s (it is %.120s)", place->base, what,
+	message = xstrfmt("%s %s (it is %.120s)", plan->base.place->base, what,
 			  plan->table.engine_full);
 	command = target_refresh_command(target);
 	fix = xstrfmt("rename it, or name another destination; %s replaces it",
 		      command);
-	check_error(plan, ERROR_SCHEMA, "not-a-raw-table", fix, target,
-		    message);
+	plan_refuse(&plan->base, ERROR_SCHEMA, "not-a-raw-table", fix, message);
 	free(fix);
 	free(command);
 	free(message);
 }
 
-/* Worth a look only when the mark says that rows are there. */
-static int check_emptied(struct plan *plan, struct clickhouse_target *d,
-			 const struct place *place, const struct target *target,
-			 struct error *err)
+void clickhouse_target_plan_check(struct clickhouse_target_plan *plan)
 {
-	struct clickhouse_rows rows;
-	char *sql;
-	int rc;
-
-	if (target->refresh || !plan->known || !plan->mark.watermark ||
-	    !plan->mark.target_rows || !plan->table.exists ||
-	    plan->inspection.added.n)
-		return 0;
-	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1", place->rows);
-	rc = clickhouse_query(d->db, sql, "t", &rows, err);
-	if (!rc && !rows.n_rows)
-		target_refuse_emptied(target, plan->mark.target_rows,
-				      &plan->inspection.problems);
-	clickhouse_rows_release(&rows);
-	free(sql);
-	return rc;
-}
-
-int clickhouse_target_plan_check(struct plan *plan, struct clickhouse_target *d,
-				 const struct place *place,
-				 const struct target *target, struct error *err)
-{
-	target_refuse_reserved(target, &plan->inspection.problems);
-	check_order(plan, target);
-	check_view(plan, target);
-	check_raw(plan, place, target);
-	return check_emptied(plan, d, place, target, err);
+	target_refuse_reserved(plan->base.target,
+			       &plan->base.inspection.problems);
+	check_order(plan);
+	plan_check_view(&plan->base);
+	check_raw(plan);
 }

@@ -13,8 +13,8 @@ static void prepare_set(char **text, char *to)
 }
 
 static int prepare_plan(struct clickhouse_target *d,
-			const struct target *target, struct plan *plan,
-			struct error *err)
+			const struct target *target,
+			struct clickhouse_target_plan *plan, struct error *err)
 {
 	int rc = clickhouse_target_plan_make(plan, d, &d->place, target, err);
 
@@ -25,7 +25,8 @@ static int prepare_plan(struct clickhouse_target *d,
 	if (!rc && target->writer.fence)
 		rc = writer_check_fence(&target->writer, target->pipeline,
 					plan->mark.fence, err);
-	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
+	return rc ? rc
+		  : problems_to_error(&plan->base.inspection.problems, err);
 }
 
 /* No transaction goes with a writer that has stood still for longer than its
@@ -45,10 +46,11 @@ static int prepare_step(struct clickhouse_target *d,
 }
 
 /* What a refresh builds in is the last step: clickhouse_target_ddl_plan(). */
-static int prepare_ddl(struct clickhouse_target *d, const struct plan *plan,
+static int prepare_ddl(struct clickhouse_target *d,
+		       const struct clickhouse_target_plan *plan,
 		       const struct target *target, struct error *err)
 {
-	const struct strlist *ddl = &plan->inspection.ddl;
+	const struct strlist *ddl = &plan->base.inspection.ddl;
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i + target->refresh < ddl->n; i++)
@@ -59,7 +61,7 @@ static int prepare_ddl(struct clickhouse_target *d, const struct plan *plan,
 /* Tables that an older Tidemark made. Who may not change them goes on: rows are
  * lost only by a power cut of the server, within seconds. */
 static void prepare_durable(struct clickhouse_target *d,
-			    const struct plan *plan,
+			    const struct clickhouse_target_plan *plan,
 			    const struct target *target)
 {
 	struct error why = ERROR_INIT;
@@ -80,10 +82,11 @@ static void prepare_durable(struct clickhouse_target *d,
 
 /* Another may be building there, who has to find the mark taken when it finds
  * the table gone. */
-static int prepare_stage(struct clickhouse_target *d, const struct plan *plan,
+static int prepare_stage(struct clickhouse_target *d,
+			 const struct clickhouse_target_plan *plan,
 			 const struct target *target, struct error *err)
 {
-	const struct strlist *ddl = &plan->inspection.ddl;
+	const struct strlist *ddl = &plan->base.inspection.ddl;
 	int rc = clickhouse_execf(d->db, err, "DROP TABLE IF EXISTS %s SYNC",
 				  d->place.staging);
 
@@ -94,7 +97,8 @@ static int prepare_stage(struct clickhouse_target *d, const struct plan *plan,
 
 /* The mark is taken: who fails now gives it back, or whoever comes next would
  * be told that this process, as long as it lives, is refreshing. */
-static int prepare_refresh(struct clickhouse_target *d, const struct plan *plan,
+static int prepare_refresh(struct clickhouse_target *d,
+			   const struct clickhouse_target_plan *plan,
 			   const struct target *target, struct error *err)
 {
 	int rc = prepare_stage(d, plan, target, err);
@@ -111,11 +115,13 @@ static int prepare_refresh(struct clickhouse_target *d, const struct plan *plan,
 
 /* A table that is new, is not the one that the row was about, or has got a
  * column: all rows have to be read again. */
-static bool prepare_row(struct clickhouse_target *d, const struct plan *plan,
+static bool prepare_row(struct clickhouse_target *d,
+			const struct clickhouse_target_plan *plan,
 			const struct target *target, const char *uuid,
 			struct mark_row *next)
 {
-	if (plan->mark.found && (target->refresh || !plan->inspection.anew))
+	if (plan->mark.found &&
+	    (target->refresh || !plan->base.inspection.anew))
 		return false;
 	if (!plan->mark.found)
 		next->fence = next->rows_total = 0;
@@ -148,7 +154,8 @@ static bool prepare_claim(const struct target *target, struct mark_row *next,
 	return changed;
 }
 
-static int prepare_mark(struct clickhouse_target *d, const struct plan *plan,
+static int prepare_mark(struct clickhouse_target *d,
+			const struct clickhouse_target_plan *plan,
 			const struct target *target, struct error *err)
 {
 	const char *uuid = d->there.uuid ? d->there.uuid : "";
@@ -224,11 +231,11 @@ void clickhouse_target_prepare_statements(struct clickhouse_target *d,
 }
 
 static int prepare_write(struct clickhouse_target *d,
-			 const struct target *target, struct plan *plan,
-			 struct error *err)
+			 const struct target *target,
+			 struct clickhouse_target_plan *plan, struct error *err)
 {
 	bool again = !target->refresh && plan->mark.found &&
-		     plan->mark.watermark && !plan->known;
+		     plan->mark.watermark && !plan->base.known;
 	int rc = prepare_ddl(d, plan, target, err);
 
 	if (!rc)
@@ -242,8 +249,8 @@ static int prepare_write(struct clickhouse_target *d,
 		rc = prepare_mark(d, plan, target, err);
 	if (!rc && target->refresh)
 		rc = prepare_refresh(d, plan, target, err);
-	if (!rc && !target->refresh && plan->known && plan->mark.watermark &&
-	    !plan->table.exists)
+	if (!rc && !target->refresh && plan->base.known &&
+	    plan->mark.watermark && !plan->table.exists)
 		target_say_again(target, "is gone");
 	else if (!rc && again && plan->table.exists)
 		target_say_again(target, "was made anew");
@@ -254,7 +261,7 @@ int clickhouse_target_prepare(struct destination *base,
 			      const struct target *target, struct error *err)
 {
 	struct clickhouse_target *d = (struct clickhouse_target *)base;
-	struct plan plan;
+	struct clickhouse_target_plan plan;
 	int rc;
 
 	clickhouse_target_input_drop(d);

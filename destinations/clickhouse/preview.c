@@ -80,13 +80,13 @@ int clickhouse_target_preview_prepare(struct clickhouse_target *d,
 				      const struct target *target,
 				      struct error *err)
 {
-	struct plan plan;
+	struct clickhouse_target_plan plan;
 	int rc;
 
 	clickhouse_target_plan_init(&plan);
 	rc = clickhouse_target_plan_make(&plan, d, &d->place, target, err);
 	if (!rc)
-		rc = problems_to_error(&plan.inspection.problems, err);
+		rc = problems_to_error(&plan.base.inspection.problems, err);
 	if (!rc)
 		rc = preview_session(d, target, err);
 	if (!rc)

@@ -40,7 +40,7 @@ static int rights_ask(struct clickhouse_target *d, const char *rights,
 
 int clickhouse_target_rights_inspect(struct clickhouse_target *d,
 				     const struct place *place,
-				     const struct plan *plan,
+				     const struct clickhouse_target_plan *plan,
 				     const struct target *target,
 				     struct problems *out, struct error *err)
 {
@@ -50,7 +50,8 @@ int clickhouse_target_rights_inspect(struct clickhouse_target *d,
 		{ rights_of_input, place->incoming },
 		{ plan->table.exists ? rights_of_rows : rights_of_new_rows,
 		  place->rows },
-		{ plan->has_marks ? rights_of_rows : rights_of_new_rows,
+		{ plan->base.has_watermark ? rights_of_rows
+					   : rights_of_new_rows,
 		  place->marks_rows },
 		{ rights_of_view, place->readable },
 	};

@@ -1,6 +1,8 @@
 #include "destinations/common/drift.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "core/base/alloc.h"
 #include "destinations/common/names.h"
@@ -36,7 +38,7 @@ static void drift_note_column(struct inspection *out, const struct column *c,
 }
 
 static enum drift_step drift_missing(const struct target *target,
-				     const struct drift_table *table,
+				     const struct drift_column *d,
 				     size_t column, struct inspection *out)
 {
 	const char *name = target->schema->columns[column].name;
@@ -59,7 +61,7 @@ static enum drift_step drift_missing(const struct target *target,
 			     "is missing there, and on_new_column is stop");
 		return STEP_REFUSED;
 	}
-	if (table->columns[column].mapping == MAPPING_LOSSY) {
+	if (d->mapping == MAPPING_LOSSY) {
 		drift_refuse(out, "type-lossy",
 			     "leave the column out or convert it under "
 			     "source.expressions",
@@ -73,9 +75,9 @@ static enum drift_step drift_missing(const struct target *target,
 
 static enum drift_step drift_narrow(const struct target *target,
 				    const struct drift_table *table,
-				    size_t column, struct inspection *out)
+				    const struct drift_column *d, size_t column,
+				    struct inspection *out)
 {
-	const struct drift_column *d = &table->columns[column];
 	const char *name = target->schema->columns[column].name;
 	/* In mode update the table is others', and so are its types. */
 	bool may_widen = target->drift.on_type_change == DRIFT_WIDEN &&
@@ -119,9 +121,9 @@ static enum drift_step drift_narrow(const struct target *target,
 
 static enum drift_step drift_present(const struct target *target,
 				     const struct drift_table *table,
+				     const struct drift_column *d,
 				     size_t column, struct inspection *out)
 {
-	const struct drift_column *d = &table->columns[column];
 	const struct column *c = &target->schema->columns[column];
 
 	if (d->generated) {
@@ -141,60 +143,64 @@ static enum drift_step drift_present(const struct target *target,
 			     target->table, c->name);
 	if (d->fit == FIT_EXACT || d->fit == FIT_WIDER)
 		return STEP_NONE;
-	return drift_narrow(target, table, column, out);
+	return drift_narrow(target, table, d, column, out);
 }
 
-static void drift_extras(const struct target *target,
-			 const struct drift_table *table,
-			 struct inspection *out)
+static bool drift_is_of_source(const struct drift_table *table,
+			       const struct schema *s, const char *name)
 {
-	for (size_t i = 0; i < table->n_extras; i++) {
-		const struct drift_extra *x = &table->extras[i];
-
-		strlist_add(&out->extra, x->name);
-		if (x->not_null && !x->has_default && !x->generated &&
-		    target->mode != LOAD_UPDATE)
-			drift_refuse(out, "column-without-default",
-				     "give it a default, or allow NULL", target,
-				     x->name,
-				     "is NOT NULL without a default, and the "
-				     "source does not have it");
-		else if (table->created &&
-			 target->drift.on_dropped_column == DRIFT_STOP)
-			drift_refuse(out, "dropped-column",
-				     "drop it there too, or set schema: "
-				     "{ on_dropped_column: keep }",
-				     target, x->name,
-				     "is gone at the source, and "
-				     "on_dropped_column is stop");
-	}
+	return table->case_blind ? schema_find_folded(s, name) >= 0
+				 : schema_find(s, name) >= 0;
 }
 
-void drift_decide(const struct target *target, const struct drift_table *table,
-		  enum drift_step *steps, struct inspection *out)
+/* A column of the table that the source does not have. */
+static void drift_extra(const struct target *target,
+			const struct drift_table *table,
+			const struct table_column *x, struct inspection *out)
 {
-	const struct schema *s = target->schema;
+	strlist_add(&out->extra, x->name);
+	if (x->not_null && !x->has_default && !x->generated &&
+	    target->mode != LOAD_UPDATE)
+		drift_refuse(out, "column-without-default",
+			     "give it a default, or allow NULL", target,
+			     x->name,
+			     "is NOT NULL without a default, and the "
+			     "source does not have it");
+	else if (table->created &&
+		 target->drift.on_dropped_column == DRIFT_STOP)
+		drift_refuse(out, "dropped-column",
+			     "drop it there too, or set schema: "
+			     "{ on_dropped_column: keep }",
+			     target, x->name,
+			     "is gone at the source, and "
+			     "on_dropped_column is stop");
+}
 
-	for (size_t i = 0; i < s->n_columns; i++) {
-		const struct drift_column *d = &table->columns[i];
-
-		drift_note_column(out, &s->columns[i], d);
-		steps[i] = STEP_NONE;
-		if (table->exists && d->actual)
-			steps[i] = drift_present(target, table, i, out);
-		else if (table->exists)
-			steps[i] = drift_missing(target, table, i, out);
-		else if (d->mapping == MAPPING_LOSSY)
-			drift_refuse(out, "type-lossy",
-				     "leave the column out or convert it under "
-				     "source.expressions",
-				     target, s->columns[i].name,
-				     "has no type there that holds all its "
-				     "values");
-	}
+static enum drift_step drift_step(const struct target *target,
+				  const struct drift_table *table,
+				  const struct drift_column *d, size_t column,
+				  struct inspection *out)
+{
+	if (table->exists && d->actual)
+		return drift_present(target, table, d, column, out);
 	if (table->exists)
-		drift_extras(target, table, out);
-	else if (target->mode == LOAD_UPDATE)
+		return drift_missing(target, d, column, out);
+	if (d->mapping == MAPPING_LOSSY)
+		drift_refuse(out, "type-lossy",
+			     "leave the column out or convert it under "
+			     "source.expressions",
+			     target, target->schema->columns[column].name,
+			     "has no type there that holds all its values");
+	return STEP_NONE;
+}
+
+/* Of mode update: it makes no table, and needs something to write. */
+static void drift_check_update(const struct target *target, bool exists,
+			       struct inspection *out)
+{
+	if (target->mode != LOAD_UPDATE)
+		return;
+	if (!exists)
 		problems_add(&out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
 			     "no-table",
 			     "create it, or load it with another "
@@ -202,10 +208,88 @@ void drift_decide(const struct target *target, const struct drift_table *table,
 			     "table %s: it is not there, and mode update only "
 			     "changes rows that are",
 			     target->table);
-	if (target->mode == LOAD_UPDATE && !target_writes_some(target))
+	if (!target_writes_some(target))
 		problems_add(&out->problems, SEVERITY_ERROR, ERROR_CONFIG,
 			     "no-columns", "name some under source.columns",
 			     "table %s: there is no column to write, for the "
 			     "key and the mark's are only compared",
 			     target->table);
+}
+
+const struct table_column *drift_find(const struct drift_table *table,
+				      const char *name)
+{
+	for (size_t i = 0; table->exists && i < table->n_columns; i++) {
+		const char *there = table->columns[i].name;
+
+		if (!(table->case_blind ? strcasecmp(there, name)
+					: strcmp(there, name)))
+			return &table->columns[i];
+	}
+	return NULL;
+}
+
+static void drift_fit(struct drift_column *out, char **grown,
+		      const struct drift_table *table,
+		      const struct target *target,
+		      const struct drift_types *types, size_t column)
+{
+	const struct table_column *there =
+		drift_find(table, target->schema->columns[column].name);
+
+	if (there) {
+		out->actual = there->type;
+		out->not_null = there->not_null;
+		out->generated = there->generated;
+	}
+	types->fit(types->context, column, out, grown);
+	/* A refresh fills a new table: any type can become any other. */
+	if (there && out->fit == FIT_NARROW && target->refresh) {
+		out->fit = FIT_GROWS;
+		free(*grown);
+		*grown = xstrdup(out->wanted);
+	}
+	out->grown = *grown;
+}
+
+void drift_make(struct drift *out, const struct drift_table *table,
+		const struct target *target, const struct drift_types *types,
+		struct inspection *found)
+{
+	const struct schema *s = target->schema;
+
+	out->n = s->n_columns;
+	out->columns = xcalloc(out->n + 1, sizeof(*out->columns));
+	out->steps = xcalloc(out->n + 1, sizeof(*out->steps));
+	out->grown = xcalloc(out->n + 1, sizeof(*out->grown));
+	for (size_t i = 0; i < out->n; i++) {
+		struct drift_column *d = &out->columns[i];
+
+		drift_fit(d, &out->grown[i], table, target, types, i);
+		drift_note_column(found, &s->columns[i], d);
+		out->steps[i] = drift_step(target, table, d, i, found);
+	}
+	for (size_t i = 0; table->exists && i < table->n_columns; i++)
+		if (!table->columns[i].ours &&
+		    !drift_is_of_source(table, s, table->columns[i].name))
+			drift_extra(target, table, &table->columns[i], found);
+	drift_check_update(target, table->exists, found);
+}
+
+bool drift_has(const struct drift *d, enum drift_step step)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (d->steps[i] == step)
+			return true;
+	return false;
+}
+
+void drift_release(struct drift *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		free(d->grown[i]);
+	free(d->columns);
+	free(d->steps);
+	free(d->grown);
+	memset(d, 0, sizeof(*d));
 }

@@ -19,31 +19,18 @@ enum fit {
 	FIT_NARROW, /* cannot hold every value, and cannot be made to */
 };
 
-/* One for each column of target->schema, in its order. */
-struct drift_column {
-	const char *wanted; /* type that a new column gets */
-	enum mapping mapping; /* of the source's type to `wanted` */
-	const char *actual; /* type of the existing column; NULL: none */
-	enum fit fit; /* of `actual`, if there is one */
-	const char *grown; /* FIT_GROWS: the type to alter it to */
-	bool not_null;
-	bool generated; /* computed by the destination: cannot be written */
-};
-
-/* A column of the existing table that the source does not have. */
-struct drift_extra {
-	const char *name;
+/* A column of the table as it is. */
+struct table_column {
+	const char *name, *type; /* not owned */
 	bool not_null;
 	bool has_default;
-	bool generated;
+	bool generated; /* computed by the destination: cannot be written */
+	bool ours; /* of a raw table, and no column of any source */
 };
 
-enum drift_step { STEP_NONE, STEP_ADD, STEP_WIDEN, STEP_REFUSED };
-
 struct drift_table {
-	const struct drift_column *columns;
-	const struct drift_extra *extras;
-	size_t n_extras;
+	const struct table_column *columns;
+	size_t n_columns;
 	bool exists;
 	/* This pipeline has been prepared here before: a column that does not
 	 * fit is the source's drift. Otherwise it is a stricter table of
@@ -52,12 +39,47 @@ struct drift_table {
 	/* The table is Tidemark's own: an extra column was dropped at the
 	 * source. */
 	bool created;
+	bool case_blind; /* names that differ by case are one */
 };
 
-/* Fills out->columns, out->added, out->extra, out->problems and `steps` (one
- * for each column of target->schema; all STEP_NONE when the table does not
- * exist). */
-void drift_decide(const struct target *target, const struct drift_table *table,
-		  enum drift_step *steps, struct inspection *out);
+/* What becomes of one column of the source. */
+struct drift_column {
+	const char *wanted; /* type that a new column gets; the engine's */
+	enum mapping mapping; /* of the source's type to `wanted` */
+	const char *actual; /* type of the existing column; NULL: none */
+	enum fit fit; /* of `actual`, if there is one */
+	const char *grown; /* FIT_GROWS: the type to alter it to */
+	bool not_null;
+	bool generated;
+};
+
+/* An engine's types. */
+struct drift_types {
+	const void *context;
+	/* Set `wanted` and `mapping`; and if `actual` is set `fit`, and for
+	 * FIT_GROWS `*grown`, which is freed here. */
+	void (*fit)(const void *context, size_t column,
+		    struct drift_column *out, char **grown);
+};
+
+enum drift_step { STEP_NONE, STEP_ADD, STEP_WIDEN, STEP_REFUSED };
+
+/* What is decided, for each column of target->schema in its order. */
+struct drift {
+	struct drift_column *columns;
+	enum drift_step *steps; /* all STEP_NONE if there is no table */
+	char **grown; /* the columns' `grown` are these */
+	size_t n;
+};
+
+/* NULL: no such column. */
+const struct table_column *drift_find(const struct drift_table *table,
+				      const char *name);
+/* Fills `out`, and in `found` columns, added, extra and problems. */
+void drift_make(struct drift *out, const struct drift_table *table,
+		const struct target *target, const struct drift_types *types,
+		struct inspection *found);
+bool drift_has(const struct drift *d, enum drift_step step);
+void drift_release(struct drift *d);
 
 #endif

@@ -147,75 +147,29 @@ static bool existing_is_ours(const struct target *target, const char *name)
 		!strcasecmp(name, NAME_RAW_LOADED));
 }
 
-static size_t existing_extras(const struct existing *e,
-			      const struct target *target,
-			      struct drift_extra *out)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < e->n_columns; i++) {
-		const struct existing_column *c = &e->columns[i];
-
-		if (schema_find_folded(target->schema, c->name) >= 0 ||
-		    existing_is_ours(target, c->name))
-			continue;
-		out[n++] = (struct drift_extra){
-			.name = c->name,
-			.not_null = c->not_null,
-			.has_default = c->has_default,
-		};
-	}
-	return n;
-}
-
-static void existing_fit(struct existing_drift *d, const struct existing *e,
-			 const struct schema *s, bool exists,
-			 const struct existing_types *types)
-{
-	for (size_t i = 0; i < s->n_columns; i++) {
-		struct drift_column *c = &d->columns[i];
-		long at = exists ? existing_find(e, s->columns[i].name) : -1;
-
-		if (at >= 0) {
-			c->actual = e->columns[at].type;
-			c->not_null = e->columns[at].not_null;
-		}
-		types->fit(types->types, i, c, &d->grown[i]);
-		c->grown = d->grown[i];
-	}
-}
-
-void existing_drift(struct existing_drift *out, const struct existing *e,
+void existing_drift(struct drift *out, const struct existing *e,
 		    const struct target *target, bool exists,
-		    const struct existing_types *types,
-		    struct inspection *found)
+		    const struct drift_types *types, struct inspection *found)
 {
-	size_t n = target->schema->n_columns;
-	struct drift_extra *extras = xcalloc(e->n_columns + 1, sizeof(*extras));
-	struct drift_table table = {
-		.extras = extras,
-		.n_extras = exists ? existing_extras(e, target, extras) : 0,
+	struct table_column *columns =
+		xcalloc(e->n_columns + 1, sizeof(*columns));
+	const struct drift_table table = {
+		.columns = columns,
+		.n_columns = e->n_columns,
 		.exists = exists,
 		.known = e->known,
 		.created = e->created,
+		.case_blind = true,
 	};
 
-	out->n = n;
-	out->columns = xcalloc(n + 1, sizeof(*out->columns));
-	out->steps = xcalloc(n + 1, sizeof(*out->steps));
-	out->grown = xcalloc(n + 1, sizeof(*out->grown));
-	existing_fit(out, e, target->schema, exists, types);
-	table.columns = out->columns;
-	drift_decide(target, &table, out->steps, found);
-	free(extras);
-}
-
-void existing_drift_release(struct existing_drift *d)
-{
-	for (size_t i = 0; i < d->n; i++)
-		free(d->grown[i]);
-	free(d->columns);
-	free(d->steps);
-	free(d->grown);
-	memset(d, 0, sizeof(*d));
+	for (size_t i = 0; i < e->n_columns; i++)
+		columns[i] = (struct table_column){
+			.name = e->columns[i].name,
+			.type = e->columns[i].type,
+			.not_null = e->columns[i].not_null,
+			.has_default = e->columns[i].has_default,
+			.ours = existing_is_ours(target, e->columns[i].name),
+		};
+	drift_make(out, &table, target, types, found);
+	free(columns);
 }

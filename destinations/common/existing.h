@@ -73,26 +73,9 @@ void existing_take_over(struct existing *e, const char *refresh_id);
 /* The type of a column; NULL: none. */
 const char *existing_type(const struct existing *e, const char *name);
 
-/* The steps of drift_decide, and what they are about. */
-struct existing_drift {
-	struct drift_column *columns;
-	enum drift_step *steps;
-	char **grown; /* what the columns' `grown` are */
-	size_t n;
-};
-/* An engine's types, one for each column of the source. */
-struct existing_types {
-	const void *types;
-	/* Set `wanted` and `mapping`; and if `actual` is set `fit`, and for
-	 * FIT_GROWS `*grown`, which is freed here. */
-	void (*fit)(const void *types, size_t column, struct drift_column *out,
-		    char **grown);
-};
 /* Decides into `found`; `exists`: the table stays. */
-void existing_drift(struct existing_drift *out, const struct existing *e,
+void existing_drift(struct drift *out, const struct existing *e,
 		    const struct target *target, bool exists,
-		    const struct existing_types *types,
-		    struct inspection *found);
-void existing_drift_release(struct existing_drift *d);
+		    const struct drift_types *types, struct inspection *found);
 
 #endif

@@ -39,18 +39,10 @@ void mysql_target_ddl_mark_table(struct strbuf *sb,
 	ddl_options(sb, d);
 }
 
-static void ddl_add(struct plan *plan, struct strbuf *sb)
+static void ddl_add(struct mysql_target_plan *plan, struct strbuf *sb)
 {
-	strlist_add(&plan->inspection.ddl, sb->data);
+	strlist_add(&plan->base.inspection.ddl, sb->data);
 	strbuf_reset(sb);
-}
-
-void mysql_target_ddl_key(struct strbuf *sb, const struct schema *s)
-{
-	for (size_t i = 0; i < s->n_key; i++) {
-		strbuf_addstr(sb, i ? ", " : "");
-		sql_quote_name(sb, s->columns[s->key[i]].name, '`');
-	}
 }
 
 /* Said even where NULL is the rule: old servers give the first TIMESTAMP of a
@@ -63,7 +55,7 @@ static void ddl_null(struct strbuf *sb, const struct mysql_target_type *type,
 		strbuf_addstr(sb, " DEFAULT '2000-01-01 00:00:00'");
 }
 
-static void ddl_create(struct strbuf *sb, const struct plan *plan,
+static void ddl_create(struct strbuf *sb, const struct mysql_target_plan *plan,
 		       const struct mysql_target *d,
 		       const struct target *target, const char *kind,
 		       const char *table)
@@ -85,7 +77,7 @@ static void ddl_create(struct strbuf *sb, const struct plan *plan,
 			      "  " NAME_RAW_SEQ " bigint NOT NULL,\n"
 			      "  " NAME_RAW_LOADED " datetime(6) NOT NULL,\n");
 	strbuf_addstr(sb, "  PRIMARY KEY (");
-	mysql_target_ddl_key(sb, s);
+	plan_key_list(sb, s, '`');
 	strbuf_addstr(sb, append ? ", " NAME_RAW_SEQ "))\n" : "))\n");
 	ddl_options(sb, d);
 }
@@ -137,16 +129,8 @@ static void ddl_add_column(struct strbuf *sb, const struct mysql_target *d,
 	strbuf_addstr(sb, " NULL");
 }
 
-static bool ddl_adds(const struct plan *plan, const enum drift_step *steps)
-{
-	for (size_t i = 0; i < plan->n_wanted; i++)
-		if (steps[i] == STEP_ADD)
-			return true;
-	return false;
-}
-
 /* All of it in one statement, which happens or does not. */
-static void ddl_alter(struct strlist *out, const struct plan *plan,
+static void ddl_alter(struct strlist *out, const struct mysql_target_plan *plan,
 		      const struct mysql_target *d, const struct target *target,
 		      const char *table, const enum drift_step *steps,
 		      char *const *grown)
@@ -216,7 +200,7 @@ void mysql_target_ddl_view(struct strbuf *sb, const struct place *place,
 	strbuf_addstr(sb, "n." NAME_RAW_SEQ " > r." NAME_RAW_SEQ ")");
 }
 
-static void ddl_build(struct plan *plan, struct strbuf *sb,
+static void ddl_build(struct mysql_target_plan *plan, struct strbuf *sb,
 		      const struct mysql_target *d, const struct place *place,
 		      const struct target *target)
 {
@@ -230,9 +214,10 @@ static void ddl_build(struct plan *plan, struct strbuf *sb,
 	ddl_add(plan, sb);
 }
 
-void mysql_target_ddl(struct plan *plan, const struct mysql_target *d,
-		      const struct place *place, const struct target *target,
-		      const enum drift_step *steps, char *const *grown)
+void mysql_target_ddl(struct mysql_target_plan *plan,
+		      const struct mysql_target *d, const struct place *place,
+		      const struct target *target, const enum drift_step *steps,
+		      char *const *grown)
 {
 	const char *table = target->refresh ? place->building : place->rows;
 	struct strbuf sb = STRBUF_INIT;
@@ -243,7 +228,7 @@ void mysql_target_ddl(struct plan *plan, const struct mysql_target *d,
 		strbuf_addstr(&sb, " CHARACTER SET utf8mb4");
 		ddl_add(plan, &sb);
 	}
-	if (!plan->has_watermark) {
+	if (!plan->base.has_watermark) {
 		mysql_target_ddl_mark_table(&sb, d, place);
 		ddl_add(plan, &sb);
 	}
@@ -254,10 +239,10 @@ void mysql_target_ddl(struct plan *plan, const struct mysql_target *d,
 		ddl_add(plan, &sb);
 	}
 	if (plan->table.exists)
-		ddl_alter(&plan->inspection.ddl, plan, d, target, table, steps,
-			  grown);
+		ddl_alter(&plan->base.inspection.ddl, plan, d, target, table,
+			  steps, grown);
 	if (target->mode == LOAD_APPEND && !target->refresh &&
-	    (!plan->has_view || ddl_adds(plan, steps))) {
+	    (!plan->has_view || drift_has(&plan->base.drift, STEP_ADD))) {
 		mysql_target_ddl_view(&sb, place, target, &plan->table);
 		ddl_add(plan, &sb);
 	}
@@ -282,7 +267,8 @@ static void ddl_will_be(struct catalog_column *c, const struct mysql_target *d,
 	c->collation = xstrdup(text ? d->dialect.collation : "");
 }
 
-static void ddl_table_will_be(struct plan *plan, const struct mysql_target *d,
+static void ddl_table_will_be(struct mysql_target_plan *plan,
+			      const struct mysql_target *d,
 			      const struct target *target,
 			      const enum drift_step *steps, char *const *grown)
 {
@@ -313,7 +299,8 @@ static void ddl_table_will_be(struct plan *plan, const struct mysql_target *d,
 
 /* Of each key the copy of a raw table has its newest row alone, and what is new
  * comes without our own columns. */
-static void ddl_copy_of_raw(struct plan *plan, const struct place *place,
+static void ddl_copy_of_raw(struct mysql_target_plan *plan,
+			    const struct place *place,
 			    const struct target *target)
 {
 	static const char *const ours[][2] = {
@@ -328,13 +315,14 @@ static void ddl_copy_of_raw(struct plan *plan, const struct place *place,
 		strbuf_addf(&sb, "\n  ALTER COLUMN %s SET DEFAULT %s,",
 			    ours[i][0], ours[i][1]);
 	strbuf_addstr(&sb, "\n  ADD UNIQUE INDEX _tidemark_copy (");
-	mysql_target_ddl_key(&sb, target->schema);
+	plan_key_list(&sb, target->schema, '`');
 	strbuf_addstr(&sb, ")");
-	strlist_add(&plan->copy, sb.data);
+	strlist_add(&plan->base.copy, sb.data);
 	strbuf_release(&sb);
 }
 
-void mysql_target_ddl_copy(struct plan *plan, const struct mysql_target *d,
+void mysql_target_ddl_copy(struct mysql_target_plan *plan,
+			   const struct mysql_target *d,
 			   const struct place *place,
 			   const struct target *target,
 			   const enum drift_step *steps, char *const *grown)
@@ -348,9 +336,9 @@ void mysql_target_ddl_copy(struct plan *plan, const struct mysql_target *d,
 	else
 		ddl_create(&sb, plan, d, target, "TEMPORARY TABLE",
 			   place->copy);
-	strlist_add(&plan->copy, sb.data);
+	strlist_add(&plan->base.copy, sb.data);
 	if (exists)
-		ddl_alter(&plan->copy, plan, d, target, place->copy, steps,
+		ddl_alter(&plan->base.copy, plan, d, target, place->copy, steps,
 			  grown);
 	if (target->mode == LOAD_APPEND)
 		ddl_copy_of_raw(plan, place, target);

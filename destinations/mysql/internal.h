@@ -23,6 +23,7 @@
 #include "core/plugin/destination.h"
 #include "destinations/common/names.h"
 #include "destinations/common/place.h"
+#include "destinations/common/plan.h"
 #include "destinations/common/row_order.h"
 #include "destinations/common/soft_delete.h"
 #include "destinations/common/sql_mark.h"
@@ -94,40 +95,49 @@ static inline void mysql_target_place_release(struct place *p)
 /* Temporary tables belong to `database`. */
 void mysql_target_place_temporary(struct place *p, const char *database);
 
-/* What stands there now and what has to be done; filled by
- * mysql_target_plan_make, used by inspect and prepare. */
-struct plan {
-	struct inspection inspection;
-	struct catalog_table table; /* of place->base */
+/* What a plan asks of the target's surroundings. */
+struct mysql_target_surroundings {
+	char *watermark_engine;
+	bool readable; /* something has the name that readers use */
+	bool readable_is_view;
+	bool invoker; /* its SQL SECURITY */
+	int64_t view_columns;
+	char *mark_fault; /* of the table of the marks */
+};
+
+/* What stands there now and what has to be done. */
+struct mysql_target_plan {
+	struct plan base;
+	struct catalog_table table; /* of place->base; in a dry run as it will
+				     * be */
+	struct mysql_target_surroundings around;
 	struct mysql_target_type *wanted; /* one for each source column */
 	size_t n_wanted;
 	enum mapping *mappings; /* parallel to `wanted` */
 	bool has_database;
-	bool has_watermark; /* the table _tidemark_watermark exists */
-	bool known; /* the pipeline's row exists, for this target */
-	bool created; /* Tidemark created the target */
-	bool marked; /* and has a mark of it */
-	int64_t delivered; /* rows, to this target */
 	bool has_view; /* append: the view that readers use is up to date */
-	/* In a dry run `table` is the one that will be, and: */
-	struct strlist copy; /* statements that make its copy */
-	struct strlist pulled; /* columns that it has now */
+	struct strlist pulled; /* in a dry run: columns that there are now */
 };
-void mysql_target_plan_init(struct plan *plan);
-void mysql_target_plan_release(struct plan *plan);
-int mysql_target_plan_make(struct plan *plan, struct mysql_target *d,
-			   const struct place *place,
+void mysql_target_plan_init(struct mysql_target_plan *plan);
+void mysql_target_plan_release(struct mysql_target_plan *plan);
+int mysql_target_plan_make(struct mysql_target_plan *plan,
+			   struct mysql_target *d, const struct place *place,
 			   const struct target *target, struct error *err);
+/* Of a table, by its quoted name. */
+int mysql_target_has_rows(struct mysql_client *db, const char *table, bool *out,
+			  struct error *err);
 
 /* ddl.c: append the DDL to plan->inspection.ddl. */
-void mysql_target_ddl(struct plan *plan, const struct mysql_target *d,
-		      const struct place *place, const struct target *target,
-		      const enum drift_step *steps, char *const *grown);
+void mysql_target_ddl(struct mysql_target_plan *plan,
+		      const struct mysql_target *d, const struct place *place,
+		      const struct target *target, const enum drift_step *steps,
+		      char *const *grown);
 void mysql_target_ddl_mark_table(struct strbuf *sb,
 				 const struct mysql_target *d,
 				 const struct place *place);
 /* Fill plan->copy and plan->pulled; plan->table as it will be. */
-void mysql_target_ddl_copy(struct plan *plan, const struct mysql_target *d,
+void mysql_target_ddl_copy(struct mysql_target_plan *plan,
+			   const struct mysql_target *d,
 			   const struct place *place,
 			   const struct target *target,
 			   const enum drift_step *steps, char *const *grown);
@@ -135,8 +145,6 @@ void mysql_target_ddl_copy(struct plan *plan, const struct mysql_target *d,
 void mysql_target_ddl_view(struct strbuf *sb, const struct place *place,
 			   const struct target *target,
 			   const struct catalog_table *raw);
-/* `a`, `b`: the key. */
-void mysql_target_ddl_key(struct strbuf *sb, const struct schema *s);
 
 int mysql_target_prepare(struct destination *base, const struct target *target,
 			 struct error *err);
@@ -278,7 +286,8 @@ int mysql_target_load_rows(struct mysql_target *d, const struct batch *b,
 /* preview.c: a dry run. The rows that a batch is about are brought into a
  * temporary copy of the table, and it is loaded into that. In place of what
  * prepare writes: */
-int mysql_target_preview_make(struct mysql_target *d, const struct plan *plan,
+int mysql_target_preview_make(struct mysql_target *d,
+			      const struct mysql_target_plan *plan,
 			      struct error *err);
 /* The rows that mysql_target_statement_insert (or append) brings. */
 int mysql_target_preview_insert(struct mysql_target *d, int64_t *count,

@@ -55,7 +55,7 @@ static int mysql_inspect(struct destination *base, const struct target *target,
 {
 	struct mysql_target *d = (struct mysql_target *)base;
 	struct place place = { .database = NULL };
-	struct plan plan;
+	struct mysql_target_plan plan;
 	int rc;
 
 	mysql_target_plan_init(&plan);
@@ -64,15 +64,15 @@ static int mysql_inspect(struct destination *base, const struct target *target,
 		rc = mysql_target_plan_make(&plan, d, &place, target, err);
 	if (!rc)
 		rc = mysql_target_rights_inspect(
-			d, &place, target, &plan.inspection.problems, err);
+			d, &place, target, &plan.base.inspection.problems, err);
 	if (!rc)
-		rc = mysql_target_watchers_mark(d->db, &place, target,
-						&plan.table,
-						&plan.inspection.problems, err);
+		rc = mysql_target_watchers_mark(
+			d->db, &place, target, &plan.table,
+			&plan.base.inspection.problems, err);
 	if (!rc) {
 		inspection_release(out);
-		*out = plan.inspection;
-		inspection_init(&plan.inspection);
+		*out = plan.base.inspection;
+		inspection_init(&plan.base.inspection);
 	}
 	mysql_target_plan_release(&plan);
 	mysql_target_place_release(&place);

@@ -7,23 +7,6 @@
 #include "destinations/common/refusals.h"
 #include "destinations/mysql/owned.h"
 
-struct surroundings {
-	char *watermark_engine;
-	bool readable; /* something has the name that readers use */
-	bool readable_is_view;
-	bool invoker; /* its SQL SECURITY */
-	int64_t view_columns;
-	char *mark_fault; /* of the table of the marks */
-};
-
-static void plan_error(struct plan *plan, enum error_code error,
-		       const char *code, const char *fix,
-		       const struct target *target, const char *what)
-{
-	problems_add(&plan->inspection.problems, SEVERITY_ERROR, error, code,
-		     fix, "table %s: %s", target->table, what);
-}
-
 static const char surroundings_sql[] =
 	"SELECT COUNT(*),\n"
 	"  (SELECT engine FROM information_schema.tables\n"
@@ -39,10 +22,11 @@ static const char surroundings_sql[] =
 	"  " OWNED_MARK_FAULT "\n"
 	"FROM information_schema.schemata WHERE schema_name = ?";
 
-static int plan_surroundings(struct plan *plan, struct mysql_client *db,
-			     const struct place *place,
-			     struct surroundings *out, struct error *err)
+static int plan_look_around(struct mysql_target_plan *plan,
+			    struct mysql_client *db, struct error *err)
 {
+	struct mysql_target_surroundings *out = &plan->around;
+	const struct place *place = plan->base.place;
 	const char *params[] = { place->database, place->database,
 				 place->table,	  place->database,
 				 place->table,	  place->database,
@@ -57,7 +41,8 @@ static int plan_surroundings(struct plan *plan, struct mysql_client *db,
 		plan->has_database = *mysql_client_value(r, 0, 0) != '0';
 		out->watermark_engine = xstrdup(mysql_client_value(r, 0, 1));
 		out->mark_fault = xstrdup(mysql_client_value(r, 0, 5));
-		plan->has_watermark = out->watermark_engine && !out->mark_fault;
+		plan->base.has_watermark =
+			out->watermark_engine && !out->mark_fault;
 		readable = mysql_client_value(r, 0, 2);
 		out->readable = readable != NULL;
 		out->readable_is_view =
@@ -72,10 +57,9 @@ static int plan_surroundings(struct plan *plan, struct mysql_client *db,
 
 /* The pipeline's row is about this target, or it says nothing about it. */
 static int plan_history(struct plan *plan, struct mysql_client *db,
-			const struct place *place, const struct target *target,
 			struct error *err)
 {
-	const char *params[] = { target->pipeline, place->table };
+	const char *params[] = { plan->target->pipeline, plan->place->table };
 	struct mysql_client_result *r = NULL;
 	char *sql;
 	int rc;
@@ -85,7 +69,7 @@ static int plan_history(struct plan *plan, struct mysql_client *db,
 	sql = xstrfmt("SELECT created_target, watermark IS NOT NULL,\n"
 		      "  target_rows FROM %s\n"
 		      "WHERE pipeline = ? AND target = ?",
-		      place->watermark);
+		      plan->place->watermark);
 	rc = mysql_client_query(db, &r, sql, "ttt", 2, params, err);
 	if (!rc && mysql_client_rows(r)) {
 		plan->known = true;
@@ -100,7 +84,7 @@ static int plan_history(struct plan *plan, struct mysql_client *db,
 }
 
 static void plan_check_engine(struct plan *plan, const char *engine,
-			      const char *name, const struct target *target)
+			      const char *name)
 {
 	char *fix, *what;
 
@@ -111,57 +95,37 @@ static void plan_check_engine(struct plan *plan, const char *engine,
 		       "transactions: a batch could be there without its "
 		       "mark, or by half",
 		       name, engine);
-	plan_error(plan, ERROR_SCHEMA, "not-transactional", fix, target, what);
+	plan_refuse(plan, ERROR_SCHEMA, "not-transactional", fix, what);
 	free(fix);
 	free(what);
 }
 
-static void plan_check_kind(struct plan *plan, const struct place *place,
-			    const struct target *target,
-			    const struct surroundings *around)
+static void plan_check_kinds(struct mysql_target_plan *plan)
 {
-	const struct catalog_table *t = &plan->table;
+	const struct place *place = plan->base.place;
 
-	if (t->exists && !t->plain)
-		target_refuse_not_a_table(target, &plan->inspection.problems);
-	else if (t->exists)
-		plan_check_engine(plan, t->engine, place->rows, target);
-	plan_check_engine(plan, around->watermark_engine, place->watermark,
-			  target);
-	if (target->mode != LOAD_APPEND || !around->readable)
-		return;
-	if (!around->readable_is_view)
-		target_refuse_not_a_view(target, &plan->inspection.problems);
-	else if (!t->exists)
-		target_refuse_view_of_others(target,
-					     &plan->inspection.problems);
+	plan_check_kind(&plan->base);
+	if (plan->table.plain)
+		plan_check_engine(&plan->base, plan->table.engine, place->rows);
+	plan_check_engine(&plan->base, plan->around.watermark_engine,
+			  place->watermark);
+	plan_check_view(&plan->base);
 }
 
-static void plan_check_owners(struct plan *plan, const struct place *place,
-			      const struct target *target,
-			      const struct surroundings *around)
+static void plan_check_owners(struct mysql_target_plan *plan)
 {
 	struct error err = ERROR_INIT;
 
-	if (mysql_target_owned_refuse(around->mark_fault, place, &err))
-		problems_add_error(&plan->inspection.problems, "unsafe-marks",
-				   &err);
-	mysql_target_owned_look(around->invoker, target,
-				&plan->inspection.problems);
+	if (mysql_target_owned_refuse(plan->around.mark_fault, plan->base.place,
+				      &err))
+		plan_refuse_marks(&plan->base, &err);
+	mysql_target_owned_look(plan->around.invoker, plan->base.target,
+				&plan->base.inspection.problems);
 }
 
 /* What a unique index on the key would be of: no text without a bound. */
-static bool plan_has_key_columns(const struct plan *plan,
-				 const struct schema *s)
-{
-	for (size_t i = 0; i < s->n_key; i++)
-		if (!mysql_target_catalog_find(&plan->table,
-					       s->columns[s->key[i]].name))
-			return false;
-	return true;
-}
-
-static bool plan_key_is_open(const struct plan *plan, const struct schema *s)
+static bool plan_key_is_open(const struct mysql_target_plan *plan,
+			     const struct schema *s)
 {
 	for (size_t i = 0; i < s->n_key; i++) {
 		const struct catalog_column *c = mysql_target_catalog_find(
@@ -174,36 +138,29 @@ static bool plan_key_is_open(const struct plan *plan, const struct schema *s)
 	return false;
 }
 
-static void plan_check_key(struct plan *plan, const struct place *place,
-			   const struct target *target)
+static void plan_check_key(struct mysql_target_plan *plan)
 {
-	const struct schema *s = target->schema;
-	struct strbuf fix = STRBUF_INIT;
+	const struct target *target = plan->base.target;
+	struct problems *out = &plan->base.inspection.problems;
+	char *create;
 
-	if (target_refuse_keyless(target, &plan->inspection.problems))
+	if (target_refuse_keyless(target, out) || !plan_keeps_key(&plan->base))
 		return;
-	if (!plan->table.exists || target->mode == LOAD_APPEND ||
-	    !plan_has_key_columns(plan, s))
-		return;
-	if (!plan->table.has_key || plan_key_is_open(plan, s)) {
-		strbuf_addf(&fix, "CREATE UNIQUE INDEX tidemark_key ON %s (",
-			    place->rows);
-		mysql_target_ddl_key(&fix, s);
-		strbuf_addstr(&fix, ")");
-		plan_error(plan, ERROR_SCHEMA, "key-not-unique", fix.data,
-			   target,
-			   "no unique index is on exactly the key's columns "
-			   "and all of their values, so a key could come "
-			   "twice");
-		strbuf_release(&fix);
+	if (!plan->table.has_key || plan_key_is_open(plan, target->schema)) {
+		create = xstrfmt("CREATE UNIQUE INDEX tidemark_key ON %s",
+				 plan->base.place->rows);
+		plan_refuse_key(&plan->base, create, '`',
+				"no unique index is on exactly the key's "
+				"columns and all of their values, so a key "
+				"could come twice");
+		free(create);
 	}
 	if (plan->table.other_unique)
-		target_warn_unique(target, &plan->inspection.problems);
+		target_warn_unique(target, out);
 }
 
 /* A row that is deleted takes along, or is held by, those that point at it. */
-static void plan_check_referenced(struct plan *plan,
-				  const struct target *target)
+static void plan_check_referenced(struct mysql_target_plan *plan)
 {
 	char *what;
 
@@ -211,55 +168,27 @@ static void plan_check_referenced(struct plan *plan,
 		what = xstrfmt("a foreign key of %s points at it, so its rows "
 			       "cannot be deleted and inserted again",
 			       plan->table.referenced_by);
-		plan_error(plan, ERROR_SCHEMA, "referenced",
-			   "load it with mode upsert", target, what);
+		plan_refuse(&plan->base, ERROR_SCHEMA, "referenced",
+			    "load it with mode upsert", what);
 		free(what);
 	}
 }
 
-static void plan_check_changes(struct plan *plan, const struct mysql_target *d,
-			       const struct target *target)
+static void plan_check_changes(struct mysql_target_plan *plan,
+			       struct mysql_target *d)
 {
+	const struct target *target = plan->base.target;
+	struct problems *out = &plan->base.inspection.problems;
+
 	if (target->mode == LOAD_DELETE_INSERT)
-		plan_check_referenced(plan, target);
-	mysql_target_watchers_unseen(d->db, target, &plan->table,
-				     &plan->inspection.problems);
+		plan_check_referenced(plan);
+	mysql_target_watchers_unseen(d->db, target, &plan->table, out);
 	if (target->mode == LOAD_APPEND)
-		target_refuse_reserved(target, &plan->inspection.problems);
-}
-
-/* Worth a look only when the mark says that rows are there. */
-static int plan_check_emptied(struct plan *plan, struct mysql_client *db,
-			      const struct place *place,
-			      const struct target *target, struct error *err)
-{
-	struct mysql_client_result *r = NULL;
-	char *sql;
-	int rc;
-
-	if (target->refresh || !plan->known || !plan->marked ||
-	    !plan->delivered || !plan->table.plain || plan->inspection.added.n)
-		return 0;
-	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1", place->rows);
-	rc = mysql_client_query(db, &r, sql, "t", 0, NULL, err);
-	if (!rc && !mysql_client_rows(r))
-		target_refuse_emptied(target, plan->delivered,
-				      &plan->inspection.problems);
-	mysql_client_result_free(r);
-	free(sql);
-	return rc;
-}
-
-static void plan_check_refresh(struct plan *plan, struct mysql_target *d,
-			       const struct place *place,
-			       const struct target *target)
-{
-	if (!target->refresh || !plan->table.exists)
-		return;
-	if (!plan->created && !target->force)
-		target_refuse_not_ours(target, &plan->inspection.problems);
-	mysql_target_swap_inspect(d, place, &plan->table, target,
-				  &plan->inspection.problems);
+		target_refuse_reserved(target, out);
+	plan_check_ours(&plan->base);
+	if (target->refresh && plan->table.exists)
+		mysql_target_swap_inspect(d, plan->base.place, &plan->table,
+					  target, out);
 }
 
 /* Made by the source's own words: what fits there fits here. */
@@ -277,21 +206,19 @@ static bool plan_is_same_type(const struct target *target,
 	       !strcmp(native, actual->name);
 }
 
-static void plan_fit(const struct plan *plan, const struct target *target,
-		     size_t i, struct drift_column *out, char **grown)
+static void mysql_target_plan_fit(const void *context, size_t i,
+				  struct drift_column *out, char **grown)
 {
+	const struct mysql_target_plan *plan = context;
+	const struct target *target = plan->base.target;
 	const struct column *source = &target->schema->columns[i];
 	const struct catalog_column *c =
 		mysql_target_catalog_find(&plan->table, source->name);
 
-	*out = (struct drift_column){ .wanted = plan->wanted[i].name,
-				      .mapping = plan->mappings[i] };
-	*grown = NULL;
+	out->wanted = plan->wanted[i].name;
+	out->mapping = plan->mappings[i];
 	if (!c)
 		return;
-	out->actual = c->type.name;
-	out->not_null = c->not_null;
-	out->generated = c->generated;
 	if (plan_is_same_type(target, source, &c->type)) {
 		out->fit = FIT_EXACT;
 		out->mapping = MAPPING_EXACT;
@@ -306,117 +233,22 @@ static void plan_fit(const struct plan *plan, const struct target *target,
 	if ((long)i == target->schema->mark && out->fit == FIT_WIDER &&
 	    !mysql_target_type_keeps_order(source->type.kind, &c->type))
 		out->fit = FIT_NARROW;
-	/* A refresh fills an empty table: any type can become any other. */
-	if (out->fit == FIT_NARROW && target->refresh) {
-		out->fit = FIT_GROWS;
-		*grown = xstrdup(plan->wanted[i].name);
-	}
-	out->grown = *grown;
-}
-
-static size_t plan_extras(const struct plan *plan, const struct target *target,
-			  struct drift_extra *out)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < plan->table.n_columns; i++) {
-		const struct catalog_column *c = &plan->table.columns[i];
-		bool theirs = true;
-
-		for (size_t k = 0; k < target->schema->n_columns; k++)
-			if (!strcasecmp(target->schema->columns[k].name,
-					c->name))
-				theirs = false;
-		if (theirs &&
-		    (target->mode != LOAD_APPEND || !name_is_own(c->name)))
-			out[n++] = (struct drift_extra){
-				.name = c->name,
-				.not_null = c->not_null,
-				.has_default =
-					c->default_text || c->auto_increment,
-				.generated = c->generated,
-			};
-	}
-	return n;
-}
-
-static int plan_drift(struct plan *plan, const struct mysql_target *d,
-		      const struct place *place, const struct target *target,
-		      struct error *err)
-{
-	size_t n = target->schema->n_columns;
-	struct drift_column *columns = xcalloc(n + 1, sizeof(*columns));
-	char **grown = xcalloc(n + 1, sizeof(*grown));
-	struct drift_extra *extras =
-		xcalloc(plan->table.n_columns + 1, sizeof(*extras));
-	enum drift_step *steps = xcalloc(n + 1, sizeof(*steps));
-	struct drift_table table = {
-		.columns = columns,
-		.extras = extras,
-		.exists = plan->table.exists,
-		.known = plan->known || target->refresh,
-		.created = plan->created,
-	};
-	bool widens = false;
-	int rc = 0;
-
-	for (size_t i = 0; i < n; i++)
-		plan_fit(plan, target, i, &columns[i], &grown[i]);
-	table.n_extras = plan_extras(plan, target, extras);
-	drift_decide(target, &table, steps, &plan->inspection);
-	for (size_t i = 0; i < n; i++)
-		widens |= steps[i] == STEP_WIDEN;
-	if (widens && plan->table.exists)
-		rc = mysql_target_catalog_clauses(d->db, place->rows,
-						  &plan->table, err);
-	mysql_target_ddl(plan, d, place, target, steps, grown);
-	plan->inspection.anew =
-		!plan->known || !plan->table.exists || plan->inspection.added.n;
-	if (target->preview)
-		mysql_target_ddl_copy(plan, d, place, target, steps, grown);
-	for (size_t i = 0; i < n; i++)
-		free(grown[i]);
-	free(columns);
-	free(grown);
-	free(extras);
-	free(steps);
-	return rc;
 }
 
 /* The view shows each column that the raw table has from the source. */
-static bool plan_view_is_whole(const struct plan *plan,
-			       const struct surroundings *around)
+static bool plan_view_is_whole(const struct mysql_target_plan *plan)
 {
 	int64_t n = 0;
 
 	for (size_t i = 0; i < plan->table.n_columns; i++)
 		n += !name_is_own(plan->table.columns[i].name);
-	return around->readable_is_view && around->view_columns == n;
+	return plan->around.readable_is_view && plan->around.view_columns == n;
 }
 
-void mysql_target_plan_init(struct plan *plan)
+static void plan_wanted(struct mysql_target_plan *plan,
+			const struct mysql_target *d)
 {
-	memset(plan, 0, sizeof(*plan));
-	inspection_init(&plan->inspection);
-}
-
-void mysql_target_plan_release(struct plan *plan)
-{
-	for (size_t i = 0; i < plan->n_wanted; i++)
-		mysql_target_type_release(&plan->wanted[i]);
-	free(plan->wanted);
-	free(plan->mappings);
-	inspection_release(&plan->inspection);
-	mysql_target_catalog_release(&plan->table);
-	strlist_release(&plan->copy);
-	strlist_release(&plan->pulled);
-	mysql_target_plan_init(plan);
-}
-
-static void plan_wanted(struct plan *plan, const struct mysql_target *d,
-			const struct target *target)
-{
-	const struct schema *s = target->schema;
+	const struct schema *s = plan->base.target->schema;
 
 	plan->n_wanted = s->n_columns;
 	plan->wanted = xcalloc(s->n_columns + 1, sizeof(*plan->wanted));
@@ -424,45 +256,152 @@ static void plan_wanted(struct plan *plan, const struct mysql_target *d,
 	if (!mysql_target_types_wanted(s, &d->dialect, plan->wanted,
 				       plan->mappings) &&
 	    !plan->table.exists)
-		plan_error(plan, ERROR_SCHEMA, "key-too-long",
-			   "choose a shorter key, or shorten it under "
-			   "source.expressions",
-			   target,
-			   "its key columns are longer than the 3072 bytes "
-			   "that an index takes");
+		plan_refuse(&plan->base, ERROR_SCHEMA, "key-too-long",
+			    "choose a shorter key, or shorten it under "
+			    "source.expressions",
+			    "its key columns are longer than the 3072 bytes "
+			    "that an index takes");
 }
 
-int mysql_target_plan_make(struct plan *plan, struct mysql_target *d,
-			   const struct place *place,
-			   const struct target *target, struct error *err)
+static void plan_take_table(struct mysql_target_plan *plan)
 {
-	struct surroundings around = { .watermark_engine = NULL };
-	int rc;
+	const struct catalog_table *t = &plan->table;
+	bool append = plan->base.target->mode == LOAD_APPEND;
 
-	rc = mysql_target_catalog_read(d->db, place->database, place->base,
-				       target->schema, &plan->table, err);
+	plan->base.exists = t->exists;
+	plan->base.plain = plan->base.counts = t->plain;
+	if (append && plan->around.readable)
+		plan->base.readable = !plan->around.readable_is_view
+					      ? READABLE_OTHER
+				      : t->exists ? READABLE_OURS
+						  : READABLE_VIEW;
+	for (size_t i = 0; i < t->n_columns; i++) {
+		const struct catalog_column *c = &t->columns[i];
+
+		*plan_add_column(&plan->base) = (struct table_column){
+			.name = c->name,
+			.type = c->type.name,
+			.not_null = c->not_null,
+			.has_default = c->default_text || c->auto_increment,
+			.generated = c->generated,
+			.ours = append && name_is_own(c->name),
+		};
+	}
+}
+
+static int mysql_target_plan_look(struct plan *base, struct error *err)
+{
+	struct mysql_target_plan *plan = (struct mysql_target_plan *)base;
+	struct mysql_target *d = (struct mysql_target *)base->destination;
+	const struct place *place = base->place;
+	int rc = mysql_target_catalog_read(d->db, place->database, place->base,
+					   base->target->schema, &plan->table,
+					   err);
+
 	if (!rc)
 		rc = mysql_target_watchers_read(d->db, place->database,
-						place->base, target,
+						place->base, base->target,
 						&plan->table, err);
 	if (!rc)
-		rc = plan_surroundings(plan, d->db, place, &around, err);
+		rc = plan_look_around(plan, d->db, err);
 	if (!rc)
-		rc = plan_history(plan, d->db, place, target, err);
-	if (!rc) {
-		plan_wanted(plan, d, target);
-		plan->inspection.table_exists = plan->table.exists;
-		plan->has_view = plan_view_is_whole(plan, &around);
-		plan_check_owners(plan, place, target, &around);
-		plan_check_kind(plan, place, target, &around);
-		plan_check_key(plan, place, target);
-		plan_check_changes(plan, d, target);
-		plan_check_refresh(plan, d, place, target);
-		rc = plan_drift(plan, d, place, target, err);
-	}
+		rc = plan_history(base, d->db, err);
 	if (!rc)
-		rc = plan_check_emptied(plan, d->db, place, target, err);
-	free(around.watermark_engine);
-	free(around.mark_fault);
+		plan_take_table(plan);
 	return rc;
+}
+
+static int mysql_target_plan_check(struct plan *base, struct error *err)
+{
+	struct mysql_target_plan *plan = (struct mysql_target_plan *)base;
+	struct mysql_target *d = (struct mysql_target *)base->destination;
+
+	(void)err;
+	plan_wanted(plan, d);
+	plan->has_view = plan_view_is_whole(plan);
+	plan_check_owners(plan);
+	plan_check_kinds(plan);
+	plan_check_key(plan);
+	plan_check_changes(plan, d);
+	return 0;
+}
+
+static int mysql_target_plan_ddl(struct plan *base, struct error *err)
+{
+	struct mysql_target_plan *plan = (struct mysql_target_plan *)base;
+	struct mysql_target *d = (struct mysql_target *)base->destination;
+	const struct drift *drift = &base->drift;
+	int rc = 0;
+
+	if (base->exists && drift_has(drift, STEP_WIDEN))
+		rc = mysql_target_catalog_clauses(d->db, base->place->rows,
+						  &plan->table, err);
+	if (rc)
+		return rc;
+	mysql_target_ddl(plan, d, base->place, base->target, drift->steps,
+			 drift->grown);
+	if (base->target->preview)
+		mysql_target_ddl_copy(plan, d, base->place, base->target,
+				      drift->steps, drift->grown);
+	return 0;
+}
+
+int mysql_target_has_rows(struct mysql_client *db, const char *table, bool *out,
+			  struct error *err)
+{
+	char *sql = xstrfmt("SELECT 1 FROM %s LIMIT 1", table);
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query(db, &r, sql, "t", 0, NULL, err);
+
+	if (!rc)
+		*out = mysql_client_rows(r) > 0;
+	mysql_client_result_free(r);
+	free(sql);
+	return rc;
+}
+
+static int mysql_target_plan_has_rows(const struct plan *plan, bool *out,
+				      struct error *err)
+{
+	struct mysql_target *d = (struct mysql_target *)plan->destination;
+
+	return mysql_target_has_rows(d->db, plan->place->rows, out, err);
+}
+
+static const struct plan_engine mysql_target_plan_engine = {
+	.title = "MySQL",
+	.case_blind = true,
+	.look = mysql_target_plan_look,
+	.check = mysql_target_plan_check,
+	.fit = mysql_target_plan_fit,
+	.ddl = mysql_target_plan_ddl,
+	.has_rows = mysql_target_plan_has_rows,
+};
+
+void mysql_target_plan_init(struct mysql_target_plan *plan)
+{
+	memset(plan, 0, sizeof(*plan));
+}
+
+void mysql_target_plan_release(struct mysql_target_plan *plan)
+{
+	plan_end(&plan->base);
+	for (size_t i = 0; i < plan->n_wanted; i++)
+		mysql_target_type_release(&plan->wanted[i]);
+	free(plan->wanted);
+	free(plan->mappings);
+	free(plan->around.watermark_engine);
+	free(plan->around.mark_fault);
+	mysql_target_catalog_release(&plan->table);
+	strlist_release(&plan->pulled);
+	mysql_target_plan_init(plan);
+}
+
+int mysql_target_plan_make(struct mysql_target_plan *plan,
+			   struct mysql_target *d, const struct place *place,
+			   const struct target *target, struct error *err)
+{
+	plan_begin(&plan->base, &mysql_target_plan_engine, &d->base, place,
+		   target);
+	return plan_run(&plan->base, err);
 }

@@ -28,20 +28,15 @@ static const char numbers_sql[] =
 	"  (SELECT COALESCE(MAX(" NAME_RAW_SEQ "), 0) FROM %s))\n"
 	"WHERE pipeline = ?";
 
-static bool prepare_needs_row(const struct plan *plan,
-			      const struct target *target)
-{
-	return !plan->known || (!target->refresh && plan->inspection.anew);
-}
-
-static int prepare_row(struct mysql_target *d, const struct plan *plan,
+static int prepare_row(struct mysql_target *d,
+		       const struct mysql_target_plan *plan,
 		       const struct target *target, struct error *err)
 {
 	const char *created =
 		!plan->table.exists && !target->refresh ? "1" : "0";
 	const char *params[] = { target->pipeline, created,
 				 d->place.table,   created,
-				 d->place.table,   plan->known ? "1" : "0",
+				 d->place.table,   plan->base.known ? "1" : "0",
 				 d->place.table };
 	char *sql = xstrfmt(row_sql, d->place.watermark);
 	int rc = mysql_client_exec_count(d->db, sql, ARRAY_SIZE(params), params,
@@ -73,16 +68,17 @@ static int prepare_statement(struct mysql_target *d, const char *sql,
  * may be the last. The mark is forgotten before a column is added that it
  * would be taken to speak of; and the row says that a table is Tidemark's
  * before that is made. */
-static int prepare_ddl(struct mysql_target *d, const struct plan *plan,
+static int prepare_ddl(struct mysql_target *d,
+		       const struct mysql_target_plan *plan,
 		       const struct target *target, struct error *err)
 {
-	const struct strlist *ddl = &plan->inspection.ddl;
-	size_t first = !plan->has_database + !plan->has_watermark;
+	const struct strlist *ddl = &plan->base.inspection.ddl;
+	size_t first = !plan->has_database + !plan->base.has_watermark;
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < first; i++)
 		rc = prepare_statement(d, ddl->items[i], err);
-	if (!rc && prepare_needs_row(plan, target))
+	if (!rc && plan_needs_row(&plan->base))
 		rc = prepare_row(d, plan, target, err);
 	for (size_t i = first; !rc && i < ddl->n; i++)
 		rc = prepare_statement(d, ddl->items[i], err);
@@ -106,18 +102,19 @@ static int prepare_try_swap(struct mysql_target *d, struct error *err)
 }
 
 static int prepare_plan(struct mysql_target *d, const struct target *target,
-			struct plan *plan, struct error *err)
+			struct mysql_target_plan *plan, struct error *err)
 {
 	int rc;
 
 	mysql_target_plan_release(plan);
 	rc = mysql_target_plan_make(plan, d, &d->place, target, err);
-	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
+	return rc ? rc
+		  : problems_to_error(&plan->base.inspection.problems, err);
 }
 
 /* Planned again under the lock: another process may have been quicker. */
 static int prepare_write(struct mysql_target *d, const struct target *target,
-			 struct plan *plan, struct error *err)
+			 struct mysql_target_plan *plan, struct error *err)
 {
 	const char *pipeline = target->pipeline;
 	int rc = mysql_target_lock_take(d, LOCK_DDL, pipeline, PREPARE_WAIT,
@@ -128,7 +125,7 @@ static int prepare_write(struct mysql_target *d, const struct target *target,
 					    PREPARE_WAIT, err);
 	if (!rc)
 		rc = prepare_plan(d, target, plan, err);
-	if (!rc && plan->has_watermark)
+	if (!rc && plan->base.has_watermark)
 		rc = mysql_target_mark_check_fence(d, target, err);
 	if (!rc)
 		rc = prepare_ddl(d, plan, target, err);
@@ -140,7 +137,7 @@ static int prepare_write(struct mysql_target *d, const struct target *target,
 		rc = mysql_target_refresh_take_over(d, target, err);
 	mysql_target_lock_release(d, LOCK_LOAD);
 	mysql_target_lock_release(d, LOCK_DDL);
-	if (!rc && !target->refresh && plan->marked && !plan->table.exists)
+	if (!rc && !target->refresh && plan->base.marked && !plan->table.exists)
 		target_say_again(target, "is gone");
 	return rc;
 }
@@ -148,8 +145,7 @@ static int prepare_write(struct mysql_target *d, const struct target *target,
 /* Rows can go straight into an empty table. */
 static int prepare_direct(struct mysql_target *d, struct error *err)
 {
-	struct mysql_client_result *r = NULL;
-	char *sql;
+	bool has_rows = false;
 	int rc;
 
 	d->direct = false;
@@ -157,17 +153,14 @@ static int prepare_direct(struct mysql_target *d, struct error *err)
 	    d->table.triggers)
 		return 0;
 	/* A copy has no rows yet: those of the table itself count. */
-	sql = xstrfmt("SELECT 1 FROM %s LIMIT 1",
-		      d->pull ? d->place.rows : d->rows);
-	rc = mysql_client_query(d->db, &r, sql, "t", 0, NULL, err);
-	if (!rc)
-		d->direct = mysql_client_rows(r) == 0;
-	mysql_client_result_free(r);
-	free(sql);
+	rc = mysql_target_has_rows(d->db, d->pull ? d->place.rows : d->rows,
+				   &has_rows, err);
+	d->direct = !rc && !has_rows;
 	return rc;
 }
 
-static int prepare_session(struct mysql_target *d, const struct plan *plan,
+static int prepare_session(struct mysql_target *d,
+			   const struct mysql_target_plan *plan,
 			   struct error *err)
 {
 	const char *table = d->target->refresh ? d->place.build : d->place.base;
@@ -199,7 +192,7 @@ static int prepare_session(struct mysql_target *d, const struct plan *plan,
 
 /* A table that stays as it is is not asked about again. */
 static int prepare_tables(struct mysql_target *d, const struct target *target,
-			  struct plan *plan, struct error *err)
+			  struct mysql_target_plan *plan, struct error *err)
 {
 	int rc;
 
@@ -208,9 +201,7 @@ static int prepare_tables(struct mysql_target *d, const struct target *target,
 	free(d->signature);
 	d->signature = NULL;
 	rc = prepare_plan(d, target, plan, err);
-	if (!rc && !target->preview &&
-	    (target->refresh || target->writer.claim ||
-	     plan->inspection.ddl.n || prepare_needs_row(plan, target))) {
+	if (!rc && !target->preview && plan_needs_write(&plan->base)) {
 		rc = prepare_write(d, target, plan, err);
 		if (!rc && target->refresh) {
 			d->replaced = plan->table;
@@ -241,7 +232,7 @@ int mysql_target_prepare(struct destination *base, const struct target *target,
 			 struct error *err)
 {
 	struct mysql_target *d = (struct mysql_target *)base;
-	struct plan plan;
+	struct mysql_target_plan plan;
 	int rc;
 
 	mysql_target_plan_init(&plan);

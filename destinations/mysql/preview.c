@@ -9,8 +9,8 @@
 
 /* As the table is made; or, where that cannot be (of partitions, or with a
  * full-text index), by the batch's columns, without its constraints. */
-static int preview_copy(struct mysql_target *d, const struct plan *plan,
-			struct error *err)
+static int preview_copy(struct mysql_target *d,
+			const struct mysql_target_plan *plan, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	int rc = mysql_target_execf(
@@ -18,8 +18,8 @@ static int preview_copy(struct mysql_target *d, const struct plan *plan,
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; !rc && i < plan->copy.n; i++)
-		rc = mysql_client_exec(d->db, plan->copy.items[i], &why);
+	for (size_t i = 0; !rc && i < plan->base.copy.n; i++)
+		rc = mysql_client_exec(d->db, plan->base.copy.items[i], &why);
 	if (!rc)
 		return 0;
 	if (rc == -ERROR_ACCESS || error_may_pass(why.code)) {
@@ -59,8 +59,8 @@ static bool preview_has_column(const struct mysql_target *d, const char *name)
 }
 
 /* A copy of the batch's columns alone takes no others. */
-static int preview_pull(struct mysql_target *d, const struct plan *plan,
-			struct error *err)
+static int preview_pull(struct mysql_target *d,
+			const struct mysql_target_plan *plan, struct error *err)
 {
 	char *sql = xstrfmt("SELECT * FROM %s LIMIT 0", d->rows);
 	struct strlist columns = STRLIST_INIT;
@@ -85,7 +85,8 @@ static int preview_pull(struct mysql_target *d, const struct plan *plan,
 	return rc;
 }
 
-int mysql_target_preview_make(struct mysql_target *d, const struct plan *plan,
+int mysql_target_preview_make(struct mysql_target *d,
+			      const struct mysql_target_plan *plan,
 			      struct error *err)
 {
 	int rc = plan->has_database ? 0 : preview_move(d, err);
@@ -96,9 +97,10 @@ int mysql_target_preview_make(struct mysql_target *d, const struct plan *plan,
 		rc = preview_copy(d, plan, err);
 	if (!rc)
 		rc = mysql_target_stage_like(d, d->place.fresh, true, err);
-	if (!rc && plan->inspection.table_exists && !d->target->refresh)
+	if (!rc && plan->base.inspection.table_exists && !d->target->refresh)
 		rc = preview_pull(d, plan, err);
-	d->previewed = plan->inspection.table_exists && !plan->inspection.ddl.n;
+	d->previewed = plan->base.inspection.table_exists &&
+		       !plan->base.inspection.ddl.n;
 	return rc;
 }
 

@@ -118,7 +118,7 @@ int mysql_target_stage_like(struct mysql_target *d, const char *table,
 					    : " NOT NULL,\n");
 	}
 	strbuf_addstr(&sql, "PRIMARY KEY (");
-	mysql_target_ddl_key(&sql, s);
+	plan_key_list(&sql, s, '`');
 	strbuf_addstr(&sql, ")) ENGINE = InnoDB ROW_FORMAT = DYNAMIC");
 	rc = mysql_target_execf(d->db, err, "DROP TEMPORARY TABLE IF EXISTS %s",
 				table);

@@ -8,18 +8,9 @@ static void ddl_add(struct strlist *out, struct strbuf *sb)
 	strbuf_reset(sb);
 }
 
-static void ddl_key(struct strbuf *sb, const struct schema *s)
-{
-	for (size_t i = 0; i < s->n_key; i++) {
-		if (i)
-			strbuf_addstr(sb, ", ");
-		sql_quote_name(sb, s->columns[s->key[i]].name, '"');
-	}
-}
-
 static void ddl_create(struct strlist *out, struct strbuf *sb,
-		       const struct plan *plan, const struct target *target,
-		       const char *table)
+		       const struct postgres_plan *plan,
+		       const struct target *target, const char *table)
 {
 	const struct schema *s = target->schema;
 
@@ -37,11 +28,11 @@ static void ddl_create(struct strlist *out, struct strbuf *sb,
 				  " timestamp with time zone NOT NULL)");
 		ddl_add(out, sb);
 		strbuf_addf(sb, "CREATE INDEX ON %s (", table);
-		ddl_key(sb, s);
+		plan_key_list(sb, s, '\"');
 		strbuf_addstr(sb, ", " NAME_RAW_SEQ ")");
 	} else {
 		strbuf_addstr(sb, "  PRIMARY KEY (");
-		ddl_key(sb, s);
+		plan_key_list(sb, s, '\"');
 		strbuf_addstr(sb, "))");
 	}
 	ddl_add(out, sb);
@@ -64,89 +55,79 @@ static void ddl_step(struct strlist *out, struct strbuf *sb,
 	ddl_add(out, sb);
 }
 
-static bool ddl_has(const enum drift_step *steps, size_t n,
-		    enum drift_step step)
-{
-	for (size_t i = 0; i < n; i++)
-		if (steps[i] == step)
-			return true;
-	return false;
-}
-
 /* The view of the raw table as it will be: its columns, then the new ones. */
-static void ddl_view(struct plan *plan, struct strbuf *sb,
-		     const struct place *place, const struct target *target,
-		     const enum drift_step *steps)
+static void ddl_view(struct postgres_plan *plan, struct strbuf *sb,
+		     const struct place *place, const struct target *target)
 {
-	bool added = ddl_has(steps, plan->n_wanted, STEP_ADD);
-	bool widened = ddl_has(steps, plan->n_wanted, STEP_WIDEN);
+	bool added = drift_has(&plan->base.drift, STEP_ADD);
+	bool widened = drift_has(&plan->base.drift, STEP_WIDEN);
 
 	if (plan->table.exists && !added && !widened && plan->has_view &&
 	    !plan->old_view)
 		return;
 	postgres_ddl_view(sb, place, target, &plan->table);
-	ddl_add(&plan->inspection.ddl, sb);
+	ddl_add(&plan->base.inspection.ddl, sb);
 }
 
-static void ddl_build(struct plan *plan, struct strbuf *sb,
+static void ddl_build(struct postgres_plan *plan, struct strbuf *sb,
 		      const struct place *place, const struct target *target)
 {
 	strbuf_addf(sb, "DROP TABLE IF EXISTS %s", place->building);
-	ddl_add(&plan->inspection.ddl, sb);
+	ddl_add(&plan->base.inspection.ddl, sb);
 	if (!plan->table.exists) {
-		ddl_create(&plan->inspection.ddl, sb, plan, target,
+		ddl_create(&plan->base.inspection.ddl, sb, plan, target,
 			   place->building);
 		return;
 	}
 	strbuf_addf(sb, "CREATE TABLE %s (LIKE %s INCLUDING ALL)",
 		    place->building, place->rows);
-	ddl_add(&plan->inspection.ddl, sb);
+	ddl_add(&plan->base.inspection.ddl, sb);
 }
 
-void postgres_plan_ddl_schema(struct plan *plan, const struct place *place)
+void postgres_ddl_schema(struct postgres_plan *plan, const struct place *place)
 {
 	struct strbuf sb = STRBUF_INIT;
 
 	strbuf_addstr(&sb, "CREATE SCHEMA IF NOT EXISTS ");
 	sql_quote_name(&sb, place->schema, '"');
-	ddl_add(&plan->inspection.ddl, &sb);
+	ddl_add(&plan->base.inspection.ddl, &sb);
 	strbuf_release(&sb);
 }
 
-void postgres_plan_ddl(struct plan *plan, const struct place *place,
-		       const struct target *target,
-		       const enum drift_step *steps)
+void postgres_ddl(struct postgres_plan *plan, const struct place *place,
+		  const struct target *target, const enum drift_step *steps)
 {
 	const char *table = target->refresh ? place->building : place->rows;
 	struct strbuf sb = STRBUF_INIT;
 	bool append = target->mode == LOAD_APPEND && !target->refresh;
 
-	if (!plan->has_watermark) {
+	if (!plan->base.has_watermark) {
 		postgres_mark_table_sql(&sb, place);
-		ddl_add(&plan->inspection.ddl, &sb);
+		ddl_add(&plan->base.inspection.ddl, &sb);
 	}
 	if (target->refresh)
 		ddl_build(plan, &sb, place, target);
 	else if (!plan->table.exists)
-		ddl_create(&plan->inspection.ddl, &sb, plan, target, table);
+		ddl_create(&plan->base.inspection.ddl, &sb, plan, target,
+			   table);
 	/* A column's type cannot change under a view. */
 	if (append && plan->has_view &&
-	    ddl_has(steps, plan->n_wanted, STEP_WIDEN)) {
+	    drift_has(&plan->base.drift, STEP_WIDEN)) {
 		strbuf_addf(&sb, "DROP VIEW %s", place->readable);
-		ddl_add(&plan->inspection.ddl, &sb);
+		ddl_add(&plan->base.inspection.ddl, &sb);
 	}
 	for (size_t i = 0; i < plan->n_wanted; i++)
-		ddl_step(&plan->inspection.ddl, &sb,
+		ddl_step(&plan->base.inspection.ddl, &sb,
 			 &target->schema->columns[i], table, &plan->wanted[i],
 			 steps[i], target->refresh);
 	if (append)
-		ddl_view(plan, &sb, place, target, steps);
+		ddl_view(plan, &sb, place, target);
 	strbuf_release(&sb);
 }
 
 /* Defaults stay away: one may be the next number of the table's own sequence.
  * So a column that the batch does not have may be NULL. */
-static void ddl_copy_nulls(struct plan *plan, struct strbuf *sb,
+static void ddl_copy_nulls(struct postgres_plan *plan, struct strbuf *sb,
 			   const struct target *target)
 {
 	for (size_t i = 0; i < plan->table.n_columns; i++) {
@@ -158,11 +139,11 @@ static void ddl_copy_nulls(struct plan *plan, struct strbuf *sb,
 		strbuf_addstr(sb, "ALTER TABLE " PREVIEW_COPY " ALTER COLUMN ");
 		sql_quote_name(sb, c->name, '"');
 		strbuf_addstr(sb, " DROP NOT NULL");
-		ddl_add(&plan->copy, sb);
+		ddl_add(&plan->base.copy, sb);
 	}
 }
 
-static void ddl_copy_like(struct plan *plan, struct strbuf *sb,
+static void ddl_copy_like(struct postgres_plan *plan, struct strbuf *sb,
 			  const struct place *place,
 			  const struct target *target)
 {
@@ -172,27 +153,27 @@ static void ddl_copy_like(struct plan *plan, struct strbuf *sb,
 		    "CREATE TABLE " PREVIEW_COPY " (LIKE %s INCLUDING "
 		    "CONSTRAINTS INCLUDING GENERATED)",
 		    place->rows);
-	ddl_add(&plan->copy, sb);
+	ddl_add(&plan->base.copy, sb);
 	ddl_copy_nulls(plan, sb, target);
 	strbuf_addf(sb, "CREATE %sINDEX ON " PREVIEW_COPY " (",
 		    append ? "" : "UNIQUE ");
-	ddl_key(sb, target->schema);
+	plan_key_list(sb, target->schema, '\"');
 	strbuf_addstr(sb, append ? ", " NAME_RAW_SEQ ")" : ")");
-	ddl_add(&plan->copy, sb);
+	ddl_add(&plan->base.copy, sb);
 }
 
-void postgres_plan_copy(struct plan *plan, const struct place *place,
-			const struct target *target,
-			const enum drift_step *steps)
+void postgres_ddl_copy(struct postgres_plan *plan, const struct place *place,
+		       const struct target *target,
+		       const enum drift_step *steps)
 {
 	struct strbuf sb = STRBUF_INIT;
 
 	if (plan->table.exists)
 		ddl_copy_like(plan, &sb, place, target);
 	else
-		ddl_create(&plan->copy, &sb, plan, target, PREVIEW_COPY);
+		ddl_create(&plan->base.copy, &sb, plan, target, PREVIEW_COPY);
 	for (size_t i = 0; plan->table.exists && i < plan->n_wanted; i++)
-		ddl_step(&plan->copy, &sb, &target->schema->columns[i],
+		ddl_step(&plan->base.copy, &sb, &target->schema->columns[i],
 			 PREVIEW_COPY, &plan->wanted[i], steps[i], true);
 	strbuf_release(&sb);
 }

@@ -57,20 +57,20 @@ static int postgres_inspect(struct destination *base,
 {
 	struct postgres_destination *d = (struct postgres_destination *)base;
 	struct place place = { .schema = NULL };
-	struct plan plan;
+	struct postgres_plan plan;
 	int rc;
 
 	postgres_plan_init(&plan);
 	rc = postgres_place_set(&place, d->pg, target, err);
 	if (!rc)
-		rc = postgres_plan_make(&plan, d->pg, &place, target, err);
+		rc = postgres_plan_make(&plan, d, &place, target, err);
 	if (!rc && plan.table.filters)
 		rc = postgres_watch_mark(d->pg, place.rows, target,
-					 &plan.inspection.problems, err);
+					 &plan.base.inspection.problems, err);
 	if (!rc) {
 		inspection_release(out);
-		*out = plan.inspection;
-		inspection_init(&plan.inspection);
+		*out = plan.base.inspection;
+		inspection_init(&plan.base.inspection);
 	}
 	postgres_plan_release(&plan);
 	postgres_place_release(&place);

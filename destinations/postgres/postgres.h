@@ -21,6 +21,7 @@
 #include "core/plugin/destination.h"
 #include "destinations/common/names.h"
 #include "destinations/common/place.h"
+#include "destinations/common/plan.h"
 #include "destinations/common/row_order.h"
 #include "destinations/common/soft_delete.h"
 #include "destinations/common/sql_mark.h"
@@ -82,43 +83,47 @@ static inline void postgres_place_release(struct place *p)
 	place_release(p);
 }
 
-/* What stands there now and what has to be done; filled by postgres_plan_make,
- * used by inspect and prepare. */
-struct plan {
-	struct inspection inspection;
+/* What a plan asks of the target's surroundings. */
+struct postgres_surroundings {
+	bool has_schema;
+	bool may_create;
+	bool may_stage;
+	char *database; /* quoted */
+	char readable; /* relkind of the name that readers use; 0: none */
+	char *readable_fault; /* whose it is, unless it is ours */
+	char *mark_fault; /* of the table of the marks */
+};
+
+/* What stands there now and what has to be done. */
+struct postgres_plan {
+	struct plan base;
 	struct catalog_table table; /* of place->base */
+	struct postgres_surroundings around;
 	struct sql_type *wanted; /* one for each source column */
 	size_t n_wanted;
 	enum mapping *mappings; /* parallel to `wanted` */
-	bool has_watermark; /* the table _tidemark_watermark exists */
-	bool known; /* the pipeline's row exists, for this target */
-	bool created; /* Tidemark created the target */
-	bool marked; /* and has a mark of it */
-	bool replaced; /* there is another table of that name by now */
-	int64_t delivered; /* rows, to this very table */
 	bool has_view; /* append: the view that readers use is there */
 	bool old_view; /* ... of a version that put the highest mark first */
-	struct strlist copy; /* statements that make a dry run's copy */
 };
-int postgres_plan_make(struct plan *plan, struct pg *pg,
+int postgres_plan_make(struct postgres_plan *plan,
+		       struct postgres_destination *d,
 		       const struct place *place, const struct target *target,
 		       struct error *err);
-void postgres_plan_init(struct plan *plan);
-void postgres_plan_release(struct plan *plan);
-/* Append the DDL to plan->inspection.ddl. */
-void postgres_plan_ddl_schema(struct plan *plan, const struct place *place);
+void postgres_plan_init(struct postgres_plan *plan);
+void postgres_plan_release(struct postgres_plan *plan);
+/* Append the DDL to base.inspection.ddl. */
+void postgres_ddl_schema(struct postgres_plan *plan, const struct place *place);
 /* CREATE OR REPLACE VIEW of the newest row of each key. */
 void postgres_ddl_view(struct strbuf *sb, const struct place *place,
 		       const struct target *target,
 		       const struct catalog_table *raw);
-void postgres_plan_ddl(struct plan *plan, const struct place *place,
+void postgres_ddl(struct postgres_plan *plan, const struct place *place,
+		  const struct target *target, const enum drift_step *steps);
+
+/* Fill base.copy. */
+void postgres_ddl_copy(struct postgres_plan *plan, const struct place *place,
 		       const struct target *target,
 		       const enum drift_step *steps);
-
-/* Fill plan->copy. */
-void postgres_plan_copy(struct plan *plan, const struct place *place,
-			const struct target *target,
-			const enum drift_step *steps);
 
 /* prepare.c */
 int postgres_prepare(struct destination *base, const struct target *target,
@@ -175,7 +180,7 @@ int postgres_target_identity(struct destination *base,
 
 /* statements.c: from `wanted`, `table` and the target's schema. */
 void postgres_statements_make(struct postgres_destination *d,
-			      const struct plan *plan);
+			      const struct postgres_plan *plan);
 void postgres_statements_release(struct postgres_destination *d);
 /* A stored row's mark counts; then `delivered` is a parameter. */
 bool postgres_statement_has_version(const struct target *target);
@@ -238,7 +243,7 @@ int postgres_remove(struct destination *base, const struct batch *keys,
  * temporary copy of the table, and it is loaded into that. In place of
  * d->table's catalog: */
 int postgres_preview_make(struct postgres_destination *d,
-			  const struct plan *plan, struct error *err);
+			  const struct postgres_plan *plan, struct error *err);
 int postgres_preview(struct destination *base, const struct batch *batch,
 		     const struct checkpoint *next, struct load_counts *out,
 		     struct error *err);

@@ -19,18 +19,13 @@ static const char row_sql[] =
 	"  target = $3, target_id = '', target_rows = 0,\n"
 	"  updated_at = clock_timestamp()";
 
-static bool prepare_needs_row(const struct plan *plan,
-			      const struct target *target)
-{
-	return !plan->known || (!target->refresh && plan->inspection.anew);
-}
-
-static int prepare_row(struct postgres_destination *d, const struct plan *plan,
+static int prepare_row(struct postgres_destination *d,
+		       const struct postgres_plan *plan,
 		       const struct target *target, struct error *err)
 {
 	bool created = !plan->table.exists && !target->refresh;
 	const char *params[] = { target->pipeline, created ? "t" : "f",
-				 d->place.table, plan->known ? "t" : "f" };
+				 d->place.table, plan->base.known ? "t" : "f" };
 	char *base, *sql;
 	int rc;
 
@@ -49,10 +44,10 @@ static int prepare_row(struct postgres_destination *d, const struct plan *plan,
 	return rc;
 }
 
-static int prepare_ddl(struct postgres_destination *d, const struct plan *plan,
-		       struct error *err)
+static int prepare_ddl(struct postgres_destination *d,
+		       const struct postgres_plan *plan, struct error *err)
 {
-	const struct strlist *ddl = &plan->inspection.ddl;
+	const struct strlist *ddl = &plan->base.inspection.ddl;
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < ddl->n; i++) {
@@ -69,42 +64,45 @@ static int prepare_ddl(struct postgres_destination *d, const struct plan *plan,
 }
 
 /* What the mark was about is not there any more. */
-static void prepare_say(const struct plan *plan, const struct target *target)
+static void prepare_say(const struct postgres_plan *plan,
+			const struct target *target)
 {
-	if (target->refresh || !plan->marked)
+	if (target->refresh || !plan->base.marked)
 		return;
-	if (plan->replaced)
+	if (plan->base.replaced)
 		target_say_again(target, "is another table than the one that "
 					 "was loaded");
-	else if (plan->known && !plan->table.exists)
+	else if (plan->base.known && !plan->table.exists)
 		target_say_again(target, "is gone");
 }
 
 static int prepare_plan(struct postgres_destination *d,
-			const struct target *target, struct plan *plan,
+			const struct target *target, struct postgres_plan *plan,
 			struct error *err)
 {
 	int rc;
 
 	postgres_plan_release(plan);
-	rc = postgres_plan_make(plan, d->pg, &d->place, target, err);
+	rc = postgres_plan_make(plan, d, &d->place, target, err);
 	free(d->signature);
 	d->signature = xstrdup(plan->table.signature);
-	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
+	return rc ? rc
+		  : problems_to_error(&plan->base.inspection.problems, err);
 }
 
 /* What is planned is what is altered: nobody else alters the table between. */
-static int prepare_hold(struct postgres_destination *d, const struct plan *plan,
-			struct error *err)
+static int prepare_hold(struct postgres_destination *d,
+			const struct postgres_plan *plan, struct error *err)
 {
-	if (!plan->inspection.ddl.n || !plan->table.exists)
+	if (!plan->base.inspection.ddl.n || !plan->table.exists)
 		return 0;
 	return pg_execf(d->pg, err, "LOCK TABLE %s IN ROW EXCLUSIVE MODE",
 			d->place.rows);
 }
 
 /* From now on the table is what our own DDL has made of it. */
-static int prepare_sign(struct postgres_destination *d, const struct plan *plan,
+static int prepare_sign(struct postgres_destination *d,
+			const struct postgres_plan *plan,
 			const struct target *target, struct error *err)
 {
 	const char *table = target->refresh ? d->place.building : d->place.rows;
@@ -113,29 +111,29 @@ static int prepare_sign(struct postgres_destination *d, const struct plan *plan,
 		free(d->replaced);
 		d->replaced = xstrdup(plan->table.signature);
 	}
-	if (!plan->inspection.ddl.n)
+	if (!plan->base.inspection.ddl.n)
 		return 0;
 	return postgres_signature_read(d->pg, table, &d->signature, err);
 }
 
 /* DDL is planned again under the lock: another writer, of a backfill beside,
  * may have been quicker. */
-static int prepare_apply(struct postgres_destination *d, struct plan *plan,
+static int prepare_apply(struct postgres_destination *d,
+			 struct postgres_plan *plan,
 			 const struct target *target, struct error *err)
 {
-	bool held = plan->has_watermark, row;
+	bool held = plan->base.has_watermark, row;
 	int rc;
 
-	if (!prepare_needs_row(plan, target) && !target->refresh &&
-	    !plan->inspection.ddl.n && !target->writer.claim)
+	if (!plan_needs_write(&plan->base))
 		return 0;
 	rc = postgres_lock_begin(d, target->pipeline,
 				 held ? LOCK_DDL | LOCK_ROW : LOCK_DDL, err);
 	if (!rc)
 		rc = prepare_hold(d, plan, err);
-	if (!rc && plan->inspection.ddl.n)
+	if (!rc && plan->base.inspection.ddl.n)
 		rc = prepare_plan(d, target, plan, err);
-	row = !rc && prepare_needs_row(plan, target);
+	row = !rc && plan_needs_row(&plan->base);
 	if (!rc)
 		rc = prepare_ddl(d, plan, err);
 	if (!rc && !held)
@@ -210,7 +208,7 @@ static int prepare_direct(struct postgres_destination *d, struct error *err)
 }
 
 static int prepare_session(struct postgres_destination *d,
-			   const struct plan *plan, struct error *err)
+			   const struct postgres_plan *plan, struct error *err)
 {
 	const char *table = d->target->refresh ? d->place.build : d->place.base;
 	int rc = d->target->preview
@@ -251,7 +249,7 @@ int postgres_prepare(struct destination *base, const struct target *target,
 		     struct error *err)
 {
 	struct postgres_destination *d = (struct postgres_destination *)base;
-	struct plan plan;
+	struct postgres_plan plan;
 	int rc;
 
 	postgres_plan_init(&plan);

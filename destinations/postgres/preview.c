@@ -24,15 +24,15 @@ static void preview_take_watchers(struct catalog_table *copy,
 }
 
 int postgres_preview_make(struct postgres_destination *d,
-			  const struct plan *plan, struct error *err)
+			  const struct postgres_plan *plan, struct error *err)
 {
 	struct pg_result *r = NULL;
 	int rc = pg_exec(d->pg, "DROP TABLE IF EXISTS " PREVIEW_COPY, err);
 
-	for (size_t i = 0; !rc && i < plan->copy.n; i++) {
-		rc = pg_exec(d->pg, plan->copy.items[i], err);
+	for (size_t i = 0; !rc && i < plan->base.copy.n; i++) {
+		rc = pg_exec(d->pg, plan->base.copy.items[i], err);
 		if (rc)
-			error_prefix(err, "%.200s", plan->copy.items[i]);
+			error_prefix(err, "%.200s", plan->base.copy.items[i]);
 	}
 	if (!rc)
 		rc = pg_query(d->pg, &r, schema_sql, "1t", 0, NULL, err);
@@ -42,7 +42,7 @@ int postgres_preview_make(struct postgres_destination *d,
 					   &d->table, err);
 	pg_result_free(r);
 	preview_take_watchers(&d->table, &plan->table);
-	d->previewed = plan->table.exists && !plan->inspection.ddl.n;
+	d->previewed = plan->table.exists && !plan->base.inspection.ddl.n;
 	return rc;
 }
 

@@ -136,7 +136,7 @@ bool postgres_statement_has_version(const struct target *target)
 
 /* A mark kept as text is compared as what it is at the source. */
 static const char *statement_mark_cast(const struct postgres_destination *d,
-				       const struct plan *plan)
+				       const struct postgres_plan *plan)
 {
 	const struct schema *s = d->target->schema;
 	const struct catalog_column *c =
@@ -153,7 +153,7 @@ static const char *statement_mark_cast(const struct postgres_destination *d,
 }
 
 static char *statement_mark(const struct postgres_destination *d,
-			    const struct plan *plan, const char *alias)
+			    const struct postgres_plan *plan, const char *alias)
 {
 	const struct schema *s = d->target->schema;
 	const char *cast = statement_mark_cast(d, plan);
@@ -167,7 +167,7 @@ static char *statement_mark(const struct postgres_destination *d,
 
 /* The checkpoint's `delivered`, as the type in which marks are compared. */
 static char *statement_delivered(const struct postgres_destination *d,
-				 const struct plan *plan)
+				 const struct postgres_plan *plan)
 {
 	const struct schema *s = d->target->schema;
 	const char *cast = statement_mark_cast(d, plan);
@@ -184,7 +184,7 @@ static char *statement_delivered(const struct postgres_destination *d,
  * older, and the source's word counts. */
 static void statement_not_older(struct strbuf *sb,
 				const struct postgres_destination *d,
-				const struct plan *plan)
+				const struct postgres_plan *plan)
 {
 	char *old, *new, *delivered;
 
@@ -209,7 +209,7 @@ static void statement_not_older(struct strbuf *sb,
 
 static void statement_replaces(struct strbuf *sb,
 			       const struct postgres_destination *d,
-			       const struct plan *plan)
+			       const struct postgres_plan *plan)
 {
 	strbuf_addstr(sb, "\nWHERE ");
 	statement_key(sb, d, "t");
@@ -220,7 +220,7 @@ static void statement_replaces(struct strbuf *sb,
 
 /* The rows of the stage that replace a stored one: that one goes. */
 static char *statement_delete(const struct postgres_destination *d,
-			      const struct plan *plan)
+			      const struct postgres_plan *plan)
 {
 	struct strbuf sb = STRBUF_INIT;
 
@@ -230,7 +230,7 @@ static char *statement_delete(const struct postgres_destination *d,
 }
 
 static char *statement_update(const struct postgres_destination *d,
-			      const struct plan *plan)
+			      const struct postgres_plan *plan)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf sb = STRBUF_INIT;
@@ -311,7 +311,7 @@ static char *statement_insert_raw(const struct postgres_destination *d)
 
 /* What is to happen to the stage's rows, and in append what has. */
 static void statement_watch(struct postgres_destination *d,
-			    const struct plan *plan)
+			    const struct postgres_plan *plan)
 {
 	struct strbuf sb = STRBUF_INIT;
 
@@ -335,7 +335,7 @@ static void statement_watch(struct postgres_destination *d,
 /* The stage's rows that are not there, nor anything newer, when all is done.
  */
 static char *statement_left_out(const struct postgres_destination *d,
-				const struct plan *plan)
+				const struct postgres_plan *plan)
 {
 	struct strbuf sb = STRBUF_INIT;
 	char *old, *new;
@@ -393,7 +393,8 @@ static char *statement_missing(const struct postgres_destination *d)
 
 static void statement_pulled(struct strbuf *sb,
 			     const struct postgres_destination *d,
-			     const struct plan *plan, const char *alias)
+			     const struct postgres_plan *plan,
+			     const char *alias)
 {
 	const char *separator = "";
 
@@ -416,7 +417,7 @@ static void statement_pulled(struct strbuf *sb,
 /* The table's rows of the stage's keys, unless they are in the copy already,
  * perhaps as an earlier batch has left them; of a raw table, the newest. */
 static char *statement_pull(const struct postgres_destination *d,
-			    const struct plan *plan)
+			    const struct postgres_plan *plan)
 {
 	struct strbuf sb = STRBUF_INIT;
 
@@ -458,7 +459,7 @@ void postgres_statements_release(struct postgres_destination *d)
 }
 
 void postgres_statements_make(struct postgres_destination *d,
-			      const struct plan *plan)
+			      const struct postgres_plan *plan)
 {
 	const struct catalog_column *soft =
 		d->target->soft_delete

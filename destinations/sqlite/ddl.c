@@ -6,14 +6,6 @@
 #include "core/data/table_name.h"
 #include "destinations/sqlite/internal.h"
 
-static void ddl_key(struct strbuf *sb, const struct schema *s)
-{
-	for (size_t i = 0; i < s->n_key; i++) {
-		strbuf_addstr(sb, i ? ", " : "");
-		sql_quote_name(sb, s->columns[s->key[i]].name, '"');
-	}
-}
-
 /* Columns of the target that the source does not have stay in a table that is
  * built anew. */
 static void ddl_extras(struct strbuf *sb, const struct target *target,
@@ -61,7 +53,7 @@ static void ddl_create(struct strbuf *sb, const char *name,
 		return;
 	}
 	strbuf_addstr(sb, ",\n  PRIMARY KEY (");
-	ddl_key(sb, s);
+	plan_key_list(sb, s, '"');
 	strbuf_addstr(sb, "))");
 }
 
@@ -75,7 +67,7 @@ void ddl_raw_index(struct strbuf *sb, const struct place *place,
 	strbuf_addstr(sb, " ON ");
 	sql_quote_name(sb, place->base, '"');
 	strbuf_addstr(sb, " (");
-	ddl_key(sb, target->schema);
+	plan_key_list(sb, target->schema, '"');
 	strbuf_addstr(sb, ", " NAME_RAW_SEQ ")");
 	free(name);
 }
@@ -112,33 +104,31 @@ void ddl_view(struct strbuf *sb, const struct place *place,
 	ddl_view_columns(sb, target, raw);
 	strbuf_addstr(sb, "\nFROM (SELECT *, row_number() OVER (\n"
 			  "  PARTITION BY ");
-	ddl_key(sb, s);
+	plan_key_list(sb, s, '"');
 	strbuf_addstr(sb, "\n  ORDER BY " NAME_RAW_SEQ
 			  " DESC) AS _tidemark_age\n  FROM ");
 	sql_quote_name(sb, place->base, '"');
 	strbuf_addstr(sb, ")\nWHERE _tidemark_age = 1");
 }
 
-static void ddl_push(struct plan *plan, struct strbuf *sb)
+static void ddl_push(struct strlist *out, struct strbuf *sb)
 {
-	strlist_add(&plan->inspection.ddl, sb->data);
+	strlist_add(out, sb->data);
 	strbuf_reset(sb);
 }
 
-static void ddl_add_columns(struct plan *plan, const struct place *place,
-			    const struct target *target,
-			    const enum drift_step *steps,
-			    const char *const *types)
+static void ddl_add_columns(const struct plan *plan, struct strlist *out,
+			    const char *table, const char *const *types)
 {
 	struct strbuf sb = STRBUF_INIT;
 
-	for (size_t i = 0; i < target->schema->n_columns; i++) {
-		if (steps[i] != STEP_ADD)
+	for (size_t i = 0; i < plan->drift.n; i++) {
+		if (plan->drift.steps[i] != STEP_ADD)
 			continue;
-		strbuf_addf(&sb, "ALTER TABLE %s ADD COLUMN ", place->rows);
-		sql_quote_name(&sb, target->schema->columns[i].name, '"');
+		strbuf_addf(&sb, "ALTER TABLE %s ADD COLUMN ", table);
+		sql_quote_name(&sb, plan->target->schema->columns[i].name, '"');
 		strbuf_addf(&sb, " %s", types[i]);
-		ddl_push(plan, &sb);
+		ddl_push(out, &sb);
 	}
 	strbuf_release(&sb);
 }
@@ -161,38 +151,34 @@ static void ddl_copy(struct strbuf *sb, const struct place *place,
 
 /* SQLite cannot alter a column's type: the table is built anew, and each value
  * takes its column's new affinity on the way. */
-static int ddl_rebuild(struct plan *plan, const struct sqlite_target *d,
-		       const struct place *place, const struct target *target,
-		       const char *const *types, struct error *err)
+static int ddl_rebuild(struct sqlite_plan *plan, const char *const *types,
+		       struct error *err)
 {
+	const struct sqlite_target *d =
+		(struct sqlite_target *)plan->base.destination;
+	const struct place *place = plan->base.place;
+	struct strlist *out = &plan->base.inspection.ddl;
 	struct strbuf sb = STRBUF_INIT;
 	struct strlist dependents = STRLIST_INIT;
 	int rc = catalog_dependents(d->db, place->base, &dependents, err);
 
 	strbuf_addf(&sb, "DROP TABLE IF EXISTS %s", place->building);
-	ddl_push(plan, &sb);
-	ddl_create(&sb, place->building, target, &plan->table, types);
-	ddl_push(plan, &sb);
+	ddl_push(out, &sb);
+	ddl_create(&sb, place->building, plan->base.target, &plan->table,
+		   types);
+	ddl_push(out, &sb);
 	ddl_copy(&sb, place, &plan->table);
-	ddl_push(plan, &sb);
+	ddl_push(out, &sb);
 	strbuf_addf(&sb, "DROP TABLE %s", place->rows);
-	ddl_push(plan, &sb);
+	ddl_push(out, &sb);
 	strbuf_addf(&sb, "ALTER TABLE %s RENAME TO ", place->building);
 	sql_quote_name(&sb, place->base, '"');
-	ddl_push(plan, &sb);
+	ddl_push(out, &sb);
 	for (size_t i = 0; i < dependents.n; i++)
-		strlist_add(&plan->inspection.ddl, dependents.items[i]);
+		strlist_add(out, dependents.items[i]);
 	strlist_release(&dependents);
 	strbuf_release(&sb);
 	return rc;
-}
-
-static bool ddl_widens(const enum drift_step *steps, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (steps[i] == STEP_WIDEN)
-			return true;
-	return false;
 }
 
 static int ddl_same_view(struct sqlite *db, const struct place *place,
@@ -220,142 +206,160 @@ static int ddl_same_view(struct sqlite *db, const struct place *place,
 
 /* The raw table's index and the view over it, where they are missing or have
  * changed. */
-static int ddl_raw(struct plan *plan, const struct sqlite_target *d,
-		   const struct place *place, const struct target *target,
-		   struct error *err)
+static int ddl_raw(struct sqlite_plan *plan, struct error *err)
 {
+	struct sqlite *db =
+		((struct sqlite_target *)plan->base.destination)->db;
+	const struct target *target = plan->base.target;
+	const struct place *place = plan->base.place;
+	struct strlist *out = &plan->base.inspection.ddl;
 	char *index = xstrfmt("%s_key", place->base);
 	bool has_index = false, has_view = false, same_view = false;
 	struct strbuf sb = STRBUF_INIT;
 	int rc = 0;
 
 	ddl_view(&sb, place, target, &plan->table);
-	if (d->db)
-		rc = catalog_has(d->db, index, &has_index, err);
+	if (db)
+		rc = catalog_has(db, index, &has_index, err);
 	if (!rc)
-		rc = ddl_same_view(d->db, place, sb.data, &has_view, &same_view,
+		rc = ddl_same_view(db, place, sb.data, &has_view, &same_view,
 				   err);
 	if (!rc && has_view && !same_view) {
 		struct strbuf drop = STRBUF_INIT;
 
 		strbuf_addf(&drop, "DROP VIEW %s", place->readable);
-		ddl_push(plan, &drop);
+		ddl_push(out, &drop);
 		strbuf_release(&drop);
 	}
 	if (!rc && !same_view)
-		ddl_push(plan, &sb);
+		ddl_push(out, &sb);
 	strbuf_reset(&sb);
 	ddl_raw_index(&sb, place, target);
 	if (!rc && !has_index)
-		ddl_push(plan, &sb);
+		ddl_push(out, &sb);
 	strbuf_release(&sb);
 	free(index);
 	return rc;
 }
 
-int plan_ddl(struct plan *plan, const struct sqlite_target *d,
-	     const struct place *place, const struct target *target,
-	     const enum drift_step *steps, const char *const *types,
-	     struct error *err)
+static int ddl_table(struct sqlite_plan *plan, const char *const *types,
+		     struct error *err)
 {
+	const struct target *target = plan->base.target;
+	const struct place *place = plan->base.place;
+	struct strlist *out = &plan->base.inspection.ddl;
 	struct strbuf sb = STRBUF_INIT;
 	int rc = 0;
 
-	if (plan->inspection.problems.n &&
-	    problems_to_error(&plan->inspection.problems, NULL))
-		return 0;
-	if (!plan->has_watermark)
-		strlist_add(&plan->inspection.ddl, mark_table_sql);
+	if (!plan->base.has_watermark)
+		strlist_add(out, mark_table_sql);
 	if (target->refresh)
 		ddl_create(&sb, place->building, target, &plan->table, types);
 	else if (!plan->table.exists)
 		ddl_create(&sb, place->rows, target, &plan->table, types);
-	else if (ddl_widens(steps, target->schema->n_columns))
-		rc = ddl_rebuild(plan, d, place, target, types, err);
+	else if (drift_has(&plan->base.drift, STEP_WIDEN))
+		rc = ddl_rebuild(plan, types, err);
 	else
-		ddl_add_columns(plan, place, target, steps, types);
+		ddl_add_columns(&plan->base, out, place->rows, types);
 	if (sb.len)
-		ddl_push(plan, &sb);
+		ddl_push(out, &sb);
 	strbuf_release(&sb);
 	if (rc || target->mode != LOAD_APPEND || target->refresh)
 		return rc;
-	return ddl_raw(plan, d, place, target, err);
-}
-
-static void ddl_copy_push(struct plan *plan, struct strbuf *sb)
-{
-	strlist_add(&plan->copy, sb->data);
-	strbuf_reset(sb);
+	return ddl_raw(plan, err);
 }
 
 /* As the table is, with the columns that it will get. */
-static int ddl_copy_as_is(struct plan *plan, const struct sqlite_target *d,
-			  const struct place *place,
-			  const struct target *target,
-			  const enum drift_step *steps,
-			  const char *const *types, struct error *err)
+static int ddl_copy_as_is(struct sqlite_plan *plan, const char *const *types,
+			  struct error *err)
 {
-	struct strbuf sb = STRBUF_INIT;
-	char *body = NULL;
-	int rc = catalog_body(d->db, place->base, &body, err);
+	struct sqlite *db =
+		((struct sqlite_target *)plan->base.destination)->db;
+	const struct place *place = plan->base.place;
+	char *body = NULL, *sql;
+	int rc = catalog_body(db, place->base, &body, err);
 
-	if (!rc) {
-		strbuf_addf(&sb, "CREATE TABLE %s %s", place->copy, body);
-		ddl_copy_push(plan, &sb);
-	}
-	for (size_t i = 0; !rc && i < target->schema->n_columns; i++) {
-		if (steps[i] != STEP_ADD)
-			continue;
-		strbuf_addf(&sb, "ALTER TABLE %s ADD COLUMN ", place->copy);
-		sql_quote_name(&sb, target->schema->columns[i].name, '"');
-		strbuf_addf(&sb, " %s", types[i]);
-		ddl_copy_push(plan, &sb);
-	}
-	strbuf_release(&sb);
+	if (rc)
+		return rc;
+	sql = xstrfmt("CREATE TABLE %s %s", place->copy, body);
+	strlist_add(&plan->base.copy, sql);
+	ddl_add_columns(&plan->base, &plan->base.copy, place->copy, types);
+	free(sql);
 	free(body);
-	return rc;
+	return 0;
 }
 
 /* Whatever index the table has for its key: no column of it tells fewer values
  * apart than that. */
-static void ddl_copy_index(struct plan *plan, const struct place *place,
-			   const struct target *target)
+static void ddl_copy_index(struct plan *plan)
 {
-	bool append = target->mode == LOAD_APPEND;
-	const struct schema *s = target->schema;
+	bool append = plan->target->mode == LOAD_APPEND;
+	const struct schema *s = plan->target->schema;
 	struct strbuf sb = STRBUF_INIT;
 
 	strbuf_addf(&sb, "CREATE %sINDEX temp.\"_tidemark_copy_key\" ON ",
 		    append ? "" : "UNIQUE ");
-	sql_quote_name(&sb, place->base, '"');
+	sql_quote_name(&sb, plan->place->base, '"');
 	for (size_t i = 0; i < s->n_key; i++) {
 		strbuf_addstr(&sb, i ? ", " : " (");
 		sql_quote_name(&sb, s->columns[s->key[i]].name, '"');
 		strbuf_addstr(&sb, " COLLATE BINARY");
 	}
 	strbuf_addstr(&sb, append ? ", " NAME_RAW_SEQ ")" : ")");
-	ddl_copy_push(plan, &sb);
+	ddl_push(&plan->copy, &sb);
 	strbuf_release(&sb);
 }
 
-int plan_copy(struct plan *plan, const struct sqlite_target *d,
-	      const struct place *place, const struct target *target,
-	      const enum drift_step *steps, const char *const *types,
-	      struct error *err)
+static int ddl_table_copy(struct sqlite_plan *plan, const char *const *types,
+			  struct error *err)
 {
+	const struct target *target = plan->base.target;
 	struct strbuf sb = STRBUF_INIT;
 	int rc = 0;
 
-	if (problems_to_error(&plan->inspection.problems, NULL))
-		return 0;
 	if (plan->table.exists && !target->refresh &&
-	    !ddl_widens(steps, target->schema->n_columns)) {
-		rc = ddl_copy_as_is(plan, d, place, target, steps, types, err);
+	    !drift_has(&plan->base.drift, STEP_WIDEN)) {
+		rc = ddl_copy_as_is(plan, types, err);
 	} else {
-		ddl_create(&sb, place->copy, target, &plan->table, types);
-		ddl_copy_push(plan, &sb);
+		ddl_create(&sb, plan->base.place->copy, target, &plan->table,
+			   types);
+		ddl_push(&plan->base.copy, &sb);
 	}
-	ddl_copy_index(plan, place, target);
+	ddl_copy_index(&plan->base);
 	strbuf_release(&sb);
+	return rc;
+}
+
+/* A column keeps the type that it is declared with if that holds all. */
+static const char **ddl_types(const struct sqlite_plan *plan)
+{
+	const struct drift *drift = &plan->base.drift;
+	const char **types = xcalloc(drift->n + 1, sizeof(*types));
+
+	for (size_t i = 0; i < drift->n; i++) {
+		const struct catalog_column *c = catalog_find(
+			&plan->table,
+			plan->base.target->schema->columns[i].name);
+
+		types[i] = c && drift->steps[i] != STEP_WIDEN
+				   ? c->type
+				   : drift->columns[i].wanted;
+	}
+	return types;
+}
+
+int sqlite_plan_ddl(struct plan *base, struct error *err)
+{
+	struct sqlite_plan *plan = (struct sqlite_plan *)base;
+	const char **types;
+	int rc;
+
+	if (problems_to_error(&base->inspection.problems, NULL))
+		return 0;
+	types = ddl_types(plan);
+	rc = ddl_table(plan, types, err);
+	if (!rc && base->target->preview)
+		rc = ddl_table_copy(plan, types, err);
+	free(types);
 	return rc;
 }

@@ -15,9 +15,9 @@
 
 #include "clients/sqlite.h"
 #include "core/plugin/destination.h"
-#include "destinations/common/drift.h"
 #include "destinations/common/names.h"
 #include "destinations/common/place.h"
+#include "destinations/common/plan.h"
 #include "destinations/common/refresh.h"
 #include "destinations/common/row_order.h"
 #include "destinations/common/soft_delete.h"
@@ -73,32 +73,17 @@ struct sqlite_target {
 int sqlite_target_make(struct sqlite_target *d, struct error *err);
 
 /* What stands there now and what has to be done. */
-struct plan {
-	struct inspection inspection;
+struct sqlite_plan {
+	struct plan base;
 	struct catalog_table table; /* of place->base */
-	bool has_watermark; /* _tidemark_watermark exists */
-	bool known; /* the pipeline's row exists, for this target */
-	bool created; /* Tidemark created the target */
-	bool marked; /* and has a mark of it */
-	int64_t delivered; /* rows, to the table as it is */
-	struct strlist copy; /* statements that make a dry run's copy */
 };
-int plan_make(struct plan *plan, const struct sqlite_target *d,
-	      const struct place *place, const struct target *target,
-	      struct error *err);
-void plan_init(struct plan *plan);
-void plan_release(struct plan *plan);
-/* ddl.c: append what has to be run to plan->inspection.ddl. `types`: of the
- * source's columns as they are or will be declared. */
-int plan_ddl(struct plan *plan, const struct sqlite_target *d,
-	     const struct place *place, const struct target *target,
-	     const enum drift_step *steps, const char *const *types,
-	     struct error *err);
-/* Fill plan->copy. */
-int plan_copy(struct plan *plan, const struct sqlite_target *d,
-	      const struct place *place, const struct target *target,
-	      const enum drift_step *steps, const char *const *types,
-	      struct error *err);
+void sqlite_plan_init(struct sqlite_plan *plan);
+void sqlite_plan_release(struct sqlite_plan *plan);
+int sqlite_plan_make(struct sqlite_plan *plan, struct sqlite_target *d,
+		     const struct place *place, const struct target *target,
+		     struct error *err);
+/* ddl.c: as in struct plan_engine. */
+int sqlite_plan_ddl(struct plan *base, struct error *err);
 /* Of a raw table: CREATE INDEX; CREATE VIEW over its columns as they are in
  * `raw`, and the source's that are still to be added. */
 void ddl_raw_index(struct strbuf *sb, const struct place *place,

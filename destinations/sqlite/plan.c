@@ -1,6 +1,5 @@
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
@@ -8,195 +7,134 @@
 #include "destinations/common/refusals.h"
 #include "destinations/sqlite/internal.h"
 
-static void plan_error(struct plan *plan, enum error_code error,
-		       const char *code, const char *fix,
-		       const struct target *target, const char *what)
+static void plan_check_access(struct plan *plan)
 {
-	problems_add(&plan->inspection.problems, SEVERITY_ERROR, error, code,
-		     fix, "table %s: %s", target->table, what);
-}
+	const struct sqlite_target *d =
+		(struct sqlite_target *)plan->destination;
 
-static void plan_check_access(struct plan *plan, const struct sqlite_target *d,
-			      const struct target *target)
-{
 	if (d->db && access(d->path, W_OK))
-		plan_error(plan, ERROR_ACCESS, "missing-right",
-			   "give this user the right to write the file and "
-			   "its directory",
-			   target, "the SQLite file cannot be written");
+		plan_refuse(plan, ERROR_ACCESS, "missing-right",
+			    "give this user the right to write the file and "
+			    "its directory",
+			    "the SQLite file cannot be written");
 }
 
-/* Append needs two names: the raw table's and the view's. */
-static int plan_check_view(struct plan *plan, const struct sqlite_target *d,
-			   const struct place *place,
-			   const struct target *target, struct error *err)
-{
-	struct catalog_table readable;
-	int rc;
-
-	if (target->mode != LOAD_APPEND)
-		return 0;
-	catalog_init(&readable);
-	rc = catalog_read(d->db, "main", place->table, target->schema,
-			  &readable, err);
-	if (readable.exists && !readable.is_view)
-		target_refuse_not_a_view(target, &plan->inspection.problems);
-	else if (readable.exists && !plan->table.exists)
-		target_refuse_view_of_others(target,
-					     &plan->inspection.problems);
-	catalog_release(&readable);
-	return rc;
-}
-
-static void plan_check_raw(struct plan *plan, const struct target *target)
+static void plan_check_raw(struct plan *plan)
 {
 	static const char *const needed[] = { NAME_RAW_BATCH, NAME_RAW_SEQ,
 					      NAME_RAW_LOADED };
 
-	if (target->mode != LOAD_APPEND || !plan->table.plain)
+	if (plan->target->mode != LOAD_APPEND || !plan->plain)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
-		if (!catalog_find(&plan->table, needed[i]))
+		if (!plan_find(plan, needed[i]))
 			problems_add(&plan->inspection.problems, SEVERITY_ERROR,
 				     ERROR_SCHEMA, "not-a-raw-table",
 				     "rename it, or name another destination",
 				     "table %s" NAME_RAW_SUFFIX
 				     " exists and has no column %s",
-				     target->table, needed[i]);
+				     plan->target->table, needed[i]);
 }
 
-static bool plan_has_key_columns(const struct plan *plan,
-				 const struct schema *s)
+static void plan_check_unique(struct plan *plan)
 {
-	for (size_t i = 0; i < s->n_key; i++)
-		if (!catalog_find(&plan->table, s->columns[s->key[i]].name))
-			return false;
-	return true;
-}
+	struct strbuf create = STRBUF_INIT;
+	char *index = xstrfmt("%s_key", plan->place->base);
 
-static void plan_check_unique(struct plan *plan, const struct place *place,
-			      const struct target *target)
-{
-	struct strbuf fix = STRBUF_INIT;
-	char *index = xstrfmt("%s_key", place->base);
-
-	strbuf_addstr(&fix, "CREATE UNIQUE INDEX ");
-	sql_quote_name(&fix, index, '"');
-	strbuf_addstr(&fix, " ON ");
-	sql_quote_name(&fix, place->base, '"');
-	for (size_t i = 0; i < target->schema->n_key; i++) {
-		strbuf_addstr(&fix, i ? ", " : " (");
-		sql_quote_name(
-			&fix,
-			target->schema->columns[target->schema->key[i]].name,
-			'"');
-	}
-	strbuf_addch(&fix, ')');
-	plan_error(plan, ERROR_SCHEMA, "key-not-unique", fix.data, target,
-		   "no unique index (of collation BINARY, without WHERE) is on "
-		   "exactly the key's columns, so a key could come twice");
-	strbuf_release(&fix);
+	strbuf_addstr(&create, "CREATE UNIQUE INDEX ");
+	sql_quote_name(&create, index, '"');
+	strbuf_addstr(&create, " ON ");
+	sql_quote_name(&create, plan->place->base, '"');
+	plan_refuse_key(plan, create.data, '"',
+			"no unique index (of collation BINARY, without WHERE) "
+			"is on exactly the key's columns, so a key could come "
+			"twice");
+	strbuf_release(&create);
 	free(index);
 }
 
 /* A load compares by BINARY, but the readers' view goes by the column: keys
  * that the source tells apart would be one row of it. */
-static void plan_check_folding(struct plan *plan, const struct sqlite_target *d,
-			       const struct place *place,
-			       const struct target *target)
+static void plan_check_folding(struct plan *plan)
 {
+	const struct sqlite_target *d =
+		(struct sqlite_target *)plan->destination;
+	const struct target *target = plan->target;
 	const struct schema *s = target->schema;
 
-	if (target->mode != LOAD_APPEND || target->refresh ||
-	    !plan->table.plain)
+	if (target->mode != LOAD_APPEND || target->refresh || !plan->plain)
 		return;
 	for (size_t i = 0; i < s->n_key; i++) {
 		const char *name = s->columns[s->key[i]].name;
 
-		if (!sqlite_column_folds(d->db, "main", place->base, name))
-			continue;
-		target_refuse_folding(
-			target, name,
-			"make the table anew, with collation BINARY",
-			&plan->inspection.problems);
+		if (sqlite_column_folds(d->db, "main", plan->place->base, name))
+			target_refuse_folding(
+				target, name,
+				"make the table anew, with collation BINARY",
+				&plan->inspection.problems);
 	}
 }
 
-static void plan_check_key(struct plan *plan, const struct place *place,
-			   const struct target *target)
+static void plan_check_key(struct sqlite_plan *plan)
 {
-	if (target_refuse_keyless(target, &plan->inspection.problems))
-		return;
-	if (!plan->table.plain || target->mode == LOAD_APPEND ||
-	    target->refresh || !plan_has_key_columns(plan, target->schema))
+	const struct target *target = plan->base.target;
+	struct problems *out = &plan->base.inspection.problems;
+
+	if (target_refuse_keyless(target, out) || !plan->table.plain ||
+	    target->refresh || !plan_keeps_key(&plan->base))
 		return;
 	if (!plan->table.has_key)
-		plan_check_unique(plan, place, target);
+		plan_check_unique(&plan->base);
 	if (plan->table.other_unique)
-		target_warn_unique(target, &plan->inspection.problems);
+		target_warn_unique(target, out);
 }
 
-/* SQLite folds ASCII letters: two names may be one there. */
-static void plan_check_names(struct plan *plan, const struct target *target)
+static int sqlite_plan_check(struct plan *plan, struct error *err)
 {
-	target_refuse_names(target, "SQLite", &plan->inspection.problems);
-	if (target->mode == LOAD_APPEND)
-		target_refuse_reserved(target, &plan->inspection.problems);
+	(void)err;
+	plan_check_view(plan);
+	plan_check_access(plan);
+	plan_check_kind(plan);
+	if (plan->plain)
+		plan_check_ours(plan);
+	plan_check_key((struct sqlite_plan *)plan);
+	plan_check_names(plan);
+	plan_check_raw(plan);
+	plan_check_folding(plan);
+	return 0;
 }
 
-static void plan_check_table(struct plan *plan, const struct place *place,
-			     const struct target *target)
+static int sqlite_plan_has_rows(const struct plan *plan, bool *out,
+				struct error *err)
 {
-	if (plan->table.exists && !plan->table.plain)
-		target_refuse_not_a_table(target, &plan->inspection.problems);
-	if (plan->table.plain && target->refresh && !plan->created &&
-	    !target->force)
-		target_refuse_not_ours(target, &plan->inspection.problems);
-	plan_check_key(plan, place, target);
-	plan_check_names(plan, target);
-	plan_check_raw(plan, target);
-}
-
-/* Worth a look only when the mark says that rows are there. */
-static int plan_check_emptied(struct plan *plan, const struct sqlite_target *d,
-			      const struct place *place,
-			      const struct target *target, struct error *err)
-{
+	const struct sqlite_target *d =
+		(struct sqlite_target *)plan->destination;
 	struct sqlite_statement *st = NULL;
-	struct strbuf sql = STRBUF_INIT;
-	int rc;
+	char *sql = xstrfmt("SELECT 1 FROM %s LIMIT 1", plan->place->rows);
+	int rc = sqlite_prepare(d->db, &st, sql, err);
 
-	if (target->refresh || !plan->known || !plan->marked ||
-	    !plan->delivered || !plan->table.plain || plan->inspection.added.n)
-		return 0;
-	strbuf_addf(&sql, "SELECT 1 FROM %s LIMIT 1", place->rows);
-	rc = sqlite_prepare(d->db, &st, sql.data, err);
-	if (!rc) {
+	if (!rc)
 		rc = sqlite_step(st, err);
-		if (!rc)
-			target_refuse_emptied(target, plan->delivered,
-					      &plan->inspection.problems);
-	}
+	*out = rc == 1;
 	sqlite_finalize(st);
-	strbuf_release(&sql);
+	free(sql);
 	return rc < 0 ? rc : 0;
 }
 
-static void plan_fit(const struct plan *plan, const struct target *target,
-		     size_t i, struct drift_column *out)
+static void sqlite_plan_fit(const void *context, size_t column,
+			    struct drift_column *out, char **grown)
 {
-	const struct column *source = &target->schema->columns[i];
+	const struct sqlite_plan *plan = context;
+	const struct column *source =
+		&plan->base.target->schema->columns[column];
 	const struct catalog_column *c =
 		catalog_find(&plan->table, source->name);
 	enum type_kind kind = source->type.kind;
 
-	*out = (struct drift_column){ .wanted = type_declared(kind),
-				      .mapping = type_mapping(kind) };
+	out->wanted = type_declared(kind);
+	out->mapping = type_mapping(kind);
 	if (!c)
 		return;
-	out->actual = c->type[0] ? c->type : "a column without a type";
-	out->not_null = c->not_null;
-	out->generated = c->generated;
 	out->fit = type_fit(kind, c->type, plan->table.strict);
 	/* A table of our own making has the wanted type: the mapping of the
 	 * type says how well it holds the source's. */
@@ -204,138 +142,117 @@ static void plan_fit(const struct plan *plan, const struct target *target,
 		out->fit = FIT_WIDER;
 	/* SQLite cannot alter a type, and what hangs on a table that is built
 	 * anew is known of our own ones only. */
-	if (out->fit == FIT_GROWS && !plan->created)
+	if (out->fit == FIT_GROWS && !plan->base.created)
 		out->fit = FIT_NARROW;
-	/* A refresh fills a new table: any type can become any other. */
-	if (out->fit == FIT_NARROW && target->refresh)
-		out->fit = FIT_GROWS;
-	out->grown = out->wanted;
+	if (out->fit == FIT_GROWS)
+		*grown = xstrdup(out->wanted);
 }
 
-static size_t plan_extras(const struct plan *plan, const struct target *target,
-			  struct drift_extra *out)
+static void plan_take_table(struct sqlite_plan *plan)
 {
-	size_t n = 0;
+	const struct catalog_table *t = &plan->table;
+	struct plan *base = &plan->base;
 
-	for (size_t i = 0; i < plan->table.n_columns; i++) {
-		const struct catalog_column *c = &plan->table.columns[i];
-		bool theirs = true;
+	base->exists = t->exists;
+	base->plain = base->counts = t->plain;
+	for (size_t i = 0; i < t->n_columns; i++) {
+		const struct catalog_column *c = &t->columns[i];
 
-		for (size_t k = 0; k < target->schema->n_columns; k++)
-			if (!strcasecmp(target->schema->columns[k].name,
-					c->name))
-				theirs = false;
-		if (theirs &&
-		    (target->mode != LOAD_APPEND || !name_is_own(c->name)))
-			out[n++] = (struct drift_extra){
-				.name = c->name,
-				.not_null = c->not_null,
-				.has_default = c->default_text != NULL,
-				.generated = c->generated,
-			};
+		*plan_add_column(base) = (struct table_column){
+			.name = c->name,
+			.type = c->type[0] ? c->type
+					   : "a column without a type",
+			.not_null = c->not_null,
+			.has_default = c->default_text != NULL,
+			.generated = c->generated,
+			.ours = base->target->mode == LOAD_APPEND &&
+				name_is_own(c->name),
+		};
 	}
-	return n;
 }
 
-/* A column keeps the type that it is declared with if that holds all. */
-static const char *plan_type(const struct plan *plan,
-			     const struct target *target, size_t i,
-			     const struct drift_column *d, enum drift_step step)
+/* Append needs two names: the raw table's and the view's. */
+static int plan_look_at_readable(struct sqlite_plan *plan, struct sqlite *db,
+				 struct error *err)
 {
-	const struct catalog_column *c =
-		catalog_find(&plan->table, target->schema->columns[i].name);
-
-	return c && step != STEP_WIDEN ? c->type : d->wanted;
-}
-
-static int plan_drift(struct plan *plan, const struct sqlite_target *d,
-		      const struct place *place, const struct target *target,
-		      struct error *err)
-{
-	size_t n = target->schema->n_columns;
-	struct drift_column *columns = xcalloc(n + 1, sizeof(*columns));
-	struct drift_extra *extras =
-		xcalloc(plan->table.n_columns + 1, sizeof(*extras));
-	enum drift_step *steps = xcalloc(n + 1, sizeof(*steps));
-	const char **types = xcalloc(n + 1, sizeof(*types));
-	struct drift_table table = {
-		.columns = columns,
-		.extras = extras,
-		.exists = plan->table.exists,
-		.known = plan->known || target->refresh,
-		.created = plan->created,
-	};
+	const struct target *target = plan->base.target;
+	struct catalog_table t;
 	int rc;
 
-	for (size_t i = 0; i < n; i++)
-		plan_fit(plan, target, i, &columns[i]);
-	table.n_extras = plan_extras(plan, target, extras);
-	drift_decide(target, &table, steps, &plan->inspection);
-	for (size_t i = 0; i < n; i++)
-		types[i] = plan_type(plan, target, i, &columns[i], steps[i]);
-	rc = plan_ddl(plan, d, place, target, steps, types, err);
-	if (!rc && target->preview)
-		rc = plan_copy(plan, d, place, target, steps, types, err);
-	free(columns);
-	free(extras);
-	free(steps);
-	free(types);
+	if (target->mode != LOAD_APPEND)
+		return 0;
+	catalog_init(&t);
+	rc = catalog_read(db, "main", plan->base.place->table, target->schema,
+			  &t, err);
+	if (t.exists)
+		plan->base.readable = !t.is_view	  ? READABLE_OTHER
+				      : plan->base.exists ? READABLE_OURS
+							  : READABLE_VIEW;
+	catalog_release(&t);
 	return rc;
 }
 
-void plan_init(struct plan *plan)
-{
-	memset(plan, 0, sizeof(*plan));
-	inspection_init(&plan->inspection);
-	catalog_init(&plan->table);
-}
-
-void plan_release(struct plan *plan)
-{
-	inspection_release(&plan->inspection);
-	catalog_release(&plan->table);
-	strlist_release(&plan->copy);
-	plan_init(plan);
-}
-
-static int plan_check_marks(struct plan *plan, struct sqlite *db,
-			    struct error *err)
+static int plan_look_at_marks(struct plan *plan, struct sqlite *db,
+			      struct error *err)
 {
 	struct error why = ERROR_INIT;
 	int rc = owned_has_marks(db, &plan->has_watermark, &why);
 
-	if (rc != -ERROR_SCHEMA) {
-		if (rc)
-			*err = why;
-		return rc;
+	if (rc == -ERROR_SCHEMA) {
+		plan->has_watermark = false;
+		plan_refuse_marks(plan, &why);
+		return 0;
 	}
-	plan->has_watermark = false;
-	problems_add_error(&plan->inspection.problems, "unsafe-marks", &why);
-	return 0;
+	if (rc)
+		*err = why;
+	return rc;
 }
 
-int plan_make(struct plan *plan, const struct sqlite_target *d,
-	      const struct place *place, const struct target *target,
-	      struct error *err)
+static int sqlite_plan_look(struct plan *base, struct error *err)
 {
-	int rc;
+	struct sqlite_plan *plan = (struct sqlite_plan *)base;
+	struct sqlite *db = ((struct sqlite_target *)base->destination)->db;
+	int rc = catalog_read(db, "main", base->place->base,
+			      base->target->schema, &plan->table, err);
 
-	rc = catalog_read(d->db, "main", place->base, target->schema,
-			  &plan->table, err);
-	if (!rc && d->db)
-		rc = plan_check_marks(plan, d->db, err);
-	if (!rc && plan->has_watermark)
-		rc = mark_history(d->db, place, target->pipeline, plan, err);
-	if (!rc)
-		rc = plan_check_view(plan, d, place, target, err);
 	if (rc)
 		return rc;
-	plan->inspection.table_exists = plan->table.exists;
-	plan->inspection.anew = !plan->known || !plan->table.exists;
-	plan_check_access(plan, d, target);
-	plan_check_table(plan, place, target);
-	plan_check_folding(plan, d, place, target);
-	rc = plan_drift(plan, d, place, target, err);
-	plan->inspection.anew |= plan->inspection.added.n > 0;
-	return rc ? rc : plan_check_emptied(plan, d, place, target, err);
+	plan_take_table(plan);
+	if (db)
+		rc = plan_look_at_marks(base, db, err);
+	if (!rc && base->has_watermark)
+		rc = mark_history(db, base->place, base->target->pipeline, base,
+				  err);
+	return rc ? rc : plan_look_at_readable(plan, db, err);
+}
+
+static const struct plan_engine sqlite_plan_engine = {
+	.title = "SQLite",
+	.case_blind = true,
+	.look = sqlite_plan_look,
+	.check = sqlite_plan_check,
+	.fit = sqlite_plan_fit,
+	.ddl = sqlite_plan_ddl,
+	.has_rows = sqlite_plan_has_rows,
+};
+
+void sqlite_plan_init(struct sqlite_plan *plan)
+{
+	memset(plan, 0, sizeof(*plan));
+	catalog_init(&plan->table);
+}
+
+void sqlite_plan_release(struct sqlite_plan *plan)
+{
+	plan_end(&plan->base);
+	catalog_release(&plan->table);
+	sqlite_plan_init(plan);
+}
+
+int sqlite_plan_make(struct sqlite_plan *plan, struct sqlite_target *d,
+		     const struct place *place, const struct target *target,
+		     struct error *err)
+{
+	plan_begin(&plan->base, &sqlite_plan_engine, &d->base, place, target);
+	return plan_run(&plan->base, err);
 }

@@ -2,25 +2,10 @@
 #include "core/data/table_name.h"
 #include "destinations/sqlite/internal.h"
 
-/* A table that is new, is not the one that the row was about, or has got a
- * column: all rows have to be read again. */
-static bool prepare_needs_row(const struct plan *plan,
-			      const struct target *target)
-{
-	return !plan->known || (!target->refresh && plan->inspection.anew);
-}
-
-static bool prepare_needs_write(const struct plan *plan,
-				const struct target *target)
-{
-	return target->refresh || target->writer.claim ||
-	       plan->inspection.ddl.n || prepare_needs_row(plan, target);
-}
-
-static int prepare_ddl(struct sqlite_target *d, const struct plan *plan,
+static int prepare_ddl(struct sqlite_target *d, const struct sqlite_plan *plan,
 		       struct error *err)
 {
-	const struct strlist *ddl = &plan->inspection.ddl;
+	const struct strlist *ddl = &plan->base.inspection.ddl;
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < ddl->n; i++) {
@@ -35,7 +20,8 @@ static int prepare_ddl(struct sqlite_target *d, const struct plan *plan,
 
 /* The order of a raw table is that of its numbers: they go on where they were,
  * whatever became of the pipeline's row, or whichever pipeline wrote them. */
-static int prepare_numbers(struct sqlite_target *d, const struct plan *plan,
+static int prepare_numbers(struct sqlite_target *d,
+			   const struct sqlite_plan *plan,
 			   const struct target *target, struct error *err)
 {
 	struct strbuf name = STRBUF_INIT;
@@ -55,11 +41,12 @@ static int prepare_numbers(struct sqlite_target *d, const struct plan *plan,
 	return rc;
 }
 
-static int prepare_apply(struct sqlite_target *d, const struct plan *plan,
+static int prepare_apply(struct sqlite_target *d,
+			 const struct sqlite_plan *plan,
 			 const struct target *target, struct error *err)
 {
 	bool created =
-		plan->created || (!plan->table.exists && !target->refresh);
+		plan->base.created || (!plan->table.exists && !target->refresh);
 	int rc = 0;
 
 	if (target->refresh)
@@ -69,7 +56,7 @@ static int prepare_apply(struct sqlite_target *d, const struct plan *plan,
 		rc = prepare_ddl(d, plan, err);
 	if (!rc && target->refresh)
 		rc = failpoint("stage_created", err);
-	if (!rc && prepare_needs_row(plan, target))
+	if (!rc && plan_needs_row(&plan->base))
 		rc = mark_put(d, &d->place, target->pipeline, NULL, created,
 			      err);
 	if (!rc)
@@ -82,18 +69,19 @@ static int prepare_apply(struct sqlite_target *d, const struct plan *plan,
 }
 
 static int prepare_plan(struct sqlite_target *d, const struct target *target,
-			struct plan *plan, struct error *err)
+			struct sqlite_plan *plan, struct error *err)
 {
 	int rc = signature_read(d->db, d->place.base, &d->signature, err);
 
 	d->schema_version = -1;
-	plan_release(plan);
+	sqlite_plan_release(plan);
 	/* Who claims the pipeline knows that no refresh of it is alive. */
 	if (!rc && !target->writer.claim)
 		rc = mark_check_free(d, target->pipeline, err);
 	if (!rc)
-		rc = plan_make(plan, d, &d->place, target, err);
-	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
+		rc = sqlite_plan_make(plan, d, &d->place, target, err);
+	return rc ? rc
+		  : problems_to_error(&plan->base.inspection.problems, err);
 }
 
 /* From now on the table is what our own DDL has made of it. */
@@ -112,7 +100,7 @@ static int prepare_sign(struct sqlite_target *d, const struct target *target,
 
 /* Planned again under the lock: another process may have been quicker. */
 static int prepare_write(struct sqlite_target *d, const struct target *target,
-			 struct plan *plan, struct error *err)
+			 struct sqlite_plan *plan, struct error *err)
 {
 	int rc = sqlite_target_make(d, err);
 
@@ -129,7 +117,7 @@ static int prepare_write(struct sqlite_target *d, const struct target *target,
 		rc = sqlite_commit(d->db, err);
 	if (rc)
 		sqlite_rollback(d->db);
-	else if (!target->refresh && plan->marked && !plan->table.exists)
+	else if (!target->refresh && plan->base.marked && !plan->table.exists)
 		target_say_again(target, "is gone");
 	return rc;
 }
@@ -156,20 +144,20 @@ int sqlite_target_prepare(struct destination *base, const struct target *target,
 			  struct error *err)
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
-	struct plan plan;
+	struct sqlite_plan plan;
 	int rc;
 
 	d->target = NULL;
 	d->refreshed = d->built = 0;
-	plan_init(&plan);
+	sqlite_plan_init(&plan);
 	rc = place_set(&d->place, target, err);
 	if (!rc && target->preview)
 		return sqlite_target_prepare_preview(d, target, err);
 	if (!rc)
 		rc = prepare_plan(d, target, &plan, err);
-	if (!rc && (!d->db || prepare_needs_write(&plan, target)))
+	if (!rc && (!d->db || plan_needs_write(&plan.base)))
 		rc = prepare_write(d, target, &plan, err);
-	plan_release(&plan);
+	sqlite_plan_release(&plan);
 	if (rc)
 		return rc;
 	d->target = target;

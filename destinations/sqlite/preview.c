@@ -22,16 +22,16 @@ static int preview_open(struct sqlite_target *d, struct error *err)
 	return rc;
 }
 
-static int preview_copy(struct sqlite_target *d, const struct plan *plan,
+static int preview_copy(struct sqlite_target *d, const struct sqlite_plan *plan,
 			struct error *err)
 {
 	int rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
 			      d->place.copy);
 
-	for (size_t i = 0; !rc && i < plan->copy.n; i++) {
-		rc = sqlite_exec(d->db, plan->copy.items[i], err);
+	for (size_t i = 0; !rc && i < plan->base.copy.n; i++) {
+		rc = sqlite_exec(d->db, plan->base.copy.items[i], err);
 		if (rc)
-			error_prefix(err, "%.200s", plan->copy.items[i]);
+			error_prefix(err, "%.200s", plan->base.copy.items[i]);
 	}
 	return rc;
 }
@@ -90,7 +90,7 @@ static int preview_pull(struct sqlite_target *d, const struct target *target,
 /* Of the table itself the copy has everything but who would notice. */
 static int preview_statements(struct sqlite_target *d,
 			      const struct target *target,
-			      const struct plan *plan, struct error *err)
+			      const struct sqlite_plan *plan, struct error *err)
 {
 	struct catalog_table copy;
 	bool pulls = plan->table.plain && !target->refresh;
@@ -113,25 +113,25 @@ int sqlite_target_prepare_preview(struct sqlite_target *d,
 				  const struct target *target,
 				  struct error *err)
 {
-	struct plan plan;
+	struct sqlite_plan plan;
 	int rc;
 
-	plan_init(&plan);
-	rc = plan_make(&plan, d, &d->place, target, err);
+	sqlite_plan_init(&plan);
+	rc = sqlite_plan_make(&plan, d, &d->place, target, err);
 	if (!rc)
-		rc = problems_to_error(&plan.inspection.problems, err);
+		rc = problems_to_error(&plan.base.inspection.problems, err);
 	if (!rc)
 		rc = preview_open(d, err);
 	if (!rc)
 		rc = preview_copy(d, &plan, err);
 	if (!rc) {
 		d->target = target;
-		d->previewed = plan.table.plain && !plan.inspection.ddl.n;
+		d->previewed = plan.table.plain && !plan.base.inspection.ddl.n;
 		rc = preview_statements(d, target, &plan, err);
 	}
 	if (rc)
 		d->target = NULL;
-	plan_release(&plan);
+	sqlite_plan_release(&plan);
 	return rc;
 }
 

@@ -163,21 +163,21 @@ static int sqlite_target_inspect(struct destination *base,
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
 	struct place place = { .table = NULL };
-	struct plan plan;
+	struct sqlite_plan plan;
 	int rc = place_set(&place, target, err);
 
-	plan_init(&plan);
+	sqlite_plan_init(&plan);
 	if (!rc)
-		rc = plan_make(&plan, d, &place, target, err);
+		rc = sqlite_plan_make(&plan, d, &place, target, err);
 	if (!rc && plan.table.triggers)
-		rc = sqlite_target_inspect_mark(d, &place, target,
-						&plan.inspection.problems, err);
+		rc = sqlite_target_inspect_mark(
+			d, &place, target, &plan.base.inspection.problems, err);
 	if (!rc) {
 		inspection_release(out);
-		*out = plan.inspection;
-		inspection_init(&plan.inspection);
+		*out = plan.base.inspection;
+		inspection_init(&plan.base.inspection);
 	}
-	plan_release(&plan);
+	sqlite_plan_release(&plan);
 	place_release(&place);
 	return rc;
 }

@@ -1,0 +1,102 @@
+/*
+ * What stands where a target is to be, what that means, and what has to be done
+ * before rows go there. An engine looks, says how its types fit, what it
+ * refuses and which statements there are to run; the order of these steps and
+ * what is decided from them are here. Nothing is written.
+ */
+#ifndef TIDEMARK_DESTINATIONS_COMMON_PLAN_H
+#define TIDEMARK_DESTINATIONS_COMMON_PLAN_H
+
+#include "destinations/common/drift.h"
+
+struct place; /* as the engine has it */
+struct plan_engine;
+
+/* What has the name that readers use, where they are to look at a view. */
+enum readable {
+	READABLE_FREE, /* nothing, or nobody asks */
+	READABLE_OURS,
+	READABLE_VIEW, /* of others */
+	READABLE_OTHER /* no view at all */
+};
+
+/* The first member of an engine's own. */
+struct plan {
+	const struct plan_engine *engine;
+	struct destination *destination; /* these four are not owned */
+	const struct place *place;
+	const struct target *target;
+	struct inspection inspection;
+	/* Of the table with the rows: */
+	bool exists;
+	bool plain; /* it is a table that rows can be loaded into */
+	bool counts; /* and it can be asked whether it has any */
+	struct table_column *columns; /* while the plan is made; texts are the
+				       * engine's */
+	size_t n_columns;
+	enum readable readable;
+	/* Of the pipeline's row: */
+	bool has_watermark; /* the table _tidemark_watermark exists */
+	bool known; /* the row exists, for this target */
+	bool created; /* Tidemark created the target */
+	bool marked; /* and has a mark of it */
+	bool replaced; /* there is another table of that name by now */
+	int64_t delivered; /* rows, to the table as it is */
+	struct drift drift;
+	struct strlist copy; /* statements that make a dry run's copy */
+};
+
+/* What an engine brings. */
+struct plan_engine {
+	const char *title; /* "SQLite" */
+	bool case_blind; /* names of columns that differ by case are one */
+	/* Fill in what stands there. */
+	int (*look)(struct plan *plan, struct error *err);
+	/* What is refused or warned about, in the order of the telling. */
+	int (*check)(struct plan *plan, struct error *err);
+	/* As in struct drift_types; the context is the plan. */
+	void (*fit)(const void *plan, size_t column, struct drift_column *out,
+		    char **grown);
+	/* Add to inspection.ddl, and for a dry run to `copy`. */
+	int (*ddl)(struct plan *plan, struct error *err);
+	/* Has the table with the rows any? */
+	int (*has_rows)(const struct plan *plan, bool *out, struct error *err);
+};
+
+void plan_begin(struct plan *plan, const struct plan_engine *engine,
+		struct destination *destination, const struct place *place,
+		const struct target *target);
+void plan_end(struct plan *plan);
+int plan_run(struct plan *plan, struct error *err);
+
+/* Room for one column of the table. */
+struct table_column *plan_add_column(struct plan *plan);
+/* NULL: the table has no such column. */
+const struct table_column *plan_find(const struct plan *plan, const char *name);
+/* A row that is new, or a mark that is to be forgotten: the table is new, is
+ * not the one that the row was about, or gets a column. */
+bool plan_needs_row(const struct plan *plan);
+/* Is there anything that prepare has to write? */
+bool plan_needs_write(const struct plan *plan);
+
+/* For an engine's `check`. An error of the target: */
+void plan_refuse(struct plan *plan, enum error_code error, const char *code,
+		 const char *fix, const char *what);
+/* What is wrong with the table of the marks. */
+void plan_refuse_marks(struct plan *plan, const struct error *why);
+void plan_check_kind(struct plan *plan);
+void plan_check_view(struct plan *plan);
+/* A refresh replaces what others have made if it is told to. */
+void plan_check_ours(struct plan *plan);
+/* Names of the source's columns. */
+void plan_check_names(struct plan *plan);
+/* Is there a table whose index on the key matters, with all of its columns? */
+bool plan_keeps_key(const struct plan *plan);
+/* `create`: CREATE UNIQUE INDEX, up to the list of columns. */
+void plan_refuse_key(struct plan *plan, const char *create, char quote,
+		     const char *what);
+
+/* "a", "b": the key's columns. */
+void plan_key_list(struct strbuf *sb, const struct schema *schema, char quote);
+
+#endif
