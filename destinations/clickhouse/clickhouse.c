@@ -62,11 +62,8 @@ static int clickhouse_target_inspect(struct destination *base,
 		rc = clickhouse_target_rights_inspect(
 			d, &place, &plan, target,
 			&plan.base.inspection.problems, err);
-	if (!rc) {
-		inspection_release(out);
-		*out = plan.base.inspection;
-		inspection_init(&plan.base.inspection);
-	}
+	if (!rc)
+		plan_hand_over(&plan.base, out);
 	clickhouse_target_plan_release(&plan);
 	clickhouse_target_place_release(&place);
 	return rc;

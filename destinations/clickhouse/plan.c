@@ -144,15 +144,17 @@ static void plan_take_columns(struct clickhouse_target_plan *plan)
 		const struct catalog_column *c = &plan->table.columns[i];
 
 		/* What is not said gets the type's own default. */
-		*plan_add_column(&plan->base) = (struct table_column){
-			.name = c->name,
-			.type = c->type,
-			.not_null =
-				!clickhouse_target_type_is_nullable(c->type),
-			.has_default = true,
-			.generated = c->computed,
-			.ours = name_is_own(c->name),
-		};
+		plan_add_column(
+			&plan->base,
+			&(struct table_column){
+				.name = c->name,
+				.type = c->type,
+				.not_null = !clickhouse_target_type_is_nullable(
+					c->type),
+				.has_default = true,
+				.generated = c->computed,
+				.ours = name_is_own(c->name),
+			});
 	}
 }
 
@@ -164,10 +166,9 @@ static void plan_take_table(struct clickhouse_target_plan *plan)
 
 	base->exists = base->plain = base->counts = t->exists;
 	if (view->exists)
-		base->readable = !view->view ? READABLE_OTHER
-				 : clickhouse_target_catalog_is_made_by_us(view)
-					 ? READABLE_OURS
-					 : READABLE_VIEW;
+		plan_set_readable(
+			base, view->view,
+			clickhouse_target_catalog_is_made_by_us(view));
 	base->known = plan_is_known(plan);
 	base->created = t->exists && clickhouse_target_catalog_is_made_by_us(t);
 	base->marked = plan->mark.watermark != NULL;

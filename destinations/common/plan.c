@@ -34,11 +34,30 @@ void plan_end(struct plan *plan)
 	strlist_release(&plan->copy);
 }
 
-struct table_column *plan_add_column(struct plan *plan)
+void plan_add_column(struct plan *plan, const struct table_column *column)
 {
+	struct table_column *c;
+
 	plan->columns = xreallocarray(plan->columns, plan->n_columns + 1,
 				      sizeof(*plan->columns));
-	return &plan->columns[plan->n_columns++];
+	c = &plan->columns[plan->n_columns++];
+	*c = *column;
+	if (plan->target->mode == LOAD_APPEND && name_is_own(c->name))
+		c->ours = true;
+}
+
+void plan_set_readable(struct plan *plan, bool is_view, bool is_ours)
+{
+	plan->readable = !is_view  ? READABLE_OTHER
+			 : is_ours ? READABLE_OURS
+				   : READABLE_VIEW;
+}
+
+void plan_hand_over(struct plan *plan, struct inspection *out)
+{
+	inspection_release(out);
+	*out = plan->inspection;
+	inspection_init(&plan->inspection);
 }
 
 static struct drift_table plan_table(const struct plan *plan)

@@ -69,8 +69,12 @@ void plan_begin(struct plan *plan, const struct plan_engine *engine,
 void plan_end(struct plan *plan);
 int plan_run(struct plan *plan, struct error *err);
 
-/* Room for one column of the table. */
-struct table_column *plan_add_column(struct plan *plan);
+/* For an engine's `look`. Our own columns of a raw table are told by name. */
+void plan_add_column(struct plan *plan, const struct table_column *column);
+/* Something has the name that readers use. */
+void plan_set_readable(struct plan *plan, bool is_view, bool is_ours);
+/* For inspect: what the plan has found becomes the caller's. */
+void plan_hand_over(struct plan *plan, struct inspection *out);
 /* NULL: the table has no such column. */
 const struct table_column *plan_find(const struct plan *plan, const char *name);
 /* A row that is new, or a mark that is to be forgotten: the table is new, is

@@ -69,11 +69,8 @@ static int mysql_inspect(struct destination *base, const struct target *target,
 		rc = mysql_target_watchers_mark(
 			d->db, &place, target, &plan.table,
 			&plan.base.inspection.problems, err);
-	if (!rc) {
-		inspection_release(out);
-		*out = plan.base.inspection;
-		inspection_init(&plan.base.inspection);
-	}
+	if (!rc)
+		plan_hand_over(&plan.base, out);
 	mysql_target_plan_release(&plan);
 	mysql_target_place_release(&place);
 	return rc;

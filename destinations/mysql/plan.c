@@ -271,21 +271,20 @@ static void plan_take_table(struct mysql_target_plan *plan)
 	plan->base.exists = t->exists;
 	plan->base.plain = plan->base.counts = t->plain;
 	if (append && plan->around.readable)
-		plan->base.readable = !plan->around.readable_is_view
-					      ? READABLE_OTHER
-				      : t->exists ? READABLE_OURS
-						  : READABLE_VIEW;
+		plan_set_readable(&plan->base, plan->around.readable_is_view,
+				  t->exists);
 	for (size_t i = 0; i < t->n_columns; i++) {
 		const struct catalog_column *c = &t->columns[i];
 
-		*plan_add_column(&plan->base) = (struct table_column){
-			.name = c->name,
-			.type = c->type.name,
-			.not_null = c->not_null,
-			.has_default = c->default_text || c->auto_increment,
-			.generated = c->generated,
-			.ours = append && name_is_own(c->name),
-		};
+		plan_add_column(&plan->base,
+				&(struct table_column){
+					.name = c->name,
+					.type = c->type.name,
+					.not_null = c->not_null,
+					.has_default = c->default_text ||
+						       c->auto_increment,
+					.generated = c->generated,
+				});
 	}
 }
 

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/failpoint.h"
 #include "core/base/log.h"
+#include "destinations/common/prepare.h"
 #include "destinations/mysql/internal.h"
 
 /* Seconds that another one's DDL may take, or a killed one's transaction. */
@@ -28,61 +28,65 @@ static const char numbers_sql[] =
 	"  (SELECT COALESCE(MAX(" NAME_RAW_SEQ "), 0) FROM %s))\n"
 	"WHERE pipeline = ?";
 
-static int prepare_row(struct mysql_target *d,
-		       const struct mysql_target_plan *plan,
-		       const struct target *target, struct error *err)
+static struct mysql_target *prepare_target(const struct plan *plan)
 {
-	const char *created =
-		!plan->table.exists && !target->refresh ? "1" : "0";
+	return (struct mysql_target *)plan->destination;
+}
+
+static int prepare_row(struct plan *plan, bool due, struct error *err)
+{
+	const struct target *target = plan->target;
+	const struct place *place = plan->place;
+	struct mysql_client *db = prepare_target(plan)->db;
+	const char *created = !plan->exists && !target->refresh ? "1" : "0";
 	const char *params[] = { target->pipeline, created,
-				 d->place.table,   created,
-				 d->place.table,   plan->base.known ? "1" : "0",
-				 d->place.table };
-	char *sql = xstrfmt(row_sql, d->place.watermark);
-	int rc = mysql_client_exec_count(d->db, sql, ARRAY_SIZE(params), params,
-					 NULL, err);
+				 place->table,	   created,
+				 place->table,	   plan->known ? "1" : "0",
+				 place->table };
+	char *sql;
+	int rc;
 
+	if (!due)
+		return 0;
+	sql = xstrfmt(row_sql, place->watermark);
+	rc = mysql_client_exec_count(db, sql, ARRAY_SIZE(params), params, NULL,
+				     err);
 	free(sql);
-	if (rc || target->mode != LOAD_APPEND || !plan->table.exists)
+	if (rc || target->mode != LOAD_APPEND || !plan->exists)
 		return rc;
-	sql = xstrfmt(numbers_sql, d->place.watermark, d->place.rows);
-	rc = mysql_client_exec_count(d->db, sql, 1, params, NULL, err);
+	sql = xstrfmt(numbers_sql, place->watermark, place->rows);
+	rc = mysql_client_exec_count(db, sql, 1, params, NULL, err);
 	free(sql);
 	return rc;
 }
 
-static int prepare_statement(struct mysql_target *d, const char *sql,
-			     struct error *err)
+static int prepare_run(struct plan *plan, const char *sql, struct error *err)
 {
-	int rc = mysql_client_exec(d->db, sql, err);
+	int rc = mysql_client_exec(prepare_target(plan)->db, sql, err);
 
-	if (rc && !error_may_pass(err->code) && rc != -ERROR_STOPPED &&
-	    rc != -ERROR_ACCESS) {
-		err->code = ERROR_SCHEMA;
-		rc = error_prefix(err, "%.200s", sql);
-	}
-	return rc ? rc : failpoint("mid_alter", err);
+	return rc ? prepare_blame(rc, sql, err) : 0;
 }
 
-/* Each statement commits, so their order has to be one in which any of them
- * may be the last. The mark is forgotten before a column is added that it
- * would be taken to speak of; and the row says that a table is Tidemark's
- * before that is made. */
-static int prepare_ddl(struct mysql_target *d,
-		       const struct mysql_target_plan *plan,
-		       const struct target *target, struct error *err)
+/* Each statement commits, so any of them may be the last. */
+static size_t prepare_before_row(const struct plan *plan)
 {
-	const struct strlist *ddl = &plan->base.inspection.ddl;
-	size_t first = !plan->has_database + !plan->base.has_watermark;
-	int rc = 0;
+	const struct mysql_target_plan *own =
+		(const struct mysql_target_plan *)plan;
 
-	for (size_t i = 0; !rc && i < first; i++)
-		rc = prepare_statement(d, ddl->items[i], err);
-	if (!rc && plan_needs_row(&plan->base))
-		rc = prepare_row(d, plan, target, err);
-	for (size_t i = first; !rc && i < ddl->n; i++)
-		rc = prepare_statement(d, ddl->items[i], err);
-	return rc;
+	return !own->has_database + !plan->has_watermark;
+}
+
+/* Nothing is to be remembered before all has been made. */
+static int prepare_made(struct plan *plan, struct error *err)
+{
+	(void)plan;
+	(void)err;
+	return 0;
+}
+
+static int prepare_claim(struct plan *plan, struct error *err)
+{
+	return mysql_target_mark_claim(prepare_target(plan), plan->target, err);
 }
 
 /* The swap takes rights that to build does not: better said now than when all
@@ -101,6 +105,14 @@ static int prepare_try_swap(struct mysql_target *d, struct error *err)
 	return rc;
 }
 
+static int prepare_take_over(struct plan *plan, struct error *err)
+{
+	struct mysql_target *d = prepare_target(plan);
+	int rc = prepare_try_swap(d, err);
+
+	return rc ? rc : mysql_target_refresh_take_over(d, plan->target, err);
+}
+
 static int prepare_plan(struct mysql_target *d, const struct target *target,
 			struct mysql_target_plan *plan, struct error *err)
 {
@@ -112,35 +124,44 @@ static int prepare_plan(struct mysql_target *d, const struct target *target,
 		  : problems_to_error(&plan->base.inspection.problems, err);
 }
 
-/* Planned again under the lock: another process may have been quicker. */
-static int prepare_write(struct mysql_target *d, const struct target *target,
-			 struct mysql_target_plan *plan, struct error *err)
+static int prepare_hold(struct plan *plan, struct error *err)
 {
-	const char *pipeline = target->pipeline;
-	int rc = mysql_target_lock_take(d, LOCK_DDL, pipeline, PREPARE_WAIT,
-					err);
+	struct mysql_target *d = prepare_target(plan);
+	const struct target *target = plan->target;
+	int rc = mysql_target_lock_take(d, LOCK_DDL, target->pipeline,
+					PREPARE_WAIT, err);
 
 	if (!rc)
-		rc = mysql_target_lock_take(d, LOCK_LOAD, pipeline,
+		rc = mysql_target_lock_take(d, LOCK_LOAD, target->pipeline,
 					    PREPARE_WAIT, err);
 	if (!rc)
-		rc = prepare_plan(d, target, plan, err);
-	if (!rc && plan->base.has_watermark)
+		rc = prepare_plan(d, target, (struct mysql_target_plan *)plan,
+				  err);
+	if (!rc && plan->has_watermark)
 		rc = mysql_target_mark_check_fence(d, target, err);
-	if (!rc)
-		rc = prepare_ddl(d, plan, target, err);
-	if (!rc && target->writer.fence)
-		rc = mysql_target_mark_claim(d, target, err);
-	if (!rc && target->refresh)
-		rc = prepare_try_swap(d, err);
-	if (!rc && target->refresh)
-		rc = mysql_target_refresh_take_over(d, target, err);
-	mysql_target_lock_release(d, LOCK_LOAD);
-	mysql_target_lock_release(d, LOCK_DDL);
-	if (!rc && !target->refresh && plan->base.marked && !plan->table.exists)
-		target_say_again(target, "is gone");
 	return rc;
 }
+
+static int prepare_let_go(struct destination *base, int rc, struct error *err)
+{
+	struct mysql_target *d = (struct mysql_target *)base;
+
+	(void)err;
+	mysql_target_lock_release(d, LOCK_LOAD);
+	mysql_target_lock_release(d, LOCK_DDL);
+	return rc;
+}
+
+static const struct prepare_engine mysql_target_prepare_engine = {
+	.hold = prepare_hold,
+	.run = prepare_run,
+	.before_row = prepare_before_row,
+	.made = prepare_made,
+	.row = prepare_row,
+	.claim = prepare_claim,
+	.take_over = prepare_take_over,
+	.let_go = prepare_let_go,
+};
 
 /* Rows can go straight into an empty table. */
 static int prepare_direct(struct mysql_target *d, struct error *err)
@@ -202,7 +223,8 @@ static int prepare_tables(struct mysql_target *d, const struct target *target,
 	d->signature = NULL;
 	rc = prepare_plan(d, target, plan, err);
 	if (!rc && !target->preview && plan_needs_write(&plan->base)) {
-		rc = prepare_write(d, target, plan, err);
+		rc = prepare_write(&plan->base, &mysql_target_prepare_engine,
+				   err);
 		if (!rc && target->refresh) {
 			d->replaced = plan->table;
 			memset(&plan->table, 0, sizeof(plan->table));

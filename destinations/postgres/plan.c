@@ -289,20 +289,18 @@ static void plan_take_table(struct postgres_plan *plan)
 	plan->base.counts = t->exists && t->may_read && !t->row_security;
 	plan->has_view = plan->around.readable == 'v';
 	if (append && plan->around.readable)
-		plan->base.readable = !plan->has_view ? READABLE_OTHER
-				      : t->exists     ? READABLE_OURS
-						      : READABLE_VIEW;
+		plan_set_readable(&plan->base, plan->has_view, t->exists);
 	for (size_t i = 0; i < t->n_columns; i++) {
 		const struct catalog_column *c = &t->columns[i];
 
-		*plan_add_column(&plan->base) = (struct table_column){
-			.name = c->name,
-			.type = c->type.name,
-			.not_null = c->not_null,
-			.has_default = c->has_default,
-			.generated = c->generated,
-			.ours = append && name_is_own(c->name),
-		};
+		plan_add_column(&plan->base,
+				&(struct table_column){
+					.name = c->name,
+					.type = c->type.name,
+					.not_null = c->not_null,
+					.has_default = c->has_default,
+					.generated = c->generated,
+				});
 	}
 }
 

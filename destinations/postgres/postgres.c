@@ -67,11 +67,8 @@ static int postgres_inspect(struct destination *base,
 	if (!rc && plan.table.filters)
 		rc = postgres_watch_mark(d->pg, place.rows, target,
 					 &plan.base.inspection.problems, err);
-	if (!rc) {
-		inspection_release(out);
-		*out = plan.base.inspection;
-		inspection_init(&plan.base.inspection);
-	}
+	if (!rc)
+		plan_hand_over(&plan.base, out);
 	postgres_plan_release(&plan);
 	postgres_place_release(&place);
 	return rc;

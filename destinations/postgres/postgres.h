@@ -104,6 +104,7 @@ struct postgres_plan {
 	enum mapping *mappings; /* parallel to `wanted` */
 	bool has_view; /* append: the view that readers use is there */
 	bool old_view; /* ... of a version that put the highest mark first */
+	bool held; /* the table of the marks was there to be locked */
 };
 int postgres_plan_make(struct postgres_plan *plan,
 		       struct postgres_destination *d,

@@ -5,6 +5,7 @@
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/base/log.h"
+#include "destinations/common/prepare.h"
 #include "destinations/postgres/owned.h"
 #include "destinations/postgres/postgres.h"
 
@@ -19,61 +20,60 @@ static const char row_sql[] =
 	"  target = $3, target_id = '', target_rows = 0,\n"
 	"  updated_at = clock_timestamp()";
 
-static int prepare_row(struct postgres_destination *d,
-		       const struct postgres_plan *plan,
-		       const struct target *target, struct error *err)
+static struct postgres_destination *prepare_target(const struct plan *plan)
 {
-	bool created = !plan->table.exists && !target->refresh;
+	return (struct postgres_destination *)plan->destination;
+}
+
+static int prepare_row(struct plan *plan, bool due, struct error *err)
+{
+	const struct target *target = plan->target;
+	const struct place *place = plan->place;
+	bool created = !plan->exists && !target->refresh;
 	const char *params[] = { target->pipeline, created ? "t" : "f",
-				 d->place.table, plan->base.known ? "t" : "f" };
+				 place->table, plan->known ? "t" : "f" };
 	char *base, *sql;
 	int rc;
 
+	if (!due)
+		return 0;
 	/* Numbers of a raw table go on where they were, whatever became of
 	 * the row. */
-	if (target->mode == LOAD_APPEND && plan->table.exists)
+	if (target->mode == LOAD_APPEND && plan->exists)
 		base = xstrfmt("(SELECT coalesce(max(" NAME_RAW_SEQ
 			       "), 0) FROM %s)",
-			       d->place.rows);
+			       place->rows);
 	else
 		base = xstrdup("0");
-	sql = xstrfmt(row_sql, d->place.watermark, base);
-	rc = pg_exec_count(d->pg, sql, 4, params, NULL, err);
+	sql = xstrfmt(row_sql, place->watermark, base);
+	rc = pg_exec_count(prepare_target(plan)->pg, sql, 4, params, NULL, err);
 	free(sql);
 	free(base);
 	return rc;
 }
 
-static int prepare_ddl(struct postgres_destination *d,
-		       const struct postgres_plan *plan, struct error *err)
+static int prepare_run(struct plan *plan, const char *sql, struct error *err)
 {
-	const struct strlist *ddl = &plan->base.inspection.ddl;
-	int rc = 0;
+	int rc = pg_exec(prepare_target(plan)->pg, sql, err);
 
-	for (size_t i = 0; !rc && i < ddl->n; i++) {
-		rc = pg_exec(d->pg, ddl->items[i], err);
-		if (rc && !error_may_pass(err->code) && rc != -ERROR_STOPPED &&
-		    rc != -ERROR_ACCESS) {
-			err->code = ERROR_SCHEMA;
-			rc = error_prefix(err, "%.200s", ddl->items[i]);
-		}
-		if (!rc)
-			rc = failpoint("mid_alter", err);
-	}
-	return rc;
+	return rc ? prepare_blame(rc, sql, err) : 0;
 }
 
-/* What the mark was about is not there any more. */
-static void prepare_say(const struct postgres_plan *plan,
-			const struct target *target)
+/* One transaction holds all. */
+static size_t prepare_before_row(const struct plan *plan)
 {
-	if (target->refresh || !plan->base.marked)
-		return;
-	if (plan->base.replaced)
-		target_say_again(target, "is another table than the one that "
-					 "was loaded");
-	else if (plan->base.known && !plan->table.exists)
-		target_say_again(target, "is gone");
+	return plan->inspection.ddl.n;
+}
+
+static int prepare_claim(struct plan *plan, struct error *err)
+{
+	return postgres_mark_claim(prepare_target(plan), plan->target, err);
+}
+
+static int prepare_take_over(struct plan *plan, struct error *err)
+{
+	return postgres_refresh_take_over(prepare_target(plan), plan->target,
+					  err);
 }
 
 static int prepare_plan(struct postgres_destination *d,
@@ -91,13 +91,33 @@ static int prepare_plan(struct postgres_destination *d,
 }
 
 /* What is planned is what is altered: nobody else alters the table between. */
-static int prepare_hold(struct postgres_destination *d,
-			const struct postgres_plan *plan, struct error *err)
+static int prepare_lock_table(struct postgres_destination *d,
+			      const struct plan *plan, struct error *err)
 {
-	if (!plan->base.inspection.ddl.n || !plan->table.exists)
+	if (!plan->inspection.ddl.n || !plan->exists)
 		return 0;
 	return pg_execf(d->pg, err, "LOCK TABLE %s IN ROW EXCLUSIVE MODE",
 			d->place.rows);
+}
+
+/* DDL is planned again under the lock: another writer, of a backfill beside,
+ * may have been quicker. */
+static int prepare_hold(struct plan *plan, struct error *err)
+{
+	struct postgres_destination *d = prepare_target(plan);
+	struct postgres_plan *own = (struct postgres_plan *)plan;
+	const struct target *target = plan->target;
+	bool held = plan->has_watermark;
+	int rc =
+		postgres_lock_begin(d, target->pipeline,
+				    held ? LOCK_DDL | LOCK_ROW : LOCK_DDL, err);
+
+	if (!rc)
+		rc = prepare_lock_table(d, plan, err);
+	if (!rc && plan->inspection.ddl.n)
+		rc = prepare_plan(d, target, own, err);
+	own->held = held;
+	return rc;
 }
 
 /* From now on the table is what our own DDL has made of it. */
@@ -116,44 +136,36 @@ static int prepare_sign(struct postgres_destination *d,
 	return postgres_signature_read(d->pg, table, &d->signature, err);
 }
 
-/* DDL is planned again under the lock: another writer, of a backfill beside,
- * may have been quicker. */
-static int prepare_apply(struct postgres_destination *d,
-			 struct postgres_plan *plan,
-			 const struct target *target, struct error *err)
+static int prepare_made(struct plan *plan, struct error *err)
 {
-	bool held = plan->base.has_watermark, row;
-	int rc;
+	struct postgres_destination *d = prepare_target(plan);
+	struct postgres_plan *own = (struct postgres_plan *)plan;
+	int rc = own->held ? 0 : postgres_owned_check(d, &d->place, err);
 
-	if (!plan_needs_write(&plan->base))
-		return 0;
-	rc = postgres_lock_begin(d, target->pipeline,
-				 held ? LOCK_DDL | LOCK_ROW : LOCK_DDL, err);
-	if (!rc)
-		rc = prepare_hold(d, plan, err);
-	if (!rc && plan->base.inspection.ddl.n)
-		rc = prepare_plan(d, target, plan, err);
-	row = !rc && plan_needs_row(&plan->base);
-	if (!rc)
-		rc = prepare_ddl(d, plan, err);
-	if (!rc && !held)
-		rc = postgres_owned_check(d, &d->place, err);
-	if (!rc)
-		rc = prepare_sign(d, plan, target, err);
-	if (row && !rc)
-		rc = prepare_row(d, plan, target, err);
-	if (!rc && target->writer.fence)
-		rc = postgres_mark_claim(d, target, err);
-	if (!rc && target->refresh)
-		rc = postgres_refresh_take_over(d, target, err);
+	return rc ? rc : prepare_sign(d, own, plan->target, err);
+}
+
+static int prepare_let_go(struct destination *base, int rc, struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+
 	if (!rc)
 		rc = pg_exec(d->pg, "COMMIT", err);
 	if (rc)
 		postgres_session_rollback(d);
-	else
-		prepare_say(plan, target);
 	return rc;
 }
+
+static const struct prepare_engine postgres_prepare_engine = {
+	.hold = prepare_hold,
+	.run = prepare_run,
+	.before_row = prepare_before_row,
+	.made = prepare_made,
+	.row = prepare_row,
+	.claim = prepare_claim,
+	.take_over = prepare_take_over,
+	.let_go = prepare_let_go,
+};
 
 /* Whatever makes statements may rely on a column's being in the catalog. */
 static int prepare_encoder(struct postgres_destination *d, struct error *err)
@@ -264,8 +276,8 @@ int postgres_prepare(struct destination *base, const struct target *target,
 		rc = postgres_refresh_lock(d, target, err);
 	if (!rc)
 		rc = prepare_plan(d, target, &plan, err);
-	if (!rc && !target->preview)
-		rc = prepare_apply(d, &plan, target, err);
+	if (!rc && !target->preview && plan_needs_write(&plan.base))
+		rc = prepare_write(&plan.base, &postgres_prepare_engine, err);
 	if (!rc) {
 		d->target = target;
 		d->rows = target->preview   ? PREVIEW_COPY

@@ -158,16 +158,16 @@ static void plan_take_table(struct sqlite_plan *plan)
 	for (size_t i = 0; i < t->n_columns; i++) {
 		const struct catalog_column *c = &t->columns[i];
 
-		*plan_add_column(base) = (struct table_column){
-			.name = c->name,
-			.type = c->type[0] ? c->type
-					   : "a column without a type",
-			.not_null = c->not_null,
-			.has_default = c->default_text != NULL,
-			.generated = c->generated,
-			.ours = base->target->mode == LOAD_APPEND &&
-				name_is_own(c->name),
-		};
+		plan_add_column(
+			base,
+			&(struct table_column){
+				.name = c->name,
+				.type = c->type[0] ? c->type
+						   : "a column without a type",
+				.not_null = c->not_null,
+				.has_default = c->default_text != NULL,
+				.generated = c->generated,
+			});
 	}
 }
 
@@ -185,9 +185,7 @@ static int plan_look_at_readable(struct sqlite_plan *plan, struct sqlite *db,
 	rc = catalog_read(db, "main", plan->base.place->table, target->schema,
 			  &t, err);
 	if (t.exists)
-		plan->base.readable = !t.is_view	  ? READABLE_OTHER
-				      : plan->base.exists ? READABLE_OURS
-							  : READABLE_VIEW;
+		plan_set_readable(&plan->base, t.is_view, plan->base.exists);
 	catalog_release(&t);
 	return rc;
 }

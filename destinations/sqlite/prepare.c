@@ -1,34 +1,35 @@
+#include "destinations/common/prepare.h"
 #include "core/base/failpoint.h"
 #include "core/data/table_name.h"
 #include "destinations/sqlite/internal.h"
 
-static int prepare_ddl(struct sqlite_target *d, const struct sqlite_plan *plan,
-		       struct error *err)
+static struct sqlite_target *prepare_target(const struct plan *plan)
 {
-	const struct strlist *ddl = &plan->base.inspection.ddl;
-	int rc = 0;
+	return (struct sqlite_target *)plan->destination;
+}
 
-	for (size_t i = 0; !rc && i < ddl->n; i++) {
-		rc = sqlite_exec(d->db, ddl->items[i], err);
-		if (rc)
-			error_prefix(err, "%.200s", ddl->items[i]);
-		else
-			rc = failpoint("mid_alter", err);
-	}
-	return rc;
+static int prepare_run(struct plan *plan, const char *sql, struct error *err)
+{
+	int rc = sqlite_exec(prepare_target(plan)->db, sql, err);
+
+	return rc ? error_prefix(err, "%.200s", sql) : 0;
+}
+
+/* One transaction holds all. */
+static size_t prepare_before_row(const struct plan *plan)
+{
+	return plan->inspection.ddl.n;
 }
 
 /* The order of a raw table is that of its numbers: they go on where they were,
  * whatever became of the pipeline's row, or whichever pipeline wrote them. */
-static int prepare_numbers(struct sqlite_target *d,
-			   const struct sqlite_plan *plan,
+static int prepare_numbers(struct sqlite_target *d, const struct plan *plan,
 			   const struct target *target, struct error *err)
 {
 	struct strbuf name = STRBUF_INIT;
 	int rc;
 
-	if (target->mode != LOAD_APPEND || target->refresh ||
-	    !plan->table.exists)
+	if (target->mode != LOAD_APPEND || target->refresh || !plan->exists)
 		return 0;
 	sql_quote_literal(&name, target->pipeline);
 	rc = sqlite_execf(d->db, err,
@@ -41,31 +42,27 @@ static int prepare_numbers(struct sqlite_target *d,
 	return rc;
 }
 
-static int prepare_apply(struct sqlite_target *d,
-			 const struct sqlite_plan *plan,
-			 const struct target *target, struct error *err)
+static int prepare_row(struct plan *plan, bool due, struct error *err)
 {
-	bool created =
-		plan->base.created || (!plan->table.exists && !target->refresh);
-	int rc = 0;
+	struct sqlite_target *d = prepare_target(plan);
+	const struct target *target = plan->target;
+	bool created = plan->created || (!plan->exists && !target->refresh);
+	int rc = due ? mark_put(d, &d->place, target->pipeline, NULL,
+				created, err)
+		     : 0;
 
-	if (target->refresh)
-		rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
-				  d->place.building);
-	if (!rc)
-		rc = prepare_ddl(d, plan, err);
-	if (!rc && target->refresh)
-		rc = failpoint("stage_created", err);
-	if (!rc && plan_needs_row(&plan->base))
-		rc = mark_put(d, &d->place, target->pipeline, NULL, created,
+	return rc ? rc : prepare_numbers(d, plan, target, err);
+}
+
+static int prepare_claim(struct plan *plan, struct error *err)
+{
+	return mark_claim(prepare_target(plan), plan->target, err);
+}
+
+static int prepare_take_over(struct plan *plan, struct error *err)
+{
+	return mark_take_over(prepare_target(plan), plan->target->pipeline,
 			      err);
-	if (!rc)
-		rc = prepare_numbers(d, plan, target, err);
-	if (!rc && target->writer.fence)
-		rc = mark_claim(d, target, err);
-	if (!rc && target->refresh)
-		rc = mark_take_over(d, target->pipeline, err);
-	return rc;
 }
 
 static int prepare_plan(struct sqlite_target *d, const struct target *target,
@@ -98,29 +95,52 @@ static int prepare_sign(struct sqlite_target *d, const struct target *target,
 			      &d->signature, err);
 }
 
-/* Planned again under the lock: another process may have been quicker. */
-static int prepare_write(struct sqlite_target *d, const struct target *target,
-			 struct sqlite_plan *plan, struct error *err)
+static int prepare_made(struct plan *plan, struct error *err)
 {
+	int rc = prepare_sign(prepare_target(plan), plan->target, err);
+
+	if (!rc && plan->target->refresh)
+		rc = failpoint("stage_created", err);
+	return rc;
+}
+
+static int prepare_hold(struct plan *plan, struct error *err)
+{
+	struct sqlite_target *d = prepare_target(plan);
+	const struct target *target = plan->target;
 	int rc = sqlite_target_make(d, err);
 
 	if (!rc)
 		rc = sqlite_begin(d->db, err);
-	if (rc)
-		return rc;
-	rc = prepare_plan(d, target, plan, err);
 	if (!rc)
-		rc = prepare_apply(d, plan, target, err);
-	if (!rc)
-		rc = prepare_sign(d, target, err);
-	if (!rc)
-		rc = sqlite_commit(d->db, err);
-	if (rc)
-		sqlite_rollback(d->db);
-	else if (!target->refresh && plan->base.marked && !plan->table.exists)
-		target_say_again(target, "is gone");
+		rc = prepare_plan(d, target, (struct sqlite_plan *)plan, err);
+	if (!rc && target->refresh)
+		rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
+				  d->place.building);
 	return rc;
 }
+
+static int prepare_let_go(struct destination *base, int rc, struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)base;
+
+	if (!rc)
+		rc = sqlite_commit(d->db, err);
+	if (rc && d->db)
+		sqlite_rollback(d->db);
+	return rc;
+}
+
+static const struct prepare_engine sqlite_prepare_engine = {
+	.hold = prepare_hold,
+	.run = prepare_run,
+	.before_row = prepare_before_row,
+	.made = prepare_made,
+	.row = prepare_row,
+	.claim = prepare_claim,
+	.take_over = prepare_take_over,
+	.let_go = prepare_let_go,
+};
 
 static int prepare_statements(struct sqlite_target *d,
 			      const struct target *target, struct error *err)
@@ -156,7 +176,7 @@ int sqlite_target_prepare(struct destination *base, const struct target *target,
 	if (!rc)
 		rc = prepare_plan(d, target, &plan, err);
 	if (!rc && (!d->db || plan_needs_write(&plan.base)))
-		rc = prepare_write(d, target, &plan, err);
+		rc = prepare_write(&plan.base, &sqlite_prepare_engine, err);
 	sqlite_plan_release(&plan);
 	if (rc)
 		return rc;

@@ -172,11 +172,8 @@ static int sqlite_target_inspect(struct destination *base,
 	if (!rc && plan.table.triggers)
 		rc = sqlite_target_inspect_mark(
 			d, &place, target, &plan.base.inspection.problems, err);
-	if (!rc) {
-		inspection_release(out);
-		*out = plan.base.inspection;
-		inspection_init(&plan.base.inspection);
-	}
+	if (!rc)
+		plan_hand_over(&plan.base, out);
 	sqlite_plan_release(&plan);
 	place_release(&place);
 	return rc;
