@@ -51,20 +51,20 @@ static int clickhouse_target_inspect(struct destination *base,
 {
 	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	struct place place = { .table = NULL };
-	struct clickhouse_target_plan plan;
+	struct clickhouse_target_plan plan = { .base = { .engine = NULL } };
 	int rc = clickhouse_target_place_set(&place, clickhouse_database(d->db),
 					     target, err);
 
-	clickhouse_target_plan_init(&plan);
 	if (!rc)
-		rc = clickhouse_target_plan_make(&plan, d, &place, target, err);
+		rc = plan_make(&plan.base, &clickhouse_target_plan_engine,
+			       &d->keeper.base, &place, target, err);
 	if (!rc)
 		rc = clickhouse_target_rights_inspect(
 			d, &place, &plan, target,
 			&plan.base.inspection.problems, err);
 	if (!rc)
 		plan_hand_over(&plan.base, out);
-	clickhouse_target_plan_release(&plan);
+	plan_release(&plan.base);
 	clickhouse_target_place_release(&place);
 	return rc;
 }

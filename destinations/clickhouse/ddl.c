@@ -178,12 +178,6 @@ void clickhouse_target_ddl_input(struct strbuf *sb, const char *table,
 				       " Int64)\nENGINE = Memory");
 }
 
-static void ddl_add(struct clickhouse_target_plan *plan, struct strbuf *sql)
-{
-	strlist_add(&plan->base.inspection.ddl, sql->data);
-	strbuf_reset(sql);
-}
-
 static void ddl_alter(struct clickhouse_target_plan *plan,
 		      const struct place *place, const struct target *target,
 		      const enum drift_step *steps, const char *const *types)
@@ -199,7 +193,7 @@ static void ddl_alter(struct clickhouse_target_plan *plan,
 		ddl_column(&sql, target->schema, i, types[i]);
 		strbuf_addstr(&sql, "\nSETTINGS alter_sync = 2, "
 				    "mutations_sync = 2");
-		ddl_add(plan, &sql);
+		plan_push(&plan->base.inspection.ddl, &sql);
 	}
 	strbuf_release(&sql);
 }
@@ -236,36 +230,36 @@ void clickhouse_target_ddl_plan(struct clickhouse_target_plan *plan,
 	if (!plan->has_database) {
 		strbuf_addstr(&sql, "CREATE DATABASE IF NOT EXISTS ");
 		clickhouse_quote_name(&sql, place->database);
-		ddl_add(plan, &sql);
+		plan_push(&plan->base.inspection.ddl, &sql);
 	}
 	if (!plan->base.has_watermark) {
 		clickhouse_target_ddl_marks(&sql, place->marks_rows);
-		ddl_add(plan, &sql);
+		plan_push(&plan->base.inspection.ddl, &sql);
 		strbuf_addf(&sql,
 			    "CREATE VIEW IF NOT EXISTS %s AS\nSELECT * EXCEPT "
 			    "(" NAME_VERSION ", " NAME_DELETED
 			    ")\nFROM %s FINAL",
 			    place->marks, place->marks_rows);
-		ddl_add(plan, &sql);
+		plan_push(&plan->base.inspection.ddl, &sql);
 	}
 	if (target->refresh) {
 		clickhouse_target_ddl_table(&sql, place->staging, target, types,
 					    &plan->table);
-		ddl_add(plan, &sql);
+		plan_push(&plan->base.inspection.ddl, &sql);
 		strbuf_release(&sql);
 		return;
 	}
 	if (!plan->table.exists) {
 		clickhouse_target_ddl_table(&sql, place->rows, target, types,
 					    &plan->table);
-		ddl_add(plan, &sql);
+		plan_push(&plan->base.inspection.ddl, &sql);
 	} else {
 		ddl_alter(plan, place, target, steps, types);
 	}
 	if (!plan->table.exists ||
 	    ddl_view_is_due(plan, steps, target->schema)) {
 		clickhouse_target_ddl_view(&sql, place, target, &plan->table);
-		ddl_add(plan, &sql);
+		plan_push(&plan->base.inspection.ddl, &sql);
 	}
 	strbuf_release(&sql);
 }

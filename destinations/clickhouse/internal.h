@@ -163,12 +163,7 @@ struct clickhouse_target_plan {
 	const char *volatile_tables[2];
 	size_t n_volatile;
 };
-void clickhouse_target_plan_init(struct clickhouse_target_plan *plan);
-void clickhouse_target_plan_release(struct clickhouse_target_plan *plan);
-int clickhouse_target_plan_make(struct clickhouse_target_plan *plan,
-				struct clickhouse_target *d,
-				const struct place *place,
-				const struct target *target, struct error *err);
+extern const struct plan_engine clickhouse_target_plan_engine;
 /* plan_check.c: fill in problems: those that no table can mend, as in struct
  * plan_engine, and the others. */
 int clickhouse_target_plan_check_mode(struct plan *plan, struct error *err);

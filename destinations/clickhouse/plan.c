@@ -213,41 +213,27 @@ static int clickhouse_target_plan_has_rows(const struct plan *plan, bool *out,
 	return rc;
 }
 
-static const struct plan_engine clickhouse_target_plan_engine = {
-	.title = "ClickHouse",
-	.case_blind = false,
-	.look = clickhouse_target_plan_look,
-	.check = clickhouse_target_plan_check_mode,
-	.fit = clickhouse_target_plan_fit,
-	.ddl = clickhouse_target_plan_ddl,
-	.has_rows = clickhouse_target_plan_has_rows,
-};
-
-void clickhouse_target_plan_init(struct clickhouse_target_plan *plan)
+static void clickhouse_target_plan_free(struct plan *base)
 {
-	memset(plan, 0, sizeof(*plan));
-	clickhouse_target_catalog_init(&plan->table);
-	clickhouse_target_catalog_init(&plan->readable);
-}
+	struct clickhouse_target_plan *plan =
+		(struct clickhouse_target_plan *)base;
 
-void clickhouse_target_plan_release(struct clickhouse_target_plan *plan)
-{
-	plan_end(&plan->base);
 	clickhouse_target_catalog_release(&plan->table);
 	clickhouse_target_catalog_release(&plan->readable);
 	clickhouse_target_mark_row_release(&plan->mark);
 	for (size_t i = 0; i < plan->n_wanted; i++)
 		free(plan->wanted[i]);
 	free(plan->wanted);
-	clickhouse_target_plan_init(plan);
 }
 
-int clickhouse_target_plan_make(struct clickhouse_target_plan *plan,
-				struct clickhouse_target *d,
-				const struct place *place,
-				const struct target *target, struct error *err)
-{
-	plan_begin(&plan->base, &clickhouse_target_plan_engine, &d->base, place,
-		   target);
-	return plan_run(&plan->base, err);
-}
+const struct plan_engine clickhouse_target_plan_engine = {
+	.title = "ClickHouse",
+	.case_blind = false,
+	.size = sizeof(struct clickhouse_target_plan),
+	.look = clickhouse_target_plan_look,
+	.check = clickhouse_target_plan_check_mode,
+	.fit = clickhouse_target_plan_fit,
+	.ddl = clickhouse_target_plan_ddl,
+	.has_rows = clickhouse_target_plan_has_rows,
+	.release = clickhouse_target_plan_free,
+};

@@ -16,7 +16,8 @@ static int prepare_plan(struct clickhouse_target *d,
 			const struct target *target,
 			struct clickhouse_target_plan *plan, struct error *err)
 {
-	int rc = clickhouse_target_plan_make(plan, d, &d->place, target, err);
+	int rc = plan_make(&plan->base, &clickhouse_target_plan_engine,
+			   &d->keeper.base, &d->place, target, err);
 
 	/* Who claims the pipeline knows that no refresh of it is alive. */
 	if (!rc && !target->writer.claim)
@@ -261,13 +262,12 @@ int clickhouse_target_prepare(struct destination *base,
 			      const struct target *target, struct error *err)
 {
 	struct clickhouse_target *d = (struct clickhouse_target *)base;
-	struct clickhouse_target_plan plan;
+	struct clickhouse_target_plan plan = { .base = { .engine = NULL } };
 	int rc;
 
 	clickhouse_target_input_drop(d);
 	d->target = NULL;
 	d->refreshed = d->built = 0;
-	clickhouse_target_plan_init(&plan);
 	rc = clickhouse_target_place_set(&d->place, clickhouse_database(d->db),
 					 target, err);
 	if (!rc && target->preview)
@@ -276,7 +276,7 @@ int clickhouse_target_prepare(struct destination *base,
 		rc = prepare_plan(d, target, &plan, err);
 	if (!rc)
 		rc = prepare_write(d, target, &plan, err);
-	clickhouse_target_plan_release(&plan);
+	plan_release(&plan.base);
 	if (rc)
 		return rc;
 	clickhouse_target_prepare_statements(d, target);

@@ -80,13 +80,11 @@ int clickhouse_target_preview_prepare(struct clickhouse_target *d,
 				      const struct target *target,
 				      struct error *err)
 {
-	struct clickhouse_target_plan plan;
+	struct clickhouse_target_plan plan = { .base = { .engine = NULL } };
 	int rc;
 
-	clickhouse_target_plan_init(&plan);
-	rc = clickhouse_target_plan_make(&plan, d, &d->place, target, err);
-	if (!rc)
-		rc = problems_to_error(&plan.base.inspection.problems, err);
+	rc = plan_make_sure(&plan.base, &clickhouse_target_plan_engine,
+			    &d->keeper.base, &d->place, target, err);
 	if (!rc)
 		rc = preview_session(d, target, err);
 	if (!rc)
@@ -102,7 +100,7 @@ int clickhouse_target_preview_prepare(struct clickhouse_target *d,
 		preview_stored(d, target);
 		d->target = target;
 	}
-	clickhouse_target_plan_release(&plan);
+	plan_release(&plan.base);
 	return rc;
 }
 

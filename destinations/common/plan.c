@@ -7,18 +7,6 @@
 #include "core/data/table_name.h"
 #include "destinations/common/refusals.h"
 
-void plan_begin(struct plan *plan, const struct plan_engine *engine,
-		struct destination *destination, const struct place *place,
-		const struct target *target)
-{
-	memset(plan, 0, sizeof(*plan));
-	plan->engine = engine;
-	plan->destination = destination;
-	plan->place = place;
-	plan->target = target;
-	inspection_init(&plan->inspection);
-}
-
 static void plan_forget_columns(struct plan *plan)
 {
 	free(plan->columns);
@@ -26,12 +14,24 @@ static void plan_forget_columns(struct plan *plan)
 	plan->n_columns = 0;
 }
 
-void plan_end(struct plan *plan)
+void plan_release(struct plan *plan)
 {
+	const struct plan_engine *engine = plan->engine;
+
+	if (!engine)
+		return;
+	engine->release(plan);
 	inspection_release(&plan->inspection);
 	plan_forget_columns(plan);
 	drift_release(&plan->drift);
 	strlist_release(&plan->copy);
+	memset(plan, 0, engine->size);
+}
+
+void plan_push(struct strlist *out, struct strbuf *sql)
+{
+	strlist_add(out, sql->data);
+	strbuf_reset(sql);
 }
 
 void plan_add_column(struct plan *plan, const struct table_column *column)
@@ -198,18 +198,37 @@ static void plan_drift(struct plan *plan)
 		!plan->known || !plan->exists || plan->inspection.added.n > 0;
 }
 
-int plan_run(struct plan *plan, struct error *err)
+int plan_make(struct plan *plan, const struct plan_engine *engine,
+	      struct destination *destination, const struct place *place,
+	      const struct target *target, struct error *err)
 {
-	int rc = plan->engine->look(plan, err);
+	int rc;
 
+	plan->engine = engine;
+	plan->destination = destination;
+	plan->place = place;
+	plan->target = target;
+	inspection_init(&plan->inspection);
+	rc = engine->look(plan, err);
 	if (rc)
 		return rc;
 	plan->inspection.table_exists = plan->exists;
-	rc = plan->engine->check(plan, err);
+	rc = engine->check(plan, err);
 	if (!rc) {
 		plan_drift(plan);
-		rc = plan->engine->ddl(plan, err);
+		rc = engine->ddl(plan, err);
 	}
 	plan_forget_columns(plan);
 	return rc ? rc : plan_check_emptied(plan, err);
+}
+
+int plan_make_sure(struct plan *plan, const struct plan_engine *engine,
+		   struct destination *destination, const struct place *place,
+		   const struct target *target, struct error *err)
+{
+	int rc;
+
+	plan_release(plan);
+	rc = plan_make(plan, engine, destination, place, target, err);
+	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
 }

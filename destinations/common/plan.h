@@ -49,6 +49,7 @@ struct plan {
 /* What an engine brings. */
 struct plan_engine {
 	const char *title; /* "SQLite" */
+	size_t size; /* of its plan, which begins with struct plan */
 	bool case_blind; /* names of columns that differ by case are one */
 	/* Fill in what stands there. */
 	int (*look)(struct plan *plan, struct error *err);
@@ -61,13 +62,24 @@ struct plan_engine {
 	int (*ddl)(struct plan *plan, struct error *err);
 	/* Has the table with the rows any? */
 	int (*has_rows)(const struct plan *plan, bool *out, struct error *err);
+	/* Free what it has beside struct plan. */
+	void (*release)(struct plan *plan);
 };
 
-void plan_begin(struct plan *plan, const struct plan_engine *engine,
-		struct destination *destination, const struct place *place,
-		const struct target *target);
-void plan_end(struct plan *plan);
-int plan_run(struct plan *plan, struct error *err);
+/* Into a plan that is all zero, or released. */
+int plan_make(struct plan *plan, const struct plan_engine *engine,
+	      struct destination *destination, const struct place *place,
+	      const struct target *target, struct error *err);
+/* Whatever the plan was before, which is released. Its first error, if it has
+ * one, is the code. */
+int plan_make_sure(struct plan *plan, const struct plan_engine *engine,
+		   struct destination *destination, const struct place *place,
+		   const struct target *target, struct error *err);
+/* Leaves it all zero. */
+void plan_release(struct plan *plan);
+
+/* Append a statement, and empty `sql`. */
+void plan_push(struct strlist *out, struct strbuf *sql);
 
 /* For an engine's `look`. Our own columns of a raw table are told by name. */
 void plan_add_column(struct plan *plan, const struct table_column *column);

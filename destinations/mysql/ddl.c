@@ -39,12 +39,6 @@ void mysql_target_ddl_mark_table(struct strbuf *sb,
 	ddl_options(sb, d);
 }
 
-static void ddl_add(struct mysql_target_plan *plan, struct strbuf *sb)
-{
-	strlist_add(&plan->base.inspection.ddl, sb->data);
-	strbuf_reset(sb);
-}
-
 /* Said even where NULL is the rule: old servers give the first TIMESTAMP of a
  * table a default of their own. */
 static void ddl_null(struct strbuf *sb, const struct mysql_target_type *type,
@@ -205,13 +199,13 @@ static void ddl_build(struct mysql_target_plan *plan, struct strbuf *sb,
 		      const struct target *target)
 {
 	strbuf_addf(sb, "DROP TABLE IF EXISTS %s", place->building);
-	ddl_add(plan, sb);
+	plan_push(&plan->base.inspection.ddl, sb);
 	if (plan->table.exists)
 		strbuf_addf(sb, "CREATE TABLE %s LIKE %s", place->building,
 			    place->rows);
 	else
 		ddl_create(sb, plan, d, target, "TABLE", place->building);
-	ddl_add(plan, sb);
+	plan_push(&plan->base.inspection.ddl, sb);
 }
 
 void mysql_target_ddl(struct mysql_target_plan *plan,
@@ -226,17 +220,17 @@ void mysql_target_ddl(struct mysql_target_plan *plan,
 		strbuf_addstr(&sb, "CREATE DATABASE IF NOT EXISTS ");
 		sql_quote_name(&sb, place->database, '`');
 		strbuf_addstr(&sb, " CHARACTER SET utf8mb4");
-		ddl_add(plan, &sb);
+		plan_push(&plan->base.inspection.ddl, &sb);
 	}
 	if (!plan->base.has_watermark) {
 		mysql_target_ddl_mark_table(&sb, d, place);
-		ddl_add(plan, &sb);
+		plan_push(&plan->base.inspection.ddl, &sb);
 	}
 	if (target->refresh) {
 		ddl_build(plan, &sb, d, place, target);
 	} else if (!plan->table.exists) {
 		ddl_create(&sb, plan, d, target, "TABLE", table);
-		ddl_add(plan, &sb);
+		plan_push(&plan->base.inspection.ddl, &sb);
 	}
 	if (plan->table.exists)
 		ddl_alter(&plan->base.inspection.ddl, plan, d, target, table,
@@ -244,7 +238,7 @@ void mysql_target_ddl(struct mysql_target_plan *plan,
 	if (target->mode == LOAD_APPEND && !target->refresh &&
 	    (!plan->has_view || drift_has(&plan->base.drift, STEP_ADD))) {
 		mysql_target_ddl_view(&sb, place, target, &plan->table);
-		ddl_add(plan, &sb);
+		plan_push(&plan->base.inspection.ddl, &sb);
 	}
 	strbuf_release(&sb);
 }

@@ -118,11 +118,7 @@ struct mysql_target_plan {
 	bool has_view; /* append: the view that readers use is up to date */
 	struct strlist pulled; /* in a dry run: columns that there are now */
 };
-void mysql_target_plan_init(struct mysql_target_plan *plan);
-void mysql_target_plan_release(struct mysql_target_plan *plan);
-int mysql_target_plan_make(struct mysql_target_plan *plan,
-			   struct mysql_target *d, const struct place *place,
-			   const struct target *target, struct error *err);
+extern const struct plan_engine mysql_target_plan_engine;
 /* Of a table, by its quoted name. */
 int mysql_target_has_rows(struct mysql_client *db, const char *table, bool *out,
 			  struct error *err);

@@ -55,13 +55,13 @@ static int mysql_inspect(struct destination *base, const struct target *target,
 {
 	struct mysql_target *d = (struct mysql_target *)base;
 	struct place place = { .database = NULL };
-	struct mysql_target_plan plan;
+	struct mysql_target_plan plan = { .base = { .engine = NULL } };
 	int rc;
 
-	mysql_target_plan_init(&plan);
 	rc = mysql_target_place_set(&place, d->db, target, err);
 	if (!rc)
-		rc = mysql_target_plan_make(&plan, d, &place, target, err);
+		rc = plan_make(&plan.base, &mysql_target_plan_engine,
+			       &d->mark.keeper.base, &place, target, err);
 	if (!rc)
 		rc = mysql_target_rights_inspect(
 			d, &place, target, &plan.base.inspection.problems, err);
@@ -71,7 +71,7 @@ static int mysql_inspect(struct destination *base, const struct target *target,
 			&plan.base.inspection.problems, err);
 	if (!rc)
 		plan_hand_over(&plan.base, out);
-	mysql_target_plan_release(&plan);
+	plan_release(&plan.base);
 	mysql_target_place_release(&place);
 	return rc;
 }

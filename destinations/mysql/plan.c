@@ -367,24 +367,10 @@ static int mysql_target_plan_has_rows(const struct plan *plan, bool *out,
 	return mysql_target_has_rows(d->db, plan->place->rows, out, err);
 }
 
-static const struct plan_engine mysql_target_plan_engine = {
-	.title = "MySQL",
-	.case_blind = true,
-	.look = mysql_target_plan_look,
-	.check = mysql_target_plan_check,
-	.fit = mysql_target_plan_fit,
-	.ddl = mysql_target_plan_ddl,
-	.has_rows = mysql_target_plan_has_rows,
-};
-
-void mysql_target_plan_init(struct mysql_target_plan *plan)
+static void mysql_target_plan_free(struct plan *base)
 {
-	memset(plan, 0, sizeof(*plan));
-}
+	struct mysql_target_plan *plan = (struct mysql_target_plan *)base;
 
-void mysql_target_plan_release(struct mysql_target_plan *plan)
-{
-	plan_end(&plan->base);
 	for (size_t i = 0; i < plan->n_wanted; i++)
 		mysql_target_type_release(&plan->wanted[i]);
 	free(plan->wanted);
@@ -393,14 +379,16 @@ void mysql_target_plan_release(struct mysql_target_plan *plan)
 	free(plan->around.mark_fault);
 	mysql_target_catalog_release(&plan->table);
 	strlist_release(&plan->pulled);
-	mysql_target_plan_init(plan);
 }
 
-int mysql_target_plan_make(struct mysql_target_plan *plan,
-			   struct mysql_target *d, const struct place *place,
-			   const struct target *target, struct error *err)
-{
-	plan_begin(&plan->base, &mysql_target_plan_engine, &d->base, place,
-		   target);
-	return plan_run(&plan->base, err);
-}
+const struct plan_engine mysql_target_plan_engine = {
+	.title = "MySQL",
+	.case_blind = true,
+	.size = sizeof(struct mysql_target_plan),
+	.look = mysql_target_plan_look,
+	.check = mysql_target_plan_check,
+	.fit = mysql_target_plan_fit,
+	.ddl = mysql_target_plan_ddl,
+	.has_rows = mysql_target_plan_has_rows,
+	.release = mysql_target_plan_free,
+};

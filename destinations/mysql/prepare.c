@@ -113,17 +113,6 @@ static int prepare_take_over(struct plan *plan, struct error *err)
 	return rc ? rc : mysql_target_refresh_take_over(d, plan->target, err);
 }
 
-static int prepare_plan(struct mysql_target *d, const struct target *target,
-			struct mysql_target_plan *plan, struct error *err)
-{
-	int rc;
-
-	mysql_target_plan_release(plan);
-	rc = mysql_target_plan_make(plan, d, &d->place, target, err);
-	return rc ? rc
-		  : problems_to_error(&plan->base.inspection.problems, err);
-}
-
 static int prepare_hold(struct plan *plan, struct error *err)
 {
 	struct mysql_target *d = prepare_target(plan);
@@ -135,8 +124,9 @@ static int prepare_hold(struct plan *plan, struct error *err)
 		rc = mysql_target_lock_take(d, LOCK_LOAD, target->pipeline,
 					    PREPARE_WAIT, err);
 	if (!rc)
-		rc = prepare_plan(d, target, (struct mysql_target_plan *)plan,
-				  err);
+		rc = plan_make_sure(plan, &mysql_target_plan_engine,
+				    &d->mark.keeper.base, &d->place, target,
+				    err);
 	if (!rc && plan->has_watermark)
 		rc = mysql_target_mark_check_fence(d, target, err);
 	return rc;
@@ -221,7 +211,8 @@ static int prepare_tables(struct mysql_target *d, const struct target *target,
 	mysql_target_catalog_release(&d->replaced);
 	free(d->signature);
 	d->signature = NULL;
-	rc = prepare_plan(d, target, plan, err);
+	rc = plan_make_sure(&plan->base, &mysql_target_plan_engine,
+			    &d->mark.keeper.base, &d->place, target, err);
 	if (!rc && !target->preview && plan_needs_write(&plan->base)) {
 		rc = prepare_write(&plan->base, &mysql_target_prepare_engine,
 				   err);
@@ -254,10 +245,9 @@ int mysql_target_prepare(struct destination *base, const struct target *target,
 			 struct error *err)
 {
 	struct mysql_target *d = (struct mysql_target *)base;
-	struct mysql_target_plan plan;
+	struct mysql_target_plan plan = { .base = { .engine = NULL } };
 	int rc;
 
-	mysql_target_plan_init(&plan);
 	mysql_target_lock_release(d, LOCK_REFRESH);
 	d->target = NULL;
 	d->refreshed = 0;
@@ -283,6 +273,6 @@ int mysql_target_prepare(struct destination *base, const struct target *target,
 					    : d->place.rows;
 		rc = prepare_session(d, &plan, err);
 	}
-	mysql_target_plan_release(&plan);
+	plan_release(&plan.base);
 	return mysql_target_blame(d, target, rc, err);
 }

@@ -2,12 +2,6 @@
 #include "core/data/table_name.h"
 #include "destinations/postgres/postgres.h"
 
-static void ddl_add(struct strlist *out, struct strbuf *sb)
-{
-	strlist_add(out, sb->data);
-	strbuf_reset(sb);
-}
-
 static void ddl_create(struct strlist *out, struct strbuf *sb,
 		       const struct postgres_plan *plan,
 		       const struct target *target, const char *table)
@@ -26,7 +20,7 @@ static void ddl_create(struct strlist *out, struct strbuf *sb,
 				  "  " NAME_RAW_SEQ " bigint NOT NULL,\n"
 				  "  " NAME_RAW_LOADED
 				  " timestamp with time zone NOT NULL)");
-		ddl_add(out, sb);
+		plan_push(out, sb);
 		strbuf_addf(sb, "CREATE INDEX ON %s (", table);
 		plan_key_list(sb, s, '\"');
 		strbuf_addstr(sb, ", " NAME_RAW_SEQ ")");
@@ -35,7 +29,7 @@ static void ddl_create(struct strlist *out, struct strbuf *sb,
 		plan_key_list(sb, s, '\"');
 		strbuf_addstr(sb, "))");
 	}
-	ddl_add(out, sb);
+	plan_push(out, sb);
 }
 
 static void ddl_step(struct strlist *out, struct strbuf *sb,
@@ -52,7 +46,7 @@ static void ddl_step(struct strlist *out, struct strbuf *sb,
 	/* Into an empty table: no cast between the types is needed. */
 	if (step == STEP_WIDEN && empty)
 		strbuf_addf(sb, " USING NULL::%s", type->name);
-	ddl_add(out, sb);
+	plan_push(out, sb);
 }
 
 /* The view of the raw table as it will be: its columns, then the new ones. */
@@ -66,14 +60,14 @@ static void ddl_view(struct postgres_plan *plan, struct strbuf *sb,
 	    !plan->old_view)
 		return;
 	postgres_ddl_view(sb, place, target, &plan->table);
-	ddl_add(&plan->base.inspection.ddl, sb);
+	plan_push(&plan->base.inspection.ddl, sb);
 }
 
 static void ddl_build(struct postgres_plan *plan, struct strbuf *sb,
 		      const struct place *place, const struct target *target)
 {
 	strbuf_addf(sb, "DROP TABLE IF EXISTS %s", place->building);
-	ddl_add(&plan->base.inspection.ddl, sb);
+	plan_push(&plan->base.inspection.ddl, sb);
 	if (!plan->table.exists) {
 		ddl_create(&plan->base.inspection.ddl, sb, plan, target,
 			   place->building);
@@ -81,7 +75,7 @@ static void ddl_build(struct postgres_plan *plan, struct strbuf *sb,
 	}
 	strbuf_addf(sb, "CREATE TABLE %s (LIKE %s INCLUDING ALL)",
 		    place->building, place->rows);
-	ddl_add(&plan->base.inspection.ddl, sb);
+	plan_push(&plan->base.inspection.ddl, sb);
 }
 
 void postgres_ddl_schema(struct postgres_plan *plan, const struct place *place)
@@ -90,7 +84,7 @@ void postgres_ddl_schema(struct postgres_plan *plan, const struct place *place)
 
 	strbuf_addstr(&sb, "CREATE SCHEMA IF NOT EXISTS ");
 	sql_quote_name(&sb, place->schema, '"');
-	ddl_add(&plan->base.inspection.ddl, &sb);
+	plan_push(&plan->base.inspection.ddl, &sb);
 	strbuf_release(&sb);
 }
 
@@ -103,7 +97,7 @@ void postgres_ddl(struct postgres_plan *plan, const struct place *place,
 
 	if (!plan->base.has_watermark) {
 		postgres_mark_table_sql(&sb, place);
-		ddl_add(&plan->base.inspection.ddl, &sb);
+		plan_push(&plan->base.inspection.ddl, &sb);
 	}
 	if (target->refresh)
 		ddl_build(plan, &sb, place, target);
@@ -114,7 +108,7 @@ void postgres_ddl(struct postgres_plan *plan, const struct place *place,
 	if (append && plan->has_view &&
 	    drift_has(&plan->base.drift, STEP_WIDEN)) {
 		strbuf_addf(&sb, "DROP VIEW %s", place->readable);
-		ddl_add(&plan->base.inspection.ddl, &sb);
+		plan_push(&plan->base.inspection.ddl, &sb);
 	}
 	for (size_t i = 0; i < plan->n_wanted; i++)
 		ddl_step(&plan->base.inspection.ddl, &sb,
@@ -139,7 +133,7 @@ static void ddl_copy_nulls(struct postgres_plan *plan, struct strbuf *sb,
 		strbuf_addstr(sb, "ALTER TABLE " PREVIEW_COPY " ALTER COLUMN ");
 		sql_quote_name(sb, c->name, '"');
 		strbuf_addstr(sb, " DROP NOT NULL");
-		ddl_add(&plan->base.copy, sb);
+		plan_push(&plan->base.copy, sb);
 	}
 }
 
@@ -153,13 +147,13 @@ static void ddl_copy_like(struct postgres_plan *plan, struct strbuf *sb,
 		    "CREATE TABLE " PREVIEW_COPY " (LIKE %s INCLUDING "
 		    "CONSTRAINTS INCLUDING GENERATED)",
 		    place->rows);
-	ddl_add(&plan->base.copy, sb);
+	plan_push(&plan->base.copy, sb);
 	ddl_copy_nulls(plan, sb, target);
 	strbuf_addf(sb, "CREATE %sINDEX ON " PREVIEW_COPY " (",
 		    append ? "" : "UNIQUE ");
 	plan_key_list(sb, target->schema, '\"');
 	strbuf_addstr(sb, append ? ", " NAME_RAW_SEQ ")" : ")");
-	ddl_add(&plan->base.copy, sb);
+	plan_push(&plan->base.copy, sb);
 }
 
 void postgres_ddl_copy(struct postgres_plan *plan, const struct place *place,

@@ -366,25 +366,10 @@ static int postgres_plan_has_rows(const struct plan *plan, bool *out,
 	return rc;
 }
 
-static const struct plan_engine postgres_plan_engine = {
-	.title = "PostgreSQL",
-	.case_blind = false,
-	.look = postgres_plan_look,
-	.check = postgres_plan_check,
-	.fit = postgres_plan_fit,
-	.ddl = postgres_plan_ddl,
-	.has_rows = postgres_plan_has_rows,
-};
-
-void postgres_plan_init(struct postgres_plan *plan)
+static void postgres_plan_free(struct plan *base)
 {
-	memset(plan, 0, sizeof(*plan));
-	postgres_catalog_table_init(&plan->table);
-}
+	struct postgres_plan *plan = (struct postgres_plan *)base;
 
-void postgres_plan_release(struct postgres_plan *plan)
-{
-	plan_end(&plan->base);
 	postgres_catalog_table_release(&plan->table);
 	for (size_t i = 0; i < plan->n_wanted; i++)
 		free(plan->wanted[i].name);
@@ -393,14 +378,16 @@ void postgres_plan_release(struct postgres_plan *plan)
 	free(plan->around.readable_fault);
 	free(plan->around.mark_fault);
 	free(plan->around.database);
-	postgres_plan_init(plan);
 }
 
-int postgres_plan_make(struct postgres_plan *plan,
-		       struct postgres_destination *d,
-		       const struct place *place, const struct target *target,
-		       struct error *err)
-{
-	plan_begin(&plan->base, &postgres_plan_engine, &d->base, place, target);
-	return plan_run(&plan->base, err);
-}
+const struct plan_engine postgres_plan_engine = {
+	.title = "PostgreSQL",
+	.case_blind = false,
+	.size = sizeof(struct postgres_plan),
+	.look = postgres_plan_look,
+	.check = postgres_plan_check,
+	.fit = postgres_plan_fit,
+	.ddl = postgres_plan_ddl,
+	.has_rows = postgres_plan_has_rows,
+	.release = postgres_plan_free,
+};

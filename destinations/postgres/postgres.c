@@ -57,19 +57,19 @@ static int postgres_inspect(struct destination *base,
 {
 	struct postgres_destination *d = (struct postgres_destination *)base;
 	struct place place = { .schema = NULL };
-	struct postgres_plan plan;
+	struct postgres_plan plan = { .base = { .engine = NULL } };
 	int rc;
 
-	postgres_plan_init(&plan);
 	rc = postgres_place_set(&place, d->pg, target, err);
 	if (!rc)
-		rc = postgres_plan_make(&plan, d, &place, target, err);
+		rc = plan_make(&plan.base, &postgres_plan_engine,
+			       &d->mark.keeper.base, &place, target, err);
 	if (!rc && plan.table.filters)
 		rc = postgres_watch_mark(d->pg, place.rows, target,
 					 &plan.base.inspection.problems, err);
 	if (!rc)
 		plan_hand_over(&plan.base, out);
-	postgres_plan_release(&plan);
+	plan_release(&plan.base);
 	postgres_place_release(&place);
 	return rc;
 }

@@ -106,12 +106,7 @@ struct postgres_plan {
 	bool old_view; /* ... of a version that put the highest mark first */
 	bool held; /* the table of the marks was there to be locked */
 };
-int postgres_plan_make(struct postgres_plan *plan,
-		       struct postgres_destination *d,
-		       const struct place *place, const struct target *target,
-		       struct error *err);
-void postgres_plan_init(struct postgres_plan *plan);
-void postgres_plan_release(struct postgres_plan *plan);
+extern const struct plan_engine postgres_plan_engine;
 /* Append the DDL to base.inspection.ddl. */
 void postgres_ddl_schema(struct postgres_plan *plan, const struct place *place);
 /* CREATE OR REPLACE VIEW of the newest row of each key. */

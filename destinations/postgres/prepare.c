@@ -80,14 +80,11 @@ static int prepare_plan(struct postgres_destination *d,
 			const struct target *target, struct postgres_plan *plan,
 			struct error *err)
 {
-	int rc;
-
-	postgres_plan_release(plan);
-	rc = postgres_plan_make(plan, d, &d->place, target, err);
+	int rc = plan_make_sure(&plan->base, &postgres_plan_engine,
+				&d->mark.keeper.base, &d->place, target, err);
 	free(d->signature);
 	d->signature = xstrdup(plan->table.signature);
-	return rc ? rc
-		  : problems_to_error(&plan->base.inspection.problems, err);
+	return rc;
 }
 
 /* What is planned is what is altered: nobody else alters the table between. */
@@ -261,10 +258,9 @@ int postgres_prepare(struct destination *base, const struct target *target,
 		     struct error *err)
 {
 	struct postgres_destination *d = (struct postgres_destination *)base;
-	struct postgres_plan plan;
+	struct postgres_plan plan = { .base = { .engine = NULL } };
 	int rc;
 
-	postgres_plan_init(&plan);
 	postgres_refresh_unlock(d);
 	d->target = NULL;
 	d->refreshed = 0;
@@ -285,6 +281,6 @@ int postgres_prepare(struct destination *base, const struct target *target,
 					    : d->place.rows;
 		rc = prepare_session(d, &plan, err);
 	}
-	postgres_plan_release(&plan);
+	plan_release(&plan.base);
 	return rc;
 }

@@ -111,12 +111,6 @@ void ddl_view(struct strbuf *sb, const struct place *place,
 	strbuf_addstr(sb, ")\nWHERE _tidemark_age = 1");
 }
 
-static void ddl_push(struct strlist *out, struct strbuf *sb)
-{
-	strlist_add(out, sb->data);
-	strbuf_reset(sb);
-}
-
 static void ddl_add_columns(const struct plan *plan, struct strlist *out,
 			    const char *table, const char *const *types)
 {
@@ -128,7 +122,7 @@ static void ddl_add_columns(const struct plan *plan, struct strlist *out,
 		strbuf_addf(&sb, "ALTER TABLE %s ADD COLUMN ", table);
 		sql_quote_name(&sb, plan->target->schema->columns[i].name, '"');
 		strbuf_addf(&sb, " %s", types[i]);
-		ddl_push(out, &sb);
+		plan_push(out, &sb);
 	}
 	strbuf_release(&sb);
 }
@@ -163,17 +157,17 @@ static int ddl_rebuild(struct sqlite_plan *plan, const char *const *types,
 	int rc = catalog_dependents(d->db, place->base, &dependents, err);
 
 	strbuf_addf(&sb, "DROP TABLE IF EXISTS %s", place->building);
-	ddl_push(out, &sb);
+	plan_push(out, &sb);
 	ddl_create(&sb, place->building, plan->base.target, &plan->table,
 		   types);
-	ddl_push(out, &sb);
+	plan_push(out, &sb);
 	ddl_copy(&sb, place, &plan->table);
-	ddl_push(out, &sb);
+	plan_push(out, &sb);
 	strbuf_addf(&sb, "DROP TABLE %s", place->rows);
-	ddl_push(out, &sb);
+	plan_push(out, &sb);
 	strbuf_addf(&sb, "ALTER TABLE %s RENAME TO ", place->building);
 	sql_quote_name(&sb, place->base, '"');
-	ddl_push(out, &sb);
+	plan_push(out, &sb);
 	for (size_t i = 0; i < dependents.n; i++)
 		strlist_add(out, dependents.items[i]);
 	strlist_release(&dependents);
@@ -228,15 +222,15 @@ static int ddl_raw(struct sqlite_plan *plan, struct error *err)
 		struct strbuf drop = STRBUF_INIT;
 
 		strbuf_addf(&drop, "DROP VIEW %s", place->readable);
-		ddl_push(out, &drop);
+		plan_push(out, &drop);
 		strbuf_release(&drop);
 	}
 	if (!rc && !same_view)
-		ddl_push(out, &sb);
+		plan_push(out, &sb);
 	strbuf_reset(&sb);
 	ddl_raw_index(&sb, place, target);
 	if (!rc && !has_index)
-		ddl_push(out, &sb);
+		plan_push(out, &sb);
 	strbuf_release(&sb);
 	free(index);
 	return rc;
@@ -262,7 +256,7 @@ static int ddl_table(struct sqlite_plan *plan, const char *const *types,
 	else
 		ddl_add_columns(&plan->base, out, place->rows, types);
 	if (sb.len)
-		ddl_push(out, &sb);
+		plan_push(out, &sb);
 	strbuf_release(&sb);
 	if (rc || target->mode != LOAD_APPEND || target->refresh)
 		return rc;
@@ -306,7 +300,7 @@ static void ddl_copy_index(struct plan *plan)
 		strbuf_addstr(&sb, " COLLATE BINARY");
 	}
 	strbuf_addstr(&sb, append ? ", " NAME_RAW_SEQ ")" : ")");
-	ddl_push(&plan->copy, &sb);
+	plan_push(&plan->copy, &sb);
 	strbuf_release(&sb);
 }
 
@@ -323,7 +317,7 @@ static int ddl_table_copy(struct sqlite_plan *plan, const char *const *types,
 	} else {
 		ddl_create(&sb, plan->base.place->copy, target, &plan->table,
 			   types);
-		ddl_push(&plan->base.copy, &sb);
+		plan_push(&plan->base.copy, &sb);
 	}
 	ddl_copy_index(&plan->base);
 	strbuf_release(&sb);

@@ -77,11 +77,7 @@ struct sqlite_plan {
 	struct plan base;
 	struct catalog_table table; /* of place->base */
 };
-void sqlite_plan_init(struct sqlite_plan *plan);
-void sqlite_plan_release(struct sqlite_plan *plan);
-int sqlite_plan_make(struct sqlite_plan *plan, struct sqlite_target *d,
-		     const struct place *place, const struct target *target,
-		     struct error *err);
+extern const struct plan_engine sqlite_plan_engine;
 /* ddl.c: as in struct plan_engine. */
 int sqlite_plan_ddl(struct plan *base, struct error *err);
 /* Of a raw table: CREATE INDEX; CREATE VIEW over its columns as they are in

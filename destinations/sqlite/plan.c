@@ -224,33 +224,21 @@ static int sqlite_plan_look(struct plan *base, struct error *err)
 	return rc ? rc : plan_look_at_readable(plan, db, err);
 }
 
-static const struct plan_engine sqlite_plan_engine = {
+static void sqlite_plan_free(struct plan *base)
+{
+	struct sqlite_plan *plan = (struct sqlite_plan *)base;
+
+	catalog_release(&plan->table);
+}
+
+const struct plan_engine sqlite_plan_engine = {
 	.title = "SQLite",
 	.case_blind = true,
+	.size = sizeof(struct sqlite_plan),
 	.look = sqlite_plan_look,
 	.check = sqlite_plan_check,
 	.fit = sqlite_plan_fit,
 	.ddl = sqlite_plan_ddl,
 	.has_rows = sqlite_plan_has_rows,
+	.release = sqlite_plan_free,
 };
-
-void sqlite_plan_init(struct sqlite_plan *plan)
-{
-	memset(plan, 0, sizeof(*plan));
-	catalog_init(&plan->table);
-}
-
-void sqlite_plan_release(struct sqlite_plan *plan)
-{
-	plan_end(&plan->base);
-	catalog_release(&plan->table);
-	sqlite_plan_init(plan);
-}
-
-int sqlite_plan_make(struct sqlite_plan *plan, struct sqlite_target *d,
-		     const struct place *place, const struct target *target,
-		     struct error *err)
-{
-	plan_begin(&plan->base, &sqlite_plan_engine, &d->base, place, target);
-	return plan_run(&plan->base, err);
-}

@@ -47,8 +47,8 @@ static int prepare_row(struct plan *plan, bool due, struct error *err)
 	struct sqlite_target *d = prepare_target(plan);
 	const struct target *target = plan->target;
 	bool created = plan->created || (!plan->exists && !target->refresh);
-	int rc = due ? mark_put(d, &d->place, target->pipeline, NULL,
-				created, err)
+	int rc = due ? mark_put(d, &d->place, target->pipeline, NULL, created,
+				err)
 		     : 0;
 
 	return rc ? rc : prepare_numbers(d, plan, target, err);
@@ -66,19 +66,18 @@ static int prepare_take_over(struct plan *plan, struct error *err)
 }
 
 static int prepare_plan(struct sqlite_target *d, const struct target *target,
-			struct sqlite_plan *plan, struct error *err)
+			struct plan *plan, struct error *err)
 {
 	int rc = signature_read(d->db, d->place.base, &d->signature, err);
 
 	d->schema_version = -1;
-	sqlite_plan_release(plan);
 	/* Who claims the pipeline knows that no refresh of it is alive. */
 	if (!rc && !target->writer.claim)
 		rc = mark_check_free(d, target->pipeline, err);
-	if (!rc)
-		rc = sqlite_plan_make(plan, d, &d->place, target, err);
 	return rc ? rc
-		  : problems_to_error(&plan->base.inspection.problems, err);
+		  : plan_make_sure(plan, &sqlite_plan_engine,
+				   &d->mark.keeper.base, &d->place, target,
+				   err);
 }
 
 /* From now on the table is what our own DDL has made of it. */
@@ -113,7 +112,7 @@ static int prepare_hold(struct plan *plan, struct error *err)
 	if (!rc)
 		rc = sqlite_begin(d->db, err);
 	if (!rc)
-		rc = prepare_plan(d, target, (struct sqlite_plan *)plan, err);
+		rc = prepare_plan(d, target, plan, err);
 	if (!rc && target->refresh)
 		rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
 				  d->place.building);
@@ -164,20 +163,19 @@ int sqlite_target_prepare(struct destination *base, const struct target *target,
 			  struct error *err)
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
-	struct sqlite_plan plan;
+	struct sqlite_plan plan = { .base = { .engine = NULL } };
 	int rc;
 
 	d->target = NULL;
 	d->refreshed = d->built = 0;
-	sqlite_plan_init(&plan);
 	rc = place_set(&d->place, target, err);
 	if (!rc && target->preview)
 		return sqlite_target_prepare_preview(d, target, err);
 	if (!rc)
-		rc = prepare_plan(d, target, &plan, err);
+		rc = prepare_plan(d, target, &plan.base, err);
 	if (!rc && (!d->db || plan_needs_write(&plan.base)))
 		rc = prepare_write(&plan.base, &sqlite_prepare_engine, err);
-	sqlite_plan_release(&plan);
+	plan_release(&plan.base);
 	if (rc)
 		return rc;
 	d->target = target;

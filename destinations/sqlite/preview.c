@@ -113,13 +113,11 @@ int sqlite_target_prepare_preview(struct sqlite_target *d,
 				  const struct target *target,
 				  struct error *err)
 {
-	struct sqlite_plan plan;
+	struct sqlite_plan plan = { .base = { .engine = NULL } };
 	int rc;
 
-	sqlite_plan_init(&plan);
-	rc = sqlite_plan_make(&plan, d, &d->place, target, err);
-	if (!rc)
-		rc = problems_to_error(&plan.base.inspection.problems, err);
+	rc = plan_make_sure(&plan.base, &sqlite_plan_engine,
+			    &d->mark.keeper.base, &d->place, target, err);
 	if (!rc)
 		rc = preview_open(d, err);
 	if (!rc)
@@ -131,7 +129,7 @@ int sqlite_target_prepare_preview(struct sqlite_target *d,
 	}
 	if (rc)
 		d->target = NULL;
-	sqlite_plan_release(&plan);
+	plan_release(&plan.base);
 	return rc;
 }
 

@@ -163,18 +163,18 @@ static int sqlite_target_inspect(struct destination *base,
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
 	struct place place = { .table = NULL };
-	struct sqlite_plan plan;
+	struct sqlite_plan plan = { .base = { .engine = NULL } };
 	int rc = place_set(&place, target, err);
 
-	sqlite_plan_init(&plan);
 	if (!rc)
-		rc = sqlite_plan_make(&plan, d, &place, target, err);
+		rc = plan_make(&plan.base, &sqlite_plan_engine,
+			       &d->mark.keeper.base, &place, target, err);
 	if (!rc && plan.table.triggers)
 		rc = sqlite_target_inspect_mark(
 			d, &place, target, &plan.base.inspection.problems, err);
 	if (!rc)
 		plan_hand_over(&plan.base, out);
-	sqlite_plan_release(&plan);
+	plan_release(&plan.base);
 	place_release(&place);
 	return rc;
 }
