@@ -183,8 +183,7 @@ static void plan_check_changes(struct mysql_target_plan *plan,
 	if (target->mode == LOAD_DELETE_INSERT)
 		plan_check_referenced(plan);
 	mysql_target_watchers_unseen(d->db, target, &plan->table, out);
-	if (target->mode == LOAD_APPEND)
-		target_refuse_reserved(target, out);
+	plan_check_names(&plan->base);
 	plan_check_ours(&plan->base);
 	if (target->refresh && plan->table.exists)
 		mysql_target_swap_inspect(d, plan->base.place, &plan->table,

@@ -86,8 +86,9 @@ static const struct quirks duckdb_quirks = {
 	"\"${TIDEMARK_TEST_PYTHON:-python3}\" "                                \
 	"\"$TIDEMARK_TEST_DIR\"/mysql_client.py"
 #define MYSQL_QUIRKS                                                           \
-	.plugin = "mysql", .client = MYSQL_CLIENT, .lasting = true,            \
-	.schema = "tm_source", .null = "NULL", .position = "touched",          \
+	.plugin = "mysql", .case_blind = true, .client = MYSQL_CLIENT,         \
+	.lasting = true, .schema = "tm_source", .null = "NULL",                \
+	.position = "touched",                                                 \
 	.slow_fence = "BEGIN; UPDATE _tidemark_watermark SET fence = 99;"      \
 		      "SELECT SLEEP(1); COMMIT;",                              \
 	.watch = "ALTER TABLE orders ADD COLUMN touched datetime(6) "          \
