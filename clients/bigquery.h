@@ -1,8 +1,7 @@
 /*
  * BigQuery's REST API (v2), as far as Tidemark needs it: tables' metadata,
  * queries and scripts as jobs, load jobs, and who one is (a service account's
- * file or the metadata server). Called by the connector and the destination;
- * knows nothing of rows or types beyond text.
+ * file or the metadata server). It knows nothing of rows or types beyond text.
  *
  * Every request may arrive twice: statements are run under job ids that the
  * caller makes, and an id that is taken (409) is looked up instead of run

@@ -1,10 +1,9 @@
 /*
  * A ClickHouse server over its HTTP interface: statements, small answers, rows
  * in (Native) and out (RowBinary), and the server's exceptions as struct error
- * (also those in the middle of an answer that began as a success). Called by
- * the connector and the destination. There is no session at the server: each
- * request stands for itself. Used by one thread; only clickhouse_interrupt()
- * may come from another.
+ * (also those in the middle of an answer that began as a success). There is no
+ * session at the server: each request stands for itself. Used by one thread;
+ * only clickhouse_interrupt() may come from another.
  */
 #ifndef TIDEMARK_CLIENTS_CLICKHOUSE_H
 #define TIDEMARK_CLIENTS_CLICKHOUSE_H

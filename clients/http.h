@@ -1,8 +1,7 @@
 /*
  * The only files that know curl/curl.h: requests to one HTTP server, one after
  * the other over a connection that is kept, and what goes wrong as struct
- * error. Called by clients and engines that speak HTTP; knows nothing of what
- * they say to each other.
+ * error. It knows nothing of what they say to each other.
  *
  * https only off loopback, the peer's certificate always verified; no
  * redirect is followed and no proxy used for loopback. Memory is bounded: a

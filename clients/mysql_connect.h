@@ -1,6 +1,6 @@
 /*
  * Making a connection, by a thread of its own: the library waits where nobody
- * can wake it. Called by clients/mysql.c alone.
+ * can wake it.
  */
 #ifndef TIDEMARK_CLIENTS_MYSQL_CONNECT_H
 #define TIDEMARK_CLIENTS_MYSQL_CONNECT_H

@@ -1,7 +1,7 @@
 /*
  * What an error of MySQL or MariaDB means to Tidemark: errno to error code, in
- * one table with the reason of each line. Called by clients/mysql.c alone;
- * knows nothing of the client library.
+ * one table with the reason of each line. It knows nothing of the client
+ * library.
  */
 #ifndef TIDEMARK_CLIENTS_MYSQL_ERRNO_H
 #define TIDEMARK_CLIENTS_MYSQL_ERRNO_H

@@ -1,10 +1,9 @@
 /*
  * Writing through a session that was opened with `load`: statements that count
  * the rows they touch, rows from memory by LOAD DATA LOCAL, and where the
- * server forbids that, by prepared INSERTs. Called by destinations/mysql. No
- * file is ever opened: what LOAD DATA LOCAL names as its file is a random word
- * of that one statement, and a server that asks for anything else, or at any
- * other time, is refused.
+ * server forbids that, by prepared INSERTs. No file is ever opened: what LOAD
+ * DATA LOCAL names as its file is a random word of that one statement, and a
+ * server that asks for anything else, or at any other time, is refused.
  */
 #ifndef TIDEMARK_CLIENTS_MYSQL_LOAD_H
 #define TIDEMARK_CLIENTS_MYSQL_LOAD_H

@@ -1,6 +1,6 @@
 /*
  * How a connection is made: from the URL, our settings and the URL's options.
- * Called by clients/mysql.c alone; knows nothing of the client library.
+ * It knows nothing of the client library.
  */
 #ifndef TIDEMARK_CLIENTS_MYSQL_TARGET_H
 #define TIDEMARK_CLIENTS_MYSQL_TARGET_H

@@ -2,7 +2,6 @@
  * Cancelling a session's statement. libpq's PQcancel opens a connection of its
  * own and blocks until it is answered, which a network that went away never
  * does: so it has a thread to itself, and whoever waits for it says how long.
- * Called by clients/pg.c and clients/pg_stream.c alone.
  */
 #ifndef TIDEMARK_CLIENTS_PG_CANCEL_H
 #define TIDEMARK_CLIENTS_PG_CANCEL_H

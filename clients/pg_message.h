@@ -1,7 +1,7 @@
 /*
  * A server's message in one line: what it says, its detail, hint and context.
  * Of a message that may tell of a row, the parts without its values (see
- * core/base/row_values.h). Called by clients/pg*.c alone.
+ * core/base/row_values.h).
  */
 #ifndef TIDEMARK_CLIENTS_PG_MESSAGE_H
 #define TIDEMARK_CLIENTS_PG_MESSAGE_H

@@ -1,7 +1,7 @@
 /*
  * How a connection is made: libpq's keywords and values from our settings and
- * what the user has set for libpq. Called by clients/pg.c alone; knows nothing
- * of libpq but its parameters' names.
+ * what the user has set for libpq. It knows nothing of libpq but its
+ * parameters' names.
  */
 #ifndef TIDEMARK_CLIENTS_PG_PARAMETERS_H
 #define TIDEMARK_CLIENTS_PG_PARAMETERS_H

@@ -1,7 +1,6 @@
 /*
  * What a PostgreSQL error means to Tidemark: SQLSTATE to error code, in one
- * table with the reason of each line. Called by clients/pg.c alone; knows
- * nothing of libpq.
+ * table with the reason of each line. It knows nothing of libpq.
  */
 #ifndef TIDEMARK_CLIENTS_PG_SQLSTATE_H
 #define TIDEMARK_CLIENTS_PG_SQLSTATE_H

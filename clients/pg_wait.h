@@ -1,7 +1,6 @@
 /*
  * Waiting for a server's socket, bounded by silence, by a stop of the whole
- * process and by an interrupt from another thread. Called by clients/pg.c
- * alone.
+ * process and by an interrupt from another thread.
  */
 #ifndef TIDEMARK_CLIENTS_PG_WAIT_H
 #define TIDEMARK_CLIENTS_PG_WAIT_H

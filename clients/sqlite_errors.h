@@ -1,6 +1,6 @@
 /*
  * What a result code of SQLite means to Tidemark: one table with the reason of
- * each line. Called by clients/sqlite.c alone.
+ * each line.
  */
 #ifndef TIDEMARK_CLIENTS_SQLITE_ERRORS_H
 #define TIDEMARK_CLIENTS_SQLITE_ERRORS_H

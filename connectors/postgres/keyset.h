@@ -1,6 +1,6 @@
 /*
  * The parts of a keyset pass: where each step begins and ends, and what is
- * refused before the first page. Called by keyset.c.
+ * refused before the first page.
  */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_KEYSET_H
 #define TIDEMARK_CONNECTORS_POSTGRES_KEYSET_H

@@ -2,8 +2,8 @@
  * One spelling for values that have many, so that equal content hashes alike:
  * numbers (1.10, 01.1 and 11e-1 are one) and JSON (spaces, order of members,
  * escapes and spelling of numbers do not count; of repeated members the last
- * wins). No value passes through a double. Called by digest.c; the result is
- * for hashing and comparing, not for people or servers.
+ * wins). No value passes through a double. The result is for hashing and
+ * comparing, not for people or servers.
  */
 #ifndef TIDEMARK_CORE_DATA_CANONICAL_H
 #define TIDEMARK_CORE_DATA_CANONICAL_H

@@ -4,8 +4,6 @@
  * fixed width is in there itself, of any other the XXH128 of its canonical
  * bytes, and in both cases its class, so that NULL is like no value. Equal
  * values have equal slots, others do not; the row's hash is that of its slots.
- *
- * Called by digest.c and by those who compare rows or values.
  */
 #ifndef TIDEMARK_CORE_DATA_DIGEST_ROWS_H
 #define TIDEMARK_CORE_DATA_DIGEST_ROWS_H

@@ -1,7 +1,7 @@
 /*
  * What the registry asks of a plug-in before anyone calls it: the ABI, the
- * size, the name, and that no slot of an ops table is NULL. Called by
- * registry.c for built-in engines and modules alike.
+ * size, the name, and that no slot of an ops table is NULL. Built-in engines
+ * and modules are checked alike.
  */
 #ifndef TIDEMARK_CORE_PLUGIN_REGISTRY_CHECK_H
 #define TIDEMARK_CORE_PLUGIN_REGISTRY_CHECK_H

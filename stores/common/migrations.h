@@ -1,8 +1,8 @@
 /*
  * The numbered migrations of a store, embedded at build by
  * tools/embed-migrations, and what may be done with those that a database has
- * already seen: never edited, never run backwards. Called by each store's
- * migrate(); knows no SQL of any engine.
+ * already seen: never edited, never run backwards. It knows no SQL of any
+ * engine.
  */
 #ifndef TIDEMARK_STORES_COMMON_MIGRATIONS_H
 #define TIDEMARK_STORES_COMMON_MIGRATIONS_H

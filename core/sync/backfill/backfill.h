@@ -4,7 +4,7 @@
  * chunks are cut where the source's rows lie, so that they are of one size;
  * rows of one value are never split between two.
  *
- * Called by cli/cmd_backfill.c. The plan writes nothing.
+ * The plan writes nothing.
  */
 #ifndef TIDEMARK_CORE_SYNC_BACKFILL_BACKFILL_H
 #define TIDEMARK_CORE_SYNC_BACKFILL_BACKFILL_H

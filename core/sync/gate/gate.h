@@ -9,8 +9,8 @@
  * seen, and memory stays flat. One row that comes twice in a run (a re-read)
  * repeats nothing.
  *
- * Called by try.c (in the reader's thread, batch after batch) and check.c. It
- * knows nothing of destinations; how many rows a run may bring is window.h's.
+ * It knows nothing of destinations. How many rows a run may bring is checked
+ * in core/sync/run/row_bounds.h.
  */
 #ifndef TIDEMARK_CORE_SYNC_GATE_GATE_H
 #define TIDEMARK_CORE_SYNC_GATE_GATE_H

@@ -3,8 +3,6 @@
  * only time or somebody else can mend (exit 1 and 3), none is tried for a
  * while; then one run makes one try. It keeps nothing of its own: the run
  * ledger says how the last runs ended, to every process alike.
- *
- * Called by pipeline.c before a run, by status.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_LEDGER_BREAKER_H
 #define TIDEMARK_CORE_SYNC_LEDGER_BREAKER_H

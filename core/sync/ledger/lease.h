@@ -2,7 +2,7 @@
  * One writer at a time: the lease of a pipeline, from before its first try to
  * after its last. A thread with a store connection of its own renews it; the
  * destination is told its fence, so that whoever has slept past the lease
- * writes nothing. Called by pipeline.c and try.c.
+ * writes nothing.
  */
 #ifndef TIDEMARK_CORE_SYNC_LEDGER_LEASE_H
 #define TIDEMARK_CORE_SYNC_LEDGER_LEASE_H

@@ -1,6 +1,6 @@
 /*
  * What the state store is told about a run: its stable identity, one attempt
- * per try, every batch. Called by pipeline.c; a NULL store records nothing.
+ * per try, every batch. A NULL store records nothing.
  */
 #ifndef TIDEMARK_CORE_SYNC_LEDGER_LEDGER_H
 #define TIDEMARK_CORE_SYNC_LEDGER_LEDGER_H

@@ -1,6 +1,6 @@
 /*
  * Dead letters as a person asks for them: by pipeline or by id, or, for
- * state.letters_keep, by age. Called by `dead-letters` and by rounds of runs.
+ * state.letters_keep, by age.
  */
 #ifndef TIDEMARK_CORE_SYNC_LETTERS_DESK_H
 #define TIDEMARK_CORE_SYNC_LETTERS_DESK_H

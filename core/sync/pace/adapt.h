@@ -1,9 +1,8 @@
 /*
  * How many rows a batch takes, so that loading it takes about as long as it
- * should (batch.target): fewer by a factor when it takes longer, but as many as
- * before when fewer take as long; more, as long as it does not, twice as many
- * at first and by steps once it was too many. Called by try.c and load_pass.c;
- * knows no clock.
+ * should (batch.target): fewer by a factor when it takes longer, but as many
+ * as before when fewer take as long; more, as long as it does not, twice as
+ * many at first and by steps once it was too many. It knows no clock.
  */
 #ifndef TIDEMARK_CORE_SYNC_PACE_ADAPT_H
 #define TIDEMARK_CORE_SYNC_PACE_ADAPT_H

@@ -1,8 +1,8 @@
 /*
  * A token bucket, paid afterwards: what is read is known only once it is
  * there, so a batch runs up a debt, and the next one waits until it is paid.
- * However large a batch is, the rate holds behind it. Called by pace.c; knows
- * no clock of its own.
+ * However large a batch is, the rate holds behind it. It knows no clock of its
+ * own.
  */
 #ifndef TIDEMARK_CORE_SYNC_PACE_BUCKET_H
 #define TIDEMARK_CORE_SYNC_PACE_BUCKET_H

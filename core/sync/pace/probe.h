@@ -1,8 +1,7 @@
 /*
  * The servers' side of a pace: asks the source for its active sessions, it or
  * its replicas how far they are behind, and the user's own question, over
- * connections of its own.
- * Called by pace.c from one thread at a time.
+ * connections of its own. It is used by one thread at a time.
  */
 #ifndef TIDEMARK_CORE_SYNC_PACE_PROBE_H
 #define TIDEMARK_CORE_SYNC_PACE_PROBE_H

@@ -1,8 +1,8 @@
 /*
  * The rates of a pace, in rows and in bytes, and how much of them is used just
  * now: while batches take longer to load than they should, half of it, and
- * half again; while they do not, a little more with each. Called by pace.c;
- * all but rates_loaded() from one thread.
+ * half again; while they do not, a little more with each. All calls but
+ * rates_loaded() come from one thread.
  */
 #ifndef TIDEMARK_CORE_SYNC_PACE_RATES_H
 #define TIDEMARK_CORE_SYNC_PACE_RATES_H

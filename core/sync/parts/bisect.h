@@ -2,8 +2,7 @@
  * Which rows of a batch that was refused are to blame: the batch is cut in
  * halves, what passes is loaded on the way, and what fails alone is tried once
  * more when all the others are in, for it may have waited for one of them (a
- * child for its parent). Called by dead_letter.c; knows nothing of marks,
- * stores or destinations.
+ * child for its parent). It knows nothing of marks, stores or destinations.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_BISECT_H
 #define TIDEMARK_CORE_SYNC_PARTS_BISECT_H

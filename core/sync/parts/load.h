@@ -1,6 +1,6 @@
 /*
  * One batch into the destination, as often as it takes, with its rows
- * accounted for. Called by load_pass.c.
+ * accounted for.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_LOAD_H
 #define TIDEMARK_CORE_SYNC_PARTS_LOAD_H

@@ -4,10 +4,6 @@
  * pipeline the other's rows are extra, so nothing is deleted, nor the table
  * replaced, while there is one. In mode update a pipeline brings no rows, and
  * is none of them.
- *
- * Called by repair.c, removal.c and try.c before rows go, by verify.c and
- * check.c for their words, and by cli/cmd_watermark.c to forget one that is no
- * more.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_OTHERS_H
 #define TIDEMARK_CORE_SYNC_PARTS_OTHERS_H

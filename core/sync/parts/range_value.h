@@ -1,7 +1,6 @@
 /*
- * --from and --to of a backfill: values of the mark column as people write
- * them. Called by backfill.c; knows no connection. What only the source can
- * judge is let through.
+ * Values of the mark column as people write them, such as --from and --to of a
+ * backfill. A value that only the source can judge is let through.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_RANGE_VALUE_H
 #define TIDEMARK_CORE_SYNC_PARTS_RANGE_VALUE_H

@@ -4,7 +4,7 @@
  * the table's size and a slow destination holds the source back; for longer
  * than a moment it does so without a statement or snapshot open there.
  *
- * Called by pipeline.c from the writer thread. It knows nothing of marks.
+ * All calls come from the writer's thread. It knows nothing of marks.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_READER_H
 #define TIDEMARK_CORE_SYNC_PARTS_READER_H

@@ -12,8 +12,6 @@
  *                                     how often the two have followed another
  *
  * How rows travel shapes none of them: sizes, paces, limits, connections.
- *
- * Called by try.c, chunk.c and check.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_SHAPE_H
 #define TIDEMARK_CORE_SYNC_PARTS_SHAPE_H

@@ -2,9 +2,7 @@
  * Answers a stop that is requested while one end is asked something (where the
  * mark is, what is settled) and is long about it: waits for a lock, reads a
  * table without an index. What waits inside a client library sees no signal;
- * this interrupts it. From when rows are read on the reader does. Called by
- * whoever asks one end: try.c, verify_side.c, window_look.c, check.c, status.c
- * and marks.c.
+ * this interrupts it. From when rows are read on the reader does.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_STOPPER_H
 #define TIDEMARK_CORE_SYNC_PARTS_STOPPER_H

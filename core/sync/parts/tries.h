@@ -1,7 +1,6 @@
 /*
  * How often a run has failed since it last got on, and whether another try is
- * worth it. Called by pipeline.c for a whole try, by try.c for one batch (both
- * count against the same limit), by runner.c for the state store.
+ * worth it. A whole try and one batch count against the same limit.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_TRIES_H
 #define TIDEMARK_CORE_SYNC_PARTS_TRIES_H

@@ -95,7 +95,8 @@ static void runner_prune(const struct settings *s, struct store *store,
 		log_debug("%s", err.message);
 }
 
-/* It was stopped; or it is said to run, and nobody runs it. */
+/* The last attempt was stopped, or it is recorded as running although its
+ * process is gone. */
 static bool runner_was_cut(struct store *store, const struct attempt *a)
 {
 	struct error ignored = ERROR_INIT;
@@ -112,9 +113,9 @@ static bool runner_was_cut(struct store *store, const struct attempt *a)
 }
 
 /* The place of the first to run: behind the one that was begun last, if that
- * was killed or stopped. Who is ended at the same place every time would never
- * get to the others. What a clock that went back since calls the last is not
- * asked about. */
+ * was killed or stopped. A round that is ended at the same place every time
+ * would never get to the others. Attempts that seem to start in the future are
+ * passed over: the clock was set back after they were recorded. */
 static size_t runner_first(struct store *store,
 			   const struct pipeline_settings *const *pipelines,
 			   size_t n)

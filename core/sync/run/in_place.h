@@ -1,7 +1,7 @@
 /*
  * Mode update: are source and destination one table? Config says so where both
  * have one URL (settings_update.c); by several addresses (a pooler, a standby
- * and its primary) the servers have to be asked. Called by try.c.
+ * and its primary) the servers have to be asked.
  */
 #ifndef TIDEMARK_CORE_SYNC_RUN_IN_PLACE_H
 #define TIDEMARK_CORE_SYNC_RUN_IN_PLACE_H

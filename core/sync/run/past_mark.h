@@ -1,9 +1,8 @@
 /*
- * Rows that are delivered past the pipeline's mark by others than its runs from
- * the mark on: the mark is told (pending.delivered), so that a transaction that
- * began before and commits behind them, and leaves the newest version of a row
- * with an older mark, counts in the next run. Called by load_pass.c and
- * chunk.c.
+ * Rows that are delivered past the pipeline's mark by others than its runs
+ * from the mark on: the mark is told (pending.delivered), so that a
+ * transaction that began before and commits behind them, and leaves the newest
+ * version of a row with an older mark, counts in the next run.
  */
 #ifndef TIDEMARK_CORE_SYNC_RUN_PAST_MARK_H
 #define TIDEMARK_CORE_SYNC_RUN_PAST_MARK_H

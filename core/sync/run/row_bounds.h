@@ -5,8 +5,8 @@
  * that breaks one loads nothing. A refresh is checked on its way instead:
  * nothing of it is seen before its end.
  *
- * Called by try.c. The source is free to change between the count and the
- * pass: the pass keeps to max_rows whatever was counted.
+ * The source is free to change between the count and the pass: the pass keeps
+ * to max_rows whatever was counted.
  */
 #ifndef TIDEMARK_CORE_SYNC_RUN_ROW_BOUNDS_H
 #define TIDEMARK_CORE_SYNC_RUN_ROW_BOUNDS_H

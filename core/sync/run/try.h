@@ -1,6 +1,6 @@
 /*
  * One try of one run: both ends opened anew, from the destination's mark to
- * the end of the pass. Called by pipeline.c, which decides on the next try.
+ * the end of the pass. Whether another try follows is decided in pipeline.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_RUN_TRY_H
 #define TIDEMARK_CORE_SYNC_RUN_TRY_H

@@ -12,8 +12,7 @@
  * Of rows that the next run reads again (the tail, those within lag, those
  * without a mark) the run remembers which it has delivered, up to a bound.
  *
- * Called by pipeline.c, under the lease of the run; try.c and load_pass.c tell
- * it what the run does.
+ * All of it happens under the lease of the run.
  */
 #ifndef TIDEMARK_CORE_SYNC_RUN_VERIFY_H
 #define TIDEMARK_CORE_SYNC_RUN_VERIFY_H

@@ -3,8 +3,6 @@
  * of the pipeline under its lease and fence, and another look, until nothing
  * of it is left. Missing and different keys are read from the source again and
  * replace what is stored; keys that the source has no longer are removed.
- *
- * Called by cli/cmd_verify.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_TASKS_REPAIR_H
 #define TIDEMARK_CORE_SYNC_TASKS_REPAIR_H

@@ -5,7 +5,7 @@
  * JSON with sorted keys, CHAR without its padding, a type that the destination
  * holds as text by its text.
  *
- * Called by verify.c. Knows nothing of connections.
+ * It knows nothing of connections.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_COMPARE_H
 #define TIDEMARK_CORE_SYNC_VERIFY_COMPARE_H

@@ -1,6 +1,6 @@
 /*
  * The first suspects that turned out to be differences, as people are shown
- * them: their keys, and on demand the rows of both sides. Called by verify.c.
+ * them: their keys, and on demand the rows of both sides.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_EXAMPLES_H
 #define TIDEMARK_CORE_SYNC_VERIFY_EXAMPLES_H

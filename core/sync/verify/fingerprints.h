@@ -1,8 +1,6 @@
 /*
  * A bounded set of row hashes (digest_rows.h): which rows, in which
  * version, a run has delivered. Once it is full it takes no more.
- *
- * Called by run_verify.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_FINGERPRINTS_H
 #define TIDEMARK_CORE_SYNC_VERIFY_FINGERPRINTS_H

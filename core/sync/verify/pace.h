@@ -4,7 +4,7 @@
  * holds it goes into the progress.
  *
  * A whole table is read by one statement, which stays open while it is waited:
- * only its rows are taken more slowly, or not at all. Called by verify.c.
+ * only its rows are taken more slowly, or not at all.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_PACE_H
 #define TIDEMARK_CORE_SYNC_VERIFY_PACE_H

@@ -2,8 +2,6 @@
  * The part of a pipeline's rows that a quick `verify` looks at: those whose
  * mark is a value or later, and a share of the keys, chosen by their hashes: at
  * either side the same ones, whatever the engines' order is.
- *
- * Called by verify.c, verify_result.c, verify_tally.c and cli/cmd_verify.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_PART_H
 #define TIDEMARK_CORE_SYNC_VERIFY_PART_H

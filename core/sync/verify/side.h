@@ -1,7 +1,6 @@
 /*
  * The reading half of `verify`: one table through its engine's connector,
- * whole, by keys, or past the mark. Called by verify.c, verify_suspects.c,
- * chunk_verify.c, window_look.c, window_whole.c and removal.c.
+ * whole, by keys, or past the mark.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_SIDE_H
 #define TIDEMARK_CORE_SYNC_VERIFY_SIDE_H

@@ -1,7 +1,7 @@
 /*
  * A side of a comparison that reads only the rows whose mark is a value or
- * later: at the source by the pipeline's mark column, at the destination by its
- * column of that name. Called by verify.c.
+ * later: at the source by the pipeline's mark column, at the destination by
+ * its column of that name.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_SINCE_H
 #define TIDEMARK_CORE_SYNC_VERIFY_SINCE_H

@@ -1,8 +1,6 @@
 /*
  * What the sides of a comparison have for keys that are suspects by now: their
  * rows looked up, counted, and looked for past the mark.
- *
- * Called by verify.c, chunk_verify.c and removal.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_SUSPECTS_H
 #define TIDEMARK_CORE_SYNC_VERIFY_SUSPECTS_H

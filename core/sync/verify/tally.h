@@ -4,9 +4,8 @@
  * the rows of parts that are unequal are collected, so many at a time, and keys
  * whose rows are equal after all drop out. What is left are suspects.
  *
- * Called by verify.c, verify_tally.c and window_whole.c, the two sides from a
- * thread each.
- * Sums, not XOR: a row that is there twice at one side must not vanish.
+ * The two sides are added by a thread each. Sums, not XOR: a row that is there
+ * twice at one side must not vanish.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_TALLY_H
 #define TIDEMARK_CORE_SYNC_VERIFY_TALLY_H

@@ -11,8 +11,6 @@
  * Of a part (verify_part.h) less is read: since a mark, the rows that either
  * side has from there on; of a share of the keys, if it is small, both sides'
  * keys alone, and then the rows of those that are in it.
- *
- * Called by cli/cmd_verify.c and repair.c.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_VERIFY_H
 #define TIDEMARK_CORE_SYNC_VERIFY_VERIFY_H

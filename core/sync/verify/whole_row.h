@@ -1,6 +1,6 @@
 /*
  * What a look at whole tables does with each row of either side: counts it and
- * sums it up in the tally. Called by verify.c and window_whole.c.
+ * sums it up in the tally.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_WHOLE_ROW_H
 #define TIDEMARK_CORE_SYNC_VERIFY_WHOLE_ROW_H
