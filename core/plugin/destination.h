@@ -53,7 +53,7 @@ struct writer {
 	 * is written: STATE. */
 	int64_t fence;
 	/* A run before this one may not know that it is over: prepare raises
-	 * the row's fence before anything else. */
+	 * the row's fence before it returns. */
 	bool claim;
 	const char *predecessor; /* its session, to be ended; NULL or "" */
 	int64_t lease_us; /* a server ends what stands still for so long */
