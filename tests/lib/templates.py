@@ -22,8 +22,9 @@ def alone(path):
 
 
 def copy(source, target):
-    # With the owner, who is the server's user.
-    subprocess.run(["cp", "-a", source, target], check=True,
+    # With the owner, who is the server's user. Into a directory that is there
+    # already, too: a disk that is mounted.
+    subprocess.run(["cp", "-a", "-T", source, target], check=True,
                    stdin=subprocess.DEVNULL)
 
 
