@@ -313,7 +313,7 @@ void clickhouse_target_statement_insert(struct strbuf *sb,
 /* A hand wrote it: what should replace it would not. */
 #define LAST_VERSION                                                           \
 	"throwIf(" OLD "_tidemark_v = 18446744073709551615, 'a row has the "   \
-	"largest " NAME_VERSION " that there is, and cannot be replaced: "     \
+	"largest " NAME_VERSION " that there is, and cannot be replaced; "     \
 	"run once with --full-refresh')"
 
 /* What a SELECT gives, an INSERT casts to whatever a column is by then, and

@@ -173,7 +173,7 @@ def test_killed_again_and_again(lake, source, files):
         running = lake.start("run", "--json")
         wait_for(lambda n=finished: len(files.batches()) >= n
                  and list(files.marks.glob("items-*.stage"))
-                 or not running.alive(), seconds=60, step=0.001)
+                 or not running.alive(), step=0.001)
         running.kill()
         for path in files.batches():
             path.rename(taken / path.name)
