@@ -128,6 +128,8 @@ const char *const mysql_client_wordings[] = {
 	"Can't create table '%' (errno: # - %)",
 	"Can't create table `%`.`%` (errno: # \"%\")",
 	"Record has changed since last read in table '%'",
+	/* One text in two lines.
+	   NOLINTNEXTLINE(bugprone-suspicious-missing-comma) */
 	"Record has changed since last read in table '%'; try restarting "
 	"transaction",
 	"Disk full (*); waiting for someone to free some space... (errno: # - "

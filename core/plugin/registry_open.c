@@ -50,7 +50,7 @@ int registry_check_options(const struct url *url,
 	int rc = 0;
 
 	/* Servers that are built in look at theirs themselves. */
-	if (registry_is_builtin(url->engine) && !*url->path)
+	if (registry_is_builtin(url->engine) && !(url->path && *url->path))
 		return 0;
 	registry_declared(options, &known);
 	while (!rc && at && *at && at[1]) {
