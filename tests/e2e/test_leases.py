@@ -21,7 +21,7 @@ from state import StateStore
 ENGINES = ("postgres", "sqlite", "duckdb")
 STORES = ("sqlite", "postgres")
 FILES = ("sqlite", "duckdb")
-ROWS = 300
+ROWS = 1200
 
 
 @pytest.fixture
