@@ -15,7 +15,7 @@ unsigned mysql_client_errno_meant(unsigned number, const char *text);
  * the table, that of its SQLSTATE's class; ERROR_UNKNOWN for what is in
  * neither. */
 enum error_code mysql_client_errno_code(unsigned number, const char *sqlstate);
-/* What this one means, in our words; "" if it is not in the table. */
+/* The meaning in our words; "" if it is not in the table. */
 const char *mysql_client_errno_why(unsigned number);
 /* What to do next about this one, as a sentence; "" if there is nothing. */
 const char *mysql_client_errno_hint(unsigned number);

@@ -13,7 +13,7 @@ typedef my_bool mysql_client_bool;
 typedef bool mysql_client_bool;
 #endif
 
-/* What a value of a stream may take before its buffer grows. */
+/* Bytes of a value of a stream, before its buffer grows. */
 #define MYSQL_CLIENT_FIRST_BYTES 256
 struct mysql_client_column {
 	union {
@@ -140,7 +140,7 @@ int mysql_client_execute(struct mysql_client *db, int n,
 	}
 	if (!rc && n && mysql_stmt_bind_param(db->stmt, binds))
 		rc = mysql_client_stmt_fail(db, db->stmt, err);
-	/* What an earlier command left there is not this one's. */
+	/* A detail that an earlier command left there is not this one's. */
 	((MYSQL *)db->conn)->net.last_errno = 0;
 	if (!rc && mysql_stmt_execute(db->stmt))
 		rc = mysql_client_stmt_fail(db, db->stmt, err);

@@ -5,7 +5,7 @@
 #include "core/base/failpoint.h"
 #include "destinations/bigquery/internal.h"
 
-/* What is found of a target. */
+/* Facts about a target. */
 struct found {
 	struct bigquery_place place;
 	struct existing existing;
@@ -27,7 +27,7 @@ int bigquery_find(struct bigquery_destination *d, const struct target *target,
 					   err);
 }
 
-/* What runs that were killed have left, once prepare has run. */
+/* Leftovers of runs that were killed, once prepare has run. */
 static int recover_tidy(struct bigquery_destination *d, struct error *err)
 {
 	const char *pipeline = d->target->pipeline;

@@ -24,7 +24,7 @@ static char *plan_type(const struct clickhouse_target_plan *plan, size_t i)
 	return xstrdup(c->type);
 }
 
-/* What is refused is told behind what the drift has to say. */
+/* The drift speaks first, then the refusals. */
 static int clickhouse_target_plan_ddl(struct plan *base, struct error *err)
 {
 	struct clickhouse_target_plan *plan =
@@ -143,7 +143,7 @@ static void plan_take_columns(struct clickhouse_target_plan *plan)
 	for (size_t i = 0; i < plan->table.n_columns; i++) {
 		const struct catalog_column *c = &plan->table.columns[i];
 
-		/* What is not said gets the type's own default. */
+		/* A column that is not named gets its type's own default. */
 		plan_add_column(
 			&plan->base,
 			&(struct table_column){

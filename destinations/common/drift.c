@@ -194,7 +194,7 @@ static enum drift_step drift_step(const struct target *target,
 	return STEP_NONE;
 }
 
-/* Of mode update: it makes no table, and needs something to write. */
+/* Mode update makes no table, and needs something to write. */
 static void drift_check_update(const struct target *target, bool exists,
 			       struct inspection *out)
 {

@@ -42,7 +42,7 @@ struct drift_table {
 	bool case_blind; /* names that differ by case are one */
 };
 
-/* What becomes of one column of the source. */
+/* One column of the source, and its fate. */
 struct drift_column {
 	const char *wanted; /* type that a new column gets; the engine's */
 	enum mapping mapping; /* of the source's type to `wanted` */
@@ -64,7 +64,7 @@ struct drift_types {
 
 enum drift_step { STEP_NONE, STEP_ADD, STEP_WIDEN, STEP_REFUSED };
 
-/* What is decided, for each column of target->schema in its order. */
+/* The decision for each column of target->schema, in its order. */
 struct drift {
 	struct drift_column *columns;
 	enum drift_step *steps; /* all STEP_NONE if there is no table */

@@ -46,14 +46,14 @@ struct plan {
 	struct strlist copy; /* statements that make a dry run's copy */
 };
 
-/* What an engine brings. */
+/* An engine brings these. */
 struct plan_engine {
 	const char *title; /* "SQLite" */
 	size_t size; /* of its plan, which begins with struct plan */
 	bool case_blind; /* names of columns that differ by case are one */
 	/* Fill in what stands there. */
 	int (*look)(struct plan *plan, struct error *err);
-	/* What is refused or warned about, in the order of the telling. */
+	/* Refusals and warnings, in the order in which they are told. */
 	int (*check)(struct plan *plan, struct error *err);
 	/* As in struct drift_types; the context is the plan. */
 	void (*fit)(const void *plan, size_t column, struct drift_column *out,
@@ -98,7 +98,7 @@ bool plan_needs_write(const struct plan *plan);
 /* For an engine's `check`. An error of the target: */
 void plan_refuse(struct plan *plan, enum error_code error, const char *code,
 		 const char *fix, const char *what);
-/* What is wrong with the table of the marks. */
+/* Faults of the table of the marks. */
 void plan_refuse_marks(struct plan *plan, const struct error *why);
 void plan_check_kind(struct plan *plan);
 void plan_check_view(struct plan *plan);

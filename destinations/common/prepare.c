@@ -26,7 +26,7 @@ static int prepare_ddl(struct plan *plan, const struct prepare_engine *engine,
 	return rc;
 }
 
-/* What the mark was about is not there any more. */
+/* The mark's table is not there any more. */
 static void prepare_say(const struct plan *plan)
 {
 	if (plan->target->refresh || !plan->marked)

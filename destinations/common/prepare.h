@@ -7,7 +7,7 @@
 
 #include "destinations/common/plan.h"
 
-/* What an engine brings. */
+/* An engine brings these. */
 struct prepare_engine {
 	/* Begin: no other writer changes the table or the pipeline's row until
 	 * let_go. Plan again, for another may have been quicker. */

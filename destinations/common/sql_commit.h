@@ -8,7 +8,7 @@
 
 #include "destinations/common/sql_mark.h"
 
-/* What an engine brings. No slot is NULL. */
+/* An engine brings these. No slot is NULL. */
 struct sql_commit_engine {
 	/* COMMIT in two steps, the question and its answer. */
 	int (*send)(struct sql_mark *m, struct error *err);

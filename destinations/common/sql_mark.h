@@ -19,7 +19,7 @@
 /* Stands for the quoted name of the table of marks in a statement. */
 #define SQL_MARKS "{marks}"
 
-/* What a parameter is. */
+/* The kind of a parameter. */
 enum mark_value {
 	MARK_NONE, /* there are no more */
 	MARK_PIPELINE,
@@ -48,7 +48,7 @@ struct mark_statement {
 	const char *shape; /* of its rows: clients/answer.h */
 };
 
-/* What a statement is told: what it asks for of these. */
+/* A statement is told those of these that it asks for. */
 struct mark_facts {
 	const char *texts[MARK_VALUES];
 	int64_t numbers[MARK_VALUES];
@@ -78,7 +78,7 @@ void sql_rows_release(struct sql_rows *rows);
 
 struct sql_mark;
 
-/* What an engine brings. No slot is NULL. */
+/* An engine brings these. No slot is NULL. */
 struct sql_mark_engine {
 	/* `out` is empty before; its `n_columns` is set, too. */
 	int (*query)(struct sql_mark *m, const char *sql, const char *shape,

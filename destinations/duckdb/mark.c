@@ -5,7 +5,7 @@
 #include "core/base/failpoint.h"
 #include "destinations/duckdb/internal.h"
 
-/* What is found of a target. */
+/* Facts about a target. */
 struct found {
 	struct duckdb_target_place place;
 	struct existing existing;

@@ -95,7 +95,7 @@ static inline void mysql_target_place_release(struct place *p)
 /* Temporary tables belong to `database`. */
 void mysql_target_place_temporary(struct place *p, const char *database);
 
-/* What a plan asks of the target's surroundings. */
+/* A plan asks this of the target's surroundings. */
 struct mysql_target_surroundings {
 	char *watermark_engine;
 	bool readable; /* something has the name that readers use */
@@ -105,7 +105,7 @@ struct mysql_target_surroundings {
 	char *mark_fault; /* of the table of the marks */
 };
 
-/* What stands there now and what has to be done. */
+/* The table that is there now, and the steps to be done. */
 struct mysql_target_plan {
 	struct plan base;
 	struct catalog_table table; /* of place->base; in a dry run as it will
@@ -119,7 +119,7 @@ struct mysql_target_plan {
 	struct strlist pulled; /* in a dry run: columns that there are now */
 };
 extern const struct plan_engine mysql_target_plan_engine;
-/* Of a table, by its quoted name. */
+/* A table, by its quoted name. */
 int mysql_target_has_rows(struct mysql_client *db, const char *table, bool *out,
 			  struct error *err);
 

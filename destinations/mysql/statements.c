@@ -135,7 +135,7 @@ static void statement_not_older(struct strbuf *sb, const struct mysql_target *d,
 			sb, &s->columns[s->mark].type,
 			&mysql_target_catalog_find(&d->table, name)->type,
 			new.data, stored.data,
-			/* What it has updated has marks of others. */
+			/* Rows that it has updated have marks of others. */
 			d->target->mode == LOAD_UPDATE ? NULL : delivered);
 	strbuf_addstr(sb, "\n  AND ");
 	strbuf_release(&stored);

@@ -63,7 +63,7 @@ static const struct sql_commit_engine commit_engine = {
 	.settle = commit_settle,
 };
 
-/* Of a refresh only the last COMMIT is ever found to have happened. */
+/* In a refresh only the last COMMIT is ever found to have happened. */
 static int commit_go_on(struct postgres_destination *d, struct error *err)
 {
 	int rc = postgres_session_start(d, err);

@@ -83,7 +83,7 @@ static inline void postgres_place_release(struct place *p)
 	place_release(p);
 }
 
-/* What a plan asks of the target's surroundings. */
+/* A plan asks this of the target's surroundings. */
 struct postgres_surroundings {
 	bool has_schema;
 	bool may_create;
@@ -94,7 +94,7 @@ struct postgres_surroundings {
 	char *mark_fault; /* of the table of the marks */
 };
 
-/* What stands there now and what has to be done. */
+/* The table that is there now, and the steps to be done. */
 struct postgres_plan {
 	struct plan base;
 	struct catalog_table table; /* of place->base */

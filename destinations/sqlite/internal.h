@@ -72,7 +72,7 @@ struct sqlite_target {
 /* sqlite.c: open the file, making it if need be. */
 int sqlite_target_make(struct sqlite_target *d, struct error *err);
 
-/* What stands there now and what has to be done. */
+/* The table that is there now, and the steps to be done. */
 struct sqlite_plan {
 	struct plan base;
 	struct catalog_table table; /* of place->base */

@@ -1,4 +1,4 @@
-/* What a target is refused for has one code, whatever the engine. */
+/* A reason to refuse a target has one code, whatever the engine. */
 #include "destination_suite.h"
 
 #include <stdio.h>

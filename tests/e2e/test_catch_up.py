@@ -87,7 +87,7 @@ def test_snapshots_are_short_when_slow(tidemark, make_source,
         looks += 1
         time.sleep(0.15)  # InnoDB says the same again to who asks sooner
     running.wait().expect(EXIT_OK)
-    # Of some thirty looks in five seconds; a single one would be in most.
+    # In some thirty looks in five seconds, a single one would be in most.
     assert max(seen.values(), default=0) < looks / 2, (looks, seen)
     check_items(source, destination)
 

@@ -75,7 +75,7 @@ def test_duckdb_target_reads_no_other_file(tidemark, work_dir, secret_file):
 
 LOG = "enable_logging(level='trace', storage='stdout')"
 TITLE = "chr(27) || ']0;forged' || chr(7)"
-# What a view says, and what of it is named.
+# A view's words, and the part of them that is named.
 LOGGING = {
     "plainly": (f"SELECT 1 AS id, 'a' AS t FROM {LOG}", "enable_logging"),
     "aside": (f"SELECT id, (SELECT count(*) FROM {LOG}) AS t FROM inner_v",

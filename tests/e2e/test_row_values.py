@@ -302,7 +302,7 @@ def test_duckdb_stumbles_on_a_value(tidemark, make_destination, expression,
     assert not hidden(shown.err + shown.out), shown
 
 
-# What a trigger of SQLite's is to make of a name, and what is still told.
+# An expression of an SQLite trigger over a name, and the part still told.
 SQLITE_STUMBLES = {
     "json": ("json_extract('{}', NEW.name)", "JSON path"),
     "column": ("(SELECT 1 FROM words5 WHERE words5 MATCH"
@@ -396,7 +396,7 @@ def test_number_that_names_nothing(tidemark, make_source):
     assert "large object ... does not exist" in text, text
 
 
-# What a source of ClickHouse's is to make of a name, and what is still told.
+# An expression of ClickHouse's over a name, and the part still told.
 CLICKHOUSE_STUMBLES = [
     ("toInt32(name)", "Cannot parse string ..."),
     ("toDate(name)", "Cannot parse date here: ... (CANNOT_PARSE_DATE)"),

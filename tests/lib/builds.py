@@ -112,7 +112,7 @@ def build(name, extra=(), suites=None, word=""):
     """Configure, and make what the suites need. If none are given, compile
     everything and link nothing: this is what shows warnings."""
     configure(name, extra)
-    # What there is to build may have changed since.
+    # The list of targets may have changed since.
     run_quietly(["ninja", "--quiet", "-C", BUILDS / name, "build.ninja"])
     wanted = objects(name) if suites is None else targets(name, suites, word)
     if wanted:  # without a target ninja makes all of them

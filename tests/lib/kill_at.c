@@ -22,7 +22,7 @@ static void step(const char *path)
 	if (!name || !at || !path || !strstr(path, name))
 		return;
 	pthread_mutex_lock(&lock);
-	if (++steps == atol(at))
+	if (++steps == strtol(at, NULL, 10))
 		kill(getpid(), SIGKILL);
 	pthread_mutex_unlock(&lock);
 }

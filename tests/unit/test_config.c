@@ -53,7 +53,7 @@ static const struct {
 	{ "a: x://u:p${T_HARD}q${T_VALUE}@h\n", "a",
 	  "x://u:ps%40c%2Fr%23t%25qvalue@h", 1, 4 },
 	{ "a: x://u:${T_CODED}@h/d\n", "a", "x://u:a%40b@h/d", 1, 4 },
-	/* What reads as an escape is one, unless its "%" is encoded. */
+	/* A "%" that begins an escape is one, unless it is encoded. */
 	{ "a: x://u:${T_ESCAPE}@h/d\n", "a", "x://u:x%41@h/d", 1, 4 },
 	{ "a: x://u:${T_PERCENT}@h/d\n", "a", "x://u:x%2541@h/d", 1, 4 },
 	{ "a: x://h/d?x=1&password=${T_HARD}&y=2\n", "a",

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static void test_error_as_problem(void **state)
 	(void)state;
 	error_set(&err, ERROR_CONFIG, "%s is a view" ERROR_FIX "; use another",
 		  "t");
-	strcpy(err.server_code, "42809");
+	snprintf(err.server_code, sizeof(err.server_code), "42809");
 	problems_add_error(&list, "source-config", &err);
 	assert_int_equal(list.items[0].error, ERROR_CONFIG);
 	assert_string_equal(list.items[0].message, "t is a view [42809]");

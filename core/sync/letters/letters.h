@@ -27,8 +27,8 @@ struct letter_mark {
 struct letters {
 	const struct pipeline_settings *p;
 	struct store *store;
-	/* Of all tries of the run: rows that were loaded, and whose letters are
-	 * to be deleted. */
+	/* Letters that are to be deleted, for their rows are loaded. All tries
+	 * of the run share the list. */
 	struct dead_letter_list *over;
 	const struct run_result *out; /* who writes letters */
 	struct letter_mark *items; /* by digest */

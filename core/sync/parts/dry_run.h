@@ -1,4 +1,4 @@
-/* What a rehearsal (`run --dry-run`) has found, as a part of its result. */
+/* The findings of a rehearsal (`run --dry-run`), a part of its result. */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_DRY_RUN_H
 #define TIDEMARK_CORE_SYNC_PARTS_DRY_RUN_H
 

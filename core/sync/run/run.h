@@ -68,7 +68,7 @@ void run_release(struct run *r);
 void run_tick(void *ctx); /* a struct run */
 /* Each batch moves the mark: the task does, and this is no refresh. */
 bool run_moves_mark(const struct run *r);
-/* Of the next batch, at most. */
+/* The most rows of the next batch. */
 size_t run_batch_rows(const struct run *r);
 /* Open both ends and learn what the source looks like; nothing is written.
  * What the source says goes before what the destination says. */

@@ -1,7 +1,6 @@
 /*
- * What makes one kind of run differ from another: a table of functions, one
- * file each in core/sync/tasks. A run asks the table, and never which kind it
- * is.
+ * One kind of run differs from another by a table of functions. Each kind is a
+ * file in core/sync/tasks. A run asks the table, and never which kind it is.
  *
  * The steps of a run, in order, with the slots in capitals:
  *
@@ -49,8 +48,8 @@ enum task_traits {
 	TASK_OWN_LEASE = 1 << 9,
 };
 
-/* No slot is NULL. Those that return an int return 0, or a negative code with
- * `err` set. */
+/* No slot is NULL. A slot that returns an int returns 0, or a negative code
+ * with `err` set. */
 struct task_ops {
 	unsigned traits;
 	/* `out` says what is known before the lease is taken. */
@@ -125,7 +124,7 @@ int task_no_end(struct run_context *c, struct run_result *out, int rc,
 int task_describe(struct run *r, struct error *err);
 /* Claim the target under the lease, and prepare it; read from its mark on. */
 int task_prepare(struct run *r, struct error *err);
-/* What the mark itself says. */
+/* The mark itself says it. */
 const char *task_mark(struct run *r, const struct batch *b,
 		      struct watermark *mark);
 /* The final mark is loaded, a refresh is swapped in. */

@@ -86,7 +86,7 @@ static int chunk_check_shape(struct run *r, const json_t *seen,
 	return rc;
 }
 
-/* What the pipeline itself has delivered, before anything is read. */
+/* Find what the pipeline itself has delivered, before anything is read. */
 static int chunk_find_settled(struct run *r, struct error *err)
 {
 	struct target live = r->target;
@@ -199,8 +199,8 @@ static void chunk_loaded(struct run *r, const struct batch *b)
 	chunk_work(r)->rows += (int64_t)b->n_rows;
 }
 
-/* What holds the run holds the chunk: `status` reads it in the store. One that
- * cannot be written now is no reason to stop. */
+/* A pause of the run is a pause of the chunk: `status` reads it in the store. A
+ * pause that cannot be written now is no reason to stop. */
 static void chunk_note_pause(const struct run_pace *r, void *ctx)
 {
 	struct chunk *c = ctx;

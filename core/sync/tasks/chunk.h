@@ -19,7 +19,7 @@
 #include "core/sync/run/task.h"
 
 /* Attempts of a chunk, by whichever workers, before it is set aside: of which
- * the last one failed, or killed its worker. Those that are killed by others
+ * the last one failed, or killed its worker. Chunks that are killed by others
  * go on where they were. */
 #define CHUNK_ATTEMPTS 10
 #define CHUNK_KILLS    100

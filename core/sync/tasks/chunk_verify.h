@@ -7,8 +7,8 @@
 struct run_context;
 
 /* Compare the rows that the range has now with those of the same keys at the
- * destination, at the run's pace. Those that change at the source meanwhile are
- * the pipeline's business, and those that wait as dead letters are kept aside.
+ * destination, at the run's pace. A row that changes at the source meanwhile is
+ * the pipeline's business. A row that waits as a dead letter is kept aside.
  * DIFFERENT. `*checksum`: of the destination's, caller frees. */
 int chunk_verify(struct run_context *c, const struct range *range,
 		 char **checksum, struct error *err);

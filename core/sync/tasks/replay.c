@@ -270,7 +270,7 @@ static const char *replay_mark(struct run *r, const struct batch *b,
 	return r->delivered;
 }
 
-/* Of the batch that once had this window. */
+/* The identity of the batch that once had this window. */
 static const char *replay_batch_id(struct run *r)
 {
 	const struct replay *p = replay_of(r->task);
