@@ -3,11 +3,6 @@
 #include "core/base/alloc.h"
 #include "destinations/bigquery/internal.h"
 
-void bigquery_sql_name(struct strbuf *sql, const char *name)
-{
-	strbuf_addf(sql, "`%s`", name);
-}
-
 void bigquery_sql_columns(struct strbuf *sql, const struct schema *s,
 			  const char *table)
 {

@@ -296,7 +296,6 @@ void bigquery_sql_keys(struct strbuf *sql, const struct schema *s,
 void bigquery_sql_partition(struct strbuf *sql, const struct schema *s);
 void bigquery_sql_columns(struct strbuf *sql, const struct schema *s,
 			  const char *table);
-void bigquery_sql_name(struct strbuf *sql, const char *name);
 /* The staged rows, the last of each key, by the source's names. */
 void bigquery_sql_staged(struct strbuf *sql,
 			 const struct bigquery_destination *d);

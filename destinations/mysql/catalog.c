@@ -288,8 +288,3 @@ bool mysql_target_catalog_is_exact(const struct catalog_column *c)
 	       !strcmp(c->collation, "utf8mb4_0900_bin") ||
 	       (n > 10 && !strcmp(c->collation + n - 10, "_nopad_bin"));
 }
-
-bool mysql_target_catalog_is_transactional(const struct catalog_table *t)
-{
-	return !strcasecmp(t->engine, "InnoDB");
-}

@@ -52,7 +52,5 @@ const struct catalog_column *
 mysql_target_catalog_find(const struct catalog_table *t, const char *name);
 /* Texts that differ are never equal in its collation. */
 bool mysql_target_catalog_is_exact(const struct catalog_column *c);
-/* Would the engine take part in a transaction? */
-bool mysql_target_catalog_is_transactional(const struct catalog_table *t);
 
 #endif
