@@ -30,6 +30,17 @@ def pytest_addoption(parser):
                      help="every combination, and the long soak")
 
 
+def pytest_sessionfinish(session):
+    """List the tests that failed, for the runner to run them again alone."""
+    path = os.environ.get("TIDEMARK_TEST_FAILED")
+    if path and not hasattr(session.config, "workerinput"):
+        stats = session.config.pluginmanager.get_plugin(
+            "terminalreporter").stats
+        failed = {report.nodeid: None
+                  for report in stats.get("failed", []) + stats.get("error", [])}
+        pathlib.Path(path).write_text("".join(f"{name}\n" for name in failed))
+
+
 def pytest_terminal_summary(terminalreporter, config):
     """What a long run has been through."""
     if not config.getoption("--full"):
