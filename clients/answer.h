@@ -1,8 +1,8 @@
 /*
  * The shape of a small answer. Each client compares it once, before anybody
- * reads a value, so that no caller meets fewer rows or columns than it asked
- * for, or a NULL where it expects a text: the answer may come from a server
- * that lies, or from something that only sits where the server should.
+ * reads a value. No caller meets fewer rows or columns than it asked for, or a
+ * NULL where it expects a text. The server may lie, or another program may
+ * listen in its place.
  */
 #ifndef TIDEMARK_CLIENTS_ANSWER_H
 #define TIDEMARK_CLIENTS_ANSWER_H

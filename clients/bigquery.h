@@ -1,13 +1,14 @@
 /*
  * BigQuery's REST API (v2), as far as Tidemark needs it: tables' metadata,
- * queries and scripts as jobs, load jobs, and who one is (a service account's
- * file or the metadata server). It knows nothing of rows or types beyond text.
+ * queries and scripts as jobs, and load jobs. The client signs in with a
+ * service account's file or at the metadata server. It knows nothing of rows or
+ * types beyond text.
  *
- * Every request may arrive twice: statements are run under job ids that the
- * caller makes, and an id that is taken (409) is looked up instead of run
- * again. 401 renews the token once; what may pass (429, 5xx, a connection that
- * broke) is tried again for a short while and is then TRANSIENT. Used by one
- * thread; only bigquery_interrupt() may come from another.
+ * Every request may arrive twice. Statements run under job ids that the caller
+ * makes, and an id that is taken (409) is looked up instead of run again. A 401
+ * renews the token once. A passing failure (429, 5xx, a broken connection) is
+ * tried again for a short while and is then TRANSIENT. One thread uses a
+ * client; only bigquery_interrupt() may come from another.
  */
 #ifndef TIDEMARK_CLIENTS_BIGQUERY_H
 #define TIDEMARK_CLIENTS_BIGQUERY_H
@@ -33,9 +34,9 @@ const char *bigquery_shown(const struct bigquery *b); /* for messages */
 /* The last request got no answer at all. */
 bool bigquery_is_unreached(const struct bigquery *b);
 
-/* Of the server that BIGQUERY_EMULATOR_HOST names, asked once: it runs one
- * statement at a time, knows neither scripts nor transactions and no packed
- * uploads. `*bare` is false of the service itself. */
+/* Is the server that BIGQUERY_EMULATOR_HOST names a bare one? A bare server
+ * runs one statement at a time, and knows neither scripts, transactions nor
+ * packed uploads. It is asked once. `*bare` is false for the service itself. */
 int bigquery_is_bare(struct bigquery *b, bool *bare, struct error *err);
 
 /* The `Table` resource: new reference, NULL if there is no such table. ACCESS
@@ -81,7 +82,7 @@ int bigquery_run(struct bigquery *b, const struct bigquery_query *query,
 /* False at the end, and with `err` set when the next rows cannot be had. */
 bool bigquery_rows_next(struct bigquery_rows *r, struct error *err);
 size_t bigquery_rows_columns(const struct bigquery_rows *r);
-/* What a column is, a field of a TableSchema: borrowed, or NULL. */
+/* A column's field of the TableSchema: borrowed, or NULL. */
 const json_t *bigquery_rows_field(const struct bigquery_rows *r, size_t column);
 /* NULL is NULL; lives until the next call. `n` may be NULL. */
 const char *bigquery_rows_cell(const struct bigquery_rows *r, size_t column,
@@ -94,10 +95,10 @@ int bigquery_dry_run(struct bigquery *b, const struct bigquery_query *query,
 /* ACCESS: it would do more than read, as BigQuery takes it. Nothing is run. */
 int bigquery_only_reads(struct bigquery *b, const char *sql, struct error *err);
 
-/* A load job: newline-delimited JSON takes the place of a table's rows. What
- * is written is packed, and held only up to a piece of a few MiB, which is
- * sent when it is full: a body of one piece goes in one request, a larger one
- * by a resumable upload. */
+/* A load job: newline-delimited JSON replaces the rows of a table. Written
+ * bytes are packed and held only up to a piece of a few MiB, which is sent when
+ * it is full. A body of one piece goes in one request, a larger one by a
+ * resumable upload. */
 struct bigquery_load;
 int bigquery_load_begin(struct bigquery_load **out, struct bigquery *b,
 			const char *job_id, const char *dataset,

@@ -28,8 +28,8 @@
 
 struct bigquery_auth {
 	struct http *http;
-	char *path; /* of the token, at `http` */
-	char *email, *key, *audience; /* of an account; NULL: metadata server */
+	char *path; /* where `http` gives tokens */
+	char *email, *key, *audience; /* the account's; NULL: metadata server */
 	char *header;
 	int64_t until_us;
 };

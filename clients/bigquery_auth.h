@@ -1,8 +1,8 @@
 /*
- * Who one is at Google's services: a token that is fetched when the first
- * request needs one, and anew before it runs out. From a service account's
- * file, by a JWT that is signed here (the only file that knows jwt.h), or from
- * the metadata server of the machine.
+ * Signing in at Google's services. A token is fetched when the first request
+ * needs one, and anew before it expires. It comes from the metadata server of
+ * the machine, or for a JWT that is signed here with a service account's file.
+ * Only this file pair knows jwt.h.
  */
 #ifndef TIDEMARK_CLIENTS_BIGQUERY_AUTH_H
 #define TIDEMARK_CLIENTS_BIGQUERY_AUTH_H

@@ -18,20 +18,20 @@ struct bigquery {
 	bool probed, bare; /* as bigquery_is_bare() */
 	bool unreached;
 	struct strbuf v2, upload; /* paths: "/bigquery/v2/projects/P" */
-	struct http_response answer; /* of the last call */
+	struct http_response answer; /* to the last call */
 };
 
 /* One request, tried again while that may help. 0 whatever the status is that
  * `b->answer` has then, but for 401. */
 int bigquery_call(struct bigquery *b, const struct http_request *request,
 		  struct error *err);
-/* The same for a JSON body (may be NULL) and a JSON answer: the service's
- * error, but for the status `expected` (0: none), with which `out` is NULL.
- * `out`: new reference; it may be NULL. */
+/* The same for a JSON body (may be NULL) and a JSON answer. The service's error
+ * is returned, except that the status `expected` (0: none) returns 0 with `out`
+ * NULL. `out` gets a new reference; it may be NULL. */
 int bigquery_call_json(struct bigquery *b, const char *method, const char *path,
 		       const json_t *body, long expected, json_t **out,
 		       struct error *err);
-/* What b->answer says: as bigquery_call_json(). */
+/* Take the JSON out of b->answer, as bigquery_call_json() does. */
 int bigquery_take(struct bigquery *b, long expected, json_t **out,
 		  struct error *err);
 /* v2 and what is behind it; caller frees. */

@@ -20,7 +20,7 @@ struct bigquery_rows {
 	json_t *page; /* rows of the answer at hand */
 	size_t at, n; /* the row at hand is at - 1 */
 	unsigned empty; /* pages without rows, in a row */
-	json_t *fields; /* of the schema */
+	json_t *fields; /* the schema's */
 };
 
 int bigquery_locate(struct bigquery *b, struct error *err)
@@ -303,7 +303,7 @@ int bigquery_only_reads(struct bigquery *b, const char *sql, struct error *err)
 	return rc;
 }
 
-/* Who takes that for done knows no scripts. */
+/* A server that ends this script without an error knows no scripts. */
 int bigquery_is_bare(struct bigquery *b, bool *bare, struct error *err)
 {
 	static const char script[] = "BEGIN TRANSACTION; ASSERT FALSE AS "

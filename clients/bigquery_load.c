@@ -8,7 +8,7 @@
 #include "core/base/failpoint.h"
 #include "core/base/retry.h"
 
-/* Of a resumable upload: a multiple of 256 KiB. */
+/* A piece of a resumable upload: BigQuery wants a multiple of 256 KiB. */
 #define LOAD_PIECE    ((size_t)4 << 20)
 #define LOAD_BOUNDARY "tidemark_part"
 #define LOAD_GZIP     (15 + 16)

@@ -93,7 +93,7 @@ static const char *const reply_conflicts[] = {
 	"due to concurrent",
 };
 
-/* What a table, or a statement, lacks. */
+/* Messages about a table or a statement that lacks something. */
 static const struct {
 	const char *said;
 	enum error_code code;
@@ -111,7 +111,8 @@ static const struct {
 enum error_code bigquery_reason_class(const char *reason, const char *message,
 				      long status)
 {
-	/* Of a statement in a script it says "Query error: ... at [3:1]". */
+	/* In a script's statement the message is "Query error: ... at
+	 * [3:1]". */
 	for (size_t i = 0; i < ARRAY_SIZE(reply_words); i++)
 		if (strstr(message, reply_words[i].said))
 			return reply_words[i].code;
@@ -157,7 +158,7 @@ const char *bigquery_reply_type(const json_t *field)
 	return type;
 }
 
-/* What an administrator can do about it. */
+/* Tell an administrator how to mend it. */
 static void reply_hint(const char *reason, const char *message,
 		       struct error *err)
 {
@@ -175,8 +176,12 @@ static void reply_hint(const char *reason, const char *message,
 				"for a larger one");
 }
 
-/* "Could not parse 'x' as INT64 for field c3 (position 2) starting at location
- * 0", "Field: c3; Value: x", "Bad int64 value: x", "Invalid time zone: x" */
+/* Values follow these words:
+ * - "Could not parse 'x' as INT64 for field c3 (position 2) starting at
+ *   location 0"
+ * - "Field: c3; Value: x"
+ * - "Bad int64 value: x"
+ * - "Invalid time zone: x" */
 static const char *const reply_tails[] = { " as ", NULL };
 static const char *const reply_cuts[] = {
 	"Value: ", " value: ",	" WKT: ",	 " WKB: ",
@@ -240,7 +245,7 @@ int bigquery_reply_refused(const json_t *reply, long status, const char *shown,
 	return rc;
 }
 
-/* Of a job that failed, the first error says less than those behind it. */
+/* When a job failed, its first error says less than the later ones. */
 static const char *reply_detail(const json_t *status, const char *message)
 {
 	const json_t *errors = json_object_get(status, "errors");

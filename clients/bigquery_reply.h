@@ -1,6 +1,6 @@
 /*
- * What BigQuery answers, made out: errors by their reasons, rows of a page.
- * Whatever the bytes are, an error comes of them and no more.
+ * Reads BigQuery's answers: errors by their reasons, rows of a page. Any bytes
+ * are safe: at worst they give an error.
  */
 #ifndef TIDEMARK_CLIENTS_BIGQUERY_REPLY_H
 #define TIDEMARK_CLIENTS_BIGQUERY_REPLY_H
@@ -13,22 +13,22 @@
 /* Set in the message of an error of an ASSERT by Tidemark's own scripts. */
 #define BIGQUERY_ASSERTED "Assertion failed: "
 
-/* `text` as an object: new reference. If it is none, an answer that was cut or
- * of somebody else: TRANSIENT, or as the status says, and never less than that
- * the service cannot be had. */
+/* Parse `text` as an object: new reference. Any other text was cut or comes
+ * from another program. It is TRANSIENT, or as the status says, and at least
+ * says that the service cannot be reached. */
 int bigquery_reply_parse(json_t **out, const char *text, size_t n,
 			 const char *content_type, long status,
 			 const char *shown, struct error *err);
 /* The class of a reason ("rateLimitExceeded") with its text. */
 enum error_code bigquery_reason_class(const char *reason, const char *message,
 				      long status);
-/* Of {"error": {"message", "errors": [{"reason"}]}}. */
+/* The error in {"error": {"message", "errors": [{"reason"}]}}. */
 int bigquery_reply_refused(const json_t *reply, long status, const char *shown,
 			   struct error *err);
-/* Of a job: 0, or what it ended with. `done` may be NULL. */
+/* How a job ended: 0, or its error. `done` may be NULL. */
 int bigquery_reply_job(const json_t *job, bool *done, const char *shown,
 		       struct error *err);
-/* Of a page of a job's rows. TRANSIENT if it does not say. */
+/* Is a page of a job's rows complete? TRANSIENT if it does not say. */
 int bigquery_reply_complete(const json_t *page, bool *done, const char *shown,
 			    struct error *err);
 /* TRANSIENT if that is no `Table`. */

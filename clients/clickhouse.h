@@ -1,8 +1,8 @@
 /*
  * A ClickHouse server over its HTTP interface: statements, small answers, rows
- * in (Native) and out (RowBinary), and the server's exceptions as struct error
- * (also those in the middle of an answer that began as a success). There is no
- * session at the server: each request stands for itself. Used by one thread;
+ * in (Native) and rows out (RowBinary). The server's exceptions become struct
+ * error, also in the middle of an answer that began as a success. The server
+ * keeps no session: each request stands for itself. One thread uses a client;
  * only clickhouse_interrupt() may come from another.
  */
 #ifndef TIDEMARK_CLIENTS_CLICKHOUSE_H
@@ -16,10 +16,10 @@
 
 struct clickhouse;
 
-/* clickhouse://user:password@host:8123/database, clickhouses:// with TLS and
- * port 8443. Asks for the version and the database, so that a server that is
- * too old (ACCESS), or a database that is not there (SCHEMA), is refused here.
- * `writes`: else every request is one that only reads. */
+/* clickhouse://user:password@host:8123/database, or clickhouses:// with TLS and
+ * port 8443. Asks for the version and the database. A server that is too old is
+ * refused here (ACCESS), and so is a database that does not exist (SCHEMA).
+ * Without `writes` every request only reads. */
 int clickhouse_open(struct clickhouse **out, const struct connection *conn,
 		    bool writes, struct error *err);
 void clickhouse_close(struct clickhouse *c); /* NULL is fine */
@@ -30,8 +30,8 @@ void clickhouse_use_session(struct clickhouse *c, const char *id);
 const char *clickhouse_database(const struct clickhouse *c);
 const char *clickhouse_user(const struct clickhouse *c);
 const char *clickhouse_shown(const struct clickhouse *c);
-/* What stands behind "?" in a URL, of connector and destination alike: either
- * may be given the other's. */
+/* The options behind "?" in a URL. Connector and destination accept the same
+ * ones, because either may be given the other's URL. */
 extern const struct url_option clickhouse_url_options[];
 
 /* A statement that gives no rows. It may be sent twice, when its answer is
@@ -57,7 +57,7 @@ void clickhouse_rows_release(struct clickhouse_rows *r);
 /* NULL: NULL, or there is no such row or column. */
 const char *clickhouse_cell(const struct clickhouse_rows *r, size_t row,
 			    size_t column);
-/* Of the first row's first column; `missing` if there is none. */
+/* The first row's first column; `missing` if there is none. */
 int64_t clickhouse_rows_i64(const struct clickhouse_rows *r, int64_t missing);
 /* Rows out of the server's TabSeparated text; TRANSIENT if it is none, ACCESS
  * if it has more cells than a small answer has. */
@@ -99,7 +99,7 @@ void clickhouse_quote_text(struct strbuf *sb, const char *text);
  * be NULL. */
 char *clickhouse_plain_type(const char *declared, bool *nullable);
 
-/* Whose rights a connection has. */
+/* The user whose rights a connection has. */
 struct clickhouse_grantee {
 	char *user; /* in backquotes, as GRANT takes it */
 	char *database; /* as it is */

@@ -4,7 +4,7 @@
 
 #define LIMBS	   4
 #define LIMB_BYTES 8
-/* Of 256 bits, and a point, zeros before it, a sign. */
+/* Room for 256 bits in decimal, a point, zeros before it and a sign. */
 #define TEXT_DIGITS 80
 #define SCALE_MOST  76
 

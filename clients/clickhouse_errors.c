@@ -12,7 +12,7 @@
 #define UNKNOWN_SETTING	   115
 #define SETTING_CONSTRAINT 452
 
-/* Numbers as in the server's ErrorCodes.cpp. What is in no row is UNKNOWN. */
+/* Numbers as in the server's ErrorCodes.cpp. A number in no row is UNKNOWN. */
 static const struct {
 	enum error_code code;
 	long numbers[28]; /* ends with 0 */
@@ -125,8 +125,9 @@ static const char *clickhouse_name(const char *text)
 	return n && !strcmp(open + 1 + n, ")") ? open : "";
 }
 
-/* Of a constraint the expression is told, and the row's values behind it; of a
- * value that is refused, most often without quotes, what it was to be. */
+/* Drop the row's values from a message. For a constraint they follow the
+ * expression, which stays. For a refused value, most often without quotes, the
+ * type that it was to have stays. */
 static char *clickhouse_told(enum error_code code, const char *text)
 {
 	static const char *const row[] = { "Column values: ", NULL };

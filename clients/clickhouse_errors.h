@@ -1,4 +1,4 @@
-/* What a ClickHouse server says has gone wrong, as struct error. */
+/* A ClickHouse server's errors as struct error. */
 #ifndef TIDEMARK_CLIENTS_CLICKHOUSE_ERRORS_H
 #define TIDEMARK_CLIENTS_CLICKHOUSE_ERRORS_H
 
@@ -19,9 +19,9 @@ int clickhouse_fail_text(struct error *err, const char *shown, const char *text,
  * any other status, is an error. */
 int clickhouse_check(const struct http *h, const struct http_response *r,
 		     struct error *err);
-/* ACCESS if a success is not ClickHouse's, which numbers all that it answers,
- * but a proxy's page or another server's greeting; or is not `good`: what is
- * `due`. */
+/* ACCESS if a success does not come from ClickHouse but from a proxy or another
+ * server: ClickHouse numbers all its answers. ACCESS also if it is not `good`;
+ * `due` says in words which answer was expected. */
 int clickhouse_check_other(const struct http *h, const struct http_response *r,
 			   bool good, const char *due, struct error *err);
 

@@ -1,4 +1,4 @@
-/* What the files of the ClickHouse client share. */
+/* Shared by the files of the ClickHouse client. */
 #ifndef TIDEMARK_CLIENTS_CLICKHOUSE_HANDLE_H
 #define TIDEMARK_CLIENTS_CLICKHOUSE_HANDLE_H
 
@@ -13,11 +13,11 @@ struct clickhouse {
 	char *session; /* or NULL */
 	bool writes;
 	bool packs; /* the rows that it sends */
-	/* Of a SELECT under way. */
+	/* A SELECT under way. */
 	struct http_request request;
 	struct http_response response;
 	char *path, *sql;
-	struct strlist types; /* of its columns */
+	struct strlist types; /* its columns' types */
 	struct strbuf waiting; /* bytes of it, from `taken` on */
 	size_t taken;
 	const char *headers[5];
@@ -26,8 +26,8 @@ struct clickhouse {
 /* CONFIG: an option that is none, or has no such value. */
 int clickhouse_take_options(const struct url *url, bool *packs,
 			    struct error *err);
-/* What is the same in every request, whatever the user's profile says: added
- * to its path. */
+/* Add to the path the settings that are the same in every request, whatever the
+ * user's profile says. */
 void clickhouse_settings_write(struct strbuf *path, bool writes);
 /* Its answer is the server's version, and behind it what is not as it has to
  * be: ACCESS by clickhouse_settings_check(). */

@@ -10,7 +10,7 @@
 #define VALUE_BYTES   ((size_t)1 << 30)
 #define FAILURE_BYTES ((size_t)64 << 10)
 #define ROW_BEGINS    1
-/* Of names and types, and what it costs to keep each of them. */
+/* Limit for names and types, and the cost of keeping each one. */
 #define HEAD_BYTES ((size_t)16 << 20)
 #define HEAD_COST  ((size_t)64)
 

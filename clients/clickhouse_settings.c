@@ -4,13 +4,13 @@
 #include "clients/clickhouse_handle.h"
 #include "core/base/alloc.h"
 
-/* Of a statement's text: keys stand in it. No profile has this very number, so
- * that it also tells whether settings reach the server. */
+/* The longest text of a statement, in which keys stand. No profile has this
+ * very number, so it also tells whether settings reach the server. */
 #define QUERY_BYTES "67108865"
 
-/* What a profile of the user or of the server would change the answer or the
- * effect of a statement by, without an error. All are known to 25.8. Limits
- * that end in an error are left as they are. */
+/* Settings by which a profile of the user or the server would change an answer
+ * or a statement's effect without an error. ClickHouse 25.8 knows all of them.
+ * Limits that end in an error are left as they are. */
 static const struct {
 	const char *name, *value;
 	bool writes; /* only where rows are written */
@@ -60,9 +60,9 @@ static const struct {
 	{ "output_format_decimal_trailing_zeros", "0", false },
 	{ "http_write_exception_in_output_format", "0", false },
 	{ "output_format_binary_encode_types_in_binary_format", "0", false },
-	/* The rows of a statement make one block, which is written whole or
-	 * not at all: in several threads, or in blocks that are not put
-	 * together, some would stay when it fails. */
+	/* The rows of a statement make one block, which is written whole or not
+	 * at all. With several threads, or with blocks that are not put
+	 * together, some rows would stay when the statement fails. */
 	{ "max_insert_threads", "1", true },
 	{ "min_insert_block_size_rows", "1000000000", true },
 	{ "min_insert_block_size_bytes", "0", true },
@@ -80,7 +80,8 @@ static const struct {
 	{ "input_format_allow_errors_ratio", "0", true },
 };
 
-/* What hides rows by the will of whoever wrote it: nothing to overrule. */
+/* Filters that hide rows, as their author wants it. The connection is refused,
+ * and the filters are not overruled. */
 #define SETTINGS_FILTERS                                                       \
 	"if(toString(getSetting('additional_table_filters')) IN ('', '{}'), "  \
 	"'', ' additional_table_filters'), "                                   \

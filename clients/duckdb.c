@@ -10,10 +10,10 @@
 struct duck_result {
 	duckdb_result result;
 	duckdb_data_chunk chunk;
-	idx_t rows; /* of the chunk */
+	idx_t rows; /* the chunk's */
 	idx_t row;
 	idx_t n_columns;
-	void **data; /* of each column of the chunk */
+	void **data; /* for each column of the chunk */
 	uint64_t **validity;
 };
 

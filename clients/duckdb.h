@@ -1,13 +1,16 @@
 /*
- * With its .c file the only place that knows DuckDB's own header: a database
- * opened in this process, statements, results row by row, appenders filled
- * by column, and DuckDB's errors as struct error.
+ * With its .c files the only place that knows DuckDB's own header. It opens a
+ * database in this process, runs statements, reads results row by row and fills
+ * appenders by column. DuckDB's errors become struct error.
  *
- * Errors are classed by the name that DuckDB puts before its text: IO, out of
- * memory and disk: ACCESS; a file that another process holds: STATE;
- * conversion and constraint: DATA; catalog and binder: SCHEMA; interrupted:
- * STOPPED. A `struct duck` is used by one thread; only duck_interrupt() may
- * come from another.
+ * Errors are classed by the name that DuckDB puts before its text:
+ * - IO, out of memory and disk: ACCESS
+ * - a file that another process holds: STATE
+ * - conversion and constraint: DATA
+ * - catalog and binder: SCHEMA
+ * - interrupted: STOPPED
+ *
+ * One thread uses a `struct duck`; only duck_interrupt() may come from another.
  */
 #ifndef TIDEMARK_CLIENTS_DUCKDB_H
 #define TIDEMARK_CLIENTS_DUCKDB_H
@@ -28,12 +31,12 @@ struct duck_setting {
 	const char *value;
 };
 
-const char *duck_version(void); /* of the library: "v1.5.6" */
+const char *duck_version(void); /* the library's: "v1.5.6" */
 
 /* Open or make the file; NULL: a database in memory. A setting that DuckDB
- * refuses is a CONFIG error. A file that is open in this process already is
- * shared with its other opener, as that one set it up; readers that rest give
- * way, one at work is waited for (STATE after 10 s). */
+ * refuses is a CONFIG error. If this process has the file open already, both
+ * openers share it with the settings of the first. Readers at rest give way. A
+ * reader at work is waited for (STATE after 10 s). */
 int duck_open(struct duck **out, const char *path,
 	      const struct duck_setting *settings, size_t n_settings,
 	      struct error *err);
@@ -43,8 +46,8 @@ int duck_open(struct duck **out, const char *path,
 int duck_make(const char *path, const struct duck_setting *settings,
 	      size_t n_settings, struct error *err);
 /* A reader of a file, at rest. Between duck_wake and duck_rest the file is
- * open: read-only, which shuts out other processes that would write, or as a
- * writer of this process has it. At rest it may be closed. */
+ * open. It is read-only, which shuts out other processes that would write, or
+ * as a writer of this process has it. At rest it may be closed. */
 struct duck *duck_reader(const char *path);
 int duck_wake(struct duck *db, const struct duck_setting *settings,
 	      size_t n_settings, struct error *err);
@@ -78,8 +81,8 @@ bool duck_bool(const struct duck_result *r, size_t column);
 char *duck_str(const struct duck_result *r, size_t column);
 void duck_result_free(struct duck_result *r); /* NULL is fine */
 
-/* What a column of a scan holds, or one of an appender is filled with; DuckDB
- * casts it to the table's own type. */
+/* The type of a scanned column, or of the values that fill an appender's
+ * column. DuckDB casts them to the table's own type. */
 enum duck_kind {
 	DUCK_BOOL,
 	DUCK_INT16,
@@ -152,7 +155,7 @@ int duck_scan_next(struct duck_scan *s, size_t *rows, struct error *err);
  * (64 rows a word, 1 is present; NULL: all are). */
 const void *duck_scan_data(const struct duck_scan *s, size_t column);
 const uint64_t *duck_scan_validity(const struct duck_scan *s, size_t column);
-/* Of a text or bytes column. */
+/* The bytes of a text or bytes column. */
 const char *duck_cell_text(const void *data, size_t row, size_t *n);
 void duck_scan_close(struct duck_scan *s); /* NULL is fine */
 

@@ -8,7 +8,7 @@
 #include "core/base/row_values.h"
 
 struct duck_error_class {
-	const char *prefix; /* what a text of this type begins with */
+	const char *prefix; /* a text of this type begins so */
 	const char *holds; /* "": any */
 	const char *why;
 	duckdb_error_type type;
@@ -94,9 +94,8 @@ enum error_code duck_error_type_code(int type, const char *text)
 
 static const char invalid_input[] = "Invalid Input Error: ";
 
-/* error() has the type of this one, and its author may have put values of the
- * row into its text, with whatever beginning: no more is told than a beginning
- * that is known. */
+/* SQL's error() has this type too. Its author may have put values of the row
+ * into its text, with any beginning. So only a known beginning is told. */
 static char *duck_error_invalid(const char *text)
 {
 	static const char *const begins[] = {

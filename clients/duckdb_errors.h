@@ -1,6 +1,6 @@
 /*
- * What an error of DuckDB means to Tidemark: one table of its error types,
- * with the reason of each line.
+ * Classes of DuckDB's errors: one table of its error types, with the reason of
+ * each line.
  */
 #ifndef TIDEMARK_CLIENTS_DUCKDB_ERRORS_H
 #define TIDEMARK_CLIENTS_DUCKDB_ERRORS_H

@@ -1,4 +1,4 @@
-/* What the files of the DuckDB client share. */
+/* Shared by the files of the DuckDB client. */
 #ifndef TIDEMARK_CLIENTS_DUCKDB_HANDLE_H
 #define TIDEMARK_CLIENTS_DUCKDB_HANDLE_H
 
@@ -11,8 +11,8 @@ struct duck_database;
 struct duck {
 	duckdb_connection connection;
 	struct duck_database *database; /* NULL: closed for another opener */
-	struct duck *next; /* of the same database */
-	char *path; /* of a reader, to open it again; else NULL */
+	struct duck *next; /* the same database's next one */
+	char *path; /* opens a reader again; else NULL */
 	bool busy; /* a reader at work: nobody may take its database away */
 };
 

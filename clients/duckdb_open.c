@@ -13,7 +13,7 @@
 #include "core/base/new_file.h"
 #include "core/base/trust.h"
 
-/* What a writer waits for readers of this process. */
+/* How long a writer waits for readers of this process. */
 #define DUCK_READERS_PATIENCE_S 10
 
 /* A database that is open in this process. DuckDB's lock on the file does not

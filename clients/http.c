@@ -32,13 +32,13 @@ struct http {
 	char detail[CURL_ERROR_SIZE];
 	atomic_bool interrupted;
 	bool heeds_stop; /* nobody can interrupt it yet */
-	/* Of the transfer under way. */
+	/* The transfer under way. */
 	const struct http_request *request;
 	struct http_response *response;
 	struct curl_slist *headers;
 	struct strbuf waiting;
-	size_t taken; /* of `waiting` */
-	struct error failed; /* of the request's source, or of a callback */
+	size_t taken; /* bytes of `waiting` */
+	struct error failed; /* from the request's source or a callback */
 	CURLcode result;
 	bool active, over, head, paused;
 };
@@ -253,8 +253,8 @@ static void http_set_answer(struct http *h)
 	curl_easy_setopt(h->easy, CURLOPT_WRITEDATA, h);
 }
 
-/* It ends where its connection does, whole or not. What says no more than an
- * error may do so. */
+/* A success without a length ends where its connection does, whole or not. An
+ * error that is cut there still has its status. */
 static bool http_ends_anywhere(struct http *h)
 {
 	long status = h->response->status;

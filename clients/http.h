@@ -1,13 +1,13 @@
 /*
- * The only files that know curl/curl.h: requests to one HTTP server, one after
- * the other over a connection that is kept, and what goes wrong as struct
- * error. It knows nothing of what they say to each other.
+ * The only files that know curl/curl.h. They send requests to one HTTP server,
+ * one after the other over a connection that is kept. Failures become struct
+ * error. The content of requests and answers is the caller's business.
  *
- * https only off loopback, the peer's certificate always verified; no
- * redirect is followed and no proxy used for loopback. Memory is bounded: a
- * body that is sent comes from memory or a callback, an answer goes into
- * memory up to a limit or is pulled piece by piece. Used by one thread; only
- * http_interrupt() may come from another.
+ * Off loopback only https is allowed, and the peer's certificate is always
+ * verified. No redirect is followed, and no proxy is used for loopback. Memory
+ * is bounded. A body that is sent comes from memory or a callback. An answer
+ * goes into memory up to a limit, or is pulled piece by piece. One thread uses
+ * a client; only http_interrupt() may come from another.
  */
 #ifndef TIDEMARK_CLIENTS_HTTP_H
 #define TIDEMARK_CLIENTS_HTTP_H
@@ -20,8 +20,8 @@
 
 struct http;
 
-/* The next bytes of a body: up to `room` into `out`, 0 at its end; negative
- * with `err` set: the request is given up with that error. */
+/* The next bytes of a body: up to `room` into `out`, 0 at its end. Negative
+ * with `err` set gives the request up with that error. */
 typedef long (*http_source)(void *ctx, void *out, size_t room,
 			    struct error *err);
 
@@ -45,9 +45,9 @@ struct http_request {
 	int64_t size;
 	/* Pack what `source` gives by zstd; `size` is -1 then. */
 	bool pack;
-	/* Never sent twice, whatever happens: over a connection of its own, for
-	 * one that was kept may die before its answer, and the same be sent
-	 * again. */
+	/* Never sent twice: it gets a connection of its own. A kept
+	 * connection may die before the answer, and then the request would
+	 * be sent again. */
 	bool once;
 };
 
@@ -64,10 +64,10 @@ void http_response_release(struct http_response *r);
 char *http_response_header(const struct http_response *r, const char *name);
 
 /* `base`: scheme, host and port, "https://db.example:8443", and maybe a path
- * without a slash at its end; `shown`: who that is in messages, "ClickHouse at
- * db.example:8443". Of `conn` counts TLS (verify-ca: the host's name is not
- * compared; else it is) and the timeouts. Nothing is sent yet. CONFIG: http
- * off loopback, TLS disabled for https, files that are not there. */
+ * without a slash at its end. `shown` names the server in messages, "ClickHouse
+ * at db.example:8443". `conn` gives TLS and the timeouts; verify-ca leaves the
+ * host's name out of the comparison. Nothing is sent yet. CONFIG: http off
+ * loopback, TLS disabled for https, files that do not exist. */
 int http_open(struct http **out, const struct connection *conn,
 	      const char *base, const char *shown, struct error *err);
 /* The metadata server of a machine in a cloud, which has no TLS: `host` is
@@ -76,28 +76,30 @@ int http_open(struct http **out, const struct connection *conn,
 int http_open_metadata(struct http **out, const struct connection *conn,
 		       const char *host, const char *shown, struct error *err);
 void http_close(struct http *h); /* NULL is fine */
-/* What goes on and what comes later ends with STOPPED. */
+/* The request under way and all later ones end with STOPPED. */
 void http_interrupt(struct http *h);
 /* While a client is being opened nobody can interrupt it: a stop that is
  * requested ends the request with STOPPED. */
 void http_heed_stop(struct http *h, bool on);
 const char *http_shown(const struct http *h);
 
-/* Send, and take the whole answer into `out` (initialised, emptied first): 0
- * whatever its status is, see http_check(). More than `limit` bytes: ACCESS.
- * 429 and 503 with a Retry-After are waited for and sent again, if the body
- * can be, up to three times and a minute in all. A kept connection that died
- * before any byte of an answer came is replaced and the request sent again: a
- * request has to be one that may arrive twice. */
+/* Send, and take the whole answer into `out` (initialised, emptied first).
+ * Returns 0 whatever the status is: see http_check(). More than `limit` bytes:
+ * ACCESS. A 429 or 503 with a Retry-After is waited for and sent again, if the
+ * body can be. It is tried up to three times and a minute in all. If a kept
+ * connection died before the first byte of an answer, a new one replaces it and
+ * the request is sent again. So a request must be harmless when it arrives
+ * twice. */
 int http_do(struct http *h, const struct http_request *request, size_t limit,
 	    struct http_response *out, struct error *err);
 
-/* The same piece by piece: send, and return when the answer's head is there;
- * then http_read() until *n is 0, or http_drain() into out->body, the rest up
- * to `limit` (it is cut there, no error, if `cut`); http_end() in any case,
- * which ends a transfer in the middle. No second tries. An answer that breaks
- * off before its end, or of which nobody can say, for it has no length and no
- * chunks: TRANSIENT. One that is packed: ACCESS. */
+/* The same piece by piece. http_begin() sends and returns when the answer's
+ * head is there. Then call http_read() until *n is 0, or http_drain(), which
+ * takes the rest into out->body up to `limit`. With `cut` a longer rest is no
+ * error. Always call http_end(), which ends a transfer in the middle. There are
+ * no second tries. An answer that breaks off is TRANSIENT, and so is one that
+ * has neither a length nor chunks and may have broken off. A packed answer is
+ * ACCESS. */
 int http_begin(struct http *h, const struct http_request *request,
 	       struct http_response *out, struct error *err);
 int http_read(struct http *h, void *buffer, size_t room, size_t *n,
@@ -109,9 +111,11 @@ void http_end(struct http *h);
 /* 0 for a 2xx; else an error with the status and the beginning of the body. */
 int http_check(const struct http *h, const struct http_response *r,
 	       struct error *err);
-/* The class of a status alone: 401 403 407 507 ACCESS; 408 425 429 and 5xx but
- * 501, 505 TRANSIENT; 413 DATA; 3xx, 404 and what HTTP does not know ACCESS;
- * others UNKNOWN. */
+/* The class of a status alone:
+ * - ACCESS: 401, 403, 407, 507, 3xx, 404, and a status that HTTP does not know
+ * - TRANSIENT: 408, 425, 429, and 5xx but 501 and 505
+ * - DATA: 413
+ * - UNKNOWN: all others */
 enum error_code http_status_class(long status);
 /* At most `most` bytes of a foreign text on one line, cut at a character, with
  * "?" for what is no text. */

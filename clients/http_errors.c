@@ -12,7 +12,7 @@
 
 #define EXCERPT_BYTES 300
 
-/* What is in no row is UNKNOWN: tried again, but less. */
+/* A result in no row is UNKNOWN: it is tried again, but fewer times. */
 static const struct {
 	CURLcode result;
 	enum error_code code;
@@ -79,7 +79,7 @@ enum error_code http_status_class(long status)
 	default:
 		break;
 	}
-	/* Who does not speak HTTP is not the server that is meant. */
+	/* A peer that does not speak HTTP is not the server that is meant. */
 	if ((status >= 300 && status < 400) || status < 100 || status >= 600)
 		return ERROR_ACCESS;
 	return status >= 500 && status < 600 ? ERROR_TRANSIENT : ERROR_UNKNOWN;

@@ -1,4 +1,4 @@
-/* What libcurl reports, as struct error. */
+/* libcurl's failures as struct error. */
 #ifndef TIDEMARK_CLIENTS_HTTP_ERRORS_H
 #define TIDEMARK_CLIENTS_HTTP_ERRORS_H
 

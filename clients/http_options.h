@@ -1,5 +1,5 @@
-/* What holds for every request to a server: where it is, how it proves to be
- * it, how long it may be silent. Shared by the files of the HTTP client. */
+/* Options of every request to a server: its address, how it proves to be the
+ * server, how long it may be silent. Shared by the files of the HTTP client. */
 #ifndef TIDEMARK_CLIENTS_HTTP_OPTIONS_H
 #define TIDEMARK_CLIENTS_HTTP_OPTIONS_H
 
@@ -10,7 +10,7 @@
 struct http_options {
 	char *base;
 	bool local; /* over loopback, or a link of the machine's own */
-	bool any_name; /* of the certificate */
+	bool any_name; /* verify-ca: the certificate's name is not compared */
 	char *ca, *cert, *key;
 	int64_t connect_timeout_us, silence_timeout_us;
 };

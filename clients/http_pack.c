@@ -11,7 +11,7 @@
 
 struct http_pack {
 	ZSTD_CCtx *zstd;
-	ZSTD_inBuffer in; /* of `bytes`, what is not packed yet */
+	ZSTD_inBuffer in; /* the part of `bytes` that is not packed yet */
 	bool ended, over; /* the source; what is packed, too */
 	char bytes[PACK_BYTES];
 };

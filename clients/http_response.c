@@ -20,7 +20,7 @@ void http_response_release(struct http_response *r)
 	strbuf_release(&r->body);
 }
 
-/* What follows `name` and a colon on a line; NULL: it is another header. */
+/* The text behind `name` and a colon on a line; NULL: another header. */
 static const char *http_header_value(const char *line, const char *name)
 {
 	size_t n = strlen(name);

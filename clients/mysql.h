@@ -26,12 +26,12 @@ struct mysql_client_options {
 	const char *application; /* program_name: "tidemark/<this>" */
 };
 
-/* The session is pinned after it is up, and read back: utf8mb4, time_zone
+/* The session is pinned once it is up, and read back: utf8mb4, time_zone
  * +00:00, MYSQL_CLIENT_SQL_MODE, repeatable read, autocommit and more
- * (mysql_pin.c); LOCAL INFILE never opens a file. Backslashes in literals are
- * escapes: MySQL 9.7 keeps the expressions of columns and constraints as they
- * are written that way, and under NO_BACKSLASH_ESCAPES reads them wrongly, so
- * that a generated column has other values, or its table is out of reach. */
+ * (mysql_pin.c). LOCAL INFILE never opens a file. Backslashes in literals are
+ * escapes. MySQL 9.7 stores the expressions of columns and constraints as they
+ * are written that way, and reads them wrongly under NO_BACKSLASH_ESCAPES. A
+ * generated column then has other values, or its table cannot be opened. */
 #define MYSQL_CLIENT_SQL_MODE                                                  \
 	"STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 /* With `load`: 0 is a key like any other. In the server's own order. */
@@ -59,7 +59,7 @@ mysql_client_session(const struct mysql_client *db); /* CONNECTION_ID() */
 int mysql_client_check_session(struct mysql_client *db, const char *id,
 			       struct error *err);
 const char *
-mysql_client_database(const struct mysql_client *db); /* of the URL; or "" */
+mysql_client_database(const struct mysql_client *db); /* the URL's; or "" */
 bool mysql_client_alive(
 	const struct mysql_client *db); /* false once the connection is lost */
 bool mysql_client_failed_with(const struct error *err, unsigned number);
@@ -77,7 +77,7 @@ int mysql_client_query(struct mysql_client *db,
 void mysql_client_result_free(struct mysql_client_result *r); /* NULL is fine */
 size_t mysql_client_rows(const struct mysql_client_result *r);
 size_t mysql_client_columns(const struct mysql_client_result *r);
-/* Of a column; "" if the statement had parameters. */
+/* A column's name; "" if the statement had parameters. */
 const char *mysql_client_name(const struct mysql_client_result *r,
 			      size_t column);
 /* NULL: NULL, or there is no such row or column. */

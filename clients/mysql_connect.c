@@ -25,7 +25,7 @@ struct mysql_client_attempt {
 	char *password, *socket;
 	bool tls, ok;
 	int done_fd; /* readable once it is over */
-	atomic_int left; /* of the two */
+	atomic_int left; /* users of this struct: two at first */
 	pthread_t thread;
 };
 
@@ -57,7 +57,8 @@ static void mysql_client_set_tls(MYSQL *conn, enum tls_mode mode)
 	mysql_options(conn, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
 }
 
-/* What is sent at a time; the library keeps it for all connections. */
+/* The bytes that are sent at a time. The library has one value for all
+ * connections. */
 static void mysql_client_set_buffer(void)
 {
 	unsigned long bytes = SEND_BYTES;

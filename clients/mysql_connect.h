@@ -17,11 +17,15 @@ void *mysql_client_connect(const struct mysql_client_target *t,
 			   bool heed_stop, int limit_ms, bool *ok);
 int mysql_client_socket(void *conn);
 
-/* mysql_guard.c: no password without TLS where TLS was asked for, and none in
- * clear to a server that is not verified. Once; for a connection to be made;
- * and, by the thread that makes it, what to give the library as password,
- * whether the connection made has TLS: else the error is in it; and that error
- * in plain words. */
+/* mysql_guard.c: a password never goes out without TLS where TLS was asked for,
+ * nor in clear to a server that is not verified.
+ * - mysql_client_guard_library(): once.
+ * - mysql_client_guard_set(): for a connection to be made.
+ * - mysql_client_guard_take(): the password to give to the library, in the
+ *   thread that connects.
+ * - mysql_client_guard_holds(): has the new connection TLS? If not, it holds
+ *   the error.
+ * - mysql_client_guard_explain(): puts that error into plain words. */
 void mysql_client_guard_library(void);
 void mysql_client_guard_set(void *conn, enum tls_mode mode);
 const char *mysql_client_guard_take(const char *password);

@@ -34,8 +34,8 @@ struct errno_class {
 	"caching_sha2_password or ed25519)"
 
 /* Numbers up to 1999 and from 3000 are the server's and mean the same to MySQL
- * and MariaDB; 19xx and 4xxx are MariaDB's, 2xxx and 50xx the client library's.
- */
+ * and MariaDB. Numbers 19xx and 4xxx are MariaDB's, 2xxx and 50xx the client
+ * library's. */
 static const struct errno_class errno_classes[] = {
 	{ 1, ERROR_ACCESS, "the server cannot write a file", SEE_LOG },
 	{ 3, ERROR_ACCESS, "the server cannot write a file, often a full disk",

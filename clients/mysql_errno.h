@@ -1,7 +1,6 @@
 /*
- * What an error of MySQL or MariaDB means to Tidemark: errno to error code, in
- * one table with the reason of each line. It knows nothing of the client
- * library.
+ * Classes of MySQL's and MariaDB's errors: errno to error code, in one table
+ * with the reason of each line. It knows nothing of the client library.
  */
 #ifndef TIDEMARK_CLIENTS_MYSQL_ERRNO_H
 #define TIDEMARK_CLIENTS_MYSQL_ERRNO_H
@@ -11,13 +10,13 @@
 /* The errno that says what happened, of one that MariaDB gives for whatever a
  * table's engine refuses; else `number`. `text`: the server's words. */
 unsigned mysql_client_errno_meant(unsigned number, const char *text);
-/* The class of an errno (of server or client library); for one that is not in
- * the table, that of its SQLSTATE's class; ERROR_UNKNOWN for what is in
- * neither. */
+/* The class of an errno of the server or the client library. An errno that is
+ * not in the table has the class of its SQLSTATE. ERROR_UNKNOWN if neither is
+ * known. */
 enum error_code mysql_client_errno_code(unsigned number, const char *sqlstate);
 /* The meaning in our words; "" if it is not in the table. */
 const char *mysql_client_errno_why(unsigned number);
-/* What to do next about this one, as a sentence; "" if there is nothing. */
+/* Advice for this error, as a sentence; "" if there is none. */
 const char *mysql_client_errno_hint(unsigned number);
 
 #endif

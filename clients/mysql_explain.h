@@ -4,8 +4,8 @@
 
 #include "clients/mysql.h"
 
-/* What EXPLAIN says, a table a line, and the index by which `alias` (NULL:
- * the first table) is read, or NULL. Caller frees. */
+/* EXPLAIN's answer, a table a line. `*index` is the index by which `alias`
+ * (NULL: the first table) is read, or NULL. Caller frees. */
 int mysql_client_explain(struct mysql_client *db, const char *sql, int n,
 			 const char *const *params, const char *alias,
 			 char **plan, char **index, struct error *err);

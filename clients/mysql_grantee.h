@@ -1,4 +1,4 @@
-/* Whose rights a connection has. */
+/* The user whose rights a connection has. */
 #ifndef TIDEMARK_CLIENTS_MYSQL_GRANTEE_H
 #define TIDEMARK_CLIENTS_MYSQL_GRANTEE_H
 

@@ -10,7 +10,7 @@
 #ifdef MARIADB_PACKAGE_VERSION_ID
 #include <mysql/plugin_auth.h>
 
-/* Of <mysql/client_plugin.h>, which includes a file that is not installed. */
+/* From <mysql/client_plugin.h>, which includes a file that is not installed. */
 #define GUARD_KIND    2 /* MYSQL_CLIENT_AUTHENTICATION_PLUGIN */
 #define GUARD_VERSION 0x0100
 
@@ -55,11 +55,12 @@ static bool guard_refuse(MYSQL *conn)
 }
 
 /*
- * The library signs in without TLS to a server, or to somebody between, that
- * claims to have none, whatever was asked for. So it is given no password, and
- * what speaks first is this: nothing of ours is sent before the server has said
- * that it has TLS, and the first packet begins it. The server does not know the
- * name, and goes on with the user's own way of signing in.
+ * A server, or somebody in between, may claim to have no TLS. The library then
+ * signs in without TLS, whatever was asked for. So the library gets no
+ * password, and this plug-in speaks first. We send nothing before the server
+ * has said that it has TLS, and our first packet begins TLS. The server does
+ * not know the plug-in's name and goes on with the user's own way of signing
+ * in.
  */
 static int guard_speak(MYSQL_PLUGIN_VIO *vio, MYSQL *conn)
 {
@@ -101,8 +102,9 @@ void mysql_client_guard_set(void *conn, enum tls_mode mode)
 		      mode >= TLS_VERIFY_CA ? GUARD_MORE_WAYS : GUARD_WAYS);
 }
 
-/* The library speaks of a list that the user has not made, and has lost the
- * plugin's name by then: what it shows is left from another packet (3.3.20). */
+/* The library complains about a list of plug-ins that the user has not made. It
+ * has lost the plug-in's name by then, and shows bytes of another packet
+ * instead (3.3.20). */
 void mysql_client_guard_explain(void *conn)
 {
 	NET *net = &((MYSQL *)conn)->net;

@@ -26,7 +26,7 @@ struct mysql_client_local {
 	void *ctx;
 	struct strbuf piece;
 	size_t at; /* sent of the piece */
-	int rc; /* of `next` */
+	int rc; /* result of `next` */
 	struct error *err;
 };
 

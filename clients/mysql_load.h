@@ -1,9 +1,9 @@
 /*
- * Writing through a session that was opened with `load`: statements that count
- * the rows they touch, rows from memory by LOAD DATA LOCAL, and where the
- * server forbids that, by prepared INSERTs. No file is ever opened: what LOAD
- * DATA LOCAL names as its file is a random word of that one statement, and a
- * server that asks for anything else, or at any other time, is refused.
+ * Writing through a session that was opened with `load`. Statements count the
+ * rows that they touch. Rows come from memory by LOAD DATA LOCAL, or by
+ * prepared INSERTs where the server forbids that. No file is ever opened: the
+ * file's name in LOAD DATA LOCAL is a random word of that one statement. A
+ * server that asks for another name, or at another time, is refused.
  */
 #ifndef TIDEMARK_CLIENTS_MYSQL_LOAD_H
 #define TIDEMARK_CLIENTS_MYSQL_LOAD_H
@@ -26,9 +26,8 @@ int mysql_client_exec_begin(struct mysql_client *db, const char *sql,
 			    struct error *err);
 int mysql_client_exec_end(struct mysql_client *db, struct error *err);
 
-/* What became of rows that were sent. A value that does not fit is a warning,
- * as LOCAL means IGNORE: any warning means that the rows are not what they
- * were, or are not there. */
+/* The outcome of sent rows. A value that does not fit is a warning, as LOCAL
+ * means IGNORE. Any warning means that rows have changed or are missing. */
 struct mysql_client_loaded {
 	int64_t rows; /* taken */
 	unsigned warnings;

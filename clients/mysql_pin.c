@@ -65,7 +65,7 @@ struct pin_session {
 	struct mysql_client *db;
 	const struct mysql_client_options *options;
 	struct strbuf set, ask; /* the second begins with CONNECTION_ID() */
-	const char **names, **kept; /* of what is asked */
+	const char **names, **kept; /* for the asked settings */
 	size_t n;
 };
 

@@ -42,9 +42,9 @@ void mysql_client_note(struct mysql_client *db, const char *sql)
 	db->sql = xstrdup(sql);
 }
 
-/* A trigger or a routine may signal any number with any text: a text that is
- * not worded as the server words its own is not told, and of one that is, names
- * that were sent or that the server itself has. */
+/* A trigger or a routine may signal any number with any text. A text that is
+ * not worded as the server words its own is not told. From a text that is, only
+ * names are told that were sent or that the server itself has. */
 static char *mysql_client_cleaned(const struct mysql_client *db,
 				  unsigned number, const char *state,
 				  const char *text)

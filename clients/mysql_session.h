@@ -10,8 +10,8 @@
 #include "clients/mysql.h"
 #include "clients/mysql_target.h"
 
-struct mysql_client_column; /* of a stream */
-struct mysql_client_local; /* what LOAD DATA LOCAL is served from */
+struct mysql_client_column; /* a stream's column */
+struct mysql_client_local; /* the bytes that LOAD DATA LOCAL reads */
 
 struct mysql_client {
 	void *conn; /* MYSQL */
@@ -22,7 +22,7 @@ struct mysql_client {
 	bool lost; /* fit only for mysql_client_close */
 	bool pinned; /* its settings are ours */
 	char *session; /* CONNECTION_ID() as it was then */
-	unsigned charset; /* that results come in: the server's number of it */
+	unsigned charset; /* the server's number of the results' charset */
 	bool folds; /* mysql_client_set_folds() */
 	unsigned long version, id;
 	atomic_bool interrupted;
@@ -34,7 +34,7 @@ struct mysql_client {
 	const enum mysql_client_form *forms; /* NULL: bytes */
 	struct mysql_client_field *fields; /* one a column */
 	size_t n_columns;
-	/* Of mysql_load.c. */
+	/* Used by mysql_load.c. */
 	struct mysql_client_local *local; /* NULL: no LOCAL INFILE at all */
 	void *insert; /* MYSQL_STMT that stays prepared, or NULL */
 	char *insert_sql;
@@ -72,9 +72,9 @@ void mysql_client_local_offer(void *conn, struct mysql_client_local *l);
 void mysql_client_insert_end(
 	struct mysql_client *db); /* harmless without any */
 
-/* In mysql.c: the last error of the connection, or of a MYSQL_STMT; a
- * statement without parameters; the steps of one with them, whose end is
- * mysql_client_stream_abort. */
+/* In mysql.c: the last error of the connection or of a MYSQL_STMT, a statement
+ * without parameters, and the steps of one with them.
+ * mysql_client_stream_abort() ends the steps. */
 int mysql_client_fail(struct mysql_client *db, struct error *err);
 int mysql_client_stmt_fail(struct mysql_client *db, void *stmt,
 			   struct error *err);
@@ -94,7 +94,7 @@ enum mysql_client_form mysql_client_form_of(const struct mysql_client *db,
 struct mysql_client_result {
 	size_t n_columns, n_values;
 	char **values; /* row by row; owned */
-	char **names; /* of the columns, each NULL if not kept; owned */
+	char **names; /* the columns', each NULL if not kept; owned */
 	size_t capacity;
 };
 

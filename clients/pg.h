@@ -1,7 +1,7 @@
 /*
- * The only file pair that knows libpq. A connection, small results, streamed
- * binary results, COPY in, and libpq's errors as struct error: SQLSTATE,
- * class, the server's own text, detail and hint, never a secret.
+ * The only file pair that knows libpq: a connection, small results, streamed
+ * binary results and COPY in. libpq's errors become struct error with SQLSTATE,
+ * class, the server's own text, detail and hint. An error never holds a secret.
  */
 #ifndef TIDEMARK_CLIENTS_PG_H
 #define TIDEMARK_CLIENTS_PG_H
@@ -71,19 +71,19 @@ int pg_describe(struct pg *pg, const char *sql, struct pg_field **out,
 		size_t *n, struct error *err);
 void pg_fields_free(struct pg_field *fields, size_t n);
 
-/* Stream a query's rows by COPY (...) TO STDOUT (FORMAT binary): one row at a
- * time, nothing buffered, and a quarter of the work of libpq's single-row mode.
- * COPY takes no parameters: the query reads value i (from 1) as PG_STREAM_VALUE
- * with i, a text. So the statement's text is the same each time, and so is its
- * entry in pg_stat_statements. Between begin and the end of the stream nothing
- * else may run.
+/* Stream a query's rows by COPY (...) TO STDOUT (FORMAT binary). Rows come one
+ * at a time and are not buffered, at a quarter of the work of libpq's
+ * single-row mode. COPY takes no parameters: the query reads value i (from 1)
+ * as PG_STREAM_VALUE with i, a text. So the statement's text is the same each
+ * time, and so is its entry in pg_stat_statements. Nothing else may run between
+ * begin and the end of the stream.
  *
- * COPY does not say of which types its columns are, and takes its snapshot
- * before it waits for the table's lock: rows that an ALTER TABLE rewrote
- * meanwhile are invisible to it. So `shape`, a query without rows over the same
- * table, runs before it in the same transaction: it takes the lock, which stays
- * until the stream's end, and pg_stream_shape() has its columns. `width`: of
- * how many columns each row of `sql` is; of another number it is an error. */
+ * COPY does not tell the types of its columns, and takes its snapshot before it
+ * waits for the table's lock. Rows that an ALTER TABLE rewrote meanwhile are
+ * invisible to it. So `shape`, a query without rows over the same table, runs
+ * first in the same transaction. It takes the lock, which stays until the
+ * stream's end, and pg_stream_shape() has its columns. Each row of `sql` must
+ * have `width` columns; any other number is an error. */
 #define PG_STREAM_VALUE "pg_catalog.current_setting('tidemark.v%d')"
 int pg_stream_begin(struct pg *pg, const char *shape, const char *sql,
 		    size_t width, int n, const char *const *values,

@@ -1,7 +1,8 @@
 /*
  * Cancelling a session's statement. libpq's PQcancel opens a connection of its
- * own and blocks until it is answered, which a network that went away never
- * does: so it has a thread to itself, and whoever waits for it says how long.
+ * own and blocks until the server answers, which never happens on a broken
+ * network. So it has a thread to itself, and the caller says how long to wait
+ * for it.
  */
 #ifndef TIDEMARK_CLIENTS_PG_CANCEL_H
 #define TIDEMARK_CLIENTS_PG_CANCEL_H

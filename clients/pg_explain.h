@@ -8,8 +8,8 @@
  * frees. */
 int pg_explain(struct pg *pg, const char *sql, int n, const char *const *params,
 	       char **plan, char **index, struct error *err);
-/* Of a statement for pg_stream_begin; `*shown` is it with the values in their
- * places, for people. */
+/* Explain a statement for pg_stream_begin. `*shown` is the statement with its
+ * values filled in, for people. */
 int pg_stream_explain(struct pg *pg, const char *sql, int n,
 		      const char *const *values, char **shown, char **plan,
 		      char **index, struct error *err);

@@ -1,4 +1,4 @@
-/* Whose rights a connection has, and in which database. */
+/* The role whose rights a connection has, and the database. */
 #ifndef TIDEMARK_CLIENTS_PG_GRANTEE_H
 #define TIDEMARK_CLIENTS_PG_GRANTEE_H
 

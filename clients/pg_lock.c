@@ -5,7 +5,7 @@
 
 #include "core/base/alloc.h"
 
-/* What the role may not see of other roles' sessions is NULL. */
+/* Columns of other roles' sessions are NULL if our role may not see them. */
 static const char holder_sql[] =
 	"SELECT p.pid, a.application_name, host(a.client_addr), a.state\n"
 	"FROM (%s) AS p(pid)\n"

@@ -20,9 +20,9 @@ bool pg_lock_missed(const struct error *err);
  * Caller frees. */
 char *pg_lock_holder(struct pg *pg, const char *pid_sql, int n,
 		     const char *const *params);
-/* After pg_lock_missed and outside of a transaction: `err` becomes STATE,
- * saying that `what` is held by that session; it stays as it is when nobody
- * has it any more. */
+/* After pg_lock_missed and outside of a transaction. `err` becomes STATE and
+ * says that the session holds `what`. It stays as it is when nobody has the
+ * lock any more. */
 int pg_lock_explain(struct pg *pg, const char *what, const char *pid_sql, int n,
 		    const char *const *params, struct error *err);
 

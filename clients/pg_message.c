@@ -84,8 +84,8 @@ static bool message_add_key(struct strbuf *out, const char *detail)
 	return true;
 }
 
-/* The server's words about our statement or itself: the statement's place is
- * told if it was understood no further, and then no row had been read. */
+/* Is the message about our statement or the server itself? If it names a place
+ * in the statement, the server was still parsing and had not read a row. */
 static bool message_is_ours(const PGresult *result)
 {
 	static const char *const states[] = {

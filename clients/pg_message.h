@@ -1,6 +1,6 @@
 /*
- * A server's message in one line: what it says, its detail, hint and context.
- * Of a message that may tell of a row, the parts without its values (see
+ * A server's message in one line: its text, detail, hint and context. If the
+ * message may tell of a row, only the parts without values are kept (see
  * core/base/row_values.h).
  */
 #ifndef TIDEMARK_CLIENTS_PG_MESSAGE_H

@@ -2,14 +2,15 @@
 
 #include <string.h>
 
-/* "has trigger x, default value for column y of table z": all that is on the
- * relation c of pg_class and may run code or hide rows from us; tables whose
- * triggers fire with it, by inheritance or a cascade, which leaves deferred
- * ones to whoever commits; and all of it that depends on what is not built in.
- * The server gives its own objects, also those that it finds in ICU, numbers
- * below 16384. The catalogs in numbers, which never change: pg_class,
- * pg_attrdef, pg_constraint; pg_proc, pg_type, pg_operator, pg_opclass,
- * pg_opfamily, pg_collation. More conditions may follow, then the end. */
+/* "has trigger x, default value for column y of table z". The list names all
+ * objects on the relation c of pg_class that may run code or hide rows from us.
+ * It includes tables whose triggers fire with it, by inheritance or a cascade,
+ * which leaves deferred triggers to whoever commits. It includes all parts that
+ * depend on objects which are not built in. The server's own objects, also
+ * those found in ICU, have numbers below 16384. The catalogs are given as
+ * numbers, which never change: pg_class, pg_attrdef, pg_constraint; pg_proc,
+ * pg_type, pg_operator, pg_opclass, pg_opfamily, pg_collation. More conditions
+ * may follow, then the end. */
 #define OWNED_ATTACHED                                                         \
 	"(SELECT 'has ' || string_agg(name, ', ' ORDER BY name) FROM (\n"      \
 	"  SELECT format('trigger %I', g.tgname) AS name FROM pg_trigger g\n"  \

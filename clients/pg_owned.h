@@ -1,8 +1,8 @@
 /*
- * Objects that have our names and that somebody else has made, or has added to:
- * a trigger, a rule, a policy, a default or an index of theirs runs with the
- * rights of whoever writes to the table. SQL that looks for them, of which each
- * expression is NULL where nothing is wrong.
+ * SQL that looks for objects with our names that somebody else has made or has
+ * added to. A foreign trigger, rule, policy, default or index runs with the
+ * rights of whoever writes to the table. Each expression is NULL where nothing
+ * is wrong.
  *
  * The session runs under search_path = pg_catalog.
  */
@@ -13,11 +13,12 @@
 
 #include "core/base/strbuf.h"
 
-/* Can the role of that oid do nothing with our rights that it could not do
- * without, or is it trusted? Superusers, members of our role, our role itself,
- * and roles that it is a member of: not by being a superuser, who is said to be
- * a member of all. Membership that gives neither rights nor SET ROLE (16 and
- * later) is none. And the owner of the database, by any name. */
+/* Is the role with that oid harmless: trusted, or unable to gain anything by
+ * our rights? Superusers, members of our role, our role itself, roles that it
+ * is a member of, and the owner of the database are harmless. pg_has_role()
+ * would take a superuser for a member of every role, so our own memberships are
+ * followed one by one. Membership that gives neither rights nor SET ROLE (16
+ * and later) does not count. */
 #define PG_OWNED_IS_OURS(role)                                                 \
 	"(pg_has_role(" role ", current_user, 'MEMBER')\n"                     \
 	"OR pg_has_role(" role ", (SELECT datdba FROM pg_database\n"           \

@@ -8,7 +8,7 @@
 
 static const uint8_t row_signature[11] = "PGCOPY\n\377\r\n";
 
-/* What is left of a message. */
+/* The unread rest of a message. */
 struct row_bytes {
 	const uint8_t *at;
 	size_t n;

@@ -1,8 +1,8 @@
 /*
- * Rows as COPY (FORMAT binary) sends them: a header before the first one, then
- * for each a count of columns and the bytes of each, then a trailer. Takes any
- * bytes; knows nothing of libpq. Format: "Binary Format" in PostgreSQL's page
- * on COPY.
+ * Rows as COPY (FORMAT binary) sends them. A header comes before the first row.
+ * Each row is a count of columns and the bytes of each column. A trailer ends
+ * them. Takes any bytes; knows nothing of libpq. Format: "Binary Format" in
+ * PostgreSQL's page on COPY.
  */
 #ifndef TIDEMARK_CLIENTS_PG_ROW_H
 #define TIDEMARK_CLIENTS_PG_ROW_H

@@ -21,11 +21,11 @@ struct pg {
 	char *sql; /* the last statement sent; owned */
 	char *where; /* "connection shop (postgresql://...)" */
 	bool streaming;
-	struct pg_row row; /* of the stream */
-	struct pg_field *shape; /* of the stream; owned */
+	struct pg_row row; /* the stream's */
+	struct pg_field *shape; /* the stream's; owned */
 	size_t n_shape;
 	char *row_bytes; /* libpq's, that `row` points into; NULL: none */
-	unsigned stream_growths; /* of libpq's buffer, by streams */
+	unsigned stream_growths; /* growths of libpq's buffer by streams */
 	size_t stream_bytes; /* taken since the last wait */
 	bool lost; /* given up: fit only for pg_close */
 	size_t n_pins; /* settings that are pinned */

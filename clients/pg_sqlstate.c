@@ -75,8 +75,8 @@ static const struct sqlstate_class *sqlstate_find(const char *sqlstate)
 	return NULL;
 }
 
-/* What the standard leaves to users, and PostgreSQL has no code in: somebody's
- * own RAISE ... USING ERRCODE. */
+/* The standard leaves these classes to users, and PostgreSQL has no code in
+ * them. They come from somebody's own RAISE ... USING ERRCODE. */
 static bool sqlstate_of_users(const char *sqlstate)
 {
 	return *sqlstate && strchr("689IJKLMNOPQRSTUVWXYZ", *sqlstate) &&

@@ -9,17 +9,17 @@
 #include "core/base/clock.h"
 #include "core/base/strbuf.h"
 
-/* A server sends 8 KiB at a time. A client that is woken for each of them
- * changes places with it every some dozen rows, which costs the two a tenth of
- * their time; so where rows flow, the socket may fill for a moment. */
+/* A server sends 8 KiB at a time. A client that wakes up for each piece changes
+ * places with the server every few dozen rows. This costs both a tenth of their
+ * time. So where rows flow, the socket may fill for a moment. */
 #define STREAM_NAP_US 500
 #define STREAM_FLOWS  8192 /* bytes since the last wait */
 
-/* Of its 16 KiB libpq's buffer grows only while what it has is not taken, to
- * twice its size by each read that finds it full; and it never shrinks: to
- * 1 MiB, once for each connection, however much a socket may come to hold. */
+/* libpq's buffer begins with 16 KiB. It doubles with each read that finds it
+ * full of untaken bytes, and never shrinks. Six growths make it 1 MiB, once for
+ * each connection, however much a socket may hold. */
 #define STREAM_GROWTHS 6
-/* That much left in the socket is not what has just come. */
+/* So many bytes left in the socket have not just come. */
 #define STREAM_LEFT (16 * 1024)
 
 /* The settings that the query reads: gone with the transaction, which is this
@@ -142,7 +142,7 @@ static int pg_stream_fill(struct pg *pg, struct error *err)
 		return rc;
 	if (!PQconsumeInput(pg->conn))
 		return pg_lost(pg, err);
-	/* What came before an end is taken first. */
+	/* Take the bytes that came before an end first. */
 	while (pg->stream_growths < STREAM_GROWTHS &&
 	       pg_stream_pending(pg) >= STREAM_LEFT) {
 		pg->stream_growths++;

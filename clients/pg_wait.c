@@ -49,8 +49,9 @@ int64_t pg_waiter_cancel_patience(const struct pg_waiter *w)
 	return pg_nearer(PG_CANCEL_PATIENCE_US, w->silence_us);
 }
 
-/* How long the next poll may last, µs; what ends the wait is the nearest of
- * silence, the patience after a stop and that after a cancel. */
+/* How long the next poll may last, µs. The wait ends at the nearest of three
+ * limits: silence, the patience after a stop, and the patience after a
+ * cancel. */
 static int64_t pg_patience(struct pg_waiter *w, struct pg_waiting *now_on)
 {
 	int64_t now = clock_monotonic_us();
@@ -102,7 +103,7 @@ enum pg_wait_result pg_waiter_wait(struct pg_waiter *w, int fd, short events)
 			  .events = POLLIN },
 		};
 
-		/* What has arrived is looked at before patience ends. */
+		/* Look at bytes that have arrived before patience ends. */
 		if (poll(fds, 3, pg_poll_ms(left_us)) > 0 && fds[0].revents)
 			return PG_WAIT_READY;
 		if (left_us <= 0 && pg_is_over(w, &now_on))

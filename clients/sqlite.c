@@ -22,7 +22,7 @@
 
 /* The longest pause between two looks at a lock. */
 #define SQLITE_WAIT_MOST_MS 20
-/* What a lock is still waited for once the process is to end. */
+/* How long a lock is still waited for once the process is to end. */
 #define SQLITE_STOP_PATIENCE_US (2 * US_PER_SECOND)
 
 struct sqlite_function {
@@ -149,9 +149,9 @@ static int sqlite_wait(void *ctx, int tries)
 	return 1;
 }
 
-/* Two that switch a new file at once would each wait for a lock that the other
- * holds, to the end of their patience: SQLite's own waiting keeps the lock it
- * has. Trying anew lets go of it. */
+/* Two processes that switch a new file at once would each wait for a lock that
+ * the other holds. SQLite's own waiting keeps the lock it has. Trying anew lets
+ * go of it. */
 static int sqlite_use_wal(struct sqlite *db, struct error *err)
 {
 	int code, tries = 0, rc = 0;

@@ -1,11 +1,16 @@
 /*
  * The only file pair that knows sqlite3.h: a connection, statements, and
- * SQLite's errors as struct error (BUSY after the timeout: STATE naming the
- * file and who uses it, or STOPPED once a stop is requested; FULL, IOERR,
- * CANTOPEN, READONLY, PERM: ACCESS; CONSTRAINT, MISMATCH, TOOBIG: DATA; NOTADB,
- * CORRUPT: ACCESS saying what to do; INTERRUPT: STOPPED; no such table or
- * column: SCHEMA). A connection and its statements are used by one thread; only
- * sqlite_interrupt_all() may come from another.
+ * SQLite's errors as struct error:
+ * - BUSY after the timeout: STATE naming the file and who uses it, or STOPPED
+ *   once a stop is requested
+ * - FULL, IOERR, CANTOPEN, READONLY, PERM: ACCESS
+ * - CONSTRAINT, MISMATCH, TOOBIG: DATA
+ * - NOTADB, CORRUPT: ACCESS with advice
+ * - INTERRUPT: STOPPED
+ * - no such table or column: SCHEMA
+ *
+ * One thread uses a connection and its statements; only sqlite_interrupt_all()
+ * may come from another.
  */
 #ifndef TIDEMARK_CLIENTS_SQLITE_H
 #define TIDEMARK_CLIENTS_SQLITE_H
@@ -22,8 +27,8 @@ struct sqlite_statement;
 
 struct sqlite_options {
 	bool create; /* make the file if it is missing */
-	bool private; /* what is made is for its owner alone: file 0600,
-		       * missing directories made too, 0700 */
+	bool private; /* made for its owner alone: file 0600, missing
+		       * directories 0700 and made too */
 	bool read_only;
 	bool wal; /* write-ahead log, synchronous NORMAL; not if read_only */
 	bool wal_if_new; /* the same, but only for a file that is made here or
@@ -33,7 +38,7 @@ struct sqlite_options {
 	int64_t busy_timeout_us; /* a lock of another process is waited for */
 };
 
-/* What a short transaction of another process may take. */
+/* How long a short transaction of another process may take. */
 #define SQLITE_BUSY_US (10 * US_PER_SECOND)
 
 /* Also asks for the schema, so that a file that is no database is refused
@@ -55,7 +60,7 @@ bool sqlite_is_repeat(const struct error *err);
 int sqlite_exec(struct sqlite *db, const char *sql, struct error *err);
 int sqlite_execf(struct sqlite *db, struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-int64_t sqlite_changes_count(struct sqlite *db); /* of the last statement */
+int64_t sqlite_changes_count(struct sqlite *db); /* by the last statement */
 /* The file was deleted, or moved away: nobody else finds what is in it. */
 bool sqlite_is_gone(struct sqlite *db);
 /* Does a table's column take texts that differ for equal? `in`: "main". */
@@ -93,7 +98,7 @@ double sqlite_f64(struct sqlite_statement *st, int column);
 const char *sqlite_str(struct sqlite_statement *st,
 		       int column); /* NULL: NULL; valid until the next step */
 
-/* What a value is, whatever its column was declared as. */
+/* The class of a value, however its column was declared. */
 enum sqlite_class {
 	SQLITE_CLASS_NULL,
 	SQLITE_CLASS_INTEGER,
@@ -102,24 +107,25 @@ enum sqlite_class {
 	SQLITE_CLASS_BLOB,
 };
 enum sqlite_class sqlite_class_of(struct sqlite_statement *st, int column);
-/* Of a text or blob; never NULL; valid until the next step. */
+/* The bytes of a text or blob; never NULL; valid until the next step. */
 const void *sqlite_bytes(struct sqlite_statement *st, int column, size_t *n);
 /* As sqlite_step, for a statement that only reads: one that fails on the way
  * (an overflow in the user's SQL) is a DATA error. */
 int sqlite_read(struct sqlite_statement *st, struct error *err);
 /* The type a result's column was declared with; NULL: it is no column. */
 const char *sqlite_declared(struct sqlite_statement *st, int column);
-/* The table and its column that a result's column passes on as they are, also
- * through views; *column NULL: none, or this library does not tell. Valid until
- * the statement is finalized. */
+/* The table and column that a result's column passes on as they are, also
+ * through views. *column is NULL if there is none or this library does not
+ * tell. Valid until the statement is finalized. */
 void sqlite_origin(struct sqlite_statement *st, int at, const char **table,
 		   const char **column);
 int sqlite_parameters(struct sqlite_statement *st);
 const char *sqlite_text(const struct sqlite_statement *st); /* as prepared */
 
-/* An SQL function name(a, b) of this connection: 1 or 0, as `predicate` says
- * of two texts (NUL-terminated; NULL with 0 bytes: SQL NULL; a number comes as
- * its text). Called each time it is met, never folded away. */
+/* Add an SQL function name(a, b) to this connection. It is 1 or 0, as
+ * `predicate` says of two texts. They are NUL-terminated; NULL with 0 bytes is
+ * SQL NULL; a number comes as its text. SQLite calls it for each row and never
+ * folds it away. */
 typedef bool (*sqlite_predicate)(void *ctx, const char *a, size_t n_a,
 				 const char *b, size_t n_b);
 int sqlite_add_predicate(struct sqlite *db, const char *name,

@@ -1,4 +1,4 @@
-/* What the files of the SQLite client share. */
+/* Shared by the files of the SQLite client. */
 #ifndef TIDEMARK_CLIENTS_SQLITE_HANDLE_H
 #define TIDEMARK_CLIENTS_SQLITE_HANDLE_H
 

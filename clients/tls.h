@@ -1,4 +1,4 @@
-/* What every client of a server needs to know about TLS. */
+/* Facts about TLS for every client of a server. */
 #ifndef TIDEMARK_CLIENTS_TLS_H
 #define TIDEMARK_CLIENTS_TLS_H
 
