@@ -22,8 +22,8 @@ int64_t clock_boot_us(void); /* as monotonic; goes on while the machine sleeps
 /* Sleep, but return early (true) as soon as stop_requested(). */
 bool clock_sleep_us(int64_t us);
 
-/* An instant that a server told, or the nearest one that can be told from
- * another and moved by some days, and the result still is an int64. */
+/* `us`, limited so far that a caller can derive another instant from it and
+ * move that by some days without overflow of an int64. */
 int64_t clock_bounded_us(int64_t us);
 
 /* A duration that a server told in text, in seconds: bounded likewise. */

@@ -1,11 +1,11 @@
 /*
- * A config file as a tree of maps, lists and scalars that remembers where
- * each of them was written. YAML, and JSON as a part of it, through libfyaml.
- * Read by option.h, which knows what the keys mean; this file does not.
+ * A config file as a tree of maps, lists and scalars that remembers where each
+ * of them was written. libfyaml reads YAML, and JSON as a part of it. option.h
+ * reads the tree and knows the meaning of its keys; this file does not.
  *
- * Refused: duplicate keys, anchors, aliases, tags, more than one document,
- * keys that are not plain text, NUL characters, more than 1 MiB, maps in maps
- * deeper than 32.
+ * Refused: duplicate keys, anchors, aliases, tags, a second document, keys that
+ * are not plain text, NUL characters. Refused as well: more than 1 MiB, and
+ * more than 32 maps in each other.
  */
 #ifndef TIDEMARK_CORE_BASE_CONFIG_H
 #define TIDEMARK_CORE_BASE_CONFIG_H

@@ -20,9 +20,9 @@ struct config_parser {
 	struct fy_parser *fy;
 	struct config_node *open[CONFIG_DEPTH_LIMIT];
 	size_t depth;
-	char *key; /* of a map, still without its value */
+	char *key; /* a map's key that has no value yet */
 	struct config_place key_at;
-	struct config_place at; /* of the event in hand */
+	struct config_place at; /* where the event in hand is */
 	size_t documents;
 };
 
@@ -223,7 +223,7 @@ static int config_parser_event(struct config_parser *p, struct fy_event *e)
 	}
 }
 
-/* What libfyaml found wrong with the text itself. */
+/* Report libfyaml's finding about the text itself. */
 static int config_parser_syntax(struct config_parser *p)
 {
 	struct fy_diag_error *found;

@@ -16,7 +16,7 @@ enum tls_mode {
 };
 
 struct connection {
-	char *name; /* of the config, for messages; "source" in `copy` */
+	char *name; /* its name in the config; "source" in `copy` */
 	struct url url;
 	char *password; /* beside the URL, or NULL */
 	enum tls_mode tls_mode;
@@ -24,8 +24,8 @@ struct connection {
 	int64_t connect_timeout_us; /* default 10 s */
 	/* Default 5 min: a server that says nothing. */
 	int64_t silence_timeout_us;
-	/* A dry run: nothing is to be written, not even what an engine would
-	 * tidy up by the way, such as the log of a process that was killed. */
+	/* A dry run writes nothing. It does not even tidy up as an engine
+	 * would, such as the log of a process that was killed. */
 	bool look;
 };
 

@@ -103,7 +103,7 @@ int error_prefix(struct error *err, const char *fmt, ...)
 	return -(int)err->code;
 }
 
-/* What stands between a message, which may be a server's own, and a hint. */
+/* The separator between a message, which may be a server's own, and a hint. */
 static const char *error_joint(const char *message, const char *hint)
 {
 	size_t n = strlen(message);
@@ -138,7 +138,7 @@ int error_hint(struct error *err, const char *fmt, ...)
 	return -(int)err->code;
 }
 
-/* What leads from the one to the other belongs to neither. */
+/* The separator belongs neither to the message nor to the fix. */
 char *error_what(const struct error *err)
 {
 	size_t n = err->fix ? err->fix : strlen(err->message);

@@ -195,8 +195,8 @@ static void expand_percent_encode(struct strbuf *out, const char *value)
 	}
 }
 
-/* A password with an "@", a "/" or a "&" must neither end its part of a URL nor
- * stand in an error text as if it were a host or an option. */
+/* A password with an "@", a "/" or a "&" must not end its part of a URL. Nor
+ * may it stand in an error text as if it were a host or an option. */
 static int expand_into(struct strbuf *out, const char **at, struct error *err)
 {
 	struct strbuf value = STRBUF_INIT;

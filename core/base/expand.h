@@ -1,12 +1,13 @@
 /*
  * ${VAR}, ${VAR:-text} and ${file:PATH} inside the values of a config file.
- * ":-text" stands in for a variable that is not set or empty; a file's last
- * line break is dropped and its content is a secret (secret_add()). "$${"
- * gives a literal "${"; a "$" before anything else is just a "$". What was
- * put in is not looked at again.
+ * ":-text" replaces a variable that is not set or empty. A file loses its last
+ * line break, and its content is a secret (secret_add()). "$${" gives a literal
+ * "${", and a "$" before anything else is just a "$". An inserted text is not
+ * expanded again.
  *
- * What is put into the user:password@ part of a URL is percent-encoded where
- * it would otherwise end that part, and is a secret behind the colon.
+ * A text that is inserted into the user:password@ part of a URL is
+ * percent-encoded where it would otherwise end that part. Behind the colon it
+ * is a secret.
  */
 #ifndef TIDEMARK_CORE_BASE_EXPAND_H
 #define TIDEMARK_CORE_BASE_EXPAND_H

@@ -49,7 +49,7 @@ static char *file_follow(const char *path)
 	return followed;
 }
 
-/* Of a file that may not be there; caller frees. */
+/* The path of a file that may not exist; caller frees. */
 static char *file_end(const char *path)
 {
 	char *end = xstrdup(path), *next;

@@ -1,5 +1,6 @@
 /*
- * Which file a path leads to, however it is spelled. It opens nothing.
+ * The identity of the file that a path leads to, however it is spelled. Nothing
+ * is opened.
  */
 #ifndef TIDEMARK_CORE_BASE_FILE_ID_H
 #define TIDEMARK_CORE_BASE_FILE_ID_H

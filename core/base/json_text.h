@@ -1,5 +1,5 @@
 /*
- * What is kept as text or as a number, in JSON that is shown.
+ * Stored texts and numbers as JSON for output.
  */
 #ifndef TIDEMARK_CORE_BASE_JSON_TEXT_H
 #define TIDEMARK_CORE_BASE_JSON_TEXT_H

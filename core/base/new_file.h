@@ -1,6 +1,6 @@
 /*
- * A file that is made in several steps, and has its name only once it is whole
- * and on the disk: a process that is killed on the way leaves nothing under
+ * A file that is made in several steps. It has its name only once it is whole
+ * and on the disk. So a process that is killed on the way leaves nothing under
  * that name. Not for a file that exists already.
  */
 #ifndef TIDEMARK_CORE_BASE_NEW_FILE_H

@@ -1,11 +1,10 @@
 /*
- * What keys a map of the config file may hold: const tables that drive the
+ * The keys that a map of the config file may hold. These const tables drive the
  * parser (into the fields of a struct), the error texts, the JSON Schema and
  * the reference page. Tables end with a NULL name.
  *
- * A key whose feature is not built yet stands in the table with
- * OPTION_UNSUPPORTED: its default is accepted, anything else is refused by
- * name, never ignored.
+ * A key whose feature is not built yet has OPTION_UNSUPPORTED in its row. Its
+ * default is accepted. Any other value is refused by name, never ignored.
  */
 #ifndef TIDEMARK_CORE_BASE_OPTION_H
 #define TIDEMARK_CORE_BASE_OPTION_H
@@ -47,7 +46,8 @@ struct option_choice {
 
 struct option_context {
 	const struct config_file *file;
-	struct strbuf path; /* of the key in hand: "pipelines.orders.load" */
+	struct strbuf
+		path; /* path to the key in hand: "pipelines.orders.load" */
 	unsigned flags; /* OPTION_UNSUPPORTED, OPTION_PARTIAL of those above */
 	struct error *err;
 };
@@ -56,15 +56,16 @@ struct option {
 	const char *name;
 	enum option_type type;
 	unsigned flags;
-	size_t offset, size; /* of the field; size 0: not stored */
+	size_t offset, size; /* the field's; size 0: not stored */
 	const char *default_text; /* as a user would write it; NULL: none */
 	const char *example; /* for "missing" errors; NULL: none */
-	const char *expects; /* what the value is, if type says too little */
+	const char
+		*expects; /* describes the value if the type says too little */
 	const char *doc; /* one or two sentences */
 	const struct option_choice *choices; /* ends with a NULL name */
 	const struct option *table;
 	const char *shorthand; /* TABLE, MAP: key a bare text stands for */
-	enum option_type element; /* of a MAP without a table */
+	enum option_type element; /* a MAP's without a table */
 	int64_t min, max; /* COUNT, SIZE, DURATION; max 0: no limit */
 	/* Takes over from storing the (checked) value of a TEXT or MAP, and
 	 * from parsing a TABLE. */

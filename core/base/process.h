@@ -1,7 +1,7 @@
 /*
- * Who is running: this host, and a mark of a process that no later process
- * with the same number has. For attempts, leases and stages left behind by a
- * process that is gone, and for files that one of them keeps locked.
+ * This host's name, and a mark of a process that no later process with the same
+ * number has. They tell attempts, leases and stages that a dead process left
+ * behind, and the process that keeps a file locked.
  */
 #ifndef TIDEMARK_CORE_BASE_PROCESS_H
 #define TIDEMARK_CORE_BASE_PROCESS_H
@@ -24,7 +24,7 @@ char *process_mark(void);
 bool process_mark_is_gone(int64_t pid, const char *mark);
 
 /* Another process that has a lock of fcntl(2) on the file, for writing or for
- * any purpose; 0 when there is none or the system does not tell. */
+ * any purpose. 0 if there is none or the system does not tell. */
 int64_t process_locking(const char *path, bool writing);
 /* The name of its program; "" when it is not there. Caller frees. */
 char *process_name(int64_t pid);

@@ -94,7 +94,7 @@ static const char *value_end(const char *at, const char *const *tails)
 	return last ? last : at + strlen(at);
 }
 
-/* Of "DECIMAL(18,3)". */
+/* Is it a number in a type such as "DECIMAL(18,3)"? */
 static bool value_in_type(const char *text, const char *at)
 {
 	while (at > text && strchr("0123456789, ", at[-1]))

@@ -46,8 +46,8 @@ bool row_values_known(const struct row_value_words *words, const char *text,
  * left out. `words` NULL: quoted values alone. */
 bool row_values_add(struct strbuf *out, const char *text,
 		    const struct row_value_words *words);
-/* The text without its values, even if they are shown: an error is classed by
- * words of the server's, and a row may hold them, too. Caller frees. */
+/* The text without its values, even if they are shown. An error is classed by
+ * the server's words, and a row may hold the same words. Caller frees. */
 char *row_values_frame(const char *text, const struct row_value_words *words);
 /* Tell how to see what was left out. */
 void row_values_note(struct strbuf *out);

@@ -1,8 +1,9 @@
 /*
- * Every secret that enters the process (passwords of URLs, ${file:} and
- * `password:` values) is remembered here, and every text that leaves it
+ * Every secret that enters the process is remembered here: passwords of URLs,
+ * and values of ${file:} and `password:`. Every text that leaves the process
  * (errors, logs, JSON, state) is scrubbed of them: "***" takes their place.
- * Second line of defence: texts are built without secrets in the first place.
+ * This is the second line of defence, because texts are built without secrets
+ * in the first place.
  */
 #ifndef TIDEMARK_CORE_BASE_SECRET_H
 #define TIDEMARK_CORE_BASE_SECRET_H
@@ -13,9 +14,9 @@
  * bytes are not remembered: they would blank ordinary text, and url_scrub()
  * knows them by where they stand. Thread-safe. */
 void secret_add(const char *value);
-/* Replace every occurrence in `text` by "***", in place; and, whether it is
- * known or not, what stands where a password does: user:password@ of a URL,
- * password=... */
+/* Replace every occurrence in `text` by "***", in place. The same happens to
+ * unknown text at the place of a password: in user:password@ of a URL, and
+ * behind password=. */
 void secret_scrub(char *text);
 void secret_forget_all(void);
 

@@ -18,7 +18,7 @@ struct trust_walk {
 	enum trust kind;
 	struct strbuf *why;
 	char *done; /* a directory, free of links */
-	char *rest; /* what follows it */
+	char *rest; /* the path behind it */
 	int links;
 	bool cut; /* a directory on the way is missing */
 };

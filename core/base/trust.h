@@ -1,13 +1,14 @@
 /*
- * Whom a file obeys. A module runs with our rights, the state store says what
- * is done already, a config says where data goes, and a secret is none once
- * others have read it. So the file has to belong to root or to the user that
- * runs us, and nobody else may write it; nor the directories on the way to it,
- * or one could put another file there.
+ * Files that the program obeys. A module runs with our rights. The state store
+ * says which work is done. A config says where data goes. A secret is none once
+ * others have read it. So root or the user that runs us has to own the file,
+ * and nobody else may write it. The same holds for the directories on the way
+ * to it, or somebody could put another file there.
  *
- * What a read-only mount holds was chosen by whoever mounted it: secrets and
- * configs are accepted there whatever their owner and mode are. So Kubernetes
- * and Docker hand them over (0644 of root), and systemd's LoadCredential.
+ * Whoever mounts a read-only file system has chosen its files. Secrets and
+ * configs are accepted there whatever their owner and mode are. Kubernetes and
+ * Docker hand them over so (0644 of root), and so does systemd's
+ * LoadCredential.
  */
 #ifndef TIDEMARK_CORE_BASE_TRUST_H
 #define TIDEMARK_CORE_BASE_TRUST_H
@@ -37,10 +38,11 @@ bool trust_path(const char *path, enum trust kind, struct strbuf *why);
 /* The same as a CONFIG error; `what` names the file: "the state file". */
 int trust_check(const char *path, enum trust kind, const char *what,
 		struct error *err);
-/* A library opens other files beside `path`, "PATH-wal", and believes them as
- * much as the file: CONFIG if one is a link, belongs to somebody who may not
- * write the file, or can be written by more users than the file. Whoever may
- * make files in the directory can still be faster than the library. */
+/* A library opens other files beside `path`, such as "PATH-wal", and believes
+ * them as much as the file. CONFIG if one of them is a link, or belongs to
+ * somebody who may not write the file. CONFIG also if more users can write it
+ * than the file. Whoever may make files in the directory can still be faster
+ * than the library. */
 int trust_beside(const char *path, const char *const *suffixes,
 		 struct error *err);
 

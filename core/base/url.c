@@ -200,8 +200,8 @@ static int url_check_password(const char *text, const char *engine,
 	return 0;
 }
 
-/* libpq reads a host that begins with "[" up to its "]", so a "/" or "?" in it
- * would not be where everybody else sees the host end. */
+/* libpq reads a host that begins with "[" up to its "]". With a "/" or "?"
+ * inside, every other reader would see the host end earlier. */
 static int url_check_brackets(const char *text, const struct url_spans *spans,
 			      struct error *err)
 {
@@ -221,7 +221,7 @@ static int url_check_brackets(const char *text, const struct url_spans *spans,
 	return 0;
 }
 
-/* What follows is a file, a server, or a module's own affair. */
+/* The rest of the URL is a file, a server, or a module's own affair. */
 static int url_parse_rest(const char *scheme, const char *engine,
 			  const char *rest, char **path, struct error *err)
 {

@@ -29,15 +29,15 @@ int url_parse(struct url *out, const char *text, struct error *err);
 void url_remember(const char *text);
 void url_copy(struct url *out, const struct url *src);
 void url_release(struct url *u);
-/* The "?" that begins the query, behind a password that may hold one; or the
- * end of the text. */
+/* The "?" that begins the query, behind a password that may hold one. The end
+ * of the text if there is no query. */
 const char *url_query(const struct url *u);
 /* The decoded value of `name` in the query behind "?", or NULL; caller frees.
  */
 char *url_query_value(const struct url *u, const char *name);
 
-/* scheme://user:password@host:port/database, for engines whose client takes
- * the parts. What is not there is NULL (port: 0). */
+/* scheme://user:password@host:port/database, for engines whose client takes the
+ * parts. A missing part is NULL (port: 0). */
 struct url_server {
 	char *user, *password, *host, *database;
 	unsigned port;

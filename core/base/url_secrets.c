@@ -194,10 +194,10 @@ static void url_spans_meet(struct url_spans *spans, struct url_span *password,
 	password->end = 0;
 }
 
-/* Which "?" begins the query depends on where the reader takes the user's part
- * to end: "u@host?x=a:b&password=c@d" may have two passwords. So the items
- * behind each "?" count, unless the password holds the first of them. Values
- * that overlap are one. */
+/* Readers differ about where the user's part ends, and so about which "?"
+ * begins the query: "u@host?x=a:b&password=c@d" may have two passwords. So the
+ * items behind each "?" count, unless the password holds the first of them.
+ * Overlapping values are one. */
 struct url_spans url_find_secrets(const char *text, bool unexpanded)
 {
 	struct url_spans spans = { NULL, 0, 0 };
@@ -236,9 +236,9 @@ char *url_masked(const char *text, const struct url_spans *spans)
 	return strbuf_detach(&sb);
 }
 
-/* `n` bytes at `text` become a mask that is no longer than they are; returns
- * its length. What was behind them moves up, and the bytes that this leaves
- * over at the end are cleared. */
+/* Replace `n` bytes at `text` by a mask that is no longer than they are, and
+ * return its length. The bytes behind them move up, and the bytes left over at
+ * the end are cleared. */
 static size_t url_blot(char *text, size_t n)
 {
 	size_t mask = n < strlen(URL_MASK) ? n : strlen(URL_MASK);

@@ -1,8 +1,8 @@
 /*
- * Where secrets stand in a URL, and in texts that quote one: the password of
- * user:password@host, and members of the query whose key names a secret. No
- * value is needed to find them, so that also a password of one character is
- * hidden without hiding that character elsewhere.
+ * Places of secrets in a URL and in texts that quote one. A secret is the
+ * password of user:password@host, or a member of the query whose key names a
+ * secret. They are found without knowing a value. So a password of one
+ * character is hidden, too, and the same character elsewhere is not.
  */
 #ifndef TIDEMARK_CORE_BASE_URL_SECRETS_H
 #define TIDEMARK_CORE_BASE_URL_SECRETS_H
@@ -17,7 +17,7 @@ bool secret_is_key(const char *key, size_t n);
 /* A secret of a URL: [start, end) of its text. */
 struct url_span {
 	size_t start, end;
-	/* Of a query: where its key begins. Of user:password@: `start`. */
+	/* Where a query's key begins. For user:password@: `start`. */
 	size_t key;
 };
 struct url_spans {
@@ -27,9 +27,9 @@ struct url_spans {
 
 /* In order of appearance; caller frees `items`. In `unexpanded` text a ${...}
  * is one opaque piece. PostgreSQL's URLs are read as libpq reads them: a
- * password may hold "?" and "#", and keys may be percent-encoded. What stands
- * between the first ":" and the last "@" before the query is a password also
- * where a client would read it otherwise. */
+ * password may hold "?" and "#", and keys may be percent-encoded. The text
+ * between the first ":" and the last "@" before the query counts as a password,
+ * even where a client would read it otherwise. */
 struct url_spans url_find_secrets(const char *text, bool unexpanded);
 /* The text with "***" for each; caller frees. */
 char *url_masked(const char *text, const struct url_spans *spans);

@@ -57,8 +57,9 @@ static int url_server_address(struct url_server *out, const char *text,
 	return n ? url_server_port(out, end + 2, n - 1, u, err) : 0;
 }
 
-/* Up to the host, which is what is returned. What was not found to be a
- * password, and so is shown, is none: the "@" belongs to the user's name. */
+/* Read up to the host, and return it. url_find_secrets() may have found no
+ * password. Then the text is shown, and so it is taken for the user's name,
+ * with the "@" in it. */
 static const char *url_server_user(struct url_server *out, const char *text)
 {
 	const char *at = strstr(text, "://") + 3;

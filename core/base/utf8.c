@@ -49,7 +49,7 @@ size_t utf8_char_length(const char *text, size_t n)
 	return length;
 }
 
-/* What most texts are, eight bytes at a time. */
+/* Most texts are ASCII: look at eight bytes at a time. */
 static bool utf8_is_ascii(const char *text, size_t n)
 {
 	uint64_t word, all = 0;

@@ -8,16 +8,17 @@
 
 #include "core/base/strbuf.h"
 
-/* Bytes of the valid character at `text` (of `n` bytes): 1 to 4; 0 if there
- * is none (overlong forms, surrogates and > U+10FFFF are not valid). */
+/* Bytes of the valid character at `text` (of `n` bytes): 1 to 4. 0 if there is
+ * none: overlong forms, surrogates and code points > U+10FFFF are not valid. */
 size_t utf8_char_length(const char *text, size_t n);
 bool utf8_is_valid(const char *text, size_t n);
 /* Every byte that is not part of a valid character becomes '?'. In place. */
 void utf8_repair(char *text);
-/* Is the valid character at `text`, of `length` bytes, one that a terminal
- * obeys or that changes how the text around it is read? C0, DEL, C1, marks and
- * overrides of the writing direction, separators of lines and paragraphs, the
- * byte order mark, and code points that are no characters. */
+/* Does a terminal obey the valid character at `text`, of `length` bytes, or
+ * does the character change how the text around it is read? Such are C0, DEL,
+ * C1, marks and overrides of the writing direction, and separators of lines and
+ * paragraphs. So are the byte order mark, and code points that are no
+ * characters. */
 bool utf8_is_control(const char *text, size_t length);
 /* The number of the valid character at `text`, of `length` bytes. */
 uint32_t utf8_code(const char *text, size_t length);

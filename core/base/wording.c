@@ -7,7 +7,7 @@
 
 #define WORDING_MARKS	 "%&~#*"
 #define WORDING_MOST	 12 /* marks in one pattern */
-#define WORDING_DIGITS	 6 /* of a row's position in a batch */
+#define WORDING_DIGITS	 6 /* a row's position in a batch */
 #define WORDING_NAME	 64
 #define WORDING_LEFT_OUT "..."
 

@@ -1,8 +1,8 @@
 /*
  * A server's own wording of an error, as a pattern: letters as the server has
  * them, and marks where it puts names and values. A function or trigger may
- * give any text the number of a server's error: a text that follows no pattern
- * is not the server's, and is not shown at all.
+ * give any text the number of a server's error. So a text that follows no
+ * pattern does not come from the server and is not shown at all.
  */
 #ifndef TIDEMARK_CORE_BASE_WORDING_H
 #define TIDEMARK_CORE_BASE_WORDING_H

@@ -176,7 +176,7 @@ static void vector_copy_fixed(struct vector *dst, const struct vector *src,
 	}
 }
 
-/* What fits in `src` fits here: nothing can fail. */
+/* The sizes fitted in `src`, so they fit here: nothing can fail. */
 static void vector_copy_variable(struct vector *dst, const struct vector *src,
 				 const uint32_t *rows, size_t n)
 {

@@ -38,15 +38,16 @@ struct batch {
 	size_t n_rows;
 	size_t rows_capacity;
 	size_t variable_bytes; /* bytes of variable data so far */
-	size_t row_bytes; /* of each row beside those: widths, offsets */
+	size_t row_bytes; /* each row's bytes beside them: widths, offsets */
 
 	/* The engine sets these before connector.next: stop at either. */
 	size_t max_rows;
 	size_t max_bytes;
 
-	/* The connector sets these in connector.next: where to go on once these
-	 * rows are durable; rows past the settled point, which come again; the
-	 * share of the pass done, 0..1, or -1 if it cannot be known. */
+	/* The connector sets these in connector.next:
+	 * - where to go on once these rows are durable
+	 * - rows past the settled point, which come again
+	 * - the share of the pass done, 0..1, or -1 if it cannot be known */
 	struct watermark watermark;
 	size_t n_tail;
 	double progress;
@@ -62,7 +63,7 @@ struct batch {
 void batch_init(struct batch *b, const struct schema *schema);
 void batch_release(struct batch *b);
 void batch_reset(struct batch *b); /* no rows; memory kept */
-size_t batch_bytes(const struct batch *b); /* what counts against max_bytes */
+size_t batch_bytes(const struct batch *b); /* the bytes that max_bytes limits */
 bool batch_is_full(const struct batch *b); /* n_rows > 0 and a bound reached */
 
 /* Make room for one more row; call before the row's first vector_* call. */

@@ -156,7 +156,7 @@ struct canonical_reader {
 	const char *at, *end;
 	struct strbuf *out;
 	struct strbuf moved; /* members on their way to their sorted place */
-	struct canonical_member *members; /* of all objects that are open */
+	struct canonical_member *members; /* all open objects' members */
 	size_t n_members, members_capacity;
 	int depth;
 };

@@ -49,7 +49,7 @@ static int decimal_order(size_t a, size_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* Of two of the same sign, apart from it. */
+/* Compare two numbers of the same sign by their size alone. */
 static int decimal_compare_size(const struct decimal *a,
 				const struct decimal *b)
 {

@@ -24,9 +24,9 @@ bool decimal_parse(struct decimal *out, const char *text, size_t n);
 /* Negative, 0 or positive as a is less than, equal to or more than b. */
 int decimal_compare(const struct decimal *a, const struct decimal *b);
 /* Append the text that all spellings of a number share, without an exponent:
- * "1.50" and "+01.5" are "1.5", "-0.0" is "0". What is no number of those stays
- * as it is. Where a number is kept as text, one that is part of a key has to be
- * written so: 1.0 and 1.00 are one row. */
+ * "1.50" and "+01.5" are "1.5", "-0.0" is "0". Any other text stays as it is.
+ * Where a key holds a number as text, it has to be written so: 1.0 and 1.00 are
+ * one row. */
 void decimal_print(struct strbuf *sb, const char *text, size_t n);
 
 #endif

@@ -23,8 +23,8 @@ struct digest {
 void digest_row(const struct batch *b, size_t row, const size_t *columns,
 		size_t n, char out[DIGEST_TEXT_SIZE]);
 void digest_add_batch(struct digest *d, const struct batch *b);
-/* Of the memory of a batch: the same rows in the same order, read from the same
- * engine. Many times as quick, and equal to nothing else. */
+/* A digest of a batch's memory: the same rows in the same order, read from the
+ * same engine. It is many times as quick, and equals no other digest. */
 void digest_batch_memory(struct digest *d, const struct batch *b);
 void digest_add(struct digest *d, const struct digest *other);
 /* The same rows, as often each. */

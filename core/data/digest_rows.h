@@ -1,9 +1,10 @@
 /*
- * Some rows of a batch on their way into hashes. Each has a slot of so many
- * bytes for each of its columns, which are filled column by column: a value of
- * fixed width is in there itself, of any other the XXH128 of its canonical
- * bytes, and in both cases its class, so that NULL is like no value. Equal
- * values have equal slots, others do not; the row's hash is that of its slots.
+ * Some rows of a batch on their way into hashes. A row has a slot of a fixed
+ * size for each of its columns. Slots are filled column by column. The slot of
+ * a fixed width value holds the value itself, any other slot the XXH128 of the
+ * value's canonical bytes. A slot also holds the value's class, so that NULL is
+ * like no value. Equal values have equal slots, different values do not. The
+ * row's hash is the hash of its slots.
  */
 #ifndef TIDEMARK_CORE_DATA_DIGEST_ROWS_H
 #define TIDEMARK_CORE_DATA_DIGEST_ROWS_H
@@ -21,7 +22,7 @@ struct digest_rows {
 	size_t n;
 	uint8_t *slots; /* n rows of `stride` bytes */
 	size_t stride, capacity;
-	struct strbuf canonical; /* of one value */
+	struct strbuf canonical; /* one value's */
 };
 
 #define DIGEST_ROWS_INIT                                                       \
@@ -42,13 +43,13 @@ void digest_rows_put(struct digest_rows *r, size_t column,
 void digest_rows_put_null(struct digest_rows *r, size_t column, size_t i);
 void digest_rows_put_bytes(struct digest_rows *r, size_t column, size_t i,
 			   uint8_t class, const void *bytes, size_t n);
-/* Of rows[i] in the first `n_columns`. */
+/* The hash of rows[i] in the first `n_columns`. */
 struct digest digest_rows_hash(const struct digest_rows *r, size_t i,
 			       size_t n_columns);
 /* The same, but of a row without its NULLs, whose slots are gone then. */
 struct digest digest_rows_squeeze(struct digest_rows *r, size_t i,
 				  size_t n_columns);
-/* Of one row of the batch, in all of its columns. */
+/* The hash of one row of the batch, in all of its columns. */
 struct digest digest_rows_of(struct digest_rows *r, const struct batch *b,
 			     size_t row);
 

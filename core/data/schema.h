@@ -1,6 +1,6 @@
 /*
- * What rows look like: the columns a pipeline reads, their types, the key and
- * the mark column. Filled by connector.describe, read by everyone.
+ * The shape of rows: the columns a pipeline reads, their types, the key and the
+ * mark column. Filled by connector.describe, read by everyone.
  */
 #ifndef TIDEMARK_CORE_DATA_SCHEMA_H
 #define TIDEMARK_CORE_DATA_SCHEMA_H
@@ -16,7 +16,7 @@ struct column {
 	struct type type;
 	bool nullable;
 	char *expression; /* the user's SQL, or NULL for a plain column */
-	/* What its values mean beside the type: an enum's labels in their
+	/* The meaning of its values beside the type: an enum's labels in their
 	 * order, where `native` does not list them; or NULL. */
 	char *labels;
 	/* The source's own: a column that is dropped and added again gets
@@ -27,7 +27,7 @@ struct column {
 struct schema {
 	char *engine; /* registry name whose native type names these are */
 	char *table; /* as the user wrote it, for messages */
-	char *definition; /* of a view: its query; or NULL */
+	char *definition; /* a view's query; or NULL */
 	struct column *columns;
 	size_t n_columns;
 	size_t columns_capacity;
@@ -35,8 +35,8 @@ struct schema {
 	size_t n_key;
 	/* Index of the mark column; -1: none (xmin, or not a column). */
 	long mark;
-	/* Of a target: its last column is the time of loading. That is written
-	 * with a row, and no row differs by it. */
+	/* A target whose last column is the time of loading. The time is
+	 * written with a row, and two rows never differ by it. */
 	bool stamped;
 	int64_t row_estimate; /* -1: unknown */
 	int64_t byte_estimate; /* -1: unknown */

@@ -117,7 +117,7 @@ bool table_identity_same(const json_t *a, const json_t *b)
 	for (size_t i = 0; i < ARRAY_SIZE(identity_numbers); i++) {
 		if (identity_agrees(a, b, identity_numbers[i]))
 			return true;
-		/* Of servers that do not say who they are. */
+		/* The servers do not say who they are. */
 		if (identity_differs(a, b, identity_numbers[i]) &&
 		    !identity_server_known(a, b))
 			return false;

@@ -1,15 +1,20 @@
 /*
- * What a table is. connector_ops.identity and destination_ops.identity tell it
- * as a flat object; here two of them are compared. The one place that knows
+ * The identity of a table. connector_ops.identity and destination_ops.identity
+ * tell it as a flat object; here two of them are compared. No other place knows
  * that a table has several names.
  *
- * Members: "engine"; of the server, one of "system_identifier" (PostgreSQL),
- * "server" (MySQL, ClickHouse) and "project" (BigQuery), or of a file "file"
- * and "path" (core/base/file_id.h); "database" (ClickHouse, MySQL: that of the
- * table; BigQuery: the dataset); "table" as it was written; and what the engine
- * itself numbers tables by: "table_oid", "table_uuid", "table_id", "created".
- * Members that are missing, for want of rights or in marks of older versions,
- * say nothing.
+ * Members:
+ * - "engine"
+ * - for a server, one of "system_identifier" (PostgreSQL), "server" (MySQL,
+ *   ClickHouse) and "project" (BigQuery)
+ * - for a file, "file" and "path" (core/base/file_id.h)
+ * - "database": in ClickHouse and MySQL the table's, in BigQuery the dataset
+ * - "table" as it was written
+ * - the engine's own number for the table: "table_oid", "table_uuid",
+ *   "table_id", "created"
+ *
+ * A missing member says nothing: rights may be missing, or the mark comes from
+ * an older version.
  */
 #ifndef TIDEMARK_CORE_DATA_TABLE_IDENTITY_H
 #define TIDEMARK_CORE_DATA_TABLE_IDENTITY_H

@@ -1,7 +1,7 @@
 /*
- * Table names as users write them: parts joined by dots, a part with a dot, a
- * quote or a space in double quotes as in SQL ("" inside is one quote). Names
- * are taken literally, never folded.
+ * Table names as users write them: parts joined by dots. A part with a dot, a
+ * quote or a space stands in double quotes as in SQL ("" inside is one quote).
+ * Names are taken literally, never folded.
  */
 #ifndef TIDEMARK_CORE_DATA_TABLE_NAME_H
 #define TIDEMARK_CORE_DATA_TABLE_NAME_H

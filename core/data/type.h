@@ -1,8 +1,8 @@
 /*
- * The closed set of value types that travel between engines. What an engine
- * has beyond it travels as TYPE_NATIVE: text in the engine's own notation,
- * with the type's name in `native`, cast back at the other end if that end
- * has a type of the same name.
+ * The closed set of value types that travel between engines. A type that is not
+ * in the set travels as TYPE_NATIVE: text in the engine's own notation, with
+ * the type's name in `native`. The other end casts it back if it has a type of
+ * the same name.
  */
 #ifndef TIDEMARK_CORE_DATA_TYPE_H
 #define TIDEMARK_CORE_DATA_TYPE_H

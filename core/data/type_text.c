@@ -32,7 +32,7 @@ static bool type_text_is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c & 0x80;
 }
 
-/* What comes before the next token: the last character that is no space. */
+/* The last character before the next token that is no space. */
 static char type_text_before(const struct type_text *t)
 {
 	size_t n = t->out.len;

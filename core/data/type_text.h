@@ -1,8 +1,8 @@
 /*
- * The name of a type as another server writes it: taken apart and printed
- * again before it may stand in a statement. A text that could be read as
- * anything more than one type, such as one with a comment, a semicolon or an
- * open quote, is none.
+ * The name of a type as another server writes it. It is taken apart and printed
+ * again before it may stand in a statement. A text that could be read as more
+ * than one type, such as one with a comment, a semicolon or an open quote, is
+ * refused.
  */
 #ifndef TIDEMARK_CORE_DATA_TYPE_TEXT_H
 #define TIDEMARK_CORE_DATA_TYPE_TEXT_H
@@ -10,8 +10,7 @@
 #include <stdbool.h>
 
 struct type_text_rules {
-	char quote; /* of what stands in quotes, doubled or behind a backslash
-		     */
+	char quote; /* a quote inside is doubled or follows a backslash */
 	bool backslash; /* it escapes in quotes */
 	const char *marks; /* single characters besides ( ) and , */
 	bool one_word; /* no second word but in parentheses */

@@ -7,9 +7,8 @@
 #define US_PER_HOUR   (INT64_C(3600) * US_PER_SECOND)
 #define US_PER_MINUTE (INT64_C(60) * US_PER_SECOND)
 
-/* Counted in eras of 400 years that begin in March, so that the leap day is
- * the last of its year (Hinnant, "chrono-Compatible Low-Level Date
- * Algorithms"). */
+/* Count in eras of 400 years that begin in March. The leap day is then the last
+ * of its year (Hinnant, "chrono-Compatible Low-Level Date Algorithms"). */
 int64_t civil_to_days(int64_t year, unsigned month, unsigned day)
 {
 	int64_t y = month <= 2 ? year - 1 : year;

@@ -5,7 +5,7 @@
 
 #include "core/data/value.h"
 
-/* What differs between float4 and float8. */
+/* The differences between float4 and float8. */
 struct float_format {
 	bool single;
 	/* Every decimal of so many digits survives the way through a normal
@@ -28,7 +28,7 @@ static const struct float_format float_double = {
 struct float_digits {
 	char digits[48];
 	int n;
-	int exponent; /* of the first digit */
+	int exponent; /* the first digit's */
 };
 
 /* Take "d.ddde+xx" apart; the decimal point may be any character, so the
@@ -126,9 +126,9 @@ static bool float_reads_back(const char *text, const struct float_digits *f,
 	return !float_is_tie(f, x, below) && !float_is_tie(f, x, above);
 }
 
-/* Below a power of two the neighbour is half as far as above it, so the
- * nearest decimal may miss while the next larger one still reads back. One
- * that ends in 9 would grow shorter, and was tried already. */
+/* Below a power of two the neighbour is half as far away as above it. So the
+ * nearest decimal may miss, while the next larger one still reads back. A text
+ * that ends in 9 would grow shorter, and the shorter one was tried already. */
 static bool float_round_up(char *text, struct float_digits *f, double x,
 			   const struct float_format *format)
 {

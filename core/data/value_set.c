@@ -216,7 +216,7 @@ static const char *value_take_field(const char *text, struct interval_value *x)
 	return NULL;
 }
 
-/* What is not as it would be printed is no value. */
+/* A text that differs from how the interval would be printed is no value. */
 static bool value_set_interval(struct vector *v, size_t row, const char *text)
 {
 	struct interval_value x = { 0, 0, 0 };

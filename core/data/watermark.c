@@ -252,7 +252,8 @@ static int watermark_read_strategy(enum strategy *out, const json_t *json,
 			 text ? "\"" : "");
 }
 
-/* Of the modes only this one says something about the rows at the target. */
+/* Only mode update says something about the rows at the target, so it alone is
+ * kept. */
 static int watermark_read_mode(bool *update, const json_t *json,
 			       struct error *err)
 {
@@ -277,7 +278,7 @@ static bool watermark_is_xid(const char *text)
 	return n < strlen(largest) || strcmp(text, largest) <= 0;
 }
 
-/* What the strategy asks of the parts. */
+/* Check the parts that the strategy needs. */
 static int watermark_validate(const struct watermark *w, struct error *err)
 {
 	const char *name = strategy_name(w->strategy);

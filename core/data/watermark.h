@@ -32,21 +32,24 @@ struct watermark {
 	/* Key of the last settled row at `value`, as text; empty: rows at
 	 * `value` itself are still to be read. */
 	struct strlist key;
-	/* The strategy's own, or NULL. timestamp, sequence: the highest mark
-	 * delivered, if that is beyond `value`; sequence: max and open
-	 * transactions, the column's sequences; xmin: pass and block; each: the
-	 * leaves read. */
+	/* The strategy's own notes, or NULL.
+	 * - timestamp, sequence: the highest mark delivered, if that is beyond
+	 *   `value`
+	 * - sequence: max and open transactions, the column's sequences
+	 * - xmin: pass and block
+	 * - all: the leaves read */
 	json_t *pending;
 	/* The columns delivered: each one's number at the source, or null if
 	 * the source has it no longer. NULL: a mark of an older version. */
 	json_t *columns;
-	/* What shapes the rows, as digests: core/sync/parts/shape.h. NULL: a
-	 * mark of an older version, or set by hand. */
+	/* Digests of the settings that shape the rows: core/sync/parts/shape.h.
+	 * NULL: a mark of an older version, or set by hand. */
 	json_t *shape;
-	/* Of the source: engine, cluster, timeline, database, table oid, ...;
-	 * or NULL. */
+	/* The source's engine, cluster, timeline, database, table oid, ...; or
+	 * NULL. */
 	json_t *identity;
-	/* Of a pipeline in mode update: the rows at its target are others'. */
+	/* The mark of a pipeline in mode update: others own the rows at its
+	 * target. */
 	bool update;
 };
 

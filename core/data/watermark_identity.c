@@ -7,8 +7,8 @@
 #include "core/data/table_identity.h"
 #include "core/data/watermark.h"
 
-/* What a member of the identity is to people, and what it means when it
- * has changed. */
+/* A member of the identity in words for people, and the meaning of its
+ * change. */
 static const struct {
 	const char *member;
 	const char *meaning;
@@ -45,7 +45,7 @@ static char *watermark_describe(const json_t *value)
 	return copy;
 }
 
-/* What tells a table from one of its name that was made later. */
+/* The member that tells a table from a later one of the same name. */
 static const char *watermark_birth(const char *member)
 {
 	static const char *const births[][2] = {
