@@ -6,7 +6,8 @@
 #include "connectors/common/question.h"
 #include "core/base/alloc.h"
 
-/* Those of new tables, which are the destination's, are taken and not used. */
+/* Options for new tables belong to the destination. They are accepted here and
+ * not used. */
 static const char *const bigquery_source_option_names[] = {
 	"location", "credentials", "partition", "cluster", NULL
 };

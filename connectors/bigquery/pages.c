@@ -84,7 +84,7 @@ int bigquery_source_query(struct paged_source *base,
 	return rc;
 }
 
-/* What it costs is what there is to say of its plan. */
+/* BigQuery shows no plan, so the cost stands in its place. */
 int bigquery_source_explain(struct paged_source *base,
 			    const struct paged_query *q, char **plan,
 			    char **index, struct error *err)
@@ -128,7 +128,7 @@ void bigquery_source_page_close(struct paged_source *base)
 	s->page = NULL;
 }
 
-/* What is converted on the way out has the conversion's type. */
+/* A column that the SELECT converts has the conversion's type. */
 char *bigquery_source_page_type(struct paged_source *base, size_t column)
 {
 	const struct source_column *c = base->layout.columns[column];

@@ -2,9 +2,9 @@
  * The BigQuery connector's own state, shared by its files. bigquery.c holds the
  * ops table; pages, steps and marks are those of connectors/common/paged.h.
  *
- * Each page is a query job of its own, so pages are larger than batches: a
- * query is paid for by the bytes of the columns that it reads, however few its
- * rows are. Its rows come in answers of a few MiB.
+ * Each page is a query job of its own. A query costs by the bytes of the
+ * columns that it reads, however few its rows are, so pages are larger than
+ * batches. The rows come in answers of a few MiB.
  */
 #ifndef TIDEMARK_CONNECTORS_BIGQUERY_SOURCE_H
 #define TIDEMARK_CONNECTORS_BIGQUERY_SOURCE_H
@@ -17,8 +17,8 @@ struct bigquery_source {
 	struct paged_source paged; /* first: it is the connector */
 	struct bigquery *client;
 	struct bigquery_rows *page;
-	char *created; /* of the table: µs of its making, as text */
-	char *question; /* of pace.probe: seen to do nothing but read */
+	char *created; /* the table's: µs of its making, as text */
+	char *question; /* pace.probe: seen to do nothing but read */
 };
 
 extern const struct connector_ops bigquery_connector;

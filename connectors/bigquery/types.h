@@ -1,7 +1,7 @@
 /*
- * BigQuery's types: which kind of value each travels as, what is selected for
- * it, how a text is compared with it. What is not in the table (arrays,
- * structs, ranges) travels as text with its type's name.
+ * BigQuery's types: as which kind of value each travels, the SQL that selects
+ * it, and how a text is compared with it. A type that is not in the table
+ * (arrays, structs, ranges) travels as text with its type's name.
  */
 #ifndef TIDEMARK_CONNECTORS_BIGQUERY_TYPES_H
 #define TIDEMARK_CONNECTORS_BIGQUERY_TYPES_H
@@ -11,12 +11,12 @@
 #include "core/data/batch.h"
 
 struct bigquery_source_type {
-	const char *name; /* of SQL, without digits */
-	/* What is selected: "%s" is the column. */
+	const char *name; /* in SQL, without digits */
+	/* The SQL that is selected: "%s" is the column. */
 	const char *output;
-	const char *value; /* of a compared text; NULL: no exact order */
+	const char *value; /* casts a compared text; NULL: no exact order */
 	enum type_kind kind;
-	int digits; /* of a time's fraction */
+	int digits; /* a time's fraction */
 };
 
 /* Never NULL. Fills `out` (native owned by the caller) from a field of a

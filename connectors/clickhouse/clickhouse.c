@@ -7,7 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/data/value.h"
 
-/* What a DateTime64(6) can hold: the years 1900 to 2299. */
+/* The range of a DateTime64(6): the years 1900 to 2299. */
 #define FIRST_US INT64_C(-2208988800000000)
 #define LAST_US	 INT64_C(10413791999999999)
 
@@ -263,9 +263,9 @@ static void clickhouse_newest(struct strbuf *sb,
 		strbuf_addf(sb, "toString(max(%s)))", mark->sql);
 }
 
-/* Nothing is proven of what is settled: an insert takes the time of its rows
- * when it begins, they are seen when it ends, and no list says reliably what is
- * under way in all replicas. */
+/* No point is proven to be settled. An insert takes the time of its rows when
+ * it begins, and the rows are seen when it ends. No list says reliably which
+ * inserts are under way in all replicas. */
 const struct paged_dialect clickhouse_source_dialect = {
 	.rules = { .engine = "clickhouse",
 		   .title = "ClickHouse",

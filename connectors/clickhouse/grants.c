@@ -21,7 +21,7 @@ static int grants_read(const struct clickhouse_grantee *g, const char *table,
 	return 0;
 }
 
-/* Of system tables it reads those that show everybody his own tables. */
+/* The connector reads only system tables that show everybody his own tables. */
 int clickhouse_source_grants(const struct connection *conn,
 			     const struct source_spec *source,
 			     const struct watermark_spec *mark,

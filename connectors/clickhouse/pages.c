@@ -73,7 +73,7 @@ int clickhouse_source_page_open(struct paged_source *base,
 	return rc;
 }
 
-/* What is printed on the way out is a String, whatever it is. */
+/* A column that the SELECT prints is a String, whatever its type. */
 char *clickhouse_source_page_type(struct paged_source *base, size_t column)
 {
 	const struct source_column *c = base->layout.columns[column];

@@ -15,8 +15,8 @@ struct clickhouse_source {
 	struct paged_source paged; /* first: it is the connector */
 	struct clickhouse *db;
 	bool reading; /* a page is open */
-	struct clickhouse_source_cell *cells; /* of the page's columns */
-	struct strbuf text; /* of the value at hand */
+	struct clickhouse_source_cell *cells; /* for the page's columns */
+	struct strbuf text; /* the value at hand */
 };
 
 extern const struct connector_ops clickhouse_connector;

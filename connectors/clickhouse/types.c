@@ -101,7 +101,8 @@ static bool types_digits(const char *plain, struct type *out,
 	}
 }
 
-/* What a String holds, or a moment is: as the destination has noted. */
+/* The destination has noted in the comment which type a String stands for, or
+ * which kind of moment it is. */
 static void types_note(const char *comment, struct type *out)
 {
 	const char *name = comment + strlen(COMMENT_BEGINS);

@@ -1,7 +1,7 @@
 /*
- * ClickHouse's types: what kind of value a column has, and how it lies in
- * RowBinary. What Tidemark's own tables keep as String says in the column's
- * comment what it is ("tidemark: json").
+ * ClickHouse's types: the kind of a column's values, and their form in
+ * RowBinary. For a String in Tidemark's own tables, the column's comment tells
+ * the type ("tidemark: json").
  */
 #ifndef TIDEMARK_CONNECTORS_CLICKHOUSE_TYPES_H
 #define TIDEMARK_CONNECTORS_CLICKHOUSE_TYPES_H

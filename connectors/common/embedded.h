@@ -1,5 +1,5 @@
 /*
- * Of engines that run inside this process, over a file: there is no server to
+ * Engines that run inside this process, over a file. There is no server to
  * spare, and nobody to ask how busy it is.
  */
 #ifndef TIDEMARK_CONNECTORS_COMMON_EMBEDDED_H

@@ -38,7 +38,8 @@ int paged_layout_for(struct paged_source *s, const struct source_spec *source,
 		     const struct watermark_spec *mark, struct error *err)
 {
 	const char *column = mark && mark->column ? mark->column : "";
-	/* Which no such source has. */
+	/* No paged source has strategy xmin, so here it stands for "no
+	 * mark". */
 	enum strategy strategy = mark ? mark->strategy : STRATEGY_XMIN;
 	int rc;
 
@@ -132,7 +133,8 @@ static int paged_begin(struct paged_source *s, struct error *err)
 		paged_enter(s, PAGED_NULLS);
 		return 0;
 	}
-	/* What settle() found is pending until a later run has settled it. */
+	/* The pending part that settle() found stays until a later run has
+	 * settled it. */
 	json_decref(p->mark.at.pending);
 	p->mark.at.pending = p->scan->settled->pending
 				     ? json_deep_copy(p->scan->settled->pending)
@@ -142,7 +144,7 @@ static int paged_begin(struct paged_source *s, struct error *err)
 	return 0;
 }
 
-/* What a page of many batches may hold. */
+/* The most bytes that a page of many batches may hold. */
 #define PAGED_BYTES ((double)(64 << 20))
 
 /* So many rows that the byte bound is met about when the page ends. */

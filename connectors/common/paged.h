@@ -1,15 +1,22 @@
 /*
- * A source that is read in pages by (mark, key): `column > t OR (column = t
- * AND (key) > (k))` with ORDER BY and LIMIT, in steps that follow the mark.
- * What is the same for every such engine is here; an engine brings its catalog,
- * its way of comparing values and its loop over a statement's rows (struct
- * paged_dialect). Files: paged.c the pages, paged_bounds.c where steps begin
- * and end, paged_sql.c statements, paged_check.c what is looked at before the
- * first row, paged_rows.c rows that do not fit, paged_lookup.c rows of given
- * keys, paged_whole.c each row there is,
- * paged_cut.c ranges cut to size, paged_inspect.c for `check` and
- * `init`, paged_settle.c what is settled where a clock is all that tells,
- * paged_shape.c whether a table still is what was described.
+ * A source that is read in pages by (mark, key): `column > t OR (column = t AND
+ * (key) > (k))` with ORDER BY and LIMIT, in steps that follow the mark. The
+ * parts that all such engines share are here. An engine brings its catalog, its
+ * way of comparing values and its loop over a statement's rows (struct
+ * paged_dialect).
+ *
+ * Files:
+ * - paged.c: the pages
+ * - paged_bounds.c: where steps begin and end
+ * - paged_sql.c: statements
+ * - paged_check.c: checks before the first row
+ * - paged_rows.c: rows that do not fit
+ * - paged_lookup.c: rows of given keys
+ * - paged_whole.c: every row of the table
+ * - paged_cut.c: ranges cut to size
+ * - paged_inspect.c: answers for `check` and `init`
+ * - paged_settle.c: the settled point where only a clock tells it
+ * - paged_shape.c: whether a table still is as it was described
  */
 #ifndef TIDEMARK_CONNECTORS_COMMON_PAGED_H
 #define TIDEMARK_CONNECTORS_COMMON_PAGED_H
@@ -29,7 +36,7 @@ struct paged_source;
 struct paged_query {
 	struct strbuf sql;
 	char *params[PAGED_MAX_PARAMETERS]; /* owned */
-	/* Whose values they are; NULL: plain text. */
+	/* The columns whose values they are; NULL: plain text. */
 	const struct source_column *columns[PAGED_MAX_PARAMETERS];
 	int n;
 };
@@ -45,7 +52,7 @@ struct paged_dialect {
 	/* How a statement begins: "SELECT ", with what a list of the server's
 	 * statements is to show of it. */
 	const char *select;
-	/* What `init` says of a mark without an index. */
+	/* The warning of `init` about a mark without an index. */
 	const char *unindexed;
 	/* The statement ends with each batch: it holds a lock that writers
 	 * wait for. */
@@ -87,16 +94,17 @@ struct paged_dialect {
 	/* As clients' explain: caller frees both; either may be NULL. */
 	int (*explain)(struct paged_source *s, const struct paged_query *q,
 		       char **plan, char **index, struct error *err);
-	/* Begin the statement of a page; append its rows until the batch is
-	 * full (0) or there are no more (1; p->read counts them); close it. */
+	/* Begin the statement of a page. Then append its rows until the batch
+	 * is full (0) or there are no more (1; p->read counts them). Then close
+	 * it. */
 	int (*page_open)(struct paged_source *s, const struct paged_query *q,
 			 struct error *err);
 	int (*page_read)(struct paged_source *s, struct batch *b,
 			 struct error *err);
 	void (*page_close)(struct paged_source *s);
-	/* Of the page just opened: NULL if a column is of the type that was
-	 * described, else how the server spells its type now, in words that
-	 * stay the same (caller frees). */
+	/* Compare a column of the page just opened with its description. NULL
+	 * if the type is the same. Else the server's present spelling of the
+	 * type, in words that stay the same (caller frees). */
 	char *(*page_type)(struct paged_source *s, size_t column);
 	/* Append a column of the row appended last, as it is compared. */
 	void (*position)(const struct paged_source *s, const struct batch *b,
@@ -115,11 +123,11 @@ enum paged_step {
 struct paged_pass {
 	const struct scan *scan;
 	struct running_mark mark;
-	size_t asked; /* of a scan of keys: so many so far */
+	size_t asked; /* keys that a scan of keys has asked for so far */
 	enum paged_step step;
 	struct strlist last; /* position of the last row; empty: step's begin */
 	struct strlist reached; /* position of the last batch's last row */
-	size_t limit; /* of the page under way */
+	size_t limit; /* the page's under way */
 	size_t read; /* its rows so far */
 	bool streaming;
 	bool open; /* failpoint snapshot_opened has been passed */
@@ -133,7 +141,7 @@ struct paged_source {
 	struct connector base;
 	const struct paged_dialect *dialect;
 	struct source_layout layout;
-	const struct source_spec *described; /* whose layout it is, or NULL */
+	const struct source_spec *described; /* the mark's at that time */
 	enum strategy strategy; /* it was made for */
 	char *mark_column;
 	struct paged_pass pass;
@@ -284,7 +292,7 @@ int paged_count_nulls(struct paged_source *s, int64_t *count,
 		      struct error *err);
 /* A key that more than one row has, as text (caller frees), or NULL. */
 int paged_find_repeat(struct paged_source *s, char **out, struct error *err);
-/* What tail: hold keeps back, in the step of the tail. */
+/* Count the rows that tail: hold keeps back, in the step of the tail. */
 int paged_count_tail(struct paged_source *s, struct batch *out,
 		     struct error *err);
 

@@ -15,8 +15,8 @@ bool paged_has_lag(const struct paged_source *s)
 						    : mark->lag_count > 0;
 }
 
-/* The position where the run began, in the total order; false if only the
- * mark is known: rows at the mark itself are still to be read. */
+/* The position where the run began, in the total order. False if only the mark
+ * is known: then rows at the mark itself are still to be read. */
 static bool bounds_from(const struct paged_source *s, struct strlist *out)
 {
 	const struct source_layout *l = &s->layout;

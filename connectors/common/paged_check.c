@@ -180,7 +180,8 @@ int paged_check(struct paged_source *s, struct error *err)
 	char *key = NULL;
 	int rc;
 
-	/* Of rows that are not read, nothing is asked. */
+	/* A scan of a range does not read the other rows, so it does not check
+	 * them. */
 	if (s->pass.scan->range)
 		return check_key(s, err);
 	rc = check_nulls(s, err);

@@ -34,8 +34,9 @@ static void cut_begin(const struct paged_source *s, struct paged_query *q)
 	free(all);
 }
 
-/* The greatest mark among the first `n` rows that meet the condition: in the
- * order of an index, where there is one, and written as a watermark has it. */
+/* The greatest mark among the first `n` rows that meet the condition, written
+ * as a watermark has it. The rows are in the order of an index, if there is
+ * one. */
 static int cut_end(struct paged_source *s, struct paged_query *q, int64_t n,
 		   char **out, struct error *err)
 {

@@ -59,9 +59,9 @@ static int shape_look_again(struct paged_source *s,
 	return rc;
 }
 
-/* A column that the page describes in other words than the catalog's. If these
- * are the same as before, the words are this server's for such a column: they
- * are kept, and have to stay. */
+/* The page describes a column in other words than the catalog did. If a second
+ * look finds the catalog unchanged, these are the server's words for such a
+ * column. They are kept, and have to stay the same. */
 static int shape_doubt(struct paged_source *s, struct source_column *c,
 		       char *spelled, struct error *err)
 {

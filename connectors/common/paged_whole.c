@@ -31,10 +31,11 @@ static void whole_write_rows(const struct paged_source *s,
 	paged_write_range(q, s, &left);
 }
 
-/* In pages only where a statement ends with its batch and rows lie in the order
- * of an index; else one statement, and so one snapshot, for all rows. Of keys
- * that nothing keeps from coming twice, the second would be lost behind a page
- * that ends with the first; and a view would be worked out for each page. */
+/* Pages are used only where a statement ends with its batch and rows lie in the
+ * order of an index. Otherwise one statement, and so one snapshot, gives all
+ * rows. If keys can repeat, a page that ends with the first of two equal keys
+ * would lose the second. And the server would compute a view anew for each
+ * page. */
 static bool whole_in_pages(const struct paged_source *s, const struct batch *b)
 {
 	return s->dialect->page_a_batch && s->layout.key_unique &&

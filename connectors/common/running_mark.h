@@ -1,6 +1,6 @@
 /*
- * The mark of a pass that is under way: how far it has come, and the mark
- * column's value of the current row where that column is not delivered. For
+ * The mark of a pass that is under way. It says how far the pass has come, and
+ * holds the current row's mark where the mark column is not delivered. For
  * every connector that pages by (mark, key).
  */
 #ifndef TIDEMARK_CONNECTORS_COMMON_RUNNING_MARK_H
@@ -25,8 +25,9 @@ char *running_mark_text(const struct running_mark *m, const struct batch *b,
 /* Value (of column `mark`) and key become those of row `row`. */
 void running_mark_advance(struct running_mark *m, const struct batch *b,
 			  size_t row, size_t mark);
-/* Rows of a batch in the order of their marks (column `mark`, -1: none) that
- * do not move the value: the last one may be the highest delivered. */
+/* Note rows of a batch that do not move the value. They are in the order of
+ * their marks (column `mark`, -1: none), so the last one may be the highest
+ * delivered. */
 void running_mark_ahead(struct running_mark *m, const struct batch *b,
 			long mark);
 /* The batch's watermark becomes this one. */

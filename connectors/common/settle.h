@@ -1,5 +1,5 @@
-/* What every connector's settle() needs: the open tick of a mark column, the
- * reasons of a guarantee. */
+/* Helpers for every connector's settle(): the open tick of a mark column, and
+ * the reasons of a guarantee. */
 #ifndef TIDEMARK_CONNECTORS_COMMON_SETTLE_H
 #define TIDEMARK_CONNECTORS_COMMON_SETTLE_H
 
@@ -15,9 +15,9 @@
 /* How far a wall clock can be before UTC. */
 #define SETTLE_ZONE_MOST_US (INT64_C(15) * 3600 * US_PER_SECOND)
 /* The last value of a column of this type (DATE, TIMESTAMP, TIMESTAMPTZ) that
- * lies before the instant `us` or, for one without a zone, before that wall
- * clock. The tick that holds it is open: what is written now may carry a mark
- * at its beginning. Caller frees. */
+ * lies before the instant `us`. For a type without a zone `us` is a wall clock.
+ * The tick that holds it is open: a row that is written now may carry a mark at
+ * the tick's beginning. Caller frees. */
 char *settle_text(const struct type *type, int64_t us);
 /* The clock that made the mark, as it stands now. */
 struct settle_clock {
@@ -29,7 +29,7 @@ struct settle_clock {
 	bool days; /* the mark is one */
 };
 
-/* Of `us`, that clock's time of now: latest_us. */
+/* latest_us, where `us` is that clock's time of now. */
 int64_t settle_latest(const struct type *type, int64_t us);
 /* The mark `from` against what is settled: the mark never goes back by itself,
  * and cannot be far ahead of the clock (SCHEMA error). A clock that is behind
@@ -44,11 +44,11 @@ int settle_keep_mark(const struct settle_clock *clock, int64_t value_us,
 void settle_keep_number(const struct watermark *from, struct settled *out);
 /* A mark's value of such a column, DATE too, as µs; false: no point in time. */
 bool settle_read(const struct type *type, const char *text, int64_t *out_us);
-/* What the mark means, for an identity: "instant", "wall clock", "day",
+/* The meaning of the mark, for an identity: "instant", "wall clock", "day",
  * "number". A type that changes within one of these keeps its meaning. */
 const char *settle_meaning(enum type_kind mark);
 
-/* Append what to do where the source is another one, or its ids begin anew:
+/* Append advice for a source that is another one, or whose ids begin anew:
  * commands that name the pipeline of `source`, which may be NULL. SCHEMA. */
 int settle_way_out(const struct source_spec *source, struct error *err);
 
@@ -58,10 +58,10 @@ int settle_no_time(const char *value, const struct source_spec *source,
 
 /* The guarantee is this at most. */
 void settle_weaken(struct settled *out, enum guarantee guarantee);
-/* Of watermark.settle: off. */
+/* The reason with watermark.settle: off. */
 void settle_explain_off(const struct watermark_spec *mark, struct settled *out,
 			struct strbuf *reason);
-/* Of a mark whose clock nobody names. */
+/* The reason for a mark whose clock nobody names. */
 void settle_explain_zone(const char *column, struct settled *out,
 			 struct strbuf *reason);
 /* Append a sentence to a list of reasons. */

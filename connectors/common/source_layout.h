@@ -12,7 +12,7 @@ struct source_column {
 	char *name;
 	char *expression; /* the user's, or NULL */
 	char *sql; /* "table"."name", or the expression in parentheses */
-	char *output; /* what is selected for it */
+	char *output; /* the SQL that is selected for it */
 	/* The text by which the database fills it, or NULL: see tick.h. */
 	char *computed;
 	struct type type; /* native owned */
@@ -30,10 +30,9 @@ struct source_table {
 	bool view;
 	int64_t rows, bytes; /* -1: unknown */
 	/* Where a server has several kinds of tables: */
-	char *engine; /* of storage; NULL: not known */
+	char *engine; /* the storage engine; NULL: not known */
 	char *created; /* as the server writes it, or NULL */
-	char *definition; /* of a view: its query, where that is read; or NULL
-			   */
+	char *definition; /* a view's query, where it is read; or NULL */
 	bool partitioned;
 };
 
@@ -58,16 +57,16 @@ struct source_layout {
 	size_t n_key;
 	bool key_unique; /* an index vouches for it */
 	long mark; /* among `columns`, may be n_columns (hidden); -1 */
-	size_t *order; /* of a pass: the mark, then the key */
+	size_t *order; /* in a pass: the mark, then the key */
 	size_t n_order;
 	char *where; /* the user's, or NULL */
 };
 
-/* What engines differ in. */
+/* The differences between engines. */
 struct source_rules {
 	const char *engine; /* registry name */
 	const char *title; /* for messages: "SQLite" */
-	const char *time_types; /* what strategy timestamp takes */
+	const char *time_types; /* types that strategy timestamp takes */
 	const char *number_types; /* and sequence */
 	bool (*mark_fits)(const struct source_column *c,
 			  enum strategy strategy);

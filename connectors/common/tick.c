@@ -8,7 +8,7 @@
 #include "connectors/common/settle.h"
 #include "core/base/alloc.h"
 
-/* Which choose one of their arguments, or tell the time. */
+/* Functions that choose one of their arguments, or tell the time. */
 static const char *const tick_functions[] = {
 	"coalesce",
 	"greatest",
@@ -117,8 +117,8 @@ static bool tick_quoted(struct tick_text *t)
 	       !tick_is_cast(t, begin);
 }
 
-/* A word, and what stands behind it: a call, or the precision of a type. That
- * is as coarse as the mark's own type, or coarser than that says. */
+/* Read a word and the text behind it: a call, or the precision of a type. Is it
+ * as fine as the mark's own type? False if it is, or may be, coarser. */
 static bool tick_word(struct tick_text *t)
 {
 	const char *word = t->at;

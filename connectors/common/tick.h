@@ -16,8 +16,8 @@
 struct settled;
 struct strbuf;
 
-/* Texts that stand for a computation, and are never plain: one that is not
- * known, an aggregate, and a view whose rows hang on other rows. */
+/* Texts that stand for a computation and are never plain: an unknown one, an
+ * aggregate, and a view whose rows depend on other rows. */
 #define TICK_UNKNOWN "select"
 #define TICK_GROUPED "select min()"
 #define TICK_OTHERS  "select others()"

@@ -1,24 +1,24 @@
 /*
- * What every engine may find wrong with marks and keys, in the same words: as
- * the error that stops a run (refuse_), as a problem that `check` shows
- * (report_).
+ * Faults of marks and keys that every engine may find, always in the same
+ * words. refuse_ gives the error that stops a run, report_ a problem that
+ * `check` shows.
  */
 #ifndef TIDEMARK_CONNECTORS_COMMON_TROUBLE_H
 #define TIDEMARK_CONNECTORS_COMMON_TROUBLE_H
 
 #include "core/plugin/connector.h"
 
-/* `count` rows have no mark, one of them with the key `sample`: DATA, or a line
- * in the log if they are to be left out. */
+/* `count` rows have no mark, and `sample` is the key of one of them. DATA, or a
+ * line in the log if they are to be left out. */
 int refuse_null_marks(const struct scan *scan, const char *column,
 		      int64_t count, const char *sample, struct error *err);
-/* Its columns are no longer those that it was described with (`column` is one
- * of them, or NULL): TRANSIENT, so that the next try describes it anew. */
+/* The table's columns are no longer those of its description (`column` is one
+ * of them, or NULL). TRANSIENT, so that the next try describes it anew. */
 int refuse_altered(const char *table, const char *column, struct error *err);
 /* DATA */
 int refuse_null_key(const char *table, const char *sample, struct error *err);
-/* SQL of the config that the source does not take; `key` names it: CONFIG. What
- * is no fault of the SQL keeps its code. */
+/* The source does not take SQL of the config; `key` names it: CONFIG. An error
+ * that is not the SQL's fault keeps its code. */
 int refuse_sql(const char *key, const struct error *why, struct error *err);
 /* More than one row has this key: SCHEMA. */
 int refuse_repeat(const char *table, const char *key, struct error *err);

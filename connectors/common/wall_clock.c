@@ -28,7 +28,7 @@ static uint32_t zone_number(const unsigned char *p)
 }
 
 struct zone_block {
-	const unsigned char *types, *infos; /* of changes; of types */
+	const unsigned char *types, *infos; /* for each change; for each type */
 	size_t n_changes, n_types, size;
 };
 

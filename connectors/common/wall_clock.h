@@ -12,8 +12,8 @@
 
 /* watermark.time_zone does not say whose clock it is. */
 bool wall_clock_is_unknown(const char *zone);
-/* What a clock of that zone showed at the instant `us`, or a little less: with
- * the smallest offset the zone has had in its last changes. Unknown: the
+/* The time that a clock of that zone showed at the instant `us`, or a little
+ * less, since the smallest recent offset counts. An unknown zone gives the
  * earlier of UTC and this host's own. CONFIG: no such zone on this host. */
 int wall_clock_at(const char *zone, int64_t us, int64_t *out,
 		  struct error *err);

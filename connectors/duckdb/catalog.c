@@ -37,7 +37,8 @@ static const char catalog_nulls_sql[] =
 	"WHERE database_name = current_database() AND schema_name = ?\n"
 	"  AND table_name = ? AND NOT is_nullable";
 
-/* $1, $2: schema and table. What fills a column by itself. */
+/* $1, $2: schema and table. Finds the expressions that fill columns by
+ * themselves. */
 static const char catalog_computed_sql[] =
 	"SELECT column_name AS c, column_default AS d FROM duckdb_columns()\n"
 	"WHERE database_name = current_database() AND schema_name = ?\n"

@@ -4,9 +4,9 @@
 #include "connectors/duckdb/source.h"
 #include "core/base/alloc.h"
 
-/* Functions that do something to the process that calls them, as a plan names
- * them: DuckDB's log may go to the standard output, with any text in it. The
- * second runs SQL that no plan shows. */
+/* Functions that change the process that calls them, as a plan names them. The
+ * first lets DuckDB log to the standard output, with any text. The second runs
+ * SQL that no plan shows. */
 static const struct {
 	const char *node, *name;
 } effects[] = {

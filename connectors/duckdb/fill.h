@@ -9,13 +9,13 @@
 		    const struct duckdb_source_cells *c, size_t from,          \
 		    size_t n, struct error *err)
 
-DUCKDB_SOURCE_FILL(duckdb_source_fill_same); /* of the same width and meaning */
+DUCKDB_SOURCE_FILL(duckdb_source_fill_same); /* same width and meaning */
 DUCKDB_SOURCE_FILL(
 	duckdb_source_fill_small); /* integers that travel as wider ones */
 DUCKDB_SOURCE_FILL(duckdb_source_fill_number); /* DECIMAL, HUGEINT, UHUGEINT */
 DUCKDB_SOURCE_FILL(duckdb_source_fill_bytes); /* text and bytes */
 DUCKDB_SOURCE_FILL(duckdb_source_fill_date);
-DUCKDB_SOURCE_FILL(duckdb_source_fill_timestamp); /* of every unit */
+DUCKDB_SOURCE_FILL(duckdb_source_fill_timestamp); /* any unit */
 DUCKDB_SOURCE_FILL(duckdb_source_fill_interval);
 DUCKDB_SOURCE_FILL(duckdb_source_fill_uuid);
 

@@ -14,9 +14,10 @@
 	"strategy timestamp"
 
 /* $1 to $3: schema, table and column. The default names the sequence as its
- * author wrote it; two that fit are none. The text has the next id (DuckDB
- * 1.5.6): `last_value` is one too high once the file was closed, and too low
- * where the sequence was used since the last checkpoint. */
+ * author wrote it. If two sequences fit, none is taken. The sequence's text has
+ * the next id (DuckDB 1.5.6). `last_value` does not serve: it is one too high
+ * once the file was closed. It is too low where the sequence was used since the
+ * last checkpoint. */
 static const char ids_sequence_sql[] =
 	"SELECT s.sequence_name AS n, s.increment_by AS i, s.cycle AS c,\n"
 	"  coalesce(nullif(regexp_extract(s.sql,\n"

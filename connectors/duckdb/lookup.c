@@ -22,7 +22,8 @@ static char *lookup_text(const struct paged_source *s, size_t key, size_t i,
 	return text;
 }
 
-/* What no text of the list has in it, and none can have where it ends. */
+/* A separator that no text of the list holds, and that cannot begin at a text's
+ * end. */
 static void lookup_separator(const struct strlist *texts, struct strbuf *out)
 {
 	strbuf_addch(out, '\x1f');

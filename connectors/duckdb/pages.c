@@ -39,7 +39,7 @@ int duckdb_source_query(struct paged_source *base, const struct paged_query *q,
 	return rc;
 }
 
-/* Of its plan there is no more to say. */
+/* Nothing more can be told of DuckDB's plan. */
 int duckdb_source_explain(struct paged_source *base,
 			  const struct paged_query *q, char **plan,
 			  char **index, struct error *err)

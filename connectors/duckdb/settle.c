@@ -1,16 +1,15 @@
 /*
- * What is settled in a DuckDB file.
+ * The settled point of a DuckDB file.
  *
- * A process that writes such a file has it for itself: that it could be opened
- * at all, read-only, proves that no other process has a transaction open, and
- * while it is open none can begin. So all that was written before is there,
- * and what is written later carries a later now(). A destination of this very
- * process may have the file open too; it is not loading while this is asked.
- * Two clocks are compared, that of whoever wrote and ours, on one host: the
- * margin is that of the other engines.
+ * A process that writes such a file has it for itself. If we could open it
+ * read-only, no other process has a transaction open, and none can begin while
+ * we have it open. So all earlier writes are there, and later writes carry a
+ * later now(). A destination of this very process may have the file open too.
+ * It does not load while this question is asked. The writer's clock and ours
+ * are compared, on one host. The margin is the same as with other engines.
  *
  * sequence: all ids up to the highest are committed, but only a sequence of the
- * file never gives one below it: ids.c.
+ * file never gives an id below it: ids.c.
  */
 #include <stdlib.h>
 

@@ -3,9 +3,9 @@
  * table; pages, steps and marks are those of connectors/common/paged.h.
  *
  * The file is open, read-only, from the beginning of each call to its end, and
- * from scan to the end of the pass; in between it may be closed if a
+ * from scan to the end of the pass. In between it may be closed if a
  * destination of this process wants to write it. Rows come from one read-only
- * transaction a pass. DuckDB has no use for an index here: a page is a sorted
+ * transaction a pass. DuckDB has no use for an index here. A page is a sorted
  * part of one scan, so pages are larger than batches.
  */
 #ifndef TIDEMARK_CONNECTORS_DUCKDB_SOURCE_H
@@ -21,7 +21,7 @@ struct duckdb_source {
 	bool awake; /* in a transaction */
 	char *path, *memory_limit, *threads, *external_access;
 	struct duck_scan *page;
-	size_t chunk_rows, chunk_at; /* of the page's chunk */
+	size_t chunk_rows, chunk_at; /* the page's chunk */
 	struct duckdb_source_cells *cells; /* its columns */
 	size_t n_cells;
 };
@@ -50,8 +50,9 @@ int duckdb_source_ask(struct duckdb_source *s, const char *sql,
 		      const char *shape, int n, const char *const *params,
 		      struct paged_answer *out, struct error *err);
 
-/* views.c: of a view's mark `computed` becomes what fills the column of the
- * table below, or what stands for a view that is no plain one. */
+/* views.c: find out how a view's mark is filled. `computed` becomes the text
+ * that fills the column of the table below. For a view that is not plain it
+ * becomes a text of tick.h. */
 int duckdb_source_view_mark(struct duckdb_source *s,
 			    const struct source_table *view,
 			    struct source_column *mark, struct error *err);

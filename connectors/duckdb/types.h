@@ -1,8 +1,8 @@
 /*
- * DuckDB's types: which kind of value each travels as, what its chunks hold,
- * how it is compared, and which function takes it over. What is not in the
- * table (lists, structs, BIT, TIMESTAMP_NS, ...) travels as DuckDB's own text
- * with its type's name.
+ * DuckDB's types: as which kind of value each travels, how its chunks hold it,
+ * how it is compared, and which function takes it over. A type that is not in
+ * the table (lists, structs, BIT, TIMESTAMP_NS, ...) travels as DuckDB's own
+ * text with its type's name.
  */
 #ifndef TIDEMARK_CONNECTORS_DUCKDB_TYPES_H
 #define TIDEMARK_CONNECTORS_DUCKDB_TYPES_H
@@ -35,8 +35,8 @@ struct duckdb_source_type {
 	enum type_kind kind;
 	enum duck_kind duck;
 	duckdb_source_fill fill;
-	const char *cast; /* of a compared text; NULL: no exact order */
-	int digits; /* of a time's fraction */
+	const char *cast; /* a compared text's; NULL: no exact order */
+	int digits; /* a time's fraction */
 };
 
 /* Never NULL. Fills `out` (native owned by the caller) and what the chunks

@@ -1,9 +1,9 @@
 /*
- * Is a view a plain one: does each of its rows come of one row of one table, by
- * columns, filters and functions that always give the same? Then a row appears
- * or changes only with a write of that row, which set the mark. DuckDB gives
- * the tree of a statement; what is not known to be plain is not. Views below
- * are looked into, down to the table.
+ * Is a view plain? In a plain view each row comes from one row of one table, by
+ * columns, filters and functions that always give the same result. Then a row
+ * appears or changes only with a write of that row, which set the mark. DuckDB
+ * gives the tree of a statement. Views below are followed down to the table. A
+ * view counts as plain only if that is known.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -289,8 +289,8 @@ static int views_look_into(struct duckdb_source *s, struct views_trace *t,
 	return rc;
 }
 
-/* A name without a schema is looked for in the view's own and in main; if both
- * have it, it is not known which is meant. */
+/* Look for a name without a schema in the view's own schema and in main. If
+ * both have it, nobody knows which one is meant. */
 static const char views_find_sql[] =
 	"SELECT s, v, sql FROM (\n"
 	"  SELECT schema_name AS s, view_name AS v, sql FROM duckdb_views()\n"

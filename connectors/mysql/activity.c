@@ -27,9 +27,10 @@ static const char activity_statements_sql[] =
 	"  AND COALESCE(info, '') NOT LIKE 'SELECT /* tidemark source */%%'\n"
 	"ORDER BY 2";
 
-/* The first is whole, but MySQL counts the time of a CALL anew with each of its
- * statements, and means to drop the list one day. The second counts from the
- * CALL, but is empty, or has holes, as the performance schema is set up. */
+/* Neither list is enough alone. The first is whole. But MySQL counts the time
+ * of a CALL anew with each of its statements, and means to drop the list one
+ * day. The second counts from the CALL, but may be empty or have holes,
+ * depending on the setup of the performance schema. */
 static const char *const activity_lists[] = { "information_schema",
 					      "performance_schema" };
 

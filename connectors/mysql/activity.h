@@ -1,6 +1,6 @@
 /*
- * Who else has a transaction open on this server: what a mark must wait for.
- * Read before any snapshot that serves rows.
+ * Open transactions of others on this server, for which a mark must wait. Read
+ * before any snapshot that serves rows.
  */
 #ifndef TIDEMARK_CONNECTORS_MYSQL_ACTIVITY_H
 #define TIDEMARK_CONNECTORS_MYSQL_ACTIVITY_H
@@ -23,7 +23,7 @@ enum mysql_source_begun {
 struct mysql_source_activity {
 	int64_t now_us; /* the server's clock, taken first */
 	int64_t oldest_us; /* start of the oldest; INT64_MAX: none is open */
-	int64_t statements_us; /* of the statements alone */
+	int64_t statements_us; /* the same for statements alone */
 	bool may_see; /* PROCESS: all sessions and transactions */
 	bool lists; /* statements: we are in the list ourselves */
 	bool may_see_xa; /* XA_RECOVER_ADMIN, where the server asks for it */
@@ -37,8 +37,9 @@ struct mysql_source_activity {
 	json_t *held_by; /* the oldest, or NULL */
 	json_t *open; /* each transaction as text, stable over its life, and
 		       * the session of each statement that has none yet */
-	json_t *writers; /* those that have written: text -> start, µs */
-	json_t *sessions; /* of all transactions and statements: id -> true */
+	json_t *writers; /* writers' transactions: text -> start, µs */
+	json_t *sessions; /* all transactions' and statements' sessions: id ->
+			   * true */
 };
 
 /* `clocks`: also those that run or were begun without a transaction of InnoDB's

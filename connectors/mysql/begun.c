@@ -15,10 +15,11 @@
 
 static const char begun_plain_sql[] = BEGUN_PLAIN;
 
-/* The age of an event that goes on is counted to now; what it is subtracted
- * from is the statement's begin, so that it begins rather too early. Sessions
- * that are neither watched nor in a transaction of more than one statement are
- * left out, but for the one row that says so. */
+/* The age of a running event is counted to now, and subtracted from the begin
+ * of our statement. So the event seems to begin rather too early, which is
+ * safe. Two kinds of sessions are shown: unwatched ones, and those in a
+ * transaction of more than one statement. One row is always there and says so
+ * if there are none. */
 static const char begun_sql[] = BEGUN_PLAIN
 	",\n"
 	"  (SELECT COUNT(*) FROM performance_schema.setup_consumers\n"

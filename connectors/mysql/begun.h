@@ -1,9 +1,9 @@
 /*
- * Transactions that were begun and have not touched a table yet: they may have
+ * Transactions that were begun and have not touched a table yet. They may have
  * taken their NOW() into a variable, and write it later. InnoDB does not know
- * them (nor, on MySQL, when one that has only read was begun, once it writes);
- * the performance schema does. Of mysql_source_activity_read; nobody else calls
- * this.
+ * them. On MySQL it does not know either when a transaction began that has only
+ * read so far, once it writes. The performance schema knows both. A part of
+ * mysql_source_activity_read().
  */
 #ifndef TIDEMARK_CONNECTORS_MYSQL_BEGUN_H
 #define TIDEMARK_CONNECTORS_MYSQL_BEGUN_H

@@ -1,5 +1,5 @@
 /*
- * What the catalog says of a table, its indexes and columns, and what of them
+ * The catalog's facts about a table, its indexes and columns, and which of them
  * the user may read.
  */
 #ifndef TIDEMARK_CONNECTORS_MYSQL_CATALOG_H

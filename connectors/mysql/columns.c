@@ -61,7 +61,7 @@ static void columns_set_type(struct source_column *c,
 	c->type = (struct type){ .kind = how->kind };
 }
 
-/* What the catalog says of precision and the like. */
+/* Take precision and the like from the catalog. */
 static void columns_describe(struct source_column *c,
 			     const struct mysql_client_result *r, size_t row)
 {
@@ -108,10 +108,11 @@ static bool columns_among(const char *charset, const char *const *names)
 	return *names;
 }
 
-/* The server puts "?" for a code that the character set leaves open, TIS-620 a
- * U+FFFD: more of those than the column holds, and 0xFF comes instead, which is
- * no text. Comparing the way there and back would refuse good texts, since some
- * sets have a character twice. */
+/* The server puts "?" for a code that the character set leaves open, and for
+ * TIS-620 a U+FFFD. If the result has more of those than the column holds, the
+ * query gives 0xFF instead, which is no text, so that we refuse it. Comparing
+ * the way there and back would refuse good texts, since some sets have a
+ * character twice. */
 static char *columns_converted(const char *sql, bool has_fffd)
 {
 	char *text = xstrfmt("CONVERT(%s USING utf8mb4)", sql);
@@ -129,9 +130,9 @@ static char *columns_converted(const char *sql, bool has_fffd)
 }
 
 /* Bytes that are not valid in utf8mb3 or ascii are read as they are, and
- * checked here: they too would come as "?", on MariaDB 10.11 even under a CAST
- * AS BINARY. What nobody here knows is read as
- * the server's text; the library does not know a VECTOR. */
+ * checked here. The server would turn them into "?", on MariaDB 10.11 even
+ * under a CAST AS BINARY. A type that we do not know is read as the server's
+ * text. The library does not know VECTOR. */
 static char *columns_output(const struct source_column *c, const char *charset)
 {
 	static const char *const raw[] = { "utf8", "utf8mb3", "ascii", NULL };
@@ -212,7 +213,7 @@ static int columns_probe(struct mysql_client *db, const struct source_table *t,
 	return rc;
 }
 
-/* Which key of the config holds the SQL that fails? */
+/* Find the key of the config that holds the failing SQL. */
 static int columns_blame(struct mysql_client *db, const struct source_table *t,
 			 const struct source_spec *source,
 			 const struct error *first, struct error *err)

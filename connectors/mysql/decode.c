@@ -92,8 +92,8 @@ MYSQL_SOURCE_DECODE(mysql_source_decode_bits)
 	return 0;
 }
 
-/* What the client library hands out is what came over the wire, and no server
- * has such times. */
+/* The client library hands out bytes as they came over the wire. No server has
+ * such times. */
 static int decode_check_clock(const struct mysql_client_time *t, uint64_t hours,
 			      uint64_t most_hours, struct error *err)
 {

@@ -34,8 +34,8 @@ static int durable_look(struct mysql_client *db, uint64_t *current,
 	return rc;
 }
 
-/* What a commit left to the log's next flush, and all before it, is on disk
- * once the flush has passed where the log ends now. */
+/* A commit may leave its log to the next flush. It is on disk, with all before
+ * it, once the flush has passed the present end of the log. */
 int mysql_source_durable(struct mysql_client *db,
 			 const struct mysql_source_server *server,
 			 enum mysql_source_durable *out, struct error *err)

@@ -1,7 +1,7 @@
 /*
- * Has the server written to disk what we have seen? One that does not flush its
- * log with each commit gives ids out again after a crash, and rows go back to
- * what they were: behind a mark that has passed them.
+ * Has the server written to disk what we have seen? A server may not flush its
+ * log with each commit. After a crash it gives ids out again, and rows go back
+ * to older versions, behind a mark that has passed them.
  */
 #ifndef TIDEMARK_CONNECTORS_MYSQL_DURABLE_H
 #define TIDEMARK_CONNECTORS_MYSQL_DURABLE_H
@@ -14,8 +14,8 @@ enum mysql_source_durable {
 	DURABLE_UNKNOWN, /* the server does not tell */
 };
 
-/* Of all that is committed now. Waits a moment for a server that flushes its
- * log once a second; asks nothing of one that flushes with each commit. */
+/* Are all present commits on disk? Waits a moment for a server that flushes its
+ * log once a second. A server that flushes with each commit is not asked. */
 int mysql_source_durable(struct mysql_client *db,
 			 const struct mysql_source_server *server,
 			 enum mysql_source_durable *out, struct error *err);

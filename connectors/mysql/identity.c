@@ -153,10 +153,11 @@ static json_t *identity_read_ids(const struct source_table *t,
 	return parts;
 }
 
-/* InnoDB's id lasts over ALTERs in place, and a partition's over those of its
- * neighbours. The time of creation, in whole seconds, changes with more ALTERs
- * and not with what is done to a partition, so it only serves where there is no
- * id: in other engines, without rights, and in marks of earlier versions. */
+/* InnoDB's id lasts over ALTERs in place, and a partition's id over ALTERs of
+ * its neighbours. The time of creation has whole seconds. It changes with more
+ * ALTERs, and does not change with work on a partition. So it only serves where
+ * there is no id: in other engines, without rights, and in marks of earlier
+ * versions. */
 static int identity_table(struct mysql_source *c, const struct source_table *t,
 			  json_t *identity, struct error *err)
 {

@@ -20,7 +20,7 @@ void mysql_source_ids_release(struct mysql_source_ids *ids);
 
 /* Why an id may come later that the mark has passed. */
 struct mysql_source_ids_doubt {
-	const char *code; /* of check; NULL: it cannot */
+	const char *code; /* the problem's code in `check`; NULL: it cannot */
 	char *reason, *fix;
 };
 void mysql_source_ids_doubt(const struct mysql_source *c,

@@ -113,10 +113,10 @@ static int lineage_refuse(const struct mysql_source *c,
 	return settle_way_out(source, err);
 }
 
-/* The rows are asked: if none lies at or below the mark, all of them are going
- * to be read; if the very row where the mark stands is still there, with its
- * time, these are the rows that were read. An id proves nothing: another table
- * has it too. */
+/* Ask the rows. If none lies at or below the mark, the run is going to read all
+ * of them. If the very row of the mark is still there with its time, these are
+ * the rows that earlier runs read. An id proves nothing: another table has it
+ * too. */
 static int lineage_ask_rows(struct mysql_source *c,
 			    const struct watermark_spec *mark,
 			    const struct watermark *from, bool *read,

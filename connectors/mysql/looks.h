@@ -1,12 +1,13 @@
 /*
- * What one look at the open transactions proves to the next: up to where
- * every NOW() belongs to a transaction that is over.
+ * One look at the open transactions proves something to the next look: a time
+ * before which every NOW() belongs to a transaction that is over.
  *
- * A transaction's trx_started is no bound: it is set after its first statement
- * has waited for a metadata lock, with its NOW() taken before (seen on MariaDB
- * 10.11 and MySQL 9.7). But whatever begins after a look has its NOW() after
- * that look's point, so one that an earlier look did not show is bounded by
- * that look. Of settle.c; the memory travels in the watermark's "pending".
+ * A transaction's trx_started is no bound. The server sets it after the first
+ * statement has waited for a metadata lock, and takes NOW() before (seen on
+ * MariaDB 10.11 and MySQL 9.7). But a transaction that begins after a look has
+ * its NOW() after that look's point. So a transaction that an earlier look did
+ * not show is bounded by that look. The memory travels in the watermark's
+ * "pending".
  */
 #ifndef TIDEMARK_CONNECTORS_MYSQL_LOOKS_H
 #define TIDEMARK_CONNECTORS_MYSQL_LOOKS_H
@@ -16,7 +17,7 @@
 
 struct mysql_source_looks {
 	bool any; /* point_us holds */
-	int64_t point_us; /* of the last look */
+	int64_t point_us; /* the last look's */
 	json_t *seen; /* transaction -> µs: before its first NOW() */
 	bool guessed; /* one was open before the first look */
 };

@@ -73,7 +73,7 @@ void mysql_source_page_close(struct paged_source *base)
 		mysql_client_stream_abort(c->db);
 }
 
-/* Of texts and bytes their length does not matter: all of it is read. */
+/* For texts and bytes the length does not matter: all of it is read. */
 static bool rows_text_is(const struct source_column *c,
 			 const struct mysql_client_field *f)
 {
@@ -101,7 +101,7 @@ static bool rows_type_is(const struct source_column *c,
 	       now.scale == c->type.scale && now.digits == c->type.digits;
 }
 
-/* What is converted on the way out has the conversion's type. */
+/* A column that the SELECT converts has the conversion's type. */
 char *mysql_source_page_type(struct paged_source *base, size_t column)
 {
 	const struct source_column *c = base->layout.columns[column];
@@ -171,8 +171,9 @@ static int rows_append(struct paged_source *base, struct batch *b,
 	return rc;
 }
 
-/* Of one page: held for longer, the server would keep old versions of rows for
- * us. One that is given up ends with its session. */
+/* End the snapshot of one page. If it lasted longer, the server would keep
+ * old versions of rows for us. A snapshot that is given up ends with its
+ * session. */
 static int rows_end_snapshot(struct mysql_source *c, struct error *err)
 {
 	return mysql_client_exec(c->db, MYSQL_SOURCE_TAG " COMMIT", err);

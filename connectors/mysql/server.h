@@ -1,7 +1,7 @@
 /*
- * What kind of server the source is: one that alone takes the writes, or one
- * where transactions of elsewhere arrive. Their open transactions do not show
- * here, and their rows carry an older NOW() when they come.
+ * Does the source alone take the writes, or do transactions from another server
+ * arrive? Such transactions do not show here while they are open, and their
+ * rows carry an older NOW() when they come.
  */
 #ifndef TIDEMARK_CONNECTORS_MYSQL_SERVER_H
 #define TIDEMARK_CONNECTORS_MYSQL_SERVER_H
@@ -22,8 +22,9 @@ int mysql_source_server_read(struct mysql_client *db,
 			     struct mysql_source_server *out,
 			     struct error *err);
 void mysql_source_server_release(struct mysql_source_server *s);
-/* What of elsewhere arrives here, to follow "the source is"; NULL: nothing.
- * `applies`: a thread that applies another server's changes was seen. */
+/* The origin of foreign transactions, to follow "the source is"; NULL: none
+ * arrive. `applies`: a thread that applies another server's changes was
+ * seen. */
 const char *mysql_source_server_shares(const struct mysql_source_server *s,
 				       bool applies);
 

@@ -61,9 +61,9 @@ static void settle_engine(const struct source_table *t, struct settled *out,
 	"SET GLOBAL innodb_flush_log_at_trx_commit = 1, GLOBAL sync_binlog = " \
 	"1"
 
-/* A mark that is ahead of what is on disk would be ahead of the rows after a
- * crash of the server: it stays where it is, and what is past it is delivered
- * all the same. */
+/* After a crash of the server, a mark ahead of the disk would be ahead of the
+ * rows. So the mark stays where it is, and later rows are delivered all the
+ * same. */
 static int settle_flushed(struct mysql_source *c,
 			  const struct mysql_source_server *server,
 			  const struct watermark *from, struct settled *out,
@@ -89,7 +89,7 @@ static int settle_flushed(struct mysql_source *c,
 	return 0;
 }
 
-/* What may go unseen of others, and why. */
+/* Judge which writes of others may go unseen, and give the reasons. */
 static int settle_judge(struct mysql_source *c,
 			const struct mysql_source_activity *a,
 			const struct watermark *from, struct settled *out,
@@ -155,7 +155,7 @@ static int settle_look(struct mysql_source *c,
 	return rc;
 }
 
-/* What makes the guarantee lag although every transaction shows. */
+/* Reasons why the guarantee is lag although every transaction shows. */
 static void settle_judge_mark(const struct source_column *column,
 			      const struct mysql_source_looks *looks,
 			      const struct watermark_spec *mark,
@@ -349,9 +349,10 @@ static void settle_judge_ids(struct mysql_source *c,
 	mysql_source_ids_doubt_release(&d);
 }
 
-/* Ids are given out in order but commit out of order: every id up to the
+/* Ids are given out in order but committed out of order. Every id up to the
  * greatest one seen belongs to a transaction that is over, or to one that is
- * open right after. So the maximum comes first, the transactions second. */
+ * open right afterwards. So the maximum is read first, and the transactions
+ * second. */
 static int settle_sequence(struct mysql_source *c,
 			   const struct watermark_spec *mark,
 			   const struct watermark *from, struct settled *out,

@@ -12,17 +12,18 @@
 struct mysql_source {
 	struct paged_source paged; /* first: it is the connector */
 	struct mysql_client *db;
-	char *name; /* of the connection, for messages */
-	enum mysql_client_form *forms; /* of a page's columns */
+	char *name; /* the connection's, for messages */
+	enum mysql_client_form *forms; /* for a page's columns */
 	json_t *identity; /* as last told, or NULL */
-	json_t *looked; /* what settle() saw, for the next run; or NULL */
+	json_t *looked; /* from settle(), for the next run; or NULL */
 	bool denied; /* no right to read performance_schema */
 };
 
 extern const struct connector_ops mysql_connector;
 extern const struct paged_dialect mysql_source_dialect;
 
-/* Of a time that is computed (`DATE(at)`), in the words of run and check. */
+/* A mark that is a computed time (`DATE(at)`), in the words of run and
+ * check. */
 #define MYSQL_SOURCE_COARSE                                                    \
 	"the mark \"%s\" is an expression, and how coarse its values are is "  \
 	"not known: a row may come later with a value that the mark has "      \

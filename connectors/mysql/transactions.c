@@ -9,10 +9,10 @@
 #include "core/base/clock.h"
 
 /*
- * innodb_trx shows trx_started in the zone of the server's system, whatever
- * the session's; an hour that comes twice is taken for its first time. The
- * table is a copy that is renewed only when nobody has looked for 0.1 s: that
- * it is fresh is known when it shows this very statement, by its tag.
+ * innodb_trx shows trx_started in the zone of the server's system, whatever the
+ * session's zone. An hour that comes twice counts as the first one. The table
+ * is a copy, and the server renews it only when nobody has looked for 100 ms.
+ * The copy is known to be fresh when it shows this very statement, by its tag.
  */
 static const char transactions_sql[] =
 	"SELECT /* tidemark %s */ t.thread,\n"

@@ -1,16 +1,16 @@
 /*
- * The transactions that InnoDB has open: by information_schema.innodb_trx, or
- * by SHOW ENGINE INNODB STATUS while that table is an old copy. Of
- * mysql_source_activity_read; nobody else calls this.
+ * The transactions that InnoDB has open, by information_schema.innodb_trx.
+ * While that table is an old copy, by SHOW ENGINE INNODB STATUS. A part of
+ * mysql_source_activity_read().
  */
 #ifndef TIDEMARK_CONNECTORS_MYSQL_TRANSACTIONS_H
 #define TIDEMARK_CONNECTORS_MYSQL_TRANSACTIONS_H
 
 #include "connectors/mysql/activity.h"
 
-/* The list has somebody's statement in it with a character of four bytes, for
- * which its own column is too narrow (MySQL 9.7): none is shown, however it is
- * asked for. */
+/* A statement in the list holds a character of four bytes, for which the list's
+ * own column is too narrow (MySQL 9.7). The server then shows no statement,
+ * however it is asked. */
 #define MYSQL_SOURCE_ERRNO_NARROW 3854
 
 /* Fills may_see, stale, held_by, oldest_us, open. */

@@ -1,7 +1,7 @@
 /*
- * MySQL's and MariaDB's types: which kind of value each travels as, how the
- * client hands it out, how it is compared, and which function decodes it. One
- * table, by information_schema's data_type.
+ * MySQL's and MariaDB's types, in one table by information_schema's data_type.
+ * It says as which kind of value each travels, how the client hands it out, how
+ * it is compared, and which function decodes it.
  */
 #ifndef TIDEMARK_CONNECTORS_MYSQL_TYPES_H
 #define TIDEMARK_CONNECTORS_MYSQL_TYPES_H
@@ -33,7 +33,8 @@ struct mysql_source_type {
 	enum mysql_client_form form;
 	mysql_source_decode decode;
 	enum mysql_source_order order;
-	/* Of a compared text; NULL: none, or one that depends on the column. */
+	/* Casts a compared text; NULL: no cast, or one that depends on the
+	 * column. */
 	const char *cast;
 };
 
@@ -42,7 +43,7 @@ const struct mysql_source_type *mysql_source_type_find(const char *data_type,
 						       bool is_unsigned);
 /* All of them, for tests; the last is the text of the others. */
 const struct mysql_source_type *mysql_source_types(size_t *n);
-/* Of an expression's column. */
+/* The type of an expression's column. */
 const struct mysql_source_type *
 mysql_source_type_of_field(const struct mysql_client_field *f);
 /* Precision and scale, or digits of a second, whichever the kind has. Numbers

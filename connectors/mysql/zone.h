@@ -6,9 +6,9 @@
 #include "clients/mysql.h"
 
 /* The instant `us` as the wall clock of `zone` (watermark.time_zone), with the
- * smallest offset the zone has within a day of it or of now; "auto": the
- * earliest of UTC, the server's zone and its system's. CONFIG if the server
- * does not know the zone. */
+ * zone's smallest offset within a day of it or of now. "auto" is the earliest
+ * of UTC, the server's zone and its system's. CONFIG if the server does not
+ * know the zone. */
 int mysql_source_zone_wall_clock(struct mysql_client *db, const char *zone,
 				 int64_t us, int64_t *out, struct error *err);
 

@@ -10,7 +10,7 @@
 #include "core/base/utf8.h"
 #include "core/data/value.h"
 
-/* Of a value that is shown in an error. */
+/* The most characters of a value that an error shows. */
 #define DECODE_SHOWN 40
 
 /* "the text 'abc' in a column declared INTEGER" */
@@ -113,7 +113,7 @@ SQLITE_SOURCE_DECODE(sqlite_source_decode_text)
 	return decode_utf8(v, row, text, n, err);
 }
 
-/* What the text of a number is: SQLite prints 15 digits, which are not all. */
+/* Print a number with all digits: SQLite itself prints only 15. */
 static void decode_print_number(struct strbuf *sb, struct sqlite_statement *st,
 				int column)
 {

@@ -81,7 +81,7 @@ int sqlite_source_refuse_notation(const struct sqlite_source *s,
 	return rc;
 }
 
-/* Of the greatest value; infinity and numbers are none. NUMERIC columns would
+/* The greatest value; infinity and numbers do not count. NUMERIC columns would
  * take '0' for the number. */
 static int marks_greatest(struct sqlite_source *s, char **out,
 			  struct error *err)

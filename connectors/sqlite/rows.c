@@ -87,14 +87,13 @@ int sqlite_source_page_open(struct paged_source *base,
 	rc = rows_prepare(s, q, &s->page, err);
 	if (rc)
 		return rc;
-	/* The first step prepares the statement anew, of SQLite's own accord,
-	 * if the schema has changed since: only then its columns are those of
-	 * its rows. */
+	/* If the schema has changed, SQLite prepares the statement anew in the
+	 * first step. Only then its columns are those of its rows. */
 	s->ahead = sqlite_read(s->page, err);
 	return s->ahead < 0 ? s->ahead : 0;
 }
 
-/* Of an expression the statement does not say what was declared. */
+/* For an expression the statement does not tell a declared type. */
 char *sqlite_source_page_type(struct paged_source *base, size_t column)
 {
 	const struct source_column *c = base->layout.columns[column];

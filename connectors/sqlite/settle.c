@@ -1,30 +1,30 @@
 /*
- * What is settled in an SQLite file.
+ * The settled point of an SQLite file.
  *
- * SQLite has one writer at a time, and a writer's statement takes its
- * CURRENT_TIMESTAMP (and its rowid) while it holds the write lock: the lock is
- * taken before any of the statement's expressions is evaluated. So whoever
- * holds that lock for a moment, and takes the time, knows: all that was written
- * before is committed and will be seen by the statements that follow, and what
- * is written later carries a time that is not earlier. BEGIN IMMEDIATE is that
- * moment, in a write-ahead log as with a rollback journal; ROLLBACK at once, so
- * nothing is written. CURRENT_TIMESTAMP has whole seconds, so a later writer
- * may stamp the beginning of the second in which it runs: the margin of a
- * second covers that, and the milliseconds of strftime('%f').
+ * SQLite has one writer at a time. A writer's statement takes its
+ * CURRENT_TIMESTAMP (and its rowid) while it holds the write lock, because it
+ * takes the lock before it evaluates any expression. So a reader can hold that
+ * lock for a moment and take the time. All earlier writes are then committed,
+ * and the statements that follow see them. All later writes carry a time that
+ * is not earlier. BEGIN IMMEDIATE takes the lock, in a write-ahead log as with
+ * a rollback journal. ROLLBACK follows at once, so nothing is written.
+ * CURRENT_TIMESTAMP has whole seconds, so a later writer may stamp the
+ * beginning of the second in which it runs. A margin of a second covers this,
+ * and the milliseconds of strftime('%f').
  *
- * - Somebody holds the lock (an open transaction that has written): nothing
- *   new is settled, the mark stays, rows are delivered as the tail and come
- *   again. Exact, and the run names the process.
- * - The lock cannot be had (a file that may only be read): the time alone
- *   counts, and the guarantee is `lag`.
- * - Times that the application takes before it asks for the lock are older
- *   than their transaction by as long as it waits: watermark.lag covers that,
- *   as with every engine. Numbers (unixepoch()) are read by an expression that
- *   makes them dates; the same rule holds for it.
+ * - An open transaction that has written may hold the lock. Then nothing new is
+ *   settled and the mark stays. Rows are delivered as the tail and come again.
+ *   This is exact, and the run names the process.
+ * - The lock cannot be taken in a file that may only be read. Then the time
+ *   alone counts, and the guarantee is `lag`.
+ * - An application may take a time before it asks for the lock. This time is
+ *   older than its transaction by as long as it waits. watermark.lag covers
+ *   that, as with every engine. Numbers (unixepoch()) are read by an expression
+ *   that makes them dates, and the same rule holds for it.
  *
  * sequence: the maximum is read first, then the proof: all lower ids are
- * committed. Rows deleted at the top free their ids for new rows unless the
- * column is AUTOINCREMENT: without it the guarantee is `lag`.
+ * committed. Rows deleted at the top free their ids for new rows, unless the
+ * column is AUTOINCREMENT. Without it the guarantee is `lag`.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@
 #include "core/base/failpoint.h"
 #include "core/base/process.h"
 
-/* What another writer's short transaction may take. */
+/* How long another writer's short transaction may take. */
 #define SETTLE_WAIT_US US_PER_SECOND
 
 struct probe {

@@ -2,9 +2,9 @@
  * The SQLite connector's own state, shared by its files. sqlite.c holds the ops
  * table; pages, steps and marks are those of connectors/common/paged.h.
  *
- * The file is opened read-only, and each batch is a statement of its own that
- * has ended before the batch is handed over: without a write-ahead log, a
- * statement under way keeps writers from committing.
+ * The file is opened read-only. Each batch is a statement of its own that has
+ * ended before the batch is handed over. Without a write-ahead log, a statement
+ * under way keeps writers from committing.
  */
 #ifndef TIDEMARK_CONNECTORS_SQLITE_SOURCE_H
 #define TIDEMARK_CONNECTORS_SQLITE_SOURCE_H
@@ -22,7 +22,7 @@ struct sqlite_source {
 	char *path;
 	struct sqlite_statement *page;
 	int ahead; /* 1: the page's first row has been read, and not taken */
-	struct notation notation; /* of the mark, since settle */
+	struct notation notation; /* the mark's, since settle */
 	/* The last row's values as they are stored, by place in the order. */
 	struct strbuf *raw;
 	size_t n_raw;
@@ -46,8 +46,9 @@ int sqlite_source_tables(struct connector *base, struct table_list *out,
 int sqlite_source_last_id(struct sqlite_source *s, bool *known, int64_t *out,
 			  struct error *err);
 
-/* views.c: of a view's mark `computed` becomes what fills the column of the
- * table below, or what stands for a view that is no plain one. */
+/* views.c: find out how a view's mark is filled. `computed` becomes the text
+ * that fills the column of the table below. For a view that is not plain it
+ * becomes a text of tick.h. */
 int sqlite_source_view_mark(struct sqlite_source *s,
 			    const struct source_table *view,
 			    struct source_column *mark, struct error *err);

@@ -47,7 +47,7 @@ static int spelling_compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What is no value of the key's type is stored nowhere. */
+/* A text that is no value of the key's type is stored nowhere. */
 static void spelling_want(struct spelling *sp, const struct strlist *keys)
 {
 	const struct source_layout *l = &sp->s->paged.layout;

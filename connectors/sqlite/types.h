@@ -1,8 +1,9 @@
 /*
- * SQLite's columns: what the declared type says, and the values that may then
- * lie in one. SQLite itself lets nearly any value into any column; one that
- * does not fit is a DATA error that says what it is and what to do, never a
- * guess. What destinations/sqlite writes comes back as it was.
+ * SQLite's columns: the meaning of a declared type, and the values that a
+ * column of this type may hold. SQLite itself lets nearly any value into any
+ * column. A value that does not fit is a DATA error, which names the value and
+ * gives advice. We never guess. Values that destinations/sqlite writes come
+ * back unchanged.
  */
 #ifndef TIDEMARK_CONNECTORS_SQLITE_TYPES_H
 #define TIDEMARK_CONNECTORS_SQLITE_TYPES_H
@@ -24,7 +25,7 @@ struct sqlite_source_type {
 	bool ordered;
 };
 
-/* Of a declared type, "" or NULL if there is none; fills `out` (native owned
+/* Find a declared type, "" or NULL if there is none. Fills `out` (native owned
  * by the caller). */
 const struct sqlite_source_type *sqlite_source_type_of(const char *declared,
 						       struct type *out);

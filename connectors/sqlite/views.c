@@ -1,9 +1,10 @@
 /*
- * Is a view a plain one: does each of its rows come of one row of one table, by
- * columns, filters and functions that always give the same? Then a row appears
- * or changes only with a write of that row, which set the mark. SQLite gives no
- * tree of a view's text, but the program that it makes of it: after views,
- * subqueries and WITH are looked through. What is not known to be plain is not.
+ * Is a view plain? In a plain view each row comes from one row of one table, by
+ * columns, filters and functions that always give the same result. Then a row
+ * appears or changes only with a write of that row, which set the mark. SQLite
+ * gives no tree of a view's text, but the program that it makes of it. Views,
+ * subqueries and WITH are resolved there. A view counts as plain only if that
+ * is known.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
 
-#define VIEWS_DETAIL 3 /* of EXPLAIN QUERY PLAN */
-#define VIEWS_OPCODE 1 /* of EXPLAIN */
+#define VIEWS_DETAIL 3 /* column of EXPLAIN QUERY PLAN */
+#define VIEWS_OPCODE 1 /* column of EXPLAIN */
 #define VIEWS_P4     5
 
 /* A scan of a table or index, tests, results, ORDER BY, and lists of IN. Not
