@@ -1,9 +1,9 @@
 """Measure this build against one from before: `bench/run --before BINARY`.
 
-Whole runs of bench.py take turns, each with servers and data of its own,
-because a build may write marks that the other one does not know. Prints the
-medians of both and the median of the ratios, pair by pair: below 1, this build
-is slower. Writes no file.
+Whole runs of bench.py take turns. Each has servers and data of its own, because
+a build may write marks that the other one does not know. Prints the medians of
+both and the median of the ratios, pair by pair. A ratio below 1 means that this
+build is slower. Writes no file.
 """
 
 import argparse

@@ -370,9 +370,9 @@ class Bench:
             "# Results", "",
             "Written by `bench/run`: medians of "
             f"{self.options.reps} alternating runs, {self.rows:,} rows of a "
-            "nine-column orders table (about 100 bytes a row; to verify, "
-            f"{verify_tables.TIMES} times as many), source, target and client "
-            "on one machine. Content is checked after every run. "
+            "nine-column orders table, about 100 bytes a row. Verification "
+            f"has {verify_tables.TIMES} times as many. Source, target and "
+            "client share one machine. Content is checked after every run. "
             "The ratio is the first contender's time divided by this one's: "
             "above 1 is faster.", "",
             f"{datetime.date.today()}, {os.cpu_count()} cores ({cpu}), "

@@ -1,10 +1,10 @@
 """Full load into ClickHouse, against curl that posts the same rows, ready on
 disk.
 
-They are what Tidemark sends: its own columns too, into a table like its own.
-Both go through tests/fakes/clickhouse_front.py, before an engine that is real:
-what is measured is who sends, and how it costs the engine; not the HTTP of a
-real server.
+The rows are those that Tidemark sends, with its own columns, into a table like
+its own. Both contenders go through tests/fakes/clickhouse_front.py, before a
+real engine. The measure covers the sender and the engine's work, but not the
+HTTP of a real server.
 """
 
 import os
@@ -14,7 +14,7 @@ from servers import APP, CANARY
 
 DATABASE = "target"
 KEPT = "kept"  # the database of what is like the target's tables
-# What any tool that comes from Postgres has to do beside.
+# Any tool that reads from Postgres has to do this besides.
 READ = "psql -qXc 'copy orders to stdout binary' source > /dev/null"
 SUMS = """select count(), sum(id), sum(customer_id), sum(quantity),
 sum(toInt64(amount * 100)), sum(length(status) + length(assumeNotNull(note)))
@@ -32,7 +32,7 @@ def reset(server):
 
 
 class Curl:
-    """Of a target that has just been loaded: its rows and its table."""
+    """The rows and the table of a target that has just been loaded."""
 
     def __init__(self, bench, server):
         self.bench, self.server = bench, server

@@ -1,10 +1,10 @@
-"""Count what this build does against one from before:
-`bench/run --counts --before BINARY`.
+"""Count the work of this build against one from before: `bench/run --counts
+--before BINARY`.
 
-Instructions of the process (valgrind --tool=callgrind), messages that it sends
-to servers (strace), and its peak memory: they do not depend on how busy the
-machine is. Each binary has targets and state of its own; both read one source.
-Prints a table; writes no file.
+It counts instructions of the process (valgrind --tool=callgrind), messages that
+it sends to servers (strace), and its peak memory. They do not depend on how
+busy the machine is. Each binary has targets and state of its own; both read one
+source. Prints a table; writes no file.
 """
 
 import argparse

@@ -53,7 +53,7 @@ def backfill(bench):
 
 
 def dry_run(bench):
-    """What a dry run of a delta costs beside the run itself."""
+    """The cost of a dry run of a delta beside the run itself."""
     pipeline = Pipeline(bench)
     bench.reset_target()
     pipeline.tidemark("run")

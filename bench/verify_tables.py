@@ -1,6 +1,7 @@
-"""`tidemark verify` of a Postgres table against its copy: beside what reading
-both costs at least, a count and checksum computed in the servers, and reladiff
-from PyPI. Every contender looks at both sides at the same time."""
+"""`tidemark verify` of a Postgres table against its copy. The other contenders
+are the least cost of reading both, a count and checksum computed in the
+servers, and reladiff from PyPI. Every contender looks at both sides at the same
+time."""
 
 import os
 import subprocess
@@ -77,8 +78,8 @@ class Verifying(Pipeline):
 
 
 def verify(bench):
-    """Of a table that takes longer than the start of a process; the tables
-    of the other jobs are gone after that."""
+    """Use a table that takes longer than the start of a process. The tables of
+    the other jobs are gone after that."""
     bench.rows *= TIMES
     bench.fill()
     verifying = Verifying(bench)

@@ -25,57 +25,58 @@ TITLES = {"postgres": "PostgreSQL", "mariadb": "MariaDB", "mysql": "MySQL",
 HEAD = """\
 # Reliability
 
-What happens when `tidemark run` dies, at whichever step. This page is written
-from the results of `tests/run crash --full` (`tests/crash/reliability.py
---write`); no number in it is typed in.
+You want to know whether rows get lost or doubled when `tidemark run` dies. It
+was killed at each of its steps, and this page has the results. They come from
+`tests/run crash --full` (written by `tests/crash/reliability.py --write`); no
+number is typed in.
 
 A test build stops itself at named points: {points} of them, from the config
-being read to the lease being given back ({others} more, where bad rows are set
-aside, have tests of their own). A case is one of them, a load mode, a source, a
-destination, and what happens there:
+being read to the lease being given back. {others} more, where bad rows are set
+aside, have tests of their own. A case is one of the points, a load mode, a
+source, a destination, and one of these events:
 
-- **kill**: SIGKILL, in the first load of a table that is quiet, and again in a
-  delta with a new column while somebody else goes on writing to the table.
-  Each time the next run has to put it right. Every point x mode x source x
-  destination is a case.
-- **error**: the step fails, and goes on failing: exit code 3 after the
-  retries, and nothing of the batch is there; or, where it comes too late or
-  each try gets further (`commit_sent`, `state_saved`, `mid_alter`,
-  `stage_dropped`, `lease_released`), the run may get over it. The next run has
-  to put it right.
+- **kill**: SIGKILL, in the first load of a table that is quiet. It comes again
+  in a delta with a new column, while somebody else goes on writing to the
+  table. Each time the next run has to put it right. Every point x mode x source
+  x destination is a case.
+- **error**: the step fails, and goes on failing. The run ends with exit code 3
+  after the retries, and nothing of the batch is there. At some points the error
+  comes too late, or each try gets further, and the run may get over it
+  (`commit_sent`, `state_saved`, `mid_alter`, `stage_dropped`,
+  `lease_released`). The next run has to put it right.
 - **hang**: the step never ends. Another run meanwhile is told that the
-  pipeline is busy (exit code 6, and by whom); the stuck process is then killed
-  by SIGKILL, or by a second SIGTERM, and the next run goes on at once.
-- **stop**: SIGSTOP, until the lease has run out. Another run takes over; a file
-  that the stopped process holds locked cannot be taken from it (exit code 6,
-  and by whom). After SIGCONT the stopped one changes nothing, and exits 6; only
-  before it has taken the lease, or behind all of its work, it ends well.
+  pipeline is busy (exit code 6, and by whom). SIGKILL, or a second SIGTERM,
+  then ends the stuck process, and the next run goes on at once.
+- **stop**: SIGSTOP, until the lease has run out. Another run takes over. It
+  cannot take over a file that the stopped process holds locked (exit code 6,
+  and by whom). After SIGCONT the stopped run changes nothing, and exits 6. It
+  ends well only before it has taken the lease, or behind all of its work.
 
-The tables hold {rows} rows and go over in batches of {batch} and more; their
+The tables hold {rows} rows and go over in batches of {batch} and more. Their
 strategies (timestamp, sequence, and xmin on PostgreSQL) and state stores
 (SQLite, PostgreSQL) take turns. After each death, and again after the recovery,
-rows are read from both sides by other clients (psycopg, PyMySQL, Python's
-sqlite3 and DuckDB, and HTTP requests of the tests' own), from the table or view
-that users read, and compared as whole rows:
+other clients read both sides. They are psycopg, PyMySQL, Python's sqlite3 and
+DuckDB, and HTTP requests of the tests' own. They read the table or view that
+users read, and compare whole rows:
 
 - right after the death: no row at or below the mark is missing or old, and no
   key is there twice;
-- right after a death in a first load: where rows and mark are one transaction
-  (PostgreSQL, MariaDB, MySQL, SQLite, DuckDB, BigQuery) no row is there that is
-  past the mark. ClickHouse has no such transaction: a batch is in before its
-  mark is, and after a death between the two rows past the mark are there. They
+- right after a death in a first load: no row past the mark is there. This holds
+  where rows and mark are one transaction (PostgreSQL, MariaDB, MySQL, SQLite,
+  DuckDB, BigQuery). ClickHouse has no such transaction, and a batch is in before
+  its mark is. After a death between the two, rows past the mark are there. They
   are the next ones in order, without a gap;
-- after the next run: both sides are equal, one row a key, no version appended
-  twice, no table or session left behind, the lease is free, and nothing in the
-  ledger is said to run;
+- after the next run: both sides are equal, one row a key, and no version is
+  appended twice. No table or session is left behind, the lease is free, and the
+  ledger records nothing as running;
 - one more run of a quiet source reads no row (but with mode replace).
 
 {versions}
 
-What is real of these: the servers and libraries are, but for two. ClickHouse's
-engine is real, with its tables on disk; it is a library (chdb), and the HTTP
-server before it is of the tests. BigQuery's API is played as a whole: these
-figures are of what Tidemark asks of it, not of Google's machines.
+The servers and libraries are real, but for two. ClickHouse's engine is real,
+with its tables on disk. It is a library (chdb), and the HTTP server before it
+belongs to the tests. BigQuery's API is played as a whole: these figures show
+how Tidemark uses it, and say nothing of Google's machines.
 
 ## Results
 
@@ -112,10 +113,9 @@ REPEAT = """\
     tests/run crash --full --missing        # those that have no result yet
     tests/crash/reliability.py --write      # this page, from the results
 
-Without `--full`, as in CI, {pairs} are killed, so chosen that every two choices
-out of point, mode, source, strategy, destination and state store meet in one
-of them; error and hang take turns at the same {pairs}, and {stops} are stopped.
-By hand:
+Without `--full`, as in CI, {pairs} are killed. Every two choices out of point,
+mode, source, strategy, destination and state store meet in one of them. Error
+and hang take turns at the same {pairs}, and {stops} are stopped. By hand:
 
     meson setup build-fail -Dfailpoints=true && ninja -C build-fail
     TIDEMARK_FAILPOINTS=after_merge=kill@3 build-fail/tidemark run
@@ -259,17 +259,17 @@ def suite(file):
 def others():
     rows = [[what, where, f"`tests/run {suite(file)} -k {name}`"]
             for what, where, file, name in OTHERS]
-    return ("## What has tests of its own\n\nBackfills, repairs and mode "
+    return ("## Other runs that are killed\n\nBackfills, repairs and mode "
             "`update` are no cases above, nor are ClickHouse and BigQuery\nas "
             "sources. These are killed, too, and called again; then rows are "
             "compared by\nthe same clients:\n\n"
-            + listed(["what", "killed", "by"], rows))
+            + listed(["program", "killed", "by"], rows))
 
 
 def run_with(results):
     *engines, played = [f"{TITLES[name]} {results.versions[name]}"
                         for name in TITLES]
-    return textwrap.fill(f"With {', '.join(engines)}; and {played}.", 80,
+    return textwrap.fill(f"Versions: {', '.join(engines)}. {played}.", 80,
                          break_on_hyphens=False)
 
 
@@ -303,7 +303,7 @@ def page(results):
         "How often it was killed where, by destination and again by source; "
         "and how often\nthe other things happened there:\n\n",
         engines_table(results, "kill"), actions_table(results),
-        "## What is no case\n\nRuns do not come by these:\n\n", exceptions(),
+        "## Cases that do not exist\n\nRuns do not come by these:\n\n", exceptions(),
         "Nobody writes beside a DuckDB source: its file belongs to one "
         "process.\n\n",
         others(),

@@ -327,7 +327,7 @@ SHAPES = (
                  bytes.fromhex("0101000000000000000000f03f"
                                "0000000000000040"), only=MARIADB),
            note="WKB, x before y as the server keeps them (MySQL turns the "
-           "latitudes and longitudes of SRID 4326 round); the SRID itself "
+           "latitudes and longitudes of SRID 4326 round). The SRID itself "
            "does not travel: add `ST_SRID(column)` under "
            "`source.expressions`"),
     column("POINT", SHAPE, ("ST_GeomFromText('POINT(0 1)')",

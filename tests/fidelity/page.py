@@ -15,41 +15,46 @@ LONGEST = 48
 HEAD = """\
 # Types
 
-What each type of a source becomes in each destination. This page is written
-from the table in `tests/fidelity` (`tests/fidelity/page.py --write`): the
-tests sync every value below, read it back with the destination's own client,
-and compare numbers by digits, floats by bits, texts and bytes byte for byte,
-and times to the microsecond. `tidemark check` tells the same for the columns
-of a table of yours.
+You want to know how each column of your source arrives. Find the source below,
+and then the type. `tidemark check` tells the same for the columns of a table of
+yours.
+
+This page is written from the table in `tests/fidelity`
+(`tests/fidelity/page.py --write`). The tests sync every value below, and read it
+back with the destination's own client. They compare numbers by digits, floats by
+bits, texts and bytes byte for byte, and times to the microsecond.
 
 - No word behind a type: **exact**, the destination's type holds the same
   values.
 - **widened**: it holds all of them, and more, or in another form: text of a
   number is no number to the destination's SQL.
 - **lossy**: it cannot hold all of them. Such a column is refused (exit code
-  4); of the types below none is, but an existing table's column may be.
+  4). No type below is lossy, but an existing table's column may be.
 
-SQLite holds as text what it has no type for, in forms that sort and that its
-date functions read: `2024-02-29`, `23:59:59.999999`, `2024-02-29 23:59:59.5`,
-and instants in UTC as `2024-02-29 23:59:59.5+00:00`. Years before 1 end in
-`BC`. A type that only the source's engine has arrives in its own notation.
+SQLite has no type for many values, and holds them as text in forms that sort and
+that its date functions read. Examples are `2024-02-29`, `23:59:59.999999` and
+`2024-02-29 23:59:59.5`. Instants are in UTC: `2024-02-29 23:59:59.5+00:00`. Years
+before 1 end in `BC`. A type that only the source's engine has arrives in its own
+notation.
 
 ClickHouse's columns are `Nullable`, but for the key's. It has one type for
-texts and bytes, and none for a wall clock: a timestamp without a time zone is
+texts and bytes, and none for a wall clock. A timestamp without a time zone is
 kept as if it were UTC's. The column's comment says which it is.
 
 BigQuery's JSON knows no order of members, no spaces, and one way to write a
-number: what a text says is the same, and it is compared by that. The BigQuery
-of these tests is a front of our own over DuckDB (`tests/fakes`). It shows which
-type a column gets, in which form a value is sent, what is refused before it is
-sent, and that what comes back by the API is read as it is meant. That the
-service itself takes and keeps these values is what its documentation says: of
-numbers beyond 38 digits, which are text to the front, of U+0000 in a text and
-of the smallest floats nothing else here shows it. As a source it has only such
-values as the front can hold. [engines/bigquery.md](engines/bigquery.md#types)
-says what becomes of its structs and places.
+number. The content of a text stays the same, and texts are compared by content.
+The BigQuery of these tests is a front of our own over DuckDB (`tests/fakes`). It
+shows which type a column gets, in which form a value is sent, and which values
+are refused before they are sent. It also shows that answers of the API are read
+as they are meant.
 
-A value that a destination has no room for is never changed or left out: the
+For some values only the documentation of BigQuery says that the service takes
+and keeps them. Such are numbers beyond 38 digits, which are text to the front,
+U+0000 in a text, and the smallest floats. As a source it has only such values as
+the front can hold. [engines/bigquery.md](engines/bigquery.md#types) tells how
+its structs and places arrive.
+
+A value that a destination has no room for is never changed or left out. The
 run ends with exit code 5 and names the table, the column and the row's key.
 """
 
