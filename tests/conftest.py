@@ -42,7 +42,7 @@ def pytest_sessionfinish(session):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """What a long run has been through."""
+    """Report the events of a long run."""
     if not config.getoption("--full"):
         return
     for report in terminalreporter.getreports("passed"):
@@ -52,8 +52,8 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Of a test marked `thinned(n)` every n-th combination, spread so that
-    two choices still meet; --full runs them all."""
+    """Keep every n-th combination of a test marked `thinned(n)`, spread so that
+    two choices still meet. --full runs them all."""
     seen = {}
 
     def choice(item, name):
@@ -181,9 +181,9 @@ def make_bigquery(request):
     pytest.param(engine, marks=pytest.mark.xdist_group("small-" + engine))
     for engine in mysql_servers.SERVERS])
 def small_server(request):
-    """A MariaDB or MySQL of its own, to be killed or filled up: without
-    performance schema, as small ones are, and with little room: in MariaDB for
-    temporary tables, in MySQL for those that are made under
+    """A MariaDB or MySQL of its own, to be killed or filled up. It has no
+    performance schema, as small servers do. It has little room: in MariaDB for
+    temporary tables, in MySQL for tables that are made under
     innodb_file_per_table = 0."""
     kind = mysql_servers.SERVERS[request.param]
     if kind.missing():

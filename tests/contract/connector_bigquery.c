@@ -1,5 +1,5 @@
-/* What only BigQuery does: its types, keys of each, keys that are declared, the
- * views that its tables of Tidemark's own may have. */
+/* BigQuery's own behaviour: its types, keys of each type, declared keys, and
+ * the views over Tidemark's own tables. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -270,7 +270,7 @@ static void bigquery_refusals(void **state)
 	world_refuse(w, ERROR_CONFIG, "TIMESTAMP, DATETIME or DATE");
 }
 
-/* What `init` is told: tables and views, not what is Tidemark's own. */
+/* `init` gets tables and views, without Tidemark's own. */
 static void bigquery_catalog(void **state)
 {
 	struct world *w = suite_world(state);

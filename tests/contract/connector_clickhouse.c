@@ -1,5 +1,5 @@
-/* What only ClickHouse does: its types, exactly; keys of each; the tables of
- * Tidemark's own, read through their views. */
+/* ClickHouse's own behaviour: its exact types, keys of each type, and
+ * Tidemark's own tables, read through their views. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -401,7 +401,7 @@ static void clickhouse_refusals(void **state)
 	world_refuse(w, ERROR_CONFIG, "DateTime64 up to 6 digits");
 }
 
-/* What `init` is told: tables and views, not what is Tidemark's own. */
+/* `init` gets tables and views, without Tidemark's own. */
 static void clickhouse_catalog(void **state)
 {
 	struct world *w = suite_world(state);

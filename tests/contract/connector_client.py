@@ -1,9 +1,9 @@
-"""The connector suite's own statements in the SQL of an engine that has another
-one, for a lasting client: connector_client.py clickhouse|bigquery.
+"""The connector suite's own statements in the SQL of another engine, for a
+lasting client: connector_client.py clickhouse|bigquery.
 
-The suite writes CREATE TABLE with PRIMARY KEY, INSERT, UPDATE and DELETE with
-texts in '' and instants as '2024-01-01 00:00:00+00'; a statement ends at a
-line's end behind ";". What begins with "--" goes as it is.
+The suite writes CREATE TABLE with PRIMARY KEY, INSERT, UPDATE and DELETE. Texts
+stand in '', instants as '2024-01-01 00:00:00+00'. A statement ends with ";" at
+the end of a line. A line that begins with "--" goes as it is.
 """
 import os
 import pathlib

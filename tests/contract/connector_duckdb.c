@@ -1,4 +1,4 @@
-/* What only DuckDB does: its types, exactly; keys of each; nested values. */
+/* DuckDB's own behaviour: its exact types, keys of each type, nested values. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -180,7 +180,7 @@ static void lookup_of_texts(void **state)
 	free(sorted);
 }
 
-/* What a pass reads is found again by the key that it read. */
+/* A look-up by key finds each row again that a pass has read. */
 void lookup_again(struct world *w)
 {
 	char *all;
@@ -343,7 +343,7 @@ static void lookup_of_uneven_rows(void **state)
 	assert_int_equal(w->sum, 1000 * 1001 / 2);
 }
 
-/* What `whole` gives in batches of so many, and no row twice. */
+/* `whole` gives these rows in batches of so many, and no row twice. */
 static void lookup_expect_whole(struct world *w, size_t rows, int64_t n,
 				uint64_t sum)
 {

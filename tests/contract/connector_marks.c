@@ -1,4 +1,4 @@
-/* What a mark does with time: tail, lag, NULLs; the same for every engine. */
+/* Marks over time: tail, lag, NULLs; the same for every engine. */
 #include <stdlib.h>
 #include <string.h>
 

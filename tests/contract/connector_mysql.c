@@ -1,5 +1,5 @@
-/* What only MySQL and MariaDB do: settling, rights, engines, collations, cut
- * streams. */
+/* Behaviour of MySQL and MariaDB alone: settling, rights, engines, collations,
+ * cut streams. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

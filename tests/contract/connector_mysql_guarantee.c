@@ -107,8 +107,8 @@ static void guarantee_engines(void **state)
 	assert_non_null(strstr(w->settled.reason, "view"));
 }
 
-/* What is replicated here carries the NOW() of elsewhere, and comes when it
- * comes; also if it is not running just now. */
+/* Replicated rows carry the NOW() of another server, and arrive at any time.
+ * The guarantee counts them even if replication is stopped just now. */
 static void guarantee_replica(void **state)
 {
 	struct world *w = suite_world(state);

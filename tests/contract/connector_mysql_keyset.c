@@ -54,8 +54,8 @@ static void keyset_text_keys(void **state)
 	world_refuse(w, ERROR_SCHEMA, "repeats");
 }
 
-/* MySQL reads the text of a parameter as a signed number, wherever a number is
- * wanted: keys and marks from 2^63 on must not fall together. */
+/* MySQL reads the text of a parameter as a signed number, wherever it wants a
+ * number. Keys and marks from 2^63 on must stay different. */
 static void keyset_beyond_signed(void **state)
 {
 	static const char *const types[] = { "bit(64)", "bigint unsigned" };
@@ -135,8 +135,8 @@ static void keyset_look_back(void **state)
 	}
 }
 
-/* What our session runs, or ran last, for the pages of a table with this
- * index: the plan that the server chooses for it. */
+/* The server's plan for the pages of a table with this index: the plan of the
+ * statement that our session runs, or ran last. */
 static char *keyset_plan(struct world *w, const char *sql)
 {
 	struct strbuf explain = STRBUF_INIT, out = STRBUF_INIT;
@@ -189,7 +189,7 @@ static char *keyset_last_page(struct world *w, const char *end)
 }
 
 static const struct {
-	const char *columns, *key; /* of the table; NULL: its primary key */
+	const char *columns, *key; /* the table's; NULL: its primary key */
 	enum strategy strategy;
 	const char *mark, *index;
 } keyset_plans[] = {
@@ -285,8 +285,9 @@ static void keyset_snapshots(void **state)
 	free(ended);
 }
 
-/* Equal keys on both sides of a page's edge: the first page's last row hides
- * the other from the next page, so they are looked for before. */
+/* Equal keys stand on both sides of a page's edge. The first page's last row
+ * hides the other one from the next page, so repeats are looked for
+ * beforehand. */
 static void keyset_repeat_across_pages(void **state)
 {
 	struct world *w = suite_world(state);
@@ -301,7 +302,7 @@ static void keyset_repeat_across_pages(void **state)
 		world_expect_count(w, rows, 3);
 		world_exec(w, "INSERT INTO tm_source.t VALUES (2, 2, "
 			      "'2024-01-01'), (5, 1, '2024-02-01')");
-		/* Of rows that this run reads alone. */
+		/* The next run reads these rows alone. */
 		world_expect_count(w, rows, 1);
 		world_reset(w);
 		assert_int_equal(world_run(w, rows), -ERROR_SCHEMA);
@@ -338,9 +339,10 @@ static size_t keyset_open_transactions(struct world *w)
 	return n;
 }
 
-/* A page is a snapshot of its own, later than the settled point; none is held
- * while a batch is loaded. What commits between pages comes in a later one, or
- * again, and never moves the mark beyond what was settled before. */
+/* A page is a snapshot of its own, later than the settled point. No snapshot is
+ * held while a batch is loaded. A row that commits between pages comes in a
+ * later page, or again. It never moves the mark beyond the earlier settled
+ * point. */
 static void keyset_snapshot_a_page(void **state)
 {
 	struct world *w = suite_world(state);

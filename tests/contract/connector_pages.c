@@ -7,8 +7,8 @@
 
 #include "core/base/alloc.h"
 
-/* 23 rows with 4 marks, the same for 7, 9, 1 and 6 of them, stored in an order
- * that is neither the mark's nor the key's. */
+/* 23 rows with 4 marks, shared by 7, 9, 1 and 6 of them. They are stored
+ * neither in the order of the mark nor of the key. */
 static void pages_ties(struct world *w)
 {
 	world_exec(w,

@@ -1,4 +1,4 @@
-/* What is there, what is wrong with it, and what to choose. */
+/* The catalog's tables, their faults, and the choice of strategy and key. */
 #include <stdlib.h>
 #include <string.h>
 

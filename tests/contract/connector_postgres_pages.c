@@ -358,8 +358,8 @@ static void pages_expressions(void **state)
 	world_expect(w, 1, "");
 }
 
-/* The mark as an expression, and the key as one that is no more than a name:
- * the order is that of the column, not of the text that is put out. */
+/* The mark is an expression, and the key an expression that is no more than a
+ * name. Rows come in the order of the column, not of the selected text. */
 static void pages_mark_expression(void **state)
 {
 	struct world *w = suite_world(state);

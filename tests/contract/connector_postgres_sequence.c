@@ -171,7 +171,7 @@ static void sequence_cache(void **state)
 	world_refuse(w, ERROR_CONFIG, "counts down");
 }
 
-/* What fills the column decides what can be promised. */
+/* The guarantee depends on the source of the column's values. */
 static void sequence_doubts(void **state)
 {
 	static const struct {
@@ -255,8 +255,8 @@ static void sequence_doubts_later(void **state)
 	}
 }
 
-/* An application takes a block with each step of the sequence, and hands its
- * ids out as it likes: beyond the sequence, and behind other blocks. */
+/* An application takes a block of ids with each step of the sequence. It hands
+ * the ids out as it likes: beyond the sequence, and behind other blocks. */
 static void sequence_blocks(void **state)
 {
 	struct world *w = suite_world(state);

@@ -1,4 +1,4 @@
-/* What PostgreSQL knows of open transactions, and what a mark makes of it. */
+/* PostgreSQL's knowledge of open transactions, and its effect on a mark. */
 #include <stdlib.h>
 #include <string.h>
 

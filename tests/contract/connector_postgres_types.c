@@ -190,7 +190,7 @@ static void types_described(void **state)
 	}
 }
 
-/* What our µs cannot hold is refused by name, not bent. */
+/* A value that our µs cannot hold is refused by name, not bent. */
 static void types_out_of_range(void **state)
 {
 	struct world *w = suite_world(state);

@@ -259,7 +259,7 @@ static const struct quirks duckdb_quirks = {
 	.exec = duckdb_run,
 };
 
-/* What the suite writes, in the engine's SQL, by way of Python. */
+/* Run the suite's statements in the engine's SQL, by way of Python. */
 static void foreign_run(const char *engine, const char *place, const char *sql)
 {
 	struct strbuf said = STRBUF_INIT;

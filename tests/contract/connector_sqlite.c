@@ -1,4 +1,4 @@
-/* What only SQLite does: open writers, notations of dates, values that do not
+/* SQLite's own behaviour: open writers, notations of dates, values that do not
  * fit their column's type, ids that come again. */
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@ static void sqlite_table(struct world *w, const char *mark)
 	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "at");
 }
 
-/* A writer has stamped row 3 in the second in which row 5 was, and commits
- * after the run has read row 5: the mark waits for it. */
+/* A writer has stamped row 3 in the same second as row 5, and commits after the
+ * run has read row 5. The mark waits for it. */
 static void sqlite_late_commit_in(struct world *w)
 {
 	sqlite_table(w, "timestamptz");

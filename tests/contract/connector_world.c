@@ -397,7 +397,7 @@ int world_run(struct world *w, size_t rows)
 	if (!rc) {
 		struct watermark end;
 		char *text = watermark_to_text(&w->batch.watermark);
-		/* What a store gives back is what went through JSON. */
+		/* A store gives a mark back that went through JSON. */
 		watermark_init(&end);
 		if (watermark_from_text(&end, text, &w->err))
 			fail_msg("%s: %s", w->err.message, text);

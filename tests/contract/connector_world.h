@@ -1,7 +1,7 @@
 /*
- * What the contract suite over connectors stands on: an engine's quirks, a
- * connector opened through the registry, sessions that write as others do,
- * and passes whose rows come back as text.
+ * The base of the contract suite over connectors. It has an engine's quirks and
+ * a connector opened through the registry. Its sessions write as other programs
+ * do, and its passes give rows as text.
  */
 #ifndef TIDEMARK_TESTS_CONTRACT_CONNECTOR_WORLD_H
 #define TIDEMARK_TESTS_CONTRACT_CONNECTOR_WORLD_H
@@ -16,7 +16,7 @@
 #include "core/base/strbuf.h"
 #include "core/plugin/connector.h"
 
-/* What differs between engines, and nothing else. */
+/* The differences between engines, and nothing else. */
 struct quirks {
 	const char *engine; /* as the suite is called for it */
 	const char *connector; /* registry name */
@@ -24,13 +24,13 @@ struct quirks {
 			       * temporary file serves */
 	const char *admin; /* with that of one who may do all, or NULL */
 	const char *clean; /* empties the place of the tests */
-	const char *prefix; /* of tables: "tm_source." */
-	const char *mark_type; /* of a mark that is an instant */
+	const char *prefix; /* before a table's name: "tm_source." */
+	const char *mark_type; /* type of a mark that is an instant */
 	const char *now; /* the statement's clock as an expression */
 	const char *series; /* numbers "n" from %d to %d as a table */
 	const char *third; /* 'k' and a third of n, as text */
 	const char *long_text; /* a text of n modulo 1000 characters */
-	bool alone; /* who writes must be the only one that has the file open */
+	bool alone; /* a writer must be the only one that has the file open */
 	bool table_unnamed; /* a table made anew is not told from the old one */
 	bool unkeyed; /* PRIMARY KEY is no key here: pipelines name it */
 	const char *make_writer; /* makes what `write` needs */
@@ -38,7 +38,7 @@ struct quirks {
 	const char *fail_at_five; /* a where that fails for id 5 alone ... */
 	const char *fail_text; /* ... and how */
 	const char *nasty; /* CREATE TABLE with the worst of names */
-	const char *nasty_table, *nasty_mark; /* those names */
+	const char *nasty_table, *nasty_mark; /* names of that kind */
 	const char *nasty_key; /* unkeyed: and that one */
 	void *(*connect)(const struct connection *conn);
 	void (*disconnect)(void *session);
@@ -69,17 +69,17 @@ struct world {
 	struct strlist asked; /* keys; empty: what is past the mark */
 	bool whole; /* each row, without a mark */
 	const struct range *range; /* not NULL: its rows */
-	bool unordered; /* of a range */
+	bool unordered; /* the range's rows come in any order */
 	struct scan scan;
 	struct batch batch;
 	bool batch_ready;
 	struct error err;
-	/* Of the last run. */
+	/* The last run. */
 	struct strbuf rows; /* one a line, values between "|" */
 	bool quiet; /* rows are only counted */
 	bool pauses; /* before each batch, of one row, in the midst of a page */
 	int64_t n_rows, n_tail, n_batches;
-	uint64_t sum; /* of the first column, if it is an integer */
+	uint64_t sum; /* sum of the first column, if it is an integer */
 };
 
 extern const struct quirks *const world_quirks[];
@@ -116,7 +116,7 @@ int world_run(struct world *w, size_t rows);
 /* A run that ends well and brings just these rows. */
 void world_expect(struct world *w, size_t rows, const char *expected);
 void world_expect_count(struct world *w, size_t rows, int64_t n);
-/* What the catalog lists of tm_source: "tm_source.t table\n" and so on. */
+/* The catalog's list of tm_source: "tm_source.t table\n" and so on. */
 void world_expect_tables(struct world *w, const char *expected);
 /* A run that fails with this code and a text that holds `text`. */
 void world_refuse(struct world *w, enum error_code code, const char *text);

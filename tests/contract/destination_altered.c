@@ -1,5 +1,5 @@
-/* The target is altered by hand in the middle of a run, between two batches:
- * the run looks at it anew, or names what takes its rows away. */
+/* Somebody alters the target in the middle of a run, between two batches. The
+ * run looks at it anew, or names the object that takes its rows away. */
 #include "destination_suite.h"
 
 #include <string.h>
@@ -51,7 +51,7 @@ static void altered_refused(struct world *w)
 	world_close(w);
 }
 
-/* What follows from it: a try that prepares anew loads every digit. */
+/* The next try prepares anew and loads every digit. */
 static void altered_again(struct world *w)
 {
 	char *sql;

@@ -1,4 +1,4 @@
-/* What somebody does to the target by hand between two runs. */
+/* Somebody changes the target by hand between two runs. */
 #include "destination_suite.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /*
- * The engines' own clients, which the contract suite over destinations looks
- * at tables with: a process for each request, or one for all of a program.
+ * The engines' own clients, by which the contract suite over destinations looks
+ * at tables. A client is a process for each request, or one process for the
+ * whole program.
  */
 #ifndef TIDEMARK_TESTS_CONTRACT_DESTINATION_CLIENT_H
 #define TIDEMARK_TESTS_CONTRACT_DESTINATION_CLIENT_H

@@ -49,8 +49,8 @@ static void failpoint_session(struct world *w, const char *point,
 		skip();
 }
 
-/* What is there after the `n`th batch, or of it alone: a row that each batch
- * changes, one that none does, and one that it adds. */
+/* The rows after the `n`th batch. Each batch changes row 0, leaves row 1 as it
+ * is, and adds one row. */
 static char *failpoint_rows(int n)
 {
 	struct strbuf sb = STRBUF_INIT;

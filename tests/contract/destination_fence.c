@@ -177,9 +177,9 @@ static void *fence_rival_main(void *arg)
 	return NULL;
 }
 
-/* The rival's transaction is under way when the load begins, and is over
- * before the load can write: a look at the fence before the load's own
- * transaction sees nothing of it. */
+/* The rival's transaction is under way when the load begins, and is over before
+ * the load can write. A look at the fence before the load's own transaction
+ * would miss it. */
 static void test_fence_is_read_inside(void **state)
 {
 	struct world *w = fence_world(state);
@@ -277,8 +277,8 @@ static void test_row_is_forgotten(void **state)
 	assert_string_equal(fence_all(w), "1|a");
 }
 
-/* What a successor is given to end the session by: it has the lock of a
- * refresh, and the next one does not wait for it. */
+/* A successor gets the name of the old session and ends it. The old session has
+ * the lock of a refresh, and the next one does not wait for it. */
 static void test_predecessor_is_ended(void **state)
 {
 	struct world *w = fence_world(state);
@@ -326,8 +326,8 @@ static void fence_others(struct world *w, const char *expected)
 	strlist_release(&found);
 }
 
-/* Those that have a mark of this table, whether it is prepared or not; not of
- * another table, and not once the mark was reset. */
+/* `others` names pipelines with a mark of this table, whether it is prepared or
+ * not. It names none for another table, and none once the mark was reset. */
 static void others_are_named(struct world *w)
 {
 	const struct target own = w->target;

@@ -1,4 +1,4 @@
-/* What the files that load orders share. */
+/* Shared by the files that load the table `orders`. */
 #ifndef TIDEMARK_TESTS_CONTRACT_DESTINATION_LOAD_H
 #define TIDEMARK_TESTS_CONTRACT_DESTINATION_LOAD_H
 

@@ -39,9 +39,9 @@ struct world *suite_world(void **state)
 	return *state;
 }
 
-/* Of tables made by hand, statements rolled back, sessions and lengths of text:
- * what an engine of views over raw tables does not have. tests/e2e has its
- * own. */
+/* Tests of tables made by hand, of statements rolled back, of sessions and of
+ * lengths of text. An engine of views over raw tables has none of these;
+ * tests/e2e has tests of its own for it. */
 static bool suite_leaves_out(const char *test)
 {
 	static const char *const names[] = {

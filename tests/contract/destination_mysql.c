@@ -1,5 +1,5 @@
-/* What only MariaDB and MySQL have: LOCAL INFILE and what stands in for it,
- * values without an equal there, and bad days of a server. */
+/* Behaviour of MariaDB and MySQL alone: LOCAL INFILE and its substitute, values
+ * without an equal there, and bad days of a server. */
 #include "destination_mysql.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What the files over MariaDB and MySQL share. */
+/* Shared by the files over MariaDB and MySQL. */
 #ifndef TIDEMARK_TESTS_CONTRACT_DESTINATION_MYSQL_H
 #define TIDEMARK_TESTS_CONTRACT_DESTINATION_MYSQL_H
 

@@ -92,7 +92,8 @@ static void test_large_values_compare(void **state)
 	strbuf_release(&row);
 }
 
-/* What a column's character set lacks is refused, with its row. */
+/* A character that the column's character set lacks is refused, with its
+ * row. */
 static void test_other_character_set(void **state)
 {
 	struct world *w = mysql_world(state, "id:int64! v:text");
@@ -157,7 +158,7 @@ static void test_trigger_delete_insert(void **state)
 	mysql_watched(w, "d2\ni2\ni3");
 }
 
-/* What ALTER ... MODIFY would take away stays. */
+/* Attributes that ALTER ... MODIFY would take away stay. */
 static void test_widen_keeps(void **state)
 {
 	struct world *w = mysql_world(state, "id:int64! v:int16 t:text(9)");

@@ -38,7 +38,7 @@ static void watchers_hide(struct world *w, const char *columns)
 	free(sql);
 }
 
-/* What has become of it: its rows, and what it points at. */
+/* The child table afterwards: its rows, and the table that it points at. */
 static char *watchers_show(struct world *w)
 {
 	char *out = mysql_admin_says(

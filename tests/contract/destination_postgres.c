@@ -1,4 +1,4 @@
-/* What only PostgreSQL has: its own types, and those who watch a table. */
+/* PostgreSQL's own behaviour: its types, and objects that watch a table. */
 #include "destination_suite.h"
 
 #include <stdlib.h>

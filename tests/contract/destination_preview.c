@@ -1,6 +1,6 @@
-/* Previewing: what a load would count, and nothing left of it. That it agrees
- * with the load is looked at before each load of destination_load.c,
- * destination_marks.c and destination_schema.c. */
+/* A preview counts as a load would, and leaves nothing behind. Before each load
+ * of destination_load.c, destination_marks.c and destination_schema.c a preview
+ * is compared with the load. */
 #include "destination_suite.h"
 
 #include <setjmp.h>
@@ -81,7 +81,7 @@ static void test_preview_append_leaves_nothing(void **state)
 	preview_leaves_nothing(preview_world(state, LOAD_APPEND));
 }
 
-/* What an earlier batch would have written counts as there. */
+/* Rows that an earlier batch would have written count as present. */
 static void preview_remembers(struct world *w, int changed_inserts)
 {
 	world_sync(w, "9|z|" DAY("01") "\n1|o|" DAY("01"), "{}");

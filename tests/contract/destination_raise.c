@@ -1,6 +1,6 @@
-/* Rows past a pipeline's mark that another writer delivers: the mark is told
- * before, and what it is told counts in the very next batch of a run that is
- * under way. */
+/* Another writer delivers rows past a pipeline's mark. The mark learns of them
+ * beforehand, and this counts in the very next batch of a run that is under
+ * way. */
 #include "destination_load.h"
 
 #include <stdlib.h>

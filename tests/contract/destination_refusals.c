@@ -17,7 +17,8 @@ static struct world *refusals_world(void **state)
 	return w;
 }
 
-/* Of severity error, with a message that begins with the table, and a fix. */
+/* Is there such a problem of severity error, with a message that begins with
+ * the table, and a fix? */
 static bool refusals_have(const struct problems *found, const char *code)
 {
 	for (size_t i = 0; i < found->n; i++) {

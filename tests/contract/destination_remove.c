@@ -41,7 +41,7 @@ static void test_remove_delete_insert(void **state)
 	remove_some(remove_world(state, LOAD_DELETE_INSERT));
 }
 
-/* Of each key all versions go, and those of others stay. */
+/* All versions of each key go, and those of other keys stay. */
 static void test_remove_append(void **state)
 {
 	struct world *w = remove_world(state, LOAD_APPEND);

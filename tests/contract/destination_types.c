@@ -8,8 +8,8 @@
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
 
-/* A source column, values loaded as they stand (ids from 1), and what an
- * engine's client is to print when it is not the same text. */
+/* A source column, values loaded as they stand (ids from 1), and the texts that
+ * engines' clients print where they differ. */
 struct value_case {
 	const char *spec;
 	const char *values; /* one a line */

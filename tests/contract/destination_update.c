@@ -41,8 +41,8 @@ static void update_expect(struct world *w, int updated, int unchanged,
 	assert_string_equal(world_query(w, ALL), rows);
 }
 
-/* A key that is not there is counted and not inserted, one that nobody names
- * is left, and so are the other columns; a newer mark does not move. */
+/* A key that is not there is counted and not inserted. A row that nobody names
+ * is left, and so are the other columns. A newer mark does not move. */
 static void test_update_named(void **state)
 {
 	struct world *w = update_world(state);
@@ -74,7 +74,7 @@ static void test_update_repeats(void **state)
 	update_expect(w, 0, 6, 1, "1|y|10\n2|NULL|20\n3|c|30\n4|d|NULL");
 }
 
-/* What is newer there is others', whatever this pipeline has delivered. */
+/* A newer row there belongs to others, whatever this pipeline has delivered. */
 static void test_update_older(void **state)
 {
 	struct world *w = update_world(state);
@@ -85,8 +85,8 @@ static void test_update_older(void **state)
 	update_expect(w, 2, 1, 0, "1|a|10\n2|new|20\n3|any|30\n4|d|NULL");
 }
 
-/* Source and destination are this table: a row that has another mark by now,
- * older ones too, was changed since it was read, and waits for the next read,
+/* Source and destination are this table. A row that has another mark by now,
+ * even an older one, was changed since it was read. It waits for the next read,
  * which brings that mark. */
 static void test_update_in_place(void **state)
 {

@@ -1,4 +1,4 @@
-/* Which of two rows is the newer one, where the mark is a text there. */
+/* The newer one of two rows, where the mark is kept as text. */
 #include "destination_suite.h"
 
 #include <stdlib.h>

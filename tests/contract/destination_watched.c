@@ -1,5 +1,5 @@
-/* What is on a target takes rows away without a word: a trigger, a rule, row
- * security. The batch is refused, and what did it is named. */
+/* A trigger, a rule or row security on a target takes rows away without a word.
+ * The batch is refused, and the message names the object. */
 #include "destination_suite.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@
 
 static const struct {
 	const char *engine, *name, *sql; /* "%": the table */
-	bool updates; /* what it takes is a change, not a new row */
+	bool updates; /* it takes a change, not a new row */
 } watched[] = {
 	{ "postgres", "trigger taker",
 	  SKIP "CREATE TRIGGER taker BEFORE INSERT ON %" EACH, false },
@@ -97,7 +97,7 @@ static void watched_clean(struct world *w)
 			      "DROP TABLE _tidemark_watermark;");
 }
 
-/* Which row it is depends on the case: 3 is new, 1 is changed. */
+/* The row depends on the case: 3 is new, 1 is changed. */
 static void watched_load(struct world *w, size_t i, enum load_mode mode)
 {
 	const char *rows = watched[i].updates ? "1|11\n2|2" : "1|1\n2|2\n3|3";

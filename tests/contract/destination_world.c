@@ -296,8 +296,8 @@ static void world_rows(struct world *w, struct batch *b, const char *rows)
 	free(copy);
 }
 
-/* What a dry run says beforehand, in a session of its own; nothing of it may
- * be left, or the load would not say the same. */
+/* A dry run counts beforehand, in a session of its own. It must leave nothing
+ * behind, or the load would count otherwise. */
 static void world_preview(struct world *w, const struct batch *batch,
 			  const struct checkpoint *next,
 			  struct load_counts *out)

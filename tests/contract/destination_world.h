@@ -1,6 +1,6 @@
 /*
- * What the contract suite over destinations stands on: an engine's quirks, a
- * destination opened through the registry, rows written as text, and a look
+ * The base of the contract suite over destinations. It has an engine's quirks,
+ * a destination opened through the registry, and rows written as text. It looks
  * at the tables through the engine's own client, not through Tidemark.
  */
 #ifndef TIDEMARK_TESTS_CONTRACT_DESTINATION_WORLD_H
@@ -10,7 +10,7 @@
 
 #include "core/plugin/destination.h"
 
-/* What differs between engines, and nothing else. */
+/* The differences between engines, and nothing else. */
 struct quirks {
 	const char *engine; /* its name here, and in the registry ... */
 	const char *plugin; /* ... but for this one */
@@ -20,11 +20,11 @@ struct quirks {
 			     * URL in $TARGET, rows as a|b lines */
 	bool lasting; /* the client is slow to start: one answers all requests
 		       * of a program, as destination_client.h has it */
-	const char *schema; /* of tables: "public" */
+	const char *schema; /* the tables': "public" */
 	const char *null; /* how the client prints NULL */
 	const char
 		*position; /* SQL that moves when a row is rewritten, or NULL */
-	/* What a table needs so that `position` is there, or NULL. */
+	/* SQL that gives a table its `position`, or NULL. */
 	const char *watch;
 	const char *text; /* names of types, for tables made by hand */
 	const char *key_text; /* one that an index can be on */
@@ -70,7 +70,8 @@ struct world {
 	struct schema schema;
 	struct target target;
 	struct checkpoint seen;
-	const char *delivered; /* of the batches to come; NULL at first */
+	const char *delivered; /* the mark delivered with batches to come; NULL
+				* at first */
 	struct load_counts counts;
 	struct error err;
 	int n_batches;
@@ -100,7 +101,7 @@ int64_t world_remove(struct world *w, const char *rows, const char *mark);
 int world_finish(struct world *w, const char *mark);
 /* All of it in a session of its own, asserting success. */
 void world_sync(struct world *w, const char *rows, const char *mark);
-/* What the client prints for the SQL; static buffer of the world's process. */
+/* The client's output for the SQL; static buffer of the world's process. */
 const char *world_query(struct world *w, const char *sql);
 /* Statements through the client, asserting success. */
 void world_exec(struct world *w, const char *sql);

@@ -1,5 +1,6 @@
-"""A lasting client's side of what lasting_client.c says: "LENGTH PLACE", a line,
-and SQL of that length; answered with "STATUS LENGTH", a line, and a text."""
+"""A lasting client's side of the protocol in lasting_client.c. A request is
+"LENGTH PLACE", a line, and SQL of that length. The answer is "STATUS LENGTH", a
+line, and a text."""
 import sys
 
 

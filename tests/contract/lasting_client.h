@@ -1,7 +1,7 @@
 /*
- * A client of an engine, one process for all of a program. It reads
- * "LENGTH PLACE\n" and LENGTH bytes of SQL, answers "STATUS LENGTH\n" and
- * LENGTH bytes of output, and lets go of the place before it answers.
+ * A client of an engine, one process for a whole program. It reads "LENGTH
+ * PLACE\n" and LENGTH bytes of SQL. It answers "STATUS LENGTH\n" and LENGTH
+ * bytes of output, and lets go of the place before it answers.
  */
 #ifndef TIDEMARK_TESTS_CONTRACT_LASTING_CLIENT_H
 #define TIDEMARK_TESTS_CONTRACT_LASTING_CLIENT_H

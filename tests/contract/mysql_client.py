@@ -1,6 +1,6 @@
 """SQL against MariaDB and MySQL, as destination_client.h has it for a lasting
-client: the place is a URL; rows as a|b lines, NULL for NULL, what went wrong
-as text."""
+client. The place is a URL. Rows are a|b lines, with NULL for NULL, and errors
+are text."""
 import urllib.parse
 
 import pymysql

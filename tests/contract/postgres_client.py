@@ -1,5 +1,5 @@
-"""SQL against PostgreSQL, as destination_client.h has it for a lasting client:
-the place is a URL; rows as a|b lines, NULL for NULL, what went wrong as text.
+"""SQL against PostgreSQL, as destination_client.h has it for a lasting client.
+The place is a URL. Rows are a|b lines, with NULL for NULL, and errors are text.
 Values are shown as the server prints them."""
 from psycopg import pq
 

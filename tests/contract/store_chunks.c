@@ -1,5 +1,6 @@
-/* Chunks of backfills: queued whole, claimed by one at a time, taken over from
- * a worker that is gone, and ended by whoever holds them alone. */
+/* Chunks of backfills. They are queued whole, and one worker at a time claims
+ * each. Another worker takes a chunk over from one that is gone, and only its
+ * holder ends it. */
 #include "store_world.h"
 
 #include <stdio.h>
@@ -200,7 +201,7 @@ static void takes_over(void **state)
 	s->ops->close(s);
 }
 
-/* What holds the worker, from the claim to the end of its lease. */
+/* A chunk tells its worker's hold, from the claim to the end of its lease. */
 static void tells_what_holds_a_chunk(void **state)
 {
 	static const char hold[] = "{\"by\":\"pause_file\"}";
@@ -230,7 +231,7 @@ static void tells_what_holds_a_chunk(void **state)
 	chunk_release(&second);
 	assert_true(claim(s, "e", 60 * US_PER_SECOND, &second));
 	list = all(s);
-	assert_null(list.items[1].paused); /* that was the one before */
+	assert_null(list.items[1].paused); /* the chunk before had it */
 	chunk_list_release(&list);
 	chunk_release(&first);
 	chunk_release(&second);
@@ -385,7 +386,7 @@ void passes_by_a_locked_chunk(void **state)
 				 "WHERE number = 1 FOR UPDATE",
 				 &err),
 			 0);
-	alarm(10); /* that of who waits */
+	alarm(10); /* ends a claim that waits */
 	assert_true(claim(s, "a", MINUTE_US, &c));
 	alarm(0);
 	assert_string_equal(c.chunk_id, "orders/c/2");

@@ -254,7 +254,7 @@ static void is_inherited_from_the_dead(void **state)
 		{ true, false, NULL, LEASE_INHERITED },
 		{ false, false, "1", LEASE_INHERITED },
 		{ false, false, NULL, LEASE_BUSY },
-		/* Of another machine or container nothing is known. */
+		/* Nothing is known of another machine or container. */
 		{ true, true, NULL, LEASE_BUSY },
 	};
 	struct store *s = place_open(*state);
@@ -301,7 +301,8 @@ static void is_taken_by_one(void **state)
 			enum lease_answer answer = LEASE_BUSY;
 			struct lease out, before;
 
-			/* Of none of them is it known that it ends. */
+			/* Without this mark the store cannot tell that one of
+			 * them has ended. */
 			wanted.process = (char *)"";
 			lease_init(&out);
 			lease_init(&before);

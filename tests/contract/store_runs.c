@@ -176,7 +176,7 @@ static void lists_batches(void **state)
 	s->ops->close(s);
 }
 
-/* What is old goes, with its batches; the newest of a pipeline stays. */
+/* Old attempts go, with their batches; the newest of a pipeline stays. */
 static void prunes(void **state)
 {
 	struct store *s = place_open(*state);

@@ -48,7 +48,7 @@ static void check_ended(const struct attempt *got, const struct attempt *a)
 	assert_string_equal(got->paused, a->paused);
 }
 
-/* What is written comes back, every member. */
+/* An attempt comes back as it was written, every member. */
 static void keeps_attempts(void **state)
 {
 	struct place *p = *state;
@@ -94,8 +94,8 @@ static void keeps_attempts(void **state)
 	s->ops->close(s);
 }
 
-/* Of a pipeline the one that was saved last, whatever the clocks of those who
- * began them said. */
+/* The attempt of a pipeline that was saved last comes first, whatever the
+ * clocks of the processes that began them said. */
 static void lists_newest_first(void **state)
 {
 	struct place *p = *state;

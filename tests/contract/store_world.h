@@ -21,7 +21,7 @@ extern const struct store_ops sqlite_store, postgres_store;
 struct place {
 	const struct store_ops *ops;
 	struct connection conn;
-	char *directory; /* of a file, or NULL */
+	char *directory; /* a file's, or NULL */
 };
 
 int place_make_file(void **state);
@@ -40,7 +40,7 @@ struct attempt_list place_list(struct store *s, const char *pipeline,
 			       int64_t limit);
 void check_run_state(const struct place *p, const char *run_id,
 		     const char *expected);
-/* Of a child that has ended. */
+/* The pid of a child that has ended. */
 pid_t dead_pid(void);
 
 /* The tests of one file, for each engine. */
@@ -51,7 +51,7 @@ pid_t dead_pid(void);
 	}
 extern const struct CMUnitTest store_places_file[], store_places_postgres[];
 extern const size_t store_places_n;
-/* Of files alone. */
+/* Tests for files alone. */
 extern const struct CMUnitTest store_files[];
 extern const size_t store_files_n;
 extern const struct CMUnitTest store_leases_file[], store_leases_postgres[];

@@ -1,5 +1,5 @@
-"""What tests of bad days share: a pipeline between two ends of any engine,
-a run that is caught in its middle, a disk that fills up."""
+"""Helpers for tests of bad days. They make a pipeline between two ends of any
+engine, catch a run in its middle, and fill a disk up."""
 
 import contextlib
 import os
@@ -43,8 +43,8 @@ def start_and_wait(tidemark, batches=3, count=state_batches, **more):
 
 
 def kill_sessions(end, statements_only=False):
-    """What an administrator does to Tidemark's sessions; how many there
-    were."""
+    """End Tidemark's sessions as an administrator does, and return how many
+    there were."""
     if end.engine == "postgres":
         verb = "cancel" if statements_only else "terminate"
         with end.cluster.admin() as admin:

@@ -25,7 +25,7 @@ def assert_no_secret(text, where):
 
 
 class Outcome:
-    """What one command did."""
+    """The result of one command."""
 
     def __init__(self, command, code, out, err):
         self.command, self.code = command, code

@@ -17,7 +17,7 @@ PROJECT = "tidemark-test"
 HOST = "BIGQUERY_EMULATOR_HOST"
 # An emulator from outside, if there is one.
 OUTSIDE = os.environ.get(HOST, "")
-# What goccy/bigquery-emulator does not have, head of 2026 and 0.8.1.
+# goccy/bigquery-emulator lacks these, in 0.8.1 and at its head of 2026.
 LACKS = {
     "transactions": "it has neither transactions nor scripts, and Tidemark "
                     "refuses there what is made of them: refreshes, mode "
@@ -41,7 +41,7 @@ def needs(end, what):
 
 
 class ApiError(Exception):
-    """What the API says of a request."""
+    """The API's refusal of a request."""
 
 
 class Client:

@@ -86,8 +86,8 @@ def fuzz_targets():
 
 
 def targets(name, suites, word=""):
-    """What some suites need of a configured build; `word`: of unit alone only
-    the programs whose names hold it."""
+    """The targets of a configured build that some suites need. With `word`, the
+    suite unit alone needs only the programs whose names hold it."""
     if name == "fuzz":
         return fuzz_targets()
     if suites == ["unit"]:

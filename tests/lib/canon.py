@@ -1,5 +1,5 @@
-"""What a value is, whichever engine tells it, and how names of tables are
-written; nothing of this is Tidemark's own code."""
+"""One value for all engines that tell it, and the spelling of table names.
+Nothing here is Tidemark's own code."""
 
 import datetime
 import decimal

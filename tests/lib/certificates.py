@@ -7,7 +7,7 @@ import threading
 
 # 127.0.0.1 written as one number, and so not known to be loopback.
 FAR = "2130706433"
-# What the server shows: signed by which authority, for which names, until when.
+# The server's certificates: the authority that signed, the names, the end.
 CERTIFICATES = {
     "good": ("ours", f"DNS:localhost,DNS:{FAR},IP:127.0.0.1",
              "20990101000000Z"),

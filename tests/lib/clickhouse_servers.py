@@ -98,7 +98,7 @@ class ClickhouseServer:
         self.request("/faults", json.dumps(faults).encode())
 
     def profile(self, deaf=False, const=(), **settings):
-        """What the settings profile of Tidemark's users says from now on."""
+        """Set the settings profile of Tidemark's users from now on."""
         self.request("/profile", json.dumps(
             {"settings": settings, "const": const, "deaf": deaf}).encode())
 

@@ -1,6 +1,6 @@
-"""The servers of the contract suite's programs: each has one of its own,
-because it may empty it, and because a transaction that another program leaves
-open there would hold its marks back.
+"""The servers of the contract suite's programs. Each program has one of its
+own, because it may empty it. Another program's open transaction would also hold
+its marks back.
 """
 
 import contextlib
@@ -90,10 +90,10 @@ def server(name):
 
 
 def chosen(expression, names):
-    """What -k says: programs, and the pattern of cases or None.
+    """Read -k: programs, and the pattern of cases or None.
 
-    `duckdb` chooses programs, `destination_sqlite:upsert` of one program the
-    cases whose names contain the word."""
+    `duckdb` chooses programs. `destination_sqlite:upsert` chooses from one
+    program the cases whose names contain the word."""
     program, colon, case = expression.partition(":")
     program = program.replace("_", " ")
     return ([name for name in names if program in name],

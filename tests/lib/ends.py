@@ -1,8 +1,8 @@
 """The two ends of a pipeline, read without any code of Tidemark's.
 
-An end answers: rows() of some columns as canonical Python values, the names
-of all its tables, the stored watermark, and a checksum that moves when any
-row is rewritten or changed.
+An end answers with rows() of some columns as canonical Python values, the names
+of all its tables, and the stored watermark. It also has a checksum that moves
+when any row is rewritten or changed.
 """
 
 import contextlib
@@ -115,8 +115,9 @@ class PostgresEnd:
 
 
 class KeptEnd(PostgresEnd):
-    """One that a test looks into time and again: a session costs the server
-    more than the question. What a statement sets does not outlive it."""
+    """An end that a test looks into time and again. It keeps its session,
+    because a session costs the server more than the question. Settings of a
+    statement do not outlive it."""
 
     def __init__(self, cluster, database):
         super().__init__(cluster, database)
@@ -152,7 +153,7 @@ class KeptEnd(PostgresEnd):
 
 
 class BackquoteEnd:
-    """What MySQL, ClickHouse and BigQuery have in common: how they quote."""
+    """MySQL, ClickHouse and BigQuery quote names alike."""
 
     @staticmethod
     def raw(table):
@@ -213,9 +214,9 @@ class MysqlEnd(BackquoteEnd):
             f" AND table_name = '{split_table(table)[-1]}'"))
 
     def physical(self, table):
-        """How many rows of the table the engine has written so far: the one
-        thing that moves when a row is rewritten as it was. What the server
-        itself finds to be the same it does not count, nor write."""
+        """How many rows of the table the engine has written so far. Only this
+        number moves when a row is rewritten unchanged. The server neither
+        counts nor writes a row that it finds to be the same by itself."""
         if self.is_view(table):
             table = self.raw(table)
         name = split_table(table)[-1]
@@ -314,7 +315,7 @@ class ClickhouseEnd(BackquoteEnd):
 
 
 class FileEnd:
-    """What SQLite and DuckDB share: a file that only this process opens."""
+    """SQLite and DuckDB: a file that only this process opens."""
 
     schema = "main"
 

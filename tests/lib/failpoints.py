@@ -1,4 +1,4 @@
-"""Which failpoints the code has, and the cases that the crash suite makes."""
+"""The failpoints of the code, and the cases that the crash suite makes of them."""
 
 import collections
 import functools
@@ -106,8 +106,8 @@ def phases(case):
 
 
 def nth(case):
-    """Which time in the first load: not in its first batch, where there are
-    others."""
+    """The occurrence in the first load at which the run dies. It is not the one
+    of the first batch, if there are others."""
     once = ONCE + ONCE_SWAPPED if case.mode == "replace" else ONCE
     # No batch of a refresh has a mark there.
     if case.mode == "replace" and case.destination in BEHIND:
@@ -154,7 +154,7 @@ def pairs():
 
 
 def shared(action):
-    """What hangs and what fails take turns at the pairs: each comes by every
+    """Hang and error take turns at the pairs. Each action meets every
     failpoint, mode, source, destination and store."""
     return pairs()[("hang", "error").index(action)::2]
 
@@ -189,8 +189,8 @@ def each_destination_in_turn(every):
 
 
 def cases(action, full):
-    """The cases of an action: kill is multiplied out, or pairwise; what the
-    others do at a failpoint hangs less on where the rows come from and go."""
+    """The cases of an action. For kill they are multiplied out, or pairwise.
+    For the other actions the source and the destination matter less."""
     if action == "stop":
         return (each_mode_in_turn if full else each_destination_in_turn)(
             product())

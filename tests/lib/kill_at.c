@@ -1,5 +1,6 @@
-/* Loaded before a program: the KILL_AT-th step by which it changes a file whose
- * name has KILL_AT_NAME in it is not taken, the process is killed there. */
+/* Loaded before a program. It counts the steps that change a file whose name
+ * has KILL_AT_NAME in it. Instead of step number KILL_AT it kills the
+ * process. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

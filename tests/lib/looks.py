@@ -1,5 +1,5 @@
-"""What `tidemark verify` says, to programs and at a terminal, and the values
-that it is about."""
+"""The output of `tidemark verify`, for programs and at a terminal, and the
+values that it is about."""
 
 import os
 import pty

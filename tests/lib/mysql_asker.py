@@ -1,5 +1,5 @@
-"""A server that speaks just enough of MySQL's protocol to be signed in to: it
-asks for the password by the way that it is told to, and keeps what it gets."""
+"""A server that speaks just enough of MySQL's protocol to let a client sign in.
+It asks for the password in the way that it is told to, and keeps the answer."""
 
 import socket
 import ssl
@@ -13,7 +13,7 @@ CAPABILITIES = 0x1 | 0x4 | 0x8 | 0x200 | 0x2000 | 0x8000 | 0x10000 | 0x80000 \
     | 0x100000
 SCRAMBLE = b"abcdefghijklmnopqrst"
 REFUSAL = b"\xff" + struct.pack("<H", 1045) + b"#28000Access denied"
-# What a way of signing in begins with.
+# The first question of each way of signing in.
 QUESTIONS = {"dialog": b"\x04Password: "}
 
 

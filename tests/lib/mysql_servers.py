@@ -1,9 +1,9 @@
-"""MariaDB and MySQL servers of the tests: in a temporary directory, on
-loopback and a free port, stopped at the end.
+"""MariaDB and MySQL servers of the tests: in a temporary directory, on loopback
+and a free port, stopped at the end.
 
-MariaDB comes from Debian's package; MySQL from a tree of a newer Debian that
-tools/setup keeps in the cache: its server is started by that tree's loader,
-with that tree's libraries. The server runs as the user of the tests.
+MariaDB comes from Debian's package. MySQL comes from a tree of a newer Debian
+that tools/setup keeps in the cache. The tree's loader starts the server with
+the tree's libraries. The server runs as the user of the tests.
 """
 
 import getpass
@@ -158,8 +158,7 @@ class MariadbServer(MysqlFamily):
 
     @staticmethod
     def own_settings():
-        # What a source has to show for `exact`; what else is observed costs
-        # memory.
+        # A source has to show these for `exact`. Observing more costs memory.
         return ["--innodb-log-file-size=64M", "--userstat=1",
                 "--performance-schema=ON",
                 "--performance-schema-consumer-events-transactions-current=ON",

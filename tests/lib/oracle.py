@@ -114,7 +114,7 @@ def check_items(source, destination, columns=ITEMS, pipeline="items", **more):
 
 
 def check_crashed(source, destination, table, to, columns, pipeline):
-    """What must hold right after a kill, before anything is repaired."""
+    """Check the rules that hold right after a kill, before any repair."""
     end = open_copy(destination)
     if "_tidemark_watermark" not in end.tables():
         return

@@ -14,7 +14,7 @@ def paced(tidemark, source, destination, strategy="timestamp", **pace):
 
 
 def paused(tidemark):
-    """What `status` says of the one pipeline."""
+    """The hold that `status` shows for the one pipeline."""
     return tidemark("status", "--json").pipeline()["paused"]
 
 

@@ -22,7 +22,7 @@ def cover(rows):
     each time."""
     found = by_pair(rows)
     missing, chosen = set(found), set()
-    # Those that are hard to meet first.
+    # Begin with the pairs that fewest rows can meet.
     for pair in sorted(found, key=lambda pair: len(found[pair])):
         if pair in missing:
             best = max(found[pair], key=lambda row: sum(

@@ -43,7 +43,7 @@ class Prey:
         else:
             self.tidemark.connect(part, connection)
         self.tidemark.env.update(ASAN_OPTIONS=STRICT, UBSAN_OPTIONS=STRICT)
-        if end.engine == "bigquery":  # whose URL says no host
+        if end.engine == "bigquery":  # its URL has no host
             self.tidemark.env[bigquery_servers.HOST] = \
                 f"127.0.0.1:{self.rogue.port}"
         self.tidemark.write_config()
@@ -176,6 +176,6 @@ TALKERS = (("postgres", "source"), ("mariadb", "source"), ("mysql", "source"),
 
 
 def cast(engine, part):
-    """Which engine takes which part, in the words of prey()."""
+    """The parameters of prey() that give a part to an engine."""
     role = "destination" if part == "warehouse" else "source"
     return {role: "sqlite" if part == "state" else engine, "part": part}

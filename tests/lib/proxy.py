@@ -69,7 +69,7 @@ class Link:
         return [self.sockets[way] for way in (UP, DOWN) if self.waiting[way]]
 
     def read(self, way):
-        """What has come, or None."""
+        """The bytes that have come, or None."""
         try:
             data = self.sender(way).recv(CHUNK)
         except BlockingIOError:
@@ -135,12 +135,12 @@ class Proxy:
         self.listener.close()
 
     def url(self, end):
-        """That of `end`, through here."""
+        """The URL of `end`, through this proxy."""
         return end.url().replace(f":{self.server_port}/", f":{self.port}/")
 
     def connection(self, end, connect="10s", silence="60s"):
-        """The config's connection of `end`, through here. Who arms a stall
-        gives less of both."""
+        """The config's connection of `end`, through this proxy. A test that
+        arms a stall gives shorter limits."""
         return {**password_connection(self.url(end)),
                 "timeout": {"connect": connect, "silence": silence}}
 

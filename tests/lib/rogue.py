@@ -1,9 +1,9 @@
-"""Servers that lie: each stands in front of a real one, passes on what the
-client asks, and alters what the server answers.
+"""Servers that lie. Each one stands in front of a real server, passes on the
+client's requests, and alters the server's answers.
 
-What to alter is a function of the test. It gets the answers in whole pieces of
-the protocol, so that what it makes of them is well framed, and wrong all the
-same. `heard` keeps what the client said.
+A function of the test alters them. It gets the answers in whole pieces of the
+protocol, so that its results are well framed, and wrong all the same. `heard`
+keeps the client's words.
 """
 
 import http.client

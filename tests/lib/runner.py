@@ -1,12 +1,12 @@
-"""What tests/run does once everything is installed: build, run the suites,
-add up, and close with `N passed, N failed, N skipped`.
+"""tests/run, once everything is installed: build, run the suites, add up, and
+close with `N passed, N failed, N skipped`.
 
 Tests often wait: for servers, for marks to settle, for leases to end. So more
-of them run at a time than there are cores: as many as PLACES, of as many suites
-as that takes, while what later suites need is still being built. More than four
-a core end no sooner, and tell of a machine that has no time. A suite alone
-shows its output as it comes; several show one line each, and the whole output of
-those that failed.
+of them run at a time than there are cores. PLACES says how many, from as many
+suites as that takes, while the builds of later suites go on. With more than
+four a core the whole ends no sooner, and tests fail for want of time. A suite
+alone shows its output as it comes. Several suites show one line each, and the
+whole output of failed ones.
 """
 
 import argparse
@@ -42,8 +42,9 @@ STOPPED = 130
 MOST_PLACES = 12
 PLACES = min(MOST_PLACES, 4 * (os.cpu_count() or 1))
 
-# Suite -> how many of its tests run at a time where there are MOST_PLACES, and
-# the builds it needs; in the order they are begun: long ones first.
+# For each suite, how many of its tests run at a time where there are
+# MOST_PLACES, and the builds it needs. Suites begin in this order, the long
+# ones first.
 SUITES = {
     "e2e": (6, {"plain", "failpoints"}),
     "crash": (3, {"failpoints"}),
@@ -60,7 +61,8 @@ SLOW_PROGRAMS = ("destination clickhouse", "destination duckdb",
                  "destination bigquery", "destination postgres",
                  "destination mysql", "destination mariadb",
                  "connector mysql")
-# What a thread sanitizer can see: the module of DuckDB is not built with it.
+# The thread sanitizer cannot look into DuckDB's module, which is not built with
+# it.
 THREAD_SELECTION = "postgres or sqlite"
 
 
@@ -295,7 +297,7 @@ class Suite:
 
 
 class Builds:
-    """What is built meanwhile, one after the other."""
+    """The builds, one after the other, while tests run."""
 
     def __init__(self, suites, duckdb, word):
         self.suites, self.word = suites, word

@@ -24,8 +24,9 @@ import templates
 
 # Every output of every command is searched for this password.
 CANARY = "canary-5up3r-s3cret"
-# How long a test waits for what has to come, in seconds: far more than it takes
-# on a machine that is busy with other things. It only tells a test that hangs.
+# How many seconds a test waits for an event. It is far more than an event takes
+# on a machine that is busy with other things. Only a test that hangs reaches
+# it.
 PATIENCE = 120
 ADMIN = "postgres"
 APP = "app"
@@ -55,8 +56,8 @@ def free_port():
 
 
 def scram_secret(password, rounds=16):
-    """What the server keeps of a password. It proposes 4096 rounds by itself,
-    which cost every session of every command some milliseconds."""
+    """The server's form of a password. By itself the server proposes 4096
+    rounds, which cost every session of every command some milliseconds."""
     salt = os.urandom(16)
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, rounds)
     keys = [hmac.digest(salted, word, "sha256")
@@ -210,7 +211,7 @@ class Cluster:
         self.order(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
     def psql(self, database, sql):
-        """What psql prints for `sql`: unaligned, rows only."""
+        """The output of psql for `sql`: unaligned, rows only."""
         line = [os.path.join(self.bin, "psql"), "-XAtq", "-v",
                 "ON_ERROR_STOP=1", "-h", self.dir, "-p", str(self.port),
                 "-U", ADMIN, "-d", database, "-c", sql]

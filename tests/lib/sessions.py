@@ -1,4 +1,4 @@
-"""What Tidemark has open at a server just now."""
+"""Tidemark's open sessions and transactions at a server."""
 
 
 def transactions(end):

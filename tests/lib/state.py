@@ -41,7 +41,7 @@ class StateStore:
         """The tables are there."""
         try:
             return self.query("SELECT count(error_code) FROM {t}batches")
-        except Exception:  # of either driver: not yet
+        except Exception:  # either driver's error: not yet
             return False
 
     def batches(self):

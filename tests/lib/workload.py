@@ -1,9 +1,9 @@
 """Tables with something to sync, and writers who make it hard.
 
-The writers do what breaks naive watermarks: transactions that commit long
-after they took their now(), savepoints (whose rows carry another xid),
-sequence values that commit out of order or never, equal marks, rows touched
-twice in one transaction.
+The writers break naive watermarks. Their transactions commit long after they
+took their now(), and their savepoints give rows another xid. Their sequence
+values commit out of order or never. Marks are equal, and a transaction touches
+one row twice.
 """
 
 import random
@@ -18,7 +18,7 @@ SOURCES = (("postgres", "timestamp"), ("postgres", "xmin"),
            ("mariadb", "sequence"), ("mysql", "timestamp"),
            ("mysql", "sequence"))
 
-# Of each engine: the table, rows from {first} to {last}, the next sequence
+# For each engine: the table, rows from {first} to {last}, the next sequence
 # value for each row {id}, an instant.
 POSTGRES_DDL = """
 CREATE SEQUENCE {table}_seq;
@@ -182,7 +182,7 @@ def touch_items(source, where, table="items"):
 
 
 def guarantee(engine, strategy):
-    """What a run over these tables says of itself."""
+    """The guarantee that a run over these tables reports."""
     # There `seq` is not AUTO_INCREMENT, which its update could not be.
     given = engine in ("mariadb", "mysql") and strategy == "sequence"
     return "lag" if given else "exact"
