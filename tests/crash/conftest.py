@@ -75,7 +75,7 @@ class Stage:
                       self.state(case.store))
 
     def versions(self):
-        """What the cases run with: the first words are enough."""
+        """The versions that the cases run with: the first words are enough."""
         said = {"sqlite": sqlite3.sqlite_version}
         for engine, sql in (("postgres", "SHOW server_version"),
                             ("mariadb", "SELECT version()"),
@@ -131,7 +131,7 @@ def play(stage, request):
 
 @pytest.fixture
 def on_record(record_property, request, case):
-    """What the page says of a case; told as it is when the case is over."""
+    """The figures of a case for the page, recorded when the case is over."""
     action = request.function.__name__.removeprefix("test_")
     figures = {"case": "-".join((action, *case)), "deaths": 0, "writes": 0}
     record_property("crash", figures)

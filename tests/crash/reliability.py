@@ -1,5 +1,6 @@
-"""docs/reliability.md, written from what `tests/run crash --full` has found:
-`reliability.py --write`. What the suite leaves is in build-test/crash.jsonl.
+"""docs/reliability.md, written from the results of `tests/run crash --full`:
+`reliability.py --write`. The suite leaves its results in
+build-test/crash.jsonl.
 """
 
 import collections
@@ -82,7 +83,7 @@ how Tidemark uses it, and say nothing of Google's machines.
 
 """
 
-# (what dies, where or how, file, test): no cases of the matrix.
+# (program, where or how it dies, file, test): no cases of the matrix.
 OTHERS = (
     ("a worker, in a chunk of a `backfill`", "at each point that it passes",
      "test_backfill.py", "test_killed_at_each_point"),
@@ -148,7 +149,7 @@ def listed(head, rows):
 
 
 class Results:
-    """What the suite has found: case -> figures."""
+    """The suite's results: case -> figures."""
 
     def __init__(self, lines):
         self.versions, self.cases = {}, {}
@@ -162,7 +163,7 @@ class Results:
         return [case for case in matrix() if case not in self.cases]
 
     def total(self, figure, **where):
-        """Of the cases whose parts are `where`."""
+        """The sum over the cases whose parts are `where`."""
         fields = ("action", *Case._fields)
         wanted = {fields.index(name): value for name, value in where.items()}
         return sum(figures.get(figure, 0)
@@ -236,7 +237,7 @@ def grouped(reasons):
 
 
 def exceptions():
-    """What is no case, or only half of one, and why."""
+    """Combinations that are no case, or only half of one, and why."""
     reasons = []
     for failpoint in FAILPOINTS:
         for mode in MODES:
@@ -274,7 +275,7 @@ def run_with(results):
 
 
 def made_of(results):
-    """Which commit was run, and when; or which ones."""
+    """The commits and days of the runs."""
     made = collections.defaultdict(list)
     for case, figures in results.cases.items():
         made[figures["commit"], figures["day"]].append(Case(*case[1:]))

@@ -14,12 +14,13 @@ from bench import (EXIT_ACCESS, EXIT_OK, EXIT_STATE, EXIT_STOPPED,
                    check_accounting)
 from servers import wait_for
 
-# An error there, each time, does not fail the run: it comes too late, or the
-# destination says that the batch is in all the same, or each try gets further.
+# At these points an error each time does not fail the run. It comes too late,
+# the destination says that the batch is in all the same, or each try gets
+# further.
 SURVIVED = ("lease_released", "commit_sent", "state_saved", "stage_dropped",
             "mid_alter")
-# Nothing is said of it: a new connection finds the batch in, the lease ends by
-# itself. That it is reached, test_kill() shows.
+# Errors at these points leave no message: a new connection finds the batch in,
+# and the lease ends by itself. test_kill() shows that they are reached.
 SILENT = ("commit_sent", "lease_released")
 # Nothing is held yet, or any more.
 UNLEASED = ("config_loaded", "lease_released")
@@ -147,9 +148,9 @@ def test_stop(play, case, on_record):
 
 
 def check_woken(case, next_one, woken, pid):
-    """A file that a paused process has locked cannot be taken from it: then
-    the successor says so, and the first, whose lease is over, writes nothing
-    all the same."""
+    """The successor cannot take a file from a paused process that has locked
+    it, and says so. The first run has lost its lease, and writes nothing all
+    the same."""
     if case.failpoint in UNLEASED:
         assert next_one.code == woken.code == EXIT_OK, (next_one, woken)
         return

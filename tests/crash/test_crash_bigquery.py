@@ -1,7 +1,7 @@
-"""What may happen on the way to BigQuery besides what happens everywhere: the
-service's answer is lost, the script breaks off, a job goes on without us.
+"""Accidents on the way to BigQuery that other engines do not have. The
+service's answer is lost, the script breaks off, or a job goes on without us.
 
-The mark and the rows are one request there, a script that is a transaction: no
+The mark and the rows are one request there, a script that is a transaction. No
 process can die between them.
 """
 
@@ -17,14 +17,14 @@ from servers import wait_for
 
 @pytest.fixture
 def victim(play):
-    """Of a case that is not in the matrix."""
+    """Play a case that is not in the matrix."""
     return lambda point, mode: play(dealt(point, mode, "postgres", "bigquery"))
 
 
 # A request on a connection that was used before libcurl sends again by itself.
 TWICE = {"times": 2}
-# What the requests of a load are answered with: nothing, although they are
-# done; refusals that may pass; answers that are none.
+# Answers to the requests of a load. Some requests are done without an answer,
+# some are refused and may pass, and some get an answer that is none.
 BAD_DAYS = (
     {"match": "POST /bigquery/v2/projects/[^/]+/jobs", "kind": "lost", **TWICE},
     {"match": "POST /upload", "kind": "lost", **TWICE},

@@ -1,6 +1,6 @@
-"""What may happen on the way into ClickHouse besides what happens everywhere:
-no transaction holds rows and mark together. The mark is written after the
-batch, and a batch that is in already comes again as if nothing had been.
+"""Accidents on the way into ClickHouse that other engines do not have. No
+transaction holds rows and mark together. The mark is written after the batch,
+and a batch that is in already may come again without harm.
 """
 
 import pytest
@@ -24,7 +24,7 @@ def test_killed_between_load_and_mark(play, mode):
 @pytest.mark.parametrize("point, mode", (
     ("mid_alter", "upsert"), ("stage_created", "replace")))
 def test_stopped_while_tables_are_made(play, point, mode):
-    """What it has planned is older than its successor: the woken one neither
-    makes a table nor takes the mark back."""
+    """The woken run has an older plan than its successor. It neither makes a
+    table nor takes the mark back."""
     stop(play, failpoints.dealt(point, mode, "mariadb", "clickhouse"),
          {"deaths": 0})

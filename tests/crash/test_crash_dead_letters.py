@@ -1,5 +1,5 @@
-"""Die while a batch with bad rows is loaded in pieces, or between its letters
-and its mark: no row is lost, none is doubled, none is both."""
+"""A run dies while it loads a batch with bad rows in pieces, or between its
+letters and its mark. No row is lost, none is doubled, none is both."""
 
 import signal
 
@@ -47,7 +47,7 @@ def victim(tidemark_failpoints, source, make_destination):
     return make
 
 
-# Those that can be made to refuse a row.
+# Engines that can be made to refuse a row.
 ENGINES = [engine for engine in DESTINATIONS if engine in poison.REASON]
 # Between pieces early and late, before and after the mark's move.
 DEATHS = ("piece_loaded=kill@1", "piece_loaded=kill@5", "letters_saved=kill@1",
@@ -90,8 +90,8 @@ def test_killed_on_the_way(victim, tidemark_failpoints, source, death, engine,
 @pytest.mark.parametrize("engine", ("postgres", "sqlite"))
 def test_pieces_are_known_as_delivered(victim, tidemark_failpoints, source,
                                        engine):
-    """A row that was loaded in a piece, before the run died, comes again with
-    an older mark, of a transaction that began before: it is the newer one."""
+    """A row was loaded in a piece before the run died. It comes again with an
+    older mark, from a transaction that began before: it is the newer one."""
     tidemark = tidemark_failpoints
     destination, table, _ = victim(engine, "upsert")
     assert tidemark.killed(failpoints="piece_loaded=kill@3")

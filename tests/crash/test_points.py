@@ -12,7 +12,7 @@ from failpoints import DELTA, DESTINATIONS, FAILPOINTS, FIRST, MODES, SERVERS
 
 
 def test_names_are_those_of_the_code():
-    """What the header documents, the table knows and the code calls."""
+    """The header documents, the table knows and the code calls the same points."""
     known = (failpoints.ROOT / "core/base/failpoint.c").read_text(
         encoding="utf-8").split("failpoint_names[] = {")[1].split("}")[0]
     assert re.findall(r'"(\w+)"', known) == failpoints.documented()
@@ -62,7 +62,7 @@ def test_rules_are_what_happens(play, mode, destination):
 
 
 def test_every_two_choices_meet():
-    """Of all that a case may be, in those that CI runs."""
+    """Every two choices that a case may have meet in the cases that CI runs."""
     chosen = failpoints.pairs()
     assert set(pairwise.by_pair(chosen)) == set(pairwise.by_pair(
         failpoints.everything()))
@@ -99,7 +99,7 @@ def test_page_has_these_cases():
 
 @pytest.mark.usefixtures("play")
 def test_versions(stage, record_property):
-    """What the page says it was run with."""
+    """The versions that the page names."""
     found = stage.versions()
     assert set(found) == set(DESTINATIONS) and all(found.values())
     record_property("versions", found)

@@ -1,8 +1,8 @@
 """One pipeline that is going to die, on servers that live for a whole suite.
 
-Each case has tables and a pipeline of its own in databases that the cases of
-one worker share, and the sessions that look into them are kept: so a case
-costs little more than the starts of the binary.
+Each case has tables and a pipeline of its own, in databases that the cases of
+one worker share. The sessions that look into them are kept. So a case costs
+little more than the starts of the binary.
 """
 
 import itertools
@@ -167,7 +167,7 @@ class Victim:
                                              self.table)
 
     def leave_what(self, failpoint):
-        """What is to be found there: the stage of a refresh that was killed.
+        """Leave a stage of a refresh that was killed, for the run to find.
         DuckDB drops one after each batch."""
         if failpoint == "stage_dropped" and self.mode != "replace" \
                 and self.destination.engine != "duckdb":
@@ -176,7 +176,7 @@ class Victim:
             assert done.code == -signal.SIGKILL, done
 
     def picture(self):
-        """What is there, and whose it is."""
+        """The rows, the mark and their batch."""
         rows = self.destination.rows(self.to, self.columns)
         mark = self.destination.query(
             "SELECT batch_id, fence, rows_total FROM "
@@ -184,9 +184,9 @@ class Victim:
         return sorted(rows, key=repr), mark
 
     def killed(self, failpoint, n=1):
-        """Die there; False: it was not reached. Where a writer's transaction
-        stays open on a busy machine, a run may hold every row back: then it
-        is the turn of the next one."""
+        """Die there; False: the point was not reached. On a busy machine a
+        writer's transaction may stay open, and a run may hold every row back.
+        Then the next run tries."""
         for _ in range(20):
             done = self.tidemark("run", "--json",
                                  failpoints=f"{failpoint}=kill@{n}")
@@ -256,9 +256,9 @@ class Victim:
         self.count_lost([row for at, row in here if at < mark], there)
 
     def check_no_more(self, here, there, watermark):
-        """A first load from a quiet source: what is there is what the mark
-        says, and no row of a batch that did not come to its end. Where no
-        transaction holds the two, the next rows may be there, in order."""
+        """A first load from a quiet source. The rows are those that the mark
+        covers, and no row of an unfinished batch. Where no transaction holds
+        the two, the next rows may be there, in order."""
         upto = self.mark(watermark), [int(key) for key in watermark["key"]]
         past = sorted((at, [row[0]], row) for at, row in here
                       if (at, [row[0]]) > upto)
@@ -304,9 +304,9 @@ class Victim:
         assert dict(states)["SUCCEEDED"], states
 
     def flush_log(self):
-        """To read is to tidy up pages, which is logged. Of a reader that is
-        killed PostgreSQL flushes that with the next commit, or after 15
-        seconds; the mark waits for it."""
+        """Flush the source's log. A reader tidies up pages, which is logged. If
+        it is killed, PostgreSQL flushes that with the next commit, or after 15
+        seconds, and the mark waits for it."""
         assert self.source.engine == "postgres"
         self.source.execute("SELECT pg_logical_emit_message(true, 'test', '')")
 

@@ -1,8 +1,8 @@
 """BigQuery as a small emulator has it: statements and no transactions.
 
-What it does not know is refused in the words of goccy/bigquery-emulator, and
-what that takes for done without doing it is taken for done here, too: BEGIN,
-COMMIT and ASSERT. (bigquery_front.py --bare)
+An unknown statement is refused in the words of goccy/bigquery-emulator. BEGIN,
+COMMIT and ASSERT succeed and do nothing, as in that emulator.
+(bigquery_front.py --bare)
 """
 
 import re
@@ -10,7 +10,7 @@ import re
 from bigquery_sql import Script, split_script
 from bigquery_tables import Refused
 
-# What a statement says -> what is said of it.
+# Statements, and the errors that answer them.
 UNKNOWN = (
     (r"@@row_count\b", "failed to analyze: Unrecognized name: @@row_count"),
     (r"^ROLLBACK", "failed to analyze: Statement not supported: "

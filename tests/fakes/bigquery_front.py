@@ -1,17 +1,22 @@
 """A front that speaks the part of BigQuery's REST API that Tidemark uses.
 
-The front is ours and the engine below is DuckDB (bigquery_sql.py): what is
-real here is HTTP and SQL's meaning, not BigQuery. It refuses what the service
-refuses: a job's id that was used (409), requests that are too large (413),
-tokens that have run out (401), datasets and tables that are not there (404),
-names that it does not take; and on request it has bad days (POST /_faults).
+The front is ours and the engine below is DuckDB (bigquery_sql.py). HTTP and
+SQL's meaning are real here, BigQuery is not. The front refuses the same
+requests as the service:
+- a job's id that was used (409)
+- requests that are too large (413)
+- tokens that have run out (401)
+- datasets and tables that are not there (404)
+- names that the service does not take
+
+On request it has bad days (POST /_faults).
 
     bigquery_front.py [--port N] [--database FILE] [--sign-in] [--bare]
 
-prints the address that it listens on. --sign-in: only with a token, which
-POST /token gives for a JWT of the account in GET /_account, and the metadata
-server's path gives for its header. --bare: what a small emulator has, which is
-neither scripts nor transactions (bigquery_bare.py).
+prints the address that it listens on. With --sign-in every request needs a
+token. POST /token gives one for a JWT of the account in GET /_account, and the
+metadata server's path gives one for its header. With --bare it is a small
+emulator, without scripts and transactions (bigquery_bare.py).
 """
 
 import argparse
@@ -120,7 +125,7 @@ class Handler(BaseHTTPRequestHandler):
         return True
 
     def say(self, spec):
-        """What somebody else says in the service's place."""
+        """Answer as somebody else in the service's place."""
         self.body()
         data = spec.get("text", "").encode()
         self.send_response(spec.get("status", 200))
@@ -153,7 +158,7 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_DELETE = handle_one
 
     def control(self):
-        """What tests do to the front."""
+        """A test's command to the front."""
         front = self.front
         if self.path == "/_faults":
             front.faults = [Fault(each) for each in json.loads(self.body())]

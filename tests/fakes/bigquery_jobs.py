@@ -1,5 +1,5 @@
-"""What the front of bigquery_front.py keeps: jobs, uploads, and the faults that
-tests plant.
+"""The memory of bigquery_front.py: jobs, uploads, and the faults that tests
+plant.
 """
 
 import gzip
@@ -17,7 +17,7 @@ from bigquery_values import cells
 
 PROJECT = "tidemark-test"
 MOST_ROWS = 50000
-MOST_PAGE = 10 << 20  # of rows
+MOST_PAGE = 10 << 20  # bytes of rows
 
 
 class Fault:
@@ -98,7 +98,7 @@ class Job:
 
 
 class Front:
-    """What the requests of all connections share."""
+    """State that the requests of all connections share."""
 
     def __init__(self, options, sign_in=None):
         self.house = Warehouse(PROJECT, options.database or ":memory:",
@@ -189,7 +189,7 @@ class Front:
 
 
 def plain_file(data, bare=False):
-    """What was uploaded, unpacked, in a file of its own."""
+    """An upload, unpacked, in a file of its own."""
     if bare and data[:1] != b"{":
         raise Refused(400, "jobInternalError",
                       "expected { character for map value")

@@ -1,5 +1,5 @@
-"""Who may use the front: a service account made for this run, whose JWT is
-looked at as Google does, and tokens that run out."""
+"""Signing in at the front. A service account is made for this run, its JWT is
+checked as Google does, and tokens run out."""
 
 import base64
 import json
@@ -26,7 +26,7 @@ class SignIn:
         self.key = rsa.generate_private_key(public_exponent=65537,
                                             key_size=2048)
         self.tokens = {}
-        self.seconds = 3600  # that a token lives
+        self.seconds = 3600  # the life of a token
 
     def account(self):
         """The file that an administrator gets."""

@@ -1,9 +1,9 @@
-"""BigQuery's SQL on DuckDB: the engine is DuckDB's, the dialect sqlglot's, and
-what is BigQuery's own is here: scripts, parameters, types, what it refuses.
+"""BigQuery's SQL on DuckDB. The engine is DuckDB's and the dialect sqlglot's.
+The rest of BigQuery is here: scripts, parameters, types, refusals.
 
-A script runs on a connection of its own. Transactions are BigQuery's: of two
-that change one table the second is cancelled, and what a script has not
-committed at its end is rolled back.
+A script runs on a connection of its own. Transactions are BigQuery's. When two
+of them change one table, the second is cancelled. A script that ends without
+COMMIT is rolled back.
 """
 
 import copy
@@ -18,7 +18,7 @@ from sqlglot import exp
 from bigquery_tables import (LOADED, MOST_DIGITS, Refused, check_column,
                              field, invalid, remember)
 
-# What DuckDB has no use for, as clustering.
+# sqlglot warns of parts that DuckDB has no use for, such as clustering.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 CONFLICT = ("Transaction is aborted due to concurrent update against table "
             "{}. Transaction ID: front")
@@ -139,7 +139,7 @@ class Script:
         self.text = query["query"]
         # Name, or number, -> the type, and the expression for it.
         self.kinds, self.given, self.values = {}, {}, {}
-        self.taken = 0  # of those that have numbers
+        self.taken = 0  # parameters without a name so far
         for number, each in enumerate(query.get("queryParameters") or []):
             self.parameter(each.get("name", "").lower() or number, each)
         self.cursor = warehouse.cursor()
@@ -261,7 +261,7 @@ class Script:
         return self.cursor.fetchall()[0][0]
 
     def value_of(self, whose, name):
-        """Of a parameter, a script's variable, or the system's."""
+        """The value of a parameter, a script's variable, or a system variable."""
         if whose == "p":
             return self.values["p_" + name]
         return self.variables[("@@" if whose == "s" else "") + name]
@@ -421,7 +421,7 @@ class Script:
         return [str(each[1]) for each in described]
 
     def take(self, table):
-        """Who changes a table has it for itself."""
+        """Give a table to the transaction that changes it, and to no other."""
         house = self.warehouse
         with house.lock:
             if not self.in_transaction:
@@ -481,7 +481,7 @@ def widened(node):
 
 
 def functions(node):
-    """What sqlglot puts otherwise than it is meant."""
+    """Mend nodes that sqlglot would translate wrongly."""
     if isinstance(node, exp.CurrentTimestamp):
         return exp.Anonymous(this="get_current_timestamp")
     if isinstance(node, exp.ParseJSON):

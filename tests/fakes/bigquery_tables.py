@@ -14,12 +14,12 @@ from sqlglot import exp
 
 from bigquery_values import parse_json
 
-# What a name of a column may not hold, and how it may not begin.
+# Characters that a column's name may not hold, and forbidden beginnings.
 BAD_COLUMN = re.compile(
     r'[!"$()*,./;?@\[\]\\^`{}~\x00-\x1f]|^(_table_|_file_|_partition|'
     r"_row_timestamp|__root__|_colidentifier)", re.IGNORECASE)
 MOST_TRANSLATED = 2000
-MOST_DIGITS = 38  # of DuckDB's DECIMAL
+MOST_DIGITS = 38  # the limit of DuckDB's DECIMAL
 # DuckDB's name -> BigQuery's, in the API.
 TYPES = {"BIGINT": "INTEGER", "INTEGER": "INTEGER", "HUGEINT": "INTEGER",
          "DOUBLE": "FLOAT", "FLOAT": "FLOAT", "BOOLEAN": "BOOLEAN",
@@ -94,8 +94,8 @@ class Warehouse:
         return self.db.cursor()
 
     def translation(self, key, make):
-        """What `make` gives: kept for the same statement to come again, for
-        parsing takes longer than running most of them."""
+        """The result of `make`, kept for the next time the same statement
+        comes: parsing takes longer than running most of them."""
         with self.lock:
             found = self.translated.pop(key, None)
         found = found or make()
@@ -142,7 +142,7 @@ class Warehouse:
         return sorted(self.datasets[dataset].items())
 
     def note(self, tree):
-        """What a statement has made or dropped."""
+        """Note the object that a statement has made or dropped."""
         kind, made = tree.args.get("kind"), isinstance(tree, exp.Create)
         if kind not in ("SCHEMA", "TABLE", "VIEW"):
             return

@@ -1,19 +1,19 @@
 """ClickHouse's HTTP interface before a real engine.
 
 The engine is real: PyPI's chdb is today's ClickHouse in a library, with a
-database on disk. The front is ours: it takes the requests that Tidemark makes
-(a statement as the body, or `?query=INSERT ...` and rows as the body), hands
-them to the engine one at a time, and answers as the server would: status,
-content type, X-ClickHouse-Exception-Code. So SQL, types, tables and what is on
-disk after a kill of the client are ClickHouse's own; connections, users and
-what goes wrong between the two are played.
+database on disk. The front is ours. It takes the requests that Tidemark makes:
+a statement as the body, or `?query=INSERT ...` and rows as the body. It hands
+them to the engine one at a time. It answers as the server would: status,
+content type, X-ClickHouse-Exception-Code. So SQL, types, tables and the disk
+after a kill of the client are ClickHouse's own. Connections, users and faults
+between the two are played.
 
     clickhouse_front.py DIRECTORY [PORT]     prints "ready PORT"
 
-Users: "app" with the password in $CLICKHOUSE_FRONT_PASSWORD; "reader", who may
-only read; "default" without a password. POST /faults takes a JSON list of what
-is to go wrong with the next requests whose statement begins with `match` (and
-after `skip` of those):
+There are three users. "app" has the password in $CLICKHOUSE_FRONT_PASSWORD,
+"reader" may only read, "default" has no password. POST /faults takes a JSON
+list of faults. A fault hits the next requests whose statement begins with
+`match` (and after `skip` of those):
 
     {"match": "INSERT", "do": "status", "status": 503, "retry_after": "1"}
     {"match": "INSERT", "do": "hold"}        a 503, when the faults are next set
@@ -33,12 +33,17 @@ after `skip` of those):
     {"match": "", "do": "refuse"}            the password is not right any more
     {"match": "SELECT", "do": "version", "version": "23.8.1.1"}
 
-POST /profile takes what the user's settings profile says, {"settings": {name:
-value}, "const": [names that nobody may change], "deaf": true if a proxy drops
-the settings of requests}. It is for those who do not say X-Oracle.
+POST /profile takes the user's settings profile:
 
-GET /log gives the statements so far, a JSON list, behind each "-- zstd" or how
-else its rows were packed; POST /log forgets them.
+    {"settings": {name: value},
+     "const": [names that nobody may change],
+     "deaf": true}                           a proxy drops requests' settings
+
+Requests with X-Oracle do not get it.
+
+GET /log gives the statements so far as a JSON list. Each statement is followed
+by "-- zstd", or by another word for the packing of its rows. POST /log forgets
+them.
 """
 import json
 import os
@@ -131,7 +136,7 @@ class Front(ThreadingHTTPServer):
         super().__init__(address, Request)
         self.engine = engine
         self.faults = []
-        self.released = threading.Event()  # those whom a fault holds
+        self.released = threading.Event()  # set when held requests may go
         self.profile = {}
         self.log = []
         self.guard = threading.Lock()
@@ -144,7 +149,7 @@ class Front(ThreadingHTTPServer):
             self.released = threading.Event()
 
     def fault(self, sql):
-        """What is to go wrong with this statement; {} if nothing is."""
+        """The fault that this statement meets; {} if there is none."""
         with self.guard:
             for fault in self.faults:
                 if re.match(fault.get("match", ""), sql, re.I | re.S):
@@ -277,7 +282,7 @@ class Request(BaseHTTPRequestHandler):
             self.answer(sql, body, fault)
 
     def settings(self):
-        """Of the user's profile, and over them the request's."""
+        """The settings of the user's profile, and over them the request's."""
         profile = {} if "X-Oracle" in self.headers else self.server.profile
         sent = {name: value for name, value in self.query.items()
                 if name not in PARAMETERS and not profile.get("deaf")}

@@ -1,5 +1,5 @@
-"""Columns that change their type between two pages of a command: it looks at
-the table anew, and nothing is decoded, or rounded, by what it was before."""
+"""Columns change their type between two pages of a command. The command looks
+at the table anew. Nothing is decoded, or rounded, by the former type."""
 
 import signal
 
@@ -71,7 +71,7 @@ def add_seen(day):
 
 
 def retype(day, column, kind, value):
-    """What is written from then on only fits the new type."""
+    """Rows that are written from then on only fit the new type."""
     verb = ("ALTER COLUMN {} TYPE" if day.source.engine == "postgres"
             else "MODIFY {}").format(column)
     day.source.execute(f"ALTER TABLE items {verb} {kind}",
@@ -222,7 +222,7 @@ def test_wider_type_of_bigquery(tidemark, begin_pipeline, make_destination,
 
 def test_wider_type_of_sqlite(tidemark, begin_pipeline, make_source,
                               make_destination):
-    """Which SQLite knows only as a table made anew."""
+    """SQLite can only make the table anew."""
     source, destination = make_source("sqlite"), make_destination("postgres")
     source.execute(
         "CREATE TABLE t (id INTEGER PRIMARY KEY, v DECIMAL(12,2), at DATETIME)",

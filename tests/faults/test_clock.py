@@ -1,7 +1,8 @@
-"""The client's wall clock jumps by hours, during runs and between them: marks
+"""The client's wall clock jumps by hours, during runs and between them. Marks
 come from the source's clock, so nothing is lost and nothing stands still.
 
-Files as sources have no clock but the client's; a source here is a server.
+Files as sources have no clock but the client's, so the sources here are
+servers.
 """
 
 import glob
@@ -22,7 +23,7 @@ DESTINATIONS = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
 
 
 class Clock:
-    """What the client takes for the time of day: off by so many seconds."""
+    """The client's time of day, off by so many seconds."""
 
     def __init__(self, path):
         found = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")

@@ -10,7 +10,7 @@ from bench import EXIT_ACCESS, EXIT_DATA, EXIT_OK
 from proxy import DOWN, KINDS, UP, Fault
 from servers import wait_for
 
-# Who has the bad connection. The other end is a PostgreSQL or a file.
+# The end with the bad connection. The other end is a PostgreSQL or a file.
 PLACES = ("source-postgres", "source-mariadb", "source-mysql",
           "warehouse-postgres", "warehouse-mariadb", "warehouse-mysql",
           "warehouse-clickhouse", "warehouse-bigquery", "state-postgres")
@@ -36,7 +36,7 @@ class Spoilt:
         self.connect(self.proxy.connection(end, connect="2s", silence="1s"))
 
     def connect(self, connection):
-        if "bigquery" in self.key[0]:  # whose URL says no host
+        if "bigquery" in self.key[0]:  # its URL has no host
             self.day.tidemark.env[bigquery_servers.HOST] = \
                 f"127.0.0.1:{self.proxy.port}"
         if self.part == "state":
@@ -46,8 +46,9 @@ class Spoilt:
         self.day.tidemark.write_config()
 
     def may_give_up(self, kind):
-        """A run that loses its store goes without another try; a destination
-        that has not heard of the end keeps the old session and its locks."""
+        """Does the run end without another try? It does when it loses its
+        store. A destination that has not heard of the end keeps the old session
+        and its locks."""
         return self.part == "state" or (
             self.part == "warehouse" and kind in ("stall", "deaf"))
 

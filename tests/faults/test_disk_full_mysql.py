@@ -27,8 +27,8 @@ SETTINGS = {"mariadb": ["--innodb-log-file-size=8M"],
     pytest.param(engine, marks=pytest.mark.xdist_group("tight-" + engine))
     for engine in SETTINGS])
 def tight(request):
-    """A server with two small disks: `data`, and `bin` for its log. What it
-    has committed survives its crash."""
+    """A server with two small disks: `data`, and `bin` for its log. Its commits
+    survive its crash."""
     kind = mysql_servers.SERVERS[request.param]
     if kind.missing():
         pytest.skip(kind.missing())

@@ -1,5 +1,5 @@
-"""Columns that come, go and change their type in the middle of a run, at the
-source between two pages, at the target between two batches."""
+"""Columns come, go and change their type in the middle of a run: at the source
+between two pages, at the target between two batches."""
 
 import signal
 
@@ -78,7 +78,7 @@ def test_source_changes_in_mid_run(begin, kind, destination, drift):
     workload.update_items(day.source, "id % 3 = 0 AND id % 200 <> 0",
                           "quantity = 77" + colored, "2024-06-02 00:00:00")
     ends_classed(day, running)
-    if drift == "rename":  # what the new column has had all along
+    if drift == "rename":  # the old values of the renamed column
         day.tidemark.run("--full-refresh")
     day.tidemark.run()
     day.check()
@@ -110,7 +110,7 @@ def retype(day):
     at_target(verb)(day)
 
 
-# What a person does to a target, and how a person takes it back.
+# Edits that a person makes to a target, and how a person takes them back.
 EDITS = {
     "added": at_target("ADD note varchar(20) DEFAULT 'x'",
                        clickhouse="ADD COLUMN note String DEFAULT 'x'"),

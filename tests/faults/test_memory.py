@@ -1,5 +1,5 @@
-"""Memory that is not to be had, at the points where data enter: a clean end
-with a word, nothing half loaded, no crash under the address sanitizer."""
+"""Memory runs out at the points where data enter. The run ends with a message,
+nothing is half loaded, and the address sanitizer sees no crash."""
 
 import pathlib
 import subprocess

@@ -1,6 +1,6 @@
-"""Servers that lie, in front of the sanitized build: whatever they answer, the
-process ends with a status of its own, loads no row that was not there, and
-tells nobody a password."""
+"""Servers lie to the sanitized build. Whatever they answer, the process ends
+with a status of its own. It loads no row that was not there, and tells nobody a
+password."""
 
 import pytest
 
@@ -58,7 +58,7 @@ def test_rows_of_another_length(prey, engine, alter):
     it.rogue.alter = lie
     it.run()
     assert altered
-    # Of rows that are too long, all that was announced is there.
+    # A row that was announced too long holds all the announced bytes.
     assert it.loaded() == 0 or alter is stretched
 
 
@@ -115,8 +115,8 @@ def test_answers_of_another_shape(prey, full, engine, part, alter):
 @pytest.mark.parametrize("engine, part", (
     *TALKERS, ("bigquery", "warehouse")))
 def test_altered_bytes(prey, full, engine, part, seed):
-    """A real conversation, some of whose bytes are others. What bytes of
-    values were altered is loaded: nobody can tell them from others."""
+    """A real conversation in which some bytes have changed. Changed bytes of
+    values are loaded: nobody can tell them from others."""
     mutate = Mutations(0)
 
     def of_postgres(kind, body):

@@ -11,7 +11,7 @@ from bad_days import HASTY
 from bench import EXIT_OK, EXIT_SCHEMA, Tidemark, password_connection
 from rogue import in_front_of, pg_fields, pg_row
 
-# What stands behind the first part of a type's own text, each in a column.
+# Texts behind the first part of a type's own text, each in a column.
 LIES = (
     "); DROP TABLE evil; --",
     ") /* evil */",
@@ -181,7 +181,7 @@ def test_type_texts_of_files(sanitized_binary, work_dir, make_destination,
     assert "evil" not in heard, heard[max(0, heard.index("evil") - 400):][:800]
 
 
-# What BigQuery's API says of a column, each as another text.
+# The parts of a column in BigQuery's API, each replaced by another text.
 FIELDS = ("type", "mode", "precision", "scale", "maxLength", "collation",
           "timestampPrecision")
 

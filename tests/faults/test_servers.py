@@ -148,7 +148,7 @@ def test_sessions_killed_in_mid_run(make_victim, place, statements_only):
 
 
 def ends_of(day, server, part):
-    """Whose sessions are killed."""
+    """The ends whose sessions are killed."""
     if part == "state":
         return [PostgresEnd(server, "state")]
     return [end for name, end in (("source", day.source),

@@ -132,7 +132,7 @@ def tables_of(end):
 
 
 def backup(end, directory):
-    """What a restore takes; not made by Tidemark."""
+    """A backup for a later restore; Tidemark does not make it."""
     if end.engine in ("sqlite", "duckdb"):
         shutil.copy(end.path, directory / "backup")
     elif end.engine == "postgres":

@@ -1,8 +1,8 @@
-"""Bad days of ClickHouse and BigQuery, which are asked by HTTP: an answer is
-lost, refused or cut at any place of a run; the service asks for patience, or
-for a new sign-in; others write, too; workers die.
+"""Bad days of ClickHouse and BigQuery, which are asked by HTTP. An answer is
+lost, refused or cut at any place of a run. The service asks for patience, or
+for a new sign-in. Others write, too, and workers die.
 
-What goes wrong is planted in the fronts of the tests (tests/fakes).
+The faults are planted in the fronts of the tests (tests/fakes).
 """
 
 import json
@@ -59,7 +59,7 @@ def requests(end):
 
 
 def check_versions(day):
-    """What append has written is there once."""
+    """Each version that append has written is there once."""
     if day.mode == "append":
         raw = day.destination.rows(day.destination.raw(day.to), day.columns)
         assert len(raw) == len(set(raw)), "a version appended twice"
@@ -83,8 +83,8 @@ def touch():
 @pytest.mark.parametrize("mode", MODES)
 @every_warehouse
 def test_any_request(make_day, touch, full, engine, mode, kind):
-    """The first of a run, one in its middle, its last: the run gets over it,
-    or ends with exit 3, and the next one has it right."""
+    """The first request of a run, one in its middle, its last. The run gets
+    over it, or ends with exit 3, and the next one has it right."""
     day = make_day("postgres", engine, 60, mode=mode, batch={"rows": 20},
                    retry=QUICK)
     day.tidemark.run()
@@ -122,7 +122,7 @@ def test_patience_that_is_asked_for(make_day, touch, engine):
 @pytest.mark.parametrize("status", (429, 503))
 @every_warehouse
 def test_patience_without_an_end(make_day, touch, engine, status):
-    """Who asks for a day is not waited for."""
+    """A service that asks for a day of patience is not waited for."""
     day = make_day("postgres", engine, 60, retry=QUICK)
     day.tidemark.run()
     touch(day)
@@ -159,8 +159,8 @@ def test_overtaken_by_another_store(make_day, stopped_run, work_dir, engine):
 
 @every_warehouse
 def test_killed_workers(make_day, engine):
-    """Of a backfill, two of three, while another run keeps the table up: each
-    chunk is done once, and what was damaged is mended."""
+    """Two of a backfill's three workers die, while another run keeps the table
+    up. Each chunk is done once, and damage is mended."""
     day = make_day("postgres", engine, 400, batch={"rows": 100})
     day.source.execute("UPDATE items SET updated_at = timestamptz "
                        "'2024-01-01' + id * interval '1 second'")

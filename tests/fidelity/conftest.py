@@ -90,7 +90,7 @@ class Pair:
         self.tidemark.connect("warehouse", self.end.connection())
         self.targets = self.pipelines()
         self.refusals()
-        # Which value was refused is what is looked at here.
+        # The tests look for the refused value in the message.
         self.tidemark.top["log"] = {"row_values": True}
         self.tidemark.write_config()
         self.checked = {

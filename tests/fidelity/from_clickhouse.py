@@ -8,7 +8,7 @@ from landings import (BOOL, BYTES, DATE, FLOAT32, FLOAT64, INT16, INT32,
                       decimal, timestamptz)
 from table import Column, Refused, Source, Spelt, Value, f4
 
-# What the servers say of bytes that are no text.
+# The servers' words for bytes that are no text.
 SERVER_WORDS = {"postgres": Refused('encoding "UTF8"'),
                 "mariadb": Refused("Incorrect string value"),
                 "mysql": Refused("Incorrect string value")}

@@ -6,7 +6,7 @@ from table import EXACT, WIDENED, Landing, Refused, json_value
 
 DECIMAL_DIGITS = {"duckdb": 38, "mysql": 65, "clickhouse": 76}
 MYSQL_SCALE = 30
-# Of BigQuery's NUMERIC, of its BIGNUMERIC: digits before the point, behind it.
+# Digits before and behind the point of BigQuery's NUMERIC and BIGNUMERIC.
 NUMERIC_DIGITS, BIGNUMERIC_DIGITS = (29, 9), (38, 38)
 # Not in MariaDB and MySQL: no infinity, no NaN.
 NO_MYSQL = {"mariadb": Refused("no equal"), "mysql": Refused("no equal")}

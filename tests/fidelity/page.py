@@ -88,7 +88,7 @@ def columns_table(source):
 
 
 def outcome(source, value, destination):
-    """What is worth telling of a value there; None: it just arrives."""
+    """A note about a value at a destination; None: it just arrives."""
     found = value.at(destination)
     if isinstance(found, Refused):
         return "refused" + (", or NULL with `zero_dates: null`"

@@ -1,4 +1,4 @@
-"""What others have set at a server: other notations, another zone, another
+"""Settings of others at a server: other notations, another zone, another
 character set. None of it may show in a value.
 """
 

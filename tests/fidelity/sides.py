@@ -42,7 +42,7 @@ class Filling:
                 + self.behind)
 
     def insert(self, source, key):
-        """What the server works out itself is left out, as are NULLs."""
+        """Columns that the server computes are left out, as are NULLs."""
         cells = {self.quote(column.name): value.sql
                  for column in source.columns
                  if (value := source.cell(key, column))
@@ -125,7 +125,7 @@ def read_postgres(end, table):
 
 
 def read_sqlite(end, table):
-    """What lies there, in the type in which it lies there."""
+    """The stored values, in the type in which they are stored."""
     types = end.columns_of(table)
     rows = end.query("SELECT " + ", ".join(map(quote, types))
                      + f" FROM {quote_table(table)} ORDER BY id")
@@ -133,8 +133,8 @@ def read_sqlite(end, table):
 
 
 def read_duckdb(end, table):
-    """Numbers and bytes as such, instants as the wall clock of UTC, which is
-    not put through a zone's doubles; what is left as DuckDB prints it."""
+    """Numbers and bytes as such, instants as the wall clock of UTC, which does
+    not pass through a zone's doubles. Other values as DuckDB prints them."""
     types = end.columns_of(table)
     plain = ("BOOLEAN", "SMALLINT", "INTEGER", "BIGINT", "UBIGINT", "FLOAT",
              "DOUBLE", "BLOB", "VARCHAR")

@@ -1,9 +1,9 @@
-"""What the fidelity table is made of: columns of a source, where each lands
-in every destination, and values with what must be found there.
+"""The parts of the fidelity table: columns of a source, where each lands in
+every destination, and values with the ones to be found there.
 
-Nothing here is worked out from what Tidemark does: landings and expected
-values are literals. A `form` says how a literal is spelt at one destination
-(an instant behind which SQLite holds "+00:00"), never what it is.
+Nothing here is computed from Tidemark's behaviour: landings and expected values
+are literals. A `form` says how a literal is spelt at one destination (an
+instant behind which SQLite holds "+00:00"). It never says which value it is.
 """
 
 import copy
@@ -84,7 +84,7 @@ class Column:
                                    ).strip("_")[:50]
 
     def of(self, source):
-        """What one server of the family has of it."""
+        """The column as one server of the family has it."""
         column = copy.copy(self)
         column.values = [each for each in self.values
                          if each.only is None or source in each.only]
@@ -113,10 +113,10 @@ class Source:
         self.n_plain = 1 + max(len(each.kept()) for each in self.columns)
 
     def cell(self, key, column):
-        """The value of a column in the row with that key; None: NULL. The
-        n-th row has the n-th value of each column, the last of these NULLs
-        alone; behind them each value that is refused somewhere has a row for
-        itself."""
+        """The value of a column in the row with that key; None: NULL. The n-th
+        row has the n-th value of each column, and the last of these rows has
+        NULLs alone. Behind them each value that is refused somewhere has a row
+        for itself."""
         kept = column.kept()
         if column.every:
             return kept[0]
@@ -150,7 +150,7 @@ def f4(bits):
 
 
 def json_value(text):
-    """What a text of JSON says: without the order of its members, and each
+    """The content of a JSON text: without the order of its members, and each
     number by its digits."""
     def number(digits):
         return str(decimal.Decimal(digits).normalize())

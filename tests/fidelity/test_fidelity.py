@@ -1,6 +1,7 @@
-"""Every type of every source into every destination: the type that it gets,
-what `check` calls that, and each edge value as the destination's own client
-reads it. The table is in from_*.py; docs/types.md is written from it."""
+"""Every type of every source into every destination. The tests look at the type
+that it gets, and at the word of `check` for that. The destination's own client
+reads each edge value. The table is in from_*.py, and docs/types.md is written
+from it."""
 
 from bench import EXIT_DATA, written
 from sides import TABLE, ZEROS, refused_table
@@ -30,7 +31,7 @@ def test_declared_type(pair):
 
 
 def differences(pair, table):
-    """What does not lie there as it was written down."""
+    """Values that are not stored as the table has them."""
     _, rows = pair.read(table)
     assert [row["id"] for row in rows] == pair.keys
     for column in pair.source.columns:
@@ -63,8 +64,8 @@ def test_verify_finds_them_equal(pair):
 
 
 def test_refused_values(pair):
-    """What has no equal there ends the run, and table, column and key are
-    named."""
+    """A value without an equal there ends the run, and table, column and key
+    are named."""
     problems = []
     for key in pair.refused:
         column, value = pair.source.special[key - SPECIAL]
@@ -82,7 +83,7 @@ def test_refused_values(pair):
 
 
 def test_zero_dates_as_null(pair):
-    """What is refused by default is NULL if the config says so."""
+    """A value that is refused by default is NULL if the config says so."""
     nulled = pair.source.nulled()
     if not nulled:
         return
@@ -102,8 +103,8 @@ def read_again(pair):
 
 
 def test_read_again(pair):
-    """Nothing differs from itself when it comes a second time. What differs
-    is seen, and put right: the way of a changed row is not that of a new
+    """A row that comes a second time does not differ from itself. A row that
+    does differ is seen and put right: a changed row goes another way than a new
     one."""
     again = read_again(pair)
     assert written(again) == 0, again

@@ -1,6 +1,7 @@
 /*
  * Helpers of the fuzz targets: a check that a fuzzer notices, and values taken
- * one behind the other from its bytes, zero where these have ended.
+ * from its bytes one after the other. A value is zero where the bytes have
+ * ended.
  */
 #ifndef TIDEMARK_TESTS_FUZZ_FUZZ_H
 #define TIDEMARK_TESTS_FUZZ_FUZZ_H

@@ -1,7 +1,6 @@
 /*
- * Answers of BigQuery, or of whoever sits where it should: whatever the bytes
- * are, an error comes of them or values that can be read: rows of columns of
- * any types, too.
+ * Answers of BigQuery, or of a program in its place. Any bytes give an error,
+ * or values that can be read, also rows of columns of any types.
  */
 #include <stdlib.h>
 

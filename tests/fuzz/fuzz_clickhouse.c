@@ -1,7 +1,7 @@
 /*
- * What a ClickHouse server, or whoever answers in its place, may say: any bytes
- * are a table of text, an exception or an error; and any text is a decimal that
- * comes back as it was, or none.
+ * Answers of a ClickHouse server, or of a program in its place. Any bytes are a
+ * table of text, an exception or an error. Any text is a decimal that comes
+ * back as it was, or none.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * Types and values of a ClickHouse server that may say anything: any text is
- * some type, and any bytes are rows of columns of such types, or an error that
- * says so. What was taken can be printed.
+ * Types and values of a lying ClickHouse server. Any text is some type. Any
+ * bytes are rows of columns of such types, or an error that says so. Accepted
+ * values can be printed.
  */
 #include "clients/clickhouse_handle.h"
 #include "connectors/clickhouse/source.h"
@@ -11,7 +11,7 @@
 
 #define MOST_COLUMNS 4
 #define MOST_ROWS    16
-#define MOST_DIGITS  78 /* of a UInt256 */
+#define MOST_DIGITS  78 /* a UInt256's */
 
 /* The answer, which comes in pieces of some size. */
 static struct fuzz_input answer;
@@ -95,7 +95,7 @@ static void fuzz_head(const struct schema *s)
 	}
 }
 
-/* What is looked at has the column's comment, what is read has not. */
+/* A column's description comes with its comment, a page does not. */
 static void fuzz_column(struct fuzz_input *in,
 			struct clickhouse_source_cell *cell, struct schema *out)
 {

@@ -1,7 +1,7 @@
 /*
- * The config that `init` writes of names and remarks that come from a server:
- * whatever they are, it is read back with just these names, and no word of
- * theirs is a reference, another key or another pipeline.
+ * The config that `init` writes from names and remarks of a server. Whatever
+ * they are, it is read back with just these names. No word of theirs is a
+ * reference, another key or another pipeline.
  */
 #include "core/base/alloc.h"
 #include "core/base/secret.h"

@@ -1,7 +1,7 @@
 /*
- * Columns and rows of a MySQL server, as the client library hands them out of
- * whatever such a server has sent: a column's description gives a type that is
- * read in a form that it has, and a cell is a value of that type or an error.
+ * Columns and rows of a MySQL server, as the client library hands them out,
+ * whatever the server has sent. A column's description gives a type that is
+ * read in a form that it has. A cell is a value of that type or an error.
  */
 #include "connectors/mysql/decode.h"
 #include "core/data/value.h"
@@ -94,7 +94,7 @@ static void fuzz_row(const struct mysql_source_type *how,
 		fuzz_value(&b->vectors[0], b->n_rows - 1);
 }
 
-/* Of an expression's column, or one of all that tables have. */
+/* The type of an expression's column, or of a table's. */
 static const struct mysql_source_type *
 fuzz_type(const struct mysql_client_field *field, bool of_table)
 {

@@ -1,8 +1,8 @@
 /*
- * PostgreSQL's binary values, as a rogue server might send them: every decoder
- * takes any bytes, stores a value or an error, and what it stored can be
- * printed. A numeric that is taken is a number of as many digits behind the
- * point as its header says.
+ * PostgreSQL's binary values, as a rogue server might send them. Every decoder
+ * takes any bytes and stores a value or an error, and the stored value can be
+ * printed. An accepted numeric has as many digits behind the point as its
+ * header says.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * A binary COPY of any bytes, read against any layout: a row has a value or
- * NULL in each of its columns and a key, or there is an error that says so, and
- * what was taken so far can be printed.
+ * A binary COPY of any bytes, read against any layout. A row has a key, and a
+ * value or NULL in each of its columns, or there is an error that says so. The
+ * rows read so far can be printed.
  */
 #include "clients/pg_row.h"
 #include "connectors/postgres/postgres.h"

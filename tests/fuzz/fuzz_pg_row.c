@@ -1,6 +1,6 @@
 /*
- * Rows of a binary COPY, as a rogue server might send them: any bytes are a
- * row, the trailer or an error, and a row's fields lie inside its message, one
+ * Rows of a binary COPY, as a rogue server might send them. Any bytes are a
+ * row, the trailer or an error. A row's fields lie inside its message, one
  * behind the other, and fill it.
  */
 #include <stdlib.h>

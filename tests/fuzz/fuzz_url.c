@@ -1,7 +1,7 @@
 /*
- * Any text as a connection URL, beside libpq's own reading of it: libpq finds
- * "***" for every secret in the form that is shown, and everything else as it
- * was; and a host that we take for this machine is one in libpq's eyes.
+ * Any text as a connection URL, beside libpq's own reading of it. In the form
+ * that is shown, libpq finds "***" for every secret, and everything else as it
+ * was. A host that we take for this machine is one in libpq's eyes.
  */
 #include <libpq-fe.h>
 #include <stdlib.h>
@@ -76,10 +76,10 @@ static void fuzz_mode(const PQconninfoOption *all)
 	pg_target_release(&target);
 }
 
-/* With an "@" behind a "?" it depends on a "/" between them whether the text in
- * front of the "@" is a password, and the mask of another secret may cover that
- * "/". Such a form is shown, and connects to nothing: the text of its secrets
- * is looked for instead. */
+/* With an "@" behind a "?", a "/" between them decides whether the text in
+ * front of the "@" is a password. The mask of another secret may cover that
+ * "/". Such a form is shown, and connects to nothing. So the check searches it
+ * for the text of the secrets instead. */
 static bool fuzz_is_ambiguous(const char *text)
 {
 	const char *query = strpbrk(text, "?#");

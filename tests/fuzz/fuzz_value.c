@@ -1,7 +1,7 @@
 /*
- * Values as text and back: what a parser takes is printed and taken again as
- * the same value, any bits are printed whole, and spaces do not change a
- * canonical form.
+ * Values as text and back. A text that a parser takes is printed and taken
+ * again as the same value. Any bits are printed whole, and spaces do not change
+ * a canonical form.
  */
 #include <math.h>
 #include <stdlib.h>
