@@ -139,6 +139,9 @@ struct clickhouse_target {
 	 * whose rows are gone. */
 	bool doubtful;
 	bool missing; /* rows are sent that it did drop */
+	/* The table has what this call writes, and its mark is still to come:
+	 * a server without transactions takes nothing back. */
+	bool written;
 	char *preparation; /* no two have the same */
 	enum soft_delete soft_delete;
 	struct row_order order;

@@ -176,6 +176,7 @@ static int load_rows(struct clickhouse_target *d, const struct batch *b,
 	} else if (!rc && d->order.n) {
 		rc = load_compared(d, next, out, err);
 	}
+	d->written = !rc && out->inserted + out->updated;
 	if (!rc && d->doubtful && out->inserted)
 		rc = load_missing(d, b, next, before, out->inserted, err);
 	out->unchanged += (int64_t)d->order.n_duplicates;
@@ -197,6 +198,7 @@ int clickhouse_target_load(struct destination *base, const struct batch *batch,
 	char *room = rc ? NULL : clickhouse_target_input_room(d, batch);
 	int64_t taken = 1;
 
+	d->written = false;
 	/* Before the look: see internal.h. */
 	if (!rc && d->order.n)
 		rc = clickhouse_target_input_make(d, err);

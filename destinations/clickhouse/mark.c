@@ -208,8 +208,12 @@ static int mark_overtaken(struct clickhouse_target *d, const char *pipeline,
 					  .found = now->found };
 	char *where =
 		xstrfmt(NAME_WATERMARK_TABLE " of %s", clickhouse_shown(d->db));
-	int rc = writer_overtaken(pipeline, where, "nothing was written", &left,
-				  &there, err);
+	int rc = writer_overtaken(
+		pipeline, where,
+		d->written ? "the rows had been written by then, "
+			     "and their mark was not"
+			   : "nothing was written",
+		&left, &there, err);
 
 	free(where);
 	return rc;
@@ -267,7 +271,8 @@ static int mark_lock(struct clickhouse_target *d, const char *question,
 
 	if (!rc && !now.found)
 		rc = mark_overtaken(d, pipeline, &d->seen, &now, err);
-	if (!rc)
+	/* It says that nothing was written. */
+	if (!rc && !d->written)
 		rc = writer_check_fence(&d->target->writer, pipeline, now.fence,
 					err);
 	if (!rc && !clickhouse_target_mark_is_handed_on(&now, &d->seen))
@@ -442,6 +447,7 @@ int clickhouse_target_mark_advance(struct clickhouse_target *d,
 		row.table_uuid = xstrdup(d->there.uuid);
 	}
 	rc = mark_move(d, d->target->pipeline, &row, !refresh && n_rows, err);
+	d->written = false;
 	if (!rc)
 		rc = failpoint("after_watermark", err);
 	return rc ? rc : failpoint("commit_acked", err);

@@ -91,6 +91,7 @@ static int remove_rows(struct clickhouse_target *d, const struct batch *keys,
 	if (!rc && *removed) {
 		remove_write(&sql, d);
 		rc = clickhouse_exec(d->db, sql.data, err);
+		d->written = !rc;
 	}
 	strbuf_release(&sql);
 	if (rc)
@@ -126,6 +127,7 @@ int clickhouse_target_remove(struct destination *base, const struct batch *keys,
 				   "Nullable(DateTime64(6, 'UTC'))", err);
 
 	*removed = 0;
+	d->written = false;
 	if (!rc && d->target->mode == LOAD_APPEND && d->target->soft_delete)
 		rc = error_set(err, ERROR_CONFIG,
 			       "table %s: soft_delete does not go with mode "

@@ -71,6 +71,7 @@ static int swap_all(struct clickhouse_target *d, const struct checkpoint *next,
 		rc = writer_check(&d->target->writer, err);
 	if (!rc)
 		rc = swap_tables(d, err);
+	d->written = !rc;
 	if (!rc)
 		rc = failpoint("after_delete", err);
 	if (!rc)
@@ -85,6 +86,7 @@ int clickhouse_target_finish(struct destination *base,
 	struct clickhouse_target *d = (struct clickhouse_target *)base;
 	int rc = failpoint("stage_full", err);
 
+	d->written = false;
 	if (!rc)
 		rc = clickhouse_target_mark_lock(d, err);
 	if (!rc)

@@ -44,6 +44,14 @@ def stop_at(tidemark, point):
     return run
 
 
+def take_over(destination):
+    """As a later run does it, whose fencing token is higher."""
+    destination.execute(
+        "INSERT INTO _tidemark_watermark_raw SELECT * REPLACE (fence + 7 AS "
+        "fence, _tidemark_version + 99 AS _tidemark_version) FROM "
+        "_tidemark_watermark_raw FINAL")
+
+
 def rename_all(source):
     """With a time before LATER, as by a transaction that was long."""
     source.execute(f"UPDATE items SET name = 'newer', updated_at = {BETWEEN}")
@@ -79,14 +87,24 @@ def test_mark_moves_behind_the_look(make_items, strategy, mode):
     batch is still there."""
     tidemark, _, destination = make_items(strategy, mode)
     run = stop_at(tidemark, "before_merge")
-    destination.execute(
-        "INSERT INTO _tidemark_watermark_raw SELECT * REPLACE (fence + 7 AS "
-        "fence, _tidemark_version + 99 AS _tidemark_version) FROM "
-        "_tidemark_watermark_raw FINAL")
+    take_over(destination)
     run.signal(signal.SIGCONT)
     said = run.wait().expect(EXIT_STATE)
     assert "taken over" in said.err and "nothing was written" in said.err
     assert destination.query("SELECT count() FROM items_raw") == [(0,)]
+
+
+@pytest.mark.parametrize("strategy, mode", PAIRS[:2])
+def test_mark_moves_behind_the_rows(make_items, strategy, mode):
+    """No transaction takes them back: the message says that they are there."""
+    tidemark, _, destination = make_items(strategy, mode)
+    run = stop_at(tidemark, "commit_sent")
+    take_over(destination)
+    run.signal(signal.SIGCONT)
+    said = run.wait().expect(EXIT_STATE)
+    assert "taken over" in said.err and "nothing was written" not in said.err
+    assert "rows had been written" in said.err
+    assert destination.query("SELECT count() FROM items_raw") == [(20,)]
 
 
 @pytest.mark.parametrize("strategy, mode", PAIRS[:3])
