@@ -6,7 +6,7 @@
 #define TIDEMARK_CORE_SYNC_VERIFY_SUSPECTS_H
 
 #include "core/plugin/store.h"
-#include "core/sync/verify/side.h"
+#include "core/sync/verify/reading.h"
 #include "core/sync/verify/tally.h"
 
 /* Keys of one look-up. */

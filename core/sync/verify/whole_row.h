@@ -6,7 +6,7 @@
 #define TIDEMARK_CORE_SYNC_VERIFY_WHOLE_ROW_H
 
 #include "core/sync/verify/part.h"
-#include "core/sync/verify/side.h"
+#include "core/sync/verify/reading.h"
 #include "core/sync/verify/tally.h"
 
 struct verify_tallied {
