@@ -76,7 +76,9 @@ static void verify_print_verdict(const struct verify_result *r)
 		    " compared in %.3f s",
 		    r->pipeline->name,
 		    verify_result_equal(r) ? "equal" : "not equal", part.data,
-		    r->missing, r->extra, r->different, r->unsettled,
+		    r->found.of[DIFFERENCE_MISSING],
+		    r->found.of[DIFFERENCE_EXTRA],
+		    r->found.of[DIFFERENCE_DIFFERENT], r->found.unsettled,
 		    r->compared, (double)r->elapsed_us / (double)US_PER_SECOND);
 	strbuf_release(&part);
 }
@@ -140,17 +142,19 @@ static void verify_announce(const struct verify_call *call,
 			    const struct verify_result *found)
 {
 	const struct pipeline_settings *p = found->pipeline;
+	const int64_t *n = found->found.of;
 
-	if (call->repair && found->missing + found->different)
+	if (call->repair && n[DIFFERENCE_MISSING] + n[DIFFERENCE_DIFFERENT])
 		log_info("%" PRId64 " missing and %" PRId64
 			 " different rows of %s are read from %s again and "
 			 "replace what is stored",
-			 found->missing, found->different, p->destination_table,
-			 p->source_table);
-	if (call->deletes == DELETES_APPLY && found->extra)
+			 n[DIFFERENCE_MISSING], n[DIFFERENCE_DIFFERENT],
+			 p->destination_table, p->source_table);
+	if (call->deletes == DELETES_APPLY && n[DIFFERENCE_EXTRA])
 		log_info("%" PRId64 " extra rows of %s, which %s has no "
 			 "longer, are deleted",
-			 found->extra, p->destination_table, p->source_table);
+			 n[DIFFERENCE_EXTRA], p->destination_table,
+			 p->source_table);
 }
 
 /* Without a terminal nobody is there to ask, and the flag has said it. */

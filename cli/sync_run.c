@@ -75,8 +75,8 @@ static void sync_add_counts(struct strbuf *sb, const struct run_result *r)
 static void sync_add_verified(struct strbuf *sb, const struct run_verified *v)
 {
 	strbuf_addf(sb, "verified %" PRId64 " rows", v->rows);
-	if (v->unsettled)
-		strbuf_addf(sb, " (%" PRId64 " unsettled)", v->unsettled);
+	if (v->found.unsettled)
+		strbuf_addf(sb, " (%" PRId64 " unsettled)", v->found.unsettled);
 	strbuf_addf(sb, " in %.3f s",
 		    (double)v->elapsed_us / (double)US_PER_SECOND);
 }

@@ -124,20 +124,27 @@ static const char *result_attempt(const struct run_result *r)
 	return r->attempt_id ? r->attempt_id : "";
 }
 
+int64_t run_verified_different(const struct run_verified *v)
+{
+	return differences_sum(&v->found) - v->found.of[DIFFERENCE_MISSING];
+}
+
 /* null: the run did not come to it. */
 static json_t *result_verified(const struct run_verified *v)
 {
 	if (!v->examples)
 		return json_null();
-	return json_pack("{s:b, s:b, s:I, s:I, s:I, s:I, s:O, s:f}", "equal",
-			 v->done && !v->missing && !v->different &&
-				 (v->rows || !v->unsettled),
-			 "whole", v->done && !v->more, "rows",
-			 (json_int_t)v->rows, "missing", (json_int_t)v->missing,
-			 "different", (json_int_t)v->different, "unsettled",
-			 (json_int_t)v->unsettled, "examples", v->examples,
-			 "seconds",
-			 (double)v->elapsed_us / (double)US_PER_SECOND);
+	return json_pack(
+		"{s:b, s:b, s:I, s:I, s:I, s:I, s:O, s:f}", "equal",
+		v->done && !differences_sum(&v->found) &&
+			(v->rows || !v->found.unsettled),
+		"whole", v->done && !v->more, "rows", (json_int_t)v->rows,
+		difference_name(DIFFERENCE_MISSING),
+		(json_int_t)v->found.of[DIFFERENCE_MISSING],
+		difference_name(DIFFERENCE_DIFFERENT),
+		(json_int_t)run_verified_different(v), "unsettled",
+		(json_int_t)v->found.unsettled, "examples", v->examples,
+		"seconds", (double)v->elapsed_us / (double)US_PER_SECOND);
 }
 
 json_t *run_result_json(const struct run_result *r)

@@ -5,6 +5,7 @@
 #include "core/plugin/destination.h"
 #include "core/plugin/store.h"
 #include "core/settings/settings.h"
+#include "core/sync/parts/difference.h"
 #include "core/sync/parts/dry_run.h"
 
 enum outcome {
@@ -21,19 +22,22 @@ struct run_counts {
 		rows_deleted, rows_dead_lettered;
 };
 
-/* What --verify has found in the window, by run_verify.c. */
+/* What --verify has found in the window. */
 struct run_verified {
 	bool asked;
 	bool done; /* to its end */
 	bool more; /* it was given up: there are at least so many */
 	int64_t rows; /* that were to be there */
-	int64_t missing, different;
-	/* Others that differ: the next run reads them, or they have changed
-	 * meanwhile, or are dead letters. */
-	int64_t unsettled;
+	/* Unsettled: the next run reads them, or they have changed meanwhile,
+	 * or are dead letters. */
+	struct differences found;
 	int64_t elapsed_us;
 	json_t *examples; /* of {"key", "kind"}: the first; or NULL */
 };
+
+/* Keys that are there, and not as the source has them: those of which the
+ * destination has too many rows, too. */
+int64_t run_verified_different(const struct run_verified *v);
 
 /* All of `run --json` for one pipeline. */
 struct run_result {

@@ -19,7 +19,7 @@ struct run_options {
 	int64_t max_us; /* from when it has its lease; 0: no limit */
 	bool full_refresh;
 	/* What was loaded, behind it, even if the pipeline does not ask for
-	 * it: see run_verify.h. */
+	 * it: see verify.h. */
 	bool verify;
 	/* Where the store is NULL, this one is asked for the pace. */
 	struct store *looked_at;

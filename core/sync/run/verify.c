@@ -105,7 +105,7 @@ static void run_verify_add_keys(struct strbuf *sb, const struct run_verified *v)
 			    json_string_value(json_object_get(x, "kind")));
 		free(key);
 	}
-	if (n < v->missing + v->different)
+	if (n < differences_sum(&v->found))
 		strbuf_addstr(sb, n ? ", ..." : "...");
 }
 
@@ -124,10 +124,10 @@ static int run_verify_differs(const struct run_result *r, struct error *err)
 		  "drops or changes what is loaded (a trigger, another "
 		  "writer?), or rows changed at the source without a newer "
 		  "mark; %s",
-		  v->more ? "at least " : "", v->missing + v->different,
+		  v->more ? "at least " : "", differences_sum(&v->found),
 		  v->rows, r->pipeline->destination_table,
-		  r->pipeline->source_table, v->missing, v->different,
-		  keys.data, remedy.data);
+		  r->pipeline->source_table, v->found.of[DIFFERENCE_MISSING],
+		  run_verified_different(v), keys.data, remedy.data);
 	strbuf_release(&keys);
 	strbuf_release(&remedy);
 	return -ERROR_DIFFERENT;
@@ -175,7 +175,7 @@ int run_verify_window(struct run_context *c, struct run_result *out,
 	v->done = !rc;
 	v->elapsed_us = clock_monotonic_us() - begun;
 	/* What was found is worse than not to have come to the end. */
-	if (v->missing + v->different)
+	if (differences_sum(&v->found))
 		return run_verify_differs(out, err);
 	return rc ? run_verify_failed(out, rc, err) : 0;
 }

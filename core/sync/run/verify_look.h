@@ -1,6 +1,5 @@
 /*
- * One look at the window that a run has loaded, at both sides: see
- * run_verify.h, which calls it.
+ * One look at the window that a run has loaded, at both sides: see verify.h.
  */
 #ifndef TIDEMARK_CORE_SYNC_RUN_VERIFY_LOOK_H
 #define TIDEMARK_CORE_SYNC_RUN_VERIFY_LOOK_H

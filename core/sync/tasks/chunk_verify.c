@@ -7,222 +7,127 @@
 #include "core/data/digest.h"
 #include "core/sync/parts/range.h"
 #include "core/sync/run/try.h"
-#include "core/sync/verify/suspects.h"
-
-/* Keys that differ: with more of them there is no use in going on. */
-#define CHUNK_SUSPECTS 50000
+#include "core/sync/verify/pass.h"
 
 /* Rows of the source, and of the same keys at the destination. */
 struct chunk_comparison {
 	struct run_context *c;
-	const struct range *range;
-	struct verify_progress progress; /* told to nobody */
-	struct verify_side sides[COMPARE_SIDES];
-	struct compare compare;
-	struct suspects suspects;
-	struct digest sum; /* of the destination's */
-	struct watermark_spec mark;
-	struct schema schema; /* in the mark's order */
-	char *column;
-	struct watermark from; /* the pipeline's mark, when it all began */
-	bool marked;
+	struct driver_terms terms;
+	struct driver driver; /* its mark is the pipeline's, from before */
+	struct pass pass;
+	bool begun, marked;
+	char *column; /* of pass.mark */
+	struct watermark none; /* a pass begins with the range */
+	int64_t rows;
+	struct differences found;
 };
-
-static void comparison_row(void *ctx, enum compare_side side,
-			   const struct batch *b, size_t row,
-			   const struct compare_hash *key,
-			   const struct compare_hash *all)
-{
-	struct chunk_comparison *v = ctx;
-	struct suspect *x = suspects_find(&v->suspects, key);
-	const struct digest one = { all->low, all->high, 1 };
-
-	(void)b;
-	(void)row;
-	if (!x)
-		return;
-	suspect_count(x, side, all);
-	if (side == COMPARE_DESTINATION)
-		digest_add(&v->sum, &one);
-}
-
-static int comparison_batch(struct chunk_comparison *v, const struct batch *b,
-			    struct error *err)
-{
-	const struct verify_look look = { .compare = &v->compare,
-					  .row = comparison_row,
-					  .ctx = v };
-	struct digest_rows slots = DIGEST_ROWS_INIT;
-	size_t first = v->suspects.n;
-	int rc;
-
-	for (size_t row = 0; row < b->n_rows; row++) {
-		struct compare_hash key, all;
-		struct suspect *x;
-
-		compare_rows(&v->compare, COMPARE_SOURCE, b, &row, 1, &slots,
-			     &key, &all);
-		x = suspects_get(&v->suspects, &key);
-		suspect_note_texts(x, &v->compare, COMPARE_SOURCE, b, row);
-		suspect_count(x, COMPARE_SOURCE, &all);
-	}
-	digest_rows_release(&slots);
-	rc = verify_read_suspects(&v->sides[COMPARE_DESTINATION], &v->suspects,
-				  first, v->suspects.n, &look, err);
-	if (!rc)
-		suspects_sieve(&v->suspects);
-	return rc;
-}
-
-static void comparison_tick(void *ctx)
-{
-	const struct chunk_comparison *v = ctx;
-
-	run_pace_look(&v->c->pacing);
-}
 
 static void comparison_tell(const struct verify_progress *so_far, void *ctx)
 {
+	const struct chunk_comparison *v = ctx;
+
 	(void)so_far;
-	comparison_tick(ctx);
+	run_pace_look(&v->c->pacing);
 }
 
-static int comparison_read(struct chunk_comparison *v, struct error *err)
+static bool comparison_wants(void *ctx, const struct batch *b, size_t row,
+			     bool *delivered)
 {
-	struct connector *source = v->sides[COMPARE_SOURCE].connector;
-	const struct watermark none = { .strategy = v->mark.strategy };
-	const struct scan scan = { .source = &v->sides[COMPARE_SOURCE].spec,
-				   .schema = &v->schema,
-				   .mark = &v->mark,
-				   .from = &none,
-				   .range = v->range };
-	struct run_pace_reading reading = { &v->c->pacing, source,
-					    comparison_tick, v };
-	struct batch b;
-	int rc = source->ops->scan(source, &scan, err);
+	(void)ctx;
+	(void)b;
+	(void)row;
+	*delivered = false;
+	return true;
+}
 
-	batch_init(&b, &v->schema);
-	while (!rc && v->suspects.n < CHUNK_SUSPECTS) {
-		batch_reset(&b);
-		b.max_rows = VERIFY_KEYS;
-		b.max_bytes = 4 << 20;
-		rc = run_pace_next(&reading, &b, err);
-		if (rc || !b.n_rows)
-			break;
-		rc = comparison_batch(v, &b, err);
-	}
-	batch_release(&b);
-	return rc;
+static bool comparison_goes_on(void *ctx, const struct batch *b)
+{
+	(void)ctx;
+	return b->n_rows > 0;
+}
+
+static int comparison_suspect(struct driver *d, bool *more, struct error *err)
+{
+	struct chunk_comparison *v = d->ctx;
+	int rc = v->begun ? 0 : pass_begin(&v->pass, d, err);
+
+	v->begun = true;
+	return rc ? rc : pass_suspect(&v->pass, d, more, err);
 }
 
 /* Past the pipeline's mark it is the next run's to bring what is newest, even
  * if that carries an older mark than what was delivered. */
-static int comparison_mark_past(struct chunk_comparison *v, struct error *err)
+static int comparison_excuse(struct driver *d, struct error *err)
 {
-	return v->marked ? verify_mark_past(&v->sides[COMPARE_SOURCE], &v->from,
-					    &v->compare, &v->suspects, err)
+	const struct chunk_comparison *v = d->ctx;
+
+	return v->marked ? verify_mark_past(&d->sides[COMPARE_SOURCE], &d->mark,
+					    &d->compare, &d->suspects, err)
 			 : 0;
 }
 
-static int64_t comparison_different(const struct suspects *s)
+static void comparison_judged(struct driver *d, const struct suspect *x)
 {
-	int64_t different = 0;
-
-	for (size_t i = 0; i < s->n; i++)
-		different += !s->items[i].past;
-	return different;
-}
-
-/* The destination first: what the source still has after that, unchanged since
- * it was loaded, was to be there. */
-static int comparison_again(struct chunk_comparison *v, int64_t *different,
-			    struct error *err)
-{
-	struct verify_side *there = &v->sides[COMPARE_DESTINATION];
-	struct suspects *s = &v->suspects;
-	bool changed = false;
-	int rc = verify_count_suspects(there, &v->compare, s, err);
-
-	if (!rc)
-		rc = verify_mark_changed(&v->sides[COMPARE_SOURCE], &v->from,
-					 &v->compare, s, &changed, err);
-	if (!rc && changed)
-		rc = verify_count_suspects(there, &v->compare, s, err);
-	for (size_t i = 0; !rc && i < s->n; i++)
-		s->items[i].past |= suspect_is_equal(&s->items[i]);
-	if (rc || !comparison_different(s))
-		return rc;
-	rc = comparison_mark_past(v, err);
-	if (!rc)
-		rc = verify_excuse_letters(&v->sides[COMPARE_SOURCE],
-					   v->c->store, s, err);
-	*different = comparison_different(s);
-	return rc;
+	(void)d;
+	(void)x;
 }
 
 static int comparison_open(struct chunk_comparison *v, struct error *err)
 {
-	const struct pipeline_settings *p = v->c->p;
-	struct verify_side *source = &v->sides[COMPARE_SOURCE];
-	struct verify_side *destination = &v->sides[COMPARE_DESTINATION];
-	int rc = verify_find_mark(p, &v->from, &v->marked, err);
+	struct pass *pass = &v->pass;
+	int rc = verify_find_mark(v->c->p, &v->driver.mark, &v->marked, err);
 
 	if (!rc)
-		rc = verify_side_open_source(source, p, err);
+		rc = pass_open(pass, v->c->p, err);
 	if (!rc)
-		rc = verify_side_open_destination(destination, p,
-						  &source->schema, err);
-	if (!rc)
-		rc = compare_match(&v->compare, &source->schema,
-				   &destination->schema, err);
-	if (!rc)
-		rc = range_describe(source->connector, p, &source->spec,
-				    &v->mark, &v->column, &v->schema, err);
-	if (!rc)
-		rc = range_settle(source->connector, &source->spec, &v->mark,
-				  &v->schema, err);
-	suspects_init(&v->suspects, v->compare.n_key);
-	return rc;
+		rc = range_describe(pass->connector, v->c->p, &pass->spec,
+				    &pass->mark, &v->column, &pass->schema,
+				    err);
+	v->none.strategy = pass->mark.strategy;
+	return rc ? rc : driver_match(&v->driver, &pass->schema, err);
 }
 
-static void comparison_init(struct chunk_comparison *v)
+static void comparison_init(struct chunk_comparison *v,
+			    const struct range *range)
 {
-	v->progress.tell = comparison_tell;
-	v->progress.ctx = v;
-	for (size_t i = 0; i < COMPARE_SIDES; i++) {
-		schema_init(&v->sides[i].schema);
-		v->sides[i].progress = &v->progress;
-	}
-	v->sides[COMPARE_SOURCE].pace = v->c->pacing.pace;
-	schema_init(&v->schema);
-	watermark_init(&v->from);
+	v->terms = (struct driver_terms){ .suspect = comparison_suspect,
+					  .excuse = comparison_excuse,
+					  .judged = comparison_judged,
+					  .letters = v->c->store };
+	v->driver = (struct driver){
+		.p = v->c->p, .terms = &v->terms, .ctx = v, .found = &v->found
+	};
+	driver_init(&v->driver);
+	v->driver.progress.tell = comparison_tell;
+	v->driver.progress.ctx = v;
+	v->driver.sides[COMPARE_SOURCE].pace = v->c->pacing.pace;
+	v->pass = (struct pass){ .wants = comparison_wants,
+				 .goes_on = comparison_goes_on,
+				 .scan = { .from = &v->none, .range = range },
+				 .rows = &v->rows };
+	pass_init(&v->pass);
 }
 
 static void comparison_release(struct chunk_comparison *v)
 {
-	for (size_t i = 0; i < COMPARE_SIDES; i++)
-		verify_side_close(&v->sides[i]);
-	suspects_release(&v->suspects);
-	compare_release(&v->compare);
-	schema_release(&v->schema);
-	watermark_release(&v->from);
+	pass_close(&v->pass);
+	driver_release(&v->driver);
 	free(v->column);
 }
 
 int chunk_verify(struct run_context *c, const struct range *range,
 		 char **checksum, struct error *err)
 {
-	struct chunk_comparison v = { .c = c, .range = range };
+	struct chunk_comparison v = { .c = c };
 	char text[DIGEST_TEXT_SIZE];
-	int64_t different = 0;
+	int64_t different;
 	int rc;
 
-	comparison_init(&v);
+	comparison_init(&v, range);
 	rc = comparison_open(&v, err);
 	if (!rc)
-		rc = comparison_read(&v, err);
-	if (!rc && v.suspects.n)
-		rc = comparison_again(&v, &different, err);
+		rc = driver_run(&v.driver, err);
+	different = differences_sum(&v.found);
 	if (!rc && different)
 		rc = error_set(err, ERROR_DIFFERENT,
 			       "%" PRId64 " rows of the chunk are not at the "
@@ -231,7 +136,7 @@ int chunk_verify(struct run_context *c, const struct range *range,
 			       "or with a later mark?); tidemark verify %s "
 			       "names them",
 			       different, settings_call(c->p));
-	digest_text(&v.sum, text);
+	digest_text(&v.pass.there, text);
 	free(*checksum);
 	*checksum = rc ? NULL : xstrdup(text);
 	comparison_release(&v);

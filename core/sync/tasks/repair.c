@@ -158,7 +158,8 @@ static int repair_guard(struct repair *r, struct error *err)
 {
 	struct verify_result *out = r->out;
 	int64_t rows = (int64_t)out->rows[COMPARE_DESTINATION].rows;
-	int64_t extra = out->extra, left = r->allowed - out->deleted;
+	int64_t extra = out->found.of[DIFFERENCE_EXTRA],
+		left = r->allowed - out->deleted;
 
 	if (!r->terms->remove || !extra)
 		return 0;
@@ -182,7 +183,7 @@ static int repair_guard(struct repair *r, struct error *err)
 
 static int64_t repair_differences(const struct verify_result *out)
 {
-	return out->missing + out->extra + out->different;
+	return differences_sum(&out->found);
 }
 
 /* A trigger of the target, or a hand, that changes rows faster than they are

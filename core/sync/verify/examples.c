@@ -78,8 +78,8 @@ static void examples_append(const struct examples *e, size_t i, json_t *out)
 	const struct suspect *x = &e->of->suspects->items[i];
 	json_t *key =
 		e->keys[i] ? json_incref(e->keys[i]) : examples_key_text(e, x);
-	json_t *example =
-		json_pack("{s:o, s:s}", "key", key, "kind", suspect_kind(x));
+	json_t *example = json_pack("{s:o, s:s}", "key", key, "kind",
+				    difference_name(suspect_kind(x)));
 
 	if (e->of->values)
 		json_object_update_new(
@@ -99,7 +99,8 @@ static size_t examples_sort(const struct examples *e, size_t room)
 	for (size_t i = 0; i < s->n && n < room; i++) {
 		struct suspect x = s->items[i];
 
-		if (x.past || (e->of->extra_only && *suspect_kind(&x) != 'e'))
+		if (x.past ||
+		    (e->of->extra_only && suspect_kind(&x) != DIFFERENCE_EXTRA))
 			continue;
 		s->items[i] = s->items[n];
 		s->items[n++] = x;
@@ -124,7 +125,7 @@ int verify_examples_add(const struct verify_examples *x, json_t *out,
 	const struct verify_look look = { .compare = x->compare,
 					  .row = examples_row,
 					  .ctx = &e };
-	size_t n = examples_sort(&e, VERIFY_EXAMPLES - json_array_size(out));
+	size_t n = examples_sort(&e, x->most - json_array_size(out));
 	int rc = 0;
 
 	for (size_t side = 0; n && !rc && side < COMPARE_SIDES; side++)

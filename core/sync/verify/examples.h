@@ -16,12 +16,13 @@ struct verify_examples {
 	struct verify_side *sides;
 	const struct compare *compare;
 	struct suspects *suspects; /* are put into another order */
+	size_t most; /* at most VERIFY_EXAMPLES */
 	bool values; /* with the rows */
 	bool extra_only; /* of no other kind */
 };
 
 /* Append {"key", "kind"}, with values also "source" and "destination" (a row or
- * null), until `out` has VERIFY_EXAMPLES. Those past the mark are none. */
+ * null), until `out` has the most. Those past the mark are none. */
 int verify_examples_add(const struct verify_examples *x, json_t *out,
 			struct error *err);
 

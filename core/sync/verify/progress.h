@@ -1,7 +1,6 @@
 /*
  * How far a look of `verify` is: which pass over the rows is under way, and
- * how many of them either side has brought. Kept by verify.c,
- * verify_pace.c and verify_side.c; cli/progress.c shows it.
+ * how many of them either side has brought.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_PROGRESS_H
 #define TIDEMARK_CORE_SYNC_VERIFY_PROGRESS_H

@@ -245,14 +245,14 @@ bool suspect_is_equal(const struct suspect *x)
 			    &x->rows[COMPARE_DESTINATION]);
 }
 
-const char *suspect_kind(const struct suspect *x)
+enum difference suspect_kind(const struct suspect *x)
 {
 	uint64_t here = x->rows[COMPARE_SOURCE].rows;
 	uint64_t there = x->rows[COMPARE_DESTINATION].rows;
 
 	if (here > there)
-		return "missing";
-	return here < there ? "extra" : "different";
+		return DIFFERENCE_MISSING;
+	return here < there ? DIFFERENCE_EXTRA : DIFFERENCE_DIFFERENT;
 }
 
 void suspects_sieve(struct suspects *s)

@@ -14,6 +14,7 @@
 
 #include "core/base/strlist.h"
 #include "core/data/digest.h"
+#include "core/sync/parts/difference.h"
 #include "core/sync/verify/compare.h"
 
 #define TALLY_BUCKETS 65536
@@ -85,9 +86,8 @@ int suspects_refuse_cut(const struct suspects *s, struct error *err);
 void suspect_count(struct suspect *x, enum compare_side side,
 		   const struct compare_hash *all);
 bool suspect_is_equal(const struct suspect *x);
-/* Of one that is not: "missing", "extra" or "different". A key that is there
- * twice at the destination is one row too many. */
-const char *suspect_kind(const struct suspect *x);
+/* Of one that is not. */
+enum difference suspect_kind(const struct suspect *x);
 /* Those that are equal drop out. */
 void suspects_sieve(struct suspects *s);
 /* Forget what was counted at this side. */

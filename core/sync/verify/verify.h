@@ -1,14 +1,12 @@
 /*
  * `verify`: is the destination's table what the source's is, as far as the
- * mark has come? Both are read whole by their engines' connectors at the same
- * time, counted and summed up in buckets (tally.h); the rows of unequal buckets
- * are read once more to find the keys. Those are then looked up at the
- * destination, and after that at the source: a row at or below the mark that
- * was stored when all this began must be at the destination by then, so what
- * still differs is a difference, whatever was written meanwhile; a row past the
- * mark is unsettled. Nothing is written anywhere.
+ * mark has come? Both are read whole by their engines' connectors (whole.h),
+ * and keys that seem to differ are looked up again (driver.h): a row at or
+ * below the mark that was stored when all this began must be at the destination
+ * by then, so what still differs is a difference, whatever was written
+ * meanwhile; a row past the mark is unsettled. Nothing is written anywhere.
  *
- * Of a part (verify_part.h) less is read: since a mark, the rows that either
+ * Of a part (part.h) less is read: since a mark, the rows that either
  * side has from there on; of a share of the keys, if it is small, both sides'
  * keys alone, and then the rows of those that are in it.
  */
@@ -28,8 +26,7 @@ struct verify_result {
 	struct verify_part part; /* all below is of those rows */
 	bool done; /* all below is known */
 	struct digest rows[COMPARE_SIDES]; /* count and checksum */
-	int64_t missing, extra, different; /* keys */
-	int64_t unsettled; /* keys that differ past the mark */
+	struct differences found; /* unsettled: past the mark */
 	int64_t compared; /* all others, of either side */
 	/* Columns that the source has no longer and the destination has: they
 	 * keep old values. */
@@ -71,6 +68,8 @@ void verify_result_count(struct verify_result *r);
 bool verify_result_equal(const struct verify_result *r);
 /* There are rows, and none could be compared. */
 bool verify_result_is_blind(const struct verify_result *r);
+/* DIFFERENT, if it is not equal. */
+int verify_result_verdict(const struct verify_result *r, struct error *err);
 /* STOPPED, and how far it came, in place of what an interrupted call said. */
 int verify_result_stopped(const struct verify_result *r, struct error *err);
 /* Extra rows need not have been this source's: who else loads the table. */

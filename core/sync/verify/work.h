@@ -1,7 +1,7 @@
 /*
  * What a look of `verify` has found to be done: keys whose rows are to be
  * loaded once more, and keys that the source has no longer; so many of them at
- * a time that memory stays flat. Filled by verify.c, done by a run (try.c).
+ * a time that memory stays flat.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_WORK_H
 #define TIDEMARK_CORE_SYNC_VERIFY_WORK_H

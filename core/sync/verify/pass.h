@@ -1,0 +1,50 @@
+/*
+ * One pass over rows of the source, in pages and by a connection of its own,
+ * beside the destination: each page is looked up there by its keys; or all of
+ * the destination is read at the same time, and both are summed up.
+ */
+#ifndef TIDEMARK_CORE_SYNC_VERIFY_PASS_H
+#define TIDEMARK_CORE_SYNC_VERIFY_PASS_H
+
+#include "core/sync/parts/reader.h"
+#include "core/sync/verify/driver.h"
+
+struct pass {
+	/* Which rows: the caller describes them and sets the bounds of `scan`
+	 * once the source is open. */
+	struct source_spec spec;
+	struct watermark_spec mark;
+	struct schema schema;
+	struct settled settled;
+	struct scan scan;
+	/* Is this row to be compared? It may set `*delivered`, see struct
+	 * suspect. */
+	bool (*wants)(void *ctx, const struct batch *b, size_t row,
+		      bool *delivered);
+	/* Is the batch, and what comes behind it, to be looked at? */
+	bool (*goes_on)(void *ctx, const struct batch *b);
+	void *ctx;
+	bool repeats; /* a row may come by again: the last one counts */
+	int64_t *rows; /* of the source, that were compared; added to */
+	struct digest there; /* the rows that were looked up */
+	struct connector *connector;
+	struct stopper stopper;
+	struct reader reader;
+	struct digest_rows slots;
+};
+
+void pass_init(struct pass *x);
+int pass_open(struct pass *x, const struct pipeline_settings *p,
+	      struct error *err);
+void pass_close(struct pass *x);
+/* The first page is on its way: of the rows of a look-up. */
+int pass_begin(struct pass *x, struct driver *d, struct error *err);
+/* Find suspects of `d` in the next pages, until there are many. */
+int pass_suspect(struct pass *x, struct driver *d, bool *more,
+		 struct error *err);
+/* Begin, and read all rows and all of the destination into the tally of `d`,
+ * which then keeps rows of equal buckets from being looked up. `*rows` are
+ * those. */
+int pass_tally(struct pass *x, struct driver *d, struct error *err);
+
+#endif
