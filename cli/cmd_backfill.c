@@ -12,6 +12,8 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/store/chunks.h"
+#include "core/store/session.h"
 #include "core/sync/backfill/backfill.h"
 #include "core/sync/parts/state.h"
 #include "core/sync/rounds/worker.h"
@@ -86,8 +88,7 @@ static void backfill_tick(void *ctx)
 		progress_is_live() ? BACKFILL_LIVE_US : BACKFILL_LINE_US;
 
 	if (clock_monotonic_us() - w->told_us < every ||
-	    w->store->ops->list_chunks(w->store, w->pipeline, &chunks,
-				       &ignored))
+	    store_chunks_list(w->store, w->pipeline, &chunks, &ignored))
 		return;
 	w->told_us = clock_monotonic_us();
 	backfill_sum(&chunks, w->id, &sums);
@@ -187,8 +188,7 @@ static int backfill_report(const struct arguments *args,
 	struct error asked = ERROR_INIT;
 	struct backfill_sums sums;
 
-	if (w->store->ops->list_chunks(w->store, w->pipeline, &chunks,
-				       &asked)) {
+	if (store_chunks_list(w->store, w->pipeline, &chunks, &asked)) {
 		if (!rc)
 			*err = asked;
 		return rc ? rc : -(int)asked.code;
@@ -293,8 +293,7 @@ static int backfill_all(const struct arguments *args, const struct settings *s,
 		rc = backfill_give_up(pipelines[0], store, err);
 	else if (!rc)
 		rc = backfill_go(args, s, pipelines[0], &window, store, err);
-	if (store)
-		store->ops->close(store);
+	store_close(store);
 	return rc;
 }
 

@@ -1,22 +1,21 @@
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/output.h"
-#include "core/plugin/registry.h"
+#include "core/store/schema.h"
+#include "core/store/session.h"
 
 static int migrate_store(const struct connection *state, int *applied,
 			 int *version, struct error *err)
 {
-	const struct store_ops *ops;
 	struct store *store = NULL;
-	int code = registry_store(state->url.engine, &ops, err);
+	int code = store_open(&store, state, err);
 
 	if (!code)
-		code = ops->open(&store, state, err);
-	if (!code)
-		code = ops->migrate(store, applied, version, err);
-	if (store)
-		ops->close(store);
-	return code ? error_prefix(err, "state %s", state->url.shown) : 0;
+		code = store_migrate(store, applied, version, err);
+	store_close(store);
+	if (code)
+		error_prefix(err, "state %s", state->url.shown);
+	return code;
 }
 
 static int migrate_run(const struct arguments *args, struct error *err)

@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/store/session.h"
 #include "core/sync/pace/desk.h"
 #include "core/sync/parts/state.h"
 
@@ -131,8 +132,7 @@ static int pace_run(const struct arguments *args, struct error *err)
 	if (!code)
 		code = change ? pace_change_one(&now, store, &s, err)
 			      : pace_selected(&now, store, &s, err);
-	if (store)
-		store->ops->close(store);
+	store_close(store);
 	copied_release(&now, &s);
 	return code;
 }

@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/base/units.h"
+#include "core/store/session.h"
 #include "core/sync/parts/state.h"
 #include "core/sync/report/status.h"
 
@@ -190,8 +191,7 @@ static int status_all(const struct arguments *args, const struct settings *s,
 	for (size_t i = 0; i < n; i++)
 		status_result_release(&results[i]);
 	free(results);
-	if (store)
-		store->ops->close(store);
+	store_close(store);
 	if (!stop_requested())
 		return code;
 	error_clear(err);

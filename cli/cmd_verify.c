@@ -13,6 +13,7 @@
 #include "core/base/json_text.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
+#include "core/store/session.h"
 #include "core/sync/parts/state.h"
 #include "core/sync/tasks/repair.h"
 
@@ -335,8 +336,7 @@ static int verify_all(const struct arguments *args, const struct settings *s,
 	progress_begin(arguments_has(args, "quiet"));
 	code = verify_each(&call, pipelines, n, err);
 	progress_end();
-	if (call.store)
-		call.store->ops->close(call.store);
+	store_close(call.store);
 	return code;
 }
 

@@ -20,7 +20,7 @@
 #include "core/plugin/destination.h"
 #include "core/plugin/store.h"
 
-#define PLUGIN_ABI 4
+#define PLUGIN_ABI 5
 
 struct plugin {
 	uint32_t abi;

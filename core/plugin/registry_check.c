@@ -51,34 +51,9 @@ static const struct registry_slot destination_slots[] = {
 SLOTS_COMPLETE(destination_ops, open, destination_slots);
 
 static const struct registry_slot store_slots[] = {
-	SLOT(store_ops, open),
-	SLOT(store_ops, migrate),
-	SLOT(store_ops, version),
-	SLOT(store_ops, take_lease),
-	SLOT(store_ops, renew_lease),
-	SLOT(store_ops, amend_lease),
-	SLOT(store_ops, give_lease),
-	SLOT(store_ops, get_lease),
-	SLOT(store_ops, save_attempt),
-	SLOT(store_ops, save_batch),
-	SLOT(store_ops, list_attempts),
-	SLOT(store_ops, list_runs),
-	SLOT(store_ops, list_batches),
-	SLOT(store_ops, close_attempts),
-	SLOT(store_ops, prune),
-	SLOT(store_ops, save_dead_letters),
-	SLOT(store_ops, list_dead_letters),
-	SLOT(store_ops, count_dead_letters),
-	SLOT(store_ops, delete_dead_letters),
-	SLOT(store_ops, get_pace),
-	SLOT(store_ops, set_pace),
-	SLOT(store_ops, get_watermark),
-	SLOT(store_ops, set_watermark),
-	SLOT(store_ops, add_chunks),
-	SLOT(store_ops, list_chunks),
-	SLOT(store_ops, claim_chunk),
-	SLOT(store_ops, save_chunk),
-	SLOT(store_ops, delete_chunks),
+	SLOT(store_ops, open),	 SLOT(store_ops, begin),
+	SLOT(store_ops, commit), SLOT(store_ops, rollback),
+	SLOT(store_ops, script), SLOT(store_ops, run),
 	SLOT(store_ops, close),
 };
 SLOTS_COMPLETE(store_ops, open, store_slots);
@@ -124,6 +99,21 @@ static int registry_check_table(const struct registry_table *table,
 	return error_set(err, ERROR_BUG,
 			 "engine %s (%s): slot \"%s\" of its %s is empty",
 			 engine, where, empty, table->role);
+}
+
+static int registry_check_dialect(const struct store_ops *s, const char *engine,
+				  const char *where, struct error *err)
+{
+	const struct store_dialect *d = s ? s->dialect : NULL;
+
+	if (!s || (d && d->tables_sql && d->barred_sql && d->now_sql &&
+		   d->for_update && d->skip_locked && d->lock_chunks_sql &&
+		   d->migrations))
+		return 0;
+	return error_set(err, ERROR_BUG,
+			 "engine %s (%s): the dialect of its store is missing, "
+			 "or a field of it",
+			 engine, where);
 }
 
 static int registry_check_header(const struct plugin *plugin,
@@ -174,5 +164,5 @@ int registry_check(const struct plugin *plugin, const char *engine,
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(tables) && !rc; i++)
 		rc = registry_check_table(&tables[i], engine, where, err);
-	return rc;
+	return rc ? rc : registry_check_dialect(s, engine, where, err);
 }

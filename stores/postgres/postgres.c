@@ -3,7 +3,7 @@
 #include "clients/pg.h"
 #include "clients/pg_lock.h"
 #include "core/base/alloc.h"
-#include "stores/common/sql_store.h"
+#include "core/plugin/store.h"
 #include "stores/postgres/grants.h"
 #include "stores/postgres/owned.h"
 
@@ -11,15 +11,16 @@
 #define POSTGRES_STORE_LOCK "8388068008457105771"
 
 extern const struct store_ops postgres_store;
+extern const struct migrations migrations_postgres;
 
 struct postgres_store {
-	struct sql_store common;
+	struct store base;
 	const struct connection *conn; /* to connect again */
 	struct pg *pg;
 	bool in_transaction;
 };
 
-static struct pg *postgres_store_pg(struct sql_store *s)
+static struct pg *postgres_store_pg(struct store *s)
 {
 	return ((struct postgres_store *)s)->pg;
 }
@@ -37,7 +38,6 @@ static int postgres_store_connect(struct pg **out,
 		rc = postgres_store_enter(pg, true, err);
 	if (rc) {
 		pg_close(pg);
-		/* Without an error to prefix, that would be a success. */
 		error_prefix(err, "state store");
 		return rc;
 	}
@@ -47,7 +47,7 @@ static int postgres_store_connect(struct pg **out,
 
 /* A server that was restarted, or has ended our session, is back: what was
  * under way has failed, what begins now need not. */
-static int postgres_store_ready(struct sql_store *base, struct error *err)
+static int postgres_store_ready(struct store *base, struct error *err)
 {
 	struct postgres_store *s = (struct postgres_store *)base;
 	struct pg *pg = NULL;
@@ -63,7 +63,7 @@ static int postgres_store_ready(struct sql_store *base, struct error *err)
 	return 0;
 }
 
-static int postgres_store_start(struct sql_store *base, const char *sql,
+static int postgres_store_start(struct store *base, const char *sql,
 				struct error *err)
 {
 	struct postgres_store *s = (struct postgres_store *)base;
@@ -75,24 +75,13 @@ static int postgres_store_start(struct sql_store *base, const char *sql,
 	return rc;
 }
 
-static int postgres_store_begin(struct sql_store *s, struct error *err)
-{
-	return postgres_store_start(s, "BEGIN", err);
-}
-
-static int postgres_store_begin_durable(struct sql_store *s, struct error *err)
-{
-	return postgres_store_start(
-		s, "BEGIN; SET LOCAL synchronous_commit = on", err);
-}
-
-static int postgres_store_commit(struct sql_store *s, struct error *err)
+static int postgres_store_commit(struct store *s, struct error *err)
 {
 	((struct postgres_store *)s)->in_transaction = false;
 	return pg_exec(postgres_store_pg(s), "COMMIT", err);
 }
 
-static void postgres_store_rollback(struct sql_store *s)
+static void postgres_store_rollback(struct store *s)
 {
 	struct error ignored = ERROR_INIT;
 
@@ -102,7 +91,7 @@ static void postgres_store_rollback(struct sql_store *s)
 		pg_exec(postgres_store_pg(s), "ROLLBACK", &ignored);
 }
 
-static int postgres_store_script(struct sql_store *s, const char *sql,
+static int postgres_store_script(struct store *s, const char *sql,
 				 struct error *err)
 {
 	char *script = xstrfmt("SET LOCAL search_path = tidemark, pg_catalog;\n"
@@ -132,37 +121,6 @@ static int postgres_store_make_schema(struct pg *pg, struct error *err)
 	return rc ? rc : postgres_store_enter(pg, false, err);
 }
 
-/* Where there is no schema yet: may the role make it? */
-static const char may_make_sql[] =
-	"SELECT quote_ident(current_user) WHERE NOT\n"
-	"  has_database_privilege(current_database(), 'CREATE')\n"
-	"  AND NOT EXISTS (SELECT FROM pg_namespace\n"
-	"                  WHERE nspname = 'tidemark')";
-
-static int postgres_store_version(struct store *base, int *version,
-				  struct error *err)
-{
-	struct pg *pg = postgres_store_pg((struct sql_store *)base);
-	struct pg_result *r = NULL;
-	int rc = sql_store_version(base, version, err);
-
-	if (rc || *version)
-		return rc;
-	rc = pg_query(pg, &r, may_make_sql, "t", 0, NULL, err);
-	if (!rc && pg_rows(r)) {
-		rc = error_set(err, ERROR_ACCESS,
-			       "role %s may not make schema tidemark, where "
-			       "the history is kept",
-			       pg_value(r, 0, 0));
-		error_hint(err,
-			   "As an administrator: CREATE SCHEMA tidemark "
-			   "AUTHORIZATION %s",
-			   pg_value(r, 0, 0));
-	}
-	pg_result_free(r);
-	return rc;
-}
-
 /* Whoever has had one of its tables, or the migrations' lock, the longest. */
 static const char postgres_store_holder_sql[] =
 	"SELECT l.pid FROM pg_locks AS l\n"
@@ -179,16 +137,16 @@ static const char postgres_store_holder_sql[] =
 	"ORDER BY a.xact_start";
 
 /* What a failed statement returns; `err` may be NULL. */
-static int postgres_store_failed(struct sql_store *s, int rc, struct error *err)
+static int postgres_store_failed(struct store *s, int rc, struct error *err)
 {
 	char *what;
 
 	if (!err || !pg_lock_missed(err))
-		return sql_store_damaged(rc,
-					 "or the role may not use the schema "
-					 "tidemark: grant that, or drop the "
-					 "schema",
-					 err);
+		return store_damaged(rc,
+				     "or the role may not use the schema "
+				     "tidemark: grant that, or drop the "
+				     "schema",
+				     err);
 	postgres_store_rollback(s);
 	what = xstrfmt("state store %s is locked by another process", s->where);
 	pg_lock_explain(postgres_store_pg(s), what, postgres_store_holder_sql,
@@ -201,8 +159,7 @@ static int postgres_store_failed(struct sql_store *s, int rc, struct error *err)
 
 /* Tables that a crash of the server took back would be missed by a run that
  * goes on. */
-static int postgres_store_begin_migration(struct sql_store *s,
-					  struct error *err)
+static int postgres_store_begin_migration(struct store *s, struct error *err)
 {
 	int rc = postgres_store_start(
 		s,
@@ -214,8 +171,21 @@ static int postgres_store_begin_migration(struct sql_store *s,
 		  : postgres_store_make_schema(postgres_store_pg(s), err);
 }
 
+static int postgres_store_begin(struct store *s, enum store_begin how,
+				struct error *err)
+{
+	if (how == STORE_MIGRATION)
+		return postgres_store_begin_migration(s, err);
+	return postgres_store_start(
+		s,
+		how == STORE_DURABLE
+			? "BEGIN; SET LOCAL synchronous_commit = on"
+			: "BEGIN",
+		err);
+}
+
 static int postgres_store_row(const struct pg_result *r, int row,
-			      sql_row callback, void *ctx, struct error *err)
+			      store_row callback, void *ctx, struct error *err)
 {
 	int n = pg_columns(r);
 	const char **values = xcalloc((size_t)n + 1, sizeof(*values));
@@ -228,9 +198,9 @@ static int postgres_store_row(const struct pg_result *r, int row,
 	return rc;
 }
 
-static int postgres_store_run(struct sql_store *s, const char *sql,
+static int postgres_store_run(struct store *s, const char *sql,
 			      const char *const *params, int n_params,
-			      const char *shape, sql_row row, void *ctx,
+			      const char *shape, store_row row, void *ctx,
 			      struct error *err)
 {
 	struct pg_result *r = NULL;
@@ -247,14 +217,7 @@ static int postgres_store_run(struct sql_store *s, const char *sql,
 	return rc;
 }
 
-static const struct sql_session postgres_store_session = {
-	.begin_migration = postgres_store_begin_migration,
-	.begin = postgres_store_begin,
-	.begin_durable = postgres_store_begin_durable,
-	.commit = postgres_store_commit,
-	.rollback = postgres_store_rollback,
-	.script = postgres_store_script,
-	.run = postgres_store_run,
+static const struct store_dialect postgres_store_dialect = {
 	/* In a schema that another process has made since we looked for it, no
 	 * table is found by its name. One that we may not use is in no path,
 	 * either: that is told by who reads its tables. */
@@ -264,20 +227,29 @@ static const struct sql_session postgres_store_session = {
 		      "  AND (n.nspname = ANY (current_schemas(false))\n"
 		      "    OR NOT has_schema_privilege(n.oid, 'USAGE'))\n"
 		      "  AND c.relkind IN ('r', 'p', 'v', 'm', 'f')",
+	.barred_sql = "SELECT 'role ' || quote_ident(current_user) ||\n"
+		      "  ' may not make schema tidemark, where the history is "
+		      "kept',\n"
+		      "  'As an administrator: CREATE SCHEMA tidemark "
+		      "AUTHORIZATION '\n"
+		      "  || quote_ident(current_user)\n"
+		      "WHERE NOT has_database_privilege(current_database(), "
+		      "'CREATE')\n"
+		      "  AND NOT EXISTS (SELECT FROM pg_namespace\n"
+		      "                  WHERE nspname = 'tidemark')",
 	.now_sql = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 	.for_update = " FOR UPDATE",
 	.skip_locked = " FOR UPDATE SKIP LOCKED",
 	.lock_chunks_sql = "LOCK TABLE chunks IN SHARE ROW EXCLUSIVE MODE",
+	.migrations = &migrations_postgres,
 };
 
 static void postgres_store_close(struct store *base)
 {
 	struct postgres_store *s = (struct postgres_store *)base;
 
-	if (!s)
-		return;
 	pg_close(s->pg);
-	free(s->common.where);
+	free(s->base.where);
 	free(s);
 }
 
@@ -291,13 +263,11 @@ static int postgres_store_open(struct store **out,
 	if (rc)
 		return rc;
 	s = xcalloc(1, sizeof(*s));
-	s->common.base.ops = &postgres_store;
-	s->common.session = &postgres_store_session;
-	s->common.known = &migrations_postgres;
-	s->common.where = xstrdup(conn->url.shown);
+	s->base.ops = &postgres_store;
+	s->base.where = xstrdup(conn->url.shown);
 	s->conn = conn;
 	s->pg = pg;
-	*out = &s->common.base;
+	*out = &s->base;
 	return 0;
 }
 
@@ -308,34 +278,13 @@ static const struct url_option postgres_store_options[] = {
 const struct store_ops postgres_store = {
 	.name = "postgres",
 	.options = postgres_store_options,
+	.dialect = &postgres_store_dialect,
 	.grants = postgres_store_grants,
 	.open = postgres_store_open,
-	.migrate = sql_store_migrate,
-	.version = postgres_store_version,
-	.take_lease = sql_store_take_lease,
-	.renew_lease = sql_store_renew_lease,
-	.amend_lease = sql_store_amend_lease,
-	.give_lease = sql_store_give_lease,
-	.get_lease = sql_store_get_lease,
-	.save_attempt = sql_store_save_attempt,
-	.save_batch = sql_store_save_batch,
-	.list_attempts = sql_store_list_attempts,
-	.list_runs = sql_store_list_runs,
-	.list_batches = sql_store_list_batches,
-	.close_attempts = sql_store_close_attempts,
-	.prune = sql_store_prune,
-	.save_dead_letters = sql_store_save_dead_letters,
-	.list_dead_letters = sql_store_list_dead_letters,
-	.count_dead_letters = sql_store_count_dead_letters,
-	.delete_dead_letters = sql_store_delete_dead_letters,
-	.get_watermark = sql_store_get_watermark,
-	.set_watermark = sql_store_set_watermark,
-	.get_pace = sql_store_get_pace,
-	.set_pace = sql_store_set_pace,
-	.add_chunks = sql_store_add_chunks,
-	.list_chunks = sql_store_list_chunks,
-	.claim_chunk = sql_store_claim_chunk,
-	.save_chunk = sql_store_save_chunk,
-	.delete_chunks = sql_store_delete_chunks,
+	.begin = postgres_store_begin,
+	.commit = postgres_store_commit,
+	.rollback = postgres_store_rollback,
+	.script = postgres_store_script,
+	.run = postgres_store_run,
 	.close = postgres_store_close,
 };

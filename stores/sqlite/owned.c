@@ -1,6 +1,6 @@
 #include "stores/sqlite/owned.h"
 
-#include "stores/common/sql_store.h"
+#include "core/plugin/store.h"
 
 /* Of the migrations. */
 #define OWNED_TABLES                                                           \

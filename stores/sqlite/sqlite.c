@@ -4,19 +4,20 @@
 #include "clients/sqlite.h"
 #include "core/base/alloc.h"
 #include "core/base/trust.h"
-#include "stores/common/sql_store.h"
+#include "core/plugin/store.h"
 #include "stores/sqlite/owned.h"
 
 #define SQLITE_STORE_MOST_COLUMNS 32
 
 extern const struct store_ops sqlite_store;
+extern const struct migrations migrations_sqlite;
 
 struct sqlite_store {
-	struct sql_store common;
+	struct store base;
 	struct sqlite *db;
 };
 
-static struct sqlite *sqlite_store_db(struct sql_store *s)
+static struct sqlite *sqlite_store_db(struct store *s)
 {
 	return ((struct sqlite_store *)s)->db;
 }
@@ -27,44 +28,49 @@ static struct sqlite *sqlite_store_db(struct sql_store *s)
 static int sqlite_store_failed(int rc, struct error *err)
 {
 	if (rc != -ERROR_STATE || !err)
-		return sql_store_damaged(rc, "move the file away", err);
+		return store_damaged(rc, "move the file away", err);
 	err->code = ERROR_TRANSIENT;
 	return error_hint(err, "no mark is lost: the next run goes on from "
 			       "the one at the destination");
 }
 
-static int sqlite_store_begin(struct sql_store *s, struct error *err)
-{
-	return sqlite_store_failed(sqlite_begin(sqlite_store_db(s), err), err);
-}
-
 /* It cannot be changed inside a transaction, and stays: a run that has written
  * a dead letter may write more. A file that is gone takes all of them and keeps
  * them from everybody. */
-static int sqlite_store_begin_durable(struct sql_store *s, struct error *err)
+static int sqlite_store_be_durable(struct store *s, struct error *err)
 {
-	int rc;
-
 	if (sqlite_is_gone(sqlite_store_db(s)))
 		return error_set(err, ERROR_ACCESS,
 				 "the file of the state store was moved or "
 				 "deleted while this run had it open, and what "
 				 "it has to keep would be lost; run again");
-	rc = sqlite_exec(sqlite_store_db(s), "PRAGMA synchronous = FULL", err);
-	return rc ? sqlite_store_failed(rc, err) : sqlite_store_begin(s, err);
+	return sqlite_store_failed(sqlite_exec(sqlite_store_db(s),
+					       "PRAGMA synchronous = FULL",
+					       err),
+				   err);
 }
 
-static int sqlite_store_commit(struct sql_store *s, struct error *err)
+static int sqlite_store_begin(struct store *s, enum store_begin how,
+			      struct error *err)
+{
+	int rc = how == STORE_DURABLE ? sqlite_store_be_durable(s, err) : 0;
+
+	return rc ? rc
+		  : sqlite_store_failed(sqlite_begin(sqlite_store_db(s), err),
+					err);
+}
+
+static int sqlite_store_commit(struct store *s, struct error *err)
 {
 	return sqlite_store_failed(sqlite_commit(sqlite_store_db(s), err), err);
 }
 
-static void sqlite_store_rollback(struct sql_store *s)
+static void sqlite_store_rollback(struct store *s)
 {
 	sqlite_rollback(sqlite_store_db(s));
 }
 
-static int sqlite_store_script(struct sql_store *s, const char *sql,
+static int sqlite_store_script(struct store *s, const char *sql,
 			       struct error *err)
 {
 	return sqlite_store_failed(sqlite_exec(sqlite_store_db(s), sql, err),
@@ -77,8 +83,8 @@ static bool sqlite_store_is_null(const void *result, size_t row, size_t column)
 	return !((const char *const *)result)[column];
 }
 
-static int sqlite_store_row(struct sql_store *s, struct sqlite_statement *st,
-			    const char *shape, sql_row row, void *ctx,
+static int sqlite_store_row(struct store *s, struct sqlite_statement *st,
+			    const char *shape, store_row row, void *ctx,
 			    struct error *err)
 {
 	const char *values[SQLITE_STORE_MOST_COLUMNS] = { NULL };
@@ -96,9 +102,9 @@ static int sqlite_store_row(struct sql_store *s, struct sqlite_statement *st,
 
 /* Numbers are bound as text: the columns' INTEGER affinity makes them
  * numbers again. */
-static int sqlite_store_run(struct sql_store *s, const char *sql,
+static int sqlite_store_run(struct store *s, const char *sql,
 			    const char *const *params, int n_params,
-			    const char *shape, sql_row row, void *ctx,
+			    const char *shape, store_row row, void *ctx,
 			    struct error *err)
 {
 	struct sqlite_statement *st = NULL;
@@ -112,22 +118,18 @@ static int sqlite_store_run(struct sql_store *s, const char *sql,
 	return sqlite_store_failed(rc, err);
 }
 
-static const struct sql_session sqlite_store_session = {
-	.begin_migration = sqlite_store_begin,
-	.begin = sqlite_store_begin,
-	.begin_durable = sqlite_store_begin_durable,
-	.commit = sqlite_store_commit,
-	.rollback = sqlite_store_rollback,
-	.script = sqlite_store_script,
-	.run = sqlite_store_run,
+static const struct store_dialect sqlite_store_dialect = {
 	.tables_sql = "SELECT name FROM sqlite_schema\n"
 		      "WHERE type IN ('table', 'view')\n"
 		      "  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+	.barred_sql = "",
 	/* To the millisecond; %f is the second with its fraction. */
 	.now_sql = "(CAST(strftime('%s', 'now') AS INTEGER) * 1000000 + "
 		   "CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000)",
 	.for_update = "",
 	.skip_locked = "",
+	.lock_chunks_sql = "",
+	.migrations = &migrations_sqlite,
 	.is_file = true,
 };
 
@@ -135,10 +137,8 @@ static void sqlite_store_close(struct store *base)
 {
 	struct sqlite_store *s = (struct sqlite_store *)base;
 
-	if (!s)
-		return;
 	sqlite_close(s->db);
-	free(s->common.where);
+	free(s->base.where);
 	free(s);
 }
 
@@ -172,15 +172,14 @@ static int sqlite_store_open(struct store **out, const struct connection *conn,
 		rc = sqlite_store_check_owned(db, err);
 	if (rc) {
 		sqlite_close(db);
-		return error_prefix(err, "state store");
+		error_prefix(err, "state store");
+		return rc;
 	}
 	s = xcalloc(1, sizeof(*s));
-	s->common.base.ops = &sqlite_store;
-	s->common.session = &sqlite_store_session;
-	s->common.known = &migrations_sqlite;
-	s->common.where = xstrdup(conn->url.path);
+	s->base.ops = &sqlite_store;
+	s->base.where = xstrdup(conn->url.path);
 	s->db = db;
-	*out = &s->common.base;
+	*out = &s->base;
 	return 0;
 }
 
@@ -191,33 +190,12 @@ static const struct url_option sqlite_store_options[] = {
 const struct store_ops sqlite_store = {
 	.name = "sqlite",
 	.options = sqlite_store_options,
+	.dialect = &sqlite_store_dialect,
 	.open = sqlite_store_open,
-	.migrate = sql_store_migrate,
-	.version = sql_store_version,
-	.take_lease = sql_store_take_lease,
-	.renew_lease = sql_store_renew_lease,
-	.amend_lease = sql_store_amend_lease,
-	.give_lease = sql_store_give_lease,
-	.get_lease = sql_store_get_lease,
-	.save_attempt = sql_store_save_attempt,
-	.save_batch = sql_store_save_batch,
-	.list_attempts = sql_store_list_attempts,
-	.list_runs = sql_store_list_runs,
-	.list_batches = sql_store_list_batches,
-	.close_attempts = sql_store_close_attempts,
-	.prune = sql_store_prune,
-	.save_dead_letters = sql_store_save_dead_letters,
-	.list_dead_letters = sql_store_list_dead_letters,
-	.count_dead_letters = sql_store_count_dead_letters,
-	.delete_dead_letters = sql_store_delete_dead_letters,
-	.get_watermark = sql_store_get_watermark,
-	.set_watermark = sql_store_set_watermark,
-	.get_pace = sql_store_get_pace,
-	.set_pace = sql_store_set_pace,
-	.add_chunks = sql_store_add_chunks,
-	.list_chunks = sql_store_list_chunks,
-	.claim_chunk = sql_store_claim_chunk,
-	.save_chunk = sql_store_save_chunk,
-	.delete_chunks = sql_store_delete_chunks,
+	.begin = sqlite_store_begin,
+	.commit = sqlite_store_commit,
+	.rollback = sqlite_store_rollback,
+	.script = sqlite_store_script,
+	.run = sqlite_store_run,
 	.close = sqlite_store_close,
 };

@@ -1,6 +1,9 @@
 /* Chunks of backfills. They are queued whole, and one worker at a time claims
  * each. Another worker takes a chunk over from one that is gone, and only its
  * holder ends it. */
+#include "core/store/chunks.h"
+#include "core/store/leases.h"
+#include "core/store/session.h"
 #include "store_world.h"
 
 #include <stdio.h>
@@ -70,7 +73,7 @@ static int add_by(struct store *s, int n, const char *config,
 			.holder = xstrdup(""),
 			.queued_at = 5,
 		};
-	rc = s->ops->add_chunks(s, &list, rule, err);
+	rc = store_chunks_add(s, &list, rule, err);
 	chunk_list_release(&list);
 	return rc;
 }
@@ -92,8 +95,8 @@ static bool claim(struct store *s, const char *holder, int64_t lease_us,
 	bool found = false;
 
 	memset(out, 0, sizeof(*out));
-	if (s->ops->claim_chunk(s, "orders", "c", &wanted, lease_us, &found,
-				out, &err))
+	if (store_chunk_claim(s, "orders", "c", &wanted, lease_us, &found, out,
+			      &err))
 		fail_msg("%s", err.message);
 	return found;
 }
@@ -105,7 +108,7 @@ static bool save(struct store *s, struct chunk *c, const char *state)
 
 	free(c->state);
 	c->state = xstrdup(state);
-	if (s->ops->save_chunk(s, c, &held, &err))
+	if (store_chunk_save(s, c, &held, &err))
 		fail_msg("%s", err.message);
 	return held;
 }
@@ -115,7 +118,7 @@ static struct chunk_list all(struct store *s)
 	struct chunk_list list = { NULL, 0, 0 };
 	struct error err = ERROR_INIT;
 
-	if (s->ops->list_chunks(s, "orders", &list, &err))
+	if (store_chunks_list(s, "orders", &list, &err))
 		fail_msg("%s", err.message);
 	return list;
 }
@@ -136,11 +139,11 @@ static void keeps_chunks(void **state)
 	assert_null(list.items[1].range_to);
 	assert_int_equal(list.items[1].rows, 10);
 	chunk_list_release(&list);
-	assert_int_equal(s->ops->delete_chunks(s, "orders", "c", &err), 0);
+	assert_int_equal(store_chunks_delete(s, "orders", "c", &err), 0);
 	list = all(s);
 	assert_int_equal(list.n, 2);
 	chunk_list_release(&list);
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* In order; not of another config; with its lease; an attempt more. */
@@ -159,7 +162,7 @@ static void claims_in_order(void **state)
 	assert_string_equal(c.chunk_id, "orders/c/1");
 	assert_int_equal(c.attempts, 1);
 	lease_init(&lease);
-	assert_int_equal(s->ops->get_lease(s, c.chunk_id, &held, &lease, &err),
+	assert_int_equal(store_lease_get(s, c.chunk_id, &held, &lease, &err),
 			 0);
 	assert_true(held);
 	assert_string_equal(lease.holder, "a");
@@ -169,7 +172,7 @@ static void claims_in_order(void **state)
 	assert_string_equal(c.chunk_id, "orders/c/2");
 	chunk_release(&c);
 	assert_false(claim(s, "b2", MINUTE_US, &c));
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* Its lease has run out, or its process is gone: with a higher fence, and
@@ -189,7 +192,7 @@ static void takes_over(void **state)
 	assert_int_equal(second.attempts, 2);
 	lease_init(&lease);
 	assert_int_equal(
-		s->ops->get_lease(s, second.chunk_id, &held, &lease, &err), 0);
+		store_lease_get(s, second.chunk_id, &held, &lease, &err), 0);
 	assert_int_equal(lease.fence, 2);
 	lease_release(&lease);
 	assert_false(save(s, &first, CHUNK_DONE));
@@ -198,7 +201,7 @@ static void takes_over(void **state)
 	chunk_release(&first);
 	chunk_release(&second);
 	assert_false(claim(s, "c", MINUTE_US, &first));
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* A chunk tells its worker's hold, from the claim to the end of its lease. */
@@ -236,7 +239,7 @@ static void tells_what_holds_a_chunk(void **state)
 	chunk_release(&first);
 	chunk_release(&second);
 	chunk_release(&third);
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void keeps_no_secret_of_chunks(void **state)
@@ -255,7 +258,7 @@ static void keeps_no_secret_of_chunks(void **state)
 	assert_string_equal(list.items[0].state, CHUNK_FAILED);
 	assert_null(strstr(list.items[0].error_message, "correct-horse"));
 	chunk_list_release(&list);
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* Long enough for another one to come in between, if it could. */
@@ -277,7 +280,7 @@ static void add_alone(const struct place *p, int n, int out)
 	struct error err = ERROR_INIT;
 	int rc = add_by(s, 2, config, &rule, &err);
 
-	s->ops->close(s);
+	store_close(s);
 	if ((rc && rc != -ERROR_CONFIG) ||
 	    write(out, &rc, sizeof(rc)) != sizeof(rc))
 		_exit(1);
@@ -309,7 +312,7 @@ static void adds_one_after_another(void **state)
 	list = all(s);
 	assert_int_equal(list.n, 2);
 	chunk_list_release(&list);
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* A worker of its own process: claims until there is nothing left, and says
@@ -328,7 +331,7 @@ static void claim_all(const struct place *p, int n, int out)
 		save(s, &c, CHUNK_DONE);
 		chunk_release(&c);
 	}
-	s->ops->close(s);
+	store_close(s);
 	if (write(out, &got, sizeof(got)) != sizeof(got))
 		_exit(1);
 	_exit(0);
@@ -342,7 +345,7 @@ static void gives_each_chunk_once(void **state)
 	struct chunk_list list;
 
 	queue(s, CHUNKS, "c");
-	s->ops->close(s);
+	store_close(s);
 	assert_int_equal(pipe(ends), 0);
 	for (int i = 0; i < 4; i++)
 		if (!fork())
@@ -365,7 +368,7 @@ static void gives_each_chunk_once(void **state)
 		assert_string_equal(list.items[i].state, CHUNK_DONE);
 	}
 	chunk_list_release(&list);
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* A worker in the midst of its claim holds up nobody else's. */
@@ -392,7 +395,7 @@ void passes_by_a_locked_chunk(void **state)
 	assert_string_equal(c.chunk_id, "orders/c/2");
 	chunk_release(&c);
 	pg_close(pg);
-	s->ops->close(s);
+	store_close(s);
 }
 
 #define SHARED(make)                                                           \

@@ -1,5 +1,7 @@
 /* Leases: one holder at a time, by the store's clock, with a fence that only
  * grows. */
+#include "core/store/leases.h"
+#include "core/store/session.h"
 #include "store_world.h"
 
 #include <inttypes.h>
@@ -50,8 +52,8 @@ static struct taken take(struct store *s, const struct lease *wanted,
 	struct taken t;
 
 	memset(&t, 0, sizeof(t));
-	if (s->ops->take_lease(s, wanted, lease_us, &t.answer, &t.lease,
-			       &t.before, &err))
+	if (store_lease_take(s, wanted, lease_us, &t.answer, &t.lease,
+			     &t.before, &err))
 		fail_msg("%s", err.message);
 	return t;
 }
@@ -73,7 +75,7 @@ static bool renew(struct store *s, const struct lease *l, int64_t lease_us)
 	struct error err = ERROR_INIT;
 	bool held = false;
 
-	if (s->ops->renew_lease(s, l, lease_us, &held, &err))
+	if (store_lease_renew(s, l, lease_us, &held, &err))
 		fail_msg("%s", err.message);
 	return held;
 }
@@ -90,7 +92,7 @@ static void give(struct store *s, struct lease *l)
 	struct error err = ERROR_INIT;
 
 	l->until = 0;
-	if (s->ops->give_lease(s, l, &err))
+	if (store_lease_give(s, l, &err))
 		fail_msg("%s", err.message);
 	lease_release(l);
 }
@@ -102,7 +104,7 @@ static bool is_held(struct store *s, int64_t fence)
 	bool held = false;
 
 	lease_init(&now);
-	if (s->ops->get_lease(s, "orders", &held, &now, &err))
+	if (store_lease_get(s, "orders", &held, &now, &err))
 		fail_msg("%s", err.message);
 	if (held)
 		assert_int_equal(now.fence, fence);
@@ -138,7 +140,7 @@ static void goes_from_hand_to_hand(void **state)
 		assert_int_equal(l.fence, fence);
 		give(s, &l);
 	}
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* Another pipeline's lease is another one. */
@@ -155,7 +157,7 @@ static void is_one_a_name(void **state)
 	assert_int_equal(t.lease.fence, 1);
 	taken_release(&t);
 	lease_release(&l);
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void runs_out(void **state)
@@ -173,7 +175,7 @@ static void runs_out(void **state)
 	assert_true(is_held(s, 2));
 	assert_true(renew(s, &next, MINUTE_US));
 	give(s, &next);
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* Not even while nobody else has taken it. */
@@ -191,7 +193,7 @@ static void is_taken_again_by_its_holder(void **state)
 	taken_release(&t);
 	lease_release(&first);
 	lease_release(&again);
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void is_not_renewed_once_it_is_over(void **state)
@@ -205,10 +207,10 @@ static void is_not_renewed_once_it_is_over(void **state)
 	run_out(s, &l);
 	assert_false(renew(s, &l, MINUTE_US));
 	assert_false(is_held(s, 1));
-	assert_int_equal(s->ops->amend_lease(s, &l, &held, &err), 0);
+	assert_int_equal(store_lease_amend(s, &l, &held, &err), 0);
 	assert_false(held);
 	lease_release(&l);
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void is_amended(void **state)
@@ -223,7 +225,7 @@ static void is_amended(void **state)
 	free(l.session);
 	l.session = xstrdup("17 today");
 	l.fence = 90;
-	assert_int_equal(s->ops->amend_lease(s, &l, &held, &err), 0);
+	assert_int_equal(store_lease_amend(s, &l, &held, &err), 0);
 	assert_true(held);
 	run_out(s, &l);
 	t = take(s, &wanted, MINUTE_US);
@@ -232,7 +234,7 @@ static void is_amended(void **state)
 	assert_int_equal(t.lease.fence, 91);
 	/* Given back before the one before it could be ended. */
 	t.lease.until = 1;
-	assert_int_equal(s->ops->give_lease(s, &t.lease, &err), 0);
+	assert_int_equal(store_lease_give(s, &t.lease, &err), 0);
 	taken_release(&t);
 	assert_false(is_held(s, 91));
 	t = take(s, &wanted, MINUTE_US);
@@ -241,7 +243,7 @@ static void is_amended(void **state)
 	assert_int_equal(t.lease.fence, 92);
 	taken_release(&t);
 	lease_release(&l);
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void is_inherited_from_the_dead(void **state)
@@ -280,7 +282,7 @@ static void is_inherited_from_the_dead(void **state)
 		place_sql(*state, "UPDATE leases SET until = 0");
 	}
 	free(mark);
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* Eight processes at once: one gets it. */
@@ -291,7 +293,7 @@ static void is_taken_by_one(void **state)
 	int status, taken = 0;
 	struct store *s = place_open(p);
 
-	s->ops->close(s);
+	store_close(s);
 	for (int i = 0; i < 8; i++) {
 		children[i] = fork();
 		if (children[i] == 0) {
@@ -308,8 +310,8 @@ static void is_taken_by_one(void **state)
 			lease_init(&before);
 			s = NULL;
 			if (p->ops->open(&s, &p->conn, &err) ||
-			    s->ops->take_lease(s, &wanted, MINUTE_US, &answer,
-					       &out, &before, &err)) {
+			    store_lease_take(s, &wanted, MINUTE_US, &answer,
+					     &out, &before, &err)) {
 				fprintf(stderr, "%s\n", err.message);
 				_exit(2);
 			}
@@ -341,8 +343,8 @@ static void check_machines(void **state, bool refused)
 	held = t.lease;
 	lease_init(&t.lease);
 	lease_release(&t.before);
-	rc = s->ops->take_lease(s, &second, MINUTE_US, &t.answer, &t.lease,
-				&t.before, &err);
+	rc = store_lease_take(s, &second, MINUTE_US, &t.answer, &t.lease,
+			      &t.before, &err);
 	assert_int_equal(rc, refused ? -(int)ERROR_CONFIG : 0);
 	if (refused) {
 		assert_non_null(strstr(err.message, "far-away"));
@@ -357,7 +359,7 @@ static void check_machines(void **state, bool refused)
 		taken_release(&t);
 	}
 	lease_release(&held);
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void refuses_another_machine(void **state)

@@ -1,4 +1,7 @@
 /* Dead letters: kept, counted up, looked up, forgotten only when told to. */
+#include "core/store/history.h"
+#include "core/store/letters.h"
+#include "core/store/session.h"
 #include "store_world.h"
 
 #include <stdio.h>
@@ -36,7 +39,7 @@ static void save(struct store *s, struct dead_letter *letters, size_t n)
 	const struct dead_letter_list list = { letters, n, n };
 	struct error err = ERROR_INIT;
 
-	if (s->ops->save_dead_letters(s, &list, &err))
+	if (store_letters_save(s, &list, &err))
 		fail_msg("%s", err.message);
 }
 
@@ -46,7 +49,7 @@ static struct dead_letter_list list_of(struct store *s,
 	struct dead_letter_list list = { NULL, 0, 0 };
 	struct error err = ERROR_INIT;
 
-	if (s->ops->list_dead_letters(s, &filter, &list, &err))
+	if (store_letters_list(s, &filter, &list, &err))
 		fail_msg("%s", err.message);
 	return list;
 }
@@ -56,7 +59,7 @@ static int64_t count_of(struct store *s, const char *pipeline)
 	struct error err = ERROR_INIT;
 	int64_t n = -1;
 
-	if (s->ops->count_dead_letters(s, pipeline, &n, &err))
+	if (store_letters_count(s, pipeline, &n, &err))
 		fail_msg("%s", err.message);
 	return n;
 }
@@ -121,7 +124,7 @@ static void keeps_letters(void **state)
 	dead_letter_list_release(&got);
 	assert_int_equal(count_of(s, "orders"), 2);
 	assert_int_equal(count_of(s, "nobody"), 0);
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* The same row once more: today's row and reason, one more attempt. */
@@ -149,7 +152,7 @@ static void counts_attempts(void **state)
 	second.created_at = 5;
 	check_letter(&got.items[0], &second);
 	dead_letter_list_release(&got);
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void delete_of(struct store *s, const char *id, const char *attempt)
@@ -161,7 +164,7 @@ static void delete_of(struct store *s, const char *id, const char *attempt)
 	const struct dead_letter_list list = { items, 2, 2 };
 	struct error err = ERROR_INIT;
 
-	assert_int_equal(s->ops->delete_dead_letters(s, &list, &err), 0);
+	assert_int_equal(store_letters_delete(s, &list, &err), 0);
 }
 
 /* All of them, or none. */
@@ -174,7 +177,7 @@ static void saves_and_deletes_whole(void **state)
 	struct error err = ERROR_INIT;
 
 	letters[1].category = (char *)"no such one";
-	assert_int_not_equal(s->ops->save_dead_letters(s, &list, &err), 0);
+	assert_int_not_equal(store_letters_save(s, &list, &err), 0);
 	assert_int_equal(count_of(s, "orders"), 0);
 	letters[1].category = (char *)"transient";
 	save(s, letters, 2);
@@ -182,7 +185,7 @@ static void saves_and_deletes_whole(void **state)
 	assert_int_equal(count_of(s, "orders"), 1);
 	delete_of(s, "two", letters[1].attempt_id);
 	assert_int_equal(count_of(s, "orders"), 1);
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* Whoever knows an older one does not take away the newer. */
@@ -198,7 +201,7 @@ static void deletes_what_was_seen(void **state)
 	assert_int_equal(count_of(s, "orders"), 1);
 	delete_of(s, "one", "another");
 	assert_int_equal(count_of(s, "orders"), 0);
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void outlive_their_runs(void **state)
@@ -214,9 +217,9 @@ static void outlive_their_runs(void **state)
 	place_save(s, &a);
 	place_save(s, &newer);
 	save(s, &letter, 1);
-	assert_int_equal(s->ops->prune(s, 1, &err), 0);
+	assert_int_equal(store_history_prune(s, 1, &err), 0);
 	assert_int_equal(count_of(s, "orders"), 1);
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void keep_no_secret(void **state)
@@ -231,7 +234,7 @@ static void keep_no_secret(void **state)
 	got = list_of(s, (struct dead_letter_filter){ .id = "one" });
 	assert_null(strstr(got.items[0].error_message, "correct-horse"));
 	dead_letter_list_release(&got);
-	s->ops->close(s);
+	store_close(s);
 }
 
 #define SHARED(make)                                                           \

@@ -1,5 +1,8 @@
 /* Where a store lives: it is made, migrated and kept private, and a place that
  * is none is refused. */
+#include "core/store/history.h"
+#include "core/store/schema.h"
+#include "core/store/session.h"
 #include "store_world.h"
 
 #include <stdio.h>
@@ -20,13 +23,13 @@ static void migrates_once(void **state)
 	int applied = -1, version = -1, newest;
 
 	assert_int_equal(p->ops->open(&s, &p->conn, &err), 0);
-	assert_int_equal(s->ops->migrate(s, &applied, &newest, &err), 0);
+	assert_int_equal(store_migrate(s, &applied, &newest, &err), 0);
 	assert_true(newest >= 1);
 	assert_int_equal(applied, newest);
-	assert_int_equal(s->ops->migrate(s, &applied, &version, &err), 0);
+	assert_int_equal(store_migrate(s, &applied, &version, &err), 0);
 	assert_int_equal(applied, 0);
 	assert_int_equal(version, newest);
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void check_refused(const struct place *p, const char *sql,
@@ -37,14 +40,14 @@ static void check_refused(const struct place *p, const char *sql,
 	int applied, version;
 
 	s = place_open(p);
-	s->ops->close(s);
+	store_close(s);
 	place_sql(p, sql);
 	assert_int_equal(p->ops->open(&s, &p->conn, &err), 0);
-	assert_int_equal(s->ops->migrate(s, &applied, &version, &err),
+	assert_int_equal(store_migrate(s, &applied, &version, &err),
 			 -(int)code);
 	if (!strstr(err.message, says))
 		fail_msg("\"%s\" does not say \"%s\"", err.message, says);
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void refuses_edited_migrations(void **state)
@@ -85,8 +88,7 @@ static void migrates_under_a_lock(void **state)
 		if (children[i] == 0) {
 			int rc = p->ops->open(&s, &p->conn, &err);
 			if (!rc)
-				rc = p->ops->migrate(s, &applied, &version,
-						     &err);
+				rc = store_migrate(s, &applied, &version, &err);
 			if (rc)
 				fprintf(stderr, "%s\n", err.message);
 			_exit(rc ? 1 : 0);
@@ -97,7 +99,7 @@ static void migrates_under_a_lock(void **state)
 		assert_int_equal(status, 0);
 	}
 	s = place_open(p);
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void makes_private_files(void **state)
@@ -116,7 +118,7 @@ static void makes_private_files(void **state)
 	assert_int_equal(st.st_mode & 0777, 0600);
 	assert_int_equal(stat(log, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
-	s->ops->close(s);
+	store_close(s);
 	free(made);
 	free(log);
 }
@@ -130,7 +132,7 @@ static void check_file_refused(struct place *p, const char *content,
 	FILE *f;
 
 	s = place_open(p);
-	s->ops->close(s);
+	store_close(s);
 	place_sql(p, "PRAGMA journal_mode = DELETE");
 	f = fopen(p->conn.url.path, "w");
 	fputs(content, f);
@@ -138,13 +140,13 @@ static void check_file_refused(struct place *p, const char *content,
 	s = NULL;
 	rc = p->ops->open(&s, &p->conn, &err);
 	if (!rc)
-		rc = p->ops->migrate(s, &applied, &version, &err);
+		rc = store_migrate(s, &applied, &version, &err);
 	assert_int_equal(rc, -(int)ERROR_ACCESS);
 	assert_non_null(strstr(err.message, p->conn.url.path));
 	if (!strstr(err.message, says))
 		fail_msg("%s", err.message);
 	if (s)
-		s->ops->close(s);
+		store_close(s);
 }
 
 static void refuses_other_files(void **state)
@@ -186,14 +188,14 @@ static void waits_and_then_names_the_file(void **state)
 
 	assert_int_equal(sqlite_open(&db, p->conn.url.path, &options, &err), 0);
 	assert_int_equal(sqlite_begin(db, &err), 0);
-	assert_int_equal(s->ops->save_attempt(s, &a, &err),
+	assert_int_equal(store_attempt_save(s, &a, &err),
 			 -(int)ERROR_TRANSIENT);
 	assert_non_null(strstr(err.message, p->conn.url.path));
 	sqlite_rollback(db);
 	error_clear(&err);
-	assert_int_equal(s->ops->save_attempt(s, &a, &err), 0);
+	assert_int_equal(store_attempt_save(s, &a, &err), 0);
 	sqlite_close(db);
-	s->ops->close(s);
+	store_close(s);
 }
 
 #define SHARED(make)                                                           \

@@ -1,4 +1,7 @@
 /* The history of runs: what is looked up, closed and forgotten. */
+#include "core/store/history.h"
+#include "core/store/pipelines.h"
+#include "core/store/session.h"
 #include "store_world.h"
 
 #include <inttypes.h>
@@ -32,9 +35,9 @@ static void closes_attempts(void **state)
 	/* The number of a process that began at another time. */
 	place_sql(p, "UPDATE attempts SET process_start ="
 		     " process_start || '0' WHERE attempt_id = 'killed'");
-	assert_int_equal(s->ops->close_attempts(s, "another", &err), 0);
+	assert_int_equal(store_attempts_close(s, "another", &err), 0);
 	check_run_state(p, "r-killed", "RUNNING");
-	assert_int_equal(s->ops->close_attempts(s, "orders", &err), 0);
+	assert_int_equal(store_attempts_close(s, "orders", &err), 0);
 	got = place_list(s, "orders", 10);
 	assert_string_equal(got.items[0].state, "FAILED");
 	assert_string_equal(got.items[0].outcome, "failed");
@@ -48,7 +51,7 @@ static void closes_attempts(void **state)
 	check_run_state(p, "r-killed", "FAILED");
 	check_run_state(p, "r-lost", "FAILED");
 	check_run_state(p, "r-done", "SUCCEEDED");
-	s->ops->close(s);
+	store_close(s);
 }
 
 static size_t count_runs(struct store *s, const char *pipeline,
@@ -59,7 +62,7 @@ static size_t count_runs(struct store *s, const char *pipeline,
 	struct error err = ERROR_INIT;
 	size_t n;
 
-	if (s->ops->list_runs(s, &filter, &list, &err))
+	if (store_runs_list(s, &filter, &list, &err))
 		fail_msg("%s", err.message);
 	n = list.n;
 	run_list_release(&list);
@@ -87,7 +90,7 @@ static void lists_runs(void **state)
 	a = attempt_of("c1", "r3");
 	a.pipeline = (char *)"it's";
 	place_save(s, &a);
-	assert_int_equal(s->ops->list_runs(s, &filter, &list, &err), 0);
+	assert_int_equal(store_runs_list(s, &filter, &list, &err), 0);
 	assert_int_equal(list.n, 2);
 	assert_string_equal(list.items[0].run_id, "r2");
 	assert_null(list.items[0].window_from);
@@ -104,7 +107,7 @@ static void lists_runs(void **state)
 	assert_int_equal(count_runs(s, "it's", NULL, 10), 1);
 	assert_int_equal(count_runs(s, NULL, "r1", 10), 1);
 	assert_int_equal(count_runs(s, "orders", "r3", 10), 0);
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void save_batch(struct store *s, const struct attempt *a, int64_t number,
@@ -131,7 +134,7 @@ static void save_batch(struct store *s, const struct attempt *a, int64_t number,
 		.at = 13,
 	};
 
-	if (s->ops->save_batch(s, &b, a, NULL, &err))
+	if (store_batch_save(s, &b, a, NULL, &err))
 		fail_msg("%s", err.message);
 }
 
@@ -149,9 +152,9 @@ static void lists_batches(void **state)
 	save_batch(s, &second, 1, NULL);
 	save_batch(s, &first, 1, NULL);
 	/* The mirror is left alone. */
-	assert_int_equal(s->ops->get_watermark(s, "orders", &mark, &err), 0);
+	assert_int_equal(store_mark_get(s, "orders", &mark, &err), 0);
 	assert_null(mark);
-	assert_int_equal(s->ops->list_batches(s, "r1", &list, &err), 0);
+	assert_int_equal(store_batches_list(s, "r1", &list, &err), 0);
 	assert_int_equal(list.n, 3);
 	assert_string_equal(list.items[0].attempt_id, "z-first");
 	assert_int_equal(list.items[0].number, 1);
@@ -171,9 +174,9 @@ static void lists_batches(void **state)
 	assert_string_equal(list.items[1].error_message, "no room for it");
 	assert_string_equal(list.items[2].attempt_id, "a-second");
 	batch_list_release(&list);
-	assert_int_equal(s->ops->list_batches(s, "nobody", &list, &err), 0);
+	assert_int_equal(store_batches_list(s, "nobody", &list, &err), 0);
 	assert_int_equal(list.n, 0);
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* Old attempts go, with their batches; the newest of a pipeline stays. */
@@ -195,19 +198,19 @@ static void prunes(void **state)
 	a = attempt_of("lonely", "r-lonely");
 	a.pipeline = (char *)"lonely";
 	place_save(s, &a);
-	assert_int_equal(s->ops->prune(s, 10 * US_PER_DAY, &err), 0);
+	assert_int_equal(store_history_prune(s, 10 * US_PER_DAY, &err), 0);
 	assert_int_equal(count_runs(s, NULL, NULL, 10), 6);
-	assert_int_equal(s->ops->prune(s, 5 * US_PER_DAY / 2, &err), 0);
+	assert_int_equal(store_history_prune(s, 5 * US_PER_DAY / 2, &err), 0);
 	got = place_list(s, NULL, 10);
 	assert_int_equal(got.n, 3);
 	assert_string_equal(got.items[1].attempt_id, "a2");
 	assert_string_equal(got.items[2].attempt_id, "lonely");
 	attempt_list_release(&got);
 	assert_int_equal(count_runs(s, NULL, NULL, 10), 3);
-	assert_int_equal(s->ops->prune(s, 1, &err), 0);
+	assert_int_equal(store_history_prune(s, 1, &err), 0);
 	assert_int_equal(count_runs(s, NULL, NULL, 10), 2);
 	place_sql(*state, "DELETE FROM attempts WHERE attempt_id = 'lonely'");
-	s->ops->close(s);
+	store_close(s);
 }
 
 #define SHARED(make)                                                           \

@@ -3,6 +3,9 @@
  * and paces. TIDEMARK_TEST_POSTGRES names a database that may be written to;
  * without it that engine is skipped.
  */
+#include "core/store/history.h"
+#include "core/store/pipelines.h"
+#include "core/store/session.h"
 #include "store_world.h"
 
 #include <stdio.h>
@@ -84,14 +87,14 @@ static void keeps_attempts(void **state)
 	a.error_message = (char *)"disk full; DROP TABLE runs";
 	a.paused = (char *)"{\"by\":\"pause_file\"}";
 	place_save(s, &a);
-	s->ops->close(s);
+	store_close(s);
 
 	s = place_open(p);
 	got = place_list(s, NULL, 10);
 	assert_int_equal(got.n, 1);
 	check_ended(&got.items[0], &a);
 	attempt_list_release(&got);
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* The attempt of a pipeline that was saved last comes first, whatever the
@@ -124,7 +127,7 @@ static void lists_newest_first(void **state)
 	got = place_list(s, "nobody", 2);
 	assert_int_equal(got.n, 0);
 	attempt_list_release(&got);
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void check_watermark(struct store *s, const char *pipeline,
@@ -133,7 +136,7 @@ static void check_watermark(struct store *s, const char *pipeline,
 	struct error err = ERROR_INIT;
 	char *got = NULL;
 
-	assert_int_equal(s->ops->get_watermark(s, pipeline, &got, &err), 0);
+	assert_int_equal(store_mark_get(s, pipeline, &got, &err), 0);
 	if (expected)
 		assert_string_equal(got, expected);
 	else
@@ -161,22 +164,20 @@ static void mirrors_marks(void **state)
 	a.batches = 1;
 	a.rows_read = 10;
 	/* Twice, as after a commit whose answer was lost. */
-	assert_int_equal(s->ops->save_batch(s, &b, &a, b.watermark, &err), 0);
-	assert_int_equal(s->ops->save_batch(s, &b, &a, b.watermark, &err), 0);
+	assert_int_equal(store_batch_save(s, &b, &a, b.watermark, &err), 0);
+	assert_int_equal(store_batch_save(s, &b, &a, b.watermark, &err), 0);
 	check_watermark(s, "orders", "{\"value\":\"1\"}");
 	got = place_list(s, "orders", 1);
 	assert_int_equal(got.items[0].rows_read, 10);
 	attempt_list_release(&got);
-	assert_int_equal(s->ops->set_watermark(s, "orders", NULL, "{}", &err),
-			 0);
+	assert_int_equal(store_mark_set(s, "orders", NULL, "{}", &err), 0);
 	check_watermark(s, "orders", "{}");
-	assert_int_equal(s->ops->set_watermark(s, "orders", NULL, NULL, &err),
-			 0);
+	assert_int_equal(store_mark_set(s, "orders", NULL, NULL, &err), 0);
 	check_watermark(s, "orders", NULL);
 	check_watermark(s, "it's", NULL);
-	assert_int_equal(s->ops->set_watermark(s, "it's", NULL, "{}", &err), 0);
+	assert_int_equal(store_mark_set(s, "it's", NULL, "{}", &err), 0);
 	check_watermark(s, "it's", "{}");
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void keeps_paces(void **state)
@@ -187,10 +188,9 @@ static void keeps_paces(void **state)
 	const char *texts[] = { "{\"a\":\"it's\"}", "{}", NULL };
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		assert_int_equal(s->ops->set_pace(s, "it's", texts[i], &err),
-				 0);
-		assert_int_equal(s->ops->set_pace(s, "other", "{}", &err), 0);
-		assert_int_equal(s->ops->get_pace(s, "it's", &got, &err), 0);
+		assert_int_equal(store_pace_set(s, "it's", texts[i], &err), 0);
+		assert_int_equal(store_pace_set(s, "other", "{}", &err), 0);
+		assert_int_equal(store_pace_get(s, "it's", &got, &err), 0);
 		if (texts[i])
 			assert_string_equal(got.settings, texts[i]);
 		else
@@ -200,7 +200,7 @@ static void keeps_paces(void **state)
 				    60 * US_PER_SECOND);
 		free(got.settings);
 	}
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* Whoever has been overtaken records its batch, and leaves the mirror. */
@@ -217,19 +217,16 @@ static void mirrors_the_newest(void **state)
 				  .number = 1 };
 
 	place_save(s, &old);
-	assert_int_equal(s->ops->set_watermark(s, "orders", "a1", "1", &err),
-			 0);
+	assert_int_equal(store_mark_set(s, "orders", "a1", "1", &err), 0);
 	place_save(s, &new);
-	assert_int_equal(s->ops->save_batch(s, &b, &old, "2", &err), 0);
-	assert_int_equal(s->ops->set_watermark(s, "orders", "a1", "3", &err),
-			 0);
+	assert_int_equal(store_batch_save(s, &b, &old, "2", &err), 0);
+	assert_int_equal(store_mark_set(s, "orders", "a1", "3", &err), 0);
 	check_watermark(s, "orders", "1");
-	assert_int_equal(s->ops->set_watermark(s, "other", "a1", "4", &err), 0);
+	assert_int_equal(store_mark_set(s, "other", "a1", "4", &err), 0);
 	check_watermark(s, "other", "4");
-	assert_int_equal(s->ops->set_watermark(s, "orders", "a2", "5", &err),
-			 0);
+	assert_int_equal(store_mark_set(s, "orders", "a2", "5", &err), 0);
 	check_watermark(s, "orders", "5");
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* A batch that cannot be saved leaves nothing of itself. */
@@ -246,12 +243,12 @@ static void saves_batches_whole(void **state)
 				  .number = 1 };
 	struct attempt_list got;
 
-	assert_true(s->ops->save_batch(s, &b, &a, b.watermark, &err) < 0);
+	assert_true(store_batch_save(s, &b, &a, b.watermark, &err) < 0);
 	got = place_list(s, NULL, 10);
 	assert_int_equal(got.n, 0);
 	attempt_list_release(&got);
 	check_watermark(s, "orders", NULL);
-	s->ops->close(s);
+	store_close(s);
 }
 
 /* A run is in the state of its newest attempt, in whatever order they are
@@ -274,7 +271,7 @@ static void derives_run_states(void **state)
 	first.state = (char *)"FAILED";
 	place_save(s, &first);
 	check_run_state(p, "r1", "SUCCEEDED");
-	s->ops->close(s);
+	store_close(s);
 }
 
 static void keeps_no_secret(void **state)
@@ -293,7 +290,7 @@ static void keeps_no_secret(void **state)
 	assert_null(strstr(got.items[0].error_message, "hunter2"));
 	attempt_list_release(&got);
 	secret_forget_all();
-	s->ops->close(s);
+	store_close(s);
 }
 
 #define SHARED(make)                                                           \

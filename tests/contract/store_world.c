@@ -9,6 +9,7 @@
 #include "clients/pg.h"
 #include "clients/sqlite.h"
 #include "core/base/alloc.h"
+#include "core/store/schema.h"
 #include "scratch.h"
 
 void place_sql(const struct place *p, const char *sql)
@@ -98,7 +99,7 @@ struct store *place_open(const struct place *p)
 	int applied, version;
 
 	if (p->ops->open(&s, &p->conn, &err) ||
-	    p->ops->migrate(s, &applied, &version, &err))
+	    store_migrate(s, &applied, &version, &err))
 		fail_msg("%s", err.message);
 	return s;
 }
@@ -128,7 +129,7 @@ void place_save(struct store *s, const struct attempt *a)
 {
 	struct error err = ERROR_INIT;
 
-	if (s->ops->save_attempt(s, a, &err))
+	if (store_attempt_save(s, a, &err))
 		fail_msg("%s", err.message);
 }
 
@@ -140,7 +141,7 @@ struct attempt_list place_list(struct store *s, const char *pipeline,
 	struct attempt_list out = { NULL, 0, 0 };
 	struct error err = ERROR_INIT;
 
-	if (s->ops->list_attempts(s, &filter, &out, &err))
+	if (store_attempts_list(s, &filter, &out, &err))
 		fail_msg("%s", err.message);
 	return out;
 }

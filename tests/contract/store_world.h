@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/plugin/store.h"
+#include "core/store/history.h"
 #include <cmocka.h>
 #include <sys/types.h>
-
-#include "core/plugin/store.h"
 
 extern const struct store_ops sqlite_store, postgres_store;
 

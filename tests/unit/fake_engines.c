@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "tests/unit/faulty_store.h"
 
 struct fake fake;
 
@@ -36,10 +37,9 @@ void fake_reset(int64_t source_rows)
 {
 	free(fake.watermark);
 	free(fake.batch_id);
-	free(fake.last_state);
-	free(fake.last_outcome);
 	memset(&fake, 0, sizeof(fake));
 	fake.source_rows = source_rows;
+	faulty_store_reset();
 }
 
 static const struct plugin fake_plugin = {
@@ -49,7 +49,7 @@ static const struct plugin fake_plugin = {
 	.version = "",
 	.connector = &fake_connector_ops,
 	.destination = &fake_destination_ops,
-	.store = &fake_store_ops,
+	.store = &faulty_store_ops,
 };
 
 const struct plugin *const plugin_builtin[] = { &fake_plugin, NULL };

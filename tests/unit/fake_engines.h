@@ -1,12 +1,11 @@
 /*
- * A source and a destination in memory, for the engine's own tests: rows are
- * ids 1..n, the destination counts how often each id arrived. Faults are
- * planted by number of call. Not a stand-in for any server.
+ * A source and a destination in memory, and the store of faulty_store.h, for
+ * the engine's own tests: rows are ids 1..n, the destination counts how often
+ * each id arrived. Faults are planted by number of call. Not a stand-in for any
+ * server.
  */
 #ifndef TIDEMARK_TESTS_UNIT_FAKE_ENGINES_H
 #define TIDEMARK_TESTS_UNIT_FAKE_ENGINES_H
-
-#include <pthread.h>
 
 #include "core/plugin/registry.h"
 #include "core/settings/settings.h"
@@ -19,11 +18,10 @@ struct fake {
 	char *watermark; /* as committed, or NULL */
 	char *batch_id;
 	int64_t rows_total;
-	int loads, opens, nexts, finishes, saves;
+	int loads, opens, nexts, finishes;
 	int pauses, asked, fail_asked; /* so many questions fail: ACCESS */
 	int64_t active, lag_us; /* the answers */
 	int64_t open_us; /* that it takes to open the source */
-	const char *pace; /* what the store has of it, or NULL */
 	int previews, fail_preview_at;
 	int fail_load_at; /* number of the load that fails, 0: none */
 	enum error_code fail_load_with;
@@ -36,53 +34,27 @@ struct fake {
 	int fail_next_at; /* number of the next() that fails */
 	int stop_at_load; /* stop_request() during this load */
 	int miscount_at; /* this load reports one row too few */
-	bool fail_save;
-	/* The lease in the store; times by the wall clock. */
-	struct fake_lease {
-		char holder[64];
-		int64_t pid, fence, until;
-		int takes, renewals, gives;
-		bool unclean; /* the one before it may still live */
-		bool fail_renew; /* TRANSIENT */
-	} lease;
 	int64_t lease_at_load; /* the fence that the last load came with */
 	int64_t stored_fence; /* at the destination */
 	int claims; /* prepares that were to claim the row */
 	void (*in_load)(void); /* called in each, before it commits */
 	void (*in_close)(void); /* of the destination */
-	int failed_runs; /* attempts in the store that failed: TRANSIENT */
-	int64_t failed_at; /* their end */
 	size_t largest_batch;
 	/* Ids that are refused (DATA), alone and in company. */
 	bool bad[FAKE_MOST + 1];
 	int64_t needs[FAKE_MOST + 1]; /* refused until this id is there */
 	int64_t refused_rows; /* rows of all refused loads together */
-	struct fake_letter {
-		char id[64], digest[64], key[64];
-		int attempts;
-	} letters[FAKE_MOST + 1];
-	size_t n_letters;
-	bool fail_letters;
-	char *last_state, *last_outcome; /* of the last saved attempt */
-	char last_attempt[64], last_run[64];
-	int attempts, runs; /* ids that followed one another */
-	int64_t attempt_rows; /* of the last one */
-	int64_t recorded_rows; /* of all, together */
-	int64_t dead_on_record; /* in batches */
-	int refused; /* batches on record with an error */
 };
 
 extern struct fake fake;
-/* Around what a lease's thread may look at meanwhile. */
-extern pthread_mutex_t fake_lock;
+/* The store, too, is empty then. */
 void fake_reset(int64_t source_rows);
 /* A pipeline "p" from `end` into itself by sequence, upsert, three tries. */
 struct pipeline_settings fake_settings(struct connection *end);
 
-/* The engines, a file each, and the options that they have: none. */
+/* The two ends, a file each, and the options that they have: none. */
 extern const struct connector_ops fake_connector_ops;
 extern const struct destination_ops fake_destination_ops;
-extern const struct store_ops fake_store_ops;
 extern const struct url_option fake_options[];
 
 #endif

@@ -1,14 +1,15 @@
 /* Bad rows of a run, over engines in memory. */
 #include "unit.h"
 
+#include <stdio.h>
+
 #include "core/base/log.h"
+#include "core/store/letters.h"
 #include "core/sync/run/pipeline.h"
 #include "core/sync/tasks/letters.h"
 #include "core/sync/tasks/sync.h"
 #include "tests/unit/fake_engines.h"
-
-extern const struct store_ops fake_store_ops;
-static struct store test_store = { &fake_store_ops };
+#include "tests/unit/faulty_store.h"
 
 static struct connection test_end = {
 	.name = (char *)"fake",
@@ -37,18 +38,24 @@ static int test_run(struct run_result *out)
 {
 	const struct run_options options = { .task = &sync_task };
 
-	return test_run_with(&test_store, out, &options);
+	return test_run_with(faulty_store(), out, &options);
 }
 
-static const struct fake_letter *find_letter(int64_t id)
+/* How often the row was refused, by its letter; 0: it has none. */
+static int64_t letter_attempts(int64_t id)
 {
-	char key[64];
+	char sql[128];
 
-	snprintf(key, sizeof(key), "{\"id\":%d}", (int)id);
-	for (size_t i = 0; i < fake.n_letters; i++)
-		if (!strcmp(fake.letters[i].key, key))
-			return &fake.letters[i];
-	return NULL;
+	snprintf(sql, sizeof(sql),
+		 "SELECT attempts FROM dead_letters\n"
+		 "WHERE row_key = '{\"id\":%d}'",
+		 (int)id);
+	return faulty_store_number(sql);
+}
+
+static int64_t letters_n(void)
+{
+	return faulty_store_number(LETTERS);
 }
 
 /* Every row is at the destination or a letter, none is both. */
@@ -58,7 +65,7 @@ static void check_rows(int64_t n)
 		if (!fake.arrived[id] != fake.bad[id])
 			fail_msg("row %d arrived %d times", (int)id,
 				 fake.arrived[id]);
-		if (fake.bad[id] != (find_letter(id) != NULL))
+		if (fake.bad[id] != (letter_attempts(id) > 0))
 			fail_msg("row %d: letter missing or wrong", (int)id);
 	}
 }
@@ -77,9 +84,11 @@ static void test_bad_rows_are_kept(void **state)
 	assert_int_equal(r.rows_read, 1000);
 	assert_int_equal(r.rows_inserted, 994);
 	assert_int_equal(r.rows_dead_lettered, 6);
-	assert_int_equal(fake.dead_on_record, 6);
+	assert_int_equal(faulty_store_number(
+				 "SELECT sum(rows_dead_lettered) FROM batches"),
+			 6);
 	check_rows(1000);
-	assert_int_equal(fake.n_letters, 6);
+	assert_int_equal(letters_n(), 6);
 	assert_non_null(strstr(fake.watermark, "\"value\":\"1000\""));
 	assert_int_equal(fake.rows_total, 994);
 	run_result_release(&r);
@@ -114,10 +123,10 @@ static void test_limit(void **state)
 		} else {
 			/* The letters found are kept, the mark is not moved;
 			 * what went in before the limit was known counts. */
-			assert_true(fake.n_letters > 0);
-			assert_int_equal(r.rows_dead_lettered, fake.n_letters);
+			assert_true(letters_n() > 0);
+			assert_int_equal(r.rows_dead_lettered, letters_n());
 			assert_int_equal(r.rows_read,
-					 r.rows_inserted + fake.n_letters);
+					 r.rows_inserted + letters_n());
 			assert_int_equal(r.batches, 1);
 			assert_null(strstr(fake.watermark ? fake.watermark : "",
 					   "\"value\""));
@@ -145,8 +154,8 @@ static void test_limit_is_of_the_run(void **state)
 	/* The next run begins before the third, and may have two more. */
 	assert_int_equal(test_run(&r), 0);
 	assert_int_equal(r.rows_dead_lettered, 1);
-	assert_int_equal(fake.n_letters, 3);
-	assert_int_equal(find_letter(610)->attempts, 2);
+	assert_int_equal(letters_n(), 3);
+	assert_int_equal(letter_attempts(610), 2);
 	check_rows(1000);
 	run_result_release(&r);
 }
@@ -161,7 +170,7 @@ static void test_mended_row_leaves_the_list(void **state)
 	fake.bad[7] = fake.bad[8] = true;
 	assert_int_equal(test_run(&r), 0);
 	run_result_release(&r);
-	assert_int_equal(fake.n_letters, 2);
+	assert_int_equal(letters_n(), 2);
 	/* Both come again, one of them mended. */
 	free(fake.watermark);
 	fake.watermark = NULL;
@@ -169,8 +178,8 @@ static void test_mended_row_leaves_the_list(void **state)
 	assert_int_equal(test_run(&r), 0);
 	assert_int_equal(r.rows_dead_lettered, 1);
 	run_result_release(&r);
-	assert_int_equal(fake.n_letters, 1);
-	assert_int_equal(find_letter(8)->attempts, 2);
+	assert_int_equal(letters_n(), 1);
+	assert_int_equal(letter_attempts(8), 2);
 }
 
 static void test_refresh_renews_the_list(void **state)
@@ -187,10 +196,10 @@ static void test_refresh_renews_the_list(void **state)
 	fake.bad[8] = false;
 	fake.source_rows = 5;
 	fake.bad[3] = true;
-	assert_int_equal(test_run_with(&test_store, &r, &options), 0);
+	assert_int_equal(test_run_with(faulty_store(), &r, &options), 0);
 	run_result_release(&r);
-	assert_int_equal(fake.n_letters, 1);
-	assert_non_null(find_letter(3));
+	assert_int_equal(letters_n(), 1);
+	assert_int_equal(letter_attempts(3), 1);
 	assert_int_equal(fake.finishes, 1);
 }
 
@@ -212,11 +221,11 @@ static void test_failures_on_the_way(void **state)
 	}
 	test_begin(200, "5");
 	fake.bad[60] = true;
-	fake.fail_letters = true;
+	faulty_store_fail(FAULTY_LETTERS, ERROR_ACCESS, -1);
 	assert_int_equal(test_run(&r), -ERROR_ACCESS);
 	assert_null(strstr(fake.watermark, "\"value\":\"100\""));
 	run_result_release(&r);
-	fake.fail_letters = false;
+	faulty_store_fail("", ERROR_NONE, 0);
 	assert_int_equal(test_run(&r), 0);
 	check_rows(200);
 	run_result_release(&r);
@@ -242,8 +251,7 @@ static void test_replay(void **state)
 	mark = xstrdup(fake.watermark);
 	fake.bad[7] = fake.bad[9] = false;
 	fake.source_rows = 299;
-	assert_int_equal(test_store.ops->list_dead_letters(&test_store, &any,
-							   &all, &err),
+	assert_int_equal(store_letters_list(faulty_store(), &any, &all, &err),
 			 0);
 	/* All but that of row 9, in the order in which they were stored. */
 	some = all;
@@ -254,16 +262,17 @@ static void test_replay(void **state)
 			some.items[some.n++] = all.items[i];
 	assert_int_equal(some.n, 3);
 	letters_task_init(&task, &some);
-	assert_int_equal(test_run_with(&test_store, &r, &options), -ERROR_DATA);
+	assert_int_equal(test_run_with(faulty_store(), &r, &options),
+			 -ERROR_DATA);
 	assert_non_null(strstr(r.error.message, "1 of 2 rows again"));
 	assert_int_equal(r.rows_read, 2);
 	assert_int_equal(r.rows_inserted, 1);
 	assert_int_equal(fake.arrived[7], 1);
 	assert_int_equal(fake.arrived[9], 0);
-	assert_int_equal(fake.n_letters, 3);
-	assert_int_equal(find_letter(8)->attempts, 2);
-	assert_int_equal(find_letter(9)->attempts, 1);
-	assert_int_equal(find_letter(300)->attempts, 1);
+	assert_int_equal(letters_n(), 3);
+	assert_int_equal(letter_attempts(8), 2);
+	assert_int_equal(letter_attempts(9), 1);
+	assert_int_equal(letter_attempts(300), 1);
 	assert_string_equal(fake.watermark, mark);
 	run_result_release(&r);
 	free(some.items);
@@ -287,7 +296,7 @@ static void test_without_a_place_for_letters(void **state)
 	test_pipeline.bad_rows.keep = false;
 	fake.bad[60] = true;
 	assert_int_equal(test_run(&r), -ERROR_DATA);
-	assert_int_equal(fake.n_letters, 0);
+	assert_int_equal(letters_n(), 0);
 	run_result_release(&r);
 	fake_reset(0);
 }

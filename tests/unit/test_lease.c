@@ -1,5 +1,5 @@
-/* The lease of a pipeline over a store in memory: who gets it, its heartbeat,
- * its end. */
+/* The lease of a pipeline: who gets it, its heartbeat, its end. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,16 +13,40 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/process.h"
 #include "core/base/stop.h"
 #include "core/sync/ledger/lease.h"
 #include "core/sync/run/pipeline.h"
 #include "core/sync/tasks/sync.h"
 #include "tests/unit/fake_engines.h"
+#include "tests/unit/faulty_store.h"
 
 #define MS 1000
+/* Longer than any machine takes for a test: what ends one here is a clock that
+ * was moved. */
+#define LEASE_US    (300 * US_PER_SECOND)
+#define BEAT_US	    (LEASE_US / 3)
+#define PATIENCE_MS 20000
 
-extern const struct store_ops fake_store_ops;
-static struct store test_store = { &fake_store_ops };
+/* The linker leads the calls of lease.c here (-Wl,--wrap). */
+int64_t __real_clock_boot_us(void);
+int64_t __wrap_clock_boot_us(void);
+int64_t __real_clock_monotonic_us(void);
+int64_t __wrap_clock_monotonic_us(void);
+static _Atomic int64_t test_boot_ahead;
+
+/* Our clock, by which a lease runs out. */
+int64_t __wrap_clock_boot_us(void)
+{
+	return __real_clock_boot_us() + test_boot_ahead;
+}
+
+/* By which the beats wait: nearly the time of one behind, so that a beat comes
+ * at once. Differences are as ever. */
+int64_t __wrap_clock_monotonic_us(void)
+{
+	return __real_clock_monotonic_us() - BEAT_US + 20 * MS;
+}
 
 static struct connection test_end = {
 	.name = (char *)"fake",
@@ -45,20 +69,53 @@ static int test_run_terms(struct run_result *out, int64_t lease_us,
 
 	p = fake_settings(&test_end);
 	p.retry.attempts = 2;
-	return pipeline_run(&p, &test_store, &options, out, &err);
+	return pipeline_run(&p, faulty_store(), &options, out, &err);
 }
 
 static int test_run(struct run_result *out)
 {
-	return test_run_terms(out, 60 * US_PER_SECOND, 0);
+	return test_run_terms(out, LEASE_US, 0);
+}
+
+static void test_reset(int64_t rows)
+{
+	fake_reset(rows);
+	test_boot_ahead = 0;
+}
+
+/* Of process 4711 in another container of this machine, or of nobody since it
+ * was given back (`until` 0), uncleanly (1). */
+static void test_lease(int fence, int64_t until)
+{
+	char *mark = process_mark();
+	char *sql = xstrfmt(
+		"INSERT INTO leases (name, fence, holder, host, pid, process,\n"
+		"                    session, since, until)\n"
+		"VALUES ('p', %d, 'other', 'somewhere', 4711,\n"
+		"        '%.*s/pid:[1]/1', '', 1, %" PRId64 ")\n"
+		"ON CONFLICT (name) DO UPDATE SET fence = excluded.fence,\n"
+		"  holder = excluded.holder, host = excluded.host,\n"
+		"  pid = excluded.pid, process = excluded.process,\n"
+		"  until = excluded.until",
+		fence, (int)strcspn(mark, "/"), mark, until);
+
+	faulty_store_do(sql);
+	free(sql);
+	free(mark);
 }
 
 static void test_hold(int64_t for_us)
 {
-	snprintf(fake.lease.holder, sizeof(fake.lease.holder), "other");
-	fake.lease.pid = 4711;
-	fake.lease.fence = 7;
-	fake.lease.until = clock_now_us() + for_us;
+	test_lease(7, clock_now_us() + for_us);
+}
+
+static int64_t lease_column(const char *name)
+{
+	char *sql = xstrfmt("SELECT %s FROM leases WHERE name = 'p'", name);
+	int64_t n = faulty_store_number(sql);
+
+	free(sql);
+	return n;
 }
 
 static int64_t test_number(const json_t *json, const char *name)
@@ -71,17 +128,17 @@ static void test_gives_it_back(void **state)
 	struct run_result r;
 
 	(void)state;
-	fake_reset(10);
+	test_reset(10);
 	for (int i = 1; i <= 3; i++) {
 		assert_int_equal(test_run(&r), 0);
-		assert_int_equal(fake.lease.gives, i);
-		assert_int_equal(fake.lease.until, 0);
-		assert_false(fake.lease.unclean);
-		assert_int_equal(fake.lease.fence, i);
+		assert_int_equal(faulty_store_count(FAULTY_GIVE), i);
+		assert_int_equal(lease_column("until"), 0);
+		assert_int_equal(lease_column("fence"), i);
 		run_result_release(&r);
 	}
 	assert_int_equal(fake.lease_at_load, 1);
-	assert_int_equal(fake.claims, 0);
+	/* Of the first, before whom nobody is known. */
+	assert_int_equal(fake.claims, 1);
 }
 
 static void test_busy(void **state)
@@ -89,12 +146,12 @@ static void test_busy(void **state)
 	struct run_result r;
 
 	(void)state;
-	fake_reset(10);
+	test_reset(10);
 	test_hold(US_PER_DAY);
 	assert_int_equal(test_run(&r), -ERROR_STATE);
 	assert_int_equal(r.outcome, OUTCOME_BUSY);
 	assert_int_equal(fake.opens, 0);
-	assert_null(fake.last_state);
+	assert_null(faulty_store_text(LAST_STATE));
 	assert_int_equal(test_number(r.held_by, "pid"), 4711);
 	assert_int_equal(test_number(r.held_by, "fence"), 7);
 	assert_string_equal(
@@ -103,7 +160,7 @@ static void test_busy(void **state)
 	assert_non_null(json_object_get(r.held_by, "since"));
 	assert_non_null(json_object_get(r.held_by, "until"));
 	assert_non_null(strstr(r.error.message, "process 4711 on somewhere"));
-	assert_int_equal(fake.lease.gives, 0);
+	assert_int_equal(faulty_store_count(FAULTY_GIVE), 0);
 	run_result_release(&r);
 }
 
@@ -113,18 +170,16 @@ static void test_waits(void **state)
 	int64_t begun = clock_monotonic_us();
 
 	(void)state;
-	fake_reset(10);
+	test_reset(10);
 	test_hold(300 * MS);
-	assert_int_equal(
-		test_run_terms(&r, 60 * US_PER_SECOND, 60 * US_PER_SECOND), 0);
+	assert_int_equal(test_run_terms(&r, LEASE_US, LEASE_US), 0);
 	assert_true(clock_monotonic_us() - begun >= 290 * MS);
-	assert_int_equal(fake.lease.fence, 8);
+	assert_int_equal(lease_column("fence"), 8);
 	assert_int_equal(r.rows_read, 10);
 	run_result_release(&r);
 	test_hold(US_PER_DAY);
 	begun = clock_monotonic_us();
-	assert_int_equal(test_run_terms(&r, US_PER_SECOND, 300 * MS),
-			 -ERROR_STATE);
+	assert_int_equal(test_run_terms(&r, LEASE_US, 300 * MS), -ERROR_STATE);
 	assert_true(clock_monotonic_us() - begun >= 290 * MS);
 	run_result_release(&r);
 }
@@ -136,20 +191,19 @@ static void test_claims_until_told(void **state)
 	struct run_result r;
 
 	(void)state;
-	fake_reset(10);
-	fake.lease.unclean = true;
+	test_reset(10);
 	fake.stored_fence = 40;
-	fake.lease.fence = 45;
+	test_lease(45, 1);
 	fake.source_rows = -1; /* no source */
 	assert_int_equal(test_run(&r), -ERROR_ACCESS);
 	run_result_release(&r);
-	assert_true(fake.lease.unclean);
+	assert_int_equal(lease_column("until"), 1);
 	assert_int_equal(fake.claims, 0);
 	fake.source_rows = 10;
 	assert_int_equal(test_run(&r), 0);
 	run_result_release(&r);
 	assert_int_equal(fake.claims, 1);
-	assert_false(fake.lease.unclean);
+	assert_int_equal(lease_column("until"), 0);
 	assert_int_equal(fake.lease_at_load, 47);
 	assert_int_equal(test_run(&r), 0);
 	run_result_release(&r);
@@ -162,38 +216,44 @@ static void test_rises_above_the_destination(void **state)
 	struct run_result r;
 
 	(void)state;
-	fake_reset(10);
+	test_reset(10);
 	fake.stored_fence = 40;
 	assert_int_equal(test_run(&r), 0);
 	assert_int_equal(fake.claims, 1);
 	assert_int_equal(fake.lease_at_load, 41);
-	assert_int_equal(fake.lease.fence, 41);
+	assert_int_equal(lease_column("fence"), 41);
 	run_result_release(&r);
 }
 
-static int test_renewals(void)
+/* Until so many more renewals were asked for; one who waits for ever is to
+ * fail.
+ */
+static void test_wait_for_beats(int more)
 {
-	int n;
+	int wanted = faulty_store_count(FAULTY_RENEW) + more;
 
-	pthread_mutex_lock(&fake_lock);
-	n = fake.lease.renewals;
-	pthread_mutex_unlock(&fake_lock);
-	return n;
+	for (int i = 0; i < PATIENCE_MS; i++)
+		if (faulty_store_count(FAULTY_RENEW) < wanted)
+			clock_sleep_us(MS);
 }
 
-/* Of what beats meanwhile: a third of it is more than a busy machine takes. */
-#define LONG_LEASE_US (3 * US_PER_SECOND)
-
-static void test_outlast_lease(void)
+/* Until the run has been told that its lease is lost: the thread that renews
+ * it has closed its handle, then. */
+static void test_wait_for_the_end(void)
 {
-	clock_sleep_us(LONG_LEASE_US + 300 * MS);
+	for (int i = 0; i < PATIENCE_MS; i++)
+		if (faulty_store_handles() > 1)
+			clock_sleep_us(MS);
 }
 
-/* Longer than the lease as it was taken. */
-static void test_wait_for_beats(void)
+/* The lease lasts on: both clocks go past its first end, a piece at a time. */
+static void test_outlast_by_beats(void)
 {
-	while (test_renewals() < 4)
-		clock_sleep_us(MS);
+	for (int i = 1; i <= 4; i++) {
+		test_boot_ahead = i * (LEASE_US / 2);
+		faulty_store_clock(test_boot_ahead);
+		test_wait_for_beats(2);
+	}
 }
 
 static void test_beats(void **state)
@@ -201,49 +261,52 @@ static void test_beats(void **state)
 	struct run_result r;
 
 	(void)state;
-	fake_reset(10);
-	fake.in_load = test_wait_for_beats;
-	assert_int_equal(test_run_terms(&r, LONG_LEASE_US, 0), 0);
+	test_reset(10);
+	fake.in_load = test_outlast_by_beats;
+	assert_int_equal(test_run(&r), 0);
 	assert_int_equal(fake.arrived[10], 1);
 	run_result_release(&r);
 }
 
 /* It runs out in the middle of a load, for one reason or another: nothing of
  * that load is committed. */
-static void check_lost(int64_t lease_us, void (*in_load)(void))
+static void check_lost(void (*in_load)(void))
 {
 	struct run_result r;
 
 	fake.in_load = in_load;
-	assert_int_equal(test_run_terms(&r, lease_us, 0), -ERROR_STATE);
+	assert_int_equal(test_run(&r), -ERROR_STATE);
 	assert_int_equal(r.outcome, OUTCOME_BUSY);
 	assert_int_equal(fake.arrived[1], 0);
-	assert_string_equal(fake.last_state, "FAILED");
+	assert_string_equal(faulty_store_text(LAST_STATE), "FAILED");
 	assert_non_null(strstr(r.error.message, "lease of this run"));
 	run_result_release(&r);
+}
+
+static void test_fail_renewals(int times)
+{
+	faulty_store_fail(FAULTY_RENEW, ERROR_TRANSIENT, times);
+	test_wait_for_beats(3);
+}
+
+static void test_go_away(void)
+{
+	test_fail_renewals(-1);
+	test_boot_ahead = LEASE_US + US_PER_SECOND;
 }
 
 static void test_store_that_is_away(void **state)
 {
 	(void)state;
-	fake_reset(10);
-	fake.lease.fail_renew = true;
-	check_lost(LONG_LEASE_US, test_outlast_lease);
-	assert_true(fake.lease.renewals >= 3);
+	test_reset(10);
+	check_lost(test_go_away);
 }
 
-/* Until the run has been told so; it may know by its own clock before. */
 static void test_steal(void)
 {
-	int before;
-
-	pthread_mutex_lock(&fake_lock);
+	test_wait_for_beats(1);
 	test_hold(US_PER_DAY);
-	before = fake.lease.renewals;
-	pthread_mutex_unlock(&fake_lock);
-	for (int i = 0; i < 2000 && test_renewals() == before; i++)
-		clock_sleep_us(MS);
-	clock_sleep_us(50 * MS);
+	test_wait_for_the_end();
 }
 
 static void test_overtaken(void **state)
@@ -251,57 +314,48 @@ static void test_overtaken(void **state)
 	struct run_result r;
 
 	(void)state;
-	fake_reset(10);
-	check_lost(300 * MS, test_steal);
+	test_reset(10);
+	check_lost(test_steal);
 	/* It stays the other's. */
-	assert_string_equal(fake.lease.holder, "other");
-	assert_true(fake.lease.until > clock_now_us());
-	test_hold(US_PER_DAY);
+	assert_int_equal(lease_column("holder = 'other'"), 1);
+	assert_true(lease_column("until") > clock_now_us());
 	assert_int_equal(test_run(&r), -ERROR_STATE);
 	run_result_release(&r);
 }
 
-static int test_renewals_before;
-
+/* The store's clock says that it is over, though nobody has taken it. */
 static void test_expire(void)
 {
-	pthread_mutex_lock(&fake_lock);
-	fake.lease.until = clock_now_us() - 1;
-	test_renewals_before = fake.lease.renewals;
-	pthread_mutex_unlock(&fake_lock);
-	clock_sleep_us(200 * MS);
+	test_wait_for_beats(1);
+	faulty_store_clock(LEASE_US + US_PER_SECOND);
+	test_wait_for_the_end();
 }
 
-/* The store's clock says that it is over, though nobody has taken it. */
 static void test_never_renews_what_is_over(void **state)
 {
 	(void)state;
-	fake_reset(10);
-	check_lost(300 * MS, test_expire);
-	assert_in_range(fake.lease.renewals, test_renewals_before,
-			test_renewals_before + 1);
+	test_reset(10);
+	check_lost(test_expire);
+	assert_true(lease_column("until") <=
+		    clock_now_us() + LEASE_US + US_PER_SECOND);
 }
 
 /* A store that was away for longer than the lease, and whose clock says that
  * there is time left: ours says that it is over. */
 static void test_return_late(void)
 {
-	pthread_mutex_lock(&fake_lock);
-	fake.lease.until = clock_now_us() + US_PER_DAY;
-	fake.lease.fail_renew = true;
-	pthread_mutex_unlock(&fake_lock);
-	clock_sleep_us(400 * MS);
-	pthread_mutex_lock(&fake_lock);
-	fake.lease.fail_renew = false;
-	pthread_mutex_unlock(&fake_lock);
+	faulty_store_do("UPDATE leases SET until = until + 86400000000");
+	test_fail_renewals(-1);
+	test_boot_ahead = LEASE_US + US_PER_SECOND;
+	faulty_store_fail("", ERROR_NONE, 0);
 	clock_sleep_us(100 * MS);
 }
 
 static void test_never_renews_late(void **state)
 {
 	(void)state;
-	fake_reset(10);
-	check_lost(300 * MS, test_return_late);
+	test_reset(10);
+	check_lost(test_return_late);
 }
 
 /* Behind the last batch there is nothing left to be kept from; but the last
@@ -311,12 +365,12 @@ static void test_overtaken_at_the_end(void **state)
 	struct run_result r;
 
 	(void)state;
-	fake_reset(10);
+	test_reset(10);
 	fake.in_close = test_steal;
-	assert_int_equal(test_run_terms(&r, LONG_LEASE_US, 0), -ERROR_STATE);
+	assert_int_equal(test_run(&r), -ERROR_STATE);
 	assert_int_equal(r.outcome, OUTCOME_BUSY);
 	assert_int_equal(fake.arrived[10], 1);
-	assert_string_equal(fake.last_state, "FAILED");
+	assert_string_equal(faulty_store_text(LAST_STATE), "FAILED");
 	assert_non_null(strstr(r.error.message, "nothing is missing"));
 	assert_int_equal(test_number(r.held_by, "pid"), 4711);
 	run_result_release(&r);
@@ -327,16 +381,21 @@ static void test_each_try_is_an_attempt(void **state)
 	struct run_result r;
 
 	(void)state;
-	fake_reset(1000);
+	test_reset(1000);
 	fake.fail_load_at = 3;
 	fake.fail_load_with = ERROR_TRANSIENT;
 	assert_int_equal(test_run(&r), 0);
 	assert_int_equal(r.rows_read, 1000);
-	assert_int_equal(fake.attempts, 2);
-	assert_int_equal(fake.runs, 1);
-	assert_int_equal(fake.recorded_rows, 1000);
-	assert_int_equal(fake.refused, 1);
-	assert_int_equal(fake.lease.takes, 1);
+	assert_int_equal(faulty_store_number("SELECT count(*) FROM attempts"),
+			 2);
+	assert_int_equal(faulty_store_number("SELECT count(*) FROM runs"), 1);
+	assert_int_equal(
+		faulty_store_number("SELECT sum(rows_read) FROM attempts"),
+		1000);
+	assert_int_equal(faulty_store_number("SELECT count(*) FROM batches\n"
+					     "WHERE error_code IS NOT NULL"),
+			 1);
+	assert_int_equal(faulty_store_count(FAULTY_TAKE), 1);
 	run_result_release(&r);
 }
 

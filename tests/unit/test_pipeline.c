@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -11,12 +12,11 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
+#include "core/store/history.h"
 #include "core/sync/run/pipeline.h"
 #include "core/sync/tasks/sync.h"
 #include "tests/unit/fake_engines.h"
-
-extern const struct store_ops fake_store_ops;
-static struct store test_store = { &fake_store_ops };
+#include "tests/unit/faulty_store.h"
 
 static struct connection test_end = {
 	.name = (char *)"fake",
@@ -29,7 +29,7 @@ static int test_run(struct run_result *out, const struct run_options *options)
 	struct error err = ERROR_INIT;
 
 	p = fake_settings(&test_end);
-	return pipeline_run(&p, &test_store, options, out, &err);
+	return pipeline_run(&p, faulty_store(), options, out, &err);
 }
 
 static void assert_each_once(int64_t n)
@@ -54,8 +54,8 @@ static void test_moves_every_row_once(void **state)
 	assert_int_equal(r.rows_inserted, 1050);
 	assert_each_once(1050);
 	assert_non_null(strstr(fake.watermark, "\"value\":\"1050\""));
-	assert_string_equal(fake.last_state, "SUCCEEDED");
-	assert_int_equal(fake.saves, r.batches);
+	assert_string_equal(faulty_store_text(LAST_STATE), "SUCCEEDED");
+	assert_int_equal(faulty_store_number(LOADED_BATCHES), r.batches);
 	run_result_release(&r);
 }
 
@@ -125,7 +125,7 @@ static void test_gives_up(void **state)
 						    ? OUTCOME_BUSY
 						    : OUTCOME_FAILED);
 		assert_int_equal(fake.opens, cases[i].opens);
-		assert_string_equal(fake.last_state, "FAILED");
+		assert_string_equal(faulty_store_text(LAST_STATE), "FAILED");
 		assert_null(fake.watermark);
 		run_result_release(&r);
 	}
@@ -175,6 +175,25 @@ static void test_refresh_gives_up(void **state)
 	run_result_release(&r);
 }
 
+static void test_keep_failure(int64_t at)
+{
+	static int n;
+	char id[32];
+	struct attempt a;
+	struct error err = ERROR_INIT;
+
+	snprintf(id, sizeof(id), "before-%d", ++n);
+	attempt_init(&a);
+	a.attempt_id = a.run_id = id;
+	a.pipeline = (char *)"p";
+	a.state = (char *)"FAILED";
+	a.outcome = (char *)"failed";
+	a.started_at = a.ended_at = at;
+	a.error_code = (char *)"transient";
+	a.error_message = (char *)"planted";
+	assert_int_equal(store_attempt_save(faulty_store(), &a, &err), 0);
+}
+
 static int test_run_after(int64_t ended_us_ago, struct run_result *r)
 {
 	struct pipeline_settings p = fake_settings(&test_end);
@@ -183,9 +202,9 @@ static int test_run_after(int64_t ended_us_ago, struct run_result *r)
 
 	p.breaker.failures = 3;
 	p.breaker.cool_down_us = 30 * US_PER_SECOND;
-	fake.failed_runs = 3;
-	fake.failed_at = clock_now_us() - ended_us_ago;
-	return pipeline_run(&p, &test_store, &options, r, &err);
+	for (int i = 0; i < 3; i++)
+		test_keep_failure(clock_now_us() - ended_us_ago);
+	return pipeline_run(&p, faulty_store(), &options, r, &err);
 }
 
 static void test_open_breaker_tries_nothing(void **state)
@@ -199,7 +218,8 @@ static void test_open_breaker_tries_nothing(void **state)
 	assert_non_null(strstr(r.error.message, "the breaker is open until"));
 	assert_int_equal(fake.opens, 0);
 	/* The ledger does not hear of it. */
-	assert_null(fake.last_state);
+	assert_int_equal(faulty_store_number("SELECT count(*) FROM attempts"),
+			 3);
 	run_result_release(&r);
 }
 
@@ -213,7 +233,7 @@ static void test_half_open_breaker_tries_once(void **state)
 	assert_int_equal(test_run_after((60 * US_PER_SECOND), &r),
 			 -ERROR_TRANSIENT);
 	assert_int_equal(fake.opens, 1);
-	assert_string_equal(fake.last_state, "FAILED");
+	assert_string_equal(faulty_store_text(LAST_STATE), "FAILED");
 	run_result_release(&r);
 	/* What works is retried as ever. */
 	fake_reset(1000);
@@ -282,7 +302,7 @@ static void test_rows_of_the_window(void **state)
 		fake.grow_by = windows[i].grow;
 		fake.fail_load_at = windows[i].fail_load_at;
 		fake.fail_load_with = ERROR_TRANSIENT;
-		pipeline_run(&p, &test_store, &options, &r, &err);
+		pipeline_run(&p, faulty_store(), &options, &r, &err);
 		over = test_arrived() - windows[i].loaded;
 		if (r.error.code != windows[i].code || over < 0 || over >= 100)
 			fail_msg("%zu: %s, %d rows", i, r.error.message,
@@ -327,7 +347,7 @@ static void test_store_failure_is_a_failure(void **state)
 
 	(void)state;
 	fake_reset(1000);
-	fake.fail_save = true;
+	faulty_store_fail(FAULTY_BATCH, ERROR_ACCESS, -1);
 	assert_int_equal(test_run(&r, &options), -ERROR_ACCESS);
 	assert_int_equal(r.outcome, OUTCOME_FAILED);
 	run_result_release(&r);
@@ -410,7 +430,8 @@ static void test_pressure_holds(void **state)
 	fake.fail_asked = 1;
 	fake.active = 4;
 	assert_int_equal(pthread_create(&relief, NULL, test_relieve, NULL), 0);
-	assert_int_equal(pipeline_run(&p, &test_store, &options, &r, &err), 0);
+	assert_int_equal(pipeline_run(&p, faulty_store(), &options, &r, &err),
+			 0);
 	pthread_join(relief, NULL);
 	assert_int_equal(fake.asked, 3);
 	assert_true(r.elapsed_us >= 2 * US_PER_SECOND);
@@ -436,7 +457,7 @@ static void test_time_is_up_in_a_failure(void **state)
 	fake.fail_load_at = 1;
 	fake.fail_load_with = ERROR_TRANSIENT;
 	fake.fail_load_every_time = true;
-	assert_int_equal(pipeline_run(&p, &test_store, &options, &r, &err),
+	assert_int_equal(pipeline_run(&p, faulty_store(), &options, &r, &err),
 			 -ERROR_TRANSIENT);
 	assert_int_equal(r.outcome, OUTCOME_FAILED);
 	assert_non_null(strstr(r.error.message, "planted"));
@@ -456,7 +477,8 @@ static void test_time_is_up(void **state)
 	(void)state;
 	p.pace.limits.rows_per_second = 1000;
 	fake_reset(1000);
-	assert_int_equal(pipeline_run(&p, &test_store, &options, &r, &err), 0);
+	assert_int_equal(pipeline_run(&p, faulty_store(), &options, &r, &err),
+			 0);
 	assert_int_equal(r.outcome, OUTCOME_STOPPED);
 	assert_in_range(r.rows_read, 200, 600);
 	run_result_release(&r);
@@ -476,7 +498,7 @@ static void test_stop_ends_after_the_batch(void **state)
 	assert_true(r.batches >= 2);
 	assert_true(r.batches < 10);
 	assert_each_once(r.rows_read);
-	assert_string_equal(fake.last_state, "SUCCEEDED");
+	assert_string_equal(faulty_store_text(LAST_STATE), "SUCCEEDED");
 	run_result_release(&r);
 	fake_reset(0);
 }

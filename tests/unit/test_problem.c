@@ -11,7 +11,7 @@
 #include "core/plugin/connector.h"
 #include "core/plugin/destination.h"
 #include "core/plugin/problem.h"
-#include "core/plugin/store.h"
+#include "core/store/history.h"
 
 static void test_first_error_counts(void **state)
 {

@@ -116,7 +116,8 @@ static const struct {
 	{ "broken", ERROR_CONFIG, { "cannot load", "tidemark-broken.so" } },
 	{ "abi", ERROR_CONFIG, { "ABI 99", "tidemark-abi.so" } },
 	{ "small", ERROR_CONFIG, { "8 bytes", "tidemark-small.so" } },
-	{ "hole", ERROR_BUG, { "\"get_watermark\"", "store", "hole.so" } },
+	{ "hole", ERROR_BUG, { "\"script\"", "store", "hole.so" } },
+	{ "mute", ERROR_BUG, { "dialect of its store", "mute.so" } },
 	{ "silent", ERROR_CONFIG, { "exports no tidemark_plugin" } },
 	{ "liar", ERROR_CONFIG, { "calls itself \"another\"" } },
 	{ "hollow", ERROR_BUG, { "\"open\"", "connector", "built in" } },
@@ -185,8 +186,8 @@ static void test_all(void **state)
 	static const char *const expected[] = { "good", "postgres", "sqlite",
 						"twin" };
 	static const char *const unsound[] = { "abi",	 "broken", "hole",
-					       "hollow", "liar",   "silent",
-					       "small" };
+					       "hollow", "liar",   "mute",
+					       "silent", "small" };
 	struct strlist paths = STRLIST_INIT, turned_away = STRLIST_INIT;
 	const struct plugin **all;
 	size_t n = 0;

@@ -1,4 +1,5 @@
 #include "core/sync/backfill/backfill.h"
+#include "core/store/chunks.h"
 #include "core/sync/parts/range.h"
 
 #include <inttypes.h>
@@ -321,7 +322,7 @@ static int planning_resume(struct planning *b, struct store *store,
 			free(c->state);
 			c->state = xstrdup(CHUNK_QUEUED);
 			c->attempts = 0;
-			rc = store->ops->save_chunk(store, c, &held, err);
+			rc = store_chunk_save(store, c, &held, err);
 		}
 		b->out->items = xgrow(b->out->items, &b->out->capacity,
 				      b->out->n + 1, sizeof(*c));
@@ -336,7 +337,7 @@ static int planning_take_known(struct planning *b, struct store *store,
 			       bool again, struct error *err)
 {
 	struct chunk_list known = { NULL, 0, 0 };
-	int rc = store->ops->list_chunks(store, b->p->name, &known, err);
+	int rc = store_chunks_list(store, b->p->name, &known, err);
 
 	if (!rc)
 		rc = planning_refuse_overlap(b, &known, err);
@@ -373,7 +374,7 @@ static int planning_queue(struct planning *b, struct store *store, bool again,
 	if (!rc)
 		rc = planning_all(b, err);
 	if (!rc)
-		rc = store->ops->add_chunks(store, b->out, &rule, err);
+		rc = store_chunks_add(store, b->out, &rule, err);
 	if (rc || !b->overtaken)
 		return rc;
 	chunk_list_release(b->out);

@@ -12,8 +12,8 @@
 #include "core/base/clock.h"
 #include "core/data/digest.h"
 #include "core/plugin/connector.h"
-#include "core/plugin/store.h"
 #include "core/settings/settings.h"
+#include "core/store/chunks.h"
 
 #define BACKFILL_CHUNK_ROWS 100000
 

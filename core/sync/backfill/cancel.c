@@ -4,6 +4,7 @@
 #include "core/base/log.h"
 #include "core/plugin/destination.h"
 #include "core/plugin/registry.h"
+#include "core/store/chunks.h"
 #include "core/sync/backfill/backfill.h"
 
 static bool cancel_is_of(const struct chunk *c, const char *id)
@@ -55,7 +56,7 @@ int backfill_forget(const struct pipeline_settings *p, struct store *store,
 		if (!cancel_is_of(c, id) || !strcmp(c->backfill_id, last))
 			continue;
 		last = c->backfill_id;
-		rc = store->ops->delete_chunks(store, p->name, last, err);
+		rc = store_chunks_delete(store, p->name, last, err);
 	}
 	/* Nobody takes such a row for that of another backfill. */
 	if (!rc && cancel_marks(p, known, id, &left))
@@ -69,7 +70,7 @@ int backfill_cancel(const struct pipeline_settings *p, struct store *store,
 		    int64_t *chunks, struct error *err)
 {
 	struct chunk_list known = { NULL, 0, 0 };
-	int rc = store->ops->list_chunks(store, p->name, &known, err);
+	int rc = store_chunks_list(store, p->name, &known, err);
 
 	*chunks = 0;
 	for (size_t i = 0; !rc && i < known.n; i++)

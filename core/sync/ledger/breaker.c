@@ -8,6 +8,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/store/history.h"
 
 /* Attempts to look at beyond those that open it: what says nothing. */
 #define BREAKER_LOOK_BACK 20
@@ -121,7 +122,7 @@ int breaker_check(struct store *store, const struct pipeline_settings *p,
 	if (!store || !p->breaker.failures)
 		return 0;
 	breaker_init(&b);
-	rc = store->ops->list_attempts(store, &filter, &list, err);
+	rc = store_attempts_list(store, &filter, &list, err);
 	if (!rc)
 		breaker_judge(&b, &p->breaker, &list, now);
 	if (!rc && breaker_is_open(&b, now))

@@ -7,8 +7,8 @@
 #ifndef TIDEMARK_CORE_SYNC_LEDGER_BREAKER_H
 #define TIDEMARK_CORE_SYNC_LEDGER_BREAKER_H
 
-#include "core/plugin/store.h"
 #include "core/settings/settings.h"
+#include "core/store/history.h"
 
 struct breaker {
 	int64_t failures; /* in a row */

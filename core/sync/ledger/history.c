@@ -6,6 +6,8 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/json_text.h"
+#include "core/store/history.h"
+#include "core/store/session.h"
 #include "core/sync/parts/state.h"
 
 int history_no_run(const char *run_id, struct error *err)
@@ -32,8 +34,8 @@ static int history_add(struct history *h, struct store *store,
 		memset(r, 0, sizeof(*r));
 		r->run = list->items[i];
 		if (!rc)
-			rc = store->ops->list_attempts(store, &filter,
-						       &r->attempts, err);
+			rc = store_attempts_list(store, &filter, &r->attempts,
+						 err);
 	}
 	free(list->items);
 	memset(list, 0, sizeof(*list));
@@ -46,7 +48,7 @@ static int history_query(struct history *h, struct store *store,
 {
 	const struct run_filter filter = { pipeline, run_id, limit };
 	struct run_list list = { NULL, 0, 0 };
-	int rc = store->ops->list_runs(store, &filter, &list, err);
+	int rc = store_runs_list(store, &filter, &list, err);
 
 	if (!rc)
 		rc = history_add(h, store, &list, err);
@@ -68,7 +70,7 @@ int history_list(struct history *out, const struct settings *s,
 	for (size_t i = 0; !rc && i < n; i++)
 		rc = history_query(out, store, pipelines[i]->name, NULL, limit,
 				   err);
-	store->ops->close(store);
+	store_close(store);
 	return rc;
 }
 
@@ -85,10 +87,10 @@ int history_show(struct history *out, const struct settings *s,
 		rc = history_no_run(run_id, err);
 	if (!rc) {
 		out->runs[0].shown = true;
-		rc = store->ops->list_batches(store, run_id,
-					      &out->runs[0].batches, err);
+		rc = store_batches_list(store, run_id, &out->runs[0].batches,
+					err);
 	}
-	store->ops->close(store);
+	store_close(store);
 	return rc;
 }
 

@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-#include "core/plugin/store.h"
 #include "core/settings/settings.h"
+#include "core/store/history.h"
 
 /* At most so many attempts of a run are looked up, the newest. */
 #define HISTORY_ATTEMPTS 100

@@ -13,7 +13,8 @@
 #include "core/base/process.h"
 #include "core/base/strbuf.h"
 #include "core/base/units.h"
-#include "core/plugin/registry.h"
+#include "core/store/leases.h"
+#include "core/store/session.h"
 #include "core/sync/ledger/ledger.h"
 
 /* Of the lease: how often it is renewed, and how soon tried again. */
@@ -46,19 +47,12 @@ struct lease_beat {
 
 static int lease_beat_open(struct lease_beat *b, struct error *err)
 {
-	const struct store_ops *ops;
-	int rc;
-
-	if (b->store)
-		return 0;
-	rc = registry_store(b->state.url.engine, &ops, err);
-	return rc ? rc : ops->open(&b->store, &b->state, err);
+	return b->store ? 0 : store_open(&b->store, &b->state, err);
 }
 
 static void lease_beat_close(struct lease_beat *b)
 {
-	if (b->store)
-		b->store->ops->close(b->store);
+	store_close(b->store);
 	b->store = NULL;
 }
 
@@ -87,8 +81,8 @@ static bool lease_beat_renew(struct lease_beat *b, bool *renewed)
 		return false;
 	rc = lease_beat_open(b, &err);
 	if (!rc)
-		rc = b->store->ops->renew_lease(b->store, &k->lease,
-						k->terms.lease_us, &held, &err);
+		rc = store_lease_renew(b->store, &k->lease, k->terms.lease_us,
+				       &held, &err);
 	if (!rc && held) {
 		atomic_store(&k->deadline_us, begun + k->terms.lease_us);
 		b->warned = false;
@@ -225,8 +219,8 @@ static int lease_try(struct lease_keeper *k, struct store *store,
 	int rc;
 
 	lease_release(before);
-	rc = store->ops->take_lease(store, wanted, k->terms.lease_us, answer,
-				    &k->lease, before, err);
+	rc = store_lease_take(store, wanted, k->terms.lease_us, answer,
+			      &k->lease, before, err);
 	if (rc || *answer == LEASE_BUSY)
 		return rc;
 	atomic_store(&k->deadline_us, begun + k->terms.lease_us);
@@ -347,7 +341,7 @@ int lease_keeper_meet(struct lease_keeper *k, struct store *store,
 		return 0;
 	free(l->session);
 	l->session = xstrdup(session);
-	rc = store->ops->amend_lease(store, l, &held, err);
+	rc = store_lease_amend(store, l, &held, err);
 	if (!rc && !held)
 		atomic_store(&k->lost, true);
 	return rc ? rc : lease_keeper_check(k, err);
@@ -383,7 +377,7 @@ static void lease_give_back(struct lease_keeper *k, struct store *store)
 	free(k->lease.session);
 	k->lease.session =
 		xstrdup(k->claim && k->predecessor ? k->predecessor : "");
-	if (store->ops->give_lease(store, &k->lease, &err))
+	if (store_lease_give(store, &k->lease, &err))
 		log_warn("the lease could not be given back, and ends by "
 			 "itself: %s",
 			 err.message);

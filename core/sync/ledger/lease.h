@@ -13,7 +13,7 @@
 
 #include "core/data/digest.h"
 #include "core/plugin/destination.h"
-#include "core/plugin/store.h"
+#include "core/store/leases.h"
 
 #define LEASE_DEFAULT_US (30 * US_PER_SECOND)
 

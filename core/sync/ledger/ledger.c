@@ -10,6 +10,8 @@
 #include "core/base/failpoint.h"
 #include "core/base/retry.h"
 #include "core/base/strbuf.h"
+#include "core/store/history.h"
+#include "core/store/pipelines.h"
 
 /* Parts are set apart by a byte that no name holds. */
 static void ledger_add(struct strbuf *sb, const char *text)
@@ -139,7 +141,7 @@ int ledger_close_others(struct store *store, const struct run_result *r,
 {
 	if (!store || r->unrecorded)
 		return 0;
-	return store->ops->close_attempts(store, r->pipeline->name, err);
+	return store_attempts_close(store, r->pipeline->name, err);
 }
 
 int ledger_begin(struct store *store, const struct run_result *r,
@@ -152,7 +154,7 @@ int ledger_begin(struct store *store, const struct run_result *r,
 	if (!store || r->unrecorded)
 		return 0;
 	ledger_attempt(&a, r, host, sizeof(host));
-	rc = store->ops->save_attempt(store, &a, err);
+	rc = store_attempt_save(store, &a, err);
 	return rc ? rc : failpoint("run_recorded", err);
 }
 
@@ -165,7 +167,7 @@ int ledger_refresh(struct store *store, const struct run_result *r,
 	if (!store || r->unrecorded)
 		return 0;
 	ledger_attempt(&a, r, host, sizeof(host));
-	return store->ops->save_attempt(store, &a, err);
+	return store_attempt_save(store, &a, err);
 }
 
 int ledger_batch(struct store *store, const struct run_result *r,
@@ -179,7 +181,7 @@ int ledger_batch(struct store *store, const struct run_result *r,
 	if (!store || r->unrecorded)
 		return 0;
 	ledger_attempt(&a, r, host, sizeof(host));
-	rc = store->ops->save_batch(store, b, &a, mark, err);
+	rc = store_batch_save(store, b, &a, mark, err);
 	return rc ? rc : failpoint("state_saved", err);
 }
 
@@ -189,8 +191,8 @@ static int ledger_locate(struct store *store, struct run_result *r,
 			 struct error *err)
 {
 	char id[DIGEST_TEXT_SIZE];
-	int rc = store->ops->get_watermark(store, r->pipeline->name,
-					   &r->watermark_before, err);
+	int rc = store_mark_get(store, r->pipeline->name, &r->watermark_before,
+				err);
 
 	if (rc)
 		return rc;
@@ -224,5 +226,5 @@ int ledger_end(struct store *store, struct run_result *r, struct error *err)
 		a.error_code = (char *)error_code_name(r->error.code);
 		a.error_message = (char *)r->error.message;
 	}
-	return store->ops->save_attempt(store, &a, err);
+	return store_attempt_save(store, &a, err);
 }

@@ -6,7 +6,7 @@
 #define TIDEMARK_CORE_SYNC_LEDGER_LEDGER_H
 
 #include "core/data/digest.h"
-#include "core/plugin/store.h"
+#include "core/store/history.h"
 #include "core/sync/parts/result.h"
 
 /* Hash of pipeline, tenant, window start, logic version and the config that

@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
+#include "core/store/pipelines.h"
 #include "core/sync/ledger/ledger.h"
 #include "core/sync/ledger/run_pace.h"
 
@@ -65,7 +66,7 @@ static void run_pace_ask(struct run_pace *r)
 	if (!store || (r->asked_us && now - r->asked_us < RUN_PACE_US))
 		return;
 	r->asked_us = now;
-	if (store->ops->get_pace(store, r->p->name, &found, &ignored))
+	if (store_pace_get(store, r->p->name, &found, &ignored))
 		return;
 	if (strcmp(found.settings ? found.settings : "", before) != 0) {
 		run_pace_change(r, found.settings);

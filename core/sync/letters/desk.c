@@ -7,6 +7,8 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/store/letters.h"
+#include "core/store/session.h"
 #include "core/sync/parts/state.h"
 
 static int desk_none(const char *pipeline, struct error *err)
@@ -26,7 +28,7 @@ static int desk_by_pipeline(struct dead_letter_list *out, struct store *store,
 		.names = !wish->rows,
 	};
 	size_t before = out->n;
-	int rc = store->ops->list_dead_letters(store, &filter, out, err);
+	int rc = store_letters_list(store, &filter, out, err);
 
 	if (rc || out->n > before)
 		return rc;
@@ -46,7 +48,7 @@ static int desk_by_id(struct dead_letter_list *out, struct store *store,
 						   .pipeline = pipeline,
 						   .names = !wish->rows };
 	size_t before = out->n;
-	int rc = store->ops->list_dead_letters(store, &filter, out, err);
+	int rc = store_letters_list(store, &filter, out, err);
 
 	if (rc || out->n > before)
 		return rc;
@@ -98,7 +100,7 @@ int letter_desk_find(struct dead_letter_list *out, const struct settings *s,
 				      wish, err);
 	for (size_t i = 0; !rc && i < ids; i++)
 		rc = desk_by_id(out, store, wish->ids->items[i], wish, err);
-	store->ops->close(store);
+	store_close(store);
 	if (!rc && (ids || pipelines > 1))
 		desk_once(out);
 	return rc;
@@ -113,8 +115,8 @@ int letter_desk_discard(const struct settings *s,
 
 	if (rc)
 		return rc;
-	rc = store->ops->delete_dead_letters(store, letters, err);
-	store->ops->close(store);
+	rc = store_letters_delete(store, letters, err);
+	store_close(store);
 	return rc;
 }
 
@@ -142,12 +144,12 @@ int letter_desk_expire(struct store *store, const char *pipeline,
 						   .names = true };
 	struct dead_letter_list list = { NULL, 0, 0 };
 	struct strbuf age = STRBUF_INIT;
-	int rc = store->ops->list_dead_letters(store, &filter, &list, err);
+	int rc = store_letters_list(store, &filter, &list, err);
 
 	if (!rc)
 		desk_keep_old(&list, clock_now_us() - keep_us);
 	if (!rc && list.n)
-		rc = store->ops->delete_dead_letters(store, &list, err);
+		rc = store_letters_delete(store, &list, err);
 	units_print_duration(&age, keep_us);
 	if (!rc && list.n)
 		log_info("%s: %zu dead letter%s deleted, refused last more "

@@ -5,8 +5,8 @@
 #ifndef TIDEMARK_CORE_SYNC_LETTERS_DESK_H
 #define TIDEMARK_CORE_SYNC_LETTERS_DESK_H
 
-#include "core/plugin/store.h"
 #include "core/settings/settings.h"
+#include "core/store/letters.h"
 
 struct letter_wish {
 	/* Both empty: all there are; both given: the ids must be of the first

@@ -9,6 +9,7 @@
 #include "core/base/json_text.h"
 #include "core/base/strbuf.h"
 #include "core/data/value.h"
+#include "core/store/letters.h"
 
 /* A letter's row as JSON: beyond this, long values are cut. */
 #define LETTER_BYTES ((size_t)1 << 20)
@@ -62,7 +63,7 @@ int letters_clear(struct letters *l, struct error *err)
 	int rc = 0;
 
 	if (l->over->n)
-		rc = l->store->ops->delete_dead_letters(l->store, l->over, err);
+		rc = store_letters_delete(l->store, l->over, err);
 	if (!rc)
 		dead_letter_list_release(l->over);
 	return rc;
@@ -77,8 +78,7 @@ int letters_open(struct letters *l, struct error *err)
 
 	rc = letters_clear(l, err);
 	if (!rc)
-		rc = l->store->ops->list_dead_letters(l->store, &filter, &list,
-						      err);
+		rc = store_letters_list(l->store, &filter, &list, err);
 	for (size_t i = 0; !rc && i < list.n; i++)
 		letters_note(l, &list.items[i]);
 	if (l->n)

@@ -10,8 +10,8 @@
 
 #include "core/data/digest.h"
 #include "core/plugin/destination.h"
-#include "core/plugin/store.h"
 #include "core/settings/settings.h"
+#include "core/store/letters.h"
 #include "core/sync/parts/bisect.h"
 #include "core/sync/parts/result.h"
 

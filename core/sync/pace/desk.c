@@ -7,6 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/units.h"
+#include "core/store/pipelines.h"
 
 void pace_view_release(struct pace_view *v)
 {
@@ -19,7 +20,7 @@ static int desk_find(struct store *store, const struct pipeline_settings *p,
 		     json_t **set, int64_t *changed_at, struct error *err)
 {
 	struct pace_record found = { NULL, 0 };
-	int rc = store->ops->get_pace(store, p->name, &found, err);
+	int rc = store_pace_get(store, p->name, &found, err);
 
 	if (rc)
 		return rc;
@@ -89,7 +90,7 @@ int pace_desk_change(struct store *store, const struct pipeline_settings *p,
 	if (!rc && json_object_size(set))
 		text = json_dumps(set, JSON_COMPACT);
 	if (!rc)
-		rc = store->ops->set_pace(store, p->name, text, err);
+		rc = store_pace_set(store, p->name, text, err);
 	pace_limits_release(&limits);
 	json_decref(set);
 	free(text);

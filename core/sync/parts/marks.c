@@ -7,6 +7,8 @@
 #include "core/data/value.h"
 #include "core/data/watermark.h"
 #include "core/plugin/registry.h"
+#include "core/store/pipelines.h"
+#include "core/store/session.h"
 #include "core/sync/parts/state.h"
 #include "core/sync/parts/stopper.h"
 
@@ -69,8 +71,8 @@ int marks_get(const struct settings *s, const struct pipeline_settings *p,
 	rc = state_open(s, &store, err);
 	if (rc)
 		return rc;
-	rc = store->ops->get_watermark(store, p->name, &out->watermark, err);
-	store->ops->close(store);
+	rc = store_mark_get(store, p->name, &out->watermark, err);
+	store_close(store);
 	return rc;
 }
 
@@ -210,9 +212,7 @@ int marks_put(const struct settings *s, const struct pipeline_settings *p,
 	if (!rc)
 		rc = marks_put_destination(p, watermark, err);
 	if (!rc)
-		rc = store->ops->set_watermark(store, p->name, NULL, watermark,
-					       err);
-	if (store)
-		store->ops->close(store);
+		rc = store_mark_set(store, p->name, NULL, watermark, err);
+	store_close(store);
 	return rc;
 }

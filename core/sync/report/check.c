@@ -6,6 +6,7 @@
 #include "core/base/alloc.h"
 #include "core/base/stop.h"
 #include "core/plugin/registry.h"
+#include "core/store/session.h"
 #include "core/sync/gate/gate.h"
 #include "core/sync/pace/probe.h"
 #include "core/sync/parts/about.h"
@@ -355,8 +356,7 @@ static void look_at_state(struct look *l)
 
 	if (l->state && state_look(l->state, &store, &err))
 		look_failed(l, "state", &err);
-	if (store)
-		store->ops->close(store);
+	store_close(store);
 }
 
 /* Who cannot be asked holds a run until it can be. */

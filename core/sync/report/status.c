@@ -9,6 +9,11 @@
 #include "core/base/stop.h"
 #include "core/data/value.h"
 #include "core/plugin/registry.h"
+#include "core/store/chunks.h"
+#include "core/store/history.h"
+#include "core/store/leases.h"
+#include "core/store/letters.h"
+#include "core/store/pipelines.h"
 #include "core/sync/backfill/backfill.h"
 #include "core/sync/ledger/lease.h"
 #include "core/sync/parts/marks.h"
@@ -51,8 +56,8 @@ static void status_mark(const struct pipeline_settings *p, struct store *store,
 	} else {
 		status_note(out, "destination", &err);
 		error_clear(&err);
-		if (store && store->ops->get_watermark(store, p->name,
-						       &mark.watermark, &err))
+		if (store &&
+		    store_mark_get(store, p->name, &mark.watermark, &err))
 			status_note(out, "state", &err);
 		else if (store)
 			out->from = "state";
@@ -86,7 +91,7 @@ static int64_t status_runs(const struct pipeline_settings *p,
 		strlist_add(&out->notes, "state: not reached");
 		return -1;
 	}
-	if (store->ops->list_attempts(store, &filter, &list, &err))
+	if (store_attempts_list(store, &filter, &list, &err))
 		status_note(out, "state", &err);
 	else
 		out->runs_known = true;
@@ -183,8 +188,8 @@ static void status_lease(const struct pipeline_settings *p, struct store *store,
 {
 	struct error err = ERROR_INIT;
 
-	if (store && store->ops->get_lease(store, p->name, &out->leased,
-					   &out->lease, &err))
+	if (store &&
+	    store_lease_get(store, p->name, &out->leased, &out->lease, &err))
 		status_note(out, "state", &err);
 }
 
@@ -193,8 +198,7 @@ static void status_letters(const struct pipeline_settings *p,
 {
 	struct error err = ERROR_INIT;
 
-	if (store && !store->ops->count_dead_letters(store, p->name,
-						     &out->letters, &err))
+	if (store && !store_letters_count(store, p->name, &out->letters, &err))
 		return;
 	out->letters = -1;
 	if (store)
@@ -227,8 +231,7 @@ static void status_chunks(const struct pipeline_settings *p,
 {
 	struct error err = ERROR_INIT;
 
-	if (store &&
-	    store->ops->list_chunks(store, p->name, &out->chunks, &err))
+	if (store && store_chunks_list(store, p->name, &out->chunks, &err))
 		status_note(out, "state", &err);
 }
 

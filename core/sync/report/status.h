@@ -7,6 +7,8 @@
 #define TIDEMARK_CORE_SYNC_REPORT_STATUS_H
 
 #include "core/settings/settings.h"
+#include "core/store/chunks.h"
+#include "core/store/leases.h"
 #include "core/sync/ledger/breaker.h"
 
 struct status_result {

@@ -11,6 +11,9 @@
 #include "core/base/stop.h"
 #include "core/base/trust.h"
 #include "core/plugin/registry.h"
+#include "core/store/history.h"
+#include "core/store/leases.h"
+#include "core/store/session.h"
 #include "core/sync/letters/desk.h"
 #include "core/sync/parts/state.h"
 #include "core/sync/parts/tries.h"
@@ -85,7 +88,7 @@ static void runner_prune(const struct settings *s, struct store *store,
 {
 	struct error err = ERROR_INIT;
 	int rc = s->state_keep_us
-			 ? store->ops->prune(store, s->state_keep_us, &err)
+			 ? store_history_prune(store, s->state_keep_us, &err)
 			 : 0;
 
 	for (size_t i = 0; !rc && s->state_letters_us && i < n; i++)
@@ -106,7 +109,7 @@ static bool runner_was_cut(struct store *store, const struct attempt *a)
 	if (strcmp(a->state, "RUNNING") != 0)
 		return !strcmp(a->outcome, "stopped");
 	lease_init(&lease);
-	store->ops->get_lease(store, a->pipeline, &held, &lease, &ignored);
+	store_lease_get(store, a->pipeline, &held, &lease, &ignored);
 	held = held && !process_mark_is_gone(lease.pid, lease.process);
 	lease_release(&lease);
 	return !held;
@@ -131,8 +134,7 @@ static size_t runner_first(struct store *store,
 		struct error ignored = ERROR_INIT;
 		const struct attempt *a = NULL;
 
-		if (!store->ops->list_attempts(store, &filter, &last,
-					       &ignored) &&
+		if (!store_attempts_list(store, &filter, &last, &ignored) &&
 		    last.n)
 			a = &last.items[0];
 		if (a && a->started_at > latest && a->started_at <= now) {
@@ -169,8 +171,7 @@ static void runner_round(const struct settings *s,
 	}
 	if (store && !dry_run)
 		runner_prune(s, store, pipelines, n);
-	if (store)
-		store->ops->close(store);
+	store_close(store);
 	if (options->round)
 		options->round(results, n, options->ctx);
 }

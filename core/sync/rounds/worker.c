@@ -8,6 +8,9 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
+#include "core/store/chunks.h"
+#include "core/store/history.h"
+#include "core/store/session.h"
 #include "core/sync/backfill/backfill.h"
 #include "core/sync/parts/state.h"
 #include "core/sync/parts/tries.h"
@@ -54,9 +57,9 @@ static int worker_claim(struct worker *w, const struct pipeline_settings *p,
 
 	backfill_config(p, config);
 	lease_keeper_fill(&asking, &wanted, "");
-	rc = w->store->ops->claim_chunk(w->store, p->name, config, &wanted,
-					lease_us ? lease_us : LEASE_DEFAULT_US,
-					found, out, err);
+	rc = store_chunk_claim(w->store, p->name, config, &wanted,
+			       lease_us ? lease_us : LEASE_DEFAULT_US, found,
+			       out, err);
 	lease_release(&wanted);
 	return rc;
 }
@@ -81,7 +84,7 @@ static void worker_set_aside(struct worker *w, struct chunk *c)
 	w->out->failed++;
 	worker_failed(w, &err);
 	error_clear(&err);
-	if (w->store->ops->save_chunk(w->store, c, &held, &err))
+	if (store_chunk_save(w->store, c, &held, &err))
 		worker_failed(w, &err);
 }
 
@@ -156,7 +159,7 @@ static int worker_is_due(struct worker *w, const struct pipeline_settings *p,
 {
 	const struct run_filter filter = { .pipeline = p->name, .limit = 1 };
 	struct attempt_list last = { NULL, 0, 0 };
-	int rc = w->store->ops->list_attempts(w->store, &filter, &last, err);
+	int rc = store_attempts_list(w->store, &filter, &last, err);
 	int64_t at = 0;
 
 	if (!rc && last.n)
@@ -203,8 +206,8 @@ static int worker_is_over(struct worker *w, bool *over, struct error *err)
 		char config[DIGEST_TEXT_SIZE];
 
 		backfill_config(w->pipelines[i], config);
-		rc = w->store->ops->list_chunks(w->store, w->pipelines[i]->name,
-						&list, err);
+		rc = store_chunks_list(w->store, w->pipelines[i]->name, &list,
+				       err);
 		for (size_t k = 0; k < list.n; k++)
 			if (!strcmp(list.items[k].config, config) &&
 			    (!strcmp(list.items[k].state, CHUNK_QUEUED) ||
@@ -252,8 +255,7 @@ static int worker_rounds(struct worker *w, struct error *err)
 			tries_progress(&tries, true);
 			continue;
 		}
-		if (w->store)
-			w->store->ops->close(w->store);
+		store_close(w->store);
 		w->store = NULL;
 		if (!tries_again(&tries, err))
 			return rc;
@@ -276,8 +278,7 @@ int worker_run(const struct settings *s,
 
 	memset(out, 0, sizeof(*out));
 	rc = n ? worker_rounds(&w, err) : 0;
-	if (w.store)
-		w.store->ops->close(w.store);
+	store_close(w.store);
 	if (rc)
 		return rc;
 	if (stop_requested())

@@ -10,6 +10,7 @@
 #include "core/base/stop.h"
 #include "core/base/strbuf.h"
 #include "core/data/value.h"
+#include "core/store/letters.h"
 #include "core/sync/parts/load.h"
 
 /* Beyond the limit so many more are looked for, for a row that fails alone may
@@ -207,7 +208,7 @@ static int dead_letter_save(struct run *r, const struct batch *b,
 		return 0;
 	letters_write(&r->letters, b, next->batch_id, r->checkpoint.watermark,
 		      bad, &letters);
-	rc = r->store->ops->save_dead_letters(r->store, &letters, err);
+	rc = store_letters_save(r->store, &letters, err);
 	if (!rc)
 		letters_add(&r->letters, &letters);
 	dead_letter_list_release(&letters);

@@ -4,6 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/store/pipelines.h"
 #include "core/sync/ledger/ledger.h"
 #include "core/sync/parts/load.h"
 #include "core/sync/parts/stamp.h"
@@ -279,9 +280,9 @@ int task_finish(struct run *r, const struct read_batch *last, struct error *err)
 	if (!rc && (moved || r->target.refresh)) {
 		xassign(&r->out->watermark_after, next.watermark);
 		if (r->store)
-			rc = r->store->ops->set_watermark(r->store, r->p->name,
-							  r->out->attempt_id,
-							  next.watermark, err);
+			rc = store_mark_set(r->store, r->p->name,
+					    r->out->attempt_id, next.watermark,
+					    err);
 	}
 	run_result_hold(r->out, &last->batch);
 	run_result_missing(r->out);

@@ -7,6 +7,8 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
+#include "core/store/leases.h"
+#include "core/store/letters.h"
 #include "core/sync/ledger/breaker.h"
 #include "core/sync/ledger/ledger.h"
 #include "core/sync/run/task.h"
@@ -136,8 +138,8 @@ static void pipeline_find_holder(struct run_context *c, struct run_result *out)
 
 	lease_init(&now);
 	if (c->store &&
-	    !c->store->ops->get_lease(c->store, pipeline_lease(c), &held, &now,
-				      &ignored) &&
+	    !store_lease_get(c->store, pipeline_lease(c), &held, &now,
+			     &ignored) &&
 	    held && (!own->holder || strcmp(own->holder, now.holder) != 0)) {
 		json_decref(out->held_by);
 		out->held_by = lease_json(&now);
@@ -152,8 +154,7 @@ static void pipeline_clear_letters(struct run_context *c)
 	struct error ignored = ERROR_INIT;
 
 	if (c->over.n)
-		c->store->ops->delete_dead_letters(c->store, &c->over,
-						   &ignored);
+		store_letters_delete(c->store, &c->over, &ignored);
 	dead_letter_list_release(&c->over);
 }
 

@@ -5,6 +5,7 @@
 #ifndef TIDEMARK_CORE_SYNC_RUN_TRY_H
 #define TIDEMARK_CORE_SYNC_RUN_TRY_H
 
+#include "core/store/letters.h"
 #include "core/sync/ledger/run_pace.h"
 #include "core/sync/parts/tries.h"
 #include "core/sync/run/pipeline.h"

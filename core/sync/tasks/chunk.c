@@ -10,6 +10,7 @@
 #include "core/data/digest.h"
 #include "core/data/value.h"
 #include "core/plugin/registry.h"
+#include "core/store/chunks.h"
 #include "core/sync/parts/range.h"
 #include "core/sync/parts/shape.h"
 #include "core/sync/run/past_mark.h"
@@ -210,7 +211,7 @@ static void chunk_note_pause(const struct run_pace *r, void *ctx)
 	if (!c->paused && !r->out->paused_text)
 		return;
 	xassign(&c->paused, r->out->paused_text);
-	r->store->ops->save_chunk(r->store, c, &held, &ignored);
+	store_chunk_save(r->store, c, &held, &ignored);
 }
 
 static void chunk_begin(struct run_context *c, struct run_result *out)
@@ -399,7 +400,7 @@ static int chunk_done(struct run_context *c, struct run_result *out, int rc,
 	if (rc == -ERROR_STATE && lease_keeper_check(&c->keeper, &unsaved))
 		return rc;
 	rc = chunk_judge(c, rc, err);
-	if (c->store->ops->save_chunk(c->store, chunk, &held, &unsaved)) {
+	if (store_chunk_save(c->store, chunk, &held, &unsaved)) {
 		log_warn("what became of the chunk could not be written down, "
 			 "and it will be done again: %s",
 			 unsaved.message);

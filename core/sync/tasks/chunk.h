@@ -15,7 +15,7 @@
 #define TIDEMARK_CORE_SYNC_TASKS_CHUNK_H
 
 #include "core/plugin/connector.h"
-#include "core/plugin/store.h"
+#include "core/store/chunks.h"
 #include "core/sync/run/task.h"
 
 /* Attempts of a chunk, by whichever workers, before it is set aside: of which

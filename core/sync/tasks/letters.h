@@ -6,7 +6,7 @@
 #ifndef TIDEMARK_CORE_SYNC_TASKS_LETTERS_H
 #define TIDEMARK_CORE_SYNC_TASKS_LETTERS_H
 
-#include "core/plugin/store.h"
+#include "core/store/letters.h"
 #include "core/sync/run/task.h"
 
 struct letters_task {

@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/store/leases.h"
 #include "core/sync/ledger/breaker.h"
 #include "core/sync/run/run.h"
 #include "core/sync/tasks/sync.h"
@@ -100,7 +101,7 @@ static int rehearsal_look_at_lease(struct store *store,
 	int rc;
 
 	lease_init(&now);
-	rc = store->ops->get_lease(store, p->name, &held, &now, err);
+	rc = store_lease_get(store, p->name, &held, &now, err);
 	if (!rc && held)
 		out->lease = lease_json(&now);
 	lease_release(&now);

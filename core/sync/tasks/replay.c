@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/store/history.h"
+#include "core/store/session.h"
 #include "core/sync/ledger/history.h"
 #include "core/sync/ledger/ledger.h"
 #include "core/sync/parts/state.h"
@@ -43,7 +45,7 @@ static bool replay_is_aside(const struct replay *p, struct store *store)
 	struct error ignored = ERROR_INIT;
 	char id[DIGEST_TEXT_SIZE] = "";
 
-	store->ops->list_attempts(store, &filter, &list, &ignored);
+	store_attempts_list(store, &filter, &list, &ignored);
 	for (size_t i = 0; i < list.n && strcmp(id, run_id) != 0; i++)
 		ledger_aside_id(p->pipeline, list.items[i].attempt_id, id);
 	attempt_list_release(&list);
@@ -107,13 +109,12 @@ static int replay_look(struct replay *out, struct store *store,
 		       const char *run_id, struct error *err)
 {
 	const struct run_filter filter = { .run_id = run_id, .limit = 1 };
-	int rc = store->ops->list_runs(store, &filter, &out->runs, err);
+	int rc = store_runs_list(store, &filter, &out->runs, err);
 
 	if (!rc && !out->runs.n)
 		rc = history_no_run(run_id, err);
 	if (!rc)
-		rc = store->ops->list_batches(store, run_id, &out->batches,
-					      err);
+		rc = store_batches_list(store, run_id, &out->batches, err);
 	return rc;
 }
 
@@ -332,6 +333,6 @@ int replay_find(struct replay *out, const struct settings *s,
 	rc = replay_look(out, store, run_id, err);
 	if (!rc)
 		rc = replay_check(out, s, store, err);
-	store->ops->close(store);
+	store_close(store);
 	return rc;
 }

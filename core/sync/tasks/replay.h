@@ -6,8 +6,8 @@
 #ifndef TIDEMARK_CORE_SYNC_TASKS_REPLAY_H
 #define TIDEMARK_CORE_SYNC_TASKS_REPLAY_H
 
-#include "core/plugin/store.h"
 #include "core/settings/settings.h"
+#include "core/store/history.h"
 #include "core/sync/run/task.h"
 
 struct replay {

@@ -4,6 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/data/value.h"
+#include "core/store/letters.h"
 #include "core/sync/parts/range_value.h"
 
 int verify_read_suspects(struct verify_side *s, const struct suspects *suspects,
@@ -231,7 +232,7 @@ int verify_excuse_letters(const struct verify_side *s, struct store *store,
 						   .names = true };
 	struct dead_letter_list letters = { NULL, 0, 0 };
 	struct strlist keys = STRLIST_INIT;
-	int rc = store->ops->list_dead_letters(store, &filter, &letters, err);
+	int rc = store_letters_list(store, &filter, &letters, err);
 
 	for (size_t i = 0; i < letters.n; i++)
 		verify_add_letter(&s->schema, &letters.items[i], &keys);

@@ -1,3 +1,5 @@
+#include "core/store/chunks.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -5,8 +7,35 @@
 #include "core/base/clock.h"
 #include "core/base/secret.h"
 #include "core/base/strbuf.h"
-#include "stores/common/attempt_fields.h"
-#include "stores/common/sql_store.h"
+#include "core/store/session.h"
+
+void chunk_release(struct chunk *c)
+{
+	free(c->chunk_id);
+	free(c->backfill_id);
+	free(c->pipeline);
+	free(c->config);
+	free(c->column);
+	free(c->window_from);
+	free(c->window_to);
+	free(c->range_from);
+	free(c->range_to);
+	free(c->state);
+	free(c->holder);
+	free(c->checksum);
+	free(c->error_code);
+	free(c->error_message);
+	free(c->paused);
+	memset(c, 0, sizeof(*c));
+}
+
+void chunk_list_release(struct chunk_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		chunk_release(&list->items[i]);
+	free(list->items);
+	memset(list, 0, sizeof(*list));
+}
 
 #define CHUNK_COLUMNS                                                          \
 	"chunk_id, backfill_id, pipeline, config, column_name,\n"              \
@@ -74,11 +103,6 @@ static const char forget_leases_sql[] =
 static const char forget_sql[] =
 	"DELETE FROM chunks WHERE pipeline = $1 AND backfill_id = $2";
 
-static int64_t chunk_number(const char *text)
-{
-	return text ? strtoll(text, NULL, 10) : 0;
-}
-
 static int chunk_note(void *ctx, const char *const *values, struct error *err)
 {
 	struct chunk_list *list = ctx;
@@ -94,38 +118,28 @@ static int chunk_note(void *ctx, const char *const *values, struct error *err)
 		.column = xstrdup(values[4]),
 		.window_from = xstrdup(values[5]),
 		.window_to = xstrdup(values[6]),
-		.number = chunk_number(values[7]),
+		.number = store_number_of(values[7]),
 		.range_from = xstrdup(values[8]),
 		.range_to = xstrdup(values[9]),
-		.nulls = chunk_number(values[10]) != 0,
-		.rows = chunk_number(values[11]),
+		.nulls = store_number_of(values[10]) != 0,
+		.rows = store_number_of(values[11]),
 		.state = xstrdup(values[12]),
-		.attempts = chunk_number(values[13]),
+		.attempts = store_number_of(values[13]),
 		.holder = xstrdup(values[14]),
 		.checksum = xstrdup(values[15]),
 		.error_code = xstrdup(values[16]),
 		.error_message = xstrdup(values[17]),
-		.queued_at = chunk_number(values[18]),
-		.started_at = chunk_number(values[19]),
-		.ended_at = chunk_number(values[20]),
+		.queued_at = store_number_of(values[18]),
+		.started_at = store_number_of(values[19]),
+		.ended_at = store_number_of(values[20]),
 		.paused = xstrdup(values[21]),
 	};
 	return 0;
 }
 
-static int chunk_note_held(void *ctx, const char *const *values,
-			   struct error *err)
+static int chunk_add(struct store *s, const struct chunk *c, struct error *err)
 {
-	(void)values;
-	(void)err;
-	*(bool *)ctx = true;
-	return 0;
-}
-
-static int chunk_add(struct sql_store *s, const struct chunk *c,
-		     struct error *err)
-{
-	char n[7][FIELD_TEXT_SIZE];
+	char n[7][STORE_NUMBER_SIZE];
 	const char *params[] = {
 		c->chunk_id,
 		c->backfill_id,
@@ -134,51 +148,49 @@ static int chunk_add(struct sql_store *s, const struct chunk *c,
 		c->column,
 		c->window_from,
 		c->window_to,
-		field_number(n[0], c->number),
+		store_number(n[0], c->number),
 		c->range_from,
 		c->range_to,
 		c->nulls ? "1" : "0",
-		field_number(n[1], c->rows),
+		store_number(n[1], c->rows),
 		c->state,
-		field_number(n[2], c->attempts),
+		store_number(n[2], c->attempts),
 		c->holder,
 		c->checksum,
 		c->error_code,
 		c->error_message,
-		field_number(n[3], c->queued_at),
-		field_number(n[4], c->started_at),
-		field_number(n[5], c->ended_at),
+		store_number(n[3], c->queued_at),
+		store_number(n[4], c->started_at),
+		store_number(n[5], c->ended_at),
 	};
 
-	return s->session->run(s, add_sql, params, ARRAY_SIZE(params), NULL,
-			       NULL, NULL, err);
+	return store_exec(s, add_sql, params, ARRAY_SIZE(params), err);
 }
 
-int sql_store_list_chunks(struct store *base, const char *pipeline,
-			  struct chunk_list *out, struct error *err)
+int store_chunks_list(struct store *s, const char *pipeline,
+		      struct chunk_list *out, struct error *err)
 {
-	struct sql_store *s = (struct sql_store *)base;
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
-	sql_store_add_now(s, &sql, list_sql);
+	strbuf_addstr(&sql, list_sql);
 	if (pipeline)
 		strbuf_addstr(&sql, " AND pipeline = $1");
 	strbuf_addstr(&sql, "\nORDER BY pipeline, queued_at, backfill_id, "
 			    "number");
-	rc = s->session->run(s, sql.data, &pipeline, pipeline ? 1 : 0,
-			     CHUNK_SHAPE, chunk_note, out, err);
+	rc = store_run(s, sql.data, &pipeline, pipeline ? 1 : 0, CHUNK_SHAPE,
+		       chunk_note, out, err);
 	strbuf_release(&sql);
 	return rc;
 }
 
 /* With the lock of all who add: what is there is there until the end. */
-static int chunk_judge(struct sql_store *s, const char *pipeline,
+static int chunk_judge(struct store *s, const char *pipeline,
 		       const struct chunk_rule *rule, bool *add,
 		       struct error *err)
 {
 	struct chunk_list known = { NULL, 0, 0 };
-	int rc = sql_store_list_chunks(&s->base, pipeline, &known, err);
+	int rc = store_chunks_list(s, pipeline, &known, err);
 
 	if (!rc)
 		rc = rule->judge(rule->ctx, &known, add, err);
@@ -186,34 +198,33 @@ static int chunk_judge(struct sql_store *s, const char *pipeline,
 	return rc;
 }
 
-int sql_store_add_chunks(struct store *base, const struct chunk_list *chunks,
-			 const struct chunk_rule *rule, struct error *err)
+int store_chunks_add(struct store *s, const struct chunk_list *chunks,
+		     const struct chunk_rule *rule, struct error *err)
 {
-	struct sql_store *s = (struct sql_store *)base;
-	const char *lock = s->session->lock_chunks_sql;
+	const char *lock = s->ops->dialect->lock_chunks_sql;
 	bool add = true;
-	int rc = chunks->n ? s->session->begin(s, err) : 0;
+	int rc = chunks->n ? s->ops->begin(s, STORE_USUAL, err) : 0;
 
 	if (rc || !chunks->n)
 		return rc;
-	if (lock)
-		rc = s->session->script(s, lock, err);
+	if (*lock)
+		rc = s->ops->script(s, lock, err);
 	if (!rc)
 		rc = chunk_judge(s, chunks->items[0].pipeline, rule, &add, err);
 	for (size_t i = 0; !rc && add && i < chunks->n; i++)
 		rc = chunk_add(s, &chunks->items[i], err);
-	return sql_store_end(s, rc, err);
+	return store_end(s, rc, err);
 }
 
 /* The row is locked, and stays so. */
-static int chunk_take(struct sql_store *s, struct chunk *c,
+static int chunk_take(struct store *s, struct chunk *c,
 		      const struct lease *wanted, int64_t lease_us, bool *taken,
 		      struct error *err)
 {
 	struct lease of_chunk = *wanted, out, before;
-	char now[FIELD_TEXT_SIZE];
+	char now[STORE_NUMBER_SIZE];
 	const char *params[] = { wanted->holder,
-				 field_number(now, clock_now_us()),
+				 store_number(now, clock_now_us()),
 				 c->chunk_id };
 	enum lease_answer answer = LEASE_BUSY;
 	int rc;
@@ -221,26 +232,24 @@ static int chunk_take(struct sql_store *s, struct chunk *c,
 	lease_init(&out);
 	lease_init(&before);
 	of_chunk.name = c->chunk_id;
-	rc = sql_store_take_lease_locked(s, &of_chunk, lease_us, &answer, &out,
-					 &before, err);
+	rc = store_lease_take_locked(s, &of_chunk, lease_us, &answer, &out,
+				     &before, err);
 	*taken = !rc && answer != LEASE_BUSY;
 	if (*taken)
-		rc = s->session->run(s, claim_sql, params, ARRAY_SIZE(params),
-				     NULL, NULL, NULL, err);
+		rc = store_exec(s, claim_sql, params, ARRAY_SIZE(params), err);
 	lease_release(&out);
 	lease_release(&before);
 	return rc;
 }
 
-static int chunk_claim_any(struct sql_store *s, const char *select,
+static int chunk_claim_any(struct store *s, const char *select,
 			   const char *const *of, const struct lease *wanted,
 			   int64_t lease_us, bool *found, struct chunk *out,
 			   struct error *err)
 {
-	char *sql = xstrfmt("%s%s", select, s->session->skip_locked);
+	char *sql = xstrfmt("%s%s", select, s->ops->dialect->skip_locked);
 	struct chunk_list list = { NULL, 0, 0 };
-	int rc = s->session->run(s, sql, of, 2, CHUNK_SHAPE, chunk_note, &list,
-				 err);
+	int rc = store_run(s, sql, of, 2, CHUNK_SHAPE, chunk_note, &list, err);
 
 	for (size_t i = 0; !rc && !*found && i < list.n; i++) {
 		struct chunk *c = &list.items[i];
@@ -262,20 +271,17 @@ static int chunk_claim_any(struct sql_store *s, const char *select,
 	return rc;
 }
 
-int sql_store_claim_chunk(struct store *base, const char *pipeline,
-			  const char *config, const struct lease *wanted,
-			  int64_t lease_us, bool *found, struct chunk *out,
-			  struct error *err)
+int store_chunk_claim(struct store *s, const char *pipeline, const char *config,
+		      const struct lease *wanted, int64_t lease_us, bool *found,
+		      struct chunk *out, struct error *err)
 {
-	struct sql_store *s = (struct sql_store *)base;
 	const char *of[] = { pipeline, config };
 	bool any = false;
-	int rc = s->session->run(s, any_sql, of, 2, "t", chunk_note_held, &any,
-				 err);
+	int rc = store_run(s, any_sql, of, 2, "t", store_note_any, &any, err);
 
 	*found = false;
 	if (!rc && any)
-		rc = s->session->begin(s, err);
+		rc = s->ops->begin(s, STORE_USUAL, err);
 	if (rc || !any)
 		return rc;
 	rc = chunk_claim_any(s, queued_sql, of, wanted, lease_us, found, out,
@@ -284,9 +290,8 @@ int sql_store_claim_chunk(struct store *base, const char *pipeline,
 		rc = chunk_claim_any(s, running_sql, of, wanted, lease_us,
 				     found, out, err);
 	if (!rc && !*found)
-		rc = s->session->run(s, leases_sql, &pipeline, 1, NULL, NULL,
-				     NULL, err);
-	rc = sql_store_end(s, rc, err);
+		rc = store_exec(s, leases_sql, &pipeline, 1, err);
+	rc = store_end(s, rc, err);
 	if (rc && *found) {
 		chunk_release(out);
 		*found = false;
@@ -294,22 +299,21 @@ int sql_store_claim_chunk(struct store *base, const char *pipeline,
 	return rc;
 }
 
-int sql_store_save_chunk(struct store *base, const struct chunk *c, bool *held,
-			 struct error *err)
+int store_chunk_save(struct store *s, const struct chunk *c, bool *held,
+		     struct error *err)
 {
-	struct sql_store *s = (struct sql_store *)base;
 	char *message = xstrdup(c->error_message);
 	char *paused = xstrdup(c->paused);
-	char n[4][FIELD_TEXT_SIZE];
+	char n[4][STORE_NUMBER_SIZE];
 	const char *params[] = {
 		c->state,
-		field_number(n[0], c->rows),
-		field_number(n[1], c->attempts),
+		store_number(n[0], c->rows),
+		store_number(n[1], c->attempts),
 		c->checksum,
 		c->error_code,
 		message,
-		field_number(n[2], c->started_at),
-		field_number(n[3], c->ended_at),
+		store_number(n[2], c->started_at),
+		store_number(n[3], c->ended_at),
 		paused,
 		c->chunk_id,
 		c->holder,
@@ -321,26 +325,23 @@ int sql_store_save_chunk(struct store *base, const struct chunk *c, bool *held,
 		secret_scrub(message);
 	if (paused)
 		secret_scrub(paused);
-	rc = s->session->run(s, save_sql, params, ARRAY_SIZE(params), "t",
-			     chunk_note_held, held, err);
+	rc = store_run(s, save_sql, params, ARRAY_SIZE(params), "t",
+		       store_note_any, held, err);
 	free(message);
 	free(paused);
 	return rc;
 }
 
-int sql_store_delete_chunks(struct store *base, const char *pipeline,
-			    const char *backfill_id, struct error *err)
+int store_chunks_delete(struct store *s, const char *pipeline,
+			const char *backfill_id, struct error *err)
 {
-	struct sql_store *s = (struct sql_store *)base;
 	const char *params[] = { pipeline, backfill_id };
-	int rc = s->session->begin(s, err);
+	int rc = s->ops->begin(s, STORE_USUAL, err);
 
 	if (rc)
 		return rc;
-	rc = s->session->run(s, forget_leases_sql, params, 2, NULL, NULL, NULL,
-			     err);
+	rc = store_exec(s, forget_leases_sql, params, 2, err);
 	if (!rc)
-		rc = s->session->run(s, forget_sql, params, 2, NULL, NULL, NULL,
-				     err);
-	return sql_store_end(s, rc, err);
+		rc = store_exec(s, forget_sql, params, 2, err);
+	return store_end(s, rc, err);
 }

@@ -1,11 +1,28 @@
+#include "core/store/leases.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/process.h"
-#include "core/base/strbuf.h"
-#include "stores/common/attempt_fields.h"
-#include "stores/common/sql_store.h"
+#include "core/store/session.h"
+
+void lease_init(struct lease *l)
+{
+	memset(l, 0, sizeof(*l));
+}
+
+void lease_release(struct lease *l)
+{
+	if (!l)
+		return;
+	free(l->name);
+	free(l->holder);
+	free(l->host);
+	free(l->process);
+	free(l->session);
+	lease_init(l);
+}
 
 /* @ is the store's now. */
 static const char read_sql[] =
@@ -42,30 +59,6 @@ static const char foreign_sql[] =
 	"WHERE until > @ AND host <> $1\n"
 	"  AND substr(process, 1, instr(process, '/')) <> $2 LIMIT 1";
 
-void sql_store_add_now(const struct sql_store *s, struct strbuf *out,
-		       const char *sql)
-{
-	for (; *sql; sql++)
-		if (*sql == '@')
-			strbuf_addstr(out, s->session->now_sql);
-		else
-			strbuf_addch(out, *sql);
-}
-
-static int lease_run(struct sql_store *s, const char *sql, const char *end,
-		     const char *const *params, int n, const char *shape,
-		     sql_row row, void *ctx, struct error *err)
-{
-	struct strbuf text = STRBUF_INIT;
-	int rc;
-
-	sql_store_add_now(s, &text, sql);
-	strbuf_addstr(&text, end);
-	rc = s->session->run(s, text.data, params, n, shape, row, ctx, err);
-	strbuf_release(&text);
-	return rc;
-}
-
 static int lease_note(void *ctx, const char *const *values, struct error *err)
 {
 	struct lease *l = ctx;
@@ -86,17 +79,20 @@ static int lease_note(void *ctx, const char *const *values, struct error *err)
 }
 
 /* Locked until the end of the transaction. */
-static int lease_read(struct sql_store *s, const char *name, struct lease *out,
+static int lease_read(struct store *s, const char *name, struct lease *out,
 		      struct error *err)
 {
-	return lease_run(s, read_sql, s->session->for_update, &name, 1,
-			 LEASE_SHAPE, lease_note, out, err);
+	char *sql = xstrfmt("%s%s", read_sql, s->ops->dialect->for_update);
+	int rc = store_run(s, sql, &name, 1, LEASE_SHAPE, lease_note, out, err);
+
+	free(sql);
+	return rc;
 }
 
 static int lease_refuse_machine(void *ctx, const char *const *values,
 				struct error *err)
 {
-	const struct sql_store *s = ctx;
+	const struct store *s = ctx;
 
 	return error_set(err, ERROR_CONFIG,
 			 "state store %s is a file, and another machine is "
@@ -106,7 +102,7 @@ static int lease_refuse_machine(void *ctx, const char *const *values,
 			 s->where, values[1], values[0], values[2]);
 }
 
-static int lease_check_machine(struct sql_store *s, const struct lease *wanted,
+static int lease_check_machine(struct store *s, const struct lease *wanted,
 			       struct error *err)
 {
 	char *boot =
@@ -114,8 +110,8 @@ static int lease_check_machine(struct sql_store *s, const struct lease *wanted,
 	const char *params[] = { wanted->host, boot };
 	int rc = 0;
 
-	if (s->session->is_file && *wanted->process)
-		rc = lease_run(s, foreign_sql, "", params, 2, "ttt",
+	if (s->ops->dialect->is_file && *wanted->process)
+		rc = store_run(s, foreign_sql, params, 2, "ttt",
 			       lease_refuse_machine, s, err);
 	free(boot);
 	return rc;
@@ -133,35 +129,33 @@ static enum lease_answer lease_judge(const struct lease *before,
 	return LEASE_BUSY;
 }
 
-static int lease_write(struct sql_store *s, const struct lease *wanted,
+static int lease_write(struct store *s, const struct lease *wanted,
 		       int64_t lease_us, struct error *err)
 {
-	char pid[FIELD_TEXT_SIZE], us[FIELD_TEXT_SIZE];
+	char pid[STORE_NUMBER_SIZE], us[STORE_NUMBER_SIZE];
 	const char *params[] = {
 		wanted->holder,
 		wanted->host,
-		field_number(pid, wanted->pid),
+		store_number(pid, wanted->pid),
 		wanted->process,
-		field_number(us, lease_us),
+		store_number(us, lease_us),
 		wanted->name,
 	};
 
-	return lease_run(s, take_sql, "", params, ARRAY_SIZE(params), NULL,
-			 NULL, NULL, err);
+	return store_exec(s, take_sql, params, ARRAY_SIZE(params), err);
 }
 
 /* The row is locked from the first look on. */
-int sql_store_take_lease_locked(struct sql_store *s, const struct lease *wanted,
-				int64_t lease_us, enum lease_answer *answer,
-				struct lease *out, struct lease *before,
-				struct error *err)
+int store_lease_take_locked(struct store *s, const struct lease *wanted,
+			    int64_t lease_us, enum lease_answer *answer,
+			    struct lease *out, struct lease *before,
+			    struct error *err)
 {
 	int rc = lease_read(s, wanted->name, before, err);
 
 	if (!rc && !before->name)
-		rc = s->session->run(s, make_sql,
-				     (const char *[]){ wanted->name }, 1, NULL,
-				     NULL, NULL, err);
+		rc = store_exec(s, make_sql, (const char *[]){ wanted->name },
+				1, err);
 	if (!rc && !before->name)
 		rc = lease_read(s, wanted->name, before, err);
 	if (!rc)
@@ -175,77 +169,61 @@ int sql_store_take_lease_locked(struct sql_store *s, const struct lease *wanted,
 	return rc ? rc : lease_read(s, wanted->name, out, err);
 }
 
-int sql_store_take_lease(struct store *base, const struct lease *wanted,
-			 int64_t lease_us, enum lease_answer *answer,
-			 struct lease *out, struct lease *before,
-			 struct error *err)
+int store_lease_take(struct store *s, const struct lease *wanted,
+		     int64_t lease_us, enum lease_answer *answer,
+		     struct lease *out, struct lease *before, struct error *err)
 {
-	struct sql_store *s = (struct sql_store *)base;
 	/* A token that a crash of the server takes back would be given to the
 	 * next one, too, while its holder works on. A file's holders end with
 	 * the machine. */
-	int rc = s->session->is_file ? s->session->begin(s, err)
-				     : s->session->begin_durable(s, err);
+	bool is_file = s->ops->dialect->is_file;
+	int rc = s->ops->begin(s, is_file ? STORE_USUAL : STORE_DURABLE, err);
 
 	if (rc)
 		return rc;
-	rc = sql_store_take_lease_locked(s, wanted, lease_us, answer, out,
-					 before, err);
-	return sql_store_end(s, rc, err);
+	rc = store_lease_take_locked(s, wanted, lease_us, answer, out, before,
+				     err);
+	return store_end(s, rc, err);
 }
 
-static int lease_note_held(void *ctx, const char *const *values,
-			   struct error *err)
+int store_lease_renew(struct store *s, const struct lease *l, int64_t lease_us,
+		      bool *held, struct error *err)
 {
-	(void)values;
-	(void)err;
-	*(bool *)ctx = true;
-	return 0;
-}
-
-int sql_store_renew_lease(struct store *base, const struct lease *l,
-			  int64_t lease_us, bool *held, struct error *err)
-{
-	struct sql_store *s = (struct sql_store *)base;
-	char us[FIELD_TEXT_SIZE];
-	const char *params[] = { field_number(us, lease_us), l->name,
+	char us[STORE_NUMBER_SIZE];
+	const char *params[] = { store_number(us, lease_us), l->name,
 				 l->holder };
 
 	*held = false;
-	return lease_run(s, renew_sql, "", params, 3, "t", lease_note_held,
-			 held, err);
+	return store_run(s, renew_sql, params, 3, "t", store_note_any, held,
+			 err);
 }
 
-int sql_store_amend_lease(struct store *base, const struct lease *l, bool *held,
-			  struct error *err)
+int store_lease_amend(struct store *s, const struct lease *l, bool *held,
+		      struct error *err)
 {
-	struct sql_store *s = (struct sql_store *)base;
-	char fence[FIELD_TEXT_SIZE];
-	const char *params[] = { field_number(fence, l->fence), l->session,
+	char fence[STORE_NUMBER_SIZE];
+	const char *params[] = { store_number(fence, l->fence), l->session,
 				 l->name, l->holder };
 
 	*held = false;
-	return lease_run(s, amend_sql, "", params, 4, "t", lease_note_held,
-			 held, err);
+	return store_run(s, amend_sql, params, 4, "t", store_note_any, held,
+			 err);
 }
 
-int sql_store_give_lease(struct store *base, const struct lease *l,
-			 struct error *err)
+int store_lease_give(struct store *s, const struct lease *l, struct error *err)
 {
-	struct sql_store *s = (struct sql_store *)base;
-	char until[FIELD_TEXT_SIZE];
-	const char *params[] = { field_number(until, l->until), l->session,
+	char until[STORE_NUMBER_SIZE];
+	const char *params[] = { store_number(until, l->until), l->session,
 				 l->name, l->holder };
 
-	return s->session->run(s, give_sql, params, 4, NULL, NULL, NULL, err);
+	return store_exec(s, give_sql, params, 4, err);
 }
 
-int sql_store_get_lease(struct store *base, const char *name, bool *held,
-			struct lease *out, struct error *err)
+int store_lease_get(struct store *s, const char *name, bool *held,
+		    struct lease *out, struct error *err)
 {
-	struct sql_store *s = (struct sql_store *)base;
-	int rc = lease_run(s, read_sql, "", &name, 1, LEASE_SHAPE, lease_note,
-			   out, err);
+	int rc = store_run(s, read_sql, &name, 1, LEASE_SHAPE, lease_note, out,
+			   err);
 
 	*held = !rc && out->name && out->until > out->now;
 	return rc;

@@ -1,11 +1,38 @@
+#include "core/store/letters.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/secret.h"
 #include "core/base/strbuf.h"
-#include "stores/common/attempt_fields.h"
-#include "stores/common/sql_store.h"
+#include "core/store/session.h"
+
+static void dead_letter_release(struct dead_letter *l)
+{
+	free(l->id);
+	free(l->pipeline);
+	free(l->run_id);
+	free(l->attempt_id);
+	free(l->batch_id);
+	free(l->key);
+	free(l->key_digest);
+	free(l->row);
+	free(l->row_digest);
+	free(l->category);
+	free(l->error_code);
+	free(l->server_code);
+	free(l->error_message);
+	free(l->checkpoint);
+}
+
+void dead_letter_list_release(struct dead_letter_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		dead_letter_release(&list->items[i]);
+	free(list->items);
+	memset(list, 0, sizeof(*list));
+}
 
 static const char save_sql[] =
 	"INSERT INTO dead_letters (id, pipeline, run_id, attempt_id, "
@@ -40,11 +67,11 @@ static const char count_sql[] =
 static const char delete_sql[] =
 	"DELETE FROM dead_letters WHERE id = $1 AND attempt_id = $2";
 
-static int letters_save(struct sql_store *s, const struct dead_letter *l,
+static int letters_save(struct store *s, const struct dead_letter *l,
 			struct error *err)
 {
 	char *message = xstrdup(l->error_message);
-	char n[4][FIELD_TEXT_SIZE];
+	char n[4][STORE_NUMBER_SIZE];
 	const char *params[] = {
 		l->id,
 		l->pipeline,
@@ -61,39 +88,31 @@ static int letters_save(struct sql_store *s, const struct dead_letter *l,
 		l->server_code,
 		message,
 		l->checkpoint,
-		field_number(n[0], l->attempts),
-		l->next_try_at ? field_number(n[1], l->next_try_at) : NULL,
-		field_number(n[2], l->created_at),
-		field_number(n[3], l->updated_at),
+		store_number(n[0], l->attempts),
+		l->next_try_at ? store_number(n[1], l->next_try_at) : NULL,
+		store_number(n[2], l->created_at),
+		store_number(n[3], l->updated_at),
 	};
 	int rc;
 
 	secret_scrub(message);
-	rc = s->session->run(s, save_sql, params, ARRAY_SIZE(params), NULL,
-			     NULL, NULL, err);
+	rc = store_exec(s, save_sql, params, ARRAY_SIZE(params), err);
 	free(message);
 	return rc;
 }
 
-int sql_store_save_dead_letters(struct store *base,
-				const struct dead_letter_list *letters,
-				struct error *err)
+int store_letters_save(struct store *s, const struct dead_letter_list *letters,
+		       struct error *err)
 {
-	struct sql_store *s = (struct sql_store *)base;
 	/* The mark is about to go past these rows: only the letters have them.
 	 */
-	int rc = s->session->begin_durable(s, err);
+	int rc = s->ops->begin(s, STORE_DURABLE, err);
 
 	if (rc)
 		return rc;
 	for (size_t i = 0; !rc && i < letters->n; i++)
 		rc = letters_save(s, &letters->items[i], err);
-	return sql_store_end(s, rc, err);
-}
-
-static int64_t letters_number(const char *text)
-{
-	return text ? strtoll(text, NULL, 10) : 0;
+	return store_end(s, rc, err);
 }
 
 static int letters_note(void *ctx, const char *const *values, struct error *err)
@@ -112,28 +131,26 @@ static int letters_note(void *ctx, const char *const *values, struct error *err)
 		.key = xstrdup(values[5]),
 		.key_digest = xstrdup(values[6]),
 		.row = xstrdup(values[7]),
-		.truncated = letters_number(values[8]) != 0,
+		.truncated = store_number_of(values[8]) != 0,
 		.row_digest = xstrdup(values[9]),
 		.category = xstrdup(values[10]),
 		.error_code = xstrdup(values[11]),
 		.server_code = xstrdup(values[12]),
 		.error_message = xstrdup(values[13]),
 		.checkpoint = xstrdup(values[14]),
-		.attempts = letters_number(values[15]),
-		.next_try_at = letters_number(values[16]),
-		.created_at = letters_number(values[17]),
-		.updated_at = letters_number(values[18]),
+		.attempts = store_number_of(values[15]),
+		.next_try_at = store_number_of(values[16]),
+		.created_at = store_number_of(values[17]),
+		.updated_at = store_number_of(values[18]),
 	};
 	return 0;
 }
 
-int sql_store_list_dead_letters(struct store *base,
-				const struct dead_letter_filter *filter,
-				struct dead_letter_list *out, struct error *err)
+int store_letters_list(struct store *s, const struct dead_letter_filter *filter,
+		       struct dead_letter_list *out, struct error *err)
 {
-	struct sql_store *s = (struct sql_store *)base;
 	struct strbuf sql = STRBUF_INIT;
-	char limit[FIELD_TEXT_SIZE];
+	char limit[STORE_NUMBER_SIZE];
 	const char *params[3];
 	int n = 0, rc;
 
@@ -148,11 +165,11 @@ int sql_store_list_dead_letters(struct store *base,
 	}
 	strbuf_addstr(&sql, "\nORDER BY created_at DESC, id");
 	if (filter->limit) {
-		params[n++] = field_number(limit, filter->limit);
+		params[n++] = store_number(limit, filter->limit);
 		strbuf_addf(&sql, " LIMIT $%d", n);
 	}
-	rc = s->session->run(s, sql.data, params, n, "ttttttt?tttttt?t?tt",
-			     letters_note, out, err);
+	rc = store_run(s, sql.data, params, n, "ttttttt?tttttt?t?tt",
+		       letters_note, out, err);
 	strbuf_release(&sql);
 	return rc;
 }
@@ -161,26 +178,24 @@ static int letters_note_count(void *ctx, const char *const *values,
 			      struct error *err)
 {
 	(void)err;
-	*(int64_t *)ctx = letters_number(values[0]);
+	*(int64_t *)ctx = store_number_of(values[0]);
 	return 0;
 }
 
-int sql_store_count_dead_letters(struct store *base, const char *pipeline,
-				 int64_t *out, struct error *err)
+int store_letters_count(struct store *s, const char *pipeline, int64_t *out,
+			struct error *err)
 {
-	struct sql_store *s = (struct sql_store *)base;
 
 	*out = 0;
-	return s->session->run(s, count_sql, &pipeline, 1, "1t",
-			       letters_note_count, out, err);
+	return store_run(s, count_sql, &pipeline, 1, "1t", letters_note_count,
+			 out, err);
 }
 
-int sql_store_delete_dead_letters(struct store *base,
-				  const struct dead_letter_list *letters,
-				  struct error *err)
+int store_letters_delete(struct store *s,
+			 const struct dead_letter_list *letters,
+			 struct error *err)
 {
-	struct sql_store *s = (struct sql_store *)base;
-	int rc = s->session->begin(s, err);
+	int rc = s->ops->begin(s, STORE_USUAL, err);
 
 	if (rc)
 		return rc;
@@ -188,8 +203,7 @@ int sql_store_delete_dead_letters(struct store *base,
 		const char *params[] = { letters->items[i].id,
 					 letters->items[i].attempt_id };
 
-		rc = s->session->run(s, delete_sql, params, ARRAY_SIZE(params),
-				     NULL, NULL, NULL, err);
+		rc = store_exec(s, delete_sql, params, ARRAY_SIZE(params), err);
 	}
-	return sql_store_end(s, rc, err);
+	return store_end(s, rc, err);
 }

@@ -1,13 +1,12 @@
-#include "stores/common/attempt_fields.h"
+#include "core/store/attempt_fields.h"
 
-#include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/secret.h"
+#include "core/store/session.h"
 
 enum field_kind {
 	FIELD_TEXT, /* NULL is "" */
@@ -49,12 +48,6 @@ static const struct attempt_field {
 	{ FIELD_NUMBER, offsetof(struct attempt, progress) },
 };
 
-const char *field_number(char out[FIELD_TEXT_SIZE], int64_t value)
-{
-	snprintf(out, FIELD_TEXT_SIZE, "%" PRId64, value);
-	return out;
-}
-
 void attempt_to_texts(const struct attempt *a, struct field_texts *out)
 {
 	memset(out, 0, sizeof(*out));
@@ -66,7 +59,7 @@ void attempt_to_texts(const struct attempt *a, struct field_texts *out)
 
 		if (f->kind == FIELD_NUMBER) {
 			memcpy(&number, at, sizeof(number));
-			out->values[i] = field_number(out->numbers[i], number);
+			out->values[i] = store_number(out->numbers[i], number);
 			continue;
 		}
 		memcpy(&text, at, sizeof(text));
@@ -92,8 +85,7 @@ void attempt_from_texts(struct attempt *out, const char *const *values)
 		char *at = (char *)out + f->offset;
 
 		if (f->kind == FIELD_NUMBER) {
-			int64_t number =
-				values[i] ? strtoll(values[i], NULL, 10) : 0;
+			int64_t number = store_number_of(values[i]);
 			memcpy(at, &number, sizeof(number));
 		} else {
 			char *text = xstrdup(values[i]);

@@ -1,14 +1,15 @@
 /*
  * The columns of an attempt as text parameters and back: one table for
- * writing and reading, in the order of the statements of sql_store.c.
+ * writing and reading, in the order of the statements of history.c and
+ * history_save.c.
  */
-#ifndef TIDEMARK_STORES_COMMON_ATTEMPT_FIELDS_H
-#define TIDEMARK_STORES_COMMON_ATTEMPT_FIELDS_H
+#ifndef TIDEMARK_CORE_STORE_ATTEMPT_FIELDS_H
+#define TIDEMARK_CORE_STORE_ATTEMPT_FIELDS_H
 
-#include "core/plugin/store.h"
+#include "core/store/history.h"
+#include "core/store/session.h"
 
-#define FIELD_TEXT_SIZE 24
-#define ATTEMPT_FIELDS	27
+#define ATTEMPT_FIELDS 27
 
 #define ATTEMPT_COLUMNS                                                        \
 	"attempt_id, run_id, pipeline, tenant, state, outcome, host, pid, "    \
@@ -23,7 +24,7 @@
 
 struct field_texts {
 	const char *values[ATTEMPT_FIELDS];
-	char numbers[ATTEMPT_FIELDS][FIELD_TEXT_SIZE];
+	char numbers[ATTEMPT_FIELDS][STORE_NUMBER_SIZE];
 	char *owned[ATTEMPT_FIELDS]; /* texts that were scrubbed of secrets */
 };
 
@@ -32,7 +33,5 @@ void attempt_to_texts(const struct attempt *a, struct field_texts *out);
 void field_texts_release(struct field_texts *t);
 /* `out` fresh from attempt_init; texts are copied. */
 void attempt_from_texts(struct attempt *out, const char *const *values);
-/* Decimal text of a number, for parameters. */
-const char *field_number(char out[FIELD_TEXT_SIZE], int64_t value);
 
 #endif

@@ -1,0 +1,77 @@
+/* The chunks of backfills in the state store. */
+#ifndef TIDEMARK_CORE_STORE_CHUNKS_H
+#define TIDEMARK_CORE_STORE_CHUNKS_H
+
+#include "core/store/leases.h"
+
+#define CHUNK_QUEUED  "queued"
+#define CHUNK_RUNNING "running"
+#define CHUNK_DONE    "done"
+#define CHUNK_FAILED  "failed" /* set aside */
+
+/* A piece of a backfill: who works on it has the lease of its chunk_id. Owned
+ * texts, none NULL but as said; times in µs since 1970, 0: not yet. */
+struct chunk {
+	char *chunk_id; /* PIPELINE/BACKFILL/NUMBER */
+	char *backfill_id; /* of pipeline, config and window */
+	char *pipeline;
+	char *config; /* of whose rows: another one does not take it up */
+	char *column; /* whose values the ranges are */
+	char *window_from, *window_to; /* of the backfill; NULL: open */
+	int64_t number; /* from 1 */
+	char *range_from, *range_to; /* NULL: open */
+	bool nulls; /* the rows without a value, instead */
+	int64_t rows; /* as counted; once it is done, as loaded */
+	char *state; /* CHUNK_... */
+	int64_t attempts;
+	char *holder; /* of the lease, in the last attempt; "" */
+	char *checksum; /* of both sides, once it is done; or NULL */
+	char *error_code, *error_message; /* of the last attempt; or NULL */
+	/* What holds its worker, as in an attempt; in a list only while that
+	 * one has the lease. */
+	char *paused;
+	int64_t queued_at, started_at, ended_at;
+};
+struct chunk_list {
+	struct chunk *items;
+	size_t n;
+	size_t capacity;
+};
+void chunk_release(struct chunk *c);
+void chunk_list_release(struct chunk_list *list);
+
+/* Whether chunks may be added, by what there is of their pipeline. */
+struct chunk_rule {
+	/* Asked under the lock of all who add: `*add`, true before, set to
+	 * false adds nothing, as does a code, which is passed on. */
+	int (*judge)(void *ctx, const struct chunk_list *known, bool *add,
+		     struct error *err);
+	void *ctx;
+};
+
+/* All of one pipeline. The rule is asked and they are added in one transaction,
+ * beside which nobody adds any; one that is there already stays as it is. */
+int store_chunks_add(struct store *s, const struct chunk_list *chunks,
+		     const struct chunk_rule *rule, struct error *err);
+/* In the order in which they are claimed; `pipeline` NULL: of any. `out` empty
+ * before. */
+int store_chunks_list(struct store *s, const char *pipeline,
+		      struct chunk_list *out, struct error *err);
+/* Take the next chunk that waits, of this pipeline and config, or one whose
+ * worker is gone or has lost its lease; and with it the lease of its chunk_id,
+ * as store_lease_take() does (`wanted` without a name). Counts an attempt. No
+ * two ever get the same. `*found` false: there is none now; `out` is filled
+ * only if there is. */
+int store_chunk_claim(struct store *s, const char *pipeline, const char *config,
+		      const struct lease *wanted, int64_t lease_us, bool *found,
+		      struct chunk *out, struct error *err);
+/* State, rows, attempts, checksum, error, what holds it, and times of a chunk;
+ * `*held` false, and nothing written, if another holder has claimed it since.
+ */
+int store_chunk_save(struct store *s, const struct chunk *c, bool *held,
+		     struct error *err);
+/* Forget a backfill, and the leases of its chunks. */
+int store_chunks_delete(struct store *s, const char *pipeline,
+			const char *backfill_id, struct error *err);
+
+#endif

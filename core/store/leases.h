@@ -1,0 +1,62 @@
+/*
+ * The leases in the state store: who may write a pipeline, or work on a chunk,
+ * and until when. The store's clock decides, never ours.
+ */
+#ifndef TIDEMARK_CORE_STORE_LEASES_H
+#define TIDEMARK_CORE_STORE_LEASES_H
+
+#include "core/plugin/store.h"
+
+/* Who may write a pipeline, and until when. All times are µs by the store's
+ * clock, whose "now" comes with what is read. Owned texts. */
+struct lease {
+	char *name; /* the pipeline */
+	char *holder; /* no two holdings have the same */
+	char *host;
+	int64_t pid;
+	char *process; /* process_mark() of the holder */
+	char *session; /* at the destination, as its session() said; "" */
+	int64_t since, until; /* until 0: given back */
+	int64_t fence; /* only grows */
+	int64_t now;
+};
+void lease_init(struct lease *l);
+void lease_release(struct lease *l);
+
+enum lease_answer {
+	LEASE_BUSY, /* `before` has it */
+	LEASE_TAKEN, /* from nobody: `before` was given back */
+	LEASE_INHERITED, /* `before` may not know that it is over; or nothing
+			  * is known of who was before (host "") */
+};
+
+/* Take the lease `wanted` names (name, holder, host, pid, process) for
+ * `lease_us`, if it is free, has run out, or its holder is surely gone; its
+ * fence is one more than any before. `*before`: who had it; `now` is set in any
+ * case. CONFIG when the store is a file and another machine has a lease in it.
+ */
+int store_lease_take(struct store *s, const struct lease *wanted,
+		     int64_t lease_us, enum lease_answer *answer,
+		     struct lease *out, struct lease *before,
+		     struct error *err);
+/* The same in a transaction of the caller, whose end frees the lease's row. */
+int store_lease_take_locked(struct store *s, const struct lease *wanted,
+			    int64_t lease_us, enum lease_answer *answer,
+			    struct lease *out, struct lease *before,
+			    struct error *err);
+/* `lease_us` from now on; `*held` false once it has run out or is another's: it
+ * never comes back. */
+int store_lease_renew(struct store *s, const struct lease *l, int64_t lease_us,
+		      bool *held, struct error *err);
+/* Write down a higher fence, and the session; `*held` as above. */
+int store_lease_amend(struct store *s, const struct lease *l, bool *held,
+		      struct error *err);
+/* Give it back with `until` and `session` as in `l`: 0 and "", or, when the one
+ * before it may still live, 1 and that one's session. Harmless when it is
+ * another's by now. */
+int store_lease_give(struct store *s, const struct lease *l, struct error *err);
+/* Who has it: `*held` false when nobody, or no longer. */
+int store_lease_get(struct store *s, const char *name, bool *held,
+		    struct lease *out, struct error *err);
+
+#endif

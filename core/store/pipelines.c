@@ -1,0 +1,97 @@
+#include "core/store/pipelines.h"
+
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/store/session.h"
+
+/* Whoever wakes up past its lease does not put it back. */
+static const char save_watermark_sql[] =
+	"INSERT INTO watermarks (pipeline, watermark, updated_at)\n"
+	"SELECT CAST($1 AS text), $2, CAST($3 AS bigint)\n"
+	"WHERE NOT EXISTS (SELECT 1 FROM attempts AS a\n"
+	"                  WHERE a.pipeline = $1\n"
+	"                    AND a.seq > (SELECT seq FROM attempts\n"
+	"                                 WHERE attempt_id = $4))\n"
+	"ON CONFLICT (pipeline) DO UPDATE SET\n"
+	"  watermark = excluded.watermark, updated_at = excluded.updated_at";
+
+static const char get_watermark_sql[] =
+	"SELECT watermark FROM watermarks WHERE pipeline = $1";
+
+static const char get_pace_sql[] =
+	"SELECT settings, changed_at FROM paces WHERE pipeline = $1";
+
+static const char save_pace_sql[] =
+	"INSERT INTO paces (pipeline, settings, changed_at)\n"
+	"VALUES ($1, $2, $3)\n"
+	"ON CONFLICT (pipeline) DO UPDATE SET\n"
+	"  settings = excluded.settings, changed_at = excluded.changed_at";
+
+static const char delete_pace_sql[] = "DELETE FROM paces WHERE pipeline = $1";
+
+static int pipelines_note_pace(void *ctx, const char *const *values,
+			       struct error *err)
+{
+	struct pace_record *out = ctx;
+
+	(void)err;
+	out->settings = xstrdup(values[0]);
+	out->changed_at = strtoll(values[1], NULL, 10);
+	return 0;
+}
+
+int store_pace_get(struct store *s, const char *pipeline,
+		   struct pace_record *out, struct error *err)
+{
+	const char *params[] = { pipeline };
+
+	*out = (struct pace_record){ NULL, 0 };
+	return store_run(s, get_pace_sql, params, 1, "tt", pipelines_note_pace,
+			 out, err);
+}
+
+int store_pace_set(struct store *s, const char *pipeline, const char *settings,
+		   struct error *err)
+{
+	char now[STORE_NUMBER_SIZE];
+	const char *params[] = { pipeline, settings,
+				 store_number(now, clock_now_us()) };
+
+	return store_exec(s, settings ? save_pace_sql : delete_pace_sql, params,
+			  settings ? ARRAY_SIZE(params) : 1, err);
+}
+
+static int pipelines_note_mark(void *ctx, const char *const *values,
+			       struct error *err)
+{
+	char **out = ctx;
+
+	(void)err;
+	*out = xstrdup(values[0]);
+	return 0;
+}
+
+int store_mark_get(struct store *s, const char *pipeline, char **out,
+		   struct error *err)
+{
+	const char *params[] = { pipeline };
+
+	*out = NULL;
+	return store_run(s, get_watermark_sql, params, 1, "?",
+			 pipelines_note_mark, out, err);
+}
+
+int store_mark_set(struct store *s, const char *pipeline,
+		   const char *attempt_id, const char *watermark,
+		   struct error *err)
+{
+	char now[STORE_NUMBER_SIZE];
+	const char *params[] = { pipeline, watermark,
+				 store_number(now, clock_now_us()),
+				 attempt_id };
+
+	return store_exec(s, save_watermark_sql, params, ARRAY_SIZE(params),
+			  err);
+}

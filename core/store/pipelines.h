@@ -1,0 +1,31 @@
+/*
+ * One row for each pipeline in the state store: the mirror of its mark, and the
+ * pace that it was set to.
+ */
+#ifndef TIDEMARK_CORE_STORE_PIPELINES_H
+#define TIDEMARK_CORE_STORE_PIPELINES_H
+
+#include "core/plugin/store.h"
+
+/* What goes before the config's `pace`. */
+struct pace_record {
+	char *settings; /* JSON object of texts, or NULL: nothing; owned */
+	int64_t changed_at;
+};
+
+/* The mirror of the mark: JSON text or NULL; caller frees. */
+int store_mark_get(struct store *s, const char *pipeline, char **out,
+		   struct error *err);
+/* Of an attempt, unless the pipeline has a newer one; or by hand (`attempt_id`
+ * NULL). */
+int store_mark_set(struct store *s, const char *pipeline,
+		   const char *attempt_id, const char *watermark,
+		   struct error *err);
+/* Fills `out`, whose text the caller frees. */
+int store_pace_get(struct store *s, const char *pipeline,
+		   struct pace_record *out, struct error *err);
+/* `settings` NULL: the config's alone. */
+int store_pace_set(struct store *s, const char *pipeline, const char *settings,
+		   struct error *err);
+
+#endif
