@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/engine.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
 #include "core/store/chunks.h"
@@ -103,7 +104,7 @@ static size_t backfill_processes(const struct arguments *args,
 	const char *engine = p->destination->url.engine;
 	int64_t n = arguments_number(args, "workers");
 
-	if (n < 2 || (strcmp(engine, "duckdb") && strcmp(engine, "sqlite")))
+	if (n < 2 || !engine_has(engine, ENGINE_ONE_WRITER))
 		return n ? (size_t)n : 1;
 	log_info("%s is a file that one process writes at a time: one worker",
 		 p->destination->url.shown);

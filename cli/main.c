@@ -14,6 +14,7 @@
 #include "core/base/failpoint.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
+#include "core/plugin/registry.h"
 
 /* Tables need to know the width of characters; numbers stay those of C. */
 static void main_locale(void)
@@ -130,6 +131,7 @@ int main(int argc, char **argv)
 	umask(077);
 	main_locale();
 	stop_install_handlers();
+	registry_serve_schemes();
 	code = main_run(argc, words, &err);
 	main_report(&err);
 	if (output_finish(&output_err)) {

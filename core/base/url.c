@@ -4,26 +4,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/alloc.h"
+#include "core/base/engine.h"
 #include "core/base/expand.h"
-#include "core/base/module.h"
-#include "core/base/nearest.h"
 #include "core/base/secret.h"
 #include "core/base/url_secrets.h"
 #include "core/base/url_text.h"
-
-static const char *const url_schemes[] = {
-	"postgres", "postgresql", "mysql",	 "mariadb",  "sqlite",
-	"duckdb",   "clickhouse", "clickhouses", "bigquery",
-};
-
-/* Engine of the scheme at the same place. */
-static const char *const url_engines[] = {
-	"postgres", "postgres",	  "mysql",	"mysql",    "sqlite",
-	"duckdb",   "clickhouse", "clickhouse", "bigquery",
-};
 
 void url_remember(const char *text)
 {
@@ -60,59 +47,20 @@ static void url_no_scheme(const char *text, struct error *err)
 			  "duckdb:FILE");
 }
 
-static void url_unknown_scheme(const char *scheme, struct error *err)
-{
-	const char *near =
-		nearest_name(scheme, url_schemes, ARRAY_SIZE(url_schemes));
-
-	error_set(err, ERROR_CONFIG, "unknown URL scheme \"%.40s\"", scheme);
-	if (near)
-		error_hint(err, "(did you mean \"%s\"?)", near);
-	error_hint(err, "known: postgresql, mysql, mariadb, sqlite, duckdb, "
-			"clickhouse, bigquery, and that of each module in "
-			"$TIDEMARK_PLUGIN_PATH");
-}
-
-/* The scheme, and its engine: of the tables, or a module of that name. */
-static int url_find_engine(const char *text, char **scheme, char **engine,
-			   struct error *err)
+/* The scheme, and its engine. */
+static int url_find_engine(const char *text, char **scheme,
+			   const struct engine **engine, struct error *err)
 {
 	size_t n = strcspn(text, ":");
-	char *word, *module;
 
 	if (text[n] != ':' || !n || strcspn(text, "=/ ") < n) {
 		url_no_scheme(text, err);
 		return -ERROR_CONFIG;
 	}
-	*scheme = word = xstrndup(text, n);
-	for (char *p = word; *p; p++)
+	*scheme = xstrndup(text, n);
+	for (char *p = *scheme; *p; p++)
 		*p = (char)tolower((unsigned char)*p);
-	for (size_t i = 0; i < ARRAY_SIZE(url_schemes); i++)
-		if (!strcmp(url_schemes[i], word)) {
-			*engine = xstrdup(url_engines[i]);
-			return 0;
-		}
-	module = module_find(word);
-	if (!module) {
-		url_unknown_scheme(word, err);
-		return -ERROR_CONFIG;
-	}
-	free(module);
-	*engine = xstrdup(word);
-	return 0;
-}
-
-static bool url_is_file(const char *engine)
-{
-	return !strcmp(engine, "sqlite") || !strcmp(engine, "duckdb");
-}
-
-static bool url_is_known(const char *engine)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(url_engines); i++)
-		if (!strcmp(url_engines[i], engine))
-			return true;
-	return false;
+	return engine_find(*scheme, engine, err);
 }
 
 /* sqlite:PATH, sqlite:/PATH and sqlite:///PATH; not sqlite://PATH. */
@@ -163,29 +111,28 @@ static int url_check_text(const char *text, struct error *err)
 /* The character of the user or the password at which a client ends it; NULL:
  * there is none. To libpq all up to an "@" in front of the first slash is the
  * user and the password, also what looks like a query. */
-static const char *url_early_end(const char *text, bool postgres,
+static const char *url_early_end(const char *text, bool libpq,
 				 const struct url_span *s)
 {
 	const char *start = strstr(text, "://") + 3, *end;
 
 	if (s->key == s->start) {
-		end = postgres ? start : text + s->start;
-		end += strcspn(end, postgres ? "/@" : "/");
+		end = libpq ? start : text + s->start;
+		end += strcspn(end, libpq ? "/@" : "/");
 		return end < text + s->end ? end : NULL;
 	}
 	end = start + strcspn(start, "/@");
-	return postgres && *end == '@' && end > text + s->key ? end : NULL;
+	return libpq && *end == '@' && end > text + s->key ? end : NULL;
 }
 
 /* The client would take the rest for the host: in an error of its own, and in a
  * question to a name server. */
-static int url_check_password(const char *text, const char *engine,
+static int url_check_password(const char *text, bool libpq,
 			      const struct url_spans *spans, struct error *err)
 {
 	for (size_t i = 0; i < spans->n; i++) {
 		const struct url_span *s = &spans->items[i];
-		const char *end =
-			url_early_end(text, !strcmp(engine, "postgres"), s);
+		const char *end = url_early_end(text, libpq, s);
 
 		if (end)
 			return error_set(
@@ -222,46 +169,53 @@ static int url_check_brackets(const char *text, const struct url_spans *spans,
 }
 
 /* The rest of the URL is a file, a server, or a module's own affair. */
-static int url_parse_rest(const char *scheme, const char *engine,
-			  const char *rest, char **path, struct error *err)
+static int url_parse_rest(struct url *out, const struct engine *engine,
+			  const struct url_spans *spans, struct error *err)
 {
-	if (url_is_file(engine))
-		return url_file_path(scheme, rest, path, err);
-	if (url_is_known(engine))
-		return url_server_rest(scheme, rest, err);
-	*path = xstrndup(rest, strcspn(rest, "?"));
-	return 0;
+	const char *rest = strchr(out->text, ':') + 1;
+	bool libpq = engine->traits & ENGINE_LIBPQ_URL;
+	int rc;
+
+	if (engine->traits & ENGINE_FILE)
+		return url_file_path(out->scheme, rest, &out->path, err);
+	if (!(engine->traits & ENGINE_SERVER)) {
+		out->path = xstrndup(rest, strcspn(rest, "?"));
+		return 0;
+	}
+	out->path = xstrdup("");
+	rc = url_server_rest(out->scheme, rest, err);
+	if (!rc)
+		rc = url_check_password(out->text, libpq, spans, err);
+	return !rc && libpq ? url_check_brackets(out->text, spans, err) : rc;
 }
 
 int url_parse(struct url *out, const char *text, struct error *err)
 {
+	const struct engine *engine = NULL;
+	struct url parsed = { .text = NULL };
 	struct url_spans spans;
-	char *scheme = NULL, *engine = NULL, *path = NULL;
 	int rc = url_check_text(text, err);
 
 	if (rc)
 		return rc;
 	/* Before anything can fail and quote the text. */
-	spans = url_find_secrets(text, false);
 	url_remember(text);
-	rc = url_find_engine(text, &scheme, &engine, err);
-	if (!rc)
-		rc = url_parse_rest(scheme, engine, strchr(text, ':') + 1,
-				    &path, err);
-	if (!rc && !url_is_file(engine) && url_is_known(engine))
-		rc = url_check_password(text, engine, &spans, err);
-	if (!rc && !strcmp(engine, "postgres"))
-		rc = url_check_brackets(text, &spans, err);
+	rc = url_find_engine(text, &parsed.scheme, &engine, err);
 	if (rc) {
-		free(scheme);
-		free(engine);
-		free(path);
+		url_release(&parsed);
+		return rc;
+	}
+	/* Again by the rule of an engine that may have been loaded just now. */
+	url_remember(text);
+	spans = url_find_secrets(text, false);
+	parsed.text = xstrdup(text);
+	rc = url_parse_rest(&parsed, engine, &spans, err);
+	if (rc) {
+		url_release(&parsed);
 	} else {
-		out->text = xstrdup(text);
-		out->scheme = scheme;
-		out->engine = engine;
-		out->path = path ? path : xstrdup("");
-		out->shown = url_masked(text, &spans);
+		parsed.engine = xstrdup(engine->name);
+		parsed.shown = url_masked(text, &spans);
+		*out = parsed;
 	}
 	free(spans.items);
 	return rc;

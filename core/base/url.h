@@ -1,8 +1,5 @@
-/*
- * Connection URLs: the scheme picks the engine, the rest belongs to it.
- * postgres: postgresql mysql mariadb sqlite duckdb clickhouse clickhouses
- * bigquery.
- */
+/* Connection URLs: the scheme picks the engine, whose facts say how the rest is
+ * read (core/base/engine.h). */
 #ifndef TIDEMARK_CORE_BASE_URL_H
 #define TIDEMARK_CORE_BASE_URL_H
 
@@ -14,15 +11,15 @@ struct url {
 	char *text; /* whole, with its secrets: handed to the client library,
 		       never shown */
 	char *scheme; /* as written, lower case: "postgresql" */
-	char *engine; /* registry name: "postgres", "sqlite", "duckdb", "mysql",
-			 ... */
-	char *path; /* sqlite:/duckdb: the file path without ?query, else "" */
+	char *engine; /* its name: "postgres" */
+	char *path; /* without ?query; of a server "" */
 	char *shown; /* safe to show: secrets are replaced by *** */
 };
 
-/* Parse; CONFIG error on an unknown scheme (nearest one named) or an empty
- * rest. Passwords found inside are given to secret_add(). libpq key/value
- * strings ("host=... dbname=...") are not URLs: refused with the URL form. */
+/* Parse; CONFIG error on an unknown scheme (nearest one named), on a module
+ * that cannot be used, or on an empty rest. Passwords found inside are given to
+ * secret_add(). libpq key/value strings ("host=... dbname=...") are not URLs:
+ * refused with the URL form. */
 int url_parse(struct url *out, const char *text, struct error *err);
 /* Give the secrets of a URL, expanded or not, to secret_add(). References are
  * none. */
@@ -42,7 +39,7 @@ struct url_server {
 	char *user, *password, *host, *database;
 	unsigned port;
 };
-/* CONFIG error on a bad port or an unclosed bracket. */
+/* CONFIG error on a bad port, an unclosed bracket, or a URL of no server. */
 int url_server_parse(struct url_server *out, const struct url *u,
 		     struct error *err);
 void url_server_release(struct url_server *s);

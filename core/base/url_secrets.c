@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "core/base/alloc.h"
+#include "core/base/engine.h"
 #include "core/base/strbuf.h"
 #include "core/base/url_text.h"
 
@@ -100,21 +101,19 @@ static bool url_is_address(const char *text, size_t start, size_t end)
 		(text[at] == ':' && url_is_port(text, at + 1, end)));
 }
 
-/* libpq looks for the "@" up to the first slash, whatever comes before. */
-static bool url_is_libpq(const char *text)
-{
-	return !strncasecmp(text, "postgres", 8);
-}
-
-/* Where the password ends: the "@" in front of the host. 0: there is none. */
+/* Where the password ends: the "@" in front of the host. 0: there is none. To
+ * libpq it is the one up to the first slash, whatever comes before. A plug-in
+ * that is not loaded yet may read it so, too. */
 static size_t url_password_end(const char *text, size_t start, size_t colon,
 			       bool unexpanded)
 {
 	size_t slash = url_scan(text, start, "/", unexpanded);
 	size_t part = url_scan(text, start, "/?#", unexpanded);
+	const struct engine *engine = engine_of_url(text);
+	bool libpq = !engine || engine->traits & ENGINE_LIBPQ_URL;
 	size_t all = strlen(text), sign;
 
-	if (!url_is_libpq(text) && part > colon + 1 &&
+	if (!libpq && part > colon + 1 &&
 	    url_last_at(text, start, part, unexpanded) == part &&
 	    url_is_port(text, colon + 1, part))
 		return 0;

@@ -26,10 +26,11 @@ struct url_spans {
 };
 
 /* In order of appearance; caller frees `items`. In `unexpanded` text a ${...}
- * is one opaque piece. PostgreSQL's URLs are read as libpq reads them: a
+ * is one opaque piece. URLs of ENGINE_LIBPQ_URL are read as libpq reads them: a
  * password may hold "?" and "#", and keys may be percent-encoded. The text
  * between the first ":" and the last "@" before the query counts as a password,
- * even where a client would read it otherwise. */
+ * even where a client would read it otherwise. An unknown scheme is read as if
+ * it were libpq's, which hides more. */
 struct url_spans url_find_secrets(const char *text, bool unexpanded);
 /* The text with "***" for each; caller frees. */
 char *url_masked(const char *text, const struct url_spans *spans);

@@ -89,6 +89,9 @@ int url_server_parse(struct url_server *out, const struct url *u,
 	int rc;
 
 	memset(out, 0, sizeof(*out));
+	if (!strstr(u->text, "://"))
+		return error_set(err, ERROR_CONFIG, "%s: names no server",
+				 u->shown);
 	at = url_server_user(out, u->text);
 	n = strcspn(at, "?#");
 	host = strcspn(at, "/?#");

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "core/base/alloc.h"
+#include "core/base/engine.h"
 #include "core/base/file_id.h"
 #include "core/data/table_name.h"
 
@@ -18,17 +19,20 @@ static const char *identity_text(const json_t *identity, const char *member)
 	return json_string_value(json_object_get(identity, member));
 }
 
-static bool identity_engine_is(const json_t *identity, const char *engine)
+/* NULL: it is not told, or not known here. */
+static const struct engine *identity_engine(const json_t *identity)
 {
-	const char *text = identity_text(identity, "engine");
+	const char *name = identity_text(identity, "engine");
 
-	return text && !strcmp(text, engine);
+	return name ? engine_named(name) : NULL;
 }
 
-static bool identity_is_file(const json_t *identity)
+/* Its names match in either case of ASCII letters. */
+static bool identity_folds(const json_t *identity)
 {
-	return identity_engine_is(identity, "sqlite") ||
-	       identity_engine_is(identity, "duckdb");
+	const struct engine *e = identity_engine(identity);
+
+	return e && e->traits & ENGINE_FOLDS_NAMES;
 }
 
 /* Both sides have the member, and it is another there. */
@@ -53,19 +57,17 @@ static bool identity_agrees(const json_t *a, const json_t *b,
 static const char *identity_schema(const json_t *identity,
 				   const struct table_name *name)
 {
+	const struct engine *e = identity_engine(identity);
+
 	if (name->schema)
 		return name->schema;
-	if (identity_engine_is(identity, "postgres"))
-		return "public";
-	return identity_is_file(identity) ? "main"
-					  : identity_text(identity, "database");
+	return e && e->schema ? e->schema : identity_text(identity, "database");
 }
 
-/* Names of SQLite and DuckDB are case-blind, of ASCII. */
 static bool identity_same_word(const json_t *identity, const char *a,
 			       const char *b)
 {
-	return identity_is_file(identity) ? !strcasecmp(a, b) : !strcmp(a, b);
+	return identity_folds(identity) ? !strcasecmp(a, b) : !strcmp(a, b);
 }
 
 bool table_identity_same_name(const json_t *a, const json_t *b)
@@ -168,7 +170,7 @@ void table_identity_print(struct strbuf *sb, const json_t *identity)
 static void identity_write_word(struct strbuf *sb, const json_t *identity,
 				const char *word)
 {
-	bool fold = identity_is_file(identity);
+	bool fold = identity_folds(identity);
 
 	for (; word && *word; word++)
 		strbuf_addch(sb, fold && *word >= 'A' && *word <= 'Z'

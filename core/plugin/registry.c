@@ -88,6 +88,8 @@ static int registry_load(const char *engine, const char *file,
 			       engine, file);
 	else
 		rc = registry_check(plugin, engine, file, err);
+	if (!rc)
+		rc = registry_check_engine(plugin, file, err);
 	if (rc) {
 		dlclose(handle);
 		return rc;
@@ -136,6 +138,7 @@ static void registry_not_found(const char *engine, struct error *err)
 {
 	struct strlist engines = STRLIST_INIT, dirs = STRLIST_INIT;
 	struct strbuf places = STRBUF_INIT;
+	const struct engine *e = engine_named(engine);
 	const char *near;
 
 	module_directories(&dirs);
@@ -151,11 +154,8 @@ static void registry_not_found(const char *engine, struct error *err)
 			    engines.n);
 	if (near)
 		error_hint(err, "(did you mean \"%s\"?)", near);
-	if (!strcmp(engine, "duckdb"))
-		error_hint(err,
-			   "(to get it: `tools/get-duckdb DIR`, then build "
-			   "with -Dduckdb_root=DIR; or put the module into a "
-			   "directory of $TIDEMARK_PLUGIN_PATH)");
+	if (e && e->absent)
+		error_hint(err, "%s", e->absent);
 	strlist_release(&engines);
 	strlist_release(&dirs);
 	strbuf_release(&places);
@@ -295,4 +295,45 @@ const struct plugin **registry_all(struct strlist *paths,
 	strlist_release(&engines);
 	strlist_release(&dirs);
 	return all;
+}
+
+/* A module whose facts are known is not loaded for them. */
+static void registry_ask_modules(struct strbuf *refused)
+{
+	struct strlist dirs = STRLIST_INIT, engines = STRLIST_INIT;
+
+	module_directories(&dirs);
+	for (size_t i = 0; i < dirs.n; i++)
+		registry_list_dir(&engines, dirs.items[i]);
+	for (size_t i = 0; i < engines.n; i++) {
+		const struct plugin *plugin;
+		struct error err = ERROR_INIT;
+
+		if (!engine_named(engines.items[i]) &&
+		    registry_find(engines.items[i], &plugin, &err))
+			strbuf_addf(refused, "%s%s", refused->len ? "; " : "",
+				    err.message);
+	}
+	strlist_release(&engines);
+	strlist_release(&dirs);
+}
+
+static int registry_load_scheme(const char *scheme, struct strbuf *refused,
+				struct error *err)
+{
+	char *file = module_find(scheme);
+	const struct plugin *plugin;
+	int rc = 0;
+
+	if (file)
+		rc = registry_find(scheme, &plugin, err);
+	else
+		registry_ask_modules(refused);
+	free(file);
+	return rc;
+}
+
+void registry_serve_schemes(void)
+{
+	engine_set_loader(registry_load_scheme);
 }

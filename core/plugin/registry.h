@@ -16,6 +16,7 @@
 
 #include <stdint.h>
 
+#include "core/base/engine.h"
 #include "core/plugin/connector.h"
 #include "core/plugin/destination.h"
 #include "core/plugin/store.h"
@@ -30,6 +31,8 @@ struct plugin {
 	const struct connector_ops *connector; /* NULL: cannot read */
 	const struct destination_ops *destination; /* NULL: cannot write */
 	const struct store_ops *store; /* NULL: cannot keep state */
+	/* Its facts. NULL: they are in engines/ of the tree. */
+	const struct engine *engine;
 };
 
 /* Built-in engines, ends with NULL; defined by the generated builtin.c. Weak:
@@ -41,7 +44,10 @@ extern const struct plugin *const plugin_builtin[] __attribute__((weak));
  * ABI, another name), BUG if an ops table has a NULL slot. Thread-safe. */
 int registry_find(const char *engine, const struct plugin **out,
 		  struct error *err);
-/* As above, and CONFIG if the engine cannot serve that way. */
+/* From now on a URL whose scheme is not known is looked for among the modules:
+ * the one of that name, or else all that are to be trusted. */
+void registry_serve_schemes(void);
+/* As registry_find(), and CONFIG if the engine cannot serve that way. */
 int registry_connector(const char *engine, const struct connector_ops **out,
 		       struct error *err);
 int registry_destination(const char *engine, const struct destination_ops **out,

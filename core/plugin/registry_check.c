@@ -166,3 +166,27 @@ int registry_check(const struct plugin *plugin, const char *engine,
 		rc = registry_check_table(&tables[i], engine, where, err);
 	return rc ? rc : registry_check_dialect(s, engine, where, err);
 }
+
+static int registry_compare_engine(const struct plugin *plugin,
+				   struct error *err)
+{
+	const struct engine *e = plugin->engine;
+
+	if (!e && engine_named(plugin->name))
+		return 0;
+	if (!e)
+		return error_set(err, ERROR_CONFIG,
+				 "it brings no facts of its engine (.engine)");
+	if (e->name && strcmp(e->name, plugin->name) != 0)
+		return error_set(err, ERROR_CONFIG,
+				 "its facts are those of \"%s\"", e->name);
+	return engine_add(e, err);
+}
+
+int registry_check_engine(const struct plugin *plugin, const char *file,
+			  struct error *err)
+{
+	int rc = registry_compare_engine(plugin, err);
+
+	return rc ? error_prefix(err, "engine %s (%s)", plugin->name, file) : 0;
+}

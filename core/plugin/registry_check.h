@@ -1,7 +1,7 @@
 /*
  * What the registry asks of a plug-in before anyone calls it: the ABI, the
  * size, the name, and that no slot of an ops table is NULL. Built-in engines
- * and modules are checked alike.
+ * and modules are checked alike. A module has to have facts besides.
  */
 #ifndef TIDEMARK_CORE_PLUGIN_REGISTRY_CHECK_H
 #define TIDEMARK_CORE_PLUGIN_REGISTRY_CHECK_H
@@ -12,5 +12,8 @@
  * saying which ABI, size or name; BUG: which table and slot. */
 int registry_check(const struct plugin *plugin, const char *engine,
 		   const char *where, struct error *err);
+/* Add the facts of a module; CONFIG if they are wrong, or there are none. */
+int registry_check_engine(const struct plugin *plugin, const char *file,
+			  struct error *err);
 
 #endif

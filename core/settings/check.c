@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "core/base/alloc.h"
+#include "core/base/engine.h"
 #include "core/base/nearest.h"
 #include "core/base/trust.h"
 #include "core/base/units.h"
@@ -45,7 +46,7 @@ int settings_fail(struct option_context *ctx, const struct config_node *node,
 
 static bool settings_is_file(const struct connection *c)
 {
-	return *c->url.path != '\0';
+	return engine_has(c->url.engine, ENGINE_FILE);
 }
 
 int settings_check_connection(struct option_context *ctx,
@@ -247,7 +248,7 @@ static int settings_check_strategy(struct option_context *ctx,
 {
 	const char *engine = p->source->url.engine;
 
-	if (p->strategy != STRATEGY_XMIN || !strcmp(engine, "postgres"))
+	if (p->strategy != STRATEGY_XMIN || engine_has(engine, ENGINE_XMIN))
 		return 0;
 	return settings_fail(ctx, node, "watermark.strategy",
 			     "xmin is PostgreSQL's own row version and a %s "
@@ -283,7 +284,7 @@ static int settings_check_zero_dates(struct option_context *ctx,
 
 	if (p->zero_dates == ZERO_DATES_ERROR ||
 	    settings_inherited(node, path) ||
-	    !strcmp(p->source->url.engine, "mysql"))
+	    engine_has(p->source->url.engine, ENGINE_ZERO_DATES))
 		return 0;
 	return settings_fail(ctx, node, path,
 			     "only MySQL and MariaDB have zero dates, and this "

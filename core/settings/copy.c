@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include "core/base/alloc.h"
+#include "core/base/engine.h"
 #include "core/base/expand.h"
 #include "core/data/table_name.h"
 #include "core/settings/input.h"
@@ -73,17 +74,12 @@ static int copy_engine(const char *url, char **out, char **shown,
 	return rc;
 }
 
-static bool copy_is_mysql(const char *engine)
-{
-	return !strcmp(engine, "mysql") || !strcmp(engine, "mariadb");
-}
-
 /* A schema of the source's name means something in PostgreSQL, a database of
  * it between MySQL servers. Elsewhere the URL says where the table goes. */
 static bool copy_keeps_schema(const char *from, const char *engine)
 {
-	return !strcmp(engine, "postgres") ||
-	       (copy_is_mysql(engine) && copy_is_mysql(from));
+	return engine_has(engine, ENGINE_ANY_SCHEMA) ||
+	       (engine_has(engine, ENGINE_OWN_SCHEMA) && !strcmp(engine, from));
 }
 
 static int copy_target(const char *table, const char *from, const char *engine,

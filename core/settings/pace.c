@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/engine.h"
 #include "core/base/nearest.h"
 #include "core/settings/input.h"
 
@@ -9,7 +10,7 @@ static int pace_check_server(struct option_context *ctx,
 			     const struct config_node *node, const char *path,
 			     const struct connection *c)
 {
-	if (!*c->url.path)
+	if (!engine_has(c->url.engine, ENGINE_FILE))
 		return 0;
 	return settings_fail(ctx, node, path,
 			     "connection %s is a file, and has neither "

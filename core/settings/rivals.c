@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "core/base/alloc.h"
+#include "core/base/engine.h"
 #include "core/data/table_name.h"
 #include "core/settings/input.h"
 
@@ -24,21 +25,19 @@ static void rival_place_fill(struct rival_place *out,
 			     const struct pipeline_settings *p)
 {
 	const struct url *url = &p->destination->url;
+	const struct engine *e = engine_named(url->engine);
+	const char *schema = e ? e->schema : NULL;
 	struct error ignored = ERROR_INIT;
 
 	memset(out, 0, sizeof(*out));
 	table_name_parse(&out->name, p->destination_table, &ignored);
-	out->schema = out->name.schema;
-	if (*url->path) {
-		out->schema = out->schema ? out->schema : "main";
-	} else if (!url_server_parse(&out->server, url, &ignored)) {
-		if (!strcmp(url->engine, "postgres")) {
-			out->database = out->server.database;
-			out->schema = out->schema ? out->schema : "public";
-		} else if (!out->schema) {
-			out->schema = out->server.database;
-		}
-	}
+	if (!*url->path)
+		(void)url_server_parse(&out->server, url, &ignored);
+	if (schema)
+		out->database = out->server.database;
+	else
+		schema = out->server.database;
+	out->schema = out->name.schema ? out->name.schema : schema;
 }
 
 /* Which of their letters are one is the engine's to say. */

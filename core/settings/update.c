@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/engine.h"
 #include "core/data/table_name.h"
 #include "core/settings/input.h"
 
@@ -9,14 +10,14 @@
 static char *update_schema(const struct connection *c,
 			   const struct table_name *name)
 {
+	const struct engine *e = engine_named(c->url.engine);
 	struct url_server server = { .port = 0 };
 	char *database = NULL;
 
 	if (name->schema)
 		return xstrdup(name->schema);
-	if (strcmp(c->url.engine, "mysql") != 0)
-		return xstrdup(strcmp(c->url.engine, "postgres") ? "main"
-								 : "public");
+	if (e && e->schema)
+		return xstrdup(e->schema);
 	if (!url_server_parse(&server, &c->url, NULL))
 		database = xstrdup(server.database);
 	url_server_release(&server);

@@ -4,10 +4,8 @@
  * is there whole or not at all. The URL is ndjson:DIRECTORY.
  *
  * Rows are only ever added, so mode append is the one there is: of the lines of
- * one key, the one in the last file is the newest.
- *
- * Files know no transactions. The mark makes them one: it names the batch's
- * file, and its rename is the commit.
+ * one key, the one in the last file is the newest. Files know no transactions.
+ * The mark makes them one: it names the batch's file, and its rename commits.
  *
  *   1. the rows go to .tidemark/PIPELINE-NUMBER.stage, and to the disk
  *   2. .tidemark/PIPELINE.json, the mark with the number of its file, is
@@ -25,6 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "facts.h"
 #include "files.h"
 #include "mark.h"
 
@@ -497,4 +496,5 @@ const struct plugin tidemark_plugin = {
 	.name = "ndjson",
 	.version = "1",
 	.destination = &ndjson_destination,
+	.engine = &ndjson_engine,
 };

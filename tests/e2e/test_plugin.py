@@ -38,11 +38,13 @@ def build_plugin(tidemark_binary, tmp_path_factory):
     def build(*replaced):
         here = tmp_path_factory.mktemp("plugin")
         shutil.copytree(ROOT / "examples/plugin", here, dirs_exist_ok=True)
-        main = here / "ndjson.c"
         for old, new in replaced:
-            text = main.read_text(encoding="utf-8")
-            assert old in text
-            main.write_text(text.replace(old, new), encoding="utf-8")
+            places = [path for path in here.glob("*.c")
+                      if old in path.read_text(encoding="utf-8")]
+            assert places
+            for path in places:
+                text = path.read_text(encoding="utf-8")
+                path.write_text(text.replace(old, new), encoding="utf-8")
         call("make", "-C", str(here), "CFLAGS=-O1 -Wall -Wextra -Werror", env={
             **os.environ, "PKG_CONFIG_PATH": str(pc.parent),
             "PKG_CONFIG_SYSROOT_DIR": str(prefix)})
@@ -362,3 +364,124 @@ def test_bad_input(lake, files):
     done = lake("run").expect(EXIT_CONFIG)
     assert 'unknown URL scheme "ndjson"' in done.err
     assert "TIDEMARK_PLUGIN_PATH" in done.err
+
+
+def test_its_second_scheme(lake, files):
+    """Nothing but the module itself knows it."""
+    lake.connect("warehouse", f"jsonl:{files.dir}")
+    lake.write_config()
+    assert lake.run().pipeline()["rows_inserted"] == 250
+    lake.connect("warehouse", f"ndjson:{files.dir}")
+    lake.write_config()
+    assert lake.run().pipeline()["rows_read"] == 0
+    lake.connect("warehouse", "jsonl:")
+    lake.write_config()
+    assert "write jsonl:FILE" in lake("run").expect(EXIT_CONFIG).err
+    lake.connect("warehouse", {"url": f"jsonl:{files.dir}",
+                               "password": "${HOME}"})
+    lake.write_config()
+    assert "takes no password" in lake("run").expect(EXIT_CONFIG).err
+
+
+# Leaves a file behind when the module is loaded.
+TOUCHES = ("const struct plugin tidemark_plugin = {",
+           '#include <fcntl.h>\n'
+           '__attribute__((constructor)) static void loaded(void)\n'
+           '{\n\tclose(open("%s", O_CREAT | O_WRONLY, 0600));\n}\n\n'
+           "const struct plugin tidemark_plugin = {")
+
+
+@pytest.mark.parametrize("scheme", ["ndjson", "jsonl", "unheard"])
+@pytest.mark.parametrize("writable", ["the module", "its directory"])
+def test_facts_of_a_module_that_others_write(lake, files, work_dir,
+                                             build_plugin, scheme, writable):
+    """It is not loaded to be asked for its schemes, and the error says why."""
+    witness = work_dir / "was-loaded"
+    made = build_plugin((TOUCHES[0], TOUCHES[1] % witness))
+    (made / "tidemark-ndjson.so" if writable == "the module"
+     else made).chmod(0o777)
+    lake.env["TIDEMARK_PLUGIN_PATH"] = str(made)
+    lake.connect("warehouse", f"{scheme}:{files.dir}")
+    lake.write_config()
+    done = lake("run").expect(EXIT_CONFIG)
+    assert "engine ndjson: its module is not to be trusted" in done.err
+    assert (f'unknown URL scheme "{scheme}"' in done.err) == (
+        scheme != "ndjson")
+    assert not witness.exists()
+    (made / "tidemark-ndjson.so").chmod(0o755)
+    made.chmod(0o755)
+    lake("run").expect(EXIT_CONFIG if scheme == "unheard" else 0)
+    assert witness.exists()
+
+
+def test_no_module_is_loaded_without_need(lake, files, work_dir, source,
+                                          build_plugin):
+    witness = work_dir / "was-loaded"
+    lake.env["TIDEMARK_PLUGIN_PATH"] = str(
+        build_plugin((TOUCHES[0], TOUCHES[1] % witness)))
+    lake.connect("warehouse", f"sqlite:{work_dir}/w.db")
+    lake.pipelines["items"]["destination"]["table"] = "main.items"
+    lake.write_config().run()
+    assert not witness.exists()
+    lake.connect("warehouse", f"jsonl:{files.dir}")
+    lake.write_config().run()
+    assert witness.exists()
+
+
+@pytest.mark.parametrize("old, new, said", [
+    ('.name = "ndjson",\n\t.schemes', ".schemes", "its facts hold no name"),
+    (".schemes = ndjson_schemes,", ".schemes = ndjson_schemes + 2,", "its facts hold no scheme"),
+    ('"jsonl"', '"mariadb"',
+     'its scheme "mariadb" is that of the engine mysql'),
+    ("\t.engine = &ndjson_engine,\n", "", "brings no facts"),
+    ("= ENGINE_FILE |", "= ENGINE_SERVER | ENGINE_FILE |",
+     "a file and a server"),
+])
+def test_facts_with_holes(lake, files, build_plugin, old, new, said):
+    made = build_plugin((old, new))
+    lake.env["TIDEMARK_PLUGIN_PATH"] = str(made)
+    for scheme in ("ndjson", "unheard"):
+        lake.connect("warehouse", f"{scheme}:{files.dir}")
+        lake.write_config()
+        done = lake("run").expect(EXIT_CONFIG)
+        assert f"engine ndjson ({made}/tidemark-ndjson.so)" in done.err
+        assert said in done.err
+    refused, = lake("plugins", "--json").expect(0).json()["refused"]
+    assert refused["engine"] == "ndjson" and said in refused["message"]
+
+
+def test_a_password_by_its_own_rule(lake, build_plugin):
+    """A server's URL, read as libpq does: the password holds a "?"."""
+    lake.env["TIDEMARK_PLUGIN_PATH"] = str(build_plugin(
+        ("= ENGINE_FILE | ENGINE_ONE_WRITER",
+         "= ENGINE_SERVER | ENGINE_LIBPQ_URL")))
+    lake.connect("warehouse", "jsonl://app:8?x=hunter22@nowhere/db")
+    lake.write_config()
+    done = lake("run")
+    told = done.err + lake("check", "--json").out + lake("status").out
+    assert "hunter22" not in told
+    shown = lake("copy", "jsonl://app:8?x=hunter22@nowhere/db",
+                 "jsonl://app:9?x=hunter22@nowhere/db", "--table", "t",
+                 "--watermark", "sequence:id").expect(EXIT_CONFIG)
+    assert "SOURCE_URL, DESTINATION_URL: a password on a command" in shown.err
+    assert "hunter22" not in shown.err + shown.out
+
+
+def test_one_connection_at_both_ends(lake, files):
+    for table in ("items", "main.items", "elsewhere"):
+        lake.pipelines["items"]["source"] = {"connection": "warehouse",
+                                             "table": table}
+        lake.write_config()
+        for command in ("run", "check", "verify"):
+            done = lake(command).expect(EXIT_CONFIG)
+            assert "cannot be a source" in done.err + done.out or \
+                "the same table" in done.err
+
+
+def test_backfill_by_one_writer(lake, files):
+    """More than one worker is not for a file that one process writes. The
+    chunk is compared behind its load, which nothing can that only writes."""
+    lake.run()
+    done = lake("backfill", "items", "--workers", "3").expect(EXIT_CONFIG)
+    assert (f"ndjson:{files.dir} is a file that one process writes at a time: "
+            "one worker") in done.err

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/url.h"
 #include "core/plugin/registry.h"
 
 /* Two engines without a role, and one whose connector has only a name. */
@@ -82,6 +83,7 @@ static int set_up(void **state)
 	write_broken("tidemark-sub/dir.so");
 	path = xstrfmt("::%s:/nowhere:%s:", place, modules);
 	setenv("TIDEMARK_PLUGIN_PATH", path, 1);
+	registry_serve_schemes();
 	free(path);
 	free(folder);
 	return 0;
@@ -120,6 +122,15 @@ static const struct {
 	{ "mute", ERROR_BUG, { "dialect of its store", "mute.so" } },
 	{ "silent", ERROR_CONFIG, { "exports no tidemark_plugin" } },
 	{ "liar", ERROR_CONFIG, { "calls itself \"another\"" } },
+	{ "factless", ERROR_CONFIG, { "no facts", "tidemark-factless.so" } },
+	{ "nameless", ERROR_CONFIG, { "no name", "tidemark-nameless.so" } },
+	{ "schemeless", ERROR_CONFIG, { "no scheme", "schemeless.so" } },
+	{ "stranger", ERROR_CONFIG, { "of \"another\"", "stranger.so" } },
+	{ "thief",
+	  ERROR_CONFIG,
+	  { "\"postgresql\" is that of the engine postgres", "thief.so" } },
+	{ "shouter", ERROR_CONFIG, { "\"Loud!\" holds", "shouter.so" } },
+	{ "torn", ERROR_CONFIG, { "a file and a server", "torn.so" } },
 	{ "hollow", ERROR_BUG, { "\"open\"", "connector", "built in" } },
 };
 
@@ -183,11 +194,13 @@ static void test_roles(void **state)
 /* In order of name: what is sound, and why the rest is not. */
 static void test_all(void **state)
 {
-	static const char *const expected[] = { "good", "postgres", "sqlite",
-						"twin" };
-	static const char *const unsound[] = { "abi",	 "broken", "hole",
-					       "hollow", "liar",   "mute",
-					       "silent", "small" };
+	static const char *const expected[] = { "good", "guarded", "postgres",
+						"sqlite", "twin" };
+	static const char *const unsound[] = {
+		"abi",	  "broken", "factless",	"hole",	      "hollow",
+		"liar",	  "mute",   "nameless",	"schemeless", "shouter",
+		"silent", "small",  "stranger", "thief",      "torn"
+	};
 	struct strlist paths = STRLIST_INIT, turned_away = STRLIST_INIT;
 	const struct plugin **all;
 	size_t n = 0;
@@ -201,7 +214,7 @@ static void test_all(void **state)
 	assert_int_equal(n, ARRAY_SIZE(expected));
 	assert_int_equal(paths.n, n);
 	assert_non_null(strstr(paths.items[0], "/tidemark-good.so"));
-	assert_string_equal(paths.items[1], "built in");
+	assert_string_equal(paths.items[2], "built in");
 	assert_int_equal(turned_away.n, 3 * ARRAY_SIZE(unsound));
 	for (size_t i = 0; i < ARRAY_SIZE(unsound); i++) {
 		assert_string_equal(turned_away.items[3 * i], unsound[i]);
@@ -216,6 +229,106 @@ static void test_all(void **state)
 	all = registry_all(NULL, NULL);
 	assert_string_equal(all[0]->name, "good");
 	free(all);
+}
+
+static bool is_loaded(const char *name)
+{
+	char *variable = xstrfmt("TIDEMARK_TEST_LOADED_%s", name);
+	bool found = getenv(variable);
+
+	free(variable);
+	return found;
+}
+
+/* Parses, and tells the engine, or else the error. */
+static char *engine_of(const char *text)
+{
+	struct error err = ERROR_INIT;
+	struct url url;
+	char *engine;
+
+	if (url_parse(&url, text, &err))
+		return xstrdup(err.message);
+	engine = xstrdup(url.engine);
+	url_release(&url);
+	return engine;
+}
+
+static void assert_engine(const char *url, const char *wanted)
+{
+	char *engine = engine_of(url);
+
+	if (!strstr(engine, wanted))
+		fail_msg("%s: %s", url, engine);
+	free(engine);
+}
+
+/* Facts that are known, or asked for by a name, load no module. */
+static void test_not_loaded(void **state)
+{
+	struct error err = ERROR_INIT;
+	const struct plugin *plugin;
+
+	(void)state;
+	assert_engine("duckdb:x", "duckdb");
+	assert_null(engine_named("good"));
+	assert_false(engine_has("nowhere", ENGINE_FILE));
+	assert_null(engine_of_url("good_too:x"));
+	assert_int_equal(registry_find("nowhere", &plugin, &err),
+			 -ERROR_CONFIG);
+	assert_false(is_loaded("good"));
+	assert_false(is_loaded("abi"));
+	/* Only a scheme that nobody knows does. */
+	assert_engine("good_too:x", "good");
+	assert_true(is_loaded("good"));
+	assert_engine("good:x", "good");
+}
+
+static void copy_module(const char *from, const char *to)
+{
+	char buffer[4096];
+	FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+	size_t n;
+
+	assert_non_null(in);
+	assert_non_null(out);
+	while ((n = fread(buffer, 1, sizeof(buffer), in)) > 0)
+		fwrite(buffer, 1, n, out);
+	fclose(in);
+	fclose(out);
+}
+
+/* A module that others can write is not loaded for its facts, and the error
+ * says why. */
+static void test_not_trusted(void **state)
+{
+	char *path = xstrdup(getenv("TIDEMARK_PLUGIN_PATH"));
+	char *from = xstrfmt("%s/tidemark-guarded.so",
+			     getenv("TIDEMARK_TEST_MODULES"));
+	char *module = in_place("tidemark-guarded.so");
+
+	(void)state;
+	copy_module(from, module);
+	setenv("TIDEMARK_PLUGIN_PATH", place, 1);
+	for (int open_dir = 0; open_dir < 2; open_dir++) {
+		chmod(place, open_dir ? 0777 : 0700);
+		chmod(module, open_dir ? 0644 : 0666);
+		assert_engine("guarded:x", "engine guarded: its module is not "
+					   "to be trusted");
+		assert_engine("guarded_too:x",
+			      "unknown URL scheme \"guarded_too\"");
+		assert_engine("guarded_too:x", "engine guarded: its module is "
+					       "not to be trusted");
+		assert_false(is_loaded("guarded"));
+	}
+	chmod(place, 0700);
+	assert_engine("guarded_too:x", "guarded");
+	assert_true(is_loaded("guarded"));
+	remove(module);
+	setenv("TIDEMARK_PLUGIN_PATH", path, 1);
+	free(module);
+	free(from);
+	free(path);
 }
 
 static void *find_twin(void *out)
@@ -265,6 +378,8 @@ static void test_own_directory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_not_trusted),
+		cmocka_unit_test(test_not_loaded),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_found),

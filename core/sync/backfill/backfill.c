@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/engine.h"
 #include "core/plugin/registry.h"
 #include "core/sync/ledger/ledger.h"
 #include "core/sync/parts/marks.h"
@@ -70,9 +71,10 @@ static int planning_read(struct planning *b, enum range_kind kind,
 
 	if (rc || kind != RANGE_TIME || at < 0)
 		return rc;
-	return range_value_time(b->schema.columns[at].type.kind,
-				!strcmp(b->p->source->url.engine, "mysql"),
-				b->mark.column, flag, out, err);
+	return range_value_time(
+		b->schema.columns[at].type.kind,
+		engine_has(b->p->source->url.engine, ENGINE_SHORT_YEARS),
+		b->mark.column, flag, out, err);
 }
 
 static int planning_window(struct planning *b,

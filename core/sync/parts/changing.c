@@ -6,112 +6,21 @@
 #include <strings.h>
 
 #include "core/base/alloc.h"
+#include "core/base/engine.h"
 
-enum changing_form {
-	FORM_CALL, /* with parentheses, whatever is in them */
-	FORM_EMPTY, /* with nothing in them */
-	FORM_ONE, /* with one argument */
-	FORM_WORD /* also without */
-};
-
-enum changing_engine {
-	POSTGRES = 1 << 0,
-	MYSQL = 1 << 1,
-	SQLITE = 1 << 2,
-	DUCKDB = 1 << 3,
-	CLICKHOUSE = 1 << 4,
-	BIGQUERY = 1 << 5,
-	EVERY = (1 << 6) - 1
-};
-
-static const struct {
-	const char *name;
-	unsigned engine;
-} changing_engines[] = {
-	{ "postgres", POSTGRES },     { "mysql", MYSQL },
-	{ "sqlite", SQLITE },	      { "duckdb", DUCKDB },
-	{ "clickhouse", CLICKHOUSE }, { "bigquery", BIGQUERY },
-};
-
-static const struct changing_word {
-	const char *name;
-	enum changing_form form;
-	unsigned engines;
-} changing_words[] = {
-	{ "current_timestamp", FORM_WORD, EVERY },
-	{ "current_date", FORM_WORD, EVERY },
-	{ "current_time", FORM_WORD, EVERY },
-	{ "current_datetime", FORM_WORD, BIGQUERY },
-	{ "localtime", FORM_WORD, POSTGRES | MYSQL | DUCKDB },
-	{ "localtimestamp", FORM_WORD, POSTGRES | MYSQL | DUCKDB },
-	{ "utc_date", FORM_WORD, MYSQL },
-	{ "utc_time", FORM_WORD, MYSQL },
-	{ "utc_timestamp", FORM_WORD, MYSQL },
-	{ "now", FORM_CALL, EVERY },
-	{ "clock_timestamp", FORM_CALL, POSTGRES },
-	{ "statement_timestamp", FORM_CALL, POSTGRES },
-	{ "transaction_timestamp", FORM_CALL, POSTGRES | DUCKDB },
-	{ "timeofday", FORM_CALL, POSTGRES },
-	{ "age", FORM_ONE, POSTGRES | DUCKDB },
-	{ "sysdate", FORM_CALL, MYSQL },
-	{ "curdate", FORM_CALL, MYSQL },
-	{ "curtime", FORM_CALL, MYSQL },
-	{ "unix_timestamp", FORM_EMPTY, MYSQL },
-	{ "get_current_timestamp", FORM_CALL, DUCKDB },
-	{ "get_current_time", FORM_CALL, DUCKDB },
-	{ "today", FORM_CALL, DUCKDB | CLICKHOUSE },
-	{ "yesterday", FORM_CALL, CLICKHOUSE },
-	{ "now64", FORM_CALL, CLICKHOUSE },
-	{ "nowinblock", FORM_CALL, CLICKHOUSE },
-	{ "date", FORM_EMPTY, SQLITE },
-	{ "time", FORM_EMPTY, SQLITE },
-	{ "datetime", FORM_EMPTY, SQLITE },
-	{ "julianday", FORM_EMPTY, SQLITE },
-	{ "unixepoch", FORM_EMPTY, SQLITE },
-	{ "random", FORM_CALL, POSTGRES | SQLITE | DUCKDB },
-	{ "random_normal", FORM_CALL, POSTGRES },
-	{ "rand", FORM_CALL, MYSQL | CLICKHOUSE | BIGQUERY },
-	{ "rand32", FORM_CALL, CLICKHOUSE },
-	{ "rand64", FORM_CALL, CLICKHOUSE },
-	{ "randconstant", FORM_CALL, CLICKHOUSE },
-	{ "randuniform", FORM_CALL, CLICKHOUSE },
-	{ "randnormal", FORM_CALL, CLICKHOUSE },
-	{ "randomstring", FORM_CALL, CLICKHOUSE },
-	{ "randomfixedstring", FORM_CALL, CLICKHOUSE },
-	{ "randomprintableascii", FORM_CALL, CLICKHOUSE },
-	{ "randomblob", FORM_CALL, SQLITE },
-	{ "random_bytes", FORM_CALL, MYSQL },
-	{ "gen_random_bytes", FORM_CALL, POSTGRES },
-	{ "gen_random_uuid", FORM_CALL, POSTGRES | DUCKDB },
-	{ "uuid", FORM_EMPTY, MYSQL | DUCKDB },
-	{ "uuidv4", FORM_CALL, POSTGRES | DUCKDB },
-	{ "uuidv7", FORM_CALL, POSTGRES | DUCKDB },
-	{ "uuid_generate_v1", FORM_CALL, POSTGRES },
-	{ "uuid_generate_v1mc", FORM_CALL, POSTGRES },
-	{ "uuid_generate_v4", FORM_CALL, POSTGRES },
-	{ "uuid_short", FORM_CALL, MYSQL },
-	{ "uuid_v4", FORM_CALL, MYSQL },
-	{ "uuid_v7", FORM_CALL, MYSQL },
-	{ "generateuuidv4", FORM_CALL, CLICKHOUSE },
-	{ "generateuuidv7", FORM_CALL, CLICKHOUSE },
-	{ "generate_uuid", FORM_CALL, BIGQUERY },
-	{ "nextval", FORM_CALL, POSTGRES | MYSQL | DUCKDB },
-	{ "lastval", FORM_CALL, POSTGRES | MYSQL },
-	{ "currval", FORM_CALL, POSTGRES | DUCKDB },
-	{ "last_insert_id", FORM_CALL, MYSQL },
-	{ "last_insert_rowid", FORM_CALL, SQLITE },
-	{ "connection_id", FORM_CALL, MYSQL },
-	{ "pg_backend_pid", FORM_CALL, POSTGRES },
-	{ "txid_current", FORM_CALL, POSTGRES | DUCKDB },
-	{ "txid_current_snapshot", FORM_CALL, POSTGRES },
-	{ "pg_current_xact_id", FORM_CALL, POSTGRES },
-	{ "pg_current_snapshot", FORM_CALL, POSTGRES },
-	{ "pg_current_wal_lsn", FORM_CALL, POSTGRES },
+/* What the SQL standard has, and now(). The rest are facts of the engines. */
+static const struct engine_word changing_standard[] = {
+	{ "current_timestamp", WORD_ALONE },
+	{ "current_date", WORD_ALONE },
+	{ "current_time", WORD_ALONE },
+	{ "now", WORD_CALL },
+	{ NULL, WORD_CALL },
 };
 
 /* A walk through SQL by its words and literals. */
 struct changing_walk {
-	unsigned engine;
+	const struct engine_word *words; /* NULL: those of every engine */
+	unsigned traits; /* how it is read: ENGINE_SQL_* */
 	const char *at;
 	char before[32]; /* the word before, in lower case; "" */
 	bool dotted; /* a dot stands before what comes */
@@ -120,12 +29,15 @@ struct changing_walk {
 	bool reads; /* rows of a table were asked for */
 };
 
-static unsigned changing_engine_of(const char *name)
+static struct changing_walk changing_walk_of(const char *engine,
+					     const char *sql)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(changing_engines); i++)
-		if (!strcmp(changing_engines[i].name, name))
-			return changing_engines[i].engine;
-	return EVERY; /* a plug-in's */
+	const struct engine *e = engine_named(engine);
+	bool known = e && e->words;
+
+	return (struct changing_walk){ .words = known ? e->words : NULL,
+				       .traits = known ? e->traits : ~0U,
+				       .at = sql };
 }
 
 static bool changing_is_word(char c)
@@ -142,7 +54,7 @@ static const char *changing_skip_space(const char *at)
 static const char *changing_skip_quoted(const struct changing_walk *w,
 					const char *at)
 {
-	bool escapes = w->engine & (MYSQL | CLICKHOUSE | BIGQUERY);
+	bool escapes = w->traits & ENGINE_SQL_BACKSLASH;
 	char quote = *at++;
 
 	for (; *at; at++) {
@@ -165,7 +77,7 @@ static const char *changing_skip_dollars(const struct changing_walk *w,
 
 	while (changing_is_word(at[n]) && at[n] != '$')
 		n++;
-	if (!(w->engine & (POSTGRES | DUCKDB)) || at[n] != '$')
+	if (!(w->traits & ENGINE_SQL_DOLLARS) || at[n] != '$')
 		return NULL;
 	tag = xstrndup(at, n + 1);
 	end = strstr(at + n + 1, tag);
@@ -183,7 +95,8 @@ static const char *changing_skip_comment(const struct changing_walk *w,
 		end = strstr(at + 2, "*/");
 		return end ? end + 2 : at + strlen(at);
 	}
-	if (!strncmp(at, "--", 2) || (*at == '#' && (w->engine & MYSQL)))
+	if (!strncmp(at, "--", 2) ||
+	    (*at == '#' && (w->traits & ENGINE_SQL_HASH)))
 		return at + strcspn(at, "\n");
 	return NULL;
 }
@@ -211,21 +124,48 @@ static int changing_arguments(const struct changing_walk *w, const char *at)
 }
 
 static bool changing_fits(const struct changing_walk *w,
-			  const struct changing_word *word, int arguments)
+			  enum engine_word_form form, int arguments)
 {
-	if (!(word->engines & w->engine))
-		return false;
-	switch (word->form) {
-	case FORM_WORD:
+	switch (form) {
+	case WORD_ALONE:
 		return arguments >= 0 || !w->dotted;
-	case FORM_CALL:
+	case WORD_CALL:
 		return arguments >= 0;
-	case FORM_EMPTY:
+	case WORD_EMPTY:
 		return arguments == 0;
-	case FORM_ONE:
+	case WORD_ONE:
 		return arguments == 1;
 	}
 	return false;
+}
+
+static const char *changing_among(const struct changing_walk *w,
+				  const struct engine_word *words,
+				  const char *begin, size_t n, int arguments)
+{
+	for (; words->name; words++)
+		if (strlen(words->name) == n &&
+		    !strncasecmp(words->name, begin, n) &&
+		    changing_fits(w, words->form, arguments))
+			return words->name;
+	return NULL;
+}
+
+/* The name of the word that changes, or NULL. */
+static const char *changing_name(const struct changing_walk *w,
+				 const char *begin, size_t n, int arguments)
+{
+	const char *found =
+		changing_among(w, changing_standard, begin, n, arguments);
+	const struct engine *e;
+
+	if (!found && w->words)
+		return changing_among(w, w->words, begin, n, arguments);
+	for (size_t i = 0; !found && (e = engine_at(i)); i++)
+		if (e->words)
+			found = changing_among(w, e->words, begin, n,
+					       arguments);
+	return found;
 }
 
 /* SELECT, TABLE x, and DuckDB's (FROM x): the first two are reserved. */
@@ -235,13 +175,13 @@ static bool changing_is_query(const struct changing_walk *w, const char *word,
 	return !w->dotted && ((n == 6 && !strncasecmp(word, "select", n)) ||
 			      (n == 5 && !strncasecmp(word, "table", n)) ||
 			      (n == 4 && !strncasecmp(word, "from", n) &&
-			       w->opened && (w->engine & DUCKDB)));
+			       w->opened && (w->traits & ENGINE_SQL_FROM)));
 }
 
 /* The word that begins here; true: it changes by itself. */
 static bool changing_take_word(struct changing_walk *w, char **found)
 {
-	const char *begin = w->at;
+	const char *begin = w->at, *name;
 	int arguments;
 	size_t n = 0;
 
@@ -250,20 +190,14 @@ static bool changing_take_word(struct changing_walk *w, char **found)
 	w->at += n;
 	w->reads |= changing_is_query(w, begin, n);
 	arguments = changing_arguments(w, w->at);
-	for (size_t i = 0; i < ARRAY_SIZE(changing_words); i++) {
-		const struct changing_word *word = &changing_words[i];
-
-		if (strlen(word->name) != n ||
-		    strncasecmp(word->name, begin, n) != 0 ||
-		    !changing_fits(w, word, arguments))
-			continue;
-		*found =
-			xstrfmt("%s%s", word->name, arguments >= 0 ? "()" : "");
+	name = changing_name(w, begin, n, arguments);
+	if (name) {
+		*found = xstrfmt("%s%s", name, arguments >= 0 ? "()" : "");
 		return true;
 	}
 	snprintf(w->before, sizeof(w->before), "%.*s",
 		 (int)(n < sizeof(w->before) ? n : 0), begin);
-	w->dates |= arguments >= 0 && (w->engine & SQLITE) &&
+	w->dates |= arguments >= 0 && (w->traits & ENGINE_SQL_NOW_DATE) &&
 		    (strcasestr(w->before, "date") ||
 		     strcasestr(w->before, "time") ||
 		     strcasestr(w->before, "julian") ||
@@ -301,7 +235,7 @@ static bool changing_take_literal(struct changing_walk *w, char **found)
 		bool same = strlen(times[i]) == n &&
 			    !strncasecmp(times[i], begin, n);
 
-		if (same && (((w->engine & (POSTGRES | DUCKDB)) &&
+		if (same && (((w->traits & ENGINE_SQL_NOW_CAST) &&
 			      changing_is_cast(w, w->at)) ||
 			     (w->dates && !i))) {
 			*found = xstrdup(times[i]);
@@ -349,16 +283,14 @@ static char *changing_next(struct changing_walk *w)
 
 char *changing_find(const char *engine, const char *sql)
 {
-	struct changing_walk w = { .engine = changing_engine_of(engine),
-				   .at = sql };
+	struct changing_walk w = changing_walk_of(engine, sql);
 
 	return changing_next(&w);
 }
 
 bool changing_reads(const char *engine, const char *sql)
 {
-	struct changing_walk w = { .engine = changing_engine_of(engine),
-				   .at = sql };
+	struct changing_walk w = changing_walk_of(engine, sql);
 
 	while (*w.at)
 		free(changing_next(&w));

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/engine.h"
 #include "core/data/value.h"
 #include "core/plugin/registry.h"
 #include "core/sync/parts/changing.h"
@@ -189,7 +190,8 @@ int changing_try(const struct pipeline_settings *p, struct error *err)
 	struct trial t = { .p = p };
 	int rc = 0;
 
-	if (!p->n_expressions || !strcmp(p->source->url.engine, "bigquery"))
+	if (!p->n_expressions ||
+	    engine_has(p->source->url.engine, ENGINE_PAID_READS))
 		return 0;
 	settings_source_spec(p, &t.spec);
 	schema_init(&t.schema);

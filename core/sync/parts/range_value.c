@@ -86,12 +86,12 @@ static bool value_has_zone(const char *text)
 	return *zone && zone[1 + strspn(zone + 1, "0:")] != '\0';
 }
 
-static const char *value_why_not(enum type_kind type, bool mysql,
+static const char *value_why_not(enum type_kind type, bool short_years,
 				 const char *text, int64_t us)
 {
 	int64_t first = value_year_us(1), last = value_year_us(10000);
 
-	if (mysql && (us < first || us >= last))
+	if (short_years && (us < first || us >= last))
 		return "which holds the years 1 to 9999";
 	if (type == TYPE_DATE && us % US_PER_DAY && us != INT64_MIN &&
 	    us != INT64_MAX)
@@ -101,7 +101,7 @@ static const char *value_why_not(enum type_kind type, bool mysql,
 	return NULL;
 }
 
-int range_value_time(enum type_kind type, bool mysql, const char *column,
+int range_value_time(enum type_kind type, bool short_years, const char *column,
 		     const char *flag, char **text, struct error *err)
 {
 	struct strbuf sb = STRBUF_INIT;
@@ -115,7 +115,7 @@ int range_value_time(enum type_kind type, bool mysql, const char *column,
 		*text = NULL;
 		return 0;
 	}
-	why = value_why_not(type, mysql, *text, us);
+	why = value_why_not(type, short_years, *text, us);
 	if (why)
 		return error_set(err, ERROR_CONFIG,
 				 "%s: \"%s\" is not a value of column %s, %s",

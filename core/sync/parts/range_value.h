@@ -21,9 +21,9 @@ int range_value_read(enum range_kind kind, const char *column, const char *flag,
 		     const char *text, char **out, struct error *err);
 /* A time that was read: put into the words of the source's marks, which hold
  * `type`, for not every server takes all that people write. `*text` NULL stays,
- * and becomes so where it is before all that there is. `mysql`: its calendar
- * has the years 1 to 9999. CONFIG. */
-int range_value_time(enum type_kind type, bool mysql, const char *column,
+ * and becomes so where it is before all that there is. `short_years`: its
+ * calendar has the years 1 to 9999. CONFIG. */
+int range_value_time(enum type_kind type, bool short_years, const char *column,
 		     const char *flag, char **text, struct error *err);
 /* <0, 0, >0; 0 where only the source knows. */
 int range_value_compare(enum range_kind kind, const char *a, const char *b);

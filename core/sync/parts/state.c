@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "core/base/engine.h"
 #include "core/base/trust.h"
 #include "core/store/schema.h"
 #include "core/store/session.h"
@@ -34,7 +35,8 @@ int state_look(const struct connection *state, struct store **out,
 	int rc = store_find(&ops, state, err);
 
 	*out = NULL;
-	if (!rc && *url->path && access(url->path, F_OK) != 0)
+	if (!rc && engine_has(url->engine, ENGINE_FILE) &&
+	    access(url->path, F_OK) != 0)
 		/* A file would be made there: judge the place. */
 		rc = trust_check(url->path, TRUST_STATE, "the state store",
 				 err);

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "core/base/engine.h"
 #include "core/plugin/registry.h"
 #include "core/sync/gate/gate.h"
 #include "core/sync/parts/about.h"
@@ -11,13 +12,13 @@
 
 /* Within one table a row that has the mark it was read with is taken for
  * unchanged. Of a mark that stays the same for a while that is so once its
- * second, or day, is over; SQLite keeps it as whoever writes likes. */
+ * second, or day, is over, unless whoever writes it may write any. */
 static bool run_holds_tail(const struct run *r)
 {
 	const struct type *mark = &r->schema.columns[r->schema.mark].type;
 
 	return mark->kind == TYPE_DATE || mark->digits < 6 ||
-	       !strcmp(r->p->source->url.engine, "sqlite");
+	       engine_has(r->p->source->url.engine, ENGINE_LOOSE_MARKS);
 }
 
 static int run_find_in_place(struct run *r, struct error *err)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/engine.h"
 #include "core/base/file_id.h"
 #include "core/base/log.h"
 #include "core/base/shell.h"
@@ -106,7 +107,8 @@ static bool target_one_place(const struct connection *a,
 	char *left, *right;
 	bool same;
 
-	*files = *a->url.path && *b->url.path;
+	*files = engine_has(a->url.engine, ENGINE_FILE) &&
+		 engine_has(b->url.engine, ENGINE_FILE);
 	if (a == b || !strcmp(a->url.text, b->url.text))
 		return true;
 	if (!*files)

@@ -2,6 +2,8 @@
  * A plug-in that does nothing, built once for each way of being right or
  * wrong; MODULE_NAME and the MODULE_* switches come from meson.build.
  */
+#include <stdlib.h>
+
 #include "core/plugin/registry.h"
 
 static const struct url_option module_options[] = { { NULL, NULL, NULL } };
@@ -84,6 +86,37 @@ static const struct store_ops module_store = {
 	.close = module_close,
 };
 
+#ifndef MODULE_SECOND
+#define MODULE_SECOND MODULE_NAME "_too"
+#endif
+#ifndef MODULE_SCHEMES
+#define MODULE_SCHEMES module_schemes
+#endif
+#ifndef MODULE_FACTS_NAME
+#define MODULE_FACTS_NAME MODULE_NAME
+#endif
+#ifndef MODULE_TRAITS
+#define MODULE_TRAITS 0
+#endif
+#ifndef MODULE_FACTS
+#define MODULE_FACTS &module_facts
+#endif
+
+__attribute__((unused)) static const char *const module_schemes[] = {
+	MODULE_NAME, MODULE_SECOND, NULL
+};
+__attribute__((unused)) static const struct engine module_facts = {
+	.name = MODULE_FACTS_NAME,
+	.schemes = MODULE_SCHEMES,
+	.traits = MODULE_TRAITS,
+};
+
+/* Whether it was loaded is seen from outside. */
+__attribute__((constructor)) static void module_loaded(void)
+{
+	setenv("TIDEMARK_TEST_LOADED_" MODULE_NAME, "1", 1);
+}
+
 #ifndef MODULE_ABI
 #define MODULE_ABI PLUGIN_ABI
 #endif
@@ -101,4 +134,5 @@ __attribute__((visibility("default"))) const struct plugin MODULE_SYMBOL = {
 	.name = MODULE_NAME,
 	.version = "1.2",
 	.store = &module_store,
+	.engine = MODULE_FACTS,
 };

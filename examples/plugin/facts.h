@@ -1,0 +1,9 @@
+/* What Tidemark has to know of the engine before anything is opened. */
+#ifndef NDJSON_FACTS_H
+#define NDJSON_FACTS_H
+
+#include <tidemark/plugin.h>
+
+extern const struct engine ndjson_engine;
+
+#endif
