@@ -197,8 +197,8 @@ static void test_all(void **state)
 	static const char *const expected[] = { "good", "guarded", "postgres",
 						"sqlite", "twin" };
 	static const char *const unsound[] = {
-		"abi",	  "broken", "factless",	"hole",	      "hollow",
-		"liar",	  "mute",   "nameless",	"schemeless", "shouter",
+		"abi",	  "broken", "factless", "hole",	      "hollow",
+		"liar",	  "mute",   "nameless", "schemeless", "shouter",
 		"silent", "small",  "stranger", "thief",      "torn"
 	};
 	struct strlist paths = STRLIST_INIT, turned_away = STRLIST_INIT;
