@@ -15,6 +15,7 @@ import workload
 from bad_days import (ENGINES, HASTY, MANY_BATCHES, WAREHOUSES, fill_up,
                       mounted)
 from bench import EXIT_ACCESS, EXIT_CONFIG, EXIT_OK
+from paced_items import wait_until_held
 from servers import wait_for
 from state import StateStore
 
@@ -142,6 +143,28 @@ def test_locked(make_store, make_day, store):
     with locked(state):
         day.fails(expect=EXIT_ACCESS)
     day.recovers()
+
+
+@every_store
+def test_store_that_is_away(make_store, make_day, store, tmp_path):
+    """For a moment of a run that is under way: its lease is renewed by the next
+    attempt, and the run goes on."""
+    state = make_store(store)
+    pause = tmp_path / "pause"
+    pause.touch()
+    day = make_day(rows=100, pace={"pause_file": str(pause)})
+    day.tidemark.top["state"] = state.terms("15s")
+    day.tidemark.write_config()
+    running = day.tidemark.start("run", "--json")
+    wait_until_held(day.tidemark, "pause_file")
+    state.execute("ALTER TABLE {t}leases RENAME TO leases_away")
+    wait_for(lambda: b"could not be renewed" in running.text["err"],
+             what="a renewal that fails")
+    state.execute("ALTER TABLE {t}leases_away RENAME TO leases")
+    until = state.lease()[3]
+    wait_for(lambda: state.lease()[3] > until, what="a renewal")
+    pause.unlink()
+    assert running.wait().expect(EXIT_OK).pipeline()["rows_read"] == 100
 
 
 def test_read_only_database(make_store, make_day, cluster):

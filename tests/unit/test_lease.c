@@ -302,6 +302,25 @@ static void test_store_that_is_away(void **state)
 	check_lost(test_go_away);
 }
 
+/* And then the lease is renewed as ever. */
+static void test_hiccup(void)
+{
+	test_fail_renewals(2);
+	test_outlast_by_beats();
+}
+
+static void test_store_that_comes_back(void **state)
+{
+	struct run_result r;
+
+	(void)state;
+	test_reset(10);
+	fake.in_load = test_hiccup;
+	assert_int_equal(test_run(&r), 0);
+	assert_int_equal(fake.arrived[10], 1);
+	run_result_release(&r);
+}
+
 static void test_steal(void)
 {
 	test_wait_for_beats(1);
@@ -409,6 +428,7 @@ int main(void)
 		cmocka_unit_test(test_rises_above_the_destination),
 		cmocka_unit_test(test_beats),
 		cmocka_unit_test(test_store_that_is_away),
+		cmocka_unit_test(test_store_that_comes_back),
 		cmocka_unit_test(test_overtaken),
 		cmocka_unit_test(test_never_renews_what_is_over),
 		cmocka_unit_test(test_never_renews_late),

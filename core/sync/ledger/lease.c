@@ -73,7 +73,7 @@ static bool lease_beat_renew(struct lease_beat *b, bool *renewed)
 	struct lease_keeper *k = b->k;
 	struct error err = ERROR_INIT;
 	int64_t begun = clock_boot_us();
-	bool held = true;
+	bool held;
 	int rc;
 
 	*renewed = false;
@@ -83,12 +83,15 @@ static bool lease_beat_renew(struct lease_beat *b, bool *renewed)
 	if (!rc)
 		rc = store_lease_renew(b->store, &k->lease, k->terms.lease_us,
 				       &held, &err);
-	if (!rc && held) {
+	/* Whether it is held is not known then, until its time is up. */
+	if (rc) {
+		lease_beat_failed(b, &err);
+		return true;
+	}
+	if (held) {
 		atomic_store(&k->deadline_us, begun + k->terms.lease_us);
 		b->warned = false;
 		*renewed = true;
-	} else if (rc) {
-		lease_beat_failed(b, &err);
 	}
 	return held;
 }
