@@ -94,8 +94,10 @@ static int watermark_put(const struct arguments *args, const struct settings *s,
 {
 	int code = marks_put(s, p, watermark, err);
 
-	if (code)
-		return error_prefix(err, "%s", p->name);
+	if (code) {
+		error_prefix(err, "%s", p->name);
+		return code;
+	}
 	if (arguments_has(args, "json"))
 		output_json(json_pack("{s:[{s:s, s:o, s:s}]}", "pipelines",
 				      "pipeline", p->name, "watermark",

@@ -103,7 +103,9 @@ static int auth_account(struct bigquery_auth *a, const struct connection *conn,
 	shown = xstrfmt("the token server of %s", email);
 	rc = auth_open_at(a, conn, uri, shown, err);
 	free(shown);
-	return rc ? error_prefix(err, "%s: token_uri", path) : 0;
+	if (rc)
+		error_prefix(err, "%s: token_uri", path);
+	return rc;
 }
 
 static int auth_open_file(struct bigquery_auth *a,

@@ -167,9 +167,12 @@ int clickhouse_query(struct clickhouse *c, const char *sql, const char *shape,
 	rc = clickhouse_ask(c, whole, false, &response, err);
 	if (!rc)
 		rc = clickhouse_check_type(c, &response, err);
-	if (!rc && clickhouse_rows_parse(out, response.body.data,
-					 response.body.len, err))
-		rc = error_prefix(err, "%s", c->shown);
+	if (!rc) {
+		rc = clickhouse_rows_parse(out, response.body.data,
+					   response.body.len, err);
+		if (rc)
+			error_prefix(err, "%s", c->shown);
+	}
 	if (!rc)
 		rc = clickhouse_check_shape(c, &response, shape, out, err);
 	http_response_release(&response);

@@ -34,9 +34,10 @@ static int pressure_active(struct mysql_source *c, struct pressure *out,
 
 	mysql_client_result_free(r);
 	r = NULL;
-	if (rc)
-		return error_prefix(err, "max_active needs GRANT PROCESS ON "
-					 "*.*");
+	if (rc) {
+		error_prefix(err, "max_active needs GRANT PROCESS ON *.*");
+		return rc;
+	}
 	rc = mysql_client_query(c->db, &r, pressure_active_sql, "1tt", 0, NULL,
 				err);
 	if (rc)
@@ -102,11 +103,13 @@ static int pressure_lag(struct mysql_source *c, struct pressure *out,
 	int rc = mysql_client_query(c->db, &r, sql, NULL, 0, NULL, err);
 	size_t column;
 
-	if (rc)
-		return error_prefix(err,
-				    "%s (needs GRANT REPLICATION CLIENT "
-				    "or, in MariaDB, SLAVE MONITOR)",
-				    sql);
+	if (rc) {
+		error_prefix(err,
+			     "%s (needs GRANT REPLICATION CLIENT or, in "
+			     "MariaDB, SLAVE MONITOR)",
+			     sql);
+		return rc;
+	}
 	column = pressure_column(r);
 	if (!mysql_client_rows(r) || column == SIZE_MAX)
 		rc = error_set(err, ERROR_CONFIG,

@@ -59,7 +59,8 @@ int error_vset(struct error *err, enum error_code code, const char *fmt,
 	       va_list ap) __attribute__((format(printf, 3, 0)));
 
 /* Put "formatted: " before the message. No-op when nothing is set. Returns
- * -err->code. */
+ * -err->code, and 0 when `err` is NULL: a function whose `err` may be NULL
+ * returns the code that it has. */
 int error_prefix(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

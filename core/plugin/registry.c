@@ -61,7 +61,9 @@ static int registry_trust(const char *engine, const char *file,
 			 ? 0
 			 : trust_check(file, TRUST_MODULE, "its module", err);
 
-	return rc ? error_prefix(err, "engine %s", engine) : 0;
+	if (rc)
+		error_prefix(err, "engine %s", engine);
+	return rc;
 }
 
 /* With the lock held. */

@@ -87,13 +87,17 @@ static int copy_target(const char *table, const char *from, const char *engine,
 {
 	struct table_name name;
 	struct strbuf text = STRBUF_INIT;
+	int rc;
 
 	if (copy_keeps_schema(from, engine)) {
 		*out = xstrdup(table);
 		return 0;
 	}
-	if (table_name_parse(&name, table, err))
-		return error_prefix(err, "--table");
+	rc = table_name_parse(&name, table, err);
+	if (rc) {
+		error_prefix(err, "--table");
+		return rc;
+	}
 	table_name_write_part(&text, name.name);
 	table_name_release(&name);
 	*out = strbuf_detach(&text);

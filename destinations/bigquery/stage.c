@@ -128,8 +128,10 @@ int bigquery_stage_load(struct bigquery_destination *d, const struct batch *b,
 			       d->target->table, b->n_rows, rows);
 	bigquery_load_free(l);
 	free(id);
-	if (rc)
-		return error_prefix(err, "table %s", d->target->table);
+	if (rc) {
+		error_prefix(err, "table %s", d->target->table);
+		return rc;
+	}
 	return failpoint("stage_full", err);
 }
 

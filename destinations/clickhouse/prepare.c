@@ -41,8 +41,10 @@ static int prepare_step(struct clickhouse_target *d,
 	if (rc)
 		return rc;
 	rc = clickhouse_exec(d->db, sql, err);
-	if (rc)
-		return error_prefix(err, "%.200s", sql);
+	if (rc) {
+		error_prefix(err, "%.200s", sql);
+		return rc;
+	}
 	return failpoint("mid_alter", err);
 }
 

@@ -94,8 +94,10 @@ static int remove_rows(struct clickhouse_target *d, const struct batch *keys,
 		d->written = !rc;
 	}
 	strbuf_release(&sql);
-	if (rc)
-		return error_prefix(err, "table %s", d->target->table);
+	if (rc) {
+		error_prefix(err, "table %s", d->target->table);
+		return rc;
+	}
 	return failpoint("after_delete", err);
 }
 

@@ -297,8 +297,10 @@ int duckdb_target_remove_rows(struct duckdb_target_destination *d,
 		strbuf_addstr(&sql, soft_delete_is_not(d->soft_delete));
 	}
 	rc = duckdb_target_load_exec(&l, &sql, removed, err);
-	if (rc)
-		return error_prefix(err, "table %s", d->target->table);
+	if (rc) {
+		error_prefix(err, "table %s", d->target->table);
+		return rc;
+	}
 	rc = match_remember(d, *removed, err);
 	return rc ? rc : failpoint("after_delete", err);
 }

@@ -35,8 +35,10 @@ static int remove_rows(struct postgres_destination *d, const struct batch *keys,
 	if (!rc)
 		rc = pg_exec_count(d->pg, sql, 0, NULL, removed, err);
 	free(sql);
-	if (rc)
-		return error_prefix(err, "table %s", d->target->table);
+	if (rc) {
+		error_prefix(err, "table %s", d->target->table);
+		return rc;
+	}
 	return failpoint("after_delete", err);
 }
 

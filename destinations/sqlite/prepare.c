@@ -12,7 +12,9 @@ static int prepare_run(struct plan *plan, const char *sql, struct error *err)
 {
 	int rc = sqlite_exec(prepare_target(plan)->db, sql, err);
 
-	return rc ? error_prefix(err, "%.200s", sql) : 0;
+	if (rc)
+		error_prefix(err, "%.200s", sql);
+	return rc;
 }
 
 /* One transaction holds all. */

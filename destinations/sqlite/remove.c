@@ -56,8 +56,10 @@ static int remove_rows(struct sqlite_target *d, const struct batch *keys,
 		rc = sqlite_read(d->drop, err);
 		*removed += rc ? 0 : sqlite_changes_count(d->db);
 	}
-	if (rc)
-		return error_prefix(err, "table %s", d->target->table);
+	if (rc) {
+		error_prefix(err, "table %s", d->target->table);
+		return rc;
+	}
 	return failpoint("after_delete", err);
 }
 

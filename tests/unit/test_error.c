@@ -20,6 +20,7 @@ static void test_first_error_wins(void **state)
 	assert_int_equal(error_prefix(&err, "x"), 0);
 	assert_string_equal(err.message, "");
 	assert_int_equal(error_set(NULL, ERROR_STATE, "x"), -ERROR_STATE);
+	assert_int_equal(error_prefix(NULL, "x"), 0);
 }
 
 static const struct {

@@ -69,6 +69,18 @@ static void remove_broken(const char *name)
 	free(file_name);
 }
 
+/* A sound module that everybody may replace. */
+static void share_module(const char *modules)
+{
+	char *command = xstrfmt("cp '%s/tidemark-liar.so' "
+				"'%s/tidemark-another.so' && "
+				"chmod 666 '%s/tidemark-another.so'",
+				modules, place, place);
+
+	assert_int_equal(system(command), 0);
+	free(command);
+}
+
 static int set_up(void **state)
 {
 	const char *modules = getenv("TIDEMARK_TEST_MODULES");
@@ -81,6 +93,7 @@ static int set_up(void **state)
 	mkdir(folder, 0700);
 	write_broken("tidemark-broken.so");
 	write_broken("tidemark-sub/dir.so");
+	share_module(modules);
 	path = xstrfmt("::%s:/nowhere:%s:", place, modules);
 	setenv("TIDEMARK_PLUGIN_PATH", path, 1);
 	registry_serve_schemes();
@@ -95,6 +108,7 @@ static int tear_down(void **state)
 	remove_broken("tidemark-sub/dir.so");
 	remove_broken("tidemark-sub");
 	remove_broken("tidemark-broken.so");
+	remove_broken("tidemark-another.so");
 	rmdir(place);
 	return 0;
 }
@@ -116,6 +130,7 @@ static const struct {
 	{ "sub/dir", ERROR_CONFIG, { "is not built in" } },
 	{ "", ERROR_CONFIG, { "is not built in" } },
 	{ "broken", ERROR_CONFIG, { "cannot load", "tidemark-broken.so" } },
+	{ "another", ERROR_CONFIG, { "not to be trusted" } },
 	{ "abi", ERROR_CONFIG, { "ABI 99", "tidemark-abi.so" } },
 	{ "small", ERROR_CONFIG, { "8 bytes", "tidemark-small.so" } },
 	{ "hole", ERROR_BUG, { "\"script\"", "store", "hole.so" } },
@@ -145,6 +160,9 @@ static void test_refused(void **state)
 		if (rc != -(int)refused[i].code)
 			fail_msg("%s: %d %s", refused[i].engine, rc,
 				 err.message);
+		/* Nor without a place for the reason. */
+		assert_int_equal(
+			registry_find(refused[i].engine, &plugin, NULL), rc);
 		assert_null(plugin);
 		for (size_t k = 0; k < 4 && refused[i].says[k]; k++) {
 			if (!strstr(err.message, refused[i].says[k]))
@@ -197,9 +215,10 @@ static void test_all(void **state)
 	static const char *const expected[] = { "good", "guarded", "postgres",
 						"sqlite", "twin" };
 	static const char *const unsound[] = {
-		"abi",	  "broken", "factless", "hole",	      "hollow",
-		"liar",	  "mute",   "nameless", "schemeless", "shouter",
-		"silent", "small",  "stranger", "thief",      "torn"
+		"abi",	    "another",	  "broken",  "factless",
+		"hole",	    "hollow",	  "liar",    "mute",
+		"nameless", "schemeless", "shouter", "silent",
+		"small",    "stranger",	  "thief",   "torn"
 	};
 	struct strlist paths = STRLIST_INIT, turned_away = STRLIST_INIT;
 	const struct plugin **all;
