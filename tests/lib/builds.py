@@ -65,12 +65,17 @@ def tests(name, suite):
     return [test for test in listed if f"tidemark:{suite}" in test["suite"]]
 
 
-def test_targets(name, suite, word=""):
+def holds(name, words):
+    """One of the words is in the name, or there are no words."""
+    return not words or any(word in name for word in words)
+
+
+def test_targets(name, suite, words=()):
     """The files that the tests of one suite run or load, or those of them
-    whose names hold a word."""
+    whose names hold one of the words."""
     every = json.loads(
         (BUILDS / name / "meson-info/intro-targets.json").read_text())
-    needed = {target for test in tests(name, suite) if word in test["name"]
+    needed = {target for test in tests(name, suite) if holds(test["name"], words)
               for target in test["depends"]}
     return [os.path.relpath(file, BUILDS / name) for target in every
             if target["id"] in needed for file in target["filename"]]
@@ -85,13 +90,13 @@ def fuzz_targets():
             and "." not in name]
 
 
-def targets(name, suites, word=""):
-    """The targets of a configured build that some suites need. With `word`, the
-    suite unit alone needs only the programs whose names hold it."""
+def targets(name, suites, words=()):
+    """The targets of a configured build that some suites need. With `words`, the
+    suite unit alone needs only the programs whose names hold one of them."""
     if name == "fuzz":
         return fuzz_targets()
     if suites == ["unit"]:
-        return test_targets(name, "unit", word)
+        return test_targets(name, "unit", words)
     found = list(PROGRAMS)
     if name == "plain":
         found.append("read_source")
@@ -108,13 +113,13 @@ def objects(name):
     return [line for line in listed.splitlines() if line.endswith(".o")]
 
 
-def build(name, extra=(), suites=None, word=""):
+def build(name, extra=(), suites=None, words=()):
     """Configure, and make what the suites need. If none are given, compile
     everything and link nothing: this is what shows warnings."""
     configure(name, extra)
     # The list of targets may have changed since.
     run_quietly(["ninja", "--quiet", "-C", BUILDS / name, "build.ninja"])
-    wanted = objects(name) if suites is None else targets(name, suites, word)
+    wanted = objects(name) if suites is None else targets(name, suites, words)
     if wanted:  # without a target ninja makes all of them
         run_quietly(["ninja", "--quiet", "-k", "0", "-C", BUILDS / name,
                      *wanted])

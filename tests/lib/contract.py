@@ -89,12 +89,16 @@ def server(name):
         yield {**env, "TIDEMARK_TEST_PYTHON": sys.executable}
 
 
-def chosen(expression, names):
-    """Read -k: programs, and the pattern of cases or None.
+def chosen(expressions, names):
+    """Read each -k: program -> the patterns of its cases, none for all.
 
     `duckdb` chooses programs. `destination_sqlite:upsert` chooses from one
     program the cases whose names contain the word."""
-    program, colon, case = expression.partition(":")
-    program = program.replace("_", " ")
-    return ([name for name in names if program in name],
-            f"*{case}*" if colon and case else None)
+    found = {}
+    for expression in expressions or [""]:
+        program, _, case = expression.partition(":")
+        for name in names:
+            if program.replace("_", " ") in name:
+                found.setdefault(name, []).append(f"*{case}*" if case else "")
+    return {name: [] if "" in cases else cases
+            for name, cases in found.items()}

@@ -187,21 +187,24 @@ class Suite:
         return [test["name"] for test in builds.tests("sanitize", self.name)]
 
     def run_unit(self):
-        names = [name for name in self.meson_names() if self.options.k in name]
+        names = [name for name in self.meson_names()
+                 if builds.holds(name, self.options.k)]
         return self.run_meson(names) if names else 0
 
     def run_contract(self):
         """Some programs at a time, because they wait for servers."""
         import contract  # and with it what talks to servers
-        names, case = contract.chosen(self.options.k, self.meson_names())
-        names = sorted(names, key=lambda name: (
+        programs = contract.chosen(self.options.k, self.meson_names())
+        names = sorted(programs, key=lambda name: (
             SLOW_PROGRAMS.index(name) if name in SLOW_PROGRAMS
             else len(SLOW_PROGRAMS)))
 
         def run_program(name):
             with contract.server(name) as env:
-                return self.run_meson([name], contract.log_name(name), env,
-                                      case)
+                statuses = [self.run_meson([name], contract.log_name(name),
+                                           env, case)
+                            for case in programs[name] or [None]]
+                return max(statuses, key=abs)
 
         self.run_program = run_program
         with ThreadPoolExecutor(self.places) as pool:
@@ -215,7 +218,7 @@ class Suite:
         found = sorted((builds.BUILDS / "fuzz/tests/fuzz").glob("fuzz_*"))
         for target in found:
             if not os.access(target, os.X_OK) or target.is_dir() \
-                    or self.options.k not in target.name:
+                    or not builds.holds(target.name, self.options.k):
                 continue
             corpus = self.scratch / target.name
             corpus.mkdir()
@@ -259,7 +262,8 @@ class Suite:
         self.env["TIDEMARK_SANITIZED_BINARY"] = str(
             builds.BUILDS / "sanitize/tidemark")
         junit = self.scratch / "junit.xml"
-        where, selection = TESTS / self.name, self.options.k
+        where = TESTS / self.name
+        selection = " or ".join(f"({words})" for words in self.options.k)
         more = ["--full"] if self.options.full else []
         if self.options.missing and self.name == "crash":
             more.append("--missing")
@@ -299,8 +303,8 @@ class Suite:
 class Builds:
     """The builds, one after the other, while tests run."""
 
-    def __init__(self, suites, duckdb, word):
-        self.suites, self.word = suites, word
+    def __init__(self, suites, duckdb, words):
+        self.suites, self.words = suites, words
         wanted = {build for name in suites for build in SUITES[name][1]}
         self.done = {name: threading.Event() for name in builds.OPTIONS
                      if name in wanted}
@@ -320,7 +324,7 @@ class Builds:
         start = time.monotonic()
         builds.build(name, [self.duckdb], [
             suite for suite in self.suites if name in SUITES[suite][1]],
-            self.word)
+            self.words)
         self.made.add(name)
         if time.monotonic() - start > 1:
             print(f"built {name} in {time.monotonic() - start:.0f} s",
@@ -426,9 +430,10 @@ def parse_arguments():
         prog="tests/run", description="Suites: " + ", ".join(SUITES))
     parser.add_argument("suites", nargs="*", metavar="SUITE",
                         help="all of them when none is named")
-    parser.add_argument("-k", metavar="EXPR", default="",
-                        help="only tests whose name matches; of the suite "
-                        "contract PROGRAM:CASE chooses cases as well")
+    parser.add_argument("-k", metavar="EXPR", action="append", default=[],
+                        help="only tests whose name matches, one of them if "
+                        "there are several; of the suite contract PROGRAM:CASE "
+                        "chooses cases as well")
     parser.add_argument("--full", action="store_true",
                         help="every combination, the minute-long soak, and a "
                         "minute of each fuzz target")
@@ -440,6 +445,7 @@ def parse_arguments():
         if name not in SUITES:
             parser.error(f"no suite '{name}': there are {', '.join(SUITES)}")
     options.suites = options.suites or list(SUITES)
+    options.k = [words for words in options.k if words]
     return options
 
 
