@@ -52,6 +52,35 @@ void driver_tally_begin(struct driver *d)
 	d->tallied = true;
 }
 
+static void driver_row_tally(void *ctx, enum compare_side side,
+			     const struct batch *b, size_t row,
+			     const struct compare_hash *key,
+			     const struct compare_hash *all)
+{
+	struct driver *d = ctx;
+
+	(void)b;
+	(void)row;
+	if (!d->part || verify_part_has(d->part, key))
+		tally_add(&d->tally, side, key, all);
+}
+
+static void driver_row_soon(void *ctx, enum compare_side side,
+			    const struct compare_hash *key)
+{
+	const struct driver *d = ctx;
+
+	tally_prefetch(&d->tally, side, key);
+}
+
+struct verify_look driver_tallying(struct driver *d)
+{
+	return (struct verify_look){ .compare = &d->compare,
+				     .row = driver_row_tally,
+				     .soon = driver_row_soon,
+				     .ctx = d };
+}
+
 bool driver_has_open(const struct driver *d)
 {
 	for (size_t i = 0; i < d->suspects.n; i++)

@@ -14,6 +14,7 @@
 
 #include "core/plugin/store.h"
 #include "core/sync/parts/difference.h"
+#include "core/sync/verify/part.h"
 #include "core/sync/verify/suspects.h"
 #include "core/sync/verify/tally.h"
 
@@ -46,6 +47,7 @@ struct driver {
 	struct compare compare;
 	struct watermark mark; /* rows at or below it have been delivered */
 	struct verify_progress progress;
+	const struct verify_part *part; /* summed up alone; NULL: all is */
 	struct tally tally; /* since driver_tally_begin() */
 	bool tallied;
 	struct suspects suspects; /* of the part at hand */
@@ -64,6 +66,8 @@ void driver_close(struct driver *d);
 int driver_match(struct driver *d, const struct schema *source,
 		 struct error *err);
 void driver_tally_begin(struct driver *d);
+/* Counts each row of either side, and sums it up in the tally. */
+struct verify_look driver_tallying(struct driver *d);
 int driver_run(struct driver *d, struct error *err);
 /* Is there a suspect that nothing excuses? */
 bool driver_has_open(const struct driver *d);

@@ -4,7 +4,6 @@
 
 #include "core/plugin/registry.h"
 #include "core/sync/parts/range.h"
-#include "core/sync/verify/whole_row.h"
 
 /* Two of these are in memory at once. */
 #define PASS_BYTES (4 << 20)
@@ -215,8 +214,7 @@ static int pass_tally_step(struct pass *x, struct driver *d, bool *open,
 
 static int pass_tally_both(struct pass *x, struct driver *d, struct error *err)
 {
-	struct verify_tallied all = { .tally = &d->tally };
-	const struct verify_look look = verify_tallying(&d->compare, &all);
+	const struct verify_look look = driver_tallying(d);
 	struct verify_reading *there = NULL;
 	bool here = true;
 	int rc = verify_reading_start(&there, &d->sides[COMPARE_DESTINATION],

@@ -95,6 +95,7 @@ static void verify_init(struct verify *v)
 	*d = (struct driver){ .p = v->p,
 			      .terms = &v->driver_terms,
 			      .ctx = v,
+			      .part = &v->out->part,
 			      .found = &v->out->found,
 			      .examples = v->out->examples,
 			      .progress = { .pipeline = v->p,
@@ -104,7 +105,6 @@ static void verify_init(struct verify *v)
 	d->mark.strategy = v->p->strategy;
 	d->mark.column = xstrdup(v->p->mark_column);
 	v->whole = (struct whole){ .d = d,
-				   .part = &v->out->part,
 				   .work = terms->work,
 				   .brief = terms->brief,
 				   .rows = v->out->rows };

@@ -1,6 +1,5 @@
 #include "core/sync/verify/whole.h"
 
-#include "core/sync/verify/whole_row.h"
 #include "core/sync/verify/work.h"
 
 /* Rows of unequal buckets, of both sides, collected at once: about 30 MiB. */
@@ -26,15 +25,14 @@ static void whole_begin_pass(const struct whole *w, const char *pass)
 	struct driver *d = w->d;
 
 	verify_progress_begin(&d->progress, pass);
-	for (size_t i = 0; !w->part->since && i < COMPARE_SIDES; i++)
+	for (size_t i = 0; !d->part->since && i < COMPARE_SIDES; i++)
 		d->progress.expected[i] = d->sides[i].schema.row_estimate;
 }
 
 static int whole_tally(struct whole *w, struct error *err)
 {
 	struct driver *d = w->d;
-	struct verify_tallied part = { &d->tally, w->part };
-	const struct verify_look look = verify_tallying(&d->compare, &part);
+	const struct verify_look look = driver_tallying(d);
 	int rc;
 
 	driver_tally_begin(d);
@@ -55,7 +53,7 @@ static void whole_row_collect(void *ctx, enum compare_side side,
 	struct suspects *s = &d->suspects;
 	struct suspect *x;
 
-	if (!verify_part_has(w->part, key) ||
+	if (!verify_part_has(d->part, key) ||
 	    (!w->sampling && !tally_wants(&d->tally, key)))
 		return;
 	pthread_mutex_lock(&s->lock);
@@ -123,7 +121,7 @@ static int whole_collect(struct whole *w, struct error *err)
 static int whole_sample(struct whole *w, struct error *err)
 {
 	struct driver *d = w->d;
-	int64_t share = w->part->share;
+	int64_t share = d->part->share;
 	int64_t rows = d->sides[COMPARE_SOURCE].schema.row_estimate;
 	int rc;
 

@@ -8,11 +8,9 @@
 #define TIDEMARK_CORE_SYNC_VERIFY_WHOLE_H
 
 #include "core/sync/verify/driver.h"
-#include "core/sync/verify/part.h"
 
 struct whole {
-	struct driver *d; /* its sides are open, and it recounts */
-	const struct verify_part *part;
+	struct driver *d; /* its sides are open, it has a part, and recounts */
 	const struct verify_work *work; /* NULL: none is to be filled */
 	bool brief; /* stop once the work is full */
 	struct digest *rows; /* of each side, to be set */
