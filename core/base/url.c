@@ -198,15 +198,14 @@ int url_parse(struct url *out, const char *text, struct error *err)
 
 	if (rc)
 		return rc;
-	/* Before anything can fail and quote the text. */
+	/* Before anything can fail and quote the text. That the engine may be
+	 * loaded only now hides no less: see url_find_secrets(). */
 	url_remember(text);
 	rc = url_find_engine(text, &parsed.scheme, &engine, err);
 	if (rc) {
 		url_release(&parsed);
 		return rc;
 	}
-	/* Again by the rule of an engine that may have been loaded just now. */
-	url_remember(text);
 	spans = url_find_secrets(text, false);
 	parsed.text = xstrdup(text);
 	rc = url_parse_rest(&parsed, engine, &spans, err);
