@@ -45,13 +45,13 @@ def in_store_or_none(tidemark):
 
 
 def damage(destination, where="id % 3 = 0"):
-    """What only a second look at the source mends."""
+    """Damage rows so that only a second look at the source mends them."""
     destination.execute(f"UPDATE items SET name = 'damaged' WHERE {where}",
                         "DELETE FROM items WHERE id % 10 = 1")
 
 
 def no_rows_left(destination):
-    """Of _tidemark_watermark: the pipeline's own alone."""
+    """Only the pipeline's own row is left in _tidemark_watermark."""
     assert [name for name, in destination.query(
         "SELECT pipeline FROM _tidemark_watermark")] == ["items"]
 
@@ -141,7 +141,7 @@ def test_window_and_input(tidemark, source, make_destination):
 
 
 def test_windows_at_the_same_moment(tidemark, source, make_destination):
-    """Neither call sees the other's chunks while it plans its own: one of two
+    """Neither call sees the other's chunks while it plans its own. One of two
     windows that overlap is refused, and the same window is queued once."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=100)
@@ -323,7 +323,7 @@ def test_backfill_and_its_processes(tidemark, source, make_destination):
     stopped = first.wait().expect(EXIT_STOPPED)
     assert "takes its place" in stopped.err
     assert not any(os.path.exists(f"/proc/{pid}") for pid in workers)
-    # What the killed one was at waits for whoever finds it gone.
+    # The killed worker's chunk waits for whoever finds it gone.
     with sqlite3.connect(tidemark.state_file) as db:
         assert {(state, pid) for state, pid in db.execute(
             "SELECT c.state, CASE c.state WHEN 'running' THEN l.pid END "
@@ -339,7 +339,7 @@ def pause(worker, destination):
     while True:
         worker.signal(signal.SIGSTOP)
         wait_for(worker.stopped, what="the stop")
-        time.sleep(0.05)  # what it has sent already is begun
+        time.sleep(0.05)  # let requests begin that are sent already
         if not destination.query(
                 "SELECT FROM pg_stat_activity WHERE xact_start IS NOT NULL "
                 "AND datname = current_database() "
@@ -354,8 +354,9 @@ def pause(worker, destination):
     ("timestamp", "append"), ("xmin", "delete_insert")))
 def test_no_older_version_wins(tidemark, source, make_destination, strategy,
                                mode):
-    """A worker has read rows, and stands still; they change, and a run of the
-    pipeline delivers that. What the worker loads then is not what it read."""
+    """A worker has read rows and stands still. They change, and a run of the
+    pipeline delivers the change. The worker then loads the new versions, and
+    not those it has read."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=3000)
     spread(source)

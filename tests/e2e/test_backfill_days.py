@@ -22,8 +22,8 @@ from test_backfill import chunks, damage, in_store, no_rows_left
 @pytest.mark.parametrize("how", ("again", "cancel"))
 def test_begun_chunk_is_read_from_the_beginning(tidemark, source,
                                                 make_destination, how):
-    """Of an earlier backfill of the window nothing stays: neither how far its
-    chunks were, nor their rows at the destination."""
+    """An earlier backfill of the window leaves nothing behind: neither the
+    progress of its chunks, nor their rows at the destination."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=3000)
     sync_items(tidemark, source, destination, "sequence", batch={"rows": 10})
@@ -68,9 +68,9 @@ def test_new_column_meets_several_workers(tidemark, source, make_destination):
 
 def test_workers_over_a_store_that_is_a_server(tidemark, source,
                                                make_destination, make_database):
-    """Four workers and a fifth command claim chunks from a PostgreSQL store;
-    two are killed again and again, and the store's server ends the sessions of
-    all: each chunk is done, and counted, once."""
+    """Four workers and a fifth command claim chunks from a PostgreSQL store.
+    Two are killed again and again, and the store's server ends the sessions of
+    all. Each chunk is done, and counted, once."""
     destination, store = make_destination("postgres"), make_database("state")
     tidemark.top["state"] = {"url": store.url(), "lease": "3s",
                              "password": store.connection()["password"]}
@@ -122,7 +122,8 @@ def test_workers_over_a_store_that_is_a_server(tidemark, source,
 
 
 def on_a_terminal(tidemark, *args):
-    """Of its own, which Ctrl-C can be typed into; the process and our end."""
+    """Run on a terminal of its own, which Ctrl-C can be typed into; the process
+    and our end."""
     ours, theirs = os.openpty()
 
     def take():
@@ -151,9 +152,9 @@ def read_terminal(ours, *until):
 
 @pytest.mark.parametrize("workers", ("1", "2"))
 def test_live_line_and_control_c(tidemark, source, make_destination, workers):
-    """Chunks done, running and left, rate, the time it takes yet and what
-    holds them, with the workers' log above; one Ctrl-C lets each finish its
-    batch."""
+    """The line shows chunks done, running and left, the rate, the time still
+    needed and the present hold, with the workers' log above. One Ctrl-C lets
+    each worker finish its batch."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=2000)
     sync_items(tidemark, source, destination, "sequence")

@@ -1,4 +1,4 @@
-"""bench/run works: each job, on few rows. What it measures is not looked at."""
+"""bench/run works: each job, on few rows. The figures are not looked at."""
 
 import os
 import pathlib

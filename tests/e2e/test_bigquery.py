@@ -123,8 +123,8 @@ def test_append_keeps_versions(tidemark, items, end):
 
 
 def test_a_lost_mark_leaves_the_order(tidemark, source, end):
-    """What is read again is numbered behind what is there: none is two
-    versions' number."""
+    """Rows that are read again get numbers behind the stored ones. No number
+    belongs to two versions."""
     source.execute("CREATE TABLE items (id bigint PRIMARY KEY, v text, seq "
                    "bigint)", "INSERT INTO items VALUES (1, 'a', 1)")
     sync_items(tidemark, source, end, "sequence", "append")
@@ -242,8 +242,8 @@ def test_replace_keeps_what_others_added(tidemark, items, end):
 
 
 def test_raw_rows_of_another_pipeline(tidemark, items, end):
-    """Who appends into items keeps its rows in items_raw: no one else loads
-    into that."""
+    """A pipeline that appends into items keeps its rows in items_raw. No other
+    pipeline loads into that."""
     needs(end, "transactions")
     sync_items(tidemark, items, end, "timestamp", "append")
     tidemark.run()

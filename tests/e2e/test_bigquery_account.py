@@ -1,4 +1,5 @@
-"""Who one is at BigQuery: a service account, the machine's own, tokens that end."""
+"""Signing in at BigQuery: a service account, the machine's own account, tokens
+that end."""
 
 import json
 import os
@@ -83,7 +84,7 @@ def test_no_metadata_server(tidemark, items, flavored):
 
 
 def test_metadata_server_that_is_none(tidemark, items, flavored, end):
-    """Who does not say that it is one is not believed."""
+    """A server that does not say that it is a metadata server is not believed."""
     if not end.front.ours:
         pytest.skip("an emulator is no metadata server")
     _, done = sign_in(tidemark, items, flavored, None,

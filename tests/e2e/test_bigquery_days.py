@@ -163,8 +163,8 @@ def test_wrong_url(tidemark, items, end):
 # ---- the service's bad days
 
 def test_answer_lost_after_the_work(tidemark, items, end, front):
-    """The job is looked up by its id, which is taken, and not run again: each
-    script of the run has gone under its first id."""
+    """The job is looked up by its id, which is taken, and is not run again.
+    Each script of the run has gone under its first id."""
     sync_items(tidemark, items, end, "sequence", "append",
                batch={"rows": 100})
     front.log()

@@ -1,5 +1,5 @@
-"""A long way to catch up: in bounded runs, and never with a snapshot of the
-source that is older than a page and a moment."""
+"""A long way to catch up, in bounded runs. No snapshot of the source is older
+than a page and a moment."""
 
 import collections
 import contextlib

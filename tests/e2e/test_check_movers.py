@@ -12,7 +12,7 @@ TIME = {"postgres": "timestamptz DEFAULT now()",
                  " ON UPDATE CURRENT_TIMESTAMP(6)",
         "sqlite": "text DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now'))"}
 TIME["mariadb"] = TIME["mysql"]
-# What sets updated_at at each UPDATE.
+# Triggers and the like that set updated_at at each UPDATE.
 STAMP = {
     "postgres": ("CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS "
                  "'BEGIN NEW.updated_at = now(); RETURN NEW; END'",

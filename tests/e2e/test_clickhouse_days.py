@@ -165,9 +165,9 @@ def test_mark_is_read_back(tidemark, items):
 
 @pytest.mark.parametrize("mode", ("append", "upsert"))
 def test_batch_is_the_same_batch_again(tidemark, items, mode):
-    """Its identity is the token by which the server knows it, where each of its
-    rows is kept: where the newest of a key counts, it may be there twice. The
-    mark comes after it."""
+    """The batch's identity is the token by which the server knows it, where
+    each of its rows is kept. Where the newest of a key counts, the batch may be
+    there twice. The mark comes after it."""
     source, destination = items(mode, rows=20)
     destination.server.forget()
     destination.server.fault({"match": ROWS_IN, "do": "status",
@@ -186,8 +186,9 @@ def test_batch_is_the_same_batch_again(tidemark, items, mode):
 
 @pytest.mark.parametrize("mode", ("upsert", "append"))
 def test_batch_of_other_rows_is_another(tidemark, items, mode):
-    """Its mark was not written, and a row has changed since, of the same mark:
-    the server must not take the batch for the one that it has."""
+    """The first batch's mark was not written, and a row has changed since, with
+    the same mark. The server must not take the second batch for the one that it
+    has."""
     source, destination = items(mode, rows=20, retry={"attempts": 1})
     destination.server.fault({"match": MARK_IN, "skip": 1, "do": "status",
                               "status": 500, "times": 100})
@@ -220,8 +221,8 @@ def test_rows_are_packed(tidemark, items, said, packed):
 
 
 def test_token_is_the_servers(make_clickhouse):
-    """That the engine does what is built upon: with equal tokens the second
-    is not taken, with others it is, whatever the rows."""
+    """The engine does what Tidemark relies on. With equal tokens the second
+    insert is not taken; with others it is, whatever the rows."""
     destination = make_clickhouse()
     destination.execute(
         "CREATE TABLE t (id Int64) ENGINE = MergeTree ORDER BY id "

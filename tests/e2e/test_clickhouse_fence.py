@@ -1,5 +1,5 @@
-"""Writers of ClickHouse who were overtaken: stopped at whatever point, or killed
-while the server still works for them, they put no older row over a newer one.
+"""Writers of ClickHouse are overtaken: stopped at whatever point, or killed
+while the server still works for them. They put no older row over a newer one.
 No transaction holds a batch and its mark there.
 """
 

@@ -1,5 +1,5 @@
-"""What hands and servers do to ClickHouse's tables at the worst moments: exit 0
-is not said of rows that are not there, or are others."""
+"""Hands and servers change ClickHouse's tables at the worst moments. No run
+ends with exit 0 over rows that are missing or wrong."""
 
 import re
 
@@ -43,8 +43,8 @@ def test_type_that_changes_while_rows_come(tidemark, items, mode):
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
 def test_type_that_changes_while_rows_are_compared(tidemark, items, mode,
                                                    column):
-    """Of one that is too small nothing is written; at the second try it is
-    what it has to be."""
+    """Into a type that is too small nothing is written. The second try meets
+    the type that it needs."""
     source, destination = items(mode, rows=20)
     tidemark.run()
     source.execute(f"UPDATE items SET quantity = 1000000 + id, "
@@ -70,7 +70,7 @@ def test_altered_table_is_no_rows_fault(tidemark, items, rows):
 
 @pytest.mark.parametrize("mode", ("upsert", "replace"))
 def test_stage_that_cannot_be_made(tidemark, items, mode):
-    """Who could not begin a refresh does not stand in anybody's way."""
+    """A run that could not begin a refresh does not stand in anybody's way."""
     source, destination = items(mode, rows=60)
     tidemark.run()
     destination.server.fault({"match": STAGE, "do": "refuse", "times": 100})

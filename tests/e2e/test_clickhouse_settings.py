@@ -1,6 +1,6 @@
-"""What the settings profile of Tidemark's user says at ClickHouse: rows that it
-would leave out, values that it would change, answers that are old. None of it
-counts; or the run says which setting stands in the way.
+"""The settings profile of Tidemark's user at ClickHouse would leave out rows,
+change values, or give old answers. None of it counts, or the run says which
+setting stands in the way.
 """
 
 import pytest

@@ -1,6 +1,6 @@
-"""What ClickHouse remembers of batches, to know one that comes again, and what
-became of their rows meanwhile: whatever hands did to them, a run that ends well
-has loaded what it says, and no version twice.
+"""ClickHouse remembers batches, to know one that comes again. Meanwhile hands
+may have changed their rows. A run that ends well has loaded what it says, and
+no version twice.
 """
 
 import re

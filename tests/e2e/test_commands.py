@@ -1,4 +1,4 @@
-"""What each command prints for people and, with --json, for programs."""
+"""The output of each command for people and, with --json, for programs."""
 
 import json
 import os
@@ -246,7 +246,7 @@ def test_migrate_twice(synced):
 
 
 def test_changed_migration_is_refused(synced):
-    """What was applied is not what this binary holds."""
+    """The store has a migration that this binary does not hold."""
     synced.run()
     db = sqlite3.connect(synced.state_file)
     table = next(row[0] for row in db.execute(
@@ -336,8 +336,7 @@ def test_commands_to_come_are_not_pretended(tidemark, command):
 
 
 def test_closed_descriptors_are_not_taken(synced):
-    """What is printed goes into no file or pipe of ours that took the place
-    of stdout."""
+    """Output goes into no file or pipe of ours that took the place of stdout."""
     done = subprocess.run(["sh", "-c", '"$0" run <&- >&- 2>&-',
                            synced.binary], cwd=synced.dir, check=False,
                           env=synced.command_env())

@@ -79,7 +79,8 @@ def test_limit(tidemark, target, limit, passes):
         assert word in message, message
     assert result["watermark_after"] == result["watermark_before"]
     assert len(letters(tidemark)) == len(BAD)
-    # What went in before the limit was known is counted, wherever that is told.
+    # Rows that went in before the limit was known are counted, wherever the
+    # count appears.
     there = destination.query("SELECT count(*) FROM items")[0][0]
     counts = {"batches": 1, "rows_read": 198, "rows_inserted": there - 2,
               "rows_dead_lettered": len(BAD)}
@@ -153,9 +154,9 @@ def test_halt_is_the_default(tidemark, target):
 
 @pytest.mark.parametrize("engine", ("postgres", "mariadb", "sqlite"))
 def test_a_refresh_renews_the_letters(tidemark, target, engine):
-    """What was a letter and is loaded, or is gone from the source, is none any
-    more; where the new table takes over the old one's constraints, what it
-    still refuses is one."""
+    """A letter whose row is loaded, or is gone from the source, is a letter no
+    more. Where the new table takes over the old one's constraints, a row that
+    it still refuses is one."""
     source, destination = target(engine)
     poison_some(source)
     tidemark.run()
@@ -199,7 +200,7 @@ def test_discard(tidemark, target):
 
 
 def test_letters_are_kept_as_long_as_was_said(tidemark, target):
-    """Those that were refused last before that are deleted by the next run:
+    """The next run deletes letters whose row was refused last before that time:
     from the table, and from the file."""
     source, _ = target("sqlite")
     source.execute("UPDATE items SET name = 'nobody keeps this name'")
@@ -353,8 +354,8 @@ def test_what_a_trigger_leaves_out(tidemark, source, make_destination, engine,
     ("AFTER", "trigger leave leaves out 1 of 50 rows")))
 def test_what_a_trigger_leaves_out_of_a_new_table(
         tidemark, source, make_destination, event, word):
-    """Of the one that a refresh builds beside: where the database itself puts
-    triggers to new tables."""
+    """The trigger is on the table that a refresh builds beside: the database
+    itself puts triggers on new tables."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=50)
     sync_items(tidemark, source, destination, "timestamp")

@@ -131,9 +131,9 @@ def test_more_deletes_than_allowed(tidemark, source, make_destination):
 
 
 def test_a_table_of_two_pipelines(tidemark, source, make_destination):
-    """What the other one has brought is not taken for what was deleted. An
-    earlier name of the pipeline can be forgotten; one that only fills columns,
-    and chunks of a backfill, are no reason."""
+    """Rows that the other pipeline has brought are not taken for deleted ones.
+    An earlier name of the pipeline can be forgotten. A pipeline that only fills
+    columns, and chunks of a backfill, are no reason to refuse."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=ROWS)
     sync_items(tidemark, source, destination, "timestamp", name="old")
@@ -270,7 +270,7 @@ def test_a_key_that_came_back_stays(tidemark, source, make_destination):
 
 def test_a_source_emptied_between_two_looks(tidemark, source,
                                             make_destination):
-    """What the guard has let go is not all that is gone by then."""
+    """The guard has agreed to one deletion, and by then more rows are gone."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=ROWS)
     sync_items(tidemark, source, destination, "timestamp")
@@ -285,8 +285,8 @@ def test_a_source_emptied_between_two_looks(tidemark, source,
 
 def test_rows_that_may_be_there_are_not_deleted(tidemark, source,
                                                 make_destination):
-    """Those that row security hides, and those of a target that no run of
-    this pipeline has filled."""
+    """Rows that row security hides stay, and so do rows of a target that no run
+    of this pipeline has filled."""
     destination = make_destination("sqlite")
     workload.create_items(source, rows=ROWS)
     sync_items(tidemark, source, destination, "timestamp")

@@ -1,6 +1,6 @@
-"""What is delivered past a pipeline's mark by others than its runs: the chunks
-of a backfill, replays. A transaction that began before and commits behind them
-leaves the newest version of a row with an older mark: that one counts."""
+"""Chunks of a backfill and replays deliver rows past a pipeline's mark. A
+transaction that began before them and commits behind them leaves the newest
+version of a row with an older mark. This version counts."""
 
 import contextlib
 import json
@@ -132,7 +132,7 @@ def test_chunk_that_sleeps_over_a_late_commit(
         tidemark_failpoints, source, make_destination):
     """A chunk has read a row past the mark, and stands still. The newest
     version, with an older mark, is committed, and a run delivers it and moves
-    on: what the chunk then loads is not what it has read."""
+    on. The chunk then loads this version, and not the one it has read."""
     tidemark, destination = tidemark_failpoints, make_destination("postgres")
     prepare(tidemark, source, destination)
     tidemark.run()

@@ -1,4 +1,4 @@
-"""What ships around the binary: the demo, the compose file, examples."""
+"""Files around the binary: the demo, the compose file, examples."""
 
 import os
 import pathlib

@@ -253,8 +253,8 @@ def test_beside_a_run(tidemark, failpoint_binary, make_source,
                                          ("duckdb", ".wal")))
 def test_after_a_kill(tidemark, failpoint_binary, make_source,
                       make_destination, engine, log):
-    """What the killed run has left in the file's log is read there, and not
-    folded in."""
+    """The dry run reads the log that the killed run has left beside the file,
+    and does not fold it in."""
     source, destination = make_source("postgres"), make_destination(engine)
     workload.create_items(source, rows=100)
     sync_items(tidemark, source, destination, "timestamp", batch={"rows": 20})

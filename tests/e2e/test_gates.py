@@ -67,7 +67,7 @@ def test_rule(tidemark, source, make_destination, rule):
     source.execute(f"UPDATE items SET {broken} WHERE id = 30")
     sync_items(tidemark, source, destination, "timestamp", gate=gate)
     result = refused(tidemark, *words, "1 row (id=", "not loaded")
-    # Of two equal names the second one read is the one that repeats.
+    # The second of two equal names is the one that repeats.
     assert rule == "unique" or "id=30" in result["error"]["message"]
     assert result["rows_read"] == 0 and result["watermark_after"] is None
     assert not ids(destination)
@@ -112,7 +112,7 @@ def test_batches_before_it_stay(tidemark, source, make_destination, engine,
 @every_engine
 def test_a_full_copy_is_not_swapped_in(tidemark, source, make_destination,
                                        engine):
-    """What was there stays, for a bad row, too few and too many."""
+    """The old rows stay, for a bad row, too few and too many."""
     destination = make_destination(engine)
     workload.create_items(source, rows=100)
     sync_items(tidemark, source, destination, "timestamp", "replace",

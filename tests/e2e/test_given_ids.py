@@ -1,5 +1,5 @@
 """Strategy `sequence` of files is exact only where a sequence of the file gives
-the ids: an id that comes later is never below the mark then."""
+the ids. Then a later id is never below the mark."""
 
 import pytest
 

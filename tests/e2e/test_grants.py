@@ -1,6 +1,5 @@
-"""`tidemark grants`: a user with just what it prints does the whole work, and
-of each right that is missing `check` says which it is, or which command says
-it."""
+"""`tidemark grants`: a user with just the printed rights does the whole work.
+`check` names each missing right, or the command that says it."""
 
 import json
 import pathlib
@@ -17,7 +16,7 @@ LEAST = "least"
 STRATEGIES = ("timestamp", "sequence", "xmin")
 MODES = ("upsert", "append", "delete_insert", "update", "replace")
 MYSQLS = ("mariadb", "mysql")
-# What everybody has who has not been robbed of it.
+# Rights of everybody, unless somebody has revoked them.
 PUBLIC = ("pg_control_system()", "pg_control_checkpoint()",
           "pg_control_recovery()", "pg_current_wal_lsn()",
           "pg_current_wal_insert_lsn()", "pg_current_wal_flush_lsn()")
@@ -207,8 +206,8 @@ def expected_of(right, words):
 
 
 def one_less(tidemark, least, given, words):
-    """Each right left out in its turn: `check` says the word that goes with
-    how it begins. What is Unseen makes no difference to it."""
+    """Leave out each right in its turn. `check` says the word that goes with
+    the right's beginning. A right marked Unseen makes no difference to it."""
     rights = list(single_rights(given))
     for left_out, _ in rights:
         word = expected_of(left_out, words)
@@ -319,7 +318,7 @@ def test_files_have_no_users(tidemark, make_source, make_destination):
 
 
 def test_nobody_is_named(tidemark, make_destination, work_dir):
-    """Whose rights it would be about is not guessed."""
+    """A right is not printed for a user that would have to be guessed."""
     for url in ("mysql://127.0.0.1/shop", "mariadb://127.0.0.1/shop"):
         tidemark.connect("source", url).connect(
             "warehouse", f"sqlite:{work_dir}/w.db")

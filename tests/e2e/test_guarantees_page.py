@@ -8,7 +8,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "guarantees.md"
 FOLDERS = ("connectors", "core", "destinations")
-# What a name, a number or a word in quotes stands for.
+# Text for which a name, a number or a word in quotes stands.
 INSERTED = r'\s?(?:"|%|[\w.:*\\-]|$)?.{0,60}?'
 
 

@@ -1,5 +1,5 @@
-"""What limits the harm of a mistake with memory: how the programs are linked
-and compiled, and what is left of a process that dies of one."""
+"""Limits to the harm of a memory mistake: how the programs are linked and
+compiled, and what a process that dies of one leaves behind."""
 
 import json
 import os
@@ -28,8 +28,8 @@ def program(request, tidemark_binary):
 
 
 def test_how_it_is_linked(program):
-    """At any address; nothing to be written is run, and what the loader has
-    filled in is read-only from then on: all of it, before main."""
+    """The program loads at any address, and no writable memory can be run. All
+    that the loader has filled in is read-only from then on, before main."""
     segments, dynamic = readelf("-l", program), readelf("-d", program)
     assert readelf("-h", program).count("DYN (") == 1
     assert re.search(r"FLAGS_1.*\bNOW\b", dynamic), dynamic

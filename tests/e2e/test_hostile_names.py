@@ -1,6 +1,6 @@
 """Names that a stranger chose: of tables, columns and pipelines. None is read
-as a reference, as YAML, as a command line or by a terminal, and each is an
-answer of the server's, never an error of Tidemark's own."""
+as a reference, as YAML, as a command line or by a terminal. Each is an answer
+of the server's, never an error of Tidemark's own."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from bench import (EXIT_BUG, EXIT_OK, EXIT_SCHEMA, items_settings, sync_items)
 # A table of ClickHouse says no key, so that init only tells of it.
 PROPOSING = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
 ENGINES = (*PROPOSING, "clickhouse")
-# What a terminal obeys, or what turns the text around it about.
+# Characters that a terminal obeys, or that turn the text around them about.
 CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f"
                       "\u2028-\u202e\u2066-\u206f\ufeff]")
 LEAKED = "leaked"

@@ -29,7 +29,7 @@ pipelines:
     retry: { attempts: 1 }
 """
 
-# what to replace, by what, line, words that the answer must have
+# old text, new text, line, words that the answer must have
 BAD_CONFIGS = (
     ("strategy: timestamp", "stratgy: timestamp", 12, ["stratgy", "strategy"]),
     ("strategy: timestamp", "strategy: timestmap", 12,
@@ -222,7 +222,7 @@ def test_database_that_is_closed(tidemark, source, make_destination):
 ))
 def test_bad_connection_parameter(tidemark, source, make_destination, end,
                                   more, words):
-    """What is wrong in the config is not tried again."""
+    """A fault in the config is not tried again."""
     workload.create_items(source, rows=3)
     sync_items(tidemark, source, make_destination("postgres"), "timestamp")
     tidemark.connections[end]["url"] += "?" + more

@@ -143,8 +143,8 @@ def test_late_commit_of_a_prepared_transaction(synced, source, destination,
 @every_strategy
 def test_prepared_between_two_runs(tidemark, source, make_destination,
                                    strategy, first, mode):
-    """A run sees it as a session's transaction, the next ones as a prepared
-    one, under another name; with an xid or without one at first."""
+    """One run sees the transaction as a session's. The next runs see it as a
+    prepared one under another name, with an xid or without one at first."""
     destination = make_destination("sqlite")
     workload.create_items(source, rows=50)
     sync_items(tidemark, source, destination, strategy, mode)
@@ -184,8 +184,8 @@ def test_prepared_between_two_runs(tidemark, source, make_destination,
 def test_late_commit_while_a_page_is_read(tidemark, source, make_destination,
                                           strategy):
     """The page's snapshot does not see the row, and its transaction is over
-    when the page ends: only a settled point from before the snapshot knows
-    that the row was still to come."""
+    when the page ends. Only a settled point from before the snapshot knows that
+    the row was still to come."""
     destination = make_destination("sqlite")
     workload.create_items(source, rows=50)
     sync_items(tidemark, source, destination, strategy)
@@ -200,7 +200,7 @@ def test_late_commit_while_a_page_is_read(tidemark, source, make_destination,
         workload.settle(source)
         running = tidemark.start("run", "--json")
         wait_for(lambda: source.query(
-            # Of a page's message the server shows only the beginning.
+            # The server shows only the beginning of a page's statement.
             "SELECT 1 FROM pg_stat_activity "
             "WHERE application_name = 'tidemark/source' AND state = 'active' "
             "AND query_start < clock_timestamp() - interval '300 ms'"),

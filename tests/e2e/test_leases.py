@@ -105,8 +105,8 @@ def count(destination, work_dir):
     ("duckdb", "sqlite")))
 def test_eight_at_once(tidemark, source, make_destination, make_state, work_dir,
                        engine, store):
-    """One of eight does the work; it is stopped for longer than its lease and
-    one that waits goes on; woken up, the first commits nothing."""
+    """One of eight does the work. It is stopped for longer than its lease, and
+    one that waits goes on. Woken up, the first commits nothing."""
     destination = make_destination(engine)
     state = make_state(tidemark, store, lease="8s")
     slow_items(tidemark, source, destination)
@@ -256,8 +256,8 @@ def test_dead_holder_is_replaced_at_once(tidemark, source, make_destination,
 @pytest.mark.parametrize("store", STORES)
 def test_holder_elsewhere_is_waited_for(tidemark, source, make_destination,
                                         make_state, store):
-    """Of another machine nothing is known but what its lease says. A file is
-    not for two machines at all."""
+    """Only the lease tells anything of another machine. A file is not for two
+    machines at all."""
     destination = make_destination("sqlite")
     state = make_state(tidemark, store)
     workload.create_items(source, rows=20)
@@ -317,8 +317,8 @@ def test_long_load_keeps_its_lease(tidemark, source, make_destination,
 @pytest.mark.parametrize("engine", ENGINES)
 def test_lost_store_costs_nothing(tidemark, source, make_destination,
                                   work_dir, engine):
-    """The fence goes on from the destination's. One that runs on by the old
-    store is told; its lease is not renewed in the new one."""
+    """The fence goes on from the destination's. A process that runs on by the
+    old store is told, and its lease is not renewed in the new one."""
     destination = make_destination(engine)
     workload.create_items(source, rows=20)
     sync_items(tidemark, source, destination, "timestamp")
@@ -344,8 +344,8 @@ DESTINATIONS = ("postgres", "mariadb", "mysql", "sqlite", "duckdb",
 def test_old_row_of_a_table_that_is_gone(tidemark, source, make_destination,
                                          work_dir, engine, how):
     """The store is lost, and the table is dropped or the pipeline goes to
-    another one: the token still goes on from that of the row. A row that is
-    about another table is nobody who has taken over."""
+    another one. The token still goes on from that of the row. A row about
+    another table is no sign that somebody has taken over."""
     destination = make_destination(engine)
     workload.create_items(source, rows=20)
     sync_items(tidemark, source, destination, "timestamp")

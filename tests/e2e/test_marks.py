@@ -279,7 +279,7 @@ def test_restarted_sequence_stays_refused(tidemark, source, make_destination,
     "ALTER SEQUENCE items_seq RENAME TO other",
 ))
 def test_changed_sequence_goes_on(tidemark, source, make_destination, change):
-    """What leaves the ids that were given out as they are."""
+    """These changes leave the ids that were given out as they are."""
     destination = make_destination("sqlite")
     workload.create_items(source, rows=50)
     sync_items(tidemark, source, destination, "sequence")
@@ -375,7 +375,8 @@ def test_negative_and_zero_sequences(tidemark, source, make_destination,
 
 @every_engine
 def test_set_goes_back_and_forth(tidemark, source, make_destination, engine):
-    """What `show` prints, `set` takes; a mark that is set back re-reads."""
+    """`set` takes the text that `show` prints; a mark that is set back
+    re-reads."""
     destination = make_destination(engine)
     workload.create_items(source, rows=100)
     sync_items(tidemark, source, destination, "timestamp")

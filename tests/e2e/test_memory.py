@@ -96,7 +96,7 @@ def high_water(pid):
 
 
 def test_a_full_socket_is_not_read_whole(tidemark, wide):
-    """Of a process that gets little of the machine the sockets are full, and
+    """A process that gets little of the machine finds its sockets full, and
     they grow to 32 MiB."""
     running, peak = tidemark.start("run", "--json"), 0
     while running.alive():

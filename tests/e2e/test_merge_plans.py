@@ -1,6 +1,6 @@
-"""PostgreSQL plans a load by what it believes of the table: a belief that is
-wrong may cost as much as reading the table once, and never once for each row
-of the batch."""
+"""PostgreSQL plans a load by its statistics of the table. Wrong statistics may
+cost as much as reading the table once, but never once for each row of the
+batch."""
 
 import re
 
@@ -15,8 +15,8 @@ PLAN = re.compile(r"plan:\n((?:\t.*\n)+)")
 
 
 class Plans:
-    """What auto_explain has written of the database since, of the statements
-    that join the stage."""
+    """The plans that auto_explain has written since, for the statements of the
+    database that join the stage."""
 
     def __init__(self, end):
         self.log = end.cluster.log

@@ -201,9 +201,9 @@ def test_copy_as_a_new_user_types_it(tidemark, source, make_destination):
 
 
 def test_statement_that_lists_cannot_show(tidemark, source, make_destination):
-    """MySQL shows no list of statements or transactions while one of them has
-    a character of four bytes in it: others are asked. What it holds back is
-    held back all the same."""
+    """MySQL shows no list of statements or transactions while one of them has a
+    character of four bytes in it. Other lists are asked. A row that this
+    transaction holds back is held back all the same."""
     destination = make_destination("sqlite")
     fill(source, 20)
     set_up(tidemark, source, destination)

@@ -1,5 +1,5 @@
-"""MariaDB and MySQL that do not flush their log with each commit, and crash:
-the mark is not ahead of what is on disk, so no row comes back behind it."""
+"""MariaDB and MySQL crash without having flushed their log with each commit.
+The mark is not ahead of the disk, so no row comes back behind it."""
 
 import signal
 

@@ -1,5 +1,5 @@
 """MariaDB and MySQL: strategy sequence is exact only over ids that the server
-gives out one after the other; anything else is lag, and check says why."""
+gives out one after the other. Otherwise it is lag, and check says why."""
 
 import json
 
@@ -13,7 +13,7 @@ AUTO = "AUTO_INCREMENT"
 
 @pytest.fixture(params=ENGINES)
 def pipeline(request, tidemark, make_mysql, make_destination):
-    """Of a table with this column for a mark."""
+    """A pipeline over a table with this column for a mark."""
     def make(column, more=""):
         source = make_mysql(request.param)
         source.execute(f"CREATE TABLE items (seq bigint NOT NULL {column},"
@@ -84,7 +84,7 @@ def test_ids_at_the_end_of_their_type(tidemark, pipeline):
 
 
 def test_id_given_later_below_the_mark(tidemark, pipeline):
-    """What the lag is for."""
+    """watermark.lag covers an id that comes later."""
     source = pipeline("PRIMARY KEY")
     tidemark.pipelines["items"]["watermark"]["lag"] = 5
     tidemark.write_config().run()

@@ -1,5 +1,5 @@
-"""MariaDB and MySQL: what kind of server the source is, as far as the user may
-see, and settings of the server that are not the session's."""
+"""MariaDB and MySQL: which kind of server the source is, as far as the user may
+see. Settings of the server that are not the session's."""
 
 import re
 import shlex

@@ -46,7 +46,7 @@ def check_words(source, destination):
 
 @pytest.fixture
 def init_connect():
-    """What a server has each ordinary session do first."""
+    """Let a server run SQL first in each ordinary session."""
     changed = []
 
     def change(end, sql):

@@ -1,6 +1,5 @@
-"""Bad days at a MariaDB or MySQL destination: what goes wrong there is told
-with the table, nothing is half loaded, the mark stays, and the next run goes
-on."""
+"""Bad days at a MariaDB or MySQL destination. The message names the fault and
+the table, nothing is half loaded, the mark stays, and the next run goes on."""
 
 import contextlib
 import signal

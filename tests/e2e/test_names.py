@@ -1,6 +1,6 @@
-"""One table has many names, and rows of one source table. Two pipelines of one
-config that mean one table are refused however they spell it, and so is one that
-comes to a table which has rows of another source table."""
+"""One table has many names, and holds rows of one source table. Two pipelines
+of one config that mean one table are refused, however they spell it. So is a
+pipeline that meets a table with rows of another source table."""
 
 import os
 import re

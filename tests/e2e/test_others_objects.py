@@ -1,6 +1,6 @@
-"""Somebody else has made objects under Tidemark's names, or has added to them:
-whatever runs in them would run with the rights of the pipeline's role. Each
-attack writes its victim's name into a table that only the victim may write."""
+"""Somebody else has made objects under Tidemark's names, or has added to them.
+Code in them would run with the rights of the pipeline's role. Each attack
+writes its victim's name into a table that only the victim may write."""
 
 import contextlib
 
@@ -11,8 +11,8 @@ from bench import EXIT_OK, EXIT_SCHEMA, sync_items
 from servers import ADMIN, APP
 from test_target_altered import alter
 
-# What a trigger of the attacker's does with the rights of its victim. A role
-# that cannot write there goes on, as a careful attacker would.
+# The attacker's trigger does this with the rights of its victim. A role that
+# cannot write there goes on, as a careful attacker would.
 CANARY_SQL = """
 CREATE FUNCTION {schema}.take() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -104,7 +104,8 @@ ADDED = {
     "reference": ([REFERENCE.format(table="public._tidemark_watermark",
                                     key="pipeline")],
                   "foreign key g_key_fkey from table mallory.g"),
-    # Of whatever goes into a partition the server works out the parent's key.
+    # The server computes the parent's key for each row that goes into a
+    # partition.
     "parent": (["CREATE FUNCTION mallory.key(text) RETURNS text IMMUTABLE"
                 " LANGUAGE plpgsql AS"
                 " 'BEGIN PERFORM mallory.peek(); RETURN $1; END'",
@@ -436,7 +437,7 @@ BIGQUERY_MARKS = {
 @pytest.mark.parametrize("made", BIGQUERY_MARKS)
 def test_marks_of_bigquery_that_somebody_made(tidemark, source,
                                               make_destination, made):
-    """What is no table of ours is not read, whatever it says."""
+    """An object that is no table of ours is not read, whatever it says."""
     destination = make_destination("bigquery")
     workload.create_items(source, rows=3)
     sync_items(tidemark, source, destination, "timestamp")

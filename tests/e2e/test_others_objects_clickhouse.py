@@ -1,5 +1,5 @@
-"""Objects of others under Tidemark's names, in ClickHouse: a view runs with the
-rights of whoever reads it, a constraint with those of whoever writes, and a
+"""Objects of others under Tidemark's names, in ClickHouse. A view runs with the
+rights of whoever reads it, a constraint with those of whoever writes. A
 materialized view sees each row and may refuse it."""
 
 import pytest
@@ -19,7 +19,7 @@ VIEW = ("CREATE VIEW _tidemark_watermark AS SELECT * EXCEPT (_tidemark_version,"
         f" _tidemark_deleted) FROM {ROWS}")
 EMPTY = "CREATE TABLE likeness (" + COLUMNS + ") " + REPLACING
 
-# What somebody made before the first run, and what is named.
+# An object that somebody made before the first run, and words of the message.
 ATTACKS = {
     "view": ([EMPTY, f"CREATE VIEW {ROWS} AS SELECT * FROM likeness"],
              "is of engine View"),

@@ -1,6 +1,6 @@
-"""Objects of others under Tidemark's names, in MariaDB and MySQL: a view runs
-functions with the rights of whoever reads it, and a trigger changes what is
-written. Functions of the attacker's write their victim's name into a table that
+"""Objects of others under Tidemark's names, in MariaDB and MySQL. A view runs
+functions with the rights of whoever reads it, and a trigger changes written
+values. The attacker's functions write their victim's name into a table that
 only the victim may write."""
 
 import contextlib

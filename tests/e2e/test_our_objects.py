@@ -1,5 +1,5 @@
-"""Changes to Tidemark's own tables that are let be, and roles whose tables count
-as its own: the owner of the database, and logins that share a role."""
+"""Allowed changes to Tidemark's own tables. Roles whose tables count as its
+own: the owner of the database, and logins that share a role."""
 
 import re
 

@@ -90,8 +90,8 @@ def test_pause_file(tidemark, make_source, make_destination, engine, strategy):
 
 
 def test_chunks_are_held(tidemark, source, make_destination):
-    """What holds the workers of a backfill is told as of a run, until it is
-    over or its worker is dead."""
+    """The hold of a backfill's workers is told like a run's, until it is over
+    or its worker is dead."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=400)
     file = os.path.join(tidemark.dir, "pause")
@@ -203,8 +203,8 @@ def test_pace_refuses(tidemark, source, make_destination):
 
 
 def test_batches_adapt_to_the_target(tidemark, source, make_destination):
-    """A destination that takes 1 ms a row: batches come down to what loads in
-    batch.target, and no further while a rate gives way as well."""
+    """A destination takes 1 ms a row. Batches come down to the rows that load
+    in batch.target, and no further while a rate gives way as well."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=5000)
     paced(tidemark, source, destination, rows_per_second=8000)
@@ -304,7 +304,7 @@ def test_verify_is_paced(tidemark, make_source, make_destination, engine):
 
 def test_chunks_are_verified_by_their_pace(tidemark, source,
                                            make_destination):
-    """What is read to be compared comes out of the same buckets."""
+    """Rows that are read for comparing come out of the same buckets."""
     destination = make_destination("sqlite")
     workload.create_items(source, rows=600)
     paced(tidemark, source, destination)

@@ -1,5 +1,5 @@
-"""What a run asks servers before it reads on: how busy they are, how far
-replicas are behind, and what a query of the user's says."""
+"""Questions that a run asks servers before it reads on: how busy they are, how
+far replicas are behind. A query of the user's is one, too."""
 
 import contextlib
 import signal
@@ -192,7 +192,7 @@ def standby(own_cluster):
 
 @pytest.mark.parametrize("asked", ("source", "replica"))
 def test_replica_lag(tidemark, standby, make_destination, asked):
-    """Of a standby that stops to replay, and one that is gone."""
+    """Two standbys: one that stops to replay, and one that is gone."""
     primary, second = standby
     primary.create_database("shop")
     source = type(make_destination("postgres"))(primary, "shop")

@@ -1,4 +1,4 @@
-"""What a reader meets on README and in docs/: links lead somewhere, examples
+"""A reader's first steps on README and in docs/. Links lead somewhere, examples
 are configs, and the first sync works as README has it."""
 
 import json

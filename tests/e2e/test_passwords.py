@@ -1,8 +1,8 @@
 """Passwords in URLs: no byte that a command prints, writes or shows in the list
-of processes holds one, whatever characters it has and however short it is.
+of processes holds one. They have any characters, and may be short.
 
-A short one cannot be told from a letter of another word. So what is searched
-for is the form in which it would stand in a URL."""
+A short one cannot be told from a letter of another word. So the tests search
+for the form in which it would stand in a URL."""
 
 import os
 import socket
@@ -69,7 +69,7 @@ def everything(tidemark, done):
 
 @pytest.fixture
 def make_url(cluster, mysql_family, clickhouse_server):
-    """Of a server that turns each of the passwords away."""
+    """The URL of a server that turns each of the passwords away."""
     def make(kind):
         if kind == "mysql":
             port = mysql_family("mysql").port
@@ -183,8 +183,8 @@ def test_says_how_to_write_it(tidemark, work_dir, password, fix):
     assert done.code in (EXIT_CONFIG, EXIT_ACCESS) and fix in done.err, done
 
 
-# Where a reference stands, and whether its value is a secret there: that of a
-# variable. What comes from a file is one everywhere.
+# Places of a reference, and whether a variable's value is a secret there. A
+# file's content is one everywhere.
 POSITIONS = {
     "database": ("postgresql://app@127.0.0.1:PORT/{}", False),
     "user": ("postgresql://{}@127.0.0.1:PORT/shop", False),

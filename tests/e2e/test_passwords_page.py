@@ -19,7 +19,7 @@ from ends import KeptEnd
 from servers import CANARY, Cluster
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "passwords.md"
-USER = 65534  # who runs Tidemark, where that is not root
+USER = 65534  # the user that runs Tidemark, where that is not root
 GROUP = 2000  # fsGroup of a pod
 
 pytestmark = pytest.mark.xdist_group("passwords_page")
@@ -212,7 +212,8 @@ def test_systemd(tidemark, write, user, layout, read_only):
     assert done.returncode == EXIT_OK, done.stderr
 
 
-# What a volume has: 0644 unless defaultMode says so, with fsGroup its group.
+# A volume has mode 0644 unless defaultMode says otherwise, and with fsGroup
+# this group.
 @as_root
 @pytest.mark.parametrize("user", (USER, 0))
 @pytest.mark.parametrize("group, mode, read_only, code", (

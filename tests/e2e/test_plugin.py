@@ -124,7 +124,7 @@ def test_a_dry_run_writes_nothing(lake, files):
 
 @pytest.mark.parametrize("moment", ["before the mark", "before the file"])
 def test_killed_within_a_load(lake, source, files, moment):
-    """What each of the two leaves on the disk."""
+    """The state that each of the two leaves on the disk."""
     lake.run()
     before = files.batches()
     workload.touch_items(source, "id = 7")

@@ -99,7 +99,7 @@ def test_stays_here(asked, url, service, env):
     ("postgresql://app@127.0.0.1/shop", "", None),
     (SERVICE, "host=localhost", None),
     ("postgresql://app@far.example/shop", "", {"PGHOSTADDR": "127.0.0.1"}),
-    # those who say so have it so
+    # a user who asks for it gets it
     (SERVICE, f"host={FAR} sslmode=disable", None),
     (SERVICE, f"host={FAR} sslmode=allow", None),
     (SERVICE + "&sslmode=prefer", f"host={FAR}", None),

@@ -30,8 +30,8 @@ ROWS = "INSERT INTO items (id, name) VALUES (1, 'a'), (2, 'b')"
 VIEW = "CREATE VIEW seen AS SELECT * FROM items"
 AT = {"strategy": "timestamp", "column": "at"}
 
-# The case, the engines it is of, what is done to the source, the pipeline's
-# settings, the exit status, what message names, and what fix does.
+# For each case: its name, its engines, statements at the source, the pipeline's
+# settings, the exit status. Then words of the message, and words of the fix.
 CASES = (
     ("no-such-table", ENGINES, [], {"table": "itmes"}, EXIT_SCHEMA,
      ["itmes"], "items"),

@@ -12,7 +12,7 @@ from ends import MysqlEnd
 from mysql_servers import SERVERS
 from servers import APP, wait_for
 
-# What each calls the same things.
+# Each server's words for the same things.
 WORDS = {
     "mariadb": {
         "position": "SHOW MASTER STATUS",

@@ -84,7 +84,7 @@ def test_newest_row_with_a_lower_number(tidemark, source, any_destination,
 @pytest.mark.thinned(2)
 @pytest.mark.parametrize("mode", ("upsert", "delete_insert"))
 def test_newer_row_of_somebody_else_stays(tidemark, source, destination, mode):
-    """What the pipeline never delivered and is newer is not overwritten."""
+    """A newer row that the pipeline never delivered is not overwritten."""
     workload.create_items(source, rows=20)
     sync_items(tidemark, source, destination, "timestamp", mode)
     tidemark.run()
@@ -190,7 +190,7 @@ def expect_overtaken(run):
 @pytest.mark.parametrize("engine", WAREHOUSES)
 def test_refresh_overtaken_at_its_begin(tidemark_failpoints, source,
                                         make_destination, engine):
-    """Who takes over says so before it takes the stage away."""
+    """The run that takes over says so before it takes the stage away."""
     tidemark = tidemark_failpoints
     destination = make_destination(engine)
     workload.create_items(source, rows=1000)

@@ -1,6 +1,6 @@
-"""How often an idle run asks its servers: over a distance each question costs
+"""How often an idle run asks its servers. Over a distance each question costs
 its way there and back, so a guard must travel with a question that is asked
-anyway. The proxies count; a session's first bytes, TLS and the password are
+anyway. The proxies count. A session's first bytes, TLS and the password are
 round trips as well."""
 
 import operator

@@ -118,7 +118,7 @@ MADE = {
 
 @pytest.mark.parametrize("made", MADE)
 def test_names_made_of_values(tidemark, refusing, made):
-    """Of a trigger that fails, its function is told and no name."""
+    """The message names the failing trigger's function, and no other name."""
     refusing("postgres", POSTGRES_TRIGGER.replace(
         "RAISE EXCEPTION 'not %', NEW.name {more};",
         MADE[made] + "; RETURN NEW;"))
@@ -133,7 +133,7 @@ def test_names_made_of_values(tidemark, refusing, made):
     assert not hidden(shown.err + shown.out), shown
 
 
-# What PostgreSQL is to make of a name, the name, and what is still told.
+# PostgreSQL's use of a name, the name, and the text that is still told.
 POSTGRES_STUMBLES = {
     "xml": ("name::xml IS DOCUMENT", "<a>zoe quill", "invalid XML"),
     "regclass": ("name::regclass", "zoe_quill", "relation ... does not"),
@@ -210,7 +210,7 @@ def test_signal_of_the_servers_own_number(tidemark, refusing, engine, signal):
     assert not hidden(shown.err + shown.out), shown
 
 
-# What a function of a view's owner says of a row, under a number of the
+# A function of a view's owner says this of a row, under a number of the
 # server's.
 REPEATED = {
     "resignal": "DECLARE r int; DECLARE EXIT HANDLER FOR SQLEXCEPTION"
@@ -257,7 +257,7 @@ def test_function_of_a_view_says_a_value(tidemark, make_source, engine, body):
     assert not hidden(shown.err + shown.out), shown
 
 
-# What a source of DuckDB is to make of a name, and what is still told.
+# DuckDB's use of a name at a source, and the text that is still told.
 DUCKDB_STUMBLES = [
     ("strptime(name, '%Y')", "Could not parse string"),
     ("regexp_matches('x', name)", "Invalid Input Error"),

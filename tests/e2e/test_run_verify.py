@@ -185,7 +185,7 @@ def test_what_is_spoiled_while_it_is_loaded(tidemark, make_source,
     ("sequence", "upsert", ("--full-refresh",))))
 def test_the_first_load(tidemark, source, make_destination, strategy, mode,
                         flags):
-    """Of a table that the run makes, and swaps in where it is replaced."""
+    """The run makes the table, and swaps it in where the table is replaced."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=ROWS)
     sync_items(tidemark, source, destination, strategy, mode)
@@ -202,7 +202,8 @@ def test_the_first_load(tidemark, source, make_destination, strategy, mode,
 
 
 def test_the_config_asks_for_it(tidemark, source, make_destination):
-    """Of each run from the mark on, whoever makes it; not of others."""
+    """Each run from the mark on is verified, whoever starts it; other runs are
+    not."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=20)
     sync_items(tidemark, source, destination, "timestamp", verify="window")
@@ -232,8 +233,8 @@ def test_the_config_asks_for_it(tidemark, source, make_destination):
 
 
 def test_beside_rows_of_before(tidemark, source, make_destination):
-    """Of a first load all of the target is summed up; rows that the source has
-    lost are in it, and no difference."""
+    """After a first load the whole target is summed up. Rows that the source
+    has lost are in it, and count as no difference."""
     destination = make_destination("postgres")
     workload.create_items(source, rows=ROWS)
     sync_items(tidemark, source, destination, "timestamp")
@@ -252,7 +253,7 @@ def test_beside_rows_of_before(tidemark, source, make_destination):
 
 
 def test_tries_of_a_first_load(tidemark, source, make_destination):
-    """What an earlier one has loaded is looked at, too."""
+    """Rows that an earlier try has loaded are looked at, too."""
     destination = make_destination("postgres")
     slow_items(tidemark, source, destination, "xmin")
     tidemark.pipelines["items"].update(batch={"rows": 20, "target": "10s"},
@@ -332,7 +333,7 @@ def test_writers_beside(tidemark, make_source, make_destination, kind,
 
 @pytest.mark.parametrize("strategy", ("timestamp", "xmin", "sequence"))
 def test_a_part_of_a_window(tidemark, source, make_destination, strategy):
-    """What a run has left is the next one's."""
+    """Rows that a run has left are the next one's."""
     destination = make_destination("sqlite")
     workload.create_items(source, rows=1000)
     sync_items(tidemark, source, destination, strategy,
@@ -383,7 +384,7 @@ def test_what_is_no_difference(tidemark, source, make_destination):
 
 
 def test_dead_letters_by_floats(tidemark, source, make_destination):
-    """Of which JSON has more digits than the text of a key."""
+    """JSON has more digits of such a key than its text."""
     source.execute("CREATE TABLE items (id float8, part float4, quantity int, "
                    "seq bigint, PRIMARY KEY (id, part))",
                    "INSERT INTO items SELECT sqrt(n), n / 10.0, 1, n "

@@ -187,7 +187,7 @@ def test_replay_changes_nothing_that_is_right(tidemark, source, destination,
 
 
 def test_replay_has_the_same_batches(tidemark, source, destination):
-    # A target in the source's cluster writes to the same log: a batch of
+    # A target in the source's cluster writes to the same log. A batch of
     # `sequence` whose mark waits for that has no window of its own.
     strategy = "timestamp" if destination.engine == "postgres" else "sequence"
     workload.create_items(source, rows=900)

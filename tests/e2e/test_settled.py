@@ -1,5 +1,5 @@
-"""What keeps the settled point of a timestamp from being known, and what does
-not."""
+"""Facts that keep the settled point of a timestamp from being known, and others
+that do not."""
 
 import datetime
 import json

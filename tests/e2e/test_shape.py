@@ -1,4 +1,4 @@
-"""What shapes the rows, and changes: all of them are read again, and the run
+"""Settings that shape the rows change. All rows are read again, and the run
 says why. Two configs of one name stop instead of taking turns."""
 
 import json

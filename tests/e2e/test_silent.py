@@ -50,7 +50,7 @@ class Case:
             self.tidemark.top["state"] = there
         else:
             self.tidemark.connect(self.side, there)
-        if self.end.engine == "bigquery":  # whose URL says no host
+        if self.end.engine == "bigquery":  # its URL has no host
             self.tidemark.env[bigquery_servers.HOST] = f"127.0.0.1:{port}"
         self.tidemark.write_config()
         return self
@@ -189,7 +189,7 @@ def silenced(case, proxy, command, part):
 @pytest.mark.parametrize("part", (0.1, 0.5, 0.9))
 @pytest.mark.parametrize("engine, side", PLACES)
 def test_in_the_middle(make_case, engine, side, part):
-    """Of what it has to say of a run: of its rows, for the most part."""
+    """The end falls silent in the middle of a run, mostly among its rows."""
     case = make_case(engine, side, rows=300)
     with Proxy(server_of(case.end).port) as proxy:
         case.reach(proxy.port)
@@ -209,6 +209,6 @@ def test_other_commands(make_case, engine, side, command):
         call = silenced(case.reach(proxy.port), proxy, (command,), 0.5)
         call.signal(signal.SIGTERM)
         done = call.wait(PATIENCE).expect(EXIT_STOPPED)
-    # What was cut short is not shown as if it were known.
+    # A part of an answer is not shown as if it were the whole.
     shown = done.json()["pipelines"] if done.out else []
     assert shown == [] or command == "verify" and not shown[0]["equal"]

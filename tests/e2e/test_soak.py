@@ -22,9 +22,9 @@ def target(destination, strategy):
 
 
 def configure(tidemark, source, destinations, turn):
-    """Three strategies into three destinations: nine pipelines, the modes
-    dealt out so that each meets every strategy and every destination; in
-    three turns, every pair of them."""
+    """Three strategies into three destinations are nine pipelines. The modes
+    are dealt out so that each meets every strategy and every destination. Three
+    turns make every pair of them."""
     tidemark.connect("source", source.connection())
     for column, destination in enumerate(destinations):
         tidemark.connect(destination.engine, destination.connection())
@@ -63,10 +63,10 @@ def passes_of(tidemark):
 
 
 def watch_and_kill(tidemark, seconds, chance):
-    """How many times it was killed, and how many of these in mid-run: most
-    are aimed there, because a watch mostly rests. On a busy machine for as long
-    as it takes, and each watch lives longer: it begins with the first pipeline,
-    and the last must have its turn, too."""
+    """How many times it was killed, and how many of these in mid-run. Most
+    kills are aimed there, because a watch mostly rests. On a busy machine this
+    goes on for as long as it takes, and each watch lives longer. A watch begins
+    with the first pipeline, and the last must have its turn, too."""
     end = time.monotonic() + seconds
     kills = in_run = 0
     patience = 1.0

@@ -337,7 +337,7 @@ def test_append_keeps_every_version(tidemark, source, make_destination, engine):
 
 @every_engine
 def test_append_holds_the_tail(tidemark, source, make_destination, engine):
-    """What is not settled waits, so the raw table gets each version once."""
+    """Rows that are not settled wait, so the raw table gets each version once."""
     destination = make_destination(engine)
     workload.create_items(source, rows=10)
     workload.fill_items(source, 11, 15, stamp="now() + interval '1 hour'")

@@ -25,7 +25,7 @@ def here(source):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_numeric_without_a_scale(tidemark, source, make_destination, engine,
                                  mode):
-    """What comes next to 9 replaces it."""
+    """The row with the number after 9 is newer than 9, and replaces it."""
     destination = make_destination(engine)
     source.execute(
         "CREATE SEQUENCE numbers",

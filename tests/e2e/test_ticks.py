@@ -1,5 +1,5 @@
-"""Marks that a table, a view or an expression makes coarser than their type:
-whoever writes now may still write a mark at the beginning of the open step."""
+"""A table, a view or an expression makes marks coarser than their type. A
+transaction may still write a mark at the beginning of the open step."""
 
 import pytest
 
@@ -22,7 +22,7 @@ MADE = {
 TYPE = {"postgres": "timestamptz", "mysql": "datetime(6)",
         "mariadb": "datetime(6)", "sqlite": "text", "duckdb": "timestamp"}
 
-# What the column `mark` of `items` is, beside `id` and `made`.
+# The column `mark` of `items`, beside `id` and `made`.
 COARSE = (
     ("mysql", "generated", f"AS ({HOUR['mysql']}) STORED"),
     ("mariadb", "generated", f"AS ({HOUR['mariadb']}) STORED"),

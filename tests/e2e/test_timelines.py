@@ -1,5 +1,5 @@
-"""Which history of the source a mark belongs to: servers that were one, and
-each went on by itself."""
+"""The source's history to which a mark belongs. Servers were one, and each went
+on by itself."""
 
 import contextlib
 
@@ -81,9 +81,9 @@ def test_standby_that_is_behind_the_mark(tidemark, own_cluster, copy_of,
 @pytest.mark.parametrize("strategy", ("timestamp", "xmin"))
 def test_standby_of_a_standby_that_was_promoted(
         tidemark, own_cluster, copy_of, make_destination, strategy):
-    """Its control file learns of the new timeline at its next restartpoint,
-    which may be long after the rows: what it takes for its own then, the old
-    primary must not go on from."""
+    """The standby's control file learns of the new timeline at its next
+    restartpoint, which may be long after the rows. Until then it names an older
+    timeline. The old primary must not go on from that."""
     first = own_cluster(settings=REPLICATES)
     first.create_database("shop")
     source = PostgresEnd(first, "shop")

@@ -1,4 +1,4 @@
-"""Which pipeline a run begins with."""
+"""The pipeline with which a run begins."""
 
 import contextlib
 import signal
@@ -65,7 +65,7 @@ def test_order_of_the_config_otherwise(three):
 
 
 def test_clock_that_went_back(three):
-    """What began tomorrow was not the last."""
+    """An attempt that seems to begin tomorrow was not the last."""
     assert three.killed("a", failpoints="before_watermark=kill")
     with contextlib.closing(sqlite3.connect(three.state_file)) as db, db:
         db.execute("UPDATE attempts SET started_at = started_at + 86400000000")

@@ -323,7 +323,7 @@ def test_sqlite_declares_what_it_stores(tidemark, source, make_destination):
     assert there[1] is not None, "NaN has silently become NULL"
 
 
-# What numeric can hold: 131072 digits before the point, 16383 behind it.
+# The limit of numeric: 131072 digits before the point, 16383 behind it.
 HUGE = "(repeat('9', 131072) || '.' || repeat('7', 16383))::numeric"
 
 

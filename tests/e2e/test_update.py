@@ -122,8 +122,9 @@ class Counters:
 
 @pytest.mark.parametrize("engine", ("postgres", "mariadb", "mysql"))
 def test_no_count_is_lost(tidemark, make_source, engine):
-    """Source and destination are one table: what is written back is what was
-    read, so a row that a writer has changed in between must not be."""
+    """Source and destination are one table. The run writes back values that
+    it has read, so it must not write a row that a writer has changed in
+    between."""
     source = make_source(engine)
     workload.create_items(source, rows=60)
     source.execute("UPDATE items SET quantity = 0")

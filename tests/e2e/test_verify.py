@@ -135,7 +135,7 @@ def test_rows_past_the_mark_are_unsettled(tidemark, source, make_destination,
 
 def test_a_change_that_kept_its_mark_is_a_difference(tidemark, source,
                                                      make_destination):
-    """What a sync by timestamp cannot see: verify is for that."""
+    """A sync by timestamp cannot see such a change, but verify can."""
     destination = make_destination("sqlite")
     workload.create_items(source, rows=50)
     sync_items(tidemark, source, destination, "timestamp")

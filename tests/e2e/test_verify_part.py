@@ -27,7 +27,7 @@ def copy_row(end, key, new):
 
 
 def plant(end):
-    """Of every kind, in the part and outside."""
+    """Plant faults of every kind, in the part and outside."""
     end.execute("DELETE FROM items WHERE id IN (10, 300)",
                 "UPDATE items SET quantity = 99 WHERE id IN (20, 310)")
     copy_row(end, 30, 100_030)
@@ -67,7 +67,7 @@ def test_since_a_mark(tidemark, make_source, make_destination, kind):
             kind: len(keys) for kind, keys in faults.items()}
         assert result["source_rows"] == result["destination_rows"] == 201
         assert "rows since" in result["error"]["message"]
-    # What is loaded again is of the part alone.
+    # Only rows of the part are loaded again.
     for result in verify(tidemark, "--since", SINCE, "--repair",
                          expect=EXIT_DIFFERENT).values():
         assert named(result) == {"extra": {100_320}}
@@ -137,8 +137,9 @@ def damage_all(destination, rows):
                                          ("sqlite", "postgres")))
 def test_a_share_of_the_keys(tidemark, make_source, make_destination, kind,
                              engine):
-    """By their keys alone where it is small, else by all rows; of each kind of
-    fault about its share is found, and nothing else is counted."""
+    """A small share is chosen by its keys alone, a larger one out of all rows.
+    About this share of each kind of fault is found, and nothing else is
+    counted."""
     source, destination = make_source(kind), make_destination(engine)
     rows = 3000
     workload.create_items(source, rows=rows)
@@ -171,14 +172,14 @@ def test_a_share_of_the_keys(tidemark, make_source, make_destination, kind,
     assert result["missing"] == result["different"] == 0 < result["extra"]
     left = verify(tidemark, expect=EXIT_DIFFERENT)["items"]["missing"]
     assert 0.4 * 0.04 <= 1 - left / missing <= 1.6 * 0.04
-    # Of those since a mark: both at once.
+    # A share of the rows since a mark: both at once.
     result = verify(tidemark, "--sample", "50%", "--since",
                     "2024-03-01 00:00:00.8", expect=EXIT_DIFFERENT)["items"]
     assert 0.3 * 1501 <= result["source_rows"] <= 0.7 * 1501
 
 
 def test_keys_of_texts(tidemark, make_source, make_destination):
-    """Which one engine orders and compares otherwise than the other."""
+    """The two engines order and compare these keys differently."""
     source, destination = make_source("mysql"), make_destination("sqlite")
     source.execute("CREATE TABLE items (code varchar(20) PRIMARY KEY, "
                    "updated_at timestamp(6) NOT NULL)")

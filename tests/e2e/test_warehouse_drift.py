@@ -1,5 +1,6 @@
-"""ClickHouse and BigQuery, where no ALTER is part of a transaction: a key whose
-type changes at the source, a target that somebody alters while a run loads."""
+"""ClickHouse and BigQuery, where no ALTER is part of a transaction. A key
+changes its type at the source, and somebody alters a target while a run
+loads."""
 
 import re
 import signal
@@ -46,7 +47,7 @@ def test_type_of_a_key_changes(tidemark, source, make_destination, engine,
                        {**oracle.ITEMS, "id": "text"})
 
 
-# What somebody does to a table by hand; and what the run makes of it.
+# Changes that somebody makes to a table by hand, and the run's exit code.
 ALTERATIONS = {
     "drop": (["ALTER TABLE {t} DROP COLUMN name"], EXIT_OK),
     "again": (["ALTER TABLE {t} DROP COLUMN name",
