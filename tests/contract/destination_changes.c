@@ -150,8 +150,9 @@ static void group_row(struct strbuf *rows, const struct group *g, size_t row,
 
 enum which { WRITTEN = 1, NOT_WRITTEN = 2 };
 
-/* Load the value of the cases that a load writes, or does not, or both, and
- * expect that all of these rows are written, or none is. */
+/* Load one value of each case: `before` or after its change. The cases are
+ * those that a load writes, those that it leaves, or both. All rows are
+ * written, or none. */
 static void group_load(struct world *w, const struct group *g, unsigned which,
 		       bool before, bool written)
 {

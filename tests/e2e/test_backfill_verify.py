@@ -1,4 +1,4 @@
-"""What a chunk of `backfill` finds when it compares what it has loaded."""
+"""A chunk of `backfill` compares the rows that it has loaded."""
 
 import signal
 

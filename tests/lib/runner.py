@@ -91,7 +91,8 @@ class Tally:
         self.reasons[reason] += 1
 
     def forgive(self):
-        """What failed beside the others, and then passed alone."""
+        """Count failures beside other tests as passed, once they have passed
+        alone."""
         self.unsteady += self.failures
         self.passed += self.failed
         self.failed, self.failures = 0, []
