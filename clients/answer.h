@@ -18,11 +18,11 @@ struct answer {
 	bool (*is_null)(const void *result, size_t row, size_t column);
 };
 
-/* `shape` has a letter for each column: "t" for a text, "?" for one that may be
- * NULL. Before them "1" asks for exactly one row, "+" for at least one. NULL
- * takes any answer: its caller has to look. Without rows the number of columns
- * does not matter: ClickHouse tells none. TRANSIENT, with `where`, if the
- * answer has another shape. */
+/* `shape` describes a small answer. It has a letter for each column: "t" for a
+ * text, "?" for one that may be NULL. Before the letters "1" asks for exactly
+ * one row, "+" for at least one. NULL takes any answer, and its caller has to
+ * look. Without rows the number of columns does not matter: ClickHouse tells
+ * none. TRANSIENT, with `where`, if the answer has another shape. */
 int answer_check(const struct answer *a, const char *shape, const char *where,
 		 struct error *err);
 

@@ -18,7 +18,8 @@ static const struct retry_policy bigquery_retry = {
 	.backoff_us = US_PER_SECOND / 4,
 	.max_backoff_us = 8 * US_PER_SECOND,
 };
-/* Each may wait for a whole silence to pass; the run tries again, too. */
+/* Few tries: each may wait for a whole silence to pass, and the run tries
+ * again, too. */
 #define TRIES_WITHOUT_ANSWER 2
 
 /* Names of a project or dataset are plain. */
@@ -79,7 +80,7 @@ static int bigquery_read_url(struct bigquery *b, const struct url *url,
 			 url->shown);
 }
 
-/* An emulator asks nobody who he is, unless a file or a metadata server is
+/* An emulator asks nobody to sign in, unless a file or a metadata server is
  * named for it. */
 static int bigquery_open_auth(struct bigquery *b, const struct connection *conn,
 			      bool emulator, struct error *err)

@@ -21,9 +21,9 @@
 
 struct bigquery;
 
-/* bigquery://PROJECT/DATASET?location=EU&credentials=PATH. CONFIG: anything
- * else in the URL than `options` names (ends with NULL), a credentials file
- * that others can read or that is none. Nothing is sent yet. */
+/* bigquery://PROJECT/DATASET?location=EU&credentials=PATH. CONFIG: the URL has
+ * an option that `options` (ends with NULL) does not name, or others can read
+ * the credentials file, or it is none. Nothing is sent yet. */
 int bigquery_open(struct bigquery **out, const struct connection *conn,
 		  const char *const *options, struct error *err);
 void bigquery_close(struct bigquery *b); /* NULL is fine */
@@ -43,8 +43,8 @@ int bigquery_is_bare(struct bigquery *b, bool *bare, struct error *err);
  * if there is no such dataset. */
 int bigquery_get_table(struct bigquery *b, const char *dataset,
 		       const char *table, json_t **out, struct error *err);
-/* A table that BigQuery removes by itself at `expires_us`; `fields` as in a
- * TableSchema, borrowed. One that is there already is left as it is. */
+/* Make a table that BigQuery removes by itself at `expires_us`. `fields` are
+ * those of a TableSchema, borrowed. An existing table is left as it is. */
 int bigquery_make_stage(struct bigquery *b, const char *dataset,
 			const char *table, json_t *fields, int64_t expires_us,
 			struct error *err);
@@ -73,9 +73,9 @@ struct bigquery_query {
 /* The rows that a query gave, or the last statement of a script; all cells
  * text. */
 struct bigquery_rows;
-/* Run to the end. `page_rows`: rows that an answer brings at most. `*taken`
- * (may be NULL): the id was taken by a job that has ended well, and `out` are
- * its rows. One that has ended with an error: its error, and *taken. */
+/* Run to the end. An answer brings at most `page_rows` rows. `*taken` (may be
+ * NULL) is true if a job had this id already. If that job ended well, `out` has
+ * its rows; else its error is returned. */
 int bigquery_run(struct bigquery *b, const struct bigquery_query *query,
 		 size_t page_rows, struct bigquery_rows **out, bool *taken,
 		 struct error *err);
@@ -92,7 +92,8 @@ void bigquery_rows_free(struct bigquery_rows *r); /* NULL is fine */
 /* Bytes that a statement would read. */
 int bigquery_dry_run(struct bigquery *b, const struct bigquery_query *query,
 		     int64_t *bytes, struct error *err);
-/* ACCESS: it would do more than read, as BigQuery takes it. Nothing is run. */
+/* ACCESS if BigQuery says that the statement would do more than read. Nothing
+ * is run. */
 int bigquery_only_reads(struct bigquery *b, const char *sql, struct error *err);
 
 /* A load job: newline-delimited JSON replaces the rows of a table. Written
@@ -105,8 +106,8 @@ int bigquery_load_begin(struct bigquery_load **out, struct bigquery *b,
 			const char *table, struct error *err);
 int bigquery_load_write(struct bigquery_load *l, const void *data, size_t n,
 			struct error *err);
-/* Wait for the job: DATA with the service's words when it takes the rows for
- * none. `*rows`: how many it took. */
+/* Wait for the job. DATA with the service's words if it refuses the rows.
+ * `*rows`: how many it took. */
 int bigquery_load_finish(struct bigquery_load *l, int64_t *rows,
 			 struct error *err);
 void bigquery_load_free(struct bigquery_load *l); /* NULL is fine */

@@ -235,7 +235,8 @@ static int auth_ask(struct bigquery_auth *a, struct http_response *answer,
 	return rc;
 }
 
-/* Whatever else answers there is not the one that may be believed. */
+/* Only Google's metadata server may be believed; any other server at this
+ * address is refused. */
 static int auth_check_flavor(const struct bigquery_auth *a,
 			     const struct http_response *answer,
 			     struct error *err)

@@ -12,8 +12,8 @@
 struct bigquery_auth;
 
 /* `path`: the account's file; NULL: the metadata server at GCE_METADATA_HOST,
- * or where Google has it. CONFIG: a file that others can read, that is none of
- * a service account, or that names a place for tokens without https. */
+ * or where Google has it. CONFIG if others can read the file, if it is no
+ * service account's, or if it names a place for tokens without https. */
 int bigquery_auth_open(struct bigquery_auth **out,
 		       const struct connection *conn, const char *path,
 		       struct error *err);

@@ -21,8 +21,8 @@ struct bigquery {
 	struct http_response answer; /* to the last call */
 };
 
-/* One request, tried again while that may help. 0 whatever the status is that
- * `b->answer` has then, but for 401. */
+/* Send one request, and try again while that may help. Returns 0 for any status
+ * but 401; `b->answer` has the status. */
 int bigquery_call(struct bigquery *b, const struct http_request *request,
 		  struct error *err);
 /* The same for a JSON body (may be NULL) and a JSON answer. The service's error
@@ -38,14 +38,15 @@ int bigquery_take(struct bigquery *b, long expected, json_t **out,
 char *bigquery_path(const struct bigquery *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* bigquery_table.c: may the page behind `token` be asked for? `used`: the token
- * of the page at hand, or NULL; `empty`: pages without items in a row, kept
- * here; `items`: of the page at hand. TRANSIENT if the pages have no end. */
+/* bigquery_table.c: may the page behind `token` be asked for? `used` is the
+ * token of the page at hand, or NULL. `empty` counts pages without items in a
+ * row and is kept here. `items` is the count of the page at hand. TRANSIENT if
+ * the pages have no end. */
 int bigquery_page_check(const struct bigquery *b, const char *token,
 			const char *used, size_t items, unsigned *empty,
 			struct error *err);
-/* bigquery_job.c: where the dataset is, asked once: jobs are looked up there.
- * ACCESS if there is no such dataset. */
+/* bigquery_job.c: find the dataset's place once, because jobs are looked up
+ * there. ACCESS if there is no such dataset. */
 int bigquery_locate(struct bigquery *b, struct error *err);
 /* {"jobReference": ..., "configuration": ...}; takes the
  * configuration over. */

@@ -132,8 +132,8 @@ static int load_put(struct bigquery_load *l, const char *range,
 		       : bigquery_take(l->b, 409, NULL, err);
 }
 
-/* A piece, or with `last` the rest; a server that has taken a part of it gets
- * the others again. */
+/* Send a piece, or with `last` the rest. If the server has taken only a part of
+ * it, send the other part again. */
 static int load_send_piece(struct bigquery_load *l, size_t n, bool last,
 			   struct error *err)
 {

@@ -10,8 +10,8 @@
 
 #define EXCERPT_BYTES 200
 
-/* A proxy's page, or another server: what it said, as far as that tells who it
- * was. */
+/* The answer of a proxy or another server: tell enough of it to show who sent
+ * it. */
 static int reply_of_others(const char *text, size_t n, const char *content_type,
 			   long status, const char *what, const char *shown,
 			   struct error *err)

@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 
-/* Set in the message of an error of an ASSERT by Tidemark's own scripts. */
+/* Tidemark's own scripts put this into the message of an ASSERT. */
 #define BIGQUERY_ASSERTED "Assertion failed: "
 
 /* Parse `text` as an object: new reference. Any other text was cut or comes
@@ -36,8 +36,7 @@ int bigquery_reply_table(const json_t *table, const char *shown,
 			 struct error *err);
 /* Member `name` as text; "" if it is none. */
 const char *bigquery_reply_text(const json_t *object, const char *name);
-/* The type of a field of a table's schema by its name in SQL: the API has old
- * ones ("INTEGER"). */
+/* A field's type by its name in SQL: the API has old names ("INTEGER"). */
 const char *bigquery_reply_type(const json_t *field);
 /* Member `name`, text or number, as a number; `otherwise` if it is none. */
 long long bigquery_reply_number(const json_t *object, const char *name,

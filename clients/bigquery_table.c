@@ -31,7 +31,7 @@ static bool table_is_missing(const json_t *error, long status)
 	return status == 404 && message && strcasestr(message, "table");
 }
 
-/* A table is where its dataset is: that needs not be asked for. */
+/* A table lies where its dataset does, so its place need not be asked for. */
 static void table_locate(struct bigquery *b, const json_t *table)
 {
 	const char *location =

@@ -36,8 +36,8 @@ void clickhouse_quote_text(struct strbuf *sb, const char *text)
 	strbuf_addch(sb, '\'');
 }
 
-/* wait_end_of_query: the answer comes when the statement is over, so that what
- * goes wrong on the way is in its status. */
+/* wait_end_of_query: the answer comes when the statement is over, so that its
+ * status tells of every failure on the way. */
 char *clickhouse_path(const struct clickhouse *c, bool whole, const char *query)
 {
 	struct strbuf sb = STRBUF_INIT;
@@ -208,8 +208,8 @@ int clickhouse_insert(struct clickhouse *c, const char *sql, const char *token,
 
 	strbuf_addstr(&query, sql);
 	clickhouse_add_token(&query, token);
-	/* A column that has got another type meanwhile is an error, not a cast
-	 * that loses what does not fit. */
+	/* A column that has got another type meanwhile is an error. A cast
+	 * could lose a part of the value. */
 	strbuf_addstr(&query, ", input_format_native_allow_types_conversion = "
 			      "0 FORMAT Native");
 	path = clickhouse_path(c, true, query.data);
@@ -234,8 +234,8 @@ int clickhouse_insert_select(struct clickhouse *c, const char *insert,
 
 	strbuf_addstr(&sql, insert);
 	clickhouse_add_token(&sql, token);
-	/* Or the analyzer of older servers takes the names that a WITH gives
-	 * for those of stored columns in subqueries. */
+	/* Without this, the analyzer of older servers confuses names from a
+	 * WITH with stored columns in subqueries. */
 	strbuf_addf(&sql, ", enable_global_with_statement = 0\n%s", select);
 	rc = clickhouse_exec(c, sql.data, err);
 	strbuf_release(&sql);

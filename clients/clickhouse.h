@@ -35,7 +35,7 @@ const char *clickhouse_shown(const struct clickhouse *c);
 extern const struct url_option clickhouse_url_options[];
 
 /* A statement that gives no rows. It may be sent twice, when its answer is
- * lost; `once`: never. ACCESS if the answer is not ClickHouse's. */
+ * lost, but with `once` never. ACCESS if the answer is not ClickHouse's. */
 int clickhouse_exec(struct clickhouse *c, const char *sql, struct error *err);
 int clickhouse_exec_once(struct clickhouse *c, const char *sql,
 			 struct error *err);
@@ -47,8 +47,8 @@ struct clickhouse_rows {
 	size_t n_rows, n_columns;
 	char **cells; /* by rows; NULL is NULL */
 };
-/* `out` is overwritten: it holds nothing before. A statement that gives
- * nothing has no rows. `shape`: what is due, see answer.h. */
+/* Initialise `out`: it holds nothing before. A statement that gives nothing has
+ * no rows. `shape` is the expected answer, see answer.h. */
 int clickhouse_query(struct clickhouse *c, const char *sql, const char *shape,
 		     struct clickhouse_rows *out, struct error *err);
 int clickhouse_rows_check(const struct clickhouse_rows *r, const char *shape,
@@ -59,14 +59,15 @@ const char *clickhouse_cell(const struct clickhouse_rows *r, size_t row,
 			    size_t column);
 /* The first row's first column; `missing` if there is none. */
 int64_t clickhouse_rows_i64(const struct clickhouse_rows *r, int64_t missing);
-/* Rows out of the server's TabSeparated text; TRANSIENT if it is none, ACCESS
- * if it has more cells than a small answer has. */
+/* Parse rows of the server's TabSeparated text. TRANSIENT if it is no such
+ * text, ACCESS if it has more cells than a small answer has. */
 #define CLICKHOUSE_CELLS_MOST 1000000
 int clickhouse_rows_parse(struct clickhouse_rows *out, const char *text,
 			  size_t n, struct error *err);
 
-/* "INSERT INTO t (a, b)": rows in Native blocks from `source`, which `rewind`
- * begins anew. `token`: whose equal is not inserted again; NULL: none. */
+/* "INSERT INTO t (a, b)": rows in Native blocks come from `source`, which
+ * `rewind` begins anew. The server does not insert two batches with an equal
+ * `token`; NULL: none. */
 int clickhouse_insert(struct clickhouse *c, const char *sql, const char *token,
 		      http_source source, void (*rewind)(void *ctx), void *ctx,
 		      struct error *err);
@@ -75,9 +76,9 @@ int clickhouse_insert_select(struct clickhouse *c, const char *insert,
 			     const char *token, const char *select,
 			     struct error *err);
 
-/* Rows of "SELECT a, b FROM ...", in RowBinary, each behind a byte of 1 which
- * tells it from an exception. Their columns' types come before them: of as many
- * as `width` says, or it is an error. */
+/* Read the rows of "SELECT a, b FROM ..." in RowBinary. Behind each byte of 1
+ * comes a row; another byte begins an exception. The columns' types come before
+ * the rows. Another number of columns than `width` is an error. */
 int clickhouse_select(struct clickhouse *c, const char *sql, size_t width,
 		      struct error *err);
 /* As the server writes it, until the end; NULL: there are no rows. */

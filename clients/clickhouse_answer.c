@@ -90,7 +90,7 @@ static size_t answer_count(const char *line, size_t n)
 	return cells;
 }
 
-/* A cell takes far more memory than the byte that it may be in the answer. */
+/* A cell may be one byte in the answer, and takes far more in memory. */
 static int answer_refuse(struct clickhouse_rows *out, bool many,
 			 struct error *err)
 {

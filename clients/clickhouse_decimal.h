@@ -13,8 +13,9 @@
 
 /* Bytes of a Decimal of so many digits: 4, 8, 16, 32. */
 size_t clickhouse_decimal_width(int precision);
-/* "[-]digits[.digits]" as Decimal(precision, scale) into `out`. False: it is
- * no such number, has more digits in all, or some behind the scale. */
+/* Write "[-]digits[.digits]" as Decimal(precision, scale) to `out`. False if it
+ * is no such number, has too many digits in all, or has more than `scale`
+ * behind the point. */
 bool clickhouse_decimal_encode(const char *text, size_t n, int precision,
 			       int scale, uint8_t *out);
 /* Append the number in `width` bytes (1 to 32). */

@@ -17,7 +17,8 @@ static const struct {
 	enum error_code code;
 	long numbers[28]; /* ends with 0 */
 } exception_classes[] = {
-	/* Timeouts, too many at once, out of memory for now, replicas. */
+	/* Timeouts, too many queries at once, out of memory for now,
+	 * replicas. */
 	{ ERROR_TRANSIENT,
 	  { 3,	 159, 160, 202, 203, 209, 210, 225, 236, 241, 242,
 	    252, 279, 285, 319, 341, 394, 439, 473, 499, 999, 0 } },
@@ -68,8 +69,8 @@ static bool exception_is_alone(const char *text, size_t n)
 	return n > 6 && !strncmp(text, "Code: ", 6);
 }
 
-/* Behind rows, where a value may look like an exception: no telling which one
- * is. */
+/* An exception may stand behind rows, and a value may look like one. If two
+ * texts look like one, nobody can tell which it is. */
 static bool exception_is_doubtful(const char *text, size_t n)
 {
 	const char *first = exception_next(text, text + n);

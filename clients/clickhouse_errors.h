@@ -8,8 +8,9 @@
 
 /* The class of one of the server's exceptions. */
 enum error_code clickhouse_class(long code);
-/* "Code: 60. DB::Exception: ..." within a text, the last there is: its number;
- * 0: there is none. `*begin`, `*end`: of the words behind "DB::Exception: ". */
+/* Find "Code: 60. DB::Exception: ..." in a text and return the number; 0 if
+ * there is none. `*begin` and `*end` bound the words behind "DB::Exception:
+ * ". */
 long clickhouse_find_exception(const char *text, size_t n, size_t *begin,
 			       size_t *end);
 /* Set `err` from an exception within a text. 0: there is none. */

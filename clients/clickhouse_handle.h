@@ -29,8 +29,8 @@ int clickhouse_take_options(const struct url *url, bool *packs,
 /* Add to the path the settings that are the same in every request, whatever the
  * user's profile says. */
 void clickhouse_settings_write(struct strbuf *path, bool writes);
-/* Its answer is the server's version, and behind it what is not as it has to
- * be: ACCESS by clickhouse_settings_check(). */
+/* The statement answers with the server's version, and behind it the names of
+ * wrong settings. clickhouse_settings_check() makes ACCESS of those. */
 extern const char clickhouse_settings_sql[];
 int clickhouse_settings_check(const struct clickhouse *c, const char *said,
 			      struct error *err);

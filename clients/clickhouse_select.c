@@ -52,7 +52,8 @@ static int select_check_type(struct clickhouse *c, struct error *err)
 	return clickhouse_check_other(c->http, &c->response, rows, "rows", err);
 }
 
-/* At least `n` bytes wait, unless the answer ends before; how many do. */
+/* Wait until at least `n` bytes are there, or the answer ends. Returns how many
+ * there are. */
 static int select_fill(struct clickhouse *c, size_t n, size_t *there,
 		       struct error *err)
 {
@@ -75,7 +76,7 @@ static int select_fill(struct clickhouse *c, size_t n, size_t *there,
 	return rc;
 }
 
-/* An exception in the middle: the server's words stand where a row would. */
+/* An exception stands in the middle, where a row would begin. */
 static int select_broken(struct clickhouse *c, struct error *err)
 {
 	size_t there = 0;

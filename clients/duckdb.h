@@ -40,9 +40,9 @@ const char *duck_version(void); /* the library's: "v1.5.6" */
 int duck_open(struct duck **out, const char *path,
 	      const struct duck_setting *settings, size_t n_settings,
 	      struct error *err);
-/* Make an empty database under a name that is free: it has that name once it is
- * whole. Is there such a file by then, or a link to one, it stays, and that is
- * no error. */
+/* Make an empty database under a name that is free. The file has the name only
+ * once it is whole. If a file or a link has the name by then, it stays, and
+ * that is no error. */
 int duck_make(const char *path, const struct duck_setting *settings,
 	      size_t n_settings, struct error *err);
 /* A reader of a file, at rest. Between duck_wake and duck_rest the file is
@@ -143,7 +143,8 @@ int duck_appender_finish(struct duck_appender *a, struct error *err);
 void duck_appender_drop(struct duck_appender *a);
 
 /* A statement whose rows come in chunks, column by column, as DuckDB holds
- * them. `types`: what its columns are; TRANSIENT if they are others by now. */
+ * them. `types` are the expected types of the columns; TRANSIENT if they have
+ * changed. */
 struct duck_scan;
 int duck_scan_open(struct duck *db, struct duck_scan **out, const char *sql,
 		   const char *const *params, size_t n_params,

@@ -57,8 +57,8 @@ static duckdb_data_chunk duck_chunk_new(const struct duck_type *types, size_t n)
 	return chunk;
 }
 
-/* An appender's text comes without the type in front, at times even without
- * the type beside it. */
+/* An appender gives an error's text without the type in front, and at times
+ * does not give the type at all. */
 static enum error_code duck_append_class(duckdb_error_data data,
 					 const char *text)
 {

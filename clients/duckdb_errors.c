@@ -17,7 +17,8 @@ struct duck_error_class {
 
 /* The first line that fits counts; type INVALID: any. */
 static const struct duck_error_class duck_error_classes[] = {
-	/* May go on: "you would be able to open it in read-only mode". */
+	/* The text may go on: "you would be able to open it in read-only
+	 * mode". */
 	{ "IO Error", "Could not set lock", "another process has the file open",
 	  DUCKDB_ERROR_IO, ERROR_STATE },
 	{ "", "read-only mode", "the file was opened for reading only",
@@ -117,10 +118,10 @@ static char *duck_error_invalid(const char *text)
 	return strbuf_detach(&out);
 }
 
-/* An error of a constraint tells its expression, without the values in quotes
- * and without the words of a function in it. An error of a conversion tells its
- * first line: the lines behind it have the value, and a piece of the statement.
- */
+/* An error of a constraint tells its expression, without quoted values and
+ * without the words of a function in it. An error of a conversion tells its
+ * first line. The lines behind it have the value and a piece of the
+ * statement. */
 static char *duck_error_told(enum error_code code, const char *text)
 {
 	static const char *const cuts[] = { "\n\nLINE ",

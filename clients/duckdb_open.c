@@ -17,8 +17,8 @@
 #define DUCK_READERS_PATIENCE_S 10
 
 /* A database that is open in this process. DuckDB's lock on the file does not
- * keep a process from opening it twice, which would ruin it: whoever comes
- * second gets the same one. */
+ * keep a process from opening it twice, and this would ruin it. So the second
+ * opener gets the same database. */
 struct duck_database {
 	duckdb_database handle;
 	dev_t device;
@@ -115,13 +115,14 @@ static int duck_open_file(duckdb_database *out, const char *path,
 			  const struct duck_setting *settings,
 			  size_t n_settings, struct error *err)
 {
-	/* The log, what 1.4 and later make of it in a checkpoint, and the
-	 * directory for what memory does not hold. */
+	/* Names beside a file: the log, the logs that DuckDB 1.4 and later make
+	 * in a checkpoint. The directory holds data that does not fit into
+	 * memory. */
 	static const char *const beside[] = { ".wal", ".wal.checkpoint",
 					      ".wal.recovery", ".tmp", NULL };
 	duckdb_config config = NULL;
-	/* Without external access DuckDB opens the log of the file that a link
-	 * leads to only if it was given that file's own name. */
+	/* Without external access DuckDB opens the log of a linked file only if
+	 * it was given the file's own name. */
 	char *real = path ? realpath(path, NULL) : NULL, *text = NULL;
 	int rc = real ? trust_beside(real, beside, err) : 0;
 
@@ -196,8 +197,8 @@ static bool duck_is_read(const struct duck_database *d)
 	return false;
 }
 
-/* Readers of this process hold the file open; one that rests gives it up, and
- * comes back to the writer's. */
+/* Readers of this process hold the file open. A reader at rest gives it up, and
+ * later shares the writer's database. */
 static int duck_send_readers_away(const char *path, struct error *err)
 {
 	struct duck_database *d;

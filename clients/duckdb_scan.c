@@ -27,8 +27,7 @@ static bool duck_scan_is(duckdb_result *r, size_t column,
 	return same;
 }
 
-/* Its values are read by their layout: they had better be what they are taken
- * for. */
+/* Values are read by their layout, so their types must be the expected ones. */
 static int duck_scan_check(struct duck_scan *s, const struct duck_type *types,
 			   size_t n, struct error *err)
 {

@@ -15,7 +15,7 @@
 #include "core/base/clock.h"
 #include "core/base/stop.h"
 
-/* An answer that is not taken stops arriving when so much waits here. */
+/* The transfer pauses when so many bytes of an answer wait here. */
 #define WAITING_BYTES (256L * 1024)
 #define HEADER_BYTES  (64L * 1024)
 #define SENT_AT_ONCE  (256L * 1024)
@@ -195,8 +195,8 @@ static void http_add_header(struct http *h, const char *line)
 		alloc_die();
 }
 
-/* "Expect: 100-continue" costs a second with a server that does not know it;
- * a form is never what is sent. */
+/* libcurl's own "Expect: 100-continue" costs a second with a server that does
+ * not know it. Its Content-Type would say that the body is a form. */
 static void http_set_headers(struct http *h)
 {
 	http_add_header(h, "Expect:");
@@ -268,9 +268,9 @@ static bool http_ends_anywhere(struct http *h)
 	return anywhere;
 }
 
-/* The transfer is over. A server that has refused stops reading and closes:
- * what it said counts, not that the rest could not be sent. An answer that ends
- * in its head is one to libcurl 7.88. */
+/* The transfer is over. A server that has refused stops reading and closes. Its
+ * answer counts, and the failure to send the rest does not. libcurl 7.88 calls
+ * an answer whole that ends in its head. */
 static void http_note_end(struct http *h, CURLcode result)
 {
 	h->over = true;
@@ -469,7 +469,7 @@ static int http_once_through(struct http *h, const struct http_request *request,
 	return rc;
 }
 
-/* Has the server asked for the same again in a while that can be waited? */
+/* Has the server asked for another try after a short time? */
 static bool http_may_repeat(const struct http_request *request,
 			    const struct http_response *r, int64_t patience_us)
 {

@@ -27,8 +27,8 @@ typedef long (*http_source)(void *ctx, void *out, size_t room,
 
 struct http_request {
 	const char *method; /* GET POST PUT PATCH DELETE */
-	/* Behind the base, from its slash on, escaped: "/?query=SELECT%201".
-	 * Never shown in errors. */
+	/* The path behind the base, from its slash on, escaped:
+	 * "/?query=SELECT%201". Never shown in errors. */
 	const char *path;
 	/* "Name: value", ends with NULL; or NULL. Content-Type is sent only if
 	 * it is among them. */
@@ -37,8 +37,8 @@ struct http_request {
 	const void *body;
 	size_t n_body;
 	/* ... or from `source` (not NULL then). `rewind` begins it anew, for a
-	 * connection that turns out dead and for http_do()'s second tries;
-	 * NULL: it cannot be. `size`: bytes in all; -1: unknown (chunked). */
+	 * dead connection and for http_do()'s second tries; NULL: it cannot
+	 * begin anew. `size`: bytes in all; -1: unknown (chunked). */
 	http_source source;
 	void (*rewind)(void *ctx);
 	void *ctx;
@@ -70,16 +70,16 @@ char *http_response_header(const struct http_response *r, const char *name);
  * loopback, TLS disabled for https, files that do not exist. */
 int http_open(struct http **out, const struct connection *conn,
 	      const char *base, const char *shown, struct error *err);
-/* The metadata server of a machine in a cloud, which has no TLS: `host` is
- * metadata.google.internal, 169.254.169.254 or what GCE_METADATA_HOST names.
+/* Open the metadata server of a machine in a cloud, which has no TLS. `host` is
+ * metadata.google.internal, 169.254.169.254 or the value of GCE_METADATA_HOST.
  * CONFIG: any other. Send it nothing that is secret. */
 int http_open_metadata(struct http **out, const struct connection *conn,
 		       const char *host, const char *shown, struct error *err);
 void http_close(struct http *h); /* NULL is fine */
 /* The request under way and all later ones end with STOPPED. */
 void http_interrupt(struct http *h);
-/* While a client is being opened nobody can interrupt it: a stop that is
- * requested ends the request with STOPPED. */
+/* Nobody can interrupt a client that is being opened. With `on` a requested
+ * stop ends the request with STOPPED. */
 void http_heed_stop(struct http *h, bool on);
 const char *http_shown(const struct http *h);
 
@@ -117,8 +117,8 @@ int http_check(const struct http *h, const struct http_response *r,
  * - DATA: 413
  * - UNKNOWN: all others */
 enum error_code http_status_class(long status);
-/* At most `most` bytes of a foreign text on one line, cut at a character, with
- * "?" for what is no text. */
+/* Add at most `most` bytes of a foreign text on one line, cut at a character. A
+ * byte that is no text becomes "?". */
 void http_add_excerpt(struct strbuf *sb, const char *text, size_t n,
 		      size_t most);
 /* Percent-encoded, all but letters, digits and -._~ */

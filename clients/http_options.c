@@ -29,7 +29,8 @@ static const char *http_host(const char *base, size_t *n)
 	return host;
 }
 
-/* A name or an address, and nothing that a URL could take for another part. */
+/* Is it a name or an address, and could no part of it be another part of a
+ * URL? */
 static bool http_host_is_plain(const char *host, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -111,8 +112,8 @@ int http_options_init(struct http_options *out, const struct connection *conn,
 	return http_options_make(out, conn, base, false, shown, err);
 }
 
-/* cloud.google.com/compute/docs/metadata/overview: it has no TLS, and what
- * asks it does not leave the machine. */
+/* cloud.google.com/compute/docs/metadata/overview: the server has no TLS, and
+ * requests to it do not leave the machine. */
 static bool http_is_metadata(const char *host)
 {
 	static const char *const known[] = { "metadata.google.internal",
@@ -172,8 +173,8 @@ static long http_units(int64_t us, int64_t unit)
 	return n < 1 ? 1 : n > INT32_MAX ? INT32_MAX : (long)n;
 }
 
-/* Less than this for so long is silence, in both directions: who drips must not
- * be waited for without end. */
+/* Fewer bytes than this for so long count as silence, in both directions. A
+ * peer that sends a byte now and then must not be waited for without end. */
 static void http_apply_timeouts(const struct http_options *o, CURL *easy)
 {
 	if (o->connect_timeout_us > 0)

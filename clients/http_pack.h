@@ -1,7 +1,6 @@
 /*
- * A body on its way into zstd: what its source gives, packed, a piece at a
- * time. Memory is bounded by the level's window, whatever the body's size. The
- * only files that know zstd.h.
+ * A body on its way into zstd, packed a piece at a time. The level's window
+ * bounds the memory, whatever the body's size. The only files that know zstd.h.
  */
 #ifndef TIDEMARK_CLIENTS_HTTP_PACK_H
 #define TIDEMARK_CLIENTS_HTTP_PACK_H

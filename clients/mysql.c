@@ -19,7 +19,8 @@ static int mysql_client_stopped(struct mysql_client *db, struct error *err)
 			 db->target.where);
 }
 
-/* 3159: the server takes TLS only; 1045: it may be that the user does. */
+/* 3159: the server takes TLS only. 1045: the reason may be that the user needs
+ * TLS. */
 static int mysql_client_sign_in(struct mysql_client *db, struct error *err)
 {
 	struct mysql_client_target *t = &db->target;
@@ -91,8 +92,8 @@ void mysql_client_close(struct mysql_client *db)
 	free(db);
 }
 
-/* A connection that the kill does not end is cut: the reader's next byte is
- * an error. */
+/* If the kill does not end the statement, cut the connection: the reader's next
+ * byte is an error. */
 void mysql_client_interrupt(struct mysql_client *db)
 {
 	struct mysql_client_target quick = db->target;

@@ -34,7 +34,8 @@ struct mysql_client_options {
  * generated column then has other values, or its table cannot be opened. */
 #define MYSQL_CLIENT_SQL_MODE                                                  \
 	"STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
-/* With `load`: 0 is a key like any other. In the server's own order. */
+/* With `load`: the key 0 is a key like any other. The modes stand in the
+ * server's own order. */
 #define MYSQL_CLIENT_SQL_MODE_LOAD                                             \
 	"NO_AUTO_VALUE_ON_ZERO," MYSQL_CLIENT_SQL_MODE
 /* Append a text as a literal of such a session. */
@@ -54,8 +55,8 @@ unsigned long
 mysql_client_version(const struct mysql_client *db); /* 101115, 90704 */
 unsigned long
 mysql_client_session(const struct mysql_client *db); /* CONNECTION_ID() */
-/* Is this CONNECTION_ID(), as a statement has just told it, that of the session
- * that was pinned? */
+/* Has the session that was pinned this CONNECTION_ID(), as a statement has just
+ * told it? */
 int mysql_client_check_session(struct mysql_client *db, const char *id,
 			       struct error *err);
 const char *
@@ -67,9 +68,9 @@ bool mysql_client_failed_with(const struct error *err, unsigned number);
 /* One command, its rows dropped. */
 int mysql_client_exec(struct mysql_client *db, const char *sql,
 		      struct error *err);
-/* A whole small result in text form. `shape`: what is due, see answer.h.
- * Parameters ("?") are text, NULL is NULL; without any the statement is not
- * prepared. */
+/* A whole small result in text form. `shape` is the expected answer, see
+ * answer.h. Parameters ("?") are text, NULL is NULL. Without parameters the
+ * statement is not prepared. */
 int mysql_client_query(struct mysql_client *db,
 		       struct mysql_client_result **out, const char *sql,
 		       const char *shape, int n, const char *const *params,
@@ -127,8 +128,8 @@ enum mysql_client_form {
 	MYSQL_CLIENT_TIME, /* DATE, TIME, DATETIME, TIMESTAMP */
 	MYSQL_CLIENT_BYTES, /* everything else: text in utf8mb4, or bytes */
 };
-/* Is a column of this type (MYSQL_CLIENT_TYPE_...) what the form was chosen
- * for? */
+/* Is a column of this type (MYSQL_CLIENT_TYPE_...) one for which the form was
+ * chosen? */
 bool mysql_client_form_fits(enum mysql_client_form form, int type);
 struct mysql_client_time {
 	unsigned year, month, day, hour, minute, second, microsecond;
@@ -153,8 +154,8 @@ int mysql_client_stream_begin(struct mysql_client *db, const char *sql, int n,
 			      const char *const *params,
 			      const enum mysql_client_form *forms,
 			      size_t n_columns, struct error *err);
-/* 1: a row is ready, valid until the next call; 0: the end; negative: error.
- * The end is only the end if the server said so. */
+/* 1: a row is ready, valid until the next call; 0: the end; negative: error. A
+ * broken connection is never taken for the end. */
 int mysql_client_stream_next(struct mysql_client *db, struct error *err);
 const struct mysql_client_cell *
 mysql_client_stream_row(const struct mysql_client *db);
@@ -165,7 +166,7 @@ mysql_client_stream_fields(const struct mysql_client *db);
 void mysql_client_stream_abort(struct mysql_client *db);
 
 /* Nobody can interrupt a session that is still being opened. Between begin and
- * end a stop that is requested while the server is silent cuts it. */
+ * end, a stop that is requested while the server is silent cuts the session. */
 struct mysql_client_watch {
 	struct mysql_client *db;
 	int socket;
@@ -175,7 +176,8 @@ struct mysql_client_watch {
 };
 void mysql_client_watch_begin(struct mysql_client_watch *w,
 			      struct mysql_client *db);
-/* `rc` of what was asked meanwhile; STOPPED if it failed in a stop. */
+/* Pass on `rc` of a statement that ran meanwhile; STOPPED if it failed in a
+ * stop. */
 int mysql_client_watch_end(struct mysql_client_watch *w, int rc,
 			   struct error *err);
 

@@ -32,12 +32,12 @@ struct mysql_client_attempt {
 static pthread_once_t mysql_client_once = PTHREAD_ONCE_INIT;
 
 #ifdef MARIADB_PACKAGE_VERSION_ID
-/* The library's own 8 KiB cost a system call, and often wake the server, for
- * every 80 rows. */
+/* The library's own 8 KiB cost a system call for every 80 rows, and often wake
+ * the server. */
 #define SEND_BYTES (64 * 1024)
 
 /* Before 3.4, the authority is checked if one is given, and the host's name
- * with this option; since then it turns both off. There verify-ca is
+ * with this option. Since then the option turns both off. So there verify-ca is
  * verify-full. */
 static bool mysql_client_can_verify_ca_alone(void)
 {
@@ -88,7 +88,7 @@ static void mysql_client_set_tls(MYSQL *conn, enum tls_mode mode)
 	mysql_options(conn, MYSQL_OPT_GET_SERVER_PUBLIC_KEY, &key);
 }
 
-/* Its packets would grow too, and max_allowed_packet bounds those. */
+/* The library's packets would grow too, and max_allowed_packet bounds those. */
 static void mysql_client_set_buffer(void)
 {
 }
@@ -207,8 +207,8 @@ static bool mysql_client_attempt_begin(struct mysql_client_attempt *a)
 	return false;
 }
 
-/* False: given up. Else its thread is gone too: one that outlives main has what
- * the TLS library keeps for it counted as lost. */
+/* False: given up. Otherwise the thread has ended, too. If it outlived main, a
+ * leak check would count the TLS library's memory for it as lost. */
 static bool mysql_client_attempt_wait(struct mysql_client_attempt *a,
 				      bool heed_stop, int limit_ms)
 {

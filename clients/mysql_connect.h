@@ -1,6 +1,6 @@
 /*
- * Making a connection, by a thread of its own: the library waits where nobody
- * can wake it.
+ * Making a connection, by a thread of its own: nobody can wake the library
+ * while it waits.
  */
 #ifndef TIDEMARK_CLIENTS_MYSQL_CONNECT_H
 #define TIDEMARK_CLIENTS_MYSQL_CONNECT_H
@@ -9,9 +9,9 @@
 
 #include "clients/mysql_session.h"
 
-/* One attempt: a MYSQL, signed in (`ok`) or with its error in it. NULL: given
- * up after `limit_ms` (-1: none but the library's own), or, if that is to be
- * heeded, because a stop was requested. */
+/* One attempt: a MYSQL, signed in (`ok`) or with its error in it. NULL if it
+ * was given up after `limit_ms` (-1: only the library's own limit). NULL also
+ * if a stop was requested and is to be heeded. */
 void *mysql_client_connect(const struct mysql_client_target *t,
 			   enum tls_mode mode, struct mysql_client_local *local,
 			   bool heed_stop, int limit_ms, bool *ok);

@@ -16,7 +16,8 @@ struct errno_class {
 #define CHECK_USER                                                             \
 	"(check user and password, and from which hosts the user may connect)"
 #define GRANT_IT "(grant it to the user of the connection)"
-/* MariaDB's servers have no other one that both libraries know. */
+/* Only mysql_native_password is known to MariaDB's servers and to both
+ * libraries. */
 #define CHECK_PLUGIN                                                           \
 	"(install the client library's plugins; Oracle's library has no "      \
 	"mysql_native_password from version 9 on: build with "                 \
@@ -234,7 +235,8 @@ static const struct errno_class errno_classes[] = {
 	  CHECK_SERVER },
 };
 
-/* For what is not in the table: the first characters of the SQLSTATE. */
+/* For a number that is not in the table: the first characters of the
+ * SQLSTATE. */
 static const struct {
 	const char *prefix;
 	enum error_code code;

@@ -7,8 +7,9 @@
 
 #include "core/base/error.h"
 
-/* The errno that says what happened, of one that MariaDB gives for whatever a
- * table's engine refuses; else `number`. `text`: the server's words. */
+/* MariaDB gives one errno for all that a table's engine refuses. Returns the
+ * errno behind it, as far as the server's words `text` tell it; else
+ * `number`. */
 unsigned mysql_client_errno_meant(unsigned number, const char *text);
 /* The class of an errno of the server or the client library. An errno that is
  * not in the table has the class of its SQLSTATE. ERROR_UNKNOWN if neither is

@@ -1,4 +1,4 @@
-/* How MySQL or MariaDB would go about a statement, which is not run. */
+/* MySQL's or MariaDB's plan for a statement, which is not run. */
 #ifndef TIDEMARK_CLIENTS_MYSQL_EXPLAIN_H
 #define TIDEMARK_CLIENTS_MYSQL_EXPLAIN_H
 

@@ -10,7 +10,7 @@ struct mysql_client_grantee {
 	char *database; /* as it is, without quotes; NULL: none is named */
 };
 
-/* From the URL. The host that the server takes the user for cannot be known.
+/* Read the user from the URL. Nobody can know the host that the server sees.
  * CONFIG: no user is named. */
 int mysql_client_grantee_find(struct mysql_client_grantee *out,
 			      const struct connection *conn, struct error *err);

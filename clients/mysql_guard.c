@@ -31,9 +31,9 @@ struct guard_plugin {
 #define GUARD_REFUSED 2026 /* the library's number for what TLS fails at */
 #define GUARD_BARRED  5010 /* CR_PLUGIN_NOT_ALLOWED */
 
-/* The server chooses how to sign in. These show that the client knows the
- * password. Two of them send it under a key of the server's, which MySQL asks
- * for once after each of its starts. */
+/* Ways to sign in, among which the server chooses. These only prove that the
+ * client knows the password. Two of them send it under a key of the server's,
+ * once after each start of MySQL. */
 #define GUARD_WAYS                                                             \
 	GUARD_NAME ",mysql_native_password,client_ed25519,parsec,"             \
 		   "caching_sha2_password,sha256_password"
@@ -122,8 +122,8 @@ const char *mysql_client_guard_take(const char *password)
 	return "";
 }
 
-/* One that claims to know no plugins is not met by ours: it gets the user's
- * name and an empty password. */
+/* A server that claims to know no plugins does not meet ours. It gets the
+ * user's name and an empty password. */
 bool mysql_client_guard_holds(void *conn)
 {
 	return mysql_get_ssl_cipher(conn) || guard_refuse(conn);

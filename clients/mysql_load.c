@@ -146,7 +146,7 @@ static int load_warnings(struct mysql_client *db,
 	return rc;
 }
 
-/* Rows that were left out without any warning are one as well. */
+/* Rows that were left out without a warning count as a warning, too. */
 static void load_skipped(struct mysql_client *db,
 			 struct mysql_client_loaded *out)
 {

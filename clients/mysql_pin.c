@@ -10,14 +10,15 @@
 #define PIN_MARIADB_NAMES 110101
 #define PIN_MYSQL_NAMES	  50720
 
-/* Since then it has sql_if_exists, which is as if each DROP had said so. */
+/* Since this version MariaDB has sql_if_exists. With it on, each DROP has IF
+ * EXISTS. */
 #define PIN_MARIADB_IF_EXISTS 100502
 
 enum pin_when { PIN_ALWAYS, PIN_SOURCE, PIN_LOAD, PIN_OTHERS };
 
 /* A setting of a session: its name, its value as SQL, and as the server shows
- * it. init_connect, character-set-client-handshake=OFF and proxies change what
- * was only offered in the handshake, so each is set afterwards. */
+ * it. init_connect, character-set-client-handshake=OFF and proxies override the
+ * settings that the handshake offers. So each is set afterwards. */
 struct pin {
 	enum pin_when when;
 	const char *name, *sql;
@@ -39,7 +40,8 @@ static const struct pin pins[] = {
 	{ PIN_LOAD, "sql_mode", "'" MYSQL_CLIENT_SQL_MODE_LOAD "'",
 	  MYSQL_CLIENT_SQL_MODE_LOAD },
 	{ PIN_ALWAYS, "autocommit", "1", "1" },
-	/* A chained or released transaction is another, or another session. */
+	/* A chained or released transaction would begin another one, or end the
+	 * session. */
 	{ PIN_ALWAYS, "completion_type", "0", "NO_CHAIN" },
 	{ PIN_ALWAYS, "sql_select_limit", "18446744073709551615",
 	  "18446744073709551615" },
@@ -49,8 +51,8 @@ static const struct pin pins[] = {
 	{ PIN_ALWAYS, "sql_auto_is_null", "0", "0" },
 	{ PIN_ALWAYS, "foreign_key_checks", "1", "1" },
 	{ PIN_ALWAYS, "unique_checks", "1", "1" },
-	/* Keys that are sorted by less than they hold have no order to page by;
-	 * no index holds longer ones. */
+	/* max_sort_length: keys that are sorted by a part of their bytes have
+	 * no order to page by. No index holds longer keys. */
 	{ PIN_ALWAYS, "max_sort_length", "4096", "4096" },
 	{ PIN_ALWAYS, "div_precision_increment", "4", "4" },
 	/* NOW() is the clock's. */
@@ -112,8 +114,9 @@ static void pin_add_transactions(struct pin_session *s)
 
 static void pin_fill(struct pin_session *s)
 {
-	/* A session that waits long for a lock on the table says so, rather
-	 * than being taken for a connection that went silent. */
+	/* A session that waits long for a lock on the table ends with an error
+	 * that says so. Otherwise it would look like a connection that fell
+	 * silent. */
 	unsigned wait_s = s->db->target.silence_s / 2;
 	char *wait = xstrfmt("%u", wait_s < 1		      ? 1
 				   : wait_s > PIN_MOST_WAIT_S ? PIN_MOST_WAIT_S

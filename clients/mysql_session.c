@@ -77,7 +77,7 @@ static char *mysql_client_cleaned(const struct mysql_client *db,
 	return strbuf_detach(&out);
 }
 
-/* The client library's own words, and what is said before any statement. */
+/* The client library's own words, and errors before any statement. */
 static bool mysql_client_is_session(const struct mysql_client *db,
 				    unsigned number)
 {
@@ -303,8 +303,8 @@ static int mysql_client_check_forms(const struct mysql_client *db,
 	return 0;
 }
 
-/* As prepared, and as executed: in between the server prepares a statement
- * anew, of its own accord, if its table was altered. */
+/* Check the columns as prepared, and as executed. In between the server
+ * prepares a statement anew, of its own accord, if its table was altered. */
 int mysql_client_stream_begin(struct mysql_client *db, const char *sql, int n,
 			      const char *const *params,
 			      const enum mysql_client_form *forms,

@@ -1,5 +1,5 @@
 /*
- * A session as clients/mysql.c keeps it, and what it does without the client
+ * A session as clients/mysql.c keeps it, and its work without the client
  * library: errors, settings, small results. Nobody else includes this.
  */
 #ifndef TIDEMARK_CLIENTS_MYSQL_SESSION_H
@@ -52,16 +52,17 @@ char *mysql_client_told(const struct mysql_client *db, unsigned number,
 void mysql_client_note(struct mysql_client *db, const char *sql);
 /* May a command begin? */
 int mysql_client_ready(struct mysql_client *db, struct error *err);
-/* In mysql_pin.c: the session's settings, set and read back in two round trips;
- * ACCESS if the server keeps another. */
+/* In mysql_pin.c: set the session's settings and read them back, in two round
+ * trips. ACCESS if the server keeps another value. */
 int mysql_client_pin(struct mysql_client *db,
 		     const struct mysql_client_options *options,
 		     struct error *err);
-/* A column of a result has this character set: is it the one that was pinned?
- * Costs nothing, and is asked of each result. */
+/* Has a result's column the character set that was pinned? The check costs
+ * nothing, and each result is checked. */
 int mysql_client_check_charset(struct mysql_client *db, unsigned charset,
 			       struct error *err);
-/* The number of the character set "binary": of bytes, and of numbers. */
+/* The server's number of the character set "binary", which bytes and numbers
+ * have. */
 #define MYSQL_CLIENT_BINARY 63
 
 /* In mysql_load.c. Before the connection is made: NULL switches LOCAL INFILE

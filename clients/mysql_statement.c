@@ -35,7 +35,7 @@ int mysql_client_fail(struct mysql_client *db, struct error *err)
 				    mysql_error(db->conn), err);
 }
 
-/* A connection that breaks while rows are read is the connection's error. */
+/* If a connection breaks while rows are read, the error is the connection's. */
 int mysql_client_stmt_fail(struct mysql_client *db, void *stmt,
 			   struct error *err)
 {
@@ -140,7 +140,7 @@ int mysql_client_execute(struct mysql_client *db, int n,
 	}
 	if (!rc && n && mysql_stmt_bind_param(db->stmt, binds))
 		rc = mysql_client_stmt_fail(db, db->stmt, err);
-	/* A detail that an earlier command left there is not this one's. */
+	/* Clear a detail that an earlier command left there. */
 	((MYSQL *)db->conn)->net.last_errno = 0;
 	if (!rc && mysql_stmt_execute(db->stmt))
 		rc = mysql_client_stmt_fail(db, db->stmt, err);
@@ -278,7 +278,7 @@ static void mysql_client_cell_fill(struct mysql_client_cell *cell,
 	}
 }
 
-/* A value longer than its buffer: a larger buffer, and that value again. */
+/* The value is longer than its buffer: fetch it again into a larger one. */
 static int mysql_client_fetch_rest(struct mysql_client *db, size_t column,
 				   struct error *err)
 {

@@ -51,8 +51,8 @@ static int target_url_mode(const struct connection *conn, enum tls_mode *out,
 	return rc;
 }
 
-/* Somebody else's spelling of an option, taken in silence, might have been the
- * one that asks for TLS. */
+/* An unknown spelling of an option must not be ignored: it might be the one
+ * that asks for TLS. */
 static int target_check_options(const struct url *url, struct error *err)
 {
 	static const char *const known[] = { "tls", "ssl-mode", "ssl-ca",
@@ -97,7 +97,8 @@ static int target_tls(struct mysql_client_target *t,
 		t->tls_ca = url_query_value(&conn->url, "ssl-ca");
 	if (!t->tls_ca && t->tls >= TLS_VERIFY_CA)
 		t->tls_ca = xstrdup(tls_authorities());
-	/* Without any, the library under verify-ca takes every certificate. */
+	/* Without an authority, the library takes every certificate under
+	 * verify-ca. */
 	if (!rc && !t->tls_ca && t->tls >= TLS_VERIFY_CA)
 		rc = error_set(err, ERROR_CONFIG,
 			       "%s: this system has no list of authorities to "

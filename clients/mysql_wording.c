@@ -22,8 +22,8 @@
 	" references invalid table(s) or column(s) or function(s) or "         \
 	"definer/invoker of view lack rights to use them"
 
-/* Names that no row gives: pieces of our statements as the servers call them,
- * rights, types, options, and what the operating system says. */
+/* Names that come from no row: pieces of our statements as the servers call
+ * them, rights, types, options, and words of the operating system. */
 const char *const mysql_client_words[] = {
 	"field list",
 	"where clause",

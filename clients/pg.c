@@ -151,8 +151,8 @@ int pg_flush(struct pg *pg, struct error *err)
 		rc = pg_wait(pg, PQsocket(pg->conn), true, err);
 		if (rc)
 			return rc;
-		/* A server that reports an error stops reading: take it in, or
-		 * both sides wait for ever. */
+		/* A server that reports an error stops reading. Take the error
+		 * in, or both sides wait for ever. */
 		if (!PQconsumeInput(pg->conn))
 			return pg_lost(pg, err);
 	}
@@ -181,8 +181,8 @@ int pg_result_error(struct pg *pg, const PGresult *result, struct error *err)
 
 	if (!state && PQstatus(pg->conn) != CONNECTION_OK)
 		return pg_lost(pg, err);
-	/* libpq's own words: what came is not the protocol, so whatever comes
-	 * next is not an answer to what is asked next. */
+	/* libpq's own words: the bytes did not follow the protocol. So later
+	 * bytes are no answer to the next question. */
 	if (!state)
 		return pg_lost(pg, err);
 	if (atomic_load(&pg->waiter.interrupted) && !strcmp(state, "57014"))
@@ -203,8 +203,8 @@ bool pg_failed(const PGresult *result)
 	       status == PGRES_NONFATAL_ERROR;
 }
 
-/* A COPY that nobody reads (libpq had no memory to tell of it) would be the
- * answer for ever. */
+/* libpq may lack the memory to report a COPY. If nobody read it, every later
+ * answer would be this COPY. */
 static int pg_give_up(struct pg *pg, int rc, struct error *err)
 {
 	struct error ignored = ERROR_INIT;

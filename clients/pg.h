@@ -20,7 +20,8 @@ struct pg_result;
 struct pg_options {
 	bool read_only; /* default_transaction_read_only=on */
 	bool pin; /* search_path=pg_catalog, TimeZone=UTC, client_encoding=UTF8
-		   * and more (pg_pin.c), read back, too; row_security as is */
+		   * and more (pg_pin.c), also read back; row_security stays as
+		   * it is */
 	const char *application; /* application_name: "tidemark/<this>" */
 };
 

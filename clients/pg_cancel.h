@@ -15,9 +15,9 @@ struct pg_canceller;
 
 /* Takes `what`, which may be NULL. NULL: nothing is under way. */
 struct pg_canceller *pg_cancel_begin(struct pg_cancel *what);
-/* Wait until `until_us` (monotonic; 0: not at all) and be done with `c`, which
- * may be NULL. False: it is under way still, and may meet whatever the session
- * does next. */
+/* Wait until `until_us` (monotonic; 0: not at all) and release `c`, which may
+ * be NULL. False: the cancel is still under way, and may hit the session's next
+ * statement. */
 bool pg_cancel_end(struct pg_canceller *c, int64_t until_us);
 
 #endif

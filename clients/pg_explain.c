@@ -8,8 +8,8 @@
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
 
-/* With so many times the rows that are looked for, nothing but an index can
- * look like the way to them. */
+/* For a table that seems so many times larger than the wanted rows, every plan
+ * but one by an index looks too costly. */
 #define MANY_TIMES 4
 
 /* "->  Index Scan using orders_pkey on public.orders t", a name quoted where
@@ -57,8 +57,8 @@ int pg_explain(struct pg *pg, const char *sql, int n, const char *const *params,
 	return rc;
 }
 
-/* "Seq Scan on orders  (cost=0.00..269.67 rows=267 width=0)"; of a table of
- * partitions or children, that of the node above them. */
+/* "Seq Scan on orders  (cost=0.00..269.67 rows=267 width=0)". For a table with
+ * partitions or children, the node above them. */
 static int64_t explain_rows(const char *plan)
 {
 	const char *rows = plan ? strstr(plan, " rows=") : NULL;
@@ -81,7 +81,8 @@ int pg_explain_seems_small(struct pg *pg, const char *table, size_t rows,
 	return rc;
 }
 
-/* As a stream has them: the planner looks at what a setting says. */
+/* Set the values as a stream does: the planner looks at the values of
+ * settings. */
 static int explain_set_values(struct pg *pg, int n, const char *const *values,
 			      struct error *err)
 {

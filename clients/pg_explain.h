@@ -1,4 +1,4 @@
-/* How PostgreSQL would go about a statement, which is not run. */
+/* PostgreSQL's plan for a statement, which is not run. */
 #ifndef TIDEMARK_CLIENTS_PG_EXPLAIN_H
 #define TIDEMARK_CLIENTS_PG_EXPLAIN_H
 
@@ -14,10 +14,10 @@ int pg_stream_explain(struct pg *pg, const char *sql, int n,
 		      const char *const *values, char **shown, char **plan,
 		      char **index, struct error *err);
 
-/* Does the planner take `table`, quoted, for so few rows that its index may not
- * look like the way to `rows` of them? As its statistics, of whenever they are,
- * and its size say: it seems so for long after somebody has emptied, vacuumed
- * and filled it again. */
+/* Does `table`, quoted, look so small to the planner that it may not use an
+ * index to find `rows` of its rows? The planner goes by the table's size and by
+ * statistics, which may be old. Somebody may have emptied, vacuumed and filled
+ * the table again. */
 int pg_explain_seems_small(struct pg *pg, const char *table, size_t rows,
 			   bool *out, struct error *err);
 

@@ -1,7 +1,7 @@
 /*
- * A lock that is not waited for for ever, and who has it. A process that is
- * paused in the middle of a statement keeps its session's locks, and no timeout
- * of the server's ends that.
+ * A lock that is waited for only for some time, and its holder. A process that
+ * is paused in the middle of a statement keeps its session's locks, and no
+ * timeout of the server's ends that.
  */
 #ifndef TIDEMARK_CLIENTS_PG_LOCK_H
 #define TIDEMARK_CLIENTS_PG_LOCK_H

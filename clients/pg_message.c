@@ -23,7 +23,7 @@ static bool message_begins(const char *text, const char *const *begins)
 	return false;
 }
 
-/* A function's or a trigger's own words, whatever SQLSTATE they carry: it may
+/* The words of a function or a trigger, whatever SQLSTATE they carry. It may
  * have put values of the row into them. */
 static bool message_is_raised(const PGresult *result)
 {
@@ -37,8 +37,8 @@ static bool message_is_raised(const PGresult *result)
 	       message_begins(message_field(result, PG_DIAG_SQLSTATE), classes);
 }
 
-/* Something that runs while our statement does: it may have made SQL of the
- * row's values, which then stand in the message as names. */
+/* Code that runs during our statement may have made SQL of the row's values.
+ * They then stand in the message as names. */
 static bool message_is_inside(const PGresult *result)
 {
 	static const char *const ours[] = {
@@ -60,7 +60,7 @@ static bool message_is_inside(const PGresult *result)
 	return false;
 }
 
-/* May the server's own words stand, although code of somebody else ran? */
+/* May the server's own words be told, although somebody else's code ran? */
 static bool message_is_fixed(const PGresult *result)
 {
 	static const char *const states[] = { "22", "23", "40",	   "53",
@@ -69,8 +69,8 @@ static bool message_is_fixed(const PGresult *result)
 	return message_begins(message_field(result, PG_DIAG_SQLSTATE), states);
 }
 
-/* "Key (email)=(ann@x.org) already exists.": the columns, and what is behind
- * the values. Other details of a constraint are the row itself. */
+/* "Key (email)=(ann@x.org) already exists.": tell the columns, and the text
+ * behind the values. Other details of a constraint are the row itself. */
 static bool message_add_key(struct strbuf *out, const char *detail)
 {
 	const char *values = strstr(detail, ")=(");
@@ -96,7 +96,7 @@ static bool message_is_ours(const PGresult *result)
 	       message_begins(message_field(result, PG_DIAG_SQLSTATE), states);
 }
 
-/* Texts of values, and of what functions are given: '"x"' may be anything. */
+/* Texts of values and of functions' arguments: '"x"' may be anything. */
 static bool message_add_text(struct strbuf *out, const PGresult *result,
 			     const char *text, const char *sql)
 {
@@ -211,7 +211,7 @@ enum error_code pg_message_code(const PGresult *result)
 					    NULL };
 	const char *state = message_field(result, PG_DIAG_SQLSTATE);
 
-	/* 'x'::tsquery, 'x'::regrole: the server tells no place in our SQL. */
+	/* 'x'::tsquery, 'x'::regrole: the message tells no place in our SQL. */
 	if (message_begins(state, syntax) &&
 	    !*message_field(result, PG_DIAG_STATEMENT_POSITION) &&
 	    !message_begins(message_field(result, PG_DIAG_MESSAGE_PRIMARY),

@@ -11,10 +11,11 @@
 #include "core/base/error.h"
 #include "core/base/strbuf.h"
 
-/* The class of its SQLSTATE; DATA if a value, not a statement, is no syntax. */
+/* The class of its SQLSTATE. DATA if a value, and not a statement, has a syntax
+ * error. */
 enum error_code pg_message_code(const PGresult *result);
-/* `sql`: the statement sent, NULL if none was; it holds no values of rows, so
- * its names may be told. */
+/* `sql` is the statement sent, NULL if there was none. It holds no values of
+ * rows, so its names may be told. */
 void pg_message_add(struct strbuf *out, const PGresult *result,
 		    enum error_code code, const char *sql);
 /* libpq's notice receiver: to the debug log. `ctx`: where the statement sent

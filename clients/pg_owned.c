@@ -42,8 +42,8 @@
 	"  WHERE g.tgrelid = c.oid AND k.confrelid = c.oid\n"                  \
 	"    AND o.oid <> c.oid"
 
-/* Functions that are built in may run SQL of their own: query_to_xml(). A
- * constant runs nothing, in a column that somebody has added as well. */
+/* A built-in function may run SQL of its own: query_to_xml(). A constant runs
+ * nothing, not even in a column that somebody has added. */
 #define OWNED_COMPUTED                                                         \
 	"(SELECT format('computes column %I by %s', a.attname, e.text)\n"      \
 	"  FROM pg_attrdef d JOIN pg_attribute a\n"                            \
@@ -66,7 +66,7 @@
 static const char table_sql[] =
 	"coalesce(" OWNER_FAULT ",\n"
 	"  CASE WHEN c.relkind <> 'r' THEN 'is not a table' END,\n"
-	/* Its parent's key is worked out of each row that is written here. */
+	/* Its parent's key is computed for each row that is written here. */
 	"  (SELECT format('is a partition of table %s',\n"
 	"      h.inhparent::regclass)\n"
 	"    FROM pg_inherits h\n"

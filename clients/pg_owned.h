@@ -39,13 +39,14 @@
 		      "%I', "                                                  \
 		      "pg_get_userbyid(" role "), current_user) END"
 
-/* Appends the text expression that says what is wrong with the relation c of
- * pg_class as a table of our own; NULL: nothing. Foreign keys from other tables
- * of its schema may point at it where all of those are looked at as well. */
+/* Append a text expression that says what is wrong with the relation c of
+ * pg_class as a table of our own; NULL: nothing. Foreign keys from other
+ * tables of its schema may point at it, where all of those tables are
+ * checked as well. */
 void pg_owned_add_table(struct strbuf *sql, bool schema_is_ours);
 
-/* In a script of several statements: the one that ends it with PG_OWNED_STATE
- * where the text expression between the two is not NULL. */
+/* Part of a script of several statements. It ends the script with
+ * PG_OWNED_STATE if the text expression between the two parts is not NULL. */
 #define PG_OWNED_STOP_BEGIN "SELECT (\n"
 #define PG_OWNED_STOP_END   ")::integer"
 #define PG_OWNED_STATE	    "22P02"

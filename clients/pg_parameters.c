@@ -32,8 +32,8 @@ void pg_target_release(struct pg_target *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* Loopback and sockets only. Both may be lists; libpq goes to the host where
- * the address is empty. */
+/* Loopback and sockets only. Both may be lists; libpq connects to the host
+ * whose address is empty. */
 static bool pg_all_local(const struct pg_target *t)
 {
 	const char *host = t->host ? t->host : "";
@@ -60,8 +60,9 @@ static void pg_set(struct pg_parameters *p, const char *keyword,
 	p->values[p->n++] = value;
 }
 
-/* libpq looks into ~/.postgresql/root.crt by itself; where there is none, the
- * distribution's authorities are meant. sslrootcert=system is libpq 16's. */
+/* libpq looks into ~/.postgresql/root.crt by itself. If that file does not
+ * exist, use the distribution's authorities. Only libpq 16 knows
+ * sslrootcert=system. */
 static const char *pg_default_authorities(int libpq)
 {
 	const char *home = getenv("HOME");
@@ -101,7 +102,7 @@ static void pg_set_tls(struct pg_parameters *p, const struct connection *conn,
 	pg_set(p, "sslkey", conn->tls_key);
 }
 
-/* Nobody will have verified who answers; unless the user's own sslmode does. */
+/* Nobody will have verified the server, unless the user's own sslmode does. */
 static bool pg_is_unverified(const struct connection *conn,
 			     const struct pg_target *target)
 {
@@ -110,8 +111,8 @@ static bool pg_is_unverified(const struct connection *conn,
 	return !target->has_sslmode && pg_all_local(target);
 }
 
-/* Whoever answers may ask for the password in clear. Before version 16 libpq
- * gives it to everybody; the user's own choice counts. */
+/* An unverified server may ask for the password in clear. Before version 16
+ * libpq gives it to everybody. The user's own choice counts. */
 static void pg_set_auth(struct pg_parameters *p, const struct connection *conn,
 			const struct pg_target *target, int libpq)
 {

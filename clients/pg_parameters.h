@@ -1,7 +1,7 @@
 /*
- * How a connection is made: libpq's keywords and values from our settings and
- * what the user has set for libpq. It knows nothing of libpq but its
- * parameters' names.
+ * The parameters of a connection: libpq's keywords and values, from our
+ * settings and from the user's settings for libpq. It knows nothing of libpq
+ * but its parameters' names.
  */
 #ifndef TIDEMARK_CLIENTS_PG_PARAMETERS_H
 #define TIDEMARK_CLIENTS_PG_PARAMETERS_H

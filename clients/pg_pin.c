@@ -7,14 +7,15 @@
 #include "core/base/strbuf.h"
 
 /* A setting of a session, its value as SQL, and as the server shows it. A role,
- * a database or a pooler may have another, which falsifies values, leaves rows
- * out, or lets names mean something else. */
+ * a database or a pooler may set another value. It could falsify values, leave
+ * rows out, or give names another meaning. */
 struct pg_pinned {
 	const char *name, *sql, *kept;
 };
 
 static const struct pg_pinned pg_pins[] = {
-	/* The first: with it on, SET keeps the next one's name in quotes. */
+	/* It is set first: with it on, SET keeps the next setting's name in
+	 * quotes. */
 	{ "quote_all_identifiers", "off", "off" },
 	{ "search_path", "pg_catalog", "pg_catalog" },
 	{ "client_encoding", "UTF8", "UTF8" },

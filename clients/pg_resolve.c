@@ -9,9 +9,9 @@
 #include "core/base/secret.h"
 #include "core/base/url_secrets.h"
 
-/* libpq offers no call that reads a service file, short of one that connects.
- * With a value that it refuses, it fills in every parameter and goes no
- * further: it looks up no name and opens no socket. */
+/* libpq offers no call that reads a service file and does not connect. With a
+ * value that it refuses, it fills in every parameter and goes no further. It
+ * looks up no name and opens no socket. */
 #define RESOLVE_KEYWORD "channel_binding"
 #define RESOLVE_VALUE	"only-resolve"
 
@@ -21,9 +21,9 @@ static void resolve_remember(const PQconninfoOption *o)
 		secret_add(o->val);
 }
 
-/* libpq's words about a URL that it cannot read hold the piece in question,
- * which may be a secret of one character. So it is asked about the URL as we
- * show it: what it says of that one holds none. */
+/* If libpq cannot read a URL, its message quotes a piece of it, which may be a
+ * secret of one character. So libpq is asked about the URL as we show it, and
+ * quotes no secret. */
 static int resolve_refuse(const struct url *url, const char *where,
 			  struct error *err)
 {
@@ -63,9 +63,9 @@ static int resolve_url(struct pg_target *out, const struct url *url,
 	return 0;
 }
 
-/* A mode that is not libpq's default was chosen by somebody. "prefer" was, if
- * the URL or the environment says it; a service file's "prefer" cannot be told
- * from the default. */
+/* Somebody has chosen a mode that is not libpq's default. Somebody has chosen
+ * "prefer" if the URL or the environment says it. In a service file it cannot
+ * be told from the default. */
 static void resolve_mode(struct pg_target *out, const PQconninfoOption *o)
 {
 	const char *environment = getenv("PGSSLMODE");
@@ -97,8 +97,8 @@ static bool resolve_take(struct pg_target *out, PGconn *conn)
 int pg_resolve(struct pg_target *out, const struct url *url, const char *where,
 	       struct error *err)
 {
-	/* With a password libpq has no reason to look into ~/.pgpass, about
-	 * whose mode it may have to warn. */
+	/* With a password libpq has no reason to look into ~/.pgpass, and does
+	 * not warn about its mode. */
 	static const char *const keywords[] = { "dbname", "password",
 						RESOLVE_KEYWORD, NULL };
 	const char *values[] = { url->text, "none", RESOLVE_VALUE, NULL };

@@ -1,7 +1,7 @@
 /*
- * Where libpq will connect to: it takes parts of that from the URL, from a
- * service file, from the environment and from its own defaults. libpq is asked
- * for the outcome, without a connection being made.
+ * The place to which libpq will connect. libpq takes parts of it from the URL,
+ * from a service file, from the environment and from its own defaults. It is
+ * asked for the outcome without making a connection.
  */
 #ifndef TIDEMARK_CLIENTS_PG_RESOLVE_H
 #define TIDEMARK_CLIENTS_PG_RESOLVE_H

@@ -26,9 +26,9 @@ struct pg_row {
 	size_t capacity;
 };
 
-/* 1: the `width` `fields` are those of the row in `data`, which must outlive
- * them; 0: the trailer; negative: TRANSIENT, not what a server sends. `row` is
- * zeroed but for its width before the first. */
+/* 1: `fields` has the `width` columns of the row in `data`, which must outlive
+ * them. 0: the trailer. Negative: TRANSIENT, no server sends this. Before the
+ * first call zero `row`, except for its width. */
 int pg_row_read(struct pg_row *row, const uint8_t *data, size_t n,
 		struct error *err);
 void pg_row_release(struct pg_row *row);

@@ -48,8 +48,8 @@ int pg_refused(struct pg *pg, enum error_code code, const char *state,
 	return -(int)code;
 }
 
-/* A server that has let nobody in yet knows no tables: names and values that
- * it refuses are those of the URL (options=-c ...). */
+/* A server that has let nobody in yet knows no tables. Names and values that it
+ * refuses are from the URL (options=-c ...). */
 int pg_turned_away(struct pg *pg, const char *state, const char *text,
 		   struct error *err)
 {
@@ -157,8 +157,8 @@ int pg_copy_data(struct pg *pg, const void *data, size_t n, struct error *err)
 {
 	const char *at = data;
 
-	/* A non-blocking libpq takes what it is given into memory: the waits
-	 * are ours, one a window. */
+	/* A non-blocking libpq takes all data into memory. So we wait for the
+	 * socket ourselves, once a window. */
 	while (n) {
 		size_t room = PG_COPY_WINDOW - pg->unflushed;
 		size_t piece = n < room ? n : room;

@@ -1,5 +1,5 @@
 /*
- * A session as clients/pg.c keeps it, and what it does without libpq: waiting,
+ * A session as clients/pg.c keeps it, and its work without libpq: waiting,
  * settings, errors. Nobody else includes this. The tags of its pointers are
  * libpq's own.
  */
@@ -36,9 +36,9 @@ struct pg {
 };
 
 struct pg *pg_new(const struct connection *conn);
-/* In pg_pin.c: settings pinned so that text forms are the same everywhere and
- * names mean what they say, and read back; in one round trip. ACCESS if one is
- * another. */
+/* In pg_pin.c: pin the settings and read them back, in one round trip. They
+ * make text forms the same everywhere, and names mean what they say. ACCESS if
+ * the server keeps another value. */
 int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err);
 /* Append the statement that reads them; compare its row. */
 void pg_pin_ask(const struct pg *pg, struct strbuf *sql);
